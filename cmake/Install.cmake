@@ -1,0 +1,30 @@
+# Installation: headers, libraries, the CMake package and mica.pc.
+#
+#   find_package(mica)                      gives mica::mica, the shared library; it needs nothing else
+#   find_package(mica COMPONENTS static)    gives mica::mica_static too, and finds what that stands on
+#   pkg-config [--static] mica
+
+include(CMakePackageConfigHelpers)
+
+set(package_dir ${CMAKE_INSTALL_LIBDIR}/cmake/mica)
+
+install(DIRECTORY ${PROJECT_SOURCE_DIR}/include/mica ${PROJECT_BINARY_DIR}/include/mica
+        DESTINATION ${CMAKE_INSTALL_INCLUDEDIR} FILES_MATCHING PATTERN "*.h")
+install(TARGETS mica EXPORT mica-targets)
+install(TARGETS mica_static EXPORT mica-static-targets)
+install(EXPORT mica-targets NAMESPACE mica:: DESTINATION ${package_dir})
+install(EXPORT mica-static-targets NAMESPACE mica:: DESTINATION ${package_dir})
+
+get_property(feature_packages GLOBAL PROPERTY MICA_FEATURE_PACKAGES)
+get_property(feature_pkgconfig GLOBAL PROPERTY MICA_FEATURE_PKGCONFIG)
+configure_package_config_file(${PROJECT_SOURCE_DIR}/cmake/mica-config.cmake.in ${PROJECT_BINARY_DIR}/package/mica-config.cmake
+                              INSTALL_DESTINATION ${package_dir})
+write_basic_package_version_file(${PROJECT_BINARY_DIR}/package/mica-config-version.cmake COMPATIBILITY SameMinorVersion)
+install(FILES ${PROJECT_BINARY_DIR}/package/mica-config.cmake ${PROJECT_BINARY_DIR}/package/mica-config-version.cmake
+        DESTINATION ${package_dir})
+
+# Relative to the .pc file, so that an installed tree can be moved and staged.
+file(RELATIVE_PATH pc_prefix ${CMAKE_INSTALL_FULL_LIBDIR}/pkgconfig ${CMAKE_INSTALL_PREFIX})
+list(JOIN feature_pkgconfig " " pc_requires)
+configure_file(${PROJECT_SOURCE_DIR}/cmake/mica.pc.in ${PROJECT_BINARY_DIR}/package/mica.pc @ONLY)
+install(FILES ${PROJECT_BINARY_DIR}/package/mica.pc DESTINATION ${CMAKE_INSTALL_LIBDIR}/pkgconfig)

@@ -1,0 +1,47 @@
+# mica_test(name COMMAND command... LABELS label...)
+#
+# One ctest test in a process of its own. Exit status 77 means SKIP. Labels: null (needs no device), device, gpu, mpi,
+# slow (fifteen minutes instead of two), lint, sample. Caches lie in the build folder, so that tests neither depend on the
+# user's nor fill them.
+#
+# Tests that need a device append their launches to one log; device.ran reads it when all of them are through (a ctest
+# clean-up fixture), so that a run in which no kernel ran fails instead of passing.
+
+set(mica_test_cache ${PROJECT_BINARY_DIR}/cache)
+set(mica_test_launch_log ${PROJECT_BINARY_DIR}/launches.log)
+set(mica_test_environment
+    POCL_CACHE_DIR=${mica_test_cache}/pocl
+    MICA_CACHE_DIR=${mica_test_cache}/mica
+    MICA_TEST_LAUNCH_LOG=${mica_test_launch_log}
+    MICA_SOURCE_DIR=${PROJECT_SOURCE_DIR}
+    MICA_BUILD_DIR=${PROJECT_BINARY_DIR})
+file(MAKE_DIRECTORY ${mica_test_cache}/pocl ${mica_test_cache}/mica)
+
+function(mica_test name)
+  cmake_parse_arguments(PARSE_ARGV 1 arg "" "" "COMMAND;LABELS")
+  set(timeout 120)
+  if("slow" IN_LIST arg_LABELS)
+    set(timeout 900)
+  endif()
+  if(MICA_SANITIZE)
+    math(EXPR timeout "${timeout} * 5")
+  endif()
+  add_test(NAME ${name} COMMAND ${arg_COMMAND})
+  set_tests_properties(${name} PROPERTIES LABELS "${arg_LABELS}" TIMEOUT ${timeout} SKIP_RETURN_CODE 77
+                                          ENVIRONMENT "${mica_test_environment}")
+  if("device" IN_LIST arg_LABELS)
+    set_tests_properties(${name} PROPERTIES FIXTURES_REQUIRED launches)
+  endif()
+endfunction()
+
+# The labels of a test file stand in its own first line: "labels: device slow" in a comment. Edits re-run CMake.
+function(mica_test_labels file out)
+  file(STRINGS ${file} line LIMIT_COUNT 1 REGEX "labels:")
+  if(NOT line MATCHES "labels:(( [a-z]+)+)")
+    message(FATAL_ERROR "${file} has no line with its labels, such as /* labels: device */")
+  endif()
+  string(STRIP "${CMAKE_MATCH_1}" labels)
+  string(REPLACE " " ";" labels "${labels}")
+  set_property(DIRECTORY APPEND PROPERTY CMAKE_CONFIGURE_DEPENDS ${file})
+  set(${out} ${labels} PARENT_SCOPE)
+endfunction()

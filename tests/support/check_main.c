@@ -1,0 +1,59 @@
+#include "support/check_main.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+static uint64_t launch_count;
+
+Suite *test_skip(const char *reason) {
+  printf("SKIP: %s\n", reason);
+  return NULL;
+}
+
+void test_count_launches(uint64_t launches) { launch_count += launches; }
+
+/* One short write in append mode, so that programs running side by side do not mix their lines. */
+static int log_launches(const char *program) {
+  const char *path = getenv("MICA_TEST_LAUNCH_LOG");
+  const char *slash = strrchr(program, '/');
+  if (!path || launch_count == 0) return 0;
+  FILE *log = fopen(path, "a");
+  if (!log) return -1;
+  int written = fprintf(log, "%s %" PRIu64 "\n", slash ? slash + 1 : program, launch_count);
+  return fclose(log) == 0 && written > 0 ? 0 : -1;
+}
+
+static void print_reproducers(SRunner *runner, const char *program) {
+  int failed = srunner_ntests_failed(runner);
+  TestResult **failures = srunner_failures(runner);
+  for (int i = 0; i < failed; i++) {
+    int seen = 0;
+    for (int j = 0; j < i; j++) seen |= strcmp(tr_tcname(failures[i]), tr_tcname(failures[j])) == 0;
+    if (!seen) printf("reproduce: %s %s\n", program, tr_tcname(failures[i]));
+  }
+  free(failures);
+}
+
+int main(int argc, char **argv) {
+  /* As ctest sets them, so that the line after "reproduce:" does the same. */
+  setenv("POCL_CACHE_DIR", TEST_CACHE_DIR "/pocl", 0);
+  setenv("MICA_CACHE_DIR", TEST_CACHE_DIR "/mica", 0);
+
+  Suite *suite = test_suite();
+  if (!suite) return 77;
+  SRunner *runner = srunner_create(suite);
+  if (!getenv("CK_FORK")) srunner_set_fork_status(runner, CK_NOFORK);
+  srunner_run(runner, NULL, argc > 1 ? argv[1] : NULL, CK_NORMAL);
+  int failed = srunner_ntests_failed(runner);
+  int run = srunner_ntests_run(runner);
+  print_reproducers(runner, argv[0]);
+  srunner_free(runner);
+  if (run == 0) fprintf(stderr, "no case of this name\n");
+  if (log_launches(argv[0]) != 0) {
+    fprintf(stderr, "cannot write MICA_TEST_LAUNCH_LOG\n");
+    return 1;
+  }
+  return failed == 0 && run > 0 ? 0 : 1;
+}

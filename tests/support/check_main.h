@@ -1,0 +1,23 @@
+/* tests/support/check_main.h: the main function of every test program.
+ *
+ *   build/bin/tests/test_x          runs all cases
+ *   build/bin/tests/test_x CASE     runs the case of that name
+ *
+ * Exit status: 0 all passed, 1 a test failed, 77 skipped. Each failing case ends in a line "reproduce: PROGRAM CASE".
+ * Tests run in the program's own process, which is fast and lets a debugger in; CK_FORK=yes gives each one its own. */
+#ifndef MICA_TESTS_SUPPORT_CHECK_MAIN_H
+#define MICA_TESTS_SUPPORT_CHECK_MAIN_H
+
+#include <check.h>
+#include <stdint.h>
+
+/* Every test program defines it: its cases, or what test_skip returned. */
+Suite *test_suite(void);
+
+/* Says why the program cannot run here, such as "no device". Returns NULL, to be returned from test_suite. */
+Suite *test_skip(const char *reason);
+
+/* Adds kernel launches that finished to the program's count. The test device.ran fails when all counts are 0. */
+void test_count_launches(uint64_t launches);
+
+#endif
