@@ -1,7 +1,7 @@
 # mica_feature(NAME help PACKAGE package TARGET target [PKGCONFIG module])
 #
-# An optional library. Adds the option MICA_WITH_<NAME>, on where find_package finds the package. Where it is on, the
-# library links it, its sources see MICA_WITH_<NAME>=1, and the installed package and mica.pc name it for static linking.
+# An optional library. Adds the option MICA_WITH_<NAME>, on where find_package finds the package. Where it is on, Mica
+# links it, Mica's sources see MICA_WITH_<NAME>=1, and the installed package and mica.pc name it for static linking.
 function(mica_feature name help)
   cmake_parse_arguments(PARSE_ARGV 2 arg "" "PACKAGE;TARGET;PKGCONFIG" "")
   find_package(${arg_PACKAGE} QUIET)

@@ -17,14 +17,14 @@ install(EXPORT mica-static-targets NAMESPACE mica:: DESTINATION ${package_dir})
 
 get_property(feature_packages GLOBAL PROPERTY MICA_FEATURE_PACKAGES)
 get_property(feature_pkgconfig GLOBAL PROPERTY MICA_FEATURE_PKGCONFIG)
-configure_package_config_file(${PROJECT_SOURCE_DIR}/cmake/mica-config.cmake.in ${PROJECT_BINARY_DIR}/package/mica-config.cmake
+set(made ${PROJECT_BINARY_DIR}/package)
+configure_package_config_file(${PROJECT_SOURCE_DIR}/cmake/mica-config.cmake.in ${made}/mica-config.cmake
                               INSTALL_DESTINATION ${package_dir})
-write_basic_package_version_file(${PROJECT_BINARY_DIR}/package/mica-config-version.cmake COMPATIBILITY SameMinorVersion)
-install(FILES ${PROJECT_BINARY_DIR}/package/mica-config.cmake ${PROJECT_BINARY_DIR}/package/mica-config-version.cmake
-        DESTINATION ${package_dir})
+write_basic_package_version_file(${made}/mica-config-version.cmake COMPATIBILITY SameMinorVersion)
+install(FILES ${made}/mica-config.cmake ${made}/mica-config-version.cmake DESTINATION ${package_dir})
 
 # Relative to the .pc file, so that an installed tree can be moved and staged.
 file(RELATIVE_PATH pc_prefix ${CMAKE_INSTALL_FULL_LIBDIR}/pkgconfig ${CMAKE_INSTALL_PREFIX})
 list(JOIN feature_pkgconfig " " pc_requires)
-configure_file(${PROJECT_SOURCE_DIR}/cmake/mica.pc.in ${PROJECT_BINARY_DIR}/package/mica.pc @ONLY)
-install(FILES ${PROJECT_BINARY_DIR}/package/mica.pc DESTINATION ${CMAKE_INSTALL_LIBDIR}/pkgconfig)
+configure_file(${PROJECT_SOURCE_DIR}/cmake/mica.pc.in ${made}/mica.pc @ONLY)
+install(FILES ${made}/mica.pc DESTINATION ${CMAKE_INSTALL_LIBDIR}/pkgconfig)

@@ -1,8 +1,8 @@
 # mica_test(name COMMAND command... LABELS label...)
 #
 # One ctest test in a process of its own. Exit status 77 means SKIP. Labels: null (needs no device), device, gpu, mpi,
-# slow (fifteen minutes instead of two), lint, sample. Caches lie in the build folder, so that tests neither depend on the
-# user's nor fill them.
+# slow (fifteen minutes instead of two), lint, sample. Caches lie in the build folder, so that tests neither depend on
+# the user's nor fill them.
 #
 # Tests that need a device append their launches to one log; device.ran reads it when all of them are through (a ctest
 # clean-up fixture), so that a run in which no kernel ran fails instead of passing.

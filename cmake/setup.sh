@@ -1,0 +1,61 @@
+#!/bin/sh
+# sh cmake/setup.sh run|test FOLDER [-DOPTION=VALUE...] [TARGET...]
+#
+# Installs the Debian packages that are missing (nothing missing: no network, no root), configures FOLDER and builds the
+# TARGETs there, or everything. "run" is what building and running Mica takes, "test" adds the tools of the tests.
+set -eu
+cd "$(dirname "$0")/.."
+
+run_packages='gcc libc6-dev cmake ninja-build pkg-config
+  ocl-icd-opencl-dev opencl-c-headers pocl-opencl-icd libclblast-dev libxxhash-dev zlib1g-dev'
+test_packages='check libsubunit-dev libopenblas-dev clang-format'
+
+purpose=$1 folder=$2
+shift 2
+case $purpose in
+  run) packages=$run_packages ;;
+  test) packages="$run_packages $test_packages" ;;
+  *) echo "setup.sh: '$purpose' is neither run nor test" >&2; exit 2 ;;
+esac
+
+install_missing() {
+  missing=''
+  for package in $packages; do
+    case $(dpkg-query -W -f '${db:Status-Status}' "$package" 2>/dev/null) in
+      installed) ;;
+      *) missing="$missing $package" ;;
+    esac
+  done
+  [ "$missing" ] || return 0
+  echo "installing:$missing"
+  as_root=''
+  if [ "$(id -u)" != 0 ]; then
+    as_root='sudo'
+    command -v sudo >/dev/null || { echo "setup.sh: install these as root:$missing" >&2; exit 1; }
+  fi
+  $as_root apt-get -qq update
+  # Word splitting is wanted: one argument a package.
+  # shellcheck disable=SC2086
+  $as_root env DEBIAN_FRONTEND=noninteractive apt-get -qq install --yes --no-install-recommends $missing
+}
+
+if command -v dpkg-query >/dev/null; then
+  install_missing
+else
+  echo "setup.sh: this is no Debian; there the packages are: $packages"
+fi
+
+options=''
+targets=''
+for argument; do
+  case $argument in
+    -*) options="$options $argument" ;;
+    *) targets="$targets $argument" ;;
+  esac
+done
+# A folder keeps the generator that it was configured with.
+[ -e "$folder/CMakeCache.txt" ] || options="-G Ninja $options"
+# shellcheck disable=SC2086
+cmake -S . -B "$folder" $options
+# shellcheck disable=SC2086
+cmake --build "$folder" ${targets:+--target} $targets

@@ -1,0 +1,37 @@
+#!/bin/sh
+# sh tests/lint/hygiene.sh [ROOT]: no tabs, trailing blanks, carriage returns or lines over 120 columns (prose in .md
+# may), no file without a last newline, no unfinished business, no path of one machine, nothing new at the root.
+set -eu
+cd "${1:-$(dirname "$0")/../..}"
+status=0
+
+for entry in * .[!.]*; do
+  case $entry in
+    include | src | cl | tests | samples | cmake | CMakeLists.txt | README.md | LICENSE) ;;
+    .ci | .clang-format | .clang-tidy | .editorconfig | .gitignore | .git) ;;
+    build* | .cache | compile_commands.json | '*' | '.[!.]*') ;;
+    *) echo "$entry: does not belong at the root"; status=1 ;;
+  esac
+done
+
+# "[x]" in a pattern keeps this file from finding itself.
+find . -name '.git' -prune -o -path './build*' -prune -o -path './.cache' -prune -o -type f \
+  \( -name '*.[ch]' -o -name '*.cl' -o -name '*.clh' -o -name '*.in' -o -name '*.cmake' -o -name 'CMakeLists.txt' \
+  -o -name '*.sh' -o -name '*.md' -o -name '*.allow' -o -name '*.supp' -o -path './.ci/*' -o -name '.cl*' \) \
+  -print | sort | xargs awk '
+  function complain(text) { print FILENAME ":" FNR ": " text; bad = 1 }
+  /\t/ { complain("a tab") }
+  /\r/ { complain("a carriage return") }
+  / $/ { complain("trailing blanks") }
+  length($0) > 120 && FILENAME !~ /\.md$/ { complain(length($0) " columns") }
+  /(^|[^A-Za-z])(TO[D]O|FIX[M]E|XX[X])($|[^A-Za-z])/ { complain("unfinished business; an issue is the place for it") }
+  /\/(ho[m]e|ro[o]t|wo[r]k|var\/tm[p])\// { complain("a path of one machine") }
+  END { exit bad }' || status=1
+
+find include src cl tests samples cmake -type f -name '*.*[a-z]' -size +0 | while IFS= read -r file; do
+  case $file in
+    *.[ch] | *.cl | *.clh | *.cmake | *.sh | *.md | *.txt | *.in)
+      [ -z "$(tail -c 1 "$file")" ] || echo "$file: no newline at its end" ;;
+  esac
+done | { ! grep . ; } || status=1
+exit $status

@@ -1,0 +1,35 @@
+#!/bin/sh
+# sh tests/lint/layers.sh [ROOT]: who may include whom. Dependencies point down only; src/README.md has the diagram.
+set -eu
+cd "${1:-$(dirname "$0")/../..}"
+
+find include src samples -name '*.[ch]' | sort | xargs awk '
+  BEGIN {
+    below["base"] = "base"
+    below["runtime"] = "runtime base"
+    below["ir"] = "ir base"
+    below["ops"] = "ops ir runtime base"
+    below["compile"] = "compile " below["ops"]
+    split("nn data io dist", siblings)
+    for (i in siblings) below[siblings[i]] = siblings[i] " " below["compile"]
+    below["cli"] = "cli"       # and the public headers, as everybody
+    below["samples"] = ""
+    below["include"] = ""
+  }
+  FNR == 1 {
+    split(FILENAME, path, "/")
+    layer = path[1] == "src" ? path[2] : path[1]
+  }
+  /^[ \t]*#[ \t]*include[ \t]*"/ {
+    split($0, quoted, "\"")
+    split(quoted[2], target, "/")
+    if (target[1] == "mica") next
+    if (!(layer in below)) complaint = "src/" layer " is no layer"
+    else if (target[2] == "" || !(target[1] in below))
+      complaint = "\"" quoted[2] "\" is not spelled from src/, as in \"base/hash.h\""
+    else if (index(" " below[layer] " ", " " target[1] " ") == 0) complaint = layer " must not include " quoted[2]
+    else next
+    print FILENAME ":" FNR ": " complaint
+    bad = 1
+  }
+  END { exit bad }'

@@ -1,0 +1,77 @@
+#!/bin/sh
+# sh tests/lint/selftest.sh: every lint finds what it is there for, and nothing in a tree that has no fault.
+set -u
+lint=$(cd "$(dirname "$0")" && pwd)
+work=$(mktemp -d "${MICA_BUILD_DIR:-${TMPDIR:-/tmp}}/lint.XXXXXX") || exit 1
+trap 'rm -rf "$work"' EXIT
+status=0
+
+fresh_tree() {
+  rm -rf "$work/tree"
+  mkdir -p "$work/tree"
+  cd "$work/tree" || exit 1
+  mkdir -p cmake include/mica src/base src/runtime src/ir src/nn src/io src/cli samples cl tests/lint
+  cp "$lint/../../.clang-format" .
+  printf '#include "base/a.h"\n#include "mica/mica.h"\n\nint a(void) { return 0; }\n' >src/base/a.c
+}
+
+# expect STATUS LINT TEXT: the lint ends so on the tree, and says TEXT.
+expect() {
+  output=$(sh "$lint/$2.sh" "$work/tree" 2>&1)
+  got=$?
+  [ "$1" = 1 ] && [ $got = 123 ] && got=1 # xargs says so when what it ran failed
+  [ $got = 77 ] && { echo "$2: $output"; return; }
+  case $got$output in
+    "$1"*"$3"*) ;;
+    *) echo "$2 ended with $got instead of $1 and '$3': $output"; status=1 ;;
+  esac
+}
+
+# finds LINT FILE TEXT CONTENT: with CONTENT (of printf) in FILE the lint fails and says TEXT.
+finds() {
+  fresh_tree
+  mkdir -p "$(dirname "$2")"
+  # shellcheck disable=SC2059
+  printf "$4" >"$2"
+  expect 1 "$1" "$3"
+}
+
+lines() { awk -v n="$1" -v text="$2" 'BEGIN { while (n-- > 0) print text }'; }
+
+fresh_tree
+for name in layers sizes format opencl hygiene; do expect 0 $name ''; done
+
+finds layers src/base/b.c 'src/base/b.c:1: base must not include ir/graph.h' '#include "ir/graph.h"\n'
+finds layers src/runtime/b.c 'runtime must not include ir/graph.h' '#include "ir/graph.h"\n'
+finds layers src/io/b.c 'io must not include nn/layer.h' '#include "nn/layer.h"\n'
+finds layers src/cli/b.c 'cli must not include base/hash.h' '#include "base/hash.h"\n'
+finds layers samples/b.c 'samples must not include base/hash.h' '#include "base/hash.h"\n'
+finds layers include/mica/b.h 'include must not include base/hash.h' '#include "base/hash.h"\n'
+finds layers src/nn/b.c 'is not spelled from src/' '#include "b.h"\n'
+finds layers src/new/b.c 'src/new is no layer' '#include "base/b.h"\n'
+
+finds format src/base/b.c 'b.c:1' 'int  b ;\n'
+finds format cl/b.cl 'b.cl:1' '__kernel void  f(__global float *x){}\n'
+
+finds opencl src/nn/b.c 'src/nn/b.c:1' 'int b(void) { return clFinish(q); }\n'
+finds opencl src/runtime/b.c 'src/runtime/b.c:3' '/* clFinish(q) is\n * clFlush(q) and more */\nint b = clFinish(q);\n'
+finds opencl src/ir/b.c 'src/ir/b.c:1' '#include <CL/cl.h>\n'
+
+finds hygiene src/base/b.c 'b.c:1: a tab' '\tint b;\n'
+finds hygiene cl/b.cl 'b.cl:1: trailing blanks' 'int b; \n'
+finds hygiene src/base/b.c 'a carriage return' 'int b;\r\n'
+finds hygiene src/base/b.c 'unfinished business' '/* TO''DO: more */\n'
+finds hygiene src/base/b.c 'a path of one machine' 'char *b = "/ho''me/me/x";\n'
+finds hygiene src/base/b.c 'no newline at its end' 'int b;'
+finds hygiene src/base/b.c '130 columns' "$(lines 1 "$(printf '%0130d' 0)")\n"
+finds hygiene notes.txt 'notes.txt: does not belong at the root' 'x\n'
+
+finds sizes src/base/b.c 'src/base/b.c: 601 lines' "$(lines 601 'int b;')\n"
+finds sizes cl/b.cl 'cl/b.cl: 401 lines' "$(lines 401 'int b;')\n"
+finds sizes src/base/b.c 'src/base/b.c:big: 81 lines' "int *big(int b,\n    int c) {\n$(lines 78 '  b++;')\n}\n"
+finds sizes cl/b.cl 'cl/b.cl:big: 81 lines' "__kernel void big(int b) {\n$(lines 79 '  b++;')\n}\n"
+printf 'cl/b.cl:big it is generated\n' >tests/lint/sizes.allow
+expect 0 sizes ''
+finds sizes tests/lint/sizes.allow 'is not over its limit' 'src/base/a.c it was long once\n'
+finds sizes tests/lint/sizes.allow 'has no reason' 'src/base/a.c\n'
+exit $status

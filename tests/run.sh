@@ -1,0 +1,26 @@
+#!/bin/sh
+# sh tests/run.sh [--fast] [--build FOLDER] [-DOPTION=VALUE...] [argument of ctest...]
+#
+# Installs what is missing, builds into FOLDER (build) and runs every test, or those that ctest's arguments choose.
+# --fast leaves out the tests labelled slow. Ends with ctest's summary and exit status.
+set -eu
+cd "$(dirname "$0")/.."
+
+folder='build'
+options=''
+fast=''
+while [ $# -gt 0 ]; do
+  case $1 in
+    --fast) fast=1 ;;
+    --build) folder=$2; shift ;;
+    -D?*) options="$options $1" ;;
+    --help) sed -n '2,5s/^# \{0,1\}//p' "$0"; exit 0 ;;
+    *) break ;;
+  esac
+  shift
+done
+
+# Word splitting is wanted: one argument an option.
+# shellcheck disable=SC2086
+sh cmake/setup.sh test "$folder" -DMICA_BUILD_TESTS=ON -DMICA_BUILD_SAMPLES=ON -DMICA_BUILD_CLI=ON $options
+exec ctest --test-dir "$folder" --output-on-failure --no-tests=error --parallel "$(nproc)" ${fast:+-LE slow} "$@"
