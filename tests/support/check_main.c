@@ -36,11 +36,19 @@ static void print_reproducers(SRunner *runner, const char *program) {
   free(failures);
 }
 
-int main(int argc, char **argv) {
-  /* As ctest sets them, so that the line after "reproduce:" does the same. */
-  setenv("POCL_CACHE_DIR", TEST_CACHE_DIR "/pocl", 0);
-  setenv("MICA_CACHE_DIR", TEST_CACHE_DIR "/mica", 0);
+/* As ctest sets it, so that the line after "reproduce:" does the same. */
+static void set_environment(void) {
+  static const char *const variables[] = {TEST_ENVIRONMENT};
+  for (size_t i = 0; i < sizeof variables / sizeof *variables; i++) {
+    const char *equals = strchr(variables[i], '=');
+    char name[64];
+    snprintf(name, sizeof name, "%.*s", (int)(equals - variables[i]), variables[i]);
+    setenv(name, equals + 1, 0);
+  }
+}
 
+int main(int argc, char **argv) {
+  set_environment();
   Suite *suite = test_suite();
   if (!suite) return 77;
   SRunner *runner = srunner_create(suite);

@@ -1,0 +1,3 @@
+#include <mica/version.h>
+
+const char *mica_version(void) { return MICA_VERSION_STRING; }

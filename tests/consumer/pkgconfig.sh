@@ -1,0 +1,32 @@
+#!/bin/sh
+# sh pkgconfig.sh PREFIX: with a compiler and pkg-config alone, against the Mica installed in PREFIX: every public
+# header stands by itself in C and C++, and the example of README.md builds, shared and static, and runs.
+set -eu
+prefix=$1
+source=$(cd "$(dirname "$0")/../.." && pwd)
+work=${MICA_BUILD_DIR:-.}/consumer/pkgconfig
+mkdir -p "$work"
+cd "$work"
+PKG_CONFIG_PATH=$(dirname "$(find "$prefix" -name mica.pc)")
+export PKG_CONFIG_PATH
+cc=${CC:-cc}
+strict='-Wall -Wextra -Wpedantic -Werror -fsyntax-only'
+
+# Word splitting of flags is wanted throughout.
+# shellcheck disable=SC2046,SC2086
+{
+  flags=$(pkg-config --cflags mica)
+  for header in "$prefix"/include/mica/*.h; do
+    printf '#include <mica/%s>\n' "$(basename "$header")" >header.c
+    $cc -std=c11 $strict $flags header.c
+    if command -v c++ >/dev/null; then c++ -x c++ -std=c++11 $strict $flags header.c; fi
+  done
+
+  awk '/^```c$/ { inside = 1; next } /^```$/ { inside = 0 } inside' "$source/README.md" >example.c
+  [ -s example.c ]
+  cc="$cc -Wall -Wextra -Werror $flags"
+  $cc -o shared example.c $(pkg-config --libs mica) -Wl,-rpath,"$(pkg-config --variable=libdir mica)"
+  $cc -o static example.c $(pkg-config --static --libs mica | sed 's/-lmica/-l:libmica.a/')
+}
+./shared
+./static

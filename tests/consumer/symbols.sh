@@ -1,0 +1,18 @@
+#!/bin/sh
+# sh symbols.sh PREFIX: the shared library exports what the public headers declare, and nothing but mica_ names.
+set -eu
+prefix=$1
+work=${MICA_BUILD_DIR:-.}/consumer
+mkdir -p "$work"
+nm -D --defined-only "$(find "$prefix" -name 'libmica.so')" | awk '{ print $3 }' | sort >"$work/exported"
+sed -n 's/^MICA_API .*[ *]\(mica_[a-z0-9_]*\)(.*/\1/p' "$prefix"/include/mica/*.h | sort -u >"$work/declared"
+status=0
+if grep -v '^mica_[a-z]' "$work/exported"; then
+  echo "exported, but no public names"
+  status=1
+fi
+if comm -13 "$work/exported" "$work/declared" | grep .; then
+  echo "declared, but not in the library"
+  status=1
+fi
+exit $status
