@@ -1,5 +1,5 @@
 # Kernel sources inside the library: cl/**/*.cl and *.clh become one C file, a table of mica__kernel_source sorted by
-# path (strcmp order), each line a string of its own with its '\n', because ISO C promises no longer ones.
+# path (strcmp order), each line a string of its own without its '\n', because ISO C promises no longer ones.
 #
 # Included, it defines mica_embed_kernels(folder output). Run with cmake -P at build time, it writes that file. CMake is
 # the generator so that cross builds need no compiler for the host; file contents only ever pass through quoted
@@ -41,8 +41,8 @@ foreach(kernel IN LISTS kernels)
   foreach(special "\\" "\"" "?")
     string(REPLACE "${special}" "\\${special}" content "${content}")
   endforeach()
-  string(REPLACE "\n" "\\n\",\n  \"" content "${content}")
-  string(APPEND text "static const char *const lines_${count}[] = {\n  \"${content}\\n\"};\n\n")
+  string(REPLACE "\n" "\",\n  \"" content "${content}")
+  string(APPEND text "static const char *const lines_${count}[] = {\n  \"${content}\"};\n\n")
   string(APPEND table "  {\"${kernel}\", lines_${count}, sizeof lines_${count} / sizeof *lines_${count}},\n")
   math(EXPR count "${count} + 1")
 endforeach()

@@ -21,8 +21,10 @@ START_TEST(same_bytes_as_the_file) {
   snprintf(path, sizeof path, "%s/cl/%s", getenv("MICA_SOURCE_DIR"), source->path);
   FILE *file = fopen(path, "rb");
   ck_assert_msg(file != NULL, "cannot open %s", path);
-  for (size_t i = 0; i < source->line_count; i++)
+  for (size_t i = 0; i < source->line_count; i++) {
     for (const char *c = source->lines[i]; *c; c++) ck_assert_msg(fgetc(file) == *c, "%s:%zu differs", path, i + 1);
+    ck_assert_msg(fgetc(file) == '\n', "%s:%zu is longer", path, i + 1);
+  }
   ck_assert_msg(fgetc(file) == EOF, "%s is longer than what is embedded", path);
   fclose(file);
 }
