@@ -1,0 +1,173 @@
+/* mica/device.h: the devices of this machine, and the engine that owns one of them. */
+#ifndef MICA_DEVICE_H
+#define MICA_DEVICE_H
+
+#include <mica/status.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+MICA_BEGIN_DECLS
+
+/* How kernels are shaped for a device: CPU-class kernels keep tiles in the registers of a work-item that is alone in
+ * its group; GPU-class ones share tiles through local memory. NULL is the device that runs nothing (see below). */
+#define MICA_DEVICE_CLASS_LIST(X)                                                                                      \
+  X(CPU, "cpu")                                                                                                        \
+  X(GPU, "gpu")                                                                                                        \
+  X(ACCELERATOR, "accelerator")                                                                                        \
+  X(NULL, "null")
+
+typedef enum mica_device_class {
+#define MICA_DEVICE_CLASS_ENUM(name, text) MICA_CLASS_##name,
+  MICA_DEVICE_CLASS_LIST(MICA_DEVICE_CLASS_ENUM)
+#undef MICA_DEVICE_CLASS_ENUM
+} mica_device_class;
+
+/* Who made the hardware; decides default parameters and vendor paths. */
+#define MICA_VENDOR_LIST(X)                                                                                            \
+  X(OTHER, "other")                                                                                                    \
+  X(NVIDIA, "nvidia")                                                                                                  \
+  X(AMD, "amd")                                                                                                        \
+  X(INTEL, "intel")                                                                                                    \
+  X(ARM, "arm")                                                                                                        \
+  X(QUALCOMM, "qualcomm")                                                                                              \
+  X(APPLE, "apple")
+
+typedef enum mica_vendor {
+#define MICA_VENDOR_ENUM(name, text) MICA_VENDOR_##name,
+  MICA_VENDOR_LIST(MICA_VENDOR_ENUM)
+#undef MICA_VENDOR_ENUM
+} mica_vendor;
+
+/* Optional abilities that Mica can use: name, and the extension that announces it. */
+#define MICA_FEATURE_LIST(X)                                                                                           \
+  X(FP64, "cl_khr_fp64")                                                                                               \
+  X(FP16, "cl_khr_fp16")                                                                                               \
+  X(SUBGROUPS, "cl_khr_subgroups")                                                                                     \
+  X(INTEL_SUBGROUPS, "cl_intel_subgroups")                                                                             \
+  X(INTEGER_DOT, "cl_khr_integer_dot_product")                                                                         \
+  X(COMMAND_BUFFER, "cl_khr_command_buffer")
+
+typedef enum mica_feature {
+#define MICA_FEATURE_BIT(name, extension) MICA_FEATURE_BIT_##name,
+  MICA_FEATURE_LIST(MICA_FEATURE_BIT)
+#undef MICA_FEATURE_BIT
+#define MICA_FEATURE_ENUM(name, extension) MICA_FEATURE_##name = 1 << MICA_FEATURE_BIT_##name,
+      MICA_FEATURE_LIST(MICA_FEATURE_ENUM)
+#undef MICA_FEATURE_ENUM
+} mica_feature;
+
+#define MICA_DEVICE_TEXT 128
+
+/* What a device says of itself. Texts are cut to fit; sizes are bytes. */
+typedef struct mica_device_info {
+  char id[16];                     /* "platform:device", counting only platforms that have devices: "0:1" */
+  char platform[MICA_DEVICE_TEXT]; /* "Portable Computing Language" */
+  char platform_version[MICA_DEVICE_TEXT];
+  char name[MICA_DEVICE_TEXT];
+  char driver[MICA_DEVICE_TEXT];
+  char opencl_c[MICA_DEVICE_TEXT]; /* "OpenCL C 1.2 ..." */
+  mica_device_class device_class;
+  mica_vendor vendor;
+  uint32_t features; /* mica_feature bits */
+  uint32_t compute_units;
+  uint32_t clock_mhz;
+  uint64_t global_bytes;
+  uint64_t max_buffer_bytes; /* the largest single allocation */
+  uint64_t local_bytes;      /* local memory a work-group may use */
+  bool local_is_fast;        /* local memory is a memory of its own, not a part of the global one */
+  bool unified_memory;       /* host and device share memory: mapping copies nothing */
+  size_t max_group;          /* work-items in a work-group */
+  size_t max_group_dim[3];
+  uint32_t align_bytes; /* alignment of a sub-buffer */
+  uint32_t address_bits;
+} mica_device_info;
+
+MICA_API const char *mica_device_class_name(mica_device_class device_class);
+MICA_API const char *mica_vendor_name(mica_vendor vendor);
+
+/* Writes at most capacity devices to infos (may be NULL when capacity is 0) and how many there are to *count, in the
+ * order of the drivers' own lists. A platform without devices is skipped; having no OpenCL at all gives *count 0 and
+ * MICA_OK. The null device is not listed. */
+MICA_API mica_status mica_device_list(mica_device_info *infos, size_t capacity, size_t *count);
+
+/* The device that `selector` means; the rule of mica_engine_config.device. MICA_E_NO_DEVICE when none matches, with the
+ * devices there are in the sentence. */
+MICA_API mica_status mica_device_find(const char *selector, mica_device_info *info);
+
+/* An engine owns one device: its context, memory pool, compiled kernels and profile. Its functions may be called from
+ * several threads; a queue is used by one thread at a time. Everything made from an engine is
+ * destroyed before it. */
+typedef struct mica_engine mica_engine;
+
+/* An in-order stream of work. Functions that take a queue return when the work is queued, not when it is done, unless
+ * they say that they block. */
+typedef struct mica_queue mica_queue;
+
+typedef struct mica_engine_config {
+  /* Which device. NULL: the environment's MICA_DEVICE, and without that the best one: GPUs before accelerators before
+   * CPUs, then the most compute units x clock, then the first listed. Else "gpu", "cpu", "accelerator" (the best of
+   * the class), an id such as "0:1", a part of a name or platform (any case), or "null": a device made of host memory
+   * that accepts everything and runs no kernel, for planning and tests. */
+  const char *device;
+  /* Where compiled kernels and tuning results are kept. NULL: the environment's MICA_CACHE_DIR, else mica/ under
+   * XDG_CACHE_HOME or ~/.cache. "": nowhere. A directory that cannot be made or written costs time, never success. */
+  const char *cache_dir;
+  /* Bytes the compiled kernels may take on disk; the least recently used go first. 0 means 256 MiB. */
+  uint64_t cache_bytes;
+} mica_engine_config;
+
+MICA_API mica_engine_config mica_engine_config_default(void);
+
+/* config may be NULL. Blocks while the driver starts. */
+MICA_API mica_status mica_engine_create(const mica_engine_config *config, mica_engine **engine);
+
+/* Waits for work in flight, writes new compiled kernels to the cache, and releases everything. NULL is a no-op. */
+MICA_API void mica_engine_destroy(mica_engine *engine);
+
+/* Valid as long as the engine. */
+MICA_API const mica_device_info *mica_engine_device(const mica_engine *engine);
+
+/* The queue that every engine has; do not destroy it. */
+MICA_API mica_queue *mica_engine_queue(mica_engine *engine);
+
+/* A further queue of the same engine. */
+MICA_API mica_status mica_queue_create(mica_engine *engine, mica_queue **queue);
+/* Waits for its work. NULL is a no-op. */
+MICA_API void mica_queue_destroy(mica_queue *queue);
+/* Starts what is queued, without waiting. */
+MICA_API mica_status mica_queue_flush(mica_queue *queue);
+/* Blocks until all that was queued is done; errors of the device in between surface here. */
+MICA_API mica_status mica_queue_finish(mica_queue *queue);
+
+/* Counted since the engine was made. */
+#define MICA_STATS_LIST(X)                                                                                             \
+  X(kernel_builds, "programs compiled from source")                                                                    \
+  X(cache_hits, "programs taken from the disk cache")                                                                  \
+  X(cache_stores, "programs written to the disk cache")                                                                \
+  X(launches, "kernels started")                                                                                       \
+  X(host_waits, "times the host waited for the device")                                                                \
+  X(allocations, "buffers asked of the driver")                                                                        \
+  X(bytes_in_use, "bytes of live buffers, as rounded by the pool")                                                     \
+  X(bytes_peak, "the highest bytes_in_use")                                                                            \
+  X(bytes_pooled, "bytes kept for reuse")                                                                              \
+  X(bytes_uploaded, "bytes moved to the device")                                                                       \
+  X(bytes_downloaded, "bytes moved to the host")
+
+typedef struct mica_stats {
+#define MICA_STATS_FIELD(name, text) uint64_t name;
+  MICA_STATS_LIST(MICA_STATS_FIELD)
+#undef MICA_STATS_FIELD
+} mica_stats;
+
+MICA_API mica_stats mica_engine_stats(const mica_engine *engine);
+
+/* Gives all pooled memory back to the driver. */
+MICA_API void mica_engine_trim(mica_engine *engine);
+
+/* The directory of the disk cache in use, "" when there is none. Valid as long as the engine. */
+MICA_API const char *mica_engine_cache_dir(const mica_engine *engine);
+
+MICA_END_DECLS
+
+#endif

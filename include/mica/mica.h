@@ -1,0 +1,21 @@
+/* mica/mica.h: all of Mica's public API but mica/opencl.h, which alone needs the OpenCL headers.
+ *
+ * Conventions. Names are mica_<noun>_<verb>. What create makes, destroy releases, and destroy(NULL) does nothing.
+ * Structures named ..._config are filled by ..._config_default() or zero-initialised: a zero field always means the
+ * default, so that fields added later never break a caller. Pointers a function stores a result through are written
+ * only on success. */
+#ifndef MICA_H
+#define MICA_H
+
+#include <mica/buffer.h>
+#include <mica/cache.h>
+#include <mica/device.h>
+#include <mica/dtype.h>
+#include <mica/ops.h>
+#include <mica/profile.h>
+#include <mica/shape.h>
+#include <mica/status.h>
+#include <mica/tensor.h>
+#include <mica/version.h>
+
+#endif

@@ -1,0 +1,31 @@
+/* mica/opencl.h: Mica inside a program that has its own OpenCL objects. The only public header that needs OpenCL's. */
+#ifndef MICA_OPENCL_H
+#define MICA_OPENCL_H
+
+#ifndef CL_TARGET_OPENCL_VERSION
+#define CL_TARGET_OPENCL_VERSION 120
+#endif
+#include <CL/cl.h>
+#include <mica/tensor.h>
+
+MICA_BEGIN_DECLS
+
+/* An engine on the caller's context and one of its devices. queue becomes the engine's own queue (mica_engine_queue),
+ * and must be in-order; NULL makes one. The engine retains what it is given; the caller may release its own references
+ * at any time. config->device is ignored; config may be NULL. */
+MICA_API mica_status mica_engine_create_from_opencl(cl_context context, cl_device_id device, cl_command_queue queue,
+                                                    const mica_engine_config *config, mica_engine **engine);
+
+/* The caller's memory as a buffer, without a copy; mica_tensor_wrap makes tensors of it. Retained until the buffer and
+ * its tensors are destroyed. memory must belong to the engine's context. */
+MICA_API mica_status mica_buffer_wrap_opencl(mica_engine *engine, cl_mem memory, mica_buffer **buffer);
+
+/* The OpenCL objects underneath, not retained. A tensor's first element stands offset_bytes into its memory. */
+MICA_API cl_context mica_engine_opencl_context(const mica_engine *engine);
+MICA_API cl_device_id mica_engine_opencl_device(const mica_engine *engine);
+MICA_API cl_command_queue mica_queue_opencl(const mica_queue *queue);
+MICA_API cl_mem mica_tensor_opencl(const mica_tensor *tensor, size_t *offset_bytes);
+
+MICA_END_DECLS
+
+#endif

@@ -1,0 +1,34 @@
+/* mica/profile.h: where a device's time goes, kernel by kernel. */
+#ifndef MICA_PROFILE_H
+#define MICA_PROFILE_H
+
+#include <mica/device.h>
+
+MICA_BEGIN_DECLS
+
+/* From start to stop every launch of every queue of the engine is timed by the device's own clock. start forgets what
+ * an earlier profile held. MICA_E_UNSUPPORTED when the caller's own queue lacks CL_QUEUE_PROFILING_ENABLE. stop blocks
+ * until the launches are done. */
+MICA_API mica_status mica_profile_start(mica_engine *engine);
+MICA_API mica_status mica_profile_stop(mica_engine *engine);
+
+/* One kernel of the profile, all its launches together. flops and bytes are what the algorithm needs (as stated by the
+ * op), not what the hardware did; 0 where unknown. */
+typedef struct mica_profile_row {
+  char kernel[64];
+  uint64_t count;
+  double seconds;
+  double flops;
+  double bytes;
+} mica_profile_row;
+
+/* Writes at most capacity rows, the most expensive first, and how many there are to *count. The profile must be
+ * stopped. */
+MICA_API mica_status mica_profile_rows(mica_engine *engine, mica_profile_row *rows, size_t capacity, size_t *count);
+
+/* Writes the launches as a Chrome trace (JSON; open it in a browser's tracing page or in Perfetto). */
+MICA_API mica_status mica_profile_write_trace(mica_engine *engine, const char *path);
+
+MICA_END_DECLS
+
+#endif

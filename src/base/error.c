@@ -1,0 +1,85 @@
+#include "base/error.h"
+
+#include <pthread.h>
+#include <stdio.h>
+#include <string.h>
+
+/* Thread-local rather than a field of the engine: two threads on one engine must not overwrite each other's sentence,
+ * and the failure to make an engine has no engine to hold it. */
+#define SENTENCE_BYTES 4096
+static _Thread_local char sentence[SENTENCE_BYTES];
+
+const char *mica_status_name(mica_status status) {
+  switch (status) {
+#define MICA_STATUS_NAME(name, value, text)                                                                            \
+  case MICA_##name: return "MICA_" #name;
+    MICA_STATUS_LIST(MICA_STATUS_NAME)
+#undef MICA_STATUS_NAME
+  }
+  return "MICA_E_UNKNOWN";
+}
+
+const char *mica_status_text(mica_status status) {
+  switch (status) {
+#define MICA_STATUS_TEXT(name, value, text)                                                                            \
+  case MICA_##name: return text;
+    MICA_STATUS_LIST(MICA_STATUS_TEXT)
+#undef MICA_STATUS_TEXT
+  }
+  return "unknown status";
+}
+
+const char *mica_error_message(void) { return sentence; }
+
+mica_status mica__fail(mica_status status, const char *format, ...) {
+  /* Formatted aside first: an argument may be the present sentence itself. */
+  char text[SENTENCE_BYTES];
+  va_list args;
+  va_start(args, format);
+  vsnprintf(text, sizeof text, format, args);
+  va_end(args);
+  memcpy(sentence, text, sizeof text);
+  return status;
+}
+
+mica_status mica__fail_in(mica_status status, const char *where) {
+  return mica__fail(status, "%s: %s", where, sentence);
+}
+
+mica_status mica__fail_nomem(const char *what) {
+  return mica__fail(MICA_E_NOMEM, "the host has no memory for %s", what);
+}
+
+static struct {
+  pthread_mutex_t lock;
+  mica_log_level level;
+  mica_log_fn *fn;
+  void *user;
+} logger = {.lock = PTHREAD_MUTEX_INITIALIZER, .level = MICA_LOG_WARNING};
+
+void mica_log_set(mica_log_level level, mica_log_fn *fn, void *user) {
+  pthread_mutex_lock(&logger.lock);
+  logger.level = level;
+  logger.fn = fn;
+  logger.user = user;
+  pthread_mutex_unlock(&logger.lock);
+}
+
+int mica__log_wanted(mica_log_level level) {
+  pthread_mutex_lock(&logger.lock);
+  int wanted = logger.fn && level <= logger.level;
+  pthread_mutex_unlock(&logger.lock);
+  return wanted;
+}
+
+void mica__log(mica_log_level level, const char *format, ...) {
+  if (!mica__log_wanted(level)) return;
+  char text[SENTENCE_BYTES];
+  va_list args;
+  va_start(args, format);
+  vsnprintf(text, sizeof text, format, args);
+  va_end(args);
+  pthread_mutex_lock(&logger.lock);
+  if (logger.fn) logger.fn(logger.user, level, text);
+  pthread_mutex_unlock(&logger.lock);
+}

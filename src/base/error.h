@@ -1,0 +1,36 @@
+/* base/error.h: failing with a status and a sentence, and passing a failure on. */
+#ifndef MICA_BASE_ERROR_H
+#define MICA_BASE_ERROR_H
+
+#include <mica/status.h>
+#include <stdarg.h>
+
+/* Stores the sentence for mica_error_message() in this thread and returns status, so that a check is one line:
+ *   if (m != n) return mica__fail(MICA_E_SHAPE, "matmul: a has %d columns, b has %d rows", m, n); */
+mica_status mica__fail(mica_status status, const char *format, ...) __attribute__((format(printf, 2, 3)));
+
+/* Puts "where: " before this thread's sentence, on the way up; returns status. */
+mica_status mica__fail_in(mica_status status, const char *where);
+
+/* The sentence for a host allocation that failed. */
+mica_status mica__fail_nomem(const char *what);
+
+/* Passes a failure on. */
+#define MICA_TRY(call)                                                                                                 \
+  do {                                                                                                                 \
+    mica_status try_status_ = (call);                                                                                  \
+    if (try_status_ != MICA_OK) return try_status_;                                                                    \
+  } while (0)
+
+/* Passes a failure on through a label that releases what the function holds; `status` must be a local variable. */
+#define MICA_TRY_GOTO(call, label)                                                                                     \
+  do {                                                                                                                 \
+    status = (call);                                                                                                   \
+    if (status != MICA_OK) goto label;                                                                                 \
+  } while (0)
+
+/* A log line, sent to the callback of mica_log_set when its level is wanted. */
+void mica__log(mica_log_level level, const char *format, ...) __attribute__((format(printf, 2, 3)));
+int mica__log_wanted(mica_log_level level);
+
+#endif

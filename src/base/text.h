@@ -1,0 +1,28 @@
+/* base/text.h: a string that grows. */
+#ifndef MICA_BASE_TEXT_H
+#define MICA_BASE_TEXT_H
+
+#include "base/error.h"
+
+#include <stdbool.h>
+#include <stddef.h>
+
+/* Zero-initialise; free with mica__text_free. data is NUL-terminated once anything was added, and NULL before.
+ * A failed allocation is remembered: later additions do nothing, and mica__text_status reports it once at the end. */
+typedef struct mica__text {
+  char *data;
+  size_t length;
+  size_t capacity;
+  bool failed;
+} mica__text;
+
+void mica__text_add(mica__text *text, const char *s);
+void mica__text_add_bytes(mica__text *text, const char *s, size_t n);
+void mica__text_addf(mica__text *text, const char *format, ...) __attribute__((format(printf, 2, 3)));
+mica_status mica__text_status(const mica__text *text);
+void mica__text_free(mica__text *text);
+
+/* A copy of s on the heap; NULL when s is NULL or memory is short. */
+char *mica__strdup(const char *s);
+
+#endif

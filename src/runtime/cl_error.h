@@ -1,0 +1,16 @@
+/* runtime/cl_error.h: from an OpenCL error to a status and a sentence. */
+#ifndef MICA_RUNTIME_CL_ERROR_H
+#define MICA_RUNTIME_CL_ERROR_H
+
+#include "base/error.h"
+#include "runtime/opencl_api.h"
+
+/* MICA_OK for CL_SUCCESS; else the status the error amounts to, and "what: CL_NAME". */
+mica_status mica__cl_check(cl_int error, const char *what);
+
+/* Whether an error says that the device has no memory left (drivers disagree on which code that is). */
+static inline int mica__cl_is_memory_error(cl_int error) {
+  return error == CL_MEM_OBJECT_ALLOCATION_FAILURE || error == CL_OUT_OF_RESOURCES || error == CL_OUT_OF_HOST_MEMORY;
+}
+
+#endif

@@ -1,0 +1,286 @@
+#include "runtime/device.h"
+
+#include "runtime/cl_error.h"
+
+#include <ctype.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+const char *mica_device_class_name(mica_device_class device_class) {
+  switch (device_class) {
+#define CLASS_NAME(name, text)                                                                                         \
+  case MICA_CLASS_##name: return text;
+    MICA_DEVICE_CLASS_LIST(CLASS_NAME)
+#undef CLASS_NAME
+  }
+  return "?";
+}
+
+const char *mica_vendor_name(mica_vendor vendor) {
+  switch (vendor) {
+#define VENDOR_NAME(name, text)                                                                                        \
+  case MICA_VENDOR_##name: return text;
+    MICA_VENDOR_LIST(VENDOR_NAME)
+#undef VENDOR_NAME
+  }
+  return "?";
+}
+
+/* Texts of drivers carry stray blanks at both ends ("  Intel(R) ..."); they go, and what is too long is cut. */
+static void copy_trimmed(char *out, size_t size, const char *text) {
+  while (isspace((unsigned char)*text)) text++;
+  size_t length = strlen(text);
+  while (length && isspace((unsigned char)text[length - 1])) length--;
+  if (length >= size) length = size - 1;
+  memcpy(out, text, length);
+  out[length] = '\0';
+}
+
+/* One device property as text of any length; the caller frees it. NULL when it cannot be had. */
+static char *device_text(const mica__cl_api *api, cl_device_id id, cl_device_info what) {
+  size_t size = 0;
+  if (api->GetDeviceInfo(id, what, 0, NULL, &size) != CL_SUCCESS) return NULL;
+  char *text = calloc(1, size + 1);
+  if (text && api->GetDeviceInfo(id, what, size, text, NULL) != CL_SUCCESS) {
+    free(text);
+    return NULL;
+  }
+  return text;
+}
+
+static void device_text_into(const mica__cl_api *api, cl_device_id id, cl_device_info what,
+                             char out[MICA_DEVICE_TEXT]) {
+  char *text = device_text(api, id, what);
+  copy_trimmed(out, MICA_DEVICE_TEXT, text ? text : "");
+  free(text);
+}
+
+static void platform_text_into(const mica__cl_api *api, cl_platform_id platform, cl_platform_info what,
+                               char out[MICA_DEVICE_TEXT]) {
+  char text[1024] = "";
+  if (api->GetPlatformInfo(platform, what, sizeof text - 1, text, NULL) != CL_SUCCESS) text[0] = '\0';
+  copy_trimmed(out, MICA_DEVICE_TEXT, text);
+}
+
+/* Whether a blank-separated list holds a word. */
+static bool has_word(const char *list, const char *word) {
+  size_t length = strlen(word);
+  for (const char *at = strstr(list, word); at; at = strstr(at + length, word))
+    if ((at == list || at[-1] == ' ') && (at[length] == ' ' || at[length] == '\0')) return true;
+  return false;
+}
+
+static uint32_t device_features(const mica__cl_api *api, cl_device_id id) {
+  char *extensions = device_text(api, id, CL_DEVICE_EXTENSIONS);
+  uint32_t features = 0;
+  if (extensions) {
+#define FEATURE_OF(name, extension)                                                                                    \
+  if (has_word(extensions, extension)) features |= MICA_FEATURE_##name;
+    MICA_FEATURE_LIST(FEATURE_OF)
+#undef FEATURE_OF
+  }
+  free(extensions);
+  return features;
+}
+
+static mica_vendor vendor_of(cl_uint vendor_id, const char *vendor) {
+  switch (vendor_id) {
+  case 0x10de: return MICA_VENDOR_NVIDIA;
+  case 0x1002: return MICA_VENDOR_AMD;
+  case 0x8086: return MICA_VENDOR_INTEL;
+  case 0x13b5: return MICA_VENDOR_ARM;
+  case 0x5143: return MICA_VENDOR_QUALCOMM;
+  }
+  /* Layers on top of a driver report ids of their own; the text then still tells. */
+  if (strstr(vendor, "NVIDIA")) return MICA_VENDOR_NVIDIA;
+  if (strstr(vendor, "Advanced Micro") || strstr(vendor, "AMD")) return MICA_VENDOR_AMD;
+  if (strstr(vendor, "Intel")) return MICA_VENDOR_INTEL;
+  if (strstr(vendor, "Apple")) return MICA_VENDOR_APPLE;
+  return MICA_VENDOR_OTHER;
+}
+
+mica_status mica__device_describe(const mica__cl_api *api, cl_platform_id platform, cl_device_id id,
+                                  mica_device_info *out) {
+  mica_device_info info = {0};
+  cl_device_type type = 0;
+  cl_uint units = 0, clock = 0, align_bits = 0, vendor_id = 0, address_bits = 0;
+  cl_ulong global = 0, largest = 0, local = 0;
+  cl_bool unified = CL_FALSE;
+  cl_device_local_mem_type local_type = CL_GLOBAL;
+  size_t group = 0, group_dims[8] = {0};
+  const struct {
+    cl_device_info what;
+    size_t size;
+    void *out;
+  } fields[] = {
+      {CL_DEVICE_TYPE,                sizeof type,         &type        },
+      {CL_DEVICE_VENDOR_ID,           sizeof vendor_id,    &vendor_id   },
+      {CL_DEVICE_MAX_COMPUTE_UNITS,   sizeof units,        &units       },
+      {CL_DEVICE_MAX_CLOCK_FREQUENCY, sizeof clock,        &clock       },
+      {CL_DEVICE_GLOBAL_MEM_SIZE,     sizeof global,       &global      },
+      {CL_DEVICE_MAX_MEM_ALLOC_SIZE,  sizeof largest,      &largest     },
+      {CL_DEVICE_LOCAL_MEM_SIZE,      sizeof local,        &local       },
+      {CL_DEVICE_LOCAL_MEM_TYPE,      sizeof local_type,   &local_type  },
+      {CL_DEVICE_HOST_UNIFIED_MEMORY, sizeof unified,      &unified     },
+      {CL_DEVICE_MAX_WORK_GROUP_SIZE, sizeof group,        &group       },
+      {CL_DEVICE_MAX_WORK_ITEM_SIZES, sizeof group_dims,   group_dims   },
+      {CL_DEVICE_MEM_BASE_ADDR_ALIGN, sizeof align_bits,   &align_bits  },
+      {CL_DEVICE_ADDRESS_BITS,        sizeof address_bits, &address_bits},
+  };
+  for (size_t i = 0; i < sizeof fields / sizeof *fields; i++)
+    MICA_TRY(mica__cl_check(api->GetDeviceInfo(id, fields[i].what, fields[i].size, fields[i].out, NULL),
+                            "asking a device for its properties"));
+  platform_text_into(api, platform, CL_PLATFORM_NAME, info.platform);
+  platform_text_into(api, platform, CL_PLATFORM_VERSION, info.platform_version);
+  device_text_into(api, id, CL_DEVICE_NAME, info.name);
+  device_text_into(api, id, CL_DRIVER_VERSION, info.driver);
+  device_text_into(api, id, CL_DEVICE_OPENCL_C_VERSION, info.opencl_c);
+  char vendor[MICA_DEVICE_TEXT];
+  device_text_into(api, id, CL_DEVICE_VENDOR, vendor);
+  info.vendor = vendor_of(vendor_id, vendor);
+  info.device_class = api == mica__cl_null()      ? MICA_CLASS_NULL
+                      : type & CL_DEVICE_TYPE_GPU ? MICA_CLASS_GPU
+                      : type & CL_DEVICE_TYPE_CPU ? MICA_CLASS_CPU
+                                                  : MICA_CLASS_ACCELERATOR;
+  info.features = device_features(api, id);
+  info.compute_units = units;
+  info.clock_mhz = clock;
+  info.global_bytes = global;
+  info.max_buffer_bytes = largest;
+  info.local_bytes = local;
+  info.local_is_fast = local_type == CL_LOCAL;
+  info.unified_memory = unified == CL_TRUE;
+  info.max_group = group;
+  memcpy(info.max_group_dim, group_dims, sizeof info.max_group_dim);
+  info.align_bytes = align_bits >= 8 ? align_bits / 8 : 1;
+  info.address_bits = address_bits;
+  *out = info;
+  return MICA_OK;
+}
+
+/* Appends the devices of one platform; a platform that cannot list any (-1, or an error: a driver installed without
+ * its hardware) is skipped. */
+static mica_status collect_platform(const mica__cl_api *api, cl_platform_id platform, size_t index, mica__device **list,
+                                    size_t *count) {
+  cl_uint n = 0;
+  if (api->GetDeviceIDs(platform, CL_DEVICE_TYPE_ALL, 0, NULL, &n) != CL_SUCCESS || n == 0) return MICA_OK;
+  cl_device_id *ids = calloc(n, sizeof *ids);
+  mica__device *grown = realloc(*list, (*count + n) * sizeof **list);
+  if (grown) *list = grown;
+  if (!ids || !grown) {
+    free(ids);
+    return mica__fail_nomem("the list of devices");
+  }
+  if (api->GetDeviceIDs(platform, CL_DEVICE_TYPE_ALL, n, ids, NULL) == CL_SUCCESS)
+    for (cl_uint d = 0; d < n; d++) {
+      mica__device *device = &(*list)[*count];
+      *device = (mica__device){.api = api, .platform = platform, .id = ids[d]};
+      if (mica__device_describe(api, platform, ids[d], &device->info) != MICA_OK) {
+        mica__log(MICA_LOG_WARNING, "device %zu:%u is left out: %s", index, d, mica_error_message());
+        continue;
+      }
+      snprintf(device->info.id, sizeof device->info.id, "%zu:%u", index, d);
+      ++*count;
+    }
+  free(ids);
+  return MICA_OK;
+}
+
+mica_status mica__device_collect(const mica__cl_api *api, mica__device **list, size_t *count) {
+  *list = NULL;
+  *count = 0;
+  cl_uint n = 0;
+  /* A loader without any driver answers an error rather than zero. */
+  if (api->GetPlatformIDs(0, NULL, &n) != CL_SUCCESS || n == 0) return MICA_OK;
+  cl_platform_id *platforms = calloc(n, sizeof *platforms);
+  if (!platforms) return mica__fail_nomem("the list of platforms");
+  mica_status status = mica__cl_check(api->GetPlatformIDs(n, platforms, NULL), "listing the OpenCL platforms");
+  size_t index = 0;
+  for (cl_uint p = 0; status == MICA_OK && p < n; p++) {
+    size_t before = *count;
+    status = collect_platform(api, platforms[p], index, list, count);
+    if (*count > before) index++;
+  }
+  free(platforms);
+  if (status != MICA_OK) {
+    free(*list);
+    *list = NULL;
+    *count = 0;
+  }
+  return status;
+}
+
+static bool contains_ignoring_case(const char *text, const char *part) {
+  size_t length = strlen(part);
+  for (; *text; text++) {
+    size_t i = 0;
+    while (i < length && text[i] && tolower((unsigned char)text[i]) == tolower((unsigned char)part[i])) i++;
+    if (i == length) return true;
+  }
+  return false;
+}
+
+static bool is_candidate(const mica_device_info *info, const char *selector) {
+  if (!selector || !*selector) return true;
+  if (!strcmp(selector, mica_device_class_name(info->device_class))) return true;
+  for (int c = 0; c <= MICA_CLASS_NULL; c++)
+    if (!strcmp(selector, mica_device_class_name((mica_device_class)c))) return false;
+  if (isdigit((unsigned char)selector[0]) && strchr(selector, ':')) return !strcmp(selector, info->id);
+  return contains_ignoring_case(info->name, selector) || contains_ignoring_case(info->platform, selector);
+}
+
+/* GPUs before accelerators before CPUs; within a class by units x clock. Ties go to the first listed. */
+static uint64_t preference(const mica_device_info *info) {
+  uint64_t rank = info->device_class == MICA_CLASS_GPU ? 3 : info->device_class == MICA_CLASS_ACCELERATOR ? 2 : 1;
+  return rank << 60 | (uint64_t)info->compute_units * (info->clock_mhz + 1);
+}
+
+static mica_status fail_no_device(const char *selector, const mica__device *list, size_t count) {
+  char known[1024] = "";
+  size_t at = 0;
+  for (size_t i = 0; i < count && at < sizeof known; i++)
+    at += (size_t)snprintf(known + at, sizeof known - at, "%s%s %s", i ? ", " : "", list[i].info.id, list[i].info.name);
+  if (count == 0)
+    return mica__fail(MICA_E_NO_DEVICE, "this machine has no OpenCL device (is a driver installed? on a CPU: PoCL)");
+  return mica__fail(MICA_E_NO_DEVICE, "no device matches \"%s\"; there are: %s", selector, known);
+}
+
+mica_status mica__device_select(const char *selector, mica__device *device) {
+  if (!selector) selector = getenv("MICA_DEVICE");
+  if (!selector) selector = "";
+  bool null = !strcmp(selector, mica_device_class_name(MICA_CLASS_NULL));
+  mica__device *list = NULL;
+  size_t count = 0;
+  MICA_TRY(mica__device_collect(null ? mica__cl_null() : mica__cl_loader(), &list, &count));
+  const mica__device *best = NULL;
+  for (size_t i = 0; i < count; i++)
+    if (is_candidate(&list[i].info, selector) && (!best || preference(&list[i].info) > preference(&best->info)))
+      best = &list[i];
+  mica_status status = MICA_OK;
+  if (best)
+    *device = *best;
+  else
+    status = fail_no_device(selector, list, count);
+  free(list);
+  return status;
+}
+
+mica_status mica_device_list(mica_device_info *infos, size_t capacity, size_t *count) {
+  if (!count || (capacity && !infos)) return mica__fail(MICA_E_INVALID, "mica_device_list: a pointer is NULL");
+  mica__device *list = NULL;
+  size_t n = 0;
+  MICA_TRY(mica__device_collect(mica__cl_loader(), &list, &n));
+  for (size_t i = 0; i < n && i < capacity; i++) infos[i] = list[i].info;
+  free(list);
+  *count = n;
+  return MICA_OK;
+}
+
+mica_status mica_device_find(const char *selector, mica_device_info *info) {
+  if (!info) return mica__fail(MICA_E_INVALID, "mica_device_find: info is NULL");
+  mica__device device;
+  MICA_TRY(mica__device_select(selector, &device));
+  *info = device.info;
+  return MICA_OK;
+}

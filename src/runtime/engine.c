@@ -1,0 +1,146 @@
+#include "runtime/engine.h"
+
+#include "base/text.h"
+#include "runtime/cl_error.h"
+
+#include <mica/cache.h>
+#include <mica/opencl.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define DEFAULT_CACHE_BYTES ((uint64_t)256 << 20)
+
+mica_engine_config mica_engine_config_default(void) { return (mica_engine_config){0}; }
+
+/* The directory for compiled kernels by the rule of mica_engine_config.cache_dir; on the heap. */
+static mica_status choose_cache_dir(const char *wanted, char **out) {
+  mica__text path = {0};
+  const char *from_env = getenv("MICA_CACHE_DIR"), *xdg = getenv("XDG_CACHE_HOME"), *home = getenv("HOME");
+  if (wanted)
+    mica__text_add(&path, wanted);
+  else if (from_env)
+    mica__text_add(&path, from_env);
+  else if (xdg && *xdg)
+    mica__text_addf(&path, "%s/mica", xdg);
+  else if (home && *home)
+    mica__text_addf(&path, "%s/.cache/mica", home);
+  else
+    mica__text_add(&path, "");
+  *out = path.data;
+  mica_status status = mica__text_status(&path);
+  if (status != MICA_OK) mica__text_free(&path);
+  return status;
+}
+
+static void engine_free(mica_engine *engine) {
+  if (engine->context) engine->api->ReleaseContext(engine->context);
+  free(engine->cache_dir);
+  pthread_mutex_destroy(&engine->lock);
+  free(engine);
+}
+
+/* What both ways of making an engine share, from the point where device is known. context and queue may be NULL. */
+static mica_status engine_create(const mica__device *device, cl_context context, cl_command_queue queue,
+                                 const mica_engine_config *config, mica_engine **out) {
+  mica_engine_config defaults = mica_engine_config_default();
+  if (!config) config = &defaults;
+  mica_engine *engine = calloc(1, sizeof *engine);
+  if (!engine) return mica__fail_nomem("an engine");
+  engine->api = device->api;
+  engine->device = *device;
+  engine->cache_bytes = config->cache_bytes ? config->cache_bytes : DEFAULT_CACHE_BYTES;
+  if (pthread_mutex_init(&engine->lock, NULL)) {
+    free(engine);
+    return mica__fail_nomem("a lock");
+  }
+  mica_status status = choose_cache_dir(config->cache_dir, &engine->cache_dir);
+  if (status != MICA_OK) goto fail_early;
+  cl_int error = CL_SUCCESS;
+  if (context) {
+    MICA_TRY_GOTO(mica__cl_check(engine->api->RetainContext(context), "retaining the context"), fail_early);
+    engine->context = context;
+  } else {
+    const cl_context_properties properties[] = {CL_CONTEXT_PLATFORM, (cl_context_properties)device->platform, 0};
+    engine->context = engine->api->CreateContext(properties, 1, &device->id, NULL, NULL, &error);
+    if (!engine->context)
+      MICA_TRY_GOTO(mica__cl_check(error ? error : CL_OUT_OF_RESOURCES, "making a context"), fail_early);
+  }
+  MICA_TRY_GOTO(mica__pool_init(&engine->pool), fail_early);
+  MICA_TRY_GOTO(mica__programs_init(&engine->programs), fail_pool);
+  MICA_TRY_GOTO(mica__profile_init(&engine->profile), fail_programs);
+  MICA_TRY_GOTO(mica__queue_create(engine, queue, &engine->queue), fail_profile);
+  *out = engine;
+  return MICA_OK;
+
+fail_profile:
+  mica__profile_destroy(engine);
+fail_programs:
+  mica__programs_destroy(engine);
+fail_pool:
+  mica__pool_destroy(engine);
+fail_early:
+  engine_free(engine);
+  return status;
+}
+
+mica_status mica_engine_create(const mica_engine_config *config, mica_engine **engine) {
+  if (!engine) return mica__fail(MICA_E_INVALID, "mica_engine_create: engine is NULL");
+  mica__device device;
+  MICA_TRY(mica__device_select(config ? config->device : NULL, &device));
+  return engine_create(&device, NULL, NULL, config, engine);
+}
+
+mica_status mica_engine_create_from_opencl(cl_context context, cl_device_id id, cl_command_queue queue,
+                                           const mica_engine_config *config, mica_engine **engine) {
+  if (!context || !id || !engine) return mica__fail(MICA_E_INVALID, "mica_engine_create_from_opencl: a NULL argument");
+  const mica__cl_api *api = mica__cl_loader();
+  mica__device device = {.api = api, .id = id};
+  MICA_TRY(mica__cl_check(api->GetDeviceInfo(id, CL_DEVICE_PLATFORM, sizeof device.platform, &device.platform, NULL),
+                          "asking a device for its platform"));
+  MICA_TRY(mica__device_describe(api, device.platform, id, &device.info));
+  return engine_create(&device, context, queue, config, engine);
+}
+
+void mica_engine_destroy(mica_engine *engine) {
+  if (!engine) return;
+  mica_queue_finish(engine->queue);
+  mica__programs_store(engine);
+  mica_queue_destroy(engine->queue);
+  mica__profile_destroy(engine);
+  mica__programs_destroy(engine);
+  mica__pool_destroy(engine);
+  engine_free(engine);
+}
+
+const mica_device_info *mica_engine_device(const mica_engine *engine) { return &engine->device.info; }
+mica_queue *mica_engine_queue(mica_engine *engine) { return engine->queue; }
+const char *mica_engine_cache_dir(const mica_engine *engine) { return engine->cache_dir; }
+cl_context mica_engine_opencl_context(const mica_engine *engine) { return engine->context; }
+cl_device_id mica_engine_opencl_device(const mica_engine *engine) { return engine->device.id; }
+
+mica_stats mica_engine_stats(const mica_engine *engine) {
+  mica_stats stats;
+#define LOAD_COUNTER(name, text) stats.name = atomic_load(&engine->stats.name);
+  MICA_STATS_LIST(LOAD_COUNTER)
+#undef LOAD_COUNTER
+  return stats;
+}
+
+void mica_engine_trim(mica_engine *engine) { mica__pool_trim(engine); }
+
+bool mica__engine_is_settled(mica_engine *engine, uint64_t id, uint64_t at) {
+  if (id == 0) return true;
+  pthread_mutex_lock(&engine->lock);
+  /* With one in-order queue the next user comes after the last one anyway. A queue that is gone had finished. */
+  bool settled = true;
+  if (engine->queues && engine->queues->next)
+    for (const mica_queue *q = engine->queues; q; q = q->next)
+      if (q->id == id) settled = atomic_load(&q->finished) >= at;
+  pthread_mutex_unlock(&engine->lock);
+  return settled;
+}
+
+mica_status mica_cache_path(const char *cache_dir, char **path) {
+  if (!path) return mica__fail(MICA_E_INVALID, "mica_cache_path: path is NULL");
+  return choose_cache_dir(cache_dir, path);
+}

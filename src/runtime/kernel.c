@@ -1,0 +1,80 @@
+#include "runtime/kernel.h"
+
+#include "base/text.h"
+#include "runtime/engine.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+unsigned mica__kernel_class(const mica_device_info *device) {
+  bool gpu = device->device_class == MICA_CLASS_GPU || device->device_class == MICA_CLASS_ACCELERATOR;
+  return gpu ? MICA__ON_GPU : MICA__ON_CPU;
+}
+
+bool mica__variant_fits(const mica__variant *variant, const mica_device_info *device) {
+  return (variant->classes & mica__kernel_class(device)) && (variant->features & ~device->features) == 0 &&
+         (variant->vendors == 0 || variant->vendors & 1u << device->vendor);
+}
+
+const mica__variant *mica__kernel_variant(const mica__kernel_desc *desc, const mica_device_info *device) {
+  for (int i = 0; i < desc->variant_count; i++)
+    if (mica__variant_fits(&desc->variants[i], device)) return &desc->variants[i];
+  return NULL;
+}
+
+static bool is_choice(const mica__kernel_param *param, int32_t value) {
+  for (int i = 0; i < param->choice_count; i++)
+    if (param->choices[i] == value) return true;
+  return false;
+}
+
+mica_status mica__kernel_check_values(const mica__kernel_desc *desc, const int32_t *values) {
+  for (int i = 0; i < desc->param_count; i++)
+    if (!is_choice(&desc->params[i], values[i]))
+      return mica__fail(MICA_E_INVALID, "kernel %s: %d is not a value of %s (%s)", desc->name, (int)values[i],
+                        desc->params[i].macro, desc->params[i].help);
+  return MICA_OK;
+}
+
+int mica__kernel_param_index(const mica__kernel_desc *desc, const char *macro) {
+  for (int i = 0; i < desc->param_count; i++)
+    if (!strcmp(desc->params[i].macro, macro)) return i;
+  return -1;
+}
+
+char *mica__kernel_options(const mica__kernel_desc *desc, const int32_t *values, unsigned device_class) {
+  mica__text text = {0};
+  mica__text_add(&text, device_class & MICA__ON_GPU ? "-DMICA_GPU=1" : "-DMICA_CPU=1");
+  if (desc->options) mica__text_addf(&text, " %s", desc->options);
+  for (int i = 0; i < desc->param_count; i++) {
+    const mica__kernel_param *param = &desc->params[i];
+    if (param->kind == MICA__PARAM_DTYPE)
+      mica__text_addf(&text, " -D%s=%s", param->macro, mica_dtype_name((mica_dtype)values[i]));
+    else
+      mica__text_addf(&text, " -D%s=%d", param->macro, (int)values[i]);
+  }
+  if (text.failed) mica__text_free(&text);
+  return text.data;
+}
+
+mica_status mica__kernel_get(mica_engine *engine, const mica__kernel_desc *desc, const int32_t *values,
+                             const char *prelude, mica__kernel **kernel) {
+  MICA_TRY(mica__kernel_check_values(desc, values));
+  char *options = mica__kernel_options(desc, values, mica__kernel_class(&engine->device.info));
+  if (!options) return mica__fail_nomem("the options of a kernel");
+  mica__hash key = mica__hash_text(mica__hash_text(mica__hash_text((mica__hash){0}, desc->name), desc->file), options);
+  if (prelude) key = mica__hash_text(key, prelude);
+  mica_status status = mica__kernel_find(engine, key, desc->name, desc->file, desc->file, prelude, options, kernel);
+  free(options);
+  return status;
+}
+
+mica_status mica__kernel_get_source(mica_engine *engine, const char *name, const char *source, const char *options,
+                                    mica__kernel **kernel) {
+  if (!options) options = "";
+  mica__hash key = mica__hash_text(mica__hash_text(mica__hash_text((mica__hash){0}, name), source), options);
+  return mica__kernel_find(engine, key, name, name, NULL, source, options, kernel);
+}
+
+size_t mica__kernel_max_group(const mica__kernel *kernel) { return kernel->max_group; }
+const char *mica__kernel_name(const mica__kernel *kernel) { return kernel->name; }

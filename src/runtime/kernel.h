@@ -1,0 +1,100 @@
+/* runtime/kernel.h: kernels as data: what a kernel is called, where it stands, which parameters it takes.
+ *
+ * A kernel's parameter table is the one place that knows its parameters: the -D options, the cache key, the tuner's
+ * space, the validation, the doctor's and the vendor compilers' lists and the help text all come from it. */
+#ifndef MICA_RUNTIME_KERNEL_H
+#define MICA_RUNTIME_KERNEL_H
+
+#include <mica/device.h>
+#include <mica/dtype.h>
+
+#define MICA__MAX_PARAMS 16
+#define MICA__MAX_CHOICES 12
+
+typedef enum mica__param_kind {
+  MICA__PARAM_INT,   /* -DMR=8; the value is the number */
+  MICA__PARAM_DTYPE, /* -DX_T=f16; the value is a mica_dtype */
+} mica__param_kind;
+
+/* One parameter: a macro, its legal values (the first `choice_count` of choices) and what it means. */
+typedef struct mica__kernel_param {
+  const char *macro;
+  const char *help;
+  mica__param_kind kind;
+  int choice_count;
+  int32_t choices[MICA__MAX_CHOICES];
+} mica__kernel_param;
+
+/* Rows of a parameter table: MICA__INT("MR", "rows of a tile", 4, 8, 12), MICA__DTYPE("X_T", "type of x", MICA_F32). */
+#define MICA__COUNT_OF(...) ((int)(sizeof((int32_t[]){__VA_ARGS__}) / sizeof(int32_t)))
+#define MICA__INT(macro, help, ...)                                                                                    \
+  {                                                                                                                    \
+    macro, help, MICA__PARAM_INT, MICA__COUNT_OF(__VA_ARGS__), { __VA_ARGS__ }                                         \
+  }
+#define MICA__DTYPE(macro, help, ...)                                                                                  \
+  {                                                                                                                    \
+    macro, help, MICA__PARAM_DTYPE, MICA__COUNT_OF(__VA_ARGS__), { __VA_ARGS__ }                                       \
+  }
+
+/* Bits for mica__variant.classes. An accelerator gets GPU-class kernels, the null device CPU-class ones. */
+#define MICA__ON_CPU 1u
+#define MICA__ON_GPU 2u
+#define MICA__ON_ANY (MICA__ON_CPU | MICA__ON_GPU)
+
+/* A set of parameter values with a name: a default that is shipped. Values stand in the table's order. A device takes
+ * the first variant of the kernel that fits it. */
+typedef struct mica__variant {
+  const char *name;  /* "cpu", "gpu", "gpu.nvidia" */
+  unsigned classes;  /* MICA__ON_... */
+  uint32_t features; /* mica_feature bits the device must have */
+  unsigned vendors;  /* 1u << mica_vendor bits; 0 for any */
+  int32_t values[MICA__MAX_PARAMS];
+} mica__variant;
+
+typedef struct mica__kernel_desc {
+  const char *name;    /* the __kernel function, which is also the profiler's label */
+  const char *file;    /* "reduce/reduce.cl" */
+  const char *options; /* build options beyond the parameters, as its contract allows; may be NULL */
+  const mica__kernel_param *params;
+  int param_count;
+  const mica__variant *variants;
+  int variant_count;
+} mica__kernel_desc;
+
+/* Counts an array for the two tables above. */
+#define MICA__ROWS(table) (table), (int)(sizeof(table) / sizeof *(table))
+
+typedef struct mica__kernel mica__kernel;
+
+/* MICA__ON_CPU or MICA__ON_GPU for a device. */
+unsigned mica__kernel_class(const mica_device_info *device);
+/* Whether a variant may run on a device. */
+bool mica__variant_fits(const mica__variant *variant, const mica_device_info *device);
+/* The first variant that fits; NULL when none does. */
+const mica__variant *mica__kernel_variant(const mica__kernel_desc *desc, const mica_device_info *device);
+
+/* MICA_E_INVALID, naming kernel and parameter, when a value is not among its choices. */
+mica_status mica__kernel_check_values(const mica__kernel_desc *desc, const int32_t *values);
+
+/* The place of a macro in the table; -1 when it has none. */
+int mica__kernel_param_index(const mica__kernel_desc *desc, const char *macro);
+
+/* Writes the build options of a parameter assignment for a class of device, "-DMICA_CPU=1 -DMR=8 ..."; the result
+ * belongs to the caller (free). NULL when memory is short. */
+char *mica__kernel_options(const mica__kernel_desc *desc, const int32_t *values, unsigned device_class);
+
+/* The compiled kernel for these values, from the engine's table, the disk cache or the compiler. prelude is source text
+ * put before the file (macro definitions of a fused expression); NULL for none. The kernel belongs to the engine.
+ * Blocks while compiling. MICA_E_BUILD carries the driver's log, the kernel's name and the options. */
+mica_status mica__kernel_get(mica_engine *engine, const mica__kernel_desc *desc, const int32_t *values,
+                             const char *prelude, mica__kernel **kernel);
+
+/* The same for a text that is no file of cl/: generated kernels and kernels of the user's. */
+mica_status mica__kernel_get_source(mica_engine *engine, const char *name, const char *source, const char *options,
+                                    mica__kernel **kernel);
+
+/* The largest work-group the driver allows for this kernel on this device. */
+size_t mica__kernel_max_group(const mica__kernel *kernel);
+const char *mica__kernel_name(const mica__kernel *kernel);
+
+#endif

@@ -1,0 +1,151 @@
+#include "runtime/launch.h"
+
+#include "base/checked.h"
+#include "runtime/cl_error.h"
+#include "runtime/engine.h"
+#include "runtime/recording.h"
+
+static _Atomic uint64_t launch_total;
+
+uint64_t mica__launch_total(void) { return atomic_load(&launch_total); }
+
+mica__launch mica__launch_of(mica__kernel *kernel) { return (mica__launch){.kernel = kernel}; }
+
+static void fail_packing(mica__launch *launch, mica_status status, const char *what) {
+  if (launch->status == MICA_OK) launch->status = mica__fail(status, "kernel %s: %s", launch->kernel->name, what);
+}
+
+static mica__arg *next_arg(mica__launch *launch) {
+  static _Thread_local mica__arg spill; /* swallows what does not fit, so that callers need no check */
+  if (launch->arg_count == MICA__MAX_ARGS) {
+    fail_packing(launch, MICA_E_INVALID, "too many arguments");
+    return &spill;
+  }
+  return &launch->args[launch->arg_count++];
+}
+
+void mica__launch_buffer(mica__launch *launch, mica_buffer *buffer, int64_t first) {
+  *next_arg(launch) = (mica__arg){.kind = MICA__ARG_BUFFER, .size = sizeof(cl_mem), .value.buffer = buffer};
+  mica__launch_long(launch, first);
+}
+
+void mica__launch_tensor(mica__launch *launch, const mica_tensor *tensor) {
+  mica__launch_buffer(launch, tensor->buffer, tensor->first);
+}
+
+void mica__launch_optional(mica__launch *launch, const mica_tensor *tensor) {
+  mica__launch_buffer(launch, tensor ? tensor->buffer : NULL, tensor ? tensor->first : 0);
+}
+
+void mica__launch_size(mica__launch *launch, int64_t size) {
+  if (size < INT32_MIN || size > INT32_MAX) fail_packing(launch, MICA_E_OVERFLOW, "a size does not fit 32 bits");
+  mica__launch_int(launch, (int32_t)size);
+}
+
+#define DEFINE_VALUE(name, type, field)                                                                                \
+  void mica__launch_##name(mica__launch *launch, type value) {                                                         \
+    *next_arg(launch) = (mica__arg){.kind = MICA__ARG_BYTES, .size = sizeof value, .value.field = value};              \
+  }
+DEFINE_VALUE(int, int32_t, i32)
+DEFINE_VALUE(long, int64_t, i64)
+DEFINE_VALUE(float, float, f32)
+DEFINE_VALUE(double, double, f64)
+
+void mica__launch_local(mica__launch *launch, size_t bytes) {
+  *next_arg(launch) = (mica__arg){.kind = MICA__ARG_LOCAL, .size = bytes};
+}
+
+static void set_range(mica__launch *launch, uint32_t dims, const int64_t *global, const size_t *local) {
+  launch->dims = dims;
+  for (uint32_t i = 0; i < dims; i++) {
+    if (global[i] < 0 || (uint64_t)global[i] > SIZE_MAX / 2)
+      fail_packing(launch, MICA_E_OVERFLOW, "an index space is too large");
+    launch->global[i] = (size_t)global[i];
+    launch->local[i] = local[i];
+  }
+}
+
+void mica__launch_range1(mica__launch *launch, int64_t global, size_t local) { set_range(launch, 1, &global, &local); }
+
+void mica__launch_range3(mica__launch *launch, const int64_t global[3], const size_t local[3]) {
+  set_range(launch, 3, global, local);
+}
+
+void mica__launch_cost(mica__launch *launch, double flops, double bytes) {
+  launch->flops = flops;
+  launch->bytes = bytes;
+}
+
+/* Group sizes against the limits of device and kernel; local memory is checked by the driver, which alone knows what
+ * the kernel itself declares. */
+static mica_status check_group(const mica_engine *engine, const mica__launch *launch) {
+  const mica_device_info *device = &engine->device.info;
+  size_t items = 1;
+  if (launch->local[0] == 0) return MICA_OK;
+  for (uint32_t i = 0; i < launch->dims; i++) {
+    if (launch->local[i] == 0) return mica__fail(MICA_E_INVALID, "kernel %s: half a group size", launch->kernel->name);
+    if (launch->local[i] > device->max_group_dim[i] || !mica__mul_size(items, launch->local[i], &items))
+      items = SIZE_MAX;
+  }
+  if (items > launch->kernel->max_group || items > device->max_group)
+    return mica__fail(MICA_E_UNSUPPORTED, "kernel %s wants groups of %zu x %zu x %zu; %s allows %zu",
+                      launch->kernel->name, launch->local[0], launch->dims > 1 ? launch->local[1] : 1,
+                      launch->dims > 2 ? launch->local[2] : 1, device->name, launch->kernel->max_group);
+  return MICA_OK;
+}
+
+mica_status mica__launch_check(const mica_engine *engine, const mica__launch *launch) {
+  if (launch->status != MICA_OK) return launch->status;
+  return check_group(engine, launch);
+}
+
+bool mica__launch_is_empty(const mica__launch *launch) {
+  for (uint32_t i = 0; i < launch->dims; i++)
+    if (launch->global[i] == 0) return true;
+  return false;
+}
+
+mica_status mica__launch_set_args(const mica_engine *engine, cl_kernel handle, const mica__launch *launch) {
+  for (uint32_t i = 0; i < launch->arg_count; i++) {
+    const mica__arg *arg = &launch->args[i];
+    const void *value = &arg->value;
+    if (arg->kind == MICA__ARG_BUFFER) value = arg->value.buffer ? &arg->value.buffer->memory : NULL;
+    if (arg->kind == MICA__ARG_LOCAL) value = NULL;
+    MICA_TRY(mica__cl_check(engine->api->SetKernelArg(handle, i, arg->size, value), launch->kernel->name));
+  }
+  return MICA_OK;
+}
+
+mica_status mica__launch_enqueue(mica_queue *queue, cl_kernel handle, const mica__launch *launch) {
+  mica_engine *engine = queue->engine;
+  size_t global[3] = {1, 1, 1};
+  for (uint32_t i = 0; i < launch->dims; i++)
+    global[i] = launch->local[0] ? mica__round_up(launch->global[i], launch->local[i]) : launch->global[i];
+  bool profiled = atomic_load_explicit(&engine->profile.active, memory_order_relaxed) && queue->can_profile;
+  cl_event event = NULL;
+  MICA_TRY(mica__cl_check(engine->api->EnqueueNDRangeKernel(queue->handle, handle, launch->dims, NULL, global,
+                                                            launch->local[0] ? launch->local : NULL, 0, NULL,
+                                                            profiled ? &event : NULL),
+                          launch->kernel->name));
+  for (uint32_t i = 0; i < launch->arg_count; i++)
+    if (launch->args[i].kind == MICA__ARG_BUFFER && launch->args[i].value.buffer)
+      mica__buffer_use(launch->args[i].value.buffer, queue);
+  if (event) mica__profile_add(engine, queue, launch, event);
+  atomic_fetch_add(&queue->submitted, 1);
+  atomic_fetch_add(&engine->stats.launches, 1);
+  if (engine->device.info.device_class != MICA_CLASS_NULL) atomic_fetch_add(&launch_total, 1);
+  return MICA_OK;
+}
+
+mica_status mica__queue_submit(mica_queue *queue, const mica__launch *launch) {
+  MICA_TRY(mica__launch_check(queue->engine, launch));
+  if (mica__launch_is_empty(launch)) return MICA_OK;
+  if (queue->recording) return mica__recording_add(queue->recording, launch);
+  mica__kernel *kernel = launch->kernel;
+  pthread_mutex_lock(&kernel->lock);
+  mica_status status = mica__launch_set_args(queue->engine, kernel->handle, launch);
+  if (status == MICA_OK) status = mica__launch_enqueue(queue, kernel->handle, launch);
+  if (status == MICA_OK) mica__program_used(kernel, launch->local);
+  pthread_mutex_unlock(&kernel->lock);
+  return status;
+}

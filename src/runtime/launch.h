@@ -1,0 +1,87 @@
+/* runtime/launch.h: starting kernels: arguments packed, sizes checked, each launch named for the profiler.
+ *
+ *   mica__launch l = mica__launch_of(kernel);
+ *   mica__launch_tensor(&l, x);
+ *   mica__launch_size(&l, n);
+ *   mica__launch_range1(&l, n, 64);
+ *   return mica__queue_submit(queue, &l);
+ *
+ * Errors while packing are remembered and reported by submit. A launch is a plain value: an ordinary queue starts it at
+ * once; a recorder keeps it, and a recording replays its launches without packing, checking or allocating anything. */
+#ifndef MICA_RUNTIME_LAUNCH_H
+#define MICA_RUNTIME_LAUNCH_H
+
+#include "runtime/kernel.h"
+
+#include <mica/tensor.h>
+
+#define MICA__MAX_ARGS 40
+
+typedef struct mica__arg {
+  enum { MICA__ARG_BYTES, MICA__ARG_BUFFER, MICA__ARG_LOCAL } kind;
+  size_t size; /* bytes of the value, or of local memory */
+  union {
+    int32_t i32;
+    int64_t i64;
+    float f32;
+    double f64;
+    mica_buffer *buffer; /* not retained: whoever keeps a launch keeps its buffers */
+  } value;
+} mica__arg;
+
+typedef struct mica__launch {
+  mica__kernel *kernel;
+  uint32_t dims;
+  size_t global[3]; /* work-items, before padding to whole groups */
+  size_t local[3];  /* work-items of a group; 0 in [0] leaves the choice to the driver */
+  uint32_t arg_count;
+  mica__arg args[MICA__MAX_ARGS];
+  double flops, bytes; /* what the algorithm needs, for the profiler */
+  mica_status status;  /* the first error while packing */
+} mica__launch;
+
+mica__launch mica__launch_of(mica__kernel *kernel);
+
+/* Two arguments: the buffer and, as long, the tensor's first element. */
+void mica__launch_tensor(mica__launch *launch, const mica_tensor *tensor);
+/* The same for a tensor that may be absent: a null pointer and 0. */
+void mica__launch_optional(mica__launch *launch, const mica_tensor *tensor);
+/* The same for a place in a buffer, counted in elements of the kernel's type. */
+void mica__launch_buffer(mica__launch *launch, mica_buffer *buffer, int64_t first);
+/* An int argument from a 64-bit size; MICA_E_OVERFLOW when it does not fit. */
+void mica__launch_size(mica__launch *launch, int64_t size);
+void mica__launch_int(mica__launch *launch, int32_t value);
+void mica__launch_long(mica__launch *launch, int64_t value);
+void mica__launch_float(mica__launch *launch, float value);
+void mica__launch_double(mica__launch *launch, double value);
+/* Local memory of so many bytes. */
+void mica__launch_local(mica__launch *launch, size_t bytes);
+
+/* The index space, in work-items; local sizes of 0 leave the choice to the driver. The global size is padded to a
+ * multiple of the local one: kernels check their bounds. A global size of 0 makes submit a no-op. */
+void mica__launch_range1(mica__launch *launch, int64_t global, size_t local);
+void mica__launch_range3(mica__launch *launch, const int64_t global[3], const size_t local[3]);
+
+/* What the algorithm needs, for rates in the profile. */
+void mica__launch_cost(mica__launch *launch, double flops, double bytes);
+
+/* Starts or records the launch. MICA_E_UNSUPPORTED when the group is too large for the device or kernel. */
+mica_status mica__queue_submit(mica_queue *queue, const mica__launch *launch);
+
+/* A recording: launches with their arguments already set, to be started again and again. */
+typedef struct mica__recording mica__recording;
+
+/* A queue that records what is submitted to it; transfers on it fail with MICA_E_STATE. */
+mica_status mica__recorder_create(mica_engine *engine, mica_queue **recorder);
+/* Ends recording: the recorder is destroyed, its launches are the caller's. */
+mica__recording *mica__recorder_end(mica_queue *recorder);
+/* Starts every launch in order. Allocates nothing, builds nothing, waits for nothing. One thread at a time. */
+mica_status mica__recording_replay(mica__recording *recording, mica_queue *queue);
+size_t mica__recording_count(const mica__recording *recording);
+const mica__launch *mica__recording_at(const mica__recording *recording, size_t index);
+void mica__recording_destroy(mica__recording *recording);
+
+/* Launches of this process on devices that run kernels; tests use it to prove that something ran. */
+uint64_t mica__launch_total(void);
+
+#endif

@@ -1,0 +1,167 @@
+/* The buffer pool: driver allocations are slow (and on some drivers synchronise), so blocks are kept by size class. */
+#include "base/checked.h"
+#include "runtime/cl_error.h"
+#include "runtime/engine.h"
+
+#include <stdlib.h>
+
+#define SMALLEST_CLASS_BITS 8 /* 256 bytes */
+#define FINE_CLASS_BITS 20    /* from 1 MiB on a power of two would waste too much: four classes an octave */
+
+/* The class that holds `bytes`, and the capacity of its blocks. Sizes above 2^62 are refused before this. */
+static unsigned size_class(size_t bytes, size_t *capacity) {
+  unsigned bits = SMALLEST_CLASS_BITS;
+  while (bits < FINE_CLASS_BITS && ((size_t)1 << bits) < bytes) bits++;
+  if (((size_t)1 << bits) >= bytes) {
+    *capacity = (size_t)1 << bits;
+    return bits - SMALLEST_CLASS_BITS;
+  }
+  unsigned octave = FINE_CLASS_BITS;
+  while (((size_t)1 << (octave + 1)) < bytes) octave++;
+  size_t quarter = (size_t)1 << (octave - 2);
+  size_t quarters = mica__ceil_div(bytes - ((size_t)1 << octave), quarter);
+  *capacity = ((size_t)1 << octave) + quarters * quarter;
+  return FINE_CLASS_BITS - SMALLEST_CLASS_BITS + (octave - FINE_CLASS_BITS) * 4 + (unsigned)quarters;
+}
+
+mica_status mica__pool_init(mica__pool *pool) {
+  *pool = (mica__pool){0};
+  if (pthread_mutex_init(&pool->lock, NULL)) return mica__fail_nomem("a lock");
+  return MICA_OK;
+}
+
+static void buffer_free(mica_buffer *buffer) {
+  mica_engine *engine = buffer->engine;
+  if (buffer->memory) engine->api->ReleaseMemObject(buffer->memory);
+  free(buffer);
+}
+
+void mica__pool_trim(mica_engine *engine) {
+  mica__pool *pool = &engine->pool;
+  mica_buffer *all = NULL;
+  pthread_mutex_lock(&pool->lock);
+  for (unsigned c = 0; c < MICA__POOL_CLASSES; c++)
+    while (pool->idle[c]) {
+      mica_buffer *buffer = pool->idle[c];
+      pool->idle[c] = buffer->next_idle;
+      buffer->next_idle = all;
+      all = buffer;
+    }
+  pthread_mutex_unlock(&pool->lock);
+  while (all) {
+    mica_buffer *next = all->next_idle;
+    atomic_fetch_sub(&engine->stats.bytes_pooled, all->capacity);
+    buffer_free(all);
+    all = next;
+  }
+}
+
+void mica__pool_destroy(mica_engine *engine) {
+  mica__pool_trim(engine);
+  pthread_mutex_destroy(&engine->pool.lock);
+}
+
+/* An idle block of the class that nothing in flight may still touch; NULL when there is none. */
+static mica_buffer *take_idle(mica_engine *engine, unsigned class_index) {
+  mica__pool *pool = &engine->pool;
+  mica_buffer *found = NULL;
+  pthread_mutex_lock(&pool->lock);
+  for (mica_buffer **at = &pool->idle[class_index]; *at; at = &(*at)->next_idle)
+    if (mica__engine_is_settled(engine, (*at)->used_by, (*at)->used_at)) {
+      found = *at;
+      *at = found->next_idle;
+      break;
+    }
+  pthread_mutex_unlock(&pool->lock);
+  if (found) atomic_fetch_sub(&engine->stats.bytes_pooled, found->capacity);
+  return found;
+}
+
+static cl_mem driver_allocate(mica_engine *engine, size_t capacity, cl_int *error) {
+  /* Host-visible memory where the device shares it: mapping then copies nothing. */
+  cl_mem_flags flags = CL_MEM_READ_WRITE;
+  if (engine->device.info.unified_memory) flags |= CL_MEM_ALLOC_HOST_PTR;
+  return engine->api->CreateBuffer(engine->context, flags, capacity, NULL, error);
+}
+
+static mica_status allocate(mica_engine *engine, mica_buffer *buffer, size_t capacity) {
+  if (capacity > engine->device.info.max_buffer_bytes)
+    return mica__fail(MICA_E_DEVICE_MEMORY, "a buffer of %zu bytes is above the %llu that %s allows in one piece",
+                      capacity, (unsigned long long)engine->device.info.max_buffer_bytes, engine->device.info.name);
+  cl_int error = CL_SUCCESS;
+  buffer->memory = driver_allocate(engine, capacity, &error);
+  if (!buffer->memory && mica__cl_is_memory_error(error) && atomic_load(&engine->stats.bytes_pooled) > 0) {
+    mica__pool_trim(engine);
+    buffer->memory = driver_allocate(engine, capacity, &error);
+  }
+  if (!buffer->memory && mica__cl_is_memory_error(error))
+    return mica__fail(MICA_E_DEVICE_MEMORY,
+                      "%s has no %zu bytes left for a buffer; %llu of its %llu bytes are in use here",
+                      engine->device.info.name, capacity, (unsigned long long)atomic_load(&engine->stats.bytes_in_use),
+                      (unsigned long long)engine->device.info.global_bytes);
+  if (!buffer->memory) return mica__cl_check(error ? error : CL_OUT_OF_RESOURCES, "making a buffer");
+  buffer->capacity = capacity;
+  atomic_fetch_add(&engine->stats.allocations, 1);
+  return MICA_OK;
+}
+
+static void count_in_use(mica_engine *engine, size_t capacity) {
+  uint64_t now = atomic_fetch_add(&engine->stats.bytes_in_use, capacity) + capacity;
+  uint64_t peak = atomic_load(&engine->stats.bytes_peak);
+  while (now > peak && !atomic_compare_exchange_weak(&engine->stats.bytes_peak, &peak, now)) continue;
+}
+
+mica_status mica_buffer_create(mica_engine *engine, size_t bytes, mica_buffer **out) {
+  if (!engine || !out) return mica__fail(MICA_E_INVALID, "mica_buffer_create: a pointer is NULL");
+  if (bytes > SIZE_MAX / 4) return mica__fail(MICA_E_OVERFLOW, "a buffer of %zu bytes cannot be", bytes);
+  size_t capacity = 0;
+  unsigned class_index = size_class(bytes, &capacity);
+  mica_buffer *buffer = take_idle(engine, class_index);
+  if (!buffer) {
+    buffer = calloc(1, sizeof *buffer);
+    if (!buffer) return mica__fail_nomem("a buffer");
+    buffer->engine = engine;
+    /* Between the class's capacity and the device's largest allocation the exact size may still fit. */
+    if (capacity > engine->device.info.max_buffer_bytes && bytes <= engine->device.info.max_buffer_bytes)
+      capacity = bytes;
+    mica_status status = allocate(engine, buffer, capacity);
+    if (status != MICA_OK) {
+      free(buffer);
+      return status;
+    }
+  }
+  buffer->bytes = bytes;
+  atomic_store(&buffer->references, 1);
+  count_in_use(engine, buffer->capacity);
+  *out = buffer;
+  return MICA_OK;
+}
+
+void mica__buffer_retain(mica_buffer *buffer) { atomic_fetch_add(&buffer->references, 1); }
+
+void mica_buffer_destroy(mica_buffer *buffer) {
+  if (!buffer || atomic_fetch_sub(&buffer->references, 1) != 1) return;
+  mica_engine *engine = buffer->engine;
+  atomic_fetch_sub(&engine->stats.bytes_in_use, buffer->capacity);
+  size_t capacity = 0;
+  unsigned class_index = size_class(buffer->capacity, &capacity);
+  if (buffer->shared || capacity != buffer->capacity) {
+    buffer_free(buffer);
+    return;
+  }
+  atomic_fetch_add(&engine->stats.bytes_pooled, buffer->capacity);
+  pthread_mutex_lock(&engine->pool.lock);
+  buffer->next_idle = engine->pool.idle[class_index];
+  engine->pool.idle[class_index] = buffer;
+  pthread_mutex_unlock(&engine->pool.lock);
+}
+
+size_t mica_buffer_bytes(const mica_buffer *buffer) { return buffer->bytes; }
+
+void mica__buffer_use(mica_buffer *buffer, const mica_queue *queue) {
+  if (buffer->used_by && buffer->used_by != queue->id &&
+      !mica__engine_is_settled(queue->engine, buffer->used_by, buffer->used_at))
+    buffer->shared = true;
+  buffer->used_by = queue->id;
+  buffer->used_at = queue->submitted + 1;
+}

@@ -1,0 +1,163 @@
+#include "runtime/profile.h"
+
+#include "runtime/cl_error.h"
+#include "runtime/engine.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+mica_status mica__profile_init(mica__profile *profile) {
+  *profile = (mica__profile){0};
+  return pthread_mutex_init(&profile->lock, NULL) ? mica__fail_nomem("a lock") : MICA_OK;
+}
+
+static void forget(mica_engine *engine) {
+  mica__profile *profile = &engine->profile;
+  for (size_t i = 0; i < profile->count; i++)
+    if (profile->entries[i].event) engine->api->ReleaseEvent(profile->entries[i].event);
+  free(profile->entries);
+  profile->entries = NULL;
+  profile->count = profile->capacity = 0;
+}
+
+void mica__profile_destroy(mica_engine *engine) {
+  forget(engine);
+  pthread_mutex_destroy(&engine->profile.lock);
+}
+
+void mica__profile_add(mica_engine *engine, const mica_queue *queue, const mica__launch *launch, cl_event event) {
+  mica__profile *profile = &engine->profile;
+  pthread_mutex_lock(&profile->lock);
+  if (profile->count == profile->capacity) {
+    size_t capacity = profile->capacity ? profile->capacity * 2 : 1024;
+    mica__profile_entry *grown = realloc(profile->entries, capacity * sizeof *grown);
+    if (grown) {
+      profile->entries = grown;
+      profile->capacity = capacity;
+    }
+  }
+  if (profile->count < profile->capacity) {
+    profile->entries[profile->count++] = (mica__profile_entry){.kernel = launch->kernel->name,
+                                                               .queue = queue->id,
+                                                               .flops = launch->flops,
+                                                               .bytes = launch->bytes,
+                                                               .event = event};
+  } else {
+    mica__log(MICA_LOG_WARNING, "no memory to profile a launch of %s", launch->kernel->name);
+    engine->api->ReleaseEvent(event);
+  }
+  pthread_mutex_unlock(&profile->lock);
+}
+
+mica_status mica_profile_start(mica_engine *engine) {
+  if (!engine) return mica__fail(MICA_E_INVALID, "mica_profile_start: engine is NULL");
+  if (!engine->queue->can_profile)
+    return mica__fail(MICA_E_UNSUPPORTED, "the queue given to the engine was made without CL_QUEUE_PROFILING_ENABLE");
+  pthread_mutex_lock(&engine->profile.lock);
+  forget(engine);
+  pthread_mutex_unlock(&engine->profile.lock);
+  atomic_store(&engine->profile.active, true);
+  return MICA_OK;
+}
+
+/* Waits for one launch and takes its times. */
+static mica_status resolve(mica_engine *engine, mica__profile_entry *entry) {
+  const mica__cl_api *api = engine->api;
+  cl_ulong start = 0, end = 0;
+  MICA_TRY(mica__cl_check(api->WaitForEvents(1, &entry->event), "waiting for a profiled kernel"));
+  MICA_TRY(mica__cl_check(
+      api->GetEventProfilingInfo(entry->event, CL_PROFILING_COMMAND_START, sizeof start, &start, NULL), "profiling"));
+  MICA_TRY(mica__cl_check(api->GetEventProfilingInfo(entry->event, CL_PROFILING_COMMAND_END, sizeof end, &end, NULL),
+                          "profiling"));
+  entry->start = start;
+  entry->end = end;
+  api->ReleaseEvent(entry->event);
+  entry->event = NULL;
+  return MICA_OK;
+}
+
+mica_status mica_profile_stop(mica_engine *engine) {
+  if (!engine) return mica__fail(MICA_E_INVALID, "mica_profile_stop: engine is NULL");
+  mica__profile *profile = &engine->profile;
+  atomic_store(&profile->active, false);
+  mica_status status = MICA_OK;
+  pthread_mutex_lock(&profile->lock);
+  for (size_t i = 0; status == MICA_OK && i < profile->count; i++)
+    if (profile->entries[i].event) status = resolve(engine, &profile->entries[i]);
+  if (status != MICA_OK) forget(engine);
+  pthread_mutex_unlock(&profile->lock);
+  return status;
+}
+
+static int dearest_first(const void *a, const void *b) {
+  const mica_profile_row *x = a, *y = b;
+  return x->seconds > y->seconds ? -1 : x->seconds < y->seconds;
+}
+
+/* One row a kernel name, in a list with room for every entry. */
+static size_t aggregate(const mica__profile *profile, mica_profile_row *rows) {
+  size_t count = 0;
+  for (size_t i = 0; i < profile->count; i++) {
+    const mica__profile_entry *e = &profile->entries[i];
+    size_t r = 0;
+    while (r < count && strcmp(rows[r].kernel, e->kernel)) r++;
+    if (r == count) {
+      rows[count] = (mica_profile_row){0};
+      snprintf(rows[count++].kernel, sizeof rows->kernel, "%s", e->kernel);
+    }
+    rows[r].count++;
+    rows[r].seconds += 1e-9 * (double)(e->end - e->start);
+    rows[r].flops += e->flops;
+    rows[r].bytes += e->bytes;
+  }
+  qsort(rows, count, sizeof *rows, dearest_first);
+  return count;
+}
+
+static mica_status check_stopped(const mica_engine *engine, const char *what) {
+  if (!engine) return mica__fail(MICA_E_INVALID, "%s: engine is NULL", what);
+  if (atomic_load(&engine->profile.active)) return mica__fail(MICA_E_STATE, "%s: the profile is still running", what);
+  return MICA_OK;
+}
+
+mica_status mica_profile_rows(mica_engine *engine, mica_profile_row *rows, size_t capacity, size_t *count) {
+  MICA_TRY(check_stopped(engine, "mica_profile_rows"));
+  if (!count || (capacity && !rows)) return mica__fail(MICA_E_INVALID, "mica_profile_rows: a pointer is NULL");
+  mica__profile *profile = &engine->profile;
+  pthread_mutex_lock(&profile->lock);
+  mica_profile_row *all = calloc(profile->count + 1, sizeof *all);
+  size_t n = all ? aggregate(profile, all) : 0;
+  pthread_mutex_unlock(&profile->lock);
+  if (!all) return mica__fail_nomem("the rows of a profile");
+  memcpy(rows, all, (n < capacity ? n : capacity) * sizeof *rows);
+  free(all);
+  *count = n;
+  return MICA_OK;
+}
+
+mica_status mica_profile_write_trace(mica_engine *engine, const char *path) {
+  MICA_TRY(check_stopped(engine, "mica_profile_write_trace"));
+  if (!path) return mica__fail(MICA_E_INVALID, "mica_profile_write_trace: path is NULL");
+  FILE *file = fopen(path, "w");
+  if (!file) return mica__fail(MICA_E_IO, "cannot write %s: %s", path, strerror(errno));
+  mica__profile *profile = &engine->profile;
+  pthread_mutex_lock(&profile->lock);
+  uint64_t origin = profile->count ? profile->entries[0].start : 0;
+  fputs("{\"displayTimeUnit\":\"ns\",\"traceEvents\":[", file);
+  for (size_t i = 0; i < profile->count; i++) {
+    const mica__profile_entry *e = &profile->entries[i];
+    /* Times are microseconds; kernel names are C identifiers and need no escaping. */
+    fprintf(file, "%s\n{\"name\":\"%s\",\"ph\":\"X\",\"pid\":0,\"tid\":%" PRIu64 ",\"ts\":%.3f,\"dur\":%.3f",
+            i ? "," : "", e->kernel, e->queue, ((double)e->start - (double)origin) * 1e-3,
+            (double)(e->end - e->start) * 1e-3);
+    fprintf(file, ",\"args\":{\"flops\":%.0f,\"bytes\":%.0f}}", e->flops, e->bytes);
+  }
+  fputs("\n]}\n", file);
+  pthread_mutex_unlock(&profile->lock);
+  bool failed = ferror(file) != 0;
+  if (fclose(file) || failed) return mica__fail(MICA_E_IO, "cannot write %s: %s", path, strerror(errno));
+  return MICA_OK;
+}

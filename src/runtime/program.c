@@ -1,0 +1,259 @@
+#include "runtime/program.h"
+
+#include "base/text.h"
+#include "runtime/cl_error.h"
+#include "runtime/engine.h"
+#include "runtime/kernel_source.h"
+#include "runtime/program_file.h"
+
+#include <mica/version.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+mica_status mica__programs_init(mica__programs *programs) {
+  *programs = (mica__programs){0};
+  return pthread_mutex_init(&programs->lock, NULL) ? mica__fail_nomem("a lock") : MICA_OK;
+}
+
+static void program_free(mica_engine *engine, mica__program *program) {
+  if (program->handle) engine->api->ReleaseProgram(program->handle);
+  free(program->key_text);
+  free(program);
+}
+
+void mica__programs_destroy(mica_engine *engine) {
+  mica__programs *all = &engine->programs;
+  for (size_t b = 0; b < MICA__PROGRAM_BUCKETS; b++) {
+    for (mica__kernel *k = all->kernels[b], *next; k; k = next) {
+      next = k->next;
+      engine->api->ReleaseKernel(k->handle);
+      pthread_mutex_destroy(&k->lock);
+      free(k);
+    }
+    for (mica__program *p = all->programs[b], *next; p; p = next) {
+      next = p->next;
+      program_free(engine, p);
+    }
+  }
+  pthread_mutex_destroy(&all->lock);
+}
+
+/* Every line decides whether a binary made earlier may be used; "program" and "device" are also shown to people. */
+static mica_status write_key(const mica_engine *engine, const char *label, const char *source, const char *options,
+                             mica__text *out) {
+  const mica_device_info *d = &engine->device.info;
+  char hash[MICA__HASH_TEXT];
+  mica__text_addf(out, "mica: %s\nplatform: %s\nplatform version: %s\ndevice: %s\ndriver: %s\nlanguage: %s\n",
+                  MICA_VERSION_STRING, d->platform, d->platform_version, d->name, d->driver, d->opencl_c);
+  mica__text_addf(out, "program: %s\noptions: %s\nsource: %s\n", label, options,
+                  mica__hash_format(mica__hash_text((mica__hash){0}, source), hash));
+  return mica__text_status(out);
+}
+
+static mica_status fail_build(mica_engine *engine, cl_program handle, const char *label, const char *options,
+                              cl_int error) {
+  const mica__cl_api *api = engine->api;
+  size_t size = 0;
+  char *log = NULL;
+  if (api->GetProgramBuildInfo(handle, engine->device.id, CL_PROGRAM_BUILD_LOG, 0, NULL, &size) == CL_SUCCESS)
+    log = calloc(1, size + 1);
+  if (log && api->GetProgramBuildInfo(handle, engine->device.id, CL_PROGRAM_BUILD_LOG, size, log, NULL) != CL_SUCCESS)
+    log[0] = '\0';
+  const char *name = mica__cl_error_name(error);
+  mica__fail(MICA_E_BUILD, "%s does not build on %s with \"%s\" (%s)\n%s", label, engine->device.info.name, options,
+             name ? name : "?", log ? log : "");
+  free(log);
+  return MICA_E_BUILD;
+}
+
+static mica_status build(mica_engine *engine, cl_program handle, const char *label, const char *options) {
+  cl_int error = engine->api->BuildProgram(handle, 1, &engine->device.id, options, NULL, NULL);
+  return error == CL_SUCCESS ? MICA_OK : fail_build(engine, handle, label, options, error);
+}
+
+/* From the disk cache. Anything that fails is a miss: a driver may refuse what an equally named one wrote. */
+static bool load_binary(mica_engine *engine, mica__program *program, const char *label, const char *options) {
+  const mica__cl_api *api = engine->api;
+  mica__program_binary binary;
+  if (mica__program_file_load(engine->cache_dir, program->key, program->key_text, &binary) != MICA_OK) return false;
+  cl_int error = CL_SUCCESS, each = CL_SUCCESS;
+  cl_program handle = api->CreateProgramWithBinary(engine->context, 1, &engine->device.id, &binary.size,
+                                                   (const unsigned char **)&binary.data, &each, &error);
+  free(binary.data);
+  bool good = handle && error == CL_SUCCESS && each == CL_SUCCESS && build(engine, handle, label, options) == MICA_OK;
+  if (good) {
+    program->handle = handle;
+    program->stored = binary.used;
+    atomic_fetch_add(&engine->stats.cache_hits, 1);
+  } else {
+    mica__log(MICA_LOG_INFO, "the driver refuses the cached binary of %s; compiling it anew", label);
+    if (handle) api->ReleaseProgram(handle);
+  }
+  return good;
+}
+
+static mica_status build_source(mica_engine *engine, mica__program *program, const char *label, const char *source,
+                                const char *options) {
+  cl_int error = CL_SUCCESS;
+  cl_program handle = engine->api->CreateProgramWithSource(engine->context, 1, &source, NULL, &error);
+  if (!handle) return mica__cl_check(error ? error : CL_OUT_OF_RESOURCES, "making a program");
+  mica_status status = build(engine, handle, label, options);
+  if (status != MICA_OK) {
+    engine->api->ReleaseProgram(handle);
+    return status;
+  }
+  program->handle = handle;
+  atomic_fetch_add(&engine->stats.kernel_builds, 1);
+  mica__log(MICA_LOG_DEBUG, "compiled %s with %s", label, options);
+  return MICA_OK;
+}
+
+static mica_status make_program(mica_engine *engine, const char *label, const char *source, const char *options,
+                                mica__hash key, mica__text *key_text, mica__program **out) {
+  mica__program *program = calloc(1, sizeof *program);
+  if (!program) return mica__fail_nomem("a program");
+  program->key = key;
+  program->key_text = key_text->data;
+  *key_text = (mica__text){0};
+  if (!load_binary(engine, program, label, options)) {
+    mica_status status = build_source(engine, program, label, source, options);
+    if (status != MICA_OK) {
+      program_free(engine, program);
+      return status;
+    }
+  }
+  size_t bucket = key.low % MICA__PROGRAM_BUCKETS;
+  program->next = engine->programs.programs[bucket];
+  engine->programs.programs[bucket] = program;
+  *out = program;
+  return MICA_OK;
+}
+
+static mica_status find_or_make_program(mica_engine *engine, const char *label, const char *source, const char *options,
+                                        mica__program **out) {
+  mica__text key_text = {0};
+  mica_status status = write_key(engine, label, source, options, &key_text);
+  if (status == MICA_OK) {
+    mica__hash key = mica__hash_text((mica__hash){0}, key_text.data);
+    mica__program *p = engine->programs.programs[key.low % MICA__PROGRAM_BUCKETS];
+    while (p && !mica__hash_equal(p->key, key)) p = p->next;
+    *out = p;
+    if (!p) status = make_program(engine, label, source, options, key, &key_text, out);
+  }
+  mica__text_free(&key_text);
+  return status;
+}
+
+static mica_status make_kernel(mica_engine *engine, mica__program *program, mica__hash key, const char *name,
+                               mica__kernel **out) {
+  const mica__cl_api *api = engine->api;
+  mica__kernel *kernel = calloc(1, sizeof *kernel);
+  if (!kernel) return mica__fail_nomem("a kernel");
+  cl_int error = CL_SUCCESS;
+  kernel->handle = api->CreateKernel(program->handle, name, &error);
+  if (!kernel->handle) {
+    free(kernel);
+    return mica__fail(MICA_E_BUILD, "kernel %s cannot be made from its program (%s)", name,
+                      mica__cl_error_name(error) ? mica__cl_error_name(error) : "?");
+  }
+  mica_status status =
+      mica__cl_check(api->GetKernelWorkGroupInfo(kernel->handle, engine->device.id, CL_KERNEL_WORK_GROUP_SIZE,
+                                                 sizeof kernel->max_group, &kernel->max_group, NULL),
+                     name);
+  if (status == MICA_OK && pthread_mutex_init(&kernel->lock, NULL)) status = mica__fail_nomem("a lock");
+  if (status != MICA_OK) {
+    api->ReleaseKernel(kernel->handle);
+    free(kernel);
+    return status;
+  }
+  kernel->program = program;
+  kernel->key = key;
+  snprintf(kernel->name, sizeof kernel->name, "%s", name);
+  size_t bucket = key.low % MICA__PROGRAM_BUCKETS;
+  kernel->next = engine->programs.kernels[bucket];
+  engine->programs.kernels[bucket] = kernel;
+  *out = kernel;
+  return MICA_OK;
+}
+
+mica_status mica__kernel_find(mica_engine *engine, mica__hash key, const char *name, const char *label,
+                              const char *file, const char *prelude, const char *options, mica__kernel **out) {
+  mica__programs *all = &engine->programs;
+  pthread_mutex_lock(&all->lock);
+  mica__kernel *kernel = all->kernels[key.low % MICA__PROGRAM_BUCKETS];
+  while (kernel && !mica__hash_equal(kernel->key, key)) kernel = kernel->next;
+  mica_status status = MICA_OK;
+  if (!kernel) {
+    mica__text source = {0};
+    mica__program *program = NULL;
+    if (prelude) mica__text_addf(&source, "#line 1 \"%s (prelude)\"\n%s\n", label, prelude);
+    if (file) status = mica__kernel_source_expand(file, &source);
+    if (status == MICA_OK) status = mica__text_status(&source);
+    if (status == MICA_OK) status = find_or_make_program(engine, label, source.data, options, &program);
+    if (status == MICA_OK) status = make_kernel(engine, program, key, name, &kernel);
+    mica__text_free(&source);
+  }
+  pthread_mutex_unlock(&all->lock);
+  if (status == MICA_OK) *out = kernel;
+  return status;
+}
+
+void mica__program_used(mica__kernel *kernel, const size_t group[3]) {
+  if (kernel->ran && !memcmp(kernel->last_group, group, sizeof kernel->last_group)) return;
+  kernel->ran = true;
+  memcpy(kernel->last_group, group, sizeof kernel->last_group);
+  mica__hash pair = mica__hash_bytes(mica__hash_text((mica__hash){0}, kernel->name), group, sizeof kernel->last_group);
+  atomic_fetch_or(&kernel->program->used, (uint64_t)1 << (pair.low % 64));
+}
+
+/* The driver's binary of a program; *binary is the caller's to free, NULL when there is none. */
+static void take_binary(mica_engine *engine, const mica__program *program, unsigned char **binary, size_t *size) {
+  const mica__cl_api *api = engine->api;
+  *binary = NULL;
+  *size = 0;
+  /* A context of the caller's may hold several devices; a binary is then asked of all of them at once. Such programs
+   * are built for one device, and the others' sizes are 0. */
+  size_t sizes[16] = {0}, used = 0;
+  if (api->GetProgramInfo(program->handle, CL_PROGRAM_BINARY_SIZES, sizeof sizes, sizes, &used) != CL_SUCCESS) return;
+  unsigned char *pointers[16] = {0};
+  size_t count = used / sizeof *sizes, chosen = 0;
+  while (chosen < count && sizes[chosen] == 0) chosen++;
+  if (chosen == count || count > 16) return;
+  unsigned char *data = malloc(sizes[chosen]);
+  if (!data) return;
+  pointers[chosen] = data;
+  if (api->GetProgramInfo(program->handle, CL_PROGRAM_BINARIES, count * sizeof *pointers, pointers, NULL) !=
+      CL_SUCCESS) {
+    free(data);
+    return;
+  }
+  *binary = data;
+  *size = sizes[chosen];
+}
+
+static void store_program(mica_engine *engine, mica__program *program) {
+  uint64_t used = atomic_load(&program->used) | program->stored;
+  if (used == program->stored) return;
+  program->stored = used;
+  unsigned char *binary = NULL;
+  size_t size = 0;
+  take_binary(engine, program, &binary, &size);
+  if (!binary) return;
+  mica__program_binary content = {.data = binary, .size = size, .used = used};
+  if (mica__program_file_store(engine->cache_dir, program->key, program->key_text, &content, engine->cache_bytes) ==
+      MICA_OK)
+    atomic_fetch_add(&engine->stats.cache_stores, 1);
+  else
+    mica__log(MICA_LOG_INFO, "a compiled kernel is not kept: %s", mica_error_message());
+  free(binary);
+}
+
+void mica__programs_store(mica_engine *engine) {
+  mica__programs *all = &engine->programs;
+  if (!*engine->cache_dir || engine->device.info.device_class == MICA_CLASS_NULL) return;
+  pthread_mutex_lock(&all->lock);
+  for (size_t b = 0; b < MICA__PROGRAM_BUCKETS; b++)
+    for (mica__program *p = all->programs[b]; p; p = p->next) store_program(engine, p);
+  pthread_mutex_unlock(&all->lock);
+}

@@ -1,0 +1,56 @@
+/* runtime/program.h: compiled programs of an engine, in memory and on disk. */
+#ifndef MICA_RUNTIME_PROGRAM_H
+#define MICA_RUNTIME_PROGRAM_H
+
+#include "base/hash.h"
+#include "runtime/kernel.h"
+#include "runtime/opencl_api.h"
+
+#include <pthread.h>
+
+typedef struct mica__program {
+  mica__hash key;
+  char *key_text;
+  cl_program handle;
+  /* Which (kernel, group size) pairs have run, and which had when the binary on disk was taken: sets of 64 hash values.
+   * Two pairs that share a bit cost a missed refresh, nothing else. */
+  _Atomic uint64_t used;
+  uint64_t stored;
+  struct mica__program *next;
+} mica__program;
+
+struct mica__kernel {
+  mica__program *program;
+  cl_kernel handle;
+  pthread_mutex_t lock; /* arguments belong to the kernel object: setting them and starting must not interleave */
+  char name[64];
+  mica__hash key; /* of all that was asked for */
+  size_t max_group;
+  bool ran;
+  size_t last_group[3]; /* of the last launch */
+  mica__kernel *next;
+};
+
+#define MICA__PROGRAM_BUCKETS 256
+
+typedef struct mica__programs {
+  pthread_mutex_t lock;
+  mica__program *programs[MICA__PROGRAM_BUCKETS];
+  mica__kernel *kernels[MICA__PROGRAM_BUCKETS]; /* by program key */
+} mica__programs;
+
+mica_status mica__programs_init(mica__programs *programs);
+void mica__programs_destroy(mica_engine *engine);
+
+/* The kernel `name` of the program made of prelude (may be NULL) and file (may be NULL) with these options; key
+ * identifies all of these. label names the program to people. */
+mica_status mica__kernel_find(mica_engine *engine, mica__hash key, const char *name, const char *label,
+                              const char *file, const char *prelude, const char *options, mica__kernel **kernel);
+
+/* Drivers such as PoCL make machine code only when a kernel first runs with a group size, so that a binary taken right
+ * after the build would hold none. A launch, holding the kernel's lock, reports its group here, and
+ * mica__programs_store, called when the device is idle anyway, (re)writes the binaries of programs that gained code. */
+void mica__program_used(mica__kernel *kernel, const size_t group[3]);
+void mica__programs_store(mica_engine *engine);
+
+#endif

@@ -1,0 +1,100 @@
+#include "runtime/cl_error.h"
+#include "runtime/engine.h"
+
+#include <mica/opencl.h>
+#include <stdlib.h>
+
+/* A queue of our own can always be profiled: the property costs nothing until events are asked for. */
+static mica_status open_handle(mica_queue *queue, cl_command_queue handle) {
+  const mica__cl_api *api = queue->engine->api;
+  cl_command_queue_properties properties = CL_QUEUE_PROFILING_ENABLE;
+  if (handle) {
+    MICA_TRY(mica__cl_check(api->GetCommandQueueInfo(handle, CL_QUEUE_PROPERTIES, sizeof properties, &properties, NULL),
+                            "asking a queue"));
+    if (properties & CL_QUEUE_OUT_OF_ORDER_EXEC_MODE_ENABLE)
+      return mica__fail(MICA_E_INVALID,
+                        "the queue given to the engine executes out of order; Mica needs an in-order one");
+    MICA_TRY(mica__cl_check(api->RetainCommandQueue(handle), "retaining a queue"));
+  } else {
+    cl_int error = CL_SUCCESS;
+    handle = api->CreateCommandQueue(queue->engine->context, queue->engine->device.id, properties, &error);
+    if (!handle) return mica__cl_check(error ? error : CL_OUT_OF_RESOURCES, "making a queue");
+  }
+  queue->handle = handle;
+  queue->can_profile = (properties & CL_QUEUE_PROFILING_ENABLE) != 0;
+  return MICA_OK;
+}
+
+mica_status mica__queue_create(mica_engine *engine, cl_command_queue handle, mica_queue **out) {
+  mica_queue *queue = calloc(1, sizeof *queue);
+  if (!queue) return mica__fail_nomem("a queue");
+  queue->engine = engine;
+  mica_status status = open_handle(queue, handle);
+  if (status != MICA_OK) {
+    free(queue);
+    return status;
+  }
+  pthread_mutex_lock(&engine->lock);
+  queue->id = ++engine->next_queue_id;
+  queue->next = engine->queues;
+  engine->queues = queue;
+  pthread_mutex_unlock(&engine->lock);
+  *out = queue;
+  return MICA_OK;
+}
+
+mica_status mica_queue_create(mica_engine *engine, mica_queue **queue) {
+  if (!engine || !queue) return mica__fail(MICA_E_INVALID, "mica_queue_create: a pointer is NULL");
+  return mica__queue_create(engine, NULL, queue);
+}
+
+static void release_staging(mica_queue *queue) {
+  const mica__cl_api *api = queue->engine->api;
+  for (int i = 0; i < MICA__STAGING_COUNT; i++) {
+    mica__staging *s = &queue->staging[i];
+    if (s->pending) api->ReleaseEvent(s->pending);
+    if (s->host) api->EnqueueUnmapMemObject(queue->handle, s->memory, s->host, 0, NULL, NULL);
+    if (s->memory) api->ReleaseMemObject(s->memory);
+  }
+}
+
+void mica_queue_destroy(mica_queue *queue) {
+  if (!queue) return;
+  mica_engine *engine = queue->engine;
+  mica_queue_finish(queue);
+  release_staging(queue);
+  engine->api->Finish(queue->handle);
+  pthread_mutex_lock(&engine->lock);
+  for (mica_queue **at = &engine->queues; *at; at = &(*at)->next)
+    if (*at == queue) {
+      *at = queue->next;
+      break;
+    }
+  pthread_mutex_unlock(&engine->lock);
+  engine->api->ReleaseCommandQueue(queue->handle);
+  free(queue);
+}
+
+static mica_status check_real(const mica_queue *queue, const char *what) {
+  if (!queue) return mica__fail(MICA_E_INVALID, "%s: queue is NULL", what);
+  if (!queue->handle) return mica__fail(MICA_E_STATE, "%s: the queue is a recorder", what);
+  return MICA_OK;
+}
+
+mica_status mica_queue_flush(mica_queue *queue) {
+  MICA_TRY(check_real(queue, "mica_queue_flush"));
+  return mica__cl_check(queue->engine->api->Flush(queue->handle), "flushing a queue");
+}
+
+mica_status mica_queue_finish(mica_queue *queue) {
+  MICA_TRY(check_real(queue, "mica_queue_finish"));
+  mica_engine *engine = queue->engine;
+  uint64_t submitted = atomic_load(&queue->submitted);
+  atomic_fetch_add(&engine->stats.host_waits, 1);
+  MICA_TRY(mica__cl_check(engine->api->Finish(queue->handle), "waiting for a queue"));
+  atomic_store(&queue->finished, submitted);
+  mica__programs_store(engine);
+  return MICA_OK;
+}
+
+cl_command_queue mica_queue_opencl(const mica_queue *queue) { return queue->handle; }

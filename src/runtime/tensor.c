@@ -1,0 +1,176 @@
+#include "base/checked.h"
+#include "base/error.h"
+#include "runtime/engine.h"
+
+#include <mica/opencl.h>
+#include <stdlib.h>
+#include <string.h>
+
+mica_status mica_buffer_wrap_opencl(mica_engine *engine, cl_mem memory, mica_buffer **out) {
+  if (!engine || !memory || !out) return mica__fail(MICA_E_INVALID, "mica_buffer_wrap_opencl: a NULL argument");
+  const mica__cl_api *api = engine->api;
+  size_t bytes = 0;
+  cl_context context = NULL;
+  if (api->GetMemObjectInfo(memory, CL_MEM_SIZE, sizeof bytes, &bytes, NULL) != CL_SUCCESS ||
+      api->GetMemObjectInfo(memory, CL_MEM_CONTEXT, sizeof context, &context, NULL) != CL_SUCCESS)
+    return mica__fail(MICA_E_INVALID, "mica_buffer_wrap_opencl: the driver does not know this memory");
+  if (context != engine->context)
+    return mica__fail(MICA_E_INVALID, "mica_buffer_wrap_opencl: the memory belongs to another context than the engine");
+  mica_buffer *buffer = calloc(1, sizeof *buffer);
+  if (!buffer) return mica__fail_nomem("a buffer");
+  if (api->RetainMemObject(memory) != CL_SUCCESS) {
+    free(buffer);
+    return mica__fail(MICA_E_DEVICE, "mica_buffer_wrap_opencl: the driver cannot retain this memory");
+  }
+  buffer->engine = engine;
+  buffer->memory = memory;
+  buffer->bytes = bytes;
+  atomic_store(&buffer->references, 1);
+  *out = buffer;
+  return MICA_OK;
+}
+
+/* Row-major strides of a valid shape. */
+static void row_major(mica_shape shape, int64_t strides[MICA_MAX_RANK]) {
+  int64_t step = 1;
+  for (int32_t i = shape.rank - 1; i >= 0; i--) {
+    strides[i] = step;
+    step *= shape.dim[i] ? shape.dim[i] : 1;
+  }
+}
+
+static bool is_row_major(mica_shape shape, const int64_t *strides) {
+  int64_t step = 1;
+  for (int32_t i = shape.rank - 1; i >= 0; i--) {
+    if (shape.dim[i] != 1 && strides[i] != step) return false;
+    step *= shape.dim[i] ? shape.dim[i] : 1;
+  }
+  return true;
+}
+
+/* Elements from the first to one past the last that the window touches; MICA_E_OVERFLOW when that is no int64_t. */
+static mica_status window_extent(mica_shape shape, const int64_t *strides, int64_t *extent) {
+  int64_t last = 0;
+  for (int32_t i = 0; i < shape.rank; i++) {
+    if (shape.dim[i] == 0) {
+      *extent = 0;
+      return MICA_OK;
+    }
+    int64_t reach = 0;
+    if (strides[i] < 0) return mica__fail(MICA_E_INVALID, "stride %lld is negative", (long long)strides[i]);
+    if (!mica__mul_i64(shape.dim[i] - 1, strides[i], &reach) || __builtin_add_overflow(last, reach, &last))
+      return mica__fail(MICA_E_OVERFLOW, "the strides reach beyond 2^63 elements");
+  }
+  *extent = last + 1;
+  return MICA_OK;
+}
+
+/* The one maker of tensors. Retains buffer; strides NULL means row-major. */
+static mica_status tensor_make(mica_buffer *buffer, mica_dtype dtype, mica_shape shape, const int64_t *strides,
+                               int64_t first, mica_tensor **out) {
+  char text[MICA_SHAPE_TEXT];
+  int64_t count = 0, extent = 0, end = 0, end_bytes = 0;
+  MICA_TRY(mica_shape_count(shape, &count));
+  mica_tensor made = {.buffer = buffer, .dtype = dtype, .shape = shape, .first = first, .count = count};
+  if (strides)
+    memcpy(made.strides, strides, (size_t)shape.rank * sizeof *strides);
+  else
+    row_major(shape, made.strides);
+  made.contiguous = is_row_major(shape, made.strides);
+  MICA_TRY(window_extent(shape, made.strides, &extent));
+  if (first < 0 || __builtin_add_overflow(first, extent, &end) ||
+      !mica__mul_i64(end, (int64_t)mica_dtype_size(dtype), &end_bytes) || (uint64_t)end_bytes > buffer->bytes)
+    return mica__fail(MICA_E_INVALID, "a %s tensor %s from element %lld on leaves its buffer of %zu bytes",
+                      mica_dtype_name(dtype), mica_shape_format(shape, text), (long long)first, buffer->bytes);
+  mica_tensor *tensor = malloc(sizeof *tensor);
+  if (!tensor) return mica__fail_nomem("a tensor");
+  *tensor = made;
+  mica__buffer_retain(buffer);
+  *out = tensor;
+  return MICA_OK;
+}
+
+mica_status mica_tensor_create(mica_engine *engine, mica_dtype dtype, mica_shape shape, mica_tensor **tensor) {
+  char text[MICA_SHAPE_TEXT];
+  if (!engine || !tensor) return mica__fail(MICA_E_INVALID, "mica_tensor_create: a pointer is NULL");
+  if (!mica_dtype_is_valid(dtype)) return mica__fail(MICA_E_DTYPE, "%d is not a dtype", (int)dtype);
+  if (dtype == MICA_F64 && !(engine->device.info.features & MICA_FEATURE_FP64))
+    return mica__fail(MICA_E_UNSUPPORTED, "%s has no double precision", engine->device.info.name);
+  int64_t count = 0;
+  MICA_TRY(mica_shape_count(shape, &count));
+  size_t bytes = 0;
+  if ((uint64_t)count > SIZE_MAX || !mica__mul_size((size_t)count, mica_dtype_size(dtype), &bytes))
+    return mica__fail(MICA_E_OVERFLOW, "a %s tensor %s is too large", mica_dtype_name(dtype),
+                      mica_shape_format(shape, text));
+  mica_buffer *buffer = NULL;
+  MICA_TRY(mica_buffer_create(engine, bytes, &buffer));
+  mica_status status = tensor_make(buffer, dtype, shape, NULL, 0, tensor);
+  mica_buffer_destroy(buffer);
+  return status;
+}
+
+mica_status mica_tensor_create_from(mica_engine *engine, mica_dtype dtype, mica_shape shape, const void *data,
+                                    mica_tensor **out) {
+  if (!out) return mica__fail(MICA_E_INVALID, "mica_tensor_create_from: tensor is NULL");
+  mica_tensor *tensor = NULL;
+  MICA_TRY(mica_tensor_create(engine, dtype, shape, &tensor));
+  mica_status status = mica_tensor_upload(engine->queue, tensor, data, mica_tensor_bytes(tensor));
+  if (status == MICA_OK) status = mica_queue_finish(engine->queue);
+  if (status == MICA_OK)
+    *out = tensor;
+  else
+    mica_tensor_destroy(tensor);
+  return status;
+}
+
+mica_status mica_tensor_wrap(mica_buffer *buffer, size_t offset_bytes, mica_dtype dtype, mica_shape shape,
+                             mica_tensor **tensor) {
+  if (!buffer || !tensor) return mica__fail(MICA_E_INVALID, "mica_tensor_wrap: a pointer is NULL");
+  if (!mica_dtype_is_valid(dtype)) return mica__fail(MICA_E_DTYPE, "%d is not a dtype", (int)dtype);
+  size_t size = mica_dtype_size(dtype);
+  if (offset_bytes % size || offset_bytes / size > INT64_MAX)
+    return mica__fail(MICA_E_INVALID, "offset %zu is not a multiple of the %zu bytes of %s", offset_bytes, size,
+                      mica_dtype_name(dtype));
+  return tensor_make(buffer, dtype, shape, NULL, (int64_t)(offset_bytes / size), tensor);
+}
+
+mica_status mica_tensor_view(const mica_tensor *base, mica_shape shape, const int64_t *strides, int64_t offset,
+                             mica_tensor **tensor) {
+  if (!base || !tensor) return mica__fail(MICA_E_INVALID, "mica_tensor_view: a pointer is NULL");
+  int64_t first = 0;
+  if (offset < 0 || __builtin_add_overflow(base->first, offset, &first))
+    return mica__fail(MICA_E_INVALID, "mica_tensor_view: offset %lld", (long long)offset);
+  return tensor_make(base->buffer, base->dtype, shape, strides, first, tensor);
+}
+
+mica_status mica_tensor_transpose(const mica_tensor *base, mica_tensor **tensor) {
+  if (!base || !tensor) return mica__fail(MICA_E_INVALID, "mica_tensor_transpose: a pointer is NULL");
+  if (base->shape.rank < 2)
+    return mica__fail(MICA_E_SHAPE, "mica_tensor_transpose: a tensor of rank %d", base->shape.rank);
+  mica_shape shape = base->shape;
+  int64_t strides[MICA_MAX_RANK];
+  memcpy(strides, base->strides, sizeof strides);
+  int32_t last = shape.rank - 1;
+  shape.dim[last] = base->shape.dim[last - 1], shape.dim[last - 1] = base->shape.dim[last];
+  strides[last] = base->strides[last - 1], strides[last - 1] = base->strides[last];
+  return tensor_make(base->buffer, base->dtype, shape, strides, base->first, tensor);
+}
+
+void mica_tensor_destroy(mica_tensor *tensor) {
+  if (!tensor) return;
+  mica_buffer_destroy(tensor->buffer);
+  free(tensor);
+}
+
+mica_engine *mica_tensor_engine(const mica_tensor *tensor) { return tensor->buffer->engine; }
+mica_dtype mica_tensor_dtype(const mica_tensor *tensor) { return tensor->dtype; }
+mica_shape mica_tensor_shape(const mica_tensor *tensor) { return tensor->shape; }
+const int64_t *mica_tensor_strides(const mica_tensor *tensor) { return tensor->strides; }
+int64_t mica_tensor_count(const mica_tensor *tensor) { return tensor->count; }
+size_t mica_tensor_bytes(const mica_tensor *tensor) { return (size_t)tensor->count * mica_dtype_size(tensor->dtype); }
+bool mica_tensor_is_contiguous(const mica_tensor *tensor) { return tensor->contiguous; }
+
+cl_mem mica_tensor_opencl(const mica_tensor *tensor, size_t *offset_bytes) {
+  if (offset_bytes) *offset_bytes = (size_t)tensor->first * mica_dtype_size(tensor->dtype);
+  return tensor->buffer->memory;
+}

@@ -1,0 +1,186 @@
+/* Moving data between host and device. */
+#include "runtime/cl_error.h"
+#include "runtime/engine.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+static size_t first_byte(const mica_tensor *tensor) { return (size_t)tensor->first * mica_dtype_size(tensor->dtype); }
+
+static mica_status check_transfer(const mica_queue *queue, const mica_tensor *tensor, const void *data, size_t bytes,
+                                  const char *what) {
+  char text[MICA_SHAPE_TEXT];
+  if (!queue || !tensor || (!data && bytes)) return mica__fail(MICA_E_INVALID, "%s: a pointer is NULL", what);
+  if (!queue->handle) return mica__fail(MICA_E_STATE, "%s: the queue is a recorder", what);
+  if (!tensor->contiguous)
+    return mica__fail(MICA_E_INVALID, "%s: the tensor %s is not contiguous", what,
+                      mica_shape_format(tensor->shape, text));
+  if (bytes != mica_tensor_bytes(tensor))
+    return mica__fail(MICA_E_INVALID, "%s: %zu bytes for a tensor %s of %zu", what, bytes,
+                      mica_shape_format(tensor->shape, text), mica_tensor_bytes(tensor));
+  return MICA_OK;
+}
+
+static void count_submission(mica_queue *queue, const mica_tensor *tensor) {
+  mica__buffer_use(tensor->buffer, queue);
+  atomic_fetch_add(&queue->submitted, 1);
+}
+
+/* A blocking command has waited for everything before it. */
+static void count_wait(mica_queue *queue) {
+  atomic_fetch_add(&queue->engine->stats.host_waits, 1);
+  atomic_store(&queue->finished, atomic_load(&queue->submitted));
+}
+
+/* The next piece of pinned memory, idle. Waits only when all pieces are in flight. */
+static mica_status take_staging(mica_queue *queue, mica__staging **out) {
+  mica_engine *engine = queue->engine;
+  const mica__cl_api *api = engine->api;
+  mica__staging *s = &queue->staging[queue->next_staging];
+  cl_int error = CL_SUCCESS;
+  if (!s->memory) {
+    s->memory = api->CreateBuffer(engine->context, CL_MEM_READ_WRITE | CL_MEM_ALLOC_HOST_PTR, MICA__STAGING_BYTES, NULL,
+                                  &error);
+    if (!s->memory) return mica__cl_check(error ? error : CL_OUT_OF_RESOURCES, "making staging memory");
+    atomic_fetch_add(&engine->stats.allocations, 1);
+  }
+  if (!s->host) {
+    s->host = api->EnqueueMapBuffer(queue->handle, s->memory, CL_TRUE, CL_MAP_WRITE, 0, MICA__STAGING_BYTES, 0, NULL,
+                                    NULL, &error);
+    if (!s->host) return mica__cl_check(error ? error : CL_MAP_FAILURE, "mapping staging memory");
+  }
+  if (s->pending) {
+    cl_int state = CL_QUEUED;
+    MICA_TRY(
+        mica__cl_check(api->GetEventInfo(s->pending, CL_EVENT_COMMAND_EXECUTION_STATUS, sizeof state, &state, NULL),
+                       "asking an upload"));
+    if (state != CL_COMPLETE) {
+      atomic_fetch_add(&engine->stats.host_waits, 1);
+      MICA_TRY(mica__cl_check(api->WaitForEvents(1, &s->pending), "waiting for an upload"));
+    }
+    api->ReleaseEvent(s->pending);
+    s->pending = NULL;
+  }
+  queue->next_staging = (queue->next_staging + 1) % MICA__STAGING_COUNT;
+  *out = s;
+  return MICA_OK;
+}
+
+static mica_status upload_staged(mica_queue *queue, mica_tensor *tensor, const char *data, size_t bytes) {
+  for (size_t at = 0; at < bytes;) {
+    size_t piece = bytes - at < MICA__STAGING_BYTES ? bytes - at : MICA__STAGING_BYTES;
+    mica__staging *s = NULL;
+    MICA_TRY(take_staging(queue, &s));
+    memcpy(s->host, data + at, piece);
+    MICA_TRY(mica__cl_check(queue->engine->api->EnqueueWriteBuffer(queue->handle, tensor->buffer->memory, CL_FALSE,
+                                                                   first_byte(tensor) + at, piece, s->host, 0, NULL,
+                                                                   &s->pending),
+                            "uploading"));
+    count_submission(queue, tensor);
+    at += piece;
+  }
+  return MICA_OK;
+}
+
+mica_status mica_tensor_upload(mica_queue *queue, mica_tensor *tensor, const void *data, size_t bytes) {
+  MICA_TRY(check_transfer(queue, tensor, data, bytes, "mica_tensor_upload"));
+  if (bytes == 0) return MICA_OK;
+  mica_engine *engine = queue->engine;
+  atomic_fetch_add(&engine->stats.bytes_uploaded, bytes);
+  bool idle = atomic_load(&queue->finished) == atomic_load(&queue->submitted);
+  if (!idle || !engine->device.info.unified_memory) return upload_staged(queue, tensor, data, bytes);
+  /* Shared memory and nothing in flight: one copy straight into place, without a detour or a wait worth the name. */
+  count_submission(queue, tensor);
+  MICA_TRY(mica__cl_check(engine->api->EnqueueWriteBuffer(queue->handle, tensor->buffer->memory, CL_TRUE,
+                                                          first_byte(tensor), bytes, data, 0, NULL, NULL),
+                          "uploading"));
+  count_wait(queue);
+  return MICA_OK;
+}
+
+mica_status mica_tensor_download(mica_queue *queue, const mica_tensor *tensor, void *data, size_t bytes) {
+  MICA_TRY(check_transfer(queue, tensor, data, bytes, "mica_tensor_download"));
+  if (bytes == 0) return MICA_OK;
+  mica_engine *engine = queue->engine;
+  atomic_fetch_add(&engine->stats.bytes_downloaded, bytes);
+  count_submission(queue, tensor);
+  MICA_TRY(mica__cl_check(engine->api->EnqueueReadBuffer(queue->handle, tensor->buffer->memory, CL_TRUE,
+                                                         first_byte(tensor), bytes, data, 0, NULL, NULL),
+                          "downloading"));
+  count_wait(queue);
+  mica__programs_store(engine);
+  return MICA_OK;
+}
+
+mica_status mica_tensor_download_async(mica_queue *queue, const mica_tensor *tensor, void *data, size_t bytes,
+                                       mica_event **out) {
+  MICA_TRY(check_transfer(queue, tensor, data, bytes, "mica_tensor_download_async"));
+  if (!out) return mica__fail(MICA_E_INVALID, "mica_tensor_download_async: event is NULL");
+  mica_event *event = calloc(1, sizeof *event);
+  if (!event) return mica__fail_nomem("an event");
+  event->engine = queue->engine;
+  if (bytes > 0) {
+    mica_status status =
+        mica__cl_check(event->engine->api->EnqueueReadBuffer(queue->handle, tensor->buffer->memory, CL_FALSE,
+                                                             first_byte(tensor), bytes, data, 0, NULL, &event->handle),
+                       "downloading");
+    if (status != MICA_OK) {
+      free(event);
+      return status;
+    }
+    count_submission(queue, tensor);
+    atomic_fetch_add(&event->engine->stats.bytes_downloaded, bytes);
+  }
+  *out = event;
+  return MICA_OK;
+}
+
+mica_status mica_event_wait(mica_event *event) {
+  if (!event) return mica__fail(MICA_E_INVALID, "mica_event_wait: event is NULL");
+  if (!event->handle) return MICA_OK;
+  atomic_fetch_add(&event->engine->stats.host_waits, 1);
+  return mica__cl_check(event->engine->api->WaitForEvents(1, &event->handle), "waiting for an event");
+}
+
+mica_status mica_event_is_done(mica_event *event, bool *done) {
+  if (!event || !done) return mica__fail(MICA_E_INVALID, "mica_event_is_done: a pointer is NULL");
+  cl_int state = CL_COMPLETE;
+  if (event->handle)
+    MICA_TRY(mica__cl_check(
+        event->engine->api->GetEventInfo(event->handle, CL_EVENT_COMMAND_EXECUTION_STATUS, sizeof state, &state, NULL),
+        "asking an event"));
+  if (state < 0) return mica__cl_check(state, "work on the device failed");
+  *done = state == CL_COMPLETE;
+  return MICA_OK;
+}
+
+void mica_event_destroy(mica_event *event) {
+  if (!event) return;
+  if (event->handle) event->engine->api->ReleaseEvent(event->handle);
+  free(event);
+}
+
+mica_status mica_tensor_map(mica_queue *queue, mica_tensor *tensor, mica_map_mode mode, void **data) {
+  MICA_TRY(check_transfer(queue, tensor, data, tensor ? mica_tensor_bytes(tensor) : 0, "mica_tensor_map"));
+  size_t bytes = mica_tensor_bytes(tensor);
+  if (!data || bytes == 0) return mica__fail(MICA_E_INVALID, "mica_tensor_map: nothing to map");
+  cl_map_flags flags = mode == MICA_MAP_READ    ? CL_MAP_READ
+                       : mode == MICA_MAP_WRITE ? CL_MAP_WRITE_INVALIDATE_REGION
+                                                : CL_MAP_READ | CL_MAP_WRITE;
+  cl_int error = CL_SUCCESS;
+  count_submission(queue, tensor);
+  void *host = queue->engine->api->EnqueueMapBuffer(queue->handle, tensor->buffer->memory, CL_TRUE, flags,
+                                                    first_byte(tensor), bytes, 0, NULL, NULL, &error);
+  if (!host) return mica__cl_check(error ? error : CL_MAP_FAILURE, "mapping a tensor");
+  count_wait(queue);
+  *data = host;
+  return MICA_OK;
+}
+
+mica_status mica_tensor_unmap(mica_queue *queue, mica_tensor *tensor, void *data) {
+  MICA_TRY(check_transfer(queue, tensor, data, tensor ? mica_tensor_bytes(tensor) : 0, "mica_tensor_unmap"));
+  count_submission(queue, tensor);
+  return mica__cl_check(
+      queue->engine->api->EnqueueUnmapMemObject(queue->handle, tensor->buffer->memory, data, 0, NULL, NULL),
+      "unmapping a tensor");
+}
