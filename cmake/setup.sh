@@ -1,21 +1,24 @@
 #!/bin/sh
-# sh cmake/setup.sh run|test FOLDER [-DOPTION=VALUE...] [TARGET...]
+# sh cmake/setup.sh run|test|fuzz FOLDER [-DOPTION=VALUE...] [TARGET...]
 #
 # Installs the Debian packages that are missing (nothing missing: no network, no root), configures FOLDER and builds the
-# TARGETs there, or everything. "run" is what building and running Mica takes, "test" adds the tools of the tests.
+# TARGETs there, or everything. "run" is what building and running Mica takes, "test" adds the tools of the tests,
+# "fuzz" those of the fuzzers.
 set -eu
 cd "$(dirname "$0")/.."
 
 run_packages='gcc libc6-dev cmake ninja-build pkg-config
   ocl-icd-opencl-dev opencl-c-headers pocl-opencl-icd libclblast-dev libxxhash-dev zlib1g-dev'
 test_packages='check libsubunit-dev libopenblas-dev clang-format'
+fuzz_packages='clang libclang-rt-dev'
 
 purpose=$1 folder=$2
 shift 2
 case $purpose in
   run) packages=$run_packages ;;
   test) packages="$run_packages $test_packages" ;;
-  *) echo "setup.sh: '$purpose' is neither run nor test" >&2; exit 2 ;;
+  fuzz) packages="$run_packages $test_packages $fuzz_packages" ;;
+  *) echo "setup.sh: '$purpose' is none of run, test, fuzz" >&2; exit 2 ;;
 esac
 
 install_missing() {

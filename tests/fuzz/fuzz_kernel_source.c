@@ -1,0 +1,21 @@
+/* The resolver of #include lines in kernel texts; MICA_KERNEL_DIR may hold anything. */
+#include "fuzz/fuzz.h"
+#include "runtime/kernel_source.h"
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
+  mica__text out = {0};
+  mica_status status = mica__kernel_source_expand_text("fuzz.cl", (const char *)data, size, &out);
+  mica__text_free(&out);
+  (void)status;
+  return 0;
+}
+
+bool fuzz_seed(size_t index, mica__text *seed) {
+  if (index >= mica__kernel_source_count) return false;
+  const mica__kernel_source *source = &mica__kernel_sources[index];
+  for (size_t i = 0; i < source->line_count; i++) {
+    mica__text_add(seed, source->lines[i]);
+    mica__text_add(seed, "\n");
+  }
+  return true;
+}
