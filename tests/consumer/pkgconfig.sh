@@ -17,7 +17,7 @@ strict='-Wall -Wextra -Wpedantic -Werror -fsyntax-only'
 {
   flags=$(pkg-config --cflags mica)
   for header in "$prefix"/include/mica/*.h; do
-    printf '#include <mica/%s>\n' "$(basename "$header")" >header.c
+    printf '#include <mica/%s>\nextern int a_declaration_as_iso_c_wants_one;\n' "$(basename "$header")" >header.c
     $cc -std=c11 $strict $flags header.c
     if command -v c++ >/dev/null; then c++ -x c++ -std=c++11 $strict $flags header.c; fi
   done
