@@ -71,9 +71,6 @@ typedef COMPUTEV(ACC_T, VEC) vec_t;
 #define TILE_A TILE_M
 #define TILE_B TILE_N
 
-#define READ_VECTOR(X, p, at)                                                                                          \
-  MICA_AS(COMPUTE(ACC_T), VEC, X##_ALIGNED ? LOADVA(X##_T, VEC, p, at) : LOADV(X##_T, VEC, p, at))
-
 /* Reads this work-item's share of the tile of X at (outer0, k0) into registers, zero outside the matrix X_matrix.
  * Vectors that lie inside and adjacent in memory are read whole. A macro, so that prologues see the kernel's names. */
 #define FETCH(X, share, outer0, outer_end, outer_stride, k_stride)                                                     \
@@ -84,7 +81,7 @@ typedef COMPUTEV(ACC_T, VEC) vec_t;
                        (outer + du * (VEC - 1) < (outer_end) && k + dk * (VEC - 1) < k_end);                           \
     acc_t lanes[VEC];                                                                                                  \
     if (X##_LAYOUT != 0 && whole) {                                                                                    \
-      const vec_t vector = READ_VECTOR(X, X##_matrix, outer * (outer_stride) + k * (k_stride));                        \
+      const vec_t vector = READ_VECTOR(X, VEC, X##_matrix, outer * (outer_stride) + k * (k_stride));                        \
       MICA_VSTORE(VEC, vector, lanes, 0);                                                                       \
       _Pragma("unroll") for (int j = 0; j < VEC; j++)                                                                  \
         lanes[j] = (acc_t)PROLOGUE_OUTER_##X(lanes[j], batch, outer + j * du, k + j * dk);                             \
