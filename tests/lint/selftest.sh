@@ -51,7 +51,6 @@ finds layers src/nn/b.c 'is not spelled from src/' '#include "b.h"\n'
 finds layers src/new/b.c 'src/new is no layer' '#include "base/b.h"\n'
 
 finds format src/base/b.c 'b.c:1' 'int  b ;\n'
-finds format cl/b.cl 'b.cl:1' '__kernel void  f(__global float *x){}\n'
 
 finds opencl src/nn/b.c 'src/nn/b.c:1' 'int b(void) { return clFinish(q); }\n'
 finds opencl src/runtime/b.c 'src/runtime/b.c:3' '/* clFinish(q) is\n * clFlush(q) and more */\nint b = clFinish(q);\n'
