@@ -15,6 +15,10 @@ set(mica_test_environment
     MICA_TEST_LAUNCH_LOG=${mica_test_launch_log}
     MICA_SOURCE_DIR=${PROJECT_SOURCE_DIR}
     MICA_BUILD_DIR=${PROJECT_BINARY_DIR})
+if(MICA_SANITIZE)
+  # PoCL alone: other drivers may not load beside a sanitizer (Intel's opens a library with RTLD_DEEPBIND).
+  list(APPEND mica_test_environment OCL_ICD_VENDORS=pocl.icd UBSAN_OPTIONS=print_stacktrace=1)
+endif()
 file(MAKE_DIRECTORY ${mica_test_cache}/pocl ${mica_test_cache}/mica)
 
 function(mica_test name)

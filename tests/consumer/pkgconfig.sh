@@ -28,5 +28,8 @@ strict='-Wall -Wextra -Wpedantic -Werror -fsyntax-only'
   $cc -o shared example.c $(pkg-config --libs mica) -Wl,-rpath,"$(pkg-config --variable=libdir mica)"
   $cc -o static example.c $(pkg-config --static --libs mica | sed 's/-lmica/-l:libmica.a/')
 }
-./shared
-./static
+MICA_DEVICE=null ./shared
+./static >output 2>&1 && exit
+cat output
+! grep -q 'no OpenCL device' output || exit 77
+exit 1
