@@ -1,0 +1,89 @@
+/* matmul/gemm_subgroup.cl: D = act(alpha op(A) op(B) + beta C + bias) with operands shared in the registers of
+ * subgroups instead of local memory. GPU class, for devices whose subgroups shuffle cheaply (Intel).
+ *
+ * A subgroup owns MICRO_M rows by SUBGROUP * MICRO_N columns of D; a work-item owns every SUBGROUP-th column. It holds
+ * one value of op(B) for each of its columns; the values of op(A), which all columns need, are read once, spread over
+ * the subgroup, and broadcast. In layout 2 of A neighbouring work-items read neighbouring rows, else neighbouring k.
+ * The SUBGROUPS subgroups of a work-group lie below each other and so share op(B) in the cache.
+ *
+ * NDRange: one dimension, SUBGROUP * SUBGROUPS * ceil(M / (SUBGROUPS * MICRO_M)) * ceil(N / (SUBGROUP * MICRO_N))
+ * * batches; work-group (SUBGROUP * SUBGROUPS). ACC_T is f32 or i32. */
+#include "common/subgroup.clh"
+#include "matmul/operands.clh"
+
+#ifndef MICRO_M /* rows a subgroup computes; at most SUBGROUP */
+#define MICRO_M 8
+#endif
+#ifndef MICRO_N /* columns a work-item computes */
+#define MICRO_N 2
+#endif
+
+#define TILE_M (SUBGROUPS * MICRO_M)
+#define TILE_N (SUBGROUP * MICRO_N)
+
+#if MICRO_M > SUBGROUP
+#error "MICRO_M may not exceed SUBGROUP"
+#endif
+
+/* One step covers SUBGROUP values of k. In layout 2 register kk holds row `lane`, otherwise register i holds k `lane`. */
+#if A_LAYOUT == 2
+#define A_REGISTERS SUBGROUP
+#define A_ROW_OF(r, lane) (lane)
+#define A_K_OF(r, lane) (r)
+#define A_BROADCAST(i, kk) SUBGROUP_BROADCAST(COMPUTE(ACC_T), a[kk], i)
+#else
+#define A_REGISTERS MICRO_M
+#define A_ROW_OF(r, lane) (r)
+#define A_K_OF(r, lane) (lane)
+#define A_BROADCAST(i, kk) SUBGROUP_BROADCAST(COMPUTE(ACC_T), a[i], kk)
+#endif
+
+__kernel SUBGROUP_ATTRIBUTE __attribute__((reqd_work_group_size(SUBGROUP *SUBGROUPS, 1, 1))) void gemm_subgroup(
+    const int batches, OPERAND_PARAMS, EPILOGUE_PARAMS) {
+  SUBGROUP_STORAGE(COMPUTE(ACC_T))
+  const int lane = SUBGROUP_LANE;
+  const long tiles_m = (M + TILE_M - 1) / TILE_M, tiles_n = (N + TILE_N - 1) / TILE_N, group = (long)get_group_id(0);
+  const long batch = group / tiles_n / tiles_m;
+  const int row0 = (int)(group / tiles_n % tiles_m) * TILE_M + SUBGROUP_INDEX * MICRO_M;
+  const int col0 = (int)(group % tiles_n) * TILE_N + lane;
+
+  acc_t sums[MICRO_M][MICRO_N], a[A_REGISTERS];
+#pragma unroll
+  for (int i = 0; i < MICRO_M; i++) {
+#pragma unroll
+    for (int j = 0; j < MICRO_N; j++) sums[i][j] = 0;
+  }
+
+  for (int k0 = 0; k0 < K; k0 += SUBGROUP) {
+#pragma unroll
+    for (int r = 0; r < A_REGISTERS; r++) {
+      const int row = row0 + A_ROW_OF(r, lane), k = k0 + A_K_OF(r, lane);
+      a[r] = 0;
+      if (row < M && k < K) a[r] = ELEMENT_A(batch, row, k);
+    }
+#pragma unroll
+    for (int kk = 0; kk < SUBGROUP; kk++) {
+      acc_t b[MICRO_N];
+#pragma unroll
+      for (int j = 0; j < MICRO_N; j++) {
+        b[j] = 0;
+        if (col0 + j * SUBGROUP < N && k0 + kk < K) b[j] = ELEMENT_B(batch, k0 + kk, col0 + j * SUBGROUP);
+      }
+#pragma unroll
+      for (int i = 0; i < MICRO_M; i++) {
+        const acc_t value = A_BROADCAST(i, kk);
+#pragma unroll
+        for (int j = 0; j < MICRO_N; j++) sums[i][j] = MAC(value, b[j], sums[i][j]);
+      }
+    }
+  }
+
+#pragma unroll
+  for (int i = 0; i < MICRO_M; i++) {
+#pragma unroll
+    for (int j = 0; j < MICRO_N; j++) {
+      const long row = row0 + i, col = col0 + j * SUBGROUP;
+      if (row < M && col < N) FINISH(1, sums[i][j], batch, row, col);
+    }
+  }
+}
