@@ -36,10 +36,11 @@ install_missing() {
     as_root='sudo'
     command -v sudo >/dev/null || { echo "setup.sh: install these as root:$missing" >&2; exit 1; }
   fi
-  $as_root apt-get -qq update
+  apt="$as_root env DEBIAN_FRONTEND=noninteractive apt-get -qq -o Dpkg::Use-Pty=0"
+  $apt update
   # Word splitting is wanted: one argument a package.
   # shellcheck disable=SC2086
-  $as_root env DEBIAN_FRONTEND=noninteractive apt-get -qq install --yes --no-install-recommends $missing
+  $apt install --yes --no-install-recommends $missing
 }
 
 if command -v dpkg-query >/dev/null; then

@@ -30,27 +30,26 @@ mica_status mica_buffer_wrap_opencl(mica_engine *engine, cl_mem memory, mica_buf
   return MICA_OK;
 }
 
-/* Row-major strides of a valid shape. */
-static void row_major(mica_shape shape, int64_t strides[MICA_MAX_RANK]) {
-  int64_t step = 1;
+/* Row-major strides of a shape of count elements; all 0 when it has none, since its other products may not fit. */
+static void row_major(mica_shape shape, int64_t count, int64_t strides[MICA_MAX_RANK]) {
+  int64_t step = count > 0;
   for (int32_t i = shape.rank - 1; i >= 0; i--) {
     strides[i] = step;
-    step *= shape.dim[i] ? shape.dim[i] : 1;
+    step *= shape.dim[i];
   }
 }
 
-static bool is_row_major(mica_shape shape, const int64_t *strides) {
-  int64_t step = 1;
-  for (int32_t i = shape.rank - 1; i >= 0; i--) {
-    if (shape.dim[i] != 1 && strides[i] != step) return false;
-    step *= shape.dim[i] ? shape.dim[i] : 1;
-  }
+static bool is_row_major(mica_shape shape, int64_t count, const int64_t *strides) {
+  int64_t expected[MICA_MAX_RANK];
+  row_major(shape, count, expected);
+  for (int32_t i = 0; i < shape.rank; i++)
+    if (count > 0 && shape.dim[i] != 1 && strides[i] != expected[i]) return false;
   return true;
 }
 
 /* Elements from the first to one past the last that the window touches; MICA_E_OVERFLOW when that is no int64_t. */
 static mica_status window_extent(mica_shape shape, const int64_t *strides, int64_t *extent) {
-  int64_t last = 0;
+  int64_t end = 1;
   for (int32_t i = 0; i < shape.rank; i++) {
     if (shape.dim[i] == 0) {
       *extent = 0;
@@ -58,10 +57,10 @@ static mica_status window_extent(mica_shape shape, const int64_t *strides, int64
     }
     int64_t reach = 0;
     if (strides[i] < 0) return mica__fail(MICA_E_INVALID, "stride %lld is negative", (long long)strides[i]);
-    if (!mica__mul_i64(shape.dim[i] - 1, strides[i], &reach) || __builtin_add_overflow(last, reach, &last))
+    if (!mica__mul_i64(shape.dim[i] - 1, strides[i], &reach) || __builtin_add_overflow(end, reach, &end))
       return mica__fail(MICA_E_OVERFLOW, "the strides reach beyond 2^63 elements");
   }
-  *extent = last + 1;
+  *extent = end;
   return MICA_OK;
 }
 
@@ -75,8 +74,8 @@ static mica_status tensor_make(mica_buffer *buffer, mica_dtype dtype, mica_shape
   if (strides)
     memcpy(made.strides, strides, (size_t)shape.rank * sizeof *strides);
   else
-    row_major(shape, made.strides);
-  made.contiguous = is_row_major(shape, made.strides);
+    row_major(shape, count, made.strides);
+  made.contiguous = is_row_major(shape, count, made.strides);
   MICA_TRY(window_extent(shape, made.strides, &extent));
   if (first < 0 || __builtin_add_overflow(first, extent, &end) ||
       !mica__mul_i64(end, (int64_t)mica_dtype_size(dtype), &end_bytes) || (uint64_t)end_bytes > buffer->bytes)

@@ -16,8 +16,9 @@ done
 
 # "[x]" in a pattern keeps this file from finding itself.
 find . -name '.git' -prune -o -path './build*' -prune -o -path './.cache' -prune -o -type f \
-  \( -name '*.[ch]' -o -name '*.cl' -o -name '*.clh' -o -name '*.in' -o -name '*.cmake' -o -name 'CMakeLists.txt' \
-  -o -name '*.sh' -o -name '*.md' -o -name '*.allow' -o -name '*.supp' -o -path './.ci/*' -o -name '.cl*' \) \
+  \( -name '*.[ch]' -o -name '*.cl' -o -name '*.clh' -o -name '*.def' -o -name '*.in' -o -name '*.cmake' \
+  -o -name 'CMakeLists.txt' -o -name '*.sh' -o -name '*.md' -o -name '*.allow' -o -name '*.supp' -o -path './.ci/*' \
+  -o -name '.cl*' \) \
   -print | sort | xargs awk '
   function complain(text) { print FILENAME ":" FNR ": " text; bad = 1 }
   /\t/ { complain("a tab") }
@@ -30,7 +31,7 @@ find . -name '.git' -prune -o -path './build*' -prune -o -path './.cache' -prune
 
 find include src cl tests samples cmake -type f -name '*.*[a-z]' -size +0 | while IFS= read -r file; do
   case $file in
-    *.[ch] | *.cl | *.clh | *.cmake | *.sh | *.md | *.txt | *.in)
+    *.[ch] | *.cl | *.clh | *.def | *.cmake | *.sh | *.md | *.txt | *.in)
       [ -z "$(tail -c 1 "$file")" ] || echo "$file: no newline at its end" ;;
   esac
 done | { ! grep . ; } || status=1

@@ -1,5 +1,7 @@
 #include "support/check_main.h"
 
+#include "support/engine.h"
+
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -58,6 +60,7 @@ int main(int argc, char **argv) {
   int run = srunner_ntests_run(runner);
   print_reproducers(runner, argv[0]);
   srunner_free(runner);
+  test_count_launches(test_engine_close());
   if (run == 0) fprintf(stderr, "no case of this name\n");
   if (log_launches(argv[0]) != 0) {
     fprintf(stderr, "cannot write MICA_TEST_LAUNCH_LOG\n");

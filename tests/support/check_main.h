@@ -17,7 +17,8 @@ Suite *test_suite(void);
 /* Says why the program cannot run here, such as "no device". Returns NULL, to be returned from test_suite. */
 Suite *test_skip(const char *reason);
 
-/* Adds kernel launches that finished to the program's count. The test device.ran fails when all counts are 0. */
+/* Adds to the program's count of kernel launches, beside those of test_engine. The test device.ran fails when all
+ * programs' counts are 0. */
 void test_count_launches(uint64_t launches);
 
 #endif

@@ -1,0 +1,173 @@
+/* labels: device
+ *
+ * Tensors as windows onto device memory, and every way to move data in and out of them. */
+#include "support/check_main.h"
+#include "support/engine.h"
+
+#include <mica/tensor.h>
+#include <string.h>
+
+static const float counting[6] = {1, 2, 3, 4, 5, 6};
+
+static mica_tensor *make_counting(void) {
+  mica_tensor *tensor;
+  ck_ok(mica_tensor_create_from(test_engine(), MICA_F32, MICA_SHAPE(2, 3), counting, &tensor));
+  return tensor;
+}
+
+START_TEST(create_and_download) {
+  mica_tensor *tensor = make_counting();
+  float back[6] = {0};
+  ck_assert_int_eq(mica_tensor_count(tensor), 6);
+  ck_assert_uint_eq(mica_tensor_bytes(tensor), sizeof back);
+  ck_ok(mica_tensor_download(test_queue(), tensor, back, sizeof back));
+  ck_assert_mem_eq(back, counting, sizeof back);
+  mica_tensor_destroy(tensor);
+}
+END_TEST
+
+START_TEST(upload_lets_go_of_its_data_at_once) {
+  mica_tensor *tensor = make_counting();
+  float data[6] = {9, 8, 7, 6, 5, 4}, back[6];
+  ck_ok(mica_tensor_upload(test_queue(), tensor, data, sizeof data));
+  memset(data, 0, sizeof data);
+  ck_ok(mica_tensor_download(test_queue(), tensor, back, sizeof back));
+  for (int i = 0; i < 6; i++) ck_assert_float_eq(back[i], (float)(9 - i));
+  mica_tensor_destroy(tensor);
+}
+END_TEST
+
+START_TEST(download_async) {
+  mica_tensor *tensor = make_counting();
+  float back[6] = {0};
+  mica_event *event;
+  bool done = false;
+  ck_ok(mica_tensor_download_async(test_queue(), tensor, back, sizeof back, &event));
+  ck_ok(mica_event_wait(event));
+  ck_ok(mica_event_is_done(event, &done));
+  ck_assert(done);
+  ck_assert_mem_eq(back, counting, sizeof back);
+  mica_event_destroy(event);
+  mica_tensor_destroy(tensor);
+}
+END_TEST
+
+START_TEST(map_to_write_and_to_read) {
+  mica_tensor *tensor;
+  float *data;
+  ck_ok(mica_tensor_create(test_engine(), MICA_F32, MICA_SHAPE(2, 3), &tensor));
+  ck_ok(mica_tensor_map(test_queue(), tensor, MICA_MAP_WRITE, (void **)&data));
+  memcpy(data, counting, sizeof counting);
+  ck_ok(mica_tensor_unmap(test_queue(), tensor, data));
+  ck_ok(mica_tensor_map(test_queue(), tensor, MICA_MAP_READ, (void **)&data));
+  ck_assert_mem_eq(data, counting, sizeof counting);
+  ck_ok(mica_tensor_unmap(test_queue(), tensor, data));
+  mica_tensor_destroy(tensor);
+}
+END_TEST
+
+START_TEST(view_outlives_its_base) {
+  mica_tensor *tensor = make_counting(), *row;
+  float back[3];
+  ck_ok(mica_tensor_view(tensor, MICA_SHAPE(3), NULL, 3, &row));
+  mica_tensor_destroy(tensor);
+  ck_ok(mica_tensor_download(test_queue(), row, back, sizeof back));
+  ck_assert_mem_eq(back, counting + 3, sizeof back);
+  mica_tensor_destroy(row);
+}
+END_TEST
+
+START_TEST(transpose_is_a_view) {
+  mica_tensor *tensor = make_counting(), *transposed;
+  ck_ok(mica_tensor_transpose(tensor, &transposed));
+  ck_assert_int_eq(mica_tensor_shape(transposed).dim[0], 3);
+  ck_assert_int_eq(mica_tensor_strides(transposed)[0], 1);
+  ck_assert_int_eq(mica_tensor_strides(transposed)[1], 3);
+  ck_assert(!mica_tensor_is_contiguous(transposed));
+  mica_tensor_destroy(transposed);
+  mica_tensor_destroy(tensor);
+}
+END_TEST
+
+START_TEST(tensors_share_a_buffer) {
+  mica_buffer *buffer;
+  mica_tensor *all, *last;
+  float back[2];
+  ck_ok(mica_buffer_create(test_engine(), sizeof counting, &buffer));
+  ck_ok(mica_tensor_wrap(buffer, 0, MICA_F32, MICA_SHAPE(6), &all));
+  ck_ok(mica_tensor_wrap(buffer, 4 * sizeof(float), MICA_F32, MICA_SHAPE(2), &last));
+  mica_buffer_destroy(buffer);
+  ck_ok(mica_tensor_upload(test_queue(), all, counting, sizeof counting));
+  mica_tensor_destroy(all);
+  ck_ok(mica_tensor_download(test_queue(), last, back, sizeof back));
+  ck_assert_mem_eq(back, counting + 4, sizeof back);
+  mica_tensor_destroy(last);
+}
+END_TEST
+
+START_TEST(empty_tensor) {
+  mica_tensor *tensor;
+  ck_ok(mica_tensor_create(test_engine(), MICA_F32, MICA_SHAPE(2, 0), &tensor));
+  ck_assert_uint_eq(mica_tensor_bytes(tensor), 0);
+  ck_ok(mica_tensor_upload(test_queue(), tensor, NULL, 0));
+  ck_ok(mica_tensor_download(test_queue(), tensor, NULL, 0));
+  mica_tensor_destroy(tensor);
+}
+END_TEST
+
+START_TEST(what_does_not_fit_is_refused) {
+  mica_tensor *tensor = make_counting(), *view;
+  mica_buffer *buffer;
+  float back[6];
+  ck_assert_int_eq(mica_tensor_download(test_queue(), tensor, back, 5), MICA_E_INVALID);
+  ck_assert_int_eq(mica_tensor_upload(test_queue(), tensor, back, 25), MICA_E_INVALID);
+  ck_assert_int_eq(mica_tensor_view(tensor, MICA_SHAPE(4), NULL, 3, &view), MICA_E_INVALID);
+  ck_assert_int_eq(mica_tensor_view(tensor, MICA_SHAPE(4), NULL, -1, &view), MICA_E_INVALID);
+  ck_assert_int_eq(mica_tensor_view(tensor, MICA_SHAPE(2), (int64_t[]){6}, 0, &view), MICA_E_INVALID);
+  ck_assert_int_eq(mica_tensor_view(tensor, MICA_SHAPE(2), (int64_t[]){INT64_MAX - 1}, 1, &view), MICA_E_INVALID);
+  ck_assert_int_eq(mica_tensor_view(tensor, MICA_SHAPE(2), (int64_t[]){INT64_MAX}, 1, &view), MICA_E_OVERFLOW);
+  ck_ok(mica_buffer_create(test_engine(), 8, &buffer));
+  ck_assert_int_eq(mica_tensor_wrap(buffer, 8, MICA_F32, MICA_SHAPE(1), &view), MICA_E_INVALID);
+  ck_assert_int_eq(mica_tensor_wrap(buffer, 1, MICA_F32, MICA_SHAPE(1), &view), MICA_E_INVALID);
+  ck_assert_int_eq(mica_tensor_wrap(buffer, SIZE_MAX - 3, MICA_F32, MICA_SHAPE(1), &view), MICA_E_INVALID);
+  mica_buffer_destroy(buffer);
+  mica_tensor_destroy(tensor);
+}
+END_TEST
+
+START_TEST(sizes_that_overflow_are_refused) {
+  mica_tensor *tensor;
+  mica_shape huge = MICA_SHAPE(INT64_MAX / 2, 3);
+  ck_assert_int_eq(mica_tensor_create(test_engine(), MICA_F32, huge, &tensor), MICA_E_OVERFLOW);
+  huge = MICA_SHAPE(INT64_MAX / 8, 7);
+  ck_assert_int_ne(mica_tensor_create(test_engine(), MICA_F32, huge, &tensor), MICA_OK);
+  ck_assert_int_ne(mica_tensor_create(test_engine(), MICA_F32, MICA_SHAPE(-1), &tensor), MICA_OK);
+  /* No element, so nothing overflows. */
+  ck_ok(mica_tensor_create(test_engine(), MICA_F32, MICA_SHAPE(0, INT64_MAX, INT64_MAX), &tensor));
+  ck_assert_uint_eq(mica_tensor_bytes(tensor), 0);
+  ck_assert(mica_tensor_is_contiguous(tensor));
+  mica_tensor_destroy(tensor);
+}
+END_TEST
+
+Suite *test_suite(void) {
+  if (!test_engine()) return test_skip("no device");
+  Suite *suite = suite_create("tensor");
+  TCase *transfer = tcase_create("transfer");
+  tcase_add_test(transfer, create_and_download);
+  tcase_add_test(transfer, upload_lets_go_of_its_data_at_once);
+  tcase_add_test(transfer, download_async);
+  tcase_add_test(transfer, map_to_write_and_to_read);
+  tcase_add_test(transfer, empty_tensor);
+  suite_add_tcase(suite, transfer);
+  TCase *window = tcase_create("window");
+  tcase_add_test(window, view_outlives_its_base);
+  tcase_add_test(window, transpose_is_a_view);
+  tcase_add_test(window, tensors_share_a_buffer);
+  suite_add_tcase(suite, window);
+  TCase *bounds = tcase_create("bounds");
+  tcase_add_test(bounds, what_does_not_fit_is_refused);
+  tcase_add_test(bounds, sizes_that_overflow_are_refused);
+  suite_add_tcase(suite, bounds);
+  return suite;
+}

@@ -1,0 +1,25 @@
+#include "support/engine.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+
+static mica_engine *engine;
+
+mica_engine *test_engine(void) {
+  if (engine) return engine;
+  mica_status status = mica_engine_create(NULL, &engine);
+  if (status == MICA_OK || status == MICA_E_NO_DEVICE) return engine;
+  fprintf(stderr, "%s\n", mica_error_message());
+  exit(1);
+}
+
+mica_queue *test_queue(void) { return mica_engine_queue(test_engine()); }
+
+uint64_t test_engine_close(void) {
+  if (!engine) return 0;
+  if (mica_queue_finish(test_queue()) != MICA_OK) fprintf(stderr, "%s\n", mica_error_message());
+  uint64_t launches = mica_engine_stats(engine).launches;
+  mica_engine_destroy(engine);
+  engine = NULL;
+  return launches;
+}
