@@ -22,15 +22,15 @@ const mica__variant *mica__kernel_variant(const mica__kernel_desc *desc, const m
   return NULL;
 }
 
-static bool is_choice(const mica__kernel_param *param, int32_t value) {
+static int choice_of(const mica__kernel_param *param, int32_t value) {
   for (int i = 0; i < param->choice_count; i++)
-    if (param->choices[i] == value) return true;
-  return false;
+    if (param->choices[i] == value) return i;
+  return -1;
 }
 
 mica_status mica__kernel_check_values(const mica__kernel_desc *desc, const int32_t *values) {
   for (int i = 0; i < desc->param_count; i++)
-    if (!is_choice(&desc->params[i], values[i]))
+    if (choice_of(&desc->params[i], values[i]) < 0)
       return mica__fail(MICA_E_INVALID, "kernel %s: %d is not a value of %s (%s)", desc->name, (int)values[i],
                         desc->params[i].macro, desc->params[i].help);
   return MICA_OK;
@@ -42,16 +42,30 @@ int mica__kernel_param_index(const mica__kernel_desc *desc, const char *macro) {
   return -1;
 }
 
-char *mica__kernel_options(const mica__kernel_desc *desc, const int32_t *values, unsigned device_class) {
+int mica__kernel_choice(const mica__kernel_desc *desc, const char *macro, int32_t value) {
+  int index = mica__kernel_param_index(desc, macro);
+  return index < 0 ? -1 : choice_of(&desc->params[index], value);
+}
+
+void mica__kernel_values(const mica__kernel_desc *desc, const mica__variant *variant,
+                         int32_t values[MICA__MAX_PARAMS]) {
+  memcpy(values, variant->values, (size_t)desc->param_count * sizeof *values);
+}
+
+void mica__kernel_set(const mica__kernel_desc *desc, int32_t *values, const char *macro, int32_t value) {
+  int index = mica__kernel_param_index(desc, macro);
+  if (index >= 0) values[index] = value;
+}
+
+char *mica__kernel_options(const mica__kernel_desc *desc, const int32_t *values) {
   mica__text text = {0};
-  mica__text_add(&text, device_class & MICA__ON_GPU ? "-DMICA_GPU=1" : "-DMICA_CPU=1");
-  if (desc->options) mica__text_addf(&text, " %s", desc->options);
+  mica__text_add(&text, desc->options ? desc->options : "");
   for (int i = 0; i < desc->param_count; i++) {
     const mica__kernel_param *param = &desc->params[i];
     if (param->kind == MICA__PARAM_DTYPE)
-      mica__text_addf(&text, " -D%s=%s", param->macro, mica_dtype_name((mica_dtype)values[i]));
+      mica__text_addf(&text, "%s-D%s=%s", text.length ? " " : "", param->macro, mica_dtype_name((mica_dtype)values[i]));
     else
-      mica__text_addf(&text, " -D%s=%d", param->macro, (int)values[i]);
+      mica__text_addf(&text, "%s-D%s=%d", text.length ? " " : "", param->macro, (int)values[i]);
   }
   if (text.failed) mica__text_free(&text);
   return text.data;
@@ -60,7 +74,7 @@ char *mica__kernel_options(const mica__kernel_desc *desc, const int32_t *values,
 mica_status mica__kernel_get(mica_engine *engine, const mica__kernel_desc *desc, const int32_t *values,
                              const char *prelude, mica__kernel **kernel) {
   MICA_TRY(mica__kernel_check_values(desc, values));
-  char *options = mica__kernel_options(desc, values, mica__kernel_class(&engine->device.info));
+  char *options = mica__kernel_options(desc, values);
   if (!options) return mica__fail_nomem("the options of a kernel");
   mica__hash key = mica__hash_text(mica__hash_text(mica__hash_text((mica__hash){0}, desc->name), desc->file), options);
   if (prelude) key = mica__hash_text(key, prelude);

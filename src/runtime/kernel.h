@@ -61,8 +61,16 @@ typedef struct mica__kernel_desc {
   int variant_count;
 } mica__kernel_desc;
 
-/* Counts an array for the two tables above. */
-#define MICA__ROWS(table) (table), (int)(sizeof(table) / sizeof *(table))
+/* A variant without demands beyond its class: MICA__VARIANT("cpu", MICA__ON_CPU, values...). */
+#define MICA__VARIANT(label, on, ...)                                                                                  \
+  {                                                                                                                    \
+    .name = label, .classes = on, .values = { __VA_ARGS__ }                                                            \
+  }
+
+/* The initialiser of a kernel's description from its two tables; further fields may follow it. */
+#define MICA__KERNEL(function, path, param_table, variant_table)                                                       \
+  .name = function, .file = path, .params = param_table, .param_count = sizeof param_table / sizeof *param_table,      \
+  .variants = variant_table, .variant_count = sizeof variant_table / sizeof *variant_table
 
 typedef struct mica__kernel mica__kernel;
 
@@ -78,10 +86,17 @@ mica_status mica__kernel_check_values(const mica__kernel_desc *desc, const int32
 
 /* The place of a macro in the table; -1 when it has none. */
 int mica__kernel_param_index(const mica__kernel_desc *desc, const char *macro);
+/* The place of a value among the choices of a parameter; -1 when it is none. */
+int mica__kernel_choice(const mica__kernel_desc *desc, const char *macro, int32_t value);
 
-/* Writes the build options of a parameter assignment for a class of device, "-DMICA_CPU=1 -DMR=8 ..."; the result
- * belongs to the caller (free). NULL when memory is short. */
-char *mica__kernel_options(const mica__kernel_desc *desc, const int32_t *values, unsigned device_class);
+/* Copies a variant's values, to be changed by mica__kernel_set. */
+void mica__kernel_values(const mica__kernel_desc *desc, const mica__variant *variant, int32_t values[MICA__MAX_PARAMS]);
+/* Sets the parameter `macro`, which must be in the table. */
+void mica__kernel_set(const mica__kernel_desc *desc, int32_t *values, const char *macro, int32_t value);
+
+/* Writes the build options of a parameter assignment, "-DMR=8 -DX_T=f16"; the result belongs to the caller (free). NULL
+ * when memory is short. */
+char *mica__kernel_options(const mica__kernel_desc *desc, const int32_t *values);
 
 /* The compiled kernel for these values, from the engine's table, the disk cache or the compiler. prelude is source text
  * put before the file (macro definitions of a fused expression); NULL for none. The kernel belongs to the engine.

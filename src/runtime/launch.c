@@ -1,6 +1,7 @@
 #include "runtime/launch.h"
 
 #include "base/checked.h"
+#include "base/element.h"
 #include "runtime/cl_error.h"
 #include "runtime/engine.h"
 #include "runtime/recording.h"
@@ -50,6 +51,19 @@ DEFINE_VALUE(int, int32_t, i32)
 DEFINE_VALUE(long, int64_t, i64)
 DEFINE_VALUE(float, float, f32)
 DEFINE_VALUE(double, double, f64)
+
+void mica__launch_scalar(mica__launch *launch, mica_dtype dtype, double value) {
+  int64_t integer = 0;
+  mica__element_set(MICA_I64, &integer, 0, value);
+  if (dtype == MICA_F64)
+    mica__launch_double(launch, value);
+  else if (mica_dtype_kind_of(dtype) == MICA_KIND_FLOAT)
+    mica__launch_float(launch, (float)value);
+  else if (dtype == MICA_I64)
+    mica__launch_long(launch, integer);
+  else
+    mica__launch_int(launch, (int32_t)integer);
+}
 
 void mica__launch_local(mica__launch *launch, size_t bytes) {
   *next_arg(launch) = (mica__arg){.kind = MICA__ARG_LOCAL, .size = bytes};

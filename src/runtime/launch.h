@@ -54,16 +54,21 @@ void mica__launch_int(mica__launch *launch, int32_t value);
 void mica__launch_long(mica__launch *launch, int64_t value);
 void mica__launch_float(mica__launch *launch, float value);
 void mica__launch_double(mica__launch *launch, double value);
+/* value as COMPUTE(dtype): float, double, int or long. */
+void mica__launch_scalar(mica__launch *launch, mica_dtype dtype, double value);
 /* Local memory of so many bytes. */
 void mica__launch_local(mica__launch *launch, size_t bytes);
 
-/* The index space, in work-items; local sizes of 0 leave the choice to the driver. The global size is padded to a
- * multiple of the local one: kernels check their bounds. A global size of 0 makes submit a no-op. */
+/* The index space, in work-items; local sizes of 0 leave the choice to the driver (PoCL then makes machine code anew
+ * for every size it has not met: state one). The global size is padded to a multiple of the local one: kernels check
+ * their bounds. A global size of 0 makes submit a no-op. */
 void mica__launch_range1(mica__launch *launch, int64_t global, size_t local);
 void mica__launch_range3(mica__launch *launch, const int64_t global[3], const size_t local[3]);
 
 /* What the algorithm needs, for rates in the profile. */
 void mica__launch_cost(mica__launch *launch, double flops, double bytes);
+
+mica_engine *mica__queue_engine(const mica_queue *queue);
 
 /* Starts or records the launch. MICA_E_UNSUPPORTED when the group is too large for the device or kernel. */
 mica_status mica__queue_submit(mica_queue *queue, const mica__launch *launch);

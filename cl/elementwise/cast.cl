@@ -1,0 +1,29 @@
+/* elementwise/cast.cl: y[i] = x[i] as another type (common/cast.clh), 0 <= i < n. With equal types it is the copy.
+ *
+ *   X_T, Y_T   types of x and y
+ *   VW         elements a work-item moves
+ *
+ * One dimension of ceil(n / VW) work-items, any group size; the last one moves what is left element by element. */
+#include "common/cast.clh"
+
+#ifndef X_T
+#define X_T f32
+#endif
+#ifndef Y_T
+#define Y_T f32
+#endif
+#ifndef VW
+#define VW 4
+#endif
+
+__kernel void cast(__global const STORAGE(X_T) *x, const long x_at, __global STORAGE(Y_T) *y, const long y_at,
+                   const long n) {
+  const long i = (long)get_global_id(0) * VW;
+  x += x_at;
+  y += y_at;
+  if (i + VW <= n) {
+    STOREV(Y_T, VW, CAST(X_T, Y_T, VW, LOADV(X_T, VW, x, i)), y, i);
+  } else {
+    for (long j = i; j < n; j++) STORE(Y_T, CAST(X_T, Y_T, 1, LOAD(X_T, x, j)), y, j);
+  }
+}

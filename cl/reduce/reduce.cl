@@ -1,0 +1,179 @@
+/* reduce/reduce.cl: reductions along one axis.
+ *
+ * x is seen as (outer, n, inner) and reduced over n > 0. A row of n is cut into `chunks` pieces of `chunk` elements so
+ * that few long rows fill a device; y is then (outer, chunks, inner), and a second launch with n = chunks finishes.
+ * With one chunk y is the result.
+ *
+ *   KIND    0 sum, 1 max, 2 argmax. For the latter two a NaN is the largest value; argmax gives the first of equals,
+ *           and is made with one chunk.
+ *   X_T     type of x; sums are taken in COMPUTE(X_T)
+ *   Y_T     type of y
+ *   VW      elements taken together
+ *   SHARED  reduce_rows: 0, for the CPU class: a work-item takes a chunk, in UNROLL vectors; 1, for the GPU class: a
+ *           group of GROUP work-items takes a chunk, and joins its parts in local memory
+ *
+ * reduce_rows      inner = 1; global size (chunks, outer), times GROUP in the first dimension where SHARED.
+ * reduce_columns   inner > 1; global size (ceil(inner / VW), chunks, outer): a work-item takes VW columns of a chunk.
+ *
+ * The order of every sum depends on sizes and parameters alone: results are the same from run to run. */
+#include "common/cast.clh"
+
+#ifndef KIND
+#define KIND 0
+#endif
+#ifndef X_T
+#define X_T f32
+#endif
+#ifndef Y_T
+#define Y_T f32
+#endif
+#ifndef VW
+#define VW 4
+#endif
+#ifndef GROUP
+#define GROUP 64
+#endif
+#ifndef SHARED
+#define SHARED 0
+#endif
+
+#define UNROLL 4
+#define VALUE(w) COMPUTEV(X_T, w)
+/* Integers as wide as COMPUTE(X_T): what vector comparisons give and vector selections take. */
+#define INDEX(w) MICA_PASTE(MICA_PASTE(mica_index_, COMPUTE(X_T)), w)
+#define mica_index_float int
+#define mica_index_int int
+#define mica_index_double long
+#define mica_index_long long
+
+/* ABOVE(w, a, b): whether a is larger than b, a NaN being the largest. */
+#define ABOVE(w, a, b) ((INDEX(w))(((a) > (b)) | (((a) != (a)) & ((b) == (b)))))
+
+/* TAKE adds value v, found at index i, to the state (acc, at); in order, so that of equals the first stays. MERGE joins
+ * two states of which either may hold the earlier elements. */
+#if KIND == 0
+#define TAKE(w, acc, at, v, i) acc += (v)
+#define MERGE(acc, at, v, i) acc += (v)
+#elif KIND == 1
+#define TAKE(w, acc, at, v, i) acc = select(acc, v, ABOVE(w, v, acc))
+#define MERGE(acc, at, v, i) TAKE(1, acc, at, v, i)
+#else
+#define TAKE(w, acc, at, v, i)                                                                                         \
+  do {                                                                                                                 \
+    const INDEX(w) above_ = ABOVE(w, v, acc);                                                                          \
+    acc = select(acc, v, above_);                                                                                      \
+    at = select(at, i, above_);                                                                                        \
+  } while (0)
+#define MERGE(acc, at, v, i)                                                                                           \
+  do {                                                                                                                 \
+    if (ABOVE(1, v, acc) || (!ABOVE(1, acc, v) && (i) < at)) {                                                         \
+      acc = (v);                                                                                                       \
+      at = (i);                                                                                                        \
+    }                                                                                                                  \
+  } while (0)
+#endif
+
+#if KIND == 2
+#define PUT(w, acc, at, y, i) STOREV(Y_T, w, CAST(i64, Y_T, w, at), y, i)
+#else
+#define PUT(w, acc, at, y, i) STOREV(Y_T, w, CAST(X_T, Y_T, w, acc), y, i)
+#endif
+
+#if SHARED
+
+__kernel __attribute__((reqd_work_group_size(GROUP, 1, 1))) void
+reduce_rows(__global const STORAGE(X_T) *x, const long x_at, __global STORAGE(Y_T) *y, const long y_at, const int n,
+            const int inner, const int chunk) {
+  __local VALUE(1) values[GROUP];
+  __local INDEX(1) places[GROUP];
+  const int me = get_local_id(0);
+  const int begin = get_group_id(0) * chunk;
+  const int count = min(chunk, n - begin);
+  x += x_at + (long)get_group_id(1) * n;
+  VALUE(1) acc = 0;
+  INDEX(1) at = 0;
+  if (me < count) {
+    acc = LOAD(X_T, x, begin + me);
+    at = begin + me;
+  }
+  for (int i = me + GROUP; i < count; i += GROUP) TAKE(1, acc, at, LOAD(X_T, x, begin + i), (INDEX(1))(begin + i));
+  values[me] = acc;
+  places[me] = at;
+  barrier(CLK_LOCAL_MEM_FENCE);
+  for (int half_ = GROUP / 2; half_ > 0; half_ /= 2) {
+    if (me < half_ && me + half_ < count) {
+      MERGE(acc, at, values[me + half_], places[me + half_]);
+      values[me] = acc;
+      places[me] = at;
+    }
+    barrier(CLK_LOCAL_MEM_FENCE);
+  }
+  if (me == 0) PUT(1, acc, at, y, y_at + (long)get_group_id(1) * get_num_groups(0) + get_group_id(0));
+}
+
+#else
+
+__kernel void reduce_rows(__global const STORAGE(X_T) *x, const long x_at, __global STORAGE(Y_T) *y, const long y_at,
+                          const int n, const int inner, const int chunk) {
+  const int begin = get_global_id(0) * chunk;
+  const int end = min(begin + chunk, n);
+  x += x_at + (long)get_global_id(1) * n;
+  VALUE(1) acc = LOAD(X_T, x, begin);
+  INDEX(1) at = begin;
+  int i = begin + 1;
+  if (end - begin >= VW * UNROLL) {
+    VALUE(1) lane_value[VW * UNROLL];
+    INDEX(1) lane_place[VW * UNROLL];
+    for (int lane = 0; lane < VW * UNROLL; lane++) lane_place[lane] = begin + lane;
+    VALUE(VW) accs[UNROLL];
+    INDEX(VW) ats[UNROLL], places[UNROLL];
+#pragma unroll
+    for (int u = 0; u < UNROLL; u++) {
+      accs[u] = LOADV(X_T, VW, x, begin + u * VW);
+      places[u] = ats[u] = MICA_VLOAD(VW, lane_place, u * VW);
+    }
+    for (i = begin + VW * UNROLL; i + VW * UNROLL <= end; i += VW * UNROLL) {
+#pragma unroll
+      for (int u = 0; u < UNROLL; u++) {
+        places[u] += VW * UNROLL;
+        TAKE(VW, accs[u], ats[u], LOADV(X_T, VW, x, i + u * VW), places[u]);
+      }
+    }
+#pragma unroll
+    for (int u = 0; u < UNROLL; u++) {
+      MICA_VSTORE(VW, accs[u], lane_value, u * VW);
+      MICA_VSTORE(VW, ats[u], lane_place, u * VW);
+    }
+    acc = lane_value[0];
+    at = lane_place[0];
+    for (int lane = 1; lane < VW * UNROLL; lane++) MERGE(acc, at, lane_value[lane], lane_place[lane]);
+  }
+  for (; i < end; i++) TAKE(1, acc, at, LOAD(X_T, x, i), (INDEX(1))i);
+  PUT(1, acc, at, y, y_at + (long)get_global_id(1) * get_global_size(0) + get_global_id(0));
+}
+
+#endif
+
+/* w columns from c on of one chunk. */
+#define COLUMNS(w, c)                                                                                                  \
+  do {                                                                                                                 \
+    VALUE(w) acc = LOADV(X_T, w, x, (long)begin * inner + (c));                                                        \
+    INDEX(w) at = begin;                                                                                               \
+    for (int i = begin + 1; i < end; i++)                                                                              \
+      TAKE(w, acc, at, LOADV(X_T, w, x, (long)i * inner + (c)), (INDEX(w))(i));                                        \
+    PUT(w, acc, at, y, c);                                                                                             \
+  } while (0)
+
+__kernel void reduce_columns(__global const STORAGE(X_T) *x, const long x_at, __global STORAGE(Y_T) *y, const long y_at,
+                             const int n, const int inner, const int chunk) {
+  const int first = get_global_id(0) * VW;
+  const int begin = get_global_id(1) * chunk;
+  const int end = min(begin + chunk, n);
+  x += x_at + (long)get_global_id(2) * n * inner;
+  y += y_at + ((long)get_global_id(2) * get_global_size(1) + get_global_id(1)) * inner;
+  if (first + VW <= inner) {
+    COLUMNS(VW, first);
+  } else {
+    for (int c = first; c < inner; c++) COLUMNS(1, c);
+  }
+}

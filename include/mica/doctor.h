@@ -1,0 +1,34 @@
+/* mica/doctor.h: does this device compute what it should? */
+#ifndef MICA_DOCTOR_H
+#define MICA_DOCTOR_H
+
+#include <mica/device.h>
+
+MICA_BEGIN_DECLS
+
+/* One kernel variant on one group of cases. Texts are valid during the callback. */
+typedef struct mica_doctor_line {
+  const char *op;
+  const char *kernel;
+  const char *variant; /* a shipped parameter set: "cpu", "gpu.nvidia" */
+  const char *cases;   /* what was run: "f16, 12 cases" */
+  /* MICA_OK; MICA_E_NUMERIC for wrong results; MICA_E_UNSUPPORTED where the device cannot run the variant. */
+  mica_status status;
+  const char *message; /* the sentence to a status that is not MICA_OK, else "" */
+  double worst;        /* the largest error as a share of its bound; above 1 is wrong */
+} mica_doctor_line;
+
+typedef struct mica_doctor_summary {
+  size_t passed, failed, skipped;
+} mica_doctor_summary;
+
+typedef void mica_doctor_fn(void *user, const mica_doctor_line *line);
+
+/* Runs every variant of every kernel against a naive reference in double precision on the host. fn is called once a
+ * line and may be NULL. Blocks, typically for some seconds. The status says whether the examination could be made; its
+ * result is in *summary. */
+MICA_API mica_status mica_doctor_run(mica_engine *engine, mica_doctor_fn *fn, void *user, mica_doctor_summary *summary);
+
+MICA_END_DECLS
+
+#endif

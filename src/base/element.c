@@ -1,0 +1,99 @@
+#include "base/element.h"
+
+#include <math.h>
+#include <string.h>
+
+static float float_of_bits(uint32_t bits) {
+  float f;
+  memcpy(&f, &bits, sizeof f);
+  return f;
+}
+
+static uint32_t bits_of_float(float f) {
+  uint32_t bits;
+  memcpy(&bits, &f, sizeof bits);
+  return bits;
+}
+
+static double half_to_double(uint16_t h) {
+  int exponent = h >> 10 & 31, fraction = h & 1023;
+  double magnitude = exponent == 31 ? (fraction ? (double)NAN : (double)INFINITY)
+                     : exponent     ? ldexp(1024 + fraction, exponent - 25)
+                                    : ldexp(fraction, -24);
+  return h & 0x8000 ? -magnitude : magnitude;
+}
+
+/* Rounds to a multiple of the format's spacing at that magnitude: nearbyint rounds to nearest even. */
+static uint16_t half_from_double(double value) {
+  uint16_t sign = signbit(value) ? 0x8000 : 0;
+  double magnitude = fabs(value);
+  if (isnan(value)) return sign | 0x7e00;
+  int exponent = magnitude > 0 ? ilogb(magnitude) : -14;
+  if (exponent < -14) exponent = -14;
+  if (exponent > 15) return sign | 0x7c00;
+  /* 11 significant bits; a carry into the next binade falls out of the addition, one above the last gives infinity. */
+  uint32_t units = (uint32_t)nearbyint(ldexp(magnitude, 10 - exponent));
+  return (uint16_t)(sign | (((uint32_t)(exponent + 14) << 10) + units));
+}
+
+static uint16_t bf16_from_double(double value) {
+  uint32_t bits = bits_of_float((float)value);
+  if (isnan(value)) return (uint16_t)(bits >> 16 | 0x40);
+  /* Rounding twice, to f32 and then to bf16, could be off by one in a tie; round-to-odd in between cannot. */
+  float f = float_of_bits(bits);
+  if ((double)f != value && !isinf(f)) {
+    if (fabs((double)f) > fabs(value)) bits--;
+    bits |= 1;
+  }
+  return (uint16_t)((bits + 0x7fff + (bits >> 16 & 1)) >> 16);
+}
+
+static double saturate(double value, double low, double high) {
+  return isnan(value) ? 0 : value < low ? low : value > high ? high : trunc(value);
+}
+
+double mica__element_get(mica_dtype dtype, const void *data, int64_t i) {
+  switch (dtype) {
+  case MICA_F32: return ((const float *)data)[i];
+  case MICA_F16: return half_to_double(((const uint16_t *)data)[i]);
+  case MICA_BF16: return float_of_bits((uint32_t)((const uint16_t *)data)[i] << 16);
+  case MICA_F64: return ((const double *)data)[i];
+  case MICA_I8: return ((const int8_t *)data)[i];
+  case MICA_U8:
+  case MICA_BOOL: return ((const uint8_t *)data)[i];
+  case MICA_I16: return ((const int16_t *)data)[i];
+  case MICA_I32: return ((const int32_t *)data)[i];
+  case MICA_I64: return (double)((const int64_t *)data)[i];
+  case MICA_DTYPE_COUNT: break;
+  }
+  return 0;
+}
+
+void mica__element_set(mica_dtype dtype, void *data, int64_t i, double value) {
+  switch (dtype) {
+  case MICA_F32: ((float *)data)[i] = (float)value; break;
+  case MICA_F16: ((uint16_t *)data)[i] = half_from_double(value); break;
+  case MICA_BF16: ((uint16_t *)data)[i] = bf16_from_double(value); break;
+  case MICA_F64: ((double *)data)[i] = value; break;
+  case MICA_I8: ((int8_t *)data)[i] = (int8_t)saturate(value, INT8_MIN, INT8_MAX); break;
+  case MICA_U8: ((uint8_t *)data)[i] = (uint8_t)saturate(value, 0, UINT8_MAX); break;
+  case MICA_BOOL: ((uint8_t *)data)[i] = value != 0; break;
+  case MICA_I16: ((int16_t *)data)[i] = (int16_t)saturate(value, INT16_MIN, INT16_MAX); break;
+  case MICA_I32: ((int32_t *)data)[i] = (int32_t)saturate(value, INT32_MIN, INT32_MAX); break;
+  case MICA_I64:
+    /* INT64_MAX is no double: what reaches 2^63 saturates apart. */
+    ((int64_t *)data)[i] = value >= 0x1p63 ? INT64_MAX : (int64_t)saturate(value, -0x1p63, 0x1p63);
+    break;
+  case MICA_DTYPE_COUNT: break;
+  }
+}
+
+double mica__element_roundoff(mica_dtype dtype) {
+  switch (dtype) {
+  case MICA_F64: return 0x1p-53;
+  case MICA_F32: return 0x1p-24;
+  case MICA_F16: return 0x1p-11;
+  case MICA_BF16: return 0x1p-8;
+  default: return 0;
+  }
+}

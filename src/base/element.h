@@ -1,0 +1,19 @@
+/* base/element.h: elements of every dtype as doubles on the host: for references, readers and printing, not for
+ * speed. */
+#ifndef MICA_BASE_ELEMENT_H
+#define MICA_BASE_ELEMENT_H
+
+#include <mica/dtype.h>
+#include <stdint.h>
+
+/* Element i of data. i64 beyond 2^53 is rounded. */
+double mica__element_get(mica_dtype dtype, const void *data, int64_t i);
+
+/* Stores value as element i: floating types round to nearest even, integers saturate (NaN gives 0), bool is
+ * value != 0. */
+void mica__element_set(mica_dtype dtype, void *data, int64_t i, double value);
+
+/* The unit roundoff: half the distance from 1 to the next number; 0 for integers. */
+double mica__element_roundoff(mica_dtype dtype);
+
+#endif

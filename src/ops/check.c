@@ -1,0 +1,203 @@
+#include "ops/check.h"
+
+#include "base/checked.h"
+#include "base/element.h"
+#include "base/error.h"
+#include "ops/registry.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define GUARD_BYTES 256
+#define GUARD_PATTERN 0xa5
+#define SEED UINT64_C(0x9e3779b97f4a7c15)
+
+mica__check_group mica__check_begin(mica__check *check, const char *kernel, const char *variant, const char *cases) {
+  mica__check_group group = {.check = check, .kernel = kernel, .variant = variant};
+  snprintf(group.cases, sizeof group.cases, "%s", cases);
+  return group;
+}
+
+bool mica__check_note(mica__check_group *group, mica_status status, const char *where, ...) {
+  group->case_count++;
+  if (status == MICA_OK) return true;
+  char place[128];
+  va_list args;
+  va_start(args, where);
+  vsnprintf(place, sizeof place, where, args);
+  va_end(args);
+  group->status = status;
+  snprintf(group->message, sizeof group->message, "%s: %s", place, mica_error_message());
+  return false;
+}
+
+void mica__check_end(mica__check_group *group) {
+  mica__check *check = group->check;
+  char cases[160];
+  snprintf(cases, sizeof cases, "%s, %zu case%s", group->cases, group->case_count, group->case_count == 1 ? "" : "s");
+  if (group->status == MICA_OK)
+    check->summary.passed++;
+  else if (group->status == MICA_E_UNSUPPORTED)
+    check->summary.skipped++;
+  else
+    check->summary.failed++;
+  const mica_doctor_line line = {.op = check->op,
+                                 .kernel = group->kernel,
+                                 .variant = group->variant,
+                                 .cases = cases,
+                                 .status = group->status,
+                                 .message = group->message,
+                                 .worst = group->worst};
+  if (check->fn) check->fn(check->user, &line);
+}
+
+/* splitmix64: short, and good enough to fill test data. */
+static uint64_t next_random(mica__check *check) {
+  uint64_t z = check->random += SEED;
+  z = (z ^ z >> 30) * UINT64_C(0xbf58476d1ce4e5b9);
+  z = (z ^ z >> 27) * UINT64_C(0x94d049bb133111eb);
+  return z ^ z >> 31;
+}
+
+double mica__check_random(mica__check *check) { return (double)(int64_t)next_random(check) * 0x1p-63; }
+
+bool mica__check_has_dtype(const mica__check *check, mica_dtype dtype) {
+  return dtype != MICA_F64 || mica_engine_device(check->engine)->features & MICA_FEATURE_FP64;
+}
+
+/* Poison for `bytes` bytes: a NaN in every floating type, and a value no test expects elsewhere. */
+static void poison(mica_dtype dtype, unsigned char *data, size_t bytes) {
+  memset(data, mica_dtype_kind_of(dtype) == MICA_KIND_FLOAT ? 0xff : 0x5a, bytes);
+}
+
+/* The tensor between its guards, with this content (NULL for poison). */
+static mica_status make(mica__check *check, mica_dtype dtype, mica_shape shape, const double *values,
+                        mica__check_tensor *out) {
+  mica__check_tensor t = {.first_byte = GUARD_BYTES};
+  MICA_TRY(mica_shape_count(shape, &t.count));
+  if (!mica__mul_size((size_t)t.count, mica_dtype_size(dtype), &t.bytes) ||
+      !mica__add_size(t.bytes, 2 * GUARD_BYTES, &t.total_bytes))
+    return mica__fail(MICA_E_OVERFLOW, "a tensor to check with is too large");
+  unsigned char *host = malloc(t.total_bytes);
+  if (!host) return mica__fail_nomem("a tensor to check with");
+  memset(host, GUARD_PATTERN, t.total_bytes);
+  poison(dtype, host + GUARD_BYTES, t.bytes);
+  for (int64_t i = 0; values && i < t.count; i++) mica__element_set(dtype, host + GUARD_BYTES, i, values[i]);
+  mica_tensor *all = NULL;
+  mica_status status = mica_buffer_create(check->engine, t.total_bytes, &t.buffer);
+  if (status == MICA_OK) status = mica_tensor_wrap(t.buffer, 0, MICA_U8, MICA_SHAPE((int64_t)t.total_bytes), &all);
+  if (status == MICA_OK) status = mica_tensor_upload(check->queue, all, host, t.total_bytes);
+  if (status == MICA_OK) status = mica_tensor_wrap(t.buffer, GUARD_BYTES, dtype, shape, &t.tensor);
+  if (status == MICA_OK && values) {
+    t.values = malloc(((size_t)t.count + 1) * sizeof *t.values);
+    if (!t.values) status = mica__fail_nomem("a tensor to check with");
+    /* Read back from the bytes, so that the reference sees what the device sees. */
+    for (int64_t i = 0; t.values && i < t.count; i++) t.values[i] = mica__element_get(dtype, host + GUARD_BYTES, i);
+  }
+  mica_tensor_destroy(all);
+  free(host);
+  if (status != MICA_OK)
+    mica__check_free(&t);
+  else
+    *out = t;
+  return status;
+}
+
+mica_status mica__check_input_values(mica__check *check, mica_dtype dtype, mica_shape shape, const double *values,
+                                     mica__check_tensor *out) {
+  return make(check, dtype, shape, values, out);
+}
+
+mica_status mica__check_input(mica__check *check, mica_dtype dtype, mica_shape shape, double bound,
+                              mica__check_tensor *out) {
+  int64_t count = 0;
+  MICA_TRY(mica_shape_count(shape, &count));
+  double *values = malloc(((size_t)count + 1) * sizeof *values);
+  if (!values) return mica__fail_nomem("values to check with");
+  for (int64_t i = 0; i < count; i++) values[i] = bound * mica__check_random(check);
+  mica_status status = make(check, dtype, shape, values, out);
+  free(values);
+  return status;
+}
+
+mica_status mica__check_output(mica__check *check, mica_dtype dtype, mica_shape shape, mica__check_tensor *out) {
+  return make(check, dtype, shape, NULL, out);
+}
+
+void mica__check_free(mica__check_tensor *t) {
+  mica_tensor_destroy(t->tensor);
+  mica_buffer_destroy(t->buffer);
+  free(t->values);
+  *t = (mica__check_tensor){0};
+}
+
+static mica_status compare_guards(const mica__check_tensor *got, const unsigned char *host) {
+  for (size_t i = 0; i < got->total_bytes; i++) {
+    bool inside = i >= got->first_byte && i < got->first_byte + got->bytes;
+    if (!inside && host[i] != GUARD_PATTERN)
+      return mica__fail(MICA_E_NUMERIC, "byte %lld relative to the output was overwritten",
+                        (long long)i - (long long)got->first_byte);
+  }
+  return MICA_OK;
+}
+
+static mica_status compare_values(mica__check_group *group, const mica__check_tensor *got, const unsigned char *data,
+                                  const double *want, const double *bound) {
+  mica_dtype dtype = mica_tensor_dtype(got->tensor);
+  for (int64_t i = 0; i < got->count; i++) {
+    double value = mica__element_get(dtype, data, i);
+    if (value == want[i] || (isnan(value) && isnan(want[i]))) continue;
+    double error = fabs(value - want[i]);
+    double share = bound[i] > 0 ? error / bound[i] : (double)INFINITY;
+    if (!(share <= 1)) {
+      group->worst = (double)INFINITY;
+      return mica__fail(MICA_E_NUMERIC, "element %lld is %.9g, should be %.9g within %.3g", (long long)i, value,
+                        want[i], bound[i]);
+    }
+    if (share > group->worst) group->worst = share;
+  }
+  return MICA_OK;
+}
+
+mica_status mica__check_compare(mica__check_group *group, const mica__check_tensor *got, const double *want,
+                                const double *bound) {
+  unsigned char *host = malloc(got->total_bytes);
+  if (!host) return mica__fail_nomem("a result to check");
+  mica_tensor *all = NULL;
+  mica_status status = mica_tensor_wrap(got->buffer, 0, MICA_U8, MICA_SHAPE((int64_t)got->total_bytes), &all);
+  if (status == MICA_OK) status = mica_tensor_download(group->check->queue, all, host, got->total_bytes);
+  if (status == MICA_OK) status = compare_values(group, got, host + got->first_byte, want, bound);
+  if (status == MICA_OK) status = compare_guards(got, host);
+  mica_tensor_destroy(all);
+  free(host);
+  return status;
+}
+
+mica_status mica__check_run(mica_engine *engine, const mica__op *op, mica__check_level level, mica_doctor_fn *fn,
+                            void *user, mica_doctor_summary *summary) {
+  mica__check check = {.engine = engine,
+                       .queue = mica_engine_queue(engine),
+                       .level = level,
+                       .op = op->name,
+                       .fn = fn,
+                       .user = user,
+                       .random = SEED};
+  mica_status status = op->check(&check);
+  summary->passed += check.summary.passed;
+  summary->failed += check.summary.failed;
+  summary->skipped += check.summary.skipped;
+  return status;
+}
+
+mica_status mica_doctor_run(mica_engine *engine, mica_doctor_fn *fn, void *user, mica_doctor_summary *summary) {
+  if (!engine || !summary) return mica__fail(MICA_E_INVALID, "mica_doctor_run: a pointer is NULL");
+  if (mica_engine_device(engine)->device_class == MICA_CLASS_NULL)
+    return mica__fail(MICA_E_UNSUPPORTED, "the null device runs no kernels; there is nothing to examine");
+  mica_doctor_summary total = {0};
+  for (size_t i = 0; i < mica__op_count; i++)
+    MICA_TRY(mica__check_run(engine, mica__ops[i], MICA__CHECK_QUICK, fn, user, &total));
+  *summary = total;
+  return MICA_OK;
+}

@@ -1,0 +1,79 @@
+/* ops/check.h: comparing kernels with a reference, for the doctor (a quick grid, on any user's device) and for the
+ * tests (a full one). An op's check function runs on it; the naive references stand beside the ops. */
+#ifndef MICA_OPS_CHECK_H
+#define MICA_OPS_CHECK_H
+
+#include "runtime/kernel.h"
+
+#include <mica/doctor.h>
+#include <mica/tensor.h>
+#include <stdbool.h>
+
+typedef enum mica__check_level { MICA__CHECK_QUICK, MICA__CHECK_FULL } mica__check_level;
+
+typedef struct mica__check {
+  mica_engine *engine;
+  mica_queue *queue;
+  mica__check_level level;
+  const char *op;
+  mica_doctor_fn *fn;
+  void *user;
+  mica_doctor_summary summary;
+  uint64_t random; /* state of the generator; the same in every run */
+} mica__check;
+
+/* The cases of one variant, joined into one line of the report. */
+typedef struct mica__check_group {
+  mica__check *check;
+  const char *kernel, *variant;
+  char cases[128];
+  size_t case_count;
+  double worst;
+  mica_status status; /* of the first case that was not right */
+  char message[512];
+} mica__check_group;
+
+mica__check_group mica__check_begin(mica__check *check, const char *kernel, const char *variant, const char *cases);
+/* Notes what a case ended in: MICA_OK, or the status whose sentence is the present one; where names the case
+ * ("f16 n=17"). Returns whether the group goes on: it ends at the first case that is not right. */
+bool mica__check_note(mica__check_group *group, mica_status status, const char *where, ...)
+    __attribute__((format(printf, 3, 4)));
+void mica__check_end(mica__check_group *group);
+
+/* A tensor whose content is also known to the host as doubles. Guard elements stand on both sides of it. */
+typedef struct mica__check_tensor {
+  mica_tensor *tensor;
+  double *values;
+  int64_t count;
+  mica_buffer *buffer;
+  size_t first_byte, bytes, total_bytes;
+} mica__check_tensor;
+
+/* Contiguous, filled with random values from -bound to bound, rounded to the dtype. */
+mica_status mica__check_input(mica__check *check, mica_dtype dtype, mica_shape shape, double bound,
+                              mica__check_tensor *out);
+/* The same with the caller's values (count of them), rounded to the dtype. */
+mica_status mica__check_input_values(mica__check *check, mica_dtype dtype, mica_shape shape, const double *values,
+                                     mica__check_tensor *out);
+/* Poisoned: NaN in floating types, a bit pattern in others. values is NULL. */
+mica_status mica__check_output(mica__check *check, mica_dtype dtype, mica_shape shape, mica__check_tensor *out);
+void mica__check_free(mica__check_tensor *t);
+
+/* Waits for the queue and compares the tensor with want, element i being right within bound[i]; equal infinities and
+ * two NaNs are right. Also sees that the guards are untouched. group->worst is raised. MICA_E_NUMERIC names the first
+ * wrong element, its value, the reference and the bound. */
+mica_status mica__check_compare(mica__check_group *group, const mica__check_tensor *got, const double *want,
+                                const double *bound);
+
+/* Uniform in [-1, 1). */
+double mica__check_random(mica__check *check);
+
+/* Whether the device can hold tensors of this type. */
+bool mica__check_has_dtype(const mica__check *check, mica_dtype dtype);
+
+/* Runs one op's check. */
+struct mica__op;
+mica_status mica__check_run(mica_engine *engine, const struct mica__op *op, mica__check_level level, mica_doctor_fn *fn,
+                            void *user, mica_doctor_summary *summary);
+
+#endif

@@ -1,0 +1,91 @@
+#include "base/element.h"
+#include "ir/op.h"
+#include "ops/elementwise/pointwise.h"
+#include "ops/operand.h"
+
+#include <math.h>
+#include <mica/ops.h>
+#include <stdlib.h>
+
+#define ALL_TYPES MICA_F32, MICA_F16, MICA_BF16, MICA_F64, MICA_I8, MICA_U8, MICA_I16, MICA_I32, MICA_I64, MICA_BOOL
+static const mica__kernel_param params[] = {
+    MICA__DTYPE("X_T", "type of x", ALL_TYPES),
+    MICA__DTYPE("Y_T", "type of y", ALL_TYPES),
+    MICA__POINTWISE_VW,
+};
+static const mica__variant variants[] = {
+    MICA__VARIANT("cpu", MICA__ON_CPU, MICA_F32, MICA_F32, MICA__POINTWISE_CPU),
+    MICA__VARIANT("gpu", MICA__ON_GPU, MICA_F32, MICA_F32, MICA__POINTWISE_GPU),
+};
+static const mica__kernel_desc cast = {MICA__KERNEL("cast", "elementwise/cast.cl", params, variants)};
+
+static mica_status launch_cast(mica_queue *queue, const mica__variant *variant, const mica_tensor *x, mica_tensor *y) {
+  mica__launch launch;
+  int64_t n = mica_tensor_count(y);
+  MICA_TRY(mica__pointwise_launch(queue, &cast, variant, mica_tensor_dtype(x), mica_tensor_dtype(y), n, &launch));
+  mica__launch_tensor(&launch, x);
+  mica__launch_tensor(&launch, y);
+  mica__launch_long(&launch, n);
+  mica__launch_cost(&launch, 0, (double)mica_tensor_bytes(x) + (double)mica_tensor_bytes(y));
+  return mica__queue_submit(queue, &launch);
+}
+
+mica_status mica_op_cast_fwd(mica_queue *queue, const mica_tensor *x, mica_tensor *y) {
+  MICA_TRY(mica__operand_check(queue, "cast", "x", x));
+  MICA_TRY(mica__operand_check(queue, "cast", "y", y));
+  MICA_TRY(mica__operand_same_shape("cast", x, y));
+  return launch_cast(queue, NULL, x, y);
+}
+
+mica_status mica_op_copy_fwd(mica_queue *queue, const mica_tensor *x, mica_tensor *y) {
+  MICA_TRY(mica__operand_check(queue, "copy", "x", x));
+  MICA_TRY(mica__operand_check(queue, "copy", "y", y));
+  MICA_TRY(mica__operand_same_shape("copy", x, y));
+  MICA_TRY(mica__operand_same_dtype("copy", x, y));
+  return launch_cast(queue, NULL, x, y);
+}
+
+/* The reference: cl/common/cast.clh's rule, in double. */
+static double reference(mica_dtype from, mica_dtype to, double value) {
+  unsigned char element[8] = {0};
+  mica_dtype_kind kind = mica_dtype_kind_of(to);
+  double bits = 8.0 * (double)mica_dtype_size(to);
+  bool integers =
+      mica_dtype_kind_of(from) != MICA_KIND_FLOAT && (kind == MICA_KIND_SIGNED || kind == MICA_KIND_UNSIGNED);
+  if (integers && to != MICA_I64) {
+    /* Wraps: the remainder modulo 2^bits, moved into the range of the type. */
+    double range = exp2(bits), low = kind == MICA_KIND_SIGNED ? -range / 2 : 0;
+    value -= range * floor((value - low) / range);
+  }
+  mica__element_set(to, element, 0, value);
+  return mica__element_get(to, element, 0);
+}
+
+static mica_status check_case(mica__check_group *group, const mica__variant *variant, mica_dtype x_type,
+                              mica_dtype y_type, int64_t n) {
+  static const double extremes[] = {0,     -0.5, 0.5,   1.5,   2.5, -1,   127.9, -129,
+                                    255.5, 256,  32768, 65520, 1e9, -3e9, 1e19,  -1e30};
+  mica__check *check = group->check;
+  mica__check_tensor x = {0}, y = {0};
+  double *values = calloc((size_t)n + 1, 2 * sizeof *values), *bound = values ? values + n + 1 : NULL;
+  if (!values) return mica__fail_nomem("a reference");
+  for (int64_t i = 0; i < n; i++)
+    values[i] =
+        i % 3 == 0 ? extremes[(size_t)(i / 3) % (sizeof extremes / sizeof *extremes)] : 300 * mica__check_random(check);
+  if (n > 1) values[1] = NAN;
+  if (n > 2) values[2] = -INFINITY;
+  mica_status status = mica__check_input_values(check, x_type, MICA_SHAPE(n), values, &x);
+  if (status == MICA_OK) status = mica__check_output(check, y_type, MICA_SHAPE(n), &y);
+  if (status == MICA_OK) status = launch_cast(check->queue, variant, x.tensor, y.tensor);
+  for (int64_t i = 0; status == MICA_OK && i < n; i++) values[i] = reference(x_type, y_type, x.values[i]);
+  if (status == MICA_OK) status = mica__check_compare(group, &y, values, bound);
+  mica__check_free(&x);
+  mica__check_free(&y);
+  free(values);
+  return status;
+}
+
+static mica_status check_cast(mica__check *check) { return mica__pointwise_check(check, &cast, check_case); }
+
+static const mica__kernel_desc *const kernels[] = {&cast, NULL};
+const mica__op mica__op_cast = {.name = "cast", .kernels = kernels, .check = check_cast};

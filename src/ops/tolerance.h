@@ -1,0 +1,20 @@
+/* ops/tolerance.h: how far a result may lie from the reference. The one place that knows; nothing else loosens it. */
+#ifndef MICA_OPS_TOLERANCE_H
+#define MICA_OPS_TOLERANCE_H
+
+#include <mica/dtype.h>
+
+/* The bound on the error of a sum of `terms` products or values whose magnitudes add up to `magnitude`, made in the
+ * arithmetic of `compute` and stored as `stored`, where the exact result is `exact`:
+ *
+ *   u_compute (4 + 2 sqrt(terms)) magnitude + u_stored |exact| + the smallest subnormal of `stored`
+ *
+ * Rounding errors behave like independent random numbers, so that they grow with sqrt(terms) rather than with terms
+ * (N. J. Higham, T. Mary: A new approach to probabilistic rounding error analysis, SIAM J. Sci. Comput. 41, 2019;
+ * their constant of about 2 to 4 is the 2). The 4 covers a chain of scalings and an activation after the sum. */
+double mica__tolerance_sum(mica_dtype compute, mica_dtype stored, double terms, double magnitude, double exact);
+
+/* The bound for a function evaluated to `ulps` units in the last place of `compute`, stored as `stored`. */
+double mica__tolerance_ulps(mica_dtype compute, mica_dtype stored, double ulps, double exact);
+
+#endif
