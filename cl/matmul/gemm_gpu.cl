@@ -4,7 +4,7 @@
  * columns. It walks over k in steps of TILE_K: while the tiles of op(A) and op(B) for one step lie in local memory and
  * are multiplied, those of the next step are on their way into registers. A work-item's MICRO_M x MICRO_N elements are
  * strips of VEC rows and VEC columns, WG_M * VEC and WG_N * VEC apart, so that neighbours read neighbouring banks and
- * write neighbouring columns. Tiles lie in local memory as [k][row or column], whichever way the operand lies in memory.
+ * write neighbouring columns. Tiles lie in local memory as [k][row or column], however the operand lies in its own.
  *
  * Groups are numbered in one dimension: NDRange THREADS * tiles of D * batches (* splits), work-group (THREADS), where
  * SWIZZLE rows of tiles are walked together so that groups that run at the same time share operands in the cache.
@@ -39,6 +39,9 @@
 #endif
 #ifndef SWIZZLE /* rows of tiles that are walked together */
 #define SWIZZLE 8
+#endif
+#ifndef REQD_SUBGROUP /* work-items of an Intel thread, 0 the compiler's choice: few leave registers for each */
+#define REQD_SUBGROUP 0
 #endif
 #ifndef SPLIT_K /* 1: write partial sums to P */
 #define SPLIT_K 0
@@ -81,7 +84,7 @@ typedef COMPUTEV(ACC_T, VEC) vec_t;
                        (outer + du * (VEC - 1) < (outer_end) && k + dk * (VEC - 1) < k_end);                           \
     acc_t lanes[VEC];                                                                                                  \
     if (X##_LAYOUT != 0 && whole) {                                                                                    \
-      const vec_t vector = READ_VECTOR(X, VEC, X##_matrix, outer * (outer_stride) + k * (k_stride));                        \
+      const vec_t vector = READ_VECTOR(X, VEC, X##_matrix, outer * (outer_stride) + k * (k_stride));                   \
       MICA_VSTORE(VEC, vector, lanes, 0);                                                                       \
       _Pragma("unroll") for (int j = 0; j < VEC; j++)                                                                  \
         lanes[j] = (acc_t)PROLOGUE_OUTER_##X(lanes[j], batch, outer + j * du, k + j * dk);                             \
@@ -137,6 +140,9 @@ static inline void multiply_tiles(vec_t sums[MICRO_M][MICRO_N / VEC], __local co
 #define WRITE(n, sum, row, col) FINISH(n, sum, batch, row, col)
 #endif
 
+#if REQD_SUBGROUP
+__attribute__((intel_reqd_sub_group_size(REQD_SUBGROUP)))
+#endif
 __kernel __attribute__((reqd_work_group_size(THREADS, 1, 1))) void gemm_gpu(
     const int batches, OPERAND_PARAMS,
 #if SPLIT_K

@@ -2,16 +2,16 @@
  * subgroups instead of local memory. GPU class, for devices whose subgroups shuffle cheaply (Intel).
  *
  * A subgroup owns MICRO_M rows by SUBGROUP * MICRO_N columns of D; a work-item owns every SUBGROUP-th column. It holds
- * one value of op(B) for each of its columns; the values of op(A), which all columns need, are read once, spread over
- * the subgroup, and broadcast. In layout 2 of A neighbouring work-items read neighbouring rows, else neighbouring k.
- * The SUBGROUPS subgroups of a work-group lie below each other and so share op(B) in the cache.
+ * one value of op(B) for each of its columns; the values of op(A), which all columns need, are read once, neighbouring
+ * k by neighbouring work-items, and broadcast. So A should be adjacent along k and B along its columns; any strides are
+ * right. The SUBGROUPS subgroups of a work-group lie below each other and so share op(B) in the cache.
  *
  * NDRange: one dimension, SUBGROUP * SUBGROUPS * ceil(M / (SUBGROUPS * MICRO_M)) * ceil(N / (SUBGROUP * MICRO_N))
  * * batches; work-group (SUBGROUP * SUBGROUPS). ACC_T is f32 or i32. */
 #include "common/subgroup.clh"
 #include "matmul/operands.clh"
 
-#ifndef MICRO_M /* rows a subgroup computes; at most SUBGROUP */
+#ifndef MICRO_M /* rows a subgroup computes */
 #define MICRO_M 8
 #endif
 #ifndef MICRO_N /* columns a work-item computes */
@@ -20,23 +20,6 @@
 
 #define TILE_M (SUBGROUPS * MICRO_M)
 #define TILE_N (SUBGROUP * MICRO_N)
-
-#if MICRO_M > SUBGROUP
-#error "MICRO_M may not exceed SUBGROUP"
-#endif
-
-/* One step covers SUBGROUP values of k. In layout 2 register kk holds row `lane`, otherwise register i holds k `lane`. */
-#if A_LAYOUT == 2
-#define A_REGISTERS SUBGROUP
-#define A_ROW_OF(r, lane) (lane)
-#define A_K_OF(r, lane) (r)
-#define A_BROADCAST(i, kk) SUBGROUP_BROADCAST(COMPUTE(ACC_T), a[kk], i)
-#else
-#define A_REGISTERS MICRO_M
-#define A_ROW_OF(r, lane) (r)
-#define A_K_OF(r, lane) (lane)
-#define A_BROADCAST(i, kk) SUBGROUP_BROADCAST(COMPUTE(ACC_T), a[i], kk)
-#endif
 
 __kernel SUBGROUP_ATTRIBUTE __attribute__((reqd_work_group_size(SUBGROUP *SUBGROUPS, 1, 1))) void gemm_subgroup(
     const int batches, OPERAND_PARAMS, EPILOGUE_PARAMS) {
@@ -47,7 +30,7 @@ __kernel SUBGROUP_ATTRIBUTE __attribute__((reqd_work_group_size(SUBGROUP *SUBGRO
   const int row0 = (int)(group / tiles_n % tiles_m) * TILE_M + SUBGROUP_INDEX * MICRO_M;
   const int col0 = (int)(group % tiles_n) * TILE_N + lane;
 
-  acc_t sums[MICRO_M][MICRO_N], a[A_REGISTERS];
+  acc_t sums[MICRO_M][MICRO_N], a[MICRO_M];
 #pragma unroll
   for (int i = 0; i < MICRO_M; i++) {
 #pragma unroll
@@ -56,10 +39,9 @@ __kernel SUBGROUP_ATTRIBUTE __attribute__((reqd_work_group_size(SUBGROUP *SUBGRO
 
   for (int k0 = 0; k0 < K; k0 += SUBGROUP) {
 #pragma unroll
-    for (int r = 0; r < A_REGISTERS; r++) {
-      const int row = row0 + A_ROW_OF(r, lane), k = k0 + A_K_OF(r, lane);
-      a[r] = 0;
-      if (row < M && k < K) a[r] = ELEMENT_A(batch, row, k);
+    for (int i = 0; i < MICRO_M; i++) {
+      a[i] = 0;
+      if (row0 + i < M && k0 + lane < K) a[i] = ELEMENT_A(batch, row0 + i, k0 + lane);
     }
 #pragma unroll
     for (int kk = 0; kk < SUBGROUP; kk++) {
@@ -71,7 +53,7 @@ __kernel SUBGROUP_ATTRIBUTE __attribute__((reqd_work_group_size(SUBGROUP *SUBGRO
       }
 #pragma unroll
       for (int i = 0; i < MICRO_M; i++) {
-        const acc_t value = A_BROADCAST(i, kk);
+        const acc_t value = SUBGROUP_BROADCAST(COMPUTE(ACC_T), a[i], kk);
 #pragma unroll
         for (int j = 0; j < MICRO_N; j++) sums[i][j] = MAC(value, b[j], sums[i][j]);
       }

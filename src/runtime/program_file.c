@@ -243,7 +243,7 @@ static void key_field(const char *key_text, const char *field, char *out, size_t
   out[0] = '\0';
   for (const char *line = key_text; line; line = strchr(line, '\n')) {
     if (*line == '\n') line++;
-    if (strncmp(line, field, length) == 0 && line[length] == ':') {
+    if (strncmp(line, field, length) == 0 && strncmp(line + length, ": ", 2) == 0) {
       const char *value = line + length + 2;
       snprintf(out, size, "%.*s", (int)strcspn(value, "\n"), value);
       return;

@@ -1,0 +1,131 @@
+/* labels: device
+ *
+ * Devices are listed and chosen the same way every time, and engines on them come and go. */
+#include "support/check_main.h"
+#include "support/engine.h"
+
+#include <ctype.h>
+#include <mica/device.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define CAPACITY 32
+
+static mica_device_info devices[CAPACITY];
+static size_t count;
+
+static void list(void) {
+  unsetenv("MICA_DEVICE");
+  ck_ok(mica_device_list(devices, CAPACITY, &count));
+  ck_assert_uint_gt(count, 0);
+  if (count > CAPACITY) count = CAPACITY;
+}
+
+START_TEST(what_is_listed_makes_sense) {
+  for (size_t i = 0; i < count; i++) {
+    const mica_device_info *d = &devices[i];
+    ck_assert_msg(*d->id && *d->name && *d->platform && *d->driver, "device %zu lacks a text", i);
+    ck_assert_int_ne(d->device_class, MICA_CLASS_NULL);
+    ck_assert_uint_gt(d->compute_units, 0);
+    ck_assert_uint_gt(d->max_group, 0);
+    ck_assert_uint_gt(d->global_bytes, 0);
+    ck_assert_uint_le(d->max_buffer_bytes, d->global_bytes);
+    for (size_t j = 0; j < i; j++) ck_assert_str_ne(d->id, devices[j].id);
+  }
+}
+END_TEST
+
+START_TEST(a_short_list_still_counts) {
+  size_t all = 0;
+  ck_ok(mica_device_list(NULL, 0, &all));
+  ck_assert_uint_ge(all, count);
+}
+END_TEST
+
+START_TEST(an_id_finds_its_device) {
+  for (size_t i = 0; i < count; i++) {
+    mica_device_info found;
+    ck_ok(mica_device_find(devices[i].id, &found));
+    ck_assert_str_eq(found.id, devices[i].id);
+  }
+}
+END_TEST
+
+START_TEST(a_part_of_a_name_in_any_case_finds_a_device) {
+  char part[MICA_DEVICE_TEXT];
+  mica_device_info found;
+  size_t length = strlen(devices[0].name);
+  for (size_t i = 0; i <= length; i++) part[i] = (char)toupper((unsigned char)devices[0].name[i]);
+  ck_ok(mica_device_find(part + length / 2, &found));
+}
+END_TEST
+
+START_TEST(a_class_finds_its_device_or_none) {
+  static const mica_device_class classes[] = {MICA_CLASS_CPU, MICA_CLASS_GPU, MICA_CLASS_ACCELERATOR};
+  for (size_t c = 0; c < sizeof classes / sizeof *classes; c++) {
+    mica_device_info found;
+    size_t of_class = 0;
+    for (size_t i = 0; i < count; i++) of_class += devices[i].device_class == classes[c];
+    mica_status status = mica_device_find(mica_device_class_name(classes[c]), &found);
+    ck_assert_int_eq(status, of_class > 0 ? MICA_OK : MICA_E_NO_DEVICE);
+    if (status == MICA_OK) ck_assert_int_eq(found.device_class, classes[c]);
+  }
+}
+END_TEST
+
+START_TEST(the_environment_chooses_unless_the_program_does) {
+  mica_device_info found;
+  setenv("MICA_DEVICE", "no such device", 1);
+  ck_assert_int_eq(mica_device_find(NULL, &found), MICA_E_NO_DEVICE);
+  ck_assert_ptr_nonnull(strstr(mica_error_message(), devices[0].name));
+  ck_ok(mica_device_find(devices[0].id, &found));
+  setenv("MICA_DEVICE", devices[count - 1].id, 1);
+  ck_ok(mica_device_find(NULL, &found));
+  ck_assert_str_eq(found.id, devices[count - 1].id);
+  unsetenv("MICA_DEVICE");
+}
+END_TEST
+
+START_TEST(engines_come_and_go) {
+  mica_engine_config config = mica_engine_config_default();
+  config.cache_dir = "";
+  for (int i = 0; i < 3; i++) {
+    mica_engine *first, *second;
+    mica_queue *queue;
+    ck_ok(mica_engine_create(&config, &first));
+    ck_ok(mica_engine_create(&config, &second));
+    ck_assert_str_eq(mica_engine_cache_dir(first), "");
+    ck_ok(mica_queue_create(second, &queue));
+    ck_ok(mica_queue_flush(queue));
+    ck_ok(mica_queue_finish(queue));
+    mica_engine_destroy(first);
+    mica_queue_destroy(queue);
+    mica_engine_destroy(second);
+  }
+}
+END_TEST
+
+START_TEST(destroying_nothing) {
+  mica_engine_destroy(NULL);
+  mica_queue_destroy(NULL);
+}
+END_TEST
+
+Suite *test_suite(void) {
+  if (!test_engine()) return test_skip("no device");
+  Suite *suite = suite_create("devices");
+  TCase *choice = tcase_create("choice");
+  tcase_add_checked_fixture(choice, list, NULL);
+  tcase_add_test(choice, what_is_listed_makes_sense);
+  tcase_add_test(choice, a_short_list_still_counts);
+  tcase_add_test(choice, an_id_finds_its_device);
+  tcase_add_test(choice, a_part_of_a_name_in_any_case_finds_a_device);
+  tcase_add_test(choice, a_class_finds_its_device_or_none);
+  tcase_add_test(choice, the_environment_chooses_unless_the_program_does);
+  suite_add_tcase(suite, choice);
+  TCase *engine = tcase_create("engine");
+  tcase_add_test(engine, engines_come_and_go);
+  tcase_add_test(engine, destroying_nothing);
+  suite_add_tcase(suite, engine);
+  return suite;
+}

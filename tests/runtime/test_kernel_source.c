@@ -1,0 +1,98 @@
+/* labels: null
+ *
+ * How kernel texts find their includes, in the library and in MICA_KERNEL_DIR. */
+#include "runtime/kernel_source.h"
+#include "support/check_main.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+
+static mica__text out;
+
+static void begin(void) {
+  unsetenv("MICA_KERNEL_DIR");
+  out = (mica__text){0};
+}
+
+static void end(void) {
+  unsetenv("MICA_KERNEL_DIR");
+  mica__text_free(&out);
+}
+
+static mica_status expand(const char *text) {
+  return mica__kernel_source_expand_text("test.cl", text, strlen(text), &out);
+}
+
+static size_t occurrences(const char *needle) {
+  size_t n = 0;
+  for (const char *at = out.data; (at = strstr(at, needle)) != NULL; at++) n++;
+  return n;
+}
+
+START_TEST(an_include_becomes_its_file_once) {
+  ck_assert_int_eq(expand("int a;\n#include \"common/dtype.clh\"\n  #  include \"common/dtype.clh\"\nint b;\n"),
+                   MICA_OK);
+  ck_assert_uint_eq(occurrences("#define MICA_COMMON_DTYPE_CLH"), 1);
+  ck_assert_uint_eq(occurrences("#include \""), 0);
+  ck_assert_uint_eq(occurrences("int a;\n"), 1);
+}
+END_TEST
+
+/* A build log must name the line of the file, so each piece says where it comes from. */
+START_TEST(lines_keep_their_numbers) {
+  ck_assert_int_eq(expand("int a;\n#include \"common/dtype.clh\"\nint b;\n"), MICA_OK);
+  ck_assert_int_eq(strncmp(out.data, "#line 1 \"test.cl\"\nint a;\n", 25), 0);
+  ck_assert_ptr_nonnull(strstr(out.data, "#line 1 \"common/dtype.clh\"\n"));
+  ck_assert_ptr_nonnull(strstr(out.data, "\n#line 3 \"test.cl\"\nint b;\n"));
+}
+END_TEST
+
+START_TEST(a_missing_file_is_named_with_who_wanted_it) {
+  ck_assert_int_eq(expand("#include \"common/none.clh\"\n"), MICA_E_NOT_FOUND);
+  ck_assert_ptr_nonnull(strstr(mica_error_message(), "common/none.clh"));
+  ck_assert_ptr_nonnull(strstr(mica_error_message(), "test.cl"));
+}
+END_TEST
+
+START_TEST(includes_of_the_driver_stay) {
+  ck_assert_int_eq(expand("#include <opencl-c.h>\n// #include \"x\"\n"), MICA_OK);
+  ck_assert_uint_eq(occurrences("#include <opencl-c.h>\n"), 1);
+}
+END_TEST
+
+START_TEST(a_folder_takes_the_place_of_the_library) {
+  char folder[1024], path[1100];
+  snprintf(folder, sizeof folder, "%s/kernel-dir", getenv("MICA_BUILD_DIR"));
+  mkdir(folder, 0777);
+  snprintf(path, sizeof path, "%s/loop.clh", folder);
+  FILE *file = fopen(path, "w");
+  ck_assert_ptr_nonnull(file);
+  fputs("int from_the_folder;\n#include \"loop.clh\"\n", file);
+  ck_assert_int_eq(fclose(file), 0);
+  setenv("MICA_KERNEL_DIR", folder, 1);
+  ck_assert_int_eq(expand("#include \"loop.clh\"\n"), MICA_OK);
+  ck_assert_uint_eq(occurrences("int from_the_folder;"), 1);
+  ck_assert_int_eq(expand("#include \"common/dtype.clh\"\n"), MICA_E_NOT_FOUND);
+}
+END_TEST
+
+START_TEST(every_kernel_finds_its_includes) {
+  ck_assert_msg(mica__kernel_source_expand(mica__kernel_sources[_i].path, &out) == MICA_OK, "%s", mica_error_message());
+}
+END_TEST
+
+Suite *test_suite(void) {
+  Suite *suite = suite_create("kernel sources");
+  TCase *includes = tcase_create("includes");
+  tcase_add_checked_fixture(includes, begin, end);
+  tcase_add_test(includes, an_include_becomes_its_file_once);
+  tcase_add_test(includes, lines_keep_their_numbers);
+  tcase_add_test(includes, a_missing_file_is_named_with_who_wanted_it);
+  tcase_add_test(includes, includes_of_the_driver_stay);
+  tcase_add_test(includes, a_folder_takes_the_place_of_the_library);
+  tcase_add_loop_test(includes, every_kernel_finds_its_includes, 0, (int)mica__kernel_source_count);
+  suite_add_tcase(suite, includes);
+  return suite;
+}

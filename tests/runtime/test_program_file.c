@@ -1,0 +1,227 @@
+/* labels: null
+ *
+ * The disk cache of compiled programs: whatever happens to its files costs time, never a wrong result. */
+#include "runtime/program_file.h"
+#include "support/check_main.h"
+
+#include <fcntl.h>
+#include <mica/cache.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#define LIMIT (1u << 20)
+
+static const mica__hash key = {.low = 1, .high = 2};
+static const char key_text[] = "program: test/a.cl\ndevice: some device\n";
+static char folder[4096];
+
+static void empty_folder(void) {
+  size_t count;
+  snprintf(folder, sizeof folder, "%s/program-files", getenv("MICA_CACHE_DIR"));
+  ck_assert_int_eq(mica_cache_clear(folder, &count), MICA_OK);
+}
+
+static const char *file_path(mica__hash of) {
+  static char path[4200];
+  char name[MICA__HASH_TEXT];
+  snprintf(path, sizeof path, "%s/programs/%s.bin", folder, mica__hash_format(of, name));
+  return path;
+}
+
+static mica_status store(mica__hash as, unsigned char fill, size_t size, uint64_t limit) {
+  unsigned char *data = malloc(size);
+  ck_assert_ptr_nonnull(data);
+  memset(data, fill, size);
+  mica__program_binary binary = {.data = data, .size = size, .used = 3};
+  mica_status status = mica__program_file_store(folder, as, key_text, &binary, limit);
+  free(data);
+  return status;
+}
+
+/* The byte that the stored program is filled with; -1 for a miss. Fails on anything else. */
+static int load(mica__hash as, const char *text) {
+  mica__program_binary binary;
+  mica_status status = mica__program_file_load(folder, as, text, &binary);
+  if (status == MICA_E_NOT_FOUND) return -1;
+  ck_assert_msg(status == MICA_OK, "%s", mica_error_message());
+  ck_assert_uint_eq(binary.used, 3);
+  ck_assert_uint_gt(binary.size, 0);
+  int fill = binary.data[0];
+  for (size_t i = 0; i < binary.size; i++) ck_assert_int_eq(binary.data[i], fill);
+  free(binary.data);
+  return fill;
+}
+
+START_TEST(what_is_stored_is_loaded) {
+  ck_assert_int_eq(load(key, key_text), -1);
+  ck_assert_int_eq(store(key, 7, 1000, LIMIT), MICA_OK);
+  ck_assert_int_eq(load(key, key_text), 7);
+  ck_assert_int_eq(store(key, 8, 10, LIMIT), MICA_OK);
+  ck_assert_int_eq(load(key, key_text), 8);
+}
+END_TEST
+
+START_TEST(another_key_is_a_miss) {
+  mica__hash other = {.low = 1, .high = 3};
+  ck_assert_int_eq(store(key, 7, 100, LIMIT), MICA_OK);
+  ck_assert_int_eq(load(other, key_text), -1);
+  ck_assert_int_eq(load(key, "program: test/b.cl\n"), -1);
+  /* A file under another's name, as after a careless copy. */
+  char path[sizeof folder + 200];
+  snprintf(path, sizeof path, "%s", file_path(key));
+  ck_assert_int_eq(rename(path, file_path(other)), 0);
+  ck_assert_int_eq(load(other, key_text), -1);
+}
+END_TEST
+
+START_TEST(every_truncation_is_a_miss) {
+  struct stat about;
+  ck_assert_int_eq(store(key, 7, 50, LIMIT), MICA_OK);
+  ck_assert_int_eq(stat(file_path(key), &about), 0);
+  for (off_t size = about.st_size - 1; size >= 0; size--) {
+    ck_assert_int_eq(truncate(file_path(key), size), 0);
+    ck_assert_int_eq(load(key, key_text), -1);
+  }
+  ck_assert_int_eq(store(key, 8, 50, LIMIT), MICA_OK);
+  ck_assert_int_eq(load(key, key_text), 8);
+}
+END_TEST
+
+/* Every byte matters but those of `used`, which stand outside the checksum: they may change what load returns there. */
+START_TEST(every_flipped_bit_is_a_miss) {
+  struct stat about;
+  ck_assert_int_eq(store(key, 7, 50, LIMIT), MICA_OK);
+  ck_assert_int_eq(stat(file_path(key), &about), 0);
+  int file = open(file_path(key), O_RDWR);
+  for (off_t at = 0; at < about.st_size; at++) {
+    unsigned char byte;
+    ck_assert_int_eq(pread(file, &byte, 1, at), 1);
+    unsigned char flipped = byte ^ (unsigned char)(1u << (at % 8));
+    ck_assert_int_eq(pwrite(file, &flipped, 1, at), 1);
+    mica__program_binary binary;
+    if (mica__program_file_load(folder, key, key_text, &binary) == MICA_OK) {
+      ck_assert_uint_ne(binary.used, 3);
+      free(binary.data);
+    }
+    ck_assert_int_eq(pwrite(file, &byte, 1, at), 1);
+  }
+  close(file);
+  ck_assert_int_eq(load(key, key_text), 7);
+}
+END_TEST
+
+START_TEST(a_folder_that_cannot_be_made) {
+  /* Under a regular file no directory can be, whoever asks; permissions would not stop root. */
+  char sound[sizeof folder];
+  ck_assert_int_eq(store(key, 7, 50, LIMIT), MICA_OK);
+  memcpy(sound, folder, sizeof folder);
+  snprintf(folder, sizeof folder, "%.4000s", file_path(key));
+  ck_assert_int_eq(load(key, key_text), -1);
+  ck_assert_int_eq(store(key, 7, 50, LIMIT), MICA_E_IO);
+  folder[0] = '\0';
+  ck_assert_int_eq(load(key, key_text), -1);
+  ck_assert_int_eq(store(key, 7, 50, LIMIT), MICA_E_IO);
+  memcpy(folder, sound, sizeof folder);
+}
+END_TEST
+
+START_TEST(the_least_recently_used_go_first) {
+  struct timespec old[2] = {{.tv_sec = 1000}, {.tv_sec = 1000}};
+  mica__hash second = {.low = 5};
+  ck_assert_int_eq(store(key, 1, 4000, LIMIT), MICA_OK);
+  ck_assert_int_eq(store(second, 2, 4000, LIMIT), MICA_OK);
+  ck_assert_int_eq(utimensat(AT_FDCWD, file_path(key), old, 0), 0);
+  ck_assert_int_eq(utimensat(AT_FDCWD, file_path(second), old, 0), 0);
+  ck_assert_int_eq(load(key, key_text), 1); /* which makes it recent */
+  ck_assert_int_eq(store((mica__hash){.low = 6}, 3, 4000, 10000), MICA_OK);
+  ck_assert_int_eq(load(second, key_text), -1);
+  ck_assert_int_eq(load(key, key_text), 1);
+  ck_assert_int_eq(load((mica__hash){.low = 6}, key_text), 3);
+}
+END_TEST
+
+static void count_entry(void *user, const mica_cache_entry *entry) {
+  ck_assert_str_eq(entry->program, "test/a.cl");
+  ck_assert_str_eq(entry->device, "some device");
+  ck_assert_uint_gt(entry->bytes, 50);
+  ++*(int *)user;
+}
+
+START_TEST(list_passes_over_damage_and_clear_takes_all) {
+  int entries = 0;
+  size_t cleared;
+  ck_assert_int_eq(store(key, 7, 50, LIMIT), MICA_OK);
+  ck_assert_int_eq(store((mica__hash){.low = 9}, 7, 50, LIMIT), MICA_OK);
+  ck_assert_int_eq(truncate(file_path((mica__hash){.low = 9}), 20), 0);
+  ck_assert_int_eq(mica_cache_list(folder, count_entry, &entries), MICA_OK);
+  ck_assert_int_eq(entries, 1);
+  ck_assert_int_eq(mica_cache_clear(folder, &cleared), MICA_OK);
+  ck_assert_uint_eq(cleared, 2);
+}
+END_TEST
+
+static void ignore_entry(void *user, const mica_cache_entry *entry) {
+  (void)user;
+  (void)entry;
+}
+
+/* A key of another version of Mica, whose lines may be anything. */
+START_TEST(list_reads_any_key) {
+  static unsigned char data[] = "x";
+  static const char *const keys[] = {"", "program", "program:", "device:", "program:\ndevice:", "\n\n", "program: "};
+  mica__program_binary binary = {.data = data, .size = 1};
+  for (size_t i = 0; i < sizeof keys / sizeof *keys; i++)
+    ck_assert_int_eq(mica__program_file_store(folder, (mica__hash){.low = i}, keys[i], &binary, LIMIT), MICA_OK);
+  ck_assert_int_eq(mica_cache_list(folder, ignore_entry, NULL), MICA_OK);
+}
+END_TEST
+
+/* Two processes write and read the same three programs as fast as they can: each load is a miss or a whole program. */
+START_TEST(two_processes) {
+  pid_t children[2];
+  for (int child = 0; child < 2; child++) {
+    children[child] = fork();
+    ck_assert_int_ge(children[child], 0);
+    if (children[child] > 0) continue;
+    for (unsigned i = 0; i < 200; i++) {
+      mica__hash as = {.low = 20 + i % 3};
+      mica__program_binary binary;
+      if (store(as, (unsigned char)(as.low + (i & 1)), 5000, 12000) != MICA_OK && mica_error_message()[0] == '\0')
+        _exit(1);
+      mica_status status = mica__program_file_load(folder, as, key_text, &binary);
+      if (status == MICA_E_NOT_FOUND) continue;
+      if (status != MICA_OK || binary.size != 5000) _exit(2);
+      for (size_t at = 1; at < binary.size; at++)
+        if (binary.data[at] != binary.data[0]) _exit(3);
+      free(binary.data);
+    }
+    _exit(0);
+  }
+  for (int child = 0; child < 2; child++) {
+    int status;
+    ck_assert_int_eq(waitpid(children[child], &status, 0), children[child]);
+    ck_assert_int_eq(status, 0);
+  }
+}
+END_TEST
+
+Suite *test_suite(void) {
+  Suite *suite = suite_create("program files");
+  TCase *cases = tcase_create("files");
+  tcase_add_checked_fixture(cases, empty_folder, NULL);
+  tcase_add_test(cases, what_is_stored_is_loaded);
+  tcase_add_test(cases, another_key_is_a_miss);
+  tcase_add_test(cases, every_truncation_is_a_miss);
+  tcase_add_test(cases, every_flipped_bit_is_a_miss);
+  tcase_add_test(cases, a_folder_that_cannot_be_made);
+  tcase_add_test(cases, the_least_recently_used_go_first);
+  tcase_add_test(cases, list_passes_over_damage_and_clear_takes_all);
+  tcase_add_test(cases, list_reads_any_key);
+  tcase_add_test(cases, two_processes);
+  suite_add_tcase(suite, cases);
+  return suite;
+}

@@ -1,0 +1,278 @@
+#!/bin/sh
+# tests/vendor/run.sh: compiles every kernel of Mica with the GPU vendors' own offline compilers, no GPU needed, and
+# prints what each took: registers, scratch (registers spilled to memory), local memory, size of the binary.
+#
+#   sh tests/vendor/run.sh [--build DIR] [--list FILE] [--subset PATTERN] [--targets "T ..."] [--jobs N] [--json]
+#   sh tests/vendor/run.sh --install       installs the compilers with apt
+#
+#   --build DIR       build folder; its bin/mica-kernels prints the kernels, its vendor/ keeps results (default: build)
+#   --list FILE       take the kernels from a file instead; a line is, separated by tabs: the __kernel's name, its file
+#                     in cl/, its build options, the vendors (of nvidia,amd,intel) or targets it is for, and "default"
+#                     or "variant"
+#   --subset PATTERN  only kernels whose line matches the extended regular expression
+#   --targets "T .."  only these targets
+#   --jobs N          compilers at a time (default: 2)
+#   --json            one JSON object a line instead of the table
+#
+# Targets: skl tgllp dg2 pvc (Intel's ocloc), gfx906 gfx90a gfx1030 (clang for AMD with rocm-device-libs), sm_80 sm_90
+# (clang for NVIDIA with libclc, then ptxas). A result is kept until source, options or compiler change.
+#
+# Exit status: 0 good; 1 a kernel does not compile, or one that is used by default spills; 2 usage; 77 no compiler is
+# installed. A target whose compiler is missing is reported as SKIP and never counted as good.
+set -eu
+
+self=$(cd "$(dirname "$0")" && pwd)/run.sh
+root=$(cd "$(dirname "$0")/../.." && pwd)
+tab=$(printf '\t')
+clang=${MICA_CLANG:-clang-15}
+ptxas=${MICA_PTXAS:-ptxas}
+PATH=$PATH:/usr/local/cuda/bin
+rocm_libs=${MICA_ROCM_LIBS:-/usr/lib/x86_64-linux-gnu/amdgcn/bitcode}
+libclc=${MICA_LIBCLC:-/usr/lib/clc/nvptx64--nvidiacl.bc}
+
+vendor_of() {
+  case $1 in
+  gfx*) echo amd ;;
+  sm_*) echo nvidia ;;
+  *) echo intel ;;
+  esac
+}
+
+# Prints what is missing for a target; nothing when all is there.
+missing_for() {
+  case $(vendor_of "$1") in
+  intel)
+    command -v ocloc >/dev/null || echo "ocloc (package intel-opencl-icd)"
+    command -v readelf >/dev/null || echo "readelf (package binutils)"
+    ;;
+  amd)
+    command -v "$clang" >/dev/null || echo "$clang"
+    [ -d "$rocm_libs" ] || echo "rocm-device-libs"
+    ;;
+  nvidia)
+    command -v "$clang" >/dev/null || echo "$clang"
+    [ -e "$libclc" ] || echo "libclc-15"
+    command -v "$ptxas" >/dev/null || echo "ptxas (the CUDA toolkit)"
+    ;;
+  esac
+}
+
+compiler_version() {
+  case $(vendor_of "$1") in
+  intel) ocloc --version 2>/dev/null || dpkg-query -W intel-opencl-icd libigc1 2>/dev/null ;;
+  amd) "$clang" --version && ls -l "$rocm_libs/opencl.bc" ;;
+  nvidia) "$clang" --version && "$ptxas" --version && ls -l "$libclc" ;;
+  esac
+}
+
+# Each compile_ function leaves its messages in $work/log and prints "registers scratch local size"; status 1: failed.
+compile_amd() {
+  # shellcheck disable=SC2086
+  "$clang" -cl-std=CL1.2 -O3 -target amdgcn-amd-amdhsa -mcpu="$target" --rocm-path="${rocm_libs%/amdgcn/bitcode}" \
+    --rocm-device-lib-path="$rocm_libs" -I. $options -S -o "$work/kernel.s" "$file" >"$work/log" 2>&1 &&
+    "$clang" -target amdgcn-amd-amdhsa -mcpu="$target" -c -o "$work/kernel.o" "$work/kernel.s" >>"$work/log" 2>&1 ||
+    return 1
+  awk -v name="$name" -v size="$(wc -c <"$work/kernel.o")" '
+    /^  - \.args:/ || /^  - \.agpr_count:/ { reset() }
+    function reset() { own = 0; regs = scratch = local_bytes = 0 }
+    /^    \.name:/ { own = $2 == name }
+    /^    \.vgpr_count:/ { regs = $2 }
+    /^    \.private_segment_fixed_size:/ { scratch = $2 }
+    /^    \.group_segment_fixed_size:/ { local_bytes = $2 }
+    /^    \.wavefront_size:/ { if (own) print regs, scratch, local_bytes, size }' "$work/kernel.s"
+}
+
+compile_nvidia() {
+  # shellcheck disable=SC2086
+  "$clang" -cl-std=CL1.2 -O3 -target nvptx64-nvidia-nvcl -Xclang -finclude-default-header -Xclang -target-cpu \
+    -Xclang sm_80 -Xclang -target-feature -Xclang +ptx70 -Xclang -mlink-builtin-bitcode -Xclang "$libclc" -I. $options \
+    -S -o "$work/kernel.ptx" "$file" >"$work/log" 2>&1 &&
+    "$ptxas" -v -arch="$target" "$work/kernel.ptx" -o "$work/kernel.cubin" >"$work/ptxas" 2>&1 ||
+    { cat "$work/ptxas" >>"$work/log" 2>/dev/null || true; return 1; }
+  awk -v name="$name" -v size="$(wc -c <"$work/kernel.cubin")" '
+    /Compiling entry function/ { split($0, part, "\047"); own = part[2] == name }
+    own && /bytes stack frame/ { scratch = $1 }
+    own && /Used [0-9]+ registers/ {
+      for (i = 1; i < NF; i++) {
+        if ($i == "Used") regs = $(i + 1)
+        if ($(i + 1) == "bytes" && $(i + 2) ~ /^smem/) local_bytes = $i
+      }
+      print regs, scratch + 0, local_bytes + 0, size
+      own = 0
+    }' "$work/ptxas"
+}
+
+# Registers of Intel's threads are fixed in number; what a kernel decides is how many work-items share a thread (SIMD).
+# The compiler tells of spilled registers only in a warning.
+compile_intel() {
+  ocloc compile -file "$file" -device "$target" --format zebin -options "-cl-std=CL1.2 -I. $options" \
+    -out_dir "$work" -output kernel >"$work/log" 2>&1 || return 1
+  binary=$(ls "$work"/*.bin)
+  section=$(readelf -SW "$binary" 2>/dev/null |
+    sed -n 's/.*\.ze_info  *[^ ]* *[0-9a-f]* \([0-9a-f]*\) \([0-9a-f]*\).*/\1 \2/p')
+  offset=$(printf '%d' "0x${section% *}")
+  length=$(printf '%d' "0x${section#* }")
+  tail -c +$((offset + 1)) "$binary" | head -c "$length" >"$work/info"
+  awk -v name="$name" -v size="$(wc -c <"$binary")" '
+    FNR == NR {
+      if (match($0, "kernel " name " .*spilled around [0-9]+")) {
+        words = split(substr($0, RSTART, RLENGTH), word, " ")
+        spilled = word[words]
+      }
+      next
+    }
+    /^  - name:/ { own = $3 == name; memory = 0 }
+    own && /^ *simd_size:/ { simd = $2 }
+    own && /^ *grf_count:/ { grf = $2 }
+    own && /^ *slm_size:/ { local_bytes = $2 }
+    own && /^ *per_thread_memory_buffers:/ { memory = 1 }
+    own && memory && /^ *size:/ { scratch += $2 }
+    END { if (simd) print grf "/simd" simd, (scratch + 0 > 0 ? scratch : spilled + 0), local_bytes + 0, size }
+  ' "$work/log" "$work/info"
+}
+
+# run.sh --one RESULT TARGET NAME FILE OPTIONS: compiles one kernel; RESULT receives "ok FIGURES" or "fail MESSAGE".
+one() {
+  result=$1 target=$2 name=$3 file=$4 options=$5
+  work=$(mktemp -d)
+  trap 'rm -rf "$work"' EXIT
+  : >"$work/log"
+  figures=$("compile_$(vendor_of "$target")") || figures=
+  if [ -n "$figures" ]; then
+    echo "ok $figures" >"$work/result"
+  else
+    message=$(grep -m1 -i 'error' "$work/log" || tail -n 1 "$work/log")
+    printf 'fail %s\n' "${message:-no such kernel in the compiled file}" >"$work/result"
+  fi
+  mv "$work/result" "$result"
+}
+
+if [ "${1-}" = --one ]; then
+  shift
+  cd "$root/cl"
+  one "$@"
+  exit 0
+fi
+
+usage() {
+  sed -n '5,6p' "$self" | sed 's/^# *//' >&2
+  exit 2
+}
+
+build=$root/build list= subset=. jobs=2 json=0 targets="skl tgllp dg2 pvc gfx906 gfx90a gfx1030 sm_80 sm_90"
+while [ $# -gt 0 ]; do
+  case $1 in
+  --build | --list | --subset | --targets | --jobs)
+    [ $# -gt 1 ] || usage
+    eval "${1#--}=\$2"
+    shift
+    ;;
+  --json) json=1 ;;
+  --install) exec apt-get install -y clang-15 libclc-15 rocm-device-libs intel-opencl-icd binutils ;;
+  *) usage ;;
+  esac
+  shift
+done
+
+temp=$(mktemp -d)
+trap 'rm -rf "$temp"' EXIT
+if [ -n "$list" ]; then
+  cp "$list" "$temp/all"
+else
+  "$build/bin/mica-kernels" >"$temp/all"
+fi
+grep -E -e "$subset" "$temp/all" >"$temp/kernels" || {
+  echo "no kernel matches \"$subset\"" >&2
+  exit 2
+}
+
+cache=$build/vendor
+mkdir -p "$cache"
+cd "$root/cl"
+present=
+: >"$temp/skipped"
+for target in $targets; do
+  lacks=$(missing_for "$target")
+  if [ -n "$lacks" ]; then
+    printf '%s\t%s\n' "$target" "$(echo "$lacks" | paste -sd, -)" >>"$temp/skipped"
+  else
+    present="$present $target"
+  fi
+done
+
+# One line for each kernel and target it is for: result file, target, and the kernel's fields. A result's name is the
+# hash of all that it depends on; headers a kernel does not include cost at most a needless compilation.
+for target in $present; do
+  version=$(cat "$self" && compiler_version "$target")
+  vendor=$(vendor_of "$target")
+  while IFS=$tab read -r name file options vendors use; do
+    case ",$vendors," in
+    *",$vendor,"* | *",$target,"*) ;;
+    *) continue ;;
+    esac
+    key=$({
+      echo "$version" "$target" "$name" "$options"
+      cat "$file" common/*.clh "$(dirname "$file")"/*.clh 2>/dev/null
+    } | sha256sum | cut -c1-32)
+    printf '%s\t%s\t%s\t%s\t%s\t%s\n' "$cache/$key" "$target" "$name" "$file" "$options" "$use"
+  done <"$temp/kernels"
+done >"$temp/work"
+
+while IFS=$tab read -r result target name file options use; do
+  [ -e "$result" ] || printf '%s\0' "$result" "$target" "$name" "$file" "$options"
+done <"$temp/work" | xargs -0 -r -n 5 -P "$jobs" sh "$self" --one
+
+while IFS=$tab read -r result target name file options use; do
+  printf '%s\t%s\t%s\t%s\t%s\t%s\n' "$target" "$name" "$file" "$options" "$use" "$(cat "$result")"
+done <"$temp/work" >"$temp/results"
+
+awk -F '\t' -v json="$json" -v targets="$present" '
+  function quote(text) { gsub(/[\\"]/, "\\\\&", text); gsub(/[[:cntrl:]]/, " ", text); return "\"" text "\"" }
+  FILENAME ~ /skipped$/ {
+    skips++
+    if (json) printf "{\"target\": %s, \"status\": \"skip\", \"missing\": %s}\n", quote($1), quote($2)
+    else skip_lines = skip_lines "SKIP " $1 ": no " $2 "\n"
+    next
+  }
+  {
+    split($6, field, " ")
+    good = field[1] == "ok"
+    spills = good && field[3] > 0
+    bad = !good || (spills && $5 == "default")
+    failures += bad
+    count++
+    row = $2 "\t" $4
+    if (!(row in seen)) { seen[row] = 1; rows[++row_count] = row }
+    cell[row, $1] = good ? field[2] " " field[3] " " field[4] " " field[5] (bad ? " !" : "") : "FAIL"
+    if (json) {
+      printf "{\"target\": %s, \"kernel\": %s, \"file\": %s, ", quote($1), quote($2), quote($3)
+      printf "\"options\": %s, \"use\": %s, ", quote($4), quote($5)
+      if (good) {
+        printf "\"status\": %s, \"registers\": %s, ", quote(bad ? "spills" : "ok"), quote(field[2])
+        printf "\"scratch\": %d, \"local\": %d, \"binary\": %d}\n", field[3], field[4], field[5]
+      } else {
+        printf "\"status\": \"fail\", \"message\": %s}\n", quote(substr($6, 6))
+      }
+    } else if (bad) {
+      complaints = complaints (good ? "SPILL " : "FAIL ") $1 " " $2 " (" $3 ") " $4
+      complaints = complaints (good ? "" : ": " substr($6, 6)) "\n"
+    }
+  }
+  END {
+    if (!json) {
+      print "registers, scratch bytes, local bytes, binary bytes"
+      n = split(targets, target, " ")
+      for (r = 1; r <= row_count; r++) {
+        split(rows[r], part, "\t")
+        print part[1] "  " part[2]
+        for (t = 1; t <= n; t++)
+          if ((rows[r], target[t]) in cell) {
+            split(cell[rows[r], target[t]], figure, " ")
+            printf "  %-8s %12s %6s %7s %8s %s\n", target[t], figure[1], figure[2], figure[3], figure[4], figure[5]
+          }
+      }
+      printf "%s%s", complaints, skip_lines
+      printf "%d compiled, %d bad, %d targets skipped\n", count, failures, skips
+    }
+    exit failures ? 1 : count ? 0 : 77
+  }' "$temp/skipped" "$temp/results"
