@@ -5,7 +5,7 @@
 #include "support/engine.h"
 
 #include <ctype.h>
-#include <mica/device.h>
+#include <mica/ops.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -105,6 +105,20 @@ START_TEST(engines_come_and_go) {
 }
 END_TEST
 
+START_TEST(a_second_queue_computes) {
+  mica_queue *queue;
+  mica_tensor *tensor;
+  int32_t back[5] = {0};
+  ck_ok(mica_queue_create(test_engine(), &queue));
+  ck_ok(mica_tensor_create(test_engine(), MICA_I32, MICA_SHAPE(5), &tensor));
+  ck_ok(mica_op_fill_fwd(queue, -3, tensor));
+  ck_ok(mica_tensor_download(queue, tensor, back, sizeof back));
+  for (int i = 0; i < 5; i++) ck_assert_int_eq(back[i], -3);
+  mica_tensor_destroy(tensor);
+  mica_queue_destroy(queue);
+}
+END_TEST
+
 START_TEST(destroying_nothing) {
   mica_engine_destroy(NULL);
   mica_queue_destroy(NULL);
@@ -125,6 +139,7 @@ Suite *test_suite(void) {
   suite_add_tcase(suite, choice);
   TCase *engine = tcase_create("engine");
   tcase_add_test(engine, engines_come_and_go);
+  tcase_add_test(engine, a_second_queue_computes);
   tcase_add_test(engine, destroying_nothing);
   suite_add_tcase(suite, engine);
   return suite;

@@ -4,7 +4,7 @@
 #include "support/check_main.h"
 #include "support/engine.h"
 
-#include <mica/tensor.h>
+#include <mica/ops.h>
 #include <string.h>
 
 static const float counting[6] = {1, 2, 3, 4, 5, 6};
@@ -74,6 +74,19 @@ START_TEST(view_outlives_its_base) {
   ck_ok(mica_tensor_download(test_queue(), row, back, sizeof back));
   ck_assert_mem_eq(back, counting + 3, sizeof back);
   mica_tensor_destroy(row);
+}
+END_TEST
+
+START_TEST(a_kernel_stays_inside_its_view) {
+  mica_tensor *tensor = make_counting(), *middle;
+  const float expected[6] = {1, 2, 0, 0, 5, 6};
+  float back[6];
+  ck_ok(mica_tensor_view(tensor, MICA_SHAPE(2), NULL, 2, &middle));
+  ck_ok(mica_op_fill_fwd(test_queue(), 0, middle));
+  ck_ok(mica_tensor_download(test_queue(), tensor, back, sizeof back));
+  ck_assert_mem_eq(back, expected, sizeof back);
+  mica_tensor_destroy(middle);
+  mica_tensor_destroy(tensor);
 }
 END_TEST
 
@@ -162,6 +175,7 @@ Suite *test_suite(void) {
   suite_add_tcase(suite, transfer);
   TCase *window = tcase_create("window");
   tcase_add_test(window, view_outlives_its_base);
+  tcase_add_test(window, a_kernel_stays_inside_its_view);
   tcase_add_test(window, transpose_is_a_view);
   tcase_add_test(window, tensors_share_a_buffer);
   suite_add_tcase(suite, window);

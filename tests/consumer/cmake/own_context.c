@@ -53,12 +53,11 @@ int main(void) {
   need(mica_tensor_opencl(row, &offset_bytes) == memory && offset_bytes == 3 * sizeof(float),
        "the row's memory is ours");
 
-  /* Mica writes, we read through OpenCL; everything is in one queue. */
-  const float ten[3] = {10, 20, 30};
-  need(mica_tensor_upload(queue, row, ten, sizeof ten) == MICA_OK, "upload");
+  /* Mica computes, we read through OpenCL; everything is in one queue. */
+  need(mica_op_scale_add_fwd(queue, 10, row, 0, row) == MICA_OK, "scale");
   error = clEnqueueReadBuffer(own_queue, memory, CL_TRUE, 0, sizeof values, values, 0, NULL, NULL);
   need(error == CL_SUCCESS, "clEnqueueReadBuffer");
-  for (int i = 0; i < 3; i++) need(values[i] == (float)(i + 1) && values[3 + i] == ten[i], "values");
+  for (int i = 0; i < 3; i++) need(values[i] == (float)(i + 1) && values[3 + i] == (float)(10 * (i + 4)), "values");
 
   /* Mica holds references of its own: releasing ours first is in order. */
   need(clReleaseMemObject(memory) == CL_SUCCESS, "clReleaseMemObject");
