@@ -2,19 +2,82 @@
 #ifndef MICA_IR_OP_H
 #define MICA_IR_OP_H
 
-#include <mica/status.h>
+#include <mica/graph.h>
+#include <mica/tensor.h>
 
 struct mica__kernel_desc; /* runtime/kernel.h */
 struct mica__check;       /* ops/check.h */
+struct mica__node;        /* ir/graph.h */
+struct mica__type;
+struct mica__attrs;
+
+/* How the compiler may treat a value. */
+typedef enum mica__op_kind {
+  MICA__OP_SOURCE,    /* input, parameter, constant: no work */
+  MICA__OP_POINTWISE, /* y[i] = f(x0[i], x1[i], ...) after broadcasting; `expression` says f */
+  MICA__OP_REDUCE,    /* reduces the axes attrs.ints[1 + k] set to 1, keeping them as 1 where attrs.ints[0] */
+  MICA__OP_VIEW,      /* another look at the same elements: reshape, transpose, expand, slice, flip, squeeze; `view` */
+  MICA__OP_LAUNCH,    /* kernels of its own: `launch` */
+} mica__op_kind;
+
+/* What a gradient rule works with: the node y, the gradient dy of the loss with respect to it. */
+typedef struct mica__grad {
+  mica_value y;
+  mica_value dy;
+  const mica_value *inputs;
+  int32_t input_count;
+  mica_value *dinputs; /* to be filled; a null value means no gradient (integers, or none by mathematics) */
+} mica__grad;
+
+/* What a launch works with. Tensors are contiguous unless the op says that it takes strides. */
+typedef struct mica__exec {
+  mica_queue *queue;
+  const struct mica__attrs *attrs;
+  const mica_tensor *const *inputs;
+  int32_t input_count;
+  mica_tensor *output;
+} mica__exec;
+
+/* A strided access: element (i0, i1, ...) of the output's index space stands at offset + sum i_k stride_k of the
+ * input. */
+typedef struct mica__access {
+  int64_t offset;
+  int64_t stride[MICA_MAX_RANK];
+} mica__access;
 
 typedef struct mica__op {
   const char *name;
-  /* Every kernel it may launch, with its parameters and shipped variants; ends in NULL. The doctor, the tuner and the
-   * vendor compilers work through this list. */
+
+  /* The device side. Every kernel it may launch, with its parameters and shipped variants; ends in NULL (the pointer
+   * may be NULL). The doctor, the tuner and the vendor compilers work through this list. */
   const struct mica__kernel_desc *const *kernels;
   /* Runs every variant of every kernel on the device over a grid of cases and compares with the naive reference in
-   * double precision; reports each through mica__check_report. Fails only when the checking itself cannot go on. */
+   * double precision; reports each through mica__check_note. Fails only when the checking itself cannot go on. */
   mica_status (*check)(struct mica__check *check);
+
+  /* The graph side; absent in ops that no graph uses. */
+  mica__op_kind kind;
+  int32_t min_inputs, max_inputs;
+  /* The result's type from the inputs' types and the attributes; MICA_E_SHAPE and MICA_E_DTYPE name both sides. May
+   * normalise attributes (negative axes). Open dimensions pass through as MICA_OPEN. */
+  mica_status (*infer)(const struct mica__type *inputs, int32_t input_count, struct mica__attrs *attrs,
+                       struct mica__type *out);
+  /* Adds the nodes of the gradient; NULL where there is none. */
+  mica_status (*grad)(const mica__grad *grad);
+  /* POINTWISE: an OpenCL C expression of a, b, c, d (the inputs, COMPUTE-typed vectors), r0..r3 (attrs.reals), i0..i3
+   * (attrs.ints); functions of common/math.clh may be used. */
+  const char *expression;
+  /* POINTWISE: the reference in double, which also folds constants. REDUCE and others: evaluate whole tensors. */
+  double (*scalar)(const double *inputs, const struct mica__attrs *attrs);
+  mica_status (*evaluate)(const struct mica__node *node, const double *const *inputs, const mica_shape *shapes,
+                          double *output);
+  /* VIEW: how the output reads input 0 when that is accessed row-major; false when no single access can say it (a
+   * reshape of a transpose): the compiler then copies first. */
+  bool (*view)(const struct mica__node *node, mica_shape input, mica__access *access);
+  /* LAUNCH: queues the work. Workspace comes from the engine's pool. */
+  mica_status (*launch)(const mica__exec *exec);
+  double (*flops)(const struct mica__node *node, const struct mica__type *inputs);
+  uint32_t may_alias; /* bit k: the output may overwrite input k */
 } mica__op;
 
 #endif

@@ -1,0 +1,68 @@
+/* compile/fused.h: one generated kernel as data.
+ *
+ * A fused kernel walks an index space of up to MICA_MAX_RANK dimensions and evaluates a list of instructions at each
+ * point. Instructions are in static single assignment: each refers to earlier ones by their number. The innermost
+ * `reduced` dimensions form the row: a REDUCE instruction joins its argument over the row, and instructions after it may
+ * use both the joined value (one a row) and values of the elements. Softmax is a list with two REDUCE:
+ *
+ *   0 LOAD x   1 REDUCE max 0   2 OP sub 0 1   3 OP exp 2   4 REDUCE sum 3   5 OP div 3 4   6 STORE y 5
+ *
+ * The generator turns the list into OpenCL C whose text depends on the instructions, types and kinds of access (stride 0,
+ * stride 1, other), never on extents: those, and other strides, are arguments, so that a new shape needs no new
+ * kernel. How rows are walked (a work-item or a group a row, neighbouring rows as the vector where the row itself is
+ * strided, a row kept in registers or read again) is the generator's choice. The order of every sum depends on extents
+ * and text alone. */
+#ifndef MICA_COMPILE_FUSED_H
+#define MICA_COMPILE_FUSED_H
+
+#include "base/text.h"
+#include "ir/graph.h"
+#include "runtime/launch.h"
+
+typedef enum mica__fused_kind {
+  MICA__FUSED_LOAD,   /* operand at access, or `value` outside of the bounds where `bounded` */
+  MICA__FUSED_VALUE,  /* the constant `value` */
+  MICA__FUSED_INDEX,  /* the index along dimension `operand`, as i64 */
+  MICA__FUSED_OP,     /* a POINTWISE op of args */
+  MICA__FUSED_REDUCE, /* a REDUCE op (sum max min prod, argmax argmin) of args[0] over the row */
+  MICA__FUSED_STORE,  /* args[0] to operand at access; a value that is one a row is stored once a row */
+} mica__fused_kind;
+
+typedef struct mica__fused_instr {
+  mica__fused_kind kind;
+  const mica__op *op;
+  mica__attrs attrs;
+  int32_t args[4];
+  int32_t operand;
+  mica_dtype dtype;    /* of the result; arithmetic is in COMPUTE(dtype) */
+  mica__access access; /* LOAD, STORE: elements of the operand per step of each dimension */
+  bool bounded;        /* LOAD: only where low[k] <= index k < high[k] (a padded read) */
+  int64_t low[MICA_MAX_RANK], high[MICA_MAX_RANK];
+  double value;
+} mica__fused_instr;
+
+#define MICA__FUSED_OPERANDS 24
+#define MICA__FUSED_INSTRS 128
+
+typedef struct mica__fused {
+  int32_t rank;
+  int64_t extent[MICA_MAX_RANK];
+  int32_t reduced; /* how many innermost dimensions form the row; 0 for a pointwise kernel */
+  int32_t count;
+  mica__fused_instr instrs[MICA__FUSED_INSTRS];
+  int32_t operand_count;
+  mica_dtype operand_dtype[MICA__FUSED_OPERANDS];
+} mica__fused;
+
+/* Merges dimensions that every access walks as one and drops those of extent 1, so that equal loops get equal text. */
+void mica__fused_simplify(mica__fused *fused);
+
+/* The kernel's source for a class of device (MICA__ON_CPU or MICA__ON_GPU); MICA_E_UNSUPPORTED with the reason when the
+ * list cannot be one kernel. */
+mica_status mica__fused_source(const mica__fused *fused, unsigned device_class, mica__text *source);
+
+/* Builds (or finds) the kernel and queues it. operands[k] gives buffer and first element; accesses count from there.
+ * Extents may be 0. */
+mica_status mica__fused_launch(mica_queue *queue, const mica__fused *fused, const mica_tensor *const *operands);
+
+#endif

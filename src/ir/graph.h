@@ -1,0 +1,58 @@
+/* ir/graph.h: the graph as data. Knows shapes and attributes, no kernels and no device. */
+#ifndef MICA_IR_GRAPH_H
+#define MICA_IR_GRAPH_H
+
+#include "base/error.h"
+#include "ir/op.h"
+
+#include <mica/graph.h>
+
+/* dtype and shape of a value; dimensions may be MICA_OPEN. */
+typedef struct mica__type {
+  mica_dtype dtype;
+  mica_shape shape;
+} mica__type;
+
+/* Attributes of a node: plain data, compared and hashed as a whole when common subexpressions are sought, so zero what
+ * is not used. Every op documents which it reads. */
+#define MICA__MAX_INTS 32
+typedef struct mica__attrs {
+  int64_t ints[MICA__MAX_INTS];
+  double reals[4];
+  mica_shape shape;
+} mica__attrs;
+
+/* One value. Every node makes exactly one value: an op with several results is several nodes. */
+typedef struct mica__node {
+  const mica__op *op;
+  int32_t *inputs; /* ids */
+  int32_t input_count;
+  mica__attrs attrs;
+  mica__type type;
+  void *data;       /* a constant's elements; NULL otherwise */
+  char *name;       /* may be NULL */
+  int32_t assigned; /* of a parameter: the id of the value it takes; 0 for none */
+  bool checkpoint;
+} mica__node;
+
+struct mica_graph {
+  mica__node *nodes; /* nodes[id - 1]; inputs come before their users */
+  int32_t count, capacity;
+  mica_status status;
+  char *message;
+};
+
+/* The node behind a value that is not null. Valid until a node is added. */
+mica__node *mica__graph_node(const mica_graph *graph, int32_t id);
+
+/* Adds a node: checks that no input is null and all belong to the graph, infers its type by op->infer, copies the
+ * attributes (NULL for none). The one way that builders and gradient rules make values. Sticky. */
+mica_value mica__graph_add(const mica__op *op, const mica_value *inputs, int32_t input_count, const mica__attrs *attrs);
+/* For ops without inputs. */
+mica_value mica__graph_add_source(mica_graph *graph, const mica__op *op, const mica__attrs *attrs, mica__type type);
+
+/* Records an error (the first one stays) and returns the null value. */
+mica_value mica__graph_fail(mica_graph *graph, mica_status status, const char *format, ...)
+    __attribute__((format(printf, 3, 4)));
+
+#endif
