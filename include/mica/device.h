@@ -87,8 +87,8 @@ MICA_API const char *mica_device_class_name(mica_device_class device_class);
 MICA_API const char *mica_vendor_name(mica_vendor vendor);
 
 /* Writes at most capacity devices to infos (may be NULL when capacity is 0) and how many there are to *count, in the
- * order of the drivers' own lists. A platform without devices is skipped; having no OpenCL at all gives *count 0 and
- * MICA_OK. The null device is not listed. */
+ * order of the drivers' own lists. A platform without devices is skipped, and so is a device that is not available or
+ * has no compiler; having no OpenCL at all gives *count 0 and MICA_OK. The null device is not listed. */
 MICA_API mica_status mica_device_list(mica_device_info *infos, size_t capacity, size_t *count);
 
 /* The device that `selector` means; the rule of mica_engine_config.device. MICA_E_NO_DEVICE when none matches, with the
@@ -107,8 +107,8 @@ typedef struct mica_queue mica_queue;
 typedef struct mica_engine_config {
   /* Which device. NULL: the environment's MICA_DEVICE, and without that the best one: GPUs before accelerators before
    * CPUs, then the most compute units x clock, then the first listed. Else "gpu", "cpu", "accelerator" (the best of
-   * the class), an id such as "0:1", a part of a name or platform (any case), or "null": a device made of host memory
-   * that accepts everything and runs no kernel, for planning and tests. */
+   * the class), an id such as "0:1", a part of a name or platform, or "null": a device made of host memory that accepts
+   * everything and runs no kernel, for planning and tests. Letters may be of any case. */
   const char *device;
   /* Where compiled kernels and tuning results are kept. NULL: the environment's MICA_CACHE_DIR, else mica/ under
    * XDG_CACHE_HOME or ~/.cache. "": nowhere. A directory that cannot be made or written costs time, never success. */
@@ -131,7 +131,7 @@ MICA_API const mica_device_info *mica_engine_device(const mica_engine *engine);
 /* The queue that every engine has; do not destroy it. */
 MICA_API mica_queue *mica_engine_queue(mica_engine *engine);
 
-/* A further queue of the same engine. */
+/* A further queue of the same engine. Waits for what the engine's own queue has in flight. */
 MICA_API mica_status mica_queue_create(mica_engine *engine, mica_queue **queue);
 /* Waits for its work. NULL is a no-op. */
 MICA_API void mica_queue_destroy(mica_queue *queue);

@@ -24,6 +24,7 @@ typedef struct mica_shape {
 
 /* Checks 0 <= rank <= MICA_MAX_RANK and every dimension >= 0. */
 MICA_API bool mica_shape_is_valid(mica_shape shape);
+/* Same rank and dimensions. What is no shape equals nothing. */
 MICA_API bool mica_shape_equal(mica_shape a, mica_shape b);
 
 /* *count = product of the dimensions (1 for a scalar). MICA_E_INVALID for a shape that is none, MICA_E_OVERFLOW when
@@ -31,7 +32,7 @@ MICA_API bool mica_shape_equal(mica_shape a, mica_shape b);
 MICA_API mica_status mica_shape_count(mica_shape shape, int64_t *count);
 
 /* Writes "(64, 3, 32, 32)" and returns text; the whole always fits MICA_SHAPE_TEXT bytes. Never fails. */
-#define MICA_SHAPE_TEXT 192
+#define MICA_SHAPE_TEXT 200
 MICA_API const char *mica_shape_format(mica_shape shape, char text[MICA_SHAPE_TEXT]);
 
 /* NumPy's broadcasting: shapes are aligned at their last dimensions, and each pair must be equal or hold a 1.

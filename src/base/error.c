@@ -7,7 +7,13 @@
 /* Thread-local rather than a field of the engine: two threads on one engine must not overwrite each other's sentence,
  * and the failure to make an engine has no engine to hold it. */
 #define SENTENCE_BYTES 4096
-static _Thread_local char sentence[SENTENCE_BYTES];
+static _Thread_local char public_sentence[SENTENCE_BYTES], private_sentence[SENTENCE_BYTES];
+static _Thread_local unsigned attempts; /* that this thread is inside of */
+
+static char *sentence(void) { return attempts ? private_sentence : public_sentence; }
+
+void mica__attempt_begin(void) { attempts++; }
+void mica__attempt_end(void) { attempts--; }
 
 const char *mica_status_name(mica_status status) {
   switch (status) {
@@ -29,7 +35,7 @@ const char *mica_status_text(mica_status status) {
   return "unknown status";
 }
 
-const char *mica_error_message(void) { return sentence; }
+const char *mica_error_message(void) { return sentence(); }
 
 mica_status mica__fail(mica_status status, const char *format, ...) {
   /* Formatted aside first: an argument may be the present sentence itself. */
@@ -38,12 +44,12 @@ mica_status mica__fail(mica_status status, const char *format, ...) {
   va_start(args, format);
   vsnprintf(text, sizeof text, format, args);
   va_end(args);
-  memcpy(sentence, text, sizeof text);
+  memcpy(sentence(), text, strlen(text) + 1);
   return status;
 }
 
 mica_status mica__fail_in(mica_status status, const char *where) {
-  return mica__fail(status, "%s: %s", where, sentence);
+  return mica__fail(status, "%s: %s", where, sentence());
 }
 
 mica_status mica__fail_nomem(const char *what) {
@@ -79,7 +85,9 @@ void mica__log(mica_log_level level, const char *format, ...) {
   va_start(args, format);
   vsnprintf(text, sizeof text, format, args);
   va_end(args);
+  /* A driver's text may bring line ends along. */
+  for (char *at = text; (at = strchr(at, '\n'));) *at = ' ';
   pthread_mutex_lock(&logger.lock);
-  if (logger.fn) logger.fn(logger.user, level, text);
+  if (logger.fn && level <= logger.level) logger.fn(logger.user, level, text);
   pthread_mutex_unlock(&logger.lock);
 }

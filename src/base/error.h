@@ -15,6 +15,12 @@ mica_status mica__fail_in(mica_status status, const char *where);
 /* The sentence for a host allocation that failed. */
 mica_status mica__fail_nomem(const char *what);
 
+/* Between begin and end this thread's failures are private: what is tried may fail and be answered by another way, by a
+ * log line or by nothing, and mica_error_message() afterwards is what it was before, as a call that succeeds promises.
+ * Inside, mica_error_message() is the private sentence. Pairs may be nested. */
+void mica__attempt_begin(void);
+void mica__attempt_end(void);
+
 /* Passes a failure on. */
 #define MICA_TRY(call)                                                                                                 \
   do {                                                                                                                 \

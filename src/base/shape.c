@@ -13,7 +13,7 @@ bool mica_shape_is_valid(mica_shape shape) {
 }
 
 bool mica_shape_equal(mica_shape a, mica_shape b) {
-  if (a.rank != b.rank) return false;
+  if (a.rank != b.rank || !mica_shape_is_valid(a)) return false;
   for (int32_t i = 0; i < a.rank; i++)
     if (a.dim[i] != b.dim[i]) return false;
   return true;
@@ -30,7 +30,7 @@ mica_status mica_shape_count(mica_shape shape, int64_t *count) {
   int64_t product = 1;
   for (int32_t i = 0; i < shape.rank; i++)
     if (!mica__mul_i64(product, shape.dim[i], &product))
-      return mica__fail(MICA_E_OVERFLOW, "shape %s has more than 2^63 elements", mica_shape_format(shape, text));
+      return mica__fail(MICA_E_OVERFLOW, "shape %s has 2^63 elements or more", mica_shape_format(shape, text));
   *count = product;
   return MICA_OK;
 }
@@ -40,7 +40,11 @@ const char *mica_shape_format(mica_shape shape, char text[MICA_SHAPE_TEXT]) {
   size_t at = (size_t)snprintf(text, MICA_SHAPE_TEXT, "(");
   for (int32_t i = 0; i < rank; i++)
     at += (size_t)snprintf(text + at, MICA_SHAPE_TEXT - at, "%s%" PRId64, i ? ", " : "", shape.dim[i]);
-  snprintf(text + at, MICA_SHAPE_TEXT - at, rank == shape.rank ? ")" : ", rank %d)", (int)shape.rank);
+  snprintf(text + at, MICA_SHAPE_TEXT - at,
+           rank == shape.rank ? ")"
+           : rank             ? ", rank %d)"
+                              : "rank %d)",
+           (int)shape.rank);
   return text;
 }
 

@@ -10,7 +10,7 @@
 /* Room for n more bytes and the terminator. */
 static bool reserve(mica__text *text, size_t n) {
   size_t need = 0;
-  if (text->failed || !mica__add_size(text->length, n + 1, &need)) {
+  if (text->failed || !mica__add_size(n, 1, &n) || !mica__add_size(text->length, n, &need)) {
     text->failed = true;
     return false;
   }

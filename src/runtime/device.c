@@ -106,7 +106,7 @@ mica_status mica__device_describe(const mica__cl_api *api, cl_platform_id platfo
   cl_device_type type = 0;
   cl_uint units = 0, clock = 0, align_bits = 0, vendor_id = 0, address_bits = 0;
   cl_ulong global = 0, largest = 0, local = 0;
-  cl_bool unified = CL_FALSE;
+  cl_bool unified = CL_FALSE, available = CL_FALSE, compiler = CL_FALSE;
   cl_device_local_mem_type local_type = CL_GLOBAL;
   size_t group = 0, group_dims[8] = {0};
   const struct {
@@ -127,10 +127,14 @@ mica_status mica__device_describe(const mica__cl_api *api, cl_platform_id platfo
       {CL_DEVICE_MAX_WORK_ITEM_SIZES, sizeof group_dims,   group_dims   },
       {CL_DEVICE_MEM_BASE_ADDR_ALIGN, sizeof align_bits,   &align_bits  },
       {CL_DEVICE_ADDRESS_BITS,        sizeof address_bits, &address_bits},
+      {CL_DEVICE_AVAILABLE,           sizeof available,    &available   },
+      {CL_DEVICE_COMPILER_AVAILABLE,  sizeof compiler,     &compiler    },
   };
   for (size_t i = 0; i < sizeof fields / sizeof *fields; i++)
     MICA_TRY(mica__cl_check(api->GetDeviceInfo(id, fields[i].what, fields[i].size, fields[i].out, NULL),
                             "asking a device for its properties"));
+  if (!available || !compiler)
+    return mica__fail(MICA_E_UNSUPPORTED, "the device %s", available ? "has no compiler" : "is not available");
   platform_text_into(api, platform, CL_PLATFORM_NAME, info.platform);
   platform_text_into(api, platform, CL_PLATFORM_VERSION, info.platform_version);
   device_text_into(api, id, CL_DEVICE_NAME, info.name);
@@ -176,10 +180,12 @@ static mica_status collect_platform(const mica__cl_api *api, cl_platform_id plat
     for (cl_uint d = 0; d < n; d++) {
       mica__device *device = &(*list)[*count];
       *device = (mica__device){.api = api, .platform = platform, .id = ids[d]};
-      if (mica__device_describe(api, platform, ids[d], &device->info) != MICA_OK) {
+      mica__attempt_begin();
+      mica_status described = mica__device_describe(api, platform, ids[d], &device->info);
+      if (described != MICA_OK)
         mica__log(MICA_LOG_WARNING, "device %zu:%u is left out: %s", index, d, mica_error_message());
-        continue;
-      }
+      mica__attempt_end();
+      if (described != MICA_OK) continue;
       snprintf(device->info.id, sizeof device->info.id, "%zu:%u", index, d);
       ++*count;
     }
@@ -211,6 +217,11 @@ mica_status mica__device_collect(const mica__cl_api *api, mica__device **list, s
   return status;
 }
 
+static bool equals_ignoring_case(const char *a, const char *b) {
+  while (*a && tolower((unsigned char)*a) == tolower((unsigned char)*b)) a++, b++;
+  return *a == *b;
+}
+
 static bool contains_ignoring_case(const char *text, const char *part) {
   size_t length = strlen(part);
   for (; *text; text++) {
@@ -223,9 +234,9 @@ static bool contains_ignoring_case(const char *text, const char *part) {
 
 static bool is_candidate(const mica_device_info *info, const char *selector) {
   if (!selector || !*selector) return true;
-  if (!strcmp(selector, mica_device_class_name(info->device_class))) return true;
   for (int c = 0; c <= MICA_CLASS_NULL; c++)
-    if (!strcmp(selector, mica_device_class_name((mica_device_class)c))) return false;
+    if (equals_ignoring_case(selector, mica_device_class_name((mica_device_class)c)))
+      return info->device_class == (mica_device_class)c;
   if (isdigit((unsigned char)selector[0]) && strchr(selector, ':')) return !strcmp(selector, info->id);
   return contains_ignoring_case(info->name, selector) || contains_ignoring_case(info->platform, selector);
 }
@@ -249,7 +260,7 @@ static mica_status fail_no_device(const char *selector, const mica__device *list
 mica_status mica__device_select(const char *selector, mica__device *device) {
   if (!selector) selector = getenv("MICA_DEVICE");
   if (!selector) selector = "";
-  bool null = !strcmp(selector, mica_device_class_name(MICA_CLASS_NULL));
+  bool null = equals_ignoring_case(selector, mica_device_class_name(MICA_CLASS_NULL));
   mica__device *list = NULL;
   size_t count = 0;
   MICA_TRY(mica__device_collect(null ? mica__cl_null() : mica__cl_loader(), &list, &count));

@@ -26,9 +26,11 @@ static mica_status choose_cache_dir(const char *wanted, char **out) {
     mica__text_addf(&path, "%s/.cache/mica", home);
   else
     mica__text_add(&path, "");
-  *out = path.data;
   mica_status status = mica__text_status(&path);
-  if (status != MICA_OK) mica__text_free(&path);
+  if (status == MICA_OK)
+    *out = path.data;
+  else
+    mica__text_free(&path);
   return status;
 }
 
@@ -103,9 +105,8 @@ mica_status mica_engine_create_from_opencl(cl_context context, cl_device_id id, 
 
 void mica_engine_destroy(mica_engine *engine) {
   if (!engine) return;
-  mica_queue_finish(engine->queue);
-  mica__programs_store(engine);
   mica_queue_destroy(engine->queue);
+  mica__programs_store_last(engine);
   mica__profile_destroy(engine);
   mica__programs_destroy(engine);
   mica__pool_destroy(engine);
@@ -128,14 +129,16 @@ mica_stats mica_engine_stats(const mica_engine *engine) {
 
 void mica_engine_trim(mica_engine *engine) { mica__pool_trim(engine); }
 
-bool mica__engine_is_settled(mica_engine *engine, uint64_t id, uint64_t at) {
-  if (id == 0) return true;
+bool mica__engine_is_settled(mica_engine *engine, uint64_t stamp) {
+  if (stamp == 0) return true;
+  uint64_t id = stamp >> MICA__STAMP_BITS, number = stamp & (((uint64_t)1 << MICA__STAMP_BITS) - 1);
   pthread_mutex_lock(&engine->lock);
-  /* With one in-order queue the next user comes after the last one anyway. A queue that is gone had finished. */
+  /* With one in-order queue the next user comes after the last one anyway; mica__queue_create waits when that ends. A
+   * queue that is gone had finished. */
   bool settled = true;
   if (engine->queues && engine->queues->next)
     for (const mica_queue *q = engine->queues; q; q = q->next)
-      if (q->id == id) settled = atomic_load(&q->finished) >= at;
+      if (q->id == id) settled = atomic_load(&q->finished) >= number;
   pthread_mutex_unlock(&engine->lock);
   return settled;
 }

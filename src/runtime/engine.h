@@ -49,11 +49,11 @@ struct mica_buffer {
   size_t bytes;    /* asked for */
   size_t capacity; /* had; 0 for memory of the caller's, which never enters the pool */
   atomic_int references;
-  /* The last work that uses the block: the queue's id and the number of its submission. A block is handed out again
-   * only when that is done or will be done before anything else (the engine has but one queue). Two queues at once
-   * make it `shared`, and it goes back to the driver, which knows when it is idle. */
-  uint64_t used_by, used_at;
-  bool shared;
+  /* The last work that uses the block, as mica__queue_stamp; 0 for none. A block is handed out again only when that is
+   * done or will be done before anything else (the engine has but one queue). Two queues at once make it `shared`, and
+   * it goes back to the driver, which knows when it is idle. */
+  _Atomic uint64_t last_use;
+  atomic_bool shared;
   mica_buffer *next_idle;
 };
 
@@ -95,7 +95,12 @@ struct mica_event {
   cl_event handle;
 };
 
-/* Marks the buffer as used by the queue's next submission. */
+/* A submission of a queue as one word, so that it can be exchanged in one step: the queue's id above, the submission's
+ * number below. At a million submissions a second the number lasts half a year, and a late wrap-around costs reuse. */
+#define MICA__STAMP_BITS 44
+#define MICA__MAX_QUEUE_ID (((uint64_t)1 << (64 - MICA__STAMP_BITS)) - 1)
+
+/* Marks the buffer as used by the queue's next submission. Several queues in several threads may use one buffer. */
 void mica__buffer_use(mica_buffer *buffer, const mica_queue *queue);
 void mica__buffer_retain(mica_buffer *buffer);
 
@@ -104,8 +109,8 @@ mica_status mica__pool_init(mica__pool *pool);
 void mica__pool_trim(mica_engine *engine);
 void mica__pool_destroy(mica_engine *engine);
 
-/* Whether work number `at` of queue `id` is known to be done, or must run before anything queued from now on. */
-bool mica__engine_is_settled(mica_engine *engine, uint64_t id, uint64_t at);
+/* Whether the stamped work is known to be done, or must run before anything queued from now on. */
+bool mica__engine_is_settled(mica_engine *engine, uint64_t stamp);
 
 /* handle may be NULL: then a queue is made. */
 mica_status mica__queue_create(mica_engine *engine, cl_command_queue handle, mica_queue **queue);

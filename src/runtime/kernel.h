@@ -74,6 +74,9 @@ typedef struct mica__kernel_desc {
 
 typedef struct mica__kernel mica__kernel;
 
+/* Characters a kernel's name may have; a profile's row holds as many. */
+#define MICA__MAX_KERNEL_NAME 63
+
 /* MICA__ON_CPU or MICA__ON_GPU for a device. */
 unsigned mica__kernel_class(const mica_device_info *device);
 /* Whether a variant may run on a device. */

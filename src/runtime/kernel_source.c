@@ -111,8 +111,10 @@ static mica_status expand_unseen(expansion *e, const char *path, const char *wan
 static mica_status expand_file(expansion *e, const char *path, const char *wanted_by) {
   for (size_t i = 0; i < e->seen_count; i++)
     if (!strcmp(e->seen[i], path)) return MICA_OK;
-  if (e->seen_count == MAX_FILES || e->depth == MAX_DEPTH)
-    return mica__fail(MICA_E_FORMAT, "%s: includes too many files", wanted_by);
+  if (e->seen_count == MAX_FILES)
+    return mica__fail(MICA_E_FORMAT, "%s: more than %d files are included, %s among them", wanted_by, MAX_FILES, path);
+  if (e->depth == MAX_DEPTH)
+    return mica__fail(MICA_E_FORMAT, "%s: includes are nested more than %d deep, at %s", wanted_by, MAX_DEPTH, path);
   char *copy = mica__strdup(path);
   if (!copy) return mica__fail_nomem("the name of a kernel file");
   e->seen[e->seen_count++] = copy;

@@ -6,6 +6,8 @@
 #include "runtime/engine.h"
 #include "runtime/recording.h"
 
+#include <stdio.h>
+
 static _Atomic uint64_t launch_total;
 
 uint64_t mica__launch_total(void) { return atomic_load(&launch_total); }
@@ -102,14 +104,23 @@ static mica_status check_group(const mica_engine *engine, const mica__launch *la
       items = SIZE_MAX;
   }
   if (items > launch->kernel->max_group || items > device->max_group)
-    return mica__fail(MICA_E_UNSUPPORTED, "kernel %s wants groups of %zu x %zu x %zu; %s allows %zu",
+    return mica__fail(MICA_E_UNSUPPORTED,
+                      "kernel %s wants groups of %zu x %zu x %zu; %s allows it %zu, at most %zu x %zu x %zu",
                       launch->kernel->name, launch->local[0], launch->dims > 1 ? launch->local[1] : 1,
-                      launch->dims > 2 ? launch->local[2] : 1, device->name, launch->kernel->max_group);
+                      launch->dims > 2 ? launch->local[2] : 1, device->name,
+                      launch->kernel->max_group < device->max_group ? launch->kernel->max_group : device->max_group,
+                      device->max_group_dim[0], device->max_group_dim[1], device->max_group_dim[2]);
   return MICA_OK;
 }
 
 mica_status mica__launch_check(const mica_engine *engine, const mica__launch *launch) {
   if (launch->status != MICA_OK) return launch->status;
+  const mica__kernel *kernel = launch->kernel;
+  if (launch->dims == 0) return mica__fail(MICA_E_INVALID, "kernel %s: no index space", kernel->name);
+  /* Too few would leave those of an earlier launch in place. */
+  if (kernel->arg_count != MICA__ANY_ARGS && launch->arg_count != kernel->arg_count)
+    return mica__fail(MICA_E_INVALID, "kernel %s takes %u arguments, not %u", kernel->name, kernel->arg_count,
+                      launch->arg_count);
   return check_group(engine, launch);
 }
 
@@ -125,7 +136,11 @@ mica_status mica__launch_set_args(const mica_engine *engine, cl_kernel handle, c
     const void *value = &arg->value;
     if (arg->kind == MICA__ARG_BUFFER) value = arg->value.buffer ? &arg->value.buffer->memory : NULL;
     if (arg->kind == MICA__ARG_LOCAL) value = NULL;
-    MICA_TRY(mica__cl_check(engine->api->SetKernelArg(handle, i, arg->size, value), launch->kernel->name));
+    cl_int error = engine->api->SetKernelArg(handle, i, arg->size, value);
+    if (error == CL_SUCCESS) continue;
+    char where[96];
+    snprintf(where, sizeof where, "kernel %s, argument %u of %zu bytes", launch->kernel->name, i, arg->size);
+    return mica__cl_check(error, where);
   }
   return MICA_OK;
 }

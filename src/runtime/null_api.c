@@ -84,7 +84,9 @@ static cl_int null_GetDeviceInfo(cl_device_id d, cl_device_info what, size_t n, 
   case CL_DEVICE_MAX_MEM_ALLOC_SIZE: return ANSWER(cl_ulong, (cl_ulong)16 << 30);
   case CL_DEVICE_LOCAL_MEM_SIZE: return ANSWER(cl_ulong, 32 << 10);
   case CL_DEVICE_LOCAL_MEM_TYPE: return ANSWER(cl_device_local_mem_type, CL_GLOBAL);
-  case CL_DEVICE_HOST_UNIFIED_MEMORY: return ANSWER(cl_bool, CL_TRUE);
+  case CL_DEVICE_HOST_UNIFIED_MEMORY:
+  case CL_DEVICE_AVAILABLE:
+  case CL_DEVICE_COMPILER_AVAILABLE: return ANSWER(cl_bool, CL_TRUE);
   case CL_DEVICE_MAX_WORK_GROUP_SIZE: return ANSWER(size_t, 1024);
   case CL_DEVICE_MAX_WORK_ITEM_SIZES: {
     const size_t sizes[3] = {1024, 1024, 1024};
@@ -116,8 +118,9 @@ static cl_command_queue null_CreateCommandQueue(cl_context c, cl_device_id d, cl
 }
 static cl_int null_GetCommandQueueInfo(cl_command_queue q, cl_command_queue_info what, size_t n, void *out,
                                        size_t *used) {
-  (void)q, (void)what;
-  return ANSWER(cl_command_queue_properties, CL_QUEUE_PROFILING_ENABLE);
+  (void)q;
+  return what == CL_QUEUE_PROPERTIES ? ANSWER(cl_command_queue_properties, CL_QUEUE_PROFILING_ENABLE)
+                                     : CL_INVALID_VALUE;
 }
 static cl_int null_RetainCommandQueue(cl_command_queue q) { return object_retain(q); }
 static cl_int null_ReleaseCommandQueue(cl_command_queue q) { return object_release(q); }
@@ -166,6 +169,10 @@ static cl_int null_ReleaseProgram(cl_program p) { return object_release(p); }
 static cl_kernel null_CreateKernel(cl_program p, const char *name, cl_int *error) {
   (void)p, (void)name;
   return object_new(NULL, 0, error);
+}
+static cl_int null_GetKernelInfo(cl_kernel k, cl_kernel_info what, size_t n, void *out, size_t *used) {
+  (void)k;
+  return what == CL_KERNEL_NUM_ARGS ? ANSWER(cl_uint, (cl_uint)-1) : CL_INVALID_VALUE;
 }
 static cl_int null_GetKernelWorkGroupInfo(cl_kernel k, cl_device_id d, cl_kernel_work_group_info what, size_t n,
                                           void *out, size_t *used) {

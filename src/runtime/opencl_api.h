@@ -57,6 +57,8 @@ typedef void(CL_CALLBACK *mica__cl_context_fn)(const char *, const void *, size_
          (p, d, what, n, out, used))                                                                                   \
   STATUS(ReleaseProgram, (cl_program p), (p))                                                                          \
   OBJECT(cl_kernel, CreateKernel, (cl_program p, const char *name, cl_int *error), (p, name, error))                   \
+  STATUS(GetKernelInfo, (cl_kernel k, cl_kernel_info what, size_t n, void *out, size_t *used),                         \
+         (k, what, n, out, used))                                                                                      \
   STATUS(GetKernelWorkGroupInfo,                                                                                       \
          (cl_kernel k, cl_device_id d, cl_kernel_work_group_info what, size_t n, void *out, size_t *used),             \
          (k, d, what, n, out, used))                                                                                   \

@@ -67,7 +67,7 @@ static mica_buffer *take_idle(mica_engine *engine, unsigned class_index) {
   mica_buffer *found = NULL;
   pthread_mutex_lock(&pool->lock);
   for (mica_buffer **at = &pool->idle[class_index]; *at; at = &(*at)->next_idle)
-    if (mica__engine_is_settled(engine, (*at)->used_by, (*at)->used_at)) {
+    if (mica__engine_is_settled(engine, atomic_load(&(*at)->last_use))) {
       found = *at;
       *at = found->next_idle;
       break;
@@ -145,7 +145,7 @@ void mica_buffer_destroy(mica_buffer *buffer) {
   atomic_fetch_sub(&engine->stats.bytes_in_use, buffer->capacity);
   size_t capacity = 0;
   unsigned class_index = size_class(buffer->capacity, &capacity);
-  if (buffer->shared || capacity != buffer->capacity) {
+  if (atomic_load(&buffer->shared) || capacity != buffer->capacity) {
     buffer_free(buffer);
     return;
   }
@@ -159,9 +159,8 @@ void mica_buffer_destroy(mica_buffer *buffer) {
 size_t mica_buffer_bytes(const mica_buffer *buffer) { return buffer->bytes; }
 
 void mica__buffer_use(mica_buffer *buffer, const mica_queue *queue) {
-  if (buffer->used_by && buffer->used_by != queue->id &&
-      !mica__engine_is_settled(queue->engine, buffer->used_by, buffer->used_at))
-    buffer->shared = true;
-  buffer->used_by = queue->id;
-  buffer->used_at = queue->submitted + 1;
+  uint64_t number = (atomic_load(&queue->submitted) + 1) & (((uint64_t)1 << MICA__STAMP_BITS) - 1);
+  uint64_t before = atomic_exchange(&buffer->last_use, queue->id << MICA__STAMP_BITS | number);
+  if (before >> MICA__STAMP_BITS != queue->id && !mica__engine_is_settled(queue->engine, before))
+    atomic_store(&buffer->shared, true);
 }

@@ -31,7 +31,9 @@ void mica__profile_destroy(mica_engine *engine) {
 void mica__profile_add(mica_engine *engine, const mica_queue *queue, const mica__launch *launch, cl_event event) {
   mica__profile *profile = &engine->profile;
   pthread_mutex_lock(&profile->lock);
-  if (profile->count == profile->capacity) {
+  /* The profile may have been stopped between the launch and here. */
+  bool wanted = atomic_load(&profile->active);
+  if (wanted && profile->count == profile->capacity) {
     size_t capacity = profile->capacity ? profile->capacity * 2 : 1024;
     mica__profile_entry *grown = realloc(profile->entries, capacity * sizeof *grown);
     if (grown) {
@@ -39,14 +41,14 @@ void mica__profile_add(mica_engine *engine, const mica_queue *queue, const mica_
       profile->capacity = capacity;
     }
   }
-  if (profile->count < profile->capacity) {
+  if (wanted && profile->count < profile->capacity) {
     profile->entries[profile->count++] = (mica__profile_entry){.kernel = launch->kernel->name,
                                                                .queue = queue->id,
                                                                .flops = launch->flops,
                                                                .bytes = launch->bytes,
                                                                .event = event};
   } else {
-    mica__log(MICA_LOG_WARNING, "no memory to profile a launch of %s", launch->kernel->name);
+    if (wanted) mica__log(MICA_LOG_WARNING, "no memory to profile a launch of %s", launch->kernel->name);
     engine->api->ReleaseEvent(event);
   }
   pthread_mutex_unlock(&profile->lock);
@@ -58,8 +60,8 @@ mica_status mica_profile_start(mica_engine *engine) {
     return mica__fail(MICA_E_UNSUPPORTED, "the queue given to the engine was made without CL_QUEUE_PROFILING_ENABLE");
   pthread_mutex_lock(&engine->profile.lock);
   forget(engine);
-  pthread_mutex_unlock(&engine->profile.lock);
   atomic_store(&engine->profile.active, true);
+  pthread_mutex_unlock(&engine->profile.lock);
   return MICA_OK;
 }
 
@@ -73,7 +75,7 @@ static mica_status resolve(mica_engine *engine, mica__profile_entry *entry) {
   MICA_TRY(mica__cl_check(api->GetEventProfilingInfo(entry->event, CL_PROFILING_COMMAND_END, sizeof end, &end, NULL),
                           "profiling"));
   entry->start = start;
-  entry->end = end;
+  entry->end = end > start ? end : start; /* some drivers' clocks tick coarsely enough to stumble */
   api->ReleaseEvent(entry->event);
   entry->event = NULL;
   return MICA_OK;
@@ -82,9 +84,9 @@ static mica_status resolve(mica_engine *engine, mica__profile_entry *entry) {
 mica_status mica_profile_stop(mica_engine *engine) {
   if (!engine) return mica__fail(MICA_E_INVALID, "mica_profile_stop: engine is NULL");
   mica__profile *profile = &engine->profile;
-  atomic_store(&profile->active, false);
   mica_status status = MICA_OK;
   pthread_mutex_lock(&profile->lock);
+  atomic_store(&profile->active, false);
   for (size_t i = 0; status == MICA_OK && i < profile->count; i++)
     if (profile->entries[i].event) status = resolve(engine, &profile->entries[i]);
   if (status != MICA_OK) forget(engine);
@@ -138,26 +140,39 @@ mica_status mica_profile_rows(mica_engine *engine, mica_profile_row *rows, size_
   return MICA_OK;
 }
 
+/* Nanoseconds as microseconds with three decimals; without floating point, whose decimal point follows the locale. */
+static void write_microseconds(FILE *file, uint64_t nanoseconds) {
+  fprintf(file, "%" PRIu64 ".%03u", nanoseconds / 1000, (unsigned)(nanoseconds % 1000));
+}
+
+static void write_entries(FILE *file, const mica__profile *profile) {
+  uint64_t origin = UINT64_MAX;
+  for (size_t i = 0; i < profile->count; i++)
+    if (profile->entries[i].start < origin) origin = profile->entries[i].start;
+  for (size_t i = 0; i < profile->count; i++) {
+    const mica__profile_entry *e = &profile->entries[i];
+    /* Kernel names are C identifiers and need no escaping. */
+    fprintf(file, "%s\n{\"name\":\"%s\",\"ph\":\"X\",\"pid\":0,\"tid\":%" PRIu64 ",\"ts\":", i ? "," : "", e->kernel,
+            e->queue);
+    write_microseconds(file, e->start - origin);
+    fputs(",\"dur\":", file);
+    write_microseconds(file, e->end - e->start);
+    fprintf(file, ",\"args\":{\"flops\":%.0f,\"bytes\":%.0f}}", e->flops, e->bytes);
+  }
+}
+
 mica_status mica_profile_write_trace(mica_engine *engine, const char *path) {
   MICA_TRY(check_stopped(engine, "mica_profile_write_trace"));
   if (!path) return mica__fail(MICA_E_INVALID, "mica_profile_write_trace: path is NULL");
   FILE *file = fopen(path, "w");
   if (!file) return mica__fail(MICA_E_IO, "cannot write %s: %s", path, strerror(errno));
-  mica__profile *profile = &engine->profile;
-  pthread_mutex_lock(&profile->lock);
-  uint64_t origin = profile->count ? profile->entries[0].start : 0;
+  pthread_mutex_lock(&engine->profile.lock);
   fputs("{\"displayTimeUnit\":\"ns\",\"traceEvents\":[", file);
-  for (size_t i = 0; i < profile->count; i++) {
-    const mica__profile_entry *e = &profile->entries[i];
-    /* Times are microseconds; kernel names are C identifiers and need no escaping. */
-    fprintf(file, "%s\n{\"name\":\"%s\",\"ph\":\"X\",\"pid\":0,\"tid\":%" PRIu64 ",\"ts\":%.3f,\"dur\":%.3f",
-            i ? "," : "", e->kernel, e->queue, ((double)e->start - (double)origin) * 1e-3,
-            (double)(e->end - e->start) * 1e-3);
-    fprintf(file, ",\"args\":{\"flops\":%.0f,\"bytes\":%.0f}}", e->flops, e->bytes);
-  }
+  write_entries(file, &engine->profile);
   fputs("\n]}\n", file);
-  pthread_mutex_unlock(&profile->lock);
-  bool failed = ferror(file) != 0;
-  if (fclose(file) || failed) return mica__fail(MICA_E_IO, "cannot write %s: %s", path, strerror(errno));
-  return MICA_OK;
+  pthread_mutex_unlock(&engine->profile.lock);
+  bool failed = fflush(file) != 0 || ferror(file) != 0;
+  int error = errno;
+  if (fclose(file) && !failed) failed = true, error = errno;
+  return failed ? mica__fail(MICA_E_IO, "cannot write %s: %s", path, strerror(error)) : MICA_OK;
 }

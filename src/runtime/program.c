@@ -19,6 +19,8 @@ mica_status mica__programs_init(mica__programs *programs) {
 static void program_free(mica_engine *engine, mica__program *program) {
   if (program->handle) engine->api->ReleaseProgram(program->handle);
   free(program->key_text);
+  free(program->source);
+  free(program->options);
   free(program);
 }
 
@@ -39,20 +41,23 @@ void mica__programs_destroy(mica_engine *engine) {
   pthread_mutex_destroy(&all->lock);
 }
 
+/* What a caller wants: kernel `name` of the program `label`, made of this source with these options. */
+typedef struct request {
+  const char *name, *label, *source, *options;
+} request;
+
 /* Every line decides whether a binary made earlier may be used; "program" and "device" are also shown to people. */
-static mica_status write_key(const mica_engine *engine, const char *label, const char *source, const char *options,
-                             mica__text *out) {
+static mica_status write_key(const mica_engine *engine, const request *r, mica__text *out) {
   const mica_device_info *d = &engine->device.info;
   char hash[MICA__HASH_TEXT];
   mica__text_addf(out, "mica: %s\nplatform: %s\nplatform version: %s\ndevice: %s\ndriver: %s\nlanguage: %s\n",
                   MICA_VERSION_STRING, d->platform, d->platform_version, d->name, d->driver, d->opencl_c);
-  mica__text_addf(out, "program: %s\noptions: %s\nsource: %s\n", label, options,
-                  mica__hash_format(mica__hash_text((mica__hash){0}, source), hash));
+  mica__text_addf(out, "program: %s\noptions: %s\nsource: %s\n", r->label, r->options,
+                  mica__hash_format(mica__hash_text((mica__hash){0}, r->source), hash));
   return mica__text_status(out);
 }
 
-static mica_status fail_build(mica_engine *engine, cl_program handle, const char *label, const char *options,
-                              cl_int error) {
+static mica_status fail_build(mica_engine *engine, cl_program handle, const request *r, cl_int error) {
   const mica__cl_api *api = engine->api;
   size_t size = 0;
   char *log = NULL;
@@ -61,19 +66,27 @@ static mica_status fail_build(mica_engine *engine, cl_program handle, const char
   if (log && api->GetProgramBuildInfo(handle, engine->device.id, CL_PROGRAM_BUILD_LOG, size, log, NULL) != CL_SUCCESS)
     log[0] = '\0';
   const char *name = mica__cl_error_name(error);
-  mica__fail(MICA_E_BUILD, "%s does not build on %s with \"%s\" (%s)\n%s", label, engine->device.info.name, options,
-             name ? name : "?", log ? log : "");
+  mica__fail(MICA_E_BUILD, "kernel %s: %s does not build on %s with \"%s\" (%s)\n%s", r->name, r->label,
+             engine->device.info.name, r->options, name ? name : "?", log ? log : "");
   free(log);
   return MICA_E_BUILD;
 }
 
-static mica_status build(mica_engine *engine, cl_program handle, const char *label, const char *options) {
-  cl_int error = engine->api->BuildProgram(handle, 1, &engine->device.id, options, NULL, NULL);
-  return error == CL_SUCCESS ? MICA_OK : fail_build(engine, handle, label, options, error);
+static mica_status build(mica_engine *engine, cl_program handle, const request *r) {
+  cl_int error = engine->api->BuildProgram(handle, 1, &engine->device.id, r->options, NULL, NULL);
+  return error == CL_SUCCESS ? MICA_OK : fail_build(engine, handle, r, error);
+}
+
+/* Whether the driver will make this kernel of the program: some look into a binary only then. */
+static bool has_kernel(mica_engine *engine, cl_program handle, const char *name) {
+  cl_int error = CL_SUCCESS;
+  cl_kernel kernel = engine->api->CreateKernel(handle, name, &error);
+  if (kernel) engine->api->ReleaseKernel(kernel);
+  return kernel != NULL;
 }
 
 /* From the disk cache. Anything that fails is a miss: a driver may refuse what an equally named one wrote. */
-static bool load_binary(mica_engine *engine, mica__program *program, const char *label, const char *options) {
+static bool load_binary(mica_engine *engine, mica__program *program, const request *r) {
   const mica__cl_api *api = engine->api;
   mica__program_binary binary;
   if (mica__program_file_load(engine->cache_dir, program->key, program->key_text, &binary) != MICA_OK) return false;
@@ -81,47 +94,63 @@ static bool load_binary(mica_engine *engine, mica__program *program, const char 
   cl_program handle = api->CreateProgramWithBinary(engine->context, 1, &engine->device.id, &binary.size,
                                                    (const unsigned char **)&binary.data, &each, &error);
   free(binary.data);
-  bool good = handle && error == CL_SUCCESS && each == CL_SUCCESS && build(engine, handle, label, options) == MICA_OK;
+  bool good = handle && error == CL_SUCCESS && each == CL_SUCCESS && build(engine, handle, r) == MICA_OK &&
+              has_kernel(engine, handle, r->name);
   if (good) {
     program->handle = handle;
     program->stored = binary.used;
+    program->stored_bytes = binary.size;
     atomic_fetch_add(&engine->stats.cache_hits, 1);
   } else {
-    mica__log(MICA_LOG_INFO, "the driver refuses the cached binary of %s; compiling it anew", label);
+    mica__log(MICA_LOG_INFO, "the driver refuses the cached binary of %s; compiling it anew", r->label);
     if (handle) api->ReleaseProgram(handle);
   }
   return good;
 }
 
-static mica_status build_source(mica_engine *engine, mica__program *program, const char *label, const char *source,
-                                const char *options) {
+static mica_status build_source(mica_engine *engine, const request *r, cl_program *out) {
   cl_int error = CL_SUCCESS;
+  const char *source = r->source;
   cl_program handle = engine->api->CreateProgramWithSource(engine->context, 1, &source, NULL, &error);
   if (!handle) return mica__cl_check(error ? error : CL_OUT_OF_RESOURCES, "making a program");
-  mica_status status = build(engine, handle, label, options);
+  mica_status status = build(engine, handle, r);
   if (status != MICA_OK) {
     engine->api->ReleaseProgram(handle);
     return status;
   }
-  program->handle = handle;
-  atomic_fetch_add(&engine->stats.kernel_builds, 1);
-  mica__log(MICA_LOG_DEBUG, "compiled %s with %s", label, options);
+  *out = handle;
+  mica__log(MICA_LOG_DEBUG, "compiled %s with %s", r->label, r->options);
   return MICA_OK;
 }
 
-static mica_status make_program(mica_engine *engine, const char *label, const char *source, const char *options,
-                                mica__hash key, mica__text *key_text, mica__program **out) {
+/* PoCL makes machine code when a kernel first runs with a group size, and keeps it beside the program. */
+static bool code_comes_late(const mica_engine *engine) {
+  return strstr(engine->device.info.platform, "Portable Computing Language") != NULL;
+}
+
+static mica_status make_program(mica_engine *engine, const request *r, mica__hash key, mica__text *key_text,
+                                mica__program **out) {
   mica__program *program = calloc(1, sizeof *program);
   if (!program) return mica__fail_nomem("a program");
   program->key = key;
   program->key_text = key_text->data;
   *key_text = (mica__text){0};
-  if (!load_binary(engine, program, label, options)) {
-    mica_status status = build_source(engine, program, label, source, options);
-    if (status != MICA_OK) {
-      program_free(engine, program);
-      return status;
-    }
+  mica_status status = MICA_OK;
+  if (code_comes_late(engine)) {
+    program->source = mica__strdup(r->source);
+    program->options = mica__strdup(r->options);
+    if (!program->source || !program->options) status = mica__fail_nomem("the source of a program");
+  }
+  mica__attempt_begin();
+  bool loaded = status == MICA_OK && load_binary(engine, program, r);
+  mica__attempt_end();
+  if (status == MICA_OK && !loaded) {
+    status = build_source(engine, r, &program->handle);
+    if (status == MICA_OK) atomic_fetch_add(&engine->stats.kernel_builds, 1);
+  }
+  if (status != MICA_OK) {
+    program_free(engine, program);
+    return status;
   }
   size_t bucket = key.low % MICA__PROGRAM_BUCKETS;
   program->next = engine->programs.programs[bucket];
@@ -130,16 +159,15 @@ static mica_status make_program(mica_engine *engine, const char *label, const ch
   return MICA_OK;
 }
 
-static mica_status find_or_make_program(mica_engine *engine, const char *label, const char *source, const char *options,
-                                        mica__program **out) {
+static mica_status find_or_make_program(mica_engine *engine, const request *r, mica__program **out) {
   mica__text key_text = {0};
-  mica_status status = write_key(engine, label, source, options, &key_text);
+  mica_status status = write_key(engine, r, &key_text);
   if (status == MICA_OK) {
     mica__hash key = mica__hash_text((mica__hash){0}, key_text.data);
     mica__program *p = engine->programs.programs[key.low % MICA__PROGRAM_BUCKETS];
     while (p && !mica__hash_equal(p->key, key)) p = p->next;
     *out = p;
-    if (!p) status = make_program(engine, label, source, options, key, &key_text, out);
+    if (!p) status = make_program(engine, r, key, &key_text, out);
   }
   mica__text_free(&key_text);
   return status;
@@ -161,6 +189,10 @@ static mica_status make_kernel(mica_engine *engine, mica__program *program, mica
       mica__cl_check(api->GetKernelWorkGroupInfo(kernel->handle, engine->device.id, CL_KERNEL_WORK_GROUP_SIZE,
                                                  sizeof kernel->max_group, &kernel->max_group, NULL),
                      name);
+  if (status == MICA_OK)
+    status = mica__cl_check(
+        api->GetKernelInfo(kernel->handle, CL_KERNEL_NUM_ARGS, sizeof kernel->arg_count, &kernel->arg_count, NULL),
+        name);
   if (status == MICA_OK && pthread_mutex_init(&kernel->lock, NULL)) status = mica__fail_nomem("a lock");
   if (status != MICA_OK) {
     api->ReleaseKernel(kernel->handle);
@@ -180,6 +212,8 @@ static mica_status make_kernel(mica_engine *engine, mica__program *program, mica
 mica_status mica__kernel_find(mica_engine *engine, mica__hash key, const char *name, const char *label,
                               const char *file, const char *prelude, const char *options, mica__kernel **out) {
   mica__programs *all = &engine->programs;
+  if (strlen(name) > MICA__MAX_KERNEL_NAME)
+    return mica__fail(MICA_E_INVALID, "the kernel name %s has more than %d characters", name, MICA__MAX_KERNEL_NAME);
   pthread_mutex_lock(&all->lock);
   mica__kernel *kernel = all->kernels[key.low % MICA__PROGRAM_BUCKETS];
   while (kernel && !mica__hash_equal(kernel->key, key)) kernel = kernel->next;
@@ -190,7 +224,8 @@ mica_status mica__kernel_find(mica_engine *engine, mica__hash key, const char *n
     if (prelude) mica__text_addf(&source, "#line 1 \"%s (prelude)\"\n%s\n", label, prelude);
     if (file) status = mica__kernel_source_expand(file, &source);
     if (status == MICA_OK) status = mica__text_status(&source);
-    if (status == MICA_OK) status = find_or_make_program(engine, label, source.data, options, &program);
+    const request r = {.name = name, .label = label, .source = source.data, .options = options};
+    if (status == MICA_OK) status = find_or_make_program(engine, &r, &program);
     if (status == MICA_OK) status = make_kernel(engine, program, key, name, &kernel);
     mica__text_free(&source);
   }
@@ -208,52 +243,81 @@ void mica__program_used(mica__kernel *kernel, const size_t group[3]) {
 }
 
 /* The driver's binary of a program; *binary is the caller's to free, NULL when there is none. */
-static void take_binary(mica_engine *engine, const mica__program *program, unsigned char **binary, size_t *size) {
+static void take_binary(mica_engine *engine, cl_program handle, mica__program_binary *binary) {
   const mica__cl_api *api = engine->api;
-  *binary = NULL;
-  *size = 0;
+  *binary = (mica__program_binary){0};
   /* A context of the caller's may hold several devices; a binary is then asked of all of them at once. Such programs
    * are built for one device, and the others' sizes are 0. */
   size_t sizes[16] = {0}, used = 0;
-  if (api->GetProgramInfo(program->handle, CL_PROGRAM_BINARY_SIZES, sizeof sizes, sizes, &used) != CL_SUCCESS) return;
+  if (api->GetProgramInfo(handle, CL_PROGRAM_BINARY_SIZES, sizeof sizes, sizes, &used) != CL_SUCCESS) return;
   unsigned char *pointers[16] = {0};
   size_t count = used / sizeof *sizes, chosen = 0;
+  if (count > 16) return;
   while (chosen < count && sizes[chosen] == 0) chosen++;
-  if (chosen == count || count > 16) return;
+  if (chosen == count) return;
   unsigned char *data = malloc(sizes[chosen]);
   if (!data) return;
   pointers[chosen] = data;
-  if (api->GetProgramInfo(program->handle, CL_PROGRAM_BINARIES, count * sizeof *pointers, pointers, NULL) !=
-      CL_SUCCESS) {
+  if (api->GetProgramInfo(handle, CL_PROGRAM_BINARIES, count * sizeof *pointers, pointers, NULL) != CL_SUCCESS) {
     free(data);
     return;
   }
-  *binary = data;
-  *size = sizes[chosen];
+  binary->data = data;
+  binary->size = sizes[chosen];
 }
 
-static void store_program(mica_engine *engine, mica__program *program) {
+/* PoCL answers the first question for a program's binary and repeats that answer for good. A twin from the same source
+ * finds the code that has come since in the driver's own cache; without that cache it has less, and is not kept. */
+static void take_twins_binary(mica_engine *engine, const mica__program *program, mica__program_binary *binary) {
+  const request r = {.name = "", .label = "", .source = program->source, .options = program->options};
+  cl_program twin = NULL;
+  *binary = (mica__program_binary){0};
+  if (build_source(engine, &r, &twin) != MICA_OK) return;
+  take_binary(engine, twin, binary);
+  engine->api->ReleaseProgram(twin);
+  if (binary->size > program->stored_bytes) return;
+  free(binary->data);
+  *binary = (mica__program_binary){0};
+}
+
+static void store_program(mica_engine *engine, mica__program *program, bool last) {
   uint64_t used = atomic_load(&program->used) | program->stored;
-  if (used == program->stored) return;
-  program->stored = used;
-  unsigned char *binary = NULL;
-  size_t size = 0;
-  take_binary(engine, program, &binary, &size);
-  if (!binary) return;
-  mica__program_binary content = {.data = binary, .size = size, .used = used};
-  if (mica__program_file_store(engine->cache_dir, program->key, program->key_text, &content, engine->cache_bytes) ==
+  bool again = program->stored_bytes > 0;
+  if (used == program->stored || (again && !(last && code_comes_late(engine)))) return;
+  program->stored = used; /* also when there is nothing to be had: asking may be dear */
+  mica__program_binary binary;
+  if (again)
+    take_twins_binary(engine, program, &binary);
+  else
+    take_binary(engine, program->handle, &binary);
+  if (!binary.data) return;
+  binary.used = used;
+  program->stored_bytes = binary.size;
+  if (mica__program_file_store(engine->cache_dir, program->key, program->key_text, &binary, engine->cache_bytes) ==
       MICA_OK)
     atomic_fetch_add(&engine->stats.cache_stores, 1);
   else
     mica__log(MICA_LOG_INFO, "a compiled kernel is not kept: %s", mica_error_message());
-  free(binary);
+  free(binary.data);
+}
+
+static void store_programs(mica_engine *engine, bool last) {
+  if (!*engine->cache_dir || engine->device.info.device_class == MICA_CLASS_NULL) return;
+  mica__attempt_begin();
+  for (size_t b = 0; b < MICA__PROGRAM_BUCKETS; b++)
+    for (mica__program *p = engine->programs.programs[b]; p; p = p->next) store_program(engine, p, last);
+  mica__attempt_end();
 }
 
 void mica__programs_store(mica_engine *engine) {
-  mica__programs *all = &engine->programs;
-  if (!*engine->cache_dir || engine->device.info.device_class == MICA_CLASS_NULL) return;
-  pthread_mutex_lock(&all->lock);
-  for (size_t b = 0; b < MICA__PROGRAM_BUCKETS; b++)
-    for (mica__program *p = all->programs[b]; p; p = p->next) store_program(engine, p);
-  pthread_mutex_unlock(&all->lock);
+  /* A thread that compiles holds this lock for long; the next call will do. */
+  if (pthread_mutex_trylock(&engine->programs.lock)) return;
+  /* Another queue may run a kernel for the first time just now, and its machine code appear while the binary is put
+   * together. While there is one queue, which is the caller's, that cannot be; the lock keeps a second one out. */
+  pthread_mutex_lock(&engine->lock);
+  if (engine->queues && !engine->queues->next) store_programs(engine, false);
+  pthread_mutex_unlock(&engine->lock);
+  pthread_mutex_unlock(&engine->programs.lock);
 }
+
+void mica__programs_store_last(mica_engine *engine) { store_programs(engine, true); }

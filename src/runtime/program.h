@@ -11,11 +11,13 @@
 typedef struct mica__program {
   mica__hash key;
   char *key_text;
+  char *source, *options; /* kept where a binary must be taken from a twin; else NULL */
   cl_program handle;
   /* Which (kernel, group size) pairs have run, and which had when the binary on disk was taken: sets of 64 hash values.
    * Two pairs that share a bit cost a missed refresh, nothing else. */
   _Atomic uint64_t used;
   uint64_t stored;
+  size_t stored_bytes; /* of the binary on disk; 0 as long as none was taken or loaded */
   struct mica__program *next;
 } mica__program;
 
@@ -23,13 +25,16 @@ struct mica__kernel {
   mica__program *program;
   cl_kernel handle;
   pthread_mutex_t lock; /* arguments belong to the kernel object: setting them and starting must not interleave */
-  char name[64];
+  char name[MICA__MAX_KERNEL_NAME + 1];
   mica__hash key; /* of all that was asked for */
   size_t max_group;
+  cl_uint arg_count; /* MICA__ANY_ARGS on the null device, which does not read kernels */
   bool ran;
   size_t last_group[3]; /* of the last launch */
   mica__kernel *next;
 };
+
+#define MICA__ANY_ARGS ((cl_uint)-1)
 
 #define MICA__PROGRAM_BUCKETS 256
 
@@ -48,9 +53,11 @@ mica_status mica__kernel_find(mica_engine *engine, mica__hash key, const char *n
                               const char *file, const char *prelude, const char *options, mica__kernel **kernel);
 
 /* Drivers such as PoCL make machine code only when a kernel first runs with a group size, so that a binary taken right
- * after the build would hold none. A launch, holding the kernel's lock, reports its group here, and
- * mica__programs_store, called when the device is idle anyway, (re)writes the binaries of programs that gained code. */
+ * after the build would hold none. A launch, holding the kernel's lock, reports its group here. mica__programs_store,
+ * called when the device is idle anyway, writes the binaries of programs that have run and are not on disk yet;
+ * mica__programs_store_last, called when the engine ends, also those that gained code since. */
 void mica__program_used(mica__kernel *kernel, const size_t group[3]);
 void mica__programs_store(mica_engine *engine);
+void mica__programs_store_last(mica_engine *engine);
 
 #endif

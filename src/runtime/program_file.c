@@ -8,6 +8,7 @@
 #include <limits.h>
 #include <mica/cache.h>
 #include <stdatomic.h>
+#include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -27,11 +28,13 @@ typedef struct header {
   uint64_t key_bytes; /* with the terminator */
   uint64_t binary_bytes;
   uint64_t used;       /* mica__program_binary.used */
-  mica__hash checksum; /* of the key and the binary */
+  mica__hash checksum; /* of all that stands before it, the key and the binary */
 } header;
 
-static mica__hash checksum_of(const char *key_text, size_t key_bytes, const unsigned char *binary, size_t size) {
-  return mica__hash_bytes(mica__hash_bytes((mica__hash){0}, key_text, key_bytes), binary, size);
+static mica__hash checksum_of(const header *h, const char *key_text, const unsigned char *binary) {
+  mica__hash sum = mica__hash_bytes((mica__hash){0}, h, offsetof(header, checksum));
+  sum = mica__hash_bytes(sum, key_text, h->key_bytes);
+  return mica__hash_bytes(sum, binary, h->binary_bytes);
 }
 
 static mica_status miss(const char *why) { return mica__fail(MICA_E_NOT_FOUND, "program cache: %s", why); }
@@ -46,7 +49,7 @@ static mica_status parse_any(const unsigned char *data, size_t size, header *h, 
     return miss("a file has the wrong size");
   const char *text = (const char *)data + sizeof *h;
   if (text[h->key_bytes - 1] != '\0') return miss("a file is damaged");
-  if (!mica__hash_equal(h->checksum, checksum_of(text, h->key_bytes, data + sizeof *h + h->key_bytes, h->binary_bytes)))
+  if (!mica__hash_equal(h->checksum, checksum_of(h, text, data + sizeof *h + h->key_bytes)))
     return miss("a file is damaged");
   *key_text = text;
   return MICA_OK;
@@ -142,10 +145,19 @@ static bool write_all(int file, const void *data, size_t n) {
 typedef struct found_file {
   char name[64];
   uint64_t bytes;
-  int64_t used;
+  struct timespec used;
+  bool temporary; /* being written, or left by a process that died */
 } found_file;
 
-/* Every file of DIRECTORY/programs that is ours by its name; *files is the caller's to free. */
+/* Whether a file is ours by its name: 32 hexadecimal digits, then SUFFIX, or something that ends in TEMPORARY. The user
+ * may have named the wrong directory, and what lies there must survive that. */
+static bool is_ours(const char *name) {
+  const char *rest = name + strspn(name, "0123456789abcdef");
+  if (rest - name != MICA__HASH_TEXT - 1 || strlen(name) >= sizeof(((found_file *)0)->name)) return false;
+  return strcmp(rest, SUFFIX) == 0 || (*rest == '.' && strcmp(strrchr(rest, '.'), TEMPORARY) == 0);
+}
+
+/* Every file of DIRECTORY/programs that is ours; *files is the caller's to free. */
 static mica_status find_files(const char *directory, found_file **files, size_t *count) {
   char path[PATH_MAX];
   *files = NULL;
@@ -157,9 +169,7 @@ static mica_status find_files(const char *directory, found_file **files, size_t 
   mica_status status = MICA_OK;
   for (const struct dirent *entry; status == MICA_OK && (entry = readdir(stream));) {
     struct stat about;
-    const char *end = strrchr(entry->d_name, '.');
-    if (!end || (strcmp(end, SUFFIX) && strcmp(end, TEMPORARY)) || strlen(entry->d_name) >= sizeof(*files)->name)
-      continue;
+    if (!is_ours(entry->d_name)) continue;
     if (fstatat(dirfd(stream), entry->d_name, &about, 0) || !S_ISREG(about.st_mode)) continue;
     if (*count == capacity) {
       capacity = capacity ? capacity * 2 : 64;
@@ -171,7 +181,8 @@ static mica_status find_files(const char *directory, found_file **files, size_t 
       *files = grown;
     }
     found_file *f = &(*files)[(*count)++];
-    *f = (found_file){.bytes = (uint64_t)about.st_size, .used = about.st_mtim.tv_sec};
+    *f = (found_file){
+        .bytes = (uint64_t)about.st_size, .used = about.st_mtim, .temporary = strstr(entry->d_name, TEMPORARY) != NULL};
     memcpy(f->name, entry->d_name, strlen(entry->d_name) + 1);
   }
   closedir(stream);
@@ -185,7 +196,8 @@ static mica_status find_files(const char *directory, found_file **files, size_t 
 
 static int older_first(const void *a, const void *b) {
   const found_file *x = a, *y = b;
-  return x->used < y->used ? -1 : x->used > y->used;
+  if (x->used.tv_sec != y->used.tv_sec) return x->used.tv_sec < y->used.tv_sec ? -1 : 1;
+  return x->used.tv_nsec < y->used.tv_nsec ? -1 : x->used.tv_nsec > y->used.tv_nsec;
 }
 
 /* Deletes the least recently used files while all are above limit. Two processes may do so at once: a file that is
@@ -217,12 +229,11 @@ mica_status mica__program_file_store(const char *directory, mica__hash key, cons
   if (!entry_path(path, directory, name, SUFFIX) || !entry_path(aside, directory, name, unique))
     return mica__fail(MICA_E_IO, "the path of the cache is too long");
   size_t key_bytes = strlen(key_text) + 1;
-  header h = {.key = key,
-              .key_bytes = key_bytes,
-              .binary_bytes = binary->size,
-              .used = binary->used,
-              .checksum = checksum_of(key_text, key_bytes, binary->data, binary->size)};
+  if (key_bytes > MAX_KEY_BYTES || binary->size > MAX_FILE_BYTES - sizeof(header) - MAX_KEY_BYTES)
+    return mica__fail(MICA_E_IO, "a compiled program of %zu bytes is too large for the cache", binary->size);
+  header h = {.key = key, .key_bytes = key_bytes, .binary_bytes = binary->size, .used = binary->used};
   memcpy(h.magic, magic, sizeof magic);
+  h.checksum = checksum_of(&h, key_text, binary->data);
   int file = open(aside, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
   if (file < 0) return mica__fail(MICA_E_IO, "cannot write %s: %s", aside, strerror(errno));
   bool written = write_all(file, &h, sizeof h) && write_all(file, key_text, key_bytes) &&
@@ -251,27 +262,33 @@ static void key_field(const char *key_text, const char *field, char *out, size_t
   }
 }
 
+/* Shows one file to fn when it is sound. */
+static void show_entry(const char *directory, const found_file *file, mica_cache_fn *fn, void *user) {
+  char path[PATH_MAX];
+  unsigned char *data = NULL;
+  size_t size = 0;
+  header h;
+  const char *key_text = NULL;
+  if (file->temporary || !entry_path(path, directory, file->name, "")) return;
+  mica__attempt_begin();
+  bool sound = read_whole(path, &data, &size) == MICA_OK && parse_any(data, size, &h, &key_text) == MICA_OK;
+  mica__attempt_end();
+  if (sound) {
+    mica_cache_entry entry = {.bytes = file->bytes, .last_used = file->used.tv_sec};
+    key_field(key_text, "program", entry.program, sizeof entry.program);
+    key_field(key_text, "device", entry.device, sizeof entry.device);
+    mica__hash_format(h.key, entry.key);
+    fn(user, &entry);
+  }
+  free(data);
+}
+
 mica_status mica_cache_list(const char *directory, mica_cache_fn *fn, void *user) {
   if (!directory || !fn) return mica__fail(MICA_E_INVALID, "mica_cache_list: a pointer is NULL");
   found_file *files = NULL;
   size_t count = 0;
   MICA_TRY(find_files(directory, &files, &count));
-  for (size_t i = 0; i < count; i++) {
-    char path[PATH_MAX];
-    unsigned char *data = NULL;
-    size_t size = 0;
-    header h;
-    const char *key_text = NULL;
-    if (!entry_path(path, directory, files[i].name, "") || read_whole(path, &data, &size) != MICA_OK) continue;
-    if (parse_any(data, size, &h, &key_text) == MICA_OK) {
-      mica_cache_entry entry = {.bytes = files[i].bytes, .last_used = files[i].used};
-      key_field(key_text, "program", entry.program, sizeof entry.program);
-      key_field(key_text, "device", entry.device, sizeof entry.device);
-      mica__hash_format(h.key, entry.key);
-      fn(user, &entry);
-    }
-    free(data);
-  }
+  for (size_t i = 0; i < count; i++) show_entry(directory, &files[i], fn, user);
   free(files);
   return MICA_OK;
 }

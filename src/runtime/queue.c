@@ -1,14 +1,30 @@
 #include "runtime/cl_error.h"
 #include "runtime/engine.h"
+#include "runtime/recording.h"
 
 #include <mica/opencl.h>
 #include <stdlib.h>
+
+/* The caller's queue must be on the engine's context and device. */
+static mica_status check_owner(const mica_engine *engine, cl_command_queue handle) {
+  cl_context context = NULL;
+  cl_device_id device = NULL;
+  const mica__cl_api *api = engine->api;
+  MICA_TRY(mica__cl_check(api->GetCommandQueueInfo(handle, CL_QUEUE_CONTEXT, sizeof context, &context, NULL),
+                          "asking a queue for its context"));
+  MICA_TRY(mica__cl_check(api->GetCommandQueueInfo(handle, CL_QUEUE_DEVICE, sizeof device, &device, NULL),
+                          "asking a queue for its device"));
+  if (context != engine->context || device != engine->device.id)
+    return mica__fail(MICA_E_INVALID, "the queue given to the engine belongs to another context or device");
+  return MICA_OK;
+}
 
 /* A queue of our own can always be profiled: the property costs nothing until events are asked for. */
 static mica_status open_handle(mica_queue *queue, cl_command_queue handle) {
   const mica__cl_api *api = queue->engine->api;
   cl_command_queue_properties properties = CL_QUEUE_PROFILING_ENABLE;
   if (handle) {
+    MICA_TRY(check_owner(queue->engine, handle));
     MICA_TRY(mica__cl_check(api->GetCommandQueueInfo(handle, CL_QUEUE_PROPERTIES, sizeof properties, &properties, NULL),
                             "asking a queue"));
     if (properties & CL_QUEUE_OUT_OF_ORDER_EXEC_MODE_ENABLE)
@@ -35,12 +51,25 @@ mica_status mica__queue_create(mica_engine *engine, cl_command_queue handle, mic
     return status;
   }
   pthread_mutex_lock(&engine->lock);
-  queue->id = ++engine->next_queue_id;
-  queue->next = engine->queues;
-  engine->queues = queue;
+  bool numbered = engine->next_queue_id < MICA__MAX_QUEUE_ID;
+  if (numbered) {
+    queue->id = ++engine->next_queue_id;
+    queue->next = engine->queues;
+    engine->queues = queue;
+  }
   pthread_mutex_unlock(&engine->lock);
-  *out = queue;
-  return MICA_OK;
+  if (!numbered)
+    status =
+        mica__fail(MICA_E_OVERFLOW, "an engine makes no more than %llu queues", (unsigned long long)MICA__MAX_QUEUE_ID);
+  /* While the engine had one queue, the pool gave out blocks that work in flight still uses, trusting in the queue's
+   * order. A second queue does not keep that order, so that work must end first. */
+  if (status == MICA_OK && engine->queue)
+    status = mica__cl_check(engine->api->Finish(engine->queue->handle), "waiting for the engine's queue");
+  if (status == MICA_OK)
+    *out = queue;
+  else
+    mica_queue_destroy(queue);
+  return status;
 }
 
 mica_status mica_queue_create(mica_engine *engine, mica_queue **queue) {
@@ -61,7 +90,13 @@ static void release_staging(mica_queue *queue) {
 void mica_queue_destroy(mica_queue *queue) {
   if (!queue) return;
   mica_engine *engine = queue->engine;
-  mica_queue_finish(queue);
+  if (queue->recording) {
+    mica__recording_destroy(mica__recorder_end(queue));
+    return;
+  }
+  mica__attempt_begin();
+  if (mica_queue_finish(queue) != MICA_OK) mica__log(MICA_LOG_ERROR, "%s", mica_error_message());
+  mica__attempt_end();
   release_staging(queue);
   engine->api->Finish(queue->handle);
   pthread_mutex_lock(&engine->lock);

@@ -8,6 +8,7 @@
 typedef struct step {
   mica__launch launch;
   cl_kernel handle;
+  bool ran;
 } step;
 
 struct mica__recording {
@@ -65,12 +66,21 @@ mica__recording *mica__recorder_end(mica_queue *recorder) {
   return recording;
 }
 
+/* The step has a kernel object of its own, but what has run is noted in the shared one. */
+static void note_first_run(step *s) {
+  mica__kernel *kernel = s->launch.kernel;
+  pthread_mutex_lock(&kernel->lock);
+  mica__program_used(kernel, s->launch.local);
+  pthread_mutex_unlock(&kernel->lock);
+  s->ran = true;
+}
+
 mica_status mica__recording_replay(mica__recording *recording, mica_queue *queue) {
   if (queue->recording) return mica__fail(MICA_E_STATE, "a recording cannot be replayed into a recorder");
   for (size_t i = 0; i < recording->count; i++) {
     step *s = &recording->steps[i];
     MICA_TRY(mica__launch_enqueue(queue, s->handle, &s->launch));
-    mica__program_used(s->launch.kernel, s->launch.local);
+    if (!s->ran) note_first_run(s);
   }
   return MICA_OK;
 }

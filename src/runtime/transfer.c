@@ -12,6 +12,9 @@ static mica_status check_transfer(const mica_queue *queue, const mica_tensor *te
   char text[MICA_SHAPE_TEXT];
   if (!queue || !tensor || (!data && bytes)) return mica__fail(MICA_E_INVALID, "%s: a pointer is NULL", what);
   if (!queue->handle) return mica__fail(MICA_E_STATE, "%s: the queue is a recorder", what);
+  if (tensor->buffer->engine != queue->engine)
+    return mica__fail(MICA_E_INVALID, "%s: the tensor %s belongs to another engine than the queue", what,
+                      mica_shape_format(tensor->shape, text));
   if (!tensor->contiguous)
     return mica__fail(MICA_E_INVALID, "%s: the tensor %s is not contiguous", what,
                       mica_shape_format(tensor->shape, text));
@@ -54,12 +57,14 @@ static mica_status take_staging(mica_queue *queue, mica__staging **out) {
     MICA_TRY(
         mica__cl_check(api->GetEventInfo(s->pending, CL_EVENT_COMMAND_EXECUTION_STATUS, sizeof state, &state, NULL),
                        "asking an upload"));
-    if (state != CL_COMPLETE) {
+    if (state > CL_COMPLETE) {
       atomic_fetch_add(&engine->stats.host_waits, 1);
       MICA_TRY(mica__cl_check(api->WaitForEvents(1, &s->pending), "waiting for an upload"));
     }
     api->ReleaseEvent(s->pending);
     s->pending = NULL;
+    /* Reported once; the piece itself is free again. */
+    if (state < 0) return mica__cl_check(state, "an earlier upload failed");
   }
   queue->next_staging = (queue->next_staging + 1) % MICA__STAGING_COUNT;
   *out = s;
@@ -77,6 +82,7 @@ static mica_status upload_staged(mica_queue *queue, mica_tensor *tensor, const c
                                                                    &s->pending),
                             "uploading"));
     count_submission(queue, tensor);
+    atomic_fetch_add(&queue->engine->stats.bytes_uploaded, piece);
     at += piece;
   }
   return MICA_OK;
@@ -86,7 +92,6 @@ mica_status mica_tensor_upload(mica_queue *queue, mica_tensor *tensor, const voi
   MICA_TRY(check_transfer(queue, tensor, data, bytes, "mica_tensor_upload"));
   if (bytes == 0) return MICA_OK;
   mica_engine *engine = queue->engine;
-  atomic_fetch_add(&engine->stats.bytes_uploaded, bytes);
   bool idle = atomic_load(&queue->finished) == atomic_load(&queue->submitted);
   if (!idle || !engine->device.info.unified_memory) return upload_staged(queue, tensor, data, bytes);
   /* Shared memory and nothing in flight: one copy straight into place, without a detour or a wait worth the name. */
@@ -95,6 +100,7 @@ mica_status mica_tensor_upload(mica_queue *queue, mica_tensor *tensor, const voi
                                                           first_byte(tensor), bytes, data, 0, NULL, NULL),
                           "uploading"));
   count_wait(queue);
+  atomic_fetch_add(&engine->stats.bytes_uploaded, bytes);
   return MICA_OK;
 }
 
@@ -102,14 +108,21 @@ mica_status mica_tensor_download(mica_queue *queue, const mica_tensor *tensor, v
   MICA_TRY(check_transfer(queue, tensor, data, bytes, "mica_tensor_download"));
   if (bytes == 0) return MICA_OK;
   mica_engine *engine = queue->engine;
-  atomic_fetch_add(&engine->stats.bytes_downloaded, bytes);
   count_submission(queue, tensor);
   MICA_TRY(mica__cl_check(engine->api->EnqueueReadBuffer(queue->handle, tensor->buffer->memory, CL_TRUE,
                                                          first_byte(tensor), bytes, data, 0, NULL, NULL),
                           "downloading"));
   count_wait(queue);
+  atomic_fetch_add(&engine->stats.bytes_downloaded, bytes);
   mica__programs_store(engine);
   return MICA_OK;
+}
+
+/* Nobody will wait for the event, and the caller may free its memory at once: nothing may still write there. */
+static mica_status abandon_download(mica_queue *queue, mica_event *event, mica_status status) {
+  queue->engine->api->Finish(queue->handle);
+  mica_event_destroy(event);
+  return status;
 }
 
 mica_status mica_tensor_download_async(mica_queue *queue, const mica_tensor *tensor, void *data, size_t bytes,
@@ -130,6 +143,9 @@ mica_status mica_tensor_download_async(mica_queue *queue, const mica_tensor *ten
     }
     count_submission(queue, tensor);
     atomic_fetch_add(&event->engine->stats.bytes_downloaded, bytes);
+    /* Asking an event whether it is done does not start anything: a caller that only asks would ask for ever. */
+    status = mica__cl_check(event->engine->api->Flush(queue->handle), "starting a download");
+    if (status != MICA_OK) return abandon_download(queue, event, status);
   }
   *out = event;
   return MICA_OK;

@@ -20,7 +20,8 @@ static void repair_checksum(uint8_t *data, size_t size) {
   if (size < BODY_AT) return;
   memcpy(&text_bytes, data + KEY_BYTES_AT, sizeof text_bytes);
   if (text_bytes > size - BODY_AT) return;
-  mica__hash sum = mica__hash_bytes((mica__hash){0}, data + BODY_AT, (size_t)text_bytes);
+  mica__hash sum = mica__hash_bytes((mica__hash){0}, data, CHECKSUM_AT);
+  sum = mica__hash_bytes(sum, data + BODY_AT, (size_t)text_bytes);
   sum = mica__hash_bytes(sum, data + BODY_AT + text_bytes, size - BODY_AT - (size_t)text_bytes);
   memcpy(data + CHECKSUM_AT, &sum, sizeof sum);
 }
