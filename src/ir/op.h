@@ -16,7 +16,8 @@ typedef enum mica__op_kind {
   MICA__OP_SOURCE,    /* input, parameter, constant: no work */
   MICA__OP_POINTWISE, /* y[i] = f(x0[i], x1[i], ...) after broadcasting; `expression` says f */
   MICA__OP_REDUCE,    /* reduces the axes attrs.ints[1 + k] set to 1, keeping them as 1 where attrs.ints[0] */
-  MICA__OP_VIEW,      /* another look at the same elements: reshape, transpose, expand, slice, flip, squeeze; `view` */
+  MICA__OP_VIEW,      /* another look at the elements of input 0: reshape, transpose, expand, slice, flip; `view` */
+  MICA__OP_SHAPE,     /* a function of its inputs' shapes alone: a constant as soon as these are known; `evaluate` */
   MICA__OP_LAUNCH,    /* kernels of its own: `launch` */
 } mica__op_kind;
 
@@ -26,10 +27,20 @@ typedef struct mica__grad {
   mica_value dy;
   const mica_value *inputs;
   int32_t input_count;
-  mica_value *dinputs; /* to be filled; a null value means no gradient (integers, or none by mathematics) */
+  mica_value *dinputs; /* all null at first, to be filled; null means no gradient (integers, or none by mathematics) */
 } mica__grad;
 
-/* What a launch works with. Tensors are contiguous unless the op says that it takes strides. */
+/* What an evaluation on the host works with; all shapes are known, attributes are as `infer` left them. */
+typedef struct mica__eval {
+  const struct mica__attrs *attrs;
+  const double *const *inputs; /* row-major; NULL where only the shape matters */
+  const struct mica__type *types;
+  int32_t input_count;
+  const struct mica__type *type; /* of the output */
+  double *output;
+} mica__eval;
+
+/* What a launch works with. Tensors are contiguous unless the op's `takes_strides` says otherwise. */
 typedef struct mica__exec {
   mica_queue *queue;
   const struct mica__attrs *attrs;
@@ -64,20 +75,32 @@ typedef struct mica__op {
                        struct mica__type *out);
   /* Adds the nodes of the gradient; NULL where there is none. */
   mica_status (*grad)(const mica__grad *grad);
-  /* POINTWISE: an OpenCL C expression of a, b, c, d (the inputs, COMPUTE-typed vectors), r0..r3 (attrs.reals), i0..i3
-   * (attrs.ints); functions of common/math.clh may be used. */
+  /* POINTWISE: an OpenCL C expression of a, b, c, d (the inputs) and r0..r3, i0..i3 (attrs.reals, attrs.ints, as
+   * constants of a's type). Everything is a vector COMPUTEV(type, n); the expression must have the type of the result.
+   * Literals are wrapped, and what differs between scalars and vectors of OpenCL C is hidden by macros of the
+   * generator:
+   *
+   *   K(x)            the constant x in a's type: K(0.5); a bare literal would be of one type only
+   *   TRUTH(q)        a comparison or a logical result, 0 or 1, as b8: TRUTH(a < b)
+   *   PICK(q, x, y)   q ? x : y element by element, in the result's type; q a comparison, or a b8 value
+   *   CONVERT(x)      x, of a's type, cast to the result's type by common/cast.clh
+   *
+   * Built-in functions that take vectors may be called, and those of common/math.clh, which are faster. */
   const char *expression;
-  /* POINTWISE: the reference in double, which also folds constants. REDUCE and others: evaluate whole tensors. */
+  const char *integer_expression; /* in its place where a is an integer or a bool; NULL: the same */
+  /* POINTWISE: the reference in double, which also folds constants. Others but views: evaluate whole tensors.
+   * Integer results are wrapped by the caller; floating ones are left as they are. */
   double (*scalar)(const double *inputs, const struct mica__attrs *attrs);
-  mica_status (*evaluate)(const struct mica__node *node, const double *const *inputs, const mica_shape *shapes,
-                          double *output);
-  /* VIEW: how the output reads input 0 when that is accessed row-major; false when no single access can say it (a
-   * reshape of a transpose): the compiler then copies first. */
+  mica_status (*evaluate)(const mica__eval *eval);
+  /* VIEW: how the output reads input 0 when that is accessed row-major; strides may be negative. node has the types and
+   * attributes of known shapes. */
   bool (*view)(const struct mica__node *node, mica_shape input, mica__access *access);
   /* LAUNCH: queues the work. Workspace comes from the engine's pool. */
   mica_status (*launch)(const mica__exec *exec);
   double (*flops)(const struct mica__node *node, const struct mica__type *inputs);
-  uint32_t may_alias; /* bit k: the output may overwrite input k */
+  uint32_t may_alias;     /* bit k: the output may overwrite input k */
+  uint32_t takes_strides; /* LAUNCH: bit k: input k may be a view with any strides that are not negative */
+  uint32_t shape_only;    /* bit k: of input k only the shape is used, so that it need not be kept or computed */
 } mica__op;
 
 #endif
