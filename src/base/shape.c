@@ -13,7 +13,7 @@ bool mica_shape_is_valid(mica_shape shape) {
 }
 
 bool mica_shape_equal(mica_shape a, mica_shape b) {
-  if (a.rank != b.rank || !mica_shape_is_valid(a)) return false;
+  if (a.rank != b.rank || a.rank < 0 || a.rank > MICA_MAX_RANK) return false;
   for (int32_t i = 0; i < a.rank; i++)
     if (a.dim[i] != b.dim[i]) return false;
   return true;
