@@ -6,7 +6,7 @@
 
 #include <stddef.h>
 
-/* Ends of the names under which mica__file_replace writes aside; a file of such a name is what a killed process left. */
+/* How names end under which mica__file_replace writes aside; a file of such a name was left by a killed process. */
 #define MICA__FILE_ASIDE ".tmp"
 
 /* *data is the caller's to free, and not NULL even for an empty file. MICA_E_NOT_FOUND when there is no regular file

@@ -97,8 +97,8 @@ typedef struct found_file {
   bool temporary; /* being written, or left by a process that died */
 } found_file;
 
-/* Whether a file is ours by its name: 32 hexadecimal digits, then SUFFIX, or something that ends in MICA__FILE_ASIDE. The user
- * may have named the wrong directory, and what lies there must survive that. */
+/* Whether a file is ours by its name: 32 hexadecimal digits, then SUFFIX, or something that ends in MICA__FILE_ASIDE.
+ * The user may have named the wrong directory, and what lies there must survive that. */
 static bool is_ours(const char *name) {
   const char *rest = name + strspn(name, "0123456789abcdef");
   if (rest - name != MICA__HASH_TEXT - 1 || strlen(name) >= sizeof(((found_file *)0)->name)) return false;

@@ -6,6 +6,7 @@
 
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 mica_status mica__tuning_init(mica__tuning *tuning) {
   *tuning = (mica__tuning){0};
@@ -97,10 +98,8 @@ static bool file_name(const mica_engine *engine, mica__text *path) {
 static mica_status merge_file(const char *path, mica__tuning *into) {
   unsigned char *data = NULL;
   size_t size = 0;
-  mica__attempt_begin();
+  if (access(path, F_OK)) return MICA_OK;
   mica_status status = mica__file_read(path, &data, &size);
-  mica__attempt_end();
-  if (status == MICA_E_NOT_FOUND) return MICA_OK;
   if (status == MICA_OK) status = mica__tuning_parse(into, (const char *)data, size);
   free(data);
   return status;
@@ -111,8 +110,10 @@ static void load_once(mica_engine *engine) {
   if (tuning->loaded) return;
   tuning->loaded = true;
   mica__text path = {0};
+  mica__attempt_begin();
   if (file_name(engine, &path) && merge_file(path.data, tuning) != MICA_OK)
     mica__log(MICA_LOG_INFO, "what was tuned before is not used: %s", mica_error_message());
+  mica__attempt_end();
   mica__text_free(&path);
 }
 
