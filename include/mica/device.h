@@ -61,7 +61,7 @@ typedef enum mica_feature {
 
 /* What a device says of itself. Texts are cut to fit; sizes are bytes. */
 typedef struct mica_device_info {
-  char id[16];                     /* "platform:device", counting only platforms that have devices: "0:1" */
+  char id[16]; /* selects it: "platform:device", counting only platforms that have devices: "0:1"; or "null" */
   char platform[MICA_DEVICE_TEXT]; /* "Portable Computing Language" */
   char platform_version[MICA_DEVICE_TEXT];
   char name[MICA_DEVICE_TEXT];

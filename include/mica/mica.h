@@ -10,6 +10,7 @@
 #include <mica/buffer.h>
 #include <mica/cache.h>
 #include <mica/device.h>
+#include <mica/doctor.h>
 #include <mica/dtype.h>
 #include <mica/ops.h>
 #include <mica/profile.h>

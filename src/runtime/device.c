@@ -186,7 +186,10 @@ static mica_status collect_platform(const mica__cl_api *api, cl_platform_id plat
         mica__log(MICA_LOG_WARNING, "device %zu:%u is left out: %s", index, d, mica_error_message());
       mica__attempt_end();
       if (described != MICA_OK) continue;
-      snprintf(device->info.id, sizeof device->info.id, "%zu:%u", index, d);
+      if (device->info.device_class == MICA_CLASS_NULL)
+        snprintf(device->info.id, sizeof device->info.id, "%s", mica_device_class_name(MICA_CLASS_NULL));
+      else
+        snprintf(device->info.id, sizeof device->info.id, "%zu:%u", index, d);
       ++*count;
     }
   free(ids);
