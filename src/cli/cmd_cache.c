@@ -1,0 +1,146 @@
+#include "cli/command.h"
+#include "cli/json.h"
+#include "cli/text.h"
+
+#include <mica/cache.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+struct values {
+  int action;
+  bool json;
+};
+
+enum { PATH, LIST, CLEAR };
+static const cli_choice actions[] = {
+    [PATH] = {"path",                                     "print the directory"},
+    [LIST] = {"list",                                          "list what is in it, the last used first"},
+    [CLEAR] = {"clear","delete all of it"},
+    {0                                   },
+};
+
+static const cli_option options[] = {
+    CLI_ROW("ACTION", struct values, action, .place = CLI_OPERAND, .help = "what to do", .choices = actions),
+    CLI_ROW("json", struct values, json, .help = "write JSON"),
+    {0},
+};
+
+typedef struct listing {
+  mica_cache_entry *entries;
+  size_t count;
+  size_t capacity;
+  uint64_t bytes;
+  bool failed;
+} listing;
+
+static void collect(void *user, const mica_cache_entry *entry) {
+  listing *list = user;
+  if (list->failed) return;
+  if (list->count == list->capacity) {
+    size_t capacity = list->capacity ? 2 * list->capacity : 64;
+    mica_cache_entry *grown = realloc(list->entries, capacity * sizeof *grown);
+    if (!grown) {
+      list->failed = true;
+      return;
+    }
+    list->entries = grown;
+    list->capacity = capacity;
+  }
+  list->entries[list->count++] = *entry;
+  list->bytes += entry->bytes;
+}
+
+static int last_used_first(const void *a, const void *b) {
+  const mica_cache_entry *x = a, *y = b;
+  if (x->last_used != y->last_used) return x->last_used > y->last_used ? -1 : 1;
+  return strcmp(x->key, y->key);
+}
+
+static void add_listing(cli_json *json, const listing *list) {
+  cli_json_integer(json, json->root, "bytes", list->bytes);
+  cJSON *programs = cli_json_array(json, json->root, "programs");
+  for (size_t i = 0; i < list->count; i++) {
+    const mica_cache_entry *entry = &list->entries[i];
+    cJSON *object = cli_json_object(json, programs, NULL);
+    cli_json_text(json, object, "program", entry->program);
+    cli_json_text(json, object, "device", entry->device);
+    cli_json_text(json, object, "key", entry->key);
+    cli_json_integer(json, object, "bytes", entry->bytes);
+    cli_json_integer(json, object, "last_used", (uint64_t)entry->last_used);
+  }
+}
+
+static void print_listing(const char *path, const listing *list) {
+  char size[CLI_BYTES_TEXT], when[32] = "?";
+  for (size_t i = 0; i < list->count; i++) {
+    const mica_cache_entry *entry = &list->entries[i];
+    time_t used = (time_t)entry->last_used;
+    struct tm local;
+    if (localtime_r(&used, &local)) strftime(when, sizeof when, "%Y-%m-%d %H:%M", &local);
+    printf("%9s  %s  %s  %s\n", cli_format_bytes(entry->bytes, size), when, entry->program, entry->device);
+  }
+  printf("%zu program%s, %s, in %s\n", list->count, list->count == 1 ? "" : "s", cli_format_bytes(list->bytes, size),
+         path);
+}
+
+static int run_list(const cli_command *self, const char *path, cli_json *json) {
+  listing list = {0};
+  int status = CLI_OK;
+  if (mica_cache_list(path, collect, &list) != MICA_OK)
+    status = cli_fail_library(self);
+  else if (list.failed)
+    status = cli_fail(self, "the host has no memory for the list");
+  if (list.count) qsort(list.entries, list.count, sizeof *list.entries, last_used_first);
+  if (status == CLI_OK) json ? add_listing(json, &list) : print_listing(path, &list);
+  free(list.entries);
+  return status;
+}
+
+static int run_clear(const cli_command *self, const char *path, cli_json *json) {
+  size_t count = 0;
+  if (mica_cache_clear(path, &count) != MICA_OK) return cli_fail_library(self);
+  if (json)
+    cli_json_integer(json, json->root, "deleted", count);
+  else
+    printf("%zu file%s deleted in %s\n", count, count == 1 ? "" : "s", path);
+  return CLI_OK;
+}
+
+/* json is NULL when people read. */
+static int run_action(const cli_command *self, int action, const char *path, cli_json *json) {
+  if (!*path)
+    return cli_fail(self,
+                    "there is no cache: MICA_CACHE_DIR is set and empty, or neither XDG_CACHE_HOME nor HOME is set");
+  if (json) cli_json_text(json, json->root, "path", path);
+  switch (action) {
+  case LIST: return run_list(self, path, json);
+  case CLEAR: return run_clear(self, path, json);
+  }
+  if (!json) puts(path);
+  return CLI_OK;
+}
+
+static int run(const cli_command *self, const void *given) {
+  const struct values *values = given;
+  char *path = NULL;
+  if (mica_cache_path(NULL, &path) != MICA_OK) return cli_fail_library(self);
+  cli_json json;
+  cli_json_begin(&json);
+  int status = run_action(self, values->action, path, values->json ? &json : NULL);
+  if (values->json && status == CLI_OK)
+    status = cli_json_print(&json, self);
+  else
+    cJSON_Delete(json.root);
+  free(path);
+  return status;
+}
+
+const cli_command cli_command_cache = {
+    .name = "cache",
+    .summary = "show or clear the compiled kernels on disk",
+    .options = options,
+    .values_size = sizeof(struct values),
+    .run = run,
+};

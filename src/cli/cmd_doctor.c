@@ -1,0 +1,150 @@
+#include "cli/command.h"
+#include "cli/json.h"
+#include "cli/terminal.h"
+
+#include <inttypes.h>
+#include <mica/doctor.h>
+#include <stdio.h>
+
+struct values {
+  const char *device;
+  bool json;
+};
+
+static const cli_option options[] = {
+    CLI_ROW("device", struct values, device, .value = "SELECTOR", .help = "examine this one, named as in MICA_DEVICE"),
+    CLI_ROW("json", struct values, json, .help = "write JSON"),
+    {0},
+};
+
+typedef struct report {
+  cli_json *json; /* NULL when people read */
+  cJSON *checks;
+  size_t lines;
+} report;
+
+typedef struct verdict {
+  const char *text;
+  cli_colour colour;
+} verdict;
+
+static verdict verdict_of(mica_status status) {
+  switch (status) {
+  case MICA_OK: return (verdict){"ok", CLI_GREEN};
+  case MICA_E_UNSUPPORTED: return (verdict){"skipped", CLI_YELLOW};
+  default: return (verdict){"failed", CLI_RED};
+  }
+}
+
+static void add_line(report *to, const mica_doctor_line *line, verdict result) {
+  cJSON *check = cli_json_object(to->json, to->checks, NULL);
+  cli_json_text(to->json, check, "op", line->op);
+  cli_json_text(to->json, check, "kernel", line->kernel);
+  cli_json_text(to->json, check, "variant", line->variant);
+  cli_json_text(to->json, check, "cases", line->cases);
+  cli_json_text(to->json, check, "result", result.text);
+  cli_json_text(to->json, check, "status", mica_status_name(line->status));
+  cli_json_text(to->json, check, "message", line->message);
+  cli_json_real(to->json, check, "worst", line->worst);
+  cli_progress("%zu checked, %s", ++to->lines, line->kernel);
+}
+
+static void print_line(const mica_doctor_line *line, verdict result) {
+  printf("%s%-7s%s  %-16s  %-12s  %s", cli_colour_code(result.colour), result.text, cli_colour_code(CLI_PLAIN),
+         line->kernel, line->variant, line->cases);
+  if (line->status != MICA_OK)
+    printf("; %s\n", line->message);
+  else if (line->worst > 0)
+    printf("; error at most %.2f of its bound\n", line->worst);
+  else
+    puts("; exact");
+}
+
+static void report_line(void *user, const mica_doctor_line *line) {
+  report *to = user;
+  verdict result = verdict_of(line->status);
+  if (to->json)
+    add_line(to, line, result);
+  else
+    print_line(line, result);
+}
+
+static void add_device(cli_json *json, const mica_device_info *info) {
+  cJSON *device = cli_json_object(json, json->root, "device");
+  cli_json_text(json, device, "id", info->id);
+  cli_json_text(json, device, "name", info->name);
+  cli_json_text(json, device, "platform", info->platform);
+  cli_json_text(json, device, "driver", info->driver);
+}
+
+static void add_summary(cli_json *json, const mica_doctor_summary *summary, bool healthy, mica_stats stats) {
+  cli_json_integer(json, json->root, "passed", summary->passed);
+  cli_json_integer(json, json->root, "failed", summary->failed);
+  cli_json_integer(json, json->root, "skipped", summary->skipped);
+  cli_json_bool(json, json->root, "healthy", healthy);
+#define ADD_COUNTER(name, text) cli_json_integer(json, json->root, #name, stats.name);
+  MICA_STATS_LIST(ADD_COUNTER)
+#undef ADD_COUNTER
+}
+
+static void print_summary(const mica_doctor_summary *summary, bool healthy, mica_stats stats) {
+  printf("%zu ok, %zu failed, %zu skipped; %" PRIu64 " programs compiled, %" PRIu64 " from the cache\n",
+         summary->passed, summary->failed, summary->skipped, stats.kernel_builds, stats.cache_hits);
+  printf("%s%s%s\n", cli_colour_code(healthy ? CLI_GREEN : CLI_RED),
+         healthy           ? "healthy: every kernel that this device can run computes what it should"
+         : summary->failed ? "not healthy: kernels that failed compute wrong results on this device"
+                           : "not examined: no kernel could be run",
+         cli_colour_code(CLI_PLAIN));
+}
+
+/* json is NULL when people read. */
+static int examine(const cli_command *self, mica_engine *engine, cli_json *json) {
+  const mica_device_info *info = mica_engine_device(engine);
+  report to = {.json = json};
+  if (json) {
+    add_device(json, info);
+    to.checks = cli_json_array(json, json->root, "checks");
+  } else {
+    printf("%s  %s, %s %s\n", info->id, info->name, info->platform, info->driver);
+  }
+  mica_doctor_summary summary = {0};
+  mica_status status = mica_doctor_run(engine, report_line, &to, &summary);
+  bool healthy = status == MICA_OK && summary.failed == 0 && summary.passed > 0;
+  if (json) {
+    cli_progress_end();
+    add_summary(json, &summary, healthy, mica_engine_stats(engine));
+  }
+  if (status != MICA_OK) return cli_fail_library(self);
+  if (!json) print_summary(&summary, healthy, mica_engine_stats(engine));
+  return healthy ? CLI_OK : CLI_FAILED;
+}
+
+static int run(const cli_command *self, const void *given) {
+  const struct values *values = given;
+  mica_engine_config config = mica_engine_config_default();
+  config.device = values->device;
+  mica_engine *engine = NULL;
+  if (mica_engine_create(&config, &engine) != MICA_OK) return cli_fail_library(self);
+  int status = CLI_OK;
+  if (values->json) {
+    cli_json json;
+    cli_json_begin(&json);
+    status = examine(self, engine, &json);
+    int printed = cli_json_print(&json, self);
+    if (status == CLI_OK) status = printed;
+  } else {
+    status = examine(self, engine, NULL);
+  }
+  mica_engine_destroy(engine);
+  return status;
+}
+
+const cli_command cli_command_doctor = {
+    .name = "doctor",
+    .summary = "check every kernel on a device against a reference",
+    .details = "\nOne line for each set of parameters of each kernel, then a verdict. An error is given as a share of\n"
+               "what rounding may cost. The exit status is 1 when a kernel computes wrong results.\n",
+    .options = options,
+    .values_size = sizeof(struct values),
+    .run = run,
+};

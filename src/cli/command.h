@@ -1,0 +1,88 @@
+/* cli/command.h: what a subcommand of `mica` is, and the table of all of them.
+ *
+ * A new subcommand is a file src/cli/cmd_<name>.c that defines cli_command_<name>, and a line in CLI_COMMANDS. Its
+ * options are rows of a table; the parser fills a struct from them and --help is written from them, so that neither
+ * can say what the other does not do. */
+#ifndef MICA_CLI_COMMAND_H
+#define MICA_CLI_COMMAND_H
+
+#include <stdbool.h>
+#include <stddef.h>
+
+/* In the order in which help lists them. */
+#define CLI_COMMANDS(X)                                                                                                \
+  X(devices)                                                                                                           \
+  X(doctor)                                                                                                            \
+  X(cache)                                                                                                             \
+  X(version)                                                                                                           \
+  X(help)
+
+/* Exit statuses. */
+enum { CLI_OK = 0, CLI_FAILED = 1, CLI_USAGE = 2 };
+
+typedef enum cli_kind {
+  CLI_FLAG,   /* bool: true when given */
+  CLI_TEXT,   /* const char *: the value as typed; NULL when not given */
+  CLI_CHOICE, /* int: which of the choices; -1 when not given */
+} cli_kind;
+
+typedef enum cli_place {
+  CLI_OPTION,           /* --name, --name VALUE or --name=VALUE */
+  CLI_OPERAND,          /* a word without dashes, in the order of the table */
+  CLI_OPTIONAL_OPERAND, /* one that may be left out */
+} cli_place;
+
+typedef struct cli_choice {
+  const char *name;
+  const char *help;
+} cli_choice;
+
+typedef struct cli_option {
+  const char *name; /* without dashes; in capitals for an operand, as help shows it */
+  cli_kind kind;
+  size_t at; /* of its field in the command's struct of values */
+  cli_place place;
+  const char *value; /* what help calls the value: "SELECTOR" */
+  const char *help;
+  const cli_choice *choices; /* ends with a row of zeros */
+} cli_option;
+
+/* CLI_ROW("json", struct values, json, .help = "write JSON"): the field's type decides the kind. */
+#define CLI_ROW(name_, type, field, ...)                                                                               \
+  { .name = (name_), .kind = CLI_KIND_OF(((type *)0)->field), .at = offsetof(type, field), __VA_ARGS__ }
+#define CLI_KIND_OF(field) _Generic((field), bool : CLI_FLAG, const char * : CLI_TEXT, int : CLI_CHOICE)
+
+typedef struct cli_command cli_command;
+struct cli_command {
+  const char *name;
+  const char *summary;       /* one line, for the list of commands */
+  const char *details;       /* paragraphs for --help that end with a newline, or NULL */
+  const cli_option *options; /* ends with a row of zeros; NULL when there are none */
+  size_t values_size;        /* of the struct that the options fill; 0 when there are none */
+  /* values is that struct. Returns an exit status; what failed has been said by cli_fail. */
+  int (*run)(const cli_command *self, const void *values);
+};
+
+/* All commands, then NULL. */
+extern const cli_command *const cli_commands[];
+
+/* The command of that name, or NULL. */
+const cli_command *cli_command_find(const char *name);
+
+/* Says that there is no command (or option) of the typed name and which one is near. Returns CLI_USAGE. */
+int cli_fail_unknown(const cli_command *self, const char *typed);
+
+/* Fills values (self->values_size zeroed bytes) from the words that follow the command's name. */
+typedef enum cli_parsed { CLI_PARSED, CLI_PARSED_HELP, CLI_PARSED_WRONG } cli_parsed;
+cli_parsed cli_parse(const cli_command *self, int count, char **words, void *values);
+
+/* Writes the help of one command. */
+void cli_print_help(const cli_command *self);
+
+/* Writes "mica NAME: <sentence>" and a newline on stderr; self NULL leaves the name out. Returns CLI_FAILED. */
+int cli_fail(const cli_command *self, const char *format, ...) __attribute__((format(printf, 2, 3)));
+
+/* The same with the library's last sentence. */
+int cli_fail_library(const cli_command *self);
+
+#endif

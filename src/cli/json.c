@@ -1,0 +1,90 @@
+#include "cli/json.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+void cli_json_begin(cli_json *json) {
+  json->root = cJSON_CreateObject();
+  json->failed = !json->root;
+}
+
+static cJSON *attach(cli_json *json, cJSON *parent, const char *key, cJSON *item) {
+  if (item && parent && (key ? cJSON_AddItemToObject(parent, key, item) : cJSON_AddItemToArray(parent, item)))
+    return item;
+  cJSON_Delete(item);
+  json->failed = true;
+  return NULL;
+}
+
+cJSON *cli_json_object(cli_json *json, cJSON *parent, const char *key) {
+  return attach(json, parent, key, cJSON_CreateObject());
+}
+
+cJSON *cli_json_array(cli_json *json, cJSON *parent, const char *key) {
+  return attach(json, parent, key, cJSON_CreateArray());
+}
+
+/* The bytes of the UTF-8 character at s, 0 when it is none: cut short, overlong, a surrogate or past U+10FFFF. */
+static size_t utf8_length(const unsigned char *s) {
+  if (s[0] < 0x80) return 1;
+  size_t length = s[0] >= 0xc2 && s[0] < 0xe0   ? 2
+                  : s[0] >= 0xe0 && s[0] < 0xf0 ? 3
+                  : s[0] >= 0xf0 && s[0] < 0xf5 ? 4
+                                                : 0;
+  for (size_t i = 1; i < length; i++)
+    if ((s[i] & 0xc0) != 0x80) return 0;
+  if ((s[0] == 0xe0 && s[1] < 0xa0) || (s[0] == 0xed && s[1] > 0x9f)) return 0;
+  if ((s[0] == 0xf0 && s[1] < 0x90) || (s[0] == 0xf4 && s[1] > 0x8f)) return 0;
+  return length;
+}
+
+/* A driver may name its device in any encoding, and a text cut to fit may end inside a character. On the heap. */
+static char *to_utf8(const char *text) {
+  static const char replacement[] = "\xef\xbf\xbd";
+  char *clean = malloc(strlen(text) * (sizeof replacement - 1) + 1), *out = clean;
+  if (!clean) return NULL;
+  while (*text) {
+    size_t length = utf8_length((const unsigned char *)text);
+    const char *from = length ? text : replacement;
+    size_t n = length ? length : sizeof replacement - 1;
+    memcpy(out, from, n);
+    out += n;
+    text += length ? length : 1;
+  }
+  *out = '\0';
+  return clean;
+}
+
+void cli_json_text(cli_json *json, cJSON *parent, const char *key, const char *text) {
+  char *clean = text ? to_utf8(text) : NULL;
+  if (text && !clean)
+    json->failed = true;
+  else
+    attach(json, parent, key, text ? cJSON_CreateString(clean) : cJSON_CreateNull());
+  free(clean);
+}
+
+void cli_json_integer(cli_json *json, cJSON *parent, const char *key, uint64_t value) {
+  char digits[24];
+  snprintf(digits, sizeof digits, "%" PRIu64, value);
+  attach(json, parent, key, cJSON_CreateRaw(digits));
+}
+
+void cli_json_real(cli_json *json, cJSON *parent, const char *key, double value) {
+  attach(json, parent, key, cJSON_CreateNumber(value));
+}
+
+void cli_json_bool(cli_json *json, cJSON *parent, const char *key, bool value) {
+  attach(json, parent, key, cJSON_CreateBool(value));
+}
+
+int cli_json_print(cli_json *json, const cli_command *self) {
+  char *text = json->failed ? NULL : cJSON_Print(json->root);
+  cJSON_Delete(json->root);
+  if (!text) return cli_fail(self, "the host has no memory for the JSON");
+  puts(text);
+  cJSON_free(text);
+  return CLI_OK;
+}

@@ -1,0 +1,32 @@
+/* cli/json.h: JSON for --json, through cJSON. A failed allocation is remembered; cli_json_print reports it once. */
+#ifndef MICA_CLI_JSON_H
+#define MICA_CLI_JSON_H
+
+#include "cli/command.h"
+
+#include <cjson/cJSON.h>
+#include <stdint.h>
+
+typedef struct cli_json {
+  cJSON *root;
+  bool failed;
+} cli_json;
+
+/* Begins with an empty object as json->root. */
+void cli_json_begin(cli_json *json);
+
+/* Each adds a value to parent: under key to an object, at the end with key NULL to an array. */
+cJSON *cli_json_object(cli_json *json, cJSON *parent, const char *key);
+cJSON *cli_json_array(cli_json *json, cJSON *parent, const char *key);
+/* Bytes that are no UTF-8 become U+FFFD; a NULL text becomes null. */
+void cli_json_text(cli_json *json, cJSON *parent, const char *key, const char *text);
+/* Exact, beyond the 53 bits of cJSON's own numbers too. */
+void cli_json_integer(cli_json *json, cJSON *parent, const char *key, uint64_t value);
+/* What is no number becomes null. */
+void cli_json_real(cli_json *json, cJSON *parent, const char *key, double value);
+void cli_json_bool(cli_json *json, cJSON *parent, const char *key, bool value);
+
+/* Writes the whole to stdout with a newline and frees it. Returns CLI_OK, or CLI_FAILED having said so. */
+int cli_json_print(cli_json *json, const cli_command *self);
+
+#endif

@@ -1,0 +1,109 @@
+/* The command `mica`: finds the subcommand, lets the parser read its words, and runs it. */
+#include "cli/command.h"
+#include "cli/text.h"
+
+#include <mica/status.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define DECLARE_COMMAND(name) extern const cli_command cli_command_##name;
+CLI_COMMANDS(DECLARE_COMMAND)
+#undef DECLARE_COMMAND
+
+const cli_command *const cli_commands[] = {
+#define COMMAND_ENTRY(name) &cli_command_##name,
+    CLI_COMMANDS(COMMAND_ENTRY)
+#undef COMMAND_ENTRY
+        NULL,
+};
+
+const cli_command *cli_command_find(const char *name) {
+  for (const cli_command *const *command = cli_commands; *command; command++)
+    if (strcmp((*command)->name, name) == 0) return *command;
+  return NULL;
+}
+
+int cli_fail(const cli_command *self, const char *format, ...) {
+  fprintf(stderr, self ? "mica %s: " : "mica: ", self ? self->name : "");
+  va_list args;
+  va_start(args, format);
+  vfprintf(stderr, format, args);
+  va_end(args);
+  fputc('\n', stderr);
+  return CLI_FAILED;
+}
+
+int cli_fail_library(const cli_command *self) { return cli_fail(self, "%s", mica_error_message()); }
+
+int cli_fail_unknown(const cli_command *self, const char *typed) {
+  const char *what = typed[0] == '-' ? "option" : "command";
+  cli_guess guess = {.word = typed + strspn(typed, "-")};
+  for (const cli_command *const *command = cli_commands; *command; command++)
+    cli_guess_consider(&guess, (*command)->name);
+  if (guess.best)
+    cli_fail(self, "there is no %s %s; did you mean mica %s?", what, typed, guess.best);
+  else
+    cli_fail(self, "there is no %s %s; mica help lists the commands", what, typed);
+  return CLI_USAGE;
+}
+
+static int run(const cli_command *command, int count, char **words) {
+  void *values = calloc(1, command->values_size + 1);
+  if (!values) return cli_fail(command, "the host has no memory");
+  int status = CLI_USAGE;
+  switch (cli_parse(command, count, words, values)) {
+  case CLI_PARSED: status = command->run(command, values); break;
+  case CLI_PARSED_HELP:
+    cli_print_help(command);
+    status = CLI_OK;
+    break;
+  case CLI_PARSED_WRONG: break;
+  }
+  free(values);
+  return status;
+}
+
+static int dispatch(int count, char **words) {
+  if (count == 0) {
+    cli_fail(NULL, "a command is missing; mica help lists them");
+    return CLI_USAGE;
+  }
+  const char *name = words[0];
+  if (strcmp(name, "-h") == 0 || strcmp(name, "--help") == 0) name = cli_command_help.name;
+  if (strcmp(name, "--version") == 0) name = cli_command_version.name;
+  const cli_command *command = cli_command_find(name);
+  return command ? run(command, count - 1, words + 1) : cli_fail_unknown(NULL, name);
+}
+
+static void print_log_line(void *user, mica_log_level level, const char *message) {
+  static const char *const names[] = {
+#define LEVEL_NAME(name, value) [value] = #name,
+      MICA_LOG_LEVEL_LIST(LEVEL_NAME)
+#undef LEVEL_NAME
+  };
+  (void)user;
+  fprintf(stderr, "mica: %s: %s\n", names[level], message);
+}
+
+/* MICA_VERBOSE: 0 or unset lets warnings through, 1 what is worth knowing, 2 everything. */
+static bool start_log(void) {
+  const char *verbose = getenv("MICA_VERBOSE");
+  int amount = !verbose || !*verbose ? 0 : verbose[1] ? -1 : verbose[0] - '0';
+  if (amount < 0 || amount > 2) return false;
+  mica_log_set((mica_log_level)(MICA_LOG_WARNING + amount), print_log_line, NULL);
+  return true;
+}
+
+int main(int argc, char **argv) {
+  /* Whole lines at once, so that a log tells how far a run came that a driver ended. */
+  setvbuf(stdout, NULL, _IOLBF, BUFSIZ);
+  if (!start_log()) {
+    cli_fail(NULL, "MICA_VERBOSE is 0, 1 or 2, not \"%s\"", getenv("MICA_VERBOSE"));
+    return CLI_USAGE;
+  }
+  int status = dispatch(argc - 1, argv + 1);
+  if ((fflush(stdout) || ferror(stdout)) && status == CLI_OK) status = cli_fail(NULL, "the output cannot be written");
+  return status;
+}

@@ -1,0 +1,155 @@
+/* The parser of every subcommand's words, and the help that is written from the same rows. */
+#include "cli/command.h"
+#include "cli/text.h"
+
+#include <ctype.h>
+#include <stdio.h>
+#include <string.h>
+
+static const cli_option help_option = {.name = "help", .kind = CLI_FLAG, .help = "show this"};
+
+/* Row i of a command, its own rows before the one that all commands have; NULL past the end. */
+static const cli_option *row(const cli_command *self, size_t i) {
+  size_t own = 0;
+  while (self->options && self->options[own].name) own++;
+  return i < own ? &self->options[i] : i == own ? &help_option : NULL;
+}
+
+static const cli_option *find_option(const cli_command *self, const char *name, size_t length) {
+  const cli_option *option;
+  for (size_t i = 0; (option = row(self, i)); i++)
+    if (option->place == CLI_OPTION && strncmp(option->name, name, length) == 0 && !option->name[length]) return option;
+  return NULL;
+}
+
+static const cli_option *find_operand(const cli_command *self, size_t index) {
+  const cli_option *option;
+  for (size_t i = 0; (option = row(self, i)); i++)
+    if (option->place != CLI_OPTION && index-- == 0) return option;
+  return NULL;
+}
+
+static const char *dashes(const cli_option *option) { return option->place == CLI_OPTION ? "--" : ""; }
+
+static cli_parsed wrong_option(const cli_command *self, const char *name, size_t length) {
+  char typed[64];
+  snprintf(typed, sizeof typed, "%.*s", (int)length, name);
+  cli_guess guess = {.word = typed};
+  const cli_option *option;
+  for (size_t i = 0; (option = row(self, i)); i++)
+    if (option->place == CLI_OPTION) cli_guess_consider(&guess, option->name);
+  if (guess.best)
+    cli_fail(self, "there is no option --%s; did you mean --%s?", typed, guess.best);
+  else
+    cli_fail(self, "there is no option --%s; mica %s --help lists them", typed, self->name);
+  return CLI_PARSED_WRONG;
+}
+
+static cli_parsed store_choice(const cli_command *self, const cli_option *option, const char *text, int *field) {
+  cli_guess guess = {.word = text};
+  for (int i = 0; option->choices[i].name; i++) {
+    cli_guess_consider(&guess, option->choices[i].name);
+    if (strcmp(option->choices[i].name, text)) continue;
+    *field = i;
+    return CLI_PARSED;
+  }
+  if (guess.best)
+    cli_fail(self, "%s%s cannot be \"%s\"; did you mean %s?", dashes(option), option->name, text, guess.best);
+  else
+    cli_fail(self, "%s%s cannot be \"%s\"; mica %s --help lists what it can be", dashes(option), option->name, text,
+             self->name);
+  return CLI_PARSED_WRONG;
+}
+
+static cli_parsed store(const cli_command *self, const cli_option *option, const char *text, void *values) {
+  void *field = (char *)values + option->at;
+  switch (option->kind) {
+  case CLI_FLAG: *(bool *)field = true; return CLI_PARSED;
+  case CLI_TEXT: *(const char **)field = text; return CLI_PARSED;
+  case CLI_CHOICE: return store_choice(self, option, text, field);
+  }
+  return CLI_PARSED_WRONG;
+}
+
+/* word is "--name" or "--name=value"; next the word after it, or NULL. *used_next says whether it was the value. */
+static cli_parsed parse_option(const cli_command *self, const char *word, const char *next, bool *used_next,
+                               void *values) {
+  const char *name = word + 2, *equals = strchr(name, '=');
+  size_t length = equals ? (size_t)(equals - name) : strlen(name);
+  const cli_option *option = find_option(self, name, length);
+  *used_next = false;
+  if (!option) return wrong_option(self, name, length);
+  if (option->kind == CLI_FLAG) {
+    if (!equals) return option == &help_option ? CLI_PARSED_HELP : store(self, option, NULL, values);
+    cli_fail(self, "--%s takes no value", option->name);
+    return CLI_PARSED_WRONG;
+  }
+  if (equals) return store(self, option, equals + 1, values);
+  if (next) {
+    *used_next = true;
+    return store(self, option, next, values);
+  }
+  cli_fail(self, "--%s needs a value: --%s %s", option->name, option->name, option->value);
+  return CLI_PARSED_WRONG;
+}
+
+cli_parsed cli_parse(const cli_command *self, int count, char **words, void *values) {
+  const cli_option *option;
+  size_t operands = 0;
+  bool only_operands = false;
+  for (size_t i = 0; (option = row(self, i)); i++)
+    if (option->kind == CLI_CHOICE) *(int *)((char *)values + option->at) = -1;
+  for (int i = 0; i < count; i++) {
+    cli_parsed parsed = CLI_PARSED;
+    if (!only_operands && strcmp(words[i], "--") == 0) {
+      only_operands = true;
+    } else if (!only_operands && strcmp(words[i], "-h") == 0) {
+      parsed = CLI_PARSED_HELP;
+    } else if (!only_operands && strncmp(words[i], "--", 2) == 0) {
+      bool used_next = false;
+      parsed = parse_option(self, words[i], i + 1 < count ? words[i + 1] : NULL, &used_next, values);
+      i += used_next;
+    } else if (!(option = find_operand(self, operands++))) {
+      cli_fail(self, "\"%s\" is one word too many; mica %s --help shows the usage", words[i], self->name);
+      parsed = CLI_PARSED_WRONG;
+    } else {
+      parsed = store(self, option, words[i], values);
+    }
+    if (parsed != CLI_PARSED) return parsed;
+  }
+  option = find_operand(self, operands);
+  if (!option || option->place == CLI_OPTIONAL_OPERAND) return CLI_PARSED;
+  cli_fail(self, "%s is missing; mica %s --help shows the usage", option->name, self->name);
+  return CLI_PARSED_WRONG;
+}
+
+static void print_usage(const cli_command *self) {
+  const cli_option *option;
+  printf("usage: mica %s", self->name);
+  for (size_t i = 0; (option = row(self, i)); i++) {
+    if (option->place == CLI_OPERAND)
+      printf(" %s", option->name);
+    else if (option->place == CLI_OPTIONAL_OPERAND)
+      printf(" [%s]", option->name);
+    else if (option->kind == CLI_FLAG)
+      printf(" [--%s]", option->name);
+    else
+      printf(" [--%s %s]", option->name, option->value);
+  }
+  putchar('\n');
+}
+
+void cli_print_help(const cli_command *self) {
+  const cli_option *option;
+  print_usage(self);
+  printf("\n%c%s.\n", toupper((unsigned char)self->summary[0]), self->summary + 1);
+  if (self->details) printf("%s", self->details);
+  putchar('\n');
+  for (size_t i = 0; (option = row(self, i)); i++) {
+    char left[64];
+    snprintf(left, sizeof left, "%s%s %s", dashes(option), option->name, option->value ? option->value : "");
+    printf("  %-20s  %s\n", left, option->help);
+    for (const cli_choice *choice = option->choices; choice && choice->name; choice++)
+      printf("    %-18s  %s\n", choice->name, choice->help);
+  }
+}

@@ -1,0 +1,24 @@
+/* cli/text.h: small things said to people: sizes, and what they probably meant to type. */
+#ifndef MICA_CLI_TEXT_H
+#define MICA_CLI_TEXT_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#define CLI_BYTES_TEXT 32
+
+/* "1.5 GiB": powers of 1024, one decimal below 100 unless it is 0. Returns text. */
+const char *cli_format_bytes(uint64_t bytes, char text[CLI_BYTES_TEXT]);
+
+/* The nearest to a mistyped word among the candidates shown to it. Begin with {.word = word}; best is NULL as long as
+ * none is near: within a third of the word's length (at least 1) by insertions, deletions, replacements and swaps of
+ * neighbours, or a longer word with this one as its beginning. The first of equals wins. */
+typedef struct cli_guess {
+  const char *word;
+  const char *best;
+  size_t distance;
+} cli_guess;
+
+void cli_guess_consider(cli_guess *guess, const char *candidate);
+
+#endif
