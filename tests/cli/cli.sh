@@ -1,0 +1,46 @@
+# Sourced by the tests of the command, which end with `exit $failed`.
+# shellcheck shell=sh disable=SC2034
+set -u
+mica=$MICA_BUILD_DIR/bin/mica
+work=$(mktemp -d "$MICA_BUILD_DIR/cli.XXXXXX") || exit 1
+trap 'rm -rf "$work"' EXIT
+unset MICA_DEVICE MICA_VERBOSE NO_COLOR
+failed=0
+newline='
+'
+
+# run ARGUMENT...: runs mica; $status, $out and $err are how it ended and what it wrote.
+run() {
+  ran="mica $*"
+  status=0
+  "$mica" "$@" >"$work/out" 2>"$work/err" || status=$?
+  out=$(cat "$work/out")
+  err=$(cat "$work/err")
+}
+
+fault() {
+  printf '%s: %s\n' "$ran" "$1"
+  failed=1
+}
+
+# ends STATUS OUT ERR: what the last run gave; OUT and ERR are patterns of `case`.
+ends() {
+  [ "$status" = "$1" ] || fault "exit status $status instead of $1"
+  # shellcheck disable=SC2254
+  case $out in $2) ;; *) fault "stdout is not '$2': $out" ;; esac
+  # shellcheck disable=SC2254
+  case $err in $3) ;; *) fault "stderr is not '$3': $err" ;; esac
+}
+
+# json PATH: the value at PATH in the last output, which must be JSON.
+json() { "$MICA_BUILD_DIR/bin/tests/json_value" "$1" <"$work/out"; }
+
+# holds PATH VALUE: so it is; VALUE is a pattern.
+holds() {
+  got=$(json "$1") || fault "no JSON, or nothing at $1"
+  # shellcheck disable=SC2254
+  case $got in $2) ;; *) fault "$1 is $got instead of $2" ;; esac
+}
+
+# A test that needs a device calls it first.
+need_device() { "$mica" devices >/dev/null 2>&1 || { echo 'SKIP: no device'; exit 77; }; }

@@ -1,0 +1,20 @@
+#!/bin/sh
+# labels: null
+# What the doctor says where there is nothing to examine; second_start is the one that examines.
+# shellcheck source-path=SCRIPTDIR source=cli.sh
+. "$(dirname "$0")/cli.sh"
+
+run doctor --device null
+ends 1 'null  *' 'mica doctor: *'
+run doctor --device=null --json
+ends 1 '*' 'mica doctor: *'
+holds device.id null
+holds checks.# 0
+holds healthy false
+export OCL_ICD_VENDORS=/nonexistent
+for arguments in '' --json '--device xyzzy'; do
+  # shellcheck disable=SC2086
+  run doctor $arguments
+  ends 1 '' 'mica doctor: this machine has no OpenCL device*'
+done
+exit "$failed"

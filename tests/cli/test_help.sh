@@ -1,0 +1,42 @@
+#!/bin/sh
+# labels: null
+# Every command explains itself, in three spellings, on stdout; what help lists is what the parser knows.
+# shellcheck source-path=SCRIPTDIR source=cli.sh
+. "$(dirname "$0")/cli.sh"
+
+run help
+ends 0 'usage: mica COMMAND*' ''
+overview=$out
+for spelling in --help -h; do
+  run $spelling
+  ends 0 'usage: mica COMMAND*' ''
+  [ "$out" = "$overview" ] || fault 'not the same as mica help'
+done
+
+commands=$(printf '%s\n' "$overview" | sed -n '/^commands$/,/^$/s/^  \([a-z]*\)  .*/\1/p' | tr '\n' ' ')
+case " $commands" in *' devices '*' cache '*' help '*) ;; *) fault "the list of commands is: $commands" ;; esac
+for command in $commands; do
+  run help "$command"
+  ends 0 "usage: mica $command*" ''
+  text=$out
+  for spelling in --help -h; do
+    run "$command" $spelling
+    ends 0 'usage: mica*' ''
+    [ "$out" = "$text" ] || fault "not the same as mica help $command"
+  done
+  # Each option in the usage is explained, and known: with a value that no option takes, its name is not the complaint.
+  for option in $(printf '%s\n' "$text" | sed -n '1s/[^-]*\(--[a-z-]*\)[^-]*/\1 /gp'); do
+    case $text in *"$newline  $option "*) ;; *) fault "$option is not explained" ;; esac
+    run "$command" "$option=" --no-such-option-anywhere
+    ends 2 '' "mica $command: *"
+    case $err in *"no option $option"*) fault "$option is not known" ;; esac
+  done
+done
+
+run --version
+ends 0 'mica [0-9]*' ''
+run version --json
+ends 0 '*' ''
+holds version '[0-9]*.[0-9]*.[0-9]*'
+holds opencl '1.2*'
+exit "$failed"

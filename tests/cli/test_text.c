@@ -1,0 +1,73 @@
+/* labels: null */
+#include "cli/text.h"
+#include "support/check_main.h"
+
+#include <string.h>
+
+START_TEST(sizes) {
+  static const struct {
+    uint64_t bytes;
+    const char *text;
+  } cases[] = {
+      {0,                       "0 B"     },
+      {1023,                    "1023 B"  },
+      {1024,                    "1 KiB"   },
+      {1536,                    "1.5 KiB" },
+      {1587,                    "1.5 KiB" },
+      {1588,                    "1.6 KiB" },
+      {102348,                  "99.9 KiB"},
+      {102400,                  "100 KiB" },
+      {1048575,                 "1 MiB"   },
+      {1048576,                 "1 MiB"   },
+      {(uint64_t)3 << 29,       "1.5 GiB" },
+      {5305433088,              "4.9 GiB" },
+      {(uint64_t)1023 << 30,    "1023 GiB"},
+      {((uint64_t)1 << 40) - 1, "1 TiB"   },
+      {UINT64_MAX,              "16 EiB"  },
+  };
+  for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+    char text[CLI_BYTES_TEXT];
+    ck_assert_str_eq(cli_format_bytes(cases[i].bytes, text), cases[i].text);
+  }
+}
+END_TEST
+
+static const char *guess(const char *word) {
+  static const char *const candidates[] = {"devices", "doctor", "cache", "version", "help"};
+  cli_guess guess = {.word = word};
+  for (size_t i = 0; i < sizeof candidates / sizeof *candidates; i++) cli_guess_consider(&guess, candidates[i]);
+  return guess.best;
+}
+
+START_TEST(guesses) {
+  static const char *const pairs[][2] = {
+      {"device",  "devices"},
+      {"devcies", "devices"},
+      {"dveices", "devices"},
+      {"divises", "devices"},
+      {"dctor",   "doctor" },
+      {"cahce",   "cache"  },
+      {"ver",     "version"},
+      {"hlep",    "help"   },
+      {"do",      "doctor" },
+      {"caches",  "cache"  },
+  };
+  for (size_t i = 0; i < sizeof pairs / sizeof *pairs; i++) ck_assert_str_eq(guess(pairs[i][0]), pairs[i][1]);
+}
+END_TEST
+
+START_TEST(nothing_is_near) {
+  static const char *const words[] = {"", "d", "train", "xxxx", "an-option-so-long-that-nothing-can-be-near-to-it"};
+  for (size_t i = 0; i < sizeof words / sizeof *words; i++) ck_assert_ptr_null(guess(words[i]));
+}
+END_TEST
+
+Suite *test_suite(void) {
+  Suite *suite = suite_create("cli text");
+  TCase *tcase = tcase_create("text");
+  tcase_add_test(tcase, sizes);
+  tcase_add_test(tcase, guesses);
+  tcase_add_test(tcase, nothing_is_near);
+  suite_add_tcase(suite, tcase);
+  return suite;
+}

@@ -1,0 +1,43 @@
+#!/bin/sh
+# labels: null
+# Mistyped words: exit status 2, nothing on stdout, one sentence on stderr that names what was near.
+# shellcheck source-path=SCRIPTDIR source=cli.sh
+. "$(dirname "$0")/cli.sh"
+
+# rejects 'WORDS' SENTENCE
+rejects() {
+  # shellcheck disable=SC2086
+  run $1
+  ends 2 '' "$2"
+  case $err in *"$newline"*) fault "more than one line: $err" ;; esac
+}
+
+rejects '' 'mica: a command is missing; mica help lists them'
+rejects devcies 'mica: there is no command devcies; did you mean mica devices?'
+rejects dcotor 'mica: there is no command dcotor; did you mean mica doctor?'
+rejects xyzzy 'mica: there is no command xyzzy; mica help lists the commands'
+rejects --vresion 'mica: there is no option --vresion; did you mean mica version?'
+rejects 'help cahce' 'mica help: there is no command cahce; did you mean mica cache?'
+rejects 'devices --jsn' 'mica devices: there is no option --jsn; did you mean --json?'
+rejects 'devices --xyzzy=1' 'mica devices: there is no option --xyzzy; mica devices --help lists them'
+rejects 'devices --json=yes' 'mica devices: --json takes no value'
+rejects 'devices gpu' 'mica devices: "gpu" is one word too many; mica devices --help shows the usage'
+rejects 'devices -- --json' 'mica devices: "--json" is one word too many; *'
+rejects 'doctor --device' 'mica doctor: --device needs a value: --device SELECTOR'
+rejects cache 'mica cache: ACTION is missing; mica cache --help shows the usage'
+rejects 'cache lst' 'mica cache: ACTION cannot be "lst"; did you mean list?'
+rejects 'cache xyzzy' 'mica cache: ACTION cannot be "xyzzy"; mica cache --help lists what it can be'
+
+export MICA_VERBOSE=loud
+rejects version 'mica: MICA_VERBOSE is 0, 1 or 2, not "loud"'
+export MICA_VERBOSE=2
+run version
+ends 0 'mica *' ''
+unset MICA_VERBOSE
+
+if [ -e /dev/full ]; then
+  ran='mica version >/dev/full'
+  err=$("$mica" version 2>&1 >/dev/full) && fault 'exit status 0 though nothing was written'
+  case $err in 'mica: the output cannot be written') ;; *) fault "stderr is: $err" ;; esac
+fi
+exit "$failed"
