@@ -2,12 +2,14 @@
 #
 # One ctest test in a process of its own. Exit status 77 means SKIP. Labels: null (needs no device), device, gpu, mpi,
 # slow (fifteen minutes instead of two), lint, sample. Caches lie in the build folder, so that tests neither depend on
-# the user's nor fill them.
+# the user's nor fill them; MICA_TEST_CACHE lets one build folder share those of another, since compiling kernels takes
+# most of the time of a first run.
 #
 # Tests that need a device append their launches to one log; device.ran reads it when all of them are through (a ctest
 # clean-up fixture), so that a run in which no kernel ran fails instead of passing.
 
-set(mica_test_cache ${PROJECT_BINARY_DIR}/cache)
+set(MICA_TEST_CACHE ${PROJECT_BINARY_DIR}/cache CACHE STRING "the tests' caches, from the source folder")
+get_filename_component(mica_test_cache ${MICA_TEST_CACHE} ABSOLUTE BASE_DIR ${PROJECT_SOURCE_DIR})
 set(mica_test_launch_log ${PROJECT_BINARY_DIR}/launches.log)
 set(mica_test_environment
     POCL_CACHE_DIR=${mica_test_cache}/pocl
@@ -17,7 +19,8 @@ set(mica_test_environment
     MICA_BUILD_DIR=${PROJECT_BINARY_DIR})
 if(MICA_SANITIZE)
   # PoCL alone: other drivers may not load beside a sanitizer (Intel's opens a library with RTLD_DEEPBIND).
-  list(APPEND mica_test_environment OCL_ICD_VENDORS=pocl.icd UBSAN_OPTIONS=print_stacktrace=1)
+  list(APPEND mica_test_environment OCL_ICD_VENDORS=pocl.icd UBSAN_OPTIONS=print_stacktrace=1
+       LSAN_OPTIONS=print_suppressions=0:suppressions=${PROJECT_SOURCE_DIR}/tests/support/lsan.supp)
 endif()
 file(MAKE_DIRECTORY ${mica_test_cache}/pocl ${mica_test_cache}/mica)
 

@@ -49,6 +49,10 @@ MICA_API mica_value mica_parameter(mica_graph *graph, const char *name, mica_dty
 MICA_API mica_value mica_constant(mica_graph *graph, mica_dtype dtype, mica_shape shape, const void *data);
 /* A constant of rank 0. */
 MICA_API mica_value mica_scalar(mica_graph *graph, mica_dtype dtype, double value);
+/* A constant of one value everywhere, which takes no memory. The value is rounded to the dtype as casts round. */
+MICA_API mica_value mica_full(mica_graph *graph, mica_dtype dtype, mica_shape shape, double value);
+/* The same in the shape and dtype of another value, which may be open. */
+MICA_API mica_value mica_full_like(mica_value like, double value);
 
 /* When a session runs, parameter takes this value after everything of the run has read the old one. The shapes and
  * dtypes must agree; a parameter is assigned at most once. */
@@ -58,7 +62,8 @@ MICA_API bool mica_value_is_null(mica_value value);
 /* For a null value MICA_SCALAR and MICA_F32. */
 MICA_API mica_shape mica_value_shape(mica_value value);
 MICA_API mica_dtype mica_value_dtype(mica_value value);
-/* Gives the value a name for messages, dumps and checkpoints; returns it. */
+/* Gives the value a name for messages, dumps and checkpoints; returns it. Inputs and parameters keep the name they
+ * have. */
 MICA_API mica_value mica_named(mica_value value, const char *name);
 MICA_API const char *mica_value_name(mica_value value);
 

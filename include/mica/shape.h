@@ -24,7 +24,7 @@ typedef struct mica_shape {
 
 /* Checks 0 <= rank <= MICA_MAX_RANK and every dimension >= 0. */
 MICA_API bool mica_shape_is_valid(mica_shape shape);
-/* Same rank and dimensions. What is no shape equals nothing. */
+/* Same rank and dimensions; a rank that is none equals nothing. */
 MICA_API bool mica_shape_equal(mica_shape a, mica_shape b);
 
 /* *count = product of the dimensions (1 for a scalar). MICA_E_INVALID for a shape that is none, MICA_E_OVERFLOW when

@@ -13,7 +13,7 @@ bool mica_shape_is_valid(mica_shape shape) {
 }
 
 bool mica_shape_equal(mica_shape a, mica_shape b) {
-  if (a.rank != b.rank || !mica_shape_is_valid(a)) return false;
+  if (a.rank != b.rank || a.rank < 0 || a.rank > MICA_MAX_RANK) return false;
   for (int32_t i = 0; i < a.rank; i++)
     if (a.dim[i] != b.dim[i]) return false;
   return true;
@@ -39,7 +39,9 @@ const char *mica_shape_format(mica_shape shape, char text[MICA_SHAPE_TEXT]) {
   int32_t rank = shape.rank < 0 ? 0 : shape.rank > MICA_MAX_RANK ? MICA_MAX_RANK : shape.rank;
   size_t at = (size_t)snprintf(text, MICA_SHAPE_TEXT, "(");
   for (int32_t i = 0; i < rank; i++)
-    at += (size_t)snprintf(text + at, MICA_SHAPE_TEXT - at, "%s%" PRId64, i ? ", " : "", shape.dim[i]);
+    at += (size_t)(shape.dim[i] == -1 /* open, in graphs */
+                       ? snprintf(text + at, MICA_SHAPE_TEXT - at, "%s?", i ? ", " : "")
+                       : snprintf(text + at, MICA_SHAPE_TEXT - at, "%s%" PRId64, i ? ", " : "", shape.dim[i]));
   snprintf(text + at, MICA_SHAPE_TEXT - at,
            rank == shape.rank ? ")"
            : rank             ? ", rank %d)"

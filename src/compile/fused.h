@@ -2,13 +2,13 @@
  *
  * A fused kernel walks an index space of up to MICA_MAX_RANK dimensions and evaluates a list of instructions at each
  * point. Instructions are in static single assignment: each refers to earlier ones by their number. The innermost
- * `reduced` dimensions form the row: a REDUCE instruction joins its argument over the row, and instructions after it may
- * use both the joined value (one a row) and values of the elements. Softmax is a list with two REDUCE:
+ * `reduced` dimensions form the row: a REDUCE instruction joins its argument over the row, and instructions after it
+ * may use both the joined value (one a row) and values of the elements. Softmax is a list with two REDUCE:
  *
  *   0 LOAD x   1 REDUCE max 0   2 OP sub 0 1   3 OP exp 2   4 REDUCE sum 3   5 OP div 3 4   6 STORE y 5
  *
- * The generator turns the list into OpenCL C whose text depends on the instructions, types and kinds of access (stride 0,
- * stride 1, other), never on extents: those, and other strides, are arguments, so that a new shape needs no new
+ * The generator turns the list into OpenCL C whose text depends on the instructions, types and kinds of access (stride
+ * 0, stride 1, other), never on extents: those, and other strides, are arguments, so that a new shape needs no new
  * kernel. How rows are walked (a work-item or a group a row, neighbouring rows as the vector where the row itself is
  * strided, a row kept in registers or read again) is the generator's choice. The order of every sum depends on extents
  * and text alone. */

@@ -13,6 +13,15 @@ typedef struct mica__type {
   mica_shape shape;
 } mica__type;
 
+/* "f32 (64, ?)", in a text that always fits. */
+#define MICA__TYPE_TEXT (MICA_SHAPE_TEXT + 8)
+const char *mica__type_format(mica__type type, char text[MICA__TYPE_TEXT]);
+
+bool mica__shape_is_open(mica_shape shape);
+/* mica_shape_broadcast where dimensions may be open: an open one against 1 or open stays open; against any other it
+ * must become that one. */
+mica_status mica__shape_broadcast(mica_shape a, mica_shape b, mica_shape *out);
+
 /* Attributes of a node: plain data, compared and hashed as a whole when common subexpressions are sought, so zero what
  * is not used. Every op documents which it reads. */
 #define MICA__MAX_INTS 32
@@ -32,7 +41,7 @@ typedef struct mica__node {
   void *data;       /* a constant's elements; NULL otherwise */
   char *name;       /* may be NULL */
   int32_t assigned; /* of a parameter: the id of the value it takes; 0 for none */
-  bool checkpoint;
+  bool checkpoint;  /* intermediates up to here are computed again for the backward pass */
 } mica__node;
 
 struct mica_graph {
@@ -51,8 +60,15 @@ mica_value mica__graph_add(const mica__op *op, const mica_value *inputs, int32_t
 /* For ops without inputs. */
 mica_value mica__graph_add_source(mica_graph *graph, const mica__op *op, const mica__attrs *attrs, mica__type type);
 
+/* The sources, which the compiler knows by address. full is a constant of one value, attrs.reals[0], everywhere: it
+ * takes no memory. full_like is the same in its input's shape, which may be open. stop_gradient passes its input on. */
+extern const mica__op mica__op_input, mica__op_parameter, mica__op_constant, mica__op_full, mica__op_full_like,
+    mica__op_stop_gradient;
+
 /* Records an error (the first one stays) and returns the null value. */
 mica_value mica__graph_fail(mica_graph *graph, mica_status status, const char *format, ...)
     __attribute__((format(printf, 3, 4)));
+/* The same with this thread's sentence, for a call that failed on behalf of the graph. */
+mica_value mica__graph_fail_with(mica_graph *graph, mica_status status);
 
 #endif

@@ -70,10 +70,13 @@ static mica_status engine_create(const mica__device *device, cl_context context,
   MICA_TRY_GOTO(mica__pool_init(&engine->pool), fail_early);
   MICA_TRY_GOTO(mica__programs_init(&engine->programs), fail_pool);
   MICA_TRY_GOTO(mica__profile_init(&engine->profile), fail_programs);
-  MICA_TRY_GOTO(mica__queue_create(engine, queue, &engine->queue), fail_profile);
+  MICA_TRY_GOTO(mica__tuning_init(&engine->tuning), fail_profile);
+  MICA_TRY_GOTO(mica__queue_create(engine, queue, &engine->queue), fail_tuning);
   *out = engine;
   return MICA_OK;
 
+fail_tuning:
+  mica__tuning_destroy(&engine->tuning);
 fail_profile:
   mica__profile_destroy(engine);
 fail_programs:
@@ -107,6 +110,7 @@ void mica_engine_destroy(mica_engine *engine) {
   if (!engine) return;
   mica_queue_destroy(engine->queue);
   mica__programs_store_last(engine);
+  mica__tuning_destroy(&engine->tuning);
   mica__profile_destroy(engine);
   mica__programs_destroy(engine);
   mica__pool_destroy(engine);

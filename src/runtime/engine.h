@@ -7,6 +7,7 @@
 #include "runtime/launch.h"
 #include "runtime/profile.h"
 #include "runtime/program.h"
+#include "runtime/tuning.h"
 
 #include <mica/tensor.h>
 #include <pthread.h>
@@ -38,6 +39,7 @@ struct mica_engine {
   mica__pool pool;
   mica__programs programs;
   mica__profile profile;
+  mica__tuning tuning;
   mica__counters stats;
   uint64_t cache_bytes;
   char *cache_dir; /* "" for none */

@@ -1,13 +1,12 @@
 #include "runtime/program_file.h"
 
-#include "base/checked.h"
+#include "base/file.h"
 
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
 #include <mica/cache.h>
-#include <stdatomic.h>
 #include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -18,7 +17,6 @@
 #define MAX_FILE_BYTES ((size_t)1 << 30)
 #define MAX_KEY_BYTES 8192
 #define SUFFIX ".bin"
-#define TEMPORARY ".tmp"
 
 static const char magic[8] = "MICAPRG1";
 
@@ -72,38 +70,13 @@ static bool entry_path(char path[PATH_MAX], const char *directory, const char *n
   return n > 0 && n < PATH_MAX;
 }
 
-static mica_status read_whole(const char *path, unsigned char **data, size_t *size) {
-  int file = open(path, O_RDONLY | O_CLOEXEC);
-  if (file < 0) return miss("no such file");
-  struct stat about;
-  unsigned char *content = NULL;
-  mica_status status = MICA_OK;
-  if (fstat(file, &about) || !S_ISREG(about.st_mode) || about.st_size <= 0 || (uint64_t)about.st_size > MAX_FILE_BYTES)
-    status = miss("a file has the wrong size");
-  size_t n = status == MICA_OK ? (size_t)about.st_size : 0;
-  if (status == MICA_OK && !(content = malloc(n))) status = mica__fail_nomem("a compiled program");
-  for (size_t at = 0; status == MICA_OK && at < n;) {
-    ssize_t got = read(file, content + at, n - at);
-    if (got > 0) at += (size_t)got;
-    if (got == 0 || (got < 0 && errno != EINTR)) status = miss("a file cannot be read");
-  }
-  close(file);
-  if (status != MICA_OK) {
-    free(content);
-    return status;
-  }
-  *data = content;
-  *size = n;
-  return MICA_OK;
-}
-
 mica_status mica__program_file_load(const char *directory, mica__hash key, const char *key_text,
                                     mica__program_binary *binary) {
   char path[PATH_MAX], name[MICA__HASH_TEXT];
   if (!*directory || !entry_path(path, directory, mica__hash_format(key, name), SUFFIX)) return miss("no directory");
   unsigned char *data = NULL;
   size_t size = 0;
-  MICA_TRY(read_whole(path, &data, &size));
+  if (mica__file_read(path, &data, &size) != MICA_OK) return miss("there is no readable file");
   mica_status status = mica__program_file_parse(data, size, key, key_text, binary);
   if (status != MICA_OK) {
     mica__log(MICA_LOG_INFO, "%s (%s)", mica_error_message(), path);
@@ -117,31 +90,6 @@ mica_status mica__program_file_load(const char *directory, mica__hash key, const
   return MICA_OK;
 }
 
-/* mkdir -p of DIRECTORY/programs. */
-static mica_status make_directory(const char *directory) {
-  char path[PATH_MAX];
-  if (!entry_path(path, directory, "", "")) return mica__fail(MICA_E_IO, "the path of the cache is too long");
-  for (char *at = path + 1; *at; at++)
-    if (*at == '/') {
-      *at = '\0';
-      if (mkdir(path, 0777) && errno != EEXIST)
-        return mica__fail(MICA_E_IO, "cannot make the directory %s: %s", path, strerror(errno));
-      *at = '/';
-    }
-  return MICA_OK;
-}
-
-static bool write_all(int file, const void *data, size_t n) {
-  for (const char *at = data; n > 0;) {
-    ssize_t put = write(file, at, n);
-    if (put < 0 && errno == EINTR) continue;
-    if (put <= 0) return false;
-    at += put;
-    n -= (size_t)put;
-  }
-  return true;
-}
-
 typedef struct found_file {
   char name[64];
   uint64_t bytes;
@@ -149,12 +97,12 @@ typedef struct found_file {
   bool temporary; /* being written, or left by a process that died */
 } found_file;
 
-/* Whether a file is ours by its name: 32 hexadecimal digits, then SUFFIX, or something that ends in TEMPORARY. The user
- * may have named the wrong directory, and what lies there must survive that. */
+/* Whether a file is ours by its name: 32 hexadecimal digits, then SUFFIX, or something that ends in MICA__FILE_ASIDE.
+ * The user may have named the wrong directory, and what lies there must survive that. */
 static bool is_ours(const char *name) {
   const char *rest = name + strspn(name, "0123456789abcdef");
   if (rest - name != MICA__HASH_TEXT - 1 || strlen(name) >= sizeof(((found_file *)0)->name)) return false;
-  return strcmp(rest, SUFFIX) == 0 || (*rest == '.' && strcmp(strrchr(rest, '.'), TEMPORARY) == 0);
+  return strcmp(rest, SUFFIX) == 0 || (*rest == '.' && strcmp(strrchr(rest, '.'), MICA__FILE_ASIDE) == 0);
 }
 
 /* Every file of DIRECTORY/programs that is ours; *files is the caller's to free. */
@@ -181,8 +129,9 @@ static mica_status find_files(const char *directory, found_file **files, size_t 
       *files = grown;
     }
     found_file *f = &(*files)[(*count)++];
-    *f = (found_file){
-        .bytes = (uint64_t)about.st_size, .used = about.st_mtim, .temporary = strstr(entry->d_name, TEMPORARY) != NULL};
+    *f = (found_file){.bytes = (uint64_t)about.st_size,
+                      .used = about.st_mtim,
+                      .temporary = strstr(entry->d_name, MICA__FILE_ASIDE) != NULL};
     memcpy(f->name, entry->d_name, strlen(entry->d_name) + 1);
   }
   closedir(stream);
@@ -220,13 +169,9 @@ static mica_status bound_size(const char *directory, uint64_t limit) {
 
 mica_status mica__program_file_store(const char *directory, mica__hash key, const char *key_text,
                                      const mica__program_binary *binary, uint64_t limit) {
-  static atomic_uint serial;
-  char path[PATH_MAX], aside[PATH_MAX], name[MICA__HASH_TEXT], unique[32];
+  char path[PATH_MAX], name[MICA__HASH_TEXT];
   if (!*directory) return mica__fail(MICA_E_IO, "there is no cache directory");
-  MICA_TRY(make_directory(directory));
-  mica__hash_format(key, name);
-  snprintf(unique, sizeof unique, ".%ld.%u" TEMPORARY, (long)getpid(), atomic_fetch_add(&serial, 1));
-  if (!entry_path(path, directory, name, SUFFIX) || !entry_path(aside, directory, name, unique))
+  if (!entry_path(path, directory, mica__hash_format(key, name), SUFFIX))
     return mica__fail(MICA_E_IO, "the path of the cache is too long");
   size_t key_bytes = strlen(key_text) + 1;
   if (key_bytes > MAX_KEY_BYTES || binary->size > MAX_FILE_BYTES - sizeof(header) - MAX_KEY_BYTES)
@@ -234,17 +179,12 @@ mica_status mica__program_file_store(const char *directory, mica__hash key, cons
   header h = {.key = key, .key_bytes = key_bytes, .binary_bytes = binary->size, .used = binary->used};
   memcpy(h.magic, magic, sizeof magic);
   h.checksum = checksum_of(&h, key_text, binary->data);
-  int file = open(aside, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
-  if (file < 0) return mica__fail(MICA_E_IO, "cannot write %s: %s", aside, strerror(errno));
-  bool written = write_all(file, &h, sizeof h) && write_all(file, key_text, key_bytes) &&
-                 write_all(file, binary->data, binary->size) && fsync(file) == 0;
-  int error = errno;
-  if (close(file) && written) written = false, error = errno;
-  if (written && rename(aside, path)) written = false, error = errno;
-  if (!written) {
-    unlink(aside);
-    return mica__fail(MICA_E_IO, "cannot write %s: %s", path, strerror(error));
-  }
+  const mica__bytes pieces[] = {
+      {&h,           sizeof h    },
+      {key_text,     key_bytes   },
+      {binary->data, binary->size}
+  };
+  MICA_TRY(mica__file_replace(path, pieces, sizeof pieces / sizeof *pieces));
   return bound_size(directory, limit);
 }
 
@@ -271,7 +211,7 @@ static void show_entry(const char *directory, const found_file *file, mica_cache
   const char *key_text = NULL;
   if (file->temporary || !entry_path(path, directory, file->name, "")) return;
   mica__attempt_begin();
-  bool sound = read_whole(path, &data, &size) == MICA_OK && parse_any(data, size, &h, &key_text) == MICA_OK;
+  bool sound = mica__file_read(path, &data, &size) == MICA_OK && parse_any(data, size, &h, &key_text) == MICA_OK;
   mica__attempt_end();
   if (sound) {
     mica_cache_entry entry = {.bytes = file->bytes, .last_used = file->used.tv_sec};

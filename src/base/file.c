@@ -1,0 +1,96 @@
+#include "base/file.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#define MAX_FILE_BYTES ((uint64_t)1 << 30)
+
+static mica_status fail_io(const char *what, const char *path, int error) {
+  return mica__fail(MICA_E_IO, "cannot %s %s: %s", what, path, strerror(error));
+}
+
+static mica_status read_open(int file, const char *path, unsigned char **data, size_t *size) {
+  struct stat about;
+  if (fstat(file, &about) || !S_ISREG(about.st_mode)) return mica__fail(MICA_E_NOT_FOUND, "%s is no file", path);
+  if ((uint64_t)about.st_size > MAX_FILE_BYTES) return fail_io("read", path, EFBIG);
+  size_t n = (size_t)about.st_size, at = 0;
+  unsigned char *content = malloc(n + 1);
+  if (!content) return mica__fail_nomem(path);
+  while (at < n) {
+    ssize_t got = read(file, content + at, n - at);
+    if (got < 0 && errno == EINTR) continue;
+    if (got <= 0) {
+      free(content);
+      return fail_io("read", path, got < 0 ? errno : EIO);
+    }
+    at += (size_t)got;
+  }
+  *data = content;
+  *size = n;
+  return MICA_OK;
+}
+
+mica_status mica__file_read(const char *path, unsigned char **data, size_t *size) {
+  int file = open(path, O_RDONLY | O_CLOEXEC);
+  if (file < 0 && (errno == ENOENT || errno == ENOTDIR))
+    return mica__fail(MICA_E_NOT_FOUND, "there is no file %s", path);
+  if (file < 0) return fail_io("read", path, errno);
+  mica_status status = read_open(file, path, data, size);
+  close(file);
+  return status;
+}
+
+/* mkdir -p of the directory that path stands in. */
+static mica_status make_parents(const char *path) {
+  char copy[PATH_MAX];
+  size_t n = strlen(path);
+  if (n >= sizeof copy) return fail_io("write", path, ENAMETOOLONG);
+  memcpy(copy, path, n + 1);
+  for (char *at = copy + 1; *at; at++)
+    if (*at == '/') {
+      *at = '\0';
+      if (mkdir(copy, 0777) && errno != EEXIST) return fail_io("make the directory", copy, errno);
+      *at = '/';
+    }
+  return MICA_OK;
+}
+
+static bool write_all(int file, const void *data, size_t n) {
+  for (const char *at = data; n > 0;) {
+    ssize_t put = write(file, at, n);
+    if (put < 0 && errno == EINTR) continue;
+    if (put <= 0) return false;
+    at += put;
+    n -= (size_t)put;
+  }
+  return true;
+}
+
+mica_status mica__file_replace(const char *path, const mica__bytes *pieces, size_t count) {
+  static atomic_uint serial;
+  char aside[PATH_MAX];
+  int n =
+      snprintf(aside, sizeof aside, "%s.%ld.%u" MICA__FILE_ASIDE, path, (long)getpid(), atomic_fetch_add(&serial, 1));
+  if (n < 0 || (size_t)n >= sizeof aside) return fail_io("write", path, ENAMETOOLONG);
+  MICA_TRY(make_parents(path));
+  int file = open(aside, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
+  if (file < 0) return fail_io("write", aside, errno);
+  bool written = true;
+  for (size_t i = 0; written && i < count; i++) written = write_all(file, pieces[i].data, pieces[i].size);
+  written = written && fsync(file) == 0;
+  int error = errno;
+  if (close(file) && written) written = false, error = errno;
+  if (written && rename(aside, path)) written = false, error = errno;
+  if (written) return MICA_OK;
+  unlink(aside);
+  return fail_io("write", path, error);
+}

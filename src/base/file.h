@@ -1,0 +1,26 @@
+/* base/file.h: whole files: read at once, replaced at once. */
+#ifndef MICA_BASE_FILE_H
+#define MICA_BASE_FILE_H
+
+#include "base/error.h"
+
+#include <stddef.h>
+
+/* How names end under which mica__file_replace writes aside; a file of such a name was left by a killed process. */
+#define MICA__FILE_ASIDE ".tmp"
+
+/* *data is the caller's to free, and not NULL even for an empty file. MICA_E_NOT_FOUND when there is no regular file
+ * of that name, MICA_E_IO when it cannot be read or is above 1 GiB, MICA_E_NOMEM. */
+mica_status mica__file_read(const char *path, unsigned char **data, size_t *size);
+
+typedef struct mica__bytes {
+  const void *data;
+  size_t size;
+} mica__bytes;
+
+/* Makes the file hold the pieces one after another: at any moment it is the old file or the new one, also for other
+ * processes and after a loss of power. Written beside its place, synced, renamed. Missing directories are made.
+ * MICA_E_IO says what went wrong, and nothing is left behind. */
+mica_status mica__file_replace(const char *path, const mica__bytes *pieces, size_t count);
+
+#endif

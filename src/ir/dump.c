@@ -1,0 +1,69 @@
+#include "base/text.h"
+#include "ir/graph.h"
+
+#include <inttypes.h>
+
+/* "ints [0, 1], reals [0.5], shape (3, 4)" without what is zero to the end. */
+static void add_attrs(mica__text *text, const mica__attrs *attrs) {
+  int ints = MICA__MAX_INTS, reals = 4;
+  char shape[MICA_SHAPE_TEXT];
+  while (ints > 0 && attrs->ints[ints - 1] == 0) ints--;
+  while (reals > 0 && attrs->reals[reals - 1] == 0) reals--;
+  for (int i = 0; i < ints; i++) mica__text_addf(text, "%s%" PRId64, i ? ", " : " ints [", attrs->ints[i]);
+  mica__text_add(text, ints ? "]" : "");
+  for (int i = 0; i < reals; i++) mica__text_addf(text, "%s%.9g", i ? ", " : " reals [", attrs->reals[i]);
+  mica__text_add(text, reals ? "]" : "");
+  if (attrs->shape.rank) mica__text_addf(text, " shape %s", mica_shape_format(attrs->shape, shape));
+}
+
+/* %5 = add %3 %4 -> f32 (64, 128) 'hidden' */
+static void add_line(mica__text *text, const mica__node *node, int32_t id) {
+  char type[MICA__TYPE_TEXT];
+  mica__text_addf(text, "%%%d = %s", (int)id, node->op->name);
+  for (int32_t i = 0; i < node->input_count; i++) mica__text_addf(text, " %%%d", (int)node->inputs[i]);
+  add_attrs(text, &node->attrs);
+  mica__text_addf(text, " -> %s", mica__type_format(node->type, type));
+  if (node->name) mica__text_addf(text, " '%s'", node->name);
+  if (node->checkpoint) mica__text_add(text, " checkpoint");
+  if (node->assigned) mica__text_addf(text, " := %%%d", (int)node->assigned);
+  mica__text_add(text, "\n");
+}
+
+/* A name inside a quoted string of Graphviz. */
+static void add_escaped(mica__text *text, const char *s) {
+  for (; *s; s++) {
+    if (*s == '"' || *s == '\\') mica__text_add(text, "\\");
+    mica__text_add_bytes(text, s, 1);
+  }
+}
+
+static void add_vertex(mica__text *text, const mica__node *node, int32_t id) {
+  char type[MICA__TYPE_TEXT];
+  bool source = node->op->kind == MICA__OP_SOURCE;
+  mica__text_addf(text, "  v%d [shape=%s, label=\"%s", (int)id, source ? "ellipse" : "box", node->op->name);
+  if (node->name) {
+    mica__text_add(text, "\\n");
+    add_escaped(text, node->name);
+  }
+  mica__text_addf(text, "\\n%s\"];\n", mica__type_format(node->type, type));
+  for (int32_t i = 0; i < node->input_count; i++)
+    mica__text_addf(text, "  v%d -> v%d;\n", (int)node->inputs[i], (int)id);
+  if (node->assigned) mica__text_addf(text, "  v%d -> v%d [style=dashed];\n", (int)node->assigned, (int)id);
+}
+
+mica_status mica_graph_dump(const mica_graph *graph, mica_dump_format format, char **out) {
+  if (!graph || !out) return mica__fail(MICA_E_INVALID, "mica_graph_dump: a pointer is NULL");
+  if (format != MICA_DUMP_TEXT && format != MICA_DUMP_GRAPHVIZ)
+    return mica__fail(MICA_E_INVALID, "mica_graph_dump: %d is no format", (int)format);
+  bool dot = format == MICA_DUMP_GRAPHVIZ;
+  mica__text text = {0};
+  mica__text_add(&text, dot ? "digraph mica {\n" : "");
+  for (int32_t id = 1; id <= graph->count; id++) (dot ? add_vertex : add_line)(&text, mica__graph_node(graph, id), id);
+  mica__text_add(&text, dot ? "}\n" : "");
+  mica_status status = mica__text_status(&text);
+  if (status == MICA_OK)
+    *out = text.data;
+  else
+    mica__text_free(&text);
+  return status;
+}

@@ -1,0 +1,212 @@
+#include "ir/graph.h"
+
+#include "base/text.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+
+static const mica_value null_value = {0};
+
+mica_status mica_graph_create(mica_graph **out) {
+  if (!out) return mica__fail(MICA_E_INVALID, "mica_graph_create: graph is NULL");
+  mica_graph *graph = calloc(1, sizeof *graph);
+  if (!graph) return mica__fail_nomem("a graph");
+  *out = graph;
+  return MICA_OK;
+}
+
+void mica_graph_destroy(mica_graph *graph) {
+  if (!graph) return;
+  for (int32_t i = 0; i < graph->count; i++) {
+    free(graph->nodes[i].inputs);
+    free(graph->nodes[i].data);
+    free(graph->nodes[i].name);
+  }
+  free(graph->nodes);
+  free(graph->message);
+  free(graph);
+}
+
+mica_status mica_graph_status(const mica_graph *graph) { return graph ? graph->status : MICA_E_INVALID; }
+
+const char *mica_graph_message(const mica_graph *graph) {
+  if (!graph || graph->status == MICA_OK) return "";
+  return graph->message ? graph->message : mica_status_text(graph->status);
+}
+
+mica_value mica__graph_fail_with(mica_graph *graph, mica_status status) {
+  if (graph->status != MICA_OK) return null_value;
+  graph->status = status;
+  graph->message = mica__strdup(mica_error_message());
+  return null_value;
+}
+
+mica_value mica__graph_fail(mica_graph *graph, mica_status status, const char *format, ...) {
+  char text[1024];
+  va_list args;
+  va_start(args, format);
+  vsnprintf(text, sizeof text, format, args);
+  va_end(args);
+  return mica__graph_fail_with(graph, mica__fail(status, "%s", text));
+}
+
+mica__node *mica__graph_node(const mica_graph *graph, int32_t id) { return &graph->nodes[id - 1]; }
+
+static bool is_of_its_graph(mica_value value) { return value.graph && value.id >= 1 && value.id <= value.graph->count; }
+
+/* The node behind a value that a caller gave; NULL when it is none. */
+static mica__node *node_of(mica_value value) {
+  return is_of_its_graph(value) ? mica__graph_node(value.graph, value.id) : NULL;
+}
+
+/* "%7 'hidden' f32 (64, 128)" */
+static void describe(mica__text *text, mica_value value) {
+  const mica__node *node = node_of(value);
+  char type[MICA__TYPE_TEXT];
+  mica__text_addf(text, "%%%d ", (int)value.id);
+  if (node->name) mica__text_addf(text, "'%s' ", node->name);
+  mica__text_add(text, mica__type_format(node->type, type));
+}
+
+/* Puts "add(%3 'h' f32 (64, 128), %4 f32 (3)): " before this thread's sentence and records it. */
+static mica_value fail_in_node(mica_graph *graph, mica_status status, const mica__op *op, const mica_value *inputs,
+                               int32_t input_count) {
+  mica__text text = {0};
+  mica__text_addf(&text, "%s(", op->name);
+  for (int32_t i = 0; i < input_count; i++) {
+    mica__text_add(&text, i ? ", " : "");
+    describe(&text, inputs[i]);
+  }
+  mica__text_add(&text, ")");
+  status = mica__fail_in(status, text.failed ? op->name : text.data);
+  mica__text_free(&text);
+  return mica__graph_fail_with(graph, status);
+}
+
+/* The graph that the inputs share. false when one is null or foreign: then the error is recorded. */
+static bool common_graph(const mica__op *op, const mica_value *inputs, int32_t input_count, mica_graph **out) {
+  mica_graph *graph = NULL;
+  for (int32_t i = 0; i < input_count && !graph; i++) graph = inputs[i].graph;
+  if (!graph) return false;
+  for (int32_t i = 0; i < input_count; i++) {
+    const char *fault = inputs[i].graph == NULL    ? "is the null value"
+                        : inputs[i].graph != graph ? "belongs to another graph"
+                        : !node_of(inputs[i])      ? "is no value of its graph"
+                                                   : NULL;
+    if (!fault) continue;
+    mica__graph_fail(graph, MICA_E_INVALID, "%s: operand %d %s", op->name, (int)i, fault);
+    return false;
+  }
+  *out = graph;
+  return true;
+}
+
+static mica_status grow(mica_graph *graph) {
+  if (graph->count < graph->capacity) return MICA_OK;
+  if (graph->count > INT32_MAX / 4) return mica__fail(MICA_E_OVERFLOW, "a graph of more than 2^29 values");
+  int32_t capacity = graph->capacity ? graph->capacity * 2 : 64;
+  mica__node *grown = realloc(graph->nodes, (size_t)capacity * sizeof *grown);
+  if (!grown) return mica__fail_nomem("a graph");
+  graph->nodes = grown;
+  graph->capacity = capacity;
+  return MICA_OK;
+}
+
+static mica_value append(mica_graph *graph, const mica__op *op, const mica_value *inputs, int32_t input_count,
+                         const mica__attrs *attrs, mica__type type) {
+  mica__node node = {.op = op, .input_count = input_count, .attrs = *attrs, .type = type};
+  mica_status status = grow(graph);
+  if (status != MICA_OK) return mica__graph_fail_with(graph, status);
+  if (input_count > 0) {
+    node.inputs = calloc((size_t)input_count, sizeof *node.inputs);
+    if (!node.inputs) return mica__graph_fail_with(graph, mica__fail_nomem("a graph"));
+  }
+  for (int32_t i = 0; i < input_count; i++) node.inputs[i] = inputs[i].id;
+  graph->nodes[graph->count++] = node;
+  return (mica_value){.graph = graph, .id = graph->count};
+}
+
+mica_value mica__graph_add(const mica__op *op, const mica_value *inputs, int32_t input_count,
+                           const mica__attrs *attrs) {
+  mica_graph *graph = NULL;
+  mica__attrs own = attrs ? *attrs : (mica__attrs){0};
+  mica__type few[8], *types = few, type = {0};
+  if (!common_graph(op, inputs, input_count, &graph)) return null_value;
+  if (input_count < op->min_inputs || input_count > op->max_inputs)
+    return mica__graph_fail(graph, MICA_E_INVALID, "%s: %d operands; it takes %d to %d", op->name, (int)input_count,
+                            (int)op->min_inputs, (int)op->max_inputs);
+  if (input_count > 8) types = calloc((size_t)input_count, sizeof *types);
+  if (!types) return mica__graph_fail_with(graph, mica__fail_nomem("a graph"));
+  for (int32_t i = 0; i < input_count; i++) types[i] = node_of(inputs[i])->type;
+  mica_status status = op->infer(types, input_count, &own, &type);
+  if (types != few) free(types);
+  if (status != MICA_OK) return fail_in_node(graph, status, op, inputs, input_count);
+  return append(graph, op, inputs, input_count, &own, type);
+}
+
+mica_value mica__graph_add_source(mica_graph *graph, const mica__op *op, const mica__attrs *attrs, mica__type type) {
+  static const mica__attrs none = {0};
+  if (!graph) return null_value;
+  return append(graph, op, NULL, 0, attrs ? attrs : &none, type);
+}
+
+bool mica_value_is_null(mica_value value) { return value.graph == NULL; }
+
+mica_shape mica_value_shape(mica_value value) {
+  const mica__node *node = node_of(value);
+  return node ? node->type.shape : MICA_SCALAR;
+}
+
+mica_dtype mica_value_dtype(mica_value value) {
+  const mica__node *node = node_of(value);
+  return node ? node->type.dtype : MICA_F32;
+}
+
+const char *mica_value_name(mica_value value) {
+  const mica__node *node = node_of(value);
+  return node && node->name ? node->name : "";
+}
+
+mica_value mica_named(mica_value value, const char *name) {
+  mica__node *node = node_of(value);
+  if (!value.graph) return null_value;
+  if (!node || !name) return mica__graph_fail(value.graph, MICA_E_INVALID, "mica_named: no value, or no name");
+  if (node->op == &mica__op_input || node->op == &mica__op_parameter) return value;
+  char *copy = mica__strdup(name);
+  if (!copy) return mica__graph_fail_with(value.graph, mica__fail_nomem("a name"));
+  free(node->name);
+  node->name = copy;
+  return value;
+}
+
+mica_value mica_checkpoint(mica_value value) {
+  mica__node *node = node_of(value);
+  if (!value.graph) return null_value;
+  if (!node) return mica__graph_fail(value.graph, MICA_E_INVALID, "mica_checkpoint: no value of its graph");
+  node->checkpoint = true;
+  return value;
+}
+
+void mica_assign(mica_value parameter, mica_value value) {
+  mica_graph *graph = parameter.graph ? parameter.graph : value.graph;
+  mica__node *target = node_of(parameter), *source = node_of(value);
+  char tt[MICA__TYPE_TEXT], ts[MICA__TYPE_TEXT];
+  if (!graph || (graph->status != MICA_OK && (!target || !source))) return;
+  if (!target || !source || parameter.graph != value.graph)
+    mica__graph_fail(graph, MICA_E_INVALID, "mica_assign: parameter and value must be values of one graph");
+  else if (target->op != &mica__op_parameter)
+    mica__graph_fail(graph, MICA_E_INVALID, "mica_assign: %%%d '%s' is %s, not a parameter", (int)parameter.id,
+                     mica_value_name(parameter), target->op->name);
+  else if (target->assigned)
+    mica__graph_fail(graph, MICA_E_INVALID, "mica_assign: parameter '%s' is assigned already", target->name);
+  else if (target->type.dtype != source->type.dtype)
+    mica__graph_fail(graph, MICA_E_DTYPE, "mica_assign: parameter '%s' is %s, the value %%%d '%s' %s", target->name,
+                     mica__type_format(target->type, tt), (int)value.id, mica_value_name(value),
+                     mica__type_format(source->type, ts));
+  else if (!mica_shape_equal(target->type.shape, source->type.shape))
+    mica__graph_fail(graph, MICA_E_SHAPE, "mica_assign: parameter '%s' is %s, the value %%%d '%s' %s", target->name,
+                     mica__type_format(target->type, tt), (int)value.id, mica_value_name(value),
+                     mica__type_format(source->type, ts));
+  else
+    target->assigned = value.id;
+}

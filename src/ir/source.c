@@ -1,0 +1,143 @@
+/* The values a graph begins with, and the two ops that only pass or forget: see graph.h. */
+#include "base/checked.h"
+#include "base/element.h"
+#include "base/text.h"
+#include "ir/graph.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+static const mica_value null_value = {0};
+
+static mica_status infer_same(const mica__type *inputs, int32_t input_count, mica__attrs *attrs, mica__type *out) {
+  (void)input_count, (void)attrs;
+  *out = inputs[0];
+  return MICA_OK;
+}
+
+static double scalar_same(const double *inputs, const mica__attrs *attrs) {
+  (void)attrs;
+  return inputs[0];
+}
+
+static double scalar_full(const double *inputs, const mica__attrs *attrs) {
+  (void)inputs;
+  return attrs->reals[0];
+}
+
+static mica_status grad_none(const mica__grad *grad) {
+  grad->dinputs[0] = null_value;
+  return MICA_OK;
+}
+
+const mica__op mica__op_input = {.name = "input", .kind = MICA__OP_SOURCE};
+const mica__op mica__op_parameter = {.name = "parameter", .kind = MICA__OP_SOURCE};
+const mica__op mica__op_constant = {.name = "constant", .kind = MICA__OP_SOURCE};
+const mica__op mica__op_full = {.name = "full", .kind = MICA__OP_SOURCE};
+const mica__op mica__op_full_like = {.name = "full_like",
+                                     .kind = MICA__OP_POINTWISE,
+                                     .min_inputs = 1,
+                                     .max_inputs = 1,
+                                     .infer = infer_same,
+                                     .grad = grad_none,
+                                     .expression = "r0",
+                                     .scalar = scalar_full};
+const mica__op mica__op_stop_gradient = {.name = "stop_gradient",
+                                         .kind = MICA__OP_POINTWISE,
+                                         .min_inputs = 1,
+                                         .max_inputs = 1,
+                                         .infer = infer_same,
+                                         .grad = grad_none,
+                                         .expression = "a",
+                                         .scalar = scalar_same,
+                                         .may_alias = 1};
+
+/* Whether a source may be of that type; otherwise the error is recorded. */
+static bool check_type(mica_graph *graph, const char *what, const char *name, mica__type type, bool may_be_open) {
+  char text[MICA_SHAPE_TEXT];
+  mica_shape closed = type.shape;
+  int64_t count = 0;
+  if (!mica_dtype_is_valid(type.dtype)) {
+    mica__graph_fail(graph, MICA_E_DTYPE, "%s '%s': %d is no dtype", what, name, (int)type.dtype);
+    return false;
+  }
+  for (int32_t i = 0; may_be_open && i < closed.rank && i < MICA_MAX_RANK; i++)
+    if (closed.dim[i] == MICA_OPEN) closed.dim[i] = 1;
+  if (mica_shape_count(closed, &count) == MICA_OK) return true;
+  mica__graph_fail(graph, MICA_E_SHAPE, "%s '%s': %s is no shape that it can have", what, name,
+                   mica_shape_format(type.shape, text));
+  return false;
+}
+
+/* An input or a parameter. */
+static mica_value add_named(mica_graph *graph, const mica__op *op, const char *name, mica__type type,
+                            bool may_be_open) {
+  if (!graph) return null_value;
+  if (!name || !*name) return mica__graph_fail(graph, MICA_E_INVALID, "an %s needs a name", op->name);
+  if (!check_type(graph, op->name, name, type, may_be_open)) return null_value;
+  for (int32_t id = 1; id <= graph->count; id++) {
+    const mica__node *node = mica__graph_node(graph, id);
+    if ((node->op == &mica__op_input || node->op == &mica__op_parameter) && !strcmp(node->name, name))
+      return mica__graph_fail(graph, MICA_E_INVALID, "%s '%s': the name is taken by %%%d, which is %s", op->name, name,
+                              (int)id, node->op->name);
+  }
+  char *copy = mica__strdup(name);
+  if (!copy) return mica__graph_fail_with(graph, mica__fail_nomem("a name"));
+  mica_value value = mica__graph_add_source(graph, op, NULL, type);
+  if (value.graph)
+    mica__graph_node(graph, value.id)->name = copy;
+  else
+    free(copy);
+  return value;
+}
+
+mica_value mica_input(mica_graph *graph, const char *name, mica_dtype dtype, mica_shape shape) {
+  return add_named(graph, &mica__op_input, name, (mica__type){dtype, shape}, true);
+}
+
+mica_value mica_parameter(mica_graph *graph, const char *name, mica_dtype dtype, mica_shape shape) {
+  return add_named(graph, &mica__op_parameter, name, (mica__type){dtype, shape}, false);
+}
+
+mica_value mica_constant(mica_graph *graph, mica_dtype dtype, mica_shape shape, const void *data) {
+  mica__type type = {dtype, shape};
+  int64_t count = 0;
+  size_t bytes = 0;
+  if (!graph || !check_type(graph, "constant", "", type, false)) return null_value;
+  if (mica_shape_count(shape, &count) != MICA_OK || !mica__mul_size((size_t)count, mica_dtype_size(dtype), &bytes))
+    return mica__graph_fail(graph, MICA_E_OVERFLOW, "a constant of %lld elements", (long long)count);
+  if (!data && bytes > 0) return mica__graph_fail(graph, MICA_E_INVALID, "a constant without data");
+  void *copy = malloc(bytes ? bytes : 1);
+  if (!copy) return mica__graph_fail_with(graph, mica__fail_nomem("a constant"));
+  if (bytes) memcpy(copy, data, bytes);
+  mica_value value = mica__graph_add_source(graph, &mica__op_constant, NULL, type);
+  if (value.graph)
+    mica__graph_node(graph, value.id)->data = copy;
+  else
+    free(copy);
+  return value;
+}
+
+/* What an element of the dtype holds when it is set to value. */
+static double as_element(mica_dtype dtype, double value) {
+  unsigned char element[8] = {0};
+  mica__element_set(dtype, element, 0, value);
+  return mica__element_get(dtype, element, 0);
+}
+
+mica_value mica_full(mica_graph *graph, mica_dtype dtype, mica_shape shape, double value) {
+  mica__type type = {dtype, shape};
+  if (!graph || !check_type(graph, "full", "", type, false)) return null_value;
+  return mica__graph_add_source(graph, &mica__op_full, &(mica__attrs){.reals = {as_element(dtype, value)}}, type);
+}
+
+mica_value mica_scalar(mica_graph *graph, mica_dtype dtype, double value) {
+  return mica_full(graph, dtype, MICA_SCALAR, value);
+}
+
+mica_value mica_full_like(mica_value like, double value) {
+  mica__attrs attrs = {.reals = {as_element(mica_value_dtype(like), value)}};
+  return mica__graph_add(&mica__op_full_like, &like, 1, &attrs);
+}
+
+mica_value mica_stop_gradient(mica_value value) { return mica__graph_add(&mica__op_stop_gradient, &value, 1, NULL); }

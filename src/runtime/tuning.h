@@ -1,0 +1,52 @@
+/* runtime/tuning.h: what was found out about this device: which choice is fastest for a problem, and which are wrong.
+ *
+ * A text file a device under the cache directory, tuning/KEY.txt, a fact a line, fields parted by tabs:
+ *
+ *   best  PROBLEM  CHOICE  SECONDS      best  gemm f32 m1024 n1024 k1024 nn b1  gemm_tile MR=8 NV=2 KC=256  0.0061
+ *   bad   CHOICE  REASON                bad   gemm_gpu.nvidia  element 3 is 0, should be 1.5 within 1e-5
+ *
+ * A choice is an implementation, or a kernel and its variant ("gemm_gpu.nvidia"), optionally with parameter values.
+ * Lines that do not parse are passed over; the file is replaced as a whole (written aside, renamed), after merging what
+ * another process wrote meanwhile. Without a cache directory facts last as long as the engine. */
+#ifndef MICA_RUNTIME_TUNING_H
+#define MICA_RUNTIME_TUNING_H
+
+#include "base/error.h"
+
+#include <mica/device.h>
+#include <pthread.h>
+
+#define MICA__TUNING_TEXT 160
+
+typedef struct mica__fact {
+  bool bad;
+  char subject[MICA__TUNING_TEXT]; /* the problem; of a bad one the choice */
+  char text[MICA__TUNING_TEXT];    /* the choice; of a bad one the reason */
+  double seconds;
+} mica__fact;
+
+typedef struct mica__tuning {
+  pthread_mutex_t lock;
+  bool loaded;
+  mica__fact *facts;
+  size_t count, capacity;
+} mica__tuning;
+
+mica_status mica__tuning_init(mica__tuning *tuning);
+void mica__tuning_destroy(mica__tuning *tuning);
+
+/* Adds the facts of a file's text; later ones replace earlier ones on the same subject. */
+mica_status mica__tuning_parse(mica__tuning *tuning, const char *text, size_t bytes);
+
+/* Whether something is known for the problem; then choice holds it. */
+bool mica__tuning_best(mica_engine *engine, const char *problem, char choice[MICA__TUNING_TEXT]);
+/* Whether the choice was found wrong on this device. */
+bool mica__tuning_is_bad(mica_engine *engine, const char *choice);
+
+/* Tabs and newlines in texts become blanks; what is too long is cut. */
+mica_status mica__tuning_keep(mica_engine *engine, const char *problem, const char *choice, double seconds);
+mica_status mica__tuning_quarantine(mica_engine *engine, const char *choice, const char *reason);
+/* Takes back a quarantine: the choice was right this time. */
+mica_status mica__tuning_acquit(mica_engine *engine, const char *choice);
+
+#endif

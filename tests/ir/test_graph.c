@@ -1,0 +1,212 @@
+/* labels: null
+ *
+ * Graphs as data: sticky builders, sentences that name what is wrong, names, assignments and dumps. */
+#include "ir/graph.h"
+#include "support/check_main.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+/* An op of the test's own: broadcasts two operands of one dtype. */
+static mica_status infer_join(const mica__type *inputs, int32_t input_count, mica__attrs *attrs, mica__type *out) {
+  (void)input_count, (void)attrs;
+  if (inputs[0].dtype != inputs[1].dtype)
+    return mica__fail(MICA_E_DTYPE, "operands are %s and %s", mica_dtype_name(inputs[0].dtype),
+                      mica_dtype_name(inputs[1].dtype));
+  out->dtype = inputs[0].dtype;
+  return mica__shape_broadcast(inputs[0].shape, inputs[1].shape, &out->shape);
+}
+static const mica__op op_join = {
+    .name = "join", .kind = MICA__OP_POINTWISE, .min_inputs = 2, .max_inputs = 2, .infer = infer_join};
+
+static mica_graph *graph;
+
+static mica_value join(mica_value a, mica_value b) { return mica__graph_add(&op_join, (mica_value[]){a, b}, 2, NULL); }
+
+static mica_value input(const char *name, mica_shape shape) { return mica_input(graph, name, MICA_F32, shape); }
+
+static void setup(void) { ck_assert_int_eq(mica_graph_create(&graph), MICA_OK); }
+
+static void teardown(void) {
+  mica_graph_destroy(graph);
+  graph = NULL;
+}
+
+/* The graph failed with that status and a sentence that holds every one of the texts. */
+static void expect_failure(mica_status status, const char *a, const char *b, const char *c) {
+  ck_assert_int_eq(mica_graph_status(graph), status);
+  const char *message = mica_graph_message(graph), *texts[] = {a, b, c};
+  for (int i = 0; i < 3; i++) ck_assert_msg(strstr(message, texts[i]) != NULL, "no '%s' in: %s", texts[i], message);
+}
+
+START_TEST(shapes_broadcast_and_open_dimensions_pass) {
+  mica_value x = input("x", MICA_SHAPE(MICA_OPEN, 3)), row = input("row", MICA_SHAPE(3));
+  mica_value y = join(x, row);
+  ck_assert(mica_shape_equal(mica_value_shape(y), MICA_SHAPE(MICA_OPEN, 3)));
+  ck_assert(mica_shape_equal(mica_value_shape(join(y, x)), MICA_SHAPE(MICA_OPEN, 3)));
+  ck_assert(mica_shape_equal(mica_value_shape(join(y, input("z", MICA_SHAPE(5, 1)))), MICA_SHAPE(5, 3)));
+  ck_assert_int_eq(mica_graph_status(graph), MICA_OK);
+  ck_assert_str_eq(mica_graph_message(graph), "");
+}
+END_TEST
+
+START_TEST(shape_mismatch_names_shapes_and_nodes) {
+  mica_value x = input("x", MICA_SHAPE(64, 784)), bad = join(x, input("bias", MICA_SHAPE(128)));
+  ck_assert(mica_value_is_null(bad));
+  expect_failure(MICA_E_SHAPE, "join(%1 'x' f32 (64, 784), %2 'bias' f32 (128))", "(64, 784)", "(128)");
+}
+END_TEST
+
+START_TEST(open_dimensions_do_not_hide_a_mismatch) {
+  join(input("x", MICA_SHAPE(MICA_OPEN, 3)), input("y", MICA_SHAPE(2, 4)));
+  expect_failure(MICA_E_SHAPE, "(?, 3)", "(2, 4)", "'x'");
+}
+END_TEST
+
+START_TEST(dtype_mismatch_names_both) {
+  join(input("x", MICA_SHAPE(2)), mica_scalar(graph, MICA_I64, 1));
+  expect_failure(MICA_E_DTYPE, "f32", "i64", "'x'");
+}
+END_TEST
+
+START_TEST(null_and_foreign_values) {
+  mica_value x = input("x", MICA_SHAPE(2));
+  ck_assert(mica_value_is_null(join(x, (mica_value){0})));
+  expect_failure(MICA_E_INVALID, "join", "operand 1", "null value");
+  teardown();
+  setup();
+  mica_graph *other;
+  ck_assert_int_eq(mica_graph_create(&other), MICA_OK);
+  x = input("x", MICA_SHAPE(2));
+  ck_assert(mica_value_is_null(join(x, mica_scalar(other, MICA_F32, 1))));
+  expect_failure(MICA_E_INVALID, "join", "operand 1", "another graph");
+  ck_assert_int_eq(mica_graph_status(other), MICA_OK);
+  mica_graph_destroy(other);
+}
+END_TEST
+
+/* An id that is not made yet is the only way to ask for a cycle. */
+START_TEST(no_cycle_through_the_api) {
+  mica_value x = input("x", MICA_SHAPE(2)), ahead = {.graph = graph, .id = 2};
+  ck_assert(mica_value_is_null(join(x, ahead)));
+  expect_failure(MICA_E_INVALID, "join", "operand 1", "no value of its graph");
+}
+END_TEST
+
+START_TEST(the_first_error_stays) {
+  mica_value x = input("x", MICA_SHAPE(2)), bad = join(x, input("y", MICA_SHAPE(3)));
+  mica_value worse = join(join(bad, x), mica_scalar(graph, MICA_I8, 0));
+  ck_assert(mica_value_is_null(worse));
+  ck_assert(mica_value_is_null(mica_named(worse, "worse")));
+  ck_assert(mica_value_is_null(mica_checkpoint(worse)));
+  ck_assert(mica_value_is_null(mica_stop_gradient(worse)));
+  ck_assert_int_eq(mica_value_shape(worse).rank, 0);
+  mica_assign(x, worse);
+  expect_failure(MICA_E_SHAPE, "(2)", "(3)", "join");
+}
+END_TEST
+
+START_TEST(sources_are_checked) {
+  mica_parameter(graph, "w", MICA_F32, MICA_SHAPE(MICA_OPEN, 2));
+  expect_failure(MICA_E_SHAPE, "parameter", "'w'", "(?, 2)");
+  teardown();
+  setup();
+  input("x", MICA_SHAPE(2));
+  mica_parameter(graph, "x", MICA_F32, MICA_SHAPE(2));
+  expect_failure(MICA_E_INVALID, "'x'", "taken", "input");
+  teardown();
+  setup();
+  mica_input(graph, "x", MICA_DTYPE_COUNT, MICA_SHAPE(2));
+  expect_failure(MICA_E_DTYPE, "input", "'x'", "no dtype");
+  teardown();
+  setup();
+  mica_constant(graph, MICA_F32, MICA_SHAPE(2), NULL);
+  expect_failure(MICA_E_INVALID, "constant", "without", "data");
+  ck_assert(mica_value_is_null(mica_input(NULL, "x", MICA_F32, MICA_SCALAR)));
+  ck_assert(mica_value_is_null(mica_scalar(NULL, MICA_F32, 0)));
+}
+END_TEST
+
+START_TEST(a_parameter_is_assigned_once) {
+  mica_value w = mica_parameter(graph, "w", MICA_F32, MICA_SHAPE(2)), next = join(w, w);
+  mica_assign(w, next);
+  ck_assert_int_eq(mica_graph_status(graph), MICA_OK);
+  mica_assign(w, next);
+  expect_failure(MICA_E_INVALID, "mica_assign", "'w'", "already");
+}
+END_TEST
+
+START_TEST(what_is_assigned_must_fit) {
+  mica_value w = mica_parameter(graph, "w", MICA_F32, MICA_SHAPE(2));
+  mica_assign(w, mica_named(mica_full(graph, MICA_F32, MICA_SHAPE(3), 0), "three"));
+  expect_failure(MICA_E_SHAPE, "'w' is f32 (2)", "'three'", "f32 (3)");
+  teardown();
+  setup();
+  w = mica_parameter(graph, "w", MICA_F32, MICA_SHAPE(2));
+  mica_assign(w, mica_full(graph, MICA_I32, MICA_SHAPE(2), 0));
+  expect_failure(MICA_E_DTYPE, "'w' is f32 (2)", "i32 (2)", "mica_assign");
+  teardown();
+  setup();
+  mica_value x = input("x", MICA_SHAPE(2));
+  mica_assign(x, x);
+  expect_failure(MICA_E_INVALID, "'x'", "input", "not a parameter");
+}
+END_TEST
+
+START_TEST(scalars_are_rounded_to_their_dtype) {
+  ck_assert_double_eq(mica__graph_node(graph, mica_scalar(graph, MICA_U8, 300).id)->attrs.reals[0], 255);
+  ck_assert_double_eq(mica__graph_node(graph, mica_scalar(graph, MICA_F16, 0.1).id)->attrs.reals[0], 0.0999755859375);
+  ck_assert_double_eq(mica__graph_node(graph, mica_scalar(graph, MICA_BOOL, 7).id)->attrs.reals[0], 1);
+}
+END_TEST
+
+START_TEST(names) {
+  mica_value x = input("x", MICA_SHAPE(2)), y = mica_named(join(x, x), "first");
+  ck_assert_str_eq(mica_value_name(mica_named(y, "second")), "second");
+  ck_assert_str_eq(mica_value_name(mica_named(x, "other")), "x");
+  ck_assert_str_eq(mica_value_name(join(x, x)), "");
+}
+END_TEST
+
+START_TEST(dumps) {
+  mica_value x = input("x", MICA_SHAPE(MICA_OPEN, 2)), w = mica_parameter(graph, "w", MICA_F32, MICA_SHAPE(2));
+  mica_checkpoint(mica_named(join(x, w), "say \"hi\""));
+  mica_assign(w, join(w, mica_scalar(graph, MICA_F32, 0.5)));
+  char *text = NULL;
+  ck_assert_int_eq(mica_graph_dump(graph, MICA_DUMP_TEXT, &text), MICA_OK);
+  ck_assert_str_eq(text, "%1 = input -> f32 (?, 2) 'x'\n"
+                         "%2 = parameter -> f32 (2) 'w' := %5\n"
+                         "%3 = join %1 %2 -> f32 (?, 2) 'say \"hi\"' checkpoint\n"
+                         "%4 = full reals [0.5] -> f32 ()\n"
+                         "%5 = join %2 %4 -> f32 (2)\n");
+  free(text);
+  ck_assert_int_eq(mica_graph_dump(graph, MICA_DUMP_GRAPHVIZ, &text), MICA_OK);
+  ck_assert_ptr_nonnull(strstr(text, "v3 [shape=box, label=\"join\\nsay \\\"hi\\\"\\nf32 (?, 2)\"];"));
+  ck_assert_ptr_nonnull(strstr(text, "v5 -> v2 [style=dashed];"));
+  ck_assert(!strncmp(text, "digraph mica {", 14));
+  free(text);
+  ck_assert_int_eq(mica_graph_dump(NULL, MICA_DUMP_TEXT, &text), MICA_E_INVALID);
+  ck_assert_int_eq(mica_graph_dump(graph, (mica_dump_format)7, &text), MICA_E_INVALID);
+}
+END_TEST
+
+Suite *test_suite(void) {
+  Suite *suite = suite_create("graph");
+  TCase *tests = tcase_create("graph");
+  tcase_add_checked_fixture(tests, setup, teardown);
+  tcase_add_test(tests, shapes_broadcast_and_open_dimensions_pass);
+  tcase_add_test(tests, shape_mismatch_names_shapes_and_nodes);
+  tcase_add_test(tests, open_dimensions_do_not_hide_a_mismatch);
+  tcase_add_test(tests, dtype_mismatch_names_both);
+  tcase_add_test(tests, null_and_foreign_values);
+  tcase_add_test(tests, no_cycle_through_the_api);
+  tcase_add_test(tests, the_first_error_stays);
+  tcase_add_test(tests, sources_are_checked);
+  tcase_add_test(tests, a_parameter_is_assigned_once);
+  tcase_add_test(tests, what_is_assigned_must_fit);
+  tcase_add_test(tests, scalars_are_rounded_to_their_dtype);
+  tcase_add_test(tests, names);
+  tcase_add_test(tests, dumps);
+  suite_add_tcase(suite, tests);
+  return suite;
+}
