@@ -3,7 +3,7 @@
 #include "base/checked.h"
 #include "base/element.h"
 #include "base/error.h"
-#include "ops/registry.h"
+#include "ir/op.h"
 
 #include <math.h>
 #include <stdio.h>
@@ -189,15 +189,4 @@ mica_status mica__check_run(mica_engine *engine, const mica__op *op, mica__check
   summary->failed += check.summary.failed;
   summary->skipped += check.summary.skipped;
   return status;
-}
-
-mica_status mica_doctor_run(mica_engine *engine, mica_doctor_fn *fn, void *user, mica_doctor_summary *summary) {
-  if (!engine || !summary) return mica__fail(MICA_E_INVALID, "mica_doctor_run: a pointer is NULL");
-  if (mica_engine_device(engine)->device_class == MICA_CLASS_NULL)
-    return mica__fail(MICA_E_UNSUPPORTED, "the null device runs no kernels; there is nothing to examine");
-  mica_doctor_summary total = {0};
-  for (size_t i = 0; i < mica__op_count; i++)
-    MICA_TRY(mica__check_run(engine, mica__ops[i], MICA__CHECK_QUICK, fn, user, &total));
-  *summary = total;
-  return MICA_OK;
 }

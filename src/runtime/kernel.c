@@ -3,6 +3,7 @@
 #include "base/text.h"
 #include "runtime/engine.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -20,6 +21,25 @@ const mica__variant *mica__kernel_variant(const mica__kernel_desc *desc, const m
   for (int i = 0; i < desc->variant_count; i++)
     if (mica__variant_fits(&desc->variants[i], device)) return &desc->variants[i];
   return NULL;
+}
+
+static bool in_quarantine(mica_engine *engine, const mica__kernel_desc *desc, const mica__variant *variant) {
+  char name[MICA__TUNING_TEXT];
+  snprintf(name, sizeof name, "%s.%s", desc->name, variant->name);
+  return mica__tuning_is_bad(engine, name);
+}
+
+mica_status mica__kernel_choose(mica_engine *engine, const mica__kernel_desc *desc, const mica__variant **variant) {
+  const mica_device_info *device = &engine->device.info;
+  for (int any_class = 0; any_class < 2; any_class++)
+    for (int i = 0; i < desc->variant_count; i++) {
+      mica__variant v = desc->variants[i];
+      if (any_class) v.classes = MICA__ON_ANY;
+      if (!mica__variant_fits(&v, device) || in_quarantine(engine, desc, &v)) continue;
+      *variant = &desc->variants[i];
+      return MICA_OK;
+    }
+  return mica__fail(MICA_E_UNSUPPORTED, "kernel %s has no variant that is right on %s", desc->name, device->name);
 }
 
 static int choice_of(const mica__kernel_param *param, int32_t value) {

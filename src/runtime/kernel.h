@@ -84,6 +84,10 @@ bool mica__variant_fits(const mica__variant *variant, const mica_device_info *de
 /* The first variant that fits; NULL when none does. */
 const mica__variant *mica__kernel_variant(const mica__kernel_desc *desc, const mica_device_info *device);
 
+/* The variant to use on the engine's device: the first that fits and is not in quarantine, else one of the other class.
+ * MICA_E_UNSUPPORTED when none is left. */
+mica_status mica__kernel_choose(mica_engine *engine, const mica__kernel_desc *desc, const mica__variant **variant);
+
 /* MICA_E_INVALID, naming kernel and parameter, when a value is not among its choices. */
 mica_status mica__kernel_check_values(const mica__kernel_desc *desc, const int32_t *values);
 

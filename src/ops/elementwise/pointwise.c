@@ -12,7 +12,7 @@ mica_status mica__pointwise_launch(mica_queue *queue, const mica__kernel_desc *d
   int32_t values[MICA__MAX_PARAMS];
   mica__kernel *kernel = NULL;
   mica_engine *engine = mica__queue_engine(queue);
-  if (!variant) variant = mica__kernel_variant(desc, mica_engine_device(engine));
+  if (!variant) MICA_TRY(mica__kernel_choose(engine, desc, &variant));
   mica__kernel_values(desc, variant, values);
   mica__kernel_set(desc, values, "X_T", (int32_t)x_type);
   mica__kernel_set(desc, values, "Y_T", (int32_t)y_type);

@@ -39,6 +39,7 @@ static mica_status launch_pass(mica_queue *queue, const mica__variant *variant, 
   const mica__kernel_desc *desc = rows ? &mica__reduce_rows : &mica__reduce_columns;
   int32_t values[MICA__MAX_PARAMS];
   mica__kernel *kernel = NULL;
+  if (!variant) MICA_TRY(mica__kernel_choose(mica__queue_engine(queue), desc, &variant));
   mica__kernel_values(desc, variant, values);
   mica__kernel_set(desc, values, "KIND", (int32_t)reduction);
   mica__kernel_set(desc, values, "X_T", (int32_t)mica_tensor_dtype(x));
@@ -70,7 +71,6 @@ mica_status mica__reduce_launch(mica_queue *queue, const mica__variant *variant,
                                 const mica__reduce_view *view, const mica_tensor *x, mica_tensor *y) {
   if (view->outer == 0 || view->inner == 0) return MICA_OK;
   mica_engine *engine = mica__queue_engine(queue);
-  if (!variant) variant = mica__kernel_variant(&mica__reduce_rows, mica_engine_device(engine));
   int64_t chunk = chunk_of(reduction, view->outer, view->n, view->inner);
   if (chunk >= view->n) return launch_pass(queue, variant, reduction, view, view->n, x, y);
   mica_dtype type = mica_tensor_dtype(x);

@@ -102,7 +102,9 @@ static const mica__reduce_view full[] = {
     {70, 40,     1   },
 };
 
-static void check_group(mica__check *check, const mica__variant *variant, mica_reduction reduction, mica_dtype type) {
+/* The views that one of the two kernels serves. */
+static void check_group(mica__check *check, const mica__kernel_desc *desc, const mica__variant *variant,
+                        mica_reduction reduction, mica_dtype type) {
 #define REDUCTION_TEXT(name, text) text,
   static const char *const names[] = {MICA_REDUCTION_LIST(REDUCTION_TEXT)};
 #undef REDUCTION_TEXT
@@ -110,22 +112,26 @@ static void check_group(mica__check *check, const mica__variant *variant, mica_r
   size_t count = check->level == MICA__CHECK_QUICK ? sizeof quick / sizeof *quick : sizeof full / sizeof *full;
   char cases[64];
   snprintf(cases, sizeof cases, "%s %s", names[reduction], mica_dtype_name(type));
-  mica__check_group group = mica__check_begin(check, "reduce", variant->name, cases);
-  for (size_t i = 0; i < count; i++)
+  mica__check_group group = mica__check_begin(check, desc->name, variant->name, cases);
+  for (size_t i = 0; i < count; i++) {
+    if ((views[i].inner == 1) != (desc == &mica__reduce_rows)) continue;
     if (!mica__check_note(&group, run_case(&group, variant, reduction, type, &views[i]), "%s (%lld, %lld, %lld)", cases,
                           (long long)views[i].outer, (long long)views[i].n, (long long)views[i].inner))
       break;
+  }
   mica__check_end(&group);
 }
 
 static mica_status check_reduce(mica__check *check) {
-  const mica__kernel_desc *desc = &mica__reduce_rows;
-  const mica__kernel_param *types = &desc->params[mica__kernel_param_index(desc, "X_T")];
-  for (int v = 0; v < desc->variant_count; v++)
-    for (int r = MICA_REDUCE_SUM; r <= MICA_REDUCE_ARGMAX; r++)
-      for (int t = 0; t < types->choice_count; t++)
-        if (mica__check_has_dtype(check, (mica_dtype)types->choices[t]))
-          check_group(check, &desc->variants[v], (mica_reduction)r, (mica_dtype)types->choices[t]);
+  static const mica__kernel_desc *const descs[] = {&mica__reduce_rows, &mica__reduce_columns};
+  for (int d = 0; d < 2; d++) {
+    const mica__kernel_param *types = &descs[d]->params[mica__kernel_param_index(descs[d], "X_T")];
+    for (int v = 0; v < descs[d]->variant_count; v++)
+      for (int r = MICA_REDUCE_SUM; r <= MICA_REDUCE_ARGMAX; r++)
+        for (int t = 0; t < types->choice_count; t++)
+          if (mica__check_has_dtype(check, (mica_dtype)types->choices[t]))
+            check_group(check, descs[d], &descs[d]->variants[v], (mica_reduction)r, (mica_dtype)types->choices[t]);
+  }
   return MICA_OK;
 }
 
