@@ -21,6 +21,19 @@ typedef enum mica__op_kind {
   MICA__OP_LAUNCH,    /* kernels of its own: `launch` */
 } mica__op_kind;
 
+/* How a generated kernel joins the elements of a REDUCE op. Of max and argmax a NaN is the largest value, of min and
+ * argmin the smallest; argmax and argmin give the first of equals, counted through the reduced axes in row-major order.
+ * JOIN_NONE: not by a generated kernel alone, but rewritten into other ops or launched. */
+typedef enum mica__join {
+  MICA__JOIN_NONE,
+  MICA__JOIN_SUM,
+  MICA__JOIN_PROD,
+  MICA__JOIN_MAX,
+  MICA__JOIN_MIN,
+  MICA__JOIN_ARGMAX,
+  MICA__JOIN_ARGMIN,
+} mica__join;
+
 /* What a gradient rule works with: the node y, the gradient dy of the loss with respect to it. */
 typedef struct mica__grad {
   mica_value y;
@@ -88,6 +101,7 @@ typedef struct mica__op {
    * Built-in functions that take vectors may be called, and those of common/math.clh, which are faster. */
   const char *expression;
   const char *integer_expression; /* in its place where a is an integer or a bool; NULL: the same */
+  mica__join join; /* REDUCE */
   /* POINTWISE: the reference in double, which also folds constants. Others but views: evaluate whole tensors.
    * Integer results are wrapped by the caller; floating ones are left as they are. */
   double (*scalar)(const double *inputs, const struct mica__attrs *attrs);
