@@ -48,7 +48,7 @@ static void look(void *user, const mica_doctor_line *line) {
 START_TEST(an_examination_passes_and_acquits) {
   mica_doctor_summary summary = {0};
   size_t lines = 0;
-  /* A variant of no device's default, so that tests beside this one do not miss it meanwhile. */
+  /* Not the default on a CPU; on a GPU tests beside this one take the other variant meanwhile. */
   const char *name = "reduce_rows.gpu";
   ck_ok(mica__tuning_quarantine(test_engine(), name, "a test says so"));
   ck_ok(mica_doctor_run(test_engine(), look, &lines, &summary));
