@@ -36,6 +36,9 @@ function(mica_test name)
   add_test(NAME ${name} COMMAND ${arg_COMMAND})
   set_tests_properties(${name} PROPERTIES LABELS "${arg_LABELS}" TIMEOUT ${timeout} SKIP_RETURN_CODE 77
                                           ENVIRONMENT "${mica_test_environment}")
+  if("slow" IN_LIST arg_LABELS)
+    set_tests_properties(${name} PROPERTIES COST 1000) # begun first, so that it does not end alone
+  endif()
   if("device" IN_LIST arg_LABELS)
     set_tests_properties(${name} PROPERTIES FIXTURES_REQUIRED launches)
   endif()

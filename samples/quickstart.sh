@@ -5,4 +5,4 @@ set -eu
 cd "$(dirname "$0")/.."
 
 sh cmake/setup.sh run build -DMICA_BUILD_TESTS=OFF -DMICA_BUILD_SAMPLES=ON -DMICA_BUILD_CLI=ON mica_cli mica_samples
-build/bin/samples/01_devices
+build/bin/mica devices

@@ -1,6 +1,6 @@
 #!/bin/sh
 # sh pkgconfig.sh PREFIX: with a compiler and pkg-config alone, against the Mica installed in PREFIX: every public
-# header stands by itself in C and C++, and the example of README.md builds, shared and static, and runs.
+# header stands by itself in C and C++, the example of README.md builds, shared and static, and runs, and so does mica.
 set -eu
 prefix=$1
 source=$(cd "$(dirname "$0")/../.." && pwd)
@@ -28,6 +28,7 @@ strict='-Wall -Wextra -Wpedantic -Werror -fsyntax-only'
   $cc -o shared example.c $(pkg-config --libs mica) -Wl,-rpath,"$(pkg-config --variable=libdir mica)"
   $cc -o static example.c $(pkg-config --static --libs mica | sed 's/-lmica/-l:libmica.a/')
 }
+[ ! -x "$prefix/bin/mica" ] || "$prefix/bin/mica" version
 MICA_DEVICE=null ./shared
 ./static >output 2>&1 || true
 cat output
