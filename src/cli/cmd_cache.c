@@ -15,10 +15,10 @@ struct values {
 
 enum { PATH, LIST, CLEAR };
 static const cli_choice actions[] = {
-    [PATH] = {"path",                                     "print the directory"},
-    [LIST] = {"list",                                          "list what is in it, the last used first"},
-    [CLEAR] = {"clear","delete all of it"},
-    {0                                   },
+    [PATH] = {"path", "print the directory"},
+    [LIST] = {"list", "list what is in it, the last used first"},
+    [CLEAR] = {"clear", "delete all of it"},
+    {0},
 };
 
 static const cli_option options[] = {

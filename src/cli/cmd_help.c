@@ -16,11 +16,11 @@ static const struct {
   const char *name;
   const char *meaning;
 } variables[] = {
-    {"MICA_DEVICE",     "the device: gpu, cpu, accelerator, an id such as 0:1, a part of a name, or null"},
-    {"MICA_CACHE_DIR",  "where compiled kernels are kept; empty: nowhere"                                },
-    {"MICA_KERNEL_DIR", "reads kernels from this directory instead of the library"                       },
-    {"MICA_VERBOSE",    "1: what the library is doing, on stderr; 2: in detail"                          },
-    {"NO_COLOR",        "when set, no colour"                                                            },
+    {"MICA_DEVICE", "the device: gpu, cpu, accelerator, an id such as 0:1, a part of a name, or null"},
+    {"MICA_CACHE_DIR", "where compiled kernels are kept; empty: nowhere"},
+    {"MICA_KERNEL_DIR", "reads kernels from this directory instead of the library"},
+    {"MICA_VERBOSE", "1: what the library is doing, on stderr; 2: in detail"},
+    {"NO_COLOR", "when set, no colour"},
 };
 
 static void print_overview(void) {

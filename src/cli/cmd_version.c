@@ -18,10 +18,10 @@ static const struct {
   const char *key;
   const char *value;
 } facts[] = {
-    {"opencl",   "1.2 and newer"   },
-    {"build",    CLI_BUILD_TYPE    },
+    {"opencl", "1.2 and newer"},
+    {"build", CLI_BUILD_TYPE},
     {"compiler", CLI_BUILD_COMPILER},
-    {"options",  CLI_BUILD_OPTIONS },
+    {"options", CLI_BUILD_OPTIONS},
 };
 
 static int run(const cli_command *self, const void *given) {

@@ -101,7 +101,7 @@ typedef struct mica__op {
    * Built-in functions that take vectors may be called, and those of common/math.clh, which are faster. */
   const char *expression;
   const char *integer_expression; /* in its place where a is an integer or a bool; NULL: the same */
-  mica__join join; /* REDUCE */
+  mica__join join;                /* REDUCE */
   /* POINTWISE: the reference in double, which also folds constants. Others but views: evaluate whole tensors.
    * Integer results are wrapped by the caller; floating ones are left as they are. */
   double (*scalar)(const double *inputs, const struct mica__attrs *attrs);

@@ -179,11 +179,7 @@ mica_status mica__program_file_store(const char *directory, mica__hash key, cons
   header h = {.key = key, .key_bytes = key_bytes, .binary_bytes = binary->size, .used = binary->used};
   memcpy(h.magic, magic, sizeof magic);
   h.checksum = checksum_of(&h, key_text, binary->data);
-  const mica__bytes pieces[] = {
-      {&h,           sizeof h    },
-      {key_text,     key_bytes   },
-      {binary->data, binary->size}
-  };
+  const mica__bytes pieces[] = {{&h, sizeof h}, {key_text, key_bytes}, {binary->data, binary->size}};
   MICA_TRY(mica__file_replace(path, pieces, sizeof pieces / sizeof *pieces));
   return bound_size(directory, limit);
 }

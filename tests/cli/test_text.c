@@ -9,21 +9,21 @@ START_TEST(sizes) {
     uint64_t bytes;
     const char *text;
   } cases[] = {
-      {0,                       "0 B"     },
-      {1023,                    "1023 B"  },
-      {1024,                    "1 KiB"   },
-      {1536,                    "1.5 KiB" },
-      {1587,                    "1.5 KiB" },
-      {1588,                    "1.6 KiB" },
-      {102348,                  "99.9 KiB"},
-      {102400,                  "100 KiB" },
-      {1048575,                 "1 MiB"   },
-      {1048576,                 "1 MiB"   },
-      {(uint64_t)3 << 29,       "1.5 GiB" },
-      {5305433088,              "4.9 GiB" },
-      {(uint64_t)1023 << 30,    "1023 GiB"},
-      {((uint64_t)1 << 40) - 1, "1 TiB"   },
-      {UINT64_MAX,              "16 EiB"  },
+      {0, "0 B"},
+      {1023, "1023 B"},
+      {1024, "1 KiB"},
+      {1536, "1.5 KiB"},
+      {1587, "1.5 KiB"},
+      {1588, "1.6 KiB"},
+      {102348, "99.9 KiB"},
+      {102400, "100 KiB"},
+      {1048575, "1 MiB"},
+      {1048576, "1 MiB"},
+      {(uint64_t)3 << 29, "1.5 GiB"},
+      {5305433088, "4.9 GiB"},
+      {(uint64_t)1023 << 30, "1023 GiB"},
+      {((uint64_t)1 << 40) - 1, "1 TiB"},
+      {UINT64_MAX, "16 EiB"},
   };
   for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
     char text[CLI_BYTES_TEXT];
@@ -41,16 +41,9 @@ static const char *guess(const char *word) {
 
 START_TEST(guesses) {
   static const char *const pairs[][2] = {
-      {"device",  "devices"},
-      {"devcies", "devices"},
-      {"dveices", "devices"},
-      {"divises", "devices"},
-      {"dctor",   "doctor" },
-      {"cahce",   "cache"  },
-      {"ver",     "version"},
-      {"hlep",    "help"   },
-      {"do",      "doctor" },
-      {"caches",  "cache"  },
+      {"device", "devices"}, {"devcies", "devices"}, {"dveices", "devices"}, {"divises", "devices"},
+      {"dctor", "doctor"},   {"cahce", "cache"},     {"ver", "version"},     {"hlep", "help"},
+      {"do", "doctor"},      {"caches", "cache"},
   };
   for (size_t i = 0; i < sizeof pairs / sizeof *pairs; i++) ck_assert_str_eq(guess(pairs[i][0]), pairs[i][1]);
 }
