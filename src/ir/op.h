@@ -112,6 +112,17 @@ typedef struct mica__op {
   /* LAUNCH: queues the work. Workspace comes from the engine's pool. */
   mica_status (*launch)(const mica__exec *exec);
   double (*flops)(const struct mica__node *node, const struct mica__type *inputs);
+  /* What the simplifier may use; all of it exact, also for NaN, infinities and signed zeros.
+   * identity: wherever the output has input 0's type, it is input 0 (cast, stop_gradient).
+   * involution: applied twice it gives back its operand (neg, logical_not, bitwise_not).
+   * units: bit k: where input k is `unit` everywhere, the result is the other input, broadcast (mul and div: 1; sub: 0;
+   * add: -0.0, which for integers is 0). */
+  bool identity, involution;
+  uint32_t units;
+  double unit;
+  /* POINTWISE: rough time an element in additions; 0 stands for 1. A value of several uses is computed again instead of
+   * stored where that costs little. */
+  int32_t cost;
   uint32_t may_alias;     /* bit k: the output may overwrite input k */
   uint32_t takes_strides; /* LAUNCH: bit k: input k may be a view with any strides that are not negative */
   uint32_t shape_only;    /* bit k: of input k only the shape is used, so that it need not be kept or computed */

@@ -41,7 +41,8 @@ const mica__op mica__op_full_like = {.name = "full_like",
                                      .infer = infer_same,
                                      .grad = grad_none,
                                      .expression = "r0",
-                                     .scalar = scalar_full};
+                                     .scalar = scalar_full,
+                                     .shape_only = 1};
 const mica__op mica__op_stop_gradient = {.name = "stop_gradient",
                                          .kind = MICA__OP_POINTWISE,
                                          .min_inputs = 1,
@@ -50,7 +51,7 @@ const mica__op mica__op_stop_gradient = {.name = "stop_gradient",
                                          .grad = grad_none,
                                          .expression = "a",
                                          .scalar = scalar_same,
-                                         .may_alias = 1};
+                                         .identity = true};
 
 /* Whether a source may be of that type; otherwise the error is recorded. */
 static bool check_type(mica_graph *graph, const char *what, const char *name, mica__type type, bool may_be_open) {
