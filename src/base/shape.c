@@ -24,9 +24,11 @@ mica_status mica_shape_count(mica_shape shape, int64_t *count) {
   if (!mica_shape_is_valid(shape))
     return mica__fail(MICA_E_INVALID, "%s is not a shape", mica_shape_format(shape, text));
   /* Zeros first: (2^40, 2^40, 0) has no elements, and its product must not count as an overflow. */
-  *count = 0;
   for (int32_t i = 0; i < shape.rank; i++)
-    if (shape.dim[i] == 0) return MICA_OK;
+    if (shape.dim[i] == 0) {
+      *count = 0;
+      return MICA_OK;
+    }
   int64_t product = 1;
   for (int32_t i = 0; i < shape.rank; i++)
     if (!mica__mul_i64(product, shape.dim[i], &product))

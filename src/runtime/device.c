@@ -37,30 +37,37 @@ static void copy_trimmed(char *out, size_t size, const char *text) {
   out[length] = '\0';
 }
 
-/* One device property as text of any length; the caller frees it. NULL when it cannot be had. */
-static char *device_text(const mica__cl_api *api, cl_device_id id, cl_device_info what) {
+/* One device property as text of any length; the caller frees it. */
+static mica_status device_text(const mica__cl_api *api, cl_device_id id, cl_device_info what, char **out) {
+  const char *doing = "asking a device for a text";
   size_t size = 0;
-  if (api->GetDeviceInfo(id, what, 0, NULL, &size) != CL_SUCCESS) return NULL;
+  MICA_TRY(mica__cl_check(api->GetDeviceInfo(id, what, 0, NULL, &size), doing));
   char *text = calloc(1, size + 1);
-  if (text && api->GetDeviceInfo(id, what, size, text, NULL) != CL_SUCCESS) {
+  if (!text) return mica__fail_nomem("a device's text");
+  mica_status status = mica__cl_check(api->GetDeviceInfo(id, what, size, text, NULL), doing);
+  if (status == MICA_OK)
+    *out = text;
+  else
     free(text);
-    return NULL;
-  }
-  return text;
+  return status;
 }
 
-static void device_text_into(const mica__cl_api *api, cl_device_id id, cl_device_info what,
-                             char out[MICA_DEVICE_TEXT]) {
-  char *text = device_text(api, id, what);
-  copy_trimmed(out, MICA_DEVICE_TEXT, text ? text : "");
-  free(text);
-}
-
-static void platform_text_into(const mica__cl_api *api, cl_platform_id platform, cl_platform_info what,
-                               char out[MICA_DEVICE_TEXT]) {
-  char text[1024] = "";
-  if (api->GetPlatformInfo(platform, what, sizeof text - 1, text, NULL) != CL_SUCCESS) text[0] = '\0';
+static mica_status device_text_into(const mica__cl_api *api, cl_device_id id, cl_device_info what,
+                                    char out[MICA_DEVICE_TEXT]) {
+  char *text = NULL;
+  MICA_TRY(device_text(api, id, what, &text));
   copy_trimmed(out, MICA_DEVICE_TEXT, text);
+  free(text);
+  return MICA_OK;
+}
+
+static mica_status platform_text_into(const mica__cl_api *api, cl_platform_id platform, cl_platform_info what,
+                                      char out[MICA_DEVICE_TEXT]) {
+  char text[1024] = "";
+  MICA_TRY(mica__cl_check(api->GetPlatformInfo(platform, what, sizeof text - 1, text, NULL),
+                          "asking a platform for its name and version"));
+  copy_trimmed(out, MICA_DEVICE_TEXT, text);
+  return MICA_OK;
 }
 
 /* Whether a blank-separated list holds a word. */
@@ -71,17 +78,15 @@ static bool has_word(const char *list, const char *word) {
   return false;
 }
 
-static uint32_t device_features(const mica__cl_api *api, cl_device_id id) {
-  char *extensions = device_text(api, id, CL_DEVICE_EXTENSIONS);
-  uint32_t features = 0;
-  if (extensions) {
+static mica_status device_features(const mica__cl_api *api, cl_device_id id, uint32_t *features) {
+  char *extensions = NULL;
+  MICA_TRY(device_text(api, id, CL_DEVICE_EXTENSIONS, &extensions));
 #define FEATURE_OF(name, extension)                                                                                    \
-  if (has_word(extensions, extension)) features |= MICA_FEATURE_##name;
-    MICA_FEATURE_LIST(FEATURE_OF)
+  if (has_word(extensions, extension)) *features |= MICA_FEATURE_##name;
+  MICA_FEATURE_LIST(FEATURE_OF)
 #undef FEATURE_OF
-  }
   free(extensions);
-  return features;
+  return MICA_OK;
 }
 
 static mica_vendor vendor_of(cl_uint vendor_id, const char *vendor) {
@@ -135,19 +140,20 @@ mica_status mica__device_describe(const mica__cl_api *api, cl_platform_id platfo
                             "asking a device for its properties"));
   if (!available || !compiler)
     return mica__fail(MICA_E_UNSUPPORTED, "the device %s", available ? "has no compiler" : "is not available");
-  platform_text_into(api, platform, CL_PLATFORM_NAME, info.platform);
-  platform_text_into(api, platform, CL_PLATFORM_VERSION, info.platform_version);
-  device_text_into(api, id, CL_DEVICE_NAME, info.name);
-  device_text_into(api, id, CL_DRIVER_VERSION, info.driver);
-  device_text_into(api, id, CL_DEVICE_OPENCL_C_VERSION, info.opencl_c);
+  /* All of these identify compiled kernels in the cache, so none may be left empty for an error's sake. */
   char vendor[MICA_DEVICE_TEXT];
-  device_text_into(api, id, CL_DEVICE_VENDOR, vendor);
+  MICA_TRY(platform_text_into(api, platform, CL_PLATFORM_NAME, info.platform));
+  MICA_TRY(platform_text_into(api, platform, CL_PLATFORM_VERSION, info.platform_version));
+  MICA_TRY(device_text_into(api, id, CL_DEVICE_NAME, info.name));
+  MICA_TRY(device_text_into(api, id, CL_DRIVER_VERSION, info.driver));
+  MICA_TRY(device_text_into(api, id, CL_DEVICE_OPENCL_C_VERSION, info.opencl_c));
+  MICA_TRY(device_text_into(api, id, CL_DEVICE_VENDOR, vendor));
+  MICA_TRY(device_features(api, id, &info.features));
   info.vendor = vendor_of(vendor_id, vendor);
   info.device_class = api == mica__cl_null()      ? MICA_CLASS_NULL
                       : type & CL_DEVICE_TYPE_GPU ? MICA_CLASS_GPU
                       : type & CL_DEVICE_TYPE_CPU ? MICA_CLASS_CPU
                                                   : MICA_CLASS_ACCELERATOR;
-  info.features = device_features(api, id);
   info.compute_units = units;
   info.clock_mhz = clock;
   info.global_bytes = global;

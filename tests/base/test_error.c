@@ -1,0 +1,197 @@
+/* labels: null
+ *
+ * Statuses, the sentence of the last failure, and the log. */
+#include "base/error.h"
+#include "support/check_main.h"
+
+#include <mica/mica.h>
+#include <pthread.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+START_TEST(every_status_has_a_name_and_a_meaning) {
+  static const struct {
+    mica_status status;
+    const char *name;
+  } all[] = {
+#define ROW(name, value, text) {MICA_##name, "MICA_" #name},
+      MICA_STATUS_LIST(ROW)
+#undef ROW
+  };
+  for (size_t i = 0; i < sizeof all / sizeof *all; i++) {
+    ck_assert_int_le(all[i].status, MICA_OK);
+    ck_assert_str_eq(mica_status_name(all[i].status), all[i].name);
+    ck_assert_str_ne(mica_status_text(all[i].status), "unknown status");
+    for (size_t j = 0; j < i; j++) ck_assert_int_ne(all[i].status, all[j].status);
+  }
+  ck_assert_int_eq(MICA_OK, 0);
+  ck_assert_str_eq(mica_status_name((mica_status)1), "MICA_E_UNKNOWN");
+  ck_assert_str_eq(mica_status_text((mica_status)-1000), "unknown status");
+}
+END_TEST
+
+START_TEST(a_failure_leaves_its_sentence) {
+  ck_assert_int_eq(mica__fail(MICA_E_SHAPE, "%d by %d", 2, 3), MICA_E_SHAPE);
+  ck_assert_str_eq(mica_error_message(), "2 by 3");
+  ck_assert_int_eq(mica__fail_in(MICA_E_SHAPE, "matmul"), MICA_E_SHAPE);
+  ck_assert_str_eq(mica_error_message(), "matmul: 2 by 3");
+  /* The present sentence as an argument. */
+  mica__fail(MICA_E_IO, "again: %s", mica_error_message());
+  ck_assert_str_eq(mica_error_message(), "again: matmul: 2 by 3");
+  ck_assert_int_eq(mica__fail_nomem("a cat"), MICA_E_NOMEM);
+  ck_assert_ptr_nonnull(strstr(mica_error_message(), "a cat"));
+}
+END_TEST
+
+START_TEST(a_long_sentence_is_cut) {
+  char *text = malloc(100001);
+  ck_assert_ptr_nonnull(text);
+  memset(text, 'x', 100000);
+  text[100000] = '\0';
+  for (int i = 0; i < 3; i++) mica__fail(MICA_E_BUILD, "kernel k: %s%s", text, mica_error_message());
+  ck_assert_int_eq(strncmp(mica_error_message(), "kernel k: xxx", 13), 0);
+  ck_assert_uint_lt(strlen(mica_error_message()), 100000);
+  free(text);
+}
+END_TEST
+
+START_TEST(an_attempt_is_private) {
+  mica__fail(MICA_E_IO, "of the caller");
+  const char *before = mica_error_message();
+  mica__attempt_begin();
+  mica__fail(MICA_E_NOT_FOUND, "of the attempt");
+  ck_assert_str_eq(mica_error_message(), "of the attempt");
+  mica__attempt_begin();
+  mica__fail(MICA_E_NOT_FOUND, "deeper");
+  mica__attempt_end();
+  mica__fail_in(MICA_E_NOT_FOUND, "up");
+  ck_assert_str_eq(mica_error_message(), "up: deeper");
+  mica__attempt_end();
+  ck_assert_str_eq(mica_error_message(), "of the caller");
+  ck_assert_ptr_eq(mica_error_message(), before);
+}
+END_TEST
+
+static void *fail_elsewhere(void *unused) {
+  (void)unused;
+  int fresh = mica_error_message()[0] == '\0';
+  mica__fail(MICA_E_IO, "another thread's");
+  return fresh ? NULL : (void *)1;
+}
+
+START_TEST(each_thread_has_its_own_sentence) {
+  pthread_t thread;
+  void *result;
+  mica__fail(MICA_E_IO, "this thread's");
+  ck_assert_int_eq(pthread_create(&thread, NULL, fail_elsewhere, NULL), 0);
+  pthread_join(thread, &result);
+  ck_assert_ptr_null(result);
+  ck_assert_str_eq(mica_error_message(), "this thread's");
+}
+END_TEST
+
+static mica_status try_goto(int fails, int *released) {
+  mica_status status = MICA_OK;
+  MICA_TRY_GOTO(fails ? mica__fail(MICA_E_IO, "x") : MICA_OK, done);
+  MICA_TRY(MICA_OK);
+  *released = 0;
+  return MICA_OK;
+done:
+  *released = 1;
+  return status;
+}
+
+START_TEST(failures_are_passed_on) {
+  int released;
+  ck_assert_int_eq(try_goto(0, &released), MICA_OK);
+  ck_assert_int_eq(released, 0);
+  ck_assert_int_eq(try_goto(1, &released), MICA_E_IO);
+  ck_assert_int_eq(released, 1);
+}
+END_TEST
+
+typedef struct lines {
+  int count;
+  mica_log_level level;
+  char last[256];
+} lines;
+
+static void keep(void *user, mica_log_level level, const char *message) {
+  lines *l = user;
+  l->count++;
+  l->level = level;
+  strncpy(l->last, message, sizeof l->last - 1);
+}
+
+START_TEST(the_log_respects_its_level) {
+  lines seen = {0};
+  mica_log_set(MICA_LOG_INFO, keep, &seen);
+  mica__log(MICA_LOG_DEBUG, "not wanted");
+  ck_assert_int_eq(seen.count, 0);
+  ck_assert(!mica__log_wanted(MICA_LOG_DEBUG));
+  mica__log(MICA_LOG_INFO, "%d pieces", 3);
+  ck_assert_int_eq(seen.count, 1);
+  ck_assert_int_eq(seen.level, MICA_LOG_INFO);
+  ck_assert_str_eq(seen.last, "3 pieces");
+  mica__log(MICA_LOG_ERROR, "worse");
+  ck_assert_int_eq(seen.count, 2);
+  mica_log_set(MICA_LOG_DEBUG, NULL, NULL);
+  mica__log(MICA_LOG_ERROR, "nobody hears");
+  ck_assert(!mica__log_wanted(MICA_LOG_ERROR));
+  ck_assert_int_eq(seen.count, 2);
+}
+END_TEST
+
+START_TEST(a_log_message_is_one_line) {
+  lines seen = {0};
+  mica_log_set(MICA_LOG_DEBUG, keep, &seen);
+  mica__log(MICA_LOG_DEBUG, "a driver\nsays %s", "this\nand that\n");
+  mica_log_set(MICA_LOG_DEBUG, NULL, NULL);
+  ck_assert_str_eq(seen.last, "a driver says this and that ");
+}
+END_TEST
+
+/* Never from two threads at once: the callback needs no lock for what it keeps. */
+static void *log_much(void *unused) {
+  for (int i = 0; i < 2000; i++) mica__log(MICA_LOG_WARNING, "line %d", i);
+  return unused;
+}
+
+START_TEST(the_log_is_never_called_twice_at_once) {
+  lines seen = {0};
+  pthread_t threads[4];
+  mica_log_set(MICA_LOG_WARNING, keep, &seen);
+  for (int i = 0; i < 4; i++) ck_assert_int_eq(pthread_create(&threads[i], NULL, log_much, NULL), 0);
+  for (int i = 0; i < 4; i++) pthread_join(threads[i], NULL);
+  mica_log_set(MICA_LOG_WARNING, NULL, NULL);
+  ck_assert_int_eq(seen.count, 8000);
+}
+END_TEST
+
+START_TEST(the_version_is_that_of_the_headers) {
+  char expected[64];
+  snprintf(expected, sizeof expected, "%d.%d.%d", MICA_VERSION_MAJOR, MICA_VERSION_MINOR, MICA_VERSION_PATCH);
+  ck_assert_str_eq(mica_version(), MICA_VERSION_STRING);
+  ck_assert_str_eq(mica_version(), expected);
+}
+END_TEST
+
+Suite *test_suite(void) {
+  Suite *suite = suite_create("error");
+  TCase *status = tcase_create("status");
+  tcase_add_test(status, every_status_has_a_name_and_a_meaning);
+  tcase_add_test(status, a_failure_leaves_its_sentence);
+  tcase_add_test(status, a_long_sentence_is_cut);
+  tcase_add_test(status, an_attempt_is_private);
+  tcase_add_test(status, each_thread_has_its_own_sentence);
+  tcase_add_test(status, failures_are_passed_on);
+  tcase_add_test(status, the_version_is_that_of_the_headers);
+  suite_add_tcase(suite, status);
+  TCase *log = tcase_create("log");
+  tcase_add_test(log, the_log_respects_its_level);
+  tcase_add_test(log, a_log_message_is_one_line);
+  tcase_add_test(log, the_log_is_never_called_twice_at_once);
+  suite_add_tcase(suite, log);
+  return suite;
+}
