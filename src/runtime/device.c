@@ -169,6 +169,26 @@ mica_status mica__device_describe(const mica__cl_api *api, cl_platform_id platfo
   return MICA_OK;
 }
 
+/* Describes one device at the end of the list. One that the driver does not describe is left out, with a log line. */
+static mica_status collect_device(const mica__device *device, size_t index, cl_uint number, mica__device *list,
+                                  size_t *count) {
+  mica__device *made = &list[*count];
+  *made = *device;
+  mica__attempt_begin();
+  mica_status status = mica__device_describe(device->api, device->platform, device->id, &made->info);
+  if (status != MICA_OK)
+    mica__log(MICA_LOG_WARNING, "device %zu:%u is left out: %s", index, number, mica_error_message());
+  mica__attempt_end();
+  if (status == MICA_E_NOMEM) return mica__fail_nomem("a device's description");
+  if (status != MICA_OK) return MICA_OK;
+  if (made->info.device_class == MICA_CLASS_NULL)
+    snprintf(made->info.id, sizeof made->info.id, "%s", mica_device_class_name(MICA_CLASS_NULL));
+  else
+    snprintf(made->info.id, sizeof made->info.id, "%zu:%u", index, number);
+  ++*count;
+  return MICA_OK;
+}
+
 /* Appends the devices of one platform; a platform that cannot list any (-1, or an error: a driver installed without
  * its hardware) is skipped. */
 static mica_status collect_platform(const mica__cl_api *api, cl_platform_id platform, size_t index, mica__device **list,
@@ -178,28 +198,14 @@ static mica_status collect_platform(const mica__cl_api *api, cl_platform_id plat
   cl_device_id *ids = calloc(n, sizeof *ids);
   mica__device *grown = realloc(*list, (*count + n) * sizeof **list);
   if (grown) *list = grown;
-  if (!ids || !grown) {
-    free(ids);
-    return mica__fail_nomem("the list of devices");
+  mica_status status = ids && grown ? MICA_OK : mica__fail_nomem("the list of devices");
+  if (status == MICA_OK && api->GetDeviceIDs(platform, CL_DEVICE_TYPE_ALL, n, ids, NULL) != CL_SUCCESS) n = 0;
+  for (cl_uint d = 0; status == MICA_OK && d < n; d++) {
+    const mica__device device = {.api = api, .platform = platform, .id = ids[d]};
+    status = collect_device(&device, index, d, *list, count);
   }
-  if (api->GetDeviceIDs(platform, CL_DEVICE_TYPE_ALL, n, ids, NULL) == CL_SUCCESS)
-    for (cl_uint d = 0; d < n; d++) {
-      mica__device *device = &(*list)[*count];
-      *device = (mica__device){.api = api, .platform = platform, .id = ids[d]};
-      mica__attempt_begin();
-      mica_status described = mica__device_describe(api, platform, ids[d], &device->info);
-      if (described != MICA_OK)
-        mica__log(MICA_LOG_WARNING, "device %zu:%u is left out: %s", index, d, mica_error_message());
-      mica__attempt_end();
-      if (described != MICA_OK) continue;
-      if (device->info.device_class == MICA_CLASS_NULL)
-        snprintf(device->info.id, sizeof device->info.id, "%s", mica_device_class_name(MICA_CLASS_NULL));
-      else
-        snprintf(device->info.id, sizeof device->info.id, "%zu:%u", index, d);
-      ++*count;
-    }
   free(ids);
-  return MICA_OK;
+  return status;
 }
 
 mica_status mica__device_collect(const mica__cl_api *api, mica__device **list, size_t *count) {

@@ -182,6 +182,7 @@ static mica_status make_kernel(mica_engine *engine, mica__program *program, mica
   kernel->handle = api->CreateKernel(program->handle, name, &error);
   if (!kernel->handle) {
     free(kernel);
+    if (mica__cl_is_memory_error(error)) return mica__cl_check(error, name);
     return mica__fail(MICA_E_BUILD, "kernel %s cannot be made from its program (%s)", name,
                       mica__cl_error_name(error) ? mica__cl_error_name(error) : "?");
   }
