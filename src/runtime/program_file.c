@@ -76,8 +76,10 @@ mica_status mica__program_file_load(const char *directory, mica__hash key, const
   if (!*directory || !entry_path(path, directory, mica__hash_format(key, name), SUFFIX)) return miss("no directory");
   unsigned char *data = NULL;
   size_t size = 0;
-  if (mica__file_read(path, &data, &size) != MICA_OK) return miss("there is no readable file");
-  mica_status status = mica__program_file_parse(data, size, key, key_text, binary);
+  mica_status status = mica__file_read(path, &data, &size);
+  if (status == MICA_E_NOMEM) return status;
+  if (status != MICA_OK) return miss("there is no readable file");
+  status = mica__program_file_parse(data, size, key, key_text, binary);
   if (status != MICA_OK) {
     mica__log(MICA_LOG_INFO, "%s (%s)", mica_error_message(), path);
     free(data);

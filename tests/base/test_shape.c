@@ -14,16 +14,11 @@ START_TEST(dtypes_describe_themselves) {
     size_t bytes;
     mica_dtype_kind kind;
   } expected[] = {
-      {MICA_F32,  "f32",  4, MICA_KIND_FLOAT   },
-      {MICA_F16,  "f16",  2, MICA_KIND_FLOAT   },
-      {MICA_BF16, "bf16", 2, MICA_KIND_FLOAT   },
-      {MICA_F64,  "f64",  8, MICA_KIND_FLOAT   },
-      {MICA_I8,   "i8",   1, MICA_KIND_SIGNED  },
-      {MICA_U8,   "u8",   1, MICA_KIND_UNSIGNED},
-      {MICA_I16,  "i16",  2, MICA_KIND_SIGNED  },
-      {MICA_I32,  "i32",  4, MICA_KIND_SIGNED  },
-      {MICA_I64,  "i64",  8, MICA_KIND_SIGNED  },
-      {MICA_BOOL, "b8",   1, MICA_KIND_BOOL    },
+      {MICA_F32, "f32", 4, MICA_KIND_FLOAT},   {MICA_F16, "f16", 2, MICA_KIND_FLOAT},
+      {MICA_BF16, "bf16", 2, MICA_KIND_FLOAT}, {MICA_F64, "f64", 8, MICA_KIND_FLOAT},
+      {MICA_I8, "i8", 1, MICA_KIND_SIGNED},    {MICA_U8, "u8", 1, MICA_KIND_UNSIGNED},
+      {MICA_I16, "i16", 2, MICA_KIND_SIGNED},  {MICA_I32, "i32", 4, MICA_KIND_SIGNED},
+      {MICA_I64, "i64", 8, MICA_KIND_SIGNED},  {MICA_BOOL, "b8", 1, MICA_KIND_BOOL},
   };
   ck_assert_uint_eq(sizeof expected / sizeof *expected, MICA_DTYPE_COUNT);
   for (size_t i = 0; i < MICA_DTYPE_COUNT; i++) {
@@ -64,18 +59,18 @@ START_TEST(counting) {
     mica_status status;
     int64_t count;
   } cases[] = {
-      {{.rank = 0},                                                              MICA_OK,         1        },
-      {{.rank = 1, .dim = {0}},                                                  MICA_OK,         0        },
-      {{.rank = 3, .dim = {2, 3, 4}},                                            MICA_OK,         24       },
-      {{.rank = 8, .dim = {1, 1, 1, 1, 1, 1, 1, 9}},                             MICA_OK,         9        },
-      {{.rank = 1, .dim = {INT64_MAX}},                                          MICA_OK,         INT64_MAX},
-      {{.rank = 3, .dim = {INT64_C(1) << 40, INT64_C(1) << 40, 0}},              MICA_OK,         0        },
-      {{.rank = 2, .dim = {INT64_C(1) << 31, INT64_C(1) << 32}},                 MICA_E_OVERFLOW, 77       },
-      {{.rank = 2, .dim = {INT64_MAX, 2}},                                       MICA_E_OVERFLOW, 77       },
-      {{.rank = 1, .dim = {-1}},                                                 MICA_E_INVALID,  77       },
-      {{.rank = -1},                                                             MICA_E_INVALID,  77       },
-      {{.rank = 9},                                                              MICA_E_INVALID,  77       },
-      {{.rank = INT32_MAX, .dim = {INT64_MIN, INT64_MIN, INT64_MIN, INT64_MIN}}, MICA_E_INVALID,  77       },
+      {{.rank = 0}, MICA_OK, 1},
+      {{.rank = 1, .dim = {0}}, MICA_OK, 0},
+      {{.rank = 3, .dim = {2, 3, 4}}, MICA_OK, 24},
+      {{.rank = 8, .dim = {1, 1, 1, 1, 1, 1, 1, 9}}, MICA_OK, 9},
+      {{.rank = 1, .dim = {INT64_MAX}}, MICA_OK, INT64_MAX},
+      {{.rank = 3, .dim = {INT64_C(1) << 40, INT64_C(1) << 40, 0}}, MICA_OK, 0},
+      {{.rank = 2, .dim = {INT64_C(1) << 31, INT64_C(1) << 32}}, MICA_E_OVERFLOW, 77},
+      {{.rank = 2, .dim = {INT64_MAX, 2}}, MICA_E_OVERFLOW, 77},
+      {{.rank = 1, .dim = {-1}}, MICA_E_INVALID, 77},
+      {{.rank = -1}, MICA_E_INVALID, 77},
+      {{.rank = 9}, MICA_E_INVALID, 77},
+      {{.rank = INT32_MAX, .dim = {INT64_MIN, INT64_MIN, INT64_MIN, INT64_MIN}}, MICA_E_INVALID, 77},
   };
   for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
     int64_t count = 77;
@@ -118,13 +113,13 @@ START_TEST(broadcasting) {
     mica_shape a, b, out;
     bool fits;
   } cases[] = {
-      {{.rank = 2, .dim = {4, 3}},       {.rank = 1, .dim = {3}},       {.rank = 2, .dim = {4, 3}},       true },
-      {{.rank = 4, .dim = {8, 1, 6, 1}}, {.rank = 3, .dim = {7, 1, 5}}, {.rank = 4, .dim = {8, 7, 6, 5}}, true },
-      {{.rank = 0},                      {.rank = 2, .dim = {2, 0}},    {.rank = 2, .dim = {2, 0}},       true },
-      {{.rank = 1, .dim = {1}},          {.rank = 1, .dim = {0}},       {.rank = 1, .dim = {0}},          true },
-      {{.rank = 0},                      {.rank = 0},                   {.rank = 0},                      true },
-      {{.rank = 1, .dim = {0}},          {.rank = 1, .dim = {2}},       {.rank = 0},                      false},
-      {{.rank = 2, .dim = {4, 3}},       {.rank = 1, .dim = {4}},       {.rank = 0},                      false},
+      {{.rank = 2, .dim = {4, 3}}, {.rank = 1, .dim = {3}}, {.rank = 2, .dim = {4, 3}}, true},
+      {{.rank = 4, .dim = {8, 1, 6, 1}}, {.rank = 3, .dim = {7, 1, 5}}, {.rank = 4, .dim = {8, 7, 6, 5}}, true},
+      {{.rank = 0}, {.rank = 2, .dim = {2, 0}}, {.rank = 2, .dim = {2, 0}}, true},
+      {{.rank = 1, .dim = {1}}, {.rank = 1, .dim = {0}}, {.rank = 1, .dim = {0}}, true},
+      {{.rank = 0}, {.rank = 0}, {.rank = 0}, true},
+      {{.rank = 1, .dim = {0}}, {.rank = 1, .dim = {2}}, {.rank = 0}, false},
+      {{.rank = 2, .dim = {4, 3}}, {.rank = 1, .dim = {4}}, {.rank = 0}, false},
   };
   for (size_t i = 0; i < sizeof cases / sizeof *cases; i++)
     for (int swapped = 0; swapped < 2; swapped++) {

@@ -55,7 +55,7 @@ static mica_status compute(run *r) {
   MICA_TRY(mica_profile_start(r->engine));
   MICA_TRY(mica_tensor_upload(r->queue, r->x, r->host, sizeof r->host));
   MICA_TRY(axpy(r, r->queue, 1, r->x, r->y));
-  /* The queue is busy now, so that these go through staging memory, one piece of it twice; what is uploaded is the same. */
+  /* The queue is busy now, so that these go through staging memory, one piece of it twice; the data is the same. */
   for (int i = 0; i < 5; i++) MICA_TRY(mica_tensor_upload(r->queue, r->x, r->host, sizeof r->host));
   MICA_TRY(mica__recorder_create(r->engine, &r->recorder));
   MICA_TRY(axpy(r, r->recorder, 0.5f, r->x, r->y));
