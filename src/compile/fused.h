@@ -33,6 +33,7 @@ typedef struct mica__fused_instr {
   const mica__op *op;
   mica__attrs attrs;
   int32_t args[4];
+  int32_t arg_count; /* OP: how many; REDUCE and STORE have one, the others none */
   int32_t operand;
   mica_dtype dtype;    /* of the result; arithmetic is in COMPUTE(dtype) */
   mica__access access; /* LOAD, STORE: elements of the operand per step of each dimension */
@@ -52,17 +53,23 @@ typedef struct mica__fused {
   mica__fused_instr instrs[MICA__FUSED_INSTRS];
   int32_t operand_count;
   mica_dtype operand_dtype[MICA__FUSED_OPERANDS];
+  /* Set by the generator alone, in passes over few long rows. chunk > 0: the row's dimension `split` is walked `chunk`
+   * steps at a time, each piece by another work-item or group; a STORE's value is then one a piece, and stride[split]
+   * leads from piece to piece. */
+  int32_t split;
+  int64_t chunk;
 } mica__fused;
 
 /* Merges dimensions that every access walks as one and drops those of extent 1, so that equal loops get equal text. */
 void mica__fused_simplify(mica__fused *fused);
 
-/* The kernel's source for a class of device (MICA__ON_CPU or MICA__ON_GPU); MICA_E_UNSUPPORTED with the reason when the
+/* The kernel's source (of one walk over the rows) for a class of device (MICA__ON_CPU or MICA__ON_GPU); MICA_E_UNSUPPORTED with the reason when the
  * list cannot be one kernel. */
 mica_status mica__fused_source(const mica__fused *fused, unsigned device_class, mica__text *source);
 
-/* Builds (or finds) the kernel and queues it. operands[k] gives buffer and first element; accesses count from there.
- * Extents may be 0. */
+/* Builds (or finds) the kernel and queues it; few long rows take several kernels and workspace between them. operands[k]
+ * gives buffer and first element; accesses count from there. The operand of a STORE may share memory with that of a LOAD
+ * whose access is the same. Extents may be 0, but a max, min, argmax or argmin of nothing is undefined. */
 mica_status mica__fused_launch(mica_queue *queue, const mica__fused *fused, const mica_tensor *const *operands);
 
 #endif
