@@ -1,9 +1,10 @@
 #include "base/element.h"
-#include "ir/op.h"
+#include "ir/graph.h"
 #include "ops/elementwise/pointwise.h"
 #include "ops/operand.h"
 
 #include <math.h>
+#include <mica/nodes.h>
 #include <mica/ops.h>
 #include <stdlib.h>
 
@@ -90,4 +91,41 @@ static mica_status check_case(mica__check_group *group, const mica__variant *var
 static mica_status check_cast(mica__check *check) { return mica__pointwise_check(check, &cast, check_case); }
 
 static const mica__kernel_desc *const kernels[] = {&cast, NULL};
-const mica__op mica__op_cast = {.name = "cast", .kernels = kernels, .check = check_cast};
+
+/* In graphs: attrs.ints[0] is the type to cast to, attrs.ints[1] (set by infer) the one cast from. */
+static mica_status infer_cast(const mica__type *inputs, int32_t input_count, mica__attrs *attrs, mica__type *out) {
+  (void)input_count;
+  if (attrs->ints[0] < 0 || attrs->ints[0] >= MICA_DTYPE_COUNT)
+    return mica__fail(MICA_E_DTYPE, "%lld is no dtype to cast to", (long long)attrs->ints[0]);
+  attrs->ints[1] = inputs[0].dtype;
+  *out = (mica__type){(mica_dtype)attrs->ints[0], inputs[0].shape};
+  return MICA_OK;
+}
+
+static mica_status grad_cast(const mica__grad *grad) {
+  mica_dtype from = mica_value_dtype(grad->inputs[0]);
+  if (mica_dtype_kind_of(from) == MICA_KIND_FLOAT) grad->dinputs[0] = mica_cast(grad->dy, from);
+  return MICA_OK;
+}
+
+/* To floating types the value passes unrounded, as in all references. */
+static double scalar_cast(const double *inputs, const mica__attrs *attrs) {
+  mica_dtype to = (mica_dtype)attrs->ints[0];
+  return mica_dtype_kind_of(to) == MICA_KIND_FLOAT ? inputs[0] : reference((mica_dtype)attrs->ints[1], to, inputs[0]);
+}
+
+const mica__op mica__op_cast = {.name = "cast",
+                                .kernels = kernels,
+                                .check = check_cast,
+                                .kind = MICA__OP_POINTWISE,
+                                .min_inputs = 1,
+                                .max_inputs = 1,
+                                .infer = infer_cast,
+                                .grad = grad_cast,
+                                .expression = "CONVERT(a)",
+                                .scalar = scalar_cast,
+                                .may_alias = 1};
+
+mica_value mica_cast(mica_value x, mica_dtype dtype) {
+  return mica__graph_add(&mica__op_cast, &x, 1, &(mica__attrs){.ints = {dtype}});
+}

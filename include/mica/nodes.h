@@ -1,0 +1,169 @@
+/* mica/nodes.h: the builders of a graph's values (see mica/graph.h).
+ *
+ * Letters: x, a, b, c are values, y is the result. Shapes are inferred, dtypes of operands must agree unless said
+ * otherwise, and operands broadcast where the op is pointwise. "float" stands for f32 f16 bf16 f64, "integer" for i8 u8
+ * i16 i32 i64, "number" for both. Every op whose result is a float has gradients of any order, unless said otherwise.
+ * Builders are sticky: given a null value they return a null value. */
+#ifndef MICA_NODES_H
+#define MICA_NODES_H
+
+#include <mica/graph.h>
+
+MICA_BEGIN_DECLS
+
+/* --- pointwise: one operand --- */
+
+/* name, y[i] =. The result has x's type. NaN and infinities go as IEEE 754 has it. */
+#define MICA_UNARY_LIST(X)                                                                                             \
+  X(neg, "-x; number")                                                                                                 \
+  X(abs, "|x|; number")                                                                                                \
+  X(sign, "-1, 0 or 1; number")                                                                                        \
+  X(square, "x x; number")                                                                                             \
+  X(relu, "max(x, 0); number")                                                                                         \
+  X(reciprocal, "1 / x")                                                                                               \
+  X(sqrt, "square root")                                                                                               \
+  X(rsqrt, "1 / sqrt(x)")                                                                                              \
+  X(exp, "e^x")                                                                                                        \
+  X(exp2, "2^x")                                                                                                       \
+  X(expm1, "e^x - 1, exact near 0")                                                                                    \
+  X(log, "natural logarithm")                                                                                          \
+  X(log1p, "log(1 + x), exact near 0")                                                                                 \
+  X(log2, "logarithm to base 2")                                                                                       \
+  X(log10, "logarithm to base 10")                                                                                     \
+  X(erf, "2/sqrt(pi) times the integral of e^(-t t) from 0 to x")                                                      \
+  X(sin, "x in radians")                                                                                               \
+  X(cos, "x in radians")                                                                                               \
+  X(tan, "x in radians")                                                                                               \
+  X(asin, "radians")                                                                                                   \
+  X(acos, "radians")                                                                                                   \
+  X(atan, "radians")                                                                                                   \
+  X(sinh, "(e^x - e^-x) / 2")                                                                                          \
+  X(cosh, "(e^x + e^-x) / 2")                                                                                          \
+  X(tanh, "sinh(x) / cosh(x)")                                                                                         \
+  X(asinh, "inverse of sinh")                                                                                          \
+  X(acosh, "inverse of cosh, x >= 1")                                                                                  \
+  X(atanh, "inverse of tanh, |x| < 1")                                                                                 \
+  X(floor, "largest integer <= x; no gradient")                                                                        \
+  X(ceil, "smallest integer >= x; no gradient")                                                                        \
+  X(round, "nearest integer, ties to even; no gradient")                                                               \
+  X(trunc, "towards zero; no gradient")                                                                                \
+  X(isnan, "as bool")                                                                                                  \
+  X(isinf, "as bool")                                                                                                  \
+  X(isfinite, "as bool")                                                                                               \
+  X(logical_not, "of bool")                                                                                            \
+  X(bit_not, "of integers")                                                                                            \
+  X(sigmoid, "1 / (1 + e^-x)")                                                                                         \
+  X(silu, "x sigmoid(x); Elfwing et al. 2017")                                                                         \
+  X(gelu, "x (1 + erf(x / sqrt 2)) / 2; Hendrycks and Gimpel 2016")                                                    \
+  X(gelu_tanh, "x (1 + tanh(sqrt(2/pi) (x + 0.044715 x^3))) / 2, their approximation")                                 \
+  X(selu, "s (x < 0 ? t (e^x - 1) : x), s = 1.0507..., t = 1.6732...; Klambauer et al. 2017")                          \
+  X(mish, "x tanh(log(1 + e^x)); Misra 2019")                                                                          \
+  X(softplus, "log(1 + e^x)")                                                                                          \
+  X(softsign, "x / (1 + |x|)")                                                                                         \
+  X(hard_swish, "x min(max(x + 3, 0), 6) / 6; Howard et al. 2019")
+#define MICA_UNARY_DECLARE(name, text) MICA_API mica_value mica_##name(mica_value x);
+MICA_UNARY_LIST(MICA_UNARY_DECLARE)
+#undef MICA_UNARY_DECLARE
+
+/* x scale + shift. Float. */
+MICA_API mica_value mica_affine(mica_value x, double scale, double shift);
+/* min(max(x, low), high); number. A NaN stays. low and high may be infinite. */
+MICA_API mica_value mica_clip(mica_value x, double low, double high);
+/* x < 0 ? slope x : x */
+MICA_API mica_value mica_leaky_relu(mica_value x, double slope);
+/* x < 0 ? alpha (e^x - 1) : x; Clevert et al. 2015 */
+MICA_API mica_value mica_elu(mica_value x, double alpha);
+/* x < 0 ? alpha (e^(x / alpha) - 1) : x; Barron 2017 */
+MICA_API mica_value mica_celu(mica_value x, double alpha);
+/* min(max(scale x + shift, 0), 1); PyTorch's has 1/6 and 1/2, ONNX's 0.2 and 0.5 */
+MICA_API mica_value mica_hard_sigmoid(mica_value x, double scale, double shift);
+/* x as another type: floats to integers are cut towards zero and saturate, NaN gives 0; integers wrap; bool is x != 0.
+ * The gradient is cast back. */
+MICA_API mica_value mica_cast(mica_value x, mica_dtype dtype);
+
+/* --- pointwise: two operands, broadcast --- */
+
+#define MICA_BINARY_LIST(X)                                                                                            \
+  X(add, "a + b; number")                                                                                              \
+  X(sub, "a - b; number")                                                                                              \
+  X(mul, "a b; number")                                                                                                \
+  X(div, "a / b; integers towards zero, x / 0 is 0")                                                                   \
+  X(mod, "a - b floor(a / b), which has the sign of b; number; for integers 0 where b is 0")                           \
+  X(fmod, "a - b trunc(a / b), which has the sign of a; number; for integers 0 where b is 0")                          \
+  X(pow, "a^b; float")                                                                                                 \
+  X(atan2, "the angle of the point (x = b, y = a); float")                                                             \
+  X(maximum, "the larger; NaN where either is; number")                                                                \
+  X(minimum, "the smaller; NaN where either is; number")                                                               \
+  X(equal, "as bool; any type")                                                                                        \
+  X(not_equal, "as bool; any type")                                                                                    \
+  X(less, "a < b as bool; number")                                                                                     \
+  X(less_equal, "a <= b as bool; number")                                                                              \
+  X(greater, "a > b as bool; number")                                                                                  \
+  X(greater_equal, "a >= b as bool; number")                                                                           \
+  X(logical_and, "of bool")                                                                                            \
+  X(logical_or, "of bool")                                                                                             \
+  X(logical_xor, "of bool")                                                                                            \
+  X(bit_and, "of integers")                                                                                            \
+  X(bit_or, "of integers")                                                                                             \
+  X(bit_xor, "of integers")                                                                                            \
+  X(shift_left, "a 2^b modulo the type's range; integers, 0 <= b < bits of the type")                                  \
+  X(shift_right, "floor(a / 2^b); integers, 0 <= b < bits of the type")                                                \
+  X(prelu, "a < 0 ? a b : a; float; He et al. 2015")
+#define MICA_BINARY_DECLARE(name, text) MICA_API mica_value mica_##name(mica_value a, mica_value b);
+MICA_BINARY_LIST(MICA_BINARY_DECLARE)
+#undef MICA_BINARY_DECLARE
+
+/* condition ? a : b; condition is bool, a and b have one type, all three broadcast. */
+MICA_API mica_value mica_where(mica_value condition, mica_value a, mica_value b);
+
+/* --- reductions --- */
+
+/* Some axes of a value; negative ones count from the end. MICA_AXES(0, -1); no axes at all stand for every one. */
+typedef struct mica_axes {
+  int32_t count;
+  int32_t axis[MICA_MAX_RANK];
+} mica_axes;
+#define MICA_AXES(...)                                                                                                 \
+  ((mica_axes){.count = (int32_t)(sizeof((int32_t[]){__VA_ARGS__}) / sizeof(int32_t)), .axis = {__VA_ARGS__}})
+#define MICA_ALL_AXES ((mica_axes){.count = 0})
+
+/* name, y = over the elements along the axes. keep leaves the axes with extent 1. Results have x's type; sums of
+ * integers wrap. Over no elements sums are 0, products 1, and max and min fail with MICA_E_SHAPE. */
+#define MICA_REDUCE_LIST(X)                                                                                            \
+  X(sum, "the sum; number")                                                                                            \
+  X(mean, "the sum divided by the count; float")                                                                       \
+  X(max, "the largest; NaN when there is one; number. Its gradient is shared by equals")                               \
+  X(min, "the smallest, likewise")                                                                                     \
+  X(prod, "the product; number")                                                                                       \
+  X(l1, "the sum of |x|")                                                                                              \
+  X(l2, "the square root of the sum of squares")                                                                       \
+  X(sum_square, "the sum of squares")                                                                                  \
+  X(logsum, "log of the sum; float")                                                                                   \
+  X(logsumexp, "log of the sum of e^x, without overflow; float")
+#define MICA_REDUCE_DECLARE(name, text) MICA_API mica_value mica_##name(mica_value x, mica_axes axes, bool keep);
+MICA_REDUCE_LIST(MICA_REDUCE_DECLARE)
+#undef MICA_REDUCE_DECLARE
+
+/* The index of the largest (smallest) element along one axis, the first of equals, a NaN being the largest (smallest),
+ * as i64. number. */
+MICA_API mica_value mica_argmax(mica_value x, int32_t axis, bool keep);
+MICA_API mica_value mica_argmin(mica_value x, int32_t axis, bool keep);
+
+/* --- layout --- */
+
+/* The same elements in row-major order in another shape. One dimension may be MICA_OPEN: it is what remains. */
+MICA_API mica_value mica_reshape(mica_value x, mica_shape shape);
+/* y's axis k is x's axis axes[k]; MICA_ALL_AXES reverses them. */
+MICA_API mica_value mica_transpose(mica_value x, mica_axes axes);
+/* Broadcast to the broadcast of x's shape and this one, in which MICA_OPEN stands for x's own extent. */
+MICA_API mica_value mica_expand(mica_value x, mica_shape shape);
+
+/* --- matrices --- */
+
+/* NumPy's matmul: (..., M, K) times (..., K, N) gives (..., M, N); leading axes broadcast; a vector on the left is a
+ * row, one on the right a column, and that axis is dropped again. Float; sums in f32 (f64 for f64). */
+MICA_API mica_value mica_matmul(mica_value a, mica_value b);
+
+MICA_END_DECLS
+
+#endif

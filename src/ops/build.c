@@ -1,0 +1,112 @@
+#include "ops/build.h"
+
+mica__attrs mica__attrs_of(mica_value value) {
+  if (!value.graph) return (mica__attrs){0};
+  return mica__graph_node(value.graph, value.id)->attrs;
+}
+
+mica_status mica__axis(int64_t *axis, int32_t rank) {
+  if (*axis < -rank || *axis >= rank)
+    return mica__fail(MICA_E_SHAPE, "axis %lld of a tensor of rank %d", (long long)*axis, (int)rank);
+  if (*axis < 0) *axis += rank;
+  return MICA_OK;
+}
+
+bool mica__builder_axis(const char *op, mica_value x, int64_t *axis) {
+  if (!x.graph) return false;
+  mica_status status = mica__axis(axis, mica_value_shape(x).rank);
+  if (status == MICA_OK) return true;
+  mica__graph_fail_with(x.graph, mica__fail_in(status, op));
+  return false;
+}
+
+mica_status mica__want_float(mica__type type) {
+  if (mica_dtype_kind_of(type.dtype) == MICA_KIND_FLOAT) return MICA_OK;
+  return mica__fail(MICA_E_DTYPE, "%s, but it takes floating types", mica_dtype_name(type.dtype));
+}
+
+mica_status mica__want_index(mica__type type) {
+  if (type.dtype == MICA_I32 || type.dtype == MICA_I64) return MICA_OK;
+  return mica__fail(MICA_E_DTYPE, "indices of %s, not i32 or i64", mica_dtype_name(type.dtype));
+}
+
+mica_value mica__number(mica_value like, double number) {
+  return mica_scalar(like.graph, mica_value_dtype(like), number);
+}
+
+mica_value mica__widen(mica_value x) {
+  mica_dtype dtype = mica_value_dtype(x);
+  return dtype == MICA_F16 || dtype == MICA_BF16 ? mica_cast(x, MICA_F32) : x;
+}
+
+mica_value mica__narrow(mica_value value, mica_value x) {
+  return mica_value_dtype(value) == mica_value_dtype(x) ? value : mica_cast(value, mica_value_dtype(x));
+}
+
+mica_value mica__sum_to(mica_value value, mica_value like) {
+  if (!value.graph || mica_dtype_kind_of(mica_value_dtype(like)) != MICA_KIND_FLOAT) return (mica_value){0};
+  mica_shape from = mica_value_shape(value), to = mica_value_shape(like);
+  int32_t extra = from.rank - to.rank;
+  mica_axes axes = {0};
+  for (int32_t i = 0; i < from.rank; i++)
+    if (i < extra || (to.dim[i - extra] == 1 && from.dim[i] != 1)) axes.axis[axes.count++] = i;
+  if (axes.count > 0) value = mica_sum(value, axes, true);
+  return extra > 0 ? mica__reshape_like(value, like) : value;
+}
+
+static int32_t open_count(mica_shape shape) {
+  int32_t count = 0;
+  for (int32_t i = 0; i < shape.rank; i++) count += shape.dim[i] == MICA_OPEN;
+  return count;
+}
+
+bool mica__shape_is_known(mica_shape shape) { return open_count(shape) == 0; }
+
+mica_value mica__reshape_like(mica_value value, mica_value like) {
+  mica_shape shape = mica_value_shape(like);
+  if (mica_shape_equal(mica_value_shape(value), shape) && mica__shape_is_known(shape)) return value;
+  if (open_count(shape) <= 1) return mica_reshape(value, shape);
+  return mica__graph_add(&mica__op_reshape, (mica_value[]){value, like}, 2, NULL);
+}
+
+mica_value mica__expand_like(mica_value value, mica_value like) {
+  mica_shape from = mica_value_shape(value), to = mica_value_shape(like);
+  if (mica_shape_equal(from, to)) return value;
+  for (int32_t i = 0; i < to.rank; i++) {
+    int32_t at = i - (to.rank - from.rank);
+    /* What is open and not the value's own extent can be taken from `like` only. */
+    if (to.dim[i] == MICA_OPEN && (at < 0 || from.dim[at] != MICA_OPEN))
+      return mica__graph_add(&mica__op_expand, (mica_value[]){value, like}, 2, NULL);
+  }
+  return mica_expand(value, to);
+}
+
+mica_value mica__drop_axis(mica_value value, int32_t axis) {
+  mica_shape from = mica_value_shape(value), to = {.rank = from.rank - 1};
+  for (int32_t i = 0; i < to.rank; i++) to.dim[i] = MICA__COPY_DIM(i < axis ? i : i + 1);
+  return mica_reshape(value, to);
+}
+
+mica_value mica__insert_axis(mica_value value, int32_t axis) {
+  mica_shape from = mica_value_shape(value), to = {.rank = from.rank + 1};
+  if (to.rank > MICA_MAX_RANK)
+    return mica__graph_fail(value.graph, MICA_E_SHAPE, "a tensor of more than %d dimensions", MICA_MAX_RANK);
+  for (int32_t i = 0; i < to.rank; i++) to.dim[i] = i == axis ? 1 : MICA__COPY_DIM(i < axis ? i : i - 1);
+  return mica_reshape(value, to);
+}
+
+void mica__row_major(mica_shape shape, int64_t stride[MICA_MAX_RANK]) {
+  int64_t step = 1;
+  for (int32_t i = shape.rank - 1; i >= 0; i--) {
+    stride[i] = step;
+    step *= shape.dim[i];
+  }
+}
+
+bool mica__next_index(mica_shape shape, int64_t index[MICA_MAX_RANK]) {
+  for (int32_t i = shape.rank - 1; i >= 0; i--) {
+    if (++index[i] < shape.dim[i]) return true;
+    index[i] = 0;
+  }
+  return false;
+}

@@ -1,0 +1,53 @@
+/* ops/build.h: what infer functions, gradient rules and builders of ops have in common. */
+#ifndef MICA_OPS_BUILD_H
+#define MICA_OPS_BUILD_H
+
+#include "ir/graph.h"
+
+#include <mica/nodes.h>
+
+/* Descriptors that other ops build on directly. */
+extern const mica__op mica__op_reshape, mica__op_expand, mica__op_sum;
+
+/* A copy, which stays valid while nodes are added. */
+mica__attrs mica__attrs_of(mica_value value);
+
+/* Whether every dimension is known. */
+bool mica__shape_is_known(mica_shape shape);
+
+/* *axis from -rank .. rank-1 to 0 .. rank-1; MICA_E_SHAPE names both. */
+mica_status mica__axis(int64_t *axis, int32_t rank);
+/* The same in a builder: false when the error was recorded in x's graph. */
+bool mica__builder_axis(const char *op, mica_value x, int64_t *axis);
+
+/* MICA_E_DTYPE unless the operand's type is a floating one / i32 or i64. */
+mica_status mica__want_float(mica__type type);
+mica_status mica__want_index(mica__type type);
+
+/* value with its elements summed where `like` was broadcast to value's shape: the gradient of broadcasting. A null
+ * value, or a `like` that has no gradient (not a floating type), gives the null value. */
+mica_value mica__sum_to(mica_value value, mica_value like);
+
+/* In a shape that reshape is given: as large as dimension k of the operand. */
+#define MICA__COPY_DIM(k) (-2 - (int64_t)(k))
+
+/* value as the shape of like, which may be open, with as many elements. */
+mica_value mica__reshape_like(mica_value value, mica_value like);
+/* value broadcast to the shape of like, which may be open. */
+mica_value mica__expand_like(mica_value value, mica_value like);
+/* value without dimension `axis`, which is 1; and with a dimension of 1 put there. */
+mica_value mica__drop_axis(mica_value value, int32_t axis);
+mica_value mica__insert_axis(mica_value value, int32_t axis);
+
+/* A scalar of a value's graph and dtype. */
+mica_value mica__number(mica_value like, double number);
+
+/* f16 and bf16 as f32, so that no intermediate is rounded to 16 bits; and a result back in x's type. */
+mica_value mica__widen(mica_value x);
+mica_value mica__narrow(mica_value value, mica_value x);
+
+/* On the host: row-major strides; and the step to the next index of a shape, false after the last one. */
+void mica__row_major(mica_shape shape, int64_t stride[MICA_MAX_RANK]);
+bool mica__next_index(mica_shape shape, int64_t index[MICA_MAX_RANK]);
+
+#endif

@@ -1,0 +1,171 @@
+/* The pointwise ops, made from their table elementwise.def: types, references, gradients, descriptors, builders. */
+#include "ops/build.h"
+
+#include <math.h>
+#include <mica/nodes.h>
+
+#define UNUSED __attribute__((unused))
+#define NONE ((mica_value){0})
+
+#define LN_2 0.69314718055994530942
+#define LN_10 2.30258509299404568402
+#define TWO_OVER_SQRT_PI 1.12837916709551257390
+#define SQRT_HALF 0.70710678118654752440
+#define SQRT_2_OVER_PI 0.79788456080286535588
+#define ONE_OVER_SQRT_2_PI 0.39894228040143267794
+#define SELU_SCALE 1.0507009873554804934
+#define SELU_ALPHA 1.6732632423543772848
+
+/* The classes: which dtypes they take, whether the result is bool, how many leading inputs are bool whatever the
+ * class (a condition). */
+#define CLASS_LIST(X)                                                                                                  \
+  X(FLOAT, FLOATS, false, 0)                                                                                           \
+  X(NUMBER, FLOATS | INTEGERS, false, 0)                                                                               \
+  X(INTEGER, INTEGERS, false, 0)                                                                                       \
+  X(LOGIC, BOOLS, false, 0)                                                                                            \
+  X(TEST, FLOATS, true, 0)                                                                                             \
+  X(COMPARISON, FLOATS | INTEGERS, true, 0)                                                                            \
+  X(EQUALITY, FLOATS | INTEGERS | BOOLS, true, 0)                                                                      \
+  X(SELECT, FLOATS | INTEGERS | BOOLS, false, 1)
+
+enum { FLOATS = 1, INTEGERS = 2, BOOLS = 4 };
+
+static const char *const taken_text[] = {
+    [FLOATS] = "floating types",
+    [INTEGERS] = "integers",
+    [FLOATS | INTEGERS] = "numbers",
+    [BOOLS] = "bool",
+    [FLOATS | INTEGERS | BOOLS] = "any type",
+};
+
+static unsigned set_of(mica_dtype dtype) {
+  mica_dtype_kind kind = mica_dtype_kind_of(dtype);
+  return kind == MICA_KIND_FLOAT ? FLOATS : kind == MICA_KIND_BOOL ? BOOLS : INTEGERS;
+}
+
+static mica_status infer_class(const mica__type *inputs, int32_t input_count, unsigned taken, bool gives_bool,
+                               int32_t conditions, mica__type *out) {
+  mica_dtype dtype = inputs[conditions].dtype;
+  mica_shape shape = inputs[0].shape;
+  for (int32_t i = 0; i < input_count; i++) {
+    mica_dtype wanted = i < conditions ? MICA_BOOL : dtype;
+    if (inputs[i].dtype != wanted)
+      return mica__fail(MICA_E_DTYPE, "operand %d is %s, not %s", (int)i, mica_dtype_name(inputs[i].dtype),
+                        mica_dtype_name(wanted));
+    MICA_TRY(mica__shape_broadcast(shape, inputs[i].shape, &shape));
+  }
+  if (!(set_of(dtype) & taken))
+    return mica__fail(MICA_E_DTYPE, "%s, but it takes %s", mica_dtype_name(dtype), taken_text[taken]);
+  *out = (mica__type){gives_bool ? MICA_BOOL : dtype, shape};
+  return MICA_OK;
+}
+
+#define INFER(name, taken, gives_bool, conditions)                                                                     \
+  static mica_status infer_##name(const mica__type *inputs, int32_t input_count, mica__attrs *attrs,                   \
+                                  mica__type *out) {                                                                   \
+    (void)attrs;                                                                                                       \
+    return infer_class(inputs, input_count, taken, gives_bool, conditions, out);                                       \
+  }
+CLASS_LIST(INFER)
+
+static double floor_mod(double a, double b) {
+  double r = fmod(a, b);
+  return r != 0 && (r < 0) != (b < 0) ? r + b : r;
+}
+
+/* d/da of a sigmoid(a), whose value is y */
+static mica_value silu_slope(mica_value a, mica_value y) {
+  mica_value s = mica_sigmoid(a);
+  return mica_add(s, mica_mul(y, mica_affine(s, -1, 1)));
+}
+
+static mica_value gelu_slope(mica_value a) {
+  mica_value distribution = mica_affine(mica_erf(mica_affine(a, SQRT_HALF, 0)), 0.5, 0.5);
+  mica_value density = mica_affine(mica_exp(mica_affine(mica_square(a), -0.5, 0)), ONE_OVER_SQRT_2_PI, 0);
+  return mica_add(distribution, mica_mul(a, density));
+}
+
+static mica_value gelu_tanh_slope(mica_value a) {
+  mica_value squared = mica_square(a);
+  mica_value inner = mica_mul(a, mica_affine(squared, 0.044715 * SQRT_2_OVER_PI, SQRT_2_OVER_PI));
+  mica_value t = mica_tanh(inner);
+  mica_value inner_slope = mica_affine(squared, 3 * 0.044715 * SQRT_2_OVER_PI, SQRT_2_OVER_PI);
+  mica_value t_slope = mica_mul(mica_affine(mica_square(t), -1, 1), inner_slope);
+  return mica_add(mica_affine(t, 0.5, 0.5), mica_affine(mica_mul(a, t_slope), 0.5, 0));
+}
+
+static mica_value mish_slope(mica_value a) {
+  mica_value t = mica_tanh(mica_softplus(a));
+  return mica_add(t, mica_mul(mica_mul(a, mica_sigmoid(a)), mica_affine(mica_square(t), -1, 1)));
+}
+
+/* References. */
+#define SCALAR(name, value, ...)                                                                                       \
+  static double name##_scalar(const double *inputs, const mica__attrs *attrs) {                                        \
+    UNUSED const double __VA_ARGS__, r0 = attrs->reals[0], r1 = attrs->reals[1];                                       \
+    return value;                                                                                                      \
+  }
+#define UNARY(name, class, expr, int_expr, value, da) SCALAR(name, value, a = inputs[0])
+#define UNARY1 UNARY
+#define UNARY2 UNARY
+#define BINARY(name, class, expr, int_expr, value, da, db) SCALAR(name, value, a = inputs[0], b = inputs[1])
+#define TERNARY(name, class, expr, int_expr, value, da, db, dc)                                                        \
+  SCALAR(name, value, a = inputs[0], b = inputs[1], c = inputs[2])
+#include "ops/elementwise/elementwise.def"
+
+/* Gradients. The attributes are copied, because adding nodes moves them. */
+#define K(x) mica_scalar(y.graph, mica_value_dtype(y), x)
+#define GRADIENT(name, ...)                                                                                            \
+  static mica_status name##_grad(const mica__grad *grad) {                                                             \
+    UNUSED const mica_value y = grad->y, dy = grad->dy;                                                                \
+    const mica__attrs attrs = mica__graph_node(y.graph, y.id)->attrs;                                                  \
+    UNUSED const double r0 = attrs.reals[0], r1 = attrs.reals[1];                                                      \
+    __VA_ARGS__                                                                                                        \
+    return MICA_OK;                                                                                                    \
+  }
+#define INPUT(letter, k) UNUSED const mica_value letter = grad->inputs[k];
+#define TO(k, value) grad->dinputs[k] = mica__sum_to(value, grad->inputs[k]);
+#define UNARY(name, class, expr, int_expr, value, da) GRADIENT(name, INPUT(a, 0) grad->dinputs[0] = da;)
+#define UNARY1 UNARY
+#define UNARY2 UNARY
+#define BINARY(name, class, expr, int_expr, value, da, db) GRADIENT(name, INPUT(a, 0) INPUT(b, 1) TO(0, da) TO(1, db))
+#define TERNARY(name, class, expr, int_expr, value, da, db, dc)                                                        \
+  GRADIENT(name, INPUT(a, 0) INPUT(b, 1) INPUT(c, 2) TO(0, da) TO(1, db) TO(2, dc))
+#include "ops/elementwise/elementwise.def"
+
+/* Descriptors and builders. */
+#define DESCRIPTOR(label, class, arity, expr, int_expr)                                                                \
+  const mica__op mica__op_##label = {.name = #label,                                                                   \
+                                     .kind = MICA__OP_POINTWISE,                                                       \
+                                     .min_inputs = arity,                                                              \
+                                     .max_inputs = arity,                                                              \
+                                     .infer = infer_##class,                                                           \
+                                     .grad = label##_grad,                                                             \
+                                     .expression = expr,                                                               \
+                                     .integer_expression = int_expr,                                                   \
+                                     .scalar = label##_scalar,                                                         \
+                                     .may_alias = (1u << (arity)) - 1};
+#define REALS(...) (&(mica__attrs){.reals = {__VA_ARGS__}})
+#define OPERANDS(...) ((mica_value[]){__VA_ARGS__})
+#define UNARY(name, class, expr, int_expr, value, da)                                                                  \
+  DESCRIPTOR(name, class, 1, expr, int_expr)                                                                           \
+  mica_value mica_##name(mica_value a) { return mica__graph_add(&mica__op_##name, &a, 1, NULL); }
+#define UNARY1(name, class, expr, int_expr, value, da)                                                                 \
+  DESCRIPTOR(name, class, 1, expr, int_expr)                                                                           \
+  mica_value mica_##name(mica_value a, double r0) { return mica__graph_add(&mica__op_##name, &a, 1, REALS(r0)); }
+#define UNARY2(name, class, expr, int_expr, value, da)                                                                 \
+  DESCRIPTOR(name, class, 1, expr, int_expr)                                                                           \
+  mica_value mica_##name(mica_value a, double r0, double r1) {                                                         \
+    return mica__graph_add(&mica__op_##name, &a, 1, REALS(r0, r1));                                                    \
+  }
+#define BINARY(name, class, expr, int_expr, value, da, db)                                                             \
+  DESCRIPTOR(name, class, 2, expr, int_expr)                                                                           \
+  mica_value mica_##name(mica_value a, mica_value b) {                                                                 \
+    return mica__graph_add(&mica__op_##name, OPERANDS(a, b), 2, NULL);                                                 \
+  }
+#define TERNARY(name, class, expr, int_expr, value, da, db, dc)                                                        \
+  DESCRIPTOR(name, class, 3, expr, int_expr)                                                                           \
+  mica_value mica_##name(mica_value a, mica_value b, mica_value c) {                                                   \
+    return mica__graph_add(&mica__op_##name, OPERANDS(a, b, c), 3, NULL);                                              \
+  }
+#include "ops/elementwise/elementwise.def"

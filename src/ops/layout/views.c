@@ -1,0 +1,172 @@
+/* reshape, transpose, expand: other looks at the same elements. */
+#include "base/checked.h"
+#include "ops/build.h"
+
+/* --- reshape: attrs.shape is what was asked for (MICA_OPEN: what remains; MICA__COPY_DIM: as the operand's); with a
+ * second operand it is that one's shape --- */
+
+/* The product of all known dimensions; false when it overflows. */
+static bool product(mica_shape shape, int64_t *count) {
+  *count = 1;
+  for (int32_t i = 0; i < shape.rank; i++)
+    if (shape.dim[i] >= 0 && !mica__mul_i64(*count, shape.dim[i], count)) return false;
+  return true;
+}
+
+/* Puts the operand's dimensions where they are to be copied; *rest is the place of what remains, or -1. */
+static bool copy_dims(mica_shape from, mica_shape *to, int32_t *rest) {
+  *rest = -1;
+  for (int32_t i = 0; i < to->rank; i++) {
+    int64_t k = -2 - to->dim[i];
+    if (to->dim[i] == MICA_OPEN && *rest >= 0) return false;
+    if (to->dim[i] == MICA_OPEN) *rest = i;
+    if (k >= from.rank) return false;
+    if (k >= 0) to->dim[i] = from.dim[k];
+  }
+  return true;
+}
+
+/* Resolves what is copied and what remains; an open operand may leave an open rest. */
+static mica_status resolve(mica_shape from, mica_shape asked, mica_shape *to) {
+  char tf[MICA_SHAPE_TEXT], ta[MICA_SHAPE_TEXT];
+  int64_t have = 1, known = 1;
+  int32_t rest = -1;
+  *to = asked;
+  bool fits = copy_dims(from, to, &rest) && product(from, &have) && product(*to, &known);
+  if (fits && mica__shape_is_known(from)) {
+    fits = rest >= 0 ? known > 0 && have % known == 0 : known == have;
+    if (fits && rest >= 0) to->dim[rest] = have / known;
+  }
+  if (fits) return MICA_OK;
+  return mica__fail(MICA_E_SHAPE, "%s has not the elements of %s", mica_shape_format(from, tf),
+                    mica_shape_format(asked, ta));
+}
+
+static mica_status infer_reshape(const mica__type *inputs, int32_t input_count, mica__attrs *attrs, mica__type *out) {
+  out->dtype = inputs[0].dtype;
+  if (input_count == 1) return resolve(inputs[0].shape, attrs->shape, &out->shape);
+  out->shape = inputs[1].shape;
+  return mica__shape_is_known(out->shape) ? resolve(inputs[0].shape, out->shape, &out->shape) : MICA_OK;
+}
+
+static bool view_reshape(const mica__node *node, mica_shape input, mica__access *access) {
+  (void)input;
+  access->offset = 0;
+  mica__row_major(node->type.shape, access->stride);
+  return true;
+}
+
+static mica_status grad_reshape(const mica__grad *grad) {
+  grad->dinputs[0] = mica__reshape_like(grad->dy, grad->inputs[0]);
+  return MICA_OK;
+}
+
+const mica__op mica__op_reshape = {.name = "reshape",
+                                   .kind = MICA__OP_VIEW,
+                                   .min_inputs = 1,
+                                   .max_inputs = 2,
+                                   .infer = infer_reshape,
+                                   .grad = grad_reshape,
+                                   .view = view_reshape,
+                                   .shape_only = 2};
+
+mica_value mica_reshape(mica_value x, mica_shape shape) {
+  return mica__graph_add(&mica__op_reshape, &x, 1, &(mica__attrs){.shape = shape});
+}
+
+/* --- transpose: axis k of the result is axis attrs.ints[k] of the operand --- */
+
+static mica_status infer_transpose(const mica__type *inputs, int32_t input_count, mica__attrs *attrs, mica__type *out) {
+  (void)input_count;
+  const mica_shape from = inputs[0].shape;
+  char text[MICA_SHAPE_TEXT];
+  unsigned seen = 0;
+  *out = inputs[0];
+  for (int32_t i = 0; i < from.rank; i++) {
+    MICA_TRY(mica__axis(&attrs->ints[i], from.rank));
+    seen |= 1u << attrs->ints[i];
+    out->shape.dim[i] = from.dim[attrs->ints[i]];
+  }
+  if (seen == (1u << from.rank) - 1) return MICA_OK;
+  return mica__fail(MICA_E_SHAPE, "axes that are no permutation of those of %s", mica_shape_format(from, text));
+}
+
+static bool view_transpose(const mica__node *node, mica_shape input, mica__access *access) {
+  int64_t stride[MICA_MAX_RANK];
+  mica__row_major(input, stride);
+  access->offset = 0;
+  for (int32_t i = 0; i < input.rank; i++) access->stride[i] = stride[node->attrs.ints[i]];
+  return true;
+}
+
+static mica_status grad_transpose(const mica__grad *grad) {
+  mica__attrs attrs = mica__attrs_of(grad->y);
+  mica_axes back = {.count = mica_value_shape(grad->y).rank};
+  for (int32_t i = 0; i < back.count; i++) back.axis[attrs.ints[i]] = i;
+  grad->dinputs[0] = mica_transpose(grad->dy, back);
+  return MICA_OK;
+}
+
+const mica__op mica__op_transpose = {.name = "transpose",
+                                     .kind = MICA__OP_VIEW,
+                                     .min_inputs = 1,
+                                     .max_inputs = 1,
+                                     .infer = infer_transpose,
+                                     .grad = grad_transpose,
+                                     .view = view_transpose};
+
+mica_value mica_transpose(mica_value x, mica_axes axes) {
+  int32_t rank = mica_value_shape(x).rank;
+  mica__attrs attrs = {0};
+  if (x.graph && axes.count != 0 && axes.count != rank)
+    return mica__graph_fail(x.graph, MICA_E_SHAPE, "transpose: %d axes for a tensor of rank %d", (int)axes.count,
+                            (int)rank);
+  for (int32_t i = 0; i < rank; i++) attrs.ints[i] = axes.count ? axes.axis[i] : rank - 1 - i;
+  return mica__graph_add(&mica__op_transpose, &x, 1, &attrs);
+}
+
+/* --- expand: to the broadcast with attrs.shape; with a second operand to that one's shape --- */
+
+static mica_status infer_expand(const mica__type *inputs, int32_t input_count, mica__attrs *attrs, mica__type *out) {
+  char tf[MICA_SHAPE_TEXT], tt[MICA_SHAPE_TEXT];
+  out->dtype = inputs[0].dtype;
+  mica_shape from = inputs[0].shape, to = input_count == 1 ? attrs->shape : inputs[1].shape;
+  MICA_TRY(mica__shape_broadcast(from, to, &out->shape));
+  for (int32_t i = 0; i < out->shape.rank && input_count == 1; i++) {
+    int32_t at = i - (out->shape.rank - from.rank), wanted = i - (out->shape.rank - to.rank);
+    if (wanted < 0 || to.dim[wanted] != MICA_OPEN) continue;
+    if (at < 0)
+      return mica__fail(MICA_E_SHAPE, "%s has no extent for the open dimension %d of %s", mica_shape_format(from, tf),
+                        (int)wanted, mica_shape_format(to, tt));
+    out->shape.dim[i] = from.dim[at];
+  }
+  return MICA_OK;
+}
+
+static bool view_expand(const mica__node *node, mica_shape input, mica__access *access) {
+  int64_t stride[MICA_MAX_RANK];
+  int32_t extra = node->type.shape.rank - input.rank;
+  mica__row_major(input, stride);
+  *access = (mica__access){0};
+  for (int32_t i = 0; i < input.rank; i++)
+    if (input.dim[i] != 1) access->stride[extra + i] = stride[i];
+  return true;
+}
+
+static mica_status grad_expand(const mica__grad *grad) {
+  grad->dinputs[0] = mica__sum_to(grad->dy, grad->inputs[0]);
+  return MICA_OK;
+}
+
+const mica__op mica__op_expand = {.name = "expand",
+                                  .kind = MICA__OP_VIEW,
+                                  .min_inputs = 1,
+                                  .max_inputs = 2,
+                                  .infer = infer_expand,
+                                  .grad = grad_expand,
+                                  .view = view_expand,
+                                  .shape_only = 2};
+
+mica_value mica_expand(mica_value x, mica_shape shape) {
+  return mica__graph_add(&mica__op_expand, &x, 1, &(mica__attrs){.shape = shape});
+}

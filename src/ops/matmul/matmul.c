@@ -1,0 +1,121 @@
+/* matmul: (..., M, K) times (..., K, N), ranks of at least 2, leading axes broadcast. */
+#include "ops/build.h"
+
+/* Without the last two dimensions. */
+static mica_shape lead_of(mica_shape shape) {
+  shape.rank -= 2;
+  shape.dim[shape.rank] = shape.dim[shape.rank + 1] = 0;
+  return shape;
+}
+
+static mica_status infer_matmul(const mica__type *inputs, int32_t input_count, mica__attrs *attrs, mica__type *out) {
+  (void)input_count, (void)attrs;
+  char ta[MICA_SHAPE_TEXT], tb[MICA_SHAPE_TEXT];
+  mica_shape a = inputs[0].shape, b = inputs[1].shape;
+  MICA_TRY(mica__want_float(inputs[0]));
+  if (inputs[0].dtype != inputs[1].dtype)
+    return mica__fail(MICA_E_DTYPE, "types %s and %s differ", mica_dtype_name(inputs[0].dtype),
+                      mica_dtype_name(inputs[1].dtype));
+  if (a.rank < 2 || b.rank < 2)
+    return mica__fail(MICA_E_SHAPE, "%s times %s: both need a rank of at least 2", mica_shape_format(a, ta),
+                      mica_shape_format(b, tb));
+  int64_t k = a.dim[a.rank - 1], l = b.dim[b.rank - 2];
+  if (k != l && k != MICA_OPEN && l != MICA_OPEN)
+    return mica__fail(MICA_E_SHAPE, "%s times %s: %lld columns do not meet %lld rows", mica_shape_format(a, ta),
+                      mica_shape_format(b, tb), (long long)k, (long long)l);
+  out->dtype = inputs[0].dtype;
+  MICA_TRY(mica__shape_broadcast(lead_of(a), lead_of(b), &out->shape));
+  out->shape.dim[out->shape.rank++] = a.dim[a.rank - 2];
+  out->shape.dim[out->shape.rank++] = b.dim[b.rank - 1];
+  return MICA_OK;
+}
+
+/* The first element of the matrix that stands at a leading index of the result. */
+static int64_t matrix_at(mica_shape shape, mica_shape out, const int64_t *index) {
+  int64_t stride[MICA_MAX_RANK], at = 0;
+  mica__row_major(shape, stride);
+  for (int32_t i = 0; i < shape.rank - 2; i++)
+    if (shape.dim[i] != 1) at += stride[i] * index[out.rank - shape.rank + i];
+  return at;
+}
+
+static mica_status evaluate_matmul(const mica__eval *eval) {
+  mica_shape a = eval->types[0].shape, b = eval->types[1].shape, out = eval->type->shape, lead = lead_of(out);
+  int64_t m = out.dim[out.rank - 2], n = out.dim[out.rank - 1], k = a.dim[a.rank - 1], count = 0;
+  int64_t index[MICA_MAX_RANK] = {0};
+  MICA_TRY(mica_shape_count(lead, &count));
+  double *d = eval->output;
+  for (int64_t i = 0; i < count; i++, d += m * n, mica__next_index(lead, index)) {
+    const double *pa = eval->inputs[0] + matrix_at(a, out, index), *pb = eval->inputs[1] + matrix_at(b, out, index);
+    for (int64_t row = 0; row < m; row++)
+      for (int64_t column = 0; column < n; column++) {
+        double sum = 0;
+        for (int64_t l = 0; l < k; l++) sum += pa[row * k + l] * pb[l * n + column];
+        d[row * n + column] = sum;
+      }
+  }
+  return MICA_OK;
+}
+
+static mica_value swap_last(mica_value x) {
+  mica_axes axes = {.count = mica_value_shape(x).rank};
+  for (int32_t i = 0; i < axes.count; i++) axes.axis[i] = i;
+  axes.axis[axes.count - 1] = axes.count - 2;
+  axes.axis[axes.count - 2] = axes.count - 1;
+  return mica_transpose(x, axes);
+}
+
+static mica_status grad_matmul(const mica__grad *grad) {
+  mica_value a = grad->inputs[0], b = grad->inputs[1];
+  grad->dinputs[0] = mica__sum_to(mica_matmul(grad->dy, swap_last(b)), a);
+  grad->dinputs[1] = mica__sum_to(mica_matmul(swap_last(a), grad->dy), b);
+  return MICA_OK;
+}
+
+static double flops_matmul(const mica__node *node, const mica__type *inputs) {
+  double flops = 2 * (double)inputs[0].shape.dim[inputs[0].shape.rank - 1];
+  for (int32_t i = 0; i < node->type.shape.rank; i++) flops *= (double)node->type.shape.dim[i];
+  return flops;
+}
+
+const mica__op mica__op_matmul = {.name = "matmul",
+                                  .kind = MICA__OP_LAUNCH,
+                                  .min_inputs = 2,
+                                  .max_inputs = 2,
+                                  .infer = infer_matmul,
+                                  .grad = grad_matmul,
+                                  .evaluate = evaluate_matmul,
+                                  .flops = flops_matmul,
+                                  .takes_strides = 3};
+
+/* Many small matrices times one are one large product: (..., M, K) (K, N) as (... M, K) (K, N). */
+static mica_value matmul_flat(mica_value a, mica_value b) {
+  mica_shape shape = mica_value_shape(a);
+  int32_t last = shape.rank - 1;
+  mica_value flat = mica_reshape(a, MICA_SHAPE(MICA_OPEN, shape.dim[last]));
+  mica_value product = mica__graph_add(&mica__op_matmul, (mica_value[]){flat, b}, 2, NULL);
+  shape.dim[last] = mica_value_shape(b).dim[1];
+  return mica_reshape(product, shape);
+}
+
+static bool can_be_flat(mica_shape a, mica_shape b) {
+  int32_t open = 0;
+  for (int32_t i = 0; i < a.rank; i++) open += a.dim[i] == MICA_OPEN;
+  if (a.rank <= 2 || b.rank != 2 || open > 1 || a.dim[a.rank - 1] <= 0) return false;
+  /* What remains cannot be told where there are no elements. */
+  for (int32_t i = 0; i < a.rank; i++)
+    if (a.dim[i] == 0) return false;
+  return b.dim[1] > 0;
+}
+
+mica_value mica_matmul(mica_value a, mica_value b) {
+  int32_t rank_a = mica_value_shape(a).rank, rank_b = mica_value_shape(b).rank;
+  mica_value left = rank_a == 1 ? mica__insert_axis(a, 0) : a, right = rank_b == 1 ? mica__insert_axis(b, 1) : b;
+  mica_value product = can_be_flat(mica_value_shape(left), mica_value_shape(right))
+                           ? matmul_flat(left, right)
+                           : mica__graph_add(&mica__op_matmul, (mica_value[]){left, right}, 2, NULL);
+  int32_t rank = mica_value_shape(product).rank;
+  if (rank_b == 1) product = mica__drop_axis(product, rank - 1);
+  if (rank_a == 1) product = mica__drop_axis(product, rank - 1 - (rank_b != 1));
+  return product;
+}

@@ -1,0 +1,241 @@
+/* Reductions of graphs: attrs.ints[0] keeps the reduced axes as 1, attrs.ints[1 + k] is 1 where axis k is reduced. */
+#include "ops/build.h"
+
+#include <math.h>
+
+static mica_status infer_reduce(const mica__type *inputs, const mica__attrs *attrs, bool of_nothing, mica__type *out) {
+  const mica_shape from = inputs[0].shape;
+  char text[MICA_SHAPE_TEXT];
+  *out = (mica__type){.dtype = inputs[0].dtype};
+  if (mica_dtype_kind_of(inputs[0].dtype) == MICA_KIND_BOOL)
+    return mica__fail(MICA_E_DTYPE, "%s, but it takes numbers", mica_dtype_name(inputs[0].dtype));
+  for (int32_t i = 0; i < from.rank; i++) {
+    bool reduced = attrs->ints[1 + i] != 0;
+    if (reduced && from.dim[i] == 0 && !of_nothing)
+      return mica__fail(MICA_E_SHAPE, "over axis %d of %s there are no elements", (int)i,
+                        mica_shape_format(from, text));
+    if (!reduced || attrs->ints[0]) out->shape.dim[out->shape.rank++] = reduced ? 1 : from.dim[i];
+  }
+  return MICA_OK;
+}
+
+static mica_status infer_fold(const mica__type *inputs, int32_t input_count, mica__attrs *attrs, mica__type *out) {
+  (void)input_count;
+  return infer_reduce(inputs, attrs, true, out);
+}
+
+static mica_status infer_extreme(const mica__type *inputs, int32_t input_count, mica__attrs *attrs, mica__type *out) {
+  (void)input_count;
+  return infer_reduce(inputs, attrs, false, out);
+}
+
+static mica_status infer_index(const mica__type *inputs, int32_t input_count, mica__attrs *attrs, mica__type *out) {
+  MICA_TRY(infer_extreme(inputs, input_count, attrs, out));
+  out->dtype = MICA_I64;
+  return MICA_OK;
+}
+
+/* --- references --- */
+
+typedef double fold_fn(double so_far, double x);
+
+static double fold_sum(double so_far, double x) { return so_far + x; }
+static double fold_prod(double so_far, double x) { return so_far * x; }
+static double fold_max(double so_far, double x) { return x > so_far || isnan(x) ? x : so_far; }
+static double fold_min(double so_far, double x) { return x < so_far || isnan(x) ? x : so_far; }
+
+/* How the result is accessed as the operand is walked: 0 along reduced axes. */
+static void result_strides(const mica__eval *eval, int64_t stride[MICA_MAX_RANK]) {
+  int64_t step = 1;
+  for (int32_t i = eval->types[0].shape.rank - 1; i >= 0; i--) {
+    bool reduced = eval->attrs->ints[1 + i] != 0;
+    stride[i] = reduced ? 0 : step;
+    if (!reduced) step *= eval->types[0].shape.dim[i];
+  }
+}
+
+static mica_status fold(const mica__eval *eval, fold_fn *join, double first) {
+  const mica_shape from = eval->types[0].shape;
+  int64_t stride[MICA_MAX_RANK], index[MICA_MAX_RANK] = {0}, count = 0, results = 0;
+  MICA_TRY(mica_shape_count(from, &count));
+  MICA_TRY(mica_shape_count(eval->type->shape, &results));
+  result_strides(eval, stride);
+  for (int64_t i = 0; i < results; i++) eval->output[i] = first;
+  for (int64_t i = 0; i < count; i++, mica__next_index(from, index)) {
+    int64_t at = 0;
+    for (int32_t k = 0; k < from.rank; k++) at += index[k] * stride[k];
+    eval->output[at] = join(eval->output[at], eval->inputs[0][i]);
+  }
+  return MICA_OK;
+}
+
+static mica_status evaluate_sum(const mica__eval *eval) { return fold(eval, fold_sum, 0); }
+static mica_status evaluate_prod(const mica__eval *eval) { return fold(eval, fold_prod, 1); }
+static mica_status evaluate_max(const mica__eval *eval) { return fold(eval, fold_max, -(double)INFINITY); }
+static mica_status evaluate_min(const mica__eval *eval) { return fold(eval, fold_min, (double)INFINITY); }
+
+static mica_status evaluate_index(const mica__eval *eval, fold_fn *better) {
+  const mica_shape from = eval->types[0].shape;
+  int64_t outer = 1, n = 1, inner = 1;
+  int32_t axis = 0;
+  while (axis < from.rank && !eval->attrs->ints[1 + axis]) outer *= from.dim[axis++];
+  if (axis < from.rank) n = from.dim[axis++];
+  while (axis < from.rank) inner *= from.dim[axis++];
+  for (int64_t o = 0; o < outer; o++)
+    for (int64_t i = 0; i < inner; i++) {
+      const double *x = eval->inputs[0] + o * n * inner + i;
+      int64_t best = 0;
+      for (int64_t k = 1; k < n && !isnan(x[best * inner]); k++) {
+        double joined = better(x[best * inner], x[k * inner]);
+        if (joined != x[best * inner]) best = k;
+      }
+      eval->output[o * inner + i] = (double)best;
+    }
+  return MICA_OK;
+}
+
+static mica_status evaluate_argmax(const mica__eval *eval) { return evaluate_index(eval, fold_max); }
+static mica_status evaluate_argmin(const mica__eval *eval) { return evaluate_index(eval, fold_min); }
+
+/* --- gradients --- */
+
+/* A result with its reduced axes put back as 1. */
+static mica_value with_axes(mica_value value, const mica__attrs *attrs, int32_t rank) {
+  mica_shape to = {.rank = rank};
+  int32_t k = 0;
+  if (attrs->ints[0]) return value;
+  for (int32_t i = 0; i < rank; i++) to.dim[i] = attrs->ints[1 + i] ? 1 : MICA__COPY_DIM(k++);
+  return mica_reshape(value, to);
+}
+
+static mica_status grad_sum(const mica__grad *grad) {
+  const mica__attrs attrs = mica__attrs_of(grad->y);
+  mica_value x = grad->inputs[0];
+  grad->dinputs[0] = mica__expand_like(with_axes(grad->dy, &attrs, mica_value_shape(x).rank), x);
+  return MICA_OK;
+}
+
+/* Equal extremes share the gradient. */
+static mica_status grad_extreme(const mica__grad *grad) {
+  mica__attrs attrs = mica__attrs_of(grad->y);
+  mica_value x = grad->inputs[0];
+  int32_t rank = mica_value_shape(x).rank;
+  mica_value y = with_axes(grad->y, &attrs, rank), dy = with_axes(grad->dy, &attrs, rank);
+  mica_value chosen = mica_cast(mica_equal(x, y), mica_value_dtype(x));
+  attrs.ints[0] = 1;
+  mica_value equals = mica__graph_add(&mica__op_sum, &chosen, 1, &attrs);
+  grad->dinputs[0] = mica_mul(chosen, mica_div(dy, equals));
+  return MICA_OK;
+}
+
+static mica_status grad_index(const mica__grad *grad) {
+  grad->dinputs[0] = (mica_value){0};
+  return MICA_OK;
+}
+
+/* --- descriptors and builders --- */
+
+#define REDUCTION(label, shape_rule, gradient)                                                                         \
+  const mica__op mica__op_##label = {.name = #label,                                                                   \
+                                     .kind = MICA__OP_REDUCE,                                                          \
+                                     .min_inputs = 1,                                                                  \
+                                     .max_inputs = 1,                                                                  \
+                                     .infer = shape_rule,                                                              \
+                                     .grad = gradient,                                                                 \
+                                     .evaluate = evaluate_##label};
+REDUCTION(sum, infer_fold, grad_sum)
+REDUCTION(max, infer_extreme, grad_extreme)
+REDUCTION(min, infer_extreme, grad_extreme)
+REDUCTION(prod, infer_fold, NULL)
+REDUCTION(argmax, infer_index, grad_index)
+REDUCTION(argmin, infer_index, grad_index)
+
+/* Sets the axes' attributes; false when the error was recorded. */
+static bool set_axes(const char *op, mica_value x, mica_axes axes, bool keep, mica__attrs *attrs) {
+  int32_t rank = mica_value_shape(x).rank;
+  *attrs = (mica__attrs){.ints = {keep}};
+  for (int32_t i = 0; i < rank; i++) attrs->ints[1 + i] = axes.count == 0;
+  for (int32_t i = 0; i < axes.count; i++) {
+    int64_t axis = axes.axis[i];
+    if (!mica__builder_axis(op, x, &axis)) return false;
+    attrs->ints[1 + axis] = 1;
+  }
+  return true;
+}
+
+#define BUILDER(name)                                                                                                  \
+  mica_value mica_##name(mica_value x, mica_axes axes, bool keep) {                                                    \
+    mica__attrs attrs;                                                                                                 \
+    if (!set_axes(#name, x, axes, keep, &attrs)) return (mica_value){0};                                               \
+    return mica__graph_add(&mica__op_##name, &x, 1, &attrs);                                                           \
+  }
+BUILDER(sum)
+BUILDER(max)
+BUILDER(min)
+BUILDER(prod)
+
+#define INDEX_BUILDER(name)                                                                                            \
+  mica_value mica_##name(mica_value x, int32_t axis, bool keep) {                                                      \
+    mica__attrs attrs;                                                                                                 \
+    if (!set_axes(#name, x, MICA_AXES(axis), keep, &attrs)) return (mica_value){0};                                    \
+    return mica__graph_add(&mica__op_##name, &x, 1, &attrs);                                                           \
+  }
+INDEX_BUILDER(argmax)
+INDEX_BUILDER(argmin)
+
+/* --- the count of what is reduced, which may be open: a function of the shape alone --- */
+
+static mica_status infer_extent(const mica__type *inputs, int32_t input_count, mica__attrs *attrs, mica__type *out) {
+  (void)input_count, (void)attrs;
+  *out = (mica__type){inputs[0].dtype, MICA_SCALAR};
+  return MICA_OK;
+}
+
+static mica_status evaluate_extent(const mica__eval *eval) {
+  eval->output[0] = 1;
+  for (int32_t i = 0; i < eval->types[0].shape.rank; i++)
+    if (eval->attrs->ints[1 + i]) eval->output[0] *= (double)eval->types[0].shape.dim[i];
+  return MICA_OK;
+}
+
+const mica__op mica__op_extent = {.name = "extent",
+                                  .kind = MICA__OP_SHAPE,
+                                  .min_inputs = 1,
+                                  .max_inputs = 1,
+                                  .infer = infer_extent,
+                                  .grad = grad_index,
+                                  .evaluate = evaluate_extent,
+                                  .shape_only = 1};
+
+mica_value mica_mean(mica_value x, mica_axes axes, bool keep) {
+  mica__attrs attrs;
+  if (!set_axes("mean", x, axes, keep, &attrs)) return (mica_value){0};
+  /* In 16 bits the sum could overflow where the mean does not. */
+  mica_value wide = mica__widen(x), sum = mica__graph_add(&mica__op_sum, &wide, 1, &attrs);
+  const mica_shape shape = mica_value_shape(x);
+  double count = 1;
+  for (int32_t i = 0; i < shape.rank; i++)
+    if (attrs.ints[1 + i]) count = count < 0 || shape.dim[i] == MICA_OPEN ? -1 : count * (double)shape.dim[i];
+  attrs.ints[0] = 0;
+  mica_value mean =
+      count >= 0 ? mica_affine(sum, 1 / count, 0) : mica_div(sum, mica__graph_add(&mica__op_extent, &wide, 1, &attrs));
+  return mica__narrow(mean, x);
+}
+
+/* log sum e^x = m + log sum e^(x - m) for any m; with the largest x nothing overflows. An infinite m would give NaN, so
+ * 0 stands in for it. The result does not depend on m, hence no gradient through it. */
+mica_value mica_logsumexp(mica_value x, mica_axes axes, bool keep) {
+  mica__attrs attrs;
+  if (!set_axes("logsumexp", x, axes, true, &attrs)) return (mica_value){0};
+  mica_value wide = mica__widen(x), most = mica__graph_add(&mica__op_max, &wide, 1, &attrs);
+  most = mica_stop_gradient(mica_where(mica_isfinite(most), most, mica__number(wide, 0)));
+  mica_value powers = mica_exp(mica_sub(wide, most));
+  mica_value y = mica_add(mica_log(mica__graph_add(&mica__op_sum, &powers, 1, &attrs)), most);
+  if (!keep) {
+    mica_shape shape = mica_value_shape(x), to = {.rank = 0};
+    for (int32_t i = 0; i < shape.rank; i++)
+      if (!attrs.ints[1 + i]) to.dim[to.rank++] = MICA__COPY_DIM(i);
+    y = mica_reshape(y, to);
+  }
+  return mica__narrow(y, x);
+}
