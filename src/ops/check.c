@@ -184,7 +184,7 @@ mica_status mica__check_run(mica_engine *engine, const mica__op *op, mica__check
                        .fn = fn,
                        .user = user,
                        .random = SEED};
-  mica_status status = op->check ? op->check(&check) : MICA_OK;
+  mica_status status = op->check(&check);
   summary->passed += check.summary.passed;
   summary->failed += check.summary.failed;
   summary->skipped += check.summary.skipped;

@@ -21,7 +21,7 @@ START_TEST(op_is_right) {
   mica_doctor_summary summary = {0};
   ck_ok(mica__check_run(test_engine(), mica__ops[_i], MICA__CHECK_FULL, report, NULL, &summary));
   ck_assert_uint_eq(summary.failed, 0);
-  if (mica__ops[_i]->kernels) ck_assert_uint_gt(summary.passed, 0);
+  ck_assert_uint_gt(summary.passed, 0);
 }
 END_TEST
 
