@@ -1,7 +1,7 @@
 # mica_test(name COMMAND command... LABELS label...)
 #
 # One ctest test in a process of its own. Exit status 77 means SKIP. Labels: null (needs no device), device, gpu, mpi,
-# slow (fifteen minutes instead of two), lint, sample. Caches lie in the build folder, so that tests neither depend on
+# slow (fifteen minutes instead of five), lint, sample. Caches lie in the build folder, so that tests neither depend on
 # the user's nor fill them; MICA_TEST_CACHE lets one build folder share those of another, since compiling kernels takes
 # most of the time of a first run.
 #
@@ -26,7 +26,7 @@ file(MAKE_DIRECTORY ${mica_test_cache}/pocl ${mica_test_cache}/mica)
 
 function(mica_test name)
   cmake_parse_arguments(PARSE_ARGV 1 arg "" "" "COMMAND;LABELS")
-  set(timeout 120)
+  set(timeout 300)
   if("slow" IN_LIST arg_LABELS)
     set(timeout 900)
   endif()
@@ -44,12 +44,14 @@ function(mica_test name)
   endif()
 endfunction()
 
-# The labels of a test file stand in its own first line: "labels: device slow" in a comment. Edits re-run CMake.
-function(mica_test_labels file out)
+# The labels of a test file stand in its own first line: "labels: device slow" in a comment. "labels: device, shards: 4"
+# makes four tests of it, each of which runs a part of the cases (test_in_shard). Edits re-run CMake.
+function(mica_test_labels file out out_shards)
   file(STRINGS ${file} line LIMIT_COUNT 1 REGEX "labels:")
-  if(NOT line MATCHES "labels:(( [a-z]+)+)")
+  if(NOT line MATCHES "labels:(( [a-z]+)+)(, shards: ([0-9]+))?")
     message(FATAL_ERROR "${file} has no line with its labels, such as /* labels: device */")
   endif()
+  set(${out_shards} ${CMAKE_MATCH_4} PARENT_SCOPE)
   string(STRIP "${CMAKE_MATCH_1}" labels)
   string(REPLACE " " ";" labels "${labels}")
   set_property(DIRECTORY APPEND PROPERTY CMAKE_CONFIGURE_DEPENDS ${file})

@@ -1,6 +1,6 @@
-/* labels: device
+/* labels: device, shards: 4
  *
- * Every op's own check, on the full grid: each variant of each kernel against the naive reference. */
+ * Every op's own check, on the full grid: each variant of each kernel against the naive reference; a case an op. */
 #include "ops/check.h"
 #include "ops/registry.h"
 #include "support/check_main.h"
@@ -17,7 +17,6 @@ static void report(void *user, const mica_doctor_line *line) {
 }
 
 START_TEST(op_is_right) {
-  if (!mica__ops[_i]->check) return;
   mica_doctor_summary summary = {0};
   ck_ok(mica__check_run(test_engine(), mica__ops[_i], MICA__CHECK_FULL, report, NULL, &summary));
   ck_assert_uint_eq(summary.failed, 0);
@@ -28,8 +27,11 @@ END_TEST
 Suite *test_suite(void) {
   if (!test_engine()) return test_skip("no device");
   Suite *suite = suite_create("checks");
-  TCase *each = tcase_create("each_op");
-  tcase_add_loop_test(each, op_is_right, 0, (int)mica__op_count);
-  suite_add_tcase(suite, each);
+  for (size_t i = 0, checked = 0; i < mica__op_count; i++) {
+    if (!mica__ops[i]->check || !test_in_shard(checked++)) continue;
+    TCase *op = tcase_create(mica__ops[i]->name);
+    tcase_add_loop_test(op, op_is_right, (int)i, (int)i + 1);
+    suite_add_tcase(suite, op);
+  }
   return suite;
 }

@@ -8,11 +8,14 @@
 #include <string.h>
 
 static uint64_t launch_count;
+static unsigned shard = 1, shards = 1;
 
 Suite *test_skip(const char *reason) {
   printf("SKIP: %s\n", reason);
   return NULL;
 }
+
+bool test_in_shard(size_t index) { return index % shards == shard - 1; }
 
 void test_count_launches(uint64_t launches) { launch_count += launches; }
 
@@ -49,13 +52,26 @@ static void set_environment(void) {
   }
 }
 
+/* The one case to run, or all of a shard. */
+static bool parse_arguments(int argc, char **argv, const char **only) {
+  if (argc == 2) *only = argv[1];
+  if (argc <= 2) return true;
+  return argc == 3 && strcmp(argv[1], "--shard") == 0 && sscanf(argv[2], "%u/%u", &shard, &shards) == 2 && shard >= 1 &&
+         shard <= shards;
+}
+
 int main(int argc, char **argv) {
   set_environment();
+  const char *only = NULL;
+  if (!parse_arguments(argc, argv, &only)) {
+    fprintf(stderr, "usage: %s [CASE | --shard PART/PARTS]\n", argv[0]);
+    return 2;
+  }
   Suite *suite = test_suite();
   if (!suite) return 77;
   SRunner *runner = srunner_create(suite);
   if (!getenv("CK_FORK")) srunner_set_fork_status(runner, CK_NOFORK);
-  srunner_run(runner, NULL, argc > 1 ? argv[1] : NULL, CK_NORMAL);
+  srunner_run(runner, NULL, only, CK_NORMAL);
   int failed = srunner_ntests_failed(runner);
   int run = srunner_ntests_run(runner);
   print_reproducers(runner, argv[0]);

@@ -2,6 +2,7 @@
  *
  *   build/bin/tests/test_x          runs all cases
  *   build/bin/tests/test_x CASE     runs the case of that name
+ *   build/bin/tests/test_x --shard 2/4    runs the second of four parts, where the program divides itself
  *
  * Exit status: 0 all passed, 1 a test failed, 77 skipped. Each failing case ends in a line "reproduce: PROGRAM CASE".
  * Tests run in the program's own process, which is fast and lets a debugger in; CK_FORK=yes gives each one its own. */
@@ -9,6 +10,8 @@
 #define MICA_TESTS_SUPPORT_CHECK_MAIN_H
 
 #include <check.h>
+#include <stdbool.h>
+#include <stddef.h>
 #include <stdint.h>
 
 /* Every test program defines it: its cases, or what test_skip returned. */
@@ -16,6 +19,9 @@ Suite *test_suite(void);
 
 /* Says why the program cannot run here, such as "no device". Returns NULL, to be returned from test_suite. */
 Suite *test_skip(const char *reason);
+
+/* Whether the index-th of a program's many cases belongs to the part that --shard names; without --shard all do. */
+bool test_in_shard(size_t index);
 
 /* Adds to the program's count of kernel launches, beside those of test_engine. The test device.ran fails when all
  * programs' counts are 0. */
