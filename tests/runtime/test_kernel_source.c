@@ -78,6 +78,44 @@ START_TEST(a_folder_takes_the_place_of_the_library) {
 }
 END_TEST
 
+static void write_file(const char *folder, int number, const char *text) {
+  char path[1200];
+  snprintf(path, sizeof path, "%s/%d.clh", folder, number);
+  FILE *file = fopen(path, "w");
+  ck_assert_ptr_nonnull(file);
+  fputs(text, file);
+  ck_assert_int_eq(fclose(file), 0);
+}
+
+/* A chain of includes ends somewhere, one in a circle too; one that is too long is refused, as is a wide one. */
+START_TEST(chains_and_circles) {
+  char folder[1024], text[4000] = "";
+  snprintf(folder, sizeof folder, "%s/kernel-chain", getenv("MICA_BUILD_DIR"));
+  mkdir(folder, 0777);
+  setenv("MICA_KERNEL_DIR", folder, 1);
+  for (int i = 0; i < 100; i++) {
+    snprintf(text, sizeof text, "#include \"%d.clh\"\nint n%d;\n", i + 1, i);
+    write_file(folder, i, text);
+  }
+  ck_assert_int_eq(expand("#include \"0.clh\"\n"), MICA_E_FORMAT);
+  ck_assert_ptr_nonnull(strstr(mica_error_message(), "nested more than"));
+  write_file(folder, 10, "int end;\n#include \"0.clh\"\n#include \"10.clh\"\n#include \"5.clh\"\n");
+  mica__text_free(&out);
+  ck_assert_int_eq(expand("#include \"0.clh\"\n"), MICA_OK);
+  ck_assert_uint_eq(occurrences("int end;\n"), 1);
+  ck_assert_uint_eq(occurrences("int n0;\n"), 1);
+  size_t length = 0;
+  for (int i = 0; i < 100; i++) {
+    write_file(folder, i, "");
+    length += (size_t)snprintf(text + length, sizeof text - length, "#include \"%d.clh\"\n", i);
+  }
+  ck_assert_int_eq(expand(text), MICA_E_FORMAT);
+  ck_assert_ptr_nonnull(strstr(mica_error_message(), "more than 64 files"));
+  snprintf(text, sizeof text, "#include \"%0300d.clh\"\n", 1);
+  ck_assert_int_eq(expand(text), MICA_E_FORMAT);
+}
+END_TEST
+
 START_TEST(every_kernel_finds_its_includes) {
   ck_assert_msg(mica__kernel_source_expand(mica__kernel_sources[_i].path, &out) == MICA_OK, "%s", mica_error_message());
 }
@@ -92,6 +130,7 @@ Suite *test_suite(void) {
   tcase_add_test(includes, a_missing_file_is_named_with_who_wanted_it);
   tcase_add_test(includes, includes_of_the_driver_stay);
   tcase_add_test(includes, a_folder_takes_the_place_of_the_library);
+  tcase_add_test(includes, chains_and_circles);
   tcase_add_loop_test(includes, every_kernel_finds_its_includes, 0, (int)mica__kernel_source_count);
   suite_add_tcase(suite, includes);
   return suite;
