@@ -103,7 +103,7 @@ typedef struct mica__op {
   const char *integer_expression; /* in its place where a is an integer or a bool; NULL: the same */
   mica__join join;                /* REDUCE */
   /* POINTWISE: the reference in double, which also folds constants. Others but views: evaluate whole tensors.
-   * Integer results are wrapped by the caller; floating ones are left as they are. */
+   * The caller cuts integer results towards zero, wraps them and takes 0 for what is not finite; floating ones stay. */
   double (*scalar)(const double *inputs, const struct mica__attrs *attrs);
   mica_status (*evaluate)(const mica__eval *eval);
   /* VIEW: how the output reads input 0 when that is accessed row-major; strides may be negative. node has the types and

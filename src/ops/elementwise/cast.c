@@ -124,6 +124,8 @@ const mica__op mica__op_cast = {.name = "cast",
                                 .grad = grad_cast,
                                 .expression = "CONVERT(a)",
                                 .scalar = scalar_cast,
+                                .identity = true,
+                                .cost = 1,
                                 .may_alias = 1};
 
 mica_value mica_cast(mica_value x, mica_dtype dtype) {

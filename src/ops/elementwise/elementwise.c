@@ -105,11 +105,11 @@ static mica_value mish_slope(mica_value a) {
     UNUSED const double __VA_ARGS__, r0 = attrs->reals[0], r1 = attrs->reals[1];                                       \
     return value;                                                                                                      \
   }
-#define UNARY(name, class, expr, int_expr, value, da) SCALAR(name, value, a = inputs[0])
+#define UNARY(name, class, expr, int_expr, value, da, ...) SCALAR(name, value, a = inputs[0])
 #define UNARY1 UNARY
 #define UNARY2 UNARY
-#define BINARY(name, class, expr, int_expr, value, da, db) SCALAR(name, value, a = inputs[0], b = inputs[1])
-#define TERNARY(name, class, expr, int_expr, value, da, db, dc)                                                        \
+#define BINARY(name, class, expr, int_expr, value, da, db, ...) SCALAR(name, value, a = inputs[0], b = inputs[1])
+#define TERNARY(name, class, expr, int_expr, value, da, db, dc, ...)                                                   \
   SCALAR(name, value, a = inputs[0], b = inputs[1], c = inputs[2])
 #include "ops/elementwise/elementwise.def"
 
@@ -125,16 +125,17 @@ static mica_value mish_slope(mica_value a) {
   }
 #define INPUT(letter, k) UNUSED const mica_value letter = grad->inputs[k];
 #define TO(k, value) grad->dinputs[k] = mica__sum_to(value, grad->inputs[k]);
-#define UNARY(name, class, expr, int_expr, value, da) GRADIENT(name, INPUT(a, 0) grad->dinputs[0] = da;)
+#define UNARY(name, class, expr, int_expr, value, da, ...) GRADIENT(name, INPUT(a, 0) grad->dinputs[0] = da;)
 #define UNARY1 UNARY
 #define UNARY2 UNARY
-#define BINARY(name, class, expr, int_expr, value, da, db) GRADIENT(name, INPUT(a, 0) INPUT(b, 1) TO(0, da) TO(1, db))
-#define TERNARY(name, class, expr, int_expr, value, da, db, dc)                                                        \
+#define BINARY(name, class, expr, int_expr, value, da, db, ...)                                                        \
+  GRADIENT(name, INPUT(a, 0) INPUT(b, 1) TO(0, da) TO(1, db))
+#define TERNARY(name, class, expr, int_expr, value, da, db, dc, ...)                                                   \
   GRADIENT(name, INPUT(a, 0) INPUT(b, 1) INPUT(c, 2) TO(0, da) TO(1, db) TO(2, dc))
 #include "ops/elementwise/elementwise.def"
 
 /* Descriptors and builders. */
-#define DESCRIPTOR(label, class, arity, expr, int_expr)                                                                \
+#define DESCRIPTOR(label, class, arity, expr, int_expr, ...)                                                           \
   const mica__op mica__op_##label = {.name = #label,                                                                   \
                                      .kind = MICA__OP_POINTWISE,                                                       \
                                      .min_inputs = arity,                                                              \
@@ -144,27 +145,28 @@ static mica_value mish_slope(mica_value a) {
                                      .expression = expr,                                                               \
                                      .integer_expression = int_expr,                                                   \
                                      .scalar = label##_scalar,                                                         \
-                                     .may_alias = (1u << (arity)) - 1};
+                                     .may_alias = (1u << (arity)) - 1,                                                 \
+                                     __VA_ARGS__};
 #define REALS(...) (&(mica__attrs){.reals = {__VA_ARGS__}})
 #define OPERANDS(...) ((mica_value[]){__VA_ARGS__})
-#define UNARY(name, class, expr, int_expr, value, da)                                                                  \
-  DESCRIPTOR(name, class, 1, expr, int_expr)                                                                           \
+#define UNARY(name, class, expr, int_expr, value, da, ...)                                                             \
+  DESCRIPTOR(name, class, 1, expr, int_expr, __VA_ARGS__)                                                              \
   mica_value mica_##name(mica_value a) { return mica__graph_add(&mica__op_##name, &a, 1, NULL); }
-#define UNARY1(name, class, expr, int_expr, value, da)                                                                 \
-  DESCRIPTOR(name, class, 1, expr, int_expr)                                                                           \
+#define UNARY1(name, class, expr, int_expr, value, da, ...)                                                            \
+  DESCRIPTOR(name, class, 1, expr, int_expr, __VA_ARGS__)                                                              \
   mica_value mica_##name(mica_value a, double r0) { return mica__graph_add(&mica__op_##name, &a, 1, REALS(r0)); }
-#define UNARY2(name, class, expr, int_expr, value, da)                                                                 \
-  DESCRIPTOR(name, class, 1, expr, int_expr)                                                                           \
+#define UNARY2(name, class, expr, int_expr, value, da, ...)                                                            \
+  DESCRIPTOR(name, class, 1, expr, int_expr, __VA_ARGS__)                                                              \
   mica_value mica_##name(mica_value a, double r0, double r1) {                                                         \
     return mica__graph_add(&mica__op_##name, &a, 1, REALS(r0, r1));                                                    \
   }
-#define BINARY(name, class, expr, int_expr, value, da, db)                                                             \
-  DESCRIPTOR(name, class, 2, expr, int_expr)                                                                           \
+#define BINARY(name, class, expr, int_expr, value, da, db, ...)                                                        \
+  DESCRIPTOR(name, class, 2, expr, int_expr, __VA_ARGS__)                                                              \
   mica_value mica_##name(mica_value a, mica_value b) {                                                                 \
     return mica__graph_add(&mica__op_##name, OPERANDS(a, b), 2, NULL);                                                 \
   }
-#define TERNARY(name, class, expr, int_expr, value, da, db, dc)                                                        \
-  DESCRIPTOR(name, class, 3, expr, int_expr)                                                                           \
+#define TERNARY(name, class, expr, int_expr, value, da, db, dc, ...)                                                   \
+  DESCRIPTOR(name, class, 3, expr, int_expr, __VA_ARGS__)                                                              \
   mica_value mica_##name(mica_value a, mica_value b, mica_value c) {                                                   \
     return mica__graph_add(&mica__op_##name, OPERANDS(a, b, c), 3, NULL);                                              \
   }

@@ -135,20 +135,21 @@ static mica_status grad_index(const mica__grad *grad) {
 
 /* --- descriptors and builders --- */
 
-#define REDUCTION(label, shape_rule, gradient)                                                                         \
+#define REDUCTION(label, how, shape_rule, gradient)                                                                    \
   const mica__op mica__op_##label = {.name = #label,                                                                   \
                                      .kind = MICA__OP_REDUCE,                                                          \
                                      .min_inputs = 1,                                                                  \
                                      .max_inputs = 1,                                                                  \
                                      .infer = shape_rule,                                                              \
                                      .grad = gradient,                                                                 \
+                                     .join = MICA__JOIN_##how,                                                         \
                                      .evaluate = evaluate_##label};
-REDUCTION(sum, infer_fold, grad_sum)
-REDUCTION(max, infer_extreme, grad_extreme)
-REDUCTION(min, infer_extreme, grad_extreme)
-REDUCTION(prod, infer_fold, NULL)
-REDUCTION(argmax, infer_index, grad_index)
-REDUCTION(argmin, infer_index, grad_index)
+REDUCTION(sum, SUM, infer_fold, grad_sum)
+REDUCTION(max, MAX, infer_extreme, grad_extreme)
+REDUCTION(min, MIN, infer_extreme, grad_extreme)
+REDUCTION(prod, PROD, infer_fold, NULL)
+REDUCTION(argmax, ARGMAX, infer_index, grad_index)
+REDUCTION(argmin, ARGMIN, infer_index, grad_index)
 
 /* Sets the axes' attributes; false when the error was recorded. */
 static bool set_axes(const char *op, mica_value x, mica_axes axes, bool keep, mica__attrs *attrs) {
