@@ -5,12 +5,9 @@
  * register of a fragment is one read; 4 words of padding a row keep the 32 reads of a warp in 32 banks. As in
  * gemm_gpu.cl the next step's words are on their way into registers while this step's are multiplied.
  *
- * A_T and B_T are MMA_T: f32 (products rounded to tf32, 10 bits of mantissa: only where the caller allows it), f16,
- * bf16 or i8. Prologues are not possible here, since words are copied as they are.
+ * A_T and B_T are one of f32 (products rounded to tf32, 10 bits of mantissa: only where the caller allows it), f16,
+ * bf16 and i8. Prologues are not possible here, since words are copied as they are.
  * NDRange: one dimension, THREADS * tiles of D * batches; work-group (THREADS). */
-#include "common/mma.clh"
-#include "matmul/operands.clh"
-
 #ifndef WARPS_M /* warps along the rows of a tile */
 #define WARPS_M 2
 #endif
@@ -27,6 +24,15 @@
 #define WORDS 16
 #endif
 
+#ifndef A_T
+#define A_T f16
+#endif
+#define MMA_T A_T
+#define MMA_WARPS (WARPS_M * WARPS_N)
+
+#include "common/mma.clh"
+#include "matmul/operands.clh"
+
 #define THREADS (WARPS_M * WARPS_N * 32)
 #define TILE_M (WARPS_M * WARP_M)
 #define TILE_N (WARPS_N * WARP_N)
@@ -38,8 +44,8 @@
 #if HAS_PROLOGUE_A || HAS_PROLOGUE_B
 #error "gemm_mma takes no prologues"
 #endif
-#if MMA_WARPS != WARPS_M * WARPS_N || WARP_M % 16 || WARP_N % 8 || WORDS % 8
-#error "MMA_WARPS must be WARPS_M * WARPS_N; a warp's part must be whole tiles of 16 x 8 and 8 words"
+#if WARP_M % 16 || WARP_N % 8 || WORDS % 8
+#error "a warp's part must be whole tiles of 16 x 8 and 8 words"
 #endif
 #if FETCHES_A * THREADS * 4 != TILE_M * WORDS || FETCHES_B * THREADS * 4 != TILE_N * WORDS
 #error "a tile must be a whole number of four words for each work-item"

@@ -23,7 +23,7 @@
 
 __kernel SUBGROUP_ATTRIBUTE __attribute__((reqd_work_group_size(SUBGROUP *SUBGROUPS, 1, 1))) void gemm_subgroup(
     const int batches, OPERAND_PARAMS, EPILOGUE_PARAMS) {
-  SUBGROUP_STORAGE(COMPUTE(ACC_T))
+  SUBGROUP_STORAGE(acc_t, MICRO_M)
   const int lane = SUBGROUP_LANE;
   const long tiles_m = (M + TILE_M - 1) / TILE_M, tiles_n = (N + TILE_N - 1) / TILE_N, group = (long)get_group_id(0);
   const long batch = group / tiles_n / tiles_m;
@@ -43,6 +43,7 @@ __kernel SUBGROUP_ATTRIBUTE __attribute__((reqd_work_group_size(SUBGROUP *SUBGRO
       a[i] = 0;
       if (row0 + i < M && k0 + lane < K) a[i] = ELEMENT_A(batch, row0 + i, k0 + lane);
     }
+    SUBGROUP_SHARE(a, MICRO_M)
 #pragma unroll
     for (int kk = 0; kk < SUBGROUP; kk++) {
       acc_t b[MICRO_N];
@@ -53,11 +54,12 @@ __kernel SUBGROUP_ATTRIBUTE __attribute__((reqd_work_group_size(SUBGROUP *SUBGRO
       }
 #pragma unroll
       for (int i = 0; i < MICRO_M; i++) {
-        const acc_t value = SUBGROUP_BROADCAST(COMPUTE(ACC_T), a[i], kk);
+        const acc_t value = SUBGROUP_READ(a, i, kk);
 #pragma unroll
         for (int j = 0; j < MICRO_N; j++) sums[i][j] = MAC(value, b[j], sums[i][j]);
       }
     }
+    SUBGROUP_SHARED_END
   }
 
 #pragma unroll

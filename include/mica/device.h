@@ -45,6 +45,7 @@ typedef enum mica_vendor {
   X(FP16, "cl_khr_fp16")                                                                                               \
   X(SUBGROUPS, "cl_khr_subgroups")                                                                                     \
   X(INTEL_SUBGROUPS, "cl_intel_subgroups")                                                                             \
+  X(INLINE_PTX, "cl_nv_compiler_options")                                                                              \
   X(INTEGER_DOT, "cl_khr_integer_dot_product")                                                                         \
   X(COMMAND_BUFFER, "cl_khr_command_buffer")
 
@@ -79,7 +80,9 @@ typedef struct mica_device_info {
   bool unified_memory;       /* host and device share memory: mapping copies nothing */
   size_t max_group;          /* work-items in a work-group */
   size_t max_group_dim[3];
-  uint32_t align_bytes; /* alignment of a sub-buffer */
+  uint32_t subgroup_min;       /* the smallest subgroup a kernel may demand; 0 where it may demand none */
+  uint32_t compute_capability; /* NVIDIA's, major * 10 + minor: 80; 0 elsewhere */
+  uint32_t align_bytes;        /* alignment of a sub-buffer */
   uint32_t address_bits;
 } mica_device_info;
 

@@ -47,6 +47,66 @@ typedef enum mica_reduction {
 MICA_API mica_status mica_op_reduce_fwd(mica_queue *queue, mica_reduction reduction, const mica_tensor *x, int axis,
                                         mica_tensor *y);
 
+/* Functions that end a formula: name, text. With x the value and p the activation's argument: clipped_relu is
+ * min(max(x, 0), p), leaky_relu x or p x, elu x or p (e^x - 1), gelu x Phi(x) exactly, gelu_tanh its approximation by
+ * tanh, silu x sigmoid(x), softplus log(1 + e^x), hard_sigmoid min(max(x / 6 + 1/2, 0), 1), hard_swish x times that. The
+ * others take no p. */
+#define MICA_ACTIVATION_LIST(X)                                                                                        \
+  X(NONE, "none")                                                                                                      \
+  X(RELU, "relu")                                                                                                      \
+  X(CLIPPED_RELU, "clipped_relu")                                                                                      \
+  X(LEAKY_RELU, "leaky_relu")                                                                                          \
+  X(ELU, "elu")                                                                                                        \
+  X(GELU, "gelu")                                                                                                      \
+  X(GELU_TANH, "gelu_tanh")                                                                                            \
+  X(SIGMOID, "sigmoid")                                                                                                \
+  X(TANH, "tanh")                                                                                                      \
+  X(SILU, "silu")                                                                                                      \
+  X(SOFTPLUS, "softplus")                                                                                              \
+  X(HARD_SIGMOID, "hard_sigmoid")                                                                                      \
+  X(HARD_SWISH, "hard_swish")
+
+typedef enum mica_activation {
+#define MICA_ACTIVATION_ENUM(name, text) MICA_ACTIVATION_##name,
+  MICA_ACTIVATION_LIST(MICA_ACTIVATION_ENUM)
+#undef MICA_ACTIVATION_ENUM
+} mica_activation;
+
+/* "gelu_tanh"; "?" for a value that is no activation. */
+MICA_API const char *mica_activation_name(mica_activation activation);
+
+/* Which index of D a bias has: bias[column], as in a layer whose rows are samples, or bias[row]. */
+typedef enum mica_bias_axis { MICA_BIAS_COLUMN = 1, MICA_BIAS_ROW = 2 } mica_bias_axis;
+
+typedef struct mica_gemm_config {
+  double alpha, beta;
+  mica_bias_axis bias_axis; /* not looked at without a bias */
+  mica_activation activation;
+  float activation_arg;
+  /* f32 operands may be rounded to 10 bits of mantissa on tensor cores (tf32); sums stay f32. */
+  bool allow_tf32;
+} mica_gemm_config;
+
+/* alpha 1, beta 0, a bias a column, no activation, full precision. */
+MICA_API mica_gemm_config mica_gemm_config_default(void);
+
+/* d = activation(alpha a b + beta c + bias), for each matrix of a batch.
+ *
+ * a is (..., M, K), b (..., K, N), c and d (..., M, N); a transposed operand is a view with its last two dimensions
+ * swapped (mica_tensor_transpose), and any strides are taken. The leading dimensions of d are the batches; those of a, b
+ * and c are the same or 1 (or absent, or of stride 0), and must be walked by one stride: contiguous, or one dimension.
+ * The columns of c and d are adjacent. bias is (N) or (M), adjacent. M, N, K may be 0; K 0 makes the product 0.
+ *
+ * Types of a and b: f32, f16, bf16 (one type or mixed, sums in f32; c, d f32, f16 or bf16); f64 (all f64); i8 and u8
+ * (sums, c and d i32; alpha and beta are taken as integers, and of the activations none and relu). bias is of d's type
+ * or, where sums are f32, any of the three. config may be NULL for the default; c may be NULL where beta is 0, and is
+ * not read then; bias may be NULL.
+ * d may be c; otherwise it may not overlap an operand. Sums are taken in an order that the sizes and the device decide:
+ * the same call gives the same bits. */
+MICA_API mica_status mica_op_gemm_fwd(mica_queue *queue, const mica_gemm_config *config, const mica_tensor *a,
+                                      const mica_tensor *b, const mica_tensor *c, const mica_tensor *bias,
+                                      mica_tensor *d);
+
 MICA_END_DECLS
 
 #endif

@@ -89,6 +89,33 @@ static mica_status device_features(const mica__cl_api *api, cl_device_id id, uin
   return MICA_OK;
 }
 
+/* cl_intel_required_subgroup_size; headers of OpenCL 1.2 need not know it. */
+#define DEVICE_SUB_GROUP_SIZES_INTEL 0x4108
+
+static mica_status smallest_subgroup(const mica__cl_api *api, cl_device_id id, uint32_t *smallest) {
+  char *extensions = NULL;
+  size_t sizes[16], bytes = 0;
+  MICA_TRY(device_text(api, id, CL_DEVICE_EXTENSIONS, &extensions));
+  if (has_word(extensions, "cl_intel_required_subgroup_size") &&
+      api->GetDeviceInfo(id, DEVICE_SUB_GROUP_SIZES_INTEL, sizeof sizes, sizes, &bytes) == CL_SUCCESS)
+    for (size_t i = 0; i < bytes / sizeof *sizes; i++)
+      if (*smallest == 0 || sizes[i] < *smallest) *smallest = (uint32_t)sizes[i];
+  free(extensions);
+  return MICA_OK;
+}
+
+/* cl_nv_device_attribute_query */
+#define DEVICE_COMPUTE_CAPABILITY_MAJOR_NV 0x4000
+#define DEVICE_COMPUTE_CAPABILITY_MINOR_NV 0x4001
+
+static uint32_t compute_capability(const mica__cl_api *api, cl_device_id id) {
+  cl_uint major = 0, minor = 0;
+  if (api->GetDeviceInfo(id, DEVICE_COMPUTE_CAPABILITY_MAJOR_NV, sizeof major, &major, NULL) != CL_SUCCESS ||
+      api->GetDeviceInfo(id, DEVICE_COMPUTE_CAPABILITY_MINOR_NV, sizeof minor, &minor, NULL) != CL_SUCCESS)
+    return 0;
+  return major * 10 + minor;
+}
+
 static mica_vendor vendor_of(cl_uint vendor_id, const char *vendor) {
   switch (vendor_id) {
   case 0x10de: return MICA_VENDOR_NVIDIA;
@@ -154,6 +181,8 @@ mica_status mica__device_describe(const mica__cl_api *api, cl_platform_id platfo
                       : type & CL_DEVICE_TYPE_GPU ? MICA_CLASS_GPU
                       : type & CL_DEVICE_TYPE_CPU ? MICA_CLASS_CPU
                                                   : MICA_CLASS_ACCELERATOR;
+  if (info.vendor == MICA_VENDOR_INTEL) MICA_TRY(smallest_subgroup(api, id, &info.subgroup_min));
+  if (info.vendor == MICA_VENDOR_NVIDIA) info.compute_capability = compute_capability(api, id);
   info.compute_units = units;
   info.clock_mhz = clock;
   info.global_bytes = global;

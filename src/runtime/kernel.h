@@ -8,11 +8,12 @@
 #include <mica/device.h>
 #include <mica/dtype.h>
 
-#define MICA__MAX_PARAMS 16
+#define MICA__MAX_PARAMS 24
 #define MICA__MAX_CHOICES 12
 
 typedef enum mica__param_kind {
   MICA__PARAM_INT,   /* -DMR=8; the value is the number */
+  MICA__PARAM_CASE,  /* likewise, but decided by the problem, as a type is: nothing to tune */
   MICA__PARAM_DTYPE, /* -DX_T=f16; the value is a mica_dtype */
 } mica__param_kind;
 
@@ -30,6 +31,10 @@ typedef struct mica__kernel_param {
 #define MICA__INT(macro, help, ...)                                                                                    \
   {                                                                                                                    \
     macro, help, MICA__PARAM_INT, MICA__COUNT_OF(__VA_ARGS__), { __VA_ARGS__ }                                         \
+  }
+#define MICA__CASE(macro, help, ...)                                                                                   \
+  {                                                                                                                    \
+    macro, help, MICA__PARAM_CASE, MICA__COUNT_OF(__VA_ARGS__), { __VA_ARGS__ }                                        \
   }
 #define MICA__DTYPE(macro, help, ...)                                                                                  \
   {                                                                                                                    \

@@ -70,6 +70,9 @@ void mica__launch_cost(mica__launch *launch, double flops, double bytes);
 
 mica_engine *mica__queue_engine(const mica_queue *queue);
 
+/* Elements from the buffer's start to the tensor's first one. */
+int64_t mica__tensor_first(const mica_tensor *tensor);
+
 /* Starts or records the launch. MICA_E_UNSUPPORTED when the group is too large for the device or kernel. */
 mica_status mica__queue_submit(mica_queue *queue, const mica__launch *launch);
 

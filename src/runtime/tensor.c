@@ -161,6 +161,8 @@ void mica_tensor_destroy(mica_tensor *tensor) {
   free(tensor);
 }
 
+int64_t mica__tensor_first(const mica_tensor *tensor) { return tensor->first; }
+
 mica_engine *mica_tensor_engine(const mica_tensor *tensor) { return tensor->buffer->engine; }
 mica_dtype mica_tensor_dtype(const mica_tensor *tensor) { return tensor->dtype; }
 mica_shape mica_tensor_shape(const mica_tensor *tensor) { return tensor->shape; }

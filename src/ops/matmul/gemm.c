@@ -1,0 +1,174 @@
+#include "ops/matmul/gemm.h"
+#include "base/error.h"
+#include "ops/operand.h"
+
+const char *mica_activation_name(mica_activation activation) {
+#define ACTIVATION_NAME(name, text) text,
+  static const char *const names[] = {MICA_ACTIVATION_LIST(ACTIVATION_NAME)};
+#undef ACTIVATION_NAME
+  return (size_t)activation < sizeof names / sizeof *names ? names[activation] : "?";
+}
+
+mica_gemm_config mica_gemm_config_default(void) {
+  return (mica_gemm_config){.alpha = 1, .bias_axis = MICA_BIAS_COLUMN};
+}
+
+/* What suits a special case stands before what is general; the reference is last. */
+const mica__impl *const mica__gemm_impls[] = {
+    &mica__gemv_gpu,    &mica__gemm_mma, &mica__gemm_direct, &mica__gemm_subgroup,
+    &mica__gemm_splitk, &mica__gemm_gpu, &mica__gemm_naive,  NULL,
+};
+
+static mica_status fail_shapes(const mica_tensor *a, const mica_tensor *b, const mica_tensor *d) {
+  char ta[MICA_SHAPE_TEXT], tb[MICA_SHAPE_TEXT], td[MICA_SHAPE_TEXT];
+  return mica__fail(MICA_E_SHAPE, "gemm: a %s times b %s does not give d %s",
+                    mica_shape_format(mica_tensor_shape(a), ta), mica_shape_format(mica_tensor_shape(b), tb),
+                    mica_shape_format(mica_tensor_shape(d), td));
+}
+
+/* The one stride that walks operand's matrices in step with the batches of d (its leading dimensions): the stride of
+ * each dimension must be what the dimensions inside it span. */
+static mica_status batch_stride(const char *name, const mica_tensor *operand, const mica_shape *d, int64_t *stride) {
+  char text[MICA_SHAPE_TEXT], td[MICA_SHAPE_TEXT];
+  mica_shape shape = mica_tensor_shape(operand);
+  const int64_t *strides = mica_tensor_strides(operand);
+  int64_t span = 0;
+  bool inner = false;
+  *stride = 0;
+  if (shape.rank > d->rank)
+    return mica__fail(MICA_E_SHAPE, "gemm: %s %s has more dimensions than d %s", name, mica_shape_format(shape, text),
+                      mica_shape_format(*d, td));
+  for (int32_t i = d->rank - 3; i >= 0; i--) {
+    int32_t own = i - (d->rank - shape.rank);
+    int64_t size = own < 0 ? 1 : shape.dim[own], step = own < 0 || size == 1 ? 0 : strides[own];
+    if (size != 1 && size != d->dim[i])
+      return mica__fail(MICA_E_SHAPE, "gemm: the batches of %s %s do not fit those of d %s", name,
+                        mica_shape_format(shape, text), mica_shape_format(*d, td));
+    if (d->dim[i] == 1) continue;
+    if (inner && step != span)
+      return mica__fail(MICA_E_INVALID, "gemm: the batches of %s %s are not walked by one stride", name,
+                        mica_shape_format(shape, text));
+    if (!inner) *stride = step;
+    inner = true;
+    /* Only far beyond any memory can this overflow, and the tensor lies inside its buffer. */
+    span = step * d->dim[i];
+  }
+  return MICA_OK;
+}
+
+static mica_status set_operand(const char *name, const mica_tensor *tensor, const mica_shape *d,
+                               mica__gemm_operand *operand) {
+  int32_t rank = mica_tensor_shape(tensor).rank;
+  const int64_t *strides = mica_tensor_strides(tensor);
+  *operand = (mica__gemm_operand){.tensor = tensor, .row = strides[rank - 2], .col = strides[rank - 1]};
+  return batch_stride(name, tensor, d, &operand->batch);
+}
+
+static bool is_float(mica_dtype dtype) { return dtype == MICA_F32 || dtype == MICA_F16 || dtype == MICA_BF16; }
+static bool is_byte(mica_dtype dtype) { return dtype == MICA_I8 || dtype == MICA_U8; }
+
+/* The type of sums of products of these types, for a d of this type; false when there is no such product. */
+static bool sum_type(mica_dtype a, mica_dtype b, mica_dtype d, mica_dtype *acc) {
+  *acc = is_byte(a) ? MICA_I32 : a == MICA_F64 ? MICA_F64 : MICA_F32;
+  if (is_float(a)) return is_float(b) && is_float(d);
+  if (is_byte(a)) return is_byte(b) && d == MICA_I32;
+  return a == MICA_F64 && b == MICA_F64 && d == MICA_F64;
+}
+
+static mica_status check_types(const mica_engine *engine, mica__gemm *gemm) {
+  mica_dtype a = mica_tensor_dtype(gemm->a.tensor), b = mica_tensor_dtype(gemm->b.tensor);
+  mica_dtype d = mica_tensor_dtype(gemm->d.tensor), bias = gemm->bias ? mica_tensor_dtype(gemm->bias) : d;
+  mica_activation activation = gemm->config.activation;
+  if (!sum_type(a, b, d, &gemm->acc))
+    return mica__fail(MICA_E_DTYPE, "gemm: no product of %s and %s into %s", mica_dtype_name(a), mica_dtype_name(b),
+                      mica_dtype_name(d));
+  if (bias != d && !(is_float(bias) && is_float(d)))
+    return mica__fail(MICA_E_DTYPE, "gemm: a bias of %s for a d of %s", mica_dtype_name(bias), mica_dtype_name(d));
+  if (gemm->acc == MICA_I32 && activation != MICA_ACTIVATION_NONE && activation != MICA_ACTIVATION_RELU)
+    return mica__fail(MICA_E_DTYPE, "gemm: %s has no integer form", mica_activation_name(activation));
+  if (gemm->acc == MICA_F64 && !(mica_engine_device(engine)->features & MICA_FEATURE_FP64))
+    return mica__fail(MICA_E_UNSUPPORTED, "gemm: the device has no f64");
+  return MICA_OK;
+}
+
+static mica_status check_shapes(mica__gemm *gemm, const mica_tensor *a, const mica_tensor *b, const mica_tensor *d) {
+  mica_shape sa = mica_tensor_shape(a), sb = mica_tensor_shape(b), sd = mica_tensor_shape(d);
+  if (sa.rank < 2 || sb.rank < 2 || sd.rank < 2) return fail_shapes(a, b, d);
+  gemm->m = sd.dim[sd.rank - 2];
+  gemm->n = sd.dim[sd.rank - 1];
+  gemm->k = sa.dim[sa.rank - 1];
+  gemm->batches = 1;
+  if (sa.dim[sa.rank - 2] != gemm->m || sb.dim[sb.rank - 1] != gemm->n || sb.dim[sb.rank - 2] != gemm->k)
+    return fail_shapes(a, b, d);
+  /* The product is bounded by d's count, which fits. */
+  for (int32_t i = 0; i < sd.rank - 2; i++) gemm->batches *= sd.dim[i];
+  const int64_t sizes[] = {gemm->m, gemm->n, gemm->k, gemm->batches};
+  for (size_t i = 0; i < sizeof sizes / sizeof *sizes; i++)
+    if (sizes[i] > MICA__GEMM_MAX_SIZE)
+      return mica__fail(MICA_E_OVERFLOW, "gemm: a size of %lld is too large", (long long)sizes[i]);
+  return MICA_OK;
+}
+
+static mica_status check_config(const mica__gemm *gemm, const mica_tensor *c) {
+  const mica_gemm_config *config = &gemm->config;
+  if (config->activation < 0 || config->activation > MICA_ACTIVATION_HARD_SWISH)
+    return mica__fail(MICA_E_INVALID, "gemm: %d is no activation", (int)config->activation);
+  if (config->beta != 0 && !c) return mica__fail(MICA_E_INVALID, "gemm: beta is %g and c is NULL", config->beta);
+  if (!gemm->bias) return MICA_OK;
+  if (config->bias_axis != MICA_BIAS_COLUMN && config->bias_axis != MICA_BIAS_ROW)
+    return mica__fail(MICA_E_INVALID, "gemm: %d is no axis of a bias", (int)config->bias_axis);
+  int64_t count = config->bias_axis == MICA_BIAS_COLUMN ? gemm->n : gemm->m;
+  char text[MICA_SHAPE_TEXT];
+  if (!mica_shape_equal(mica_tensor_shape(gemm->bias), MICA_SHAPE(count)))
+    return mica__fail(MICA_E_SHAPE, "gemm: bias %s should be (%lld)",
+                      mica_shape_format(mica_tensor_shape(gemm->bias), text), (long long)count);
+  return MICA_OK;
+}
+
+static mica_status set_result(const char *name, const mica_tensor *tensor, const mica__gemm *gemm, const mica_shape *d,
+                              mica__gemm_operand *operand) {
+  MICA_TRY(set_operand(name, tensor, d, operand));
+  if (operand->col != 1 && gemm->n > 1) return mica__fail(MICA_E_INVALID, "gemm: columns of %s are not adjacent", name);
+  return MICA_OK;
+}
+
+mica_status mica__gemm_problem(mica_queue *queue, const mica_gemm_config *config, const mica_tensor *a,
+                               const mica_tensor *b, const mica_tensor *c, const mica_tensor *bias, mica_tensor *d,
+                               mica__gemm *gemm) {
+  MICA_TRY(mica__operand_check_strided(queue, "gemm", "a", a));
+  MICA_TRY(mica__operand_check_strided(queue, "gemm", "b", b));
+  MICA_TRY(mica__operand_check_strided(queue, "gemm", "d", d));
+  *gemm = (mica__gemm){.bias = bias, .config = config ? *config : mica_gemm_config_default()};
+  mica_shape shape = mica_tensor_shape(d);
+  MICA_TRY(check_shapes(gemm, a, b, d));
+  MICA_TRY(set_operand("a", a, &shape, &gemm->a));
+  MICA_TRY(set_operand("b", b, &shape, &gemm->b));
+  MICA_TRY(set_result("d", d, gemm, &shape, &gemm->d));
+  gemm->c = gemm->d;
+  if (c && gemm->config.beta != 0) {
+    MICA_TRY(mica__operand_check_strided(queue, "gemm", "c", c));
+    MICA_TRY(mica__operand_same_dtype("gemm", c, d));
+    mica_shape sc = mica_tensor_shape(c);
+    if (sc.rank < 2 || sc.dim[sc.rank - 2] != gemm->m || sc.dim[sc.rank - 1] != gemm->n)
+      return mica__operand_same_shape("gemm", c, d);
+    MICA_TRY(set_result("c", c, gemm, &shape, &gemm->c));
+  }
+  if (bias) MICA_TRY(mica__operand_check(queue, "gemm", "bias", bias));
+  MICA_TRY(check_config(gemm, c));
+  return check_types(mica__queue_engine(queue), gemm);
+}
+
+mica_status mica_op_gemm_fwd(mica_queue *queue, const mica_gemm_config *config, const mica_tensor *a,
+                             const mica_tensor *b, const mica_tensor *c, const mica_tensor *bias, mica_tensor *d) {
+  mica__gemm gemm;
+  MICA_TRY(mica__gemm_problem(queue, config, a, b, c, bias, d, &gemm));
+  if (gemm.m == 0 || gemm.n == 0 || gemm.batches == 0) return MICA_OK;
+  const mica_device_info *device = mica_engine_device(mica__queue_engine(queue));
+  const mica__impl *impl = mica__impl_choose(mica__gemm_impls, &gemm, device);
+  mica_status status = impl->launch(queue, &gemm, NULL);
+  if (status != MICA_E_BUILD || impl == &mica__gemm_naive) return status;
+  /* A driver that cannot compile the kernel it should like best costs speed, not the result. */
+  mica__log(MICA_LOG_WARNING, "%s is left out: %s", impl->name, mica_error_message());
+  const mica__impl *next = mica__impl_choose(mica__gemm_impls, &gemm, device);
+  return (next == impl ? &mica__gemm_naive : next)->launch(queue, &gemm, NULL);
+}

@@ -1,0 +1,89 @@
+/* ops/matmul/gemm.h: a matrix product as data, and the implementations that take it.
+ *
+ *   D[batch] = act(alpha op(A)[batch] op(B)[batch] + beta C[batch] + bias)
+ *
+ * op(A) is m x k, op(B) k x n, C and D m x n. What mica_op_gemm_fwd (gemm.c) has checked is not checked again. */
+#ifndef MICA_OPS_MATMUL_GEMM_H
+#define MICA_OPS_MATMUL_GEMM_H
+
+#include "ops/impl.h"
+#include "runtime/launch.h"
+
+#include <mica/ops.h>
+
+/* The largest m, n, k and number of batches: a tile that begins below it still ends within an int. */
+#define MICA__GEMM_MAX_SIZE (INT32_MAX - 65536)
+
+/* A matrix for each batch: element (r, c) of matrix b stands r * row + c * col + b * batch elements after the tensor's
+ * first. Strides may be 0. */
+typedef struct mica__gemm_operand {
+  const mica_tensor *tensor;
+  int64_t row, col, batch;
+} mica__gemm_operand;
+
+typedef struct mica__gemm {
+  int64_t m, n, k, batches;
+  mica__gemm_operand a, b, c, d; /* c is d where beta is 0; columns of c and d are adjacent */
+  mica_dtype acc;                /* f32 for f32 f16 bf16, i32 for i8 u8, f64 for f64 */
+  const mica_tensor *bias;       /* adjacent elements; NULL for none */
+  mica_gemm_config config;
+} mica__gemm;
+
+/* The kernels' macro X_LAYOUT. */
+enum { MICA__LAYOUT_ANY, MICA__LAYOUT_K, MICA__LAYOUT_OUTER };
+
+/* The parameters that the problem decides: the first rows of every matmul kernel's table, and their values in shipped
+ * variants (the commonest case: f32, row-major, aligned). */
+#define MICA__GEMM_TYPES MICA_F32, MICA_F16, MICA_BF16, MICA_F64, MICA_I8, MICA_U8
+#define MICA__GEMM_EPILOGUE_PARAMS                                                                                     \
+  MICA__DTYPE("D_T", "type of d and c", MICA_F32, MICA_F16, MICA_BF16, MICA_F64, MICA_I32),                            \
+      MICA__DTYPE("ACC_T", "type of sums", MICA_F32, MICA_F64, MICA_I32),                                              \
+      MICA__DTYPE("BIAS_T", "type of bias", MICA_F32, MICA_F16, MICA_BF16, MICA_F64, MICA_I32),                        \
+      MICA__CASE("BIAS", "0 none, 1 a value a column, 2 a value a row", 0, 1, 2)
+#define MICA__GEMM_PARAMS                                                                                              \
+  MICA__GEMM_EPILOGUE_PARAMS, MICA__DTYPE("A_T", "type of a", MICA__GEMM_TYPES),                                       \
+      MICA__DTYPE("B_T", "type of b", MICA__GEMM_TYPES),                                                               \
+      MICA__CASE("A_LAYOUT", "a: 0 any strides, 1 adjacent along k, 2 along rows", 0, 1, 2),                           \
+      MICA__CASE("B_LAYOUT", "b: 0 any strides, 1 adjacent along k, 2 along columns", 0, 1, 2),                        \
+      MICA__CASE("A_ALIGNED", "1: vectors of a may be read whole", 0, 1),                                              \
+      MICA__CASE("B_ALIGNED", "1: vectors of b may be read whole", 0, 1)
+#define MICA__GEMM_EPILOGUE_VALUES MICA_F32, MICA_F32, MICA_F32, 0
+#define MICA__GEMM_VALUES MICA__GEMM_EPILOGUE_VALUES, MICA_F32, MICA_F32, MICA__LAYOUT_K, MICA__LAYOUT_OUTER, 1, 1
+
+/* Sets those parameters (vectors are aligned when they are so in units of `vector` elements), builds the kernel and
+ * begins its launch with batches and OPERAND_PARAMS (cl/matmul/operands.clh). */
+mica_status mica__gemm_begin(mica_queue *queue, const mica__kernel_desc *desc, int32_t *values, const mica__gemm *gemm,
+                             int64_t vector, mica__launch *launch);
+/* Builds a kernel that takes the epilogue alone; the caller packs what comes before it. */
+mica_status mica__gemm_begin_epilogue(mica_queue *queue, const mica__kernel_desc *desc, int32_t *values,
+                                      const mica__gemm *gemm, mica__launch *launch);
+/* Ends a launch with EPILOGUE_PARAMS (cl/common/epilogue.clh), notes its cost and submits it. */
+mica_status mica__gemm_end(mica_queue *queue, mica__launch *launch, const mica__gemm *gemm);
+
+/* The layout that op(A) or op(B) has: outer is its stride along the rows of A or columns of B. */
+int32_t mica__gemm_layout(int64_t outer, int64_t k);
+
+/* Tiles of m x n elements in all of D. */
+int64_t mica__gemm_tiles(const mica__gemm *gemm, int64_t m, int64_t n);
+
+/* The value of a parameter that the table has. */
+int32_t mica__gemm_value(const mica__kernel_desc *desc, const int32_t *values, const char *macro);
+
+/* NULL on a GPU, the reason to decline elsewhere. */
+const char *mica__gemm_needs_gpu(const mica_device_info *device);
+
+/* The implementations and their kernels, each in the file of its name (splitk in gemm_gpu.c). */
+extern const mica__impl mica__gemm_mma, mica__gemm_subgroup, mica__gemm_gpu, mica__gemm_splitk, mica__gemm_direct,
+    mica__gemv_gpu, mica__gemm_naive;
+extern const mica__kernel_desc mica__gemm_mma_kernel, mica__gemm_subgroup_kernel, mica__gemm_gpu_kernel,
+    mica__gemm_splitk_kernel, mica__gemm_direct_kernel, mica__gemv_gpu_kernel, mica__gemm_naive_kernel;
+
+/* All implementations, in order; ends in NULL. */
+extern const mica__impl *const mica__gemm_impls[];
+
+/* The problem as data, with everything checked that mica_op_gemm_fwd promises to check. */
+mica_status mica__gemm_problem(mica_queue *queue, const mica_gemm_config *config, const mica_tensor *a,
+                               const mica_tensor *b, const mica_tensor *c, const mica_tensor *bias, mica_tensor *d,
+                               mica__gemm *gemm);
+
+#endif

@@ -1,0 +1,99 @@
+/* What all matrix multiplication kernels share: the arguments of cl/matmul/operands.clh and cl/common/epilogue.clh, and
+ * the parameters that the problem decides. */
+#include "base/error.h"
+#include "ops/matmul/gemm.h"
+
+int32_t mica__gemm_value(const mica__kernel_desc *desc, const int32_t *values, const char *macro) {
+  return values[mica__kernel_param_index(desc, macro)];
+}
+
+int32_t mica__gemm_layout(int64_t outer, int64_t k) {
+  if (k == 1) return MICA__LAYOUT_K;
+  return outer == 1 ? MICA__LAYOUT_OUTER : MICA__LAYOUT_ANY;
+}
+
+int64_t mica__gemm_tiles(const mica__gemm *gemm, int64_t m, int64_t n) {
+  return ((gemm->m + m - 1) / m) * ((gemm->n + n - 1) / n) * gemm->batches;
+}
+
+const char *mica__gemm_needs_gpu(const mica_device_info *device) {
+  bool gpu = device->device_class == MICA_CLASS_GPU || device->device_class == MICA_CLASS_ACCELERATOR;
+  return gpu ? NULL : "it is for GPUs";
+}
+
+/* Whether every vector of so many elements along the unit stride begins at a multiple of that many. */
+static bool is_aligned(const mica__gemm_operand *operand, int64_t vector) {
+  int64_t across = operand->col == 1 ? operand->row : operand->col;
+  return mica__tensor_first(operand->tensor) % vector == 0 && across % vector == 0 && operand->batch % vector == 0;
+}
+
+/* The definition of ACTIVATION that stands in front of the kernel's text; NULL for none. */
+static const char *activation_prelude(mica_activation activation) {
+#define ACTIVATION_PRELUDE(name, text) "#define ACTIVATION mica_act_" text "\n",
+  static const char *const preludes[] = {MICA_ACTIVATION_LIST(ACTIVATION_PRELUDE)};
+#undef ACTIVATION_PRELUDE
+  return activation == MICA_ACTIVATION_NONE ? NULL : preludes[activation];
+}
+
+mica_status mica__gemm_begin_epilogue(mica_queue *queue, const mica__kernel_desc *desc, int32_t *values,
+                                      const mica__gemm *gemm, mica__launch *launch) {
+  mica__kernel *kernel = NULL;
+  mica_dtype d = mica_tensor_dtype(gemm->d.tensor);
+  mica__kernel_set(desc, values, "D_T", (int32_t)d);
+  mica__kernel_set(desc, values, "ACC_T", (int32_t)gemm->acc);
+  mica__kernel_set(desc, values, "BIAS_T", (int32_t)(gemm->bias ? mica_tensor_dtype(gemm->bias) : d));
+  mica__kernel_set(desc, values, "BIAS", gemm->bias ? (int32_t)gemm->config.bias_axis : 0);
+  MICA_TRY(
+      mica__kernel_get(mica__queue_engine(queue), desc, values, activation_prelude(gemm->config.activation), &kernel));
+  *launch = mica__launch_of(kernel);
+  return MICA_OK;
+}
+
+static void push_operand(mica__launch *launch, const mica__gemm_operand *operand) {
+  mica__launch_tensor(launch, operand->tensor);
+  mica__launch_long(launch, operand->row);
+  mica__launch_long(launch, operand->col);
+  mica__launch_long(launch, operand->batch);
+}
+
+mica_status mica__gemm_begin(mica_queue *queue, const mica__kernel_desc *desc, int32_t *values, const mica__gemm *gemm,
+                             int64_t vector, mica__launch *launch) {
+  mica__kernel_set(desc, values, "A_T", (int32_t)mica_tensor_dtype(gemm->a.tensor));
+  mica__kernel_set(desc, values, "B_T", (int32_t)mica_tensor_dtype(gemm->b.tensor));
+  mica__kernel_set(desc, values, "A_LAYOUT", mica__gemm_layout(gemm->a.row, gemm->a.col));
+  mica__kernel_set(desc, values, "B_LAYOUT", mica__gemm_layout(gemm->b.col, gemm->b.row));
+  mica__kernel_set(desc, values, "A_ALIGNED", is_aligned(&gemm->a, vector));
+  mica__kernel_set(desc, values, "B_ALIGNED", is_aligned(&gemm->b, vector));
+  MICA_TRY(mica__gemm_begin_epilogue(queue, desc, values, gemm, launch));
+  mica__launch_size(launch, gemm->batches);
+  mica__launch_size(launch, gemm->m);
+  mica__launch_size(launch, gemm->n);
+  mica__launch_size(launch, gemm->k);
+  push_operand(launch, &gemm->a);
+  push_operand(launch, &gemm->b);
+  return MICA_OK;
+}
+
+static double matrix_bytes(const mica__gemm_operand *operand, double elements, int64_t batches) {
+  return elements * (operand->batch == 0 ? 1.0 : (double)batches) *
+         (double)mica_dtype_size(mica_tensor_dtype(operand->tensor));
+}
+
+mica_status mica__gemm_end(mica_queue *queue, mica__launch *launch, const mica__gemm *gemm) {
+  mica_dtype d = mica_tensor_dtype(gemm->d.tensor);
+  mica__launch_scalar(launch, d, gemm->config.alpha);
+  mica__launch_scalar(launch, d, gemm->config.beta);
+  mica__launch_tensor(launch, gemm->d.tensor);
+  mica__launch_long(launch, gemm->d.row);
+  mica__launch_long(launch, gemm->d.batch);
+  mica__launch_tensor(launch, gemm->c.tensor);
+  mica__launch_long(launch, gemm->c.row);
+  mica__launch_long(launch, gemm->c.batch);
+  mica__launch_tensor(launch, gemm->bias ? gemm->bias : gemm->d.tensor);
+  mica__launch_float(launch, gemm->config.activation_arg);
+  double m = (double)gemm->m, n = (double)gemm->n, k = (double)gemm->k, batches = (double)gemm->batches;
+  mica__launch_cost(launch, 2 * m * n * k * batches,
+                    matrix_bytes(&gemm->a, m * k, gemm->batches) + matrix_bytes(&gemm->b, k * n, gemm->batches) +
+                        (gemm->config.beta == 0 ? 1 : 2) * matrix_bytes(&gemm->d, m * n, gemm->batches));
+  return mica__queue_submit(queue, launch);
+}

@@ -1,0 +1,262 @@
+/* Every implementation of the matrix product, with each of its variants, against the product in double precision. */
+#include "base/error.h"
+#include "ir/op.h"
+#include "ops/check.h"
+#include "ops/matmul/gemm.h"
+#include "ops/tolerance.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+typedef struct sizes {
+  int64_t m, n, k, batches;
+} sizes;
+
+/* On both sides of every tile's edge: 8, 16, 32, 64, 128 rows and columns, 8 to 32 deep. */
+static const sizes quick_matrices[] = {{33, 65, 17, 2}};
+static const sizes full_matrices[] = {
+    {1, 1, 1, 1},    {2, 3, 0, 1},    {7, 9, 5, 3},      {16, 16, 16, 1},  {31, 33, 8, 2},
+    {64, 64, 32, 1}, {65, 63, 33, 2}, {129, 127, 18, 1}, {20, 200, 70, 1}, {5, 4, 600, 1},
+};
+static const sizes vectors[] = {
+    {1, 1, 1, 1}, {1, 130, 77, 2}, {200, 1, 131, 2}, {1, 5, 0, 1}, {3, 1, 300, 1},
+};
+
+/* Types of a, b and d. */
+typedef struct types {
+  mica_dtype a, b, d;
+} types;
+static const types all_types[] = {
+    {MICA_F32, MICA_F32, MICA_F32}, {MICA_F16, MICA_F16, MICA_F16}, {MICA_BF16, MICA_BF16, MICA_BF16},
+    {MICA_I8, MICA_I8, MICA_I32},   {MICA_F64, MICA_F64, MICA_F64}, {MICA_BF16, MICA_F32, MICA_F16},
+    {MICA_U8, MICA_I8, MICA_I32},
+};
+
+/* What else a case may vary; derived from a number, so that neighbours differ. */
+typedef struct setting {
+  int a_layout, b_layout; /* MICA__LAYOUT_... */
+  int64_t offset;         /* elements before a and b */
+  int64_t gap;            /* elements between rows of all matrices */
+  mica_gemm_config config;
+  bool has_bias, in_place;
+} setting;
+
+static setting setting_of(int number, const types *t, int a_layout, int b_layout) {
+  static const mica_activation activations[] = {MICA_ACTIVATION_NONE, MICA_ACTIVATION_RELU, MICA_ACTIVATION_TANH,
+                                                MICA_ACTIVATION_LEAKY_RELU};
+  bool integers = t->d == MICA_I32;
+  setting s = {.a_layout = a_layout, .b_layout = b_layout};
+  s.offset = number % 3 == 1 ? 3 : 0;
+  s.gap = number % 3 == 2 ? 16 : number % 3 == 1 ? 1 : 0;
+  s.has_bias = number % 2 == 1;
+  s.in_place = number % 4 >= 2;
+  s.config = (mica_gemm_config){.alpha = integers ? 2 : 0.75,
+                                .beta = number % 4 == 0 ? 0
+                                        : integers      ? -3
+                                                        : 0.5,
+                                .bias_axis = number % 4 == 1 ? MICA_BIAS_ROW : MICA_BIAS_COLUMN,
+                                .activation = activations[integers ? number % 2 : number % 4],
+                                .activation_arg = 0.25f,
+                                .allow_tf32 = true};
+  return s;
+}
+
+static double activate(const mica_gemm_config *config, double x) {
+  switch (config->activation) {
+  case MICA_ACTIVATION_RELU: return x < 0 ? 0 : x;
+  case MICA_ACTIVATION_LEAKY_RELU: return x < 0 ? x * (double)config->activation_arg : x;
+  case MICA_ACTIVATION_TANH: return tanh(x);
+  default: return x;
+  }
+}
+
+/* A matrix for each batch inside a longer tensor whose other elements stay as they are. */
+typedef struct matrices {
+  mica__check_tensor whole;
+  mica_tensor *view;
+  int64_t first, row, col, batch;
+} matrices;
+
+static void matrices_free(matrices *x) {
+  mica_tensor_destroy(x->view);
+  mica__check_free(&x->whole);
+}
+
+/* rows x cols for each batch (batches 1: without a batch dimension), adjacent along the columns, along the rows
+ * (`transposed`), or along neither (`spread`, every other element). poison: an output that holds nothing yet. */
+typedef struct placing {
+  bool transposed, spread, poison;
+  int64_t offset, gap;
+} placing;
+
+static mica_status make_matrices(mica__check *check, mica_dtype dtype, int64_t batches, int64_t rows, int64_t cols,
+                                 const placing *p, matrices *out) {
+  int64_t unit = p->spread ? 2 : 1, long_side = (p->transposed ? rows : cols) * unit + p->gap;
+  int64_t lines = p->transposed ? cols : rows;
+  matrices x = {.first = p->offset, .batch = batches == 1 ? 0 : lines * long_side};
+  x.row = p->transposed ? unit : long_side;
+  x.col = p->transposed ? long_side : unit;
+  mica_shape all = MICA_SHAPE(p->offset + batches * lines * long_side + 1);
+  double bound = mica_dtype_kind_of(dtype) == MICA_KIND_FLOAT ? 1 : 100;
+  mica_status status = p->poison ? mica__check_output(check, dtype, all, &x.whole)
+                                 : mica__check_input(check, dtype, all, bound, &x.whole);
+  const int64_t strides[] = {x.batch, x.row, x.col};
+  if (status == MICA_OK)
+    status = batches == 1
+                 ? mica_tensor_view(x.whole.tensor, MICA_SHAPE(rows, cols), strides + 1, x.first, &x.view)
+                 : mica_tensor_view(x.whole.tensor, MICA_SHAPE(batches, rows, cols), strides, x.first, &x.view);
+  *out = x;
+  return status;
+}
+
+static double element(const matrices *x, int64_t batch, int64_t row, int64_t col) {
+  return x->whole.values[x->first + batch * x->batch + row * x->row + col * x->col];
+}
+
+/* One case's operands. b has one matrix for all batches. c is d where the case works in place. */
+typedef struct operands {
+  matrices a, b, c, d;
+  mica__check_tensor bias;
+} operands;
+
+static void operands_free(operands *o) {
+  matrices_free(&o->a);
+  matrices_free(&o->b);
+  matrices_free(&o->c);
+  matrices_free(&o->d);
+  mica__check_free(&o->bias);
+}
+
+static mica_status make_operands(mica__check *check, const types *t, const sizes *z, const setting *s, operands *o) {
+  placing a = {.transposed = s->a_layout == MICA__LAYOUT_OUTER, .spread = s->a_layout == MICA__LAYOUT_ANY};
+  placing b = {.transposed = s->b_layout == MICA__LAYOUT_K, .spread = s->b_layout == MICA__LAYOUT_ANY};
+  placing d = {.gap = s->gap, .poison = s->config.beta == 0 || !s->in_place}, c = {.gap = 1};
+  a.offset = b.offset = s->offset;
+  a.gap = b.gap = s->gap;
+  MICA_TRY(make_matrices(check, t->a, z->batches, z->m, z->k, &a, &o->a));
+  MICA_TRY(make_matrices(check, t->b, 1, z->k, z->n, &b, &o->b));
+  MICA_TRY(make_matrices(check, t->d, z->batches, z->m, z->n, &d, &o->d));
+  if (s->config.beta != 0 && !s->in_place) MICA_TRY(make_matrices(check, t->d, z->batches, z->m, z->n, &c, &o->c));
+  if (!s->has_bias) return MICA_OK;
+  int64_t count = s->config.bias_axis == MICA_BIAS_COLUMN ? z->n : z->m;
+  return mica__check_input(check, t->d, MICA_SHAPE(count), t->d == MICA_I32 ? 50 : 1, &o->bias);
+}
+
+/* The element of D and how far from it a kernel may be. */
+static double reference(const operands *o, const types *t, const sizes *z, const setting *s, mica_dtype compute,
+                        const int64_t at[3], double *bound) {
+  double sum = 0, magnitude = 0;
+  for (int64_t k = 0; k < z->k; k++) {
+    double product = element(&o->a, at[0], at[1], k) * element(&o->b, 0, k, at[2]);
+    sum += product;
+    magnitude += fabs(product);
+  }
+  const matrices *c = s->in_place ? &o->d : &o->c;
+  double value = s->config.alpha * sum;
+  magnitude *= fabs(s->config.alpha);
+  if (s->config.beta != 0) {
+    double addend = s->config.beta * element(c, at[0], at[1], at[2]);
+    value += addend;
+    magnitude += fabs(addend);
+  }
+  if (s->has_bias) {
+    double addend = o->bias.values[s->config.bias_axis == MICA_BIAS_COLUMN ? at[2] : at[1]];
+    value += addend;
+    magnitude += fabs(addend);
+  }
+  value = activate(&s->config, value);
+  *bound = mica__tolerance_sum(compute, t->d, (double)z->k, magnitude, value);
+  /* tanh: 5 units in the last place (OpenCL 1.2, table 7.4). */
+  if (s->config.activation == MICA_ACTIVATION_TANH) *bound += mica__tolerance_ulps(compute, t->d, 5, value);
+  return value;
+}
+
+/* The whole memory of d: what the product should have put there, and between the rows what was there before. */
+static mica_status references(const operands *o, const types *t, const sizes *z, const setting *s, mica_dtype compute,
+                              double **want) {
+  int64_t count = o->d.whole.count;
+  double untouched = t->d == MICA_I32 ? (double)0x5a5a5a5a : (double)NAN;
+  *want = calloc((size_t)count + 1, 2 * sizeof **want);
+  if (!*want) return mica__fail_nomem("a reference");
+  double *bound = *want + count;
+  for (int64_t i = 0; i < count; i++) (*want)[i] = o->d.whole.values ? o->d.whole.values[i] : untouched;
+  for (int64_t b = 0; b < z->batches; b++)
+    for (int64_t i = 0; i < z->m; i++)
+      for (int64_t j = 0; j < z->n; j++) {
+        int64_t at = o->d.first + b * o->d.batch + i * o->d.row + j;
+        (*want)[at] = reference(o, t, z, s, compute, (int64_t[]){b, i, j}, &bound[at]);
+      }
+  return MICA_OK;
+}
+
+static mica_status run_case(mica__check_group *group, const mica__impl *impl, const mica__variant *variant,
+                            const types *t, const sizes *z, const setting *s) {
+  mica__check *check = group->check;
+  operands o = {0};
+  mica__gemm gemm;
+  double *want = NULL;
+  mica_status status = make_operands(check, t, z, s, &o);
+  const mica_tensor *c = s->in_place ? o.d.view : o.c.view;
+  if (status == MICA_OK)
+    status = mica__gemm_problem(check->queue, &s->config, o.a.view, o.b.view, c, o.bias.tensor, o.d.view, &gemm);
+  if (status == MICA_OK) status = impl->launch(check->queue, &gemm, variant);
+  /* Tensor cores round f32 to tf32, whose unit roundoff is that of f16. */
+  mica_dtype compute = t->a == MICA_F32 && impl == &mica__gemm_mma ? MICA_F16 : gemm.acc;
+  if (status == MICA_OK) status = references(&o, t, z, s, compute, &want);
+  if (status == MICA_OK) status = mica__check_compare(group, &o.d.whole, want, want + o.d.whole.count);
+  operands_free(&o);
+  free(want);
+  return status;
+}
+
+static void check_group(mica__check *check, const mica__impl *impl, const mica__variant *variant, const types *t,
+                        int a_layout, int b_layout) {
+  static const char *const layouts[] = {"any", "k", "outer"};
+  bool full = check->level == MICA__CHECK_FULL, only_vectors = impl == &mica__gemv_gpu;
+  const sizes *list = only_vectors ? vectors : full ? full_matrices : quick_matrices;
+  size_t count = only_vectors ? sizeof vectors / sizeof *vectors
+                 : full       ? sizeof full_matrices / sizeof *full_matrices
+                              : sizeof quick_matrices / sizeof *quick_matrices;
+  char cases[96];
+  snprintf(cases, sizeof cases, "%s %s %s, a %s, b %s", mica_dtype_name(t->a), mica_dtype_name(t->b),
+           mica_dtype_name(t->d), layouts[a_layout], layouts[b_layout]);
+  mica__check_group group = mica__check_begin(check, impl->name, variant->name, cases);
+  for (size_t i = 0; i < count; i++) {
+    const sizes *z = &list[i];
+    setting s = setting_of((int)i, t, a_layout, b_layout);
+    if (!mica__check_note(&group, run_case(&group, impl, variant, t, z, &s), "%s m=%lld n=%lld k=%lld batches=%lld",
+                          cases, (long long)z->m, (long long)z->n, (long long)z->k, (long long)z->batches))
+      break;
+  }
+  mica__check_end(&group);
+}
+
+static bool takes(const mica__impl *impl, const types *t) {
+  if (impl == &mica__gemm_subgroup) return t->a != MICA_F64;
+  return impl != &mica__gemm_mma || (t->a == t->b && t->a != MICA_F64);
+}
+
+static mica_status check_gemm(mica__check *check) {
+  for (const mica__impl *const *impl = mica__gemm_impls; *impl; impl++)
+    for (int v = 0; v < (*impl)->kernel->variant_count; v++) {
+      const mica__variant *variant = &(*impl)->kernel->variants[v];
+      /* All types and layouts on the last variant, whose tiles are the smallest; the others differ in tiles alone. */
+      bool last = v == (*impl)->kernel->variant_count - 1, full = check->level == MICA__CHECK_FULL;
+      for (size_t t = 0; t < (last ? sizeof all_types / sizeof *all_types : 1); t++)
+        if (mica__check_has_dtype(check, all_types[t].a) && takes(*impl, &all_types[t]))
+          check_group(check, *impl, variant, &all_types[t], MICA__LAYOUT_K, MICA__LAYOUT_OUTER);
+      for (int l = 0; l < 9; l++) {
+        int a_layout = l / 3, b_layout = l % 3;
+        bool ordinary = a_layout == MICA__LAYOUT_OUTER && b_layout == MICA__LAYOUT_K;
+        if (ordinary || (last && full)) check_group(check, *impl, variant, &all_types[0], a_layout, b_layout);
+      }
+    }
+  return MICA_OK;
+}
+
+static const mica__kernel_desc *const kernels[] = {
+    &mica__gemv_gpu_kernel,    &mica__gemm_mma_kernel, &mica__gemm_direct_kernel, &mica__gemm_subgroup_kernel,
+    &mica__gemm_splitk_kernel, &mica__gemm_gpu_kernel, &mica__gemm_naive_kernel,  NULL,
+};
+const mica__op mica__op_gemm = {.name = "gemm", .kernels = kernels, .check = check_gemm};

@@ -1,0 +1,39 @@
+/* Small matrices on a GPU, without local memory (cl/matmul/gemm_direct.cl). */
+#include "base/error.h"
+#include "ops/matmul/gemm.h"
+
+static const mica__kernel_param params[] = {
+    MICA__GEMM_PARAMS,
+    MICA__INT("MICRO_M", "rows a work-item computes", 1, 2, 4, 8),
+    MICA__INT("VEC", "columns a work-item computes", 1, 2, 4, 8),
+};
+static const mica__variant variants[] = {MICA__VARIANT("gpu", MICA__ON_GPU, MICA__GEMM_VALUES, 4, 4)};
+const mica__kernel_desc mica__gemm_direct_kernel = {
+    MICA__KERNEL("gemm_direct", "matmul/gemm_direct.cl", params, variants)};
+
+/* Up to a quarter of the smallest tile's rows or columns, or so few k that a local tile is hardly used again. */
+#define SMALL_SIDE 8
+#define SMALL_DEPTH 8
+
+static const char *decline(const void *problem, const mica_device_info *device) {
+  const mica__gemm *gemm = problem;
+  const char *reason = mica__gemm_needs_gpu(device);
+  if (reason) return reason;
+  bool small = gemm->m <= SMALL_SIDE || gemm->n <= SMALL_SIDE || gemm->k <= SMALL_DEPTH;
+  return small ? NULL : "the matrices are large enough for tiles";
+}
+
+static mica_status launch_direct(mica_queue *queue, const void *problem, const mica__variant *variant) {
+  const mica__gemm *gemm = problem;
+  int32_t values[MICA__MAX_PARAMS];
+  mica__launch launch;
+  mica__kernel_values(&mica__gemm_direct_kernel, variant ? variant : &variants[0], values);
+  int32_t rows = mica__gemm_value(&mica__gemm_direct_kernel, values, "MICRO_M"),
+          columns = mica__gemm_value(&mica__gemm_direct_kernel, values, "VEC");
+  MICA_TRY(mica__gemm_begin(queue, &mica__gemm_direct_kernel, values, gemm, columns, &launch));
+  mica__launch_range1(&launch, mica__gemm_tiles(gemm, rows, columns), 64);
+  return mica__gemm_end(queue, &launch, gemm);
+}
+
+const mica__impl mica__gemm_direct = {
+    .name = "gemm_direct", .kernel = &mica__gemm_direct_kernel, .decline = decline, .launch = launch_direct};

@@ -1,0 +1,27 @@
+/* The reference among the implementations: any device, any strides, a work-item an element (cl/matmul/gemm_naive.cl). */
+#include "base/error.h"
+#include "ops/matmul/gemm.h"
+
+static const mica__kernel_param params[] = {MICA__GEMM_PARAMS};
+static const mica__variant variants[] = {MICA__VARIANT("any", MICA__ON_ANY, MICA__GEMM_VALUES)};
+const mica__kernel_desc mica__gemm_naive_kernel = {
+    MICA__KERNEL("gemm_naive", "matmul/gemm_naive.cl", params, variants)};
+
+static const char *decline(const void *problem, const mica_device_info *device) {
+  (void)problem;
+  (void)device;
+  return NULL;
+}
+
+static mica_status launch_naive(mica_queue *queue, const void *problem, const mica__variant *variant) {
+  const mica__gemm *gemm = problem;
+  int32_t values[MICA__MAX_PARAMS];
+  mica__launch launch;
+  mica__kernel_values(&mica__gemm_naive_kernel, variant ? variant : &variants[0], values);
+  MICA_TRY(mica__gemm_begin(queue, &mica__gemm_naive_kernel, values, gemm, 1, &launch));
+  mica__launch_range1(&launch, gemm->m * gemm->n * gemm->batches, 64);
+  return mica__gemm_end(queue, &launch, gemm);
+}
+
+const mica__impl mica__gemm_naive = {
+    .name = "gemm_naive", .kernel = &mica__gemm_naive_kernel, .decline = decline, .launch = launch_naive};
