@@ -158,6 +158,38 @@ MICA_API mica_value mica_transpose(mica_value x, mica_axes axes);
 /* Broadcast to the broadcast of x's shape and this one, in which MICA_OPEN stands for x's own extent. */
 MICA_API mica_value mica_expand(mica_value x, mica_shape shape);
 
+/* Elements start, start + step, ... before stop along one axis, as in Python: negative places count from the end, what
+ * lies outside is left out, step may be negative; MICA_END is the end that the step leads to. The axis is not open. */
+#define MICA_END INT64_MIN
+MICA_API mica_value mica_slice(mica_value x, int32_t axis, int64_t start, int64_t stop, int64_t step);
+/* The axes backwards. */
+MICA_API mica_value mica_flip(mica_value x, mica_axes axes);
+/* The values one after another along an axis; they agree in dtype and in the other axes. */
+MICA_API mica_value mica_concat(const mica_value *values, size_t count, int32_t axis);
+/* parts[i] takes the next sizes[i] elements of the axis; the sizes add up to its extent. */
+MICA_API void mica_split(mica_value x, int32_t axis, const int64_t *sizes, size_t count, mica_value *parts);
+
+/* What stands beyond the edges of a b c d: CONSTANT: a value; REFLECT: d c b | a b c d | c b a; EDGE: a a a | a b c d |
+ * d d d; WRAP: b c d | a b c d | a b c. */
+typedef enum mica_pad_mode { MICA_PAD_CONSTANT, MICA_PAD_REFLECT, MICA_PAD_EDGE, MICA_PAD_WRAP } mica_pad_mode;
+/* before[k] and after[k] elements more along axis k; negative ones cut. REFLECT adds less than the extent, WRAP at most
+ * the extent. Padded axes are not open. value is for CONSTANT. */
+MICA_API mica_value mica_pad(mica_value x, const int64_t *before, const int64_t *after, mica_pad_mode mode,
+                             double value);
+/* x repeats[k] times along axis k. */
+MICA_API mica_value mica_tile(mica_value x, const int64_t *repeats);
+/* Without these axes, which have extent 1; MICA_ALL_AXES: without all such axes. */
+MICA_API mica_value mica_squeeze(mica_value x, mica_axes axes);
+/* With axes of extent 1 more, named by their places in the result. */
+MICA_API mica_value mica_unsqueeze(mica_value x, mica_axes axes);
+/* A matrix: the axes before `axis` are its rows, the others its columns. axis may be the rank. */
+MICA_API mica_value mica_flatten(mica_value x, int32_t axis);
+/* (N, C b b, H, W) to (N, C, H b, W b): channel (i b + j) C + c goes to row i, column j of channel c's blocks;
+ * columns_first: channel c b b + i b + j does (pixel shuffle). */
+MICA_API mica_value mica_depth_to_space(mica_value x, int32_t block, bool columns_first);
+/* (N, C, H b, W b) to (N, b b C, H, W), the reverse of depth_to_space without columns_first. */
+MICA_API mica_value mica_space_to_depth(mica_value x, int32_t block);
+
 /* --- matrices --- */
 
 /* NumPy's matmul: (..., M, K) times (..., K, N) gives (..., M, N); leading axes broadcast; a vector on the left is a

@@ -110,3 +110,9 @@ bool mica__next_index(mica_shape shape, int64_t index[MICA_MAX_RANK]) {
   }
   return false;
 }
+
+int64_t mica__access_at(const mica__access *access, mica_shape space, const int64_t *index) {
+  int64_t at = access->offset;
+  for (int32_t i = 0; i < space.rank; i++) at += index[i] * access->stride[i];
+  return at;
+}

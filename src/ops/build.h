@@ -39,6 +39,9 @@ mica_value mica__expand_like(mica_value value, mica_value like);
 mica_value mica__drop_axis(mica_value value, int32_t axis);
 mica_value mica__insert_axis(mica_value value, int32_t axis);
 
+/* x with `before` and `after` elements of `value` more along an axis, which is not open. */
+mica_value mica__place(mica_value x, int32_t axis, int64_t before, int64_t after, double value);
+
 /* A scalar of a value's graph and dtype. */
 mica_value mica__number(mica_value like, double number);
 
@@ -49,5 +52,7 @@ mica_value mica__narrow(mica_value value, mica_value x);
 /* On the host: row-major strides; and the step to the next index of a shape, false after the last one. */
 void mica__row_major(mica_shape shape, int64_t stride[MICA_MAX_RANK]);
 bool mica__next_index(mica_shape shape, int64_t index[MICA_MAX_RANK]);
+/* The element that an access reaches at an index. */
+int64_t mica__access_at(const mica__access *access, mica_shape space, const int64_t *index);
 
 #endif

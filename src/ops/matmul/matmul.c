@@ -1,6 +1,8 @@
 /* matmul: (..., M, K) times (..., K, N), ranks of at least 2, leading axes broadcast. */
 #include "ops/build.h"
 
+#include <mica/ops.h>
+
 /* Without the last two dimensions. */
 static mica_shape lead_of(mica_shape shape) {
   shape.rank -= 2;
@@ -57,6 +59,69 @@ static mica_status evaluate_matmul(const mica__eval *eval) {
   return MICA_OK;
 }
 
+/* The leading dimensions of a product, in as few as the strides of all three tensors allow. */
+typedef struct batches {
+  int32_t rank;
+  int64_t extent[MICA_MAX_RANK], stride[3][MICA_MAX_RANK]; /* of a, b and the result; 0 where broadcast */
+} batches;
+
+/* The stride of a tensor along leading dimension i of the result. */
+static int64_t lead_stride(const mica_tensor *tensor, mica_shape out, int32_t i) {
+  mica_shape shape = mica_tensor_shape(tensor);
+  int32_t at = i - (out.rank - shape.rank);
+  return at < 0 || shape.dim[at] == 1 ? 0 : mica_tensor_strides(tensor)[at];
+}
+
+static batches batches_of(const mica_tensor *const tensors[3]) {
+  mica_shape out = mica_tensor_shape(tensors[2]);
+  batches found = {0};
+  for (int32_t i = 0; i < out.rank - 2; i++) {
+    if (out.dim[i] == 1) continue;
+    int32_t last = found.rank - 1;
+    bool one_walk = last >= 0;
+    for (int32_t t = 0; t < 3; t++)
+      one_walk = one_walk && found.stride[t][last] == lead_stride(tensors[t], out, i) * out.dim[i];
+    if (!one_walk) found.extent[last = found.rank++] = 1;
+    found.extent[last] *= out.dim[i];
+    for (int32_t t = 0; t < 3; t++) found.stride[t][last] = lead_stride(tensors[t], out, i);
+  }
+  return found;
+}
+
+/* One gemm: the matrices from `first` on, along the last of the batch dimensions. */
+static mica_status launch_batch(mica_queue *queue, const mica_tensor *const tensors[3], const batches *all,
+                                const int64_t first[3]) {
+  mica_tensor *views[3] = {NULL};
+  mica_status status = MICA_OK;
+  for (int32_t t = 0; status == MICA_OK && t < 3; t++) {
+    mica_shape shape = mica_tensor_shape(tensors[t]);
+    const int64_t *stride = mica_tensor_strides(tensors[t]) + shape.rank - 2;
+    int32_t last = all->rank - 1;
+    int64_t strides[3] = {last >= 0 ? all->stride[t][last] : 0, stride[0], stride[1]};
+    shape = MICA_SHAPE(last >= 0 ? all->extent[last] : 1, shape.dim[shape.rank - 2], shape.dim[shape.rank - 1]);
+    status = mica_tensor_view(tensors[t], shape, strides, first[t], &views[t]);
+  }
+  if (status == MICA_OK) status = mica_op_gemm_fwd(queue, NULL, views[0], views[1], NULL, NULL, views[2]);
+  for (int32_t t = 0; t < 3; t++) mica_tensor_destroy(views[t]);
+  return status;
+}
+
+static mica_status launch_matmul(const mica__exec *exec) {
+  const mica_tensor *const tensors[3] = {exec->inputs[0], exec->inputs[1], exec->output};
+  if (mica_tensor_count(exec->output) == 0) return MICA_OK;
+  batches all = batches_of(tensors);
+  mica_shape loops = {.rank = all.rank > 0 ? all.rank - 1 : 0};
+  int64_t index[MICA_MAX_RANK] = {0};
+  for (int32_t i = 0; i < loops.rank; i++) loops.dim[i] = all.extent[i];
+  do {
+    int64_t first[3] = {0};
+    for (int32_t t = 0; t < 3; t++)
+      for (int32_t i = 0; i < loops.rank; i++) first[t] += index[i] * all.stride[t][i];
+    MICA_TRY(launch_batch(exec->queue, tensors, &all, first));
+  } while (mica__next_index(loops, index));
+  return MICA_OK;
+}
+
 static mica_value swap_last(mica_value x) {
   mica_axes axes = {.count = mica_value_shape(x).rank};
   for (int32_t i = 0; i < axes.count; i++) axes.axis[i] = i;
@@ -85,6 +150,7 @@ const mica__op mica__op_matmul = {.name = "matmul",
                                   .infer = infer_matmul,
                                   .grad = grad_matmul,
                                   .evaluate = evaluate_matmul,
+                                  .launch = launch_matmul,
                                   .flops = flops_matmul,
                                   .takes_strides = 3};
 

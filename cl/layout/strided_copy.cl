@@ -1,0 +1,70 @@
+/* layout/strided_copy.cl: y[y_from + i . ys] = x[x_from + i . xs] for every index i of a space of RANK dimensions
+ * e0 ... e<RANK-1>, where i . s is the sum of i_k s_k. Elements are moved as they are.
+ *
+ *   X_T    an integer type of the elements' size
+ *   RANK   dimensions
+ *   UNIT   1: the last dimension has stride 1 on both sides, and vectors are moved
+ *   VW     elements of the last dimension a work-item moves
+ *
+ * Two dimensions: ceil(e<RANK-1> / VW) work-items by the product of the other extents; any group size. Strides may be
+ * negative. No place of y may be named twice, and none may lie in what is read. */
+#include "common/dtype.clh"
+
+#ifndef X_T
+#define X_T i32
+#endif
+#ifndef RANK
+#define RANK 2
+#endif
+#ifndef UNIT
+#define UNIT 0
+#endif
+#ifndef VW
+#define VW 4
+#endif
+
+#define DIMENSION(k) const int e##k, const long xs##k, const long ys##k
+/* Takes dimension k off the index of what lies outside the last one. */
+#define STEP(k)                                                                                                        \
+  if (k < RANK - 1) {                                                                                                  \
+    const int i_ = rest % e##k;                                                                                        \
+    rest /= e##k;                                                                                                      \
+    x_at += i_ * xs##k;                                                                                                \
+    y_at += i_ * ys##k;                                                                                                \
+  }
+#define LAST(name) MICA_PASTE(name, LAST_DIMENSION)
+#if RANK == 1
+#define LAST_DIMENSION 0
+#elif RANK == 2
+#define LAST_DIMENSION 1
+#elif RANK == 3
+#define LAST_DIMENSION 2
+#elif RANK == 4
+#define LAST_DIMENSION 3
+#elif RANK == 5
+#define LAST_DIMENSION 4
+#elif RANK == 6
+#define LAST_DIMENSION 5
+#elif RANK == 7
+#define LAST_DIMENSION 6
+#else
+#define LAST_DIMENSION 7
+#endif
+
+__kernel void strided_copy(__global const STORAGE(X_T) *x, long x_at, __global STORAGE(X_T) *y, long y_at,
+                           const long x_from, const long y_from, DIMENSION(0), DIMENSION(1), DIMENSION(2),
+                           DIMENSION(3), DIMENSION(4), DIMENSION(5), DIMENSION(6), DIMENSION(7)) {
+  int rest = get_global_id(1);
+  const int begin = get_global_id(0) * VW;
+  const int end = min(begin + VW, LAST(e));
+  x_at += x_from;
+  y_at += y_from;
+  STEP(6) STEP(5) STEP(4) STEP(3) STEP(2) STEP(1) STEP(0)
+#if UNIT
+  if (end == begin + VW) {
+    MICA_PASTE(vstore, VW)(MICA_PASTE(vload, VW)(0, x + x_at + begin), 0, y + y_at + begin);
+    return;
+  }
+#endif
+  for (int i = begin; i < end; i++) y[y_at + i * LAST(ys)] = x[x_at + i * LAST(xs)];
+}

@@ -1,0 +1,171 @@
+/* Layouts made of reshape, transpose, expand, slice, place and concat. */
+#include "base/checked.h"
+#include "ops/build.h"
+
+#include <stdlib.h>
+
+void mica_split(mica_value x, int32_t axis, const int64_t *sizes, size_t count, mica_value *parts) {
+  int64_t k = axis, begin = 0;
+  for (size_t i = 0; i < count; i++) parts[i] = (mica_value){0};
+  if (!mica__builder_axis("split", x, &k)) return;
+  for (size_t i = 0; i < count; i++) {
+    if (sizes[i] < 0) break;
+    parts[i] = mica_slice(x, (int32_t)k, begin, begin + sizes[i], 1);
+    begin += sizes[i];
+  }
+  if (begin != mica_value_shape(x).dim[k])
+    mica__graph_fail(x.graph, MICA_E_SHAPE, "split: parts of %lld in all do not make up axis %lld of %lld",
+                     (long long)begin, (long long)k, (long long)mica_value_shape(x).dim[k]);
+}
+
+/* Which axes of `rank` are named; false when the error was recorded. */
+static bool name_axes(const char *op, mica_value x, int32_t rank, mica_axes axes, bool named[MICA_MAX_RANK]) {
+  for (int32_t k = 0; k < MICA_MAX_RANK; k++) named[k] = false;
+  for (int32_t i = 0; i < axes.count; i++) {
+    int64_t k = axes.axis[i];
+    mica_status status = mica__axis(&k, rank);
+    if (status == MICA_OK && named[k]) status = mica__fail(MICA_E_SHAPE, "axis %lld is named twice", (long long)k);
+    if (status != MICA_OK) {
+      mica__graph_fail_with(x.graph, mica__fail_in(status, op));
+      return false;
+    }
+    named[k] = true;
+  }
+  return true;
+}
+
+mica_value mica_squeeze(mica_value x, mica_axes axes) {
+  mica_shape from = mica_value_shape(x), to = {0};
+  bool named[MICA_MAX_RANK];
+  char text[MICA_SHAPE_TEXT];
+  if (!x.graph || !name_axes("squeeze", x, from.rank, axes, named)) return (mica_value){0};
+  for (int32_t k = 0; k < from.rank; k++) {
+    if (named[k] && from.dim[k] != 1)
+      return mica__graph_fail(x.graph, MICA_E_SHAPE, "squeeze: axis %d of %s is not 1", (int)k,
+                              mica_shape_format(from, text));
+    if (named[k] || (axes.count == 0 && from.dim[k] == 1)) continue;
+    to.dim[to.rank++] = MICA__COPY_DIM(k);
+  }
+  return mica_reshape(x, to);
+}
+
+mica_value mica_unsqueeze(mica_value x, mica_axes axes) {
+  mica_shape from = mica_value_shape(x), to = {.rank = from.rank + axes.count};
+  bool named[MICA_MAX_RANK];
+  if (!x.graph) return x;
+  if (to.rank > MICA_MAX_RANK)
+    return mica__graph_fail(x.graph, MICA_E_SHAPE, "unsqueeze: %d dimensions; there are at most %d", (int)to.rank,
+                            MICA_MAX_RANK);
+  if (!name_axes("unsqueeze", x, to.rank, axes, named)) return (mica_value){0};
+  int32_t k = 0;
+  for (int32_t i = 0; i < to.rank; i++) to.dim[i] = named[i] ? 1 : MICA__COPY_DIM(k++);
+  return mica_reshape(x, to);
+}
+
+static int64_t times(int64_t a, int64_t b) {
+  int64_t product = 0;
+  return a == MICA_OPEN || b == MICA_OPEN ? MICA_OPEN : mica__mul_i64(a, b, &product) ? product : INT64_MAX;
+}
+
+mica_value mica_flatten(mica_value x, int32_t axis) {
+  mica_shape from = mica_value_shape(x), to = {.rank = 2, .dim = {1, 1}};
+  int64_t k = axis;
+  if (axis != from.rank && !mica__builder_axis("flatten", x, &k)) return (mica_value){0};
+  for (int32_t i = 0; i < from.rank; i++) to.dim[i >= k] = times(to.dim[i >= k], from.dim[i]);
+  return mica_reshape(x, to);
+}
+
+mica_value mica_tile(mica_value x, const int64_t *repeats) {
+  int32_t rank = mica_value_shape(x).rank;
+  for (int32_t k = 0; k < rank && x.graph; k++) {
+    if (repeats[k] == 1) continue;
+    if (repeats[k] < 0)
+      return mica__graph_fail(x.graph, MICA_E_INVALID, "tile: %lld repetitions", (long long)repeats[k]);
+    mica_shape shape = mica_value_shape(x), wide = {.rank = rank + 1}, merged = shape;
+    for (int32_t i = 0; i < wide.rank; i++) wide.dim[i] = i == k ? repeats[k] : MICA_OPEN;
+    for (int32_t i = 0; i < rank; i++)
+      merged.dim[i] = i == k ? times(shape.dim[k], repeats[k]) : MICA__COPY_DIM(i < k ? i : i + 1);
+    x = mica_reshape(mica_expand(mica__insert_axis(x, k), wide), merged);
+  }
+  return x;
+}
+
+/* `count` elements beside x on one side of an axis, as the mode continues it. */
+static mica_value continued(mica_value x, int32_t axis, int64_t count, bool before, mica_pad_mode mode) {
+  int64_t n = mica_value_shape(x).dim[axis];
+  int64_t most = mode == MICA_PAD_REFLECT ? n - 1 : mode == MICA_PAD_WRAP ? n : n > 0 ? INT64_MAX : 0;
+  if (n == MICA_OPEN || count > most)
+    return mica__graph_fail(x.graph, MICA_E_SHAPE, "pad: %lld beyond axis %d of %lld", (long long)count, (int)axis,
+                            (long long)n);
+  if (mode == MICA_PAD_REFLECT)
+    return before ? mica_slice(x, axis, count, 0, -1)
+                  : mica_slice(x, axis, n - 2, count < n - 1 ? n - 2 - count : MICA_END, -1);
+  if (mode == MICA_PAD_WRAP) return before ? mica_slice(x, axis, n - count, n, 1) : mica_slice(x, axis, 0, count, 1);
+  mica_shape shape = {.rank = mica_value_shape(x).rank};
+  for (int32_t i = 0; i < shape.rank; i++) shape.dim[i] = i == axis ? count : MICA_OPEN;
+  return mica_expand(mica_slice(x, axis, before ? 0 : n - 1, before ? 1 : n, 1), shape);
+}
+
+static mica_value pad_axis(mica_value x, int32_t axis, int64_t before, int64_t after, mica_pad_mode mode,
+                           double value) {
+  mica_value parts[3] = {{0}};
+  size_t count = 0;
+  if (before < 0 || after < 0) {
+    int64_t n = mica_value_shape(x).dim[axis];
+    x = mica_slice(x, axis, before < 0 ? -before : 0, after < 0 ? n + after : n, 1);
+    before = before < 0 ? 0 : before;
+    after = after < 0 ? 0 : after;
+  }
+  if (!x.graph || (before == 0 && after == 0)) return x;
+  if (mode == MICA_PAD_CONSTANT) return mica__place(x, axis, before, after, value);
+  if (before > 0) parts[count++] = continued(x, axis, before, true, mode);
+  parts[count++] = x;
+  if (after > 0) parts[count++] = continued(x, axis, after, false, mode);
+  return mica_concat(parts, count, axis);
+}
+
+mica_value mica_pad(mica_value x, const int64_t *before, const int64_t *after, mica_pad_mode mode, double value) {
+  int32_t rank = mica_value_shape(x).rank;
+  for (int32_t k = 0; k < rank; k++) x = pad_axis(x, k, before[k], after[k], mode, value);
+  return x;
+}
+
+/* (N, C, H, W) as (N, d1, d2, d3, H', W') and so on: an image cut into cells; false when the error was recorded. */
+static bool image(const char *op, mica_value x, int32_t block, mica_shape *shape) {
+  *shape = mica_value_shape(x);
+  if (!x.graph) return false;
+  if (shape->rank == 4 && block > 0 && shape->dim[1] > 0) return true;
+  char text[MICA_SHAPE_TEXT];
+  mica__graph_fail(x.graph, MICA_E_SHAPE, "%s: %s is no image to cut into blocks of %d", op,
+                   mica_shape_format(*shape, text), (int)block);
+  return false;
+}
+
+mica_value mica_depth_to_space(mica_value x, int32_t block, bool columns_first) {
+  mica_shape s;
+  int64_t b = block;
+  char text[MICA_SHAPE_TEXT];
+  if (!image("depth_to_space", x, block, &s)) return (mica_value){0};
+  int64_t c = s.dim[1] / (b * b);
+  if (c * b * b != s.dim[1])
+    return mica__graph_fail(x.graph, MICA_E_SHAPE, "depth_to_space: the channels of %s are no multiple of %lld",
+                            mica_shape_format(s, text), (long long)(b * b));
+  mica_shape cells = columns_first ? MICA_SHAPE(s.dim[0], c, b, b, s.dim[2], s.dim[3])
+                                   : MICA_SHAPE(s.dim[0], b, b, c, s.dim[2], s.dim[3]);
+  mica_axes order = columns_first ? MICA_AXES(0, 1, 4, 2, 5, 3) : MICA_AXES(0, 3, 4, 1, 5, 2);
+  return mica_reshape(mica_transpose(mica_reshape(x, cells), order),
+                      MICA_SHAPE(s.dim[0], c, times(s.dim[2], b), times(s.dim[3], b)));
+}
+
+mica_value mica_space_to_depth(mica_value x, int32_t block) {
+  mica_shape s;
+  int64_t b = block;
+  char text[MICA_SHAPE_TEXT];
+  if (!image("space_to_depth", x, block, &s)) return (mica_value){0};
+  if (s.dim[2] % b || s.dim[3] % b)
+    return mica__graph_fail(x.graph, MICA_E_SHAPE, "space_to_depth: %s does not fall into blocks of %lld",
+                            mica_shape_format(s, text), (long long)b);
+  mica_shape cells = MICA_SHAPE(s.dim[0], s.dim[1], s.dim[2] / b, b, s.dim[3] / b, b);
+  return mica_reshape(mica_transpose(mica_reshape(x, cells), MICA_AXES(0, 3, 5, 1, 2, 4)),
+                      MICA_SHAPE(s.dim[0], s.dim[1] * b * b, s.dim[2] / b, s.dim[3] / b));
+}

@@ -1,0 +1,266 @@
+/* slice, place and concat: parts of a tensor, and tensors made of parts. */
+#include "base/checked.h"
+#include "ops/build.h"
+#include "ops/layout/strided_copy.h"
+
+#include <mica/ops.h>
+
+/* Both slice and place name a window of the larger tensor: along axis k the elements START + i STEP. A START below 0
+ * counts from the end, so that -1 - 0 is the last element of an axis that is open. attrs.shape is the shape of the
+ * result; MICA_OPEN stands for the operand's extent. */
+#define START(attrs, k) ((attrs)->ints[k])
+#define STEP(attrs, k) ((attrs)->ints[MICA_MAX_RANK + (k)])
+
+/* Normalises the window of `small` in `large` and checks that it lies inside. */
+static mica_status fit_window(mica__attrs *attrs, mica_shape large, mica_shape small) {
+  char tl[MICA_SHAPE_TEXT], ts[MICA_SHAPE_TEXT];
+  for (int32_t k = 0; k < large.rank; k++) {
+    int64_t start = START(attrs, k), last = 0;
+    if (large.dim[k] == MICA_OPEN || small.dim[k] == MICA_OPEN) continue;
+    if (start < 0) START(attrs, k) = start += large.dim[k];
+    if (small.dim[k] == 0) continue;
+    bool fits = mica__mul_i64(small.dim[k] - 1, STEP(attrs, k), &last) && !__builtin_add_overflow(last, start, &last);
+    if (!fits || start < 0 || start >= large.dim[k] || last < 0 || last >= large.dim[k])
+      return mica__fail(MICA_E_SHAPE, "%s from %lld by %lld on axis %d is not inside %s", mica_shape_format(small, ts),
+                        (long long)start, (long long)STEP(attrs, k), (int)k, mica_shape_format(large, tl));
+  }
+  return MICA_OK;
+}
+
+static mica_status infer_window(const mica__type *inputs, const mica__attrs *attrs, mica__type *out) {
+  char tf[MICA_SHAPE_TEXT], ta[MICA_SHAPE_TEXT];
+  *out = inputs[0];
+  if (attrs->shape.rank != inputs[0].shape.rank)
+    return mica__fail(MICA_E_SHAPE, "ranks of %s and %s differ", mica_shape_format(inputs[0].shape, tf),
+                      mica_shape_format(attrs->shape, ta));
+  for (int32_t k = 0; k < out->shape.rank; k++)
+    if (attrs->shape.dim[k] != MICA_OPEN) out->shape.dim[k] = attrs->shape.dim[k];
+  return MICA_OK;
+}
+
+static mica_status infer_slice(const mica__type *inputs, int32_t input_count, mica__attrs *attrs, mica__type *out) {
+  (void)input_count;
+  MICA_TRY(infer_window(inputs, attrs, out));
+  return fit_window(attrs, inputs[0].shape, out->shape);
+}
+
+static mica_status infer_place(const mica__type *inputs, int32_t input_count, mica__attrs *attrs, mica__type *out) {
+  (void)input_count;
+  MICA_TRY(infer_window(inputs, attrs, out));
+  return fit_window(attrs, out->shape, inputs[0].shape);
+}
+
+static mica__access window_access(const mica__attrs *attrs, mica_shape large) {
+  mica__access access = {0};
+  mica__row_major(large, access.stride);
+  for (int32_t k = 0; k < large.rank; k++) {
+    access.offset += START(attrs, k) * access.stride[k];
+    access.stride[k] *= STEP(attrs, k);
+  }
+  return access;
+}
+
+static bool view_slice(const mica__node *node, mica_shape input, mica__access *access) {
+  *access = window_access(&node->attrs, input);
+  return true;
+}
+
+extern const mica__op mica__op_slice, mica__op_place;
+
+/* The gradient of each is the other with the same window. Axes of which the window is all, in whatever direction, keep
+ * their extent open. */
+static mica_status grad_window(const mica__grad *grad, const mica__op *other) {
+  mica__attrs attrs = mica__attrs_of(grad->y);
+  mica_shape shape = mica_value_shape(grad->inputs[0]);
+  for (int32_t k = 0; k < shape.rank; k++)
+    if (attrs.shape.dim[k] == MICA_OPEN) shape.dim[k] = MICA_OPEN;
+  attrs.shape = shape;
+  attrs.reals[0] = 0;
+  grad->dinputs[0] = mica__graph_add(other, &grad->dy, 1, &attrs);
+  return MICA_OK;
+}
+
+static mica_status grad_slice(const mica__grad *grad) { return grad_window(grad, &mica__op_place); }
+static mica_status grad_place(const mica__grad *grad) { return grad_window(grad, &mica__op_slice); }
+
+const mica__op mica__op_slice = {.name = "slice",
+                                 .kind = MICA__OP_VIEW,
+                                 .min_inputs = 1,
+                                 .max_inputs = 1,
+                                 .infer = infer_slice,
+                                 .grad = grad_slice,
+                                 .view = view_slice};
+
+/* --- place: the operand in a window of the result, which is attrs.reals[0] elsewhere --- */
+
+static mica_status evaluate_place(const mica__eval *eval) {
+  int64_t index[MICA_MAX_RANK] = {0}, count = 0, total = 0;
+  const mica_shape small = eval->types[0].shape;
+  mica__access access = window_access(eval->attrs, eval->type->shape);
+  MICA_TRY(mica_shape_count(small, &count));
+  MICA_TRY(mica_shape_count(eval->type->shape, &total));
+  for (int64_t i = 0; i < total; i++) eval->output[i] = eval->attrs->reals[0];
+  for (int64_t i = 0; i < count; i++, mica__next_index(small, index))
+    eval->output[mica__access_at(&access, small, index)] = eval->inputs[0][i];
+  return MICA_OK;
+}
+
+static mica_status launch_place(const mica__exec *exec) {
+  mica__access from = {0}, to = window_access(exec->attrs, mica_tensor_shape(exec->output));
+  mica_shape small = mica_tensor_shape(exec->inputs[0]);
+  for (int32_t k = 0; k < small.rank; k++) from.stride[k] = mica_tensor_strides(exec->inputs[0])[k];
+  MICA_TRY(mica_op_fill_fwd(exec->queue, exec->attrs->reals[0], exec->output));
+  return mica__strided_copy(exec->queue, NULL, small, exec->inputs[0], &from, exec->output, &to);
+}
+
+const mica__op mica__op_place = {.name = "place",
+                                 .kind = MICA__OP_LAUNCH,
+                                 .min_inputs = 1,
+                                 .max_inputs = 1,
+                                 .infer = infer_place,
+                                 .grad = grad_place,
+                                 .evaluate = evaluate_place,
+                                 .launch = launch_place,
+                                 .takes_strides = 1};
+
+/* The whole of x as a window of itself. */
+static mica__attrs whole(mica_value x) {
+  mica__attrs attrs = {.shape.rank = mica_value_shape(x).rank};
+  for (int32_t k = 0; k < attrs.shape.rank; k++) {
+    attrs.shape.dim[k] = MICA_OPEN;
+    STEP(&attrs, k) = 1;
+  }
+  return attrs;
+}
+
+static int64_t clamp(int64_t value, int64_t low, int64_t high) {
+  return value < low ? low : value > high ? high : value;
+}
+
+mica_value mica_slice(mica_value x, int32_t axis, int64_t start, int64_t stop, int64_t step) {
+  mica__attrs attrs = whole(x);
+  int64_t k = axis;
+  if (!mica__builder_axis("slice", x, &k)) return (mica_value){0};
+  int64_t extent = mica_value_shape(x).dim[k];
+  if (step == 0) return mica__graph_fail(x.graph, MICA_E_INVALID, "slice: a step of 0");
+  if (extent == MICA_OPEN)
+    return mica__graph_fail(x.graph, MICA_E_SHAPE, "slice: axis %d of '%s' is open", (int)k, mica_value_name(x));
+  if (start < 0) start += extent;
+  if (stop < 0 && stop != MICA_END) stop += extent;
+  int64_t low = step > 0 ? 0 : -1, high = step > 0 ? extent : extent - 1;
+  if (stop == MICA_END) stop = step > 0 ? high : low;
+  start = clamp(start, low, high);
+  stop = clamp(stop, low, high);
+  int64_t span = step > 0 ? stop - start : start - stop, size = step > 0 ? step : -step;
+  attrs.shape.dim[k] = span > 0 ? (span - 1) / size + 1 : 0;
+  START(&attrs, k) = span > 0 ? start : 0;
+  STEP(&attrs, k) = step;
+  return mica__graph_add(&mica__op_slice, &x, 1, &attrs);
+}
+
+mica_value mica_flip(mica_value x, mica_axes axes) {
+  mica__attrs attrs = whole(x);
+  for (int32_t i = 0; i < (axes.count ? axes.count : attrs.shape.rank); i++) {
+    int64_t k = axes.count ? axes.axis[i] : i;
+    if (!mica__builder_axis("flip", x, &k)) return (mica_value){0};
+    START(&attrs, k) = -1;
+    STEP(&attrs, k) = -1;
+  }
+  return mica__graph_add(&mica__op_slice, &x, 1, &attrs);
+}
+
+mica_value mica__place(mica_value x, int32_t axis, int64_t before, int64_t after, double value) {
+  mica__attrs attrs = whole(x);
+  int64_t extent = mica_value_shape(x).dim[axis];
+  if (extent == MICA_OPEN)
+    return mica__graph_fail(x.graph, MICA_E_SHAPE, "pad: axis %d of '%s' is open", (int)axis, mica_value_name(x));
+  START(&attrs, axis) = before;
+  attrs.shape.dim[axis] = before + extent + after;
+  attrs.reals[0] = value;
+  return mica__graph_add(&mica__op_place, &x, 1, &attrs);
+}
+
+/* --- concat along attrs.ints[0] --- */
+
+static mica_status infer_concat(const mica__type *inputs, int32_t input_count, mica__attrs *attrs, mica__type *out) {
+  char ta[MICA_SHAPE_TEXT], tb[MICA_SHAPE_TEXT];
+  *out = inputs[0];
+  MICA_TRY(mica__axis(&attrs->ints[0], out->shape.rank));
+  int64_t *sum = &out->shape.dim[attrs->ints[0]];
+  for (int32_t i = 1; i < input_count; i++) {
+    mica_shape shape = inputs[i].shape;
+    bool fits = shape.rank == out->shape.rank;
+    for (int32_t k = 0; fits && k < shape.rank; k++) {
+      if (k == attrs->ints[0]) continue;
+      if (out->shape.dim[k] == MICA_OPEN) out->shape.dim[k] = shape.dim[k];
+      fits = shape.dim[k] == out->shape.dim[k] || shape.dim[k] == MICA_OPEN;
+    }
+    if (!fits)
+      return mica__fail(MICA_E_SHAPE, "%s and %s differ beside axis %lld", mica_shape_format(inputs[0].shape, ta),
+                        mica_shape_format(shape, tb), (long long)attrs->ints[0]);
+    if (inputs[i].dtype != out->dtype)
+      return mica__fail(MICA_E_DTYPE, "types %s and %s differ", mica_dtype_name(out->dtype),
+                        mica_dtype_name(inputs[i].dtype));
+    int64_t extent = shape.dim[attrs->ints[0]];
+    *sum = *sum == MICA_OPEN || extent == MICA_OPEN ? MICA_OPEN : *sum + extent;
+  }
+  return MICA_OK;
+}
+
+static mica_status evaluate_concat(const mica__eval *eval) {
+  int64_t axis = eval->attrs->ints[0], begin = 0;
+  mica__access access = {0};
+  mica__row_major(eval->type->shape, access.stride);
+  for (int32_t i = 0; i < eval->input_count; i++) {
+    mica_shape shape = eval->types[i].shape;
+    int64_t index[MICA_MAX_RANK] = {0}, count = 0;
+    MICA_TRY(mica_shape_count(shape, &count));
+    access.offset = begin * access.stride[axis];
+    for (int64_t e = 0; e < count; e++, mica__next_index(shape, index))
+      eval->output[mica__access_at(&access, shape, index)] = eval->inputs[i][e];
+    begin += shape.dim[axis];
+  }
+  return MICA_OK;
+}
+
+static mica_status launch_concat(const mica__exec *exec) {
+  int64_t axis = exec->attrs->ints[0], begin = 0;
+  mica__access to = {0};
+  mica__row_major(mica_tensor_shape(exec->output), to.stride);
+  for (int32_t i = 0; i < exec->input_count; i++) {
+    mica_shape shape = mica_tensor_shape(exec->inputs[i]);
+    mica__access from = {0};
+    for (int32_t k = 0; k < shape.rank; k++) from.stride[k] = mica_tensor_strides(exec->inputs[i])[k];
+    to.offset = begin * to.stride[axis];
+    MICA_TRY(mica__strided_copy(exec->queue, NULL, shape, exec->inputs[i], &from, exec->output, &to));
+    begin += shape.dim[axis];
+  }
+  return MICA_OK;
+}
+
+static mica_status grad_concat(const mica__grad *grad) {
+  int64_t axis = mica__attrs_of(grad->y).ints[0], begin = 0;
+  for (int32_t i = 0; i < grad->input_count; i++) {
+    int64_t extent = mica_value_shape(grad->inputs[i]).dim[axis];
+    grad->dinputs[i] = mica_slice(grad->dy, (int32_t)axis, begin, begin + extent, 1);
+    begin += extent;
+  }
+  return MICA_OK;
+}
+
+const mica__op mica__op_concat = {.name = "concat",
+                                  .kind = MICA__OP_LAUNCH,
+                                  .min_inputs = 1,
+                                  .max_inputs = INT32_MAX,
+                                  .infer = infer_concat,
+                                  .grad = grad_concat,
+                                  .evaluate = evaluate_concat,
+                                  .launch = launch_concat,
+                                  .takes_strides = UINT32_MAX};
+
+mica_value mica_concat(const mica_value *values, size_t count, int32_t axis) {
+  if (count == 0 || !values) return (mica_value){0};
+  if (count == 1) return values[0];
+  if (count > INT32_MAX) return mica__graph_fail(values[0].graph, MICA_E_INVALID, "concat: too many operands");
+  return mica__graph_add(&mica__op_concat, values, (int32_t)count, &(mica__attrs){.ints = {axis}});
+}

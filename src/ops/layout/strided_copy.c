@@ -1,0 +1,156 @@
+#include "ops/layout/strided_copy.h"
+
+#include "base/error.h"
+#include "ops/build.h"
+#include "ops/check.h"
+
+#include <stdlib.h>
+
+#define GROUP 64
+
+static const mica__kernel_param params[] = {
+    MICA__DTYPE("X_T", "an integer of the elements' size", MICA_I32, MICA_I8, MICA_I16, MICA_I64),
+    MICA__INT("RANK", "dimensions", 1, 2, 3, 4, 5, 6, 7, 8),
+    MICA__INT("UNIT", "1: the last dimension has stride 1 on both sides", 0, 1),
+    MICA__INT("VW", "elements a work-item moves", 1, 2, 4, 8, 16),
+};
+static const mica__variant variants[] = {
+    MICA__VARIANT("cpu", MICA__ON_CPU, MICA_I32, 2, 1, 16),
+    MICA__VARIANT("gpu", MICA__ON_GPU, MICA_I32, 2, 1, 1),
+};
+static const mica__kernel_desc strided_copy = {
+    MICA__KERNEL("strided_copy", "layout/strided_copy.cl", params, variants)};
+
+/* A copy as the kernel takes it, with few dimensions. */
+typedef struct plan {
+  int32_t rank;
+  int64_t extent[MICA_MAX_RANK], from[MICA_MAX_RANK], to[MICA_MAX_RANK];
+} plan;
+
+/* Drops dimensions of extent 1 and joins those that both sides walk as one. At least one dimension is left. */
+static plan make_plan(mica_shape space, const mica__access *from, const mica__access *to) {
+  plan p = {0};
+  for (int32_t i = 0; i < space.rank; i++) {
+    int32_t last = p.rank - 1;
+    int64_t extent = space.dim[i];
+    if (extent == 1) continue;
+    if (last >= 0 && p.from[last] == from->stride[i] * extent && p.to[last] == to->stride[i] * extent) {
+      p.extent[last] *= extent;
+    } else {
+      last = p.rank++;
+      p.extent[last] = extent;
+    }
+    p.from[last] = from->stride[i];
+    p.to[last] = to->stride[i];
+  }
+  if (p.rank == 0) p = (plan){.rank = 1, .extent = {1}, .from = {1}, .to = {1}};
+  return p;
+}
+
+static mica_dtype carrier(mica_dtype dtype) {
+  size_t size = mica_dtype_size(dtype);
+  return size == 1 ? MICA_I8 : size == 2 ? MICA_I16 : size == 4 ? MICA_I32 : MICA_I64;
+}
+
+mica_status mica__strided_copy(mica_queue *queue, const mica__variant *variant, mica_shape space, const mica_tensor *x,
+                               const mica__access *from, mica_tensor *y, const mica__access *to) {
+  int64_t count = 0, outer = 1;
+  MICA_TRY(mica_shape_count(space, &count));
+  if (count == 0) return MICA_OK;
+  const plan p = make_plan(space, from, to);
+  int32_t values[MICA__MAX_PARAMS], last = p.rank - 1;
+  mica__kernel *kernel = NULL;
+  mica_engine *engine = mica__queue_engine(queue);
+  if (!variant) variant = mica__kernel_variant(&strided_copy, mica_engine_device(engine));
+  mica__kernel_values(&strided_copy, variant, values);
+  mica__kernel_set(&strided_copy, values, "X_T", (int32_t)carrier(mica_tensor_dtype(x)));
+  mica__kernel_set(&strided_copy, values, "RANK", p.rank);
+  int64_t width = values[mica__kernel_param_index(&strided_copy, "VW")];
+  mica__kernel_set(&strided_copy, values, "UNIT", p.from[last] == 1 && p.to[last] == 1 && width > 1);
+  MICA_TRY(mica__kernel_get(engine, &strided_copy, values, NULL, &kernel));
+  mica__launch launch = mica__launch_of(kernel);
+  for (int32_t i = 0; i < last; i++) outer *= p.extent[i];
+  mica__launch_tensor(&launch, x);
+  mica__launch_tensor(&launch, y);
+  mica__launch_long(&launch, from->offset);
+  mica__launch_long(&launch, to->offset);
+  for (int32_t i = 0; i < MICA_MAX_RANK; i++) {
+    mica__launch_size(&launch, i < p.rank ? p.extent[i] : 1);
+    mica__launch_long(&launch, i < p.rank ? p.from[i] : 0);
+    mica__launch_long(&launch, i < p.rank ? p.to[i] : 0);
+  }
+  int64_t steps = (p.extent[last] + width - 1) / width;
+  mica__launch_range3(&launch, (int64_t[]){steps, outer, 1}, (size_t[]){steps >= GROUP ? GROUP : 1, 1, 1});
+  mica__launch_cost(&launch, 0, 2 * (double)count * (double)mica_dtype_size(mica_tensor_dtype(x)));
+  return mica__queue_submit(queue, &launch);
+}
+
+/* --- check --- */
+
+/* A window: every second element backwards along one axis, the others forwards, of a tensor `space` with that axis
+ * doubled. */
+static mica__access window(mica_shape *space, int32_t axis) {
+  mica__access access = {0};
+  if (space->rank > 0) space->dim[axis] *= 2;
+  mica__row_major(*space, access.stride);
+  if (space->rank == 0) return access;
+  access.offset = space->dim[axis] ? (space->dim[axis] - 1) * access.stride[axis] : 0;
+  access.stride[axis] *= -2;
+  return access;
+}
+
+/* Copies from a window of x to a window of y, which holds other values around it. */
+static mica_status check_case(mica__check_group *group, const mica__variant *variant, mica_dtype dtype,
+                              mica_shape space, int32_t x_axis, int32_t y_axis) {
+  mica__check *check = group->check;
+  mica_shape x_shape = space, y_shape = space;
+  mica__access from = {0}, to = {0};
+  int64_t index[MICA_MAX_RANK] = {0}, count = 0, total = 0;
+  mica__check_tensor x = {0}, y = {0};
+  mica__row_major(space, from.stride);
+  mica__row_major(space, to.stride);
+  if (x_axis >= 0) from = window(&x_shape, x_axis);
+  if (y_axis >= 0) to = window(&y_shape, y_axis);
+  MICA_TRY(mica_shape_count(space, &count));
+  MICA_TRY(mica_shape_count(y_shape, &total));
+  double *want = calloc((size_t)total + 1, 2 * sizeof *want);
+  mica_status status = want ? mica__check_input(check, dtype, x_shape, 100, &x) : mica__fail_nomem("a reference");
+  if (status == MICA_OK) status = mica__check_input(check, dtype, y_shape, 100, &y);
+  for (int64_t i = 0; status == MICA_OK && i < total; i++) want[i] = y.values[i];
+  for (int64_t i = 0; status == MICA_OK && i < count; i++, mica__next_index(space, index))
+    want[mica__access_at(&to, space, index)] = x.values[mica__access_at(&from, space, index)];
+  if (status == MICA_OK) status = mica__strided_copy(check->queue, variant, space, x.tensor, &from, y.tensor, &to);
+  /* bound: elements are moved, so that nothing may differ. */
+  if (status == MICA_OK) status = mica__check_compare(group, &y, want, want + total);
+  mica__check_free(&x);
+  mica__check_free(&y);
+  free(want);
+  return status;
+}
+
+static void check_type(mica__check *check, const mica__variant *variant, mica_dtype dtype) {
+  static const mica_shape spaces[] = {
+      {0, {0}},    {1, {1}},        {1, {1000}},          {2, {3, 17}},
+      {2, {0, 4}}, {3, {2, 1, 33}}, {5, {2, 3, 2, 1, 5}}, {8, {2, 1, 2, 2, 3, 2, 2, 16}},
+  };
+  mica__check_group group = mica__check_begin(check, "strided_copy", variant->name, mica_dtype_name(dtype));
+  for (size_t i = 0; i < sizeof spaces / sizeof *spaces; i++)
+    for (int32_t x_axis = -1; x_axis < spaces[i].rank; x_axis++)
+      for (int32_t y_axis = -1; y_axis < spaces[i].rank; y_axis += check->level == MICA__CHECK_QUICK ? 3 : 1) {
+        char text[MICA_SHAPE_TEXT];
+        if (!mica__check_note(&group, check_case(&group, variant, dtype, spaces[i], x_axis, y_axis), "%s %s axes %d %d",
+                              mica_dtype_name(dtype), mica_shape_format(spaces[i], text), (int)x_axis, (int)y_axis))
+          break;
+      }
+  mica__check_end(&group);
+}
+
+static mica_status check_strided_copy(mica__check *check) {
+  static const mica_dtype types[] = {MICA_F32, MICA_I8, MICA_F16, MICA_I64};
+  for (int v = 0; v < strided_copy.variant_count; v++)
+    for (size_t t = 0; t < sizeof types / sizeof *types; t++) check_type(check, &strided_copy.variants[v], types[t]);
+  return MICA_OK;
+}
+
+static const mica__kernel_desc *const kernels[] = {&strided_copy, NULL};
+const mica__op mica__op_strided_copy = {.name = "strided_copy", .kernels = kernels, .check = check_strided_copy};
