@@ -15,7 +15,7 @@
 
 #include <mica/tensor.h>
 
-#define MICA__MAX_ARGS 40
+#define MICA__MAX_ARGS 64
 
 typedef struct mica__arg {
   enum { MICA__ARG_BYTES, MICA__ARG_BUFFER, MICA__ARG_LOCAL } kind;

@@ -1,0 +1,273 @@
+#include "compile/fused_plan.h"
+
+#include "base/checked.h"
+
+#include <limits.h>
+#include <math.h>
+#include <string.h>
+
+/* Tuned on PoCL; see "fused kernels" in tests/bench. */
+#define CPU_WIDTH 16
+#define CPU_CHUNK 8192       /* elements of a pointwise chunk */
+#define CPU_TILE_CHUNK 256   /* the same where it is read across */
+#define CPU_UNIT 16384       /* elements that are worth a work-item */
+#define CPU_WORK_ITEMS 16    /* but rather so many work-items than larger ones */
+#define CPU_CACHE (64 << 10) /* bytes of local memory for rows: within the first two cache levels */
+#define GPU_WIDTH 4
+#define GPU_LOCAL 64
+#define GPU_GROUP 128
+#define GPU_SOLO 64          /* rows up to this length are walked by single work-items */
+#define GPU_CACHE (16 << 10) /* leaves room for several groups on a multiprocessor */
+#define TILE 16
+
+bool mica__fused_is_literal(double value) { return fabs(value) <= 16 && rint(value * 4) == value * 4; }
+
+static void find_depends(const mica__fused *fused, mica__fused_plan *plan) {
+  for (int32_t k = 0; k < fused->count; k++) {
+    const mica__fused_instr *instr = &fused->instrs[k];
+    uint32_t depends = mica__fused_bounds(fused, instr);
+    if (instr->kind == MICA__FUSED_LOAD || instr->kind == MICA__FUSED_STORE)
+      for (int32_t d = 0; d < fused->rank; d++) depends |= instr->access.stride[d] ? 1u << d : 0;
+    if (instr->kind == MICA__FUSED_INDEX) depends = 1u << instr->operand;
+    for (int32_t i = 0; i < mica__fused_arg_count(instr); i++) depends |= plan->depends[instr->args[i]];
+    if (instr->kind == MICA__FUSED_REDUCE || (instr->kind == MICA__FUSED_STORE && fused->chunk)) depends &= ~plan->row;
+    plan->depends[k] = depends;
+  }
+}
+
+/* Levels, and from them the number of walks. */
+static void find_levels(const mica__fused *fused, mica__fused_plan *plan) {
+  plan->walks = 0;
+  for (int32_t k = 0; k < fused->count; k++) {
+    const mica__fused_instr *instr = &fused->instrs[k];
+    int32_t level = 0, walks = 0;
+    for (int32_t i = 0; i < mica__fused_arg_count(instr); i++)
+      if (plan->level[instr->args[i]] > level) level = plan->level[instr->args[i]];
+    if (instr->kind == MICA__FUSED_REDUCE) walks = ++level;
+    if (instr->kind == MICA__FUSED_STORE && mica__fused_is_inner(plan, k)) walks = level + 1;
+    plan->level[k] = level;
+    if (walks > plan->walks) plan->walks = walks;
+  }
+}
+
+/* How many accesses within the row step by one element along dimension d. */
+static int32_t neighbours(const mica__fused *fused, int32_t d) {
+  int32_t found = 0;
+  for (int32_t k = 0; k < fused->count; k++) {
+    const mica__fused_instr *instr = &fused->instrs[k];
+    bool in_row = false;
+    if (instr->kind != MICA__FUSED_LOAD && instr->kind != MICA__FUSED_STORE) continue;
+    for (int32_t r = fused->rank - fused->reduced; r < fused->rank; r++) in_row |= instr->access.stride[r] != 0;
+    found += in_row && instr->access.stride[d] == 1;
+  }
+  return found;
+}
+
+/* Whether a pointwise kernel reads something whose neighbours lie along the last dimension but one. */
+static bool reads_across(const mica__fused *fused) {
+  int32_t last = fused->rank - 1;
+  if (last < 1 || fused->extent[last - 1] < 4) return false;
+  for (int32_t k = 0; k < fused->count; k++) {
+    const int64_t *stride = fused->instrs[k].access.stride;
+    if (fused->instrs[k].kind == MICA__FUSED_LOAD && stride[last - 1] == 1 && stride[last] != 0 && stride[last] != 1)
+      return true;
+  }
+  return false;
+}
+
+static int64_t ceil_div(int64_t a, int64_t b) { return a / b + (a % b != 0); }
+
+/* The product of extents [first, end). */
+static bool product(const mica__fused *fused, int32_t first, int32_t end, int64_t *out) {
+  *out = 1;
+  for (int32_t d = first; d < end; d++)
+    if (!mica__mul_i64(*out, fused->extent[d], out)) return false;
+  return true;
+}
+
+/* Which dimension the lanes run along, how many there are, and who walks a row. */
+static void choose_walk(const mica__fused *fused, mica__fused_plan *plan) {
+  bool cpu = plan->device_class == MICA__ON_CPU;
+  int32_t last = fused->rank - 1;
+  plan->lane = last;
+  plan->inner = fused->rank - fused->reduced;
+  plan->group = 1;
+  if (!fused->reduced && fused->rank) {
+    plan->tile = reads_across(fused) ? TILE : 0;
+    plan->inner = plan->tile ? last - 1 : last;
+    plan->cut = last;
+  } else if (plan->inner > 0 && neighbours(fused, plan->inner - 1) > neighbours(fused, last)) {
+    plan->lane = plan->inner - 1;
+  }
+  if (fused->chunk) plan->cut = fused->split;
+  plan->row = ((1u << fused->rank) - 1) & ~((1u << plan->inner) - 1);
+  plan->width = cpu ? CPU_WIDTH : GPU_WIDTH;
+  while (plan->width > 1 && (plan->lane < 0 || fused->extent[plan->lane] < plan->width)) plan->width /= 2;
+  int64_t length = 0;
+  bool long_rows = !product(fused, plan->inner, fused->rank, &length) || length > GPU_SOLO;
+  if (!cpu && fused->reduced && plan->lane == last && long_rows) plan->group = GPU_GROUP;
+  plan->local = cpu ? 1 : plan->group > 1 ? plan->group : GPU_LOCAL;
+}
+
+/* How the work is divided. */
+static mica_status choose_units(const mica__fused *fused, mica__fused_plan *plan) {
+  bool cpu = plan->device_class == MICA__ON_CPU;
+  int64_t all = 0, cut = plan->cut >= 0 ? fused->extent[plan->cut] : 0;
+  if (!product(fused, 0, fused->rank, &all))
+    return mica__fail(MICA_E_OVERFLOW, "fused: the number of elements does not fit 64 bits");
+  /* Room for padding to whole groups and for a loop that steps past its end. */
+  plan->wide = all > INT_MAX - (1 << 20);
+  plan->chunk = fused->chunk;
+  if (!fused->reduced && plan->cut >= 0) {
+    int64_t wanted = cpu ? plan->tile ? CPU_TILE_CHUNK : CPU_CHUNK : plan->width, pieces = ceil_div(cut, wanted);
+    plan->chunk = pieces ? ceil_div(ceil_div(cut, pieces), plan->width) * plan->width : 1;
+  }
+  plan->chunks = plan->cut >= 0 ? ceil_div(cut, plan->chunk) : 1;
+  plan->units = plan->chunks;
+  for (int32_t d = 0; d < plan->inner; d++)
+    plan->units *= d == plan->lane ? ceil_div(fused->extent[d], plan->width) : fused->extent[d];
+  if (plan->tile) plan->units *= ceil_div(fused->extent[plan->inner], plan->tile);
+  plan->per = 1;
+  if (cpu && plan->units > CPU_WORK_ITEMS && all / plan->units < CPU_UNIT) {
+    int64_t size = all / plan->units ? all / plan->units : 1;
+    plan->per = ceil_div(CPU_UNIT, size);
+    if (plan->per > plan->units / CPU_WORK_ITEMS) plan->per = plan->units / CPU_WORK_ITEMS;
+  }
+  return MICA_OK;
+}
+
+void mica__fused_needed(const mica__fused *fused, const mica__fused_plan *plan, int32_t w,
+                        bool needed[MICA__FUSED_INSTRS]) {
+  memset(needed, 0, MICA__FUSED_INSTRS * sizeof *needed);
+  for (int32_t k = fused->count - 1; k >= 0; k--) {
+    const mica__fused_instr *instr = &fused->instrs[k];
+    if (instr->kind == MICA__FUSED_REDUCE) needed[k] = plan->level[k] == w + 1;
+    if (instr->kind == MICA__FUSED_STORE) needed[k] = mica__fused_is_inner(plan, k) && w == plan->walks - 1;
+    if (!needed[k] || (plan->cached[k] >= 0 && plan->cached[k] < w)) continue;
+    for (int32_t i = 0; i < mica__fused_arg_count(instr); i++)
+      if (mica__fused_is_inner(plan, instr->args[i])) needed[instr->args[i]] = true;
+  }
+}
+
+/* Whether computing the value again costs more than keeping it: when its expression calls a function that is more than
+ * a few instructions. */
+static bool is_costly(const mica__fused *fused, const mica__fused_instr *instr) {
+  static const char *const cheap[] = {"K",        "TRUTH",    "PICK", "CONVERT", "mica_pick", "mica_truth",
+                                      "mica_max", "mica_min", "fabs", "fma",     "floor",     "ceil"};
+  if (instr->kind != MICA__FUSED_OP) return false;
+  const char *s = mica__fused_expression(fused, instr);
+  while (*s) {
+    size_t n = strspn(s, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ_0123456789");
+    bool known = n == 0 || s[n] != '(';
+    for (size_t i = 0; i < sizeof cheap / sizeof *cheap; i++) known |= strlen(cheap[i]) == n && !memcmp(s, cheap[i], n);
+    if (!known) return true;
+    s += n ? n : 1;
+  }
+  return false;
+}
+
+/* Values that several walks need and that are costly are kept in local memory, if a row of them fits. */
+static void choose_cached(const mica__fused *fused, mica__fused_plan *plan) {
+  bool needed[MICA__FUSED_INSTRS], again[MICA__FUSED_INSTRS];
+  int32_t last = fused->rank - 1;
+  int64_t room = plan->device_class == MICA__ON_CPU ? CPU_CACHE : GPU_CACHE;
+  for (int32_t k = 0; k < fused->count; k++) plan->cached[k] = -1;
+  if (!fused->reduced || plan->inner != last || plan->lane != last || plan->cut >= 0) return;
+  for (int32_t w = 0; w + 1 < plan->walks; w++)
+    for (int32_t later = w + 1; later < plan->walks; later++)
+      for (int32_t k = fused->count - 1; k >= 0; k--) { /* downwards: what uses a value is kept rather than the value */
+        mica__fused_needed(fused, plan, w, needed);
+        mica__fused_needed(fused, plan, later, again);
+        int64_t bytes = 8 * fused->extent[last];
+        if (!needed[k] || !again[k] || plan->cached[k] >= 0 || bytes > room) continue;
+        if (!is_costly(fused, &fused->instrs[k])) continue;
+        plan->cached[k] = w;
+        room -= bytes;
+      }
+}
+
+/* Appends to the list of arguments; one past the end marks that it is full. */
+static void add_arg(mica__fused_plan *plan, mica__fused_arg_kind kind, int32_t instr, int32_t index) {
+  if (plan->arg_count < MICA__MAX_ARGS)
+    plan->args[plan->arg_count] = (mica__fused_arg){.kind = kind, .instr = instr, .index = index};
+  plan->arg_count += plan->arg_count <= MICA__MAX_ARGS;
+}
+
+static void add_access_args(const mica__fused *fused, mica__fused_plan *plan, int32_t k, int32_t *hidden) {
+  const mica__fused_instr *instr = &fused->instrs[k];
+  add_arg(plan, MICA__FUSED_ARG_POINTER, k, 0);
+  (*hidden)++; /* a pointer is two arguments */
+  uint32_t bounds = mica__fused_bounds(fused, instr);
+  for (int32_t d = 0; d < fused->rank; d++) {
+    if (instr->access.stride[d] != 0 && instr->access.stride[d] != 1) add_arg(plan, MICA__FUSED_ARG_STRIDE, k, d);
+    if (bounds >> d & 1) {
+      add_arg(plan, MICA__FUSED_ARG_LOW, k, d);
+      add_arg(plan, MICA__FUSED_ARG_HIGH, k, d);
+    }
+  }
+}
+
+static void add_constant_args(const mica__fused *fused, mica__fused_plan *plan, int32_t k) {
+  const mica__fused_instr *instr = &fused->instrs[k];
+  const char *expression = mica__fused_expression(fused, instr);
+  char name[] = "r0";
+  for (int32_t i = 0; i < 4; i++) {
+    name[1] = (char)('0' + i);
+    name[0] = 'r';
+    if (mica__fused_uses(expression, name) && !mica__fused_is_literal(instr->attrs.reals[i]))
+      add_arg(plan, MICA__FUSED_ARG_REAL, k, i);
+    name[0] = 'i';
+    if (mica__fused_uses(expression, name) && !mica__fused_is_literal((double)instr->attrs.ints[i]))
+      add_arg(plan, MICA__FUSED_ARG_INT, k, i);
+  }
+}
+
+static mica_status list_args(const mica__fused *fused, mica__fused_plan *plan) {
+  int32_t hidden = 0;
+  plan->arg_count = 0;
+  add_arg(plan, MICA__FUSED_ARG_UNITS, 0, 0);
+  if (plan->group == 1) add_arg(plan, MICA__FUSED_ARG_PER, 0, 0);
+  if (plan->cut >= 0) add_arg(plan, MICA__FUSED_ARG_CHUNK, 0, 0);
+  if (plan->cut >= 0) add_arg(plan, MICA__FUSED_ARG_CHUNKS, 0, 0);
+  for (int32_t d = 0; d < fused->rank; d++) add_arg(plan, MICA__FUSED_ARG_EXTENT, 0, d);
+  for (int32_t k = 0; k < fused->count; k++) {
+    const mica__fused_instr *instr = &fused->instrs[k];
+    bool access = instr->kind == MICA__FUSED_LOAD || instr->kind == MICA__FUSED_STORE;
+    if (access) add_access_args(fused, plan, k, &hidden);
+    if (instr->kind == MICA__FUSED_OP) add_constant_args(fused, plan, k);
+    bool constant = instr->kind == MICA__FUSED_VALUE || (instr->kind == MICA__FUSED_LOAD && instr->bounded);
+    if (constant && !mica__fused_is_literal(instr->value)) add_arg(plan, MICA__FUSED_ARG_VALUE, k, 0);
+    if (plan->cached[k] >= 0) add_arg(plan, MICA__FUSED_ARG_CACHE, k, 0);
+  }
+  if (plan->arg_count + hidden > MICA__MAX_ARGS)
+    return mica__fail(MICA_E_UNSUPPORTED, "fused: the kernel would have more than %d arguments", MICA__MAX_ARGS);
+  return MICA_OK;
+}
+
+/* What no kernel can be made of. */
+static mica_status check(const mica__fused *fused) {
+  int64_t row = 0;
+  bool fits = product(fused, fused->rank - fused->reduced, fused->rank, &row) && row < INT_MAX;
+  for (int32_t k = 0; k < fused->count; k++) {
+    const mica__fused_instr *instr = &fused->instrs[k];
+    if (instr->kind == MICA__FUSED_OP && !mica__fused_expression(fused, instr))
+      return mica__fail(MICA_E_UNSUPPORTED, "fused: op %s has no expression", instr->op->name);
+    if (instr->kind != MICA__FUSED_REDUCE) continue;
+    if (!fused->reduced || instr->op->join == MICA__JOIN_NONE)
+      return mica__fail(MICA_E_UNSUPPORTED, "fused: %s has no row to join or no way of joining it", instr->op->name);
+    if (instr->op->join >= MICA__JOIN_ARGMAX && !fits)
+      return mica__fail(MICA_E_UNSUPPORTED, "fused: %s over more than 2^31 elements", instr->op->name);
+  }
+  return MICA_OK;
+}
+
+mica_status mica__fused_plan_make(const mica__fused *fused, unsigned device_class, mica__fused_plan *plan) {
+  *plan = (mica__fused_plan){.device_class = device_class, .cut = -1};
+  MICA_TRY(check(fused));
+  choose_walk(fused, plan);
+  find_depends(fused, plan);
+  find_levels(fused, plan);
+  choose_cached(fused, plan);
+  MICA_TRY(choose_units(fused, plan));
+  return list_args(fused, plan);
+}

@@ -1,0 +1,105 @@
+/* compile/fused_plan.h: how a fused kernel walks its index space, decided once for its text and its launch.
+ *
+ * Dimensions [0, inner) are outer ones, [inner, rank) are walked by loops inside a work-item or group. Of a reduction the
+ * inner ones are the row; of a pointwise kernel the last dimension, in chunks. Lanes of a vector run along `lane`: the
+ * last dimension (elements of a row are neighbours), or the last outer one (neighbours belong to different rows, as in
+ * sums of columns), which is then cut in blocks of `width`.
+ *
+ * A unit of work is one choice of outer indices (of the lane's block, of the chunk). Units are numbered; a work-item
+ * takes `per` of them in turn, or a group of `group` work-items shares one.
+ *
+ * The row is walked once for each level of reductions: an instruction has level k when it needs reductions of k walks
+ * before. What depends on no inner dimension is computed between the walks. All STOREs of elements happen in the last
+ * walk, and those of rows after it, so that a STORE may overwrite what the same element was loaded from. */
+#ifndef MICA_COMPILE_FUSED_PLAN_H
+#define MICA_COMPILE_FUSED_PLAN_H
+
+#include "compile/fused.h"
+
+/* One argument of the kernel: its place in this list is its place in the parameter list. */
+typedef enum mica__fused_arg_kind {
+  MICA__FUSED_ARG_UNITS,   /* how many units there are */
+  MICA__FUSED_ARG_PER,     /* how many a work-item takes */
+  MICA__FUSED_ARG_CHUNK,   /* steps in a chunk */
+  MICA__FUSED_ARG_CHUNKS,  /* chunks in the dimension that is cut */
+  MICA__FUSED_ARG_EXTENT,  /* of dimension `index` */
+  MICA__FUSED_ARG_POINTER, /* of LOAD or STORE `instr`: two arguments */
+  MICA__FUSED_ARG_STRIDE,  /* of the same along dimension `index` */
+  MICA__FUSED_ARG_LOW,     /* bounds of the same */
+  MICA__FUSED_ARG_HIGH,
+  MICA__FUSED_ARG_VALUE, /* the constant of VALUE or bounded LOAD `instr` */
+  MICA__FUSED_ARG_REAL,  /* attrs.reals[index] of OP `instr` */
+  MICA__FUSED_ARG_INT,   /* attrs.ints[index] */
+  MICA__FUSED_ARG_CACHE, /* local memory that keeps the row of values of `instr` */
+} mica__fused_arg_kind;
+
+typedef struct mica__fused_arg {
+  mica__fused_arg_kind kind;
+  int32_t instr, index;
+} mica__fused_arg;
+
+typedef struct mica__fused_plan {
+  unsigned device_class;
+  int32_t inner; /* first dimension of the loops */
+  int32_t lane;  /* dimension of the lanes; -1 where rank is 0 */
+  int32_t width; /* lanes */
+  int32_t group; /* work-items that share a unit; 1: each takes its own */
+  int32_t local; /* work-items of a work-group */
+  int32_t tile;  /* > 0: the last but one dimension is walked, so many steps at a time, inside of the lane's loop */
+  int32_t cut;   /* dimension that is walked in chunks; -1: none */
+  bool wide;     /* indices need 64 bits */
+  int32_t walks; /* how often the inner dimensions are walked */
+  uint32_t row;  /* bits of the inner dimensions */
+  int64_t chunk, chunks, units, per;
+  uint32_t depends[MICA__FUSED_INSTRS]; /* bit d: the value varies along dimension d; of a STORE: it stores along it */
+  int32_t level[MICA__FUSED_INSTRS];
+  int32_t cached[MICA__FUSED_INSTRS]; /* the walk that puts the value into local memory for later ones; -1: none */
+  int32_t arg_count;
+  mica__fused_arg args[MICA__MAX_ARGS];
+} mica__fused_plan;
+
+/* `fused` must be simplified. MICA_E_UNSUPPORTED with the reason when the list cannot be one kernel. */
+mica_status mica__fused_plan_make(const mica__fused *fused, unsigned device_class, mica__fused_plan *plan);
+
+/* Marks the instructions on dimensions of the row that walk w computes, in place of fetching them from a cache. */
+void mica__fused_needed(const mica__fused *fused, const mica__fused_plan *plan, int32_t w,
+                        bool needed[MICA__FUSED_INSTRS]);
+
+/* Whether instruction k belongs to the loops over the row, and whether it differs between lanes. */
+static inline bool mica__fused_is_inner(const mica__fused_plan *plan, int32_t k) {
+  return (plan->depends[k] & plan->row) != 0;
+}
+static inline bool mica__fused_is_vector(const mica__fused_plan *plan, int32_t k) {
+  return plan->lane >= 0 && (plan->depends[k] >> plan->lane & 1u) != 0;
+}
+
+/* How many of instr->args are used. */
+static inline int32_t mica__fused_arg_count(const mica__fused_instr *instr) {
+  if (instr->kind == MICA__FUSED_OP) return instr->arg_count;
+  return instr->kind == MICA__FUSED_REDUCE || instr->kind == MICA__FUSED_STORE;
+}
+
+/* Which dimensions bound a LOAD: bit d. */
+uint32_t mica__fused_bounds(const mica__fused *fused, const mica__fused_instr *instr);
+
+/* Constants that are common and exact stand in the text, where the compiler can use them; others are arguments, so that
+ * a new one (the 1/n of a new shape) makes no new kernel. */
+bool mica__fused_is_literal(double value);
+
+/* The expression of an OP for its first argument's dtype. */
+const char *mica__fused_expression(const mica__fused *fused, const mica__fused_instr *instr);
+/* Whether the expression uses a name, as a whole word. */
+bool mica__fused_uses(const char *expression, const char *name);
+
+/* The name of the kernel function. */
+#define MICA__FUSED_NAME 64
+void mica__fused_name(const mica__fused *fused, char name[MICA__FUSED_NAME]);
+
+/* The text of the kernel that a plan describes. */
+mica_status mica__fused_write(const mica__fused *fused, const mica__fused_plan *plan, mica__text *source);
+
+/* The same as mica__fused_launch in the way of any class of device. */
+mica_status mica__fused_launch_as(mica_queue *queue, unsigned device_class, const mica__fused *fused,
+                                  const mica_tensor *const *operands);
+
+#endif
