@@ -63,13 +63,14 @@ typedef struct mica__fused {
 /* Merges dimensions that every access walks as one and drops those of extent 1, so that equal loops get equal text. */
 void mica__fused_simplify(mica__fused *fused);
 
-/* The kernel's source (of one walk over the rows) for a class of device (MICA__ON_CPU or MICA__ON_GPU); MICA_E_UNSUPPORTED with the reason when the
- * list cannot be one kernel. */
+/* The source of the one kernel that the list would be without passes, for a class of device (MICA__ON_CPU or
+ * MICA__ON_GPU). MICA_E_UNSUPPORTED with the reason when the list cannot be one kernel. */
 mica_status mica__fused_source(const mica__fused *fused, unsigned device_class, mica__text *source);
 
-/* Builds (or finds) the kernel and queues it; few long rows take several kernels and workspace between them. operands[k]
- * gives buffer and first element; accesses count from there. The operand of a STORE may share memory with that of a LOAD
- * whose access is the same. Extents may be 0, but a max, min, argmax or argmin of nothing is undefined. */
+/* Builds (or finds) the kernel and queues it; few long rows take several kernels and workspace between them.
+ * operands[k] gives buffer and first element; accesses count from there. The operand of a STORE may share memory with
+ * that of a LOAD whose access is the same. Extents may be 0, but a max, min, argmax or argmin of nothing is
+ * undefined. */
 mica_status mica__fused_launch(mica_queue *queue, const mica__fused *fused, const mica_tensor *const *operands);
 
 #endif

@@ -1,9 +1,9 @@
 /* compile/fused_plan.h: how a fused kernel walks its index space, decided once for its text and its launch.
  *
- * Dimensions [0, inner) are outer ones, [inner, rank) are walked by loops inside a work-item or group. Of a reduction the
- * inner ones are the row; of a pointwise kernel the last dimension, in chunks. Lanes of a vector run along `lane`: the
- * last dimension (elements of a row are neighbours), or the last outer one (neighbours belong to different rows, as in
- * sums of columns), which is then cut in blocks of `width`.
+ * Dimensions [0, inner) are outer ones, [inner, rank) are walked by loops inside a work-item or group. Of a reduction
+ * the inner ones are the row; of a pointwise kernel the last dimension, in chunks. Lanes of a vector run along `lane`:
+ * the last dimension (elements of a row are neighbours), or the last outer one (neighbours belong to different rows, as
+ * in sums of columns), which is then cut in blocks of `width`.
  *
  * A unit of work is one choice of outer indices (of the lane's block, of the chunk). Units are numbered; a work-item
  * takes `per` of them in turn, or a group of `group` work-items shares one.

@@ -2,6 +2,7 @@
 
 #include <ctype.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 /* Writes the text of one kernel. Names in it: i2 and n2 are index and extent of dimension 2; of instruction 7 v7 is the
@@ -563,7 +564,16 @@ mica_status mica__fused_write(const mica__fused *fused, const mica__fused_plan *
 }
 
 mica_status mica__fused_source(const mica__fused *fused, unsigned device_class, mica__text *source) {
-  mica__fused_plan plan;
-  MICA_TRY(mica__fused_plan_make(fused, device_class, &plan));
-  return mica__fused_write(fused, &plan, source);
+  mica__fused *simple = malloc(sizeof *simple);
+  mica__fused_plan *plan = malloc(sizeof *plan);
+  mica_status status = simple && plan ? MICA_OK : mica__fail_nomem("a fused kernel");
+  if (status == MICA_OK) {
+    *simple = *fused;
+    mica__fused_simplify(simple);
+    status = mica__fused_plan_make(simple, device_class, plan);
+  }
+  if (status == MICA_OK) status = mica__fused_write(simple, plan, source);
+  free(plan);
+  free(simple);
+  return status;
 }

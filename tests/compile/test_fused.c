@@ -1,8 +1,8 @@
 /* labels: device
  *
  * Generated kernels against an interpreter: known chains, and random lists over random accesses, in the ways of both
- * classes of device. MICA_TEST_FUSED_BATCHES is how many times eight
- * random lists of each kind; MICA_TEST_FUSED_PRINT prints every kernel. */
+ * classes of device. MICA_TEST_FUSED_BATCHES is how many times eight random lists of each kind there are;
+ * MICA_TEST_FUSED_PRINT prints every kernel. */
 #include "compile/fused_plan.h"
 #include "support/check_main.h"
 #include "support/engine.h"
@@ -108,14 +108,10 @@ static void run_both(const mica__fused *fused, const char *name) {
     snprintf(label, sizeof label, "%s %s", name, c ? "gpu" : "cpu");
     if (getenv("MICA_TEST_FUSED_PRINT")) {
       mica__text source = {0};
-      mica__fused *simple = malloc(sizeof *simple);
-      *simple = *fused;
-      mica__fused_simplify(simple);
-      ck_ok(mica__fused_source(simple, classes[c], &source));
+      ck_ok(mica__fused_source(fused, classes[c], &source));
       printf("/* %s */\n%s\n", label, source.data);
       fflush(stdout);
       mica__text_free(&source);
-      free(simple);
     }
     fused_run_and_compare(fused, classes[c], 7, label);
   }
