@@ -12,8 +12,11 @@
 #include <mica/device.h>
 #include <mica/doctor.h>
 #include <mica/dtype.h>
+#include <mica/graph.h>
+#include <mica/nodes.h>
 #include <mica/ops.h>
 #include <mica/profile.h>
+#include <mica/session.h>
 #include <mica/shape.h>
 #include <mica/status.h>
 #include <mica/tensor.h>

@@ -112,42 +112,57 @@ static mica_status grow(mica_graph *graph) {
   return MICA_OK;
 }
 
-static mica_value append(mica_graph *graph, const mica__op *op, const mica_value *inputs, int32_t input_count,
-                         const mica__attrs *attrs, mica__type type) {
+int32_t mica__graph_put(mica_graph *graph, const mica__op *op, const int32_t *inputs, int32_t input_count,
+                        const mica__attrs *attrs, mica__type type) {
   mica__node node = {.op = op, .input_count = input_count, .attrs = *attrs, .type = type};
   mica_status status = grow(graph);
-  if (status != MICA_OK) return mica__graph_fail_with(graph, status);
-  if (input_count > 0) {
+  if (status == MICA_OK && input_count > 0) {
     node.inputs = calloc((size_t)input_count, sizeof *node.inputs);
-    if (!node.inputs) return mica__graph_fail_with(graph, mica__fail_nomem("a graph"));
+    if (!node.inputs) status = mica__fail_nomem("a graph");
   }
-  for (int32_t i = 0; i < input_count; i++) node.inputs[i] = inputs[i].id;
+  if (status != MICA_OK) {
+    mica__graph_fail_with(graph, status);
+    return 0;
+  }
+  for (int32_t i = 0; i < input_count; i++) node.inputs[i] = inputs[i];
   graph->nodes[graph->count++] = node;
-  return (mica_value){.graph = graph, .id = graph->count};
+  return graph->count;
+}
+
+/* Infers the type of a node whose inputs are in order, and adds it. */
+static mica_value add_inferred(mica_graph *graph, const mica__op *op, const mica_value *inputs, int32_t input_count,
+                               mica__attrs attrs) {
+  mica_value value = null_value;
+  mica__type *types = calloc((size_t)input_count, sizeof *types), type = {0};
+  int32_t *ids = calloc((size_t)input_count, sizeof *ids);
+  mica_status status = types && ids ? MICA_OK : mica__fail_nomem("a graph");
+  for (int32_t i = 0; status == MICA_OK && i < input_count; i++) {
+    ids[i] = inputs[i].id;
+    types[i] = mica__graph_node(graph, ids[i])->type;
+  }
+  if (status == MICA_OK) status = op->infer(types, input_count, &attrs, &type);
+  int32_t id = status == MICA_OK ? mica__graph_put(graph, op, ids, input_count, &attrs, type) : 0;
+  if (id) value = (mica_value){.graph = graph, .id = id};
+  if (status != MICA_OK) fail_in_node(graph, status, op, inputs, input_count);
+  free(types);
+  free(ids);
+  return value;
 }
 
 mica_value mica__graph_add(const mica__op *op, const mica_value *inputs, int32_t input_count,
                            const mica__attrs *attrs) {
   mica_graph *graph = NULL;
-  mica__attrs own = attrs ? *attrs : (mica__attrs){0};
-  mica__type few[8], *types = few, type = {0};
   if (!common_graph(op, inputs, input_count, &graph)) return null_value;
   if (input_count < op->min_inputs || input_count > op->max_inputs)
     return mica__graph_fail(graph, MICA_E_INVALID, "%s: %d operands; it takes %d to %d", op->name, (int)input_count,
                             (int)op->min_inputs, (int)op->max_inputs);
-  if (input_count > 8) types = calloc((size_t)input_count, sizeof *types);
-  if (!types) return mica__graph_fail_with(graph, mica__fail_nomem("a graph"));
-  for (int32_t i = 0; i < input_count; i++) types[i] = node_of(inputs[i])->type;
-  mica_status status = op->infer(types, input_count, &own, &type);
-  if (types != few) free(types);
-  if (status != MICA_OK) return fail_in_node(graph, status, op, inputs, input_count);
-  return append(graph, op, inputs, input_count, &own, type);
+  return add_inferred(graph, op, inputs, input_count, attrs ? *attrs : (mica__attrs){0});
 }
 
 mica_value mica__graph_add_source(mica_graph *graph, const mica__op *op, const mica__attrs *attrs, mica__type type) {
   static const mica__attrs none = {0};
-  if (!graph) return null_value;
-  return append(graph, op, NULL, 0, attrs ? attrs : &none, type);
+  int32_t id = graph ? mica__graph_put(graph, op, NULL, 0, attrs ? attrs : &none, type) : 0;
+  return id ? (mica_value){.graph = graph, .id = id} : null_value;
 }
 
 bool mica_value_is_null(mica_value value) { return value.graph == NULL; }

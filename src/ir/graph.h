@@ -42,6 +42,7 @@ typedef struct mica__node {
   char *name;       /* may be NULL */
   int32_t assigned; /* of a parameter: the id of the value it takes; 0 for none */
   bool checkpoint;  /* intermediates up to here are computed again for the backward pass */
+  int32_t pass;     /* from 1: computed again by that call of mica_gradients; never merged with the first computation */
 } mica__node;
 
 struct mica_graph {
@@ -57,6 +58,10 @@ mica__node *mica__graph_node(const mica_graph *graph, int32_t id);
 /* Adds a node: checks that no input is null and all belong to the graph, infers its type by op->infer, copies the
  * attributes (NULL for none). The one way that builders and gradient rules make values. Sticky. */
 mica_value mica__graph_add(const mica__op *op, const mica_value *inputs, int32_t input_count, const mica__attrs *attrs);
+/* The same for a type that is known: nothing is checked or inferred. 0, with the error recorded, when memory is short.
+ */
+int32_t mica__graph_put(mica_graph *graph, const mica__op *op, const int32_t *inputs, int32_t input_count,
+                        const mica__attrs *attrs, mica__type type);
 /* For ops without inputs. */
 mica_value mica__graph_add_source(mica_graph *graph, const mica__op *op, const mica__attrs *attrs, mica__type type);
 

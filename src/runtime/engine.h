@@ -56,6 +56,7 @@ struct mica_buffer {
    * it goes back to the driver, which knows when it is idle. */
   _Atomic uint64_t last_use;
   atomic_bool shared;
+  bool stand_in; /* has no memory: see mica__stand_in_create */
   mica_buffer *next_idle;
 };
 
@@ -104,7 +105,6 @@ struct mica_event {
 
 /* Marks the buffer as used by the queue's next submission. Several queues in several threads may use one buffer. */
 void mica__buffer_use(mica_buffer *buffer, const mica_queue *queue);
-void mica__buffer_retain(mica_buffer *buffer);
 
 mica_status mica__pool_init(mica__pool *pool);
 /* Gives idle blocks back to the driver. */

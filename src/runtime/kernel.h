@@ -5,6 +5,8 @@
 #ifndef MICA_RUNTIME_KERNEL_H
 #define MICA_RUNTIME_KERNEL_H
 
+#include "base/text.h"
+
 #include <mica/device.h>
 #include <mica/dtype.h>
 
@@ -119,6 +121,9 @@ mica_status mica__kernel_get(mica_engine *engine, const mica__kernel_desc *desc,
 /* The same for a text that is no file of cl/: generated kernels and kernels of the user's. */
 mica_status mica__kernel_get_source(mica_engine *engine, const char *name, const char *source, const char *options,
                                     mica__kernel **kernel);
+
+/* Writes the text the kernel was compiled from, its options in a comment before it. */
+mica_status mica__kernel_text(const mica__kernel *kernel, mica__text *text);
 
 /* The largest work-group the driver allows for this kernel on this device. */
 size_t mica__kernel_max_group(const mica__kernel *kernel);

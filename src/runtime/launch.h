@@ -68,6 +68,13 @@ void mica__launch_range3(mica__launch *launch, const int64_t global[3], const si
 /* What the algorithm needs, for rates in the profile. */
 void mica__launch_cost(mica__launch *launch, double flops, double bytes);
 
+/* Bytes. Tensors of their own begin at a multiple of it, and so does memory that is planned; kernels may choose wider
+ * loads where this holds. */
+#define MICA__TENSOR_ALIGNMENT 64
+
+/* One more handle on the buffer, for mica_buffer_destroy to drop. */
+void mica__buffer_retain(mica_buffer *buffer);
+
 mica_engine *mica__queue_engine(const mica_queue *queue);
 
 /* Elements from the buffer's start to the tensor's first one. */
@@ -85,9 +92,18 @@ mica_status mica__recorder_create(mica_engine *engine, mica_queue **recorder);
 mica__recording *mica__recorder_end(mica_queue *recorder);
 /* Starts every launch in order. Allocates nothing, builds nothing, waits for nothing. One thread at a time. */
 mica_status mica__recording_replay(mica__recording *recording, mica_queue *queue);
+/* Launches recorded so far. */
+size_t mica__recorder_count(const mica_queue *recorder);
 size_t mica__recording_count(const mica__recording *recording);
 const mica__launch *mica__recording_at(const mica__recording *recording, size_t index);
 void mica__recording_destroy(mica__recording *recording);
+
+/* A buffer of so many bytes without memory: it stands for memory that is known only when a recording is replayed. A
+ * tensor that wraps it may be an operand of recorded launches, of no others. */
+mica_status mica__stand_in_create(mica_engine *engine, size_t bytes, mica_buffer **stand_in);
+/* Lets every launch that names the stand-in use the tensor's memory, from its first element on, until the next call.
+ * The tensor's memory is not retained: it must live until the replays that use it are queued. Allocates nothing. */
+mica_status mica__recording_bind(mica__recording *recording, const mica_buffer *stand_in, const mica_tensor *tensor);
 
 /* Launches of this process on devices that run kernels; tests use it to prove that something ran. */
 uint64_t mica__launch_total(void);

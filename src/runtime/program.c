@@ -24,14 +24,20 @@ static void program_free(mica_engine *engine, mica__program *program) {
   free(program);
 }
 
+static void kernel_free(const mica__cl_api *api, mica__kernel *kernel) {
+  if (kernel->handle) api->ReleaseKernel(kernel->handle);
+  free(kernel->prelude);
+  free(kernel->options);
+  free(kernel);
+}
+
 void mica__programs_destroy(mica_engine *engine) {
   mica__programs *all = &engine->programs;
   for (size_t b = 0; b < MICA__PROGRAM_BUCKETS; b++) {
     for (mica__kernel *k = all->kernels[b], *next; k; k = next) {
       next = k->next;
-      engine->api->ReleaseKernel(k->handle);
       pthread_mutex_destroy(&k->lock);
-      free(k);
+      kernel_free(engine->api, k);
     }
     for (mica__program *p = all->programs[b], *next; p; p = next) {
       next = p->next;
@@ -173,8 +179,16 @@ static mica_status find_or_make_program(mica_engine *engine, const request *r, m
   return status;
 }
 
+/* What mica__kernel_text needs. */
+static mica_status keep_text(mica__kernel *kernel, const char *file, const char *prelude, const char *options) {
+  kernel->file = file;
+  kernel->prelude = mica__strdup(prelude);
+  kernel->options = mica__strdup(options);
+  return kernel->options && (!prelude || kernel->prelude) ? MICA_OK : mica__fail_nomem("a kernel");
+}
+
 static mica_status make_kernel(mica_engine *engine, mica__program *program, mica__hash key, const char *name,
-                               mica__kernel **out) {
+                               const char *file, const char *prelude, const char *options, mica__kernel **out) {
   const mica__cl_api *api = engine->api;
   mica__kernel *kernel = calloc(1, sizeof *kernel);
   if (!kernel) return mica__fail_nomem("a kernel");
@@ -194,10 +208,10 @@ static mica_status make_kernel(mica_engine *engine, mica__program *program, mica
     status = mica__cl_check(
         api->GetKernelInfo(kernel->handle, CL_KERNEL_NUM_ARGS, sizeof kernel->arg_count, &kernel->arg_count, NULL),
         name);
+  if (status == MICA_OK) status = keep_text(kernel, file, prelude, options);
   if (status == MICA_OK && pthread_mutex_init(&kernel->lock, NULL)) status = mica__fail_nomem("a lock");
   if (status != MICA_OK) {
-    api->ReleaseKernel(kernel->handle);
-    free(kernel);
+    kernel_free(api, kernel);
     return status;
   }
   kernel->program = program;
@@ -227,12 +241,19 @@ mica_status mica__kernel_find(mica_engine *engine, mica__hash key, const char *n
     if (status == MICA_OK) status = mica__text_status(&source);
     const request r = {.name = name, .label = label, .source = source.data, .options = options};
     if (status == MICA_OK) status = find_or_make_program(engine, &r, &program);
-    if (status == MICA_OK) status = make_kernel(engine, program, key, name, &kernel);
+    if (status == MICA_OK) status = make_kernel(engine, program, key, name, file, prelude, options, &kernel);
     mica__text_free(&source);
   }
   pthread_mutex_unlock(&all->lock);
   if (status == MICA_OK) *out = kernel;
   return status;
+}
+
+mica_status mica__kernel_text(const mica__kernel *kernel, mica__text *text) {
+  mica__text_addf(text, "/* kernel %s, built with: %s */\n", kernel->name, kernel->options);
+  if (kernel->prelude) mica__text_add(text, kernel->prelude);
+  if (kernel->file) MICA_TRY(mica__kernel_source_expand(kernel->file, text));
+  return mica__text_status(text);
 }
 
 void mica__program_used(mica__kernel *kernel, const size_t group[3]) {

@@ -26,7 +26,10 @@ struct mica__kernel {
   cl_kernel handle;
   pthread_mutex_t lock; /* arguments belong to the kernel object: setting them and starting must not interleave */
   char name[MICA__MAX_KERNEL_NAME + 1];
-  mica__hash key; /* of all that was asked for */
+  mica__hash key;   /* of all that was asked for */
+  const char *file; /* of cl/; NULL for a text of its own */
+  char *prelude;    /* the text before it; may be NULL */
+  char *options;
   size_t max_group;
   cl_uint arg_count; /* MICA__ANY_ARGS on the null device, which does not read kernels */
   bool ran;

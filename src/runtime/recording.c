@@ -11,11 +11,32 @@ typedef struct step {
   bool ran;
 } step;
 
+/* An argument that names a stand-in; the argument after it is the first element. */
+typedef struct slot {
+  const mica_buffer *stand_in;
+  size_t step;
+  uint32_t arg;
+  int64_t first; /* in the stand-in */
+} slot;
+
 struct mica__recording {
   mica_engine *engine;
   step *steps;
   size_t count, capacity;
+  slot *slots;
+  size_t slot_count, slot_capacity;
 };
+
+mica_status mica__stand_in_create(mica_engine *engine, size_t bytes, mica_buffer **out) {
+  mica_buffer *stand_in = calloc(1, sizeof *stand_in);
+  if (!stand_in) return mica__fail_nomem("a buffer");
+  stand_in->engine = engine;
+  stand_in->bytes = bytes;
+  stand_in->stand_in = true;
+  atomic_store(&stand_in->references, 1);
+  *out = stand_in;
+  return MICA_OK;
+}
 
 mica_status mica__recorder_create(mica_engine *engine, mica_queue **out) {
   mica_queue *recorder = calloc(1, sizeof *recorder);
@@ -42,6 +63,27 @@ static mica_status grow(mica__recording *recording) {
   return MICA_OK;
 }
 
+static bool names_stand_in(const mica__arg *arg) {
+  return arg->kind == MICA__ARG_BUFFER && arg->value.buffer && arg->value.buffer->stand_in;
+}
+
+/* Notes which arguments of the next step are to be bound. */
+static mica_status add_slots(mica__recording *recording, const mica__launch *launch) {
+  for (uint32_t a = 0; a + 1 < launch->arg_count; a++) {
+    if (!names_stand_in(&launch->args[a])) continue;
+    if (recording->slot_count == recording->slot_capacity) {
+      size_t capacity = recording->slot_capacity ? recording->slot_capacity * 2 : 16;
+      slot *grown = realloc(recording->slots, capacity * sizeof *grown);
+      if (!grown) return mica__fail_nomem("a recording");
+      recording->slots = grown;
+      recording->slot_capacity = capacity;
+    }
+    recording->slots[recording->slot_count++] =
+        (slot){launch->args[a].value.buffer, recording->count, a, launch->args[a + 1].value.i64};
+  }
+  return MICA_OK;
+}
+
 mica_status mica__recording_add(mica__recording *recording, const mica__launch *launch) {
   const mica__cl_api *api = recording->engine->api;
   MICA_TRY(grow(recording));
@@ -49,12 +91,13 @@ mica_status mica__recording_add(mica__recording *recording, const mica__launch *
   cl_kernel handle = api->CreateKernel(launch->kernel->program->handle, launch->kernel->name, &error);
   if (!handle) return mica__cl_check(error ? error : CL_OUT_OF_RESOURCES, launch->kernel->name);
   mica_status status = mica__launch_set_args(recording->engine, handle, launch);
+  if (status == MICA_OK) status = add_slots(recording, launch);
   if (status != MICA_OK) {
     api->ReleaseKernel(handle);
     return status;
   }
   for (uint32_t i = 0; i < launch->arg_count; i++)
-    if (launch->args[i].kind == MICA__ARG_BUFFER && launch->args[i].value.buffer)
+    if (launch->args[i].kind == MICA__ARG_BUFFER && launch->args[i].value.buffer && !names_stand_in(&launch->args[i]))
       mica__buffer_retain(launch->args[i].value.buffer);
   recording->steps[recording->count++] = (step){.launch = *launch, .handle = handle};
   return MICA_OK;
@@ -85,6 +128,25 @@ mica_status mica__recording_replay(mica__recording *recording, mica_queue *queue
   return MICA_OK;
 }
 
+mica_status mica__recording_bind(mica__recording *recording, const mica_buffer *stand_in, const mica_tensor *tensor) {
+  const mica__cl_api *api = recording->engine->api;
+  for (size_t i = 0; i < recording->slot_count; i++) {
+    const slot *at = &recording->slots[i];
+    if (at->stand_in != stand_in) continue;
+    step *s = &recording->steps[at->step];
+    mica__arg *args = &s->launch.args[at->arg];
+    args[0].value.buffer = tensor->buffer;
+    args[1].value.i64 = at->first + tensor->first;
+    MICA_TRY(mica__cl_check(api->SetKernelArg(s->handle, at->arg, args[0].size, &tensor->buffer->memory),
+                            s->launch.kernel->name));
+    MICA_TRY(mica__cl_check(api->SetKernelArg(s->handle, at->arg + 1, args[1].size, &args[1].value),
+                            s->launch.kernel->name));
+  }
+  return MICA_OK;
+}
+
+size_t mica__recorder_count(const mica_queue *recorder) { return recorder->recording->count; }
+
 size_t mica__recording_count(const mica__recording *recording) { return recording->count; }
 
 const mica__launch *mica__recording_at(const mica__recording *recording, size_t index) {
@@ -93,12 +155,16 @@ const mica__launch *mica__recording_at(const mica__recording *recording, size_t 
 
 void mica__recording_destroy(mica__recording *recording) {
   if (!recording) return;
+  /* What is bound was never retained. */
+  for (size_t i = 0; i < recording->slot_count; i++)
+    recording->steps[recording->slots[i].step].launch.args[recording->slots[i].arg].value.buffer = NULL;
   for (size_t i = 0; i < recording->count; i++) {
     const mica__launch *launch = &recording->steps[i].launch;
     for (uint32_t a = 0; a < launch->arg_count; a++)
       if (launch->args[a].kind == MICA__ARG_BUFFER) mica_buffer_destroy(launch->args[a].value.buffer);
     recording->engine->api->ReleaseKernel(recording->steps[i].handle);
   }
+  free(recording->slots);
   free(recording->steps);
   free(recording);
 }

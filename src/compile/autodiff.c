@@ -1,0 +1,167 @@
+/* Gradients by reverse accumulation, symbol to symbol: the gradient of every value is an ordinary value of the graph,
+ * so that whatever simplifies, fuses and plans the forward pass does the same to the backward pass, and a gradient can
+ * be differentiated again. */
+#include "ir/graph.h"
+
+#include <mica/nodes.h>
+#include <stdlib.h>
+
+typedef struct backward {
+  mica_graph *graph;
+  int32_t count;     /* nodes before the backward pass */
+  mica_value *grads; /* by id - 1: d loss / d node so far; null where nothing has arrived */
+  bool *depends;     /* by id - 1: on one of those differentiated for */
+  bool *again;       /* by id - 1: computed again instead of kept (gradient checkpointing) */
+  int32_t *copies;   /* by id - 1: the second computation; 0 as long as it was not needed */
+  bool *marked;      /* scratch of recompute */
+  int32_t pass;
+} backward;
+
+static mica__node *node_at(const backward *b, int32_t id) { return mica__graph_node(b->graph, id); }
+
+static mica_value value_of(const backward *b, int32_t id) { return (mica_value){b->graph, id}; }
+
+/* Whatever leads to a checkpoint, and is none, will be computed again. */
+static void find_again(backward *b, int32_t loss) {
+  for (int32_t id = loss; id >= 1; id--) {
+    const mica__node *node = node_at(b, id);
+    if (!node->checkpoint && !b->again[id - 1]) continue;
+    for (int32_t k = 0; k < node->input_count; k++) b->again[node->inputs[k] - 1] = true;
+  }
+  for (int32_t id = loss; id >= 1; id--)
+    if (node_at(b, id)->checkpoint || node_at(b, id)->op->kind == MICA__OP_SOURCE) b->again[id - 1] = false;
+}
+
+static int32_t copy_or_self(const backward *b, int32_t id) { return b->again[id - 1] ? b->copies[id - 1] : id; }
+
+static mica_status recompute_node(backward *b, int32_t id) {
+  /* The node moves when the graph grows. */
+  const mica__node node = *node_at(b, id);
+  int32_t copy = mica__graph_put(b->graph, node.op, node.inputs, node.input_count, &node.attrs, node.type);
+  if (!copy) return b->graph->status;
+  mica__node *made = node_at(b, copy);
+  made->pass = b->pass;
+  for (int32_t k = 0; k < node.input_count; k++) made->inputs[k] = copy_or_self(b, node.inputs[k]);
+  b->copies[id - 1] = copy;
+  return MICA_OK;
+}
+
+/* The value as the backward pass may use it: itself, or a second computation from the last checkpoints. */
+static mica_status usable(backward *b, int32_t id, mica_value *value) {
+  if (b->again[id - 1] && !b->copies[id - 1]) {
+    b->marked[id - 1] = true;
+    for (int32_t i = id; i >= 1; i--) {
+      const mica__node *node = node_at(b, i);
+      for (int32_t k = 0; b->marked[i - 1] && k < node->input_count; k++) {
+        int32_t input = node->inputs[k] - 1;
+        b->marked[input] = b->marked[input] || (b->again[input] && !b->copies[input]);
+      }
+    }
+    for (int32_t i = 1; i <= id; i++) {
+      if (b->marked[i - 1]) MICA_TRY(recompute_node(b, i));
+      b->marked[i - 1] = false;
+    }
+  }
+  *value = value_of(b, copy_or_self(b, id));
+  return MICA_OK;
+}
+
+static mica_status accumulate(backward *b, const mica__op *op, int32_t id, mica_value d) {
+  char want[MICA__TYPE_TEXT], got[MICA__TYPE_TEXT];
+  mica__type type = node_at(b, id)->type, is = {mica_value_dtype(d), mica_value_shape(d)};
+  if (is.dtype != type.dtype || !mica_shape_equal(is.shape, type.shape))
+    return mica__fail(MICA_E_STATE, "the gradient rule of %s gives %s for an operand %s", op->name,
+                      mica__type_format(is, got), mica__type_format(type, want));
+  mica_value *sum = &b->grads[id - 1];
+  *sum = sum->graph ? mica_add(*sum, d) : d;
+  return b->graph->status;
+}
+
+/* Lets the op's rule add its nodes, and hands the operands their shares. */
+static mica_status visit_operands(backward *b, int32_t id, mica_value *inputs, mica_value *shares) {
+  const mica__node node = *node_at(b, id);
+  mica__grad grad = {.dy = b->grads[id - 1], .inputs = inputs, .input_count = node.input_count, .dinputs = shares};
+  if (!node.op->grad)
+    return mica__fail(MICA_E_UNSUPPORTED, "%s has no gradient, and the loss depends on %%%d '%s' through it",
+                      node.op->name, (int)id, node.name ? node.name : "");
+  for (int32_t k = 0; k < node.input_count; k++) MICA_TRY(usable(b, node.inputs[k], &inputs[k]));
+  MICA_TRY(usable(b, id, &grad.y));
+  MICA_TRY(node.op->grad(&grad));
+  MICA_TRY(b->graph->status);
+  for (int32_t k = 0; k < node.input_count; k++)
+    if (shares[k].graph && b->depends[node.inputs[k] - 1]) MICA_TRY(accumulate(b, node.op, node.inputs[k], shares[k]));
+  return MICA_OK;
+}
+
+static mica_status visit(backward *b, int32_t id) {
+  int32_t count = node_at(b, id)->input_count;
+  if (count == 0 || !b->grads[id - 1].graph || !b->depends[id - 1]) return MICA_OK;
+  mica_value *values = calloc(2 * (size_t)count, sizeof *values);
+  if (!values) return mica__fail_nomem("a gradient");
+  mica_status status = visit_operands(b, id, values, values + count);
+  free(values);
+  return status;
+}
+
+static mica_status run(backward *b, mica_value loss, const mica_value *wrt, size_t count, mica_value *grads) {
+  for (size_t i = 0; i < count; i++) b->depends[wrt[i].id - 1] = true;
+  for (int32_t id = 1; id <= b->count; id++) {
+    const mica__node *node = node_at(b, id);
+    b->pass = node->pass > b->pass ? node->pass : b->pass;
+    for (int32_t k = 0; k < node->input_count; k++)
+      b->depends[id - 1] = b->depends[id - 1] || b->depends[node->inputs[k] - 1];
+  }
+  b->pass++;
+  find_again(b, loss.id);
+  b->grads[loss.id - 1] = mica_full_like(loss, 1);
+  for (int32_t id = loss.id; id >= 1 && b->graph->status == MICA_OK; id--) MICA_TRY(visit(b, id));
+  for (size_t i = 0; i < count; i++) {
+    grads[i] = b->grads[wrt[i].id - 1];
+    if (!grads[i].graph) grads[i] = mica_full_like(wrt[i], 0);
+  }
+  return b->graph->status;
+}
+
+static mica_status check(mica_value loss, const mica_value *wrt, size_t count, const mica_value *grads) {
+  char text[MICA__TYPE_TEXT];
+  if (!loss.graph || (count && (!wrt || !grads)))
+    return mica__fail(MICA_E_INVALID, "mica_gradients: the loss is null, or a pointer is NULL");
+  MICA_TRY(loss.graph->status);
+  bool known = loss.id >= 1 && loss.id <= loss.graph->count;
+  for (size_t i = 0; i < count; i++)
+    known = known && wrt[i].graph == loss.graph && wrt[i].id >= 1 && wrt[i].id <= loss.graph->count;
+  if (!known) return mica__fail(MICA_E_INVALID, "mica_gradients: loss and wrt must be values of one graph");
+  mica__type type = mica__graph_node(loss.graph, loss.id)->type;
+  int64_t elements = 1;
+  for (int32_t i = 0; i < type.shape.rank; i++) elements *= type.shape.dim[i];
+  if (elements != 1)
+    return mica__fail(MICA_E_SHAPE, "mica_gradients: the loss %%%d '%s' is %s; it must have one element", (int)loss.id,
+                      mica_value_name(loss), mica__type_format(type, text));
+  if (mica_dtype_kind_of(type.dtype) == MICA_KIND_FLOAT) return MICA_OK;
+  return mica__fail(MICA_E_DTYPE, "mica_gradients: the loss %%%d '%s' is %s; it must be floating", (int)loss.id,
+                    mica_value_name(loss), mica__type_format(type, text));
+}
+
+mica_status mica_gradients(mica_value loss, const mica_value *wrt, size_t count, mica_value *grads) {
+  mica_status status = check(loss, wrt, count, grads);
+  size_t nodes = loss.graph ? (size_t)loss.graph->count + 1 : 1;
+  backward b = {.graph = loss.graph, .count = (int32_t)nodes - 1};
+  if (status == MICA_OK) {
+    b.grads = calloc(nodes, sizeof *b.grads);
+    b.depends = calloc(nodes, sizeof *b.depends);
+    b.again = calloc(nodes, sizeof *b.again);
+    b.copies = calloc(nodes, sizeof *b.copies);
+    b.marked = calloc(nodes, sizeof *b.marked);
+    bool good = b.grads && b.depends && b.again && b.copies && b.marked;
+    status = good ? run(&b, loss, wrt, count, grads) : mica__fail_nomem("a gradient");
+  }
+  free(b.grads);
+  free(b.depends);
+  free(b.again);
+  free(b.copies);
+  free(b.marked);
+  if (status == MICA_OK) return MICA_OK;
+  for (size_t i = 0; grads && i < count; i++) grads[i] = (mica_value){0};
+  if (loss.graph) mica__graph_fail_with(loss.graph, status);
+  return status;
+}

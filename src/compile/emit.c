@@ -1,0 +1,220 @@
+#include "compile/emit.h"
+
+#include "base/element.h"
+
+#include <math.h>
+#include <string.h>
+
+static mica__node *node_at(const mica__emission *e, int32_t id) { return mica__graph_node(e->graph, id); }
+
+static bool is_member(const mica__emission *e, int32_t id) { return e->group[id - 1] == e->own || e->inlined[id - 1]; }
+
+/* -1 when the kernel is full. */
+static int32_t add_instr(mica__emission *e, const mica__fused_instr *instr, int32_t id, const mica__access *access) {
+  if (e->fused->count == MICA__FUSED_INSTRS) return -1;
+  e->memo_node[e->fused->count] = id;
+  e->memo_access[e->fused->count] = *access;
+  e->fused->instrs[e->fused->count] = *instr;
+  return e->fused->count++;
+}
+
+static int32_t add_operand(mica__emission *e, int32_t id, bool store) {
+  for (int32_t k = 0; k < e->fused->operand_count && !store; k++)
+    if (e->operands[k] == id && !(e->stores >> k & 1)) return k;
+  if (e->fused->operand_count == MICA__FUSED_OPERANDS) return -1;
+  int32_t k = e->fused->operand_count++;
+  e->operands[k] = id;
+  e->fused->operand_dtype[k] = node_at(e, id)->type.dtype;
+  if (store) e->stores |= 1u << k;
+  return k;
+}
+
+static int32_t add_load(mica__emission *e, int32_t id, const mica__access *access) {
+  mica__fused_instr instr = {.kind = MICA__FUSED_LOAD, .dtype = node_at(e, id)->type.dtype, .access = *access};
+  instr.operand = add_operand(e, id, false);
+  return instr.operand < 0 ? -1 : add_instr(e, &instr, id, access);
+}
+
+static int32_t add_store(mica__emission *e, int32_t id, int32_t value, const mica__access *access) {
+  mica__fused_instr instr = {.kind = MICA__FUSED_STORE, .dtype = node_at(e, id)->type.dtype, .access = *access};
+  instr.args[0] = value;
+  instr.arg_count = 1;
+  instr.operand = add_operand(e, id, true);
+  return instr.operand < 0 ? -1 : add_instr(e, &instr, 0, access);
+}
+
+static int32_t emit_value(mica__emission *e, int32_t id, const mica__access *access);
+
+/* A constant of one element, or of one value everywhere, that a double can hold. */
+static bool is_number(const mica__node *node, double *value) {
+  if (node->op == &mica__op_full)
+    *value = node->attrs.reals[0];
+  else if (node->op == &mica__op_constant && mica__node_count(node) == 1)
+    *value = mica__element_get(node->type.dtype, node->data, 0);
+  else
+    return false;
+  return mica_dtype_kind_of(node->type.dtype) == MICA_KIND_FLOAT || fabs(*value) <= 0x1p53;
+}
+
+static int32_t emit_number(mica__emission *e, int32_t id, double value) {
+  mica__fused_instr instr = {.kind = MICA__FUSED_VALUE, .dtype = node_at(e, id)->type.dtype, .value = value};
+  static const mica__access nowhere = {0};
+  for (int32_t i = 0; i < e->fused->count; i++)
+    if (e->memo_node[i] == id) return i;
+  return add_instr(e, &instr, id, &nowhere);
+}
+
+/* A view is read through; where that cannot be said it is loaded, as a value of its own, unless it shows what this very
+ * kernel computes. */
+static int32_t emit_view(mica__emission *e, int32_t id, const mica__access *access) {
+  const mica__node *node = node_at(e, id);
+  mica__access inner, both;
+  if (node->op->view(node, node_at(e, node->inputs[0])->type.shape, &inner) &&
+      mica__access_compose(e->space, access, node->type.shape, &inner, &both))
+    return emit_value(e, node->inputs[0], &both);
+  int32_t base = id;
+  while (node_at(e, base)->op->kind == MICA__OP_VIEW) {
+    if (e->group[base - 1] == e->own) return -1;
+    base = node_at(e, base)->inputs[0];
+  }
+  return is_member(e, base) ? -1 : add_load(e, id, access);
+}
+
+static int32_t emit_pointwise(mica__emission *e, int32_t id, const mica__access *access) {
+  const mica__node *node = node_at(e, id);
+  mica__fused_instr instr = {.kind = MICA__FUSED_OP, .op = node->op, .attrs = node->attrs, .dtype = node->type.dtype};
+  if (node->input_count > 4) return -1;
+  instr.arg_count = node->input_count;
+  for (int32_t k = 0; k < node->input_count; k++) {
+    mica__access both, inner = mica__access_broadcast(node_at(e, node->inputs[k])->type.shape, node->type.shape);
+    if (!mica__access_compose(e->space, access, node->type.shape, &inner, &both)) return -1;
+    instr.args[k] = emit_value(e, node->inputs[k], &both);
+    if (instr.args[k] < 0) return -1;
+  }
+  return add_instr(e, &instr, id, access);
+}
+
+/* The access of a reduction's operand: along the outer dimensions it follows the result, along the row the reduced
+ * axes. */
+static bool operand_access(const mica__emission *e, const mica__node *node, const mica__access *access,
+                           mica__access *out) {
+  mica_shape x = node_at(e, node->inputs[0])->type.shape, kept = x, axes = {0}, row = {.rank = e->fused->reduced};
+  mica__access steps = mica__access_row_major(x), kept_steps = steps, axis_steps = {0}, within, in_order;
+  int32_t outer = e->space.rank - row.rank;
+  int64_t extent = 1, expected = 1;
+  for (int32_t i = 0; i < row.rank; i++) {
+    row.dim[i] = e->space.dim[outer + i];
+    expected *= row.dim[i];
+    if (row.dim[i] > 1 && access->stride[outer + i] != 0) return false;
+  }
+  for (int32_t i = 0; i < x.rank; i++) {
+    if (!node->attrs.ints[1 + i]) continue;
+    axes.dim[axes.rank] = x.dim[i];
+    axis_steps.stride[axes.rank++] = steps.stride[i];
+    extent *= x.dim[i];
+    kept.dim[i] = 1;
+    kept_steps.stride[i] = 0;
+  }
+  if (extent != expected || !mica__access_compose(e->space, access, kept, &kept_steps, out)) return false;
+  in_order = mica__access_row_major(row);
+  if (!mica__access_compose(row, &in_order, axes, &axis_steps, &within)) return false;
+  for (int32_t i = 0; i < row.rank; i++) out->stride[outer + i] = within.stride[i];
+  return true;
+}
+
+static int32_t emit_reduce(mica__emission *e, int32_t id, const mica__access *access) {
+  const mica__node *node = node_at(e, id);
+  mica__fused_instr instr = {
+      .kind = MICA__FUSED_REDUCE, .op = node->op, .attrs = node->attrs, .arg_count = 1, .dtype = node->type.dtype};
+  mica__access operand;
+  if (e->fused->reduced == 0 || node->op->join == MICA__JOIN_NONE) return -1;
+  if (!operand_access(e, node, access, &operand)) return -1;
+  instr.args[0] = emit_value(e, node->inputs[0], &operand);
+  return instr.args[0] < 0 ? -1 : add_instr(e, &instr, id, access);
+}
+
+static int32_t emit_value(mica__emission *e, int32_t id, const mica__access *access) {
+  const mica__node *node = node_at(e, id);
+  double number = 0;
+  for (int32_t i = 0; i < e->fused->count; i++)
+    if (e->memo_node[i] == id && mica__access_equal(e->space, &e->memo_access[i], access)) return i;
+  if (is_number(node, &number)) return emit_number(e, id, number);
+  if (node->op->kind == MICA__OP_VIEW && (e->group[id - 1] == 0 || e->group[id - 1] == e->own))
+    return emit_view(e, id, access);
+  if (!is_member(e, id)) return add_load(e, id, access);
+  if (node->op->kind == MICA__OP_POINTWISE) return emit_pointwise(e, id, access);
+  return node->op->kind == MICA__OP_REDUCE ? emit_reduce(e, id, access) : -1;
+}
+
+/* The index space of a kernel, and how nodes of as many elements, or of one a row, lie in it. */
+typedef struct layout {
+  mica__access element, row;
+} layout;
+
+/* Kept dimensions first, then the reduced ones as the row. */
+static layout layout_of_reduce(mica__emission *e, const mica__node *reduce) {
+  mica_shape x = node_at(e, reduce->inputs[0])->type.shape, kept = x;
+  mica__access steps = mica__access_row_major(x), kept_steps;
+  layout made = {0};
+  for (int32_t i = 0; i < x.rank; i++)
+    if (reduce->attrs.ints[1 + i]) kept.dim[i] = 1;
+  kept_steps = mica__access_row_major(kept);
+  for (int reduced = 0; reduced < 2; reduced++)
+    for (int32_t i = 0; i < x.rank; i++) {
+      if ((reduce->attrs.ints[1 + i] != 0) != (reduced != 0)) continue;
+      int32_t at = e->space.rank++;
+      e->space.dim[at] = x.dim[i];
+      made.element.stride[at] = steps.stride[i];
+      made.row.stride[at] = reduced ? 0 : kept_steps.stride[i];
+      e->fused->reduced += reduced;
+      e->elements *= x.dim[i];
+      e->rows *= reduced ? 1 : x.dim[i];
+    }
+  return made;
+}
+
+/* The node that gives the index space: the first reduction, else the stored node of most dimensions, the last such. */
+static int32_t leader_of(const mica__emission *e, const int32_t *members, int32_t count, const bool *stored) {
+  int32_t leader = 0, rank = -1;
+  for (int32_t i = 0; i < count; i++) {
+    const mica__node *node = node_at(e, members[i]);
+    if (node->op->kind == MICA__OP_REDUCE) return members[i];
+    if (!stored[members[i] - 1] || node->type.shape.rank < rank) continue;
+    leader = members[i];
+    rank = node->type.shape.rank;
+  }
+  return leader;
+}
+
+static layout choose_space(mica__emission *e, const mica__node *leader) {
+  layout made = {0};
+  e->elements = e->rows = 1;
+  e->space = (mica_shape){0};
+  if (leader->op->kind == MICA__OP_REDUCE) {
+    made = layout_of_reduce(e, leader);
+  } else {
+    e->space = leader->type.shape;
+    e->elements = e->rows = mica__node_count(leader);
+    made.element = made.row = mica__access_row_major(e->space);
+  }
+  e->fused->rank = e->space.rank;
+  memcpy(e->fused->extent, e->space.dim, sizeof e->fused->extent);
+  return made;
+}
+
+bool mica__emit(mica__emission *e, const int32_t *members, int32_t count, const bool *stored) {
+  int32_t leader = leader_of(e, members, count, stored);
+  e->fused->rank = e->fused->reduced = e->fused->count = e->fused->operand_count = 0;
+  e->stores = 0;
+  if (!leader) return false;
+  layout lay = choose_space(e, node_at(e, leader));
+  for (int32_t i = 0; i < count; i++) {
+    if (!stored[members[i] - 1]) continue;
+    int64_t elements = mica__node_count(node_at(e, members[i]));
+    if (elements != e->elements && elements != e->rows) return false;
+    const mica__access *access = elements == e->elements ? &lay.element : &lay.row;
+    int32_t value = emit_value(e, members[i], access);
+    if (value < 0 || add_store(e, members[i], value, access) < 0) return false;
+  }
+  return true;
+}

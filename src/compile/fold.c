@@ -1,0 +1,146 @@
+/* Constants computed on the host, in double, by the ops' own references. */
+#include "base/element.h"
+#include "compile/recipe.h"
+
+#include <math.h>
+#include <stdlib.h>
+
+/* Above this a constant would cost more memory and host time than its kernel costs device time. */
+#define MOST_ELEMENTS 65536
+/* Beyond it doubles no longer tell integers apart. */
+#define EXACT_INTEGERS 0x1p53
+
+int64_t mica__node_count(const mica__node *node) {
+  int64_t count = 1;
+  for (int32_t i = 0; i < node->type.shape.rank; i++) count *= node->type.shape.dim[i];
+  return count;
+}
+
+size_t mica__node_bytes(const mica__node *node) {
+  return (size_t)mica__node_count(node) * mica_dtype_size(node->type.dtype);
+}
+
+static bool is_exact(mica_dtype dtype, double value) {
+  return mica_dtype_kind_of(dtype) == MICA_KIND_FLOAT || fabs(value) <= EXACT_INTEGERS;
+}
+
+mica_status mica__recipe_values(const mica__node *node, double **out) {
+  int64_t count = mica__node_count(node);
+  *out = NULL;
+  if (count > MOST_ELEMENTS || (node->op != &mica__op_constant && node->op != &mica__op_full)) return MICA_OK;
+  double *values = calloc((size_t)count + 1, sizeof *values);
+  if (!values) return mica__fail_nomem("a constant");
+  bool exact = true;
+  for (int64_t i = 0; i < count; i++) {
+    values[i] = node->op == &mica__op_full ? node->attrs.reals[0] : mica__element_get(node->type.dtype, node->data, i);
+    exact = exact && is_exact(node->type.dtype, values[i]);
+  }
+  if (exact)
+    *out = values;
+  else
+    free(values);
+  return MICA_OK;
+}
+
+/* Whether the element type holds the value as the device would, after rounding where it is floating. */
+static bool holds(mica_dtype dtype, double value) {
+  unsigned char element[8] = {0};
+  if (mica_dtype_kind_of(dtype) == MICA_KIND_FLOAT) return true;
+  mica__element_set(dtype, element, 0, value);
+  return fabs(value) <= EXACT_INTEGERS && mica__element_get(dtype, element, 0) == value;
+}
+
+static void step(mica_shape shape, int64_t index[MICA_MAX_RANK]) {
+  for (int32_t i = shape.rank - 1; i >= 0; i--) {
+    if (++index[i] < shape.dim[i]) return;
+    index[i] = 0;
+  }
+}
+
+static int64_t reach(const mica__access *access, mica_shape shape, const int64_t *index) {
+  int64_t at = access->offset;
+  for (int32_t i = 0; i < shape.rank; i++) at += access->stride[i] * index[i];
+  return at;
+}
+
+static void fold_pointwise(const mica_graph *graph, const mica__node *node, double *const *inputs, double *out) {
+  mica__access access[4];
+  int64_t index[MICA_MAX_RANK] = {0}, count = mica__node_count(node);
+  for (int32_t k = 0; k < node->input_count; k++)
+    access[k] = mica__access_broadcast(mica__graph_node(graph, node->inputs[k])->type.shape, node->type.shape);
+  for (int64_t i = 0; i < count; i++, step(node->type.shape, index)) {
+    double operands[4] = {0};
+    for (int32_t k = 0; k < node->input_count; k++)
+      if (inputs[k]) operands[k] = inputs[k][reach(&access[k], node->type.shape, index)];
+    out[i] = node->op->scalar(operands, &node->attrs);
+  }
+}
+
+static bool fold_view(const mica_graph *graph, const mica__node *node, const double *input, double *out) {
+  mica__access access = {0};
+  int64_t index[MICA_MAX_RANK] = {0}, count = mica__node_count(node);
+  if (!node->op->view(node, mica__graph_node(graph, node->inputs[0])->type.shape, &access)) return false;
+  for (int64_t i = 0; i < count; i++, step(node->type.shape, index))
+    out[i] = input[reach(&access, node->type.shape, index)];
+  return true;
+}
+
+static mica_status fold_whole(const mica_graph *graph, const mica__node *node, double *const *inputs, double *out) {
+  mica__type *types = calloc((size_t)node->input_count + 1, sizeof *types);
+  if (!types) return mica__fail_nomem("a constant");
+  for (int32_t k = 0; k < node->input_count; k++) types[k] = mica__graph_node(graph, node->inputs[k])->type;
+  mica__eval eval = {.attrs = &node->attrs,
+                     .inputs = (const double *const *)inputs,
+                     .types = types,
+                     .input_count = node->input_count,
+                     .type = &node->type,
+                     .output = out};
+  mica_status status = node->op->evaluate(&eval);
+  free(types);
+  return status;
+}
+
+static bool can_fold(const mica__node *node) {
+  const mica__op *op = node->op;
+  if (mica__node_count(node) > MOST_ELEMENTS || op->kind == MICA__OP_SOURCE) return false;
+  if (op->kind == MICA__OP_POINTWISE) return op->scalar != NULL && node->input_count <= 4;
+  return op->kind == MICA__OP_VIEW || op->evaluate != NULL;
+}
+
+/* The inputs' values; false in *known when one that matters is no constant. */
+static mica_status input_values(const mica_graph *graph, const mica__node *node, double **inputs, bool *known) {
+  *known = true;
+  for (int32_t k = 0; *known && k < node->input_count; k++) {
+    if (node->op->kind == MICA__OP_SHAPE || node->op->shape_only >> k & 1) continue;
+    MICA_TRY(mica__recipe_values(mica__graph_node(graph, node->inputs[k]), &inputs[k]));
+    *known = inputs[k] != NULL;
+  }
+  return MICA_OK;
+}
+
+mica_status mica__recipe_fold(const mica_graph *graph, const mica__node *node, double **out) {
+  *out = NULL;
+  if (!can_fold(node)) return MICA_OK;
+  double **inputs = calloc((size_t)node->input_count + 1, sizeof *inputs);
+  double *values = calloc((size_t)mica__node_count(node) + 1, sizeof *values);
+  bool known = false;
+  mica_status status = inputs && values ? MICA_OK : mica__fail_nomem("a constant");
+  if (status == MICA_OK) status = input_values(graph, node, inputs, &known);
+  if (status == MICA_OK && known) {
+    if (node->op->kind == MICA__OP_POINTWISE)
+      fold_pointwise(graph, node, inputs, values);
+    else if (node->op->kind == MICA__OP_VIEW)
+      known = fold_view(graph, node, inputs[0], values);
+    else
+      status = fold_whole(graph, node, inputs, values);
+  }
+  for (int64_t i = 0; known && status == MICA_OK && i < mica__node_count(node); i++)
+    known = holds(node->type.dtype, values[i]);
+  for (int32_t k = 0; inputs && k < node->input_count; k++) free(inputs[k]);
+  free(inputs);
+  if (status == MICA_OK && known)
+    *out = values;
+  else
+    free(values);
+  return status;
+}

@@ -1,0 +1,196 @@
+#include "compile/memory.h"
+
+#include "base/checked.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+/* A block of the arena: one value, or several that take it over from one another. */
+typedef struct block {
+  size_t bytes, offset;
+  int32_t born, dies; /* steps, both included */
+  bool placed;
+} block;
+
+typedef struct planner {
+  const mica__recipe *recipe;
+  const mica__partition *partition;
+  mica__memory *memory;
+  size_t align;
+  int32_t *block_of; /* by id - 1, from 1 */
+  int32_t *last_use; /* by id - 1: the last step that reads the node */
+  block *blocks;
+  int32_t block_count;
+} planner;
+
+static mica__node *node_at(const planner *p, int32_t id) { return mica__graph_node(p->partition->graph, id); }
+
+static mica_status claim(planner *p, int32_t id, size_t *total, size_t *offset) {
+  size_t bytes = mica__node_bytes(node_at(p, id));
+  *offset = *total;
+  if (mica__add_size(*total, mica__round_up(bytes, p->align), total) && *total < SIZE_MAX / 4) return MICA_OK;
+  return mica__fail(MICA_E_OVERFLOW, "the values of a session are too large for the host's addresses");
+}
+
+static mica_status place_results(planner *p, const bool *deferred) {
+  mica__place *places = p->memory->places;
+  for (int32_t i = 0; i < p->recipe->output_count; i++) {
+    int32_t id = p->recipe->outputs[i];
+    places[id - 1].home = MICA__HOME_OUTPUT;
+    MICA_TRY(claim(p, id, &p->memory->output_bytes, &places[id - 1].offset));
+  }
+  for (int32_t i = 0; i < p->recipe->assignment_count; i++) {
+    mica__assignment a = p->recipe->assignments[i];
+    if (deferred[i])
+      p->last_use[a.value - 1] = p->partition->count;
+    else
+      places[a.value - 1] = (mica__place){.home = MICA__HOME_PARAMETER, .node = a.parameter};
+  }
+  return MICA_OK;
+}
+
+static mica_status place_sources(planner *p) {
+  mica__place *places = p->memory->places;
+  for (int32_t s = 0; s < p->partition->count; s++) {
+    const mica__step *step = &p->partition->steps[s];
+    for (int32_t i = 0; i < step->read_count; i++) {
+      int32_t id = step->reads[i];
+      const mica__op *op = node_at(p, id)->op;
+      if (p->last_use[id - 1] < s) p->last_use[id - 1] = s;
+      if (op->kind != MICA__OP_SOURCE || places[id - 1].home != MICA__HOME_NONE) continue;
+      places[id - 1].home = op == &mica__op_input       ? MICA__HOME_INPUT
+                            : op == &mica__op_parameter ? MICA__HOME_PARAMETER
+                                                        : MICA__HOME_CONSTANT;
+      places[id - 1].node = id;
+      if (places[id - 1].home == MICA__HOME_CONSTANT)
+        MICA_TRY(claim(p, id, &p->memory->constant_bytes, &places[id - 1].offset));
+    }
+  }
+  return MICA_OK;
+}
+
+/* Whether the kernel reads `from` only where it stores `to`, at every point the same element. */
+static bool meets_at_every_point(const mica__step *step, int32_t from, int32_t to) {
+  const mica__fused *fused = step->fused;
+  const mica__access *store = NULL;
+  mica_shape space = {.rank = fused->rank};
+  memcpy(space.dim, fused->extent, sizeof space.dim);
+  for (int32_t i = 0; i < fused->count; i++)
+    if (fused->instrs[i].kind == MICA__FUSED_STORE && step->operands[fused->instrs[i].operand] == to)
+      store = &fused->instrs[i].access;
+  for (int32_t i = 0; i < fused->count; i++) {
+    const mica__fused_instr *instr = &fused->instrs[i];
+    if (instr->kind == MICA__FUSED_LOAD && step->operands[instr->operand] == from &&
+        (instr->bounded || !store || !mica__access_equal(space, &instr->access, store)))
+      return false;
+  }
+  return true;
+}
+
+static bool may_take_over(const planner *p, const mica__step *step, int32_t from, int32_t to) {
+  if (node_at(p, from)->type.dtype != node_at(p, to)->type.dtype ||
+      mica__node_count(node_at(p, from)) != mica__node_count(node_at(p, to)))
+    return false;
+  if (step->fused) return meets_at_every_point(step, from, to);
+  const mica__node *node = node_at(p, to);
+  for (int32_t k = 0; k < node->input_count && k < 32; k++)
+    if (node->inputs[k] == from && !(node->op->may_alias >> k & 1)) return false;
+  return node->op->may_alias != 0;
+}
+
+/* The block of an operand that dies in step s and that the value may take over; 0 when there is none. */
+static int32_t inherited_block(const planner *p, int32_t s, int32_t id) {
+  const mica__step *step = &p->partition->steps[s];
+  for (int32_t i = 0; i < step->read_count; i++) {
+    int32_t from = step->reads[i], b = p->block_of[from - 1];
+    if (b && p->last_use[from - 1] == s && p->blocks[b - 1].dies == s && may_take_over(p, step, from, id)) return b;
+  }
+  return 0;
+}
+
+static void place_value(planner *p, int32_t s, int32_t id) {
+  int32_t dies = p->last_use[id - 1] > s ? p->last_use[id - 1] : s;
+  if (p->memory->places[id - 1].home != MICA__HOME_NONE) return;
+  size_t bytes = mica__node_bytes(node_at(p, id));
+  int32_t b = inherited_block(p, s, id);
+  if (!b) {
+    b = ++p->block_count;
+    p->blocks[b - 1] = (block){.bytes = mica__round_up(bytes, p->align), .born = s};
+  }
+  p->blocks[b - 1].dies = dies;
+  p->block_of[id - 1] = b;
+  p->memory->places[id - 1].home = MICA__HOME_ARENA;
+  p->memory->unplanned_bytes += mica__round_up(bytes, p->align);
+  p->memory->value_count++;
+}
+
+/* The lowest offset at which the block overlaps nothing that lives at the same time. */
+static void find_offset(planner *p, block *b) {
+  size_t offset = 0;
+  bool moved = true;
+  while (moved) {
+    moved = false;
+    for (int32_t i = 0; i < p->block_count; i++) {
+      const block *other = &p->blocks[i];
+      if (!other->placed || other->dies < b->born || b->dies < other->born) continue;
+      if (offset + b->bytes <= other->offset || other->offset + other->bytes <= offset) continue;
+      offset = other->offset + other->bytes;
+      moved = true;
+    }
+  }
+  b->offset = offset;
+  b->placed = true;
+  if (offset + b->bytes > p->memory->arena_bytes) p->memory->arena_bytes = offset + b->bytes;
+}
+
+static void pack(planner *p) {
+  for (int32_t n = 0; n < p->block_count; n++) {
+    block *largest = NULL;
+    for (int32_t i = 0; i < p->block_count; i++)
+      if (!p->blocks[i].placed && (!largest || p->blocks[i].bytes > largest->bytes)) largest = &p->blocks[i];
+    find_offset(p, largest);
+  }
+  for (int32_t i = 0; i < p->partition->graph->count; i++)
+    if (p->block_of[i]) p->memory->places[i].offset = p->blocks[p->block_of[i] - 1].offset;
+}
+
+/* Blocks for what each step stores, in order, so that a value may take over what its step has read last. */
+static void place_stores(planner *p) {
+  for (int32_t s = 0; s < p->partition->count; s++) {
+    const mica__step *step = &p->partition->steps[s];
+    for (int32_t i = 0; i < step->count; i++)
+      if (p->partition->step_of[step->members[i] - 1] == s) place_value(p, s, step->members[i]);
+  }
+}
+
+mica_status mica__memory_plan(const mica__recipe *recipe, const mica__partition *partition, const bool *deferred,
+                              size_t align, mica__memory *memory) {
+  size_t nodes = (size_t)partition->graph->count + 1;
+  *memory = (mica__memory){.places = calloc(nodes, sizeof *memory->places)};
+  planner p = {.recipe = recipe,
+               .partition = partition,
+               .memory = memory,
+               .align = align,
+               .block_of = calloc(nodes, sizeof *p.block_of),
+               .last_use = calloc(nodes, sizeof *p.last_use),
+               .blocks = calloc(nodes, sizeof *p.blocks)};
+  bool good = memory->places && p.block_of && p.last_use && p.blocks;
+  mica_status status = good ? MICA_OK : mica__fail_nomem("a session");
+  for (size_t i = 0; good && i < nodes; i++) p.last_use[i] = -1;
+  if (status == MICA_OK) status = place_results(&p, deferred);
+  if (status == MICA_OK) status = place_sources(&p);
+  if (status == MICA_OK) {
+    place_stores(&p);
+    pack(&p);
+  }
+  free(p.block_of);
+  free(p.last_use);
+  free(p.blocks);
+  if (status != MICA_OK) mica__memory_free(memory);
+  return status;
+}
+
+void mica__memory_free(mica__memory *memory) {
+  free(memory->places);
+  *memory = (mica__memory){0};
+}

@@ -1,0 +1,37 @@
+/* compile/memory.h: where every value of a run lives. */
+#ifndef MICA_COMPILE_MEMORY_H
+#define MICA_COMPILE_MEMORY_H
+
+#include "compile/partition.h"
+
+typedef enum mica__home {
+  MICA__HOME_NONE, /* never in memory */
+  MICA__HOME_ARENA,
+  MICA__HOME_CONSTANT,
+  MICA__HOME_OUTPUT,
+  MICA__HOME_INPUT,     /* the caller's tensor */
+  MICA__HOME_PARAMETER, /* the session's tensor of the parameter `node` */
+} mica__home;
+
+typedef struct mica__place {
+  mica__home home;
+  size_t offset; /* bytes into the arena, the constants or the outputs */
+  int32_t node;  /* PARAMETER: which */
+} mica__place;
+
+typedef struct mica__memory {
+  mica__place *places; /* by id - 1 */
+  size_t arena_bytes, constant_bytes, output_bytes;
+  size_t unplanned_bytes; /* the arena's values without sharing */
+  size_t value_count;     /* of the arena */
+} mica__memory;
+
+/* Plans the memory of scheduled steps; blocks begin at multiples of `align` bytes. Values that are never alive at once
+ * share memory: largest first, each at the lowest place that is free during its life. A value of a kernel takes over
+ * the memory of an operand that nothing reads afterwards where both are touched at the same point only, or where the op
+ * allows it. */
+mica_status mica__memory_plan(const mica__recipe *recipe, const mica__partition *partition, const bool *deferred,
+                              size_t align, mica__memory *memory);
+void mica__memory_free(mica__memory *memory);
+
+#endif

@@ -1,0 +1,367 @@
+/* Which nodes share a kernel. Nodes are visited in order; each begins a group of its own and takes in the groups of its
+ * operands while the union is one kernel, makes no cycle, and computes nothing dear more often than before. */
+#include "compile/partition.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+/* Broadcast values of a smaller shape are computed for every element when an element costs no more than this. */
+#define CHEAP_AGAIN 2
+/* With fewer rows than that, and longer ones, a row kernel has too little to do at once for storing elements too. */
+#define FEW_ROWS 16
+#define LONG_ROW 16384
+
+typedef struct group {
+  int32_t *ids; /* ascending */
+  int32_t count;
+  bool fused; /* may be joined with others */
+} group;
+
+typedef struct work {
+  const mica_graph *graph;
+  int32_t count;         /* nodes */
+  bool *needed, *wanted; /* wanted: an output or an assigned value */
+  int32_t *group_of;     /* by id - 1, from 1; 0 for sources and views */
+  group *groups;         /* groups[g - 1]; count 0 once taken in by another */
+  int32_t group_count;
+  int32_t **users, *user_count; /* nodes that are no views, seen through views */
+  int32_t *trial;               /* by id - 1: 1 for members of the union on trial */
+  bool *stored, *inlined;
+  int32_t *stack;
+  int32_t *seen, stamp; /* groups met by a search */
+  mica__emission emission;
+} work;
+
+bool mica__node_is_launched(const mica__node *node) {
+  return node->op->kind == MICA__OP_LAUNCH || (node->op->kind == MICA__OP_REDUCE && node->op->join == MICA__JOIN_NONE);
+}
+
+static mica__node *node_at(const work *w, int32_t id) { return mica__graph_node(w->graph, id); }
+
+/* The node at the bottom of a chain of views. */
+static int32_t bottom_of(const mica_graph *graph, int32_t id) {
+  while (mica__graph_node(graph, id)->op->kind == MICA__OP_VIEW) id = mica__graph_node(graph, id)->inputs[0];
+  return id;
+}
+
+static bool reads_input(const mica__node *node, int32_t k) {
+  bool shape_only = k < 32 && node->op->shape_only >> k & 1;
+  return !shape_only && (node->op->kind != MICA__OP_VIEW || k == 0);
+}
+
+mica__access mica__partition_operand(const mica_graph *graph, const mica__node *node, int32_t k, int32_t *base) {
+  int32_t id = node->inputs[k];
+  mica_shape space = mica__graph_node(graph, id)->type.shape;
+  mica__access access = mica__recipe_look(graph, id, base);
+  bool takes = k < 32 && node->op->takes_strides >> k & 1;
+  for (int32_t i = 0; i < space.rank; i++) takes = takes && access.stride[i] >= 0;
+  if (takes || mica__access_is_row_major(space, &access)) return access;
+  *base = id;
+  return mica__access_row_major(space);
+}
+
+/* --- what is needed, and who uses it --- */
+
+static void find_needed(work *w, const mica__recipe *recipe) {
+  for (int32_t i = 0; i < recipe->output_count; i++) w->wanted[recipe->outputs[i] - 1] = true;
+  for (int32_t i = 0; i < recipe->assignment_count; i++) w->wanted[recipe->assignments[i].value - 1] = true;
+  for (int32_t id = w->count; id >= 1; id--) {
+    const mica__node *node = node_at(w, id);
+    w->needed[id - 1] = w->needed[id - 1] || w->wanted[id - 1];
+    for (int32_t k = 0; w->needed[id - 1] && k < node->input_count; k++)
+      if (reads_input(node, k)) w->needed[node->inputs[k] - 1] = true;
+  }
+}
+
+static mica_status find_users(work *w) {
+  for (int pass = 0; pass < 2; pass++) {
+    for (int32_t id = 1; id <= w->count; id++) {
+      const mica__node *node = node_at(w, id);
+      if (!w->needed[id - 1] || node->op->kind == MICA__OP_VIEW) continue;
+      for (int32_t k = 0; k < node->input_count; k++) {
+        if (!reads_input(node, k)) continue;
+        int32_t base = bottom_of(w->graph, node->inputs[k]) - 1;
+        if (pass) w->users[base][w->user_count[base]] = id;
+        w->user_count[base]++;
+      }
+    }
+    for (int32_t i = 0; !pass && i < w->count; i++) {
+      if (w->user_count[i]) {
+        w->users[i] = calloc((size_t)w->user_count[i], sizeof **w->users);
+        if (!w->users[i]) return mica__fail_nomem("a session");
+      }
+      w->user_count[i] = 0;
+    }
+  }
+  return MICA_OK;
+}
+
+/* --- whether groups may be joined --- */
+
+/* Whether a path leads out of the union on trial and back into it: then it could not run at once. */
+static bool makes_cycle(work *w, const int32_t *ids, int32_t count) {
+  int32_t top = 0, lowest = ids[0];
+  w->stamp++;
+  for (int32_t i = 0; i < count + top; i++) {
+    /* First the union's own members, then whatever was found outside of it. */
+    bool outside = i >= count;
+    int32_t id = outside ? w->stack[i - count] : ids[i];
+    const mica__node *node = node_at(w, id);
+    for (int32_t k = 0; k < node->input_count; k++) {
+      if (!reads_input(node, k)) continue;
+      int32_t base = bottom_of(w->graph, node->inputs[k]), g = w->group_of[base - 1];
+      if (w->trial[base - 1]) {
+        if (outside) return true;
+        continue;
+      }
+      if (!g || w->seen[g - 1] == w->stamp) continue;
+      w->seen[g - 1] = w->stamp;
+      const group *met = &w->groups[g - 1];
+      if (met->ids[met->count - 1] < lowest) continue;
+      for (int32_t m = 0; m < met->count; m++) w->stack[top++] = met->ids[m];
+    }
+  }
+  return false;
+}
+
+static bool used_outside(const work *w, int32_t id) {
+  if (w->wanted[id - 1]) return true;
+  for (int32_t u = 0; u < w->user_count[id - 1]; u++)
+    if (!w->trial[w->users[id - 1][u] - 1]) return true;
+  return false;
+}
+
+/* Whether every member is computed about as often as it has elements, and the rows are enough. */
+static bool is_worth_it(const work *w, const int32_t *ids, int32_t count) {
+  const mica__emission *e = &w->emission;
+  bool few = e->fused->reduced && e->rows < FEW_ROWS && e->elements > e->rows * LONG_ROW;
+  for (int32_t i = 0; i < count; i++) {
+    const mica__node *node = node_at(w, ids[i]);
+    int64_t elements = mica__node_count(node);
+    if (few && w->stored[ids[i] - 1] && elements == e->elements) return false;
+    if (elements == e->elements || (e->fused->reduced && elements == e->rows)) continue;
+    if (node->op->kind != MICA__OP_POINTWISE || node->op->cost > CHEAP_AGAIN) return false;
+  }
+  return true;
+}
+
+/* What is computed again must not move into a kernel of the first computation: its results would be kept after all. */
+static bool mixes_passes(const work *w, const int32_t *ids, int32_t count) {
+  bool first = false;
+  for (int32_t i = 0; i < count; i++) {
+    if (node_at(w, ids[i])->pass > 0 && first) return true;
+    first = first || node_at(w, ids[i])->pass == 0;
+  }
+  return false;
+}
+
+/* Emits the union of ids, storing what is used outside of it. */
+static bool try_union(work *w, const int32_t *ids, int32_t count) {
+  if (count > MICA__FUSED_INSTRS / 2 || mixes_passes(w, ids, count)) return false;
+  for (int32_t i = 0; i < count; i++) w->trial[ids[i] - 1] = 1;
+  for (int32_t i = 0; i < count; i++) w->stored[ids[i] - 1] = used_outside(w, ids[i]);
+  w->emission.group = w->trial;
+  w->emission.own = 1;
+  bool good =
+      mica__emit(&w->emission, ids, count, w->stored) && is_worth_it(w, ids, count) && !makes_cycle(w, ids, count);
+  for (int32_t i = 0; i < count; i++) w->trial[ids[i] - 1] = 0;
+  return good;
+}
+
+/* Both ascending. */
+static void merge_ids(const group *a, const group *b, int32_t *out) {
+  int32_t i = 0, j = 0;
+  for (int32_t n = 0; n < a->count + b->count; n++)
+    out[n] = j == b->count || (i < a->count && a->ids[i] < b->ids[j]) ? a->ids[i++] : b->ids[j++];
+}
+
+/* Joins group b into a where they make one kernel. */
+static mica_status join(work *w, int32_t a, int32_t b) {
+  group *into = &w->groups[a - 1], *from = &w->groups[b - 1];
+  int32_t count = into->count + from->count;
+  int32_t *ids = calloc((size_t)count, sizeof *ids);
+  if (!ids) return mica__fail_nomem("a session");
+  merge_ids(into, from, ids);
+  if (!try_union(w, ids, count)) {
+    free(ids);
+    return MICA_OK;
+  }
+  for (int32_t i = 0; i < from->count; i++) w->group_of[from->ids[i] - 1] = a;
+  free(into->ids);
+  free(from->ids);
+  *into = (group){ids, count, true};
+  *from = (group){0};
+  return MICA_OK;
+}
+
+static mica_status begin_group(work *w, int32_t id, bool fused) {
+  int32_t *ids = malloc(sizeof *ids);
+  if (!ids) return mica__fail_nomem("a session");
+  *ids = id;
+  w->groups[w->group_count++] = (group){ids, 1, fused};
+  w->group_of[id - 1] = w->group_count;
+  return MICA_OK;
+}
+
+/* The groups of a node's operands, the one built last first. */
+static int32_t operand_groups(const work *w, const mica__node *node, int32_t groups[4]) {
+  int32_t count = 0;
+  for (int32_t k = 0; k < node->input_count && count < 4; k++) {
+    int32_t g = reads_input(node, k) ? w->group_of[bottom_of(w->graph, node->inputs[k]) - 1] : 0;
+    bool known = !g || !w->groups[g - 1].fused;
+    for (int32_t i = 0; i < count; i++) known = known || groups[i] == g;
+    if (!known) groups[count++] = g;
+  }
+  for (int32_t i = 1; i < count; i++)
+    for (int32_t j = i; j > 0 && groups[j] > groups[j - 1]; j--) {
+      int32_t t = groups[j];
+      groups[j] = groups[j - 1];
+      groups[j - 1] = t;
+    }
+  return count;
+}
+
+static mica_status visit(work *w, int32_t id, bool fusion) {
+  const mica__node *node = node_at(w, id);
+  int32_t groups[4];
+  if (node->op->kind == MICA__OP_SOURCE || node->op->kind == MICA__OP_VIEW) return MICA_OK;
+  bool launched = mica__node_is_launched(node);
+  MICA_TRY(begin_group(w, id, !launched));
+  if (launched || !fusion) return MICA_OK;
+  int32_t own = w->group_count, count = operand_groups(w, node, groups);
+  for (int32_t i = 0; i < count; i++) MICA_TRY(join(w, own, groups[i]));
+  return MICA_OK;
+}
+
+/* --- from groups to steps --- */
+
+static bool note_read(mica__step *step, int32_t id) {
+  for (int32_t i = 0; i < step->read_count; i++)
+    if (step->reads[i] == id) return false;
+  step->reads[step->read_count++] = id;
+  return true;
+}
+
+/* A view that is read from memory becomes a group, whose step copies it. */
+static mica_status want_view(work *w, int32_t id) {
+  if (node_at(w, id)->op->kind != MICA__OP_VIEW || w->group_of[id - 1]) return MICA_OK;
+  return begin_group(w, id, true);
+}
+
+static mica_status step_of_launch(work *w, const group *g, mica__step *step) {
+  const mica__node *node = node_at(w, g->ids[0]);
+  step->reads = calloc((size_t)node->input_count + 1, sizeof *step->reads);
+  if (!step->reads) return mica__fail_nomem("a session");
+  for (int32_t k = 0; k < node->input_count; k++) {
+    int32_t base = 0;
+    if (!reads_input(node, k)) continue;
+    mica__partition_operand(w->graph, node, k, &base);
+    if (note_read(step, base)) MICA_TRY(want_view(w, base));
+  }
+  return MICA_OK;
+}
+
+static mica_status step_of_kernel(work *w, const group *g, mica__step *step) {
+  step->reads = calloc(MICA__FUSED_OPERANDS + 1, sizeof *step->reads);
+  step->fused = malloc(sizeof *step->fused);
+  if (!step->reads || !step->fused) return mica__fail_nomem("a session");
+  for (int32_t i = 0; i < g->count; i++) {
+    w->trial[g->ids[i] - 1] = 1;
+    w->stored[g->ids[i] - 1] = true;
+  }
+  for (int32_t i = 0; g->count > 1 && i < g->count; i++) w->stored[g->ids[i] - 1] = used_outside(w, g->ids[i]);
+  w->emission.group = w->trial;
+  w->emission.own = 1;
+  bool good = mica__emit(&w->emission, g->ids, g->count, w->stored);
+  for (int32_t i = 0; i < g->count; i++) w->trial[g->ids[i] - 1] = 0;
+  if (!good) return mica__fail(MICA_E_UNSUPPORTED, "%s: no kernel can be made of it", node_at(w, g->ids[0])->op->name);
+  memcpy(step->fused, w->emission.fused, sizeof *step->fused);
+  memcpy(step->operands, w->emission.operands, sizeof step->operands);
+  step->stores = w->emission.stores;
+  for (int32_t k = 0; k < step->fused->operand_count; k++) {
+    if (step->stores >> k & 1) continue;
+    note_read(step, step->operands[k]);
+    MICA_TRY(want_view(w, step->operands[k]));
+  }
+  return MICA_OK;
+}
+
+/* Steps of all groups; views that these read from memory add groups at the end of the list. */
+static mica_status make_steps(work *w, mica__partition *partition) {
+  partition->steps = calloc((size_t)w->count + 1, sizeof *partition->steps);
+  if (!partition->steps) return mica__fail_nomem("a session");
+  for (int32_t g = 0; g < w->group_count; g++) {
+    group *from = &w->groups[g];
+    if (from->count == 0) continue;
+    mica__step *step = &partition->steps[partition->count++];
+    MICA_TRY(from->fused ? step_of_kernel(w, from, step) : step_of_launch(w, from, step));
+    from = &w->groups[g];
+    step->members = from->ids;
+    step->count = from->count;
+    from->ids = NULL;
+    from->count = 0;
+    int32_t at = partition->count - 1;
+    if (!step->fused) partition->step_of[step->members[0] - 1] = at;
+    for (int32_t k = 0; step->fused && k < step->fused->operand_count; k++)
+      if (step->stores >> k & 1) partition->step_of[step->operands[k] - 1] = at;
+  }
+  return MICA_OK;
+}
+
+static mica_status allocate(work *w, mica__partition *partition) {
+  size_t n = (size_t)w->count + 1;
+  partition->step_of = calloc(n, sizeof *partition->step_of);
+  w->needed = calloc(n, sizeof *w->needed);
+  w->wanted = calloc(n, sizeof *w->wanted);
+  w->group_of = calloc(n, sizeof *w->group_of);
+  w->groups = calloc(n, sizeof *w->groups);
+  w->users = calloc(n, sizeof *w->users);
+  w->user_count = calloc(n, sizeof *w->user_count);
+  w->trial = calloc(n, sizeof *w->trial);
+  w->stored = calloc(n, sizeof *w->stored);
+  w->inlined = calloc(n, sizeof *w->inlined);
+  w->stack = calloc(n, sizeof *w->stack);
+  w->seen = calloc(n, sizeof *w->seen);
+  w->emission.fused = malloc(sizeof *w->emission.fused);
+  w->emission.graph = w->graph;
+  w->emission.inlined = w->inlined;
+  bool good = partition->step_of && w->needed && w->wanted && w->group_of && w->groups && w->users && w->user_count &&
+              w->trial && w->stored && w->inlined && w->stack && w->seen && w->emission.fused;
+  return good ? MICA_OK : mica__fail_nomem("a session");
+}
+
+static void release(work *w) {
+  for (int32_t i = 0; w->users && i < w->count; i++) free(w->users[i]);
+  for (int32_t i = 0; w->groups && i < w->group_count; i++) free(w->groups[i].ids);
+  void *all[] = {w->needed, w->wanted, w->group_of, w->groups, w->users, w->user_count,
+                 w->trial,  w->stored, w->inlined,  w->stack,  w->seen,  w->emission.fused};
+  for (size_t i = 0; i < sizeof all / sizeof *all; i++) free(all[i]);
+}
+
+mica_status mica__partition_make(const mica__recipe *recipe, bool fusion, mica__partition *partition) {
+  work w = {.graph = recipe->graph, .count = recipe->graph->count};
+  *partition = (mica__partition){.graph = recipe->graph};
+  mica_status status = allocate(&w, partition);
+  for (int32_t i = 0; status == MICA_OK && i < w.count; i++) partition->step_of[i] = -1;
+  if (status == MICA_OK) {
+    find_needed(&w, recipe);
+    status = find_users(&w);
+  }
+  for (int32_t id = 1; status == MICA_OK && id <= w.count; id++)
+    if (w.needed[id - 1]) status = visit(&w, id, fusion);
+  if (status == MICA_OK) status = make_steps(&w, partition);
+  release(&w);
+  if (status != MICA_OK) mica__partition_free(partition);
+  return status;
+}
+
+void mica__partition_free(mica__partition *partition) {
+  for (int32_t i = 0; partition->steps && i < partition->count; i++) {
+    free(partition->steps[i].members);
+    free(partition->steps[i].reads);
+    free(partition->steps[i].fused);
+  }
+  free(partition->steps);
+  free(partition->step_of);
+  *partition = (mica__partition){0};
+}

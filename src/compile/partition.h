@@ -1,0 +1,43 @@
+/* compile/partition.h: which nodes become which launches, and in which order these run. */
+#ifndef MICA_COMPILE_PARTITION_H
+#define MICA_COMPILE_PARTITION_H
+
+#include "compile/emit.h"
+
+/* One launch of a run: a fused kernel of several nodes, or the launch of an op. */
+typedef struct mica__step {
+  int32_t *members; /* ascending ids */
+  int32_t count;
+  int32_t *reads; /* nodes whose memory it reads, each once */
+  int32_t read_count;
+  mica__fused *fused; /* NULL for the launch of an op */
+  int32_t operands[MICA__FUSED_OPERANDS];
+  uint32_t stores;
+} mica__step;
+
+typedef struct mica__partition {
+  const mica_graph *graph;
+  mica__step *steps; /* in the order of running, once scheduled */
+  int32_t count;
+  int32_t *step_of; /* by id - 1: the step that stores the node, or -1 */
+} mica__partition;
+
+/* Groups the nodes that outputs and assignments need. Without fusion every node is a step, and only views are read
+ * through. Steps come in no useful order. */
+mica_status mica__partition_make(const mica__recipe *recipe, bool fusion, mica__partition *partition);
+void mica__partition_free(mica__partition *partition);
+
+/* Orders the steps: what a step reads is stored before, a parameter is written after all that read it. A step that
+ * frees at least the memory it takes runs as soon as it can, others in the order in which they were built.
+ * deferred[i] is set where assignment i cannot be written over the old value, since something that depends on the new
+ * one still reads the old: then its value has memory of its own, to be copied when everything has run. */
+mica_status mica__partition_schedule(const mica__recipe *recipe, mica__partition *partition, bool *deferred);
+
+/* How the launch of an op reads its operand k: *base is the node whose memory it is, at *access (over the shape of the
+ * operand). Looks through views where the op takes strides, or where the elements stand in order. */
+mica__access mica__partition_operand(const mica_graph *graph, const mica__node *node, int32_t k, int32_t *base);
+
+/* Whether the node is launched by its op. */
+bool mica__node_is_launched(const mica__node *node);
+
+#endif

@@ -1,0 +1,256 @@
+#include "compile/plan.h"
+
+#include "base/checked.h"
+
+#include <mica/ops.h>
+#include <stdlib.h>
+#include <string.h>
+
+size_t mica__session_alignment(const mica_engine *engine) {
+  size_t device = mica_engine_device(engine)->align_bytes;
+  return mica__round_up(device ? device : 1, MICA__TENSOR_ALIGNMENT);
+}
+
+/* Finds the plan's node of every input and parameter of the session, by name. */
+static mica_status match_names(mica_session *session, mica__plan *v) {
+  const mica_graph *graph = v->recipe.graph;
+  v->parameters = calloc((size_t)graph->count + 1, sizeof *v->parameters);
+  if (!v->parameters) return mica__fail_nomem("a session");
+  for (int32_t id = 1; id <= graph->count; id++) {
+    const mica__node *node = mica__graph_node(graph, id);
+    v->parameters[id - 1] = -1;
+    for (int32_t i = 0; node->op == &mica__op_parameter && i < session->parameter_count; i++)
+      if (!strcmp(session->parameters[i].name, node->name)) v->parameters[id - 1] = i;
+    for (int32_t i = 0; node->op == &mica__op_input && i < session->input_count; i++)
+      if (!strcmp(session->inputs[i].name, node->name) && v->memory.places[id - 1].home == MICA__HOME_INPUT)
+        v->inputs[i].node = id;
+  }
+  return MICA_OK;
+}
+
+static mica_status plan_memory(mica_session *session, mica__plan *v) {
+  size_t source_nodes = (size_t)session->recipe.graph->count + 1;
+  mica_shape *by_node = calloc(source_nodes, sizeof *by_node);
+  if (!by_node) return mica__fail_nomem("a session");
+  for (int32_t i = 0; i < session->input_count; i++) by_node[session->inputs[i].node - 1] = v->shapes[i];
+  mica_status status = mica__recipe_specialise(&session->recipe, by_node, !session->config.no_simplify, &v->recipe);
+  free(by_node);
+  MICA_TRY(status);
+  v->deferred = calloc((size_t)v->recipe.assignment_count + 1, sizeof *v->deferred);
+  if (!v->deferred) return mica__fail_nomem("a session");
+  MICA_TRY(mica__partition_make(&v->recipe, !session->config.no_fusion, &v->partition));
+  MICA_TRY(mica__partition_schedule(&v->recipe, &v->partition, v->deferred));
+  MICA_TRY(
+      mica__memory_plan(&v->recipe, &v->partition, v->deferred, mica__session_alignment(session->engine), &v->memory));
+  return match_names(session, v);
+}
+
+mica_status mica__plan_create(mica_session *session, const mica_shape *shapes, mica__plan **out) {
+  size_t inputs = (size_t)session->input_count + 1;
+  mica__plan *v = calloc(1, sizeof *v);
+  if (!v) return mica__fail_nomem("a session");
+  v->shapes = calloc(inputs, sizeof *v->shapes);
+  v->inputs = calloc(inputs, sizeof *v->inputs);
+  mica_status status = v->shapes && v->inputs ? MICA_OK : mica__fail_nomem("a session");
+  if (status == MICA_OK) {
+    memcpy(v->shapes, shapes, (size_t)session->input_count * sizeof *shapes);
+    status = plan_memory(session, v);
+  }
+  if (status == MICA_OK)
+    *out = v;
+  else
+    mica__plan_destroy(session, v);
+  return status;
+}
+
+/* --- recording --- */
+
+typedef struct recorder {
+  mica_session *session;
+  mica__plan *v;
+  mica_queue *queue;     /* of the uploads */
+  mica_queue *recorder;  /* of the launches */
+  mica_tensor **tensors; /* by id - 1: the memory of a node, made when first named */
+} recorder;
+
+static mica_status wrap(const recorder *r, int32_t id, mica_tensor **out) {
+  const mica__node *node = mica__graph_node(r->v->recipe.graph, id);
+  const mica__place *place = &r->v->memory.places[id - 1];
+  mica_buffer *buffer = NULL;
+  switch (place->home) {
+  case MICA__HOME_ARENA: buffer = r->v->arena; break;
+  case MICA__HOME_CONSTANT: buffer = r->v->constants; break;
+  case MICA__HOME_OUTPUT: buffer = r->v->results; break;
+  case MICA__HOME_INPUT:
+    for (int32_t i = 0; i < r->session->input_count; i++)
+      if (r->v->inputs[i].node == id) buffer = r->v->inputs[i].stand_in;
+    break;
+  case MICA__HOME_PARAMETER:
+    return mica_tensor_view(r->session->tensors[r->v->parameters[place->node - 1]], node->type.shape, NULL, 0, out);
+  case MICA__HOME_NONE: break;
+  }
+  if (!buffer) return mica__fail(MICA_E_STATE, "%s: a value without memory is used", node->op->name);
+  return mica_tensor_wrap(buffer, place->offset, node->type.dtype, node->type.shape, out);
+}
+
+static mica_status tensor_of(recorder *r, int32_t id, mica_tensor **out) {
+  mica_tensor **tensor = &r->tensors[id - 1];
+  if (!*tensor) MICA_TRY(wrap(r, id, tensor));
+  *out = *tensor;
+  return MICA_OK;
+}
+
+static mica_status record_kernel(recorder *r, const mica__step *step) {
+  mica_tensor *operands[MICA__FUSED_OPERANDS];
+  for (int32_t k = 0; k < step->fused->operand_count; k++) MICA_TRY(tensor_of(r, step->operands[k], &operands[k]));
+  return mica__fused_launch(r->recorder, step->fused, (const mica_tensor *const *)operands);
+}
+
+/* The operands of an op's launch, as views of the memory they look at; NULL where only the shape matters. */
+static mica_status make_operands(recorder *r, const mica__node *node, mica_tensor **operands) {
+  const mica_graph *graph = r->v->recipe.graph;
+  for (int32_t k = 0; k < node->input_count; k++) {
+    int32_t base = 0;
+    mica_tensor *memory = NULL;
+    if (k < 32 && node->op->shape_only >> k & 1) continue;
+    mica__access access = mica__partition_operand(graph, node, k, &base);
+    MICA_TRY(tensor_of(r, base, &memory));
+    MICA_TRY(mica_tensor_view(memory, mica__graph_node(graph, node->inputs[k])->type.shape, access.stride,
+                              access.offset, &operands[k]));
+  }
+  return MICA_OK;
+}
+
+static mica_status record_op(recorder *r, int32_t id) {
+  const mica__node *node = mica__graph_node(r->v->recipe.graph, id);
+  mica_tensor **operands = calloc((size_t)node->input_count + 1, sizeof *operands);
+  mica__exec exec = {.queue = r->recorder, .attrs = &node->attrs, .input_count = node->input_count};
+  if (!operands) return mica__fail_nomem("a session");
+  exec.inputs = (const mica_tensor *const *)operands;
+  mica_status status = make_operands(r, node, operands);
+  if (status == MICA_OK) status = tensor_of(r, id, &exec.output);
+  if (status == MICA_OK && !node->op->launch)
+    status = mica__fail(MICA_E_UNSUPPORTED, "%s cannot run on a device yet", node->op->name);
+  if (status == MICA_OK) status = node->op->launch(&exec);
+  for (int32_t k = 0; k < node->input_count; k++) mica_tensor_destroy(operands[k]);
+  free(operands);
+  return status;
+}
+
+/* Which step the launches recorded since `from` belong to. */
+static mica_status note_launches(recorder *r, size_t from, int32_t step) {
+  size_t to = mica__recorder_count(r->recorder);
+  int32_t *grown = realloc(r->v->step_of_launch, (to + 1) * sizeof *grown);
+  if (!grown) return mica__fail_nomem("a session");
+  r->v->step_of_launch = grown;
+  for (size_t i = from; i < to; i++) grown[i] = step;
+  return MICA_OK;
+}
+
+static mica_status record_step(recorder *r, int32_t index) {
+  const mica__step *step = &r->v->partition.steps[index];
+  size_t from = mica__recorder_count(r->recorder);
+  mica_status status = step->fused ? record_kernel(r, step) : record_op(r, step->members[0]);
+  return status == MICA_OK ? note_launches(r, from, index) : status;
+}
+
+static mica_status record_copy(recorder *r, int32_t index) {
+  mica__assignment a = r->v->recipe.assignments[index];
+  mica_tensor *value = NULL;
+  size_t from = mica__recorder_count(r->recorder);
+  MICA_TRY(tensor_of(r, a.value, &value));
+  MICA_TRY(mica_op_copy_fwd(r->recorder, value, r->session->tensors[r->v->parameters[a.parameter - 1]]));
+  return note_launches(r, from, -1 - index);
+}
+
+static mica_status upload_constant(recorder *r, int32_t id) {
+  const mica__node *node = mica__graph_node(r->v->recipe.graph, id);
+  mica_tensor *tensor = NULL;
+  MICA_TRY(tensor_of(r, id, &tensor));
+  if (node->op == &mica__op_full) return mica_op_fill_fwd(r->queue, node->attrs.reals[0], tensor);
+  return mica_tensor_upload(r->queue, tensor, node->data, mica_tensor_bytes(tensor));
+}
+
+static mica_status allocate(mica_session *session, mica__plan *v) {
+  mica_engine *engine = session->engine;
+  /* Another plan's arena serves as well where it is large enough: plans never run at once. */
+  for (mica__plan *other = session->plans; other && !v->arena; other = other->next)
+    if (other->arena && mica_buffer_bytes(other->arena) >= v->memory.arena_bytes) {
+      v->arena = other->arena;
+      mica__buffer_retain(v->arena);
+    }
+  if (!v->arena) MICA_TRY(mica_buffer_create(engine, v->memory.arena_bytes, &v->arena));
+  if (!v->constants) MICA_TRY(mica_buffer_create(engine, v->memory.constant_bytes, &v->constants));
+  if (!v->results) MICA_TRY(mica_buffer_create(engine, v->memory.output_bytes, &v->results));
+  for (int32_t i = 0; i < session->input_count; i++)
+    if (v->inputs[i].node && !v->inputs[i].stand_in)
+      MICA_TRY(mica__stand_in_create(engine, mica__node_bytes(mica__graph_node(v->recipe.graph, v->inputs[i].node)),
+                                     &v->inputs[i].stand_in));
+  return MICA_OK;
+}
+
+static mica_status make_outputs(recorder *r) {
+  mica__plan *v = r->v;
+  if (v->outputs) return MICA_OK;
+  v->outputs = calloc((size_t)v->recipe.output_count + 1, sizeof *v->outputs);
+  if (!v->outputs) return mica__fail_nomem("a session");
+  for (int32_t i = 0; i < v->recipe.output_count; i++) MICA_TRY(wrap(r, v->recipe.outputs[i], &v->outputs[i]));
+  return MICA_OK;
+}
+
+static mica_status record_all(recorder *r) {
+  mica__plan *v = r->v;
+  MICA_TRY(make_outputs(r));
+  for (int32_t id = 1; id <= v->recipe.graph->count; id++)
+    if (v->memory.places[id - 1].home == MICA__HOME_CONSTANT) MICA_TRY(upload_constant(r, id));
+  for (int32_t i = 0; i < v->partition.count; i++) MICA_TRY(record_step(r, i));
+  for (int32_t i = 0; i < v->recipe.assignment_count; i++)
+    if (v->deferred[i]) MICA_TRY(record_copy(r, i));
+  return MICA_OK;
+}
+
+mica_status mica__plan_record(mica_session *session, mica__plan *v, mica_queue *queue) {
+  recorder r = {.session = session, .v = v, .queue = queue};
+  int32_t nodes = v->recipe.graph->count;
+  MICA_TRY(allocate(session, v));
+  r.tensors = calloc((size_t)nodes + 1, sizeof *r.tensors);
+  if (!r.tensors) return mica__fail_nomem("a session");
+  mica_status status = mica__recorder_create(session->engine, &r.recorder);
+  if (status == MICA_OK) {
+    status = record_all(&r);
+    v->recording = mica__recorder_end(r.recorder);
+    if (status != MICA_OK) mica__plan_forget(v);
+  }
+  for (int32_t i = 0; i < nodes; i++) mica_tensor_destroy(r.tensors[i]);
+  free(r.tensors);
+  return status;
+}
+
+void mica__plan_forget(mica__plan *v) {
+  mica__recording_destroy(v->recording);
+  v->recording = NULL;
+  free(v->step_of_launch);
+  v->step_of_launch = NULL;
+}
+
+void mica__plan_destroy(mica_session *session, mica__plan *v) {
+  if (!v) return;
+  mica__plan_forget(v);
+  for (int32_t i = 0; v->inputs && i < session->input_count; i++) {
+    mica_buffer_destroy(v->inputs[i].stand_in);
+    mica_tensor_destroy(v->inputs[i].aligned);
+  }
+  for (int32_t i = 0; v->outputs && i < v->recipe.output_count; i++) mica_tensor_destroy(v->outputs[i]);
+  mica_buffer_destroy(v->arena);
+  mica_buffer_destroy(v->constants);
+  mica_buffer_destroy(v->results);
+  mica__memory_free(&v->memory);
+  mica__partition_free(&v->partition);
+  mica__recipe_free(&v->recipe);
+  free(v->outputs);
+  free(v->shapes);
+  free(v->inputs);
+  free(v->parameters);
+  free(v->deferred);
+  free(v);
+}

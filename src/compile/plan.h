@@ -1,0 +1,65 @@
+/* compile/plan.h: a session's graph for one set of input shapes: planned, and once recorded, ready to run. */
+#ifndef MICA_COMPILE_PLAN_H
+#define MICA_COMPILE_PLAN_H
+
+#include "compile/memory.h"
+#include "runtime/launch.h"
+
+#include <mica/session.h>
+
+/* Something that lives outside of a run: a parameter, or an input. */
+typedef struct mica__slot {
+  char *name;
+  mica__type type; /* as declared; an input's dimensions may be open */
+  int32_t node;    /* in the session's recipe */
+  bool needed;     /* something reads or assigns it */
+} mica__slot;
+
+typedef struct mica__plan_input {
+  int32_t node;          /* in the plan's recipe; 0 when nothing reads the input's elements */
+  mica_buffer *stand_in; /* what the recording knows it by */
+  mica_tensor *aligned;  /* where tensors go that begin at an odd address; made when first met */
+} mica__plan_input;
+
+typedef struct mica__plan {
+  struct mica__plan *next;
+  mica_shape *shapes; /* of the inputs, in the session's order */
+  mica__recipe recipe;
+  mica__partition partition;
+  mica__memory memory;
+  bool *deferred; /* by assignment: copied at the end of the run */
+  mica__plan_input *inputs;
+  int32_t *parameters; /* by id - 1 of the recipe: the parameter's place in the session, or -1 */
+  mica_buffer *arena, *constants, *results;
+  mica_tensor **outputs;
+  mica__recording *recording; /* NULL until recorded */
+  int32_t *step_of_launch;    /* by launch: the step, or -1 - assignment for a copy */
+} mica__plan;
+
+struct mica_session {
+  mica_engine *engine;
+  mica_session_config config;
+  mica__recipe recipe; /* shapes as declared */
+  mica__slot *inputs, *parameters;
+  int32_t input_count, parameter_count;
+  mica_tensor **own, **tensors; /* of the parameters: the session's own, and those in use */
+  mica_buffer *parameter_memory;
+  size_t parameter_bytes;
+  mica__plan *plans, *current; /* current: of the last run */
+  /* Scratch of a run, so that it allocates nothing. */
+  mica_shape *shapes;
+  const mica_tensor **feeds;
+};
+
+/* Where parameters and planned values begin: at multiples of that many bytes. */
+size_t mica__session_alignment(const mica_engine *engine);
+
+/* Plans the session's graph for these input shapes; touches no device. */
+mica_status mica__plan_create(mica_session *session, const mica_shape *shapes, mica__plan **plan);
+/* Builds kernels, allocates and records. Constants are uploaded on the queue. */
+mica_status mica__plan_record(mica_session *session, mica__plan *plan, mica_queue *queue);
+/* Forgets the recording, whose parameters have moved. */
+void mica__plan_forget(mica__plan *plan);
+void mica__plan_destroy(mica_session *session, mica__plan *plan);
+
+#endif

@@ -1,0 +1,92 @@
+#include "compile/recipe.h"
+
+#include "base/text.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+void mica__recipe_free(mica__recipe *recipe) {
+  mica_graph_destroy(recipe->graph);
+  free(recipe->outputs);
+  free(recipe->assignments);
+  *recipe = (mica__recipe){0};
+}
+
+mica__access mica__recipe_look(const mica_graph *graph, int32_t id, int32_t *base) {
+  const mica__node *node = mica__graph_node(graph, id);
+  mica_shape space = node->type.shape;
+  mica__access access = mica__access_row_major(space), inner, both;
+  while (node->op->kind == MICA__OP_VIEW) {
+    mica_shape of = mica__graph_node(graph, node->inputs[0])->type.shape;
+    if (!node->op->view(node, of, &inner)) break;
+    if (!mica__access_compose(space, &access, node->type.shape, &inner, &both)) break;
+    access = both;
+    id = node->inputs[0];
+    node = mica__graph_node(graph, id);
+  }
+  *base = id;
+  return access;
+}
+
+/* Marks what outputs and assignments reach; inputs come before their users, so one sweep back is enough. Inputs of the
+ * graph are kept all the same, so that feeding one that is not needed is no error. */
+static void mark_needed(const mica_graph *graph, const mica_value *outputs, size_t output_count, bool *needed) {
+  for (size_t i = 0; i < output_count; i++) needed[outputs[i].id - 1] = true;
+  for (int32_t id = 1; id <= graph->count; id++) {
+    const mica__node *node = mica__graph_node(graph, id);
+    if (node->assigned) needed[id - 1] = needed[node->assigned - 1] = true;
+  }
+  for (int32_t id = graph->count; id >= 1; id--) {
+    const mica__node *node = mica__graph_node(graph, id);
+    if (node->op == &mica__op_input) needed[id - 1] = true;
+    for (int32_t k = 0; needed[id - 1] && k < node->input_count; k++) needed[node->inputs[k] - 1] = true;
+  }
+}
+
+static mica_status copy_node(const mica_graph *graph, int32_t id, const int32_t *map, mica_graph *out, int32_t *copy) {
+  const mica__node *node = mica__graph_node(graph, id);
+  *copy = mica__graph_put(out, node->op, node->inputs, node->input_count, &node->attrs, node->type);
+  if (!*copy) return out->status;
+  mica__node *made = mica__graph_node(out, *copy);
+  for (int32_t k = 0; k < node->input_count; k++) made->inputs[k] = map[node->inputs[k] - 1];
+  made->checkpoint = node->checkpoint;
+  made->pass = node->pass;
+  made->name = mica__strdup(node->name);
+  if (node->name && !made->name) return mica__fail_nomem("a name");
+  if (!node->data) return MICA_OK;
+  size_t bytes = mica__node_bytes(node);
+  made->data = malloc(bytes + 1);
+  if (!made->data) return mica__fail_nomem("a constant");
+  memcpy(made->data, node->data, bytes);
+  return MICA_OK;
+}
+
+static mica_status clone_into(const mica_graph *graph, const mica_value *outputs, size_t output_count, bool *needed,
+                              int32_t *map, mica__recipe *recipe) {
+  MICA_TRY(mica_graph_create(&recipe->graph));
+  recipe->outputs = calloc(output_count + 1, sizeof *recipe->outputs);
+  recipe->assignments = calloc((size_t)graph->count + 1, sizeof *recipe->assignments);
+  if (!recipe->outputs || !recipe->assignments) return mica__fail_nomem("a session");
+  mark_needed(graph, outputs, output_count, needed);
+  for (int32_t id = 1; id <= graph->count; id++)
+    if (needed[id - 1]) MICA_TRY(copy_node(graph, id, map, recipe->graph, &map[id - 1]));
+  for (size_t i = 0; i < output_count; i++) recipe->outputs[recipe->output_count++] = map[outputs[i].id - 1];
+  for (int32_t id = 1; id <= graph->count; id++) {
+    int32_t assigned = mica__graph_node(graph, id)->assigned;
+    if (assigned) recipe->assignments[recipe->assignment_count++] = (mica__assignment){map[id - 1], map[assigned - 1]};
+  }
+  return MICA_OK;
+}
+
+mica_status mica__recipe_clone(const mica_graph *graph, const mica_value *outputs, size_t output_count,
+                               mica__recipe *recipe) {
+  *recipe = (mica__recipe){0};
+  bool *needed = calloc((size_t)graph->count + 1, sizeof *needed);
+  int32_t *map = calloc((size_t)graph->count + 1, sizeof *map);
+  mica_status status = needed && map ? MICA_OK : mica__fail_nomem("a session");
+  if (status == MICA_OK) status = clone_into(graph, outputs, output_count, needed, map, recipe);
+  if (status != MICA_OK) mica__recipe_free(recipe);
+  free(needed);
+  free(map);
+  return status;
+}

@@ -1,0 +1,49 @@
+/* compile/recipe.h: a graph made ready: every shape known, only what is needed, simplified.
+ *
+ *   mica__recipe_clone        what a session keeps of the caller's graph
+ *   mica__recipe_specialise   that for the shapes of one run, simplified */
+#ifndef MICA_COMPILE_RECIPE_H
+#define MICA_COMPILE_RECIPE_H
+
+#include "compile/access.h"
+#include "ir/graph.h"
+
+/* When a run ends, the parameter holds the value. */
+typedef struct mica__assignment {
+  int32_t parameter, value;
+} mica__assignment;
+
+typedef struct mica__recipe {
+  mica_graph *graph; /* owned */
+  int32_t *outputs;
+  int32_t output_count;
+  mica__assignment *assignments;
+  int32_t assignment_count;
+} mica__recipe;
+
+void mica__recipe_free(mica__recipe *recipe);
+
+/* The part of the graph that the outputs and all assignments need. */
+mica_status mica__recipe_clone(const mica_graph *graph, const mica_value *outputs, size_t output_count,
+                               mica__recipe *recipe);
+
+/* shapes[id - 1] is the shape of input `id` of source; other entries are not read. The result has no open dimension.
+ * Every output and every assigned value is a POINTWISE, REDUCE or LAUNCH node of its own, used as one output or
+ * assignment, so that it can be written where it belongs. */
+mica_status mica__recipe_specialise(const mica__recipe *source, const mica_shape *shapes, bool simplify,
+                                    mica__recipe *recipe);
+
+/* The elements of a constant or full node as doubles (the caller's), NULL and MICA_OK when they cannot be known or are
+ * too many; see fold.c. */
+mica_status mica__recipe_values(const mica__node *node, double **values);
+/* The elements of a node computed on the host from constant inputs; NULL and MICA_OK when that is not possible. */
+mica_status mica__recipe_fold(const mica_graph *graph, const mica__node *node, double **values);
+
+/* The view chain from node `id` down to what is no view, as one access over the shape of `id`. As many views as
+ * compose are walked; *base is where it ends. For what is no view: itself, row-major. */
+mica__access mica__recipe_look(const mica_graph *graph, int32_t id, int32_t *base);
+
+int64_t mica__node_count(const mica__node *node);
+size_t mica__node_bytes(const mica__node *node);
+
+#endif

@@ -1,0 +1,273 @@
+#include "compile/plan.h"
+
+#include "base/checked.h"
+#include "base/text.h"
+
+#include <mica/ops.h>
+#include <stdlib.h>
+#include <string.h>
+
+static const char *const who = "mica_session_create";
+
+static mica_status add_slot(mica__slot *slots, int32_t *count, const mica__node *node, int32_t id) {
+  mica__slot *slot = &slots[*count];
+  *slot = (mica__slot){.name = mica__strdup(node->name), .type = node->type, .node = id};
+  if (!slot->name) return mica__fail_nomem("a session");
+  ++*count;
+  return MICA_OK;
+}
+
+/* Whether an output or another value needs the elements or the shape of a source. */
+static void find_needed(mica_session *session) {
+  const mica__recipe *recipe = &session->recipe;
+  for (int32_t i = 0; i < session->input_count; i++) {
+    mica__slot *slot = &session->inputs[i];
+    for (int32_t o = 0; o < recipe->output_count; o++) slot->needed |= recipe->outputs[o] == slot->node;
+    for (int32_t a = 0; a < recipe->assignment_count; a++) slot->needed |= recipe->assignments[a].value == slot->node;
+    for (int32_t id = 1; id <= recipe->graph->count; id++) {
+      const mica__node *node = mica__graph_node(recipe->graph, id);
+      for (int32_t k = 0; k < node->input_count; k++) slot->needed |= node->inputs[k] == slot->node;
+    }
+  }
+}
+
+static mica_status collect_slots(mica_session *session) {
+  const mica_graph *graph = session->recipe.graph;
+  size_t n = (size_t)graph->count + 1;
+  session->inputs = calloc(n, sizeof *session->inputs);
+  session->parameters = calloc(n, sizeof *session->parameters);
+  session->own = calloc(n, sizeof *session->own);
+  session->tensors = calloc(n, sizeof *session->tensors);
+  session->shapes = calloc(n, sizeof *session->shapes);
+  session->feeds = calloc(n, sizeof *session->feeds);
+  if (!session->inputs || !session->parameters || !session->own || !session->tensors || !session->shapes ||
+      !session->feeds)
+    return mica__fail_nomem("a session");
+  for (int32_t id = 1; id <= graph->count; id++) {
+    const mica__node *node = mica__graph_node(graph, id);
+    if (node->op == &mica__op_input) MICA_TRY(add_slot(session->inputs, &session->input_count, node, id));
+    if (node->op == &mica__op_parameter) MICA_TRY(add_slot(session->parameters, &session->parameter_count, node, id));
+  }
+  find_needed(session);
+  return MICA_OK;
+}
+
+/* All parameters in one buffer, zero to begin with. */
+static mica_status make_parameters(mica_session *session) {
+  size_t align = mica__session_alignment(session->engine);
+  for (int pass = 0; pass < 2; pass++) {
+    size_t at = 0;
+    for (int32_t i = 0; i < session->parameter_count; i++) {
+      const mica__node *node = mica__graph_node(session->recipe.graph, session->parameters[i].node);
+      if (pass) {
+        MICA_TRY(mica_tensor_wrap(session->parameter_memory, at, node->type.dtype, node->type.shape, &session->own[i]));
+        session->tensors[i] = session->own[i];
+      }
+      if (!mica__add_size(at, mica__round_up(mica__node_bytes(node), align), &at))
+        return mica__fail(MICA_E_OVERFLOW, "the parameters of a session are too large for the host's addresses");
+    }
+    session->parameter_bytes = at;
+    if (!pass) MICA_TRY(mica_buffer_create(session->engine, at, &session->parameter_memory));
+  }
+  mica_tensor *all = NULL;
+  MICA_TRY(
+      mica_tensor_wrap(session->parameter_memory, 0, MICA_U8, MICA_SHAPE((int64_t)session->parameter_bytes), &all));
+  mica_status status = mica_op_fill_fwd(mica_engine_queue(session->engine), 0, all);
+  mica_tensor_destroy(all);
+  return status;
+}
+
+/* Without open dimensions everything is known now: kernels are built here rather than in the first run. */
+static mica_status compile_now(mica_session *session) {
+  for (int32_t i = 0; i < session->input_count; i++) {
+    session->shapes[i] = session->inputs[i].type.shape;
+    for (int32_t d = 0; !session->inputs[i].needed && d < session->shapes[i].rank; d++)
+      if (session->shapes[i].dim[d] == MICA_OPEN) session->shapes[i].dim[d] = 0;
+    if (mica__shape_is_open(session->shapes[i])) return MICA_OK;
+  }
+  mica_queue *queue = mica_engine_queue(session->engine);
+  MICA_TRY(mica__plan_create(session, session->shapes, &session->plans));
+  session->current = session->plans;
+  MICA_TRY(mica__plan_record(session, session->plans, queue));
+  /* Zeros and constants must be there before another queue runs the session. */
+  return mica_queue_finish(queue);
+}
+
+static mica_status check(const mica_engine *engine, const mica_graph *graph, const mica_value *outputs,
+                         size_t output_count, mica_session *const *session) {
+  if (!engine || !graph || !session || (output_count && !outputs))
+    return mica__fail(MICA_E_INVALID, "%s: a pointer is NULL", who);
+  if (mica_graph_status(graph) != MICA_OK)
+    return mica__fail(mica_graph_status(graph), "%s: the graph failed: %s", who, mica_graph_message(graph));
+  for (size_t i = 0; i < output_count; i++)
+    if (outputs[i].graph != graph || outputs[i].id < 1 || outputs[i].id > graph->count)
+      return mica__fail(MICA_E_INVALID, "%s: output %zu is %s", who, i,
+                        outputs[i].graph ? "no value of the graph" : "the null value");
+  return MICA_OK;
+}
+
+mica_status mica_session_create(mica_engine *engine, mica_graph *graph, const mica_value *outputs, size_t output_count,
+                                const mica_session_config *config, mica_session **out) {
+  MICA_TRY(check(engine, graph, outputs, output_count, out));
+  mica_session *session = calloc(1, sizeof *session);
+  if (!session) return mica__fail_nomem("a session");
+  session->engine = engine;
+  if (config) session->config = *config;
+  mica_status status = mica__recipe_clone(graph, outputs, output_count, &session->recipe);
+  if (status == MICA_OK) status = collect_slots(session);
+  if (status == MICA_OK) status = make_parameters(session);
+  if (status == MICA_OK) status = compile_now(session);
+  if (status == MICA_OK)
+    *out = session;
+  else
+    mica_session_destroy(session);
+  return status;
+}
+
+void mica_session_destroy(mica_session *session) {
+  if (!session) return;
+  for (mica__plan *v = session->plans, *next; v; v = next) {
+    next = v->next;
+    mica__plan_destroy(session, v);
+  }
+  for (int32_t i = 0; i < session->input_count; i++) free(session->inputs[i].name);
+  for (int32_t i = 0; i < session->parameter_count; i++) {
+    free(session->parameters[i].name);
+    mica_tensor_destroy(session->own[i]);
+  }
+  mica_buffer_destroy(session->parameter_memory);
+  mica__recipe_free(&session->recipe);
+  void *all[] = {session->inputs,  session->parameters, session->own,
+                 session->tensors, session->shapes,     (void *)session->feeds};
+  for (size_t i = 0; i < sizeof all / sizeof *all; i++) free(all[i]);
+  free(session);
+}
+
+static int32_t find_slot(const mica__slot *slots, int32_t count, const char *name) {
+  for (int32_t i = 0; i < count; i++)
+    if (!strcmp(slots[i].name, name)) return i;
+  return -1;
+}
+
+mica_tensor *mica_session_parameter(mica_session *session, const char *name) {
+  int32_t i = session && name ? find_slot(session->parameters, session->parameter_count, name) : -1;
+  return i < 0 ? NULL : session->tensors[i];
+}
+
+mica_status mica_session_share(mica_session *session, const char *name, mica_tensor *tensor) {
+  char is[MICA__TYPE_TEXT], want[MICA__TYPE_TEXT];
+  if (!session || !name || !tensor) return mica__fail(MICA_E_INVALID, "mica_session_share: a pointer is NULL");
+  int32_t i = find_slot(session->parameters, session->parameter_count, name);
+  if (i < 0) return mica__fail(MICA_E_NOT_FOUND, "mica_session_share: the session has no parameter '%s'", name);
+  mica__type type = {mica_tensor_dtype(tensor), mica_tensor_shape(tensor)}, wanted = session->parameters[i].type;
+  if (mica_tensor_engine(tensor) != session->engine)
+    return mica__fail(MICA_E_INVALID, "mica_session_share: the tensor for '%s' belongs to another engine", name);
+  if (!mica_tensor_is_contiguous(tensor))
+    return mica__fail(MICA_E_INVALID, "mica_session_share: the tensor for '%s' is not contiguous", name);
+  if (type.dtype != wanted.dtype || !mica_shape_equal(type.shape, wanted.shape))
+    return mica__fail(type.dtype != wanted.dtype ? MICA_E_DTYPE : MICA_E_SHAPE,
+                      "mica_session_share: the tensor for '%s' is %s, the parameter %s", name,
+                      mica__type_format(type, is), mica__type_format(wanted, want));
+  session->tensors[i] = tensor;
+  for (mica__plan *v = session->plans; v; v = v->next) mica__plan_forget(v);
+  return MICA_OK;
+}
+
+/* --- running --- */
+
+static mica_status take_feed(mica_session *session, const mica_feed *feed) {
+  char is[MICA__TYPE_TEXT], want[MICA__TYPE_TEXT];
+  if (!feed->name || !feed->tensor) return mica__fail(MICA_E_INVALID, "mica_session_run: a feed holds a NULL");
+  int32_t i = find_slot(session->inputs, session->input_count, feed->name);
+  if (i < 0) return mica__fail(MICA_E_NOT_FOUND, "mica_session_run: the graph has no input '%s'", feed->name);
+  if (session->feeds[i]) return mica__fail(MICA_E_INVALID, "mica_session_run: input '%s' is fed twice", feed->name);
+  mica__type type = {mica_tensor_dtype(feed->tensor), mica_tensor_shape(feed->tensor)};
+  mica__type wanted = session->inputs[i].type;
+  bool fits = type.shape.rank == wanted.shape.rank;
+  for (int32_t d = 0; fits && d < type.shape.rank; d++)
+    fits = wanted.shape.dim[d] == MICA_OPEN || wanted.shape.dim[d] == type.shape.dim[d];
+  if (type.dtype != wanted.dtype || !fits)
+    return mica__fail(type.dtype != wanted.dtype ? MICA_E_DTYPE : MICA_E_SHAPE,
+                      "mica_session_run: input '%s' is %s, and was fed %s", feed->name, mica__type_format(wanted, want),
+                      mica__type_format(type, is));
+  if (mica_tensor_engine(feed->tensor) != session->engine)
+    return mica__fail(MICA_E_INVALID, "mica_session_run: the tensor for '%s' belongs to another engine", feed->name);
+  if (!mica_tensor_is_contiguous(feed->tensor))
+    return mica__fail(MICA_E_INVALID, "mica_session_run: the tensor for '%s' is not contiguous", feed->name);
+  session->feeds[i] = feed->tensor;
+  session->shapes[i] = type.shape;
+  return MICA_OK;
+}
+
+static mica_status take_feeds(mica_session *session, const mica_feed *feeds, size_t feed_count) {
+  for (int32_t i = 0; i < session->input_count; i++) session->feeds[i] = NULL;
+  for (size_t f = 0; f < feed_count; f++) MICA_TRY(take_feed(session, &feeds[f]));
+  for (int32_t i = 0; i < session->input_count; i++) {
+    const mica__slot *slot = &session->inputs[i];
+    if (slot->needed && !session->feeds[i])
+      return mica__fail(MICA_E_INVALID, "mica_session_run: input '%s' is not fed", slot->name);
+    if (slot->needed) continue;
+    /* What nothing reads makes no plan of its own. */
+    session->shapes[i] = slot->type.shape;
+    for (int32_t d = 0; d < slot->type.shape.rank; d++)
+      if (slot->type.shape.dim[d] == MICA_OPEN) session->shapes[i].dim[d] = 0;
+  }
+  return MICA_OK;
+}
+
+static bool has_shapes(const mica_session *session, const mica__plan *v) {
+  for (int32_t i = 0; i < session->input_count; i++)
+    if (!mica_shape_equal(v->shapes[i], session->shapes[i])) return false;
+  return true;
+}
+
+static mica_status find_plan(mica_session *session, mica_queue *queue, mica__plan **out) {
+  mica__plan *v = session->plans;
+  while (v && !has_shapes(session, v)) v = v->next;
+  if (!v) {
+    MICA_TRY(mica__plan_create(session, session->shapes, &v));
+    v->next = session->plans;
+    session->plans = v;
+  }
+  if (!v->recording) MICA_TRY(mica__plan_record(session, v, queue));
+  *out = v;
+  return MICA_OK;
+}
+
+static bool begins_oddly(const mica_tensor *tensor) {
+  size_t offset = (size_t)mica__tensor_first(tensor) * mica_dtype_size(mica_tensor_dtype(tensor));
+  return offset % MICA__TENSOR_ALIGNMENT != 0;
+}
+
+/* Kernels were chosen for tensors that begin where vectors may: others are copied to such a place first. */
+static mica_status bind_feed(mica__plan *v, mica_engine *engine, mica_queue *queue, int32_t i,
+                             const mica_tensor *feed) {
+  mica__plan_input *input = &v->inputs[i];
+  if (!input->node) return MICA_OK;
+  if (begins_oddly(feed)) {
+    if (!input->aligned)
+      MICA_TRY(mica_tensor_create(engine, mica_tensor_dtype(feed), mica_tensor_shape(feed), &input->aligned));
+    MICA_TRY(mica_op_copy_fwd(queue, feed, input->aligned));
+    feed = input->aligned;
+  }
+  return mica__recording_bind(v->recording, input->stand_in, feed);
+}
+
+mica_status mica_session_run(mica_session *session, mica_queue *queue, const mica_feed *feeds, size_t feed_count) {
+  mica__plan *v = NULL;
+  if (!session || !queue || (feed_count && !feeds))
+    return mica__fail(MICA_E_INVALID, "mica_session_run: a pointer is NULL");
+  if (mica__queue_engine(queue) != session->engine)
+    return mica__fail(MICA_E_INVALID, "mica_session_run: the queue belongs to another engine");
+  MICA_TRY(take_feeds(session, feeds, feed_count));
+  MICA_TRY(find_plan(session, queue, &v));
+  for (int32_t i = 0; i < session->input_count; i++)
+    if (session->feeds[i]) MICA_TRY(bind_feed(v, session->engine, queue, i, session->feeds[i]));
+  session->current = v;
+  return mica__recording_replay(v->recording, queue);
+}
+
+const mica_tensor *mica_session_output(const mica_session *session, size_t index) {
+  const mica__plan *v = session ? session->current : NULL;
+  return v && v->outputs && index < (size_t)v->recipe.output_count ? v->outputs[index] : NULL;
+}

@@ -1,0 +1,313 @@
+/* From the caller's graph to one whose shapes are all known: types are inferred again, constants folded, equal values
+ * merged and exact identities used, all in one sweep, since a value's inputs are simplified before it is. */
+#include "base/element.h"
+#include "base/hash.h"
+#include "base/text.h"
+#include "compile/recipe.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+typedef struct sweep {
+  const mica_graph *source;
+  mica_graph *out;
+  int32_t *map; /* from source ids to ids of out */
+  bool simplify;
+  int32_t *table; /* open addressing: ids of out by content */
+  size_t table_size;
+} sweep;
+
+/* A node that is about to be made. */
+typedef struct draft {
+  const mica__op *op;
+  const int32_t *inputs;
+  int32_t input_count;
+  mica__attrs attrs;
+  mica__type type;
+  int32_t pass;
+  const void *data; /* of a constant */
+} draft;
+
+static mica_status infer_kept(const mica__type *inputs, int32_t input_count, mica__attrs *attrs, mica__type *out) {
+  (void)input_count;
+  *out = (mica__type){inputs[0].dtype, attrs->shape};
+  return MICA_OK;
+}
+
+static bool view_in_order(const mica__node *node, mica_shape input, mica__access *access) {
+  (void)input;
+  *access = mica__access_row_major(node->type.shape);
+  return true;
+}
+
+/* The same elements in attrs.shape. */
+static const mica__op op_in_shape = {.name = "in_shape",
+                                     .kind = MICA__OP_VIEW,
+                                     .min_inputs = 1,
+                                     .max_inputs = 1,
+                                     .infer = infer_kept,
+                                     .view = view_in_order};
+
+static mica__hash hash_draft(const draft *d) {
+  mica__hash hash = mica__hash_bytes((mica__hash){0}, &d->op, sizeof d->op);
+  hash = mica__hash_bytes(hash, d->inputs, (size_t)d->input_count * sizeof *d->inputs);
+  hash = mica__hash_bytes(hash, d->attrs.ints, sizeof d->attrs.ints);
+  hash = mica__hash_bytes(hash, d->attrs.reals, sizeof d->attrs.reals);
+  return mica__hash_bytes(hash, d->type.shape.dim, sizeof d->type.shape.dim);
+}
+
+static bool is_draft(const mica__node *node, const draft *d) {
+  if (node->op != d->op || node->input_count != d->input_count || node->pass != d->pass ||
+      node->type.dtype != d->type.dtype || !mica_shape_equal(node->type.shape, d->type.shape) ||
+      memcmp(node->attrs.ints, d->attrs.ints, sizeof d->attrs.ints) ||
+      memcmp(node->attrs.reals, d->attrs.reals, sizeof d->attrs.reals) ||
+      !mica_shape_equal(node->attrs.shape, d->attrs.shape))
+    return false;
+  if (d->input_count && memcmp(node->inputs, d->inputs, (size_t)d->input_count * sizeof *d->inputs)) return false;
+  return !d->data || !memcmp(node->data, d->data, mica__node_bytes(node));
+}
+
+/* The place of the draft in the table: of the equal node, or free. */
+static int32_t *find_slot(sweep *s, const draft *d) {
+  size_t at = (size_t)hash_draft(d).low % s->table_size;
+  while (s->table[at] && !is_draft(mica__graph_node(s->out, s->table[at]), d)) at = (at + 1) % s->table_size;
+  return &s->table[at];
+}
+
+/* Adds the draft, or finds its like. Each run of a recipe draws inputs and parameters from outside: they are unique by
+ * their names, which the caller sets. */
+static mica_status put(sweep *s, const draft *d, int32_t *id) {
+  bool merge = s->simplify && d->op != &mica__op_input && d->op != &mica__op_parameter;
+  int32_t *slot = merge ? find_slot(s, d) : NULL;
+  if (slot && *slot) {
+    *id = *slot;
+    return MICA_OK;
+  }
+  *id = mica__graph_put(s->out, d->op, d->inputs, d->input_count, &d->attrs, d->type);
+  if (!*id) return s->out->status;
+  mica__node *node = mica__graph_node(s->out, *id);
+  node->pass = d->pass;
+  if (d->data) {
+    size_t bytes = mica__node_bytes(node);
+    node->data = malloc(bytes + 1);
+    if (!node->data) return mica__fail_nomem("a constant");
+    memcpy(node->data, d->data, bytes);
+  }
+  if (slot) *slot = *id;
+  return MICA_OK;
+}
+
+/* A constant, as `full` where all its elements are the same. */
+static mica_status put_constant(sweep *s, mica__type type, const void *data, int32_t *id) {
+  draft d = {.op = &mica__op_constant, .type = type, .data = data};
+  size_t size = mica_dtype_size(type.dtype);
+  int64_t count = 0, same = 1;
+  MICA_TRY(mica_shape_count(type.shape, &count));
+  while (same < count && !memcmp(data, (const char *)data + (size_t)same * size, size)) same++;
+  double value = count ? mica__element_get(type.dtype, data, 0) : 0;
+  bool exact = mica_dtype_kind_of(type.dtype) == MICA_KIND_FLOAT ? !isnan(value) : fabs(value) <= 0x1p53;
+  if (!s->simplify || same < count || !exact) return put(s, &d, id);
+  d = (draft){.op = &mica__op_full, .type = type, .attrs.reals = {value}};
+  return put(s, &d, id);
+}
+
+static mica_status put_values(sweep *s, mica__type type, const double *values, int32_t *id) {
+  int64_t count = 0;
+  MICA_TRY(mica_shape_count(type.shape, &count));
+  void *data = malloc((size_t)count * mica_dtype_size(type.dtype) + 1);
+  if (!data) return mica__fail_nomem("a constant");
+  for (int64_t i = 0; i < count; i++) mica__element_set(type.dtype, data, i, values[i]);
+  mica_status status = put_constant(s, type, data, id);
+  free(data);
+  return status;
+}
+
+static bool same_type(mica__type a, mica__type b) { return a.dtype == b.dtype && mica_shape_equal(a.shape, b.shape); }
+
+/* Whether the value is `unit` everywhere, the sign of a zero included where the dtype has one. */
+static bool is_unit(const mica__node *node, double unit) {
+  double value = node->attrs.reals[0];
+  if (node->op != &mica__op_full || value != unit) return false;
+  return mica_dtype_kind_of(node->type.dtype) != MICA_KIND_FLOAT || signbit(value) == signbit(unit);
+}
+
+/* The value that a pointwise draft equals; 0 when it is none of those there are. */
+static int32_t same_value(const sweep *s, const draft *d) {
+  const mica__node *first = mica__graph_node(s->out, d->inputs[0]);
+  if (d->op->identity && same_type(first->type, d->type)) return d->inputs[0];
+  if (d->op->involution && first->op == d->op) return first->inputs[0];
+  for (int32_t k = 0; d->input_count == 2 && k < 2; k++)
+    if (d->op->units >> k & 1 && is_unit(mica__graph_node(s->out, d->inputs[k]), d->op->unit) &&
+        same_type(mica__graph_node(s->out, d->inputs[1 - k])->type, d->type))
+      return d->inputs[1 - k];
+  return 0;
+}
+
+/* The value that a chain of views only shows again. */
+static int32_t same_look(const sweep *s, int32_t id) {
+  int32_t base = 0;
+  mica_shape space = mica__graph_node(s->out, id)->type.shape;
+  mica__access access = mica__recipe_look(s->out, id, &base);
+  bool same = same_type(mica__graph_node(s->out, base)->type, mica__graph_node(s->out, id)->type);
+  return same && mica__access_is_row_major(space, &access) ? base : id;
+}
+
+/* Whether a reduction joins single elements, so that it only drops or keeps dimensions of extent 1. */
+static bool joins_nothing(const sweep *s, const draft *d) {
+  mica__type x = mica__graph_node(s->out, d->inputs[0])->type;
+  mica__join join = d->op->join;
+  if (d->op->kind != MICA__OP_REDUCE || x.dtype != d->type.dtype) return false;
+  if (join != MICA__JOIN_SUM && join != MICA__JOIN_PROD && join != MICA__JOIN_MAX && join != MICA__JOIN_MIN)
+    return false;
+  for (int32_t i = 0; i < x.shape.rank; i++)
+    if (d->attrs.ints[1 + i] && x.shape.dim[i] != 1) return false;
+  return true;
+}
+
+/* A sum of equal elements, where the device would find it without rounding too. */
+static bool sums_equal_elements(const sweep *s, const draft *d, double *sum) {
+  const mica__node *x = mica__graph_node(s->out, d->inputs[0]);
+  if (d->op->kind != MICA__OP_REDUCE || d->op->join != MICA__JOIN_SUM || x->op != &mica__op_full) return false;
+  double n = 1;
+  for (int32_t i = 0; i < x->type.shape.rank; i++)
+    if (d->attrs.ints[1 + i]) n *= (double)x->type.shape.dim[i];
+  *sum = n * x->attrs.reals[0];
+  bool whole = rint(x->attrs.reals[0]) == x->attrs.reals[0];
+  return x->type.dtype == d->type.dtype && whole && fabs(*sum) <= 0x1p24;
+}
+
+/* Makes the draft's value in its simplest form. */
+static mica_status make(sweep *s, const draft *d, int32_t *id) {
+  double sum = 0, *values = NULL;
+  *id = s->simplify && d->op->kind == MICA__OP_POINTWISE ? same_value(s, d) : 0;
+  if (*id) return MICA_OK;
+  if (s->simplify && joins_nothing(s, d)) {
+    draft view = {.op = &op_in_shape, .inputs = d->inputs, .input_count = 1, .type = d->type, .pass = d->pass};
+    view.attrs.shape = d->type.shape;
+    return make(s, &view, id);
+  }
+  if (s->simplify && sums_equal_elements(s, d, &sum)) {
+    draft full = {.op = &mica__op_full, .type = d->type, .attrs.reals = {sum}};
+    return put(s, &full, id);
+  }
+  if (s->simplify || d->op->kind == MICA__OP_SHAPE) {
+    mica__node node = {.op = d->op, .inputs = (int32_t *)d->inputs, .input_count = d->input_count, .attrs = d->attrs};
+    node.type = d->type;
+    MICA_TRY(mica__recipe_fold(s->out, &node, &values));
+    if (values) {
+      mica_status status = put_values(s, d->type, values, id);
+      free(values);
+      return status;
+    }
+  }
+  if (d->op->kind == MICA__OP_SHAPE)
+    return mica__fail(MICA_E_UNSUPPORTED, "%s cannot be computed on the host", d->op->name);
+  MICA_TRY(put(s, d, id));
+  if (s->simplify && d->op->kind == MICA__OP_VIEW) *id = same_look(s, *id);
+  return MICA_OK;
+}
+
+static mica_status infer_again(const sweep *s, draft *d) {
+  mica__type *types = calloc((size_t)d->input_count, sizeof *types);
+  if (!types) return mica__fail_nomem("a session");
+  for (int32_t k = 0; k < d->input_count; k++) types[k] = mica__graph_node(s->out, d->inputs[k])->type;
+  mica_status status = d->op->infer(types, d->input_count, &d->attrs, &d->type);
+  free(types);
+  return status == MICA_OK ? MICA_OK : mica__fail_in(status, d->op->name);
+}
+
+/* Where only the shape of an input matters it becomes a constant, so that nothing is computed for it. */
+static mica_status drop_unread(sweep *s, const mica__op *op, int32_t *inputs, int32_t input_count) {
+  for (int32_t k = 0; k < input_count; k++) {
+    const mica__node *node = mica__graph_node(s->out, inputs[k]);
+    if (!(op->shape_only >> k & 1) || node->op->kind == MICA__OP_SOURCE) continue;
+    draft full = {.op = &mica__op_full, .type = node->type};
+    MICA_TRY(put(s, &full, &inputs[k]));
+  }
+  return MICA_OK;
+}
+
+static mica_status visit_op(sweep *s, const mica__node *node, int32_t *inputs, int32_t *id) {
+  draft d = {.op = node->op, .input_count = node->input_count, .attrs = node->attrs, .pass = node->pass};
+  for (int32_t k = 0; k < node->input_count; k++) inputs[k] = s->map[node->inputs[k] - 1];
+  d.inputs = inputs;
+  MICA_TRY(infer_again(s, &d));
+  if (s->simplify) MICA_TRY(drop_unread(s, d.op, inputs, d.input_count));
+  return make(s, &d, id);
+}
+
+static mica_status visit(sweep *s, int32_t source_id, const mica_shape *shapes) {
+  const mica__node *node = mica__graph_node(s->source, source_id);
+  int32_t *id = &s->map[source_id - 1];
+  if (node->op->kind != MICA__OP_SOURCE) {
+    int32_t *inputs = calloc((size_t)node->input_count, sizeof *inputs);
+    if (!inputs) return mica__fail_nomem("a session");
+    mica_status status = visit_op(s, node, inputs, id);
+    free(inputs);
+    MICA_TRY(status);
+  } else if (node->op == &mica__op_constant) {
+    MICA_TRY(put_constant(s, node->type, node->data, id));
+  } else {
+    draft d = {.op = node->op, .attrs = node->attrs, .type = node->type};
+    if (node->op == &mica__op_input) d.type.shape = shapes[source_id - 1];
+    MICA_TRY(put(s, &d, id));
+  }
+  mica__node *made = mica__graph_node(s->out, *id);
+  if (!node->name || made->name) return MICA_OK;
+  made->name = mica__strdup(node->name);
+  return made->name ? MICA_OK : mica__fail_nomem("a name");
+}
+
+/* A node of its own for a value that is written to a place of its own. */
+static mica_status claim(sweep *s, bool *claimed, int32_t *id) {
+  const mica__node *node = mica__graph_node(s->out, *id);
+  mica__op_kind kind = node->op->kind;
+  if (kind != MICA__OP_SOURCE && kind != MICA__OP_VIEW && !claimed[*id - 1]) {
+    claimed[*id - 1] = true;
+    return MICA_OK;
+  }
+  static const mica__attrs none = {0};
+  *id = mica__graph_put(s->out, &mica__op_stop_gradient, id, 1, &none, node->type);
+  return *id ? MICA_OK : s->out->status;
+}
+
+static mica_status claim_results(sweep *s, const mica__recipe *source, mica__recipe *recipe) {
+  bool *claimed = calloc((size_t)s->out->count + 1, sizeof *claimed);
+  if (!claimed) return mica__fail_nomem("a session");
+  mica_status status = MICA_OK;
+  for (int32_t i = 0; status == MICA_OK && i < source->assignment_count; i++) {
+    mica__assignment a = source->assignments[i];
+    a = (mica__assignment){s->map[a.parameter - 1], s->map[a.value - 1]};
+    status = claim(s, claimed, &a.value);
+    recipe->assignments[recipe->assignment_count++] = a;
+  }
+  for (int32_t i = 0; status == MICA_OK && i < source->output_count; i++) {
+    int32_t id = s->map[source->outputs[i] - 1];
+    status = claim(s, claimed, &id);
+    recipe->outputs[recipe->output_count++] = id;
+  }
+  free(claimed);
+  return status;
+}
+
+mica_status mica__recipe_specialise(const mica__recipe *source, const mica_shape *shapes, bool simplify,
+                                    mica__recipe *recipe) {
+  *recipe = (mica__recipe){0};
+  MICA_TRY(mica_graph_create(&recipe->graph));
+  sweep s = {.source = source->graph, .out = recipe->graph, .simplify = simplify};
+  int32_t count = source->graph->count;
+  s.table_size = (size_t)count * 8 + 64;
+  s.table = calloc(s.table_size, sizeof *s.table);
+  s.map = calloc((size_t)count + 1, sizeof *s.map);
+  recipe->outputs = calloc((size_t)source->output_count + 1, sizeof *recipe->outputs);
+  recipe->assignments = calloc((size_t)source->assignment_count + 1, sizeof *recipe->assignments);
+  mica_status status =
+      s.table && s.map && recipe->outputs && recipe->assignments ? MICA_OK : mica__fail_nomem("a session");
+  for (int32_t id = 1; status == MICA_OK && id <= count; id++) status = visit(&s, id, shapes);
+  if (status == MICA_OK) status = claim_results(&s, source, recipe);
+  free(s.table);
+  free(s.map);
+  if (status != MICA_OK) mica__recipe_free(recipe);
+  return status;
+}
