@@ -19,6 +19,7 @@
 #define GPU_SOLO 64          /* rows up to this length are walked by single work-items */
 #define GPU_CACHE (16 << 10) /* leaves room for several groups on a multiprocessor */
 #define TILE 16
+#define CACHE_COST 8 /* of an op whose value is better kept than computed again */
 
 bool mica__fused_is_literal(double value) { return fabs(value) <= 16 && rint(value * 4) == value * 4; }
 
@@ -149,23 +150,6 @@ void mica__fused_needed(const mica__fused *fused, const mica__fused_plan *plan, 
   }
 }
 
-/* Whether computing the value again costs more than keeping it: when its expression calls a function that is more than
- * a few instructions. */
-static bool is_costly(const mica__fused *fused, const mica__fused_instr *instr) {
-  static const char *const cheap[] = {"K",        "TRUTH",    "PICK", "CONVERT", "mica_pick", "mica_truth",
-                                      "mica_max", "mica_min", "fabs", "fma",     "floor",     "ceil"};
-  if (instr->kind != MICA__FUSED_OP) return false;
-  const char *s = mica__fused_expression(fused, instr);
-  while (*s) {
-    size_t n = strspn(s, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ_0123456789");
-    bool known = n == 0 || s[n] != '(';
-    for (size_t i = 0; i < sizeof cheap / sizeof *cheap; i++) known |= strlen(cheap[i]) == n && !memcmp(s, cheap[i], n);
-    if (!known) return true;
-    s += n ? n : 1;
-  }
-  return false;
-}
-
 /* Values that several walks need and that are costly are kept in local memory, if a row of them fits. */
 static void choose_cached(const mica__fused *fused, mica__fused_plan *plan) {
   bool needed[MICA__FUSED_INSTRS], again[MICA__FUSED_INSTRS];
@@ -180,7 +164,7 @@ static void choose_cached(const mica__fused *fused, mica__fused_plan *plan) {
         mica__fused_needed(fused, plan, later, again);
         int64_t bytes = 8 * fused->extent[last];
         if (!needed[k] || !again[k] || plan->cached[k] >= 0 || bytes > room) continue;
-        if (!is_costly(fused, &fused->instrs[k])) continue;
+        if (fused->instrs[k].kind != MICA__FUSED_OP || fused->instrs[k].op->cost < CACHE_COST) continue;
         plan->cached[k] = w;
         room -= bytes;
       }

@@ -21,7 +21,7 @@
     return reference;                                                                                                  \
   }                                                                                                                    \
   static const mica__op op_##label = {                                                                                 \
-      .name = #label, .kind = MICA__OP_POINTWISE, .expression = text, .scalar = label##_scalar};
+      .name = #label, .kind = MICA__OP_POINTWISE, .expression = text, .scalar = label##_scalar, .cost = sizeof text};
 POINTWISE(add, "a + b", x[0] + x[1])
 POINTWISE(sub, "a - b", x[0] - x[1])
 POINTWISE(mul, "a * b", x[0] * x[1])
