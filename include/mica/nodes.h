@@ -149,6 +149,11 @@ MICA_REDUCE_LIST(MICA_REDUCE_DECLARE)
 MICA_API mica_value mica_argmax(mica_value x, int32_t axis, bool keep);
 MICA_API mica_value mica_argmin(mica_value x, int32_t axis, bool keep);
 
+/* y[j] = the sum (product) of x[0 .. j] along an axis; exclusive: without x[j]; reverse: of x[j ..]. number. The
+ * gradient of the product divides by x. */
+MICA_API mica_value mica_cumsum(mica_value x, int32_t axis, bool exclusive, bool reverse);
+MICA_API mica_value mica_cumprod(mica_value x, int32_t axis, bool exclusive, bool reverse);
+
 /* --- layout --- */
 
 /* The same elements in row-major order in another shape. One dimension may be MICA_OPEN: it is what remains. */
@@ -189,6 +194,41 @@ MICA_API mica_value mica_flatten(mica_value x, int32_t axis);
 MICA_API mica_value mica_depth_to_space(mica_value x, int32_t block, bool columns_first);
 /* (N, C, H b, W b) to (N, b b C, H, W), the reverse of depth_to_space without columns_first. */
 MICA_API mica_value mica_space_to_depth(mica_value x, int32_t block);
+
+/* --- indexing: indices are i32 or i64; negative ones count from the end; outside an element reads as 0, and is not
+ * written --- */
+
+/* 0, 1, ... count - 1. */
+MICA_API mica_value mica_range(mica_graph *graph, mica_dtype dtype, int64_t count);
+/* y[o..., j..., i...] = x[o..., indices[j...], i...]: the axis is replaced by the indices' axes. */
+MICA_API mica_value mica_gather(mica_value x, mica_value indices, int32_t axis);
+/* mica_gather along axis 0: rows of a table. Its backward sums the rows of equal indices in a fixed order. */
+MICA_API mica_value mica_embedding(mica_value table, mica_value indices);
+/* y[o, j, i] = x[o, indices[o, j, i], i]; shapes of x and indices are equal beside the axis. */
+MICA_API mica_value mica_gather_elements(mica_value x, mica_value indices, int32_t axis);
+/* indices (..., k): y[...] = x[indices[..., 0], ... indices[..., k - 1]], with x's further axes. */
+MICA_API mica_value mica_gather_nd(mica_value x, mica_value indices);
+
+/* How an update joins what is there; SET: the last one stays. Only SET and ADD have gradients (that of SET is right where
+ * no place is named twice). */
+typedef enum mica_scatter_join {
+  MICA_SCATTER_SET,
+  MICA_SCATTER_ADD,
+  MICA_SCATTER_MUL,
+  MICA_SCATTER_MAX,
+  MICA_SCATTER_MIN,
+} mica_scatter_join;
+/* x with updates[o, j, i] joined at [o, indices[o, j, i], i], in rising j. Beside the axis the indices may be smaller
+ * than x. updates has the indices' shape. */
+MICA_API mica_value mica_scatter_elements(mica_value x, mica_value indices, mica_value updates, int32_t axis,
+                                          mica_scatter_join how);
+/* indices (..., k): x with updates[...] joined at x[indices[..., 0], ... indices[..., k - 1]]. */
+MICA_API mica_value mica_scatter_nd(mica_value x, mica_value indices, mica_value updates, mica_scatter_join how);
+/* A new axis of `depth` at `axis` of the result: `on` at the index, `off` elsewhere; both scalars of one type. */
+MICA_API mica_value mica_one_hot(mica_value indices, int64_t depth, int32_t axis, mica_value off, mica_value on);
+/* The k largest (smallest) along an axis in order; of equals the first comes first, a NaN is the largest (smallest).
+ * *indices (may be NULL) gets their places as i64. */
+MICA_API mica_value mica_top_k(mica_value x, int64_t k, int32_t axis, bool smallest, mica_value *indices);
 
 /* --- matrices --- */
 

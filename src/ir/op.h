@@ -60,6 +60,7 @@ typedef struct mica__exec {
   const mica_tensor *const *inputs;
   int32_t input_count;
   mica_tensor *output;
+  unsigned classes; /* MICA__ON_... whose kernel variants to take; 0 for the device's own. The checks set it. */
 } mica__exec;
 
 /* A strided access: element (i0, i1, ...) of the output's index space stands at offset + sum i_k stride_k of the

@@ -95,6 +95,13 @@ mica_value mica__insert_axis(mica_value value, int32_t axis) {
   return mica_reshape(value, to);
 }
 
+mica__rows mica__rows_of(mica_shape shape, int64_t axis) {
+  mica__rows rows = {.outer = 1, .n = shape.dim[axis], .inner = 1};
+  for (int32_t i = 0; i < axis; i++) rows.outer *= shape.dim[i];
+  for (int64_t i = axis + 1; i < shape.rank; i++) rows.inner *= shape.dim[i];
+  return rows;
+}
+
 void mica__row_major(mica_shape shape, int64_t stride[MICA_MAX_RANK]) {
   int64_t step = 1;
   for (int32_t i = shape.rank - 1; i >= 0; i--) {

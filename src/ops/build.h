@@ -7,7 +7,8 @@
 #include <mica/nodes.h>
 
 /* Descriptors that other ops build on directly. */
-extern const mica__op mica__op_reshape, mica__op_expand, mica__op_sum;
+extern const mica__op mica__op_reshape, mica__op_expand, mica__op_sum, mica__op_cumsum, mica__op_cumprod,
+    mica__op_top_k;
 
 /* A copy, which stays valid while nodes are added. */
 mica__attrs mica__attrs_of(mica_value value);
@@ -48,6 +49,12 @@ mica_value mica__number(mica_value like, double number);
 /* f16 and bf16 as f32, so that no intermediate is rounded to 16 bits; and a result back in x's type. */
 mica_value mica__widen(mica_value x);
 mica_value mica__narrow(mica_value value, mica_value x);
+
+/* An axis of a tensor, which is seen as (outer, n, inner). */
+typedef struct mica__rows {
+  int64_t outer, n, inner;
+} mica__rows;
+mica__rows mica__rows_of(mica_shape shape, int64_t axis);
 
 /* On the host: row-major strides; and the step to the next index of a shape, false after the last one. */
 void mica__row_major(mica_shape shape, int64_t stride[MICA_MAX_RANK]);

@@ -128,6 +128,18 @@ static mica_status grad_extreme(const mica__grad *grad) {
   return MICA_OK;
 }
 
+/* The product of the others, before and behind, which needs no division and so lets a factor be 0. One axis. */
+static mica_status grad_prod(const mica__grad *grad) {
+  const mica__attrs attrs = mica__attrs_of(grad->y);
+  mica_value x = grad->inputs[0];
+  int32_t rank = mica_value_shape(x).rank, axis = 0;
+  while (axis < rank && !attrs.ints[1 + axis]) axis++;
+  mica_value dy = with_axes(grad->dy, &attrs, rank);
+  if (axis < rank) dy = mica_mul(dy, mica_mul(mica_cumprod(x, axis, true, false), mica_cumprod(x, axis, true, true)));
+  grad->dinputs[0] = dy;
+  return MICA_OK;
+}
+
 static mica_status grad_index(const mica__grad *grad) {
   grad->dinputs[0] = (mica_value){0};
   return MICA_OK;
@@ -147,7 +159,7 @@ static mica_status grad_index(const mica__grad *grad) {
 REDUCTION(sum, SUM, infer_fold, grad_sum)
 REDUCTION(max, MAX, infer_extreme, grad_extreme)
 REDUCTION(min, MIN, infer_extreme, grad_extreme)
-REDUCTION(prod, PROD, infer_fold, NULL)
+REDUCTION(prod, PROD, infer_fold, grad_prod)
 REDUCTION(argmax, ARGMAX, infer_index, grad_index)
 REDUCTION(argmin, ARGMIN, infer_index, grad_index)
 
@@ -173,7 +185,18 @@ static bool set_axes(const char *op, mica_value x, mica_axes axes, bool keep, mi
 BUILDER(sum)
 BUILDER(max)
 BUILDER(min)
-BUILDER(prod)
+
+/* One axis after another, from the last, so that each has its gradient. */
+mica_value mica_prod(mica_value x, mica_axes axes, bool keep) {
+  mica__attrs attrs;
+  if (!set_axes("prod", x, axes, keep, &attrs)) return (mica_value){0};
+  for (int32_t k = mica_value_shape(x).rank - 1; k >= 0; k--) {
+    mica__attrs one = {.ints = {keep}};
+    one.ints[1 + k] = 1;
+    if (attrs.ints[1 + k]) x = mica__graph_add(&mica__op_prod, &x, 1, &one);
+  }
+  return x;
+}
 
 #define INDEX_BUILDER(name)                                                                                            \
   mica_value mica_##name(mica_value x, int32_t axis, bool keep) {                                                      \

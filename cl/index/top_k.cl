@@ -1,0 +1,51 @@
+/* index/top_k.cl: y[o, r, i] = the place along n of the r-th largest x[o, :, i], r < k; of equals the first comes first,
+ * and a NaN is the largest.
+ *
+ * x is (outer, n, inner), y (outer, k, inner), k <= n.
+ *
+ *   X_T        type of x
+ *   SMALLEST   1: the r-th smallest, a NaN being the smallest
+ *
+ * One dimension of outer * inner work-items, any group size. Each walks its row once a result: what follows the last one
+ * found is searched for its first. */
+#include "common/dtype.clh"
+
+#ifndef X_T
+#define X_T f32
+#endif
+#ifndef SMALLEST
+#define SMALLEST 0
+#endif
+
+#if SMALLEST
+#define BEFORE(a, b) ((a) < (b) || ((a) != (a) && (b) == (b)))
+#else
+#define BEFORE(a, b) ((a) > (b) || ((a) != (a) && (b) == (b)))
+#endif
+
+__kernel void top_k(__global const STORAGE(X_T) *x, const long x_at, __global long *y, const long y_at,
+                    const int outer, const int n, const int k, const int inner) {
+  const long item = get_global_id(0);
+  const long o = item / inner;
+  const int i = (int)(item % inner);
+  if (o >= outer) return;
+  x += x_at + o * n * inner + i;
+  y += y_at + o * k * inner + i;
+  COMPUTE(X_T) last = 0;
+  int last_at = -1;
+  for (int r = 0; r < k; r++) {
+    COMPUTE(X_T) best = 0;
+    int best_at = -1;
+    for (int j = 0; j < n; j++) {
+      const COMPUTE(X_T) value = LOAD(X_T, x, (long)j * inner);
+      const int follows = r == 0 || BEFORE(last, value) || (!BEFORE(value, last) && j > last_at);
+      if (follows && (best_at < 0 || BEFORE(value, best))) {
+        best = value;
+        best_at = j;
+      }
+    }
+    y[(long)r * inner] = best_at;
+    last = best;
+    last_at = best_at;
+  }
+}

@@ -1,0 +1,60 @@
+/* reduce/cumulative.cl: y[o, j, i] = the sum (product) of x[o, 0 .. j, i].
+ *
+ * x and y are (outer, n, inner) and contiguous.
+ *
+ *   X_T       type of x and y; the sum is kept in COMPUTE(X_T)
+ *   PRODUCT   1: the product
+ *   EXCLUSIVE 1: without x[o, j, i] itself
+ *   REVERSE   1: of x[o, j .. n-1, i]
+ *   VW        columns along `inner` a work-item takes
+ *
+ * One dimension of outer * ceil(inner / VW) work-items, any group size. y may be x. */
+#include "common/dtype.clh"
+
+#ifndef X_T
+#define X_T f32
+#endif
+#ifndef PRODUCT
+#define PRODUCT 0
+#endif
+#ifndef EXCLUSIVE
+#define EXCLUSIVE 0
+#endif
+#ifndef REVERSE
+#define REVERSE 0
+#endif
+#ifndef VW
+#define VW 4
+#endif
+
+#if PRODUCT
+#define JOINED(a, b) ((a) * (b))
+#else
+#define JOINED(a, b) ((a) + (b))
+#endif
+
+#define COLUMNS(w, i)                                                                                                  \
+  do {                                                                                                                 \
+    COMPUTEV(X_T, w) so_far = PRODUCT;                                                                                 \
+    for (int j = 0; j < n; j++) {                                                                                      \
+      const long at = (long)(REVERSE ? n - 1 - j : j) * inner + (i);                                                   \
+      const COMPUTEV(X_T, w) joined = JOINED(so_far, LOADV(X_T, w, x, at));                                            \
+      STOREV(X_T, w, EXCLUSIVE ? so_far : joined, y, at);                                                              \
+      so_far = joined;                                                                                                 \
+    }                                                                                                                  \
+  } while (0)
+
+__kernel void cumulative(__global const STORAGE(X_T) *x, const long x_at, __global STORAGE(X_T) *y, const long y_at,
+                         const int outer, const int n, const int inner) {
+  const int chunks = (inner + VW - 1) / VW;
+  const long item = get_global_id(0);
+  const int begin = (int)(item % chunks) * VW;
+  const long o = item / chunks;
+  if (o >= outer) return;
+  x += x_at + o * n * inner;
+  y += y_at + o * n * inner;
+  if (begin + VW <= inner)
+    COLUMNS(VW, begin);
+  else
+    for (int i = begin; i < inner; i++) COLUMNS(1, i);
+}

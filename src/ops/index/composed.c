@@ -1,0 +1,90 @@
+/* Indexing made of gather and scatter, and of comparisons with a range. */
+#include "ops/index/index.h"
+
+#include "base/element.h"
+#include "base/error.h"
+
+#include <stdlib.h>
+
+mica_value mica_range(mica_graph *graph, mica_dtype dtype, int64_t count) {
+  size_t size = mica_dtype_size(dtype);
+  if (!graph || mica_graph_status(graph) != MICA_OK) return (mica_value){0};
+  if (count < 0 || size == 0 || (uint64_t)count > SIZE_MAX / 16)
+    return mica__graph_fail(graph, MICA_E_INVALID, "range: %lld elements", (long long)count);
+  void *data = malloc((size_t)count * size + 1);
+  if (!data) return mica__graph_fail_with(graph, mica__fail_nomem("a range"));
+  for (int64_t i = 0; i < count; i++) mica__element_set(dtype, data, i, (double)i);
+  mica_value range = mica_constant(graph, dtype, MICA_SHAPE(count), data);
+  free(data);
+  return range;
+}
+
+/* Where the indices are smaller than x beside the axis, they are filled up with ones that lie outside. */
+mica_value mica_scatter_elements(mica_value x, mica_value indices, mica_value updates, int32_t axis,
+                                 mica_scatter_join how) {
+  mica_shape shape = mica_value_shape(x), given = mica_value_shape(indices);
+  int64_t k = axis;
+  if (!mica__builder_axis("scatter_elements", x, &k)) return (mica_value){0};
+  for (int32_t i = 0; i < shape.rank && shape.rank == given.rank; i++) {
+    if (i == k || given.dim[i] >= shape.dim[i]) continue;
+    indices = mica__place(indices, i, 0, shape.dim[i] - given.dim[i], (double)shape.dim[k]);
+    updates = mica__place(updates, i, 0, shape.dim[i] - given.dim[i], 0);
+  }
+  return mica__scatter(x, indices, updates, axis, true, how);
+}
+
+/* Indices (..., k) into the first k axes of x as indices into these axes merged; what lies outside of one lies outside
+ * of all. */
+static mica_value merged_indices(const char *op, mica_value x, mica_value indices, mica_value *merged_x) {
+  mica_shape shape = mica_value_shape(x), given = mica_value_shape(indices), merged = {.rank = 1, .dim = {1}};
+  int64_t k = given.rank > 0 ? given.dim[given.rank - 1] : -1;
+  char tx[MICA_SHAPE_TEXT], ti[MICA_SHAPE_TEXT];
+  if (!x.graph || !indices.graph) return (mica_value){0};
+  bool fits = k >= 1 && k <= shape.rank;
+  for (int32_t i = 0; fits && i < shape.rank; i++) {
+    fits = i >= k || shape.dim[i] != MICA_OPEN;
+    if (i < k)
+      merged.dim[0] *= shape.dim[i];
+    else
+      merged.dim[merged.rank++] = MICA__COPY_DIM(i);
+  }
+  if (!fits)
+    return mica__graph_fail(x.graph, MICA_E_SHAPE, "%s: indices %s into %s", op, mica_shape_format(given, ti),
+                            mica_shape_format(shape, tx));
+  mica_dtype dtype = mica_value_dtype(indices);
+  mica_value sum = {0}, zero = mica_scalar(x.graph, dtype, 0), inside = {0};
+  for (int32_t i = 0; i < k; i++) {
+    mica_value extent = mica_scalar(x.graph, dtype, (double)shape.dim[i]);
+    mica_value index = mica__drop_axis(mica_slice(indices, -1, i, i + 1, 1), given.rank - 1);
+    index = mica_where(mica_less(index, zero), mica_add(index, extent), index);
+    mica_value here = mica_logical_and(mica_greater_equal(index, zero), mica_less(index, extent));
+    sum = i ? mica_add(mica_mul(sum, extent), index) : index;
+    inside = i ? mica_logical_and(inside, here) : here;
+  }
+  *merged_x = mica_reshape(x, merged);
+  return mica_where(inside, sum, mica_scalar(x.graph, dtype, (double)merged.dim[0]));
+}
+
+mica_value mica_gather_nd(mica_value x, mica_value indices) {
+  mica_value merged = {0}, places = merged_indices("gather_nd", x, indices, &merged);
+  return mica_gather(merged, places, 0);
+}
+
+mica_value mica_scatter_nd(mica_value x, mica_value indices, mica_value updates, mica_scatter_join how) {
+  mica_value merged = {0}, places = merged_indices("scatter_nd", x, indices, &merged);
+  return mica__reshape_like(mica__scatter(merged, places, updates, 0, false, how), x);
+}
+
+mica_value mica_one_hot(mica_value indices, int64_t depth, int32_t axis, mica_value off, mica_value on) {
+  mica_dtype dtype = mica_value_dtype(indices);
+  int32_t rank = mica_value_shape(indices).rank + 1;
+  int64_t k = axis < 0 ? axis + rank : axis;
+  if (!indices.graph) return (mica_value){0};
+  if (k < 0 || k >= rank || depth < 0)
+    return mica__graph_fail(indices.graph, MICA_E_SHAPE, "one_hot: axis %d, depth %lld", (int)axis, (long long)depth);
+  mica_value zero = mica_scalar(indices.graph, dtype, 0), extent = mica_scalar(indices.graph, dtype, (double)depth);
+  mica_value place = mica_where(mica_less(indices, zero), mica_add(indices, extent), indices);
+  mica_value places = mica_range(indices.graph, dtype, depth);
+  for (int32_t i = (int32_t)k + 1; i < rank; i++) places = mica__insert_axis(places, 1);
+  return mica_where(mica_equal(mica__insert_axis(place, (int32_t)k), places), on, off);
+}

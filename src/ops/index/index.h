@@ -1,0 +1,30 @@
+/* ops/index/index.h: how the ops that take indices see their operands. */
+#ifndef MICA_OPS_INDEX_INDEX_H
+#define MICA_OPS_INDEX_INDEX_H
+
+#include "ops/build.h"
+
+/* Attributes: ints[0] the axis, ints[1] 1 where there is an index for every element, ints[2] of a scatter the join,
+ * ints[3] of a scatter 1 where it starts from its first operand and not from zeros. */
+enum { MICA__INDEX_AXIS, MICA__INDEX_ELEMENTS, MICA__INDEX_JOIN, MICA__INDEX_BASE };
+
+/* The indexed tensor is (outer, n, inner), the one of what is taken from it or put into it (outer, m, inner). */
+typedef struct mica__index_view {
+  int64_t outer, n, m, inner;
+} mica__index_view;
+
+mica__index_view mica__index_view_of(const mica__attrs *attrs, mica_shape indexed, mica_shape indices);
+
+/* The shape of what is taken; checks types, normalises the axis. */
+mica_status mica__index_infer(mica__attrs *attrs, const mica__type *indexed, const mica__type *indices,
+                              mica_shape *taken);
+
+/* An index as a place from 0 to n - 1; -1 for one outside. */
+int64_t mica__index_place(double index, int64_t n);
+
+mica_value mica__scatter(mica_value x, mica_value indices, mica_value updates, int32_t axis, bool elements,
+                         mica_scatter_join how);
+
+extern const mica__op mica__op_gather, mica__op_gather_elements, mica__op_scatter, mica__op_scatter_into_zeros;
+
+#endif

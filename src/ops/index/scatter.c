@@ -1,0 +1,266 @@
+#include "base/error.h"
+#include "ops/index/index.h"
+#include "ops/launch_check.h"
+#include "runtime/launch.h"
+
+#include <math.h>
+
+#define GROUP 64
+
+/* Operands: the base (or, into zeros, what has the result's shape), the indices, the updates. */
+static mica_status infer_scatter(const mica__type *inputs, int32_t input_count, mica__attrs *attrs, mica__type *out) {
+  (void)input_count;
+  char tu[MICA_SHAPE_TEXT], tt[MICA_SHAPE_TEXT];
+  mica_shape taken;
+  MICA_TRY(mica__index_infer(attrs, &inputs[0], &inputs[1], &taken));
+  bool fits = taken.rank == inputs[2].shape.rank;
+  for (int32_t i = 0; fits && i < taken.rank; i++)
+    fits = taken.dim[i] == inputs[2].shape.dim[i] || taken.dim[i] == MICA_OPEN || inputs[2].shape.dim[i] == MICA_OPEN;
+  if (!fits)
+    return mica__fail(MICA_E_SHAPE, "updates %s, but the indices name %s", mica_shape_format(inputs[2].shape, tu),
+                      mica_shape_format(taken, tt));
+  if (inputs[0].dtype != inputs[2].dtype)
+    return mica__fail(MICA_E_DTYPE, "types %s and %s differ", mica_dtype_name(inputs[0].dtype),
+                      mica_dtype_name(inputs[2].dtype));
+  *out = inputs[0];
+  return MICA_OK;
+}
+
+static double join(int64_t how, double a, double b) {
+  switch (how) {
+  case MICA_SCATTER_ADD: return a + b;
+  case MICA_SCATTER_MUL: return a * b;
+  case MICA_SCATTER_MAX: return fmax(a, b);
+  case MICA_SCATTER_MIN: return fmin(a, b);
+  default: return b;
+  }
+}
+
+static mica_status evaluate_scatter(const mica__eval *eval) {
+  const mica__index_view v = mica__index_view_of(eval->attrs, eval->types[0].shape, eval->types[1].shape);
+  bool elements = eval->attrs->ints[MICA__INDEX_ELEMENTS] != 0;
+  for (int64_t i = 0; i < v.outer * v.n * v.inner; i++)
+    eval->output[i] = eval->attrs->ints[MICA__INDEX_BASE] ? eval->inputs[0][i] : 0;
+  for (int64_t o = 0, at = 0; o < v.outer; o++)
+    for (int64_t j = 0; j < v.m; j++)
+      for (int64_t i = 0; i < v.inner; i++, at++) {
+        int64_t k = mica__index_place(eval->inputs[1][elements ? at : j], v.n);
+        double *to = &eval->output[(o * v.n + k) * v.inner + i];
+        if (k >= 0) *to = join(eval->attrs->ints[MICA__INDEX_JOIN], *to, eval->inputs[2][at]);
+      }
+  return MICA_OK;
+}
+
+#define UPDATE_TYPES MICA_F32, MICA_F16, MICA_BF16, MICA_F64, MICA_I8, MICA_U8, MICA_I16, MICA_I32, MICA_I64, MICA_BOOL
+static const mica__kernel_param rows_params[] = {
+    MICA__DTYPE("U_T", "type of the updates and the result", UPDATE_TYPES),
+    MICA__INT("JOIN", "0 the last stays, 1 sum, 2 product, 3 largest, 4 smallest", 0, 1, 2, 3, 4),
+    MICA__INT("BASE", "1: there is a tensor to start from", 0, 1),
+    MICA__INT("VW", "elements a work-item makes", 1, 2, 4, 8, 16),
+};
+static const mica__variant rows_variants[] = {
+    MICA__VARIANT("cpu", MICA__ON_CPU, MICA_F32, MICA_SCATTER_ADD, 0, 16),
+    MICA__VARIANT("gpu", MICA__ON_GPU, MICA_F32, MICA_SCATTER_ADD, 0, 1),
+};
+static const mica__kernel_desc scatter_rows = {
+    MICA__KERNEL("scatter_rows", "index/scatter.cl", rows_params, rows_variants)};
+
+static const mica__kernel_param elements_params[] = {
+    MICA__DTYPE("U_T", "type of the updates and the result", UPDATE_TYPES),
+    MICA__DTYPE("I_T", "type of the indices", MICA_I64, MICA_I32),
+    MICA__INT("JOIN", "0 the last stays, 1 sum, 2 product, 3 largest, 4 smallest", 0, 1, 2, 3, 4),
+    MICA__INT("BASE", "1: there is a tensor to start from", 0, 1),
+};
+static const mica__variant elements_variants[] = {
+    MICA__VARIANT("any", MICA__ON_ANY, MICA_F32, MICA_I64, MICA_SCATTER_ADD, 0),
+};
+static const mica__kernel_desc scatter_elements = {
+    MICA__KERNEL("scatter_elements", "index/scatter.cl", elements_params, elements_variants)};
+
+static const mica__kernel_param order_params[] = {MICA__DTYPE("I_T", "type of the indices", MICA_I64, MICA_I32)};
+static const mica__variant order_cpu[] = {MICA__VARIANT("cpu", MICA__ON_CPU, MICA_I64)};
+static const mica__variant order_gpu[] = {MICA__VARIANT("gpu", MICA__ON_GPU, MICA_I64)};
+static const mica__kernel_desc order_serial = {MICA__KERNEL("order_serial", "index/order.cl", order_params, order_cpu)};
+static const mica__kernel_desc order_starts = {MICA__KERNEL("order_starts", "index/order.cl", order_params, order_gpu)};
+static const mica__kernel_desc order_places = {MICA__KERNEL("order_places", "index/order.cl", order_params, order_gpu)};
+
+/* start and order of cl/index/order.cl */
+typedef struct sorted {
+  mica_tensor *start, *order;
+} sorted;
+
+static mica_status launch_order(const mica__exec *exec, const mica__kernel_desc *desc, const mica__index_view *v,
+                                int64_t items, const sorted *s) {
+  int32_t values[MICA__MAX_PARAMS];
+  mica__kernel *kernel = NULL;
+  mica__kernel_values(desc, &desc->variants[0], values);
+  mica__kernel_set(desc, values, "I_T", (int32_t)mica_tensor_dtype(exec->inputs[1]));
+  MICA_TRY(mica__kernel_get(mica__queue_engine(exec->queue), desc, values, NULL, &kernel));
+  mica__launch launch = mica__launch_of(kernel);
+  mica__launch_tensor(&launch, exec->inputs[1]);
+  mica__launch_tensor(&launch, s->start);
+  mica__launch_tensor(&launch, s->order);
+  mica__launch_size(&launch, v->n);
+  mica__launch_size(&launch, v->m);
+  mica__launch_range1(&launch, items, items == 1 ? 1 : GROUP);
+  mica__launch_cost(&launch, 0, (double)items * (double)mica_tensor_bytes(exec->inputs[1]));
+  return mica__queue_submit(exec->queue, &launch);
+}
+
+static mica_status sort(const mica__exec *exec, const mica__index_view *v, sorted *s) {
+  mica_engine *engine = mica__queue_engine(exec->queue);
+  unsigned classes = exec->classes ? exec->classes : mica__kernel_class(mica_engine_device(engine));
+  if (v->n > INT32_MAX - 2)
+    return mica__fail(MICA_E_OVERFLOW, "scatter: an axis of %lld does not fit 32 bits", (long long)v->n);
+  MICA_TRY(mica_tensor_create(engine, MICA_I32, MICA_SHAPE(v->n + 2), &s->start));
+  MICA_TRY(mica_tensor_create(engine, MICA_I32, MICA_SHAPE(v->m), &s->order));
+  if (classes == MICA__ON_CPU) return launch_order(exec, &order_serial, v, 1, s);
+  MICA_TRY(launch_order(exec, &order_starts, v, v->n + 1, s));
+  return launch_order(exec, &order_places, v, v->m, s);
+}
+
+/* What both kernels begin with. */
+static mica_status begin(const mica__exec *exec, const mica__kernel_desc *desc, int32_t *values, mica__launch *launch) {
+  mica__kernel *kernel = NULL;
+  const mica_tensor *base = exec->attrs->ints[MICA__INDEX_BASE] ? exec->inputs[0] : NULL;
+  mica__kernel_set(desc, values, "U_T", (int32_t)mica_tensor_dtype(exec->output));
+  mica__kernel_set(desc, values, "JOIN", (int32_t)exec->attrs->ints[MICA__INDEX_JOIN]);
+  mica__kernel_set(desc, values, "BASE", base != NULL);
+  MICA_TRY(mica__kernel_get(mica__queue_engine(exec->queue), desc, values, NULL, &kernel));
+  *launch = mica__launch_of(kernel);
+  mica__launch_optional(launch, base);
+  mica__launch_tensor(launch, exec->inputs[2]);
+  mica__launch_tensor(launch, exec->output);
+  return MICA_OK;
+}
+
+static mica_status end(const mica__exec *exec, const mica__index_view *v, int64_t items, mica__launch *launch) {
+  mica__launch_size(launch, v->outer);
+  mica__launch_size(launch, v->n);
+  mica__launch_size(launch, v->m);
+  mica__launch_size(launch, v->inner);
+  mica__launch_range1(launch, items, GROUP);
+  mica__launch_cost(launch, (double)mica_tensor_count(exec->inputs[2]),
+                    (double)mica_tensor_bytes(exec->output) + (double)mica_tensor_bytes(exec->inputs[2]));
+  return mica__queue_submit(exec->queue, launch);
+}
+
+static mica_status launch_elements(const mica__exec *exec, const mica__index_view *v) {
+  int32_t values[MICA__MAX_PARAMS];
+  mica__launch launch;
+  mica__exec_values(exec, &scatter_elements, values);
+  mica__kernel_set(&scatter_elements, values, "I_T", (int32_t)mica_tensor_dtype(exec->inputs[1]));
+  MICA_TRY(begin(exec, &scatter_elements, values, &launch));
+  mica__launch_tensor(&launch, exec->inputs[1]);
+  return end(exec, v, v->outer * v->n * v->inner, &launch);
+}
+
+static mica_status launch_rows(const mica__exec *exec, const mica__index_view *v, const sorted *s) {
+  int32_t values[MICA__MAX_PARAMS];
+  mica__launch launch;
+  mica__exec_values(exec, &scatter_rows, values);
+  int64_t width = values[mica__kernel_param_index(&scatter_rows, "VW")];
+  MICA_TRY(begin(exec, &scatter_rows, values, &launch));
+  mica__launch_tensor(&launch, s->start);
+  mica__launch_tensor(&launch, s->order);
+  return end(exec, v, v->outer * v->n * ((v->inner + width - 1) / width), &launch);
+}
+
+static mica_status launch_scatter(const mica__exec *exec) {
+  const mica__index_view v =
+      mica__index_view_of(exec->attrs, mica_tensor_shape(exec->output), mica_tensor_shape(exec->inputs[1]));
+  if (mica_tensor_count(exec->output) == 0) return MICA_OK;
+  if (exec->attrs->ints[MICA__INDEX_ELEMENTS]) return launch_elements(exec, &v);
+  sorted s = {0};
+  mica_status status = sort(exec, &v, &s);
+  if (status == MICA_OK) status = launch_rows(exec, &v, &s);
+  mica_tensor_destroy(s.start);
+  mica_tensor_destroy(s.order);
+  return status;
+}
+
+static mica_status grad_scatter(const mica__grad *grad) {
+  mica__attrs attrs = mica__attrs_of(grad->y);
+  int64_t how = attrs.ints[MICA__INDEX_JOIN], axis = attrs.ints[MICA__INDEX_AXIS];
+  mica_value indices = grad->inputs[1];
+  if (how != MICA_SCATTER_SET && how != MICA_SCATTER_ADD)
+    return mica__fail(MICA_E_UNSUPPORTED, "the gradient of a scatter that multiplies or takes extremes");
+  if (attrs.ints[MICA__INDEX_BASE]) {
+    mica_value overwritten[] = {grad->dy, indices, mica_full_like(grad->inputs[2], 0)};
+    grad->dinputs[0] = how == MICA_SCATTER_ADD ? grad->dy : mica__graph_add(&mica__op_scatter, overwritten, 3, &attrs);
+  }
+  grad->dinputs[2] = attrs.ints[MICA__INDEX_ELEMENTS] ? mica_gather_elements(grad->dy, indices, (int32_t)axis)
+                                                      : mica_gather(grad->dy, indices, (int32_t)axis);
+  return MICA_OK;
+}
+
+/* Every join from a base, then sums into zeros. */
+static mica_status check_joins(mica__check *check, const mica__op *op, int64_t base) {
+  mica__launch_case list[] = {
+      {.inputs = {{MICA_F32, {2, {5, 7}}}, {MICA_I64, {1, {9}}}, {MICA_F32, {2, {9, 7}}}}, .bound = {2, 6}, .terms = 9},
+      {.inputs = {{MICA_F16, {2, {5, 33}}}, {MICA_I32, {2, {2, 3}}}, {MICA_F16, {3, {2, 3, 33}}}},
+       .bound = {2, 6},
+       .terms = 6},
+      {.inputs = {{MICA_F32, {2, {300, 16}}}, {MICA_I64, {1, {1000}}}, {MICA_F32, {2, {1000, 16}}}},
+       .bound = {1, 300},
+       .terms = 20},
+      {.attrs.ints = {1},
+       .inputs = {{MICA_F32, {3, {2, 4, 3}}}, {MICA_I64, {1, {5}}}, {MICA_F32, {3, {2, 5, 3}}}},
+       .bound = {2, 4},
+       .terms = 5},
+      {.attrs.ints = {1},
+       .inputs = {{MICA_I32, {2, {3, 4}}}, {MICA_I64, {1, {0}}}, {MICA_I32, {2, {3, 0}}}},
+       .bound = {9, 4, 9},
+       .terms = 1},
+      {.attrs.ints = {0, 1},
+       .inputs = {{MICA_F32, {2, {5, 7}}}, {MICA_I64, {2, {3, 7}}}, {MICA_F32, {2, {3, 7}}}},
+       .bound = {2, 6},
+       .terms = 3},
+      {.attrs.ints = {-1, 1},
+       .inputs = {{MICA_I64, {2, {5, 7}}}, {MICA_I32, {2, {5, 9}}}, {MICA_I64, {2, {5, 9}}}},
+       .bound = {9, 8, 3},
+       .terms = 9},
+  };
+  static const char *const names[] = {"set", "add", "mul", "max", "min"};
+  for (int64_t how = base ? MICA_SCATTER_SET : MICA_SCATTER_ADD; how <= (base ? MICA_SCATTER_MIN : MICA_SCATTER_ADD);
+       how++) {
+    for (size_t i = 0; i < sizeof list / sizeof *list; i++) {
+      list[i].input_count = 3;
+      list[i].attrs.ints[MICA__INDEX_JOIN] = how;
+      list[i].attrs.ints[MICA__INDEX_BASE] = base;
+    }
+    MICA_TRY(mica__check_launches(check, op, names[how], list, sizeof list / sizeof *list));
+  }
+  return MICA_OK;
+}
+
+static mica_status check_scatter(mica__check *check) { return check_joins(check, &mica__op_scatter, 1); }
+static mica_status check_zeros(mica__check *check) { return check_joins(check, &mica__op_scatter_into_zeros, 0); }
+
+static const mica__kernel_desc *const kernels[] = {&scatter_rows, &scatter_elements, &order_serial,
+                                                   &order_starts, &order_places,     NULL};
+
+#define SCATTER(label, check_fn, unread)                                                                               \
+  const mica__op mica__op_##label = {.name = #label,                                                                   \
+                                     .kernels = kernels,                                                               \
+                                     .check = check_fn,                                                                \
+                                     .kind = MICA__OP_LAUNCH,                                                          \
+                                     .min_inputs = 3,                                                                  \
+                                     .max_inputs = 3,                                                                  \
+                                     .infer = infer_scatter,                                                           \
+                                     .grad = grad_scatter,                                                             \
+                                     .evaluate = evaluate_scatter,                                                     \
+                                     .launch = launch_scatter,                                                         \
+                                     .shape_only = unread};
+SCATTER(scatter, check_scatter, 0)
+SCATTER(scatter_into_zeros, check_zeros, 1)
+
+mica_value mica__scatter(mica_value x, mica_value indices, mica_value updates, int32_t axis, bool elements,
+                         mica_scatter_join how) {
+  mica__attrs attrs = {0};
+  attrs.ints[MICA__INDEX_AXIS] = axis;
+  attrs.ints[MICA__INDEX_ELEMENTS] = elements;
+  attrs.ints[MICA__INDEX_JOIN] = how;
+  attrs.ints[MICA__INDEX_BASE] = 1;
+  return mica__graph_add(&mica__op_scatter, (mica_value[]){x, indices, updates}, 3, &attrs);
+}

@@ -1,0 +1,114 @@
+#include "ops/launch_check.h"
+
+#include "base/error.h"
+#include "ops/tolerance.h"
+#include "runtime/launch.h"
+
+#include <math.h>
+#include <stdlib.h>
+
+void mica__exec_values(const mica__exec *exec, const mica__kernel_desc *desc, int32_t *values) {
+  const mica__variant *variant = NULL;
+  for (int v = 0; exec->classes && !variant && v < desc->variant_count; v++)
+    if (desc->variants[v].classes & exec->classes) variant = &desc->variants[v];
+  if (!variant) variant = mica__kernel_variant(desc, mica_engine_device(mica__queue_engine(exec->queue)));
+  mica__kernel_values(desc, variant, values);
+}
+
+/* One case as it runs. */
+typedef struct run {
+  mica__check_tensor inputs[4], output;
+  double *values[4]; /* the magnitudes of floating inputs, the values of others */
+  double *want, *magnitude;
+} run;
+
+static void free_run(run *r) {
+  for (int i = 0; i < 4; i++) {
+    mica__check_free(&r->inputs[i]);
+    free(r->values[i]);
+  }
+  mica__check_free(&r->output);
+  free(r->want);
+}
+
+/* The reference, and the same of the magnitudes, which bounds the error of sums. */
+static mica_status evaluate(const mica__op *op, const mica__launch_case *c, const mica__attrs *attrs,
+                            const mica__type *type, run *r) {
+  const double *plain[4] = {0}, *magnitudes[4] = {0};
+  for (int32_t i = 0; i < c->input_count; i++) {
+    plain[i] = r->inputs[i].values;
+    magnitudes[i] = r->values[i];
+  }
+  mica__eval eval = {.attrs = attrs, .inputs = plain, .types = c->inputs, .input_count = c->input_count, .type = type};
+  eval.output = r->want;
+  MICA_TRY(op->evaluate(&eval));
+  eval.inputs = magnitudes;
+  eval.output = r->magnitude;
+  return op->evaluate(&eval);
+}
+
+static mica_status make_input(mica__check *check, const mica__launch_case *c, int32_t i, run *r) {
+  MICA_TRY(mica__check_input(check, c->inputs[i].dtype, c->inputs[i].shape, c->bound[i] > 0 ? c->bound[i] : 2,
+                             &r->inputs[i]));
+  bool floating = mica_dtype_kind_of(c->inputs[i].dtype) == MICA_KIND_FLOAT;
+  int64_t n = r->inputs[i].count;
+  r->values[i] = malloc(((size_t)n + 1) * sizeof(double));
+  if (!r->values[i]) return mica__fail_nomem("a reference");
+  for (int64_t k = 0; k < n; k++) r->values[i][k] = floating ? fabs(r->inputs[i].values[k]) : r->inputs[i].values[k];
+  return MICA_OK;
+}
+
+static mica_status run_case(mica__check_group *group, const mica__op *op, const mica__launch_case *c, unsigned classes,
+                            run *r) {
+  mica__check *check = group->check;
+  mica__attrs attrs = c->attrs;
+  mica__type type = {0};
+  const mica_tensor *inputs[4] = {0};
+  MICA_TRY(op->infer(c->inputs, c->input_count, &attrs, &type));
+  for (int32_t i = 0; i < c->input_count; i++) {
+    MICA_TRY(make_input(check, c, i, r));
+    inputs[i] = r->inputs[i].tensor;
+  }
+  MICA_TRY(mica__check_output(check, type.dtype, type.shape, &r->output));
+  r->want = calloc((size_t)r->output.count + 1, 2 * sizeof *r->want);
+  if (!r->want) return mica__fail_nomem("a reference");
+  r->magnitude = r->want + r->output.count;
+  MICA_TRY(evaluate(op, c, &attrs, &type, r));
+  mica_dtype compute = type.dtype == MICA_F16 || type.dtype == MICA_BF16 ? MICA_F32 : type.dtype;
+  for (int64_t i = 0; i < r->output.count; i++)
+    r->magnitude[i] =
+        c->terms > 0 ? mica__tolerance_sum(compute, type.dtype, c->terms, r->magnitude[i], r->want[i]) : 0;
+  mica__exec exec = {.queue = check->queue,
+                     .attrs = &attrs,
+                     .inputs = inputs,
+                     .input_count = c->input_count,
+                     .output = r->output.tensor,
+                     .classes = classes};
+  MICA_TRY(op->launch(&exec));
+  return mica__check_compare(group, &r->output, r->want, r->magnitude);
+}
+
+mica_status mica__check_launches(mica__check *check, const mica__op *op, const char *cases,
+                                 const mica__launch_case *list, size_t count) {
+  static const struct {
+    const char *name;
+    unsigned bit;
+  } classes[] = {
+      {"cpu", MICA__ON_CPU},
+      {"gpu", MICA__ON_GPU},
+  };
+  for (size_t k = 0; k < sizeof classes / sizeof *classes; k++) {
+    mica__check_group group = mica__check_begin(check, op->name, classes[k].name, cases);
+    for (size_t i = 0; i < count; i++) {
+      run r = {0};
+      bool wanted = true;
+      for (int32_t t = 0; t < list[i].input_count; t++)
+        wanted = wanted && mica__check_has_dtype(check, list[i].inputs[t].dtype);
+      mica_status status = wanted ? run_case(&group, op, &list[i], classes[k].bit, &r) : MICA_OK;
+      free_run(&r);
+      if (!mica__check_note(&group, status, "case %zu of %s", i, cases)) break;
+    }
+    mica__check_end(&group);
+  }
+  return MICA_OK;
+}

@@ -1,0 +1,25 @@
+/* ops/launch_check.h: the check of ops that launch kernels of their own: the launch of every device class's variants
+ * against the op's reference on whole tensors. */
+#ifndef MICA_OPS_LAUNCH_CHECK_H
+#define MICA_OPS_LAUNCH_CHECK_H
+
+#include "ir/graph.h"
+#include "ops/check.h"
+
+typedef struct mica__launch_case {
+  mica__attrs attrs; /* as a builder gives them */
+  mica__type inputs[4];
+  int32_t input_count;
+  double bound[4]; /* inputs are random from -bound to bound; integers are cut towards zero. 0 stands for 2 */
+  /* How many terms a result is the sum of, for its tolerance; 0 where elements are moved or counted exactly. */
+  double terms;
+} mica__launch_case;
+
+/* All cases as one line of the report for each class. Fails only when the checking itself cannot go on. */
+mica_status mica__check_launches(mica__check *check, const mica__op *op, const char *cases,
+                                 const mica__launch_case *list, size_t count);
+
+/* The values of a kernel for these tensors: the variant of exec->classes, or the device's own. */
+void mica__exec_values(const mica__exec *exec, const struct mica__kernel_desc *desc, int32_t *values);
+
+#endif

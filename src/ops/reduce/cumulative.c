@@ -1,0 +1,141 @@
+/* Sums and products of all elements up to each, along axis attrs.ints[0]; attrs.ints[1]: without the element itself;
+ * attrs.ints[2]: from the end; attrs.ints[3]: products. */
+#include "base/error.h"
+#include "ops/build.h"
+#include "ops/launch_check.h"
+#include "runtime/launch.h"
+
+#define GROUP 64
+
+enum { AXIS, EXCLUSIVE, REVERSE, PRODUCT };
+
+static mica_status infer_cumulative(const mica__type *inputs, int32_t input_count, mica__attrs *attrs,
+                                    mica__type *out) {
+  (void)input_count;
+  *out = inputs[0];
+  if (mica_dtype_kind_of(out->dtype) == MICA_KIND_BOOL) return mica__fail(MICA_E_DTYPE, "bool, but it takes numbers");
+  return mica__axis(&attrs->ints[AXIS], out->shape.rank);
+}
+
+static mica_status evaluate_cumulative(const mica__eval *eval) {
+  const int64_t *how = eval->attrs->ints;
+  const mica__rows r = mica__rows_of(eval->types[0].shape, how[AXIS]);
+  for (int64_t o = 0; o < r.outer; o++)
+    for (int64_t i = 0; i < r.inner; i++) {
+      double so_far = how[PRODUCT] ? 1 : 0;
+      for (int64_t j = 0; j < r.n; j++) {
+        int64_t at = (o * r.n + (how[REVERSE] ? r.n - 1 - j : j)) * r.inner + i;
+        double joined = how[PRODUCT] ? so_far * eval->inputs[0][at] : so_far + eval->inputs[0][at];
+        eval->output[at] = how[EXCLUSIVE] ? so_far : joined;
+        so_far = joined;
+      }
+    }
+  return MICA_OK;
+}
+
+static const mica__kernel_param params[] = {
+    MICA__DTYPE("X_T", "type of x and y", MICA_F32, MICA_F16, MICA_BF16, MICA_F64, MICA_I8, MICA_U8, MICA_I16, MICA_I32,
+                MICA_I64),
+    MICA__INT("PRODUCT", "1: the product", 0, 1),
+    MICA__INT("EXCLUSIVE", "1: without the element itself", 0, 1),
+    MICA__INT("REVERSE", "1: from the end", 0, 1),
+    MICA__INT("VW", "columns a work-item takes", 1, 2, 4, 8, 16),
+};
+static const mica__variant variants[] = {
+    MICA__VARIANT("cpu", MICA__ON_CPU, MICA_F32, 0, 0, 0, 16),
+    MICA__VARIANT("gpu", MICA__ON_GPU, MICA_F32, 0, 0, 0, 1),
+};
+static const mica__kernel_desc cumulative = {MICA__KERNEL("cumulative", "reduce/cumulative.cl", params, variants)};
+
+static mica_status launch_cumulative(const mica__exec *exec) {
+  const int64_t *how = exec->attrs->ints;
+  const mica__rows r = mica__rows_of(mica_tensor_shape(exec->output), how[AXIS]);
+  int32_t values[MICA__MAX_PARAMS];
+  mica__kernel *kernel = NULL;
+  if (mica_tensor_count(exec->output) == 0) return MICA_OK;
+  mica__exec_values(exec, &cumulative, values);
+  mica__kernel_set(&cumulative, values, "X_T", (int32_t)mica_tensor_dtype(exec->output));
+  mica__kernel_set(&cumulative, values, "PRODUCT", how[PRODUCT] != 0);
+  mica__kernel_set(&cumulative, values, "EXCLUSIVE", how[EXCLUSIVE] != 0);
+  mica__kernel_set(&cumulative, values, "REVERSE", how[REVERSE] != 0);
+  int64_t width = values[mica__kernel_param_index(&cumulative, "VW")];
+  MICA_TRY(mica__kernel_get(mica__queue_engine(exec->queue), &cumulative, values, NULL, &kernel));
+  mica__launch launch = mica__launch_of(kernel);
+  mica__launch_tensor(&launch, exec->inputs[0]);
+  mica__launch_tensor(&launch, exec->output);
+  mica__launch_size(&launch, r.outer);
+  mica__launch_size(&launch, r.n);
+  mica__launch_size(&launch, r.inner);
+  mica__launch_range1(&launch, r.outer * ((r.inner + width - 1) / width), GROUP);
+  mica__launch_cost(&launch, (double)mica_tensor_count(exec->output), 2 * (double)mica_tensor_bytes(exec->output));
+  return mica__queue_submit(exec->queue, &launch);
+}
+
+static mica_value add_cumulative(mica_value x, int64_t axis, bool product, bool exclusive, bool reverse) {
+  mica__attrs attrs = {0};
+  attrs.ints[AXIS] = axis;
+  attrs.ints[PRODUCT] = product;
+  attrs.ints[EXCLUSIVE] = exclusive;
+  attrs.ints[REVERSE] = reverse;
+  return mica__graph_add(product ? &mica__op_cumprod : &mica__op_cumsum, &x, 1, &attrs);
+}
+
+static mica_status grad_cumsum(const mica__grad *grad) {
+  const mica__attrs attrs = mica__attrs_of(grad->y);
+  grad->dinputs[0] =
+      add_cumulative(grad->dy, attrs.ints[AXIS], false, attrs.ints[EXCLUSIVE] != 0, attrs.ints[REVERSE] == 0);
+  return MICA_OK;
+}
+
+/* x may hold no 0: each result is divided by the factor. */
+static mica_status grad_cumprod(const mica__grad *grad) {
+  const mica__attrs attrs = mica__attrs_of(grad->y);
+  mica_value share = add_cumulative(mica_mul(grad->dy, grad->y), attrs.ints[AXIS], false, attrs.ints[EXCLUSIVE] != 0,
+                                    attrs.ints[REVERSE] == 0);
+  grad->dinputs[0] = mica_div(share, grad->inputs[0]);
+  return MICA_OK;
+}
+
+static mica_status check_both(mica__check *check, const mica__op *op, int64_t product) {
+  mica__launch_case list[] = {
+      {.attrs.ints = {0, 0, 0}, .inputs = {{MICA_F32, {1, {300}}}}, .terms = 300},
+      {.attrs.ints = {1, 1, 0}, .inputs = {{MICA_F32, {2, {5, 7}}}}, .terms = 7},
+      {.attrs.ints = {0, 0, 1}, .inputs = {{MICA_F16, {2, {9, 33}}}}, .terms = 9},
+      {.attrs.ints = {-2, 1, 1}, .inputs = {{MICA_F64, {3, {2, 8, 17}}}}, .terms = 8},
+      {.attrs.ints = {1, 0, 0}, .inputs = {{MICA_I32, {3, {2, 8, 16}}}}, .terms = 1},
+      {.attrs.ints = {0, 0, 0}, .inputs = {{MICA_BF16, {2, {0, 3}}}}, .terms = 1},
+  };
+  for (size_t i = 0; i < sizeof list / sizeof *list; i++) {
+    list[i].input_count = 1;
+    list[i].attrs.ints[PRODUCT] = product;
+  }
+  return mica__check_launches(check, op, op->name, list, sizeof list / sizeof *list);
+}
+
+static mica_status check_cumsum(mica__check *check) { return check_both(check, &mica__op_cumsum, 0); }
+static mica_status check_cumprod(mica__check *check) { return check_both(check, &mica__op_cumprod, 1); }
+
+static const mica__kernel_desc *const kernels[] = {&cumulative, NULL};
+
+#define CUMULATIVE(label)                                                                                              \
+  const mica__op mica__op_##label = {.name = #label,                                                                   \
+                                     .kernels = kernels,                                                               \
+                                     .check = check_##label,                                                           \
+                                     .kind = MICA__OP_LAUNCH,                                                          \
+                                     .min_inputs = 1,                                                                  \
+                                     .max_inputs = 1,                                                                  \
+                                     .infer = infer_cumulative,                                                        \
+                                     .grad = grad_##label,                                                             \
+                                     .evaluate = evaluate_cumulative,                                                  \
+                                     .launch = launch_cumulative,                                                      \
+                                     .may_alias = 1};
+CUMULATIVE(cumsum)
+CUMULATIVE(cumprod)
+
+mica_value mica_cumsum(mica_value x, int32_t axis, bool exclusive, bool reverse) {
+  return add_cumulative(x, axis, false, exclusive, reverse);
+}
+
+mica_value mica_cumprod(mica_value x, int32_t axis, bool exclusive, bool reverse) {
+  return add_cumulative(x, axis, true, exclusive, reverse);
+}
