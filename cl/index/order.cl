@@ -1,8 +1,8 @@
 /* index/order.cl: the places of equal indices, brought together: a stable counting sort without atomics.
  *
  *   start[v]   how many indices are below v, 0 <= v <= n
- *   order[k]   for start[v] <= k < start[v + 1] the places j with indices[j] = v, in rising order; those of indices that
- *              lie outside come last
+ *   order[k]   for start[v] <= k < start[v + 1] the places j with indices[j] = v, in rising order; those of indices
+ *              that lie outside come last
  *
  * indices has m elements; start n + 2 (the last element is scratch), order m.
  *

@@ -1,13 +1,13 @@
-/* index/top_k.cl: y[o, r, i] = the place along n of the r-th largest x[o, :, i], r < k; of equals the first comes first,
- * and a NaN is the largest.
+/* index/top_k.cl: y[o, r, i] = the place along n of the r-th largest x[o, :, i], r < k; of equals the first comes
+ * first, and a NaN is the largest.
  *
  * x is (outer, n, inner), y (outer, k, inner), k <= n.
  *
  *   X_T        type of x
  *   SMALLEST   1: the r-th smallest, a NaN being the smallest
  *
- * One dimension of outer * inner work-items, any group size. Each walks its row once a result: what follows the last one
- * found is searched for its first. */
+ * One dimension of outer * inner work-items, any group size. Each walks its row once a result: what follows the last
+ * one found is searched for its first. */
 #include "common/dtype.clh"
 
 #ifndef X_T

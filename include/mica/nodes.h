@@ -209,8 +209,8 @@ MICA_API mica_value mica_gather_elements(mica_value x, mica_value indices, int32
 /* indices (..., k): y[...] = x[indices[..., 0], ... indices[..., k - 1]], with x's further axes. */
 MICA_API mica_value mica_gather_nd(mica_value x, mica_value indices);
 
-/* How an update joins what is there; SET: the last one stays. Only SET and ADD have gradients (that of SET is right where
- * no place is named twice). */
+/* How an update joins what is there; SET: the last one stays. Only SET and ADD have gradients (that of SET is right
+ * where no place is named twice). */
 typedef enum mica_scatter_join {
   MICA_SCATTER_SET,
   MICA_SCATTER_ADD,

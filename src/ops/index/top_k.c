@@ -1,4 +1,5 @@
-/* The places of the largest elements along axis attrs.ints[0]: attrs.ints[1] of them, the smallest where attrs.ints[2]. */
+/* The places of the largest elements along axis attrs.ints[0]: attrs.ints[1] of them; the smallest where attrs.ints[2]
+ * is 1. */
 #include "base/error.h"
 #include "ops/build.h"
 #include "ops/launch_check.h"
