@@ -118,6 +118,9 @@ typedef struct mica_engine_config {
   const char *cache_dir;
   /* Bytes the compiled kernels may take on disk; the least recently used go first. 0 means 256 MiB. */
   uint64_t cache_bytes;
+  /* Tunes: an op that meets a problem for the first time measures its implementations (mica/tune.h), which blocks for
+   * about a second, and uses the fastest from then on. */
+  bool tune;
 } mica_engine_config;
 
 MICA_API mica_engine_config mica_engine_config_default(void);

@@ -24,12 +24,14 @@ typedef struct mica_doctor_summary {
 
 typedef void mica_doctor_fn(void *user, const mica_doctor_line *line);
 
-/* Runs every variant of every kernel against a naive reference in double precision on the host. fn is called once a
- * line and may be NULL. A variant that fails is put in quarantine: ops on this device and driver choose another from
- * then on, in this process and, through the cache directory, in later ones; one that passes is released. Blocks,
- * typically for some seconds, the first time for a minute. The status says whether the examination could be made; its
- * result is in *summary. */
-MICA_API mica_status mica_doctor_run(mica_engine *engine, mica_doctor_fn *fn, void *user, mica_doctor_summary *summary);
+/* Runs every variant of every kernel of an op, or of all ops where op is NULL, against a naive reference in double
+ * precision on the host. MICA_E_NOT_FOUND when no op of that name has kernels to examine. fn is called once a line and
+ * may be NULL. A variant that fails is put in quarantine: ops on this device and driver choose another from then on,
+ * in this process and, through the cache directory, in later ones; one that passes is released. Blocks, typically for
+ * some seconds, the first time for a minute. The status says whether the examination could be made; its result is in
+ * *summary. */
+MICA_API mica_status mica_doctor_run(mica_engine *engine, const char *op, mica_doctor_fn *fn, void *user,
+                                     mica_doctor_summary *summary);
 
 MICA_END_DECLS
 

@@ -49,8 +49,8 @@ MICA_API mica_status mica_op_reduce_fwd(mica_queue *queue, mica_reduction reduct
 
 /* Functions that end a formula: name, text. With x the value and p the activation's argument: clipped_relu is
  * min(max(x, 0), p), leaky_relu x or p x, elu x or p (e^x - 1), gelu x Phi(x) exactly, gelu_tanh its approximation by
- * tanh, silu x sigmoid(x), softplus log(1 + e^x), hard_sigmoid min(max(x / 6 + 1/2, 0), 1), hard_swish x times that. The
- * others take no p. */
+ * tanh, silu x sigmoid(x), softplus log(1 + e^x), hard_sigmoid min(max(x / 6 + 1/2, 0), 1), hard_swish x times that.
+ * The others take no p. */
 #define MICA_ACTIVATION_LIST(X)                                                                                        \
   X(NONE, "none")                                                                                                      \
   X(RELU, "relu")                                                                                                      \
@@ -93,9 +93,10 @@ MICA_API mica_gemm_config mica_gemm_config_default(void);
 /* d = activation(alpha a b + beta c + bias), for each matrix of a batch.
  *
  * a is (..., M, K), b (..., K, N), c and d (..., M, N); a transposed operand is a view with its last two dimensions
- * swapped (mica_tensor_transpose), and any strides are taken. The leading dimensions of d are the batches; those of a, b
- * and c are the same or 1 (or absent, or of stride 0), and must be walked by one stride: contiguous, or one dimension.
- * The columns of c and d are adjacent. bias is (N) or (M), adjacent. M, N, K may be 0; K 0 makes the product 0.
+ * swapped (mica_tensor_transpose), and any strides are taken. The leading dimensions of d are the batches; those of a,
+ * b and c are the same or 1 (or absent, or of stride 0), and must be walked by one stride: contiguous, or one
+ * dimension. The columns of c and d are adjacent. bias is (N) or (M), adjacent. M, N, K may be 0; K 0 makes the
+ * product 0.
  *
  * Types of a and b: f32, f16, bf16 (one type or mixed, sums in f32; c, d f32, f16 or bf16); f64 (all f64); i8 and u8
  * (sums, c and d i32; alpha and beta are taken as integers, and of the activations none and relu). bias is of d's type

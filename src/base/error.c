@@ -15,6 +15,11 @@ static char *sentence(void) { return attempts ? private_sentence : public_senten
 void mica__attempt_begin(void) { attempts++; }
 void mica__attempt_end(void) { attempts--; }
 
+mica_status mica__attempt_pass(mica_status status) {
+  attempts--;
+  return mica__fail(status, "%s", private_sentence);
+}
+
 const char *mica_status_name(mica_status status) {
   switch (status) {
 #define MICA_STATUS_NAME(name, value, text)                                                                            \

@@ -20,6 +20,8 @@ mica_status mica__fail_nomem(const char *what);
  * Inside, mica_error_message() is the private sentence. Pairs may be nested. */
 void mica__attempt_begin(void);
 void mica__attempt_end(void);
+/* Ends an attempt whose failure is passed on after all: its sentence becomes the public one. Returns status. */
+mica_status mica__attempt_pass(mica_status status);
 
 /* Passes a failure on. */
 #define MICA_TRY(call)                                                                                                 \

@@ -7,11 +7,13 @@
 #include <stdio.h>
 
 struct values {
+  const char *op;
   const char *device;
   bool json;
 };
 
 static const cli_option options[] = {
+    CLI_ROW("OP", struct values, op, .place = CLI_OPTIONAL_OPERAND, .help = "examine the kernels of this op alone"),
     CLI_ROW("device", struct values, device, .value = "SELECTOR", .help = "examine this one, named as in MICA_DEVICE"),
     CLI_ROW("json", struct values, json, .help = "write JSON"),
     {0},
@@ -98,7 +100,7 @@ static void print_summary(const mica_doctor_summary *summary, bool healthy, mica
 }
 
 /* json is NULL when people read. */
-static int examine(const cli_command *self, mica_engine *engine, cli_json *json) {
+static int examine(const cli_command *self, mica_engine *engine, const char *op, cli_json *json) {
   const mica_device_info *info = mica_engine_device(engine);
   report to = {.json = json};
   if (json) {
@@ -108,7 +110,7 @@ static int examine(const cli_command *self, mica_engine *engine, cli_json *json)
     printf("%s  %s, %s %s\n", info->id, info->name, info->platform, info->driver);
   }
   mica_doctor_summary summary = {0};
-  mica_status status = mica_doctor_run(engine, report_line, &to, &summary);
+  mica_status status = mica_doctor_run(engine, op, report_line, &to, &summary);
   bool healthy = status == MICA_OK && summary.failed == 0 && summary.passed > 0;
   if (json) {
     cli_progress_end();
@@ -129,11 +131,11 @@ static int run(const cli_command *self, const void *given) {
   if (values->json) {
     cli_json json;
     cli_json_begin(&json);
-    status = examine(self, engine, &json);
+    status = examine(self, engine, values->op, &json);
     int printed = cli_json_print(&json, self);
     if (status == CLI_OK) status = printed;
   } else {
-    status = examine(self, engine, NULL);
+    status = examine(self, engine, values->op, NULL);
   }
   mica_engine_destroy(engine);
   return status;

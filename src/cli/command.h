@@ -13,6 +13,7 @@
 #define CLI_COMMANDS(X)                                                                                                \
   X(devices)                                                                                                           \
   X(doctor)                                                                                                            \
+  X(tune)                                                                                                              \
   X(cache)                                                                                                             \
   X(version)                                                                                                           \
   X(help)

@@ -7,6 +7,7 @@
 
 struct mica__kernel_desc; /* runtime/kernel.h */
 struct mica__check;       /* ops/check.h */
+struct mica__tunable;     /* ops/tunable.h */
 struct mica__node;        /* ir/graph.h */
 struct mica__type;
 struct mica__attrs;
@@ -79,6 +80,8 @@ typedef struct mica__op {
   /* Runs every variant of every kernel on the device over a grid of cases and compares with the naive reference in
    * double precision; reports each through mica__check_note. Fails only when the checking itself cannot go on. */
   mica_status (*check)(struct mica__check *check);
+  /* What a tuner needs to know; NULL where there is nothing to choose. */
+  const struct mica__tunable *tunable;
 
   /* The graph side; absent in ops that no graph uses. */
   mica__op_kind kind;

@@ -54,22 +54,26 @@ static void acquit(examination *e, const mica__op *op) {
     }
 }
 
-mica_status mica_doctor_run(mica_engine *engine, mica_doctor_fn *fn, void *user, mica_doctor_summary *summary) {
+mica_status mica_doctor_run(mica_engine *engine, const char *op_name, mica_doctor_fn *fn, void *user,
+                            mica_doctor_summary *summary) {
   if (!engine || !summary) return mica__fail(MICA_E_INVALID, "mica_doctor_run: a pointer is NULL");
   if (mica_engine_device(engine)->device_class == MICA_CLASS_NULL)
     return mica__fail(MICA_E_UNSUPPORTED, "the null device runs no kernels; there is nothing to examine");
   mica_doctor_summary total = {0};
   examination e = {.engine = engine, .fn = fn, .user = user};
   mica_status status = MICA_OK;
+  bool found = false;
   for (size_t i = 0; status == MICA_OK && i < mica__op_count; i++) {
     const mica__op *op = mica__ops[i];
-    if (!op->check) continue;
+    if (!op->check || (op_name && strcmp(op->name, op_name) != 0)) continue;
+    found = true;
     status = mica__check_run(engine, op, MICA__CHECK_QUICK, take_note, &e, &total);
     mica__attempt_begin();
     if (status == MICA_OK) acquit(&e, op);
     mica__attempt_end();
   }
   mica__text_free(&e.failed);
+  if (!found) return mica__fail(MICA_E_NOT_FOUND, "there is no op %s with kernels to examine", op_name ? op_name : "");
   if (status == MICA_OK) *summary = total;
   return status;
 }

@@ -22,8 +22,4 @@ typedef struct mica__impl {
   mica_status (*launch)(mica_queue *queue, const void *problem, const mica__variant *variant);
 } mica__impl;
 
-/* The first of a list (it ends in NULL) that takes the problem; the last one is not asked. The others' reasons go to the
- * log, level debug. */
-const mica__impl *mica__impl_choose(const mica__impl *const *list, const void *problem, const mica_device_info *device);
-
 #endif

@@ -40,6 +40,7 @@ struct mica_engine {
   mica__programs programs;
   mica__profile profile;
   mica__tuning tuning;
+  bool tunes; /* mica_engine_config.tune */
   mica__counters stats;
   uint64_t cache_bytes;
   char *cache_dir; /* "" for none */

@@ -138,3 +138,13 @@ mica_status mica__kernel_source_expand_text(const char *path, const char *text, 
   expansion e = {.out = out};
   return expansion_end(&e, expand_lines(&e, path, text, bytes));
 }
+
+mica__hash mica__kernel_source_hash(void) {
+  mica__hash hash = {0};
+  for (size_t i = 0; i < mica__kernel_source_count; i++) {
+    const mica__kernel_source *source = &mica__kernel_sources[i];
+    hash = mica__hash_text(hash, source->path);
+    for (size_t l = 0; l < source->line_count; l++) hash = mica__hash_text(hash, source->lines[l]);
+  }
+  return hash;
+}

@@ -2,6 +2,7 @@
 #ifndef MICA_RUNTIME_KERNEL_SOURCE_H
 #define MICA_RUNTIME_KERNEL_SOURCE_H
 
+#include "base/hash.h"
 #include "base/text.h"
 
 /* One file of cl/, made at build time; sorted by path. */
@@ -13,6 +14,9 @@ typedef struct mica__kernel_source {
 
 extern const mica__kernel_source mica__kernel_sources[];
 extern const size_t mica__kernel_source_count;
+
+/* A hash of all embedded files: what was measured with other kernels says nothing about these. */
+mica__hash mica__kernel_source_hash(void);
 
 /* Appends the file `path` with every #include "..." replaced by the file it names (each at most once), and #line
  * directives so that a build log speaks of the files. The file comes from the directory MICA_KERNEL_DIR of the

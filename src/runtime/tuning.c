@@ -3,6 +3,7 @@
 #include "base/file.h"
 #include "base/text.h"
 #include "runtime/engine.h"
+#include "runtime/kernel_source.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -87,7 +88,7 @@ mica_status mica__tuning_parse(mica__tuning *tuning, const char *text, size_t by
 static bool file_name(const mica_engine *engine, mica__text *path) {
   const mica_device_info *d = &engine->device.info;
   char name[MICA__HASH_TEXT];
-  mica__hash key = mica__hash_text((mica__hash){0}, d->platform);
+  mica__hash key = mica__hash_text(mica__kernel_source_hash(), d->platform);
   key = mica__hash_text(mica__hash_text(mica__hash_text(key, d->platform_version), d->name), d->driver);
   if (!*engine->cache_dir) return false;
   mica__text_addf(path, "%s/tuning/%s.txt", engine->cache_dir, mica__hash_format(key, name));
@@ -161,24 +162,29 @@ bool mica__tuning_is_bad(mica_engine *engine, const char *choice) {
   return bad;
 }
 
-static mica_status learn(mica_engine *engine, bool bad, const char *subject, const char *text, double seconds) {
+static mica_status learn(mica_engine *engine, bool bad, const char *subject, const char *text, double seconds,
+                         bool lasting) {
   mica__fact fact = {.bad = bad, .seconds = seconds};
   copy_field(fact.subject, subject, strlen(subject));
   copy_field(fact.text, text, strlen(text));
   pthread_mutex_lock(&engine->tuning.lock);
   load_once(engine);
   mica_status status = put(&engine->tuning, &fact);
-  if (status == MICA_OK) status = store(engine, &fact, false);
+  if (status == MICA_OK && lasting) status = store(engine, &fact, false);
   pthread_mutex_unlock(&engine->tuning.lock);
   return status;
 }
 
 mica_status mica__tuning_keep(mica_engine *engine, const char *problem, const char *choice, double seconds) {
-  return learn(engine, false, problem, choice, seconds);
+  return learn(engine, false, problem, choice, seconds, true);
 }
 
 mica_status mica__tuning_quarantine(mica_engine *engine, const char *choice, const char *reason) {
-  return learn(engine, true, choice, reason, 0);
+  return learn(engine, true, choice, reason, 0, true);
+}
+
+mica_status mica__tuning_avoid(mica_engine *engine, const char *choice, const char *reason) {
+  return learn(engine, true, choice, reason, 0, false);
 }
 
 mica_status mica__tuning_acquit(mica_engine *engine, const char *choice) {
@@ -194,3 +200,5 @@ mica_status mica__tuning_acquit(mica_engine *engine, const char *choice) {
   pthread_mutex_unlock(&engine->tuning.lock);
   return status;
 }
+
+bool mica__engine_tunes(const mica_engine *engine) { return engine->tunes; }

@@ -1,6 +1,7 @@
 /* runtime/tuning.h: what was found out about this device: which choice is fastest for a problem, and which are wrong.
  *
- * A text file a device under the cache directory, tuning/KEY.txt, a fact a line, fields parted by tabs:
+ * A text file for each device, driver and set of kernels under the cache directory, tuning/KEY.txt, a fact a line,
+ * fields parted by tabs:
  *
  *   best  PROBLEM  CHOICE  SECONDS      best  gemm f32 m1024 n1024 k1024 nn b1  gemm_tile MR=8 NV=2 KC=256  0.0061
  *   bad   CHOICE  REASON                bad   gemm_gpu.nvidia  element 3 is 0, should be 1.5 within 1e-5
@@ -46,7 +47,12 @@ bool mica__tuning_is_bad(mica_engine *engine, const char *choice);
 /* Tabs and newlines in texts become blanks; what is too long is cut. */
 mica_status mica__tuning_keep(mica_engine *engine, const char *problem, const char *choice, double seconds);
 mica_status mica__tuning_quarantine(mica_engine *engine, const char *choice, const char *reason);
+/* The same as long as the engine lives. */
+mica_status mica__tuning_avoid(mica_engine *engine, const char *choice, const char *reason);
 /* Takes back a quarantine: the choice was right this time. */
 mica_status mica__tuning_acquit(mica_engine *engine, const char *choice);
+
+/* Whether mica_engine_config.tune was set. */
+bool mica__engine_tunes(const mica_engine *engine);
 
 #endif

@@ -1,7 +1,7 @@
 #!/bin/sh
 # labels: device slow
-# The doctor on an empty cache compiles, a second start compiles nothing whatever the driver itself kept, and `mica
-# cache` shows and clears what the first left. A kernel that computes wrong results is found.
+# The doctor, of one op to be quick, compiles on an empty cache; a second start compiles nothing whatever the driver
+# itself kept, and `mica cache` shows and clears what the first left. A kernel that computes wrong results is found.
 # shellcheck source-path=SCRIPTDIR source=cli.sh
 . "$(dirname "$0")/cli.sh"
 need_device
@@ -14,7 +14,7 @@ forget_driver() {
 }
 
 forget_driver first
-run doctor --json
+run doctor fill --json
 ends 0 '*' ''
 holds healthy true
 holds failed 0
@@ -29,13 +29,13 @@ echo "doctor $(json launches)" >>"$MICA_TEST_LAUNCH_LOG"
 holds checks.# $((passed + skipped))
 
 forget_driver second
-run doctor --json
+run doctor fill --json
 ends 0 '*' ''
 holds passed "$passed"
 holds kernel_builds 0
 holds cache_hits "$builds"
 
-run doctor --device "$chosen"
+run doctor fill --device "$chosen"
 ends 0 "$chosen  *$newline$passed ok, 0 failed, $skipped skipped; 0 programs compiled, *${newline}healthy: *" ''
 lines=$(printf '%s\n' "$out" | grep -c -E '^ok  .*; (exact|error at most [01]\.[0-9][0-9] of its bound)$')
 [ "$lines" = "$passed" ] || fault "$lines lines instead of $passed"
@@ -55,7 +55,7 @@ sed 's|long j = i;|long j = i + 1;|' "$MICA_SOURCE_DIR/cl/elementwise/fill.cl" >
 export MICA_KERNEL_DIR="$work/cl"
 run doctor --device xyzzy
 ends 1 '' 'mica doctor: no device matches "xyzzy"; there are: *'
-run doctor
+run doctor fill
 ends 1 "*${newline}failed *${newline}not healthy: *" ''
 unset MICA_KERNEL_DIR
 

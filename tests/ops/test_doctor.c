@@ -51,8 +51,9 @@ START_TEST(an_examination_passes_and_acquits) {
   /* Not the default on a CPU; on a GPU tests beside this one take the other variant meanwhile. */
   const char *name = "reduce_rows.gpu";
   ck_ok(mica__tuning_quarantine(test_engine(), name, "a test says so"));
-  ck_ok(mica_doctor_run(test_engine(), look, &lines, &summary));
+  ck_ok(mica_doctor_run(test_engine(), "reduce", look, &lines, &summary));
   ck_assert_uint_eq(summary.failed, 0);
+  ck_assert_int_eq(mica_doctor_run(test_engine(), "no_such_op", look, &lines, &summary), MICA_E_NOT_FOUND);
   ck_assert_uint_gt(summary.passed, 0);
   ck_assert_uint_eq(lines, summary.passed + summary.skipped);
   ck_assert(!mica__tuning_is_bad(test_engine(), name));

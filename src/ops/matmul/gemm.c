@@ -1,6 +1,8 @@
 #include "ops/matmul/gemm.h"
+
 #include "base/error.h"
 #include "ops/operand.h"
+#include "ops/tunable.h"
 
 const char *mica_activation_name(mica_activation activation) {
 #define ACTIVATION_NAME(name, text) text,
@@ -158,17 +160,43 @@ mica_status mica__gemm_problem(mica_queue *queue, const mica_gemm_config *config
   return check_types(mica__queue_engine(queue), gemm);
 }
 
+/* Tunes a problem that was not met before, where the engine was asked to. What cannot be said as a tuner's problem
+ * (mixed types, strides along no dimension) is left to the list's order; so is one that cannot be measured. */
+static void tune_first_time(mica_engine *engine, const mica__gemm *gemm, const char *key) {
+  char known[MICA__TUNING_TEXT], problem[MICA__TUNING_TEXT];
+  if (!mica__engine_tunes(engine) || mica__tuning_best(engine, key, known)) return;
+  if (!mica__gemm_tuner_problem(gemm, problem)) return;
+  mica__attempt_begin();
+  if (mica__tune(engine, problem) != MICA_OK)
+    mica__log(MICA_LOG_INFO, "%s is not tuned: %s", problem, mica_error_message());
+  mica__attempt_end();
+}
+
 mica_status mica_op_gemm_fwd(mica_queue *queue, const mica_gemm_config *config, const mica_tensor *a,
                              const mica_tensor *b, const mica_tensor *c, const mica_tensor *bias, mica_tensor *d) {
   mica__gemm gemm;
+  char key[MICA__TUNING_TEXT];
   MICA_TRY(mica__gemm_problem(queue, config, a, b, c, bias, d, &gemm));
   if (gemm.m == 0 || gemm.n == 0 || gemm.batches == 0) return MICA_OK;
-  const mica_device_info *device = mica_engine_device(mica__queue_engine(queue));
-  const mica__impl *impl = mica__impl_choose(mica__gemm_impls, &gemm, device);
-  mica_status status = impl->launch(queue, &gemm, NULL);
-  if (status != MICA_E_BUILD || impl == &mica__gemm_naive) return status;
-  /* A driver that cannot compile the kernel it should like best costs speed, not the result. */
-  mica__log(MICA_LOG_WARNING, "%s is left out: %s", impl->name, mica_error_message());
-  const mica__impl *next = mica__impl_choose(mica__gemm_impls, &gemm, device);
-  return (next == impl ? &mica__gemm_naive : next)->launch(queue, &gemm, NULL);
+  mica_engine *engine = mica__queue_engine(queue);
+  mica__gemm_key(&gemm, key);
+  tune_first_time(engine, &gemm, key);
+  for (;;) {
+    mica__choice choice = mica__choose(engine, mica__gemm_impls, &gemm, key);
+    mica__attempt_begin();
+    mica_status status = mica__choice_launch(queue, &choice, &gemm);
+    /* A driver that cannot compile the kernel it should like best costs speed, not the result. */
+    bool lame = status == MICA_E_BUILD || status == MICA_E_UNSUPPORTED;
+    if (lame && choice.impl != &mica__gemm_naive) {
+      mica__log(MICA_LOG_WARNING, "%s is left out: %s", choice.impl->name, mica_error_message());
+      status = mica__choice_avoid(engine, &choice);
+      if (status == MICA_OK) {
+        mica__attempt_end();
+        continue;
+      }
+    }
+    if (status != MICA_OK) return mica__attempt_pass(status);
+    mica__attempt_end();
+    return MICA_OK;
+  }
 }

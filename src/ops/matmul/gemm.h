@@ -6,7 +6,7 @@
 #ifndef MICA_OPS_MATMUL_GEMM_H
 #define MICA_OPS_MATMUL_GEMM_H
 
-#include "ops/impl.h"
+#include "ops/choice.h"
 #include "runtime/launch.h"
 
 #include <mica/ops.h>
@@ -85,5 +85,13 @@ extern const mica__impl *const mica__gemm_impls[];
 mica_status mica__gemm_problem(mica_queue *queue, const mica_gemm_config *config, const mica_tensor *a,
                                const mica_tensor *b, const mica_tensor *c, const mica_tensor *bias, mica_tensor *d,
                                mica__gemm *gemm);
+
+/* What results of tuning are filed under: types, sizes, layouts and batches; the epilogue does not matter. */
+void mica__gemm_key(const mica__gemm *gemm, char key[MICA__TUNING_TEXT]);
+/* The problem as mica_tuner_create takes it; false when it cannot be said so. */
+bool mica__gemm_tuner_problem(const mica__gemm *gemm, char problem[MICA__TUNING_TEXT]);
+
+/* In gemm_tune.c. */
+extern const struct mica__tunable mica__gemm_tunable;
 
 #endif

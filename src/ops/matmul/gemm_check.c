@@ -259,4 +259,5 @@ static const mica__kernel_desc *const kernels[] = {
     &mica__gemv_gpu_kernel,    &mica__gemm_mma_kernel, &mica__gemm_direct_kernel, &mica__gemm_subgroup_kernel,
     &mica__gemm_splitk_kernel, &mica__gemm_gpu_kernel, &mica__gemm_naive_kernel,  NULL,
 };
-const mica__op mica__op_gemm = {.name = "gemm", .kernels = kernels, .check = check_gemm};
+const mica__op mica__op_gemm = {
+    .name = "gemm", .kernels = kernels, .check = check_gemm, .tunable = &mica__gemm_tunable};

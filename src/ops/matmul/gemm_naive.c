@@ -1,4 +1,4 @@
-/* The reference among the implementations: any device, any strides, a work-item an element (cl/matmul/gemm_naive.cl). */
+/* The reference among the implementations: any device and strides, a work-item an element (cl/matmul/gemm_naive.cl). */
 #include "base/error.h"
 #include "ops/matmul/gemm.h"
 

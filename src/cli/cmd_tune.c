@@ -1,0 +1,247 @@
+#include "cli/command.h"
+#include "cli/json.h"
+#include "cli/terminal.h"
+#include "cli/worker.h"
+
+#include <mica/tune.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+struct values {
+  int op;
+  const char *shapes;
+  const char *shape;
+  const char *budget;
+  const char *device;
+  bool json;
+  bool worker;
+};
+
+static const cli_choice ops[] = {{"gemm", "matrix products"}, {0}};
+
+static const cli_option options[] = {
+    CLI_ROW("OP", struct values, op, .place = CLI_OPERAND, .choices = ops, .help = "what to tune"),
+    CLI_ROW("shapes", struct values, shapes, .value = "FILE",
+            .help = "the shapes, one a line: M,N,K[,nn|nt|tn|tt][,f16][,x8]; - for standard input"),
+    CLI_ROW("shape", struct values, shape, .value = "SHAPE", .help = "one shape"),
+    CLI_ROW("budget", struct values, budget, .value = "SECONDS", .help = "time for all shapes together; 60 by default"),
+    CLI_ROW("device", struct values, device, .value = "SELECTOR", .help = "tune this one, named as in MICA_DEVICE"),
+    CLI_ROW("json", struct values, json, .help = "write JSON"),
+    CLI_ROW("worker", struct values, worker,
+            .help = "measure what standard input asks for; tune starts such a process"),
+    {0},
+};
+
+/* What a network's layers and a library's users ask for; the same sizes as the benchmark's. */
+static const char *const default_shapes[] = {
+    "64,64,64",    "128,128,128",  "256,256,256",  "512,512,512",  "1024,1024,1024", "64,128,784",  "64,10,128",
+    "784,128,64",  "128,784,64",   "64,3136,576",  "128,784,1152", "512,49,4608",    "1,4096,4096", "4096,1,4096",
+    "8,4096,4096", "4096,64,4096", "64,4096,4096", "197,768,768",  "197,3072,768",
+};
+
+#define DEFAULT_BUDGET 60.0
+#define MEASURE_SECONDS 0.05
+/* A candidate that needs longer than this, its compilation included, hangs. */
+#define HANG_SECONDS 60.0
+
+typedef struct result {
+  size_t best, measured, wrong;
+  double first_seconds, best_seconds; /* of the default choice and of the best; 0 for none */
+} result;
+
+static double now(void) {
+  struct timespec t;
+  clock_gettime(CLOCK_MONOTONIC, &t);
+  return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
+}
+
+static double rate(const mica_tuner *tuner, double seconds) {
+  return seconds > 0 ? mica_tuner_flops(tuner) / seconds * 1e-9 : 0;
+}
+
+/* Measures candidates from `from` on until the deadline. */
+static void measure_from(mica_tuner *tuner, cli_worker *worker, const char *problem, size_t from, double deadline,
+                         result *r) {
+  for (size_t i = from; i < mica_tuner_count(tuner) && now() < deadline; i++) {
+    double seconds = 0;
+    char reason[256] = "";
+    cli_progress("%s: %zu of %zu, best %.1f GFLOP/s", problem, i + 1, mica_tuner_count(tuner),
+                 rate(tuner, r->best_seconds));
+    cli_measured how = cli_worker_measure(worker, problem, mica_tuner_candidate(tuner, i), MEASURE_SECONDS,
+                                          HANG_SECONDS, &seconds, reason);
+    if (how == CLI_MEASURED_WRONG) {
+      r->wrong++;
+      cli_progress_end();
+      fprintf(stderr, "%s: %s is wrong here and put in quarantine: %s\n", problem, mica_tuner_candidate(tuner, i),
+              reason);
+      mica_tuner_quarantine(tuner, i, reason);
+    }
+    if (how != CLI_MEASURED) continue;
+    r->measured++;
+    if (i == 0) r->first_seconds = seconds;
+    if (r->best_seconds == 0 || seconds < r->best_seconds) {
+      r->best_seconds = seconds;
+      r->best = i;
+    }
+  }
+}
+
+/* The shipped candidates, then the neighbours of the best, as long as that makes it better and there is time. */
+static result search(mica_tuner *tuner, cli_worker *worker, const char *problem, double deadline) {
+  result r = {0};
+  size_t from = 0, widened = (size_t)-1;
+  do {
+    measure_from(tuner, worker, problem, from, deadline, &r);
+    from = mica_tuner_count(tuner);
+    if (r.best_seconds == 0 || r.best == widened || mica_tuner_widen(tuner, r.best) != MICA_OK) break;
+    widened = r.best;
+  } while (from < mica_tuner_count(tuner) && now() < deadline);
+  cli_progress_end();
+  return r;
+}
+
+static void report(const mica_tuner *tuner, const result *r, cli_json *json, cJSON *shapes) {
+  const char *candidate = mica_tuner_candidate(tuner, r->best);
+  if (!json) {
+    printf("%-40s %9.1f  %9.1f  %s\n", mica_tuner_key(tuner), rate(tuner, r->first_seconds),
+           rate(tuner, r->best_seconds), candidate);
+    fflush(stdout);
+    return;
+  }
+  cJSON *row = cli_json_object(json, shapes, NULL);
+  cli_json_text(json, row, "problem", mica_tuner_key(tuner));
+  cli_json_text(json, row, "best", candidate);
+  cli_json_real(json, row, "gflops", rate(tuner, r->best_seconds));
+  cli_json_real(json, row, "default_gflops", rate(tuner, r->first_seconds));
+  cli_json_integer(json, row, "measured", r->measured);
+  cli_json_integer(json, row, "wrong", r->wrong);
+}
+
+typedef struct job {
+  const cli_command *self;
+  mica_engine *engine;
+  cli_worker *worker;
+  cli_json *json; /* NULL when people read */
+  cJSON *rows;
+} job;
+
+static int tune_shape(const job *j, const char *op, const char *shape, double budget) {
+  char problem[128];
+  mica_tuner *tuner = NULL;
+  snprintf(problem, sizeof problem, "%s %s", op, shape);
+  if (mica_tuner_create(j->engine, problem, &tuner) != MICA_OK) return cli_fail_library(j->self);
+  result r = search(tuner, j->worker, problem, now() + budget);
+  int status = CLI_OK;
+  if (r.best_seconds > 0) {
+    report(tuner, &r, j->json, j->rows);
+    if (mica_tuner_keep(tuner, r.best, r.best_seconds) != MICA_OK) status = cli_fail_library(j->self);
+  } else {
+    status = cli_fail(j->self, "%s: nothing could be measured", problem);
+  }
+  mica_tuner_destroy(tuner);
+  return status;
+}
+
+/* Reads the lines of a file that are neither empty nor a comment; false when it cannot be read. */
+static bool read_shapes(const char *path, char ***shapes, size_t *count) {
+  FILE *file = strcmp(path, "-") ? fopen(path, "r") : stdin;
+  char line[128];
+  bool good = file != NULL;
+  while (good && fgets(line, sizeof line, file)) {
+    line[strcspn(line, "#\r\n")] = '\0';
+    char *word = line + strspn(line, " \t");
+    word[strcspn(word, " \t")] = '\0';
+    if (!*word) continue;
+    char **grown = realloc(*shapes, (*count + 1) * sizeof *grown);
+    if (grown) *shapes = grown;
+    char *copy = grown ? malloc(strlen(word) + 1) : NULL;
+    good = copy != NULL;
+    if (good) grown[(*count)++] = strcpy(copy, word);
+  }
+  if (file && ferror(file)) good = false;
+  if (file && file != stdin) fclose(file);
+  return good;
+}
+
+static int tune_all(const job *j, const char *op, const char *const *shapes, size_t count, double budget) {
+  double end = now() + budget;
+  int status = CLI_OK;
+  if (!j->json) printf("%-40s %9s  %9s  %s\n", "problem", "default", "GFLOP/s", "best");
+  for (size_t i = 0; i < count; i++) {
+    /* What one shape leaves over, the others share. */
+    double left = end - now();
+    int one = tune_shape(j, op, shapes[i], (left > 0 ? left : 0) / (double)(count - i) + MEASURE_SECONDS);
+    if (one != CLI_OK) status = one;
+  }
+  return status;
+}
+
+static int tune(const cli_command *self, const struct values *values, mica_engine *engine, double budget) {
+  cli_worker worker = {.device = values->device};
+  cli_json json;
+  job j = {.self = self, .engine = engine, .worker = &worker, .json = values->json ? &json : NULL};
+  if (values->json) {
+    cli_json_begin(&json);
+    j.rows = cli_json_array(&json, json.root, "problems");
+  }
+  char **from_file = NULL;
+  size_t count = 0;
+  int status = CLI_OK;
+  if (values->shapes && !read_shapes(values->shapes, &from_file, &count))
+    status = cli_fail(self, "cannot read %s", values->shapes);
+  else if (values->shapes)
+    status = tune_all(&j, ops[values->op].name, (const char *const *)from_file, count, budget);
+  else if (values->shape)
+    status = tune_all(&j, ops[values->op].name, &values->shape, 1, budget);
+  else
+    status = tune_all(&j, ops[values->op].name, default_shapes, sizeof default_shapes / sizeof *default_shapes, budget);
+  for (size_t i = 0; i < count; i++) free(from_file[i]);
+  free(from_file);
+  cli_worker_stop(&worker);
+  if (values->json) {
+    int printed = cli_json_print(&json, self);
+    if (status == CLI_OK) status = printed;
+  } else if (status == CLI_OK) {
+    printf("kept in %s\n", mica_engine_cache_dir(engine));
+  }
+  return status;
+}
+
+static int run(const cli_command *self, const void *given) {
+  const struct values *values = given;
+  double budget = DEFAULT_BUDGET;
+  if (values->budget) {
+    char *rest = NULL;
+    budget = strtod(values->budget, &rest);
+    if (*rest || !(budget > 0 && budget < 1e6)) {
+      cli_fail(self, "--budget wants seconds, not \"%s\"", values->budget);
+      return CLI_USAGE;
+    }
+  }
+  /* A worker that dies between two requests must cost an error of write, not this process. */
+  signal(SIGPIPE, SIG_IGN);
+  mica_engine_config config = mica_engine_config_default();
+  config.device = values->device;
+  mica_engine *engine = NULL;
+  if (mica_engine_create(&config, &engine) != MICA_OK) return cli_fail_library(self);
+  int status = values->worker ? cli_worker_serve(self, engine) : tune(self, values, engine, budget);
+  mica_engine_destroy(engine);
+  return status;
+}
+
+const cli_command cli_command_tune = {
+    .name = "tune",
+    .summary = "find the fastest kernels for the shapes in use",
+    .details =
+        "\nEvery candidate is compared with a reference before it is timed, in a process of its own: one that is "
+        "wrong,\n"
+        "hangs or crashes is put in quarantine and not used on this device any more. What is found best is kept in "
+        "the\n"
+        "cache directory, where every program on this machine finds it. Without shapes, a list of common ones.\n",
+    .options = options,
+    .values_size = sizeof(struct values),
+    .run = run,
+};

@@ -1,0 +1,151 @@
+#include "ops/choice.h"
+
+#include "base/error.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+const char *mica__choice_format(const mica__choice *choice, char text[MICA__TUNING_TEXT]) {
+  const mica__kernel_desc *desc = choice->impl->kernel;
+  size_t at = (size_t)snprintf(text, MICA__TUNING_TEXT, "%s", choice->impl->name);
+  if (!choice->base) return text;
+  at += (size_t)snprintf(text + at, MICA__TUNING_TEXT - at, " %s", choice->base->name);
+  for (int i = 0; i < desc->param_count && at < MICA__TUNING_TEXT; i++)
+    if (choice->variant.values[i] != choice->base->values[i])
+      at += (size_t)snprintf(text + at, MICA__TUNING_TEXT - at, " %s=%d", desc->params[i].macro,
+                             (int)choice->variant.values[i]);
+  return text;
+}
+
+/* One "NAME=VALUE". */
+static bool apply_value(const mica__kernel_desc *desc, const char *word, mica__variant *variant) {
+  const char *equals = strchr(word, '=');
+  char macro[64], *rest = NULL;
+  if (!equals || equals == word || (size_t)(equals - word) >= sizeof macro) return false;
+  memcpy(macro, word, (size_t)(equals - word));
+  macro[equals - word] = '\0';
+  long value = strtol(equals + 1, &rest, 10);
+  if (rest == equals + 1 || *rest || mica__kernel_choice(desc, macro, (int32_t)value) < 0) return false;
+  mica__kernel_set(desc, variant->values, macro, (int32_t)value);
+  return true;
+}
+
+static bool set_base(const char *name, mica__choice *choice) {
+  const mica__kernel_desc *desc = choice->impl->kernel;
+  for (int i = 0; i < desc->variant_count; i++)
+    if (!strcmp(desc->variants[i].name, name)) {
+      choice->base = &desc->variants[i];
+      choice->variant = desc->variants[i];
+      return true;
+    }
+  return false;
+}
+
+bool mica__choice_parse(const mica__impl *const *list, const char *text, mica__choice *choice) {
+  char copy[MICA__TUNING_TEXT], *state = NULL;
+  if (strlen(text) >= sizeof copy) return false;
+  memcpy(copy, text, strlen(text) + 1);
+  const char *word = strtok_r(copy, " ", &state);
+  while (word && *list && strcmp((*list)->name, word) != 0) list++;
+  if (!word || !*list) return false;
+  *choice = (mica__choice){.impl = *list};
+  word = strtok_r(NULL, " ", &state);
+  if (word && !set_base(word, choice)) return false;
+  while ((word = strtok_r(NULL, " ", &state)))
+    if (!apply_value((*list)->kernel, word, &choice->variant)) return false;
+  return true;
+}
+
+bool mica__choice_is_open(mica_engine *engine, const mica__choice *choice, const void *problem) {
+  const mica_device_info *device = mica_engine_device(engine);
+  char name[MICA__TUNING_TEXT];
+  if (mica__tuning_is_bad(engine, mica__choice_format(choice, name))) return false;
+  if (choice->base) {
+    snprintf(name, sizeof name, "%s.%s", choice->impl->kernel->name, choice->base->name);
+    if (!mica__variant_fits(choice->base, device) || mica__tuning_is_bad(engine, name)) return false;
+  }
+  return !choice->impl->decline || !choice->impl->decline(problem, device);
+}
+
+/* Why an implementation is not taken; NULL when it is. */
+static const char *reason_against(mica_engine *engine, const mica__impl *impl, const void *problem) {
+  const char *reason = impl->decline(problem, mica_engine_device(engine));
+  const mica__variant *variant = NULL;
+  if (reason) return reason;
+  if (mica__tuning_is_bad(engine, impl->name)) return "it failed here before";
+  mica__attempt_begin();
+  if (mica__kernel_choose(engine, impl->kernel, &variant) != MICA_OK) reason = "its kernels are wrong on this device";
+  mica__attempt_end();
+  return reason;
+}
+
+mica__choice mica__choose(mica_engine *engine, const mica__impl *const *list, const void *problem, const char *key) {
+  char text[MICA__TUNING_TEXT];
+  mica__choice choice = {0};
+  if (mica__tuning_best(engine, key, text) && mica__choice_parse(list, text, &choice) &&
+      mica__choice_is_open(engine, &choice, problem))
+    return choice;
+  for (; list[1]; list++) {
+    const char *reason = reason_against(engine, *list, problem);
+    if (!reason) break;
+    mica__log(MICA_LOG_DEBUG, "%s: %s declines: %s", key, (*list)->name, reason);
+  }
+  return (mica__choice){.impl = *list};
+}
+
+mica_status mica__choice_avoid(mica_engine *engine, const mica__choice *choice) {
+  char text[MICA__TUNING_TEXT];
+  return mica__tuning_avoid(engine, mica__choice_format(choice, text), mica_error_message());
+}
+
+mica_status mica__choice_launch(mica_queue *queue, const mica__choice *choice, const void *problem) {
+  return choice->impl->launch(queue, problem, choice->base ? &choice->variant : NULL);
+}
+
+static mica_status append(mica__choice **choices, size_t *count, const mica__choice *choice) {
+  mica__choice *grown = realloc(*choices, (*count + 1) * sizeof *grown);
+  if (!grown) return mica__fail_nomem("a list of choices");
+  *choices = grown;
+  grown[(*count)++] = *choice;
+  return MICA_OK;
+}
+
+mica_status mica__choices_of(mica_engine *engine, const mica__impl *const *list, const void *problem,
+                             mica__choice **choices, size_t *count) {
+  mica_status status = MICA_OK;
+  *choices = NULL;
+  *count = 0;
+  for (; *list && status == MICA_OK; list++) {
+    mica__choice choice = {.impl = *list};
+    if (!mica__choice_is_open(engine, &choice, problem)) continue;
+    status = append(choices, count, &choice);
+    for (int i = 0; status == MICA_OK && i < (*list)->kernel->variant_count; i++) {
+      choice.base = &(*list)->kernel->variants[i];
+      choice.variant = *choice.base;
+      if (mica__choice_is_open(engine, &choice, problem)) status = append(choices, count, &choice);
+    }
+  }
+  if (status != MICA_OK) free(*choices);
+  return status;
+}
+
+mica_status mica__choice_neighbours(const mica__choice *choice, mica__choice **choices, size_t *count) {
+  const mica__kernel_desc *desc = choice->impl->kernel;
+  mica_status status = MICA_OK;
+  *choices = NULL;
+  *count = 0;
+  if (!choice->base) return MICA_OK;
+  for (int p = 0; p < desc->param_count; p++) {
+    const mica__kernel_param *param = &desc->params[p];
+    if (param->kind != MICA__PARAM_INT) continue;
+    for (int c = 0; status == MICA_OK && c < param->choice_count; c++) {
+      mica__choice neighbour = *choice;
+      if (param->choices[c] == choice->variant.values[p]) continue;
+      neighbour.variant.values[p] = param->choices[c];
+      status = append(choices, count, &neighbour);
+    }
+  }
+  if (status != MICA_OK) free(*choices);
+  return status;
+}

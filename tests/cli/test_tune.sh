@@ -1,0 +1,33 @@
+#!/bin/sh
+# labels: device
+# The command tune: a shape, shapes from a file, the report for people and for machines, what it keeps and refuses.
+# shellcheck source-path=SCRIPTDIR source=cli.sh
+. "$(dirname "$0")/cli.sh"
+
+run tune
+ends 2 '' '*OP*'
+run tune conv
+ends 2 '' '*conv*'
+run tune gemm --budget soon
+ends 2 '' '*seconds*'
+run tune gemm --shape 1,2
+ends 1 '*' 'mica tune: *is no matrix product*'
+run tune gemm --shapes /nonexistent
+ends 1 '*' 'mica tune: cannot read /nonexistent'
+
+need_device
+
+# A cache of its own, so that what is kept here changes no other test.
+export MICA_CACHE_DIR="$work/mica"
+printf '# two shapes\n33,17,5\n  20,20,20,tt  \n' >"$work/shapes"
+run tune gemm --shapes "$work/shapes" --budget 2 --json
+ends 0 '*' ''
+holds problems.# 2
+holds problems.0.problem 'gemm f32*m33 n17 k5 nn x1'
+holds problems.1.problem 'gemm f32*m20 n20 k20 tt x1'
+holds problems.0.best 'gem*'
+holds problems.0.wrong 0
+grep -q '^best.gemm f32.*m33 n17 k5' "$MICA_CACHE_DIR"/tuning/*.txt || fault 'nothing was kept'
+run tune gemm --shape 8,8,8 --budget 1
+ends 0 '*m8 n8 k8*kept in*' ''
+exit "$failed"
