@@ -6,6 +6,8 @@
 #include "runtime/engine.h"
 #include "runtime/recording.h"
 
+#include <string.h>
+
 #include <stdio.h>
 
 static _Atomic uint64_t launch_total;
@@ -53,6 +55,15 @@ DEFINE_VALUE(int, int32_t, i32)
 DEFINE_VALUE(long, int64_t, i64)
 DEFINE_VALUE(float, float, f32)
 DEFINE_VALUE(double, double, f64)
+
+#define DEFINE_VECTOR(name, type, field)                                                                               \
+  void mica__launch_##name(mica__launch *launch, const type values[8]) {                                               \
+    mica__arg *arg = next_arg(launch);                                                                                 \
+    *arg = (mica__arg){.kind = MICA__ARG_BYTES, .size = 8 * sizeof *values};                                           \
+    memcpy(arg->value.field, values, arg->size);                                                                       \
+  }
+DEFINE_VECTOR(int8, int32_t, i32x8)
+DEFINE_VECTOR(long8, int64_t, i64x8)
 
 void mica__launch_scalar(mica__launch *launch, mica_dtype dtype, double value) {
   int64_t integer = 0;

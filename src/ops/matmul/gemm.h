@@ -60,6 +60,13 @@ mica_status mica__gemm_begin_epilogue(mica_queue *queue, const mica__kernel_desc
 /* Ends a launch with EPILOGUE_PARAMS (cl/common/epilogue.clh), notes its cost and submits it. */
 mica_status mica__gemm_end(mica_queue *queue, mica__launch *launch, const mica__gemm *gemm);
 
+/* Notes the launch's cost, for launches that mica__gemm_end does not end. */
+void mica__gemm_cost(mica__launch *launch, const mica__gemm *gemm);
+
+/* Adds P[splits][batches][m][n] of partial sums up, in that order, and finishes them into D
+ * (cl/matmul/gemm_splitk.cl). */
+mica_status mica__gemm_add_splits(mica_queue *queue, const mica__gemm *gemm, int64_t splits, mica_buffer *partial);
+
 /* The layout that op(A) or op(B) has: outer is its stride along the rows of A or columns of B. */
 int32_t mica__gemm_layout(int64_t outer, int64_t k);
 
@@ -74,9 +81,10 @@ const char *mica__gemm_needs_gpu(const mica_device_info *device);
 
 /* The implementations and their kernels, each in the file of its name (splitk in gemm_gpu.c). */
 extern const mica__impl mica__gemm_mma, mica__gemm_subgroup, mica__gemm_gpu, mica__gemm_splitk, mica__gemm_direct,
-    mica__gemv_gpu, mica__gemm_naive;
+    mica__gemv_gpu, mica__gemm_tile, mica__gemm_naive;
 extern const mica__kernel_desc mica__gemm_mma_kernel, mica__gemm_subgroup_kernel, mica__gemm_gpu_kernel,
-    mica__gemm_splitk_kernel, mica__gemm_direct_kernel, mica__gemv_gpu_kernel, mica__gemm_naive_kernel;
+    mica__gemm_splitk_kernel, mica__gemm_direct_kernel, mica__gemv_gpu_kernel, mica__gemm_tile_kernel,
+    mica__gemm_naive_kernel;
 
 /* All implementations, in order; ends in NULL. */
 extern const mica__impl *const mica__gemm_impls[];

@@ -79,6 +79,13 @@ static double matrix_bytes(const mica__gemm_operand *operand, double elements, i
          (double)mica_dtype_size(mica_tensor_dtype(operand->tensor));
 }
 
+void mica__gemm_cost(mica__launch *launch, const mica__gemm *gemm) {
+  double m = (double)gemm->m, n = (double)gemm->n, k = (double)gemm->k, batches = (double)gemm->batches;
+  mica__launch_cost(launch, 2 * m * n * k * batches,
+                    matrix_bytes(&gemm->a, m * k, gemm->batches) + matrix_bytes(&gemm->b, k * n, gemm->batches) +
+                        (gemm->config.beta == 0 ? 1 : 2) * matrix_bytes(&gemm->d, m * n, gemm->batches));
+}
+
 mica_status mica__gemm_end(mica_queue *queue, mica__launch *launch, const mica__gemm *gemm) {
   mica_dtype d = mica_tensor_dtype(gemm->d.tensor);
   mica__launch_scalar(launch, d, gemm->config.alpha);
@@ -91,9 +98,6 @@ mica_status mica__gemm_end(mica_queue *queue, mica__launch *launch, const mica__
   mica__launch_long(launch, gemm->c.batch);
   mica__launch_tensor(launch, gemm->bias ? gemm->bias : gemm->d.tensor);
   mica__launch_float(launch, gemm->config.activation_arg);
-  double m = (double)gemm->m, n = (double)gemm->n, k = (double)gemm->k, batches = (double)gemm->batches;
-  mica__launch_cost(launch, 2 * m * n * k * batches,
-                    matrix_bytes(&gemm->a, m * k, gemm->batches) + matrix_bytes(&gemm->b, k * n, gemm->batches) +
-                        (gemm->config.beta == 0 ? 1 : 2) * matrix_bytes(&gemm->d, m * n, gemm->batches));
+  mica__gemm_cost(launch, gemm);
   return mica__queue_submit(queue, launch);
 }

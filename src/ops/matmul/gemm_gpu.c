@@ -146,7 +146,7 @@ static size_t splitk_workspace(const void *problem, const mica_device_info *devi
   return variant ? partial_bytes(problem, split_count(problem, variant, device)) : 0;
 }
 
-static mica_status launch_sum(mica_queue *queue, const mica__gemm *gemm, int64_t splits, mica_buffer *partial) {
+mica_status mica__gemm_add_splits(mica_queue *queue, const mica__gemm *gemm, int64_t splits, mica_buffer *partial) {
   int32_t values[MICA__MAX_PARAMS];
   mica__launch launch;
   mica__kernel_values(&mica__gemm_splitk_kernel, &sum_variants[0], values);
@@ -170,7 +170,7 @@ static mica_status launch_splitk(mica_queue *queue, const void *problem, const m
   if (splits < 2) splits = 2;
   MICA_TRY(mica_buffer_create(engine, partial_bytes(gemm, splits), &partial));
   mica_status status = launch_tiles(queue, gemm, variant, splits, partial);
-  if (status == MICA_OK) status = launch_sum(queue, gemm, splits, partial);
+  if (status == MICA_OK) status = mica__gemm_add_splits(queue, gemm, splits, partial);
   mica_buffer_destroy(partial);
   return status;
 }

@@ -1,0 +1,196 @@
+/* The register-tiled kernel of the CPU class (cl/matmul/gemm_tile.cl): which tile, which way to the registers, and how
+ * the work is cut, for each size. */
+#include "base/error.h"
+#include "ops/matmul/gemm.h"
+
+#define TILE_TYPES MICA_F32, MICA_F16, MICA_BF16, MICA_I8, MICA_U8
+
+static const mica__kernel_param params[] = {
+    MICA__GEMM_EPILOGUE_PARAMS,
+    MICA__DTYPE("A_T", "type of a", TILE_TYPES),
+    MICA__DTYPE("B_T", "type of b", TILE_TYPES),
+    MICA__CASE("A_FORM", "a: 1 rows and 2 columns in place, 3 packed by the group, 4 packed before", 1, 2, 3, 4),
+    MICA__CASE("B_FORM", "b: 1 rows in place, 3 packed by the group, 4 packed before", 1, 3, 4),
+    MICA__CASE("PLAIN", "1: d is the bare product", 0, 1),
+    MICA__INT("MR", "rows of a register tile", 1, 2, 4, 6, 8, 12, 14),
+    MICA__INT("NV", "vectors in a row of a register tile", 1, 2, 3, 4, 8),
+    MICA__INT("VW", "elements of a vector", 4, 8, 16),
+};
+
+/* Those of few rows first: the first that all rows of D fit into, else the last. Sixteen sums in registers hide the
+ * latency of a fused multiply-add on every AVX-512 machine; with 8 rows the broadcasts of A fit beside the loads of B,
+ * and taller tiles measured no faster. */
+#define TILE(label, mr, nv, vw)                                                                                        \
+  MICA__VARIANT(label, MICA__ON_CPU, MICA__GEMM_EPILOGUE_VALUES, MICA_F32, MICA_F32, 3, 3, 0, mr, nv, vw)
+static const mica__variant variants[] = {
+    TILE("cpu.1x64", 1, 4, 16),
+    TILE("cpu.4x64", 4, 4, 16),
+    TILE("cpu.8x32", 8, 2, 16),
+};
+const mica__kernel_desc mica__gemm_tile_kernel = {MICA__KERNEL("gemm_tile", "matmul/gemm_tile.cl", params, variants)};
+
+enum { IN_ROWS = 1, IN_COLUMNS = 2, PACKED_HERE = 3 };
+
+/* How the work is cut; see the kernel's contract. */
+typedef struct plan {
+  int32_t values[MICA__MAX_PARAMS];
+  int32_t mr, nr, vw;
+  int64_t mb, nb, kc, ka;
+  int32_t a_form, b_form;
+  int64_t splits;
+  bool plain, own_partial; /* own_partial: sums between blocks of K need memory of their own */
+} plan;
+
+static int64_t least(int64_t x, int64_t y) { return x < y ? x : y; }
+static int64_t ceil_div(int64_t x, int64_t y) { return (x + y - 1) / y; }
+static int64_t round_up(int64_t x, int64_t y) { return ceil_div(x, y) * y; }
+static double work_of(const mica__gemm *gemm) { return (double)gemm->m * (double)gemm->n * (double)gemm->k; }
+static int32_t value(const int32_t *values, const char *macro) {
+  return mica__gemm_value(&mica__gemm_tile_kernel, values, macro);
+}
+
+static const mica__variant *choose_variant(const mica__gemm *gemm) {
+  int32_t at = 0, last = mica__gemm_tile_kernel.variant_count - 1;
+  while (at < last && value(variants[at].values, "MR") < gemm->m) at++;
+  return &variants[at];
+}
+
+/* A panel of B of KC x NR floats takes 32 KiB, which leaves room for A in a first level cache of 48 KiB; MB x KA floats
+ * of A take 256 KiB of the second. */
+#define BLOCK_K 256
+#define BLOCK_M 256
+#define BLOCK_N 1024
+/* A tile of few rows streams B through: short blocks of K, whose sums stay in the first level cache. */
+#define STREAM_K 16
+#define STREAM_N 512
+/* Multiply-adds below which packing costs more than it saves; and for which a group of its own is worth while. */
+#define SMALL 4.0e6
+#define GROUP 0.6e6
+
+static void choose_forms(const mica__gemm *gemm, plan *p) {
+  bool a_f32 = mica_tensor_dtype(gemm->a.tensor) == MICA_F32;
+  bool small = work_of(gemm) < SMALL || gemm->m <= 2 * p->mr;
+  p->a_form = p->b_form = PACKED_HERE;
+  if (small && a_f32 && gemm->a.col == 1)
+    p->a_form = IN_ROWS;
+  else if (small && a_f32 && gemm->a.row == 1 && gemm->m >= p->mr)
+    p->a_form = IN_COLUMNS;
+  /* Reading B in place pays while few tiles of rows use it. */
+  if (gemm->b.col == 1 && gemm->n >= p->vw && (small || gemm->m <= 8 * p->mr)) p->b_form = IN_ROWS;
+}
+
+/* Cuts D into enough groups for every unit to have two, as long as each has enough to do. */
+static void choose_blocks(const mica__gemm *gemm, const mica_device_info *device, plan *p) {
+  int64_t m = round_up(gemm->m, p->mr), n = round_up(gemm->n, p->nr), wanted = 2 * (int64_t)device->compute_units;
+  double work = work_of(gemm);
+  bool streams = p->mr < 8 && p->b_form == IN_ROWS && n > p->nr;
+  p->kc = streams ? STREAM_K : BLOCK_K;
+  p->ka = p->a_form == PACKED_HERE || streams ? p->kc : gemm->k > 0 ? gemm->k : 1;
+  int64_t rows = ceil_div(m, BLOCK_M);
+  if (gemm->batches == 1 && rows % 2 && m > 8 * p->mr) rows++;
+  p->mb = round_up(ceil_div(m, rows), p->mr);
+  p->nb = least(n, streams ? STREAM_N : BLOCK_N);
+  int64_t groups = ceil_div(m, p->mb) * ceil_div(n, p->nb) * gemm->batches;
+  while (p->nb > p->nr && groups < wanted && work * (double)gemm->batches / (double)groups > 2 * GROUP) {
+    p->nb = round_up(p->nb / 2, p->nr);
+    groups = ceil_div(m, p->mb) * ceil_div(n, p->nb) * gemm->batches;
+  }
+}
+
+/* Where D has few tiles and the sums are long, K is cut too: in parts that depend on the sizes alone, so that every
+ * machine adds in the same order. */
+#define SPLIT_TILES 8
+#define SPLIT_K 8192
+
+static int64_t choose_splits(const mica__gemm *gemm, const plan *p) {
+  if (mica__gemm_tiles(gemm, p->mr, p->nr) >= SPLIT_TILES || gemm->k < 2 * SPLIT_K) return 1;
+  return least(SPLIT_TILES, gemm->k / SPLIT_K);
+}
+
+static plan make_plan(const mica__gemm *gemm, const mica_device_info *device, const mica__variant *variant) {
+  plan p = {.splits = 1};
+  mica__kernel_values(&mica__gemm_tile_kernel, variant ? variant : choose_variant(gemm), p.values);
+  p.mr = value(p.values, "MR");
+  p.vw = value(p.values, "VW");
+  p.nr = value(p.values, "NV") * p.vw;
+  choose_forms(gemm, &p);
+  choose_blocks(gemm, device, &p);
+  p.splits = choose_splits(gemm, &p);
+  const mica_gemm_config *config = &gemm->config;
+  bool same_type = mica_tensor_dtype(gemm->d.tensor) == gemm->acc;
+  p.plain = config->alpha == 1 && config->beta == 0 && !gemm->bias && config->activation == MICA_ACTIVATION_NONE &&
+            gemm->acc == MICA_F32 && same_type && p.splits == 1;
+  p.own_partial = p.splits > 1 || (gemm->k > least(p.kc, p.ka) && (!same_type || config->beta != 0));
+  mica__kernel_set(&mica__gemm_tile_kernel, p.values, "A_FORM", p.a_form);
+  mica__kernel_set(&mica__gemm_tile_kernel, p.values, "B_FORM", p.b_form);
+  mica__kernel_set(&mica__gemm_tile_kernel, p.values, "PLAIN", p.plain);
+  mica__kernel_set(&mica__gemm_tile_kernel, p.values, "A_T", (int32_t)mica_tensor_dtype(gemm->a.tensor));
+  mica__kernel_set(&mica__gemm_tile_kernel, p.values, "B_T", (int32_t)mica_tensor_dtype(gemm->b.tensor));
+  return p;
+}
+
+static const char *decline(const void *problem, const mica_device_info *device) {
+  const mica__gemm *gemm = problem;
+  if (mica__kernel_class(device) != MICA__ON_CPU) return "it is for CPUs";
+  return gemm->acc == MICA_F64 ? "its sums are float" : NULL;
+}
+
+static size_t partial_bytes(const mica__gemm *gemm, const plan *p) {
+  if (!p->own_partial) return 0;
+  return (size_t)(p->splits * gemm->batches * gemm->m * gemm->n) * mica_dtype_size(gemm->acc);
+}
+
+static size_t workspace(const void *problem, const mica_device_info *device) {
+  plan p = make_plan(problem, device, NULL);
+  return partial_bytes(problem, &p);
+}
+
+/* Bytes of local memory: MB x KA of A, KC x NR of B. */
+static size_t scratch_bytes(const plan *p) {
+  int64_t padded = p->mr > 8 ? 16 : p->mr > 4 ? 8 : p->mr > 2 ? 4 : p->mr, floats = 1;
+  if (p->a_form == PACKED_HERE) floats += ceil_div(p->mb, p->mr) * padded * p->ka;
+  if (p->b_form == PACKED_HERE) floats += p->kc * p->nr;
+  return (size_t)floats * sizeof(float);
+}
+
+static mica_status launch_tiles(mica_queue *queue, const mica__gemm *gemm, plan *p, mica_buffer *partial) {
+  mica__launch launch;
+  MICA_TRY(mica__gemm_begin_epilogue(queue, &mica__gemm_tile_kernel, p->values, gemm, &launch));
+  mica__launch_tensor(&launch, gemm->a.tensor);
+  mica__launch_tensor(&launch, gemm->b.tensor);
+  const mica__gemm_operand *a = &gemm->a, *b = &gemm->b, *d = &gemm->d;
+  bool own = p->own_partial;
+  int64_t p_row = own ? gemm->n : d->row, p_batch = own ? gemm->m * gemm->n : d->batch;
+  mica__launch_int8(&launch, (int32_t[]){(int32_t)gemm->m, (int32_t)gemm->n, (int32_t)gemm->k, (int32_t)p->mb,
+                                         (int32_t)p->nb, (int32_t)p->kc, (int32_t)p->splits, (int32_t)p->ka});
+  mica__launch_long8(&launch, (int64_t[]){a->row, a->col, a->batch, b->row, b->col, b->batch, p_row, p_batch});
+  mica__launch_local(&launch, scratch_bytes(p));
+  const int64_t groups[] = {ceil_div(gemm->m, p->mb), ceil_div(gemm->n, p->nb), gemm->batches * p->splits};
+  mica__launch_range3(&launch, groups, (size_t[]){1, 1, 1});
+  if (own)
+    mica__launch_buffer(&launch, partial, 0);
+  else
+    mica__launch_tensor(&launch, d->tensor);
+  if (!p->plain) return mica__gemm_end(queue, &launch, gemm);
+  mica__gemm_cost(&launch, gemm);
+  return mica__queue_submit(queue, &launch);
+}
+
+static mica_status launch_gemm_tile(mica_queue *queue, const void *problem, const mica__variant *variant) {
+  const mica__gemm *gemm = problem;
+  mica_engine *engine = mica__queue_engine(queue);
+  plan p = make_plan(gemm, mica_engine_device(engine), variant);
+  if (!p.own_partial) return launch_tiles(queue, gemm, &p, NULL);
+  mica_buffer *partial = NULL;
+  MICA_TRY(mica_buffer_create(engine, partial_bytes(gemm, &p), &partial));
+  mica_status status = launch_tiles(queue, gemm, &p, partial);
+  if (status == MICA_OK && p.splits > 1) status = mica__gemm_add_splits(queue, gemm, p.splits, partial);
+  mica_buffer_destroy(partial);
+  return status;
+}
+
+const mica__impl mica__gemm_tile = {.name = "gemm_tile",
+                                    .kernel = &mica__gemm_tile_kernel,
+                                    .decline = decline,
+                                    .workspace = workspace,
+                                    .launch = launch_gemm_tile};
