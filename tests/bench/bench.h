@@ -1,20 +1,28 @@
 /* tests/bench/bench.h: mica-bench, which measures against peers and limits of the same machine in the same run.
  *
- *   mica-bench NAME [--json]
+ *   mica-bench NAME [--json] [--rounds N] [--shapes LIST]
  *
  * Every benchmark is one function in bench_<name>.c and one line here. */
 #ifndef MICA_TESTS_BENCH_BENCH_H
 #define MICA_TESTS_BENCH_BENCH_H
 
+#include "base/error.h"
+
 #include <mica/mica.h>
 #include <stdbool.h>
+#include <stddef.h>
 
-#define BENCH_LIST(X) X(fused, "generated kernels, against a copy of the same bytes")
+#define BENCH_LIST(X)                                                                                                  \
+  X(fused, "generated kernels, against a copy of the same bytes")                                                      \
+  X(gemm, "f32 matrix products, against OpenBLAS and CLBlast; --shapes \"M,N,K[,nn|nt|tn|tt][,BATCH];...\"")           \
+  X(peak, "f32 multiply-adds and nothing else: the device's limit")
 
 typedef struct bench {
   mica_engine *engine;
   mica_queue *queue;
-  bool json; /* one JSON object a line instead of a table */
+  bool json;          /* one JSON object a line instead of a table */
+  int rounds;         /* samples that a median is taken of */
+  const char *shapes; /* NULL for the benchmark's own */
 } bench;
 
 #define BENCH_DECLARE(name, text) int bench_##name(const bench *b);
@@ -26,5 +34,12 @@ void bench_ok(mica_status status);
 
 /* Seconds since some moment. */
 double bench_now(void);
+/* Sorts the values. */
+double bench_median(double *values, size_t count);
+/* Sleeps; long enough, it lets another library's threads stop spinning. */
+void bench_rest(double seconds);
+/* Sleeps until other processes leave this machine's processors alone, for two seconds at most: a benchmark that shares
+ * its cores with a compiler measures the compiler. */
+void bench_wait_for_quiet(void);
 
 #endif

@@ -1,9 +1,9 @@
 #include "bench/bench.h"
+#include "bench/peers.h"
 
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 
 void bench_ok(mica_status status) {
   if (status == MICA_OK) return;
@@ -11,10 +11,19 @@ void bench_ok(mica_status status) {
   exit(1);
 }
 
-double bench_now(void) {
-  struct timespec t;
-  clock_gettime(CLOCK_MONOTONIC, &t);
-  return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
+static bool parse(int count, char **words, bench *b) {
+  for (int i = 0; i < count; i++) {
+    bool more = i + 1 < count;
+    if (!strcmp(words[i], "--json"))
+      b->json = true;
+    else if (!strcmp(words[i], "--shapes") && more)
+      b->shapes = words[++i];
+    else if (!strcmp(words[i], "--rounds") && more && (b->rounds = atoi(words[i + 1])) > 0)
+      i++;
+    else
+      return false;
+  }
+  return true;
 }
 
 int main(int argc, char **argv) {
@@ -24,16 +33,18 @@ int main(int argc, char **argv) {
   } table[] = {
 #define BENCH_ROW(name, text) {#name, text, bench_##name},
       BENCH_LIST(BENCH_ROW)};
-  bench b = {.json = argc > 2 && !strcmp(argv[2], "--json")};
-  for (size_t i = 0; argc > 1 && i < sizeof table / sizeof *table; i++) {
+  bench b = {.rounds = 9};
+  bool understood = argc > 1 && parse(argc - 2, argv + 2, &b);
+  for (size_t i = 0; understood && i < sizeof table / sizeof *table; i++) {
     if (strcmp(argv[1], table[i].name) != 0) continue;
+    bench_peers_prepare(argv);
     bench_ok(mica_engine_create(NULL, &b.engine));
     b.queue = mica_engine_queue(b.engine);
     int status = table[i].run(&b);
     mica_engine_destroy(b.engine);
     return status;
   }
-  fprintf(stderr, "usage: mica-bench NAME [--json]\n");
+  fprintf(stderr, "usage: mica-bench NAME [--json] [--rounds N] [--shapes LIST]\n");
   for (size_t i = 0; i < sizeof table / sizeof *table; i++)
     fprintf(stderr, "  %-10s %s\n", table[i].name, table[i].text);
   return 2;

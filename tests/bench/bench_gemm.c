@@ -1,0 +1,274 @@
+/* Matrix products: Mica and its peers take turns. */
+#include "bench/bench.h"
+#include "bench/peers.h"
+#include "runtime/launch.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* Powers of two, small ones, convolutions of image networks as products, vectors, layers of transformers, odd ones. */
+#define CUBE(n) n "," n "," n ";" n "," n "," n ",nt;" n "," n "," n ",tn;" n "," n "," n ",tt;"
+static const char default_shapes[] = CUBE("64") CUBE("128") CUBE("256") CUBE("512") CUBE("1024") CUBE(
+    "2048") "64,128,784;64,10,128;784,128,64;128,784,64;64,3136,576;128,784,1152;512,49,4608;32,50176,27;"
+            "1,4096,4096;4096,1,4096;8,4096,4096;4096,64,4096;64,4096,4096;197,768,768;197,3072,768;512,512,64,nn,8;"
+            "127,129,131;1000,1001,999";
+
+#define MAX_PEERS 4
+#define SAMPLE_SECONDS 2.5e-3 /* a sample lasts about this long, so that starting and waiting do not show */
+#define MAX_TIMES 1024
+
+typedef struct shape {
+  int m, n, k, batches;
+  char trans[3];
+} shape;
+
+/* One shape's data and what was measured. */
+typedef struct subject {
+  shape s;
+  peer_gemm gemm;
+  float *a, *b, *d;
+  mica_tensor *ta, *tb, *td, *view_a, *view_b;
+  mica__recording *recording;
+  const char *kernel; /* the first that was launched */
+  double seconds, peer_seconds[MAX_PEERS];
+} subject;
+
+static mica_status parse_shape(const char *text, shape *s) {
+  *s = (shape){.batches = 1, .trans = "nn"};
+  char first[8] = "nn", second[8] = "";
+  int got = sscanf(text, " %d,%d,%d,%7[^,;],%7[^,;]", &s->m, &s->n, &s->k, first, second);
+  if (got >= 4 && (first[0] == 'n' || first[0] == 't') && (first[1] == 'n' || first[1] == 't'))
+    memcpy(s->trans, first, 2);
+  else if (got == 4)
+    s->batches = atoi(first);
+  if (got == 5) s->batches = atoi(second);
+  if (got >= 3 && s->m > 0 && s->n > 0 && s->k > 0 && s->batches > 0) return MICA_OK;
+  return mica__fail(MICA_E_INVALID, "\"%s\" is no shape; wanted M,N,K[,nn|nt|tn|tt][,BATCH]", text);
+}
+
+static float *random_floats(size_t count, uint32_t seed) {
+  float *values = malloc((count + 1) * sizeof *values);
+  for (size_t i = 0; values && i < count; i++) {
+    seed = seed * 1664525u + 1013904223u;
+    values[i] = (float)(seed >> 8) / 16777216.0f - 0.5f;
+  }
+  return values;
+}
+
+static mica_status make_operand(mica_engine *engine, const float *data, int batches, int rows, int cols,
+                                bool transposed, mica_tensor **tensor, mica_tensor **view) {
+  mica_shape as_stored = transposed ? MICA_SHAPE(batches, cols, rows) : MICA_SHAPE(batches, rows, cols);
+  MICA_TRY(mica_tensor_create_from(engine, MICA_F32, as_stored, data, tensor));
+  return transposed ? mica_tensor_transpose(*tensor, view) : mica_tensor_view(*tensor, as_stored, NULL, 0, view);
+}
+
+static mica_status record(mica_engine *engine, subject *x) {
+  mica_queue *recorder = NULL;
+  MICA_TRY(mica__recorder_create(engine, &recorder));
+  mica_status status = mica_op_gemm_fwd(recorder, NULL, x->view_a, x->view_b, NULL, NULL, x->td);
+  x->recording = mica__recorder_end(recorder);
+  MICA_TRY(status);
+  x->kernel = mica__kernel_name(mica__recording_at(x->recording, 0)->kernel);
+  return MICA_OK;
+}
+
+static mica_status make_subject(mica_engine *engine, const shape *s, subject *x) {
+  *x = (subject){.s = *s};
+  bool ta = s->trans[0] == 't', tb = s->trans[1] == 't';
+  size_t m = (size_t)s->m, n = (size_t)s->n, k = (size_t)s->k, batches = (size_t)s->batches;
+  x->a = random_floats(batches * m * k, 1);
+  x->b = random_floats(batches * k * n, 2);
+  x->d = random_floats(batches * m * n, 3);
+  if (!x->a || !x->b || !x->d) return mica__fail_nomem("matrices");
+  MICA_TRY(make_operand(engine, x->a, s->batches, s->m, s->k, ta, &x->ta, &x->view_a));
+  MICA_TRY(make_operand(engine, x->b, s->batches, s->k, s->n, tb, &x->tb, &x->view_b));
+  MICA_TRY(mica_tensor_create_from(engine, MICA_F32, MICA_SHAPE(s->batches, s->m, s->n), x->d, &x->td));
+  x->gemm = (peer_gemm){
+      s->m, s->n, s->k, s->batches, ta, tb, x->a, x->b, x->d, x->ta, x->tb, x->td, mica_engine_queue(engine)};
+  return record(engine, x);
+}
+
+static void free_subject(subject *x) {
+  mica__recording_destroy(x->recording);
+  mica_tensor_destroy(x->view_a);
+  mica_tensor_destroy(x->view_b);
+  mica_tensor_destroy(x->ta);
+  mica_tensor_destroy(x->tb);
+  mica_tensor_destroy(x->td);
+  free(x->a);
+  free(x->b);
+  free(x->d);
+}
+
+static mica_status run_mica(const subject *x, int times) {
+  for (int i = 0; i < times; i++) MICA_TRY(mica__recording_replay(x->recording, x->gemm.queue));
+  return mica_queue_finish(x->gemm.queue);
+}
+
+/* Some elements of the result in double: what is timed is also right. */
+static mica_status verify(const subject *x) {
+  const shape *s = &x->s;
+  size_t m = (size_t)s->m, n = (size_t)s->n, k = (size_t)s->k, count = (size_t)s->batches * m * n;
+  float *got = malloc(count * sizeof *got);
+  if (!got) return mica__fail_nomem("a result");
+  mica_status status = mica_tensor_download(x->gemm.queue, x->td, got, count * sizeof *got);
+  for (size_t e = 0; status == MICA_OK && e < count; e += 1 + count / 97) {
+    size_t z = e / (m * n), i = e / n % m, j = e % n;
+    double sum = 0, magnitude = 0;
+    for (size_t l = 0; l < k; l++) {
+      double left = (double)x->a[z * m * k + (x->gemm.a_transposed ? l * m + i : i * k + l)];
+      double right = (double)x->b[z * k * n + (x->gemm.b_transposed ? j * k + l : l * n + j)];
+      sum += left * right;
+      magnitude += fabs(left * right);
+    }
+    if (!(fabs((double)got[e] - sum) <= 1e-6 * (4 + sqrt((double)k)) * magnitude))
+      status = mica__fail(MICA_E_NUMERIC, "%d,%d,%d,%s: element %zu is %g and should be %g", s->m, s->n, s->k, s->trans,
+                          e, (double)got[e], sum);
+  }
+  free(got);
+  return status;
+}
+
+/* Seconds for one product; the clock has settled by the time it is read. */
+static mica_status sample_mica(const subject *x, int times, double *seconds) {
+  double begin = bench_now();
+  do MICA_TRY(run_mica(x, 1));
+  while (bench_now() - begin < SAMPLE_SECONDS);
+  begin = bench_now();
+  MICA_TRY(run_mica(x, times));
+  *seconds = (bench_now() - begin) / times;
+  return MICA_OK;
+}
+
+static mica_status sample_peer(const peer *p, const subject *x, int times, double *seconds) {
+  double begin = bench_now();
+  bool right = true;
+  do right = p->run(&x->gemm, 1);
+  while (right && bench_now() - begin < SAMPLE_SECONDS);
+  begin = bench_now();
+  if (!right || !p->run(&x->gemm, times)) return mica__fail(MICA_E_DEVICE, "%s failed", p->name);
+  *seconds = (bench_now() - begin) / times;
+  return MICA_OK;
+}
+
+static mica_status measure(const bench *b, subject *x, double *times_memory) {
+  size_t rounds = (size_t)b->rounds;
+  double once = 0;
+  MICA_TRY(sample_mica(x, 1, &once));
+  MICA_TRY(verify(x));
+  int times = once * MAX_TIMES < SAMPLE_SECONDS ? MAX_TIMES : 1 + (int)(SAMPLE_SECONDS / once);
+  for (size_t round = 0; round < rounds; round++) {
+    bench_wait_for_quiet();
+    MICA_TRY(sample_mica(x, times, &times_memory[round]));
+    for (size_t p = 0; bench_peers[p].name; p++) {
+      /* A peer that is far slower need not do as many. */
+      double *samples = times_memory + (p + 1) * rounds, guess = round ? samples[round - 1] : once;
+      int fewer = 1 + (int)(8 * SAMPLE_SECONDS / guess);
+      MICA_TRY(sample_peer(&bench_peers[p], x, fewer < times ? fewer : times, &samples[round]));
+      bench_rest(bench_peers[p].rest);
+    }
+  }
+  x->seconds = bench_median(times_memory, rounds);
+  for (size_t p = 0; bench_peers[p].name; p++)
+    x->peer_seconds[p] = bench_median(times_memory + (p + 1) * rounds, rounds);
+  return MICA_OK;
+}
+
+/* "name":value for every peer. */
+static void print_peers(const char *label, const double *values, const char *format) {
+  printf("\"%s\":{", label);
+  for (size_t p = 0; bench_peers[p].name; p++) {
+    printf("%s\"%s\":", p ? "," : "", bench_peers[p].name);
+    printf(format, values[p]);
+  }
+  printf("}");
+}
+
+static void print_subject(const bench *b, const subject *x) {
+  const shape *s = &x->s;
+  double flops = 2.0 * s->m * s->n * s->k * s->batches, rates[MAX_PEERS] = {0}, ratios[MAX_PEERS] = {0};
+  for (size_t p = 0; bench_peers[p].name; p++) {
+    rates[p] = flops / x->peer_seconds[p] / 1e9;
+    ratios[p] = x->peer_seconds[p] / x->seconds;
+  }
+  if (b->json) {
+    printf(
+        "{\"bench\":\"gemm\",\"m\":%d,\"n\":%d,\"k\":%d,\"batch\":%d,\"trans\":\"%s\",\"impl\":\"%s\",\"gflops\":%.1f,",
+        s->m, s->n, s->k, s->batches, s->trans, x->kernel, flops / x->seconds / 1e9);
+    print_peers("peers", rates, "%.1f");
+    printf(",");
+    print_peers("ratio", ratios, "%.3f");
+    printf("}\n");
+  } else {
+    printf("%6d %6d %6d %s %3d  %-10s %8.1f", s->m, s->n, s->k, s->trans, s->batches, x->kernel,
+           flops / x->seconds / 1e9);
+    for (size_t p = 0; bench_peers[p].name; p++) printf("  %8.1f %7.2f", rates[p], ratios[p]);
+    printf("\n");
+  }
+  fflush(stdout);
+}
+
+/* Ratios over all shapes: sums of logarithms, and the least. */
+typedef struct summary {
+  double logs[MAX_PEERS], least[MAX_PEERS];
+  size_t count;
+} summary;
+
+static void print_summary(const bench *b, const summary *all) {
+  double means[MAX_PEERS] = {0};
+  for (size_t p = 0; bench_peers[p].name; p++) means[p] = exp(all->logs[p] / (double)all->count);
+  if (b->json) {
+    printf("{\"bench\":\"gemm\",\"summary\":true,");
+    print_peers("geomean_ratio", means, "%.3f");
+    printf(",");
+    print_peers("min_ratio", all->least, "%.3f");
+    printf("}\n");
+    return;
+  }
+  for (size_t p = 0; bench_peers[p].name; p++)
+    printf("%s: geometric mean of the ratio %.3f, least %.3f, over %zu shapes\n", bench_peers[p].name, means[p],
+           all->least[p], all->count);
+}
+
+static mica_status bench_shape(const bench *b, const char *text, summary *all, double *times_memory) {
+  shape s;
+  subject x;
+  MICA_TRY(parse_shape(text, &s));
+  mica_status status = make_subject(b->engine, &s, &x);
+  if (status == MICA_OK) status = measure(b, &x, times_memory);
+  if (status == MICA_OK) {
+    print_subject(b, &x);
+    for (size_t p = 0; bench_peers[p].name; p++) {
+      double ratio = x.peer_seconds[p] / x.seconds;
+      all->logs[p] += log(ratio);
+      if (all->count == 0 || ratio < all->least[p]) all->least[p] = ratio;
+    }
+    all->count++;
+  }
+  free_subject(&x);
+  return status;
+}
+
+/* Mica's side is a recording that is replayed, as a session does it. Small products are called many times between two
+ * waits, on every side. Figures are medians over the rounds. */
+int bench_gemm(const bench *b) {
+  summary all = {.count = 0};
+  char *shapes = strdup(b->shapes ? b->shapes : default_shapes), *rest = NULL;
+  double *times_memory = calloc((size_t)b->rounds * (MAX_PEERS + 1), sizeof *times_memory);
+  mica_status status = shapes && times_memory ? MICA_OK : mica__fail_nomem("times");
+  if (status == MICA_OK && !b->json) {
+    printf("     m      n      k op batch impl     GFLOP/s");
+    for (size_t p = 0; bench_peers[p].name; p++) printf("  %8s   ratio", bench_peers[p].name);
+    printf("\n");
+  }
+  for (char *text = status == MICA_OK ? strtok_r(shapes, ";", &rest) : NULL; text && status == MICA_OK;
+       text = strtok_r(NULL, ";", &rest))
+    status = bench_shape(b, text, &all, times_memory);
+  if (status == MICA_OK && all.count) print_summary(b, &all);
+  free(times_memory);
+  free(shapes);
+  bench_ok(status);
+  return 0;
+}
