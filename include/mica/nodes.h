@@ -235,6 +235,67 @@ MICA_API mica_value mica_top_k(mica_value x, int64_t k, int32_t axis, bool small
 /* NumPy's matmul: (..., M, K) times (..., K, N) gives (..., M, N); leading axes broadcast; a vector on the left is a
  * row, one on the right a column, and that axis is dropped again. Float; sums in f32 (f64 for f64). */
 MICA_API mica_value mica_matmul(mica_value a, mica_value b);
+/* alpha a b + beta c; c broadcasts, and may be null: then alpha a b. Transposed operands are mica_transpose. */
+MICA_API mica_value mica_gemm(mica_value a, mica_value b, mica_value c, double alpha, double beta);
+/* Einstein's summation: "ij,jk->ik": a letter names an axis of each term that has it; letters that the output lacks are
+ * summed over. Without an arrow the output has the letters that occur once, in alphabetical order. No letter twice in a
+ * term, no ellipsis. Float. */
+MICA_API mica_value mica_einsum(const char *equation, const mica_value *values, size_t count);
+
+/* --- rows; statistics in f32 for 16-bit types --- */
+
+/* e^x / sum e^x along an axis, without overflow. */
+MICA_API mica_value mica_softmax(mica_value x, int32_t axis);
+/* log of that. */
+MICA_API mica_value mica_log_softmax(mica_value x, int32_t axis);
+/* (x - mean) / sqrt(variance + epsilon) scale + bias over the axes from `axis` on; scale and bias have their shape and
+ * may be null. Ba et al. 2016. */
+MICA_API mica_value mica_layer_norm(mica_value x, int32_t axis, mica_value scale, mica_value bias, double epsilon);
+/* x / sqrt(mean of x x + epsilon) scale, likewise. Zhang and Sennrich 2019. */
+MICA_API mica_value mica_rms_norm(mica_value x, int32_t axis, mica_value scale, double epsilon);
+
+/* --- random numbers: Philox4x32-10; a function of seed, place in the graph, step and element alone, so that a run can
+ * be repeated. step is one i32 or i64: an input, or a parameter that counts. Results have like's shape; no gradient
+ * --- */
+
+/* In [low, high), of like's type. */
+MICA_API mica_value mica_random_uniform(mica_value step, mica_value like, uint64_t seed, double low, double high);
+/* Normally distributed, of like's type. */
+MICA_API mica_value mica_random_normal(mica_value step, mica_value like, uint64_t seed, double mean, double deviation);
+/* bool, true with that probability. */
+MICA_API mica_value mica_random_bernoulli(mica_value step, mica_value like, uint64_t seed, double probability);
+/* 0 with probability `rate`, else x / (1 - rate); 0 <= rate < 1. Srivastava et al. 2014. */
+MICA_API mica_value mica_dropout(mica_value x, mica_value step, uint64_t seed, double rate);
+
+/* --- losses; in f32 for 16-bit types --- */
+
+typedef enum mica_loss_reduction { MICA_LOSS_MEAN, MICA_LOSS_SUM, MICA_LOSS_NONE } mica_loss_reduction;
+
+typedef struct mica_cross_entropy_config {
+  mica_loss_reduction reduction; /* MEAN divides by the weights of the samples that are not ignored */
+  double label_smoothing; /* e: the target is (1 - e) of itself and e of all classes alike; Szegedy et al. 2016 */
+  mica_value weights;     /* (C), a weight a class; null for 1 */
+  bool ignore;            /* samples of class `ignored` count for nothing */
+  int64_t ignored;
+} mica_cross_entropy_config;
+
+/* -log softmax(logits)[target]. logits (N, C, ...), classes along axis 1. target: i32 or i64 indices (N, ...), or
+ * probabilities of logits' shape and a floating type. config may be NULL. */
+MICA_API mica_value mica_cross_entropy(mica_value logits, mica_value target, const mica_cross_entropy_config *config);
+/* The same of log probabilities. */
+MICA_API mica_value mica_nll(mica_value log_probabilities, mica_value target, const mica_cross_entropy_config *config);
+/* (a - b)^2 and |a - b| */
+MICA_API mica_value mica_mse(mica_value a, mica_value b, mica_loss_reduction reduction);
+MICA_API mica_value mica_mae(mica_value a, mica_value b, mica_loss_reduction reduction);
+/* With d = a - b: d d / 2 where |d| <= delta, else delta (|d| - delta / 2). */
+MICA_API mica_value mica_huber(mica_value a, mica_value b, double delta, mica_loss_reduction reduction);
+/* -(w t log s + (1 - t) log(1 - s)), s = sigmoid(logits), t the target in [0, 1], w the positive weight. */
+MICA_API mica_value mica_bce_with_logits(mica_value logits, mica_value target, double positive_weight,
+                                         mica_loss_reduction reduction);
+/* sum(a b) / max(|a| |b|, epsilon) along an axis, which is dropped. */
+MICA_API mica_value mica_cosine_similarity(mica_value a, mica_value b, int32_t axis, double epsilon);
+/* p (log p - log_q), 0 where p is 0. */
+MICA_API mica_value mica_kl_divergence(mica_value log_q, mica_value p, mica_loss_reduction reduction);
 
 MICA_END_DECLS
 

@@ -77,7 +77,7 @@ static mica_status run_case(mica__check_group *group, const mica__op *op, const 
   mica_dtype compute = type.dtype == MICA_F16 || type.dtype == MICA_BF16 ? MICA_F32 : type.dtype;
   for (int64_t i = 0; i < r->output.count; i++)
     r->magnitude[i] =
-        c->terms > 0 ? mica__tolerance_sum(compute, type.dtype, c->terms, r->magnitude[i], r->want[i]) : 0;
+        c->terms > 0 ? mica__tolerance_sum(compute, type.dtype, c->terms, fabs(r->magnitude[i]), r->want[i]) : 0;
   mica__exec exec = {.queue = check->queue,
                      .attrs = &attrs,
                      .inputs = inputs,

@@ -1,0 +1,69 @@
+/* random/random.cl: y[i] = a random number, 0 <= i < n, that depends on i, the key and the step alone.
+ *
+ *   KIND   0 uniform: a + (b - a) u with u in [0, 1); 1 normal: a + b z (Box and Muller 1958); 2 whether u < a, as b8
+ *   Y_T    type of y
+ *   S_T    type of the step, i32 or i64
+ *
+ * Words of element i: those of Philox at counter (i / 4, step). u has as many bits as the type's numbers below 1 can
+ * tell apart. One dimension of ceil(n / 4) work-items, any group size. */
+#include "common/dtype.clh"
+#include "random/philox.clh"
+
+#ifndef KIND
+#define KIND 0
+#endif
+#ifndef Y_T
+#define Y_T f32
+#endif
+#ifndef S_T
+#define S_T i64
+#endif
+
+#define mica_bits_f32 24
+#define mica_bits_f64 24
+#define mica_bits_f16 11
+#define mica_bits_bf16 8
+#define mica_bits_b8 24
+#define BITS MICA_PASTE(mica_bits_, Y_T)
+
+#if KIND == 2
+#define REAL float
+#else
+#define REAL COMPUTE(Y_T)
+#endif
+
+/* In [0, 1), a multiple of 2^-bits. */
+static inline REAL unit(const uint word, const int bits) { return (REAL)(word >> (32 - bits)) / (REAL)(1 << bits); }
+
+/* Two normal numbers from two words; the first uniform one is in (0, 1]. */
+static inline void normal(const uint word0, const uint word1, REAL *z) {
+  const REAL radius = sqrt(-2 * log(unit(word0, 24) + (REAL)1 / (1 << 24)));
+  const REAL turns = 2 * unit(word1, 24);
+  z[0] = radius * cospi(turns);
+  z[1] = radius * sinpi(turns);
+}
+
+__kernel void random(__global STORAGE(Y_T) *y, const long y_at, __global const STORAGE(S_T) *step, const long step_at,
+                     const long n, const int key_low, const int key_high, const REAL a, const REAL b) {
+  const long block = get_global_id(0);
+  const long begin = block * 4;
+  const ulong time = (ulong)(long)LOAD(S_T, step, step_at);
+  const uint4 words = mica_philox((uint4)((uint)block, (uint)((ulong)block >> 32), (uint)time, (uint)(time >> 32)),
+                                  (uint2)((uint)key_low, (uint)key_high));
+  const uint word[4] = {words.x, words.y, words.z, words.w};
+  REAL number[4];
+  if (begin >= n) return;
+#if KIND == 1
+  normal(word[0], word[1], number);
+  normal(word[2], word[3], number + 2);
+#endif
+  for (int k = 0; k < 4 && begin + k < n; k++) {
+#if KIND == 0
+    STORE(Y_T, a + (b - a) * unit(word[k], BITS), y, y_at + begin + k);
+#elif KIND == 1
+    STORE(Y_T, a + b * number[k], y, y_at + begin + k);
+#else
+    STORE(Y_T, unit(word[k], BITS) < a ? 1 : 0, y, y_at + begin + k);
+#endif
+  }
+}

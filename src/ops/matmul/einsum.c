@@ -1,0 +1,181 @@
+/* einsum and gemm, through transpose, reshape, sum and matmul. */
+#include "base/checked.h"
+#include "ops/build.h"
+
+#include <ctype.h>
+#include <string.h>
+
+mica_value mica_gemm(mica_value a, mica_value b, mica_value c, double alpha, double beta) {
+  mica_value product = mica_matmul(a, b);
+  if (alpha != 1) product = mica_affine(product, alpha, 0);
+  if (!c.graph || beta == 0) return product;
+  return mica_add(product, beta == 1 ? c : mica_affine(c, beta, 0));
+}
+
+#define MAX_TERMS 16
+/* The letters of the output and of all terms. */
+#define NEEDED ((MAX_TERMS + 1) * MICA_MAX_RANK + 1)
+
+/* A value whose axes have letters. */
+typedef struct term {
+  mica_value value;
+  char letters[MICA_MAX_RANK + 1];
+} term;
+
+static bool has(const char *letters, char letter) { return letter && strchr(letters, letter) != NULL; }
+
+static void append(char *letters, char letter) {
+  size_t length = strlen(letters);
+  letters[length] = letter;
+  letters[length + 1] = 0;
+}
+
+/* The axes in the order of `letters`, which are those of the term. */
+static mica_value ordered(const term *t, const char *letters) {
+  mica_axes axes = {.count = (int32_t)strlen(letters)};
+  for (int32_t i = 0; i < axes.count; i++) axes.axis[i] = (int32_t)(strchr(t->letters, letters[i]) - t->letters);
+  return strcmp(t->letters, letters) == 0 ? t->value : mica_transpose(t->value, axes);
+}
+
+/* Sums over the letters that nobody else needs. */
+static void sum_unneeded(term *t, const char *needed) {
+  term left = {0};
+  mica_axes axes = {0};
+  for (int32_t i = 0; t->letters[i]; i++) {
+    if (has(needed, t->letters[i]))
+      append(left.letters, t->letters[i]);
+    else
+      axes.axis[axes.count++] = i;
+  }
+  if (axes.count == 0) return;
+  left.value = mica_sum(t->value, axes, false);
+  *t = left;
+}
+
+/* The product of the extents of some letters; MICA_OPEN when one is. */
+static int64_t extent_of(const term *t, const char *letters) {
+  int64_t product = 1;
+  for (const char *c = letters; *c; c++) {
+    int64_t extent = mica_value_shape(t->value).dim[strchr(t->letters, *c) - t->letters];
+    if (extent == MICA_OPEN) return MICA_OPEN;
+    if (!mica__mul_i64(product, extent, &product)) return INT64_MAX;
+  }
+  return product;
+}
+
+/* The term as (batch, rows, columns), each the letters of a group merged. */
+static mica_value grouped(const term *t, const char *batch, const char *rows, const char *columns) {
+  char all[3 * MICA_MAX_RANK + 1];
+  strcpy(all, batch);
+  strcat(all, rows);
+  strcat(all, columns);
+  return mica_reshape(ordered(t, all), MICA_SHAPE(extent_of(t, batch), extent_of(t, rows), extent_of(t, columns)));
+}
+
+/* Two terms as one, over the letters that are needed: those of both that are not are summed over by the product. */
+static term joined(term a, term b, const char *needed) {
+  char batch[MICA_MAX_RANK + 1] = "", left[MICA_MAX_RANK + 1] = "", right[MICA_MAX_RANK + 1] = "";
+  char inner[MICA_MAX_RANK + 1] = "", wanted_a[NEEDED], wanted_b[NEEDED];
+  strcat(strcpy(wanted_a, needed), b.letters);
+  strcat(strcpy(wanted_b, needed), a.letters);
+  sum_unneeded(&a, wanted_a);
+  sum_unneeded(&b, wanted_b);
+  for (const char *c = a.letters; *c; c++) append(!has(b.letters, *c) ? left : has(needed, *c) ? batch : inner, *c);
+  for (const char *c = b.letters; *c; c++)
+    if (!has(a.letters, *c)) append(right, *c);
+  term product = {.value = mica_matmul(grouped(&a, batch, left, inner), grouped(&b, batch, inner, right))};
+  mica_shape shape = {0};
+  const char *const groups[] = {batch, left, right};
+  if (strlen(batch) + strlen(left) + strlen(right) > MICA_MAX_RANK) {
+    product.value =
+        mica__graph_fail(a.value.graph, MICA_E_SHAPE, "einsum: an intermediate of more than %d axes", MICA_MAX_RANK);
+    return product;
+  }
+  for (int g = 0; g < 3; g++)
+    for (const char *c = groups[g]; *c; c++) {
+      const char letter[2] = {*c, 0};
+      append(product.letters, *c);
+      shape.dim[shape.rank++] = extent_of(g < 2 ? &a : &b, letter);
+    }
+  product.value = mica_reshape(product.value, shape);
+  return product;
+}
+
+/* "ij,jk->ik" as letters a term; what follows the arrow, or what stands once, in alphabetical order, is the output. */
+static const char *parse(const char *equation, char terms[MAX_TERMS][MICA_MAX_RANK + 1], size_t *count,
+                         char output[MICA_MAX_RANK + 1]) {
+  char *into = terms[0];
+  bool arrow = false;
+  *count = 1;
+  for (const char *c = equation; *c; c++) {
+    if (*c == ' ') continue;
+    if (*c == ',' && !arrow) {
+      if (*count == MAX_TERMS) return "has too many terms";
+      into = terms[(*count)++];
+    } else if (c[0] == '-' && c[1] == '>' && !arrow) {
+      into = output;
+      arrow = true;
+      c++;
+    } else if (!isalpha((unsigned char)*c)) {
+      return "holds something other than letters, commas and one arrow";
+    } else if (has(into, *c)) {
+      return "repeats a letter within a term";
+    } else if (strlen(into) == MICA_MAX_RANK) {
+      return "has a term of too many axes";
+    } else {
+      append(into, *c);
+    }
+  }
+  for (int letter = 'A'; !arrow && letter <= 'z'; letter++) {
+    int seen = 0;
+    for (size_t t = 0; t < *count; t++) seen += has(terms[t], (char)letter);
+    if (seen != 1) continue;
+    if (strlen(output) == MICA_MAX_RANK) return "leaves too many axes";
+    append(output, (char)letter);
+  }
+  return NULL;
+}
+
+/* Why the terms do not fit the operands; NULL when they do. */
+static const char *misfit(const term *terms, size_t count, const char *output) {
+  int64_t extent[256] = {0};
+  bool known[256] = {false};
+  for (size_t t = 0; t < count; t++) {
+    mica_shape shape = mica_value_shape(terms[t].value);
+    if ((size_t)shape.rank != strlen(terms[t].letters)) return "has not as many letters as an operand has axes";
+    for (int32_t i = 0; i < shape.rank; i++) {
+      unsigned char letter = (unsigned char)terms[t].letters[i];
+      if (known[letter] && extent[letter] != shape.dim[i] && extent[letter] != MICA_OPEN && shape.dim[i] != MICA_OPEN)
+        return "gives one letter two extents";
+      known[letter] = true;
+      extent[letter] = shape.dim[i];
+    }
+  }
+  for (const char *c = output; *c; c++)
+    if (!known[(unsigned char)*c]) return "has a letter in the output that no term has";
+  return NULL;
+}
+
+mica_value mica_einsum(const char *equation, const mica_value *values, size_t count) {
+  char letters[MAX_TERMS][MICA_MAX_RANK + 1] = {{0}}, output[MICA_MAX_RANK + 1] = "";
+  term terms[MAX_TERMS];
+  size_t parsed = 0;
+  if (count == 0 || !equation || !values || !values[0].graph) return (mica_value){0};
+  const char *fault = parse(equation, letters, &parsed, output);
+  if (!fault && parsed != count) fault = "has not as many terms as there are operands";
+  for (size_t t = 0; !fault && t < count; t++) {
+    terms[t].value = values[t];
+    strcpy(terms[t].letters, letters[t]);
+  }
+  if (!fault) fault = misfit(terms, count, output);
+  if (fault) return mica__graph_fail(values[0].graph, MICA_E_SHAPE, "einsum '%s' %s", equation, fault);
+  for (size_t t = 1; t < count; t++) {
+    char needed[NEEDED];
+    strcpy(needed, output);
+    for (size_t rest = t + 1; rest < count; rest++) strcat(needed, letters[rest]);
+    terms[0] = joined(terms[0], terms[t], needed);
+    if (!terms[0].value.graph) return (mica_value){0};
+  }
+  sum_unneeded(&terms[0], output);
+  return ordered(&terms[0], output);
+}
