@@ -1,0 +1,164 @@
+/* labels: device
+ *
+ * Several threads: each with an engine of its own, and each with a queue of its own on one engine. The thread sanitizer
+ * runs this too. */
+#include "runtime/launch.h"
+#include "support/check_main.h"
+#include "support/engine.h"
+
+#include <mica/profile.h>
+#include <pthread.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define THREADS 4
+#define ROUNDS 40
+#define N 1000
+
+static const char source[] = "__kernel void add(__global const float *x, const long x_at, __global float *y,\n"
+                             "                  const long y_at, const int n, const float a) {\n"
+                             "  const int i = get_global_id(0);\n"
+                             "  if (i < n) y[y_at + i] += a * x[x_at + i];\n"
+                             "}\n";
+
+/* One thread's part: a status and a sentence come back, since a check in another thread than the first would not. */
+typedef struct worker {
+  pthread_t thread;
+  int number;
+  mica_engine *engine;     /* shared, or NULL for one of its own */
+  const mica_tensor *ones; /* shared, and only read; NULL likewise */
+  char failure[300];
+} worker;
+
+static mica_status submit_add(mica__kernel *kernel, mica_queue *queue, const mica_tensor *x, mica_tensor *y, float a) {
+  mica__launch launch = mica__launch_of(kernel);
+  mica__launch_tensor(&launch, x);
+  mica__launch_tensor(&launch, y);
+  mica__launch_size(&launch, N);
+  mica__launch_float(&launch, a);
+  mica__launch_range1(&launch, N, 8);
+  return mica__queue_submit(queue, &launch);
+}
+
+/* y = number; y += 1 + 3 + number, where the 3 comes from a recording; all on one queue, with fresh memory each time. */
+static mica_status one_round(mica_engine *engine, mica_queue *queue, int number, const mica_tensor *ones) {
+  float host[N];
+  mica_tensor *y = NULL;
+  mica__kernel *kernel = NULL;
+  mica_queue *recorder = NULL;
+  mica__recording *recording = NULL;
+  char options[40];
+  snprintf(options, sizeof options, "-DVARIANT=%d", number % 2);
+  for (int i = 0; i < N; i++) host[i] = (float)number;
+  mica_status status = mica_tensor_create(engine, MICA_F32, MICA_SHAPE(N), &y);
+  if (status == MICA_OK) status = mica__kernel_get_source(engine, "add", source, options, &kernel);
+  if (status == MICA_OK) status = mica_tensor_upload(queue, y, host, sizeof host);
+  if (status == MICA_OK) status = submit_add(kernel, queue, ones, y, 1);
+  if (status == MICA_OK) status = mica__recorder_create(engine, &recorder);
+  if (status == MICA_OK) status = submit_add(kernel, recorder, ones, y, 3);
+  if (recorder) recording = mica__recorder_end(recorder);
+  if (status == MICA_OK) status = mica__recording_replay(recording, queue);
+  if (status == MICA_OK) status = submit_add(kernel, queue, ones, y, (float)number);
+  if (status == MICA_OK) status = mica_tensor_download(queue, y, host, sizeof host);
+  for (int i = 0; status == MICA_OK && i < N; i++)
+    if (host[i] != (float)(2 * number + 4)) status = MICA_E_NUMERIC;
+  mica__recording_destroy(recording);
+  mica_tensor_destroy(y);
+  return status;
+}
+
+static mica_status work(worker *w) {
+  mica_engine *engine = w->engine;
+  mica_queue *queue = NULL;
+  mica_tensor *own_ones = NULL;
+  float ones[N];
+  for (int i = 0; i < N; i++) ones[i] = 1;
+  mica_status status = engine ? MICA_OK : mica_engine_create(NULL, &engine);
+  if (status == MICA_OK) status = mica_queue_create(engine, &queue);
+  if (status == MICA_OK && !w->ones) status = mica_tensor_create_from(engine, MICA_F32, MICA_SHAPE(N), ones, &own_ones);
+  for (int i = 0; status == MICA_OK && i < ROUNDS; i++)
+    status = one_round(engine, queue, w->number + i % 3, w->ones ? w->ones : own_ones);
+  mica_tensor_destroy(own_ones);
+  mica_queue_destroy(queue);
+  if (!w->engine) mica_engine_destroy(engine);
+  return status;
+}
+
+static void *work_in_thread(void *user) {
+  worker *w = user;
+  mica_status status = work(w);
+  if (status != MICA_OK)
+    snprintf(w->failure, sizeof w->failure, "%s: %s", mica_status_name(status), mica_error_message());
+  return NULL;
+}
+
+static worker workers[THREADS];
+
+static void start_all(mica_engine *engine, const mica_tensor *ones) {
+  for (int i = 0; i < THREADS; i++) {
+    workers[i] = (worker){.number = i, .engine = engine, .ones = ones};
+    ck_assert_int_eq(pthread_create(&workers[i].thread, NULL, work_in_thread, &workers[i]), 0);
+  }
+}
+
+static void end_all(void) {
+  for (int i = 0; i < THREADS; i++) pthread_join(workers[i].thread, NULL);
+  for (int i = 0; i < THREADS; i++) ck_assert_msg(!workers[i].failure[0], "thread %d: %s", i, workers[i].failure);
+}
+
+START_TEST(an_engine_each) {
+  start_all(NULL, NULL);
+  end_all();
+}
+END_TEST
+
+static mica_tensor *make_ones(void) {
+  static float ones[N];
+  mica_tensor *tensor;
+  for (int i = 0; i < N; i++) ones[i] = 1;
+  ck_ok(mica_tensor_create_from(test_engine(), MICA_F32, MICA_SHAPE(N), ones, &tensor));
+  return tensor;
+}
+
+START_TEST(a_queue_each) {
+  mica_tensor *ones = make_ones();
+  uint64_t in_use = mica_engine_stats(test_engine()).bytes_in_use;
+  start_all(test_engine(), ones);
+  end_all();
+  ck_assert_uint_eq(mica_engine_stats(test_engine()).bytes_in_use, in_use);
+  mica_tensor_destroy(ones);
+}
+END_TEST
+
+/* Meanwhile this thread starts and stops profiles, trims the pool and reads statistics. */
+START_TEST(a_queue_each_while_watched) {
+  mica_tensor *ones = make_ones();
+  start_all(test_engine(), ones);
+  for (int i = 0; i < 20; i++) {
+    mica_profile_row rows[3];
+    size_t count;
+    ck_ok(mica_profile_start(test_engine()));
+    mica_engine_trim(test_engine());
+    ck_ok(mica_queue_finish(test_queue()));
+    ck_ok(mica_profile_stop(test_engine()));
+    ck_ok(mica_profile_rows(test_engine(), rows, 3, &count));
+    ck_assert_uint_le(count, 1);
+    ck_assert_uint_ge(mica_engine_stats(test_engine()).bytes_peak, N * sizeof(float));
+  }
+  end_all();
+  mica_tensor_destroy(ones);
+}
+END_TEST
+
+Suite *test_suite(void) {
+  if (!test_engine()) return test_skip("no device");
+  Suite *suite = suite_create("threads");
+  TCase *cases = tcase_create("threads");
+  tcase_set_timeout(cases, 0);
+  tcase_add_test(cases, an_engine_each);
+  tcase_add_test(cases, a_queue_each);
+  tcase_add_test(cases, a_queue_each_while_watched);
+  suite_add_tcase(suite, cases);
+  return suite;
+}
