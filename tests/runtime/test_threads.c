@@ -31,13 +31,14 @@ typedef struct worker {
   char failure[300];
 } worker;
 
-static mica_status submit_add(mica__kernel *kernel, mica_queue *queue, const mica_tensor *x, mica_tensor *y, float a) {
+static mica_status submit_add(mica__kernel *kernel, mica_queue *queue, const mica_tensor *x, mica_tensor *y, float a,
+                              size_t group) {
   mica__launch launch = mica__launch_of(kernel);
   mica__launch_tensor(&launch, x);
   mica__launch_tensor(&launch, y);
   mica__launch_size(&launch, N);
   mica__launch_float(&launch, a);
-  mica__launch_range1(&launch, N, 8);
+  mica__launch_range1(&launch, N, group);
   return mica__queue_submit(queue, &launch);
 }
 
@@ -54,12 +55,12 @@ static mica_status one_round(mica_engine *engine, mica_queue *queue, int number,
   mica_status status = mica_tensor_create(engine, MICA_F32, MICA_SHAPE(N), &y);
   if (status == MICA_OK) status = mica__kernel_get_source(engine, "add", source, options, &kernel);
   if (status == MICA_OK) status = mica_tensor_upload(queue, y, host, sizeof host);
-  if (status == MICA_OK) status = submit_add(kernel, queue, ones, y, 1);
+  if (status == MICA_OK) status = submit_add(kernel, queue, ones, y, 1, 8);
   if (status == MICA_OK) status = mica__recorder_create(engine, &recorder);
-  if (status == MICA_OK) status = submit_add(kernel, recorder, ones, y, 3);
+  if (status == MICA_OK) status = submit_add(kernel, recorder, ones, y, 3, 16);
   if (recorder) recording = mica__recorder_end(recorder);
   if (status == MICA_OK) status = mica__recording_replay(recording, queue);
-  if (status == MICA_OK) status = submit_add(kernel, queue, ones, y, (float)number);
+  if (status == MICA_OK) status = submit_add(kernel, queue, ones, y, (float)number, 8);
   if (status == MICA_OK) status = mica_tensor_download(queue, y, host, sizeof host);
   for (int i = 0; status == MICA_OK && i < N; i++)
     if (host[i] != (float)(2 * number + 4)) status = MICA_E_NUMERIC;
