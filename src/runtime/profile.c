@@ -134,7 +134,7 @@ mica_status mica_profile_rows(mica_engine *engine, mica_profile_row *rows, size_
   size_t n = all ? aggregate(profile, all) : 0;
   pthread_mutex_unlock(&profile->lock);
   if (!all) return mica__fail_nomem("the rows of a profile");
-  memcpy(rows, all, (n < capacity ? n : capacity) * sizeof *rows);
+  for (size_t i = 0; i < n && i < capacity; i++) rows[i] = all[i];
   free(all);
   *count = n;
   return MICA_OK;

@@ -42,7 +42,7 @@ static mica_status submit_add(mica__kernel *kernel, mica_queue *queue, const mic
   return mica__queue_submit(queue, &launch);
 }
 
-/* y = number; y += 1 + 3 + number, where the 3 comes from a recording; all on one queue, with fresh memory each time. */
+/* y = number; y += 1 + 3 + number, the 3 from a recording; all on one queue, with fresh memory each time. */
 static mica_status one_round(mica_engine *engine, mica_queue *queue, int number, const mica_tensor *ones) {
   float host[N];
   mica_tensor *y = NULL;
