@@ -51,15 +51,19 @@ static void find_levels(const mica__fused *fused, mica__fused_plan *plan) {
   }
 }
 
-/* How many accesses within the row step by one element along dimension d. */
-static int32_t neighbours(const mica__fused *fused, int32_t d) {
-  int32_t found = 0;
+/* How many elements are read and written within the row by accesses that step by one element along dimension d. */
+static double neighbours(const mica__fused *fused, int32_t d) {
+  double found = 0;
   for (int32_t k = 0; k < fused->count; k++) {
     const mica__fused_instr *instr = &fused->instrs[k];
+    double elements = 1;
     bool in_row = false;
     if (instr->kind != MICA__FUSED_LOAD && instr->kind != MICA__FUSED_STORE) continue;
-    for (int32_t r = fused->rank - fused->reduced; r < fused->rank; r++) in_row |= instr->access.stride[r] != 0;
-    found += in_row && instr->access.stride[d] == 1;
+    for (int32_t r = 0; r < fused->rank; r++) {
+      if (instr->access.stride[r]) elements *= (double)fused->extent[r];
+      in_row |= instr->access.stride[r] != 0 && r >= fused->rank - fused->reduced;
+    }
+    if (in_row && instr->access.stride[d] == 1) found += elements;
   }
   return found;
 }
