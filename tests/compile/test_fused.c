@@ -1,4 +1,4 @@
-/* labels: device
+/* labels: device slow
  *
  * Generated kernels against an interpreter: known chains, and random lists over random accesses, in the ways of both
  * classes of device. MICA_TEST_FUSED_BATCHES is how many times eight random lists of each kind there are;

@@ -1,4 +1,4 @@
-/* labels: device, shards: 4
+/* labels: device slow, shards: 4
  *
  * Every op's own check, on the full grid: each variant of each kernel against the naive reference; a case an op. */
 #include "ops/check.h"
