@@ -122,11 +122,25 @@ static bool operand_access(const mica__emission *e, const mica__node *node, cons
   return true;
 }
 
+static bool joins_something(const mica__emission *e, const mica__node *reduce) {
+  for (int32_t i = 0; i < node_at(e, reduce->inputs[0])->type.shape.rank; i++)
+    if (reduce->attrs.ints[1 + i]) return true;
+  return false;
+}
+
+/* Along no axes every element is joined with nothing. */
+static int32_t emit_unjoined(mica__emission *e, int32_t id, const mica__access *access) {
+  const mica__node *node = node_at(e, id);
+  bool index = node->op->join == MICA__JOIN_ARGMAX || node->op->join == MICA__JOIN_ARGMIN;
+  return index ? emit_number(e, id, 0) : emit_value(e, node->inputs[0], access);
+}
+
 static int32_t emit_reduce(mica__emission *e, int32_t id, const mica__access *access) {
   const mica__node *node = node_at(e, id);
   mica__fused_instr instr = {
       .kind = MICA__FUSED_REDUCE, .op = node->op, .attrs = node->attrs, .arg_count = 1, .dtype = node->type.dtype};
   mica__access operand;
+  if (!joins_something(e, node)) return emit_unjoined(e, id, access);
   if (e->fused->reduced == 0 || node->op->join == MICA__JOIN_NONE) return -1;
   if (!operand_access(e, node, access, &operand)) return -1;
   instr.args[0] = emit_value(e, node->inputs[0], &operand);
@@ -178,7 +192,7 @@ static int32_t leader_of(const mica__emission *e, const int32_t *members, int32_
   int32_t leader = 0, rank = -1;
   for (int32_t i = 0; i < count; i++) {
     const mica__node *node = node_at(e, members[i]);
-    if (node->op->kind == MICA__OP_REDUCE) return members[i];
+    if (node->op->kind == MICA__OP_REDUCE && joins_something(e, node)) return members[i];
     if (!stored[members[i] - 1] || node->type.shape.rank < rank) continue;
     leader = members[i];
     rank = node->type.shape.rank;
@@ -190,7 +204,7 @@ static layout choose_space(mica__emission *e, const mica__node *leader) {
   layout made = {0};
   e->elements = e->rows = 1;
   e->space = (mica_shape){0};
-  if (leader->op->kind == MICA__OP_REDUCE) {
+  if (leader->op->kind == MICA__OP_REDUCE && joins_something(e, leader)) {
     made = layout_of_reduce(e, leader);
   } else {
     e->space = leader->type.shape;
@@ -204,7 +218,9 @@ static layout choose_space(mica__emission *e, const mica__node *leader) {
 
 bool mica__emit(mica__emission *e, const int32_t *members, int32_t count, const bool *stored) {
   int32_t leader = leader_of(e, members, count, stored);
-  e->fused->rank = e->fused->reduced = e->fused->count = e->fused->operand_count = 0;
+  /* Field by field: the instructions take many bytes, and unions are tried often. */
+  e->fused->rank = e->fused->reduced = e->fused->count = e->fused->operand_count = e->fused->split = 0;
+  e->fused->chunk = 0;
   e->stores = 0;
   if (!leader) return false;
   layout lay = choose_space(e, node_at(e, leader));

@@ -25,7 +25,7 @@ typedef enum mica__fused_kind {
   MICA__FUSED_INDEX,  /* the index along dimension `operand`, as i64 */
   MICA__FUSED_OP,     /* a POINTWISE op of args */
   MICA__FUSED_REDUCE, /* args[0] joined over the row by op->join */
-  MICA__FUSED_STORE,  /* args[0] to operand at access; a value that is one a row is stored once a row */
+  MICA__FUSED_STORE,  /* args[0] to operand at access; once a row where the access has no steps along the row */
 } mica__fused_kind;
 
 typedef struct mica__fused_instr {

@@ -15,27 +15,6 @@ uint32_t mica__fused_bounds(const mica__fused *fused, const mica__fused_instr *i
   return dims;
 }
 
-/* The row's dimensions, as bits. */
-static uint32_t row_of(const mica__fused *fused) {
-  return ((1u << fused->rank) - 1) & ~((1u << (fused->rank - fused->reduced)) - 1);
-}
-
-/* A value that is one a row is stored once a row: whatever strides its STORE has along the row mean nothing. */
-static void clear_row_strides(mica__fused *fused) {
-  uint32_t depends[MICA__FUSED_INSTRS], row = row_of(fused);
-  for (int32_t k = 0; k < fused->count; k++) {
-    mica__fused_instr *instr = &fused->instrs[k];
-    depends[k] = mica__fused_bounds(fused, instr);
-    if (instr->kind == MICA__FUSED_LOAD)
-      for (int32_t d = 0; d < fused->rank; d++) depends[k] |= instr->access.stride[d] ? 1u << d : 0;
-    if (instr->kind == MICA__FUSED_INDEX) depends[k] = 1u << instr->operand;
-    for (int32_t i = 0; i < mica__fused_arg_count(instr); i++) depends[k] |= depends[instr->args[i]];
-    if (instr->kind == MICA__FUSED_REDUCE) depends[k] &= ~row;
-    if (instr->kind == MICA__FUSED_STORE && !(depends[k] & row))
-      for (int32_t d = fused->rank - fused->reduced; d < fused->rank; d++) instr->access.stride[d] = 0;
-  }
-}
-
 /* Takes dimension d out of every instruction; the caller has seen to it that nothing varies along it, or that it has
  * been merged into d - 1. */
 static void remove_dim(mica__fused *fused, int32_t d) {
@@ -149,7 +128,6 @@ void mica__fused_simplify(mica__fused *fused) {
     if (instr->kind == MICA__FUSED_REDUCE) ordered |= instr->op->join >= MICA__JOIN_ARGMAX;
     if (instr->kind == MICA__FUSED_LOAD && !mica__fused_bounds(fused, instr)) instr->bounded = false;
   }
-  clear_row_strides(fused);
   drop_ones(fused);
   int32_t outer = fused->rank - fused->reduced;
   sort_dims(fused, 0, outer);

@@ -1,5 +1,7 @@
-/* Which nodes share a kernel. Nodes are visited in order; each begins a group of its own and takes in the groups of its
- * operands while the union is one kernel, makes no cycle, and computes nothing dear more often than before. */
+/* Which nodes share a kernel. Nodes are visited from the last to the first; each begins a group of its own and takes in
+ * the groups of its users while the union is one kernel, makes no cycle, and computes nothing dear more often than
+ * before. So a value joins those who need it rather than what it is made of: the slope of an activation is computed
+ * where the backward pass uses it, not stored by the forward pass. */
 #include "compile/partition.h"
 
 #include <stdlib.h>
@@ -203,33 +205,29 @@ static mica_status begin_group(work *w, int32_t id, bool fused) {
   return MICA_OK;
 }
 
-/* The groups of a node's operands, the one built last first. */
-static int32_t operand_groups(const work *w, const mica__node *node, int32_t groups[4]) {
+/* The groups of a node's users that may be joined, each once, the first users first. */
+#define MOST_CANDIDATES 8
+static int32_t user_groups(const work *w, int32_t id, int32_t groups[MOST_CANDIDATES]) {
   int32_t count = 0;
-  for (int32_t k = 0; k < node->input_count && count < 4; k++) {
-    int32_t g = reads_input(node, k) ? w->group_of[bottom_of(w->graph, node->inputs[k]) - 1] : 0;
+  for (int32_t u = 0; u < w->user_count[id - 1] && count < MOST_CANDIDATES; u++) {
+    int32_t g = w->group_of[w->users[id - 1][u] - 1];
     bool known = !g || !w->groups[g - 1].fused;
     for (int32_t i = 0; i < count; i++) known = known || groups[i] == g;
     if (!known) groups[count++] = g;
   }
-  for (int32_t i = 1; i < count; i++)
-    for (int32_t j = i; j > 0 && groups[j] > groups[j - 1]; j--) {
-      int32_t t = groups[j];
-      groups[j] = groups[j - 1];
-      groups[j - 1] = t;
-    }
   return count;
 }
 
 static mica_status visit(work *w, int32_t id, bool fusion) {
   const mica__node *node = node_at(w, id);
-  int32_t groups[4];
+  int32_t groups[MOST_CANDIDATES];
   if (node->op->kind == MICA__OP_SOURCE || node->op->kind == MICA__OP_VIEW) return MICA_OK;
   bool launched = mica__node_is_launched(node);
   MICA_TRY(begin_group(w, id, !launched));
   if (launched || !fusion) return MICA_OK;
-  int32_t own = w->group_count, count = operand_groups(w, node, groups);
-  for (int32_t i = 0; i < count; i++) MICA_TRY(join(w, own, groups[i]));
+  int32_t own = w->group_count, count = user_groups(w, id, groups);
+  for (int32_t i = 0; i < count; i++)
+    if (w->groups[groups[i] - 1].count) MICA_TRY(join(w, own, groups[i]));
   return MICA_OK;
 }
 
@@ -347,7 +345,7 @@ mica_status mica__partition_make(const mica__recipe *recipe, bool fusion, mica__
     find_needed(&w, recipe);
     status = find_users(&w);
   }
-  for (int32_t id = 1; status == MICA_OK && id <= w.count; id++)
+  for (int32_t id = w.count; status == MICA_OK && id >= 1; id--)
     if (w.needed[id - 1]) status = visit(&w, id, fusion);
   if (status == MICA_OK) status = make_steps(&w, partition);
   release(&w);

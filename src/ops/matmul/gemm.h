@@ -81,10 +81,10 @@ const char *mica__gemm_needs_gpu(const mica_device_info *device);
 
 /* The implementations and their kernels, each in the file of its name (splitk in gemm_gpu.c). */
 extern const mica__impl mica__gemm_mma, mica__gemm_subgroup, mica__gemm_gpu, mica__gemm_splitk, mica__gemm_direct,
-    mica__gemv_gpu, mica__gemm_dot, mica__gemm_tile, mica__gemm_naive;
+    mica__gemv_gpu, mica__gemm_tile, mica__gemm_naive;
 extern const mica__kernel_desc mica__gemm_mma_kernel, mica__gemm_subgroup_kernel, mica__gemm_gpu_kernel,
-    mica__gemm_splitk_kernel, mica__gemm_direct_kernel, mica__gemv_gpu_kernel, mica__gemm_dot_kernel,
-    mica__gemm_tile_kernel, mica__gemm_naive_kernel;
+    mica__gemm_splitk_kernel, mica__gemm_direct_kernel, mica__gemv_gpu_kernel, mica__gemm_tile_kernel,
+    mica__gemm_naive_kernel;
 
 /* All implementations, in order; ends in NULL. */
 extern const mica__impl *const mica__gemm_impls[];

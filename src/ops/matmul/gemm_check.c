@@ -234,7 +234,6 @@ static void check_group(mica__check *check, const mica__impl *impl, const mica__
 
 static bool takes(const mica__impl *impl, const types *t) {
   if (impl == &mica__gemm_subgroup || impl == &mica__gemm_tile) return t->a != MICA_F64;
-  if (impl == &mica__gemm_dot) return mica_dtype_kind_of(t->a) == MICA_KIND_FLOAT && t->a != MICA_F64;
   return impl != &mica__gemm_mma || (t->a == t->b && t->a != MICA_F64);
 }
 
@@ -257,11 +256,9 @@ static mica_status check_gemm(mica__check *check) {
 }
 
 static const mica__kernel_desc *const kernels[] = {
-    &mica__gemv_gpu_kernel,    &mica__gemm_mma_kernel,
-    &mica__gemm_direct_kernel, &mica__gemm_subgroup_kernel,
-    &mica__gemm_splitk_kernel, &mica__gemm_gpu_kernel,
-    &mica__gemm_dot_kernel,    &mica__gemm_tile_kernel,
-    &mica__gemm_naive_kernel,  NULL,
+    &mica__gemv_gpu_kernel,      &mica__gemm_mma_kernel,    &mica__gemm_direct_kernel,
+    &mica__gemm_subgroup_kernel, &mica__gemm_splitk_kernel, &mica__gemm_gpu_kernel,
+    &mica__gemm_tile_kernel,     &mica__gemm_naive_kernel,  NULL,
 };
 const mica__op mica__op_gemm = {
     .name = "gemm", .kernels = kernels, .check = check_gemm, .tunable = &mica__gemm_tunable};

@@ -1,0 +1,324 @@
+/* labels: device
+ *
+ * Sessions: what they compute where order matters, what they plan, and what they say to wrong uses. */
+#include "support/check_main.h"
+#include "support/engine.h"
+
+#include <mica/mica.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+static mica_graph *graph;
+
+static void setup(void) { ck_ok(mica_graph_create(&graph)); }
+
+static void teardown(void) {
+  mica_graph_destroy(graph);
+  graph = NULL;
+}
+
+static mica_session *session_of(const mica_value *outputs, size_t count) {
+  mica_session *session = NULL;
+  ck_assert_msg(mica_graph_status(graph) == MICA_OK, "%s", mica_graph_message(graph));
+  ck_ok(mica_session_create(test_engine(), graph, outputs, count, NULL, &session));
+  return session;
+}
+
+static void upload(mica_tensor *tensor, const float *data) {
+  ck_ok(mica_tensor_upload(test_queue(), tensor, data, mica_tensor_bytes(tensor)));
+}
+
+static void expect(const mica_tensor *tensor, const float *wanted, size_t count) {
+  float got[64];
+  ck_assert_uint_eq(mica_tensor_bytes(tensor), count * sizeof *got);
+  ck_ok(mica_tensor_download(test_queue(), tensor, got, count * sizeof *got));
+  for (size_t i = 0; i < count; i++)
+    ck_assert_msg(got[i] == wanted[i], "element %zu: %g, not %g", i, (double)got[i], (double)wanted[i]);
+}
+
+static mica_session_report report_of(mica_session *session) {
+  mica_session_report report;
+  ck_ok(mica_session_describe(session, &report));
+  return report;
+}
+
+static void run(mica_session *session) { ck_ok(mica_session_run(session, test_queue(), NULL, 0)); }
+
+START_TEST(sources_and_views_can_be_outputs) {
+  mica_value w = mica_parameter(graph, "w", MICA_F32, MICA_SHAPE(2, 3));
+  mica_value outputs[] = {w, w, mica_transpose(w, MICA_ALL_AXES), mica_full(graph, MICA_F32, MICA_SHAPE(2), 4),
+                          mica_constant(graph, MICA_F32, MICA_SHAPE(2), (float[]){7, 8})};
+  mica_session *session = session_of(outputs, 5);
+  upload(mica_session_parameter(session, "w"), (float[]){1, 2, 3, 4, 5, 6});
+  run(session);
+  expect(mica_session_output(session, 0), (float[]){1, 2, 3, 4, 5, 6}, 6);
+  expect(mica_session_output(session, 1), (float[]){1, 2, 3, 4, 5, 6}, 6);
+  expect(mica_session_output(session, 2), (float[]){1, 4, 2, 5, 3, 6}, 6);
+  expect(mica_session_output(session, 3), (float[]){4, 4}, 2);
+  expect(mica_session_output(session, 4), (float[]){7, 8}, 2);
+  ck_assert_ptr_null(mica_session_output(session, 5));
+  mica_session_destroy(session);
+}
+END_TEST
+
+START_TEST(parameters_begin_as_zeros) {
+  mica_value w = mica_parameter(graph, "w", MICA_F32, MICA_SHAPE(3));
+  mica_session *session = session_of(&w, 1);
+  run(session);
+  expect(mica_session_output(session, 0), (float[]){0, 0, 0}, 3);
+  mica_session_destroy(session);
+}
+END_TEST
+
+START_TEST(parameters_change_places) {
+  mica_value p = mica_parameter(graph, "p", MICA_F32, MICA_SHAPE(2)),
+             q = mica_parameter(graph, "q", MICA_F32, MICA_SHAPE(2));
+  mica_assign(p, q);
+  mica_assign(q, p);
+  mica_session *session = session_of(NULL, 0);
+  upload(mica_session_parameter(session, "p"), (float[]){1, 2});
+  upload(mica_session_parameter(session, "q"), (float[]){3, 4});
+  run(session);
+  expect(mica_session_parameter(session, "p"), (float[]){3, 4}, 2);
+  expect(mica_session_parameter(session, "q"), (float[]){1, 2}, 2);
+  run(session);
+  expect(mica_session_parameter(session, "p"), (float[]){1, 2}, 2);
+  mica_session_destroy(session);
+}
+END_TEST
+
+/* Every element of the new value needs every other of the old one. */
+START_TEST(a_parameter_is_reversed_in_its_place) {
+  mica_value p = mica_parameter(graph, "p", MICA_F32, MICA_SHAPE(4));
+  mica_assign(p, mica_affine(mica_flip(p, MICA_AXES(0)), 2, 0));
+  mica_session *session = session_of(NULL, 0);
+  upload(mica_session_parameter(session, "p"), (float[]){1, 2, 3, 4});
+  run(session);
+  expect(mica_session_parameter(session, "p"), (float[]){8, 6, 4, 2}, 4);
+  mica_session_destroy(session);
+}
+END_TEST
+
+/* What reads the old value runs before it is overwritten, though it was built later. */
+START_TEST(the_old_value_is_read_before_it_goes) {
+  mica_value p = mica_parameter(graph, "p", MICA_F32, MICA_SHAPE(3));
+  mica_value next = mica_affine(p, 1, 1);
+  mica_assign(p, next);
+  mica_value outputs[] = {mica_sum(mica_square(p), MICA_ALL_AXES, false), mica_sum(next, MICA_ALL_AXES, false),
+                          mica_mul(mica_flip(p, MICA_AXES(0)), next)};
+  mica_session *session = session_of(outputs, 3);
+  upload(mica_session_parameter(session, "p"), (float[]){1, 2, 3});
+  run(session);
+  expect(mica_session_output(session, 0), (float[]){14}, 1);
+  expect(mica_session_output(session, 1), (float[]){9}, 1);
+  expect(mica_session_output(session, 2), (float[]){6, 6, 4}, 3);
+  expect(mica_session_parameter(session, "p"), (float[]){2, 3, 4}, 3);
+  mica_session_destroy(session);
+}
+END_TEST
+
+START_TEST(feeds_may_change_and_begin_anywhere) {
+  mica_value x = mica_input(graph, "x", MICA_F32, MICA_SHAPE(3)), y = mica_affine(x, 2, 0);
+  mica_session *session = session_of(&y, 1);
+  mica_tensor *all, *odd;
+  ck_ok(mica_tensor_create_from(test_engine(), MICA_F32, MICA_SHAPE(6), (float[]){1, 2, 3, 4, 5, 6}, &all));
+  for (int first = 0; first < 4; first++) {
+    ck_ok(mica_tensor_view(all, MICA_SHAPE(3), NULL, first, &odd));
+    ck_ok(mica_session_run(session, test_queue(), &(mica_feed){"x", odd}, 1));
+    mica_tensor_destroy(odd);
+    expect(mica_session_output(session, 0),
+           (float[]){2 * (float)(first + 1), 2 * (float)(first + 2), 2 * (float)(first + 3)}, 3);
+  }
+  mica_tensor_destroy(all);
+  mica_session_destroy(session);
+}
+END_TEST
+
+/* One chain of pointwise ops is one launch, and reads and writes memory once. */
+START_TEST(a_chain_is_one_kernel) {
+  mica_shape shape = MICA_SHAPE(64, 100);
+  mica_value a = mica_input(graph, "a", MICA_F32, shape), b = mica_input(graph, "b", MICA_F32, shape);
+  mica_value c = mica_input(graph, "c", MICA_F32, shape), d = mica_input(graph, "d", MICA_F32, shape);
+  mica_value y = mica_mul(mica_gelu(mica_add(mica_mul(a, b), c)), d);
+  mica_session *session = session_of(&y, 1);
+  char *text = NULL;
+  ck_assert_uint_eq(report_of(session).launches, 1);
+  ck_assert_uint_eq(report_of(session).planned_bytes, 0);
+  ck_ok(mica_session_dump(session, &text));
+  ck_assert_msg(strstr(text, "mul add gelu mul") != NULL, "%s", text);
+  free(text);
+  ck_ok(mica_session_kernel_source(session, 0, &text));
+  ck_assert_msg(strstr(text, "__kernel") != NULL, "%s", text);
+  free(text);
+  ck_assert_int_eq(mica_session_kernel_source(session, 1, &text), MICA_E_NOT_FOUND);
+  mica_session_destroy(session);
+}
+END_TEST
+
+START_TEST(softmax_is_one_kernel) {
+  mica_value x = mica_input(graph, "x", MICA_F32, MICA_SHAPE(32, 100));
+  mica_value e = mica_exp(mica_sub(x, mica_max(x, MICA_AXES(1), true)));
+  mica_value y = mica_div(e, mica_sum(e, MICA_AXES(-1), true));
+  mica_session *session = session_of(&y, 1);
+  ck_assert_uint_eq(report_of(session).launches, 1);
+  mica_session_destroy(session);
+}
+END_TEST
+
+/* Fifty layers need two activations at a time in inference. */
+START_TEST(a_deep_chain_keeps_few_activations) {
+  enum { LAYERS = 50, N = 64 };
+  mica_value h = mica_input(graph, "x", MICA_F32, MICA_SHAPE(N, N));
+  for (int i = 0; i < LAYERS; i++) {
+    char name[16];
+    snprintf(name, sizeof name, "w%d", i);
+    h = mica_relu(mica_matmul(h, mica_parameter(graph, name, MICA_F32, MICA_SHAPE(N, N))));
+  }
+  mica_session *session = session_of(&h, 1);
+  mica_session_report report = report_of(session);
+  printf("chain of %d layers: %zu launches, planned %llu bytes, unplanned %llu\n", LAYERS, report.launches,
+         (unsigned long long)report.planned_bytes, (unsigned long long)report.unplanned_bytes);
+  ck_assert_uint_le(report.planned_bytes, 4 * N * N * sizeof(float));
+  ck_assert_uint_ge(report.unplanned_bytes, (LAYERS - 1) * N * N * sizeof(float));
+  mica_session_destroy(session);
+}
+END_TEST
+
+/* The bytes that training a chain of layers plans, with a checkpoint every so many of them (0: none). */
+static uint64_t training_bytes(int layers, int every) {
+  enum { N = 64 };
+  mica_value h = mica_input(graph, "x", MICA_F32, MICA_SHAPE(N, N)), wrt[64], grads[64];
+  for (int i = 0; i < layers; i++) {
+    char name[16];
+    snprintf(name, sizeof name, "w%d", i);
+    wrt[i] = mica_parameter(graph, name, MICA_F32, MICA_SHAPE(N, N));
+    h = mica_tanh(mica_matmul(h, wrt[i]));
+    if (every && i % every == every - 1) mica_checkpoint(h);
+  }
+  ck_ok(mica_gradients(mica_sum(h, MICA_ALL_AXES, false), wrt, (size_t)layers, grads));
+  for (int i = 0; i < layers; i++) mica_assign(wrt[i], mica_sub(wrt[i], mica_affine(grads[i], 0.1, 0)));
+  mica_session *session = session_of(NULL, 0);
+  mica_session_report report = report_of(session);
+  mica_session_destroy(session);
+  teardown();
+  setup();
+  return report.planned_bytes;
+}
+
+START_TEST(checkpoints_save_memory) {
+  uint64_t plain = training_bytes(36, 0), checkpointed = training_bytes(36, 6);
+  printf("training 36 layers: planned %llu bytes, with 6 checkpoints %llu\n", (unsigned long long)plain,
+         (unsigned long long)checkpointed);
+  ck_assert_uint_ge(plain, 36 * 64 * 64 * sizeof(float));
+  ck_assert_uint_le(checkpointed, plain / 2);
+}
+END_TEST
+
+START_TEST(wrong_sessions) {
+  mica_session *session;
+  mica_value x = mica_input(graph, "x", MICA_F32, MICA_SHAPE(2)), null = {0};
+  ck_assert_int_eq(mica_session_create(NULL, graph, &x, 1, NULL, &session), MICA_E_INVALID);
+  ck_assert_int_eq(mica_session_create(test_engine(), NULL, &x, 1, NULL, &session), MICA_E_INVALID);
+  ck_assert_int_eq(mica_session_create(test_engine(), graph, NULL, 1, NULL, &session), MICA_E_INVALID);
+  ck_assert_int_eq(mica_session_create(test_engine(), graph, &null, 1, NULL, &session), MICA_E_INVALID);
+  mica_add(x, mica_input(graph, "y", MICA_F32, MICA_SHAPE(3)));
+  ck_assert_int_eq(mica_session_create(test_engine(), graph, &x, 1, NULL, &session), MICA_E_SHAPE);
+  ck_assert_ptr_nonnull(strstr(mica_error_message(), "(2)"));
+  mica_session_destroy(NULL);
+}
+END_TEST
+
+static void expect_run(mica_session *session, const mica_feed *feeds, size_t count, mica_status status,
+                       const char *text) {
+  ck_assert_int_eq(mica_session_run(session, test_queue(), feeds, count), status);
+  ck_assert_msg(strstr(mica_error_message(), text) != NULL, "no '%s' in: %s", text, mica_error_message());
+}
+
+START_TEST(wrong_runs) {
+  mica_value x = mica_input(graph, "x", MICA_F32, MICA_SHAPE(MICA_OPEN, 2));
+  mica_value unused = mica_input(graph, "unused", MICA_F32, MICA_SHAPE(MICA_OPEN)), y = mica_exp(x);
+  mica_session *session = session_of(&y, 1);
+  mica_session_report report;
+  mica_tensor *good, *long_one, *integers, *strided;
+  char *text = NULL;
+  (void)unused;
+  ck_ok(mica_tensor_create(test_engine(), MICA_F32, MICA_SHAPE(4, 2), &good));
+  ck_ok(mica_tensor_create(test_engine(), MICA_F32, MICA_SHAPE(2, 4), &long_one));
+  ck_ok(mica_tensor_create(test_engine(), MICA_I32, MICA_SHAPE(4, 2), &integers));
+  ck_ok(mica_tensor_transpose(long_one, &strided));
+  ck_assert_int_eq(mica_session_describe(session, &report), MICA_E_STATE);
+  ck_assert_int_eq(mica_session_dump(session, &text), MICA_E_STATE);
+  ck_assert_ptr_null(mica_session_output(session, 0));
+  ck_assert_ptr_null(mica_session_parameter(session, "w"));
+  expect_run(session, NULL, 0, MICA_E_INVALID, "'x' is not fed");
+  expect_run(session, &(mica_feed){"z", good}, 1, MICA_E_NOT_FOUND, "'z'");
+  expect_run(session, (mica_feed[]){{"x", good}, {"x", good}}, 2, MICA_E_INVALID, "'x' is fed twice");
+  expect_run(session, &(mica_feed){"x", long_one}, 1, MICA_E_SHAPE, "f32 (?, 2), and was fed f32 (2, 4)");
+  expect_run(session, &(mica_feed){"x", integers}, 1, MICA_E_DTYPE, "i32 (4, 2)");
+  expect_run(session, &(mica_feed){"x", strided}, 1, MICA_E_INVALID, "'x' is not contiguous");
+  expect_run(session, &(mica_feed){"x", NULL}, 1, MICA_E_INVALID, "NULL");
+  ck_assert_int_eq(mica_session_share(session, "w", good), MICA_E_NOT_FOUND);
+  ck_ok(mica_session_run(session, test_queue(), &(mica_feed){"x", good}, 1));
+  mica_tensor_destroy(good);
+  mica_tensor_destroy(strided);
+  mica_tensor_destroy(long_one);
+  mica_tensor_destroy(integers);
+  mica_session_destroy(session);
+}
+END_TEST
+
+START_TEST(wrong_shares) {
+  mica_value w = mica_parameter(graph, "w", MICA_F32, MICA_SHAPE(2, 3));
+  mica_session *session = session_of(&w, 1);
+  mica_tensor *tensor, *swapped, *doubles;
+  ck_ok(mica_tensor_create(test_engine(), MICA_F32, MICA_SHAPE(3, 2), &tensor));
+  ck_ok(mica_tensor_transpose(tensor, &swapped));
+  ck_ok(mica_tensor_create(test_engine(), MICA_F64, MICA_SHAPE(2, 3), &doubles));
+  ck_assert_int_eq(mica_session_share(session, "w", tensor), MICA_E_SHAPE);
+  ck_assert_int_eq(mica_session_share(session, "w", doubles), MICA_E_DTYPE);
+  ck_assert_int_eq(mica_session_share(session, "w", swapped), MICA_E_INVALID);
+  ck_assert_int_eq(mica_session_share(session, NULL, tensor), MICA_E_INVALID);
+  mica_tensor_destroy(doubles);
+  mica_tensor_destroy(swapped);
+  mica_tensor_destroy(tensor);
+  mica_session_destroy(session);
+}
+END_TEST
+
+/* The null device plans and records like any other. */
+START_TEST(a_session_on_the_null_device) {
+  mica_engine *engine;
+  mica_session *session;
+  ck_ok(mica_engine_create(&(mica_engine_config){.device = "null"}, &engine));
+  mica_value w = mica_parameter(graph, "w", MICA_F32, MICA_SHAPE(8, 8)), y = mica_tanh(mica_matmul(w, w));
+  ck_ok(mica_session_create(engine, graph, &y, 1, NULL, &session));
+  ck_ok(mica_session_run(session, mica_engine_queue(engine), NULL, 0));
+  ck_assert_uint_eq(report_of(session).planned_bytes, 256);
+  mica_session_destroy(session);
+  mica_engine_destroy(engine);
+}
+END_TEST
+
+Suite *test_suite(void) {
+  if (!test_engine()) return test_skip("no device");
+  Suite *suite = suite_create("session");
+  TCase *tests = tcase_create("session");
+  tcase_add_checked_fixture(tests, setup, teardown);
+  tcase_add_test(tests, sources_and_views_can_be_outputs);
+  tcase_add_test(tests, parameters_begin_as_zeros);
+  tcase_add_test(tests, parameters_change_places);
+  tcase_add_test(tests, a_parameter_is_reversed_in_its_place);
+  tcase_add_test(tests, the_old_value_is_read_before_it_goes);
+  tcase_add_test(tests, feeds_may_change_and_begin_anywhere);
+  tcase_add_test(tests, a_chain_is_one_kernel);
+  tcase_add_test(tests, softmax_is_one_kernel);
+  tcase_add_test(tests, a_deep_chain_keeps_few_activations);
+  tcase_add_test(tests, checkpoints_save_memory);
+  tcase_add_test(tests, wrong_sessions);
+  tcase_add_test(tests, wrong_runs);
+  tcase_add_test(tests, wrong_shares);
+  tcase_add_test(tests, a_session_on_the_null_device);
+  suite_add_tcase(suite, tests);
+  return suite;
+}
