@@ -60,8 +60,11 @@ static const mica__variant *choose_variant(const mica__gemm *gemm) {
 #define BLOCK_K 256
 #define BLOCK_M 256
 #define BLOCK_N 1024
-/* A tile of few rows streams B through: short blocks of K, whose sums stay in the first level cache. */
-#define STREAM_K 16
+/* A few rows of D stream a B that no near cache holds through the registers once: in short blocks of K, which read whole
+ * stretches of its rows, and whose sums stay in the first level cache. */
+#define STREAM_ELEMENTS 65536
+#define STREAM_TILES 2
+#define STREAM_K 32
 #define STREAM_N 512
 /* Multiply-adds below which packing costs more than it saves; and for which a group of its own is worth while. */
 #define SMALL 4.0e6
@@ -69,21 +72,20 @@ static const mica__variant *choose_variant(const mica__gemm *gemm) {
 
 static void choose_forms(const mica__gemm *gemm, plan *p) {
   bool a_f32 = mica_tensor_dtype(gemm->a.tensor) == MICA_F32;
-  bool small = work_of(gemm) < SMALL || gemm->m <= 2 * p->mr;
+  bool small = work_of(gemm) < SMALL || gemm->m <= STREAM_TILES * p->mr;
   p->a_form = p->b_form = PACKED_HERE;
   if (small && a_f32 && gemm->a.col == 1)
     p->a_form = IN_ROWS;
   else if (small && a_f32 && gemm->a.row == 1 && gemm->m >= p->mr)
     p->a_form = IN_COLUMNS;
-  /* Reading B in place pays while few tiles of rows use it. */
-  if (gemm->b.col == 1 && gemm->n >= p->vw && (small || gemm->m <= 8 * p->mr)) p->b_form = IN_ROWS;
+  if (small && gemm->b.col == 1 && gemm->n >= p->vw) p->b_form = IN_ROWS;
 }
 
 /* Cuts D into enough groups for every unit to have two, as long as each has enough to do. */
 static void choose_blocks(const mica__gemm *gemm, const mica_device_info *device, plan *p) {
   int64_t m = round_up(gemm->m, p->mr), n = round_up(gemm->n, p->nr), wanted = 2 * (int64_t)device->compute_units;
   double work = work_of(gemm);
-  bool streams = p->mr < 8 && p->b_form == IN_ROWS && n > p->nr;
+  bool streams = gemm->m <= STREAM_TILES * p->mr && p->b_form == IN_ROWS && gemm->k * gemm->n > STREAM_ELEMENTS;
   p->kc = streams ? STREAM_K : BLOCK_K;
   p->ka = p->a_form == PACKED_HERE || streams ? p->kc : gemm->k > 0 ? gemm->k : 1;
   int64_t rows = ceil_div(m, BLOCK_M);
