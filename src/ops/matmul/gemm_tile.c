@@ -60,8 +60,8 @@ static const mica__variant *choose_variant(const mica__gemm *gemm) {
 #define BLOCK_K 256
 #define BLOCK_M 256
 #define BLOCK_N 1024
-/* A few rows of D stream a B that no near cache holds through the registers once: in short blocks of K, which read whole
- * stretches of its rows, and whose sums stay in the first level cache. */
+/* A few rows of D stream a B that no near cache holds through the registers once: in short blocks of K, which read
+ * whole stretches of its rows, and whose sums stay in the first level cache. */
 #define STREAM_ELEMENTS 65536
 #define STREAM_TILES 2
 #define STREAM_K 32
