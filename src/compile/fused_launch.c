@@ -1,4 +1,4 @@
-#include "compile/fused_plan.h"
+#include "compile/fused_split.h"
 
 #include "runtime/kernel_source.h"
 
@@ -91,19 +91,73 @@ static mica_status launch_kernel(mica_queue *queue, const mica__fused *fused, co
   return mica__queue_submit(queue, &launch);
 }
 
+/* What a launch works with; too large for the stack. */
+typedef struct work {
+  mica__fused whole, pass;
+  mica__fused_plan plan, pass_plan;
+} work;
+
+/* Plans and launches w->pass. */
+static mica_status launch_pass(mica_queue *queue, work *w, const mica_tensor *const *operands) {
+  /* A pass over pieces is not simplified: which dimension is cut must stay known, and it comes from a simple list. */
+  if (!w->pass.chunk) mica__fused_simplify(&w->pass);
+  MICA_TRY(mica__fused_plan_make(&w->pass, w->plan.device_class, &w->pass_plan));
+  return w->pass_plan.units > 0 ? launch_kernel(queue, &w->pass, &w->pass_plan, operands) : MICA_OK;
+}
+
+static mica_status launch_passes(mica_queue *queue, work *w, int32_t split, int64_t chunk,
+                                 const mica_tensor *const *operands) {
+  int64_t pieces = mica__fused_split_pieces(&w->whole, split, chunk);
+  int32_t levels = 0;
+  for (int32_t k = 0; k < w->whole.count; k++)
+    if (w->whole.instrs[k].kind == MICA__FUSED_REDUCE && w->plan.level[k] > levels) levels = w->plan.level[k];
+  for (int32_t level = 1; level <= levels; level++) {
+    mica__fused_split_pieces_pass(&w->whole, &w->plan, level, split, chunk, &w->pass);
+    MICA_TRY(launch_pass(queue, w, operands));
+    mica__fused_split_join_pass(&w->whole, &w->plan, level, pieces, level == levels, &w->pass);
+    MICA_TRY(launch_pass(queue, w, operands));
+  }
+  return mica__fused_split_rest_pass(&w->whole, &w->plan, &w->pass) ? launch_pass(queue, w, operands) : MICA_OK;
+}
+
+/* The same with the arrays between the passes, which the pool keeps until the work is done. */
+static mica_status launch_split(mica_queue *queue, work *w, int32_t split, int64_t chunk,
+                                const mica_tensor *const *operands) {
+  mica_tensor *own[MICA__FUSED_OPERANDS] = {NULL};
+  const mica_tensor *all[MICA__FUSED_OPERANDS] = {NULL};
+  int64_t rows = 1, pieces = mica__fused_split_pieces(&w->whole, split, chunk);
+  int32_t count = w->whole.operand_count;
+  mica_status status = MICA_OK;
+  for (int32_t o = 0; o < count; o++) all[o] = operands[o];
+  for (int32_t d = 0; d < w->whole.rank - w->whole.reduced; d++) rows *= w->whole.extent[d];
+  for (int32_t k = 0; k < w->whole.count && status == MICA_OK; k++) {
+    mica_dtype dtype = w->whole.instrs[k].dtype;
+    if (w->whole.instrs[k].kind != MICA__FUSED_REDUCE) continue;
+    if (dtype == MICA_F16 || dtype == MICA_BF16) dtype = MICA_F32;
+    for (int i = 0; i < 2 && status == MICA_OK; i++, count++) {
+      status = mica_tensor_create(mica__queue_engine(queue), dtype, MICA_SHAPE(rows, i ? 1 : pieces), &own[count]);
+      all[count] = own[count];
+    }
+  }
+  if (status == MICA_OK) status = launch_passes(queue, w, split, chunk, all);
+  for (int32_t o = 0; o < MICA__FUSED_OPERANDS; o++) mica_tensor_destroy(own[o]);
+  return status;
+}
+
 mica_status mica__fused_launch_as(mica_queue *queue, unsigned device_class, const mica__fused *fused,
                                   const mica_tensor *const *operands) {
-  mica__fused *simple = malloc(sizeof *simple);
-  mica__fused_plan *plan = malloc(sizeof *plan);
-  mica_status status = simple && plan ? MICA_OK : mica__fail_nomem("a fused kernel");
-  if (status == MICA_OK) {
-    *simple = *fused;
-    mica__fused_simplify(simple);
-    status = mica__fused_plan_make(simple, device_class, plan);
-  }
-  if (status == MICA_OK && plan->units > 0) status = launch_kernel(queue, simple, plan, operands);
-  free(plan);
-  free(simple);
+  work *w = malloc(sizeof *w);
+  if (!w) return mica__fail_nomem("a fused kernel");
+  int32_t split = 0;
+  int64_t chunk = 0;
+  w->whole = *fused;
+  mica__fused_simplify(&w->whole);
+  mica_status status = mica__fused_plan_make(&w->whole, device_class, &w->plan);
+  if (status == MICA_OK && mica__fused_split_choose(&w->whole, &w->plan, &split, &chunk))
+    status = launch_split(queue, w, split, chunk, operands);
+  else if (status == MICA_OK && w->plan.units > 0)
+    status = launch_kernel(queue, &w->whole, &w->plan, operands);
+  free(w);
   return status;
 }
 

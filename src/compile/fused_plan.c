@@ -18,6 +18,7 @@
 #define GPU_GROUP 128
 #define GPU_SOLO 64          /* rows up to this length are walked by single work-items */
 #define GPU_CACHE (16 << 10) /* leaves room for several groups on a multiprocessor */
+#define CPU_PANEL 64         /* blocks of lanes: a few KiB of sums */
 #define TILE 16
 #define CACHE_COST 8 /* of an op whose value is better kept than computed again */
 
@@ -58,7 +59,7 @@ static double neighbours(const mica__fused *fused, int32_t d) {
     const mica__fused_instr *instr = &fused->instrs[k];
     double elements = 1;
     bool in_row = false;
-    if (instr->kind != MICA__FUSED_LOAD && instr->kind != MICA__FUSED_STORE) continue;
+    if (instr->kind != MICA__FUSED_LOAD && (instr->kind != MICA__FUSED_STORE || fused->chunk)) continue;
     for (int32_t r = 0; r < fused->rank; r++) {
       if (instr->access.stride[r]) elements *= (double)fused->extent[r];
       in_row |= instr->access.stride[r] != 0 && r >= fused->rank - fused->reduced;
@@ -114,6 +115,15 @@ static void choose_walk(const mica__fused *fused, mica__fused_plan *plan) {
   plan->local = cpu ? 1 : plan->group > 1 ? plan->group : GPU_LOCAL;
 }
 
+/* Where neighbouring rows are the lanes of a CPU and each row is walked once, whole lines of memory are taken in order,
+ * with the sums of many lanes in memory: walking one block of lanes after the other would touch a page a step. */
+static void choose_panel(const mica__fused *fused, mica__fused_plan *plan) {
+  bool suits = plan->device_class == MICA__ON_CPU && plan->lane >= 0 && plan->lane < plan->inner && plan->walks == 1;
+  for (int32_t k = 0; k < fused->count; k++)
+    if (fused->instrs[k].kind == MICA__FUSED_STORE && mica__fused_is_inner(plan, k)) suits = false;
+  plan->panel = suits ? CPU_PANEL : 0;
+}
+
 /* How the work is divided. */
 static mica_status choose_units(const mica__fused *fused, mica__fused_plan *plan) {
   bool cpu = plan->device_class == MICA__ON_CPU;
@@ -130,7 +140,8 @@ static mica_status choose_units(const mica__fused *fused, mica__fused_plan *plan
   plan->chunks = plan->cut >= 0 ? ceil_div(cut, plan->chunk) : 1;
   plan->units = plan->chunks;
   for (int32_t d = 0; d < plan->inner; d++)
-    plan->units *= d == plan->lane ? ceil_div(fused->extent[d], plan->width) : fused->extent[d];
+    plan->units *=
+        d == plan->lane ? ceil_div(fused->extent[d], plan->width * (plan->panel ? plan->panel : 1)) : fused->extent[d];
   if (plan->tile) plan->units *= ceil_div(fused->extent[plan->inner], plan->tile);
   plan->per = 1;
   if (cpu && plan->units > CPU_WORK_ITEMS && all / plan->units < CPU_UNIT) {
@@ -150,7 +161,7 @@ void mica__fused_needed(const mica__fused *fused, const mica__fused_plan *plan, 
     if (instr->kind == MICA__FUSED_STORE) needed[k] = mica__fused_is_inner(plan, k) && w == plan->walks - 1;
     if (!needed[k] || (plan->cached[k] >= 0 && plan->cached[k] < w)) continue;
     for (int32_t i = 0; i < mica__fused_arg_count(instr); i++)
-      if (mica__fused_is_inner(plan, instr->args[i])) needed[instr->args[i]] = true;
+      if (mica__fused_in_loop(plan, instr->args[i])) needed[instr->args[i]] = true;
   }
 }
 
@@ -255,6 +266,7 @@ mica_status mica__fused_plan_make(const mica__fused *fused, unsigned device_clas
   choose_walk(fused, plan);
   find_depends(fused, plan);
   find_levels(fused, plan);
+  choose_panel(fused, plan);
   choose_cached(fused, plan);
   MICA_TRY(choose_units(fused, plan));
   return list_args(fused, plan);

@@ -46,6 +46,7 @@ typedef struct mica__fused_plan {
   int32_t group; /* work-items that share a unit; 1: each takes its own */
   int32_t local; /* work-items of a work-group */
   int32_t tile;  /* > 0: the last but one dimension is walked, so many steps at a time, inside of the lane's loop */
+  int32_t panel; /* > 0: lanes are rows; so many blocks of them are walked side by side, in the order of memory */
   int32_t cut;   /* dimension that is walked in chunks; -1: none */
   bool wide;     /* indices need 64 bits */
   int32_t walks; /* how often the inner dimensions are walked */
@@ -61,7 +62,7 @@ typedef struct mica__fused_plan {
 /* `fused` must be simplified. MICA_E_UNSUPPORTED with the reason when the list cannot be one kernel. */
 mica_status mica__fused_plan_make(const mica__fused *fused, unsigned device_class, mica__fused_plan *plan);
 
-/* Marks the instructions on dimensions of the row that walk w computes, in place of fetching them from a cache. */
+/* Marks the instructions that walk w computes or fetches from a cache at every step. */
 void mica__fused_needed(const mica__fused *fused, const mica__fused_plan *plan, int32_t w,
                         bool needed[MICA__FUSED_INSTRS]);
 
@@ -77,6 +78,12 @@ static inline bool mica__fused_is_vector(const mica__fused_plan *plan, int32_t k
 static inline int32_t mica__fused_arg_count(const mica__fused_instr *instr) {
   if (instr->kind == MICA__FUSED_OP) return instr->arg_count;
   return instr->kind == MICA__FUSED_REDUCE || instr->kind == MICA__FUSED_STORE;
+}
+
+/* Whether it is computed anew at every step of the loops: what varies along the row, and in a panel what is not yet
+ * joined but varies between lanes. */
+static inline bool mica__fused_in_loop(const mica__fused_plan *plan, int32_t k) {
+  return mica__fused_is_inner(plan, k) || (plan->panel && plan->level[k] == 0 && mica__fused_is_vector(plan, k));
 }
 
 /* Which dimensions bound a LOAD: bit d. */

@@ -156,6 +156,65 @@ START_TEST(layer_norm) {
 }
 END_TEST
 
+/* The access of a matrix whose rows are the columns of the index space. */
+static void turn(mica__fused *f, int32_t k) {
+  f->instrs[k].access.stride[0] = 1;
+  f->instrs[k].access.stride[1] = f->extent[0];
+}
+
+static const int64_t widths[] = {1, 3, 16, 37, 1100};
+
+/* dgamma and dbeta of layer norm: sums of columns. */
+START_TEST(column_sums) {
+  mica__fused f = {.rank = 2, .extent = {widths[_i], 600}, .reduced = 1};
+  int32_t x = load(&f, MICA_F32, 3), dy = load(&f, MICA_F32, 3), mean = load(&f, MICA_F32, 2),
+          c = load(&f, MICA_F32, 1);
+  turn(&f, x);
+  turn(&f, dy);
+  int32_t h = op(&f, &op_mul, MICA_F32, 2, op(&f, &op_sub, MICA_F32, 2, x, mean), c);
+  int32_t s = reduce(&f, MICA__JOIN_SUM, op(&f, &op_mul, MICA_F32, 2, dy, h));
+  store(&f, MICA_F32, op(&f, &op_add, MICA_F32, 2, s, c), 1);
+  store(&f, MICA_F32, reduce(&f, MICA__JOIN_SUM, dy), 1);
+  store(&f, MICA_F32, reduce(&f, MICA__JOIN_MAX, dy), 1);
+  store(&f, MICA_I64, reduce(&f, MICA__JOIN_ARGMIN, dy), 1);
+  run_both(&f, "column sums");
+}
+END_TEST
+
+/* So long that it is walked in pieces: a softmax of one row, and per channel over two dimensions. */
+START_TEST(long_rows) {
+  mica__fused f = {.rank = 1, .extent = {100003}, .reduced = 1};
+  if (_i) f = (mica__fused){.rank = 3, .extent = {3, 50, 1500}, .reduced = 2};
+  uint32_t all = (1u << f.rank) - 1;
+  int32_t x = load(&f, MICA_F32, all), m = reduce(&f, MICA__JOIN_MAX, x);
+  int32_t e = op(&f, &op_exp, MICA_F32, 1, op(&f, &op_sub, MICA_F32, 2, x, m), 0), s = reduce(&f, MICA__JOIN_SUM, e);
+  if (_i) f.instrs[x].access = (mica__access){.stride = {1500, 3 * 1500, 1}};
+  store(&f, MICA_F32, op(&f, &op_div, MICA_F32, 2, e, s), all);
+  store(&f, MICA_F32, op(&f, &op_mul, MICA_F32, 2, s, m), _i ? 1 : 0);
+  run_both(&f, "long rows");
+}
+END_TEST
+
+/* Sums of long columns, in pieces of lines. */
+START_TEST(long_columns) {
+  mica__fused f = {.rank = 2, .extent = {70, 9001}, .reduced = 1};
+  int32_t x = load(&f, MICA_F16, 3);
+  turn(&f, x);
+  store(&f, MICA_F32, reduce(&f, MICA__JOIN_SUM, x), 1);
+  store(&f, MICA_F16, reduce(&f, MICA__JOIN_MIN, x), 1);
+  run_both(&f, "long columns");
+}
+END_TEST
+
+START_TEST(transposes) {
+  mica__fused f = {.rank = 3, .extent = {3, widths[_i], 50}};
+  int32_t x = load(&f, MICA_F32, 7), y = load(&f, MICA_BF16, 7);
+  f.instrs[x].access = (mica__access){.stride = {50 * widths[_i], 1, widths[_i]}};
+  store(&f, MICA_F32, op(&f, &op_add, MICA_F32, 2, x, op(&f, &op_cast, MICA_F32, 1, y, 0)), 7);
+  run_both(&f, "transpose");
+}
+END_TEST
+
 /* A random list that is being made: which values vary along the row, and the dtype they all share. */
 typedef struct maker {
   mica__fused fused;
@@ -324,6 +383,10 @@ Suite *test_suite(void) {
   tcase_add_loop_test(known, gelu_chain, 0, n);
   tcase_add_loop_test(known, softmax, 0, n);
   tcase_add_loop_test(known, layer_norm, 0, n);
+  tcase_add_loop_test(known, column_sums, 0, 5);
+  tcase_add_loop_test(known, transposes, 0, 5);
+  tcase_add_loop_test(known, long_rows, 0, 2);
+  tcase_add_test(known, long_columns);
   suite_add_tcase(suite, known);
   const char *batches = getenv("MICA_TEST_FUSED_BATCHES");
   TCase *random = tcase_create("random");

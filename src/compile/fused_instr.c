@@ -1,0 +1,297 @@
+#include "compile/fused_writer.h"
+
+#include <ctype.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+
+void mica__term_add(mica__term *t, const char *format, ...) {
+  size_t used = strlen(t->text);
+  va_list args;
+  va_start(args, format);
+  vsnprintf(t->text + used, sizeof t->text - used, format, args);
+  va_end(args);
+}
+
+void mica__write_line(mica__writer *w, const char *format, ...) {
+  char text[2048];
+  va_list args;
+  va_start(args, format);
+  vsnprintf(text, sizeof text, format, args);
+  va_end(args);
+  if (text[0] == '}') w->indent--;
+  mica__text_addf(w->out, "%*s%s\n", 2 * w->indent, "", text);
+  if (text[strlen(text) - 1] == '{') w->indent++;
+}
+
+const char *mica__write_type(mica_dtype dtype, int32_t width) {
+#define WIDTHS(type)                                                                                                   \
+  { type, type "2", type "4", type "8", type "16" }
+  static const char *const names[][5] = {WIDTHS("int"), WIDTHS("long"), WIDTHS("float"), WIDTHS("double")};
+#undef WIDTHS
+  int log2 = 0, row = mica_dtype_kind_of(dtype) == MICA_KIND_FLOAT ? 2 : 0;
+  while (width >> (log2 + 1)) log2++;
+  return names[row + (mica_dtype_size(dtype) == 8)][log2];
+}
+
+/* A constant, which is a literal or the argument `name`, as so many lanes of dtype. */
+static mica__term constant(mica_dtype dtype, int32_t width, double value, const char *name) {
+  mica__term t = {""};
+  if (mica__fused_is_literal(value))
+    mica__term_add(&t, "((%s)(%.2f))", mica__write_type(dtype, width), value);
+  else
+    mica__term_add(&t, "((%s)(%s))", mica__write_type(dtype, width), name);
+  return t;
+}
+
+int32_t mica__write_lanes(const mica__writer *w, int32_t k) { return mica__fused_is_vector(w->plan, k) ? w->width : 1; }
+
+/* The value of instruction k as so many lanes. */
+static mica__term value_of(const mica__writer *w, int32_t k, int32_t lanes) {
+  const mica__fused_instr *instr = &w->fused->instrs[k];
+  mica__term name = {""}, cast = {""};
+  mica__term_add(&name, "v%d", (int)k);
+  if (instr->kind == MICA__FUSED_VALUE) return constant(instr->dtype, lanes, instr->value, name.text);
+  if (lanes == mica__write_lanes(w, k)) return name;
+  mica__term_add(&cast, "((%s)(v%d))", mica__write_type(instr->dtype, lanes), (int)k);
+  return cast;
+}
+
+/* Word `word` of the expression of OP k as text; what is no name of the vocabulary stays as it is. */
+static void add_word(mica__writer *w, int32_t k, int32_t lanes, const char *word, size_t n) {
+  const mica__fused_instr *instr = &w->fused->instrs[k];
+  mica_dtype first = instr->arg_count ? w->fused->instrs[instr->args[0]].dtype : instr->dtype;
+  if (n == 1 && word[0] >= 'a' && word[0] < 'a' + instr->arg_count) {
+    mica__text_add(w->out, value_of(w, instr->args[word[0] - 'a'], lanes).text);
+  } else if (n == 2 && (word[0] == 'r' || word[0] == 'i') && word[1] >= '0' && word[1] < '4') {
+    int index = word[1] - '0';
+    char name[32];
+    snprintf(name, sizeof name, "v%d_%.2s", (int)k, word);
+    double value = word[0] == 'r' ? instr->attrs.reals[index] : (double)instr->attrs.ints[index];
+    mica__text_add(w->out, constant(first, lanes, value, name).text);
+  } else if (n == 1 && word[0] == 'K') {
+    mica__text_addf(w->out, "(%s)", mica__write_type(first, lanes));
+  } else if (n == 5 && !memcmp(word, "TRUTH", n)) {
+    mica__text_add(w->out, "mica_truth");
+  } else if (n == 4 && !memcmp(word, "PICK", n)) {
+    mica__text_add(w->out, "mica_pick");
+  } else {
+    mica__text_add_bytes(w->out, word, n);
+  }
+}
+
+/* The macro CONVERT(x) becomes CAST(from, to, lanes, x). */
+static bool add_convert(mica__writer *w, int32_t k, int32_t lanes, const char *word, size_t n) {
+  const mica__fused_instr *instr = &w->fused->instrs[k];
+  if (n != 7 || memcmp(word, "CONVERT", n) || word[n] != '(') return false;
+  mica__text_addf(w->out, "CAST(%s, %s, %d, ", mica_dtype_name(w->fused->instrs[instr->args[0]].dtype),
+                  mica_dtype_name(instr->dtype), (int)lanes);
+  return true;
+}
+
+static void write_op(mica__writer *w, int32_t k) {
+  const mica__fused_instr *instr = &w->fused->instrs[k];
+  int32_t lanes = mica__write_lanes(w, k);
+  const char *narrow = instr->dtype == MICA_I8    ? "char"
+                       : instr->dtype == MICA_U8  ? "uchar"
+                       : instr->dtype == MICA_I16 ? "short"
+                                                  : NULL;
+  mica__text_addf(w->out, "%*sconst %s v%d = ", 2 * w->indent, "", mica__write_type(instr->dtype, lanes), (int)k);
+  /* Arithmetic of narrow integers is done in int, and wraps as if it were not. */
+  if (narrow) mica__text_addf(w->out, "MICA_AS(int, %d, MICA_AS(%s, %d, ", (int)lanes, narrow, (int)lanes);
+  for (const char *s = mica__fused_expression(w->fused, instr); *s;) {
+    size_t n = 0;
+    while (isalnum((unsigned char)s[n]) || s[n] == '_' || (n > 0 && s[n] == '.' && isdigit((unsigned char)s[0]))) n++;
+    if (n == 0) {
+      mica__text_add_bytes(w->out, s, 1);
+    } else if (add_convert(w, k, lanes, s, n)) {
+      n++;
+    } else {
+      add_word(w, k, lanes, s, n);
+    }
+    s += n ? n : 1;
+  }
+  mica__text_add(w->out, narrow ? "));\n" : ";\n");
+}
+
+/* What an access steps along: a dimension's index, or the chunk's number where a STORE has one value a chunk. */
+static mica__term index_of(const mica__writer *w, int32_t k, int32_t d) {
+  bool chunk = w->fused->chunk && w->fused->instrs[k].kind == MICA__FUSED_STORE && d == w->plan->cut;
+  mica__term t = {""};
+  mica__term_add(&t, chunk ? "chunk" : "i%d", (int)d);
+  return t;
+}
+
+/* Appends " + i2 * x7_s2" for the dimensions in the set. */
+static void add_steps(const mica__writer *w, int32_t k, uint32_t dims, mica__term *t) {
+  const int64_t *stride = w->fused->instrs[k].access.stride;
+  for (int32_t d = 0; d < w->fused->rank; d++) {
+    if (!(dims >> d & 1) || stride[d] == 0) continue;
+    mica__term index = index_of(w, k, d);
+    mica__term_add(t, stride[d] == 1 ? " + %s" : " + %s * x%d_s%d", index.text, (int)k, (int)d);
+  }
+}
+
+/* Where the access of LOAD or STORE k stands, from what is known outside of the loops. */
+static mica__term place_of(const mica__writer *w, int32_t k) {
+  mica__term t = {""};
+  mica__term_add(&t, "x%d_i", (int)k);
+  if (w->plan->panel) add_steps(w, k, 1u << w->plan->lane, &t);
+  if (mica__fused_is_inner(w->plan, k)) add_steps(w, k, w->plan->row, &t);
+  return t;
+}
+
+void mica__write_bases(mica__writer *w) {
+  const mica__fused *fused = w->fused;
+  for (int32_t k = 0; k < fused->count; k++) {
+    const mica__fused_instr *instr = &fused->instrs[k];
+    if (instr->kind != MICA__FUSED_LOAD && instr->kind != MICA__FUSED_STORE) continue;
+    uint32_t outer = ~(w->plan->panel ? w->plan->row | 1u << w->plan->lane : w->plan->row);
+    mica__term t = {""};
+    if (instr->kind == MICA__FUSED_STORE && fused->chunk) outer |= 1u << w->plan->cut;
+    add_steps(w, k, outer, &t);
+    mica__write_line(w, "const long x%d_i = x%d_at%s;", (int)k, (int)k, t.text);
+  }
+}
+
+/* "i1 >= x7_low1 && i1 < x7_high1 && ..." for the dimensions in the set; "1" for none. */
+static mica__term bounds_of(const mica__writer *w, int32_t k, uint32_t dims) {
+  mica__term t = {""};
+  for (int32_t d = 0; d < w->fused->rank; d++)
+    if (dims >> d & 1)
+      mica__term_add(&t, "%si%d >= x%d_low%d && i%d < x%d_high%d", t.text[0] ? " && " : "", (int)d, (int)k, (int)d,
+                     (int)d, (int)k, (int)d);
+  if (!dims) mica__term_add(&t, "1");
+  return t;
+}
+
+/* The elements of a LOAD, all of which are there. */
+static mica__term read_of(const mica__writer *w, int32_t k, int32_t lanes) {
+  const mica__fused_instr *instr = &w->fused->instrs[k];
+  const char *T = mica_dtype_name(w->fused->operand_dtype[instr->operand]);
+  int32_t lane = w->plan->lane;
+  mica__term t = {""}, place = place_of(w, k);
+  if (lanes == 1 || instr->access.stride[lane] == 1)
+    mica__term_add(&t, "LOADV(%s, %d, x%d, %s)", T, (int)lanes, (int)k, place.text);
+  else
+    mica__term_add(&t, "GATHER(%s, %d, x%d, %s, x%d_s%d)", T, (int)lanes, (int)k, place.text, (int)k, (int)lane);
+  return t;
+}
+
+/* The same where some may lie outside of the bounds. */
+static mica__term bounded_read(const mica__writer *w, int32_t k, int32_t lanes) {
+  const mica__fused_instr *instr = &w->fused->instrs[k];
+  mica_dtype stored = w->fused->operand_dtype[instr->operand];
+  int n = (int)lanes, lane = (int)w->plan->lane, x = (int)k;
+  uint32_t bounds = mica__fused_bounds(w->fused, instr), lane_bit = lanes > 1 ? 1u << lane : 0;
+  mica__term t = {""}, name = {""}, by = {""}, read = read_of(w, k, lanes), place = place_of(w, k);
+  mica__term inside = bounds_of(w, k, bounds & ~lane_bit);
+  mica__term_add(&name, "v%d_fill", x);
+  mica__term fill = constant(stored, lanes, instr->value, name.text),
+             one = constant(stored, 1, instr->value, name.text);
+  if (!(bounds & lane_bit)) {
+    mica__term_add(&t, "%s ? %s : %s", inside.text, read.text, fill.text);
+    return t;
+  }
+  int64_t step = instr->access.stride[lane];
+  mica__term_add(&by, step == 0 ? "0" : step == 1 ? "1" : "x%d_s%d", x, lane);
+  mica__term_add(&t, "!(%s) ? %s : ", inside.text, fill.text);
+  if (step != 0)
+    mica__term_add(&t, "i%d >= x%d_low%d && i%d + %d <= x%d_high%d ? %s : ", lane, x, lane, lane, n, x, lane,
+                   read.text);
+  mica__term_add(&t, "GUARDED(%s, %d, x%d, %s, %s, i%d, x%d_low%d, x%d_high%d, %s)", mica_dtype_name(stored), n, x,
+                 place.text, by.text, lane, x, lane, x, lane, one.text);
+  return t;
+}
+
+static void write_load(mica__writer *w, int32_t k) {
+  const mica__fused_instr *instr = &w->fused->instrs[k];
+  mica_dtype dtype = instr->dtype, stored = w->fused->operand_dtype[instr->operand];
+  int32_t lanes = mica__write_lanes(w, k);
+  mica__term read = mica__fused_bounds(w->fused, instr) ? bounded_read(w, k, lanes) : read_of(w, k, lanes);
+  if (dtype == stored)
+    mica__write_line(w, "const %s v%d = %s;", mica__write_type(dtype, lanes), (int)k, read.text);
+  else
+    mica__write_line(w, "const %s v%d = CAST(%s, %s, %d, (%s));", mica__write_type(dtype, lanes), (int)k,
+                     mica_dtype_name(stored), mica_dtype_name(dtype), (int)lanes, read.text);
+}
+
+/* The value of instruction k, of its own dtype, as so many lanes of another. */
+static mica__term value_as(const mica__writer *w, int32_t k, mica_dtype dtype, int32_t lanes) {
+  mica_dtype from = w->fused->instrs[k].dtype;
+  mica__term t = {""}, value = value_of(w, k, lanes);
+  if (from == dtype) return value;
+  mica__term_add(&t, "CAST(%s, %s, %d, %s)", mica_dtype_name(from), mica_dtype_name(dtype), (int)lanes, value.text);
+  return t;
+}
+
+static void write_store(mica__writer *w, int32_t k) {
+  const mica__fused_instr *instr = &w->fused->instrs[k];
+  mica_dtype stored = w->fused->operand_dtype[instr->operand];
+  const char *T = mica_dtype_name(stored);
+  int lane = (int)w->plan->lane, lanes = (int)mica__write_lanes(w, k), x = (int)k;
+  mica__term place = place_of(w, k), value = value_as(w, instr->args[0], stored, lanes);
+  if (lanes == 1 || instr->access.stride[lane] == 1)
+    mica__write_line(w, "STOREV(%s, %d, %s, x%d, %s);", T, lanes, value.text, x, place.text);
+  else
+    mica__write_line(w, "SCATTER(%s, %d, %s, x%d, %s, x%d_s%d);", T, lanes, value.text, x, place.text, x, lane);
+}
+
+/* The dtype whose arithmetic a join is done in: the result's, where it is not an index. */
+static mica_dtype join_dtype(const mica__writer *w, int32_t k) {
+  const mica__fused_instr *instr = &w->fused->instrs[k];
+  return instr->op->join >= MICA__JOIN_ARGMAX ? w->fused->instrs[instr->args[0]].dtype : instr->dtype;
+}
+
+mica__term mica__write_join(const mica__writer *w, int32_t k) {
+  static const char *const names[] = {"none", "total", "product", "largest", "smallest", "largest_at", "smallest_at"};
+  mica__term t = {""};
+  mica__term_add(&t, "%s, %s", names[w->fused->instrs[k].op->join], mica_dtype_name(join_dtype(w, k)));
+  return t;
+}
+
+bool mica__write_in_row(const mica__writer *w) { return w->plan->lane >= w->plan->inner && w->plan->width > 1; }
+
+/* The index of an element within its row, counted in row-major order. */
+static mica__term row_index(const mica__writer *w) {
+  mica__term t = {""};
+  for (int32_t d = w->plan->inner; d < w->fused->rank; d++) {
+    mica__term inner = t;
+    t.text[0] = '\0';
+    if (inner.text[0]) mica__term_add(&t, "(%s) * n%d + ", inner.text, (int)d);
+    mica__term_add(&t, "i%d", (int)d);
+  }
+  return t;
+}
+
+void mica__write_take(mica__writer *w, int32_t k) {
+  const mica__fused_instr *instr = &w->fused->instrs[k];
+  mica_dtype dtype = join_dtype(w, k), index = mica_dtype_size(dtype) == 8 ? MICA_I64 : MICA_I32;
+  bool apart = mica__write_in_row(w) && w->width > 1;
+  int lanes = (int)(mica__write_in_row(w) ? w->width : mica__write_lanes(w, k));
+  mica__term at = {""}, flat = row_index(w), value = value_as(w, instr->args[0], dtype, lanes);
+  if (apart)
+    mica__term_add(&at, "RAMP(%s, %d, %s)", mica__write_type(index, 1), lanes, flat.text);
+  else
+    mica__term_add(&at, "(%s)(%s)", mica__write_type(index, lanes), flat.text);
+  mica__write_line(w, "JOIN_TAKE(%s, %d, r%d%s, %s, %s);", mica__write_join(w, k).text, lanes, (int)k, apart ? "w" : "",
+                   value.text, at.text);
+}
+
+void mica__write_instr(mica__writer *w, int32_t k) {
+  const mica__fused_instr *instr = &w->fused->instrs[k];
+  int32_t lanes = mica__write_lanes(w, k);
+  switch (instr->kind) {
+  case MICA__FUSED_LOAD: write_load(w, k); break;
+  case MICA__FUSED_OP: write_op(w, k); break;
+  case MICA__FUSED_STORE: write_store(w, k); break;
+  case MICA__FUSED_INDEX:
+    if (lanes > 1)
+      mica__write_line(w, "const long%d v%d = RAMP(long, %d, i%d);", (int)lanes, (int)k, (int)lanes,
+                       (int)instr->operand);
+    else
+      mica__write_line(w, "const long v%d = i%d;", (int)k, (int)instr->operand);
+    break;
+  default: break; /* VALUE stands where it is used */
+  }
+}

@@ -1,0 +1,46 @@
+/* compile/fused_writer.h: writing the text of one kernel: between the instructions (fused_instr.c) and the loops around
+ * them (fused_source.c).
+ *
+ * Names in the text: i2 and n2 are index and extent of dimension 2; of instruction 7 v7 is the value, x7 the operand
+ * with x7_at its first element, x7_i where the present unit begins and x7_s2 its stride, r7 the state of a join, c7 the
+ * row that is kept. */
+#ifndef MICA_COMPILE_FUSED_WRITER_H
+#define MICA_COMPILE_FUSED_WRITER_H
+
+#include "compile/fused_plan.h"
+
+typedef struct mica__writer {
+  const mica__fused *fused;
+  const mica__fused_plan *plan;
+  mica__text *out;
+  int indent;
+  int32_t width; /* lanes of the code that is being written: the plan's, or 1 in what is left over */
+} mica__writer;
+
+/* A piece of a line; long enough for a bounded access along every dimension. */
+typedef struct mica__term {
+  char text[1024];
+} mica__term;
+void mica__term_add(mica__term *t, const char *format, ...) __attribute__((format(printf, 2, 3)));
+
+/* A line that ends in "{" indents those after it, one that begins with "}" ends that. */
+void mica__write_line(mica__writer *w, const char *format, ...) __attribute__((format(printf, 2, 3)));
+
+/* "float16" for MICA_F16 and 16 lanes; without a number for one lane. */
+const char *mica__write_type(mica_dtype dtype, int32_t width);
+
+/* How many lanes the value of instruction k has in the present code. */
+int32_t mica__write_lanes(const mica__writer *w, int32_t k);
+/* Whether lanes run along the row, so that a join has a state of its own in each lane, to be folded in the end. */
+bool mica__write_in_row(const mica__writer *w);
+
+/* Declares where the accesses begin in the present unit. */
+void mica__write_bases(mica__writer *w);
+/* LOAD, OP, INDEX and STORE; nothing for VALUE, which stands where it is used. */
+void mica__write_instr(mica__writer *w, int32_t k);
+
+/* Of REDUCE k: "largest, f32", the first arguments of the macros of common/join.clh, and the taking of an element. */
+mica__term mica__write_join(const mica__writer *w, int32_t k);
+void mica__write_take(mica__writer *w, int32_t k);
+
+#endif
