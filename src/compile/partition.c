@@ -177,14 +177,14 @@ static void merge_ids(const group *a, const group *b, int32_t *out) {
     out[n] = j == b->count || (i < a->count && a->ids[i] < b->ids[j]) ? a->ids[i++] : b->ids[j++];
 }
 
-/* Joins group b into a where they make one kernel. */
-static mica_status join(work *w, int32_t a, int32_t b) {
+/* Joins group b into a where they make one kernel; of as many elements as `elements` says, unless that is 0. */
+static mica_status join(work *w, int32_t a, int32_t b, int64_t elements) {
   group *into = &w->groups[a - 1], *from = &w->groups[b - 1];
   int32_t count = into->count + from->count;
   int32_t *ids = calloc((size_t)count, sizeof *ids);
   if (!ids) return mica__fail_nomem("a session");
   merge_ids(into, from, ids);
-  if (!try_union(w, ids, count)) {
+  if (!try_union(w, ids, count) || (elements && w->emission.elements != elements)) {
     free(ids);
     return MICA_OK;
   }
@@ -227,7 +227,19 @@ static mica_status visit(work *w, int32_t id, bool fusion) {
   if (launched || !fusion) return MICA_OK;
   int32_t own = w->group_count, count = user_groups(w, id, groups);
   for (int32_t i = 0; i < count; i++)
-    if (w->groups[groups[i] - 1].count) MICA_TRY(join(w, own, groups[i]));
+    if (w->groups[groups[i] - 1].count) MICA_TRY(join(w, own, groups[i], 0));
+  return MICA_OK;
+}
+
+/* Groups that read one value of their own size share the reading, where together they are one kernel. */
+static mica_status join_readers(work *w, int32_t id) {
+  int32_t groups[MOST_CANDIDATES], count = user_groups(w, id, groups);
+  for (int32_t i = 1; i < count; i++) {
+    int32_t first = groups[0], other = groups[i];
+    MICA_TRY(join(w, first, other, mica__node_count(node_at(w, id))));
+    /* Refused: the next one may still do with this one. */
+    if (w->groups[other - 1].count) groups[0] = other;
+  }
   return MICA_OK;
 }
 
@@ -347,6 +359,8 @@ mica_status mica__partition_make(const mica__recipe *recipe, bool fusion, mica__
   }
   for (int32_t id = w.count; status == MICA_OK && id >= 1; id--)
     if (w.needed[id - 1]) status = visit(&w, id, fusion);
+  for (int32_t id = w.count; fusion && status == MICA_OK && id >= 1; id--)
+    if (w.user_count[id - 1] > 1 && mica__node_count(node_at(&w, id)) > 1) status = join_readers(&w, id);
   if (status == MICA_OK) status = make_steps(&w, partition);
   release(&w);
   if (status != MICA_OK) mica__partition_free(partition);

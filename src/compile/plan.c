@@ -38,6 +38,7 @@ static mica_status plan_memory(mica_session *session, mica__plan *v) {
   MICA_TRY(status);
   v->deferred = calloc((size_t)v->recipe.assignment_count + 1, sizeof *v->deferred);
   if (!v->deferred) return mica__fail_nomem("a session");
+  if (!session->config.no_fusion) MICA_TRY(mica__recipe_absorb(&v->recipe));
   MICA_TRY(mica__partition_make(&v->recipe, !session->config.no_fusion, &v->partition));
   MICA_TRY(mica__partition_schedule(&v->recipe, &v->partition, v->deferred));
   MICA_TRY(

@@ -33,6 +33,9 @@ mica_status mica__recipe_clone(const mica_graph *graph, const mica_value *output
 mica_status mica__recipe_specialise(const mica__recipe *source, const mica_shape *shapes, bool simplify,
                                     mica__recipe *recipe);
 
+/* Lets launches do what pointwise users do to their results, where their ops can (mica__op.absorb). */
+mica_status mica__recipe_absorb(mica__recipe *recipe);
+
 /* The elements of a constant or full node as doubles (the caller's), NULL and MICA_OK when they cannot be known or are
  * too many; see fold.c. */
 mica_status mica__recipe_values(const mica__node *node, double **values);

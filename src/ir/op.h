@@ -71,6 +71,18 @@ typedef struct mica__access {
   int64_t stride[MICA_MAX_RANK];
 } mica__access;
 
+/* A pointwise op that the kernels of a LAUNCH could do to each element of their result as they store it. */
+typedef struct mica__absorb {
+  const struct mica__node *node; /* the launch */
+  const struct mica__node *user; /* the pointwise op, which alone uses the result */
+  /* The user's other operand; NULL where there is none. access is how the user reads it, over the user's shape. */
+  const struct mica__type *other;
+  mica__access access;
+  /* To be filled: the op that does both, and its attributes. Its operands are those of node, then the other one. */
+  const struct mica__op *op;
+  struct mica__attrs *attrs;
+} mica__absorb;
+
 typedef struct mica__op {
   const char *name;
 
@@ -113,6 +125,9 @@ typedef struct mica__op {
   /* VIEW: how the output reads input 0 when that is accessed row-major; strides may be negative. node has the types and
    * attributes of known shapes. */
   bool (*view)(const struct mica__node *node, mica_shape input, mica__access *access);
+  /* LAUNCH: whether it can do what a user does; see mica__absorb. The user's shape has as many elements as the result
+   * and the same last dimension. May be NULL. */
+  bool (*absorb)(mica__absorb *absorb);
   /* LAUNCH: queues the work. Workspace comes from the engine's pool. */
   mica_status (*launch)(const mica__exec *exec);
   double (*flops)(const struct mica__node *node, const struct mica__type *inputs);

@@ -1,5 +1,6 @@
 /* matmul: (..., M, K) times (..., K, N), ranks of at least 2, leading axes broadcast. */
 #include "ops/build.h"
+#include "ops/matmul/linear.h"
 
 #include <mica/ops.h>
 
@@ -151,6 +152,7 @@ const mica__op mica__op_matmul = {.name = "matmul",
                                   .grad = grad_matmul,
                                   .evaluate = evaluate_matmul,
                                   .launch = launch_matmul,
+                                  .absorb = mica__linear_absorb,
                                   .flops = flops_matmul,
                                   .takes_strides = 3};
 

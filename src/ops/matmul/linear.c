@@ -1,0 +1,91 @@
+#include "ops/matmul/linear.h"
+
+#include "ops/registry.h"
+
+#include <mica/ops.h>
+
+enum { BIAS, ADDEND, ACTIVATION };
+
+/* Activations that cost a kernel next to nothing. Others would be computed with the driver's built-in functions, which
+ * generated kernels have better ones for. */
+static bool find_activation(const mica__node *user, mica_activation *activation, double *argument) {
+  static const struct {
+    const mica__op *op;
+    mica_activation activation;
+  } known[] = {{&mica__op_relu, MICA_ACTIVATION_RELU}, {&mica__op_leaky_relu, MICA_ACTIVATION_LEAKY_RELU}};
+  for (size_t i = 0; i < sizeof known / sizeof *known; i++) {
+    if (user->op != known[i].op) continue;
+    *activation = known[i].activation;
+    *argument = user->attrs.reals[0];
+    return true;
+  }
+  return false;
+}
+
+static int64_t count_of(mica_shape shape) {
+  int64_t count = 1;
+  for (int32_t i = 0; i < shape.rank; i++) count *= shape.dim[i];
+  return count;
+}
+
+/* One number a column: all strides but the last are 0. */
+static bool is_bias(const mica__absorb *absorb, mica_shape shape) {
+  int32_t last = shape.rank - 1;
+  for (int32_t i = 0; i < last; i++)
+    if (shape.dim[i] != 1 && absorb->access.stride[i] != 0) return false;
+  return count_of(absorb->other->shape) == shape.dim[last];
+}
+
+bool mica__linear_absorb(mica__absorb *absorb) {
+  const mica__node *node = absorb->node, *user = absorb->user;
+  mica_shape shape = user->type.shape;
+  bool plain = node->op == &mica__op_matmul;
+  mica_activation activation = MICA_ACTIVATION_NONE;
+  *absorb->attrs = plain ? (mica__attrs){0} : node->attrs;
+  absorb->op = &mica__op_linear;
+  if (mica_dtype_kind_of(node->type.dtype) != MICA_KIND_FLOAT || user->type.dtype != node->type.dtype) return false;
+  /* Batches of matrices take several launches, each with a bias and a c of its own. */
+  if (plain && node->type.shape.rank != 2) return false;
+  if (absorb->attrs->ints[ACTIVATION] != MICA_ACTIVATION_NONE) return false;
+  if (find_activation(user, &activation, &absorb->attrs->reals[0])) {
+    absorb->attrs->ints[ACTIVATION] = activation;
+    return true;
+  }
+  if (user->op != &mica__op_add || !absorb->other || absorb->other->dtype != node->type.dtype) return false;
+  int which = is_bias(absorb, shape) ? BIAS : ADDEND;
+  if (absorb->attrs->ints[which] != 0) return false;
+  if (which == ADDEND && count_of(absorb->other->shape) != count_of(shape)) return false;
+  absorb->attrs->ints[which] = node->input_count;
+  return true;
+}
+
+/* The operand at that place of attrs, in another shape of its elements; NULL when there is none. */
+static mica_status operand(const mica__exec *exec, int which, mica_shape shape, mica_tensor **tensor) {
+  int64_t at = exec->attrs->ints[which];
+  return at ? mica_tensor_view(exec->inputs[at], shape, NULL, 0, tensor) : MICA_OK;
+}
+
+static mica_status launch_linear(const mica__exec *exec) {
+  mica_tensor *bias = NULL, *c = NULL, *d = NULL;
+  mica_gemm_config config = mica_gemm_config_default();
+  int64_t m = mica_tensor_shape(exec->inputs[0]).dim[0], n = mica_tensor_shape(exec->inputs[1]).dim[1];
+  config.activation = (mica_activation)exec->attrs->ints[ACTIVATION];
+  config.activation_arg = (float)exec->attrs->reals[0];
+  config.beta = exec->attrs->ints[ADDEND] ? 1 : 0;
+  mica_status status = operand(exec, BIAS, MICA_SHAPE(n), &bias);
+  if (status == MICA_OK) status = operand(exec, ADDEND, MICA_SHAPE(m, n), &c);
+  if (status == MICA_OK) status = mica_tensor_view(exec->output, MICA_SHAPE(m, n), NULL, 0, &d);
+  if (status == MICA_OK) status = mica_op_gemm_fwd(exec->queue, &config, exec->inputs[0], exec->inputs[1], c, bias, d);
+  mica_tensor_destroy(bias);
+  mica_tensor_destroy(c);
+  mica_tensor_destroy(d);
+  return status;
+}
+
+const mica__op mica__op_linear = {.name = "linear",
+                                  .kind = MICA__OP_LAUNCH,
+                                  .min_inputs = 2,
+                                  .max_inputs = 4,
+                                  .launch = launch_linear,
+                                  .absorb = mica__linear_absorb,
+                                  .takes_strides = 3};
