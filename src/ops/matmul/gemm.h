@@ -32,17 +32,17 @@ typedef struct mica__gemm {
 /* The kernels' macro X_LAYOUT. */
 enum { MICA__LAYOUT_ANY, MICA__LAYOUT_K, MICA__LAYOUT_OUTER };
 
-/* The parameters that the problem decides: the first rows of every matmul kernel's table, and their values in shipped
- * variants (the commonest case: f32, row-major, aligned). */
-#define MICA__GEMM_TYPES MICA_F32, MICA_F16, MICA_BF16, MICA_F64, MICA_I8, MICA_U8
+/* The parameters that the problem decides: the first rows of every matmul kernel's table (with the types it takes), and
+ * their values in shipped variants (the commonest case: f32, row-major, aligned). */
+#define MICA__GEMM_ALL_TYPES MICA_F32, MICA_F16, MICA_BF16, MICA_I8, MICA_U8, MICA_F64
 #define MICA__GEMM_EPILOGUE_PARAMS                                                                                     \
   MICA__DTYPE("D_T", "type of d and c", MICA_F32, MICA_F16, MICA_BF16, MICA_F64, MICA_I32),                            \
       MICA__DTYPE("ACC_T", "type of sums", MICA_F32, MICA_F64, MICA_I32),                                              \
       MICA__DTYPE("BIAS_T", "type of bias", MICA_F32, MICA_F16, MICA_BF16, MICA_F64, MICA_I32),                        \
       MICA__CASE("BIAS", "0 none, 1 a value a column, 2 a value a row", 0, 1, 2)
-#define MICA__GEMM_PARAMS                                                                                              \
-  MICA__GEMM_EPILOGUE_PARAMS, MICA__DTYPE("A_T", "type of a", MICA__GEMM_TYPES),                                       \
-      MICA__DTYPE("B_T", "type of b", MICA__GEMM_TYPES),                                                               \
+#define MICA__GEMM_PARAMS(...)                                                                                         \
+  MICA__GEMM_EPILOGUE_PARAMS, MICA__DTYPE("A_T", "type of a", __VA_ARGS__),                                            \
+      MICA__DTYPE("B_T", "type of b", __VA_ARGS__),                                                                    \
       MICA__CASE("A_LAYOUT", "a: 0 any strides, 1 adjacent along k, 2 along rows", 0, 1, 2),                           \
       MICA__CASE("B_LAYOUT", "b: 0 any strides, 1 adjacent along k, 2 along columns", 0, 1, 2),                        \
       MICA__CASE("A_ALIGNED", "1: vectors of a may be read whole", 0, 1),                                              \

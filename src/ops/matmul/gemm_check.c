@@ -219,9 +219,9 @@ static void check_group(mica__check *check, const mica__impl *impl, const mica__
                  : full       ? sizeof full_matrices / sizeof *full_matrices
                               : sizeof quick_matrices / sizeof *quick_matrices;
   char cases[96];
-  snprintf(cases, sizeof cases, "%s %s %s, a %s, b %s", mica_dtype_name(t->a), mica_dtype_name(t->b),
-           mica_dtype_name(t->d), layouts[a_layout], layouts[b_layout]);
-  mica__check_group group = mica__check_begin(check, impl->name, variant->name, cases);
+  snprintf(cases, sizeof cases, "%s%s %s %s, a %s, b %s", impl == &mica__gemm_splitk ? "split, " : "",
+           mica_dtype_name(t->a), mica_dtype_name(t->b), mica_dtype_name(t->d), layouts[a_layout], layouts[b_layout]);
+  mica__check_group group = mica__check_begin(check, impl->kernel->name, variant->name, cases);
   for (size_t i = 0; i < count; i++) {
     const sizes *z = &list[i];
     setting s = setting_of((int)i, t, a_layout, b_layout);
@@ -233,25 +233,39 @@ static void check_group(mica__check *check, const mica__impl *impl, const mica__
 }
 
 static bool takes(const mica__impl *impl, const types *t) {
-  if (impl == &mica__gemm_subgroup || impl == &mica__gemm_tile) return t->a != MICA_F64;
-  return impl != &mica__gemm_mma || (t->a == t->b && t->a != MICA_F64);
+  bool known = mica__kernel_choice(impl->kernel, "A_T", (int32_t)t->a) >= 0 &&
+               mica__kernel_choice(impl->kernel, "B_T", (int32_t)t->b) >= 0;
+  return known && (impl != &mica__gemm_mma || t->a == t->b);
 }
 
+/* One variant. The smallest tiles of a kernel (its last variant) see all types and layouts; the others differ in tiles
+ * alone. */
+static void check_variant(mica__check *check, const mica__impl *impl, const mica__variant *variant, bool last) {
+  bool full = check->level == MICA__CHECK_FULL;
+  for (size_t t = 0; t < (last ? sizeof all_types / sizeof *all_types : 1); t++)
+    if (mica__check_has_dtype(check, all_types[t].a) && takes(impl, &all_types[t]))
+      check_group(check, impl, variant, &all_types[t], MICA__LAYOUT_K, MICA__LAYOUT_OUTER);
+  for (int l = 0; l < 9; l++) {
+    int a_layout = l / 3, b_layout = l % 3;
+    bool ordinary = a_layout == MICA__LAYOUT_OUTER && b_layout == MICA__LAYOUT_K;
+    if (ordinary || (last && full)) check_group(check, impl, variant, &all_types[0], a_layout, b_layout);
+  }
+}
+
+/* The full grid runs GPU kernels on any device; the quick one only what the device might choose, since building each of
+ * the others would cost a user seconds for nothing. */
 static mica_status check_gemm(mica__check *check) {
-  for (const mica__impl *const *impl = mica__gemm_impls; *impl; impl++)
-    for (int v = 0; v < (*impl)->kernel->variant_count; v++) {
-      const mica__variant *variant = &(*impl)->kernel->variants[v];
-      /* All types and layouts on the last variant, whose tiles are the smallest; the others differ in tiles alone. */
-      bool last = v == (*impl)->kernel->variant_count - 1, full = check->level == MICA__CHECK_FULL;
-      for (size_t t = 0; t < (last ? sizeof all_types / sizeof *all_types : 1); t++)
-        if (mica__check_has_dtype(check, all_types[t].a) && takes(*impl, &all_types[t]))
-          check_group(check, *impl, variant, &all_types[t], MICA__LAYOUT_K, MICA__LAYOUT_OUTER);
-      for (int l = 0; l < 9; l++) {
-        int a_layout = l / 3, b_layout = l % 3;
-        bool ordinary = a_layout == MICA__LAYOUT_OUTER && b_layout == MICA__LAYOUT_K;
-        if (ordinary || (last && full)) check_group(check, *impl, variant, &all_types[0], a_layout, b_layout);
-      }
-    }
+  const mica_device_info *device = mica_engine_device(check->engine);
+  for (const mica__impl *const *impl = mica__gemm_impls; *impl; impl++) {
+    const mica__kernel_desc *kernel = (*impl)->kernel;
+    const mica__variant *last = NULL;
+    for (int v = 0; v < kernel->variant_count; v++)
+      if (check->level == MICA__CHECK_FULL || mica__variant_fits(&kernel->variants[v], device))
+        last = &kernel->variants[v];
+    for (const mica__variant *variant = kernel->variants; last && variant <= last; variant++)
+      if (check->level == MICA__CHECK_FULL || mica__variant_fits(variant, device))
+        check_variant(check, *impl, variant, variant == last);
+  }
   return MICA_OK;
 }
 

@@ -3,7 +3,7 @@
 #include "ops/matmul/gemm.h"
 
 static const mica__kernel_param params[] = {
-    MICA__GEMM_PARAMS,
+    MICA__GEMM_PARAMS(MICA__GEMM_ALL_TYPES),
     MICA__INT("MICRO_M", "rows a work-item computes", 1, 2, 4, 8),
     MICA__INT("VEC", "columns a work-item computes", 1, 2, 4, 8),
 };

@@ -3,7 +3,7 @@
 #include "ops/matmul/gemm.h"
 
 static const mica__kernel_param tile_params[] = {
-    MICA__GEMM_PARAMS,
+    MICA__GEMM_PARAMS(MICA_F32, MICA_F16, MICA_BF16, MICA_I8, MICA_U8),
     MICA__INT("WG_M", "work-items along the rows of a tile", 4, 8, 16, 32),
     MICA__INT("WG_N", "work-items along the columns of a tile", 4, 8, 16, 32),
     MICA__INT("MICRO_M", "rows a work-item computes", 2, 4, 8),
@@ -38,12 +38,18 @@ static const mica__variant tile_variants[] = {
      .classes = MICA__ON_GPU,
      .vendors = 1u << MICA_VENDOR_INTEL,
      TILES(16, 16, 4, 4, 16, 4, 4, 2, 8, 8, 0)},
-    {.name = "gpu.64x64", .classes = MICA__ON_GPU, TILES(16, 16, 4, 4, 16, 4, 4, 2, 8, 0, 0)},
+    {.name = "gpu.64x64",
+     .classes = MICA__ON_GPU,
+     .vendors = ~(1u << MICA_VENDOR_INTEL),
+     TILES(16, 16, 4, 4, 16, 4, 4, 2, 8, 0, 0)},
     {.name = "intel.32x32",
      .classes = MICA__ON_GPU,
      .vendors = 1u << MICA_VENDOR_INTEL,
      TILES(8, 8, 4, 4, 8, 4, 4, 2, 8, 8, 0)},
-    {.name = "gpu.32x32", .classes = MICA__ON_GPU, TILES(8, 8, 4, 4, 8, 4, 4, 2, 8, 0, 0)},
+    {.name = "gpu.32x32",
+     .classes = MICA__ON_GPU,
+     .vendors = ~(1u << MICA_VENDOR_INTEL),
+     TILES(8, 8, 4, 4, 8, 4, 4, 2, 8, 0, 0)},
 };
 const mica__kernel_desc mica__gemm_gpu_kernel = {
     MICA__KERNEL("gemm_gpu", "matmul/gemm_gpu.cl", tile_params, tile_variants)};
@@ -81,6 +87,7 @@ static const mica__variant *choose_variant(const mica__gemm *gemm, const mica_de
 static const char *decline_tiles(const void *problem, const mica_device_info *device) {
   const char *reason = mica__gemm_needs_gpu(device);
   if (reason) return reason;
+  if (((const mica__gemm *)problem)->acc == MICA_F64) return "f64 takes too many registers";
   if (!device->local_is_fast) return "local memory is no faster than global memory here";
   return choose_variant(problem, device) ? NULL : "its tiles need more local memory or larger work-groups";
 }

@@ -6,8 +6,8 @@
 #include <stdatomic.h>
 
 static const mica__kernel_param params[] = {
-    MICA__GEMM_PARAMS,
-    MICA__INT("MMA_PTX", "0 a stand-in, 1 inline PTX", 0, 1),
+    MICA__GEMM_PARAMS(MICA_F32, MICA_F16, MICA_BF16, MICA_I8),
+    MICA__CASE("MMA_PTX", "0 a stand-in, 1 inline PTX", 0, 1),
     MICA__INT("WARPS_M", "warps along the rows of a tile", 1, 2, 4),
     MICA__INT("WARPS_N", "warps along its columns", 1, 2, 4),
     MICA__INT("WARP_M", "rows a warp computes", 16, 32, 64),
@@ -34,8 +34,8 @@ static atomic_bool ptx_rejected;
 static const char *unsuited(const mica__gemm *gemm) {
   mica_dtype type = mica_tensor_dtype(gemm->a.tensor);
   if (type != mica_tensor_dtype(gemm->b.tensor)) return "a and b are of two types";
-  if (type == MICA_F64 || type == MICA_U8) return "tensor cores do not take the type";
-  return NULL;
+  return mica__kernel_choice(&mica__gemm_mma_kernel, "A_T", (int32_t)type) < 0 ? "tensor cores do not take the type"
+                                                                               : NULL;
 }
 
 static const char *decline(const void *problem, const mica_device_info *device) {

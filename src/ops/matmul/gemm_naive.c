@@ -2,7 +2,7 @@
 #include "base/error.h"
 #include "ops/matmul/gemm.h"
 
-static const mica__kernel_param params[] = {MICA__GEMM_PARAMS};
+static const mica__kernel_param params[] = {MICA__GEMM_PARAMS(MICA__GEMM_ALL_TYPES)};
 static const mica__variant variants[] = {MICA__VARIANT("any", MICA__ON_ANY, MICA__GEMM_VALUES)};
 const mica__kernel_desc mica__gemm_naive_kernel = {
     MICA__KERNEL("gemm_naive", "matmul/gemm_naive.cl", params, variants)};

@@ -3,16 +3,21 @@
 #include "ops/matmul/gemm.h"
 
 static const mica__kernel_param params[] = {
-    MICA__GEMM_PARAMS,
-    MICA__INT("MICA_SUBGROUPS", "0 a stand-in, 1 cl_khr_subgroups, 2 cl_intel_subgroups", 0, 1, 2),
+    MICA__GEMM_PARAMS(MICA_F32, MICA_F16, MICA_BF16),
+    MICA__CASE("MICA_SUBGROUPS", "0 a stand-in, 2 cl_intel_subgroups", 0, 2),
     MICA__INT("SUBGROUP", "work-items of a subgroup", 8, 16, 32, 64),
     MICA__INT("SUBGROUPS", "subgroups of a work-group", 1, 2, 4, 8),
     MICA__INT("MICRO_M", "rows a subgroup computes", 4, 8, 16),
     MICA__INT("MICRO_N", "columns a work-item computes", 1, 2, 4),
 };
-/* The stand-in is no device's choice; it is there to be checked. */
+/* One for each smallest size of a subgroup: 32 sums a work-item where 8 of them share the 4 KiB of a thread's registers,
+ * 16 where 16 share 8 KiB. The stand-in is no device's choice; it is there to be checked. */
 static const mica__variant variants[] = {
-    {.name = "intel",
+    {.name = "intel.8",
+     .classes = MICA__ON_GPU,
+     .features = MICA_FEATURE_INTEL_SUBGROUPS,
+     .values = {MICA__GEMM_VALUES, 2, 8, 4, 8, 4}},
+    {.name = "intel.16",
      .classes = MICA__ON_GPU,
      .features = MICA_FEATURE_INTEL_SUBGROUPS,
      .values = {MICA__GEMM_VALUES, 2, 16, 4, 8, 2}},
@@ -21,13 +26,30 @@ static const mica__variant variants[] = {
 const mica__kernel_desc mica__gemm_subgroup_kernel = {
     MICA__KERNEL("gemm_subgroup", "matmul/gemm_subgroup.cl", params, variants)};
 
+static int32_t value(const int32_t *values, const char *macro) {
+  return mica__gemm_value(&mica__gemm_subgroup_kernel, values, macro);
+}
+
+/* Whether the device runs a variant as it wants to be run: with the registers of its smallest subgroups. */
+static bool suits(const mica__variant *variant, const mica_device_info *device) {
+  if (value(variant->values, "MICA_SUBGROUPS") == 0) return true;
+  return (variant->features & ~device->features) == 0 &&
+         value(variant->values, "SUBGROUP") == (int32_t)device->subgroup_min;
+}
+
+/* The stand-in where nothing else suits. */
+static const mica__variant *choose_variant(const mica_device_info *device) {
+  const mica__variant *variant = variants;
+  while (!suits(variant, device)) variant++;
+  return variant;
+}
+
 static const char *decline(const void *problem, const mica_device_info *device) {
   const mica__gemm *gemm = problem;
   const char *reason = mica__gemm_needs_gpu(device);
   if (reason) return reason;
-  if (!mica__kernel_variant(&mica__gemm_subgroup_kernel, device)) return "the device has no cl_intel_subgroups";
-  if (device->subgroup_min == 0 || device->subgroup_min > 16) return "subgroups of 16 cannot be demanded";
-  if (gemm->acc == MICA_F64) return "sums in f64 are not shuffled";
+  if (!mica__variant_fits(choose_variant(device), device)) return "subgroups of 8 or 16 cannot be demanded";
+  if (gemm->acc != MICA_F32) return "it is for sums in f32";
   if (mica__gemm_layout(gemm->a.row, gemm->a.col) != MICA__LAYOUT_K) return "rows of a are not adjacent";
   return mica__gemm_layout(gemm->b.col, gemm->b.row) == MICA__LAYOUT_OUTER ? NULL : "rows of b are not adjacent";
 }
@@ -37,18 +59,14 @@ static mica_status launch_subgroup(mica_queue *queue, const void *problem, const
   const mica_device_info *device = mica_engine_device(mica__queue_engine(queue));
   int32_t values[MICA__MAX_PARAMS];
   mica__launch launch;
-  if (!variant) variant = mica__kernel_variant(&mica__gemm_subgroup_kernel, device);
-  if (!variant) variant = &variants[1];
-  if (variant->features & ~device->features)
-    return mica__fail(MICA_E_UNSUPPORTED, "gemm_subgroup: the device has no cl_intel_subgroups");
-  if (gemm->acc == MICA_F64) return mica__fail(MICA_E_UNSUPPORTED, "gemm_subgroup: sums in f64 are not shuffled");
+  if (!variant) variant = choose_variant(device);
+  if (!suits(variant, device))
+    return mica__fail(MICA_E_UNSUPPORTED, "gemm_subgroup: the device has no subgroups of %d to demand",
+                      (int)value(variant->values, "SUBGROUP"));
   mica__kernel_values(&mica__gemm_subgroup_kernel, variant, values);
-  int64_t rows = (int64_t)mica__gemm_value(&mica__gemm_subgroup_kernel, values, "SUBGROUPS") *
-                 mica__gemm_value(&mica__gemm_subgroup_kernel, values, "MICRO_M");
-  int64_t columns = (int64_t)mica__gemm_value(&mica__gemm_subgroup_kernel, values, "SUBGROUP") *
-                    mica__gemm_value(&mica__gemm_subgroup_kernel, values, "MICRO_N");
-  int64_t group = (int64_t)mica__gemm_value(&mica__gemm_subgroup_kernel, values, "SUBGROUP") *
-                  mica__gemm_value(&mica__gemm_subgroup_kernel, values, "SUBGROUPS");
+  int64_t rows = (int64_t)value(values, "SUBGROUPS") * value(values, "MICRO_M");
+  int64_t columns = (int64_t)value(values, "SUBGROUP") * value(values, "MICRO_N");
+  int64_t group = (int64_t)value(values, "SUBGROUP") * value(values, "SUBGROUPS");
   MICA_TRY(mica__gemm_begin(queue, &mica__gemm_subgroup_kernel, values, gemm, 1, &launch));
   mica__launch_range1(&launch, mica__gemm_tiles(gemm, rows, columns) * group, (size_t)group);
   return mica__gemm_end(queue, &launch, gemm);

@@ -3,7 +3,7 @@
 #include "ops/matmul/gemm.h"
 
 static const mica__kernel_param params[] = {
-    MICA__GEMM_PARAMS,
+    MICA__GEMM_PARAMS(MICA__GEMM_ALL_TYPES),
     MICA__CASE("VECTOR_IS_A", "1: a is the vector", 0, 1),
     MICA__INT("WG_SIZE", "work-items in a group", 64, 128, 256),
     MICA__INT("K_LANES", "work-items that share a sum", 1, 4, 8, 16, 32, 64, 128),

@@ -1,0 +1,134 @@
+/* mica-kernels: prints every kernel of the library with the options it is shipped with, for tests/vendor/run.sh:
+ *
+ *   NAME <tab> FILE <tab> OPTIONS <tab> VENDORS <tab> default
+ *
+ * A line for each variant of the GPU class; and, since types and cases (layouts and the like) are decided by the problem
+ * and not by a device, a line for each other value of each of them. VENDORS are of nvidia,amd,intel, or targets of
+ * run.sh. */
+#include "ops/registry.h"
+#include "runtime/kernel.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* Whether the table has the parameter and it has this value. */
+static bool is_set(const mica__kernel_desc *desc, const int32_t *values, const char *macro, int32_t value) {
+  int index = mica__kernel_param_index(desc, macro);
+  return index >= 0 && values[index] == value;
+}
+
+static bool uses_f64(const mica__kernel_desc *desc, const int32_t *values) {
+  for (int i = 0; i < desc->param_count; i++)
+    if (desc->params[i].kind == MICA__PARAM_DTYPE && values[i] == MICA_F64) return true;
+  return false;
+}
+
+/* Which vendors' compilers get to see a variant; Intel's newer GPUs have no f64. */
+static void vendors_of(const mica__kernel_desc *desc, const mica__variant *variant, const int32_t *values,
+                       char text[64]) {
+  static const struct {
+    mica_vendor vendor;
+    uint32_t features;
+    const char *name;
+  } known[] = {
+      {MICA_VENDOR_NVIDIA, MICA_FEATURE_INLINE_PTX, "nvidia"},
+      {MICA_VENDOR_AMD, MICA_FEATURE_SUBGROUPS, "amd"},
+      {MICA_VENDOR_INTEL, MICA_FEATURE_INTEL_SUBGROUPS | MICA_FEATURE_SUBGROUPS, "intel"},
+  };
+  const uint32_t everywhere = MICA_FEATURE_FP64 | MICA_FEATURE_FP16;
+  text[0] = '\0';
+  for (size_t i = 0; i < sizeof known / sizeof *known; i++) {
+    if (variant->vendors && !(variant->vendors & 1u << known[i].vendor)) continue;
+    if (variant->features & ~(known[i].features | everywhere)) continue;
+    if (known[i].vendor == MICA_VENDOR_INTEL && uses_f64(desc, values)) continue;
+    if (text[0]) strcat(text, ",");
+    strcat(text, known[i].name);
+  }
+}
+
+/* Returns whether the line could be printed. */
+static bool print_line(const mica__kernel_desc *desc, const int32_t *values, const char *vendors) {
+  char *options = mica__kernel_options(desc, values);
+  bool printed = options && printf("%s\t%s\t%s\t%s\tdefault\n", desc->name, desc->file, options, vendors) > 0;
+  free(options);
+  return printed;
+}
+
+/* A kernel that demands a subgroup size demands each device's smallest: 16 on pvc, 8 before. */
+#define OLD_INTEL "skl,tgllp,dg2"
+#define NEW_INTEL "pvc"
+
+static bool print_values(const mica__kernel_desc *desc, const mica__variant *variant, int32_t *values) {
+  char vendors[64];
+  vendors_of(desc, variant, values, vendors);
+  if (!*vendors) return true;
+  if (is_set(desc, values, "MICA_SUBGROUPS", 2))
+    return print_line(desc, values, is_set(desc, values, "SUBGROUP", 8) ? OLD_INTEL : NEW_INTEL);
+  int demanded = mica__kernel_param_index(desc, "REQD_SUBGROUP");
+  if (demanded < 0 || values[demanded] == 0) return print_line(desc, values, vendors);
+  values[demanded] = 8;
+  if (!print_line(desc, values, OLD_INTEL)) return false;
+  values[demanded] = 16;
+  return print_line(desc, values, NEW_INTEL);
+}
+
+/* Each type that all type parameters of the kernel can take together; of those that cannot be i8, i32 goes with it. */
+static bool print_types(const mica__kernel_desc *desc, const mica__variant *variant) {
+  static const mica_dtype types[] = {MICA_F16, MICA_BF16, MICA_F64, MICA_I8, MICA_I32, MICA_I64};
+  for (size_t t = 0; t < sizeof types / sizeof *types; t++) {
+    int32_t values[MICA__MAX_PARAMS];
+    bool taken = false, refused = false;
+    mica__kernel_values(desc, variant, values);
+    for (int i = 0; i < desc->param_count; i++) {
+      const mica__kernel_param *param = &desc->params[i];
+      if (param->kind != MICA__PARAM_DTYPE) continue;
+      bool takes = mica__kernel_choice(desc, param->macro, types[t]) >= 0;
+      bool widens = types[t] == MICA_I8 && mica__kernel_choice(desc, param->macro, MICA_I32) >= 0;
+      values[i] = (int32_t)(takes ? types[t] : MICA_I32);
+      taken = taken || takes;
+      refused = refused || !(takes || widens);
+    }
+    if (taken && !refused && !print_values(desc, variant, values)) return false;
+  }
+  return true;
+}
+
+/* Cases that the device decides: shipped variants have them right for theirs. */
+static bool is_of_device(const mica__kernel_param *param) {
+  return !strcmp(param->macro, "MMA_PTX") || !strcmp(param->macro, "MICA_SUBGROUPS");
+}
+
+static bool print_cases(const mica__kernel_desc *desc, const mica__variant *variant) {
+  for (int i = 0; i < desc->param_count; i++)
+    for (int c = 0; desc->params[i].kind == MICA__PARAM_CASE && c < desc->params[i].choice_count; c++) {
+      int32_t values[MICA__MAX_PARAMS];
+      mica__kernel_values(desc, variant, values);
+      if (values[i] == desc->params[i].choices[c] || is_of_device(&desc->params[i])) continue;
+      values[i] = desc->params[i].choices[c];
+      if (!print_values(desc, variant, values)) return false;
+    }
+  return true;
+}
+
+static bool print_kernel(const mica__kernel_desc *desc) {
+  for (int v = 0; v < desc->variant_count; v++) {
+    const mica__variant *variant = &desc->variants[v];
+    int32_t values[MICA__MAX_PARAMS];
+    if (!(variant->classes & MICA__ON_GPU)) continue;
+    mica__kernel_values(desc, variant, values);
+    if (!print_values(desc, variant, values) || !print_types(desc, variant) || !print_cases(desc, variant))
+      return false;
+  }
+  return true;
+}
+
+int main(void) {
+  for (size_t i = 0; i < mica__op_count; i++)
+    for (const mica__kernel_desc *const *kernel = mica__ops[i]->kernels; kernel && *kernel; kernel++)
+      if (!print_kernel(*kernel)) {
+        fprintf(stderr, "mica-kernels: the list cannot be written\n");
+        return 1;
+      }
+  return 0;
+}
