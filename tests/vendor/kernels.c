@@ -2,9 +2,9 @@
  *
  *   NAME <tab> FILE <tab> OPTIONS <tab> VENDORS <tab> default
  *
- * A line for each variant of the GPU class; and, since types and cases (layouts and the like) are decided by the problem
- * and not by a device, a line for each other value of each of them. VENDORS are of nvidia,amd,intel, or targets of
- * run.sh. */
+ * A line for each variant of the GPU class; and, since types and cases (layouts and the like) are decided by the
+ * problem and not by a device, a line for each other value of each of them. VENDORS are of nvidia,amd,intel, or targets
+ * of run.sh. */
 #include "ops/registry.h"
 #include "runtime/kernel.h"
 

@@ -10,8 +10,8 @@ static const mica__kernel_param params[] = {
     MICA__INT("MICRO_M", "rows a subgroup computes", 4, 8, 16),
     MICA__INT("MICRO_N", "columns a work-item computes", 1, 2, 4),
 };
-/* One for each smallest size of a subgroup: 32 sums a work-item where 8 of them share the 4 KiB of a thread's registers,
- * 16 where 16 share 8 KiB. The stand-in is no device's choice; it is there to be checked. */
+/* One for each smallest size of a subgroup: 32 sums a work-item where 8 of them share the 4 KiB of a thread's
+ * registers, 16 where 16 share 8 KiB. The stand-in is no device's choice; it is there to be checked. */
 static const mica__variant variants[] = {
     {.name = "intel.8",
      .classes = MICA__ON_GPU,
