@@ -33,8 +33,8 @@ static const types all_types[] = {
     {MICA_U8, MICA_I8, MICA_I32},
 };
 
-/* What else a case may vary. What becomes part of the kernel's text is the same in all cases of a group, so that a group
- * is one compilation; groups take turns. */
+/* What else a case may vary. What becomes part of the kernel's text is the same in all cases of a group, so that a
+ * group is one compilation; groups take turns. */
 typedef struct setting {
   int a_layout, b_layout; /* MICA__LAYOUT_... */
   int64_t offset;         /* elements before a and b */

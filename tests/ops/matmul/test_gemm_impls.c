@@ -1,0 +1,138 @@
+/* labels: device
+ *
+ * Which implementation a device gets for which product, and why the others decline: on descriptions of devices that
+ * need not be there, since declining looks at nothing else. */
+#include "ops/matmul/gemm.h"
+#include "support/check_main.h"
+#include "support/engine.h"
+
+#include <mica/mica.h>
+#include <string.h>
+
+static const mica_device_info gpu = {.device_class = MICA_CLASS_GPU,
+                                     .compute_units = 32,
+                                     .local_bytes = 49152,
+                                     .local_is_fast = true,
+                                     .max_group = 1024};
+
+static mica_device_info nvidia(uint32_t compute_capability) {
+  mica_device_info device = gpu;
+  device.vendor = MICA_VENDOR_NVIDIA;
+  device.features = MICA_FEATURE_INLINE_PTX | MICA_FEATURE_FP64;
+  device.compute_capability = compute_capability;
+  return device;
+}
+
+static mica_device_info intel(uint32_t subgroup_min) {
+  mica_device_info device = gpu;
+  device.vendor = MICA_VENDOR_INTEL;
+  device.features = MICA_FEATURE_INTEL_SUBGROUPS;
+  device.subgroup_min = subgroup_min;
+  return device;
+}
+
+/* The first implementation that takes a product of this type on the device. */
+static const char *choice(const mica_device_info *device, mica_dtype type, int64_t m, int64_t n, int64_t k,
+                          bool allow_tf32) {
+  mica_tensor *a = NULL, *b = NULL, *d = NULL;
+  mica__gemm gemm;
+  mica_gemm_config config = mica_gemm_config_default();
+  config.allow_tf32 = allow_tf32;
+  ck_ok(mica_tensor_create(test_engine(), type, MICA_SHAPE(m, k), &a));
+  ck_ok(mica_tensor_create(test_engine(), type, MICA_SHAPE(k, n), &b));
+  ck_ok(mica_tensor_create(test_engine(), type == MICA_I8 ? MICA_I32 : type, MICA_SHAPE(m, n), &d));
+  ck_ok(mica__gemm_problem(test_queue(), &config, a, b, NULL, NULL, d, &gemm));
+  const mica__impl *const *impl = mica__gemm_impls;
+  while (*impl && (*impl)->decline(&gemm, device)) impl++;
+  ck_assert_ptr_nonnull(*impl);
+  mica_tensor_destroy(a);
+  mica_tensor_destroy(b);
+  mica_tensor_destroy(d);
+  return (*impl)->name;
+}
+
+START_TEST(any_gpu_by_size) {
+  mica_device_info device = gpu;
+  ck_assert_str_eq(choice(&device, MICA_F32, 2048, 2048, 512, false), "gemm_gpu");
+  ck_assert_str_eq(choice(&device, MICA_F32, 64, 64, 8192, false), "gemm_splitk");
+  ck_assert_str_eq(choice(&device, MICA_F32, 4, 700, 64, false), "gemm_direct");
+  ck_assert_str_eq(choice(&device, MICA_F32, 1, 700, 64, false), "gemv_gpu");
+  ck_assert_str_eq(choice(&device, MICA_I8, 512, 512, 64, false), "gemm_gpu");
+}
+END_TEST
+
+START_TEST(a_gpu_without_room) {
+  mica_device_info device = gpu;
+  device.max_group = 32;
+  ck_assert_str_eq(choice(&device, MICA_F32, 512, 512, 64, false), "gemm_naive");
+  device = gpu;
+  device.local_bytes = 4096;
+  ck_assert_str_eq(choice(&device, MICA_F32, 512, 512, 64, false), "gemm_naive");
+  device = gpu;
+  device.local_is_fast = false;
+  ck_assert_str_eq(choice(&device, MICA_F32, 512, 512, 64, false), "gemm_naive");
+}
+END_TEST
+
+START_TEST(tensor_cores_where_they_are_and_may_be_used) {
+  mica_device_info ampere = nvidia(80), turing = nvidia(75);
+  ck_assert_str_eq(choice(&ampere, MICA_F16, 512, 512, 64, false), "gemm_mma");
+  ck_assert_str_eq(choice(&ampere, MICA_I8, 512, 512, 64, false), "gemm_mma");
+  ck_assert_str_eq(choice(&ampere, MICA_F32, 512, 512, 64, true), "gemm_mma");
+  ck_assert_str_eq(choice(&ampere, MICA_F32, 512, 512, 64, false), "gemm_gpu");
+  ck_assert_str_eq(choice(&turing, MICA_F16, 512, 512, 64, false), "gemm_gpu");
+}
+END_TEST
+
+START_TEST(subgroups_of_a_known_size) {
+  mica_device_info old = intel(8), new = intel(16), unknown = intel(0);
+  ck_assert_str_eq(choice(&old, MICA_F32, 512, 512, 64, false), "gemm_subgroup");
+  ck_assert_str_eq(choice(&new, MICA_BF16, 512, 512, 64, false), "gemm_subgroup");
+  ck_assert_str_eq(choice(&new, MICA_I8, 512, 512, 64, false), "gemm_gpu");
+  ck_assert_str_eq(choice(&unknown, MICA_F32, 512, 512, 64, false), "gemm_gpu");
+}
+END_TEST
+
+START_TEST(no_gpu_kernel_on_a_cpu) {
+  const mica_device_info cpu = {.device_class = MICA_CLASS_CPU, .local_bytes = 1 << 20, .max_group = 4096};
+  const char *name = choice(&cpu, MICA_F32, 512, 512, 64, false);
+  ck_assert_str_ne(name, "gemm_gpu");
+  ck_assert_str_ne(name, "gemm_direct");
+}
+END_TEST
+
+/* The library may be shown to work only where one of its kernels ran. */
+START_TEST(the_product_is_computed) {
+  const float a[] = {1, 2, 3, 4, 5, 6}, b[] = {1, 0, 2, 1, 0, 3}, bias[] = {10, -100};
+  const float want[] = {15, 0, 24, 0};
+  float got[4] = {0};
+  mica_tensor *ta = NULL, *tb = NULL, *tbias = NULL, *td = NULL;
+  mica_gemm_config config = mica_gemm_config_default();
+  config.activation = MICA_ACTIVATION_RELU;
+  ck_ok(mica_tensor_create_from(test_engine(), MICA_F32, MICA_SHAPE(2, 3), a, &ta));
+  ck_ok(mica_tensor_create_from(test_engine(), MICA_F32, MICA_SHAPE(3, 2), b, &tb));
+  ck_ok(mica_tensor_create_from(test_engine(), MICA_F32, MICA_SHAPE(2), bias, &tbias));
+  ck_ok(mica_tensor_create(test_engine(), MICA_F32, MICA_SHAPE(2, 2), &td));
+  ck_ok(mica_op_gemm_fwd(test_queue(), &config, ta, tb, NULL, tbias, td));
+  ck_ok(mica_tensor_download(test_queue(), td, got, sizeof got));
+  for (int i = 0; i < 4; i++) ck_assert_float_eq(got[i], want[i]);
+  mica_tensor_destroy(ta);
+  mica_tensor_destroy(tb);
+  mica_tensor_destroy(tbias);
+  mica_tensor_destroy(td);
+}
+END_TEST
+
+Suite *test_suite(void) {
+  if (!test_engine()) return test_skip("no device");
+  Suite *suite = suite_create("gemm_impls");
+  TCase *choices = tcase_create("choices");
+  tcase_add_test(choices, any_gpu_by_size);
+  tcase_add_test(choices, a_gpu_without_room);
+  tcase_add_test(choices, tensor_cores_where_they_are_and_may_be_used);
+  tcase_add_test(choices, subgroups_of_a_known_size);
+  tcase_add_test(choices, no_gpu_kernel_on_a_cpu);
+  tcase_add_test(choices, the_product_is_computed);
+  suite_add_tcase(suite, choices);
+  return suite;
+}
