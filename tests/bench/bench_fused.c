@@ -126,7 +126,7 @@ static void row_argmax(mica__fused *f) {
 static void softmax(mica__fused *f) {
   matrix(f, 1);
   int32_t x = load(f, BOTH), e = op1(f, "exp", op2(f, "sub", x, reduce(f, "max", x)));
-  store(f, op2(f, "div", e, reduce(f, "sum", e)), BOTH);
+  store(f, op2(f, "mul", e, op1(f, "reciprocal", reduce(f, "sum", e))), BOTH);
 }
 
 /* dx = y (dy - sum(y dy)) */

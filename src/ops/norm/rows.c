@@ -88,7 +88,8 @@ mica_value mica_softmax(mica_value x, int32_t axis) {
   mica_axes axes = axes_of(&attrs);
   mica_value wide = mica__widen(x), most = mica_stop_gradient(mica_max(wide, axes, true));
   mica_value powers = mica_exp(mica_sub(wide, most));
-  mica_value y = mica_div(powers, mica_sum(powers, axes, true));
+  /* One division a row; the sum is at least 1. */
+  mica_value y = mica_mul(powers, mica_reciprocal(mica_sum(powers, axes, true)));
   return mica__narrow(mica__graph_add(&mica__op_softmax, (mica_value[]){y, wide}, 2, &attrs), x);
 }
 
