@@ -135,7 +135,7 @@ static mica_status launch_split(mica_queue *queue, work *w, int32_t split, int64
     if (w->whole.instrs[k].kind != MICA__FUSED_REDUCE) continue;
     if (dtype == MICA_F16 || dtype == MICA_BF16) dtype = MICA_F32;
     for (int i = 0; i < 2 && status == MICA_OK; i++, count++) {
-      status = mica_tensor_create(mica__queue_engine(queue), dtype, MICA_SHAPE(rows, i ? 1 : pieces), &own[count]);
+      status = mica__workspace_tensor(queue, dtype, MICA_SHAPE(rows, i ? 1 : pieces), &own[count]);
       all[count] = own[count];
     }
   }

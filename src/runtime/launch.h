@@ -88,6 +88,13 @@ int64_t mica__tensor_first(const mica_tensor *tensor);
 /* Starts or records the launch. MICA_E_UNSUPPORTED when the group is too large for the device or kernel. */
 mica_status mica__queue_submit(mica_queue *queue, const mica__launch *launch);
 
+/* Memory of an op's own, in flight as long as its launches are; the op destroys it when they are queued. Of undefined
+ * content. On an ordinary queue it comes from the engine's pool. A recorder hands the same memory to one op after the
+ * other, since its launches run in order. */
+mica_status mica__workspace_create(mica_queue *queue, size_t bytes, mica_buffer **workspace);
+/* The same as a contiguous tensor. */
+mica_status mica__workspace_tensor(mica_queue *queue, mica_dtype dtype, mica_shape shape, mica_tensor **workspace);
+
 /* A recording: launches with their arguments already set, to be started again and again. */
 typedef struct mica__recording mica__recording;
 
@@ -100,6 +107,8 @@ mica_status mica__recording_replay(mica__recording *recording, mica_queue *queue
 /* Launches recorded so far. */
 size_t mica__recorder_count(const mica_queue *recorder);
 size_t mica__recording_count(const mica__recording *recording);
+/* Bytes of the workspace that its launches share. */
+size_t mica__recording_workspace(const mica__recording *recording);
 const mica__launch *mica__recording_at(const mica__recording *recording, size_t index);
 void mica__recording_destroy(mica__recording *recording);
 

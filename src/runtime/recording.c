@@ -1,5 +1,6 @@
 #include "runtime/recording.h"
 
+#include "base/checked.h"
 #include "runtime/cl_error.h"
 
 #include <stdlib.h>
@@ -19,12 +20,20 @@ typedef struct slot {
   int64_t first; /* in the stand-in */
 } slot;
 
+/* Workspace that ops have let go of while recording may serve the next: it is idle when only the recording holds it. */
+typedef struct scratch {
+  mica_buffer *buffer;
+  int named; /* by recorded launches */
+} scratch;
+
 struct mica__recording {
   mica_engine *engine;
   step *steps;
   size_t count, capacity;
   slot *slots;
   size_t slot_count, slot_capacity;
+  scratch *scratches;
+  size_t scratch_count;
 };
 
 mica_status mica__stand_in_create(mica_engine *engine, size_t bytes, mica_buffer **out) {
@@ -84,6 +93,58 @@ static mica_status add_slots(mica__recording *recording, const mica__launch *lau
   return MICA_OK;
 }
 
+static void keep(mica__recording *recording, mica_buffer *buffer) {
+  mica__buffer_retain(buffer);
+  for (size_t i = 0; i < recording->scratch_count; i++)
+    if (recording->scratches[i].buffer == buffer) recording->scratches[i].named++;
+}
+
+/* The smallest idle workspace that is large enough; NULL when there is none. */
+static mica_buffer *find_scratch(const mica__recording *recording, size_t bytes) {
+  mica_buffer *found = NULL;
+  for (size_t i = 0; i < recording->scratch_count; i++) {
+    const scratch *s = &recording->scratches[i];
+    bool idle = atomic_load(&s->buffer->references) == 1 + s->named;
+    if (idle && s->buffer->bytes >= bytes && (!found || s->buffer->bytes < found->bytes)) found = s->buffer;
+  }
+  return found;
+}
+
+mica_status mica__workspace_create(mica_queue *queue, size_t bytes, mica_buffer **out) {
+  mica__recording *recording = queue->recording;
+  if (!recording) return mica_buffer_create(queue->engine, bytes, out);
+  mica_buffer *found = find_scratch(recording, bytes);
+  if (!found) {
+    scratch *grown = realloc(recording->scratches, (recording->scratch_count + 1) * sizeof *grown);
+    if (!grown) return mica__fail_nomem("a recording");
+    recording->scratches = grown;
+    MICA_TRY(mica_buffer_create(queue->engine, bytes, &found));
+    recording->scratches[recording->scratch_count++] = (scratch){.buffer = found};
+  }
+  mica__buffer_retain(found);
+  *out = found;
+  return MICA_OK;
+}
+
+mica_status mica__workspace_tensor(mica_queue *queue, mica_dtype dtype, mica_shape shape, mica_tensor **out) {
+  int64_t count = 0;
+  size_t bytes = 0;
+  mica_buffer *buffer = NULL;
+  MICA_TRY(mica_shape_count(shape, &count));
+  if (!mica__mul_size((size_t)count, mica_dtype_size(dtype), &bytes))
+    return mica__fail(MICA_E_OVERFLOW, "a workspace of %lld elements", (long long)count);
+  MICA_TRY(mica__workspace_create(queue, bytes, &buffer));
+  mica_status status = mica_tensor_wrap(buffer, 0, dtype, shape, out);
+  mica_buffer_destroy(buffer);
+  return status;
+}
+
+size_t mica__recording_workspace(const mica__recording *recording) {
+  size_t bytes = 0;
+  for (size_t i = 0; i < recording->scratch_count; i++) bytes += recording->scratches[i].buffer->bytes;
+  return bytes;
+}
+
 mica_status mica__recording_add(mica__recording *recording, const mica__launch *launch) {
   const mica__cl_api *api = recording->engine->api;
   MICA_TRY(grow(recording));
@@ -98,7 +159,7 @@ mica_status mica__recording_add(mica__recording *recording, const mica__launch *
   }
   for (uint32_t i = 0; i < launch->arg_count; i++)
     if (launch->args[i].kind == MICA__ARG_BUFFER && launch->args[i].value.buffer && !names_stand_in(&launch->args[i]))
-      mica__buffer_retain(launch->args[i].value.buffer);
+      keep(recording, launch->args[i].value.buffer);
   recording->steps[recording->count++] = (step){.launch = *launch, .handle = handle};
   return MICA_OK;
 }
@@ -164,6 +225,8 @@ void mica__recording_destroy(mica__recording *recording) {
       if (launch->args[a].kind == MICA__ARG_BUFFER) mica_buffer_destroy(launch->args[a].value.buffer);
     recording->engine->api->ReleaseKernel(recording->steps[i].handle);
   }
+  for (size_t i = 0; i < recording->scratch_count; i++) mica_buffer_destroy(recording->scratches[i].buffer);
+  free(recording->scratches);
   free(recording->slots);
   free(recording->steps);
   free(recording);

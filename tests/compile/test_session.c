@@ -215,6 +215,26 @@ START_TEST(checkpoints_save_memory) {
 }
 END_TEST
 
+/* Sums of a long row, one after the other, each by launches of its own. */
+static mica_session_report sums_of_a_long_row(int count) {
+  mica_value x = mica_input(graph, "x", MICA_F32, MICA_SHAPE(1 << 18)), s = mica_scalar(graph, MICA_F32, 1);
+  for (int i = 0; i < count; i++) s = mica_sum(mica_mul(x, s), MICA_ALL_AXES, false);
+  mica_session *session = NULL;
+  ck_ok(mica_session_create(test_engine(), graph, &s, 1, &(mica_session_config){.no_fusion = true}, &session));
+  mica_session_report report = report_of(session);
+  mica_session_destroy(session);
+  teardown();
+  setup();
+  return report;
+}
+
+START_TEST(launches_share_workspace) {
+  mica_session_report one = sums_of_a_long_row(1), three = sums_of_a_long_row(3);
+  ck_assert_uint_gt(one.workspace_bytes, 0);
+  ck_assert_uint_eq(three.workspace_bytes, one.workspace_bytes);
+}
+END_TEST
+
 START_TEST(wrong_sessions) {
   mica_session *session;
   mica_value x = mica_input(graph, "x", MICA_F32, MICA_SHAPE(2)), null = {0};
@@ -315,6 +335,7 @@ Suite *test_suite(void) {
   tcase_add_test(tests, softmax_is_one_kernel);
   tcase_add_test(tests, a_deep_chain_keeps_few_activations);
   tcase_add_test(tests, checkpoints_save_memory);
+  tcase_add_test(tests, launches_share_workspace);
   tcase_add_test(tests, wrong_sessions);
   tcase_add_test(tests, wrong_runs);
   tcase_add_test(tests, wrong_shares);

@@ -112,8 +112,8 @@ static mica_status sort(const mica__exec *exec, const mica__index_view *v, sorte
   unsigned classes = exec->classes ? exec->classes : mica__kernel_class(mica_engine_device(engine));
   if (v->n > INT32_MAX - 2)
     return mica__fail(MICA_E_OVERFLOW, "scatter: an axis of %lld does not fit 32 bits", (long long)v->n);
-  MICA_TRY(mica_tensor_create(engine, MICA_I32, MICA_SHAPE(v->n + 2), &s->start));
-  MICA_TRY(mica_tensor_create(engine, MICA_I32, MICA_SHAPE(v->m), &s->order));
+  MICA_TRY(mica__workspace_tensor(exec->queue, MICA_I32, MICA_SHAPE(v->n + 2), &s->start));
+  MICA_TRY(mica__workspace_tensor(exec->queue, MICA_I32, MICA_SHAPE(v->m), &s->order));
   if (classes == MICA__ON_CPU) return launch_order(exec, &order_serial, v, 1, s);
   MICA_TRY(launch_order(exec, &order_starts, v, v->n + 1, s));
   return launch_order(exec, &order_places, v, v->m, s);

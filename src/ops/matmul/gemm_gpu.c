@@ -175,7 +175,7 @@ static mica_status launch_splitk(mica_queue *queue, const void *problem, const m
   int64_t splits = split_count(gemm, variant, mica_engine_device(engine));
   /* Where it has been told to run though there is nothing to split: in two, of which one may be empty. */
   if (splits < 2) splits = 2;
-  MICA_TRY(mica_buffer_create(engine, partial_bytes(gemm, splits), &partial));
+  MICA_TRY(mica__workspace_create(queue, partial_bytes(gemm, splits), &partial));
   mica_status status = launch_tiles(queue, gemm, variant, splits, partial);
   if (status == MICA_OK) status = mica__gemm_add_splits(queue, gemm, splits, partial);
   mica_buffer_destroy(partial);

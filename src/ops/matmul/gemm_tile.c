@@ -184,7 +184,7 @@ static mica_status launch_gemm_tile(mica_queue *queue, const void *problem, cons
   plan p = make_plan(gemm, mica_engine_device(engine), variant);
   if (!p.own_partial) return launch_tiles(queue, gemm, &p, NULL);
   mica_buffer *partial = NULL;
-  MICA_TRY(mica_buffer_create(engine, partial_bytes(gemm, &p), &partial));
+  MICA_TRY(mica__workspace_create(queue, partial_bytes(gemm, &p), &partial));
   mica_status status = launch_tiles(queue, gemm, &p, partial);
   if (status == MICA_OK && p.splits > 1) status = mica__gemm_add_splits(queue, gemm, p.splits, partial);
   mica_buffer_destroy(partial);

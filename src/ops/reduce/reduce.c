@@ -70,14 +70,13 @@ static mica_status launch_pass(mica_queue *queue, const mica__variant *variant, 
 mica_status mica__reduce_launch(mica_queue *queue, const mica__variant *variant, mica_reduction reduction,
                                 const mica__reduce_view *view, const mica_tensor *x, mica_tensor *y) {
   if (view->outer == 0 || view->inner == 0) return MICA_OK;
-  mica_engine *engine = mica__queue_engine(queue);
   int64_t chunk = chunk_of(reduction, view->outer, view->n, view->inner);
   if (chunk >= view->n) return launch_pass(queue, variant, reduction, view, view->n, x, y);
   mica_dtype type = mica_tensor_dtype(x);
   if (type == MICA_F16 || type == MICA_BF16) type = MICA_F32;
   mica_tensor *partial = NULL;
   mica__reduce_view second = {.outer = view->outer, .n = (view->n + chunk - 1) / chunk, .inner = view->inner};
-  MICA_TRY(mica_tensor_create(engine, type, MICA_SHAPE(second.outer, second.n, second.inner), &partial));
+  MICA_TRY(mica__workspace_tensor(queue, type, MICA_SHAPE(second.outer, second.n, second.inner), &partial));
   mica_status status = launch_pass(queue, variant, reduction, view, chunk, x, partial);
   if (status == MICA_OK) status = launch_pass(queue, variant, reduction, &second, second.n, partial, y);
   mica_tensor_destroy(partial);
