@@ -1,4 +1,4 @@
-/* labels: device slow
+/* labels: device slow, shards: 2
  *
  * Generated kernels against an interpreter: known chains, and random lists over random accesses, in the ways of both
  * classes of device. MICA_TEST_FUSED_BATCHES is how many times eight random lists of each kind there are;
@@ -120,6 +120,7 @@ static void run_both(const mica__fused *fused, const char *name) {
 static const int64_t lengths[] = {0, 1, 5, 15, 16, 17, 64, 100, 1000};
 
 START_TEST(gelu_chain) {
+  if (!test_in_shard((size_t)_i)) return;
   mica__fused f = {.rank = 2, .extent = {3, lengths[_i]}};
   int32_t a = load(&f, MICA_F32, 3), b = load(&f, MICA_F32, 3), c = load(&f, MICA_F32, 2), d = load(&f, MICA_F32, 1);
   int32_t ab = op(&f, &op_mul, MICA_F32, 2, a, b), s = op(&f, &op_add, MICA_F32, 2, ab, c);
@@ -130,6 +131,7 @@ START_TEST(gelu_chain) {
 END_TEST
 
 START_TEST(softmax) {
+  if (!test_in_shard((size_t)_i)) return;
   mica__fused f = {.rank = 2, .extent = {5, lengths[_i] ? lengths[_i] : 2}, .reduced = 1};
   int32_t x = load(&f, MICA_F32, 3), m = reduce(&f, MICA__JOIN_MAX, x);
   int32_t e = op(&f, &op_exp, MICA_F32, 1, op(&f, &op_sub, MICA_F32, 2, x, m), 0), s = reduce(&f, MICA__JOIN_SUM, e);
@@ -139,6 +141,7 @@ START_TEST(softmax) {
 END_TEST
 
 START_TEST(layer_norm) {
+  if (!test_in_shard((size_t)_i)) return;
   int64_t n = lengths[_i] ? lengths[_i] : 2;
   mica__fused f = {.rank = 2, .extent = {5, n}, .reduced = 1};
   int32_t x = load(&f, MICA_F32, 3), gamma = load(&f, MICA_F32, 2), beta = load(&f, MICA_F32, 2);
@@ -166,6 +169,7 @@ static const int64_t widths[] = {1, 3, 16, 37, 1100};
 
 /* dgamma and dbeta of layer norm: sums of columns. */
 START_TEST(column_sums) {
+  if (!test_in_shard((size_t)_i)) return;
   mica__fused f = {.rank = 2, .extent = {widths[_i], 600}, .reduced = 1};
   int32_t x = load(&f, MICA_F32, 3), dy = load(&f, MICA_F32, 3), mean = load(&f, MICA_F32, 2),
           c = load(&f, MICA_F32, 1);
@@ -183,6 +187,7 @@ END_TEST
 
 /* So long that it is walked in pieces: a softmax of one row, and per channel over two dimensions. */
 START_TEST(long_rows) {
+  if (!test_in_shard((size_t)_i)) return;
   mica__fused f = {.rank = 1, .extent = {100003}, .reduced = 1};
   if (_i) f = (mica__fused){.rank = 3, .extent = {3, 50, 1500}, .reduced = 2};
   uint32_t all = (1u << f.rank) - 1;
@@ -197,6 +202,7 @@ END_TEST
 
 /* Sums of long columns, in pieces of lines. */
 START_TEST(long_columns) {
+  if (!test_in_shard(1)) return;
   mica__fused f = {.rank = 2, .extent = {70, 9001}, .reduced = 1};
   int32_t x = load(&f, MICA_F16, 3);
   turn(&f, x);
@@ -207,6 +213,7 @@ START_TEST(long_columns) {
 END_TEST
 
 START_TEST(transposes) {
+  if (!test_in_shard((size_t)_i)) return;
   mica__fused f = {.rank = 3, .extent = {3, widths[_i], 50}};
   int32_t x = load(&f, MICA_F32, 7), y = load(&f, MICA_BF16, 7);
   f.instrs[x].access = (mica__access){.stride = {50 * widths[_i], 1, widths[_i]}};
@@ -360,6 +367,7 @@ static void random_list(maker *m, uint64_t seed, bool reduced) {
 #define BATCH 8
 
 static void random_batch(int batch, bool reduced) {
+  if (!test_in_shard((size_t)batch)) return;
   maker *m = malloc(sizeof *m);
   for (int i = 0; i < BATCH; i++) {
     char label[64];
