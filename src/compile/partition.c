@@ -128,6 +128,7 @@ static bool makes_cycle(work *w, const int32_t *ids, int32_t count) {
 
 static bool used_outside(const work *w, int32_t id) {
   if (w->wanted[id - 1]) return true;
+  if (w->inlined[id - 1]) return false;
   for (int32_t u = 0; u < w->user_count[id - 1]; u++)
     if (!w->trial[w->users[id - 1][u] - 1]) return true;
   return false;
@@ -241,6 +242,66 @@ static mica_status join_readers(work *w, int32_t id) {
     if (w->groups[other - 1].count) groups[0] = other;
   }
   return MICA_OK;
+}
+
+/* --- values that are computed again where they are used --- */
+
+/* Whether group g is one kernel that stores what others use; then *stores says how much. */
+static bool still_emits(work *w, const group *g, int32_t *stores) {
+  *stores = 0;
+  for (int32_t i = 0; i < g->count; i++) w->trial[g->ids[i] - 1] = 1;
+  for (int32_t i = 0; i < g->count; i++) *stores += w->stored[g->ids[i] - 1] = used_outside(w, g->ids[i]);
+  w->emission.group = w->trial;
+  w->emission.own = 1;
+  bool good = *stores == 0 || mica__emit(&w->emission, g->ids, g->count, w->stored);
+  for (int32_t i = 0; i < g->count; i++) w->trial[g->ids[i] - 1] = 0;
+  return good;
+}
+
+/* Whether others than the group need the node's memory, so that it costs nothing to read it once more. */
+static bool is_stored_anyway(work *w, int32_t id) {
+  int32_t g = w->group_of[id - 1];
+  if (!g || !w->groups[g - 1].fused || w->wanted[id - 1]) return true;
+  for (int32_t u = 0; u < w->user_count[id - 1]; u++)
+    if (w->group_of[w->users[id - 1][u] - 1] != g) return !w->inlined[id - 1];
+  return false;
+}
+
+/* A value is cheap to compute again when that takes little time and reads no more bytes, of values that are in memory
+ * anyway, than the value itself has; and when kernels that could do so are all that use it. */
+static bool is_cheap_again(work *w, int32_t id) {
+  const mica__node *node = node_at(w, id);
+  int32_t own = w->group_of[id - 1];
+  size_t bytes = 0;
+  bool elsewhere = false;
+  if (node->op->kind != MICA__OP_POINTWISE || node->op->cost > CHEAP_AGAIN || w->wanted[id - 1]) return false;
+  for (int32_t k = 0; k < node->input_count; k++) {
+    int32_t base = bottom_of(w->graph, node->inputs[k]);
+    if (!reads_input(node, k) || node_at(w, base)->op == &mica__op_full) continue;
+    if (!is_stored_anyway(w, base)) return false;
+    bytes += mica__node_bytes(node_at(w, base));
+  }
+  for (int32_t u = 0; u < w->user_count[id - 1]; u++) {
+    int32_t user = w->users[id - 1][u], g = w->group_of[user - 1];
+    if (!w->groups[g - 1].fused || node_at(w, user)->pass != node->pass) return false;
+    elsewhere = elsewhere || g != own;
+  }
+  return elsewhere && bytes <= mica__node_bytes(node);
+}
+
+static void try_inlining(work *w, int32_t id) {
+  int32_t own = w->group_of[id - 1], stores = 0;
+  if (!own || !is_cheap_again(w, id)) return;
+  w->inlined[id - 1] = true;
+  bool good = still_emits(w, &w->groups[own - 1], &stores);
+  bool empty = stores == 0;
+  for (int32_t u = 0; good && u < w->user_count[id - 1]; u++)
+    good = still_emits(w, &w->groups[w->group_of[w->users[id - 1][u] - 1] - 1], &stores);
+  w->inlined[id - 1] = good;
+  if (!good || !empty) return;
+  /* Nothing is left for the group to do. */
+  free(w->groups[own - 1].ids);
+  w->groups[own - 1] = (group){0};
 }
 
 /* --- from groups to steps --- */
@@ -361,6 +422,8 @@ mica_status mica__partition_make(const mica__recipe *recipe, bool fusion, mica__
     if (w.needed[id - 1]) status = visit(&w, id, fusion);
   for (int32_t id = w.count; fusion && status == MICA_OK && id >= 1; id--)
     if (w.user_count[id - 1] > 1 && mica__node_count(node_at(&w, id)) > 1) status = join_readers(&w, id);
+  for (int32_t id = 1; fusion && status == MICA_OK && id <= w.count; id++)
+    if (w.needed[id - 1]) try_inlining(&w, id);
   if (status == MICA_OK) status = make_steps(&w, partition);
   release(&w);
   if (status != MICA_OK) mica__partition_free(partition);

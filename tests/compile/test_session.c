@@ -156,6 +156,23 @@ START_TEST(a_chain_is_one_kernel) {
 }
 END_TEST
 
+/* -x is needed by two kernels, which each take it from x: nothing but the results is stored. Its exponential is stored,
+ * since computing that twice is dear. */
+START_TEST(cheap_values_are_computed_again) {
+  mica_value x = mica_input(graph, "x", MICA_F32, MICA_SHAPE(20, 30)), cheap = mica_neg(x), dear = mica_exp(x);
+  mica_value outputs[] = {mica_sum(cheap, MICA_AXES(0), false), mica_sum(cheap, MICA_AXES(1), false)};
+  mica_session *session = session_of(outputs, 2);
+  ck_assert_uint_eq(report_of(session).launches, 2);
+  ck_assert_uint_eq(report_of(session).planned_bytes, 0);
+  mica_session_destroy(session);
+  outputs[0] = mica_sum(dear, MICA_AXES(0), false), outputs[1] = mica_sum(dear, MICA_AXES(1), false);
+  session = session_of(outputs, 2);
+  ck_assert_uint_eq(report_of(session).launches, 2);
+  ck_assert_uint_ge(report_of(session).planned_bytes, 20 * 30 * sizeof(float));
+  mica_session_destroy(session);
+}
+END_TEST
+
 START_TEST(softmax_is_one_kernel) {
   mica_value x = mica_input(graph, "x", MICA_F32, MICA_SHAPE(32, 100));
   mica_value e = mica_exp(mica_sub(x, mica_max(x, MICA_AXES(1), true)));
@@ -332,6 +349,7 @@ Suite *test_suite(void) {
   tcase_add_test(tests, the_old_value_is_read_before_it_goes);
   tcase_add_test(tests, feeds_may_change_and_begin_anywhere);
   tcase_add_test(tests, a_chain_is_one_kernel);
+  tcase_add_test(tests, cheap_values_are_computed_again);
   tcase_add_test(tests, softmax_is_one_kernel);
   tcase_add_test(tests, a_deep_chain_keeps_few_activations);
   tcase_add_test(tests, checkpoints_save_memory);
