@@ -52,6 +52,7 @@ static number apply(const mica__fused_instr *instr, const number *args) {
     }
   mica_dtype compute = compute_of(instr->dtype);
   if (mica_dtype_kind_of(compute) == MICA_KIND_FLOAT) y.error += mica__tolerance_ulps(compute, compute, 4, y.value);
+  if (isnan(y.error)) y.error = isnan(y.value) ? 0 : INFINITY;
   return y;
 }
 
@@ -238,7 +239,7 @@ static void compare(const mica__fused *fused, int32_t o, const fused_memory *mem
     double value = mica__element_get(dtype, got, i + GUARD), want = memory->values[i], bound = memory->errors[i];
     unsigned char bits[8];
     mica__element_set(dtype, bits, 0, want);
-    bound += mica__tolerance_ulps(dtype, dtype, 1, want);
+    bound += isnan(want) ? 0 : mica__tolerance_ulps(dtype, dtype, 1, want);
     bool right = (isnan(value) && isnan(want)) || value == mica__element_get(dtype, bits, 0) ||
                  fabs(value - want) <= bound || isinf(bound) || isnan(bound);
     /* A conversion to an integer cuts: an error of nothing may become one of 1. */
