@@ -1,0 +1,235 @@
+#include "support/interpret.h"
+
+#include "base/element.h"
+#include "ops/build.h"
+#include "ops/tolerance.h"
+#include "support/engine.h"
+
+#include <check.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define MAX_OPERANDS 16
+
+/* Units in the last place that an op may be off; 1 for those not listed. Functions: OpenCL 1.2, section 7.4; what is
+ * made of several has the sum of its parts. */
+static const struct {
+  const char *name;
+  double ulps;
+} op_ulps[] = {
+    {"div", 2.5},    {"reciprocal", 2.5}, {"sqrt", 3},    {"rsqrt", 2}, {"exp", 3},       {"exp2", 3},  {"expm1", 3},
+    {"log", 3},      {"log2", 3},         {"log10", 3},   {"log1p", 2}, {"erf", 16},      {"pow", 16},  {"atan2", 6},
+    {"sin", 4},      {"cos", 4},          {"tan", 5},     {"asin", 4},  {"acos", 4},      {"atan", 5},  {"sinh", 4},
+    {"cosh", 4},     {"tanh", 5},         {"asinh", 4},   {"acosh", 4}, {"atanh", 5},     {"elu", 5},   {"celu", 8},
+    {"selu", 6},     {"sigmoid", 7},      {"silu", 8},    {"gelu", 18}, {"gelu_tanh", 8}, {"mish", 16}, {"softplus", 7},
+    {"softsign", 4}, {"hard_swish", 4},   {"random", 16},
+};
+
+static double ulps_of(const char *name) {
+  for (size_t i = 0; i < sizeof op_ulps / sizeof *op_ulps; i++)
+    if (!strcmp(op_ulps[i].name, name)) return op_ulps[i].ulps;
+  return 1;
+}
+
+/* What an op cancels inside: the magnitude of the terms whose rounding the result does not show. */
+static double cancelled(const mica__node *node, double a) {
+  if (!strcmp(node->op->name, "affine") || !strcmp(node->op->name, "hard_sigmoid"))
+    return fabs(a * node->attrs.reals[0]) + fabs(node->attrs.reals[1]);
+  if (!strcmp(node->op->name, "gelu_tanh")) return 8 * fabs(a);
+  if (!strcmp(node->op->name, "hard_swish")) return fabs(a);
+  return 0;
+}
+
+int64_t test_count(mica_shape shape) {
+  int64_t count = 0;
+  ck_ok(mica_shape_count(shape, &count));
+  return count;
+}
+
+static double *doubles(int64_t count) {
+  double *values = calloc((size_t)count + 1, sizeof *values);
+  ck_assert_ptr_nonnull(values);
+  return values;
+}
+
+static bool is_float(mica_dtype dtype) { return mica_dtype_kind_of(dtype) == MICA_KIND_FLOAT; }
+
+static mica_dtype compute_of(mica_dtype dtype) { return dtype == MICA_F16 || dtype == MICA_BF16 ? MICA_F32 : dtype; }
+
+/* What an element of an integer type holds after the op's result is stored. */
+static double as_integer(mica_dtype dtype, double value) {
+  unsigned char element[8] = {0};
+  double bits = 8 * (double)mica_dtype_size(dtype), range = exp2(bits);
+  if (mica_dtype_kind_of(dtype) == MICA_KIND_BOOL) return value != 0;
+  if (!isfinite(value)) return 0;
+  value = trunc(value);
+  double low = mica_dtype_kind_of(dtype) == MICA_KIND_SIGNED ? -range / 2 : 0;
+  value -= range * floor((value - low) / range);
+  mica__element_set(dtype, element, 0, value);
+  return mica__element_get(dtype, element, 0);
+}
+
+static double stored(mica_dtype dtype, double value) { return is_float(dtype) ? value : as_integer(dtype, value); }
+
+/* A node as it is evaluated. */
+typedef struct work {
+  const mica__node *node;
+  const double *value[MAX_OPERANDS], *bound[MAX_OPERANDS];
+  mica__type types[MAX_OPERANDS];
+  double *out, *out_bound;
+  int64_t count;
+} work;
+
+static void pointwise(const work *w) {
+  const mica__node *node = w->node;
+  int64_t index[MICA_MAX_RANK] = {0}, stride[4][MICA_MAX_RANK] = {{0}};
+  mica_shape space = node->type.shape;
+  for (int32_t k = 0; k < node->input_count; k++) {
+    int64_t own[MICA_MAX_RANK];
+    mica_shape shape = w->types[k].shape;
+    mica__row_major(shape, own);
+    for (int32_t i = 0; i < shape.rank; i++)
+      if (shape.dim[i] != 1) stride[k][space.rank - shape.rank + i] = own[i];
+  }
+  for (int64_t i = 0; i < w->count; i++, mica__next_index(space, index)) {
+    double x[4] = {0}, error[4] = {0}, bound = 0;
+    for (int32_t k = 0; k < node->input_count; k++) {
+      int64_t at = 0;
+      for (int32_t d = 0; d < space.rank; d++) at += index[d] * stride[k][d];
+      if (!w->value[k]) continue;
+      x[k] = w->value[k][at];
+      error[k] = w->bound[k][at];
+    }
+    double y = stored(node->type.dtype, node->op->scalar(x, &node->attrs));
+    for (int32_t k = 0; k < node->input_count; k++) {
+      double exact = x[k], most = 0;
+      for (int sign = -1; sign <= 1 && error[k] > 0; sign += 2) {
+        x[k] = exact + sign * error[k];
+        double off = fabs(stored(node->type.dtype, node->op->scalar(x, &node->attrs)) - y);
+        most = off > most || isnan(off) ? off : most;
+      }
+      x[k] = exact;
+      bound += most;
+    }
+    mica_dtype compute = compute_of(node->type.dtype);
+    if (is_float(node->type.dtype) && isfinite(y))
+      bound += mica__tolerance_ulps(compute, node->type.dtype, ulps_of(node->op->name), y) +
+               2 * mica__element_roundoff(compute) * cancelled(node, x[0]);
+    w->out[i] = y;
+    w->out_bound[i] = isnan(bound) ? (double)INFINITY : bound;
+  }
+}
+
+static void view(const work *w) {
+  int64_t index[MICA_MAX_RANK] = {0};
+  mica__access access = {0};
+  ck_assert(w->node->op->view(w->node, w->types[0].shape, &access));
+  for (int64_t i = 0; i < w->count; i++, mica__next_index(w->node->type.shape, index)) {
+    int64_t at = mica__access_at(&access, w->node->type.shape, index);
+    w->out[i] = w->value[0][at];
+    w->out_bound[i] = w->bound[0][at];
+  }
+}
+
+static void evaluate(const work *w, const double *const *inputs, double *out) {
+  mica__eval eval = {.attrs = &w->node->attrs,
+                     .inputs = inputs,
+                     .types = w->types,
+                     .input_count = w->node->input_count,
+                     .type = &w->node->type,
+                     .output = out};
+  ck_ok(w->node->op->evaluate(&eval));
+}
+
+/* The op on |x| + share * bound for floating operands; of a smallest one on the bounds alone. */
+static void evaluate_bounds(const work *w, double share, double *out) {
+  double *inputs[MAX_OPERANDS] = {NULL};
+  const double *operands[MAX_OPERANDS] = {NULL};
+  mica__join join = w->node->op->join;
+  bool extreme = join == MICA__JOIN_MAX || join == MICA__JOIN_MIN;
+  for (int32_t k = 0; k < w->node->input_count; k++) {
+    int64_t count = test_count(w->types[k].shape);
+    operands[k] = w->value[k];
+    if (!w->value[k] || !is_float(w->types[k].dtype)) continue;
+    operands[k] = inputs[k] = doubles(count);
+    for (int64_t i = 0; i < count; i++)
+      inputs[k][i] = extreme ? (join == MICA__JOIN_MIN ? -share : share) * w->bound[k][i]
+                             : fabs(w->value[k][i]) + share * w->bound[k][i];
+  }
+  evaluate(w, operands, out);
+  for (int32_t k = 0; k < w->node->input_count; k++) free(inputs[k]);
+}
+
+/* How many operands' elements make one of the result. */
+static double terms_of(const work *w) {
+  if (!strcmp(w->node->op->name, "matmul")) return (double)w->types[0].shape.dim[w->types[0].shape.rank - 1];
+  double most = 1;
+  for (int32_t k = 0; k < w->node->input_count; k++) {
+    double count = (double)test_count(w->types[k].shape);
+    most = count > most ? count : most;
+  }
+  return w->node->op->kind == MICA__OP_REDUCE && w->count > 0 ? most / (double)w->count : most;
+}
+
+static void whole(const work *w) {
+  evaluate(w, w->value, w->out);
+  mica_dtype dtype = w->node->type.dtype;
+  double *low = doubles(w->count), *high = doubles(w->count);
+  for (int64_t i = 0; i < w->count; i++) w->out[i] = stored(dtype, w->out[i]);
+  if (is_float(dtype)) {
+    evaluate_bounds(w, 0, low);
+    evaluate_bounds(w, 1, high);
+  }
+  for (int64_t i = 0; is_float(dtype) && i < w->count; i++) {
+    double carried = fabs(high[i]) - fabs(low[i]);
+    double own = mica__tolerance_sum(compute_of(dtype), dtype, terms_of(w), fabs(high[i]), w->out[i]);
+    w->out_bound[i] = isfinite(w->out[i]) ? fabs(carried) + own : 0;
+  }
+  free(low);
+  free(high);
+}
+
+static void source(const work *w, const double *feed) {
+  const mica__node *node = w->node;
+  for (int64_t i = 0; i < w->count; i++)
+    w->out[i] = feed ? feed[i] : node->data ? mica__element_get(node->type.dtype, node->data, i) : node->attrs.reals[0];
+}
+
+test_values test_interpret(const mica_graph *graph, double *const *feeds) {
+  size_t n = (size_t)graph->count + 1;
+  test_values result = {.value = calloc(n, sizeof(double *)), .bound = calloc(n, sizeof(double *))};
+  result.count = graph->count;
+  ck_assert(result.value && result.bound);
+  ck_assert_msg(mica_graph_status(graph) == MICA_OK, "%s", mica_graph_message(graph));
+  for (int32_t id = 1; id <= graph->count; id++) {
+    work w = {.node = mica__graph_node(graph, id)};
+    ck_assert_int_le(w.node->input_count, MAX_OPERANDS);
+    w.count = test_count(w.node->type.shape);
+    w.out = result.value[id - 1] = doubles(w.count);
+    w.out_bound = result.bound[id - 1] = doubles(w.count);
+    for (int32_t k = 0; k < w.node->input_count; k++) {
+      int32_t input = w.node->inputs[k];
+      w.types[k] = mica__graph_node(graph, input)->type;
+      w.value[k] = w.node->op->shape_only >> k & 1 ? NULL : result.value[input - 1];
+      w.bound[k] = result.bound[input - 1];
+    }
+    switch (w.node->op->kind) {
+    case MICA__OP_SOURCE: source(&w, feeds[id - 1]); break;
+    case MICA__OP_POINTWISE: pointwise(&w); break;
+    case MICA__OP_VIEW: view(&w); break;
+    default: whole(&w); break;
+    }
+  }
+  return result;
+}
+
+void test_values_free(test_values *result) {
+  for (int32_t i = 0; i < result->count; i++) {
+    free(result->value[i]);
+    free(result->bound[i]);
+  }
+  free(result->value);
+  free(result->bound);
+  *result = (test_values){0};
+}

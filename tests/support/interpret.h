@@ -1,0 +1,24 @@
+/* tests/support/interpret.h: a whole graph on the host, in double, with a bound for what a device may make of it. */
+#ifndef MICA_TESTS_SUPPORT_INTERPRET_H
+#define MICA_TESTS_SUPPORT_INTERPRET_H
+
+#include "ir/graph.h"
+
+/* Every value of a graph: value[id - 1] and bound[id - 1] have its elements in row-major order. Floating results are not
+ * rounded; integers are cut towards zero, wrapped, and 0 where the result is not finite.
+ *
+ * bound is how far a device's element may lie from the value: the bounds of the operands carried through the op (by
+ * trying their ends for pointwise ops, by the op on magnitudes for sums and products, as elements where these are only
+ * moved), plus the op's own error from ops/tolerance.h. Elements of sources are exact. */
+typedef struct test_values {
+  double **value, **bound;
+  int32_t count;
+} test_values;
+
+/* feeds[id - 1] are the elements of input or parameter `id`. All shapes are known. Fails the test on any error. */
+test_values test_interpret(const mica_graph *graph, double *const *feeds);
+void test_values_free(test_values *result);
+
+int64_t test_count(mica_shape shape);
+
+#endif

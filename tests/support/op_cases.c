@@ -1,0 +1,107 @@
+#include "support/op_cases.h"
+
+#include "base/element.h"
+#include "ir/graph.h"
+#include "support/interpret.h"
+
+#include <check.h>
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+#define MAX_CASES 512
+
+/* Operands of a case: F(low, high, dims...) floating, I(low, high, dims...) i64, N(low, high, dims...) i32, B(dims...)
+ * bool, S() one i64; X(dims...) floating with special values. */
+#define F(from, to, ...)                                                                                               \
+  { .dtype = MICA_F32, .low = from, .high = to, .shape = MICA_SHAPE(__VA_ARGS__) }
+#define X(...)                                                                                                         \
+  { .dtype = MICA_F32, .low = -3, .high = 3, .shape = MICA_SHAPE(__VA_ARGS__), .special = true }
+#define I(from, to, ...)                                                                                               \
+  { .dtype = MICA_I64, .low = from, .high = to, .shape = MICA_SHAPE(__VA_ARGS__) }
+#define N(from, to, ...)                                                                                               \
+  { .dtype = MICA_I32, .low = from, .high = to, .shape = MICA_SHAPE(__VA_ARGS__) }
+#define B(...)                                                                                                         \
+  { .dtype = MICA_BOOL, .low = 0, .high = 1, .shape = MICA_SHAPE(__VA_ARGS__) }
+#define FS(from, to)                                                                                                   \
+  { .dtype = MICA_F32, .low = from, .high = to }
+#define IS(from, to)                                                                                                   \
+  { .dtype = MICA_I64, .low = from, .high = to }
+
+/* All parts of a split, used. */
+static mica_value split_and_multiply(mica_value x) {
+  mica_value parts[3];
+  mica_split(x, -1, (int64_t[]){3, 3, 1}, 3, parts);
+  return mica_mul(mica_mul(parts[0], parts[1]), parts[2]);
+}
+
+#define UNUSED __attribute__((unused))
+#define CASE(name, expression, ...)                                                                                    \
+  static mica_value build_##name(UNUSED mica_graph *graph, const mica_value *x) {                                      \
+    UNUSED const mica_value a = x[0], b = x[1], c = x[2], d = x[3];                                                    \
+    return expression;                                                                                                 \
+  }
+#include "ops/cases.def"
+#undef CASE
+
+const test_case *test_cases(size_t *count) {
+  static test_case cases[MAX_CASES];
+  static size_t made;
+  if (made == 0) {
+#define CASE(label, expression, ...)                                                                                   \
+  if (made == MAX_CASES) abort();                                                                                      \
+  cases[made++] = (test_case){.name = #label, .build = build_##label, .operands = {__VA_ARGS__}};
+#include "ops/cases.def"
+#undef CASE
+  }
+  *count = made;
+  return cases;
+}
+
+/* splitmix64 */
+double test_random(uint64_t *state, double low, double high) {
+  uint64_t z = *state += UINT64_C(0x9e3779b97f4a7c15);
+  z = (z ^ z >> 30) * UINT64_C(0xbf58476d1ce4e5b9);
+  z = (z ^ z >> 27) * UINT64_C(0x94d049bb133111eb);
+  return low + (high - low) * ((double)((z ^ z >> 31) >> 11) * 0x1p-53);
+}
+
+static double *make_values(const test_operand *operand, mica_dtype dtype, uint64_t *state) {
+  static const double specials[] = {0, -0.0, INFINITY, -INFINITY, NAN, 1, -1, 88, -88, 1e4, -1e4, 1e-3, 0.5, -0.5};
+  int64_t count = test_count(operand->shape);
+  double *values = calloc((size_t)count + 1, sizeof *values);
+  unsigned char element[8] = {0};
+  ck_assert_ptr_nonnull(values);
+  for (int64_t i = 0; i < count; i++) {
+    double value = test_random(state, operand->low, operand->high);
+    if (operand->special && (size_t)i < sizeof specials / sizeof *specials) value = specials[i];
+    bool floating = mica_dtype_kind_of(dtype) == MICA_KIND_FLOAT;
+    mica__element_set(dtype, element, 0, floating ? value : floor(value + (dtype == MICA_BOOL ? 0.5 : 0)));
+    values[i] = mica__element_get(dtype, element, 0);
+  }
+  return values;
+}
+
+test_instance test_instance_make(const test_case *c, mica_dtype dtype, uint64_t seed) {
+  test_instance instance = {0};
+  uint64_t state = seed;
+  ck_assert_int_eq(mica_graph_create(&instance.graph), MICA_OK);
+  for (size_t k = 0; k < TEST_MAX_OPERANDS && (c->operands[k].low != 0 || c->operands[k].high != 0); k++) {
+    char name[8];
+    mica_dtype own = c->operands[k].dtype == MICA_F32 ? dtype : c->operands[k].dtype;
+    snprintf(name, sizeof name, "x%zu", k);
+    instance.operands[k] = mica_input(instance.graph, name, own, c->operands[k].shape);
+    instance.feeds[k] = make_values(&c->operands[k], own, &state);
+    instance.operand_count++;
+  }
+  instance.y = c->build(instance.graph, instance.operands);
+  ck_assert_msg(mica_graph_status(instance.graph) == MICA_OK, "%s: %s", c->name, mica_graph_message(instance.graph));
+  ck_assert_msg(!mica_value_is_null(instance.y), "%s: the null value", c->name);
+  return instance;
+}
+
+void test_instance_free(test_instance *instance) {
+  mica_graph_destroy(instance->graph);
+  for (size_t k = 0; k < sizeof instance->feeds / sizeof *instance->feeds; k++) free(instance->feeds[k]);
+  *instance = (test_instance){0};
+}

@@ -1,0 +1,42 @@
+/* tests/support/op_cases.h: the cases of all ops of graphs, as data: what is built, from which operands. */
+#ifndef MICA_TESTS_SUPPORT_OP_CASES_H
+#define MICA_TESTS_SUPPORT_OP_CASES_H
+
+#include <mica/nodes.h>
+
+#define TEST_MAX_OPERANDS 4
+
+/* An operand: random elements from low to high; bool ones are true half of the time. `special` puts infinities, NaN, zeros
+ * and large numbers among the floating ones. A dtype of MICA_F32 stands for whichever floating type is tested. */
+typedef struct test_operand {
+  mica_dtype dtype;
+  double low, high;
+  mica_shape shape;
+  bool special;
+} test_operand;
+
+typedef struct test_case {
+  const char *name;
+  mica_value (*build)(mica_graph *graph, const mica_value *x);
+  test_operand operands[TEST_MAX_OPERANDS];
+} test_case;
+
+/* All of them; belongs to the library of cases. */
+const test_case *test_cases(size_t *count);
+
+/* A case built in a graph of its own, with values for its operands that are rounded to their types. */
+typedef struct test_instance {
+  mica_graph *graph;
+  mica_value operands[TEST_MAX_OPERANDS], y;
+  size_t operand_count;
+  double *feeds[TEST_MAX_OPERANDS + 2]; /* feeds[id - 1] of the operands; then what the test adds */
+} test_instance;
+
+/* dtype in the place of MICA_F32. The same seed gives the same values. Fails the test when the builders do. */
+test_instance test_instance_make(const test_case *c, mica_dtype dtype, uint64_t seed);
+void test_instance_free(test_instance *instance);
+
+/* Uniform from low to high; advances the state. */
+double test_random(uint64_t *state, double low, double high);
+
+#endif
