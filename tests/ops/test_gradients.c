@@ -130,10 +130,12 @@ END_TEST
 
 Suite *test_suite(void) {
   size_t count = 0;
-  test_cases(&count);
+  const test_case *cases = test_cases(&count);
   Suite *suite = suite_create("gradients");
-  TCase *each = tcase_create("each_case");
-  tcase_add_loop_test(each, agrees_with_finite_differences, 0, (int)count);
-  suite_add_tcase(suite, each);
+  for (size_t i = 0; i < count; i++) {
+    TCase *each = tcase_create(cases[i].name);
+    tcase_add_loop_test(each, agrees_with_finite_differences, (int)i, (int)i + 1);
+    suite_add_tcase(suite, each);
+  }
   return suite;
 }
