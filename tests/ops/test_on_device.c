@@ -1,4 +1,4 @@
-/* labels: device, shards: 4
+/* labels: device slow, shards: 6
  *
  * Every op, and its gradient, on the device through a session against the host in double: each element within the bound
  * that rounding allows (tests/support/interpret.h). f32 for all cases; f16, bf16 and f64 in turn, one of them a case. */
