@@ -121,14 +121,17 @@ static void write_walk(mica__writer *w, int32_t walk) {
   }
 }
 
-/* What is one a row and ready before walk `walk`. */
-static void write_rows(mica__writer *w, int32_t walk) {
+/* What is one a row and ready before walk `walk`: what is the same in all lanes, and what differs. */
+static void write_row_values(mica__writer *w, int32_t walk, bool same, bool differing) {
   for (int32_t k = 0; k < w->fused->count; k++) {
     mica__fused_kind kind = w->fused->instrs[k].kind;
     bool now = w->plan->level[k] == walk && kind != MICA__FUSED_REDUCE && kind != MICA__FUSED_STORE;
-    if (now && !mica__fused_is_inner(w->plan, k)) mica__write_instr(w, k);
+    bool wanted = mica__fused_is_vector(w->plan, k) ? differing : same;
+    if (now && wanted && !mica__fused_is_inner(w->plan, k)) mica__write_instr(w, k);
   }
 }
+
+static void write_rows(mica__writer *w, int32_t walk) { write_row_values(w, walk, true, true); }
 
 static void write_row_stores(mica__writer *w) {
   for (int32_t k = 0; k < w->fused->count; k++) {
@@ -149,6 +152,7 @@ static void write_panel(mica__writer *w) {
     if (joins_in(w, k, 0))
       mica__write_line(w, "JOIN_ARRAY(%s, %d, r%d, %d);", mica__write_join(w, k).text, (int)mica__write_lanes(w, k), k,
                        (int)plan->panel);
+  write_row_values(w, 0, true, false); /* both loops over the lanes use it */
   int32_t opened = open_loops(w);
   mica__write_line(w, "for (index_t b = 0, i%d = lane_begin; i%d < lane_end; b++, i%d += %d) {", d, d, d, width);
   for (int k = 0; k < count; k++)
@@ -161,7 +165,7 @@ static void write_panel(mica__writer *w) {
   mica__write_line(w, "}");
   for (; opened > 0; opened--) mica__write_line(w, "}");
   mica__write_line(w, "for (index_t b = 0, i%d = lane_begin; i%d < lane_end; b++, i%d += %d) {", d, d, d, width);
-  write_rows(w, 0);
+  write_row_values(w, 0, false, true);
   for (int k = 0; k < count; k++) {
     if (!joins_in(w, k, 0)) continue;
     mica__write_line(w, "JOIN_GET(%s, %d, r%d, b);", mica__write_join(w, k).text, (int)mica__write_lanes(w, k), k);
