@@ -4,8 +4,8 @@
 
 #include "ir/graph.h"
 
-/* Every value of a graph: value[id - 1] and bound[id - 1] have its elements in row-major order. Floating results are not
- * rounded; integers are cut towards zero, wrapped, and 0 where the result is not finite.
+/* Every value of a graph: value[id - 1] and bound[id - 1] have its elements in row-major order. Floating results are
+ * not rounded; integers are cut towards zero, wrapped, and 0 where the result is not finite.
  *
  * bound is how far a device's element may lie from the value: the bounds of the operands carried through the op (by
  * trying their ends for pointwise ops, by the op on magnitudes for sums and products, as elements where these are only

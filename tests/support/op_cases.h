@@ -6,8 +6,9 @@
 
 #define TEST_MAX_OPERANDS 4
 
-/* An operand: random elements from low to high; bool ones are true half of the time. `special` puts infinities, NaN, zeros
- * and large numbers among the floating ones. A dtype of MICA_F32 stands for whichever floating type is tested. */
+/* An operand: random elements from low to high; bool ones are true half of the time. `special` puts infinities, NaN,
+ * zeros and large numbers among the floating ones. A dtype of MICA_F32 stands for whichever floating type is tested. An
+ * operand whose bounds are both 0 is none. */
 typedef struct test_operand {
   mica_dtype dtype;
   double low, high;
