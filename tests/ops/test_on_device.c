@@ -1,7 +1,8 @@
 /* labels: device slow, shards: 6
  *
  * Every op, and its gradient, on the device through a session against the host in double: each element within the
- * bound that rounding allows (tests/support/interpret.h). f32 for all cases; f16, bf16 and f64 in turn, one of them a case. */
+ * bound that rounding allows (tests/support/interpret.h). f32 for all cases; f16, bf16 and f64 in turn, one of them a
+ * case. */
 #include "base/element.h"
 #include "ir/graph.h"
 #include "support/check_main.h"

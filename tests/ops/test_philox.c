@@ -1,6 +1,7 @@
 /* labels: null
  *
- * Philox4x32-10 on the host gives the known answers that Random123 publishes; the kernel is checked against the host. */
+ * Philox4x32-10 on the host gives the known answers that Random123 publishes; the kernel is checked against the
+ * host. */
 #include "ops/random/philox.h"
 #include "support/check_main.h"
 
