@@ -10,7 +10,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-#define GRAPHS 24
+#define GRAPHS 12
 #define MOST_VALUES 64
 #define MOST_ELEMENTS 20000
 #define PARAMETERS 3
