@@ -16,6 +16,7 @@
 #include <mica/nodes.h>
 #include <mica/ops.h>
 #include <mica/profile.h>
+#include <mica/safetensors.h>
 #include <mica/session.h>
 #include <mica/shape.h>
 #include <mica/status.h>

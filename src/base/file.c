@@ -1,8 +1,10 @@
 #include "base/file.h"
 
+#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
+#include <signal.h>
 #include <stdatomic.h>
 #include <stdbool.h>
 #include <stdint.h>
@@ -75,6 +77,48 @@ static bool write_all(int file, const void *data, size_t n) {
   return true;
 }
 
+/* The directory that path stands in, into directory; false when the name is too long. */
+static bool parent_of(const char *path, char directory[PATH_MAX]) {
+  const char *slash = strrchr(path, '/');
+  size_t n = slash ? (size_t)(slash - path) : 0;
+  if (n >= PATH_MAX) return false;
+  memcpy(directory, path, n);
+  directory[n] = '\0';
+  if (!slash) strcpy(directory, ".");
+  if (slash == path) strcpy(directory, "/");
+  return true;
+}
+
+/* Makes a rename last. A file system that cannot is none of the caller's business: the file stands in its place. */
+static void sync_parent(const char *path) {
+  char directory[PATH_MAX];
+  int handle = parent_of(path, directory) ? open(directory, O_RDONLY | O_DIRECTORY | O_CLOEXEC) : -1;
+  if (handle < 0) return;
+  fsync(handle);
+  close(handle);
+}
+
+/* Whether `found` is the name that mica__file_replace gave aside of `name` in a process that is no more. */
+static bool is_leftover(const char *found, const char *name) {
+  size_t n = strlen(name);
+  long process = 0;
+  unsigned serial = 0;
+  int used = 0;
+  if (strncmp(found, name, n) || sscanf(found + n, ".%ld.%u" MICA__FILE_ASIDE "%n", &process, &serial, &used) != 2)
+    return false;
+  return used > 0 && !found[n + (size_t)used] && process > 0 && kill((pid_t)process, 0) && errno == ESRCH;
+}
+
+void mica__file_sweep(const char *path) {
+  char directory[PATH_MAX];
+  const char *slash = strrchr(path, '/'), *name = slash ? slash + 1 : path;
+  DIR *open_directory = parent_of(path, directory) ? opendir(directory) : NULL;
+  if (!open_directory) return;
+  for (const struct dirent *entry; (entry = readdir(open_directory));)
+    if (is_leftover(entry->d_name, name)) unlinkat(dirfd(open_directory), entry->d_name, 0);
+  closedir(open_directory);
+}
+
 mica_status mica__file_replace(const char *path, const mica__bytes *pieces, size_t count) {
   static atomic_uint serial;
   char aside[PATH_MAX];
@@ -83,14 +127,17 @@ mica_status mica__file_replace(const char *path, const mica__bytes *pieces, size
   if (n < 0 || (size_t)n >= sizeof aside) return fail_io("write", path, ENAMETOOLONG);
   MICA_TRY(make_parents(path));
   int file = open(aside, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
-  if (file < 0) return fail_io("write", aside, errno);
+  if (file < 0) return fail_io("write", path, errno);
   bool written = true;
   for (size_t i = 0; written && i < count; i++) written = write_all(file, pieces[i].data, pieces[i].size);
   written = written && fsync(file) == 0;
   int error = errno;
   if (close(file) && written) written = false, error = errno;
   if (written && rename(aside, path)) written = false, error = errno;
-  if (written) return MICA_OK;
+  if (written) {
+    sync_parent(path);
+    return MICA_OK;
+  }
   unlink(aside);
   return fail_io("write", path, error);
 }

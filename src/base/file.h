@@ -18,6 +18,9 @@ typedef struct mica__bytes {
   size_t size;
 } mica__bytes;
 
+/* Deletes what killed processes of this machine left aside of path. */
+void mica__file_sweep(const char *path);
+
 /* Makes the file hold the pieces one after another: at any moment it is the old file or the new one, also for other
  * processes and after a loss of power. Written beside its place, synced, renamed. Missing directories are made.
  * MICA_E_IO says what went wrong, and nothing is left behind. */

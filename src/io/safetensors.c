@@ -1,0 +1,33 @@
+#include "io/safetensors.h"
+
+#include "base/checked.h"
+
+#include <stdbool.h>
+#include <string.h>
+
+static const mica__safetensors_type types[] = {
+#define TYPE_ROW(name, size, dtype) {#name, size, dtype},
+    MICA__SAFETENSORS_TYPE_LIST(TYPE_ROW)
+#undef TYPE_ROW
+};
+
+const mica__safetensors_type *mica__safetensors_type_named(const char *name) {
+  for (size_t i = 0; i < sizeof types / sizeof *types; i++)
+    if (!strcmp(types[i].name, name)) return &types[i];
+  return NULL;
+}
+
+const mica__safetensors_type *mica__safetensors_type_of(mica_dtype dtype) {
+  for (size_t i = 0; i < sizeof types / sizeof *types; i++)
+    if (types[i].dtype == dtype && mica_dtype_is_valid(dtype)) return &types[i];
+  return NULL;
+}
+
+bool mica__safetensors_bytes(const mica__safetensors_type *type, mica_shape shape, size_t *bytes) {
+  /* A dimension of 0 beside huge ones has no product that overflows into sense; the format asks for the plain one. */
+  size_t n = type->size;
+  for (int32_t i = 0; i < shape.rank; i++)
+    if (!mica__mul_size(n, (size_t)shape.dim[i], &n)) return false;
+  *bytes = n;
+  return true;
+}

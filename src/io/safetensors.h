@@ -1,0 +1,46 @@
+/* io/safetensors.h: what reader and writer of the format share. */
+#ifndef MICA_IO_SAFETENSORS_H
+#define MICA_IO_SAFETENSORS_H
+
+#include "base/error.h"
+
+#include <mica/safetensors.h>
+
+/* The types of the format: its name, bytes of an element, Mica's dtype or MICA_DTYPE_COUNT. */
+#define MICA__SAFETENSORS_TYPE_LIST(X)                                                                                 \
+  X(F64, 8, MICA_F64)                                                                                                  \
+  X(F32, 4, MICA_F32)                                                                                                  \
+  X(F16, 2, MICA_F16)                                                                                                  \
+  X(BF16, 2, MICA_BF16)                                                                                                \
+  X(I64, 8, MICA_I64)                                                                                                  \
+  X(I32, 4, MICA_I32)                                                                                                  \
+  X(I16, 2, MICA_I16)                                                                                                  \
+  X(I8, 1, MICA_I8)                                                                                                    \
+  X(U8, 1, MICA_U8)                                                                                                    \
+  X(BOOL, 1, MICA_BOOL)                                                                                                \
+  X(U64, 8, MICA_DTYPE_COUNT)                                                                                          \
+  X(U32, 4, MICA_DTYPE_COUNT)                                                                                          \
+  X(U16, 2, MICA_DTYPE_COUNT)                                                                                          \
+  X(C64, 8, MICA_DTYPE_COUNT)                                                                                          \
+  X(F8_E4M3, 1, MICA_DTYPE_COUNT)                                                                                      \
+  X(F8_E5M2, 1, MICA_DTYPE_COUNT)                                                                                      \
+  X(F8_E8M0, 1, MICA_DTYPE_COUNT)
+
+typedef struct mica__safetensors_type {
+  const char *name;
+  size_t size;
+  mica_dtype dtype;
+} mica__safetensors_type;
+
+/* NULL when the format has no such type. */
+const mica__safetensors_type *mica__safetensors_type_named(const char *name);
+const mica__safetensors_type *mica__safetensors_type_of(mica_dtype dtype);
+
+/* *bytes that a tensor takes; false when that is no size. */
+bool mica__safetensors_bytes(const mica__safetensors_type *type, mica_shape shape, size_t *bytes);
+
+#define MICA__SAFETENSORS_METADATA "__metadata__"
+/* Of the format: no header is longer. */
+#define MICA__SAFETENSORS_MAX_HEADER ((size_t)100000000)
+
+#endif

@@ -1,0 +1,228 @@
+#include "base/checked.h"
+#include "io/safetensors.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#if MICA_WITH_CJSON
+#include <cjson/cJSON.h>
+
+struct mica_safetensors {
+  const unsigned char *data;
+  size_t size;
+  bool mapped;   /* data is this object's to unmap */
+  cJSON *header; /* holds the texts */
+  const cJSON *metadata;
+  mica_safetensors_entry *entries;
+  const mica_safetensors_entry **by_name; /* the same, sorted */
+  size_t count;
+};
+
+/* A number of the header that is a size; doubles are exact up to 2^53, and no file is larger. */
+static bool read_size(const cJSON *item, size_t *out) {
+  if (!cJSON_IsNumber(item) || !(item->valuedouble >= 0 && item->valuedouble < 0x1p53)) return false;
+  if (item->valuedouble != floor(item->valuedouble)) return false;
+  *out = (size_t)item->valuedouble;
+  return true;
+}
+
+static bool read_shape(const cJSON *item, mica_shape *shape) {
+  *shape = MICA_SCALAR;
+  if (!cJSON_IsArray(item)) return false;
+  for (const cJSON *at = item->child; at; at = at->next) {
+    size_t dim = 0;
+    if (shape->rank == MICA_MAX_RANK || !read_size(at, &dim)) return false;
+    shape->dim[shape->rank++] = (int64_t)dim;
+  }
+  return true;
+}
+
+static mica_status read_entry(const char *path, const cJSON *item, const unsigned char *data, size_t data_size,
+                              mica_safetensors_entry *entry) {
+  const char *name = item->string;
+  const cJSON *dtype = cJSON_GetObjectItemCaseSensitive(item, "dtype");
+  const cJSON *offsets = cJSON_GetObjectItemCaseSensitive(item, "data_offsets");
+  if (!cJSON_IsObject(item) || !cJSON_IsString(dtype))
+    return mica__fail(MICA_E_FORMAT, "%s: tensor \"%.200s\" has no dtype", path, name);
+  const mica__safetensors_type *type = mica__safetensors_type_named(dtype->valuestring);
+  if (!type)
+    return mica__fail(MICA_E_FORMAT, "%s: tensor \"%.200s\" is of the unknown dtype \"%.40s\"", path, name,
+                      dtype->valuestring);
+  *entry = (mica_safetensors_entry){.name = name, .type = type->name, .dtype = type->dtype};
+  if (!read_shape(cJSON_GetObjectItemCaseSensitive(item, "shape"), &entry->shape))
+    return mica__fail(MICA_E_FORMAT, "%s: tensor \"%.200s\" has no shape of at most %d dimensions", path, name,
+                      MICA_MAX_RANK);
+  size_t begin = 0, end = 0;
+  bool pair = cJSON_IsArray(offsets) && offsets->child && offsets->child->next && !offsets->child->next->next;
+  if (!pair || !read_size(offsets->child, &begin) || !read_size(offsets->child->next, &end) || end < begin)
+    return mica__fail(MICA_E_FORMAT, "%s: tensor \"%.200s\" has no data_offsets", path, name);
+  if (end > data_size)
+    return mica__fail(MICA_E_FORMAT, "%s is truncated: tensor \"%.200s\" ends at byte %zu of %zu", path, name, end,
+                      data_size);
+  if (!mica__safetensors_bytes(type, entry->shape, &entry->bytes) || entry->bytes != end - begin) {
+    char text[MICA_SHAPE_TEXT];
+    return mica__fail(MICA_E_FORMAT, "%s: tensor \"%.200s\", %s %s, takes %zu bytes", path, name, type->name,
+                      mica_shape_format(entry->shape, text), end - begin);
+  }
+  entry->data = data + begin;
+  return MICA_OK;
+}
+
+static int by_place(const void *a, const void *b) {
+  const mica_safetensors_entry *x = a, *y = b;
+  if (x->data != y->data) return (const char *)x->data < (const char *)y->data ? -1 : 1;
+  if (x->bytes != y->bytes) return x->bytes < y->bytes ? -1 : 1;
+  return strcmp(x->name, y->name);
+}
+
+static int by_name(const void *a, const void *b) {
+  const mica_safetensors_entry *const *x = a, *const *y = b;
+  return strcmp((*x)->name, (*y)->name);
+}
+
+/* Sorts, and sees that the tensors follow each other without gaps or overlaps, under names of their own. */
+static mica_status check_entries(const char *path, mica_safetensors *file, const unsigned char *data, size_t size) {
+  const unsigned char *end = data;
+  qsort(file->entries, file->count, sizeof *file->entries, by_place);
+  for (size_t i = 0; i < file->count; i++) {
+    const mica_safetensors_entry *entry = &file->entries[i];
+    if (entry->data != end)
+      return mica__fail(MICA_E_FORMAT, "%s: tensor \"%.200s\" %s before it", path, entry->name,
+                        (const unsigned char *)entry->data < end ? "overlaps the one" : "leaves a gap");
+    end += entry->bytes;
+    file->by_name[i] = entry;
+  }
+  if (end != data + size)
+    return mica__fail(MICA_E_FORMAT, "%s: %zu bytes after the last tensor", path, (size_t)(data + size - end));
+  qsort(file->by_name, file->count, sizeof *file->by_name, by_name);
+  for (size_t i = 1; i < file->count; i++)
+    if (!strcmp(file->by_name[i - 1]->name, file->by_name[i]->name))
+      return mica__fail(MICA_E_FORMAT, "%s: two tensors are named \"%.200s\"", path, file->by_name[i]->name);
+  return MICA_OK;
+}
+
+static mica_status read_metadata(const char *path, mica_safetensors *file, const cJSON *item) {
+  if (file->metadata || !cJSON_IsObject(item))
+    return mica__fail(MICA_E_FORMAT, "%s: " MICA__SAFETENSORS_METADATA " is no single object", path);
+  for (const cJSON *at = item->child; at; at = at->next)
+    if (!cJSON_IsString(at)) return mica__fail(MICA_E_FORMAT, "%s: metadata \"%.200s\" is no text", path, at->string);
+  file->metadata = item;
+  return MICA_OK;
+}
+
+static bool is_blank(const char *at, const char *end) {
+  while (at < end && (*at == ' ' || *at == '\n' || *at == '\t' || *at == '\r')) at++;
+  return at == end;
+}
+
+static mica_status parse_header(const char *path, mica_safetensors *file) {
+  uint64_t length = 0;
+  if (file->size < 8) return mica__fail(MICA_E_FORMAT, "%s is truncated: %zu bytes", path, file->size);
+  for (int i = 7; i >= 0; i--) length = length << 8 | file->data[i];
+  if (length > MICA__SAFETENSORS_MAX_HEADER)
+    return mica__fail(MICA_E_FORMAT, "%s is no safetensors file: it begins with a header size of %llu bytes", path,
+                      (unsigned long long)length);
+  if (length > file->size - 8)
+    return mica__fail(MICA_E_FORMAT, "%s is truncated: a header of %llu bytes in a file of %zu", path,
+                      (unsigned long long)length, file->size);
+  const char *text = (const char *)file->data + 8, *parsed = text, *end = text + length;
+  /* A header begins with its brace, so that most files of other kinds are told at once. */
+  if (length > 0 && *text == '{') file->header = cJSON_ParseWithLengthOpts(text, (size_t)length, &parsed, false);
+  if (!cJSON_IsObject(file->header) || !is_blank(parsed, end))
+    return mica__fail(MICA_E_FORMAT, "%s is no safetensors file: its header is no JSON object", path);
+  size_t capacity = (size_t)cJSON_GetArraySize(file->header);
+  file->entries = calloc(capacity + 1, sizeof *file->entries);
+  file->by_name = calloc(capacity + 1, sizeof *file->by_name);
+  if (!file->entries || !file->by_name) return mica__fail_nomem(path);
+  const unsigned char *data = file->data + 8 + length;
+  size_t size = file->size - 8 - (size_t)length;
+  for (const cJSON *item = file->header->child; item; item = item->next)
+    if (!strcmp(item->string, MICA__SAFETENSORS_METADATA))
+      MICA_TRY(read_metadata(path, file, item));
+    else
+      MICA_TRY(read_entry(path, item, data, size, &file->entries[file->count++]));
+  return check_entries(path, file, data, size);
+}
+
+void mica_safetensors_close(mica_safetensors *file) {
+  if (!file) return;
+  if (file->mapped) munmap((void *)(uintptr_t)file->data, file->size);
+  cJSON_Delete(file->header);
+  free(file->entries);
+  free(file->by_name);
+  free(file);
+}
+
+/* Takes over the mapping, also when it fails. */
+static mica_status open_bytes(const char *path, const void *data, size_t size, bool mapped, mica_safetensors **out) {
+  mica_safetensors *file = calloc(1, sizeof *file);
+  if (!file) {
+    if (mapped) munmap((void *)(uintptr_t)data, size);
+    return mica__fail_nomem(path);
+  }
+  *file = (mica_safetensors){.data = data, .size = size, .mapped = mapped};
+  mica_status status = parse_header(path, file);
+  if (status == MICA_OK)
+    *out = file;
+  else
+    mica_safetensors_close(file);
+  return status;
+}
+
+mica_status mica_safetensors_open_memory(const char *name, const void *data, size_t bytes, mica_safetensors **file) {
+  if (!name || (!data && bytes) || !file) return mica__fail(MICA_E_INVALID, "mica_safetensors_open_memory: NULL");
+  return open_bytes(name, data, bytes, false, file);
+}
+
+mica_status mica_safetensors_open(const char *path, mica_safetensors **file) {
+  if (!path || !file) return mica__fail(MICA_E_INVALID, "mica_safetensors_open: a pointer is NULL");
+  int handle = open(path, O_RDONLY | O_CLOEXEC);
+  if (handle < 0)
+    return errno == ENOENT || errno == ENOTDIR ? mica__fail(MICA_E_NOT_FOUND, "there is no file %s", path)
+                                               : mica__fail(MICA_E_IO, "cannot read %s: %s", path, strerror(errno));
+  struct stat about;
+  void *data = MAP_FAILED;
+  bool regular = fstat(handle, &about) == 0 && S_ISREG(about.st_mode);
+  if (regular && about.st_size > 0) data = mmap(NULL, (size_t)about.st_size, PROT_READ, MAP_PRIVATE, handle, 0);
+  int error = errno;
+  close(handle);
+  if (!regular) return mica__fail(MICA_E_NOT_FOUND, "%s is no file", path);
+  if (about.st_size == 0) return mica__fail(MICA_E_FORMAT, "%s is empty", path);
+  if (data == MAP_FAILED) return mica__fail(MICA_E_IO, "cannot read %s: %s", path, strerror(error));
+  return open_bytes(path, data, (size_t)about.st_size, true, file);
+}
+
+size_t mica_safetensors_count(const mica_safetensors *file) { return file->count; }
+
+const mica_safetensors_entry *mica_safetensors_at(const mica_safetensors *file, size_t index) {
+  return index < file->count ? &file->entries[index] : NULL;
+}
+
+const mica_safetensors_entry *mica_safetensors_find(const mica_safetensors *file, const char *name) {
+  const mica_safetensors_entry wanted = {.name = name}, *key = &wanted;
+  const mica_safetensors_entry **found = bsearch(&key, file->by_name, file->count, sizeof *file->by_name, by_name);
+  return found ? *found : NULL;
+}
+
+size_t mica_safetensors_metadata_count(const mica_safetensors *file) {
+  return file->metadata ? (size_t)cJSON_GetArraySize(file->metadata) : 0;
+}
+
+mica_safetensors_pair mica_safetensors_metadata_at(const mica_safetensors *file, size_t index) {
+  const cJSON *item = file->metadata ? file->metadata->child : NULL;
+  while (item && index-- > 0) item = item->next;
+  return item ? (mica_safetensors_pair){item->string, item->valuestring} : (mica_safetensors_pair){NULL, NULL};
+}
+
+const char *mica_safetensors_metadata(const mica_safetensors *file, const char *key) {
+  const cJSON *item = file->metadata ? cJSON_GetObjectItemCaseSensitive(file->metadata, key) : NULL;
+  return item ? item->valuestring : NULL;
+}
+
+#endif

@@ -1,0 +1,126 @@
+#include "base/checked.h"
+#include "base/file.h"
+#include "io/safetensors.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#if MICA_WITH_CJSON
+#include <cjson/cJSON.h>
+
+/* An entry on its way into the file. */
+typedef struct item {
+  const mica_safetensors_entry *entry;
+  const mica__safetensors_type *type;
+  size_t index;
+} item;
+
+static mica_status check_entry(const mica_safetensors_entry *entry, size_t index, item *out) {
+  char text[MICA_SHAPE_TEXT];
+  size_t bytes = 0;
+  if (!entry->name || !strcmp(entry->name, MICA__SAFETENSORS_METADATA))
+    return mica__fail(MICA_E_INVALID, "safetensors: tensor %zu has no name of its own", index);
+  *out = (item){
+      entry, entry->type ? mica__safetensors_type_named(entry->type) : mica__safetensors_type_of(entry->dtype), index};
+  if (!out->type || !mica_shape_is_valid(entry->shape))
+    return mica__fail(MICA_E_INVALID, "safetensors: tensor \"%s\" has no type or shape that the format knows",
+                      entry->name);
+  if (!mica__safetensors_bytes(out->type, entry->shape, &bytes) || bytes != entry->bytes || (bytes && !entry->data))
+    return mica__fail(MICA_E_INVALID, "safetensors: %zu bytes for tensor \"%s\", %s %s", entry->bytes, entry->name,
+                      out->type->name, mica_shape_format(entry->shape, text));
+  return MICA_OK;
+}
+
+static int by_name(const void *a, const void *b) {
+  return strcmp(((const item *)a)->entry->name, ((const item *)b)->entry->name);
+}
+
+static int by_width(const void *a, const void *b) {
+  const item *x = a, *y = b;
+  if (x->type->size != y->type->size) return x->type->size > y->type->size ? -1 : 1;
+  return x->index < y->index ? -1 : 1;
+}
+
+static mica_status check_names(item *items, size_t count) {
+  qsort(items, count, sizeof *items, by_name);
+  for (size_t i = 1; i < count; i++)
+    if (!strcmp(items[i - 1].entry->name, items[i].entry->name))
+      return mica__fail(MICA_E_INVALID, "safetensors: two tensors are named \"%s\"", items[i].entry->name);
+  return MICA_OK;
+}
+
+/* Adds the number to the array; false when memory is short. */
+static bool add_number(cJSON *array, size_t value) {
+  return cJSON_AddItemToArray(array, cJSON_CreateNumber((double)value));
+}
+
+static bool add_entry(cJSON *header, const item *it, size_t *offset) {
+  const mica_safetensors_entry *entry = it->entry;
+  cJSON *object = cJSON_AddObjectToObject(header, entry->name);
+  bool added = object && cJSON_AddStringToObject(object, "dtype", it->type->name);
+  cJSON *shape = added ? cJSON_AddArrayToObject(object, "shape") : NULL;
+  for (int32_t i = 0; shape && i < entry->shape.rank; i++)
+    added = added && add_number(shape, (size_t)entry->shape.dim[i]);
+  cJSON *offsets = shape ? cJSON_AddArrayToObject(object, "data_offsets") : NULL;
+  added = added && offsets && add_number(offsets, *offset) && add_number(offsets, *offset + entry->bytes);
+  *offset += entry->bytes;
+  return added;
+}
+
+/* The JSON text; NULL when memory is short. */
+static char *header_text(const item *items, size_t count, const mica_safetensors_pair *metadata, size_t pairs) {
+  cJSON *header = cJSON_CreateObject();
+  cJSON *texts = pairs && header ? cJSON_AddObjectToObject(header, MICA__SAFETENSORS_METADATA) : NULL;
+  bool added = header && (!pairs || texts);
+  for (size_t i = 0; added && i < pairs; i++)
+    added = cJSON_AddStringToObject(texts, metadata[i].key, metadata[i].value) != NULL;
+  size_t offset = 0;
+  for (size_t i = 0; added && i < count; i++) added = add_entry(header, &items[i], &offset);
+  char *text = added ? cJSON_PrintUnformatted(header) : NULL;
+  cJSON_Delete(header);
+  return text;
+}
+
+static mica_status write_file(const char *path, const item *items, size_t count, const char *text) {
+  static const char blanks[8] = "        ";
+  mica__bytes *pieces = calloc(count + 3, sizeof *pieces);
+  if (!pieces) return mica__fail_nomem(path);
+  size_t length = strlen(text), padded = mica__round_up(length, 8);
+  unsigned char size[8];
+  for (int i = 0; i < 8; i++) size[i] = (unsigned char)((uint64_t)padded >> (8 * i));
+  pieces[0] = (mica__bytes){size, sizeof size};
+  pieces[1] = (mica__bytes){text, length};
+  pieces[2] = (mica__bytes){blanks, padded - length};
+  for (size_t i = 0; i < count; i++) pieces[3 + i] = (mica__bytes){items[i].entry->data, items[i].entry->bytes};
+  mica__file_sweep(path);
+  mica_status status = padded > MICA__SAFETENSORS_MAX_HEADER
+                           ? mica__fail(MICA_E_OVERFLOW, "%s: a header of %zu bytes is too long", path, padded)
+                           : mica__file_replace(path, pieces, count + 3);
+  free(pieces);
+  return status;
+}
+
+mica_status mica_safetensors_write(const char *path, const mica_safetensors_entry *entries, size_t count,
+                                   const mica_safetensors_pair *metadata, size_t metadata_count) {
+  if (!path || (!entries && count) || (!metadata && metadata_count))
+    return mica__fail(MICA_E_INVALID, "mica_safetensors_write: a pointer is NULL");
+  for (size_t i = 0; i < metadata_count; i++)
+    if (!metadata[i].key || !metadata[i].value)
+      return mica__fail(MICA_E_INVALID, "mica_safetensors_write: metadata %zu is NULL", i);
+  item *items = calloc(count + 1, sizeof *items);
+  if (!items) return mica__fail_nomem(path);
+  char *text = NULL;
+  mica_status status = MICA_OK;
+  for (size_t i = 0; status == MICA_OK && i < count; i++) status = check_entry(&entries[i], i, &items[i]);
+  if (status == MICA_OK) status = check_names(items, count);
+  if (status == MICA_OK) {
+    qsort(items, count, sizeof *items, by_width);
+    text = header_text(items, count, metadata, metadata_count);
+    status = text ? write_file(path, items, count, text) : mica__fail_nomem(path);
+  }
+  cJSON_free(text);
+  free(items);
+  return status;
+}
+
+#endif
