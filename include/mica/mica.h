@@ -7,6 +7,7 @@
 #ifndef MICA_H
 #define MICA_H
 
+#include <mica/batch.h>
 #include <mica/buffer.h>
 #include <mica/cache.h>
 #include <mica/device.h>
