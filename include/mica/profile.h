@@ -26,7 +26,22 @@ typedef struct mica_profile_row {
  * stopped. */
 MICA_API mica_status mica_profile_rows(mica_engine *engine, mica_profile_row *rows, size_t capacity, size_t *count);
 
-/* Writes the launches as a Chrome trace (JSON; open it in a browser's tracing page or in Perfetto). */
+/* The whole profile. Of launches on one queue, seconds <= span_seconds: what is missing is time in which the device
+ * waited for the host. Several queues may overlap. */
+typedef struct mica_profile_total {
+  uint64_t launches;
+  double seconds;      /* of all launches together: the sum of the rows */
+  double span_seconds; /* from the start of the first launch to the end of the last */
+  double flops;
+  double bytes;
+} mica_profile_total;
+MICA_API mica_status mica_profile_sum(mica_engine *engine, mica_profile_total *total);
+
+/* The rows as a table for people, with the sum and the span at its end. *text is the caller's (free). */
+MICA_API mica_status mica_profile_text(mica_engine *engine, char **text);
+
+/* Writes the launches as a Chrome trace (JSON; open it in a browser's tracing page or in Perfetto); its
+ * otherData says what mica_profile_sum does, times in microseconds. */
 MICA_API mica_status mica_profile_write_trace(mica_engine *engine, const char *path);
 
 MICA_END_DECLS

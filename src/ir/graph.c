@@ -68,17 +68,16 @@ static void describe(mica__text *text, mica_value value) {
   mica__text_add(text, mica__type_format(node->type, type));
 }
 
-/* Puts "add(%3 'h' f32 (64, 128), %4 f32 (3)): " before this thread's sentence and records it. */
-static mica_value fail_in_node(mica_graph *graph, mica_status status, const mica__op *op, const mica_value *inputs,
+mica_value mica__graph_fail_at(mica_graph *graph, mica_status status, const char *op, const mica_value *inputs,
                                int32_t input_count) {
   mica__text text = {0};
-  mica__text_addf(&text, "%s(", op->name);
+  mica__text_addf(&text, "%s(", op);
   for (int32_t i = 0; i < input_count; i++) {
     mica__text_add(&text, i ? ", " : "");
     describe(&text, inputs[i]);
   }
   mica__text_add(&text, ")");
-  status = mica__fail_in(status, text.failed ? op->name : text.data);
+  status = mica__fail_in(status, text.failed ? op : text.data);
   mica__text_free(&text);
   return mica__graph_fail_with(graph, status);
 }
@@ -143,7 +142,7 @@ static mica_value add_inferred(mica_graph *graph, const mica__op *op, const mica
   if (status == MICA_OK) status = op->infer(types, input_count, &attrs, &type);
   int32_t id = status == MICA_OK ? mica__graph_put(graph, op, ids, input_count, &attrs, type) : 0;
   if (id) value = (mica_value){.graph = graph, .id = id};
-  if (status != MICA_OK) fail_in_node(graph, status, op, inputs, input_count);
+  if (status != MICA_OK) mica__graph_fail_at(graph, status, op->name, inputs, input_count);
   free(types);
   free(ids);
   return value;

@@ -75,5 +75,8 @@ mica_value mica__graph_fail(mica_graph *graph, mica_status status, const char *f
     __attribute__((format(printf, 3, 4)));
 /* The same with this thread's sentence, for a call that failed on behalf of the graph. */
 mica_value mica__graph_fail_with(mica_graph *graph, mica_status status);
+/* The same with "add(%3 'h' f32 (64, 128), %4 f32 (3)): " before it; the inputs are values of the graph. */
+mica_value mica__graph_fail_at(mica_graph *graph, mica_status status, const char *op, const mica_value *inputs,
+                               int32_t input_count);
 
 #endif

@@ -1,5 +1,8 @@
 #include "ops/build.h"
 
+#include <stdarg.h>
+#include <stdio.h>
+
 mica__attrs mica__attrs_of(mica_value value) {
   if (!value.graph) return (mica__attrs){0};
   return mica__graph_node(value.graph, value.id)->attrs;
@@ -16,8 +19,17 @@ bool mica__builder_axis(const char *op, mica_value x, int64_t *axis) {
   if (!x.graph) return false;
   mica_status status = mica__axis(axis, mica_value_shape(x).rank);
   if (status == MICA_OK) return true;
-  mica__graph_fail_with(x.graph, mica__fail_in(status, op));
+  mica__graph_fail_at(x.graph, status, op, &x, 1);
   return false;
+}
+
+mica_value mica__builder_fail(const char *op, mica_value x, mica_status status, const char *format, ...) {
+  char text[512];
+  va_list args;
+  va_start(args, format);
+  vsnprintf(text, sizeof text, format, args);
+  va_end(args);
+  return mica__graph_fail_at(x.graph, mica__fail(status, "%s", text), op, &x, 1);
 }
 
 mica_status mica__want_float(mica__type type) {

@@ -1,10 +1,12 @@
 #include "runtime/profile.h"
 
+#include "base/text.h"
 #include "runtime/cl_error.h"
 #include "runtime/engine.h"
 
 #include <errno.h>
 #include <inttypes.h>
+#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -119,6 +121,21 @@ static size_t aggregate(const mica__profile *profile, mica_profile_row *rows) {
   return count;
 }
 
+static mica_profile_total sum_of(const mica__profile *profile) {
+  mica_profile_total total = {.launches = profile->count};
+  uint64_t first = UINT64_MAX, last = 0;
+  for (size_t i = 0; i < profile->count; i++) {
+    const mica__profile_entry *e = &profile->entries[i];
+    if (e->start < first) first = e->start;
+    if (e->end > last) last = e->end;
+    total.seconds += 1e-9 * (double)(e->end - e->start);
+    total.flops += e->flops;
+    total.bytes += e->bytes;
+  }
+  if (profile->count) total.span_seconds = 1e-9 * (double)(last - first);
+  return total;
+}
+
 static mica_status check_stopped(const mica_engine *engine, const char *what) {
   if (!engine) return mica__fail(MICA_E_INVALID, "%s: engine is NULL", what);
   if (atomic_load(&engine->profile.active)) return mica__fail(MICA_E_STATE, "%s: the profile is still running", what);
@@ -140,9 +157,58 @@ mica_status mica_profile_rows(mica_engine *engine, mica_profile_row *rows, size_
   return MICA_OK;
 }
 
+mica_status mica_profile_sum(mica_engine *engine, mica_profile_total *total) {
+  MICA_TRY(check_stopped(engine, "mica_profile_sum"));
+  if (!total) return mica__fail(MICA_E_INVALID, "mica_profile_sum: total is NULL");
+  pthread_mutex_lock(&engine->profile.lock);
+  *total = sum_of(&engine->profile);
+  pthread_mutex_unlock(&engine->profile.lock);
+  return MICA_OK;
+}
+
+static void add_row(mica__text *text, const char *name, const mica_profile_row *row, double whole) {
+  double share = whole > 0 ? row->seconds / whole : 0, second = row->seconds > 0 ? row->seconds : 1;
+  mica__text_addf(text, "%-48.48s %8" PRIu64 " %12.3f %6.1f%% %9.2f %9.2f\n", name, row->count, 1e3 * row->seconds,
+                  100 * share, 1e-9 * row->flops / second, 1e-9 * row->bytes / second);
+}
+
+mica_status mica_profile_text(mica_engine *engine, char **out) {
+  mica_profile_total total;
+  mica_profile_row *rows = NULL;
+  size_t count = 0;
+  mica__text text = {0};
+  if (!out) return mica__fail(MICA_E_INVALID, "mica_profile_text: text is NULL");
+  MICA_TRY(mica_profile_sum(engine, &total));
+  rows = calloc((size_t)total.launches + 1, sizeof *rows);
+  if (!rows) return mica__fail_nomem("the text of a profile");
+  mica_status status = mica_profile_rows(engine, rows, (size_t)total.launches, &count);
+  mica__text_addf(&text, "%-48s %8s %12s %7s %9s %9s\n", "kernel", "launches", "ms", "share", "GFLOP/s", "GB/s");
+  for (size_t i = 0; status == MICA_OK && i < count; i++) add_row(&text, rows[i].kernel, &rows[i], total.span_seconds);
+  free(rows);
+  mica_profile_row all = {
+      .count = total.launches, .seconds = total.seconds, .flops = total.flops, .bytes = total.bytes};
+  add_row(&text, "all launches", &all, total.span_seconds);
+  mica__text_addf(&text, "first start to last end: %.3f ms\n", 1e3 * total.span_seconds);
+  if (status == MICA_OK) status = mica__text_status(&text);
+  if (status == MICA_OK)
+    *out = text.data;
+  else
+    mica__text_free(&text);
+  return status;
+}
+
 /* Nanoseconds as microseconds with three decimals; without floating point, whose decimal point follows the locale. */
 static void write_microseconds(FILE *file, uint64_t nanoseconds) {
   fprintf(file, "%" PRIu64 ".%03u", nanoseconds / 1000, (unsigned)(nanoseconds % 1000));
+}
+
+/* What mica_profile_sum says, with times as in the rest of the trace. */
+static void write_total(FILE *file, mica_profile_total total) {
+  fprintf(file, "\"otherData\":{\"launches\":%" PRIu64 ",\"microseconds\":", total.launches);
+  write_microseconds(file, (uint64_t)llround(1e9 * total.seconds));
+  fputs(",\"span_microseconds\":", file);
+  write_microseconds(file, (uint64_t)llround(1e9 * total.span_seconds));
+  fprintf(file, ",\"flops\":%.0f,\"bytes\":%.0f},", total.flops, total.bytes);
 }
 
 static void write_entries(FILE *file, const mica__profile *profile) {
@@ -167,7 +233,9 @@ mica_status mica_profile_write_trace(mica_engine *engine, const char *path) {
   FILE *file = fopen(path, "w");
   if (!file) return mica__fail(MICA_E_IO, "cannot write %s: %s", path, strerror(errno));
   pthread_mutex_lock(&engine->profile.lock);
-  fputs("{\"displayTimeUnit\":\"ns\",\"traceEvents\":[", file);
+  fputs("{\"displayTimeUnit\":\"ns\",", file);
+  write_total(file, sum_of(&engine->profile));
+  fputs("\"traceEvents\":[", file);
   write_entries(file, &engine->profile);
   fputs("\n]}\n", file);
   pthread_mutex_unlock(&engine->profile.lock);

@@ -62,6 +62,13 @@ START_TEST(rows_add_up) {
   ck_assert_double_ge(rows[0].seconds, rows[1].seconds);
   ck_assert_double_gt(rows[0].seconds, 0);
   ck_assert_double_lt(rows[0].seconds, 60);
+  mica_profile_total total;
+  ck_ok(mica_profile_sum(test_engine(), &total));
+  ck_assert_uint_eq(total.launches, 3);
+  ck_assert_double_eq(total.flops, 12 + 2000.0 * N);
+  ck_assert_double_eq_tol(total.seconds, rows[0].seconds + rows[1].seconds, 1e-9);
+  ck_assert_double_ge(total.span_seconds, total.seconds);
+  ck_assert_int_eq(mica_profile_sum(test_engine(), NULL), MICA_E_INVALID);
   /* Fewer than there are. */
   ck_ok(mica_profile_rows(test_engine(), rows, 1, &count));
   ck_assert_uint_eq(count, 2);
@@ -77,9 +84,11 @@ END_TEST
 
 START_TEST(a_running_profile_is_not_read) {
   size_t count;
+  char *text = NULL;
   ck_ok(mica_profile_start(test_engine()));
   ck_assert_int_eq(mica_profile_rows(test_engine(), NULL, 0, &count), MICA_E_STATE);
   ck_assert_int_eq(mica_profile_write_trace(test_engine(), "/dev/null"), MICA_E_STATE);
+  ck_assert_int_eq(mica_profile_text(test_engine(), &text), MICA_E_STATE);
   ck_ok(mica_profile_stop(test_engine()));
   ck_ok(mica_profile_stop(test_engine()));
 }
@@ -130,6 +139,11 @@ START_TEST(the_trace_is_json) {
   }
   ck_assert_double_eq(first, 0);
   ck_assert_double_eq_tol(total, 1e6 * (rows[0].seconds + rows[1].seconds), 0.1);
+  const cJSON *other = cJSON_GetObjectItem(trace, "otherData");
+  ck_assert_double_eq(number(other, "launches"), 20);
+  ck_assert_double_eq(number(other, "flops"), 60);
+  ck_assert_double_eq_tol(number(other, "microseconds"), total, 0.1);
+  ck_assert_double_gt(number(other, "span_microseconds"), 0);
   cJSON_Delete(trace);
   mica_queue_destroy(second);
 }
@@ -140,6 +154,7 @@ START_TEST(an_empty_trace_is_json_too) {
   ck_ok(mica_profile_stop(test_engine()));
   cJSON *trace = read_trace();
   ck_assert_int_eq(cJSON_GetArraySize(cJSON_GetObjectItem(trace, "traceEvents")), 0);
+  ck_assert_double_eq(number(cJSON_GetObjectItem(trace, "otherData"), "span_microseconds"), 0);
   cJSON_Delete(trace);
 }
 END_TEST

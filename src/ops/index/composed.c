@@ -49,8 +49,8 @@ static mica_value merged_indices(const char *op, mica_value x, mica_value indice
       merged.dim[merged.rank++] = MICA__COPY_DIM(i);
   }
   if (!fits)
-    return mica__graph_fail(x.graph, MICA_E_SHAPE, "%s: indices %s into %s", op, mica_shape_format(given, ti),
-                            mica_shape_format(shape, tx));
+    return mica__builder_fail(op, x, MICA_E_SHAPE, "indices %s into %s", mica_shape_format(given, ti),
+                              mica_shape_format(shape, tx));
   mica_dtype dtype = mica_value_dtype(indices);
   mica_value sum = {0}, zero = mica_scalar(x.graph, dtype, 0), inside = {0};
   for (int32_t i = 0; i < k; i++) {
@@ -81,7 +81,7 @@ mica_value mica_one_hot(mica_value indices, int64_t depth, int32_t axis, mica_va
   int64_t k = axis < 0 ? axis + rank : axis;
   if (!indices.graph) return (mica_value){0};
   if (k < 0 || k >= rank || depth < 0)
-    return mica__graph_fail(indices.graph, MICA_E_SHAPE, "one_hot: axis %d, depth %lld", (int)axis, (long long)depth);
+    return mica__builder_fail("one_hot", indices, MICA_E_SHAPE, "axis %d, depth %lld", (int)axis, (long long)depth);
   mica_value zero = mica_scalar(indices.graph, dtype, 0), extent = mica_scalar(indices.graph, dtype, (double)depth);
   mica_value place = mica_where(mica_less(indices, zero), mica_add(indices, extent), indices);
   mica_value places = mica_range(indices.graph, dtype, depth);

@@ -14,8 +14,8 @@ void mica_split(mica_value x, int32_t axis, const int64_t *sizes, size_t count, 
     begin += sizes[i];
   }
   if (begin != mica_value_shape(x).dim[k])
-    mica__graph_fail(x.graph, MICA_E_SHAPE, "split: parts of %lld in all do not make up axis %lld of %lld",
-                     (long long)begin, (long long)k, (long long)mica_value_shape(x).dim[k]);
+    mica__builder_fail("split", x, MICA_E_SHAPE, "parts of %lld in all do not make up axis %lld of %lld",
+                       (long long)begin, (long long)k, (long long)mica_value_shape(x).dim[k]);
 }
 
 /* Which axes of `rank` are named; false when the error was recorded. */
@@ -26,7 +26,7 @@ static bool name_axes(const char *op, mica_value x, int32_t rank, mica_axes axes
     mica_status status = mica__axis(&k, rank);
     if (status == MICA_OK && named[k]) status = mica__fail(MICA_E_SHAPE, "axis %lld is named twice", (long long)k);
     if (status != MICA_OK) {
-      mica__graph_fail_with(x.graph, mica__fail_in(status, op));
+      mica__graph_fail_at(x.graph, status, op, &x, 1);
       return false;
     }
     named[k] = true;
@@ -41,8 +41,8 @@ mica_value mica_squeeze(mica_value x, mica_axes axes) {
   if (!x.graph || !name_axes("squeeze", x, from.rank, axes, named)) return (mica_value){0};
   for (int32_t k = 0; k < from.rank; k++) {
     if (named[k] && from.dim[k] != 1)
-      return mica__graph_fail(x.graph, MICA_E_SHAPE, "squeeze: axis %d of %s is not 1", (int)k,
-                              mica_shape_format(from, text));
+      return mica__builder_fail("squeeze", x, MICA_E_SHAPE, "axis %d of %s is not 1", (int)k,
+                                mica_shape_format(from, text));
     if (named[k] || (axes.count == 0 && from.dim[k] == 1)) continue;
     to.dim[to.rank++] = MICA__COPY_DIM(k);
   }
@@ -54,8 +54,8 @@ mica_value mica_unsqueeze(mica_value x, mica_axes axes) {
   bool named[MICA_MAX_RANK];
   if (!x.graph) return x;
   if (to.rank > MICA_MAX_RANK)
-    return mica__graph_fail(x.graph, MICA_E_SHAPE, "unsqueeze: %d dimensions; there are at most %d", (int)to.rank,
-                            MICA_MAX_RANK);
+    return mica__builder_fail("unsqueeze", x, MICA_E_SHAPE, "%d dimensions; there are at most %d", (int)to.rank,
+                              MICA_MAX_RANK);
   if (!name_axes("unsqueeze", x, to.rank, axes, named)) return (mica_value){0};
   int32_t k = 0;
   for (int32_t i = 0; i < to.rank; i++) to.dim[i] = named[i] ? 1 : MICA__COPY_DIM(k++);
@@ -79,8 +79,7 @@ mica_value mica_tile(mica_value x, const int64_t *repeats) {
   int32_t rank = mica_value_shape(x).rank;
   for (int32_t k = 0; k < rank && x.graph; k++) {
     if (repeats[k] == 1) continue;
-    if (repeats[k] < 0)
-      return mica__graph_fail(x.graph, MICA_E_INVALID, "tile: %lld repetitions", (long long)repeats[k]);
+    if (repeats[k] < 0) return mica__builder_fail("tile", x, MICA_E_INVALID, "%lld repetitions", (long long)repeats[k]);
     mica_shape shape = mica_value_shape(x), wide = {.rank = rank + 1}, merged = shape;
     for (int32_t i = 0; i < wide.rank; i++) wide.dim[i] = i == k ? repeats[k] : MICA_OPEN;
     for (int32_t i = 0; i < rank; i++)
@@ -95,8 +94,8 @@ static mica_value continued(mica_value x, int32_t axis, int64_t count, bool befo
   int64_t n = mica_value_shape(x).dim[axis];
   int64_t most = mode == MICA_PAD_REFLECT ? n - 1 : mode == MICA_PAD_WRAP ? n : n > 0 ? INT64_MAX : 0;
   if (n == MICA_OPEN || count > most)
-    return mica__graph_fail(x.graph, MICA_E_SHAPE, "pad: %lld beyond axis %d of %lld", (long long)count, (int)axis,
-                            (long long)n);
+    return mica__builder_fail("pad", x, MICA_E_SHAPE, "%lld beyond axis %d of %lld", (long long)count, (int)axis,
+                              (long long)n);
   if (mode == MICA_PAD_REFLECT)
     return before ? mica_slice(x, axis, count, 0, -1)
                   : mica_slice(x, axis, n - 2, count < n - 1 ? n - 2 - count : MICA_END, -1);
@@ -136,8 +135,8 @@ static bool image(const char *op, mica_value x, int32_t block, mica_shape *shape
   if (!x.graph) return false;
   if (shape->rank == 4 && block > 0 && shape->dim[1] > 0) return true;
   char text[MICA_SHAPE_TEXT];
-  mica__graph_fail(x.graph, MICA_E_SHAPE, "%s: %s is no image to cut into blocks of %d", op,
-                   mica_shape_format(*shape, text), (int)block);
+  mica__builder_fail(op, x, MICA_E_SHAPE, "%s is no image to cut into blocks of %d", mica_shape_format(*shape, text),
+                     (int)block);
   return false;
 }
 
@@ -148,8 +147,8 @@ mica_value mica_depth_to_space(mica_value x, int32_t block, bool columns_first) 
   if (!image("depth_to_space", x, block, &s)) return (mica_value){0};
   int64_t c = s.dim[1] / (b * b);
   if (c * b * b != s.dim[1])
-    return mica__graph_fail(x.graph, MICA_E_SHAPE, "depth_to_space: the channels of %s are no multiple of %lld",
-                            mica_shape_format(s, text), (long long)(b * b));
+    return mica__builder_fail("depth_to_space", x, MICA_E_SHAPE, "the channels of %s are no multiple of %lld",
+                              mica_shape_format(s, text), (long long)(b * b));
   mica_shape cells = columns_first ? MICA_SHAPE(s.dim[0], c, b, b, s.dim[2], s.dim[3])
                                    : MICA_SHAPE(s.dim[0], b, b, c, s.dim[2], s.dim[3]);
   mica_axes order = columns_first ? MICA_AXES(0, 1, 4, 2, 5, 3) : MICA_AXES(0, 3, 4, 1, 5, 2);
@@ -163,8 +162,8 @@ mica_value mica_space_to_depth(mica_value x, int32_t block) {
   char text[MICA_SHAPE_TEXT];
   if (!image("space_to_depth", x, block, &s)) return (mica_value){0};
   if (s.dim[2] % b || s.dim[3] % b)
-    return mica__graph_fail(x.graph, MICA_E_SHAPE, "space_to_depth: %s does not fall into blocks of %lld",
-                            mica_shape_format(s, text), (long long)b);
+    return mica__builder_fail("space_to_depth", x, MICA_E_SHAPE, "%s does not fall into blocks of %lld",
+                              mica_shape_format(s, text), (long long)b);
   mica_shape cells = MICA_SHAPE(s.dim[0], s.dim[1], s.dim[2] / b, b, s.dim[3] / b, b);
   return mica_reshape(mica_transpose(mica_reshape(x, cells), MICA_AXES(0, 3, 5, 1, 2, 4)),
                       MICA_SHAPE(s.dim[0], s.dim[1] * b * b, s.dim[2] / b, s.dim[3] / b));

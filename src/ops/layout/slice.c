@@ -142,9 +142,9 @@ mica_value mica_slice(mica_value x, int32_t axis, int64_t start, int64_t stop, i
   int64_t k = axis;
   if (!mica__builder_axis("slice", x, &k)) return (mica_value){0};
   int64_t extent = mica_value_shape(x).dim[k];
-  if (step == 0) return mica__graph_fail(x.graph, MICA_E_INVALID, "slice: a step of 0");
+  if (step == 0) return mica__builder_fail("slice", x, MICA_E_INVALID, "a step of 0");
   if (extent == MICA_OPEN)
-    return mica__graph_fail(x.graph, MICA_E_SHAPE, "slice: axis %d of '%s' is open", (int)k, mica_value_name(x));
+    return mica__builder_fail("slice", x, MICA_E_SHAPE, "axis %d of '%s' is open", (int)k, mica_value_name(x));
   if (start < 0) start += extent;
   if (stop < 0 && stop != MICA_END) stop += extent;
   int64_t low = step > 0 ? 0 : -1, high = step > 0 ? extent : extent - 1;
@@ -173,7 +173,7 @@ mica_value mica__place(mica_value x, int32_t axis, int64_t before, int64_t after
   mica__attrs attrs = whole(x);
   int64_t extent = mica_value_shape(x).dim[axis];
   if (extent == MICA_OPEN)
-    return mica__graph_fail(x.graph, MICA_E_SHAPE, "pad: axis %d of '%s' is open", (int)axis, mica_value_name(x));
+    return mica__builder_fail("pad", x, MICA_E_SHAPE, "axis %d of '%s' is open", (int)axis, mica_value_name(x));
   START(&attrs, axis) = before;
   attrs.shape.dim[axis] = before + extent + after;
   attrs.reals[0] = value;

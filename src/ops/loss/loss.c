@@ -61,8 +61,7 @@ static mica_value class_loss(const char *op, mica_value logs, mica_value target,
   char text[MICA_SHAPE_TEXT];
   if (!logs.graph || !target.graph) return (mica_value){0};
   if (shape.rank < 2 || shape.dim[1] < 0)
-    return mica__graph_fail(logs.graph, MICA_E_SHAPE, "%s: %s has no classes along axis 1", op,
-                            mica_shape_format(shape, text));
+    return mica__builder_fail(op, logs, MICA_E_SHAPE, "%s has no classes along axis 1", mica_shape_format(shape, text));
   if (mica_dtype_kind_of(mica_value_dtype(target)) == MICA_KIND_FLOAT) {
     mica_value losses = probability_losses(logs, target, config);
     return reduced(losses, x, config->reduction);

@@ -103,6 +103,22 @@ mica_value mica_log_softmax(mica_value x, int32_t axis) {
   return mica__narrow(mica__graph_add(&mica__op_log_softmax, (mica_value[]){y, wide}, 2, &attrs), x);
 }
 
+/* Whether scale or bias, where there is one, has the shape of x's axes from `axis` on; false when the error was
+ * recorded. */
+static bool has_axes(const char *op, mica_value x, const mica__attrs *attrs, mica_value other) {
+  mica_shape whole = mica_value_shape(x), own = mica_value_shape(other), row = {0}, both;
+  char has[MICA_SHAPE_TEXT], want[MICA_SHAPE_TEXT];
+  if (!other.graph) return true;
+  for (int32_t k = 0; k < whole.rank; k++)
+    if (attrs->ints[1 + k]) row.dim[row.rank++] = whole.dim[k];
+  mica_status status = own.rank == row.rank ? mica__shape_broadcast(row, own, &both) : MICA_E_SHAPE;
+  if (status == MICA_OK && (mica__shape_is_open(row) || mica_shape_equal(both, row))) return true;
+  status = mica__fail(MICA_E_SHAPE, "scale and bias have shape %s, not %s", mica_shape_format(row, want),
+                      mica_shape_format(own, has));
+  mica__graph_fail_at(x.graph, status, op, (mica_value[]){x, other}, 2);
+  return false;
+}
+
 /* scale and bias, where there are any, in x's type as the statistics are in f32. */
 static mica_value scaled(mica_value y, mica_value x, mica_value scale, mica_value bias) {
   if (scale.graph) y = mica_mul(y, mica__widen(scale));
@@ -112,7 +128,9 @@ static mica_value scaled(mica_value y, mica_value x, mica_value scale, mica_valu
 
 mica_value mica_layer_norm(mica_value x, int32_t axis, mica_value scale, mica_value bias, double epsilon) {
   mica__attrs attrs;
-  if (!row_axes("layer_norm", x, axis, false, &attrs)) return (mica_value){0};
+  if (!row_axes("layer_norm", x, axis, false, &attrs) || !has_axes("layer_norm", x, &attrs, scale) ||
+      !has_axes("layer_norm", x, &attrs, bias))
+    return (mica_value){0};
   mica_axes axes = axes_of(&attrs);
   mica_value wide = mica__widen(x), centred = mica_sub(wide, mica_mean(wide, axes, true));
   mica_value factor = mica_rsqrt(mica_affine(mica_mean(mica_square(centred), axes, true), 1, epsilon));
@@ -122,7 +140,7 @@ mica_value mica_layer_norm(mica_value x, int32_t axis, mica_value scale, mica_va
 
 mica_value mica_rms_norm(mica_value x, int32_t axis, mica_value scale, double epsilon) {
   mica__attrs attrs;
-  if (!row_axes("rms_norm", x, axis, false, &attrs)) return (mica_value){0};
+  if (!row_axes("rms_norm", x, axis, false, &attrs) || !has_axes("rms_norm", x, &attrs, scale)) return (mica_value){0};
   mica_value wide = mica__widen(x);
   mica_value factor = mica_rsqrt(mica_affine(mica_mean(mica_square(wide), axes_of(&attrs), true), 1, epsilon));
   mica_value y = mica_mul(wide, factor);

@@ -154,7 +154,7 @@ mica_value mica_random_bernoulli(mica_value step, mica_value like, uint64_t seed
 mica_value mica_dropout(mica_value x, mica_value step, uint64_t seed, double rate) {
   if (rate == 0 || !x.graph) return x;
   if (!(rate > 0 && rate < 1))
-    return mica__graph_fail(x.graph, MICA_E_INVALID, "dropout: a rate of %g is not in [0, 1)", rate);
+    return mica__builder_fail("dropout", x, MICA_E_INVALID, "a rate of %g is not in [0, 1)", rate);
   mica_value kept = mica_random_bernoulli(step, x, seed, 1 - rate);
   return mica_where(kept, mica_affine(x, 1 / (1 - rate), 0), mica__number(x, 0));
 }

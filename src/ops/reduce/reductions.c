@@ -171,6 +171,10 @@ static bool set_axes(const char *op, mica_value x, mica_axes axes, bool keep, mi
   for (int32_t i = 0; i < axes.count; i++) {
     int64_t axis = axes.axis[i];
     if (!mica__builder_axis(op, x, &axis)) return false;
+    if (attrs->ints[1 + axis]) {
+      mica__builder_fail(op, x, MICA_E_SHAPE, "axis %lld is named twice", (long long)axis);
+      return false;
+    }
     attrs->ints[1 + axis] = 1;
   }
   return true;
