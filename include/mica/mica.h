@@ -10,6 +10,7 @@
 #include <mica/batch.h>
 #include <mica/buffer.h>
 #include <mica/cache.h>
+#include <mica/conv.h>
 #include <mica/device.h>
 #include <mica/doctor.h>
 #include <mica/dtype.h>

@@ -1,6 +1,7 @@
 #include "ops/choice.h"
 
 #include "base/error.h"
+#include "runtime/launch.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -65,12 +66,14 @@ bool mica__choice_is_open(mica_engine *engine, const mica__choice *choice, const
     snprintf(name, sizeof name, "%s.%s", choice->impl->kernel->name, choice->base->name);
     if (!mica__variant_fits(choice->base, device) || mica__tuning_is_bad(engine, name)) return false;
   }
+  if (choice->impl->unable && choice->impl->unable(problem)) return false;
   return !choice->impl->decline || !choice->impl->decline(problem, device);
 }
 
 /* Why an implementation is not taken; NULL when it is. */
 static const char *reason_against(mica_engine *engine, const mica__impl *impl, const void *problem) {
-  const char *reason = impl->decline(problem, mica_engine_device(engine));
+  const char *reason = impl->unable ? impl->unable(problem) : NULL;
+  if (!reason) reason = impl->decline(problem, mica_engine_device(engine));
   const mica__variant *variant = NULL;
   if (reason) return reason;
   if (mica__tuning_is_bad(engine, impl->name)) return "it failed here before";
@@ -101,6 +104,34 @@ mica_status mica__choice_avoid(mica_engine *engine, const mica__choice *choice) 
 
 mica_status mica__choice_launch(mica_queue *queue, const mica__choice *choice, const void *problem) {
   return choice->impl->launch(queue, problem, choice->base ? &choice->variant : NULL);
+}
+
+static bool is_reference(const mica__impl *const *list, const mica__impl *impl) {
+  while (list[1]) list++;
+  return *list == impl;
+}
+
+mica_status mica__choose_and_launch(mica_queue *queue, const mica__impl *const *list, const void *problem,
+                                    const char *key) {
+  mica_engine *engine = mica__queue_engine(queue);
+  for (;;) {
+    mica__choice choice = mica__choose(engine, list, problem, key);
+    mica__attempt_begin();
+    mica_status status = mica__choice_launch(queue, &choice, problem);
+    /* A driver that cannot compile the kernel it should like best costs speed, not the result. */
+    bool lame = status == MICA_E_BUILD || status == MICA_E_UNSUPPORTED, last = is_reference(list, choice.impl);
+    if (lame && !last) {
+      mica__log(MICA_LOG_WARNING, "%s is left out: %s", choice.impl->name, mica_error_message());
+      status = mica__choice_avoid(engine, &choice);
+      if (status == MICA_OK) {
+        mica__attempt_end();
+        continue;
+      }
+    }
+    if (status != MICA_OK) return mica__attempt_pass(status);
+    mica__attempt_end();
+    return MICA_OK;
+  }
 }
 
 static mica_status append(mica__choice **choices, size_t *count, const mica__choice *choice) {

@@ -35,6 +35,10 @@ mica__choice mica__choose(mica_engine *engine, const mica__impl *const *list, co
 /* Not to be chosen again by this engine: it could not be compiled or started here. */
 mica_status mica__choice_avoid(mica_engine *engine, const mica__choice *choice);
 
+/* Chooses and queues; what cannot be compiled or started here is avoided from now on, down to the reference. */
+mica_status mica__choose_and_launch(mica_queue *queue, const mica__impl *const *list, const void *problem,
+                                    const char *key);
+
 /* Queues it. */
 mica_status mica__choice_launch(mica_queue *queue, const mica__choice *choice, const void *problem);
 

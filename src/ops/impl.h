@@ -12,14 +12,20 @@ typedef struct mica__impl {
   const char *name;
   /* The kernel whose variants it can be run with. */
   const mica__kernel_desc *kernel;
-  /* NULL when it takes the problem on this device; else why not, in a few words: "the matrices are large". Builds and
-   * allocates nothing. */
+  /* NULL when launch can compute the problem at all, on whatever device and however slowly; else why not, in a few
+   * words: "the filter is not 3 x 3". May itself be NULL: it computes everything. Checks run what is able. */
+  const char *(*unable)(const void *problem);
+  /* NULL when it takes a problem, one that it is able to compute, on this device; else why not, in a few words: "the
+   * matrices are large". Builds and allocates nothing. */
   const char *(*decline)(const void *problem, const mica_device_info *device);
   /* Bytes of device memory that launch takes from the pool beside its operands; NULL for none. */
   size_t (*workspace)(const void *problem, const mica_device_info *device);
   /* Queues the kernels; does not wait. variant is one of kernel's, or NULL for the one that suits problem and device.
    * Does not ask decline, so that tests and the doctor can run GPU kernels on a CPU. */
   mica_status (*launch)(mica_queue *queue, const void *problem, const mica__variant *variant);
+  /* How many times larger its rounding errors may be than those of the plain sum, for the checks; 0 stands for 1. A
+   * comment beside it says why (fast algorithms that add and subtract before they multiply). */
+  double growth;
 } mica__impl;
 
 #endif

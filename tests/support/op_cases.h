@@ -2,6 +2,7 @@
 #ifndef MICA_TESTS_SUPPORT_OP_CASES_H
 #define MICA_TESTS_SUPPORT_OP_CASES_H
 
+#include <mica/conv.h>
 #include <mica/nodes.h>
 
 #define TEST_MAX_OPERANDS 4

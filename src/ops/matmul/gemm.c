@@ -182,22 +182,5 @@ mica_status mica_op_gemm_fwd(mica_queue *queue, const mica_gemm_config *config, 
   mica_engine *engine = mica__queue_engine(queue);
   mica__gemm_key(&gemm, key);
   tune_first_time(engine, &gemm, key);
-  for (;;) {
-    mica__choice choice = mica__choose(engine, mica__gemm_impls, &gemm, key);
-    mica__attempt_begin();
-    mica_status status = mica__choice_launch(queue, &choice, &gemm);
-    /* A driver that cannot compile the kernel it should like best costs speed, not the result. */
-    bool lame = status == MICA_E_BUILD || status == MICA_E_UNSUPPORTED;
-    if (lame && choice.impl != &mica__gemm_naive) {
-      mica__log(MICA_LOG_WARNING, "%s is left out: %s", choice.impl->name, mica_error_message());
-      status = mica__choice_avoid(engine, &choice);
-      if (status == MICA_OK) {
-        mica__attempt_end();
-        continue;
-      }
-    }
-    if (status != MICA_OK) return mica__attempt_pass(status);
-    mica__attempt_end();
-    return MICA_OK;
-  }
+  return mica__choose_and_launch(queue, mica__gemm_impls, &gemm, key);
 }

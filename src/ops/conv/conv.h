@@ -1,0 +1,92 @@
+/* ops/conv/conv.h: a convolution as data, its three passes, and the implementations that take them.
+ *
+ *   forward           Y[n][k][o] = sum over c, r of X[n][c][o stride - pad + r dilation] W[k][c][r]
+ *   backward data     X from Y and W      backward filter     W from X and Y
+ *
+ * with o and r standing for a depth, a height and a width each. Tensors are contiguous and NCHW. What
+ * mica__conv_problem has checked is not checked again.
+ *
+ * To add an implementation: a file with its mica__impl, an extern line below, its line in the lists of conv.c (before
+ * what is more general), its kernels in the list there. It says in `unable` what it cannot compute at all and in
+ * `decline` where others are faster; the check (conv_check.c) then runs each of its variants over the whole grid. */
+#ifndef MICA_OPS_CONV_CONV_H
+#define MICA_OPS_CONV_CONV_H
+
+#include "ops/matmul/gemm.h"
+
+#include <mica/conv.h>
+
+typedef enum mica__conv_pass {
+  MICA__CONV_FWD,
+  MICA__CONV_BWD_DATA,
+  MICA__CONV_BWD_FILTER,
+  MICA__CONV_PASSES,
+} mica__conv_pass;
+
+/* Depth, height, width; of tensors with fewer dimensions the leading ones are 1 (pad 0). */
+typedef struct mica__conv_dims {
+  int64_t n, groups, c, k; /* c and k: channels and filters of one group */
+  int64_t in[3], filter[3], out[3];
+  int64_t stride[3], pad[3], dilation[3]; /* pad: before; what lies beyond the end is zero as far as it is reached */
+} mica__conv_dims;
+
+typedef struct mica__conv {
+  mica__conv_pass pass;
+  mica__conv_dims dims;
+  const mica_tensor *x, *w, *y; /* the pass writes one of them and reads the other two */
+  mica_dtype dtype;             /* of all three; sums are result.acc */
+  /* The result as cl/common/epilogue.clh writes it: d[batch][row][col] is a pixel `col` of channel `row` (group g: rows
+   * g k .. or g c ..) of image `batch`; of a filter gradient, one batch of element (c, r) of filter `row`. c is the
+   * addend, bias a value a row. m, n, k and batches say the arithmetic. */
+  mica__gemm result;
+} mica__conv;
+
+/* The problem as data, with everything checked that mica/conv.h promises to check. The pass's result is not read. */
+mica_status mica__conv_problem(mica_queue *queue, mica__conv_pass pass, const mica_conv_config *config,
+                               const mica_tensor *x, const mica_tensor *w, const mica_tensor *y,
+                               const mica_conv_epilogue *epilogue, mica__conv *conv);
+/* The dims of shapes and config; MICA_E_SHAPE. y is not looked at where it is NULL: then dims->out is what follows. */
+mica_status mica__conv_dims_of(const mica_conv_config *config, mica_shape x, mica_shape w, const mica_shape *y,
+                               mica__conv_dims *dims);
+/* Output extent; 0 where the filter does not fit once. more: zeros after the last element beyond `pad`. */
+int64_t mica__conv_extent(int64_t in, int64_t filter, int64_t stride, int64_t pad, int64_t more, int64_t dilation);
+
+/* Products of the three numbers. */
+int64_t mica__conv_volume(const int64_t extent[3]);
+/* 2 multiply-adds for each term of each element: "flops counted as direct convolution". */
+double mica__conv_flops(const mica__conv_dims *dims);
+
+/* What results of tuning are filed under. */
+void mica__conv_key(const mica__conv *conv, char key[MICA__TUNING_TEXT]);
+
+/* The first rows of every conv kernel's table, and their values in shipped variants. All operands are of D_T. */
+#define MICA__CONV_TYPES MICA_F32, MICA_F16, MICA_BF16
+#define MICA__CONV_PARAMS(...)                                                                                         \
+  MICA__DTYPE("D_T", "type of x, w and y", __VA_ARGS__), MICA__DTYPE("ACC_T", "type of sums", MICA_F32, MICA_F64),     \
+      MICA__DTYPE("BIAS_T", "type of bias", MICA_F32, MICA_F16, MICA_BF16, MICA_F64),                                  \
+      MICA__CASE("BIAS", "0 none, 2 a value a channel", 0, 2)
+#define MICA__CONV_VALUES MICA_F32, MICA_F32, MICA_F32, 0
+
+/* Launches of kernels that end in EPILOGUE_PARAMS: mica__gemm_begin_epilogue(queue, desc, values, &conv->result, ..),
+ * the kernel's own arguments, mica__gemm_end(queue, &launch, &conv->result). This packs CONV_PARAMS
+ * (cl/conv/problem.clh). */
+void mica__conv_push_dims(mica__launch *launch, const mica__conv_dims *dims);
+
+/* The implementations of each pass, in order, the reference last; each list ends in NULL. */
+extern const mica__impl *const *const mica__conv_impls[MICA__CONV_PASSES];
+/* All kernels they launch; ends in NULL. */
+extern const mica__kernel_desc *const mica__conv_kernels[];
+
+/* The implementations and their kernels, each in the file of its name. */
+extern const mica__impl mica__conv_tile, mica__conv_naive;
+extern const mica__kernel_desc mica__conv_tile_kernel, mica__conv_pack_kernel, mica__conv_naive_kernel;
+
+/* The passes in double on the host: a and b are the operands in the order x, w, y, without the result. */
+void mica__conv_reference(const mica__conv_dims *dims, mica__conv_pass pass, const double *a, const double *b,
+                          double *result);
+
+/* In conv_check.c. */
+struct mica__check;
+mica_status mica__conv_check(struct mica__check *check);
+
+#endif

@@ -1,0 +1,117 @@
+#include "ops/conv/window.h"
+
+#include "base/error.h"
+
+static int64_t ceil_div(int64_t x, int64_t y) { return (x + y - 1) / y; }
+
+static int64_t gcd(int64_t x, int64_t y) { return y == 0 ? x : gcd(y, x % y); }
+
+const mica_tensor *mica__conv_source(const mica__conv *conv) {
+  return conv->pass == MICA__CONV_FWD ? conv->x : conv->y;
+}
+
+static int64_t residues(const mica__conv_dims *d, int i) { return d->stride[i] < d->in[i] ? d->stride[i] : d->in[i]; }
+
+int64_t mica__conv_windows(const mica__conv *conv) {
+  const mica__conv_dims *d = &conv->dims;
+  return conv->pass == MICA__CONV_FWD ? 1 : residues(d, 0) * residues(d, 1) * residues(d, 2);
+}
+
+static mica__conv_window forward(const mica__conv_dims *d) {
+  int64_t taps = mica__conv_volume(d->filter), tap = 1;
+  mica__conv_window w = {.n = d->n, .groups = d->groups, .c = d->c, .k = d->k};
+  w.w_c = taps;
+  w.w_k = d->c * taps;
+  w.w_group = d->k * w.w_k;
+  for (int i = 2; i >= 0; tap *= d->filter[i--]) {
+    w.in[i] = d->in[i];
+    w.taps[i] = d->filter[i];
+    w.first[i] = -d->pad[i];
+    w.delta[i] = d->dilation[i];
+    w.step[i] = d->stride[i];
+    w.out[i] = w.full[i] = d->out[i];
+    w.spread[i] = 1;
+    w.w_tap[i] = tap;
+  }
+  return w;
+}
+
+/* x's places i = residue + j stride get y's places o = (i + pad - r dilation) / stride, for those r that leave no
+ * remainder: every (stride / gcd(stride, dilation))-th. */
+static void set_residue(const mica__conv_dims *d, int i, int64_t residue, int64_t tap, mica__conv_window *w) {
+  int64_t stride = d->stride[i], dilation = d->dilation[i], common = gcd(stride, dilation), every = stride / common;
+  int64_t r = 0, reach = residue + d->pad[i];
+  while (r < every && (reach - r * dilation) % stride != 0) r++;
+  w->in[i] = d->out[i];
+  w->taps[i] = r < every && r < d->filter[i] ? ceil_div(d->filter[i] - r, every) : 0;
+  w->first[i] = w->taps[i] ? (reach - r * dilation) / stride : 0;
+  w->delta[i] = -(dilation / common);
+  w->step[i] = 1;
+  w->out[i] = ceil_div(d->in[i] - residue, stride);
+  w->at[i] = residue;
+  w->full[i] = d->in[i];
+  w->spread[i] = stride;
+  w->w_tap[i] = every * tap;
+  if (w->taps[i]) w->w_at += r * tap;
+}
+
+mica__conv_window mica__conv_window_at(const mica__conv *conv, int64_t index) {
+  const mica__conv_dims *d = &conv->dims;
+  if (conv->pass == MICA__CONV_FWD) return forward(d);
+  int64_t taps = mica__conv_volume(d->filter), tap = 1;
+  mica__conv_window w = {.n = d->n, .groups = d->groups, .c = d->k, .k = d->c};
+  w.w_k = taps;
+  w.w_c = d->c * taps;
+  w.w_group = d->k * w.w_c;
+  for (int i = 2; i >= 0; tap *= d->filter[i--]) {
+    set_residue(d, i, index % residues(d, i), tap, &w);
+    index /= residues(d, i);
+  }
+  return w;
+}
+
+void mica__conv_push_window(mica__launch *launch, const mica__conv_window *w) {
+  /* They were checked to fit. */
+#define I(value) (int32_t)(w->value)
+  mica__launch_int8(launch, (int32_t[]){I(n), I(groups), I(c), I(k), I(in[0]), I(in[1]), I(in[2]), I(taps[0])});
+  mica__launch_int8(launch, (int32_t[]){I(taps[1]), I(taps[2]), I(first[0]), I(first[1]), I(first[2]), I(delta[0]),
+                                        I(delta[1]), I(delta[2])});
+  mica__launch_int8(
+      launch, (int32_t[]){I(step[0]), I(step[1]), I(step[2]), I(out[0]), I(out[1]), I(out[2]), I(at[0]), I(at[1])});
+  mica__launch_int8(
+      launch, (int32_t[]){I(at[2]), I(full[0]), I(full[1]), I(full[2]), I(spread[0]), I(spread[1]), I(spread[2]), 0});
+#undef I
+}
+
+#define CHUNK 16
+static const mica__kernel_param params[] = {
+    MICA__DTYPE("D_T", "type of w", MICA__CONV_TYPES),
+    MICA__INT("MR", "rows of a tile", 1, 2, 4, 6, 8, 12, 14, 16),
+};
+static const mica__variant variants[] = {MICA__VARIANT("cpu", MICA__ON_CPU, MICA_F32, 8)};
+const mica__kernel_desc mica__conv_pack_kernel = {MICA__KERNEL("conv_pack", "conv/conv_pack.cl", params, variants)};
+
+int64_t mica__conv_packed_count(const mica__conv_window *w, int64_t rows) {
+  return w->groups * ceil_div(w->k, rows) * rows * w->c * mica__conv_volume(w->taps);
+}
+
+mica_status mica__conv_pack(mica_queue *queue, const mica__conv *conv, const mica__conv_window *w, int32_t rows,
+                            mica_buffer *packed, int64_t first) {
+  int32_t values[MICA__MAX_PARAMS];
+  mica__kernel *kernel = NULL;
+  mica__kernel_values(&mica__conv_pack_kernel, &variants[0], values);
+  mica__kernel_set(&mica__conv_pack_kernel, values, "D_T", (int32_t)conv->dtype);
+  mica__kernel_set(&mica__conv_pack_kernel, values, "MR", rows);
+  MICA_TRY(mica__kernel_get(mica__queue_engine(queue), &mica__conv_pack_kernel, values, NULL, &kernel));
+  mica__launch launch = mica__launch_of(kernel);
+  mica__launch_tensor(&launch, conv->w);
+  mica__launch_long(&launch, w->w_at);
+  mica__launch_int8(&launch, (int32_t[]){(int32_t)w->c, (int32_t)w->k, (int32_t)w->taps[0], (int32_t)w->taps[1],
+                                         (int32_t)w->taps[2], 0, 0, 0});
+  mica__launch_long8(&launch, (int64_t[]){w->w_group, w->w_k, w->w_c, w->w_tap[0], w->w_tap[1], w->w_tap[2], 0, 0});
+  mica__launch_buffer(&launch, packed, first);
+  const int64_t groups[] = {ceil_div(w->c, CHUNK) * ceil_div(w->k, rows), w->groups, 1};
+  mica__launch_range3(&launch, groups, (size_t[]){1, 1, 1});
+  mica__launch_cost(&launch, 0, 2 * (double)mica__conv_packed_count(w, rows) * sizeof(float));
+  return mica__queue_submit(queue, &launch);
+}
