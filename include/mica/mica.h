@@ -11,6 +11,7 @@
 #include <mica/buffer.h>
 #include <mica/cache.h>
 #include <mica/conv.h>
+#include <mica/data.h>
 #include <mica/device.h>
 #include <mica/doctor.h>
 #include <mica/dtype.h>

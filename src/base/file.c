@@ -36,6 +36,7 @@ static mica_status read_open(int file, const char *path, unsigned char **data, s
     }
     at += (size_t)got;
   }
+  content[n] = '\0';
   *data = content;
   *size = n;
   return MICA_OK;

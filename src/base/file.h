@@ -9,8 +9,8 @@
 /* How names end under which mica__file_replace writes aside; a file of such a name was left by a killed process. */
 #define MICA__FILE_ASIDE ".tmp"
 
-/* *data is the caller's to free, and not NULL even for an empty file. MICA_E_NOT_FOUND when there is no regular file
- * of that name, MICA_E_IO when it cannot be read or is above 1 GiB, MICA_E_NOMEM. */
+/* *data is the caller's to free, and not NULL even for an empty file; a NUL stands after its end. MICA_E_NOT_FOUND when
+ * there is no regular file of that name, MICA_E_IO when it cannot be read or is above 1 GiB, MICA_E_NOMEM. */
 mica_status mica__file_read(const char *path, unsigned char **data, size_t *size);
 
 typedef struct mica__bytes {

@@ -1,0 +1,63 @@
+/* Datasets of two arrays, inputs and labels, as IDX and npy files hold them. */
+#include "base/element.h"
+#include "data/dataset.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+uint8_t *mica__elements_align(uint8_t *content, size_t header, size_t bytes) {
+  if (header % sizeof(double) == 0) return content + header;
+  return memmove(content, content + header, bytes);
+}
+
+/* The shape of one input: (N, F) rows, (N, H, W) grey pictures, (N, C, H, W) pictures. */
+static mica_status input_shape(const char *name, mica_shape all, mica_shape *one) {
+  char text[MICA_SHAPE_TEXT];
+  switch (all.rank) {
+  case 2: *one = MICA_SHAPE(all.dim[1]); return MICA_OK;
+  case 3: *one = MICA_SHAPE(1, all.dim[1], all.dim[2]); return MICA_OK;
+  case 4: *one = MICA_SHAPE(all.dim[1], all.dim[2], all.dim[3]); return MICA_OK;
+  default:
+    return mica__fail(MICA_E_FORMAT, "%s: inputs are of shape (N, F), (N, H, W) or (N, C, H, W), not %s", name,
+                      mica_shape_format(all, text));
+  }
+}
+
+/* u8 and f32 stay where they are; other types become f32. Takes the content over. */
+static mica_status take_inputs(mica__store *store, const mica__array *inputs, uint8_t *content) {
+  store->content = content;
+  mica_shape shape;
+  MICA_TRY(input_shape(store->name, inputs->shape, &shape));
+  bool kept = inputs->dtype == MICA_U8 || inputs->dtype == MICA_F32;
+  MICA_TRY(mica__store_set_shape(store, (uint64_t)inputs->shape.dim[0], kept ? inputs->dtype : MICA_F32, shape));
+  store->input = inputs->elements;
+  if (kept) return MICA_OK;
+  float *converted = malloc((size_t)store->count * store->input_bytes);
+  if (!converted) return mica__fail_nomem(store->name);
+  int64_t count = (int64_t)store->count * (int64_t)(store->input_bytes / sizeof *converted);
+  for (int64_t i = 0; i < count; i++) converted[i] = (float)mica__element_get(inputs->dtype, inputs->elements, i);
+  free(content);
+  store->content = converted;
+  store->input = (const uint8_t *)converted;
+  return MICA_OK;
+}
+
+mica_status mica__arrays_join(mica__array inputs, uint8_t *content, const mica__array *labels,
+                              const mica_dataset_config *config, mica__store *store) {
+  char text[MICA_SHAPE_TEXT];
+  MICA_TRY(take_inputs(store, &inputs, content));
+  bool column = labels->shape.rank == 1 || (labels->shape.rank == 2 && labels->shape.dim[1] == 1);
+  if (!column || labels->shape.dim[0] != inputs.shape.dim[0])
+    return mica__fail(MICA_E_FORMAT, "%s holds %lld inputs, its labels are of shape %s", store->name,
+                      (long long)inputs.shape.dim[0], mica_shape_format(labels->shape, text));
+  if (!config->regression && mica_dtype_kind_of(labels->dtype) == MICA_KIND_FLOAT)
+    return mica__fail(MICA_E_FORMAT, "%s: labels of type %s are no classes", store->name,
+                      mica_dtype_name(labels->dtype));
+  if (!config->regression)
+    return mica__store_convert_labels(store, labels->dtype, labels->elements, mica__config_classes(config));
+  store->targets = malloc((size_t)store->count * sizeof *store->targets);
+  if (!store->targets) return mica__fail_nomem("targets");
+  for (uint64_t i = 0; i < store->count; i++)
+    store->targets[i] = (float)mica__element_get(labels->dtype, labels->elements, (int64_t)i);
+  return MICA_OK;
+}

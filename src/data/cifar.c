@@ -1,0 +1,33 @@
+/* CIFAR's binary files: records of a label (CIFAR-100: a coarse and a fine one) and 32 x 32 bytes each of red, green
+ * and blue. */
+#include "data/dataset.h"
+
+#include <stdlib.h>
+
+#define PIXELS (3 * 32 * 32)
+
+static const char *const names10[10] = {"airplane", "automobile", "bird",  "cat",  "deer",
+                                        "dog",      "frog",       "horse", "ship", "truck"};
+
+mica_status mica__cifar_parse(const char *name, uint8_t *content, size_t size, const mica_dataset_config *config,
+                              mica__store *store) {
+  store->content = content;
+  size_t labels = size % (PIXELS + 1) == 0 ? 1 : 2, record = PIXELS + labels;
+  int32_t classes = labels == 1 ? 10 : 100;
+  if (size == 0) return mica__fail(MICA_E_FORMAT, "%s is empty", name);
+  if (size % record)
+    return mica__fail(MICA_E_FORMAT,
+                      "%s is truncated, or no CIFAR file: %zu bytes are no number of records of %d or %d", name, size,
+                      PIXELS + 1, PIXELS + 2);
+  int32_t given = mica__config_classes(config);
+  if (given && given != classes)
+    return mica__fail(MICA_E_FORMAT, "%s has %d classes, what it goes with has %d", name, classes, given);
+  MICA_TRY(mica__store_set_shape(store, size / record, MICA_U8, MICA_SHAPE(3, 32, 32)));
+  store->input = content + labels;
+  store->stride = record;
+  int32_t *read = malloc((size_t)store->count * sizeof *read);
+  if (!read) return mica__fail_nomem("labels");
+  for (uint64_t i = 0; i < store->count; i++) read[i] = content[i * record + labels - 1];
+  MICA_TRY(mica__store_set_labels(store, read, classes));
+  return mica__store_name_classes(store, names10, 10);
+}

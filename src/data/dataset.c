@@ -1,0 +1,274 @@
+#include "data/dataset.h"
+
+#include "base/checked.h"
+#include "base/element.h"
+#include "base/text.h"
+#include "data/permutation.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+const char *mica_split_name(mica_split split) {
+  static const char *const names[] = {"train", "validation", "test"};
+  return (unsigned)split < 3 ? names[split] : "?";
+}
+
+mica_status mica__store_create(const char *name, mica__store **out) {
+  mica__store *store = calloc(1, sizeof *store);
+  if (store) store->name = mica__strdup(name);
+  if (!store || !store->name) {
+    free(store);
+    return mica__fail_nomem("a dataset");
+  }
+  atomic_init(&store->references, 1);
+  *out = store;
+  return MICA_OK;
+}
+
+void mica__store_release(mica__store *store) {
+  if (!store || atomic_fetch_sub(&store->references, 1) != 1) return;
+  for (uint64_t i = 0; store->files && i < store->count; i++) free(store->files[i]);
+  for (int32_t i = 0; store->class_names && i < store->classes; i++) free(store->class_names[i]);
+  free(store->files);
+  free(store->class_names);
+  free(store->labels);
+  free(store->targets);
+  free(store->content);
+  free(store->name);
+  free(store);
+}
+
+mica_status mica__store_set_shape(mica__store *store, uint64_t count, mica_dtype dtype, mica_shape shape) {
+  char text[MICA_SHAPE_TEXT];
+  int64_t elements = 0;
+  size_t bytes = 0, total = 0;
+  if (!mica_shape_is_valid(shape) || (shape.rank != 1 && shape.rank != 3) ||
+      mica_shape_count(shape, &elements) != MICA_OK || elements == 0 ||
+      !mica__mul_size((size_t)elements, mica_dtype_size(dtype), &bytes) || count > SIZE_MAX ||
+      !mica__mul_size(bytes, (size_t)count, &total) || elements > INT32_MAX)
+    return mica__fail(MICA_E_FORMAT, "%s: inputs of shape %s cannot be", store->name, mica_shape_format(shape, text));
+  if (count == 0 || count > UINT32_MAX)
+    return mica__fail(MICA_E_FORMAT, "%s holds %s samples", store->name, count ? "too many" : "no");
+  store->count = count;
+  store->dtype = dtype;
+  store->shape = shape;
+  store->input_bytes = store->stride = bytes;
+  return MICA_OK;
+}
+
+mica_status mica__store_set_labels(mica__store *store, int32_t *labels, int32_t classes) {
+  store->labels = labels;
+  int32_t limit = classes > 0 ? classes : MICA__MAX_CLASSES, most = -1;
+  for (uint64_t i = 0; i < store->count; i++) {
+    if (labels[i] < 0 || labels[i] >= limit)
+      return mica__fail(MICA_E_FORMAT, "%s: the label %d of sample %llu is out of range, 0 to %d", store->name,
+                        labels[i], (unsigned long long)i, limit - 1);
+    if (labels[i] > most) most = labels[i];
+  }
+  store->classes = classes > 0 ? classes : most + 1;
+  return MICA_OK;
+}
+
+mica_status mica__store_convert_labels(mica__store *store, mica_dtype dtype, const void *labels, int32_t classes) {
+  int32_t *converted = malloc((size_t)store->count * sizeof *converted);
+  if (!converted) return mica__fail_nomem("labels");
+  for (uint64_t i = 0; i < store->count; i++) {
+    double value = mica__element_get(dtype, labels, (int64_t)i);
+    converted[i] = value >= 0 && value <= MICA__MAX_CLASSES ? (int32_t)value : value > 0 ? INT32_MAX : -1;
+  }
+  return mica__store_set_labels(store, converted, classes);
+}
+
+mica_status mica__store_name_classes(mica__store *store, const char *const *names, int32_t count) {
+  if (count != store->classes) return MICA_OK;
+  store->class_names = calloc((size_t)count + 1, sizeof *store->class_names);
+  bool named = store->class_names != NULL;
+  for (int32_t i = 0; named && i < count; i++) named = (store->class_names[i] = mica__strdup(names[i])) != NULL;
+  return named ? MICA_OK : mica__fail_nomem("names of classes");
+}
+
+int32_t mica__config_classes(const mica_dataset_config *config) {
+  return config->like ? config->like->store->classes : 0;
+}
+
+static mica_status number_classes(mica__store *store) {
+  if (store->class_names || store->classes == 0) return MICA_OK;
+  store->class_names = calloc((size_t)store->classes, sizeof *store->class_names);
+  bool named = store->class_names != NULL;
+  for (int32_t i = 0; named && i < store->classes; i++) {
+    char name[16];
+    snprintf(name, sizeof name, "%d", i);
+    named = (store->class_names[i] = mica__strdup(name)) != NULL;
+  }
+  return named ? MICA_OK : mica__fail_nomem("names of classes");
+}
+
+mica_status mica__dataset_of(mica__store *store, mica_dataset **out) {
+  mica_dataset *dataset = NULL;
+  mica_status status = number_classes(store);
+  if (status == MICA_OK && !(dataset = calloc(1, sizeof *dataset))) status = mica__fail_nomem("a dataset");
+  if (status != MICA_OK) {
+    mica__store_release(store);
+    return status;
+  }
+  *dataset = (mica_dataset){.store = store, .count = store->count};
+  *out = dataset;
+  return MICA_OK;
+}
+
+static mica_status fill_store(mica__store *store, const mica_samples *samples) {
+  MICA_TRY(mica__store_set_shape(store, samples->count, samples->dtype, samples->shape));
+  store->input = samples->inputs;
+  if (samples->labels) return mica__store_convert_labels(store, MICA_I32, samples->labels, samples->classes);
+  size_t bytes = (size_t)store->count * sizeof *store->targets;
+  store->targets = malloc(bytes);
+  if (!store->targets) return mica__fail_nomem("targets");
+  memcpy(store->targets, samples->targets, bytes);
+  return MICA_OK;
+}
+
+mica_status mica_dataset_create(const char *name, const mica_samples *samples, mica_dataset **dataset) {
+  if (!name || !samples || !dataset || (!samples->inputs && samples->count) || !samples->labels == !samples->targets)
+    return mica__fail(MICA_E_INVALID, "mica_dataset_create: a pointer is NULL, or there are labels and targets");
+  if (samples->dtype != MICA_U8 && samples->dtype != MICA_F32)
+    return mica__fail(MICA_E_DTYPE, "mica_dataset_create: inputs are u8 or f32, not %s",
+                      mica_dtype_name(samples->dtype));
+  mica__store *store = NULL;
+  MICA_TRY(mica__store_create(name, &store));
+  mica_status status = fill_store(store, samples);
+  if (status == MICA_OK) return mica__dataset_of(store, dataset);
+  mica__store_release(store);
+  return status;
+}
+
+void mica_dataset_destroy(mica_dataset *dataset) {
+  if (!dataset) return;
+  mica__store_release(dataset->store);
+  free(dataset->map);
+  free(dataset);
+}
+
+/* A dataset of `count` samples of the same store, without its map filled in. */
+static mica_dataset *subset(const mica_dataset *dataset, uint64_t count) {
+  mica_dataset *part = calloc(1, sizeof *part);
+  if (!part) return NULL;
+  part->map = malloc((size_t)(count ? count : 1) * sizeof *part->map);
+  part->store = dataset->store;
+  part->count = count;
+  atomic_fetch_add(&part->store->references, 1);
+  if (part->map) return part;
+  mica_dataset_destroy(part);
+  return NULL;
+}
+
+mica_status mica_dataset_split(const mica_dataset *dataset, double share, uint64_t seed, mica_dataset **part,
+                               mica_dataset **rest) {
+  if (!dataset || !part || !rest) return mica__fail(MICA_E_INVALID, "mica_dataset_split: a pointer is NULL");
+  uint64_t chosen = share >= 0 && share <= 1 ? (uint64_t)(share * (double)dataset->count) : 0;
+  if (chosen == 0 || chosen == dataset->count)
+    return mica__fail(MICA_E_INVALID, "mica_dataset_split: a share of %g leaves one side of %llu samples empty", share,
+                      (unsigned long long)dataset->count);
+  mica_dataset *a = subset(dataset, chosen), *b = subset(dataset, dataset->count - chosen);
+  if (!a || !b) {
+    mica_dataset_destroy(a);
+    mica_dataset_destroy(b);
+    return mica__fail_nomem("a part of a dataset");
+  }
+  mica__permutation permutation = mica__permutation_of((uint32_t)dataset->count, seed, MICA__PERMUTATION_SPLIT);
+  uint64_t ia = 0, ib = 0;
+  for (uint32_t i = 0; i < dataset->count; i++) {
+    uint32_t place = (uint32_t)mica__dataset_place(dataset, i);
+    if (mica__permute(&permutation, i) < chosen)
+      a->map[ia++] = place;
+    else
+      b->map[ib++] = place;
+  }
+  *part = a;
+  *rest = b;
+  return MICA_OK;
+}
+
+uint64_t mica_dataset_count(const mica_dataset *dataset) { return dataset->count; }
+mica_dtype mica_dataset_dtype(const mica_dataset *dataset) { return dataset->store->dtype; }
+mica_shape mica_dataset_shape(const mica_dataset *dataset) { return dataset->store->shape; }
+int32_t mica_dataset_classes(const mica_dataset *dataset) { return dataset->store->classes; }
+const char *mica_dataset_name(const mica_dataset *dataset) { return dataset->store->name; }
+size_t mica_dataset_input_bytes(const mica_dataset *dataset) { return dataset->store->input_bytes; }
+
+const char *mica_dataset_class_name(const mica_dataset *dataset, int32_t class_index) {
+  const mica__store *store = dataset->store;
+  return class_index >= 0 && class_index < store->classes && store->class_names ? store->class_names[class_index]
+                                                                                : NULL;
+}
+
+int32_t mica_dataset_label(const mica_dataset *dataset, uint64_t index) {
+  return dataset->store->labels ? dataset->store->labels[mica__dataset_place(dataset, index)] : -1;
+}
+
+float mica_dataset_target(const mica_dataset *dataset, uint64_t index) {
+  const mica__store *store = dataset->store;
+  uint64_t place = mica__dataset_place(dataset, index);
+  return store->targets ? store->targets[place] : (float)store->labels[place];
+}
+
+mica_status mica_dataset_input(const mica_dataset *dataset, uint64_t index, void *input, size_t bytes) {
+  if (!dataset || !input || index >= dataset->count || bytes != dataset->store->input_bytes)
+    return mica__fail(MICA_E_INVALID, "mica_dataset_input: sample %llu into %zu bytes", (unsigned long long)index,
+                      bytes);
+  const mica__store *store = dataset->store;
+  uint64_t place = mica__dataset_place(dataset, index);
+  if (!store->input) return mica__folder_input(store, place, input);
+  memcpy(input, store->input + place * store->stride, bytes);
+  return MICA_OK;
+}
+
+#define MEASURED_SAMPLES 10000
+
+/* Adds a channel's elements to its sums. Of u8 the sums are whole numbers, without a rounding error. */
+static void add_channel(const mica__store *store, const uint8_t *input, int64_t channel, int64_t plane,
+                        double sums[2]) {
+  if (store->dtype == MICA_U8) {
+    uint64_t sum = 0, squares = 0;
+    for (int64_t i = channel * plane; i < (channel + 1) * plane; i++) {
+      uint32_t value = input[i];
+      sum += value;
+      squares += value * value;
+    }
+    sums[0] += (double)sum / 255;
+    sums[1] += (double)squares / (255 * 255);
+    return;
+  }
+  for (int64_t i = channel * plane; i < (channel + 1) * plane; i++) {
+    float value;
+    memcpy(&value, input + (size_t)i * sizeof value, sizeof value);
+    sums[0] += value;
+    sums[1] += (double)value * value;
+  }
+}
+
+mica_status mica_dataset_measure(const mica_dataset *dataset, float *mean, float *deviation) {
+  if (!dataset || !mean || !deviation) return mica__fail(MICA_E_INVALID, "mica_dataset_measure: a pointer is NULL");
+  const mica__store *store = dataset->store;
+  int64_t channels = store->shape.dim[0], plane = 1;
+  for (int32_t i = 1; i < store->shape.rank; i++) plane *= store->shape.dim[i];
+  uint64_t samples = dataset->count < MEASURED_SAMPLES ? dataset->count : MEASURED_SAMPLES;
+  double(*sums)[2] = calloc((size_t)channels, sizeof *sums);
+  uint8_t *copy = malloc(store->input_bytes);
+  mica_status status = sums && copy ? MICA_OK : mica__fail_nomem("a measurement");
+  for (uint64_t i = 0; status == MICA_OK && i < samples; i++) {
+    uint64_t index = i * dataset->count / samples;
+    status = mica_dataset_input(dataset, index, copy, store->input_bytes);
+    for (int64_t c = 0; status == MICA_OK && c < channels; c++) add_channel(store, copy, c, plane, sums[c]);
+  }
+  double n = (double)samples * (double)plane;
+  for (int64_t c = 0; status == MICA_OK && c < channels; c++) {
+    double m = sums[c][0] / n;
+    mean[c] = (float)m;
+    deviation[c] = (float)fmax(sqrt(fmax(sums[c][1] / n - m * m, 0)), 1e-6);
+  }
+  free(sums);
+  free(copy);
+  return status;
+}

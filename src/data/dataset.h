@@ -1,0 +1,111 @@
+/* data/dataset.h: what a dataset is made of, and the readers that fill it. */
+#ifndef MICA_DATA_DATASET_H
+#define MICA_DATA_DATASET_H
+
+#include "base/error.h"
+
+#include <mica/data.h>
+#include <stdatomic.h>
+
+/* Labels from here on are taken for garbage. */
+#define MICA__MAX_CLASSES 1000000
+
+/* Samples, held by every dataset that shows some of them. */
+typedef struct mica__store {
+  atomic_int references;
+  char *name;
+  uint64_t count;
+  mica_dtype dtype;
+  mica_shape shape;     /* of one input */
+  size_t input_bytes;   /* of one input */
+  const uint8_t *input; /* the first; NULL where files are read when needed */
+  size_t stride;        /* bytes from one input to the next */
+  char **files;         /* of each sample, where input is NULL */
+  int32_t *labels;      /* NULL where there are targets */
+  float *targets;
+  int32_t classes;
+  char **class_names; /* NULL where classes have none */
+  void *content;      /* the memory behind input, to be freed */
+} mica__store;
+
+struct mica_dataset {
+  mica__store *store;
+  uint32_t *map; /* place in the store of each sample; NULL for all of them in order */
+  uint64_t count;
+};
+
+/* Zeroed, with a name and one reference. */
+mica_status mica__store_create(const char *name, mica__store **store);
+void mica__store_release(mica__store *store);
+
+/* Sets dtype, shape and input_bytes. MICA_E_FORMAT unless the shape has 1 or 3 dimensions, none of them 0, and count
+ * samples of it are a size. */
+mica_status mica__store_set_shape(mica__store *store, uint64_t count, mica_dtype dtype, mica_shape shape);
+
+/* Takes labels over, and checks that they are classes: from 0 to classes - 1, where classes 0 stands for one more than
+ * the largest. MICA_E_FORMAT names the first that is not. */
+mica_status mica__store_set_labels(mica__store *store, int32_t *labels, int32_t classes);
+/* The same for labels of any integer type. */
+mica_status mica__store_convert_labels(mica__store *store, mica_dtype dtype, const void *labels, int32_t classes);
+
+/* Copies names (a fixed list of so many). */
+mica_status mica__store_name_classes(mica__store *store, const char *const *names, int32_t count);
+
+/* The classes that labels may have: those of config->like, or 0 where any will do. */
+int32_t mica__config_classes(const mica_dataset_config *config);
+
+/* A dataset of all of the store, which it takes over (also when it fails). Classes without names are given numbers. */
+mica_status mica__dataset_of(mica__store *store, mica_dataset **dataset);
+
+/* Place in the store of a sample. */
+static inline uint64_t mica__dataset_place(const mica_dataset *dataset, uint64_t index) {
+  return dataset->map ? dataset->map[index] : index;
+}
+
+/* A whole file, inflated where it is in gzip; a NUL stands after its end. *data is the caller's to free. */
+mica_status mica__content_read(const char *path, uint8_t **data, size_t *size);
+/* The same of bytes in memory, which are freed or become *data. */
+mica_status mica__content_inflate(const char *name, uint8_t *raw, size_t raw_size, uint8_t **data, size_t *size);
+
+/* An array in a file: its elements lie inside the file's content, which is moved where they would not be aligned. */
+typedef struct mica__array {
+  mica_dtype dtype;
+  mica_shape shape;
+  uint8_t *elements;
+} mica__array;
+
+/* IDX: two zero bytes, a type, a rank, the dimensions (big-endian), the elements (big-endian, turned round here). */
+mica_status mica__idx_parse(const char *name, uint8_t *content, size_t size, mica__array *array);
+/* NumPy's npy, of little-endian elements in C order. */
+mica_status mica__npy_parse(const char *name, uint8_t *content, size_t size, mica__array *array);
+
+/* Moves the bytes at the end of a file's header to an address that elements of any type may have. */
+uint8_t *mica__elements_align(uint8_t *content, size_t header, size_t bytes);
+
+/* Samples of a text of numbers and labels, which a NUL ends; content is not kept. */
+mica_status mica__csv_parse(const char *name, const char *content, size_t size, const mica_dataset_config *config,
+                            mica__store *store);
+
+/* Samples of a content of CIFAR-10 or CIFAR-100 records, which the store takes over. */
+mica_status mica__cifar_parse(const char *name, uint8_t *content, size_t size, const mica_dataset_config *config,
+                              mica__store *store);
+
+/* Samples of an array of inputs, whose content the store takes over, and an array of labels. */
+mica_status mica__arrays_join(mica__array inputs, uint8_t *content, const mica__array *labels,
+                              const mica_dataset_config *config, mica__store *store);
+
+/* Samples of a folder with a folder a class. */
+mica_status mica__folder_read(const char *path, const mica_dataset_config *config, mica__store *store);
+
+/* One sample of such a store. Any thread. */
+mica_status mica__folder_input(const mica__store *store, uint64_t place, uint8_t *input);
+
+/* The names in a directory in strcmp's order, without hidden ones; released by mica__names_free. */
+typedef struct mica__names {
+  char **names;
+  size_t count;
+} mica__names;
+mica_status mica__names_read(const char *path, mica__names *names);
+void mica__names_free(mica__names *names);
+
+#endif

@@ -1,0 +1,36 @@
+/* data/image.h: pictures, from files to planes of bytes. */
+#ifndef MICA_DATA_IMAGE_H
+#define MICA_DATA_IMAGE_H
+
+#include "base/error.h"
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+/* Larger ones are refused: a small file may claim any size. */
+#define MICA__MAX_PIXELS ((size_t)1 << 26)
+
+/* Rows of pixels of 1 (grey) or 3 (red, green, blue) bytes, from the top. */
+typedef struct mica__image {
+  int32_t channels, height, width;
+  uint8_t *pixels;
+} mica__image;
+
+/* Whether a file of this name is read as a picture. */
+bool mica__image_is_named(const char *name);
+
+/* Decodes a file's content as PNG or JPEG. channels 1 or 3, or 0 for grey pictures grey and others in colour. JPEG may
+ * be decoded smaller, though not below height and width (0 for the full size). */
+mica_status mica__image_decode(const char *name, const uint8_t *content, size_t size, int32_t channels, int32_t height,
+                               int32_t width, mica__image *image);
+mica_status mica__png_decode(const char *name, const uint8_t *content, size_t size, int32_t channels,
+                             mica__image *image);
+mica_status mica__jpeg_decode(const char *name, const uint8_t *content, size_t size, int32_t channels, int32_t height,
+                              int32_t width, mica__image *image);
+
+/* Scales the picture until it covers height x width, cuts off alike on both sides what stands over, and writes planes:
+ * (C, H, W). Smaller: the mean of the area that a pixel covers; larger: between neighbours (bilinear). */
+mica_status mica__image_fit(const mica__image *image, int32_t height, int32_t width, uint8_t *planes);
+
+#endif

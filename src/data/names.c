@@ -1,0 +1,45 @@
+#include "base/text.h"
+#include "data/dataset.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+static int by_text(const void *a, const void *b) { return strcmp(*(char *const *)a, *(char *const *)b); }
+
+static mica_status read_open(DIR *directory, const char *path, mica__names *names) {
+  size_t capacity = 0;
+  for (const struct dirent *entry; (errno = 0, entry = readdir(directory));) {
+    if (entry->d_name[0] == '.') continue;
+    if (names->count == capacity) {
+      capacity = capacity ? capacity * 2 : 64;
+      char **grown = realloc(names->names, capacity * sizeof *grown);
+      if (!grown) return mica__fail_nomem(path);
+      names->names = grown;
+    }
+    if (!(names->names[names->count] = mica__strdup(entry->d_name))) return mica__fail_nomem(path);
+    names->count++;
+  }
+  if (errno) return mica__fail(MICA_E_IO, "cannot read the folder %s: %s", path, strerror(errno));
+  if (names->count) qsort(names->names, names->count, sizeof *names->names, by_text);
+  return MICA_OK;
+}
+
+mica_status mica__names_read(const char *path, mica__names *names) {
+  *names = (mica__names){0};
+  DIR *directory = opendir(path);
+  if (!directory)
+    return mica__fail(errno == ENOENT || errno == ENOTDIR ? MICA_E_NOT_FOUND : MICA_E_IO,
+                      "cannot read the folder %s: %s", path, strerror(errno));
+  mica_status status = read_open(directory, path, names);
+  closedir(directory);
+  if (status != MICA_OK) mica__names_free(names);
+  return status;
+}
+
+void mica__names_free(mica__names *names) {
+  for (size_t i = 0; i < names->count; i++) free(names->names[i]);
+  free(names->names);
+  *names = (mica__names){0};
+}

@@ -1,0 +1,305 @@
+/* labels: null
+ *
+ * Every kind of dataset from small files made here: what is read is what was written, and what is wrong is refused with
+ * a sentence that names the file. */
+#include "support/check_main.h"
+#include "support/engine.h"
+#include "support/files.h"
+
+#include <math.h>
+#include <mica/data.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define IMAGES "idx/train-images-idx3-ubyte.gz"
+#define LABELS "idx/train-labels-idx1-ubyte"
+
+/* Three pictures of 2 x 2. */
+static const uint8_t idx_images[16 + 12] = {0, 0, 8, 3, 0, 0, 0, 3, 0, 0, 0, 2,  0,  0,
+                                            0, 2, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 255};
+static const uint8_t idx_labels[8 + 3] = {0, 0, 8, 1, 0, 0, 0, 3, 2, 0, 1};
+
+static mica_dataset *open_at(const char *name, const mica_dataset_config *config) {
+  mica_dataset *dataset = NULL;
+  ck_ok(mica_dataset_open(files_path(name), config, &dataset));
+  return dataset;
+}
+
+/* Opening fails with this status, and says `reason` and the file's name. */
+static void refuse(const char *name, const mica_dataset_config *config, mica_status status, const char *reason) {
+  mica_dataset *dataset = NULL;
+  mica_status got = mica_dataset_open(files_path(name), config, &dataset);
+  ck_assert_msg(got == status, "%s: %s, %s", name, mica_status_name(got), mica_error_message());
+  ck_assert_msg(strstr(mica_error_message(), reason) && strstr(mica_error_message(), name), "%s: %s", name,
+                mica_error_message());
+}
+
+START_TEST(idx_files_in_a_folder) {
+  uint8_t input[4];
+  float mean = 0, deviation = 0;
+  files_write_gzip(IMAGES, idx_images, sizeof idx_images);
+  files_write(LABELS ".gz", idx_labels, sizeof idx_labels);
+  refuse("idx", &(mica_dataset_config){.split = MICA_SPLIT_TEST}, MICA_E_NOT_FOUND, "no test part");
+  files_write_gzip("idx/t10k-images-idx3-ubyte.gz", idx_images, sizeof idx_images);
+  files_write_gzip("idx/t10k-labels-idx1-ubyte.gz", idx_labels, sizeof idx_labels);
+  mica_dataset *train = open_at("idx", NULL);
+  mica_dataset *test = open_at("idx", &(mica_dataset_config){.split = MICA_SPLIT_TEST, .like = train});
+  ck_assert_uint_eq(mica_dataset_count(train), 3);
+  ck_assert_int_eq(mica_dataset_dtype(train), MICA_U8);
+  ck_assert(mica_shape_equal(mica_dataset_shape(train), MICA_SHAPE(1, 2, 2)));
+  ck_assert_int_eq(mica_dataset_classes(train), 3);
+  ck_assert_str_eq(mica_dataset_class_name(train, 2), "2");
+  ck_assert_ptr_null(mica_dataset_class_name(train, 3));
+  ck_assert_int_eq(mica_dataset_label(train, 0), 2);
+  ck_assert_int_eq(mica_dataset_label(test, 1), 0);
+  ck_ok(mica_dataset_input(train, 2, input, 4));
+  ck_assert_mem_eq(input, idx_images + 24, 4);
+  ck_assert_int_eq(mica_dataset_input(train, 3, input, 4), MICA_E_INVALID);
+  ck_ok(mica_dataset_measure(train, &mean, &deviation));
+  ck_assert_double_eq_tol(mean, 321 / 12.0 / 255, 1e-6);
+  ck_assert_double_eq_tol(deviation, sqrt(65531 / 12.0 - 26.75 * 26.75) / 255, 1e-6);
+  mica_dataset_destroy(train);
+  mica_dataset_destroy(test);
+  mica_dataset *file = open_at(IMAGES, NULL);
+  ck_assert_uint_eq(mica_dataset_count(file), 3);
+  mica_dataset_destroy(file);
+}
+END_TEST
+
+START_TEST(idx_files_that_are_wrong) {
+  uint8_t bad[sizeof idx_images + 1];
+  files_write_gzip("wrong/train-labels-idx1-ubyte.gz", idx_labels, sizeof idx_labels);
+  files_write("wrong/train-images-idx3-ubyte.gz", idx_images, sizeof idx_images - 1);
+  refuse("wrong", NULL, MICA_E_FORMAT, "truncated");
+  memcpy(bad, idx_images, sizeof idx_images);
+  bad[sizeof idx_images] = 0;
+  files_write("wrong/train-images-idx3-ubyte.gz", bad, sizeof bad);
+  refuse("wrong", NULL, MICA_E_FORMAT, "after the last");
+  bad[0] = 'P';
+  files_write("wrong/train-images-idx3-ubyte.gz", bad, sizeof idx_images);
+  refuse("wrong", NULL, MICA_E_FORMAT, "no IDX file: it begins with 50 00 08 03");
+  files_write("wrong/train-images-idx3-ubyte.gz", idx_images, sizeof idx_images);
+  files_write("wrong/train-labels-idx1-ubyte.gz", idx_images, sizeof idx_images);
+  refuse("wrong", NULL, MICA_E_FORMAT, "labels are of shape (3, 2, 2)");
+  files_write_gzip("cut/train-images-idx3-ubyte.gz", idx_images, sizeof idx_images);
+  char gzip[4096];
+  FILE *file = fopen(files_path("cut/train-images-idx3-ubyte.gz"), "rb");
+  ck_assert_ptr_nonnull(file);
+  size_t n = fread(gzip, 1, sizeof gzip, file);
+  fclose(file);
+  files_write("cut/train-images-idx3-ubyte.gz", gzip, n - 9);
+  refuse("cut", NULL, MICA_E_FORMAT, "truncated in the midst of its gzip data");
+  gzip[12] ^= 0x55;
+  files_write("cut/train-images-idx3-ubyte.gz", gzip, n);
+  refuse("cut", NULL, MICA_E_FORMAT, "gzip data is wrong");
+  refuse("idx-nowhere", NULL, MICA_E_NOT_FOUND, "no dataset");
+}
+END_TEST
+
+START_TEST(cifar_files) {
+  static uint8_t records[2 * 3074], one[3072];
+  for (size_t i = 0; i < sizeof records; i++) records[i] = (uint8_t)(i % 251);
+  records[0] = 3, records[3073] = 9;
+  files_write_gzip("cifar/data_batch_1.bin.gz", records, 2 * 3073);
+  files_write("cifar/data_batch_2.bin", records, 3073);
+  mica_dataset *train = open_at("cifar", NULL);
+  ck_assert_uint_eq(mica_dataset_count(train), 3);
+  ck_assert_int_eq(mica_dataset_classes(train), 10);
+  ck_assert_int_eq(mica_dataset_label(train, 1), 9);
+  ck_assert_str_eq(mica_dataset_class_name(train, 9), "truck");
+  ck_ok(mica_dataset_input(train, 1, one, sizeof one));
+  ck_assert_mem_eq(one, records + 3074, sizeof one);
+  mica_dataset_destroy(train);
+  records[3073] = 10;
+  files_write("cifar-wrong.bin", records, 2 * 3073);
+  refuse("cifar-wrong.bin", NULL, MICA_E_FORMAT, "the label 10 of sample 1 is out of range, 0 to 9");
+  files_write("cifar-cut.bin", records, 2 * 3073 - 5);
+  refuse("cifar-cut.bin", NULL, MICA_E_FORMAT, "truncated");
+  files_write("cifar-empty.bin", records, 0);
+  refuse("cifar-empty.bin", NULL, MICA_E_FORMAT, "empty");
+  records[0] = 19, records[1] = 99, records[3074] = 1, records[3075] = 7;
+  files_write("cifar-100.bin", records, 2 * 3074);
+  mica_dataset *hundred = open_at("cifar-100.bin", NULL);
+  ck_assert_int_eq(mica_dataset_classes(hundred), 100);
+  ck_assert_int_eq(mica_dataset_label(hundred, 0), 99);
+  mica_dataset_destroy(hundred);
+}
+END_TEST
+
+START_TEST(csv_files) {
+  float row[2] = {0};
+  files_write_text("a.csv",
+                   "\xef\xbb\xbf# said aside\n\nwidth,\"species\", height \r\n1.5,\"iris, blue\",2\r\n-3e2,rose,4\n"
+                   "0,rose,1");
+  mica_dataset *a = open_at("a.csv", &(mica_dataset_config){.label_column = "species"});
+  ck_assert_uint_eq(mica_dataset_count(a), 3);
+  ck_assert(mica_shape_equal(mica_dataset_shape(a), MICA_SHAPE(2)));
+  ck_assert_int_eq(mica_dataset_classes(a), 2);
+  ck_assert_str_eq(mica_dataset_class_name(a, 0), "iris, blue");
+  ck_assert_int_eq(mica_dataset_label(a, 2), 1);
+  ck_ok(mica_dataset_input(a, 1, row, sizeof row));
+  ck_assert(row[0] == -300 && row[1] == 4);
+  files_write_text("b.csv", "1;2;rose\n3;4;tulip\n");
+  refuse("b.csv", &(mica_dataset_config){.like = a}, MICA_E_FORMAT, "\"tulip\" of sample 1 is out of range");
+  mica_dataset_destroy(a);
+  files_write_text("c.tsv", "label\tx\ty\n7\t1\t2\n0\t3\t4\n");
+  mica_dataset *c = open_at("c.tsv", NULL);
+  ck_assert_int_eq(mica_dataset_classes(c), 8);
+  ck_ok(mica_dataset_input(c, 1, row, sizeof row));
+  ck_assert(row[0] == 3 && row[1] == 4);
+  mica_dataset_destroy(c);
+  mica_dataset *number = open_at("c.tsv", &(mica_dataset_config){.label_column = "1", .regression = true});
+  ck_assert_int_eq(mica_dataset_classes(number), 0);
+  ck_assert_float_eq(mica_dataset_target(number, 1), 3);
+  mica_dataset_destroy(number);
+}
+END_TEST
+
+START_TEST(csv_files_that_are_wrong) {
+  static const struct {
+    const char *text, *reason;
+  } cases[] = {
+      {"", "is empty"},
+      {"# nothing\n\n", "is empty"},
+      {"1\n2\n", "no table"},
+      {"1,2,3\n4,5\n", "line 2 has 2 columns"},
+      {"1,x,3\n4,y,6\n", "line 1: column 1 holds \"x\""},
+      {"1,,3\n", "line 1: column 1 holds \"\""},
+      {"1,nan,3\n", "instead of a number"},
+      {"1,2e999,3\n", "instead of a number"},
+      {"1,2,-3\n4,5,6\n", NULL}, /* -3 is a name */
+  };
+  for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+    files_write_text("wrong.csv", cases[i].text);
+    if (cases[i].reason) refuse("wrong.csv", NULL, MICA_E_FORMAT, cases[i].reason);
+    if (!cases[i].reason) mica_dataset_destroy(open_at("wrong.csv", NULL));
+  }
+  files_write("wrong.csv", "1,2\n\0,3\n", 9);
+  refuse("wrong.csv", NULL, MICA_E_FORMAT, "nor text");
+  files_write_text("wrong.csv", "a,b\n1,2\n");
+  refuse("wrong.csv", &(mica_dataset_config){.label_column = "c"}, MICA_E_NOT_FOUND, "no column \"c\"");
+}
+END_TEST
+
+/* A file of version 1 with this dictionary. */
+static void write_npy(const char *name, const char *dictionary, const void *data, size_t size) {
+  uint8_t file[512] = "\x93NUMPY\x01";
+  size_t n = strlen(dictionary);
+  file[8] = (uint8_t)n;
+  memcpy(file + 10, dictionary, n);
+  memcpy(file + 10 + n, data, size);
+  files_write(name, file, 10 + n + size);
+}
+
+START_TEST(npy_files) {
+  static const double x[6] = {1, 2, 3, 4, 5, 6};
+  static const int64_t y[2] = {1, 0}, negative[2] = {1, -1};
+  static const float numbers[2] = {0.5f, -2};
+  float row[3];
+  write_npy("npy/x_train.npy", "{'descr': '<f8', 'fortran_order': False, 'shape': (2, 3), }\n", x, sizeof x);
+  write_npy("npy/y_train.npy", "{'descr': '<i8', 'fortran_order': False, 'shape': (2,), }\n", y, sizeof y);
+  mica_dataset *dataset = open_at("npy", NULL);
+  ck_assert(mica_shape_equal(mica_dataset_shape(dataset), MICA_SHAPE(3)));
+  ck_assert_int_eq(mica_dataset_label(dataset, 0), 1);
+  ck_ok(mica_dataset_input(dataset, 1, row, sizeof row));
+  ck_assert(row[0] == 4 && row[2] == 6);
+  mica_dataset_destroy(dataset);
+  write_npy("npy/y_train.npy", "{'descr': '<i8', 'fortran_order': False, 'shape': (2,), }\n", negative, sizeof y);
+  refuse("npy/x_train.npy", NULL, MICA_E_FORMAT, "the label -1 of sample 1");
+  write_npy("npy/y_train.npy", "{'descr': '<f4', 'fortran_order': False, 'shape': (2, 1), }", numbers, sizeof numbers);
+  refuse("npy/x_train.npy", NULL, MICA_E_FORMAT, "no classes");
+  dataset = open_at("npy/x_train.npy", &(mica_dataset_config){.regression = true});
+  ck_assert_float_eq(mica_dataset_target(dataset, 1), -2);
+  mica_dataset_destroy(dataset);
+  write_npy("x1.npy", "{'descr': '<f8', 'fortran_order': True, 'shape': (2, 3), }", x, sizeof x);
+  refuse("x1.npy", NULL, MICA_E_FORMAT, "Fortran");
+  write_npy("x1.npy", "{'descr': '>f8', 'fortran_order': False, 'shape': (2, 3), }", x, sizeof x);
+  refuse("x1.npy", NULL, MICA_E_FORMAT, ">f8");
+  write_npy("x1.npy", "{'descr': '<f8', 'fortran_order': False, 'shape': (2, 4), }", x, sizeof x);
+  refuse("x1.npy", NULL, MICA_E_FORMAT, "truncated");
+  write_npy("x1.npy", "{'descr': '<f8', 'fortran_order': False, 'shape': (9223372036854775807, 4), }", x, 48);
+  refuse("x1.npy", NULL, MICA_E_FORMAT, "truncated");
+  write_npy("inputs.npy", "{'descr': '<f8', 'fortran_order': False, 'shape': (2, 3), }", x, sizeof x);
+  refuse("inputs.npy", NULL, MICA_E_FORMAT, "where their labels are");
+}
+END_TEST
+
+START_TEST(samples_in_memory_are_split_by_seed) {
+  enum { N = 100 };
+  static float inputs[N][2];
+  static int32_t labels[N];
+  for (int i = 0; i < N; i++) inputs[i][0] = (float)i, labels[i] = i % 7;
+  mica_samples samples = {.count = N, .dtype = MICA_F32, .shape = {1, {2}}, .inputs = inputs, .labels = labels};
+  mica_dataset *all = NULL, *part = NULL, *rest = NULL, *again = NULL, *other = NULL;
+  ck_ok(mica_dataset_create("memory", &samples, &all));
+  ck_assert_int_eq(mica_dataset_classes(all), 7);
+  ck_ok(mica_dataset_split(all, 0.25, 6, &part, &rest));
+  ck_assert_uint_eq(mica_dataset_count(part), 25);
+  ck_assert_uint_eq(mica_dataset_count(rest), 75);
+  bool seen[N] = {false};
+  for (int side = 0; side < 2; side++)
+    for (uint64_t i = 0; i < (side ? 75u : 25u); i++) {
+      float input[2];
+      ck_ok(mica_dataset_input(side ? rest : part, i, input, sizeof input));
+      ck_assert(!seen[(int)input[0]]);
+      seen[(int)input[0]] = true;
+      ck_assert_int_eq(mica_dataset_label(side ? rest : part, i), labels[(int)input[0]]);
+    }
+  mica_dataset_destroy(rest);
+  ck_ok(mica_dataset_split(all, 0.25, 6, &again, &rest));
+  mica_dataset_destroy(rest);
+  ck_ok(mica_dataset_split(all, 0.25, 7, &other, &rest));
+  int differ = 0;
+  mica_dataset_destroy(all); /* its parts stay */
+  for (uint64_t i = 0; i < 25; i++) {
+    float a[2], b[2], c[2];
+    ck_ok(mica_dataset_input(part, i, a, sizeof a));
+    ck_ok(mica_dataset_input(again, i, b, sizeof b));
+    ck_ok(mica_dataset_input(other, i, c, sizeof c));
+    ck_assert_float_eq(a[0], b[0]);
+    differ += a[0] != c[0];
+  }
+  ck_assert_int_gt(differ, 5);
+  ck_assert_int_eq(mica_dataset_split(part, 0.001, 1, &all, &again), MICA_E_INVALID);
+  mica_dataset_destroy(part);
+  mica_dataset_destroy(rest);
+  mica_dataset_destroy(again);
+  mica_dataset_destroy(other);
+  labels[3] = 9;
+  samples.classes = 7;
+  ck_assert_int_eq(mica_dataset_create("memory", &samples, &all), MICA_E_FORMAT);
+  ck_assert_ptr_nonnull(strstr(mica_error_message(), "the label 9 of sample 3"));
+}
+END_TEST
+
+START_TEST(folders_that_hold_nothing) {
+  files_write_text("empty/.hidden", "");
+  refuse("empty", NULL, MICA_E_FORMAT, "is empty");
+  files_write_text("classes/cat/readme.txt", "no picture");
+  refuse("classes", NULL, MICA_E_FORMAT, "cat holds no pictures");
+  files_write_text("flat/readme.txt", "nothing");
+  refuse("flat", NULL, MICA_E_FORMAT, "no folders of pictures");
+  files_write_text("parts/train/cat/1.png", "no picture");
+  refuse("parts", &(mica_dataset_config){.split = MICA_SPLIT_VALIDATION}, MICA_E_NOT_FOUND, "no validation part");
+#if MICA_WITH_PNG
+  refuse("parts", NULL, MICA_E_FORMAT, "neither PNG nor JPEG");
+#endif
+}
+END_TEST
+
+Suite *test_suite(void) {
+  Suite *suite = suite_create("dataset");
+  TCase *tcase = tcase_create("dataset");
+  tcase_add_unchecked_fixture(tcase, NULL, files_remove);
+  tcase_add_test(tcase, idx_files_in_a_folder);
+  tcase_add_test(tcase, idx_files_that_are_wrong);
+  tcase_add_test(tcase, cifar_files);
+  tcase_add_test(tcase, csv_files);
+  tcase_add_test(tcase, csv_files_that_are_wrong);
+  tcase_add_test(tcase, npy_files);
+  tcase_add_test(tcase, samples_in_memory_are_split_by_seed);
+  tcase_add_test(tcase, folders_that_hold_nothing);
+  suite_add_tcase(suite, tcase);
+  return suite;
+}

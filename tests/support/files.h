@@ -1,0 +1,22 @@
+/* tests/support/files.h: files for the tests of readers, in a folder of the program's own. */
+#ifndef MICA_TESTS_SUPPORT_FILES_H
+#define MICA_TESTS_SUPPORT_FILES_H
+
+#include <stddef.h>
+
+/* The folder; made at the first call. */
+const char *files_folder(void);
+/* "FOLDER/name"; valid until the fourth call after this one. */
+const char *files_path(const char *name);
+/* Writes a file there, and the folders that it stands in. */
+void files_write(const char *name, const void *data, size_t size);
+void files_write_text(const char *name, const char *text);
+/* The same in gzip. */
+void files_write_gzip(const char *name, const void *data, size_t size);
+/* Deletes the folder and all in it. */
+void files_remove(void);
+
+/* "../shared/data/name" from the project's root; NULL where that is not there. Valid until the next call. */
+const char *files_shared(const char *name);
+
+#endif
