@@ -9,12 +9,12 @@ MICA_BEGIN_DECLS
 /* Samples, each an input and a label. Nothing of it changes once it is made, so that several threads may read it. */
 typedef struct mica_dataset mica_dataset;
 
-typedef enum mica_split { MICA_SPLIT_TRAIN, MICA_SPLIT_VALIDATION, MICA_SPLIT_TEST } mica_split;
+typedef enum mica_part { MICA_PART_TRAIN, MICA_PART_VALIDATION, MICA_PART_TEST } mica_part;
 /* "train", "validation", "test"; "?" for a value that is none. */
-MICA_API const char *mica_split_name(mica_split split);
+MICA_API const char *mica_part_name(mica_part part);
 
 typedef struct mica_dataset_config {
-  mica_split split; /* of what lies in parts */
+  mica_part part; /* of what lies in parts */
   /* A dataset that this one goes with, as test samples with those trained on: class names and sizes are its, and a
    * label that it has not is out of range. */
   const mica_dataset *like;

@@ -10,9 +10,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-const char *mica_split_name(mica_split split) {
+const char *mica_part_name(mica_part part) {
   static const char *const names[] = {"train", "validation", "test"};
-  return (unsigned)split < 3 ? names[split] : "?";
+  return (unsigned)part < 3 ? names[part] : "?";
 }
 
 mica_status mica__store_create(const char *name, mica__store **out) {

@@ -13,10 +13,10 @@ static const char *const fashion_names[10] = {"T-shirt/top", "trouser", "pullove
                                               "sandal",      "shirt",   "sneaker",  "bag",   "ankle boot"};
 
 /* How the parts are called in names of files and folders. */
-static const char *const split_words[3][3] = {
-    [MICA_SPLIT_TRAIN] = {"train", "data_batch"},
-    [MICA_SPLIT_VALIDATION] = {"val"},
-    [MICA_SPLIT_TEST] = {"test", "t10k"},
+static const char *const part_words[3][3] = {
+    [MICA_PART_TRAIN] = {"train", "data_batch"},
+    [MICA_PART_VALIDATION] = {"val"},
+    [MICA_PART_TEST] = {"test", "t10k"},
 };
 
 /* What a folder may hold, in the order in which it is looked for. */
@@ -29,9 +29,9 @@ static bool ends_in(const char *name, const char *ending) {
 }
 
 /* Whether the name stands for this part of this kind of dataset. */
-static bool is_part(kind what, mica_split split, const char *name) {
-  for (int i = 0; i < 3 && split_words[split][i]; i++) {
-    const char *word = split_words[split][i];
+static bool is_part(kind what, mica_part part, const char *name) {
+  for (int i = 0; i < 3 && part_words[part][i]; i++) {
+    const char *word = part_words[part][i];
     size_t n = strlen(word);
     const char *rest = strncmp(name, word, n) ? NULL : name + n;
     switch (what) {
@@ -49,7 +49,7 @@ static bool is_part(kind what, mica_split split, const char *name) {
       if (rest && (ends_in(rest, ".csv") || ends_in(rest, ".tsv"))) return true;
       break;
     default:
-      if (rest && (!*rest || (split == MICA_SPLIT_VALIDATION && !strcmp(name, "validation")))) return true;
+      if (rest && (!*rest || (part == MICA_PART_VALIDATION && !strcmp(name, "validation")))) return true;
     }
   }
   return false;
@@ -150,7 +150,7 @@ static mica_status read_cifar(const char *folder, const mica__names *names, cons
     char *path = NULL;
     uint8_t *content = NULL, *grown = NULL;
     size_t size = 0;
-    if (!is_part(CIFAR, config->split, names->names[i])) continue;
+    if (!is_part(CIFAR, config->part, names->names[i])) continue;
     status = path_of(folder, names->names[i], &path);
     if (status == MICA_OK) status = mica__content_read(path, &content, &size);
     if (status == MICA_OK && !(grown = realloc(all, total + size + 1))) status = mica__fail_nomem(path);
@@ -171,19 +171,19 @@ static mica_status read_part(kind what, const char *folder, const mica__names *n
                              mica__store *store) {
   if (what == CIFAR) return read_cifar(folder, names, config, store);
   for (size_t i = 0; i < names->count; i++)
-    if (is_part(what, config->split, names->names[i])) {
+    if (is_part(what, config->part, names->names[i])) {
       char *path = NULL;
       MICA_TRY(path_of(folder, names->names[i], &path));
       mica_status status = what == PICTURES ? mica__folder_read(path, config, store) : read_file(path, config, store);
       free(path);
       return status;
     }
-  return mica__fail(MICA_E_NOT_FOUND, "%s has no %s part", folder, mica_split_name(config->split));
+  return mica__fail(MICA_E_NOT_FOUND, "%s has no %s part", folder, mica_part_name(config->part));
 }
 
-static bool has_part(kind what, mica_split split, const mica__names *names) {
+static bool has_part(kind what, mica_part part, const mica__names *names) {
   for (size_t i = 0; i < names->count; i++)
-    if (is_part(what, split, names->names[i])) return true;
+    if (is_part(what, part, names->names[i])) return true;
   return false;
 }
 
@@ -192,18 +192,17 @@ static mica_status read_folder(const char *path, const mica_dataset_config *conf
   MICA_TRY(mica__names_read(path, &names));
   kind what = KINDS;
   for (int k = 0; k < KINDS && what == KINDS; k++)
-    for (int split = 0; split < 3; split++)
-      if (has_part((kind)k, (mica_split)split, &names)) what = (kind)k;
+    for (int part = 0; part < 3; part++)
+      if (has_part((kind)k, (mica_part)part, &names)) what = (kind)k;
   mica_status status = MICA_OK;
   if (names.count == 0)
     status = mica__fail(MICA_E_FORMAT, "the folder %s is empty", path);
-  else if (what != KINDS && !has_part(what, config->split, &names))
-    status = mica__fail(MICA_E_NOT_FOUND, "%s has no %s part", path, mica_split_name(config->split));
+  else if (what != KINDS && !has_part(what, config->part, &names))
+    status = mica__fail(MICA_E_NOT_FOUND, "%s has no %s part", path, mica_part_name(config->part));
   else if (what != KINDS)
     status = read_part(what, path, &names, config, store);
-  else if (config->split != MICA_SPLIT_TRAIN)
-    status =
-        mica__fail(MICA_E_NOT_FOUND, "%s is not in parts: there is no %s one", path, mica_split_name(config->split));
+  else if (config->part != MICA_PART_TRAIN)
+    status = mica__fail(MICA_E_NOT_FOUND, "%s is not in parts: there is no %s one", path, mica_part_name(config->part));
   else
     status = mica__folder_read(path, config, store);
   mica__names_free(&names);
@@ -229,7 +228,7 @@ mica_status mica_dataset_open(const char *path, const mica_dataset_config *confi
   struct stat about;
   if (!path || !dataset) return mica__fail(MICA_E_INVALID, "mica_dataset_open: a pointer is NULL");
   if (!config) config = &none;
-  if ((unsigned)config->split > MICA_SPLIT_TEST || config->height < 0 || config->height > 32768 || config->width < 0 ||
+  if ((unsigned)config->part > MICA_PART_TEST || config->height < 0 || config->height > 32768 || config->width < 0 ||
       config->width > 32768 || (config->channels != 0 && config->channels != 1 && config->channels != 3))
     return mica__fail(MICA_E_INVALID, "mica_dataset_open: no such part, or pictures of no such size");
   const char *place = strcmp(path, FASHION_MNIST) ? path : FASHION_MNIST_PATH;
@@ -243,9 +242,8 @@ mica_status mica_dataset_open(const char *path, const mica_dataset_config *confi
   mica_status status = MICA_OK;
   if (S_ISDIR(about.st_mode))
     status = read_folder(place, config, store);
-  else if (config->split != MICA_SPLIT_TRAIN)
-    status =
-        mica__fail(MICA_E_NOT_FOUND, "%s is not in parts: there is no %s one", path, mica_split_name(config->split));
+  else if (config->part != MICA_PART_TRAIN)
+    status = mica__fail(MICA_E_NOT_FOUND, "%s is not in parts: there is no %s one", path, mica_part_name(config->part));
   else
     status = read_file(place, config, store);
   if (status == MICA_OK) status = check_like(store, config);

@@ -40,11 +40,11 @@ START_TEST(idx_files_in_a_folder) {
   float mean = 0, deviation = 0;
   files_write_gzip(IMAGES, idx_images, sizeof idx_images);
   files_write(LABELS ".gz", idx_labels, sizeof idx_labels);
-  refuse("idx", &(mica_dataset_config){.split = MICA_SPLIT_TEST}, MICA_E_NOT_FOUND, "no test part");
+  refuse("idx", &(mica_dataset_config){.part = MICA_PART_TEST}, MICA_E_NOT_FOUND, "no test part");
   files_write_gzip("idx/t10k-images-idx3-ubyte.gz", idx_images, sizeof idx_images);
   files_write_gzip("idx/t10k-labels-idx1-ubyte.gz", idx_labels, sizeof idx_labels);
   mica_dataset *train = open_at("idx", NULL);
-  mica_dataset *test = open_at("idx", &(mica_dataset_config){.split = MICA_SPLIT_TEST, .like = train});
+  mica_dataset *test = open_at("idx", &(mica_dataset_config){.part = MICA_PART_TEST, .like = train});
   ck_assert_uint_eq(mica_dataset_count(train), 3);
   ck_assert_int_eq(mica_dataset_dtype(train), MICA_U8);
   ck_assert(mica_shape_equal(mica_dataset_shape(train), MICA_SHAPE(1, 2, 2)));
@@ -281,7 +281,7 @@ START_TEST(folders_that_hold_nothing) {
   files_write_text("flat/readme.txt", "nothing");
   refuse("flat", NULL, MICA_E_FORMAT, "no folders of pictures");
   files_write_text("parts/train/cat/1.png", "no picture");
-  refuse("parts", &(mica_dataset_config){.split = MICA_SPLIT_VALIDATION}, MICA_E_NOT_FOUND, "no validation part");
+  refuse("parts", &(mica_dataset_config){.part = MICA_PART_VALIDATION}, MICA_E_NOT_FOUND, "no validation part");
 #if MICA_WITH_PNG
   refuse("parts", NULL, MICA_E_FORMAT, "neither PNG nor JPEG");
 #endif

@@ -14,9 +14,9 @@
 static bool has_fashion_mnist(void) { return access("/usr/share/datasets/fashion-mnist", R_OK) == 0; }
 
 /* The part of the dataset, with so many samples and classes. */
-static mica_dataset *open_part(const char *path, mica_split split, uint64_t count, int32_t classes) {
+static mica_dataset *open_part(const char *path, mica_part part, uint64_t count, int32_t classes) {
   mica_dataset *dataset = NULL;
-  ck_ok(mica_dataset_open(path, &(mica_dataset_config){.split = split}, &dataset));
+  ck_ok(mica_dataset_open(path, &(mica_dataset_config){.part = part}, &dataset));
   ck_assert_uint_eq(mica_dataset_count(dataset), count);
   ck_assert_int_eq(mica_dataset_classes(dataset), classes);
   return dataset;
@@ -32,8 +32,8 @@ static void check_means(const mica_dataset *dataset, const float *means, const f
 }
 
 START_TEST(fashion_mnist) {
-  mica_dataset *train = open_part("fashion-mnist", MICA_SPLIT_TRAIN, 60000, 10);
-  mica_dataset *test = open_part("fashion-mnist", MICA_SPLIT_TEST, 10000, 10);
+  mica_dataset *train = open_part("fashion-mnist", MICA_PART_TRAIN, 60000, 10);
+  mica_dataset *test = open_part("fashion-mnist", MICA_PART_TEST, 10000, 10);
   check_means(train, &(float){0.2860f}, &(float){0.3530f}, 2e-3);
   ck_assert_str_eq(mica_dataset_class_name(train, mica_dataset_label(train, 0)), "ankle boot");
   ck_assert_int_eq(mica_dataset_label(test, 1), 2);
@@ -47,7 +47,7 @@ END_TEST
 
 START_TEST(mnist) {
   const char *path = files_shared("mnist");
-  mica_dataset *train = open_part(path, MICA_SPLIT_TRAIN, 60000, 10);
+  mica_dataset *train = open_part(path, MICA_PART_TRAIN, 60000, 10);
   check_means(train, &(float){0.1307f}, &(float){0.3081f}, 2e-3);
   mica_dataset_destroy(train);
 }
@@ -55,8 +55,8 @@ END_TEST
 
 START_TEST(cifar10) {
   const char *path = files_shared("cifar10");
-  mica_dataset *train = open_part(path, MICA_SPLIT_TRAIN, 10000, 10);
-  mica_dataset *test = open_part(path, MICA_SPLIT_TEST, 2000, 10);
+  mica_dataset *train = open_part(path, MICA_PART_TRAIN, 10000, 10);
+  mica_dataset *test = open_part(path, MICA_PART_TEST, 2000, 10);
   check_means(train, (float[]){0.4914f, 0.4822f, 0.4465f}, (float[]){0.2470f, 0.2435f, 0.2616f}, 1e-2);
   ck_assert_str_eq(mica_dataset_class_name(train, mica_dataset_label(train, 9)), "truck");
   mica_dataset_destroy(train);
