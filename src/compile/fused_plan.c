@@ -4,6 +4,7 @@
 
 #include <limits.h>
 #include <math.h>
+#include <stdlib.h>
 #include <string.h>
 
 /* Tuned on PoCL; see "fused kernels" in tests/bench. */
@@ -241,6 +242,40 @@ static mica_status list_args(const mica__fused *fused, mica__fused_plan *plan) {
   if (plan->arg_count + hidden > MICA__MAX_ARGS)
     return mica__fail(MICA_E_UNSUPPORTED, "fused: the kernel would have more than %d arguments", MICA__MAX_ARGS);
   return MICA_OK;
+}
+
+/* No fewer arguments than the simplified list has: dimensions that will be merged count apart. */
+static int32_t most_args(const mica__fused *fused) {
+  int32_t count = 4 + fused->rank;
+  for (int32_t k = 0; k < fused->count; k++) {
+    const mica__fused_instr *instr = &fused->instrs[k];
+    uint32_t bounds = mica__fused_bounds(fused, instr);
+    if (instr->kind == MICA__FUSED_LOAD || instr->kind == MICA__FUSED_STORE) {
+      count += 2 + instr->bounded;
+      for (int32_t d = 0; d < fused->rank; d++)
+        count += (instr->access.stride[d] != 0 && instr->access.stride[d] != 1) + 2 * (int32_t)(bounds >> d & 1);
+    }
+    if (instr->kind == MICA__FUSED_VALUE) count++;
+    if (instr->kind == MICA__FUSED_OP) {
+      count += instr->op->cost >= CACHE_COST;
+      for (int32_t i = 0; i < 4; i++)
+        count += !mica__fused_is_literal(instr->attrs.reals[i]) + !mica__fused_is_literal((double)instr->attrs.ints[i]);
+    }
+    /* Rows that are split load their sums, and say where. */
+    if (instr->kind == MICA__FUSED_REDUCE) count += 4;
+  }
+  return count;
+}
+
+bool mica__fused_fits(const mica__fused *fused) {
+  if (most_args(fused) <= MICA__MAX_ARGS) return true;
+  mica__fused *simple = malloc(sizeof *simple);
+  if (!simple) return false;
+  *simple = *fused;
+  mica__fused_simplify(simple);
+  bool fits = most_args(simple) <= MICA__MAX_ARGS;
+  free(simple);
+  return fits;
 }
 
 /* What no kernel can be made of. */

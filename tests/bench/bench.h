@@ -15,6 +15,7 @@
 #define BENCH_LIST(X)                                                                                                  \
   X(fused, "generated kernels, against a copy of the same bytes")                                                      \
   X(gemm, "f32 matrix products, against OpenBLAS and CLBlast; --shapes \"M,N,K[,nn|nt|tn|tt][,BATCH];...\"")           \
+  X(plan, "sessions of deep networks: how long planning and recording take, on no device")                             \
   X(peak, "f32 multiply-adds and nothing else: the device's limit")
 
 typedef struct bench {

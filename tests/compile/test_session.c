@@ -173,6 +173,34 @@ START_TEST(cheap_values_are_computed_again) {
 }
 END_TEST
 
+/* Twelve tensors, each read across in another way: one kernel would have more arguments than kernels may have. */
+START_TEST(kernels_of_many_arguments_are_parted) {
+  enum { N = 12, COUNT = 2 * 3 * 4 * 5 };
+  static float data[COUNT], wanted[COUNT];
+  float got[COUNT];
+  mica_feed feeds[N];
+  mica_value y = mica_full(graph, MICA_F32, MICA_SHAPE(5, 4, 3, 2), 0);
+  static char names[N][8];
+  for (int i = 0; i < COUNT; i++) data[i] = (float)(i % 17);
+  for (int n = 0; n < N; n++) {
+    snprintf(names[n], sizeof names[n], "x%d", n);
+    mica_value x = mica_input(graph, names[n], MICA_F32, MICA_SHAPE(2, 3, 4, 5));
+    y = mica_add(y, mica_affine(mica_transpose(x, MICA_ALL_AXES), 20 + n, 0));
+    ck_ok(mica_tensor_create_from(test_engine(), MICA_F32, MICA_SHAPE(2, 3, 4, 5), data, &feeds[n].tensor));
+    feeds[n].name = names[n];
+  }
+  for (int i = 0; i < COUNT; i++)
+    wanted[i] = (float)(N * 20 + N * (N - 1) / 2) * data[i % 2 * 60 + i / 2 % 3 * 20 + i / 6 % 4 * 5 + i / 24];
+  mica_session *session = session_of(&y, 1);
+  ck_assert_uint_gt(report_of(session).launches, 1);
+  ck_ok(mica_session_run(session, test_queue(), feeds, N));
+  ck_ok(mica_tensor_download(test_queue(), mica_session_output(session, 0), got, sizeof got));
+  ck_assert_mem_eq(got, wanted, sizeof got);
+  for (int n = 0; n < N; n++) mica_tensor_destroy(feeds[n].tensor);
+  mica_session_destroy(session);
+}
+END_TEST
+
 START_TEST(softmax_is_one_kernel) {
   mica_value x = mica_input(graph, "x", MICA_F32, MICA_SHAPE(32, 100));
   mica_value e = mica_exp(mica_sub(x, mica_max(x, MICA_AXES(1), true)));
@@ -350,6 +378,7 @@ Suite *test_suite(void) {
   tcase_add_test(tests, feeds_may_change_and_begin_anywhere);
   tcase_add_test(tests, a_chain_is_one_kernel);
   tcase_add_test(tests, cheap_values_are_computed_again);
+  tcase_add_test(tests, kernels_of_many_arguments_are_parted);
   tcase_add_test(tests, softmax_is_one_kernel);
   tcase_add_test(tests, a_deep_chain_keeps_few_activations);
   tcase_add_test(tests, checkpoints_save_memory);
