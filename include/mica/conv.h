@@ -41,7 +41,7 @@ typedef struct mica_conv_epilogue {
 
 /* The stateless operations. Tensors are contiguous, of one dtype of f32 f16 bf16 f64; sums are f32 (f64 for f64).
  * config and epilogue may be NULL. The result may not overlap an operand, except that it may be the addend. The same
- * call gives the same bits. MICA_E_SHAPE names the shapes. Results of no elements are MICA_OK; sums of no terms are 0. */
+ * call gives the same bits. MICA_E_SHAPE names the shapes. Results may have no elements; sums of no terms are 0. */
 
 /* y from x and w, as above. */
 MICA_API mica_status mica_op_conv_fwd(mica_queue *queue, const mica_conv_config *config, const mica_tensor *x,

@@ -13,6 +13,8 @@
 #include <stddef.h>
 
 #define BENCH_LIST(X)                                                                                                  \
+  X(conv,                                                                                                              \
+    "f32 convolutions, against oneDNN; --cases \"n16 c64 h56 k64 r3 s1 p1;...\" --pass fwd|bwd_data|bwd_filter|all")   \
   X(fused, "generated kernels, against a copy of the same bytes")                                                      \
   X(gemm, "f32 matrix products, against OpenBLAS and CLBlast; --shapes \"M,N,K[,nn|nt|tn|tt][,BATCH];...\"")           \
   X(plan, "sessions of deep networks: how long planning and recording take, on no device")                             \
@@ -24,6 +26,8 @@ typedef struct bench {
   bool json;          /* one JSON object a line instead of a table */
   int rounds;         /* samples that a median is taken of */
   const char *shapes; /* NULL for the benchmark's own */
+  const char *cases;  /* likewise */
+  const char *pass;   /* NULL for all */
 } bench;
 
 #define BENCH_DECLARE(name, text) int bench_##name(const bench *b);

@@ -18,6 +18,10 @@ static bool parse(int count, char **words, bench *b) {
       b->json = true;
     else if (!strcmp(words[i], "--shapes") && more)
       b->shapes = words[++i];
+    else if (!strcmp(words[i], "--cases") && more)
+      b->cases = words[++i];
+    else if (!strcmp(words[i], "--pass") && more)
+      b->pass = words[++i];
     else if (!strcmp(words[i], "--rounds") && more && (b->rounds = atoi(words[i + 1])) > 0)
       i++;
     else
@@ -44,7 +48,7 @@ int main(int argc, char **argv) {
     mica_engine_destroy(b.engine);
     return status;
   }
-  fprintf(stderr, "usage: mica-bench NAME [--json] [--rounds N] [--shapes LIST]\n");
+  fprintf(stderr, "usage: mica-bench NAME [--json] [--rounds N] [--shapes LIST] [--cases LIST] [--pass PASS]\n");
   for (size_t i = 0; i < sizeof table / sizeof *table; i++)
     fprintf(stderr, "  %-10s %s\n", table[i].name, table[i].text);
   return 2;
