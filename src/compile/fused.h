@@ -67,7 +67,7 @@ void mica__fused_simplify(mica__fused *fused);
 bool mica__fused_fits(const mica__fused *fused);
 
 /* The source of the one kernel that the list would be without passes, for a class of device (MICA__ON_CPU or
- * MICA__ON_GPU). MICA_E_UNSUPPORTED with the reason when the list cannot be one kernel. */
+ * MICA__ON_GPU) without limits. MICA_E_UNSUPPORTED with the reason when the list cannot be one kernel. */
 mica_status mica__fused_source(const mica__fused *fused, unsigned device_class, mica__text *source);
 
 /* Builds (or finds) the kernel and queues it; few long rows take several kernels and workspace between them.

@@ -101,7 +101,7 @@ typedef struct work {
 static mica_status launch_pass(mica_queue *queue, work *w, const mica_tensor *const *operands) {
   /* A pass over pieces is not simplified: which dimension is cut must stay known, and it comes from a simple list. */
   if (!w->pass.chunk) mica__fused_simplify(&w->pass);
-  MICA_TRY(mica__fused_plan_make(&w->pass, w->plan.device_class, &w->pass_plan));
+  MICA_TRY(mica__fused_plan_make(&w->pass, &w->plan.target, &w->pass_plan));
   return w->pass_plan.units > 0 ? launch_kernel(queue, &w->pass, &w->pass_plan, operands) : MICA_OK;
 }
 
@@ -152,7 +152,9 @@ mica_status mica__fused_launch_as(mica_queue *queue, unsigned device_class, cons
   int64_t chunk = 0;
   w->whole = *fused;
   mica__fused_simplify(&w->whole);
-  mica_status status = mica__fused_plan_make(&w->whole, device_class, &w->plan);
+  const mica_device_info *device = mica_engine_device(mica__queue_engine(queue));
+  const mica__fused_target target = {device_class, device->max_group, device->local_bytes};
+  mica_status status = mica__fused_plan_make(&w->whole, &target, &w->plan);
   if (status == MICA_OK && mica__fused_split_choose(&w->whole, &w->plan, &split, &chunk))
     status = launch_split(queue, w, split, chunk, operands);
   else if (status == MICA_OK && w->plan.units > 0)

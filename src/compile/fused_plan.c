@@ -94,7 +94,7 @@ static bool product(const mica__fused *fused, int32_t first, int32_t end, int64_
 
 /* Which dimension the lanes run along, how many there are, and who walks a row. */
 static void choose_walk(const mica__fused *fused, mica__fused_plan *plan) {
-  bool cpu = plan->device_class == MICA__ON_CPU;
+  bool cpu = plan->target.device_class == MICA__ON_CPU;
   int32_t last = fused->rank - 1;
   plan->lane = last;
   plan->inner = fused->rank - fused->reduced;
@@ -113,13 +113,16 @@ static void choose_walk(const mica__fused *fused, mica__fused_plan *plan) {
   int64_t length = 0;
   bool long_rows = !product(fused, plan->inner, fused->rank, &length) || length > GPU_SOLO;
   if (!cpu && fused->reduced && plan->lane == last && long_rows) plan->group = GPU_GROUP;
+  while ((size_t)plan->group > plan->target.max_group) plan->group /= 2;
   plan->local = cpu ? 1 : plan->group > 1 ? plan->group : GPU_LOCAL;
+  while ((size_t)plan->local > plan->target.max_group) plan->local /= 2;
 }
 
 /* Where neighbouring rows are the lanes of a CPU and each row is walked once, whole lines of memory are taken in order,
  * with the sums of many lanes in memory: walking one block of lanes after the other would touch a page a step. */
 static void choose_panel(const mica__fused *fused, mica__fused_plan *plan) {
-  bool suits = plan->device_class == MICA__ON_CPU && plan->lane >= 0 && plan->lane < plan->inner && plan->walks == 1;
+  bool suits =
+      plan->target.device_class == MICA__ON_CPU && plan->lane >= 0 && plan->lane < plan->inner && plan->walks == 1;
   for (int32_t k = 0; k < fused->count; k++)
     if (fused->instrs[k].kind == MICA__FUSED_STORE && mica__fused_is_inner(plan, k)) suits = false;
   plan->panel = suits ? CPU_PANEL : 0;
@@ -127,7 +130,7 @@ static void choose_panel(const mica__fused *fused, mica__fused_plan *plan) {
 
 /* How the work is divided. */
 static mica_status choose_units(const mica__fused *fused, mica__fused_plan *plan) {
-  bool cpu = plan->device_class == MICA__ON_CPU;
+  bool cpu = plan->target.device_class == MICA__ON_CPU;
   int64_t all = 0, cut = plan->cut >= 0 ? fused->extent[plan->cut] : 0;
   if (!product(fused, 0, fused->rank, &all))
     return mica__fail(MICA_E_OVERFLOW, "fused: the number of elements does not fit 64 bits");
@@ -170,7 +173,9 @@ void mica__fused_needed(const mica__fused *fused, const mica__fused_plan *plan, 
 static void choose_cached(const mica__fused *fused, mica__fused_plan *plan) {
   bool needed[MICA__FUSED_INSTRS], again[MICA__FUSED_INSTRS];
   int32_t last = fused->rank - 1;
-  int64_t room = plan->device_class == MICA__ON_CPU ? CPU_CACHE : GPU_CACHE;
+  int64_t room = plan->target.device_class == MICA__ON_CPU ? CPU_CACHE : GPU_CACHE;
+  /* Half of what there is, since reductions that a group shares need some as well. */
+  if ((uint64_t)room > plan->target.local_bytes / 2) room = (int64_t)(plan->target.local_bytes / 2);
   for (int32_t k = 0; k < fused->count; k++) plan->cached[k] = -1;
   if (!fused->reduced || plan->inner != last || plan->lane != last || plan->cut >= 0) return;
   for (int32_t w = 0; w + 1 < plan->walks; w++)
@@ -295,8 +300,8 @@ static mica_status check(const mica__fused *fused) {
   return MICA_OK;
 }
 
-mica_status mica__fused_plan_make(const mica__fused *fused, unsigned device_class, mica__fused_plan *plan) {
-  *plan = (mica__fused_plan){.device_class = device_class, .cut = -1};
+mica_status mica__fused_plan_make(const mica__fused *fused, const mica__fused_target *target, mica__fused_plan *plan) {
+  *plan = (mica__fused_plan){.target = *target, .cut = -1};
   MICA_TRY(check(fused));
   choose_walk(fused, plan);
   find_depends(fused, plan);

@@ -38,8 +38,15 @@ typedef struct mica__fused_arg {
   int32_t instr, index;
 } mica__fused_arg;
 
+/* What a plan needs to know of the device. */
+typedef struct mica__fused_target {
+  unsigned device_class; /* MICA__ON_CPU or MICA__ON_GPU */
+  size_t max_group;      /* work-items of the largest group */
+  uint64_t local_bytes;
+} mica__fused_target;
+
 typedef struct mica__fused_plan {
-  unsigned device_class;
+  mica__fused_target target;
   int32_t inner; /* first dimension of the loops */
   int32_t lane;  /* dimension of the lanes; -1 where rank is 0 */
   int32_t width; /* lanes */
@@ -60,7 +67,7 @@ typedef struct mica__fused_plan {
 } mica__fused_plan;
 
 /* `fused` must be simplified. MICA_E_UNSUPPORTED with the reason when the list cannot be one kernel. */
-mica_status mica__fused_plan_make(const mica__fused *fused, unsigned device_class, mica__fused_plan *plan);
+mica_status mica__fused_plan_make(const mica__fused *fused, const mica__fused_target *target, mica__fused_plan *plan);
 
 /* Marks the instructions that walk w computes or fetches from a cache at every step. */
 void mica__fused_needed(const mica__fused *fused, const mica__fused_plan *plan, int32_t w,

@@ -340,7 +340,7 @@ mica_status mica__fused_source(const mica__fused *fused, unsigned device_class, 
   if (status == MICA_OK) {
     *simple = *fused;
     mica__fused_simplify(simple);
-    status = mica__fused_plan_make(simple, device_class, plan);
+    status = mica__fused_plan_make(simple, &(mica__fused_target){device_class, SIZE_MAX, UINT64_MAX}, plan);
   }
   if (status == MICA_OK) status = mica__fused_write(simple, plan, source);
   free(plan);

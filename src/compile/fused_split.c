@@ -11,7 +11,7 @@
 #define GPU_ELEMENTS 4096
 
 bool mica__fused_split_choose(const mica__fused *fused, const mica__fused_plan *plan, int32_t *split, int64_t *chunk) {
-  bool cpu = plan->device_class == MICA__ON_CPU;
+  bool cpu = plan->target.device_class == MICA__ON_CPU;
   int64_t wanted = cpu ? CPU_PIECES : GPU_PIECES, least = cpu ? CPU_ELEMENTS : GPU_ELEMENTS, row = 1;
   int32_t outer = fused->rank - fused->reduced, joins = 0;
   for (int32_t k = 0; k < fused->count; k++) {

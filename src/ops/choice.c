@@ -64,7 +64,8 @@ bool mica__choice_is_open(mica_engine *engine, const mica__choice *choice, const
   if (mica__tuning_is_bad(engine, mica__choice_format(choice, name))) return false;
   if (choice->base) {
     snprintf(name, sizeof name, "%s.%s", choice->impl->kernel->name, choice->base->name);
-    if (!mica__variant_fits(choice->base, device) || mica__tuning_is_bad(engine, name)) return false;
+    if (!mica__variant_fits(choice->impl->kernel, choice->base, device) || mica__tuning_is_bad(engine, name))
+      return false;
   }
   if (choice->impl->unable && choice->impl->unable(problem)) return false;
   return !choice->impl->decline || !choice->impl->decline(problem, device);

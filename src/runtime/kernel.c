@@ -12,14 +12,15 @@ unsigned mica__kernel_class(const mica_device_info *device) {
   return gpu ? MICA__ON_GPU : MICA__ON_CPU;
 }
 
-bool mica__variant_fits(const mica__variant *variant, const mica_device_info *device) {
+bool mica__variant_fits(const mica__kernel_desc *desc, const mica__variant *variant, const mica_device_info *device) {
   return (variant->classes & mica__kernel_class(device)) && (variant->features & ~device->features) == 0 &&
-         (variant->vendors == 0 || variant->vendors & 1u << device->vendor);
+         (variant->vendors == 0 || variant->vendors & 1u << device->vendor) &&
+         (!desc->has_room || desc->has_room(variant->values, device));
 }
 
 const mica__variant *mica__kernel_variant(const mica__kernel_desc *desc, const mica_device_info *device) {
   for (int i = 0; i < desc->variant_count; i++)
-    if (mica__variant_fits(&desc->variants[i], device)) return &desc->variants[i];
+    if (mica__variant_fits(desc, &desc->variants[i], device)) return &desc->variants[i];
   return NULL;
 }
 
@@ -35,7 +36,7 @@ mica_status mica__kernel_choose(mica_engine *engine, const mica__kernel_desc *de
     for (int i = 0; i < desc->variant_count; i++) {
       mica__variant v = desc->variants[i];
       if (any_class) v.classes = MICA__ON_ANY;
-      if (!mica__variant_fits(&v, device) || in_quarantine(engine, desc, &v)) continue;
+      if (!mica__variant_fits(desc, &v, device) || in_quarantine(engine, desc, &v)) continue;
       *variant = &desc->variants[i];
       return MICA_OK;
     }

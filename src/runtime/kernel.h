@@ -66,6 +66,9 @@ typedef struct mica__kernel_desc {
   int param_count;
   const mica__variant *variants;
   int variant_count;
+  /* Whether groups and local memory of a kernel with these values are within the device's limits; NULL where any
+   * device has room (groups of at most 64 work-items, no local memory to speak of). */
+  bool (*has_room)(const int32_t *values, const mica_device_info *device);
 } mica__kernel_desc;
 
 /* A variant without demands beyond its class: MICA__VARIANT("cpu", MICA__ON_CPU, values...). */
@@ -86,8 +89,8 @@ typedef struct mica__kernel mica__kernel;
 
 /* MICA__ON_CPU or MICA__ON_GPU for a device. */
 unsigned mica__kernel_class(const mica_device_info *device);
-/* Whether a variant may run on a device. */
-bool mica__variant_fits(const mica__variant *variant, const mica_device_info *device);
+/* Whether a variant of the kernel may run on a device. */
+bool mica__variant_fits(const mica__kernel_desc *desc, const mica__variant *variant, const mica_device_info *device);
 /* The first variant that fits; NULL when none does. */
 const mica__variant *mica__kernel_variant(const mica__kernel_desc *desc, const mica_device_info *device);
 

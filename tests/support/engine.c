@@ -1,4 +1,5 @@
 #include "support/engine.h"
+#include "support/limited_api.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -7,6 +8,8 @@ static mica_engine *engine;
 
 mica_engine *test_engine(void) {
   if (engine) return engine;
+  const char *limits = getenv("MICA_TEST_LIMITS");
+  if (limits && !limited_install(limits)) exit(1);
   mica_status status = mica_engine_create(NULL, &engine);
   if (status == MICA_OK || status == MICA_E_NO_DEVICE) return engine;
   fprintf(stderr, "%s\n", mica_error_message());

@@ -4,7 +4,8 @@
 
 #include <mica/device.h>
 
-/* The program's engine, made at the first call on the device that MICA_DEVICE chooses; it belongs to main, which counts
+/* The program's engine, made at the first call on the device that MICA_DEVICE chooses, within what MICA_TEST_LIMITS
+ * leaves of its abilities (support/limited_api.h); it belongs to main, which counts
  * its launches and destroys it. NULL when this machine has no device:
  *
  *   Suite *test_suite(void) {

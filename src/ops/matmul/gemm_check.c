@@ -273,10 +273,10 @@ static mica_status check_gemm(mica__check *check) {
     const mica__kernel_desc *kernel = (*impl)->kernel;
     const mica__variant *last = NULL, *smallest = &kernel->variants[kernel->variant_count - 1];
     for (int v = 0; v < kernel->variant_count; v++)
-      if (mica__variant_fits(&kernel->variants[v], device)) last = &kernel->variants[v];
+      if (mica__variant_fits(kernel, &kernel->variants[v], device)) last = &kernel->variants[v];
     if (!last && check->level == MICA__CHECK_FULL) check_foreign(check, *impl, smallest);
     for (const mica__variant *variant = kernel->variants; last && variant <= last; variant++)
-      if (mica__variant_fits(variant, device)) check_variant(check, *impl, variant, variant == last);
+      if (mica__variant_fits(kernel, variant, device)) check_variant(check, *impl, variant, variant == last);
   }
   return MICA_OK;
 }

@@ -77,7 +77,8 @@ static const mica__variant *choose_variant(const mica__gemm *gemm, const mica_de
   const mica__variant *best = NULL;
   for (int i = 0; i < mica__gemm_gpu_kernel.variant_count; i++) {
     const mica__variant *variant = &mica__gemm_gpu_kernel.variants[i];
-    if (!mica__variant_fits(variant, device) || !has_room(variant->values, gemm->acc, device)) continue;
+    if (!mica__variant_fits(&mica__gemm_gpu_kernel, variant, device) || !has_room(variant->values, gemm->acc, device))
+      continue;
     best = variant;
     if (mica__gemm_tiles(gemm, tile_m(best->values), tile_n(best->values)) >= device->compute_units) break;
   }

@@ -48,7 +48,8 @@ static const char *decline(const void *problem, const mica_device_info *device) 
   const mica__gemm *gemm = problem;
   const char *reason = mica__gemm_needs_gpu(device);
   if (reason) return reason;
-  if (!mica__variant_fits(choose_variant(device), device)) return "subgroups of 8 or 16 cannot be demanded";
+  if (!mica__variant_fits(&mica__gemm_subgroup_kernel, choose_variant(device), device))
+    return "subgroups of 8 or 16 cannot be demanded";
   if (gemm->acc != MICA_F32) return "it is for sums in f32";
   if (mica__gemm_layout(gemm->a.row, gemm->a.col) != MICA__LAYOUT_K) return "rows of a are not adjacent";
   return mica__gemm_layout(gemm->b.col, gemm->b.row) == MICA__LAYOUT_OUTER ? NULL : "rows of b are not adjacent";

@@ -109,6 +109,28 @@ static int64_t choose_splits(const mica__gemm *gemm, const plan *p) {
   return least(SPLIT_TILES, gemm->k / SPLIT_K);
 }
 
+/* Bytes of local memory: MB x KA of A, KC x NR of B. */
+static size_t scratch_bytes(const plan *p) {
+  int64_t padded = p->mr > 8 ? 16 : p->mr > 4 ? 8 : p->mr > 2 ? 4 : p->mr, floats = 1;
+  if (p->a_form == PACKED_HERE) floats += ceil_div(p->mb, p->mr) * padded * p->ka;
+  if (p->b_form == PACKED_HERE) floats += p->kc * p->nr;
+  return (size_t)floats * sizeof(float);
+}
+
+/* Smaller blocks where local memory is short: some drivers for CPUs report 32 KiB of it. */
+static void fit_blocks(const mica_device_info *device, plan *p) {
+  while (scratch_bytes(p) > device->local_bytes && (p->mb > p->mr || p->kc > 1)) {
+    if (p->a_form == PACKED_HERE && p->mb > 4 * p->mr) {
+      p->mb = round_up(p->mb / 2, p->mr);
+    } else if (p->kc > 1) {
+      if (p->ka == p->kc) p->ka = ceil_div(p->kc, 2);
+      p->kc = ceil_div(p->kc, 2);
+    } else {
+      p->mb = p->mr;
+    }
+  }
+}
+
 static plan make_plan(const mica__gemm *gemm, const mica_device_info *device, const mica__variant *variant) {
   plan p = {.splits = 1};
   mica__kernel_values(&mica__gemm_tile_kernel, variant ? variant : choose_variant(gemm), p.values);
@@ -117,6 +139,7 @@ static plan make_plan(const mica__gemm *gemm, const mica_device_info *device, co
   p.nr = value(p.values, "NV") * p.vw;
   choose_forms(gemm, &p);
   choose_blocks(gemm, device, &p);
+  fit_blocks(device, &p);
   p.splits = choose_splits(gemm, &p);
   const mica_gemm_config *config = &gemm->config;
   bool same_type = mica_tensor_dtype(gemm->d.tensor) == gemm->acc;
@@ -145,14 +168,6 @@ static size_t partial_bytes(const mica__gemm *gemm, const plan *p) {
 static size_t workspace(const void *problem, const mica_device_info *device) {
   plan p = make_plan(problem, device, NULL);
   return partial_bytes(problem, &p);
-}
-
-/* Bytes of local memory: MB x KA of A, KC x NR of B. */
-static size_t scratch_bytes(const plan *p) {
-  int64_t padded = p->mr > 8 ? 16 : p->mr > 4 ? 8 : p->mr > 2 ? 4 : p->mr, floats = 1;
-  if (p->a_form == PACKED_HERE) floats += ceil_div(p->mb, p->mr) * padded * p->ka;
-  if (p->b_form == PACKED_HERE) floats += p->kc * p->nr;
-  return (size_t)floats * sizeof(float);
 }
 
 static mica_status launch_tiles(mica_queue *queue, const mica__gemm *gemm, plan *p, mica_buffer *partial) {

@@ -16,8 +16,16 @@ static const mica__kernel_param params[] = {
 static const mica__variant variants[] = {
     MICA__VARIANT("cpu", MICA__ON_CPU, MICA_REDUCE_SUM, MICA_F32, MICA_F32, 0, 16, 64),
     MICA__VARIANT("gpu", MICA__ON_GPU, MICA_REDUCE_SUM, MICA_F32, MICA_F32, 1, 1, 128),
+    MICA__VARIANT("gpu.small", MICA__ON_GPU, MICA_REDUCE_SUM, MICA_F32, MICA_F32, 1, 1, 32),
 };
-const mica__kernel_desc mica__reduce_rows = {MICA__KERNEL("reduce_rows", "reduce/reduce.cl", params, variants)};
+
+static bool has_room(const int32_t *values, const mica_device_info *device) {
+  const int32_t *group = &values[mica__kernel_param_index(&mica__reduce_rows, "GROUP")];
+  return !values[mica__kernel_param_index(&mica__reduce_rows, "SHARED")] || (size_t)*group <= device->max_group;
+}
+
+const mica__kernel_desc mica__reduce_rows = {MICA__KERNEL("reduce_rows", "reduce/reduce.cl", params, variants),
+                                             .has_room = has_room};
 const mica__kernel_desc mica__reduce_columns = {MICA__KERNEL("reduce_columns", "reduce/reduce.cl", params, variants)};
 
 /* Few long rows are cut into chunks. How many depends on the sizes alone, never on the device's units: then one thread

@@ -1,0 +1,135 @@
+#include "support/limited_api.h"
+
+#include "runtime/opencl_api.h"
+
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* 0: as the device has it. */
+static struct {
+  cl_device_type type;
+  size_t group;
+  cl_ulong local, buffer;
+  cl_uint bits;
+  bool nofp64;
+} limit;
+
+static mica__cl_api api, below;
+
+#define CAP(type, value)                                                                                               \
+  if ((value) && *(type *)out > (type)(value)) *(type *)out = (type)(value)
+
+/* Takes the word out of a list of words, which becomes shorter. */
+static void remove_word(char *list, const char *word) {
+  char *at = strstr(list, word);
+  if (at) memmove(at, at + strlen(word), strlen(at + strlen(word)) + 1);
+}
+
+static cl_int limited_device_info(cl_device_id device, cl_device_info what, size_t size, void *out, size_t *used) {
+  cl_int error = below.GetDeviceInfo(device, what, size, out, used);
+  if (error != CL_SUCCESS || !out) return error;
+  switch (what) {
+  case CL_DEVICE_TYPE:
+    if (limit.type) *(cl_device_type *)out = limit.type;
+    break;
+  case CL_DEVICE_MAX_WORK_GROUP_SIZE: CAP(size_t, limit.group); break;
+  case CL_DEVICE_LOCAL_MEM_SIZE: CAP(cl_ulong, limit.local); break;
+  case CL_DEVICE_LOCAL_MEM_TYPE:
+    if (limit.type == CL_DEVICE_TYPE_GPU) *(cl_device_local_mem_type *)out = CL_LOCAL;
+    break;
+  case CL_DEVICE_MAX_MEM_ALLOC_SIZE: CAP(cl_ulong, limit.buffer); break;
+  case CL_DEVICE_ADDRESS_BITS: CAP(cl_uint, limit.bits); break;
+  case CL_DEVICE_GLOBAL_MEM_SIZE:
+    if (limit.bits == 32) CAP(cl_ulong, UINT32_MAX);
+    break;
+  case CL_DEVICE_DOUBLE_FP_CONFIG:
+    if (limit.nofp64) *(cl_device_fp_config *)out = 0;
+    break;
+  case CL_DEVICE_EXTENSIONS:
+    if (limit.nofp64) remove_word(out, "cl_khr_fp64");
+    break;
+  }
+  return CL_SUCCESS;
+}
+
+static cl_int limited_kernel_info(cl_kernel kernel, cl_device_id device, cl_kernel_work_group_info what, size_t size,
+                                  void *out, size_t *used) {
+  cl_int error = below.GetKernelWorkGroupInfo(kernel, device, what, size, out, used);
+  if (error == CL_SUCCESS && out && what == CL_KERNEL_WORK_GROUP_SIZE) CAP(size_t, limit.group);
+  return error;
+}
+
+/* A device without double does not define the macro of its extension. Mica gives its text whole. */
+static cl_program limited_source(cl_context context, cl_uint count, const char **texts, const size_t *sizes,
+                                 cl_int *error) {
+  if (!limit.nofp64 || count != 1) return below.CreateProgramWithSource(context, count, texts, sizes, error);
+  static const char without[] = "#undef cl_khr_fp64\n";
+  return below.CreateProgramWithSource(context, 2, (const char *[]){without, texts[0]},
+                                       (const size_t[]){0, sizes ? sizes[0] : 0}, error);
+}
+
+static cl_mem limited_buffer(cl_context context, cl_mem_flags flags, size_t size, void *host, cl_int *error) {
+  if (!limit.buffer || size <= limit.buffer) return below.CreateBuffer(context, flags, size, host, error);
+  *error = CL_INVALID_BUFFER_SIZE;
+  return NULL;
+}
+
+static cl_int limited_launch(cl_command_queue queue, cl_kernel kernel, cl_uint dims, const size_t *offset,
+                             const size_t *global, const size_t *local, cl_uint count, const cl_event *waits,
+                             cl_event *event) {
+  size_t items = 1;
+  for (cl_uint d = 0; local && d < dims; d++) items *= local[d];
+  if (limit.group && items > limit.group) return CL_INVALID_WORK_GROUP_SIZE;
+  cl_device_id device = NULL;
+  cl_ulong bytes = 0;
+  if (limit.local && below.GetCommandQueueInfo(queue, CL_QUEUE_DEVICE, sizeof device, &device, NULL) == CL_SUCCESS &&
+      below.GetKernelWorkGroupInfo(kernel, device, CL_KERNEL_LOCAL_MEM_SIZE, sizeof bytes, &bytes, NULL) ==
+          CL_SUCCESS &&
+      bytes > limit.local)
+    return CL_OUT_OF_RESOURCES;
+  return below.EnqueueNDRangeKernel(queue, kernel, dims, offset, global, local, count, waits, event);
+}
+
+static bool take_word(const char *word) {
+  const char *value = strchr(word, '=');
+  unsigned long long number = value ? strtoull(value + 1, NULL, 10) : 0;
+  if (!strcmp(word, "class=cpu"))
+    limit.type = CL_DEVICE_TYPE_CPU;
+  else if (!strcmp(word, "class=gpu"))
+    limit.type = CL_DEVICE_TYPE_GPU;
+  else if (!strcmp(word, "nofp64"))
+    limit.nofp64 = true;
+  else if (number && !strncmp(word, "group=", 6))
+    limit.group = (size_t)number;
+  else if (number && !strncmp(word, "local=", 6))
+    limit.local = number;
+  else if (number && !strncmp(word, "buffer=", 7))
+    limit.buffer = number;
+  else if (number == 32 && !strncmp(word, "bits=", 5))
+    limit.bits = 32;
+  else
+    return false;
+  return true;
+}
+
+bool limited_install(const char *limits) {
+  char words[256], *state = NULL;
+  memset(&limit, 0, sizeof limit);
+  mica__cl_install(NULL);
+  snprintf(words, sizeof words, "%s", limits);
+  for (char *word = strtok_r(words, " ", &state); word; word = strtok_r(NULL, " ", &state))
+    if (!take_word(word)) {
+      fprintf(stderr, "limited_install: \"%s\" is no limit\n", word);
+      return false;
+    }
+  below = api = *mica__cl_loader();
+  api.GetDeviceInfo = limited_device_info;
+  api.GetKernelWorkGroupInfo = limited_kernel_info;
+  api.CreateProgramWithSource = limited_source;
+  api.CreateBuffer = limited_buffer;
+  api.EnqueueNDRangeKernel = limited_launch;
+  mica__cl_install(&api);
+  return true;
+}
