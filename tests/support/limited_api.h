@@ -1,13 +1,14 @@
 /* tests/support/limited_api.h: OpenCL of a small or odd device.
  *
- * A layer over the loader, in whose place Mica uses it (mica__cl_install), that reports less than the device can do, and
- * holds the library to it: what goes beyond the limits fails as a real driver would let it fail. */
+ * A layer over the loader, in whose place Mica uses it (mica__cl_install), that reports less than the device can do,
+ * and holds the library to it: what goes beyond the limits fails as a real driver would let it fail. */
 #ifndef MICA_TESTS_SUPPORT_LIMITED_API_H
 #define MICA_TESTS_SUPPORT_LIMITED_API_H
 
 #include <stdbool.h>
 
-/* Puts the layer in the loader's place, and away what an earlier call put there. limits is a list of words; what is not named stays as it is:
+/* Puts the layer in the loader's place, and away what an earlier call put there. limits is a list of words; what is not
+ * named stays as it is:
  *
  *   class=cpu|gpu   the type of device
  *   group=N         work-items of a group at most

@@ -196,7 +196,7 @@ static void check_impl(mica__check *check, const mica__impl *impl, mica__conv_pa
   const mica__variant *last = &kernel->variants[kernel->variant_count - 1];
   bool all = check->level == MICA__CHECK_FULL;
   for (const mica__variant *variant = kernel->variants; variant <= last; variant++) {
-    bool fits = mica__variant_fits(variant, device);
+    bool fits = mica__variant_fits(kernel, variant, device);
     if (!fits && !(all && variant == last)) continue;
     for (size_t s = 0; s < sizeof settings / sizeof *settings; s++)
       if ((s == 0 || (all && variant == last)) && takes(check, impl, &settings[s]))
