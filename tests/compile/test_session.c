@@ -336,15 +336,15 @@ END_TEST
 START_TEST(wrong_shares) {
   mica_value w = mica_parameter(graph, "w", MICA_F32, MICA_SHAPE(2, 3));
   mica_session *session = session_of(&w, 1);
-  mica_tensor *tensor, *swapped, *doubles;
+  mica_tensor *tensor, *swapped, *integers;
   ck_ok(mica_tensor_create(test_engine(), MICA_F32, MICA_SHAPE(3, 2), &tensor));
   ck_ok(mica_tensor_transpose(tensor, &swapped));
-  ck_ok(mica_tensor_create(test_engine(), MICA_F64, MICA_SHAPE(2, 3), &doubles));
+  ck_ok(mica_tensor_create(test_engine(), MICA_I32, MICA_SHAPE(2, 3), &integers));
   ck_assert_int_eq(mica_session_share(session, "w", tensor), MICA_E_SHAPE);
-  ck_assert_int_eq(mica_session_share(session, "w", doubles), MICA_E_DTYPE);
+  ck_assert_int_eq(mica_session_share(session, "w", integers), MICA_E_DTYPE);
   ck_assert_int_eq(mica_session_share(session, "w", swapped), MICA_E_INVALID);
   ck_assert_int_eq(mica_session_share(session, NULL, tensor), MICA_E_INVALID);
-  mica_tensor_destroy(doubles);
+  mica_tensor_destroy(integers);
   mica_tensor_destroy(swapped);
   mica_tensor_destroy(tensor);
   mica_session_destroy(session);
