@@ -16,8 +16,10 @@
 #include <mica/doctor.h>
 #include <mica/dtype.h>
 #include <mica/graph.h>
+#include <mica/nn.h>
 #include <mica/nodes.h>
 #include <mica/ops.h>
+#include <mica/optim.h>
 #include <mica/profile.h>
 #include <mica/safetensors.h>
 #include <mica/session.h>

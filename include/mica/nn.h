@@ -1,0 +1,183 @@
+/* mica/nn.h: networks: layers with named parameters on top of graphs.
+ *
+ * A mica_nn is a network under construction in a graph. Layers are functions of it, of a name and of a value, and read
+ * like the formula:
+ *
+ *   mica_value h = mica_relu(mica_nn_dense(nn, "fc1", mica_flatten(x, 1), 128, NULL));
+ *   mica_value z = mica_nn_dense(nn, "fc2", h, 10, NULL);
+ *
+ * A layer named "fc1" inside the scope "head" makes the parameters "head.fc1.weight" and "head.fc1.bias", in the names
+ * and layouts of PyTorch's modules, so that files of weights may be exchanged. Training and inference are two graphs
+ * built by one function of yours, given two networks: their parameters have the same names, and mica_nn_share makes
+ * the sessions use the same memory.
+ *
+ * Layers are sticky as all builders are: errors stand in the graph, and null values pass through. One thread. */
+#ifndef MICA_NN_H
+#define MICA_NN_H
+
+#include <mica/graph.h>
+#include <mica/session.h>
+
+MICA_BEGIN_DECLS
+
+typedef struct mica_nn mica_nn;
+
+typedef struct mica_nn_config {
+  bool training;    /* dropout drops, batch norms take the batch's statistics and note them for inference */
+  mica_dtype dtype; /* what layers compute in: f32, f16 or bf16. Parameters are f32 all the same (mixed precision) */
+  uint64_t seed;    /* of initial values and of dropout */
+} mica_nn_config;
+
+/* A network without layers in the graph, which must outlive it. config may be NULL. */
+MICA_API mica_status mica_nn_create(mica_graph *graph, const mica_nn_config *config, mica_nn **nn);
+/* The graph stays. NULL is a no-op. */
+MICA_API void mica_nn_destroy(mica_nn *nn);
+
+MICA_API mica_graph *mica_nn_graph(const mica_nn *nn);
+MICA_API bool mica_nn_is_training(const mica_nn *nn);
+
+/* --- initial values --- */
+
+/* name, text. fan_in and fan_out are the inputs that an output of the layer sums and the outputs that an input goes to:
+ * for a weight (K, C, R, S) C R S and K R S. g is the gain, 1 unless given.
+ * default: what the layer's own contract says. truncated_normal: N(0, deviation) cut at two deviations, by drawing
+ * again. kaiming: deviation g / sqrt(fan) (He et al. 2015, where g is sqrt(2)); xavier: g sqrt(2 / (fan_in + fan_out))
+ * (Glorot and Bengio 2010); the uniform ones have that deviation too. orthogonal: rows (or columns, whichever are
+ * fewer) of a matrix (dim[0], rest) are orthogonal and of length g (Saxe et al. 2013). */
+#define MICA_INIT_LIST(X)                                                                                              \
+  X(DEFAULT, "default")                                                                                                \
+  X(CONSTANT, "constant")                                                                                              \
+  X(UNIFORM, "uniform")                                                                                                \
+  X(NORMAL, "normal")                                                                                                  \
+  X(TRUNCATED_NORMAL, "truncated_normal")                                                                              \
+  X(KAIMING_UNIFORM, "kaiming_uniform")                                                                                \
+  X(KAIMING_NORMAL, "kaiming_normal")                                                                                  \
+  X(XAVIER_UNIFORM, "xavier_uniform")                                                                                  \
+  X(XAVIER_NORMAL, "xavier_normal")                                                                                    \
+  X(ORTHOGONAL, "orthogonal")
+
+typedef enum mica_init_kind {
+#define MICA_INIT_ENUM(name, text) MICA_INIT_##name,
+  MICA_INIT_LIST(MICA_INIT_ENUM)
+#undef MICA_INIT_ENUM
+} mica_init_kind;
+
+/* "kaiming_normal"; "?" for a value that is none. */
+MICA_API const char *mica_init_name(mica_init_kind kind);
+
+typedef struct mica_init {
+  mica_init_kind kind;
+  double value; /* CONSTANT: the value; UNIFORM: the bound b of [-b, b); NORMAL ones: the deviation; else the gain g */
+  bool fan_out; /* KAIMING: by fan_out instead of fan_in */
+  int64_t fan_in; /* in place of the fan_in that the shape has; 0 for none */
+} mica_init;
+
+/* --- parameters --- */
+
+/* From push to pop, names begin with "name.". Scopes nest. */
+MICA_API void mica_nn_push(mica_nn *nn, const char *name);
+MICA_API void mica_nn_pop(mica_nn *nn);
+
+/* A parameter that is trained, f32, to be used as nn's dtype says (the value is a cast of it). Weight decay is for
+ * those of rank 2 and more. init may be NULL: zeros. */
+MICA_API mica_value mica_nn_parameter(mica_nn *nn, const char *name, mica_shape shape, const mica_init *init);
+/* State that is not trained but saved with the network, such as running statistics: f32, begins as `value`. Changed by
+ * mica_assign. */
+MICA_API mica_value mica_nn_state(mica_nn *nn, const char *name, mica_shape shape, double value);
+
+/* WEIGHT: trained; STATE: made by mica_nn_state; OPTIMIZER: made by mica_optimize, no part of the network but of what a
+ * training run saves. */
+typedef enum mica_nn_role { MICA_NN_WEIGHT, MICA_NN_STATE, MICA_NN_OPTIMIZER } mica_nn_role;
+
+typedef struct mica_nn_parameter_info {
+  const char *name; /* with its scopes; valid as long as the network */
+  mica_value value; /* the graph's parameter */
+  mica_init init;
+  mica_nn_role role;
+  bool frozen; /* a weight that is not trained */
+  bool decay;  /* weight decay is for it */
+} mica_nn_parameter_info;
+
+MICA_API size_t mica_nn_parameter_count(const mica_nn *nn);
+/* In the order in which they were made; NULL when index is too large. The structure is valid until the next one is
+ * made. */
+MICA_API const mica_nn_parameter_info *mica_nn_parameter_at(const mica_nn *nn, size_t index);
+/* Elements of all weights, or of those only that are not frozen. */
+MICA_API int64_t mica_nn_element_count(const mica_nn *nn, bool trained);
+
+/* Freezes (or thaws) the weights made so far whose names match the pattern, in which * stands for any text and ? for
+ * any character: "features.*". *count (may be NULL) says how many there are. Before mica_optimize. */
+MICA_API mica_status mica_nn_freeze(mica_nn *nn, const char *pattern, bool frozen, size_t *count);
+/* Sets whether weight decay is for those that match, likewise. */
+MICA_API mica_status mica_nn_set_decay(mica_nn *nn, const char *pattern, bool decay, size_t *count);
+
+/* Uploads initial values into the session's tensors, through the engine's queue. They depend on the seed and on a
+ * parameter's name alone. The session was made from the network's graph. */
+MICA_API mica_status mica_nn_initialise(const mica_nn *nn, mica_session *session);
+/* Makes `session`, made from this network's graph, use `owner`'s tensors for all the network's parameters. owner
+ * outlives session. MICA_E_NOT_FOUND names a parameter that owner lacks. */
+MICA_API mica_status mica_nn_share(const mica_nn *nn, mica_session *session, mica_session *owner);
+
+/* The number of training steps so far, i64, which the graph itself holds as the parameter "step". It counts where
+ * mica_optimize was called. */
+MICA_API mica_value mica_nn_step(mica_nn *nn);
+
+/* --- layers --- */
+
+typedef struct mica_dense_config {
+  bool no_bias;
+  mica_init weight, bias; /* default: Kaiming normal with gain sqrt(2), and zeros */
+} mica_dense_config;
+/* x W' + b over the last axis. x (..., C), weight W (units, C), bias (units). config may be NULL, here and below. */
+MICA_API mica_value mica_nn_dense(mica_nn *nn, const char *name, mica_value x, int64_t units,
+                                  const mica_dense_config *config);
+
+typedef struct mica_embedding_config {
+  mica_init weight; /* default: normal of deviation 1 */
+} mica_embedding_config;
+/* Rows of a table, weight (count, width), by i32 or i64 indices; the result has one axis more. */
+MICA_API mica_value mica_nn_embedding(mica_nn *nn, const char *name, mica_value indices, int64_t count, int64_t width,
+                                      const mica_embedding_config *config);
+
+/* In training 0 with probability rate, else x / (1 - rate); x otherwise. Each call draws numbers of its own. */
+MICA_API mica_value mica_nn_dropout(mica_nn *nn, mica_value x, double rate);
+
+typedef struct mica_norm_config {
+  double epsilon;  /* 0: 1e-5 */
+  double momentum; /* batch norm: the share of the batch in the running statistics; 0: 0.1 */
+  bool no_scale, no_shift;
+  double scale; /* what scales begin as; 0: 1; negative: 0 */
+} mica_norm_config;
+/* Layer norm over the last axis: weight and bias (C). */
+MICA_API mica_value mica_nn_layer_norm(mica_nn *nn, const char *name, mica_value x, const mica_norm_config *config);
+/* RMS norm over the last axis: weight (C). */
+MICA_API mica_value mica_nn_rms_norm(mica_nn *nn, const char *name, mica_value x, const mica_norm_config *config);
+
+/* --- composition --- */
+
+/* A part of a network. */
+typedef mica_value mica_nn_block(mica_nn *nn, mica_value x, const void *config);
+
+/* block(x) inside the scope `name`, and x + block(x); block keeps the shape there. */
+MICA_API mica_value mica_nn_apply(mica_nn *nn, const char *name, mica_value x, mica_nn_block *block,
+                                  const void *config);
+MICA_API mica_value mica_nn_residual(mica_nn *nn, const char *name, mica_value x, mica_nn_block *block,
+                                     const void *config);
+
+typedef struct mica_nn_stage {
+  mica_nn_block *block;
+  const void *config;
+} mica_nn_stage;
+/* One block after another, in the scopes "name.0", "name.1", ... */
+MICA_API mica_value mica_nn_sequential(mica_nn *nn, const char *name, mica_value x, const mica_nn_stage *stages,
+                                       size_t count);
+
+/* --- what was built --- */
+
+/* A table, a line a layer: name, kind, shape of the result (? where open), parameters, and the floating point
+ * operations of one sample forward (open dimensions count as 1); then totals. *text is the caller's (free). */
+MICA_API mica_status mica_nn_summary(const mica_nn *nn, char **text);
+
+MICA_END_DECLS
+
+#endif

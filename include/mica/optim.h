@@ -1,0 +1,144 @@
+/* mica/optim.h: gradient descent as part of the graph, and schedules of learning rates.
+ *
+ * mica_optimize adds the gradients of a loss and the assignments that change the network's weights: a session of that
+ * graph takes a training step a run. The learning rate is an input, so that schedules need no new session:
+ *
+ *   mica_optimizer_config how = mica_optimizer_config_default(MICA_OPTIMIZER_ADAMW);
+ *   mica_optimize(nn, loss, &how);
+ *   ... mica_session_run(session, queue, (mica_feed[]){{"x", x}, {"y", y}, {MICA_LEARNING_RATE, rate}}, 3); */
+#ifndef MICA_OPTIM_H
+#define MICA_OPTIM_H
+
+#include <mica/nn.h>
+
+MICA_BEGIN_DECLS
+
+/* Name, text. With g the gradient, r the learning rate, t the step from 1, w the weight decay, p a weight:
+ *
+ * sgd       g += w p; b := momentum b + g; p -= r b, nesterov: p -= r (g + momentum b); Sutskever et al. 2013
+ * adam      g += w p; m := b1 m + (1 - b1) g; v := b2 v + (1 - b2) g g;
+ *           p -= r / (1 - b1^t) m / (sqrt(v / (1 - b2^t)) + epsilon); Kingma and Ba 2014
+ * adamw     the same with p -= r w p in place of g += w p; Loshchilov and Hutter 2017
+ * rmsprop   g += w p; v := b2 v + (1 - b2) g g; b := momentum b + g / (sqrt(v) + epsilon); p -= r b; Hinton 2012
+ * adagrad   g += w p; v := v + g g; p -= r g / (sqrt(v) + epsilon); Duchi et al. 2011
+ * lion      p -= r (sign(b1 m + (1 - b1) g) + w p); m := b2 m + (1 - b2) g; Chen et al. 2023
+ *
+ * All are PyTorch's in formula and defaults, but for lion, which it lacks. */
+#define MICA_OPTIMIZER_LIST(X)                                                                                         \
+  X(SGD, "sgd")                                                                                                        \
+  X(ADAM, "adam")                                                                                                      \
+  X(ADAMW, "adamw")                                                                                                    \
+  X(RMSPROP, "rmsprop")                                                                                                \
+  X(ADAGRAD, "adagrad")                                                                                                \
+  X(LION, "lion")
+
+typedef enum mica_optimizer {
+#define MICA_OPTIMIZER_ENUM(name, text) MICA_OPTIMIZER_##name,
+  MICA_OPTIMIZER_LIST(MICA_OPTIMIZER_ENUM)
+#undef MICA_OPTIMIZER_ENUM
+} mica_optimizer;
+
+/* "adamw"; "?" for a value that is none. */
+MICA_API const char *mica_optimizer_name(mica_optimizer optimizer);
+/* MICA_E_NOT_FOUND lists the names there are. */
+MICA_API mica_status mica_optimizer_find(const char *name, mica_optimizer *optimizer);
+
+typedef struct mica_optimizer_config {
+  mica_optimizer optimizer;
+  double momentum; /* sgd, rmsprop; 0 for none */
+  bool nesterov;
+  double beta1, beta2, epsilon;
+  double weight_decay; /* 0 for none */
+  bool decay_all;      /* also weights whose `decay` is off: those of rank below 2, unless changed */
+  double clip_value;   /* every gradient element within [-clip_value, clip_value]; 0 for none */
+  double clip_norm;    /* the gradients scaled so that the norm of all together is at most this; 0 for none */
+  int32_t accumulate;  /* a step in so many runs, from the mean of their gradients; 0 and 1: in each */
+  double average;      /* weights "average.<name>" follow a := average a + (1 - average) p, from the first weights on;
+                        * 0 for none */
+  /* Mixed precision: the loss is multiplied by a factor before it is differentiated, so that small gradients survive
+   * in 16 bits; a run whose gradients are not all finite changes no weight and halves the factor, and 2000 good runs
+   * double it. All on the device. The factor begins as this; 0: no scaling. */
+  double loss_scale;
+} mica_optimizer_config;
+
+/* momentum 0, no decay, no clipping; betas 0.9 and 0.999 (lion 0.9 and 0.99; rmsprop's beta2 0.99), epsilon 1e-8
+ * (adagrad 1e-10). */
+MICA_API mica_optimizer_config mica_optimizer_config_default(mica_optimizer optimizer);
+
+/* The name of the input that holds the learning rate: f32, a scalar. */
+#define MICA_LEARNING_RATE "learning_rate"
+
+/* What an optimiser leaves in the graph, to be made outputs where they are wanted; null where there is none. */
+typedef struct mica_optimizer_values {
+  mica_value gradient_norm; /* before clipping, of all gradients together; only with clip_norm or loss_scale */
+  mica_value loss_scale;    /* the factor that this run used */
+} mica_optimizer_values;
+
+/* Differentiates loss, which has one element, with respect to all weights of nn that are not frozen, and adds the
+ * assignments of a step. Fields of config that are 0 mean what the struct says; NULL: the default sgd. values may be
+ * NULL. Errors stand in the graph. Once a network. */
+MICA_API void mica_optimize(mica_nn *nn, mica_value loss, const mica_optimizer_config *config,
+                            mica_optimizer_values *values);
+
+/* Makes `session`, made from nn's graph, use owner's averaged weights ("average.<name>") and its state. owner is a
+ * session of a graph whose optimiser averages; see mica_nn_share. */
+MICA_API mica_status mica_nn_share_average(const mica_nn *nn, mica_session *session, mica_session *owner);
+
+/* --- schedules --- */
+
+/* Name, text, the share of `rate` at step i of n, after a linear warm-up from 0 over the first `warmup` steps (the step
+ * i is (i + 1) / warmup; i and n below are counted from its end):
+ *
+ * constant     1
+ * step         gamma^floor(i / every)
+ * exponential  gamma^(i / every)
+ * cosine       last + (1 - last) (1 + cos(pi i / n)) / 2; Loshchilov and Hutter 2016
+ * linear       1 + (last - 1) i / n
+ * one_cycle    rises by a half cosine from 1/25 to 1 in the first 3/10 of all steps and falls to last (1e-4 / 25 when
+ *              0) by another; no warm-up; Smith and Topin 2017 */
+#define MICA_SCHEDULE_LIST(X)                                                                                          \
+  X(CONSTANT, "constant")                                                                                              \
+  X(STEP, "step")                                                                                                      \
+  X(EXPONENTIAL, "exponential")                                                                                        \
+  X(COSINE, "cosine")                                                                                                  \
+  X(LINEAR, "linear")                                                                                                  \
+  X(ONE_CYCLE, "one_cycle")
+
+typedef enum mica_schedule_kind {
+#define MICA_SCHEDULE_ENUM(name, text) MICA_SCHEDULE_##name,
+  MICA_SCHEDULE_LIST(MICA_SCHEDULE_ENUM)
+#undef MICA_SCHEDULE_ENUM
+} mica_schedule_kind;
+
+MICA_API const char *mica_schedule_name(mica_schedule_kind kind);
+MICA_API mica_status mica_schedule_find(const char *name, mica_schedule_kind *kind);
+
+typedef struct mica_schedule {
+  mica_schedule_kind kind;
+  double rate;    /* the highest learning rate */
+  int64_t steps;  /* n: cosine, linear, one_cycle */
+  int64_t warmup; /* steps */
+  int64_t every;  /* steps: step, exponential; 0: 1 */
+  double gamma;   /* step, exponential; 0: 0.1 for step, 0.9 for exponential */
+  double last;    /* the share at the end; cosine, linear, one_cycle */
+} mica_schedule;
+
+/* The learning rate of step i, from 0. */
+MICA_API double mica_schedule_rate(const mica_schedule *schedule, int64_t step);
+
+/* Lowers the rate when a measure has not improved for a while. Zero-initialise; it is plain data, to be saved. */
+typedef struct mica_plateau {
+  double factor;    /* 0: 0.1 */
+  int64_t patience; /* measures without improvement that are borne; 0: 10 */
+  double threshold; /* of the best, which an improvement must exceed; 0: 1e-4 */
+  bool rising;      /* larger is better */
+  /* Its own: */
+  double best, share;
+  int64_t worse, noted;
+} mica_plateau;
+/* Notes a measure and returns the share of the learning rate from now on. */
+MICA_API double mica_plateau_note(mica_plateau *plateau, double measure);
+
+MICA_END_DECLS
+
+#endif

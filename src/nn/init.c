@@ -1,0 +1,130 @@
+/* Initial values of parameters, on the host: a function of seed and element alone. */
+#include "base/checked.h"
+#include "nn/nn.h"
+#include "ops/random/philox.h"
+
+#include <math.h>
+#include <stdlib.h>
+
+#define TWO_PI 6.283185307179586
+
+const char *mica_init_name(mica_init_kind kind) {
+  static const char *const names[] = {
+#define INIT_NAME(name, text) text,
+      MICA_INIT_LIST(INIT_NAME)};
+  return (size_t)kind < sizeof names / sizeof *names ? names[kind] : "?";
+}
+
+/* A stream of numbers: block `at` of the key. */
+typedef struct stream {
+  uint64_t seed, at;
+  uint32_t words[4];
+  int used;
+} stream;
+
+static uint32_t next_word(stream *s) {
+  if (s->used == 0) {
+    s->words[0] = (uint32_t)s->at;
+    s->words[1] = (uint32_t)(s->at >> 32);
+    s->words[2] = s->words[3] = 0;
+    mica__philox(s->words, (uint32_t)s->seed, (uint32_t)(s->seed >> 32));
+    s->at++;
+  }
+  uint32_t word = s->words[s->used];
+  s->used = (s->used + 1) % 4;
+  return word;
+}
+
+/* In [0, 1). */
+static double uniform(stream *s) { return (double)next_word(s) * 0x1p-32; }
+
+/* Box and Muller's. */
+static double normal(stream *s) {
+  double radius = sqrt(-2 * log(uniform(s) + 0x1p-33));
+  return radius * cos(TWO_PI * uniform(s));
+}
+
+static double truncated_normal(stream *s) {
+  double z = normal(s);
+  while (fabs(z) > 2) z = normal(s);
+  return z;
+}
+
+/* Makes the rows of a, of n elements each and not more than these, orthogonal and of length one. Twice, since once
+ * leaves them as far from orthogonal as rounding made them parallel. */
+static void orthogonalise(double *a, size_t rows, size_t n) {
+  for (size_t i = 0; i < rows; i++) {
+    double *row = a + i * n, square = 0;
+    for (int again = 0; again < 2; again++)
+      for (size_t j = 0; j < i; j++) {
+        double dot = 0;
+        for (size_t k = 0; k < n; k++) dot += row[k] * a[j * n + k];
+        for (size_t k = 0; k < n; k++) row[k] -= dot * a[j * n + k];
+      }
+    for (size_t k = 0; k < n; k++) square += row[k] * row[k];
+    for (size_t k = 0; k < n; k++) row[k] /= sqrt(square);
+  }
+}
+
+static mica_status fill_orthogonal(double gain, mica_shape shape, stream *s, float *data, size_t count) {
+  size_t rows = shape.rank > 0 ? (size_t)shape.dim[0] : 1, columns = rows ? count / rows : 0, bytes = 0;
+  bool wide = rows <= columns;
+  size_t few = wide ? rows : columns, many = wide ? columns : rows;
+  if (!mica__mul_size(count, sizeof(double), &bytes)) return mica__fail(MICA_E_OVERFLOW, "an orthogonal matrix");
+  double *a = malloc(bytes ? bytes : 1);
+  if (!a) return mica__fail_nomem("an orthogonal matrix");
+  for (size_t i = 0; i < count; i++) a[i] = normal(s);
+  orthogonalise(a, few, many);
+  for (size_t i = 0; i < rows; i++)
+    for (size_t k = 0; k < columns; k++)
+      data[i * columns + k] = (float)(gain * (wide ? a[i * many + k] : a[k * many + i]));
+  free(a);
+  return MICA_OK;
+}
+
+/* Outputs are dim[0], inputs dim[1], each as often as the further dimensions have elements. */
+static void fans(const mica_init *init, mica_shape shape, double *in, double *out) {
+  double window = 1;
+  for (int32_t i = 2; i < shape.rank; i++) window *= (double)shape.dim[i];
+  *in = init->fan_in ? (double)init->fan_in : shape.rank > 1 ? (double)shape.dim[1] * window : 1;
+  *out = shape.rank > 0 ? (double)shape.dim[0] * window : 1;
+}
+
+static double deviation_of(const mica_init *init, mica_shape shape) {
+  double in, out, gain = init->value == 0 ? 1 : init->value;
+  fans(init, shape, &in, &out);
+  switch (init->kind) {
+  case MICA_INIT_KAIMING_UNIFORM:
+  case MICA_INIT_KAIMING_NORMAL: return gain / sqrt(init->fan_out ? out : in);
+  case MICA_INIT_XAVIER_UNIFORM:
+  case MICA_INIT_XAVIER_NORMAL: return gain * sqrt(2 / (in + out));
+  case MICA_INIT_UNIFORM: return init->value / sqrt(3);
+  default: return init->value;
+  }
+}
+
+mica_status mica__init_fill(const mica_init *init, mica_shape shape, uint64_t seed, float *data, size_t count) {
+  stream s = {.seed = seed};
+  double deviation = deviation_of(init, shape);
+  switch (init->kind) {
+  case MICA_INIT_DEFAULT:
+  case MICA_INIT_CONSTANT:
+    for (size_t i = 0; i < count; i++) data[i] = (float)init->value;
+    return MICA_OK;
+  case MICA_INIT_UNIFORM:
+  case MICA_INIT_KAIMING_UNIFORM:
+  case MICA_INIT_XAVIER_UNIFORM:
+    for (size_t i = 0; i < count; i++) data[i] = (float)(sqrt(3) * deviation * (2 * uniform(&s) - 1));
+    return MICA_OK;
+  case MICA_INIT_NORMAL:
+  case MICA_INIT_KAIMING_NORMAL:
+  case MICA_INIT_XAVIER_NORMAL:
+    for (size_t i = 0; i < count; i++) data[i] = (float)(deviation * normal(&s));
+    return MICA_OK;
+  case MICA_INIT_TRUNCATED_NORMAL:
+    for (size_t i = 0; i < count; i++) data[i] = (float)(deviation * truncated_normal(&s));
+    return MICA_OK;
+  case MICA_INIT_ORTHOGONAL: return fill_orthogonal(init->value == 0 ? 1 : init->value, shape, &s, data, count);
+  }
+  return mica__fail(MICA_E_INVALID, "an initialiser of kind %d", (int)init->kind);
+}

@@ -1,0 +1,302 @@
+#include "nn/nn.h"
+
+#include "base/hash.h"
+#include "base/text.h"
+#include "ir/graph.h"
+
+#include <fnmatch.h>
+#include <mica/nodes.h>
+#include <mica/optim.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+mica_status mica_nn_create(mica_graph *graph, const mica_nn_config *config, mica_nn **out) {
+  if (!graph || !out) return mica__fail(MICA_E_INVALID, "mica_nn_create: a pointer is NULL");
+  mica_nn_config c = config ? *config : (mica_nn_config){0};
+  if (c.dtype != MICA_F32 && c.dtype != MICA_F16 && c.dtype != MICA_BF16)
+    return mica__fail(MICA_E_DTYPE, "mica_nn_create: layers compute in f32, f16 or bf16, not %s",
+                      mica_dtype_name(c.dtype));
+  mica_nn *nn = calloc(1, sizeof *nn);
+  if (!nn) return mica__fail_nomem("a network");
+  *nn = (mica_nn){.graph = graph, .config = c, .prefix = mica__strdup("")};
+  if (!nn->prefix) {
+    free(nn);
+    return mica__fail_nomem("a network");
+  }
+  *out = nn;
+  return MICA_OK;
+}
+
+void mica_nn_destroy(mica_nn *nn) {
+  if (!nn) return;
+  for (size_t i = 0; i < nn->parameter_count; i++) free(nn->parameters[i].name);
+  for (size_t i = 0; i < nn->layer_count; i++) free(nn->layers[i].name);
+  free(nn->parameters);
+  free(nn->layers);
+  free(nn->prefix);
+  free(nn);
+}
+
+mica_graph *mica_nn_graph(const mica_nn *nn) { return nn->graph; }
+
+bool mica_nn_is_training(const mica_nn *nn) { return nn->config.training; }
+
+static void fail_nomem(mica_nn *nn) { mica__graph_fail_with(nn->graph, mica__fail_nomem("a network")); }
+
+/* One more element for an array; NULL, with the error in the graph, when memory is short. */
+static void *grow(mica_nn *nn, void *array, size_t count, size_t *capacity, size_t size) {
+  if (count < *capacity) return array;
+  size_t wider = *capacity ? *capacity * 2 : 32;
+  void *grown = realloc(array, wider * size);
+  if (!grown)
+    fail_nomem(nn);
+  else
+    *capacity = wider;
+  return grown;
+}
+
+/* --- scopes and layers --- */
+
+char *mica__nn_name(mica_nn *nn, const char *name) {
+  mica__text text = {0};
+  mica__text_add(&text, nn->prefix);
+  mica__text_add(&text, name ? name : "");
+  if (!text.failed) return text.data;
+  mica__text_free(&text);
+  fail_nomem(nn);
+  return NULL;
+}
+
+void mica_nn_push(mica_nn *nn, const char *name) {
+  mica__text text = {0};
+  if (nn->depth >= MICA__NN_DEPTH || !name) {
+    mica__graph_fail(nn->graph, MICA_E_INVALID, "mica_nn_push: %s",
+                     name ? "too many scopes inside each other" : "a scope without a name");
+    return;
+  }
+  mica__text_addf(&text, "%s%s.", nn->prefix, name);
+  if (text.failed) {
+    mica__text_free(&text);
+    fail_nomem(nn);
+    return;
+  }
+  nn->cut[nn->depth++] = strlen(nn->prefix);
+  free(nn->prefix);
+  nn->prefix = text.data;
+}
+
+void mica_nn_pop(mica_nn *nn) {
+  if (nn->depth > 0)
+    nn->prefix[nn->cut[--nn->depth]] = '\0';
+  else
+    mica__graph_fail(nn->graph, MICA_E_STATE, "mica_nn_pop: no scope is open");
+}
+
+void mica__nn_enter(mica_nn *nn, const char *name, const char *kind) {
+  mica__nn_layer *grown = grow(nn, nn->layers, nn->layer_count, &nn->layer_capacity, sizeof *grown);
+  if (grown) {
+    nn->layers = grown;
+    grown[nn->layer_count] = (mica__nn_layer){.name = mica__nn_name(nn, name),
+                                              .kind = kind,
+                                              .first_node = nn->graph->count + 1,
+                                              .first_parameter = nn->parameter_count};
+  }
+  mica_nn_push(nn, name);
+}
+
+mica_value mica__nn_leave(mica_nn *nn, mica_value result) {
+  mica_nn_pop(nn);
+  if (nn->layer_count >= nn->layer_capacity) return result;
+  mica__nn_layer *layer = &nn->layers[nn->layer_count];
+  layer->result = result;
+  layer->last_node = nn->graph->count;
+  layer->last_parameter = nn->parameter_count;
+  if (layer->name) nn->layer_count++;
+  return result;
+}
+
+mica_value mica_nn_apply(mica_nn *nn, const char *name, mica_value x, mica_nn_block *block, const void *config) {
+  mica_nn_push(nn, name);
+  mica_value y = block(nn, x, config);
+  mica_nn_pop(nn);
+  return y;
+}
+
+mica_value mica_nn_residual(mica_nn *nn, const char *name, mica_value x, mica_nn_block *block, const void *config) {
+  return mica_add(x, mica_nn_apply(nn, name, x, block, config));
+}
+
+mica_value mica_nn_sequential(mica_nn *nn, const char *name, mica_value x, const mica_nn_stage *stages, size_t count) {
+  mica_nn_push(nn, name);
+  for (size_t i = 0; i < count; i++) {
+    char index[24];
+    snprintf(index, sizeof index, "%zu", i);
+    x = mica_nn_apply(nn, index, x, stages[i].block, stages[i].config);
+  }
+  mica_nn_pop(nn);
+  return x;
+}
+
+/* --- parameters --- */
+
+mica_value mica__nn_add(mica_nn *nn, const char *name, mica_dtype dtype, mica_shape shape, const mica_init *init,
+                        mica_nn_role role) {
+  mica__nn_parameter *grown = grow(nn, nn->parameters, nn->parameter_count, &nn->parameter_capacity, sizeof *grown);
+  if (!grown) return (mica_value){0};
+  nn->parameters = grown;
+  char *full = mica__nn_name(nn, name);
+  if (!full) return (mica_value){0};
+  mica_value value = mica_parameter(nn->graph, full, dtype, shape);
+  if (mica_value_is_null(value)) {
+    free(full);
+    return value;
+  }
+  mica_nn_parameter_info info = {.name = full,
+                                 .value = value,
+                                 .init = init ? *init : (mica_init){.kind = MICA_INIT_CONSTANT},
+                                 .role = role,
+                                 .decay = role == MICA_NN_WEIGHT && shape.rank > 1};
+  grown[nn->parameter_count++] = (mica__nn_parameter){.info = info, .name = full};
+  return value;
+}
+
+mica_value mica__nn_narrow(const mica_nn *nn, mica_value x) {
+  return mica_value_dtype(x) == nn->config.dtype ? x : mica_cast(x, nn->config.dtype);
+}
+
+mica_value mica_nn_parameter(mica_nn *nn, const char *name, mica_shape shape, const mica_init *init) {
+  return mica__nn_narrow(nn, mica__nn_add(nn, name, MICA_F32, shape, init, MICA_NN_WEIGHT));
+}
+
+mica_value mica_nn_state(mica_nn *nn, const char *name, mica_shape shape, double value) {
+  mica_init init = {.kind = MICA_INIT_CONSTANT, .value = value};
+  return mica__nn_add(nn, name, MICA_F32, shape, &init, MICA_NN_STATE);
+}
+
+mica_value mica_nn_step(mica_nn *nn) {
+  if (!mica_value_is_null(nn->step)) return nn->step;
+  /* Outside of all scopes. */
+  char *prefix = nn->prefix, none[] = "";
+  nn->prefix = none;
+  nn->step = mica__nn_add(nn, "step", MICA_I64, MICA_SCALAR, NULL, MICA_NN_OPTIMIZER);
+  nn->prefix = prefix;
+  return nn->step;
+}
+
+size_t mica_nn_parameter_count(const mica_nn *nn) { return nn->parameter_count; }
+
+const mica_nn_parameter_info *mica_nn_parameter_at(const mica_nn *nn, size_t index) {
+  return index < nn->parameter_count ? &nn->parameters[index].info : NULL;
+}
+
+int64_t mica_nn_element_count(const mica_nn *nn, bool trained) {
+  int64_t total = 0;
+  for (size_t i = 0; i < nn->parameter_count; i++) {
+    int64_t count = 0;
+    const mica_nn_parameter_info *info = &nn->parameters[i].info;
+    if (info->role == MICA_NN_WEIGHT && !(trained && info->frozen) &&
+        mica_shape_count(mica_value_shape(info->value), &count) == MICA_OK)
+      total += count;
+  }
+  return total;
+}
+
+/* Calls change for every weight that matches. */
+static mica_status for_matching(mica_nn *nn, const char *call, const char *pattern, size_t *count,
+                                void (*change)(mica_nn_parameter_info *info, bool value), bool value) {
+  size_t found = 0;
+  if (!nn || !pattern) return mica__fail(MICA_E_INVALID, "%s: a pointer is NULL", call);
+  for (size_t i = 0; i < nn->parameter_count; i++) {
+    mica_nn_parameter_info *info = &nn->parameters[i].info;
+    if (info->role != MICA_NN_WEIGHT || fnmatch(pattern, info->name, 0) != 0) continue;
+    change(info, value);
+    found++;
+  }
+  if (count) *count = found;
+  return MICA_OK;
+}
+
+static void set_frozen(mica_nn_parameter_info *info, bool frozen) { info->frozen = frozen; }
+static void set_decay(mica_nn_parameter_info *info, bool decay) { info->decay = decay; }
+
+mica_status mica_nn_freeze(mica_nn *nn, const char *pattern, bool frozen, size_t *count) {
+  return for_matching(nn, "mica_nn_freeze", pattern, count, set_frozen, frozen);
+}
+
+mica_status mica_nn_set_decay(mica_nn *nn, const char *pattern, bool decay, size_t *count) {
+  return for_matching(nn, "mica_nn_set_decay", pattern, count, set_decay, decay);
+}
+
+mica_status mica__name_find(const char *what, const char *name, const char *const *names, size_t count,
+                            int32_t *index) {
+  mica__text text = {0};
+  if (!name || !index) return mica__fail(MICA_E_INVALID, "%s: a pointer is NULL", what);
+  for (size_t i = 0; i < count; i++) {
+    if (!strcmp(names[i], name)) {
+      *index = (int32_t)i;
+      mica__text_free(&text);
+      return MICA_OK;
+    }
+    mica__text_addf(&text, "%s%s", i ? ", " : "", names[i]);
+  }
+  mica_status status =
+      mica__fail(MICA_E_NOT_FOUND, "no %s '%s'; there are %s", what, name, text.failed ? "" : text.data);
+  mica__text_free(&text);
+  return status;
+}
+
+/* --- sessions --- */
+
+/* A session has only the parameters that its outputs need. */
+static mica_status initialise_one(const mica_nn *nn, mica_session *session, const mica_nn_parameter_info *info) {
+  mica_tensor *tensor = mica_session_parameter(session, info->name);
+  if (!tensor) return MICA_OK;
+  size_t bytes = mica_tensor_bytes(tensor);
+  void *data = calloc(bytes ? bytes : 1, 1);
+  if (!data) return mica__fail_nomem("initial values");
+  mica__hash own = mica__hash_text((mica__hash){.low = nn->config.seed}, info->name);
+  mica_status status = MICA_OK;
+  if (mica_tensor_dtype(tensor) == MICA_F32)
+    status = mica__init_fill(&info->init, mica_tensor_shape(tensor), own.low, data, bytes / sizeof(float));
+  if (status == MICA_OK)
+    status = mica_tensor_upload(mica_engine_queue(mica_tensor_engine(tensor)), tensor, data, bytes);
+  free(data);
+  return status == MICA_OK ? status : mica__fail_in(status, info->name);
+}
+
+mica_status mica_nn_initialise(const mica_nn *nn, mica_session *session) {
+  if (!nn || !session) return mica__fail(MICA_E_INVALID, "mica_nn_initialise: a pointer is NULL");
+  for (size_t i = 0; i < nn->parameter_count; i++) MICA_TRY(initialise_one(nn, session, &nn->parameters[i].info));
+  return MICA_OK;
+}
+
+static mica_status share_one(mica_session *session, const char *name, mica_session *owner, const char *from) {
+  if (!mica_session_parameter(session, name)) return MICA_OK;
+  mica_tensor *tensor = mica_session_parameter(owner, from);
+  if (!tensor) return mica__fail(MICA_E_NOT_FOUND, "the session to share with has no parameter '%s'", from);
+  return mica_session_share(session, name, tensor);
+}
+
+mica_status mica_nn_share(const mica_nn *nn, mica_session *session, mica_session *owner) {
+  if (!nn || !session || !owner) return mica__fail(MICA_E_INVALID, "mica_nn_share: a pointer is NULL");
+  for (size_t i = 0; i < nn->parameter_count; i++)
+    MICA_TRY(share_one(session, nn->parameters[i].name, owner, nn->parameters[i].name));
+  return MICA_OK;
+}
+
+mica_status mica_nn_share_average(const mica_nn *nn, mica_session *session, mica_session *owner) {
+  if (!nn || !session || !owner) return mica__fail(MICA_E_INVALID, "mica_nn_share_average: a pointer is NULL");
+  for (size_t i = 0; i < nn->parameter_count; i++) {
+    const mica_nn_parameter_info *info = &nn->parameters[i].info;
+    mica__text name = {0};
+    mica__text_addf(&name, "average.%s", info->name);
+    mica_status status = mica__text_status(&name);
+    /* Frozen weights have no average. */
+    bool averaged = status == MICA_OK && mica_session_parameter(owner, name.data) != NULL;
+    if (status == MICA_OK) status = share_one(session, info->name, owner, averaged ? name.data : info->name);
+    mica__text_free(&name);
+    MICA_TRY(status);
+  }
+  return MICA_OK;
+}

@@ -1,0 +1,314 @@
+#include "nn/nn.h"
+
+#include "base/text.h"
+#include "ir/graph.h"
+
+#include <math.h>
+#include <mica/nodes.h>
+#include <mica/optim.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* So many runs with finite gradients in a row double the loss scale. */
+#define GOOD_RUNS 2000
+
+/* A weight that is trained. */
+typedef struct weight {
+  mica_nn_parameter_info info;
+  mica_value grad;
+} weight;
+
+/* What the rules of one graph have in common. */
+typedef struct optimiser {
+  mica_nn *nn;
+  mica_optimizer_config c;
+  mica_value rate, step;    /* the input, and the steps before this one */
+  mica_value first, second; /* 1 - beta1^t and 1 - beta2^t */
+  mica_value good;          /* whether the gradients are finite; null: not asked */
+  mica_value apply;         /* whether weights change in this run; null: always */
+  weight *weights;
+  size_t count;
+} optimiser;
+
+/* One weight: p, its gradient, and the names of its state. */
+typedef struct rule {
+  const optimiser *o;
+  const char *name;
+  mica_value p, grad;
+} rule;
+
+/* --- state --- */
+
+/* A parameter like the weight, zeros at first; its name is that of the weight between two words. */
+static mica_value state_between(const rule *r, const char *before, const char *after) {
+  mica__text text = {0};
+  mica_value value = {0};
+  mica__text_addf(&text, "%s.%s%s", before, r->name, after);
+  if (text.failed)
+    mica__graph_fail_with(r->p.graph, mica__fail_nomem("an optimiser"));
+  else
+    value = mica__nn_add(r->o->nn, text.data, MICA_F32, mica_value_shape(r->p), NULL, MICA_NN_OPTIMIZER);
+  mica__text_free(&text);
+  return value;
+}
+
+static mica_value state_of(const rule *r, const char *after) { return state_between(r, "optimizer", after); }
+
+/* The assignment, where the run changes anything at all. */
+static void assign_when(mica_value apply, mica_value parameter, mica_value value) {
+  mica_assign(parameter, mica_value_is_null(apply) ? value : mica_where(apply, value, parameter));
+}
+
+static mica_value keep(const rule *r, mica_value parameter, mica_value value) {
+  assign_when(r->o->apply, parameter, value);
+  return value;
+}
+
+/* --- rules: each returns what is subtracted from p --- */
+
+/* b := beta b + (1 - beta) x */
+static mica_value running_mean(const rule *r, const char *what, double beta, mica_value x) {
+  mica_value b = state_of(r, what);
+  return keep(r, b, mica_add(mica_affine(b, beta, 0), mica_affine(x, 1 - beta, 0)));
+}
+
+/* b := momentum b + x */
+static mica_value momentum(const rule *r, mica_value x) {
+  double share = r->o->c.momentum;
+  if (share == 0) return x;
+  mica_value b = state_of(r, ".momentum");
+  return keep(r, b, mica_add(mica_affine(b, share, 0), x));
+}
+
+static mica_value over_root(const rule *r, mica_value x, mica_value square) {
+  return mica_div(x, mica_affine(mica_sqrt(square), 1, r->o->c.epsilon));
+}
+
+static mica_value step_sgd(const rule *r) {
+  mica_value b = momentum(r, r->grad);
+  if (r->o->c.nesterov) b = mica_add(r->grad, mica_affine(b, r->o->c.momentum, 0));
+  return mica_mul(r->o->rate, b);
+}
+
+static mica_value step_adam(const rule *r) {
+  const optimiser *o = r->o;
+  mica_value m = running_mean(r, ".m", o->c.beta1, r->grad);
+  mica_value v = running_mean(r, ".v", o->c.beta2, mica_square(r->grad));
+  mica_value scaled = mica_mul(mica_sqrt(v), mica_rsqrt(o->second));
+  return mica_mul(mica_div(o->rate, o->first), mica_div(m, mica_affine(scaled, 1, o->c.epsilon)));
+}
+
+static mica_value step_rmsprop(const rule *r) {
+  mica_value v = running_mean(r, ".v", r->o->c.beta2, mica_square(r->grad));
+  return mica_mul(r->o->rate, momentum(r, over_root(r, r->grad, v)));
+}
+
+static mica_value step_adagrad(const rule *r) {
+  mica_value v = state_of(r, ".v");
+  v = keep(r, v, mica_add(v, mica_square(r->grad)));
+  return mica_mul(r->o->rate, over_root(r, r->grad, v));
+}
+
+static mica_value step_lion(const rule *r) {
+  const mica_optimizer_config *c = &r->o->c;
+  mica_value m = state_of(r, ".m");
+  mica_value towards = mica_add(mica_affine(m, c->beta1, 0), mica_affine(r->grad, 1 - c->beta1, 0));
+  keep(r, m, mica_add(mica_affine(m, c->beta2, 0), mica_affine(r->grad, 1 - c->beta2, 0)));
+  return mica_mul(r->o->rate, mica_sign(towards));
+}
+
+typedef struct kind {
+  mica_value (*step)(const rule *r);
+  bool decoupled; /* weight decay goes past the gradient */
+  double beta1, beta2, epsilon;
+} kind;
+
+static const kind kinds[] = {
+    [MICA_OPTIMIZER_SGD] = {.step = step_sgd},
+    [MICA_OPTIMIZER_ADAM] = {.step = step_adam, .beta1 = 0.9, .beta2 = 0.999, .epsilon = 1e-8},
+    [MICA_OPTIMIZER_ADAMW] = {.step = step_adam, .decoupled = true, .beta1 = 0.9, .beta2 = 0.999, .epsilon = 1e-8},
+    [MICA_OPTIMIZER_RMSPROP] = {.step = step_rmsprop, .beta2 = 0.99, .epsilon = 1e-8},
+    [MICA_OPTIMIZER_ADAGRAD] = {.step = step_adagrad, .epsilon = 1e-10},
+    [MICA_OPTIMIZER_LION] = {.step = step_lion, .decoupled = true, .beta1 = 0.9, .beta2 = 0.99},
+};
+#define KINDS (sizeof kinds / sizeof *kinds)
+
+static const char *const names[] = {
+#define OPTIMIZER_NAME(name, text) text,
+    MICA_OPTIMIZER_LIST(OPTIMIZER_NAME)};
+
+const char *mica_optimizer_name(mica_optimizer optimizer) { return (size_t)optimizer < KINDS ? names[optimizer] : "?"; }
+
+mica_status mica_optimizer_find(const char *name, mica_optimizer *optimizer) {
+  int32_t found = 0;
+  MICA_TRY(mica__name_find("optimiser", name, names, KINDS, &found));
+  *optimizer = (mica_optimizer)found;
+  return MICA_OK;
+}
+
+mica_optimizer_config mica_optimizer_config_default(mica_optimizer optimizer) {
+  mica_optimizer_config c = {.optimizer = optimizer};
+  if ((size_t)optimizer >= KINDS) return c;
+  c.beta1 = kinds[optimizer].beta1;
+  c.beta2 = kinds[optimizer].beta2;
+  c.epsilon = kinds[optimizer].epsilon;
+  return c;
+}
+
+/* --- gradients --- */
+
+static mica_status find_weights(optimiser *o) {
+  size_t all = mica_nn_parameter_count(o->nn);
+  o->weights = calloc(all + 1, sizeof *o->weights);
+  if (!o->weights) return mica__fail_nomem("an optimiser");
+  for (size_t i = 0; i < all; i++) {
+    const mica_nn_parameter_info *info = mica_nn_parameter_at(o->nn, i);
+    if (info->role == MICA_NN_WEIGHT && !info->frozen) o->weights[o->count++].info = *info;
+  }
+  return o->count ? MICA_OK : mica__fail(MICA_E_STATE, "mica_optimize: the network has no weight to train");
+}
+
+static mica_status differentiate(optimiser *o, mica_value loss) {
+  mica_value *wrt = calloc(2 * o->count, sizeof *wrt), *grads = wrt + o->count;
+  if (!wrt) return mica__fail_nomem("an optimiser");
+  for (size_t i = 0; i < o->count; i++) wrt[i] = o->weights[i].info.value;
+  mica_status status = mica_gradients(loss, wrt, o->count, grads);
+  for (size_t i = 0; status == MICA_OK && i < o->count; i++) o->weights[i].grad = grads[i];
+  free(wrt);
+  return status;
+}
+
+static void scale_gradients(optimiser *o, mica_value factor) {
+  for (size_t i = 0; i < o->count; i++) o->weights[i].grad = mica_mul(o->weights[i].grad, factor);
+}
+
+static mica_value number(const optimiser *o, double value) { return mica_scalar(o->nn->graph, MICA_F32, value); }
+
+/* The square of the norm of all gradients together. */
+static mica_value square_of_all(const optimiser *o) {
+  mica_value total = {0};
+  for (size_t i = 0; i < o->count; i++) {
+    mica_value own = mica_sum_square(o->weights[i].grad, MICA_ALL_AXES, false);
+    total = i ? mica_add(total, own) : own;
+  }
+  return total;
+}
+
+static mica_value state_scalar(optimiser *o, const char *name, double value) {
+  mica_init init = {.kind = MICA_INIT_CONSTANT, .value = value};
+  return mica__nn_add(o->nn, name, MICA_F32, MICA_SCALAR, &init, MICA_NN_OPTIMIZER);
+}
+
+/* Gradients without the loss scale, and the scale of the next run. */
+static void unscale(optimiser *o, mica_value scale) {
+  mica_value runs = state_scalar(o, "optimizer.good_runs", 0), more = mica_affine(runs, 1, 1);
+  o->good = mica_isfinite(square_of_all(o));
+  scale_gradients(o, mica_reciprocal(scale));
+  mica_value full = mica_greater_equal(more, number(o, GOOD_RUNS));
+  mica_assign(runs, mica_where(mica_logical_or(full, mica_logical_not(o->good)), number(o, 0), more));
+  mica_value grown = mica_where(full, mica_affine(scale, 2, 0), scale);
+  mica_assign(scale, mica_where(o->good, grown, mica_affine(scale, 0.5, 0)));
+}
+
+/* Gradients become the mean over the runs of a step, of which this is number `run`. */
+static void accumulate(optimiser *o, mica_value run) {
+  double share = 1.0 / o->c.accumulate;
+  mica_value last = mica_equal(run, number(o, o->c.accumulate - 1));
+  for (size_t i = 0; i < o->count; i++) {
+    rule r = {.o = o, .name = o->weights[i].info.name, .p = o->weights[i].info.value};
+    mica_value sum = state_of(&r, ".gradient");
+    mica_value next = mica_add(sum, mica_affine(o->weights[i].grad, share, 0));
+    /* A run with gradients that are not finite counts as one of zeros. */
+    if (!mica_value_is_null(o->good)) next = mica_where(o->good, next, sum);
+    mica_assign(sum, mica_where(last, mica_full_like(sum, 0), next));
+    o->weights[i].grad = next;
+  }
+  mica_assign(run, mica_where(last, number(o, 0), mica_affine(run, 1, 1)));
+  o->apply = last;
+}
+
+static void clip(optimiser *o, mica_value norm) {
+  if (o->c.clip_norm > 0) {
+    mica_value share = mica_div(number(o, o->c.clip_norm), mica_affine(norm, 1, 1e-6));
+    scale_gradients(o, mica_minimum(share, number(o, 1)));
+  }
+  for (size_t i = 0; o->c.clip_value > 0 && i < o->count; i++)
+    o->weights[i].grad = mica_clip(o->weights[i].grad, -o->c.clip_value, o->c.clip_value);
+}
+
+/* --- the step --- */
+
+/* 1 - beta^t, exact near beta = 1. */
+static mica_value remainder_of(double beta, mica_value t) {
+  return beta > 0 ? mica_neg(mica_expm1(mica_affine(t, log(beta), 0))) : mica_full_like(t, 1);
+}
+
+static void update(optimiser *o, const weight *w) {
+  const kind *how = &kinds[o->c.optimizer];
+  mica_value p = w->info.value, decay = {0};
+  rule r = {.o = o, .name = w->info.name, .p = p, .grad = w->grad};
+  if (o->c.weight_decay != 0 && (w->info.decay || o->c.decay_all)) decay = mica_affine(p, o->c.weight_decay, 0);
+  bool decays = !mica_value_is_null(decay);
+  if (decays && !how->decoupled) r.grad = mica_add(r.grad, decay);
+  mica_value next = mica_sub(p, how->step(&r));
+  if (decays && how->decoupled) next = mica_sub(next, mica_mul(o->rate, decay));
+  assign_when(o->apply, p, next);
+  if (o->c.average == 0) return;
+  mica_value average = state_between(&r, "average", "");
+  mica_value before = mica_where(mica_equal(o->step, mica_scalar(p.graph, MICA_I64, 0)), p, average);
+  mica_value mean = mica_add(mica_affine(before, o->c.average, 0), mica_affine(next, 1 - o->c.average, 0));
+  assign_when(o->apply, average, mean);
+}
+
+static mica_status check(const mica_nn *nn, const mica_optimizer_config *c) {
+  if ((size_t)c->optimizer >= KINDS)
+    return mica__fail(MICA_E_INVALID, "mica_optimize: an optimiser of kind %d", (int)c->optimizer);
+  bool shares = c->momentum >= 0 && c->momentum < 1 && c->beta1 >= 0 && c->beta1 < 1 && c->beta2 >= 0 && c->beta2 < 1 &&
+                c->average >= 0 && c->average < 1;
+  if (!shares || !(c->weight_decay >= 0) || !(c->clip_norm >= 0) || !(c->clip_value >= 0) || !(c->loss_scale >= 0))
+    return mica__fail(MICA_E_INVALID,
+                      "mica_optimize: momentum, betas and average are in [0, 1), the rest not negative");
+  return mica_graph_status(nn->graph);
+}
+
+/* The counter of steps before this one: the network's own where every run takes a step. */
+static mica_value find_step(optimiser *o) {
+  mica_value runs = mica_nn_step(o->nn), one = mica_scalar(o->nn->graph, MICA_I64, 1), step = runs;
+  mica_assign(runs, mica_add(runs, one));
+  if (mica_value_is_null(o->apply)) return runs;
+  step = mica__nn_add(o->nn, "optimizer.step", MICA_I64, MICA_SCALAR, NULL, MICA_NN_OPTIMIZER);
+  assign_when(o->apply, step, mica_add(step, one));
+  return step;
+}
+
+static mica_status build(optimiser *o, mica_value loss, mica_optimizer_values *values) {
+  mica_value scale = {0}, norm = {0};
+  MICA_TRY(find_weights(o));
+  if (o->c.loss_scale > 0) {
+    scale = state_scalar(o, "optimizer.loss_scale", o->c.loss_scale);
+    loss = mica_mul(mica_value_dtype(loss) == MICA_F32 ? loss : mica_cast(loss, MICA_F32), scale);
+  }
+  MICA_TRY(differentiate(o, loss));
+  o->rate = mica_input(o->nn->graph, MICA_LEARNING_RATE, MICA_F32, MICA_SCALAR);
+  if (!mica_value_is_null(scale)) unscale(o, scale);
+  o->apply = o->good;
+  if (o->c.accumulate > 1) accumulate(o, state_scalar(o, "optimizer.run", 0));
+  if (o->c.clip_norm > 0) norm = mica_sqrt(square_of_all(o));
+  clip(o, norm);
+  o->step = find_step(o);
+  mica_value t = mica_affine(mica_cast(o->step, MICA_F32), 1, 1);
+  o->first = remainder_of(o->c.beta1, t);
+  o->second = remainder_of(o->c.beta2, t);
+  for (size_t i = 0; i < o->count; i++) update(o, &o->weights[i]);
+  if (values) *values = (mica_optimizer_values){norm, scale};
+  return MICA_OK;
+}
+
+void mica_optimize(mica_nn *nn, mica_value loss, const mica_optimizer_config *config, mica_optimizer_values *values) {
+  optimiser o = {.nn = nn, .c = config ? *config : mica_optimizer_config_default(MICA_OPTIMIZER_SGD)};
+  if (values) *values = (mica_optimizer_values){0};
+  mica_status status = check(nn, &o.c);
+  if (status == MICA_OK) status = build(&o, loss, values);
+  if (status != MICA_OK) mica__graph_fail_with(nn->graph, status);
+  free(o.weights);
+}
