@@ -254,6 +254,104 @@ MICA_API mica_value mica_layer_norm(mica_value x, int32_t axis, mica_value scale
 /* x / sqrt(mean of x x + epsilon) scale, likewise. Zhang and Sennrich 2019. */
 MICA_API mica_value mica_rms_norm(mica_value x, int32_t axis, mica_value scale, double epsilon);
 
+/* --- channels: x is (N, C, ...), one number a channel in (C); in f32 for 16-bit types, where these numbers may be of
+ * either type --- */
+
+/* (x - mean) / sqrt(variance + epsilon) scale + shift with given statistics, all (C); scale and shift may be null. */
+MICA_API mica_value mica_batch_norm(mica_value x, mica_value scale, mica_value shift, mica_value mean,
+                                    mica_value variance, double epsilon);
+/* The same with the statistics of this batch, over all axes but 1; *mean and *variance (may be NULL) get them, (C), f32
+ * for 16-bit types. The variance is the biased one, divided by the count n = N H W; the unbiased one that is usual for
+ * running statistics is n / (n - 1) times it. Running statistics are parameters that are assigned:
+ *
+ *   mica_assign(running, mica_add(mica_affine(running, 1 - momentum, 0), mica_affine(mean, momentum, 0)));
+ *
+ * Ioffe and Szegedy 2015. */
+MICA_API mica_value mica_batch_norm_train(mica_value x, mica_value scale, mica_value shift, double epsilon,
+                                          mica_value *mean, mica_value *variance);
+/* With the statistics of each channel of each image. Ulyanov et al. 2016. */
+MICA_API mica_value mica_instance_norm(mica_value x, mica_value scale, mica_value shift, double epsilon);
+/* With the statistics of each group of C / groups channels of an image. Wu and He 2018. */
+MICA_API mica_value mica_group_norm(mica_value x, mica_value scale, mica_value shift, int64_t groups, double epsilon);
+/* x / (k + alpha / size sum x x)^beta, the sum being over the `size` channels from c - floor((size - 1) / 2) on, as far
+ * as there are such. Krizhevsky et al. 2012. */
+MICA_API mica_value mica_local_response_norm(mica_value x, int64_t size, double alpha, double beta, double k);
+
+/* --- windows: x is (N, C, spatial...) with one to three spatial axes --- */
+
+/* Windows of a pooling; element i is for spatial axis i. Output o of an axis of n elements looks at elements
+ * o stride - pad + k dilation, k < size, as far as there are such, and there are
+ *
+ *   floor((n + 2 pad + pad_more - dilation (size - 1) - 1) / stride) + 1
+ *
+ * outputs; with ceil_mode it is ceil, less an output that would begin behind the data and the padding before it. */
+typedef struct mica_pool_config {
+  int64_t size[3];
+  int64_t stride[3];   /* 0: size */
+  int64_t pad[3];      /* elements before the axis and behind it */
+  int64_t pad_more[3]; /* behind it in addition; may be negative */
+  int64_t dilation[3]; /* 0: 1 */
+  bool ceil_mode;
+  bool count_include_pad; /* averages divide by the elements of padding too */
+  double p;               /* of Lp; 0: 2 */
+} mica_pool_config;
+
+/* The largest; NaN where there is one; number. A window without elements gives the type's lowest value. The gradient
+ * goes to the first of equals. */
+MICA_API mica_value mica_max_pool(mica_value x, const mica_pool_config *config);
+/* Where that stands in its plane (D, H, W), the first of equals, row-major without padding, as i64; D H W for a window
+ * without elements. (ONNX adds the plane's own first element.) */
+MICA_API mica_value mica_max_pool_indices(mica_value x, const mica_pool_config *config);
+/* The mean, 0 of a window without elements. Float. */
+MICA_API mica_value mica_average_pool(mica_value x, const mica_pool_config *config);
+/* (sum |x|^p)^(1/p). Float. Its gradient at 0 is that of the root: not finite. */
+MICA_API mica_value mica_lp_pool(mica_value x, const mica_pool_config *config);
+/* Over all spatial axes, which stay with extent 1. p of 0 stands for 2. */
+MICA_API mica_value mica_global_average_pool(mica_value x);
+MICA_API mica_value mica_global_max_pool(mica_value x);
+MICA_API mica_value mica_global_lp_pool(mica_value x, double p);
+/* So many outputs along each spatial axis: output o of m looks at elements floor(o n / m) to ceil((o + 1) n / m). */
+MICA_API mica_value mica_adaptive_average_pool(mica_value x, const int64_t *sizes);
+MICA_API mica_value mica_adaptive_max_pool(mica_value x, const int64_t *sizes);
+
+/* --- resizing --- */
+
+typedef enum mica_resize_mode { MICA_RESIZE_NEAREST, MICA_RESIZE_LINEAR, MICA_RESIZE_CUBIC } mica_resize_mode;
+/* Where output o of m lies in an axis of n elements, s being the scale: as ONNX defines them. */
+typedef enum mica_resize_coordinates {
+  MICA_RESIZE_HALF_PIXEL,           /* (o + 1/2) / s - 1/2 */
+  MICA_RESIZE_HALF_PIXEL_SYMMETRIC, /* the same about the middle, where m is not n s */
+  MICA_RESIZE_PYTORCH_HALF_PIXEL,   /* the same, but 0 where m is 1 */
+  MICA_RESIZE_ALIGN_CORNERS,        /* o (n - 1) / (m - 1), 0 where m is 1 */
+  MICA_RESIZE_ASYMMETRIC,           /* o / s */
+  MICA_RESIZE_TF_HALF_PIXEL,        /* (o + 1/2) / s */
+  MICA_RESIZE_TF_CROP,              /* from crop_start (n - 1) to crop_end (n - 1), corners aligned */
+} mica_resize_coordinates;
+typedef enum mica_resize_nearest {
+  MICA_RESIZE_ROUND_PREFER_FLOOR,
+  MICA_RESIZE_ROUND_PREFER_CEIL,
+  MICA_RESIZE_FLOOR,
+  MICA_RESIZE_CEIL,
+} mica_resize_nearest;
+
+/* Element k of the arrays is for axis k. An axis of neither scale nor size stays as it is. */
+typedef struct mica_resize_config {
+  mica_resize_mode mode;
+  mica_resize_coordinates coordinates;
+  mica_resize_nearest nearest;      /* of NEAREST */
+  int64_t size[MICA_MAX_RANK];      /* 0: floor(n scale) */
+  double scale[MICA_MAX_RANK];      /* 0: size / n */
+  double cubic_a;                   /* of CUBIC; 0: -0.75. Keys 1981 has -0.5 */
+  bool exclude_outside;             /* elements beyond the edges weigh nothing; else the edge is repeated */
+  bool antialias;                   /* shrinking widens the filter of LINEAR and CUBIC by 1 / s */
+  double crop_start[MICA_MAX_RANK]; /* of TF_CROP */
+  double crop_end[MICA_MAX_RANK];
+  double extrapolation; /* of TF_CROP: the value outside of the elements */
+} mica_resize_config;
+
+/* x in other sizes, each axis by itself. NEAREST takes any type, the others floating ones. */
+MICA_API mica_value mica_resize(mica_value x, const mica_resize_config *config);
+
 /* --- random numbers: Philox4x32-10; a function of seed, place in the graph, step and element alone, so that a run can
  * be repeated. step is one i32 or i64: an input, or a parameter that counts. Results have like's shape; no gradient
  * --- */

@@ -102,6 +102,7 @@ static mica_status fold_whole(const mica_graph *graph, const mica__node *node, d
 
 static bool can_fold(const mica__node *node) {
   const mica__op *op = node->op;
+  if (op->kind == MICA__OP_SHAPE) return op->evaluate != NULL;
   if (mica__node_count(node) > MOST_ELEMENTS || op->kind == MICA__OP_SOURCE) return false;
   if (op->kind == MICA__OP_POINTWISE) return op->scalar != NULL && node->input_count <= 4;
   return op->kind == MICA__OP_VIEW || op->evaluate != NULL;

@@ -17,13 +17,13 @@ void mica__exec_values(const mica__exec *exec, const mica__kernel_desc *desc, in
 
 /* One case as it runs. */
 typedef struct run {
-  mica__check_tensor inputs[4], output;
-  double *values[4]; /* the magnitudes of floating inputs, the values of others */
+  mica__check_tensor inputs[MICA__CHECK_INPUTS], output;
+  double *values[MICA__CHECK_INPUTS]; /* the magnitudes of floating inputs, the values of others */
   double *want, *magnitude;
 } run;
 
 static void free_run(run *r) {
-  for (int i = 0; i < 4; i++) {
+  for (int i = 0; i < MICA__CHECK_INPUTS; i++) {
     mica__check_free(&r->inputs[i]);
     free(r->values[i]);
   }
@@ -34,7 +34,7 @@ static void free_run(run *r) {
 /* The reference, and the same of the magnitudes, which bounds the error of sums. */
 static mica_status evaluate(const mica__op *op, const mica__launch_case *c, const mica__attrs *attrs,
                             const mica__type *type, run *r) {
-  const double *plain[4] = {0}, *magnitudes[4] = {0};
+  const double *plain[MICA__CHECK_INPUTS] = {0}, *magnitudes[MICA__CHECK_INPUTS] = {0};
   for (int32_t i = 0; i < c->input_count; i++) {
     plain[i] = r->inputs[i].values;
     magnitudes[i] = r->values[i];
@@ -63,7 +63,7 @@ static mica_status run_case(mica__check_group *group, const mica__op *op, const 
   mica__check *check = group->check;
   mica__attrs attrs = c->attrs;
   mica__type type = {0};
-  const mica_tensor *inputs[4] = {0};
+  const mica_tensor *inputs[MICA__CHECK_INPUTS] = {0};
   MICA_TRY(op->infer(c->inputs, c->input_count, &attrs, &type));
   for (int32_t i = 0; i < c->input_count; i++) {
     MICA_TRY(make_input(check, c, i, r));

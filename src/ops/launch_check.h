@@ -6,11 +6,14 @@
 #include "ir/graph.h"
 #include "ops/check.h"
 
+#define MICA__CHECK_INPUTS 5
+
 typedef struct mica__launch_case {
   mica__attrs attrs; /* as a builder gives them */
-  mica__type inputs[4];
+  mica__type inputs[MICA__CHECK_INPUTS];
   int32_t input_count;
-  double bound[4]; /* inputs are random from -bound to bound; integers are cut towards zero. 0 stands for 2 */
+  double bound
+      [MICA__CHECK_INPUTS]; /* inputs are random from -bound to bound; integers are cut towards zero. 0 stands for 2 */
   /* How many terms a result is the sum of, for its tolerance; 0 where elements are moved or counted exactly. */
   double terms;
 } mica__launch_case;

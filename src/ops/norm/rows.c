@@ -3,7 +3,7 @@
  *
  * Each ends in an op that only passes its first operand on: the gradient goes past the computation of that one, by the
  * op's rule, straight to the second. The axes are attributes as of a reduction that keeps them. */
-#include "ops/build.h"
+#include "ops/norm/norm.h"
 
 static mica_status infer_pass(const mica__type *inputs, int32_t input_count, mica__attrs *attrs, mica__type *out) {
   (void)input_count, (void)attrs;
@@ -119,23 +119,29 @@ static bool has_axes(const char *op, mica_value x, const mica__attrs *attrs, mic
   return false;
 }
 
-/* scale and bias, where there are any, in x's type as the statistics are in f32. */
-static mica_value scaled(mica_value y, mica_value x, mica_value scale, mica_value bias) {
+mica_value mica__standardize(mica_value x, const mica__attrs *attrs, double epsilon, mica_value *mean,
+                             mica_value *variance) {
+  mica_axes axes = axes_of(attrs);
+  *mean = mica_mean(x, axes, true);
+  mica_value centred = mica_sub(x, *mean);
+  *variance = mica_mean(mica_square(centred), axes, true);
+  mica_value factor = mica_rsqrt(mica_affine(*variance, 1, epsilon));
+  return mica__graph_add(&mica__op_standardize, (mica_value[]){mica_mul(centred, factor), x, factor}, 3, attrs);
+}
+
+mica_value mica__scaled(mica_value y, mica_value x, mica_value scale, mica_value shift) {
   if (scale.graph) y = mica_mul(y, mica__widen(scale));
-  if (bias.graph) y = mica_add(y, mica__widen(bias));
+  if (shift.graph) y = mica_add(y, mica__widen(shift));
   return mica__narrow(y, x);
 }
 
 mica_value mica_layer_norm(mica_value x, int32_t axis, mica_value scale, mica_value bias, double epsilon) {
   mica__attrs attrs;
+  mica_value mean, variance;
   if (!row_axes("layer_norm", x, axis, false, &attrs) || !has_axes("layer_norm", x, &attrs, scale) ||
       !has_axes("layer_norm", x, &attrs, bias))
     return (mica_value){0};
-  mica_axes axes = axes_of(&attrs);
-  mica_value wide = mica__widen(x), centred = mica_sub(wide, mica_mean(wide, axes, true));
-  mica_value factor = mica_rsqrt(mica_affine(mica_mean(mica_square(centred), axes, true), 1, epsilon));
-  mica_value y = mica_mul(centred, factor);
-  return scaled(mica__graph_add(&mica__op_standardize, (mica_value[]){y, wide, factor}, 3, &attrs), x, scale, bias);
+  return mica__scaled(mica__standardize(mica__widen(x), &attrs, epsilon, &mean, &variance), x, scale, bias);
 }
 
 mica_value mica_rms_norm(mica_value x, int32_t axis, mica_value scale, double epsilon) {
@@ -145,5 +151,5 @@ mica_value mica_rms_norm(mica_value x, int32_t axis, mica_value scale, double ep
   mica_value factor = mica_rsqrt(mica_affine(mica_mean(mica_square(wide), axes_of(&attrs), true), 1, epsilon));
   mica_value y = mica_mul(wide, factor);
   mica_value passed = mica__graph_add(&mica__op_rescale, (mica_value[]){y, wide, factor}, 3, &attrs);
-  return scaled(passed, x, scale, (mica_value){0});
+  return mica__scaled(passed, x, scale, (mica_value){0});
 }

@@ -1,0 +1,471 @@
+/* Max pooling: values, places, and the gradient, which goes to the places. Attributes: `spatial` axes, then their
+ * windows. */
+#include "base/checked.h"
+#include "base/element.h"
+#include "base/error.h"
+#include "ops/launch_check.h"
+#include "ops/pool/pool.h"
+#include "runtime/launch.h"
+
+#include <math.h>
+#include <stdlib.h>
+
+#define GROUP 64
+/* Elements that are worth a work-item; bytes of local memory it may have. */
+#define LINES_UNIT 8192
+#define LINES_LOCAL (64 << 10)
+
+/* --- windows as attributes: the number of spatial axes, then 7 numbers each --- */
+
+enum { SPATIAL, WINDOWS, WINDOW_INTS = 7 };
+
+static mica__attrs attrs_of(int32_t spatial, const mica__window *windows) {
+  mica__attrs attrs = {.ints = {spatial}};
+  for (int32_t k = 0; k < spatial; k++) {
+    const mica__window *w = &windows[k];
+    const int64_t all[WINDOW_INTS] = {w->size, w->stride, w->pad, w->pad_end, w->dilation, w->ceil_mode, w->outputs};
+    for (int32_t i = 0; i < WINDOW_INTS; i++) attrs.ints[WINDOWS + WINDOW_INTS * k + i] = all[i];
+  }
+  return attrs;
+}
+
+/* Planes of three axes, those that are missing being the first: of one element, in a window of one. */
+typedef struct planes {
+  int64_t count, n[3], m[3];
+  mica__window windows[3];
+} planes;
+
+static mica_status planes_of(const mica__attrs *attrs, mica_shape x, planes *out) {
+  int32_t spatial = (int32_t)attrs->ints[SPATIAL];
+  *out = (planes){.count = 1};
+  for (int32_t i = 0; i < x.rank - spatial; i++) out->count *= x.dim[i];
+  for (int32_t k = 0; k < 3; k++) {
+    const int64_t *w = &attrs->ints[WINDOWS + WINDOW_INTS * (k + spatial - 3)];
+    out->n[k] = out->m[k] = 1;
+    out->windows[k] = (mica__window){.size = 1, .stride = 1, .dilation = 1};
+    if (k < 3 - spatial) continue;
+    out->windows[k] = (mica__window){w[0], w[1], w[2], w[3], w[4], w[5], w[6]};
+    out->n[k] = x.dim[x.rank - 3 + k];
+    out->m[k] = MICA_OPEN;
+    if (out->n[k] != MICA_OPEN || w[6]) MICA_TRY(mica__window_outputs(&out->windows[k], out->n[k], &out->m[k]));
+  }
+  return MICA_OK;
+}
+
+static mica_status infer_max_pool(const mica__type *inputs, int32_t input_count, mica__attrs *attrs, mica__type *out) {
+  (void)input_count;
+  planes p;
+  *out = inputs[0];
+  if (mica_dtype_kind_of(out->dtype) == MICA_KIND_BOOL) return mica__fail(MICA_E_DTYPE, "bool, but it takes numbers");
+  MICA_TRY(planes_of(attrs, out->shape, &p));
+  for (int32_t k = 3 - (int32_t)attrs->ints[SPATIAL]; k < 3; k++) out->shape.dim[out->shape.rank - 3 + k] = p.m[k];
+  return MICA_OK;
+}
+
+static mica_status infer_max_pool_indices(const mica__type *inputs, int32_t input_count, mica__attrs *attrs,
+                                          mica__type *out) {
+  MICA_TRY(infer_max_pool(inputs, input_count, attrs, out));
+  out->dtype = MICA_I32;
+  return MICA_OK;
+}
+
+/* x (whose shape matters), dy, places */
+static mica_status infer_max_pool_grad(const mica__type *inputs, int32_t input_count, mica__attrs *attrs,
+                                       mica__type *out) {
+  (void)input_count, (void)attrs;
+  *out = (mica__type){inputs[1].dtype, inputs[0].shape};
+  return mica__want_float(*out);
+}
+
+/* --- references --- */
+
+/* -infinity, or the least that an integer type holds. */
+static double lowest_of(mica_dtype dtype) {
+  mica_dtype_kind kind = mica_dtype_kind_of(dtype);
+  if (kind == MICA_KIND_FLOAT) return (double)-INFINITY;
+  return kind == MICA_KIND_SIGNED ? -exp2(8 * (double)mica_dtype_size(dtype) - 1) : 0;
+}
+
+/* The place in the plane x of the largest element of an output, -1 for none. */
+static int64_t largest(const planes *p, const double *x, const int64_t o[3]) {
+  mica__window_taps t[3];
+  int64_t best = -1;
+  for (int k = 0; k < 3; k++) t[k] = mica__window_at(&p->windows[k], p->n[k], p->m[k], o[k]);
+  for (int64_t d = 0; d < t[0].count; d++)
+    for (int64_t h = 0; h < t[1].count; h++)
+      for (int64_t w = 0; w < t[2].count; w++) {
+        int64_t row = (t[0].first + d * t[0].step) * p->n[1] + t[1].first + h * t[1].step;
+        int64_t at = row * p->n[2] + t[2].first + w * t[2].step;
+        if (best < 0 || x[at] > x[best] || (isnan(x[at]) && !isnan(x[best]))) best = at;
+      }
+  return best;
+}
+
+static mica_status evaluate(const mica__eval *eval, bool places) {
+  planes p;
+  MICA_TRY(planes_of(eval->attrs, eval->types[0].shape, &p));
+  int64_t plane = p.n[0] * p.n[1] * p.n[2], at = 0;
+  for (int64_t c = 0; c < p.count; c++)
+    for (int64_t d = 0; d < p.m[0]; d++)
+      for (int64_t h = 0; h < p.m[1]; h++)
+        for (int64_t w = 0; w < p.m[2]; w++, at++) {
+          const double *x = eval->inputs[0] + c * plane;
+          int64_t best = largest(&p, x, (int64_t[]){d, h, w});
+          eval->output[at] = places     ? (double)(best < 0 ? plane : best)
+                             : best < 0 ? lowest_of(eval->types[0].dtype)
+                                        : x[best];
+        }
+  return MICA_OK;
+}
+
+static mica_status evaluate_max_pool(const mica__eval *eval) { return evaluate(eval, false); }
+static mica_status evaluate_max_pool_indices(const mica__eval *eval) { return evaluate(eval, true); }
+
+static mica_status evaluate_max_pool_grad(const mica__eval *eval) {
+  planes p;
+  MICA_TRY(planes_of(eval->attrs, eval->types[0].shape, &p));
+  int64_t plane = p.n[0] * p.n[1] * p.n[2], outputs = p.m[0] * p.m[1] * p.m[2];
+  for (int64_t i = 0; i < p.count * plane; i++) eval->output[i] = 0;
+  for (int64_t i = 0; i < p.count * outputs; i++) {
+    double place = eval->inputs[2][i];
+    if (place >= 0 && place < (double)plane) eval->output[i / outputs * plane + (int64_t)place] += eval->inputs[1][i];
+  }
+  return MICA_OK;
+}
+
+/* --- launches --- */
+
+#define TYPES                                                                                                          \
+  MICA__DTYPE("X_T", "type of x", MICA_F32, MICA_F16, MICA_BF16, MICA_F64, MICA_I8, MICA_U8, MICA_I16, MICA_I32,       \
+              MICA_I64)
+#define FLOATS MICA__DTYPE("X_T", "type of dx and dy", MICA_F32, MICA_F16, MICA_BF16, MICA_F64)
+#define PLACES MICA__CASE("INDICES", "1: y is the place", 0, 1)
+#define LINES                                                                                                          \
+  MICA__CASE("STRIDE", "stride along W; 0: any", 1, 2, 0),                                                             \
+      MICA__INT("VW", "elements that are taken as one vector", 1, 2, 4, 8, 16)
+static const mica__kernel_param each_params[] = {TYPES, PLACES};
+static const mica__kernel_param lines_params[] = {TYPES, PLACES, LINES};
+static const mica__kernel_param grad_each_params[] = {FLOATS};
+static const mica__kernel_param grad_lines_params[] = {FLOATS, LINES};
+static const mica__variant each_variants[] = {MICA__VARIANT("any", MICA__ON_ANY, MICA_F32, 0)};
+static const mica__variant lines_variants[] = {MICA__VARIANT("cpu", MICA__ON_CPU, MICA_F32, 0, 2, 16)};
+static const mica__variant grad_each_variants[] = {MICA__VARIANT("any", MICA__ON_ANY, MICA_F32)};
+static const mica__variant grad_lines_variants[] = {MICA__VARIANT("cpu", MICA__ON_CPU, MICA_F32, 2, 16)};
+static const mica__kernel_desc max_pool_each = {
+    MICA__KERNEL("max_pool_each", "pool/max_pool.cl", each_params, each_variants)};
+static const mica__kernel_desc max_pool_lines = {
+    MICA__KERNEL("max_pool_lines", "pool/max_pool.cl", lines_params, lines_variants)};
+static const mica__kernel_desc max_pool_grad_each = {
+    MICA__KERNEL("max_pool_grad_each", "pool/max_pool_grad.cl", grad_each_params, grad_each_variants)};
+static const mica__kernel_desc max_pool_grad_lines = {
+    MICA__KERNEL("max_pool_grad_lines", "pool/max_pool_grad.cl", grad_lines_params, grad_lines_variants)};
+
+/* How a work-item walks lines, or that it does not: per is 0 then. */
+typedef struct walk {
+  int64_t per, width, length, margin, most;
+  size_t local;
+} walk;
+
+/* Of `lines` lines; bytes of local memory that they take. */
+static walk walk_of(const mica__exec *exec, const planes *p, mica_dtype dtype, int64_t lines, bool grad) {
+  const mica__window *w = &p->windows[2];
+  unsigned classes = exec->classes;
+  walk made = {.width = 16};
+  if (!classes) classes = mica__kernel_class(mica_engine_device(mica__queue_engine(exec->queue)));
+  if (!(classes & MICA__ON_CPU) || w->outputs || (p->windows[0].outputs | p->windows[1].outputs)) return made;
+  int64_t span = (w->size - 1) * w->dilation, most = (p->n[2] - 1 + w->pad) / w->stride + 1;
+  made.length = (p->m[2] - 1) * w->stride + span + 1;
+  int64_t least = p->n[2] < made.length - w->pad ? p->n[2] : made.length - w->pad;
+  if (p->m[2] < least) least = p->m[2];
+  if (least < 1) return made;
+  while (made.width > least) made.width /= 2;
+  made.most = (most + made.width - 1) / made.width * made.width;
+  made.margin = span / w->stride + 1;
+  int64_t elements =
+      grad ? made.most * w->stride + 2 * (made.margin + made.most + made.width) : 2 * (made.length + 2 * made.width);
+  made.local = (size_t)elements * (mica_dtype_size(dtype) == 8 ? 8 : 4);
+  if (elements > LINES_LOCAL / 4 || made.local > LINES_LOCAL) return made;
+  made.per = 1;
+  while (made.per < lines && 2 * made.per * p->n[2] < LINES_UNIT) made.per *= 2;
+  return made;
+}
+
+static void add_axes(mica__launch *launch, const planes *p) {
+  mica__launch_size(launch, p->count);
+  for (int k = 0; k < 3; k++) {
+    const mica__window *w = &p->windows[k];
+    int64_t all[8] = {p->n[k], p->m[k], w->outputs ? 0 : w->size, w->stride, w->pad, w->outputs ? 1 : w->dilation};
+    int32_t axis[8] = {0};
+    for (int i = 0; i < 8; i++) {
+      axis[i] = (int32_t)all[i];
+      if (axis[i] != all[i]) launch->status = mica__fail(MICA_E_OVERFLOW, "max_pool: %lld", (long long)all[i]);
+    }
+    mica__launch_int8(launch, axis);
+  }
+}
+
+/* Places are counted in ints, and so is everything within a plane and its padding. */
+static mica_status fits(const planes *p) {
+  int64_t plane = 1, sum;
+  for (int k = 0; k < 3; k++) {
+    const mica__window *w = &p->windows[k];
+    sum = p->n[k] + w->pad + w->pad_end + w->stride + w->size * w->dilation;
+    if (!mica__mul_i64(plane, sum, &plane) || plane > INT32_MAX)
+      return mica__fail(MICA_E_OVERFLOW, "max_pool: a plane of more than 2^31 elements");
+  }
+  return MICA_OK;
+}
+
+static mica_status choose(const mica__exec *exec, const mica__kernel_desc *desc, mica_dtype dtype, bool places,
+                          const walk *how, const planes *p, mica__kernel **kernel) {
+  int32_t values[MICA__MAX_PARAMS];
+  int64_t stride = p->windows[2].stride;
+  mica__exec_values(exec, desc, values);
+  mica__kernel_set(desc, values, "X_T", (int32_t)dtype);
+  if (mica__kernel_param_index(desc, "INDICES") >= 0) mica__kernel_set(desc, values, "INDICES", places);
+  if (how->per) {
+    mica__kernel_set(desc, values, "VW", (int32_t)how->width);
+    mica__kernel_set(desc, values, "STRIDE", stride == 1 || (stride == 2 && how->width > 1) ? (int32_t)stride : 0);
+  }
+  return mica__kernel_get(mica__queue_engine(exec->queue), desc, values, NULL, kernel);
+}
+
+static mica_status launch_pool(const mica__exec *exec, bool places) {
+  const mica_tensor *x = exec->inputs[0];
+  planes p;
+  mica__kernel *kernel = NULL;
+  if (mica_tensor_count(exec->output) == 0) return MICA_OK;
+  MICA_TRY(planes_of(exec->attrs, mica_tensor_shape(x), &p));
+  MICA_TRY(fits(&p));
+  int64_t lines = p.count * p.m[0] * p.m[1];
+  const walk how = walk_of(exec, &p, mica_tensor_dtype(x), lines, false);
+  MICA_TRY(choose(exec, how.per ? &max_pool_lines : &max_pool_each, mica_tensor_dtype(x), places, &how, &p, &kernel));
+  mica__launch launch = mica__launch_of(kernel);
+  mica__launch_tensor(&launch, x);
+  mica__launch_tensor(&launch, exec->output);
+  add_axes(&launch, &p);
+  mica__launch_scalar(&launch, mica_tensor_dtype(x), lowest_of(mica_tensor_dtype(x)));
+  if (how.per) {
+    mica__launch_size(&launch, how.per);
+    mica__launch_size(&launch, how.length);
+    mica__launch_local(&launch, how.local / 2);
+    mica__launch_local(&launch, how.local / 2);
+  }
+  mica__launch_range1(&launch, how.per ? (lines + how.per - 1) / how.per : lines * p.m[2], how.per ? 1 : GROUP);
+  mica__launch_cost(&launch, 0, (double)mica_tensor_bytes(x) + (double)mica_tensor_bytes(exec->output));
+  return mica__queue_submit(exec->queue, &launch);
+}
+
+static mica_status launch_max_pool(const mica__exec *exec) { return launch_pool(exec, false); }
+static mica_status launch_max_pool_indices(const mica__exec *exec) { return launch_pool(exec, true); }
+
+static mica_status launch_max_pool_grad(const mica__exec *exec) {
+  const mica_tensor *dy = exec->inputs[1], *dx = exec->output;
+  planes p;
+  mica__kernel *kernel = NULL;
+  if (mica_tensor_count(dx) == 0) return MICA_OK;
+  MICA_TRY(planes_of(exec->attrs, mica_tensor_shape(dx), &p));
+  MICA_TRY(fits(&p));
+  int64_t lines = p.count * p.n[0] * p.n[1];
+  const walk how = walk_of(exec, &p, mica_tensor_dtype(dx), lines, true);
+  MICA_TRY(choose(exec, how.per ? &max_pool_grad_lines : &max_pool_grad_each, mica_tensor_dtype(dx), false, &how, &p,
+                  &kernel));
+  size_t size = mica_tensor_dtype(dx) == MICA_F64 ? 8 : 4, spread = (size_t)(how.margin + how.most + how.width);
+  mica__launch launch = mica__launch_of(kernel);
+  mica__launch_tensor(&launch, dy);
+  mica__launch_tensor(&launch, exec->inputs[2]);
+  mica__launch_tensor(&launch, dx);
+  add_axes(&launch, &p);
+  if (how.per) {
+    mica__launch_size(&launch, how.per);
+    mica__launch_size(&launch, how.margin);
+    mica__launch_size(&launch, how.most);
+    mica__launch_local(&launch, (size_t)(how.most * p.windows[2].stride) * size);
+    mica__launch_local(&launch, spread * size);
+    mica__launch_local(&launch, spread * 4);
+  }
+  mica__launch_range1(&launch, how.per ? (lines + how.per - 1) / how.per : lines * p.n[2], how.per ? 1 : GROUP);
+  mica__launch_cost(&launch, (double)mica_tensor_count(dy),
+                    (double)mica_tensor_bytes(dy) + (double)mica_tensor_bytes(exec->inputs[2]) +
+                        (double)mica_tensor_bytes(dx));
+  return mica__queue_submit(exec->queue, &launch);
+}
+
+/* --- gradients --- */
+
+static mica_value indices_of(mica_value x, const mica__attrs *attrs) {
+  return mica__graph_add(&mica__op_max_pool_indices, &x, 1, attrs);
+}
+
+static mica_status grad_max_pool(const mica__grad *grad) {
+  const mica__attrs attrs = mica__attrs_of(grad->y);
+  mica_value operands[] = {grad->inputs[0], grad->dy, indices_of(grad->inputs[0], &attrs)};
+  grad->dinputs[0] = mica__graph_add(&mica__op_max_pool_grad, operands, 3, &attrs);
+  return MICA_OK;
+}
+
+static mica_status grad_max_pool_indices(const mica__grad *grad) {
+  grad->dinputs[0] = (mica_value){0};
+  return MICA_OK;
+}
+
+/* (N, C, spatial...) as (N, C, all of them) */
+static mica_value flat_planes(mica_value x, int64_t spatial) {
+  mica_shape flat = {.rank = mica_value_shape(x).rank - (int32_t)spatial + 1};
+  for (int32_t k = 0; k < flat.rank - 1; k++) flat.dim[k] = MICA__COPY_DIM(k);
+  flat.dim[flat.rank - 1] = MICA_OPEN;
+  return mica_reshape(x, flat);
+}
+
+/* Back from the places to the outputs. */
+static mica_status grad_max_pool_grad(const mica__grad *grad) {
+  int64_t spatial = mica__attrs_of(grad->y).ints[SPATIAL];
+  mica_value places = flat_planes(grad->inputs[2], spatial), flat = flat_planes(grad->dy, spatial);
+  grad->dinputs[1] = mica__reshape_like(mica_gather_elements(flat, places, -1), grad->inputs[1]);
+  return MICA_OK;
+}
+
+/* --- checks --- */
+
+/* size, stride, pad, pad_end, dilation, ceil_mode, outputs of each axis */
+static const mica__launch_case cases[] = {
+    {.attrs.ints = {2, 2, 2, 0, 0, 1, 0, 0, 2, 2, 0, 0, 1, 0, 0}, .inputs = {{MICA_F32, {4, {2, 3, 8, 34}}}}},
+    {.attrs.ints = {2, 3, 2, 1, 1, 1, 0, 0, 3, 2, 1, 1, 1, 0, 0}, .inputs = {{MICA_F32, {4, {2, 3, 9, 37}}}}},
+    {.attrs.ints = {2, 3, 1, 1, 0, 1, 0, 0, 3, 1, 2, 0, 1, 0, 0}, .inputs = {{MICA_F16, {4, {1, 2, 7, 19}}}}},
+    {.attrs.ints = {2, 2, 2, 1, 1, 3, 1, 0, 3, 3, 2, 3, 2, 1, 0}, .inputs = {{MICA_BF16, {4, {1, 2, 11, 33}}}}},
+    {.attrs.ints = {2, 0, 0, 0, 0, 0, 0, 3, 0, 0, 0, 0, 0, 0, 5}, .inputs = {{MICA_F64, {4, {2, 2, 7, 11}}}}},
+    {.attrs.ints = {1, 4, 3, 2, 1, 1, 1, 0}, .inputs = {{MICA_F32, {3, {2, 3, 100}}}}},
+    {.attrs.ints = {1, 2, 5, 0, 0, 2, 0, 0}, .inputs = {{MICA_F64, {3, {1, 1, 41}}}}},
+    {.attrs.ints = {3, 2, 2, 0, 0, 1, 0, 0, 3, 2, 1, 1, 1, 0, 0, 2, 2, 1, 0, 1, 1, 0},
+     .inputs = {{MICA_F32, {5, {1, 2, 5, 6, 9}}}}},
+    {.attrs.ints = {2, 1, 1, 0, 0, 1, 0, 0, 1, 1, 0, 0, 1, 0, 0}, .inputs = {{MICA_F32, {4, {2, 1, 1, 1}}}}},
+    {.attrs.ints = {2, 2, 2, 0, 0, 1, 0, 0, 2, 2, 0, 0, 1, 0, 0}, .inputs = {{MICA_F32, {4, {0, 3, 4, 4}}}}},
+    /* Windows in the padding alone. */
+    {.attrs.ints = {2, 2, 2, 2, 2, 1, 0, 0, 2, 1, 3, 2, 1, 0, 0}, .inputs = {{MICA_F32, {4, {1, 2, 3, 5}}}}},
+};
+#define CASE_COUNT (sizeof cases / sizeof *cases)
+
+static mica_status check_of(mica__check *check, const mica__op *op, const mica_dtype *more) {
+  mica__launch_case list[CASE_COUNT + 4];
+  size_t count = 0;
+  for (; count < CASE_COUNT; count++) {
+    list[count] = cases[count];
+    list[count].input_count = 1;
+  }
+  /* Few values, so that equals are met. */
+  for (int i = 0; more && i < 4; i++) {
+    list[count] = list[1];
+    list[count].bound[0] = 4;
+    list[count++].inputs[0].dtype = more[i];
+  }
+  return mica__check_launches(check, op, op->name, list, count);
+}
+
+static const mica_dtype integers[] = {MICA_I8, MICA_U8, MICA_I32, MICA_I64};
+static mica_status check_max_pool(mica__check *check) { return check_of(check, &mica__op_max_pool, integers); }
+static mica_status check_max_pool_indices(mica__check *check) {
+  return check_of(check, &mica__op_max_pool_indices, integers);
+}
+
+/* The gradient takes places that are in their windows: here those of x. Elements of dy are small integers, whose sums
+ * are exact. */
+static double slope_at(int64_t i) { return (double)(i % 7 + 1); }
+
+static mica_status infer_largest(const mica__type *inputs, int32_t input_count, mica__attrs *attrs, mica__type *out) {
+  (void)input_count, (void)attrs;
+  *out = inputs[0];
+  return MICA_OK;
+}
+
+static mica_status evaluate_largest(const mica__eval *eval) {
+  planes p;
+  MICA_TRY(planes_of(eval->attrs, eval->types[0].shape, &p));
+  int64_t plane = p.n[0] * p.n[1] * p.n[2], at = 0;
+  for (int64_t i = 0; i < p.count * plane; i++) eval->output[i] = 0;
+  for (int64_t c = 0; c < p.count; c++)
+    for (int64_t d = 0; d < p.m[0]; d++)
+      for (int64_t h = 0; h < p.m[1]; h++)
+        for (int64_t w = 0; w < p.m[2]; w++, at++) {
+          int64_t best = largest(&p, eval->inputs[0] + c * plane, (int64_t[]){d, h, w});
+          if (best >= 0) eval->output[c * plane + best] += slope_at(at);
+        }
+  return MICA_OK;
+}
+
+static mica_status make_slopes(const mica__exec *exec, mica__type type, mica_tensor **dy) {
+  int64_t count = 0;
+  MICA_TRY(mica_shape_count(type.shape, &count));
+  void *data = calloc((size_t)count + 1, mica_dtype_size(type.dtype));
+  if (!data) return mica__fail_nomem("a check");
+  for (int64_t i = 0; i < count; i++) mica__element_set(type.dtype, data, i, slope_at(i));
+  mica_status status = mica_tensor_create_from(mica__queue_engine(exec->queue), type.dtype, type.shape, data, dy);
+  free(data);
+  return status;
+}
+
+static mica_status launch_largest(const mica__exec *exec) {
+  mica_engine *engine = mica__queue_engine(exec->queue);
+  mica__type type = {mica_tensor_dtype(exec->inputs[0]), mica_tensor_shape(exec->inputs[0])}, pooled;
+  mica__attrs attrs = *exec->attrs;
+  mica_tensor *dy = NULL, *places = NULL;
+  mica__exec step = *exec;
+  MICA_TRY(infer_max_pool(&type, 1, &attrs, &pooled));
+  mica_status status = make_slopes(exec, pooled, &dy);
+  if (status == MICA_OK) status = mica_tensor_create(engine, MICA_I32, pooled.shape, &places);
+  step.output = places;
+  if (status == MICA_OK) status = launch_max_pool_indices(&step);
+  step.inputs = (const mica_tensor *const[]){exec->inputs[0], dy, places};
+  step.output = exec->output;
+  if (status == MICA_OK) status = launch_max_pool_grad(&step);
+  mica_tensor_destroy(dy);
+  mica_tensor_destroy(places);
+  return status;
+}
+
+static mica_status check_max_pool_grad(mica__check *check) {
+  static const mica__op op = {
+      .name = "max_pool_grad", .infer = infer_largest, .evaluate = evaluate_largest, .launch = launch_largest};
+  return check_of(check, &op, NULL);
+}
+
+static const mica__kernel_desc *const kernels[] = {&max_pool_each, &max_pool_lines, NULL};
+static const mica__kernel_desc *const grad_kernels[] = {&max_pool_grad_each, &max_pool_grad_lines, NULL};
+
+#define POOL(label, own_kernels, inputs, ...)                                                                          \
+  const mica__op mica__op_##label = {.name = #label,                                                                   \
+                                     .kernels = own_kernels,                                                           \
+                                     .check = check_##label,                                                           \
+                                     .kind = MICA__OP_LAUNCH,                                                          \
+                                     .min_inputs = inputs,                                                             \
+                                     .max_inputs = inputs,                                                             \
+                                     .infer = infer_##label,                                                           \
+                                     .grad = grad_##label,                                                             \
+                                     .evaluate = evaluate_##label,                                                     \
+                                     .launch = launch_##label,                                                         \
+                                     __VA_ARGS__}
+POOL(max_pool, kernels, 1, .shape_only = 0);
+POOL(max_pool_indices, kernels, 1, .shape_only = 0);
+POOL(max_pool_grad, grad_kernels, 3, .shape_only = 1);
+
+/* --- builders --- */
+
+mica_value mica_max_pool(mica_value x, const mica_pool_config *config) {
+  mica__window windows[3];
+  if (!mica__pool_windows("max_pool", x, config, windows)) return (mica_value){0};
+  const mica__attrs attrs = attrs_of(mica_value_shape(x).rank - 2, windows);
+  return mica__graph_add(&mica__op_max_pool, &x, 1, &attrs);
+}
+
+mica_value mica_max_pool_indices(mica_value x, const mica_pool_config *config) {
+  mica__window windows[3];
+  if (!mica__pool_windows("max_pool_indices", x, config, windows)) return (mica_value){0};
+  const mica__attrs attrs = attrs_of(mica_value_shape(x).rank - 2, windows);
+  return mica_cast(indices_of(x, &attrs), MICA_I64);
+}
+
+mica_value mica_adaptive_max_pool(mica_value x, const int64_t *sizes) {
+  mica__window windows[3];
+  if (!mica__pool_adaptive_windows("adaptive_max_pool", x, sizes, windows)) return (mica_value){0};
+  const mica__attrs attrs = attrs_of(mica_value_shape(x).rank - 2, windows);
+  return mica__graph_add(&mica__op_max_pool, &x, 1, &attrs);
+}

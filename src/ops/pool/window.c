@@ -1,0 +1,62 @@
+#include "ops/pool/window.h"
+
+#include "base/error.h"
+
+/* Far above any real window, and small enough that no sum below overflows. */
+#define MOST ((int64_t)1 << 40)
+
+static bool is_sane(int64_t value, int64_t least) { return value >= least && value < MOST; }
+
+mica_status mica__window_of(const mica_pool_config *config, int32_t k, mica__window *window) {
+  *window = (mica__window){.size = config->size[k],
+                           .stride = config->stride[k] ? config->stride[k] : config->size[k],
+                           .pad = config->pad[k],
+                           .pad_end = config->pad[k] + config->pad_more[k],
+                           .dilation = config->dilation[k] ? config->dilation[k] : 1,
+                           .ceil_mode = config->ceil_mode};
+  if (is_sane(window->size, 1) && is_sane(window->stride, 1) && is_sane(window->dilation, 1) &&
+      is_sane(window->pad, 0) && is_sane(window->pad_end, 0) && window->size < MOST / window->dilation)
+    return MICA_OK;
+  return mica__fail(MICA_E_INVALID,
+                    "a window of size %lld, stride %lld, dilation %lld, padding %lld before and %lld behind, along "
+                    "spatial axis %d",
+                    (long long)window->size, (long long)window->stride, (long long)window->dilation,
+                    (long long)window->pad, (long long)window->pad_end, (int)k);
+}
+
+mica_status mica__window_outputs(const mica__window *window, int64_t n, int64_t *outputs) {
+  int64_t room = n + window->pad + window->pad_end - window->dilation * (window->size - 1) - 1;
+  *outputs = window->outputs;
+  if (window->outputs > 0) return MICA_OK;
+  if (room < 0)
+    return mica__fail(MICA_E_SHAPE,
+                      "an axis of %lld elements with padding of %lld and %lld has no room for a window of %lld with "
+                      "dilation %lld",
+                      (long long)n, (long long)window->pad, (long long)window->pad_end, (long long)window->size,
+                      (long long)window->dilation);
+  *outputs = (room + (window->ceil_mode ? window->stride - 1 : 0)) / window->stride + 1;
+  if (window->ceil_mode && (*outputs - 1) * window->stride >= n + window->pad) --*outputs;
+  return MICA_OK;
+}
+
+/* How many of begin, begin + step, ... before end. */
+static int64_t count_steps(int64_t begin, int64_t end, int64_t step) {
+  return end > begin ? (end - begin + step - 1) / step : 0;
+}
+
+mica__window_taps mica__window_at(const mica__window *window, int64_t n, int64_t outputs, int64_t o) {
+  mica__window_taps taps = {.step = 1};
+  if (window->outputs > 0) {
+    taps.first = o * n / outputs;
+    taps.count = taps.padded = ((o + 1) * n + outputs - 1) / outputs - taps.first;
+    return taps;
+  }
+  int64_t begin = o * window->stride - window->pad, end = begin + window->size * window->dilation;
+  int64_t before = count_steps(begin, 0, window->dilation), padded_end = n + window->pad_end;
+  if (before > window->size) before = window->size;
+  taps.step = window->dilation;
+  taps.first = begin + before * taps.step;
+  taps.count = count_steps(taps.first, end < n ? end : n, taps.step);
+  taps.padded = count_steps(begin, end < padded_end ? end : padded_end, taps.step);
+  return taps;
+}

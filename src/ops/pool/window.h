@@ -1,0 +1,28 @@
+/* ops/pool/window.h: windows along one axis, as of poolings. */
+#ifndef MICA_OPS_POOL_WINDOW_H
+#define MICA_OPS_POOL_WINDOW_H
+
+#include "ops/build.h"
+
+/* Output o looks at o stride - pad + k dilation, k < size, as far as that lies in the axis. `outputs` above 0 stands
+ * for an adaptive one, of so many outputs, which has none of the others: o looks at floor(o n / outputs) to
+ * ceil((o + 1) n / outputs). */
+typedef struct mica__window {
+  int64_t size, stride, pad, pad_end, dilation;
+  int64_t ceil_mode, outputs;
+} mica__window;
+
+/* Window k of a configuration; MICA_E_INVALID where it is none. */
+mica_status mica__window_of(const mica_pool_config *config, int32_t k, mica__window *window);
+
+/* How many outputs an axis of n elements has; MICA_E_SHAPE where the window does not fit in. */
+mica_status mica__window_outputs(const mica__window *window, int64_t n, int64_t *outputs);
+
+/* The elements of one output: `count` of them from `first` on, `step` apart. */
+typedef struct mica__window_taps {
+  int64_t first, count, step;
+  int64_t padded; /* the same count with padding */
+} mica__window_taps;
+mica__window_taps mica__window_at(const mica__window *window, int64_t n, int64_t outputs, int64_t o);
+
+#endif

@@ -1,0 +1,294 @@
+#include "ops/vision/resample.h"
+
+#include "base/error.h"
+#include "ops/launch_check.h"
+#include "runtime/launch.h"
+
+#define GROUP 64
+/* Elements of x that are worth a work-item. */
+#define LINES_UNIT 8192
+
+/* --- the tables of a map: attributes are the axis, whether it is transposed, and the map --- */
+
+enum { AXIS, TRANSPOSED, MAP };
+
+static mica__attrs attrs_of_map(int64_t axis, const mica__axis_map *map) {
+  const mica__window *w = &map->window;
+  const mica__attrs attrs = {.ints = {axis, 0, map->kind, w->size, w->stride, w->pad, w->pad_end, w->dilation,
+                                      w->ceil_mode, w->outputs, map->divisor, map->outputs, map->mode, map->coordinates,
+                                      map->nearest, map->exclude_outside, map->antialias},
+                             .reals = {map->scale, map->cubic_a, map->crop_start, map->crop_end}};
+  return attrs;
+}
+
+static mica__axis_map map_of_attrs(const mica__attrs *attrs) {
+  const int64_t *i = attrs->ints + MAP;
+  return (mica__axis_map){.kind = i[0],
+                          .window = {i[1], i[2], i[3], i[4], i[5], i[6], i[7]},
+                          .divisor = i[8],
+                          .outputs = i[9],
+                          .mode = i[10],
+                          .coordinates = i[11],
+                          .nearest = i[12],
+                          .exclude_outside = i[13],
+                          .antialias = i[14],
+                          .scale = attrs->reals[0],
+                          .cubic_a = attrs->reals[1],
+                          .crop_start = attrs->reals[2],
+                          .crop_end = attrs->reals[3]};
+}
+
+static mica_status infer_table(const mica__type *inputs, const mica__attrs *attrs, mica_dtype dtype, mica__type *out) {
+  const mica__axis_map map = map_of_attrs(attrs);
+  bool transposed = attrs->ints[TRANSPOSED] != 0;
+  int64_t n = inputs[0].shape.dim[attrs->ints[AXIS]], outputs = map.outputs ? map.outputs : MICA_OPEN;
+  *out = (mica__type){dtype, MICA_SHAPE(MICA_OPEN, transposed ? n : outputs)};
+  if (n == MICA_OPEN) return MICA_OK;
+  MICA_TRY(mica__map_outputs(&map, n, &outputs));
+  out->shape.dim[1] = transposed ? n : outputs;
+  return mica__map_taps(&map, n, transposed, &out->shape.dim[0]);
+}
+
+static mica_status infer_index(const mica__type *inputs, int32_t input_count, mica__attrs *attrs, mica__type *out) {
+  (void)input_count;
+  return infer_table(inputs, attrs, MICA_I32, out);
+}
+
+static mica_status infer_weight(const mica__type *inputs, int32_t input_count, mica__attrs *attrs, mica__type *out) {
+  (void)input_count;
+  return infer_table(inputs, attrs, inputs[0].dtype == MICA_F64 ? MICA_F64 : MICA_F32, out);
+}
+
+static mica_status evaluate_table(const mica__eval *eval, double *index, double *weight) {
+  const mica__axis_map map = map_of_attrs(eval->attrs);
+  return mica__map_tables(&map, eval->types[0].shape.dim[eval->attrs->ints[AXIS]], eval->attrs->ints[TRANSPOSED] != 0,
+                          eval->type->shape.dim[0], index, weight);
+}
+
+static mica_status evaluate_index(const mica__eval *eval) { return evaluate_table(eval, eval->output, NULL); }
+static mica_status evaluate_weight(const mica__eval *eval) { return evaluate_table(eval, NULL, eval->output); }
+
+static mica_status grad_table(const mica__grad *grad) {
+  grad->dinputs[0] = (mica_value){0};
+  return MICA_OK;
+}
+
+#define TABLE(label)                                                                                                   \
+  const mica__op mica__op_resample_##label = {.name = "resample_" #label,                                              \
+                                              .kind = MICA__OP_SHAPE,                                                  \
+                                              .min_inputs = 1,                                                         \
+                                              .max_inputs = 1,                                                         \
+                                              .infer = infer_##label,                                                  \
+                                              .grad = grad_table,                                                      \
+                                              .evaluate = evaluate_##label,                                            \
+                                              .shape_only = 1};
+TABLE(index)
+TABLE(weight)
+
+/* --- the op: x, index and weight of rows along attrs.ints[0], and of columns along the axis after it, or none --- */
+
+enum { X, ROW_INDEX, ROW_WEIGHT, COLUMN_INDEX, COLUMN_WEIGHT, WITH_COLUMNS };
+
+typedef struct sizes {
+  int64_t outer, H, W, P, Q, J, K;
+} sizes;
+
+static sizes sizes_of(mica_shape x, mica_shape rows, const mica_shape *columns, int64_t axis) {
+  const mica__rows r = mica__rows_of(x, axis);
+  sizes s = {.outer = r.outer, .H = r.n, .W = r.inner, .P = rows.dim[1], .Q = r.inner, .J = rows.dim[0], .K = 1};
+  if (columns) s.K = columns->dim[0], s.Q = columns->dim[1];
+  return s;
+}
+
+static mica_status infer_resample(const mica__type *inputs, int32_t input_count, mica__attrs *attrs, mica__type *out) {
+  *out = inputs[X];
+  out->shape.dim[attrs->ints[0]] = inputs[ROW_INDEX].shape.dim[1];
+  if (input_count == WITH_COLUMNS) out->shape.dim[attrs->ints[0] + 1] = inputs[COLUMN_INDEX].shape.dim[1];
+  return mica__want_float(*out);
+}
+
+static mica_status evaluate_resample(const mica__eval *eval) {
+  bool columns = eval->input_count == WITH_COLUMNS;
+  const sizes s = sizes_of(eval->types[X].shape, eval->types[ROW_INDEX].shape,
+                           columns ? &eval->types[COLUMN_INDEX].shape : NULL, eval->attrs->ints[0]);
+  for (int64_t line = 0, at = 0; line < s.outer * s.P; line++)
+    for (int64_t q = 0; q < s.Q; q++, at++) {
+      double sum = 0;
+      for (int64_t j = 0; j < s.J; j++)
+        for (int64_t k = 0; k < s.K; k++) {
+          int64_t row = j * s.P + line % s.P;
+          double h = eval->inputs[ROW_INDEX][row], weight = eval->inputs[ROW_WEIGHT][row];
+          double w = columns ? eval->inputs[COLUMN_INDEX][k * s.Q + q] : (double)q;
+          if (columns) weight *= eval->inputs[COLUMN_WEIGHT][k * s.Q + q];
+          if (h >= 0 && h < (double)s.H && w >= 0 && w < (double)s.W)
+            sum += weight * eval->inputs[X][(line / s.P * s.H + (int64_t)h) * s.W + (int64_t)w];
+        }
+      eval->output[at] = sum;
+    }
+  return MICA_OK;
+}
+
+/* The table of the transposed map. */
+static mica_value transposed(mica_value table) {
+  const mica__node *node = mica__graph_node(table.graph, table.id);
+  mica__attrs attrs = node->attrs;
+  mica_value source = {table.graph, node->inputs[0]};
+  attrs.ints[TRANSPOSED] = !attrs.ints[TRANSPOSED];
+  return mica__graph_add(node->op, &source, 1, &attrs);
+}
+
+static mica_status grad_resample(const mica__grad *grad) {
+  const mica__attrs attrs = mica__attrs_of(grad->y);
+  mica_value operands[WITH_COLUMNS] = {grad->dy};
+  for (int32_t k = 1; k < grad->input_count; k++) operands[k] = transposed(grad->inputs[k]);
+  grad->dinputs[X] = mica__graph_add(&mica__op_resample, operands, grad->input_count, &attrs);
+  return MICA_OK;
+}
+
+static const mica__kernel_param params[] = {
+    MICA__DTYPE("X_T", "type of x and y", MICA_F32, MICA_F16, MICA_BF16, MICA_F64),
+    MICA__INT("VW", "columns that are taken as one vector", 1, 2, 4, 8, 16),
+};
+static const mica__variant variants[] = {
+    MICA__VARIANT("cpu", MICA__ON_CPU, MICA_F32, 16),
+    MICA__VARIANT("gpu", MICA__ON_GPU, MICA_F32, 1),
+};
+static const mica__kernel_desc resample_rows = {MICA__KERNEL("resample_rows", "vision/resample.cl", params, variants)};
+static const mica__kernel_desc resample_each = {MICA__KERNEL("resample_each", "vision/resample.cl", params, variants)};
+static const mica__kernel_desc resample_lines = {
+    MICA__KERNEL("resample_lines", "vision/resample.cl", params, variants)};
+
+/* Lines where one work-item walks them, elements where neighbouring work-items share what they read. */
+static const mica__kernel_desc *kernel_of(const mica__exec *exec) {
+  unsigned classes = exec->classes;
+  if (!classes) classes = mica__kernel_class(mica_engine_device(mica__queue_engine(exec->queue)));
+  if (exec->input_count != WITH_COLUMNS) return &resample_rows;
+  return classes & MICA__ON_CPU ? &resample_lines : &resample_each;
+}
+
+static mica_status launch_resample(const mica__exec *exec) {
+  const mica__kernel_desc *desc = kernel_of(exec);
+  bool columns = desc != &resample_rows;
+  const mica_shape column_shape = columns ? mica_tensor_shape(exec->inputs[COLUMN_INDEX]) : MICA_SCALAR;
+  const sizes s = sizes_of(mica_tensor_shape(exec->inputs[X]), mica_tensor_shape(exec->inputs[ROW_INDEX]),
+                           columns ? &column_shape : NULL, exec->attrs->ints[0]);
+  int32_t values[MICA__MAX_PARAMS];
+  mica__kernel *kernel = NULL;
+  if (mica_tensor_count(exec->output) == 0) return MICA_OK;
+  mica__exec_values(exec, desc, values);
+  mica__kernel_set(desc, values, "X_T", (int32_t)mica_tensor_dtype(exec->output));
+  int64_t width = values[mica__kernel_param_index(desc, "VW")], lines = s.outer * s.P, per = 1;
+  while (width > 1 && width > s.W) width /= 2;
+  mica__kernel_set(desc, values, "VW", (int32_t)width);
+  MICA_TRY(mica__kernel_get(mica__queue_engine(exec->queue), desc, values, NULL, &kernel));
+  mica__launch launch = mica__launch_of(kernel);
+  mica__launch_tensor(&launch, exec->inputs[X]);
+  mica__launch_tensor(&launch, exec->output);
+  for (int32_t k = ROW_INDEX; k < exec->input_count; k++) mica__launch_tensor(&launch, exec->inputs[k]);
+  const int64_t all[] = {s.outer, s.H, s.W, s.P, s.J, s.Q, s.K};
+  for (int i = 0; i < (columns ? 7 : 5); i++) mica__launch_size(&launch, all[i]);
+  if (desc == &resample_lines) {
+    while (per < lines && 2 * per * s.J * (s.W + s.Q) < LINES_UNIT) per *= 2;
+    mica__launch_size(&launch, per);
+    mica__launch_local(&launch, ((size_t)s.W + 1) * (mica_tensor_dtype(exec->output) == MICA_F64 ? 8 : 4));
+    mica__launch_range1(&launch, (lines + per - 1) / per, 1);
+  } else {
+    mica__launch_range1(&launch, lines * (columns ? s.Q : (s.W + width - 1) / width), GROUP);
+  }
+  double terms = (double)mica_tensor_count(exec->output) * (double)s.J * (double)s.K;
+  mica__launch_cost(&launch, 2 * terms,
+                    (double)mica_tensor_bytes(exec->inputs[X]) + (double)mica_tensor_bytes(exec->output));
+  return mica__queue_submit(exec->queue, &launch);
+}
+
+static mica_status check_resample(mica__check *check) {
+  static const mica__launch_case list[] = {
+      {.attrs.ints = {1},
+       .inputs = {{MICA_F32, {3, {2, 7, 33}}}, {MICA_I32, {2, {3, 5}}}, {MICA_F32, {2, {3, 5}}}},
+       .input_count = 3,
+       .bound = {2, 8, 1},
+       .terms = 3},
+      {.attrs.ints = {0},
+       .inputs = {{MICA_F16, {1, {9}}}, {MICA_I32, {2, {2, 4}}}, {MICA_F32, {2, {2, 4}}}},
+       .input_count = 3,
+       .bound = {2, 10, 1},
+       .terms = 2},
+      {.attrs.ints = {1},
+       .inputs = {{MICA_F32, {3, {3, 7, 9}}},
+                  {MICA_I32, {2, {2, 5}}},
+                  {MICA_F32, {2, {2, 5}}},
+                  {MICA_I32, {2, {3, 20}}},
+                  {MICA_F32, {2, {3, 20}}}},
+       .input_count = 5,
+       .bound = {2, 8, 1, 10, 1},
+       .terms = 6},
+      {.attrs.ints = {0},
+       .inputs = {{MICA_F64, {2, {40, 37}}},
+                  {MICA_I32, {2, {1, 70}}},
+                  {MICA_F64, {2, {1, 70}}},
+                  {MICA_I32, {2, {4, 3}}},
+                  {MICA_F64, {2, {4, 3}}}},
+       .input_count = 5,
+       .bound = {2, 40, 1, 37, 1},
+       .terms = 4},
+      {.attrs.ints = {1},
+       .inputs = {{MICA_BF16, {3, {70, 5, 1}}},
+                  {MICA_I32, {2, {5, 1}}},
+                  {MICA_F32, {2, {5, 1}}},
+                  {MICA_I32, {2, {1, 2}}},
+                  {MICA_F32, {2, {1, 2}}}},
+       .input_count = 5,
+       .bound = {2, 6, 1, 1, 1},
+       .terms = 5},
+  };
+  return mica__check_launches(check, &mica__op_resample, "resample", list, sizeof list / sizeof *list);
+}
+
+static const mica__kernel_desc *const kernels[] = {&resample_rows, &resample_each, &resample_lines, NULL};
+const mica__op mica__op_resample = {.name = "resample",
+                                    .kernels = kernels,
+                                    .check = check_resample,
+                                    .kind = MICA__OP_LAUNCH,
+                                    .min_inputs = 3,
+                                    .max_inputs = WITH_COLUMNS,
+                                    .infer = infer_resample,
+                                    .grad = grad_resample,
+                                    .evaluate = evaluate_resample,
+                                    .launch = launch_resample};
+
+/* --- builders --- */
+
+mica_value mica__axis_table(const mica__op *table, mica_value x, int32_t axis, const mica__axis_map *map) {
+  const mica__attrs attrs = attrs_of_map(axis, map);
+  return mica__graph_add(table, &x, 1, &attrs);
+}
+
+/* Axis `axis` of x by its map, and, where there is one, the axis after it by another. */
+static mica_value resample_two(mica_value x, int32_t axis, const mica__axis_map *rows, const mica__axis_map *columns) {
+  mica_value operands[WITH_COLUMNS] = {x};
+  const mica__axis_map *maps[] = {rows, columns};
+  for (int32_t k = 0; k < (columns ? 2 : 1); k++) {
+    operands[ROW_INDEX + 2 * k] = mica__axis_table(&mica__op_resample_index, x, axis + k, maps[k]);
+    operands[ROW_WEIGHT + 2 * k] = mica__axis_table(&mica__op_resample_weight, x, axis + k, maps[k]);
+  }
+  return mica__graph_add(&mica__op_resample, operands, columns ? 5 : 3, &(mica__attrs){.ints = {axis}});
+}
+
+mica_value mica__resample(mica_value x, const mica__axis_map *maps) {
+  int32_t rank = mica_value_shape(x).rank;
+  static const mica__axis_map identity = {.kind = MICA__MAP_IDENTITY};
+  for (int32_t k = 0; k < rank; k++) {
+    bool columns = k == rank - 2 && maps[rank - 1].kind != MICA__MAP_IDENTITY;
+    if (maps[k].kind == MICA__MAP_IDENTITY && !columns) continue;
+    if (rank == 1) return mica__drop_axis(resample_two(mica__insert_axis(x, 0), 0, &identity, maps), 0);
+    if (k == rank - 1) break;
+    x = resample_two(x, k, &maps[k], columns ? &maps[k + 1] : NULL);
+  }
+  return x;
+}
+
+mica_value mica__resample_axis(mica_value x, int32_t axis, const mica__axis_map *map) {
+  mica__axis_map maps[MICA_MAX_RANK] = {{0}};
+  maps[axis] = *map;
+  return mica__resample(x, maps);
+}

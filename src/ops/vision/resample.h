@@ -1,0 +1,49 @@
+/* ops/vision/resample.h: axes whose elements become weighted sums of others: averages over windows, resizing, and the
+ * backward passes of both.
+ *
+ * A map says which elements with which weights make output o of an axis. From it, and from the shape of a value, come
+ * two tables (K, outputs), constants as soon as the shape is known: index and weight of the K elements at most of each
+ * output; an index outside of the axis is none. The gradient is the same op with the tables of the map transposed. */
+#ifndef MICA_OPS_VISION_RESAMPLE_H
+#define MICA_OPS_VISION_RESAMPLE_H
+
+#include "ops/pool/window.h"
+
+typedef enum mica__map_kind { MICA__MAP_IDENTITY, MICA__MAP_WINDOW, MICA__MAP_RESIZE } mica__map_kind;
+
+/* What a window's sum is divided by. */
+typedef enum mica__map_divisor {
+  MICA__DIVIDE_BY_ONE,
+  MICA__DIVIDE_BY_ELEMENTS,
+  MICA__DIVIDE_BY_PADDED,
+} mica__map_divisor;
+
+/* Plain data, kept in a node's attributes. */
+typedef struct mica__axis_map {
+  int64_t kind;
+  mica__window window; /* WINDOW */
+  int64_t divisor;
+  int64_t outputs; /* RESIZE: 0 for floor(n scale) */
+  int64_t mode, coordinates, nearest, exclude_outside, antialias;
+  double scale, cubic_a, crop_start, crop_end; /* a scale of 0 is outputs / n */
+} mica__axis_map;
+
+/* How many outputs an axis of n elements has. */
+mica_status mica__map_outputs(const mica__axis_map *map, int64_t n, int64_t *outputs);
+
+/* The most elements that an output has, at least 1; of the transposed map, the most outputs that an element is in. */
+mica_status mica__map_taps(const mica__axis_map *map, int64_t n, bool transposed, int64_t *taps);
+/* The tables, taps x outputs (of the transposed map taps x n); either may be NULL. */
+mica_status mica__map_tables(const mica__axis_map *map, int64_t n, bool transposed, int64_t taps, double *index,
+                             double *weight);
+
+extern const mica__op mica__op_resample, mica__op_resample_index, mica__op_resample_weight;
+
+/* The table that one of the latter two makes of a map for an axis of x. */
+mica_value mica__axis_table(const mica__op *table, mica_value x, int32_t axis, const mica__axis_map *map);
+
+/* maps[k] for axis k of x, which is floating. */
+mica_value mica__resample(mica_value x, const mica__axis_map *maps);
+mica_value mica__resample_axis(mica_value x, int32_t axis, const mica__axis_map *map);
+
+#endif
