@@ -1,0 +1,214 @@
+/* The gradient of filters in register tiles, on CPUs (cl/conv/conv_filter_tile.cl): any problem that fits its ints. */
+#include "base/error.h"
+#include "ops/conv/conv.h"
+
+enum { PANEL_X = 1, PANEL_Y = 2, PANEL_Y_TAPS = 3 };
+
+static const mica__kernel_param params[] = {
+    MICA__DTYPE("D_T", "type of x, w and y", MICA__CONV_TYPES),
+    MICA__INT("PANEL", "packed: 1 x, 2 y, 3 y while rows are pairs of channel and tap", 1, 2, 3),
+    MICA__INT("MR", "rows of a register tile", 8, 9),
+    MICA__INT("NV", "vectors in a row of it", 1, 2, 3),
+};
+enum { D_T, PANEL, MR, NV };
+static const mica__variant variants[] = {
+    MICA__VARIANT("cpu.x16", MICA__ON_CPU, MICA_F32, PANEL_X, 8, 1),
+    MICA__VARIANT("cpu.x32", MICA__ON_CPU, MICA_F32, PANEL_X, 8, 2),
+    MICA__VARIANT("cpu.x48", MICA__ON_CPU, MICA_F32, PANEL_X, 8, 3),
+    MICA__VARIANT("cpu.y16", MICA__ON_CPU, MICA_F32, PANEL_Y, 8, 1),
+    MICA__VARIANT("cpu.y32", MICA__ON_CPU, MICA_F32, PANEL_Y, 8, 2),
+    MICA__VARIANT("cpu.y48", MICA__ON_CPU, MICA_F32, PANEL_Y, 8, 3),
+    MICA__VARIANT("cpu.taps16", MICA__ON_CPU, MICA_F32, PANEL_Y_TAPS, 9, 1),
+    MICA__VARIANT("cpu.taps32", MICA__ON_CPU, MICA_F32, PANEL_Y_TAPS, 9, 2),
+};
+#define VARIANTS (sizeof variants / sizeof *variants)
+const mica__kernel_desc mica__conv_filter_tile_kernel = {
+    MICA__KERNEL("conv_filter_tile", "conv/conv_filter_tile.cl", params, variants)};
+const mica__kernel_desc mica__conv_filter_join_kernel = {
+    MICA__KERNEL("conv_filter_join", "conv/conv_filter_join.cl", params, variants)};
+
+#define VW 16
+/* Places of a chunk: with two vectors of channels each they take 32 KiB, and the rows of a tile 8 KiB. */
+#define CHUNK 256
+/* Groups of work that a problem is cut into where it is large enough: their number depends on sizes alone, and suits
+ * few units as well as many. */
+#define GROUPS 32
+/* A packed vector costs about so many multiply-adds as are in this many rows of a tile; a list's place, so many. */
+#define PACK_ROWS 7.0
+/* Tiles times taps that make what is packed for them cost little. */
+#define BLOCK_TILES 72
+/* Floats of local memory. */
+#define MOST_SCRATCH (1 << 22)
+
+/* How the work is cut; see the kernel's contract. */
+typedef struct plan {
+  const mica__variant *variant;
+  int64_t nr, mr, panels, tiles, taps; /* taps: of which each has tiles of its own */
+  int64_t slices, rows;
+  int64_t blocks, parts;
+  int64_t copy_at, list_at, scratch; /* in floats */
+} plan;
+
+static int64_t least(int64_t x, int64_t y) { return x < y ? x : y; }
+static int64_t most(int64_t x, int64_t y) { return x > y ? x : y; }
+static int64_t ceil_div(int64_t x, int64_t y) { return (x + y - 1) / y; }
+
+/* Whole images where several fit a chunk, else rows of one, of about equal number. */
+static void choose_chunk(const mica__conv_dims *d, plan *p) {
+  int64_t places = d->out[1] * d->out[2], slices = d->n * d->out[0];
+  p->slices = most(1, least(slices, places > 0 ? CHUNK / places : 1));
+  int64_t rows = p->slices > 1 ? d->out[1] : least(d->out[1], ceil_div(CHUNK, most(1, d->out[2])));
+  p->rows = most(1, rows > 0 ? ceil_div(d->out[1], ceil_div(d->out[1], rows)) : 1);
+}
+
+static void choose_scratch(const mica__conv_dims *d, int32_t panel, plan *p) {
+  int64_t high = (p->rows - 1) * d->stride[1] + (d->filter[1] - 1) * d->dilation[1] + 1;
+  int64_t wide = (d->out[2] - 1) * d->stride[2] + (d->filter[2] - 1) * d->dilation[2] + 1;
+  int64_t places = p->slices * p->rows * d->out[2];
+  p->copy_at = (panel == PANEL_X ? p->slices * least(high, d->in[1]) * d->in[2] : places) * p->nr;
+  p->list_at = p->copy_at + (panel == PANEL_Y_TAPS ? p->slices * d->c * high * wide : 0);
+  p->scratch = p->list_at + 2 * (places + VW);
+}
+
+static plan plan_of(const mica__conv_dims *d, const mica__variant *variant) {
+  plan p = {.variant = variant, .mr = variant->values[MR], .nr = variant->values[NV] * VW};
+  int32_t panel = variant->values[PANEL];
+  bool taps_in_rows = panel == PANEL_Y_TAPS;
+  p.taps = taps_in_rows ? 1 : mica__conv_volume(d->filter);
+  p.panels = ceil_div(panel == PANEL_X ? d->c : d->k, p.nr);
+  p.tiles = ceil_div(panel == PANEL_X ? d->k : taps_in_rows ? d->c * mica__conv_volume(d->filter) : d->c, p.mr);
+  choose_chunk(d, &p);
+  choose_scratch(d, panel, &p);
+  int64_t groups = most(1, p.panels * d->groups), chunks = ceil_div(d->n * d->out[0], p.slices);
+  chunks *= ceil_div(d->out[1], p.rows);
+  p.blocks = most(1, least(ceil_div(GROUPS, groups), p.tiles * p.taps / BLOCK_TILES));
+  p.parts = most(1, least(chunks, ceil_div(GROUPS, groups * p.blocks)));
+  p.parts = most(1, ceil_div(chunks, most(1, ceil_div(chunks, p.parts))));
+  return p;
+}
+
+/* NULL where the kernel can compute the problem in this way. */
+static const char *unable_with(const mica__conv_dims *d, const mica__variant *variant) {
+  bool flat = d->in[0] == 1 && d->filter[0] == 1 && d->out[0] == 1;
+  if (variant->values[PANEL] == PANEL_Y_TAPS && !flat) return "the images have a depth";
+  plan p = plan_of(d, variant);
+  double images = (double)(p.slices / most(1, d->out[0]) + 1);
+  double x = (double)(d->groups * d->c) * (double)mica__conv_volume(d->in);
+  double y = (double)(d->groups * d->k) * (double)mica__conv_volume(d->out);
+  if (images * x > INT32_MAX || images * y > INT32_MAX) return "an image is too large";
+  return p.scratch > MOST_SCRATCH ? "a row of an image is too long" : NULL;
+}
+
+/* Multiply-adds of vectors, those of padded tiles and those that packing costs as much as. */
+static double cost_of(const mica__conv_dims *d, const mica__variant *variant) {
+  plan p = plan_of(d, variant);
+  int32_t panel = variant->values[PANEL];
+  double inputs = (double)mica__conv_volume(d->in), outputs = (double)mica__conv_volume(d->out);
+  double vectors = (double)(p.panels * p.nr) / VW, packed = panel == PANEL_X ? inputs : outputs;
+  double rows = (double)(p.tiles * p.mr * p.taps);
+  /* A broadcast is shared by few vectors in a narrow panel. */
+  double narrow = p.nr == VW ? 1.1 : 1.0;
+  return vectors * (rows * outputs * narrow + PACK_ROWS * (double)p.blocks * packed);
+}
+
+static const mica__variant *choose_variant(const mica__conv_dims *d) {
+  const mica__variant *best = NULL;
+  double least_cost = 0;
+  for (size_t i = 0; i < VARIANTS; i++) {
+    if (unable_with(d, &variants[i])) continue;
+    double cost = cost_of(d, &variants[i]);
+    if (!best || cost < least_cost) {
+      best = &variants[i];
+      least_cost = cost;
+    }
+  }
+  return best;
+}
+
+static const char *unable(const void *problem) {
+  const mica__conv *conv = problem;
+  if (conv->dtype == MICA_F64) return "its sums are float";
+  return choose_variant(&conv->dims) ? NULL : "an image, or a row of one, is too large";
+}
+
+static const char *decline(const void *problem, const mica_device_info *device) {
+  const mica__conv *conv = problem;
+  if (mica__kernel_class(device) != MICA__ON_CPU) return "it is for CPUs";
+  return conv->dims.c == 1 && conv->dims.k == 1 ? "a group is one channel and one filter" : NULL;
+}
+
+static size_t partial_bytes(const mica__conv_dims *d, const plan *p) {
+  return (size_t)(p->parts * d->groups * p->panels * p->tiles * p->taps * p->mr * p->nr) * sizeof(float);
+}
+
+static size_t workspace(const void *problem, const mica_device_info *device) {
+  (void)device;
+  const mica__conv_dims *d = &((const mica__conv *)problem)->dims;
+  plan p = plan_of(d, choose_variant(d));
+  return partial_bytes(d, &p);
+}
+
+static mica_status begin(mica_queue *queue, const mica__kernel_desc *desc, const mica__conv *conv, const plan *p,
+                         mica__launch *launch) {
+  mica__kernel *kernel = NULL;
+  int32_t values[MICA__MAX_PARAMS];
+  mica__kernel_values(desc, p->variant, values);
+  mica__kernel_set(desc, values, "D_T", (int32_t)conv->dtype);
+  MICA_TRY(mica__kernel_get(mica__queue_engine(queue), desc, values, NULL, &kernel));
+  *launch = mica__launch_of(kernel);
+  return MICA_OK;
+}
+
+static mica_status launch_sums(mica_queue *queue, const mica__conv *conv, const plan *p, mica_buffer *partial) {
+  const mica__conv_dims *d = &conv->dims;
+  mica__launch launch;
+  MICA_TRY(begin(queue, &mica__conv_filter_tile_kernel, conv, p, &launch));
+  int64_t block = ceil_div(p->tiles, p->blocks);
+  mica__conv_push_dims(&launch, d);
+  mica__launch_int8(&launch, (int32_t[]){(int32_t)block, (int32_t)p->parts, (int32_t)p->slices, (int32_t)p->rows,
+                                         (int32_t)p->copy_at, (int32_t)p->list_at, 0, 0});
+  mica__launch_tensor(&launch, conv->x);
+  mica__launch_tensor(&launch, conv->y);
+  mica__launch_buffer(&launch, partial, 0);
+  mica__launch_local(&launch, (size_t)p->scratch * sizeof(float));
+  const int64_t groups[] = {d->groups * p->panels, ceil_div(p->tiles, block), p->parts};
+  mica__launch_range3(&launch, groups, (size_t[]){1, 1, 1});
+  mica__gemm_cost(&launch, &conv->result);
+  return mica__queue_submit(queue, &launch);
+}
+
+static mica_status launch_join(mica_queue *queue, const mica__conv *conv, const plan *p, mica_buffer *partial) {
+  const mica__conv_dims *d = &conv->dims;
+  mica__launch launch;
+  MICA_TRY(begin(queue, &mica__conv_filter_join_kernel, conv, p, &launch));
+  mica__launch_int8(&launch, (int32_t[]){(int32_t)d->groups, (int32_t)d->c, (int32_t)d->k,
+                                         (int32_t)mica__conv_volume(d->filter), (int32_t)p->parts, 0, 0, 0});
+  mica__launch_buffer(&launch, partial, 0);
+  mica__launch_tensor(&launch, conv->w);
+  mica__launch_local(&launch, (size_t)(p->taps * p->mr * p->nr) * sizeof(float));
+  const int64_t groups[] = {d->groups * p->panels, p->tiles, 1};
+  mica__launch_range3(&launch, groups, (size_t[]){1, 1, 1});
+  double count = (double)mica_tensor_count(conv->w), bytes = (double)partial_bytes(d, p);
+  mica__launch_cost(&launch, count * (double)p->parts, bytes + count * (double)mica_dtype_size(conv->dtype));
+  return mica__queue_submit(queue, &launch);
+}
+
+static mica_status launch_filter_tile(mica_queue *queue, const void *problem, const mica__variant *variant) {
+  const mica__conv *conv = problem;
+  const mica__conv_dims *d = &conv->dims;
+  if (!variant || unable_with(d, variant)) variant = choose_variant(d);
+  plan p = plan_of(d, variant);
+  mica_buffer *partial = NULL;
+  MICA_TRY(mica__workspace_create(queue, partial_bytes(d, &p), &partial));
+  mica_status status = launch_sums(queue, conv, &p, partial);
+  if (status == MICA_OK) status = launch_join(queue, conv, &p, partial);
+  mica_buffer_destroy(partial);
+  return status;
+}
+
+const mica__impl mica__conv_filter_tile = {.name = "conv_filter_tile",
+                                           .kernel = &mica__conv_filter_tile_kernel,
+                                           .unable = unable,
+                                           .decline = decline,
+                                           .workspace = workspace,
+                                           .launch = launch_filter_tile};
