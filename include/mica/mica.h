@@ -16,6 +16,7 @@
 #include <mica/doctor.h>
 #include <mica/dtype.h>
 #include <mica/graph.h>
+#include <mica/kernel.h>
 #include <mica/nn.h>
 #include <mica/nodes.h>
 #include <mica/ops.h>
