@@ -27,6 +27,7 @@
 #include <mica/shape.h>
 #include <mica/status.h>
 #include <mica/tensor.h>
+#include <mica/train.h>
 #include <mica/version.h>
 
 #endif

@@ -12,6 +12,7 @@ find include src samples -name '*.[ch]' | sort | xargs awk '
     below["compile"] = "compile " below["ops"]
     split("nn data io dist", siblings)
     for (i in siblings) below[siblings[i]] = siblings[i] " " below["compile"]
+    below["train"] = "train " below["nn"]
     below["cli"] = "cli"       # and the public headers, as everybody
     below["samples"] = ""
     below["include"] = ""

@@ -1,0 +1,384 @@
+/* labels: device
+ *
+ * Runs of the trainer on made data: that they learn, what they report, what a step costs, and that a run which was
+ * stopped and loaded ends with the same bits. */
+#include "support/check_main.h"
+#include "support/engine.h"
+
+#include <math.h>
+#include <mica/mica.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#define SAMPLES 200
+#define INPUTS 12
+#define CLASSES 3
+#define BATCH 32
+#define BATCHES ((SAMPLES + BATCH - 1) / BATCH)
+
+/* Samples in an order that the epoch decides; the last batch is smaller. */
+typedef struct made {
+  float x[SAMPLES][INPUTS];
+  int32_t y[SAMPLES];
+  mica_tensor *inputs[2], *targets[2]; /* whole batches and the last */
+  uint64_t epoch, batch;
+  bool ended;
+} made;
+
+static made data;
+
+static mica_status next(void *user, mica_queue *queue, mica_batch *batch) {
+  made *d = user;
+  float x[BATCH][INPUTS];
+  int32_t y[BATCH];
+  if (d->batch == BATCHES) {
+    *batch = (mica_batch){0};
+    d->epoch++;
+    d->batch = 0;
+    return MICA_OK;
+  }
+  size_t first = d->batch * BATCH, count = SAMPLES - first < BATCH ? SAMPLES - first : BATCH;
+  int which = count < BATCH;
+  for (size_t i = 0; i < count; i++) {
+    size_t from = ((first + i) * 77 + d->epoch * 13) % SAMPLES;
+    memcpy(x[i], d->x[from], sizeof x[i]);
+    y[i] = d->y[from];
+  }
+  d->batch++;
+  *batch = (mica_batch){d->inputs[which], d->targets[which], (int64_t)count};
+  mica_status status = mica_tensor_upload(queue, batch->inputs, x, count * sizeof *x);
+  return status == MICA_OK ? mica_tensor_upload(queue, batch->targets, y, count * sizeof *y) : status;
+}
+
+static mica_status seek(void *user, uint64_t epoch, uint64_t batch) {
+  made *d = user;
+  d->epoch = epoch;
+  d->batch = batch;
+  return MICA_OK;
+}
+
+static const mica_batch_source source = {&data, BATCHES, SAMPLES, next, seek};
+
+static char folder[64];
+
+static void setup(void) {
+  uint32_t state = 9;
+  for (int i = 0; i < SAMPLES; i++) {
+    double sums[CLASSES] = {0};
+    for (int j = 0; j < INPUTS; j++) {
+      state = state * 1664525u + 1013904223u;
+      data.x[i][j] = (float)(int32_t)state * 0x1p-31f;
+      sums[j % CLASSES] += (double)data.x[i][j];
+    }
+    data.y[i] = sums[0] > sums[1] ? (sums[0] > sums[2] ? 0 : 2) : (sums[1] > sums[2] ? 1 : 2);
+  }
+  for (int k = 0; k < 2; k++) {
+    int64_t n = k ? SAMPLES % BATCH : BATCH;
+    ck_ok(mica_tensor_create(test_engine(), MICA_F32, MICA_SHAPE(n, INPUTS), &data.inputs[k]));
+    ck_ok(mica_tensor_create(test_engine(), MICA_I32, MICA_SHAPE(n), &data.targets[k]));
+  }
+  strcpy(folder, "trainer-XXXXXX");
+  ck_assert_ptr_nonnull(mkdtemp(folder));
+}
+
+static const char *in_folder(const char *name) {
+  static char path[128];
+  snprintf(path, sizeof path, "%s/%s", folder, name);
+  return path;
+}
+
+static void teardown(void) {
+  for (int k = 0; k < 2; k++) {
+    mica_tensor_destroy(data.inputs[k]);
+    mica_tensor_destroy(data.targets[k]);
+  }
+  remove(in_folder("last.safetensors"));
+  remove(in_folder("best.safetensors"));
+  ck_assert_int_eq(rmdir(folder), 0);
+}
+
+static mica_value model(mica_nn *nn, mica_value x, const void *units) {
+  int64_t hidden = units ? *(const int64_t *)units : 16;
+  mica_value h = mica_relu(mica_nn_dense(nn, "fc1", x, hidden, NULL));
+  return mica_nn_dense(nn, "fc2", mica_nn_dropout(nn, h, 0.1), CLASSES, NULL);
+}
+
+static mica_trainer_config usual(void) {
+  return (mica_trainer_config){.model = model,
+                               .input = MICA_SHAPE(INPUTS),
+                               .classes = CLASSES,
+                               .seed = 4,
+                               .top_k = 2,
+                               .optimizer = mica_optimizer_config_default(MICA_OPTIMIZER_ADAM),
+                               .schedule = {.kind = MICA_SCHEDULE_COSINE, .rate = 0.02},
+                               .epochs = 10};
+}
+
+static mica_trainer *make(const mica_trainer_config *config) {
+  mica_trainer *trainer = NULL;
+  ck_ok(mica_trainer_create(test_engine(), config, &trainer));
+  return trainer;
+}
+
+#define FIRST_WEIGHT (16 * INPUTS)
+static void read_weight(mica_trainer *t, float w[FIRST_WEIGHT]) {
+  mica_tensor *tensor = mica_session_parameter(mica_trainer_session(t), "fc1.weight");
+  ck_ok(mica_tensor_download(test_queue(), tensor, w, FIRST_WEIGHT * sizeof *w));
+}
+
+/* --- what is reported --- */
+
+typedef struct heard {
+  int steps, epochs, checkpoints, stopped, best;
+  int64_t samples;      /* of all STEPS events */
+  int64_t stop_at_step; /* the callback's own wish */
+  double first_loss, last_loss, accuracy, validation;
+} heard;
+
+static bool hear(void *user, const mica_train_event *event) {
+  heard *h = user;
+  if (event->kind == MICA_TRAIN_STEPS) {
+    h->steps++;
+    h->samples += event->recent.samples;
+  }
+  if (event->kind == MICA_TRAIN_EPOCH) {
+    ck_assert_int_eq(event->training.samples, SAMPLES);
+    if (h->epochs++ == 0) h->first_loss = event->training.loss;
+    h->last_loss = event->training.loss;
+    h->accuracy = event->training.accuracy;
+    h->validation = event->validation.accuracy;
+    h->best += event->best;
+  }
+  h->checkpoints += event->kind == MICA_TRAIN_CHECKPOINT;
+  h->stopped += event->kind == MICA_TRAIN_STOPPED;
+  return !h->stop_at_step || event->step < h->stop_at_step;
+}
+
+START_TEST(a_run_learns_and_tells) {
+  heard h = {0};
+  mica_trainer_config c = usual();
+  c.report = hear;
+  c.user = &h;
+  c.report_every = 3;
+  mica_trainer *t = make(&c);
+  ck_ok(mica_trainer_fit(t, &source, &source));
+  ck_assert_int_eq(h.epochs, 10);
+  ck_assert_int_eq(h.steps, 10 * ((BATCHES + 2) / 3));
+  ck_assert_int_eq(h.samples, 10 * SAMPLES);
+  ck_assert_int_eq(h.checkpoints + h.stopped, 0);
+  ck_assert_int_ge(h.best, 1);
+  ck_assert_msg(h.first_loss > 0.7 && h.last_loss < 0.6 * h.first_loss, "from %g to %g", h.first_loss, h.last_loss);
+  ck_assert_msg(h.validation > 0.9, "%g of the samples are right", h.validation);
+  mica_trainer_destroy(t);
+}
+END_TEST
+
+/* The testing session's logits on the host. */
+START_TEST(metrics_are_those_of_the_logits) {
+  mica_trainer_config c = usual();
+  mica_trainer *t = make(&c);
+  int64_t confusion[CLASSES * CLASSES], expected[CLASSES * CLASSES] = {0}, hits = 0, near = 0;
+  double loss = 0;
+  mica_metrics m;
+  mica_batch batch;
+  c.epochs = 2;
+  ck_ok(mica_trainer_fit(t, &source, NULL));
+  ck_ok(mica_trainer_test(t, &source, &m, confusion));
+  ck_ok(seek(&data, 0, 0));
+  for (ck_ok(next(&data, test_queue(), &batch)); batch.count; ck_ok(next(&data, test_queue(), &batch))) {
+    float z[BATCH][CLASSES];
+    int32_t y[BATCH];
+    mica_session *session = mica_trainer_test_session(t);
+    mica_feed feeds[] = {{"inputs", batch.inputs}, {"targets", batch.targets}};
+    ck_ok(mica_session_run(session, test_queue(), feeds, 2));
+    ck_ok(mica_tensor_download(test_queue(), mica_session_output(session, 0), z, (size_t)batch.count * sizeof *z));
+    ck_ok(mica_tensor_download(test_queue(), batch.targets, y, (size_t)batch.count * sizeof *y));
+    for (int64_t i = 0; i < batch.count; i++) {
+      int top = 0, above = 0;
+      double sum = 0;
+      for (int k = 0; k < CLASSES; k++) {
+        top = z[i][k] > z[i][top] ? k : top;
+        above += z[i][k] > z[i][y[i]];
+        sum += exp((double)z[i][k]);
+      }
+      loss += log(sum) - (double)z[i][y[i]];
+      hits += top == y[i];
+      near += above < 2;
+      expected[y[i] * CLASSES + top]++;
+    }
+  }
+  ck_assert_int_eq(m.samples, SAMPLES);
+  ck_assert_mem_eq(confusion, expected, sizeof expected);
+  ck_assert_double_eq_tol(m.accuracy, (double)hits / SAMPLES, 1e-9);
+  ck_assert_double_eq_tol(m.top_k, (double)near / SAMPLES, 1e-9);
+  ck_assert_double_eq_tol(m.loss, loss / SAMPLES, 1e-5);
+  ck_assert(isnan(m.error));
+  mica_trainer_destroy(t);
+}
+END_TEST
+
+START_TEST(confusion_scores) {
+  static const int64_t matrix[] = {8, 2, 0, 1, 3, 0, 0, 0, 0};
+  mica_class_scores scores[3], mean;
+  double accuracy;
+  mica_confusion_scores(matrix, 3, scores, &mean, &accuracy);
+  ck_assert_double_eq_tol(scores[0].precision, 8.0 / 9, 1e-12);
+  ck_assert_double_eq_tol(scores[0].recall, 0.8, 1e-12);
+  ck_assert_double_eq_tol(scores[1].f1, 2 * 0.6 * 0.75 / 1.35, 1e-12);
+  ck_assert_double_eq(scores[2].precision + scores[2].recall + scores[2].f1, 0);
+  ck_assert_double_eq_tol(mean.recall, (0.8 + 0.75) / 3, 1e-12);
+  ck_assert_double_eq_tol(accuracy, 11.0 / 14, 1e-12);
+}
+END_TEST
+
+START_TEST(a_step_costs_launches_alone) {
+  mica_trainer_config c = usual();
+  mica_trainer *t = make(&c);
+  mica_batch batch = {data.inputs[0], data.targets[0], BATCH};
+  ck_ok(seek(&data, 0, 0));
+  ck_ok(next(&data, test_queue(), &batch));
+  for (int i = 0; i < 3; i++) ck_ok(mica_trainer_step(t, &batch));
+  mica_stats before = mica_engine_stats(test_engine());
+  for (int i = 0; i < 50; i++) ck_ok(mica_trainer_step(t, &batch));
+  mica_stats after = mica_engine_stats(test_engine());
+  printf("a step: %g launches\n", (double)(after.launches - before.launches) / 50);
+  ck_assert_uint_eq(after.host_waits, before.host_waits);
+  ck_assert_uint_eq(after.allocations, before.allocations);
+  ck_assert_uint_eq(after.kernel_builds, before.kernel_builds);
+  mica_metrics m;
+  ck_ok(mica_trainer_take_metrics(t, &m));
+  ck_assert_int_eq(m.samples, 53 * BATCH);
+  mica_trainer_destroy(t);
+}
+END_TEST
+
+/* --- stopping and going on --- */
+
+START_TEST(a_stopped_run_ends_with_the_same_bits) {
+  float whole[FIRST_WEIGHT], parts[FIRST_WEIGHT];
+  mica_trainer_config c = usual();
+  c.epochs = 3;
+  c.on_plateau = true;
+  c.optimizer.average = 0.9;
+  mica_trainer *t = make(&c);
+  ck_ok(mica_trainer_fit(t, &source, &source));
+  read_weight(t, whole);
+  mica_trainer_destroy(t);
+  c.folder = folder;
+  c.report = hear;
+  c.report_every = 1;
+  for (int64_t step = 3; step < 3 * BATCHES + 5; step += 5) {
+    heard h = {.stop_at_step = step};
+    c.user = &h;
+    t = make(&c);
+    if (step > 3) ck_ok(mica_trainer_load(t, in_folder("last.safetensors")));
+    ck_ok(mica_trainer_fit(t, &source, &source));
+    if (step < 3 * BATCHES) ck_assert_int_eq(h.stopped, 1);
+    read_weight(t, parts);
+    mica_trainer_destroy(t);
+  }
+  ck_assert_mem_eq(whole, parts, sizeof whole);
+}
+END_TEST
+
+START_TEST(the_stop_flag_writes_a_checkpoint) {
+  heard h = {0};
+  int stop = 1;
+  mica_trainer_config c = usual();
+  c.folder = folder;
+  c.report = hear;
+  c.user = &h;
+  c.stop = &stop;
+  mica_trainer *t = make(&c);
+  ck_ok(mica_trainer_fit(t, &source, NULL));
+  ck_assert_int_eq(h.stopped, 1);
+  ck_assert_int_eq(h.checkpoints, 1);
+  ck_assert_int_eq(h.samples, BATCH);
+  ck_assert_int_eq(access(in_folder("last.safetensors"), R_OK), 0);
+  mica_trainer_destroy(t);
+}
+END_TEST
+
+START_TEST(patience_ends) {
+  heard h = {0};
+  mica_trainer_config c = usual();
+  c.schedule = (mica_schedule){.rate = 1e-30};
+  c.patience = 2;
+  c.report = hear;
+  c.user = &h;
+  mica_trainer *t = make(&c);
+  ck_ok(mica_trainer_fit(t, &source, &source));
+  ck_assert_int_eq(h.epochs, 3);
+  ck_assert_int_eq(h.stopped, 1);
+  mica_trainer_destroy(t);
+}
+END_TEST
+
+/* --- what goes wrong --- */
+
+START_TEST(a_loss_that_is_no_number_ends_the_run) {
+  mica_trainer_config c = usual();
+  c.folder = folder;
+  c.optimizer = mica_optimizer_config_default(MICA_OPTIMIZER_SGD);
+  c.schedule = (mica_schedule){.rate = 1e30};
+  mica_trainer *t = make(&c);
+  ck_assert_int_eq(mica_trainer_fit(t, &source, NULL), MICA_E_NUMERIC);
+  const char *step = strstr(mica_error_message(), "at step ");
+  ck_assert_msg(step && strstr(step, "(learning rate 1e+30)"), "%s", mica_error_message());
+  /* The first loss is that of the initial weights. */
+  ck_assert_msg(atoi(step + 8) >= 1 && atoi(step + 8) <= 3, "%s", mica_error_message());
+  ck_assert_int_ne(access(in_folder("last.safetensors"), R_OK), 0);
+  mica_trainer_destroy(t);
+}
+END_TEST
+
+START_TEST(a_checkpoint_of_another_network) {
+  int64_t units = 20;
+  float before[FIRST_WEIGHT], after[FIRST_WEIGHT];
+  mica_trainer_config c = usual();
+  mica_trainer *t = make(&c), *other;
+  c.model_config = &units;
+  other = make(&c);
+  ck_ok(mica_trainer_save(other, in_folder("last.safetensors")));
+  mica_trainer_destroy(other);
+  read_weight(t, before);
+  ck_assert_int_eq(mica_trainer_load(t, in_folder("last.safetensors")), MICA_E_FORMAT);
+  ck_assert_msg(strstr(mica_error_message(), "'fc1.weight' is F32 (20, 12), not f32 (16, 12)"), "%s",
+                mica_error_message());
+  read_weight(t, after);
+  ck_assert_mem_eq(before, after, sizeof before);
+  ck_ok(
+      mica_nn_save(mica_trainer_test_network(t), mica_trainer_test_session(t), in_folder("best.safetensors"), NULL, 0));
+  ck_assert_int_eq(mica_trainer_load(t, in_folder("best.safetensors")), MICA_E_FORMAT);
+  ck_assert_msg(strstr(mica_error_message(), "no checkpoint of a run"), "%s", mica_error_message());
+  ck_ok(mica_nn_load(mica_trainer_network(t), mica_trainer_session(t), in_folder("best.safetensors"), NULL));
+  mica_trainer_destroy(t);
+}
+END_TEST
+
+Suite *test_suite(void) {
+  if (!test_engine()) return test_skip("no device");
+  Suite *suite = suite_create("trainer");
+  const struct {
+    const char *name;
+    const TTest *test;
+  } cases[] = {{"learns", a_run_learns_and_tells},
+               {"metrics", metrics_are_those_of_the_logits},
+               {"scores", confusion_scores},
+               {"costs", a_step_costs_launches_alone},
+               {"resume", a_stopped_run_ends_with_the_same_bits},
+               {"stop", the_stop_flag_writes_a_checkpoint},
+               {"patience", patience_ends},
+               {"nan", a_loss_that_is_no_number_ends_the_run},
+               {"other", a_checkpoint_of_another_network}};
+  for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+    TCase *tcase = tcase_create(cases[i].name);
+    tcase_add_checked_fixture(tcase, setup, teardown);
+    tcase_set_timeout(tcase, 60);
+    tcase_add_test(tcase, cases[i].test);
+    suite_add_tcase(suite, tcase);
+  }
+  return suite;
+}
