@@ -45,8 +45,8 @@ typedef struct mica_metrics {
   double error;    /* mean absolute error */
 } mica_metrics;
 
-/* What a callback learns. kind STEPS: some steps are done; EPOCH: one is, and validated; CHECKPOINT: a file is written;
- * STOPPED: by the stop flag, by the callback or by `patience`, and the checkpoint is written where there is a folder. */
+/* What a callback learns. STEPS: some steps are done; EPOCH: one is, and validated; CHECKPOINT: a file is written;
+ * STOPPED: by the stop flag, by the callback or by `patience`, and the checkpoint is written if there is a folder. */
 typedef enum mica_train_event_kind {
   MICA_TRAIN_STEPS,
   MICA_TRAIN_EPOCH,
@@ -127,8 +127,8 @@ MICA_API mica_status mica_trainer_fit(mica_trainer *trainer, const mica_batch_so
 MICA_API mica_status mica_trainer_step(mica_trainer *trainer, const mica_batch *batch);
 MICA_API mica_status mica_trainer_take_metrics(mica_trainer *trainer, mica_metrics *metrics);
 
-/* The metrics of one epoch of a source, with the weights as they are. confusion (may be NULL): classes x classes counts,
- * row-major, row the target and column the prediction; cross_entropy only. Blocks. */
+/* The metrics of one epoch of a source, with the weights as they are. confusion (may be NULL): classes x classes
+ * counts, row-major, row the target and column the prediction; cross_entropy only. Blocks. */
 MICA_API mica_status mica_trainer_test(mica_trainer *trainer, const mica_batch_source *source, mica_metrics *metrics,
                                        int64_t *confusion);
 
@@ -140,8 +140,8 @@ MICA_API mica_status mica_trainer_load(mica_trainer *trainer, const char *path);
 
 /* Weights and state of a network alone, out of and into the tensors of a session made from its graph, by name.
  * metadata as in mica_safetensors_write. load: *missing (may be NULL: then a missing one is MICA_E_FORMAT) counts
- * parameters that the file lacks and that stay as they are; tensors of other names are passed over, so that a checkpoint
- * serves too. A shape that differs is MICA_E_FORMAT, and nothing is loaded. */
+ * parameters that the file lacks and that stay as they are; tensors of other names are passed over, so that a
+ * checkpoint serves too. A shape that differs is MICA_E_FORMAT, and nothing is loaded. */
 struct mica_safetensors_pair;
 MICA_API mica_status mica_nn_save(const mica_nn *nn, mica_session *session, const char *path,
                                   const struct mica_safetensors_pair *metadata, size_t metadata_count);
