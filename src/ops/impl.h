@@ -23,9 +23,11 @@ typedef struct mica__impl {
   /* Queues the kernels; does not wait. variant is one of kernel's, or NULL for the one that suits problem and device.
    * Does not ask decline, so that tests and the doctor can run GPU kernels on a CPU. */
   mica_status (*launch)(mica_queue *queue, const void *problem, const mica__variant *variant);
-  /* How many times larger its rounding errors may be than those of the plain sum, for the checks; 0 stands for 1. A
-   * comment beside it says why (fast algorithms that add and subtract before they multiply). */
-  double growth;
+  /* For the checks: writes for each element of the result the sum of the absolute values that it is made of, where that
+   * is another than the plain sum's (fast algorithms that add and subtract before they multiply). a and b are the
+   * operands, as the op's reference takes them. NULL: the plain sum's. */
+  void (*magnitude)(const void *problem, const mica__variant *variant, const double *a, const double *b,
+                    double *magnitude);
 } mica__impl;
 
 #endif

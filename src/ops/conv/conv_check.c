@@ -40,6 +40,7 @@ static const geometry full[] = {
     {1, 3, 10, {32, 35}, {3, 3}, {.pad = ALL(1)}, 0},
     {1, 8, 16, {30, 37}, {3, 3}, {.pad = ALL(1)}, 0},
     {2, 16, 17, {13, 18}, {3, 3}, {.pad = {0, 2}}, 0},
+    {1, 18, 34, {5, 70}, {3, 3}, {.pad = ALL(1)}, 0},
     {1, 4, 6, {17, 19}, {3, 3}, {.stride = ALL(2), .pad = ALL(1)}, 0},
     {1, 8, 3, {9, 9}, {2, 2}, {.stride = ALL(3), .pad_more = {1, 0}}, 0},
     {1, 4, 4, {12, 9}, {3, 3}, {.pad = ALL(2), .dilation = {2, 3}}, 0},
@@ -109,8 +110,8 @@ static mica_status make_operands(mica__check *check, mica__conv_pass pass, const
 }
 
 /* The result and how far from it a kernel may be. */
-static mica_status reference(const mica__impl *impl, const setting *s, const mica__conv *conv, const operands *o,
-                             double *want, double *bound, int64_t count) {
+static mica_status reference(const mica__impl *impl, const mica__variant *variant, const setting *s,
+                             const mica__conv *conv, const operands *o, double *want, double *bound, int64_t count) {
   const mica__check_tensor *a = conv->pass == MICA__CONV_BWD_DATA ? &o->w : &o->x;
   const mica__check_tensor *b = conv->pass == MICA__CONV_FWD ? &o->w : &o->y;
   double *absolute = malloc(((size_t)(a->count + b->count) + 1) * sizeof *absolute);
@@ -120,9 +121,8 @@ static mica_status reference(const mica__impl *impl, const setting *s, const mic
   mica__conv_reference(&conv->dims, conv->pass, a->values, b->values, want);
   mica__conv_reference(&conv->dims, conv->pass, absolute, absolute + a->count, bound);
   free(absolute);
-  double growth = impl->growth > 0 ? impl->growth : 1;
+  if (impl->magnitude) impl->magnitude(conv, variant, a->values, b->values, bound);
   for (int64_t i = 0; i < count; i++) {
-    bound[i] *= growth;
     if (o->bias.values) {
       double addend = o->addend.values[i], bias = o->bias.values[i / conv->result.n % conv->result.m];
       want[i] += bias + addend;
@@ -150,7 +150,7 @@ static mica_status run_made(mica__check_group *group, const mica__impl *impl, co
   double *want = calloc((size_t)result->count + 1, 2 * sizeof *want);
   if (!want) return mica__fail_nomem("a reference");
   mica_status status = impl->launch(check->queue, &conv, variant);
-  if (status == MICA_OK) status = reference(impl, s, &conv, o, want, want + result->count, result->count);
+  if (status == MICA_OK) status = reference(impl, variant, s, &conv, o, want, want + result->count, result->count);
   if (status == MICA_OK) status = mica__check_compare(group, result, want, want + result->count);
   free(want);
   return status;

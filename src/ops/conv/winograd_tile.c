@@ -1,0 +1,151 @@
+/* Winograd's convolution on CPUs (cl/conv/winograd_tile.cl): how the tiles are cut into blocks, and when it pays. */
+#include "base/error.h"
+#include "ops/conv/winograd.h"
+
+#include <string.h>
+
+static const mica__kernel_param params[] = {
+    MICA__CONV_PARAMS(MICA__CONV_TYPES),
+    MICA__INT("TILE", "results along an edge of a tile", 2, 4),
+};
+static const mica__variant variants[] = {
+    MICA__VARIANT("cpu.4x4", MICA__ON_CPU, MICA__CONV_VALUES, 4),
+    MICA__VARIANT("cpu.2x2", MICA__ON_CPU, MICA__CONV_VALUES, 2),
+};
+const mica__kernel_desc mica__winograd_tile_kernel = {
+    MICA__KERNEL("winograd_tile", "conv/winograd_tile.cl", params, variants)};
+
+static const mica__kernel_param pack_params[] = {
+    MICA__DTYPE("D_T", "type of w", MICA__CONV_TYPES),
+    MICA__CASE("TILE", "results along an edge of a tile", 2, 4),
+    MICA__CASE("FLIP", "1: filters are turned by half a turn", 0, 1),
+};
+static const mica__variant pack_variants[] = {MICA__VARIANT("cpu", MICA__ON_CPU, MICA_F32, 4, 0)};
+const mica__kernel_desc mica__winograd_pack_kernel = {
+    MICA__KERNEL("winograd_pack", "conv/winograd_pack.cl", pack_params, pack_variants)};
+
+/* As the kernel's contract has them. */
+enum { VW = 16, NR = 32, MR = 8, RUN_PIXELS = 64 };
+/* Tiles of a block: as many as use a transformed filter four times while it is near, and few enough that what is made
+ * of 128 channels of them stays in a second level cache of 1 MiB. */
+#define BLOCK 32
+
+/* Channels below which vectors of them stand half empty; and what transforming a filter costs, as a number of tiles
+ * that could be multiplied with it in that time (both measured against conv_tile). */
+#define FEWEST_CHANNELS 8
+#define FILTER_TILES 40
+
+static int64_t least(int64_t x, int64_t y) { return x < y ? x : y; }
+static int64_t ceil_div(int64_t x, int64_t y) { return (x + y - 1) / y; }
+static int64_t round_up(int64_t x, int64_t y) { return ceil_div(x, y) * y; }
+
+/* How the work is cut; see the kernel's contract. */
+typedef struct plan {
+  mica__winograd winograd;
+  int32_t values[MICA__MAX_PARAMS];
+  int64_t edge, points, cp, panels, tb, kb, walkers, parts;
+  int64_t filters, slot; /* floats of U, and of the scratch of a work-group */
+} plan;
+
+static plan make_plan(const mica__conv *conv, const mica__variant *variant, const mica_device_info *device) {
+  plan p = {.winograd = mica__winograd_of(conv)};
+  const mica__conv_window *w = &p.winograd.window;
+  mica__kernel_values(&mica__winograd_tile_kernel, variant ? variant : &variants[0], p.values);
+  if (!variant) mica__kernel_set(&mica__winograd_tile_kernel, p.values, "TILE", mica__winograd_edge(&p.winograd));
+  p.edge = mica__gemm_value(&mica__winograd_tile_kernel, p.values, "TILE");
+  p.points = (p.edge + 2) * (p.edge + 2);
+  p.cp = round_up(w->c, VW);
+  p.panels = ceil_div(w->k, NR);
+  int64_t tiles = mica__winograd_tiles(&p.winograd, p.edge), blocks = ceil_div(tiles, BLOCK);
+  int64_t wanted = 2 * (int64_t)device->compute_units;
+  p.tb = round_up(ceil_div(tiles, blocks), MR);
+  p.walkers = least(blocks, wanted);
+  p.kb = ceil_div(p.panels, least(p.panels, ceil_div(wanted, p.walkers)));
+  p.parts = ceil_div(p.panels, p.kb);
+  p.filters = p.panels * p.points * p.cp * NR;
+  p.slot = p.tb / MR * p.points * (MR * p.cp + VW) + p.tb * p.points * NR + (p.edge + 2) * (RUN_PIXELS + 18) * VW;
+  return p;
+}
+
+static const char *decline(const void *problem, const mica_device_info *device) {
+  if (mica__kernel_class(device) != MICA__ON_CPU) return "it is for CPUs";
+  mica__winograd winograd = mica__winograd_of(problem);
+  const mica__conv_window *w = &winograd.window;
+  int64_t edge = mica__winograd_edge(&winograd), points = (edge + 2) * (edge + 2);
+  int64_t multiplications = (mica__winograd_tiles(&winograd, edge) + FILTER_TILES) * points;
+  if (w->c < FEWEST_CHANNELS) return "there are few channels";
+  if (multiplications >= 9 * w->n * mica__conv_volume(w->out)) return "there are few tiles for each filter";
+  return NULL;
+}
+
+static size_t workspace_bytes(const plan *p) {
+  return (size_t)(p->filters + p->walkers * p->parts * p->slot) * sizeof(float);
+}
+
+static size_t workspace(const void *problem, const mica_device_info *device) {
+  plan p = make_plan(problem, NULL, device);
+  return workspace_bytes(&p);
+}
+
+static mica_status launch_pack(mica_queue *queue, const mica__conv *conv, const plan *p, mica_buffer *filters) {
+  const mica__conv_window *w = &p->winograd.window;
+  int32_t values[MICA__MAX_PARAMS];
+  mica__kernel *kernel = NULL;
+  mica__kernel_values(&mica__winograd_pack_kernel, &pack_variants[0], values);
+  mica__kernel_set(&mica__winograd_pack_kernel, values, "D_T", (int32_t)conv->dtype);
+  mica__kernel_set(&mica__winograd_pack_kernel, values, "TILE", (int32_t)p->edge);
+  mica__kernel_set(&mica__winograd_pack_kernel, values, "FLIP", p->winograd.flipped);
+  MICA_TRY(mica__kernel_get(mica__queue_engine(queue), &mica__winograd_pack_kernel, values, NULL, &kernel));
+  mica__launch launch = mica__launch_of(kernel);
+  mica__launch_tensor(&launch, conv->w);
+  mica__launch_int8(&launch, (int32_t[8]){(int32_t)w->c, (int32_t)w->k, (int32_t)p->cp});
+  mica__launch_long8(&launch, (int64_t[8]){w->w_k, w->w_c, mica_tensor_count(conv->w)});
+  mica__launch_buffer(&launch, filters, 0);
+  const int64_t groups[] = {p->panels, p->cp / VW, 1};
+  mica__launch_range3(&launch, groups, (size_t[]){1, 1, 1});
+  mica__launch_cost(&launch, 0, (double)p->filters * sizeof(float));
+  return mica__queue_submit(queue, &launch);
+}
+
+static mica_status launch_tiles(mica_queue *queue, const mica__conv *conv, const plan *p, mica_buffer *workspace) {
+  const mica__conv_window *w = &p->winograd.window;
+  int32_t values[MICA__MAX_PARAMS];
+  mica__launch launch;
+  memcpy(values, p->values, sizeof values);
+  MICA_TRY(mica__gemm_begin_epilogue(queue, &mica__winograd_tile_kernel, values, &conv->result, &launch));
+  /* They were checked to fit. */
+  mica__launch_int8(&launch, (int32_t[8]){(int32_t)w->n, (int32_t)w->c, (int32_t)w->in[1], (int32_t)w->in[2],
+                                          (int32_t)w->k, (int32_t)w->out[1], (int32_t)w->out[2], (int32_t)p->cp});
+  mica__launch_int8(&launch,
+                    (int32_t[8]){(int32_t)p->winograd.top, (int32_t)p->winograd.left, (int32_t)p->tb, (int32_t)p->kb});
+  mica__launch_tensor(&launch, mica__conv_source(conv));
+  mica__launch_buffer(&launch, workspace, 0);
+  mica__launch_buffer(&launch, workspace, p->filters);
+  const int64_t groups[] = {p->walkers, p->parts, 1};
+  mica__launch_range3(&launch, groups, (size_t[]){1, 1, 1});
+  return mica__gemm_end(queue, &launch, &conv->result);
+}
+
+static mica_status launch_winograd(mica_queue *queue, const void *problem, const mica__variant *variant) {
+  plan p = make_plan(problem, variant, mica_engine_device(mica__queue_engine(queue)));
+  mica_buffer *workspace = NULL;
+  MICA_TRY(mica__workspace_create(queue, workspace_bytes(&p), &workspace));
+  mica_status status = launch_pack(queue, problem, &p, workspace);
+  if (status == MICA_OK) status = launch_tiles(queue, problem, &p, workspace);
+  mica_buffer_destroy(workspace);
+  return status;
+}
+
+static void magnitude(const void *problem, const mica__variant *variant, const double *a, const double *b,
+                      double *out) {
+  int32_t edge = mica__gemm_value(&mica__winograd_tile_kernel, variant->values, "TILE");
+  mica__winograd_magnitude(problem, edge, a, b, out);
+}
+
+const mica__impl mica__winograd_tile = {.name = "winograd_tile",
+                                        .kernel = &mica__winograd_tile_kernel,
+                                        .unable = mica__winograd_unable,
+                                        .decline = decline,
+                                        .workspace = workspace,
+                                        .launch = launch_winograd,
+                                        .magnitude = magnitude};
