@@ -91,6 +91,74 @@ MICA_API mica_status mica_dataset_input(const mica_dataset *dataset, uint64_t in
  * at most 10,000 samples that lie evenly. mean and deviation have shape.dim[0] elements. */
 MICA_API mica_status mica_dataset_measure(const mica_dataset *dataset, float *mean, float *deviation);
 
+/* --- batches --- */
+
+/* What is random about a picture, in pixels and shares; zeros change nothing. Outside of a picture is the mean colour.
+ * What happens to a sample depends on seed, epoch and its position in the epoch alone. */
+typedef struct mica_augment_config {
+  int32_t crop;     /* moved by up to so many pixels in each direction */
+  bool flip;        /* mirrored left to right, every other time */
+  float rotate;     /* turned by up to so many degrees */
+  float scale;      /* by a factor of 1 - scale to 1 + scale */
+  float brightness; /* up to so much added, where 1 is white */
+  float contrast;   /* times 1 - contrast to 1 + contrast, about the mean */
+  int32_t cutout;   /* a square of so many pixels, somewhere, becomes the mean (DeVries and Taylor 2017) */
+  float mixup;      /* blended with another sample of the batch, the share from Beta(mixup, mixup) (Zhang et al. 2018);
+                       targets are probabilities then. At most 4 */
+} mica_augment_config;
+
+/* Reads "crop,flip", "crop=2,rotate=15,mixup=0.2" and "none": names of fields with or without a value. Without one crop
+ * is 4, rotate 15, scale 0.1, brightness 0.2, contrast 0.2, cutout 8, mixup 0.2. MICA_E_INVALID names what is wrong. */
+MICA_API mica_status mica_augment_parse(const char *text, mica_augment_config *config);
+
+/* Where samples are while an epoch runs. RESIDENT: all on the device, where a batch is put together; STREAM: on the
+ * host, decoded and uploaded ahead by threads. */
+typedef enum mica_residence { MICA_RESIDENCE_AUTO, MICA_RESIDENCE_DEVICE, MICA_RESIDENCE_STREAM } mica_residence;
+
+typedef struct mica_loader_config {
+  int64_t batch;          /* samples of a batch; 0: 64 */
+  bool shuffle;           /* another order each epoch, decided by the seed */
+  bool drop_last;         /* leaves out a last batch that would be smaller */
+  bool probabilities;     /* targets are (N, classes) f32, without mixup too */
+  uint64_t seed;          /* of order and augmentation */
+  mica_dtype dtype;       /* of inputs: f32 (as zero gives), f16 or bf16 */
+  const float *mean;      /* of each channel, or number of a row; with deviation. NULL: measured (training data's are */
+  const float *deviation; /* to be given for test data) */
+  mica_augment_config augment;
+  mica_residence residence; /* AUTO: on the device where that is a quarter of its memory at most */
+  int32_t threads;          /* that decode; 0: a core less than there are, at least 1 */
+  int32_t prefetch;         /* batches on their way; 0: 3 */
+} mica_loader_config;
+
+/* Batches of a dataset on an engine's device: normalised, (x - mean) / deviation with u8 in units of 255, and augmented
+ * by one kernel. The same seed, epoch and batch give the same bits, wherever samples reside. */
+typedef struct mica_loader mica_loader;
+
+/* The dataset must outlive the loader. config may be NULL. Blocks while samples go to the device. */
+MICA_API mica_status mica_loader_create(mica_engine *engine, const mica_dataset *dataset,
+                                        const mica_loader_config *config, mica_loader **loader);
+/* Before the engine. NULL is a no-op. */
+MICA_API void mica_loader_destroy(mica_loader *loader);
+
+/* The loader as a source of batches, from the first one of epoch 0 on. A picture that cannot be read fails the batch
+ * that it is in. */
+MICA_API mica_batch_source mica_loader_source(mica_loader *loader);
+
+typedef struct mica_loader_stats {
+  uint64_t batches;    /* so far */
+  double wait_seconds; /* the caller waited in `next` because a batch was not ready */
+  double seconds;      /* the caller spent in `next` altogether */
+  bool resident;       /* on the device */
+  uint64_t device_bytes;
+} mica_loader_stats;
+MICA_API mica_loader_stats mica_loader_describe(const mica_loader *loader);
+
+/* What the loader normalises by; as many as mica_dataset_shape().dim[0]. */
+MICA_API const float *mica_loader_mean(const mica_loader *loader);
+MICA_API const float *mica_loader_deviation(const mica_loader *loader);
+
+/* --- pictures --- */
+
 /* A picture file as (C, H, W) u8, *pixels the caller's to free. size gives channels, height and width to bring it to, 0
  * for those it has; *shape says what came out. */
 MICA_API mica_status mica_image_read(const char *path, mica_shape size, uint8_t **pixels, mica_shape *shape);

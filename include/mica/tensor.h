@@ -61,6 +61,14 @@ typedef struct mica_event mica_event;
 /* Like download, but returns at once: data must stay valid and untouched until the event is done. */
 MICA_API mica_status mica_tensor_download_async(mica_queue *queue, const mica_tensor *tensor, void *data, size_t bytes,
                                                 mica_event **event);
+/* The reverse: data must stay valid and untouched until the event is done. */
+MICA_API mica_status mica_tensor_upload_async(mica_queue *queue, mica_tensor *tensor, const void *data, size_t bytes,
+                                              mica_event **event);
+/* The end of what is queued so far. */
+MICA_API mica_status mica_queue_mark(mica_queue *queue, mica_event **event);
+/* What is queued from now on begins when the event is done, which may be another queue's of the engine. The host does
+ * not wait. */
+MICA_API mica_status mica_queue_wait(mica_queue *queue, const mica_event *event);
 /* Blocks; MICA_E_DEVICE when the work failed. */
 MICA_API mica_status mica_event_wait(mica_event *event);
 /* *done without blocking. */

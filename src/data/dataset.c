@@ -3,7 +3,7 @@
 #include "base/checked.h"
 #include "base/element.h"
 #include "base/text.h"
-#include "data/permutation.h"
+#include "ops/random/permutation.h"
 
 #include <math.h>
 #include <stdio.h>

@@ -64,6 +64,7 @@ DEFINE_VALUE(double, double, f64)
   }
 DEFINE_VECTOR(int8, int32_t, i32x8)
 DEFINE_VECTOR(long8, int64_t, i64x8)
+DEFINE_VECTOR(float8, float, f32x8)
 
 void mica__launch_scalar(mica__launch *launch, mica_dtype dtype, double value) {
   int64_t integer = 0;

@@ -27,6 +27,7 @@ typedef struct mica__arg {
     double f64;
     int32_t i32x8[8];
     int64_t i64x8[8];
+    float f32x8[8];
     mica_buffer *buffer; /* not retained: whoever keeps a launch keeps its buffers */
   } value;
 } mica__arg;
@@ -56,9 +57,10 @@ void mica__launch_int(mica__launch *launch, int32_t value);
 void mica__launch_long(mica__launch *launch, int64_t value);
 void mica__launch_float(mica__launch *launch, float value);
 void mica__launch_double(mica__launch *launch, double value);
-/* An int8 and a long8: one argument costs a CPU's driver as much as eight. */
+/* An int8, a long8 and a float8: one argument costs a CPU's driver as much as eight. */
 void mica__launch_int8(mica__launch *launch, const int32_t values[8]);
 void mica__launch_long8(mica__launch *launch, const int64_t values[8]);
+void mica__launch_float8(mica__launch *launch, const float values[8]);
 /* value as COMPUTE(dtype): float, double, int or long. */
 void mica__launch_scalar(mica__launch *launch, mica_dtype dtype, double value);
 /* Local memory of so many bytes. */

@@ -209,6 +209,14 @@ static cl_int null_EnqueueWriteBuffer(cl_command_queue q, cl_mem m, cl_bool bloc
   memcpy(((object *)m)->data + at, host, size);
   return event_done(event);
 }
+static cl_int null_EnqueueMarkerWithWaitList(cl_command_queue q, cl_uint n, const cl_event *waits, cl_event *event) {
+  (void)q, (void)n, (void)waits;
+  return event_done(event);
+}
+static cl_int null_EnqueueBarrierWithWaitList(cl_command_queue q, cl_uint n, const cl_event *waits, cl_event *event) {
+  (void)q, (void)n, (void)waits;
+  return event_done(event);
+}
 static void *null_EnqueueMapBuffer(cl_command_queue q, cl_mem m, cl_bool block, cl_map_flags flags, size_t at,
                                    size_t size, cl_uint n, const cl_event *waits, cl_event *event, cl_int *error) {
   (void)q, (void)block, (void)flags, (void)size, (void)n, (void)waits;

@@ -83,6 +83,10 @@ typedef void(CL_CALLBACK *mica__cl_context_fn)(const char *, const void *, size_
   STATUS(EnqueueUnmapMemObject,                                                                                        \
          (cl_command_queue q, cl_mem m, void *host, cl_uint n, const cl_event *waits, cl_event *event),                \
          (q, m, host, n, waits, event))                                                                                \
+  STATUS(EnqueueMarkerWithWaitList, (cl_command_queue q, cl_uint n, const cl_event *waits, cl_event *event),           \
+         (q, n, waits, event))                                                                                         \
+  STATUS(EnqueueBarrierWithWaitList, (cl_command_queue q, cl_uint n, const cl_event *waits, cl_event *event),          \
+         (q, n, waits, event))                                                                                         \
   STATUS(WaitForEvents, (cl_uint n, const cl_event *events), (n, events))                                              \
   STATUS(GetEventInfo, (cl_event e, cl_event_info what, size_t n, void *out, size_t *used), (e, what, n, out, used))   \
   STATUS(GetEventProfilingInfo, (cl_event e, cl_profiling_info what, size_t n, void *out, size_t *used),               \

@@ -118,10 +118,27 @@ mica_status mica_tensor_download(mica_queue *queue, const mica_tensor *tensor, v
   return MICA_OK;
 }
 
-/* Nobody will wait for the event, and the caller may free its memory at once: nothing may still write there. */
-static mica_status abandon_download(mica_queue *queue, mica_event *event, mica_status status) {
-  queue->engine->api->Finish(queue->handle);
-  mica_event_destroy(event);
+/* An event before its command is queued. */
+static mica_status event_create(mica_queue *queue, mica_event **out) {
+  mica_event *event = calloc(1, sizeof *event);
+  if (!event) return mica__fail_nomem("an event");
+  event->engine = queue->engine;
+  *out = event;
+  return MICA_OK;
+}
+
+/* Hands out the event of a command that was queued, or failed to be with `status`. Asking an event whether it is done
+ * does not start anything, nor does another queue's wait for it: the command is started here. When that fails nobody
+ * will wait for the event, and the caller may free its memory at once: nothing may still use it. */
+static mica_status event_start(mica_queue *queue, mica_event *event, mica_status status, mica_event **out) {
+  if (status == MICA_OK && event->handle) {
+    status = mica__cl_check(queue->engine->api->Flush(queue->handle), "starting a queue");
+    if (status != MICA_OK) queue->engine->api->Finish(queue->handle);
+  }
+  if (status == MICA_OK)
+    *out = event;
+  else
+    mica_event_destroy(event);
   return status;
 }
 
@@ -129,26 +146,56 @@ mica_status mica_tensor_download_async(mica_queue *queue, const mica_tensor *ten
                                        mica_event **out) {
   MICA_TRY(check_transfer(queue, tensor, data, bytes, "mica_tensor_download_async"));
   if (!out) return mica__fail(MICA_E_INVALID, "mica_tensor_download_async: event is NULL");
-  mica_event *event = calloc(1, sizeof *event);
-  if (!event) return mica__fail_nomem("an event");
-  event->engine = queue->engine;
-  if (bytes > 0) {
-    mica_status status =
-        mica__cl_check(event->engine->api->EnqueueReadBuffer(queue->handle, tensor->buffer->memory, CL_FALSE,
-                                                             first_byte(tensor), bytes, data, 0, NULL, &event->handle),
-                       "downloading");
-    if (status != MICA_OK) {
-      free(event);
-      return status;
-    }
+  mica_event *event = NULL;
+  MICA_TRY(event_create(queue, &event));
+  if (bytes == 0) return event_start(queue, event, MICA_OK, out);
+  mica_status status =
+      mica__cl_check(queue->engine->api->EnqueueReadBuffer(queue->handle, tensor->buffer->memory, CL_FALSE,
+                                                           first_byte(tensor), bytes, data, 0, NULL, &event->handle),
+                     "downloading");
+  if (status == MICA_OK) {
     count_submission(queue, tensor);
-    atomic_fetch_add(&event->engine->stats.bytes_downloaded, bytes);
-    /* Asking an event whether it is done does not start anything: a caller that only asks would ask for ever. */
-    status = mica__cl_check(event->engine->api->Flush(queue->handle), "starting a download");
-    if (status != MICA_OK) return abandon_download(queue, event, status);
+    atomic_fetch_add(&queue->engine->stats.bytes_downloaded, bytes);
   }
-  *out = event;
-  return MICA_OK;
+  return event_start(queue, event, status, out);
+}
+
+mica_status mica_tensor_upload_async(mica_queue *queue, mica_tensor *tensor, const void *data, size_t bytes,
+                                     mica_event **out) {
+  MICA_TRY(check_transfer(queue, tensor, data, bytes, "mica_tensor_upload_async"));
+  if (!out) return mica__fail(MICA_E_INVALID, "mica_tensor_upload_async: event is NULL");
+  mica_event *event = NULL;
+  MICA_TRY(event_create(queue, &event));
+  if (bytes == 0) return event_start(queue, event, MICA_OK, out);
+  mica_status status =
+      mica__cl_check(queue->engine->api->EnqueueWriteBuffer(queue->handle, tensor->buffer->memory, CL_FALSE,
+                                                            first_byte(tensor), bytes, data, 0, NULL, &event->handle),
+                     "uploading");
+  if (status == MICA_OK) {
+    count_submission(queue, tensor);
+    atomic_fetch_add(&queue->engine->stats.bytes_uploaded, bytes);
+  }
+  return event_start(queue, event, status, out);
+}
+
+mica_status mica_queue_mark(mica_queue *queue, mica_event **out) {
+  if (!queue || !out) return mica__fail(MICA_E_INVALID, "mica_queue_mark: a pointer is NULL");
+  if (!queue->handle) return mica__fail(MICA_E_STATE, "mica_queue_mark: the queue is a recorder");
+  mica_event *event = NULL;
+  MICA_TRY(event_create(queue, &event));
+  mica_status status = mica__cl_check(
+      queue->engine->api->EnqueueMarkerWithWaitList(queue->handle, 0, NULL, &event->handle), "marking a queue");
+  return event_start(queue, event, status, out);
+}
+
+mica_status mica_queue_wait(mica_queue *queue, const mica_event *event) {
+  if (!queue || !event) return mica__fail(MICA_E_INVALID, "mica_queue_wait: a pointer is NULL");
+  if (!queue->handle) return mica__fail(MICA_E_STATE, "mica_queue_wait: the queue is a recorder");
+  if (event->engine != queue->engine)
+    return mica__fail(MICA_E_INVALID, "mica_queue_wait: the event belongs to another engine than the queue");
+  if (!event->handle) return MICA_OK;
+  return mica__cl_check(queue->engine->api->EnqueueBarrierWithWaitList(queue->handle, 1, &event->handle, NULL),
+                        "waiting for an event on the device");
 }
 
 mica_status mica_event_wait(mica_event *event) {

@@ -21,7 +21,7 @@ typedef struct run {
   mica_queue *queue, *second, *recorder;
   mica_buffer *workspace;
   mica_tensor *x, *y, *inside, *row;
-  mica_event *event;
+  mica_event *event, *sent, *marked;
   mica__kernel *kernel;
   mica__recording *recording;
   float host[N];
@@ -94,6 +94,19 @@ static mica_status look(run *r, bool computes, const char *trace_path) {
   return MICA_OK;
 }
 
+/* What one queue uploads another one reads, without the host in between. */
+static mica_status order_queues(run *r) {
+  float got[10];
+  for (int i = 0; i < 10; i++) r->host[i] = (float)(i - 5);
+  MICA_TRY(mica_tensor_upload_async(r->second, r->row, r->host, sizeof got, &r->sent));
+  MICA_TRY(mica_queue_mark(r->second, &r->marked));
+  MICA_TRY(mica_queue_wait(r->queue, r->marked));
+  MICA_TRY(mica_tensor_download(r->queue, r->row, got, sizeof got));
+  for (int i = 0; i < 10; i++)
+    if (got[i] != (float)(i - 5)) return mica__fail(MICA_E_NUMERIC, "small_run: a queue has not waited");
+  return MICA_OK;
+}
+
 /* A second recording that is given up half-way, as when a plan fails. */
 static mica_status give_up_recording(run *r) {
   MICA_TRY(mica__recorder_create(r->engine, &r->recorder));
@@ -108,12 +121,15 @@ mica_status small_run(mica_engine *engine, bool computes, const char *trace_path
   mica_status status = make(r);
   if (status == MICA_OK) status = compute(r);
   if (status == MICA_OK) status = look(r, computes, trace_path);
+  if (status == MICA_OK) status = order_queues(r);
   if (status == MICA_OK) status = give_up_recording(r);
   /* Also where the run has failed before its end. */
   mica__attempt_begin();
   mica_profile_stop(engine);
   mica__attempt_end();
   mica_event_destroy(r->event);
+  mica_event_destroy(r->sent);
+  mica_event_destroy(r->marked);
   mica_queue_destroy(r->recorder);
   mica__recording_destroy(r->recording);
   mica_tensor_destroy(r->row);

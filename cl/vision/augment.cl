@@ -1,0 +1,171 @@
+/* vision/augment.cl: a batch of samples, taken out of many, normalised and augmented, and its targets.
+ *
+ * x holds samples of C planes of H x W elements, labels one word a sample. Sample s of the batch, 0 <= s < N, is number
+ * i = permutation(first + s) of x, and p = position + s decides what is random about it, together with epoch and seed.
+ *
+ *   y[s, c, r, q] = gain n + lift scale[c], n = scale[c] x[i, c, r', q'] + shift[c], and 0 for what lies outside of x
+ *
+ * `affine` holds scale and shift of each channel. With AUGMENT 0 (r', q') = (r, q), gain 1 and lift 0. With AUGMENT 1
+ * the picture is moved by up to `crop` pixels in each direction and mirrored with probability 1/2 where `flip` is 1;
+ * with 2 it is also turned by up to `angle` radians and scaled by 1 - zoom to 1 + zoom about its centre (between pixels
+ * bilinear). gain is from 1 - contrast to 1 + contrast, lift from -brightness to brightness. In a square of `cutout`
+ * pixels about a random pixel y is 0.
+ * With MIX 1 y is blend y + (1 - blend) y', y' the same of sample N - 1 - s.
+ * TARGETS 0: t[s] = labels[i]; 1: t is (N, classes), the probability of each class, those of both samples blended.
+ *
+ *   X_T       type of x: u8 or f32      Y_T   type of y      AUGMENT, MIX, TARGETS   as above
+ *   SPAN      elements of a plane that a work-item makes; all of it where that is less
+ *   VW        elements it takes at once with AUGMENT 0; SPAN is a multiple of it
+ *
+ * One dimension of N C ceil(H W / SPAN) work-items, any group size. */
+#include "common/dtype.clh"
+#include "random/permutation.clh"
+#include "random/philox.clh"
+
+#ifndef X_T
+#define X_T u8
+#endif
+#ifndef Y_T
+#define Y_T f32
+#endif
+#ifndef AUGMENT
+#define AUGMENT 2
+#endif
+#ifndef MIX
+#define MIX 1
+#endif
+#ifndef TARGETS
+#define TARGETS 1
+#endif
+#ifndef SPAN
+#define SPAN 4
+#endif
+#ifndef VW
+#define VW 4
+#endif
+
+/* What is random about one sample. */
+typedef struct sample_draw {
+  int dx, dy, mirrored, cut_x, cut_y;
+  float gain, lift, cosine, sine;
+} sample_draw;
+
+/* A whole number from 0 to n - 1. */
+static inline int draw_below(const uint word, const int n) { return (int)mul_hi(word, (uint)n); }
+
+/* From -1 to 1, a multiple of 2^-23. */
+static inline float draw_signed(const uint word) { return (float)(word >> 8) * 0x1p-23f - 1.0f; }
+
+/* The second counter word's upper part is free: positions are below 2^32. "aug" and a number tell the uses apart. */
+static inline uint4 draw_words(const uint position, const uint epoch, const uint use, const uint2 seed) {
+  return mica_philox((uint4)(position, 0, epoch, 0x61756700u + use), seed);
+}
+
+static inline sample_draw draw_sample(const uint position, const uint epoch, const uint2 seed, const int H, const int W,
+                                      const int crop, const int flip, const float8 range) {
+  const uint4 a = draw_words(position, epoch, 0, seed), b = draw_words(position, epoch, 1, seed);
+  sample_draw d;
+  d.dx = draw_below(a.x, 2 * crop + 1) - crop;
+  d.dy = draw_below(a.y, 2 * crop + 1) - crop;
+  d.mirrored = flip & (int)(a.z >> 31);
+  d.gain = 1.0f + range.s3 * draw_signed(a.w);
+  d.lift = range.s2 * draw_signed(b.x);
+  d.cut_x = draw_below(b.y, W);
+  d.cut_y = draw_below(b.z, H);
+  d.cosine = 1;
+  d.sine = 0;
+#if AUGMENT == 2
+  const uint4 c = draw_words(position, epoch, 2, seed);
+  const float turn = range.s0 * draw_signed(b.w), zoom = 1.0f + range.s1 * draw_signed(c.x);
+  d.cosine = cos(turn) / zoom;
+  d.sine = sin(turn) / zoom;
+#endif
+  return d;
+}
+
+/* A normalised element; 0 outside of the plane. */
+static inline float pixel(__global const STORAGE(X_T) *plane, const int r, const int q, const int H, const int W,
+                          const float2 affine) {
+  return r >= 0 && r < H && q >= 0 && q < W ? affine.x * (float)LOAD(X_T, plane, r * W + q) + affine.y : 0.0f;
+}
+
+/* Element (r, q) of the augmented plane. */
+static inline float element(__global const STORAGE(X_T) *plane, const sample_draw d, const int r, const int q,
+                            const int H, const int W, const float2 affine, const int cutout) {
+  const int left = d.mirrored ? W - 1 - q : q;
+#if AUGMENT == 2
+  const float u = (float)left - 0.5f * (float)(W - 1), v = (float)r - 0.5f * (float)(H - 1);
+  const float x = d.cosine * u - d.sine * v + 0.5f * (float)(W - 1) + (float)d.dx;
+  const float y = d.sine * u + d.cosine * v + 0.5f * (float)(H - 1) + (float)d.dy;
+  const int x0 = (int)floor(x), y0 = (int)floor(y);
+  const float wx = x - (float)x0, wy = y - (float)y0;
+  const float above = mix(pixel(plane, y0, x0, H, W, affine), pixel(plane, y0, x0 + 1, H, W, affine), wx);
+  const float below = mix(pixel(plane, y0 + 1, x0, H, W, affine), pixel(plane, y0 + 1, x0 + 1, H, W, affine), wx);
+  const float n = mix(above, below, wy);
+#else
+  const float n = pixel(plane, r + d.dy, left + d.dx, H, W, affine);
+#endif
+  const int cut = (uint)(r - d.cut_y + cutout / 2) < (uint)cutout && (uint)(q - d.cut_x + cutout / 2) < (uint)cutout;
+  return cut ? 0.0f : d.gain * n + d.lift * affine.x;
+}
+
+/* sizes: N, C, H, W, crop, flip, cutout, classes; keys: six of the permutation, two of the seed; range: angle, zoom,
+ * brightness (times what stands for 1 in x), contrast, blend, three unused. */
+__kernel void augment(__global const STORAGE(X_T) *x, const long x_at, __global const int *labels,
+                      const long labels_at, __global const float *affine, const long affine_at,
+                      __global STORAGE(Y_T) *y, const long y_at, __global int *targets, const long targets_at,
+                      const int8 sizes, const int8 keys, const float8 range, const int n, const int bits,
+                      const int first, const int position, const int epoch) {
+  const int C = sizes.s1, H = sizes.s2, W = sizes.s3, plane = H * W, spans = (plane + SPAN - 1) / SPAN;
+  const long item = get_global_id(0);
+  const int c = (int)(item / spans % C), s = (int)(item / spans / C);
+  const int begin = (int)(item % spans) * SPAN, end = min(begin + SPAN, plane);
+  if (s >= sizes.s0) return;
+  const uint i = mica_permute((uint)(first + s), (uint)n, (uint)bits, keys);
+  const float2 a = vload2(c, affine + affine_at);
+  __global const STORAGE(X_T) *from = x + x_at + ((long)i * C + c) * plane;
+#if MIX
+  const int other = sizes.s0 - 1 - s;
+  const uint k = mica_permute((uint)(first + other), (uint)n, (uint)bits, keys);
+  __global const STORAGE(X_T) *with = x + x_at + ((long)k * C + c) * plane;
+#else
+  const uint k = i;
+#endif
+  y += y_at + ((long)s * C + c) * plane;
+  if (c == 0 && begin == 0) {
+#if TARGETS == 1
+    __global float *t = (__global float *)targets + targets_at + (long)s * sizes.s7;
+    const int one = labels[labels_at + i], two = labels[labels_at + k];
+    for (int j = 0; j < sizes.s7; j++) t[j] = (j == one ? range.s4 : 0.0f) + (j == two ? 1.0f - range.s4 : 0.0f);
+#else
+    targets[targets_at + s] = labels[labels_at + i];
+#endif
+  }
+#if AUGMENT
+  const uint2 seed = (uint2)((uint)keys.s6, (uint)keys.s7);
+  const sample_draw d = draw_sample((uint)(position + s), (uint)epoch, seed, H, W, sizes.s4, sizes.s5, range);
+#if MIX
+  const sample_draw e = draw_sample((uint)(position + other), (uint)epoch, seed, H, W, sizes.s4, sizes.s5, range);
+#endif
+  for (int r = begin / W, q = begin % W, at = begin; at < end; at++) {
+    float value = element(from, d, r, q, H, W, a, sizes.s6);
+#if MIX
+    value = range.s4 * value + (1.0f - range.s4) * element(with, e, r, q, H, W, a, sizes.s6);
+#endif
+    STORE(Y_T, value, y, at);
+    if (++q == W) q = 0, r++;
+  }
+#else
+#if MIX
+#define BLENDED(n, at)                                                                                                 \
+  (a.x * (range.s4 * MICA_AS(float, n, LOADV(X_T, n, from, at)) +                                                      \
+          (1.0f - range.s4) * MICA_AS(float, n, LOADV(X_T, n, with, at))) +                                            \
+   a.y)
+#else
+#define BLENDED(n, at) (a.x * MICA_AS(float, n, LOADV(X_T, n, from, at)) + a.y)
+#endif
+  int at = begin;
+  for (; at + VW <= end; at += VW) STOREV(Y_T, VW, BLENDED(VW, at), y, at);
+  for (; at < end; at++) STORE(Y_T, BLENDED(1, at), y, at);
+#endif
+}

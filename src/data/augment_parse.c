@@ -1,0 +1,50 @@
+#include "base/error.h"
+
+#include <mica/data.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* Names of augmentations, what they are without a value, and where they go. */
+#define AUGMENTATIONS(X)                                                                                               \
+  X(crop, int32_t, 4)                                                                                                  \
+  X(flip, bool, 1)                                                                                                     \
+  X(rotate, float, 15)                                                                                                 \
+  X(scale, float, 0.1)                                                                                                 \
+  X(brightness, float, 0.2)                                                                                            \
+  X(contrast, float, 0.2)                                                                                              \
+  X(cutout, int32_t, 8)                                                                                                \
+  X(mixup, float, 0.2)
+
+/* One "name" or "name=value" of n characters; false when it is none. */
+static bool parse_one(const char *text, size_t n, mica_augment_config *config) {
+  const char *equals = memchr(text, '=', n);
+  size_t name = equals ? (size_t)(equals - text) : n;
+  char *end = NULL;
+  double value = equals ? strtod(equals + 1, &end) : 0;
+  if (equals && (end != text + n || equals + 1 == text + n || !(value >= 0 && value <= 1e6))) return false;
+#define PARSE_AUGMENTATION(field, type, usual)                                                                         \
+  if (name == sizeof #field - 1 && !memcmp(text, #field, name)) {                                                      \
+    config->field = (type)(equals ? value : usual);                                                                    \
+    return true;                                                                                                       \
+  }
+  AUGMENTATIONS(PARSE_AUGMENTATION)
+#undef PARSE_AUGMENTATION
+  return false;
+}
+
+mica_status mica_augment_parse(const char *text, mica_augment_config *config) {
+  if (!text || !config) return mica__fail(MICA_E_INVALID, "mica_augment_parse: a pointer is NULL");
+  mica_augment_config parsed = {0};
+  while (strcmp(text, "none") && *text) {
+    size_t n = strcspn(text, ",");
+    if (!parse_one(text, n, &parsed))
+      return mica__fail(MICA_E_INVALID,
+                        "\"%.*s\" is no augmentation: there are crop, flip, rotate, scale, brightness, contrast, "
+                        "cutout and mixup, each also with =VALUE",
+                        (int)(n < 60 ? n : 60), text);
+    text += n;
+    text += *text == ',';
+  }
+  *config = parsed;
+  return MICA_OK;
+}

@@ -1,0 +1,58 @@
+/* ops/random/permutation.h: a permutation of 0 .. n - 1 of which any element can be had directly: an epoch of shuffled
+ * data can be entered anywhere, on the host and, word for word the same, in a kernel (cl/random/permutation.clh).
+ *
+ * A Feistel network over the bits of the index, its keys from Philox; walked on until it falls below n (Black and
+ * Rogaway: Ciphers with arbitrary finite domains, CT-RSA 2002). */
+#ifndef MICA_OPS_RANDOM_PERMUTATION_H
+#define MICA_OPS_RANDOM_PERMUTATION_H
+
+#include "ops/random/philox.h"
+
+#define MICA__PERMUTATION_ROUNDS 6
+/* The permutation that splits a dataset; others are those of epochs. */
+#define MICA__PERMUTATION_SPLIT UINT64_MAX
+
+typedef struct mica__permutation {
+  uint32_t n;
+  uint32_t bits; /* of the network: the least even number, at least 8, that n - 1 fits; 0 for the identity */
+  uint32_t keys[MICA__PERMUTATION_ROUNDS];
+} mica__permutation;
+
+static inline mica__permutation mica__permutation_of(uint32_t n, uint64_t seed, uint64_t epoch) {
+  mica__permutation made = {.n = n, .bits = 8};
+  while (made.bits < 32 && (n - 1) >> made.bits) made.bits += 2;
+  for (uint32_t i = 0; i < MICA__PERMUTATION_ROUNDS; i += 4) {
+    /* The second word, "perm", keeps these numbers apart from those of other uses of the seed. */
+    uint32_t words[4] = {i / 4, UINT32_C(0x7065726d), (uint32_t)epoch, (uint32_t)(epoch >> 32)};
+    mica__philox(words, (uint32_t)seed, (uint32_t)(seed >> 32));
+    for (uint32_t k = i; k < i + 4 && k < MICA__PERMUTATION_ROUNDS; k++) made.keys[k] = words[k - i];
+  }
+  return made;
+}
+
+/* Mixes the bits of a word: two multiplications, each followed by a shift. */
+static inline uint32_t mica__permutation_mix(uint32_t x) {
+  x ^= x >> 16;
+  x *= UINT32_C(0x7feb352d);
+  x ^= x >> 15;
+  x *= UINT32_C(0x846ca68b);
+  return x ^ x >> 16;
+}
+
+/* Where i, below n, goes to. */
+static inline uint32_t mica__permute(const mica__permutation *permutation, uint32_t i) {
+  const uint32_t half = permutation->bits / 2, mask = (UINT32_C(1) << half) - 1;
+  if (half == 0) return i;
+  do {
+    uint32_t left = i >> half, right = i & mask;
+    for (int round = 0; round < MICA__PERMUTATION_ROUNDS; round++) {
+      const uint32_t next = left ^ (mica__permutation_mix(right + permutation->keys[round]) & mask);
+      left = right;
+      right = next;
+    }
+    i = left << half | right;
+  } while (i >= permutation->n);
+  return i;
+}
+
+#endif

@@ -1,0 +1,41 @@
+/* ops/vision/augment.h: a batch of samples, taken out of many, normalised and augmented (cl/vision/augment.cl). */
+#ifndef MICA_OPS_VISION_AUGMENT_H
+#define MICA_OPS_VISION_AUGMENT_H
+
+#include "base/error.h"
+#include "ops/random/permutation.h"
+
+#include <mica/tensor.h>
+
+typedef struct mica__augment {
+  mica__permutation permutation; /* bits 0: none */
+  uint32_t first;                /* sample s of the batch is number permutation(first + s) of x */
+  uint32_t position, epoch;      /* with the seed they decide what is random about sample position + s */
+  uint64_t seed;
+  int32_t crop, flip, cutout;
+  float angle, zoom, brightness, contrast;
+  float blend; /* the share of each sample itself; the rest is of the one opposite in the batch. 1: nothing is mixed */
+} mica__augment;
+
+/* Whether pictures are changed at all, beside mixing. */
+bool mica__augment_is_active(const mica__augment *augment);
+
+/* y (N, C, H, W) or (N, W), f32 f16 or bf16, from x (n, C, H, W) or (n, W), u8 or f32, with affine (C or 1, 2) f32, the
+ * scale and shift of each channel. targets is of labels' type, i32 or f32, and has N elements; or it is (N, classes)
+ * and f32, and takes probabilities, which mixing demands. Operands are contiguous. */
+mica_status mica__augment_launch(mica_queue *queue, const mica__augment *augment, const mica_tensor *x,
+                                 const mica_tensor *labels, const mica_tensor *affine, mica_tensor *y,
+                                 mica_tensor *targets);
+
+/* The same for a variant of the kernel; NULL for the device's own. */
+struct mica__variant;
+mica_status mica__augment_launch_as(mica_queue *queue, const struct mica__variant *variant,
+                                    const mica__augment *augment, const mica_tensor *x, const mica_tensor *labels,
+                                    const mica_tensor *affine, mica_tensor *y, mica_tensor *targets);
+
+struct mica__check;
+struct mica__kernel_desc;
+extern const struct mica__kernel_desc mica__augment_kernel;
+mica_status mica__augment_check(struct mica__check *check);
+
+#endif
