@@ -17,6 +17,7 @@
 #include <mica/dtype.h>
 #include <mica/graph.h>
 #include <mica/kernel.h>
+#include <mica/model.h>
 #include <mica/nn.h>
 #include <mica/nodes.h>
 #include <mica/ops.h>

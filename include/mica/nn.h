@@ -15,7 +15,7 @@
 #ifndef MICA_NN_H
 #define MICA_NN_H
 
-#include <mica/graph.h>
+#include <mica/conv.h>
 #include <mica/session.h>
 
 MICA_BEGIN_DECLS
@@ -132,6 +132,20 @@ typedef struct mica_dense_config {
 MICA_API mica_value mica_nn_dense(mica_nn *nn, const char *name, mica_value x, int64_t units,
                                   const mica_dense_config *config);
 
+typedef struct mica_nn_conv_config {
+  int64_t window[3];    /* of a filter, along each spatial axis; 0: as `size` says */
+  mica_conv_config how; /* stride, padding, dilation, groups */
+  bool no_bias;
+  mica_init weight, bias; /* default: as dense */
+} mica_nn_conv_config;
+/* Convolution of x (N, C, 1 to 3 spatial axes) with `filters` filters of `size` elements along every spatial axis:
+ * weight (filters, C / groups, size...), bias (filters). */
+MICA_API mica_value mica_nn_conv(mica_nn *nn, const char *name, mica_value x, int64_t filters, int64_t size,
+                                 const mica_nn_conv_config *config);
+/* The transposed one, to `channels` channels: weight (C, channels / groups, size...), bias (channels). */
+MICA_API mica_value mica_nn_conv_transpose(mica_nn *nn, const char *name, mica_value x, int64_t channels, int64_t size,
+                                           const mica_nn_conv_config *config);
+
 typedef struct mica_embedding_config {
   mica_init weight; /* default: normal of deviation 1 */
 } mica_embedding_config;
@@ -152,6 +166,14 @@ typedef struct mica_norm_config {
 MICA_API mica_value mica_nn_layer_norm(mica_nn *nn, const char *name, mica_value x, const mica_norm_config *config);
 /* RMS norm over the last axis: weight (C). */
 MICA_API mica_value mica_nn_rms_norm(mica_nn *nn, const char *name, mica_value x, const mica_norm_config *config);
+
+/* Batch norm over all axes but 1: weight and bias (C), and state running_mean and running_var (C), which begin as 0 and
+ * 1. In training with the batch's statistics, which move the running ones by `momentum` (the variance as the unbiased
+ * one); otherwise with the running ones. */
+MICA_API mica_value mica_nn_batch_norm(mica_nn *nn, const char *name, mica_value x, const mica_norm_config *config);
+/* Group norm: weight and bias (C). groups C is instance norm. */
+MICA_API mica_value mica_nn_group_norm(mica_nn *nn, const char *name, mica_value x, int64_t groups,
+                                       const mica_norm_config *config);
 
 /* --- composition --- */
 

@@ -1,6 +1,6 @@
 #include "nn/nn.h"
 
-#include "ir/graph.h"
+#include "ops/build.h"
 
 #include <mica/nodes.h>
 
@@ -34,6 +34,52 @@ mica_value mica_nn_dense(mica_nn *nn, const char *name, mica_value x, int64_t un
   mica_value y = mica_matmul(mica__nn_narrow(nn, x), mica_transpose(w, MICA_AXES(1, 0)));
   if (!c.no_bias) y = mica_add(y, mica_nn_parameter(nn, "bias", MICA_SHAPE(units), &bias));
   return mica__nn_leave(nn, y);
+}
+
+/* A weight (first, second, window...) and a bias for the layer that is entered. */
+static mica_value filters_of(mica_nn *nn, const mica_nn_conv_config *c, int64_t first, int64_t second, int64_t size,
+                             int32_t spatial, bool transposed) {
+  mica_init weight = mica__init_or(c->weight, he);
+  mica_shape shape = {.rank = spatial + 2, .dim = {first, second}};
+  /* What an output of a transposed convolution sums is what fan_out counts here. */
+  if (transposed && c->weight.kind == MICA_INIT_DEFAULT) weight.fan_out = true;
+  for (int32_t i = 0; i < spatial; i++) shape.dim[i + 2] = c->window[i] ? c->window[i] : size;
+  return mica_nn_parameter(nn, "weight", shape, &weight);
+}
+
+static bool find_channels(const char *kind, mica_value x, int64_t groups, int64_t *channels) {
+  int32_t rank = mica_value_shape(x).rank;
+  if (!find_extent(kind, x, 1, channels)) return false;
+  if (rank >= 3 && rank <= 5 && groups > 0 && *channels % groups == 0) return true;
+  mica__graph_fail(x.graph, MICA_E_SHAPE, "%s: %lld groups of %lld channels, rank %d", kind, (long long)groups,
+                   (long long)*channels, (int)rank);
+  return false;
+}
+
+typedef mica_value conv_builder(mica_value x, mica_value w, mica_value b, const mica_conv_config *config);
+
+static mica_value add_conv(mica_nn *nn, const char *name, mica_value x, int64_t outputs, int64_t size,
+                           const mica_nn_conv_config *config, conv_builder *build) {
+  mica_nn_conv_config c = config ? *config : (mica_nn_conv_config){0};
+  bool transposed = build == mica_conv_transpose;
+  int64_t channels = 0, groups = c.how.groups ? c.how.groups : 1;
+  if (!find_channels(transposed ? "conv_transpose" : "conv", x, groups, &channels)) return null_value;
+  int32_t spatial = mica_value_shape(x).rank - 2;
+  mica__nn_enter(nn, name, transposed ? "conv_transpose" : "conv");
+  mica_value w = transposed ? filters_of(nn, &c, channels, outputs / groups, size, spatial, true)
+                            : filters_of(nn, &c, outputs, channels / groups, size, spatial, false);
+  mica_value b = c.no_bias ? null_value : mica_nn_parameter(nn, "bias", MICA_SHAPE(outputs), &c.bias);
+  return mica__nn_leave(nn, build(mica__nn_narrow(nn, x), w, b, &c.how));
+}
+
+mica_value mica_nn_conv(mica_nn *nn, const char *name, mica_value x, int64_t filters, int64_t size,
+                        const mica_nn_conv_config *config) {
+  return add_conv(nn, name, x, filters, size, config, mica_conv);
+}
+
+mica_value mica_nn_conv_transpose(mica_nn *nn, const char *name, mica_value x, int64_t channels, int64_t size,
+                                  const mica_nn_conv_config *config) {
+  return add_conv(nn, name, x, channels, size, config, mica_conv_transpose);
 }
 
 mica_value mica_nn_embedding(mica_nn *nn, const char *name, mica_value indices, int64_t count, int64_t width,
@@ -88,4 +134,38 @@ mica_value mica_nn_rms_norm(mica_nn *nn, const char *name, mica_value x, const m
   mica__nn_enter(nn, name, "rms_norm");
   affine a = norm_parameters(nn, &c, channels);
   return mica__nn_leave(nn, mica_rms_norm(mica__nn_narrow(nn, x), -1, a.scale, c.epsilon));
+}
+
+/* running := (1 - momentum) running + momentum batch */
+static void follow(mica_value running, mica_value batch, double momentum) {
+  mica_assign(running, mica_add(mica_affine(running, 1 - momentum, 0), mica_affine(batch, momentum, 0)));
+}
+
+mica_value mica_nn_batch_norm(mica_nn *nn, const char *name, mica_value x, const mica_norm_config *config) {
+  mica_norm_config c = norm_config(config);
+  int64_t channels = 0;
+  if (!find_extent("batch_norm", x, 1, &channels)) return null_value;
+  mica__nn_enter(nn, name, "batch_norm");
+  affine a = norm_parameters(nn, &c, channels);
+  mica_value mean = mica_nn_state(nn, "running_mean", MICA_SHAPE(channels), 0);
+  mica_value variance = mica_nn_state(nn, "running_var", MICA_SHAPE(channels), 1);
+  x = mica__nn_narrow(nn, x);
+  if (!nn->config.training) return mica__nn_leave(nn, mica_batch_norm(x, a.scale, a.shift, mean, variance, c.epsilon));
+  mica_value m, v, y = mica_batch_norm_train(x, a.scale, a.shift, c.epsilon, &m, &v);
+  mica_axes axes = {.count = mica_value_shape(x).rank - 1};
+  for (int32_t i = 1; i < axes.count; i++) axes.axis[i] = i + 1;
+  mica_value n = mica__count_along(mica__widen(x), axes);
+  follow(mean, m, c.momentum);
+  follow(variance, mica_mul(v, mica_div(n, mica_affine(n, 1, -1))), c.momentum);
+  return mica__nn_leave(nn, y);
+}
+
+mica_value mica_nn_group_norm(mica_nn *nn, const char *name, mica_value x, int64_t groups,
+                              const mica_norm_config *config) {
+  mica_norm_config c = norm_config(config);
+  int64_t channels = 0;
+  if (!find_channels("group_norm", x, groups, &channels)) return null_value;
+  mica__nn_enter(nn, name, "group_norm");
+  affine a = norm_parameters(nn, &c, channels);
+  return mica__nn_leave(nn, mica_group_norm(mica__nn_narrow(nn, x), a.scale, a.shift, groups, c.epsilon));
 }

@@ -46,6 +46,9 @@ mica_value mica__insert_axis(mica_value value, int32_t axis);
 /* x with `before` and `after` elements of `value` more along an axis, which is not open. */
 mica_value mica__place(mica_value x, int32_t axis, int64_t before, int64_t after, double value);
 
+/* How many elements x has along the axes, as a scalar of x's dtype; a constant as soon as the shape is known. */
+mica_value mica__count_along(mica_value x, mica_axes axes);
+
 /* A scalar of a value's graph and dtype. */
 mica_value mica__number(mica_value like, double number);
 

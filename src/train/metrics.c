@@ -1,3 +1,4 @@
+#include "ops/build.h"
 #include "train/train.h"
 
 #include <math.h>
@@ -66,7 +67,7 @@ void mica__train_graph(const mica_trainer_config *c, mica__side *side, bool test
   mica_value z = *result = as_f32(c->model(side->nn, x, c->model_config));
   *loss = loss_of(c, z, y);
   mica_value measure = measure_of(c, z, y), zero = mica_scalar(graph, MICA_F32, 0);
-  mica_value samples = mica_sum(mica_full_like(measure, 1), MICA_ALL_AXES, false), sums[MICA__SUMS];
+  mica_value samples = mica__count_along(measure, MICA_ALL_AXES), sums[MICA__SUMS];
   sums[MICA__SUM_LOSS] = mica_mul(*loss, samples);
   sums[MICA__SUM_MEASURE] = mica_sum(measure, MICA_ALL_AXES, false);
   sums[MICA__SUM_SAMPLES] = samples;

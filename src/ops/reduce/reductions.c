@@ -235,6 +235,12 @@ const mica__op mica__op_extent = {.name = "extent",
                                   .evaluate = evaluate_extent,
                                   .shape_only = 1};
 
+mica_value mica__count_along(mica_value x, mica_axes axes) {
+  mica__attrs attrs;
+  if (!set_axes("extent", x, axes, false, &attrs)) return (mica_value){0};
+  return mica__graph_add(&mica__op_extent, &x, 1, &attrs);
+}
+
 mica_value mica_mean(mica_value x, mica_axes axes, bool keep) {
   mica__attrs attrs;
   if (!set_axes("mean", x, axes, keep, &attrs)) return (mica_value){0};

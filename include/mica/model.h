@@ -1,0 +1,54 @@
+/* mica/model.h: networks that are known by name, with their published initial values.
+ *
+ *   mlp          dense 128, relu, dense
+ *   lenet        LeNet-5 with relu and max pooling; LeCun et al. 1998
+ *   cnn          conv 32 3x3, pool, conv 64 3x3, pool, dense 128
+ *   vgg11        configuration A; Simonyan and Zisserman 2014
+ *   resnet18, resnet50   He et al. 2015
+ *   mobilenetv2  Sandler et al. 2018
+ *   unet         logits for every pixel; Ronneberger et al. 2015, with padding and batch norm
+ *
+ * Parameters have the names and layouts of torchvision's where it has the network. */
+#ifndef MICA_MODEL_H
+#define MICA_MODEL_H
+
+#include <mica/nn.h>
+
+MICA_BEGIN_DECLS
+
+/* What begins a network: AUTO: SMALL for images of at most 64 pixels a side, else LARGE. LARGE is the published one.
+ * SMALL leaves the first reductions out: resnet begins with 3x3 at stride 1 and no pooling; mobilenetv2 has stride 1
+ * twice where it has 2; vgg11 ends in one dense layer. */
+typedef enum mica_stem { MICA_STEM_AUTO, MICA_STEM_SMALL, MICA_STEM_LARGE } mica_stem;
+
+typedef struct mica_model_config {
+  const char *name;
+  int64_t classes;  /* outputs; 0: 10 */
+  mica_shape input; /* mica_model_create alone: of a sample, (C, H, W) */
+  mica_stem stem;
+  int64_t width;  /* mlp: units of the hidden layer (0: 128); unet: channels at full size (0: 64) */
+  double dropout; /* before the last layer of mlp, lenet, cnn, mobilenetv2 (0: none), vgg11 (LARGE: 0: 0.5) */
+} mica_model_config;
+
+/* Logits of the network that config->name names, of x (N, C, H, W), mlp of any x; a mica_nn_block. An unknown name is
+ * an error in the graph, and lists the names. */
+MICA_API mica_value mica_model_build(mica_nn *nn, mica_value x, const void *config);
+
+/* The names, in order; NULL behind the last. And a line about it. */
+MICA_API const char *mica_model_name(size_t index);
+MICA_API const char *mica_model_text(size_t index);
+
+/* A network for inference with a session of its own: input "inputs" (N, input...) f32 of any N, one output, logits.
+ * Weights have their initial values (of seed 0), to be replaced by mica_nn_load. */
+typedef struct mica_model mica_model;
+MICA_API mica_status mica_model_create(mica_engine *engine, const char *name, const mica_model_config *config,
+                                       mica_model **model);
+/* NULL is a no-op. */
+MICA_API void mica_model_destroy(mica_model *model);
+/* Belong to the model. */
+MICA_API mica_nn *mica_model_network(mica_model *model);
+MICA_API mica_session *mica_model_session(mica_model *model);
+
+MICA_END_DECLS
+
+#endif

@@ -1,0 +1,59 @@
+#include "nn/zoo/zoo.h"
+
+#include <stdio.h>
+
+/* A residual block: filters within, and the stride of the convolution that has one. */
+typedef struct block {
+  int64_t filters, stride;
+} block;
+
+static mica_value conv_norm(mica_nn *nn, const char *conv, const char *norm, mica_value x, int64_t filters,
+                            int64_t size, int64_t stride) {
+  return mica_nn_batch_norm(nn, norm, mica__zoo_conv(nn, conv, x, filters, size, stride, 1, false), NULL);
+}
+
+/* x itself, or a projection of it to what the block makes. */
+static mica_value shortcut(mica_nn *nn, mica_value x, int64_t filters, int64_t stride) {
+  if (stride == 1 && mica_value_shape(x).dim[1] == filters) return x;
+  return conv_norm(nn, "downsample.0", "downsample.1", x, filters, 1, stride);
+}
+
+static mica_value basic(mica_nn *nn, mica_value x, const void *config) {
+  const block *b = config;
+  mica_value h = mica_relu(conv_norm(nn, "conv1", "bn1", x, b->filters, 3, b->stride));
+  h = conv_norm(nn, "conv2", "bn2", h, b->filters, 3, 1);
+  return mica_relu(mica_add(h, shortcut(nn, x, b->filters, b->stride)));
+}
+
+/* The stride is with the 3x3 convolution, as in torchvision. */
+static mica_value bottleneck(mica_nn *nn, mica_value x, const void *config) {
+  const block *b = config;
+  mica_value h = mica_relu(conv_norm(nn, "conv1", "bn1", x, b->filters, 1, 1));
+  h = mica_relu(conv_norm(nn, "conv2", "bn2", h, b->filters, 3, b->stride));
+  h = conv_norm(nn, "conv3", "bn3", h, 4 * b->filters, 1, 1);
+  return mica_relu(mica_add(h, shortcut(nn, x, 4 * b->filters, b->stride)));
+}
+
+static mica_value resnet(mica_nn *nn, mica_value x, const mica_model_config *c, mica_nn_block *kind,
+                         const int counts[4]) {
+  static const mica_dense_config last = {.weight = {.kind = MICA_INIT_KAIMING_UNIFORM, .value = 0.5773502691896258}};
+  bool small = c->stem == MICA_STEM_SMALL;
+  x = mica_relu(conv_norm(nn, "conv1", "bn1", x, 64, small ? 3 : 7, small ? 1 : 2));
+  if (!small) x = mica__zoo_max_pool(x, 3, 2, 1);
+  for (int s = 0; s < 4; s++)
+    for (int i = 0; i < counts[s]; i++) {
+      char name[24];
+      block b = {.filters = (int64_t)64 << s, .stride = s > 0 && i == 0 ? 2 : 1};
+      snprintf(name, sizeof name, "layer%d.%d", s + 1, i);
+      x = mica_nn_apply(nn, name, x, kind, &b);
+    }
+  return mica_nn_dense(nn, "fc", mica__zoo_pool_all(x), c->classes, &last);
+}
+
+mica_value mica__zoo_resnet18(mica_nn *nn, mica_value x, const mica_model_config *c) {
+  return resnet(nn, x, c, basic, (const int[]){2, 2, 2, 2});
+}
+
+mica_value mica__zoo_resnet50(mica_nn *nn, mica_value x, const mica_model_config *c) {
+  return resnet(nn, x, c, bottleneck, (const int[]){3, 4, 6, 3});
+}

@@ -1,0 +1,106 @@
+#include "nn/zoo/zoo.h"
+
+#include "ir/graph.h"
+
+#include <stdlib.h>
+
+typedef struct entry {
+  const char *name, *text;
+  mica_value (*build)(mica_nn *nn, mica_value x, const mica_model_config *config);
+} entry;
+
+static const entry entries[] = {
+#define ZOO_ENTRY(name, text) {#name, text, mica__zoo_##name},
+    MICA__ZOO_LIST(ZOO_ENTRY)};
+static const char *const names[] = {
+#define ZOO_NAME(name, text) #name,
+    MICA__ZOO_LIST(ZOO_NAME)};
+#define ENTRIES (sizeof entries / sizeof *entries)
+/* Images that the small stem is for, a side. */
+#define SMALL_IMAGE 64
+
+const char *mica_model_name(size_t index) { return index < ENTRIES ? entries[index].name : NULL; }
+const char *mica_model_text(size_t index) { return index < ENTRIES ? entries[index].text : NULL; }
+
+mica_value mica_model_build(mica_nn *nn, mica_value x, const void *config) {
+  mica_model_config c = *(const mica_model_config *)config;
+  mica_shape shape = mica_value_shape(x);
+  int32_t found = 0;
+  if (mica_value_is_null(x)) return x;
+  mica_status status = mica__name_find("model", c.name, names, ENTRIES, &found);
+  if (status != MICA_OK) return mica__graph_fail_with(x.graph, status);
+  if (found > 0 && (shape.rank != 4 || shape.dim[2] < 1 || shape.dim[3] < 1)) {
+    char text[MICA_SHAPE_TEXT];
+    return mica__graph_fail(x.graph, MICA_E_SHAPE, "%s: takes images (N, C, H, W), not %s", c.name,
+                            mica_shape_format(shape, text));
+  }
+  bool small = found > 0 && shape.dim[2] <= SMALL_IMAGE && shape.dim[3] <= SMALL_IMAGE;
+  if (c.classes == 0) c.classes = 10;
+  if (c.stem == MICA_STEM_AUTO) c.stem = small ? MICA_STEM_SMALL : MICA_STEM_LARGE;
+  return entries[found].build(nn, x, &c);
+}
+
+mica_value mica__zoo_conv(mica_nn *nn, const char *name, mica_value x, int64_t filters, int64_t size, int64_t stride,
+                          int64_t groups, bool bias) {
+  int64_t pad = size / 2;
+  mica_nn_conv_config c = {.how = {.stride = {stride, stride}, .pad = {pad, pad}, .groups = groups},
+                           .no_bias = !bias,
+                           .weight = {.kind = MICA_INIT_KAIMING_NORMAL, .value = 1.4142135623730951, .fan_out = true}};
+  return mica_nn_conv(nn, name, x, filters, size, &c);
+}
+
+mica_value mica__zoo_max_pool(mica_value x, int64_t size, int64_t stride, int64_t pad) {
+  return mica_max_pool(x, &(mica_pool_config){.size = {size, size}, .stride = {stride, stride}, .pad = {pad, pad}});
+}
+
+mica_value mica__zoo_pool_all(mica_value x) { return mica_mean(x, MICA_AXES(2, 3), false); }
+
+mica_value mica__zoo_classifier(mica_nn *nn, const char *name, mica_value x, int64_t units) {
+  return mica_nn_dense(nn, name, x, units, &(mica_dense_config){.weight = {.kind = MICA_INIT_NORMAL, .value = 0.01}});
+}
+
+/* --- models with a session --- */
+
+struct mica_model {
+  mica_graph *graph;
+  mica_nn *nn;
+  mica_session *session;
+};
+
+static mica_status build(mica_engine *engine, const mica_model_config *c, mica_model *m) {
+  mica_shape shape = {.rank = c->input.rank + 1, .dim = {MICA_OPEN}};
+  if (c->input.rank < 1 || c->input.rank >= MICA_MAX_RANK)
+    return mica__fail(MICA_E_SHAPE, "mica_model_create: an input of rank %d", (int)c->input.rank);
+  for (int32_t i = 0; i < c->input.rank; i++) shape.dim[i + 1] = c->input.dim[i];
+  MICA_TRY(mica_graph_create(&m->graph));
+  MICA_TRY(mica_nn_create(m->graph, NULL, &m->nn));
+  mica_value z = mica_model_build(m->nn, mica_input(m->graph, "inputs", MICA_F32, shape), c);
+  MICA_TRY(mica_session_create(engine, m->graph, &z, 1, NULL, &m->session));
+  return mica_nn_initialise(m->nn, m->session);
+}
+
+mica_status mica_model_create(mica_engine *engine, const char *name, const mica_model_config *config,
+                              mica_model **out) {
+  if (!engine || !name || !config || !out) return mica__fail(MICA_E_INVALID, "mica_model_create: a pointer is NULL");
+  mica_model *m = calloc(1, sizeof *m);
+  if (!m) return mica__fail_nomem("a model");
+  mica_model_config c = *config;
+  c.name = name;
+  mica_status status = build(engine, &c, m);
+  if (status == MICA_OK)
+    *out = m;
+  else
+    mica_model_destroy(m);
+  return status;
+}
+
+void mica_model_destroy(mica_model *m) {
+  if (!m) return;
+  mica_session_destroy(m->session);
+  mica_nn_destroy(m->nn);
+  mica_graph_destroy(m->graph);
+  free(m);
+}
+
+mica_nn *mica_model_network(mica_model *m) { return m->nn; }
+mica_session *mica_model_session(mica_model *m) { return m->session; }

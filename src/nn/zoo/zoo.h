@@ -1,0 +1,36 @@
+/* nn/zoo/zoo.h: what the networks of the zoo share. */
+#ifndef MICA_NN_ZOO_ZOO_H
+#define MICA_NN_ZOO_ZOO_H
+
+#include "nn/nn.h"
+
+#include <mica/model.h>
+#include <mica/nodes.h>
+
+/* Name, a line about it. Each is a function mica__zoo_<name>, given a config without open defaults. */
+#define MICA__ZOO_LIST(X)                                                                                              \
+  X(mlp, "dense 128, dense")                                                                                           \
+  X(lenet, "LeNet-5: two convolutions, three dense layers")                                                            \
+  X(cnn, "two convolutions with pooling, dense 128")                                                                   \
+  X(vgg11, "eight 3x3 convolutions with pooling")                                                                      \
+  X(resnet18, "residual blocks of two convolutions")                                                                   \
+  X(resnet50, "residual bottlenecks of three convolutions")                                                            \
+  X(mobilenetv2, "inverted residuals with depthwise convolutions")                                                     \
+  X(unet, "logits for every pixel, coarse to fine")
+
+#define MICA__ZOO_DECLARE(name, text)                                                                                  \
+  mica_value mica__zoo_##name(mica_nn *nn, mica_value x, const mica_model_config *config);
+MICA__ZOO_LIST(MICA__ZOO_DECLARE)
+#undef MICA__ZOO_DECLARE
+
+/* A square convolution, without bias unless asked; weights by fan_out, as deep networks are published. */
+mica_value mica__zoo_conv(mica_nn *nn, const char *name, mica_value x, int64_t filters, int64_t size, int64_t stride,
+                          int64_t groups, bool bias);
+/* size x size, stride the same unless given. */
+mica_value mica__zoo_max_pool(mica_value x, int64_t size, int64_t stride, int64_t pad);
+/* The mean of every channel: (N, C). */
+mica_value mica__zoo_pool_all(mica_value x);
+/* A last layer: dense, with weights of N(0, 0.01). */
+mica_value mica__zoo_classifier(mica_nn *nn, const char *name, mica_value x, int64_t units);
+
+#endif

@@ -1,0 +1,192 @@
+/* labels: device
+ *
+ * The networks that are known by name: their sizes as published, their results' shapes, and that they learn. */
+#include "support/check_main.h"
+#include "support/engine.h"
+
+#include <math.h>
+#include <mica/mica.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+static mica_graph *graph;
+static mica_nn *nn;
+
+static mica_value build(mica_model_config config, int64_t batch, bool training) {
+  mica_shape s = config.input, shape = {.rank = s.rank + 1, .dim = {batch, s.dim[0], s.dim[1], s.dim[2]}};
+  ck_ok(mica_graph_create(&graph));
+  ck_ok(mica_nn_create(graph, &(mica_nn_config){.training = training}, &nn));
+  return mica_model_build(nn, mica_input(graph, "x", MICA_F32, shape), &config);
+}
+
+static void drop(void) {
+  mica_nn_destroy(nn);
+  mica_graph_destroy(graph);
+}
+
+/* Weights of torchvision's networks, or counted by hand. */
+START_TEST(sizes) {
+  static const struct {
+    mica_model_config config;
+    int64_t count;
+    mica_shape result; /* of a sample */
+  } table[] = {
+      {{.name = "mlp", .input = {3, {1, 28, 28}}}, 784 * 128 + 128 + 1280 + 10, {1, {10}}},
+      {{.name = "lenet", .input = {3, {1, 28, 28}}}, 61706, {1, {10}}},
+      {{.name = "cnn", .input = {3, {1, 28, 28}}}, 320 + 18496 + 3136 * 128 + 128 + 1290, {1, {10}}},
+      {{.name = "vgg11", .input = {3, {3, 224, 224}}, .classes = 1000}, 132863336, {1, {1000}}},
+      {{.name = "resnet18", .input = {3, {3, 224, 224}}, .classes = 1000}, 11689512, {1, {1000}}},
+      {{.name = "resnet50", .input = {3, {3, 224, 224}}, .classes = 1000}, 25557032, {1, {1000}}},
+      {{.name = "mobilenetv2", .input = {3, {3, 224, 224}}, .classes = 1000}, 3504872, {1, {1000}}},
+      {{.name = "unet", .input = {3, {1, 64, 48}}, .classes = 2}, 31036546, {3, {2, 64, 48}}},
+      /* The kernel of the first layer is 3 instead of 7. */
+      {{.name = "resnet18", .input = {3, {3, 32, 32}}}, 11689512 - 990 * 513 - 64 * 3 * 40, {1, {10}}},
+      {{.name = "mobilenetv2", .input = {3, {3, 32, 32}}}, 3504872 - 990 * 1281, {1, {10}}},
+  };
+  for (size_t i = 0; i < sizeof table / sizeof *table; i++) {
+    mica_value z = build(table[i].config, MICA_OPEN, false);
+    mica_shape is = mica_value_shape(z), want = {.rank = table[i].result.rank + 1, .dim = {MICA_OPEN}};
+    for (int32_t d = 0; d < table[i].result.rank; d++) want.dim[d + 1] = table[i].result.dim[d];
+    ck_assert_msg(mica_graph_status(graph) == MICA_OK, "%s", mica_graph_message(graph));
+    ck_assert_msg(mica_shape_equal(is, want), "%s", table[i].config.name);
+    ck_assert_msg(mica_nn_element_count(nn, false) == table[i].count, "%s has %lld weights, not %lld",
+                  table[i].config.name, (long long)mica_nn_element_count(nn, false), (long long)table[i].count);
+    drop();
+  }
+}
+END_TEST
+
+START_TEST(names) {
+  size_t count = 0;
+  while (mica_model_name(count)) ck_assert_ptr_nonnull(mica_model_text(count++));
+  ck_assert_uint_eq(count, 8);
+  mica_value z = build((mica_model_config){.name = "resnet19", .input = {3, {3, 32, 32}}}, 1, false);
+  ck_assert(mica_value_is_null(z));
+  ck_assert_msg(strstr(mica_graph_message(graph), "no model 'resnet19'; there are mlp, lenet"), "%s",
+                mica_graph_message(graph));
+  drop();
+  z = build((mica_model_config){.name = "cnn", .input = {3, {0, 0, 0}}}, MICA_OPEN, false);
+  ck_assert_int_eq(mica_graph_status(graph), MICA_E_SHAPE);
+  drop();
+  build((mica_model_config){.name = "resnet18", .input = {3, {3, 64, 64}}}, 1, false);
+  bool found = false;
+  for (size_t i = 0; i < mica_nn_parameter_count(nn); i++)
+    found = found || !strcmp(mica_nn_parameter_at(nn, i)->name, "layer2.0.downsample.1.running_var");
+  ck_assert(found);
+  drop();
+}
+END_TEST
+
+START_TEST(a_model_with_a_session) {
+  mica_model *model = NULL;
+  float x[3 * 28 * 28], z[3 * 10];
+  mica_tensor *inputs;
+  for (int i = 0; i < 3 * 28 * 28; i++) x[i] = (float)(i % 17) / 17;
+  ck_ok(mica_model_create(test_engine(), "lenet", &(mica_model_config){.input = MICA_SHAPE(1, 28, 28)}, &model));
+  ck_ok(mica_tensor_create_from(test_engine(), MICA_F32, MICA_SHAPE(3, 1, 28, 28), x, &inputs));
+  mica_session *session = mica_model_session(model);
+  ck_ok(mica_session_run(session, test_queue(), (mica_feed[]){{"inputs", inputs}}, 1));
+  ck_ok(mica_tensor_download(test_queue(), mica_session_output(session, 0), z, sizeof z));
+  for (int i = 0; i < 30; i++) ck_assert(isfinite(z[i]));
+  ck_assert(z[0] != z[1] && z[0] != z[10]);
+  mica_tensor_destroy(inputs);
+  mica_model_destroy(model);
+}
+END_TEST
+
+/* --- learning --- */
+
+#define BATCH 8
+#define SIDE 16
+
+static mica_value with_norm(mica_nn *n, mica_value x) {
+  x = mica_relu(mica_nn_batch_norm(n, "bn", mica_nn_conv(n, "conv", x, 6, 3, NULL), NULL));
+  x = mica_nn_conv_transpose(n, "back", x, 4, 2, &(mica_nn_conv_config){.how = {.stride = {2, 2}}});
+  x = mica_relu(mica_nn_group_norm(n, "gn", x, 2, NULL));
+  return mica_nn_dense(n, "fc", mica_mean(x, MICA_AXES(2, 3), false), 2, NULL);
+}
+
+/* Light above or below. */
+static void pictures(float *x, int32_t *y) {
+  uint32_t state = 5;
+  for (int i = 0; i < BATCH * SIDE * SIDE; i++) {
+    state = state * 1664525u + 1013904223u;
+    int picture = i / (SIDE * SIDE), row = i / SIDE % SIDE;
+    y[picture] = picture % 2;
+    x[i] = (float)(int32_t)state * 0x1p-31f + ((row < SIDE / 2) == (picture % 2 == 0) ? 1.0f : -1.0f);
+  }
+}
+
+static float run(mica_session *session, const mica_feed *feeds, size_t count) {
+  float loss = 0;
+  ck_ok(mica_session_run(session, test_queue(), feeds, count));
+  ck_ok(mica_tensor_download(test_queue(), mica_session_output(session, 0), &loss, sizeof loss));
+  return loss;
+}
+
+static mica_value loss_of(bool training, bool zoo) {
+  mica_value z;
+  if (zoo) {
+    z = build((mica_model_config){.name = "cnn", .classes = 2, .input = {3, {1, SIDE, SIDE}}}, BATCH, training);
+  } else {
+    ck_ok(mica_graph_create(&graph));
+    ck_ok(mica_nn_create(graph, &(mica_nn_config){.training = training}, &nn));
+    z = with_norm(nn, mica_input(graph, "x", MICA_F32, MICA_SHAPE(BATCH, 1, SIDE, SIDE)));
+  }
+  return mica_cross_entropy(z, mica_input(graph, "y", MICA_I32, MICA_SHAPE(BATCH)), NULL);
+}
+
+static void learns(bool zoo, int steps) {
+  float x[BATCH * SIDE * SIDE], rate = 0.01f, first = 0, last = 0;
+  int32_t y[BATCH];
+  mica_session *training, *testing;
+  pictures(x, y);
+  mica_feed feeds[] = {{"x", NULL}, {"y", NULL}, {MICA_LEARNING_RATE, NULL}};
+  mica_shape shape = MICA_SHAPE(BATCH, 1, SIDE, SIDE);
+  ck_ok(mica_tensor_create_from(test_engine(), MICA_F32, shape, x, &feeds[0].tensor));
+  ck_ok(mica_tensor_create_from(test_engine(), MICA_I32, MICA_SHAPE(BATCH), y, &feeds[1].tensor));
+  ck_ok(mica_tensor_create_from(test_engine(), MICA_F32, MICA_SCALAR, &rate, &feeds[2].tensor));
+  mica_optimizer_config how = mica_optimizer_config_default(MICA_OPTIMIZER_ADAM);
+  mica_value loss = loss_of(true, zoo);
+  mica_optimize(nn, loss, &how, NULL);
+  ck_assert_msg(mica_graph_status(graph) == MICA_OK, "%s", mica_graph_message(graph));
+  ck_ok(mica_session_create(test_engine(), graph, &loss, 1, NULL, &training));
+  ck_ok(mica_nn_initialise(nn, training));
+  drop();
+  for (int i = 0; i < steps; i++) {
+    last = run(training, feeds, 3);
+    if (i == 0) first = last;
+  }
+  ck_assert_msg(last < 0.3f * first, "from %g to %g", (double)first, (double)last);
+  loss = loss_of(false, zoo);
+  ck_ok(mica_session_create(test_engine(), graph, &loss, 1, NULL, &testing));
+  ck_ok(mica_nn_share(nn, testing, training));
+  float tested = run(testing, feeds, 2);
+  ck_assert_msg(tested < 0.5f * first, "inference: %g", (double)tested);
+  drop();
+  mica_session_destroy(testing);
+  mica_session_destroy(training);
+  for (int i = 0; i < 3; i++) mica_tensor_destroy(feeds[i].tensor);
+}
+
+START_TEST(the_cnn_learns) { learns(true, 20); }
+END_TEST
+
+START_TEST(norms_and_transposed_convolutions_learn) { learns(false, 60); }
+END_TEST
+
+Suite *test_suite(void) {
+  if (!test_engine()) return test_skip("no device");
+  Suite *suite = suite_create("zoo");
+  TCase *graphs = tcase_create("graphs"), *runs = tcase_create("runs");
+  tcase_set_timeout(runs, 120);
+  tcase_add_test(graphs, sizes);
+  tcase_add_test(graphs, names);
+  tcase_add_test(runs, a_model_with_a_session);
+  tcase_add_test(runs, the_cnn_learns);
+  tcase_add_test(runs, norms_and_transposed_convolutions_learn);
+  suite_add_tcase(suite, graphs);
+  suite_add_tcase(suite, runs);
+  return suite;
+}
