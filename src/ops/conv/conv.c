@@ -5,13 +5,15 @@
 /* What suits a special case stands before what is general; the reference is last. */
 static const mica__impl *const forward[] = {&mica__winograd_tile, &mica__conv_tile, &mica__conv_naive, NULL};
 static const mica__impl *const backward_data[] = {&mica__winograd_tile, &mica__conv_tile, &mica__conv_naive, NULL};
-static const mica__impl *const backward_filter[] = {&mica__conv_filter_tile, &mica__conv_naive, NULL};
+static const mica__impl *const backward_filter[] = {&mica__conv_filter_lanes, &mica__conv_filter_tile,
+                                                    &mica__conv_naive, NULL};
 
 const mica__impl *const *const mica__conv_impls[MICA__CONV_PASSES] = {forward, backward_data, backward_filter};
 
 const mica__kernel_desc *const mica__conv_kernels[] = {
-    &mica__winograd_tile_kernel,    &mica__winograd_pack_kernel,    &mica__conv_tile_kernel,  &mica__conv_pack_kernel,
-    &mica__conv_filter_tile_kernel, &mica__conv_filter_join_kernel, &mica__conv_naive_kernel, NULL};
+    &mica__winograd_tile_kernel,    &mica__winograd_pack_kernel,     &mica__conv_tile_kernel,
+    &mica__conv_pack_kernel,        &mica__conv_filter_lanes_kernel, &mica__conv_filter_tile_kernel,
+    &mica__conv_filter_join_kernel, &mica__conv_naive_kernel,        NULL};
 
 static mica_status run(mica_queue *queue, mica__conv_pass pass, const mica_conv_config *config, const mica_tensor *x,
                        const mica_tensor *w, const mica_tensor *y, const mica_conv_epilogue *epilogue) {

@@ -78,9 +78,11 @@ extern const mica__impl *const *const mica__conv_impls[MICA__CONV_PASSES];
 extern const mica__kernel_desc *const mica__conv_kernels[];
 
 /* The implementations and their kernels, each in the file of its name. */
-extern const mica__impl mica__winograd_tile, mica__conv_tile, mica__conv_filter_tile, mica__conv_naive;
+extern const mica__impl mica__winograd_tile, mica__conv_tile, mica__conv_filter_lanes, mica__conv_filter_tile,
+    mica__conv_naive;
 extern const mica__kernel_desc mica__winograd_tile_kernel, mica__winograd_pack_kernel, mica__conv_tile_kernel,
-    mica__conv_pack_kernel, mica__conv_filter_tile_kernel, mica__conv_filter_join_kernel, mica__conv_naive_kernel;
+    mica__conv_pack_kernel, mica__conv_filter_lanes_kernel, mica__conv_filter_tile_kernel,
+    mica__conv_filter_join_kernel, mica__conv_naive_kernel;
 
 /* The passes in double on the host: a and b are the operands in the order x, w, y, without the result. */
 void mica__conv_reference(const mica__conv_dims *dims, mica__conv_pass pass, const double *a, const double *b,
