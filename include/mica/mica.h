@@ -23,6 +23,7 @@
 #include <mica/ops.h>
 #include <mica/optim.h>
 #include <mica/profile.h>
+#include <mica/report.h>
 #include <mica/safetensors.h>
 #include <mica/session.h>
 #include <mica/shape.h>

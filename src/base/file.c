@@ -52,8 +52,7 @@ mica_status mica__file_read(const char *path, unsigned char **data, size_t *size
   return status;
 }
 
-/* mkdir -p of the directory that path stands in. */
-static mica_status make_parents(const char *path) {
+mica_status mica__file_make_parents(const char *path) {
   char copy[PATH_MAX];
   size_t n = strlen(path);
   if (n >= sizeof copy) return fail_io("write", path, ENAMETOOLONG);
@@ -126,7 +125,7 @@ mica_status mica__file_replace(const char *path, const mica__bytes *pieces, size
   int n =
       snprintf(aside, sizeof aside, "%s.%ld.%u" MICA__FILE_ASIDE, path, (long)getpid(), atomic_fetch_add(&serial, 1));
   if (n < 0 || (size_t)n >= sizeof aside) return fail_io("write", path, ENAMETOOLONG);
-  MICA_TRY(make_parents(path));
+  MICA_TRY(mica__file_make_parents(path));
   int file = open(aside, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
   if (file < 0) return fail_io("write", path, errno);
   bool written = true;

@@ -13,6 +13,9 @@
  * there is no regular file of that name, MICA_E_IO when it cannot be read or is above 1 GiB, MICA_E_NOMEM. */
 mica_status mica__file_read(const char *path, unsigned char **data, size_t *size);
 
+/* Makes the directory that path stands in, and those above it, where they are missing. */
+mica_status mica__file_make_parents(const char *path);
+
 typedef struct mica__bytes {
   const void *data;
   size_t size;

@@ -1,0 +1,138 @@
+/* TensorBoard's event files: TensorFlow's records (length, its checksum, content, its checksum), each an Event message
+ * of protocol buffers. Of that schema four fields are written, which no package of Debian 12 brings: hence by hand. */
+#include "base/file.h"
+#include "base/text.h"
+#include "io/crc32c.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <mica/report.h>
+#include <stdatomic.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+#include <unistd.h>
+
+struct mica_events {
+  int file;
+  char *path;
+};
+
+/* Wire types of protocol buffers. */
+enum { VARINT = 0, FIXED64 = 1, BYTES = 2, FIXED32 = 5 };
+
+static void add_little_endian(mica__text *out, uint64_t value, int bytes) {
+  for (int i = 0; i < bytes; i++) mica__text_add_bytes(out, &(char){(char)(value >> (8 * i))}, 1);
+}
+
+static void add_varint(mica__text *out, uint64_t value) {
+  for (; value > 0x7f; value >>= 7) add_little_endian(out, (value & 0x7f) | 0x80, 1);
+  add_little_endian(out, value, 1);
+}
+
+static void add_key(mica__text *out, unsigned field, unsigned wire) { add_varint(out, field << 3 | wire); }
+
+static void add_bytes(mica__text *out, unsigned field, const char *data, size_t n) {
+  add_key(out, field, BYTES);
+  add_varint(out, n);
+  mica__text_add_bytes(out, data, n);
+}
+
+/* Event.wall_time */
+static void add_time(mica__text *out) {
+  struct timespec now;
+  uint64_t bits;
+  clock_gettime(CLOCK_REALTIME, &now);
+  const double seconds = (double)now.tv_sec + 1e-9 * (double)now.tv_nsec;
+  memcpy(&bits, &seconds, sizeof bits);
+  add_key(out, 1, FIXED64);
+  add_little_endian(out, bits, 8);
+}
+
+/* The record of an event, in one write: other processes see it whole or cut off. */
+static mica_status append(mica_events *events, const mica__text *event) {
+  mica__text record = {0};
+  add_little_endian(&record, event->length, 8);
+  if (record.data) add_little_endian(&record, mica__crc32c_masked(record.data, 8), 4);
+  mica__text_add_bytes(&record, event->data ? event->data : "", event->length);
+  add_little_endian(&record, mica__crc32c_masked(event->data ? event->data : "", event->length), 4);
+  mica_status status = mica__text_status(event->failed ? event : &record);
+  for (size_t at = 0; status == MICA_OK && at < record.length;) {
+    ssize_t put = write(events->file, record.data + at, record.length - at);
+    if (put < 0 && errno == EINTR) continue;
+    if (put <= 0) status = mica__fail(MICA_E_IO, "cannot write %s: %s", events->path, strerror(put < 0 ? errno : EIO));
+    at += put > 0 ? (size_t)put : 0;
+  }
+  mica__text_free(&record);
+  return status;
+}
+
+/* Opens a file of a name that no other run has. */
+static mica_status open_file(const char *folder, mica_events *events) {
+  static atomic_uint serial;
+  char host[64] = "host";
+  mica__text path = {0};
+  gethostname(host, sizeof host - 1);
+  mica__text_addf(&path, "%s/events.out.tfevents.%lld.%s.%ld.%u", folder, (long long)time(NULL), host, (long)getpid(),
+                  atomic_fetch_add(&serial, 1));
+  MICA_TRY(mica__text_status(&path));
+  events->path = path.data;
+  MICA_TRY(mica__file_make_parents(path.data));
+  events->file = open(path.data, O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0666);
+  if (events->file < 0) return mica__fail(MICA_E_IO, "cannot write %s: %s", path.data, strerror(errno));
+  return MICA_OK;
+}
+
+mica_status mica_events_create(const char *folder, mica_events **out) {
+  static const char version[] = "brain.Event:2";
+  if (!folder || !out) return mica__fail(MICA_E_INVALID, "mica_events_create: a pointer is NULL");
+  mica_events *events = calloc(1, sizeof *events);
+  if (!events) return mica__fail_nomem("an event file");
+  events->file = -1;
+  mica__text event = {0};
+  mica_status status = open_file(folder, events);
+  if (status == MICA_OK) {
+    add_time(&event);
+    add_bytes(&event, 3, version, sizeof version - 1);
+    status = append(events, &event);
+  }
+  mica__text_free(&event);
+  if (status == MICA_OK)
+    *out = events;
+  else
+    mica_events_close(events);
+  return status;
+}
+
+mica_status mica_events_scalar(mica_events *events, const char *tag, int64_t step, double value) {
+  if (!events || !tag) return mica__fail(MICA_E_INVALID, "mica_events_scalar: a pointer is NULL");
+  mica__text event = {0}, summary = {0}, entry = {0};
+  const float number = (float)value;
+  uint32_t bits;
+  memcpy(&bits, &number, sizeof bits);
+  add_bytes(&entry, 1, tag, strlen(tag)); /* Summary.Value.tag */
+  add_key(&entry, 2, FIXED32);            /* Summary.Value.simple_value */
+  add_little_endian(&entry, bits, 4);
+  mica_status status = mica__text_status(&entry);
+  if (status == MICA_OK) add_bytes(&summary, 1, entry.data, entry.length); /* Summary.value */
+  if (status == MICA_OK) status = mica__text_status(&summary);
+  if (status == MICA_OK) {
+    add_time(&event);
+    add_key(&event, 2, VARINT); /* Event.step */
+    add_varint(&event, (uint64_t)step);
+    add_bytes(&event, 5, summary.data, summary.length); /* Event.summary */
+    status = append(events, &event);
+  }
+  mica__text_free(&entry);
+  mica__text_free(&summary);
+  mica__text_free(&event);
+  return status;
+}
+
+void mica_events_close(mica_events *events) {
+  if (!events) return;
+  if (events->file >= 0) close(events->file);
+  free(events->path);
+  free(events);
+}

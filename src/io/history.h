@@ -1,0 +1,15 @@
+/* io/history.h: reading a history from memory. */
+#ifndef MICA_IO_HISTORY_H
+#define MICA_IO_HISTORY_H
+
+#include "base/error.h"
+
+#include <mica/report.h>
+
+/* Columns of a file that are looked at. */
+#define MICA__HISTORY_MAX_COLUMNS 256
+
+/* mica_history_read of a text that a NUL ends. */
+mica_status mica__history_parse(const char *name, const char *text, mica_history_row **rows, size_t *count);
+
+#endif

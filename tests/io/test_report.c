@@ -1,0 +1,205 @@
+/* labels: null
+ *
+ * What a run leaves behind: read again where there is a reader, looked into where there is none. */
+#include "data/image.h"
+#include "io/crc32c.h"
+#include "support/check_main.h"
+#include "support/engine.h"
+#include "support/files.h"
+
+#include <dirent.h>
+#include <math.h>
+#include <mica/report.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+static const mica_history_row history[] = {
+    {.epoch = 1,
+     .step = 938,
+     .learning_rate = 0.001,
+     .loss = 0.51234567,
+     .accuracy = 0.8,
+     .validation_loss = 0.4,
+     .validation_accuracy = 0.85,
+     .seconds = 1.5,
+     .samples_per_second = 40000,
+     .data_wait_share = 0.001},
+    {.epoch = 2,
+     .step = 1876,
+     .learning_rate = 0.0005,
+     .loss = 0.35,
+     .accuracy = 0.87,
+     .validation_loss = NAN,
+     .validation_accuracy = NAN,
+     .seconds = 1.5,
+     .samples_per_second = 40000,
+     .data_wait_share = NAN},
+};
+
+static char *read_all(const char *path, size_t *size) {
+  static char content[1 << 20];
+  FILE *file = fopen(path, "rb");
+  ck_assert_ptr_nonnull(file);
+  *size = fread(content, 1, sizeof content - 1, file);
+  content[*size] = '\0';
+  fclose(file);
+  return content;
+}
+
+START_TEST(a_history_comes_back) {
+  mica_history_row *rows = NULL;
+  size_t count = 0, size = 0;
+  ck_ok(mica_history_write(files_path("history.csv"), history, 2));
+  const char *text = read_all(files_path("history.csv"), &size);
+  ck_assert_ptr_nonnull(strstr(text, "epoch,step,learning_rate,loss,accuracy,validation_loss"));
+  ck_assert_ptr_nonnull(strstr(text, "\n2,1876,0.0005,0.35,0.87,,,1.5,40000,\n"));
+  ck_ok(mica_history_read(files_path("history.csv"), &rows, &count));
+  ck_assert_uint_eq(count, 2);
+  ck_assert_double_eq(rows[0].loss, 0.51234567);
+  ck_assert(isnan(rows[1].validation_loss) && isnan(rows[1].data_wait_share));
+  free(rows);
+  files_write_text("other.csv", "loss,colour,epoch\n0.5,red,3\n");
+  ck_ok(mica_history_read(files_path("other.csv"), &rows, &count));
+  ck_assert_uint_eq(count, 1);
+  ck_assert(rows[0].epoch == 3 && rows[0].loss == 0.5 && isnan(rows[0].accuracy));
+  free(rows);
+  static const char *const wrong[] = {"", "colour\nred\n", "loss\nlow\n", "loss,epoch\n1\n", "loss,epoch\n1,2,3\n"};
+  for (size_t i = 0; i < sizeof wrong / sizeof *wrong; i++) {
+    files_write_text("wrong.csv", wrong[i]);
+    ck_assert_int_eq(mica_history_read(files_path("wrong.csv"), &rows, &count), MICA_E_FORMAT);
+    ck_assert_ptr_nonnull(strstr(mica_error_message(), "wrong.csv line"));
+  }
+}
+END_TEST
+
+static uint64_t little_endian(const char *at, int bytes) {
+  uint64_t value = 0;
+  for (int i = bytes - 1; i >= 0; i--) value = value << 8 | (unsigned char)at[i];
+  return value;
+}
+
+START_TEST(event_files_hold_what_was_said) {
+  ck_assert_uint_eq(mica__crc32c("123456789", 9), 0xe3069283u); /* the check value of its definition */
+  mica_events *events = NULL;
+  size_t size = 0, records = 0;
+  ck_ok(mica_events_create(files_path("events/run"), &events));
+  ck_ok(mica_events_scalar(events, "loss/train", 300, 0.5));
+  ck_ok(mica_events_scalar(events, "accuracy", -1, NAN));
+  mica_events_close(events);
+  DIR *directory = opendir(files_path("events/run"));
+  char name[300] = "";
+  ck_assert_ptr_nonnull(directory);
+  for (const struct dirent *entry; (entry = readdir(directory));)
+    if (!strncmp(entry->d_name, "events.out.tfevents.", 20))
+      snprintf(name, sizeof name, "events/run/%s", entry->d_name);
+  closedir(directory);
+  const char *content = read_all(files_path(name), &size);
+  for (size_t at = 0; at < size; records++) {
+    uint64_t length = little_endian(content + at, 8);
+    ck_assert_uint_eq(little_endian(content + at + 8, 4), mica__crc32c_masked(content + at, 8));
+    ck_assert_uint_le(at + 16 + length, size);
+    ck_assert_uint_eq(little_endian(content + at + 12 + length, 4), mica__crc32c_masked(content + at + 12, length));
+    const char *event = content + at + 12;
+    ck_assert_int_eq(event[0], 1 << 3 | 1); /* the time */
+    if (records == 0)
+      ck_assert_mem_eq(event + 9,
+                       "\x1a\x0d"
+                       "brain.Event:2",
+                       15);
+    /* step 300; summary { value { tag: "loss/train" simple_value: 0.5 } } */
+    if (records == 1) ck_assert_mem_eq(event + 9, "\x10\xac\x02\x2a\x13\x0a\x11\x0a\x0aloss/train\x15\0\0\0\x3f", 24);
+    at += 16 + (size_t)length;
+  }
+  ck_assert_uint_eq(records, 3);
+  ck_assert_int_eq(mica_events_create("/proc/mica", &events), MICA_E_IO);
+}
+END_TEST
+
+static size_t count_of(const char *text, const char *what) {
+  size_t count = 0;
+  for (; (text = strstr(text, what)); text += strlen(what)) count++;
+  return count;
+}
+
+#if MICA_WITH_PNG
+/* The bytes of the first picture of the page. */
+static size_t first_picture(const char *page, uint8_t *out) {
+  static const char digits[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
+  const char *at = strstr(page, "base64,");
+  size_t n = 0;
+  uint32_t word = 0;
+  ck_assert_ptr_nonnull(at);
+  at += 7;
+  for (int i = 0; at[i] != '"'; i++) {
+    const char *digit = strchr(digits, at[i]);
+    word = word << 6 | (at[i] == '=' ? 0 : (uint32_t)(digit - digits));
+    if (i % 4 == 3)
+      for (int k = 2; k >= 0; k--) out[n++] = (uint8_t)(word >> (8 * k));
+  }
+  return n;
+}
+#endif
+
+START_TEST(a_page_holds_everything) {
+  static const mica_report_fact facts[] = {{"device", "<pocl> & \"co\""}, {"epochs", "2"}};
+  static const char *const names[] = {"cat", "d<o>g"};
+  static const int64_t confusion[4] = {8, 2, 1, 9};
+  uint8_t pixels[3 * 4 * 5], file[4096];
+  for (size_t i = 0; i < sizeof pixels; i++) pixels[i] = (uint8_t)(i * 37);
+  const mica_report_mistake mistakes[] = {{pixels, {3, {3, 4, 5}}, 0, 1, 0.987}, {NULL, {0}, 1, 0, 0.5}};
+  const mica_report report = {.title = "mlp on <data>",
+                              .facts = facts,
+                              .fact_count = 2,
+                              .history = history,
+                              .epochs = 2,
+                              .classes = 2,
+                              .class_names = names,
+                              .confusion = confusion,
+                              .mistakes = mistakes,
+                              .mistake_count = 2};
+  size_t size = 0;
+  ck_ok(mica_report_write(files_path("report.html"), &report));
+  const char *page = read_all(files_path("report.html"), &size);
+  ck_assert_ptr_nonnull(strstr(page, "<title>mlp on &lt;data&gt;</title>"));
+  ck_assert_ptr_nonnull(strstr(page, "&lt;pocl&gt; &amp; &quot;co&quot;"));
+  ck_assert_uint_eq(count_of(page, "<svg"), 2);
+  ck_assert_uint_eq(count_of(page, "<polyline"), 4);
+  ck_assert_uint_eq(count_of(page, "<figure>"), 2);
+  ck_assert_ptr_nonnull(strstr(page, "98.7 % <b>d&lt;o&gt;g</b><br>is <b>cat</b>"));
+  /* cat: precision 8 of 9, recall 8 of 10, F1 16 of 19 */
+  ck_assert_ptr_nonnull(strstr(page, "<td>88.9</td><td>80.0</td><td>84.2</td>"));
+  /* Nothing comes from elsewhere, and no number is none. */
+  ck_assert_uint_eq(count_of(page, "http") + count_of(page, "nan") + count_of(page, "inf"), 0);
+#if MICA_WITH_PNG
+  mica__image image = {0};
+  size = first_picture(page, file);
+  ck_ok(mica__png_decode("picture", file, size, 3, &image));
+  ck_assert(image.height == 4 && image.width == 5);
+  for (size_t i = 0; i < sizeof pixels; i++) ck_assert_uint_eq(image.pixels[i % 20 * 3 + i / 20], pixels[i]);
+  free(image.pixels);
+#else
+  (void)file;
+#endif
+  ck_ok(mica_report_write(files_path("empty.html"), &(mica_report){0}));
+}
+END_TEST
+
+START_TEST(what_cannot_be_written_is_a_sentence) {
+  ck_assert_int_eq(mica_report_write("/proc/mica/report.html", &(mica_report){0}), MICA_E_IO);
+  ck_assert_ptr_nonnull(strstr(mica_error_message(), "/proc/mica"));
+  ck_assert_int_eq(mica_history_write("/proc/mica/history.csv", history, 2), MICA_E_IO);
+}
+END_TEST
+
+Suite *test_suite(void) {
+  Suite *suite = suite_create("report");
+  TCase *tcase = tcase_create("report");
+  tcase_add_unchecked_fixture(tcase, NULL, files_remove);
+  tcase_add_test(tcase, a_history_comes_back);
+  tcase_add_test(tcase, event_files_hold_what_was_said);
+  tcase_add_test(tcase, a_page_holds_everything);
+  tcase_add_test(tcase, what_cannot_be_written_is_a_sentence);
+  suite_add_tcase(suite, tcase);
+  return suite;
+}
