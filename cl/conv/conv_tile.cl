@@ -6,9 +6,11 @@
  * with zeros outside the source, and multiplies it with packed weights (conv_pack.cl) in register tiles of MR rows by
  * NV vectors. Sums wait in local memory until all channels are in.
  *
- * cut: CB, KB, PANELS. NDRange: ceil(columns / (NR PANELS)), ceil(K / KB), groups of the convolution; work-group
+ * cut: CB (also that of conv_pack.cl), KB, PANELS, FLAT (1: the grid's places are adjacent in D, AT 0 and SPREAD 1, so
+ * that rows leave as one). NDRange: ceil(columns / (NR PANELS)), ceil(K / KB), groups of the convolution; work-group
  * (1, 1, 1). KB is a multiple of MR. scratch: (CB taps + KB) NR floats. */
 #include "common/epilogue.clh"
+#include "conv/copy.clh"
 #include "conv/window.clh"
 
 #ifndef MR /* rows of a register tile */
@@ -20,7 +22,6 @@
 #define VW 16
 #define NR (NV * VW)
 #define UNROLL _Pragma("unroll")
-#define READ(n, i) MICA_AS(float, n, LOADV(D_T, n, S, i))
 
 /* A stretch of columns of one row of the grid, and the part of it that a tap finds inside the source. */
 typedef struct stretch {
@@ -48,25 +49,6 @@ static int cut_columns(const long begin, const long end, const int OUT0, const i
     column += s.count;
   }
   return count;
-}
-
-/* Copies elements at, at + step, ... of S. */
-static inline void copy(__global const STORAGE(D_T) * S, const long at, const int step, const int count,
-                        __local float *to) {
-  if (step != 1 || count < 4) {
-    for (int j = 0; j < count; j++) to[j] = READ(1, at + (long)j * step);
-  } else if (count >= VW) {
-    for (int j = 0; j < count - VW; j += VW) MICA_VSTORE(VW, READ(VW, at + j), to, j);
-    MICA_VSTORE(VW, READ(VW, at + count - VW), to, count - VW);
-  } else if (count >= 8) {
-    const float8 first = READ(8, at), last = READ(8, at + count - 8);
-    MICA_VSTORE(8, first, to, 0);
-    MICA_VSTORE(8, last, to, count - 8);
-  } else {
-    const float4 first = READ(4, at), last = READ(4, at + count - 4);
-    MICA_VSTORE(4, first, to, 0);
-    MICA_VSTORE(4, last, to, count - 4);
-  }
 }
 
 #define DIVIDE_UP(a, b) (((a) + (b)-1) / (b))
@@ -108,9 +90,9 @@ static void fill_panel(WINDOW_PARAMS, const stretch *list, const int stretches, 
                                   pieces, &lanes);
     for (int c = 0; c < cb; c++) {
       __local float *row = panel + (c * taps + t) * NR;
-      if (lanes < NR) UNROLL for (int v = 0; v < NV; v++) MICA_VSTORE(VW, (float16)(0.0f), row, v *VW);
+      if (lanes < NR) UNROLL for (int v = 0; v < NV; v++) STOREV(f32, VW, (float16)(0.0f), row, v *VW);
       for (int p = 0; p < found; p++)
-        copy(S, pieces[p].at + c * plane, STEP2, pieces[p].count, row + pieces[p].lane);
+        copy_row(S, pieces[p].at + c * plane, STEP2, pieces[p].count, row + pieces[p].lane);
     }
   }
 }
@@ -135,44 +117,75 @@ static inline void multiply(__global const float *a, __local const float *b, con
     b += NR;
   }
   UNROLL for (int i = 0; i < MR; i++) UNROLL for (int v = 0; v < NV; v++)
-      MICA_VSTORE(VW, sum[i][v], sums, i *NR + v * VW);
+      STOREV(f32, VW, sum[i][v], sums, i *NR + v * VW);
 }
 
-/* W adjacent columns of a row leave. */
-#define LEAVE(W)                                                                                                       \
-  FINISH(W, MICA_VLOAD(W, sums, (m - k_begin) * NR + lane), list[s].n, (long)g *KG + m,                                \
-         place + (lane - list[s].lane) * SPREAD2)
+/* Asks for the lines of D that a tile will write, where the compiler can. */
+#if defined(__has_builtin)
+#if __has_builtin(__builtin_prefetch)
+#define PREFETCH_WRITE(p) __builtin_prefetch((const __global void *)(p), 1, 3)
+#endif
+#endif
+#ifndef PREFETCH_WRITE
+#define PREFETCH_WRITE(p)
+#endif
+
+/* W adjacent columns of row i of a tile leave. */
+#define LEAVE(W) FINISH(W, MICA_VLOAD(W, sums, i *NR + lane), n, channel + i, place + (lane - first) * step)
+#define LEAVE_WHILE(W)                                                                                                 \
+  for (; step == 1 && lane + W <= first + count; lane += W) LEAVE(W);
 
 __kernel __attribute__((reqd_work_group_size(1, 1, 1))) void
 conv_tile(WINDOW_PARAMS, const int8 cut, __global const STORAGE(D_T) * S, const long S_at, __global const float *P,
           const long P_at, __local float *scratch, EPILOGUE_PARAMS) {
   WINDOW_UNPACK
-  const int CB = cut.s0, KB = cut.s1, PANELS = cut.s2, taps = TAPS0 * TAPS1 * TAPS2, g = (int)get_group_id(2);
+  const int CB = cut.s0, KB = cut.s1, PANELS = cut.s2, FLAT = cut.s3, g = (int)get_group_id(2);
+  const int taps = TAPS0 * TAPS1 * TAPS2, tiles = DIVIDE_UP(KG, MR);
   const int k_begin = (int)get_group_id(1) * KB, k_end = min(KG, k_begin + KB);
   const long columns = (long)N * OUT0 * OUT1 * OUT2, first_column = (long)get_group_id(0) * PANELS * NR;
-  __local float *panel = scratch, *sums = scratch + CB * taps * NR;
-  P += P_at + (long)(g * DIVIDE_UP(KG, MR) + k_begin / MR) * CG * taps * MR;
+  __local float *panel = scratch, *sums_all = scratch + CB * taps * NR;
+  P += P_at + (long)g * tiles * CG * taps * MR;
   for (long begin = first_column; begin < min(columns, first_column + PANELS * NR); begin += NR) {
-    stretch list[NR];
-    const int stretches = cut_columns(begin, min(columns, begin + NR), OUT0, OUT1, OUT2, list);
+    const long end = min(columns, begin + NR);
+    stretch list[NR], leaving[NR];
+    const int stretches = cut_columns(begin, end, OUT0, OUT1, OUT2, list);
+    const int leaves = FLAT ? cut_columns(begin, end, 1, 1, OUT0 * OUT1 * OUT2, leaving) : stretches;
     int c0 = 0;
     do {
-      const int cb = min(CB, CG - c0);
+      const int cb = min(CB, CG - c0), depth = cb * taps;
       fill_panel(WINDOW, list, stretches, (long)g * CG + c0, cb, S + S_at, panel);
-      for (int m = k_begin; m < k_end; m += MR)
-        multiply(P + ((long)(m - k_begin) / MR * CG + c0) * taps * MR, panel, cb * taps, c0 == 0,
-                 sums + (m - k_begin) * NR);
+      __global const float *a = P + ((long)tiles * c0 * taps + (long)k_begin / MR * depth) * MR;
+      const int last = c0 + CB >= CG, whole = FLAT && leaves == 1 && leaving[0].count == NR;
+      for (int m = k_begin; m < k_end; m += MR, a += depth * MR) {
+        __local float *sums = sums_all + (m - k_begin) * NR;
+        const int rows = last ? min(MR, k_end - m) : 0;
+        const long channel = (long)g * KG + m;
+        if (whole) {
+          const int n = leaving[0].n;
+          const long place = leaving[0].o2, corner = D_at + n * D_batch + channel * D_row + place;
+          for (int i = 0; i < rows; i++)
+            UNROLL for (int v = 0; v < NV; v++) PREFETCH_WRITE(D + corner + i * D_row + v * VW);
+          multiply(a, panel, depth, c0 == 0, sums);
+          for (int i = 0; i < rows; i++)
+            UNROLL for (int v = 0; v < NV; v++)
+                FINISH(VW, MICA_VLOAD(VW, sums, i *NR + v * VW), n, channel + i, place + v * VW);
+          continue;
+        }
+        multiply(a, panel, depth, c0 == 0, sums);
+        for (int s = 0; s < leaves && last; s++) {
+          const stretch from = FLAT ? leaving[s] : list[s];
+          const long row = (long)(AT0 + from.o0 * SPREAD0) * FULL1 + AT1 + from.o1 * SPREAD1;
+          const long place = row * FULL2 + AT2 + from.o2 * SPREAD2;
+          const int first = from.lane, count = from.count, step = SPREAD2, n = from.n;
+          for (int i = 0; i < rows; i++) {
+            int lane = first;
+            LEAVE_WHILE(VW)
+            LEAVE_WHILE(4)
+            for (; lane < first + count; lane++) LEAVE(1);
+          }
+        }
+      }
       c0 += CB;
     } while (c0 < CG);
-    for (int s = 0; s < stretches; s++) {
-      const int last = list[s].lane + list[s].count;
-      const long row = (long)(AT0 + list[s].o0 * SPREAD0) * FULL1 + AT1 + list[s].o1 * SPREAD1;
-      const long place = row * FULL2 + AT2 + list[s].o2 * SPREAD2;
-      for (int m = k_begin; m < k_end; m++) {
-        int lane = list[s].lane;
-        for (; SPREAD2 == 1 && lane + VW <= last; lane += VW) LEAVE(VW);
-        for (; lane < last; lane++) LEAVE(1);
-      }
-    }
   }
 }

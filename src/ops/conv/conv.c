@@ -2,18 +2,42 @@
 
 #include "base/error.h"
 
-/* What suits a special case stands before what is general; the reference is last. */
-static const mica__impl *const forward[] = {&mica__winograd_tile, &mica__conv_tile, &mica__conv_naive, NULL};
-static const mica__impl *const backward_data[] = {&mica__winograd_tile, &mica__conv_tile, &mica__conv_naive, NULL};
-static const mica__impl *const backward_filter[] = {&mica__conv_filter_lanes, &mica__conv_filter_tile,
-                                                    &mica__conv_naive, NULL};
+#define NOTHING(name)
+#define ADDRESS(name) &mica__##name,
+
+static const mica__impl *const forward[] = {
+#define FORWARD ADDRESS
+#define BACKWARD_DATA NOTHING
+#define BACKWARD_FILTER NOTHING
+#define KERNEL NOTHING
+#include "ops/conv/conv.def"
+    NULL};
+
+static const mica__impl *const backward_data[] = {
+#define FORWARD NOTHING
+#define BACKWARD_DATA ADDRESS
+#define BACKWARD_FILTER NOTHING
+#define KERNEL NOTHING
+#include "ops/conv/conv.def"
+    NULL};
+
+static const mica__impl *const backward_filter[] = {
+#define FORWARD NOTHING
+#define BACKWARD_DATA NOTHING
+#define BACKWARD_FILTER ADDRESS
+#define KERNEL NOTHING
+#include "ops/conv/conv.def"
+    NULL};
 
 const mica__impl *const *const mica__conv_impls[MICA__CONV_PASSES] = {forward, backward_data, backward_filter};
 
 const mica__kernel_desc *const mica__conv_kernels[] = {
-    &mica__winograd_tile_kernel,    &mica__winograd_pack_kernel,     &mica__conv_tile_kernel,
-    &mica__conv_pack_kernel,        &mica__conv_filter_lanes_kernel, &mica__conv_filter_tile_kernel,
-    &mica__conv_filter_join_kernel, &mica__conv_naive_kernel,        NULL};
+#define FORWARD NOTHING
+#define BACKWARD_DATA NOTHING
+#define BACKWARD_FILTER NOTHING
+#define KERNEL(name) &mica__##name##_kernel,
+#include "ops/conv/conv.def"
+    NULL};
 
 static mica_status run(mica_queue *queue, mica__conv_pass pass, const mica_conv_config *config, const mica_tensor *x,
                        const mica_tensor *w, const mica_tensor *y, const mica_conv_epilogue *epilogue) {

@@ -6,8 +6,8 @@
  * with o and r standing for a depth, a height and a width each. Tensors are contiguous and NCHW. What
  * mica__conv_problem has checked is not checked again.
  *
- * To add an implementation: a file with its mica__impl, an extern line below, its line in the lists of conv.c (before
- * what is more general), its kernels in the list there. It says in `unable` what it cannot compute at all and in
+ * To add an implementation: a file with its mica__impl, its lines in conv.def (before what is more general), and its
+ * kernels' there. It says in `unable` what it cannot compute at all and in
  * `decline` where others are faster; the check (conv_check.c) then runs each of its variants over the whole grid. */
 #ifndef MICA_OPS_CONV_CONV_H
 #define MICA_OPS_CONV_CONV_H
@@ -77,12 +77,12 @@ extern const mica__impl *const *const mica__conv_impls[MICA__CONV_PASSES];
 /* All kernels they launch; ends in NULL. */
 extern const mica__kernel_desc *const mica__conv_kernels[];
 
-/* The implementations and their kernels, each in the file of its name. */
-extern const mica__impl mica__winograd_tile, mica__conv_tile, mica__conv_filter_lanes, mica__conv_filter_tile,
-    mica__conv_naive;
-extern const mica__kernel_desc mica__winograd_tile_kernel, mica__winograd_pack_kernel, mica__conv_tile_kernel,
-    mica__conv_pack_kernel, mica__conv_filter_lanes_kernel, mica__conv_filter_tile_kernel,
-    mica__conv_filter_join_kernel, mica__conv_naive_kernel;
+/* The implementations and their kernels. */
+#define FORWARD(name) extern const mica__impl mica__##name;
+#define BACKWARD_DATA FORWARD
+#define BACKWARD_FILTER FORWARD
+#define KERNEL(name) extern const mica__kernel_desc mica__##name##_kernel;
+#include "ops/conv/conv.def"
 
 /* The passes in double on the host: a and b are the operands in the order x, w, y, without the result. */
 void mica__conv_reference(const mica__conv_dims *dims, mica__conv_pass pass, const double *a, const double *b,

@@ -42,6 +42,13 @@ static plan make_plan(const mica__conv_window *w, const mica__variant *variant, 
   return p;
 }
 
+/* Whether the grid is the result, place for place. */
+static bool is_flat(const mica__conv_window *w) {
+  bool flat = true;
+  for (int i = 0; i < 3; i++) flat = flat && w->spread[i] == 1 && w->out[i] == w->full[i];
+  return flat;
+}
+
 static const char *unable(const void *problem) {
   const mica__conv *conv = problem;
   if (conv->dtype == MICA_F64) return "its sums are float";
@@ -69,7 +76,7 @@ static mica_status launch_window(mica_queue *queue, const mica__conv *conv, cons
   mica__gemm result = conv->result;
   MICA_TRY(mica__gemm_begin_epilogue(queue, &mica__conv_tile_kernel, p->values, &result, &launch));
   mica__conv_push_window(&launch, w);
-  mica__launch_int8(&launch, (int32_t[]){(int32_t)p->cb, (int32_t)p->kb, (int32_t)p->panels, 0, 0, 0, 0, 0});
+  mica__launch_int8(&launch, (int32_t[]){(int32_t)p->cb, (int32_t)p->kb, (int32_t)p->panels, is_flat(w), 0, 0, 0, 0});
   mica__launch_tensor(&launch, mica__conv_source(conv));
   mica__launch_buffer(&launch, packed, 0);
   mica__launch_local(&launch, (size_t)((p->cb * mica__conv_volume(w->taps) + p->kb) * p->nr) * sizeof(float));
@@ -89,7 +96,7 @@ static mica_status launch_tile(mica_queue *queue, const void *problem, const mic
     int64_t count = mica__conv_packed_count(&w, p.mr);
     mica_buffer *packed = NULL;
     status = mica__workspace_create(queue, (size_t)(count + 1) * sizeof(float), &packed);
-    if (status == MICA_OK && count > 0) status = mica__conv_pack(queue, conv, &w, p.mr, packed, 0);
+    if (status == MICA_OK && count > 0) status = mica__conv_pack(queue, conv, &w, p.mr, p.cb, packed, 0);
     if (status == MICA_OK) status = launch_window(queue, conv, &w, &p, packed);
     mica_buffer_destroy(packed);
   }

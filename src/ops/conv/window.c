@@ -55,9 +55,25 @@ static void set_residue(const mica__conv_dims *d, int i, int64_t residue, int64_
   if (w->taps[i]) w->w_at += r * tap;
 }
 
+static bool is_copied(const mica__conv_window *w, int i) {
+  return w->taps[i] == 1 && w->first[i] == 0 && w->step[i] == 1 && w->spread[i] == 1 && w->in[i] == w->out[i] &&
+         w->out[i] == w->full[i];
+}
+
+/* Dimensions that the window only passes on, place for place, are one with the next outer one of their kind. */
+static mica__conv_window merged(mica__conv_window w) {
+  for (int i = 2; i > 0 && is_copied(&w, i); i--) {
+    if (!is_copied(&w, i - 1)) break;
+    w.in[2] *= i == 2 ? w.in[1] : w.in[0];
+    w.in[i - 1] = w.out[i - 1] = w.full[i - 1] = 1;
+    w.out[2] = w.full[2] = w.in[2];
+  }
+  return w;
+}
+
 mica__conv_window mica__conv_window_at(const mica__conv *conv, int64_t index) {
   const mica__conv_dims *d = &conv->dims;
-  if (conv->pass == MICA__CONV_FWD) return forward(d);
+  if (conv->pass == MICA__CONV_FWD) return merged(forward(d));
   int64_t taps = mica__conv_volume(d->filter), tap = 1;
   mica__conv_window w = {.n = d->n, .groups = d->groups, .c = d->k, .k = d->c};
   w.w_k = taps;
@@ -67,7 +83,7 @@ mica__conv_window mica__conv_window_at(const mica__conv *conv, int64_t index) {
     set_residue(d, i, index % residues(d, i), tap, &w);
     index /= residues(d, i);
   }
-  return w;
+  return merged(w);
 }
 
 void mica__conv_push_window(mica__launch *launch, const mica__conv_window *w) {
@@ -83,7 +99,6 @@ void mica__conv_push_window(mica__launch *launch, const mica__conv_window *w) {
 #undef I
 }
 
-#define CHUNK 16
 static const mica__kernel_param params[] = {
     MICA__DTYPE("D_T", "type of w", MICA__CONV_TYPES),
     MICA__INT("MR", "rows of a tile", 1, 2, 4, 6, 8, 12, 14, 16),
@@ -96,7 +111,7 @@ int64_t mica__conv_packed_count(const mica__conv_window *w, int64_t rows) {
 }
 
 mica_status mica__conv_pack(mica_queue *queue, const mica__conv *conv, const mica__conv_window *w, int32_t rows,
-                            mica_buffer *packed, int64_t first) {
+                            int64_t block, mica_buffer *packed, int64_t first) {
   int32_t values[MICA__MAX_PARAMS];
   mica__kernel *kernel = NULL;
   mica__kernel_values(&mica__conv_pack_kernel, &variants[0], values);
@@ -107,10 +122,10 @@ mica_status mica__conv_pack(mica_queue *queue, const mica__conv *conv, const mic
   mica__launch_tensor(&launch, conv->w);
   mica__launch_long(&launch, w->w_at);
   mica__launch_int8(&launch, (int32_t[]){(int32_t)w->c, (int32_t)w->k, (int32_t)w->taps[0], (int32_t)w->taps[1],
-                                         (int32_t)w->taps[2], 0, 0, 0});
+                                         (int32_t)w->taps[2], (int32_t)block, 0, 0});
   mica__launch_long8(&launch, (int64_t[]){w->w_group, w->w_k, w->w_c, w->w_tap[0], w->w_tap[1], w->w_tap[2], 0, 0});
   mica__launch_buffer(&launch, packed, first);
-  const int64_t groups[] = {ceil_div(w->c, CHUNK) * ceil_div(w->k, rows), w->groups, 1};
+  const int64_t groups[] = {ceil_div(w->c, block) * ceil_div(w->k, rows), w->groups, 1};
   mica__launch_range3(&launch, groups, (size_t[]){1, 1, 1});
   mica__launch_cost(&launch, 0, 2 * (double)mica__conv_packed_count(w, rows) * sizeof(float));
   return mica__queue_submit(queue, &launch);
