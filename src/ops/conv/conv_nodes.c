@@ -8,6 +8,7 @@
  *
  * After absorption further operands follow: the bias and the addend, whose places attrs name. */
 #include "base/error.h"
+#include "ops/activation.h"
 #include "ops/build.h"
 #include "ops/conv/conv.h"
 #include "ops/registry.h"
@@ -195,11 +196,12 @@ static bool is_bias(const mica__absorb *absorb, mica_shape shape) {
   return mica_shape_count(absorb->other->shape, &count) == MICA_OK && count == shape.dim[1];
 }
 
-/* Activations that cost a kernel next to nothing. */
 static bool take_activation(const mica__node *user, mica__attrs *attrs) {
-  if (user->op != &mica__op_relu && user->op != &mica__op_leaky_relu) return false;
-  attrs->ints[ACTIVATION] = user->op == &mica__op_relu ? MICA_ACTIVATION_RELU : MICA_ACTIVATION_LEAKY_RELU;
-  attrs->reals[0] = user->attrs.reals[0];
+  mica_activation activation = MICA_ACTIVATION_NONE;
+  double argument = 0;
+  if (!mica__activation_of(user, &activation, &argument)) return false;
+  attrs->ints[ACTIVATION] = activation;
+  attrs->reals[0] = argument;
   return true;
 }
 

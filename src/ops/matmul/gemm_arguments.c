@@ -1,6 +1,7 @@
 /* What all matrix multiplication kernels share: the arguments of cl/matmul/operands.clh and cl/common/epilogue.clh, and
  * the parameters that the problem decides. */
 #include "base/error.h"
+#include "ops/activation.h"
 #include "ops/matmul/gemm.h"
 
 int32_t mica__gemm_value(const mica__kernel_desc *desc, const int32_t *values, const char *macro) {
@@ -27,14 +28,6 @@ static bool is_aligned(const mica__gemm_operand *operand, int64_t vector) {
   return mica__tensor_first(operand->tensor) % vector == 0 && across % vector == 0 && operand->batch % vector == 0;
 }
 
-/* The definition of ACTIVATION that stands in front of the kernel's text; NULL for none. */
-static const char *activation_prelude(mica_activation activation) {
-#define ACTIVATION_PRELUDE(name, text) "#define ACTIVATION mica_act_" text "\n",
-  static const char *const preludes[] = {MICA_ACTIVATION_LIST(ACTIVATION_PRELUDE)};
-#undef ACTIVATION_PRELUDE
-  return activation == MICA_ACTIVATION_NONE ? NULL : preludes[activation];
-}
-
 mica_status mica__gemm_begin_epilogue(mica_queue *queue, const mica__kernel_desc *desc, int32_t *values,
                                       const mica__gemm *gemm, mica__launch *launch) {
   mica__kernel *kernel = NULL;
@@ -43,8 +36,8 @@ mica_status mica__gemm_begin_epilogue(mica_queue *queue, const mica__kernel_desc
   mica__kernel_set(desc, values, "ACC_T", (int32_t)gemm->acc);
   mica__kernel_set(desc, values, "BIAS_T", (int32_t)(gemm->bias ? mica_tensor_dtype(gemm->bias) : d));
   mica__kernel_set(desc, values, "BIAS", gemm->bias ? (int32_t)gemm->config.bias_axis : 0);
-  MICA_TRY(
-      mica__kernel_get(mica__queue_engine(queue), desc, values, activation_prelude(gemm->config.activation), &kernel));
+  MICA_TRY(mica__kernel_get(mica__queue_engine(queue), desc, values, mica__activation_prelude(gemm->config.activation),
+                            &kernel));
   *launch = mica__launch_of(kernel);
   return MICA_OK;
 }

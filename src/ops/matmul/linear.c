@@ -1,26 +1,11 @@
 #include "ops/matmul/linear.h"
 
+#include "ops/activation.h"
 #include "ops/registry.h"
 
 #include <mica/ops.h>
 
 enum { BIAS, ADDEND, ACTIVATION };
-
-/* Activations that cost a kernel next to nothing. Others would be computed with the driver's built-in functions, which
- * generated kernels have better ones for. */
-static bool find_activation(const mica__node *user, mica_activation *activation, double *argument) {
-  static const struct {
-    const mica__op *op;
-    mica_activation activation;
-  } known[] = {{&mica__op_relu, MICA_ACTIVATION_RELU}, {&mica__op_leaky_relu, MICA_ACTIVATION_LEAKY_RELU}};
-  for (size_t i = 0; i < sizeof known / sizeof *known; i++) {
-    if (user->op != known[i].op) continue;
-    *activation = known[i].activation;
-    *argument = user->attrs.reals[0];
-    return true;
-  }
-  return false;
-}
 
 static int64_t count_of(mica_shape shape) {
   int64_t count = 1;
@@ -47,7 +32,7 @@ bool mica__linear_absorb(mica__absorb *absorb) {
   /* Batches of matrices take several launches, each with a bias and a c of its own. */
   if (plain && node->type.shape.rank != 2) return false;
   if (absorb->attrs->ints[ACTIVATION] != MICA_ACTIVATION_NONE) return false;
-  if (find_activation(user, &activation, &absorb->attrs->reals[0])) {
+  if (mica__activation_of(user, &activation, &absorb->attrs->reals[0])) {
     absorb->attrs->ints[ACTIVATION] = activation;
     return true;
   }

@@ -1,0 +1,48 @@
+#include "ops/activation.h"
+
+#include "ops/registry.h"
+
+/* Those that take no attributes, or their argument as reals[0]. */
+static const struct {
+  const mica__op *op;
+  mica_activation activation;
+} plain[] = {
+    {&mica__op_relu, MICA_ACTIVATION_RELU},
+    {&mica__op_leaky_relu, MICA_ACTIVATION_LEAKY_RELU},
+    {&mica__op_elu, MICA_ACTIVATION_ELU},
+    {&mica__op_gelu, MICA_ACTIVATION_GELU},
+    {&mica__op_gelu_tanh, MICA_ACTIVATION_GELU_TANH},
+    {&mica__op_sigmoid, MICA_ACTIVATION_SIGMOID},
+    {&mica__op_tanh, MICA_ACTIVATION_TANH},
+    {&mica__op_silu, MICA_ACTIVATION_SILU},
+    {&mica__op_softplus, MICA_ACTIVATION_SOFTPLUS},
+    {&mica__op_hard_swish, MICA_ACTIVATION_HARD_SWISH},
+};
+
+static bool find(const mica__node *node, mica_activation *activation, double *argument) {
+  *argument = node->attrs.reals[0];
+  for (size_t i = 0; i < sizeof plain / sizeof *plain; i++) {
+    if (node->op != plain[i].op) continue;
+    *activation = plain[i].activation;
+    return true;
+  }
+  /* relu6 and its like: min(max(x, 0), high). */
+  *activation = MICA_ACTIVATION_CLIPPED_RELU;
+  *argument = node->attrs.reals[1];
+  return node->op == &mica__op_clip && node->attrs.reals[0] == 0;
+}
+
+bool mica__activation_of(const mica__node *node, mica_activation *activation, double *argument) {
+  if (!find(node, activation, argument)) return false;
+  /* The epilogue's argument and its constants are floats. */
+  bool rounded = (double)(float)*argument != *argument || *activation == MICA_ACTIVATION_GELU_TANH ||
+                 *activation == MICA_ACTIVATION_HARD_SWISH;
+  return node->type.dtype != MICA_F64 || !rounded;
+}
+
+const char *mica__activation_prelude(mica_activation activation) {
+#define ACTIVATION_PRELUDE(name, text) "#define ACTIVATION mica_act_" text "\n",
+  static const char *const preludes[] = {MICA_ACTIVATION_LIST(ACTIVATION_PRELUDE)};
+#undef ACTIVATION_PRELUDE
+  return activation == MICA_ACTIVATION_NONE ? NULL : preludes[activation];
+}
