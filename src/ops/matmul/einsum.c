@@ -101,7 +101,21 @@ static term joined(term a, term b, const char *needed) {
   return product;
 }
 
-/* "ij,jk->ik" as letters a term; what follows the arrow, or what stands once, in alphabetical order, is the output. */
+/* What stands once, in alphabetical order behind the ellipsis; false when these are too many. */
+static bool implicit_output(char terms[MAX_TERMS][MICA_MAX_RANK + 1], size_t count, char output[MICA_MAX_RANK + 1]) {
+  for (size_t t = 0; t < count; t++)
+    if (has(terms[t], '.') && !has(output, '.')) append(output, '.');
+  for (int letter = 'A'; letter <= 'z'; letter++) {
+    int seen = 0;
+    for (size_t t = 0; t < count; t++) seen += has(terms[t], (char)letter);
+    if (seen != 1) continue;
+    if (strlen(output) == MICA_MAX_RANK) return false;
+    append(output, (char)letter);
+  }
+  return true;
+}
+
+/* "...ij,jk->...ik" as letters a term, an ellipsis as one point; what follows the arrow is the output. */
 static const char *parse(const char *equation, char terms[MAX_TERMS][MICA_MAX_RANK + 1], size_t *count,
                          char output[MICA_MAX_RANK + 1]) {
   char *into = terms[0];
@@ -116,23 +130,62 @@ static const char *parse(const char *equation, char terms[MAX_TERMS][MICA_MAX_RA
       into = output;
       arrow = true;
       c++;
-    } else if (!isalpha((unsigned char)*c)) {
-      return "holds something other than letters, commas and one arrow";
+    } else if (!isalpha((unsigned char)*c) && strncmp(c, "...", 3) != 0) {
+      return "holds something other than letters, ellipses, commas and one arrow";
     } else if (has(into, *c)) {
       return "repeats a letter within a term";
     } else if (strlen(into) == MICA_MAX_RANK) {
       return "has a term of too many axes";
     } else {
       append(into, *c);
+      if (*c == '.') c += 2;
     }
   }
-  for (int letter = 'A'; !arrow && letter <= 'z'; letter++) {
-    int seen = 0;
-    for (size_t t = 0; t < *count; t++) seen += has(terms[t], (char)letter);
-    if (seen != 1) continue;
-    if (strlen(output) == MICA_MAX_RANK) return "leaves too many axes";
-    append(output, (char)letter);
+  return arrow || implicit_output(terms, *count, output) ? NULL : "leaves too many axes";
+}
+
+/* `axes` letters in the place of the ellipsis: digits, '0' being the last of its axes in every term. */
+static bool expand_ellipsis(const char *from, int64_t axes, char to[MICA_MAX_RANK + 1]) {
+  *to = 0;
+  if (axes < 0 || (int64_t)strlen(from) - has(from, '.') + axes > MICA_MAX_RANK) return false;
+  for (const char *c = from; *c; c++) {
+    for (int64_t i = axes; *c == '.' && i > 0; i--) append(to, (char)('0' + i - 1));
+    if (*c != '.') append(to, *c);
   }
+  return true;
+}
+
+/* An axis of extent 1 under an ellipsis is left out where another term has more there. */
+static void broadcast(term *terms, size_t count) {
+  for (char digit = '0'; digit < '0' + MICA_MAX_RANK; digit++) {
+    bool wide = false;
+    for (size_t t = 0; t < count; t++)
+      wide = wide || (has(terms[t].letters, digit) && extent_of(&terms[t], (const char[]){digit, 0}) != 1);
+    for (size_t t = 0; wide && t < count; t++) {
+      char *at = strchr(terms[t].letters, digit);
+      if (!at || extent_of(&terms[t], (const char[]){digit, 0}) != 1) continue;
+      terms[t].value = mica__drop_axis(terms[t].value, (int32_t)(at - terms[t].letters));
+      memmove(at, at + 1, strlen(at));
+    }
+  }
+}
+
+/* Gives the operands their letters and the output its own; why that cannot be done, or NULL. */
+static const char *name_axes(char letters[MAX_TERMS][MICA_MAX_RANK + 1], const mica_value *values, size_t count,
+                             term *terms, char output[MICA_MAX_RANK + 1]) {
+  char points[MICA_MAX_RANK + 1];
+  int64_t most = 0;
+  for (size_t t = 0; t < count; t++) {
+    bool ellipsis = has(letters[t], '.');
+    int64_t rank = mica_value_shape(values[t]).rank, axes = ellipsis ? rank - (int64_t)strlen(letters[t]) + 1 : 0;
+    terms[t].value = values[t];
+    if (!expand_ellipsis(letters[t], axes, terms[t].letters) || (int64_t)strlen(terms[t].letters) != rank)
+      return "has not as many letters as an operand has axes";
+    most = axes > most ? axes : most;
+  }
+  strcpy(points, output);
+  if (!expand_ellipsis(points, most, output)) return "leaves too many axes";
+  broadcast(terms, count);
   return NULL;
 }
 
@@ -142,7 +195,6 @@ static const char *misfit(const term *terms, size_t count, const char *output) {
   bool known[256] = {false};
   for (size_t t = 0; t < count; t++) {
     mica_shape shape = mica_value_shape(terms[t].value);
-    if ((size_t)shape.rank != strlen(terms[t].letters)) return "has not as many letters as an operand has axes";
     for (int32_t i = 0; i < shape.rank; i++) {
       unsigned char letter = (unsigned char)terms[t].letters[i];
       if (known[letter] && extent[letter] != shape.dim[i] && extent[letter] != MICA_OPEN && shape.dim[i] != MICA_OPEN)
@@ -163,16 +215,15 @@ mica_value mica_einsum(const char *equation, const mica_value *values, size_t co
   if (count == 0 || !equation || !values || !values[0].graph) return (mica_value){0};
   const char *fault = parse(equation, letters, &parsed, output);
   if (!fault && parsed != count) fault = "has not as many terms as there are operands";
-  for (size_t t = 0; !fault && t < count; t++) {
-    terms[t].value = values[t];
-    strcpy(terms[t].letters, letters[t]);
-  }
+  for (size_t t = 0; t < count; t++)
+    if (!values[t].graph) return values[t];
+  if (!fault) fault = name_axes(letters, values, count, terms, output);
   if (!fault) fault = misfit(terms, count, output);
   if (fault) return mica__graph_fail(values[0].graph, MICA_E_SHAPE, "einsum '%s' %s", equation, fault);
   for (size_t t = 1; t < count; t++) {
     char needed[NEEDED];
     strcpy(needed, output);
-    for (size_t rest = t + 1; rest < count; rest++) strcat(needed, letters[rest]);
+    for (size_t rest = t + 1; rest < count; rest++) strcat(needed, terms[rest].letters);
     terms[0] = joined(terms[0], terms[t], needed);
     if (!terms[0].value.graph) return (mica_value){0};
   }
