@@ -209,8 +209,8 @@ MICA_API mica_value mica_gather_elements(mica_value x, mica_value indices, int32
 /* indices (..., k): y[...] = x[indices[..., 0], ... indices[..., k - 1]], with x's further axes. */
 MICA_API mica_value mica_gather_nd(mica_value x, mica_value indices);
 
-/* How an update joins what is there; SET: the last one stays. Only SET and ADD have gradients (that of SET is right
- * where no place is named twice). */
+/* How an update joins what is there; SET: the last one stays, of any type; the others number. Only SET and ADD have
+ * gradients (that of SET is right where no place is named twice). */
 typedef enum mica_scatter_join {
   MICA_SCATTER_SET,
   MICA_SCATTER_ADD,
@@ -238,8 +238,8 @@ MICA_API mica_value mica_matmul(mica_value a, mica_value b);
 /* alpha a b + beta c; c broadcasts, and may be null: then alpha a b. Transposed operands are mica_transpose. */
 MICA_API mica_value mica_gemm(mica_value a, mica_value b, mica_value c, double alpha, double beta);
 /* Einstein's summation: "ij,jk->ik": a letter names an axis of each term that has it; letters that the output lacks are
- * summed over. Without an arrow the output has the letters that occur once, in alphabetical order. No letter twice in a
- * term, no ellipsis. Float. */
+ * summed over. Without an arrow the output has the letters that occur once, in alphabetical order. "..." stands for the
+ * axes that have no letter, which broadcast; without an arrow they come first. No letter twice in a term. Float. */
 MICA_API mica_value mica_einsum(const char *equation, const mica_value *values, size_t count);
 
 /* --- rows; statistics in f32 for 16-bit types --- */

@@ -1,8 +1,8 @@
-/* labels: device slow, shards: 6
+/* labels: device slow, shards: 8
  *
  * Every op, and its gradient, on the device through a session against the host in double: each element within the
- * bound that rounding allows (tests/support/interpret.h). f32 for all cases; f16, bf16 and f64 in turn, one of them a
- * case. */
+ * bound that rounding allows (tests/support/interpret.h). With gradients in f32 for all cases, and in f16, bf16 and f64
+ * in turn, one of them a case; without, in every type that the op takes. */
 #include "base/element.h"
 #include "ir/graph.h"
 #include "support/check_main.h"
@@ -19,13 +19,20 @@
 
 static bool is_float(mica_value value) { return mica_dtype_kind_of(mica_value_dtype(value)) == MICA_KIND_FLOAT; }
 
-/* The result and, where there are any, the gradients of its sum weighted by fixed factors. */
+/* Values of one graph that are computed on the device and on the host. */
+#define MOST_OUTPUTS (MICA_DTYPE_COUNT + TEST_MAX_OPERANDS)
 typedef struct run {
   test_instance instance;
-  mica_value outputs[1 + TEST_MAX_OPERANDS];
+  mica_value outputs[MOST_OUTPUTS];
+  char names[MOST_OUTPUTS][16];
   size_t output_count;
   mica_tensor *tensors[TEST_MAX_OPERANDS];
 } run;
+
+static void add_output(run *r, mica_value value, const char *name) {
+  snprintf(r->names[r->output_count], sizeof *r->names, "%s", name);
+  r->outputs[r->output_count++] = value;
+}
 
 static mica_value weighted_sum(mica_value y) {
   mica_shape shape = mica_value_shape(y);
@@ -48,23 +55,19 @@ static void add_gradients(const test_case *c, run *r) {
   if (count == 0 || !is_float(r->instance.y) || c->operands[0].special) return;
   mica_value loss = weighted_sum(r->instance.y);
   ck_assert_msg(mica_gradients(loss, wrt, count, grads) == MICA_OK, "%s: %s", c->name, mica_error_message());
-  for (size_t i = 0; i < count; i++) r->outputs[r->output_count++] = grads[i];
+  for (size_t i = 0; i < count; i++) add_output(r, grads[i], "a gradient");
 }
 
-static run run_make(const test_case *c, mica_dtype dtype) {
-  run r = {.instance = test_instance_make(c, dtype, SEED)};
-  r.outputs[r.output_count++] = r.instance.y;
-  add_gradients(c, &r);
-  for (size_t k = 0; k < r.instance.operand_count; k++) {
-    mica_value x = r.instance.operands[k];
+static void upload(run *r) {
+  for (size_t k = 0; k < r->instance.operand_count; k++) {
+    mica_value x = r->instance.operands[k];
     int64_t count = test_count(mica_value_shape(x));
     void *data = calloc((size_t)count + 1, mica_dtype_size(mica_value_dtype(x)));
     ck_assert_ptr_nonnull(data);
-    for (int64_t i = 0; i < count; i++) mica__element_set(mica_value_dtype(x), data, i, r.instance.feeds[k][i]);
-    ck_ok(mica_tensor_create_from(test_engine(), mica_value_dtype(x), mica_value_shape(x), data, &r.tensors[k]));
+    for (int64_t i = 0; i < count; i++) mica__element_set(mica_value_dtype(x), data, i, r->instance.feeds[k][i]);
+    ck_ok(mica_tensor_create_from(test_engine(), mica_value_dtype(x), mica_value_shape(x), data, &r->tensors[k]));
     free(data);
   }
-  return r;
 }
 
 static void run_free(run *r) {
@@ -72,49 +75,41 @@ static void run_free(run *r) {
   test_instance_free(&r->instance);
 }
 
-static void compare(const test_case *c, const run *r, size_t output, const mica_tensor *got,
-                    const test_values *reference) {
-  mica_dtype dtype = mica_tensor_dtype(got);
-  const double *want = reference->value[r->outputs[output].id - 1],
-               *bound = reference->bound[r->outputs[output].id - 1];
-  void *data = malloc(mica_tensor_bytes(got) + 1);
-  char what[32] = "the result";
-  ck_assert_ptr_nonnull(data);
-  ck_ok(mica_tensor_download(test_queue(), got, data, mica_tensor_bytes(got)));
-  ck_assert(mica_shape_equal(mica_tensor_shape(got), mica_value_shape(r->outputs[output])));
-  if (output) snprintf(what, sizeof what, "gradient %zu", output);
-  for (int64_t i = 0; i < mica_tensor_count(got); i++) {
-    double value = mica__element_get(dtype, data, i);
-    bool right = value == want[i] || (isnan(value) && isnan(want[i])) || fabs(value - want[i]) <= bound[i];
-    ck_assert_msg(right, "%s %s (seed %llu): element %lld of %s is %.9g, should be %.9g within %.3g", c->name,
-                  mica_dtype_name(r->instance.operand_count ? mica_value_dtype(r->instance.operands[0]) : dtype),
-                  (unsigned long long)SEED, (long long)i, what, value, want[i], bound[i]);
-  }
-  free(data);
-}
-
-static void check_case(const test_case *c, mica_dtype dtype) {
-  run r = run_make(c, dtype);
-  double **feeds = calloc((size_t)r.instance.graph->count + 1, sizeof *feeds);
+static void compare_all(const test_case *c, run *r) {
+  double **feeds = calloc((size_t)r->instance.graph->count + 1, sizeof *feeds);
   mica_feed given[TEST_MAX_OPERANDS];
   mica_session *session = NULL;
+  char label[128];
+  upload(r);
   ck_assert_ptr_nonnull(feeds);
-  for (size_t k = 0; k < r.instance.operand_count; k++) {
-    feeds[r.instance.operands[k].id - 1] = r.instance.feeds[k];
-    given[k] = (mica_feed){mica_value_name(r.instance.operands[k]), r.tensors[k]};
+  for (size_t k = 0; k < r->instance.operand_count; k++) {
+    feeds[r->instance.operands[k].id - 1] = r->instance.feeds[k];
+    given[k] = (mica_feed){mica_value_name(r->instance.operands[k]), r->tensors[k]};
   }
-  test_values reference = test_interpret(r.instance.graph, feeds);
-  ck_assert_msg(mica_session_create(test_engine(), r.instance.graph, r.outputs, r.output_count, NULL, &session) ==
+  test_values reference = test_interpret(r->instance.graph, feeds);
+  snprintf(label, sizeof label, "%s fed as %s (seed %llu)", c->name,
+           mica_dtype_name(mica_value_dtype(r->instance.operands[0])), (unsigned long long)SEED);
+  ck_assert_msg(mica_session_create(test_engine(), r->instance.graph, r->outputs, r->output_count, NULL, &session) ==
                     MICA_OK,
-                "%s %s: %s", c->name, mica_dtype_name(dtype), mica_error_message());
-  ck_assert_msg(mica_session_run(session, test_queue(), given, r.instance.operand_count) == MICA_OK, "%s %s: %s",
-                c->name, mica_dtype_name(dtype), mica_error_message());
-  for (size_t i = 0; i < r.output_count; i++) compare(c, &r, i, mica_session_output(session, i), &reference);
+                "%s: %s", label, mica_error_message());
+  ck_assert_msg(mica_session_run(session, test_queue(), given, r->instance.operand_count) == MICA_OK, "%s: %s", label,
+                mica_error_message());
+  for (size_t i = 0; i < r->output_count; i++)
+    test_expect(&reference, r->outputs[i], mica_session_output(session, i), label, r->names[i]);
   mica_session_destroy(session);
   test_values_free(&reference);
   free(feeds);
-  run_free(&r);
+  run_free(r);
 }
+
+static void check_case(const test_case *c, mica_dtype dtype) {
+  run r = {.instance = test_instance_make(c, dtype, SEED)};
+  add_output(&r, r.instance.y, "the result");
+  add_gradients(c, &r);
+  compare_all(c, &r);
+}
+
+static bool has_f64(void) { return (mica_engine_device(test_engine())->features & MICA_FEATURE_FP64) != 0; }
 
 START_TEST(agrees_with_the_host) {
   static const mica_dtype others[] = {MICA_F16, MICA_BF16, MICA_F64};
@@ -122,9 +117,20 @@ START_TEST(agrees_with_the_host) {
   const test_case *c = &test_cases(&count)[_i];
   if (!test_in_shard((size_t)_i)) return;
   mica_dtype other = others[_i % 3];
-  bool has_other = other != MICA_F64 || mica_engine_device(test_engine())->features & MICA_FEATURE_FP64;
   check_case(c, MICA_F32);
-  if (has_other) check_case(c, other);
+  if (other != MICA_F64 || has_f64()) check_case(c, other);
+}
+END_TEST
+
+START_TEST(agrees_in_every_type) {
+  static const mica_dtype fed[] = {MICA_BF16, MICA_F32, MICA_F16};
+  size_t count = 0;
+  const test_case *c = &test_cases(&count)[_i];
+  if (!test_in_shard((size_t)_i)) return;
+  test_variants variants = test_variants_make(c, fed[_i % 3], has_f64(), SEED);
+  run r = {.instance = variants.instance};
+  for (size_t v = 0; v < variants.count; v++) add_output(&r, variants.y[v], mica_dtype_name(variants.dtype[v]));
+  compare_all(c, &r);
 }
 END_TEST
 
@@ -136,6 +142,7 @@ Suite *test_suite(void) {
   for (size_t i = 0; i < count; i++) {
     TCase *each = tcase_create(cases[i].name);
     tcase_add_loop_test(each, agrees_with_the_host, (int)i, (int)i + 1);
+    tcase_add_loop_test(each, agrees_in_every_type, (int)i, (int)i + 1);
     suite_add_tcase(suite, each);
   }
   return suite;

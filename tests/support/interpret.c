@@ -224,6 +224,23 @@ test_values test_interpret(const mica_graph *graph, double *const *feeds) {
   return result;
 }
 
+void test_expect(const test_values *values, mica_value output, const mica_tensor *got, const char *label,
+                 const char *what) {
+  mica_dtype dtype = mica_tensor_dtype(got);
+  const double *want = values->value[output.id - 1], *bound = values->bound[output.id - 1];
+  void *data = malloc(mica_tensor_bytes(got) + 1);
+  ck_assert_ptr_nonnull(data);
+  ck_assert(dtype == mica_value_dtype(output) && mica_shape_equal(mica_tensor_shape(got), mica_value_shape(output)));
+  ck_ok(mica_tensor_download(test_queue(), got, data, mica_tensor_bytes(got)));
+  for (int64_t i = 0; i < mica_tensor_count(got); i++) {
+    double value = mica__element_get(dtype, data, i);
+    bool right = value == want[i] || (isnan(value) && isnan(want[i])) || fabs(value - want[i]) <= bound[i];
+    ck_assert_msg(right, "%s: element %lld of %s is %.9g, should be %.9g within %.3g", label, (long long)i, what, value,
+                  want[i], bound[i]);
+  }
+  free(data);
+}
+
 void test_values_free(test_values *result) {
   for (int32_t i = 0; i < result->count; i++) {
     free(result->value[i]);

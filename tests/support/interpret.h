@@ -4,6 +4,8 @@
 
 #include "ir/graph.h"
 
+#include <mica/tensor.h>
+
 /* Every value of a graph: value[id - 1] and bound[id - 1] have its elements in row-major order. Floating results are
  * not rounded; integers are cut towards zero, wrapped, and 0 where the result is not finite.
  *
@@ -18,6 +20,11 @@ typedef struct test_values {
 /* feeds[id - 1] are the elements of input or parameter `id`. All shapes are known. Fails the test on any error. */
 test_values test_interpret(const mica_graph *graph, double *const *feeds);
 void test_values_free(test_values *result);
+
+/* Fails the test where an element of the tensor lies further from the value of `output` than its bound. label and what
+ * begin the sentence. */
+void test_expect(const test_values *values, mica_value output, const mica_tensor *got, const char *label,
+                 const char *what);
 
 int64_t test_count(mica_shape shape);
 

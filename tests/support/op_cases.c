@@ -90,11 +90,14 @@ static double *make_values(const test_operand *operand, mica_dtype dtype, uint64
   return values;
 }
 
-test_instance test_instance_make(const test_case *c, mica_dtype dtype, uint64_t seed) {
+static bool is_used(const test_operand *operand) { return operand->low != 0 || operand->high != 0; }
+
+/* The graph with the case's operands, and their values. */
+static test_instance instance_of(const test_case *c, mica_dtype dtype, uint64_t seed) {
   test_instance instance = {0};
   uint64_t state = seed;
   ck_assert_int_eq(mica_graph_create(&instance.graph), MICA_OK);
-  for (size_t k = 0; k < TEST_MAX_OPERANDS && (c->operands[k].low != 0 || c->operands[k].high != 0); k++) {
+  for (size_t k = 0; k < TEST_MAX_OPERANDS && is_used(&c->operands[k]); k++) {
     char name[8];
     mica_dtype own = c->operands[k].dtype == MICA_F32 ? dtype : c->operands[k].dtype;
     snprintf(name, sizeof name, "x%zu", k);
@@ -102,10 +105,67 @@ test_instance test_instance_make(const test_case *c, mica_dtype dtype, uint64_t 
     instance.feeds[k] = make_values(&c->operands[k], own, &state);
     instance.operand_count++;
   }
+  return instance;
+}
+
+test_instance test_instance_make(const test_case *c, mica_dtype dtype, uint64_t seed) {
+  test_instance instance = instance_of(c, dtype, seed);
   instance.y = c->build(instance.graph, instance.operands);
   ck_assert_msg(mica_graph_status(instance.graph) == MICA_OK, "%s: %s", c->name, mica_graph_message(instance.graph));
   ck_assert_msg(!mica_value_is_null(instance.y), "%s: the null value", c->name);
   return instance;
+}
+
+/* Whether the operand changes its type among the variants. */
+static bool is_varied(const test_case *c, size_t k) {
+  bool any_float = false;
+  for (size_t i = 0; i < TEST_MAX_OPERANDS; i++)
+    any_float = any_float || (is_used(&c->operands[i]) && c->operands[i].dtype == MICA_F32);
+  return any_float ? c->operands[k].dtype == MICA_F32 : c->operands[k].dtype != MICA_BOOL;
+}
+
+/* Whether the op takes operands of that type; tried in a graph of its own, which may fail. */
+static bool takes(const test_case *c, mica_dtype dtype) {
+  mica_value x[TEST_MAX_OPERANDS] = {{0}};
+  mica_graph *graph;
+  ck_assert_int_eq(mica_graph_create(&graph), MICA_OK);
+  for (size_t k = 0; k < TEST_MAX_OPERANDS && is_used(&c->operands[k]); k++) {
+    char name[8];
+    snprintf(name, sizeof name, "x%zu", k);
+    x[k] = mica_input(graph, name, is_varied(c, k) ? dtype : c->operands[k].dtype, c->operands[k].shape);
+  }
+  bool taken = !mica_value_is_null(c->build(graph, x)) && mica_graph_status(graph) == MICA_OK;
+  mica_graph_destroy(graph);
+  return taken;
+}
+
+/* To what bf16 and f16 hold both. */
+static void round_for_all(double *values, int64_t count) {
+  unsigned char element[8] = {0};
+  for (int64_t i = 0; i < count; i++) {
+    mica__element_set(MICA_BF16, element, 0, values[i]);
+    mica__element_set(MICA_F16, element, 0, mica__element_get(MICA_BF16, element, 0));
+    values[i] = mica__element_get(MICA_F16, element, 0);
+  }
+}
+
+test_variants test_variants_make(const test_case *c, mica_dtype fed, bool has_f64, uint64_t seed) {
+  test_variants variants = {.instance = instance_of(c, fed, seed)};
+  test_instance *instance = &variants.instance;
+  for (size_t k = 0; k < instance->operand_count; k++)
+    if (c->operands[k].dtype == MICA_F32) round_for_all(instance->feeds[k], test_count(c->operands[k].shape));
+  for (int d = 0; d < MICA_DTYPE_COUNT; d++) {
+    mica_value x[TEST_MAX_OPERANDS] = {{0}};
+    bool floating = mica_dtype_kind_of((mica_dtype)d) == MICA_KIND_FLOAT;
+    if ((d == MICA_F64 && !has_f64) || (!floating && c->operands[0].special) || !takes(c, (mica_dtype)d)) continue;
+    for (size_t k = 0; k < instance->operand_count; k++)
+      x[k] = is_varied(c, k) ? mica_cast(instance->operands[k], (mica_dtype)d) : instance->operands[k];
+    variants.dtype[variants.count] = (mica_dtype)d;
+    variants.y[variants.count++] = c->build(instance->graph, x);
+  }
+  ck_assert_msg(mica_graph_status(instance->graph) == MICA_OK, "%s: %s", c->name, mica_graph_message(instance->graph));
+  ck_assert_msg(variants.count > 0, "%s takes no type", c->name);
+  return variants;
 }
 
 void test_instance_free(test_instance *instance) {

@@ -38,6 +38,19 @@ typedef struct test_instance {
 test_instance test_instance_make(const test_case *c, mica_dtype dtype, uint64_t seed);
 void test_instance_free(test_instance *instance);
 
+/* A case for every type that its op takes, in one graph, so that one kernel often does it all. The floating operands,
+ * or the integer ones where there are no floating ones, are fed once, as values that all types of their kind hold, and
+ * cast. */
+typedef struct test_variants {
+  test_instance instance; /* y is null */
+  mica_value y[MICA_DTYPE_COUNT];
+  mica_dtype dtype[MICA_DTYPE_COUNT]; /* what the operands are cast to */
+  size_t count;
+} test_variants;
+
+/* Floating operands are fed as `fed`. f64 and what is cast to it only where has_f64. */
+test_variants test_variants_make(const test_case *c, mica_dtype fed, bool has_f64, uint64_t seed);
+
 /* Uniform from low to high; advances the state. */
 double test_random(uint64_t *state, double low, double high);
 

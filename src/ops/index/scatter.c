@@ -22,6 +22,8 @@ static mica_status infer_scatter(const mica__type *inputs, int32_t input_count, 
   if (inputs[0].dtype != inputs[2].dtype)
     return mica__fail(MICA_E_DTYPE, "types %s and %s differ", mica_dtype_name(inputs[0].dtype),
                       mica_dtype_name(inputs[2].dtype));
+  if (mica_dtype_kind_of(inputs[0].dtype) == MICA_KIND_BOOL && attrs->ints[MICA__INDEX_JOIN] != MICA_SCATTER_SET)
+    return mica__fail(MICA_E_DTYPE, "bool elements can be set, not joined");
   *out = inputs[0];
   return MICA_OK;
 }
