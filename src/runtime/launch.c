@@ -67,16 +67,18 @@ DEFINE_VECTOR(long8, int64_t, i64x8)
 DEFINE_VECTOR(float8, float, f32x8)
 
 void mica__launch_scalar(mica__launch *launch, mica_dtype dtype, double value) {
-  int64_t integer = 0;
-  mica__element_set(MICA_I64, &integer, 0, value);
+  int64_t wide = 0;
+  int32_t narrow = 0;
+  mica__element_set(MICA_I64, &wide, 0, value);
+  mica__element_set(MICA_I32, &narrow, 0, value);
   if (dtype == MICA_F64)
     mica__launch_double(launch, value);
   else if (mica_dtype_kind_of(dtype) == MICA_KIND_FLOAT)
     mica__launch_float(launch, (float)value);
   else if (dtype == MICA_I64)
-    mica__launch_long(launch, integer);
+    mica__launch_long(launch, wide);
   else
-    mica__launch_int(launch, (int32_t)integer);
+    mica__launch_int(launch, narrow);
 }
 
 void mica__launch_local(mica__launch *launch, size_t bytes) {

@@ -61,7 +61,7 @@ void mica__launch_double(mica__launch *launch, double value);
 void mica__launch_int8(mica__launch *launch, const int32_t values[8]);
 void mica__launch_long8(mica__launch *launch, const int64_t values[8]);
 void mica__launch_float8(mica__launch *launch, const float values[8]);
-/* value as COMPUTE(dtype): float, double, int or long. */
+/* value as COMPUTE(dtype): float, double, int or long; integers saturate. */
 void mica__launch_scalar(mica__launch *launch, mica_dtype dtype, double value);
 /* Local memory of so many bytes. */
 void mica__launch_local(mica__launch *launch, size_t bytes);
