@@ -172,6 +172,12 @@ static double terms_of(const work *w) {
   return w->node->op->kind == MICA__OP_REDUCE && w->count > 0 ? most / (double)w->count : most;
 }
 
+/* What is added up to the element: of random numbers a constant and a multiple of one of them. */
+static double magnitude_of(const work *w, double value, double of_magnitudes) {
+  double constant = w->node->attrs.reals[0];
+  return strcmp(w->node->op->name, "random") ? fabs(of_magnitudes) : fabs(constant) + fabs(value - constant);
+}
+
 static void whole(const work *w) {
   evaluate(w, w->value, w->out);
   mica_dtype dtype = w->node->type.dtype;
@@ -183,7 +189,8 @@ static void whole(const work *w) {
   }
   for (int64_t i = 0; is_float(dtype) && i < w->count; i++) {
     double carried = fabs(high[i]) - fabs(low[i]);
-    double own = mica__tolerance_sum(compute_of(dtype), dtype, terms_of(w), fabs(high[i]), w->out[i]);
+    double own =
+        mica__tolerance_sum(compute_of(dtype), dtype, terms_of(w), magnitude_of(w, w->out[i], high[i]), w->out[i]);
     w->out_bound[i] = isfinite(w->out[i]) ? fabs(carried) + own : 0;
   }
   free(low);
