@@ -356,7 +356,8 @@ START_TEST(a_session_on_the_null_device) {
   mica_engine *engine;
   mica_session *session;
   ck_ok(mica_engine_create(&(mica_engine_config){.device = "null"}, &engine));
-  mica_value w = mica_parameter(graph, "w", MICA_F32, MICA_SHAPE(8, 8)), y = mica_matmul(mica_tanh(mica_matmul(w, w)), w);
+  mica_value w = mica_parameter(graph, "w", MICA_F32, MICA_SHAPE(8, 8)),
+             y = mica_matmul(mica_tanh(mica_matmul(w, w)), w);
   ck_ok(mica_session_create(engine, graph, &y, 1, NULL, &session));
   ck_ok(mica_session_run(session, mica_engine_queue(engine), NULL, 0));
   ck_assert_uint_eq(report_of(session).planned_bytes, 256);
