@@ -271,18 +271,21 @@ static mica_status check(const mica_nn *nn, const mica_optimizer_config *c) {
   return mica_graph_status(nn->graph);
 }
 
-/* The counter of steps before this one: the network's own where every run takes a step. */
-static mica_value find_step(optimiser *o) {
-  mica_value runs = mica_nn_step(o->nn), one = mica_scalar(o->nn->graph, MICA_I64, 1), step = runs;
-  mica_assign(runs, mica_add(runs, one));
-  if (mica_value_is_null(o->apply)) return runs;
-  step = mica__nn_add(o->nn, "optimizer.step", MICA_I64, MICA_SCALAR, NULL, MICA_NN_OPTIMIZER);
-  assign_when(o->apply, step, mica_add(step, one));
-  return step;
+/* Counts: *t is the number of this step, from 1. The counter is the network's own where every run takes a step. */
+static void count_step(optimiser *o, mica_value *t) {
+  mica_value runs = mica_nn_step(o->nn), one = mica_scalar(o->nn->graph, MICA_I64, 1), next = mica_add(runs, one);
+  o->step = runs;
+  mica_assign(runs, next);
+  if (!mica_value_is_null(o->apply)) {
+    o->step = mica__nn_add(o->nn, "optimizer.step", MICA_I64, MICA_SCALAR, NULL, MICA_NN_OPTIMIZER);
+    next = mica_add(o->step, one);
+    assign_when(o->apply, o->step, next);
+  }
+  *t = mica_cast(next, MICA_F32);
 }
 
 static mica_status build(optimiser *o, mica_value loss, mica_optimizer_values *values) {
-  mica_value scale = {0}, norm = {0};
+  mica_value scale = {0}, norm = {0}, t;
   MICA_TRY(find_weights(o));
   if (o->c.loss_scale > 0) {
     scale = state_scalar(o, "optimizer.loss_scale", o->c.loss_scale);
@@ -295,8 +298,7 @@ static mica_status build(optimiser *o, mica_value loss, mica_optimizer_values *v
   if (o->c.accumulate > 1) accumulate(o, state_scalar(o, "optimizer.run", 0));
   if (o->c.clip_norm > 0) norm = mica_sqrt(square_of_all(o));
   clip(o, norm);
-  o->step = find_step(o);
-  mica_value t = mica_affine(mica_cast(o->step, MICA_F32), 1, 1);
+  count_step(o, &t);
   o->first = remainder_of(o->c.beta1, t);
   o->second = remainder_of(o->c.beta2, t);
   for (size_t i = 0; i < o->count; i++) update(o, &o->weights[i]);

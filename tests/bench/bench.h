@@ -18,7 +18,8 @@
   X(fused, "generated kernels, against a copy of the same bytes")                                                      \
   X(gemm, "f32 matrix products, against OpenBLAS and CLBlast; --shapes \"M,N,K[,nn|nt|tn|tt][,BATCH];...\"")           \
   X(plan, "sessions of deep networks: how long planning and recording take, on no device")                             \
-  X(peak, "f32 multiply-adds and nothing else: the device's limit")
+  X(peak, "f32 multiply-adds and nothing else: the device's limit")                                                    \
+  X(train, "training steps, against PyTorch; --model mlp|cnn|resnet18|mobilenetv2 --batch N --steps N --profile")
 
 typedef struct bench {
   mica_engine *engine;
@@ -28,6 +29,9 @@ typedef struct bench {
   const char *shapes; /* NULL for the benchmark's own */
   const char *cases;  /* likewise */
   const char *pass;   /* NULL for all */
+  const char *model;  /* likewise */
+  int batch, steps;   /* 0 for the benchmark's own */
+  bool profile;       /* the kernels that take the time, to standard error */
 } bench;
 
 #define BENCH_DECLARE(name, text) int bench_##name(const bench *b);

@@ -22,6 +22,14 @@ static bool parse(int count, char **words, bench *b) {
       b->cases = words[++i];
     else if (!strcmp(words[i], "--pass") && more)
       b->pass = words[++i];
+    else if (!strcmp(words[i], "--profile"))
+      b->profile = true;
+    else if (!strcmp(words[i], "--model") && more)
+      b->model = words[++i];
+    else if (!strcmp(words[i], "--batch") && more && (b->batch = atoi(words[i + 1])) > 0)
+      i++;
+    else if (!strcmp(words[i], "--steps") && more && (b->steps = atoi(words[i + 1])) > 0)
+      i++;
     else if (!strcmp(words[i], "--rounds") && more && (b->rounds = atoi(words[i + 1])) > 0)
       i++;
     else
@@ -48,7 +56,7 @@ int main(int argc, char **argv) {
     mica_engine_destroy(b.engine);
     return status;
   }
-  fprintf(stderr, "usage: mica-bench NAME [--json] [--rounds N] [--shapes LIST] [--cases LIST] [--pass PASS]\n");
+  fprintf(stderr, "usage: mica-bench NAME [--json] [--rounds N] [OPTIONS]\n");
   for (size_t i = 0; i < sizeof table / sizeof *table; i++)
     fprintf(stderr, "  %-10s %s\n", table[i].name, table[i].text);
   return 2;

@@ -1,0 +1,178 @@
+/* Training steps against PyTorch's, alternately: the same network, batch, optimiser and kind of data on the same
+ * cores. */
+#include "bench/bench.h"
+#include "bench/peer_train.h"
+
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/resource.h>
+
+/* Batches that lie ready, and seconds that a round of each side takes at least. */
+#define READY 8
+#define ROUND_SECONDS 0.4
+/* Until the peer's threads have stopped spinning. */
+#define REST 0.02
+
+typedef struct task {
+  const char *name;
+  int batch, side, channels;
+  mica_optimizer optimizer;
+  double momentum, rate;
+} task;
+
+static const task tasks[] = {{"mlp", 64, 28, 1, MICA_OPTIMIZER_ADAM, 0, 1e-3},
+                             {"cnn", 64, 28, 1, MICA_OPTIMIZER_ADAM, 0, 1e-3},
+                             {"resnet18", 32, 32, 3, MICA_OPTIMIZER_SGD, 0.9, 1e-2},
+                             {"mobilenetv2", 32, 32, 3, MICA_OPTIMIZER_SGD, 0.9, 1e-2}};
+
+typedef struct own {
+  mica_trainer *trainer;
+  mica_batch batches[READY];
+  int at;
+} own;
+
+/* Roughly normal: the sum of four uniform numbers. */
+static float number(uint32_t *state) {
+  float sum = 0;
+  for (int i = 0; i < 4; i++) {
+    *state = *state * 1664525u + 1013904223u;
+    sum += (float)(int32_t)*state * 0x1p-31f;
+  }
+  return sum * 0.866f;
+}
+
+static void make_batches(const bench *b, const task *t, own *o) {
+  size_t count = (size_t)(t->batch * t->channels * t->side * t->side);
+  float *x = malloc(count * sizeof *x);
+  int32_t *y = malloc((size_t)t->batch * sizeof *y);
+  uint32_t state = 1;
+  for (int k = 0; k < READY; k++) {
+    mica_shape shape = MICA_SHAPE(t->batch, t->channels, t->side, t->side);
+    for (size_t i = 0; i < count; i++) x[i] = number(&state);
+    for (int i = 0; i < t->batch; i++) y[i] = (int32_t)((number(&state) + 4) * 1000) % 10;
+    o->batches[k].count = t->batch;
+    bench_ok(mica_tensor_create_from(b->engine, MICA_F32, shape, x, &o->batches[k].inputs));
+    bench_ok(mica_tensor_create_from(b->engine, MICA_I32, MICA_SHAPE(t->batch), y, &o->batches[k].targets));
+  }
+  free(x);
+  free(y);
+}
+
+static void make(const bench *b, const task *t, own *o) {
+  mica_model_config model = {.name = t->name, .stem = MICA_STEM_LARGE};
+  mica_trainer_config c = {.model = mica_model_build,
+                           .model_config = &model,
+                           .input = MICA_SHAPE(t->channels, t->side, t->side),
+                           .classes = 10,
+                           .optimizer = mica_optimizer_config_default(t->optimizer),
+                           .schedule = {.rate = t->rate}};
+  c.optimizer.momentum = t->momentum;
+  bench_ok(mica_trainer_create(b->engine, &c, &o->trainer));
+  make_batches(b, t, o);
+}
+
+static double steps_of(const bench *b, own *o, int steps) {
+  double begin = bench_now();
+  for (int i = 0; i < steps; i++) bench_ok(mica_trainer_step(o->trainer, &o->batches[o->at++ % READY]));
+  bench_ok(mica_queue_finish(b->queue));
+  return bench_now() - begin;
+}
+
+static int steps_for(double seconds_a_step) {
+  return seconds_a_step >= ROUND_SECONDS ? 1 : (int)(ROUND_SECONDS / seconds_a_step) + 1;
+}
+
+static void print_profile(const bench *b, own *o) {
+  mica_profile_row rows[64];
+  size_t count = 0;
+  double total = 0;
+  bench_ok(mica_profile_start(b->engine));
+  steps_of(b, o, 10);
+  bench_ok(mica_profile_stop(b->engine));
+  bench_ok(mica_profile_rows(b->engine, rows, 64, &count));
+  for (size_t i = 0; i < count; i++) total += rows[i].seconds;
+  for (size_t i = 0; i < count && i < 20; i++)
+    fprintf(stderr, "%5.1f %% %8.1f us %5.1f launches %6.1f GFLOP/s %6.1f GB/s  %s\n", 100 * rows[i].seconds / total,
+            rows[i].seconds * 1e5, (double)rows[i].count / 10, rows[i].flops / rows[i].seconds * 1e-9,
+            rows[i].bytes / rows[i].seconds * 1e-9, rows[i].kernel);
+}
+
+static void report(const bench *b, const task *t, const mica_stats *spent, int steps, double seconds, double peer,
+                   double peer_rss) {
+  struct rusage usage;
+  getrusage(RUSAGE_SELF, &usage);
+  double rate = t->batch / seconds, rss = (double)usage.ru_maxrss * 1024;
+  mica_stats now = mica_engine_stats(b->engine);
+  if (!b->json) {
+    printf("%-12s batch %d: %9.0f samples/s, %8.3f ms a step, %llu launches", t->name, t->batch, rate, seconds * 1e3,
+           (unsigned long long)spent->launches / (unsigned long long)steps);
+    if (peer > 0) printf("; PyTorch %.0f samples/s, ratio %.2f", t->batch / peer, peer / seconds);
+    printf("\n");
+    return;
+  }
+  printf("{\"bench\":\"train\",\"model\":\"%s\",\"batch\":%d,\"samples_per_s\":%.1f,\"step_ms\":%.4f,\"launches\":%.1f,"
+         "\"host_waits\":%.3f,\"builds_after_first\":%llu,\"allocations\":%llu,\"data_wait_share\":0,"
+         "\"peak_device_bytes\":%llu,\"peak_rss_bytes\":%.0f,\"peers\":{",
+         t->name, t->batch, rate, seconds * 1e3, (double)spent->launches / steps, (double)spent->host_waits / steps,
+         (unsigned long long)spent->kernel_builds, (unsigned long long)spent->allocations,
+         (unsigned long long)now.bytes_peak, rss);
+  if (peer > 0) printf("\"pytorch\":%.1f", t->batch / peer);
+  printf("},\"peer_rss_bytes\":{");
+  if (peer > 0) printf("\"pytorch\":%.0f", peer_rss);
+  printf("},\"ratio\":{");
+  if (peer > 0) printf("\"pytorch\":%.3f", peer / seconds);
+  printf("}}\n");
+}
+
+static void measure(const bench *b, const task *t) {
+  own o = {0};
+  peer_train peer;
+  double *mine = calloc((size_t)b->rounds, sizeof *mine), *theirs = calloc((size_t)b->rounds, sizeof *theirs);
+  bool has_peer = peer_train_start(&peer, t->name, t->batch, t->side);
+  make(b, t, &o);
+  steps_of(b, &o, 2);
+  int steps = b->steps ? b->steps : steps_for(steps_of(b, &o, 2) / 2), peer_steps = 0;
+  if (has_peer) peer_steps = b->steps ? b->steps : steps_for(peer_train_steps(&peer, 2) / 2);
+  steps_of(b, &o, steps);
+  mica_stats before = mica_engine_stats(b->engine), spent = {0};
+  for (int i = 0; i < b->rounds; i++) {
+    if (has_peer) theirs[i] = peer_train_steps(&peer, peer_steps) / peer_steps;
+    bench_rest(REST);
+    mine[i] = steps_of(b, &o, steps) / steps;
+  }
+  mica_stats after = mica_engine_stats(b->engine);
+  spent.launches = after.launches - before.launches;
+  /* The wait for a round's end is not a step's. */
+  spent.host_waits = after.host_waits - before.host_waits - (uint64_t)b->rounds;
+  spent.kernel_builds = after.kernel_builds - before.kernel_builds;
+  spent.allocations = after.allocations - before.allocations;
+  double rss = has_peer ? peer_train_end(&peer) : 0;
+  report(b, t, &spent, b->rounds * steps, bench_median(mine, (size_t)b->rounds),
+         has_peer ? bench_median(theirs, (size_t)b->rounds) : 0, rss);
+  if (b->profile) print_profile(b, &o);
+  mica_trainer_destroy(o.trainer);
+  for (int k = 0; k < READY; k++) {
+    mica_tensor_destroy(o.batches[k].inputs);
+    mica_tensor_destroy(o.batches[k].targets);
+  }
+  free(mine);
+  free(theirs);
+}
+
+int bench_train(const bench *b) {
+  bool found = false;
+  /* A peer that dies is noticed by what it does not answer. */
+  signal(SIGPIPE, SIG_IGN);
+  for (size_t i = 0; i < sizeof tasks / sizeof *tasks; i++) {
+    task t = tasks[i];
+    if (b->model && strcmp(b->model, t.name) != 0) continue;
+    if (b->batch) t.batch = b->batch;
+    measure(b, &t);
+    fflush(stdout);
+    found = true;
+  }
+  if (!found) fprintf(stderr, "no task '%s'; there are mlp, cnn, resnet18, mobilenetv2\n", b->model);
+  return found ? 0 : 2;
+}

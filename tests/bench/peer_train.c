@@ -1,0 +1,54 @@
+#include "bench/peer_train.h"
+
+#include <stdlib.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+/* Debian's PyTorch belongs to Debian's Python. */
+#define PYTHON "/usr/bin/python3"
+
+static void become(int input, int output, const char *model, int batch, int side) {
+  char b[16], s[16], threads[16];
+  snprintf(b, sizeof b, "%d", batch);
+  snprintf(s, sizeof s, "%d", side);
+  snprintf(threads, sizeof threads, "%ld", sysconf(_SC_NPROCESSORS_ONLN));
+  if (dup2(input, 0) < 0 || dup2(output, 1) < 0) _exit(127);
+  for (int fd = 3; fd < 256; fd++) close(fd);
+  execl(PYTHON, PYTHON, BENCH_PEERS "/train.py", model, b, s, threads, (char *)NULL);
+  _exit(127);
+}
+
+bool peer_train_start(peer_train *peer, const char *model, int batch, int side) {
+  int to[2], from[2];
+  *peer = (peer_train){0};
+  if (access(PYTHON, X_OK) != 0 || pipe(to) != 0) return false;
+  if (pipe(from) != 0) return false;
+  peer->process = fork();
+  if (peer->process == 0) become(to[0], from[1], model, batch, side);
+  close(to[0]);
+  close(from[1]);
+  peer->to = fdopen(to[1], "w");
+  peer->from = fdopen(from[0], "r");
+  return peer->process > 0 && peer->to && peer->from && peer_train_steps(peer, 1) >= 0;
+}
+
+static double ask(peer_train *peer, const char *question) {
+  char line[64];
+  if (fprintf(peer->to, "%s\n", question) < 0 || fflush(peer->to) != 0) return -1;
+  return fgets(line, sizeof line, peer->from) ? atof(line) : -1;
+}
+
+double peer_train_steps(peer_train *peer, int steps) {
+  char text[16];
+  snprintf(text, sizeof text, "%d", steps);
+  return ask(peer, text);
+}
+
+double peer_train_end(peer_train *peer) {
+  double bytes = ask(peer, "end");
+  fclose(peer->to);
+  fclose(peer->from);
+  waitpid(peer->process, NULL, 0);
+  return bytes;
+}

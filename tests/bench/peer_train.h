@@ -1,0 +1,21 @@
+/* bench/peer_train.h: PyTorch in a process of its own, which trains when it is told to. */
+#ifndef MICA_BENCH_PEER_TRAIN_H
+#define MICA_BENCH_PEER_TRAIN_H
+
+#include <stdbool.h>
+#include <stdio.h>
+#include <sys/types.h>
+
+typedef struct peer_train {
+  FILE *to, *from;
+  pid_t process;
+} peer_train;
+
+/* false where there is no Python with PyTorch. */
+bool peer_train_start(peer_train *peer, const char *model, int batch, int side);
+/* Seconds for so many steps; negative when the peer is gone. */
+double peer_train_steps(peer_train *peer, int steps);
+/* Ends the process; the peak of its resident memory in bytes. */
+double peer_train_end(peer_train *peer);
+
+#endif

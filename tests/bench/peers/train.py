@@ -1,0 +1,111 @@
+"""The peer of `mica-bench train`: PyTorch trains the same network on the same kind of data.
+
+    python3 train.py MODEL BATCH SIDE THREADS
+
+Reads a number of steps a line from standard input, takes them and answers the seconds that they took; "end" answers the
+peak of resident memory in bytes. Exit status 3 where there is no PyTorch.
+"""
+import resource
+import sys
+import time
+
+try:
+    import torch
+    from torch import nn
+    from torch.nn import functional as F
+except ImportError:
+    sys.exit(3)
+
+
+class Basic(nn.Module):
+    def __init__(self, inputs, filters, stride):
+        super().__init__()
+        self.conv1 = nn.Conv2d(inputs, filters, 3, stride, 1, bias=False)
+        self.bn1 = nn.BatchNorm2d(filters)
+        self.conv2 = nn.Conv2d(filters, filters, 3, 1, 1, bias=False)
+        self.bn2 = nn.BatchNorm2d(filters)
+        self.downsample = None
+        if stride != 1 or inputs != filters:
+            self.downsample = nn.Sequential(nn.Conv2d(inputs, filters, 1, stride, bias=False), nn.BatchNorm2d(filters))
+
+    def forward(self, x):
+        h = self.bn2(self.conv2(F.relu(self.bn1(self.conv1(x)))))
+        return F.relu(h + (x if self.downsample is None else self.downsample(x)))
+
+
+def resnet18(channels):
+    blocks = []
+    inputs = 64
+    for s in range(4):
+        for i in range(2):
+            blocks.append(Basic(inputs, 64 << s, 2 if s > 0 and i == 0 else 1))
+            inputs = 64 << s
+    return nn.Sequential(nn.Conv2d(channels, 64, 7, 2, 3, bias=False), nn.BatchNorm2d(64), nn.ReLU(),
+                         nn.MaxPool2d(3, 2, 1), *blocks, nn.AdaptiveAvgPool2d(1), nn.Flatten(), nn.Linear(512, 10))
+
+
+class Inverted(nn.Module):
+    def __init__(self, inputs, expand, filters, stride):
+        super().__init__()
+        wide = inputs * expand
+        layers = []
+        if expand != 1:
+            layers += [nn.Conv2d(inputs, wide, 1, bias=False), nn.BatchNorm2d(wide), nn.ReLU6()]
+        layers += [nn.Conv2d(wide, wide, 3, stride, 1, groups=wide, bias=False), nn.BatchNorm2d(wide), nn.ReLU6(),
+                   nn.Conv2d(wide, filters, 1, bias=False), nn.BatchNorm2d(filters)]
+        self.conv = nn.Sequential(*layers)
+        self.adds = stride == 1 and inputs == filters
+
+    def forward(self, x):
+        return x + self.conv(x) if self.adds else self.conv(x)
+
+
+def mobilenetv2(channels):
+    layers = [nn.Conv2d(channels, 32, 3, 2, 1, bias=False), nn.BatchNorm2d(32), nn.ReLU6()]
+    inputs = 32
+    for expand, filters, count, stride in ((1, 16, 1, 1), (6, 24, 2, 2), (6, 32, 3, 2), (6, 64, 4, 2), (6, 96, 3, 1),
+                                           (6, 160, 3, 2), (6, 320, 1, 1)):
+        for i in range(count):
+            layers.append(Inverted(inputs, expand, filters, stride if i == 0 else 1))
+            inputs = filters
+    layers += [nn.Conv2d(320, 1280, 1, bias=False), nn.BatchNorm2d(1280), nn.ReLU6(), nn.AdaptiveAvgPool2d(1),
+               nn.Flatten(), nn.Linear(1280, 10)]
+    return nn.Sequential(*layers)
+
+
+def mlp(side):
+    return nn.Sequential(nn.Flatten(), nn.Linear(side * side, 128), nn.ReLU(), nn.Linear(128, 10))
+
+
+def cnn(side):
+    return nn.Sequential(nn.Conv2d(1, 32, 3, padding=1), nn.ReLU(), nn.MaxPool2d(2),
+                         nn.Conv2d(32, 64, 3, padding=1), nn.ReLU(), nn.MaxPool2d(2), nn.Flatten(),
+                         nn.Linear(64 * (side // 4) ** 2, 128), nn.ReLU(), nn.Linear(128, 10))
+
+
+def main():
+    name, batch, side, threads = sys.argv[1], int(sys.argv[2]), int(sys.argv[3]), int(sys.argv[4])
+    torch.set_num_threads(threads)
+    deep = name in ("resnet18", "mobilenetv2")
+    channels = 3 if deep else 1
+    model = {"mlp": lambda: mlp(side), "cnn": lambda: cnn(side), "resnet18": lambda: resnet18(3),
+             "mobilenetv2": lambda: mobilenetv2(3)}[name]()
+    weights = model.parameters()
+    optimizer = torch.optim.SGD(weights, 0.01, momentum=0.9) if deep else torch.optim.Adam(weights, 0.001)
+    batches = [(torch.randn(batch, channels, side, side), torch.randint(0, 10, (batch,))) for _ in range(8)]
+    at = 0
+    for line in sys.stdin:
+        if line.strip() == "end":
+            print(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024, flush=True)
+            break
+        begin = time.perf_counter()
+        for _ in range(int(line)):
+            x, y = batches[at % len(batches)]
+            at += 1
+            optimizer.zero_grad(set_to_none=True)
+            F.cross_entropy(model(x), y).backward()
+            optimizer.step()
+        print(time.perf_counter() - begin, flush=True)
+
+
+main()
