@@ -100,7 +100,8 @@ __kernel void max_pool_each(__global const STORAGE(X_T) *x, const long x_at, __g
 #define TRUTH(n, c) MICA_PASTE(mica_truth_, n)(c)
 #define NO_ROW INT_MAX
 
-/* Joins v, in row r and column c, to the best so far: of equals the upper row comes first, then what came before. */
+/* Joins v, in row r and column c, to the best so far: of equals the upper row comes first, then what came before. RAISE
+ * does so where r is below every row before. */
 #if INDICES
 #define BEST(best)                                                                                                     \
   COMPUTEV(X_T, VW) best = lowest;                                                                                     \
@@ -114,14 +115,24 @@ __kernel void max_pool_each(__global const STORAGE(X_T) *x, const long x_at, __g
     best##_row = select(best##_row, r_, take_);                                                                        \
     best##_column = select(best##_column, (MASK(VW))(c), take_);                                                       \
   } while (0)
+#define RAISE(best, v, r)                                                                                              \
+  do {                                                                                                                 \
+    const COMPUTEV(X_T, VW) v_ = v;                                                                                    \
+    const MASK(VW) take_ = TRUTH(VW, MICA_OVER(v_, best));                                                             \
+    best = select(best, v_, take_);                                                                                    \
+    best##_row = select(best##_row, (MASK(VW))(r), take_);                                                             \
+  } while (0)
+#define BEGIN_ROWS(best) best##_row = first_row
 #define ROWS(k) AS_MASK(COLUMNS(i32, VW, rows, q, k))
 #else
 #define BEST(best) COMPUTEV(X_T, VW) best = lowest
 #define JOIN(best, v, r, c)                                                                                            \
   do {                                                                                                                 \
     const COMPUTEV(X_T, VW) v_ = v;                                                                                    \
-    best = select(best, v_, TRUTH(VW, MICA_OVER(v_, best)));                                                           \
+    best = select(best, v_, TRUTH(VW, (v_ > best) | (v_ != v_)));                                                      \
   } while (0)
+#define RAISE(best, v, r) JOIN(best, v, r, 0)
+#define BEGIN_ROWS(best)
 #endif
 
 __kernel void max_pool_lines(__global const STORAGE(X_T) *x, const long x_at, __global STORAGE(Y_T) *y, const long y_at,
@@ -140,13 +151,19 @@ __kernel void max_pool_lines(__global const STORAGE(X_T) *x, const long x_at, __
   for (long line = first; line < last; line++) {
     const int p = (int)(line % H.s1), o = (int)(line / H.s1 % D.s1);
     __global const STORAGE(X_T) *plane = x + x_at + line / H.s1 / D.s1 * D.s0 * H.s0 * W.s0;
+#if INDICES
+    const int first_d = mica_first_tap(D, o), first_h = mica_first_tap(H, p);
+    const bool any = first_d < mica_end_tap(D, o) && first_h < mica_end_tap(H, p);
+    const int first_row = any ? first_d * H.s0 + first_h : NO_ROW;
+#endif
     for (int begin = 0; begin < width; begin += VW) {
       const int i = min(begin, width - VW);
       BEST(best);
+      BEGIN_ROWS(best);
       FOR_TAPS(d, D, o)
       FOR_TAPS(h, H, p) {
         const int r = d * H.s0 + h;
-        JOIN(best, LOADV(X_T, VW, plane, (long)r * W.s0 + i), r, 0);
+        RAISE(best, LOADV(X_T, VW, plane, (long)r * W.s0 + i), r);
       }
       STOREV(WIDE, VW, best, columns, W.s4 + i);
 #if INDICES

@@ -146,47 +146,79 @@ static mica_status evaluate_max_pool_grad(const mica__eval *eval) {
 static const mica__kernel_param each_params[] = {TYPES, PLACES};
 static const mica__kernel_param lines_params[] = {TYPES, PLACES, LINES};
 static const mica__kernel_param grad_each_params[] = {FLOATS};
-static const mica__kernel_param grad_lines_params[] = {FLOATS, LINES};
+static const mica__kernel_param grad_bands_params[] = {
+    FLOATS, MICA__CASE("STRIDE", "stride along W", 1, 2),
+    MICA__INT("VW", "elements that are taken as one vector", 1, 2, 4, 8, 16)};
 static const mica__variant each_variants[] = {MICA__VARIANT("any", MICA__ON_ANY, MICA_F32, 0)};
 static const mica__variant lines_variants[] = {MICA__VARIANT("cpu", MICA__ON_CPU, MICA_F32, 0, 2, 16)};
 static const mica__variant grad_each_variants[] = {MICA__VARIANT("any", MICA__ON_ANY, MICA_F32)};
-static const mica__variant grad_lines_variants[] = {MICA__VARIANT("cpu", MICA__ON_CPU, MICA_F32, 2, 16)};
+static const mica__variant grad_bands_variants[] = {MICA__VARIANT("cpu", MICA__ON_CPU, MICA_F32, 2, 16)};
 static const mica__kernel_desc max_pool_each = {
     MICA__KERNEL("max_pool_each", "pool/max_pool.cl", each_params, each_variants)};
 static const mica__kernel_desc max_pool_lines = {
     MICA__KERNEL("max_pool_lines", "pool/max_pool.cl", lines_params, lines_variants)};
 static const mica__kernel_desc max_pool_grad_each = {
     MICA__KERNEL("max_pool_grad_each", "pool/max_pool_grad.cl", grad_each_params, grad_each_variants)};
-static const mica__kernel_desc max_pool_grad_lines = {
-    MICA__KERNEL("max_pool_grad_lines", "pool/max_pool_grad.cl", grad_lines_params, grad_lines_variants)};
+static const mica__kernel_desc max_pool_grad_bands = {
+    MICA__KERNEL("max_pool_grad_bands", "pool/max_pool_grad.cl", grad_bands_params, grad_bands_variants)};
 
 /* How a work-item walks lines, or that it does not: per is 0 then. */
 typedef struct walk {
-  int64_t per, width, length, margin, most;
-  size_t local;
+  int64_t per, width;
+  int64_t length;              /* of a line with its padding */
+  int64_t room, margin, pitch; /* of the gradient's copy */
+  size_t elements;             /* in local memory, of each of two arrays */
 } walk;
 
-/* Of `lines` lines; bytes of local memory that they take. */
-static walk walk_of(const mica__exec *exec, const planes *p, mica_dtype dtype, int64_t lines, bool grad) {
-  const mica__window *w = &p->windows[2];
+static bool walks(const mica__exec *exec, const planes *p) {
   unsigned classes = exec->classes;
-  walk made = {.width = 16};
   if (!classes) classes = mica__kernel_class(mica_engine_device(mica__queue_engine(exec->queue)));
-  if (!(classes & MICA__ON_CPU) || w->outputs || (p->windows[0].outputs | p->windows[1].outputs)) return made;
-  int64_t span = (w->size - 1) * w->dilation, most = (p->n[2] - 1 + w->pad) / w->stride + 1;
-  made.length = (p->m[2] - 1) * w->stride + span + 1;
+  return classes & MICA__ON_CPU && !(p->windows[0].outputs | p->windows[1].outputs | p->windows[2].outputs);
+}
+
+static bool fits_local(int64_t elements, mica_dtype dtype) {
+  return elements < LINES_LOCAL / 4 && 2 * (size_t)elements * (mica_dtype_size(dtype) == 8 ? 8 : 4) <= LINES_LOCAL;
+}
+
+static walk walk_of_lines(const mica__exec *exec, const planes *p, mica_dtype dtype) {
+  const mica__window *w = &p->windows[2];
+  walk made = {.width = 16};
+  if (!walks(exec, p)) return made;
+  made.length = (p->m[2] - 1) * w->stride + (w->size - 1) * w->dilation + 1;
   int64_t least = p->n[2] < made.length - w->pad ? p->n[2] : made.length - w->pad;
   if (p->m[2] < least) least = p->m[2];
   if (least < 1) return made;
   while (made.width > least) made.width /= 2;
-  made.most = (most + made.width - 1) / made.width * made.width;
-  made.margin = span / w->stride + 1;
-  int64_t elements =
-      grad ? made.most * w->stride + 2 * (made.margin + made.most + made.width) : 2 * (made.length + 2 * made.width);
-  made.local = (size_t)elements * (mica_dtype_size(dtype) == 8 ? 8 : 4);
-  if (elements > LINES_LOCAL / 4 || made.local > LINES_LOCAL) return made;
+  made.elements = (size_t)(made.length + 2 * made.width);
+  if (!fits_local((int64_t)made.elements, dtype)) return made;
+  int64_t lines = p->count * p->m[0] * p->m[1];
   made.per = 1;
   while (made.per < lines && 2 * made.per * p->n[2] < LINES_UNIT) made.per *= 2;
+  return made;
+}
+
+/* The most outputs that may look at one of `lines` neighbours. */
+static int64_t covers(const mica__window *w, int64_t lines, int64_t outputs) {
+  int64_t most = ((w->size - 1) * w->dilation + lines - 1) / w->stride + 1;
+  return most < outputs ? most : outputs;
+}
+
+static walk walk_of_bands(const mica__exec *exec, const planes *p, mica_dtype dtype) {
+  const mica__window *w = &p->windows[2];
+  walk made = {.width = 16};
+  if (!walks(exec, p) || w->stride > 2 || p->n[2] < w->stride) return made;
+  int64_t least = p->n[2] / w->stride < p->m[2] ? p->n[2] / w->stride : p->m[2];
+  while (made.width > least) made.width /= 2;
+  int64_t before = (w->size - 1) * w->dilation / w->stride + 1, span = (p->n[2] + w->pad) / w->stride + made.width;
+  made.margin = (before + made.width - 1) / made.width;
+  made.pitch = made.margin + ((span > p->m[2] ? span : p->m[2]) + made.width - 1) / made.width + 1;
+  for (int64_t per = 1; per <= p->n[1]; per *= 2) {
+    int64_t room = covers(&p->windows[0], 1, p->m[0]) * covers(&p->windows[1], per, p->m[1]);
+    if (!fits_local(room * made.pitch * made.width, dtype) || (made.per && per * p->n[2] > LINES_UNIT)) break;
+    made.per = per;
+    made.room = room;
+    made.elements = (size_t)(room * made.pitch * made.width);
+  }
   return made;
 }
 
@@ -238,7 +270,7 @@ static mica_status launch_pool(const mica__exec *exec, bool places) {
   MICA_TRY(planes_of(exec->attrs, mica_tensor_shape(x), &p));
   MICA_TRY(fits(&p));
   int64_t lines = p.count * p.m[0] * p.m[1];
-  const walk how = walk_of(exec, &p, mica_tensor_dtype(x), lines, false);
+  const walk how = walk_of_lines(exec, &p, mica_tensor_dtype(x));
   MICA_TRY(choose(exec, how.per ? &max_pool_lines : &max_pool_each, mica_tensor_dtype(x), places, &how, &p, &kernel));
   mica__launch launch = mica__launch_of(kernel);
   mica__launch_tensor(&launch, x);
@@ -248,8 +280,8 @@ static mica_status launch_pool(const mica__exec *exec, bool places) {
   if (how.per) {
     mica__launch_size(&launch, how.per);
     mica__launch_size(&launch, how.length);
-    mica__launch_local(&launch, how.local / 2);
-    mica__launch_local(&launch, how.local / 2);
+    mica__launch_local(&launch, how.elements * (mica_dtype_size(mica_tensor_dtype(x)) == 8 ? 8 : 4));
+    mica__launch_local(&launch, how.elements * 4);
   }
   mica__launch_range1(&launch, how.per ? (lines + how.per - 1) / how.per : lines * p.m[2], how.per ? 1 : GROUP);
   mica__launch_cost(&launch, 0, (double)mica_tensor_bytes(x) + (double)mica_tensor_bytes(exec->output));
@@ -266,11 +298,9 @@ static mica_status launch_max_pool_grad(const mica__exec *exec) {
   if (mica_tensor_count(dx) == 0) return MICA_OK;
   MICA_TRY(planes_of(exec->attrs, mica_tensor_shape(dx), &p));
   MICA_TRY(fits(&p));
-  int64_t lines = p.count * p.n[0] * p.n[1];
-  const walk how = walk_of(exec, &p, mica_tensor_dtype(dx), lines, true);
-  MICA_TRY(choose(exec, how.per ? &max_pool_grad_lines : &max_pool_grad_each, mica_tensor_dtype(dx), false, &how, &p,
+  const walk how = walk_of_bands(exec, &p, mica_tensor_dtype(dx));
+  MICA_TRY(choose(exec, how.per ? &max_pool_grad_bands : &max_pool_grad_each, mica_tensor_dtype(dx), false, &how, &p,
                   &kernel));
-  size_t size = mica_tensor_dtype(dx) == MICA_F64 ? 8 : 4, spread = (size_t)(how.margin + how.most + how.width);
   mica__launch launch = mica__launch_of(kernel);
   mica__launch_tensor(&launch, dy);
   mica__launch_tensor(&launch, exec->inputs[2]);
@@ -278,13 +308,14 @@ static mica_status launch_max_pool_grad(const mica__exec *exec) {
   add_axes(&launch, &p);
   if (how.per) {
     mica__launch_size(&launch, how.per);
+    mica__launch_size(&launch, how.room);
     mica__launch_size(&launch, how.margin);
-    mica__launch_size(&launch, how.most);
-    mica__launch_local(&launch, (size_t)(how.most * p.windows[2].stride) * size);
-    mica__launch_local(&launch, spread * size);
-    mica__launch_local(&launch, spread * 4);
+    mica__launch_size(&launch, how.pitch);
+    mica__launch_local(&launch, how.elements * (mica_tensor_dtype(dx) == MICA_F64 ? 8 : 4));
+    mica__launch_local(&launch, how.elements * 4);
   }
-  mica__launch_range1(&launch, how.per ? (lines + how.per - 1) / how.per : lines * p.n[2], how.per ? 1 : GROUP);
+  int64_t bands = how.per ? p.count * p.n[0] * ((p.n[1] + how.per - 1) / how.per) : 0;
+  mica__launch_range1(&launch, how.per ? bands : p.count * p.n[0] * p.n[1] * p.n[2], how.per ? 1 : GROUP);
   mica__launch_cost(&launch, (double)mica_tensor_count(dy),
                     (double)mica_tensor_bytes(dy) + (double)mica_tensor_bytes(exec->inputs[2]) +
                         (double)mica_tensor_bytes(dx));
@@ -429,7 +460,7 @@ static mica_status check_max_pool_grad(mica__check *check) {
 }
 
 static const mica__kernel_desc *const kernels[] = {&max_pool_each, &max_pool_lines, NULL};
-static const mica__kernel_desc *const grad_kernels[] = {&max_pool_grad_each, &max_pool_grad_lines, NULL};
+static const mica__kernel_desc *const grad_kernels[] = {&max_pool_grad_each, &max_pool_grad_bands, NULL};
 
 #define POOL(label, own_kernels, inputs, ...)                                                                          \
   const mica__op mica__op_##label = {.name = #label,                                                                   \
