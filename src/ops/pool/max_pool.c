@@ -257,7 +257,8 @@ static mica_status choose(const mica__exec *exec, const mica__kernel_desc *desc,
   if (mica__kernel_param_index(desc, "INDICES") >= 0) mica__kernel_set(desc, values, "INDICES", places);
   if (how->per) {
     mica__kernel_set(desc, values, "VW", (int32_t)how->width);
-    mica__kernel_set(desc, values, "STRIDE", stride == 1 || (stride == 2 && how->width > 1) ? (int32_t)stride : 0);
+    mica__kernel_set(desc, values, "STRIDE",
+                     mica__kernel_choice(desc, "STRIDE", (int32_t)stride) >= 0 ? (int32_t)stride : 0);
   }
   return mica__kernel_get(mica__queue_engine(exec->queue), desc, values, NULL, kernel);
 }
