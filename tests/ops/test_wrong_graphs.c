@@ -42,6 +42,30 @@
   X(gather_axis, SHAPE, mica_gather(h, ids, 2), "gather(", "'hidden' f32 (64, 128)", "'ids' i64 (64)", "2")            \
   X(layer_norm_shapes, SHAPE, mica_layer_norm(h, 1, b, b, 1e-5), "layer_norm(", "'hidden' f32 (64, 128)",              \
     "'bias' f32 (3)")                                                                                                  \
+  X(batch_norm_channels, SHAPE, mica_batch_norm_train(h, b, null, 1e-5, NULL, NULL), "batch_norm(",                    \
+    "'hidden' f32 (64, 128)", "'bias' f32 (3)", "a channel")                                                           \
+  X(batch_norm_scalar, SHAPE, mica_batch_norm(b, null, null, b, b, 1e-5), "batch_norm(", "'bias' f32 (3)")             \
+  X(instance_norm_rank, SHAPE, mica_instance_norm(h, null, null, 1e-5), "instance_norm(", "'hidden' f32 (64, 128)")    \
+  X(group_norm_groups, SHAPE, mica_group_norm(h, null, null, 5, 1e-5), "group_norm(", "'hidden' f32 (64, 128)", "5")   \
+  X(lrn_window, SHAPE, mica_local_response_norm(h, 0, 1, 1, 1), "local_response_norm(", "'hidden' f32 (64, 128)")      \
+  X(pool_rank, SHAPE, mica_max_pool(h, &(mica_pool_config){.size = {2}}), "max_pool(", "'hidden' f32 (64, 128)")       \
+  X(pool_size, INVALID, mica_average_pool(mica_unsqueeze(h, MICA_AXES(0)), &(mica_pool_config){.stride = {1}}),        \
+    "average_pool(", "f32 (1, 64, 128)", "size 0")                                                                     \
+  X(pool_padding, INVALID,                                                                                             \
+    mica_max_pool(mica_unsqueeze(h, MICA_AXES(0)), &(mica_pool_config){.size = {2}, .pad = {-1}}), "max_pool(",        \
+    "f32 (1, 64, 128)", "padding -1")                                                                                  \
+  X(pool_room, SHAPE,                                                                                                  \
+    mica_max_pool(mica_unsqueeze(h, MICA_AXES(0)), &(mica_pool_config){.size = {65}, .dilation = {2}}), "max_pool(",   \
+    "f32 (1, 64, 128)", "128 elements", "window of 65")                                                                \
+  X(average_room, SHAPE, mica_average_pool(mica_unsqueeze(h, MICA_AXES(0)), &(mica_pool_config){.size = {129}}),       \
+    "128 elements", "window of 129")                                                                                   \
+  X(pool_power, INVALID, mica_lp_pool(mica_unsqueeze(h, MICA_AXES(0)), &(mica_pool_config){.size = {2}, .p = -1}),     \
+    "lp_pool(", "f32 (1, 64, 128)", "-1")                                                                              \
+  X(adaptive_outputs, INVALID, mica_adaptive_max_pool(mica_unsqueeze(h, MICA_AXES(0)), (int64_t[]){0}),                \
+    "adaptive_max_pool(", "f32 (1, 64, 128)", "0 outputs")                                                             \
+  X(resize_scale, INVALID, mica_resize(h, &(mica_resize_config){.scale = {-1}}), "resize(", "'hidden' f32 (64, 128)",  \
+    "-1", "axis 0")                                                                                                    \
+  X(resize_integers, DTYPE, mica_resize(ids, &(mica_resize_config){.mode = MICA_RESIZE_LINEAR, .size = {7}}), "i64")   \
   X(assign_shape, SHAPE, (mica_assign(w, h), null), "mica_assign", "'w' is f32 (128, 10)", "'hidden' f32 (64, 128)")   \
   X(assign_dtype, DTYPE, (mica_assign(w, mica_cast(w, MICA_F16)), null), "'w' is f32 (128, 10)", "f16 (128, 10)")      \
   X(assign_null, INVALID, (mica_assign(w, null), null), "mica_assign", "one graph")                                    \

@@ -343,9 +343,12 @@ static mica_status grad_max_pool_indices(const mica__grad *grad) {
 
 /* (N, C, spatial...) as (N, C, all of them) */
 static mica_value flat_planes(mica_value x, int64_t spatial) {
-  mica_shape flat = {.rank = mica_value_shape(x).rank - (int32_t)spatial + 1};
+  mica_shape shape = mica_value_shape(x), flat = {.rank = shape.rank - (int32_t)spatial + 1};
   for (int32_t k = 0; k < flat.rank - 1; k++) flat.dim[k] = MICA__COPY_DIM(k);
-  flat.dim[flat.rank - 1] = MICA_OPEN;
+  int64_t *plane = &flat.dim[flat.rank - 1];
+  *plane = 1;
+  for (int32_t k = flat.rank - 1; k < shape.rank; k++)
+    *plane = *plane == MICA_OPEN || shape.dim[k] == MICA_OPEN ? MICA_OPEN : *plane * shape.dim[k];
   return mica_reshape(x, flat);
 }
 
