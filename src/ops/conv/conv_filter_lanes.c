@@ -18,7 +18,7 @@ const mica__kernel_desc mica__conv_filter_lanes_kernel = {
 #define VW 16
 /* The copies of a chunk take so many floats, 24 KiB of a first level cache, unless one row is longer. */
 #define CHUNK 6144
-#define MOST_CHUNK (1 << 20)
+#define MOST_CHUNK (1 << 17)
 /* Sums that registers hold beside four rows of dY. */
 #define FEW_SUMS 12
 

@@ -35,17 +35,21 @@ const mica__kernel_desc mica__conv_filter_join_kernel = {
 #define GROUPS 32
 /* A packed vector costs about so many multiply-adds as are in this many rows of a tile; a list's place, so many. */
 #define PACK_ROWS 7.0
-/* Tiles times taps that make what is packed for them cost little. */
-#define BLOCK_TILES 72
-/* Floats of local memory. */
-#define MOST_SCRATCH (1 << 22)
+/* Tiles times taps that make what is packed for them cost little, and rows of which a chunk fits a second level cache
+ * beside floats of sums. */
+#define BLOCK_TILES 32
+#define BLOCK_ROWS 256
+#define BLOCK_SUMS 65536
+/* Floats of local memory, and of a copy of x. */
+#define MOST_SCRATCH (1 << 17)
+#define MOST_COPY (1 << 15)
 
 /* How the work is cut; see the kernel's contract. */
 typedef struct plan {
   const mica__variant *variant;
   int64_t nr, mr, panels, tiles, taps; /* taps: of which each has tiles of its own */
-  int64_t slices, rows;
-  int64_t blocks, parts;
+  int64_t slices, rows, columns;
+  int64_t blocks, share, parts;      /* blocks of tiles, panels that share a group */
   int64_t copy_at, list_at, scratch; /* in floats */
 } plan;
 
@@ -53,8 +57,11 @@ static int64_t least(int64_t x, int64_t y) { return x < y ? x : y; }
 static int64_t most(int64_t x, int64_t y) { return x > y ? x : y; }
 static int64_t ceil_div(int64_t x, int64_t y) { return (x + y - 1) / y; }
 
-/* Whole images where several fit a chunk, else rows of one, of about equal number. */
+/* Whole images where several fit a chunk, else rows of one, of about equal number, or a part of a row. */
 static void choose_chunk(const mica__conv_dims *d, plan *p) {
+  p->columns = most(1, d->out[2]);
+  if (p->variant->values[PANEL] == PANEL_Y && d->out[2] > 2 * CHUNK)
+    p->columns = ceil_div(d->out[2], ceil_div(d->out[2], CHUNK));
   int64_t places = d->out[1] * d->out[2], slices = d->n * d->out[0];
   p->slices = most(1, least(slices, places > 0 ? CHUNK / places : 1));
   int64_t rows = p->slices > 1 ? d->out[1] : least(d->out[1], ceil_div(CHUNK, most(1, d->out[2])));
@@ -64,10 +71,38 @@ static void choose_chunk(const mica__conv_dims *d, plan *p) {
 static void choose_scratch(const mica__conv_dims *d, int32_t panel, plan *p) {
   int64_t high = (p->rows - 1) * d->stride[1] + (d->filter[1] - 1) * d->dilation[1] + 1;
   int64_t wide = (d->out[2] - 1) * d->stride[2] + (d->filter[2] - 1) * d->dilation[2] + 1;
-  int64_t places = p->slices * p->rows * d->out[2];
-  p->copy_at = (panel == PANEL_X ? p->slices * least(high, d->in[1]) * d->in[2] : places) * p->nr;
+  int64_t places = p->slices * p->rows * p->columns;
+  bool compact = d->filter[1] * d->filter[2] == 1 && d->stride[1] * d->stride[2] > 1;
+  p->copy_at = (panel == PANEL_X && !compact ? p->slices * least(high, d->in[1]) * d->in[2] : places) * p->nr;
   p->list_at = p->copy_at + (panel == PANEL_Y_TAPS ? p->slices * d->c * high * wide : 0);
   p->scratch = p->list_at + 2 * (places + VW);
+}
+
+/* Elements that one panel, or one tile, reads of the operand that is read in place, and its sums. */
+static double row_elements(const mica__conv_dims *d, const plan *p) {
+  const int64_t *extent = p->variant->values[PANEL] == PANEL_X ? d->out : d->in;
+  return (double)d->n * (double)mica__conv_volume(extent) * (double)(p->tiles * p->mr);
+}
+
+/* Cuts the work into groups. The more panels share one, the less often the operand that is read in place comes from far
+ * away; where they are then too few groups, the places are cut, and partial sums are written and added. */
+static void choose_groups(const mica__conv_dims *d, plan *p) {
+  int64_t chunks =
+      ceil_div(d->n * d->out[0], p->slices) * ceil_div(d->out[1], p->rows) * ceil_div(d->out[2], p->columns);
+  int64_t wanted = ceil_div(GROUPS, most(1, d->groups));
+  p->blocks = most(1, least(ceil_div(p->tiles * p->mr, BLOCK_ROWS), p->tiles * p->taps / BLOCK_TILES));
+  double least_moved = 0, sums = (double)(p->panels * p->tiles * p->taps * p->mr * p->nr);
+  for (int64_t share = 1; share <= most(1, p->panels); share++) {
+    int64_t groups = most(1, ceil_div(p->panels, share)) * p->blocks;
+    if (share > 1 && share * ceil_div(p->tiles, p->blocks) * p->taps * p->mr * p->nr > BLOCK_SUMS) break;
+    int64_t parts = most(1, least(chunks, ceil_div(wanted, groups)));
+    parts = most(1, ceil_div(chunks, most(1, ceil_div(chunks, parts))));
+    double moved = row_elements(d, p) * (double)ceil_div(p->panels, share) + 3 * sums * (double)parts;
+    if (share > 1 && moved >= least_moved) continue;
+    least_moved = moved;
+    p->share = share;
+    p->parts = parts;
+  }
 }
 
 static plan plan_of(const mica__conv_dims *d, const mica__variant *variant) {
@@ -79,11 +114,7 @@ static plan plan_of(const mica__conv_dims *d, const mica__variant *variant) {
   p.tiles = ceil_div(panel == PANEL_X ? d->k : taps_in_rows ? d->c * mica__conv_volume(d->filter) : d->c, p.mr);
   choose_chunk(d, &p);
   choose_scratch(d, panel, &p);
-  int64_t groups = most(1, p.panels * d->groups), chunks = ceil_div(d->n * d->out[0], p.slices);
-  chunks *= ceil_div(d->out[1], p.rows);
-  p.blocks = most(1, least(ceil_div(GROUPS, groups), p.tiles * p.taps / BLOCK_TILES));
-  p.parts = most(1, least(chunks, ceil_div(GROUPS, groups * p.blocks)));
-  p.parts = most(1, ceil_div(chunks, most(1, ceil_div(chunks, p.parts))));
+  choose_groups(d, &p);
   return p;
 }
 
@@ -96,6 +127,7 @@ static const char *unable_with(const mica__conv_dims *d, const mica__variant *va
   double x = (double)(d->groups * d->c) * (double)mica__conv_volume(d->in);
   double y = (double)(d->groups * d->k) * (double)mica__conv_volume(d->out);
   if (images * x > INT32_MAX || images * y > INT32_MAX) return "an image is too large";
+  if (p.list_at - p.copy_at > MOST_COPY) return "a row of all channels is too long";
   return p.scratch > MOST_SCRATCH ? "a row of an image is too long" : NULL;
 }
 
@@ -104,11 +136,14 @@ static double cost_of(const mica__conv_dims *d, const mica__variant *variant) {
   plan p = plan_of(d, variant);
   int32_t panel = variant->values[PANEL];
   double inputs = (double)mica__conv_volume(d->in), outputs = (double)mica__conv_volume(d->out);
-  double vectors = (double)(p.panels * p.nr) / VW, packed = panel == PANEL_X ? inputs : outputs;
+  bool strided = mica__conv_volume(d->stride) > 1, compact = strided && mica__conv_volume(d->filter) == 1;
+  double vectors = (double)(p.panels * p.nr) / VW;
+  double packed = panel == PANEL_X && !compact ? inputs : outputs;
   double rows = (double)(p.tiles * p.mr * p.taps);
-  /* A broadcast is shared by few vectors in a narrow panel. */
-  double narrow = p.nr == VW ? 1.1 : 1.0;
-  return vectors * (rows * outputs * narrow + PACK_ROWS * (double)p.blocks * packed);
+  /* A broadcast is shared by few vectors in a narrow panel; elements of x that a stride passes over are read too. */
+  double narrow = p.nr == VW ? 1.1 : 1.0, apart = panel == PANEL_Y && strided ? 1.5 : 1.0;
+  double pack = panel == PANEL_X && compact ? 3 * PACK_ROWS : PACK_ROWS;
+  return vectors * (rows * outputs * narrow * apart + pack * (double)p.blocks * packed);
 }
 
 static const mica__variant *choose_variant(const mica__conv_dims *d) {
@@ -165,13 +200,14 @@ static mica_status launch_sums(mica_queue *queue, const mica__conv *conv, const 
   MICA_TRY(begin(queue, &mica__conv_filter_tile_kernel, conv, p, &launch));
   int64_t block = ceil_div(p->tiles, p->blocks);
   mica__conv_push_dims(&launch, d);
-  mica__launch_int8(&launch, (int32_t[]){(int32_t)block, (int32_t)p->parts, (int32_t)p->slices, (int32_t)p->rows,
-                                         (int32_t)p->copy_at, (int32_t)p->list_at, 0, 0});
+  mica__launch_int8(&launch,
+                    (int32_t[]){(int32_t)block, (int32_t)p->parts, (int32_t)p->slices, (int32_t)p->rows,
+                                (int32_t)p->copy_at, (int32_t)p->list_at, (int32_t)p->share, (int32_t)p->columns});
   mica__launch_tensor(&launch, conv->x);
   mica__launch_tensor(&launch, conv->y);
   mica__launch_buffer(&launch, partial, 0);
   mica__launch_local(&launch, (size_t)p->scratch * sizeof(float));
-  const int64_t groups[] = {d->groups * p->panels, ceil_div(p->tiles, block), p->parts};
+  const int64_t groups[] = {d->groups * ceil_div(p->panels, p->share), ceil_div(p->tiles, block), p->parts};
   mica__launch_range3(&launch, groups, (size_t[]){1, 1, 1});
   mica__gemm_cost(&launch, &conv->result);
   return mica__queue_submit(queue, &launch);
