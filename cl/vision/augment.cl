@@ -15,7 +15,7 @@
  *
  *   X_T       type of x: u8 or f32      Y_T   type of y      AUGMENT, MIX, TARGETS   as above
  *   SPAN      elements of a plane that a work-item makes; all of it where that is less
- *   VW        elements it takes at once with AUGMENT 0; SPAN is a multiple of it
+ *   VW        elements it takes at once with AUGMENT 0; SPAN is a multiple of it (with AUGMENT they are 4)
  *
  * One dimension of N C ceil(H W / SPAN) work-items, any group size. */
 #include "common/dtype.clh"
@@ -97,16 +97,64 @@ static inline float element(__global const STORAGE(X_T) *plane, const sample_dra
   const float u = (float)left - 0.5f * (float)(W - 1), v = (float)r - 0.5f * (float)(H - 1);
   const float x = d.cosine * u - d.sine * v + 0.5f * (float)(W - 1) + (float)d.dx;
   const float y = d.sine * u + d.cosine * v + 0.5f * (float)(H - 1) + (float)d.dy;
-  const int x0 = (int)floor(x), y0 = (int)floor(y);
+  const int x0 = (int)x - (x < (float)(int)x), y0 = (int)y - (y < (float)(int)y);
   const float wx = x - (float)x0, wy = y - (float)y0;
-  const float above = mix(pixel(plane, y0, x0, H, W, affine), pixel(plane, y0, x0 + 1, H, W, affine), wx);
-  const float below = mix(pixel(plane, y0 + 1, x0, H, W, affine), pixel(plane, y0 + 1, x0 + 1, H, W, affine), wx);
-  const float n = mix(above, below, wy);
+  const float a = pixel(plane, y0, x0, H, W, affine), b = pixel(plane, y0, x0 + 1, H, W, affine);
+  const float c = pixel(plane, y0 + 1, x0, H, W, affine), e = pixel(plane, y0 + 1, x0 + 1, H, W, affine);
+  const float above = a + (b - a) * wx, below = c + (e - c) * wx;
+  const float n = above + (below - above) * wy;
 #else
   const float n = pixel(plane, r + d.dy, left + d.dx, H, W, affine);
 #endif
   const int cut = (uint)(r - d.cut_y + cutout / 2) < (uint)cutout && (uint)(q - d.cut_x + cutout / 2) < (uint)cutout;
   return cut ? 0.0f : d.gain * n + d.lift * affine.x;
+}
+
+#define GATHER4(plane, at)                                                                                             \
+  (float4)((float)LOAD(X_T, plane, (at).x), (float)LOAD(X_T, plane, (at).y), (float)LOAD(X_T, plane, (at).z),          \
+           (float)LOAD(X_T, plane, (at).w))
+
+/* Four normalised elements between pixels: what lies outside of the plane has no weight. */
+static inline float4 four_between(__global const STORAGE(X_T) *plane, const float4 x, const float4 y, const int H,
+                                  const int W, const float2 affine) {
+  const int4 cut_x = convert_int4(x), cut_y = convert_int4(y);
+  const int4 x0 = cut_x + (x < convert_float4(cut_x)), y0 = cut_y + (y < convert_float4(cut_y));
+  const float4 wx = x - convert_float4(x0), wy = y - convert_float4(y0);
+  const float4 left = select((float4)(0), 1.0f - wx, x0 >= 0 & x0 < W);
+  const float4 right = select((float4)(0), wx, x0 >= -1 & x0 < W - 1);
+  const float4 above = select((float4)(0), 1.0f - wy, y0 >= 0 & y0 < H);
+  const float4 below = select((float4)(0), wy, y0 >= -1 & y0 < H - 1);
+  const int4 from = clamp(x0, 0, W - 1), to = clamp(x0 + 1, 0, W - 1);
+  const int4 top = clamp(y0, 0, H - 1) * W, bottom = clamp(y0 + 1, 0, H - 1) * W;
+  const float4 sum = above * (left * GATHER4(plane, top + from) + right * GATHER4(plane, top + to)) +
+                     below * (left * GATHER4(plane, bottom + from) + right * GATHER4(plane, bottom + to));
+  return affine.x * sum + affine.y * (left + right) * (above + below);
+}
+
+/* Elements (r, q) to (r, q + 3), q + 3 < W. */
+static inline float4 four_elements(__global const STORAGE(X_T) *plane, const sample_draw d, const int r, const int q,
+                                   const int H, const int W, const float2 affine, const int cutout) {
+#if AUGMENT == 2
+  const float4 lane = (float4)(0, 1, 2, 3), place = d.mirrored ? (float)(W - 1 - q) - lane : (float)q + lane;
+  const float4 u = place - 0.5f * (float)(W - 1);
+  const float v = (float)r - 0.5f * (float)(H - 1);
+  const float4 n = four_between(plane, d.cosine * u - d.sine * v + 0.5f * (float)(W - 1) + (float)d.dx,
+                                d.sine * u + d.cosine * v + 0.5f * (float)(H - 1) + (float)d.dy, H, W, affine);
+#else
+  /* Where all come from inside of the plane they are neighbours there. */
+  const int left = (d.mirrored ? W - 4 - q : q) + d.dx, y = r + d.dy;
+  float4 n = 0;
+  if (y >= 0 && y < H && left >= 0 && left + 4 <= W)
+    n = affine.x * convert_float4(LOADV(X_T, 4, plane, y * W + left)) + affine.y;
+  else
+    n = (float4)(pixel(plane, y, left, H, W, affine), pixel(plane, y, left + 1, H, W, affine),
+                 pixel(plane, y, left + 2, H, W, affine), pixel(plane, y, left + 3, H, W, affine));
+  if (d.mirrored) n = n.wzyx;
+#endif
+  const int4 across = (int4)(0, 1, 2, 3) + (q - d.cut_x + cutout / 2);
+  const int down = r - d.cut_y + cutout / 2;
+  const int4 cut = across >= 0 & across < cutout & (int4)(down >= 0 && down < cutout ? -1 : 0);
+  return select(d.gain * n + d.lift * affine.x, (float4)(0), cut);
 }
 
 /* sizes: N, C, H, W, crop, flip, cutout, classes; keys: six of the permutation, two of the seed; range: angle, zoom,
@@ -147,13 +195,23 @@ __kernel void augment(__global const STORAGE(X_T) *x, const long x_at, __global 
 #if MIX
   const sample_draw e = draw_sample((uint)(position + other), (uint)epoch, seed, H, W, sizes.s4, sizes.s5, range);
 #endif
-  for (int r = begin / W, q = begin % W, at = begin; at < end; at++) {
-    float value = element(from, d, r, q, H, W, a, sizes.s6);
+  for (int r = begin / W, q = begin % W, at = begin; at < end;) {
+    if (q + 4 <= W && at + 4 <= end) {
+      float4 value = four_elements(from, d, r, q, H, W, a, sizes.s6);
 #if MIX
-    value = range.s4 * value + (1.0f - range.s4) * element(with, e, r, q, H, W, a, sizes.s6);
+      value = range.s4 * value + (1.0f - range.s4) * four_elements(with, e, r, q, H, W, a, sizes.s6);
 #endif
-    STORE(Y_T, value, y, at);
-    if (++q == W) q = 0, r++;
+      STOREV(Y_T, 4, value, y, at);
+      at += 4, q += 4;
+    } else {
+      float value = element(from, d, r, q, H, W, a, sizes.s6);
+#if MIX
+      value = range.s4 * value + (1.0f - range.s4) * element(with, e, r, q, H, W, a, sizes.s6);
+#endif
+      STORE(Y_T, value, y, at);
+      at++, q++;
+    }
+    if (q == W) q = 0, r++;
   }
 #else
 #if MIX

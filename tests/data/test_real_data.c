@@ -78,11 +78,11 @@ START_TEST(optdigits) {
 }
 END_TEST
 
+#if MICA_WITH_PNG
 START_TEST(folders_of_pictures) {
   mica_dataset *dataset = NULL;
   const char *path = files_shared("isbi_membrane/train");
   static uint8_t input[32 * 48];
-#if MICA_WITH_PNG
   ck_ok(mica_dataset_open(path, &(mica_dataset_config){.height = 32, .width = 48}, &dataset));
   ck_assert_int_eq(mica_dataset_classes(dataset), 2);
   ck_assert_str_eq(mica_dataset_class_name(dataset, 1), "label");
@@ -93,9 +93,9 @@ START_TEST(folders_of_pictures) {
   for (size_t i = 0; i < sizeof input; i++) sum += input[i];
   ck_assert(sum / sizeof input > 150 && sum / sizeof input < 250);
   mica_dataset_destroy(dataset);
-#endif
 }
 END_TEST
+#endif
 
 START_TEST(photos) {
   const char *path = files_shared("photos/dog.jpg");
@@ -136,7 +136,9 @@ Suite *test_suite(void) {
   if (files_shared("mnist")) tcase_add_test(tcase, mnist);
   if (files_shared("cifar10")) tcase_add_test(tcase, cifar10);
   if (files_shared("optdigits")) tcase_add_test(tcase, optdigits);
+#if MICA_WITH_PNG
   if (files_shared("isbi_membrane")) tcase_add_test(tcase, folders_of_pictures);
+#endif
   if (files_shared("photos")) tcase_add_test(tcase, photos);
   suite_add_tcase(suite, tcase);
   return suite;

@@ -254,6 +254,9 @@ static void remove_folder(void) {
 }
 
 Suite *test_suite(void) {
+#if !MICA_WITH_CJSON
+  return test_skip("no cJSON");
+#endif
   Suite *suite = suite_create("safetensors");
   TCase *tcase = tcase_create("safetensors");
   tcase_add_unchecked_fixture(tcase, make_folder, remove_folder);
