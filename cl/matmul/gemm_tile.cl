@@ -16,16 +16,15 @@
  * Sums are float. For i8 and u8 the products are added exactly in float, of which 1024 fit (KC <= 1024; u8: 258), and
  * blocks of K are added as integers (ACC_T i32).
  *
- * Every argument costs PoCL an allocation in one thread and a release in another, so what can travel together does:
- *   size    M N K MB NB KC splits KA
- *   stride  A_row A_col A_batch B_row B_col B_batch P_row P_batch
- * With PLAIN 1, D is written as it is: alpha 1, beta 0, no bias, no activation; P is D.
+ * EPILOGUE says what is asked beyond the product, and so which arguments there are: 0 everything (P, D, C and bias);
+ * 1 nothing: D is the product; 2 alpha is 1, beta 0, and D may wait for bias and activation in its own place.
  * With splits > 1 each part of K gets its own work-groups and P is [splits][batches][M][N], to be added by gemm_splitk.
  * P may be D where D has P's type and C is not D.
  *
  * NDRange: ceil(M / MB), ceil(N / NB), batches * splits; work-group (1, 1, 1). scratch: MB rounded up to MR, times KA
  * elements of A (MR counts as MRP) if that is packed, and KC * NR of B likewise; one float at least. */
 #include "common/epilogue.clh"
+#include "common/packed.clh"
 
 #ifndef MR /* rows of a register tile */
 #define MR 8
@@ -42,8 +41,8 @@
 #ifndef B_FORM
 #define B_FORM 3
 #endif
-#ifndef PLAIN /* 1: D is the bare product */
-#define PLAIN 0
+#ifndef EPILOGUE
+#define EPILOGUE 0
 #endif
 #ifndef A_T
 #define A_T f32
@@ -146,32 +145,41 @@ DEFINE_TILE_OF(NV)
 #endif
 
 /* W adjacent columns leave: to P while blocks of K are to come, then to D. */
+#if EPILOGUE == 1
+#define LEAVE(W, x, row, col)                                                                                          \
+  do {                                                                                                                 \
+    COMPUTEV(f32, W) s_ = x;                                                                                           \
+    const long p_ = D_at + get_group_id(2) * D_batch + (row)*D_row + (col);                                            \
+    if (!(phase & FIRST)) s_ += LOADV(f32, W, D, p_);                                                                  \
+    STOREV(f32, W, s_, D, p_);                                                                                         \
+  } while (0)
+#else
 #define LEAVE(W, x, row, col)                                                                                          \
   do {                                                                                                                 \
     COMPUTEV(ACC_T, W) s_ = MICA_AS(COMPUTE(ACC_T), W, x);                                                             \
     const long p_ = P_at + get_group_id(2) * P_batch + (row)*P_row + (col);                                            \
-    if (!(phase & FIRST)) s_ += MICA_VLOAD(W, P, p_);                                                                  \
+    if (!(phase & FIRST)) s_ += LOADV(ACC_T, W, P, p_);                                                                \
     if (phase & LAST)                                                                                                  \
       FINISH(W, s_, z, (long)(row), col);                                                                              \
     else                                                                                                               \
-      MICA_VSTORE(W, s_, P, p_);                                                                                       \
+      STOREV(ACC_T, W, s_, P, p_);                                                                                     \
   } while (0)
+#endif
 #define FIRST 1
 #define LAST 2
 
 /* Sums NV vectors at column n and writes them: a bare product from the registers; with an epilogue by way of an array,
  * so that the epilogue is compiled once and not MR * NV times. */
-#if PLAIN
+#if EPILOGUE == 1
 #define LEAVE_ALL(sums, n)                                                                                             \
   UNROLL for (int i = 0; i < MR; i++) if (i >= row_begin && i < row_end) UNROLL for (int v = 0; v < NV; v++)           \
       LEAVE(VW, sums[i][v], m_tile + i, (n) + v * VW)
 #else
 #define LEAVE_ALL(sums, n)                                                                                             \
-  float whole[MR][NR];                                                                                                 \
-  UNROLL for (int i = 0; i < MR; i++) UNROLL for (int v = 0; v < NV; v++)                                              \
-      MICA_VSTORE(VW, sums[i][v], whole[i], v *VW);                                                                    \
+  V whole[MR][NV];                                                                                                     \
+  UNROLL for (int i = 0; i < MR; i++) UNROLL for (int v = 0; v < NV; v++) whole[i][v] = sums[i][v];                    \
   for (int i = row_begin; i < row_end; i++)                                                                            \
-    for (int j = 0; j < NR; j += VW) LEAVE(VW, MICA_VLOAD(VW, whole[i], j), m_tile + i, (n) + j)
+    for (int v = 0; v < NV; v++) LEAVE(VW, whole[i][v], m_tile + i, (n) + v * VW)
 #endif
 #define FULL_TILE(b, n)                                                                                                \
   do {                                                                                                                 \
@@ -185,136 +193,70 @@ DEFINE_TILE_OF(NV)
 /* Sums one vector at column n and writes `count` lanes of it from lane `skip` on, in pieces that are powers of two. */
 #define EDGE_TILE(b, n, skip, count)                                                                                   \
   do {                                                                                                                 \
-    V sums[MR][1];                                                                                                     \
-    float edge[MR][VW];                                                                                                \
+    V sums[MR][1], edge[MR];                                                                                           \
+    int lane = skip;                                                                                                   \
     tile_sum_1(sums, a, A_col, b, B_row, kc);                                                                          \
-    UNROLL for (int i = 0; i < MR; i++) MICA_VSTORE(VW, sums[i][0], edge[i], 0);                                       \
-    for (int i = row_begin; i < row_end; i++) {                                                                        \
-      int j = skip;                                                                                                    \
-      EDGE_PIECE(VW, n, count)                                                                                         \
-      EDGE_PIECE(8, n, count)                                                                                          \
-      EDGE_PIECE(4, n, count)                                                                                          \
-      EDGE_PIECE(2, n, count)                                                                                          \
-      EDGE_PIECE(1, n, count)                                                                                          \
-    }                                                                                                                  \
+    UNROLL for (int i = 0; i < MR; i++) edge[i] = sums[i][0];                                                          \
+    EDGE_PIECE(VW, n, count)                                                                                           \
+    EDGE_PIECE(8, n, count)                                                                                            \
+    EDGE_PIECE(4, n, count)                                                                                            \
+    EDGE_PIECE(2, n, count)                                                                                            \
+    EDGE_PIECE(1, n, count)                                                                                            \
   } while (0)
 #define EDGE_PIECE(W, n, count)                                                                                        \
-  if (count - (j - skip) >= W) {                                                                                       \
-    LEAVE(W, MICA_VLOAD(W, edge[i], j), m_tile + i, (n) + j);                                                          \
-    j += W;                                                                                                            \
+  if (W == VW ? count == VW : W < VW && (count & W)) {                                                                 \
+    for (int i = row_begin; i < row_end; i++)                                                                          \
+      LEAVE(W, MICA_VLOAD(W, (const float *)&edge[i], lane), m_tile + i, (n) + lane);                                  \
+    lane += W;                                                                                                         \
   }
 
-#if A_FORM == PACK || B_FORM == PACK
-/* x and y interleaved, x0 y0 x1 y1 ...: the lower and the upper half. */
-static inline V zip_lower(V x, V y) {
-  V r;
-  r.even = x.lo;
-  r.odd = y.lo;
-  return r;
-}
-static inline V zip_upper(V x, V y) {
-  V r;
-  r.even = x.hi;
-  r.odd = y.hi;
-  return r;
-}
+#include "matmul/gemm_pack.clh"
 
-/* Interleaves R vectors, R a power of two: element k of vector i moves to place k * R + i of the sequence. With R = VW
- * that is a transpose. */
-#define INTERLEAVE(x, R)                                                                                               \
-  UNROLL for (int s_ = 1; s_ < R; s_ *= 2) {                                                                           \
-    V y_[R];                                                                                                           \
-    UNROLL for (int i_ = 0; i_ < R / 2; i_++) {                                                                        \
-      y_[2 * i_] = zip_lower(x[i_], x[i_ + R / 2]);                                                                    \
-      y_[2 * i_ + 1] = zip_upper(x[i_], x[i_ + R / 2]);                                                                \
-    }                                                                                                                  \
-    UNROLL for (int i_ = 0; i_ < R; i_++) x[i_] = y_[i_];                                                              \
-  }
-#endif
-
-#if A_FORM == PACK
-/* Packs `rows` rows (in place of those past the end the last is repeated: they are never written) by kc columns into
- * to[k][MRP]. */
-static void pack_a(__global const STORAGE(A_T) *a, long row, long col, int rows, int kc, __local float *to) {
-#if MRP > 1
-  if (col == 1 && kc >= VW) {
-    __global const STORAGE(A_T) *ar[MRP];
-    UNROLL for (int i = 0; i < MRP; i++) ar[i] = a + min(i, rows - 1) * row;
-    for (int k = 0; k < kc; k += VW) {
-      const int at = min(k, kc - VW);
-      V x[MRP];
-      UNROLL for (int i = 0; i < MRP; i++) x[i] = READ_A(VW, ar[i], at);
-      INTERLEAVE(x, MRP)
-      UNROLL for (int i = 0; i < MRP; i++) MICA_VSTORE(VW, x[i], to, at * MRP + i * VW);
-    }
-    return;
-  }
-#endif
-  if (row == 1 && rows >= MRP)
-    for (int k = 0; k < kc; k++) MICA_VSTORE(MRP, READ_A(MRP, a, k * col), to, k * MRP);
-  else
-    for (int k = 0; k < kc; k++)
-      for (int i = 0; i < MRP; i++) to[k * MRP + i] = READ_A(1, a, min(i, rows - 1) * row + k * col);
-}
-#endif
-
-#if B_FORM == PACK
-#define AHEAD 16 /* rows of B that are fetched before they are needed */
-
-/* Packs kc rows by `cols` columns into to[k][NR]; what lies beyond cols is never written to D. `readable` is how many
- * elements, from b on, belong to the matrix: within them a vector may be read past the last column. */
-static void pack_b(__global const STORAGE(B_T) *b, long row, long col, int cols, int kc, long readable,
-                   __local float *to) {
-  if (col == 1) {
-    int k = 0;
-    for (; cols == NR && k < kc; k++) {
-      UNROLL for (int v = 0; v < NV; v++) {
-        PREFETCH_READ(b + (k + AHEAD) * row + v * VW);
-        MICA_VSTORE(VW, READ_B(VW, b, k * row + v * VW), to, k * NR + v * VW);
-      }
-    }
-    for (; k < kc; k++)
-      for (int v = 0; v < cols; v += VW) {
-        if (k * row + v + VW <= readable)
-          MICA_VSTORE(VW, READ_B(VW, b, k * row + v), to, k * NR + v);
-        else
-          for (int j = v; j < min(cols, v + VW); j++) to[k * NR + j] = READ_B(1, b, k * row + j);
-      }
-  } else if (row == 1 && kc >= VW) {
-    for (int v = 0; v < cols; v += VW) {
-      __global const STORAGE(B_T) *br[VW];
-      UNROLL for (int j = 0; j < VW; j++) br[j] = b + min(v + j, cols - 1) * col;
-      for (int k = 0; k < kc; k += VW) {
-        const int at = min(k, kc - VW);
-        V x[VW];
-        UNROLL for (int j = 0; j < VW; j++) x[j] = READ_B(VW, br[j], at);
-        INTERLEAVE(x, VW)
-        UNROLL for (int j = 0; j < VW; j++) MICA_VSTORE(VW, x[j], to, (at + j) * NR + v);
-      }
-    }
-  } else {
-    for (int k = 0; k < kc; k++)
-      for (int j = 0; j < cols; j++) to[k * NR + j] = READ_B(1, b, k * row + j * col);
-  }
-}
-#endif
-
-__kernel __attribute__((reqd_work_group_size(1, 1, 1))) void
-gemm_tile(__global const STORAGE(A_T) *A, const long A_at, __global const STORAGE(B_T) *B, const long B_at,
-          const int8 size, const long8 stride, __local float *scratch,
-#if PLAIN
-          __global float *D, const long D_at) {
-  const float alpha = 1, beta = 0, act_arg = 0;
-  const long D_row = stride.s6, D_batch = stride.s7, C_row = 0, C_batch = 0, C_at = 0, bias_at = 0;
-  __global float *P = D, *C = D, *bias = D;
-  const long P_at = D_at;
+#if EPILOGUE == 0
+#define RESULTS                                                                                                        \
+  __global COMPUTE(ACC_T) * P, __global STORAGE(D_T) * D, __global const STORAGE(D_T) * C,                             \
+      __global const STORAGE(BIAS_T) * bias
+DEFINE_PACKED(29);
+#elif EPILOGUE == 1
+#define RESULTS __global float *D
+DEFINE_PACKED(19);
+#elif BIAS
+#define RESULTS __global STORAGE(D_T) * D, __global const STORAGE(BIAS_T) * bias
+DEFINE_PACKED(21);
 #else
-          __global COMPUTE(ACC_T) * P, const long P_at, EPILOGUE_PARAMS) {
+#define RESULTS __global STORAGE(D_T) * D
+DEFINE_PACKED(20);
 #endif
-  const int M = size.s0, N = size.s1, K = size.s2, MB = size.s3, NB = size.s4, KC = size.s5, splits = size.s6,
-            KA = size.s7;
-  const long A_row = stride.s0, A_col = stride.s1, A_batch = stride.s2, B_row = stride.s3, B_col = stride.s4,
-             B_batch = stride.s5, P_row = stride.s6, P_batch = stride.s7;
+
+__kernel __attribute__((reqd_work_group_size(1, 1, 1))) void gemm_tile(__global const STORAGE(A_T) * A,
+                                                                       __global const STORAGE(B_T) * B,
+                                                                       __local float *scratch, RESULTS,
+                                                                       const mica_packed packed) {
+  UNPACK_BEGIN;
+  const long A_at = UNPACK(i64), B_at = UNPACK(i64);
+  const int M = UNPACK(i32), N = UNPACK(i32), K = UNPACK(i32), MB = UNPACK(i32), NB = UNPACK(i32), KC = UNPACK(i32),
+            splits = UNPACK(i32), KA = UNPACK(i32);
+  const long A_row = UNPACK(i64), A_col = UNPACK(i64), A_batch = UNPACK(i64), B_row = UNPACK(i64), B_col = UNPACK(i64),
+             B_batch = UNPACK(i64), P_row = UNPACK(i64), P_batch = UNPACK(i64);
+#if EPILOGUE == 0
+  const long P_at = UNPACK(i64);
+  const COMPUTE(EPI_T) alpha = UNPACK(EPI_T), beta = UNPACK(EPI_T);
+  const long D_at = UNPACK(i64), D_row = UNPACK(i64), D_batch = UNPACK(i64);
+  const long C_at = UNPACK(i64), C_row = UNPACK(i64), C_batch = UNPACK(i64), bias_at = UNPACK(i64);
+  const float act_arg = UNPACK(f32);
+#else
+  const long D_at = UNPACK(i64), D_row = P_row, D_batch = P_batch;
+#endif
+#if EPILOGUE == 2
+  const COMPUTE(EPI_T) alpha = 1, beta = 0;
+  const long P_at = D_at, C_at = D_at, C_row = D_row, C_batch = D_batch;
+  __global COMPUTE(ACC_T) *P = D;
+  __global const STORAGE(D_T) *C = D;
+#if BIAS
+  const long bias_at = UNPACK(i64);
+#endif
+  const float act_arg = UNPACK(f32);
+#endif
   const int batches = get_num_groups(2) / splits, z = get_group_id(2) % batches, split = get_group_id(2) / batches;
   const int per_split = K / splits + (K % splits != 0);
   const int k_begin = min((long)K, (long)split * per_split), k_end = min((long)K, (long)k_begin + per_split);

@@ -16,6 +16,8 @@ uint64_t mica__launch_total(void) { return atomic_load(&launch_total); }
 
 mica__launch mica__launch_of(mica__kernel *kernel) { return (mica__launch){.kernel = kernel}; }
 
+void mica__launch_pack(mica__launch *launch) { launch->is_packed = true; }
+
 static void fail_packing(mica__launch *launch, mica_status status, const char *what) {
   if (launch->status == MICA_OK) launch->status = mica__fail(status, "kernel %s: %s", launch->kernel->name, what);
 }
@@ -29,8 +31,22 @@ static mica__arg *next_arg(mica__launch *launch) {
   return &launch->args[launch->arg_count++];
 }
 
+/* Adds a value of 4 or 8 bytes to those of a packed launch. */
+static void add_packed(mica__launch *launch, const void *value, size_t size) {
+  if (launch->packed_count == MICA__MAX_PACKED) {
+    fail_packing(launch, MICA_E_INVALID, "too many values");
+    return;
+  }
+  int32_t word = 0;
+  int64_t *to = &launch->packed[launch->packed_count++];
+  memcpy(size == sizeof word ? (void *)&word : to, value, size);
+  if (size == sizeof word) *to = word;
+}
+
 void mica__launch_buffer(mica__launch *launch, mica_buffer *buffer, int64_t first) {
-  *next_arg(launch) = (mica__arg){.kind = MICA__ARG_BUFFER, .size = sizeof(cl_mem), .value.buffer = buffer};
+  uint32_t place = launch->is_packed ? launch->packed_count : launch->arg_count + 1;
+  *next_arg(launch) =
+      (mica__arg){.kind = MICA__ARG_BUFFER, .size = sizeof(cl_mem), .first = place, .value.buffer = buffer};
   mica__launch_long(launch, first);
 }
 
@@ -49,22 +65,29 @@ void mica__launch_size(mica__launch *launch, int64_t size) {
 
 #define DEFINE_VALUE(name, type, field)                                                                                \
   void mica__launch_##name(mica__launch *launch, type value) {                                                         \
-    *next_arg(launch) = (mica__arg){.kind = MICA__ARG_BYTES, .size = sizeof value, .value.field = value};              \
+    if (launch->is_packed)                                                                                             \
+      add_packed(launch, &value, sizeof value);                                                                        \
+    else                                                                                                               \
+      *next_arg(launch) = (mica__arg){.kind = MICA__ARG_BYTES, .size = sizeof value, .value.field = value};            \
   }
 DEFINE_VALUE(int, int32_t, i32)
 DEFINE_VALUE(long, int64_t, i64)
 DEFINE_VALUE(float, float, f32)
 DEFINE_VALUE(double, double, f64)
 
-#define DEFINE_VECTOR(name, type, field)                                                                               \
+#define DEFINE_VECTOR(name, scalar, type, field)                                                                       \
   void mica__launch_##name(mica__launch *launch, const type values[8]) {                                               \
+    if (launch->is_packed) {                                                                                           \
+      for (int i = 0; i < 8; i++) mica__launch_##scalar(launch, values[i]);                                            \
+      return;                                                                                                          \
+    }                                                                                                                  \
     mica__arg *arg = next_arg(launch);                                                                                 \
     *arg = (mica__arg){.kind = MICA__ARG_BYTES, .size = 8 * sizeof *values};                                           \
     memcpy(arg->value.field, values, arg->size);                                                                       \
   }
-DEFINE_VECTOR(int8, int32_t, i32x8)
-DEFINE_VECTOR(long8, int64_t, i64x8)
-DEFINE_VECTOR(float8, float, f32x8)
+DEFINE_VECTOR(int8, int, int32_t, i32x8)
+DEFINE_VECTOR(long8, long, int64_t, i64x8)
+DEFINE_VECTOR(float8, float, float, f32x8)
 
 void mica__launch_scalar(mica__launch *launch, mica_dtype dtype, double value) {
   int64_t wide = 0;
@@ -132,9 +155,9 @@ mica_status mica__launch_check(const mica_engine *engine, const mica__launch *la
   const mica__kernel *kernel = launch->kernel;
   if (launch->dims == 0) return mica__fail(MICA_E_INVALID, "kernel %s: no index space", kernel->name);
   /* Too few would leave those of an earlier launch in place. */
-  if (kernel->arg_count != MICA__ANY_ARGS && launch->arg_count != kernel->arg_count)
-    return mica__fail(MICA_E_INVALID, "kernel %s takes %u arguments, not %u", kernel->name, kernel->arg_count,
-                      launch->arg_count);
+  uint32_t count = launch->arg_count + (launch->is_packed ? 1 : 0);
+  if (kernel->arg_count != MICA__ANY_ARGS && count != kernel->arg_count)
+    return mica__fail(MICA_E_INVALID, "kernel %s takes %u arguments, not %u", kernel->name, kernel->arg_count, count);
   return check_group(engine, launch);
 }
 
@@ -144,19 +167,32 @@ bool mica__launch_is_empty(const mica__launch *launch) {
   return false;
 }
 
+static mica_status set_arg(const mica_engine *engine, cl_kernel handle, const mica__launch *launch, uint32_t index,
+                           size_t size, const void *value) {
+  cl_int error = engine->api->SetKernelArg(handle, index, size, value);
+  if (error == CL_SUCCESS) return MICA_OK;
+  char where[128];
+  snprintf(where, sizeof where, "kernel %s, argument %u of %zu bytes", launch->kernel->name, index, size);
+  return mica__cl_check(error, where);
+}
+
+mica_status mica__launch_set_arg(const mica_engine *engine, cl_kernel handle, const mica__launch *launch,
+                                 uint32_t index) {
+  const mica__arg *arg = &launch->args[index];
+  const void *value = &arg->value;
+  if (arg->kind == MICA__ARG_BUFFER) value = arg->value.buffer ? &arg->value.buffer->memory : NULL;
+  if (arg->kind == MICA__ARG_LOCAL) value = NULL;
+  return set_arg(engine, handle, launch, index, arg->size, value);
+}
+
+mica_status mica__launch_set_packed(const mica_engine *engine, cl_kernel handle, const mica__launch *launch) {
+  return set_arg(engine, handle, launch, launch->arg_count, launch->packed_count * sizeof *launch->packed,
+                 launch->packed);
+}
+
 mica_status mica__launch_set_args(const mica_engine *engine, cl_kernel handle, const mica__launch *launch) {
-  for (uint32_t i = 0; i < launch->arg_count; i++) {
-    const mica__arg *arg = &launch->args[i];
-    const void *value = &arg->value;
-    if (arg->kind == MICA__ARG_BUFFER) value = arg->value.buffer ? &arg->value.buffer->memory : NULL;
-    if (arg->kind == MICA__ARG_LOCAL) value = NULL;
-    cl_int error = engine->api->SetKernelArg(handle, i, arg->size, value);
-    if (error == CL_SUCCESS) continue;
-    char where[96];
-    snprintf(where, sizeof where, "kernel %s, argument %u of %zu bytes", launch->kernel->name, i, arg->size);
-    return mica__cl_check(error, where);
-  }
-  return MICA_OK;
+  for (uint32_t i = 0; i < launch->arg_count; i++) MICA_TRY(mica__launch_set_arg(engine, handle, launch, i));
+  return launch->is_packed ? mica__launch_set_packed(engine, handle, launch) : MICA_OK;
 }
 
 mica_status mica__launch_enqueue(mica_queue *queue, cl_kernel handle, const mica__launch *launch) {

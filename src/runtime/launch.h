@@ -16,10 +16,12 @@
 #include <mica/tensor.h>
 
 #define MICA__MAX_ARGS 64
+#define MICA__MAX_PACKED 80
 
 typedef struct mica__arg {
   enum { MICA__ARG_BYTES, MICA__ARG_BUFFER, MICA__ARG_LOCAL } kind;
-  size_t size; /* bytes of the value, or of local memory */
+  size_t size;    /* bytes of the value, or of local memory */
+  uint32_t first; /* of a buffer: the place of its first element, among the arguments or the packed values */
   union {
     int32_t i32;
     int64_t i64;
@@ -39,11 +41,17 @@ typedef struct mica__launch {
   size_t local[3];  /* work-items of a group; 0 in [0] leaves the choice to the driver */
   uint32_t arg_count;
   mica__arg args[MICA__MAX_ARGS];
-  double flops, bytes; /* what the algorithm needs, for the profiler */
-  mica_status status;  /* the first error while packing */
+  bool is_packed;
+  uint32_t packed_count;
+  int64_t packed[MICA__MAX_PACKED]; /* the values of a packed launch */
+  double flops, bytes;              /* what the algorithm needs, for the profiler */
+  mica_status status;               /* the first error while packing */
 } mica__launch;
 
 mica__launch mica__launch_of(mica__kernel *kernel);
+/* Before anything is added, for a kernel that takes its buffers and local memory first and then, as one argument, all
+ * its values in the order in which they are added (cl/common/packed.clh). */
+void mica__launch_pack(mica__launch *launch);
 
 /* Two arguments: the buffer and, as long, the tensor's first element. */
 void mica__launch_tensor(mica__launch *launch, const mica_tensor *tensor);

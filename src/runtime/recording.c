@@ -12,7 +12,7 @@ typedef struct step {
   bool ran;
 } step;
 
-/* An argument that names a stand-in; the argument after it is the first element. */
+/* An argument that names a stand-in. */
 typedef struct slot {
   const mica_buffer *stand_in;
   size_t step;
@@ -78,7 +78,7 @@ static bool names_stand_in(const mica__arg *arg) {
 
 /* Notes which arguments of the next step are to be bound. */
 static mica_status add_slots(mica__recording *recording, const mica__launch *launch) {
-  for (uint32_t a = 0; a + 1 < launch->arg_count; a++) {
+  for (uint32_t a = 0; a < launch->arg_count; a++) {
     if (!names_stand_in(&launch->args[a])) continue;
     if (recording->slot_count == recording->slot_capacity) {
       size_t capacity = recording->slot_capacity ? recording->slot_capacity * 2 : 16;
@@ -87,8 +87,9 @@ static mica_status add_slots(mica__recording *recording, const mica__launch *lau
       recording->slots = grown;
       recording->slot_capacity = capacity;
     }
-    recording->slots[recording->slot_count++] =
-        (slot){launch->args[a].value.buffer, recording->count, a, launch->args[a + 1].value.i64};
+    uint32_t place = launch->args[a].first;
+    int64_t first = launch->is_packed ? launch->packed[place] : launch->args[place].value.i64;
+    recording->slots[recording->slot_count++] = (slot){launch->args[a].value.buffer, recording->count, a, first};
   }
   return MICA_OK;
 }
@@ -190,18 +191,21 @@ mica_status mica__recording_replay(mica__recording *recording, mica_queue *queue
 }
 
 mica_status mica__recording_bind(mica__recording *recording, const mica_buffer *stand_in, const mica_tensor *tensor) {
-  const mica__cl_api *api = recording->engine->api;
   for (size_t i = 0; i < recording->slot_count; i++) {
     const slot *at = &recording->slots[i];
     if (at->stand_in != stand_in) continue;
     step *s = &recording->steps[at->step];
-    mica__arg *args = &s->launch.args[at->arg];
-    args[0].value.buffer = tensor->buffer;
-    args[1].value.i64 = at->first + tensor->first;
-    MICA_TRY(mica__cl_check(api->SetKernelArg(s->handle, at->arg, args[0].size, &tensor->buffer->memory),
-                            s->launch.kernel->name));
-    MICA_TRY(mica__cl_check(api->SetKernelArg(s->handle, at->arg + 1, args[1].size, &args[1].value),
-                            s->launch.kernel->name));
+    mica__launch *launch = &s->launch;
+    uint32_t place = launch->args[at->arg].first;
+    launch->args[at->arg].value.buffer = tensor->buffer;
+    MICA_TRY(mica__launch_set_arg(recording->engine, s->handle, launch, at->arg));
+    if (launch->is_packed) {
+      launch->packed[place] = at->first + tensor->first;
+      MICA_TRY(mica__launch_set_packed(recording->engine, s->handle, launch));
+    } else {
+      launch->args[place].value.i64 = at->first + tensor->first;
+      MICA_TRY(mica__launch_set_arg(recording->engine, s->handle, launch, place));
+    }
   }
   return MICA_OK;
 }

@@ -153,18 +153,29 @@ static mica_status sample_peer(const peer *p, const subject *x, int times, doubl
   return MICA_OK;
 }
 
+/* How many products a sample takes: a few of them would measure how long a waiting thread takes to wake up. */
+static mica_status calibrate(const subject *x, int *times) {
+  double once = 0;
+  *times = 1;
+  MICA_TRY(sample_mica(x, *times, &once));
+  while (*times < MAX_TIMES && once * *times < SAMPLE_SECONDS / 2) {
+    *times *= 2;
+    MICA_TRY(sample_mica(x, *times, &once));
+  }
+  return MICA_OK;
+}
+
 static mica_status measure(const bench *b, subject *x, double *times_memory) {
   size_t rounds = (size_t)b->rounds;
-  double once = 0;
-  MICA_TRY(sample_mica(x, 1, &once));
+  int times = 1;
+  MICA_TRY(calibrate(x, &times));
   MICA_TRY(verify(x));
-  int times = once * MAX_TIMES < SAMPLE_SECONDS ? MAX_TIMES : 1 + (int)(SAMPLE_SECONDS / once);
   for (size_t round = 0; round < rounds; round++) {
     bench_wait_for_quiet();
     MICA_TRY(sample_mica(x, times, &times_memory[round]));
     for (size_t p = 0; bench_peers[p].name; p++) {
       /* A peer that is far slower need not do as many. */
-      double *samples = times_memory + (p + 1) * rounds, guess = round ? samples[round - 1] : once;
+      double *samples = times_memory + (p + 1) * rounds, guess = round ? samples[round - 1] : times_memory[round];
       int fewer = 1 + (int)(8 * SAMPLE_SECONDS / guess);
       MICA_TRY(sample_peer(&bench_peers[p], x, fewer < times ? fewer : times, &samples[round]));
       bench_rest(bench_peers[p].rest);

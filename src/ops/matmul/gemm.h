@@ -57,7 +57,9 @@ mica_status mica__gemm_begin(mica_queue *queue, const mica__kernel_desc *desc, i
 /* Builds a kernel that takes the epilogue alone; the caller packs what comes before it. */
 mica_status mica__gemm_begin_epilogue(mica_queue *queue, const mica__kernel_desc *desc, int32_t *values,
                                       const mica__gemm *gemm, mica__launch *launch);
-/* Ends a launch with EPILOGUE_PARAMS (cl/common/epilogue.clh), notes its cost and submits it. */
+/* Adds EPILOGUE_PARAMS (cl/common/epilogue.clh). */
+void mica__gemm_add_epilogue(mica__launch *launch, const mica__gemm *gemm);
+/* Ends a launch with them, notes its cost and submits it. */
 mica_status mica__gemm_end(mica_queue *queue, mica__launch *launch, const mica__gemm *gemm);
 
 /* Notes the launch's cost, for launches that mica__gemm_end does not end. */

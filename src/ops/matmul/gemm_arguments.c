@@ -79,7 +79,7 @@ void mica__gemm_cost(mica__launch *launch, const mica__gemm *gemm) {
                         (gemm->config.beta == 0 ? 1 : 2) * matrix_bytes(&gemm->d, m * n, gemm->batches));
 }
 
-mica_status mica__gemm_end(mica_queue *queue, mica__launch *launch, const mica__gemm *gemm) {
+void mica__gemm_add_epilogue(mica__launch *launch, const mica__gemm *gemm) {
   mica_dtype d = mica_tensor_dtype(gemm->d.tensor);
   mica__launch_scalar(launch, d, gemm->config.alpha);
   mica__launch_scalar(launch, d, gemm->config.beta);
@@ -91,6 +91,10 @@ mica_status mica__gemm_end(mica_queue *queue, mica__launch *launch, const mica__
   mica__launch_long(launch, gemm->c.batch);
   mica__launch_tensor(launch, gemm->bias ? gemm->bias : gemm->d.tensor);
   mica__launch_float(launch, gemm->config.activation_arg);
+}
+
+mica_status mica__gemm_end(mica_queue *queue, mica__launch *launch, const mica__gemm *gemm) {
+  mica__gemm_add_epilogue(launch, gemm);
   mica__gemm_cost(launch, gemm);
   return mica__queue_submit(queue, launch);
 }

@@ -51,7 +51,9 @@ static setting group_setting(int group, const types *t, int a_layout, int b_layo
   s.offset = group % 2 ? 3 : 0;
   s.gap = group % 2 ? 1 : 16;
   s.has_bias = group % 4 != 0;
-  s.config = (mica_gemm_config){.alpha = integers ? 2 : 0.75,
+  s.config = (mica_gemm_config){.alpha = group % 3 == 1 ? 1
+                                         : integers     ? 2
+                                                        : 0.75,
                                 .bias_axis = group % 4 == 1 ? MICA_BIAS_ROW : MICA_BIAS_COLUMN,
                                 .activation = activations[integers ? group % 2 : group % 4],
                                 .activation_arg = 0.25f,

@@ -11,19 +11,20 @@ static const mica__kernel_param params[] = {
     MICA__DTYPE("B_T", "type of b", TILE_TYPES),
     MICA__CASE("A_FORM", "a: 1 rows and 2 columns in place, 3 packed by the group, 4 packed before", 1, 2, 3, 4),
     MICA__CASE("B_FORM", "b: 1 rows in place, 3 packed by the group, 4 packed before", 1, 3, 4),
-    MICA__CASE("PLAIN", "1: d is the bare product", 0, 1),
+    MICA__CASE("EPILOGUE", "beyond the product: 0 everything, 1 nothing, 2 bias and activation", 0, 1, 2),
     MICA__INT("MR", "rows of a register tile", 1, 2, 4, 6, 8, 12, 14),
     MICA__INT("NV", "vectors in a row of a register tile", 1, 2, 3, 4, 8),
     MICA__INT("VW", "elements of a vector", 4, 8, 16),
 };
 
-/* Those of few rows first: the first that all rows of D fit into, else the last. Sixteen sums in registers hide the
- * latency of a fused multiply-add on every AVX-512 machine; with 8 rows the broadcasts of A fit beside the loads of B,
- * and taller tiles measured no faster. */
+/* Those of few columns or rows first: the first that all columns of D fit into, or all rows, else the last. Sixteen
+ * sums in registers hide the latency of a fused multiply-add on every AVX-512 machine; with 8 rows the broadcasts of A
+ * fit beside the loads of B, and taller tiles measured no faster. */
 #define TILE(label, mr, nv, vw)                                                                                        \
   MICA__VARIANT(label, MICA__ON_CPU, MICA__GEMM_EPILOGUE_VALUES, MICA_F32, MICA_F32, 3, 3, 0, mr, nv, vw)
 static const mica__variant variants[] = {
     TILE("cpu.1x64", 1, 4, 16),
+    TILE("cpu.8x4", 8, 1, 4),
     TILE("cpu.4x64", 4, 4, 16),
     TILE("cpu.8x32", 8, 2, 16),
 };
@@ -38,10 +39,12 @@ typedef struct plan {
   int64_t mb, nb, kc, ka;
   int32_t a_form, b_form;
   int64_t splits;
-  bool plain, own_partial; /* own_partial: sums between blocks of K need memory of their own */
+  int32_t epilogue;
+  bool own_partial; /* sums between blocks of K need memory of their own */
 } plan;
 
 static int64_t least(int64_t x, int64_t y) { return x < y ? x : y; }
+static int64_t most(int64_t x, int64_t y) { return x > y ? x : y; }
 static int64_t ceil_div(int64_t x, int64_t y) { return (x + y - 1) / y; }
 static int64_t round_up(int64_t x, int64_t y) { return ceil_div(x, y) * y; }
 static double work_of(const mica__gemm *gemm) { return (double)gemm->m * (double)gemm->n * (double)gemm->k; }
@@ -49,17 +52,26 @@ static int32_t value(const int32_t *values, const char *macro) {
   return mica__gemm_value(&mica__gemm_tile_kernel, values, macro);
 }
 
+/* Columns of a tile: with fewer it is for a D of few columns. */
+#define NARROW 16
+
 static const mica__variant *choose_variant(const mica__gemm *gemm) {
-  int32_t at = 0, last = mica__gemm_tile_kernel.variant_count - 1;
-  while (at < last && value(variants[at].values, "MR") < gemm->m) at++;
-  return &variants[at];
+  const mica__variant *variant = variants, *last = &variants[mica__gemm_tile_kernel.variant_count - 1];
+  for (; variant < last; variant++) {
+    int32_t columns = value(variant->values, "NV") * value(variant->values, "VW");
+    if (columns < NARROW ? gemm->n <= columns : gemm->m <= value(variant->values, "MR")) break;
+  }
+  return variant;
 }
 
 /* A panel of B of KC x NR floats takes 32 KiB, which leaves room for A in a first level cache of 48 KiB; MB x KA floats
- * of A take 256 KiB of the second. */
+ * of A take 256 KiB of the second. A B that is read in place is better read in long columns. */
+#define PANEL_FLOATS 8192
 #define BLOCK_K 256
 #define BLOCK_M 256
 #define BLOCK_N 1024
+#define IN_PLACE_K 512
+#define IN_PLACE_M 128
 /* A few rows of D stream a B that no near cache holds through the registers once: in short blocks of K, which read
  * whole stretches of its rows, and whose sums stay in the first level cache. */
 #define STREAM_ELEMENTS 65536
@@ -69,33 +81,54 @@ static const mica__variant *choose_variant(const mica__gemm *gemm) {
 /* Multiply-adds below which packing costs more than it saves; and for which a group of its own is worth while. */
 #define SMALL 4.0e6
 #define GROUP 0.6e6
+/* Tiles by which a packed element is used at least, or packing it does not pay: of A, of B, and of a B whose vectors
+ * may cross a line. */
+#define USES_OF_A 8
+#define USES_OF_B 32
+#define USES_OF_CROSSING_B 16
 
 static void choose_forms(const mica__gemm *gemm, plan *p) {
-  bool a_f32 = mica_tensor_dtype(gemm->a.tensor) == MICA_F32;
+  bool a_f32 = mica_tensor_dtype(gemm->a.tensor) == MICA_F32, b_f32 = mica_tensor_dtype(gemm->b.tensor) == MICA_F32;
   bool small = work_of(gemm) < SMALL || gemm->m <= STREAM_TILES * p->mr;
+  int64_t line = MICA__TENSOR_ALIGNMENT / (int64_t)sizeof(float);
+  bool crossing = gemm->b.row % line || gemm->b.batch % line;
+  int64_t rows = least(gemm->m, crossing ? BLOCK_M : IN_PLACE_M);
   p->a_form = p->b_form = PACKED_HERE;
-  if (small && a_f32 && gemm->a.col == 1)
+  if ((small || gemm->n <= USES_OF_A * p->nr) && a_f32 && gemm->a.col == 1)
     p->a_form = IN_ROWS;
   else if (small && a_f32 && gemm->a.row == 1 && gemm->m >= p->mr)
     p->a_form = IN_COLUMNS;
-  if (small && gemm->b.col == 1 && gemm->n >= p->vw) p->b_form = IN_ROWS;
+  bool few_uses = b_f32 && rows <= (crossing ? USES_OF_CROSSING_B : USES_OF_B) * p->mr;
+  if ((small || few_uses) && gemm->b.col == 1 && gemm->n >= p->vw) p->b_form = IN_ROWS;
 }
 
-/* Cuts D into enough groups for every unit to have two, as long as each has enough to do. */
+static int64_t groups_of(const mica__gemm *gemm, const plan *p) {
+  return ceil_div(gemm->m, p->mb) * ceil_div(gemm->n, p->nb) * gemm->batches;
+}
+
+/* Cuts D into enough groups for every unit to have some, as long as each has enough to do: more where a group has
+ * nothing to pack, since units that wake up late then still find work. */
 static void choose_blocks(const mica__gemm *gemm, const mica_device_info *device, plan *p) {
-  int64_t m = round_up(gemm->m, p->mr), n = round_up(gemm->n, p->nr), wanted = 2 * (int64_t)device->compute_units;
-  double work = work_of(gemm);
-  bool streams = gemm->m <= STREAM_TILES * p->mr && p->b_form == IN_ROWS && gemm->k * gemm->n > STREAM_ELEMENTS;
+  int64_t m = round_up(gemm->m, p->mr), n = round_up(gemm->n, p->nr);
+  bool in_place = p->b_form == IN_ROWS, packs = p->a_form == PACKED_HERE || !in_place;
+  bool streams = gemm->m <= STREAM_TILES * p->mr && in_place && gemm->k * gemm->n > STREAM_ELEMENTS;
   p->kc = streams ? STREAM_K : BLOCK_K;
+  /* Integers are added exactly in blocks of at most so many. */
+  if (!streams && gemm->acc != MICA_I32) p->kc = in_place ? IN_PLACE_K : most(BLOCK_K, PANEL_FLOATS / p->nr);
   p->ka = p->a_form == PACKED_HERE || streams ? p->kc : gemm->k > 0 ? gemm->k : 1;
-  int64_t rows = ceil_div(m, BLOCK_M);
+  int64_t rows = ceil_div(m, in_place ? IN_PLACE_M : BLOCK_M);
   if (gemm->batches == 1 && rows % 2 && m > 8 * p->mr) rows++;
   p->mb = round_up(ceil_div(m, rows), p->mr);
   p->nb = least(n, streams ? STREAM_N : BLOCK_N);
-  int64_t groups = ceil_div(m, p->mb) * ceil_div(n, p->nb) * gemm->batches;
-  while (p->nb > p->nr && groups < wanted && work * (double)gemm->batches / (double)groups > 2 * GROUP) {
-    p->nb = round_up(p->nb / 2, p->nr);
-    groups = ceil_div(m, p->mb) * ceil_div(n, p->nb) * gemm->batches;
+  double possible = work_of(gemm) * (double)gemm->batches / (2 * GROUP);
+  int64_t wanted = (packs ? 2 : 8) * (int64_t)device->compute_units;
+  while (groups_of(gemm, p) < wanted && (double)groups_of(gemm, p) < possible) {
+    if (p->nb > p->nr && (packs || p->nb >= p->mb))
+      p->nb = round_up(p->nb / 2, p->nr);
+    else if (!packs && p->mb > p->mr)
+      p->mb = round_up(p->mb / 2, p->mr);
+    else
+      break;
   }
 }
 
@@ -143,12 +176,12 @@ static plan make_plan(const mica__gemm *gemm, const mica_device_info *device, co
   p.splits = choose_splits(gemm, &p);
   const mica_gemm_config *config = &gemm->config;
   bool same_type = mica_tensor_dtype(gemm->d.tensor) == gemm->acc;
-  p.plain = config->alpha == 1 && config->beta == 0 && !gemm->bias && config->activation == MICA_ACTIVATION_NONE &&
-            gemm->acc == MICA_F32 && same_type && p.splits == 1;
+  bool bare = !gemm->bias && config->activation == MICA_ACTIVATION_NONE && gemm->acc == MICA_F32;
+  if (config->alpha == 1 && config->beta == 0 && same_type && p.splits == 1) p.epilogue = bare ? 1 : 2;
   p.own_partial = p.splits > 1 || (gemm->k > least(p.kc, p.ka) && (!same_type || config->beta != 0));
   mica__kernel_set(&mica__gemm_tile_kernel, p.values, "A_FORM", p.a_form);
   mica__kernel_set(&mica__gemm_tile_kernel, p.values, "B_FORM", p.b_form);
-  mica__kernel_set(&mica__gemm_tile_kernel, p.values, "PLAIN", p.plain);
+  mica__kernel_set(&mica__gemm_tile_kernel, p.values, "EPILOGUE", p.epilogue);
   mica__kernel_set(&mica__gemm_tile_kernel, p.values, "A_T", (int32_t)mica_tensor_dtype(gemm->a.tensor));
   mica__kernel_set(&mica__gemm_tile_kernel, p.values, "B_T", (int32_t)mica_tensor_dtype(gemm->b.tensor));
   return p;
@@ -170,25 +203,38 @@ static size_t workspace(const void *problem, const mica_device_info *device) {
   return partial_bytes(problem, &p);
 }
 
+/* D and what happens to it. */
+static void add_results(mica__launch *launch, const mica__gemm *gemm, const plan *p, mica_buffer *partial) {
+  if (p->epilogue == 0) {
+    if (p->own_partial)
+      mica__launch_buffer(launch, partial, 0);
+    else
+      mica__launch_tensor(launch, gemm->d.tensor);
+    mica__gemm_add_epilogue(launch, gemm);
+    return;
+  }
+  mica__launch_tensor(launch, gemm->d.tensor);
+  if (p->epilogue == 1) return;
+  if (gemm->bias) mica__launch_tensor(launch, gemm->bias);
+  mica__launch_float(launch, gemm->config.activation_arg);
+}
+
 static mica_status launch_tiles(mica_queue *queue, const mica__gemm *gemm, plan *p, mica_buffer *partial) {
   mica__launch launch;
   MICA_TRY(mica__gemm_begin_epilogue(queue, &mica__gemm_tile_kernel, p->values, gemm, &launch));
+  mica__launch_pack(&launch);
   mica__launch_tensor(&launch, gemm->a.tensor);
   mica__launch_tensor(&launch, gemm->b.tensor);
+  mica__launch_local(&launch, scratch_bytes(p));
   const mica__gemm_operand *a = &gemm->a, *b = &gemm->b, *d = &gemm->d;
   bool own = p->own_partial;
   int64_t p_row = own ? gemm->n : d->row, p_batch = own ? gemm->m * gemm->n : d->batch;
   mica__launch_int8(&launch, (int32_t[]){(int32_t)gemm->m, (int32_t)gemm->n, (int32_t)gemm->k, (int32_t)p->mb,
                                          (int32_t)p->nb, (int32_t)p->kc, (int32_t)p->splits, (int32_t)p->ka});
   mica__launch_long8(&launch, (int64_t[]){a->row, a->col, a->batch, b->row, b->col, b->batch, p_row, p_batch});
-  mica__launch_local(&launch, scratch_bytes(p));
   const int64_t groups[] = {ceil_div(gemm->m, p->mb), ceil_div(gemm->n, p->nb), gemm->batches * p->splits};
   mica__launch_range3(&launch, groups, (size_t[]){1, 1, 1});
-  if (own)
-    mica__launch_buffer(&launch, partial, 0);
-  else
-    mica__launch_tensor(&launch, d->tensor);
-  if (!p->plain) return mica__gemm_end(queue, &launch, gemm);
+  add_results(&launch, gemm, p, partial);
   mica__gemm_cost(&launch, gemm);
   return mica__queue_submit(queue, &launch);
 }
