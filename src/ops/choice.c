@@ -62,11 +62,9 @@ bool mica__choice_is_open(mica_engine *engine, const mica__choice *choice, const
   const mica_device_info *device = mica_engine_device(engine);
   char name[MICA__TUNING_TEXT];
   if (mica__tuning_is_bad(engine, mica__choice_format(choice, name))) return false;
-  if (choice->base) {
-    snprintf(name, sizeof name, "%s.%s", choice->impl->kernel->name, choice->base->name);
-    if (!mica__variant_fits(choice->impl->kernel, choice->base, device) || mica__tuning_is_bad(engine, name))
-      return false;
-  }
+  if (choice->base && (!mica__variant_fits(choice->impl->kernel, choice->base, device) ||
+                       mica__variant_is_bad(engine, choice->impl->kernel, choice->base)))
+    return false;
   if (choice->impl->unable && choice->impl->unable(problem)) return false;
   return !choice->impl->decline || !choice->impl->decline(problem, device);
 }

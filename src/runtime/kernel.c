@@ -24,7 +24,7 @@ const mica__variant *mica__kernel_variant(const mica__kernel_desc *desc, const m
   return NULL;
 }
 
-static bool in_quarantine(mica_engine *engine, const mica__kernel_desc *desc, const mica__variant *variant) {
+bool mica__variant_is_bad(mica_engine *engine, const mica__kernel_desc *desc, const mica__variant *variant) {
   char name[MICA__TUNING_TEXT];
   snprintf(name, sizeof name, "%s.%s", desc->name, variant->name);
   return mica__tuning_is_bad(engine, name);
@@ -36,7 +36,7 @@ mica_status mica__kernel_choose(mica_engine *engine, const mica__kernel_desc *de
     for (int i = 0; i < desc->variant_count; i++) {
       mica__variant v = desc->variants[i];
       if (any_class) v.classes = MICA__ON_ANY;
-      if (!mica__variant_fits(desc, &v, device) || in_quarantine(engine, desc, &v)) continue;
+      if (!mica__variant_fits(desc, &v, device) || mica__variant_is_bad(engine, desc, &v)) continue;
       *variant = &desc->variants[i];
       return MICA_OK;
     }

@@ -94,6 +94,9 @@ bool mica__variant_fits(const mica__kernel_desc *desc, const mica__variant *vari
 /* The first variant that fits; NULL when none does. */
 const mica__variant *mica__kernel_variant(const mica__kernel_desc *desc, const mica_device_info *device);
 
+/* Whether the doctor or the tuner found the variant wrong on the engine's device. */
+bool mica__variant_is_bad(mica_engine *engine, const mica__kernel_desc *desc, const mica__variant *variant);
+
 /* The variant to use on the engine's device: the first that fits and is not in quarantine, else one of the other class.
  * MICA_E_UNSUPPORTED when none is left. */
 mica_status mica__kernel_choose(mica_engine *engine, const mica__kernel_desc *desc, const mica__variant **variant);

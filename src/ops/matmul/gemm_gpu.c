@@ -22,13 +22,9 @@ static const mica__kernel_param tile_params[] = {
  * to be had, 16 on Intel, where 8 work-items share the 4 KiB of a thread. */
 #define TILES(...) .values = {MICA__GEMM_VALUES, __VA_ARGS__}
 static const mica__variant tile_variants[] = {
-    {.name = "nvidia.128x128",
+    {.name = "gpu.128x128",
      .classes = MICA__ON_GPU,
-     .vendors = 1u << MICA_VENDOR_NVIDIA,
-     TILES(16, 16, 8, 8, 8, 4, 4, 2, 8, 0, 0)},
-    {.name = "amd.128x128",
-     .classes = MICA__ON_GPU,
-     .vendors = 1u << MICA_VENDOR_AMD,
+     .vendors = 1u << MICA_VENDOR_NVIDIA | 1u << MICA_VENDOR_AMD,
      TILES(16, 16, 8, 8, 8, 4, 4, 2, 8, 0, 0)},
     {.name = "nvidia.128x64",
      .classes = MICA__ON_GPU,
@@ -72,13 +68,15 @@ static bool has_room(const int32_t *values, mica_dtype acc, const mica_device_in
   return threads(values) <= device->max_group && local <= device->local_bytes;
 }
 
-/* NULL when no variant has room on the device. */
-static const mica__variant *choose_variant(const mica__gemm *gemm, const mica_device_info *device) {
+/* NULL when no variant has room on the device. Without an engine, what is in quarantine is not known. */
+static const mica__variant *choose_variant(const mica__gemm *gemm, const mica_device_info *device,
+                                           mica_engine *engine) {
   const mica__variant *best = NULL;
   for (int i = 0; i < mica__gemm_gpu_kernel.variant_count; i++) {
     const mica__variant *variant = &mica__gemm_gpu_kernel.variants[i];
     if (!mica__variant_fits(&mica__gemm_gpu_kernel, variant, device) || !has_room(variant->values, gemm->acc, device))
       continue;
+    if (engine && mica__variant_is_bad(engine, &mica__gemm_gpu_kernel, variant)) continue;
     best = variant;
     if (mica__gemm_tiles(gemm, tile_m(best->values), tile_n(best->values)) >= device->compute_units) break;
   }
@@ -90,7 +88,7 @@ static const char *decline_tiles(const void *problem, const mica_device_info *de
   if (reason) return reason;
   if (((const mica__gemm *)problem)->acc == MICA_F64) return "f64 takes too many registers";
   if (!device->local_is_fast) return "local memory is no faster than global memory here";
-  return choose_variant(problem, device) ? NULL : "its tiles need more local memory or larger work-groups";
+  return choose_variant(problem, device, NULL) ? NULL : "its tiles need more local memory or larger work-groups";
 }
 
 /* splits > 1: partial sums go to the buffer. */
@@ -117,7 +115,8 @@ static mica_status launch_tiles(mica_queue *queue, const mica__gemm *gemm, const
 
 static const mica__variant *variant_or_default(mica_queue *queue, const mica__gemm *gemm,
                                                const mica__variant *variant) {
-  if (!variant) variant = choose_variant(gemm, mica_engine_device(mica__queue_engine(queue)));
+  mica_engine *engine = mica__queue_engine(queue);
+  if (!variant) variant = choose_variant(gemm, mica_engine_device(engine), engine);
   return variant ? variant : &mica__gemm_gpu_kernel.variants[mica__gemm_gpu_kernel.variant_count - 1];
 }
 
@@ -146,11 +145,12 @@ static const char *decline_splitk(const void *problem, const mica_device_info *d
   const mica__gemm *gemm = problem;
   const char *reason = decline_tiles(problem, device);
   if (reason) return reason;
-  return split_count(gemm, choose_variant(gemm, device), device) < 2 ? "there are enough tiles, or k is short" : NULL;
+  return split_count(gemm, choose_variant(gemm, device, NULL), device) < 2 ? "there are enough tiles, or k is short"
+                                                                           : NULL;
 }
 
 static size_t splitk_workspace(const void *problem, const mica_device_info *device) {
-  const mica__variant *variant = choose_variant(problem, device);
+  const mica__variant *variant = choose_variant(problem, device, NULL);
   return variant ? partial_bytes(problem, split_count(problem, variant, device)) : 0;
 }
 

@@ -55,9 +55,11 @@ static int32_t value(const int32_t *values, const char *macro) {
 /* Columns of a tile: with fewer it is for a D of few columns. */
 #define NARROW 16
 
-static const mica__variant *choose_variant(const mica__gemm *gemm) {
+/* Without an engine, what is in quarantine is not known. */
+static const mica__variant *choose_variant(const mica__gemm *gemm, mica_engine *engine) {
   const mica__variant *variant = variants, *last = &variants[mica__gemm_tile_kernel.variant_count - 1];
   for (; variant < last; variant++) {
+    if (engine && mica__variant_is_bad(engine, &mica__gemm_tile_kernel, variant)) continue;
     int32_t columns = value(variant->values, "NV") * value(variant->values, "VW");
     if (columns < NARROW ? gemm->n <= columns : gemm->m <= value(variant->values, "MR")) break;
   }
@@ -166,7 +168,7 @@ static void fit_blocks(const mica_device_info *device, plan *p) {
 
 static plan make_plan(const mica__gemm *gemm, const mica_device_info *device, const mica__variant *variant) {
   plan p = {.splits = 1};
-  mica__kernel_values(&mica__gemm_tile_kernel, variant ? variant : choose_variant(gemm), p.values);
+  mica__kernel_values(&mica__gemm_tile_kernel, variant, p.values);
   p.mr = value(p.values, "MR");
   p.vw = value(p.values, "VW");
   p.nr = value(p.values, "NV") * p.vw;
@@ -199,7 +201,7 @@ static size_t partial_bytes(const mica__gemm *gemm, const plan *p) {
 }
 
 static size_t workspace(const void *problem, const mica_device_info *device) {
-  plan p = make_plan(problem, device, NULL);
+  plan p = make_plan(problem, device, choose_variant(problem, NULL));
   return partial_bytes(problem, &p);
 }
 
@@ -242,7 +244,7 @@ static mica_status launch_tiles(mica_queue *queue, const mica__gemm *gemm, plan 
 static mica_status launch_gemm_tile(mica_queue *queue, const void *problem, const mica__variant *variant) {
   const mica__gemm *gemm = problem;
   mica_engine *engine = mica__queue_engine(queue);
-  plan p = make_plan(gemm, mica_engine_device(engine), variant);
+  plan p = make_plan(gemm, mica_engine_device(engine), variant ? variant : choose_variant(gemm, engine));
   if (!p.own_partial) return launch_tiles(queue, gemm, &p, NULL);
   mica_buffer *partial = NULL;
   MICA_TRY(mica__workspace_create(queue, partial_bytes(gemm, &p), &partial));
