@@ -1,4 +1,5 @@
-/* Pointwise ops that a launch does as it stores its result: bias, activation, residual of a matrix product. */
+/* Pointwise ops that a launch does as it stores its result (bias, activation, residual of a matrix product), and casts
+ * that it does as it reads its operands. */
 #include "compile/recipe.h"
 
 #include <stdlib.h>
@@ -61,7 +62,19 @@ static mica_status take_place(absorption *a, mica__node *user, mica__node *node,
   return MICA_OK;
 }
 
+/* Half precision that was only widened for the launch is read as it is. */
+static void take_halves(absorption *a, mica__node *node) {
+  for (int32_t k = 0; k < node->input_count && k < 32; k++) {
+    const mica__node *cast = node_at(a, node->inputs[k]);
+    if (!(node->op->takes_halves >> k & 1) || cast->op->kind != MICA__OP_POINTWISE || !cast->op->identity) continue;
+    mica_dtype from = node_at(a, cast->inputs[0])->type.dtype;
+    bool widens = cast->type.dtype == MICA_F32 && (from == MICA_F16 || from == MICA_BF16);
+    if (widens && cast->pass == node->pass) node->inputs[k] = cast->inputs[0];
+  }
+}
+
 static mica_status visit(absorption *a, mica__node *user) {
+  take_halves(a, user);
   if (user->op->kind != MICA__OP_POINTWISE || user->input_count > 2) return MICA_OK;
   for (int32_t k = 0; k < user->input_count; k++) {
     mica__node *node = launch_behind(a, user, k);

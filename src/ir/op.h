@@ -144,6 +144,7 @@ typedef struct mica__op {
   int32_t cost;
   uint32_t may_alias;     /* bit k: the output may overwrite input k */
   uint32_t takes_strides; /* LAUNCH: bit k: input k may be a view with any strides that are not negative */
+  uint32_t takes_halves;  /* LAUNCH: bit k: input k, if f32, may come as f16 or bf16, widened as it is read */
   uint32_t shape_only;    /* bit k: of input k only the shape is used, so that it need not be kept or computed */
 } mica__op;
 

@@ -173,6 +173,26 @@ START_TEST(cheap_values_are_computed_again) {
 }
 END_TEST
 
+/* A product reads half precision as it is, and scales, adds and bends its result as it stores it. */
+START_TEST(a_product_takes_what_stands_around_it) {
+  static const uint16_t halves[] = {0x3c00, 0x4000, 0xbc00, 0xc000}; /* 1 2 -1 -2 */
+  mica_value x = mica_input(graph, "x", MICA_F16, MICA_SHAPE(2, 2)),
+             w = mica_parameter(graph, "w", MICA_F32, MICA_SHAPE(2, 2));
+  mica_value b = mica_constant(graph, MICA_F32, MICA_SHAPE(2), (float[]){1, -1});
+  mica_value product = mica_gemm(mica_cast(x, MICA_F32), w, b, 0.5, 1), y = mica_relu(product);
+  mica_session *session = session_of(&y, 1);
+  mica_tensor *tensor;
+  ck_ok(mica_tensor_create_from(test_engine(), MICA_F16, MICA_SHAPE(2, 2), halves, &tensor));
+  upload(mica_session_parameter(session, "w"), (float[]){2, 4, 6, 8});
+  ck_assert_uint_eq(report_of(session).launches, 1);
+  ck_assert_uint_eq(report_of(session).planned_bytes, 0);
+  ck_ok(mica_session_run(session, test_queue(), &(mica_feed){"x", tensor}, 1));
+  expect(mica_session_output(session, 0), (float[]){8, 9, 0, 0}, 4);
+  mica_tensor_destroy(tensor);
+  mica_session_destroy(session);
+}
+END_TEST
+
 /* Twelve tensors, each read across in another way: one kernel would have more arguments than kernels may have. */
 START_TEST(kernels_of_many_arguments_are_parted) {
   enum { N = 12, COUNT = 2 * 3 * 4 * 5 };
@@ -379,6 +399,7 @@ Suite *test_suite(void) {
   tcase_add_test(tests, feeds_may_change_and_begin_anywhere);
   tcase_add_test(tests, a_chain_is_one_kernel);
   tcase_add_test(tests, cheap_values_are_computed_again);
+  tcase_add_test(tests, a_product_takes_what_stands_around_it);
   tcase_add_test(tests, kernels_of_many_arguments_are_parted);
   tcase_add_test(tests, softmax_is_one_kernel);
   tcase_add_test(tests, a_deep_chain_keeps_few_activations);

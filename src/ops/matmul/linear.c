@@ -5,7 +5,7 @@
 
 #include <mica/ops.h>
 
-enum { BIAS, ADDEND, ACTIVATION };
+enum { BIAS, ADDEND, ACTIVATION, SCALED };
 
 static int64_t count_of(mica_shape shape) {
   int64_t count = 1;
@@ -32,6 +32,11 @@ bool mica__linear_absorb(mica__absorb *absorb) {
   /* Batches of matrices take several launches, each with a bias and a c of its own. */
   if (plain && node->type.shape.rank != 2) return false;
   if (absorb->attrs->ints[ACTIVATION] != MICA_ACTIVATION_NONE) return false;
+  if (user->op == &mica__op_affine && user->attrs.reals[1] == 0 && plain) {
+    absorb->attrs->ints[SCALED] = 1;
+    absorb->attrs->reals[1] = user->attrs.reals[0];
+    return true;
+  }
   if (mica__activation_of(user, &activation, &absorb->attrs->reals[0])) {
     absorb->attrs->ints[ACTIVATION] = activation;
     return true;
@@ -56,6 +61,7 @@ static mica_status launch_linear(const mica__exec *exec) {
   int64_t m = mica_tensor_shape(exec->inputs[0]).dim[0], n = mica_tensor_shape(exec->inputs[1]).dim[1];
   config.activation = (mica_activation)exec->attrs->ints[ACTIVATION];
   config.activation_arg = (float)exec->attrs->reals[0];
+  if (exec->attrs->ints[SCALED]) config.alpha = exec->attrs->reals[1];
   config.beta = exec->attrs->ints[ADDEND] ? 1 : 0;
   mica_status status = operand(exec, BIAS, MICA_SHAPE(n), &bias);
   if (status == MICA_OK) status = operand(exec, ADDEND, MICA_SHAPE(m, n), &c);
@@ -73,4 +79,5 @@ const mica__op mica__op_linear = {.name = "linear",
                                   .max_inputs = 4,
                                   .launch = launch_linear,
                                   .absorb = mica__linear_absorb,
-                                  .takes_strides = 3};
+                                  .takes_strides = 3,
+                                  .takes_halves = 3};

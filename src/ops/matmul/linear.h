@@ -1,13 +1,14 @@
-/* ops/matmul/linear.h: a product of two matrices with what follows it: activation(a b + c + bias). No builder makes it;
- * the compiler does, from matmul and its users. */
+/* ops/matmul/linear.h: a product of two matrices with what follows it: activation(scale a b + c + bias). No builder
+ * makes it; the compiler does, from matmul and its users. */
 #ifndef MICA_OPS_MATMUL_LINEAR_H
 #define MICA_OPS_MATMUL_LINEAR_H
 
 #include "ir/graph.h"
 
 /* Operands: a (M, K), b (K, N), then the bias (N elements) and c (M N elements) in the order of their absorption.
- * attrs.ints: 0: the place of the bias among the operands, 1: of c, each 0 for none; 2: a mica_activation.
- * attrs.reals[0]: its argument. The result may have any shape of M N elements. */
+ * attrs.ints: 0: the place of the bias among the operands, 1: of c, each 0 for none; 2: a mica_activation;
+ * 3: 1 where the product is scaled. attrs.reals: 0: the activation's argument, 1: the scale. The result may have
+ * any shape of M N elements. */
 extern const mica__op mica__op_linear;
 
 /* mica__op.absorb of matmul and linear. */

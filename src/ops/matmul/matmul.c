@@ -154,7 +154,8 @@ const mica__op mica__op_matmul = {.name = "matmul",
                                   .launch = launch_matmul,
                                   .absorb = mica__linear_absorb,
                                   .flops = flops_matmul,
-                                  .takes_strides = 3};
+                                  .takes_strides = 3,
+                                  .takes_halves = 3};
 
 /* Many small matrices times one are one large product: (..., M, K) (K, N) as (... M, K) (K, N). */
 static mica_value matmul_flat(mica_value a, mica_value b) {
