@@ -151,20 +151,20 @@ __kernel void max_pool_lines(__global const STORAGE(X_T) *x, const long x_at, __
   for (long line = first; line < last; line++) {
     const int p = (int)(line % H.s1), o = (int)(line / H.s1 % D.s1);
     __global const STORAGE(X_T) *plane = x + x_at + line / H.s1 / D.s1 * D.s0 * H.s0 * W.s0;
+    const int d_first = mica_first_tap(D, o), d_end = mica_end_tap(D, o);
+    const int h_first = mica_first_tap(H, p), h_end = mica_end_tap(H, p);
 #if INDICES
-    const int first_d = mica_first_tap(D, o), first_h = mica_first_tap(H, p);
-    const bool any = first_d < mica_end_tap(D, o) && first_h < mica_end_tap(H, p);
-    const int first_row = any ? first_d * H.s0 + first_h : NO_ROW;
+    const int first_row = d_first < d_end && h_first < h_end ? d_first * H.s0 + h_first : NO_ROW;
 #endif
     for (int begin = 0; begin < width; begin += VW) {
       const int i = min(begin, width - VW);
       BEST(best);
       BEGIN_ROWS(best);
-      FOR_TAPS(d, D, o)
-      FOR_TAPS(h, H, p) {
-        const int r = d * H.s0 + h;
-        RAISE(best, LOADV(X_T, VW, plane, (long)r * W.s0 + i), r);
-      }
+      for (int d = d_first; d < d_end; d += D.s5)
+        for (int h = h_first; h < h_end; h += H.s5) {
+          const int r = d * H.s0 + h;
+          RAISE(best, LOADV(X_T, VW, plane, (long)r * W.s0 + i), r);
+        }
       STOREV(WIDE, VW, best, columns, W.s4 + i);
 #if INDICES
       STOREV(i32, VW, MICA_AS(int, VW, best_row), rows, W.s4 + i);

@@ -58,6 +58,37 @@ __kernel void max_pool_grad_each(OPERANDS) {
 #define SAME(a, b) MICA_PASTE(mica_mask_, COMPUTE(X_T))((a) == (b))
 #endif
 
+/* The sum of elements w + j, w + j + STRIDE, ... An element w stands at w + padding = u STRIDE + c, and windows of tap
+ * k = c, c + STRIDE, ... may have it. */
+#define SUM(j)                                                                                                         \
+  VALUES sum_##j = 0;                                                                                                  \
+  const int c_##j = (w + W.s4 + j) % STRIDE, u_##j = (w + W.s4 + j) / STRIDE;                                          \
+  const PLACES own_##j = row + w + j + STRIDE * RAMP(int, VW, 0)
+/* Adds what a line of dy, which stands from `from` on, has for them, from the last tap to the first: rising outputs. */
+#define TAKE(j)                                                                                                        \
+  for (int k = reach - W.s5; k >= 0; k -= W.s5) {                                                                      \
+    if (k % STRIDE != c_##j) continue;                                                                                 \
+    const int q = from + u_##j - k / STRIDE;                                                                           \
+    const VALUES v = LOADV(WIDE, VW, dy_line, q);                                                                      \
+    sum_##j += select((VALUES)(0), v, SAME(LOADV(i32, VW, place_line, q), own_##j));                                   \
+  }
+#if STRIDE == 1
+#define PUT(at) STOREV(X_T, VW, sum_0, dx, at)
+#elif VW == 1
+#define PUT(at)                                                                                                        \
+  STORE(X_T, sum_0, dx, at);                                                                                           \
+  STORE(X_T, sum_1, dx, (at) + 1)
+#else
+#define PUT(at)                                                                                                        \
+  VALUES low, high;                                                                                                    \
+  low.even = sum_0.lo;                                                                                                 \
+  low.odd = sum_1.lo;                                                                                                  \
+  high.even = sum_0.hi;                                                                                                \
+  high.odd = sum_1.hi;                                                                                                 \
+  STOREV(X_T, VW, low, dx, at);                                                                                        \
+  STOREV(X_T, VW, high, dx, (at) + VW)
+#endif
+
 __kernel void max_pool_grad_bands(OPERANDS, const int per, const int room, const int margin, const int pitch,
                                   __local VALUES *dys, __local PLACES *places) {
   const int bands = (H.s0 + per - 1) / per;
@@ -82,42 +113,26 @@ __kernel void max_pool_grad_bands(OPERANDS, const int per, const int room, const
       STOREV(i32, VW, LOADV(i32, VW, place, place_at + from + q), place_line, to + q);
     }
   }
+  const int o_count = mica_end_cover(D, d) - o_first;
   for (int h = first; h < end; h++) {
-    const long line = (plane * D.s0 + d) * H.s0 + h;
+    const int p_from = mica_first_cover(H, h) - p_first, p_to = mica_end_cover(H, h) - p_first;
+    const long line = dx_at + ((plane * D.s0 + d) * H.s0 + h) * W.s0;
+    const int row = (d * H.s0 + h) * W.s0;
     for (int begin = 0; begin < W.s0; begin += VW * STRIDE) {
-      /* Element w stands at w + padding = u STRIDE + c; windows of tap k = c, c + STRIDE, ... may have it. */
       const int w = min(begin, W.s0 - VW * STRIDE);
-      VALUES sum[STRIDE];
-      for (int j = 0; j < STRIDE; j++) sum[j] = 0;
-      FOR_COVERS(o, D, d)
-      FOR_COVERS(p, H, h) {
-        const int from = (((o - o_first) * lines + p - p_first) * pitch + margin) * VW;
-        for (int j = 0; j < STRIDE; j++) {
-          const int c = (w + W.s4 + j) % STRIDE, u = (w + W.s4 + j) / STRIDE;
-          const PLACES here = (d * H.s0 + h) * W.s0 + w + j + STRIDE * RAMP(int, VW, 0);
-          /* From the last tap to the first: rising outputs. */
-          for (int k = reach - W.s5; k >= 0; k -= W.s5) {
-            if (k % STRIDE != c) continue;
-            const int q = from + u - k / STRIDE;
-            const VALUES v = LOADV(WIDE, VW, dy_line, q);
-            sum[j] += select((VALUES)(0), v, SAME(LOADV(i32, VW, place_line, q), here));
-          }
-        }
-      }
-      const long at = dx_at + line * W.s0 + w;
-#if STRIDE == 1
-      STOREV(X_T, VW, sum[0], dx, at);
-#elif VW == 1
-      for (int j = 0; j < STRIDE; j++) STORE(X_T, sum[j], dx, at + j);
-#else
-      VALUES low, high;
-      low.even = sum[0].lo;
-      low.odd = sum[1].lo;
-      high.even = sum[0].hi;
-      high.odd = sum[1].hi;
-      STOREV(X_T, VW, low, dx, at);
-      STOREV(X_T, VW, high, dx, at + VW);
+      SUM(0);
+#if STRIDE == 2
+      SUM(1);
 #endif
+      for (int o = 0; o < o_count; o++)
+        for (int p = p_from; p < p_to; p++) {
+          const int from = ((o * lines + p) * pitch + margin) * VW;
+          TAKE(0);
+#if STRIDE == 2
+          TAKE(1);
+#endif
+        }
+      PUT(line + w);
     }
   }
 }
