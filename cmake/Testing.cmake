@@ -39,7 +39,7 @@ function(mica_test name)
   if("slow" IN_LIST arg_LABELS)
     set_tests_properties(${name} PROPERTIES COST 1000) # begun first, so that it does not end alone
   endif()
-  if("device" IN_LIST arg_LABELS)
+  if("device" IN_LIST arg_LABELS AND NOT "sample" IN_LIST arg_LABELS) # samples do not log
     set_tests_properties(${name} PROPERTIES FIXTURES_REQUIRED launches)
   endif()
 endfunction()

@@ -1,15 +1,16 @@
 #!/bin/sh
-# sh cmake/setup.sh run|test|fuzz FOLDER [-DOPTION=VALUE...] [TARGET...]
+# sh cmake/setup.sh run|quickstart|test|fuzz FOLDER [-DOPTION=VALUE...] [TARGET...]
 #
 # Installs the Debian packages that are missing (nothing missing: no network, no root), configures FOLDER and builds the
-# TARGETs there, or everything. "run" is what building and running Mica takes, "test" adds the tools of the tests,
-# "fuzz" those of the fuzzers.
+# TARGETs there, or everything. "run" is what building and running Mica takes, "quickstart" adds the pictures it
+# trains on, "test" the tools of the tests as well, "fuzz" those of the fuzzers.
 set -eu
 cd "$(dirname "$0")/.."
 
 run_packages='gcc libc6-dev cmake ninja-build pkg-config
   ocl-icd-opencl-dev opencl-c-headers pocl-opencl-icd libclblast-dev libxxhash-dev libcjson-dev zlib1g-dev
   libpng-dev libjpeg62-turbo-dev'
+quickstart_packages='dataset-fashion-mnist'
 test_packages='check libsubunit-dev libopenblas-dev libdnnl-dev clang-format'
 fuzz_packages='clang libclang-rt-dev'
 
@@ -17,9 +18,10 @@ purpose=$1 folder=$2
 shift 2
 case $purpose in
   run) packages=$run_packages ;;
-  test) packages="$run_packages $test_packages" ;;
-  fuzz) packages="$run_packages $test_packages $fuzz_packages" ;;
-  *) echo "setup.sh: '$purpose' is none of run, test, fuzz" >&2; exit 2 ;;
+  quickstart) packages="$run_packages $quickstart_packages" ;;
+  test) packages="$run_packages $quickstart_packages $test_packages" ;;
+  fuzz) packages="$run_packages $quickstart_packages $test_packages $fuzz_packages" ;;
+  *) echo "setup.sh: '$purpose' is none of run, quickstart, test, fuzz" >&2; exit 2 ;;
 esac
 
 install_missing() {

@@ -92,7 +92,7 @@ typedef struct mica_trainer_config {
   int64_t epochs;       /* 0: 1 */
   int64_t patience;     /* stop after so many epochs without a better one; 0: never */
   int64_t top_k;        /* 0: 5 */
-  int64_t report_every; /* steps between readings of the loss; 0: 32 */
+  int64_t report_every; /* steps between readings of the loss at most; 0: 32 */
   mica_train_fn *report;
   void *user;
   /* Where last.safetensors and best.safetensors are written; NULL: nowhere. last: after every epoch, every

@@ -11,6 +11,10 @@
 
 /* In the order in which help lists them. */
 #define CLI_COMMANDS(X)                                                                                                \
+  X(train)                                                                                                             \
+  X(eval)                                                                                                              \
+  X(predict)                                                                                                           \
+  X(info)                                                                                                              \
   X(devices)                                                                                                           \
   X(doctor)                                                                                                            \
   X(tune)                                                                                                              \
@@ -25,7 +29,14 @@ typedef enum cli_kind {
   CLI_FLAG,   /* bool: true when given */
   CLI_TEXT,   /* const char *: the value as typed; NULL when not given */
   CLI_CHOICE, /* int: which of the choices; -1 when not given */
+  CLI_WORDS,  /* cli_words: all operands from here on */
 } cli_kind;
+
+/* Words of the command line. */
+typedef struct cli_words {
+  char **words;
+  size_t count;
+} cli_words;
 
 typedef enum cli_place {
   CLI_OPTION,           /* --name, --name VALUE or --name=VALUE */
@@ -51,7 +62,8 @@ typedef struct cli_option {
 /* CLI_ROW("json", struct values, json, .help = "write JSON"): the field's type decides the kind. */
 #define CLI_ROW(name_, type, field, ...)                                                                               \
   { .name = (name_), .kind = CLI_KIND_OF(((type *)0)->field), .at = offsetof(type, field), __VA_ARGS__ }
-#define CLI_KIND_OF(field) _Generic((field), bool : CLI_FLAG, const char * : CLI_TEXT, int : CLI_CHOICE)
+#define CLI_KIND_OF(field)                                                                                             \
+  _Generic((field), bool : CLI_FLAG, const char * : CLI_TEXT, int : CLI_CHOICE, cli_words : CLI_WORDS)
 
 typedef struct cli_command cli_command;
 struct cli_command {

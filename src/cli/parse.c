@@ -25,7 +25,7 @@ static const cli_option *find_option(const cli_command *self, const char *name, 
 static const cli_option *find_operand(const cli_command *self, size_t index) {
   const cli_option *option;
   for (size_t i = 0; (option = row(self, i)); i++)
-    if (option->place != CLI_OPTION && index-- == 0) return option;
+    if (option->place != CLI_OPTION && (index-- == 0 || option->kind == CLI_WORDS)) return option;
   return NULL;
 }
 
@@ -67,6 +67,7 @@ static cli_parsed store(const cli_command *self, const cli_option *option, const
   case CLI_FLAG: *(bool *)field = true; return CLI_PARSED;
   case CLI_TEXT: *(const char **)field = text; return CLI_PARSED;
   case CLI_CHOICE: return store_choice(self, option, text, field);
+  case CLI_WORDS: break; /* cli_parse stores these */
   }
   return CLI_PARSED_WRONG;
 }
@@ -93,6 +94,12 @@ static cli_parsed parse_option(const cli_command *self, const char *word, const 
   return CLI_PARSED_WRONG;
 }
 
+/* The words of a list are brought together where its first one stands, over words that are done with. */
+static void add_word(char **words, int at, cli_words *list) {
+  if (list->count == 0) list->words = words + at;
+  list->words[list->count++] = words[at];
+}
+
 cli_parsed cli_parse(const cli_command *self, int count, char **words, void *values) {
   const cli_option *option;
   size_t operands = 0;
@@ -112,6 +119,8 @@ cli_parsed cli_parse(const cli_command *self, int count, char **words, void *val
     } else if (!(option = find_operand(self, operands++))) {
       cli_fail(self, "\"%s\" is one word too many; mica %s --help shows the usage", words[i], self->name);
       parsed = CLI_PARSED_WRONG;
+    } else if (option->kind == CLI_WORDS) {
+      add_word(words, i, (cli_words *)((char *)values + option->at));
     } else {
       parsed = store(self, option, words[i], values);
     }
@@ -130,7 +139,7 @@ static void print_usage(const cli_command *self) {
     if (option->place == CLI_OPERAND)
       printf(" %s", option->name);
     else if (option->place == CLI_OPTIONAL_OPERAND)
-      printf(" [%s]", option->name);
+      printf(" [%s%s]", option->name, option->kind == CLI_WORDS ? "..." : "");
     else if (option->kind == CLI_FLAG)
       printf(" [--%s]", option->name);
     else

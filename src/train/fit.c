@@ -7,6 +7,8 @@ typedef struct run {
   mica_trainer *t;
   const mica_batch_source *training, *validation;
   const char *reason; /* why it stops; NULL: it goes on */
+  int64_t every;      /* steps to the next reading */
+  double settled;     /* when the last reading arrived */
 } run;
 
 static mica_train_event event_of(const run *r, mica_train_event_kind kind) {
@@ -28,11 +30,27 @@ static void tell(run *r, const mica_train_event *event) {
   if (c->report && !c->report(c->user, event) && !r->reason) r->reason = "stopped by the caller";
 }
 
+/* The host runs ahead of the device by a few readings, and must not by minutes: whoever asks a run to stop waits for
+ * what is queued. So readings come early at first, and later the faster steps are. Where the rate hangs on what was
+ * read, they come by steps alone, for equal bits. */
+#define SOON 0.25
+#define LATE 1.0
+
+static void adapt_every(run *r) {
+  double now = mica__clock(), took = now - r->settled;
+  r->settled = now;
+  if (r->t->config.on_plateau) return;
+  if (took < SOON && r->every < r->t->config.report_every) r->every *= 2;
+  if (took > LATE && r->every > 1) r->every /= 2;
+  if (r->every > r->t->config.report_every) r->every = r->t->config.report_every;
+}
+
 /* Waits for the oldest reading and tells of it. */
 static mica_status settle(run *r) {
   mica_trainer *t = r->t;
   mica__reading reading = t->readings[t->first_reading];
   MICA_TRY(mica__train_settle(t));
+  adapt_every(r);
   mica_train_event event = event_of(r, MICA_TRAIN_STEPS);
   event.batch = reading.batch;
   event.step = reading.last_step;
@@ -91,7 +109,7 @@ static mica_status step(run *r, bool *more) {
 static mica_status after_step(run *r) {
   mica_trainer *t = r->t;
   const mica_trainer_config *c = &t->config;
-  if (t->progress.step - t->unread_from >= c->report_every) MICA_TRY(read(r));
+  if (t->progress.step - t->unread_from >= r->every) MICA_TRY(read(r));
   if (c->stop && *c->stop && !r->reason) r->reason = "stopped from outside";
   if (!c->checkpoint_steps || t->progress.step % c->checkpoint_steps != 0) return MICA_OK;
   MICA_TRY(settle_all(r));
@@ -161,6 +179,8 @@ static mica_status fit(run *r) {
   mica__progress *p = &t->progress;
   if (t->schedule.steps == 0) t->schedule.steps = t->config.epochs * (int64_t)r->training->batches;
   t->unread_from = p->step;
+  r->every = t->config.on_plateau ? t->config.report_every : 1;
+  r->settled = mica__clock();
   t->recent = (mica__totals){0};
   t->rates_from = -1;
   t->seconds = t->data_seconds = 0;

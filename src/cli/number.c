@@ -1,0 +1,31 @@
+#include "cli/number.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <stdlib.h>
+
+int cli_number(const cli_command *self, const char *name, const char *text, double low, double high, double *number) {
+  char *rest = NULL;
+  if (!text) return CLI_OK;
+  double value = strtod(text, &rest);
+  if (rest != text && !*rest && value >= low && value <= high) {
+    *number = value;
+    return CLI_OK;
+  }
+  cli_fail(self, "--%s wants a number from %g to %g, not \"%s\"", name, low, high, text);
+  return CLI_USAGE;
+}
+
+int cli_integer(const cli_command *self, const char *name, const char *text, int64_t low, int64_t high,
+                int64_t *number) {
+  char *rest = NULL;
+  if (!text) return CLI_OK;
+  errno = 0;
+  long long value = strtoll(text, &rest, 10);
+  if (rest != text && !*rest && !errno && value >= low && value <= high) {
+    *number = value;
+    return CLI_OK;
+  }
+  cli_fail(self, "--%s wants a whole number from %" PRId64 " to %" PRId64 ", not \"%s\"", name, low, high, text);
+  return CLI_USAGE;
+}

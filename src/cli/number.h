@@ -1,0 +1,15 @@
+/* cli/number.h: numbers on the command line. */
+#ifndef MICA_CLI_NUMBER_H
+#define MICA_CLI_NUMBER_H
+
+#include "cli/command.h"
+
+#include <stdint.h>
+
+/* Reads the text of --name as a number within bounds; text NULL leaves *number as it is. CLI_OK, or CLI_USAGE having
+ * said what it wants. */
+int cli_number(const cli_command *self, const char *name, const char *text, double low, double high, double *number);
+int cli_integer(const cli_command *self, const char *name, const char *text, int64_t low, int64_t high,
+                int64_t *number);
+
+#endif

@@ -1,0 +1,98 @@
+#include "cli/page.h"
+
+#include "cli/samples.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define LOOKED_AT 2000
+#define AT_A_TIME 250
+#define SHOWN 24
+#define FACTS 12
+
+/* The mistakes made with the most confidence, in falling order; pixels are copies. */
+typedef struct mistakes {
+  mica_report_mistake list[SHOWN];
+  size_t count;
+} mistakes;
+
+static void add_mistake(mistakes *m, const cli_samples *s, const cli_run *run, int64_t i, int32_t guess) {
+  double confidence = (double)s->outputs[i * s->width + guess];
+  size_t at = m->count;
+  while (at > 0 && m->list[at - 1].confidence < confidence) at--;
+  if (at == SHOWN) return;
+  uint8_t *pixels = s->pixels[i] ? malloc((size_t)s->size) : NULL;
+  if (s->pixels[i] && !pixels) return;
+  if (pixels) memcpy(pixels, s->pixels[i], (size_t)s->size);
+  if (m->count == SHOWN) free((void *)m->list[--m->count].pixels);
+  memmove(m->list + at + 1, m->list + at, (m->count - at) * sizeof *m->list);
+  m->list[at] = (mica_report_mistake){
+      .pixels = pixels, .shape = run->input, .label = s->truth[i], .predicted = guess, .confidence = confidence};
+  m->count++;
+}
+
+static int find_mistakes(const cli_command *self, const cli_page *page, mica_engine *engine, mica_trainer *trainer,
+                         mistakes *m) {
+  int64_t count = (int64_t)mica_dataset_count(page->judged), size = count < AT_A_TIME ? count : AT_A_TIME;
+  cli_samples s = {0};
+  int status = cli_samples_create(&s, self, page->run, size);
+  for (int64_t from = 0; status == CLI_OK && from + size <= count && from < LOOKED_AT; from += size) {
+    status = cli_samples_read(&s, self, page->run, page->judged, (uint64_t)from);
+    if (status == CLI_OK) status = cli_samples_infer(&s, self, page->run, engine, trainer);
+    for (int64_t i = 0; status == CLI_OK && i < size; i++) {
+      int32_t guess = cli_samples_class(&s, i, 0);
+      if (guess != s.truth[i]) add_mistake(m, &s, page->run, i, guess);
+    }
+  }
+  cli_samples_free(&s);
+  return status;
+}
+
+static size_t list_facts(const cli_page *page, char texts[FACTS][128], mica_report_fact facts[FACTS]) {
+  const cli_run *run = page->run;
+  size_t n = 0;
+#define FACT(label, ...)                                                                                               \
+  do {                                                                                                                 \
+    snprintf(texts[n], sizeof texts[n], __VA_ARGS__);                                                                  \
+    facts[n] = (mica_report_fact){label, texts[n]};                                                                    \
+    n++;                                                                                                               \
+  } while (0)
+  FACT("data", "%.120s", run->data);
+  FACT("device", "%.120s", page->device);
+  FACT("optimizer", "%.40s at %g, %.40s, weight decay %g", run->optimizer, run->lr, run->schedule, run->weight_decay);
+  FACT("batch", "%" PRId64, run->batch);
+  FACT("augmentation", "%.120s", run->augment);
+  FACT("precision", "%.16s", run->precision);
+  FACT("seed", "%" PRId64, run->seed);
+  FACT("energy", "%.120s", page->energy);
+  if (page->score && run->classes) FACT("accuracy", "%.2f %%", 100 * page->score->metrics.accuracy);
+#undef FACT
+  return n;
+}
+
+int cli_page_write(const cli_page *page, const cli_command *self, mica_engine *engine, mica_trainer *trainer,
+                   const char *folder) {
+  char path[CLI_PATH], texts[FACTS][128];
+  mica_report_fact facts[FACTS];
+  mistakes m = {0};
+  const cli_run *run = page->run;
+  if (!cli_run_path(path, folder, "report.html")) return cli_fail(self, "the path %s is too long", folder);
+  int status = page->judged && run->classes ? find_mistakes(self, page, engine, trainer, &m) : CLI_OK;
+  const mica_report report = {
+      .title = run->model,
+      .facts = facts,
+      .fact_count = list_facts(page, texts, facts),
+      .history = page->progress->rows,
+      .epochs = page->progress->row_count,
+      .classes = run->classes,
+      .class_names = (const char *const *)run->class_names,
+      .confusion = page->score ? page->score->confusion : NULL,
+      .mistakes = m.list,
+      .mistake_count = m.count,
+  };
+  if (status == CLI_OK && mica_report_write(path, &report) != MICA_OK) status = cli_fail_library(self);
+  for (size_t i = 0; i < m.count; i++) free((void *)m.list[i].pixels);
+  return status;
+}

@@ -1,0 +1,22 @@
+/* cli/page.h: report.html of a training run. */
+#ifndef MICA_CLI_PAGE_H
+#define MICA_CLI_PAGE_H
+
+#include "cli/progress.h"
+#include "cli/score.h"
+
+typedef struct cli_page {
+  const cli_run *run;
+  const cli_progress_state *progress;
+  const cli_score *score; /* of the judged part; NULL without one */
+  const mica_dataset *judged;
+  const char *device, *energy;
+} cli_page;
+
+/* Writes folder/report.html: facts, curves, confusion, and the samples of the judged part that are wrong with the most
+ * confidence. Runs the trained network over that part's first samples for these. Returns an exit status, having said
+ * what failed. */
+int cli_page_write(const cli_page *page, const cli_command *self, mica_engine *engine, mica_trainer *trainer,
+                   const char *folder);
+
+#endif

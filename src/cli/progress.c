@@ -1,0 +1,132 @@
+#include "cli/progress.h"
+
+#include "cli/run.h"
+#include "cli/terminal.h"
+
+#include <inttypes.h>
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#define BAR 24
+
+static const char *format_time(double seconds, char text[16]) {
+  int64_t whole = (int64_t)(seconds + 0.5);
+  if (whole >= 3600)
+    snprintf(text, 16, "%d:%02d:%02d", (int)(whole / 3600 % 10000), (int)(whole / 60 % 60), (int)(whole % 60));
+  else
+    snprintf(text, 16, "%d:%02d", (int)(whole / 60), (int)(whole % 60));
+  return text;
+}
+
+/* "loss 0.3120  accuracy 89.20 %" */
+static const char *format_metrics(const mica_metrics *m, char text[64]) {
+  int at = snprintf(text, 64, "loss %.4f", m->loss);
+  if (!isnan(m->accuracy))
+    snprintf(text + at, 64 - (size_t)at, "  accuracy %.2f %%", 100 * m->accuracy);
+  else if (!isnan(m->error))
+    snprintf(text + at, 64 - (size_t)at, "  mean error %.4g", m->error);
+  return text;
+}
+
+static double rate_of(const mica_train_event *e) {
+  return e->seconds > 0 ? (double)e->training.samples / e->seconds : 0;
+}
+
+static void show_bar(const mica_train_event *e) {
+  char bar[BAR + 1], metrics[64], left[16];
+  double share = e->batches ? (double)e->batch / (double)e->batches : 0;
+  memset(bar, '.', BAR);
+  memset(bar, '#', (size_t)(share * BAR));
+  bar[BAR] = '\0';
+  double remaining = share > 0 ? e->seconds / share * ((double)(e->epochs - e->epoch) - share) : 0;
+  cli_progress("epoch %" PRId64 "/%" PRId64 " %s %3.0f %%  %s  %.0f samples/s  %s left", e->epoch + 1, e->epochs, bar,
+               100 * share, format_metrics(&e->recent, metrics), rate_of(e), format_time(remaining, left));
+}
+
+static double wait_share(const mica_train_event *e) { return e->seconds > 0 ? e->data_seconds / e->seconds : 0; }
+
+/* Tags are sorted by TensorBoard into groups by what stands before the slash. */
+static void note_events(mica_events *events, const mica_train_event *e) {
+  const struct {
+    const char *tag;
+    double value;
+  } scalars[] = {
+      {"loss/training", e->training.loss},
+      {"loss/validation", e->validation.loss},
+      {"accuracy/training", e->training.accuracy},
+      {"accuracy/validation", e->validation.accuracy},
+      {"learning_rate", e->rate},
+      {"samples_per_second", rate_of(e)},
+  };
+  for (size_t i = 0; events && i < sizeof scalars / sizeof *scalars; i++)
+    if (isfinite(scalars[i].value)) mica_events_scalar(events, scalars[i].tag, e->step, scalars[i].value);
+}
+
+static mica_status add_row(cli_progress_state *state, const mica_train_event *e) {
+  mica_history_row *grown = realloc(state->rows, (state->row_count + 1) * sizeof *grown);
+  if (!grown) return MICA_E_NOMEM;
+  state->rows = grown;
+  bool validated = e->validation.samples > 0;
+  grown[state->row_count++] = (mica_history_row){
+      .epoch = (double)e->epoch + 1,
+      .step = (double)e->step,
+      .learning_rate = e->rate,
+      .loss = e->training.loss,
+      .accuracy = e->training.accuracy,
+      .validation_loss = validated ? e->validation.loss : NAN,
+      .validation_accuracy = validated ? e->validation.accuracy : NAN,
+      .seconds = e->seconds,
+      .samples_per_second = rate_of(e),
+      .data_wait_share = wait_share(e),
+  };
+  return mica_history_write(state->path, grown, state->row_count);
+}
+
+/* Notes that cannot be written are worth a word, but not the training. */
+static void note_epoch(cli_progress_state *state, const mica_train_event *e) {
+  note_events(state->events, e);
+  if (add_row(state, e) != MICA_OK) fprintf(stderr, "mica: %s\n", mica_error_message());
+}
+
+mica_status cli_progress_begin(cli_progress_state *state, const char *folder, bool resume) {
+  *state = (cli_progress_state){0};
+  if (!cli_run_path(state->path, folder, "history.csv")) return MICA_E_INVALID;
+  if (resume && access(state->path, R_OK) == 0)
+    mica_history_read(state->path, &state->rows, &state->row_count); /* a damaged one is begun anew */
+  return mica_events_create(folder, &state->events);
+}
+
+void cli_progress_free(cli_progress_state *state) {
+  mica_events_close(state->events);
+  free(state->rows);
+}
+
+static void show_epoch(const mica_train_event *e) {
+  char training[64], validation[64] = "", took[16];
+  cli_progress_end();
+  if (e->validation.samples) format_metrics(&e->validation, validation);
+  printf("epoch %*" PRId64 "/%" PRId64 "  %s%s%s  %.0f samples/s  %s%s\n", e->epochs > 9 ? 2 : 1, e->epoch + 1,
+         e->epochs, format_metrics(&e->training, training), *validation ? "  validation " : "", validation, rate_of(e),
+         format_time(e->seconds, took), e->best && *validation ? "  best" : "");
+}
+
+bool cli_progress_report(void *user, const mica_train_event *event) {
+  cli_progress_state *state = user;
+  switch (event->kind) {
+  case MICA_TRAIN_STEPS: show_bar(event); break;
+  case MICA_TRAIN_EPOCH:
+    state->samples += event->training.samples;
+    show_epoch(event);
+    note_epoch(state, event);
+    break;
+  case MICA_TRAIN_CHECKPOINT: break;
+  case MICA_TRAIN_STOPPED:
+    cli_progress_end();
+    printf("stopped: %s; --resume goes on from there\n", event->reason);
+    break;
+  }
+  return true;
+}

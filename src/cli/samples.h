@@ -1,0 +1,31 @@
+/* cli/samples.h: samples on their way through a trained network. */
+#ifndef MICA_CLI_SAMPLES_H
+#define MICA_CLI_SAMPLES_H
+
+#include "cli/run.h"
+
+typedef struct cli_samples {
+  int64_t count, size, width; /* size: numbers of an input; width: of an output */
+  uint8_t **pixels;           /* as they were read; each NULL where inputs are rows of numbers */
+  float *inputs;              /* normalised */
+  float *outputs;             /* after cli_samples_infer: probabilities of classes, or the value */
+  int32_t *truth;             /* -1 where nobody knows */
+} cli_samples;
+
+/* Room for count samples of the run's shape. All of these return an exit status, having said what failed. */
+int cli_samples_create(cli_samples *samples, const cli_command *self, const cli_run *run, int64_t count);
+void cli_samples_free(cli_samples *samples);
+
+/* Fills it: with picture files, or with samples of a dataset from index `from` on. */
+int cli_samples_read_images(cli_samples *samples, const cli_command *self, const cli_run *run, char *const *paths);
+int cli_samples_read(cli_samples *samples, const cli_command *self, const cli_run *run, const mica_dataset *dataset,
+                     uint64_t from);
+
+/* Runs the network that the trainer tests. */
+int cli_samples_infer(cli_samples *samples, const cli_command *self, const cli_run *run, mica_engine *engine,
+                      mica_trainer *trainer);
+
+/* The k-th likeliest class of sample i, from 0. */
+int32_t cli_samples_class(const cli_samples *samples, int64_t i, int64_t k);
+
+#endif

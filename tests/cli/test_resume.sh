@@ -1,0 +1,63 @@
+#!/bin/sh
+# labels: device slow
+# A training run that is killed at any moment and resumed ends with the bits of one that was not. MICA_TEST_KILLS says
+# how often it is killed (5 times unless it does).
+# shellcheck source-path=SCRIPTDIR source=cli.sh
+. "$(dirname "$0")/cli.sh"
+need_device
+
+awk 'BEGIN {
+  srand(2)
+  for (i = 0; i < 4000; i++) {
+    k = i % 4
+    for (j = 0; j < 20; j++) printf "%.4f,", (k == j % 4) * 2 + rand() + rand()
+    print k
+  }
+}' >"$work/rows.csv"
+train() { "$mica" train --data "$work/rows.csv" --model mlp --epochs 12 --batch 16 --checkpoint-steps 50 --out "$@"; }
+
+ran='mica train'
+train "$work/whole" >"$work/out" 2>&1 || fault "$(cat "$work/out")"
+want=$(cksum <"$work/whole/last.safetensors")
+
+# The moments are spread over the time that a whole run takes, by a fixed series.
+kills=0
+round=0
+while [ "$kills" -lt "${MICA_TEST_KILLS:-5}" ]; do
+  round=$((round + 1))
+  rm -rf "$work/killed"
+  again=''
+  while :; do
+    train "$work/killed" $again >"$work/out" 2>&1 &
+    pid=$!
+    moment=$(((kills * 7919 + 131) % 97))
+    sleep "0.$(printf '%02d' "$moment")"
+    kill -KILL $pid 2>/dev/null && kills=$((kills + 1)) && killed=1 || killed=0
+    wait $pid 2>/dev/null
+    [ $killed = 1 ] || break
+    [ -s "$work/killed/config.json" ] && again=--resume || again=''
+    [ "$kills" -lt "${MICA_TEST_KILLS:-5}" ] || break
+  done
+  [ $killed = 0 ] || train "$work/killed" $again >"$work/out" 2>&1 || fault "$(cat "$work/out")"
+  [ "$(cksum <"$work/killed/last.safetensors")" = "$want" ] || fault "other weights after $kills kills"
+  [ $failed = 0 ] || break
+done
+echo "$kills kills in $round runs"
+
+# Ctrl-C: the step is finished, the checkpoint written, and said so.
+rm -rf "$work/killed"
+train "$work/killed" >"$work/out" 2>&1 &
+pid=$!
+tries=0
+until grep -q epoch "$work/out" || [ $tries -gt 200 ]; do sleep 0.05; tries=$((tries + 1)); done
+kill -INT $pid 2>/dev/null
+wait $pid
+status=$?
+if [ $status != 0 ]; then
+  [ $status = 1 ] || fault "exit status $status after an interrupt"
+  grep -q 'stopped' "$work/out" || fault "says nothing of an interrupt: $(cat "$work/out")"
+  train "$work/killed" --resume >"$work/out" 2>&1 || fault "$(cat "$work/out")"
+fi
+[ "$(cksum <"$work/killed/last.safetensors")" = "$want" ] || fault 'other weights after an interrupt'
+
+exit $failed

@@ -1,0 +1,81 @@
+#!/bin/sh
+# labels: device
+# A network from a CSV file to predictions, what lies on disk then, and what bad input is answered with.
+# shellcheck source-path=SCRIPTDIR source=cli.sh
+. "$(dirname "$0")/cli.sh"
+need_device
+
+# Three clouds in five dimensions, which no two features tell apart alone.
+awk 'BEGIN {
+  srand(1)
+  print "a,b,c,d,e,kind"
+  for (i = 0; i < 900; i++) {
+    k = i % 3
+    for (j = 0; j < 5; j++) printf "%.4f,", (k == 0 ? j % 2 : k == 1 ? 1 - j % 2 : 0.5) * 3 + rand() + rand()
+    print (k == 0 ? "ash" : k == 1 ? "birch" : "cedar")
+  }
+}' >"$work/trees.csv"
+folder=$work/run
+
+run train --data "$work/trees.csv" --model mlp --epochs 3 --batch 32 --seed 7 --out "$folder"
+ends 0 '*epoch 3/3*validation accuracy*' ''
+for file in model.safetensors last.safetensors config.json history.csv report.html; do
+  [ -s "$folder/$file" ] || fault "there is no $file"
+done
+[ "$(wc -l <"$folder/history.csv")" = 4 ] || fault 'history.csv has not a line an epoch'
+
+run eval --model "$folder" --part train --json
+ends 0 '*' ''
+holds samples 900
+holds classes.1.name birch
+awk -v a="$(json accuracy)" 'BEGIN { exit !(a > 0.95) }' || fault "accuracy $(json accuracy)"
+
+run info "$folder"
+ends 0 '*mlp*ash, birch, cedar*fc1.weight*' ''
+run info "$folder/model.safetensors" --json
+holds tensors.0.type F32
+
+# Not over what is there; and on from there, to the bits of a run that was never stopped.
+run train --data "$work/trees.csv" --model mlp --out "$folder"
+ends 1 '' "*holds a run already*"
+sum=$(cksum <"$folder/last.safetensors")
+run train --data "$work/trees.csv" --model mlp --epochs 3 --batch 32 --seed 7 --out "$work/again"
+[ "$(cksum <"$work/again/last.safetensors")" = "$sum" ] || fault 'the same seed gives other weights'
+run train --resume --out "$folder"
+ends 0 '*' ''
+[ "$(cksum <"$folder/last.safetensors")" = "$sum" ] || fault 'a run that is done goes on'
+
+# Bad input: one sentence, and nothing is lost.
+run train
+ends 2 '' '*--data is missing*'
+run train --data "$work/none.csv" --out "$work/none"
+ends 1 '' '*none.csv*'
+[ ! -e "$work/none" ] || fault 'a folder for nothing'
+run train --data "$work/trees.csv" --epochs 0 --out "$work/none"
+ends 2 '' '*--epochs wants a whole number*'
+run train --data "$work/trees.csv" --model mpl --out "$work/none"
+ends 1 '' '*mlp*'
+run train --data "$work/trees.csv" --optimizer sdg --out "$work/none"
+ends 1 '' '*sgd*'
+run train --data "$work/trees.csv" --model mlp --lr 1000000 --optimizer sgd --schedule constant --out "$work/nan"
+ends 1 '*' '*not a number*'
+printf 'a,b\n1,x\n2\n' >"$work/short.csv"
+run train --data "$work/short.csv" --out "$work/none"
+ends 1 '' '*short.csv*'
+run eval --model "$work"
+ends 1 '' '*no training run*'
+run eval
+ends 2 '' '*--model is missing*'
+head -c 1000 "$work/again/model.safetensors" >"$work/cut" && mv "$work/cut" "$work/again/model.safetensors"
+run eval --model "$work/again"
+ends 1 '' '*model.safetensors*'
+cp "$folder/config.json" "$work/again/config.json"
+sed -i 's/"mlp"/"cnn"/' "$work/again/config.json"
+run train --resume --out "$work/again"
+ends 1 '*' '*'
+run predict --model "$folder" --data "$work/trees.csv" "$work/picture.png"
+ends 2 '' '*one of the two*'
+run predict --model "$folder" "$work/picture.png"
+ends 1 '' '*not trained on pictures*'
+
+exit $failed
