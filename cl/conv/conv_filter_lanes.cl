@@ -12,7 +12,8 @@
  *
  * The filter is FR x FS, its rows adjacent (dilation 1) and STEP apart from one output row to the next.
  * cut: images side by side, elements from one to the next, rows of dY a chunk (a multiple of ROWS), elements of a
- * copied row. NDRange: G * KG; work-group (1, 1, 1). scratch: ((stride * x rows + dY rows) * row + FR * FS * VW) floats
+ * copied row, columns of zeros before those of the padding. NDRange: G * KG; work-group (1, 1, 1).
+ * scratch: ((stride * x rows + dY rows) * row + FR * FS * VW) floats
  * with (dY rows - 1) * STEP + FR rows of X. */
 #include "common/transpose.clh"
 #include "conv/problem.clh"
@@ -114,13 +115,13 @@ conv_filter_lanes(CONV_PARAMS, const int8 cut, __global const STORAGE(D_T) * x, 
                   __global const STORAGE(D_T) * y, const long y_at, __global STORAGE(D_T) * D, const long D_at,
                   __local float *scratch) {
   CONV_UNPACK
-  const int images = cut.s0, pitch = cut.s1, rows = cut.s2, row = cut.s3;
+  const int images = cut.s0, pitch = cut.s1, rows = cut.s2, row = cut.s3, pad = PA2 + cut.s4;
   const int filter = (int)get_group_id(0);
   const long x_plane = (long)I1 * I2, y_plane = (long)O1 * O2, residue = (long)X_ROWS(rows) * row;
   const long x_end = N * (long)G * x_plane, y_end = N * (long)G * KG * y_plane;
   __local float *ys = scratch + ST2 * residue, *sums = ys + rows * row;
   int at[FS];
-  for (int s = 0; s < FS; s++) at[s] = (int)(s * DI2 % ST2 * residue) + s * DI2 / ST2;
+  for (int s = 0; s < FS; s++) at[s] = (int)(s * DI2 % ST2 * residue) + (cut.s4 + s * DI2) / ST2;
   clear(scratch, (int)(ST2 * residue) + rows * row + FR * FS * VW);
   x += x_at;
   y += y_at;
@@ -137,9 +138,9 @@ conv_filter_lanes(CONV_PARAMS, const int8 cut, __global const STORAGE(D_T) * x, 
             const long first = ((n + image) * (long)G + filter / KG) * x_plane + (long)i1 * I2;
             PREFETCH_READ(x + first + x_plane);
             if (ST2 == 1)
-              copy_row(x + first, I2, x_end - first, to + PA2);
+              copy_row(x + first, I2, x_end - first, to + pad);
             else
-              part_row(x + first, I2, x_end - first, PA2, ST2, residue, to);
+              part_row(x + first, I2, x_end - first, pad, ST2, residue, to);
           } else if (cut_rows && image == 0) {
             for (int i = 0; i < ST2; i++) clear(to + i * residue, row);
           }

@@ -45,13 +45,14 @@
 #define READ(n, p, i) MICA_AS(float, n, LOADV(D_T, n, p, i))
 typedef __global const STORAGE(D_T) * operand;
 DEFINE_INTERLEAVE(float16)
+DEFINE_INTERLEAVE(float8)
 
 #define CONV conv_size, conv_extent, conv_step
 
 #define PACK_AHEAD (4 * VW)
 
 /* to[i][NR] = element i of `channels` planes; of lanes beyond them the last is repeated. */
-static void pack_panel(operand from, const long plane, const int channels, const int count, __local float *to) {
+static inline void pack_panel(operand from, const long plane, const int channels, const int count, __local float *to) {
   if (count < VW) {
     for (int i = 0; i < count; i++)
       for (int c = 0; c < NR; c++) to[i * NR + c] = READ(1, from, min(c, channels - 1) * plane + i);
@@ -69,11 +70,27 @@ static void pack_panel(operand from, const long plane, const int channels, const
     }
 }
 
-/* The same for elements that are `step` apart. */
-static void pack_apart(operand from, const long plane, const int channels, const int step, const int count,
-                       __local float *to) {
-  for (int c = 0; c < NR; c++)
-    for (int i = 0; i < count; i++) to[i * NR + c] = READ(1, from, min(c, channels - 1) * plane + (long)i * step);
+/* The same for elements that are `step` apart; `readable` elements follow `from`. Rows of the panel after the last one
+ * are written too. */
+static inline void pack_apart(operand from, const long plane, const int channels, const int step, const int count,
+                              const long readable, __local float *to) {
+  if (step != 2 || (channels - 1) * plane + 2 * max(count, 8) > readable) {
+    for (int i = 0; i < count; i++)
+      for (int c = 0; c < NR; c++) to[i * NR + c] = READ(1, from, min(c, channels - 1) * plane + (long)i * step);
+    return;
+  }
+  for (int i = 0; i < count; i += 8) {
+    const int at = max(0, min(i, count - 8));
+    for (int c = 0; c < NR; c += VW) {
+      float8 x[VW];
+      UNROLL for (int j = 0; j < VW; j++) {
+        PREFETCH_READ(from + (c + j + VW) * plane + 2 * at);
+        x[j] = READ(VW, from, min(c + j, channels - 1) * plane + 2 * at).even;
+      }
+      INTERLEAVE(float8, x, VW)
+      UNROLL for (int j = 0; j < VW; j++) MICA_VSTORE(8, x[j], to, (at + j / 2) * NR + c + j % 2 * 8);
+    }
+  }
 }
 
 /* The first o of at least `from` with o * stride + offset >= bound. */
@@ -110,20 +127,25 @@ static inline chunk chunk_at(CONV_PARAMS, const int slices, const int rows, cons
 /* Whether of x only what the one tap meets is packed, place by place. */
 #define COMPACT (PANEL == X && R1 * R2 == 1 && ST1 * ST2 > 1)
 
-/* Packs what a chunk and the depth tap r0 need of the packed operand's channels from `channel` on. */
-static void pack_chunk(CONV_PARAMS, const chunk at, const int r0, const int channel, operand from, __local float *to) {
+/* Packs what a chunk and the depth tap r0 need of the packed operand's channels from `channel` of group g on; `from` is
+ * where the group begins. */
+static inline void pack_chunk(CONV_PARAMS, const chunk at, const int r0, const int g, const int channel, operand from,
+                       __local float *to) {
   CONV_UNPACK
   const long x_plane = (long)I0 * I1 * I2, y_plane = (long)O0 * O1 * O2;
   for (int s = at.s_begin; s < at.s_end; s++) {
 #if PANEL == X
     const int i0 = DEPTH_AT(s, r0), from2 = first_at(0, -PA2, ST2, 0), to2 = min(O2, first_at(I2, -PA2, ST2, 0));
+    const long end = ((long)N * G - g) * CG * x_plane;
     const int run = COMPACT ? (at.o_end - at.o_begin) * O2 : (at.i_end - at.i_begin) * I2;
     operand slice = from + ((long)(s / O0) * G * CG + channel) * x_plane + (long)i0 * I1 * I2;
     if (INSIDE(i0, I0) && !COMPACT) pack_panel(slice + (long)at.i_begin * I2, x_plane, CG - channel, run, to);
     for (int o1 = at.o_begin; COMPACT && INSIDE(i0, I0) && o1 < at.o_end; o1++)
-      if (INSIDE(o1 * ST1 - PA1, I1) && from2 < to2)
-        pack_apart(slice + (long)(o1 * ST1 - PA1) * I2 + from2 * ST2 - PA2, x_plane, CG - channel, ST2, to2 - from2,
+      if (INSIDE(o1 * ST1 - PA1, I1) && from2 < to2) {
+        const long first = (long)(o1 * ST1 - PA1) * I2 + from2 * ST2 - PA2;
+        pack_apart(slice + first, x_plane, CG - channel, ST2, to2 - from2, end - (slice + first - from),
                    to + ((o1 - at.o_begin) * O2 + from2) * NR);
+      }
 #else
     const int run = (at.o_end - at.o_begin) * (at.c_end - at.c_begin);
     operand slice = from + ((long)(s / O0) * G * KG + channel) * y_plane + ((long)(s % O0) * O1 + at.o_begin) * O2;
@@ -152,8 +174,8 @@ static void copy_rows(CONV_PARAMS, const chunk at, operand x, const int high, co
 
 /* Lists where the tap (r0, r1, r2) finds both operands inside their planes: a_list has the element of the rows'
  * operand, counted from the first image of the chunk, b_list that of the packed one. Returns how many there are. */
-static int list_places(CONV_PARAMS, const chunk at, const int r0, const int r1, const int r2, __local int *a_list,
-                       __local int *b_list) {
+static inline int list_places(CONV_PARAMS, const chunk at, const int r0, const int r1, const int r2, __local int *a_list,
+                              __local int *b_list) {
   CONV_UNPACK
   const int16 lanes = (int16)(0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15);
   const int off1 = r1 * DI1 - PA1, off2 = r2 * DI2 - PA2;
@@ -225,7 +247,7 @@ static inline void add_products(const row_t *a, const long ahead, __local const 
 #if PANEL == Y_TAPS
 /* The list for all taps: places of the copy of x, at its first tap, and of the panel. */
 static int list_copied(CONV_PARAMS, const chunk at, const int high, const int wide, __local int *a_list,
-                       __local int *b_list) {
+                              __local int *b_list) {
   CONV_UNPACK
   int count = 0;
   for (int s = 0; s < at.s_end - at.s_begin; s++)
@@ -270,7 +292,7 @@ conv_filter_tile(CONV_PARAMS, const int8 cut, __global const STORAGE(D_T) * x, c
     for (int panel = panel_begin; panel < panel_end; panel++)
       for (int r = 0; r < depth_taps * taps; r++) {
         const int r0 = r / taps, tap = r % taps;
-        if (tap == 0) pack_chunk(CONV, at, r0, panel * NR, PANEL == X ? x : y, scratch);
+        if (tap == 0) pack_chunk(CONV, at, r0, g, panel * NR, PANEL == X ? x : y, scratch);
 #if PANEL == Y_TAPS
         const int count = list_copied(CONV, at, high, wide, a_list, b_list);
 #else

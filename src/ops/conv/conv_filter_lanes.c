@@ -24,7 +24,7 @@ const mica__kernel_desc mica__conv_filter_lanes_kernel = {
 
 /* How the work is cut; see the kernel's contract. */
 typedef struct plan {
-  int64_t images, pitch, rows, row, scratch;
+  int64_t images, pitch, rows, row, before, scratch;
 } plan;
 
 static int64_t least(int64_t x, int64_t y) { return x < y ? x : y; }
@@ -44,6 +44,10 @@ static plan plan_of(const mica__conv_dims *d, const mica__variant *variant) {
   p.pitch = most(d->out[2] + reach / d->stride[2], ceil_div(d->in[2] + d->pad[2], d->stride[2]));
   if (d->stride[2] == 1)
     p.pitch = most(d->out[2], most(d->in[2] + most(d->pad[2], beyond), d->out[2] + reach - least(d->pad[2], beyond)));
+  /* Rows are stored in whole vectors, of which few should lie in two lines of a cache. */
+  if (d->stride[2] == 1) p.pitch = round_up(p.pitch, VW / 2);
+  p.before = round_up(d->pad[2], VW * d->stride[2]) - d->pad[2];
+  p.before -= p.before % d->stride[2];
   p.rows = round_up(d->out[1], in_registers);
   int64_t one = copied(d, p.rows, p.pitch);
   if (one * 2 <= CHUNK) {
@@ -51,7 +55,7 @@ static plan plan_of(const mica__conv_dims *d, const mica__variant *variant) {
     p.images = ceil_div(d->n, ceil_div(d->n, p.images));
   }
   /* Behind a row stand what taps reach, the zeros that follow a copied row, and the rest of a vector. */
-  p.row = round_up(p.images * p.pitch + d->pad[2] + reach, VW) + 2 * VW;
+  p.row = round_up(p.images * p.pitch + d->pad[2] + p.before + reach, VW) + 2 * VW;
   while (p.rows > in_registers && copied(d, p.rows, p.row) > CHUNK) p.rows = round_up(p.rows / 2, in_registers);
   p.scratch = copied(d, p.rows, p.row) + d->filter[1] * d->filter[2] * VW;
   return p;

@@ -74,6 +74,8 @@ static void choose_scratch(const mica__conv_dims *d, int32_t panel, plan *p) {
   int64_t places = p->slices * p->rows * p->columns;
   bool compact = d->filter[1] * d->filter[2] == 1 && d->stride[1] * d->stride[2] > 1;
   p->copy_at = (panel == PANEL_X && !compact ? p->slices * least(high, d->in[1]) * d->in[2] : places) * p->nr;
+  /* The last of fewer than 8 places that are packed at once writes a few rows further. */
+  if (panel == PANEL_X && compact) p->copy_at += 8 * p->nr;
   p->list_at = p->copy_at + (panel == PANEL_Y_TAPS ? p->slices * d->c * high * wide : 0);
   p->scratch = p->list_at + 2 * (places + VW);
 }
@@ -142,7 +144,7 @@ static double cost_of(const mica__conv_dims *d, const mica__variant *variant) {
   double rows = (double)(p.tiles * p.mr * p.taps);
   /* A broadcast is shared by few vectors in a narrow panel; elements of x that a stride passes over are read too. */
   double narrow = p.nr == VW ? 1.1 : 1.0, apart = panel == PANEL_Y && strided ? 1.5 : 1.0;
-  double pack = panel == PANEL_X && compact ? 3 * PACK_ROWS : PACK_ROWS;
+  double pack = panel == PANEL_X && compact ? 2 * PACK_ROWS : PACK_ROWS;
   return vectors * (rows * outputs * narrow * apart + pack * (double)p.blocks * packed);
 }
 
