@@ -1,5 +1,8 @@
 #include "ops/conv/winograd.h"
 
+/* Tiles that can be multiplied with a filter in the time in which it is transformed (measured on a CPU). */
+#define FILTER_TILES 40
+
 static int64_t ceil_div(int64_t x, int64_t y) { return (x + y - 1) / y; }
 
 const char *mica__winograd_unable(const void *problem) {
@@ -29,4 +32,10 @@ int64_t mica__winograd_tiles(const mica__winograd *problem, int64_t edge) {
 
 int32_t mica__winograd_edge(const mica__winograd *problem) {
   return 36 * mica__winograd_tiles(problem, 4) < 16 * mica__winograd_tiles(problem, 2) ? 4 : 2;
+}
+
+bool mica__winograd_pays(const mica__winograd *problem) {
+  int64_t edge = mica__winograd_edge(problem), points = (edge + 2) * (edge + 2);
+  int64_t results = problem->window.n * mica__conv_volume(problem->window.out);
+  return (mica__winograd_tiles(problem, edge) + FILTER_TILES) * points < 9 * results;
 }

@@ -21,6 +21,9 @@ int64_t mica__winograd_tiles(const mica__winograd *problem, int64_t edge);
 /* The edge, 2 or 4, that takes fewer multiplications; where they are as many 2, whose errors are smaller. */
 int32_t mica__winograd_edge(const mica__winograd *problem);
 
+/* Whether it takes fewer multiplications than the plain sum, those in whose time filters are transformed included. */
+bool mica__winograd_pays(const mica__winograd *problem);
+
 /* For mica__impl.magnitude, of tiles of edge x edge. */
 void mica__winograd_magnitude(const void *problem, int32_t edge, const double *a, const double *b, double *magnitude);
 

@@ -30,10 +30,8 @@ enum { VW = 16, NR = 32, MR = 8, RUN_PIXELS = 64 };
  * of 128 channels of them stays in a second level cache of 1 MiB. */
 #define BLOCK 32
 
-/* Channels below which vectors of them stand half empty; and what transforming a filter costs, as a number of tiles
- * that could be multiplied with it in that time (both measured against conv_tile). */
+/* Channels below which vectors of them stand half empty (measured against conv_tile). */
 #define FEWEST_CHANNELS 8
-#define FILTER_TILES 40
 
 static int64_t least(int64_t x, int64_t y) { return x < y ? x : y; }
 static int64_t ceil_div(int64_t x, int64_t y) { return (x + y - 1) / y; }
@@ -70,12 +68,8 @@ static plan make_plan(const mica__conv *conv, const mica__variant *variant, cons
 static const char *decline(const void *problem, const mica_device_info *device) {
   if (mica__kernel_class(device) != MICA__ON_CPU) return "it is for CPUs";
   mica__winograd winograd = mica__winograd_of(problem);
-  const mica__conv_window *w = &winograd.window;
-  int64_t edge = mica__winograd_edge(&winograd), points = (edge + 2) * (edge + 2);
-  int64_t multiplications = (mica__winograd_tiles(&winograd, edge) + FILTER_TILES) * points;
-  if (w->c < FEWEST_CHANNELS) return "there are few channels";
-  if (multiplications >= 9 * w->n * mica__conv_volume(w->out)) return "there are few tiles for each filter";
-  return NULL;
+  if (winograd.window.c < FEWEST_CHANNELS) return "there are few channels";
+  return mica__winograd_pays(&winograd) ? NULL : "there are few tiles for each filter";
 }
 
 static size_t workspace_bytes(const plan *p) {
