@@ -16,11 +16,18 @@
 /* Larger ones are sound, but take the time of many small ones. */
 #define MAX_SIDE 64
 
-/* The sides that a PNG file claims; others say so less plainly. */
+/* Two bytes, big-endian. */
+static bool is_large_side(const uint8_t *at) { return at[0] || at[1] > MAX_SIDE; }
+
+/* The sides that a PNG file claims, or those in a JPEG file after what may be the marker of a frame. */
 static bool is_large(const uint8_t *data, size_t size) {
-  if (size < 24 || data[0] != 0x89) return false;
-  return data[16] | data[17] | data[18] | data[20] | data[21] | data[22] | (data[19] > MAX_SIDE) |
-         (data[23] > MAX_SIDE);
+  if (size >= 24 && data[0] == 0x89)
+    return data[16] || data[17] || is_large_side(data + 18) || data[20] || data[21] || is_large_side(data + 22);
+  for (size_t i = 0; i + 9 <= size; i++)
+    if (data[i] == 0xff && data[i + 1] >> 4 == 0xc && data[i + 1] != 0xc4 &&
+        (is_large_side(data + i + 5) || is_large_side(data + i + 7)))
+      return true;
+  return false;
 }
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
