@@ -6,22 +6,24 @@ mica_value mica__zoo_mlp(mica_nn *nn, mica_value x, const mica_model_config *c) 
   return mica_nn_dense(nn, "fc2", mica_nn_dropout(nn, h, c->dropout), c->classes, NULL);
 }
 
-static mica_value conv(mica_nn *nn, const char *name, mica_value x, int64_t filters, int64_t size, int64_t pad) {
-  return mica_relu(mica_nn_conv(nn, name, x, filters, size, &(mica_nn_conv_config){.how = {.pad = {pad, pad}}}));
+/* Convolution, relu, pooling by two; in another order, since relu rises: pooled first, it has a quarter to do. */
+static mica_value conv_pool(mica_nn *nn, const char *name, mica_value x, int64_t filters, int64_t size, int64_t pad) {
+  x = mica_nn_conv(nn, name, x, filters, size, &(mica_nn_conv_config){.how = {.pad = {pad, pad}}});
+  return mica_relu(mica__zoo_max_pool(x, 2, 2, 0));
 }
 
 /* Pictures of 28 pixels are padded to LeNet's 32. */
 mica_value mica__zoo_lenet(mica_nn *nn, mica_value x, const mica_model_config *c) {
-  mica_value h = mica__zoo_max_pool(conv(nn, "conv1", x, 6, 5, mica_value_shape(x).dim[2] < 32 ? 2 : 0), 2, 2, 0);
-  h = mica_flatten(mica__zoo_max_pool(conv(nn, "conv2", h, 16, 5, 0), 2, 2, 0), 1);
+  mica_value h = conv_pool(nn, "conv1", x, 6, 5, mica_value_shape(x).dim[2] < 32 ? 2 : 0);
+  h = mica_flatten(conv_pool(nn, "conv2", h, 16, 5, 0), 1);
   h = mica_relu(mica_nn_dense(nn, "fc1", h, 120, NULL));
   h = mica_relu(mica_nn_dense(nn, "fc2", h, 84, NULL));
   return mica_nn_dense(nn, "fc3", mica_nn_dropout(nn, h, c->dropout), c->classes, NULL);
 }
 
 mica_value mica__zoo_cnn(mica_nn *nn, mica_value x, const mica_model_config *c) {
-  mica_value h = mica__zoo_max_pool(conv(nn, "conv1", x, 32, 3, 1), 2, 2, 0);
-  h = mica_flatten(mica__zoo_max_pool(conv(nn, "conv2", h, 64, 3, 1), 2, 2, 0), 1);
+  mica_value h = conv_pool(nn, "conv1", x, 32, 3, 1);
+  h = mica_flatten(conv_pool(nn, "conv2", h, 64, 3, 1), 1);
   h = mica_relu(mica_nn_dense(nn, "fc1", h, 128, NULL));
   return mica_nn_dense(nn, "fc2", mica_nn_dropout(nn, h, c->dropout), c->classes, NULL);
 }
