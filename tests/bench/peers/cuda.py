@@ -1,0 +1,65 @@
+"""Matrix products and convolutions of PyTorch on an NVIDIA GPU (cuBLAS, cuDNN): one JSON line a case, in the form of
+mica-bench gemm and conv. tests/gpu/run.sh runs it beside these."""
+
+import json
+import time
+
+import torch
+import torch.nn.functional as F
+
+GEMMS = [(256, 256, 256), (1024, 1024, 1024), (2048, 2048, 2048), (4096, 4096, 4096), (64, 128, 784), (64, 4096, 4096)]
+# n, c, h, k, r, s, p: batch, channels, height and width, filters, their size, stride, padding
+CONVS = [
+    (16, 3, 224, 64, 7, 2, 3),
+    (16, 64, 56, 64, 3, 1, 1),
+    (16, 64, 56, 256, 1, 1, 0),
+    (16, 128, 28, 128, 3, 1, 1),
+    (16, 256, 14, 256, 3, 1, 1),
+    (16, 512, 7, 512, 3, 1, 1),
+    (64, 32, 28, 64, 3, 1, 1),
+]
+
+
+def seconds(work, rounds=9, repeats=20):
+    """The median over rounds of the mean time of a batch of repeats with one wait at its end."""
+    for _ in range(3):
+        work()
+    times = []
+    for _ in range(rounds):
+        torch.cuda.synchronize()
+        begin = time.perf_counter()
+        for _ in range(repeats):
+            work()
+        torch.cuda.synchronize()
+        times.append((time.perf_counter() - begin) / repeats)
+    return sorted(times)[rounds // 2]
+
+
+def say(bench, case, dtype, flops, took, **more):
+    print(json.dumps({"bench": bench, "case": case, "dtype": dtype, "gflops": round(flops / took / 1e9, 1), **more}))
+
+
+def main():
+    torch.backends.cuda.matmul.allow_tf32 = False
+    torch.backends.cudnn.allow_tf32 = False
+    torch.backends.cudnn.benchmark = True
+    for name, dtype in (("f32", torch.float32), ("f16", torch.float16)):
+        for m, n, k in GEMMS:
+            a = torch.randn(m, k, device="cuda", dtype=dtype)
+            b = torch.randn(k, n, device="cuda", dtype=dtype)
+            say("gemm", f"m{m} n{n} k{k} nn", name, 2 * m * n * k, seconds(lambda: a @ b))
+    for n, c, h, k, r, s, p in CONVS:
+        x = torch.randn(n, c, h, h, device="cuda", requires_grad=True)
+        w = torch.randn(k, c, r, r, device="cuda", requires_grad=True)
+        y = F.conv2d(x, w, stride=s, padding=p)
+        dy = torch.randn_like(y)
+        flops = 2 * y.numel() * c * r * r
+        case = f"n{n} c{c} h{h} k{k} r{r} s{s} p{p}"
+        with torch.no_grad():
+            say("conv", case, "f32", flops, seconds(lambda: F.conv2d(x, w, stride=s, padding=p)), **{"pass": "fwd"})
+        grad = lambda wrt: torch.autograd.grad(y, wrt, dy, retain_graph=True)
+        say("conv", case, "f32", flops, seconds(lambda: grad(x)), **{"pass": "bwd_data"})
+        say("conv", case, "f32", flops, seconds(lambda: grad(w)), **{"pass": "bwd_filter"})
+
+
+main()
