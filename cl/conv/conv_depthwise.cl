@@ -11,7 +11,7 @@
  *
  * size: G KG IN1 IN2 OUT1 OUT2 rows planes; more: first1 first2 UP FLIP R S (R and S where TAPS is 0), pitch.
  * NDRange: ceil(OUT1 / rows), ceil(G / planes), N; work-group (1, 1, 1). scratch: ((rows - 1) STEP + R) pitch floats
- * for U, where pitch is STEP times the columns of a residue, and rows OUT2 + 16 for results. first1 and first2 are not
+ * for U, where pitch is STEP times the columns of a residue, and rows OUT2 + VW for results. first1 and first2 are not
  * positive. */
 #include "common/epilogue.clh"
 #include "conv/copy.clh"
@@ -22,14 +22,17 @@
 #ifndef STEP /* 1 or 2 */
 #define STEP 1
 #endif
-#define ROWS 4 /* rows that are computed together */
+#ifndef VW /* elements of a vector: 8 for short rows */
 #define VW 16
+#endif
+#define ROWS 4 /* rows that are computed together */
+#define V COMPUTEV(f32, VW)
 #define UNROLL _Pragma("unroll")
 
 /* One row of U, `pitch` floats, from one of S; NULL for zeros. */
 static inline void fill_row(__global const STORAGE(D_T) * S, const long at, const bool inside, const int IN2,
                             const int lead, const int UP, const int pitch, __local float *row) {
-  for (int j = 0; j < pitch; j += VW) STOREV(f32, VW, (float16)(0.0f), row, j);
+  for (int j = 0; j < pitch; j += VW) STOREV(f32, VW, (V)(0.0f), row, j);
   if (!inside) return;
   const int part = pitch / STEP, count = min(IN2, (pitch - lead + UP - 1) / UP);
   int i = 0;
@@ -41,15 +44,15 @@ static inline void fill_row(__global const STORAGE(D_T) * S, const long at, cons
   for (; UP == 2 && i + 8 <= count; i += 8) {
     float16 spaced = (float16)(0.0f);
     spaced.even = READ_ROW(8, at + i);
-    STOREV(f32, VW, spaced, row, lead + 2 * i);
+    STOREV(f32, 16, spaced, row, lead + 2 * i);
   }
 #else
   if (lead % 2) {
     row[part + lead / 2] = READ_ROW(1, at);
     i = 1;
   }
-  for (; UP == 1 && i + VW <= count; i += VW) {
-    const float16 x = READ_ROW(VW, at + i);
+  for (; UP == 1 && i + 16 <= count; i += 16) {
+    const float16 x = READ_ROW(16, at + i);
     STOREV(f32, 8, x.even, row, (lead + i) / 2);
     STOREV(f32, 8, x.odd, row, part + (lead + i) / 2);
   }
@@ -62,16 +65,16 @@ static inline void fill_row(__global const STORAGE(D_T) * S, const long at, cons
 
 /* ROWS vectors of results, from rows that begin at `u`. */
 static inline void window(__local const float *u, const int pitch, __global const STORAGE(D_T) * W, const long w,
-                          const int step, const int R, const int Q, float16 sums[ROWS]) {
+                          const int step, const int R, const int Q, V sums[ROWS]) {
   const int part = pitch / STEP;
-  UNROLL for (int b = 0; b < ROWS; b++) sums[b] = (float16)(0.0f);
+  UNROLL for (int b = 0; b < ROWS; b++) sums[b] = (V)(0.0f);
 #if TAPS
   UNROLL for (int r = 0; r < TAPS; r++) UNROLL for (int s = 0; s < TAPS; s++) {
-    const float16 weight = (float16)(MICA_AS(float, 1, LOAD(D_T, W, w + (r * TAPS + s) * step)));
+    const V weight = (V)(MICA_AS(float, 1, LOAD(D_T, W, w + (r * TAPS + s) * step)));
 #else
   for (int r = 0; r < R; r++)
     for (int s = 0; s < Q; s++) {
-      const float16 weight = (float16)(MICA_AS(float, 1, LOAD(D_T, W, w + (r * Q + s) * step)));
+      const V weight = (V)(MICA_AS(float, 1, LOAD(D_T, W, w + (r * Q + s) * step)));
 #endif
     UNROLL for (int b = 0; b < ROWS; b++) sums[b] =
         weight * MICA_VLOAD(VW, u, (b * STEP + r) * pitch + s % STEP * part + s / STEP) + sums[b];
@@ -106,7 +109,7 @@ conv_depthwise(const int8 size, const int8 more, __global const STORAGE(D_T) * S
       for (int p = 0; p < height; p += ROWS)
         /* From the last: what a vector has beyond its row is written over by the next row. */
         for (int q = (OUT2 - 1) / VW * VW; q >= 0; q -= VW) {
-          float16 sums[ROWS];
+          V sums[ROWS];
           window(scratch + p * STEP * pitch + q, pitch, W, w, FLIP ? -1 : 1, R, Q, sums);
           UNROLL for (int b = 0; b < ROWS; b++)
             if (p + b < height) STOREV(f32, VW, sums[b], results, (p + b) * OUT2 + q);

@@ -6,12 +6,12 @@ static const mica__kernel_param params[] = {
     MICA__CONV_PARAMS(MICA__CONV_TYPES),
     MICA__CASE("TAPS", "height and width of the filter, if both are this; 0 any", 0, 3, 5),
     MICA__CASE("STEP", "stride of the window", 1, 2),
+    MICA__CASE("VW", "elements of a vector, 8 for short rows", 8, 16),
 };
-static const mica__variant variants[] = {MICA__VARIANT("cpu", MICA__ON_CPU, MICA__CONV_VALUES, 3, 1)};
+static const mica__variant variants[] = {MICA__VARIANT("cpu", MICA__ON_CPU, MICA__CONV_VALUES, 3, 1, 16)};
 const mica__kernel_desc mica__conv_depthwise_kernel = {
     MICA__KERNEL("conv_depthwise", "conv/conv_depthwise.cl", params, variants)};
 
-#define VW 16
 #define ROWS 4
 /* Floats of the source that a group holds at a time: they stay in a first level cache. */
 #define BAND 4096
@@ -45,7 +45,7 @@ static const char *decline(const void *problem, const mica_device_info *device) 
 
 /* How the work is cut; see the kernel's contract. */
 typedef struct plan {
-  int64_t in[2], out[2], first[2], rows, planes, pitch, step, up;
+  int64_t in[2], out[2], first[2], rows, planes, pitch, step, up, vw;
 } plan;
 
 static plan make_plan(const mica__conv *conv, const mica_device_info *device) {
@@ -57,8 +57,9 @@ static plan make_plan(const mica__conv *conv, const mica_device_info *device) {
     p.out[i] = forward ? d->out[1 + i] : d->in[1 + i];
     p.first[i] = forward ? -d->pad[1 + i] : d->pad[1 + i] - d->filter[1 + i] + 1;
   }
-  int64_t columns = ceil_div(p.out[1], VW) * VW + ceil_div(d->filter[2], p.step);
-  p.pitch = p.step * ceil_div(columns, VW) * VW;
+  p.vw = p.out[1] <= 8 ? 8 : 16;
+  int64_t columns = ceil_div(p.out[1], p.vw) * p.vw + ceil_div(d->filter[2], p.step);
+  p.pitch = p.step * ceil_div(columns, p.vw) * p.vw;
   p.rows = ceil_div(least(p.out[0], most(1, (BAND / p.pitch - d->filter[1]) / p.step + 1)), ROWS) * ROWS;
   p.planes = least(most(1, GROUP / (least(p.rows, p.out[0]) * p.out[1] * d->k)), d->groups);
   int64_t wanted = 4 * (int64_t)device->compute_units, bands = d->n * ceil_div(p.out[0], p.rows);
@@ -77,6 +78,7 @@ static mica_status launch_depthwise(mica_queue *queue, const void *problem, cons
   mica__kernel_values(desc, variant ? variant : &variants[0], values);
   mica__kernel_set(desc, values, "TAPS", known ? (int32_t)d->filter[1] : 0);
   mica__kernel_set(desc, values, "STEP", (int32_t)p.step);
+  mica__kernel_set(desc, values, "VW", (int32_t)p.vw);
   MICA_TRY(mica__gemm_begin_epilogue(queue, desc, values, &conv->result, &launch));
 #define I(value) (int32_t)(value)
   mica__launch_int8(&launch, (int32_t[]){I(d->groups), I(d->k), I(p.in[0]), I(p.in[1]), I(p.out[0]), I(p.out[1]),
@@ -86,7 +88,7 @@ static mica_status launch_depthwise(mica_queue *queue, const void *problem, cons
 #undef I
   mica__launch_tensor(&launch, mica__conv_source(conv));
   mica__launch_tensor(&launch, conv->w);
-  int64_t source = ((p.rows + ROWS - 1) * p.step + d->filter[1]) * p.pitch + VW, results = p.rows * p.out[1] + VW;
+  int64_t source = ((p.rows + ROWS - 1) * p.step + d->filter[1]) * p.pitch + p.vw, results = p.rows * p.out[1] + p.vw;
   mica__launch_local(&launch, (size_t)(source + results) * sizeof(float));
   const int64_t groups[] = {ceil_div(p.out[0], p.rows), ceil_div(d->groups, p.planes), d->n};
   mica__launch_range3(&launch, groups, (size_t[]){1, 1, 1});
