@@ -38,28 +38,33 @@
 #define UNROLL _Pragma("unroll")
 #define READ(n, p, i) MICA_AS(float, n, LOADV(D_T, n, p, i))
 #define X_ROWS(rows) (((rows)-1) * STEP + FR)
-#define INSIDE(i, extent) ((i) >= 0 && (i) < (extent))
+#define NEAR 1024 /* elements of a plane of which the next one is fetched ahead */
 
 /* Elements i .. i + 15 of a row of `count`, zero from there on; `readable` elements belong to the tensor. */
 static inline float16 read_part(__global const STORAGE(D_T) * row, const int i, const int count, const long readable) {
   const int16 lanes = (int16)(0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15);
+  if (i + VW <= count) return READ(VW, row, i);
   if (i + VW <= readable) return select((float16)(0.0f), READ(VW, row, i), lanes < count - i);
   float part[VW];
   UNROLL for (int j = 0; j < VW; j++) part[j] = i + j < count ? READ(1, row, i + j) : 0.0f;
   return MICA_VLOAD(VW, part, 0);
 }
 
-/* Copies a row to to[0 .. count - 1]; up to 15 zeros follow. */
-static inline void copy_row(__global const STORAGE(D_T) * row, const int count, const long readable,
-                            __local float *to) {
-  if (count <= 8 && readable >= 8) {
-    MICA_VSTORE(8, read_part(row, 0, count, max(readable, (long)VW)).lo, to, 0);
+/* Copies rows of `count` elements, one after another in memory, to to[0 .. count - 1], to[step ...] and so on; up to 15
+ * zeros follow each. */
+static inline void copy_rows(__global const STORAGE(D_T) * from, const int rows, const int count, const long readable,
+                             const int step, __local float *to) {
+  const int8 lanes = (int8)(0, 1, 2, 3, 4, 5, 6, 7);
+  if (count <= 8 && (rows - 1) * (long)count + 8 <= readable) {
+    for (int j = 0; j < rows; j++)
+      MICA_VSTORE(8, select((float8)(0.0f), READ(8, from, j * (long)count), lanes < count), to, j *step);
     return;
   }
-  for (int i = 0; i < count; i += VW) MICA_VSTORE(VW, read_part(row, i, count, readable), to, i);
+  for (int j = 0; j < rows; j++, from += count, to += step)
+    for (int i = 0; i < count; i += VW) MICA_VSTORE(VW, read_part(from, i, count, readable - j * (long)count), to, i);
 }
 
-/* The same for elements that are parted: element i, with `pad` before the first, to residue (i + pad) % stride. */
+/* Copies a row whose elements are parted: element i, with `pad` before the first, to residue (i + pad) % stride. */
 static inline void part_row(__global const STORAGE(D_T) * row, const int count, const long readable, const int pad,
                             const int stride, const long residue, __local float *to) {
   if (stride != 2) {
@@ -127,34 +132,23 @@ conv_filter_lanes(CONV_PARAMS, const int8 cut, __global const STORAGE(D_T) * x, 
   y += y_at;
   for (int n = 0; n < N; n += images)
     for (int o1 = 0; o1 < O1; o1 += rows) {
-      /* Where planes are not cut, the same rows are zero each time, and stay so. Else the first image clears them. */
-      const bool cut_rows = O1 > rows;
-      if (n + images > N) clear(ys, rows * row);
+      /* Rows of x and dy from here on meet; those outside the planes are zero, and stay so where planes are whole. */
+      const int first = o1 * STEP - PA1, begin = clamp(first, 0, I1), end = clamp(first + X_ROWS(rows), begin, I1);
+      const int y_rows = min(rows, O1 - o1);
+      const bool whole = end - first == X_ROWS(rows) && begin == first && y_rows == rows;
+      if ((O1 > rows && !whole) || n + images > N) clear(scratch, (int)(ST2 * residue) + rows * row);
       for (int image = 0; image < min(images, N - n); image++) {
-        for (int j = 0; j < X_ROWS(rows); j++) {
-          const int i1 = o1 * STEP - PA1 + j;
-          __local float *to = scratch + j * row + image * pitch;
-          if (INSIDE(i1, I1)) {
-            const long first = ((n + image) * (long)G + filter / KG) * x_plane + (long)i1 * I2;
-            PREFETCH_READ(x + first + x_plane);
-            if (ST2 == 1)
-              copy_row(x + first, I2, x_end - first, to + pad);
-            else
-              part_row(x + first, I2, x_end - first, pad, ST2, residue, to);
-          } else if (cut_rows && image == 0) {
-            for (int i = 0; i < ST2; i++) clear(to + i * residue, row);
-          }
-        }
-        for (int j = 0; j < rows; j++) {
-          __local float *to = ys + j * row + image * pitch;
-          if (o1 + j < O1) {
-            const long first = ((n + image) * (long)G * KG + filter) * y_plane + (long)(o1 + j) * O2;
-            PREFETCH_READ(y + first + y_plane);
-            copy_row(y + first, O2, y_end - first, to);
-          } else if (cut_rows && image == 0) {
-            clear(to, row);
-          }
-        }
+        const long x_first = ((n + image) * (long)G + filter / KG) * x_plane + (long)begin * I2;
+        const long y_first = ((n + image) * (long)G * KG + filter) * y_plane + (long)o1 * O2;
+        __local float *to = scratch + (begin - first) * row + image * pitch;
+        for (int i = 0; i < x_plane && x_plane <= NEAR; i += VW) PREFETCH_READ(x + x_first + x_plane + i);
+        for (int i = 0; i < y_plane && y_plane <= NEAR; i += VW) PREFETCH_READ(y + y_first + y_plane + i);
+        if (ST2 == 1)
+          copy_rows(x + x_first, end - begin, I2, x_end - x_first, row, to + pad);
+        else
+          for (int i = 0; i < end - begin; i++)
+            part_row(x + x_first + (long)i * I2, I2, x_end - x_first - (long)i * I2, pad, ST2, residue, to + i * row);
+        copy_rows(y + y_first, y_rows, O2, y_end - y_first, row, ys + image * pitch);
       }
       add_products(scratch, ys, row, rows, images * pitch, at, sums);
     }

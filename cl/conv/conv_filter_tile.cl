@@ -174,8 +174,8 @@ static void copy_rows(CONV_PARAMS, const chunk at, operand x, const int high, co
 
 /* Lists where the tap (r0, r1, r2) finds both operands inside their planes: a_list has the element of the rows'
  * operand, counted from the first image of the chunk, b_list that of the packed one. Returns how many there are. */
-static inline int list_places(CONV_PARAMS, const chunk at, const int r0, const int r1, const int r2, __local int *a_list,
-                              __local int *b_list) {
+static inline int list_places(CONV_PARAMS, const chunk at, const int r0, const int r1, const int r2,
+                              __local int *a_list, __local int *b_list) {
   CONV_UNPACK
   const int16 lanes = (int16)(0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15);
   const int off1 = r1 * DI1 - PA1, off2 = r2 * DI2 - PA2;

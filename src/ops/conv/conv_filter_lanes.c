@@ -36,6 +36,11 @@ static int64_t copied(const mica__conv_dims *d, int64_t rows, int64_t row) {
   return (d->stride[2] * ((rows - 1) * d->stride[1] + d->filter[1]) + rows) * row;
 }
 
+/* Behind the images stand what taps reach and the zeros that follow a copied row. */
+static int64_t row_of(const mica__conv_dims *d, const plan *p) {
+  return round_up(p->images * p->pitch + p->before + d->pad[2] + (d->filter[2] - 1) * d->dilation[2], VW) + VW;
+}
+
 static plan plan_of(const mica__conv_dims *d, const mica__variant *variant) {
   int64_t in_registers = variant->values[ROWS], reach = (d->filter[2] - 1) * d->dilation[2];
   int64_t beyond = (d->out[2] - 1) * d->stride[2] + reach + 1 - d->pad[2] - d->in[2];
@@ -49,13 +54,11 @@ static plan plan_of(const mica__conv_dims *d, const mica__variant *variant) {
   p.before = round_up(d->pad[2], VW * d->stride[2]) - d->pad[2];
   p.before -= p.before % d->stride[2];
   p.rows = round_up(d->out[1], in_registers);
-  int64_t one = copied(d, p.rows, p.pitch);
-  if (one * 2 <= CHUNK) {
-    p.images = least(d->n, CHUNK / one);
-    p.images = ceil_div(d->n, ceil_div(d->n, p.images));
-  }
-  /* Behind a row stand what taps reach, the zeros that follow a copied row, and the rest of a vector. */
-  p.row = round_up(p.images * p.pitch + d->pad[2] + p.before + reach, VW) + 2 * VW;
+  p.row = row_of(d, &p);
+  p.images = copied(d, p.rows, p.row) <= CHUNK ? least(d->n, CHUNK / copied(d, p.rows, p.pitch)) : 1;
+  while (p.images > 1 && copied(d, p.rows, row_of(d, &p)) > CHUNK) p.images--;
+  p.images = ceil_div(d->n, ceil_div(d->n, p.images));
+  p.row = row_of(d, &p);
   while (p.rows > in_registers && copied(d, p.rows, p.row) > CHUNK) p.rows = round_up(p.rows / 2, in_registers);
   p.scratch = copied(d, p.rows, p.row) + d->filter[1] * d->filter[2] * VW;
   return p;
