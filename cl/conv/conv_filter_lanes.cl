@@ -38,7 +38,6 @@
 #define UNROLL _Pragma("unroll")
 #define READ(n, p, i) MICA_AS(float, n, LOADV(D_T, n, p, i))
 #define X_ROWS(rows) (((rows)-1) * STEP + FR)
-#define NEAR 1024 /* elements of a plane of which the next one is fetched ahead */
 
 /* Elements i .. i + 15 of a row of `count`, zero from there on; `readable` elements belong to the tensor. */
 static inline float16 read_part(__global const STORAGE(D_T) * row, const int i, const int count, const long readable) {
@@ -51,17 +50,22 @@ static inline float16 read_part(__global const STORAGE(D_T) * row, const int i, 
 }
 
 /* Copies rows of `count` elements, one after another in memory, to to[0 .. count - 1], to[step ...] and so on; up to 15
- * zeros follow each. */
+ * zeros follow each. What is `ahead` elements further will be copied next. */
 static inline void copy_rows(__global const STORAGE(D_T) * from, const int rows, const int count, const long readable,
-                             const int step, __local float *to) {
+                             const long ahead, const int step, __local float *to) {
   const int8 lanes = (int8)(0, 1, 2, 3, 4, 5, 6, 7);
   if (count <= 8 && (rows - 1) * (long)count + 8 <= readable) {
-    for (int j = 0; j < rows; j++)
+    for (int j = 0; j < rows; j++) {
+      PREFETCH_READ(from + j * (long)count + ahead);
       MICA_VSTORE(8, select((float8)(0.0f), READ(8, from, j * (long)count), lanes < count), to, j *step);
+    }
     return;
   }
   for (int j = 0; j < rows; j++, from += count, to += step)
-    for (int i = 0; i < count; i += VW) MICA_VSTORE(VW, read_part(from, i, count, readable - j * (long)count), to, i);
+    for (int i = 0; i < count; i += VW) {
+      PREFETCH_READ(from + i + ahead);
+      MICA_VSTORE(VW, read_part(from, i, count, readable - j * (long)count), to, i);
+    }
 }
 
 /* Copies a row whose elements are parted: element i, with `pad` before the first, to residue (i + pad) % stride. */
@@ -141,14 +145,18 @@ conv_filter_lanes(CONV_PARAMS, const int8 cut, __global const STORAGE(D_T) * x, 
         const long x_first = ((n + image) * (long)G + filter / KG) * x_plane + (long)begin * I2;
         const long y_first = ((n + image) * (long)G * KG + filter) * y_plane + (long)o1 * O2;
         __local float *to = scratch + (begin - first) * row + image * pitch;
-        for (int i = 0; i < x_plane && x_plane <= NEAR; i += VW) PREFETCH_READ(x + x_first + x_plane + i);
-        for (int i = 0; i < y_plane && y_plane <= NEAR; i += VW) PREFETCH_READ(y + y_first + y_plane + i);
+        /* The next rows of these planes, else the next images, else the next filter's planes of these. */
+        const long planes = n + images < N ? images * (long)G : 1;
+        const long x_ahead = o1 + rows < O1 ? (long)rows * STEP * I2 : planes * x_plane;
+        const long y_ahead = o1 + rows < O1 ? (long)rows * O2 : planes * (n + images < N ? KG : 1) * y_plane;
         if (ST2 == 1)
-          copy_rows(x + x_first, end - begin, I2, x_end - x_first, row, to + pad);
+          copy_rows(x + x_first, end - begin, I2, x_end - x_first, x_ahead, row, to + pad);
         else
-          for (int i = 0; i < end - begin; i++)
+          for (int i = 0; i < end - begin; i++) {
+            for (int j = 0; j < I2; j += VW) PREFETCH_READ(x + x_first + (long)i * I2 + j + x_ahead);
             part_row(x + x_first + (long)i * I2, I2, x_end - x_first - (long)i * I2, pad, ST2, residue, to + i * row);
-        copy_rows(y + y_first, y_rows, O2, y_end - y_first, row, ys + image * pitch);
+          }
+        copy_rows(y + y_first, y_rows, O2, y_end - y_first, y_ahead, row, ys + image * pitch);
       }
       add_products(scratch, ys, row, rows, images * pitch, at, sums);
     }
