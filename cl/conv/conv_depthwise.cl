@@ -51,10 +51,13 @@ static inline void fill_row(__global const STORAGE(D_T) * S, const long at, cons
     row[part + lead / 2] = READ_ROW(1, at);
     i = 1;
   }
-  for (; UP == 1 && i + 16 <= count; i += 16) {
-    const float16 x = READ_ROW(16, at + i);
-    STOREV(f32, 8, x.even, row, (lead + i) / 2);
-    STOREV(f32, 8, x.odd, row, part + (lead + i) / 2);
+  /* The last vector goes back over what is there already, by an even number, so that at most one element is left. */
+  while (UP == 1 && count >= 9 && i + 1 < count) {
+    i -= max(0, (i + 8 - count + 1) / 2 * 2);
+    const float8 x = READ_ROW(8, at + i);
+    STOREV(f32, 4, x.even, row, (lead + i) / 2);
+    STOREV(f32, 4, x.odd, row, part + (lead + i) / 2);
+    i += 8;
   }
 #endif
   for (; i < count; i++) {
