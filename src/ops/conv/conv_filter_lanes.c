@@ -21,6 +21,8 @@ const mica__kernel_desc mica__conv_filter_lanes_kernel = {
 #define MOST_CHUNK (1 << 17)
 /* Sums that registers hold beside four rows of dY. */
 #define FEW_SUMS 12
+/* Filters of one channel from which on lanes along them pay. */
+#define MANY_FILTERS 8
 
 /* How the work is cut; see the kernel's contract. */
 typedef struct plan {
@@ -79,8 +81,9 @@ static const char *unable(const void *problem) {
 }
 
 static const char *decline(const void *problem, const mica_device_info *device) {
-  (void)problem;
-  return mica__kernel_class(device) == MICA__ON_CPU ? NULL : "it is for CPUs";
+  const mica__conv *conv = problem;
+  if (mica__kernel_class(device) != MICA__ON_CPU) return "it is for CPUs";
+  return conv->dims.k >= MANY_FILTERS ? "many filters see each channel" : NULL;
 }
 
 static mica_status launch_filter_lanes(mica_queue *queue, const void *problem, const mica__variant *variant) {
