@@ -32,7 +32,8 @@ static plan make_plan(const mica__conv_window *w, const mica__variant *variant, 
   p.mr = mica__gemm_value(&mica__conv_tile_kernel, p.values, "MR");
   p.nr = mica__gemm_value(&mica__conv_tile_kernel, p.values, "NV") * VW;
   int64_t taps = mica__conv_volume(w->taps), tiles = ceil_div(w->k, p.mr), wanted = 8 * (int64_t)device->compute_units;
-  int64_t channels = taps > 0 && taps < PANEL_ROWS ? PANEL_ROWS / taps : 1, blocks = ceil_div(w->c, channels);
+  /* A window without taps has nothing to add up, and needs no second block to know it. */
+  int64_t channels = taps == 0 ? w->c + 1 : PANEL_ROWS / taps, blocks = ceil_div(w->c, channels > 0 ? channels : 1);
   p.cb = blocks > 0 ? ceil_div(w->c, blocks) : 1;
   p.columns = w->n * mica__conv_volume(w->out);
   p.kb = least(tiles, MOST_ROWS / p.mr) * p.mr;
