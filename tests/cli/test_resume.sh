@@ -30,7 +30,7 @@ while [ "$kills" -lt "${MICA_TEST_KILLS:-5}" ]; do
   while :; do
     train "$work/killed" $again >"$work/out" 2>&1 &
     pid=$!
-    moment=$(((kills * 7919 + 131) % 97))
+    moment=$(((kills * 7919 + round * 131) % 97))
     sleep "0.$(printf '%02d' "$moment")"
     kill -KILL $pid 2>/dev/null && kills=$((kills + 1)) && killed=1 || killed=0
     wait $pid 2>/dev/null
