@@ -129,7 +129,8 @@ __kernel void max_pool_each(__global const STORAGE(X_T) *x, const long x_at, __g
 #define JOIN(best, v, r, c)                                                                                            \
   do {                                                                                                                 \
     const COMPUTEV(X_T, VW) v_ = v;                                                                                    \
-    best = select(best, v_, TRUTH(VW, (v_ > best) | (v_ != v_)));                                                      \
+    const MASK(VW) take_ = TRUTH(VW, (v_ > best) | (v_ != v_));                                                        \
+    best = select(best, v_, take_);                                                                                    \
   } while (0)
 #define RAISE(best, v, r) JOIN(best, v, r, 0)
 #define BEGIN_ROWS(best)

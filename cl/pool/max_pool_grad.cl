@@ -53,7 +53,7 @@ __kernel void max_pool_grad_each(OPERANDS) {
 #define mica_mask_float(v) MICA_AS(int, VW, v)
 #define mica_mask_double(v) MICA_AS(long, VW, v)
 #if VW == 1
-#define SAME(a, b) ((a) == (b) ? -1 : 0)
+#define SAME(a, b) MICA_PASTE(mica_mask_, COMPUTE(X_T))((a) == (b) ? -1 : 0)
 #else
 #define SAME(a, b) MICA_PASTE(mica_mask_, COMPUTE(X_T))((a) == (b))
 #endif
