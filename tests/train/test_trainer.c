@@ -165,7 +165,9 @@ START_TEST(a_run_learns_and_tells) {
   mica_trainer *t = make(&c);
   ck_ok(mica_trainer_fit(t, &source, &source));
   ck_assert_int_eq(h.epochs, 10);
-  ck_assert_int_eq(h.steps, 10 * ((BATCHES + 2) / 3));
+  /* Every third step at least, and earlier as long as nothing is known of the device's speed. */
+  ck_assert_int_ge(h.steps, 10 * ((BATCHES + 2) / 3));
+  ck_assert_int_le(h.steps, 10 * BATCHES);
   ck_assert_int_eq(h.samples, 10 * SAMPLES);
   ck_assert_int_eq(h.checkpoints + h.stopped, 0);
   ck_assert_int_ge(h.best, 1);
