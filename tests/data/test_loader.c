@@ -65,7 +65,7 @@ START_TEST(every_sample_comes_once_an_epoch) {
   for (int i = 0; i < SAMPLES; i++) numbers[i] = (float)i;
   mica_dataset *dataset = NULL;
   mica_samples samples = {.count = SAMPLES, .dtype = MICA_F32, .shape = {1, {1}}, .inputs = numbers, .labels = labels};
-  make_pictures(); /* fills the labels */
+  mica_dataset_destroy(make_pictures()); /* fills the labels */
   ck_ok(mica_dataset_create("numbers", &samples, &dataset));
   mica_loader_config config = {.batch = 8, .shuffle = true, .seed = 6, .mean = &(float){0}, .deviation = &(float){1}};
   mica_batch_source source;

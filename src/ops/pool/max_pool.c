@@ -40,10 +40,10 @@ static mica_status planes_of(const mica__attrs *attrs, mica_shape x, planes *out
   *out = (planes){.count = 1};
   for (int32_t i = 0; i < x.rank - spatial; i++) out->count *= x.dim[i];
   for (int32_t k = 0; k < 3; k++) {
-    const int64_t *w = &attrs->ints[WINDOWS + WINDOW_INTS * (k + spatial - 3)];
     out->n[k] = out->m[k] = 1;
     out->windows[k] = (mica__window){.size = 1, .stride = 1, .dilation = 1};
     if (k < 3 - spatial) continue;
+    const int64_t *w = &attrs->ints[WINDOWS + WINDOW_INTS * (k + spatial - 3)];
     out->windows[k] = (mica__window){w[0], w[1], w[2], w[3], w[4], w[5], w[6]};
     out->n[k] = x.dim[x.rank - 3 + k];
     out->m[k] = MICA_OPEN;
