@@ -30,7 +30,7 @@ static int find_part(const cli_command *self, const char *name, mica_part *part)
   return CLI_USAGE;
 }
 
-/* The same inputs and classes as those the network was trained on; *like is then closed again. */
+/* Pictures are brought to the size that the network was trained on. */
 static mica_status open_data(const cli_run *run, const char *path, mica_part part, mica_dataset **dataset) {
   mica_dataset_config config = {.part = part};
   if (run->input.rank == 3) {
@@ -43,9 +43,8 @@ static mica_status open_data(const cli_run *run, const char *path, mica_part par
 }
 
 static int check_fit(const cli_command *self, const cli_run *run, const mica_dataset *dataset) {
-  if (!mica_shape_equal(mica_dataset_shape(dataset), run->input))
-    return cli_fail(self, "%s: its inputs have another shape than those the network was trained on",
-                    mica_dataset_name(dataset));
+  int status = cli_run_check_input(run, self, dataset);
+  if (status != CLI_OK) return status;
   if (mica_dataset_classes(dataset) > run->classes)
     return cli_fail(self, "%s has %d classes, the network %d", mica_dataset_name(dataset),
                     (int)mica_dataset_classes(dataset), (int)run->classes);

@@ -60,6 +60,13 @@ bool cli_run_take_data(cli_run *run, const mica_dataset *dataset, const float *m
   return true;
 }
 
+int cli_run_check_input(const cli_run *run, const cli_command *self, const mica_dataset *dataset) {
+  char shape[MICA_SHAPE_TEXT], wanted[MICA_SHAPE_TEXT];
+  if (mica_shape_equal(mica_dataset_shape(dataset), run->input)) return CLI_OK;
+  return cli_fail(self, "%s has inputs of %s, the network was trained on %s", mica_dataset_name(dataset),
+                  mica_shape_format(mica_dataset_shape(dataset), shape), mica_shape_format(run->input, wanted));
+}
+
 bool cli_run_path(char path[CLI_PATH], const char *folder, const char *name) {
   return snprintf(path, CLI_PATH, "%s/%s", folder, name) < CLI_PATH;
 }

@@ -51,6 +51,9 @@ void cli_run_free(cli_run *run);
 /* Takes shape and names of a dataset, and what its loader normalises by. */
 bool cli_run_take_data(cli_run *run, const mica_dataset *dataset, const float *mean, const float *deviation);
 
+/* Whether the dataset's inputs are like those of the run. Returns an exit status, having said what differs. */
+int cli_run_check_input(const cli_run *run, const cli_command *self, const mica_dataset *dataset);
+
 /* folder/name; false when it is too long. */
 #define CLI_PATH 4096
 bool cli_run_path(char path[CLI_PATH], const char *folder, const char *name);

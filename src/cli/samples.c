@@ -61,11 +61,10 @@ static int read_sample(cli_samples *s, const cli_command *self, const cli_run *r
 
 int cli_samples_read(cli_samples *s, const cli_command *self, const cli_run *run, const mica_dataset *dataset,
                      uint64_t from) {
-  if (!mica_shape_equal(mica_dataset_shape(dataset), run->input))
-    return cli_fail(self, "%s: its inputs have another shape than those the network was trained on",
-                    mica_dataset_name(dataset));
+  int status = cli_run_check_input(run, self, dataset);
+  if (status != CLI_OK) return status;
   float *numbers = malloc(mica_dataset_input_bytes(dataset));
-  int status = numbers ? CLI_OK : no_memory(self);
+  if (!numbers) return no_memory(self);
   for (int64_t i = 0; i < s->count && status == CLI_OK; i++)
     status = read_sample(s, self, run, dataset, from, i, numbers);
   free(numbers);
