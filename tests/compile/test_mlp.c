@@ -190,7 +190,7 @@ END_TEST
 #if defined __SANITIZE_ADDRESS__ || defined __SANITIZE_THREAD__
 #define SHARE 0.4
 #else
-#define SHARE 0.75
+#define SHARE 0.85
 #endif
 
 START_TEST(the_profile_adds_up_to_the_step) {
