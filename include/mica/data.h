@@ -88,7 +88,7 @@ MICA_API float mica_dataset_target(const mica_dataset *dataset, uint64_t index);
 MICA_API mica_status mica_dataset_input(const mica_dataset *dataset, uint64_t index, void *input, size_t bytes);
 
 /* Mean and standard deviation (at least 1e-6) of each channel, or of each number of a row, of u8 in units of 255; over
- * at most 10,000 samples that lie evenly. mean and deviation have shape.dim[0] elements. */
+ * all samples, of a folder of pictures over at most 10,000 of them. mean and deviation have shape.dim[0] elements. */
 MICA_API mica_status mica_dataset_measure(const mica_dataset *dataset, float *mean, float *deviation);
 
 /* --- batches --- */

@@ -26,18 +26,19 @@ typedef struct mica_profile_row {
  * stopped. */
 MICA_API mica_status mica_profile_rows(mica_engine *engine, mica_profile_row *rows, size_t capacity, size_t *count);
 
-/* The whole profile. Of launches on one queue, seconds <= span_seconds: what is missing is time in which the device
- * waited for the host. Several queues may overlap. */
+/* The whole profile. Launches on one queue follow each other: there, seconds + idle_seconds = span_seconds. Those of
+ * several queues may overlap, and then their sum is more. */
 typedef struct mica_profile_total {
   uint64_t launches;
   double seconds;      /* of all launches together: the sum of the rows */
   double span_seconds; /* from the start of the first launch to the end of the last */
+  double idle_seconds; /* of the span: in which none of the launches ran, and the device waited for driver or host */
   double flops;
   double bytes;
 } mica_profile_total;
 MICA_API mica_status mica_profile_sum(mica_engine *engine, mica_profile_total *total);
 
-/* The rows as a table for people, with the sum and the span at its end. *text is the caller's (free). */
+/* The rows as a table for people, with the sum, the idle time and the span at its end. *text is the caller's (free). */
 MICA_API mica_status mica_profile_text(mica_engine *engine, char **text);
 
 /* Writes the launches as a Chrome trace (JSON; open it in a browser's tracing page or in Perfetto); its

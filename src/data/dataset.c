@@ -224,7 +224,8 @@ mica_status mica_dataset_input(const mica_dataset *dataset, uint64_t index, void
   return MICA_OK;
 }
 
-#define MEASURED_SAMPLES 10000
+/* Of pictures, which must be decoded. Drawn at random: evenly spaced ones would follow a period of their order. */
+#define MEASURED_PICTURES 10000
 
 /* Adds a channel's elements to its sums. Of u8 the sums are whole numbers, without a rounding error. */
 static void add_channel(const mica__store *store, const uint8_t *input, int64_t channel, int64_t plane,
@@ -253,13 +254,14 @@ mica_status mica_dataset_measure(const mica_dataset *dataset, float *mean, float
   const mica__store *store = dataset->store;
   int64_t channels = store->shape.dim[0], plane = 1;
   for (int32_t i = 1; i < store->shape.rank; i++) plane *= store->shape.dim[i];
-  uint64_t samples = dataset->count < MEASURED_SAMPLES ? dataset->count : MEASURED_SAMPLES;
+  uint64_t samples = store->input || dataset->count < MEASURED_PICTURES ? dataset->count : MEASURED_PICTURES;
+  mica__permutation order = {.n = (uint32_t)dataset->count};
+  if (samples < dataset->count) order = mica__permutation_of(order.n, 0, MICA__PERMUTATION_SPLIT);
   double(*sums)[2] = calloc((size_t)channels, sizeof *sums);
   uint8_t *copy = malloc(store->input_bytes);
   mica_status status = sums && copy ? MICA_OK : mica__fail_nomem("a measurement");
   for (uint64_t i = 0; status == MICA_OK && i < samples; i++) {
-    uint64_t index = i * dataset->count / samples;
-    status = mica_dataset_input(dataset, index, copy, store->input_bytes);
+    status = mica_dataset_input(dataset, mica__permute(&order, (uint32_t)i), copy, store->input_bytes);
     for (int64_t c = 0; status == MICA_OK && c < channels; c++) add_channel(store, copy, c, plane, sums[c]);
   }
   double n = (double)samples * (double)plane;

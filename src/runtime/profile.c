@@ -83,6 +83,11 @@ static mica_status resolve(mica_engine *engine, mica__profile_entry *entry) {
   return MICA_OK;
 }
 
+static int first_started(const void *a, const void *b) {
+  const mica__profile_entry *x = a, *y = b;
+  return x->start < y->start ? -1 : x->start > y->start;
+}
+
 mica_status mica_profile_stop(mica_engine *engine) {
   if (!engine) return mica__fail(MICA_E_INVALID, "mica_profile_stop: engine is NULL");
   mica__profile *profile = &engine->profile;
@@ -92,6 +97,7 @@ mica_status mica_profile_stop(mica_engine *engine) {
   for (size_t i = 0; status == MICA_OK && i < profile->count; i++)
     if (profile->entries[i].event) status = resolve(engine, &profile->entries[i]);
   if (status != MICA_OK) forget(engine);
+  if (profile->count) qsort(profile->entries, profile->count, sizeof *profile->entries, first_started);
   pthread_mutex_unlock(&profile->lock);
   return status;
 }
@@ -123,16 +129,16 @@ static size_t aggregate(const mica__profile *profile, mica_profile_row *rows) {
 
 static mica_profile_total sum_of(const mica__profile *profile) {
   mica_profile_total total = {.launches = profile->count};
-  uint64_t first = UINT64_MAX, last = 0;
+  uint64_t last = profile->count ? profile->entries[0].start : 0;
   for (size_t i = 0; i < profile->count; i++) {
     const mica__profile_entry *e = &profile->entries[i];
-    if (e->start < first) first = e->start;
+    if (e->start > last) total.idle_seconds += 1e-9 * (double)(e->start - last);
     if (e->end > last) last = e->end;
     total.seconds += 1e-9 * (double)(e->end - e->start);
     total.flops += e->flops;
     total.bytes += e->bytes;
   }
-  if (profile->count) total.span_seconds = 1e-9 * (double)(last - first);
+  if (profile->count) total.span_seconds = 1e-9 * (double)(last - profile->entries[0].start);
   return total;
 }
 
@@ -187,7 +193,9 @@ mica_status mica_profile_text(mica_engine *engine, char **out) {
   free(rows);
   mica_profile_row all = {
       .count = total.launches, .seconds = total.seconds, .flops = total.flops, .bytes = total.bytes};
+  mica_profile_row idle = {.seconds = total.idle_seconds};
   add_row(&text, "all launches", &all, total.span_seconds);
+  add_row(&text, "between launches", &idle, total.span_seconds);
   mica__text_addf(&text, "first start to last end: %.3f ms\n", 1e3 * total.span_seconds);
   if (status == MICA_OK) status = mica__text_status(&text);
   if (status == MICA_OK)
@@ -208,13 +216,13 @@ static void write_total(FILE *file, mica_profile_total total) {
   write_microseconds(file, (uint64_t)llround(1e9 * total.seconds));
   fputs(",\"span_microseconds\":", file);
   write_microseconds(file, (uint64_t)llround(1e9 * total.span_seconds));
+  fputs(",\"idle_microseconds\":", file);
+  write_microseconds(file, (uint64_t)llround(1e9 * total.idle_seconds));
   fprintf(file, ",\"flops\":%.0f,\"bytes\":%.0f},", total.flops, total.bytes);
 }
 
 static void write_entries(FILE *file, const mica__profile *profile) {
-  uint64_t origin = UINT64_MAX;
-  for (size_t i = 0; i < profile->count; i++)
-    if (profile->entries[i].start < origin) origin = profile->entries[i].start;
+  uint64_t origin = profile->count ? profile->entries[0].start : 0;
   for (size_t i = 0; i < profile->count; i++) {
     const mica__profile_entry *e = &profile->entries[i];
     /* Kernel names are C identifiers and need no escaping. */

@@ -20,7 +20,7 @@ typedef struct mica__profile_entry {
 typedef struct mica__profile {
   pthread_mutex_t lock;
   atomic_bool active;
-  mica__profile_entry *entries;
+  mica__profile_entry *entries; /* once stopped: by their start */
   size_t count, capacity;
 } mica__profile;
 

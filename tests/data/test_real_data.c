@@ -5,13 +5,16 @@
 #include "support/engine.h"
 #include "support/files.h"
 
+#include <math.h>
 #include <mica/data.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
-static bool has_fashion_mnist(void) { return access("/usr/share/datasets/fashion-mnist", R_OK) == 0; }
+#define FASHION "/usr/share/datasets/fashion-mnist"
+
+static bool has_fashion_mnist(void) { return access(FASHION, R_OK) == 0; }
 
 /* The part of the dataset, with so many samples and classes. */
 static mica_dataset *open_part(const char *path, mica_part part, uint64_t count, int32_t classes) {
@@ -22,19 +25,58 @@ static mica_dataset *open_part(const char *path, mica_part part, uint64_t count,
   return dataset;
 }
 
-static void check_means(const mica_dataset *dataset, const float *means, const float *deviations, double tolerance) {
+/* The dataset against its file: records of `label` bytes, the last of them the class, and C planes of H x W pixels
+ * after `head` bytes. Labels NULL: those of the records. */
+typedef struct raw_file {
+  const char *path;
+  size_t head, label;
+  const uint8_t *labels;
+} raw_file;
+
+static void check_against(const mica_dataset *dataset, raw_file file) {
+  const mica_shape shape = mica_dataset_shape(dataset);
+  size_t plane = (size_t)(shape.dim[1] * shape.dim[2]), input = (size_t)shape.dim[0] * plane, size;
+  size_t record = file.label + input, count = (size_t)mica_dataset_count(dataset);
+  uint8_t *raw = files_read(file.path, &size), *read = malloc(input);
   float mean[3], deviation[3];
-  ck_ok(mica_dataset_measure(dataset, mean, deviation));
-  for (int64_t c = 0; c < mica_dataset_shape(dataset).dim[0]; c++) {
-    ck_assert_double_eq_tol(mean[c], means[c], tolerance);
-    ck_assert_double_eq_tol(deviation[c], deviations[c], tolerance);
+  double sums[3] = {0}, squares[3] = {0};
+  ck_assert_ptr_nonnull(read);
+  ck_assert_uint_eq(size, file.head + count * record);
+  for (size_t i = 0; i < count; i++) {
+    const uint8_t *pixels = raw + file.head + i * record + file.label;
+    ck_assert_int_eq(mica_dataset_label(dataset, i), file.labels ? file.labels[i] : pixels[-1]);
+    for (size_t j = 0; j < input; j++) {
+      sums[j / plane] += pixels[j] / 255.0;
+      squares[j / plane] += pixels[j] / 255.0 * (pixels[j] / 255.0);
+    }
+    if (i % 97 == 0 || i == count - 1) {
+      ck_ok(mica_dataset_input(dataset, i, read, input));
+      ck_assert_mem_eq(read, pixels, input);
+    }
   }
+  ck_ok(mica_dataset_measure(dataset, mean, deviation));
+  for (int64_t c = 0; c < shape.dim[0]; c++) {
+    double m = sums[c] / (double)(count * plane);
+    ck_assert_double_eq_tol(mean[c], m, 1e-5);
+    ck_assert_double_eq_tol(deviation[c], sqrt(squares[c] / (double)(count * plane) - m * m), 1e-5);
+  }
+  free(read);
+  free(raw);
+}
+
+/* A pair of IDX files: 16 bytes of header before the images, 8 before the labels. */
+static void check_idx(const mica_dataset *dataset, const char *images, const char *labels) {
+  size_t size;
+  uint8_t *raw = files_read(labels, &size);
+  ck_assert_uint_eq(size, 8 + mica_dataset_count(dataset));
+  check_against(dataset, (raw_file){.path = images, .head = 16, .labels = raw + 8});
+  free(raw);
 }
 
 START_TEST(fashion_mnist) {
   mica_dataset *train = open_part("fashion-mnist", MICA_PART_TRAIN, 60000, 10);
   mica_dataset *test = open_part("fashion-mnist", MICA_PART_TEST, 10000, 10);
-  check_means(train, &(float){0.2860f}, &(float){0.3530f}, 2e-3);
+  check_idx(train, FASHION "/train-images-idx3-ubyte.gz", FASHION "/train-labels-idx1-ubyte.gz");
   ck_assert_str_eq(mica_dataset_class_name(train, mica_dataset_label(train, 0)), "ankle boot");
   ck_assert_int_eq(mica_dataset_label(test, 1), 2);
   uint64_t counts[10] = {0};
@@ -46,35 +88,48 @@ START_TEST(fashion_mnist) {
 END_TEST
 
 START_TEST(mnist) {
-  const char *path = files_shared("mnist");
-  mica_dataset *train = open_part(path, MICA_PART_TRAIN, 60000, 10);
-  check_means(train, &(float){0.1307f}, &(float){0.3081f}, 2e-3);
+  char images[4096], labels[4096];
+  snprintf(images, sizeof images, "%s", files_shared("mnist/train-images-idx3-ubyte.gz"));
+  snprintf(labels, sizeof labels, "%s", files_shared("mnist/train-labels-idx1-ubyte.gz"));
+  mica_dataset *train = open_part(files_shared("mnist"), MICA_PART_TRAIN, 60000, 10);
+  check_idx(train, images, labels);
   mica_dataset_destroy(train);
 }
 END_TEST
 
 START_TEST(cifar10) {
-  const char *path = files_shared("cifar10");
-  mica_dataset *train = open_part(path, MICA_PART_TRAIN, 10000, 10);
-  mica_dataset *test = open_part(path, MICA_PART_TEST, 2000, 10);
-  check_means(train, (float[]){0.4914f, 0.4822f, 0.4465f}, (float[]){0.2470f, 0.2435f, 0.2616f}, 1e-2);
+  mica_dataset *train = open_part(files_shared("cifar10"), MICA_PART_TRAIN, 10000, 10);
+  mica_dataset *test = open_part(files_shared("cifar10"), MICA_PART_TEST, 2000, 10);
+  check_against(train, (raw_file){.path = files_shared("cifar10/train_10000.bin.gz"), .label = 1});
   ck_assert_str_eq(mica_dataset_class_name(train, mica_dataset_label(train, 9)), "truck");
   mica_dataset_destroy(train);
   mica_dataset_destroy(test);
 }
 END_TEST
 
+/* Rows of 64 pixels and a label, after a comment. */
 START_TEST(optdigits) {
   const char *path = files_shared("optdigits/optdigits.tra");
-  float row[64];
   mica_dataset *dataset = NULL;
+  size_t size;
+  uint64_t rows = 0;
+  float read[64];
+  char *text = (char *)files_read(path, &size);
+  text = realloc(text, size + 1);
+  ck_assert_ptr_nonnull(text);
+  text[size] = '\0';
   ck_ok(mica_dataset_open(path, NULL, &dataset));
   ck_assert_int_eq(mica_dataset_classes(dataset), 10);
   ck_assert(mica_shape_equal(mica_dataset_shape(dataset), MICA_SHAPE(64)));
-  ck_assert_int_eq(mica_dataset_label(dataset, 2), 4);
-  ck_ok(mica_dataset_input(dataset, 0, row, sizeof row));
-  ck_assert(row[1] == 1 && row[2] == 6 && row[63] == 0);
+  for (char *save, *line = strtok_r(text, "\r\n", &save); line; line = strtok_r(NULL, "\r\n", &save)) {
+    if (line[0] == '#') continue;
+    ck_ok(mica_dataset_input(dataset, rows, read, sizeof read));
+    for (int i = 0; i < 64; i++, line++) ck_assert_int_eq((int)read[i], strtol(line, &line, 10));
+    ck_assert_int_eq(mica_dataset_label(dataset, rows++), strtol(line, NULL, 10));
+  }
+  ck_assert_uint_eq(mica_dataset_count(dataset), rows);
   mica_dataset_destroy(dataset);
+  free(text);
 }
 END_TEST
 

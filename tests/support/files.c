@@ -61,6 +61,37 @@ void files_write_gzip(const char *name, const void *data, size_t size) {
 #endif
 }
 
+uint8_t *files_read(const char *path, size_t *size) {
+#if MICA_WITH_ZLIB
+  gzFile file = gzopen(path, "rb");
+#else
+  FILE *file = fopen(path, "rb");
+#endif
+  ck_assert_msg(file != NULL, "%s", path);
+  uint8_t *data = NULL;
+  size_t room = 0, got;
+  *size = 0;
+  do {
+    room = room ? 2 * room : 1 << 20;
+    data = realloc(data, room);
+    ck_assert_ptr_nonnull(data);
+#if MICA_WITH_ZLIB
+    int n = gzread(file, data + *size, (unsigned)(room - *size));
+    ck_assert_int_ge(n, 0);
+    got = (size_t)n;
+#else
+    got = fread(data + *size, 1, room - *size, file);
+#endif
+    *size += got;
+  } while (*size == room);
+#if MICA_WITH_ZLIB
+  gzclose(file);
+#else
+  fclose(file);
+#endif
+  return data;
+}
+
 static int remove_one(const char *path, const struct stat *about, int type, struct FTW *place) {
   (void)about, (void)type, (void)place;
   return remove(path);

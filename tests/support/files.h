@@ -3,6 +3,7 @@
 #define MICA_TESTS_SUPPORT_FILES_H
 
 #include <stddef.h>
+#include <stdint.h>
 
 /* The folder; made at the first call. */
 const char *files_folder(void);
@@ -13,6 +14,8 @@ void files_write(const char *name, const void *data, size_t size);
 void files_write_text(const char *name, const char *text);
 /* The same in gzip. */
 void files_write_gzip(const char *name, const void *data, size_t size);
+/* All of a file, unpacked where it is gzip, for the caller to free; ends the test where it cannot be read. */
+uint8_t *files_read(const char *path, size_t *size);
 /* Deletes the folder and all in it. */
 void files_remove(void);
 
