@@ -124,8 +124,9 @@ static inline chunk chunk_at(CONV_PARAMS, const int slices, const int rows, cons
 #define DEPTH_AT(s, r0) ((s) % O0 * ST0 - PA0 + (r0)*DI0)
 #define INSIDE(i, extent) ((i) >= 0 && (i) < (extent))
 
-/* Whether of x only what the one tap meets is packed, place by place. */
+/* Whether of x only what the one tap meets is packed, place by place; otherwise rows are packed whole, and spread. */
 #define COMPACT (PANEL == X && R1 * R2 == 1 && ST1 * ST2 > 1)
+#define SPREAD (PANEL == X && !COMPACT)
 
 /* Packs what a chunk and the depth tap r0 need of the packed operand's channels from `channel` of group g on; `from` is
  * where the group begins. */
@@ -194,8 +195,7 @@ static inline int list_places(CONV_PARAMS, const chunk at, const int r0, const i
       const int x_packed = (slice * in_rows + i1 - at.i_begin) * I2 + i2;
       const int y_packed = (slice * out_rows + o1 - at.o_begin) * (at.c_end - at.c_begin) + from2 - at.c_begin;
       const int a = PANEL == X ? y_at : x_at, a_step = PANEL == X ? 1 : ST2;
-      const bool spread = PANEL == X && !COMPACT;
-      const int b = spread ? x_packed : y_packed, b_step = spread ? ST2 : 1;
+      const int b = SPREAD ? x_packed : y_packed, b_step = SPREAD ? ST2 : 1;
       for (int o2 = 0; o2 < to2 - from2; o2 += VW) {
         MICA_VSTORE(VW, a + (o2 + lanes) * a_step, a_list, count + o2);
         MICA_VSTORE(VW, (b + (o2 + lanes) * b_step) * NR, b_list, count + o2);

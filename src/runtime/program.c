@@ -78,8 +78,15 @@ static mica_status fail_build(mica_engine *engine, cl_program handle, const requ
   return MICA_E_BUILD;
 }
 
+/* Some drivers print warnings to the terminal of whoever called: only those who asked for all messages get them. */
 static mica_status build(mica_engine *engine, cl_program handle, const request *r) {
-  cl_int error = engine->api->BuildProgram(handle, 1, &engine->device.id, r->options, NULL, NULL);
+  mica__text options = {0};
+  mica__text_addf(&options, mica__log_wanted(MICA_LOG_DEBUG) ? "%s" : "%s -w", r->options);
+  mica_status status = mica__text_status(&options);
+  cl_int error = CL_SUCCESS;
+  if (status == MICA_OK) error = engine->api->BuildProgram(handle, 1, &engine->device.id, options.data, NULL, NULL);
+  mica__text_free(&options);
+  MICA_TRY(status);
   return error == CL_SUCCESS ? MICA_OK : fail_build(engine, handle, r, error);
 }
 
