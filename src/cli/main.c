@@ -3,7 +3,6 @@
 #include "cli/text.h"
 
 #include <mica/status.h>
-#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -24,18 +23,6 @@ const cli_command *cli_command_find(const char *name) {
     if (strcmp((*command)->name, name) == 0) return *command;
   return NULL;
 }
-
-int cli_fail(const cli_command *self, const char *format, ...) {
-  fprintf(stderr, self ? "mica %s: " : "mica: ", self ? self->name : "");
-  va_list args;
-  va_start(args, format);
-  vfprintf(stderr, format, args);
-  va_end(args);
-  fputc('\n', stderr);
-  return CLI_FAILED;
-}
-
-int cli_fail_library(const cli_command *self) { return cli_fail(self, "%s", mica_error_message()); }
 
 int cli_fail_unknown(const cli_command *self, const char *typed) {
   const char *what = typed[0] == '-' ? "option" : "command";

@@ -50,6 +50,8 @@ mica_status mica__store_convert_labels(mica__store *store, mica_dtype dtype, con
 
 /* Copies names (a fixed list of so many). */
 mica_status mica__store_name_classes(mica__store *store, const char *const *names, int32_t count);
+/* Names classes that have none by their numbers. */
+mica_status mica__store_number_classes(mica__store *store);
 
 /* The classes that labels may have: those of config->like, or 0 where any will do. */
 int32_t mica__config_classes(const mica_dataset_config *config);
