@@ -9,8 +9,8 @@
  *   1 ROWS       read in place; for A adjacent along k (A_col is 1), for B adjacent along columns (B_col is 1, N >= VW)
  *   2 COLS       A only: read in place, adjacent along rows (A_row is 1, M >= MR)
  *   3 PACK       copied into local memory by the work-group, in the order of use; any strides, any type
- *   4 PREPACKED  packed before, in the order in which PACK would, as float; X_at is the place in that buffer. For
- *                weights that do not change; no launch makes such a buffer yet
+ *   4 PREPACKED  packed before by gemm_pack, in the order in which PACK would, as float; of the strides only X_batch
+ *                counts. For weights that do not change
  * In place pays where the operand is small or used few times; prologues need PACK.
  *
  * Sums are float. For i8 and u8 the products are added exactly in float, of which 1024 fit (KC <= 1024; u8: 258), and

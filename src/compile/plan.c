@@ -66,12 +66,15 @@ mica_status mica__plan_create(mica_session *session, const mica_shape *shapes, m
 
 /* --- recording --- */
 
+#define NEVER UINT64_MAX /* no count of changes */
+
 typedef struct recorder {
   mica_session *session;
   mica__plan *v;
-  mica_queue *queue;     /* of the uploads */
-  mica_queue *recorder;  /* of the launches */
-  mica_tensor **tensors; /* by id - 1: the memory of a node, made when first named */
+  mica_queue *queue;      /* of the uploads */
+  mica_queue *recorder;   /* of the launches */
+  mica_queue *beforehand; /* of those that come before the first run */
+  mica_tensor **tensors;  /* by id - 1: the memory of a node, made when first named */
 } recorder;
 
 static mica_status wrap(const recorder *r, int32_t id, mica_tensor **out) {
@@ -122,12 +125,28 @@ static mica_status make_operands(recorder *r, const mica__node *node, mica_tenso
   return MICA_OK;
 }
 
+/* The inputs that no run changes. All parameters share a buffer, so that one that is assigned makes all look changed:
+ * where any is, none counts. */
+static uint32_t constant_inputs(const recorder *r, const mica__node *node) {
+  uint32_t constant = 0;
+  for (int32_t k = 0; k < node->input_count && k < 32; k++) {
+    int32_t base = 0;
+    mica__partition_operand(r->v->recipe.graph, node, k, &base);
+    mica__home home = r->v->memory.places[base - 1].home;
+    bool still = home == MICA__HOME_PARAMETER && r->session->recipe.assignment_count == 0;
+    if (home == MICA__HOME_CONSTANT || still) constant |= 1u << k;
+  }
+  return constant;
+}
+
 static mica_status record_op(recorder *r, int32_t id) {
   const mica__node *node = mica__graph_node(r->v->recipe.graph, id);
   mica_tensor **operands = calloc((size_t)node->input_count + 1, sizeof *operands);
   mica__exec exec = {.queue = r->recorder, .attrs = &node->attrs, .input_count = node->input_count};
   if (!operands) return mica__fail_nomem("a session");
   exec.inputs = (const mica_tensor *const *)operands;
+  exec.constant = constant_inputs(r, node);
+  if (exec.constant) exec.beforehand = r->beforehand;
   mica_status status = make_operands(r, node, operands);
   if (status == MICA_OK) status = tensor_of(r, id, &exec.output);
   if (status == MICA_OK && !node->op->launch)
@@ -217,19 +236,50 @@ mica_status mica__plan_record(mica_session *session, mica__plan *v, mica_queue *
   r.tensors = calloc((size_t)nodes + 1, sizeof *r.tensors);
   if (!r.tensors) return mica__fail_nomem("a session");
   mica_status status = mica__recorder_create(session->engine, &r.recorder);
-  if (status == MICA_OK) {
-    status = record_all(&r);
-    v->recording = mica__recorder_end(r.recorder);
-    if (status != MICA_OK) mica__plan_forget(v);
-  }
+  if (status == MICA_OK) status = mica__recorder_create(session->engine, &r.beforehand);
+  if (status == MICA_OK) status = record_all(&r);
+  if (r.recorder) v->recording = mica__recorder_end(r.recorder);
+  if (r.beforehand) v->beforehand = mica__recorder_end(r.beforehand);
+  v->changes = NEVER;
+  if (status != MICA_OK) mica__plan_forget(v);
   for (int32_t i = 0; i < nodes; i++) mica_tensor_destroy(r.tensors[i]);
   free(r.tensors);
   return status;
 }
 
+/* Another number when any parameter may have changed: each tensor's only grows. */
+static uint64_t parameter_changes(const mica_session *session) {
+  uint64_t changes = 0;
+  for (int32_t i = 0; i < session->parameter_count; i++) changes += mica__tensor_changes(session->tensors[i]);
+  return changes;
+}
+
+static mica_status run_beforehand(mica_session *session, mica__plan *v, mica_queue *queue) {
+  uint64_t changes = parameter_changes(session);
+  if (changes == v->changes) return MICA_OK;
+  MICA_TRY(mica__recording_replay(v->beforehand, queue));
+  v->changes = changes;
+  return MICA_OK;
+}
+
+/* What a run writes outside of its arena. */
+static void note_writes(const mica_session *session, const mica__plan *v) {
+  for (int32_t i = 0; i < v->recipe.assignment_count; i++)
+    mica__tensor_changed(session->tensors[v->parameters[v->recipe.assignments[i].parameter - 1]]);
+  if (v->recipe.output_count) mica__tensor_changed(v->outputs[0]);
+}
+
+mica_status mica__plan_run(mica_session *session, mica__plan *v, mica_queue *queue) {
+  if (mica__recording_count(v->beforehand)) MICA_TRY(run_beforehand(session, v, queue));
+  mica_status status = mica__recording_replay(v->recording, queue);
+  note_writes(session, v);
+  return status;
+}
+
 void mica__plan_forget(mica__plan *v) {
   mica__recording_destroy(v->recording);
-  v->recording = NULL;
+  mica__recording_destroy(v->beforehand);
+  v->recording = v->beforehand = NULL;
   free(v->step_of_launch);
   v->step_of_launch = NULL;
 }

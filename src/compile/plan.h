@@ -33,7 +33,11 @@ typedef struct mica__plan {
   mica_buffer *arena, *constants, *results;
   mica_tensor **outputs;
   mica__recording *recording; /* NULL until recorded */
-  int32_t *step_of_launch;    /* by launch: the step, or -1 - assignment for a copy */
+  /* What ops compute from constants and parameters alone (mica__exec.beforehand), and mica__plan_changes when it last
+   * ran. */
+  mica__recording *beforehand;
+  uint64_t changes;
+  int32_t *step_of_launch; /* by launch: the step, or -1 - assignment for a copy */
 } mica__plan;
 
 struct mica_session {
@@ -58,6 +62,8 @@ size_t mica__session_alignment(const mica_engine *engine);
 mica_status mica__plan_create(mica_session *session, const mica_shape *shapes, mica__plan **plan);
 /* Builds kernels, allocates and records. Constants are uploaded on the queue. */
 mica_status mica__plan_record(mica_session *session, mica__plan *plan, mica_queue *queue);
+/* Queues one run. */
+mica_status mica__plan_run(mica_session *session, mica__plan *plan, mica_queue *queue);
 /* Forgets the recording, whose parameters have moved. */
 void mica__plan_forget(mica__plan *plan);
 void mica__plan_destroy(mica_session *session, mica__plan *plan);

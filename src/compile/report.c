@@ -24,7 +24,8 @@ mica_status mica_session_describe(mica_session *session, mica_session_report *re
                                   .values = v->memory.value_count,
                                   .planned_bytes = v->memory.arena_bytes,
                                   .unplanned_bytes = v->memory.unplanned_bytes,
-                                  .workspace_bytes = mica__recording_workspace(v->recording),
+                                  .workspace_bytes = mica__recording_workspace(v->recording) +
+                                                     mica__recording_workspace(v->beforehand),
                                   .parameter_bytes = session->parameter_bytes,
                                   .io_bytes = v->memory.output_bytes};
   return MICA_OK;

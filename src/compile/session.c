@@ -264,7 +264,7 @@ mica_status mica_session_run(mica_session *session, mica_queue *queue, const mic
   for (int32_t i = 0; i < session->input_count; i++)
     if (session->feeds[i]) MICA_TRY(bind_feed(v, session->engine, queue, i, session->feeds[i]));
   session->current = v;
-  return mica__recording_replay(v->recording, queue);
+  return mica__plan_run(session, v, queue);
 }
 
 const mica_tensor *mica_session_output(const mica_session *session, size_t index) {

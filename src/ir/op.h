@@ -62,6 +62,11 @@ typedef struct mica__exec {
   int32_t input_count;
   mica_tensor *output;
   unsigned classes; /* MICA__ON_... whose kernel variants to take; 0 for the device's own. The checks set it. */
+  /* bit k: input k stays as it is from run to run (a constant, or a parameter that the session does not assign). What
+   * an op computes from such inputs alone it may compute beforehand, into a mica__workspace_create of `beforehand`:
+   * what is queued there runs before the first run, and again when an input has changed. NULL where constant is 0. */
+  uint32_t constant;
+  mica_queue *beforehand;
 } mica__exec;
 
 /* A strided access: element (i0, i1, ...) of the output's index space stands at offset + sum i_k stride_k of the

@@ -57,7 +57,9 @@ struct mica_buffer {
    * it goes back to the driver, which knows when it is idle. */
   _Atomic uint64_t last_use;
   atomic_bool shared;
-  bool stand_in; /* has no memory: see mica__stand_in_create */
+  _Atomic uint64_t changes; /* see mica__tensor_changes */
+  atomic_bool foreign;      /* the caller has the memory in hand and may change it unseen */
+  bool stand_in;            /* has no memory: see mica__stand_in_create */
   mica_buffer *next_idle;
 };
 

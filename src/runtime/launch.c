@@ -226,5 +226,9 @@ mica_status mica__queue_submit(mica_queue *queue, const mica__launch *launch) {
   if (status == MICA_OK) status = mica__launch_enqueue(queue, kernel->handle, launch);
   if (status == MICA_OK) mica__program_used(kernel, launch->local);
   pthread_mutex_unlock(&kernel->lock);
+  /* Which of them it writes is not known. */
+  for (uint32_t i = 0; i < launch->arg_count; i++)
+    if (launch->args[i].kind == MICA__ARG_BUFFER && launch->args[i].value.buffer)
+      atomic_fetch_add(&launch->args[i].value.buffer->changes, 1);
   return status;
 }

@@ -87,6 +87,12 @@ void mica__launch_cost(mica__launch *launch, double flops, double bytes);
  * loads where this holds. */
 #define MICA__TENSOR_ALIGNMENT 64
 
+/* Another number whenever something may have written to the tensor's buffer since the last call: a transfer, a launch,
+ * or whoever has been given its memory. Launches of recordings are not seen: whoever replays one says what it writes.
+ * What was computed from a tensor once stays good as long as the number does. */
+uint64_t mica__tensor_changes(const mica_tensor *tensor);
+void mica__tensor_changed(const mica_tensor *tensor);
+
 /* One more handle on the buffer, for mica_buffer_destroy to drop. */
 void mica__buffer_retain(mica_buffer *buffer);
 
@@ -100,7 +106,7 @@ mica_status mica__queue_submit(mica_queue *queue, const mica__launch *launch);
 
 /* Memory of an op's own, in flight as long as its launches are; the op destroys it when they are queued. Of undefined
  * content. On an ordinary queue it comes from the engine's pool. A recorder hands the same memory to one op after the
- * other, since its launches run in order. */
+ * other, since its launches run in order; but not what another recording names too. */
 mica_status mica__workspace_create(mica_queue *queue, size_t bytes, mica_buffer **workspace);
 /* The same as a contiguous tensor. */
 mica_status mica__workspace_tensor(mica_queue *queue, mica_dtype dtype, mica_shape shape, mica_tensor **workspace);

@@ -131,6 +131,7 @@ mica_status mica_buffer_create(mica_engine *engine, size_t bytes, mica_buffer **
     }
   }
   buffer->bytes = bytes;
+  atomic_store(&buffer->foreign, false);
   atomic_store(&buffer->references, 1);
   count_in_use(engine, buffer->capacity);
   *out = buffer;

@@ -25,6 +25,7 @@ mica_status mica_buffer_wrap_opencl(mica_engine *engine, cl_mem memory, mica_buf
   buffer->engine = engine;
   buffer->memory = memory;
   buffer->bytes = bytes;
+  atomic_store(&buffer->foreign, true);
   atomic_store(&buffer->references, 1);
   *out = buffer;
   return MICA_OK;
@@ -163,6 +164,13 @@ void mica_tensor_destroy(mica_tensor *tensor) {
 
 int64_t mica__tensor_first(const mica_tensor *tensor) { return tensor->first; }
 
+void mica__tensor_changed(const mica_tensor *tensor) { atomic_fetch_add(&tensor->buffer->changes, 1); }
+
+uint64_t mica__tensor_changes(const mica_tensor *tensor) {
+  if (atomic_load(&tensor->buffer->foreign)) mica__tensor_changed(tensor);
+  return atomic_load(&tensor->buffer->changes);
+}
+
 mica_engine *mica_tensor_engine(const mica_tensor *tensor) { return tensor->buffer->engine; }
 mica_dtype mica_tensor_dtype(const mica_tensor *tensor) { return tensor->dtype; }
 mica_shape mica_tensor_shape(const mica_tensor *tensor) { return tensor->shape; }
@@ -173,5 +181,6 @@ bool mica_tensor_is_contiguous(const mica_tensor *tensor) { return tensor->conti
 
 cl_mem mica_tensor_opencl(const mica_tensor *tensor, size_t *offset_bytes) {
   if (offset_bytes) *offset_bytes = (size_t)tensor->first * mica_dtype_size(tensor->dtype);
+  atomic_store(&tensor->buffer->foreign, true);
   return tensor->buffer->memory;
 }

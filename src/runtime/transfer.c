@@ -29,6 +29,12 @@ static void count_submission(mica_queue *queue, const mica_tensor *tensor) {
   atomic_fetch_add(&queue->submitted, 1);
 }
 
+/* The same for what writes to the tensor. */
+static void count_writing(mica_queue *queue, const mica_tensor *tensor) {
+  count_submission(queue, tensor);
+  mica__tensor_changed(tensor);
+}
+
 /* A blocking command has waited for everything before it. */
 static void count_wait(mica_queue *queue) {
   atomic_fetch_add(&queue->engine->stats.host_waits, 1);
@@ -81,7 +87,7 @@ static mica_status upload_staged(mica_queue *queue, mica_tensor *tensor, const c
                                                                    first_byte(tensor) + at, piece, s->host, 0, NULL,
                                                                    &s->pending),
                             "uploading"));
-    count_submission(queue, tensor);
+    count_writing(queue, tensor);
     atomic_fetch_add(&queue->engine->stats.bytes_uploaded, piece);
     at += piece;
   }
@@ -95,7 +101,7 @@ mica_status mica_tensor_upload(mica_queue *queue, mica_tensor *tensor, const voi
   bool idle = atomic_load(&queue->finished) == atomic_load(&queue->submitted);
   if (!idle || !engine->device.info.unified_memory) return upload_staged(queue, tensor, data, bytes);
   /* Shared memory and nothing in flight: one copy straight into place, without a detour or a wait worth the name. */
-  count_submission(queue, tensor);
+  count_writing(queue, tensor);
   MICA_TRY(mica__cl_check(engine->api->EnqueueWriteBuffer(queue->handle, tensor->buffer->memory, CL_TRUE,
                                                           first_byte(tensor), bytes, data, 0, NULL, NULL),
                           "uploading"));
@@ -172,7 +178,7 @@ mica_status mica_tensor_upload_async(mica_queue *queue, mica_tensor *tensor, con
                                                             first_byte(tensor), bytes, data, 0, NULL, &event->handle),
                      "uploading");
   if (status == MICA_OK) {
-    count_submission(queue, tensor);
+    count_writing(queue, tensor);
     atomic_fetch_add(&queue->engine->stats.bytes_uploaded, bytes);
   }
   return event_start(queue, event, status, out);
@@ -231,7 +237,7 @@ mica_status mica_tensor_map(mica_queue *queue, mica_tensor *tensor, mica_map_mod
                        : mode == MICA_MAP_WRITE ? CL_MAP_WRITE_INVALIDATE_REGION
                                                 : CL_MAP_READ | CL_MAP_WRITE;
   cl_int error = CL_SUCCESS;
-  count_submission(queue, tensor);
+  count_writing(queue, tensor);
   void *host = queue->engine->api->EnqueueMapBuffer(queue->handle, tensor->buffer->memory, CL_TRUE, flags,
                                                     first_byte(tensor), bytes, 0, NULL, NULL, &error);
   if (!host) return mica__cl_check(error ? error : CL_MAP_FAILURE, "mapping a tensor");
@@ -242,7 +248,7 @@ mica_status mica_tensor_map(mica_queue *queue, mica_tensor *tensor, mica_map_mod
 
 mica_status mica_tensor_unmap(mica_queue *queue, mica_tensor *tensor, void *data) {
   MICA_TRY(check_transfer(queue, tensor, data, tensor ? mica_tensor_bytes(tensor) : 0, "mica_tensor_unmap"));
-  count_submission(queue, tensor);
+  count_writing(queue, tensor);
   return mica__cl_check(
       queue->engine->api->EnqueueUnmapMemObject(queue->handle, tensor->buffer->memory, data, 0, NULL, NULL),
       "unmapping a tensor");

@@ -1,10 +1,12 @@
 /* labels: device
  *
  * Sessions: what they compute where order matters, what they plan, and what they say to wrong uses. */
+#include "runtime/launch.h"
 #include "support/check_main.h"
 #include "support/engine.h"
 
 #include <mica/mica.h>
+#include <mica/opencl.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -300,6 +302,53 @@ START_TEST(launches_share_workspace) {
 }
 END_TEST
 
+/* y = x w for w = value everywhere: every element is 12 value. */
+static void expect_product(mica_session *session, float value) {
+  float wanted[2 * 9];
+  for (int i = 0; i < 18; i++) wanted[i] = 12 * value;
+  run(session);
+  expect(mica_session_output(session, 0), wanted, 18);
+}
+
+/* What ops make of weights beforehand is made anew when these have changed, however that came about, and only then. */
+START_TEST(what_was_made_of_a_weight_follows_it) {
+  mica_value x = mica_constant(graph, MICA_F32, MICA_SHAPE(2, 3), (float[]){3, 4, 5, 5, 4, 3});
+  mica_value w = mica_parameter(graph, "w", MICA_F32, MICA_SHAPE(3, 9)), y = mica_matmul(x, w);
+  mica_session *infer = session_of(&y, 1);
+  mica_assign(w, mica_affine(w, 1, 1));
+  mica_session *train = session_of(NULL, 0);
+  mica_tensor *weight = mica_session_parameter(infer, "w"), *other = NULL;
+  void *mapped = NULL;
+  expect_product(infer, 0);
+  ck_ok(mica_op_fill_fwd(test_queue(), 2, weight));
+  expect_product(infer, 2);
+  ck_ok(mica_tensor_map(test_queue(), weight, MICA_MAP_WRITE, &mapped));
+  for (int i = 0; i < 27; i++) ((float *)mapped)[i] = 3;
+  ck_ok(mica_tensor_unmap(test_queue(), weight, mapped));
+  expect_product(infer, 3);
+  ck_ok(mica_session_share(train, "w", weight));
+  run(train);
+  expect_product(infer, 4);
+  run(train);
+  expect_product(infer, 5);
+  uint64_t before = mica__launch_total();
+  expect_product(infer, 5);
+  ck_assert_uint_eq(mica__launch_total() - before, report_of(infer).launches);
+  ck_ok(mica_tensor_create(test_engine(), MICA_F32, MICA_SHAPE(3, 9), &other));
+  ck_ok(mica_op_fill_fwd(test_queue(), 7, other));
+  ck_ok(mica_session_share(infer, "w", other));
+  expect_product(infer, 7);
+  /* Whoever holds the OpenCL memory may write to it unseen. */
+  ck_assert_ptr_nonnull(mica_tensor_opencl(other, NULL));
+  before = mica__launch_total();
+  expect_product(infer, 7);
+  ck_assert_uint_ge(mica__launch_total() - before, report_of(infer).launches);
+  mica_tensor_destroy(other);
+  mica_session_destroy(train);
+  mica_session_destroy(infer);
+}
+END_TEST
+
 START_TEST(wrong_sessions) {
   mica_session *session;
   mica_value x = mica_input(graph, "x", MICA_F32, MICA_SHAPE(2)), null = {0};
@@ -405,6 +454,7 @@ Suite *test_suite(void) {
   tcase_add_test(tests, a_deep_chain_keeps_few_activations);
   tcase_add_test(tests, checkpoints_save_memory);
   tcase_add_test(tests, launches_share_workspace);
+  tcase_add_test(tests, what_was_made_of_a_weight_follows_it);
   tcase_add_test(tests, wrong_sessions);
   tcase_add_test(tests, wrong_runs);
   tcase_add_test(tests, wrong_shares);

@@ -173,14 +173,21 @@ static void tune_first_time(mica_engine *engine, const mica__gemm *gemm, const c
   mica__attempt_end();
 }
 
-mica_status mica_op_gemm_fwd(mica_queue *queue, const mica_gemm_config *config, const mica_tensor *a,
-                             const mica_tensor *b, const mica_tensor *c, const mica_tensor *bias, mica_tensor *d) {
+mica_status mica__gemm_run(const mica__exec *exec, const mica_gemm_config *config, const mica_tensor *a,
+                           const mica_tensor *b, const mica_tensor *c, const mica_tensor *bias, mica_tensor *d) {
   mica__gemm gemm;
   char key[MICA__TUNING_TEXT];
-  MICA_TRY(mica__gemm_problem(queue, config, a, b, c, bias, d, &gemm));
+  MICA_TRY(mica__gemm_problem(exec->queue, config, a, b, c, bias, d, &gemm));
   if (gemm.m == 0 || gemm.n == 0 || gemm.batches == 0) return MICA_OK;
-  mica_engine *engine = mica__queue_engine(queue);
+  gemm.constant = exec->constant;
+  gemm.beforehand = exec->beforehand;
+  mica_engine *engine = mica__queue_engine(exec->queue);
   mica__gemm_key(&gemm, key);
   tune_first_time(engine, &gemm, key);
-  return mica__choose_and_launch(queue, mica__gemm_impls, &gemm, key);
+  return mica__choose_and_launch(exec->queue, mica__gemm_impls, &gemm, key);
+}
+
+mica_status mica_op_gemm_fwd(mica_queue *queue, const mica_gemm_config *config, const mica_tensor *a,
+                             const mica_tensor *b, const mica_tensor *c, const mica_tensor *bias, mica_tensor *d) {
+  return mica__gemm_run(&(mica__exec){.queue = queue}, config, a, b, c, bias, d);
 }

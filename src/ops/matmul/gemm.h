@@ -6,6 +6,7 @@
 #ifndef MICA_OPS_MATMUL_GEMM_H
 #define MICA_OPS_MATMUL_GEMM_H
 
+#include "ir/op.h"
 #include "ops/choice.h"
 #include "runtime/launch.h"
 
@@ -27,7 +28,13 @@ typedef struct mica__gemm {
   mica_dtype acc;                /* f32 for f32 f16 bf16, i32 for i8 u8, f64 for f64 */
   const mica_tensor *bias;       /* adjacent elements; NULL for none */
   mica_gemm_config config;
+  uint32_t constant;      /* bit 0: a, bit 1: b; as mica__exec says */
+  mica_queue *beforehand; /* likewise; NULL where there is none */
 } mica__gemm;
+
+/* mica_op_gemm_fwd for the launch of a node whose inputs 0 and 1 are a and b. */
+mica_status mica__gemm_run(const mica__exec *exec, const mica_gemm_config *config, const mica_tensor *a,
+                           const mica_tensor *b, const mica_tensor *c, const mica_tensor *bias, mica_tensor *d);
 
 /* The kernels' macro X_LAYOUT. */
 enum { MICA__LAYOUT_ANY, MICA__LAYOUT_K, MICA__LAYOUT_OUTER };
@@ -69,6 +76,17 @@ void mica__gemm_cost(mica__launch *launch, const mica__gemm *gemm);
  * (cl/matmul/gemm_splitk.cl). */
 mica_status mica__gemm_add_splits(mica_queue *queue, const mica__gemm *gemm, int64_t splits, mica_buffer *partial);
 
+/* An operand as panels of `width` along its outer index (rows of A, columns of B), each row of a panel `pitch` long. */
+typedef struct mica__panels {
+  const mica_tensor *tensor;
+  int64_t batches, outer, k, width, pitch;
+  int64_t batch_stride, outer_stride, k_stride;
+} mica__panels;
+
+/* Packs it into f32 [batches][panels][k][pitch] (cl/matmul/gemm_pack.cl), a workspace of the queue's; batches is 1
+ * where their stride is 0. */
+mica_status mica__gemm_pack(mica_queue *queue, const mica__panels *panels, mica_tensor **packed);
+
 /* The layout that op(A) or op(B) has: outer is its stride along the rows of A or columns of B. */
 int32_t mica__gemm_layout(int64_t outer, int64_t k);
 
@@ -86,7 +104,7 @@ extern const mica__impl mica__gemm_mma, mica__gemm_subgroup, mica__gemm_gpu, mic
     mica__gemv_gpu, mica__gemm_tile, mica__gemm_naive;
 extern const mica__kernel_desc mica__gemm_mma_kernel, mica__gemm_subgroup_kernel, mica__gemm_gpu_kernel,
     mica__gemm_splitk_kernel, mica__gemm_direct_kernel, mica__gemv_gpu_kernel, mica__gemm_tile_kernel,
-    mica__gemm_naive_kernel;
+    mica__gemm_naive_kernel, mica__gemm_pack_kernel;
 
 /* All implementations, in order; ends in NULL. */
 extern const mica__impl *const mica__gemm_impls[];

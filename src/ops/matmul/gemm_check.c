@@ -41,13 +41,21 @@ typedef struct setting {
   int64_t gap;            /* elements between rows of all matrices */
   mica_gemm_config config;
   bool has_bias, in_place;
+  bool constant;
 } setting;
 
-static setting group_setting(int group, const types *t, int a_layout, int b_layout) {
+/* What the cases of a group have in common. constant: a and b are packed beforehand. */
+typedef struct group_of {
+  const types *types;
+  int a_layout, b_layout;
+  bool constant;
+} group_of;
+
+static setting group_setting(int group, const group_of *g) {
   static const mica_activation activations[] = {MICA_ACTIVATION_NONE, MICA_ACTIVATION_RELU, MICA_ACTIVATION_TANH,
                                                 MICA_ACTIVATION_LEAKY_RELU};
-  bool integers = t->d == MICA_I32;
-  setting s = {.a_layout = a_layout, .b_layout = b_layout};
+  bool integers = g->types->d == MICA_I32;
+  setting s = {.a_layout = g->a_layout, .b_layout = g->b_layout, .constant = g->constant};
   s.offset = group % 2 ? 3 : 0;
   s.gap = group % 2 ? 1 : 16;
   s.has_bias = group % 4 != 0;
@@ -206,6 +214,10 @@ static mica_status run_case(mica__check_group *group, const mica__impl *impl, co
   const mica_tensor *c = s->in_place ? o.d.view : o.c.view;
   if (status == MICA_OK)
     status = mica__gemm_problem(check->queue, &s->config, o.a.view, o.b.view, c, o.bias.tensor, o.d.view, &gemm);
+  if (status == MICA_OK && s->constant) {
+    gemm.constant = 3;
+    gemm.beforehand = check->queue;
+  }
   if (status == MICA_OK) status = impl->launch(check->queue, &gemm, variant);
   /* Tensor cores round f32 to tf32, whose unit roundoff is that of f16. */
   mica_dtype compute = t->a == MICA_F32 && impl == &mica__gemm_mma ? MICA_F16 : gemm.acc;
@@ -216,20 +228,21 @@ static mica_status run_case(mica__check_group *group, const mica__impl *impl, co
   return status;
 }
 
-static void check_group(mica__check *check, const mica__impl *impl, const mica__variant *variant, const types *t,
-                        int a_layout, int b_layout) {
+static void check_group(mica__check *check, const mica__impl *impl, const mica__variant *variant, const group_of *g) {
   static const char *const layouts[] = {"any", "k", "outer"};
   bool full = check->level == MICA__CHECK_FULL, only_vectors = impl == &mica__gemv_gpu;
+  const types *t = g->types;
   const sizes *list = only_vectors ? vectors : full ? full_matrices : quick_matrices;
   size_t count = only_vectors ? sizeof vectors / sizeof *vectors
                  : full       ? sizeof full_matrices / sizeof *full_matrices
                               : sizeof quick_matrices / sizeof *quick_matrices;
   char cases[96];
-  snprintf(cases, sizeof cases, "%s%s %s %s, a %s, b %s", impl == &mica__gemm_splitk ? "split, " : "",
-           mica_dtype_name(t->a), mica_dtype_name(t->b), mica_dtype_name(t->d), layouts[a_layout], layouts[b_layout]);
+  snprintf(cases, sizeof cases, "%s%s%s %s %s, a %s, b %s", impl == &mica__gemm_splitk ? "split, " : "",
+           g->constant ? "constant, " : "", mica_dtype_name(t->a), mica_dtype_name(t->b), mica_dtype_name(t->d),
+           layouts[g->a_layout], layouts[g->b_layout]);
   /* By what has been reported so far: groups in a row differ. */
   int number = (int)(check->summary.passed + check->summary.failed + check->summary.skipped);
-  setting group_wide = group_setting(number, t, a_layout, b_layout);
+  setting group_wide = group_setting(number, g);
   mica__check_group group = mica__check_begin(check, impl->kernel->name, variant->name, cases);
   for (size_t i = 0; i < count; i++) {
     const sizes *z = &list[i];
@@ -251,22 +264,28 @@ static bool takes(const mica__impl *impl, const types *t) {
  * full grid all layouts; the others differ in tiles alone. */
 static void check_variant(mica__check *check, const mica__impl *impl, const mica__variant *variant, bool last) {
   bool full = check->level == MICA__CHECK_FULL;
-  for (size_t t = 0; last && t < sizeof all_types / sizeof *all_types; t++)
-    if (mica__check_has_dtype(check, all_types[t].a) && takes(impl, &all_types[t]))
-      check_group(check, impl, variant, &all_types[t], MICA__LAYOUT_K, MICA__LAYOUT_OUTER);
-  for (int l = 0; l < 9; l++) {
-    int a_layout = l / 3, b_layout = l % 3;
-    bool ordinary = a_layout == MICA__LAYOUT_OUTER && b_layout == MICA__LAYOUT_K;
-    if (ordinary || (last && full)) check_group(check, impl, variant, &all_types[0], a_layout, b_layout);
+  group_of g = {.a_layout = MICA__LAYOUT_K, .b_layout = MICA__LAYOUT_OUTER};
+  for (size_t t = 0; last && t < sizeof all_types / sizeof *all_types; t++) {
+    g.types = &all_types[t];
+    if (mica__check_has_dtype(check, g.types->a) && takes(impl, g.types)) check_group(check, impl, variant, &g);
   }
+  g.types = &all_types[0];
+  for (int l = 0; l < 9; l++) {
+    g.a_layout = l / 3, g.b_layout = l % 3;
+    bool ordinary = g.a_layout == MICA__LAYOUT_OUTER && g.b_layout == MICA__LAYOUT_K;
+    if (ordinary || (last && full)) check_group(check, impl, variant, &g);
+  }
+  g.constant = true;
+  if (last && impl == &mica__gemm_tile) check_group(check, impl, variant, &g);
 }
 
 /* What the device would not choose: the full grid runs a GPU's kernel on a CPU once for each layout of tiles in local
  * memory, in its smallest tiles. Building more of them takes a CPU's compiler longer than all other checks together;
  * tests/vendor/run.sh compiles every variant, and on a GPU all of them run. */
 static void check_foreign(mica__check *check, const mica__impl *impl, const mica__variant *variant) {
-  check_group(check, impl, variant, &all_types[0], MICA__LAYOUT_K, MICA__LAYOUT_OUTER);
-  if (impl != &mica__gemm_mma) check_group(check, impl, variant, &all_types[0], MICA__LAYOUT_OUTER, MICA__LAYOUT_K);
+  check_group(check, impl, variant, &(group_of){&all_types[0], MICA__LAYOUT_K, MICA__LAYOUT_OUTER, false});
+  if (impl != &mica__gemm_mma)
+    check_group(check, impl, variant, &(group_of){&all_types[0], MICA__LAYOUT_OUTER, MICA__LAYOUT_K, false});
 }
 
 static mica_status check_gemm(mica__check *check) {
@@ -284,9 +303,11 @@ static mica_status check_gemm(mica__check *check) {
 }
 
 static const mica__kernel_desc *const kernels[] = {
-    &mica__gemv_gpu_kernel,      &mica__gemm_mma_kernel,    &mica__gemm_direct_kernel,
-    &mica__gemm_subgroup_kernel, &mica__gemm_splitk_kernel, &mica__gemm_gpu_kernel,
-    &mica__gemm_tile_kernel,     &mica__gemm_naive_kernel,  NULL,
+    &mica__gemv_gpu_kernel,    &mica__gemm_mma_kernel,
+    &mica__gemm_direct_kernel, &mica__gemm_subgroup_kernel,
+    &mica__gemm_splitk_kernel, &mica__gemm_gpu_kernel,
+    &mica__gemm_tile_kernel,   &mica__gemm_naive_kernel,
+    &mica__gemm_pack_kernel,   NULL,
 };
 const mica__op mica__op_gemm = {
     .name = "gemm", .kernels = kernels, .check = check_gemm, .tunable = &mica__gemm_tunable};

@@ -30,7 +30,7 @@ static const mica__variant variants[] = {
 };
 const mica__kernel_desc mica__gemm_tile_kernel = {MICA__KERNEL("gemm_tile", "matmul/gemm_tile.cl", params, variants)};
 
-enum { IN_ROWS = 1, IN_COLUMNS = 2, PACKED_HERE = 3 };
+enum { IN_ROWS = 1, IN_COLUMNS = 2, PACKED_HERE = 3, PACKED_BEFORE = 4 };
 
 /* How the work is cut; see the kernel's contract. */
 typedef struct plan {
@@ -102,6 +102,8 @@ static void choose_forms(const mica__gemm *gemm, plan *p) {
     p->a_form = IN_COLUMNS;
   bool few_uses = b_f32 && rows <= (crossing ? USES_OF_CROSSING_B : USES_OF_B) * p->mr;
   if ((small || few_uses) && gemm->b.col == 1 && gemm->n >= p->vw) p->b_form = IN_ROWS;
+  if (gemm->constant & 1 && a_f32) p->a_form = PACKED_BEFORE;
+  if (gemm->constant & 2 && b_f32) p->b_form = PACKED_BEFORE;
 }
 
 static int64_t groups_of(const mica__gemm *gemm, const plan *p) {
@@ -112,12 +114,14 @@ static int64_t groups_of(const mica__gemm *gemm, const plan *p) {
  * nothing to pack, since units that wake up late then still find work. */
 static void choose_blocks(const mica__gemm *gemm, const mica_device_info *device, plan *p) {
   int64_t m = round_up(gemm->m, p->mr), n = round_up(gemm->n, p->nr);
-  bool in_place = p->b_form == IN_ROWS, packs = p->a_form == PACKED_HERE || !in_place;
+  bool in_place = p->b_form == IN_ROWS, packs = p->a_form == PACKED_HERE || p->b_form == PACKED_HERE;
   bool streams = gemm->m <= STREAM_TILES * p->mr && in_place && gemm->k * gemm->n > STREAM_ELEMENTS;
   p->kc = streams ? STREAM_K : BLOCK_K;
   /* Integers are added exactly in blocks of at most so many. */
   if (!streams && gemm->acc != MICA_I32) p->kc = in_place ? IN_PLACE_K : most(BLOCK_K, PANEL_FLOATS / p->nr);
   p->ka = p->a_form == PACKED_HERE || streams ? p->kc : gemm->k > 0 ? gemm->k : 1;
+  /* One tile of rows reads a panel once, from end to end. */
+  if (p->b_form == PACKED_BEFORE && gemm->m <= p->mr && gemm->acc != MICA_I32) p->kc = most(gemm->k, 1);
   int64_t rows = ceil_div(m, in_place ? IN_PLACE_M : BLOCK_M);
   if (gemm->batches == 1 && rows % 2 && m > 8 * p->mr) rows++;
   p->mb = round_up(ceil_div(m, rows), p->mr);
@@ -144,10 +148,13 @@ static int64_t choose_splits(const mica__gemm *gemm, const plan *p) {
   return least(SPLIT_TILES, gemm->k / SPLIT_K);
 }
 
+/* Floats in a row of a panel of A: the kernel's MRP. */
+static int64_t pitch_of(const plan *p) { return p->mr > 8 ? 16 : p->mr > 4 ? 8 : p->mr > 2 ? 4 : p->mr; }
+
 /* Bytes of local memory: MB x KA of A, KC x NR of B. */
 static size_t scratch_bytes(const plan *p) {
-  int64_t padded = p->mr > 8 ? 16 : p->mr > 4 ? 8 : p->mr > 2 ? 4 : p->mr, floats = 1;
-  if (p->a_form == PACKED_HERE) floats += ceil_div(p->mb, p->mr) * padded * p->ka;
+  int64_t floats = 1;
+  if (p->a_form == PACKED_HERE) floats += ceil_div(p->mb, p->mr) * pitch_of(p) * p->ka;
   if (p->b_form == PACKED_HERE) floats += p->kc * p->nr;
   return (size_t)floats * sizeof(float);
 }
@@ -184,8 +191,10 @@ static plan make_plan(const mica__gemm *gemm, const mica_device_info *device, co
   mica__kernel_set(&mica__gemm_tile_kernel, p.values, "A_FORM", p.a_form);
   mica__kernel_set(&mica__gemm_tile_kernel, p.values, "B_FORM", p.b_form);
   mica__kernel_set(&mica__gemm_tile_kernel, p.values, "EPILOGUE", p.epilogue);
-  mica__kernel_set(&mica__gemm_tile_kernel, p.values, "A_T", (int32_t)mica_tensor_dtype(gemm->a.tensor));
-  mica__kernel_set(&mica__gemm_tile_kernel, p.values, "B_T", (int32_t)mica_tensor_dtype(gemm->b.tensor));
+  mica_dtype a_type = p.a_form == PACKED_BEFORE ? MICA_F32 : mica_tensor_dtype(gemm->a.tensor);
+  mica_dtype b_type = p.b_form == PACKED_BEFORE ? MICA_F32 : mica_tensor_dtype(gemm->b.tensor);
+  mica__kernel_set(&mica__gemm_tile_kernel, p.values, "A_T", (int32_t)a_type);
+  mica__kernel_set(&mica__gemm_tile_kernel, p.values, "B_T", (int32_t)b_type);
   return p;
 }
 
@@ -241,16 +250,44 @@ static mica_status launch_tiles(mica_queue *queue, const mica__gemm *gemm, plan 
   return mica__queue_submit(queue, &launch);
 }
 
-static mica_status launch_gemm_tile(mica_queue *queue, const void *problem, const mica__variant *variant) {
-  const mica__gemm *gemm = problem;
-  mica_engine *engine = mica__queue_engine(queue);
-  plan p = make_plan(gemm, mica_engine_device(engine), variant ? variant : choose_variant(gemm, engine));
-  if (!p.own_partial) return launch_tiles(queue, gemm, &p, NULL);
+static mica_status launch_with_partial(mica_queue *queue, const mica__gemm *gemm, plan *p) {
   mica_buffer *partial = NULL;
-  MICA_TRY(mica__workspace_create(queue, partial_bytes(gemm, &p), &partial));
-  mica_status status = launch_tiles(queue, gemm, &p, partial);
-  if (status == MICA_OK && p.splits > 1) status = mica__gemm_add_splits(queue, gemm, p.splits, partial);
+  if (!p->own_partial) return launch_tiles(queue, gemm, p, NULL);
+  MICA_TRY(mica__workspace_create(queue, partial_bytes(gemm, p), &partial));
+  mica_status status = launch_tiles(queue, gemm, p, partial);
+  if (status == MICA_OK && p->splits > 1) status = mica__gemm_add_splits(queue, gemm, p->splits, partial);
   mica_buffer_destroy(partial);
+  return status;
+}
+
+/* Puts panels in the operand's place; of its strides the kernel then reads the batches' alone. *packed is the caller's
+ * to destroy. */
+static mica_status pack_beforehand(const mica__gemm *gemm, mica__panels panels, mica__gemm_operand *operand,
+                                   mica_tensor **packed) {
+  panels.tensor = operand->tensor;
+  panels.batch_stride = operand->batch;
+  panels.batches = gemm->batches;
+  panels.k = gemm->k;
+  MICA_TRY(mica__gemm_pack(gemm->beforehand, &panels, packed));
+  if (operand->batch) operand->batch = mica_tensor_strides(*packed)[0];
+  operand->tensor = *packed;
+  return MICA_OK;
+}
+
+static mica_status launch_gemm_tile(mica_queue *queue, const void *problem, const mica__variant *variant) {
+  mica__gemm gemm = *(const mica__gemm *)problem;
+  mica_engine *engine = mica__queue_engine(queue);
+  plan p = make_plan(&gemm, mica_engine_device(engine), variant ? variant : choose_variant(&gemm, engine));
+  mica__panels a = {.outer = gemm.m, .width = p.mr, .pitch = pitch_of(&p)}, b = {.outer = gemm.n, .width = p.nr};
+  mica_tensor *packed_a = NULL, *packed_b = NULL;
+  mica_status status = MICA_OK;
+  a.outer_stride = gemm.a.row, a.k_stride = gemm.a.col;
+  b.outer_stride = gemm.b.col, b.k_stride = gemm.b.row, b.pitch = p.nr;
+  if (p.a_form == PACKED_BEFORE) status = pack_beforehand(&gemm, a, &gemm.a, &packed_a);
+  if (status == MICA_OK && p.b_form == PACKED_BEFORE) status = pack_beforehand(&gemm, b, &gemm.b, &packed_b);
+  if (status == MICA_OK) status = launch_with_partial(queue, &gemm, &p);
+  mica_tensor_destroy(packed_a);
+  mica_tensor_destroy(packed_b);
   return status;
 }
 

@@ -1,6 +1,7 @@
 #include "ops/matmul/linear.h"
 
 #include "ops/activation.h"
+#include "ops/matmul/gemm.h"
 #include "ops/registry.h"
 
 #include <mica/ops.h>
@@ -66,7 +67,7 @@ static mica_status launch_linear(const mica__exec *exec) {
   mica_status status = operand(exec, BIAS, MICA_SHAPE(n), &bias);
   if (status == MICA_OK) status = operand(exec, ADDEND, MICA_SHAPE(m, n), &c);
   if (status == MICA_OK) status = mica_tensor_view(exec->output, MICA_SHAPE(m, n), NULL, 0, &d);
-  if (status == MICA_OK) status = mica_op_gemm_fwd(exec->queue, &config, exec->inputs[0], exec->inputs[1], c, bias, d);
+  if (status == MICA_OK) status = mica__gemm_run(exec, &config, exec->inputs[0], exec->inputs[1], c, bias, d);
   mica_tensor_destroy(bias);
   mica_tensor_destroy(c);
   mica_tensor_destroy(d);

@@ -1,5 +1,6 @@
 /* matmul: (..., M, K) times (..., K, N), ranks of at least 2, leading axes broadcast. */
 #include "ops/build.h"
+#include "ops/matmul/gemm.h"
 #include "ops/matmul/linear.h"
 
 #include <mica/ops.h>
@@ -90,7 +91,7 @@ static batches batches_of(const mica_tensor *const tensors[3]) {
 }
 
 /* One gemm: the matrices from `first` on, along the last of the batch dimensions. */
-static mica_status launch_batch(mica_queue *queue, const mica_tensor *const tensors[3], const batches *all,
+static mica_status launch_batch(const mica__exec *exec, const mica_tensor *const tensors[3], const batches *all,
                                 const int64_t first[3]) {
   mica_tensor *views[3] = {NULL};
   mica_status status = MICA_OK;
@@ -102,7 +103,7 @@ static mica_status launch_batch(mica_queue *queue, const mica_tensor *const tens
     shape = MICA_SHAPE(last >= 0 ? all->extent[last] : 1, shape.dim[shape.rank - 2], shape.dim[shape.rank - 1]);
     status = mica_tensor_view(tensors[t], shape, strides, first[t], &views[t]);
   }
-  if (status == MICA_OK) status = mica_op_gemm_fwd(queue, NULL, views[0], views[1], NULL, NULL, views[2]);
+  if (status == MICA_OK) status = mica__gemm_run(exec, NULL, views[0], views[1], NULL, NULL, views[2]);
   for (int32_t t = 0; t < 3; t++) mica_tensor_destroy(views[t]);
   return status;
 }
@@ -118,7 +119,7 @@ static mica_status launch_matmul(const mica__exec *exec) {
     int64_t first[3] = {0};
     for (int32_t t = 0; t < 3; t++)
       for (int32_t i = 0; i < loops.rank; i++) first[t] += index[i] * all.stride[t][i];
-    MICA_TRY(launch_batch(exec->queue, tensors, &all, first));
+    MICA_TRY(launch_batch(exec, tensors, &all, first));
   } while (mica__next_index(loops, index));
   return MICA_OK;
 }
