@@ -169,7 +169,8 @@ void mica__fused_needed(const mica__fused *fused, const mica__fused_plan *plan, 
   }
 }
 
-/* Values that several walks need and that are costly are kept in local memory, if a row of them fits. */
+/* Values that several walks need and that are costly are kept in local memory, if a row of them fits, and the group has
+ * no more than one row at a time. */
 static void choose_cached(const mica__fused *fused, mica__fused_plan *plan) {
   bool needed[MICA__FUSED_INSTRS], again[MICA__FUSED_INSTRS];
   int32_t last = fused->rank - 1;
@@ -178,6 +179,7 @@ static void choose_cached(const mica__fused *fused, mica__fused_plan *plan) {
   if ((uint64_t)room > plan->target.local_bytes / 2) room = (int64_t)(plan->target.local_bytes / 2);
   for (int32_t k = 0; k < fused->count; k++) plan->cached[k] = -1;
   if (!fused->reduced || plan->inner != last || plan->lane != last || plan->cut >= 0) return;
+  if (plan->local != plan->group) return;
   for (int32_t w = 0; w + 1 < plan->walks; w++)
     for (int32_t later = w + 1; later < plan->walks; later++)
       for (int32_t k = fused->count - 1; k >= 0; k--) { /* downwards: what uses a value is kept rather than the value */
