@@ -124,8 +124,8 @@ static inline float4 four_between(__global const STORAGE(X_T) *plane, const floa
   const float4 right = select((float4)(0), wx, x0 >= -1 & x0 < W - 1);
   const float4 above = select((float4)(0), 1.0f - wy, y0 >= 0 & y0 < H);
   const float4 below = select((float4)(0), wy, y0 >= -1 & y0 < H - 1);
-  const int4 from = clamp(x0, 0, W - 1), to = clamp(x0 + 1, 0, W - 1);
-  const int4 top = clamp(y0, 0, H - 1) * W, bottom = clamp(y0 + 1, 0, H - 1) * W;
+  const int4 from = clamp(x0, (int4)(0), (int4)(W - 1)), to = clamp(x0 + 1, (int4)(0), (int4)(W - 1));
+  const int4 top = clamp(y0, (int4)(0), (int4)(H - 1)) * W, bottom = clamp(y0 + 1, (int4)(0), (int4)(H - 1)) * W;
   const float4 sum = above * (left * GATHER4(plane, top + from) + right * GATHER4(plane, top + to)) +
                      below * (left * GATHER4(plane, bottom + from) + right * GATHER4(plane, bottom + to));
   return affine.x * sum + affine.y * (left + right) * (above + below);
