@@ -24,7 +24,8 @@ static bool uses_f64(const mica__kernel_desc *desc, const int32_t *values) {
   return false;
 }
 
-/* Which vendors' compilers get to see a variant; Intel's newer GPUs have no f64. */
+/* Which vendors' compilers get to see a variant; Intel's newer GPUs have no f64, and the PTX for tensor cores begins
+ * with sm_80 (the implementation that uses it declines before). */
 static void vendors_of(const mica__kernel_desc *desc, const mica__variant *variant, const int32_t *values,
                        char text[64]) {
   static const struct {
@@ -43,7 +44,7 @@ static void vendors_of(const mica__kernel_desc *desc, const mica__variant *varia
     if (variant->features & ~(known[i].features | everywhere)) continue;
     if (known[i].vendor == MICA_VENDOR_INTEL && uses_f64(desc, values)) continue;
     if (text[0]) strcat(text, ",");
-    strcat(text, known[i].name);
+    strcat(text, variant->features & MICA_FEATURE_INLINE_PTX ? "sm_80,sm_90" : known[i].name);
   }
 }
 

@@ -14,8 +14,9 @@
 #   --jobs N          compilers at a time (default: 2)
 #   --json            one JSON object a line instead of the table
 #
-# Targets: skl tgllp dg2 pvc (Intel's ocloc), gfx906 gfx90a gfx1030 (clang for AMD with rocm-device-libs), sm_80 sm_90
-# (clang for NVIDIA with libclc, then ptxas). A result is kept until source, options or compiler change.
+# Targets: skl tgllp dg2 pvc (Intel's ocloc), gfx906 gfx90a gfx1030 (clang for AMD with rocm-device-libs), sm_70 sm_75
+# sm_80 sm_90 (clang for NVIDIA with libclc, then ptxas; that of CUDA 13 no longer takes sm_70). A result is kept until
+# the kernel's text, its options or the compiler change.
 #
 # Exit status: 0 good; 1 a kernel does not compile, or one that is used by default spills; 2 usage; 77 no compiler is
 # installed. A target whose compiler is missing is reported as SKIP and never counted as good.
@@ -52,7 +53,11 @@ missing_for() {
   nvidia)
     command -v "$clang" >/dev/null || echo "$clang"
     [ -e "$libclc" ] || echo "libclc-15"
-    command -v "$ptxas" >/dev/null || echo "ptxas (the CUDA toolkit)"
+    if ! command -v "$ptxas" >/dev/null; then
+      echo "ptxas (the CUDA toolkit)"
+    elif ! "$ptxas" --help | grep -q "'$1'"; then
+      echo "ptxas that knows $1"
+    fi
     ;;
   esac
 }
@@ -82,11 +87,14 @@ compile_amd() {
     /^    \.wavefront_size:/ { if (own) print regs, scratch, local_bytes, size }' "$work/kernel.s"
 }
 
+# Clang 15 knows no sm_90, which takes the PTX of its predecessors.
 compile_nvidia() {
+  ptx_cpu=$target
+  [ "$target" != sm_90 ] || ptx_cpu=sm_80
   # shellcheck disable=SC2086
   "$clang" -cl-std=CL1.2 -O3 -target nvptx64-nvidia-nvcl -Xclang -finclude-default-header -Xclang -target-cpu \
-    -Xclang sm_80 -Xclang -target-feature -Xclang +ptx70 -Xclang -mlink-builtin-bitcode -Xclang "$libclc" -I. $options \
-    -S -o "$work/kernel.ptx" "$file" >"$work/log" 2>&1 &&
+    -Xclang "$ptx_cpu" -Xclang -target-feature -Xclang +ptx70 -Xclang -mlink-builtin-bitcode -Xclang "$libclc" \
+    -I. $options -S -o "$work/kernel.ptx" "$file" >"$work/log" 2>&1 &&
     "$ptxas" -v -arch="$target" "$work/kernel.ptx" -o "$work/kernel.cubin" >"$work/ptxas" 2>&1 ||
     { cat "$work/ptxas" >>"$work/log" 2>/dev/null || true; return 1; }
   awk -v name="$name" -v size="$(wc -c <"$work/kernel.cubin")" '
@@ -159,7 +167,7 @@ usage() {
   exit 2
 }
 
-build=$root/build list= subset=. jobs=2 json=0 targets="skl tgllp dg2 pvc gfx906 gfx90a gfx1030 sm_80 sm_90"
+build=$root/build list= subset=. jobs=2 json=0 targets="skl tgllp dg2 pvc gfx906 gfx90a gfx1030 sm_70 sm_75 sm_80 sm_90"
 while [ $# -gt 0 ]; do
   case $1 in
   --build | --list | --subset | --targets | --jobs)
@@ -186,8 +194,8 @@ grep -E -e "$subset" "$temp/all" >"$temp/kernels" || {
   exit 2
 }
 
-cache=$build/vendor
-mkdir -p "$cache"
+mkdir -p "$build/vendor"
+cache=$(cd "$build/vendor" && pwd)
 cd "$root/cl"
 present=
 : >"$temp/skipped"
@@ -200,10 +208,32 @@ for target in $targets; do
   fi
 done
 
+# A kernel's file and what it includes, directly and by way of others.
+texts_of() {
+  known=$1 fresh=$1
+  while [ "$fresh" ]; do
+    # shellcheck disable=SC2086
+    found=$(sed -n 's/^ *# *include "\(.*\)".*/\1/p' $fresh | sort -u)
+    fresh=
+    for text in $found; do
+      case " $known " in
+      *" $text "*) ;;
+      *) known="$known $text" fresh="$fresh $text" ;;
+      esac
+    done
+  done
+  echo "$known"
+}
+mkdir "$temp/texts"
+cut -f 2 "$temp/kernels" | sort -u | while read -r file; do
+  # shellcheck disable=SC2046
+  cat $(texts_of "$file") | sha256sum >"$temp/texts/$(echo "$file" | tr / _)"
+done
+
 # One line for each kernel and target it is for: result file, target, and the kernel's fields. A result's name is the
-# hash of all that it depends on; headers a kernel does not include cost at most a needless compilation.
+# hash of all that it depends on.
 for target in $present; do
-  version=$(cat "$self" && compiler_version "$target")
+  version=$(sed -n '/^# Each compile_/,/^# run.sh --one/p' "$self" && compiler_version "$target")
   vendor=$(vendor_of "$target")
   while IFS=$tab read -r name file options vendors use; do
     case ",$vendors," in
@@ -212,11 +242,11 @@ for target in $present; do
     esac
     key=$({
       echo "$version" "$target" "$name" "$options"
-      cat "$file" common/*.clh "$(dirname "$file")"/*.clh 2>/dev/null
+      cat "$temp/texts/$(echo "$file" | tr / _)"
     } | sha256sum | cut -c1-32)
     printf '%s\t%s\t%s\t%s\t%s\t%s\n' "$cache/$key" "$target" "$name" "$file" "$options" "$use"
   done <"$temp/kernels"
-done >"$temp/work"
+done | awk '!seen[$0]++' >"$temp/work"
 
 while IFS=$tab read -r result target name file options use; do
   [ -e "$result" ] || printf '%s\0' "$result" "$target" "$name" "$file" "$options"
