@@ -34,7 +34,7 @@ static bool apply_value(const mica__kernel_desc *desc, const char *word, mica__v
 
 static bool set_base(const char *name, mica__choice *choice) {
   const mica__kernel_desc *desc = choice->impl->kernel;
-  for (int i = 0; i < desc->variant_count; i++)
+  for (int i = 0; desc && i < desc->variant_count; i++)
     if (!strcmp(desc->variants[i].name, name)) {
       choice->base = &desc->variants[i];
       choice->variant = desc->variants[i];
@@ -62,7 +62,7 @@ bool mica__choice_is_open(mica_engine *engine, const mica__choice *choice, const
   const mica_device_info *device = mica_engine_device(engine);
   char name[MICA__TUNING_TEXT];
   if (mica__tuning_is_bad(engine, mica__choice_format(choice, name))) return false;
-  if (choice->base && (!mica__variant_fits(choice->impl->kernel, choice->base, device) ||
+  if (choice->base && (!mica__variant_fits(choice->impl->kernel, &choice->variant, device) ||
                        mica__variant_is_bad(engine, choice->impl->kernel, choice->base)))
     return false;
   if (choice->impl->unable && choice->impl->unable(problem)) return false;
@@ -75,6 +75,7 @@ static const char *reason_against(mica_engine *engine, const mica__impl *impl, c
   if (!reason) reason = impl->decline(problem, mica_engine_device(engine));
   const mica__variant *variant = NULL;
   if (reason) return reason;
+  if (impl->only_tuned) return "no tuner has found it best";
   if (mica__tuning_is_bad(engine, impl->name)) return "it failed here before";
   mica__attempt_begin();
   if (mica__kernel_choose(engine, impl->kernel, &variant) != MICA_OK) reason = "its kernels are wrong on this device";
@@ -150,7 +151,7 @@ mica_status mica__choices_of(mica_engine *engine, const mica__impl *const *list,
     mica__choice choice = {.impl = *list};
     if (!mica__choice_is_open(engine, &choice, problem)) continue;
     status = append(choices, count, &choice);
-    for (int i = 0; status == MICA_OK && i < (*list)->kernel->variant_count; i++) {
+    for (int i = 0; status == MICA_OK && (*list)->kernel && i < (*list)->kernel->variant_count; i++) {
       choice.base = &(*list)->kernel->variants[i];
       choice.variant = *choice.base;
       if (mica__choice_is_open(engine, &choice, problem)) status = append(choices, count, &choice);

@@ -10,7 +10,7 @@
 
 typedef struct mica__impl {
   const char *name;
-  /* The kernel whose variants it can be run with. */
+  /* The kernel whose variants it can be run with; NULL where the kernels are another library's (then only_tuned). */
   const mica__kernel_desc *kernel;
   /* NULL when launch can compute the problem at all, on whatever device and however slowly; else why not, in a few
    * words: "the filter is not 3 x 3". May itself be NULL: it computes everything. Checks run what is able. */
@@ -18,6 +18,8 @@ typedef struct mica__impl {
   /* NULL when it takes a problem, one that it is able to compute, on this device; else why not, in a few words: "the
    * matrices are large". Builds and allocates nothing. */
   const char *(*decline)(const void *problem, const mica_device_info *device);
+  /* Not by itself the choice for anything, only where a tuner has found it best. */
+  bool only_tuned;
   /* Bytes of device memory that launch takes from the pool beside its operands; NULL for none. */
   size_t (*workspace)(const void *problem, const mica_device_info *device);
   /* Queues the kernels; does not wait. variant is one of kernel's, or NULL for the one that suits problem and device.

@@ -2,6 +2,7 @@
 
 #include "base/text.h"
 #include "runtime/cl_error.h"
+#include "runtime/clblast.h"
 
 #include <mica/cache.h>
 #include <mica/opencl.h>
@@ -115,6 +116,7 @@ void mica_engine_destroy(mica_engine *engine) {
   mica__profile_destroy(engine);
   mica__programs_destroy(engine);
   mica__pool_destroy(engine);
+  mica__clblast_forget(engine);
   engine_free(engine);
 }
 

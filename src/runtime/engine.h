@@ -41,6 +41,7 @@ struct mica_engine {
   mica__profile profile;
   mica__tuning tuning;
   bool tunes; /* mica_engine_config.tune */
+  atomic_bool has_run_clblast;
   mica__counters stats;
   uint64_t cache_bytes;
   char *cache_dir; /* "" for none */

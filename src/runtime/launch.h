@@ -114,6 +114,8 @@ mica_status mica__workspace_tensor(mica_queue *queue, mica_dtype dtype, mica_sha
 /* A recording: launches with their arguments already set, to be started again and again. */
 typedef struct mica__recording mica__recording;
 
+/* Whether the queue is a recorder. */
+bool mica__queue_records(const mica_queue *queue);
 /* A queue that records what is submitted to it; transfers on it fail with MICA_E_STATE. */
 mica_status mica__recorder_create(mica_engine *engine, mica_queue **recorder);
 /* Ends recording: the recorder is destroyed, its launches are the caller's. */

@@ -135,3 +135,5 @@ mica_status mica_queue_finish(mica_queue *queue) {
 cl_command_queue mica_queue_opencl(const mica_queue *queue) { return queue->handle; }
 
 mica_engine *mica__queue_engine(const mica_queue *queue) { return queue->engine; }
+
+bool mica__queue_records(const mica_queue *queue) { return queue->recording != NULL; }

@@ -17,9 +17,8 @@ mica_gemm_config mica_gemm_config_default(void) {
 
 /* What suits a special case stands before what is general; the reference is last. */
 const mica__impl *const mica__gemm_impls[] = {
-    &mica__gemv_gpu,      &mica__gemm_mma,    &mica__gemm_direct,
-    &mica__gemm_subgroup, &mica__gemm_splitk, &mica__gemm_gpu,
-    &mica__gemm_tile,     &mica__gemm_naive,  NULL,
+    &mica__gemv_gpu, &mica__gemm_mma,  &mica__gemm_direct,  &mica__gemm_subgroup, &mica__gemm_splitk,
+    &mica__gemm_gpu, &mica__gemm_tile, &mica__gemm_clblast, &mica__gemm_naive,    NULL,
 };
 
 static mica_status fail_shapes(const mica_tensor *a, const mica_tensor *b, const mica_tensor *d) {
@@ -141,7 +140,8 @@ mica_status mica__gemm_problem(mica_queue *queue, const mica_gemm_config *config
   MICA_TRY(mica__operand_check_strided(queue, "gemm", "a", a));
   MICA_TRY(mica__operand_check_strided(queue, "gemm", "b", b));
   MICA_TRY(mica__operand_check_strided(queue, "gemm", "d", d));
-  *gemm = (mica__gemm){.bias = bias, .config = config ? *config : mica_gemm_config_default()};
+  *gemm = (mica__gemm){
+      .bias = bias, .config = config ? *config : mica_gemm_config_default(), .recorded = mica__queue_records(queue)};
   mica_shape shape = mica_tensor_shape(d);
   MICA_TRY(check_shapes(gemm, a, b, d));
   MICA_TRY(set_operand("a", a, &shape, &gemm->a));

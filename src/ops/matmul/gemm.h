@@ -28,6 +28,7 @@ typedef struct mica__gemm {
   mica_dtype acc;                /* f32 for f32 f16 bf16, i32 for i8 u8, f64 for f64 */
   const mica_tensor *bias;       /* adjacent elements; NULL for none */
   mica_gemm_config config;
+  bool recorded;          /* it goes to a recorder */
   uint32_t constant;      /* bit 0: a, bit 1: b; as mica__exec says */
   mica_queue *beforehand; /* likewise; NULL where there is none */
 } mica__gemm;
@@ -101,7 +102,7 @@ const char *mica__gemm_needs_gpu(const mica_device_info *device);
 
 /* The implementations and their kernels, each in the file of its name (splitk in gemm_gpu.c). */
 extern const mica__impl mica__gemm_mma, mica__gemm_subgroup, mica__gemm_gpu, mica__gemm_splitk, mica__gemm_direct,
-    mica__gemv_gpu, mica__gemm_tile, mica__gemm_naive;
+    mica__gemv_gpu, mica__gemm_tile, mica__gemm_clblast, mica__gemm_naive;
 extern const mica__kernel_desc mica__gemm_mma_kernel, mica__gemm_subgroup_kernel, mica__gemm_gpu_kernel,
     mica__gemm_splitk_kernel, mica__gemm_direct_kernel, mica__gemv_gpu_kernel, mica__gemm_tile_kernel,
     mica__gemm_naive_kernel, mica__gemm_pack_kernel;

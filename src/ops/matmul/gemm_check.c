@@ -48,8 +48,11 @@ typedef struct setting {
 typedef struct group_of {
   const types *types;
   int a_layout, b_layout;
-  bool constant;
+  bool constant, one_case;
 } group_of;
+
+#define ONE_CASE 5    /* of full_matrices */
+#define NO_EPILOGUE 0 /* the number of a group without bias and activation */
 
 static setting group_setting(int group, const group_of *g) {
   static const mica_activation activations[] = {MICA_ACTIVATION_NONE, MICA_ACTIVATION_RELU, MICA_ACTIVATION_TANH,
@@ -218,6 +221,10 @@ static mica_status run_case(mica__check_group *group, const mica__impl *impl, co
     gemm.constant = 3;
     gemm.beforehand = check->queue;
   }
+  if (status == MICA_OK && impl->unable && impl->unable(&gemm)) {
+    operands_free(&o);
+    return MICA_OK;
+  }
   if (status == MICA_OK) status = impl->launch(check->queue, &gemm, variant);
   /* Tensor cores round f32 to tf32, whose unit roundoff is that of f16. */
   mica_dtype compute = t->a == MICA_F32 && impl == &mica__gemm_mma ? MICA_F16 : gemm.acc;
@@ -236,14 +243,16 @@ static void check_group(mica__check *check, const mica__impl *impl, const mica__
   size_t count = only_vectors ? sizeof vectors / sizeof *vectors
                  : full       ? sizeof full_matrices / sizeof *full_matrices
                               : sizeof quick_matrices / sizeof *quick_matrices;
+  if (g->one_case) list = &full_matrices[ONE_CASE], count = 1;
   char cases[96];
   snprintf(cases, sizeof cases, "%s%s%s %s %s, a %s, b %s", impl == &mica__gemm_splitk ? "split, " : "",
            g->constant ? "constant, " : "", mica_dtype_name(t->a), mica_dtype_name(t->b), mica_dtype_name(t->d),
            layouts[g->a_layout], layouts[g->b_layout]);
   /* By what has been reported so far: groups in a row differ. */
   int number = (int)(check->summary.passed + check->summary.failed + check->summary.skipped);
-  setting group_wide = group_setting(number, g);
-  mica__check_group group = mica__check_begin(check, impl->kernel->name, variant->name, cases);
+  setting group_wide = group_setting(impl->kernel ? number : NO_EPILOGUE, g);
+  mica__check_group group = mica__check_begin(check, impl->kernel ? impl->kernel->name : impl->name,
+                                              variant ? variant->name : "library", cases);
   for (size_t i = 0; i < count; i++) {
     const sizes *z = &list[i];
     setting s = case_setting(&group_wide, (int)i, t);
@@ -283,15 +292,30 @@ static void check_variant(mica__check *check, const mica__impl *impl, const mica
  * memory, in its smallest tiles. Building more of them takes a CPU's compiler longer than all other checks together;
  * tests/vendor/run.sh compiles every variant, and on a GPU all of them run. */
 static void check_foreign(mica__check *check, const mica__impl *impl, const mica__variant *variant) {
-  check_group(check, impl, variant, &(group_of){&all_types[0], MICA__LAYOUT_K, MICA__LAYOUT_OUTER, false});
+  check_group(check, impl, variant, &(group_of){&all_types[0], MICA__LAYOUT_K, MICA__LAYOUT_OUTER, false, false});
   if (impl != &mica__gemm_mma)
-    check_group(check, impl, variant, &(group_of){&all_types[0], MICA__LAYOUT_OUTER, MICA__LAYOUT_K, false});
+    check_group(check, impl, variant, &(group_of){&all_types[0], MICA__LAYOUT_OUTER, MICA__LAYOUT_K, false, false});
+}
+
+/* Another library's: on a GPU all types and layouts that it takes. Its kernels take a CPU's compiler many seconds, so
+ * that there one case has to do. */
+static void check_library(mica__check *check, const mica__impl *impl) {
+  static const types real[] = {{MICA_F32, MICA_F32, MICA_F32}, {MICA_F64, MICA_F64, MICA_F64}};
+  bool gpu = !mica__gemm_needs_gpu(mica_engine_device(check->engine));
+  for (int t = 0; t < (gpu ? 2 : 1); t++)
+    for (int l = 0; l < (gpu ? 4 : 1) && mica__check_has_dtype(check, real[t].a); l++)
+      check_group(check, impl, NULL,
+                  &(group_of){&real[t], MICA__LAYOUT_OUTER - l / 2, MICA__LAYOUT_K + l % 2, false, !gpu});
 }
 
 static mica_status check_gemm(mica__check *check) {
   const mica_device_info *device = mica_engine_device(check->engine);
   for (const mica__impl *const *impl = mica__gemm_impls; *impl; impl++) {
     const mica__kernel_desc *kernel = (*impl)->kernel;
+    if (!kernel) {
+      if (check->level == MICA__CHECK_FULL || !mica__gemm_needs_gpu(device)) check_library(check, *impl);
+      continue;
+    }
     const mica__variant *last = NULL, *smallest = &kernel->variants[kernel->variant_count - 1];
     for (int v = 0; v < kernel->variant_count; v++)
       if (mica__variant_fits(kernel, &kernel->variants[v], device)) last = &kernel->variants[v];

@@ -47,8 +47,9 @@ static const mica__variant tile_variants[] = {
      .vendors = ~(1u << MICA_VENDOR_INTEL),
      TILES(8, 8, 4, 4, 8, 4, 4, 2, 8, 0, 0)},
 };
+static bool has_room(const int32_t *values, const mica_device_info *device);
 const mica__kernel_desc mica__gemm_gpu_kernel = {
-    MICA__KERNEL("gemm_gpu", "matmul/gemm_gpu.cl", tile_params, tile_variants)};
+    MICA__KERNEL("gemm_gpu", "matmul/gemm_gpu.cl", tile_params, tile_variants), .has_room = has_room};
 
 static const mica__kernel_param sum_params[] = {MICA__GEMM_EPILOGUE_PARAMS};
 static const mica__variant sum_variants[] = {MICA__VARIANT("any", MICA__ON_ANY, MICA__GEMM_EPILOGUE_VALUES)};
@@ -62,9 +63,10 @@ static int64_t tile_m(const int32_t *values) { return (int64_t)value(values, "WG
 static int64_t tile_n(const int32_t *values) { return (int64_t)value(values, "WG_N") * value(values, "MICRO_N"); }
 static size_t threads(const int32_t *values) { return (size_t)(value(values, "WG_M") * value(values, "WG_N")); }
 
-static bool has_room(const int32_t *values, mica_dtype acc, const mica_device_info *device) {
+/* Sums in f64 are not for this kernel: an element of a local tile takes four bytes. */
+static bool has_room(const int32_t *values, const mica_device_info *device) {
   int64_t pitches = tile_m(values) + tile_n(values) + 2 * value(values, "PAD");
-  uint64_t local = (uint64_t)(pitches * value(values, "TILE_K") * value(values, "BUFFERS")) * mica_dtype_size(acc);
+  uint64_t local = (uint64_t)(pitches * value(values, "TILE_K") * value(values, "BUFFERS")) * sizeof(float);
   return threads(values) <= device->max_group && local <= device->local_bytes;
 }
 
@@ -74,8 +76,7 @@ static const mica__variant *choose_variant(const mica__gemm *gemm, const mica_de
   const mica__variant *best = NULL;
   for (int i = 0; i < mica__gemm_gpu_kernel.variant_count; i++) {
     const mica__variant *variant = &mica__gemm_gpu_kernel.variants[i];
-    if (!mica__variant_fits(&mica__gemm_gpu_kernel, variant, device) || !has_room(variant->values, gemm->acc, device))
-      continue;
+    if (!mica__variant_fits(&mica__gemm_gpu_kernel, variant, device)) continue;
     if (engine && mica__variant_is_bad(engine, &mica__gemm_gpu_kernel, variant)) continue;
     best = variant;
     if (mica__gemm_tiles(gemm, tile_m(best->values), tile_n(best->values)) >= device->compute_units) break;
@@ -113,15 +114,16 @@ static mica_status launch_tiles(mica_queue *queue, const mica__gemm *gemm, const
   return mica__queue_submit(queue, &launch);
 }
 
-static const mica__variant *variant_or_default(mica_queue *queue, const mica__gemm *gemm,
-                                               const mica__variant *variant) {
+/* The variant itself, or where it is NULL the one that suits; MICA_E_UNSUPPORTED when the device has none. */
+static mica_status settle_variant(mica_queue *queue, const mica__gemm *gemm, const mica__variant **variant) {
   mica_engine *engine = mica__queue_engine(queue);
-  if (!variant) variant = choose_variant(gemm, mica_engine_device(engine), engine);
-  return variant ? variant : &mica__gemm_gpu_kernel.variants[mica__gemm_gpu_kernel.variant_count - 1];
+  if (!*variant) *variant = choose_variant(gemm, mica_engine_device(engine), engine);
+  return *variant ? MICA_OK : mica__fail(MICA_E_UNSUPPORTED, "gemm_gpu: no variant is fit for this device");
 }
 
 static mica_status launch_gemm_gpu(mica_queue *queue, const void *problem, const mica__variant *variant) {
-  return launch_tiles(queue, problem, variant_or_default(queue, problem, variant), 1, NULL);
+  MICA_TRY(settle_variant(queue, problem, &variant));
+  return launch_tiles(queue, problem, variant, 1, NULL);
 }
 
 /* Enough splits to give each unit two groups, each at least 8 tiles deep, so that adding up is small beside
@@ -172,7 +174,7 @@ static mica_status launch_splitk(mica_queue *queue, const void *problem, const m
   const mica__gemm *gemm = problem;
   mica_engine *engine = mica__queue_engine(queue);
   mica_buffer *partial = NULL;
-  variant = variant_or_default(queue, gemm, variant);
+  MICA_TRY(settle_variant(queue, gemm, &variant));
   int64_t splits = split_count(gemm, variant, mica_engine_device(engine));
   /* Where it has been told to run though there is nothing to split: in two, of which one may be empty. */
   if (splits < 2) splits = 2;

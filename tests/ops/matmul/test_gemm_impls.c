@@ -3,6 +3,7 @@
  * Which implementation a device gets for which product, and why the others decline: on descriptions of devices that
  * need not be there, since declining looks at nothing else. */
 #include "ops/matmul/gemm.h"
+#include "runtime/clblast.h"
 #include "support/check_main.h"
 #include "support/engine.h"
 
@@ -43,7 +44,7 @@ static const char *choice(const mica_device_info *device, mica_dtype type, int64
   ck_ok(mica_tensor_create(test_engine(), type == MICA_I8 ? MICA_I32 : type, MICA_SHAPE(m, n), &d));
   ck_ok(mica__gemm_problem(test_queue(), &config, a, b, NULL, NULL, d, &gemm));
   const mica__impl *const *impl = mica__gemm_impls;
-  while (*impl && (*impl)->decline(&gemm, device)) impl++;
+  while (*impl && ((*impl)->only_tuned || (*impl)->decline(&gemm, device))) impl++;
   ck_assert_ptr_nonnull(*impl);
   mica_tensor_destroy(a);
   mica_tensor_destroy(b);
@@ -93,6 +94,39 @@ START_TEST(subgroups_of_a_known_size) {
 }
 END_TEST
 
+static const char *why_not_clblast(mica_queue *queue, const mica_gemm_config *config, const mica_tensor *a,
+                                   const mica_tensor *b, const mica_tensor *bias, mica_tensor *d) {
+  mica__gemm gemm;
+  ck_ok(mica__gemm_problem(queue, config, a, b, NULL, bias, d, &gemm));
+  return mica__gemm_clblast.unable(&gemm);
+}
+
+/* What CLBlast cannot do, or does wrongly, it is not asked for. */
+START_TEST(clblast_says_what_it_cannot_do) {
+  mica_tensor *x = NULL, *spread = NULL, *bias = NULL, *d = NULL, *column = NULL, *row = NULL, *halves = NULL;
+  mica_queue *recorder = NULL, *queue = test_queue();
+  mica_gemm_config relu = {.alpha = 1, .activation = MICA_ACTIVATION_RELU};
+  ck_ok(mica_tensor_create(test_engine(), MICA_F32, MICA_SHAPE(16, 16), &x));
+  ck_ok(mica_tensor_create(test_engine(), MICA_F32, MICA_SHAPE(8, 8), &d));
+  ck_ok(mica_tensor_create(test_engine(), MICA_F16, MICA_SHAPE(8, 8), &halves));
+  ck_ok(mica_tensor_create(test_engine(), MICA_F32, MICA_SHAPE(8), &bias));
+  ck_ok(mica_tensor_view(x, MICA_SHAPE(8, 8), (int64_t[]){32, 2}, 0, &spread));
+  ck_ok(mica_tensor_view(x, MICA_SHAPE(8, 1), (int64_t[]){16, 1}, 0, &column));
+  ck_ok(mica_tensor_view(x, MICA_SHAPE(1, 8), (int64_t[]){16, 1}, 0, &row));
+  ck_ok(mica__recorder_create(test_engine(), &recorder));
+  ck_assert_ptr_nonnull(why_not_clblast(recorder, NULL, d, d, NULL, d));
+  ck_assert_ptr_nonnull(why_not_clblast(queue, &relu, d, d, NULL, d));
+  ck_assert_ptr_nonnull(why_not_clblast(queue, NULL, d, d, bias, d));
+  ck_assert_ptr_nonnull(why_not_clblast(queue, NULL, column, row, NULL, d));
+  ck_assert_ptr_nonnull(why_not_clblast(queue, NULL, spread, d, NULL, d));
+  ck_assert_ptr_nonnull(why_not_clblast(queue, NULL, halves, halves, NULL, halves));
+  if (mica__clblast_is_built()) ck_assert_ptr_null(why_not_clblast(queue, NULL, d, d, NULL, d));
+  mica__recording_destroy(mica__recorder_end(recorder));
+  mica_tensor *const all[] = {row, column, spread, bias, halves, d, x};
+  for (size_t i = 0; i < sizeof all / sizeof *all; i++) mica_tensor_destroy(all[i]);
+}
+END_TEST
+
 START_TEST(no_gpu_kernel_on_a_cpu) {
   const mica_device_info cpu = {.device_class = MICA_CLASS_CPU, .local_bytes = 1 << 20, .max_group = 4096};
   const char *name = choice(&cpu, MICA_F32, 512, 512, 64, false);
@@ -131,6 +165,7 @@ Suite *test_suite(void) {
   tcase_add_test(choices, a_gpu_without_room);
   tcase_add_test(choices, tensor_cores_where_they_are_and_may_be_used);
   tcase_add_test(choices, subgroups_of_a_known_size);
+  tcase_add_test(choices, clblast_says_what_it_cannot_do);
   tcase_add_test(choices, no_gpu_kernel_on_a_cpu);
   tcase_add_test(choices, the_product_is_computed);
   suite_add_tcase(suite, choices);

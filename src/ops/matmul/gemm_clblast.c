@@ -1,0 +1,68 @@
+/* CLBlast as one of the implementations, where a tuner finds it faster. */
+#include "base/error.h"
+#include "ops/matmul/gemm.h"
+#include "runtime/clblast.h"
+
+/* What CLBlast can take: rows or columns that are adjacent, and neither overlap nor stand on one another. */
+static bool store_operand(const mica__gemm_operand *x, int64_t rows, int64_t cols, mica__clblast_operand *out) {
+  *out = (mica__clblast_operand){.tensor = x->tensor, .batch = x->batch};
+  out->transposed = x->col != 1 && cols > 1;
+  out->ld = out->transposed ? x->col : x->row;
+  int64_t lines = out->transposed ? cols : rows, length = out->transposed ? rows : cols;
+  /* The step between lines does not matter where there is but one. */
+  if (lines == 1) out->ld = length;
+  return out->ld >= length && (!out->transposed || x->row == 1 || rows == 1);
+}
+
+/* Elements from the buffer's start to past the last that the operand may touch: CLBlast's kernels count in int. */
+static bool counts_in_int(const mica__clblast_operand *x, int64_t lines, int64_t batches) {
+  double last =
+      (double)mica__tensor_first(x->tensor) + (double)x->ld * (double)lines + (double)x->batch * (double)(batches - 1);
+  return last < (double)INT32_MAX;
+}
+
+static bool describe(const mica__gemm *gemm, mica__clblast_gemm *out) {
+  *out = (mica__clblast_gemm){.m = gemm->m,
+                              .n = gemm->n,
+                              .k = gemm->k,
+                              .batches = gemm->batches,
+                              .alpha = gemm->config.alpha,
+                              .beta = gemm->config.beta};
+  return store_operand(&gemm->a, gemm->m, gemm->k, &out->a) && store_operand(&gemm->b, gemm->k, gemm->n, &out->b) &&
+         store_operand(&gemm->d, gemm->m, gemm->n, &out->d) && !out->d.transposed;
+}
+
+static const char *unable(const void *problem) {
+  const mica__gemm *gemm = problem;
+  mica__clblast_gemm g;
+  mica_dtype type = mica_tensor_dtype(gemm->d.tensor);
+  if (!mica__clblast_is_built()) return "Mica was built without it";
+  if (gemm->recorded) return "its launches cannot be recorded";
+  if (type != MICA_F32 && type != MICA_F64) return "it would add in the type of d";
+  if (mica_tensor_dtype(gemm->a.tensor) != type || mica_tensor_dtype(gemm->b.tensor) != type)
+    return "a and b are not of d's type";
+  if (gemm->bias || gemm->config.activation != MICA_ACTIVATION_NONE) return "it has no bias and no activation";
+  if (gemm->k < 2) return "version 1.5.3 is wrong where k is 1";
+  if (gemm->c.tensor != gemm->d.tensor) return "its c is its d";
+  if (!describe(gemm, &g)) return "rows and columns of an operand are both apart, or overlap";
+  bool narrow = counts_in_int(&g.a, g.a.transposed ? g.k : g.m, g.batches) &&
+                counts_in_int(&g.b, g.b.transposed ? g.n : g.k, g.batches) && counts_in_int(&g.d, g.m, g.batches);
+  return narrow ? NULL : "its kernels count elements in 32 bits";
+}
+
+static const char *decline(const void *problem, const mica_device_info *device) {
+  (void)problem;
+  return mica__gemm_needs_gpu(device);
+}
+
+static mica_status launch_clblast(mica_queue *queue, const void *problem, const mica__variant *variant) {
+  (void)variant;
+  mica__clblast_gemm g;
+  const char *reason = unable(problem);
+  if (reason) return mica__fail(MICA_E_UNSUPPORTED, "clblast: %s", reason);
+  describe(problem, &g);
+  return mica__clblast_run(queue, &g);
+}
+
+const mica__impl mica__gemm_clblast = {
+    .name = "clblast", .only_tuned = true, .unable = unable, .decline = decline, .launch = launch_clblast};
