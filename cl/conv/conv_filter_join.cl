@@ -1,10 +1,14 @@
-/* conv/conv_filter_join.cl: the second half of a filter gradient: what conv_filter_tile left in T becomes dW.
+/* conv/conv_filter_join.cl: the second half of a filter gradient: what conv_filter_tile or winograd_filter left in T
+ * becomes dW.
  *
  * T is [PARTS][groups * panels][tiles][taps][MR][NR] of float; parts are added in their order, so that the same inputs
- * give the same bits. PANEL, MR and NV are those of conv_filter_tile. size: groups, channels and filters of one, taps,
- * PARTS. dW is [G KG][CG][taps].
- * NDRange: groups * panels, tiles; work-group (1, 1, 1). sums: taps * MR * NR floats (PANEL 3: MR * NR). */
+ * give the same bits. PANEL, MR and NV are those of conv_filter_tile, and its taps those of the filter from `first` on
+ * (PANEL 3: all); the others are zero. size: groups, channels and filters of one, PARTS, the filter's depth, height and
+ * width; box: first depth, height and width, and how many. dW is [G KG][CG][filter].
+ * NDRange: groups * panels, tiles; work-group (1, 1, 1). scratch: (MR + 1) * NR * the filter's taps + 16 floats (PANEL
+ * 3: as of one tap). */
 #include "common/dtype.clh"
+#include "common/transpose.clh"
 
 #ifndef D_T
 #define D_T f32
@@ -25,39 +29,89 @@
 #define VW 16
 #define NR (NV * VW)
 
+#define UNROLL _Pragma("unroll")
+
+/* Rows of `count` vectors, from[i][NR], become columns: of each of `lanes` lanes `count` adjacent elements, `step`
+ * from one lane to the next. */
+static inline void turn(__local const float *from, const int count, const int lanes, __global STORAGE(D_T) * D,
+                        const long at, const long step) {
+  for (int lane = 0; lane < lanes; lane += VW)
+    for (int i = 0; i < count; i += VW) {
+      const int begin = max(0, min(i, count - VW));
+      float16 x[VW];
+      UNROLL for (int j = 0; j < VW; j++) x[j] = MICA_VLOAD(VW, from, min(begin + j, count - 1) * NR + lane);
+      mica_transpose16(x);
+      for (int j = 0; j < min(VW, lanes - lane); j++) {
+        const long to = at + (lane + j) * step + begin;
+        if (count >= VW) {
+          STOREV(D_T, VW, x[j], D, to);
+        } else if (count == 8) {
+          STOREV(D_T, 8, x[j].lo, D, to);
+        } else {
+          float part[VW];
+          MICA_VSTORE(VW, x[j], part, 0);
+          for (int e = 0; e < count; e++) STORE(D_T, part[e], D, to + e);
+        }
+      }
+    }
+}
+
+/* The same where lanes are adjacent too, step being count: they leave through `line`. */
+static inline void turn_adjacent(__local const float *from, const int count, const int lanes, __local float *line,
+                                 __global STORAGE(D_T) * D, const long at) {
+  const int total = lanes * count;
+  int i = 0;
+  for (int lane = 0; lane < lanes && count <= VW; lane += VW) {
+    float16 x[VW];
+    UNROLL for (int j = 0; j < VW; j++) x[j] = MICA_VLOAD(VW, from, min(j, count - 1) * NR + lane);
+    mica_transpose16(x);
+    /* What a vector has beyond `count` is written over by the next one. */
+    for (int j = 0; j < VW; j++) MICA_VSTORE(VW, x[j], line, (lane + j) * count);
+  }
+  for (int lane = 0; lane < lanes && count > VW; lane++)
+    for (int tap = 0; tap < count; tap++) line[lane * count + tap] = from[tap * NR + lane];
+  for (; i + VW <= total; i += VW) STOREV(D_T, VW, MICA_VLOAD(VW, line, i), D, at + i);
+  for (; i < total; i++) STORE(D_T, line[i], D, at + i);
+}
+
 __kernel __attribute__((reqd_work_group_size(1, 1, 1))) void
-conv_filter_join(const int8 size, __global const float *restrict T, const long T_at, __global STORAGE(D_T) *restrict D,
-                 const long D_at, __local float *sums) {
-  const int CG = size.s1, KG = size.s2, PARTS = size.s4;
+conv_filter_join(const int8 size, const int8 box, __global const float *restrict T, const long T_at,
+                 __global STORAGE(D_T) *restrict D, const long D_at, __local float *scratch) {
+  const int CG = size.s1, KG = size.s2, PARTS = size.s3, R1 = size.s5, R2 = size.s6, all = size.s4 * R1 * R2;
   /* Seen from here a (channel, tap) pair is a channel of one tap. */
-  const int taps = PANEL == Y_TAPS ? 1 : size.s3, channels = PANEL == Y_TAPS ? CG * size.s3 : CG;
+  const bool paired = PANEL == Y_TAPS;
+  const int taps = paired ? 1 : all, there = paired ? 1 : box.s3 * box.s4 * box.s5, channels = paired ? CG * all : CG;
   const int lane_count = PANEL == X ? channels : KG, row_count = PANEL == X ? KG : channels;
   const int panels = (lane_count + NR - 1) / NR, tiles = (row_count + MR - 1) / MR, tile = (int)get_group_id(1);
   const int g = (int)get_group_id(0) / panels, panel = (int)get_group_id(0) % panels;
-  const long block = (long)taps * MR * NR, part = (long)get_num_groups(0) * tiles * block;
+  const long block = (long)there * MR * NR, part = (long)get_num_groups(0) * tiles * block;
   const int lanes = min(NR, lane_count - panel * NR), rows = min(MR, row_count - tile * MR);
+  __local float *line = scratch + MR * taps * NR;
+#if PANEL != X
+  const long at = D_at + (((long)g * KG + panel * NR) * channels + (long)tile * MR) * taps;
+  for (int lane = 0; lane < lanes; lane++)
+    for (int i = 0; i < rows * taps + VW; i += VW) PREFETCH_WRITE(D + at + (long)lane * channels * taps + i);
+#endif
   T += T_at + ((long)get_group_id(0) * tiles + tile) * block;
-  for (int i = 0; i < block; i += VW) {
-    float16 sum = MICA_VLOAD(VW, T, i);
-    for (int p = 1; p < PARTS; p++) sum += MICA_VLOAD(VW, T, p * part + i);
-    MICA_VSTORE(VW, sum, sums, i);
+  for (int i = 0; there < taps && i < MR * taps * NR; i += VW) MICA_VSTORE(VW, (float16)(0.0f), scratch, i);
+  /* scratch[row][tap][NR] */
+  for (int t = 0; t < there; t++) {
+    const int r0 = box.s0 + t / (box.s4 * box.s5), r1 = box.s1 + t / box.s5 % box.s4, r2 = box.s2 + t % box.s5;
+    const int tap = paired ? 0 : (r0 * R1 + r1) * R2 + r2;
+    for (int row = 0; row < rows; row++)
+      UNROLL for (int v = 0; v < NR; v += VW) {
+        const long from = (long)(t * MR + row) * NR + v;
+        float16 sum = MICA_VLOAD(VW, T, from);
+        for (int p = 1; p < PARTS; p++) sum += MICA_VLOAD(VW, T, p * part + from);
+        MICA_VSTORE(VW, sum, scratch, (row * taps + tap) * NR + v);
+      }
   }
 #if PANEL == X
   for (int row = 0; row < rows; row++) {
-    long at = D_at + (((long)g * KG + tile * MR + row) * CG + panel * NR) * taps;
-    if (taps == 1 && lanes == NR) {
-#pragma unroll
-      for (int v = 0; v < NR; v += VW) STOREV(D_T, VW, MICA_VLOAD(VW, sums, row *NR + v), D, at + v);
-      continue;
-    }
-    for (int lane = 0; lane < lanes; lane++)
-      for (int tap = 0; tap < taps; tap++) STORE(D_T, sums[(tap * MR + row) * NR + lane], D, at++);
+    const long at = D_at + (((long)g * KG + tile * MR + row) * CG + panel * NR) * taps;
+    turn_adjacent(scratch + row * taps * NR, taps, lanes, line, D, at);
   }
 #else
-  for (int lane = 0; lane < lanes; lane++) {
-    long at = D_at + (((long)g * KG + panel * NR + lane) * channels + tile * MR) * taps;
-    for (int row = 0; row < rows; row++)
-      for (int tap = 0; tap < taps; tap++) STORE(D_T, sums[(tap * MR + row) * NR + lane], D, at++);
-  }
+  turn(scratch, rows * taps, lanes, D, at, (long)channels * taps);
 #endif
 }

@@ -7,7 +7,7 @@
  *
  * with tiles = ceil(KG / MR); rows beyond KG are 0. P is float. size: CG, KG, taps 0 1 2, CB; stride: w_group, w_k,
  * w_c, w_tap 0 1 2. NDRange: blocks * tiles, groups of the convolution, 1; work-group (1, 1, 1). */
-#include "common/dtype.clh"
+#include "common/transpose.clh"
 
 #ifndef D_T
 #define D_T f32
@@ -15,6 +15,9 @@
 #ifndef MR /* rows of a tile */
 #define MR 8
 #endif
+
+/* Channels that are fetched ahead: backward, each is a page further. */
+#define AHEAD 8
 
 __kernel __attribute__((reqd_work_group_size(1, 1, 1))) void
 conv_pack(__global const STORAGE(D_T) * W, const long W_at, const long first, const int8 size, const long8 stride,
@@ -25,7 +28,9 @@ conv_pack(__global const STORAGE(D_T) * W, const long W_at, const long first, co
   const long g = (long)get_group_id(1), taps = (long)taps0 * taps1 * taps2;
   W += W_at + first + g * stride.s0 + (long)tile * MR * stride.s1;
   P += P_at + (g * tiles * CG + (long)tiles * c0 + (long)tile * (c_end - c0)) * taps * MR;
-  for (int c = c0; c < c_end; c++)
+  for (int c = c0; c < c_end; c++) {
+#pragma unroll
+    for (int i = 0; i < MR; i++) PREFETCH_READ(W + (c + AHEAD) * stride.s2 + i * stride.s1);
     for (int t0 = 0; t0 < taps0; t0++)
       for (int t1 = 0; t1 < taps1; t1++)
         for (int t2 = 0; t2 < taps2; t2++) {
@@ -34,4 +39,5 @@ conv_pack(__global const STORAGE(D_T) * W, const long W_at, const long first, co
           for (int i = 0; i < MR; i++) P[i] = tile * MR + i < KG ? LOAD(D_T, W, at + i * stride.s1) : 0.0f;
           P += MR;
         }
+  }
 }

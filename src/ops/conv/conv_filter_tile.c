@@ -1,8 +1,8 @@
 /* The gradient of filters in register tiles, on CPUs (cl/conv/conv_filter_tile.cl): any problem that fits its ints. */
 #include "base/error.h"
-#include "ops/conv/conv.h"
+#include "ops/conv/filter.h"
 
-enum { PANEL_X = 1, PANEL_Y = 2, PANEL_Y_TAPS = 3 };
+#include <string.h>
 
 static const mica__kernel_param params[] = {
     MICA__DTYPE("D_T", "type of x, w and y", MICA__CONV_TYPES),
@@ -12,20 +12,18 @@ static const mica__kernel_param params[] = {
 };
 enum { D_T, PANEL, MR, NV };
 static const mica__variant variants[] = {
-    MICA__VARIANT("cpu.x16", MICA__ON_CPU, MICA_F32, PANEL_X, 8, 1),
-    MICA__VARIANT("cpu.x32", MICA__ON_CPU, MICA_F32, PANEL_X, 8, 2),
-    MICA__VARIANT("cpu.x48", MICA__ON_CPU, MICA_F32, PANEL_X, 8, 3),
-    MICA__VARIANT("cpu.y16", MICA__ON_CPU, MICA_F32, PANEL_Y, 8, 1),
-    MICA__VARIANT("cpu.y32", MICA__ON_CPU, MICA_F32, PANEL_Y, 8, 2),
-    MICA__VARIANT("cpu.y48", MICA__ON_CPU, MICA_F32, PANEL_Y, 8, 3),
-    MICA__VARIANT("cpu.taps16", MICA__ON_CPU, MICA_F32, PANEL_Y_TAPS, 9, 1),
-    MICA__VARIANT("cpu.taps32", MICA__ON_CPU, MICA_F32, PANEL_Y_TAPS, 9, 2),
+    MICA__VARIANT("cpu.x16", MICA__ON_CPU, MICA_F32, MICA__PANEL_X, 8, 1),
+    MICA__VARIANT("cpu.x32", MICA__ON_CPU, MICA_F32, MICA__PANEL_X, 8, 2),
+    MICA__VARIANT("cpu.x48", MICA__ON_CPU, MICA_F32, MICA__PANEL_X, 8, 3),
+    MICA__VARIANT("cpu.y16", MICA__ON_CPU, MICA_F32, MICA__PANEL_Y, 8, 1),
+    MICA__VARIANT("cpu.y32", MICA__ON_CPU, MICA_F32, MICA__PANEL_Y, 8, 2),
+    MICA__VARIANT("cpu.y48", MICA__ON_CPU, MICA_F32, MICA__PANEL_Y, 8, 3),
+    MICA__VARIANT("cpu.taps16", MICA__ON_CPU, MICA_F32, MICA__PANEL_Y_TAPS, 9, 1),
+    MICA__VARIANT("cpu.taps32", MICA__ON_CPU, MICA_F32, MICA__PANEL_Y_TAPS, 9, 2),
 };
 #define VARIANTS (sizeof variants / sizeof *variants)
 const mica__kernel_desc mica__conv_filter_tile_kernel = {
     MICA__KERNEL("conv_filter_tile", "conv/conv_filter_tile.cl", params, variants)};
-const mica__kernel_desc mica__conv_filter_join_kernel = {
-    MICA__KERNEL("conv_filter_join", "conv/conv_filter_join.cl", params, variants)};
 
 #define VW 16
 /* Places of a chunk: with two vectors of channels each they take 32 KiB, and the rows of a tile 8 KiB. */
@@ -53,6 +51,13 @@ typedef struct plan {
   int64_t copy_at, list_at, scratch; /* in floats */
 } plan;
 
+/* The problem without taps that meet nothing but padding, whose gradient is zero; `first` is where the others begin. */
+typedef struct used {
+  mica__conv_dims dims;
+  int64_t first[3];
+  bool whole;
+} used;
+
 static int64_t least(int64_t x, int64_t y) { return x < y ? x : y; }
 static int64_t most(int64_t x, int64_t y) { return x > y ? x : y; }
 static int64_t ceil_div(int64_t x, int64_t y) { return (x + y - 1) / y; }
@@ -60,7 +65,7 @@ static int64_t ceil_div(int64_t x, int64_t y) { return (x + y - 1) / y; }
 /* Whole images where several fit a chunk, else rows of one, of about equal number, or a part of a row. */
 static void choose_chunk(const mica__conv_dims *d, plan *p) {
   p->columns = most(1, d->out[2]);
-  if (p->variant->values[PANEL] == PANEL_Y && d->out[2] > 2 * CHUNK)
+  if (p->variant->values[PANEL] == MICA__PANEL_Y && d->out[2] > 2 * CHUNK)
     p->columns = ceil_div(d->out[2], ceil_div(d->out[2], CHUNK));
   int64_t places = d->out[1] * d->out[2], slices = d->n * d->out[0];
   p->slices = most(1, least(slices, places > 0 ? CHUNK / places : 1));
@@ -73,16 +78,16 @@ static void choose_scratch(const mica__conv_dims *d, int32_t panel, plan *p) {
   int64_t wide = (d->out[2] - 1) * d->stride[2] + (d->filter[2] - 1) * d->dilation[2] + 1;
   int64_t places = p->slices * p->rows * p->columns;
   bool compact = d->filter[1] * d->filter[2] == 1 && d->stride[1] * d->stride[2] > 1;
-  p->copy_at = (panel == PANEL_X && !compact ? p->slices * least(high, d->in[1]) * d->in[2] : places) * p->nr;
+  p->copy_at = (panel == MICA__PANEL_X && !compact ? p->slices * least(high, d->in[1]) * d->in[2] : places) * p->nr;
   /* The last of fewer than 8 places that are packed at once writes a few rows further. */
-  if (panel == PANEL_X && compact) p->copy_at += 8 * p->nr;
-  p->list_at = p->copy_at + (panel == PANEL_Y_TAPS ? p->slices * d->c * high * wide : 0);
+  if (panel == MICA__PANEL_X && compact) p->copy_at += 8 * p->nr;
+  p->list_at = p->copy_at + (panel == MICA__PANEL_Y_TAPS ? p->slices * d->c * high * wide : 0);
   p->scratch = p->list_at + 2 * (places + VW);
 }
 
 /* Elements that one panel, or one tile, reads of the operand that is read in place, and its sums. */
 static double row_elements(const mica__conv_dims *d, const plan *p) {
-  const int64_t *extent = p->variant->values[PANEL] == PANEL_X ? d->out : d->in;
+  const int64_t *extent = p->variant->values[PANEL] == MICA__PANEL_X ? d->out : d->in;
   return (double)d->n * (double)mica__conv_volume(extent) * (double)(p->tiles * p->mr);
 }
 
@@ -110,20 +115,34 @@ static void choose_groups(const mica__conv_dims *d, plan *p) {
 static plan plan_of(const mica__conv_dims *d, const mica__variant *variant) {
   plan p = {.variant = variant, .mr = variant->values[MR], .nr = variant->values[NV] * VW};
   int32_t panel = variant->values[PANEL];
-  bool taps_in_rows = panel == PANEL_Y_TAPS;
+  bool taps_in_rows = panel == MICA__PANEL_Y_TAPS;
   p.taps = taps_in_rows ? 1 : mica__conv_volume(d->filter);
-  p.panels = ceil_div(panel == PANEL_X ? d->c : d->k, p.nr);
-  p.tiles = ceil_div(panel == PANEL_X ? d->k : taps_in_rows ? d->c * mica__conv_volume(d->filter) : d->c, p.mr);
+  p.panels = ceil_div(panel == MICA__PANEL_X ? d->c : d->k, p.nr);
+  p.tiles = ceil_div(panel == MICA__PANEL_X ? d->k : taps_in_rows ? d->c * mica__conv_volume(d->filter) : d->c, p.mr);
   choose_chunk(d, &p);
   choose_scratch(d, panel, &p);
   choose_groups(d, &p);
   return p;
 }
 
+static used used_of(const mica__conv *conv) {
+  used u = {.dims = conv->dims};
+  mica__conv_dims *d = &u.dims;
+  for (int i = 0; i < 3; i++) {
+    u.first[i] = mica__conv_drop_idle(d->in[i], d->out[i], d->stride[i], -d->pad[i], d->dilation[i], &d->filter[i]);
+    d->pad[i] -= u.first[i] * d->dilation[i];
+    if (d->filter[i] == 0) d->filter[i] = 1;
+  }
+  u.whole = mica__conv_volume(d->filter) == mica__conv_volume(conv->dims.filter);
+  return u;
+}
+
 /* NULL where the kernel can compute the problem in this way. */
-static const char *unable_with(const mica__conv_dims *d, const mica__variant *variant) {
+static const char *unable_with(const used *u, const mica__variant *variant) {
+  const mica__conv_dims *d = &u->dims;
   bool flat = d->in[0] == 1 && d->filter[0] == 1 && d->out[0] == 1;
-  if (variant->values[PANEL] == PANEL_Y_TAPS && !flat) return "the images have a depth";
+  if (variant->values[PANEL] == MICA__PANEL_Y_TAPS && !u->whole) return "some taps meet only padding";
+  if (variant->values[PANEL] == MICA__PANEL_Y_TAPS && !flat) return "the images have a depth";
   plan p = plan_of(d, variant);
   double images = (double)(p.slices / most(1, d->out[0]) + 1);
   double x = (double)(d->groups * d->c) * (double)mica__conv_volume(d->in);
@@ -140,20 +159,20 @@ static double cost_of(const mica__conv_dims *d, const mica__variant *variant) {
   double inputs = (double)mica__conv_volume(d->in), outputs = (double)mica__conv_volume(d->out);
   bool strided = mica__conv_volume(d->stride) > 1, compact = strided && mica__conv_volume(d->filter) == 1;
   double vectors = (double)(p.panels * p.nr) / VW;
-  double packed = panel == PANEL_X && !compact ? inputs : outputs;
+  double packed = panel == MICA__PANEL_X && !compact ? inputs : outputs;
   double rows = (double)(p.tiles * p.mr * p.taps);
   /* A broadcast is shared by few vectors in a narrow panel; elements of x that a stride passes over are read too. */
-  double narrow = p.nr == VW ? 1.1 : 1.0, apart = panel == PANEL_Y && strided ? 1.5 : 1.0;
-  double pack = panel == PANEL_X && compact ? 2 * PACK_ROWS : PACK_ROWS;
+  double narrow = p.nr == VW ? 1.1 : 1.0, apart = panel == MICA__PANEL_Y && strided ? 1.5 : 1.0;
+  double pack = panel == MICA__PANEL_X && compact ? 2 * PACK_ROWS : PACK_ROWS;
   return vectors * (rows * outputs * narrow * apart + pack * (double)p.blocks * packed);
 }
 
-static const mica__variant *choose_variant(const mica__conv_dims *d) {
+static const mica__variant *choose_variant(const used *u) {
   const mica__variant *best = NULL;
   double least_cost = 0;
   for (size_t i = 0; i < VARIANTS; i++) {
-    if (unable_with(d, &variants[i])) continue;
-    double cost = cost_of(d, &variants[i]);
+    if (unable_with(u, &variants[i])) continue;
+    double cost = cost_of(&u->dims, &variants[i]);
     if (!best || cost < least_cost) {
       best = &variants[i];
       least_cost = cost;
@@ -165,7 +184,8 @@ static const mica__variant *choose_variant(const mica__conv_dims *d) {
 static const char *unable(const void *problem) {
   const mica__conv *conv = problem;
   if (conv->dtype == MICA_F64) return "its sums are float";
-  return choose_variant(&conv->dims) ? NULL : "an image, or a row of one, is too large";
+  used u = used_of(conv);
+  return choose_variant(&u) ? NULL : "an image, or a row of one, is too large";
 }
 
 static const char *decline(const void *problem, const mica_device_info *device) {
@@ -180,26 +200,20 @@ static size_t partial_bytes(const mica__conv_dims *d, const plan *p) {
 
 static size_t workspace(const void *problem, const mica_device_info *device) {
   (void)device;
-  const mica__conv_dims *d = &((const mica__conv *)problem)->dims;
-  plan p = plan_of(d, choose_variant(d));
-  return partial_bytes(d, &p);
+  used u = used_of(problem);
+  plan p = plan_of(&u.dims, choose_variant(&u));
+  return partial_bytes(&u.dims, &p);
 }
 
-static mica_status begin(mica_queue *queue, const mica__kernel_desc *desc, const mica__conv *conv, const plan *p,
-                         mica__launch *launch) {
-  mica__kernel *kernel = NULL;
+static mica_status launch_sums(mica_queue *queue, const mica__conv *conv, const used *u, const plan *p,
+                               mica_buffer *partial) {
+  const mica__conv_dims *d = &u->dims;
   int32_t values[MICA__MAX_PARAMS];
-  mica__kernel_values(desc, p->variant, values);
-  mica__kernel_set(desc, values, "D_T", (int32_t)conv->dtype);
-  MICA_TRY(mica__kernel_get(mica__queue_engine(queue), desc, values, NULL, &kernel));
-  *launch = mica__launch_of(kernel);
-  return MICA_OK;
-}
-
-static mica_status launch_sums(mica_queue *queue, const mica__conv *conv, const plan *p, mica_buffer *partial) {
-  const mica__conv_dims *d = &conv->dims;
-  mica__launch launch;
-  MICA_TRY(begin(queue, &mica__conv_filter_tile_kernel, conv, p, &launch));
+  mica__kernel *kernel = NULL;
+  mica__kernel_values(&mica__conv_filter_tile_kernel, p->variant, values);
+  mica__kernel_set(&mica__conv_filter_tile_kernel, values, "D_T", (int32_t)conv->dtype);
+  MICA_TRY(mica__kernel_get(mica__queue_engine(queue), &mica__conv_filter_tile_kernel, values, NULL, &kernel));
+  mica__launch launch = mica__launch_of(kernel);
   int64_t block = ceil_div(p->tiles, p->blocks);
   mica__conv_push_dims(&launch, d);
   mica__launch_int8(&launch,
@@ -215,31 +229,18 @@ static mica_status launch_sums(mica_queue *queue, const mica__conv *conv, const 
   return mica__queue_submit(queue, &launch);
 }
 
-static mica_status launch_join(mica_queue *queue, const mica__conv *conv, const plan *p, mica_buffer *partial) {
-  const mica__conv_dims *d = &conv->dims;
-  mica__launch launch;
-  MICA_TRY(begin(queue, &mica__conv_filter_join_kernel, conv, p, &launch));
-  mica__launch_int8(&launch, (int32_t[]){(int32_t)d->groups, (int32_t)d->c, (int32_t)d->k,
-                                         (int32_t)mica__conv_volume(d->filter), (int32_t)p->parts, 0, 0, 0});
-  mica__launch_buffer(&launch, partial, 0);
-  mica__launch_tensor(&launch, conv->w);
-  mica__launch_local(&launch, (size_t)(p->taps * p->mr * p->nr) * sizeof(float));
-  const int64_t groups[] = {d->groups * p->panels, p->tiles, 1};
-  mica__launch_range3(&launch, groups, (size_t[]){1, 1, 1});
-  double count = (double)mica_tensor_count(conv->w), bytes = (double)partial_bytes(d, p);
-  mica__launch_cost(&launch, count * (double)p->parts, bytes + count * (double)mica_dtype_size(conv->dtype));
-  return mica__queue_submit(queue, &launch);
-}
-
 static mica_status launch_filter_tile(mica_queue *queue, const void *problem, const mica__variant *variant) {
-  const mica__conv *conv = problem;
-  const mica__conv_dims *d = &conv->dims;
-  if (!variant || unable_with(d, variant)) variant = choose_variant(d);
-  plan p = plan_of(d, variant);
+  used u = used_of(problem);
+  if (!variant || unable_with(&u, variant)) variant = choose_variant(&u);
+  plan p = plan_of(&u.dims, variant);
   mica_buffer *partial = NULL;
-  MICA_TRY(mica__workspace_create(queue, partial_bytes(d, &p), &partial));
-  mica_status status = launch_sums(queue, conv, &p, partial);
-  if (status == MICA_OK) status = launch_join(queue, conv, &p, partial);
+  MICA_TRY(mica__workspace_create(queue, partial_bytes(&u.dims, &p), &partial));
+  mica_status status = launch_sums(queue, problem, &u, &p, partial);
+  mica__conv_sums sums = {.panel = variant->values[PANEL], .mr = variant->values[MR], .nv = variant->values[NV]};
+  sums.parts = p.parts;
+  memcpy(sums.first, u.first, sizeof sums.first);
+  memcpy(sums.taps, u.dims.filter, sizeof sums.taps);
+  if (status == MICA_OK) status = mica__conv_filter_join(queue, problem, &sums, partial);
   mica_buffer_destroy(partial);
   return status;
 }

@@ -65,7 +65,7 @@ static size_t workspace(const void *problem, const mica_device_info *device) {
   (void)device;
   int64_t count = 0;
   for (int64_t i = 0; i < mica__conv_windows(problem); i++) {
-    mica__conv_window w = mica__conv_window_at(problem, i);
+    mica__conv_window w = mica__conv_window_used(mica__conv_window_at(problem, i));
     count += mica__conv_packed_count(&w, variants[0].values[4]);
   }
   return (size_t)count * sizeof(float);
@@ -92,7 +92,7 @@ static mica_status launch_tile(mica_queue *queue, const void *problem, const mic
   const mica__conv *conv = problem;
   mica_status status = MICA_OK;
   for (int64_t i = 0; status == MICA_OK && i < mica__conv_windows(conv); i++) {
-    mica__conv_window w = mica__conv_window_at(conv, i);
+    mica__conv_window w = mica__conv_window_used(mica__conv_window_at(conv, i));
     plan p = make_plan(&w, variant, mica_engine_device(mica__queue_engine(queue)));
     int64_t count = mica__conv_packed_count(&w, p.mr);
     mica_buffer *packed = NULL;

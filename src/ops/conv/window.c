@@ -14,7 +14,7 @@ static int64_t residues(const mica__conv_dims *d, int i) { return d->stride[i] <
 
 int64_t mica__conv_windows(const mica__conv *conv) {
   const mica__conv_dims *d = &conv->dims;
-  return conv->pass == MICA__CONV_FWD ? 1 : residues(d, 0) * residues(d, 1) * residues(d, 2);
+  return conv->pass != MICA__CONV_BWD_DATA ? 1 : residues(d, 0) * residues(d, 1) * residues(d, 2);
 }
 
 static mica__conv_window forward(const mica__conv_dims *d) {
@@ -71,9 +71,18 @@ static mica__conv_window merged(mica__conv_window w) {
   return w;
 }
 
+mica__conv_window mica__conv_window_used(mica__conv_window w) {
+  for (int i = 0; i < 3; i++) {
+    int64_t idle = mica__conv_drop_idle(w.in[i], w.out[i], w.step[i], w.first[i], w.delta[i], &w.taps[i]);
+    w.first[i] += idle * w.delta[i];
+    w.w_at += idle * w.w_tap[i];
+  }
+  return merged(w);
+}
+
 mica__conv_window mica__conv_window_at(const mica__conv *conv, int64_t index) {
   const mica__conv_dims *d = &conv->dims;
-  if (conv->pass == MICA__CONV_FWD) return merged(forward(d));
+  if (conv->pass != MICA__CONV_BWD_DATA) return merged(forward(d));
   int64_t taps = mica__conv_volume(d->filter), tap = 1;
   mica__conv_window w = {.n = d->n, .groups = d->groups, .c = d->k, .k = d->c};
   w.w_k = taps;

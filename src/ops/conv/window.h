@@ -1,5 +1,6 @@
 /* ops/conv/window.h: what kernels of the CPU class compute of a convolution: a window that slides over a source. The
- * formula stands in cl/conv/window.clh. Forward is one window; backward data one for each residue of the stride. */
+ * formula stands in cl/conv/window.clh. Forward is one window, whose operands backward filter has too; backward data is
+ * one for each residue of the stride. */
 #ifndef MICA_OPS_CONV_WINDOW_H
 #define MICA_OPS_CONV_WINDOW_H
 
@@ -12,9 +13,11 @@ typedef struct mica__conv_window {
   int64_t w_at, w_group, w_k, w_c, w_tap[3];
 } mica__conv_window;
 
-/* How many windows a forward or backward data pass takes, and one of them. */
+/* How many windows a pass takes, and one of them. */
 int64_t mica__conv_windows(const mica__conv *conv);
 mica__conv_window mica__conv_window_at(const mica__conv *conv, int64_t index);
+/* The same without taps that meet nothing but padding. */
+mica__conv_window mica__conv_window_used(mica__conv_window window);
 
 /* WINDOW_PARAMS. */
 void mica__conv_push_window(mica__launch *launch, const mica__conv_window *window);

@@ -1,0 +1,24 @@
+/* ops/conv/filter.h: how the implementations of a filter's gradient on CPUs end: partial sums are added and turned into
+ * the filters' order. */
+#ifndef MICA_OPS_CONV_FILTER_H
+#define MICA_OPS_CONV_FILTER_H
+
+#include "ops/conv/conv.h"
+
+/* What lanes of sums are: channels of x, filters (of y), or filters while rows are pairs of channel and tap. */
+enum { MICA__PANEL_X = 1, MICA__PANEL_Y = 2, MICA__PANEL_Y_TAPS = 3 };
+
+/* Float sums as cl/conv/conv_filter_tile.cl leaves them, in register tiles of mr rows and nv vectors of 16 lanes. */
+typedef struct mica__conv_sums {
+  int32_t panel, mr, nv;
+  int64_t parts;
+  int64_t first[3], taps[3]; /* of the filter's taps those that were summed; the others are 0 */
+} mica__conv_sums;
+
+/* How many floats they are. */
+int64_t mica__conv_sums_count(const mica__conv *conv, const mica__conv_sums *sums);
+/* conv->w from them (cl/conv/conv_filter_join.cl). */
+mica_status mica__conv_filter_join(mica_queue *queue, const mica__conv *conv, const mica__conv_sums *sums,
+                                   mica_buffer *partial);
+
+#endif
