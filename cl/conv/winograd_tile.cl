@@ -8,91 +8,28 @@
  *
  *   V[tile / 8][point][tile % 8][CP]    the transformed tiles, lanes of vectors being channels,
  *   M[tile][point][32]                  sums over c of U V for one panel: register tiles of 8 tiles by 32 filters,
- *   line[EDGE][RUN TILE + 18][16]       pixels of up to RUN tiles of a row, turned so that lanes are channels.
+ *   line                                pixels of up to RUN tiles of a row (winograd_lines.clh).
  *
  * size: N C H W (of S), K P Q (of D), CP: C rounded up to 16. cut: TOP, LEFT, TB (a multiple of 8), KB. scratch: for
  * each work-group TB POINTS (CP + 2 + 32) + EDGE (RUN TILE + 18) 16 floats. NDRange: walkers, ceil(K / 32 / KB), 1;
  * work-group (1, 1, 1). */
 #include "common/epilogue.clh"
-#include "common/transpose.clh"
-#include "conv/winograd.clh"
+#include "conv/winograd_lines.clh"
 
 #define MR 8
 #define NR 32
-#define RUN (64 / TILE) /* tiles */
-#define LINE ((RUN * TILE + 18) * 16)
-#define UNROLL _Pragma("unroll")
-#define READ(n, i) MICA_AS(float, n, LOADV(D_T, n, S, i))
 #define PANEL (MR * CP + 16) /* of V; 16 keep points from falling into the same sets of a cache */
-
-/* Tiles next to each other in a row. */
-typedef struct run {
-  int image, y, x, count;
-} run;
-
-static inline run run_at(const int tile, const int end, const int P, const int Q) {
-  const int down = (P + TILE - 1) / TILE, across = (Q + TILE - 1) / TILE, row = tile / across;
-  run r;
-  r.image = row / down;
-  r.y = row % down * TILE;
-  r.x = tile % across * TILE;
-  r.count = min(min(RUN, end - tile), across - tile % across);
-  return r;
-}
-
-/* Turns 16 pixels, of which `left` are wanted, of 16 channels from `at` on; `channels` of them exist. S has `count`
- * elements, which a read of whole vectors must not leave. */
-static inline void turn_pixels(__global const STORAGE(D_T) * S, const long at, const long plane, const int channels,
-                               const int left, const long count, __global float *to) {
-  float16 v[16];
-  if (channels >= 16 && at + 15 * plane + 16 <= count) {
-    UNROLL for (int i = 0; i < 16; i++) v[i] = READ(16, at + i * plane);
-  } else {
-    float lanes[16][16];
-    for (int i = 0; i < 16; i++)
-      for (int j = 0; j < 16; j++) lanes[i][j] = i < channels && j < left ? READ(1, at + i * plane + j) : 0.0f;
-    UNROLL for (int i = 0; i < 16; i++) v[i] = vload16(0, lanes[i]);
-  }
-  mica_transpose16(v);
-  UNROLL for (int i = 0; i < 16; i++) vstore16(v[i], i, to);
-}
-
-static inline void clear_pixels(const int begin, const int end, __global float *to) {
-  for (int p = begin; p < end; p++) vstore16((float16)(0.0f), p, to);
-}
-
-/* line[r][p] = S at row y + r and column x + p, for `width` columns, zero outside. */
-static void read_lines(__global const STORAGE(D_T) * S, const int8 size, const int n, const int c, const int y,
-                       const int x, const int width, __global float *line) {
-  const int C = size.s1, H = size.s2, W = size.s3, begin = clamp(-x, 0, width), end = clamp(W - x, begin, width);
-  const long plane = (long)H * W, count = (long)size.s0 * C * plane;
-  for (int r = 0; r < EDGE; r++) {
-    __global float *to = line + r * LINE;
-    const bool inside = y + r >= 0 && y + r < H;
-    const long at = ((long)n * C + c) * plane + (long)(y + r) * W + x;
-    for (int p = begin; inside && p < end; p += 16)
-      turn_pixels(S, at + p, plane, C - c, end - p, count, to + p * 16);
-    clear_pixels(0, inside ? begin : 0, to);
-    clear_pixels(inside ? end : 0, width, to);
-  }
-}
 
 /* V of the tiles of a run, the first of which is number `first` of the block, for the channels that line holds; V is
  * that of the first of these channels. */
 static void transform_input(__global float *line, const int first, const int count, const int CP, __global float *V) {
-  for (int p = 0; p < count * TILE + 2; p++) {
-    float16 d[EDGE], v[EDGE];
-    UNROLL for (int r = 0; r < EDGE; r++) d[r] = vload16(p, line + r * LINE);
-    WINOGRAD_INPUT(float16, d, v);
-    UNROLL for (int r = 0; r < EDGE; r++) vstore16(v[r], p, line + r * LINE);
-  }
+  transform_columns(count * TILE + 2, line);
   for (int r = 0; r < EDGE; r++)
     for (int i = 0; i < count; i++) {
       const int tile = first + i;
       __global float *to = V + (long)(tile / MR * POINTS + r * EDGE) * PANEL + tile % MR * CP;
-      float16 d[EDGE], v[EDGE];
-      UNROLL for (int s = 0; s < EDGE; s++) d[s] = vload16(i * TILE + s, line + r * LINE);
-      WINOGRAD_INPUT(float16, d, v);
+      float16 v[EDGE];
+      transform_row(line, i, r, v);
       UNROLL for (int s = 0; s < EDGE; s++) vstore16(v[s], 0, to + s * PANEL);
     }
 }
@@ -168,7 +105,7 @@ winograd_tile(const int8 size, const int8 cut, __global const STORAGE(D_T) * S, 
     for (int c = 0; c < channels; c += 16)
       for (int tile = begin; tile < end;) {
         const run at = run_at(tile, end, P, Q);
-        read_lines(S, size, at.image, c, at.y + TOP, at.x + LEFT, at.count * TILE + 2, line);
+        read_lines(S, size.s0123, at.image, c, at.y + TOP, at.x + LEFT, EDGE, at.count * TILE + 2, line);
         transform_input(line, tile - begin, at.count, CP, V + c);
         tile += at.count;
       }

@@ -5,7 +5,7 @@
 
 #include "ops/conv/window.h"
 
-/* A forward or backward data pass as a window whose taps follow each other upwards. */
+/* A pass as a window whose taps follow each other upwards. */
 typedef struct mica__winograd {
   mica__conv_window window;
   int64_t top, left; /* the source's place that the first tap meets at the result's first place */
@@ -26,5 +26,7 @@ bool mica__winograd_pays(const mica__winograd *problem);
 
 /* For mica__impl.magnitude, of tiles of edge x edge. */
 void mica__winograd_magnitude(const void *problem, int32_t edge, const double *a, const double *b, double *magnitude);
+/* The same of a filter's gradient, from tiles of 4 x 4 of y. */
+void mica__winograd_filter_magnitude(const void *problem, const double *x, const double *y, double *magnitude);
 
 #endif

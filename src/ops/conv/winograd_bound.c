@@ -8,7 +8,10 @@
  * and stability of numerical algorithms, 2002, chapter 3; for Winograd B. Barabasz et al., ACM TOMS 46, 2020, theorem
  * 2). The transforms add at most 3, 3 and 4 roundings in each of two dimensions and 2 of rounded coefficients to the C
  * of the sum: together fewer than the 9 C + 12 of mica__tolerance_sum's square root for the direct sum, so that the
- * same function of the magnitude bounds the result. */
+ * same function of the magnitude bounds the result.
+ *
+ * A filter's gradient is the transposed algorithm, magnitude = |G'| ( sum over tiles of (|A| |dY| |A'|) * (|B'| |d|
+ * |B|) ) |G|, with sums over tiles, of which there are fewer than terms of the direct sum. */
 #include "ops/conv/winograd.h"
 
 #include <math.h>
@@ -104,4 +107,40 @@ void mica__winograd_magnitude(const void *problem, int32_t edge, const double *a
       for (int64_t y = 0; y < p.window.out[1]; y += edge)
         for (int64_t x = 0; x < p.window.out[2]; x += edge)
           tile_magnitude(&p, edge, source, filters, (int64_t[]){n, k, y, x}, magnitude);
+}
+
+static square transposed(const square *matrix) {
+  square out;
+  for (int i = 0; i < 6; i++)
+    for (int j = 0; j < 6; j++) out.at[i][j] = matrix->at[j][i];
+  return out;
+}
+
+/* |dY|: the tile at (y, x). */
+static square read_gradient(const mica__winograd *p, const double *source, int64_t n, int64_t k, int64_t y, int64_t x) {
+  const mica__conv_window *w = &p->window;
+  square d = {{{0}}};
+  for (int64_t i = 0; i < 4 && y + i < w->out[1]; i++)
+    for (int64_t j = 0; j < 4 && x + j < w->out[2]; j++)
+      d.at[i][j] = fabs(source[((n * w->k + k) * w->out[1] + y + i) * w->out[2] + x + j]);
+  return d;
+}
+
+void mica__winograd_filter_magnitude(const void *problem, const double *x, const double *y, double *magnitude) {
+  mica__winograd p = mica__winograd_of(problem);
+  const mica__conv_window *w = &p.window;
+  square output = transposed(&edge4.output), filter = transposed(&edge4.filter);
+  for (int64_t k = 0; k < w->k; k++)
+    for (int64_t c = 0; c < w->c; c++) {
+      square sum = {{{0}}};
+      for (int64_t n = 0; n < w->n; n++)
+        for (int64_t i = 0; i < w->out[1]; i += 4)
+          for (int64_t j = 0; j < w->out[2]; j += 4) {
+            square d = read_tile(&p, x, n, c, i, j), g = read_gradient(&p, y, n, k, i, j);
+            square v = both_sides(6, 6, &edge4.input, &d), m = both_sides(6, 4, &output, &g);
+            for (int t = 0; t < 36; t++) sum.at[t / 6][t % 6] += v.at[t / 6][t % 6] * m.at[t / 6][t % 6];
+          }
+      square taps = both_sides(3, 6, &filter, &sum);
+      for (int t = 0; t < 9; t++) magnitude[(k * w->c + c) * 9 + t] = taps.at[t / 3][t % 3];
+    }
 }
