@@ -121,7 +121,7 @@ static inline void multiply(__global const float *a, __local const float *b, con
 }
 
 /* Asks for the lines of D that a tile will write, where the compiler can. */
-#if defined(__has_builtin)
+#if defined(__has_builtin) && !defined(MICA_NO_PREFETCH)
 #if __has_builtin(__builtin_prefetch)
 #define PREFETCH_WRITE(p) __builtin_prefetch((const __global void *)(p), 1, 3)
 #endif

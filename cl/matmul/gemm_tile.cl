@@ -77,7 +77,7 @@
 #define READ_B(n, p, i) MICA_AS(float, n, LOADV(B_T, n, p, i))
 
 /* Hints to fetch a line that will be read, or written, soon; nothing where the compiler has none. */
-#if defined(__has_builtin)
+#if defined(__has_builtin) && !defined(MICA_NO_PREFETCH)
 #if __has_builtin(__builtin_prefetch)
 #define PREFETCH_READ(p) __builtin_prefetch((const __global void *)(p), 0, 3)
 #define PREFETCH_WRITE(p) __builtin_prefetch((const __global void *)(p), 1, 3)

@@ -9,7 +9,8 @@
 #include <mica/tensor.h>
 #include <stdbool.h>
 
-typedef enum mica__check_level { MICA__CHECK_QUICK, MICA__CHECK_FULL } mica__check_level;
+/* SMALL: everything that the full grid runs, in the quick one's sizes, for devices that are simulated. */
+typedef enum mica__check_level { MICA__CHECK_QUICK, MICA__CHECK_SMALL, MICA__CHECK_FULL } mica__check_level;
 
 typedef struct mica__check {
   mica_engine *engine;

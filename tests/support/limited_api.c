@@ -13,7 +13,7 @@ static struct {
   size_t group;
   cl_ulong local, buffer;
   cl_uint bits;
-  bool nofp64;
+  bool nofp64, kernel_writes;
 } limit;
 
 static mica__cl_api api, below;
@@ -76,6 +76,50 @@ static cl_mem limited_buffer(cl_context context, cl_mem_flags flags, size_t size
   return NULL;
 }
 
+/* Made once for the context of the program's engine. */
+static cl_kernel writing_kernel(cl_context context, cl_int *error) {
+  static const char *source = "__kernel void put(__global const uchar *x, __global uchar *y, const ulong at) {\n"
+                              "  y[at + get_global_id(0)] = x[get_global_id(0)];\n"
+                              "}\n";
+  static cl_context made_for;
+  static cl_kernel kernel;
+  if (kernel && made_for == context) return kernel;
+  cl_program program = below.CreateProgramWithSource(context, 1, &source, NULL, error);
+  if (!program) return NULL;
+  *error = below.BuildProgram(program, 0, NULL, "", NULL, NULL);
+  kernel = *error == CL_SUCCESS ? below.CreateKernel(program, "put", error) : NULL;
+  made_for = context;
+  below.ReleaseProgram(program);
+  return kernel;
+}
+
+static cl_int kernel_write(cl_command_queue queue, cl_mem memory, cl_bool block, size_t at, size_t size,
+                           const void *host, cl_uint count, const cl_event *waits, cl_event *event) {
+  union {
+    const void *given;
+    void *taken;
+  } data = {host};
+  cl_context context = NULL;
+  cl_kernel kernel = NULL;
+  cl_ulong first = at;
+  cl_int error = below.GetCommandQueueInfo(queue, CL_QUEUE_CONTEXT, sizeof context, &context, NULL);
+  if (error == CL_SUCCESS) kernel = writing_kernel(context, &error);
+  cl_mem copy =
+      kernel ? below.CreateBuffer(context, CL_MEM_READ_ONLY | CL_MEM_COPY_HOST_PTR, size, data.taken, &error) : NULL;
+  if (!copy) return error;
+  error = below.SetKernelArg(kernel, 0, sizeof copy, &copy);
+  if (error == CL_SUCCESS) error = below.SetKernelArg(kernel, 1, sizeof memory, &memory);
+  if (error == CL_SUCCESS) error = below.SetKernelArg(kernel, 2, sizeof first, &first);
+  if (error == CL_SUCCESS) error = below.EnqueueNDRangeKernel(queue, kernel, 1, NULL, &size, NULL, count, waits, event);
+  if (error == CL_SUCCESS && block) error = below.Finish(queue);
+  return error;
+}
+
+static cl_int keep_memory(cl_mem memory) {
+  (void)memory;
+  return CL_SUCCESS;
+}
+
 static cl_int limited_launch(cl_command_queue queue, cl_kernel kernel, cl_uint dims, const size_t *offset,
                              const size_t *global, const size_t *local, cl_uint count, const cl_event *waits,
                              cl_event *event) {
@@ -101,6 +145,8 @@ static bool take_word(const char *word) {
     limit.type = CL_DEVICE_TYPE_GPU;
   else if (!strcmp(word, "nofp64"))
     limit.nofp64 = true;
+  else if (!strcmp(word, "writes=kernel"))
+    limit.kernel_writes = true;
   else if (number && !strncmp(word, "group=", 6))
     limit.group = (size_t)number;
   else if (number && !strncmp(word, "local=", 6))
@@ -130,6 +176,7 @@ bool limited_install(const char *limits) {
   api.CreateProgramWithSource = limited_source;
   api.CreateBuffer = limited_buffer;
   api.EnqueueNDRangeKernel = limited_launch;
+  if (limit.kernel_writes) api.EnqueueWriteBuffer = kernel_write, api.ReleaseMemObject = keep_memory;
   mica__cl_install(&api);
   return true;
 }

@@ -16,6 +16,9 @@
  *   buffer=BYTES    of the largest allocation
  *   bits=32         addresses; global memory is then below 4 GiB
  *   nofp64          no double
+ *   writes=kernel   what the host writes is put in its place by a kernel, and no memory is given back: Oclgrind 21.10
+ *                   takes the rest of a buffer for uninitialised when the host writes a part of it, and what is new in
+ *                   the place of what was freed for as large as that
  *
  * false, with a line on stderr, when a word is none of these. */
 bool limited_install(const char *limits);

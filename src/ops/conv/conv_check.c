@@ -196,10 +196,10 @@ static void check_impl(mica__check *check, const mica__impl *impl, mica__conv_pa
   const mica__kernel_desc *kernel = impl->kernel;
   const mica_device_info *device = mica_engine_device(check->engine);
   const mica__variant *last = &kernel->variants[kernel->variant_count - 1];
-  bool all = check->level == MICA__CHECK_FULL;
+  bool all = check->level == MICA__CHECK_FULL, foreign = check->level != MICA__CHECK_QUICK;
   for (const mica__variant *variant = kernel->variants; variant <= last; variant++) {
     bool fits = mica__variant_fits(kernel, variant, device);
-    if (!fits && !(all && variant == last)) continue;
+    if (!fits && !(foreign && variant == last)) continue;
     for (size_t s = 0; s < sizeof settings / sizeof *settings; s++)
       if ((s == 0 || (fits && all && variant == last)) && takes(check, impl, &settings[s]))
         check_setting(check, impl, variant, &settings[s], pass);

@@ -26,8 +26,8 @@ mica_status mica__pointwise_launch(mica_queue *queue, const mica__kernel_desc *d
 static mica_status check_types(mica__check *check, const mica__kernel_desc *desc, const mica__variant *variant,
                                mica_dtype x_type, mica_dtype y_type, mica__pointwise_case *run) {
   static const int64_t quick[] = {1, 17, 1000}, full[] = {0, 1, 2, 15, 16, 17, 31, 32, 33, 63, 64, 65, 255, 257, 4099};
-  const int64_t *sizes = check->level == MICA__CHECK_QUICK ? quick : full;
-  size_t count = check->level == MICA__CHECK_QUICK ? sizeof quick / sizeof *quick : sizeof full / sizeof *full;
+  const int64_t *sizes = check->level != MICA__CHECK_FULL ? quick : full;
+  size_t count = check->level != MICA__CHECK_FULL ? sizeof quick / sizeof *quick : sizeof full / sizeof *full;
   char cases[64];
   snprintf(cases, sizeof cases, "%s %s", mica_dtype_name(x_type), mica_dtype_name(y_type));
   mica__check_group group = mica__check_begin(check, desc->name, variant->name, cases);

@@ -136,7 +136,7 @@ static void check_type(mica__check *check, const mica__variant *variant, mica_dt
   mica__check_group group = mica__check_begin(check, "strided_copy", variant->name, mica_dtype_name(dtype));
   for (size_t i = 0; i < sizeof spaces / sizeof *spaces; i++)
     for (int32_t x_axis = -1; x_axis < spaces[i].rank; x_axis++)
-      for (int32_t y_axis = -1; y_axis < spaces[i].rank; y_axis += check->level == MICA__CHECK_QUICK ? 3 : 1) {
+      for (int32_t y_axis = -1; y_axis < spaces[i].rank; y_axis += check->level != MICA__CHECK_FULL ? 3 : 1) {
         char text[MICA_SHAPE_TEXT];
         if (!mica__check_note(&group, check_case(&group, variant, dtype, spaces[i], x_axis, y_axis), "%s %s axes %d %d",
                               mica_dtype_name(dtype), mica_shape_format(spaces[i], text), (int)x_axis, (int)y_axis))

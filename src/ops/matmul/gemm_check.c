@@ -319,7 +319,7 @@ static mica_status check_gemm(mica__check *check) {
     const mica__variant *last = NULL, *smallest = &kernel->variants[kernel->variant_count - 1];
     for (int v = 0; v < kernel->variant_count; v++)
       if (mica__variant_fits(kernel, &kernel->variants[v], device)) last = &kernel->variants[v];
-    if (!last && check->level == MICA__CHECK_FULL) check_foreign(check, *impl, smallest);
+    if (!last && check->level != MICA__CHECK_QUICK) check_foreign(check, *impl, smallest);
     for (const mica__variant *variant = kernel->variants; last && variant <= last; variant++)
       if (mica__variant_fits(kernel, variant, device)) check_variant(check, *impl, variant, variant == last);
   }

@@ -86,8 +86,8 @@ static void check_group(mica__check *check, const mica__kernel_desc *desc, const
 #define REDUCTION_TEXT(name, text) text,
   static const char *const names[] = {MICA_REDUCTION_LIST(REDUCTION_TEXT)};
 #undef REDUCTION_TEXT
-  const mica__reduce_view *views = check->level == MICA__CHECK_QUICK ? quick : full;
-  size_t count = check->level == MICA__CHECK_QUICK ? sizeof quick / sizeof *quick : sizeof full / sizeof *full;
+  const mica__reduce_view *views = check->level != MICA__CHECK_FULL ? quick : full;
+  size_t count = check->level != MICA__CHECK_FULL ? sizeof quick / sizeof *quick : sizeof full / sizeof *full;
   char cases[64];
   snprintf(cases, sizeof cases, "%s %s", names[reduction], mica_dtype_name(type));
   mica__check_group group = mica__check_begin(check, desc->name, variant->name, cases);

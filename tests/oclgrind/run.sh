@@ -1,0 +1,88 @@
+#!/bin/sh
+# tests/oclgrind/run.sh: device tests on Oclgrind, a second OpenCL, which reports races between work-items, accesses
+# out of bounds and uses of what nobody has written.
+#
+#   sh tests/oclgrind/run.sh [--build DIR] [--fast] [--jobs N] [PATTERN]
+#
+#   --build DIR   build folder, its tests are run, its oclgrind/ keeps compiled kernels and reports (default: build)
+#   --fast        the subset of CI: less than a minute on two cores; without it about two hours
+#   --jobs N      simulators at a time (default: 2)
+#   PATTERN       only runs whose line, such as "test_ops_on_device softmax", matches the extended regular expression
+#
+# Kernels are compiled without optimisation, whose `freeze` instruction Oclgrind 21.10 does not know.
+#
+# Exit status: 0 good; 1 a test failed or there was a report, which is printed; 2 usage; 77 Oclgrind is not installed.
+set -eu
+
+self=$(cd "$(dirname "$0")" && pwd)/run.sh
+
+# run.sh --one DIR PROGRAM ARGUMENT...: one run; what goes wrong is left in DIR/failed.
+if [ "${1-}" = --one ]; then
+  folder=$2
+  shift 2
+  name=$(echo "$*" | tr ' /' '_-')
+  status=0
+  oclgrind --build-options '-cl-opt-disable -DMICA_NO_PREFETCH' --data-races --uninitialized --max-errors 10 \
+    --num-threads 1 --log "$folder/reports/$name" "$folder/../bin/tests/$@" >"$folder/reports/$name.out" 2>&1 ||
+    status=$?
+  if [ "$status" = 0 ] && [ ! -s "$folder/reports/$name" ]; then
+    echo "ok      $*"
+  else
+    echo "FAILED  $*: exit status $status, $(grep -c Kernel: "$folder/reports/$name" || true) reports"
+    cat "$folder/reports/$name.out" "$folder/reports/$name"
+    echo "$*" >>"$folder/failed"
+  fi
+  exit 0
+fi
+
+usage() {
+  sed -n '5p' "$self" | sed 's/^# *//' >&2
+  exit 2
+}
+
+build=$(dirname "$self")/../../build fast='' jobs=2 pattern=.
+while [ $# -gt 0 ]; do
+  case $1 in
+  --build | --jobs)
+    [ $# -gt 1 ] || usage
+    eval "${1#--}=\$2"
+    shift
+    ;;
+  --fast) fast=1 ;;
+  -*) usage ;;
+  *) pattern=$1 ;;
+  esac
+  shift
+done
+command -v oclgrind >/dev/null || { echo "SKIP: Oclgrind is not installed"; exit 77; }
+
+mkdir -p "$build/oclgrind/reports" "$build/oclgrind/cache"
+folder=$(cd "$build/oclgrind" && pwd)
+rm -f "$folder/failed" "$folder/reports"/*
+export MICA_TEST_LIMITS=writes=kernel MICA_TEST_SMALL=1 MICA_CACHE_DIR="$folder/cache"
+unset MICA_DEVICE OCL_ICD_VENDORS MICA_TEST_LAUNCH_LOG || true
+
+# What a GPU runs: kernels whose work-items share a row or a tile, sorting, counting, random numbers.
+fast_runs() {
+  for case in softmax sum_last sum_first argmax cumsum transpose gather scatter_elements top_k matmul conv_plain \
+    max_pool average_pool normal cross_entropy; do
+    echo "test_ops_on_device $case"
+  done
+}
+
+# The ops' own checks hold all variants of the kernels of products and convolutions.
+all_runs() {
+  for op in scale_add fill strided_copy reduce augment gemm conv; do echo "test_ops_checks $op"; done
+  for shard in $(seq 40); do echo "test_ops_on_device --shard $shard/40"; done
+  echo "test_compile_fused known"
+  echo "test_runtime_own_kernel"
+}
+
+{ [ "$fast" ] && fast_runs || all_runs; } | grep -E -e "$pattern" >"$folder/runs" || {
+  echo "no run matches \"$pattern\"" >&2
+  exit 2
+}
+# One line a run, split at blanks.
+xargs -P "$jobs" -L 1 sh "$self" --one "$folder" <"$folder/runs"
+echo "$(wc -l <"$folder/runs") runs"
+[ ! -e "$folder/failed" ]
