@@ -16,8 +16,8 @@ typedef struct sizes {
 /* On both sides of every tile's edge: 8, 16, 32, 64, 128 rows and columns, 8 to 32 deep. */
 static const sizes quick_matrices[] = {{33, 65, 17, 2}};
 static const sizes full_matrices[] = {
-    {1, 1, 1, 1},    {2, 3, 0, 1},    {7, 9, 5, 3},      {16, 16, 16, 1},  {31, 33, 8, 2},
-    {64, 64, 32, 1}, {65, 63, 33, 2}, {129, 127, 18, 1}, {20, 200, 70, 1}, {5, 4, 600, 1},
+    {1, 1, 1, 1},    {2, 3, 0, 1},      {7, 9, 5, 3},     {16, 16, 16, 1}, {31, 33, 8, 2},    {64, 64, 32, 1},
+    {65, 63, 33, 2}, {129, 127, 18, 1}, {20, 200, 70, 1}, {5, 4, 600, 1},  {128, 128, 16, 1},
 };
 static const sizes vectors[] = {
     {1, 1, 1, 1}, {1, 130, 77, 2}, {200, 1, 131, 2}, {1, 5, 0, 1}, {3, 1, 300, 1},
@@ -32,6 +32,9 @@ static const types all_types[] = {
     {MICA_I8, MICA_I8, MICA_I32},   {MICA_F64, MICA_F64, MICA_F64}, {MICA_BF16, MICA_F32, MICA_F16},
     {MICA_U8, MICA_I8, MICA_I32},
 };
+
+#define MAX_VARIANTS 8 /* of a kernel for GPUs */
+#define LAYOUT_K_OUTER (MICA__LAYOUT_K * 3 + MICA__LAYOUT_OUTER)
 
 /* What else a case may vary. What becomes part of the kernel's text is the same in all cases of a group, so that a
  * group is one compilation; groups take turns. */
@@ -49,6 +52,7 @@ typedef struct group_of {
   const types *types;
   int a_layout, b_layout;
   bool constant, one_case;
+  size_t number; /* decides the epilogue; 0: what has been reported so far does, so that groups in a row differ */
 } group_of;
 
 #define ONE_CASE 5    /* of full_matrices */
@@ -248,9 +252,8 @@ static void check_group(mica__check *check, const mica__impl *impl, const mica__
   snprintf(cases, sizeof cases, "%s%s%s %s %s, a %s, b %s", impl == &mica__gemm_splitk ? "split, " : "",
            g->constant ? "constant, " : "", mica_dtype_name(t->a), mica_dtype_name(t->b), mica_dtype_name(t->d),
            layouts[g->a_layout], layouts[g->b_layout]);
-  /* By what has been reported so far: groups in a row differ. */
-  int number = (int)(check->summary.passed + check->summary.failed + check->summary.skipped);
-  setting group_wide = group_setting(impl->kernel ? number : NO_EPILOGUE, g);
+  size_t number = g->number ? g->number : check->summary.passed + check->summary.failed + check->summary.skipped;
+  setting group_wide = group_setting(impl->kernel ? (int)number : NO_EPILOGUE, g);
   mica__check_group group = mica__check_begin(check, impl->kernel ? impl->kernel->name : impl->name,
                                               variant ? variant->name : "library", cases);
   for (size_t i = 0; i < count; i++) {
@@ -292,9 +295,9 @@ static void check_variant(mica__check *check, const mica__impl *impl, const mica
  * memory, in its smallest tiles. Building more of them takes a CPU's compiler longer than all other checks together;
  * tests/vendor/run.sh compiles every variant, and on a GPU all of them run. */
 static void check_foreign(mica__check *check, const mica__impl *impl, const mica__variant *variant) {
-  check_group(check, impl, variant, &(group_of){&all_types[0], MICA__LAYOUT_K, MICA__LAYOUT_OUTER, false, false});
+  check_group(check, impl, variant, &(group_of){&all_types[0], MICA__LAYOUT_K, MICA__LAYOUT_OUTER, false, false, 0});
   if (impl != &mica__gemm_mma)
-    check_group(check, impl, variant, &(group_of){&all_types[0], MICA__LAYOUT_OUTER, MICA__LAYOUT_K, false, false});
+    check_group(check, impl, variant, &(group_of){&all_types[0], MICA__LAYOUT_OUTER, MICA__LAYOUT_K, false, false, 0});
 }
 
 /* Another library's: on a GPU all types and layouts that it takes. Its kernels take a CPU's compiler many seconds, so
@@ -305,7 +308,27 @@ static void check_library(mica__check *check, const mica__impl *impl) {
   for (int t = 0; t < (gpu ? 2 : 1); t++)
     for (int l = 0; l < (gpu ? 4 : 1) && mica__check_has_dtype(check, real[t].a); l++)
       check_group(check, impl, NULL,
-                  &(group_of){&real[t], MICA__LAYOUT_OUTER - l / 2, MICA__LAYOUT_K + l % 2, false, !gpu});
+                  &(group_of){&real[t], MICA__LAYOUT_OUTER - l / 2, MICA__LAYOUT_K + l % 2, false, !gpu, 0});
+}
+
+size_t mica__gemm_check_grid(mica__check *check, size_t first, size_t step) {
+  static const mica__impl *const impls[] = {&mica__gemv_gpu,      &mica__gemm_mma,    &mica__gemm_direct,
+                                            &mica__gemm_subgroup, &mica__gemm_splitk, &mica__gemm_gpu};
+  const size_t impl_count = sizeof impls / sizeof *impls, type_count = sizeof all_types / sizeof *all_types;
+  uint32_t features = mica_engine_device(check->engine)->features;
+  size_t count = 0;
+  for (size_t i = 0; i < impl_count * MAX_VARIANTS * type_count * 9; i++) {
+    const mica__impl *impl = impls[i % impl_count];
+    size_t v = i / impl_count % MAX_VARIANTS, l = i / impl_count / MAX_VARIANTS % 9;
+    const types *t = &all_types[i / impl_count / MAX_VARIANTS / 9];
+    if (v >= (size_t)impl->kernel->variant_count || impl->kernel->variants[v].features & ~features) continue;
+    if (!takes(impl, t) || !mica__check_has_dtype(check, t->a)) continue;
+    /* How k is split has to do with types and with layouts, but not with both at once. */
+    if (impl == &mica__gemm_splitk && t != all_types && l != LAYOUT_K_OUTER) continue;
+    group_of g = {.types = t, .a_layout = (int)l / 3, .b_layout = (int)l % 3, .number = ++count};
+    if (step && (count - 1) % step == first) check_group(check, impl, &impl->kernel->variants[v], &g);
+  }
+  return count;
 }
 
 static mica_status check_gemm(mica__check *check) {
