@@ -1,125 +1,138 @@
 /* conv/conv_depthwise.cl: convolution where a group has one channel, in one or two dimensions, for the CPU class.
  *
- *   D[n][g KG + k][p][q] = sum over r, s of U[n][g][p STEP + first1 + r][q STEP + first2 + s] W[g KG + k][r][s]
+ *   D[n][k][p][q] = sum over r, s of U[n][k / KG][first1 + p STEP1 + r DI1][first2 + q STEP2 + s DI2] W[k][r][s]
  *
- * U is the source S (IN1 x IN2) with UP - 1 zeros between its elements, and zeros outside. Forward, UP is 1; backward
- * to the data STEP is 1, UP the stride, and FLIP turns the filter round.
+ * U is the source S (IN1 x IN2) with UP1 - 1 zeros between its rows and UP2 - 1 between its columns, and zeros outside.
+ * Forward, UP1 and UP2 are 1; backward to the data STEP1 and STEP2 are 1, UP1 and UP2 the strides, and FLIP turns the
+ * filter round.
  *
- * A work-item, which is a work-group, takes `planes` channels in turn and `rows` rows of D of each. It copies what it
- * reads of U into local memory, columns of one residue modulo STEP beside each other, so that a vector of results takes
- * one load and one multiply-add for each tap; results gather in local memory, from where they leave in whole vectors.
+ * A work-item, which is a work-group, takes 16 channels of D, `rows` rows of it and `images` images in turn. It copies
+ * what it reads of U into local memory, turned so that lanes of vectors are channels: then a vector of results takes
+ * one load and one multiply-add for each tap, whatever stride and width. Results gather in local memory, turned back on
+ * their way out.
  *
- * size: G KG IN1 IN2 OUT1 OUT2 rows planes; more: first1 first2 UP FLIP R S (R and S where TAPS is 0), pitch.
- * NDRange: ceil(OUT1 / rows), ceil(G / planes), N; work-group (1, 1, 1). scratch: ((rows - 1) STEP + R) pitch floats
- * for U, where pitch is STEP times the columns of a residue, and rows OUT2 + VW for results. first1 and first2 are not
- * positive. */
+ * size: N, K, KG, IN1 IN2, OUT1 OUT2, rows; step: first1 first2, STEP1 STEP2, DI1 DI2, UP1 UP2; more: R S (where TAPS
+ * is 0), FLIP, images, and of U that is copied: height, pitch. With TAPS, DI2 is 1. NDRange: ceil(OUT1 / rows),
+ * ceil(K / 16), ceil(N / images); work-group (1, 1, 1). scratch: vectors of 16 floats, R S for the filters,
+ * height pitch + 3 STEP2 + 1 for U, rows OUT2 + 16 for results, and an int for each pixel of S that is read and 15. */
 #include "common/epilogue.clh"
-#include "conv/copy.clh"
+#include "common/transpose.clh"
 
 #ifndef TAPS /* height and width of the filter, if both are this; 0: any */
 #define TAPS 3
 #endif
-#ifndef STEP /* 1 or 2 */
+#ifndef STEP /* STEP2 if it is 1 or 2; 0: any */
 #define STEP 1
 #endif
-#ifndef VW /* elements of a vector: 8 for short rows */
 #define VW 16
-#endif
-#define ROWS 4 /* rows that are computed together */
-#define V COMPUTEV(f32, VW)
+#define BLOCK 4 /* adjacent results that are computed together */
+#define AHEAD (4 * VW) /* pixels of a plane that are asked for before they are read */
 #define UNROLL _Pragma("unroll")
+#define READ(n, i) MICA_AS(float, n, LOADV(D_T, n, S, i))
+#define STEP2 (STEP ? STEP : step.s3)
 
-/* One row of U, `pitch` floats, from one of S; NULL for zeros. */
-static inline void fill_row(__global const STORAGE(D_T) * S, const long at, const bool inside, const int IN2,
-                            const int lead, const int UP, const int pitch, __local float *row) {
-  for (int j = 0; j < pitch; j += VW) STOREV(f32, VW, (V)(0.0f), row, j);
-  if (!inside) return;
-  const int part = pitch / STEP, count = min(IN2, (pitch - lead + UP - 1) / UP);
-  int i = 0;
-#if STEP == 1
-  if (UP == 1) {
-    copy_row(S, at, 1, count, row + lead);
-    return;
-  }
-  for (; UP == 2 && i + 8 <= count; i += 8) {
-    float16 spaced = (float16)(0.0f);
-    spaced.even = READ_ROW(8, at + i);
-    STOREV(f32, 16, spaced, row, lead + 2 * i);
-  }
-#else
-  if (lead % 2) {
-    row[part + lead / 2] = READ_ROW(1, at);
-    i = 1;
-  }
-  /* The last vector goes back over what is there already, by an even number, so that at most one element is left. */
-  while (UP == 1 && count >= 9 && i + 1 < count) {
-    i -= max(0, (i + 8 - count + 1) / 2 * 2);
-    const float8 x = READ_ROW(8, at + i);
-    STOREV(f32, 4, x.even, row, (lead + i) / 2);
-    STOREV(f32, 4, x.odd, row, part + (lead + i) / 2);
-    i += 8;
-  }
-#endif
-  for (; i < count; i++) {
-    const int j = lead + i * UP;
-    row[j % STEP * part + j / STEP] = READ_ROW(1, at + i);
+/* Where in U each pixel of rows begin .. end - 1 of S stands; `nowhere` is the place of what is not read. */
+static void find_places(const int IN2, const int8 step, const int8 more, const int top, const int begin, const int end,
+                        const int nowhere, __local int *place) {
+  int p = 0;
+  for (int i = begin; i < end; i++)
+    for (int j = 0; j < IN2; j++) {
+      const int column = j * step.s7 - step.s1;
+      place[p++] = column >= 0 && column < more.s5 ? (i * step.s6 - top) * more.s5 + column : nowhere;
+    }
+  for (int i = 0; i < VW - 1; i++) place[p++] = nowhere;
+}
+
+/* `pixels` pixels of 16 planes into U, turned; S has `count` elements, which a read of whole vectors must not leave. */
+static void fill(__global const STORAGE(D_T) * S, const long planes[VW], const int pixels, const long count,
+                 __local const int *place, __local float16 *u) {
+  for (int p = 0; p < min(pixels, AHEAD); p += VW)
+    for (int i = 0; i < VW; i++) PREFETCH_READ(S + planes[i] + p);
+  for (int p = 0; p < pixels; p += VW) {
+    float16 v[VW];
+    UNROLL for (int i = 0; i < VW; i++) PREFETCH_READ(S + planes[i] + p + AHEAD);
+    if (planes[VW - 1] + p + VW <= count) {
+      UNROLL for (int i = 0; i < VW; i++) v[i] = READ(16, planes[i] + p);
+    } else {
+      float lanes[VW][VW];
+      for (int i = 0; i < VW; i++)
+        for (int j = 0; j < VW; j++) lanes[i][j] = p + j < pixels ? READ(1, planes[i] + p + j) : 0.0f;
+      UNROLL for (int i = 0; i < VW; i++) v[i] = vload16(0, lanes[i]);
+    }
+    mica_transpose16(v);
+    UNROLL for (int i = 0; i < VW; i++) u[place[p + i]] = v[i];
   }
 }
 
-/* ROWS vectors of results, from rows that begin at `u`. */
-static inline void window(__local const float *u, const int pitch, __global const STORAGE(D_T) * W, const long w,
-                          const int step, const int R, const int Q, V sums[ROWS]) {
-  const int part = pitch / STEP;
-  UNROLL for (int b = 0; b < ROWS; b++) sums[b] = (V)(0.0f);
+/* BLOCK adjacent results, the first of which begins at `u`. */
+static inline void window(__local const float16 *u, __local const float16 *w, const int8 step, const int8 more,
+                          float16 sums[BLOCK]) {
+  const int right = STEP2, next = TAPS ? 1 : step.s5, down = step.s4 * more.s5;
+  UNROLL for (int b = 0; b < BLOCK; b++) sums[b] = (float16)(0.0f);
 #if TAPS
   UNROLL for (int r = 0; r < TAPS; r++) UNROLL for (int s = 0; s < TAPS; s++) {
-    const V weight = (V)(MICA_AS(float, 1, LOAD(D_T, W, w + (r * TAPS + s) * step)));
+    const float16 weight = w[r * TAPS + s];
 #else
-  for (int r = 0; r < R; r++)
-    for (int s = 0; s < Q; s++) {
-      const V weight = (V)(MICA_AS(float, 1, LOAD(D_T, W, w + (r * Q + s) * step)));
+  for (int r = 0; r < more.s0; r++)
+    for (int s = 0; s < more.s1; s++) {
+      const float16 weight = w[r * more.s1 + s];
 #endif
-    UNROLL for (int b = 0; b < ROWS; b++) sums[b] =
-        weight * MICA_VLOAD(VW, u, (b * STEP + r) * pitch + s % STEP * part + s / STEP) + sums[b];
+    UNROLL for (int b = 0; b < BLOCK; b++) sums[b] =
+        weight * u[r * down + s * next + b * right] + sums[b];
   }
 }
 
-#define LEAVE(W) FINISH(W, MICA_VLOAD(W, results, i), n, (long)g *KG + k, (long)row0 *OUT2 + i)
+/* `count` results of channel i leave, if so many are left. */
+#define LEAVE(count)                                                                                                   \
+  for (; j + count <= left; j += count) FINISH(count, MICA_VLOAD(count, pixels[i], j), n, (long)k0 + i, first + j);
 
 __kernel __attribute__((reqd_work_group_size(1, 1, 1))) void
-conv_depthwise(const int8 size, const int8 more, __global const STORAGE(D_T) * S, const long S_at,
-               __global const STORAGE(D_T) * W, const long W_at, __local float *scratch, EPILOGUE_PARAMS) {
-  const int G = size.s0, KG = size.s1, IN1 = size.s2, IN2 = size.s3, OUT1 = size.s4, OUT2 = size.s5, rows = size.s6,
-            planes = size.s7;
-  const int first1 = more.s0, first2 = more.s1, UP = more.s2, FLIP = more.s3, pitch = more.s6;
-#if TAPS
-  const int R = TAPS, Q = TAPS;
-#else
-  const int R = more.s4, Q = more.s5;
-#endif
-  const int row0 = (int)get_group_id(0) * rows, height = min(rows, OUT1 - row0), n = (int)get_group_id(2);
-  const int g0 = (int)get_group_id(1) * planes;
-  __local float *results = scratch + ((rows + ROWS - 1) * STEP + R) * pitch + VW;
-  for (int g = g0; g < min(G, g0 + planes); g++) {
-    const long plane = S_at + ((long)n * G + g) * IN1 * IN2;
-    for (int j = 0; j < (height - 1) * STEP + R; j++) {
-      const int at = row0 * STEP + first1 + j, i = at / UP;
-      fill_row(S, plane + (long)i * IN2, at >= 0 && i * UP == at && i < IN1, IN2, -first2, UP, pitch,
-               scratch + j * pitch);
-    }
-    for (int k = 0; k < KG; k++) {
-      const long w = W_at + ((long)g * KG + k) * R * Q + (FLIP ? R * Q - 1 : 0);
-      for (int p = 0; p < height; p += ROWS)
-        /* From the last: what a vector has beyond its row is written over by the next row. */
-        for (int q = (OUT2 - 1) / VW * VW; q >= 0; q -= VW) {
-          V sums[ROWS];
-          window(scratch + p * STEP * pitch + q, pitch, W, w, FLIP ? -1 : 1, R, Q, sums);
-          UNROLL for (int b = 0; b < ROWS; b++)
-            if (p + b < height) STOREV(f32, VW, sums[b], results, (p + b) * OUT2 + q);
-        }
-      int i = 0;
-      for (; i + VW <= height * OUT2; i += VW) LEAVE(VW);
-      for (; i < height * OUT2; i++) LEAVE(1);
+conv_depthwise(const int8 size, const int8 step, const int8 more, __global const STORAGE(D_T) * S, const long S_at,
+               __global const STORAGE(D_T) * W, const long W_at, __local float16 *scratch, EPILOGUE_PARAMS) {
+  const int K = size.s1, KG = size.s2, IN1 = size.s3, IN2 = size.s4, OUT1 = size.s5, OUT2 = size.s6, rows = size.s7;
+  const int taps = TAPS ? TAPS * TAPS : more.s0 * more.s1, FLIP = more.s2, images = more.s3, pitch = more.s5;
+  const int row0 = (int)get_group_id(0) * rows, height = min(rows, OUT1 - row0), k0 = (int)get_group_id(1) * VW;
+  const int n0 = (int)get_group_id(2) * images, top = row0 * step.s2 + step.s0, bottom = top + more.s4;
+  const int begin = max(0, (top + step.s6 - 1) / step.s6), places = more.s4 * pitch + 3 * STEP2;
+  const int end = max(begin, bottom > 0 ? min(IN1, (bottom - 1) / step.s6 + 1) : 0), pixels = (end - begin) * IN2;
+  __local float16 *w = scratch, *u = w + taps, *results = u + places + 1;
+  __local int *place = (__local int *)(results + rows * OUT2 + VW);
+  for (int i = 0; i < VW; i++)
+    for (int t = 0; t < taps; t++)
+      ((__local float *)w)[t * VW + i] =
+          MICA_AS(float, 1, LOAD(D_T, W, W_at + (long)min(k0 + i, K - 1) * taps + (FLIP ? taps - 1 - t : t)));
+  for (int i = 0; i < places; i++) u[i] = (float16)(0.0f);
+  find_places(IN2, step, more, top, begin, end, places, place);
+  for (int n = n0; n < min(size.s0, n0 + images); n++) {
+    const long plane = (long)IN1 * IN2, G = K / KG;
+    long planes[VW];
+    for (int i = 0; i < VW; i++) planes[i] = (n * G + min(k0 + i, K - 1) / KG) * plane + (long)begin * IN2;
+    fill(S + S_at, planes, pixels, size.s0 * G * plane, place, u);
+    for (int p = 0; p < height; p++)
+      /* What the last block has beyond its row is written over by the next row. */
+      for (int q = 0; q < OUT2; q += BLOCK) {
+        float16 sums[BLOCK];
+        window(u + p * step.s2 * pitch + q * STEP2, w, step, more, sums);
+        UNROLL for (int b = 0; b < BLOCK; b++) results[p * OUT2 + q + b] = sums[b];
+      }
+    for (int p = 0; p < height * OUT2; p += VW) {
+      const int left = min(VW, height * OUT2 - p), channels = min(VW, K - k0);
+      const long first = (long)row0 * OUT2 + p;
+      float16 v[VW];
+      UNROLL for (int i = 0; i < VW; i++) v[i] = results[p + i];
+      mica_transpose16(v);
+      if (left == VW && channels == VW) {
+        UNROLL for (int i = 0; i < VW; i++) FINISH(16, v[i], n, (long)k0 + i, first);
+        continue;
+      }
+      float pixels[VW][VW];
+      UNROLL for (int i = 0; i < VW; i++) vstore16(v[i], 0, pixels[i]);
+      for (int i = 0; i < channels; i++) {
+        int j = 0;
+        LEAVE(16)
+        LEAVE(4)
+        LEAVE(1)
+      }
     }
   }
 }

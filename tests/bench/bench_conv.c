@@ -256,6 +256,21 @@ static mica_status measure(const bench *b, subject *s, peer_conv_pass pass, peer
   return MICA_OK;
 }
 
+/* Where the time of a pass goes: packing, transforms, products. */
+static mica_status print_profile(const bench *b, const subject *s) {
+  mica_profile_row rows[8];
+  size_t count = 0;
+  MICA_TRY(mica_profile_start(b->engine));
+  mica_status status = run_mica(b, s, b->rounds);
+  MICA_TRY(mica_profile_stop(b->engine));
+  MICA_TRY(status);
+  MICA_TRY(mica_profile_rows(b->engine, rows, sizeof rows / sizeof *rows, &count));
+  for (size_t i = 0; i < count; i++)
+    fprintf(stderr, "  %10.1f us %8.1f GFLOP/s %6.1f GB/s  %s\n", rows[i].seconds / b->rounds * 1e6,
+            rows[i].flops / rows[i].seconds * 1e-9, rows[i].bytes / rows[i].seconds * 1e-9, rows[i].kernel);
+  return MICA_OK;
+}
+
 typedef struct summary {
   double logs, least;
   size_t count;
@@ -303,6 +318,7 @@ static mica_status bench_pass(const bench *b, subject *s, peer_conv_pass pass, s
   mica_status status = record(b, s, pass);
   if (status == MICA_OK) status = measure(b, s, pass, peer, samples);
   if (status == MICA_OK) print_subject(b, s, pass, all);
+  if (status == MICA_OK && b->profile) status = print_profile(b, s);
   /* The operands of the next pass are what they were. */
   int result = result_of[pass];
   if (status == MICA_OK)

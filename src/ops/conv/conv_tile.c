@@ -16,6 +16,8 @@ const mica__kernel_desc mica__conv_tile_kernel = {MICA__KERNEL("conv_tile", "con
 /* Panels have at least all taps of one channel. */
 #define MOST_TAPS 8192
 #define MOST_ROWS 1024
+/* Groups for each core, where there are so many panels: few leave one core waiting for the other. */
+#define GROUPS 128
 
 static int64_t least(int64_t x, int64_t y) { return x < y ? x : y; }
 static int64_t ceil_div(int64_t x, int64_t y) { return (x + y - 1) / y; }
@@ -31,7 +33,8 @@ static plan make_plan(const mica__conv_window *w, const mica__variant *variant, 
   mica__kernel_values(&mica__conv_tile_kernel, variant ? variant : &variants[0], p.values);
   p.mr = mica__gemm_value(&mica__conv_tile_kernel, p.values, "MR");
   p.nr = mica__gemm_value(&mica__conv_tile_kernel, p.values, "NV") * VW;
-  int64_t taps = mica__conv_volume(w->taps), tiles = ceil_div(w->k, p.mr), wanted = 8 * (int64_t)device->compute_units;
+  int64_t taps = mica__conv_volume(w->taps), tiles = ceil_div(w->k, p.mr);
+  int64_t wanted = GROUPS * (int64_t)device->compute_units;
   /* A window without taps has nothing to add up, and needs no second block to know it. */
   int64_t channels = taps == 0 ? w->c + 1 : PANEL_ROWS / taps, blocks = ceil_div(w->c, channels > 0 ? channels : 1);
   p.cb = blocks > 0 ? ceil_div(w->c, blocks) : 1;
