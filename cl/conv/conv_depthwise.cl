@@ -126,7 +126,7 @@ conv_depthwise(const int8 size, const int8 step, const int8 more, __global const
         continue;
       }
       float pixels[VW][VW];
-      UNROLL for (int i = 0; i < VW; i++) vstore16(v[i], 0, pixels[i]);
+      UNROLL for (int i = 0; i < VW; i++) STOREV(f32, 16, v[i], pixels[i], 0);
       for (int i = 0; i < channels; i++) {
         int j = 0;
         LEAVE(16)

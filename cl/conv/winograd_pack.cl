@@ -54,7 +54,7 @@ winograd_pack(__global const STORAGE(D_T) * W, const long W_at, const int8 size,
       UNROLL for (int i = 0; i < EDGE; i++) {
         float16 u[EDGE];
         WINOGRAD_FILTER(float16, columns[i], u);
-        UNROLL for (int j = 0; j < EDGE; j++) vstore16(u[j], 0, U + at + (long)(i * EDGE + j) * CP * NR);
+        UNROLL for (int j = 0; j < EDGE; j++) STOREV(f32, 16, u[j], U, at + (long)(i * EDGE + j) * CP * NR);
       }
     }
 }

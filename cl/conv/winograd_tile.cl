@@ -30,7 +30,7 @@ static void transform_input(__global float *line, const int first, const int cou
       __global float *to = V + (long)(tile / MR * POINTS + r * EDGE) * PANEL + tile % MR * CP;
       float16 v[EDGE];
       transform_row(line, i, r, v);
-      UNROLL for (int s = 0; s < EDGE; s++) vstore16(v[s], 0, to + s * PANEL);
+      UNROLL for (int s = 0; s < EDGE; s++) STOREV(f32, 16, v[s], to, s *PANEL);
     }
 }
 
@@ -49,7 +49,7 @@ static void transform_input(__global float *line, const int first, const int cou
       }                                                                                                                \
     }                                                                                                                  \
     UNROLL for (int i = 0; i < MR; i++) UNROLL for (int j = 0; j < NV; j++)                                            \
-        vstore16(sums[i][j], j, M + i * POINTS * NR);                                                                  \
+        STOREV(f32, 16, sums[i][j], M, i *POINTS *NR + j * 16);                                                        \
   }
 DEFINE_MULTIPLY(1)
 DEFINE_MULTIPLY(2)
@@ -67,7 +67,7 @@ static void transform_output(__global const float *M, const int count, __global 
     UNROLL for (int r = 0; r < TILE; r++) {
       float16 y[TILE];
       WINOGRAD_OUTPUT(float16, columns[r], y);
-      UNROLL for (int s = 0; s < TILE; s++) vstore16(y[s], i * TILE + s, line + r * LINE);
+      UNROLL for (int s = 0; s < TILE; s++) STOREV(f32, 16, y[s], line, r *LINE + (i * TILE + s) * 16);
     }
   }
 }
@@ -77,7 +77,7 @@ static inline void turn_back(__global const float *line, float pixels[16][16]) {
   float16 v[16];
   UNROLL for (int i = 0; i < 16; i++) v[i] = vload16(i, line);
   mica_transpose16(v);
-  UNROLL for (int i = 0; i < 16; i++) vstore16(v[i], 0, pixels[i]);
+  UNROLL for (int i = 0; i < 16; i++) STOREV(f32, 16, v[i], pixels[i], 0);
 }
 
 /* `count` pixels of channel k0 + i leave, if so many are left. */

@@ -1,7 +1,7 @@
 /* Convolutions: Mica and oneDNN take turns. */
 #include "bench/bench.h"
 #include "bench/peer_conv.h"
-#include "runtime/launch.h"
+#include "ops/conv/conv.h"
 
 #include <mica/conv.h>
 
@@ -116,10 +116,12 @@ static void free_subject(subject *s) {
   }
 }
 
-static mica_status queue_pass(mica_queue *queue, const subject *s, peer_conv_pass pass) {
+/* As a session would: forward, filters stay as they are, and what is made of them beforehand is made once, here. */
+static mica_status queue_pass(const bench *b, mica_queue *queue, const subject *s, peer_conv_pass pass) {
   mica_tensor *const *t = s->tensors;
+  const mica__exec inference = {.queue = queue, .constant = 2, .beforehand = b->queue};
   switch (pass) {
-  case PEER_CONV_FWD: return mica_op_conv_fwd(queue, &s->config, t[0], t[1], NULL, t[2]);
+  case PEER_CONV_FWD: return mica__conv_run(&inference, MICA__CONV_FWD, &s->config, t[0], t[1], NULL, t[2]);
   case PEER_CONV_BWD_DATA: return mica_op_conv_bwd_data(queue, &s->config, t[2], t[1], NULL, t[0]);
   default: return mica_op_conv_bwd_filter(queue, &s->config, t[0], t[2], t[1]);
   }
@@ -136,7 +138,7 @@ static const char *main_kernel(const mica__recording *recording) {
 static mica_status record(const bench *b, subject *s, peer_conv_pass pass) {
   mica_queue *recorder = NULL;
   MICA_TRY(mica__recorder_create(b->engine, &recorder));
-  mica_status status = queue_pass(recorder, s, pass);
+  mica_status status = queue_pass(b, recorder, s, pass);
   s->recording = mica__recorder_end(recorder);
   MICA_TRY(status);
   s->kernel = main_kernel(s->recording);
@@ -341,8 +343,9 @@ static mica_status bench_case(const bench *b, const char *text, summary all[PEER
   return status;
 }
 
-/* Mica's side is a recording that is replayed, as a session does it, and packs its weights each time. The peer has its
- * blocked formats, and reorders outside its timing. Figures are medians over the rounds. */
+/* Mica's side is a recording that is replayed, as a session does it: forward as one that only infers, with filters that
+ * stay as they are; backward to the data as one that trains, which transforms them each time. The peer has its blocked
+ * formats in both, and reorders outside its timing. Figures are medians over the rounds. */
 int bench_conv(const bench *b) {
   summary all[PEER_CONV_PASSES] = {{.count = 0}};
   char *cases = strdup(b->cases ? b->cases : default_cases), *rest = NULL;

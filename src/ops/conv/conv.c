@@ -39,27 +39,43 @@ const mica__kernel_desc *const mica__conv_kernels[] = {
 #include "ops/conv/conv.def"
     NULL};
 
-static mica_status run(mica_queue *queue, mica__conv_pass pass, const mica_conv_config *config, const mica_tensor *x,
-                       const mica_tensor *w, const mica_tensor *y, const mica_conv_epilogue *epilogue) {
+mica_queue *mica__conv_packer(const mica__conv *conv, mica_queue *queue) {
+  return conv->result.constant & 1 ? conv->result.beforehand : queue;
+}
+
+static mica_status run(const mica__exec *exec, mica__conv_pass pass, const mica_conv_config *config,
+                       const mica_tensor *x, const mica_tensor *w, const mica_tensor *y,
+                       const mica_conv_epilogue *epilogue) {
   mica__conv conv;
   char key[MICA__TUNING_TEXT];
-  MICA_TRY(mica__conv_problem(queue, pass, config, x, w, y, epilogue, &conv));
+  MICA_TRY(mica__conv_problem(exec->queue, pass, config, x, w, y, epilogue, &conv));
   if (mica_tensor_count(conv.result.d.tensor) == 0) return MICA_OK;
+  if (exec->constant & 2) {
+    conv.result.constant = 1;
+    conv.result.beforehand = exec->beforehand;
+  }
   mica__conv_key(&conv, key);
-  return mica__choose_and_launch(queue, mica__conv_impls[pass], &conv, key);
+  return mica__choose_and_launch(exec->queue, mica__conv_impls[pass], &conv, key);
+}
+
+mica_status mica__conv_run(const mica__exec *exec, mica__conv_pass pass, const mica_conv_config *config,
+                           const mica_tensor *a, const mica_tensor *w, const mica_conv_epilogue *epilogue,
+                           mica_tensor *result) {
+  if (pass == MICA__CONV_FWD) return run(exec, pass, config, a, w, result, epilogue);
+  return run(exec, pass, config, result, w, a, epilogue);
 }
 
 mica_status mica_op_conv_fwd(mica_queue *queue, const mica_conv_config *config, const mica_tensor *x,
                              const mica_tensor *w, const mica_conv_epilogue *epilogue, mica_tensor *y) {
-  return run(queue, MICA__CONV_FWD, config, x, w, y, epilogue);
+  return mica__conv_run(&(mica__exec){.queue = queue}, MICA__CONV_FWD, config, x, w, epilogue, y);
 }
 
 mica_status mica_op_conv_bwd_data(mica_queue *queue, const mica_conv_config *config, const mica_tensor *dy,
                                   const mica_tensor *w, const mica_conv_epilogue *epilogue, mica_tensor *dx) {
-  return run(queue, MICA__CONV_BWD_DATA, config, dx, w, dy, epilogue);
+  return mica__conv_run(&(mica__exec){.queue = queue}, MICA__CONV_BWD_DATA, config, dy, w, epilogue, dx);
 }
 
 mica_status mica_op_conv_bwd_filter(mica_queue *queue, const mica_conv_config *config, const mica_tensor *x,
                                     const mica_tensor *dy, mica_tensor *dw) {
-  return run(queue, MICA__CONV_BWD_FILTER, config, x, dw, dy, NULL);
+  return run(&(mica__exec){.queue = queue}, MICA__CONV_BWD_FILTER, config, x, dw, dy, NULL);
 }

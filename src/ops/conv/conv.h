@@ -37,7 +37,8 @@ typedef struct mica__conv {
   mica_dtype dtype;             /* of all three; sums are result.acc */
   /* The result as cl/common/epilogue.clh writes it: d[batch][row][col] is a pixel `col` of channel `row` (group g: rows
    * g k .. or g c ..) of image `batch`; of a filter gradient, one batch of element (c, r) of filter `row`. c is the
-   * addend, bias a value a row. m, n, k and batches say the arithmetic. */
+   * addend, bias a value a row. m, n, k and batches say the arithmetic. Operand a is w, unless w is the result: where
+   * it is constant, what is made of w alone goes to mica__conv_packer. */
   mica__gemm result;
 } mica__conv;
 
@@ -59,6 +60,14 @@ int64_t mica__conv_drop_idle(int64_t in, int64_t out, int64_t stride, int64_t fi
 int64_t mica__conv_volume(const int64_t extent[3]);
 /* 2 multiply-adds for each term of each element: "flops counted as direct convolution". */
 double mica__conv_flops(const mica__conv_dims *dims);
+
+/* The queue for launches that read w alone, and for the workspaces they fill: result.beforehand or the pass's own. */
+mica_queue *mica__conv_packer(const mica__conv *conv, mica_queue *queue);
+
+/* A forward or backward data pass for the launch of a node whose inputs 0 and 1 are a (x or dy) and w. */
+mica_status mica__conv_run(const mica__exec *exec, mica__conv_pass pass, const mica_conv_config *config,
+                           const mica_tensor *a, const mica_tensor *w, const mica_conv_epilogue *epilogue,
+                           mica_tensor *result);
 
 /* What results of tuning are filed under. */
 void mica__conv_key(const mica__conv *conv, char key[MICA__TUNING_TEXT]);

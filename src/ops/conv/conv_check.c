@@ -56,19 +56,19 @@ static const geometry full[] = {
     {1, 2, 9, {3, 6, 7}, {2, 3, 3}, {.stride = {1, 2, 1}, .pad = {1, 1, 0}, .dilation = {1, 1, 2}}, 3},
 };
 
-/* What becomes part of a kernel's text; a group of cases shares it. */
+/* What becomes part of a kernel's text, or is packed beforehand (constant); a group of cases shares it. */
 typedef struct setting {
   const char *name;
   mica_dtype dtype;
-  bool epilogue;
+  bool epilogue, constant;
   size_t every; /* of the full grid's cases this setting takes each so many */
 } setting;
 static const setting settings[] = {
-    {"f32, bias, addend and leaky_relu", MICA_F32, true, 1},
-    {"f32", MICA_F32, false, 1},
-    {"f16", MICA_F16, true, 4},
-    {"bf16", MICA_BF16, false, 4},
-    {"f64", MICA_F64, false, 4},
+    {"f32, bias, addend and leaky_relu", MICA_F32, true, false, 1},
+    {"f32, constant filters", MICA_F32, false, true, 1},
+    {"f16", MICA_F16, true, false, 4},
+    {"bf16", MICA_BF16, false, false, 4},
+    {"f64", MICA_F64, false, false, 4},
 };
 
 #define SLOPE 0.25
@@ -146,6 +146,10 @@ static mica_status run_made(mica__check_group *group, const mica__impl *impl, co
   if (impl->unable && impl->unable(&conv)) {
     group->case_count--;
     return MICA_OK;
+  }
+  if (s->constant && pass != MICA__CONV_BWD_FILTER) {
+    conv.result.constant = 1;
+    conv.result.beforehand = check->queue;
   }
   const mica__check_tensor *result = pass == MICA__CONV_FWD ? &o->y : pass == MICA__CONV_BWD_DATA ? &o->x : &o->w;
   double *want = calloc((size_t)result->count + 1, 2 * sizeof *want);

@@ -156,10 +156,7 @@ static mica_status evaluate_filter(const mica__eval *e) {
 
 /* --- on the device --- */
 
-typedef mica_status pass_fn(mica_queue *queue, const mica_conv_config *config, const mica_tensor *a,
-                            const mica_tensor *w, const mica_conv_epilogue *epilogue, mica_tensor *result);
-
-static mica_status launch_pass(const mica__exec *exec, pass_fn *pass) {
+static mica_status launch_pass(const mica__exec *exec, mica__conv_pass pass) {
   const mica__attrs *attrs = exec->attrs;
   const mica_tensor *result = exec->output;
   int64_t bias_at = attrs->ints[BIAS], addend_at = attrs->ints[ADDEND];
@@ -174,14 +171,15 @@ static mica_status launch_pass(const mica__exec *exec, pass_fn *pass) {
     status = mica_tensor_view(exec->inputs[addend_at], mica_tensor_shape(result), NULL, 0, &addend);
   epilogue.bias = bias;
   epilogue.addend = addend;
-  if (status == MICA_OK) status = pass(exec->queue, &config, exec->inputs[0], exec->inputs[1], &epilogue, exec->output);
+  if (status == MICA_OK)
+    status = mica__conv_run(exec, pass, &config, exec->inputs[0], exec->inputs[1], &epilogue, exec->output);
   mica_tensor_destroy(bias);
   mica_tensor_destroy(addend);
   return status;
 }
 
-static mica_status launch_conv(const mica__exec *exec) { return launch_pass(exec, mica_op_conv_fwd); }
-static mica_status launch_data(const mica__exec *exec) { return launch_pass(exec, mica_op_conv_bwd_data); }
+static mica_status launch_conv(const mica__exec *exec) { return launch_pass(exec, MICA__CONV_FWD); }
+static mica_status launch_data(const mica__exec *exec) { return launch_pass(exec, MICA__CONV_BWD_DATA); }
 
 static mica_status launch_filter(const mica__exec *exec) {
   mica_conv_config config = config_of(exec->attrs);

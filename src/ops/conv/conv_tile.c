@@ -93,14 +93,15 @@ static mica_status launch_window(mica_queue *queue, const mica__conv *conv, cons
 
 static mica_status launch_tile(mica_queue *queue, const void *problem, const mica__variant *variant) {
   const mica__conv *conv = problem;
+  mica_queue *packer = mica__conv_packer(conv, queue);
   mica_status status = MICA_OK;
   for (int64_t i = 0; status == MICA_OK && i < mica__conv_windows(conv); i++) {
     mica__conv_window w = mica__conv_window_used(mica__conv_window_at(conv, i));
     plan p = make_plan(&w, variant, mica_engine_device(mica__queue_engine(queue)));
     int64_t count = mica__conv_packed_count(&w, p.mr);
     mica_buffer *packed = NULL;
-    status = mica__workspace_create(queue, (size_t)(count + 1) * sizeof(float), &packed);
-    if (status == MICA_OK && count > 0) status = mica__conv_pack(queue, conv, &w, p.mr, p.cb, packed, 0);
+    status = mica__workspace_create(packer, (size_t)(count + 1) * sizeof(float), &packed);
+    if (status == MICA_OK && count > 0) status = mica__conv_pack(packer, conv, &w, p.mr, p.cb, packed, 0);
     if (status == MICA_OK) status = launch_window(queue, conv, &w, &p, packed);
     mica_buffer_destroy(packed);
   }

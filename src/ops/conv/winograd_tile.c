@@ -72,13 +72,12 @@ static const char *decline(const void *problem, const mica_device_info *device) 
   return mica__winograd_pays(&winograd) ? NULL : "there are few tiles for each filter";
 }
 
-static size_t workspace_bytes(const plan *p) {
-  return (size_t)(p->filters + p->walkers * p->parts * p->slot) * sizeof(float);
-}
+static size_t filter_bytes(const plan *p) { return (size_t)p->filters * sizeof(float); }
+static size_t scratch_bytes(const plan *p) { return (size_t)(p->walkers * p->parts * p->slot) * sizeof(float); }
 
 static size_t workspace(const void *problem, const mica_device_info *device) {
   plan p = make_plan(problem, NULL, device);
-  return workspace_bytes(&p);
+  return filter_bytes(&p) + scratch_bytes(&p);
 }
 
 static mica_status launch_pack(mica_queue *queue, const mica__conv *conv, const plan *p, mica_buffer *filters) {
@@ -101,7 +100,8 @@ static mica_status launch_pack(mica_queue *queue, const mica__conv *conv, const 
   return mica__queue_submit(queue, &launch);
 }
 
-static mica_status launch_tiles(mica_queue *queue, const mica__conv *conv, const plan *p, mica_buffer *workspace) {
+static mica_status launch_tiles(mica_queue *queue, const mica__conv *conv, const plan *p, mica_buffer *filters,
+                                mica_buffer *scratch) {
   const mica__conv_window *w = &p->winograd.window;
   int32_t values[MICA__MAX_PARAMS];
   mica__launch launch;
@@ -113,8 +113,8 @@ static mica_status launch_tiles(mica_queue *queue, const mica__conv *conv, const
   mica__launch_int8(&launch,
                     (int32_t[8]){(int32_t)p->winograd.top, (int32_t)p->winograd.left, (int32_t)p->tb, (int32_t)p->kb});
   mica__launch_tensor(&launch, mica__conv_source(conv));
-  mica__launch_buffer(&launch, workspace, 0);
-  mica__launch_buffer(&launch, workspace, p->filters);
+  mica__launch_buffer(&launch, filters, 0);
+  mica__launch_buffer(&launch, scratch, 0);
   const int64_t groups[] = {p->walkers, p->parts, 1};
   mica__launch_range3(&launch, groups, (size_t[]){1, 1, 1});
   return mica__gemm_end(queue, &launch, &conv->result);
@@ -122,11 +122,14 @@ static mica_status launch_tiles(mica_queue *queue, const mica__conv *conv, const
 
 static mica_status launch_winograd(mica_queue *queue, const void *problem, const mica__variant *variant) {
   plan p = make_plan(problem, variant, mica_engine_device(mica__queue_engine(queue)));
-  mica_buffer *workspace = NULL;
-  MICA_TRY(mica__workspace_create(queue, workspace_bytes(&p), &workspace));
-  mica_status status = launch_pack(queue, problem, &p, workspace);
-  if (status == MICA_OK) status = launch_tiles(queue, problem, &p, workspace);
-  mica_buffer_destroy(workspace);
+  mica_queue *packer = mica__conv_packer(problem, queue);
+  mica_buffer *filters = NULL, *scratch = NULL;
+  MICA_TRY(mica__workspace_create(packer, filter_bytes(&p), &filters));
+  mica_status status = mica__workspace_create(queue, scratch_bytes(&p), &scratch);
+  if (status == MICA_OK) status = launch_pack(packer, problem, &p, filters);
+  if (status == MICA_OK) status = launch_tiles(queue, problem, &p, filters, scratch);
+  mica_buffer_destroy(filters);
+  mica_buffer_destroy(scratch);
   return status;
 }
 
