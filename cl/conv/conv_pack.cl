@@ -18,13 +18,14 @@
 
 /* Channels that are fetched ahead: backward, each is a page further. */
 #define AHEAD 8
+#define UNROLL _Pragma("unroll")
 
 __kernel __attribute__((reqd_work_group_size(1, 1, 1))) void
 conv_pack(__global const STORAGE(D_T) * W, const long W_at, const long first, const int8 size, const long8 stride,
           __global float *restrict P, const long P_at) {
   const int CG = size.s0, KG = size.s1, taps0 = size.s2, taps1 = size.s3, taps2 = size.s4, CB = size.s5;
   const int tiles = (KG + MR - 1) / MR, tile = (int)get_group_id(0) % tiles, c0 = (int)get_group_id(0) / tiles * CB;
-  const int c_end = min(CG, c0 + CB);
+  const int c_end = min(CG, c0 + CB), left = KG - tile * MR;
   const long g = (long)get_group_id(1), taps = (long)taps0 * taps1 * taps2;
   W += W_at + first + g * stride.s0 + (long)tile * MR * stride.s1;
   P += P_at + (g * tiles * CG + (long)tiles * c0 + (long)tile * (c_end - c0)) * taps * MR;
@@ -35,8 +36,10 @@ conv_pack(__global const STORAGE(D_T) * W, const long W_at, const long first, co
       for (int t1 = 0; t1 < taps1; t1++)
         for (int t2 = 0; t2 < taps2; t2++) {
           const long at = c * stride.s2 + t0 * stride.s3 + t1 * stride.s4 + t2 * stride.s5;
-#pragma unroll
-          for (int i = 0; i < MR; i++) P[i] = tile * MR + i < KG ? LOAD(D_T, W, at + i * stride.s1) : 0.0f;
+          if (left >= MR && stride.s1 == 1)
+            UNROLL for (int i = 0; i < MR; i++) P[i] = LOAD(D_T, W, at + i);
+          else
+            UNROLL for (int i = 0; i < MR; i++) P[i] = i < left ? LOAD(D_T, W, at + i * stride.s1) : 0.0f;
           P += MR;
         }
   }

@@ -6,10 +6,15 @@
  * with zeros outside the source, and multiplies it with packed weights (conv_pack.cl) in register tiles of MR rows by
  * NV vectors. Sums wait in local memory until all channels are in.
  *
+ * With HALVES 2 two windows that differ in TAPS2, FIRST2 and W share the work: the second, whose taps are `second` and
+ * whose weights follow those of the first, makes the places of D beside the first's (AT2 0 and 1, SPREAD2 2), so that
+ * rows leave whole; places beyond FULL2 are left out.
+ *
  * cut: CB (also that of conv_pack.cl), KB, PANELS, FLAT (1: the grid's places are adjacent in D, AT 0 and SPREAD 1, so
  * that rows leave as one). NDRange: ceil(columns / (NR PANELS)), ceil(K / KB), groups of the convolution; work-group
- * (1, 1, 1). KB is a multiple of MR. scratch: (CB taps + KB) NR floats. */
+ * (1, 1, 1). KB is a multiple of MR. scratch: (CB taps + HALVES KB + 2) NR floats, for the window with more taps. */
 #include "common/epilogue.clh"
+#include "common/transpose.clh"
 #include "conv/copy.clh"
 #include "conv/window.clh"
 
@@ -19,8 +24,12 @@
 #ifndef NV /* vectors in a row of it */
 #define NV 2
 #endif
+#ifndef HALVES /* windows that are computed together */
+#define HALVES 1
+#endif
 #define VW 16
 #define NR (NV * VW)
+#define AHEAD 8 /* channels of S that are asked for before they are read */
 #define UNROLL _Pragma("unroll")
 
 /* A stretch of columns of one row of the grid, and the part of it that a tap finds inside the source. */
@@ -77,6 +86,30 @@ static inline int find_pieces(WINDOW_PARAMS, const stretch *list, const int stre
   return found;
 }
 
+/* Elements of a row of sums that leave for places at, at + step, ... of one channel of D. */
+typedef struct parting {
+  int lane, count, step, n;
+  long at;
+} parting;
+
+/* Of columns begin .. end - 1, of which `list` has room for the stretches; returns how many there are. */
+static int find_leaving(WINDOW_PARAMS, const int FLAT, const long begin, const long end, stretch *list,
+                        parting *leaving) {
+  WINDOW_UNPACK
+  const int count = FLAT ? cut_columns(begin, end, 1, 1, OUT0 * OUT1 * OUT2, list)
+                         : cut_columns(begin, end, OUT0, OUT1, OUT2, list);
+  for (int s = 0; s < count; s++) {
+    const stretch from = list[s];
+    const long line = (long)(AT0 + from.o0 * SPREAD0) * FULL1 + AT1 + from.o1 * SPREAD1;
+    leaving[s].at = line * FULL2 + AT2 + from.o2 * SPREAD2;
+    leaving[s].lane = from.lane * HALVES;
+    leaving[s].count = HALVES > 1 ? min(2 * from.count, FULL2 - 2 * from.o2) : from.count;
+    leaving[s].step = HALVES > 1 ? 1 : SPREAD2;
+    leaving[s].n = from.n;
+  }
+  return count;
+}
+
 /* panel[c][tap][NR] for cb channels from `channel` on. */
 static void fill_panel(WINDOW_PARAMS, const stretch *list, const int stretches, const long channel, const int cb,
                        __global const STORAGE(D_T) * S, __local float *panel) {
@@ -91,8 +124,12 @@ static void fill_panel(WINDOW_PARAMS, const stretch *list, const int stretches, 
     for (int c = 0; c < cb; c++) {
       __local float *row = panel + (c * taps + t) * NR;
       if (lanes < NR) UNROLL for (int v = 0; v < NV; v++) STOREV(f32, VW, (float16)(0.0f), row, v *VW);
-      for (int p = 0; p < found; p++)
-        copy_row(S, pieces[p].at + c * plane, STEP2, pieces[p].count, row + pieces[p].lane);
+      for (int p = 0; p < found; p++) {
+        const long at = pieces[p].at + c * plane, next = at + AHEAD * plane;
+        PREFETCH_READ(S + next);
+        PREFETCH_READ(S + next + (pieces[p].count - 1) * STEP2);
+        copy_row(S, at, STEP2, pieces[p].count, row + pieces[p].lane);
+      }
     }
   }
 }
@@ -120,64 +157,72 @@ static inline void multiply(__global const float *a, __local const float *b, con
       STOREV(f32, VW, sum[i][v], sums, i *NR + v * VW);
 }
 
-/* Asks for the lines of D that a tile will write, where the compiler can. */
-#if defined(__has_builtin) && !defined(MICA_NO_PREFETCH)
-#if __has_builtin(__builtin_prefetch)
-#define PREFETCH_WRITE(p) __builtin_prefetch((const __global void *)(p), 1, 3)
-#endif
-#endif
-#ifndef PREFETCH_WRITE
-#define PREFETCH_WRITE(p)
-#endif
+/* row[2 NR] = elements of two rows in turn. */
+static inline void mix(__local const float *even, __local const float *odd, __local float *row) {
+  UNROLL for (int v = 0; v < NV; v++) {
+    const float16 x = MICA_VLOAD(VW, even, v *VW), y = MICA_VLOAD(VW, odd, v *VW);
+    float16 low, high;
+    low.even = x.lo;
+    low.odd = y.lo;
+    high.even = x.hi;
+    high.odd = y.hi;
+    STOREV(f32, VW, low, row, 2 * v * VW);
+    STOREV(f32, VW, high, row, (2 * v + 1) * VW);
+  }
+}
 
-/* W adjacent columns of row i of a tile leave. */
-#define LEAVE(W) FINISH(W, MICA_VLOAD(W, sums, i *NR + lane), n, channel + i, place + (lane - first) * step)
+/* W adjacent elements of a row leave, of which the first of channel i of a tile goes to `place`. */
+#define LEAVE(W) FINISH(W, MICA_VLOAD(W, row, lane), n, channel + i, place + (lane - first) * step)
 #define LEAVE_WHILE(W)                                                                                                 \
   for (; step == 1 && lane + W <= first + count; lane += W) LEAVE(W);
 
 __kernel __attribute__((reqd_work_group_size(1, 1, 1))) void
-conv_tile(WINDOW_PARAMS, const int8 cut, __global const STORAGE(D_T) * S, const long S_at, __global const float *P,
-          const long P_at, __local float *scratch, EPILOGUE_PARAMS) {
+conv_tile(WINDOW_PARAMS, const int8 second, const int8 cut, __global const STORAGE(D_T) * S, const long S_at,
+          __global const float *P, const long P_at, __local float *scratch, EPILOGUE_PARAMS) {
   WINDOW_UNPACK
   const int CB = cut.s0, KB = cut.s1, PANELS = cut.s2, FLAT = cut.s3, g = (int)get_group_id(2);
-  const int taps = TAPS0 * TAPS1 * TAPS2, tiles = DIVIDE_UP(KG, MR);
-  const int k_begin = (int)get_group_id(1) * KB, k_end = min(KG, k_begin + KB);
+  const int plane_taps = TAPS0 * TAPS1, most_taps = plane_taps * (HALVES > 1 ? max(TAPS2, second.s1) : TAPS2);
+  const int tiles = DIVIDE_UP(KG, MR), k_begin = (int)get_group_id(1) * KB, k_end = min(KG, k_begin + KB);
   const long columns = (long)N * OUT0 * OUT1 * OUT2, first_column = (long)get_group_id(0) * PANELS * NR;
-  __local float *panel = scratch, *sums_all = scratch + CB * taps * NR;
-  P += P_at + (long)g * tiles * CG * taps * MR;
+  __local float *panel = scratch, *sums_all = scratch + CB * most_taps * NR, *mixed = sums_all + HALVES * KB * NR;
+  P += P_at;
   for (long begin = first_column; begin < min(columns, first_column + PANELS * NR); begin += NR) {
     const long end = min(columns, begin + NR);
-    stretch list[NR], leaving[NR];
+    stretch list[NR];
+    parting leaving[NR];
+    const int leaves = find_leaving(WINDOW, FLAT, begin, end, list, leaving);
     const int stretches = cut_columns(begin, end, OUT0, OUT1, OUT2, list);
-    const int leaves = FLAT ? cut_columns(begin, end, 1, 1, OUT0 * OUT1 * OUT2, leaving) : stretches;
-    int c0 = 0;
-    do {
-      const int cb = min(CB, CG - c0), depth = cb * taps;
-      fill_panel(WINDOW, list, stretches, (long)g * CG + c0, cb, S + S_at, panel);
-      __global const float *a = P + ((long)tiles * c0 * taps + (long)k_begin / MR * depth) * MR;
-      const int last = c0 + CB >= CG, whole = FLAT && leaves == 1 && leaving[0].count == NR;
+    int c0 = 0, part = 0;
+    while (part < HALVES) {
+      const int8 part_taps = part ? second : window_taps;
+      const int cb = min(CB, CG - c0), taps = plane_taps * part_taps.s1, depth = cb * taps;
+      fill_panel(window_size, part_taps, window_step, window_full, list, stretches, (long)g * CG + c0, cb, S + S_at,
+                 panel);
+      __global const float *a = P + (part ? (long)G * tiles * CG * plane_taps * TAPS2 * MR : 0) +
+                                ((long)(g * CG + c0) * tiles * taps + (long)k_begin / MR * depth) * MR;
+      const int last = taps == 0 || c0 + CB >= CG;
       for (int m = k_begin; m < k_end; m += MR, a += depth * MR) {
-        __local float *sums = sums_all + (m - k_begin) * NR;
-        const int rows = last ? min(MR, k_end - m) : 0;
+        __local float *sums = sums_all + (part * KB + m - k_begin) * NR;
+        const int rows = last && part == HALVES - 1 ? min(MR, k_end - m) : 0;
         const long channel = (long)g * KG + m;
-        if (whole) {
-          const int n = leaving[0].n;
-          const long place = leaving[0].o2, corner = D_at + n * D_batch + channel * D_row + place;
-          for (int i = 0; i < rows; i++)
-            UNROLL for (int v = 0; v < NV; v++) PREFETCH_WRITE(D + corner + i * D_row + v * VW);
-          multiply(a, panel, depth, c0 == 0, sums);
-          for (int i = 0; i < rows; i++)
-            UNROLL for (int v = 0; v < NV; v++)
-                FINISH(VW, MICA_VLOAD(VW, sums, i *NR + v * VW), n, channel + i, place + v * VW);
-          continue;
+        for (int s = 0; s < (rows ? leaves : 0); s++) {
+          __global STORAGE(D_T) *to = D + D_at + leaving[s].n * D_batch + channel * D_row + leaving[s].at;
+          const int reach = (leaving[s].count - 1) * leaving[s].step;
+          for (int i = 0; i < rows; i++, to += D_row) {
+            for (int j = 0; j < reach; j += VW) PREFETCH_WRITE(to + j);
+            PREFETCH_WRITE(to + reach);
+          }
         }
         multiply(a, panel, depth, c0 == 0, sums);
-        for (int s = 0; s < leaves && last; s++) {
-          const stretch from = FLAT ? leaving[s] : list[s];
-          const long row = (long)(AT0 + from.o0 * SPREAD0) * FULL1 + AT1 + from.o1 * SPREAD1;
-          const long place = row * FULL2 + AT2 + from.o2 * SPREAD2;
-          const int first = from.lane, count = from.count, step = SPREAD2, n = from.n;
-          for (int i = 0; i < rows; i++) {
+        for (int i = 0; i < rows; i++) {
+          __local const float *row = sums + i * NR;
+          if (HALVES > 1) {
+            mix(row - KB * NR, row, mixed);
+            row = mixed;
+          }
+          for (int s = 0; s < leaves; s++) {
+            const int first = leaving[s].lane, count = leaving[s].count, step = leaving[s].step, n = leaving[s].n;
+            const long place = leaving[s].at;
             int lane = first;
             LEAVE_WHILE(VW)
             LEAVE_WHILE(4)
@@ -185,7 +230,8 @@ conv_tile(WINDOW_PARAMS, const int8 cut, __global const STORAGE(D_T) * S, const 
           }
         }
       }
-      c0 += CB;
-    } while (c0 < CG);
+      c0 = last ? 0 : c0 + CB;
+      part += last;
+    }
   }
 }

@@ -6,8 +6,9 @@ static const mica__kernel_param params[] = {
     MICA__CONV_PARAMS(MICA__CONV_TYPES),
     MICA__INT("MR", "rows of a register tile", 4, 8, 12),
     MICA__INT("NV", "vectors in a row of it", 1, 2, 3),
+    MICA__CASE("HALVES", "windows that are computed together", 1, 2),
 };
-static const mica__variant variants[] = {MICA__VARIANT("cpu.8x32", MICA__ON_CPU, MICA__CONV_VALUES, 8, 2)};
+static const mica__variant variants[] = {MICA__VARIANT("cpu.8x32", MICA__ON_CPU, MICA__CONV_VALUES, 8, 2, 1)};
 const mica__kernel_desc mica__conv_tile_kernel = {MICA__KERNEL("conv_tile", "conv/conv_tile.cl", params, variants)};
 
 #define VW 16
@@ -20,26 +21,57 @@ const mica__kernel_desc mica__conv_tile_kernel = {MICA__KERNEL("conv_tile", "con
 #define GROUPS 128
 
 static int64_t least(int64_t x, int64_t y) { return x < y ? x : y; }
+static int64_t most(int64_t x, int64_t y) { return x > y ? x : y; }
 static int64_t ceil_div(int64_t x, int64_t y) { return (x + y - 1) / y; }
 
-/* How the work of a window is cut; see the kernel's contract. */
+/* One window, or two that differ in their width's residue of a stride of 2 and are computed together. */
+typedef struct windows {
+  mica__conv_window at[2];
+  int32_t count;
+} windows;
+
+/* Those from number `index` on. */
+static windows windows_at(const mica__conv *conv, int64_t index) {
+  windows w = {.at = {mica__conv_window_used(mica__conv_window_at(conv, index))}, .count = 1};
+  if (conv->pass == MICA__CONV_FWD || conv->dims.stride[2] != 2 || conv->dims.in[2] < 2) return w;
+  w.at[w.count++] = mica__conv_window_used(mica__conv_window_at(conv, index + 1));
+  return w;
+}
+
+static int64_t packed_count(const windows *w, int64_t rows) {
+  int64_t count = 0;
+  for (int32_t i = 0; i < w->count; i++) count += mica__conv_packed_count(&w->at[i], rows);
+  return count;
+}
+
+/* How the work is cut; see the kernel's contract. */
 typedef struct plan {
   int32_t values[MICA__MAX_PARAMS], mr;
-  int64_t nr, cb, kb, panels, columns;
+  int64_t nr, taps, cb, kb, panels, columns;
 } plan;
 
-static plan make_plan(const mica__conv_window *w, const mica__variant *variant, const mica_device_info *device) {
-  plan p;
+/* Rows of local memory: a panel, sums and a row that two windows share. */
+static int64_t rows_of(const plan *p, int32_t together) { return p->cb * p->taps + together * p->kb + 2; }
+static int64_t room(const plan *p, const mica_device_info *device) {
+  return (int64_t)(device->local_bytes / sizeof(float)) / p->nr;
+}
+
+static plan make_plan(const windows *together, const mica__variant *variant, const mica_device_info *device) {
+  const mica__conv_window *w = &together->at[0];
+  plan p = {.taps = mica__conv_volume(w->taps)};
+  if (together->count > 1) p.taps = most(p.taps, mica__conv_volume(together->at[1].taps));
   mica__kernel_values(&mica__conv_tile_kernel, variant ? variant : &variants[0], p.values);
+  mica__kernel_set(&mica__conv_tile_kernel, p.values, "HALVES", together->count);
   p.mr = mica__gemm_value(&mica__conv_tile_kernel, p.values, "MR");
   p.nr = mica__gemm_value(&mica__conv_tile_kernel, p.values, "NV") * VW;
-  int64_t taps = mica__conv_volume(w->taps), tiles = ceil_div(w->k, p.mr);
-  int64_t wanted = GROUPS * (int64_t)device->compute_units;
+  int64_t tiles = ceil_div(w->k, p.mr), wanted = GROUPS * (int64_t)device->compute_units;
   /* A window without taps has nothing to add up, and needs no second block to know it. */
-  int64_t channels = taps == 0 ? w->c + 1 : PANEL_ROWS / taps, blocks = ceil_div(w->c, channels > 0 ? channels : 1);
+  int64_t channels = p.taps == 0 ? w->c + 1 : PANEL_ROWS / p.taps, blocks = ceil_div(w->c, most(channels, 1));
   p.cb = blocks > 0 ? ceil_div(w->c, blocks) : 1;
   p.columns = w->n * mica__conv_volume(w->out);
-  p.kb = least(tiles, MOST_ROWS / p.mr) * p.mr;
+  p.kb = 0;
+  int64_t rows = least(MOST_ROWS, room(&p, device) - rows_of(&p, together->count)) / together->count;
+  p.kb = most(1, least(tiles, rows / p.mr)) * p.mr;
   int64_t panels = ceil_div(p.columns, p.nr);
   p.panels = panels * w->groups * ceil_div(w->k, p.kb) / wanted;
   p.panels = p.panels < 1 ? 1 : least(p.panels, 32);
@@ -60,8 +92,14 @@ static const char *unable(const void *problem) {
 }
 
 static const char *decline(const void *problem, const mica_device_info *device) {
-  (void)problem;
-  return mica__kernel_class(device) == MICA__ON_CPU ? NULL : "it is for CPUs";
+  if (mica__kernel_class(device) != MICA__ON_CPU) return "it is for CPUs";
+  for (int64_t i = 0; i < mica__conv_windows(problem); i++) {
+    windows w = windows_at(problem, i);
+    plan p = make_plan(&w, NULL, device);
+    if (rows_of(&p, w.count) > room(&p, device)) return "local memory does not take a panel";
+    i += w.count - 1;
+  }
+  return NULL;
 }
 
 static size_t workspace(const void *problem, const mica_device_info *device) {
@@ -74,20 +112,22 @@ static size_t workspace(const void *problem, const mica_device_info *device) {
   return (size_t)count * sizeof(float);
 }
 
-static mica_status launch_window(mica_queue *queue, const mica__conv *conv, const mica__conv_window *w, plan *p,
-                                 mica_buffer *packed) {
+static mica_status launch_windows(mica_queue *queue, const mica__conv *conv, const windows *together, plan *p,
+                                  mica_buffer *packed) {
+  const mica__conv_window *w = &together->at[0], *second = &together->at[together->count - 1];
   mica__launch launch;
   mica__gemm result = conv->result;
   MICA_TRY(mica__gemm_begin_epilogue(queue, &mica__conv_tile_kernel, p->values, &result, &launch));
   mica__conv_push_window(&launch, w);
+  mica__conv_push_taps(&launch, second);
   mica__launch_int8(&launch, (int32_t[]){(int32_t)p->cb, (int32_t)p->kb, (int32_t)p->panels, is_flat(w), 0, 0, 0, 0});
   mica__launch_tensor(&launch, mica__conv_source(conv));
   mica__launch_buffer(&launch, packed, 0);
-  mica__launch_local(&launch, (size_t)((p->cb * mica__conv_volume(w->taps) + p->kb) * p->nr) * sizeof(float));
+  mica__launch_local(&launch, (size_t)(rows_of(p, together->count) * p->nr) * sizeof(float));
   const int64_t groups[] = {ceil_div(p->columns, p->nr * p->panels), ceil_div(w->k, p->kb), w->groups};
   mica__launch_range3(&launch, groups, (size_t[]){1, 1, 1});
   result.n = mica__conv_volume(w->out);
-  result.k = w->c * mica__conv_volume(w->taps);
+  result.k = w->c * (mica__conv_volume(w->taps) + (together->count > 1 ? mica__conv_volume(second->taps) : 0));
   return mica__gemm_end(queue, &launch, &result);
 }
 
@@ -95,15 +135,21 @@ static mica_status launch_tile(mica_queue *queue, const void *problem, const mic
   const mica__conv *conv = problem;
   mica_queue *packer = mica__conv_packer(conv, queue);
   mica_status status = MICA_OK;
-  for (int64_t i = 0; status == MICA_OK && i < mica__conv_windows(conv); i++) {
-    mica__conv_window w = mica__conv_window_used(mica__conv_window_at(conv, i));
+  int64_t count = mica__conv_windows(conv);
+  for (int64_t i = 0; status == MICA_OK && i < count;) {
+    windows w = windows_at(conv, i);
     plan p = make_plan(&w, variant, mica_engine_device(mica__queue_engine(queue)));
-    int64_t count = mica__conv_packed_count(&w, p.mr);
     mica_buffer *packed = NULL;
-    status = mica__workspace_create(packer, (size_t)(count + 1) * sizeof(float), &packed);
-    if (status == MICA_OK && count > 0) status = mica__conv_pack(packer, conv, &w, p.mr, p.cb, packed, 0);
-    if (status == MICA_OK) status = launch_window(queue, conv, &w, &p, packed);
+    int64_t at = 0;
+    status = mica__workspace_create(packer, (size_t)(packed_count(&w, p.mr) + 1) * sizeof(float), &packed);
+    for (int32_t k = 0; status == MICA_OK && k < w.count; k++) {
+      int64_t weights = mica__conv_packed_count(&w.at[k], p.mr);
+      if (weights > 0) status = mica__conv_pack(packer, conv, &w.at[k], p.mr, p.cb, packed, at);
+      at += weights;
+    }
+    if (status == MICA_OK) status = launch_windows(queue, conv, &w, &p, packed);
     mica_buffer_destroy(packed);
+    i += w.count;
   }
   return status;
 }

@@ -95,18 +95,22 @@ mica__conv_window mica__conv_window_at(const mica__conv *conv, int64_t index) {
   return merged(w);
 }
 
-void mica__conv_push_window(mica__launch *launch, const mica__conv_window *w) {
-  /* They were checked to fit. */
+/* They were checked to fit. */
 #define I(value) (int32_t)(w->value)
-  mica__launch_int8(launch, (int32_t[]){I(n), I(groups), I(c), I(k), I(in[0]), I(in[1]), I(in[2]), I(taps[0])});
+void mica__conv_push_taps(mica__launch *launch, const mica__conv_window *w) {
   mica__launch_int8(launch, (int32_t[]){I(taps[1]), I(taps[2]), I(first[0]), I(first[1]), I(first[2]), I(delta[0]),
                                         I(delta[1]), I(delta[2])});
+}
+
+void mica__conv_push_window(mica__launch *launch, const mica__conv_window *w) {
+  mica__launch_int8(launch, (int32_t[]){I(n), I(groups), I(c), I(k), I(in[0]), I(in[1]), I(in[2]), I(taps[0])});
+  mica__conv_push_taps(launch, w);
   mica__launch_int8(
       launch, (int32_t[]){I(step[0]), I(step[1]), I(step[2]), I(out[0]), I(out[1]), I(out[2]), I(at[0]), I(at[1])});
   mica__launch_int8(
       launch, (int32_t[]){I(at[2]), I(full[0]), I(full[1]), I(full[2]), I(spread[0]), I(spread[1]), I(spread[2]), 0});
-#undef I
 }
+#undef I
 
 static const mica__kernel_param params[] = {
     MICA__DTYPE("D_T", "type of w", MICA__CONV_TYPES),

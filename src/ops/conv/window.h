@@ -19,8 +19,9 @@ mica__conv_window mica__conv_window_at(const mica__conv *conv, int64_t index);
 /* The same without taps that meet nothing but padding. */
 mica__conv_window mica__conv_window_used(mica__conv_window window);
 
-/* WINDOW_PARAMS. */
+/* WINDOW_PARAMS; and of these window_taps alone. */
 void mica__conv_push_window(mica__launch *launch, const mica__conv_window *window);
+void mica__conv_push_taps(mica__launch *launch, const mica__conv_window *window);
 
 /* What the window reads: x forward, y backward. */
 const mica_tensor *mica__conv_source(const mica__conv *conv);
