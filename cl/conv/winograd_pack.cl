@@ -2,18 +2,15 @@
  *
  *   U[k / 32][point][c][k % 32] = element `point` of G g G', g[r][s] = W[k w_k + c w_c + 3 r + s]
  *
- * for c < CP, which is C rounded up to 16; what lies beyond K and C is 0. With FLIP, g is turned by half a turn, as
- * backward data has it. W has `count` elements; U is float. size: C, K, CP; stride: w_k, w_c, count. One work-item is
- * one work-group: 32 filters, 16 channels. NDRange: ceil(K / 32), CP / 16, 1; work-group (1, 1, 1). */
+ * for c < CP, which is C rounded up to 16; what lies beyond K and C is 0. Where `flip`, g is turned by half a turn, as
+ * backward data has it. W has `count` elements; U is float. size: C, K, CP, flip; stride: w_k, w_c, count. One
+ * work-item is one work-group: 32 filters, 16 channels. NDRange: ceil(K / 32), CP / 16, 1; work-group (1, 1, 1). */
 #include "common/dtype.clh"
 #include "common/transpose.clh"
 #include "conv/winograd.clh"
 
 #ifndef D_T
 #define D_T f32
-#endif
-#ifndef FLIP /* 1: the filters are turned by half a turn */
-#define FLIP 0
 #endif
 #define NR 32
 #define UNROLL _Pragma("unroll")
@@ -37,7 +34,7 @@ static void read_taps(__global const STORAGE(D_T) * W, const int c, const int k,
 __kernel __attribute__((reqd_work_group_size(1, 1, 1))) void
 winograd_pack(__global const STORAGE(D_T) * W, const long W_at, const int8 size, const long8 stride,
               __global float *restrict U, const long U_at) {
-  const int C = size.s0, K = size.s1, CP = size.s2, c0 = (int)get_group_id(1) * 16;
+  const int C = size.s0, K = size.s1, CP = size.s2, flip = size.s3, c0 = (int)get_group_id(1) * 16;
   const long w_k = stride.s0, w_c = stride.s1, count = stride.s2;
   W += W_at;
   for (int part = 0; part < NR; part += 16)
@@ -46,7 +43,7 @@ winograd_pack(__global const STORAGE(D_T) * W, const long W_at, const int8 size,
       read_taps(W, c, (int)get_group_id(0) * NR + part, C, K, w_k, w_c, count, taps);
       UNROLL for (int s = 0; s < 3; s++) {
         float16 g[3], u[EDGE];
-        UNROLL for (int r = 0; r < 3; r++) g[r] = taps[FLIP ? 8 - r * 3 - s : r * 3 + s];
+        UNROLL for (int r = 0; r < 3; r++) g[r] = flip ? taps[8 - r * 3 - s] : taps[r * 3 + s];
         WINOGRAD_FILTER(float16, g, u);
         UNROLL for (int i = 0; i < EDGE; i++) columns[i][s] = u[i];
       }

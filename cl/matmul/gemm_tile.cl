@@ -220,12 +220,9 @@ DEFINE_PACKED(29);
 #elif EPILOGUE == 1
 #define RESULTS __global float *D
 DEFINE_PACKED(19);
-#elif BIAS
+#else
 #define RESULTS __global STORAGE(D_T) * D, __global const STORAGE(BIAS_T) * bias
 DEFINE_PACKED(21);
-#else
-#define RESULTS __global STORAGE(D_T) * D
-DEFINE_PACKED(20);
 #endif
 
 __kernel __attribute__((reqd_work_group_size(1, 1, 1))) void gemm_tile(__global const STORAGE(A_T) * A,
@@ -252,9 +249,7 @@ __kernel __attribute__((reqd_work_group_size(1, 1, 1))) void gemm_tile(__global 
   const long P_at = D_at, C_at = D_at, C_row = D_row, C_batch = D_batch;
   __global COMPUTE(ACC_T) *P = D;
   __global const STORAGE(D_T) *C = D;
-#if BIAS
   const long bias_at = UNPACK(i64);
-#endif
   const float act_arg = UNPACK(f32);
 #endif
   const int batches = get_num_groups(2) / splits, z = get_group_id(2) % batches, split = get_group_id(2) / batches;

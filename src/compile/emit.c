@@ -147,6 +147,68 @@ static int32_t emit_reduce(mica__emission *e, int32_t id, const mica__access *ac
   return instr.args[0] < 0 ? -1 : add_instr(e, &instr, id, access);
 }
 
+/* Narrows the bounds of a LOAD so that its index along axis a of a result, which is read at `access`, lies in
+ * [begin, end). */
+static bool bound(const mica__emission *e, mica_shape shape, const mica__access *access, int32_t a, int64_t begin,
+                  int64_t end, mica__fused_instr *load) {
+  mica__access index = {0}, steps;
+  int32_t along = -1;
+  index.stride[a] = 1;
+  if (!mica__access_compose(e->space, access, shape, &index, &steps)) return false;
+  for (int32_t d = 0; d < e->space.rank; d++) {
+    if (steps.stride[d] == 0 || e->space.dim[d] == 1) continue;
+    if (along >= 0 || (steps.stride[d] != 1 && steps.stride[d] != -1)) return false;
+    along = d;
+  }
+  if (along < 0) return steps.offset >= begin && steps.offset < end;
+  bool forwards = steps.stride[along] > 0;
+  int64_t low = forwards ? begin - steps.offset : steps.offset - end + 1;
+  int64_t high = forwards ? end - steps.offset : steps.offset - begin + 1;
+  if (low > load->low[along]) load->low[along] = low;
+  if (high < load->high[along]) load->high[along] = high;
+  return true;
+}
+
+/* Access and bounds of the LOAD that reads what a result, read at `access`, shows of its operand k; *base is the node
+ * that is in memory. */
+static bool window_access(const mica__emission *e, const mica__node *node, int32_t k, const mica__access *access,
+                          mica__fused_instr *load, int32_t *base) {
+  mica_shape shape = node->type.shape, part = node_at(e, node->inputs[k])->type.shape;
+  mica__access inner = mica__recipe_look(e->graph, node->inputs[k], base);
+  mica__inset window;
+  node->op->window(e->graph, node, k, &window);
+  for (int32_t d = 0; d < MICA_MAX_RANK; d++) load->high[d] = e->space.dim[d];
+  for (int32_t a = 0; a < shape.rank; a++) {
+    int64_t step = part.dim[a] == 1 ? 1 : window.step[a], begin = window.start[a];
+    if (step != 1 && step != -1) return false;
+    inner.stride[a] *= step;
+    inner.offset -= window.start[a] * inner.stride[a];
+    if (step < 0) begin -= part.dim[a] - 1;
+    if (part.dim[a] != shape.dim[a] && !bound(e, shape, access, a, begin, begin + part.dim[a], load)) return false;
+  }
+  return mica__access_compose(e->space, access, shape, &inner, &load->access);
+}
+
+/* A result that shows operands in windows: reads within bounds, each of which gives the one before it outside. */
+static int32_t emit_windows(mica__emission *e, int32_t id, const mica__access *access) {
+  const mica__node *node = node_at(e, id);
+  int32_t value = -1, base = 0;
+  for (int32_t k = 0; k < node->input_count; k++) {
+    mica__fused_instr load = {.kind = MICA__FUSED_LOAD, .dtype = node->type.dtype, .bounded = true};
+    if (mica__node_count(node_at(e, node->inputs[k])) == 0) continue;
+    if (!window_access(e, node, k, access, &load, &base) || is_member(e, base)) return -1;
+    load.value = node->attrs.reals[0];
+    load.args[0] = value;
+    load.arg_count = value >= 0;
+    load.operand = add_operand(e, base, false);
+    value = load.operand < 0 ? -1 : add_instr(e, &load, id, access);
+    if (value < 0) return -1;
+    e->memo_node[value] = 0; /* it is part of the value only */
+  }
+  if (value >= 0) e->memo_node[value] = id;
+  return value;
+}
+
 static int32_t emit_value(mica__emission *e, int32_t id, const mica__access *access) {
   const mica__node *node = node_at(e, id);
   double number = 0;
@@ -156,6 +218,7 @@ static int32_t emit_value(mica__emission *e, int32_t id, const mica__access *acc
   if (node->op->kind == MICA__OP_VIEW && (e->group[id - 1] == 0 || e->group[id - 1] == e->own))
     return emit_view(e, id, access);
   if (!is_member(e, id)) return add_load(e, id, access);
+  if (node->op->window) return emit_windows(e, id, access);
   if (node->op->kind == MICA__OP_POINTWISE) return emit_pointwise(e, id, access);
   return node->op->kind == MICA__OP_REDUCE ? emit_reduce(e, id, access) : -1;
 }

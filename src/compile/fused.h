@@ -20,10 +20,10 @@
 #include "runtime/launch.h"
 
 typedef enum mica__fused_kind {
-  MICA__FUSED_LOAD,   /* operand at access, or `value` outside of the bounds where `bounded` */
-  MICA__FUSED_VALUE,  /* the constant `value` */
-  MICA__FUSED_INDEX,  /* the index along dimension `operand`, as i64 */
-  MICA__FUSED_OP,     /* a POINTWISE op of args */
+  MICA__FUSED_LOAD,  /* operand at access; where `bounded`, outside of the bounds args[0] if it has one, else `value` */
+  MICA__FUSED_VALUE, /* the constant `value` */
+  MICA__FUSED_INDEX, /* the index along dimension `operand`, as i64 */
+  MICA__FUSED_OP,    /* a POINTWISE op of args */
   MICA__FUSED_REDUCE, /* args[0] joined over the row by op->join */
   MICA__FUSED_STORE,  /* args[0] to operand at access; once a row where the access has no steps along the row */
 } mica__fused_kind;
@@ -33,7 +33,7 @@ typedef struct mica__fused_instr {
   const mica__op *op;
   mica__attrs attrs;
   int32_t args[4];
-  int32_t arg_count; /* OP: how many; REDUCE and STORE have one, the others none */
+  int32_t arg_count; /* OP: how many; a bounded LOAD has one or none, REDUCE and STORE one, the others none */
   int32_t operand;
   mica_dtype dtype;    /* of the result; arithmetic is in COMPUTE(dtype) */
   mica__access access; /* LOAD, STORE: elements of the operand per step of each dimension */

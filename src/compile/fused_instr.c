@@ -165,6 +165,15 @@ static mica__term bounds_of(const mica__writer *w, int32_t k, uint32_t dims) {
   return t;
 }
 
+/* The value of instruction k, of its own dtype, as so many lanes of another. */
+static mica__term value_as(const mica__writer *w, int32_t k, mica_dtype dtype, int32_t lanes) {
+  mica_dtype from = w->fused->instrs[k].dtype;
+  mica__term t = {""}, value = value_of(w, k, lanes);
+  if (from == dtype) return value;
+  mica__term_add(&t, "CAST(%s, %s, %d, %s)", mica_dtype_name(from), mica_dtype_name(dtype), (int)lanes, value.text);
+  return t;
+}
+
 /* The elements of a LOAD, all of which are there. */
 static mica__term read_of(const mica__writer *w, int32_t k, int32_t lanes) {
   const mica__fused_instr *instr = &w->fused->instrs[k];
@@ -189,18 +198,23 @@ static mica__term bounded_read(const mica__writer *w, int32_t k, int32_t lanes) 
   mica__term_add(&name, "v%d_fill", x);
   mica__term fill = constant(stored, lanes, instr->value, name.text),
              one = constant(stored, 1, instr->value, name.text);
+  if (instr->arg_count) fill = value_as(w, instr->args[0], stored, lanes);
   if (!(bounds & lane_bit)) {
     mica__term_add(&t, "%s ? %s : %s", inside.text, read.text, fill.text);
     return t;
   }
   int64_t step = instr->access.stride[lane];
   mica__term_add(&by, step == 0 ? "0" : step == 1 ? "1" : "x%d_s%d", x, lane);
-  mica__term_add(&t, "!(%s) ? %s : ", inside.text, fill.text);
+  mica__term_add(&t, "!(%s) || i%d + %d <= x%d_low%d || i%d >= x%d_high%d ? %s : ", inside.text, lane, n, x, lane, lane,
+                 x, lane, fill.text);
   if (step != 0)
     mica__term_add(&t, "i%d >= x%d_low%d && i%d + %d <= x%d_high%d ? %s : ", lane, x, lane, lane, n, x, lane,
                    read.text);
+  if (instr->arg_count)
+    mica__term_add(&t, "mica_pick(WITHIN(%d, i%d, x%d_low%d, x%d_high%d), ", n, lane, x, lane, x, lane);
   mica__term_add(&t, "GUARDED(%s, %d, x%d, %s, %s, i%d, x%d_low%d, x%d_high%d, %s)", mica_dtype_name(stored), n, x,
                  place.text, by.text, lane, x, lane, x, lane, one.text);
+  if (instr->arg_count) mica__term_add(&t, ", %s)", fill.text);
   return t;
 }
 
@@ -208,6 +222,10 @@ static void write_load(mica__writer *w, int32_t k) {
   const mica__fused_instr *instr = &w->fused->instrs[k];
   mica_dtype dtype = instr->dtype, stored = w->fused->operand_dtype[instr->operand];
   int32_t lanes = mica__write_lanes(w, k);
+  if (lanes > 1 && mica__fused_is_turned(w->fused, w->plan, k)) {
+    mica__write_line(w, "const float16 v%d = t%d[i%d - tile_begin];", (int)k, (int)k, (int)w->plan->inner);
+    return;
+  }
   mica__term read = mica__fused_bounds(w->fused, instr) ? bounded_read(w, k, lanes) : read_of(w, k, lanes);
   if (dtype == stored)
     mica__write_line(w, "const %s v%d = %s;", mica__write_type(dtype, lanes), (int)k, read.text);
@@ -216,13 +234,21 @@ static void write_load(mica__writer *w, int32_t k) {
                      mica_dtype_name(stored), mica_dtype_name(dtype), (int)lanes, read.text);
 }
 
-/* The value of instruction k, of its own dtype, as so many lanes of another. */
-static mica__term value_as(const mica__writer *w, int32_t k, mica_dtype dtype, int32_t lanes) {
-  mica_dtype from = w->fused->instrs[k].dtype;
-  mica__term t = {""}, value = value_of(w, k, lanes);
-  if (from == dtype) return value;
-  mica__term_add(&t, "CAST(%s, %s, %d, %s)", mica_dtype_name(from), mica_dtype_name(dtype), (int)lanes, value.text);
-  return t;
+void mica__write_turned(mica__writer *w) {
+  int row = (int)w->plan->inner, lane = (int)w->plan->lane;
+  for (int k = 0; k < w->fused->count; k++) {
+    if (!mica__fused_is_turned(w->fused, w->plan, k)) continue;
+    mica__write_line(w, "float16 t%d[16];", k);
+    mica__write_line(w, "if (tile_end - tile_begin == 16) {");
+    mica__write_line(w, "_Pragma(\"unroll\") for (int j = 0; j < 16; j++)");
+    mica__write_line(w, "  t%d[j] = LOADV(f32, 16, x%d, x%d_i + (i%d + j) * x%d_s%d + tile_begin);", k, k, k, lane, k,
+                     lane);
+    mica__write_line(w, "mica_transpose16(t%d);", k);
+    mica__write_line(w, "} else {");
+    mica__write_line(w, "for (index_t i%d = tile_begin; i%d < tile_end; i%d++)", row, row, row);
+    mica__write_line(w, "  t%d[i%d - tile_begin] = %s;", k, row, read_of(w, k, w->width).text);
+    mica__write_line(w, "}");
+  }
 }
 
 static void write_store(mica__writer *w, int32_t k) {

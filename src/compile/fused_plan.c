@@ -82,6 +82,15 @@ static bool reads_across(const mica__fused *fused) {
   return false;
 }
 
+bool mica__fused_is_turned(const mica__fused *fused, const mica__fused_plan *plan, int32_t k) {
+  const mica__fused_instr *instr = &fused->instrs[k];
+  if (instr->kind != MICA__FUSED_LOAD || plan->tile != 16 || plan->width != 16) return false;
+  bool floats = instr->dtype == MICA_F32 && fused->operand_dtype[instr->operand] == MICA_F32;
+  int64_t across = instr->access.stride[plan->lane];
+  return floats && !mica__fused_bounds(fused, instr) && instr->access.stride[plan->inner] == 1 && across != 0 &&
+         across != 1;
+}
+
 static int64_t ceil_div(int64_t a, int64_t b) { return a / b + (a % b != 0); }
 
 /* The product of extents [first, end). */

@@ -83,7 +83,7 @@ static inline bool mica__fused_is_vector(const mica__fused_plan *plan, int32_t k
 
 /* How many of instr->args are used. */
 static inline int32_t mica__fused_arg_count(const mica__fused_instr *instr) {
-  if (instr->kind == MICA__FUSED_OP) return instr->arg_count;
+  if (instr->kind == MICA__FUSED_OP || instr->kind == MICA__FUSED_LOAD) return instr->arg_count;
   return instr->kind == MICA__FUSED_REDUCE || instr->kind == MICA__FUSED_STORE;
 }
 
@@ -95,6 +95,10 @@ static inline bool mica__fused_in_loop(const mica__fused_plan *plan, int32_t k) 
 
 /* Which dimensions bound a LOAD: bit d. */
 uint32_t mica__fused_bounds(const mica__fused *fused, const mica__fused_instr *instr);
+
+/* Whether LOAD k reads across the lanes in blocks of 16 x 16 that are turned in registers: in tiles, floats that are
+ * neighbours along the tile. */
+bool mica__fused_is_turned(const mica__fused *fused, const mica__fused_plan *plan, int32_t k);
 
 /* Constants that are common and exact stand in the text, where the compiler can use them; others are arguments, so that
  * a new one (the 1/n of a new shape) makes no new kernel. */

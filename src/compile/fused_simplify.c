@@ -31,6 +31,13 @@ static void remove_dim(mica__fused *fused, int32_t d) {
   fused->rank--;
 }
 
+/* Whoever used instruction k uses `by` instead. */
+static void replace(mica__fused *fused, int32_t k, int32_t by) {
+  for (int32_t user = k + 1; user < fused->count; user++)
+    for (int32_t i = 0; i < 4; i++)
+      if (fused->instrs[user].args[i] == k) fused->instrs[user].args[i] = by;
+}
+
 /* Along a dimension of extent 1 the index is 0 and every bound either holds or fails. */
 static void drop_ones(mica__fused *fused) {
   for (int32_t d = fused->rank - 1; d >= 0; d--) {
@@ -40,7 +47,9 @@ static void drop_ones(mica__fused *fused) {
       mica__fused_instr *instr = &fused->instrs[k];
       bool outside = mica__fused_bounds(fused, instr) >> d & 1;
       if (outside || (instr->kind == MICA__FUSED_INDEX && instr->operand == d)) {
+        if (outside && instr->arg_count) replace(fused, k, instr->args[0]);
         instr->kind = MICA__FUSED_VALUE;
+        instr->arg_count = 0;
         if (!outside) instr->value = 0;
       }
     }

@@ -44,6 +44,7 @@ static int32_t open_loops(mica__writer *w) {
 /* The body, within the loop over a tile where there is one. */
 static void write_tile(mica__writer *w, int32_t walk) {
   int d = (int)w->plan->inner;
+  if (w->plan->tile && w->width > 1) mica__write_turned(w);
   if (w->plan->tile) mica__write_line(w, "for (index_t i%d = tile_begin; i%d < tile_end; i%d++) {", d, d, d);
   write_body(w, walk);
   if (w->plan->tile) mica__write_line(w, "}");
@@ -323,6 +324,10 @@ mica_status mica__fused_write(const mica__fused *fused, const mica__fused_plan *
   mica__write_line(&w, "#include \"common/cast.clh\"");
   mica__write_line(&w, "#include \"common/strided.clh\"");
   mica__write_line(&w, "#include \"common/join.clh\"");
+  for (int32_t k = 0, turned = 0; k < fused->count && !turned; k++) {
+    turned = mica__fused_is_turned(fused, plan, k);
+    if (turned) mica__write_line(&w, "#include \"common/transpose.clh\"");
+  }
   mica__write_line(&w, "typedef %s index_t;", plan->wide ? "long" : "int");
   mica__write_line(&w, "__kernel __attribute__((reqd_work_group_size(%d, 1, 1))) void %s(", (int)plan->local, name);
   w.indent = 2;

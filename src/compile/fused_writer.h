@@ -36,6 +36,8 @@ bool mica__write_in_row(const mica__writer *w);
 
 /* Declares where the accesses begin in the present unit. */
 void mica__write_bases(mica__writer *w);
+/* Reads a block of what stands across the lanes, and turns it. */
+void mica__write_turned(mica__writer *w);
 /* LOAD, OP, INDEX and STORE; nothing for VALUE, which stands where it is used. */
 void mica__write_instr(mica__writer *w, int32_t k);
 

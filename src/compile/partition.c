@@ -225,8 +225,14 @@ static mica_status visit(work *w, int32_t id, bool fusion) {
   if (node->op->kind == MICA__OP_SOURCE || node->op->kind == MICA__OP_VIEW) return MICA_OK;
   bool launched = mica__node_is_launched(node);
   MICA_TRY(begin_group(w, id, !launched));
+  int32_t own = w->group_count;
+  if (launched && fusion && node->op->window) {
+    /* Alone in its group it is read and written by a kernel, unless that would have too many arguments. */
+    launched = !try_union(w, &id, 1);
+    w->groups[own - 1].fused = !launched;
+  }
   if (launched || !fusion) return MICA_OK;
-  int32_t own = w->group_count, count = user_groups(w, id, groups);
+  int32_t count = user_groups(w, id, groups);
   for (int32_t i = 0; i < count; i++)
     if (w->groups[groups[i] - 1].count) MICA_TRY(join(w, own, groups[i], 0));
   return MICA_OK;

@@ -88,6 +88,11 @@ typedef struct mica__absorb {
   struct mica__attrs *attrs;
 } mica__absorb;
 
+/* Where a result shows an operand: element i along axis a at start[a] + i step[a]. */
+typedef struct mica__inset {
+  int64_t start[MICA_MAX_RANK], step[MICA_MAX_RANK];
+} mica__inset;
+
 typedef struct mica__op {
   const char *name;
 
@@ -133,6 +138,9 @@ typedef struct mica__op {
   /* LAUNCH: whether it can do what a user does; see mica__absorb. The user's shape has as many elements as the result
    * and the same last dimension. May be NULL. */
   bool (*absorb)(mica__absorb *absorb);
+  /* LAUNCH of a result that shows each of its operands in a window and attrs.reals[0] everywhere else: the window of
+   * operand k. What a kernel needs of the result it can then read from the operands, within bounds. NULL for others. */
+  void (*window)(const mica_graph *graph, const struct mica__node *node, int32_t k, mica__inset *window);
   /* LAUNCH: queues the work. Workspace comes from the engine's pool. */
   mica_status (*launch)(const mica__exec *exec);
   double (*flops)(const struct mica__node *node, const struct mica__type *inputs);

@@ -2,6 +2,8 @@
 
 #include "ops/registry.h"
 
+#include <math.h>
+
 /* Those that take no attributes, or their argument as reals[0]. */
 static const struct {
   const mica__op *op;
@@ -40,9 +42,16 @@ bool mica__activation_of(const mica__node *node, mica_activation *activation, do
   return node->type.dtype != MICA_F64 || !rounded;
 }
 
-const char *mica__activation_prelude(mica_activation activation) {
+const char *mica__activation_prelude(mica_activation activation, mica_dtype dtype) {
 #define ACTIVATION_PRELUDE(name, text) "#define ACTIVATION mica_act_" text "\n",
   static const char *const preludes[] = {MICA_ACTIVATION_LIST(ACTIVATION_PRELUDE)};
 #undef ACTIVATION_PRELUDE
+  bool bounds = activation == MICA_ACTIVATION_NONE || activation == MICA_ACTIVATION_RELU;
+  if (bounds && mica_dtype_kind_of(dtype) == MICA_KIND_FLOAT) return "#define ACTIVATION mica_act_at_least\n";
   return activation == MICA_ACTIVATION_NONE ? NULL : preludes[activation];
+}
+
+float mica__activation_argument(mica_activation activation, float argument) {
+  if (activation == MICA_ACTIVATION_NONE) return -INFINITY;
+  return activation == MICA_ACTIVATION_RELU ? 0 : argument;
 }

@@ -9,7 +9,9 @@
 /* Whether a pointwise node is one of them; then which, and its argument. */
 bool mica__activation_of(const mica__node *node, mica_activation *activation, double *argument);
 
-/* What stands in front of a kernel whose epilogue has the activation; NULL for none. */
-const char *mica__activation_prelude(mica_activation activation);
+/* What stands in front of a kernel whose epilogue has the activation and writes `dtype`, NULL for nothing, and the
+ * epilogue's act_arg. relu and no activation are one text for floats: a lower bound. */
+const char *mica__activation_prelude(mica_activation activation, mica_dtype dtype);
+float mica__activation_argument(mica_activation activation, float argument);
 
 #endif

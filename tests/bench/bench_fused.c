@@ -193,19 +193,32 @@ static double once(const bench *b, const entry *e) {
   return bench_now() - start;
 }
 
-/* Interleaved with a copy of as many bytes, because other programs disturb both alike; the least of all rounds. */
+static int by_value(const void *a, const void *b) {
+  double x = *(const double *)a, y = *(const double *)b;
+  return (x > y) - (x < y);
+}
+
+static double median(double *values, int count) {
+  qsort(values, (size_t)count, sizeof *values, by_value);
+  return values[count / 2];
+}
+
+/* Interleaved with a copy of as many bytes, because other programs disturb both alike; medians of all rounds. */
 static void measure(const bench *b, entry *e, int rounds) {
   entry *copy = calloc(1, sizeof *copy);
+  double *own = calloc((size_t)rounds, sizeof *own), *other = calloc((size_t)rounds, sizeof *other);
   copy->fused = (mica__fused){.rank = 1, .extent = {(int64_t)(e->bytes / 8)}};
   store(&copy->fused, load(&copy->fused, 1), 1);
   make_operands(b, copy);
-  e->seconds = e->copy_seconds = 1e9;
+  once(b, e), once(b, copy); /* the compiler's time */
   for (int i = 0; i < rounds; i++) {
-    double own = once(b, e), other = once(b, copy);
-    if (i == 0) continue; /* the compiler's time */
-    if (own < e->seconds) e->seconds = own;
-    if (other < e->copy_seconds) e->copy_seconds = other;
+    own[i] = once(b, e);
+    other[i] = once(b, copy);
   }
+  e->seconds = median(own, rounds);
+  e->copy_seconds = median(other, rounds);
+  free(own);
+  free(other);
   for (int32_t o = 0; o < copy->fused.operand_count; o++) mica_tensor_destroy(copy->tensors[o]);
   free(copy);
 }
@@ -235,7 +248,7 @@ int bench_fused(const bench *b) {
     entry *e = calloc(1, sizeof *e);
     table[i].build(&e->fused);
     make_operands(b, e);
-    measure(b, e, rounds ? atoi(rounds) : 30);
+    measure(b, e, rounds && atoi(rounds) > 0 ? atoi(rounds) : 31);
     double ratio = e->seconds / e->copy_seconds;
     failed |= table[i].limit > 0 && ratio > table[i].limit;
     if (b->json)

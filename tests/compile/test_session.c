@@ -195,6 +195,26 @@ START_TEST(a_product_takes_what_stands_around_it) {
 }
 END_TEST
 
+/* What is padded or put together is read from its parts: no launch makes it. */
+START_TEST(padding_and_parts_are_read_in_place) {
+  mica_value x = mica_parameter(graph, "x", MICA_F32, MICA_SHAPE(2, 3)),
+             y = mica_parameter(graph, "y", MICA_F32, MICA_SHAPE(2, 2));
+  mica_value all = mica_concat((mica_value[]){x, y, mica_flip(x, MICA_AXES(1))}, 3, 1);
+  mica_value padded =
+      mica_pad(mica_transpose(x, MICA_ALL_AXES), (int64_t[]){2, 0}, (int64_t[]){3, 0}, MICA_PAD_CONSTANT, 0.5);
+  mica_value outputs[] = {mica_add(all, mica_transpose(padded, MICA_ALL_AXES)), mica_sum(all, MICA_AXES(1), false)};
+  mica_session *session = session_of(outputs, 2);
+  upload(mica_session_parameter(session, "x"), (float[]){1, 2, 3, 4, 5, 6});
+  upload(mica_session_parameter(session, "y"), (float[]){10, 20, 30, 40});
+  ck_assert_uint_eq(report_of(session).launches, 1);
+  run(session);
+  expect(mica_session_output(session, 0),
+         (float[]){1.5, 2.5, 4, 12, 23, 3.5, 2.5, 1.5, 4.5, 5.5, 10, 35, 46, 6.5, 5.5, 4.5}, 16);
+  expect(mica_session_output(session, 1), (float[]){42, 100}, 2);
+  mica_session_destroy(session);
+}
+END_TEST
+
 /* Twelve tensors, each read across in another way: one kernel would have more arguments than kernels may have. */
 START_TEST(kernels_of_many_arguments_are_parted) {
   enum { N = 12, COUNT = 2 * 3 * 4 * 5 };
@@ -449,6 +469,7 @@ Suite *test_suite(void) {
   tcase_add_test(tests, a_chain_is_one_kernel);
   tcase_add_test(tests, cheap_values_are_computed_again);
   tcase_add_test(tests, a_product_takes_what_stands_around_it);
+  tcase_add_test(tests, padding_and_parts_are_read_in_place);
   tcase_add_test(tests, kernels_of_many_arguments_are_parted);
   tcase_add_test(tests, softmax_is_one_kernel);
   tcase_add_test(tests, a_deep_chain_keeps_few_activations);

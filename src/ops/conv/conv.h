@@ -77,8 +77,8 @@ void mica__conv_key(const mica__conv *conv, char key[MICA__TUNING_TEXT]);
 #define MICA__CONV_PARAMS(...)                                                                                         \
   MICA__DTYPE("D_T", "type of x, w and y", __VA_ARGS__), MICA__DTYPE("ACC_T", "type of sums", MICA_F32, MICA_F64),     \
       MICA__DTYPE("BIAS_T", "type of bias", MICA_F32, MICA_F16, MICA_BF16, MICA_F64),                                  \
-      MICA__CASE("BIAS", "0 none, 2 a value a channel", 0, 2)
-#define MICA__CONV_VALUES MICA_F32, MICA_F32, MICA_F32, 0
+      MICA__CASE("BIAS", "2 a value a channel", 2)
+#define MICA__CONV_VALUES MICA_F32, MICA_F32, MICA_F32, 2
 
 /* Launches of kernels that end in EPILOGUE_PARAMS: mica__gemm_begin_epilogue(queue, desc, values, &conv->result, ..),
  * the kernel's own arguments, mica__gemm_end(queue, &launch, &conv->result). This packs CONV_PARAMS

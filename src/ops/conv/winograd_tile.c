@@ -18,9 +18,8 @@ const mica__kernel_desc mica__winograd_tile_kernel = {
 static const mica__kernel_param pack_params[] = {
     MICA__DTYPE("D_T", "type of w", MICA__CONV_TYPES),
     MICA__CASE("TILE", "results along an edge of a tile", 2, 4),
-    MICA__CASE("FLIP", "1: filters are turned by half a turn", 0, 1),
 };
-static const mica__variant pack_variants[] = {MICA__VARIANT("cpu", MICA__ON_CPU, MICA_F32, 4, 0)};
+static const mica__variant pack_variants[] = {MICA__VARIANT("cpu", MICA__ON_CPU, MICA_F32, 4)};
 const mica__kernel_desc mica__winograd_pack_kernel = {
     MICA__KERNEL("winograd_pack", "conv/winograd_pack.cl", pack_params, pack_variants)};
 
@@ -87,11 +86,10 @@ static mica_status launch_pack(mica_queue *queue, const mica__conv *conv, const 
   mica__kernel_values(&mica__winograd_pack_kernel, &pack_variants[0], values);
   mica__kernel_set(&mica__winograd_pack_kernel, values, "D_T", (int32_t)conv->dtype);
   mica__kernel_set(&mica__winograd_pack_kernel, values, "TILE", (int32_t)p->edge);
-  mica__kernel_set(&mica__winograd_pack_kernel, values, "FLIP", p->winograd.flipped);
   MICA_TRY(mica__kernel_get(mica__queue_engine(queue), &mica__winograd_pack_kernel, values, NULL, &kernel));
   mica__launch launch = mica__launch_of(kernel);
   mica__launch_tensor(&launch, conv->w);
-  mica__launch_int8(&launch, (int32_t[8]){(int32_t)w->c, (int32_t)w->k, (int32_t)p->cp});
+  mica__launch_int8(&launch, (int32_t[8]){(int32_t)w->c, (int32_t)w->k, (int32_t)p->cp, p->winograd.flipped});
   mica__launch_long8(&launch, (int64_t[8]){w->w_k, w->w_c, mica_tensor_count(conv->w)});
   mica__launch_buffer(&launch, filters, 0);
   const int64_t groups[] = {p->panels, p->cp / VW, 1};

@@ -113,6 +113,14 @@ static mica_status launch_place(const mica__exec *exec) {
   return mica__strided_copy(exec->queue, NULL, small, exec->inputs[0], &from, exec->output, &to);
 }
 
+static void window_of_place(const mica_graph *graph, const mica__node *node, int32_t k, mica__inset *window) {
+  (void)graph, (void)k;
+  for (int32_t a = 0; a < node->type.shape.rank; a++) {
+    window->start[a] = START(&node->attrs, a);
+    window->step[a] = STEP(&node->attrs, a);
+  }
+}
+
 const mica__op mica__op_place = {.name = "place",
                                  .kind = MICA__OP_LAUNCH,
                                  .min_inputs = 1,
@@ -120,6 +128,7 @@ const mica__op mica__op_place = {.name = "place",
                                  .infer = infer_place,
                                  .grad = grad_place,
                                  .evaluate = evaluate_place,
+                                 .window = window_of_place,
                                  .launch = launch_place,
                                  .takes_strides = 1};
 
@@ -248,6 +257,15 @@ static mica_status grad_concat(const mica__grad *grad) {
   return MICA_OK;
 }
 
+static void window_of_concat(const mica_graph *graph, const mica__node *node, int32_t k, mica__inset *window) {
+  int64_t axis = node->attrs.ints[0];
+  for (int32_t a = 0; a < node->type.shape.rank; a++) {
+    window->start[a] = 0;
+    window->step[a] = 1;
+  }
+  for (int32_t i = 0; i < k; i++) window->start[axis] += mica__graph_node(graph, node->inputs[i])->type.shape.dim[axis];
+}
+
 const mica__op mica__op_concat = {.name = "concat",
                                   .kind = MICA__OP_LAUNCH,
                                   .min_inputs = 1,
@@ -255,6 +273,7 @@ const mica__op mica__op_concat = {.name = "concat",
                                   .infer = infer_concat,
                                   .grad = grad_concat,
                                   .evaluate = evaluate_concat,
+                                  .window = window_of_concat,
                                   .launch = launch_concat,
                                   .takes_strides = UINT32_MAX};
 

@@ -47,7 +47,7 @@ enum { MICA__LAYOUT_ANY, MICA__LAYOUT_K, MICA__LAYOUT_OUTER };
   MICA__DTYPE("D_T", "type of d and c", MICA_F32, MICA_F16, MICA_BF16, MICA_F64, MICA_I32),                            \
       MICA__DTYPE("ACC_T", "type of sums", MICA_F32, MICA_F64, MICA_I32),                                              \
       MICA__DTYPE("BIAS_T", "type of bias", MICA_F32, MICA_F16, MICA_BF16, MICA_F64, MICA_I32),                        \
-      MICA__CASE("BIAS", "0 none, 1 a value a column, 2 a value a row", 0, 1, 2)
+      MICA__CASE("BIAS", "1 a value a column, 2 a value a row", 1, 2)
 #define MICA__GEMM_PARAMS(...)                                                                                         \
   MICA__GEMM_EPILOGUE_PARAMS, MICA__DTYPE("A_T", "type of a", __VA_ARGS__),                                            \
       MICA__DTYPE("B_T", "type of b", __VA_ARGS__),                                                                    \
@@ -55,7 +55,7 @@ enum { MICA__LAYOUT_ANY, MICA__LAYOUT_K, MICA__LAYOUT_OUTER };
       MICA__CASE("B_LAYOUT", "b: 0 any strides, 1 adjacent along k, 2 along columns", 0, 1, 2),                        \
       MICA__CASE("A_ALIGNED", "1: vectors of a may be read whole", 0, 1),                                              \
       MICA__CASE("B_ALIGNED", "1: vectors of b may be read whole", 0, 1)
-#define MICA__GEMM_EPILOGUE_VALUES MICA_F32, MICA_F32, MICA_F32, 0
+#define MICA__GEMM_EPILOGUE_VALUES MICA_F32, MICA_F32, MICA_F32, 1
 #define MICA__GEMM_VALUES MICA__GEMM_EPILOGUE_VALUES, MICA_F32, MICA_F32, MICA__LAYOUT_K, MICA__LAYOUT_OUTER, 1, 1
 
 /* Sets those parameters (vectors are aligned when they are so in units of `vector` elements), builds the kernel and
@@ -67,6 +67,8 @@ mica_status mica__gemm_begin_epilogue(mica_queue *queue, const mica__kernel_desc
                                       const mica__gemm *gemm, mica__launch *launch);
 /* Adds EPILOGUE_PARAMS (cl/common/epilogue.clh). */
 void mica__gemm_add_epilogue(mica__launch *launch, const mica__gemm *gemm);
+/* Adds the last three of them, or that there are none. */
+void mica__gemm_add_bias(mica__launch *launch, const mica__gemm *gemm);
 /* Ends a launch with them, notes its cost and submits it. */
 mica_status mica__gemm_end(mica_queue *queue, mica__launch *launch, const mica__gemm *gemm);
 

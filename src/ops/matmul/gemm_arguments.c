@@ -35,9 +35,9 @@ mica_status mica__gemm_begin_epilogue(mica_queue *queue, const mica__kernel_desc
   mica__kernel_set(desc, values, "D_T", (int32_t)d);
   mica__kernel_set(desc, values, "ACC_T", (int32_t)gemm->acc);
   mica__kernel_set(desc, values, "BIAS_T", (int32_t)(gemm->bias ? mica_tensor_dtype(gemm->bias) : d));
-  mica__kernel_set(desc, values, "BIAS", gemm->bias ? (int32_t)gemm->config.bias_axis : 0);
-  MICA_TRY(mica__kernel_get(mica__queue_engine(queue), desc, values, mica__activation_prelude(gemm->config.activation),
-                            &kernel));
+  mica__kernel_set(desc, values, "BIAS", gemm->config.bias_axis == MICA_BIAS_ROW ? MICA_BIAS_ROW : MICA_BIAS_COLUMN);
+  const char *prelude = mica__activation_prelude(gemm->config.activation, d);
+  MICA_TRY(mica__kernel_get(mica__queue_engine(queue), desc, values, prelude, &kernel));
   *launch = mica__launch_of(kernel);
   return MICA_OK;
 }
@@ -79,6 +79,14 @@ void mica__gemm_cost(mica__launch *launch, const mica__gemm *gemm) {
                         (gemm->config.beta == 0 ? 1 : 2) * matrix_bytes(&gemm->d, m * n, gemm->batches));
 }
 
+void mica__gemm_add_bias(mica__launch *launch, const mica__gemm *gemm) {
+  if (gemm->bias)
+    mica__launch_tensor(launch, gemm->bias);
+  else
+    mica__launch_buffer(launch, NULL, -1);
+  mica__launch_float(launch, mica__activation_argument(gemm->config.activation, gemm->config.activation_arg));
+}
+
 void mica__gemm_add_epilogue(mica__launch *launch, const mica__gemm *gemm) {
   mica_dtype d = mica_tensor_dtype(gemm->d.tensor);
   mica__launch_scalar(launch, d, gemm->config.alpha);
@@ -89,8 +97,7 @@ void mica__gemm_add_epilogue(mica__launch *launch, const mica__gemm *gemm) {
   mica__launch_tensor(launch, gemm->c.tensor);
   mica__launch_long(launch, gemm->c.row);
   mica__launch_long(launch, gemm->c.batch);
-  mica__launch_tensor(launch, gemm->bias ? gemm->bias : gemm->d.tensor);
-  mica__launch_float(launch, gemm->config.activation_arg);
+  mica__gemm_add_bias(launch, gemm);
 }
 
 mica_status mica__gemm_end(mica_queue *queue, mica__launch *launch, const mica__gemm *gemm) {

@@ -226,8 +226,7 @@ static void add_results(mica__launch *launch, const mica__gemm *gemm, const plan
   }
   mica__launch_tensor(launch, gemm->d.tensor);
   if (p->epilogue == 1) return;
-  if (gemm->bias) mica__launch_tensor(launch, gemm->bias);
-  mica__launch_float(launch, gemm->config.activation_arg);
+  mica__gemm_add_bias(launch, gemm);
 }
 
 static mica_status launch_tiles(mica_queue *queue, const mica__gemm *gemm, plan *p, mica_buffer *partial) {
