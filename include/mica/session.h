@@ -48,7 +48,7 @@ typedef struct mica_session_report {
   size_t values;            /* values with memory of their own */
   uint64_t planned_bytes;   /* the arena: the peak of all temporaries; exact, known before the first run */
   uint64_t unplanned_bytes; /* what they would take without sharing */
-  uint64_t workspace_bytes; /* memory that kernels need beside their operands, such as partial sums; shared by all */
+  uint64_t workspace_bytes; /* beside the operands of kernels: partial sums, shared by all, and packed weights */
   uint64_t parameter_bytes;
   uint64_t io_bytes; /* outputs */
 } mica_session_report;

@@ -173,13 +173,22 @@ static void tune_first_time(mica_engine *engine, const mica__gemm *gemm, const c
   mica__attempt_end();
 }
 
+/* Elements from which on an operand that does not change is worth a kernel that packs it and memory for both: what does
+ * not stay in a first level cache. */
+#define WORTH_PACKING 16384
+
+static uint32_t worth_packing(const mica__exec *exec, const mica__gemm *gemm) {
+  bool a = (double)gemm->m * (double)gemm->k >= WORTH_PACKING, b = (double)gemm->k * (double)gemm->n >= WORTH_PACKING;
+  return exec->beforehand ? exec->constant & ((a ? 1u : 0u) | (b ? 2u : 0u)) : 0;
+}
+
 mica_status mica__gemm_run(const mica__exec *exec, const mica_gemm_config *config, const mica_tensor *a,
                            const mica_tensor *b, const mica_tensor *c, const mica_tensor *bias, mica_tensor *d) {
   mica__gemm gemm;
   char key[MICA__TUNING_TEXT];
   MICA_TRY(mica__gemm_problem(exec->queue, config, a, b, c, bias, d, &gemm));
   if (gemm.m == 0 || gemm.n == 0 || gemm.batches == 0) return MICA_OK;
-  gemm.constant = exec->constant;
+  gemm.constant = worth_packing(exec, &gemm);
   gemm.beforehand = exec->beforehand;
   mica_engine *engine = mica__queue_engine(exec->queue);
   mica__gemm_key(&gemm, key);

@@ -13,7 +13,7 @@
 #include <stdlib.h>
 #include <time.h>
 
-#define GROUPS_A_DAY 4
+#define GROUPS_A_DAY 3
 
 static mica__check check_of(mica_doctor_fn *fn) {
   return (mica__check){
