@@ -49,7 +49,7 @@ static inline void turn(__local const float *from, const int count, const int la
           STOREV(D_T, 8, x[j].lo, D, to);
         } else {
           float part[VW];
-          MICA_VSTORE(VW, x[j], part, 0);
+          STOREV(f32, VW, x[j], part, 0);
           for (int e = 0; e < count; e++) STORE(D_T, part[e], D, to + e);
         }
       }
@@ -66,7 +66,7 @@ static inline void turn_adjacent(__local const float *from, const int count, con
     UNROLL for (int j = 0; j < VW; j++) x[j] = MICA_VLOAD(VW, from, min(j, count - 1) * NR + lane);
     mica_transpose16(x);
     /* What a vector has beyond `count` is written over by the next one. */
-    for (int j = 0; j < VW; j++) MICA_VSTORE(VW, x[j], line, (lane + j) * count);
+    for (int j = 0; j < VW; j++) STOREV(f32, VW, x[j], line, (lane + j) * count);
   }
   for (int lane = 0; lane < lanes && count > VW; lane++)
     for (int tap = 0; tap < count; tap++) line[lane * count + tap] = from[tap * NR + lane];
@@ -93,7 +93,7 @@ conv_filter_join(const int8 size, const int8 box, __global const float *restrict
     for (int i = 0; i < rows * taps + VW; i += VW) PREFETCH_WRITE(D + at + (long)lane * channels * taps + i);
 #endif
   T += T_at + ((long)get_group_id(0) * tiles + tile) * block;
-  for (int i = 0; there < taps && i < MR * taps * NR; i += VW) MICA_VSTORE(VW, (float16)(0.0f), scratch, i);
+  for (int i = 0; there < taps && i < MR * taps * NR; i += VW) STOREV(f32, VW, (float16)(0.0f), scratch, i);
   /* scratch[row][tap][NR] */
   for (int t = 0; t < there; t++) {
     const int r0 = box.s0 + t / (box.s4 * box.s5), r1 = box.s1 + t / box.s5 % box.s4, r2 = box.s2 + t % box.s5;
@@ -103,7 +103,7 @@ conv_filter_join(const int8 size, const int8 box, __global const float *restrict
         const long from = (long)(t * MR + row) * NR + v;
         float16 sum = MICA_VLOAD(VW, T, from);
         for (int p = 1; p < PARTS; p++) sum += MICA_VLOAD(VW, T, p * part + from);
-        MICA_VSTORE(VW, sum, scratch, (row * taps + tap) * NR + v);
+        STOREV(f32, VW, sum, scratch, (row * taps + tap) * NR + v);
       }
   }
 #if PANEL == X

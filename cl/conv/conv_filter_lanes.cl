@@ -57,14 +57,14 @@ static inline void copy_rows(__global const STORAGE(D_T) * from, const int rows,
   if (count <= 8 && (rows - 1) * (long)count + 8 <= readable) {
     for (int j = 0; j < rows; j++) {
       PREFETCH_READ(from + j * (long)count + ahead);
-      MICA_VSTORE(8, select((float8)(0.0f), READ(8, from, j * (long)count), lanes < count), to, j *step);
+      STOREV(f32, 8, select((float8)(0.0f), READ(8, from, j * (long)count), lanes < count), to, j *step);
     }
     return;
   }
   for (int j = 0; j < rows; j++, from += count, to += step)
     for (int i = 0; i < count; i += VW) {
       PREFETCH_READ(from + i + ahead);
-      MICA_VSTORE(VW, read_part(from, i, count, readable - j * (long)count), to, i);
+      STOREV(f32, VW, read_part(from, i, count, readable - j * (long)count), to, i);
     }
 }
 
@@ -78,13 +78,13 @@ static inline void part_row(__global const STORAGE(D_T) * row, const int count, 
   __local float *even = to + pad % 2 * residue + pad / 2, *odd = to + (pad + 1) % 2 * residue + (pad + 1) / 2;
   for (int i = 0; i < count; i += VW) {
     const float16 x = read_part(row, i, count, readable);
-    MICA_VSTORE(8, x.even, even, i / 2);
-    MICA_VSTORE(8, x.odd, odd, i / 2);
+    STOREV(f32, 8, x.even, even, i / 2);
+    STOREV(f32, 8, x.odd, odd, i / 2);
   }
 }
 
 static inline void clear(__local float *to, const int count) {
-  for (int i = 0; i < count; i += VW) MICA_VSTORE(VW, (float16)(0.0f), to, i);
+  for (int i = 0; i < count; i += VW) STOREV(f32, VW, (float16)(0.0f), to, i);
 }
 
 /* sums[r][s] += the products of `rows` rows of y and what they meet of x, over `lanes` lanes; at[s] is where in a row
@@ -109,7 +109,7 @@ static inline void add_products(__local const float *x, __local const float *y, 
       }
     }
   UNROLL for (int r = 0; r < FR; r++) UNROLL for (int s = 0; s < FS; s++)
-      MICA_VSTORE(VW, sum[r][s], sums, (r * FS + s) * VW);
+      STOREV(f32, VW, sum[r][s], sums, (r * FS + s) * VW);
 }
 
 static inline float sum_lanes(const float16 v) {

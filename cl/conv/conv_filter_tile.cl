@@ -66,7 +66,7 @@ static inline void pack_panel(operand from, const long plane, const int channels
       UNROLL for (int j = 0; j < VW; j++) PREFETCH_READ(from + (c + j + further) * plane + i + ahead);
       UNROLL for (int j = 0; j < VW; j++) x[j] = READ(VW, from, min(c + j, channels - 1) * plane + at);
       INTERLEAVE(float16, x, VW)
-      UNROLL for (int j = 0; j < VW; j++) MICA_VSTORE(VW, x[j], to, (at + j) * NR + c);
+      UNROLL for (int j = 0; j < VW; j++) STOREV(f32, VW, x[j], to, (at + j) * NR + c);
     }
 }
 
@@ -88,7 +88,7 @@ static inline void pack_apart(operand from, const long plane, const int channels
         x[j] = READ(VW, from, min(c + j, channels - 1) * plane + 2 * at).even;
       }
       INTERLEAVE(float8, x, VW)
-      UNROLL for (int j = 0; j < VW; j++) MICA_VSTORE(8, x[j], to, (at + j / 2) * NR + c + j % 2 * 8);
+      UNROLL for (int j = 0; j < VW; j++) STOREV(f32, 8, x[j], to, (at + j / 2) * NR + c + j % 2 * 8);
     }
   }
 }
@@ -241,7 +241,7 @@ static inline void add_products(const row_t *a, const long ahead, __local const 
     UNROLL for (int i = 0; i < MR; i++) UNROLL for (int v = 0; v < NV; v++)
         sum[i][v] += MICA_VLOAD(VW, sums, i *NR + v * VW);
   UNROLL for (int i = 0; i < MR; i++) UNROLL for (int v = 0; v < NV; v++)
-      MICA_VSTORE(VW, sum[i][v], sums, i *NR + v * VW);
+      STOREV(f32, VW, sum[i][v], sums, i *NR + v * VW);
 }
 
 #if PANEL == Y_TAPS

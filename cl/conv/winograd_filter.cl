@@ -36,7 +36,7 @@ static void transform_x(__global const STORAGE(D_T) * x, const int8 size, const 
       for (int i = 0; i < at.count; i++) {
         float16 v[EDGE];
         transform_row(line, i, r, v);
-        UNROLL for (int s = 0; s < EDGE; s++) vstore16(v[s], 0, V + (r * EDGE + s) * V_POINT + (t - tile + i) * CB);
+        UNROLL for (int s = 0; s < EDGE; s++) STOREV(f32, 16, v[s], V, (r * EDGE + s) * V_POINT + (t - tile + i) * CB);
       }
     t += at.count;
   }
@@ -59,7 +59,7 @@ static void transform_y(__global const STORAGE(D_T) * y, const int8 size, const 
       UNROLL for (int r = 0; r < EDGE; r++) {
         float16 m[EDGE];
         WINOGRAD_OUTPUT_BACK(float16, rows[r], m);
-        UNROLL for (int s = 0; s < EDGE; s++) vstore16(m[s], 0, M + (r * EDGE + s) * M_POINT + (t - tile + i) * KB);
+        UNROLL for (int s = 0; s < EDGE; s++) STOREV(f32, 16, m[s], M, (r * EDGE + s) * M_POINT + (t - tile + i) * KB);
       }
     }
     t += at.count;
@@ -81,7 +81,8 @@ static inline void multiply(__global const float *m, __global const float *v, co
       UNROLL for (int j = 0; j < NV; j++) sums[i][j] = y * x[j] + sums[i][j];
     }
   }
-  UNROLL for (int i = 0; i < MR; i++) UNROLL for (int j = 0; j < NV; j++) vstore16(sums[i][j], j, S + i * NR);
+  UNROLL for (int i = 0; i < MR; i++) UNROLL for (int j = 0; j < NV; j++)
+      STOREV(f32, 16, sums[i][j], S, i *NR + j * 16);
 }
 
 /* T[9][MR][NR] = G' S G. */
@@ -97,7 +98,7 @@ static void transform_sums(__global const float *S, __global float *T) {
     UNROLL for (int r = 0; r < 3; r++) {
       float16 g[3];
       WINOGRAD_FILTER_BACK(float16, columns[r], g);
-      UNROLL for (int s = 0; s < 3; s++) vstore16(g[s], 0, T + (r * 3 + s) * MR * NR + i);
+      UNROLL for (int s = 0; s < 3; s++) STOREV(f32, 16, g[s], T, (r * 3 + s) * MR * NR + i);
     }
   }
 }
