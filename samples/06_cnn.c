@@ -69,7 +69,7 @@ static mica_status train(mica_engine *engine, const data *d, double *accuracy) {
   };
   mica_batch_source training = mica_loader_source(d->training_loader), testing = mica_loader_source(d->test_loader);
   mica_trainer *trainer = NULL;
-  mica_metrics metrics;
+  mica_metrics metrics = {0};
   mica_status status = mica_trainer_create(engine, &config, &trainer);
   if (!status) status = mica_trainer_fit(trainer, &training, &testing);
   if (!status) status = mica_trainer_test(trainer, &testing, &metrics, NULL);

@@ -42,7 +42,7 @@ const char *mica_status_text(mica_status status) {
 
 const char *mica_error_message(void) { return sentence(); }
 
-mica_status mica__fail(mica_status status, const char *format, ...) {
+mica_status(mica__fail)(mica_status status, const char *format, ...) {
   /* Formatted aside first: an argument may be the present sentence itself. */
   char text[SENTENCE_BYTES];
   va_list args;
@@ -53,11 +53,11 @@ mica_status mica__fail(mica_status status, const char *format, ...) {
   return status;
 }
 
-mica_status mica__fail_in(mica_status status, const char *where) {
+mica_status(mica__fail_in)(mica_status status, const char *where) {
   return mica__fail(status, "%s: %s", where, sentence());
 }
 
-mica_status mica__fail_nomem(const char *what) {
+mica_status(mica__fail_nomem)(const char *what) {
   return mica__fail(MICA_E_NOMEM, "the host has no memory for %s", what);
 }
 

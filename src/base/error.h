@@ -15,6 +15,13 @@ mica_status mica__fail_in(mica_status status, const char *where);
 /* The sentence for a host allocation that failed. */
 mica_status mica__fail_nomem(const char *what);
 
+#ifdef __clang_analyzer__
+/* What the analyser cannot see in a declaration: a failure is not MICA_OK. */
+#define mica__fail(status, ...) ((void)mica__fail(status, __VA_ARGS__), (status))
+#define mica__fail_in(status, where) ((void)mica__fail_in(status, where), (status))
+#define mica__fail_nomem(what) ((void)mica__fail_nomem(what), MICA_E_NOMEM)
+#endif
+
 /* Between begin and end this thread's failures are private: what is tried may fail and be answered by another way, by a
  * log line or by nothing, and mica_error_message() afterwards is what it was before, as a call that succeeds promises.
  * Inside, mica_error_message() is the private sentence. Pairs may be nested. */

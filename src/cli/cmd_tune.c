@@ -181,7 +181,7 @@ static int tune_all(const job *j, const char *op, const char *const *shapes, siz
 
 static int tune(const cli_command *self, const struct values *values, mica_engine *engine, double budget) {
   cli_worker worker = {.device = values->device};
-  cli_json json;
+  cli_json json = {0};
   job j = {.self = self, .engine = engine, .worker = &worker, .json = values->json ? &json : NULL};
   if (values->json) {
     cli_json_begin(&json);

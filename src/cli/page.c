@@ -28,8 +28,10 @@ static void add_mistake(mistakes *m, const cli_samples *s, const cli_run *run, i
   if (pixels) memcpy(pixels, s->pixels[i], (size_t)s->size);
   if (m->count == SHOWN) free((void *)m->list[--m->count].pixels);
   memmove(m->list + at + 1, m->list + at, (m->count - at) * sizeof *m->list);
+  /* NOLINTBEGIN(clang-analyzer-unix.Malloc): the list keeps the pixels. */
   m->list[at] = (mica_report_mistake){
       .pixels = pixels, .shape = run->input, .label = s->truth[i], .predicted = guess, .confidence = confidence};
+  /* NOLINTEND(clang-analyzer-unix.Malloc) */
   m->count++;
 }
 

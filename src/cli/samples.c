@@ -109,7 +109,7 @@ int32_t cli_samples_class(const cli_samples *s, int64_t i, int64_t k) {
   const float *shares = s->outputs + i * s->width;
   for (int32_t c = 0; c < s->width; c++) {
     int64_t above = 0;
-    for (int64_t j = 0; j < s->width; j++) above += shares[j] > shares[c] || (shares[j] == shares[c] && j < c);
+    for (int64_t j = 0; j < s->width; j++) above += shares[j] > shares[c] || (j < c && shares[j] == shares[c]);
     if (above == k) return c;
   }
   return 0;

@@ -85,6 +85,7 @@ static bool fold_view(const mica_graph *graph, const mica__node *node, const dou
   return true;
 }
 
+/* NOLINTNEXTLINE(readability-non-const-parameter): what out points to is written by the op. */
 static mica_status fold_whole(const mica_graph *graph, const mica__node *node, double *const *inputs, double *out) {
   mica__type *types = calloc((size_t)node->input_count + 1, sizeof *types);
   if (!types) return mica__fail_nomem("a constant");

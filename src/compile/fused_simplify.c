@@ -45,7 +45,7 @@ static void drop_ones(mica__fused *fused) {
     if (fused->extent[d] != 1 || (in_row && fused->reduced == 1)) continue;
     for (int32_t k = 0; k < fused->count; k++) {
       mica__fused_instr *instr = &fused->instrs[k];
-      bool outside = mica__fused_bounds(fused, instr) >> d & 1;
+      bool outside = mica__fused_bounds(fused, instr) >> (d & 31) & 1;
       if (outside || (instr->kind == MICA__FUSED_INDEX && instr->operand == d)) {
         if (outside && instr->arg_count) replace(fused, k, instr->args[0]);
         instr->kind = MICA__FUSED_VALUE;
@@ -108,7 +108,7 @@ static bool can_merge(const mica__fused *fused, int32_t d) {
   for (int32_t k = 0; k < fused->count; k++) {
     const mica__fused_instr *instr = &fused->instrs[k];
     if (instr->kind == MICA__FUSED_INDEX && (instr->operand == d || instr->operand == d + 1)) return false;
-    if (mica__fused_bounds(fused, instr) >> d & 3) return false;
+    if (mica__fused_bounds(fused, instr) >> (d & 31) & 3) return false;
     if (has_access(instr) && instr->access.stride[d] != instr->access.stride[d + 1] * fused->extent[d + 1])
       return false;
   }

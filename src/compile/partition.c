@@ -175,6 +175,7 @@ static bool try_union(work *w, const int32_t *ids, int32_t count) {
 static void merge_ids(const group *a, const group *b, int32_t *out) {
   int32_t i = 0, j = 0;
   for (int32_t n = 0; n < a->count + b->count; n++)
+    /* Neither list is empty of what `count` says. NOLINTNEXTLINE(clang-analyzer-core.uninitialized.Assign) */
     out[n] = j == b->count || (i < a->count && a->ids[i] < b->ids[j]) ? a->ids[i++] : b->ids[j++];
 }
 

@@ -59,8 +59,9 @@ static void fill_defaults(mica_loader *loader) {
 static mica_status make_affine(mica_loader *loader) {
   const mica_loader_config *c = &loader->config;
   const int64_t channels = loader->dataset->store->shape.dim[0];
-  float *numbers = malloc(4 * (size_t)channels * sizeof *numbers), *affine = numbers + 2 * channels;
+  float *numbers = malloc(4 * (size_t)channels * sizeof *numbers);
   if (!numbers) return mica__fail_nomem("a loader");
+  float *affine = numbers + 2 * channels;
   loader->mean = numbers;
   loader->deviation = numbers + channels;
   if (c->mean) {

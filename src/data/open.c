@@ -67,7 +67,7 @@ static mica_status path_of(const char *folder, const char *name, char **path) {
 static bool replace_last(char *text, const char *old, const char *new) {
   char *found = NULL;
   for (char *at = text; (at = strstr(at, old)); at++) found = at;
-  if (found) memcpy(found, new, strlen(new));
+  if (found) memcpy(found, new, strlen(new)); /* NOLINT(bugprone-not-null-terminated-result) */
   return found != NULL;
 }
 

@@ -61,6 +61,7 @@ static void orthogonalise(double *a, size_t rows, size_t n) {
         for (size_t k = 0; k < n; k++) dot += row[k] * a[j * n + k];
         for (size_t k = 0; k < n; k++) row[k] -= dot * a[j * n + k];
       }
+    /* NOLINTNEXTLINE(clang-analyzer-core.UndefinedBinaryOperatorResult): all of a is filled. */
     for (size_t k = 0; k < n; k++) square += row[k] * row[k];
     for (size_t k = 0; k < n; k++) row[k] /= sqrt(square);
   }

@@ -169,8 +169,9 @@ static mica_status find_weights(optimiser *o) {
 }
 
 static mica_status differentiate(optimiser *o, mica_value loss) {
-  mica_value *wrt = calloc(2 * o->count, sizeof *wrt), *grads = wrt + o->count;
+  mica_value *wrt = calloc(2 * o->count, sizeof *wrt);
   if (!wrt) return mica__fail_nomem("an optimiser");
+  mica_value *grads = wrt + o->count;
   for (size_t i = 0; i < o->count; i++) wrt[i] = o->weights[i].info.value;
   mica_status status = mica_gradients(loss, wrt, o->count, grads);
   for (size_t i = 0; status == MICA_OK && i < o->count; i++) o->weights[i].grad = grads[i];

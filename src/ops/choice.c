@@ -71,6 +71,7 @@ bool mica__choice_is_open(mica_engine *engine, const mica__choice *choice, const
 
 /* Why an implementation is not taken; NULL when it is. */
 static const char *reason_against(mica_engine *engine, const mica__impl *impl, const void *problem) {
+  /* NOLINTNEXTLINE(clang-analyzer-core.NullDereference): no list of implementations is empty. */
   const char *reason = impl->unable ? impl->unable(problem) : NULL;
   if (!reason) reason = impl->decline(problem, mica_engine_device(engine));
   const mica__variant *variant = NULL;
@@ -103,6 +104,7 @@ mica_status mica__choice_avoid(mica_engine *engine, const mica__choice *choice) 
 }
 
 mica_status mica__choice_launch(mica_queue *queue, const mica__choice *choice, const void *problem) {
+  /* NOLINTNEXTLINE(clang-analyzer-core.NullDereference): no list of implementations is empty. */
   return choice->impl->launch(queue, problem, choice->base ? &choice->variant : NULL);
 }
 

@@ -115,8 +115,9 @@ START_TEST(optdigits) {
   uint64_t rows = 0;
   float read[64];
   char *text = (char *)files_read(path, &size);
-  text = realloc(text, size + 1);
-  ck_assert_ptr_nonnull(text);
+  char *grown = realloc(text, size + 1);
+  ck_assert_ptr_nonnull(grown);
+  text = grown;
   text[size] = '\0';
   ck_ok(mica_dataset_open(path, NULL, &dataset));
   ck_assert_int_eq(mica_dataset_classes(dataset), 10);

@@ -73,8 +73,9 @@ uint8_t *files_read(const char *path, size_t *size) {
   *size = 0;
   do {
     room = room ? 2 * room : 1 << 20;
-    data = realloc(data, room);
-    ck_assert_ptr_nonnull(data);
+    uint8_t *grown = realloc(data, room);
+    ck_assert_ptr_nonnull(grown);
+    data = grown;
 #if MICA_WITH_ZLIB
     int n = gzread(file, data + *size, (unsigned)(room - *size));
     ck_assert_int_ge(n, 0);

@@ -215,7 +215,7 @@ static mica_status run_case(mica__check_group *group, const mica__impl *impl, co
                             const types *t, const sizes *z, const setting *s) {
   mica__check *check = group->check;
   operands o = {0};
-  mica__gemm gemm;
+  mica__gemm gemm = {0};
   double *want = NULL;
   mica_status status = make_operands(check, t, z, s, &o);
   const mica_tensor *c = s->in_place ? o.d.view : o.c.view;

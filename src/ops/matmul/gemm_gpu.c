@@ -61,7 +61,7 @@ static int32_t value(const int32_t *values, const char *macro) {
 }
 static int64_t tile_m(const int32_t *values) { return (int64_t)value(values, "WG_M") * value(values, "MICRO_M"); }
 static int64_t tile_n(const int32_t *values) { return (int64_t)value(values, "WG_N") * value(values, "MICRO_N"); }
-static size_t threads(const int32_t *values) { return (size_t)(value(values, "WG_M") * value(values, "WG_N")); }
+static size_t threads(const int32_t *values) { return (size_t)value(values, "WG_M") * (size_t)value(values, "WG_N"); }
 
 /* Sums in f64 are not for this kernel: an element of a local tile takes four bytes. */
 static bool has_room(const int32_t *values, const mica_device_info *device) {

@@ -156,12 +156,12 @@ static mica_status run_case(mica__check_group *group, const mica__variant *varia
 
 mica_status mica__augment_check(mica__check *check) {
   const mica__augment plain = {.blend = 1, .seed = 0x123456789abcdef0u, .epoch = 3, .first = 4, .position = 70000};
-  mica__augment shuffled = plain, moved = plain, turned = plain, mixed = plain, all = plain;
+  mica__augment shuffled = plain, moved = plain, turned = plain, mixed = plain;
   shuffled.permutation = mica__permutation_of(11, 5, 2);
   moved.crop = 3, moved.flip = 1, moved.cutout = 4, moved.brightness = 0.25f, moved.contrast = 0.5f;
   turned.angle = 0.5f, turned.zoom = 0.25f;
   mixed.blend = 0.75f;
-  all = moved;
+  mica__augment all = moved;
   all.permutation = shuffled.permutation, all.angle = 0.25f, all.zoom = 0.125f, all.blend = 0.625f;
   const problem cases[] = {
       {plain, 11, 5, 1, 7, 9, 0, MICA_U8, MICA_F32, NULL, NULL, NULL},
