@@ -126,8 +126,10 @@ static void fill_panel(WINDOW_PARAMS, const stretch *list, const int stretches, 
       if (lanes < NR) UNROLL for (int v = 0; v < NV; v++) STOREV(f32, VW, (float16)(0.0f), row, v *VW);
       for (int p = 0; p < found; p++) {
         const long at = pieces[p].at + c * plane, next = at + AHEAD * plane;
-        PREFETCH_READ(S + next);
-        PREFETCH_READ(S + next + (pieces[p].count - 1) * STEP2);
+        if (t == 0) {
+          PREFETCH_READ(S + next);
+          PREFETCH_READ(S + next + (pieces[p].count - 1) * STEP2);
+        }
         copy_row(S, at, STEP2, pieces[p].count, row + pieces[p].lane);
       }
     }
