@@ -5,7 +5,7 @@
 #   sh tests/oclgrind/run.sh [--build DIR] [--fast] [--jobs N] [PATTERN]
 #
 #   --build DIR   build folder, its tests are run, its oclgrind/ keeps compiled kernels and reports (default: build)
-#   --fast        the subset of CI: less than a minute on two cores; without it about two hours
+#   --fast        the subset of CI: 24 s of processor time; without it hours
 #   --jobs N      simulators at a time (default: 2)
 #   PATTERN       only runs whose line, such as "test_ops_on_device softmax", matches the extended regular expression
 #
