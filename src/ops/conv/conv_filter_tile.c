@@ -62,13 +62,14 @@ static int64_t least(int64_t x, int64_t y) { return x < y ? x : y; }
 static int64_t most(int64_t x, int64_t y) { return x > y ? x : y; }
 static int64_t ceil_div(int64_t x, int64_t y) { return (x + y - 1) / y; }
 
-/* Whole images where several fit a chunk, else rows of one, of about equal number, or a part of a row. */
+/* Whole images where several fit a chunk, else rows of one, or a part of a row; of each about equal numbers. */
 static void choose_chunk(const mica__conv_dims *d, plan *p) {
   p->columns = most(1, d->out[2]);
   if (p->variant->values[PANEL] == MICA__PANEL_Y && d->out[2] > 2 * CHUNK)
     p->columns = ceil_div(d->out[2], ceil_div(d->out[2], CHUNK));
   int64_t places = d->out[1] * d->out[2], slices = d->n * d->out[0];
   p->slices = most(1, least(slices, places > 0 ? CHUNK / places : 1));
+  p->slices = most(1, ceil_div(slices, most(1, ceil_div(slices, p->slices))));
   int64_t rows = p->slices > 1 ? d->out[1] : least(d->out[1], ceil_div(CHUNK, most(1, d->out[2])));
   p->rows = most(1, rows > 0 ? ceil_div(d->out[1], ceil_div(d->out[1], rows)) : 1);
 }
