@@ -82,6 +82,7 @@ static mica_status upload_staged(mica_queue *queue, mica_tensor *tensor, const c
     size_t piece = bytes - at < MICA__STAGING_BYTES ? bytes - at : MICA__STAGING_BYTES;
     mica__staging *s = NULL;
     MICA_TRY(take_staging(queue, &s));
+    /* A code below 0 is never MICA_OK: there is a piece. NOLINTNEXTLINE(clang-analyzer-core.NullDereference) */
     memcpy(s->host, data + at, piece);
     MICA_TRY(mica__cl_check(queue->engine->api->EnqueueWriteBuffer(queue->handle, tensor->buffer->memory, CL_FALSE,
                                                                    first_byte(tensor) + at, piece, s->host, 0, NULL,

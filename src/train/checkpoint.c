@@ -83,7 +83,7 @@ static mica_status load(const mica_nn *nn, mica_session *session, bool whole, co
       if (!entry && missing) continue;
       if (!pass) MICA_TRY(compare(path, info->name, entry, tensor));
       mica_queue *queue = mica_engine_queue(mica_tensor_engine(tensor));
-      if (pass) MICA_TRY(mica_tensor_upload(queue, tensor, entry->data, entry->bytes));
+      if (pass && entry) MICA_TRY(mica_tensor_upload(queue, tensor, entry->data, entry->bytes));
     }
   }
   if (missing) *missing = lacking;
@@ -155,7 +155,7 @@ static mica_status parse_fields(const char *path, const mica_safetensors *file, 
   size_t count = fields_of(progress, fields);
   for (size_t i = 0; i < count; i++) {
     const char *text = mica_safetensors_metadata(file, fields[i].key);
-    char *end = NULL;
+    char *end = (char *)text;
     if (text && fields[i].integer) *fields[i].integer = strtoll(text, &end, 10);
     if (text && fields[i].real) *fields[i].real = strtod(text, &end);
     if (!text || end == text || *end)

@@ -66,7 +66,7 @@ START_TEST(names) {
   ck_assert_msg(strstr(mica_graph_message(graph), "no model 'resnet19'; there are mlp, lenet"), "%s",
                 mica_graph_message(graph));
   drop();
-  z = build((mica_model_config){.name = "cnn", .input = {3, {0, 0, 0}}}, MICA_OPEN, false);
+  build((mica_model_config){.name = "cnn", .input = {3, {0, 0, 0}}}, MICA_OPEN, false);
   ck_assert_int_eq(mica_graph_status(graph), MICA_E_SHAPE);
   drop();
   build((mica_model_config){.name = "resnet18", .input = {3, {3, 64, 64}}}, 1, false);

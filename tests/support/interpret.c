@@ -132,6 +132,7 @@ static void view(const work *w) {
   }
 }
 
+/* The op writes it. NOLINTNEXTLINE(readability-non-const-parameter) */
 static void evaluate(const work *w, const double *const *inputs, double *out) {
   mica__eval eval = {.attrs = &w->node->attrs,
                      .inputs = inputs,

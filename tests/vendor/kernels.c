@@ -84,7 +84,7 @@ static bool print_types(const mica__kernel_desc *desc, const mica__variant *vari
     for (int i = 0; i < desc->param_count; i++) {
       const mica__kernel_param *param = &desc->params[i];
       if (param->kind != MICA__PARAM_DTYPE) continue;
-      bool takes = mica__kernel_choice(desc, param->macro, types[t]) >= 0;
+      bool takes = mica__kernel_choice(desc, param->macro, (int32_t)types[t]) >= 0;
       bool widens = types[t] == MICA_I8 && mica__kernel_choice(desc, param->macro, MICA_I32) >= 0;
       values[i] = (int32_t)(takes ? types[t] : MICA_I32);
       taken = taken || takes;
