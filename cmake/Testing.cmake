@@ -18,8 +18,8 @@ set(mica_test_environment
     MICA_SOURCE_DIR=${PROJECT_SOURCE_DIR}
     MICA_BUILD_DIR=${PROJECT_BINARY_DIR})
 if(MICA_SANITIZE)
-  # PoCL alone: other drivers may not load beside a sanitizer (Intel's opens a library with RTLD_DEEPBIND). And up to GCC
-  # 13 the search for leaks crashes now and then on a block of thread-local memory that it takes for an old glibc's.
+  # PoCL alone: other drivers may not load beside a sanitizer (Intel's opens a library with RTLD_DEEPBIND). And up to
+  # GCC 13 the search for leaks crashes now and then on a block of thread-local memory that it takes for an old glibc's.
   list(APPEND mica_test_environment OCL_ICD_VENDORS=pocl.icd UBSAN_OPTIONS=print_stacktrace=1
        ASAN_OPTIONS=intercept_tls_get_addr=0
        LSAN_OPTIONS=print_suppressions=0:suppressions=${PROJECT_SOURCE_DIR}/tests/support/lsan.supp)
