@@ -1,4 +1,5 @@
 /* Groups of one channel, on CPUs (cl/conv/conv_depthwise.cl). */
+#include "base/arith.h"
 #include "base/error.h"
 #include "ops/conv/window.h"
 
@@ -21,10 +22,6 @@ const mica__kernel_desc mica__conv_depthwise_kernel = {
 /* Of filters, what is copied beside a band. */
 #define MOST_TAPS 1024
 
-static int64_t least(int64_t x, int64_t y) { return x < y ? x : y; }
-static int64_t most(int64_t x, int64_t y) { return x > y ? x : y; }
-static int64_t ceil_div(int64_t x, int64_t y) { return (x + y - 1) / y; }
-
 static const char *unable(const void *problem) {
   const mica__conv *conv = problem;
   const mica__conv_dims *d = &conv->dims;
@@ -41,7 +38,7 @@ typedef struct plan {
 
 static size_t scratch_bytes(const mica__conv_dims *d, const plan *p) {
   int64_t source = p->height * p->pitch + BEYOND * p->step[1] + 1, results = p->rows * p->out[1] + VW;
-  int64_t places = least(p->height, p->in[0]) * p->in[1] + VW;
+  int64_t places = mica__least(p->height, p->in[0]) * p->in[1] + VW;
   return (size_t)(d->filter[1] * d->filter[2] + source + results) * VW * sizeof(float) +
          (size_t)places * sizeof(int32_t);
 }
@@ -54,7 +51,7 @@ static void set_rows(const mica__conv_dims *d, int64_t rows, plan *p) {
 static plan make_plan(const mica__conv *conv, const mica_device_info *device) {
   const mica__conv_dims *d = &conv->dims;
   bool forward = conv->pass == MICA__CONV_FWD;
-  size_t room = (size_t)least(BAND, (int64_t)device->local_bytes);
+  size_t room = (size_t)mica__least(BAND, (int64_t)device->local_bytes);
   plan p;
   for (int i = 0; i < 2; i++) {
     p.in[i] = forward ? d->in[1 + i] : d->out[1 + i];
@@ -66,9 +63,9 @@ static plan make_plan(const mica__conv *conv, const mica_device_info *device) {
   p.pitch = (p.out[1] - 1) * p.step[1] + (d->filter[2] - 1) * d->dilation[2] + 1;
   set_rows(d, p.out[0], &p);
   for (int64_t bands = 2; scratch_bytes(d, &p) > room && p.rows > 1; bands++)
-    set_rows(d, ceil_div(p.out[0], bands), &p);
-  int64_t parts = ceil_div(p.out[0], p.rows) * ceil_div(d->groups * d->k, VW);
-  p.images = most(1, d->n * parts / (GROUPS * (int64_t)device->compute_units));
+    set_rows(d, mica__ceil_div(p.out[0], bands), &p);
+  int64_t parts = mica__ceil_div(p.out[0], p.rows) * mica__ceil_div(d->groups * d->k, VW);
+  p.images = mica__most(1, d->n * parts / (GROUPS * (int64_t)device->compute_units));
   return p;
 }
 
@@ -103,7 +100,8 @@ static mica_status launch_depthwise(mica_queue *queue, const void *problem, cons
   mica__launch_tensor(&launch, mica__conv_source(conv));
   mica__launch_tensor(&launch, conv->w);
   mica__launch_local(&launch, scratch_bytes(d, &p));
-  const int64_t groups[] = {ceil_div(p.out[0], p.rows), ceil_div(d->groups * d->k, VW), ceil_div(d->n, p.images)};
+  const int64_t groups[] = {mica__ceil_div(p.out[0], p.rows), mica__ceil_div(d->groups * d->k, VW),
+                            mica__ceil_div(d->n, p.images)};
   mica__launch_range3(&launch, groups, (size_t[]){1, 1, 1});
   return mica__gemm_end(queue, &launch, &conv->result);
 }

@@ -1,4 +1,5 @@
 /* The gradient of depthwise filters with lanes along channels, on CPUs (cl/conv/conv_filter_channels.cl). */
+#include "base/arith.h"
 #include "base/error.h"
 #include "ops/conv/conv.h"
 
@@ -28,12 +29,9 @@ typedef struct plan {
   int64_t blocks, parts;
 } plan;
 
-static int64_t least(int64_t x, int64_t y) { return x < y ? x : y; }
-static int64_t ceil_div(int64_t x, int64_t y) { return (x + y - 1) / y; }
-
 /* Rows of x that so many of y meet. */
 static int64_t met(const mica__conv_dims *d, int64_t rows) {
-  return least(d->in[1], (rows - 1) * d->stride[1] + (d->filter[1] - 1) * d->dilation[1] + 1);
+  return mica__least(d->in[1], (rows - 1) * d->stride[1] + (d->filter[1] - 1) * d->dilation[1] + 1);
 }
 
 static int64_t floats(const mica__conv_dims *d, int64_t rows) {
@@ -42,11 +40,11 @@ static int64_t floats(const mica__conv_dims *d, int64_t rows) {
 
 static plan plan_of(const mica__conv_dims *d) {
   plan p = {.rows = d->out[1] > 0 ? d->out[1] : 1};
-  for (int64_t parts = 2; p.rows > 1 && floats(d, p.rows) > CHUNK; parts++) p.rows = ceil_div(d->out[1], parts);
+  for (int64_t parts = 2; p.rows > 1 && floats(d, p.rows) > CHUNK; parts++) p.rows = mica__ceil_div(d->out[1], parts);
   p.x_rows = met(d, p.rows);
   p.scratch = floats(d, p.rows);
-  p.blocks = ceil_div(d->groups, VW);
-  p.parts = d->n > 0 ? least(d->n, ceil_div(GROUPS, p.blocks)) : 1;
+  p.blocks = mica__ceil_div(d->groups, VW);
+  p.parts = d->n > 0 ? mica__least(d->n, mica__ceil_div(GROUPS, p.blocks)) : 1;
   return p;
 }
 
@@ -58,8 +56,8 @@ static const char *unable(const void *problem) {
   if (d->c != 1 || d->k != 1) return "a group is more than one channel and one filter";
   if (d->groups < VW) return "there are few channels";
   if (d->in[0] != 1 || d->filter[0] != 1 || d->out[0] != 1) return "the images have a depth";
-  if (mica__kernel_choice(kernel, "FR", (int32_t)least(d->filter[1], INT32_MAX)) < 0 ||
-      mica__kernel_choice(kernel, "FS", (int32_t)least(d->filter[2], INT32_MAX)) < 0)
+  if (mica__kernel_choice(kernel, "FR", (int32_t)mica__least(d->filter[1], INT32_MAX)) < 0 ||
+      mica__kernel_choice(kernel, "FS", (int32_t)mica__least(d->filter[2], INT32_MAX)) < 0)
     return "the filter is large";
   return floats(d, 1) > MOST_CHUNK ? "a row of an image is too long" : NULL;
 }

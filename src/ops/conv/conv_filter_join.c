@@ -1,4 +1,5 @@
 /* The end of a filter's gradient on CPUs (cl/conv/conv_filter_join.cl). */
+#include "base/arith.h"
 #include "base/error.h"
 #include "ops/conv/filter.h"
 
@@ -18,8 +19,6 @@ const mica__kernel_desc mica__conv_filter_join_kernel = {
 
 #define VW 16
 
-static int64_t ceil_div(int64_t x, int64_t y) { return (x + y - 1) / y; }
-
 /* Panels of lanes and tiles of rows; a pair of channel and tap is a channel of one tap. */
 typedef struct extent {
   int64_t panels, tiles, all, taps;
@@ -30,8 +29,8 @@ static extent extent_of(const mica__conv *conv, const mica__conv_sums *s) {
   bool paired = s->panel == MICA__PANEL_Y_TAPS;
   int64_t all = mica__conv_volume(d->filter), channels = paired ? d->c * all : d->c;
   extent e = {.all = paired ? 1 : all, .taps = paired ? 1 : mica__conv_volume(s->taps)};
-  e.panels = ceil_div(s->panel == MICA__PANEL_X ? channels : d->k, (int64_t)s->nv * VW);
-  e.tiles = ceil_div(s->panel == MICA__PANEL_X ? d->k : channels, s->mr);
+  e.panels = mica__ceil_div(s->panel == MICA__PANEL_X ? channels : d->k, (int64_t)s->nv * VW);
+  e.tiles = mica__ceil_div(s->panel == MICA__PANEL_X ? d->k : channels, s->mr);
   return e;
 }
 

@@ -1,4 +1,5 @@
 /* The gradient of filters that see one channel each, on CPUs (cl/conv/conv_filter_lanes.cl). */
+#include "base/arith.h"
 #include "base/error.h"
 #include "ops/conv/conv.h"
 
@@ -29,10 +30,7 @@ typedef struct plan {
   int64_t images, pitch, rows, row, before, scratch;
 } plan;
 
-static int64_t least(int64_t x, int64_t y) { return x < y ? x : y; }
-static int64_t most(int64_t x, int64_t y) { return x > y ? x : y; }
-static int64_t ceil_div(int64_t x, int64_t y) { return (x + y - 1) / y; }
-static int64_t round_up(int64_t x, int64_t y) { return ceil_div(x, y) * y; }
+static int64_t round_up(int64_t x, int64_t y) { return mica__ceil_div(x, y) * y; }
 
 static int64_t copied(const mica__conv_dims *d, int64_t rows, int64_t row) {
   return (d->stride[2] * ((rows - 1) * d->stride[1] + d->filter[1]) + rows) * row;
@@ -48,18 +46,19 @@ static plan plan_of(const mica__conv_dims *d, const mica__variant *variant) {
   int64_t beyond = (d->out[2] - 1) * d->stride[2] + reach + 1 - d->pad[2] - d->in[2];
   plan p = {.images = 1};
   /* Neighbours share the zeros between them. What a chunk reads at a stride may leave elements of x over. */
-  p.pitch = most(d->out[2] + reach / d->stride[2], ceil_div(d->in[2] + d->pad[2], d->stride[2]));
+  p.pitch = mica__most(d->out[2] + reach / d->stride[2], mica__ceil_div(d->in[2] + d->pad[2], d->stride[2]));
   if (d->stride[2] == 1)
-    p.pitch = most(d->out[2], most(d->in[2] + most(d->pad[2], beyond), d->out[2] + reach - least(d->pad[2], beyond)));
+    p.pitch = mica__most(d->out[2], mica__most(d->in[2] + mica__most(d->pad[2], beyond),
+                                               d->out[2] + reach - mica__least(d->pad[2], beyond)));
   /* Rows are stored in whole vectors, of which few should lie in two lines of a cache. */
   if (d->stride[2] == 1) p.pitch = round_up(p.pitch, VW / 2);
   p.before = round_up(d->pad[2], VW * d->stride[2]) - d->pad[2];
   p.before -= p.before % d->stride[2];
   p.rows = round_up(d->out[1], in_registers);
   p.row = row_of(d, &p);
-  p.images = copied(d, p.rows, p.row) <= CHUNK ? least(d->n, CHUNK / copied(d, p.rows, p.pitch)) : 1;
+  p.images = copied(d, p.rows, p.row) <= CHUNK ? mica__least(d->n, CHUNK / copied(d, p.rows, p.pitch)) : 1;
   while (p.images > 1 && copied(d, p.rows, row_of(d, &p)) > CHUNK) p.images--;
-  p.images = ceil_div(d->n, ceil_div(d->n, p.images));
+  p.images = mica__ceil_div(d->n, mica__ceil_div(d->n, p.images));
   p.row = row_of(d, &p);
   while (p.rows > in_registers && copied(d, p.rows, p.row) > CHUNK) p.rows = round_up(p.rows / 2, in_registers);
   p.scratch = copied(d, p.rows, p.row) + d->filter[1] * d->filter[2] * VW;
@@ -73,8 +72,8 @@ static const char *unable(const void *problem) {
   if (conv->dtype == MICA_F64) return "its sums are float";
   if (d->c != 1) return "filters see several channels";
   if (d->in[0] != 1 || d->filter[0] != 1 || d->out[0] != 1) return "the images have a depth";
-  if (mica__kernel_choice(kernel, "FR", (int32_t)least(d->filter[1], INT32_MAX)) < 0 ||
-      mica__kernel_choice(kernel, "FS", (int32_t)least(d->filter[2], INT32_MAX)) < 0)
+  if (mica__kernel_choice(kernel, "FR", (int32_t)mica__least(d->filter[1], INT32_MAX)) < 0 ||
+      mica__kernel_choice(kernel, "FS", (int32_t)mica__least(d->filter[2], INT32_MAX)) < 0)
     return "the filter is large";
   if (d->dilation[1] != 1 || d->stride[1] > 2) return "rows are far apart";
   return plan_of(d, &variants[1]).scratch > MOST_CHUNK ? "a row of an image is too long" : NULL;

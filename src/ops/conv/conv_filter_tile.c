@@ -1,4 +1,5 @@
 /* The gradient of filters in register tiles, on CPUs (cl/conv/conv_filter_tile.cl): any problem that fits its ints. */
+#include "base/arith.h"
 #include "base/error.h"
 #include "ops/conv/filter.h"
 
@@ -58,20 +59,16 @@ typedef struct used {
   bool whole;
 } used;
 
-static int64_t least(int64_t x, int64_t y) { return x < y ? x : y; }
-static int64_t most(int64_t x, int64_t y) { return x > y ? x : y; }
-static int64_t ceil_div(int64_t x, int64_t y) { return (x + y - 1) / y; }
-
 /* Whole images where several fit a chunk, else rows of one, or a part of a row; of each about equal numbers. */
 static void choose_chunk(const mica__conv_dims *d, plan *p) {
-  p->columns = most(1, d->out[2]);
+  p->columns = mica__most(1, d->out[2]);
   if (p->variant->values[PANEL] == MICA__PANEL_Y && d->out[2] > 2 * CHUNK)
-    p->columns = ceil_div(d->out[2], ceil_div(d->out[2], CHUNK));
+    p->columns = mica__ceil_div(d->out[2], mica__ceil_div(d->out[2], CHUNK));
   int64_t places = d->out[1] * d->out[2], slices = d->n * d->out[0];
-  p->slices = most(1, least(slices, places > 0 ? CHUNK / places : 1));
-  p->slices = most(1, ceil_div(slices, most(1, ceil_div(slices, p->slices))));
-  int64_t rows = p->slices > 1 ? d->out[1] : least(d->out[1], ceil_div(CHUNK, most(1, d->out[2])));
-  p->rows = most(1, rows > 0 ? ceil_div(d->out[1], ceil_div(d->out[1], rows)) : 1);
+  p->slices = mica__most(1, mica__least(slices, places > 0 ? CHUNK / places : 1));
+  p->slices = mica__most(1, mica__ceil_div(slices, mica__most(1, mica__ceil_div(slices, p->slices))));
+  int64_t rows = p->slices > 1 ? d->out[1] : mica__least(d->out[1], mica__ceil_div(CHUNK, mica__most(1, d->out[2])));
+  p->rows = mica__most(1, rows > 0 ? mica__ceil_div(d->out[1], mica__ceil_div(d->out[1], rows)) : 1);
 }
 
 static void choose_scratch(const mica__conv_dims *d, int32_t panel, plan *p) {
@@ -79,7 +76,8 @@ static void choose_scratch(const mica__conv_dims *d, int32_t panel, plan *p) {
   int64_t wide = (d->out[2] - 1) * d->stride[2] + (d->filter[2] - 1) * d->dilation[2] + 1;
   int64_t places = p->slices * p->rows * p->columns;
   bool compact = d->filter[1] * d->filter[2] == 1 && d->stride[1] * d->stride[2] > 1;
-  p->copy_at = (panel == MICA__PANEL_X && !compact ? p->slices * least(high, d->in[1]) * d->in[2] : places) * p->nr;
+  p->copy_at =
+      (panel == MICA__PANEL_X && !compact ? p->slices * mica__least(high, d->in[1]) * d->in[2] : places) * p->nr;
   /* The last of fewer than 8 places that are packed at once writes a few rows further. */
   if (panel == MICA__PANEL_X && compact) p->copy_at += 8 * p->nr;
   p->list_at = p->copy_at + (panel == MICA__PANEL_Y_TAPS ? p->slices * d->c * high * wide : 0);
@@ -95,17 +93,18 @@ static double row_elements(const mica__conv_dims *d, const plan *p) {
 /* Cuts the work into groups. The more panels share one, the less often the operand that is read in place comes from far
  * away; where they are then too few groups, the places are cut, and partial sums are written and added. */
 static void choose_groups(const mica__conv_dims *d, plan *p) {
-  int64_t chunks =
-      ceil_div(d->n * d->out[0], p->slices) * ceil_div(d->out[1], p->rows) * ceil_div(d->out[2], p->columns);
-  int64_t wanted = ceil_div(GROUPS, most(1, d->groups));
-  p->blocks = most(1, least(ceil_div(p->tiles * p->mr, BLOCK_ROWS), p->tiles * p->taps / BLOCK_TILES));
+  int64_t chunks = mica__ceil_div(d->n * d->out[0], p->slices) * mica__ceil_div(d->out[1], p->rows) *
+                   mica__ceil_div(d->out[2], p->columns);
+  int64_t wanted = mica__ceil_div(GROUPS, mica__most(1, d->groups));
+  p->blocks =
+      mica__most(1, mica__least(mica__ceil_div(p->tiles * p->mr, BLOCK_ROWS), p->tiles * p->taps / BLOCK_TILES));
   double least_moved = 0, sums = (double)(p->panels * p->tiles * p->taps * p->mr * p->nr);
-  for (int64_t share = 1; share <= most(1, p->panels); share++) {
-    int64_t groups = most(1, ceil_div(p->panels, share)) * p->blocks;
-    if (share > 1 && share * ceil_div(p->tiles, p->blocks) * p->taps * p->mr * p->nr > BLOCK_SUMS) break;
-    int64_t parts = most(1, least(chunks, ceil_div(wanted, groups)));
-    parts = most(1, ceil_div(chunks, most(1, ceil_div(chunks, parts))));
-    double moved = row_elements(d, p) * (double)ceil_div(p->panels, share) + 3 * sums * (double)parts;
+  for (int64_t share = 1; share <= mica__most(1, p->panels); share++) {
+    int64_t groups = mica__most(1, mica__ceil_div(p->panels, share)) * p->blocks;
+    if (share > 1 && share * mica__ceil_div(p->tiles, p->blocks) * p->taps * p->mr * p->nr > BLOCK_SUMS) break;
+    int64_t parts = mica__most(1, mica__least(chunks, mica__ceil_div(wanted, groups)));
+    parts = mica__most(1, mica__ceil_div(chunks, mica__most(1, mica__ceil_div(chunks, parts))));
+    double moved = row_elements(d, p) * (double)mica__ceil_div(p->panels, share) + 3 * sums * (double)parts;
     if (share > 1 && moved >= least_moved) continue;
     least_moved = moved;
     p->share = share;
@@ -118,8 +117,11 @@ static plan plan_of(const mica__conv_dims *d, const mica__variant *variant) {
   int32_t panel = variant->values[PANEL];
   bool taps_in_rows = panel == MICA__PANEL_Y_TAPS;
   p.taps = taps_in_rows ? 1 : mica__conv_volume(d->filter);
-  p.panels = ceil_div(panel == MICA__PANEL_X ? d->c : d->k, p.nr);
-  p.tiles = ceil_div(panel == MICA__PANEL_X ? d->k : taps_in_rows ? d->c * mica__conv_volume(d->filter) : d->c, p.mr);
+  p.panels = mica__ceil_div(panel == MICA__PANEL_X ? d->c : d->k, p.nr);
+  p.tiles = mica__ceil_div(panel == MICA__PANEL_X ? d->k
+                           : taps_in_rows         ? d->c * mica__conv_volume(d->filter)
+                                                  : d->c,
+                           p.mr);
   choose_chunk(d, &p);
   choose_scratch(d, panel, &p);
   choose_groups(d, &p);
@@ -145,7 +147,7 @@ static const char *unable_with(const used *u, const mica__variant *variant) {
   if (variant->values[PANEL] == MICA__PANEL_Y_TAPS && !u->whole) return "some taps meet only padding";
   if (variant->values[PANEL] == MICA__PANEL_Y_TAPS && !flat) return "the images have a depth";
   plan p = plan_of(d, variant);
-  double images = (double)(p.slices / most(1, d->out[0]) + 1);
+  double images = (double)(p.slices / mica__most(1, d->out[0]) + 1);
   double x = (double)(d->groups * d->c) * (double)mica__conv_volume(d->in);
   double y = (double)(d->groups * d->k) * (double)mica__conv_volume(d->out);
   if (images * x > INT32_MAX || images * y > INT32_MAX) return "an image is too large";
@@ -215,7 +217,7 @@ static mica_status launch_sums(mica_queue *queue, const mica__conv *conv, const 
   mica__kernel_set(&mica__conv_filter_tile_kernel, values, "D_T", (int32_t)conv->dtype);
   MICA_TRY(mica__kernel_get(mica__queue_engine(queue), &mica__conv_filter_tile_kernel, values, NULL, &kernel));
   mica__launch launch = mica__launch_of(kernel);
-  int64_t block = ceil_div(p->tiles, p->blocks);
+  int64_t block = mica__ceil_div(p->tiles, p->blocks);
   mica__conv_push_dims(&launch, d);
   mica__launch_int8(&launch,
                     (int32_t[]){(int32_t)block, (int32_t)p->parts, (int32_t)p->slices, (int32_t)p->rows,
@@ -224,7 +226,7 @@ static mica_status launch_sums(mica_queue *queue, const mica__conv *conv, const 
   mica__launch_tensor(&launch, conv->y);
   mica__launch_buffer(&launch, partial, 0);
   mica__launch_local(&launch, (size_t)p->scratch * sizeof(float));
-  const int64_t groups[] = {d->groups * ceil_div(p->panels, p->share), ceil_div(p->tiles, block), p->parts};
+  const int64_t groups[] = {d->groups * mica__ceil_div(p->panels, p->share), mica__ceil_div(p->tiles, block), p->parts};
   mica__launch_range3(&launch, groups, (size_t[]){1, 1, 1});
   mica__gemm_cost(&launch, &conv->result);
   return mica__queue_submit(queue, &launch);

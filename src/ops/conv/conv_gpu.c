@@ -1,4 +1,5 @@
 /* All three passes on GPUs (cl/conv/conv_gpu.cl). */
+#include "base/arith.h"
 #include "base/error.h"
 #include "ops/conv/conv.h"
 
@@ -26,8 +27,6 @@ static const mica__variant variants[] = {
     TILE("gpu.32x32", 0, ~(1u << MICA_VENDOR_INTEL), 8, 8, 4, 8),
 };
 const mica__kernel_desc mica__conv_gpu_kernel = {MICA__KERNEL("conv_gpu", "conv/conv_gpu.cl", params, variants)};
-
-static int64_t ceil_div(int64_t x, int64_t y) { return (x + y - 1) / y; }
 
 /* Rows and columns of the product of a group. */
 typedef struct product {
@@ -62,7 +61,8 @@ static int32_t value(const mica__variant *variant, const char *macro) {
 
 static int64_t tiles_of(const product *p, const mica__variant *variant) {
   int64_t micro = value(variant, "MICRO");
-  return ceil_div(p->rows, value(variant, "WG_M") * micro) * ceil_div(p->columns, value(variant, "WG_N") * micro);
+  return mica__ceil_div(p->rows, value(variant, "WG_M") * micro) *
+         mica__ceil_div(p->columns, value(variant, "WG_N") * micro);
 }
 
 static const mica__variant *choose_variant(const mica__conv *conv, const product *p, const mica_device_info *device) {

@@ -1,4 +1,5 @@
 /* A convolution as a product with a matrix that is made in passing (cl/conv/conv_tile.cl): any window, on CPUs. */
+#include "base/arith.h"
 #include "base/error.h"
 #include "ops/conv/window.h"
 
@@ -19,10 +20,6 @@ const mica__kernel_desc mica__conv_tile_kernel = {MICA__KERNEL("conv_tile", "con
 #define MOST_ROWS 1024
 /* Groups for each core, where there are so many panels: few leave one core waiting for the other. */
 #define GROUPS 128
-
-static int64_t least(int64_t x, int64_t y) { return x < y ? x : y; }
-static int64_t most(int64_t x, int64_t y) { return x > y ? x : y; }
-static int64_t ceil_div(int64_t x, int64_t y) { return (x + y - 1) / y; }
 
 /* One window, or two that differ in their width's residue of a stride of 2 and are computed together. */
 typedef struct windows {
@@ -59,22 +56,23 @@ static int64_t room(const plan *p, const mica_device_info *device) {
 static plan make_plan(const windows *together, const mica__variant *variant, const mica_device_info *device) {
   const mica__conv_window *w = &together->at[0];
   plan p = {.taps = mica__conv_volume(w->taps)};
-  if (together->count > 1) p.taps = most(p.taps, mica__conv_volume(together->at[1].taps));
+  if (together->count > 1) p.taps = mica__most(p.taps, mica__conv_volume(together->at[1].taps));
   mica__kernel_values(&mica__conv_tile_kernel, variant ? variant : &variants[0], p.values);
   mica__kernel_set(&mica__conv_tile_kernel, p.values, "HALVES", together->count);
   p.mr = mica__gemm_value(&mica__conv_tile_kernel, p.values, "MR");
   p.nr = mica__gemm_value(&mica__conv_tile_kernel, p.values, "NV") * VW;
-  int64_t tiles = ceil_div(w->k, p.mr), wanted = GROUPS * (int64_t)device->compute_units;
+  int64_t tiles = mica__ceil_div(w->k, p.mr), wanted = GROUPS * (int64_t)device->compute_units;
   /* A window without taps has nothing to add up, and needs no second block to know it. */
-  int64_t channels = p.taps == 0 ? w->c + 1 : PANEL_ROWS / p.taps, blocks = ceil_div(w->c, most(channels, 1));
-  p.cb = blocks > 0 ? ceil_div(w->c, blocks) : 1;
+  int64_t channels = p.taps == 0 ? w->c + 1 : PANEL_ROWS / p.taps,
+          blocks = mica__ceil_div(w->c, mica__most(channels, 1));
+  p.cb = blocks > 0 ? mica__ceil_div(w->c, blocks) : 1;
   p.columns = w->n * mica__conv_volume(w->out);
   p.kb = 0;
-  int64_t rows = least(MOST_ROWS, room(&p, device) - rows_of(&p, together->count)) / together->count;
-  p.kb = most(1, least(tiles, rows / p.mr)) * p.mr;
-  int64_t panels = ceil_div(p.columns, p.nr);
-  p.panels = panels * w->groups * ceil_div(w->k, p.kb) / wanted;
-  p.panels = p.panels < 1 ? 1 : least(p.panels, 32);
+  int64_t rows = mica__least(MOST_ROWS, room(&p, device) - rows_of(&p, together->count)) / together->count;
+  p.kb = mica__most(1, mica__least(tiles, rows / p.mr)) * p.mr;
+  int64_t panels = mica__ceil_div(p.columns, p.nr);
+  p.panels = panels * w->groups * mica__ceil_div(w->k, p.kb) / wanted;
+  p.panels = p.panels < 1 ? 1 : mica__least(p.panels, 32);
   return p;
 }
 
@@ -124,7 +122,7 @@ static mica_status launch_windows(mica_queue *queue, const mica__conv *conv, con
   mica__launch_tensor(&launch, mica__conv_source(conv));
   mica__launch_buffer(&launch, packed, 0);
   mica__launch_local(&launch, (size_t)(rows_of(p, together->count) * p->nr) * sizeof(float));
-  const int64_t groups[] = {ceil_div(p->columns, p->nr * p->panels), ceil_div(w->k, p->kb), w->groups};
+  const int64_t groups[] = {mica__ceil_div(p->columns, p->nr * p->panels), mica__ceil_div(w->k, p->kb), w->groups};
   mica__launch_range3(&launch, groups, (size_t[]){1, 1, 1});
   result.n = mica__conv_volume(w->out);
   result.k = w->c * (mica__conv_volume(w->taps) + (together->count > 1 ? mica__conv_volume(second->taps) : 0));

@@ -1,8 +1,7 @@
 #include "ops/conv/window.h"
 
+#include "base/arith.h"
 #include "base/error.h"
-
-static int64_t ceil_div(int64_t x, int64_t y) { return (x + y - 1) / y; }
 
 static int64_t gcd(int64_t x, int64_t y) { return y == 0 ? x : gcd(y, x % y); }
 
@@ -43,11 +42,11 @@ static void set_residue(const mica__conv_dims *d, int i, int64_t residue, int64_
   int64_t r = 0, reach = residue + d->pad[i];
   while (r < every && (reach - r * dilation) % stride != 0) r++;
   w->in[i] = d->out[i];
-  w->taps[i] = r < every && r < d->filter[i] ? ceil_div(d->filter[i] - r, every) : 0;
+  w->taps[i] = r < every && r < d->filter[i] ? mica__ceil_div(d->filter[i] - r, every) : 0;
   w->first[i] = w->taps[i] ? (reach - r * dilation) / stride : 0;
   w->delta[i] = -(dilation / common);
   w->step[i] = 1;
-  w->out[i] = ceil_div(d->in[i] - residue, stride);
+  w->out[i] = mica__ceil_div(d->in[i] - residue, stride);
   w->at[i] = residue;
   w->full[i] = d->in[i];
   w->spread[i] = stride;
@@ -120,7 +119,7 @@ static const mica__variant variants[] = {MICA__VARIANT("cpu", MICA__ON_CPU, MICA
 const mica__kernel_desc mica__conv_pack_kernel = {MICA__KERNEL("conv_pack", "conv/conv_pack.cl", params, variants)};
 
 int64_t mica__conv_packed_count(const mica__conv_window *w, int64_t rows) {
-  return w->groups * ceil_div(w->k, rows) * rows * w->c * mica__conv_volume(w->taps);
+  return w->groups * mica__ceil_div(w->k, rows) * rows * w->c * mica__conv_volume(w->taps);
 }
 
 mica_status mica__conv_pack(mica_queue *queue, const mica__conv *conv, const mica__conv_window *w, int32_t rows,
@@ -138,7 +137,7 @@ mica_status mica__conv_pack(mica_queue *queue, const mica__conv *conv, const mic
                                          (int32_t)w->taps[2], (int32_t)block, 0, 0});
   mica__launch_long8(&launch, (int64_t[]){w->w_group, w->w_k, w->w_c, w->w_tap[0], w->w_tap[1], w->w_tap[2], 0, 0});
   mica__launch_buffer(&launch, packed, first);
-  const int64_t groups[] = {ceil_div(w->c, block) * ceil_div(w->k, rows), w->groups, 1};
+  const int64_t groups[] = {mica__ceil_div(w->c, block) * mica__ceil_div(w->k, rows), w->groups, 1};
   mica__launch_range3(&launch, groups, (size_t[]){1, 1, 1});
   mica__launch_cost(&launch, 0, 2 * (double)mica__conv_packed_count(w, rows) * sizeof(float));
   return mica__queue_submit(queue, &launch);

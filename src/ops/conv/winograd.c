@@ -1,9 +1,9 @@
 #include "ops/conv/winograd.h"
 
+#include "base/arith.h"
+
 /* Tiles that can be multiplied with a filter in the time in which it is transformed (measured on a CPU). */
 #define FILTER_TILES 40
-
-static int64_t ceil_div(int64_t x, int64_t y) { return (x + y - 1) / y; }
 
 const char *mica__winograd_unable(const void *problem) {
   const mica__conv *conv = problem;
@@ -27,7 +27,7 @@ mica__winograd mica__winograd_of(const mica__conv *conv) {
 
 int64_t mica__winograd_tiles(const mica__winograd *problem, int64_t edge) {
   const mica__conv_window *w = &problem->window;
-  return w->n * ceil_div(w->out[1], edge) * ceil_div(w->out[2], edge);
+  return w->n * mica__ceil_div(w->out[1], edge) * mica__ceil_div(w->out[2], edge);
 }
 
 int32_t mica__winograd_edge(const mica__winograd *problem) {

@@ -1,4 +1,5 @@
 /* Winograd's gradient of filters on CPUs (cl/conv/winograd_filter.cl): how the work is cut, and when it pays. */
+#include "base/arith.h"
 #include "base/error.h"
 #include "ops/conv/filter.h"
 #include "ops/conv/winograd.h"
@@ -23,10 +24,6 @@ enum { EDGE = 4, POINTS = 36, VW = 16, MR = 8, NV = 2, CB = 64, KB = 64, RUN_PIX
 #define FEWEST_FILTERS 16
 #define TRANSFORMS 1.5
 
-static int64_t least(int64_t x, int64_t y) { return x < y ? x : y; }
-static int64_t most(int64_t x, int64_t y) { return x > y ? x : y; }
-static int64_t ceil_div(int64_t x, int64_t y) { return (x + y - 1) / y; }
-
 typedef struct plan {
   mica__winograd winograd;
   mica__conv_sums sums;
@@ -38,11 +35,11 @@ static plan make_plan(const mica__conv *conv, const mica_device_info *device) {
   const mica__conv_dims *d = &conv->dims;
   plan p = {.winograd = mica__winograd_of(conv), .sums = {.panel = MICA__PANEL_X, .mr = MR, .nv = NV}};
   for (int i = 0; i < 3; i++) p.sums.taps[i] = d->filter[i];
-  int64_t tiles = mica__winograd_tiles(&p.winograd, EDGE), blocks = ceil_div(tiles, BLOCK);
-  int64_t pairs = ceil_div(d->c, CB) * ceil_div(d->k, KB);
-  p.tb = ceil_div(tiles, most(1, blocks));
-  p.sums.parts = most(1, least(ceil_div(UNITS, pairs), blocks / FEWEST_BLOCKS));
-  p.walkers = least(pairs * p.sums.parts, 2 * (int64_t)device->compute_units);
+  int64_t tiles = mica__winograd_tiles(&p.winograd, EDGE), blocks = mica__ceil_div(tiles, BLOCK);
+  int64_t pairs = mica__ceil_div(d->c, CB) * mica__ceil_div(d->k, KB);
+  p.tb = mica__ceil_div(tiles, mica__most(1, blocks));
+  p.sums.parts = mica__most(1, mica__least(mica__ceil_div(UNITS, pairs), blocks / FEWEST_BLOCKS));
+  p.walkers = mica__least(pairs * p.sums.parts, 2 * (int64_t)device->compute_units);
   p.sum_count = mica__conv_sums_count(conv, &p.sums);
   p.slot = POINTS * (p.tb * (CB + KB) + 2 * VW + CB * KB) + (EDGE + 2) * (RUN_PIXELS + 18) * VW;
   return p;

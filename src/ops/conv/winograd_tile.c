@@ -1,4 +1,5 @@
 /* Winograd's convolution on CPUs (cl/conv/winograd_tile.cl): how the tiles are cut into blocks, and when it pays. */
+#include "base/arith.h"
 #include "base/error.h"
 #include "ops/conv/winograd.h"
 
@@ -32,9 +33,7 @@ enum { VW = 16, NR = 32, MR = 8, RUN_PIXELS = 64 };
 /* Channels below which vectors of them stand half empty (measured against conv_tile). */
 #define FEWEST_CHANNELS 8
 
-static int64_t least(int64_t x, int64_t y) { return x < y ? x : y; }
-static int64_t ceil_div(int64_t x, int64_t y) { return (x + y - 1) / y; }
-static int64_t round_up(int64_t x, int64_t y) { return ceil_div(x, y) * y; }
+static int64_t round_up(int64_t x, int64_t y) { return mica__ceil_div(x, y) * y; }
 
 /* How the work is cut; see the kernel's contract. */
 typedef struct plan {
@@ -52,13 +51,13 @@ static plan make_plan(const mica__conv *conv, const mica__variant *variant, cons
   p.edge = mica__gemm_value(&mica__winograd_tile_kernel, p.values, "TILE");
   p.points = (p.edge + 2) * (p.edge + 2);
   p.cp = round_up(w->c, VW);
-  p.panels = ceil_div(w->k, NR);
-  int64_t tiles = mica__winograd_tiles(&p.winograd, p.edge), blocks = ceil_div(tiles, BLOCK);
+  p.panels = mica__ceil_div(w->k, NR);
+  int64_t tiles = mica__winograd_tiles(&p.winograd, p.edge), blocks = mica__ceil_div(tiles, BLOCK);
   int64_t wanted = 2 * (int64_t)device->compute_units;
-  p.tb = round_up(ceil_div(tiles, blocks), MR);
-  p.walkers = least(blocks, wanted);
-  p.kb = ceil_div(p.panels, least(p.panels, ceil_div(wanted, p.walkers)));
-  p.parts = ceil_div(p.panels, p.kb);
+  p.tb = round_up(mica__ceil_div(tiles, blocks), MR);
+  p.walkers = mica__least(blocks, wanted);
+  p.kb = mica__ceil_div(p.panels, mica__least(p.panels, mica__ceil_div(wanted, p.walkers)));
+  p.parts = mica__ceil_div(p.panels, p.kb);
   p.filters = p.panels * p.points * p.cp * NR;
   p.slot = p.tb / MR * p.points * (MR * p.cp + VW) + p.tb * p.points * NR + (p.edge + 2) * (RUN_PIXELS + 18) * VW;
   return p;

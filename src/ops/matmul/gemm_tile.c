@@ -1,5 +1,6 @@
 /* The register-tiled kernel of the CPU class (cl/matmul/gemm_tile.cl): which tile, which way to the registers, and how
  * the work is cut, for each size. */
+#include "base/arith.h"
 #include "base/error.h"
 #include "ops/matmul/gemm.h"
 
@@ -43,10 +44,7 @@ typedef struct plan {
   bool own_partial; /* sums between blocks of K need memory of their own */
 } plan;
 
-static int64_t least(int64_t x, int64_t y) { return x < y ? x : y; }
-static int64_t most(int64_t x, int64_t y) { return x > y ? x : y; }
-static int64_t ceil_div(int64_t x, int64_t y) { return (x + y - 1) / y; }
-static int64_t round_up(int64_t x, int64_t y) { return ceil_div(x, y) * y; }
+static int64_t round_up(int64_t x, int64_t y) { return mica__ceil_div(x, y) * y; }
 static double work_of(const mica__gemm *gemm) { return (double)gemm->m * (double)gemm->n * (double)gemm->k; }
 static int32_t value(const int32_t *values, const char *macro) {
   return mica__gemm_value(&mica__gemm_tile_kernel, values, macro);
@@ -94,7 +92,7 @@ static void choose_forms(const mica__gemm *gemm, plan *p) {
   bool small = work_of(gemm) < SMALL || gemm->m <= STREAM_TILES * p->mr;
   int64_t line = MICA__TENSOR_ALIGNMENT / (int64_t)sizeof(float);
   bool crossing = gemm->b.row % line || gemm->b.batch % line;
-  int64_t rows = least(gemm->m, crossing ? BLOCK_M : IN_PLACE_M);
+  int64_t rows = mica__least(gemm->m, crossing ? BLOCK_M : IN_PLACE_M);
   p->a_form = p->b_form = PACKED_HERE;
   if ((small || gemm->n <= USES_OF_A * p->nr) && a_f32 && gemm->a.col == 1)
     p->a_form = IN_ROWS;
@@ -107,7 +105,7 @@ static void choose_forms(const mica__gemm *gemm, plan *p) {
 }
 
 static int64_t groups_of(const mica__gemm *gemm, const plan *p) {
-  return ceil_div(gemm->m, p->mb) * ceil_div(gemm->n, p->nb) * gemm->batches;
+  return mica__ceil_div(gemm->m, p->mb) * mica__ceil_div(gemm->n, p->nb) * gemm->batches;
 }
 
 /* Cuts D into enough groups for every unit to have some, as long as each has enough to do: more where a group has
@@ -118,14 +116,14 @@ static void choose_blocks(const mica__gemm *gemm, const mica_device_info *device
   bool streams = gemm->m <= STREAM_TILES * p->mr && in_place && gemm->k * gemm->n > STREAM_ELEMENTS;
   p->kc = streams ? STREAM_K : BLOCK_K;
   /* Integers are added exactly in blocks of at most so many. */
-  if (!streams && gemm->acc != MICA_I32) p->kc = in_place ? IN_PLACE_K : most(BLOCK_K, PANEL_FLOATS / p->nr);
+  if (!streams && gemm->acc != MICA_I32) p->kc = in_place ? IN_PLACE_K : mica__most(BLOCK_K, PANEL_FLOATS / p->nr);
   p->ka = p->a_form == PACKED_HERE || streams ? p->kc : gemm->k > 0 ? gemm->k : 1;
   /* One tile of rows reads a panel once, from end to end. */
-  if (p->b_form == PACKED_BEFORE && gemm->m <= p->mr && gemm->acc != MICA_I32) p->kc = most(gemm->k, 1);
-  int64_t rows = ceil_div(m, in_place ? IN_PLACE_M : BLOCK_M);
+  if (p->b_form == PACKED_BEFORE && gemm->m <= p->mr && gemm->acc != MICA_I32) p->kc = mica__most(gemm->k, 1);
+  int64_t rows = mica__ceil_div(m, in_place ? IN_PLACE_M : BLOCK_M);
   if (gemm->batches == 1 && rows % 2 && m > 8 * p->mr) rows++;
-  p->mb = round_up(ceil_div(m, rows), p->mr);
-  p->nb = least(n, streams ? STREAM_N : BLOCK_N);
+  p->mb = round_up(mica__ceil_div(m, rows), p->mr);
+  p->nb = mica__least(n, streams ? STREAM_N : BLOCK_N);
   double possible = work_of(gemm) * (double)gemm->batches / (2 * GROUP);
   int64_t wanted = (packs ? 2 : 8) * (int64_t)device->compute_units;
   while (groups_of(gemm, p) < wanted && (double)groups_of(gemm, p) < possible) {
@@ -145,7 +143,7 @@ static void choose_blocks(const mica__gemm *gemm, const mica_device_info *device
 
 static int64_t choose_splits(const mica__gemm *gemm, const plan *p) {
   if (mica__gemm_tiles(gemm, p->mr, p->nr) >= SPLIT_TILES || gemm->k < 2 * SPLIT_K) return 1;
-  return least(SPLIT_TILES, gemm->k / SPLIT_K);
+  return mica__least(SPLIT_TILES, gemm->k / SPLIT_K);
 }
 
 /* Floats in a row of a panel of A: the kernel's MRP. */
@@ -154,7 +152,7 @@ static int64_t pitch_of(const plan *p) { return p->mr > 8 ? 16 : p->mr > 4 ? 8 :
 /* Bytes of local memory: MB x KA of A, KC x NR of B. */
 static size_t scratch_bytes(const plan *p) {
   int64_t floats = 1;
-  if (p->a_form == PACKED_HERE) floats += ceil_div(p->mb, p->mr) * pitch_of(p) * p->ka;
+  if (p->a_form == PACKED_HERE) floats += mica__ceil_div(p->mb, p->mr) * pitch_of(p) * p->ka;
   if (p->b_form == PACKED_HERE) floats += p->kc * p->nr;
   return (size_t)floats * sizeof(float);
 }
@@ -165,8 +163,8 @@ static void fit_blocks(const mica_device_info *device, plan *p) {
     if (p->a_form == PACKED_HERE && p->mb > 4 * p->mr) {
       p->mb = round_up(p->mb / 2, p->mr);
     } else if (p->kc > 1) {
-      if (p->ka == p->kc) p->ka = ceil_div(p->kc, 2);
-      p->kc = ceil_div(p->kc, 2);
+      if (p->ka == p->kc) p->ka = mica__ceil_div(p->kc, 2);
+      p->kc = mica__ceil_div(p->kc, 2);
     } else {
       p->mb = p->mr;
     }
@@ -187,7 +185,7 @@ static plan make_plan(const mica__gemm *gemm, const mica_device_info *device, co
   bool same_type = mica_tensor_dtype(gemm->d.tensor) == gemm->acc;
   bool bare = !gemm->bias && config->activation == MICA_ACTIVATION_NONE && gemm->acc == MICA_F32;
   if (config->alpha == 1 && config->beta == 0 && same_type && p.splits == 1) p.epilogue = bare ? 1 : 2;
-  p.own_partial = p.splits > 1 || (gemm->k > least(p.kc, p.ka) && (!same_type || config->beta != 0));
+  p.own_partial = p.splits > 1 || (gemm->k > mica__least(p.kc, p.ka) && (!same_type || config->beta != 0));
   mica__kernel_set(&mica__gemm_tile_kernel, p.values, "A_FORM", p.a_form);
   mica__kernel_set(&mica__gemm_tile_kernel, p.values, "B_FORM", p.b_form);
   mica__kernel_set(&mica__gemm_tile_kernel, p.values, "EPILOGUE", p.epilogue);
@@ -242,7 +240,7 @@ static mica_status launch_tiles(mica_queue *queue, const mica__gemm *gemm, plan 
   mica__launch_int8(&launch, (int32_t[]){(int32_t)gemm->m, (int32_t)gemm->n, (int32_t)gemm->k, (int32_t)p->mb,
                                          (int32_t)p->nb, (int32_t)p->kc, (int32_t)p->splits, (int32_t)p->ka});
   mica__launch_long8(&launch, (int64_t[]){a->row, a->col, a->batch, b->row, b->col, b->batch, p_row, p_batch});
-  const int64_t groups[] = {ceil_div(gemm->m, p->mb), ceil_div(gemm->n, p->nb), gemm->batches * p->splits};
+  const int64_t groups[] = {mica__ceil_div(gemm->m, p->mb), mica__ceil_div(gemm->n, p->nb), gemm->batches * p->splits};
   mica__launch_range3(&launch, groups, (size_t[]){1, 1, 1});
   add_results(&launch, gemm, p, partial);
   mica__gemm_cost(&launch, gemm);
