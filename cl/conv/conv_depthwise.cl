@@ -16,6 +16,7 @@
  * ceil(K / 16), ceil(N / images); work-group (1, 1, 1). scratch: vectors of 16 floats, R S for the filters,
  * height pitch + 3 STEP2 + 1 for U, rows OUT2 + 16 for results, and an int for each pixel of S that is read and 15. */
 #include "common/epilogue.clh"
+#include "common/prefetch.clh"
 #include "common/transpose.clh"
 
 #ifndef TAPS /* height and width of the filter, if both are this; 0: any */

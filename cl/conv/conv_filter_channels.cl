@@ -14,11 +14,8 @@
  * STAGE 1, conv_filter_channels_join: dW is the sum of the PARTS, in their order. NDRange: blocks; work-group
  * (1, 1, 1). */
 #include "common/transpose.clh"
-#include "conv/problem.clh"
+#include "conv/filter.clh"
 
-#ifndef D_T
-#define D_T f32
-#endif
 #ifndef STAGE
 #define STAGE 0
 #endif
@@ -29,14 +26,9 @@
 #define FS 3
 #endif
 
-#define VW 16
-#define UNROLL _Pragma("unroll")
-#define READ(n, p, i) MICA_AS(float, n, LOADV(D_T, n, p, i))
 #define BLOCK_BEGIN(G) min((int)get_group_id(0) * VW, (G)-VW)
 
 #if STAGE == 0
-typedef __global const STORAGE(D_T) * operand;
-
 /* to[i][16] = element i of 16 planes. What is `ahead` elements further will be turned next. */
 static inline void turn(operand from, const long plane, const int count, const long ahead, __local float *to) {
   if (count < VW) {

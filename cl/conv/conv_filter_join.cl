@@ -8,6 +8,7 @@
  * NDRange: groups * panels, tiles; work-group (1, 1, 1). scratch: (MR + 1) * NR * the filter's taps + 16 floats (PANEL
  * 3: as of one tap). */
 #include "common/dtype.clh"
+#include "common/prefetch.clh"
 #include "common/transpose.clh"
 
 #ifndef D_T

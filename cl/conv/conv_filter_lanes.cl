@@ -15,12 +15,8 @@
  * copied row, columns of zeros before those of the padding. NDRange: G * KG; work-group (1, 1, 1).
  * scratch: ((stride * x rows + dY rows) * row + FR * FS * VW) floats
  * with (dY rows - 1) * STEP + FR rows of X. */
-#include "common/transpose.clh"
-#include "conv/problem.clh"
+#include "conv/filter.clh"
 
-#ifndef D_T
-#define D_T f32
-#endif
 #ifndef FR
 #define FR 3
 #endif
@@ -34,9 +30,6 @@
 #define ROWS 4
 #endif
 
-#define VW 16
-#define UNROLL _Pragma("unroll")
-#define READ(n, p, i) MICA_AS(float, n, LOADV(D_T, n, p, i))
 #define X_ROWS(rows) (((rows)-1) * STEP + FR)
 
 /* Elements i .. i + 15 of a row of `count`, zero from there on; `readable` elements belong to the tensor. */

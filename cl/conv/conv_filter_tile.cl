@@ -21,11 +21,8 @@
  *
  * NDRange: groups * ceil(panels / PANELS), ceil(tiles / BLOCK), PARTS; work-group (1, 1, 1). */
 #include "common/transpose.clh"
-#include "conv/problem.clh"
+#include "conv/filter.clh"
 
-#ifndef D_T
-#define D_T f32
-#endif
 #ifndef PANEL
 #define PANEL 1
 #endif
@@ -39,11 +36,7 @@
 #define X 1
 #define Y 2
 #define Y_TAPS 3
-#define VW 16
 #define NR (NV * VW)
-#define UNROLL _Pragma("unroll")
-#define READ(n, p, i) MICA_AS(float, n, LOADV(D_T, n, p, i))
-typedef __global const STORAGE(D_T) * operand;
 DEFINE_INTERLEAVE(float16)
 DEFINE_INTERLEAVE(float8)
 

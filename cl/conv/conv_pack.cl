@@ -7,7 +7,8 @@
  *
  * with tiles = ceil(KG / MR); rows beyond KG are 0. P is float. size: CG, KG, taps 0 1 2, CB; stride: w_group, w_k,
  * w_c, w_tap 0 1 2. NDRange: blocks * tiles, groups of the convolution, 1; work-group (1, 1, 1). */
-#include "common/transpose.clh"
+#include "common/dtype.clh"
+#include "common/prefetch.clh"
 
 #ifndef D_T
 #define D_T f32

@@ -14,7 +14,7 @@
  * that rows leave as one). NDRange: ceil(columns / (NR PANELS)), ceil(K / KB), groups of the convolution; work-group
  * (1, 1, 1). KB is a multiple of MR. scratch: (CB taps + HALVES KB + 2) NR floats, for the window with more taps. */
 #include "common/epilogue.clh"
-#include "common/transpose.clh"
+#include "common/prefetch.clh"
 #include "conv/copy.clh"
 #include "conv/window.clh"
 

@@ -25,6 +25,7 @@
  * elements of A (MR counts as MRP) if that is packed, and KC * NR of B likewise; one float at least. */
 #include "common/epilogue.clh"
 #include "common/packed.clh"
+#include "common/prefetch.clh"
 
 #ifndef MR /* rows of a register tile */
 #define MR 8
@@ -75,18 +76,6 @@
 #define V COMPUTEV(f32, VW)
 #define READ_A(n, p, i) MICA_AS(float, n, LOADV(A_T, n, p, i))
 #define READ_B(n, p, i) MICA_AS(float, n, LOADV(B_T, n, p, i))
-
-/* Hints to fetch a line that will be read, or written, soon; nothing where the compiler has none. */
-#if defined(__has_builtin) && !defined(MICA_NO_PREFETCH)
-#if __has_builtin(__builtin_prefetch)
-#define PREFETCH_READ(p) __builtin_prefetch((const __global void *)(p), 0, 3)
-#define PREFETCH_WRITE(p) __builtin_prefetch((const __global void *)(p), 1, 3)
-#endif
-#endif
-#ifndef PREFETCH_READ
-#define PREFETCH_READ(p)
-#define PREFETCH_WRITE(p)
-#endif
 
 /* What A_FORM and B_FORM mean inside a tile: the operand's type, its element i or vector v at k, the step to k + 1. */
 #if A_FORM == ROWS

@@ -193,16 +193,6 @@ static double once(const bench *b, const entry *e) {
   return bench_now() - start;
 }
 
-static int by_value(const void *a, const void *b) {
-  double x = *(const double *)a, y = *(const double *)b;
-  return (x > y) - (x < y);
-}
-
-static double median(double *values, int count) {
-  qsort(values, (size_t)count, sizeof *values, by_value);
-  return values[count / 2];
-}
-
 /* Interleaved with a copy of as many bytes, because other programs disturb both alike; medians of all rounds. */
 static void measure(const bench *b, entry *e, int rounds) {
   entry *copy = calloc(1, sizeof *copy);
@@ -215,8 +205,8 @@ static void measure(const bench *b, entry *e, int rounds) {
     own[i] = once(b, e);
     other[i] = once(b, copy);
   }
-  e->seconds = median(own, rounds);
-  e->copy_seconds = median(other, rounds);
+  e->seconds = bench_median(own, (size_t)rounds);
+  e->copy_seconds = bench_median(other, (size_t)rounds);
   free(own);
   free(other);
   for (int32_t o = 0; o < copy->fused.operand_count; o++) mica_tensor_destroy(copy->tensors[o]);

@@ -37,7 +37,7 @@ static plan make_plan(const mica__conv *conv, const mica_device_info *device) {
   for (int i = 0; i < 3; i++) p.sums.taps[i] = d->filter[i];
   int64_t tiles = mica__winograd_tiles(&p.winograd, EDGE), blocks = mica__ceil_div(tiles, BLOCK);
   int64_t pairs = mica__ceil_div(d->c, CB) * mica__ceil_div(d->k, KB);
-  p.tb = mica__ceil_div(tiles, mica__most(1, blocks));
+  p.tb = mica__most(1, mica__ceil_div(tiles, mica__most(1, blocks)));
   p.sums.parts = mica__most(1, mica__least(mica__ceil_div(UNITS, pairs), blocks / FEWEST_BLOCKS));
   p.walkers = mica__least(pairs * p.sums.parts, 2 * (int64_t)device->compute_units);
   p.sum_count = mica__conv_sums_count(conv, &p.sums);

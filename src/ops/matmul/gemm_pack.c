@@ -1,20 +1,17 @@
-/* Operands that stay as they are, packed beforehand into the panels that gemm_tile reads (cl/matmul/gemm_pack.cl). */
+/* Operands of floats that stay as they are, packed beforehand into the panels that gemm_tile reads
+ * (cl/matmul/gemm_pack.cl). */
 #include "base/error.h"
 #include "ops/matmul/gemm.h"
 
-static const mica__kernel_param params[] = {
-    MICA__DTYPE("X_T", "type of the operand", MICA_F32, MICA_F16, MICA_BF16, MICA_I8, MICA_U8),
-};
-static const mica__variant variants[] = {MICA__VARIANT("any", MICA__ON_ANY, MICA_F32)};
-const mica__kernel_desc mica__gemm_pack_kernel = {MICA__KERNEL("gemm_pack", "matmul/gemm_pack.cl", params, variants)};
+static const mica__variant variants[] = {MICA__VARIANT("any", MICA__ON_ANY, 0)};
+const mica__kernel_desc mica__gemm_pack_kernel = {
+    .name = "gemm_pack", .file = "matmul/gemm_pack.cl", .variants = variants, .variant_count = 1};
 
 static mica_status launch_pack(mica_queue *queue, const mica__panels *p, int64_t batches, mica_tensor *packed) {
   int32_t values[MICA__MAX_PARAMS];
   mica__kernel *kernel = NULL;
-  const mica__kernel_desc *desc = &mica__gemm_pack_kernel;
-  mica__kernel_values(desc, &variants[0], values);
-  mica__kernel_set(desc, values, "X_T", (int32_t)mica_tensor_dtype(p->tensor));
-  MICA_TRY(mica__kernel_get(mica__queue_engine(queue), desc, values, NULL, &kernel));
+  mica__kernel_values(&mica__gemm_pack_kernel, &variants[0], values);
+  MICA_TRY(mica__kernel_get(mica__queue_engine(queue), &mica__gemm_pack_kernel, values, NULL, &kernel));
   mica__launch launch = mica__launch_of(kernel);
   const int64_t sizes[] = {batches, p->outer, p->k, p->width, p->pitch};
   for (size_t i = 0; i < sizeof sizes / sizeof *sizes; i++) mica__launch_size(&launch, sizes[i]);
@@ -25,8 +22,8 @@ static mica_status launch_pack(mica_queue *queue, const mica__panels *p, int64_t
   mica__launch_tensor(&launch, packed);
   mica__launch_range1(&launch, mica_tensor_count(packed) / p->pitch, 64);
   mica__launch_cost(&launch, 0,
-                    (double)mica_tensor_bytes(packed) + (double)batches * (double)p->outer * (double)p->k *
-                                                            (double)mica_dtype_size(mica_tensor_dtype(p->tensor)));
+                    (double)mica_tensor_bytes(packed) +
+                        (double)batches * (double)p->outer * (double)p->k * (double)sizeof(float));
   return mica__queue_submit(queue, &launch);
 }
 

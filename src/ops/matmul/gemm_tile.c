@@ -189,10 +189,8 @@ static plan make_plan(const mica__gemm *gemm, const mica_device_info *device, co
   mica__kernel_set(&mica__gemm_tile_kernel, p.values, "A_FORM", p.a_form);
   mica__kernel_set(&mica__gemm_tile_kernel, p.values, "B_FORM", p.b_form);
   mica__kernel_set(&mica__gemm_tile_kernel, p.values, "EPILOGUE", p.epilogue);
-  mica_dtype a_type = p.a_form == PACKED_BEFORE ? MICA_F32 : mica_tensor_dtype(gemm->a.tensor);
-  mica_dtype b_type = p.b_form == PACKED_BEFORE ? MICA_F32 : mica_tensor_dtype(gemm->b.tensor);
-  mica__kernel_set(&mica__gemm_tile_kernel, p.values, "A_T", (int32_t)a_type);
-  mica__kernel_set(&mica__gemm_tile_kernel, p.values, "B_T", (int32_t)b_type);
+  mica__kernel_set(&mica__gemm_tile_kernel, p.values, "A_T", (int32_t)mica_tensor_dtype(gemm->a.tensor));
+  mica__kernel_set(&mica__gemm_tile_kernel, p.values, "B_T", (int32_t)mica_tensor_dtype(gemm->b.tensor));
   return p;
 }
 
