@@ -1,0 +1,52 @@
+/* labels: null
+ *
+ * Threads are bound to cores where the process may use them all, and where nobody has said otherwise. */
+#define _GNU_SOURCE /* sched_setaffinity */
+#include "support/check_main.h"
+
+#include <mica/device.h>
+#include <sched.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+START_TEST(what_is_said_already_stays) {
+  setenv("POCL_AFFINITY", "0", 1);
+  ck_assert(mica_device_pin_threads());
+  ck_assert_str_eq(getenv("POCL_AFFINITY"), "0");
+}
+END_TEST
+
+#ifdef CPU_COUNT
+static void allow_only(cpu_set_t set) { ck_assert_int_eq(sched_setaffinity(0, sizeof set, &set), 0); }
+
+START_TEST(all_cores_are_asked_for_and_some_are_not) {
+  cpu_set_t before, one;
+  ck_assert_int_eq(sched_getaffinity(0, sizeof before, &before), 0);
+  bool all = CPU_COUNT(&before) == sysconf(_SC_NPROCESSORS_ONLN);
+  unsetenv("POCL_AFFINITY");
+  ck_assert_int_eq(mica_device_pin_threads(), all);
+  ck_assert_int_eq(getenv("POCL_AFFINITY") != NULL, all);
+  if (CPU_COUNT(&before) == 1) return;
+  CPU_ZERO(&one);
+  for (size_t core = 0; CPU_COUNT(&one) == 0; core++)
+    if (CPU_ISSET(core, &before)) CPU_SET(core, &one);
+  allow_only(one);
+  unsetenv("POCL_AFFINITY");
+  ck_assert(!mica_device_pin_threads());
+  ck_assert_ptr_null(getenv("POCL_AFFINITY"));
+  allow_only(before);
+}
+END_TEST
+#endif
+
+Suite *test_suite(void) {
+  Suite *suite = suite_create("threads on cores");
+  TCase *tests = tcase_create("environment");
+  tcase_add_test(tests, what_is_said_already_stays);
+#ifdef CPU_COUNT
+  tcase_add_test(tests, all_cores_are_asked_for_and_some_are_not);
+#endif
+  suite_add_tcase(suite, tests);
+  return suite;
+}
