@@ -94,6 +94,7 @@ static mica_status make_data(const bench *b, subject *s) {
   for (uint32_t t = 0; t < 3; t++) {
     int64_t count = 0;
     uint32_t seed = t + 1;
+    mica_tensor *tensor = NULL;
     MICA_TRY(mica_shape_count(s->shapes[t], &count));
     s->data[t] = malloc((size_t)count * sizeof(float));
     if (!s->data[t]) return mica__fail_nomem("a tensor");
@@ -101,7 +102,8 @@ static mica_status make_data(const bench *b, subject *s) {
       seed = seed * 1664525u + 1013904223u;
       s->data[t][i] = (float)(seed >> 8) / 16777216.0f - 0.5f;
     }
-    MICA_TRY(mica_tensor_create_from(b->engine, MICA_F32, s->shapes[t], s->data[t], &s->tensors[t]));
+    MICA_TRY(mica_tensor_create_from(b->engine, MICA_F32, s->shapes[t], s->data[t], &tensor));
+    s->tensors[t] = tensor;
   }
   s->conv.x = s->data[0];
   s->conv.w = s->data[1];

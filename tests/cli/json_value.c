@@ -45,7 +45,7 @@ static bool print_at(const cJSON *at, char *path) {
     if (strcmp(step, "#") == 0) return printf("%d\n", cJSON_GetArraySize(at)) > 0;
     at = cJSON_IsArray(at) ? cJSON_GetArrayItem(at, atoi(step)) : cJSON_GetObjectItemCaseSensitive(at, step);
   }
-  char *value = cJSON_PrintUnformatted(at);
+  char *value = at ? cJSON_PrintUnformatted(at) : NULL;
   if (value) puts(cJSON_IsString(at) ? at->valuestring : value);
   cJSON_free(value);
   return value != NULL;

@@ -71,7 +71,10 @@ START_TEST(the_cache_directory_is_chosen) {
   };
   const char *names[] = {"MICA_CACHE_DIR", "XDG_CACHE_HOME", "HOME"};
   char *kept[3], *path;
-  for (int i = 0; i < 3; i++) kept[i] = getenv(names[i]) ? strdup(getenv(names[i])) : NULL;
+  for (int i = 0; i < 3; i++) {
+    const char *value = getenv(names[i]);
+    kept[i] = value ? strdup(value) : NULL;
+  }
   for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
     const char *values[] = {cases[i].mica, cases[i].xdg, cases[i].home};
     for (int v = 0; v < 3; v++) values[v] ? setenv(names[v], values[v], 1) : unsetenv(names[v]);

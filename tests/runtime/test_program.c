@@ -124,7 +124,9 @@ static char *kept_driver_cache;
 static void begin(void) {
   snprintf(folder, sizeof folder, "%s/programs-XXXXXX", getenv("MICA_CACHE_DIR"));
   ck_assert_ptr_nonnull(mkdtemp(folder));
-  kept_driver_cache = strdup(getenv("POCL_CACHE_DIR"));
+  const char *driver_cache = getenv("POCL_CACHE_DIR");
+  ck_assert_ptr_nonnull(driver_cache);
+  kept_driver_cache = strdup(driver_cache);
   setenv("POCL_CACHE_DIR", in_folder("driver"), 1);
   forget_driver();
 }

@@ -126,7 +126,7 @@ static int64_t place(const machine *m, const mica__fused_instr *instr) {
 static void evaluate(machine *m, int32_t end, bool store) {
   for (int32_t k = 0; k < end; k++) {
     const mica__fused_instr *instr = &m->fused->instrs[k];
-    number args[4];
+    number args[4] = {{0}};
     for (int32_t i = 0; i < mica__fused_arg_count(instr); i++) args[i] = m->value[instr->args[i]];
     bool inside = true;
     switch (instr->kind) {
@@ -165,9 +165,11 @@ static bool step(machine *m, int32_t first, int32_t end) {
 
 void fused_interpret(const mica__fused *fused, fused_memory *memory) {
   machine *m = calloc(1, sizeof *m);
+  ck_assert_ptr_nonnull(m);
   m->fused = fused;
   m->memory = memory;
   int32_t outer = fused->rank - fused->reduced;
+  ck_assert_int_ge(outer, 0);
   bool empty = false, no_row = false;
   for (int32_t d = 0; d < fused->rank; d++) *(d < outer ? &empty : &no_row) |= fused->extent[d] == 0;
   do {
@@ -251,12 +253,13 @@ static void compare(const mica__fused *fused, int32_t o, const fused_memory *mem
 }
 
 void fused_run_and_compare(const mica__fused *fused, unsigned device_class, uint64_t seed, const char *label) {
+  const int32_t operands = fused->operand_count;
   fused_memory memory[MICA__FUSED_OPERANDS] = {{0}};
   bool stored[MICA__FUSED_OPERANDS] = {0};
   void *bytes[MICA__FUSED_OPERANDS] = {0};
   mica_tensor *tensors[MICA__FUSED_OPERANDS] = {0}, *views[MICA__FUSED_OPERANDS] = {0};
   measure(fused, memory, stored);
-  for (int32_t o = 0; o < fused->operand_count; o++) {
+  for (int32_t o = 0; o < operands; o++) {
     mica_dtype dtype = fused->operand_dtype[o];
     int64_t total = memory[o].count + 2 * GUARD;
     memory[o].values = calloc((size_t)memory[o].count + 1, sizeof(double));
@@ -275,7 +278,7 @@ void fused_run_and_compare(const mica__fused *fused, unsigned device_class, uint
   mica_status status = mica__fused_launch_as(test_queue(), device_class, fused, (const mica_tensor *const *)views);
   ck_assert_msg(status == MICA_OK, "%s: %s", label, mica_error_message());
   fused_interpret(fused, memory);
-  for (int32_t o = 0; o < fused->operand_count; o++) {
+  for (int32_t o = 0; o < operands; o++) {
     size_t size = mica_tensor_bytes(tensors[o]);
     void *got = malloc(size);
     ck_ok(mica_tensor_download(test_queue(), tensors[o], got, size));

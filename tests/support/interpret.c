@@ -124,6 +124,7 @@ static void pointwise(const work *w) {
 static void view(const work *w) {
   int64_t index[MICA_MAX_RANK] = {0};
   mica__access access = {0};
+  ck_assert_ptr_nonnull(w->value[0]);
   ck_assert(w->node->op->view(w->node, w->types[0].shape, &access));
   for (int64_t i = 0; i < w->count; i++, mica__next_index(w->node->type.shape, index)) {
     int64_t at = mica__access_at(&access, w->node->type.shape, index);
