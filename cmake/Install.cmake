@@ -21,7 +21,9 @@ set(made ${PROJECT_BINARY_DIR}/package)
 configure_package_config_file(${PROJECT_SOURCE_DIR}/cmake/mica-config.cmake.in ${made}/mica-config.cmake
                               INSTALL_DESTINATION ${package_dir})
 write_basic_package_version_file(${made}/mica-config-version.cmake COMPATIBILITY SameMinorVersion)
-install(FILES ${made}/mica-config.cmake ${made}/mica-config-version.cmake DESTINATION ${package_dir})
+install(FILES ${made}/mica-config.cmake ${made}/mica-config-version.cmake
+              ${PROJECT_SOURCE_DIR}/cmake/Findlibdeflate.cmake
+        DESTINATION ${package_dir})
 
 # Relative to the .pc file, so that an installed tree can be moved and staged.
 file(RELATIVE_PATH pc_prefix ${CMAKE_INSTALL_FULL_LIBDIR}/pkgconfig ${CMAKE_INSTALL_PREFIX})

@@ -8,7 +8,7 @@ set -eu
 cd "$(dirname "$0")/.."
 
 run_packages='gcc libc6-dev cmake ninja-build pkg-config
-  ocl-icd-opencl-dev opencl-c-headers pocl-opencl-icd libclblast-dev libxxhash-dev libcjson-dev zlib1g-dev
+  ocl-icd-opencl-dev opencl-c-headers pocl-opencl-icd libclblast-dev libxxhash-dev libcjson-dev libdeflate-dev
   libpng-dev libjpeg62-turbo-dev'
 quickstart_packages='dataset-fashion-mnist'
 test_packages='check libsubunit-dev libopenblas-dev libdnnl-dev clang-format oclgrind'

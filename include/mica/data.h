@@ -42,7 +42,7 @@ typedef struct mica_dataset_config {
  *   any other file                  CSV: numbers parted by , ; or tabs, the label a number or a text
  *
  * MICA_E_NOT_FOUND when nothing is there or not this part of it, MICA_E_FORMAT, naming file and reason, when it is
- * truncated, of a wrong kind, empty, or holds a label out of range; MICA_E_UNSUPPORTED when the build lacks zlib,
+ * truncated, of a wrong kind, empty, or holds a label out of range; MICA_E_UNSUPPORTED when the build lacks libdeflate,
  * libpng or libjpeg for it; MICA_E_IO, MICA_E_NOMEM. Pictures are read when they are needed, all else at once. */
 MICA_API mica_status mica_dataset_open(const char *path, const mica_dataset_config *config, mica_dataset **dataset);
 

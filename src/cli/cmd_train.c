@@ -9,6 +9,7 @@
 
 #include <errno.h>
 #include <inttypes.h>
+#include <pthread.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -176,6 +177,37 @@ static mica_status open_parts(const cli_run *run, parts *p) {
   return status;
 }
 
+/* A thread's work, and how it ended: the library's sentence is the thread's own. */
+typedef struct opening {
+  const cli_run *run;
+  parts *parts;
+  mica_status status;
+  char message[1024];
+} opening;
+
+static void *open_apart(void *user) {
+  opening *o = user;
+  o->status = open_parts(o->run, o->parts);
+  if (o->status != MICA_OK) snprintf(o->message, sizeof o->message, "%s", mica_error_message());
+  return NULL;
+}
+
+/* The data is read while the engine is made, which takes about as long. */
+static int open_both(const cli_command *self, const struct values *v, const cli_run *run, parts *p,
+                     mica_engine **engine) {
+  mica_engine_config config = mica_engine_config_default();
+  config.device = v->device;
+  opening o = {.run = run, .parts = p};
+  pthread_t thread;
+  bool apart = pthread_create(&thread, NULL, open_apart, &o) == 0;
+  int status = mica_engine_create(&config, engine) == MICA_OK ? CLI_OK : cli_fail_library(self);
+  if (apart)
+    pthread_join(thread, NULL);
+  else if (status == CLI_OK)
+    open_apart(&o);
+  return status == CLI_OK && o.status != MICA_OK ? cli_fail(self, "%s", o.message) : status;
+}
+
 static mica_status make_loaders(mica_engine *engine, cli_run *run, parts *p) {
   mica_loader_config config = cli_run_loader(run);
   config.shuffle = config.drop_last = true;
@@ -285,7 +317,7 @@ static int train(const cli_command *self, const struct values *v, const char *fo
   char last[CLI_PATH];
   cli_progress_state progress = {0};
   mica_trainer *trainer = NULL;
-  if (open_parts(run, p) != MICA_OK || make_loaders(engine, run, p) != MICA_OK) return cli_fail_library(self);
+  if (make_loaders(engine, run, p) != MICA_OK) return cli_fail_library(self);
   mica_trainer_config config = {.report = cli_progress_report, .user = &progress, .folder = folder, .stop = &stop};
   int status = cli_integer(self, "patience", v->patience, 1, 1000000, &config.patience);
   if (status == CLI_OK)
@@ -309,14 +341,12 @@ static int train(const cli_command *self, const struct values *v, const char *fo
 static int run_train(const cli_command *self, const void *given) {
   const struct values *v = given;
   const char *folder = v->out ? v->out : DEFAULT_FOLDER;
-  mica_engine_config config = mica_engine_config_default();
   mica_engine *engine = NULL;
   parts p = {0};
   cli_run run;
   cli_run_begin(&run);
-  config.device = v->device;
   int status = begin_run(self, v, folder, &run);
-  if (status == CLI_OK && mica_engine_create(&config, &engine) != MICA_OK) status = cli_fail_library(self);
+  if (status == CLI_OK) status = open_both(self, v, &run, &p, &engine);
   if (status == CLI_OK) status = train(self, v, folder, &run, engine, &p);
   close_parts(&p);
   mica_engine_destroy(engine);

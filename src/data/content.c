@@ -3,75 +3,91 @@
 #include "data/dataset.h"
 
 #include <stdlib.h>
-#include <string.h>
 
-#if MICA_WITH_ZLIB
-#include <zlib.h>
+#if MICA_WITH_DEFLATE
+#include <libdeflate.h>
 
-#define GZIP_WINDOW (16 + MAX_WBITS)
-/* gzip never does better. */
-#define BEST_RATIO 1032
+#define GZIP_LEAST 18 /* bytes of a member, of which header and trailer are */
+/* Room to begin with is at most so many times what there is, whatever the file says of itself. */
+#define TRUSTED_RATIO 16
 
-/* Room for what is inflated: the size that the file's last four bytes state, where that can be, and a byte more, so
- * that zlib sees the end without growing it. */
+/* A block that grows, and how much of it is filled. */
+typedef struct block {
+  uint8_t *data;
+  size_t used, capacity;
+} block;
+
+/* Room for what is inflated: the size that the file's last four bytes state, where it is one to expect. */
 static size_t first_capacity(const uint8_t *raw, size_t raw_size) {
   const uint8_t *last = raw + raw_size - 4;
   size_t stated = (size_t)last[0] | (size_t)last[1] << 8 | (size_t)last[2] << 16 | (size_t)last[3] << 24;
-  return stated / BEST_RATIO <= raw_size && stated > 0 ? stated + 1 : raw_size * 2;
+  return stated > 0 && stated / TRUSTED_RATIO <= raw_size ? stated : raw_size * 2;
 }
 
-/* Inflates one member after another into a block that grows. */
-static mica_status inflate_members(const char *name, z_stream *stream, uint8_t **data, size_t *size, size_t capacity) {
-  size_t used = 0;
-  uint8_t *block = malloc(capacity + 1);
-  int result = block ? Z_OK : Z_MEM_ERROR;
-  while (result == Z_OK) {
-    if (used == capacity) {
-      size_t more = 0;
-      uint8_t *grown = mica__mul_size(capacity, 2, &more) && more < SIZE_MAX ? realloc(block, more + 1) : NULL;
-      if (!grown) {
-        result = Z_MEM_ERROR;
-        break;
-      }
-      block = grown;
-      capacity = more;
-    }
-    size_t room = capacity - used < (1u << 30) ? capacity - used : 1u << 30;
-    stream->next_out = block + used;
-    stream->avail_out = (uInt)room;
-    result = inflate(stream, Z_NO_FLUSH);
-    used += room - stream->avail_out;
-    if (result == Z_STREAM_END && stream->avail_in >= 2 && stream->next_in[0] == 0x1f && stream->next_in[1] == 0x8b)
-      result = inflateReset(stream);
+/* A byte more than the capacity is there, for the NUL. */
+static mica_status reserve(block *b, size_t capacity, const char *name) {
+  uint8_t *grown = capacity < SIZE_MAX ? realloc(b->data, capacity + 1) : NULL;
+  if (!grown) return mica__fail_nomem(name);
+  b->data = grown;
+  b->capacity = capacity;
+  return MICA_OK;
+}
+
+/* Inflates the member that raw begins with; *taken is its length. A block that proves too small is doubled, and the
+ * member begun anew. */
+static mica_status inflate_member(const char *name, struct libdeflate_decompressor *decompressor, const uint8_t *raw,
+                                  size_t raw_size, block *b, size_t *taken) {
+  enum libdeflate_result result;
+  size_t made = 0;
+  for (;;) {
+    result = libdeflate_gzip_decompress_ex(decompressor, raw, raw_size, b->data + b->used, b->capacity - b->used, taken,
+                                           &made);
+    if (result != LIBDEFLATE_INSUFFICIENT_SPACE) break;
+    size_t more = 0;
+    if (!mica__mul_size(b->capacity, 2, &more)) return mica__fail_nomem(name);
+    MICA_TRY(reserve(b, more, name));
   }
-  if (result == Z_STREAM_END) {
-    block[used] = '\0';
-    *data = block;
-    *size = used;
-    return MICA_OK;
-  }
-  free(block);
-  if (result == Z_MEM_ERROR) return mica__fail_nomem(name);
-  return mica__fail(MICA_E_FORMAT, "%s is %s", name,
-                    result == Z_BUF_ERROR ? "truncated in the midst of its gzip data"
-                                          : "damaged: its gzip data is wrong");
+  if (result != LIBDEFLATE_SUCCESS)
+    return mica__fail(MICA_E_FORMAT, "%s is truncated or damaged: its gzip data is wrong", name);
+  b->used += made;
+  return MICA_OK;
+}
+
+/* Inflates one member after another; what follows the last and is none is left alone. */
+static mica_status inflate_members(const char *name, struct libdeflate_decompressor *decompressor, const uint8_t *raw,
+                                   size_t raw_size, block *b) {
+  MICA_TRY(reserve(b, first_capacity(raw, raw_size), name));
+  do {
+    size_t taken = 0;
+    MICA_TRY(inflate_member(name, decompressor, raw, raw_size, b, &taken));
+    raw += taken;
+    raw_size -= taken;
+  } while (raw_size >= 2 && raw[0] == 0x1f && raw[1] == 0x8b);
+  b->data[b->used] = '\0';
+  return MICA_OK;
 }
 
 static mica_status inflate_all(const char *name, const uint8_t *raw, size_t raw_size, uint8_t **data, size_t *size) {
-  z_stream stream = {.next_in = (Bytef *)(uintptr_t)raw, .avail_in = (uInt)raw_size};
-  if (raw_size < 18) return mica__fail(MICA_E_FORMAT, "%s is truncated: %zu bytes of gzip", name, raw_size);
-  if (raw_size > UINT32_MAX) return mica__fail(MICA_E_UNSUPPORTED, "%s is too large for gzip here", name);
-  if (inflateInit2(&stream, GZIP_WINDOW) != Z_OK) return mica__fail_nomem(name);
-  mica_status status = inflate_members(name, &stream, data, size, first_capacity(raw, raw_size));
-  inflateEnd(&stream);
-  return status;
+  if (raw_size < GZIP_LEAST) return mica__fail(MICA_E_FORMAT, "%s is truncated: %zu bytes of gzip", name, raw_size);
+  struct libdeflate_decompressor *decompressor = libdeflate_alloc_decompressor();
+  if (!decompressor) return mica__fail_nomem(name);
+  block b = {0};
+  mica_status status = inflate_members(name, decompressor, raw, raw_size, &b);
+  libdeflate_free_decompressor(decompressor);
+  if (status != MICA_OK) {
+    free(b.data);
+    return status;
+  }
+  *data = b.data;
+  *size = b.used;
+  return MICA_OK;
 }
 
 #else
 
 static mica_status inflate_all(const char *name, const uint8_t *raw, size_t raw_size, uint8_t **data, size_t *size) {
   (void)raw, (void)raw_size, (void)data, (void)size;
-  return mica__fail(MICA_E_UNSUPPORTED, "%s is in gzip, and this build has no zlib", name);
+  return mica__fail(MICA_E_UNSUPPORTED, "%s is in gzip, and this build has no libdeflate", name);
 }
 
 #endif

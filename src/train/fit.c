@@ -8,6 +8,7 @@ typedef struct run {
   const mica_batch_source *training, *validation;
   const char *reason; /* why it stops; NULL: it goes on */
   int64_t every;      /* steps to the next reading */
+  bool told;          /* of a loss */
   double settled;     /* when the last reading arrived */
 } run;
 
@@ -61,9 +62,13 @@ static mica_status settle(run *r) {
   return MICA_OK;
 }
 
+/* The first is waited for, so that a loss is seen as soon as there is one; those after it are when the next is due. */
 static mica_status read(run *r) {
+  bool first = !r->told;
+  r->told = true;
   if (r->t->reading_count == MICA__READINGS) MICA_TRY(settle(r));
-  return mica__train_read(r->t);
+  MICA_TRY(mica__train_read(r->t));
+  return first ? settle(r) : MICA_OK;
 }
 
 static mica_status settle_all(run *r) {

@@ -82,7 +82,7 @@ START_TEST(idx_files_that_are_wrong) {
   files_write("wrong/train-images-idx3-ubyte.gz", idx_images, sizeof idx_images);
   files_write("wrong/train-labels-idx1-ubyte.gz", idx_images, sizeof idx_images);
   refuse("wrong", NULL, MICA_E_FORMAT, "labels are of shape (3, 2, 2)");
-#if MICA_WITH_ZLIB
+#if MICA_WITH_DEFLATE
   files_write_gzip("cut/train-images-idx3-ubyte.gz", idx_images, sizeof idx_images);
   char gzip[4096];
   FILE *file = fopen(files_path("cut/train-images-idx3-ubyte.gz"), "rb");
@@ -90,7 +90,7 @@ START_TEST(idx_files_that_are_wrong) {
   size_t n = fread(gzip, 1, sizeof gzip, file);
   fclose(file);
   files_write("cut/train-images-idx3-ubyte.gz", gzip, n - 9);
-  refuse("cut", NULL, MICA_E_FORMAT, "truncated in the midst of its gzip data");
+  refuse("cut", NULL, MICA_E_FORMAT, "truncated or damaged: its gzip data is wrong");
   gzip[12] ^= 0x55;
   files_write("cut/train-images-idx3-ubyte.gz", gzip, n);
   refuse("cut", NULL, MICA_E_FORMAT, "gzip data is wrong");
@@ -126,6 +126,27 @@ START_TEST(cifar_files) {
   ck_assert_int_eq(mica_dataset_classes(hundred), 100);
   ck_assert_int_eq(mica_dataset_label(hundred, 0), 99);
   mica_dataset_destroy(hundred);
+}
+END_TEST
+
+/* Of zeros, which are more than their gzip lets expect; the second member follows the first. */
+START_TEST(gzip_in_members) {
+#if MICA_WITH_DEFLATE
+  static const uint8_t record[3073];
+  char members[2 * 256];
+  files_write_gzip("member", record, sizeof record);
+  FILE *file = fopen(files_path("member"), "rb");
+  ck_assert_ptr_nonnull(file);
+  size_t n = fread(members, 1, sizeof members / 2, file);
+  fclose(file);
+  memcpy(members + n, members, n);
+  files_write("members/train.bin.gz", members, 2 * n);
+  mica_dataset *train = open_at("members", NULL);
+  ck_assert_uint_eq(mica_dataset_count(train), 2);
+  mica_dataset_destroy(train);
+  files_write("members/train.bin.gz", members, 2 * n - 9);
+  refuse("members", NULL, MICA_E_FORMAT, "truncated or damaged");
+#endif
 }
 END_TEST
 
@@ -297,6 +318,7 @@ Suite *test_suite(void) {
   tcase_add_test(tcase, idx_files_in_a_folder);
   tcase_add_test(tcase, idx_files_that_are_wrong);
   tcase_add_test(tcase, cifar_files);
+  tcase_add_test(tcase, gzip_in_members);
   tcase_add_test(tcase, csv_files);
   tcase_add_test(tcase, csv_files_that_are_wrong);
   tcase_add_test(tcase, npy_files);

@@ -8,8 +8,8 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#if MICA_WITH_ZLIB
-#include <zlib.h>
+#if MICA_WITH_DEFLATE
+#include <libdeflate.h>
 #endif
 
 static char folder[32];
@@ -51,44 +51,57 @@ void files_write(const char *name, const void *data, size_t size) {
 void files_write_text(const char *name, const char *text) { files_write(name, text, strlen(text)); }
 
 void files_write_gzip(const char *name, const void *data, size_t size) {
-#if MICA_WITH_ZLIB
-  gzFile file = gzopen(place_for(name), "wb");
-  ck_assert_ptr_nonnull(file);
-  ck_assert_int_eq(gzwrite(file, data, (unsigned)size), (int)size);
-  ck_assert_int_eq(gzclose(file), Z_OK);
+#if MICA_WITH_DEFLATE
+  struct libdeflate_compressor *compressor = libdeflate_alloc_compressor(6);
+  ck_assert_ptr_nonnull(compressor);
+  size_t room = libdeflate_gzip_compress_bound(compressor, size);
+  void *packed = malloc(room);
+  ck_assert_ptr_nonnull(packed);
+  size_t n = libdeflate_gzip_compress(compressor, data, size, packed, room);
+  ck_assert_uint_gt(n, 0);
+  files_write(name, packed, n);
+  free(packed);
+  libdeflate_free_compressor(compressor);
 #else
   files_write(name, data, size);
 #endif
 }
 
-uint8_t *files_read(const char *path, size_t *size) {
-#if MICA_WITH_ZLIB
-  gzFile file = gzopen(path, "rb");
-#else
+static uint8_t *read_all(const char *path, size_t *size) {
   FILE *file = fopen(path, "rb");
-#endif
   ck_assert_msg(file != NULL, "%s", path);
   uint8_t *data = NULL;
-  size_t room = 0, got;
+  size_t room = 0;
   *size = 0;
   do {
     room = room ? 2 * room : 1 << 20;
-    uint8_t *grown = realloc(data, room);
-    ck_assert_ptr_nonnull(grown);
-    data = grown;
-#if MICA_WITH_ZLIB
-    int n = gzread(file, data + *size, (unsigned)(room - *size));
-    ck_assert_int_ge(n, 0);
-    got = (size_t)n;
-#else
-    got = fread(data + *size, 1, room - *size, file);
-#endif
-    *size += got;
+    data = realloc(data, room);
+    ck_assert_ptr_nonnull(data);
+    *size += fread(data + *size, 1, room - *size, file);
   } while (*size == room);
-#if MICA_WITH_ZLIB
-  gzclose(file);
-#else
   fclose(file);
+  return data;
+}
+
+uint8_t *files_read(const char *path, size_t *size) {
+  uint8_t *data = read_all(path, size);
+#if MICA_WITH_DEFLATE
+  if (*size < 18 || data[0] != 0x1f || data[1] != 0x8b) return data;
+  struct libdeflate_decompressor *decompressor = libdeflate_alloc_decompressor();
+  ck_assert_ptr_nonnull(decompressor);
+  size_t packed = *size, room = packed;
+  uint8_t *unpacked = NULL;
+  enum libdeflate_result result;
+  do {
+    room *= 2;
+    unpacked = realloc(unpacked, room);
+    ck_assert_ptr_nonnull(unpacked);
+    result = libdeflate_gzip_decompress(decompressor, data, packed, unpacked, room, size);
+  } while (result == LIBDEFLATE_INSUFFICIENT_SPACE);
+  ck_assert_int_eq(result, LIBDEFLATE_SUCCESS);
+  libdeflate_free_decompressor(decompressor);
+  free(data);
+  data = unpacked;
 #endif
   return data;
 }
