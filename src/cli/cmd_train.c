@@ -167,45 +167,47 @@ static mica_status open_optional(const cli_run *run, mica_part which, const mica
   return status == MICA_E_NOT_FOUND ? MICA_OK : status;
 }
 
-static mica_status open_parts(const cli_run *run, parts *p) {
+static mica_status open_training(const cli_run *run, parts *p) {
   mica_status status = mica_dataset_open(run->data, NULL, &p->all);
   if (!status) status = open_optional(run, MICA_PART_VALIDATION, p->all, &p->validation);
-  if (!status) status = open_optional(run, MICA_PART_TEST, p->all, &p->test);
   p->training = p->all;
   if (!status && !p->validation && run->validation > 0)
     status = mica_dataset_split(p->all, run->validation, (uint64_t)run->seed, &p->validation, &p->training);
   return status;
 }
 
-/* A thread's work, and how it ended: the library's sentence is the thread's own. */
-typedef struct opening {
+static mica_status open_test(const cli_run *run, parts *p) {
+  return open_optional(run, MICA_PART_TEST, p->all, &p->test);
+}
+
+/* Reading that goes on beside other work, and how it ended: the library's sentence is the thread's own. */
+typedef struct reading {
+  mica_status (*open)(const cli_run *run, parts *p);
   const cli_run *run;
   parts *parts;
+  pthread_t thread;
+  bool apart;
   mica_status status;
   char message[1024];
-} opening;
+} reading;
 
-static void *open_apart(void *user) {
-  opening *o = user;
-  o->status = open_parts(o->run, o->parts);
-  if (o->status != MICA_OK) snprintf(o->message, sizeof o->message, "%s", mica_error_message());
+static void *read_parts(void *user) {
+  reading *r = user;
+  r->status = r->open(r->run, r->parts);
+  if (r->status != MICA_OK) snprintf(r->message, sizeof r->message, "%s", mica_error_message());
   return NULL;
 }
 
-/* The data is read while the engine is made, which takes about as long. */
-static int open_both(const cli_command *self, const struct values *v, const cli_run *run, parts *p,
-                     mica_engine **engine) {
-  mica_engine_config config = mica_engine_config_default();
-  config.device = v->device;
-  opening o = {.run = run, .parts = p};
-  pthread_t thread;
-  bool apart = pthread_create(&thread, NULL, open_apart, &o) == 0;
-  int status = mica_engine_create(&config, engine) == MICA_OK ? CLI_OK : cli_fail_library(self);
-  if (apart)
-    pthread_join(thread, NULL);
-  else if (status == CLI_OK)
-    open_apart(&o);
-  return status == CLI_OK && o.status != MICA_OK ? cli_fail(self, "%s", o.message) : status;
+/* Without a thread to be had it is done here and now. */
+static void begin_reading(reading *r) {
+  r->apart = pthread_create(&r->thread, NULL, read_parts, r) == 0;
+  if (!r->apart) read_parts(r);
+}
+
+/* status, or what went wrong with the reading where that is CLI_OK. */
+static int end_reading(reading *r, const cli_command *self, int status) {
+  if (r->apart) pthread_join(r->thread, NULL);
+  return status == CLI_OK && r->status != MICA_OK ? cli_fail(self, "%s", r->message) : status;
 }
 
 static mica_status make_loaders(mica_engine *engine, cli_run *run, parts *p) {
@@ -218,9 +220,26 @@ static mica_status make_loaders(mica_engine *engine, cli_run *run, parts *p) {
                          mica_loader_deviation(p->training_loader)))
     return MICA_E_NOMEM;
   config = cli_run_loader(run);
-  if (p->validation) status = mica_loader_create(engine, p->validation, &config, &p->validation_loader);
-  if (!status && p->test) status = mica_loader_create(engine, p->test, &config, &p->test_loader);
-  return status;
+  return p->validation ? mica_loader_create(engine, p->validation, &config, &p->validation_loader) : MICA_OK;
+}
+
+/* The data on the device. What is read takes as long as what else there is to do: the engine is made beside the
+ * training data, and these are moved beside the test data. */
+static int open_parts(const cli_command *self, const struct values *v, cli_run *run, mica_engine **engine, parts *p) {
+  mica_engine_config config = mica_engine_config_default();
+  reading training = {.open = open_training, .run = run, .parts = p},
+          test = {.open = open_test, .run = run, .parts = p};
+  config.device = v->device;
+  begin_reading(&training);
+  int status = mica_engine_create(&config, engine) == MICA_OK ? CLI_OK : cli_fail_library(self);
+  status = end_reading(&training, self, status);
+  if (status != CLI_OK) return status;
+  begin_reading(&test);
+  status = make_loaders(*engine, run, p) == MICA_OK ? CLI_OK : cli_fail_library(self);
+  status = end_reading(&test, self, status);
+  if (status != CLI_OK || !p->test) return status;
+  const mica_loader_config plain = cli_run_loader(run);
+  return mica_loader_create(*engine, p->test, &plain, &p->test_loader) == MICA_OK ? CLI_OK : cli_fail_library(self);
 }
 
 /* --- the run --- */
@@ -317,7 +336,6 @@ static int train(const cli_command *self, const struct values *v, const char *fo
   char last[CLI_PATH];
   cli_progress_state progress = {0};
   mica_trainer *trainer = NULL;
-  if (make_loaders(engine, run, p) != MICA_OK) return cli_fail_library(self);
   mica_trainer_config config = {.report = cli_progress_report, .user = &progress, .folder = folder, .stop = &stop};
   int status = cli_integer(self, "patience", v->patience, 1, 1000000, &config.patience);
   if (status == CLI_OK)
@@ -346,7 +364,7 @@ static int run_train(const cli_command *self, const void *given) {
   cli_run run;
   cli_run_begin(&run);
   int status = begin_run(self, v, folder, &run);
-  if (status == CLI_OK) status = open_both(self, v, &run, &p, &engine);
+  if (status == CLI_OK) status = open_parts(self, v, &run, &engine, &p);
   if (status == CLI_OK) status = train(self, v, folder, &run, engine, &p);
   close_parts(&p);
   mica_engine_destroy(engine);
