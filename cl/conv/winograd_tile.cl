@@ -34,6 +34,15 @@ static void transform_input(__global float *line, const int first, const int cou
     }
 }
 
+/* Tiles from number `first` on that a register tile has beyond the block's last: nobody reads what comes of them, but
+ * it should take no longer than what comes of others. */
+static void clear_tiles(const int first, const int CP, __global float *V) {
+  for (int tile = first; tile % MR != 0; tile++)
+    for (int point = 0; point < POINTS; point++)
+      for (int c = 0; c < CP; c += 16)
+        STOREV(f32, 16, (float16)(0.0f), V, (long)(tile / MR * POINTS + point) * PANEL + tile % MR * CP + c);
+}
+
 /* M of MR tiles and 16 NV filters at one point. */
 #define DEFINE_MULTIPLY(NV)                                                                                            \
   static inline void multiply_##NV(__global const float *u, __global const float *v, const int CP,                     \
@@ -109,6 +118,7 @@ winograd_tile(const int8 size, const int8 cut, __global const STORAGE(D_T) * S, 
         transform_input(line, tile - begin, at.count, CP, V + c);
         tile += at.count;
       }
+    clear_tiles(end - begin, CP, V);
     for (int panel = (int)get_group_id(1) * KB; panel < min(panels, ((int)get_group_id(1) + 1) * KB); panel++) {
       for (int point = 0; point < POINTS; point++) {
         __global const float *u = U + ((long)panel * POINTS + point) * CP * NR;
