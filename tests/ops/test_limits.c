@@ -137,6 +137,59 @@ START_TEST(rows) {
 }
 END_TEST
 
+typedef struct problem {
+  const char *name;
+  int64_t n, c, size, k, taps;
+  int32_t groups;
+} problem;
+
+/* The filters' gradient, and the kernels that made it. */
+static float *filter_gradient(mica_engine *engine, const problem *p, int64_t count, char names[256]) {
+  mica_queue *queue = mica_engine_queue(engine);
+  int64_t x_count = p->n * p->c * p->size * p->size, y_count = p->n * p->k * p->size * p->size;
+  float *x = random_floats(x_count), *y = random_floats(y_count), *w = random_floats(count);
+  mica_tensor *tx = tensor(engine, MICA_SHAPE(p->n, p->c, p->size, p->size), x);
+  mica_tensor *ty = tensor(engine, MICA_SHAPE(p->n, p->k, p->size, p->size), y);
+  mica_tensor *tw = tensor(engine, MICA_SHAPE(p->k, p->c / p->groups, p->taps, p->taps), NULL);
+  const mica_conv_config config = {.pad = {p->taps / 2, p->taps / 2}, .groups = p->groups};
+  ck_ok(mica_profile_start(engine));
+  ck_ok(mica_op_conv_bwd_filter(queue, &config, tx, ty, tw));
+  ck_ok(mica_tensor_download(queue, tw, w, (size_t)count * sizeof *w));
+  kernels_since(engine, names);
+  mica_tensor_destroy(tx);
+  mica_tensor_destroy(ty);
+  mica_tensor_destroy(tw);
+  free(x);
+  free(y);
+  return w;
+}
+
+/* On the CPU each takes more local memory than the one with little has. */
+static const problem problems[] = {
+    {"depthwise", 2, 32, 40, 32, 3, 32},
+    {"few filters a channel", 2, 2, 70, 4, 5, 2},
+    {"many channels", 1, 8, 60, 48, 3, 1},
+    {"a large filter", 1, 9, 20, 17, 9, 1},
+};
+
+START_TEST(filter_gradients) {
+  const problem *p = &problems[_i];
+  int64_t count = p->k * (p->c / p->groups) * p->taps * p->taps;
+  char names[2][256];
+  float *dw[2];
+  for (int d = 0; d < 2; d++) {
+    mica_engine *engine = begin(devices[d].limits);
+    dw[d] = filter_gradient(engine, p, count, names[d]);
+    end(engine);
+    printf("%s: filters' gradient, %s, by %s\n", devices[d].name, p->name, names[d]);
+  }
+  float bound = 1e-5f * (float)(p->n * p->size * p->size);
+  for (int64_t i = 0; i < count; i++) ck_assert_float_eq_tol(dw[0][i], dw[1][i], bound);
+  free(dw[0]);
+  free(dw[1]);
+}
+END_TEST
+
 START_TEST(what_cannot_be_done_is_said) {
   mica_engine *engine = begin("buffer=1048576 nofp64");
   mica_tensor *t = NULL;
@@ -156,6 +209,7 @@ Suite *test_suite(void) {
   TCase *taken = tcase_create("another_takes_over"), *said = tcase_create("said");
   tcase_add_loop_test(taken, products, 0, sizeof devices / sizeof *devices);
   tcase_add_loop_test(taken, rows, 0, sizeof devices / sizeof *devices);
+  tcase_add_loop_test(taken, filter_gradients, 0, sizeof problems / sizeof *problems);
   tcase_add_test(said, what_cannot_be_done_is_said);
   suite_add_tcase(suite, taken);
   suite_add_tcase(suite, said);

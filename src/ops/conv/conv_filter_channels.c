@@ -38,9 +38,10 @@ static int64_t floats(const mica__conv_dims *d, int64_t rows) {
   return VW * ((met(d, rows) + 1) * d->in[2] + rows * d->out[2] + d->filter[1] * d->filter[2]);
 }
 
-static plan plan_of(const mica__conv_dims *d) {
+static plan plan_of(const mica__conv_dims *d, const mica_device_info *device) {
+  int64_t room = mica__least(CHUNK, (int64_t)(device->local_bytes / sizeof(float)));
   plan p = {.rows = d->out[1] > 0 ? d->out[1] : 1};
-  for (int64_t parts = 2; p.rows > 1 && floats(d, p.rows) > CHUNK; parts++) p.rows = mica__ceil_div(d->out[1], parts);
+  for (int64_t parts = 2; p.rows > 1 && floats(d, p.rows) > room; parts++) p.rows = mica__ceil_div(d->out[1], parts);
   p.x_rows = met(d, p.rows);
   p.scratch = floats(d, p.rows);
   p.blocks = mica__ceil_div(d->groups, VW);
@@ -63,8 +64,10 @@ static const char *unable(const void *problem) {
 }
 
 static const char *decline(const void *problem, const mica_device_info *device) {
-  (void)problem;
-  return mica__kernel_class(device) == MICA__ON_CPU ? NULL : "it is for CPUs";
+  const mica__conv *conv = problem;
+  if (mica__kernel_class(device) != MICA__ON_CPU) return "it is for CPUs";
+  size_t row = (size_t)floats(&conv->dims, 1) * sizeof(float);
+  return row > device->local_bytes ? "local memory does not take a row" : NULL;
 }
 
 static size_t partial_bytes(const mica__conv_dims *d, const plan *p) {
@@ -73,8 +76,7 @@ static size_t partial_bytes(const mica__conv_dims *d, const plan *p) {
 
 static size_t workspace(const void *problem, const mica_device_info *device) {
   const mica__conv_dims *d = &((const mica__conv *)problem)->dims;
-  plan p = plan_of(d);
-  (void)device;
+  plan p = plan_of(d, device);
   return partial_bytes(d, &p);
 }
 
@@ -119,7 +121,7 @@ static mica_status launch_join(mica_queue *queue, const mica__conv *conv, const 
 
 static mica_status launch_channels(mica_queue *queue, const void *problem, const mica__variant *variant) {
   const mica__conv *conv = problem;
-  plan p = plan_of(&conv->dims);
+  plan p = plan_of(&conv->dims, mica_engine_device(mica__queue_engine(queue)));
   mica_buffer *partial = NULL;
   (void)variant;
   MICA_TRY(mica__workspace_create(queue, partial_bytes(&conv->dims, &p), &partial));

@@ -62,7 +62,7 @@ mica_status mica__conv_filter_join(mica_queue *queue, const mica__conv *conv, co
 #undef I
   mica__launch_buffer(&launch, partial, 0);
   mica__launch_tensor(&launch, conv->w);
-  mica__launch_local(&launch, (size_t)((s->mr + 1) * e.all * s->nv * VW + VW) * sizeof(float));
+  mica__launch_local(&launch, (size_t)mica__conv_join_floats(e.all, s->mr, (int64_t)s->nv * VW) * sizeof(float));
   const int64_t groups[] = {d->groups * e.panels, e.tiles, 1};
   mica__launch_range3(&launch, groups, (size_t[]){1, 1, 1});
   double count = (double)mica_tensor_count(conv->w), sums = (double)mica__conv_sums_count(conv, s);

@@ -65,6 +65,10 @@ static plan plan_of(const mica__conv_dims *d, const mica__variant *variant) {
   return p;
 }
 
+static const mica__variant *choose_variant(const mica__conv_dims *d) {
+  return &variants[d->filter[1] * d->filter[2] <= FEW_SUMS];
+}
+
 static const char *unable(const void *problem) {
   const mica__conv *conv = problem;
   const mica__conv_dims *d = &conv->dims;
@@ -82,7 +86,9 @@ static const char *unable(const void *problem) {
 static const char *decline(const void *problem, const mica_device_info *device) {
   const mica__conv *conv = problem;
   if (mica__kernel_class(device) != MICA__ON_CPU) return "it is for CPUs";
-  return conv->dims.k >= MANY_FILTERS ? "many filters see each channel" : NULL;
+  if (conv->dims.k >= MANY_FILTERS) return "many filters see each channel";
+  size_t scratch = (size_t)plan_of(&conv->dims, choose_variant(&conv->dims)).scratch * sizeof(float);
+  return scratch > device->local_bytes ? "local memory does not take a row" : NULL;
 }
 
 static mica_status launch_filter_lanes(mica_queue *queue, const void *problem, const mica__variant *variant) {
@@ -91,7 +97,7 @@ static mica_status launch_filter_lanes(mica_queue *queue, const void *problem, c
   const mica__kernel_desc *desc = &mica__conv_filter_lanes_kernel;
   mica__kernel *kernel = NULL;
   int32_t values[MICA__MAX_PARAMS];
-  if (!variant) variant = &variants[d->filter[1] * d->filter[2] <= FEW_SUMS];
+  if (!variant) variant = choose_variant(d);
   plan p = plan_of(d, variant);
   mica__kernel_values(desc, variant, values);
   mica__kernel_set(desc, values, "D_T", (int32_t)conv->dtype);

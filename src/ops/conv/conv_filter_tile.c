@@ -55,7 +55,7 @@ typedef struct plan {
 /* The problem without taps that meet nothing but padding, whose gradient is zero; `first` is where the others begin. */
 typedef struct used {
   mica__conv_dims dims;
-  int64_t first[3];
+  int64_t first[3], all; /* all: taps of the filter */
   bool whole;
 } used;
 
@@ -136,23 +136,26 @@ static used used_of(const mica__conv *conv) {
     d->pad[i] -= u.first[i] * d->dilation[i];
     if (d->filter[i] == 0) d->filter[i] = 1;
   }
-  u.whole = mica__conv_volume(d->filter) == mica__conv_volume(conv->dims.filter);
+  u.all = mica__conv_volume(conv->dims.filter);
+  u.whole = mica__conv_volume(d->filter) == u.all;
   return u;
 }
 
-/* NULL where the kernel can compute the problem in this way. */
-static const char *unable_with(const used *u, const mica__variant *variant) {
+/* NULL where the kernel can compute the problem in this way, with so many floats of local memory. */
+static const char *unable_with(const used *u, const mica__variant *variant, int64_t room) {
   const mica__conv_dims *d = &u->dims;
   bool flat = d->in[0] == 1 && d->filter[0] == 1 && d->out[0] == 1;
-  if (variant->values[PANEL] == MICA__PANEL_Y_TAPS && !u->whole) return "some taps meet only padding";
-  if (variant->values[PANEL] == MICA__PANEL_Y_TAPS && !flat) return "the images have a depth";
+  bool taps_in_rows = variant->values[PANEL] == MICA__PANEL_Y_TAPS;
+  if (taps_in_rows && !u->whole) return "some taps meet only padding";
+  if (taps_in_rows && !flat) return "the images have a depth";
   plan p = plan_of(d, variant);
   double images = (double)(p.slices / mica__most(1, d->out[0]) + 1);
   double x = (double)(d->groups * d->c) * (double)mica__conv_volume(d->in);
   double y = (double)(d->groups * d->k) * (double)mica__conv_volume(d->out);
   if (images * x > INT32_MAX || images * y > INT32_MAX) return "an image is too large";
   if (p.list_at - p.copy_at > MOST_COPY) return "a row of all channels is too long";
-  return p.scratch > MOST_SCRATCH ? "a row of an image is too long" : NULL;
+  if (mica__conv_join_floats(taps_in_rows ? 1 : u->all, p.mr, p.nr) > room) return "the filter is large";
+  return p.scratch > room ? "a row of an image is too long" : NULL;
 }
 
 /* Multiply-adds of vectors, those of padded tiles and those that packing costs as much as. */
@@ -170,11 +173,11 @@ static double cost_of(const mica__conv_dims *d, const mica__variant *variant) {
   return vectors * (rows * outputs * narrow * apart + pack * (double)p.blocks * packed);
 }
 
-static const mica__variant *choose_variant(const used *u) {
+static const mica__variant *choose_variant(const used *u, int64_t room) {
   const mica__variant *best = NULL;
   double least_cost = 0;
   for (size_t i = 0; i < VARIANTS; i++) {
-    if (unable_with(u, &variants[i])) continue;
+    if (unable_with(u, &variants[i], room)) continue;
     double cost = cost_of(&u->dims, &variants[i]);
     if (!best || cost < least_cost) {
       best = &variants[i];
@@ -184,17 +187,23 @@ static const mica__variant *choose_variant(const used *u) {
   return best;
 }
 
+static int64_t room_of(const mica_device_info *device) {
+  return mica__least(MOST_SCRATCH, (int64_t)(device->local_bytes / sizeof(float)));
+}
+
 static const char *unable(const void *problem) {
   const mica__conv *conv = problem;
   if (conv->dtype == MICA_F64) return "its sums are float";
   used u = used_of(conv);
-  return choose_variant(&u) ? NULL : "an image, or a row of one, is too large";
+  return choose_variant(&u, MOST_SCRATCH) ? NULL : "an image, or a row of one, is too large";
 }
 
 static const char *decline(const void *problem, const mica_device_info *device) {
   const mica__conv *conv = problem;
   if (mica__kernel_class(device) != MICA__ON_CPU) return "it is for CPUs";
-  return conv->dims.c == 1 && conv->dims.k == 1 ? "a group is one channel and one filter" : NULL;
+  if (conv->dims.c == 1 && conv->dims.k == 1) return "a group is one channel and one filter";
+  used u = used_of(conv);
+  return choose_variant(&u, room_of(device)) ? NULL : "local memory does not take a row";
 }
 
 static size_t partial_bytes(const mica__conv_dims *d, const plan *p) {
@@ -202,9 +211,8 @@ static size_t partial_bytes(const mica__conv_dims *d, const plan *p) {
 }
 
 static size_t workspace(const void *problem, const mica_device_info *device) {
-  (void)device;
   used u = used_of(problem);
-  plan p = plan_of(&u.dims, choose_variant(&u));
+  plan p = plan_of(&u.dims, choose_variant(&u, room_of(device)));
   return partial_bytes(&u.dims, &p);
 }
 
@@ -234,7 +242,9 @@ static mica_status launch_sums(mica_queue *queue, const mica__conv *conv, const 
 
 static mica_status launch_filter_tile(mica_queue *queue, const void *problem, const mica__variant *variant) {
   used u = used_of(problem);
-  if (!variant || unable_with(&u, variant)) variant = choose_variant(&u);
+  int64_t room = room_of(mica_engine_device(mica__queue_engine(queue)));
+  if (!variant || unable_with(&u, variant, room)) variant = choose_variant(&u, room);
+  if (!variant) return mica__fail(MICA_E_UNSUPPORTED, "conv_filter_tile: local memory does not take a row");
   plan p = plan_of(&u.dims, variant);
   mica_buffer *partial = NULL;
   MICA_TRY(mica__workspace_create(queue, partial_bytes(&u.dims, &p), &partial));

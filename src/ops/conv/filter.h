@@ -17,6 +17,8 @@ typedef struct mica__conv_sums {
 
 /* How many floats they are. */
 int64_t mica__conv_sums_count(const mica__conv *conv, const mica__conv_sums *sums);
+/* Floats of local memory that a work-group takes to join tiles of mr x nr sums of so many taps. */
+static inline int64_t mica__conv_join_floats(int64_t taps, int64_t mr, int64_t nr) { return (mr + 1) * taps * nr + 16; }
 /* conv->w from them (cl/conv/conv_filter_join.cl). */
 mica_status mica__conv_filter_join(mica_queue *queue, const mica__conv *conv, const mica__conv_sums *sums,
                                    mica_buffer *partial);

@@ -176,8 +176,10 @@ static bool walks(const mica__exec *exec, const planes *p) {
   return classes & MICA__ON_CPU && !(p->windows[0].outputs | p->windows[1].outputs | p->windows[2].outputs);
 }
 
-static bool fits_local(int64_t elements, mica_dtype dtype) {
-  return elements < LINES_LOCAL / 4 && 2 * (size_t)elements * (mica_dtype_size(dtype) == 8 ? 8 : 4) <= LINES_LOCAL;
+static bool fits_local(const mica__exec *exec, int64_t elements, mica_dtype dtype) {
+  const mica_device_info *device = mica_engine_device(mica__queue_engine(exec->queue));
+  size_t bytes = 2 * (size_t)elements * (mica_dtype_size(dtype) == 8 ? 8 : 4);
+  return elements < LINES_LOCAL / 4 && bytes <= LINES_LOCAL && bytes <= device->local_bytes;
 }
 
 static walk walk_of_lines(const mica__exec *exec, const planes *p, mica_dtype dtype) {
@@ -190,7 +192,7 @@ static walk walk_of_lines(const mica__exec *exec, const planes *p, mica_dtype dt
   if (least < 1) return made;
   while (made.width > least) made.width /= 2;
   made.elements = (size_t)(made.length + 2 * made.width);
-  if (!fits_local((int64_t)made.elements, dtype)) return made;
+  if (!fits_local(exec, (int64_t)made.elements, dtype)) return made;
   int64_t lines = p->count * p->m[0] * p->m[1];
   made.per = 1;
   while (made.per < lines && 2 * made.per * p->n[2] < LINES_UNIT) made.per *= 2;
@@ -214,7 +216,7 @@ static walk walk_of_bands(const mica__exec *exec, const planes *p, mica_dtype dt
   made.pitch = made.margin + ((span > p->m[2] ? span : p->m[2]) + made.width - 1) / made.width + 1;
   for (int64_t per = 1; per <= p->n[1]; per *= 2) {
     int64_t room = covers(&p->windows[0], 1, p->m[0]) * covers(&p->windows[1], per, p->m[1]);
-    if (!fits_local(room * made.pitch * made.width, dtype) || (made.per && per * p->n[2] > LINES_UNIT)) break;
+    if (!fits_local(exec, room * made.pitch * made.width, dtype) || (made.per && per * p->n[2] > LINES_UNIT)) break;
     made.per = per;
     made.room = room;
     made.elements = (size_t)(room * made.pitch * made.width);

@@ -158,20 +158,24 @@ static const mica__kernel_desc resample_each = {MICA__KERNEL("resample_each", "v
 static const mica__kernel_desc resample_lines = {
     MICA__KERNEL("resample_lines", "vision/resample.cl", params, variants)};
 
+/* Of a line that is walked, in local memory. */
+static size_t line_bytes(const sizes *s, mica_dtype dtype) { return ((size_t)s->W + 1) * (dtype == MICA_F64 ? 8 : 4); }
+
 /* Lines where one work-item walks them, elements where neighbouring work-items share what they read. */
-static const mica__kernel_desc *kernel_of(const mica__exec *exec) {
-  unsigned classes = exec->classes;
-  if (!classes) classes = mica__kernel_class(mica_engine_device(mica__queue_engine(exec->queue)));
+static const mica__kernel_desc *kernel_of(const mica__exec *exec, const sizes *s) {
+  const mica_device_info *device = mica_engine_device(mica__queue_engine(exec->queue));
+  unsigned classes = exec->classes ? exec->classes : mica__kernel_class(device);
   if (exec->input_count != WITH_COLUMNS) return &resample_rows;
-  return classes & MICA__ON_CPU ? &resample_lines : &resample_each;
+  bool fits = line_bytes(s, mica_tensor_dtype(exec->output)) <= device->local_bytes;
+  return classes & MICA__ON_CPU && fits ? &resample_lines : &resample_each;
 }
 
 static mica_status launch_resample(const mica__exec *exec) {
-  const mica__kernel_desc *desc = kernel_of(exec);
-  bool columns = desc != &resample_rows;
+  bool columns = exec->input_count == WITH_COLUMNS;
   const mica_shape column_shape = columns ? mica_tensor_shape(exec->inputs[COLUMN_INDEX]) : MICA_SCALAR;
   const sizes s = sizes_of(mica_tensor_shape(exec->inputs[X]), mica_tensor_shape(exec->inputs[ROW_INDEX]),
                            columns ? &column_shape : NULL, exec->attrs->ints[0]);
+  const mica__kernel_desc *desc = kernel_of(exec, &s);
   int32_t values[MICA__MAX_PARAMS];
   mica__kernel *kernel = NULL;
   if (mica_tensor_count(exec->output) == 0) return MICA_OK;
@@ -190,7 +194,7 @@ static mica_status launch_resample(const mica__exec *exec) {
   if (desc == &resample_lines) {
     while (per < lines && 2 * per * s.J * (s.W + s.Q) < LINES_UNIT) per *= 2;
     mica__launch_size(&launch, per);
-    mica__launch_local(&launch, ((size_t)s.W + 1) * (mica_tensor_dtype(exec->output) == MICA_F64 ? 8 : 4));
+    mica__launch_local(&launch, line_bytes(&s, mica_tensor_dtype(exec->output)));
     mica__launch_range1(&launch, (lines + per - 1) / per, 1);
   } else {
     mica__launch_range1(&launch, lines * (columns ? s.Q : (s.W + width - 1) / width), GROUP);
