@@ -76,4 +76,7 @@ mica_status mica__fused_source(const mica__fused *fused, unsigned device_class, 
  * undefined. */
 mica_status mica__fused_launch(mica_queue *queue, const mica__fused *fused, const mica_tensor *const *operands);
 
+/* Puts the kernels that such a launch would need into a bundle. */
+mica_status mica__fused_collect(mica_engine *engine, const mica__fused *fused, mica__kernel_bundle *bundle);
+
 #endif

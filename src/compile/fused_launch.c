@@ -1,7 +1,5 @@
 #include "compile/fused_split.h"
 
-#include "runtime/kernel_source.h"
-
 #include <mica/tensor.h>
 #include <stdlib.h>
 
@@ -66,19 +64,27 @@ static double bytes_of(const mica__fused *fused, const mica__fused_plan *plan) {
   return bytes;
 }
 
-static mica_status launch_kernel(mica_queue *queue, const mica__fused *fused, const mica__fused_plan *plan,
+/* What a launch works with; too large for the stack. */
+typedef struct work {
+  mica_queue *queue;
+  mica__kernel_bundle *bundle; /* not NULL: the kernels are put into it, and nothing is launched */
+  mica__fused whole, pass;
+  mica__fused_plan plan, pass_plan;
+} work;
+
+static mica_status launch_kernel(const work *w, const mica__fused *fused, const mica__fused_plan *plan,
                                  const mica_tensor *const *operands) {
-  mica__text source = {0}, expanded = {0};
+  mica__text source = {0};
   mica__kernel *kernel = NULL;
   char name[MICA__FUSED_NAME];
   mica__fused_name(fused, name);
   mica_status status = mica__fused_write(fused, plan, &source);
-  if (status == MICA_OK) status = mica__kernel_source_expand_text(name, source.data, source.length, &expanded);
-  if (status == MICA_OK)
-    status = mica__kernel_get_source(mica__queue_engine(queue), name, expanded.data, NULL, &kernel);
+  if (status == MICA_OK && w->bundle)
+    status = mica__kernel_bundle_add(w->bundle, name, source.data);
+  else if (status == MICA_OK)
+    status = mica__kernel_get_generated(mica__queue_engine(w->queue), name, source.data, &kernel);
   mica__text_free(&source);
-  mica__text_free(&expanded);
-  if (status != MICA_OK) return status;
+  if (status != MICA_OK || w->bundle) return status;
   mica__launch launch = mica__launch_of(kernel);
   for (int32_t i = 0; i < plan->arg_count; i++) push_arg(&launch, fused, plan, &plan->args[i], operands);
   int64_t items = plan->group > 1 ? plan->units * plan->group : (plan->units + plan->per - 1) / plan->per;
@@ -88,46 +94,39 @@ static mica_status launch_kernel(mica_queue *queue, const mica__fused *fused, co
     ops += fused->instrs[k].kind == MICA__FUSED_OP || fused->instrs[k].kind == MICA__FUSED_REDUCE;
   for (int32_t d = 0; d < fused->rank; d++) elements *= (double)fused->extent[d];
   mica__launch_cost(&launch, ops * elements, bytes_of(fused, plan));
-  return mica__queue_submit(queue, &launch);
+  return mica__queue_submit(w->queue, &launch);
 }
 
-/* What a launch works with; too large for the stack. */
-typedef struct work {
-  mica__fused whole, pass;
-  mica__fused_plan plan, pass_plan;
-} work;
-
 /* Plans and launches w->pass. */
-static mica_status launch_pass(mica_queue *queue, work *w, const mica_tensor *const *operands) {
+static mica_status launch_pass(work *w, const mica_tensor *const *operands) {
   /* A pass over pieces is not simplified: which dimension is cut must stay known, and it comes from a simple list. */
   if (!w->pass.chunk) mica__fused_simplify(&w->pass);
   MICA_TRY(mica__fused_plan_make(&w->pass, &w->plan.target, &w->pass_plan));
-  return w->pass_plan.units > 0 ? launch_kernel(queue, &w->pass, &w->pass_plan, operands) : MICA_OK;
+  return w->pass_plan.units > 0 ? launch_kernel(w, &w->pass, &w->pass_plan, operands) : MICA_OK;
 }
 
-static mica_status launch_passes(mica_queue *queue, work *w, int32_t split, int64_t chunk,
-                                 const mica_tensor *const *operands) {
+static mica_status launch_passes(work *w, int32_t split, int64_t chunk, const mica_tensor *const *operands) {
   int64_t pieces = mica__fused_split_pieces(&w->whole, split, chunk);
   int32_t levels = 0;
   for (int32_t k = 0; k < w->whole.count; k++)
     if (w->whole.instrs[k].kind == MICA__FUSED_REDUCE && w->plan.level[k] > levels) levels = w->plan.level[k];
   for (int32_t level = 1; level <= levels; level++) {
     mica__fused_split_pieces_pass(&w->whole, &w->plan, level, split, chunk, &w->pass);
-    MICA_TRY(launch_pass(queue, w, operands));
+    MICA_TRY(launch_pass(w, operands));
     mica__fused_split_join_pass(&w->whole, &w->plan, level, pieces, level == levels, &w->pass);
-    MICA_TRY(launch_pass(queue, w, operands));
+    MICA_TRY(launch_pass(w, operands));
   }
-  return mica__fused_split_rest_pass(&w->whole, &w->plan, &w->pass) ? launch_pass(queue, w, operands) : MICA_OK;
+  return mica__fused_split_rest_pass(&w->whole, &w->plan, &w->pass) ? launch_pass(w, operands) : MICA_OK;
 }
 
 /* The same with the arrays between the passes, which the pool keeps until the work is done. */
-static mica_status launch_split(mica_queue *queue, work *w, int32_t split, int64_t chunk,
-                                const mica_tensor *const *operands) {
+static mica_status launch_split(work *w, int32_t split, int64_t chunk, const mica_tensor *const *operands) {
   mica_tensor *own[MICA__FUSED_OPERANDS] = {NULL};
   const mica_tensor *all[MICA__FUSED_OPERANDS] = {NULL};
   int64_t rows = 1, pieces = mica__fused_split_pieces(&w->whole, split, chunk);
   int32_t count = w->whole.operand_count;
   mica_status status = MICA_OK;
+  if (w->bundle) return launch_passes(w, split, chunk, all);
   for (int32_t o = 0; o < count; o++) all[o] = operands[o];
   for (int32_t d = 0; d < w->whole.rank - w->whole.reduced; d++) rows *= w->whole.extent[d];
   for (int32_t k = 0; k < w->whole.count && status == MICA_OK; k++) {
@@ -135,35 +134,47 @@ static mica_status launch_split(mica_queue *queue, work *w, int32_t split, int64
     if (w->whole.instrs[k].kind != MICA__FUSED_REDUCE) continue;
     if (dtype == MICA_F16 || dtype == MICA_BF16) dtype = MICA_F32;
     for (int i = 0; i < 2 && status == MICA_OK; i++, count++) {
-      status = mica__workspace_tensor(queue, dtype, MICA_SHAPE(rows, i ? 1 : pieces), &own[count]);
+      status = mica__workspace_tensor(w->queue, dtype, MICA_SHAPE(rows, i ? 1 : pieces), &own[count]);
       all[count] = own[count];
     }
   }
-  if (status == MICA_OK) status = launch_passes(queue, w, split, chunk, all);
+  if (status == MICA_OK) status = launch_passes(w, split, chunk, all);
   for (int32_t o = 0; o < MICA__FUSED_OPERANDS; o++) mica_tensor_destroy(own[o]);
+  return status;
+}
+
+/* Launches on the queue, or puts the kernels into the bundle. */
+static mica_status run(mica_engine *engine, mica_queue *queue, unsigned device_class, const mica__fused *fused,
+                       const mica_tensor *const *operands, mica__kernel_bundle *bundle) {
+  work *w = malloc(sizeof *w);
+  if (!w) return mica__fail_nomem("a fused kernel");
+  int32_t split = 0;
+  int64_t chunk = 0;
+  w->queue = queue;
+  w->bundle = bundle;
+  w->whole = *fused;
+  mica__fused_simplify(&w->whole);
+  const mica_device_info *device = mica_engine_device(engine);
+  const mica__fused_target target = {device_class, device->max_group, device->local_bytes};
+  mica_status status = mica__fused_plan_make(&w->whole, &target, &w->plan);
+  if (status == MICA_OK && mica__fused_split_choose(&w->whole, &w->plan, &split, &chunk))
+    status = launch_split(w, split, chunk, operands);
+  else if (status == MICA_OK && w->plan.units > 0)
+    status = launch_kernel(w, &w->whole, &w->plan, operands);
+  free(w);
   return status;
 }
 
 mica_status mica__fused_launch_as(mica_queue *queue, unsigned device_class, const mica__fused *fused,
                                   const mica_tensor *const *operands) {
-  work *w = malloc(sizeof *w);
-  if (!w) return mica__fail_nomem("a fused kernel");
-  int32_t split = 0;
-  int64_t chunk = 0;
-  w->whole = *fused;
-  mica__fused_simplify(&w->whole);
-  const mica_device_info *device = mica_engine_device(mica__queue_engine(queue));
-  const mica__fused_target target = {device_class, device->max_group, device->local_bytes};
-  mica_status status = mica__fused_plan_make(&w->whole, &target, &w->plan);
-  if (status == MICA_OK && mica__fused_split_choose(&w->whole, &w->plan, &split, &chunk))
-    status = launch_split(queue, w, split, chunk, operands);
-  else if (status == MICA_OK && w->plan.units > 0)
-    status = launch_kernel(queue, &w->whole, &w->plan, operands);
-  free(w);
-  return status;
+  return run(mica__queue_engine(queue), queue, device_class, fused, operands, NULL);
 }
 
 mica_status mica__fused_launch(mica_queue *queue, const mica__fused *fused, const mica_tensor *const *operands) {
   unsigned device_class = mica__kernel_class(mica_engine_device(mica__queue_engine(queue)));
   return mica__fused_launch_as(queue, device_class, fused, operands);
+}
+
+mica_status mica__fused_collect(mica_engine *engine, const mica__fused *fused, mica__kernel_bundle *bundle) {
+  return run(engine, NULL, mica__kernel_class(mica_engine_device(engine)), fused, NULL, bundle);
 }

@@ -314,12 +314,12 @@ static void write_params(mica__writer *w) {
   }
 }
 
+/* The text may stand beside others of its kind in one program: what a kernel has of its own is redefined for it. */
 mica_status mica__fused_write(const mica__fused *fused, const mica__fused_plan *plan, mica__text *source) {
   mica__writer w = {.fused = fused, .plan = plan, .out = source};
   char name[MICA__FUSED_NAME];
   mica__fused_name(fused, name);
-  mica__write_line(&w, "#define MICA_WIDTH %d", (int)plan->width);
-  mica__write_line(&w, "#define GROUP %d", (int)plan->group);
+  mica__write_line(&w, "#define MICA_WIDTH 1");
   mica__write_line(&w, "#include \"common/math.clh\"");
   mica__write_line(&w, "#include \"common/cast.clh\"");
   mica__write_line(&w, "#include \"common/strided.clh\"");
@@ -328,7 +328,16 @@ mica_status mica__fused_write(const mica__fused *fused, const mica__fused_plan *
     turned = mica__fused_is_turned(fused, plan, k);
     if (turned) mica__write_line(&w, "#include \"common/transpose.clh\"");
   }
-  mica__write_line(&w, "typedef %s index_t;", plan->wide ? "long" : "int");
+  if (plan->width > 1) {
+    mica__write_line(&w, "#ifndef MICA_MATH_%d", (int)plan->width);
+    mica__write_line(&w, "#define MICA_MATH_%d", (int)plan->width);
+    mica__write_line(&w, "MICA_MATH_OF(%d)", (int)plan->width);
+    mica__write_line(&w, "#endif");
+  }
+  mica__write_line(&w, "#undef GROUP");
+  mica__write_line(&w, "#define GROUP %d", (int)plan->group);
+  mica__write_line(&w, "#undef index_t");
+  mica__write_line(&w, "#define index_t %s", plan->wide ? "long" : "int");
   mica__write_line(&w, "__kernel __attribute__((reqd_work_group_size(%d, 1, 1))) void %s(", (int)plan->local, name);
   w.indent = 2;
   write_params(&w);

@@ -218,9 +218,22 @@ static mica_status make_outputs(recorder *r) {
   return MICA_OK;
 }
 
+/* Builds all generated kernels of the plan as one program. */
+static mica_status build_kernels(const recorder *r) {
+  mica__kernel_bundle bundle = {0};
+  mica_status status = MICA_OK;
+  for (int32_t i = 0; status == MICA_OK && i < r->v->partition.count; i++)
+    if (r->v->partition.steps[i].fused)
+      status = mica__fused_collect(r->session->engine, r->v->partition.steps[i].fused, &bundle);
+  if (status == MICA_OK) status = mica__kernel_bundle_build(r->session->engine, &bundle);
+  mica__kernel_bundle_free(&bundle);
+  return status;
+}
+
 static mica_status record_all(recorder *r) {
   mica__plan *v = r->v;
   MICA_TRY(make_outputs(r));
+  MICA_TRY(build_kernels(r));
   for (int32_t id = 1; id <= v->recipe.graph->count; id++)
     if (v->memory.places[id - 1].home == MICA__HOME_CONSTANT) MICA_TRY(upload_constant(r, id));
   for (int32_t i = 0; i < v->partition.count; i++) MICA_TRY(record_step(r, i));

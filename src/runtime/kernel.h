@@ -5,6 +5,7 @@
 #ifndef MICA_RUNTIME_KERNEL_H
 #define MICA_RUNTIME_KERNEL_H
 
+#include "base/hash.h"
 #include "base/text.h"
 
 #include <mica/device.h>
@@ -127,6 +128,30 @@ mica_status mica__kernel_get(mica_engine *engine, const mica__kernel_desc *desc,
 /* The same for a text that is no file of cl/: generated kernels and kernels of the user's. */
 mica_status mica__kernel_get_source(mica_engine *engine, const char *name, const char *source, const char *options,
                                     mica__kernel **kernel);
+
+/* Generated kernels that are built as one program. Each text is OpenCL C of one kernel of that name and may include
+ * files of cl/, every one of which the program has once; a macro that another text may define otherwise is undefined
+ * before it is defined, and nothing else outside of the kernel is defined. */
+typedef struct mica__kernel_member {
+  char *name, *text;
+  mica__hash key; /* of both */
+} mica__kernel_member;
+typedef struct mica__kernel_bundle {
+  mica__kernel_member *members;
+  size_t count;
+} mica__kernel_bundle;
+
+/* Adds a copy; what is in it already is not added again. */
+mica_status mica__kernel_bundle_add(mica__kernel_bundle *bundle, const char *name, const char *text);
+void mica__kernel_bundle_free(mica__kernel_bundle *bundle);
+
+/* Sees to it that the engine has all kernels of the bundle. Where it lacks one, all of them become a program: what that
+ * holds, and so whether the disk cache has it, is up to the bundle alone and not to what was built before. Blocks while
+ * compiling. MICA_E_BUILD carries the driver's log. */
+mica_status mica__kernel_bundle_build(mica_engine *engine, const mica__kernel_bundle *bundle);
+
+/* The kernel of such a text: of a bundle that was built, else of a program of its own. */
+mica_status mica__kernel_get_generated(mica_engine *engine, const char *name, const char *text, mica__kernel **kernel);
 
 /* Writes the text the kernel was compiled from, its options in a comment before it. */
 mica_status mica__kernel_text(const mica__kernel *kernel, mica__text *text);

@@ -47,7 +47,7 @@ void mica__programs_destroy(mica_engine *engine) {
   pthread_mutex_destroy(&all->lock);
 }
 
-/* What a caller wants: kernel `name` of the program `label`, made of this source with these options. */
+/* What a caller wants: the program `label`, made of this source with these options, that has a kernel `name`. */
 typedef struct request {
   const char *name, *label, *source, *options;
 } request;
@@ -186,59 +186,82 @@ static mica_status find_or_make_program(mica_engine *engine, const request *r, m
   return status;
 }
 
-/* What mica__kernel_text needs. */
-static mica_status keep_text(mica__kernel *kernel, const char *file, const char *prelude, const char *options) {
-  kernel->file = file;
-  kernel->prelude = mica__strdup(prelude);
-  kernel->options = mica__strdup(options);
-  return kernel->options && (!prelude || kernel->prelude) ? MICA_OK : mica__fail_nomem("a kernel");
+/* A kernel of a program, and what mica__kernel_text needs to know of it. */
+typedef struct part {
+  mica__hash key;
+  const char *name, *entry, *file, *prelude, *options;
+  bool generated;
+} part;
+
+static mica_status keep_text(mica__kernel *kernel, const part *p) {
+  kernel->file = p->file;
+  kernel->prelude = mica__strdup(p->prelude);
+  kernel->options = mica__strdup(p->options);
+  kernel->generated = p->generated;
+  return kernel->options && (!p->prelude || kernel->prelude) ? MICA_OK : mica__fail_nomem("a kernel");
 }
 
-static mica_status make_kernel(mica_engine *engine, mica__program *program, mica__hash key, const char *name,
-                               const char *file, const char *prelude, const char *options, mica__kernel **out) {
+static mica_status make_kernel(mica_engine *engine, mica__program *program, const part *p, mica__kernel **out) {
   const mica__cl_api *api = engine->api;
   mica__kernel *kernel = calloc(1, sizeof *kernel);
   if (!kernel) return mica__fail_nomem("a kernel");
   cl_int error = CL_SUCCESS;
-  kernel->handle = api->CreateKernel(program->handle, name, &error);
+  kernel->handle = api->CreateKernel(program->handle, p->entry, &error);
   if (!kernel->handle) {
     free(kernel);
-    if (mica__cl_is_memory_error(error)) return mica__cl_check(error, name);
-    return mica__fail(MICA_E_BUILD, "kernel %s cannot be made from its program (%s)", name,
+    if (mica__cl_is_memory_error(error)) return mica__cl_check(error, p->name);
+    return mica__fail(MICA_E_BUILD, "kernel %s cannot be made from its program (%s)", p->name,
                       mica__cl_error_name(error) ? mica__cl_error_name(error) : "?");
   }
   mica_status status =
       mica__cl_check(api->GetKernelWorkGroupInfo(kernel->handle, engine->device.id, CL_KERNEL_WORK_GROUP_SIZE,
                                                  sizeof kernel->max_group, &kernel->max_group, NULL),
-                     name);
+                     p->name);
   if (status == MICA_OK)
     status = mica__cl_check(
         api->GetKernelInfo(kernel->handle, CL_KERNEL_NUM_ARGS, sizeof kernel->arg_count, &kernel->arg_count, NULL),
-        name);
-  if (status == MICA_OK) status = keep_text(kernel, file, prelude, options);
+        p->name);
+  if (status == MICA_OK) status = keep_text(kernel, p);
   if (status == MICA_OK && pthread_mutex_init(&kernel->lock, NULL)) status = mica__fail_nomem("a lock");
   if (status != MICA_OK) {
     kernel_free(api, kernel);
     return status;
   }
   kernel->program = program;
-  kernel->key = key;
-  snprintf(kernel->name, sizeof kernel->name, "%s", name);
-  size_t bucket = key.low % MICA__PROGRAM_BUCKETS;
+  kernel->key = p->key;
+  snprintf(kernel->name, sizeof kernel->name, "%s", p->name);
+  snprintf(kernel->entry, sizeof kernel->entry, "%s", p->entry);
+  size_t bucket = p->key.low % MICA__PROGRAM_BUCKETS;
   kernel->next = engine->programs.kernels[bucket];
   engine->programs.kernels[bucket] = kernel;
-  *out = kernel;
+  if (out) *out = kernel;
   return MICA_OK;
+}
+
+static mica__kernel *find_kernel(const mica__programs *all, mica__hash key) {
+  mica__kernel *kernel = all->kernels[key.low % MICA__PROGRAM_BUCKETS];
+  while (kernel && !mica__hash_equal(kernel->key, key)) kernel = kernel->next;
+  return kernel;
+}
+
+mica__kernel *mica__kernel_find_key(mica_engine *engine, mica__hash key) {
+  pthread_mutex_lock(&engine->programs.lock);
+  mica__kernel *kernel = find_kernel(&engine->programs, key);
+  pthread_mutex_unlock(&engine->programs.lock);
+  return kernel;
+}
+
+static mica_status check_name(const char *name) {
+  if (strlen(name) <= MICA__MAX_KERNEL_NAME) return MICA_OK;
+  return mica__fail(MICA_E_INVALID, "the kernel name %s has more than %d characters", name, MICA__MAX_KERNEL_NAME);
 }
 
 mica_status mica__kernel_find(mica_engine *engine, mica__hash key, const char *name, const char *label,
                               const char *file, const char *prelude, const char *options, mica__kernel **out) {
   mica__programs *all = &engine->programs;
-  if (strlen(name) > MICA__MAX_KERNEL_NAME)
-    return mica__fail(MICA_E_INVALID, "the kernel name %s has more than %d characters", name, MICA__MAX_KERNEL_NAME);
+  MICA_TRY(check_name(name));
   pthread_mutex_lock(&all->lock);
-  mica__kernel *kernel = all->kernels[key.low % MICA__PROGRAM_BUCKETS];
-  while (kernel && !mica__hash_equal(kernel->key, key)) kernel = kernel->next;
+  mica__kernel *kernel = find_kernel(all, key);
   mica_status status = MICA_OK;
   if (!kernel) {
     mica__text source = {0};
@@ -247,8 +270,9 @@ mica_status mica__kernel_find(mica_engine *engine, mica__hash key, const char *n
     if (file) status = mica__kernel_source_expand(file, &source);
     if (status == MICA_OK) status = mica__text_status(&source);
     const request r = {.name = name, .label = label, .source = source.data, .options = options};
+    const part p = {.key = key, .name = name, .entry = name, .file = file, .prelude = prelude, .options = options};
     if (status == MICA_OK) status = find_or_make_program(engine, &r, &program);
-    if (status == MICA_OK) status = make_kernel(engine, program, key, name, file, prelude, options, &kernel);
+    if (status == MICA_OK) status = make_kernel(engine, program, &p, &kernel);
     mica__text_free(&source);
   }
   pthread_mutex_unlock(&all->lock);
@@ -256,8 +280,42 @@ mica_status mica__kernel_find(mica_engine *engine, mica__hash key, const char *n
   return status;
 }
 
+/* Makes the kernels that are missing from the program of the whole bundle. */
+static mica_status make_bundle(mica_engine *engine, const mica__kernel_bundle *bundle) {
+  mica__text source = {0};
+  mica__program *program = NULL;
+  char label[MICA__MAX_KERNEL_NAME + 32], entry[MICA__MAX_ENTRY];
+  const char *first = bundle->members[0].name;
+  int n = snprintf(label, sizeof label, "%s", first);
+  if (bundle->count > 1) snprintf(label + n, sizeof label - (size_t)n, " and %zu more", bundle->count - 1);
+  mica_status status = mica__kernel_bundle_source(bundle, &source);
+  const request r = {.name = first, .label = label, .source = source.data, .options = ""};
+  if (status == MICA_OK) status = find_or_make_program(engine, &r, &program);
+  for (size_t i = 0; status == MICA_OK && i < bundle->count; i++) {
+    const mica__kernel_member *member = &bundle->members[i];
+    mica__kernel_bundle_entry(bundle, i, entry);
+    const part p = {member->key, member->name, entry, NULL, member->text, r.options, true};
+    if (!find_kernel(&engine->programs, p.key)) status = make_kernel(engine, program, &p, NULL);
+  }
+  mica__text_free(&source);
+  return status;
+}
+
+mica_status mica__kernel_bundle_build(mica_engine *engine, const mica__kernel_bundle *bundle) {
+  mica__programs *all = &engine->programs;
+  bool missing = false;
+  for (size_t i = 0; i < bundle->count; i++) MICA_TRY(check_name(bundle->members[i].name));
+  pthread_mutex_lock(&all->lock);
+  for (size_t i = 0; i < bundle->count; i++) missing = missing || !find_kernel(all, bundle->members[i].key);
+  mica_status status = missing ? make_bundle(engine, bundle) : MICA_OK;
+  pthread_mutex_unlock(&all->lock);
+  return status;
+}
+
 mica_status mica__kernel_text(const mica__kernel *kernel, mica__text *text) {
   mica__text_addf(text, "/* kernel %s, built with: %s */\n", kernel->name, kernel->options);
+  if (kernel->generated)
+    return mica__kernel_source_expand_text(kernel->name, kernel->prelude, strlen(kernel->prelude), text);
   if (kernel->prelude) mica__text_add(text, kernel->prelude);
   if (kernel->file) MICA_TRY(mica__kernel_source_expand(kernel->file, text));
   return mica__text_status(text);
@@ -267,7 +325,7 @@ void mica__program_used(mica__kernel *kernel, const size_t group[3]) {
   if (kernel->ran && !memcmp(kernel->last_group, group, sizeof kernel->last_group)) return;
   kernel->ran = true;
   memcpy(kernel->last_group, group, sizeof kernel->last_group);
-  mica__hash pair = mica__hash_bytes(mica__hash_text((mica__hash){0}, kernel->name), group, sizeof kernel->last_group);
+  mica__hash pair = mica__hash_bytes(mica__hash_text((mica__hash){0}, kernel->entry), group, sizeof kernel->last_group);
   atomic_fetch_or(&kernel->program->used, (uint64_t)1 << (pair.low % 64));
 }
 

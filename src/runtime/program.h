@@ -21,14 +21,19 @@ typedef struct mica__program {
   struct mica__program *next;
 } mica__program;
 
+/* A kernel's name, and which of its name it is. */
+#define MICA__MAX_ENTRY (MICA__MAX_KERNEL_NAME + 24)
+
 struct mica__kernel {
   mica__program *program;
   cl_kernel handle;
   pthread_mutex_t lock; /* arguments belong to the kernel object: setting them and starting must not interleave */
   char name[MICA__MAX_KERNEL_NAME + 1];
-  mica__hash key;   /* of all that was asked for */
-  const char *file; /* of cl/; NULL for a text of its own */
-  char *prelude;    /* the text before it; may be NULL */
+  char entry[MICA__MAX_ENTRY]; /* what the program calls it */
+  mica__hash key;              /* of all that was asked for */
+  const char *file;            /* of cl/; NULL for a text of its own */
+  char *prelude;               /* the text before it; may be NULL */
+  bool generated;              /* the text includes files */
   char *options;
   size_t max_group;
   cl_uint arg_count; /* MICA__ANY_ARGS on the null device, which does not read kernels */
@@ -54,6 +59,13 @@ void mica__programs_destroy(mica_engine *engine);
  * identifies all of these. label names the program to people. */
 mica_status mica__kernel_find(mica_engine *engine, mica__hash key, const char *name, const char *label,
                               const char *file, const char *prelude, const char *options, mica__kernel **kernel);
+
+/* NULL when the engine has no kernel of this key. */
+mica__kernel *mica__kernel_find_key(mica_engine *engine, mica__hash key);
+
+/* What the program made of a bundle calls its kernel i, and its source. */
+void mica__kernel_bundle_entry(const mica__kernel_bundle *bundle, size_t i, char entry[MICA__MAX_ENTRY]);
+mica_status mica__kernel_bundle_source(const mica__kernel_bundle *bundle, mica__text *source);
 
 /* Drivers such as PoCL make machine code only when a kernel first runs with a group size, so that a binary taken right
  * after the build would hold none. A launch, holding the kernel's lock, reports its group here. mica__programs_store,

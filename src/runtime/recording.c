@@ -150,7 +150,7 @@ mica_status mica__recording_add(mica__recording *recording, const mica__launch *
   const mica__cl_api *api = recording->engine->api;
   MICA_TRY(grow(recording));
   cl_int error = CL_SUCCESS;
-  cl_kernel handle = api->CreateKernel(launch->kernel->program->handle, launch->kernel->name, &error);
+  cl_kernel handle = api->CreateKernel(launch->kernel->program->handle, launch->kernel->entry, &error);
   if (!handle) return mica__cl_check(error ? error : CL_OUT_OF_RESOURCES, launch->kernel->name);
   mica_status status = mica__launch_set_args(recording->engine, handle, launch);
   if (status == MICA_OK) status = add_slots(recording, launch);

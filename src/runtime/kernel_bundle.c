@@ -1,0 +1,78 @@
+/* Kernels that are built together. */
+#include "runtime/engine.h"
+#include "runtime/kernel_source.h"
+#include "runtime/program.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+static mica__hash key_of(const char *name, const char *text) {
+  return mica__hash_text(mica__hash_text((mica__hash){0}, name), text);
+}
+
+mica_status mica__kernel_bundle_add(mica__kernel_bundle *bundle, const char *name, const char *text) {
+  const mica__hash key = key_of(name, text);
+  for (size_t i = 0; i < bundle->count; i++)
+    if (mica__hash_equal(bundle->members[i].key, key)) return MICA_OK;
+  mica__kernel_member *grown = realloc(bundle->members, (bundle->count + 1) * sizeof *grown);
+  if (grown) bundle->members = grown;
+  mica__kernel_member member = {mica__strdup(name), mica__strdup(text), key};
+  if (!grown || !member.name || !member.text) {
+    free(member.name);
+    free(member.text);
+    return mica__fail_nomem("a bundle of kernels");
+  }
+  bundle->members[bundle->count++] = member;
+  return MICA_OK;
+}
+
+void mica__kernel_bundle_free(mica__kernel_bundle *bundle) {
+  for (size_t i = 0; i < bundle->count; i++) {
+    free(bundle->members[i].name);
+    free(bundle->members[i].text);
+  }
+  free(bundle->members);
+  *bundle = (mica__kernel_bundle){0};
+}
+
+/* Of several kernels of one name all but the first are called by their place too. */
+void mica__kernel_bundle_entry(const mica__kernel_bundle *bundle, size_t i, char entry[MICA__MAX_ENTRY]) {
+  const char *name = bundle->members[i].name;
+  bool taken = false;
+  for (size_t k = 0; k < i; k++) taken = taken || !strcmp(bundle->members[k].name, name);
+  if (taken)
+    snprintf(entry, MICA__MAX_ENTRY, "%s_at%zu", name, i);
+  else
+    snprintf(entry, MICA__MAX_ENTRY, "%s", name);
+}
+
+mica_status mica__kernel_bundle_source(const mica__kernel_bundle *bundle, mica__text *source) {
+  mica__text text = {0};
+  char entry[MICA__MAX_ENTRY];
+  for (size_t i = 0; i < bundle->count; i++) {
+    const mica__kernel_member *member = &bundle->members[i];
+    mica__kernel_bundle_entry(bundle, i, entry);
+    if (strcmp(entry, member->name) != 0)
+      mica__text_addf(&text, "#define %s %s\n%s\n#undef %s\n", member->name, entry, member->text, member->name);
+    else
+      mica__text_addf(&text, "%s\n", member->text);
+  }
+  mica_status status = mica__text_status(&text);
+  if (status == MICA_OK)
+    status = mica__kernel_source_expand_text(bundle->members[0].name, text.data, text.length, source);
+  mica__text_free(&text);
+  return status;
+}
+
+mica_status mica__kernel_get_generated(mica_engine *engine, const char *name, const char *text, mica__kernel **kernel) {
+  mica__kernel_bundle bundle = {0};
+  mica_status status = MICA_OK;
+  *kernel = mica__kernel_find_key(engine, key_of(name, text));
+  if (*kernel) return MICA_OK;
+  status = mica__kernel_bundle_add(&bundle, name, text);
+  if (status == MICA_OK) status = mica__kernel_bundle_build(engine, &bundle);
+  if (status == MICA_OK) *kernel = mica__kernel_find_key(engine, bundle.members[0].key);
+  mica__kernel_bundle_free(&bundle);
+  return status;
+}
