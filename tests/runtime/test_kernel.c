@@ -82,6 +82,40 @@ START_TEST(a_kernel_is_made_once) {
 }
 END_TEST
 
+/* Two kernels of one name, that give what STEP is in their text. */
+START_TEST(a_bundle_is_one_program) {
+  static const char *const texts[] = {
+      "#include \"common/dtype.clh\"\n#undef STEP\n#define STEP 7\n"
+      "__kernel void give(__global int *x, const long x_at) { x[x_at] = STEP; }",
+      "#include \"common/dtype.clh\"\n#undef STEP\n#define STEP 8\n"
+      "__kernel void give(__global int *x, const long x_at) { x[x_at] = STEP; }",
+  };
+  mica__kernel_bundle bundle = {0};
+  for (int i = 0; i < 4; i++) ck_ok(mica__kernel_bundle_add(&bundle, "give", texts[i % 2]));
+  ck_assert_uint_eq(bundle.count, 2);
+  mica_stats before = mica_engine_stats(test_engine());
+  ck_ok(mica__kernel_bundle_build(test_engine(), &bundle));
+  ck_ok(mica__kernel_bundle_build(test_engine(), &bundle));
+  mica__kernel_bundle_free(&bundle);
+  mica_tensor *x = make_ints(1);
+  for (int i = 0; i < 2; i++) {
+    int32_t value = 0;
+    mica__kernel *kernel = NULL;
+    ck_ok(mica__kernel_get_generated(test_engine(), "give", texts[i], &kernel));
+    ck_assert_str_eq(mica__kernel_name(kernel), "give");
+    mica__launch launch = mica__launch_of(kernel);
+    mica__launch_tensor(&launch, x);
+    mica__launch_range1(&launch, 1, 1);
+    ck_ok(mica__queue_submit(test_queue(), &launch));
+    ck_ok(mica_tensor_download(test_queue(), x, &value, sizeof value));
+    ck_assert_int_eq(value, 7 + i);
+  }
+  mica_stats after = mica_engine_stats(test_engine());
+  ck_assert_uint_eq(after.kernel_builds - before.kernel_builds + after.cache_hits - before.cache_hits, 1);
+  mica_tensor_destroy(x);
+}
+END_TEST
+
 /* The range is padded to whole groups, and the kernel guards its bounds. */
 START_TEST(ranges_are_padded) {
   mica_tensor *tensor = make_ints(16);
@@ -281,6 +315,7 @@ Suite *test_suite(void) {
   tcase_add_test(build, a_kernel_that_is_not_in_its_program);
   tcase_add_test(build, a_name_too_long);
   tcase_add_test(build, a_kernel_is_made_once);
+  tcase_add_test(build, a_bundle_is_one_program);
   tcase_add_test(build, a_kernel_directory_takes_the_place_of_what_is_embedded);
   tcase_add_test(build, a_prelude_stands_before_the_file);
   suite_add_tcase(suite, build);
