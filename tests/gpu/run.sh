@@ -1,55 +1,81 @@
 #!/bin/sh
-# sh tests/gpu/run.sh [--device SELECTOR] [--out FOLDER] [--seconds N]: everything on the GPU that is here, in one
-# report.
+# sh tests/gpu/run.sh [--device SELECTOR] [--out FOLDER] [--seconds N] [PART...]: everything on the GPU that is here,
+# in one report.
 #
-# Builds the library and the command into build-gpu/ (tests and benchmarks too, where Check is installed), then runs
-# on the device: mica devices, mica doctor, the device tests, and mica-bench peak, gemm, conv and train. Needs a C
-# compiler, CMake, an OpenCL loader with headers, xxHash's header and cJSON; nothing is installed. Where python3 has
-# PyTorch with CUDA, its products and convolutions (cuBLAS, cuDNN) run in the same way, for comparison. FOLDER
-# (build-gpu/report) receives report.txt and the output of each part. SELECTOR is gpu, or as in MICA_DEVICE; no part may
-# take longer than N seconds (900).
+# Builds the library, the command and the benchmarks into build-gpu/ (and the tests, where Check is installed), then
+# runs on the device: mica doctor, the device tests, and mica-bench peak, gemm, conv and train; or of these the PARTs
+# alone (doctor tests peak gemm conv train-mlp train-cnn train-resnet18 peer). Needs a C compiler, CMake, an OpenCL
+# loader with headers, xxHash's header and cJSON; nothing is installed. Where python3 has PyTorch with CUDA, its
+# products and convolutions (cuBLAS, cuDNN) run in the same way, for comparison. FOLDER (build-gpu/report) receives
+# report.txt and the output of each part. SELECTOR is gpu, or as in MICA_DEVICE: of several GPUs, or one with several
+# drivers, "mica devices" tells the names. No part may take longer than N seconds (1800).
 #
 # Exit status: 0 when all parts ended well; 1 when one did not; 2 usage; 77 where the device is not there.
 set -u
-cd "$(dirname "$0")/../.." || exit 1
 
-device=gpu out=build-gpu/report seconds=900
+usage() {
+  echo "gpu/run.sh: $1; --help tells" >&2
+  exit 2
+}
+
+known='doctor tests peak gemm conv train-mlp train-cnn train-resnet18 peer'
+device=gpu out='' seconds=1800 parts=''
 while [ $# -gt 0 ]; do
   case $1 in
-  --device) device=$2; shift ;;
-  --out) out=$2; shift ;;
-  --seconds) seconds=$2; shift ;;
-  --help) sed -n '2,13s/^# \{0,1\}//p' "$0"; exit 0 ;;
-  *) echo "gpu/run.sh: what is \"$1\"? --help tells" >&2; exit 2 ;;
+  --device | --out | --seconds)
+    [ $# -gt 1 ] || usage "$1 wants a value"
+    eval "${1#--}=\$2"
+    shift
+    ;;
+  --help) sed -n '2,15s/^# \{0,1\}//p' "$0"; exit 0 ;;
+  -*) usage "what is \"$1\"?" ;;
+  *)
+    case " $known " in *" $1 "*) parts="$parts $1" ;; *) usage "there is no part \"$1\"" ;; esac
+    ;;
   esac
   shift
 done
 
-mkdir -p "$out"
+[ -z "$out" ] || { mkdir -p "$out" && out=$(cd "$out" && pwd); } || exit 1
+cd "$(dirname "$0")/../.." || exit 1
+[ -n "$out" ] || out=$PWD/build-gpu/report
+mkdir -p "$out" || exit 1
 report=$out/report.txt
+for name in $known; do rm -f "$out/$name.txt"; done
+cores=$(getconf _NPROCESSORS_ONLN 2>/dev/null || echo 1)
 failed=0
 tests=OFF
 pkg-config --exists check 2>/dev/null && tests=ON
-cmake -S . -B build-gpu -DMICA_BUILD_TESTS=$tests -DMICA_BUILD_SAMPLES=OFF -DMICA_BUILD_CLI=ON >"$out/build.txt" 2>&1 &&
-  cmake --build build-gpu --parallel "$(nproc)" >>"$out/build.txt" 2>&1 || {
+command -v cmake >/dev/null || { echo "gpu/run.sh: there is no CMake" >&2; exit 1; }
+cmake -S . -B build-gpu -DMICA_BUILD_TESTS=$tests -DMICA_BUILD_BENCH=ON -DMICA_BUILD_SAMPLES=OFF \
+  -DMICA_BUILD_CLI=ON >"$out/build.txt" 2>&1 && cmake --build build-gpu --parallel "$cores" >>"$out/build.txt" 2>&1 || {
   tail -n 20 "$out/build.txt" >&2
   exit 1
 }
-MICA_DEVICE=$device
-export MICA_DEVICE
-build-gpu/bin/mica devices --json >"$out/devices.txt" 2>&1
-build-gpu/bin/mica doctor no-such-op >"$out/device.txt" 2>&1
-if grep -q 'no device matches' "$out/device.txt"; then
+
+# By its number: tests that give a device another class would not find it again by "gpu".
+MICA_DEVICE=$device build-gpu/bin/mica doctor no-such-op >"$out/device.txt" 2>&1
+MICA_DEVICE=$(sed -n '1s/^\([0-9]*:[0-9]*\) .*/\1/p' "$out/device.txt")
+if [ -z "$MICA_DEVICE" ]; then
   echo "SKIP: $(cat "$out/device.txt")"
   exit 77
 fi
+export MICA_DEVICE
 
 # part NAME COMMAND...: runs it, keeps what it writes, notes how it ended and how long it took.
 part() {
   name=$1
   shift
+  case " $parts " in
+  "  " | *" $name "*) ;;
+  *) return ;;
+  esac
   begin=$(date +%s)
-  timeout "$seconds" "$@" >"$out/$name.txt" 2>&1
+  if command -v timeout >/dev/null; then
+    timeout "$seconds" "$@" >"$out/$name.txt" 2>&1
+  else
+    "$@" >"$out/$name.txt" 2>&1
+  fi
   status=$?
   case $status in
   0) verdict=ok ;;
@@ -61,28 +87,50 @@ part() {
   printf '%-15s %-22s %5d s   %s\n' "$name" "$verdict" $(($(date +%s) - begin)) "$last" | tee -a "$report"
 }
 
+# Lines of a benchmark with the share of the measured peak behind them.
+with_shares() {
+  peak=$(sed -n 's/^\([0-9.]*\) GFLOP.*/\1/p' "$out/peak.txt" 2>/dev/null)
+  awk -v peak="${peak:-0}" '{
+    line = $0
+    for (i = 1; i < NF; i++)
+      if (peak > 0 && $i ~ /^(gemm|gemv|conv|winograd|clblast)[a-z_]*$/ && $(i + 1) ~ /^[0-9.]+$/) {
+        line = line sprintf("   %.0f %% of peak", 100 * $(i + 1) / peak)
+        break
+      }
+    print line
+  }'
+}
+
 {
   echo "Mica on a GPU, $(date -u +%Y-%m-%d)"
   build-gpu/bin/mica version
-  build-gpu/bin/mica devices
+  sed -n 1p "$out/device.txt"
+  echo
+  echo "All devices:"
+  (unset MICA_DEVICE && build-gpu/bin/mica devices)
   echo
 } >"$report" 2>&1
 cat "$report"
 part doctor build-gpu/bin/mica doctor
-[ $tests = ON ] && part tests ctest --test-dir build-gpu -L device --output-on-failure
-if [ -x build-gpu/bin/mica-bench ]; then
-  part peak build-gpu/bin/mica-bench peak
-  part gemm build-gpu/bin/mica-bench gemm
-  part conv build-gpu/bin/mica-bench conv --pass all
-  for model in mlp cnn resnet18; do part "train-$model" build-gpu/bin/mica-bench train --model $model; done
+if [ $tests = ON ]; then
+  # Each test may take minutes of a driver's compiler on one core. Oclgrind is a device of its own.
+  part tests ctest --test-dir build-gpu -L device -E '^oclgrind' --output-on-failure --parallel "$cores"
+else
+  part tests sh -c 'echo "Check, or pkg-config, is not installed"; exit 77'
 fi
+part peak build-gpu/bin/mica-bench peak
+part gemm build-gpu/bin/mica-bench gemm
+part conv build-gpu/bin/mica-bench conv --pass all
+for model in mlp cnn resnet18; do part "train-$model" build-gpu/bin/mica-bench train --model $model; done
 if python3 -c 'import sys, torch; sys.exit(not torch.cuda.is_available())' 2>/dev/null; then
   part peer python3 tests/bench/peers/cuda.py
+else
+  part peer sh -c 'echo "there is no python3 with PyTorch and CUDA"; exit 77'
 fi
-for name in doctor peak gemm conv train-mlp train-cnn train-resnet18 peer; do
+for name in $known; do
   [ -s "$out/$name.txt" ] || continue
   printf '\n--- %s\n' "$name"
-  tail -n 60 "$out/$name.txt"
+  tail -n 60 "$out/$name.txt" | with_shares
 done >>"$report"
 echo "report: $report"
 exit $failed

@@ -79,7 +79,7 @@ folder=$(cd "$build/oclgrind" && pwd)
 rm -f "$folder/failed" "$folder/reports"/*
 export MICA_TEST_LIMITS=writes=kernel MICA_TEST_SMALL=1 MICA_CACHE_DIR="$folder/cache"
 library=$(ldd "$(command -v oclgrind-kernel)" | sed -n 's/.*=> \(.*liboclgrind-.*\.so\) .*/\1/p')
-[ "$folder/lib/${library##*/}" -nt "$library" ] || mend "$library" "$folder/lib/${library##*/}"
+[ -e "$folder/lib/${library##*/}" ] || mend "$library" "$folder/lib/${library##*/}"
 export LD_LIBRARY_PATH="$folder/lib${LD_LIBRARY_PATH:+:$LD_LIBRARY_PATH}"
 unset MICA_DEVICE OCL_ICD_VENDORS MICA_TEST_LAUNCH_LOG || true
 
