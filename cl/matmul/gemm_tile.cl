@@ -98,8 +98,9 @@
 #if B_FORM == ROWS
 #define B_PANEL __global const STORAGE(B_T) *
 #define B_VECTOR(v) READ_B(VW, b, (v)*VW)
+/* Of the next panel every line, of which the first may be this one's last; flat tiles have no time for more than one. */
 #define B_STEP                                                                                                         \
-  PREFETCH_READ(b + NR);                                                                                               \
+  UNROLL for (int v = MR < 8 ? NV - 1 : 0; v < NV; v++) PREFETCH_READ(b + NR + (v + 1) * VW - 1);                      \
   b += b_step
 #elif B_FORM == PACK
 #define B_PANEL __local const float *

@@ -78,6 +78,8 @@ static const mica__variant *choose_variant(const mica__gemm *gemm, mica_engine *
 #define STREAM_TILES 2
 #define STREAM_K 32
 #define STREAM_N 512
+/* Sums so short mostly write D: a tile of rows at a time, in long stretches. */
+#define SHORT_K 16
 /* Multiply-adds below which packing costs more than it saves; and for which a group of its own is worth while. */
 #define SMALL 4.0e6
 #define GROUP 0.6e6
@@ -122,7 +124,7 @@ static void choose_blocks(const mica__gemm *gemm, const mica_device_info *device
   if (p->b_form == PACKED_BEFORE && gemm->m <= p->mr && gemm->acc != MICA_I32) p->kc = mica__most(gemm->k, 1);
   int64_t rows = mica__ceil_div(m, in_place ? IN_PLACE_M : BLOCK_M);
   if (gemm->batches == 1 && rows % 2 && m > 8 * p->mr) rows++;
-  p->mb = round_up(mica__ceil_div(m, rows), p->mr);
+  p->mb = in_place && gemm->k <= SHORT_K ? p->mr : round_up(mica__ceil_div(m, rows), p->mr);
   p->nb = mica__least(n, streams ? STREAM_N : BLOCK_N);
   double possible = work_of(gemm) * (double)gemm->batches / (2 * GROUP);
   int64_t wanted = (packs ? 2 : 8) * (int64_t)device->compute_units;
