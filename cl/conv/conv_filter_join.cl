@@ -57,12 +57,13 @@ static inline void turn(__local const float *from, const int count, const int la
     }
 }
 
-/* The same where lanes are adjacent too, step being count: they leave through `line`. */
-static inline void turn_adjacent(__local const float *from, const int count, const int lanes, __local float *line,
+/* The same where lanes are adjacent too, step being count: unless rows are columns then, they leave through `line`. */
+static inline void turn_adjacent(__local float *from, const int count, const int lanes, __local float *line,
                                  __global STORAGE(D_T) * D, const long at) {
   const int total = lanes * count;
   int i = 0;
-  for (int lane = 0; lane < lanes && count <= VW; lane += VW) {
+  if (count == 1) line = from;
+  for (int lane = 0; lane < lanes && count > 1 && count <= VW; lane += VW) {
     float16 x[VW];
     UNROLL for (int j = 0; j < VW; j++) x[j] = MICA_VLOAD(VW, from, min(j, count - 1) * NR + lane);
     mica_transpose16(x);

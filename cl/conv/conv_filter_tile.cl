@@ -215,7 +215,10 @@ typedef operand row_t;
 static inline void add_products(const row_t *a, const long ahead, __local const float *panel, __local const int *a_list,
                                 __local const int *b_list, const int count, const bool first, __global float *sums) {
   float16 sum[MR][NV];
-  UNROLL for (int i = 0; i < MR; i++) UNROLL for (int v = 0; v < NV; v++) sum[i][v] = (float16)(0.0f);
+  UNROLL for (int i = 0; i < MR; i++) UNROLL for (int v = 0; v < NV; v++) {
+    sum[i][v] = (float16)(0.0f);
+    PREFETCH_WRITE(sums + i * NR + v * VW);
+  }
   for (int begin = 0; begin < count; begin += AHEAD_STEP) {
     const int end = min(begin + AHEAD_STEP, count);
     UNROLL for (int i = 0; i < MR; i++) A_AHEAD(i, a_list[begin]);

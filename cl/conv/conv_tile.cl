@@ -4,7 +4,7 @@
  * vectors too. One work-item is one work-group: it takes PANELS panels of NR = NV * 16 columns, one after another, and
  * KB of K. It copies what a panel reads of the source, CB channels at a time, into local memory as rows [c][tap][NR]
  * with zeros outside the source, and multiplies it with packed weights (conv_pack.cl) in register tiles of MR rows by
- * NV vectors. Sums wait in local memory until all channels are in.
+ * NV vectors. Sums wait in local memory until all channels are in; where one block has them all, for a tile only.
  *
  * With HALVES 2 two windows that differ in TAPS2, FIRST2 and W share the work: the second, whose taps are `second` and
  * whose weights follow those of the first, makes the places of D beside the first's (AT2 0 and 1, SPREAD2 2), so that
@@ -136,6 +136,33 @@ static void fill_panel(WINDOW_PARAMS, const stretch *list, const int stretches, 
   }
 }
 
+/* What the next panel, or the next channels of this one, will read of the source, for windows of a single tap, which
+ * read each element once: asked for a share at a time while tiles are multiplied, it is near when they are done. */
+typedef struct coming {
+  piece pieces[NR];
+  int found, next, end, share; /* channels */
+} coming;
+
+/* cb channels from `channel` on, in as many shares as there are tiles. */
+static void expect(WINDOW_PARAMS, const stretch *list, const int stretches, const long channel, const int cb,
+                   const int tiles, coming *c) {
+  int lanes;
+  c->found = find_pieces(WINDOW, list, stretches, 0, 0, 0, channel, c->pieces, &lanes);
+  c->next = 0;
+  c->end = cb;
+  c->share = DIVIDE_UP(cb, tiles);
+}
+
+static inline void ask_for_share(coming *c, const long plane, const int step, __global const STORAGE(D_T) * S) {
+  for (const int end = min(c->end, c->next + c->share); c->next < end; c->next++)
+    for (int p = 0; p < c->found; p++) {
+      const long at = c->pieces[p].at + c->next * plane;
+      const int reach = (c->pieces[p].count - 1) * step;
+      for (int j = 0; j < reach; j += VW) PREFETCH_FAR(S + at + j);
+      PREFETCH_FAR(S + at + reach);
+    }
+}
+
 /* sums[MR][NR] += a[depth][MR] b[depth][NR], in registers; `first` begins them at 0. */
 static inline void multiply(__global const float *a, __local const float *b, const int depth, const bool first,
                             __local float *sums) {
@@ -173,10 +200,14 @@ static inline void mix(__local const float *even, __local const float *odd, __lo
   }
 }
 
-/* W adjacent elements of a row leave, of which the first of channel i of a tile goes to `place`. */
+/* W adjacent elements of a row leave, of which the first of channel i of a tile goes to `place`. A last vector overlaps
+ * the one before, unless C is read, which may be D. */
 #define LEAVE(W) FINISH(W, MICA_VLOAD(W, row, lane), n, channel + i, place + (lane - first) * step)
 #define LEAVE_WHILE(W)                                                                                                 \
-  for (; step == 1 && lane + W <= first + count; lane += W) LEAVE(W);
+  for (; step == 1 && lane < stop && (lane + W <= stop || (beta == 0 && count >= W)); lane += W) {                     \
+    lane = min(lane, stop - W);                                                                                        \
+    LEAVE(W);                                                                                                          \
+  }
 
 __kernel __attribute__((reqd_work_group_size(1, 1, 1))) void
 conv_tile(WINDOW_PARAMS, const int8 second, const int8 cut, __global const STORAGE(D_T) * S, const long S_at,
@@ -186,12 +217,14 @@ conv_tile(WINDOW_PARAMS, const int8 second, const int8 cut, __global const STORA
   const int plane_taps = TAPS0 * TAPS1, most_taps = plane_taps * (HALVES > 1 ? max(TAPS2, second.s1) : TAPS2);
   const int tiles = DIVIDE_UP(KG, MR), k_begin = (int)get_group_id(1) * KB, k_end = min(KG, k_begin + KB);
   const long columns = (long)N * OUT0 * OUT1 * OUT2, first_column = (long)get_group_id(0) * PANELS * NR;
+  const int single = plane_taps * TAPS2 == 1, k_tiles = DIVIDE_UP(k_end - k_begin, MR);
   __local float *panel = scratch, *sums_all = scratch + CB * most_taps * NR, *mixed = sums_all + HALVES * KB * NR;
   P += P_at;
   for (long begin = first_column; begin < min(columns, first_column + PANELS * NR); begin += NR) {
     const long end = min(columns, begin + NR);
     stretch list[NR];
     parting leaving[NR];
+    coming soon;
     const int leaves = find_leaving(WINDOW, FLAT, begin, end, list, leaving);
     const int stretches = cut_columns(begin, end, OUT0, OUT1, OUT2, list);
     int c0 = 0, part = 0;
@@ -203,8 +236,16 @@ conv_tile(WINDOW_PARAMS, const int8 second, const int8 cut, __global const STORA
       __global const float *a = P + (part ? (long)G * tiles * CG * plane_taps * TAPS2 * MR : 0) +
                                 ((long)(g * CG + c0) * tiles * taps + (long)k_begin / MR * depth) * MR;
       const int last = taps == 0 || c0 + CB >= CG;
+      soon.next = soon.end = 0;
+      if (single && !last) {
+        expect(WINDOW, list, stretches, (long)g * CG + c0 + CB, min(CB, CG - c0 - CB), k_tiles, &soon);
+      } else if (single && part == 0 && end < columns) {
+        stretch next[NR];
+        const int count = cut_columns(end, min(columns, end + NR), OUT0, OUT1, OUT2, next);
+        expect(WINDOW, next, count, (long)g * CG, min(CB, CG), k_tiles, &soon);
+      }
       for (int m = k_begin; m < k_end; m += MR, a += depth * MR) {
-        __local float *sums = sums_all + (part * KB + m - k_begin) * NR;
+        __local float *sums = sums_all + (CB < CG || HALVES > 1 ? part * KB + m - k_begin : 0) * NR;
         const int rows = last && part == HALVES - 1 ? min(MR, k_end - m) : 0;
         const long channel = (long)g * KG + m;
         for (int s = 0; s < (rows ? leaves : 0); s++) {
@@ -215,6 +256,7 @@ conv_tile(WINDOW_PARAMS, const int8 second, const int8 cut, __global const STORA
             PREFETCH_WRITE(to + reach);
           }
         }
+        ask_for_share(&soon, (long)IN0 * IN1 * IN2, STEP2, S + S_at);
         multiply(a, panel, depth, c0 == 0, sums);
         for (int i = 0; i < rows; i++) {
           __local const float *row = sums + i * NR;
@@ -225,10 +267,11 @@ conv_tile(WINDOW_PARAMS, const int8 second, const int8 cut, __global const STORA
           for (int s = 0; s < leaves; s++) {
             const int first = leaving[s].lane, count = leaving[s].count, step = leaving[s].step, n = leaving[s].n;
             const long place = leaving[s].at;
+            const int stop = first + count;
             int lane = first;
             LEAVE_WHILE(VW)
             LEAVE_WHILE(4)
-            for (; lane < first + count; lane++) LEAVE(1);
+            for (; lane < stop; lane++) LEAVE(1);
           }
         }
       }

@@ -98,7 +98,7 @@
 #if B_FORM == ROWS
 #define B_PANEL __global const STORAGE(B_T) *
 #define B_VECTOR(v) READ_B(VW, b, (v)*VW)
-/* Of the next panel every line, of which the first may be this one's last; flat tiles have no time for more than one. */
+/* The lines of the next panel, the first of which may be this one's last; flat tiles have time for one only. */
 #define B_STEP                                                                                                         \
   UNROLL for (int v = MR < 8 ? NV - 1 : 0; v < NV; v++) PREFETCH_READ(b + NR + (v + 1) * VW - 1);                      \
   b += b_step

@@ -102,7 +102,7 @@ static void choose_groups(const mica__conv_dims *d, plan *p) {
   for (int64_t share = 1; share <= mica__most(1, p->panels); share++) {
     int64_t groups = mica__most(1, mica__ceil_div(p->panels, share)) * p->blocks;
     if (share > 1 && share * mica__ceil_div(p->tiles, p->blocks) * p->taps * p->mr * p->nr > BLOCK_SUMS) break;
-    int64_t parts = mica__most(1, mica__least(chunks, mica__ceil_div(wanted, groups)));
+    int64_t parts = mica__most(1, mica__least(chunks, (wanted + groups / 2) / groups));
     parts = mica__most(1, mica__ceil_div(chunks, mica__most(1, mica__ceil_div(chunks, parts))));
     double moved = row_elements(d, p) * (double)mica__ceil_div(p->panels, share) + 3 * sums * (double)parts;
     if (share > 1 && moved >= least_moved) continue;
