@@ -82,7 +82,7 @@ static const mica__variant *choose_variant(const mica__gemm *gemm, mica_engine *
 #define SHORT_K 16
 /* Multiply-adds below which packing costs more than it saves; and for which a group of its own is worth while. */
 #define SMALL 4.0e6
-#define GROUP 0.6e6
+#define GROUP 0.3e6
 /* Tiles by which a packed element is used at least, or packing it does not pay: of A, of B, and of a B whose vectors
  * may cross a line. */
 #define USES_OF_A 8
@@ -127,7 +127,7 @@ static void choose_blocks(const mica__gemm *gemm, const mica_device_info *device
   p->mb = in_place && gemm->k <= SHORT_K ? p->mr : round_up(mica__ceil_div(m, rows), p->mr);
   p->nb = mica__least(n, streams ? STREAM_N : BLOCK_N);
   double possible = work_of(gemm) * (double)gemm->batches / (2 * GROUP);
-  int64_t wanted = (packs ? 2 : 8) * (int64_t)device->compute_units;
+  int64_t wanted = (packs ? 2 : 16) * (int64_t)device->compute_units;
   while (groups_of(gemm, p) < wanted && (double)groups_of(gemm, p) < possible) {
     if (p->nb > p->nr && (packs || p->nb >= p->mb))
       p->nb = round_up(p->nb / 2, p->nr);
