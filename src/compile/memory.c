@@ -108,9 +108,14 @@ static int32_t inherited_block(const planner *p, int32_t s, int32_t id) {
   return 0;
 }
 
-static void place_value(planner *p, int32_t s, int32_t id) {
+static mica_status place_value(planner *p, int32_t s, int32_t id) {
   int32_t dies = p->last_use[id - 1] > s ? p->last_use[id - 1] : s;
-  if (p->memory->places[id - 1].home != MICA__HOME_NONE) return;
+  mica__place *place = &p->memory->places[id - 1];
+  if (place->home != MICA__HOME_NONE) return MICA_OK;
+  if (p->partition->steps[s].still) {
+    place->home = MICA__HOME_CONSTANT;
+    return claim(p, id, &p->memory->constant_bytes, &place->offset);
+  }
   size_t bytes = mica__node_bytes(node_at(p, id));
   int32_t b = inherited_block(p, s, id);
   if (!b) {
@@ -119,9 +124,10 @@ static void place_value(planner *p, int32_t s, int32_t id) {
   }
   p->blocks[b - 1].dies = dies;
   p->block_of[id - 1] = b;
-  p->memory->places[id - 1].home = MICA__HOME_ARENA;
+  place->home = MICA__HOME_ARENA;
   p->memory->unplanned_bytes += mica__round_up(bytes, p->align);
   p->memory->value_count++;
+  return MICA_OK;
 }
 
 /* The lowest offset at which the block overlaps nothing that lives at the same time. */
@@ -155,12 +161,13 @@ static void pack(planner *p) {
 }
 
 /* Blocks for what each step stores, in order, so that a value may take over what its step has read last. */
-static void place_stores(planner *p) {
+static mica_status place_stores(planner *p) {
   for (int32_t s = 0; s < p->partition->count; s++) {
     const mica__step *step = &p->partition->steps[s];
     for (int32_t i = 0; i < step->count; i++)
-      if (p->partition->step_of[step->members[i] - 1] == s) place_value(p, s, step->members[i]);
+      if (p->partition->step_of[step->members[i] - 1] == s) MICA_TRY(place_value(p, s, step->members[i]));
   }
+  return MICA_OK;
 }
 
 mica_status mica__memory_plan(const mica__recipe *recipe, const mica__partition *partition, const bool *deferred,
@@ -179,10 +186,8 @@ mica_status mica__memory_plan(const mica__recipe *recipe, const mica__partition 
   for (size_t i = 0; good && i < nodes; i++) p.last_use[i] = -1;
   if (status == MICA_OK) status = place_results(&p, deferred);
   if (status == MICA_OK) status = place_sources(&p);
-  if (status == MICA_OK) {
-    place_stores(&p);
-    pack(&p);
-  }
+  if (status == MICA_OK) status = place_stores(&p);
+  if (status == MICA_OK) pack(&p);
   free(p.block_of);
   free(p.last_use);
   free(p.blocks);

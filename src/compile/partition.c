@@ -386,6 +386,20 @@ static mica_status make_steps(work *w, mica__partition *partition) {
   return MICA_OK;
 }
 
+/* In a recipe that assigns something all parameters may look changed: they share a buffer. */
+static mica_status find_still(const work *w, const mica__recipe *recipe, mica__partition *partition) {
+  bool *still = calloc((size_t)w->count + 1, sizeof *still);
+  if (!still) return mica__fail_nomem("a session");
+  if (recipe->assignment_count == 0) mica__recipe_find_still(w->graph, w->wanted, still);
+  for (int32_t s = 0; s < partition->count; s++) {
+    mica__step *step = &partition->steps[s];
+    step->still = true;
+    for (int32_t i = 0; i < step->count; i++) step->still = step->still && still[step->members[i] - 1];
+  }
+  free(still);
+  return MICA_OK;
+}
+
 static mica_status allocate(work *w, mica__partition *partition) {
   size_t n = (size_t)w->count + 1;
   partition->step_of = calloc(n, sizeof *partition->step_of);
@@ -432,6 +446,7 @@ mica_status mica__partition_make(const mica__recipe *recipe, bool fusion, mica__
   for (int32_t id = 1; fusion && status == MICA_OK && id <= w.count; id++)
     if (w.needed[id - 1]) try_inlining(&w, id);
   if (status == MICA_OK) status = make_steps(&w, partition);
+  if (status == MICA_OK) status = find_still(&w, recipe, partition);
   release(&w);
   if (status != MICA_OK) mica__partition_free(partition);
   return status;

@@ -13,6 +13,7 @@ typedef struct mica__step {
   mica__fused *fused; /* NULL for the launch of an op */
   int32_t operands[MICA__FUSED_OPERANDS];
   uint32_t stores;
+  bool still; /* what it stores is no output and stays as it is from run to run */
 } mica__step;
 
 typedef struct mica__partition {

@@ -104,10 +104,14 @@ static mica_status tensor_of(recorder *r, int32_t id, mica_tensor **out) {
   return MICA_OK;
 }
 
+static mica_queue *queue_of(const recorder *r, const mica__step *step) {
+  return step->still ? r->beforehand : r->recorder;
+}
+
 static mica_status record_kernel(recorder *r, const mica__step *step) {
   mica_tensor *operands[MICA__FUSED_OPERANDS];
   for (int32_t k = 0; k < step->fused->operand_count; k++) MICA_TRY(tensor_of(r, step->operands[k], &operands[k]));
-  return mica__fused_launch(r->recorder, step->fused, (const mica_tensor *const *)operands);
+  return mica__fused_launch(queue_of(r, step), step->fused, (const mica_tensor *const *)operands);
 }
 
 /* The operands of an op's launch, as views of the memory they look at; NULL where only the shape matters. */
@@ -139,10 +143,11 @@ static uint32_t constant_inputs(const recorder *r, const mica__node *node) {
   return constant;
 }
 
-static mica_status record_op(recorder *r, int32_t id) {
+static mica_status record_op(recorder *r, const mica__step *step) {
+  int32_t id = step->members[0];
   const mica__node *node = mica__graph_node(r->v->recipe.graph, id);
   mica_tensor **operands = calloc((size_t)node->input_count + 1, sizeof *operands);
-  mica__exec exec = {.queue = r->recorder, .attrs = &node->attrs, .input_count = node->input_count};
+  mica__exec exec = {.queue = queue_of(r, step), .attrs = &node->attrs, .input_count = node->input_count};
   if (!operands) return mica__fail_nomem("a session");
   exec.inputs = (const mica_tensor *const *)operands;
   exec.constant = constant_inputs(r, node);
@@ -170,7 +175,7 @@ static mica_status note_launches(recorder *r, size_t from, int32_t step) {
 static mica_status record_step(recorder *r, int32_t index) {
   const mica__step *step = &r->v->partition.steps[index];
   size_t from = mica__recorder_count(r->recorder);
-  mica_status status = step->fused ? record_kernel(r, step) : record_op(r, step->members[0]);
+  mica_status status = step->fused ? record_kernel(r, step) : record_op(r, step);
   return status == MICA_OK ? note_launches(r, from, index) : status;
 }
 
@@ -234,8 +239,10 @@ static mica_status record_all(recorder *r) {
   mica__plan *v = r->v;
   MICA_TRY(make_outputs(r));
   MICA_TRY(build_kernels(r));
-  for (int32_t id = 1; id <= v->recipe.graph->count; id++)
-    if (v->memory.places[id - 1].home == MICA__HOME_CONSTANT) MICA_TRY(upload_constant(r, id));
+  for (int32_t id = 1; id <= v->recipe.graph->count; id++) {
+    bool source = mica__graph_node(v->recipe.graph, id)->op->kind == MICA__OP_SOURCE;
+    if (source && v->memory.places[id - 1].home == MICA__HOME_CONSTANT) MICA_TRY(upload_constant(r, id));
+  }
   for (int32_t i = 0; i < v->partition.count; i++) MICA_TRY(record_step(r, i));
   for (int32_t i = 0; i < v->recipe.assignment_count; i++)
     if (v->deferred[i]) MICA_TRY(record_copy(r, i));

@@ -33,8 +33,8 @@ typedef struct mica__plan {
   mica_buffer *arena, *constants, *results;
   mica_tensor **outputs;
   mica__recording *recording; /* NULL until recorded */
-  /* What ops compute from constants and parameters alone (mica__exec.beforehand), and the count of the parameters'
-   * changes when it last ran. */
+  /* What still steps, and ops (mica__exec.beforehand), compute from constants and parameters alone, and the count of
+   * the parameters' changes when it last ran. */
   mica__recording *beforehand;
   uint64_t changes;
   int32_t *step_of_launch; /* by launch: the step, or -1 - assignment for a copy */

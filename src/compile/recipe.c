@@ -61,32 +61,68 @@ static mica_status copy_node(const mica_graph *graph, int32_t id, const int32_t 
   return MICA_OK;
 }
 
-static mica_status clone_into(const mica_graph *graph, const mica_value *outputs, size_t output_count, bool *needed,
-                              int32_t *map, mica__recipe *recipe) {
+void mica__recipe_find_still(const mica_graph *graph, const bool *written, bool *still) {
+  for (int32_t id = 1; id <= graph->count; id++) {
+    const mica__node *node = mica__graph_node(graph, id);
+    bool source = node->op->kind == MICA__OP_SOURCE;
+    still[id - 1] = !written[id - 1] && (source ? node->op != &mica__op_input : node->input_count > 0);
+    for (int32_t k = 0; k < node->input_count; k++) still[id - 1] = still[id - 1] && still[node->inputs[k] - 1];
+  }
+}
+
+static bool assigns(const mica_graph *graph) {
+  for (int32_t id = 1; id <= graph->count; id++)
+    if (mica__graph_node(graph, id)->assigned) return true;
+  return false;
+}
+
+/* What a clone is made by: which nodes are needed, which products are launches', and ids of the copy by ids. */
+typedef struct cloning {
+  const mica_graph *graph;
+  bool *needed;
+  int32_t *scaled, *map;
+} cloning;
+
+static mica_status clone_node(const cloning *c, int32_t id, mica_graph *out) {
+  int32_t *copy = &c->map[id - 1], launch = c->scaled[id - 1];
+  return launch ? mica__recipe_put_scaled(c->graph, id, launch - 1, c->map, out, copy)
+                : copy_node(c->graph, id, c->map, out, copy);
+}
+
+static mica_status clone_into(const cloning *c, const mica_value *outputs, size_t output_count, bool prescale,
+                              mica__recipe *recipe) {
+  const mica_graph *graph = c->graph;
   MICA_TRY(mica_graph_create(&recipe->graph));
   recipe->outputs = calloc(output_count + 1, sizeof *recipe->outputs);
   recipe->assignments = calloc((size_t)graph->count + 1, sizeof *recipe->assignments);
   if (!recipe->outputs || !recipe->assignments) return mica__fail_nomem("a session");
-  mark_needed(graph, outputs, output_count, needed);
+  mark_needed(graph, outputs, output_count, c->needed);
+  if (prescale && !assigns(graph))
+    MICA_TRY(mica__recipe_find_scaled(graph, outputs, output_count, c->needed, c->scaled));
   for (int32_t id = 1; id <= graph->count; id++)
-    if (needed[id - 1]) MICA_TRY(copy_node(graph, id, map, recipe->graph, &map[id - 1]));
-  for (size_t i = 0; i < output_count; i++) recipe->outputs[recipe->output_count++] = map[outputs[i].id - 1];
+    if (c->needed[id - 1]) MICA_TRY(clone_node(c, id, recipe->graph));
+  for (size_t i = 0; i < output_count; i++) recipe->outputs[recipe->output_count++] = c->map[outputs[i].id - 1];
   for (int32_t id = 1; id <= graph->count; id++) {
     int32_t assigned = mica__graph_node(graph, id)->assigned;
-    if (assigned) recipe->assignments[recipe->assignment_count++] = (mica__assignment){map[id - 1], map[assigned - 1]};
+    if (assigned)
+      recipe->assignments[recipe->assignment_count++] = (mica__assignment){c->map[id - 1], c->map[assigned - 1]};
   }
   return MICA_OK;
 }
 
-mica_status mica__recipe_clone(const mica_graph *graph, const mica_value *outputs, size_t output_count,
+mica_status mica__recipe_clone(const mica_graph *graph, const mica_value *outputs, size_t output_count, bool prescale,
                                mica__recipe *recipe) {
   *recipe = (mica__recipe){0};
-  bool *needed = calloc((size_t)graph->count + 1, sizeof *needed);
-  int32_t *map = calloc((size_t)graph->count + 1, sizeof *map);
-  mica_status status = needed && map ? MICA_OK : mica__fail_nomem("a session");
-  if (status == MICA_OK) status = clone_into(graph, outputs, output_count, needed, map, recipe);
+  size_t nodes = (size_t)graph->count + 1;
+  cloning c = {.graph = graph,
+               .needed = calloc(nodes, sizeof *c.needed),
+               .scaled = calloc(nodes, sizeof *c.scaled),
+               .map = calloc(nodes, sizeof *c.map)};
+  mica_status status = c.needed && c.scaled && c.map ? MICA_OK : mica__fail_nomem("a session");
+  if (status == MICA_OK) status = clone_into(&c, outputs, output_count, prescale, recipe);
   if (status != MICA_OK) mica__recipe_free(recipe);
-  free(needed);
-  free(map);
+  free(c.needed);
+  free(c.scaled);
+  free(c.map);
   return status;
 }

@@ -1,6 +1,6 @@
 /* compile/recipe.h: a graph made ready: every shape known, only what is needed, simplified.
  *
- *   mica__recipe_clone        what a session keeps of the caller's graph
+ *   mica__recipe_clone        what a session keeps of the caller's graph, factors of channels moved into weights
  *   mica__recipe_specialise   that for the shapes of one run, simplified */
 #ifndef MICA_COMPILE_RECIPE_H
 #define MICA_COMPILE_RECIPE_H
@@ -23,9 +23,24 @@ typedef struct mica__recipe {
 
 void mica__recipe_free(mica__recipe *recipe);
 
-/* The part of the graph that the outputs and all assignments need. */
-mica_status mica__recipe_clone(const mica_graph *graph, const mica_value *outputs, size_t output_count,
+/* The part of the graph that the outputs and all assignments need. Where nothing is assigned and `prescale`, launches
+ * take the factors of their results in (mica__op.scale) that stay as they are from run to run. */
+mica_status mica__recipe_clone(const mica_graph *graph, const mica_value *outputs, size_t output_count, bool prescale,
                                mica__recipe *recipe);
+
+/* still[id - 1]: whether the node is made of constants and parameters alone, so that in a session which assigns nothing
+ * it stays as it is from run to run. But those with written[id - 1] are not, nor is what is made of them: each run
+ * writes outputs anew. */
+void mica__recipe_find_still(const mica_graph *graph, const bool *written, bool *still);
+
+/* Finds the products of launches that the launch itself can give, where what it takes for that stays as it is.
+ * scaled[id - 1] becomes 1 + the product's operand that is the launch, 0 for all other nodes; launches that are not
+ * needed any more are taken out of `needed`. The outputs and what they need are marked. */
+mica_status mica__recipe_find_scaled(const mica_graph *graph, const mica_value *outputs, size_t output_count,
+                                     bool *needed, int32_t *scaled);
+/* The launch in place of such a product, in a copy of the graph; map is from the graph's ids to the copy's. */
+mica_status mica__recipe_put_scaled(const mica_graph *graph, int32_t id, int32_t launch_operand, const int32_t *map,
+                                    mica_graph *out, int32_t *copy);
 
 /* shapes[id - 1] is the shape of input `id` of source; other entries are not read. The result has no open dimension.
  * Every output and every assigned value is a POINTWISE, REDUCE or LAUNCH node of its own, used as one output or

@@ -113,7 +113,7 @@ mica_status mica_session_create(mica_engine *engine, mica_graph *graph, const mi
   if (!session) return mica__fail_nomem("a session");
   session->engine = engine;
   if (config) session->config = *config;
-  mica_status status = mica__recipe_clone(graph, outputs, output_count, &session->recipe);
+  mica_status status = mica__recipe_clone(graph, outputs, output_count, !session->config.no_simplify, &session->recipe);
   if (status == MICA_OK) status = collect_slots(session);
   if (status == MICA_OK) status = make_parameters(session);
   if (status == MICA_OK) status = compile_now(session);

@@ -138,6 +138,9 @@ typedef struct mica__op {
   /* LAUNCH: whether it can do what a user does; see mica__absorb. The user's shape has as many elements as the result
    * and the same last dimension. May be NULL. */
   bool (*absorb)(mica__absorb *absorb);
+  /* LAUNCH: whether its result times the user's other operand is the same launch on its own operand *operand times that
+   * factor in *shape; the user must be a product of two. Of absorb nothing is filled. May be NULL. */
+  bool (*scale)(const mica__absorb *absorb, int32_t *operand, mica_shape *shape);
   /* LAUNCH of a result that shows each of its operands in a window and attrs.reals[0] everywhere else: the window of
    * operand k. What a kernel needs of the result it can then read from the operands, within bounds. NULL for others. */
   void (*window)(const mica_graph *graph, const struct mica__node *node, int32_t k, mica__inset *window);

@@ -29,7 +29,7 @@ static void evaluate(mica_value value, double *out, int64_t count) {
   mica__recipe source, recipe;
   double *values = NULL;
   ck_assert_msg(mica_graph_status(graph) == MICA_OK, "%s", mica_graph_message(graph));
-  ck_assert_msg(mica__recipe_clone(graph, &value, 1, &source) == MICA_OK, "%s", mica_error_message());
+  ck_assert_msg(mica__recipe_clone(graph, &value, 1, false, &source) == MICA_OK, "%s", mica_error_message());
   mica_shape *none = calloc((size_t)source.graph->count, sizeof *none);
   ck_assert_msg(mica__recipe_specialise(&source, none, true, &recipe) == MICA_OK, "%s", mica_error_message());
   const mica__node *node = mica__graph_node(recipe.graph, recipe.outputs[0]);

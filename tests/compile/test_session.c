@@ -5,6 +5,7 @@
 #include "support/check_main.h"
 #include "support/engine.h"
 
+#include <math.h>
 #include <mica/mica.h>
 #include <mica/opencl.h>
 #include <stdio.h>
@@ -452,17 +453,112 @@ START_TEST(wrong_shares) {
 }
 END_TEST
 
+/* --- norms of an inference, moved into the convolutions before them --- */
+
+#define NORM_CHANNELS 4
+
+static mica_value norm_of(mica_value x) {
+  static const char *const names[] = {"scale", "shift", "mean", "variance"};
+  mica_value p[4];
+  for (int i = 0; i < 4; i++) p[i] = mica_parameter(graph, names[i], MICA_F32, MICA_SHAPE(NORM_CHANNELS));
+  return mica_batch_norm(x, p[0], p[1], p[2], p[3], 1e-3);
+}
+
+/* Numbers of a sort in (0.5, 1.5), a different sequence for each seed. */
+static void fill_tensor(mica_tensor *tensor, uint32_t seed) {
+  float data[512];
+  size_t count = mica_tensor_bytes(tensor) / sizeof *data;
+  ck_assert_uint_le(count, 512);
+  for (size_t i = 0; i < count; i++) data[i] = 0.5f + (float)((seed = seed * 1664525u + 1013904223u) >> 8) * 0x1p-24f;
+  upload(tensor, data);
+}
+
+/* Runs the session on a given x and parameters; the result's elements go to out. */
+static size_t run_on(mica_session *session, mica_tensor *x, uint32_t seed, float out[512]) {
+  static const char *const names[] = {"w", "scale", "shift", "mean", "variance"};
+  for (uint32_t i = 0; i < 5; i++) fill_tensor(mica_session_parameter(session, names[i]), seed + i);
+  ck_ok(mica_session_run(session, test_queue(), &(mica_feed){"x", x}, 1));
+  const mica_tensor *y = mica_session_output(session, 0);
+  ck_assert_uint_le(mica_tensor_bytes(y), 512 * sizeof *out);
+  ck_ok(mica_tensor_download(test_queue(), y, out, mica_tensor_bytes(y)));
+  return mica_tensor_bytes(y) / sizeof *out;
+}
+
+/* y is made of "x", "w" and the norm's parameters: compiled, it takes so many launches a run, and gives what the graph
+ * gives as it is, also when parameters have changed. */
+static void expect_launches(mica_value y, mica_shape x_shape, size_t launches) {
+  mica_session_config as_it_is = {.no_simplify = true, .no_fusion = true};
+  mica_session *compiled = session_of(&y, 1), *plain = NULL;
+  mica_tensor *x = NULL;
+  float got[512], wanted[512];
+  ck_ok(mica_session_create(test_engine(), graph, &y, 1, &as_it_is, &plain));
+  ck_ok(mica_tensor_create(test_engine(), MICA_F32, x_shape, &x));
+  fill_tensor(x, 1);
+  for (uint32_t seed = 10; seed <= 30; seed += 10) {
+    size_t count = run_on(compiled, x, seed, got);
+    ck_assert_uint_eq(run_on(plain, x, seed, wanted), count);
+    for (size_t i = 0; i < count; i++)
+      ck_assert_msg(fabsf(got[i] - wanted[i]) <= 1e-4f * (1 + fabsf(wanted[i])), "element %zu: %g, not %g", i,
+                    (double)got[i], (double)wanted[i]);
+  }
+  ck_assert_uint_eq(report_of(compiled).launches, launches);
+  mica_tensor_destroy(x);
+  mica_session_destroy(plain);
+  mica_session_destroy(compiled);
+}
+
+START_TEST(a_norm_behind_a_convolution_is_filters_and_a_bias) {
+  mica_value x = mica_input(graph, "x", MICA_F32, MICA_SHAPE(2, 3, 5, 5));
+  mica_value w = mica_parameter(graph, "w", MICA_F32, MICA_SHAPE(NORM_CHANNELS, 3, 3, 3));
+  expect_launches(mica_relu(norm_of(mica_conv(x, w, (mica_value){0}, NULL))), MICA_SHAPE(2, 3, 5, 5), 1);
+}
+END_TEST
+
+START_TEST(a_norm_behind_a_transposed_convolution_too) {
+  mica_value x = mica_input(graph, "x", MICA_F32, MICA_SHAPE(2, 3, 3, 3));
+  mica_value w = mica_parameter(graph, "w", MICA_F32, MICA_SHAPE(3, NORM_CHANNELS, 3, 3));
+  expect_launches(norm_of(mica_conv_transpose(x, w, (mica_value){0}, NULL)), MICA_SHAPE(2, 3, 3, 3), 1);
+}
+END_TEST
+
+START_TEST(a_convolution_of_other_users_keeps_its_norm) {
+  mica_value x = mica_input(graph, "x", MICA_F32, MICA_SHAPE(2, 3, 5, 5));
+  mica_value w = mica_parameter(graph, "w", MICA_F32, MICA_SHAPE(NORM_CHANNELS, 3, 3, 3));
+  mica_value y = mica_conv(x, w, (mica_value){0}, NULL);
+  expect_launches(mica_mul(norm_of(y), y), MICA_SHAPE(2, 3, 5, 5), 2);
+}
+END_TEST
+
+/* What stays as it is, but is an output too, is written by each run, and read where it was written. */
+START_TEST(an_output_is_written_by_each_run) {
+  mica_value w = mica_parameter(graph, "w", MICA_F32, MICA_SHAPE(2, 2)), square = mica_matmul(w, w);
+  mica_value outputs[] = {square, mica_matmul(mica_matmul(square, w), w)};
+  mica_session *session = session_of(outputs, 2);
+  upload(mica_session_parameter(session, "w"), (float[]){1, 1, 0, 1});
+  run(session);
+  expect(mica_session_output(session, 0), (float[]){1, 2, 0, 1}, 4);
+  expect(mica_session_output(session, 1), (float[]){1, 4, 0, 1}, 4);
+  upload(mica_session_parameter(session, "w"), (float[]){2, 0, 0, 1});
+  run(session);
+  expect(mica_session_output(session, 1), (float[]){16, 0, 0, 1}, 4);
+  mica_session_destroy(session);
+}
+END_TEST
+
 /* The null device plans and records like any other. */
 START_TEST(a_session_on_the_null_device) {
   mica_engine *engine;
   mica_session *session;
   ck_ok(mica_engine_create(&(mica_engine_config){.device = "null"}, &engine));
+  mica_tensor *tensor;
+  ck_ok(mica_tensor_create(engine, MICA_F32, MICA_SHAPE(8, 8), &tensor));
   mica_value w = mica_parameter(graph, "w", MICA_F32, MICA_SHAPE(8, 8)),
-             y = mica_matmul(mica_tanh(mica_matmul(w, w)), w);
+             x = mica_input(graph, "x", MICA_F32, MICA_SHAPE(8, 8)), y = mica_matmul(mica_tanh(mica_matmul(x, w)), w);
   ck_ok(mica_session_create(engine, graph, &y, 1, NULL, &session));
-  ck_ok(mica_session_run(session, mica_engine_queue(engine), NULL, 0));
+  ck_ok(mica_session_run(session, mica_engine_queue(engine), &(mica_feed){"x", tensor}, 1));
   ck_assert_uint_eq(report_of(session).planned_bytes, 256);
   mica_session_destroy(session);
+  mica_tensor_destroy(tensor);
   mica_engine_destroy(engine);
 }
 END_TEST
@@ -488,6 +584,10 @@ Suite *test_suite(void) {
   tcase_add_test(tests, checkpoints_save_memory);
   tcase_add_test(tests, launches_share_workspace);
   tcase_add_test(tests, what_was_made_of_a_weight_follows_it);
+  tcase_add_test(tests, a_norm_behind_a_convolution_is_filters_and_a_bias);
+  tcase_add_test(tests, a_norm_behind_a_transposed_convolution_too);
+  tcase_add_test(tests, a_convolution_of_other_users_keeps_its_norm);
+  tcase_add_test(tests, an_output_is_written_by_each_run);
   tcase_add_test(tests, wrong_sessions);
   tcase_add_test(tests, wrong_runs);
   tcase_add_test(tests, wrong_shares);

@@ -219,6 +219,20 @@ static bool absorb_conv(mica__absorb *absorb) {
   return true;
 }
 
+/* Factors of the result's channels are those of filters. */
+static bool scale_filters(const mica__absorb *absorb, int32_t *operand, mica_shape *shape) {
+  const mica__node *node = absorb->node, *user = absorb->user;
+  bool transposed = node->op == &mica__op_conv_transpose;
+  if (user->op != &mica__op_mul || node->type.dtype != MICA_F32 || absorb->other->dtype != MICA_F32) return false;
+  if (!mica_shape_equal(user->type.shape, node->type.shape) || !is_bias(absorb, node->type.shape)) return false;
+  if (transposed && node->attrs.ints[GROUPS] != 1) return false;
+  *operand = 1;
+  *shape = (mica_shape){.rank = node->type.shape.rank};
+  for (int32_t i = 0; i < shape->rank; i++) shape->dim[i] = 1;
+  shape->dim[transposed] = node->type.shape.dim[1];
+  return true;
+}
+
 /* --- gradients --- */
 
 /* The operands of a rule's new nodes share its config; what was absorbed is none of it: rules see bare nodes. */
@@ -277,6 +291,7 @@ const mica__op mica__op_conv = {.name = "conv",
                                 .evaluate = evaluate_conv,
                                 .launch = launch_conv,
                                 .absorb = absorb_conv,
+                                .scale = scale_filters,
                                 .flops = flops_conv};
 
 const mica__op mica__op_conv_data = {.name = "conv_data",
@@ -300,6 +315,7 @@ const mica__op mica__op_conv_transpose = {.name = "conv_transpose",
                                           .evaluate = evaluate_data,
                                           .launch = launch_data,
                                           .absorb = absorb_conv,
+                                          .scale = scale_filters,
                                           .flops = flops_data};
 
 const mica__op mica__op_conv_filter = {.name = "conv_filter",
