@@ -11,6 +11,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -42,14 +43,44 @@ static mica_status read_open(int file, const char *path, unsigned char **data, s
   return MICA_OK;
 }
 
+static mica_status open_to_read(const char *path, int *file) {
+  *file = open(path, O_RDONLY | O_CLOEXEC);
+  if (*file >= 0) return MICA_OK;
+  if (errno == ENOENT || errno == ENOTDIR) return mica__fail(MICA_E_NOT_FOUND, "there is no file %s", path);
+  return fail_io("read", path, errno);
+}
+
 mica_status mica__file_read(const char *path, unsigned char **data, size_t *size) {
-  int file = open(path, O_RDONLY | O_CLOEXEC);
-  if (file < 0 && (errno == ENOENT || errno == ENOTDIR))
-    return mica__fail(MICA_E_NOT_FOUND, "there is no file %s", path);
-  if (file < 0) return fail_io("read", path, errno);
+  int file = -1;
+  MICA_TRY(open_to_read(path, &file));
   mica_status status = read_open(file, path, data, size);
   close(file);
   return status;
+}
+
+static mica_status map_open(int file, const char *path, const unsigned char **data, size_t *size) {
+  struct stat about;
+  if (fstat(file, &about) || !S_ISREG(about.st_mode)) return mica__fail(MICA_E_NOT_FOUND, "%s is no file", path);
+  if ((uint64_t)about.st_size > SIZE_MAX) return fail_io("read", path, EFBIG);
+  *data = (const unsigned char *)"";
+  *size = (size_t)about.st_size;
+  if (*size == 0) return MICA_OK;
+  void *mapped = mmap(NULL, *size, PROT_READ, MAP_PRIVATE, file, 0);
+  if (mapped == MAP_FAILED) return fail_io("read", path, errno);
+  *data = mapped;
+  return MICA_OK;
+}
+
+mica_status mica__file_map(const char *path, const unsigned char **data, size_t *size) {
+  int file = -1;
+  MICA_TRY(open_to_read(path, &file));
+  mica_status status = map_open(file, path, data, size);
+  close(file);
+  return status;
+}
+
+void mica__file_unmap(const unsigned char *data, size_t size) {
+  if (size > 0) munmap((void *)(uintptr_t)data, size);
 }
 
 mica_status mica__file_make_parents(const char *path) {

@@ -1,4 +1,4 @@
-/* base/file.h: whole files: read at once, replaced at once. */
+/* base/file.h: whole files: read or mapped at once, replaced at once. */
 #ifndef MICA_BASE_FILE_H
 #define MICA_BASE_FILE_H
 
@@ -12,6 +12,12 @@
 /* *data is the caller's to free, and not NULL even for an empty file; a NUL stands after its end. MICA_E_NOT_FOUND when
  * there is no regular file of that name, MICA_E_IO when it cannot be read or is above 1 GiB, MICA_E_NOMEM. */
 mica_status mica__file_read(const char *path, unsigned char **data, size_t *size);
+
+/* The same bytes, without the NUL, as pages of the file itself, which no copy need be made of: for mica__file_unmap to
+ * let go. Whoever replaces the file leaves them as they are, but cut short in place it would fault. *data is not NULL
+ * even for an empty file. */
+mica_status mica__file_map(const char *path, const unsigned char **data, size_t *size);
+void mica__file_unmap(const unsigned char *data, size_t size);
 
 /* Makes the directory that path stands in, and those above it, where they are missing. */
 mica_status mica__file_make_parents(const char *path);

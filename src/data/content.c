@@ -4,6 +4,8 @@
 
 #include <stdlib.h>
 
+static bool is_gzip(const uint8_t *raw, size_t raw_size) { return raw_size >= 2 && raw[0] == 0x1f && raw[1] == 0x8b; }
+
 #if MICA_WITH_DEFLATE
 #include <libdeflate.h>
 
@@ -62,7 +64,7 @@ static mica_status inflate_members(const char *name, struct libdeflate_decompres
     MICA_TRY(inflate_member(name, decompressor, raw, raw_size, b, &taken));
     raw += taken;
     raw_size -= taken;
-  } while (raw_size >= 2 && raw[0] == 0x1f && raw[1] == 0x8b);
+  } while (is_gzip(raw, raw_size));
   b->data[b->used] = '\0';
   return MICA_OK;
 }
@@ -93,7 +95,7 @@ static mica_status inflate_all(const char *name, const uint8_t *raw, size_t raw_
 #endif
 
 mica_status mica__content_inflate(const char *name, uint8_t *raw, size_t raw_size, uint8_t **data, size_t *size) {
-  if (raw_size < 2 || raw[0] != 0x1f || raw[1] != 0x8b) {
+  if (!is_gzip(raw, raw_size)) {
     *data = raw;
     *size = raw_size;
     return MICA_OK;
@@ -104,8 +106,11 @@ mica_status mica__content_inflate(const char *name, uint8_t *raw, size_t raw_siz
 }
 
 mica_status mica__content_read(const char *path, uint8_t **data, size_t *size) {
-  unsigned char *raw = NULL;
+  const unsigned char *raw = NULL;
   size_t raw_size = 0;
-  MICA_TRY(mica__file_read(path, &raw, &raw_size));
-  return mica__content_inflate(path, raw, raw_size, data, size);
+  MICA_TRY(mica__file_map(path, &raw, &raw_size));
+  bool packed = is_gzip(raw, raw_size);
+  mica_status status = packed ? inflate_all(path, raw, raw_size, data, size) : MICA_OK;
+  mica__file_unmap(raw, raw_size);
+  return packed ? status : mica__file_read(path, data, size);
 }

@@ -1,14 +1,10 @@
 #include "base/checked.h"
+#include "base/file.h"
 #include "io/safetensors.h"
 
-#include <errno.h>
-#include <fcntl.h>
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/mman.h>
-#include <sys/stat.h>
-#include <unistd.h>
 
 #if MICA_WITH_CJSON
 #include <cjson/cJSON.h>
@@ -152,7 +148,7 @@ static mica_status parse_header(const char *path, mica_safetensors *file) {
 
 void mica_safetensors_close(mica_safetensors *file) {
   if (!file) return;
-  if (file->mapped) munmap((void *)(uintptr_t)file->data, file->size);
+  if (file->mapped) mica__file_unmap(file->data, file->size);
   cJSON_Delete(file->header);
   free(file->entries);
   free(file->by_name);
@@ -163,7 +159,7 @@ void mica_safetensors_close(mica_safetensors *file) {
 static mica_status open_bytes(const char *path, const void *data, size_t size, bool mapped, mica_safetensors **out) {
   mica_safetensors *file = calloc(1, sizeof *file);
   if (!file) {
-    if (mapped) munmap((void *)(uintptr_t)data, size);
+    if (mapped) mica__file_unmap(data, size);
     return mica__fail_nomem(path);
   }
   *file = (mica_safetensors){.data = data, .size = size, .mapped = mapped};
@@ -182,20 +178,11 @@ mica_status mica_safetensors_open_memory(const char *name, const void *data, siz
 
 mica_status mica_safetensors_open(const char *path, mica_safetensors **file) {
   if (!path || !file) return mica__fail(MICA_E_INVALID, "mica_safetensors_open: a pointer is NULL");
-  int handle = open(path, O_RDONLY | O_CLOEXEC);
-  if (handle < 0)
-    return errno == ENOENT || errno == ENOTDIR ? mica__fail(MICA_E_NOT_FOUND, "there is no file %s", path)
-                                               : mica__fail(MICA_E_IO, "cannot read %s: %s", path, strerror(errno));
-  struct stat about;
-  void *data = MAP_FAILED;
-  bool regular = fstat(handle, &about) == 0 && S_ISREG(about.st_mode);
-  if (regular && about.st_size > 0) data = mmap(NULL, (size_t)about.st_size, PROT_READ, MAP_PRIVATE, handle, 0);
-  int error = errno;
-  close(handle);
-  if (!regular) return mica__fail(MICA_E_NOT_FOUND, "%s is no file", path);
-  if (about.st_size == 0) return mica__fail(MICA_E_FORMAT, "%s is empty", path);
-  if (data == MAP_FAILED) return mica__fail(MICA_E_IO, "cannot read %s: %s", path, strerror(error));
-  return open_bytes(path, data, (size_t)about.st_size, true, file);
+  const unsigned char *data = NULL;
+  size_t size = 0;
+  MICA_TRY(mica__file_map(path, &data, &size));
+  if (size == 0) return mica__fail(MICA_E_FORMAT, "%s is empty", path);
+  return open_bytes(path, data, size, true, file);
 }
 
 size_t mica_safetensors_count(const mica_safetensors *file) { return file->count; }
