@@ -14,7 +14,7 @@
  * (rows - 1) ST1 + (R1 - 1) DI1 + 1; pitch: max(O2, VW) and what taps reach beyond; results: rows O2 + VW. */
 #include "common/epilogue.clh"
 #include "common/prefetch.clh"
-#include "conv/copy.clh"
+#include "conv/part.clh"
 #include "conv/problem.clh"
 
 #ifndef MR /* filters of a register tile */
@@ -66,9 +66,8 @@ conv_direct(CONV_PARAMS, const int8 cut, __global const STORAGE(D_T) * X, const 
       at[c * R1 * R2 + t] = ((c * lines + y) * ST2 + x % ST2) * pitch + x / ST2;
     }
     for (int y = max(0, -top); y < min(used, I1 - top); y++)
-      for (int j = 0; j < min(ST2, columns); j++)
-        copy_row(X, X_at + (((n * G + g) * CG + c) * I1 + top + y) * I2 + j, ST2, (columns - j + ST2 - 1) / ST2,
-                 scratch + ((c * lines + y) * ST2 + (j + PA2) % ST2) * pitch + (j + PA2) / ST2);
+      part_row(X, X_at + (((n * G + g) * CG + c) * I1 + top + y) * I2, columns, PA2, ST2, pitch,
+               scratch + (c * lines + y) * ST2 * pitch);
   }
   P += P_at + g * ((KG + MR - 1) / MR * MR) * depth;
   for (int m = 0; m < KG; m += MR, P += MR * depth) {

@@ -13,8 +13,8 @@
  * T is what conv_filter_join.cl takes with PANEL 3, MR PAIRS, NV 1. NDRange: parts, G, 1; work-group (1, 1, 1).
  * scratch: slots CG lines ST2 pitch floats, and an int for each pair of padded tiles. lines: (rows - 1) ST1 +
  * (R1 - 1) DI1 + 1; pitch: O2 and what taps reach beyond. */
-#include "conv/copy.clh"
 #include "conv/filter.clh"
+#include "conv/part.clh"
 
 #define FILTERS 2
 #define PAIRS 9
@@ -75,10 +75,8 @@ conv_filter_direct(CONV_PARAMS, const int8 cut, __global const STORAGE(D_T) * X,
       const int n = (first + slot) / bands, top = (first + slot) % bands * rows * ST1 - PA1;
       for (int c = 0; c < CG; c++)
         for (int y = max(0, -top); y < min(lines, I1 - top); y++)
-          for (int j = 0; j < min(ST2, columns); j++)
-            copy_row(X, X_at + ((((long)n * G + g) * CG + c) * I1 + top + y) * I2 + j, ST2,
-                     (columns - j + ST2 - 1) / ST2,
-                     scratch + slot * copy + ((c * lines + y) * ST2 + (j + PA2) % ST2) * pitch + (j + PA2) / ST2);
+          part_row(X, X_at + ((((long)n * G + g) * CG + c) * I1 + top + y) * I2, columns, PA2, ST2, pitch,
+                   scratch + slot * copy + (c * lines + y) * ST2 * pitch);
     }
     for (int k = 0; k < KG; k += FILTERS)
       for (int tile = 0; tile < tiles; tile++) {
