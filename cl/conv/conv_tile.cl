@@ -217,7 +217,9 @@ conv_tile(WINDOW_PARAMS, const int8 second, const int8 cut, __global const STORA
   const int plane_taps = TAPS0 * TAPS1, most_taps = plane_taps * (HALVES > 1 ? max(TAPS2, second.s1) : TAPS2);
   const int tiles = DIVIDE_UP(KG, MR), k_begin = (int)get_group_id(1) * KB, k_end = min(KG, k_begin + KB);
   const long columns = (long)N * OUT0 * OUT1 * OUT2, first_column = (long)get_group_id(0) * PANELS * NR;
-  const int single = plane_taps * TAPS2 == 1, k_tiles = DIVIDE_UP(k_end - k_begin, MR);
+  /* Of smaller planes several share a line. */
+  const bool single = plane_taps * TAPS2 == 1 && IN0 * IN1 * IN2 >= VW;
+  const int k_tiles = DIVIDE_UP(k_end - k_begin, MR);
   __local float *panel = scratch, *sums_all = scratch + CB * most_taps * NR, *mixed = sums_all + HALVES * KB * NR;
   P += P_at;
   for (long begin = first_column; begin < min(columns, first_column + PANELS * NR); begin += NR) {
