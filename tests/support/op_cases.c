@@ -12,7 +12,7 @@
 #define MAX_CASES 512
 
 /* Operands of a case: F(low, high, dims...) floating, I(low, high, dims...) i64, N(low, high, dims...) i32, B(dims...)
- * bool, S() one i64; X(dims...) floating with special values. */
+ * bool, FS(low, high) and IS(low, high) scalars; X(dims...) floating with special values. */
 #define F(from, to, ...)                                                                                               \
   { .dtype = MICA_F32, .low = from, .high = to, .shape = MICA_SHAPE(__VA_ARGS__) }
 #define X(...)                                                                                                         \
