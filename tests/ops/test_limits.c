@@ -166,9 +166,8 @@ static float *filter_gradient(mica_engine *engine, const problem *p, int64_t cou
 
 /* On the CPU each takes more local memory than the one with little has. */
 static const problem problems[] = {
-    {"depthwise", 2, 32, 40, 32, 3, 32},
-    {"few filters a channel", 2, 2, 70, 4, 5, 2},
-    {"many channels", 1, 8, 60, 48, 3, 1},
+    {"depthwise", 2, 32, 40, 32, 3, 32},    {"a filter a channel", 2, 2, 70, 2, 5, 2},
+    {"few channels", 2, 3, 70, 8, 3, 1},    {"many channels", 1, 8, 60, 48, 3, 1},
     {"a large filter", 1, 9, 20, 17, 9, 1},
 };
 
