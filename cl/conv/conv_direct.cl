@@ -14,6 +14,7 @@
  * (rows - 1) ST1 + (R1 - 1) DI1 + 1; pitch: max(O2, VW) and what taps reach beyond; results: rows O2 + VW. */
 #include "common/epilogue.clh"
 #include "common/prefetch.clh"
+#include "common/stream.clh"
 #include "conv/part.clh"
 #include "conv/problem.clh"
 
@@ -22,6 +23,9 @@
 #endif
 #ifndef NV /* vectors of it */
 #define NV 2
+#endif
+#ifndef STREAM /* 1: results are written past the caches */
+#define STREAM 0
 #endif
 #define VW 16
 #define LINE (64 / (int)sizeof(STORAGE(D_T))) /* elements */
@@ -74,7 +78,7 @@ conv_direct(CONV_PARAMS, const int8 cut, __global const STORAGE(D_T) * X, const 
     const int filters = min(MR, KG - m);
     for (int i = 0; i < filters; i++) {
       __global STORAGE(D_T) *to = D + D_at + n * D_batch + (g * KG + m + i) * D_row + first;
-      for (int p = 0; p < total; p += LINE) PREFETCH_WRITE(to + p);
+      for (int p = 0; !STREAM && p < total; p += LINE) PREFETCH_WRITE(to + p);
     }
     for (int begin = 0; begin < vectors; begin += NV) {
       int from[NV], to[NV];
@@ -89,7 +93,10 @@ conv_direct(CONV_PARAMS, const int8 cut, __global const STORAGE(D_T) * X, const 
     for (int i = 0; i < filters; i++) {
       __local const float *row = sums + i * results;
       const long k = g * KG + m + i;
+      const bool aligned = (size_t)(D + D_at + n * D_batch + k * D_row + first) % 64 == 0;
       int p = 0;
+      for (; STREAM && aligned && p + 16 <= total; p += 16)
+        FINISH_BY(STREAMV, 16, MICA_VLOAD(16, row, p), n, k, first + p);
       LEAVE(16)
       /* Nothing reads what a vector writes twice. */
       if (p < total && total >= 16 && beta == 0) {

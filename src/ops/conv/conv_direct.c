@@ -7,8 +7,12 @@ static const mica__kernel_param params[] = {
     MICA__CONV_PARAMS(MICA__CONV_TYPES),
     MICA__INT("MR", "filters of a register tile", 6, 8),
     MICA__INT("NV", "vectors of it", 2, 3),
+    MICA__INT("STREAM", "1: results are written past the caches", 0, 1),
 };
-static const mica__variant variants[] = {MICA__VARIANT("cpu.8x32", MICA__ON_CPU, MICA__CONV_VALUES, 8, 2)};
+static const mica__variant variants[] = {
+    MICA__VARIANT("cpu.8x32", MICA__ON_CPU, MICA__CONV_VALUES, 8, 2, 0),
+    MICA__VARIANT("cpu.8x32.stream", MICA__ON_CPU, MICA__CONV_VALUES, 8, 2, 1),
+};
 const mica__kernel_desc mica__conv_direct_kernel = {
     MICA__KERNEL("conv_direct", "conv/conv_direct.cl", params, variants)};
 
@@ -21,6 +25,8 @@ const mica__kernel_desc mica__conv_direct_kernel = {
 #define MOST_CHANNELS 8
 #define FEWEST_FILTERS 4
 #define MOST_DEPTH 4096
+/* Bytes of a result of which a cache would keep little until somebody reads it. */
+#define STREAM_BYTES (16 << 20)
 
 /* How the work is cut; see the kernel's contract. */
 typedef struct plan {
@@ -89,7 +95,8 @@ static mica_status launch_rows(mica_queue *queue, const mica__conv *conv, const 
   const mica__kernel_desc *desc = &mica__conv_direct_kernel;
   int32_t values[MICA__MAX_PARAMS];
   mica__launch launch;
-  mica__kernel_values(desc, variant ? variant : &variants[0], values);
+  if (!variant) variant = &variants[mica_tensor_bytes(conv->y) >= STREAM_BYTES];
+  mica__kernel_values(desc, variant, values);
   mica__kernel_set(desc, values, "MR", (int32_t)p->mr);
   MICA_TRY(mica__gemm_begin_epilogue(queue, desc, values, &conv->result, &launch));
   mica__conv_push_dims(&launch, d);
