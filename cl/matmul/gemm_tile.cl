@@ -98,9 +98,15 @@
 #if B_FORM == ROWS
 #define B_PANEL __global const STORAGE(B_T) *
 #define B_VECTOR(v) READ_B(VW, b, (v)*VW)
-/* The lines of the next panel, the first of which may be this one's last; flat tiles have time for one only. */
+/* The lines of the panel after the next, the first of which may be that one's last. A flat tile has time for one line
+ * alone, and asks for where the next panel begins. */
+#if MR < 8
+#define B_AHEAD PREFETCH_READ(b + NR)
+#else
+#define B_AHEAD UNROLL for (int v = 0; v < NV; v++) PREFETCH_READ(b + 2 * NR + (v + 1) * VW - 1)
+#endif
 #define B_STEP                                                                                                         \
-  UNROLL for (int v = MR < 8 ? NV - 1 : 0; v < NV; v++) PREFETCH_READ(b + NR + (v + 1) * VW - 1);                      \
+  B_AHEAD;                                                                                                             \
   b += b_step
 #elif B_FORM == PACK
 #define B_PANEL __local const float *
