@@ -92,9 +92,10 @@ fast_runs() {
   done
 }
 
-# The ops' own checks hold all variants of the kernels of products and convolutions.
+# The ops' own checks hold all variants of the kernels of products and convolutions. Not those of cast: converted with
+# saturation a NaN is 0 (OpenCL C 1.2, 6.2.3.3), and in Oclgrind the least integer.
 all_runs() {
-  sed -n '/^$/q; s/^OP(\(.*\))$/test_ops_checks \1/p' "${self%/*}/../../src/ops/ops.def"
+  sed -n '/^$/q; /(cast)/d; s/^OP(\(.*\))$/test_ops_checks \1/p' "${self%/*}/../../src/ops/ops.def"
   for shard in $(seq 40); do echo "test_ops_on_device --shard $shard/40"; done
   echo "test_compile_fused known"
   echo "test_runtime_own_kernel"
