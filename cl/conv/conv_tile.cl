@@ -238,7 +238,7 @@ conv_tile(WINDOW_PARAMS, const int8 second, const int8 cut, __global const STORA
       __global const float *a = P + (part ? (long)G * tiles * CG * plane_taps * TAPS2 * MR : 0) +
                                 ((long)(g * CG + c0) * tiles * taps + (long)k_begin / MR * depth) * MR;
       const int last = taps == 0 || c0 + CB >= CG;
-      soon.next = soon.end = 0;
+      soon.next = soon.end = soon.share = 0;
       if (single && !last) {
         expect(WINDOW, list, stretches, (long)g * CG + c0 + CB, min(CB, CG - c0 - CB), k_tiles, &soon);
       } else if (single && part == 0 && end < columns) {
