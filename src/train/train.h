@@ -62,7 +62,8 @@ struct mica_trainer {
   mica_trainer_config config;
   mica__side training, testing;
   mica_tensor *rates, *rate[MICA__RATES];
-  int64_t rates_from; /* the step of rate[0]; -1 where they must be made anew */
+  float rates_sent[MICA__RATES][MICA__RATE_STRIDE]; /* what `rates` holds: most schedules seldom change it */
+  int64_t rates_from;                               /* the step of rate[0]; -1 where they must be made anew */
   mica_schedule schedule;
   mica__progress progress;
   mica__reading readings[MICA__READINGS];

@@ -4,6 +4,7 @@
 #include <math.h>
 #include <mica/ops.h>
 #include <stdlib.h>
+#include <string.h>
 
 static mica_status check(const mica_trainer_config *c) {
   if (!c->model) return mica__fail(MICA_E_INVALID, "mica_trainer_create: there is no model");
@@ -37,7 +38,7 @@ static mica_status make_rates(mica_trainer *t) {
   for (int i = 0; i < MICA__RATES; i++)
     MICA_TRY(mica_tensor_view(t->rates, MICA_SCALAR, NULL, (int64_t)i * MICA__RATE_STRIDE, &t->rate[i]));
   t->rates_from = -1;
-  return MICA_OK;
+  return mica_op_fill_fwd(t->queue, 0, t->rates);
 }
 
 mica_status mica_trainer_create(mica_engine *engine, const mica_trainer_config *config, mica_trainer **out) {
@@ -99,7 +100,10 @@ static mica_status find_rate(mica_trainer *t, mica_tensor **out) {
   if (t->rates_from < 0 || at < 0 || at >= MICA__RATES) {
     float rates[MICA__RATES][MICA__RATE_STRIDE] = {{0}};
     for (int i = 0; i < MICA__RATES; i++) rates[i][0] = (float)mica__train_rate(t, step + i);
-    MICA_TRY(mica_tensor_upload(t->queue, t->rates, rates, sizeof rates));
+    if (memcmp(rates, t->rates_sent, sizeof rates)) {
+      MICA_TRY(mica_tensor_upload(t->queue, t->rates, rates, sizeof rates));
+      memcpy(t->rates_sent, rates, sizeof rates);
+    }
     t->rates_from = step;
     at = 0;
   }
