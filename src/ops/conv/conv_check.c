@@ -22,6 +22,7 @@ static const geometry quick[] = {
     {2, 5, 9, {9, 11}, {3, 3}, {.stride = ALL(1), .pad = ALL(1)}, 0},
     {2, 6, 4, {10, 7}, {3, 2}, {.stride = {2, 1}, .pad = {1, 0}, .pad_more = {-1, 1}, .groups = 2}, 0},
     {1, 17, 17, {8, 8}, {3, 3}, {.stride = ALL(1), .pad = ALL(1), .groups = 17}, 0},
+    {17, 5, 9, {2, 2}, {3, 3}, {.stride = ALL(1), .pad = ALL(1)}, 0},
 };
 /* Every case differs from the others in what it demands of the cutting: planes that fill no vector, channels on both
  * sides of a tile, all that a config may say. */
@@ -32,7 +33,7 @@ static const geometry full[] = {
     {1, 1, 1, {1, 1}, {1, 1}, {.groups = 1}, 0},
     {3, 67, 33, {1, 1}, {3, 3}, {.pad = ALL(1)}, 0},
     {2, 16, 8, {4, 4}, {3, 3}, {.pad = ALL(1)}, 0},
-    {5, 9, 16, {2, 2}, {3, 3}, {.stride = ALL(2), .pad = ALL(1)}, 0},
+    {19, 9, 16, {2, 2}, {3, 3}, {.stride = ALL(2), .pad = ALL(1)}, 0},
     {1, 67, 67, {5, 6}, {1, 1}, {.groups = 1}, 0},
     {2, 12, 24, {7, 7}, {1, 1}, {.stride = ALL(2)}, 0},
     {1, 3, 8, {23, 21}, {7, 7}, {.stride = ALL(2), .pad = ALL(3)}, 0},

@@ -79,9 +79,20 @@ mica__conv_window mica__conv_window_used(mica__conv_window w) {
   return merged(w);
 }
 
+mica__conv_window mica__conv_window_forward(const mica__conv_dims *dims) { return merged(forward(dims)); }
+
+mica__conv_window mica__conv_window_turned(mica__conv_window w) {
+  mica__conv_window turned = w;
+  turned.c = w.k;
+  turned.k = w.c;
+  turned.w_c = w.w_k;
+  turned.w_k = w.w_c;
+  return turned;
+}
+
 mica__conv_window mica__conv_window_at(const mica__conv *conv, int64_t index) {
   const mica__conv_dims *d = &conv->dims;
-  if (conv->pass != MICA__CONV_BWD_DATA) return merged(forward(d));
+  if (conv->pass != MICA__CONV_BWD_DATA) return mica__conv_window_forward(d);
   int64_t taps = mica__conv_volume(d->filter), tap = 1;
   mica__conv_window w = {.n = d->n, .groups = d->groups, .c = d->k, .k = d->c};
   w.w_k = taps;
@@ -135,7 +146,8 @@ mica_status mica__conv_pack(mica_queue *queue, const mica__conv *conv, const mic
   mica__launch_long(&launch, w->w_at);
   mica__launch_int8(&launch, (int32_t[]){(int32_t)w->c, (int32_t)w->k, (int32_t)w->taps[0], (int32_t)w->taps[1],
                                          (int32_t)w->taps[2], (int32_t)block, 0, 0});
-  mica__launch_long8(&launch, (int64_t[]){w->w_group, w->w_k, w->w_c, w->w_tap[0], w->w_tap[1], w->w_tap[2], 0, 0});
+  mica__launch_long8(&launch, (int64_t[]){w->w_group, w->w_k, w->w_c, w->w_tap[0], w->w_tap[1], w->w_tap[2],
+                                          mica_tensor_count(conv->w) - w->w_at, 0});
   mica__launch_buffer(&launch, packed, first);
   const int64_t groups[] = {mica__ceil_div(w->c, block) * mica__ceil_div(w->k, rows), w->groups, 1};
   mica__launch_range3(&launch, groups, (size_t[]){1, 1, 1});

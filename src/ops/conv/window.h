@@ -16,6 +16,9 @@ typedef struct mica__conv_window {
 /* How many windows a pass takes, and one of them. */
 int64_t mica__conv_windows(const mica__conv *conv);
 mica__conv_window mica__conv_window_at(const mica__conv *conv, int64_t index);
+/* That of the forward pass, whatever the pass; and one whose weights are packed for its result's channels as source. */
+mica__conv_window mica__conv_window_forward(const mica__conv_dims *dims);
+mica__conv_window mica__conv_window_turned(mica__conv_window window);
 /* The same without taps that meet nothing but padding. */
 mica__conv_window mica__conv_window_used(mica__conv_window window);
 
