@@ -15,6 +15,7 @@
  * (1, 1, 1). KB is a multiple of MR. scratch: (CB taps + HALVES KB + 2) NR floats, for the window with more taps. */
 #include "common/epilogue.clh"
 #include "common/prefetch.clh"
+#include "common/stream.clh"
 #include "conv/copy.clh"
 #include "conv/window.clh"
 
@@ -26,6 +27,9 @@
 #endif
 #ifndef HALVES /* windows that are computed together */
 #define HALVES 1
+#endif
+#ifndef STREAM /* 1: what fills lines of D is written past the caches */
+#define STREAM 0
 #endif
 #define VW 16
 #define NR (NV * VW)
@@ -202,11 +206,16 @@ static inline void mix(__local const float *even, __local const float *odd, __lo
 
 /* W adjacent elements of a row leave, of which the first of channel i of a tile goes to `place`. A last vector overlaps
  * the one before, unless C is read, which may be D. */
-#define LEAVE(W) FINISH(W, MICA_VLOAD(W, row, lane), n, channel + i, place + (lane - first) * step)
+#define LEAVE(W) LEAVE_BY(STOREV, W)
+#define LEAVE_BY(store, W)                                                                                             \
+  FINISH_BY(store, W, MICA_VLOAD(W, row, lane), n, channel + i, place + (lane - first) * step)
 #define LEAVE_WHILE(W)                                                                                                 \
   for (; step == 1 && lane < stop && (lane + W <= stop || (beta == 0 && count >= W)); lane += W) {                     \
     lane = min(lane, stop - W);                                                                                        \
-    LEAVE(W);                                                                                                          \
+    if (W == VW && stream && (place + lane - first) % VW == 0)                                                         \
+      LEAVE_BY(STREAMV, 16);                                                                                           \
+    else                                                                                                               \
+      LEAVE(W);                                                                                                        \
   }
 
 __kernel __attribute__((reqd_work_group_size(1, 1, 1))) void
@@ -214,6 +223,7 @@ conv_tile(WINDOW_PARAMS, const int8 second, const int8 cut, __global const STORA
           __global const float *P, const long P_at, __local float *scratch, EPILOGUE_PARAMS) {
   WINDOW_UNPACK
   const int CB = cut.s0, KB = cut.s1, PANELS = cut.s2, FLAT = cut.s3, g = (int)get_group_id(2);
+  const bool stream = STREAM && D_row % VW == 0 && (size_t)(D + D_at) % 64 == 0;
   const int plane_taps = TAPS0 * TAPS1, most_taps = plane_taps * (HALVES > 1 ? max(TAPS2, second.s1) : TAPS2);
   const int tiles = DIVIDE_UP(KG, MR), k_begin = (int)get_group_id(1) * KB, k_end = min(KG, k_begin + KB);
   const long columns = (long)N * OUT0 * OUT1 * OUT2, first_column = (long)get_group_id(0) * PANELS * NR;
@@ -250,7 +260,7 @@ conv_tile(WINDOW_PARAMS, const int8 second, const int8 cut, __global const STORA
         __local float *sums = sums_all + (CB < CG || HALVES > 1 ? part * KB + m - k_begin : 0) * NR;
         const int rows = last && part == HALVES - 1 ? min(MR, k_end - m) : 0;
         const long channel = (long)g * KG + m;
-        for (int s = 0; s < (rows ? leaves : 0); s++) {
+        for (int s = 0; s < (rows && !stream ? leaves : 0); s++) {
           __global STORAGE(D_T) *to = D + D_at + leaving[s].n * D_batch + channel * D_row + leaving[s].at;
           const int reach = (leaving[s].count - 1) * leaving[s].step;
           for (int i = 0; i < rows; i++, to += D_row) {

@@ -26,8 +26,6 @@ const mica__kernel_desc mica__conv_direct_kernel = {
 #define WINOGRAD_RESULTS 7
 #define FEWEST_OF_A_GROUP 4
 #define MOST_TAPS 4096
-/* Bytes of a result of which a cache would keep little until somebody reads it. */
-#define STREAM_BYTES (16 << 20)
 
 /* How the work is cut; see the kernel's contract. d: c, k, in and out are those of the source and of the result. */
 typedef struct plan {

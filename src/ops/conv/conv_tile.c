@@ -7,9 +7,13 @@ static const mica__kernel_param params[] = {
     MICA__CONV_PARAMS(MICA__CONV_TYPES),
     MICA__INT("MR", "rows of a register tile", 4, 8, 12),
     MICA__INT("NV", "vectors in a row of it", 1, 2, 3),
+    MICA__INT("STREAM", "1: results are written past the caches", 0, 1),
     MICA__CASE("HALVES", "windows that are computed together", 1, 2),
 };
-static const mica__variant variants[] = {MICA__VARIANT("cpu.8x32", MICA__ON_CPU, MICA__CONV_VALUES, 8, 2, 1)};
+static const mica__variant variants[] = {
+    MICA__VARIANT("cpu.8x32", MICA__ON_CPU, MICA__CONV_VALUES, 8, 2, 0, 1),
+    MICA__VARIANT("cpu.8x32.stream", MICA__ON_CPU, MICA__CONV_VALUES, 8, 2, 1, 1),
+};
 const mica__kernel_desc mica__conv_tile_kernel = {MICA__KERNEL("conv_tile", "conv/conv_tile.cl", params, variants)};
 
 #define VW 16
@@ -134,6 +138,7 @@ static mica_status launch_tile(mica_queue *queue, const void *problem, const mic
   mica_queue *packer = mica__conv_packer(conv, queue);
   mica_status status = MICA_OK;
   int64_t count = mica__conv_windows(conv);
+  if (!variant) variant = &variants[mica__conv_streams(conv)];
   for (int64_t i = 0; status == MICA_OK && i < count;) {
     windows w = windows_at(conv, i);
     plan p = make_plan(&w, variant, mica_engine_device(mica__queue_engine(queue)));
