@@ -134,7 +134,7 @@ static mica_status launch_rows(mica_queue *queue, const mica__conv *conv, const 
   mica__launch launch;
   mica__gemm result = conv->result;
   int64_t columns = mica__most(0, mica__least(d->in[2], (p->grid[2] - 1) * step_of(p, 2) + p->high[2] + 1));
-  bool stream = mica_tensor_bytes(conv->result.d.tensor) >= STREAM_BYTES;
+  bool stream = mica__conv_streams(conv);
   mica__kernel_values(desc, variant ? variant : &variants[0], values);
   mica__kernel_set(desc, values, "MR", (int32_t)p->mr);
   mica__kernel_set(desc, values, "NV", (int32_t)p->nv);
