@@ -73,7 +73,9 @@ static plan make_plan(const windows *together, const mica__variant *variant, con
   p.columns = w->n * mica__conv_volume(w->out);
   p.kb = 0;
   int64_t rows = mica__least(MOST_ROWS, room(&p, device) - rows_of(&p, together->count)) / together->count;
-  p.kb = mica__most(1, mica__least(tiles, rows / p.mr)) * p.mr;
+  /* Parts of K are alike: the first half of the groups goes to one core. */
+  int64_t parts = mica__ceil_div(tiles, mica__most(1, rows / p.mr));
+  p.kb = mica__most(1, mica__ceil_div(tiles, mica__most(1, parts))) * p.mr;
   int64_t panels = mica__ceil_div(p.columns, p.nr);
   p.panels = panels * w->groups * mica__ceil_div(w->k, p.kb) / wanted;
   p.panels = p.panels < 1 ? 1 : mica__least(p.panels, 32);
