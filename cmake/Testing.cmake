@@ -14,6 +14,7 @@ set(mica_test_launch_log ${PROJECT_BINARY_DIR}/launches.log)
 set(mica_test_environment
     POCL_CACHE_DIR=${mica_test_cache}/pocl
     MICA_CACHE_DIR=${mica_test_cache}/mica
+    POCL_WORK_GROUP_SPECIALIZATION=0
     MICA_TEST_LAUNCH_LOG=${mica_test_launch_log}
     MICA_SOURCE_DIR=${PROJECT_SOURCE_DIR}
     MICA_BUILD_DIR=${PROJECT_BINARY_DIR})

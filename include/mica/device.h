@@ -98,13 +98,18 @@ MICA_API mica_status mica_device_list(mica_device_info *infos, size_t capacity, 
  * devices there are in the sentence. */
 MICA_API mica_status mica_device_find(const char *selector, mica_device_info *info);
 
-/* For a program that has the processor to itself: asks drivers that run kernels on it to bind each of their threads to
- * a core. On few cores the system may else queue a thread behind the one that wakes it, and a kernel of half a
- * millisecond is over before the second core joins (src/README.md has figures). It sets POCL_AFFINITY to 1 in the
- * environment, unless that is set already or the process may use some of the cores alone, of which a driver that binds
- * knows nothing. Since it changes the environment, call it while the program has one thread, before anything else of
- * Mica or OpenCL. Returns whether POCL_AFFINITY is in the environment now. */
-MICA_API bool mica_device_pin_threads(void);
+/* For a program that has the processor to itself: tells drivers that run kernels on it what suits Mica, by these
+ * variables of the environment, unless they are set already (src/README.md has figures):
+ *
+ *   POCL_AFFINITY=1                    binds each of PoCL's threads to a core. On few cores the system may else queue
+ *                                      one behind that which wakes it, and a kernel of half a millisecond is over
+ *                                      before the second core joins. Left alone where the process may use some of the
+ *                                      cores only, of which PoCL knows nothing
+ *   POCL_WORK_GROUP_SPECIALIZATION=0   PoCL compiles a kernel once, not for each way to launch it and once more for the
+ *                                      binary that Mica keeps: a first start is over in half the time
+ *
+ * It changes the environment: call it while the program has one thread, before anything else of Mica or OpenCL. */
+MICA_API void mica_device_prepare_drivers(void);
 
 /* An engine owns one device: its context, memory pool, compiled kernels and profile. Its functions may be called from
  * several threads; a queue is used by one thread at a time. Everything made from an engine is

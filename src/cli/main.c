@@ -91,7 +91,7 @@ int main(int argc, char **argv) {
     cli_fail(NULL, "MICA_VERBOSE is 0, 1 or 2, not \"%s\"", getenv("MICA_VERBOSE"));
     return CLI_USAGE;
   }
-  mica_device_pin_threads();
+  mica_device_prepare_drivers();
   int status = dispatch(argc - 1, argv + 1);
   if ((fflush(stdout) || ferror(stdout)) && status == CLI_OK) status = cli_fail(NULL, "the output cannot be written");
   return status;

@@ -50,7 +50,7 @@ int main(int argc, char **argv) {
   for (size_t i = 0; understood && i < sizeof table / sizeof *table; i++) {
     if (strcmp(argv[1], table[i].name) != 0) continue;
     bench_peers_prepare(argv);
-    mica_device_pin_threads();
+    mica_device_prepare_drivers();
     bench_ok(mica_engine_create(NULL, &b.engine));
     b.queue = mica_engine_queue(b.engine);
     int status = table[i].run(&b);

@@ -1,4 +1,4 @@
-/* Threads of drivers for CPUs, bound to cores. */
+/* What drivers for CPUs are told by the environment. */
 #define _GNU_SOURCE /* sched_getaffinity; NOLINT(bugprone-reserved-identifier): the system's own switch */
 #include <mica/device.h>
 #include <sched.h>
@@ -16,7 +16,7 @@ static bool has_all_cores(void) {
 #endif
 }
 
-bool mica_device_pin_threads(void) {
-  if (!getenv("POCL_AFFINITY") && has_all_cores()) setenv("POCL_AFFINITY", "1", 0);
-  return getenv("POCL_AFFINITY") != NULL;
+void mica_device_prepare_drivers(void) {
+  if (has_all_cores()) setenv("POCL_AFFINITY", "1", 0);
+  setenv("POCL_WORK_GROUP_SPECIALIZATION", "0", 0);
 }

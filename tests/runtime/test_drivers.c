@@ -1,6 +1,7 @@
 /* labels: null
  *
- * Threads are bound to cores where the process may use them all, and where nobody has said otherwise. */
+ * What drivers are told: threads are bound to cores where the process may use them all; nothing that somebody has said
+ * otherwise. */
 #define _GNU_SOURCE /* sched_setaffinity */
 #include "support/check_main.h"
 
@@ -12,8 +13,17 @@
 
 START_TEST(what_is_said_already_stays) {
   setenv("POCL_AFFINITY", "0", 1);
-  ck_assert(mica_device_pin_threads());
+  setenv("POCL_WORK_GROUP_SPECIALIZATION", "1", 1);
+  mica_device_prepare_drivers();
   ck_assert_str_eq(getenv("POCL_AFFINITY"), "0");
+  ck_assert_str_eq(getenv("POCL_WORK_GROUP_SPECIALIZATION"), "1");
+}
+END_TEST
+
+START_TEST(kernels_are_compiled_once) {
+  unsetenv("POCL_WORK_GROUP_SPECIALIZATION");
+  mica_device_prepare_drivers();
+  ck_assert_str_eq(getenv("POCL_WORK_GROUP_SPECIALIZATION"), "0");
 }
 END_TEST
 
@@ -25,7 +35,7 @@ START_TEST(all_cores_are_asked_for_and_some_are_not) {
   ck_assert_int_eq(sched_getaffinity(0, sizeof before, &before), 0);
   bool all = CPU_COUNT(&before) == sysconf(_SC_NPROCESSORS_ONLN);
   unsetenv("POCL_AFFINITY");
-  ck_assert_int_eq(mica_device_pin_threads(), all);
+  mica_device_prepare_drivers();
   ck_assert_int_eq(getenv("POCL_AFFINITY") != NULL, all);
   if (CPU_COUNT(&before) == 1) return;
   CPU_ZERO(&one);
@@ -33,7 +43,7 @@ START_TEST(all_cores_are_asked_for_and_some_are_not) {
     if (CPU_ISSET(core, &before)) CPU_SET(core, &one);
   allow_only(one);
   unsetenv("POCL_AFFINITY");
-  ck_assert(!mica_device_pin_threads());
+  mica_device_prepare_drivers();
   ck_assert_ptr_null(getenv("POCL_AFFINITY"));
   allow_only(before);
 }
@@ -41,9 +51,10 @@ END_TEST
 #endif
 
 Suite *test_suite(void) {
-  Suite *suite = suite_create("threads on cores");
+  Suite *suite = suite_create("drivers");
   TCase *tests = tcase_create("environment");
   tcase_add_test(tests, what_is_said_already_stays);
+  tcase_add_test(tests, kernels_are_compiled_once);
 #ifdef CPU_COUNT
   tcase_add_test(tests, all_cores_are_asked_for_and_some_are_not);
 #endif
