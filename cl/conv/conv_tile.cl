@@ -11,8 +11,9 @@
  * rows leave whole; places beyond FULL2 are left out.
  *
  * cut: CB (also that of conv_pack.cl), KB, PANELS, FLAT (1: the grid's places are adjacent in D, AT 0 and SPREAD 1, so
- * that rows leave as one). NDRange: ceil(columns / (NR PANELS)), ceil(K / KB), groups of the convolution; work-group
- * (1, 1, 1). KB is a multiple of MR. scratch: (CB taps + HALVES KB + 2) NR floats, for the window with more taps. */
+ * that rows leave as one), STREAM (1: what fills lines of D is written past the caches). NDRange: ceil(columns / (NR
+ * PANELS)), ceil(K / KB), groups of the convolution; work-group (1, 1, 1). KB is a multiple of MR. scratch: (CB taps +
+ * HALVES KB + 2) NR floats, for the window with more taps. */
 #include "common/epilogue.clh"
 #include "common/prefetch.clh"
 #include "common/stream.clh"
@@ -27,9 +28,6 @@
 #endif
 #ifndef HALVES /* windows that are computed together */
 #define HALVES 1
-#endif
-#ifndef STREAM /* 1: what fills lines of D is written past the caches */
-#define STREAM 0
 #endif
 #define VW 16
 #define NR (NV * VW)
@@ -223,7 +221,7 @@ conv_tile(WINDOW_PARAMS, const int8 second, const int8 cut, __global const STORA
           __global const float *P, const long P_at, __local float *scratch, EPILOGUE_PARAMS) {
   WINDOW_UNPACK
   const int CB = cut.s0, KB = cut.s1, PANELS = cut.s2, FLAT = cut.s3, g = (int)get_group_id(2);
-  const bool stream = STREAM && D_row % VW == 0 && (size_t)(D + D_at) % 64 == 0;
+  const bool stream = cut.s4 && D_row % VW == 0 && (size_t)(D + D_at) % 64 == 0;
   const int plane_taps = TAPS0 * TAPS1, most_taps = plane_taps * (HALVES > 1 ? max(TAPS2, second.s1) : TAPS2);
   const int tiles = DIVIDE_UP(KG, MR), k_begin = (int)get_group_id(1) * KB, k_end = min(KG, k_begin + KB);
   const long columns = (long)N * OUT0 * OUT1 * OUT2, first_column = (long)get_group_id(0) * PANELS * NR;

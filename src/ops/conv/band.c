@@ -82,11 +82,10 @@ static mica_status launch_packed(mica_queue *queue, const mica__conv *conv, cons
   mica__launch launch;
   mica__gemm result = conv->result;
   int64_t columns = mica__most(0, mica__least(d->in[2], (b->grid[2] - 1) * step_of(b, 2) + b->high[2] + 1));
-  bool stream = mica__conv_streams(conv);
   MICA_TRY(mica__gemm_begin_epilogue(queue, desc, values, &result, &launch));
   mica__conv_push_dims(&launch, d);
   mica__launch_int8(&launch, (int32_t[8]){(int32_t)b->rows, (int32_t)b->lines, (int32_t)b->pitch, (int32_t)columns,
-                                          (int32_t)-b->low[1], (int32_t)-b->low[2], b->back, stream});
+                                          (int32_t)-b->low[1], (int32_t)-b->low[2], b->back, conv->streams});
   mica__launch_tensor(&launch, mica__conv_source(conv));
   mica__launch_buffer(&launch, packed, 0);
   mica__launch_local(&launch, scratch);

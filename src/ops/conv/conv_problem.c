@@ -8,6 +8,8 @@
 
 /* The largest of any extent, stride, padding and dilation: what they meet at still fits an int. */
 #define MAX_SIZE (INT32_MAX / 4)
+/* Bytes of a result of which a cache would keep little until somebody reads it. */
+#define STREAM_BYTES (16 << 20)
 
 static int64_t or_one(int64_t value) { return value ? value : 1; }
 
@@ -177,6 +179,7 @@ mica_status mica__conv_problem(mica_queue *queue, mica__conv_pass pass, const mi
   if (status != MICA_OK) return mica__fail_in(status, "conv");
   MICA_TRY(check_types(mica__queue_engine(queue), epilogue, conv));
   MICA_TRY(set_result(epilogue, conv));
+  conv->streams = mica_tensor_bytes(result_of(conv)) >= STREAM_BYTES;
   return check_epilogue(queue, epilogue, conv->result.m, result_of(conv));
 }
 

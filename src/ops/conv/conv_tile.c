@@ -7,13 +7,9 @@ static const mica__kernel_param params[] = {
     MICA__CONV_PARAMS(MICA__CONV_TYPES),
     MICA__INT("MR", "rows of a register tile", 4, 8, 12),
     MICA__INT("NV", "vectors in a row of it", 1, 2, 3),
-    MICA__INT("STREAM", "1: results are written past the caches", 0, 1),
     MICA__CASE("HALVES", "windows that are computed together", 1, 2),
 };
-static const mica__variant variants[] = {
-    MICA__VARIANT("cpu.8x32", MICA__ON_CPU, MICA__CONV_VALUES, 8, 2, 0, 1),
-    MICA__VARIANT("cpu.8x32.stream", MICA__ON_CPU, MICA__CONV_VALUES, 8, 2, 1, 1),
-};
+static const mica__variant variants[] = {MICA__VARIANT("cpu.8x32", MICA__ON_CPU, MICA__CONV_VALUES, 8, 2, 1)};
 const mica__kernel_desc mica__conv_tile_kernel = {MICA__KERNEL("conv_tile", "conv/conv_tile.cl", params, variants)};
 
 #define VW 16
@@ -124,7 +120,8 @@ static mica_status launch_windows(mica_queue *queue, const mica__conv *conv, con
   MICA_TRY(mica__gemm_begin_epilogue(queue, &mica__conv_tile_kernel, p->values, &result, &launch));
   mica__conv_push_window(&launch, w);
   mica__conv_push_taps(&launch, second);
-  mica__launch_int8(&launch, (int32_t[]){(int32_t)p->cb, (int32_t)p->kb, (int32_t)p->panels, is_flat(w), 0, 0, 0, 0});
+  mica__launch_int8(
+      &launch, (int32_t[]){(int32_t)p->cb, (int32_t)p->kb, (int32_t)p->panels, is_flat(w), conv->streams, 0, 0, 0});
   mica__launch_tensor(&launch, mica__conv_source(conv));
   mica__launch_buffer(&launch, packed, 0);
   mica__launch_local(&launch, (size_t)(rows_of(p, together->count) * p->nr) * sizeof(float));
@@ -140,7 +137,6 @@ static mica_status launch_tile(mica_queue *queue, const void *problem, const mic
   mica_queue *packer = mica__conv_packer(conv, queue);
   mica_status status = MICA_OK;
   int64_t count = mica__conv_windows(conv);
-  if (!variant) variant = &variants[mica__conv_streams(conv)];
   for (int64_t i = 0; status == MICA_OK && i < count;) {
     windows w = windows_at(conv, i);
     plan p = make_plan(&w, variant, mica_engine_device(mica__queue_engine(queue)));

@@ -9,9 +9,6 @@ const mica_tensor *mica__conv_source(const mica__conv *conv) {
   return conv->pass == MICA__CONV_FWD ? conv->x : conv->y;
 }
 
-#define STREAM_BYTES (16 << 20)
-bool mica__conv_streams(const mica__conv *conv) { return mica_tensor_bytes(conv->result.d.tensor) >= STREAM_BYTES; }
-
 static int64_t residues(const mica__conv_dims *d, int i) { return d->stride[i] < d->in[i] ? d->stride[i] : d->in[i]; }
 
 int64_t mica__conv_windows(const mica__conv *conv) {

@@ -26,8 +26,6 @@ mica__conv_window mica__conv_window_used(mica__conv_window window);
 void mica__conv_push_window(mica__launch *launch, const mica__conv_window *window);
 void mica__conv_push_taps(mica__launch *launch, const mica__conv_window *window);
 
-/* Whether the result is so large that a cache would keep little of it until somebody reads it. */
-bool mica__conv_streams(const mica__conv *conv);
 /* What the window reads: x forward, y backward. */
 const mica_tensor *mica__conv_source(const mica__conv *conv);
 
