@@ -203,12 +203,12 @@ static inline void mix(__local const float *even, __local const float *odd, __lo
 }
 
 /* W adjacent elements of a row leave, of which the first of channel i of a tile goes to `place`. A last vector overlaps
- * the one before, unless C is read, which may be D. */
+ * the one before, unless C is read, which may be D, or that was written past the caches. */
 #define LEAVE(W) LEAVE_BY(STOREV, W)
 #define LEAVE_BY(store, W)                                                                                             \
   FINISH_BY(store, W, MICA_VLOAD(W, row, lane), n, channel + i, place + (lane - first) * step)
 #define LEAVE_WHILE(W)                                                                                                 \
-  for (; step == 1 && lane < stop && (lane + W <= stop || (beta == 0 && count >= W)); lane += W) {                     \
+  for (; step == 1 && lane < stop && (lane + W <= stop || (overlap && count >= W)); lane += W) {                       \
     lane = min(lane, stop - W);                                                                                        \
     if (W == VW && stream && (place + lane - first) % VW == 0)                                                         \
       LEAVE_BY(STREAMV, 16);                                                                                           \
@@ -221,7 +221,7 @@ conv_tile(WINDOW_PARAMS, const int8 second, const int8 cut, __global const STORA
           __global const float *P, const long P_at, __local float *scratch, EPILOGUE_PARAMS) {
   WINDOW_UNPACK
   const int CB = cut.s0, KB = cut.s1, PANELS = cut.s2, FLAT = cut.s3, g = (int)get_group_id(2);
-  const bool stream = cut.s4 && D_row % VW == 0 && (size_t)(D + D_at) % 64 == 0;
+  const bool stream = cut.s4 && D_row % VW == 0 && (size_t)(D + D_at) % 64 == 0, overlap = beta == 0 && !stream;
   const int plane_taps = TAPS0 * TAPS1, most_taps = plane_taps * (HALVES > 1 ? max(TAPS2, second.s1) : TAPS2);
   const int tiles = DIVIDE_UP(KG, MR), k_begin = (int)get_group_id(1) * KB, k_end = min(KG, k_begin + KB);
   const long columns = (long)N * OUT0 * OUT1 * OUT2, first_column = (long)get_group_id(0) * PANELS * NR;

@@ -40,7 +40,7 @@ typedef struct mica__conv {
    * addend, bias a value a row. m, n, k and batches say the arithmetic. Operand a is w, unless w is the result: where
    * it is constant, what is made of w alone goes to mica__conv_packer. */
   mica__gemm result;
-  bool streams; /* kernels that can write the result past the caches: it is so large that little would be found there */
+  bool streams; /* the result is written past the caches: it is so large that little of it would be found there */
 } mica__conv;
 
 /* The problem as data, with everything checked that mica/conv.h promises to check. The pass's result is not read. */

@@ -57,8 +57,8 @@ static const geometry full[] = {
     {1, 2, 9, {3, 6, 7}, {2, 3, 3}, {.stride = {1, 2, 1}, .pad = {1, 1, 0}, .dilation = {1, 1, 2}}, 3},
 };
 
-/* What becomes part of a kernel's text, or is packed beforehand (constant); a group of cases shares it. Constant filters
- * also make results that are written past the caches. */
+/* What becomes part of a kernel's text, or is packed beforehand (constant); a group of cases shares it. With constant
+ * filters results are also written past the caches. */
 typedef struct setting {
   const char *name;
   mica_dtype dtype;
