@@ -13,8 +13,8 @@ static const char *unable(const void *problem) {
   return NULL;
 }
 
-/* On CPUs: of images with fewer columns many tiles are half empty (a quarter of 7 x 7, an eighth of 14 x 14); tiles that
- * run on into the next image (conv_tile) measured faster. */
+/* On CPUs: of images with fewer columns many tiles are half empty (a quarter of 7 x 7, an eighth of 14 x 14); tiles
+ * that run on into the next image (conv_tile) measured faster. */
 #define FEWEST_COLUMNS 128
 
 static const char *decline(const void *problem, const mica_device_info *device) {
