@@ -107,6 +107,7 @@
 #endif
 #define B_STEP                                                                                                         \
   B_AHEAD;                                                                                                             \
+  ASK_FARTHER;                                                                                                         \
   b += b_step
 #elif B_FORM == PACK
 #define B_PANEL __local const float *
@@ -118,10 +119,40 @@
 #define B_STEP b += NR
 #endif
 
+/* Where a group's columns of B are a small part of a second level cache, those of the next group are asked for a line
+ * at each step, row after row: rows of a large matrix stand far from each other in memory, which gives a long stretch
+ * of each much faster than a line of each. `lines` of a row, of which the present one has `left`; a step of 0 asks for
+ * nothing new. Flat tiles have no time for it. */
+typedef struct farther {
+  B_PANEL next;
+  int step, left, lines;
+} farther;
+#define FAR_FLOATS (32 << 10)
+#if B_FORM == ROWS && MR >= 8 && NV > 1
+/* Together, the first NV tiles of rows ask for NB columns while they go through all panels. */
+#define FIND_FARTHER                                                                                                   \
+  if (m / MR < NV && kc * (long)NB <= FAR_FLOATS) {                                                                    \
+    const int asked = ((n - n_begin) / NR * NV + m / MR) * kc, row = asked / far.lines, line = asked % far.lines;      \
+    far.next = B + (n_end < N ? n_end : B_batch) + (k0 + row) * B_row + line * VW;                                     \
+    far.step = VW;                                                                                                     \
+    far.left = far.lines - line;                                                                                       \
+  }
+#define ASK_FARTHER                                                                                                    \
+  PREFETCH_FAR(far.next);                                                                                              \
+  far.next += far.step;                                                                                                \
+  if (--far.left == 0) {                                                                                               \
+    far.next += b_step - far.step * far.lines;                                                                         \
+    far.left = far.lines;                                                                                              \
+  }
+#else
+#define FIND_FARTHER
+#define ASK_FARTHER
+#endif
+
 /* sums[i][v] = sum of A[i][k] B[k][v] over kc steps, in registers. */
 #define DEFINE_TILE(nv)                                                                                                \
   static inline __attribute__((always_inline)) void tile_sum_##nv(V sums[MR][nv], A_PANEL a, long a_step, B_PANEL b,   \
-                                                                  long b_step, int kc) {                               \
+                                                                  long b_step, int kc, farther far) {                  \
     UNROLL for (int i = 0; i < MR; i++) UNROLL for (int v = 0; v < nv; v++) sums[i][v] = (V)(0.0f);                    \
     for (int k = 0; k < kc; k++) {                                                                                     \
       V bv[nv];                                                                                                        \
@@ -182,7 +213,7 @@ DEFINE_TILE_OF(NV)
     V sums[MR][NV];                                                                                                    \
     UNROLL for (int i = 0; i < MR; i++) UNROLL for (int v = 0; v < NV; v++)                                            \
         PREFETCH_WRITE(D + D_at + z * D_batch + min(m_tile + i, M - 1) * D_row + (n) + v * VW);                        \
-    MICA_PASTE(tile_sum_, NV)(sums, a, A_col, b, B_row, kc);                                                           \
+    MICA_PASTE(tile_sum_, NV)(sums, a, A_col, b, B_row, kc, far);                                                      \
     LEAVE_ALL(sums, n);                                                                                                \
   } while (0)
 
@@ -191,7 +222,7 @@ DEFINE_TILE_OF(NV)
   do {                                                                                                                 \
     V sums[MR][1], edge[MR];                                                                                           \
     int lane = skip;                                                                                                   \
-    tile_sum_1(sums, a, A_col, b, B_row, kc);                                                                          \
+    tile_sum_1(sums, a, A_col, b, B_row, kc, far);                                                                     \
     UNROLL for (int i = 0; i < MR; i++) edge[i] = sums[i][0];                                                          \
     EDGE_PIECE(VW, n, count)                                                                                           \
     EDGE_PIECE(8, n, count)                                                                                            \
@@ -292,6 +323,8 @@ __kernel __attribute__((reqd_work_group_size(1, 1, 1))) void gemm_tile(__global 
 #endif
 #endif
         for (int m = m_begin; m < m_end; m += MR) {
+          farther far = {b, 0, INT_MAX, NB / VW};
+          FIND_FARTHER
           int m_tile = m, row_begin = 0, row_end = min(MR, m_end - m);
 #if A_FORM == PACK
           __local const float *a = a_packed + (m - m_begin) / MR * MRP * KA + (k0 - ka) * MRP;
