@@ -3,70 +3,43 @@
 #include "base/error.h"
 #include "ops/conv/conv.h"
 
-static const mica__kernel_param params[] = {
-    MICA__DTYPE("D_T", "type of x, w and y", MICA__CONV_TYPES), MICA__CASE("FR", "rows of a filter", 1, 2, 3, 4, 5),
-    MICA__CASE("FS", "columns of a filter", 1, 2, 3, 4, 5),     MICA__CASE("STEP", "stride of rows", 1, 2),
-    MICA__INT("ROWS", "output rows in registers", 1, 2, 4),
-};
-enum { D_T, FR, FS, STEP, ROWS };
-static const mica__variant variants[] = {
-    MICA__VARIANT("cpu.2", MICA__ON_CPU, MICA_F32, 5, 5, 1, 2),
-    MICA__VARIANT("cpu.4", MICA__ON_CPU, MICA_F32, 3, 3, 1, 4),
-};
+#define PARAMS(stage)                                                                                                  \
+  {                                                                                                                    \
+    MICA__DTYPE("D_T", "type of x, w and y", MICA__CONV_TYPES), MICA__CASE("STAGE", "0 sums, 1 their sum", stage),     \
+        MICA__CASE("FR", "rows of a filter", 1, 2, 3, 4, 5), MICA__CASE("FS", "columns of a filter", 1, 2, 3, 4, 5),   \
+  }
+static const mica__kernel_param params[] = PARAMS(0), join_params[] = PARAMS(1);
+static const mica__variant variants[] = {MICA__VARIANT("cpu", MICA__ON_CPU, MICA_F32, 0, 3, 3)};
+static const mica__variant join_variants[] = {MICA__VARIANT("cpu", MICA__ON_CPU, MICA_F32, 1, 3, 3)};
 const mica__kernel_desc mica__conv_filter_lanes_kernel = {
     MICA__KERNEL("conv_filter_lanes", "conv/conv_filter_lanes.cl", params, variants)};
+const mica__kernel_desc mica__conv_filter_lanes_join_kernel = {
+    MICA__KERNEL("conv_filter_lanes_join", "conv/conv_filter_lanes.cl", join_params, join_variants)};
 
 #define VW 16
-/* The copies of a chunk take so many floats, 24 KiB of a first level cache, unless one row is longer. */
-#define CHUNK 6144
-#define MOST_CHUNK (1 << 17)
-/* Sums that registers hold beside four rows of dY. */
-#define FEW_SUMS 12
+/* Work-groups that a problem is cut into where it has images enough: so many end together on any few cores. */
+#define GROUPS 64
 /* Filters of one channel from which on lanes along them pay. */
 #define MANY_FILTERS 8
+/* Of channels that may be lanes (conv_filter_channels) planes so small, and of rows that fill half a vector. */
+#define MOST_PLACES 2048
+/* Elements of a plane and of what surrounds it, if it has to be copied. */
+#define MOST_ROOM (1 << 15)
 
-/* How the work is cut; see the kernel's contract. */
+/* How the work is cut; see the kernel's contract. room: elements of E a work-group takes. */
 typedef struct plan {
-  int64_t images, pitch, rows, row, before, scratch;
+  int64_t filters, blocks, parts, before, behind, room;
 } plan;
 
-static int64_t round_up(int64_t x, int64_t y) { return mica__ceil_div(x, y) * y; }
-
-static int64_t copied(const mica__conv_dims *d, int64_t rows, int64_t row) {
-  return (d->stride[2] * ((rows - 1) * d->stride[1] + d->filter[1]) + rows) * row;
-}
-
-/* Behind the images stand what taps reach and the zeros that follow a copied row. */
-static int64_t row_of(const mica__conv_dims *d, const plan *p) {
-  return round_up(p->images * p->pitch + p->before + d->pad[2] + (d->filter[2] - 1) * d->dilation[2], VW) + VW;
-}
-
-static plan plan_of(const mica__conv_dims *d, const mica__variant *variant) {
-  int64_t in_registers = variant->values[ROWS], reach = (d->filter[2] - 1) * d->dilation[2];
-  int64_t beyond = (d->out[2] - 1) * d->stride[2] + reach + 1 - d->pad[2] - d->in[2];
-  plan p = {.images = 1};
-  /* Neighbours share the zeros between them. What a chunk reads at a stride may leave elements of x over. */
-  p.pitch = mica__most(d->out[2] + reach / d->stride[2], mica__ceil_div(d->in[2] + d->pad[2], d->stride[2]));
-  if (d->stride[2] == 1)
-    p.pitch = mica__most(d->out[2], mica__most(d->in[2] + mica__most(d->pad[2], beyond),
-                                               d->out[2] + reach - mica__least(d->pad[2], beyond)));
-  /* Rows are stored in whole vectors, of which few should lie in two lines of a cache. */
-  if (d->stride[2] == 1) p.pitch = round_up(p.pitch, VW / 2);
-  p.before = round_up(d->pad[2], VW * d->stride[2]) - d->pad[2];
-  p.before -= p.before % d->stride[2];
-  p.rows = round_up(d->out[1], in_registers);
-  p.row = row_of(d, &p);
-  p.images = copied(d, p.rows, p.row) <= CHUNK ? mica__least(d->n, CHUNK / copied(d, p.rows, p.pitch)) : 1;
-  while (p.images > 1 && copied(d, p.rows, row_of(d, &p)) > CHUNK) p.images--;
-  p.images = mica__ceil_div(d->n, mica__ceil_div(d->n, p.images));
-  p.row = row_of(d, &p);
-  while (p.rows > in_registers && copied(d, p.rows, p.row) > CHUNK) p.rows = round_up(p.rows / 2, in_registers);
-  p.scratch = copied(d, p.rows, p.row) + d->filter[1] * d->filter[2] * VW;
+static plan plan_of(const mica__conv_dims *d) {
+  plan p = {0};
+  p.filters = mica__most(1, mica__least(VW, d->groups * d->k / GROUPS));
+  p.blocks = mica__ceil_div(d->groups * d->k, p.filters);
+  p.parts = mica__most(1, mica__least(d->n, mica__ceil_div(GROUPS, p.blocks)));
+  p.before = mica__most(0, d->pad[2]);
+  p.behind = d->out[2] + VW + (d->filter[2] - 1) * d->dilation[2];
+  p.room = 2 * (p.before + p.behind) + d->in[1] * d->in[2] + d->out[1] * d->out[2];
   return p;
-}
-
-static const mica__variant *choose_variant(const mica__conv_dims *d) {
-  return &variants[d->filter[1] * d->filter[2] <= FEW_SUMS];
 }
 
 static const char *unable(const void *problem) {
@@ -79,47 +52,96 @@ static const char *unable(const void *problem) {
   if (mica__kernel_choice(kernel, "FR", (int32_t)mica__least(d->filter[1], INT32_MAX)) < 0 ||
       mica__kernel_choice(kernel, "FS", (int32_t)mica__least(d->filter[2], INT32_MAX)) < 0)
     return "the filter is large";
-  if (d->dilation[1] != 1 || d->stride[1] > 2) return "rows are far apart";
-  return plan_of(d, &variants[1]).scratch > MOST_CHUNK ? "a row of an image is too long" : NULL;
+  if (d->stride[1] != 1 || d->stride[2] != 1) return "it has a stride";
+  return plan_of(d).room > MOST_ROOM ? "planes are too large to be copied by each work-group" : NULL;
+}
+
+static size_t scratch_bytes(const mica__conv_dims *d) {
+  return (size_t)(d->filter[1] * d->filter[2] * VW * VW) * sizeof(float);
 }
 
 static const char *decline(const void *problem, const mica_device_info *device) {
   const mica__conv *conv = problem;
   if (mica__kernel_class(device) != MICA__ON_CPU) return "it is for CPUs";
+  if (scratch_bytes(&conv->dims) > device->local_bytes) return "local memory does not take its sums";
   if (conv->dims.k >= MANY_FILTERS) return "many filters see each channel";
-  size_t scratch = (size_t)plan_of(&conv->dims, choose_variant(&conv->dims)).scratch * sizeof(float);
-  return scratch > device->local_bytes ? "local memory does not take a row" : NULL;
+  if (conv->dims.k > 1 || conv->dims.groups < VW) return NULL;
+  if (conv->dims.out[2] <= VW / 2) return "rows are short";
+  return conv->dims.out[1] * conv->dims.out[2] > MOST_PLACES ? "planes are large" : NULL;
+}
+
+/* T, then E. */
+static size_t partial_bytes(const mica__conv_dims *d, const plan *p) {
+  return (size_t)(p->parts * p->blocks * d->filter[1] * d->filter[2] * VW) * sizeof(float);
+}
+
+static size_t workspace_bytes(const mica__conv *conv, const plan *p) {
+  return partial_bytes(&conv->dims, p) + (size_t)(p->parts * p->blocks * p->room) * mica_dtype_size(conv->dtype);
+}
+
+static size_t workspace(const void *problem, const mica_device_info *device) {
+  plan p = plan_of(&((const mica__conv *)problem)->dims);
+  (void)device;
+  return workspace_bytes(problem, &p);
+}
+
+static mica_status begin(mica_queue *queue, const mica__kernel_desc *desc, const mica__conv *conv,
+                         mica__launch *launch) {
+  mica__kernel *kernel = NULL;
+  int32_t values[MICA__MAX_PARAMS];
+  mica__kernel_values(desc, &desc->variants[0], values);
+  mica__kernel_set(desc, values, "D_T", (int32_t)conv->dtype);
+  mica__kernel_set(desc, values, "FR", (int32_t)conv->dims.filter[1]);
+  mica__kernel_set(desc, values, "FS", (int32_t)conv->dims.filter[2]);
+  MICA_TRY(mica__kernel_get(mica__queue_engine(queue), desc, values, NULL, &kernel));
+  *launch = mica__launch_of(kernel);
+  return MICA_OK;
+}
+
+static mica_status launch_sums(mica_queue *queue, const mica__conv *conv, const plan *p, mica_buffer *partial) {
+  mica__launch launch;
+  MICA_TRY(begin(queue, &mica__conv_filter_lanes_kernel, conv, &launch));
+  mica__conv_push_dims(&launch, &conv->dims);
+  mica__launch_int8(&launch, (int32_t[8]){(int32_t)p->filters, (int32_t)p->before, (int32_t)p->behind});
+  mica__launch_tensor(&launch, conv->x);
+  mica__launch_tensor(&launch, conv->y);
+  mica__launch_buffer(&launch, partial, 0);
+  mica__launch_buffer(&launch, partial, (int64_t)(partial_bytes(&conv->dims, p) / mica_dtype_size(conv->dtype)));
+  mica__launch_tensor(&launch, conv->w);
+  mica__launch_local(&launch, scratch_bytes(&conv->dims));
+  mica__launch_range3(&launch, (int64_t[]){p->blocks, p->parts, 1}, (size_t[]){1, 1, 1});
+  mica__gemm_cost(&launch, &conv->result);
+  return mica__queue_submit(queue, &launch);
+}
+
+static mica_status launch_join(mica_queue *queue, const mica__conv *conv, const plan *p, mica_buffer *partial) {
+  mica__launch launch;
+  MICA_TRY(begin(queue, &mica__conv_filter_lanes_join_kernel, conv, &launch));
+  mica__launch_size(&launch, conv->dims.groups * conv->dims.k);
+  mica__launch_size(&launch, p->filters);
+  mica__launch_size(&launch, p->parts);
+  mica__launch_buffer(&launch, partial, 0);
+  mica__launch_tensor(&launch, conv->w);
+  mica__launch_range1(&launch, p->blocks, 1);
+  mica__launch_cost(&launch, 0, (double)partial_bytes(&conv->dims, p));
+  return mica__queue_submit(queue, &launch);
 }
 
 static mica_status launch_filter_lanes(mica_queue *queue, const void *problem, const mica__variant *variant) {
   const mica__conv *conv = problem;
-  const mica__conv_dims *d = &conv->dims;
-  const mica__kernel_desc *desc = &mica__conv_filter_lanes_kernel;
-  mica__kernel *kernel = NULL;
-  int32_t values[MICA__MAX_PARAMS];
-  if (!variant) variant = choose_variant(d);
-  plan p = plan_of(d, variant);
-  mica__kernel_values(desc, variant, values);
-  mica__kernel_set(desc, values, "D_T", (int32_t)conv->dtype);
-  mica__kernel_set(desc, values, "FR", (int32_t)d->filter[1]);
-  mica__kernel_set(desc, values, "FS", (int32_t)d->filter[2]);
-  mica__kernel_set(desc, values, "STEP", (int32_t)d->stride[1]);
-  MICA_TRY(mica__kernel_get(mica__queue_engine(queue), desc, values, NULL, &kernel));
-  mica__launch launch = mica__launch_of(kernel);
-  mica__conv_push_dims(&launch, d);
-  mica__launch_int8(&launch,
-                    (int32_t[]){(int32_t)p.images, (int32_t)p.pitch, (int32_t)p.rows, (int32_t)p.row, 0, 0, 0, 0});
-  mica__launch_tensor(&launch, conv->x);
-  mica__launch_tensor(&launch, conv->y);
-  mica__launch_tensor(&launch, conv->w);
-  mica__launch_local(&launch, (size_t)p.scratch * sizeof(float));
-  mica__launch_range1(&launch, d->groups * d->k, 1);
-  mica__gemm_cost(&launch, &conv->result);
-  return mica__queue_submit(queue, &launch);
+  plan p = plan_of(&conv->dims);
+  mica_buffer *partial = NULL;
+  (void)variant;
+  MICA_TRY(mica__workspace_create(queue, workspace_bytes(conv, &p), &partial));
+  mica_status status = launch_sums(queue, conv, &p, partial);
+  if (status == MICA_OK && p.parts > 1) status = launch_join(queue, conv, &p, partial);
+  mica_buffer_destroy(partial);
+  return status;
 }
 
 const mica__impl mica__conv_filter_lanes = {.name = "conv_filter_lanes",
                                             .kernel = &mica__conv_filter_lanes_kernel,
                                             .unable = unable,
                                             .decline = decline,
+                                            .workspace = workspace,
                                             .launch = launch_filter_lanes};
