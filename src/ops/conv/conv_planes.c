@@ -1,0 +1,87 @@
+/* Groups of one channel with stride 1, in planes where they lie, on CPUs (cl/conv/conv_planes.cl). */
+#include "base/arith.h"
+#include "base/error.h"
+#include "ops/conv/window.h"
+
+static const mica__kernel_param params[] = {
+    MICA__CONV_PARAMS(MICA__CONV_TYPES),
+    MICA__CASE("TAPS", "height and width of the filter", 3, 5),
+};
+static const mica__variant variants[] = {MICA__VARIANT("cpu", MICA__ON_CPU, MICA__CONV_VALUES, 3)};
+const mica__kernel_desc mica__conv_planes_kernel = {
+    MICA__KERNEL("conv_planes", "conv/conv_planes.cl", params, variants)};
+
+#define VW 16
+/* Floats of results that gather: a part of a first level cache. */
+#define ROOM 4096
+/* Shorter rows leave lanes idle; larger planes take no longer to turn (conv_depthwise). */
+#define SHORTEST_ROW 9
+#define LARGEST_PLANE 1024
+/* Groups that keep cores evenly busy, each. */
+#define GROUPS 32
+
+static const char *unable(const void *problem) {
+  const mica__conv *conv = problem;
+  const mica__conv_dims *d = &conv->dims;
+  if (d->c != 1 || d->k != 1) return "groups have several channels or filters";
+  if (conv->dtype == MICA_F64) return "its sums are float";
+  if (d->in[0] != 1 || d->filter[0] != 1 || d->out[0] != 1) return "there are three dimensions";
+  if (d->filter[1] != d->filter[2] || (d->filter[1] != 3 && d->filter[1] != 5)) return "the filter is not 3x3 or 5x5";
+  for (int i = 1; i < 3; i++) {
+    if (d->stride[i] != 1) return "there is a stride";
+    if (d->dilation[i] != 1) return "there is a dilation";
+    if (d->pad[i] >= d->filter[i]) return "the padding is wider than the filter";
+  }
+  if (d->n * d->groups > INT32_MAX) return "there are too many planes";
+  return d->in[2] > ROOM || d->out[2] > ROOM ? "a row is too long" : NULL;
+}
+
+static size_t scratch_bytes(const mica__conv_dims *d, bool forward) {
+  return (size_t)(ROOM + VW + (forward ? d->out[2] : d->in[2])) * sizeof(float);
+}
+
+static const char *decline(const void *problem, const mica_device_info *device) {
+  const mica__conv *conv = problem;
+  if (mica__kernel_class(device) != MICA__ON_CPU) return "it is for CPUs";
+  const int64_t *out = conv->pass == MICA__CONV_FWD ? conv->dims.out : conv->dims.in;
+  if (out[2] < SHORTEST_ROW) return "rows are short";
+  if (out[1] * out[2] > LARGEST_PLANE) return "planes are large";
+  size_t scratch = scratch_bytes(&conv->dims, conv->pass == MICA__CONV_FWD);
+  return scratch > device->local_bytes ? "local memory does not take a row" : NULL;
+}
+
+static mica_status launch_planes(mica_queue *queue, const void *problem, const mica__variant *variant) {
+  const mica__conv *conv = problem;
+  const mica__conv_dims *d = &conv->dims;
+  const mica__kernel_desc *desc = &mica__conv_planes_kernel;
+  const mica_device_info *device = mica_engine_device(mica__queue_engine(queue));
+  bool forward = conv->pass == MICA__CONV_FWD;
+  const int64_t *in = forward ? d->in : d->out, *out = forward ? d->out : d->in;
+  int64_t planes = d->n * d->groups, each = mica__ceil_div(planes, GROUPS * (int64_t)device->compute_units);
+  int64_t rows = mica__least(out[1], mica__most(1, ROOM / out[2])), pad[3];
+  int32_t values[MICA__MAX_PARAMS];
+  mica__launch launch;
+  mica__kernel_values(desc, variant ? variant : &variants[0], values);
+  mica__kernel_set(desc, values, "TAPS", (int32_t)d->filter[1]);
+  MICA_TRY(mica__gemm_begin_epilogue(queue, desc, values, &conv->result, &launch));
+#define I(value) (int32_t)(value)
+  for (int i = 1; i < 3; i++) pad[i] = forward ? d->pad[i] : d->filter[i] - 1 - d->pad[i];
+  mica__launch_int8(&launch,
+                    (int32_t[]){I(planes), I(d->groups), I(in[1]), I(in[2]), I(out[1]), I(out[2]), I(each), I(rows)});
+  mica__launch_int(&launch, I(pad[1]));
+  mica__launch_int(&launch, I(pad[2]));
+  mica__launch_int(&launch, !forward);
+#undef I
+  mica__launch_tensor(&launch, mica__conv_source(conv));
+  mica__launch_tensor(&launch, conv->w);
+  mica__launch_local(&launch, scratch_bytes(d, forward));
+  const int64_t groups[] = {mica__ceil_div(planes, each), 1, 1};
+  mica__launch_range3(&launch, groups, (size_t[]){1, 1, 1});
+  return mica__gemm_end(queue, &launch, &conv->result);
+}
+
+const mica__impl mica__conv_planes = {.name = "conv_planes",
+                                      .kernel = &mica__conv_planes_kernel,
+                                      .unable = unable,
+                                      .decline = decline,
+                                      .launch = launch_planes};
