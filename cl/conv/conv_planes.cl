@@ -8,9 +8,9 @@
  * is copied or turned. The rows of a register tile share what they read. Results gather in local memory, since rows
  * seldom fill vectors, and leave in stretches.
  *
- * A work-item, which is a work-group, takes `planes` planes of all images, one after another, a band of `rows` rows of
- * D at a time. size: planes in all, channels, IN1 IN2, OUT1 OUT2, planes, rows. NDRange: ceil(planes in all / planes),
- * 1, 1; work-group (1, 1, 1). results: rows OUT2 + 16 floats. */
+ * A work-item, which is a work-group, takes `planes` planes of all images, one after another. size: planes in all,
+ * channels, IN1 IN2, OUT1 OUT2, planes. NDRange: ceil(planes in all / planes), 1, 1; work-group (1, 1, 1). results:
+ * OUT1 OUT2 + 16 floats. */
 #include "common/epilogue.clh"
 
 #ifndef TAPS /* height and width of the filter */
@@ -30,24 +30,23 @@ static inline float16 read_some(__global const STORAGE(D_T) * S, const long coun
   return vload16(0, lanes);
 }
 
-/* results[(p - begin) OUT2 + q] for rows begin .. end - 1 of the plane that begins at `plane` of S. By itself, or PoCL
- * keeps little of it in registers. */
+/* results[p OUT2 + q], of the plane that begins at `plane` of S. By itself, or PoCL keeps little of it in registers. */
 #define DEFINE_CONVOLVE(name, read)                                                                                    \
   static __attribute__((noinline)) void name(__global const STORAGE(D_T) * S, const long count, const long plane,      \
-                                             const int IN1, const int IN2, const int OUT2, const int pad1,             \
-                                             const int pad2, const float *w, const int begin, const int end,           \
+                                             const int8 size, const int pad1, const int pad2, const float *w,          \
                                              __local float *results) {                                                 \
+    const int IN1 = size.s2, IN2 = size.s3, OUT1 = size.s4, OUT2 = size.s5;                                            \
     const int16 lane = (int16)(0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15);                                  \
     for (int from = 0; from < OUT2; from += VW) {                                                                      \
       const int q = min(from, max(0, OUT2 - VW)), left = q - pad2;                                                     \
       int16 columns[TAPS];                                                                                             \
       UNROLL for (int s = 0; s < TAPS; s++) columns[s] = lane + (left + s) >= 0 && lane + (left + s) < IN2;            \
-      for (int p = begin; p < end; p += BLOCK) {                                                                       \
+      for (int p = 0; p < OUT1; p += BLOCK) {                                                                          \
         float16 sum[BLOCK];                                                                                            \
         UNROLL for (int i = 0; i < BLOCK; i++) sum[i] = (float16)(0.0f);                                               \
         UNROLL for (int j = 0; j < BLOCK + TAPS - 1; j++) {                                                            \
           const int row = p + j - pad1;                                                                                \
-          const long at = plane + row * IN2 + left;                                                                    \
+          const long at = plane + (long)row * IN2 + left;                                                              \
           if (row < 0 || row >= IN1) continue;                                                                         \
           float16 x[TAPS];                                                                                             \
           UNROLL for (int s = 0; s < TAPS; s++) x[s] = select((float16)(0.0f), read(at + s), columns[s]);              \
@@ -57,8 +56,8 @@ static inline float16 read_some(__global const STORAGE(D_T) * S, const long coun
           }                                                                                                            \
         }                                                                                                              \
         /* What a short row has beyond its end is written over by the next one. */                                     \
-        UNROLL for (int i = 0; i < BLOCK; i++) if (p + i < end)                                                        \
-          STOREV(f32, VW, sum[i], results, (p + i - begin) * OUT2 + q);                                                \
+        UNROLL for (int i = 0; i < BLOCK; i++) if (p + i < OUT1)                                                       \
+          STOREV(f32, VW, sum[i], results, (p + i) * OUT2 + q);                                                        \
       }                                                                                                                \
     }                                                                                                                  \
   }
@@ -69,7 +68,7 @@ __kernel __attribute__((reqd_work_group_size(1, 1, 1))) void
 conv_planes(const int8 size, const int pad1, const int pad2, const int FLIP, __global const STORAGE(D_T) * S,
             const long S_at, __global const STORAGE(D_T) * W, const long W_at, __local float *results,
             EPILOGUE_PARAMS) {
-  const int K = size.s1, OUT1 = size.s4, OUT2 = size.s5, planes = size.s6, rows = size.s7;
+  const int K = size.s1, places = size.s4 * size.s5, planes = size.s6;
   const int first = (int)get_group_id(0) * planes, last = min(size.s0, first + planes);
   const long area = (long)size.s2 * size.s3, count = size.s0 * area;
   S += S_at;
@@ -81,15 +80,12 @@ conv_planes(const int8 size, const int pad1, const int pad2, const int FLIP, __g
     float w[TAPS * TAPS];
     for (int t = 0; t < TAPS * TAPS; t++)
       w[FLIP ? TAPS * TAPS - 1 - t : t] = MICA_AS(float, 1, LOAD(D_T, W, W_at + (long)k * TAPS * TAPS + t));
-    for (int p = 0; p < OUT1; p += rows) {
-      const int end = min(OUT1, p + rows), total = (end - p) * OUT2;
-      if (inside)
-        convolve_all(S, count, plane, size.s2, size.s3, OUT2, pad1, pad2, w, p, end, results);
-      else
-        convolve_some(S, count, plane, size.s2, size.s3, OUT2, pad1, pad2, w, p, end, results);
-      int i = 0;
-      for (; i + VW <= total; i += VW) FINISH(16, MICA_VLOAD(16, results, i), n, k, p * OUT2 + i);
-      for (; i < total; i++) FINISH(1, results[i], n, k, p * OUT2 + i);
-    }
+    if (inside)
+      convolve_all(S, count, plane, size, pad1, pad2, w, results);
+    else
+      convolve_some(S, count, plane, size, pad1, pad2, w, results);
+    int i = 0;
+    for (; i + VW <= places; i += VW) FINISH(16, MICA_VLOAD(16, results, i), n, k, i);
+    for (; i < places; i++) FINISH(1, results[i], n, k, i);
   }
 }

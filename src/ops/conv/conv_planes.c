@@ -12,13 +12,16 @@ const mica__kernel_desc mica__conv_planes_kernel = {
     MICA__KERNEL("conv_planes", "conv/conv_planes.cl", params, variants)};
 
 #define VW 16
-/* Floats of results that gather: a part of a first level cache. */
-#define ROOM 4096
 /* Shorter rows leave lanes idle; larger planes take no longer to turn (conv_depthwise). */
 #define SHORTEST_ROW 9
 #define LARGEST_PLANE 1024
 /* Groups that keep cores evenly busy, each. */
 #define GROUPS 32
+
+/* Places of a plane of the result. */
+static int64_t places_of(const mica__conv *conv) {
+  return mica__conv_volume(conv->pass == MICA__CONV_FWD ? conv->dims.out : conv->dims.in);
+}
 
 static const char *unable(const void *problem) {
   const mica__conv *conv = problem;
@@ -33,21 +36,17 @@ static const char *unable(const void *problem) {
     if (d->pad[i] >= d->filter[i]) return "the padding is wider than the filter";
   }
   if (d->n * d->groups > INT32_MAX) return "there are too many planes";
-  return d->in[2] > ROOM || d->out[2] > ROOM ? "a row is too long" : NULL;
+  return places_of(conv) > LARGEST_PLANE ? "planes are large" : NULL;
 }
 
-static size_t scratch_bytes(const mica__conv_dims *d, bool forward) {
-  return (size_t)(ROOM + VW + (forward ? d->out[2] : d->in[2])) * sizeof(float);
-}
+static size_t scratch_bytes(const mica__conv *conv) { return (size_t)(places_of(conv) + VW) * sizeof(float); }
 
 static const char *decline(const void *problem, const mica_device_info *device) {
   const mica__conv *conv = problem;
   if (mica__kernel_class(device) != MICA__ON_CPU) return "it is for CPUs";
   const int64_t *out = conv->pass == MICA__CONV_FWD ? conv->dims.out : conv->dims.in;
   if (out[2] < SHORTEST_ROW) return "rows are short";
-  if (out[1] * out[2] > LARGEST_PLANE) return "planes are large";
-  size_t scratch = scratch_bytes(&conv->dims, conv->pass == MICA__CONV_FWD);
-  return scratch > device->local_bytes ? "local memory does not take a row" : NULL;
+  return scratch_bytes(conv) > device->local_bytes ? "local memory does not take a plane" : NULL;
 }
 
 static mica_status launch_planes(mica_queue *queue, const void *problem, const mica__variant *variant) {
@@ -58,7 +57,7 @@ static mica_status launch_planes(mica_queue *queue, const void *problem, const m
   bool forward = conv->pass == MICA__CONV_FWD;
   const int64_t *in = forward ? d->in : d->out, *out = forward ? d->out : d->in;
   int64_t planes = d->n * d->groups, each = mica__ceil_div(planes, GROUPS * (int64_t)device->compute_units);
-  int64_t rows = mica__least(out[1], mica__most(1, ROOM / out[2])), pad[3];
+  int64_t pad[3];
   int32_t values[MICA__MAX_PARAMS];
   mica__launch launch;
   mica__kernel_values(desc, variant ? variant : &variants[0], values);
@@ -67,14 +66,14 @@ static mica_status launch_planes(mica_queue *queue, const void *problem, const m
 #define I(value) (int32_t)(value)
   for (int i = 1; i < 3; i++) pad[i] = forward ? d->pad[i] : d->filter[i] - 1 - d->pad[i];
   mica__launch_int8(&launch,
-                    (int32_t[]){I(planes), I(d->groups), I(in[1]), I(in[2]), I(out[1]), I(out[2]), I(each), I(rows)});
+                    (int32_t[]){I(planes), I(d->groups), I(in[1]), I(in[2]), I(out[1]), I(out[2]), I(each), 0});
   mica__launch_int(&launch, I(pad[1]));
   mica__launch_int(&launch, I(pad[2]));
   mica__launch_int(&launch, !forward);
 #undef I
   mica__launch_tensor(&launch, mica__conv_source(conv));
   mica__launch_tensor(&launch, conv->w);
-  mica__launch_local(&launch, scratch_bytes(d, forward));
+  mica__launch_local(&launch, scratch_bytes(conv));
   const int64_t groups[] = {mica__ceil_div(planes, each), 1, 1};
   mica__launch_range3(&launch, groups, (size_t[]){1, 1, 1});
   return mica__gemm_end(queue, &launch, &conv->result);
