@@ -1,14 +1,9 @@
 /* The gradient of filters that see one channel each, on CPUs (cl/conv/conv_filter_lanes.cl). */
 #include "base/arith.h"
 #include "base/error.h"
-#include "ops/conv/conv.h"
+#include "ops/conv/filter.h"
 
-#define PARAMS(stage)                                                                                                  \
-  {                                                                                                                    \
-    MICA__DTYPE("D_T", "type of x, w and y", MICA__CONV_TYPES), MICA__CASE("STAGE", "0 sums, 1 their sum", stage),     \
-        MICA__CASE("FR", "rows of a filter", 1, 2, 3, 4, 5), MICA__CASE("FS", "columns of a filter", 1, 2, 3, 4, 5),   \
-  }
-static const mica__kernel_param params[] = PARAMS(0), join_params[] = PARAMS(1);
+static const mica__kernel_param params[] = MICA__FILTER_PARAMS(0), join_params[] = MICA__FILTER_PARAMS(1);
 static const mica__variant variants[] = {MICA__VARIANT("cpu", MICA__ON_CPU, MICA_F32, 0, 3, 3)};
 static const mica__variant join_variants[] = {MICA__VARIANT("cpu", MICA__ON_CPU, MICA_F32, 1, 3, 3)};
 const mica__kernel_desc mica__conv_filter_lanes_kernel = {
@@ -85,22 +80,9 @@ static size_t workspace(const void *problem, const mica_device_info *device) {
   return workspace_bytes(problem, &p);
 }
 
-static mica_status begin(mica_queue *queue, const mica__kernel_desc *desc, const mica__conv *conv,
-                         mica__launch *launch) {
-  mica__kernel *kernel = NULL;
-  int32_t values[MICA__MAX_PARAMS];
-  mica__kernel_values(desc, &desc->variants[0], values);
-  mica__kernel_set(desc, values, "D_T", (int32_t)conv->dtype);
-  mica__kernel_set(desc, values, "FR", (int32_t)conv->dims.filter[1]);
-  mica__kernel_set(desc, values, "FS", (int32_t)conv->dims.filter[2]);
-  MICA_TRY(mica__kernel_get(mica__queue_engine(queue), desc, values, NULL, &kernel));
-  *launch = mica__launch_of(kernel);
-  return MICA_OK;
-}
-
 static mica_status launch_sums(mica_queue *queue, const mica__conv *conv, const plan *p, mica_buffer *partial) {
   mica__launch launch;
-  MICA_TRY(begin(queue, &mica__conv_filter_lanes_kernel, conv, &launch));
+  MICA_TRY(mica__conv_filter_begin(queue, &mica__conv_filter_lanes_kernel, conv, &launch));
   mica__conv_push_dims(&launch, &conv->dims);
   mica__launch_int8(&launch, (int32_t[8]){(int32_t)p->filters, (int32_t)p->before, (int32_t)p->behind});
   mica__launch_tensor(&launch, conv->x);
@@ -116,7 +98,7 @@ static mica_status launch_sums(mica_queue *queue, const mica__conv *conv, const 
 
 static mica_status launch_join(mica_queue *queue, const mica__conv *conv, const plan *p, mica_buffer *partial) {
   mica__launch launch;
-  MICA_TRY(begin(queue, &mica__conv_filter_lanes_join_kernel, conv, &launch));
+  MICA_TRY(mica__conv_filter_begin(queue, &mica__conv_filter_lanes_join_kernel, conv, &launch));
   mica__launch_size(&launch, conv->dims.groups * conv->dims.k);
   mica__launch_size(&launch, p->filters);
   mica__launch_size(&launch, p->parts);

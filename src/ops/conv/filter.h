@@ -1,9 +1,18 @@
-/* ops/conv/filter.h: how the implementations of a filter's gradient on CPUs end: partial sums are added and turned into
- * the filters' order. */
+/* ops/conv/filter.h: what implementations of a filter's gradient on CPUs share: kernels that know the filter's size,
+ * and their end, where partial sums are added and turned into the filters' order. */
 #ifndef MICA_OPS_CONV_FILTER_H
 #define MICA_OPS_CONV_FILTER_H
 
 #include "ops/conv/conv.h"
+
+/* The table of a kernel of FR x FS taps, and the launch of one, with its first variant. */
+#define MICA__FILTER_PARAMS(stage)                                                                                     \
+  {                                                                                                                    \
+    MICA__DTYPE("D_T", "type of x, w and y", MICA__CONV_TYPES), MICA__CASE("STAGE", "0 sums, 1 their sum", stage),     \
+        MICA__CASE("FR", "rows of a filter", 1, 2, 3, 4, 5), MICA__CASE("FS", "columns of a filter", 1, 2, 3, 4, 5),   \
+  }
+mica_status mica__conv_filter_begin(mica_queue *queue, const mica__kernel_desc *desc, const mica__conv *conv,
+                                    mica__launch *launch);
 
 /* What lanes of sums are: channels of x, filters (of y), or filters while rows are pairs of channel and tap. */
 enum { MICA__PANEL_X = 1, MICA__PANEL_Y = 2, MICA__PANEL_Y_TAPS = 3 };
