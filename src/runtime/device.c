@@ -136,7 +136,7 @@ mica_status mica__device_describe(const mica__cl_api *api, cl_platform_id platfo
                                   mica_device_info *out) {
   mica_device_info info = {0};
   cl_device_type type = 0;
-  cl_uint units = 0, clock = 0, align_bits = 0, vendor_id = 0, address_bits = 0;
+  cl_uint units = 0, clock = 0, align_bits = 0, vendor_id = 0, address_bits = 0, lanes = 0;
   cl_ulong global = 0, largest = 0, local = 0;
   cl_bool unified = CL_FALSE, available = CL_FALSE, compiler = CL_FALSE;
   cl_device_local_mem_type local_type = CL_GLOBAL;
@@ -157,6 +157,7 @@ mica_status mica__device_describe(const mica__cl_api *api, cl_platform_id platfo
       {CL_DEVICE_HOST_UNIFIED_MEMORY, sizeof unified, &unified},
       {CL_DEVICE_MAX_WORK_GROUP_SIZE, sizeof group, &group},
       {CL_DEVICE_MAX_WORK_ITEM_SIZES, sizeof group_dims, group_dims},
+      {CL_DEVICE_NATIVE_VECTOR_WIDTH_FLOAT, sizeof lanes, &lanes},
       {CL_DEVICE_MEM_BASE_ADDR_ALIGN, sizeof align_bits, &align_bits},
       {CL_DEVICE_ADDRESS_BITS, sizeof address_bits, &address_bits},
       {CL_DEVICE_AVAILABLE, sizeof available, &available},
@@ -192,6 +193,7 @@ mica_status mica__device_describe(const mica__cl_api *api, cl_platform_id platfo
   info.unified_memory = unified == CL_TRUE;
   info.max_group = group;
   memcpy(info.max_group_dim, group_dims, sizeof info.max_group_dim);
+  info.vector_bytes = lanes * (uint32_t)sizeof(float);
   info.align_bytes = align_bits >= 8 ? align_bits / 8 : 1;
   info.address_bits = address_bits;
   *out = info;

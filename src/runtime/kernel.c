@@ -14,6 +14,7 @@ unsigned mica__kernel_class(const mica_device_info *device) {
 
 bool mica__variant_fits(const mica__kernel_desc *desc, const mica__variant *variant, const mica_device_info *device) {
   return (variant->classes & mica__kernel_class(device)) && (variant->features & ~device->features) == 0 &&
+         variant->vector_bytes <= device->vector_bytes &&
          (variant->vendors == 0 || variant->vendors & 1u << device->vendor) &&
          (!desc->has_room || desc->has_room(variant->values, device));
 }

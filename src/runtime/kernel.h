@@ -52,10 +52,11 @@ typedef struct mica__kernel_param {
 /* A set of parameter values with a name: a default that is shipped. Values stand in the table's order. A device takes
  * the first variant of the kernel that fits it. */
 typedef struct mica__variant {
-  const char *name;  /* "cpu", "gpu", "gpu.nvidia" */
-  unsigned classes;  /* MICA__ON_... */
-  uint32_t features; /* mica_feature bits the device must have */
-  unsigned vendors;  /* 1u << mica_vendor bits; 0 for any */
+  const char *name;      /* "cpu", "gpu", "gpu.nvidia" */
+  unsigned classes;      /* MICA__ON_... */
+  uint32_t features;     /* mica_feature bits the device must have */
+  unsigned vendors;      /* 1u << mica_vendor bits; 0 for any */
+  uint32_t vector_bytes; /* its vector registers are at least so large; 0 for any */
   int32_t values[MICA__MAX_PARAMS];
 } mica__variant;
 

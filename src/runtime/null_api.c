@@ -92,6 +92,7 @@ static cl_int null_GetDeviceInfo(cl_device_id d, cl_device_info what, size_t n, 
     const size_t sizes[3] = {1024, 1024, 1024};
     return answer(sizes, sizeof sizes, n, out, used);
   }
+  case CL_DEVICE_NATIVE_VECTOR_WIDTH_FLOAT: return ANSWER(cl_uint, 16);
   case CL_DEVICE_MEM_BASE_ADDR_ALIGN: return ANSWER(cl_uint, 1024);
   case CL_DEVICE_ADDRESS_BITS: return ANSWER(cl_uint, 64);
   case CL_DEVICE_EXTENSIONS: return ANSWER_TEXT("cl_khr_fp64");

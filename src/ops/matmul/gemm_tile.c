@@ -18,16 +18,28 @@ static const mica__kernel_param params[] = {
     MICA__INT("VW", "elements of a vector", 4, 8, 16),
 };
 
-/* Those of few columns or rows first: the first that all columns of D fit into, or all rows, else the last. Sixteen
- * sums in registers hide the latency of a fused multiply-add on every AVX-512 machine; with 8 rows the broadcasts of A
- * fit beside the loads of B, and taller tiles measured no faster. */
-#define TILE(label, mr, nv, vw)                                                                                        \
-  MICA__VARIANT(label, MICA__ON_CPU, MICA__GEMM_EPILOGUE_VALUES, MICA_F32, MICA_F32, 3, 3, 0, mr, nv, vw)
+/* Those of few columns or rows first: the first that all columns of D fit into, or all rows, else the first of TALL
+ * rows. Sixteen sums in registers hide the latency of a fused multiply-add on every AVX-512 machine; with 8 rows the
+ * broadcasts of A fit beside the loads of B, and taller tiles measured no faster. Of sixteen shorter registers twelve
+ * hold sums. */
+#define TILE(label, bytes, mr, nv, vw)                                                                                 \
+  {                                                                                                                    \
+    .name = label, .classes = MICA__ON_CPU, .vector_bytes = bytes, .values = {                                         \
+      MICA__GEMM_EPILOGUE_VALUES,                                                                                      \
+      MICA_F32,                                                                                                        \
+      MICA_F32,                                                                                                        \
+      3,                                                                                                               \
+      3,                                                                                                               \
+      0,                                                                                                               \
+      mr,                                                                                                              \
+      nv,                                                                                                              \
+      vw                                                                                                               \
+    }                                                                                                                  \
+  }
+#define TALL 6
 static const mica__variant variants[] = {
-    TILE("cpu.1x64", 1, 4, 16),
-    TILE("cpu.8x4", 8, 1, 4),
-    TILE("cpu.4x64", 4, 4, 16),
-    TILE("cpu.8x32", 8, 2, 16),
+    TILE("cpu.1x64", 0, 1, 4, 16), TILE("cpu.8x4", 0, 8, 1, 4),       TILE("avx512.4x64", 64, 4, 4, 16),
+    TILE("cpu.4x16", 0, 4, 1, 16), TILE("avx512.8x32", 64, 8, 2, 16), TILE("cpu.6x16", 0, 6, 1, 16),
 };
 const mica__kernel_desc mica__gemm_tile_kernel = {MICA__KERNEL("gemm_tile", "matmul/gemm_tile.cl", params, variants)};
 
@@ -54,12 +66,14 @@ static int32_t value(const int32_t *values, const char *macro) {
 #define NARROW 16
 
 /* Without an engine, what is in quarantine is not known. */
-static const mica__variant *choose_variant(const mica__gemm *gemm, mica_engine *engine) {
+static const mica__variant *choose_variant(const mica__gemm *gemm, const mica_device_info *device,
+                                           mica_engine *engine) {
   const mica__variant *variant = variants, *last = &variants[mica__gemm_tile_kernel.variant_count - 1];
   for (; variant < last; variant++) {
+    if (!mica__variant_fits(&mica__gemm_tile_kernel, variant, device)) continue;
     if (engine && mica__variant_is_bad(engine, &mica__gemm_tile_kernel, variant)) continue;
-    int32_t columns = value(variant->values, "NV") * value(variant->values, "VW");
-    if (columns < NARROW ? gemm->n <= columns : gemm->m <= value(variant->values, "MR")) break;
+    int32_t rows = value(variant->values, "MR"), columns = value(variant->values, "NV") * value(variant->values, "VW");
+    if (columns < NARROW ? gemm->n <= columns : rows >= TALL || gemm->m <= rows) break;
   }
   return variant;
 }
@@ -216,7 +230,7 @@ static size_t partial_bytes(const mica__gemm *gemm, const plan *p) {
 }
 
 static size_t workspace(const void *problem, const mica_device_info *device) {
-  plan p = make_plan(problem, device, choose_variant(problem, NULL));
+  plan p = make_plan(problem, device, choose_variant(problem, device, NULL));
   return partial_bytes(problem, &p);
 }
 
@@ -282,7 +296,8 @@ static mica_status pack_beforehand(const mica__gemm *gemm, mica__panels panels, 
 static mica_status launch_gemm_tile(mica_queue *queue, const void *problem, const mica__variant *variant) {
   mica__gemm gemm = *(const mica__gemm *)problem;
   mica_engine *engine = mica__queue_engine(queue);
-  plan p = make_plan(&gemm, mica_engine_device(engine), variant ? variant : choose_variant(&gemm, engine));
+  const mica_device_info *device = mica_engine_device(engine);
+  plan p = make_plan(&gemm, device, variant ? variant : choose_variant(&gemm, device, engine));
   mica__panels a = {.outer = gemm.m, .width = p.mr, .pitch = pitch_of(&p)}, b = {.outer = gemm.n, .width = p.nr};
   mica_tensor *packed_a = NULL, *packed_b = NULL;
   mica_status status = MICA_OK;
