@@ -12,7 +12,9 @@
 #include "common/transpose.clh"
 #include "conv/band.clh"
 
+#ifndef MANY
 #define MANY 8
+#endif
 #define FEW 2
 #define VW 16
 #define LINE (64 / (int)sizeof(STORAGE(D_T))) /* elements */

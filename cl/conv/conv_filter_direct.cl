@@ -16,8 +16,12 @@
 #include "conv/filter.clh"
 #include "conv/part.clh"
 
+#ifndef FILTERS
 #define FILTERS 2
+#endif
+#ifndef PAIRS
 #define PAIRS 9
+#endif
 
 static inline float sum_lanes(const float16 v) {
   const float8 a = v.lo + v.hi;
@@ -26,26 +30,25 @@ static inline float sum_lanes(const float16 v) {
   return c.x + c.y;
 }
 
-/* sum[f][i] += the products of places of dY's rows at y0 and y1 and what they meet of a band's copy u. What is `ahead`
- * elements further will be read next. */
-static inline void multiply(operand y0, operand y1, const long ahead, __local const float *u,
-                            const long *at, const int height, const int width, const int down,
-                            float16 sum[FILTERS][PAIRS]) {
+/* sum[f][i] += the products of places of dY's rows, the first of which are at y, and what they meet of a band's copy u.
+ * What is `ahead` elements further will be read next. */
+static inline void multiply(const operand y[FILTERS], const long ahead, __local const float *u, const long *at,
+                            const int height, const int width, const int down, float16 sum[FILTERS][PAIRS]) {
   const int16 lanes = (int16)(0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15);
-  for (int p = 0; p < height; p++, u += down, y0 += width, y1 += width)
+  for (int p = 0; p < height; p++, u += down)
     for (int q = 0; q < width; q += VW) {
       /* The last vector of a row overlaps the one before, whose places are not added twice. */
       const int x = min(q, width - VW);
       const int16 used = lanes >= q - x;
-      float16 y[FILTERS];
-      y[0] = select((float16)(0.0f), READ(VW, y0, x), used);
-      y[1] = select((float16)(0.0f), READ(VW, y1, x), used);
+      float16 row[FILTERS];
+      UNROLL for (int f = 0; f < FILTERS; f++) {
+        row[f] = select((float16)(0.0f), READ(VW, y[f], p * width + x), used);
+        PREFETCH_READ(y[f] + p * width + x + ahead);
+      }
       __local const float *first = u + x;
-      PREFETCH_READ(y0 + x + ahead);
-      PREFETCH_READ(y1 + x + ahead);
       UNROLL for (int i = 0; i < PAIRS; i++) {
         const float16 met = MICA_VLOAD(VW, first, at[i]);
-        UNROLL for (int f = 0; f < FILTERS; f++) sum[f][i] = met * y[f] + sum[f][i];
+        UNROLL for (int f = 0; f < FILTERS; f++) sum[f][i] = met * row[f] + sum[f][i];
       }
     }
 }
@@ -86,9 +89,10 @@ conv_filter_direct(CONV_PARAMS, const int8 cut, __global const STORAGE(D_T) * X,
         UNROLL for (int f = 0; f < FILTERS; f++) UNROLL for (int i = 0; i < PAIRS; i++) sum[f][i] = (float16)(0.0f);
         for (int slot = 0; slot < count; slot++) {
           const int n = (first + slot) / bands, o = (first + slot) % bands * rows;
-          operand y = Y + Y_at + ((long)n * G + g) * KG * y_plane + (long)o * O2;
-          multiply(y + k * y_plane, y + min(k + 1, KG - 1) * y_plane, FILTERS * y_plane,
-                   scratch + slot * copy, from, min(rows, O1 - o), O2, ST1 * ST2 * pitch, sum);
+          operand y[FILTERS];
+          UNROLL for (int f = 0; f < FILTERS; f++)
+              y[f] = Y + Y_at + (((long)n * G + g) * KG + min(k + f, KG - 1)) * y_plane + (long)o * O2;
+          multiply(y, FILTERS * y_plane, scratch + slot * copy, from, min(rows, O1 - o), O2, ST1 * ST2 * pitch, sum);
         }
         UNROLL for (int f = 0; f < FILTERS; f++) {
           const long to = ((long)((k + f) / VW) * tiles + tile) * PAIRS * VW + (k + f) % VW;

@@ -19,6 +19,16 @@ bool mica__variant_fits(const mica__kernel_desc *desc, const mica__variant *vari
          (!desc->has_room || desc->has_room(variant->values, device));
 }
 
+bool mica__variant_suits_vectors(const mica__variant *variant, uint32_t vector_bytes) {
+  return (variant->vector_bytes >= MICA__LONG_VECTOR) == (vector_bytes >= MICA__LONG_VECTOR);
+}
+
+const mica__variant *mica__kernel_suited(const mica__kernel_desc *desc, uint32_t vector_bytes) {
+  const mica__variant *variant = desc->variants;
+  while (!mica__variant_suits_vectors(variant, vector_bytes)) variant++;
+  return variant;
+}
+
 const mica__variant *mica__kernel_variant(const mica__kernel_desc *desc, const mica_device_info *device) {
   for (int i = 0; i < desc->variant_count; i++)
     if (mica__variant_fits(desc, &desc->variants[i], device)) return &desc->variants[i];

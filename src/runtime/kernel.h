@@ -79,6 +79,15 @@ typedef struct mica__kernel_desc {
     .name = label, .classes = on, .values = { __VA_ARGS__ }                                                            \
   }
 
+/* One of a CPU's whose vector registers have so many bytes at least. */
+#define MICA__VECTOR_VARIANT(label, bytes, ...)                                                                        \
+  {                                                                                                                    \
+    .name = label, .classes = MICA__ON_CPU, .vector_bytes = bytes, .values = { __VA_ARGS__ }                           \
+  }
+/* Of which there are 32, twice as many as of shorter ones on most CPUs: tiles of 16 vectors of 16 floats are for these,
+ * tiles of 6 for the others. */
+#define MICA__LONG_VECTOR 64
+
 /* The initialiser of a kernel's description from its two tables; further fields may follow it. */
 #define MICA__KERNEL(function, path, param_table, variant_table)                                                       \
   .name = function, .file = path, .params = param_table, .param_count = sizeof param_table / sizeof *param_table,      \
@@ -93,6 +102,10 @@ typedef struct mica__kernel mica__kernel;
 unsigned mica__kernel_class(const mica_device_info *device);
 /* Whether a variant of the kernel may run on a device. */
 bool mica__variant_fits(const mica__kernel_desc *desc, const mica__variant *variant, const mica_device_info *device);
+/* Whether it is made for vector registers of so many bytes: long or short ones. */
+bool mica__variant_suits_vectors(const mica__variant *variant, uint32_t vector_bytes);
+/* The first variant that is, of a kernel that has one for either. */
+const mica__variant *mica__kernel_suited(const mica__kernel_desc *desc, uint32_t vector_bytes);
 /* The first variant that fits; NULL when none does. */
 const mica__variant *mica__kernel_variant(const mica__kernel_desc *desc, const mica_device_info *device);
 

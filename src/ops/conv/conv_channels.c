@@ -4,13 +4,19 @@
 #include "ops/conv/band.h"
 #include "ops/conv/winograd.h"
 
-static const mica__kernel_param params[] = {MICA__CONV_PARAMS(MICA__CONV_TYPES)};
-static const mica__variant variants[] = {MICA__VARIANT("cpu", MICA__ON_CPU, MICA__CONV_VALUES)};
+static const mica__kernel_param params[] = {
+    MICA__CONV_PARAMS(MICA__CONV_TYPES),
+    MICA__INT("MANY", "places of a register tile, in each of two rows", 3, 8),
+};
+static const mica__variant variants[] = {
+    MICA__VARIANT("cpu.3", MICA__ON_CPU, MICA__CONV_VALUES, 3),
+    MICA__VECTOR_VARIANT("long.8", MICA__LONG_VECTOR, MICA__CONV_VALUES, 8),
+};
 const mica__kernel_desc mica__conv_channels_kernel = {
     MICA__KERNEL("conv_channels", "conv/conv_channels.cl", params, variants)};
 
 #define VW 16
-#define MANY 8
+#define MOST_PLACES 8
 /* Floats of what a work-item has in hand, and the most where a row takes more. */
 #define ROOM (16 << 10)
 #define MOST_ROOM (128 << 10)
@@ -28,7 +34,7 @@ static int64_t floats_of(const mica__conv_band *b) { return mica__conv_band_copi
 
 /* Rows in pairs. */
 static mica__conv_band make_band(const mica__conv *conv) {
-  mica__conv_band b = mica__conv_band_of(conv, MANY);
+  mica__conv_band b = mica__conv_band_of(conv, MOST_PLACES);
   int64_t rows = mica__conv_band_most_rows(&b, GROUPS);
   rows = mica__least(b.grid[1], (rows + 1) / 2 * 2);
   do mica__conv_band_set_rows(&b, rows);
@@ -49,7 +55,7 @@ static const char *decline(const void *problem, const mica_device_info *device) 
   if (mica__kernel_class(device) != MICA__ON_CPU) return "it is for CPUs";
   if (d->c > MOST_CHANNELS) return "there are many channels";
   if (4 * d->k < 3 * mica__ceil_div(d->k, VW) * VW) return "lanes are empty";
-  if (b.grid[2] < MANY) return "rows are short";
+  if (b.grid[2] < MOST_PLACES) return "rows are short";
   if (d->c * mica__conv_volume(d->filter) < SHORTEST_SUM) return "sums are short";
   if (d->c >= WINOGRAD_CHANNELS && !mica__winograd_unable(problem)) return "Winograd's convolution is faster";
   if (mica__conv_volume(d->filter) == 1) return "it is a matrix product";
@@ -66,7 +72,8 @@ static mica_status launch_channels(mica_queue *queue, const void *problem, const
   const mica__kernel_desc *desc = &mica__conv_channels_kernel;
   mica__conv_band b = make_band(problem);
   int32_t values[MICA__MAX_PARAMS];
-  mica__kernel_values(desc, variant ? variant : &variants[0], values);
+  uint32_t vector_bytes = mica_engine_device(mica__queue_engine(queue))->vector_bytes;
+  mica__kernel_values(desc, variant ? variant : mica__kernel_suited(desc, vector_bytes), values);
   size_t scratch = mica__conv_band_scratch(&b, results_of(&b));
   return mica__conv_band_launch(queue, problem, &b, desc, values, VW, scratch);
 }

@@ -196,13 +196,20 @@ static bool takes(const mica__check *check, const mica__impl *impl, const settin
   return mica__check_has_dtype(check, s->dtype) && mica__kernel_choice(impl->kernel, "D_T", (int32_t)s->dtype) >= 0;
 }
 
+/* The last variant that fits the device; the last of all where none does. */
+static const mica__variant *last_variant(const mica__kernel_desc *kernel, const mica_device_info *device) {
+  for (int at = kernel->variant_count - 1; at >= 0; at--)
+    if (mica__variant_fits(kernel, &kernel->variants[at], device)) return &kernel->variants[at];
+  return &kernel->variants[kernel->variant_count - 1];
+}
+
 /* What the device might choose sees all settings in its last variant, the first one in the others. On the full grid a
  * CPU also runs the last variant of each GPU's kernel, in the first setting: building more takes it longer than all
  * other checks together. */
 static void check_impl(mica__check *check, const mica__impl *impl, mica__conv_pass pass) {
   const mica__kernel_desc *kernel = impl->kernel;
   const mica_device_info *device = mica_engine_device(check->engine);
-  const mica__variant *last = &kernel->variants[kernel->variant_count - 1];
+  const mica__variant *last = last_variant(kernel, device);
   bool all = check->level == MICA__CHECK_FULL, foreign = check->level != MICA__CHECK_QUICK;
   for (const mica__variant *variant = kernel->variants; variant <= last; variant++) {
     bool fits = mica__variant_fits(kernel, variant, device);

@@ -7,7 +7,7 @@
 static const mica__kernel_param params[] = {
     MICA__CONV_PARAMS(MICA__CONV_TYPES),
     MICA__INT("MR", "channels of the result of a register tile", 4, 6, 8),
-    MICA__INT("NV", "vectors of it", 2, 4),
+    MICA__INT("NV", "vectors of it", 1, 2, 4),
 };
 static const mica__variant variants[] = {MICA__VARIANT("cpu.8x32", MICA__ON_CPU, MICA__CONV_VALUES, 8, 2)};
 const mica__kernel_desc mica__conv_direct_kernel = {
@@ -36,11 +36,18 @@ typedef struct plan {
 static int64_t results_of(const plan *p) { return p->mr * (mica__conv_band_places(&p->band) + VW); }
 static int64_t floats_of(const plan *p) { return mica__conv_band_copied(&p->band) + results_of(p); }
 
-static plan make_plan(const mica__conv *conv) {
+/* Of short registers a tile of 4 or 6 rows is as much as there is room for. */
+static void choose_tile(plan *p, bool long_vectors) {
+  int64_t k = p->band.dims.k;
+  bool four = mica__ceil_div(k, 4) * 4 < mica__ceil_div(k, 6) * 6;
+  p->mr = long_vectors ? (k <= 4 ? 4 : k <= 6 ? 6 : 8) : four ? 4 : 6;
+  p->nv = !long_vectors ? 1 : p->mr == 4 ? 4 : 2;
+}
+
+static plan make_plan(const mica__conv *conv, const mica_device_info *device) {
   plan p = {.band = mica__conv_band_of(conv, VW)};
   int64_t k = p.band.dims.k;
-  p.mr = k <= 4 ? 4 : k <= 6 ? 6 : 8;
-  p.nv = p.mr == 4 ? 4 : 2;
+  choose_tile(&p, device->vector_bytes >= MICA__LONG_VECTOR);
   int64_t room = k <= p.mr ? ROOM_OF_ONE : ROOM;
   int64_t rows = mica__conv_band_most_rows(&p.band, GROUPS);
   do mica__conv_band_set_rows(&p.band, rows);
@@ -51,12 +58,12 @@ static plan make_plan(const mica__conv *conv) {
 static const char *unable(const void *problem) {
   const char *reason = mica__conv_band_unable(problem);
   if (reason) return reason;
-  plan p = make_plan(problem);
+  plan p = make_plan(problem, &(mica_device_info){.vector_bytes = MICA__LONG_VECTOR});
   return floats_of(&p) > 2 * ROOM_OF_ONE ? "a row of an image is too long" : NULL;
 }
 
 static const char *decline(const void *problem, const mica_device_info *device) {
-  plan p = make_plan(problem);
+  plan p = make_plan(problem, device);
   const mica__conv_dims *d = &p.band.dims;
   if (mica__kernel_class(device) != MICA__ON_CPU) return "it is for CPUs";
   if (d->c > MOST_CHANNELS && d->k > MOST_CHANNELS) return "there are many channels";
@@ -69,14 +76,13 @@ static const char *decline(const void *problem, const mica_device_info *device) 
 }
 
 static size_t workspace(const void *problem, const mica_device_info *device) {
-  plan p = make_plan(problem);
-  (void)device;
+  plan p = make_plan(problem, device);
   return mica__conv_band_packed(problem, p.mr);
 }
 
 static mica_status launch_direct(mica_queue *queue, const void *problem, const mica__variant *variant) {
   const mica__kernel_desc *desc = &mica__conv_direct_kernel;
-  plan p = make_plan(problem);
+  plan p = make_plan(problem, mica_engine_device(mica__queue_engine(queue)));
   int32_t values[MICA__MAX_PARAMS];
   mica__kernel_values(desc, variant ? variant : &variants[0], values);
   mica__kernel_set(desc, values, "MR", (int32_t)p.mr);

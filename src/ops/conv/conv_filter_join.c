@@ -6,7 +6,7 @@
 static const mica__kernel_param params[] = {
     MICA__DTYPE("D_T", "type of w", MICA__CONV_TYPES),
     MICA__INT("PANEL", "lanes: 1 channels, 2 filters, 3 filters while rows are pairs of channel and tap", 1, 2, 3),
-    MICA__INT("MR", "rows of a register tile", 8, 9),
+    MICA__INT("MR", "rows of a register tile", 6, 8, 9),
     MICA__INT("NV", "vectors in a row of it", 1, 2, 3),
 };
 static const mica__variant variants[] = {

@@ -8,19 +8,23 @@
 static const mica__kernel_param params[] = {
     MICA__DTYPE("D_T", "type of x, w and y", MICA__CONV_TYPES),
     MICA__INT("PANEL", "packed: 1 x, 2 y, 3 y while rows are pairs of channel and tap", 1, 2, 3),
-    MICA__INT("MR", "rows of a register tile", 8, 9),
+    MICA__INT("MR", "rows of a register tile", 6, 8, 9),
     MICA__INT("NV", "vectors in a row of it", 1, 2, 3),
 };
 enum { D_T, PANEL, MR, NV };
+#define LONG(label, ...) MICA__VECTOR_VARIANT(label, MICA__LONG_VECTOR, MICA_F32, __VA_ARGS__)
 static const mica__variant variants[] = {
-    MICA__VARIANT("cpu.x16", MICA__ON_CPU, MICA_F32, MICA__PANEL_X, 8, 1),
-    MICA__VARIANT("cpu.x32", MICA__ON_CPU, MICA_F32, MICA__PANEL_X, 8, 2),
-    MICA__VARIANT("cpu.x48", MICA__ON_CPU, MICA_F32, MICA__PANEL_X, 8, 3),
-    MICA__VARIANT("cpu.y16", MICA__ON_CPU, MICA_F32, MICA__PANEL_Y, 8, 1),
-    MICA__VARIANT("cpu.y32", MICA__ON_CPU, MICA_F32, MICA__PANEL_Y, 8, 2),
-    MICA__VARIANT("cpu.y48", MICA__ON_CPU, MICA_F32, MICA__PANEL_Y, 8, 3),
-    MICA__VARIANT("cpu.taps16", MICA__ON_CPU, MICA_F32, MICA__PANEL_Y_TAPS, 9, 1),
-    MICA__VARIANT("cpu.taps32", MICA__ON_CPU, MICA_F32, MICA__PANEL_Y_TAPS, 9, 2),
+    MICA__VARIANT("cpu.x16", MICA__ON_CPU, MICA_F32, MICA__PANEL_X, 6, 1),
+    MICA__VARIANT("cpu.y16", MICA__ON_CPU, MICA_F32, MICA__PANEL_Y, 6, 1),
+    MICA__VARIANT("cpu.taps16", MICA__ON_CPU, MICA_F32, MICA__PANEL_Y_TAPS, 6, 1),
+    LONG("long.x16", MICA__PANEL_X, 8, 1),
+    LONG("long.x32", MICA__PANEL_X, 8, 2),
+    LONG("long.x48", MICA__PANEL_X, 8, 3),
+    LONG("long.y16", MICA__PANEL_Y, 8, 1),
+    LONG("long.y32", MICA__PANEL_Y, 8, 2),
+    LONG("long.y48", MICA__PANEL_Y, 8, 3),
+    LONG("long.taps16", MICA__PANEL_Y_TAPS, 9, 1),
+    LONG("long.taps32", MICA__PANEL_Y_TAPS, 9, 2),
 };
 #define VARIANTS (sizeof variants / sizeof *variants)
 const mica__kernel_desc mica__conv_filter_tile_kernel = {
@@ -173,10 +177,12 @@ static double cost_of(const mica__conv_dims *d, const mica__variant *variant) {
   return vectors * (rows * outputs * narrow * apart + pack * (double)p.blocks * packed);
 }
 
-static const mica__variant *choose_variant(const used *u, int64_t room) {
+/* Of the tiles that are made for the device's vectors. */
+static const mica__variant *choose_variant(const used *u, uint32_t vector_bytes, int64_t room) {
   const mica__variant *best = NULL;
   double least_cost = 0;
   for (size_t i = 0; i < VARIANTS; i++) {
+    if (!mica__variant_suits_vectors(&variants[i], vector_bytes)) continue;
     if (unable_with(u, &variants[i], room)) continue;
     double cost = cost_of(&u->dims, &variants[i]);
     if (!best || cost < least_cost) {
@@ -195,7 +201,7 @@ static const char *unable(const void *problem) {
   const mica__conv *conv = problem;
   if (conv->dtype == MICA_F64) return "its sums are float";
   used u = used_of(conv);
-  return choose_variant(&u, MOST_SCRATCH) ? NULL : "an image, or a row of one, is too large";
+  return choose_variant(&u, MICA__LONG_VECTOR, MOST_SCRATCH) ? NULL : "an image, or a row of one, is too large";
 }
 
 static const char *decline(const void *problem, const mica_device_info *device) {
@@ -203,7 +209,7 @@ static const char *decline(const void *problem, const mica_device_info *device) 
   if (mica__kernel_class(device) != MICA__ON_CPU) return "it is for CPUs";
   if (conv->dims.c == 1 && conv->dims.k == 1) return "a group is one channel and one filter";
   used u = used_of(conv);
-  return choose_variant(&u, room_of(device)) ? NULL : "local memory does not take a row";
+  return choose_variant(&u, device->vector_bytes, room_of(device)) ? NULL : "local memory does not take a row";
 }
 
 static size_t partial_bytes(const mica__conv_dims *d, const plan *p) {
@@ -212,7 +218,7 @@ static size_t partial_bytes(const mica__conv_dims *d, const plan *p) {
 
 static size_t workspace(const void *problem, const mica_device_info *device) {
   used u = used_of(problem);
-  plan p = plan_of(&u.dims, choose_variant(&u, room_of(device)));
+  plan p = plan_of(&u.dims, choose_variant(&u, device->vector_bytes, room_of(device)));
   return partial_bytes(&u.dims, &p);
 }
 
@@ -242,8 +248,9 @@ static mica_status launch_sums(mica_queue *queue, const mica__conv *conv, const 
 
 static mica_status launch_filter_tile(mica_queue *queue, const void *problem, const mica__variant *variant) {
   used u = used_of(problem);
-  int64_t room = room_of(mica_engine_device(mica__queue_engine(queue)));
-  if (!variant || unable_with(&u, variant, room)) variant = choose_variant(&u, room);
+  const mica_device_info *device = mica_engine_device(mica__queue_engine(queue));
+  int64_t room = room_of(device);
+  if (!variant || unable_with(&u, variant, room)) variant = choose_variant(&u, device->vector_bytes, room);
   if (!variant) return mica__fail(MICA_E_UNSUPPORTED, "conv_filter_tile: local memory does not take a row");
   plan p = plan_of(&u.dims, variant);
   mica_buffer *partial = NULL;

@@ -5,11 +5,14 @@
 
 static const mica__kernel_param params[] = {
     MICA__CONV_PARAMS(MICA__CONV_TYPES),
-    MICA__INT("MR", "rows of a register tile", 4, 8, 12),
+    MICA__INT("MR", "rows of a register tile", 4, 6, 8, 12),
     MICA__INT("NV", "vectors in a row of it", 1, 2, 3),
     MICA__CASE("HALVES", "windows that are computed together", 1, 2),
 };
-static const mica__variant variants[] = {MICA__VARIANT("cpu.8x32", MICA__ON_CPU, MICA__CONV_VALUES, 8, 2, 1)};
+static const mica__variant variants[] = {
+    MICA__VARIANT("cpu.6x16", MICA__ON_CPU, MICA__CONV_VALUES, 6, 1, 1),
+    MICA__VECTOR_VARIANT("long.8x32", MICA__LONG_VECTOR, MICA__CONV_VALUES, 8, 2, 1),
+};
 const mica__kernel_desc mica__conv_tile_kernel = {MICA__KERNEL("conv_tile", "conv/conv_tile.cl", params, variants)};
 
 #define VW 16
@@ -53,11 +56,15 @@ static int64_t room(const plan *p, const mica_device_info *device) {
   return (int64_t)(device->local_bytes / sizeof(float)) / p->nr;
 }
 
+static const mica__variant *own_variant(const mica_device_info *device) {
+  return mica__kernel_suited(&mica__conv_tile_kernel, device->vector_bytes);
+}
+
 static plan make_plan(const windows *together, const mica__variant *variant, const mica_device_info *device) {
   const mica__conv_window *w = &together->at[0];
   plan p = {.taps = mica__conv_volume(w->taps)};
   if (together->count > 1) p.taps = mica__most(p.taps, mica__conv_volume(together->at[1].taps));
-  mica__kernel_values(&mica__conv_tile_kernel, variant ? variant : &variants[0], p.values);
+  mica__kernel_values(&mica__conv_tile_kernel, variant ? variant : own_variant(device), p.values);
   mica__kernel_set(&mica__conv_tile_kernel, p.values, "HALVES", together->count);
   p.mr = mica__gemm_value(&mica__conv_tile_kernel, p.values, "MR");
   p.nr = mica__gemm_value(&mica__conv_tile_kernel, p.values, "NV") * VW;
@@ -103,11 +110,10 @@ static const char *decline(const void *problem, const mica_device_info *device) 
 }
 
 static size_t workspace(const void *problem, const mica_device_info *device) {
-  (void)device;
-  int64_t count = 0;
+  int64_t count = 0, rows = mica__gemm_value(&mica__conv_tile_kernel, own_variant(device)->values, "MR");
   for (int64_t i = 0; i < mica__conv_windows(problem); i++) {
     mica__conv_window w = mica__conv_window_used(mica__conv_window_at(problem, i));
-    count += mica__conv_packed_count(&w, variants[0].values[4]);
+    count += mica__conv_packed_count(&w, rows);
   }
   return (size_t)count * sizeof(float);
 }

@@ -22,24 +22,16 @@ static const mica__kernel_param params[] = {
  * rows. Sixteen sums in registers hide the latency of a fused multiply-add on every AVX-512 machine; with 8 rows the
  * broadcasts of A fit beside the loads of B, and taller tiles measured no faster. Of sixteen shorter registers twelve
  * hold sums. */
-#define TILE(label, bytes, mr, nv, vw)                                                                                 \
-  {                                                                                                                    \
-    .name = label, .classes = MICA__ON_CPU, .vector_bytes = bytes, .values = {                                         \
-      MICA__GEMM_EPILOGUE_VALUES,                                                                                      \
-      MICA_F32,                                                                                                        \
-      MICA_F32,                                                                                                        \
-      3,                                                                                                               \
-      3,                                                                                                               \
-      0,                                                                                                               \
-      mr,                                                                                                              \
-      nv,                                                                                                              \
-      vw                                                                                                               \
-    }                                                                                                                  \
-  }
+#define TILE(label, bytes, ...)                                                                                        \
+  MICA__VECTOR_VARIANT(label, bytes, MICA__GEMM_EPILOGUE_VALUES, MICA_F32, MICA_F32, 3, 3, 0, __VA_ARGS__)
 #define TALL 6
 static const mica__variant variants[] = {
-    TILE("cpu.1x64", 0, 1, 4, 16), TILE("cpu.8x4", 0, 8, 1, 4),       TILE("avx512.4x64", 64, 4, 4, 16),
-    TILE("cpu.4x16", 0, 4, 1, 16), TILE("avx512.8x32", 64, 8, 2, 16), TILE("cpu.6x16", 0, 6, 1, 16),
+    TILE("cpu.1x64", 0, 1, 4, 16),
+    TILE("cpu.8x4", 0, 8, 1, 4),
+    TILE("long.4x64", MICA__LONG_VECTOR, 4, 4, 16),
+    TILE("cpu.4x16", 0, 4, 1, 16),
+    TILE("long.8x32", MICA__LONG_VECTOR, 8, 2, 16),
+    TILE("cpu.6x16", 0, 6, 1, 16),
 };
 const mica__kernel_desc mica__gemm_tile_kernel = {MICA__KERNEL("gemm_tile", "matmul/gemm_tile.cl", params, variants)};
 
