@@ -84,23 +84,22 @@ static const mica__variant *choose_variant(const mica__gemm *gemm, const mica_de
 #define STREAM_TILES 2
 #define STREAM_K 32
 #define STREAM_N 512
-/* Sums so short mostly write D: a tile of rows at a time, in long stretches. */
-#define SHORT_K 16
 /* Multiply-adds below which packing costs more than it saves; and for which a group of its own is worth while. */
 #define SMALL 4.0e6
 #define GROUP 0.3e6
-/* Tiles by which a packed element is used at least, or packing it does not pay: of A, of B, and of a B whose vectors
- * may cross a line. */
+/* Tiles by which a packed element of A is used at least, or packing it does not pay. */
 #define USES_OF_A 8
-#define USES_OF_B 32
-#define USES_OF_CROSSING_B 16
-/* Intel's cores multiply two vectors of 16 a cycle where Zen 4 multiplies one: what they read of B in place, whose rows
- * fall on few sets of a cache, comes too late. */
-#define USES_OF_B_ON_INTEL 2
 
-static int64_t least_uses_of_b(const mica_device_info *device, bool crossing) {
-  if (device->vendor == MICA_VENDOR_INTEL) return USES_OF_B_ON_INTEL;
-  return crossing ? USES_OF_CROSSING_B : USES_OF_B;
+/* What differs between the cores of vendors. */
+typedef struct habits {
+  int64_t uses, crossing_uses; /* the same of B, and of a B whose vectors may cross a line */
+  int64_t short_k;             /* sums so short mostly write D: in place, a tile of rows at a time, in long stretches */
+} habits;
+
+/* Intel's multiply two vectors of 16 a cycle where Zen 4 multiplies one: what they read of B in place, whose rows fall
+ * on few sets of a cache, comes too late, unless it is so little that it stays in the first one. */
+static habits habits_of(const mica_device_info *device) {
+  return device->vendor == MICA_VENDOR_INTEL ? (habits){2, 2, 64} : (habits){32, 16, 16};
 }
 
 static void choose_forms(const mica__gemm *gemm, const mica_device_info *device, plan *p) {
@@ -114,7 +113,8 @@ static void choose_forms(const mica__gemm *gemm, const mica_device_info *device,
     p->a_form = IN_ROWS;
   else if (small && a_f32 && gemm->a.row == 1 && gemm->m >= p->mr)
     p->a_form = IN_COLUMNS;
-  bool few_uses = b_f32 && rows <= least_uses_of_b(device, crossing) * p->mr;
+  habits h = habits_of(device);
+  bool few_uses = b_f32 && (gemm->k <= h.short_k || rows <= (crossing ? h.crossing_uses : h.uses) * p->mr);
   if ((small || few_uses) && gemm->b.col == 1 && gemm->n >= p->vw) p->b_form = IN_ROWS;
   if (gemm->constant & 1 && a_f32) p->a_form = PACKED_BEFORE;
   if (gemm->constant & 2 && b_f32) p->b_form = PACKED_BEFORE;
@@ -138,7 +138,7 @@ static void choose_blocks(const mica__gemm *gemm, const mica_device_info *device
   if (p->b_form == PACKED_BEFORE && gemm->m <= p->mr && gemm->acc != MICA_I32) p->kc = mica__most(gemm->k, 1);
   int64_t rows = mica__ceil_div(m, in_place ? IN_PLACE_M : BLOCK_M);
   if (gemm->batches == 1 && rows % 2 && m > 8 * p->mr) rows++;
-  p->mb = in_place && gemm->k <= SHORT_K ? p->mr : round_up(mica__ceil_div(m, rows), p->mr);
+  p->mb = in_place && gemm->k <= habits_of(device).short_k ? p->mr : round_up(mica__ceil_div(m, rows), p->mr);
   p->nb = mica__least(n, streams ? STREAM_N : BLOCK_N);
   double possible = work_of(gemm) * (double)gemm->batches / (2 * GROUP);
   int64_t wanted = (packs ? 2 : 16) * (int64_t)device->compute_units;
