@@ -40,7 +40,8 @@ static void print_device(const mica_device_info *info, bool chosen) {
   printf("    platform  %s, %s\n", info->platform, info->platform_version);
   printf("    driver    %s, %s\n", info->driver, info->opencl_c);
   printf("    class     %s, vendor %s\n", mica_device_class_name(info->device_class), mica_vendor_name(info->vendor));
-  printf("    compute   %u units at %u MHz\n", info->compute_units, info->clock_mhz);
+  printf("    compute   %u units at %u MHz, vectors of %u bytes\n", info->compute_units, info->clock_mhz,
+         info->vector_bytes);
   printf("    memory    %s%s, largest buffer %s, aligned to %u bytes\n", cli_format_bytes(info->global_bytes, global),
          info->unified_memory ? " shared with the host" : "", cli_format_bytes(info->max_buffer_bytes, largest),
          info->align_bytes);
@@ -76,6 +77,7 @@ static void add_device(cli_json *json, cJSON *devices, const mica_device_info *i
   cli_json_text(json, device, "driver", info->driver);
   cli_json_text(json, device, "opencl_c", info->opencl_c);
   cli_json_integer(json, device, "compute_units", info->compute_units);
+  cli_json_integer(json, device, "vector_bytes", info->vector_bytes);
   cli_json_integer(json, device, "clock_mhz", info->clock_mhz);
   cli_json_integer(json, device, "global_bytes", info->global_bytes);
   cli_json_bool(json, device, "unified_memory", info->unified_memory);

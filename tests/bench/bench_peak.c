@@ -23,14 +23,15 @@ static mica_status measure(const bench *b, double *flops) {
   const mica_device_info *device = mica_engine_device(b->engine);
   bool cpu = mica__kernel_class(device) == MICA__ON_CPU;
   int64_t items = (int64_t)device->compute_units * (cpu ? 1 : 4096);
-  double width = cpu ? 16 : 1;
+  int width = !cpu ? 1 : device->vector_bytes >= 64 ? 16 : device->vector_bytes >= 32 ? 8 : 4;
   int32_t steps = cpu ? 400000 : 20000;
   mica_queue *queue = mica_engine_queue(b->engine);
   mica__kernel *kernel = NULL;
   mica_tensor *x = NULL;
-  mica_status status = mica__kernel_get_source(
-      b->engine, "peak", source, cpu ? "-DSUMS=12 -DV=float16 -DLANE(v)=(v).s0" : "-DSUMS=12 -DV=float -DLANE(v)=(v)",
-      &kernel);
+  char options[64];
+  snprintf(options, sizeof options,
+           cpu ? "-DSUMS=%d -DV=float%d -DLANE(v)=(v).s0" : "-DSUMS=%d -DV=float -DLANE(v)=(v)", SUMS, width);
+  mica_status status = mica__kernel_get_source(b->engine, "peak", source, options, &kernel);
   if (status == MICA_OK) status = mica_tensor_create(b->engine, MICA_F32, MICA_SHAPE(items + 16), &x);
   if (status == MICA_OK) status = mica_op_fill_fwd(queue, 0.5, x);
   if (status == MICA_OK) status = mica_queue_finish(queue);

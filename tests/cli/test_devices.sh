@@ -37,8 +37,8 @@ marked=0
 i=0
 while [ $i -lt "$count" ]; do
   for key in name platform driver opencl_c class vendor id; do holds "devices.$i.$key" '?*'; done
-  for key in compute_units clock_mhz global_bytes limits.max_buffer_bytes limits.local_bytes limits.max_group \
-    limits.align_bytes; do
+  for key in compute_units vector_bytes clock_mhz global_bytes limits.max_buffer_bytes limits.local_bytes \
+    limits.max_group limits.align_bytes; do
     holds "devices.$i.$key" '[0-9]*'
   done
   holds "devices.$i.extensions.#" '[0-9]*'

@@ -21,10 +21,13 @@ typedef struct limited {
 static const limited devices[] = {
     {"a CPU", "class=cpu", "gemm_tile", "gemm_tile"},
     {"a CPU with little", "class=cpu group=64 local=16384 bits=32 nofp64", "gemm_tile", "gemm_tile"},
+    {"a CPU with short vectors", "class=cpu vectors=8", "gemm_tile", "gemm_tile"},
     {"a GPU", "class=gpu", "gemv_gpu", "gemm_gpu"},
     {"a GPU with groups of 64", "class=gpu group=64 local=16384 bits=32 nofp64", "gemm_direct", "gemm_gpu"},
     {"a GPU with little local memory", "class=gpu local=4096", "gemv_gpu", "gemm_naive"},
 };
+
+enum { CPUS = 3 }; /* of them, which come first */
 
 static mica_engine *begin(const char *limits) {
   mica_engine *engine = NULL;
@@ -174,18 +177,18 @@ static const problem problems[] = {
 START_TEST(filter_gradients) {
   const problem *p = &problems[_i];
   int64_t count = p->k * (p->c / p->groups) * p->taps * p->taps;
-  char names[2][256];
-  float *dw[2];
-  for (int d = 0; d < 2; d++) {
+  char names[CPUS][256];
+  float *dw[CPUS];
+  for (int d = 0; d < CPUS; d++) {
     mica_engine *engine = begin(devices[d].limits);
     dw[d] = filter_gradient(engine, p, count, names[d]);
     end(engine);
     printf("%s: filters' gradient, %s, by %s\n", devices[d].name, p->name, names[d]);
   }
   float bound = 1e-5f * (float)(p->n * p->size * p->size);
-  for (int64_t i = 0; i < count; i++) ck_assert_float_eq_tol(dw[0][i], dw[1][i], bound);
-  free(dw[0]);
-  free(dw[1]);
+  for (int d = 1; d < CPUS; d++)
+    for (int64_t i = 0; i < count; i++) ck_assert_float_eq_tol(dw[0][i], dw[d][i], bound);
+  for (int d = 0; d < CPUS; d++) free(dw[d]);
 }
 END_TEST
 

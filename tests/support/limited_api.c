@@ -12,7 +12,7 @@ static struct {
   cl_device_type type;
   size_t group;
   cl_ulong local, buffer;
-  cl_uint bits;
+  cl_uint bits, vectors;
   bool nofp64, kernel_writes;
 } limit;
 
@@ -41,6 +41,7 @@ static cl_int limited_device_info(cl_device_id device, cl_device_info what, size
     break;
   case CL_DEVICE_MAX_MEM_ALLOC_SIZE: CAP(cl_ulong, limit.buffer); break;
   case CL_DEVICE_ADDRESS_BITS: CAP(cl_uint, limit.bits); break;
+  case CL_DEVICE_NATIVE_VECTOR_WIDTH_FLOAT: CAP(cl_uint, limit.vectors); break;
   case CL_DEVICE_GLOBAL_MEM_SIZE:
     if (limit.bits == 32) CAP(cl_ulong, UINT32_MAX);
     break;
@@ -153,6 +154,8 @@ static bool take_word(const char *word) {
     limit.local = number;
   else if (number && !strncmp(word, "buffer=", 7))
     limit.buffer = number;
+  else if (number && !strncmp(word, "vectors=", 8))
+    limit.vectors = (cl_uint)number;
   else if (number == 32 && !strncmp(word, "bits=", 5))
     limit.bits = 32;
   else
