@@ -102,9 +102,9 @@ typedef struct mica__kernel mica__kernel;
 unsigned mica__kernel_class(const mica_device_info *device);
 /* Whether a variant of the kernel may run on a device. */
 bool mica__variant_fits(const mica__kernel_desc *desc, const mica__variant *variant, const mica_device_info *device);
-/* Whether it is made for vector registers of so many bytes: long or short ones. */
+/* Whether it is made for vector registers of so many bytes: for long ones, or for shorter ones. */
 bool mica__variant_suits_vectors(const mica__variant *variant, uint32_t vector_bytes);
-/* The first variant that is, of a kernel that has one for either. */
+/* The first variant that is; of a kernel with variants for either. */
 const mica__variant *mica__kernel_suited(const mica__kernel_desc *desc, uint32_t vector_bytes);
 /* The first variant that fits; NULL when none does. */
 const mica__variant *mica__kernel_variant(const mica__kernel_desc *desc, const mica_device_info *device);
