@@ -4,7 +4,7 @@
  * x is (planes, D, H, W), y (planes, outputs of D, H, W); D, H and W are windows (pool/window.clh). A window without
  * elements gives `lowest`, and the place D H W.
  *
- *   max_pool_each     a work-item an output: planes * outputs of them, any group size
+ *   max_pool_each     with EACH: a work-item an output: planes * outputs of them, any group size
  *   max_pool_lines    a work-item makes `per` lines of outputs, one after the other: the largest of each column first,
  *                     in local memory, then those of the line's windows. ceil(planes * lines / per) work-items in
  *                     groups of one. No adaptive windows. columns, and rows where INDICES, have `length` + 2 VW
@@ -36,6 +36,7 @@
 #define Y_T X_T
 #endif
 
+#ifdef EACH
 __kernel void max_pool_each(__global const STORAGE(X_T) *x, const long x_at, __global STORAGE(Y_T) *y, const long y_at,
                             const int planes, const int8 D, const int8 H, const int8 W, const COMPUTE(X_T) lowest) {
   const long item = get_global_id(0);
@@ -62,6 +63,7 @@ __kernel void max_pool_each(__global const STORAGE(X_T) *x, const long x_at, __g
 #endif
 }
 
+#else
 /* Lanes compare as integers of their own width. */
 #define mica_mask_float int
 #define mica_mask_double long
@@ -186,3 +188,4 @@ __kernel void max_pool_lines(__global const STORAGE(X_T) *x, const long x_at, __
     }
   }
 }
+#endif

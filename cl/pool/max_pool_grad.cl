@@ -3,7 +3,7 @@
  * dx is (planes, D, H, W), dy and place (planes, outputs of D, H, W); D, H and W are windows (pool/window.clh). A place
  * is one of its window's elements, or none: D H W.
  *
- *   max_pool_grad_each     a work-item an element of dx: planes * D * H * W of them, any group size
+ *   max_pool_grad_each     with EACH: a work-item an element of dx: planes * D * H * W of them, any group size
  *   max_pool_grad_bands    a work-item makes `per` lines of one plane of (H, W): planes * D * ceil(H / per) work-items
  *                          in groups of one. First it copies all lines of dy and place that may look at them, `room` at
  *                          most, with edges of nothing before and after: a line of the copy has `pitch` vectors, the
@@ -29,6 +29,7 @@
   __global const STORAGE(X_T) *dy, const long dy_at, __global const int *place, const long place_at,                   \
       __global STORAGE(X_T) *dx, const long dx_at, const int planes, const int8 D, const int8 H, const int8 W
 
+#ifdef EACH
 __kernel void max_pool_grad_each(OPERANDS) {
   const long item = get_global_id(0);
   const int w = (int)(item % W.s0), h = (int)(item / W.s0 % H.s0), d = (int)(item / W.s0 / H.s0 % D.s0);
@@ -45,6 +46,7 @@ __kernel void max_pool_grad_each(OPERANDS) {
   STORE(X_T, sum, dx, dx_at + item);
 }
 
+#else
 #define VALUES COMPUTEV(X_T, VW)
 #define PLACES MICA_PASTE(int, VW)
 #define mica_wide_float f32
@@ -136,3 +138,4 @@ __kernel void max_pool_grad_bands(OPERANDS, const int per, const int room, const
     }
   }
 }
+#endif

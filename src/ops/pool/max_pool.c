@@ -154,11 +154,12 @@ static const mica__variant lines_variants[] = {MICA__VARIANT("cpu", MICA__ON_CPU
 static const mica__variant grad_each_variants[] = {MICA__VARIANT("any", MICA__ON_ANY, MICA_F32)};
 static const mica__variant grad_bands_variants[] = {MICA__VARIANT("cpu", MICA__ON_CPU, MICA_F32, 2, 16)};
 static const mica__kernel_desc max_pool_each = {
-    MICA__KERNEL("max_pool_each", "pool/max_pool.cl", each_params, each_variants)};
+    MICA__KERNEL("max_pool_each", "pool/max_pool.cl", each_params, each_variants), .options = "-DEACH"};
 static const mica__kernel_desc max_pool_lines = {
     MICA__KERNEL("max_pool_lines", "pool/max_pool.cl", lines_params, lines_variants)};
 static const mica__kernel_desc max_pool_grad_each = {
-    MICA__KERNEL("max_pool_grad_each", "pool/max_pool_grad.cl", grad_each_params, grad_each_variants)};
+    MICA__KERNEL("max_pool_grad_each", "pool/max_pool_grad.cl", grad_each_params, grad_each_variants),
+    .options = "-DEACH"};
 static const mica__kernel_desc max_pool_grad_bands = {
     MICA__KERNEL("max_pool_grad_bands", "pool/max_pool_grad.cl", grad_bands_params, grad_bands_variants)};
 
