@@ -118,6 +118,8 @@ typedef struct mica__recording mica__recording;
 bool mica__queue_records(const mica_queue *queue);
 /* A queue that records what is submitted to it; transfers on it fail with MICA_E_STATE. */
 mica_status mica__recorder_create(mica_engine *engine, mica_queue **recorder);
+/* A recorder that keeps nothing: ops do all that comes before a launch, on workspace without memory. */
+mica_status mica__rehearsal_create(mica_engine *engine, mica_queue **recorder);
 /* Ends recording: the recorder is destroyed, its launches are the caller's. */
 mica__recording *mica__recorder_end(mica_queue *recorder);
 /* Starts every launch in order. Allocates nothing, builds nothing, waits for nothing. One thread at a time. */

@@ -210,6 +210,12 @@ static cl_int null_EnqueueWriteBuffer(cl_command_queue q, cl_mem m, cl_bool bloc
   memcpy(((object *)m)->data + at, host, size);
   return event_done(event);
 }
+static cl_int null_EnqueueFillBuffer(cl_command_queue q, cl_mem m, const void *pattern, size_t pattern_size, size_t at,
+                                     size_t size, cl_uint n, const cl_event *waits, cl_event *event) {
+  (void)q, (void)n, (void)waits;
+  for (size_t i = 0; i < size; i += pattern_size) memcpy(((object *)m)->data + at + i, pattern, pattern_size);
+  return event_done(event);
+}
 static cl_int null_EnqueueMarkerWithWaitList(cl_command_queue q, cl_uint n, const cl_event *waits, cl_event *event) {
   (void)q, (void)n, (void)waits;
   return event_done(event);

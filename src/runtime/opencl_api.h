@@ -76,6 +76,10 @@ typedef void(CL_CALLBACK *mica__cl_context_fn)(const char *, const void *, size_
          (cl_command_queue q, cl_mem m, cl_bool block, size_t at, size_t size, const void *host, cl_uint n,            \
           const cl_event *waits, cl_event *event),                                                                     \
          (q, m, block, at, size, host, n, waits, event))                                                               \
+  STATUS(EnqueueFillBuffer,                                                                                            \
+         (cl_command_queue q, cl_mem m, const void *pattern, size_t pattern_size, size_t at, size_t size, cl_uint n,   \
+          const cl_event *waits, cl_event *event),                                                                     \
+         (q, m, pattern, pattern_size, at, size, n, waits, event))                                                     \
   OBJECT(void *, EnqueueMapBuffer,                                                                                     \
          (cl_command_queue q, cl_mem m, cl_bool block, cl_map_flags flags, size_t at, size_t size, cl_uint n,          \
           const cl_event *waits, cl_event *event, cl_int *error),                                                      \

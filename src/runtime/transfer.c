@@ -111,6 +111,17 @@ mica_status mica_tensor_upload(mica_queue *queue, mica_tensor *tensor, const voi
   return MICA_OK;
 }
 
+mica_status mica__tensor_fill(mica_queue *queue, mica_tensor *tensor, const void *element) {
+  size_t bytes = mica_tensor_bytes(tensor);
+  MICA_TRY(check_transfer(queue, tensor, element, bytes, "filling"));
+  if (bytes == 0) return MICA_OK;
+  count_writing(queue, tensor);
+  return mica__cl_check(queue->engine->api->EnqueueFillBuffer(queue->handle, tensor->buffer->memory, element,
+                                                              mica_dtype_size(tensor->dtype), first_byte(tensor), bytes,
+                                                              0, NULL, NULL),
+                        "filling");
+}
+
 mica_status mica_tensor_download(mica_queue *queue, const mica_tensor *tensor, void *data, size_t bytes) {
   MICA_TRY(check_transfer(queue, tensor, data, bytes, "mica_tensor_download"));
   if (bytes == 0) return MICA_OK;

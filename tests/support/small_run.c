@@ -107,6 +107,17 @@ static mica_status order_queues(run *r) {
   return MICA_OK;
 }
 
+/* Needs no kernel, and so works on the null device. */
+static mica_status fill(run *r) {
+  const float element = 2.5f;
+  float got[10] = {0};
+  MICA_TRY(mica__tensor_fill(r->queue, r->row, &element));
+  MICA_TRY(mica_tensor_download(r->queue, r->row, got, sizeof got));
+  for (int i = 0; i < 10; i++)
+    if (got[i] != element) return mica__fail(MICA_E_NUMERIC, "small_run: element %d is not filled", i);
+  return MICA_OK;
+}
+
 /* A second recording that is given up half-way, as when a plan fails. */
 static mica_status give_up_recording(run *r) {
   MICA_TRY(mica__recorder_create(r->engine, &r->recorder));
@@ -122,6 +133,7 @@ mica_status small_run(mica_engine *engine, bool computes, const char *trace_path
   if (status == MICA_OK) status = compute(r);
   if (status == MICA_OK) status = look(r, computes, trace_path);
   if (status == MICA_OK) status = order_queues(r);
+  if (status == MICA_OK) status = fill(r);
   if (status == MICA_OK) status = give_up_recording(r);
   /* Also where the run has failed before its end. */
   mica__attempt_begin();
