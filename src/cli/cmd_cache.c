@@ -3,26 +3,33 @@
 #include "cli/text.h"
 
 #include <mica/cache.h>
+#include <mica/device.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
+#include <unistd.h>
 
 struct values {
   int action;
   bool json;
+  const char *device, *directory;
 };
 
-enum { PATH, LIST, CLEAR };
+enum { PATH, LIST, CLEAR, BUILD };
 static const cli_choice actions[] = {
     [PATH] = {"path", "print the directory"},
     [LIST] = {"list", "list what is in it, the last used first"},
     [CLEAR] = {"clear", "delete all of it"},
+    [BUILD] = {"build", "add what standard input asks for; train starts such processes"},
     {0},
 };
 
 static const cli_option options[] = {
     CLI_ROW("ACTION", struct values, action, .place = CLI_OPERAND, .help = "what to do", .choices = actions),
+    CLI_ROW("device", struct values, device, .value = "SELECTOR",
+            .help = "build for this one, named as in MICA_DEVICE"),
+    CLI_ROW("directory", struct values, directory, .value = "DIR", .help = "this cache instead of the user's"),
     CLI_ROW("json", struct values, json, .help = "write JSON"),
     {0},
 };
@@ -108,6 +115,18 @@ static int run_clear(const cli_command *self, const char *path, cli_json *json) 
   return CLI_OK;
 }
 
+/* Serves an engine whose config.builder this command is. */
+static int run_build(const cli_command *self, const char *path, const char *device) {
+  mica_engine_config config = mica_engine_config_default();
+  mica_engine *engine = NULL;
+  config.device = device;
+  config.cache_dir = path;
+  if (mica_engine_create(&config, &engine) != MICA_OK) return cli_fail_library(self);
+  int status = mica_engine_serve_builds(engine, STDIN_FILENO) == MICA_OK ? CLI_OK : cli_fail_library(self);
+  mica_engine_destroy(engine);
+  return status;
+}
+
 /* json is NULL when people read. */
 static int run_action(const cli_command *self, int action, const char *path, cli_json *json) {
   if (!*path)
@@ -125,7 +144,12 @@ static int run_action(const cli_command *self, int action, const char *path, cli
 static int run(const cli_command *self, const void *given) {
   const struct values *values = given;
   char *path = NULL;
-  if (mica_cache_path(NULL, &path) != MICA_OK) return cli_fail_library(self);
+  if (mica_cache_path(values->directory, &path) != MICA_OK) return cli_fail_library(self);
+  if (values->action == BUILD) {
+    int built = run_build(self, path, values->device);
+    free(path);
+    return built;
+  }
   cli_json json;
   cli_json_begin(&json);
   int status = run_action(self, values->action, path, values->json ? &json : NULL);

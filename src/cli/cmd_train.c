@@ -230,6 +230,7 @@ static int open_parts(const cli_command *self, const struct values *v, cli_run *
   reading training = {.open = open_training, .run = run, .parts = p},
           test = {.open = open_test, .run = run, .parts = p};
   config.device = v->device;
+  config.builder = CLI_ITSELF;
   begin_reading(&training);
   int status = mica_engine_create(&config, engine) == MICA_OK ? CLI_OK : cli_fail_library(self);
   status = end_reading(&training, self, status);

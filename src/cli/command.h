@@ -25,6 +25,9 @@
 /* Exit statuses. */
 enum { CLI_OK = 0, CLI_FAILED = 1, CLI_USAGE = 2 };
 
+/* The path by which this program starts another process of itself. */
+#define CLI_ITSELF "/proc/self/exe"
+
 typedef enum cli_kind {
   CLI_FLAG,   /* bool: true when given */
   CLI_TEXT,   /* const char *: the value as typed; NULL when not given */

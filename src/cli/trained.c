@@ -49,6 +49,7 @@ int cli_trained_open(cli_trained *trained, const cli_command *self, const char *
   mica_trainer_config how = {0};
   char path[CLI_PATH];
   config.device = device;
+  config.builder = CLI_ITSELF;
   cli_run_begin(&trained->run);
   int status = cli_run_read(&trained->run, self, folder);
   if (status != CLI_OK) return status;

@@ -35,7 +35,7 @@ static bool start(cli_worker *worker) {
     posix_spawn_file_actions_adddup2(&actions, out[1], STDOUT_FILENO);
     posix_spawn_file_actions_addclose(&actions, in[0]);
     posix_spawn_file_actions_addclose(&actions, out[1]);
-    started = posix_spawn(&worker->process, "/proc/self/exe", &actions, NULL, words, environ) == 0;
+    started = posix_spawn(&worker->process, CLI_ITSELF, &actions, NULL, words, environ) == 0;
     posix_spawn_file_actions_destroy(&actions);
   }
   close(in[0]);

@@ -1,6 +1,7 @@
 #include "compile/plan.h"
 
 #include "base/checked.h"
+#include "runtime/build_list.h"
 
 #include <mica/ops.h>
 #include <stdlib.h>
@@ -249,12 +250,43 @@ static mica_status record_all(recorder *r) {
   return MICA_OK;
 }
 
+/* What record_all asks for, as far as it needs programs. */
+static mica_status rehearse_all(recorder *r) {
+  MICA_TRY(build_kernels(r));
+  for (int32_t i = 0; i < r->v->partition.count; i++)
+    if (!r->v->partition.steps[i].fused) MICA_TRY(record_op(r, &r->v->partition.steps[i]));
+  for (int32_t i = 0; i < r->v->recipe.assignment_count; i++)
+    if (r->v->deferred[i]) MICA_TRY(record_copy(r, i));
+  return MICA_OK;
+}
+
+/* Has the programs that the launches need built together, where that pays. Whatever fails here is met again, and told,
+ * when the launches are recorded. */
+static void build_ahead(const recorder *real) {
+  recorder r = *real;
+  mica_engine *engine = r.session->engine;
+  mica__build_list list;
+  if (!mica__builds_ahead(engine)) return;
+  mica__attempt_begin();
+  mica__build_list_begin(&list);
+  mica_status status = mica__rehearsal_create(engine, &r.recorder);
+  if (status == MICA_OK) status = mica__rehearsal_create(engine, &r.beforehand);
+  if (status == MICA_OK) status = rehearse_all(&r);
+  if (r.recorder) mica__recording_destroy(mica__recorder_end(r.recorder));
+  if (r.beforehand) mica__recording_destroy(mica__recorder_end(r.beforehand));
+  mica__build_list_end();
+  mica__build_list_make(engine, &list);
+  mica__build_list_free(&list);
+  mica__attempt_end();
+}
+
 mica_status mica__plan_record(mica_session *session, mica__plan *v, mica_queue *queue) {
   recorder r = {.session = session, .v = v, .queue = queue};
   int32_t nodes = v->recipe.graph->count;
   MICA_TRY(allocate(session, v));
   r.tensors = calloc((size_t)nodes + 1, sizeof *r.tensors);
   if (!r.tensors) return mica__fail_nomem("a session");
+  build_ahead(&r);
   mica_status status = mica__recorder_create(session->engine, &r.recorder);
   if (status == MICA_OK) status = mica__recorder_create(session->engine, &r.beforehand);
   if (status == MICA_OK) status = record_all(&r);

@@ -19,6 +19,9 @@ mica_status mica__device_collect(const mica__cl_api *api, mica__device **list, s
 /* The rule of mica_engine_config.device. */
 mica_status mica__device_select(const char *selector, mica__device *device);
 
+/* Cores that this process may run on; 1 where that is not known. */
+size_t mica__usable_cores(void);
+
 /* Fills info for a device the caller found by itself; info->id is "". */
 mica_status mica__device_describe(const mica__cl_api *api, cl_platform_id platform, cl_device_id id,
                                   mica_device_info *info);

@@ -38,6 +38,7 @@ static mica_status choose_cache_dir(const char *wanted, char **out) {
 static void engine_free(mica_engine *engine) {
   if (engine->context) engine->api->ReleaseContext(engine->context);
   free(engine->cache_dir);
+  free(engine->builder);
   pthread_mutex_destroy(&engine->lock);
   free(engine);
 }
@@ -59,6 +60,8 @@ static mica_status engine_create(const mica__device *device, cl_context context,
   }
   mica_status status = choose_cache_dir(config->cache_dir, &engine->cache_dir);
   if (status != MICA_OK) goto fail_early;
+  engine->builder = mica__strdup(config->builder ? config->builder : "");
+  if (!engine->builder) MICA_TRY_GOTO(mica__fail_nomem("an engine"), fail_early);
   cl_int error = CL_SUCCESS;
   if (context) {
     MICA_TRY_GOTO(mica__cl_check(engine->api->RetainContext(context), "retaining the context"), fail_early);

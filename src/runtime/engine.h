@@ -45,6 +45,7 @@ struct mica_engine {
   mica__counters stats;
   uint64_t cache_bytes;
   char *cache_dir; /* "" for none */
+  char *builder;   /* the same */
 };
 
 struct mica_buffer {

@@ -111,6 +111,10 @@ mica_status mica__workspace_create(mica_queue *queue, size_t bytes, mica_buffer 
 /* The same as a contiguous tensor. */
 mica_status mica__workspace_tensor(mica_queue *queue, mica_dtype dtype, mica_shape shape, mica_tensor **workspace);
 
+/* Sets every element of a contiguous tensor to the one given, by the driver's own means, which need no kernel to be
+ * built. Not on a recorder. */
+mica_status mica__tensor_fill(mica_queue *queue, mica_tensor *tensor, const void *element);
+
 /* A recording: launches with their arguments already set, to be started again and again. */
 typedef struct mica__recording mica__recording;
 

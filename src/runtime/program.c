@@ -1,6 +1,7 @@
 #include "runtime/program.h"
 
 #include "base/text.h"
+#include "runtime/build_list.h"
 #include "runtime/cl_error.h"
 #include "runtime/engine.h"
 #include "runtime/kernel_source.h"
@@ -47,10 +48,7 @@ void mica__programs_destroy(mica_engine *engine) {
   pthread_mutex_destroy(&all->lock);
 }
 
-/* What a caller wants: the program `label`, made of this source with these options, that has a kernel `name`. */
-typedef struct request {
-  const char *name, *label, *source, *options;
-} request;
+typedef mica__program_request request;
 
 /* Every line decides whether a binary made earlier may be used; "program" and "device" are also shown to people. */
 static mica_status write_key(const mica_engine *engine, const request *r, mica__text *out) {
@@ -61,6 +59,14 @@ static mica_status write_key(const mica_engine *engine, const request *r, mica__
   mica__text_addf(out, "program: %s\noptions: %s\nsource: %s\n", r->label, r->options,
                   mica__hash_format(mica__hash_text((mica__hash){0}, r->source), hash));
   return mica__text_status(out);
+}
+
+mica_status mica__program_key(const mica_engine *engine, const mica__program_request *r, mica__hash *key) {
+  mica__text text = {0};
+  mica_status status = write_key(engine, r, &text);
+  if (status == MICA_OK) *key = mica__hash_text((mica__hash){0}, text.data);
+  mica__text_free(&text);
+  return status;
 }
 
 static mica_status fail_build(mica_engine *engine, cl_program handle, const request *r, cl_int error) {
@@ -172,15 +178,19 @@ static mica_status make_program(mica_engine *engine, const request *r, mica__has
   return MICA_OK;
 }
 
+static mica__program *find_program(const mica_engine *engine, mica__hash key) {
+  mica__program *program = engine->programs.programs[key.low % MICA__PROGRAM_BUCKETS];
+  while (program && !mica__hash_equal(program->key, key)) program = program->next;
+  return program;
+}
+
 static mica_status find_or_make_program(mica_engine *engine, const request *r, mica__program **out) {
   mica__text key_text = {0};
   mica_status status = write_key(engine, r, &key_text);
   if (status == MICA_OK) {
     mica__hash key = mica__hash_text((mica__hash){0}, key_text.data);
-    mica__program *p = engine->programs.programs[key.low % MICA__PROGRAM_BUCKETS];
-    while (p && !mica__hash_equal(p->key, key)) p = p->next;
-    *out = p;
-    if (!p) status = make_program(engine, r, key, &key_text, out);
+    *out = find_program(engine, key);
+    if (!*out) status = make_program(engine, r, key, &key_text, out);
   }
   mica__text_free(&key_text);
   return status;
@@ -271,8 +281,14 @@ mica_status mica__kernel_find(mica_engine *engine, mica__hash key, const char *n
     if (status == MICA_OK) status = mica__text_status(&source);
     const request r = {.name = name, .label = label, .source = source.data, .options = options};
     const part p = {.key = key, .name = name, .entry = name, .file = file, .prelude = prelude, .options = options};
-    if (status == MICA_OK) status = find_or_make_program(engine, &r, &program);
-    if (status == MICA_OK) status = make_kernel(engine, program, &p, &kernel);
+    mica__build_list *list = mica__build_list_open();
+    if (status == MICA_OK && list) {
+      status = mica__build_list_add(list, engine, &r);
+      kernel = &list->promise;
+    } else {
+      if (status == MICA_OK) status = find_or_make_program(engine, &r, &program);
+      if (status == MICA_OK) status = make_kernel(engine, program, &p, &kernel);
+    }
     mica__text_free(&source);
   }
   pthread_mutex_unlock(&all->lock);
@@ -290,8 +306,14 @@ static mica_status make_bundle(mica_engine *engine, const mica__kernel_bundle *b
   if (bundle->count > 1) snprintf(label + n, sizeof label - (size_t)n, " and %zu more", bundle->count - 1);
   mica_status status = mica__kernel_bundle_source(bundle, &source);
   const request r = {.name = first, .label = label, .source = source.data, .options = ""};
-  if (status == MICA_OK) status = find_or_make_program(engine, &r, &program);
-  for (size_t i = 0; status == MICA_OK && i < bundle->count; i++) {
+  mica__build_list *list = mica__build_list_open();
+  if (status == MICA_OK) {
+    if (list)
+      status = mica__build_list_add(list, engine, &r);
+    else
+      status = find_or_make_program(engine, &r, &program);
+  }
+  for (size_t i = 0; status == MICA_OK && program && i < bundle->count; i++) {
     const mica__kernel_member *member = &bundle->members[i];
     mica__kernel_bundle_entry(bundle, i, entry);
     const part p = {member->key, member->name, entry, NULL, member->text, r.options, true};
@@ -388,8 +410,12 @@ static void store_program(mica_engine *engine, mica__program *program, bool last
   free(binary.data);
 }
 
+static bool stores_programs(const mica_engine *engine) {
+  return *engine->cache_dir && engine->device.info.device_class != MICA_CLASS_NULL;
+}
+
 static void store_programs(mica_engine *engine, bool last) {
-  if (!*engine->cache_dir || engine->device.info.device_class == MICA_CLASS_NULL) return;
+  if (!stores_programs(engine)) return;
   mica__attempt_begin();
   for (size_t b = 0; b < MICA__PROGRAM_BUCKETS; b++)
     for (mica__program *p = engine->programs.programs[b]; p; p = p->next) store_program(engine, p, last);
@@ -408,3 +434,22 @@ void mica__programs_store(mica_engine *engine) {
 }
 
 void mica__programs_store_last(mica_engine *engine) { store_programs(engine, true); }
+
+bool mica__program_is_known(mica_engine *engine, mica__hash key) {
+  return find_program(engine, key) || mica__program_file_exists(engine->cache_dir, key);
+}
+
+/* Asking a driver for a binary is what makes it compile all kernels of a program that has not run. */
+mica_status mica__program_make(mica_engine *engine, const mica__program_request *r) {
+  mica__program *program = NULL;
+  pthread_mutex_lock(&engine->programs.lock);
+  mica_status status = find_or_make_program(engine, r, &program);
+  if (status == MICA_OK && stores_programs(engine) && !program->stored_bytes) {
+    atomic_store(&program->used, UINT64_MAX);
+    mica__attempt_begin();
+    store_program(engine, program, false);
+    mica__attempt_end();
+  }
+  pthread_mutex_unlock(&engine->programs.lock);
+  return status;
+}

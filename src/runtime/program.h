@@ -55,6 +55,18 @@ typedef struct mica__programs {
 mica_status mica__programs_init(mica__programs *programs);
 void mica__programs_destroy(mica_engine *engine);
 
+/* What a caller wants: the program `label`, made of this source with these options, that has a kernel `name`. */
+typedef struct mica__program_request {
+  const char *name, *label, *source, *options;
+} mica__program_request;
+
+/* Decides whether a binary made earlier, by another process or here, is of the program that is wanted. */
+mica_status mica__program_key(const mica_engine *engine, const mica__program_request *request, mica__hash *key);
+/* Whether the engine has the program, in memory or on disk. The caller holds the lock of the programs. */
+bool mica__program_is_known(mica_engine *engine, mica__hash key);
+/* Makes the program with all of its machine code, and leaves both in memory and on disk. Blocks while compiling. */
+mica_status mica__program_make(mica_engine *engine, const mica__program_request *request);
+
 /* The kernel `name` of the program made of prelude (may be NULL) and file (may be NULL) with these options; key
  * identifies all of these. label names the program to people. */
 mica_status mica__kernel_find(mica_engine *engine, mica__hash key, const char *name, const char *label,

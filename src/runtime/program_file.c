@@ -92,6 +92,11 @@ mica_status mica__program_file_load(const char *directory, mica__hash key, const
   return MICA_OK;
 }
 
+bool mica__program_file_exists(const char *directory, mica__hash key) {
+  char path[PATH_MAX], name[MICA__HASH_TEXT];
+  return *directory && entry_path(path, directory, mica__hash_format(key, name), SUFFIX) && !access(path, R_OK);
+}
+
 typedef struct found_file {
   char name[64];
   uint64_t bytes;

@@ -25,6 +25,9 @@ mica_status mica__program_file_load(const char *directory, mica__hash key, const
 mica_status mica__program_file_parse(unsigned char *file, size_t size, mica__hash key, const char *key_text,
                                      mica__program_binary *binary);
 
+/* Whether there is a file of the key, sound or not. */
+bool mica__program_file_exists(const char *directory, mica__hash key);
+
 /* Writes the file, and deletes the least recently used ones while all together are above limit bytes. */
 mica_status mica__program_file_store(const char *directory, mica__hash key, const char *key_text,
                                      const mica__program_binary *binary, uint64_t limit);

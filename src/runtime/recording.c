@@ -28,6 +28,7 @@ typedef struct scratch {
 
 struct mica__recording {
   mica_engine *engine;
+  bool rehearsal;
   step *steps;
   size_t count, capacity;
   slot *slots;
@@ -59,6 +60,12 @@ mica_status mica__recorder_create(mica_engine *engine, mica_queue **out) {
   recorder->engine = engine;
   recorder->recording = recording;
   *out = recorder;
+  return MICA_OK;
+}
+
+mica_status mica__rehearsal_create(mica_engine *engine, mica_queue **out) {
+  MICA_TRY(mica__recorder_create(engine, out));
+  (*out)->recording->rehearsal = true;
   return MICA_OK;
 }
 
@@ -114,6 +121,7 @@ static mica_buffer *find_scratch(const mica__recording *recording, size_t bytes)
 mica_status mica__workspace_create(mica_queue *queue, size_t bytes, mica_buffer **out) {
   mica__recording *recording = queue->recording;
   if (!recording) return mica_buffer_create(queue->engine, bytes, out);
+  if (recording->rehearsal) return mica__stand_in_create(queue->engine, bytes, out);
   mica_buffer *found = find_scratch(recording, bytes);
   if (!found) {
     scratch *grown = realloc(recording->scratches, (recording->scratch_count + 1) * sizeof *grown);
@@ -148,6 +156,7 @@ size_t mica__recording_workspace(const mica__recording *recording) {
 
 mica_status mica__recording_add(mica__recording *recording, const mica__launch *launch) {
   const mica__cl_api *api = recording->engine->api;
+  if (recording->rehearsal) return MICA_OK;
   MICA_TRY(grow(recording));
   cl_int error = CL_SUCCESS;
   cl_kernel handle = api->CreateKernel(launch->kernel->program->handle, launch->kernel->entry, &error);

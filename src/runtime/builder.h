@@ -1,0 +1,21 @@
+/* runtime/builder.h: a process that builds programs into the disk cache which it shares with this one. */
+#ifndef MICA_RUNTIME_BUILDER_H
+#define MICA_RUNTIME_BUILDER_H
+
+#include "runtime/build_list.h"
+
+#include <sys/types.h>
+
+typedef struct mica__builder {
+  pid_t process;
+  int socket; /* its standard input and output */
+} mica__builder;
+
+/* Starts mica_engine_config.builder for the engine's device and cache. */
+bool mica__builder_start(mica__builder *builder, const mica_engine *engine);
+/* Has it make one program, and waits; false when it is of no more use. */
+bool mica__builder_make(mica__builder *builder, const mica__build_item *item);
+/* Waits for its end. */
+void mica__builder_stop(mica__builder *builder);
+
+#endif
