@@ -45,9 +45,12 @@ typedef struct mica_metrics {
   double error;    /* mean absolute error */
 } mica_metrics;
 
-/* What a callback learns. STEPS: some steps are done; EPOCH: one is, and validated; CHECKPOINT: a file is written;
- * STOPPED: by the stop flag, by the callback or by `patience`, and the checkpoint is written if there is a folder. */
+/* What a callback learns. BEGIN: nothing is done yet, and this is the loss to start from, as the test network sees it
+ * (not where a run goes on from a checkpoint); STEPS: some steps are done; EPOCH: one is, and validated; CHECKPOINT: a
+ * file is written; STOPPED: by the stop flag, by the callback or by `patience`, and the checkpoint is written if there
+ * is a folder. */
 typedef enum mica_train_event_kind {
+  MICA_TRAIN_BEGIN,
   MICA_TRAIN_STEPS,
   MICA_TRAIN_EPOCH,
   MICA_TRAIN_CHECKPOINT,
@@ -60,7 +63,7 @@ typedef struct mica_train_event {
   int64_t batch, batches;  /* done in this epoch */
   int64_t step;            /* done in all */
   double rate;             /* the learning rate of the last step */
-  mica_metrics recent;     /* STEPS: of the steps since the last such event */
+  mica_metrics recent;     /* STEPS: of the steps since the last such event; BEGIN: of the first batch, untrained */
   mica_metrics training;   /* of this epoch so far, as the weights were then */
   mica_metrics validation; /* EPOCH; samples 0 without validation */
   bool best;               /* EPOCH: the best one so far */

@@ -115,7 +115,12 @@ static void show_epoch(const mica_train_event *e) {
 
 bool cli_progress_report(void *user, const mica_train_event *event) {
   cli_progress_state *state = user;
+  char metrics[64];
   switch (event->kind) {
+  case MICA_TRAIN_BEGIN:
+    printf("untrained %s, of the first %" PRId64 "\n", format_metrics(&event->recent, metrics), event->recent.samples);
+    fflush(stdout);
+    break;
   case MICA_TRAIN_STEPS: show_bar(event); break;
   case MICA_TRAIN_EPOCH:
     state->samples += event->training.samples;

@@ -83,6 +83,9 @@ mica_metrics mica__metrics_of(const mica_trainer_config *config, const mica__tot
 /* The learning rate of a step. */
 double mica__train_rate(const mica_trainer *trainer, int64_t step);
 
+/* What the test network makes of the source's first batch. Blocks. */
+mica_status mica__train_first_batch(mica_trainer *trainer, const mica_batch_source *source, mica_metrics *metrics);
+
 /* Queues a reading of all steps that none covers yet. Where all readings are in flight, the oldest is settled first,
  * which keeps the host from running away from the device. */
 mica_status mica__train_read(mica_trainer *trainer);

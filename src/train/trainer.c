@@ -197,6 +197,23 @@ static mica_status read_confusion(mica_trainer *t, mica_tensor *tensor, int64_t 
   return status;
 }
 
+static mica_status test_batch(mica_trainer *t, const mica_batch *batch) {
+  mica_feed feeds[] = {{"inputs", batch->inputs}, {"targets", batch->targets}};
+  return mica_session_run(t->testing.session, t->queue, feeds, 2);
+}
+
+mica_status mica__train_first_batch(mica_trainer *t, const mica_batch_source *source, mica_metrics *metrics) {
+  mica__totals totals = {0};
+  mica_batch batch = {0};
+  MICA_TRY(mica_op_fill_fwd(t->queue, 0, t->testing.metrics));
+  MICA_TRY(source->seek(source->user, 0, 0));
+  MICA_TRY(source->next(source->user, t->queue, &batch));
+  if (batch.count > 0) MICA_TRY(test_batch(t, &batch));
+  MICA_TRY(test_sums(t, &totals));
+  *metrics = mica__metrics_of(&t->config, &totals, true);
+  return MICA_OK;
+}
+
 mica_status mica_trainer_test(mica_trainer *t, const mica_batch_source *source, mica_metrics *metrics,
                               int64_t *confusion) {
   mica__totals totals = {0};
@@ -211,8 +228,7 @@ mica_status mica_trainer_test(mica_trainer *t, const mica_batch_source *source, 
   for (int64_t n = 1;; n++) {
     MICA_TRY(source->next(source->user, t->queue, &batch));
     if (batch.count == 0) break;
-    mica_feed feeds[] = {{"inputs", batch.inputs}, {"targets", batch.targets}};
-    MICA_TRY(mica_session_run(t->testing.session, t->queue, feeds, 2));
+    MICA_TRY(test_batch(t, &batch));
     if (n % t->config.report_every == 0) MICA_TRY(test_sums(t, &totals));
   }
   MICA_TRY(test_sums(t, &totals));

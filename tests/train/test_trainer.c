@@ -131,14 +131,20 @@ static void read_weight(mica_trainer *t, float w[FIRST_WEIGHT]) {
 /* --- what is reported --- */
 
 typedef struct heard {
-  int steps, epochs, checkpoints, stopped, best;
+  int begun, steps, epochs, checkpoints, stopped, best;
   int64_t samples;      /* of all STEPS events */
   int64_t stop_at_step; /* the callback's own wish */
   double first_loss, last_loss, accuracy, validation;
+  mica_metrics untrained;
 } heard;
 
 static bool hear(void *user, const mica_train_event *event) {
   heard *h = user;
+  if (event->kind == MICA_TRAIN_BEGIN) {
+    ck_assert_int_eq(h->steps + h->epochs, 0);
+    h->untrained = event->recent;
+    h->begun++;
+  }
   if (event->kind == MICA_TRAIN_STEPS) {
     h->steps++;
     h->samples += event->recent.samples;
@@ -164,6 +170,9 @@ START_TEST(a_run_learns_and_tells) {
   c.report_every = 3;
   mica_trainer *t = make(&c);
   ck_ok(mica_trainer_fit(t, &source, &source));
+  ck_assert_int_eq(h.begun, 1);
+  ck_assert_int_eq(h.untrained.samples, BATCH);
+  ck_assert_msg(fabs(h.untrained.loss - log(CLASSES)) < 1, "untrained %g", h.untrained.loss);
   ck_assert_int_eq(h.epochs, 10);
   /* Every third step at least, and earlier as long as nothing is known of the device's speed. */
   ck_assert_int_ge(h.steps, 10 * ((BATCHES + 2) / 3));
