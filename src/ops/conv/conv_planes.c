@@ -1,4 +1,4 @@
-/* Groups of one channel with stride 1, in planes where they lie, on CPUs (cl/conv/conv_planes.cl). */
+/* Groups of one channel with stride 1 or 2, in planes where they lie, on CPUs (cl/conv/conv_planes.cl). */
 #include "base/arith.h"
 #include "base/error.h"
 #include "ops/conv/window.h"
@@ -6,8 +6,9 @@
 static const mica__kernel_param params[] = {
     MICA__CONV_PARAMS(MICA__CONV_TYPES),
     MICA__CASE("TAPS", "height and width of the filter", 3, 5),
+    MICA__CASE("STRIDE", "of the window", 1, 2),
 };
-static const mica__variant variants[] = {MICA__VARIANT("cpu", MICA__ON_CPU, MICA__CONV_VALUES, 3)};
+static const mica__variant variants[] = {MICA__VARIANT("cpu", MICA__ON_CPU, MICA__CONV_VALUES, 3, 1)};
 const mica__kernel_desc mica__conv_planes_kernel = {
     MICA__KERNEL("conv_planes", "conv/conv_planes.cl", params, variants)};
 
@@ -31,7 +32,8 @@ static const char *unable(const void *problem) {
   if (d->in[0] != 1 || d->filter[0] != 1 || d->out[0] != 1) return "there are three dimensions";
   if (d->filter[1] != d->filter[2] || (d->filter[1] != 3 && d->filter[1] != 5)) return "the filter is not 3x3 or 5x5";
   for (int i = 1; i < 3; i++) {
-    if (d->stride[i] != 1) return "there is a stride";
+    if (d->stride[i] > (conv->pass == MICA__CONV_FWD ? 2 : 1) || d->stride[1] != d->stride[2])
+      return "there is another stride";
     if (d->dilation[i] != 1) return "there is a dilation";
     if (d->pad[i] >= d->filter[i]) return "the padding is wider than the filter";
   }
@@ -62,6 +64,7 @@ static mica_status launch_planes(mica_queue *queue, const void *problem, const m
   mica__launch launch;
   mica__kernel_values(desc, variant ? variant : &variants[0], values);
   mica__kernel_set(desc, values, "TAPS", (int32_t)d->filter[1]);
+  mica__kernel_set(desc, values, "STRIDE", (int32_t)d->stride[1]);
   MICA_TRY(mica__gemm_begin_epilogue(queue, desc, values, &conv->result, &launch));
 #define I(value) (int32_t)(value)
   for (int i = 1; i < 3; i++) pad[i] = forward ? d->pad[i] : d->filter[i] - 1 - d->pad[i];
