@@ -136,7 +136,7 @@ typedef struct mica_engine_config {
    * about a second, and uses the fastest from then on. */
   bool tune;
   /* The path of the command `mica`. Where it is given, and there is a cache_dir, the kernels that a session lacks are
-   * built by several processes at once: this one and, for every other core (7 at most), one of the command, which
+   * built by several processes at once: this one and, for every other core (7 at most, 3 for a GPU), one of the command, which
    * leaves them in cache_dir and ends. Drivers compile on one core only. NULL: all are built here. A command that
    * cannot be started or fails costs time, never success. */
   const char *builder;
@@ -151,7 +151,8 @@ MICA_API mica_status mica_engine_create(const mica_engine_config *config, mica_e
 MICA_API void mica_engine_destroy(mica_engine *engine);
 
 /* What mica_engine_config.builder does: builds what the process at the other end of the socket asks for into the
- * engine's cache, and blocks until that end is closed. MICA_E_FORMAT for a message that is cut short. */
+ * engine's cache, and blocks until that end is closed. MICA_E_FORMAT for a message that is cut short,
+ * MICA_E_INVALID where there is no socket. */
 MICA_API mica_status mica_engine_serve_builds(mica_engine *engine, int socket);
 
 /* Valid as long as the engine. */

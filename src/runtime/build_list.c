@@ -6,8 +6,10 @@
 
 #include <stdlib.h>
 
-/* Each needs some 150 MB with PoCL, and the longest program bounds what more of them gain. */
+/* Each needs some 150 MB with PoCL, and on a GPU a context in its memory; the longest program bounds what more of them
+ * gain. */
 #define MAX_BUILDERS 7
+#define MAX_BUILDERS_ON_GPU 3
 
 static _Thread_local mica__build_list *open_list;
 
@@ -96,8 +98,8 @@ void mica__build_list_make(mica_engine *engine, mica__build_list *list) {
   crew c = {.engine = engine, .list = list};
   pthread_t threads[MAX_BUILDERS];
   size_t cores = mica__usable_cores(), wanted = list->count < cores ? list->count : cores, count = 0;
-  while (count + 1 < wanted && count < MAX_BUILDERS && !pthread_create(&threads[count], NULL, build_elsewhere, &c))
-    count++;
+  size_t most = mica__kernel_class(&engine->device.info) == MICA__ON_GPU ? MAX_BUILDERS_ON_GPU : MAX_BUILDERS;
+  while (count + 1 < wanted && count < most && !pthread_create(&threads[count], NULL, build_elsewhere, &c)) count++;
   build_here(&c);
   for (size_t i = 0; i < count; i++) pthread_join(threads[i], NULL);
 }

@@ -105,7 +105,11 @@ static mica__hash make(mica_engine *engine, char *const texts[TEXTS]) {
 mica_status mica_engine_serve_builds(mica_engine *engine, int socket) {
   message m;
   char *texts[TEXTS];
+  int type = 0;
+  socklen_t bytes = sizeof type;
   if (!engine) return mica__fail(MICA_E_INVALID, "mica_engine_serve_builds: engine is NULL");
+  if (getsockopt(socket, SOL_SOCKET, SO_TYPE, &type, &bytes))
+    return mica__fail(MICA_E_INVALID, "builds are asked for through a socket, by an engine that has a builder");
   while (receive_all(socket, &m, sizeof m)) {
     if (!receive_texts(socket, &m, texts))
       return mica__fail(MICA_E_FORMAT, "a request for a build is cut short or damaged");

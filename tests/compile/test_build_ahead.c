@@ -128,6 +128,10 @@ START_TEST(requests_are_checked) {
   int ends[2];
   uint64_t message[6] = {1, 2, 4, 4, 4, UINT64_MAX}; /* a key, and how long the texts are */
   ck_assert_int_eq(mica_engine_serve_builds(NULL, 0), MICA_E_INVALID);
+  ck_assert_int_eq(pipe(ends), 0);
+  ck_assert_int_eq(mica_engine_serve_builds(test_engine(), ends[0]), MICA_E_INVALID);
+  close(ends[0]);
+  close(ends[1]);
   ck_assert_int_eq(socketpair(AF_UNIX, SOCK_STREAM, 0, ends), 0);
   ck_assert_int_eq(write(ends[0], message, sizeof message), sizeof message);
   ck_assert_int_eq(write(ends[0], "abc", 4), 4);
