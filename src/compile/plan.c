@@ -1,7 +1,7 @@
 #include "compile/plan.h"
 
 #include "base/checked.h"
-#include "runtime/build_list.h"
+#include "runtime/build_ahead.h"
 
 #include <mica/ops.h>
 #include <stdlib.h>
@@ -275,7 +275,7 @@ static void build_ahead(const recorder *real) {
   if (r.recorder) mica__recording_destroy(mica__recorder_end(r.recorder));
   if (r.beforehand) mica__recording_destroy(mica__recorder_end(r.beforehand));
   mica__build_list_end();
-  mica__build_list_make(engine, &list);
+  mica__build_ahead(engine, &list);
   mica__build_list_free(&list);
   mica__attempt_end();
 }

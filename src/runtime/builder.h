@@ -4,6 +4,8 @@
 
 #include "runtime/build_list.h"
 
+#include <mica/device.h>
+#include <stdbool.h>
 #include <sys/types.h>
 
 typedef struct mica__builder {

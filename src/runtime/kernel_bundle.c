@@ -1,5 +1,4 @@
 /* Kernels that are built together. */
-#include "runtime/build_list.h"
 #include "runtime/engine.h"
 #include "runtime/kernel_source.h"
 #include "runtime/program.h"
@@ -73,8 +72,8 @@ mica_status mica__kernel_get_generated(mica_engine *engine, const char *name, co
   if (*kernel) return MICA_OK;
   status = mica__kernel_bundle_add(&bundle, name, text);
   if (status == MICA_OK) status = mica__kernel_bundle_build(engine, &bundle);
-  mica__build_list *list = mica__build_list_open();
-  if (status == MICA_OK) *kernel = list ? &list->promise : mica__kernel_find_key(engine, bundle.members[0].key);
+  if (status == MICA_OK)
+    *kernel = mica__build_list_open() ? mica__kernel_promise() : mica__kernel_find_key(engine, bundle.members[0].key);
   mica__kernel_bundle_free(&bundle);
   return status;
 }

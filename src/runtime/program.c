@@ -1,7 +1,6 @@
 #include "runtime/program.h"
 
 #include "base/text.h"
-#include "runtime/build_list.h"
 #include "runtime/cl_error.h"
 #include "runtime/engine.h"
 #include "runtime/kernel_source.h"
@@ -196,6 +195,19 @@ static mica_status find_or_make_program(mica_engine *engine, const request *r, m
   return status;
 }
 
+/* Adds to the list what is neither in memory nor on disk. */
+static mica_status note_program(mica_engine *engine, mica__build_list *list, const request *r) {
+  mica__hash key;
+  MICA_TRY(mica__program_key(engine, r, &key));
+  if (find_program(engine, key) || mica__program_file_exists(engine->cache_dir, key)) return MICA_OK;
+  return mica__build_list_add(list, key, r);
+}
+
+mica__kernel *mica__kernel_promise(void) {
+  static mica__kernel promise = {.arg_count = MICA__ANY_ARGS, .max_group = SIZE_MAX};
+  return &promise;
+}
+
 /* A kernel of a program, and what mica__kernel_text needs to know of it. */
 typedef struct part {
   mica__hash key;
@@ -283,8 +295,8 @@ mica_status mica__kernel_find(mica_engine *engine, mica__hash key, const char *n
     const part p = {.key = key, .name = name, .entry = name, .file = file, .prelude = prelude, .options = options};
     mica__build_list *list = mica__build_list_open();
     if (status == MICA_OK && list) {
-      status = mica__build_list_add(list, engine, &r);
-      kernel = &list->promise;
+      status = note_program(engine, list, &r);
+      kernel = mica__kernel_promise();
     } else {
       if (status == MICA_OK) status = find_or_make_program(engine, &r, &program);
       if (status == MICA_OK) status = make_kernel(engine, program, &p, &kernel);
@@ -309,7 +321,7 @@ static mica_status make_bundle(mica_engine *engine, const mica__kernel_bundle *b
   mica__build_list *list = mica__build_list_open();
   if (status == MICA_OK) {
     if (list)
-      status = mica__build_list_add(list, engine, &r);
+      status = note_program(engine, list, &r);
     else
       status = find_or_make_program(engine, &r, &program);
   }
@@ -434,10 +446,6 @@ void mica__programs_store(mica_engine *engine) {
 }
 
 void mica__programs_store_last(mica_engine *engine) { store_programs(engine, true); }
-
-bool mica__program_is_known(mica_engine *engine, mica__hash key) {
-  return find_program(engine, key) || mica__program_file_exists(engine->cache_dir, key);
-}
 
 /* Asking a driver for a binary is what makes it compile all kernels of a program that has not run. */
 mica_status mica__program_make(mica_engine *engine, const mica__program_request *r) {

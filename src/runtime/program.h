@@ -3,6 +3,7 @@
 #define MICA_RUNTIME_PROGRAM_H
 
 #include "base/hash.h"
+#include "runtime/build_list.h"
 #include "runtime/kernel.h"
 #include "runtime/opencl_api.h"
 
@@ -55,15 +56,11 @@ typedef struct mica__programs {
 mica_status mica__programs_init(mica__programs *programs);
 void mica__programs_destroy(mica_engine *engine);
 
-/* What a caller wants: the program `label`, made of this source with these options, that has a kernel `name`. */
-typedef struct mica__program_request {
-  const char *name, *label, *source, *options;
-} mica__program_request;
-
 /* Decides whether a binary made earlier, by another process or here, is of the program that is wanted. */
 mica_status mica__program_key(const mica_engine *engine, const mica__program_request *request, mica__hash *key);
-/* Whether the engine has the program, in memory or on disk. The caller holds the lock of the programs. */
-bool mica__program_is_known(mica_engine *engine, mica__hash key);
+/* What requests for kernels return while the thread has a list open (runtime/build_list.h): fit to be packed into
+ * launches. */
+mica__kernel *mica__kernel_promise(void);
 /* Makes the program with all of its machine code, and leaves both in memory and on disk. Blocks while compiling. */
 mica_status mica__program_make(mica_engine *engine, const mica__program_request *request);
 
