@@ -49,6 +49,7 @@ echo "$kills kills in $round runs"
 
 # Ctrl-C: the step is finished, the checkpoint written, and said so.
 rm -rf "$work/killed"
+: >"$work/out" # here, or what the last run said may be read before the next one begins it anew
 train "$work/killed" >"$work/out" 2>&1 &
 pid=$!
 tries=0
