@@ -138,7 +138,8 @@ typedef struct mica_engine_config {
   /* The path of the command `mica`. Where it is given, and there is a cache_dir, the kernels that a session lacks are
    * built by several processes at once: this one and, for every other core (7 at most, 3 for a GPU), one of the
    * command, which leaves them in cache_dir and ends. Drivers compile on one core only. NULL: all are built here. A
-   * command that cannot be started or fails costs time, never success. */
+   * command that cannot be started or fails costs time, never success. Not for an engine on the caller's context, nor
+   * with `tune`; with PoCL only together with mica_device_prepare_drivers, or what was built is not what it runs. */
   const char *builder;
 } mica_engine_config;
 

@@ -128,14 +128,15 @@ static int run_build(const cli_command *self, const char *path, const char *devi
 }
 
 /* json is NULL when people read. */
-static int run_action(const cli_command *self, int action, const char *path, cli_json *json) {
+static int run_action(const cli_command *self, const struct values *values, const char *path, cli_json *json) {
   if (!*path)
     return cli_fail(self,
                     "there is no cache: MICA_CACHE_DIR is set and empty, or neither XDG_CACHE_HOME nor HOME is set");
   if (json) cli_json_text(json, json->root, "path", path);
-  switch (action) {
+  switch (values->action) {
   case LIST: return run_list(self, path, json);
   case CLEAR: return run_clear(self, path, json);
+  case BUILD: return run_build(self, path, values->device);
   }
   if (!json) puts(path);
   return CLI_OK;
@@ -145,14 +146,9 @@ static int run(const cli_command *self, const void *given) {
   const struct values *values = given;
   char *path = NULL;
   if (mica_cache_path(values->directory, &path) != MICA_OK) return cli_fail_library(self);
-  if (values->action == BUILD) {
-    int built = run_build(self, path, values->device);
-    free(path);
-    return built;
-  }
   cli_json json;
   cli_json_begin(&json);
-  int status = run_action(self, values->action, path, values->json ? &json : NULL);
+  int status = run_action(self, values, path, values->json ? &json : NULL);
   if (values->json && status == CLI_OK)
     status = cli_json_print(&json, self);
   else

@@ -15,7 +15,8 @@ typedef struct mica__builder {
 
 /* Starts mica_engine_config.builder for the engine's device and cache. */
 bool mica__builder_start(mica__builder *builder, const mica_engine *engine);
-/* Has it make one program, and waits; false when it is of no more use. */
+/* Has it make one program, and waits. One that does not build is nobody's fault; false when the builder is of no more
+ * use. */
 bool mica__builder_make(mica__builder *builder, const mica__build_item *item);
 /* Waits for its end. */
 void mica__builder_stop(mica__builder *builder);
