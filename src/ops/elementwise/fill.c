@@ -55,7 +55,7 @@ static mica_status check_case(mica__check_group *group, const mica__variant *var
                               mica_dtype y_type, int64_t n) {
   (void)x_type;
   mica__check *check = group->check;
-  mica__check_tensor y = {0};
+  mica__check_tensor y = {0}, by_driver = {0};
   double value = -3, stored = 0;
   unsigned char element[8] = {0};
   /* -3 wraps in u8 as it does on the device. */
@@ -67,6 +67,10 @@ static mica_status check_case(mica__check_group *group, const mica__variant *var
   if (status == MICA_OK) status = launch_fill(check->queue, variant, value, y.tensor);
   /* bound: nothing is computed, so nothing may differ. */
   if (status == MICA_OK) status = mica__check_compare(group, &y, want, want + n + 1);
+  if (status == MICA_OK) status = mica__check_output(check, y_type, MICA_SHAPE(n), &by_driver);
+  if (status == MICA_OK) status = mica_op_fill_fwd(check->queue, value, by_driver.tensor);
+  if (status == MICA_OK) status = mica__check_compare(group, &by_driver, want, want + n + 1);
+  mica__check_free(&by_driver);
   mica__check_free(&y);
   free(want);
   return status;
