@@ -92,17 +92,20 @@ static void check_same(const char *builder, const char *cache, mica_stats *stats
 }
 
 START_TEST(several_processes_build) {
-  mica_stats stats;
-  check_same(working_builder(), "shared", &stats);
-  /* With one core nobody else is asked. */
-  if (access(files_path("started"), R_OK) == 0) {
-    ck_assert_uint_gt(stats.cache_hits, 0);
+  mica_stats stats = {0};
+  char cache[16];
+  /* On a busy machine everything may be built here before another process gets its turn. With one core nobody is
+   * asked. */
+  for (int i = 0; i < 10 && stats.cache_hits == 0; i++) {
+    snprintf(cache, sizeof cache, "shared-%d", i);
+    check_same(working_builder(), cache, &stats);
+    ck_assert_uint_gt(stats.kernel_builds, 0);
     ck_assert_uint_eq(stats.kernel_builds + stats.cache_hits, all_builds);
+    if (access(files_path("started"), R_OK)) break;
   }
-  uint64_t built = stats.kernel_builds;
-  ck_assert_uint_gt(built, 0);
+  ck_assert(stats.cache_hits > 0 || access(files_path("started"), R_OK));
   /* All of it is on disk now. */
-  check_same(working_builder(), "shared", &stats);
+  check_same(working_builder(), cache, &stats);
   ck_assert_uint_eq(stats.kernel_builds, 0);
 }
 END_TEST
