@@ -7,8 +7,8 @@
 #include <mica/nodes.h>
 
 /* Descriptors that other ops build on directly. */
-extern const mica__op mica__op_reshape, mica__op_expand, mica__op_sum, mica__op_cumsum, mica__op_cumprod,
-    mica__op_top_k, mica__op_random;
+extern const mica__op mica__op_reshape, mica__op_transpose, mica__op_expand, mica__op_sum, mica__op_cumsum,
+    mica__op_cumprod, mica__op_top_k, mica__op_random;
 
 /* A copy, which stays valid while nodes are added. */
 mica__attrs mica__attrs_of(mica_value value);

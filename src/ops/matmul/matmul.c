@@ -124,7 +124,19 @@ static mica_status launch_matmul(const mica__exec *exec) {
   return MICA_OK;
 }
 
+/* Whether x is another value with its last two axes swapped, and that alone. */
+static bool is_swapped(mica_value x) {
+  const int32_t rank = mica_value_shape(x).rank;
+  if (!x.graph || rank < 2) return false;
+  const mica__node *node = mica__graph_node(x.graph, x.id);
+  bool swapped = node->op == &mica__op_transpose;
+  for (int32_t i = 0; i < rank; i++)
+    swapped = swapped && node->attrs.ints[i] == (i == rank - 1 ? rank - 2 : i == rank - 2 ? rank - 1 : i);
+  return swapped;
+}
+
 static mica_value swap_last(mica_value x) {
+  if (is_swapped(x)) return (mica_value){x.graph, mica__graph_node(x.graph, x.id)->inputs[0]};
   mica_axes axes = {.count = mica_value_shape(x).rank};
   for (int32_t i = 0; i < axes.count; i++) axes.axis[i] = i;
   axes.axis[axes.count - 1] = axes.count - 2;
@@ -132,10 +144,17 @@ static mica_value swap_last(mica_value x) {
   return mica_transpose(x, axes);
 }
 
+/* a b, computed as it lies in what `like` shows: a gradient that comes out across its weights makes whoever updates
+ * them turn it. */
+static mica_value product_like(mica_value like, mica_value a, mica_value b) {
+  if (!is_swapped(like)) return mica_matmul(a, b);
+  return swap_last(mica_matmul(swap_last(b), swap_last(a)));
+}
+
 static mica_status grad_matmul(const mica__grad *grad) {
   mica_value a = grad->inputs[0], b = grad->inputs[1];
-  grad->dinputs[0] = mica__sum_to(mica_matmul(grad->dy, swap_last(b)), a);
-  grad->dinputs[1] = mica__sum_to(mica_matmul(swap_last(a), grad->dy), b);
+  grad->dinputs[0] = mica__sum_to(product_like(a, grad->dy, swap_last(b)), a);
+  grad->dinputs[1] = mica__sum_to(product_like(b, swap_last(a), grad->dy), b);
   return MICA_OK;
 }
 
