@@ -1,8 +1,10 @@
 #include "base/checked.h"
 #include "base/file.h"
+#include "base/large.h"
 #include "data/dataset.h"
 
 #include <stdlib.h>
+#include <string.h>
 
 static bool is_gzip(const uint8_t *raw, size_t raw_size) { return raw_size >= 2 && raw[0] == 0x1f && raw[1] == 0x8b; }
 
@@ -28,8 +30,10 @@ static size_t first_capacity(const uint8_t *raw, size_t raw_size) {
 
 /* A byte more than the capacity is there, for the NUL. */
 static mica_status reserve(block *b, size_t capacity, const char *name) {
-  uint8_t *grown = capacity < SIZE_MAX ? realloc(b->data, capacity + 1) : NULL;
+  uint8_t *grown = capacity < SIZE_MAX ? mica__alloc_large(capacity + 1) : NULL;
   if (!grown) return mica__fail_nomem(name);
+  if (b->used > 0) memcpy(grown, b->data, b->used);
+  free(b->data);
   b->data = grown;
   b->capacity = capacity;
   return MICA_OK;

@@ -12,6 +12,7 @@
 
 typedef void(CL_CALLBACK *mica__cl_build_fn)(cl_program, void *);
 typedef void(CL_CALLBACK *mica__cl_context_fn)(const char *, const void *, size_t, void *);
+typedef void(CL_CALLBACK *mica__cl_memory_fn)(cl_mem, void *);
 
 /* STATUS(name, parameters, arguments) returns its error; OBJECT(type, name, parameters, arguments) returns an object
  * and writes the error through its last parameter, `error`. */
@@ -41,6 +42,7 @@ typedef void(CL_CALLBACK *mica__cl_context_fn)(const char *, const void *, size_
   STATUS(GetMemObjectInfo, (cl_mem m, cl_mem_info what, size_t n, void *out, size_t *used), (m, what, n, out, used))   \
   STATUS(RetainMemObject, (cl_mem m), (m))                                                                             \
   STATUS(ReleaseMemObject, (cl_mem m), (m))                                                                            \
+  STATUS(SetMemObjectDestructorCallback, (cl_mem m, mica__cl_memory_fn fn, void *user), (m, fn, user))                 \
   OBJECT(cl_program, CreateProgramWithSource,                                                                          \
          (cl_context c, cl_uint n, const char **text, const size_t *sizes, cl_int *error), (c, n, text, sizes, error)) \
   OBJECT(cl_program, CreateProgramWithBinary,                                                                          \

@@ -1,5 +1,6 @@
 /* The buffer pool: driver allocations are slow (and on some drivers synchronise), so blocks are kept by size class. */
 #include "base/checked.h"
+#include "base/large.h"
 #include "runtime/cl_error.h"
 #include "runtime/engine.h"
 
@@ -77,7 +78,32 @@ static mica_buffer *take_idle(mica_engine *engine, unsigned class_index) {
   return found;
 }
 
+static void CL_CALLBACK free_block(cl_mem memory, void *block) {
+  (void)memory;
+  free(block);
+}
+
+/* A buffer in memory of Mica's own, which lives as long as the driver's object, whoever else retains that; NULL when
+ * something is wrong, and the driver may do better. */
+static cl_mem allocate_large(mica_engine *engine, size_t capacity) {
+  const mica__cl_api *api = engine->api;
+  cl_int error = CL_SUCCESS;
+  void *block = mica__alloc_large(capacity);
+  cl_mem memory =
+      block ? api->CreateBuffer(engine->context, CL_MEM_READ_WRITE | CL_MEM_USE_HOST_PTR, capacity, block, &error)
+            : NULL;
+  if (memory && api->SetMemObjectDestructorCallback(memory, free_block, block) == CL_SUCCESS) return memory;
+  if (memory) api->ReleaseMemObject(memory);
+  free(block);
+  return NULL;
+}
+
 static cl_mem driver_allocate(mica_engine *engine, size_t capacity, cl_int *error) {
+  /* A driver for CPUs computes in the memory that it is given, and would itself take it in small pages. */
+  if (engine->device.info.device_class == MICA_CLASS_CPU && capacity >= MICA__LARGE_BYTES) {
+    cl_mem memory = allocate_large(engine, capacity);
+    if (memory) return memory;
+  }
   /* Host-visible memory where the device shares it: mapping then copies nothing. */
   cl_mem_flags flags = CL_MEM_READ_WRITE;
   if (engine->device.info.unified_memory) flags |= CL_MEM_ALLOC_HOST_PTR;

@@ -1,9 +1,11 @@
 /* labels: device
  *
  * Tensors as windows onto device memory, and every way to move data in and out of them. */
+#include "base/large.h"
 #include "support/check_main.h"
 #include "support/engine.h"
 
+#include <mica/opencl.h>
 #include <mica/ops.h>
 #include <string.h>
 
@@ -122,6 +124,25 @@ START_TEST(tensors_share_a_buffer) {
 }
 END_TEST
 
+/* On a CPU a large buffer is memory of Mica's own. Whoever retained the driver's object still has what is in it. */
+START_TEST(large_memory_lives_as_long_as_the_drivers_object) {
+  static int32_t data[MICA__LARGE_BYTES / sizeof(int32_t) + 1000], back[sizeof data / sizeof *data];
+  const mica_shape shape = MICA_SHAPE(sizeof data / sizeof *data);
+  mica_tensor *tensor;
+  mica_buffer *buffer;
+  for (size_t i = 0; i < sizeof data / sizeof *data; i++) data[i] = (int32_t)(i * 2654435761u);
+  ck_ok(mica_tensor_create_from(test_engine(), MICA_I32, shape, data, &tensor));
+  ck_ok(mica_buffer_wrap_opencl(test_engine(), mica_tensor_opencl(tensor, NULL), &buffer)); /* which retains it */
+  mica_tensor_destroy(tensor);
+  mica_engine_trim(test_engine());
+  ck_ok(mica_tensor_wrap(buffer, 0, MICA_I32, shape, &tensor));
+  mica_buffer_destroy(buffer);
+  ck_ok(mica_tensor_download(test_queue(), tensor, back, sizeof back));
+  ck_assert_mem_eq(back, data, sizeof back);
+  mica_tensor_destroy(tensor);
+}
+END_TEST
+
 START_TEST(empty_tensor) {
   mica_tensor *tensor;
   ck_ok(mica_tensor_create(test_engine(), MICA_F32, MICA_SHAPE(2, 0), &tensor));
@@ -182,6 +203,7 @@ Suite *test_suite(void) {
   tcase_add_test(window, a_kernel_stays_inside_its_view);
   tcase_add_test(window, transpose_is_a_view);
   tcase_add_test(window, tensors_share_a_buffer);
+  tcase_add_test(window, large_memory_lives_as_long_as_the_drivers_object);
   suite_add_tcase(suite, window);
   TCase *bounds = tcase_create("bounds");
   tcase_add_test(bounds, what_does_not_fit_is_refused);

@@ -1,6 +1,7 @@
 #include "support/small_run.h"
 
 #include "base/error.h"
+#include "base/large.h"
 #include "runtime/launch.h"
 
 #include <mica/profile.h>
@@ -32,7 +33,7 @@ static mica_status make(run *r) {
   MICA_TRY(mica_tensor_create(r->engine, MICA_F32, MICA_SHAPE(N / 10, 10), &r->x));
   for (int i = 0; i < N; i++) r->host[i] = (float)i;
   MICA_TRY(mica_tensor_create_from(r->engine, MICA_F32, MICA_SHAPE(N), r->host, &r->y));
-  MICA_TRY(mica_buffer_create(r->engine, 4 * N, &r->workspace));
+  MICA_TRY(mica_buffer_create(r->engine, MICA__LARGE_BYTES, &r->workspace));
   MICA_TRY(mica_tensor_wrap(r->workspace, 4, MICA_F32, MICA_SHAPE(N / 2), &r->inside));
   MICA_TRY(mica_tensor_view(r->x, MICA_SHAPE(10), NULL, 20, &r->row));
   return mica__kernel_get_source(r->engine, "small_run_axpy", source, "-DUNUSED=1", &r->kernel);
