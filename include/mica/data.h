@@ -134,7 +134,9 @@ typedef struct mica_loader_config {
  * by one kernel. The same seed, epoch and batch give the same bits, wherever samples reside. */
 typedef struct mica_loader mica_loader;
 
-/* The dataset must outlive the loader. config may be NULL. Blocks while samples go to the device. */
+/* The dataset must outlive the loader. config may be NULL. Blocks while mean and deviation are measured, and while
+ * picture files that are to lie on the device are decoded; samples in memory go there beside what the caller does next,
+ * and the first batch waits for them. */
 MICA_API mica_status mica_loader_create(mica_engine *engine, const mica_dataset *dataset,
                                         const mica_loader_config *config, mica_loader **loader);
 /* Before the engine. NULL is a no-op. */

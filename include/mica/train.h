@@ -68,7 +68,7 @@ typedef struct mica_train_event {
   mica_metrics validation; /* EPOCH; samples 0 without validation */
   bool best;               /* EPOCH: the best one so far */
   double seconds;          /* of this epoch so far, without validation */
-  double data_seconds;     /* of these, spent in the source's next */
+  double data_seconds;     /* of these, waited for data: the batches' `waited` */
   const char *path;        /* CHECKPOINT */
   const char *reason;      /* STOPPED: a sentence */
 } mica_train_event;

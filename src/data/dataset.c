@@ -123,14 +123,19 @@ float mica_dataset_target(const mica_dataset *dataset, uint64_t index) {
   return store->targets ? store->targets[place] : (float)store->labels[place];
 }
 
+/* An input where it lies; NULL for one in a file. */
+static const uint8_t *in_memory(const mica_dataset *dataset, uint64_t index) {
+  const mica__store *store = dataset->store;
+  return store->input ? store->input + mica__dataset_place(dataset, index) * store->stride : NULL;
+}
+
 mica_status mica_dataset_input(const mica_dataset *dataset, uint64_t index, void *input, size_t bytes) {
   if (!dataset || !input || index >= dataset->count || bytes != dataset->store->input_bytes)
     return mica__fail(MICA_E_INVALID, "mica_dataset_input: sample %llu into %zu bytes", (unsigned long long)index,
                       bytes);
-  const mica__store *store = dataset->store;
-  uint64_t place = mica__dataset_place(dataset, index);
-  if (!store->input) return mica__folder_input(store, place, input);
-  memcpy(input, store->input + place * store->stride, bytes);
+  const uint8_t *there = in_memory(dataset, index);
+  if (!there) return mica__folder_input(dataset->store, mica__dataset_place(dataset, index), input);
+  memcpy(input, there, bytes);
   return MICA_OK;
 }
 
@@ -183,8 +188,11 @@ mica_status mica_dataset_measure(const mica_dataset *dataset, float *mean, float
   uint8_t *copy = malloc(store->input_bytes);
   mica_status status = sums && copy ? MICA_OK : mica__fail_nomem("a measurement");
   for (uint64_t i = 0; status == MICA_OK && i < samples; i++) {
-    status = mica_dataset_input(dataset, mica__permute(&order, (uint32_t)i), copy, store->input_bytes);
-    for (int64_t c = 0; status == MICA_OK && c < channels; c++) add_channel(store, copy, c, plane, sums[c]);
+    const uint32_t index = mica__permute(&order, (uint32_t)i);
+    const uint8_t *input = in_memory(dataset, index);
+    if (!input) status = mica_dataset_input(dataset, index, copy, store->input_bytes);
+    for (int64_t c = 0; status == MICA_OK && c < channels; c++)
+      add_channel(store, input ? input : copy, c, plane, sums[c]);
   }
   double n = (double)samples * (double)plane;
   for (int64_t c = 0; status == MICA_OK && c < channels; c++) {

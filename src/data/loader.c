@@ -81,13 +81,6 @@ static mica_status make_affine(mica_loader *loader) {
                                  &loader->affine);
 }
 
-/* The shape of n samples. */
-static mica_shape batch_shape(const mica_loader *loader, int64_t n) {
-  mica_shape shape = {.rank = loader->dataset->store->shape.rank + 1, .dim = {n}};
-  memcpy(shape.dim + 1, loader->dataset->store->shape.dim, sizeof(int64_t) * (size_t)(shape.rank - 1));
-  return shape;
-}
-
 /* The tensors that batches are made in; the last, smaller one is a part of the others. */
 static mica_status make_batches(mica_loader *loader) {
   const mica_loader_config *c = &loader->config;
@@ -95,10 +88,10 @@ static mica_status make_batches(mica_loader *loader) {
   const mica_dtype type = loader->dataset->store->labels && !c->probabilities ? MICA_I32 : MICA_F32;
   mica_shape targets = {.rank = c->probabilities ? 2 : 1, .dim = {c->batch, 0}};
   if (c->probabilities) targets.dim[1] = loader->dataset->store->classes;
-  MICA_TRY(mica_tensor_create(loader->engine, c->dtype, batch_shape(loader, c->batch), &loader->inputs[0]));
+  MICA_TRY(mica_tensor_create(loader->engine, c->dtype, mica__loader_shape(loader, c->batch), &loader->inputs[0]));
   MICA_TRY(mica_tensor_create(loader->engine, type, targets, &loader->targets[0]));
   targets.dim[0] = rest;
-  MICA_TRY(mica_tensor_view(loader->inputs[0], batch_shape(loader, rest), NULL, 0, &loader->inputs[1]));
+  MICA_TRY(mica_tensor_view(loader->inputs[0], mica__loader_shape(loader, rest), NULL, 0, &loader->inputs[1]));
   return mica_tensor_view(loader->targets[0], targets, NULL, 0, &loader->targets[1]);
 }
 
@@ -113,30 +106,6 @@ static bool is_resident(const mica_loader *loader, uint64_t bytes) {
   }
 }
 
-/* Moves all samples, in the dataset's order, and their labels to the device. */
-static mica_status make_resident(mica_loader *loader, uint64_t count) {
-  mica_queue *queue = mica_engine_queue(loader->engine);
-  const mica__store *store = loader->dataset->store;
-  void *mapped = NULL;
-  MICA_TRY(mica_tensor_create(loader->engine, loader->sample_dtype, batch_shape(loader, (int64_t)count), &loader->x));
-  MICA_TRY(mica_tensor_map(queue, loader->x, MICA_MAP_WRITE, &mapped));
-  mica_status status = MICA_OK;
-  if (!loader->rows && store->input && !loader->dataset->map && store->stride == store->input_bytes)
-    memcpy(mapped, store->input, (size_t)count * loader->sample_bytes);
-  else
-    for (uint64_t i = 0; status == MICA_OK && i < count; i++)
-      status = mica__loader_sample(loader, i, (uint8_t *)mapped + i * loader->sample_bytes);
-  mica_status unmapped = mica_tensor_unmap(queue, loader->x, mapped);
-  if (status == MICA_OK) status = unmapped;
-  int32_t *labels = status == MICA_OK ? malloc((size_t)count * sizeof *labels) : NULL;
-  if (status == MICA_OK && !labels) status = mica__fail_nomem("labels");
-  for (uint64_t i = 0; labels && i < count; i++) labels[i] = mica__loader_label(loader, i);
-  if (status == MICA_OK)
-    status = mica_tensor_create_from(loader->engine, MICA_I32, MICA_SHAPE((int64_t)count), labels, &loader->labels);
-  free(labels);
-  return status;
-}
-
 static mica_status fill_loader(mica_loader *loader) {
   const uint64_t count = mica_dataset_count(loader->dataset), before = mica_engine_stats(loader->engine).bytes_in_use;
   size_t bytes = 0;
@@ -145,7 +114,8 @@ static mica_status fill_loader(mica_loader *loader) {
   MICA_TRY(make_affine(loader));
   MICA_TRY(make_batches(loader));
   loader->stats.resident = is_resident(loader, bytes);
-  MICA_TRY(loader->stats.resident ? make_resident(loader, count) : mica__stream_create(loader, &loader->stream));
+  MICA_TRY(loader->stats.resident ? mica__resident_create(loader, &loader->resident)
+                                  : mica__stream_create(loader, &loader->stream));
   loader->stats.device_bytes = mica_engine_stats(loader->engine).bytes_in_use - before;
   return MICA_OK;
 }
@@ -171,12 +141,11 @@ mica_status mica_loader_create(mica_engine *engine, const mica_dataset *dataset,
 void mica_loader_destroy(mica_loader *loader) {
   if (!loader) return;
   mica__stream_destroy(loader->stream);
+  mica__resident_destroy(loader->resident);
   for (int i = 0; i < 2; i++) {
     mica_tensor_destroy(loader->inputs[i]);
     mica_tensor_destroy(loader->targets[i]);
   }
-  mica_tensor_destroy(loader->x);
-  mica_tensor_destroy(loader->labels);
   mica_tensor_destroy(loader->affine);
   free(loader->mean);
   free(loader);
@@ -219,18 +188,17 @@ static mica__augment augment_of(const mica_loader *loader) {
                          .blend = a->mixup > 0 ? mixup_share(loader) : 1};
 }
 
-static mica_status make_batch(mica_loader *loader, mica_queue *queue, mica_tensor *inputs, mica_tensor *targets) {
+static mica_status make_batch(mica_loader *loader, mica_queue *queue, mica_batch *batch) {
   mica__augment augment = augment_of(loader);
-  const mica_tensor *x = loader->x, *labels = loader->labels;
+  const mica_tensor *x = NULL, *labels = NULL;
   if (loader->stream) {
-    double waited = 0;
-    MICA_TRY(mica__stream_take(loader->stream, queue, &x, &labels, &waited));
-    loader->stats.wait_seconds += waited;
+    MICA_TRY(mica__stream_take(loader->stream, queue, &x, &labels, &batch->waited));
     augment.first = 0; /* they come in order */
   } else {
+    MICA_TRY(mica__resident_take(loader->resident, queue, &x, &labels, &batch->waited));
     augment.permutation = mica__loader_order(loader, loader->epoch);
   }
-  MICA_TRY(mica__augment_launch(queue, &augment, x, labels, loader->affine, inputs, targets));
+  MICA_TRY(mica__augment_launch(queue, &augment, x, labels, loader->affine, batch->inputs, batch->targets));
   return loader->stream ? mica__stream_give(loader->stream, queue) : MICA_OK;
 }
 
@@ -246,10 +214,11 @@ static mica_status loader_next(void *user, mica_queue *queue, mica_batch *batch)
   }
   const int64_t count = mica__loader_count(loader, loader->batch);
   const int small = count < loader->config.batch;
-  MICA_TRY(make_batch(loader, queue, loader->inputs[small], loader->targets[small]));
-  *batch = (mica_batch){loader->inputs[small], loader->targets[small], count};
+  *batch = (mica_batch){.inputs = loader->inputs[small], .targets = loader->targets[small], .count = count};
+  MICA_TRY(make_batch(loader, queue, batch));
   loader->batch++;
   loader->stats.batches++;
+  loader->stats.wait_seconds += batch->waited;
   loader->stats.seconds += mica__clock() - start;
   return MICA_OK;
 }

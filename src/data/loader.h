@@ -5,6 +5,7 @@
 #include "data/dataset.h"
 #include "ops/vision/augment.h"
 
+typedef struct mica__resident mica__resident;
 typedef struct mica__stream mica__stream;
 
 struct mica_loader {
@@ -17,14 +18,16 @@ struct mica_loader {
   bool rows;           /* of numbers: they are normalised on the host, once */
   size_t sample_bytes; /* as it goes to the device */
   mica_dtype sample_dtype;
-  mica_tensor *affine;     /* (C, 2) scale and shift */
-  mica_tensor *x, *labels; /* all samples, where they reside on the device */
-  mica_tensor *inputs[2];  /* what batches are made in: of full size, and of the smaller last one */
+  mica_tensor *affine;    /* (C, 2) scale and shift */
+  mica_tensor *inputs[2]; /* what batches are made in: of full size, and of the smaller last one */
   mica_tensor *targets[2];
-  mica__stream *stream; /* NULL where samples reside on the device */
+  mica__resident *resident; /* one of these two */
+  mica__stream *stream;
   mica_loader_stats stats;
 };
 
+/* The shape of n samples. */
+mica_shape mica__loader_shape(const mica_loader *loader, int64_t n);
 /* Samples of a batch. */
 int64_t mica__loader_count(const mica_loader *loader, uint64_t batch);
 /* The order of an epoch. */
@@ -33,6 +36,15 @@ mica__permutation mica__loader_order(const mica_loader *loader, uint64_t epoch);
 mica_status mica__loader_sample(const mica_loader *loader, uint64_t index, void *out);
 /* Its label or target: one word. */
 int32_t mica__loader_label(const mica_loader *loader, uint64_t index);
+
+/* Samples on the device. Those that the dataset has in memory are moved by a thread, which goes on until the first
+ * batch is taken. */
+mica_status mica__resident_create(const mica_loader *loader, mica__resident **resident);
+void mica__resident_destroy(mica__resident *resident);
+/* All samples (count, ...) and labels; what is queued on `queue` from now on finds them there. *waited gets the seconds
+ * that the caller waited for them to come, which is once. */
+mica_status mica__resident_take(mica__resident *resident, mica_queue *queue, const mica_tensor **x,
+                                const mica_tensor **labels, double *waited);
 
 /* Samples on their way: threads decode them, and a queue of the stream's own uploads whole batches ahead of the one
  * that is computed on. Events order the two queues, so that neither waits for the host, nor the host for them. */

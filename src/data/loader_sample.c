@@ -3,6 +3,13 @@
 
 #include <string.h>
 
+mica_shape mica__loader_shape(const mica_loader *loader, int64_t n) {
+  const mica_shape one = loader->dataset->store->shape;
+  mica_shape shape = {.rank = one.rank + 1, .dim = {n}};
+  memcpy(shape.dim + 1, one.dim, sizeof(int64_t) * (size_t)one.rank);
+  return shape;
+}
+
 int64_t mica__loader_count(const mica_loader *loader, uint64_t batch) {
   uint64_t size = (uint64_t)loader->config.batch, rest = loader->samples - batch * size;
   return (int64_t)(rest < size ? rest : size);

@@ -4,7 +4,6 @@
 
 #include <pthread.h>
 #include <stdlib.h>
-#include <string.h>
 
 /* A batch on its way. Threads fill `samples` and `words` (FILLING); whoever takes batches queues the uploads (SENT);
  * when these are done the host's memory is free again, and the device's when what reads it is through, which `used`
@@ -105,9 +104,7 @@ static void *decode(void *user) {
 
 static mica_status make_slot(const mica_loader *loader, slot *at) {
   const int64_t batch = loader->config.batch, rest = mica__loader_count(loader, loader->batches - 1);
-  const mica_shape one = loader->dataset->store->shape;
-  mica_shape shape = {.rank = one.rank + 1, .dim = {batch}};
-  memcpy(shape.dim + 1, one.dim, sizeof(int64_t) * (size_t)one.rank);
+  mica_shape shape = mica__loader_shape(loader, batch);
   at->samples = malloc((size_t)batch * loader->sample_bytes);
   at->words = malloc((size_t)batch * sizeof *at->words);
   if (!at->samples || !at->words) return mica__fail_nomem("batches on their way");

@@ -101,9 +101,8 @@ static mica_status write_to(run *r, const char *name, bool tells) {
 static mica_status step(run *r, bool *more) {
   mica_trainer *t = r->t;
   mica_batch batch = {0};
-  double before = mica__clock();
   MICA_TRY(r->training->next(r->training->user, t->queue, &batch));
-  t->data_seconds += mica__clock() - before;
+  t->data_seconds += batch.waited;
   *more = batch.count > 0;
   if (!*more) return MICA_OK;
   MICA_TRY(mica_trainer_step(t, &batch));

@@ -47,7 +47,7 @@ static mica_status next(void *user, mica_queue *queue, mica_batch *batch) {
     y[i] = d->y[from];
   }
   d->batch++;
-  *batch = (mica_batch){d->inputs[which], d->targets[which], (int64_t)count};
+  *batch = (mica_batch){.inputs = d->inputs[which], .targets = d->targets[which], .count = (int64_t)count};
   mica_status status = mica_tensor_upload(queue, batch->inputs, x, count * sizeof *x);
   return status == MICA_OK ? mica_tensor_upload(queue, batch->targets, y, count * sizeof *y) : status;
 }
@@ -247,7 +247,7 @@ END_TEST
 START_TEST(a_step_costs_launches_alone) {
   mica_trainer_config c = usual();
   mica_trainer *t = make(&c);
-  mica_batch batch = {data.inputs[0], data.targets[0], BATCH};
+  mica_batch batch = {.inputs = data.inputs[0], .targets = data.targets[0], .count = BATCH};
   ck_ok(seek(&data, 0, 0));
   ck_ok(next(&data, test_queue(), &batch));
   for (int i = 0; i < 3; i++) ck_ok(mica_trainer_step(t, &batch));
