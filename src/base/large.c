@@ -5,14 +5,14 @@
 #include <stdlib.h>
 #include <sys/mman.h>
 
-#define HUGE_PAGE ((size_t)2 << 20)
+#define HUGE_PAGE MICA__LARGE_BYTES
+#define LONGEST_VECTOR 128
 
 void *mica__alloc_large(size_t bytes) {
-  if (bytes < MICA__LARGE_BYTES) return malloc(bytes ? bytes : 1);
-  void *block = aligned_alloc(HUGE_PAGE, bytes);
+  void *block = aligned_alloc(bytes < HUGE_PAGE ? LONGEST_VECTOR : HUGE_PAGE, bytes ? bytes : 1);
 #ifdef MADV_HUGEPAGE
   /* Advice: a system that does not take it still has given the memory. */
-  if (block) (void)madvise(block, bytes, MADV_HUGEPAGE);
+  if (block && bytes >= HUGE_PAGE) (void)madvise(block, bytes, MADV_HUGEPAGE);
 #endif
   return block;
 }

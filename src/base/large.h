@@ -4,12 +4,12 @@
 
 #include <stddef.h>
 
-/* From so many bytes on a block gains: below that it would be rounded up to a few pages too many. */
-#define MICA__LARGE_BYTES ((size_t)4 << 20)
+/* From so many bytes on a block is large: a huge page fits into it. */
+#define MICA__LARGE_BYTES ((size_t)2 << 20)
 
-/* Uninitialised memory that is soon written from end to end, to be freed with free; NULL when memory is short. Asks
- * the system for huge pages, which it then finds in half the time, and which whoever walks through them translates the
- * addresses of faster. Where it gives none, or always does, it is as malloc. */
+/* Uninitialised memory, aligned for OpenCL's longest vector, that is soon written from end to end; to be freed with
+ * free; NULL when memory is short. For a large block the system is asked for huge pages, which it finds in half the
+ * time, and whose addresses are translated faster. Where it gives none, or always does, it is memory as any other. */
 void *mica__alloc_large(size_t bytes);
 
 #endif

@@ -1,4 +1,5 @@
 /* Matrix products: Mica and its peers take turns. */
+#include "base/large.h"
 #include "bench/bench.h"
 #include "bench/peers.h"
 #include "ops/matmul/gemm.h"
@@ -51,8 +52,9 @@ static mica_status parse_shape(const char *text, shape *s) {
       "\"%s\" is no shape; wanted M,N,K[,nn|nt|tn|tt][,BATCH], with N or T for an operand that stays as it is", text);
 }
 
+/* In memory of the kind that Mica's own buffers have: pages are not what is compared. */
 static float *random_floats(size_t count, uint32_t seed) {
-  float *values = malloc((count + 1) * sizeof *values);
+  float *values = mica__alloc_large((count + 1) * sizeof *values);
   for (size_t i = 0; values && i < count; i++) {
     seed = seed * 1664525u + 1013904223u;
     values[i] = (float)(seed >> 8) / 16777216.0f - 0.5f;
