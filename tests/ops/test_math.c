@@ -1,4 +1,4 @@
-/* labels: device
+/* labels: device slow
  *
  * common/math.clh: its functions of floats at every width, against the C library in double, over a grid of all floats;
  * what they do at the ends; truth, pick, max and min of all types. */
