@@ -2,6 +2,8 @@
 
 #include "base/large.h"
 
+#include "base/checked.h"
+
 #include <stdlib.h>
 #include <sys/mman.h>
 
@@ -9,9 +11,12 @@
 #define LONGEST_VECTOR 128
 
 void *mica__alloc_large(size_t bytes) {
-  void *block = aligned_alloc(bytes < HUGE_PAGE ? LONGEST_VECTOR : HUGE_PAGE, bytes ? bytes : 1);
+  const size_t alignment = bytes < HUGE_PAGE ? LONGEST_VECTOR : HUGE_PAGE;
+  size_t end = 0;
+  if (!mica__add_size(bytes ? bytes : 1, alignment - 1, &end)) return NULL;
+  void *block = aligned_alloc(alignment, end / alignment * alignment);
 #ifdef MADV_HUGEPAGE
-  /* Advice: a system that does not take it still has given the memory. */
+  /* Advice: a system that does not take it still has given the memory. Not for what rounding added. */
   if (block && bytes >= HUGE_PAGE) (void)madvise(block, bytes, MADV_HUGEPAGE);
 #endif
   return block;
