@@ -127,19 +127,29 @@ static void report(const bench *b, const task *t, const mica_stats *spent, int s
   printf("}}\n");
 }
 
+/* Seconds a step of the peer, 0 where there is none. Each round is a process of its own: how a system spreads the
+ * peer's threads over the cores lasts as long as these, and decides by a factor of up to four how fast it is. */
+static double peer_round(const task *t, int steps, double *rss) {
+  peer_train peer;
+  if (!peer_train_start(&peer, t->name, t->batch, t->side)) return 0;
+  peer_train_steps(&peer, steps);
+  const double seconds = peer_train_steps(&peer, steps) / steps, most = peer_train_end(&peer);
+  if (most > *rss) *rss = most;
+  return seconds > 0 ? seconds : 0;
+}
+
 static void measure(const bench *b, const task *t) {
   own o = {0};
-  peer_train peer;
   double *mine = calloc((size_t)b->rounds, sizeof *mine), *theirs = calloc((size_t)b->rounds, sizeof *theirs);
-  bool has_peer = peer_train_start(&peer, t->name, t->batch, t->side);
+  double rss = 0, peer = peer_round(t, 2, &rss);
   make(b, t, &o);
   steps_of(b, &o, 2);
-  int steps = b->steps ? b->steps : steps_for(steps_of(b, &o, 2) / 2), peer_steps = 0;
-  if (has_peer) peer_steps = b->steps ? b->steps : steps_for(peer_train_steps(&peer, 2) / 2);
+  const int steps = b->steps ? b->steps : steps_for(steps_of(b, &o, 2) / 2);
+  const int peer_steps = b->steps ? b->steps : steps_for(peer);
   steps_of(b, &o, steps);
   mica_stats before = mica_engine_stats(b->engine), spent = {0};
   for (int i = 0; i < b->rounds; i++) {
-    if (has_peer) theirs[i] = peer_train_steps(&peer, peer_steps) / peer_steps;
+    if (peer > 0) theirs[i] = peer_round(t, peer_steps, &rss);
     bench_rest(REST);
     mine[i] = steps_of(b, &o, steps) / steps;
   }
@@ -149,9 +159,8 @@ static void measure(const bench *b, const task *t) {
   spent.host_waits = after.host_waits - before.host_waits - (uint64_t)b->rounds;
   spent.kernel_builds = after.kernel_builds - before.kernel_builds;
   spent.allocations = after.allocations - before.allocations;
-  double rss = has_peer ? peer_train_end(&peer) : 0;
   report(b, t, &spent, b->rounds * steps, bench_median(mine, (size_t)b->rounds),
-         has_peer ? bench_median(theirs, (size_t)b->rounds) : 0, rss);
+         peer > 0 ? bench_median(theirs, (size_t)b->rounds) : 0, rss);
   if (b->profile) print_profile(b, &o);
   mica_trainer_destroy(o.trainer);
   for (int k = 0; k < READY; k++) {
