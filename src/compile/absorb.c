@@ -73,6 +73,15 @@ static void take_halves(absorption *a, mica__node *node) {
   }
 }
 
+/* Whether a kernel would have to store the operand for the launch alone, as many elements as this has results; with the
+ * user it is computed in passing, as is what comes after: an optimizer's momentum times its share, and the update. */
+static bool is_stored_for_it(const absorption *a, const mica__node *user, int32_t other) {
+  const int32_t base = bottom_of(a, other);
+  const mica__node *node = node_at(a, base);
+  return node->op->kind == MICA__OP_POINTWISE && a->uses[base - 1] == 1 && !a->wanted[base - 1] &&
+         mica__node_count(node) == mica__node_count(user);
+}
+
 static mica_status visit(absorption *a, mica__node *user) {
   take_halves(a, user);
   if (user->op->kind != MICA__OP_POINTWISE || user->input_count > 2) return MICA_OK;
@@ -80,7 +89,7 @@ static mica_status visit(absorption *a, mica__node *user) {
     mica__node *node = launch_behind(a, user, k);
     int32_t other = user->input_count == 2 ? user->inputs[1 - k] : 0;
     mica__attrs attrs;
-    if (!node) continue;
+    if (!node || (other && is_stored_for_it(a, user, other))) continue;
     mica__absorb absorb = {.node = node, .user = user, .attrs = &attrs};
     if (other) {
       absorb.other = &node_at(a, other)->type;
