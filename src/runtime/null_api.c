@@ -12,8 +12,6 @@ typedef struct object {
   atomic_int references;
   cl_context context;
   size_t bytes;
-  mica__cl_memory_fn on_end; /* of a buffer's, or NULL */
-  void *user;
   /* An object's content follows it, aligned as strictly as OpenCL's largest vector. */
   _Alignas(128) unsigned char data[];
 } object;
@@ -30,7 +28,6 @@ static void *object_new(cl_context context, size_t bytes, cl_int *error) {
     atomic_init(&o->references, 1);
     o->context = context;
     o->bytes = bytes;
-    o->on_end = NULL;
   }
   if (error) *error = o ? CL_SUCCESS : CL_MEM_OBJECT_ALLOCATION_FAILURE;
   return o;
@@ -42,10 +39,7 @@ static cl_int object_retain(void *handle) {
 }
 
 static cl_int object_release(void *handle) {
-  object *o = handle;
-  if (atomic_fetch_sub(&o->references, 1) != 1) return CL_SUCCESS;
-  if (o->on_end) o->on_end(handle, o->user);
-  free(o);
+  if (atomic_fetch_sub(&((object *)handle)->references, 1) == 1) free(handle);
   return CL_SUCCESS;
 }
 
@@ -144,11 +138,10 @@ static cl_int null_GetMemObjectInfo(cl_mem m, cl_mem_info what, size_t n, void *
 }
 static cl_int null_RetainMemObject(cl_mem m) { return object_retain(m); }
 static cl_int null_ReleaseMemObject(cl_mem m) { return object_release(m); }
+/* Its buffers have memory of their own, whatever they are offered. */
 static cl_int null_SetMemObjectDestructorCallback(cl_mem m, mica__cl_memory_fn fn, void *user) {
-  object *o = (object *)m;
-  o->on_end = fn;
-  o->user = user;
-  return CL_SUCCESS;
+  (void)m, (void)fn, (void)user;
+  return CL_INVALID_OPERATION;
 }
 
 static cl_program null_CreateProgramWithSource(cl_context c, cl_uint n, const char **text, const size_t *sizes,
