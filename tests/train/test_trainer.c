@@ -29,6 +29,9 @@ typedef struct made {
 
 static made data;
 
+/* Seconds that a batch says it was waited for; sums of it are exact. */
+#define WAITED 0.25
+
 static mica_status next(void *user, mica_queue *queue, mica_batch *batch) {
   made *d = user;
   float x[BATCH][INPUTS];
@@ -47,7 +50,8 @@ static mica_status next(void *user, mica_queue *queue, mica_batch *batch) {
     y[i] = d->y[from];
   }
   d->batch++;
-  *batch = (mica_batch){.inputs = d->inputs[which], .targets = d->targets[which], .count = (int64_t)count};
+  *batch =
+      (mica_batch){.inputs = d->inputs[which], .targets = d->targets[which], .count = (int64_t)count, .waited = WAITED};
   mica_status status = mica_tensor_upload(queue, batch->inputs, x, count * sizeof *x);
   return status == MICA_OK ? mica_tensor_upload(queue, batch->targets, y, count * sizeof *y) : status;
 }
@@ -135,6 +139,7 @@ typedef struct heard {
   int64_t samples;      /* of all STEPS events */
   int64_t stop_at_step; /* the callback's own wish */
   double first_loss, last_loss, accuracy, validation;
+  double waited; /* of all EPOCH events */
   mica_metrics untrained;
 } heard;
 
@@ -156,6 +161,7 @@ static bool hear(void *user, const mica_train_event *event) {
     h->accuracy = event->training.accuracy;
     h->validation = event->validation.accuracy;
     h->best += event->best;
+    h->waited += event->data_seconds;
   }
   h->checkpoints += event->kind == MICA_TRAIN_CHECKPOINT;
   h->stopped += event->kind == MICA_TRAIN_STOPPED;
@@ -178,6 +184,7 @@ START_TEST(a_run_learns_and_tells) {
   ck_assert_int_ge(h.steps, 10 * ((BATCHES + 2) / 3));
   ck_assert_int_le(h.steps, 10 * BATCHES);
   ck_assert_int_eq(h.samples, 10 * SAMPLES);
+  ck_assert_double_eq(h.waited, 10 * BATCHES * WAITED);
   ck_assert_int_eq(h.checkpoints + h.stopped, 0);
   ck_assert_int_ge(h.best, 1);
   ck_assert_msg(h.first_loss > 0.7 && h.last_loss < 0.6 * h.first_loss, "from %g to %g", h.first_loss, h.last_loss);
