@@ -19,17 +19,19 @@ static const mica__kernel_param params[] = {
 };
 
 /* Those of few columns or rows first: the first that all columns of D fit into, or all rows, else the first of TALL
- * rows. Sixteen sums in registers hide the latency of a fused multiply-add on every AVX-512 machine; with 8 rows the
- * broadcasts of A fit beside the loads of B, and taller tiles measured no faster. Of sixteen shorter registers twelve
- * hold sums. */
+ * rows, of which the WIDE are for some cores only. Sixteen sums in registers hide the latency of a fused multiply-add
+ * on every AVX-512 machine; with 8 rows the broadcasts of A fit beside the loads of B, and taller tiles measured no
+ * faster. Of sixteen shorter registers twelve hold sums. */
 #define TILE(label, bytes, ...)                                                                                        \
   MICA__VECTOR_VARIANT(label, bytes, MICA__GEMM_EPILOGUE_VALUES, MICA_F32, MICA_F32, 3, 3, 0, __VA_ARGS__)
 #define TALL 6
+#define WIDE 64
 static const mica__variant variants[] = {
     TILE("cpu.1x64", 0, 1, 4, 16),
     TILE("cpu.8x4", 0, 8, 1, 4),
     TILE("long.4x64", MICA__LONG_VECTOR, 4, 4, 16),
     TILE("cpu.4x16", 0, 4, 1, 16),
+    TILE("long.6x64", MICA__LONG_VECTOR, 6, 4, 16),
     TILE("long.8x32", MICA__LONG_VECTOR, 8, 2, 16),
     TILE("cpu.6x16", 0, 6, 1, 16),
 };
@@ -54,28 +56,14 @@ static int32_t value(const int32_t *values, const char *macro) {
   return mica__gemm_value(&mica__gemm_tile_kernel, values, macro);
 }
 
-/* Columns of a tile: with fewer it is for a D of few columns. */
-#define NARROW 16
-
-/* Without an engine, what is in quarantine is not known. */
-static const mica__variant *choose_variant(const mica__gemm *gemm, const mica_device_info *device,
-                                           mica_engine *engine) {
-  const mica__variant *variant = variants, *last = &variants[mica__gemm_tile_kernel.variant_count - 1];
-  for (; variant < last; variant++) {
-    if (!mica__variant_fits(&mica__gemm_tile_kernel, variant, device)) continue;
-    if (engine && mica__variant_is_bad(engine, &mica__gemm_tile_kernel, variant)) continue;
-    int32_t rows = value(variant->values, "MR"), columns = value(variant->values, "NV") * value(variant->values, "VW");
-    if (columns < NARROW ? gemm->n <= columns : rows >= TALL || gemm->m <= rows) break;
-  }
-  return variant;
-}
-
 /* A panel of B of KC x NR floats takes 32 KiB, which leaves room for A in a first level cache of 48 KiB; MB x KA floats
  * of A take 256 KiB of the second. A B that is read in place is better read in long columns. */
 #define PANEL_FLOATS 8192
 #define BLOCK_K 256
 #define BLOCK_M 256
 #define BLOCK_N 1024
+/* Rows that one group takes, so that B is read once. */
+#define UNCUT_M 64
 #define IN_PLACE_K 512
 #define IN_PLACE_M 128
 /* A few rows of D stream a B that no near cache holds through the registers once: in short blocks of K, which read
@@ -92,14 +80,39 @@ static const mica__variant *choose_variant(const mica__gemm *gemm, const mica_de
 
 /* What differs between the cores of vendors. */
 typedef struct habits {
-  int64_t uses, crossing_uses; /* the same of B, and of a B whose vectors may cross a line */
-  int64_t short_k;             /* sums so short mostly write D: in place, a tile of rows at a time, in long stretches */
+  int64_t uses;          /* tiles of rows for which packing B pays */
+  int64_t crossing_uses; /* the same of a B whose vectors may cross a line */
+  int64_t short_k;       /* sums so short mostly write D: in place, a tile of rows at a time, in long stretches */
+  bool wide;             /* tiles of WIDE columns, which load a third less for each multiply-add */
 } habits;
 
 /* Intel's multiply two vectors of 16 a cycle where Zen 4 multiplies one: what they read of B in place, whose rows fall
- * on few sets of a cache, comes too late, unless it is so little that it stays in the first one. */
+ * on few sets of a cache, comes too late, unless it is so little that it stays in the first one; and loads are what
+ * they wait for. */
 static habits habits_of(const mica_device_info *device) {
-  return device->vendor == MICA_VENDOR_INTEL ? (habits){2, 2, 64} : (habits){32, 16, 16};
+  return device->vendor == MICA_VENDOR_INTEL ? (habits){2, 2, 64, true} : (habits){32, 16, 16, false};
+}
+
+/* Columns of a tile: with fewer it is for a D of few columns. */
+#define NARROW 16
+
+static bool suits(const mica__variant *variant, const mica__gemm *gemm, const mica_device_info *device) {
+  int32_t rows = value(variant->values, "MR"), columns = value(variant->values, "NV") * value(variant->values, "VW");
+  if (columns < NARROW) return gemm->n <= columns;
+  if (rows < TALL) return gemm->m <= rows;
+  return columns < WIDE || (habits_of(device).wide && gemm->n >= columns && gemm->m > STREAM_TILES * rows);
+}
+
+/* Without an engine, what is in quarantine is not known. */
+static const mica__variant *choose_variant(const mica__gemm *gemm, const mica_device_info *device,
+                                           mica_engine *engine) {
+  const mica__variant *variant = variants, *last = &variants[mica__gemm_tile_kernel.variant_count - 1];
+  for (; variant < last; variant++) {
+    if (!mica__variant_fits(&mica__gemm_tile_kernel, variant, device)) continue;
+    if (engine && mica__variant_is_bad(engine, &mica__gemm_tile_kernel, variant)) continue;
+    if (suits(variant, gemm, device)) break;
+  }
+  return variant;
 }
 
 static void choose_forms(const mica__gemm *gemm, const mica_device_info *device, plan *p) {
@@ -127,18 +140,18 @@ static int64_t groups_of(const mica__gemm *gemm, const plan *p) {
 /* Cuts D into enough groups for every unit to have some, as long as each has enough to do: more where a group has
  * nothing to pack, since units that wake up late then still find work. */
 static void choose_blocks(const mica__gemm *gemm, const mica_device_info *device, plan *p) {
-  int64_t m = round_up(gemm->m, p->mr), n = round_up(gemm->n, p->nr);
+  int64_t n = round_up(gemm->n, p->nr);
   bool in_place = p->b_form == IN_ROWS, packs = p->a_form == PACKED_HERE || p->b_form == PACKED_HERE;
   bool streams = gemm->m <= STREAM_TILES * p->mr && in_place && gemm->k * gemm->n > STREAM_ELEMENTS;
-  p->kc = streams ? STREAM_K : BLOCK_K;
+  p->kc = streams ? STREAM_K : in_place ? IN_PLACE_K : PANEL_FLOATS / p->nr;
   /* Integers are added exactly in blocks of at most so many. */
-  if (!streams && gemm->acc != MICA_I32) p->kc = in_place ? IN_PLACE_K : mica__most(BLOCK_K, PANEL_FLOATS / p->nr);
-  p->ka = p->a_form == PACKED_HERE || streams ? p->kc : gemm->k > 0 ? gemm->k : 1;
+  if (gemm->acc == MICA_I32) p->kc = mica__least(p->kc, BLOCK_K);
+  p->ka = streams ? p->kc : p->a_form == PACKED_HERE ? mica__most(p->kc, BLOCK_K) : mica__most(gemm->k, 1);
   /* One tile of rows reads a panel once, from end to end. */
   if (p->b_form == PACKED_BEFORE && gemm->m <= p->mr && gemm->acc != MICA_I32) p->kc = mica__most(gemm->k, 1);
-  int64_t rows = mica__ceil_div(m, in_place ? IN_PLACE_M : BLOCK_M);
-  if (gemm->batches == 1 && rows % 2 && m > 8 * p->mr) rows++;
-  p->mb = in_place && gemm->k <= habits_of(device).short_k ? p->mr : round_up(mica__ceil_div(m, rows), p->mr);
+  int64_t rows = mica__ceil_div(gemm->m, in_place ? IN_PLACE_M : BLOCK_M);
+  if (gemm->batches == 1 && rows % 2 && gemm->m > UNCUT_M) rows++;
+  p->mb = in_place && gemm->k <= habits_of(device).short_k ? p->mr : round_up(mica__ceil_div(gemm->m, rows), p->mr);
   p->nb = mica__least(n, streams ? STREAM_N : BLOCK_N);
   double possible = work_of(gemm) * (double)gemm->batches / (2 * GROUP);
   int64_t wanted = (packs ? 2 : 16) * (int64_t)device->compute_units;
@@ -178,6 +191,8 @@ static void fit_blocks(const mica_device_info *device, plan *p) {
   while (scratch_bytes(p) > device->local_bytes && (p->mb > p->mr || p->kc > 1)) {
     if (p->a_form == PACKED_HERE && p->mb > 4 * p->mr) {
       p->mb = round_up(p->mb / 2, p->mr);
+    } else if (p->a_form == PACKED_HERE && p->ka > p->kc) {
+      p->ka = p->kc;
     } else if (p->kc > 1) {
       if (p->ka == p->kc) p->ka = mica__ceil_div(p->kc, 2);
       p->kc = mica__ceil_div(p->kc, 2);
