@@ -106,10 +106,14 @@ char *mica__kernel_options(const mica__kernel_desc *desc, const int32_t *values)
 mica_status mica__kernel_get(mica_engine *engine, const mica__kernel_desc *desc, const int32_t *values,
                              const char *prelude, mica__kernel **kernel) {
   MICA_TRY(mica__kernel_check_values(desc, values));
+  mica__hash key = mica__hash_text(mica__hash_text((mica__hash){0}, desc->name), desc->file);
+  if (desc->options) key = mica__hash_text(key, desc->options);
+  key = mica__hash_bytes(key, values, (size_t)desc->param_count * sizeof *values);
+  if (prelude) key = mica__hash_text(key, prelude);
+  /* Most launches find it; the text of the options, which takes longer than they do, is for the others. */
+  if ((*kernel = mica__kernel_find_key(engine, key))) return MICA_OK;
   char *options = mica__kernel_options(desc, values);
   if (!options) return mica__fail_nomem("the options of a kernel");
-  mica__hash key = mica__hash_text(mica__hash_text(mica__hash_text((mica__hash){0}, desc->name), desc->file), options);
-  if (prelude) key = mica__hash_text(key, prelude);
   mica_status status = mica__kernel_find(engine, key, desc->name, desc->file, desc->file, prelude, options, kernel);
   free(options);
   return status;
