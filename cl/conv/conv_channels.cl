@@ -1,45 +1,59 @@
 /* conv/conv_channels.cl: convolution from some channels to many, for the CPU class: a band (conv/band.clh).
  *
- * Lanes are channels of D, so that rows of any length and places at any distance do: a register tile is a vector of
- * them by MANY adjacent places of two rows of the grid, or FEW. Results of 16 channels gather in local memory, place
+ * Lanes are channels of D, so that rows of any length and places at any distance do: a register tile is NV vectors of
+ * them by MANY adjacent places of two rows of the grid, or FEW. Results of 16 NV channels gather in local memory, place
  * after place, and leave turned.
  *
- * pitch: at least MANY and what taps reach beyond. scratch: the copy, 16 rows spread1 O2 floats and R1 (CG R2 + 1)
- * ints. */
+ * pitch: at least MANY and what taps reach beyond. scratch: the copy, NV 16 rows spread1 O2 floats and R1 (CG R2 + 1)
+ * ints. The vectors of channels, the last of which need not be full, are a multiple of NV. */
 #include "common/epilogue.clh"
 #include "common/prefetch.clh"
 #include "common/stream.clh"
 #include "common/transpose.clh"
 #include "conv/band.clh"
 
-#ifndef MANY
+#ifndef MANY /* places of a register tile, in each of two rows */
 #define MANY 8
+#endif
+#ifndef NV /* vectors of channels of a register tile */
+#define NV 1
 #endif
 #define FEW 2
 #define VW 16
 #define LINE (64 / (int)sizeof(STORAGE(D_T))) /* elements */
 #define UNROLL _Pragma("unroll")
 
-/* sums[16 (to[y] + i spread) ..] = W of 16 channels of D by what place from[y] + i of the copy meets, for i < count. */
+/* sums[v][16 (to[y] + i spread) ..] = W of vector v of channels by what place from[y] + i of the copy meets, i < count;
+ * of a vector W has `next` floats, and sums `pitch`. */
 #define DEFINE_TILE(PLACES)                                                                                            \
-  static inline void tile_##PLACES(__global const float *W, __local const float *copy, __local const int *at,          \
-                                   tap_runs taps, const int2 from, const int2 to, const int count, const int spread,   \
-                                   __local float *sums) {                                                              \
-    float16 upper[PLACES], lower[PLACES];                                                                              \
-    UNROLL for (int i = 0; i < PLACES; i++) upper[i] = lower[i] = (float16)(0.0f);                                     \
+  static inline void tile_##PLACES(__global const float *W, const int next, __local const float *copy,                 \
+                                   __local const int *at, tap_runs taps, const int2 from, const int2 to,               \
+                                   const int count, const int spread, const int pitch, __local float *sums) {          \
+    float16 upper[NV][PLACES], lower[NV][PLACES];                                                                      \
+    UNROLL for (int v = 0; v < NV; v++) UNROLL for (int i = 0; i < PLACES; i++) upper[v][i] = lower[v][i] =            \
+        (float16)(0.0f);                                                                                               \
     for (; taps.runs > 0; taps.runs--, taps.begin += taps.step) {                                                      \
       __global const float *w = W + taps.begin * VW;                                                                   \
       for (int t = taps.begin; t < taps.begin + taps.count; t++, w += VW) {                                            \
         __local const float *tap = copy + at[t];                                                                       \
-        const float16 weights = MICA_VLOAD(VW, w, 0);                                                                  \
-        UNROLL for (int i = 0; i < PLACES; i++) upper[i] = tap[from.x + i] * weights + upper[i];                       \
-        UNROLL for (int i = 0; i < PLACES; i++) lower[i] = tap[from.y + i] * weights + lower[i];                       \
+        float16 weights[NV];                                                                                           \
+        UNROLL for (int v = 0; v < NV; v++) weights[v] = MICA_VLOAD(VW, w, v *next);                                   \
+        UNROLL for (int i = 0; i < PLACES; i++) {                                                                      \
+          const float16 place = (float16)(tap[from.x + i]);                                                            \
+          UNROLL for (int v = 0; v < NV; v++) upper[v][i] = place * weights[v] + upper[v][i];                          \
+        }                                                                                                              \
+        UNROLL for (int i = 0; i < PLACES; i++) {                                                                      \
+          const float16 place = (float16)(tap[from.y + i]);                                                            \
+          UNROLL for (int v = 0; v < NV; v++) lower[v][i] = place * weights[v] + lower[v][i];                          \
+        }                                                                                                              \
       }                                                                                                                \
     }                                                                                                                  \
     UNROLL for (int i = 0; i < PLACES; i++) {                                                                          \
       if (i >= count) break;                                                                                           \
-      STOREV(f32, VW, upper[i], sums, (to.x + i * spread) * VW);                                                       \
-      STOREV(f32, VW, lower[i], sums, (to.y + i * spread) * VW);                                                       \
+      UNROLL for (int v = 0; v < NV; v++) {                                                                            \
+        STOREV(f32, VW, upper[v][i], sums, v *pitch + (to.x + i * spread) * VW);                                       \
+        STOREV(f32, VW, lower[v][i], sums, v *pitch + (to.y + i * spread) * VW);                                       \
+      }                                                                                                                \
     }                                                                                                                  \
   }
 #define DEFINE_TILE_OF(PLACES) DEFINE_TILE(PLACES)
@@ -52,16 +66,15 @@ __kernel __attribute__((reqd_work_group_size(1, 1, 1))) void conv_channels(CONV_
                                                                            const long P_at, __local float *scratch,
                                                                            EPILOGUE_PARAMS) {
   BAND_UNPACK
-  const int tiles = (KG + VW - 1) / VW;
+  const int tiles = (KG + VW - 1) / VW, results = rows * spread1 * O2 * VW;
   __local float *sums = scratch + CG * channel;
-  __local int *ints = (__local int *)(sums + rows * spread1 * O2 * VW);
+  __local int *ints = (__local int *)(sums + NV * results);
   meeting met = {ints, ints + R1, 0, 0, 0};
   copy_band(conv_size, conv_extent, conv_step, cut, S, S_at, (n * G + g) * CG * I1 * I2, top, channel, scratch);
   P += P_at;
-  for (int m = 0; m < KG; m += VW) {
-    const int filters = min(VW, KG - m);
+  for (int m = 0; m < KG; m += NV * VW) {
     long packed = 0;
-    for (int i = 0; i < filters; i++) {
+    for (int i = 0; i < min(NV * VW, KG - m); i++) {
       __global STORAGE(D_T) *to = D + D_at + n * D_batch + (g * KG + m + i) * D_row + first;
       for (int p = 0; !STREAM && p < total; p += LINE) PREFETCH_WRITE(to + p);
     }
@@ -82,30 +95,36 @@ __kernel __attribute__((reqd_work_group_size(1, 1, 1))) void conv_channels(CONV_
           const int2 from = row * step1 * step2 * pitch + at;
           const int2 to = (row * spread1 + residue1) * O2 + at * spread2 + residue2;
           if (many)
-            MICA_PASTE(tile_, MANY)(w, scratch, met.at, runs, from, to, count, spread2, sums);
+            MICA_PASTE(tile_, MANY)
+            (w, CG * met.taps * VW, scratch, met.at, runs, from, to, count, spread2, results, sums);
           else
-            MICA_PASTE(tile_, FEW)(w, scratch, met.at, runs, from, to, count, spread2, sums);
+            MICA_PASTE(tile_, FEW)
+            (w, CG * met.taps * VW, scratch, met.at, runs, from, to, count, spread2, results, sums);
           x = at + count;
         }
       }
     }
-    for (int p = 0; p < total; p += VW) {
-      float16 turned[VW];
-      /* Nothing reads what a vector writes twice. */
-      if (p + VW > total && total >= VW && beta == 0) p = total - VW;
-      UNROLL for (int i = 0; i < VW; i++) turned[i] = MICA_VLOAD(VW, sums, min(p + i, total - 1) * VW);
-      mica_transpose16(turned);
-      float16 leaving[VW];
-      UNROLL for (int i = 0; i < VW; i++) leaving[i] = turned[i];
-      for (int i = 0; i < filters; i++) {
-        const long k = g * KG + m + i;
-        const bool aligned = (size_t)(D + D_at + n * D_batch + k * D_row + first + p) % 64 == 0;
-        if (STREAM && aligned && p + VW <= total)
-          FINISH_BY(STREAMV, 16, leaving[i], n, k, first + p);
-        else if (p + VW <= total)
-          FINISH(16, leaving[i], n, k, first + p);
-        else
-          for (int j = 0; j < total - p; j++) FINISH(1, ((const float *)&leaving[i])[j], n, k, first + p + j);
+    for (int v = 0; v < NV; v++) {
+      __local const float *places = sums + v * results;
+      const int filters = min(VW, KG - m - v * VW);
+      for (int p = 0; p < total; p += VW) {
+        float16 turned[VW];
+        /* Nothing reads what a vector writes twice. */
+        if (p + VW > total && total >= VW && beta == 0) p = total - VW;
+        UNROLL for (int i = 0; i < VW; i++) turned[i] = MICA_VLOAD(VW, places, min(p + i, total - 1) * VW);
+        mica_transpose16(turned);
+        float16 leaving[VW];
+        UNROLL for (int i = 0; i < VW; i++) leaving[i] = turned[i];
+        for (int i = 0; i < filters; i++) {
+          const long k = g * KG + m + v * VW + i;
+          const bool aligned = (size_t)(D + D_at + n * D_batch + k * D_row + first + p) % 64 == 0;
+          if (STREAM && aligned && p + VW <= total)
+            FINISH_BY(STREAMV, 16, leaving[i], n, k, first + p);
+          else if (p + VW <= total)
+            FINISH(16, leaving[i], n, k, first + p);
+          else
+            for (int j = 0; j < total - p; j++) FINISH(1, ((const float *)&leaving[i])[j], n, k, first + p + j);
+        }
       }
     }
   }

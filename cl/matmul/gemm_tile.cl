@@ -296,7 +296,7 @@ __kernel __attribute__((reqd_work_group_size(1, 1, 1))) void gemm_tile(__global 
 #if A_FORM == PACK
     for (int m = m_begin; m < m_end; m += MR) {
       __local float *to = a_packed + (m - m_begin) / MR * MRP * KA;
-      pack_a(A + m * A_row + ka * A_col, A_row, A_col, min(MR, m_end - m), ka_end - ka, to);
+      pack_a(A + m * A_row + ka * A_col, A_row, A_col, min(MRP, M - m), ka_end - ka, to);
 #if HAS_PROLOGUE_A
       for (int k = ka; k < ka_end; k++)
         for (int i = 0; i < min(MR, m_end - m); i++)

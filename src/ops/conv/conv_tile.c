@@ -12,12 +12,13 @@ static const mica__kernel_param params[] = {
 static const mica__variant variants[] = {
     MICA__VARIANT("cpu.6x16", MICA__ON_CPU, MICA__CONV_VALUES, 6, 1, 1),
     MICA__VECTOR_VARIANT("long.8x32", MICA__LONG_VECTOR, MICA__CONV_VALUES, 8, 2, 1),
+    MICA__VECTOR_VARIANT("long.8x48", MICA__LONG_VECTOR, MICA__CONV_VALUES, 8, 3, 1),
 };
 const mica__kernel_desc mica__conv_tile_kernel = {MICA__KERNEL("conv_tile", "conv/conv_tile.cl", params, variants)};
 
 #define VW 16
-/* A panel of so many rows of two vectors takes 24 KiB of a first level cache. */
-#define PANEL_ROWS 192
+/* A panel takes 24 KiB of a first level cache. */
+#define PANEL_FLOATS 6144
 /* Panels have at least all taps of one channel. */
 #define MOST_TAPS 8192
 #define MOST_ROWS 1024
@@ -56,24 +57,37 @@ static int64_t room(const plan *p, const mica_device_info *device) {
   return (int64_t)(device->local_bytes / sizeof(float)) / p->nr;
 }
 
-static const mica__variant *own_variant(const mica_device_info *device) {
-  return mica__kernel_suited(&mica__conv_tile_kernel, device->vector_bytes);
+static int32_t value(const int32_t *values, const char *macro) {
+  return mica__gemm_value(&mica__conv_tile_kernel, values, macro);
+}
+
+/* Wider tiles load less for each multiply-add, which pays unless their last panel is much emptier. */
+static const mica__variant *own_variant(const mica_device_info *device, int64_t columns) {
+  const mica__variant *best = NULL;
+  int64_t best_computed = 0;
+  for (size_t i = 0; i < sizeof variants / sizeof *variants; i++) {
+    int64_t nr = value(variants[i].values, "NV") * VW, computed = mica__ceil_div(columns, nr) * nr;
+    if (!mica__variant_suits_vectors(&variants[i], device->vector_bytes)) continue;
+    if (best && computed - best_computed > best_computed / 8) continue;
+    best = &variants[i];
+    best_computed = computed;
+  }
+  return best;
 }
 
 static plan make_plan(const windows *together, const mica__variant *variant, const mica_device_info *device) {
   const mica__conv_window *w = &together->at[0];
-  plan p = {.taps = mica__conv_volume(w->taps)};
+  plan p = {.taps = mica__conv_volume(w->taps), .columns = w->n * mica__conv_volume(w->out)};
   if (together->count > 1) p.taps = mica__most(p.taps, mica__conv_volume(together->at[1].taps));
-  mica__kernel_values(&mica__conv_tile_kernel, variant ? variant : own_variant(device), p.values);
+  mica__kernel_values(&mica__conv_tile_kernel, variant ? variant : own_variant(device, p.columns), p.values);
   mica__kernel_set(&mica__conv_tile_kernel, p.values, "HALVES", together->count);
-  p.mr = mica__gemm_value(&mica__conv_tile_kernel, p.values, "MR");
-  p.nr = mica__gemm_value(&mica__conv_tile_kernel, p.values, "NV") * VW;
+  p.mr = value(p.values, "MR");
+  p.nr = value(p.values, "NV") * VW;
   int64_t tiles = mica__ceil_div(w->k, p.mr), wanted = GROUPS * (int64_t)device->compute_units;
   /* A window without taps has nothing to add up, and needs no second block to know it. */
-  int64_t channels = p.taps == 0 ? w->c + 1 : PANEL_ROWS / p.taps,
+  int64_t channels = p.taps == 0 ? w->c + 1 : PANEL_FLOATS / p.nr / p.taps,
           blocks = mica__ceil_div(w->c, mica__most(channels, 1));
   p.cb = blocks > 0 ? mica__ceil_div(w->c, blocks) : 1;
-  p.columns = w->n * mica__conv_volume(w->out);
   p.kb = 0;
   int64_t rows = mica__least(MOST_ROWS, room(&p, device) - rows_of(&p, together->count)) / together->count;
   /* Parts of K are alike: the first half of the groups goes to one core. */
@@ -110,10 +124,12 @@ static const char *decline(const void *problem, const mica_device_info *device) 
 }
 
 static size_t workspace(const void *problem, const mica_device_info *device) {
-  int64_t count = 0, rows = mica__gemm_value(&mica__conv_tile_kernel, own_variant(device)->values, "MR");
+  int64_t count = 0;
   for (int64_t i = 0; i < mica__conv_windows(problem); i++) {
-    mica__conv_window w = mica__conv_window_used(mica__conv_window_at(problem, i));
-    count += mica__conv_packed_count(&w, rows);
+    windows w = windows_at(problem, i);
+    plan p = make_plan(&w, NULL, device);
+    count += packed_count(&w, p.mr);
+    i += w.count - 1;
   }
   return (size_t)count * sizeof(float);
 }

@@ -19,13 +19,14 @@ static const mica__kernel_param params[] = {
 };
 
 /* Those of few columns or rows first: the first that all columns of D fit into, or all rows, else the first of TALL
- * rows, of which the WIDE are for some cores only. Sixteen sums in registers hide the latency of a fused multiply-add
- * on every AVX-512 machine; with 8 rows the broadcasts of A fit beside the loads of B, and taller tiles measured no
- * faster. Of sixteen shorter registers twelve hold sums. */
+ * rows; the WIDE are for some cores only, and for more than WIDE_M rows. Sixteen sums in registers hide the latency of
+ * a fused multiply-add on every AVX-512 machine; with 8 rows the broadcasts of A fit beside the loads of B, and taller
+ * tiles measured no faster. Of sixteen shorter registers twelve hold sums. */
 #define TILE(label, bytes, ...)                                                                                        \
   MICA__VECTOR_VARIANT(label, bytes, MICA__GEMM_EPILOGUE_VALUES, MICA_F32, MICA_F32, 3, 3, 0, __VA_ARGS__)
 #define TALL 6
 #define WIDE 64
+#define WIDE_M 16
 static const mica__variant variants[] = {
     TILE("cpu.1x64", 0, 1, 4, 16),
     TILE("cpu.8x4", 0, 8, 1, 4),
@@ -68,7 +69,6 @@ static int32_t value(const int32_t *values, const char *macro) {
 #define IN_PLACE_M 128
 /* A few rows of D stream a B that no near cache holds through the registers once: in short blocks of K, which read
  * whole stretches of its rows, and whose sums stay in the first level cache. */
-#define STREAM_ELEMENTS 65536
 #define STREAM_TILES 2
 #define STREAM_K 32
 #define STREAM_N 512
@@ -80,17 +80,25 @@ static int32_t value(const int32_t *values, const char *macro) {
 
 /* What differs between the cores of vendors. */
 typedef struct habits {
-  int64_t uses;          /* tiles of rows for which packing B pays */
-  int64_t crossing_uses; /* the same of a B whose vectors may cross a line */
-  int64_t short_k;       /* sums so short mostly write D: in place, a tile of rows at a time, in long stretches */
-  bool wide;             /* tiles of WIDE columns, which load a third less for each multiply-add */
+  int64_t uses;            /* tiles of rows for which packing B pays */
+  int64_t crossing_uses;   /* the same of a B whose vectors may cross a line */
+  int64_t short_k;         /* sums so short mostly write D: in place, a few rows at a time, in long stretches */
+  int64_t short_m;         /* so many rows */
+  int64_t stream_m;        /* a few rows of D */
+  int64_t stream_elements; /* more of them no near cache holds */
+  bool wide;               /* tiles of WIDE columns, which load a third less for each multiply-add */
 } habits;
 
 /* Intel's multiply two vectors of 16 a cycle where Zen 4 multiplies one: what they read of B in place, whose rows fall
  * on few sets of a cache, comes too late, unless it is so little that it stays in the first one; and loads are what
- * they wait for. */
+ * they wait for. Their second level cache is twice as large. */
 static habits habits_of(const mica_device_info *device) {
-  return device->vendor == MICA_VENDOR_INTEL ? (habits){2, 2, 64, true} : (habits){32, 16, 16, false};
+  static const habits intel = {2, 2, 64, 16, 64, 128 << 10, true}, others = {32, 16, 16, 1, 16, 64 << 10, false};
+  return device->vendor == MICA_VENDOR_INTEL ? intel : others;
+}
+
+static bool streams(const mica__gemm *gemm, const habits *h) {
+  return gemm->b.col == 1 && gemm->m <= h->stream_m && gemm->k * gemm->n > h->stream_elements;
 }
 
 /* Columns of a tile: with fewer it is for a D of few columns. */
@@ -100,7 +108,8 @@ static bool suits(const mica__variant *variant, const mica__gemm *gemm, const mi
   int32_t rows = value(variant->values, "MR"), columns = value(variant->values, "NV") * value(variant->values, "VW");
   if (columns < NARROW) return gemm->n <= columns;
   if (rows < TALL) return gemm->m <= rows;
-  return columns < WIDE || (habits_of(device).wide && gemm->n >= columns && gemm->m > STREAM_TILES * rows);
+  habits h = habits_of(device);
+  return columns < WIDE || (h.wide && gemm->n >= columns && gemm->m > WIDE_M && !streams(gemm, &h));
 }
 
 /* Without an engine, what is in quarantine is not known. */
@@ -127,7 +136,8 @@ static void choose_forms(const mica__gemm *gemm, const mica_device_info *device,
   else if (small && a_f32 && gemm->a.row == 1 && gemm->m >= p->mr)
     p->a_form = IN_COLUMNS;
   habits h = habits_of(device);
-  bool few_uses = b_f32 && (gemm->k <= h.short_k || rows <= (crossing ? h.crossing_uses : h.uses) * p->mr);
+  bool few_uses =
+      b_f32 && (gemm->k <= h.short_k || streams(gemm, &h) || rows <= (crossing ? h.crossing_uses : h.uses) * p->mr);
   if ((small || few_uses) && gemm->b.col == 1 && gemm->n >= p->vw) p->b_form = IN_ROWS;
   if (gemm->constant & 1 && a_f32) p->a_form = PACKED_BEFORE;
   if (gemm->constant & 2 && b_f32) p->b_form = PACKED_BEFORE;
@@ -140,19 +150,21 @@ static int64_t groups_of(const mica__gemm *gemm, const plan *p) {
 /* Cuts D into enough groups for every unit to have some, as long as each has enough to do: more where a group has
  * nothing to pack, since units that wake up late then still find work. */
 static void choose_blocks(const mica__gemm *gemm, const mica_device_info *device, plan *p) {
+  habits h = habits_of(device);
   int64_t n = round_up(gemm->n, p->nr);
   bool in_place = p->b_form == IN_ROWS, packs = p->a_form == PACKED_HERE || p->b_form == PACKED_HERE;
-  bool streams = gemm->m <= STREAM_TILES * p->mr && in_place && gemm->k * gemm->n > STREAM_ELEMENTS;
-  p->kc = streams ? STREAM_K : in_place ? IN_PLACE_K : PANEL_FLOATS / p->nr;
+  bool stream = in_place && streams(gemm, &h);
+  p->kc = stream ? STREAM_K : in_place ? IN_PLACE_K : PANEL_FLOATS / p->nr;
   /* Integers are added exactly in blocks of at most so many. */
   if (gemm->acc == MICA_I32) p->kc = mica__least(p->kc, BLOCK_K);
-  p->ka = streams ? p->kc : p->a_form == PACKED_HERE ? mica__most(p->kc, BLOCK_K) : mica__most(gemm->k, 1);
+  p->ka = stream ? p->kc : p->a_form == PACKED_HERE ? mica__most(p->kc, BLOCK_K) : mica__most(gemm->k, 1);
   /* One tile of rows reads a panel once, from end to end. */
   if (p->b_form == PACKED_BEFORE && gemm->m <= p->mr && gemm->acc != MICA_I32) p->kc = mica__most(gemm->k, 1);
   int64_t rows = mica__ceil_div(gemm->m, in_place ? IN_PLACE_M : BLOCK_M);
   if (gemm->batches == 1 && rows % 2 && gemm->m > UNCUT_M) rows++;
-  p->mb = in_place && gemm->k <= habits_of(device).short_k ? p->mr : round_up(mica__ceil_div(gemm->m, rows), p->mr);
-  p->nb = mica__least(n, streams ? STREAM_N : BLOCK_N);
+  int64_t taken = in_place && gemm->k <= h.short_k ? h.short_m : mica__ceil_div(gemm->m, rows);
+  p->mb = round_up(mica__least(taken, gemm->m), p->mr);
+  p->nb = mica__least(n, stream ? STREAM_N : BLOCK_N);
   double possible = work_of(gemm) * (double)gemm->batches / (2 * GROUP);
   int64_t wanted = (packs ? 2 : 16) * (int64_t)device->compute_units;
   while (groups_of(gemm, p) < wanted && (double)groups_of(gemm, p) < possible) {
