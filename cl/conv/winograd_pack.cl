@@ -2,10 +2,12 @@
  *
  *   U[k / 32][point][c][k % 32] = element `point` of G g G', g[r][s] = W[k w_k + c w_c + 3 r + s]
  *
- * for c < CP, which is C rounded up to 16; what lies beyond K and C is 0. Where `flip`, g is turned by half a turn, as
- * backward data has it. W has `count` elements; U is float. size: C, K, CP, flip; stride: w_k, w_c, count. One
- * work-item is one work-group: 32 filters, 16 channels. NDRange: ceil(K / 32), CP / 16, 1; work-group (1, 1, 1). */
+ * for c < CP, which is C rounded up to 16; what lies beyond K and C is 0. U_at is a multiple of 16. Where `flip`, g is
+ * turned by half a turn, as backward data has it. W has `count` elements; U is float. size: C, K, CP, flip; stride:
+ * w_k, w_c, count. One work-item is one work-group: 32 filters, 16 channels. NDRange: ceil(K / 32), CP / 16, 1;
+ * work-group (1, 1, 1). */
 #include "common/dtype.clh"
+#include "common/stream.clh"
 #include "common/transpose.clh"
 #include "conv/winograd.clh"
 
@@ -51,7 +53,8 @@ winograd_pack(__global const STORAGE(D_T) * W, const long W_at, const int8 size,
       UNROLL for (int i = 0; i < EDGE; i++) {
         float16 u[EDGE];
         WINOGRAD_FILTER(float16, columns[i], u);
-        UNROLL for (int j = 0; j < EDGE; j++) STOREV(f32, 16, u[j], U, at + (long)(i * EDGE + j) * CP * NR);
+        /* Lines of all points fall into a few sets of a cache. */
+        UNROLL for (int j = 0; j < EDGE; j++) STREAMV(f32, 16, u[j], U, at + (long)(i * EDGE + j) * CP * NR);
       }
     }
 }

@@ -43,10 +43,10 @@ static void clear_tiles(const int first, const int CP, __global float *V) {
         STOREV(f32, 16, (float16)(0.0f), V, (long)(tile / MR * POINTS + point) * PANEL + tile % MR * CP + c);
 }
 
-/* M of MR tiles and 16 NV filters at one point. */
+/* M of MR tiles and 16 NV filters at one point. By itself, or PoCL leaves the addresses of v in memory. */
 #define DEFINE_MULTIPLY(NV)                                                                                            \
-  static inline void multiply_##NV(__global const float *u, __global const float *v, const int CP,                     \
-                                   __global float *M) {                                                                \
+  static __attribute__((noinline)) void multiply_##NV(__global const float *u, __global const float *v, const int CP,  \
+                                                      __global float *M) {                                             \
     float16 sums[MR][NV];                                                                                              \
     UNROLL for (int i = 0; i < MR; i++) UNROLL for (int j = 0; j < NV; j++) sums[i][j] = (float16)(0.0f);              \
     for (int c = 0; c < CP; c++, u += NR, v++) {                                                                       \
