@@ -34,8 +34,15 @@ static mica__gemm product(const mica__conv *conv) {
   return gemm;
 }
 
+/* Filters that so many images use are packed once, not by every group of every image. */
+#define SHARING_IMAGES 4
+
 static mica_status launch_product(mica_queue *queue, const void *problem, const mica__variant *variant) {
   mica__gemm gemm = product(problem);
+  if (!(gemm.constant & 1) && gemm.batches >= SHARING_IMAGES) {
+    gemm.constant |= 1;
+    gemm.beforehand = queue;
+  }
   char key[MICA__TUNING_TEXT];
   if (variant) return mica__gemm_tile.launch(queue, &gemm, variant);
   mica__gemm_key(&gemm, key);
