@@ -63,17 +63,18 @@ static int32_t value(const int32_t *values, const char *macro) {
 #define BLOCK_K 256
 #define BLOCK_M 256
 #define BLOCK_N 1024
-/* Rows that one group takes, so that B is read once. */
-#define UNCUT_M 64
 #define IN_PLACE_K 512
 #define IN_PLACE_M 128
+/* So few rows one group takes, which reads B once. */
+#define UNCUT_M 64
 /* A few rows of D stream a B that no near cache holds through the registers once: in short blocks of K, which read
  * whole stretches of its rows, and whose sums stay in the first level cache. */
-#define STREAM_TILES 2
 #define STREAM_K 32
 #define STREAM_N 512
-/* Multiply-adds below which packing costs more than it saves; and for which a group of its own is worth while. */
+/* Multiply-adds, or tiles of rows, below which packing costs more than it saves; and multiply-adds for which a group of
+ * its own is worth while. */
 #define SMALL 4.0e6
+#define SMALL_TILES 2
 #define GROUP 0.3e6
 /* Tiles by which a packed element of A is used at least, or packing it does not pay. */
 #define USES_OF_A 8
@@ -84,8 +85,8 @@ typedef struct habits {
   int64_t crossing_uses;   /* the same of a B whose vectors may cross a line */
   int64_t short_k;         /* sums so short mostly write D: in place, a few rows at a time, in long stretches */
   int64_t short_m;         /* so many rows */
-  int64_t stream_m;        /* a few rows of D */
-  int64_t stream_elements; /* more of them no near cache holds */
+  int64_t stream_m;        /* so few rows of D stream a B */
+  int64_t stream_elements; /* of more than these */
   bool wide;               /* tiles of WIDE columns, which load a third less for each multiply-add */
 } habits;
 
@@ -93,7 +94,15 @@ typedef struct habits {
  * on few sets of a cache, comes too late, unless it is so little that it stays in the first one; and loads are what
  * they wait for. Their second level cache is twice as large. */
 static habits habits_of(const mica_device_info *device) {
-  static const habits intel = {2, 2, 64, 16, 64, 128 << 10, true}, others = {32, 16, 16, 1, 16, 64 << 10, false};
+  static const habits intel = {.uses = 2,
+                               .crossing_uses = 2,
+                               .short_k = 64,
+                               .short_m = 16,
+                               .stream_m = 64,
+                               .stream_elements = 128 << 10,
+                               .wide = true};
+  static const habits others = {
+      .uses = 32, .crossing_uses = 16, .short_k = 16, .short_m = 1, .stream_m = 16, .stream_elements = 64 << 10};
   return device->vendor == MICA_VENDOR_INTEL ? intel : others;
 }
 
@@ -126,7 +135,7 @@ static const mica__variant *choose_variant(const mica__gemm *gemm, const mica_de
 
 static void choose_forms(const mica__gemm *gemm, const mica_device_info *device, plan *p) {
   bool a_f32 = mica_tensor_dtype(gemm->a.tensor) == MICA_F32, b_f32 = mica_tensor_dtype(gemm->b.tensor) == MICA_F32;
-  bool small = work_of(gemm) < SMALL || gemm->m <= STREAM_TILES * p->mr;
+  bool small = work_of(gemm) < SMALL || gemm->m <= SMALL_TILES * p->mr;
   int64_t line = MICA__TENSOR_ALIGNMENT / (int64_t)sizeof(float);
   bool crossing = gemm->b.row % line || gemm->b.batch % line;
   int64_t rows = mica__least(gemm->m, crossing ? BLOCK_M : IN_PLACE_M);
