@@ -34,12 +34,19 @@ static mica__gemm product(const mica__conv *conv) {
   return gemm;
 }
 
-/* Filters that so many images use are packed once, not by every group of every image. */
+/* Filters that so many images use are packed once, not by every group of every image, where all images together have so
+ * many multiply-adds that a launch more is little. */
 #define SHARING_IMAGES 4
+#define SHARING_WORK 32e6
+
+static bool shares_filters(const mica__gemm *gemm) {
+  double work = (double)gemm->batches * (double)gemm->m * (double)gemm->n * (double)gemm->k;
+  return gemm->batches >= SHARING_IMAGES && work >= SHARING_WORK;
+}
 
 static mica_status launch_product(mica_queue *queue, const void *problem, const mica__variant *variant) {
   mica__gemm gemm = product(problem);
-  if (!(gemm.constant & 1) && gemm.batches >= SHARING_IMAGES) {
+  if (!(gemm.constant & 1) && shares_filters(&gemm)) {
     gemm.constant |= 1;
     gemm.beforehand = queue;
   }
