@@ -84,6 +84,7 @@ typedef struct mica__panels {
   const mica_tensor *tensor;
   int64_t batches, outer, k, width, pitch;
   int64_t batch_stride, outer_stride, k_stride;
+  bool of_b; /* what lies beyond the last column may be anything */
 } mica__panels;
 
 /* Packs it into f32 [batches][panels][k][pitch] (cl/matmul/gemm_pack.cl), a workspace of the queue's; batches is 1

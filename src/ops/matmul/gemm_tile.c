@@ -46,6 +46,7 @@ typedef struct plan {
   int32_t mr, nr, vw;
   int64_t mb, nb, kc, ka;
   int32_t a_form, b_form;
+  bool packs_b; /* B is packed before, but for this product alone */
   int64_t splits;
   int32_t epilogue;
   bool own_partial; /* sums between blocks of K need memory of their own */
@@ -133,6 +134,20 @@ static const mica__variant *choose_variant(const mica__gemm *gemm, const mica_de
   return variant;
 }
 
+/* A B that several blocks of rows would pack, each for itself, is packed before, where a launch more is little beside
+ * the work. */
+#define ONCE_WORK 64.0e6
+#define ONCE_FLOATS 16.0e6
+
+/* Elements of B, of all batches that have one of their own. */
+static double b_floats(const mica__gemm *gemm) {
+  return (double)gemm->k * (double)gemm->n * (double)(gemm->b.batch ? gemm->batches : 1);
+}
+
+static bool packs_once(const mica__gemm *gemm) {
+  return gemm->m > BLOCK_M && work_of(gemm) * (double)gemm->batches >= ONCE_WORK && b_floats(gemm) <= ONCE_FLOATS;
+}
+
 static void choose_forms(const mica__gemm *gemm, const mica_device_info *device, plan *p) {
   bool a_f32 = mica_tensor_dtype(gemm->a.tensor) == MICA_F32, b_f32 = mica_tensor_dtype(gemm->b.tensor) == MICA_F32;
   bool small = work_of(gemm) < SMALL || gemm->m <= SMALL_TILES * p->mr;
@@ -150,6 +165,8 @@ static void choose_forms(const mica__gemm *gemm, const mica_device_info *device,
   if ((small || few_uses) && gemm->b.col == 1 && gemm->n >= p->vw) p->b_form = IN_ROWS;
   if (gemm->constant & 1 && a_f32) p->a_form = PACKED_BEFORE;
   if (gemm->constant & 2 && b_f32) p->b_form = PACKED_BEFORE;
+  p->packs_b = p->b_form == PACKED_HERE && b_f32 && packs_once(gemm);
+  if (p->packs_b) p->b_form = PACKED_BEFORE;
 }
 
 static int64_t groups_of(const mica__gemm *gemm, const plan *p) {
@@ -258,8 +275,11 @@ static size_t partial_bytes(const mica__gemm *gemm, const plan *p) {
 }
 
 static size_t workspace(const void *problem, const mica_device_info *device) {
-  plan p = make_plan(problem, device, choose_variant(problem, device, NULL));
-  return partial_bytes(problem, &p);
+  const mica__gemm *gemm = problem;
+  plan p = make_plan(gemm, device, choose_variant(gemm, device, NULL));
+  size_t packed =
+      p.packs_b ? (size_t)(b_floats(gemm) / (double)gemm->n) * (size_t)round_up(gemm->n, p.nr) * sizeof(float) : 0;
+  return partial_bytes(gemm, &p) + packed;
 }
 
 /* D and what happens to it. */
@@ -309,13 +329,13 @@ static mica_status launch_with_partial(mica_queue *queue, const mica__gemm *gemm
 
 /* Puts panels in the operand's place; of its strides the kernel then reads the batches' alone. *packed is the caller's
  * to destroy. */
-static mica_status pack_beforehand(const mica__gemm *gemm, mica__panels panels, mica__gemm_operand *operand,
-                                   mica_tensor **packed) {
+static mica_status pack_beforehand(mica_queue *queue, const mica__gemm *gemm, mica__panels panels,
+                                   mica__gemm_operand *operand, mica_tensor **packed) {
   panels.tensor = operand->tensor;
   panels.batch_stride = operand->batch;
   panels.batches = gemm->batches;
   panels.k = gemm->k;
-  MICA_TRY(mica__gemm_pack(gemm->beforehand, &panels, packed));
+  MICA_TRY(mica__gemm_pack(queue, &panels, packed));
   if (operand->batch) operand->batch = mica_tensor_strides(*packed)[0];
   operand->tensor = *packed;
   return MICA_OK;
@@ -326,13 +346,15 @@ static mica_status launch_gemm_tile(mica_queue *queue, const void *problem, cons
   mica_engine *engine = mica__queue_engine(queue);
   const mica_device_info *device = mica_engine_device(engine);
   plan p = make_plan(&gemm, device, variant ? variant : choose_variant(&gemm, device, engine));
-  mica__panels a = {.outer = gemm.m, .width = p.mr, .pitch = pitch_of(&p)}, b = {.outer = gemm.n, .width = p.nr};
+  mica__panels a = {.outer = gemm.m, .width = p.mr, .pitch = pitch_of(&p)},
+               b = {.outer = gemm.n, .width = p.nr, .of_b = true};
   mica_tensor *packed_a = NULL, *packed_b = NULL;
   mica_status status = MICA_OK;
   a.outer_stride = gemm.a.row, a.k_stride = gemm.a.col;
   b.outer_stride = gemm.b.col, b.k_stride = gemm.b.row, b.pitch = p.nr;
-  if (p.a_form == PACKED_BEFORE) status = pack_beforehand(&gemm, a, &gemm.a, &packed_a);
-  if (status == MICA_OK && p.b_form == PACKED_BEFORE) status = pack_beforehand(&gemm, b, &gemm.b, &packed_b);
+  if (p.a_form == PACKED_BEFORE) status = pack_beforehand(gemm.beforehand, &gemm, a, &gemm.a, &packed_a);
+  if (status == MICA_OK && p.b_form == PACKED_BEFORE)
+    status = pack_beforehand(p.packs_b ? queue : gemm.beforehand, &gemm, b, &gemm.b, &packed_b);
   if (status == MICA_OK) status = launch_with_partial(queue, &gemm, &p);
   mica_tensor_destroy(packed_a);
   mica_tensor_destroy(packed_b);
