@@ -10,7 +10,7 @@
  *   2 COLS       A only: read in place, adjacent along rows (A_row is 1, M >= MR)
  *   3 PACK       copied into local memory by the work-group, in the order of use; any strides, any type
  *   4 PREPACKED  packed before by gemm_pack, in the order in which PACK would, as float; of the strides only X_batch
- *                counts. For weights that do not change, and a B that several groups would pack, each for itself
+ *                counts. For weights that do not change, and a B that many groups would pack, each for itself
  * In place pays where the operand is small or used few times; prologues need PACK.
  *
  * Sums are float. For i8 and u8 the products are added exactly in float, of which 1024 fit (KC <= 1024; u8: 258), and

@@ -134,8 +134,9 @@ static const mica__variant *choose_variant(const mica__gemm *gemm, const mica_de
   return variant;
 }
 
-/* A B that several blocks of rows would pack, each for itself, is packed before, where a launch more is little beside
- * the work. */
+/* A B that more than these blocks of rows would pack, each for itself, is packed before, where a launch more is little
+ * beside the work. */
+#define ONCE_BLOCKS 4
 #define ONCE_WORK 64.0e6
 #define ONCE_FLOATS 16.0e6
 
@@ -145,7 +146,8 @@ static double b_floats(const mica__gemm *gemm) {
 }
 
 static bool packs_once(const mica__gemm *gemm) {
-  return gemm->m > BLOCK_M && work_of(gemm) * (double)gemm->batches >= ONCE_WORK && b_floats(gemm) <= ONCE_FLOATS;
+  double work = work_of(gemm) * (double)gemm->batches;
+  return gemm->m > ONCE_BLOCKS * BLOCK_M && work >= ONCE_WORK && b_floats(gemm) <= ONCE_FLOATS;
 }
 
 static void choose_forms(const mica__gemm *gemm, const mica_device_info *device, plan *p) {

@@ -196,14 +196,14 @@ START_TEST(blocks) {
 }
 END_TEST
 
-/* A B that several blocks of rows share is packed once, by a launch of its own, on CPUs: on both sides of where that
+/* A B that many blocks of rows share is packed once, by a launch of its own, on CPUs: on both sides of where that
  * begins. */
 START_TEST(packed_once) {
   static const struct {
     int64_t m, n, k, batches;
     bool b_shared, once;
-  } cases[] = {{270, 490, 500, 1, false, true}, {270, 460, 500, 1, false, false}, {256, 520, 500, 1, false, false},
-               {300, 97, 301, 8, false, true},  {300, 97, 301, 8, true, true},    {600, 64, 130, 13, false, true}};
+  } cases[] = {{1030, 125, 500, 1, false, true}, {1030, 120, 500, 1, false, false}, {1024, 130, 500, 1, false, false},
+               {1100, 33, 250, 8, false, true},  {1100, 33, 250, 8, true, true},    {1300, 64, 70, 13, false, true}};
   bool on_cpu = mica_engine_device(test_engine())->device_class == MICA_CLASS_CPU;
   for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
     gemm_case t = case_of(cases[i].m, cases[i].n, cases[i].k, _i);
