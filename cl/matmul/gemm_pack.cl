@@ -8,8 +8,8 @@
  * NV 0: panels of any width; what remains of the `pitch` places of a row is 0. NDRange: one dimension,
  * batches * panels * K or more, work-groups of any size.
  *
- * NV > 0, for the CPU class: panels of B, NV vectors of VW columns, whose width and pitch that is; what lies beyond the
- * last column is anything. A work-item, which is a work-group, packs KB steps of K of a panel. NDRange: ceil(K / KB),
+ * NV > 0, for the CPU class: panels whose width and pitch are NV vectors of VW elements; what lies beyond the last row
+ * or column is anything. A work-item, which is a work-group, packs KB steps of K of a panel. NDRange: ceil(K / KB),
  * panels, batches; work-group (1, 1, 1). */
 #include "common/dtype.clh"
 #include "common/prefetch.clh"

@@ -84,11 +84,10 @@ typedef struct mica__panels {
   const mica_tensor *tensor;
   int64_t batches, outer, k, width, pitch;
   int64_t batch_stride, outer_stride, k_stride;
-  bool of_b; /* what lies beyond the last column may be anything */
 } mica__panels;
 
 /* Packs it into f32 [batches][panels][k][pitch] (cl/matmul/gemm_pack.cl), a workspace of the queue's; batches is 1
- * where their stride is 0. */
+ * where their stride is 0. What lies beyond the last row or column may be anything. */
 mica_status mica__gemm_pack(mica_queue *queue, const mica__panels *panels, mica_tensor **packed);
 
 /* The layout that op(A) or op(B) has: outer is its stride along the rows of A or columns of B. */

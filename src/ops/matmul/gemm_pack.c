@@ -4,7 +4,7 @@
 #include "ops/matmul/gemm.h"
 
 static const mica__kernel_param params[] = {
-    MICA__INT("NV", "vectors in a row of a panel of B; 0 any panels", 0, 1, 2, 3, 4),
+    MICA__INT("NV", "vectors in a row of a panel; 0 any panels", 0, 1, 2, 3, 4),
     MICA__INT("VW", "elements of a vector", 4, 8, 16),
 };
 static const mica__variant variants[] = {
@@ -13,12 +13,12 @@ static const mica__variant variants[] = {
 };
 const mica__kernel_desc mica__gemm_pack_kernel = {MICA__KERNEL("gemm_pack", "matmul/gemm_pack.cl", params, variants)};
 
-/* Steps of K that a work-group packs: half a panel of gemm_tile's or more, tens of groups for large matrices. */
+/* Steps of K that a work-group packs: of large matrices there are tens of groups. */
 #define BLOCK_K 128
 #define VW 16
 
 static bool in_vectors(const mica__panels *p, const mica_device_info *device) {
-  return mica__kernel_class(device) == MICA__ON_CPU && p->of_b && p->pitch == p->width && p->width % VW == 0 &&
+  return mica__kernel_class(device) == MICA__ON_CPU && p->pitch == p->width && p->width % VW == 0 &&
          mica__kernel_choice(&mica__gemm_pack_kernel, "NV", (int32_t)(p->width / VW)) > 0;
 }
 

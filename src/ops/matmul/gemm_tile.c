@@ -348,8 +348,7 @@ static mica_status launch_gemm_tile(mica_queue *queue, const void *problem, cons
   mica_engine *engine = mica__queue_engine(queue);
   const mica_device_info *device = mica_engine_device(engine);
   plan p = make_plan(&gemm, device, variant ? variant : choose_variant(&gemm, device, engine));
-  mica__panels a = {.outer = gemm.m, .width = p.mr, .pitch = pitch_of(&p)},
-               b = {.outer = gemm.n, .width = p.nr, .of_b = true};
+  mica__panels a = {.outer = gemm.m, .width = p.mr, .pitch = pitch_of(&p)}, b = {.outer = gemm.n, .width = p.nr};
   mica_tensor *packed_a = NULL, *packed_b = NULL;
   mica_status status = MICA_OK;
   a.outer_stride = gemm.a.row, a.k_stride = gemm.a.col;
