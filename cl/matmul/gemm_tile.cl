@@ -294,15 +294,16 @@ __kernel __attribute__((reqd_work_group_size(1, 1, 1))) void gemm_tile(__global 
   do {
     const int ka_end = min(ka + KA, k_end);
 #if A_FORM == PACK
+    pack_a(A + m_begin * A_row + ka * A_col, A_row, A_col, m_end - m_begin, M - m_begin, ka_end - ka, MRP * KA,
+           a_packed);
+#if HAS_PROLOGUE_A
     for (int m = m_begin; m < m_end; m += MR) {
       __local float *to = a_packed + (m - m_begin) / MR * MRP * KA;
-      pack_a(A + m * A_row + ka * A_col, A_row, A_col, min(MRP, M - m), ka_end - ka, to);
-#if HAS_PROLOGUE_A
       for (int k = ka; k < ka_end; k++)
         for (int i = 0; i < min(MR, m_end - m); i++)
           to[(k - ka) * MRP + i] = MICA_PROLOGUE_A(to[(k - ka) * MRP + i], z, m + i, k);
-#endif
     }
+#endif
 #endif
     for (int n = n_begin; n < n_end; n += NR) {
       int k0 = ka;

@@ -196,6 +196,16 @@ START_TEST(blocks) {
 }
 END_TEST
 
+/* Rows of A that are adjacent in memory are packed several panels at a time: every number of them that may be left. */
+START_TEST(panels_together) {
+  for (int64_t m = 43 + _i; m < 112; m += 4) {
+    gemm_case t = case_of(m, 67, 1 + 4000000 / (67 * m), m % 2 ? 1 : 3);
+    t.gap = m % 3;
+    run_case(&t);
+  }
+}
+END_TEST
+
 /* A B that many blocks of rows share is packed once, by a launch of its own, on CPUs: on both sides of where that
  * begins. */
 START_TEST(packed_once) {
@@ -307,6 +317,7 @@ Suite *test_suite(void) {
   tcase_set_timeout(others, 120);
   tcase_add_loop_test(sizes, every_size, 1, 68);
   tcase_add_loop_test(others, blocks, 0, 4);
+  tcase_add_loop_test(others, panels_together, 0, 4);
   tcase_add_loop_test(others, packed_once, 0, 4);
   tcase_add_loop_test(others, odd_strides, 0, 4);
   tcase_add_loop_test(others, batches, 0, 4);
