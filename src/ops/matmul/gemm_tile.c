@@ -175,11 +175,22 @@ static int64_t groups_of(const mica__gemm *gemm, const plan *p) {
   return mica__ceil_div(gemm->m, p->mb) * mica__ceil_div(gemm->n, p->nb) * gemm->batches;
 }
 
+/* Whether blocks of so many leave a last one of less than a quarter, for which others would wait. */
+static bool leaves_sliver(int64_t count, int64_t block) { return count % block && count % block < block / 4; }
+
+/* Multiply-adds in whose time an element is packed. */
+#define PACKING 24
+
+/* What the unit with most to do needs, for each step of K, where groups pack. */
+static int64_t longest(const mica__gemm *gemm, const plan *p, int64_t units) {
+  return mica__ceil_div(groups_of(gemm, p), units) * (p->mb * p->nb + PACKING * (p->mb + p->nb));
+}
+
 /* Cuts D into enough groups for every unit to have some, as long as each has enough to do: more where a group has
  * nothing to pack, since units that wake up late then still find work. */
 static void choose_blocks(const mica__gemm *gemm, const mica_device_info *device, plan *p) {
   habits h = habits_of(device);
-  int64_t n = round_up(gemm->n, p->nr);
+  int64_t n = round_up(gemm->n, p->nr), units = (int64_t)device->compute_units;
   bool in_place = p->b_form == IN_ROWS, packs = p->a_form == PACKED_HERE || p->b_form == PACKED_HERE;
   bool stream = in_place && streams(gemm, &h);
   p->kc = stream ? STREAM_K : in_place ? IN_PLACE_K : PANEL_FLOATS / p->nr;
@@ -194,14 +205,16 @@ static void choose_blocks(const mica__gemm *gemm, const mica_device_info *device
   p->mb = round_up(mica__least(taken, gemm->m), p->mr);
   p->nb = mica__least(n, stream ? STREAM_N : BLOCK_N);
   double possible = work_of(gemm) * (double)gemm->batches / (2 * GROUP);
-  int64_t wanted = (packs ? 2 : 16) * (int64_t)device->compute_units;
-  while (groups_of(gemm, p) < wanted && (double)groups_of(gemm, p) < possible) {
-    if (p->nb > p->nr && (packs || p->nb >= p->mb))
-      p->nb = round_up(p->nb / 2, p->nr);
-    else if (!packs && p->mb > p->mr)
-      p->mb = round_up(p->mb / 2, p->mr);
+  plan cut = *p;
+  while (groups_of(gemm, &cut) < (packs ? 2 : 16) * units && (double)groups_of(gemm, &cut) < possible) {
+    int64_t half = round_up(cut.nb / 2, p->nr);
+    if (cut.nb > p->nr && (packs || (cut.nb >= cut.mb && !leaves_sliver(gemm->n, half))))
+      cut.nb = half;
+    else if (!packs && cut.mb > p->mr)
+      cut.mb = round_up(cut.mb / 2, p->mr);
     else
       break;
+    if (!packs || longest(gemm, &cut, units) < longest(gemm, p, units)) *p = cut;
   }
 }
 
