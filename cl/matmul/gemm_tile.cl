@@ -16,6 +16,9 @@
  * Sums are float. For i8 and u8 the products are added exactly in float, of which 1024 fit (KC <= 1024; u8: 258), and
  * blocks of K are added as integers (ACC_T i32).
  *
+ * ASK 1: while tiles are multiplied the next panel of B and the lines of D are asked for; for a B that no near cache
+ * holds, in panels of more than a vector.
+ *
  * EPILOGUE says what is asked beyond the product, and so which arguments there are: 0 everything (P, D, C and bias);
  * 1 nothing: D is the product; 2 alpha is 1, beta 0, and D may wait for bias and activation in its own place.
  * With splits > 1 each part of K gets its own work-groups and P is [splits][batches][M][N], to be added by gemm_splitk.
@@ -45,6 +48,9 @@
 #ifndef EPILOGUE
 #define EPILOGUE 0
 #endif
+#ifndef ASK
+#define ASK 0
+#endif
 #ifndef A_T
 #define A_T f32
 #endif
@@ -52,6 +58,11 @@
 #define B_T f32
 #endif
 
+#if EPILOGUE == 1
+#define RESULT float
+#else
+#define RESULT STORAGE(D_T)
+#endif
 #define ROWS 1
 #define COLS 2
 #define PACK 3
@@ -59,6 +70,9 @@
 
 #if (HAS_PROLOGUE_A && A_FORM != PACK) || (HAS_PROLOGUE_B && B_FORM != PACK)
 #error "a prologue needs PACK"
+#endif
+#if ASK && (B_FORM == ROWS || NV == 1)
+#error "panels are asked for where there are some"
 #endif
 
 #define NR (NV * VW)
@@ -77,99 +91,7 @@
 #define READ_A(n, p, i) MICA_AS(float, n, LOADV(A_T, n, p, i))
 #define READ_B(n, p, i) MICA_AS(float, n, LOADV(B_T, n, p, i))
 
-/* What A_FORM and B_FORM mean inside a tile: the operand's type, its element i or vector v at k, the step to k + 1. */
-#if A_FORM == ROWS
-#define A_PANEL __global const STORAGE(A_T) *const *
-#define A_ELEMENT(i) READ_A(1, a[i], k)
-#define A_STEP
-#elif A_FORM == COLS
-#define A_PANEL __global const STORAGE(A_T) *
-#define A_ELEMENT(i) READ_A(1, a, i)
-#define A_STEP a += a_step
-#elif A_FORM == PACK
-#define A_PANEL __local const float *
-#define A_ELEMENT(i) a[i]
-#define A_STEP a += MRP
-#else
-#define A_PANEL __global const float *
-#define A_ELEMENT(i) a[i]
-#define A_STEP a += MRP
-#endif
-#if B_FORM == ROWS
-#define B_PANEL __global const STORAGE(B_T) *
-#define B_VECTOR(v) READ_B(VW, b, (v)*VW)
-/* The lines of the panel after the next, the first of which may be that one's last. A flat tile has time for one line
- * alone, and asks for where the next panel begins. */
-#if MR < 8
-#define B_AHEAD PREFETCH_READ(b + NR)
-#else
-#define B_AHEAD UNROLL for (int v = 0; v < NV; v++) PREFETCH_READ(b + 2 * NR + (v + 1) * VW - 1)
-#endif
-#define B_STEP                                                                                                         \
-  B_AHEAD;                                                                                                             \
-  ASK_FARTHER;                                                                                                         \
-  b += b_step
-#elif B_FORM == PACK
-#define B_PANEL __local const float *
-#define B_VECTOR(v) MICA_VLOAD(VW, b, (v)*VW)
-#define B_STEP b += NR
-#else
-#define B_PANEL __global const float *
-#define B_VECTOR(v) MICA_VLOAD(VW, b, (v)*VW)
-#define B_STEP b += NR
-#endif
-
-/* Where a group's columns of B are a small part of a second level cache, those of the next group are asked for a line
- * at each step, row after row: rows of a large matrix stand far from each other in memory, which gives a long stretch
- * of each much faster than a line of each. `lines` of a row, of which the present one has `left`; a step of 0 asks for
- * nothing new. Flat tiles have no time for it. */
-typedef struct farther {
-  B_PANEL next;
-  int step, left, lines;
-} farther;
-#define FAR_FLOATS (32 << 10)
-#if B_FORM == ROWS && MR >= 8 && NV > 1
-/* Together, the first NV tiles of rows ask for NB columns while they go through all panels. */
-#define FIND_FARTHER                                                                                                   \
-  if (m / MR < NV && kc * (long)NB <= FAR_FLOATS) {                                                                    \
-    const int asked = ((n - n_begin) / NR * NV + m / MR) * kc, row = asked / far.lines, line = asked % far.lines;      \
-    far.next = B + (n_end < N ? n_end : B_batch) + (k0 + row) * B_row + line * VW;                                     \
-    far.step = VW;                                                                                                     \
-    far.left = far.lines - line;                                                                                       \
-  }
-#define ASK_FARTHER                                                                                                    \
-  PREFETCH_FAR(far.next);                                                                                              \
-  far.next += far.step;                                                                                                \
-  if (--far.left == 0) {                                                                                               \
-    far.next += b_step - far.step * far.lines;                                                                         \
-    far.left = far.lines;                                                                                              \
-  }
-#else
-#define FIND_FARTHER
-#define ASK_FARTHER
-#endif
-
-/* sums[i][v] = sum of A[i][k] B[k][v] over kc steps, in registers. */
-#define DEFINE_TILE(nv)                                                                                                \
-  static inline __attribute__((always_inline)) void tile_sum_##nv(V sums[MR][nv], A_PANEL a, long a_step, B_PANEL b,   \
-                                                                  long b_step, int kc, farther far) {                  \
-    UNROLL for (int i = 0; i < MR; i++) UNROLL for (int v = 0; v < nv; v++) sums[i][v] = (V)(0.0f);                    \
-    for (int k = 0; k < kc; k++) {                                                                                     \
-      V bv[nv];                                                                                                        \
-      UNROLL for (int v = 0; v < nv; v++) bv[v] = B_VECTOR(v);                                                         \
-      UNROLL for (int i = 0; i < MR; i++) {                                                                            \
-        const V av = (V)(A_ELEMENT(i));                                                                                \
-        UNROLL for (int v = 0; v < nv; v++) sums[i][v] = av * bv[v] + sums[i][v];                                      \
-      }                                                                                                                \
-      A_STEP;                                                                                                          \
-      B_STEP;                                                                                                          \
-    }                                                                                                                  \
-  }
-DEFINE_TILE(1)
-#if NV > 1
-#define DEFINE_TILE_OF(nv) DEFINE_TILE(nv)
-DEFINE_TILE_OF(NV)
-#endif
+#include "matmul/gemm_micro.clh"
 
 /* W adjacent columns leave: to P while blocks of K are to come, then to D. */
 #if EPILOGUE == 1
@@ -208,12 +130,27 @@ DEFINE_TILE_OF(NV)
   for (int i = row_begin; i < row_end; i++)                                                                            \
     for (int v = 0; v < NV; v++) LEAVE(VW, whole[i][v], m_tile + i, (n) + v * VW)
 #endif
+#if ASK
+#define SUM_FULL(sums, b, n)                                                                                           \
+  const int asked_for = min((m - m_begin) / MR * PARTS, runs - 1);                                                     \
+  const asked ask = {next + asked_for * stride,                                                                        \
+                     stride,                                                                                           \
+                     runs - 1 - asked_for,                                                                             \
+                     step,                                                                                             \
+                     D + D_at + z * D_batch + m_tile * D_row + (n),                                                    \
+                     D_row,                                                                                            \
+                     M - 1 - m_tile};                                                                                  \
+  tile_sum_asking(sums, a, A_col, b, B_row, kc, ask)
+#else
+#define SUM_FULL(sums, b, n)                                                                                           \
+  UNROLL for (int i = 0; i < MR; i++) UNROLL for (int v = 0; v < NV; v++)                                              \
+      PREFETCH_WRITE(D + D_at + z * D_batch + min(m_tile + i, M - 1) * D_row + (n) + v * VW);                          \
+  MICA_PASTE(tile_sum_, NV)(sums, a, A_col, b, B_row, kc, far)
+#endif
 #define FULL_TILE(b, n)                                                                                                \
   do {                                                                                                                 \
     V sums[MR][NV];                                                                                                    \
-    UNROLL for (int i = 0; i < MR; i++) UNROLL for (int v = 0; v < NV; v++)                                            \
-        PREFETCH_WRITE(D + D_at + z * D_batch + min(m_tile + i, M - 1) * D_row + (n) + v * VW);                        \
-    MICA_PASTE(tile_sum_, NV)(sums, a, A_col, b, B_row, kc, far);                                                      \
+    SUM_FULL(sums, b, n);                                                                                              \
     LEAVE_ALL(sums, n);                                                                                                \
   } while (0)
 
@@ -241,14 +178,14 @@ DEFINE_TILE_OF(NV)
 
 #if EPILOGUE == 0
 #define RESULTS                                                                                                        \
-  __global COMPUTE(ACC_T) * P, __global STORAGE(D_T) * D, __global const STORAGE(D_T) * C,                             \
+  __global COMPUTE(ACC_T) * P, __global RESULT *D, __global const STORAGE(D_T) * C,                             \
       __global const STORAGE(BIAS_T) * bias
 DEFINE_PACKED(29);
 #elif EPILOGUE == 1
-#define RESULTS __global float *D
+#define RESULTS __global RESULT *D
 DEFINE_PACKED(19);
 #else
-#define RESULTS __global STORAGE(D_T) * D, __global const STORAGE(BIAS_T) * bias
+#define RESULTS __global RESULT *D, __global const STORAGE(BIAS_T) * bias
 DEFINE_PACKED(21);
 #endif
 
@@ -322,6 +259,18 @@ __kernel __attribute__((reqd_work_group_size(1, 1, 1))) void gemm_tile(__global 
           for (int j = 0; j < min(NR, n_end - n); j++)
             scratch[k * NR + j] = MICA_PROLOGUE_B(scratch[k * NR + j], z, k0 + k, n + j);
 #endif
+#endif
+#if ASK
+#if B_FORM == PREPACKED
+        B_SOURCE next = b + (long)kc * NR;
+        const bool by_rows = true;
+        const long stride = NR;
+#else
+        B_SOURCE next = B + (k0 + KC < ka_end ? (k0 + KC) * B_row + n * B_col : ka * B_row + (n + NR) * B_col);
+        const bool by_rows = B_col == 1;
+        const long stride = by_rows ? B_row : B_col;
+#endif
+        const int runs = by_rows ? kc : NR, step = by_rows ? (NR * PARTS + kc - 1) / kc : PARTS;
 #endif
         for (int m = m_begin; m < m_end; m += MR) {
           farther far = {b, 0, INT_MAX, NB / VW};

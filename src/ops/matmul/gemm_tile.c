@@ -13,6 +13,7 @@ static const mica__kernel_param params[] = {
     MICA__CASE("A_FORM", "a: 1 rows and 2 columns in place, 3 packed by the group, 4 packed before", 1, 2, 3, 4),
     MICA__CASE("B_FORM", "b: 1 rows in place, 3 packed by the group, 4 packed before", 1, 3, 4),
     MICA__CASE("EPILOGUE", "beyond the product: 0 everything, 1 nothing, 2 bias and activation", 0, 1, 2),
+    MICA__CASE("ASK", "the next panel of b is asked for while tiles are multiplied", 0, 1),
     MICA__INT("MR", "rows of a register tile", 1, 2, 4, 6, 8, 12, 14),
     MICA__INT("NV", "vectors in a row of a register tile", 1, 2, 3, 4, 8),
     MICA__INT("VW", "elements of a vector", 4, 8, 16),
@@ -23,7 +24,7 @@ static const mica__kernel_param params[] = {
  * a fused multiply-add on every AVX-512 machine; with 8 rows the broadcasts of A fit beside the loads of B, and taller
  * tiles measured no faster. Of sixteen shorter registers twelve hold sums. */
 #define TILE(label, bytes, ...)                                                                                        \
-  MICA__VECTOR_VARIANT(label, bytes, MICA__GEMM_EPILOGUE_VALUES, MICA_F32, MICA_F32, 3, 3, 0, __VA_ARGS__)
+  MICA__VECTOR_VARIANT(label, bytes, MICA__GEMM_EPILOGUE_VALUES, MICA_F32, MICA_F32, 3, 3, 0, 0, __VA_ARGS__)
 #define TALL 6
 #define WIDE 64
 #define WIDE_M 16
@@ -49,6 +50,7 @@ typedef struct plan {
   bool packs_b; /* B is packed before, but for this product alone */
   int64_t splits;
   int32_t epilogue;
+  bool asks;        /* for panels of B ahead */
   bool own_partial; /* sums between blocks of K need memory of their own */
 } plan;
 
@@ -88,6 +90,7 @@ typedef struct habits {
   int64_t short_m;         /* so many rows */
   int64_t stream_m;        /* so few rows of D stream a B */
   int64_t stream_elements; /* of more than these */
+  int64_t near_floats;     /* a B of more no near cache holds: its panels are asked for ahead */
   bool wide;               /* tiles of WIDE columns, which load a third less for each multiply-add */
 } habits;
 
@@ -101,9 +104,15 @@ static habits habits_of(const mica_device_info *device) {
                                .short_m = 16,
                                .stream_m = 64,
                                .stream_elements = 128 << 10,
+                               .near_floats = 768 << 10,
                                .wide = true};
-  static const habits others = {
-      .uses = 32, .crossing_uses = 16, .short_k = 16, .short_m = 1, .stream_m = 16, .stream_elements = 64 << 10};
+  static const habits others = {.uses = 32,
+                                .crossing_uses = 16,
+                                .short_k = 16,
+                                .short_m = 1,
+                                .stream_m = 16,
+                                .stream_elements = 64 << 10,
+                                .near_floats = INT64_MAX};
   return device->vendor == MICA_VENDOR_INTEL ? intel : others;
 }
 
@@ -169,6 +178,7 @@ static void choose_forms(const mica__gemm *gemm, const mica_device_info *device,
   if (gemm->constant & 2 && b_f32) p->b_form = PACKED_BEFORE;
   p->packs_b = p->b_form == PACKED_HERE && b_f32 && packs_once(gemm);
   if (p->packs_b) p->b_form = PACKED_BEFORE;
+  p->asks = p->b_form != IN_ROWS && p->nr > p->vw && gemm->k * gemm->n > h.near_floats;
 }
 
 static int64_t groups_of(const mica__gemm *gemm, const plan *p) {
@@ -273,6 +283,7 @@ static plan make_plan(const mica__gemm *gemm, const mica_device_info *device, co
   mica__kernel_set(&mica__gemm_tile_kernel, p.values, "A_FORM", p.a_form);
   mica__kernel_set(&mica__gemm_tile_kernel, p.values, "B_FORM", p.b_form);
   mica__kernel_set(&mica__gemm_tile_kernel, p.values, "EPILOGUE", p.epilogue);
+  mica__kernel_set(&mica__gemm_tile_kernel, p.values, "ASK", p.asks);
   mica__kernel_set(&mica__gemm_tile_kernel, p.values, "A_T", (int32_t)mica_tensor_dtype(gemm->a.tensor));
   mica__kernel_set(&mica__gemm_tile_kernel, p.values, "B_T", (int32_t)mica_tensor_dtype(gemm->b.tensor));
   return p;

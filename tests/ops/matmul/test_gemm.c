@@ -182,7 +182,7 @@ END_TEST
 START_TEST(blocks) {
   static const int64_t sizes[][3] = {{1, 700, 300},   {2, 600, 70},    {3, 530, 65},   {5, 1100, 40},  {8, 1056, 513},
                                      {65, 33, 777},   {300, 300, 300}, {513, 70, 260}, {40, 2100, 90}, {3, 5, 17000},
-                                     {17, 16, 20000}, {700, 1, 530},   {1, 1, 40000}};
+                                     {17, 16, 20000}, {700, 1, 530},   {1, 1, 40000},  {70, 1100, 730}};
   for (size_t i = 0; i < sizeof sizes / sizeof *sizes; i++) {
     gemm_case t = case_of(sizes[i][0], sizes[i][1], sizes[i][2], _i);
     t.gap = (int64_t)i % 2;
@@ -213,7 +213,8 @@ START_TEST(packed_once) {
     int64_t m, n, k, batches;
     bool b_shared, once;
   } cases[] = {{1030, 125, 500, 1, false, true}, {1030, 120, 500, 1, false, false}, {1024, 130, 500, 1, false, false},
-               {1100, 33, 250, 8, false, true},  {1100, 33, 250, 8, true, true},    {1300, 64, 70, 13, false, true}};
+               {1100, 33, 250, 8, false, true},  {1100, 33, 250, 8, true, true},    {1300, 64, 70, 13, false, true},
+               {1030, 1000, 800, 1, false, true}};
   bool on_cpu = mica_engine_device(test_engine())->device_class == MICA_CLASS_CPU;
   for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
     gemm_case t = case_of(cases[i].m, cases[i].n, cases[i].k, _i);
