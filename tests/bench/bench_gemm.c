@@ -1,6 +1,7 @@
-/* Matrix products: Mica and its peers take turns. */
+/* Matrix products: Mica, its peers and the device's limit take turns. */
 #include "base/large.h"
 #include "bench/bench.h"
+#include "bench/peak.h"
 #include "bench/peers.h"
 #include "ops/matmul/gemm.h"
 
@@ -33,8 +34,8 @@ typedef struct subject {
   float *a, *b, *d;
   mica_tensor *ta, *tb, *td, *view_a, *view_b;
   mica__recording *recording;
-  const char *kernel; /* that of the launch with most to compute */
-  double seconds, peer_seconds[MAX_PEERS];
+  const char *kernel;                             /* that of the launch with most to compute */
+  double seconds, peer_seconds[MAX_PEERS], limit; /* which is in operations a second */
 } subject;
 
 static mica_status parse_shape(const char *text, shape *s) {
@@ -176,14 +177,16 @@ static mica_status calibrate(const subject *x, int *times) {
   return MICA_OK;
 }
 
-static mica_status measure(const bench *b, subject *x, double *times_memory) {
+static mica_status measure(const bench *b, const peak *limit, subject *x, double *times_memory) {
   size_t rounds = (size_t)b->rounds;
+  double *limits = times_memory + (MAX_PEERS + 1) * rounds;
   int times = 1;
   MICA_TRY(calibrate(x, &times));
   MICA_TRY(verify(x));
   for (size_t round = 0; round < rounds; round++) {
     bench_wait_for_quiet();
     MICA_TRY(sample_mica(x, times, &times_memory[round]));
+    MICA_TRY(peak_sample(limit, &limits[round]));
     for (size_t p = 0; bench_peers[p].name; p++) {
       /* A peer that is far slower need not do as many. */
       double *samples = times_memory + (p + 1) * rounds, guess = round ? samples[round - 1] : times_memory[round];
@@ -195,6 +198,7 @@ static mica_status measure(const bench *b, subject *x, double *times_memory) {
   x->seconds = bench_median(times_memory, rounds);
   for (size_t p = 0; bench_peers[p].name; p++)
     x->peer_seconds[p] = bench_median(times_memory + (p + 1) * rounds, rounds);
+  x->limit = bench_median(limits, rounds);
   return MICA_OK;
 }
 
@@ -210,22 +214,24 @@ static void print_peers(const char *label, const double *values, const char *for
 
 static void print_subject(const bench *b, const subject *x) {
   const shape *s = &x->s;
-  double flops = 2.0 * s->m * s->n * s->k * s->batches, rates[MAX_PEERS] = {0}, ratios[MAX_PEERS] = {0};
+  double flops = 2.0 * s->m * s->n * s->k * s->batches, rate = flops / x->seconds, rates[MAX_PEERS] = {0},
+         ratios[MAX_PEERS] = {0};
   for (size_t p = 0; bench_peers[p].name; p++) {
     rates[p] = flops / x->peer_seconds[p] / 1e9;
     ratios[p] = x->peer_seconds[p] / x->seconds;
   }
   if (b->json) {
     printf(
-        "{\"bench\":\"gemm\",\"m\":%d,\"n\":%d,\"k\":%d,\"batch\":%d,\"trans\":\"%s\",\"impl\":\"%s\",\"gflops\":%.1f,",
-        s->m, s->n, s->k, s->batches, s->trans, x->kernel, flops / x->seconds / 1e9);
+        "{\"bench\":\"gemm\",\"m\":%d,\"n\":%d,\"k\":%d,\"batch\":%d,\"trans\":\"%s\",\"impl\":\"%s\",\"gflops\":%.1f,"
+        "\"of_peak\":%.3f,",
+        s->m, s->n, s->k, s->batches, s->trans, x->kernel, rate / 1e9, rate / x->limit);
     print_peers("peers", rates, "%.1f");
     printf(",");
     print_peers("ratio", ratios, "%.3f");
     printf("}\n");
   } else {
-    printf("%6d %6d %6d %s %3d  %-10s %8.1f", s->m, s->n, s->k, s->trans, s->batches, x->kernel,
-           flops / x->seconds / 1e9);
+    printf("%6d %6d %6d %s %3d  %-10s %8.1f  %6.2f", s->m, s->n, s->k, s->trans, s->batches, x->kernel, rate / 1e9,
+           rate / x->limit);
     for (size_t p = 0; bench_peers[p].name; p++) printf("  %8.1f %7.2f", rates[p], ratios[p]);
     printf("\n");
   }
@@ -254,12 +260,13 @@ static void print_summary(const bench *b, const summary *all) {
            all->least[p], all->count);
 }
 
-static mica_status bench_shape(const bench *b, const char *text, summary *all, double *times_memory) {
+static mica_status bench_shape(const bench *b, const peak *limit, const char *text, summary *all,
+                               double *times_memory) {
   shape s;
   subject x;
   MICA_TRY(parse_shape(text, &s));
   mica_status status = make_subject(b->engine, &s, &x);
-  if (status == MICA_OK) status = measure(b, &x, times_memory);
+  if (status == MICA_OK) status = measure(b, limit, &x, times_memory);
   if (status == MICA_OK) {
     print_subject(b, &x);
     for (size_t p = 0; bench_peers[p].name; p++) {
@@ -273,22 +280,25 @@ static mica_status bench_shape(const bench *b, const char *text, summary *all, d
   return status;
 }
 
-/* Mica's side is a recording that is replayed, as a session does it. Small products are called many times between two
+/* Mica's side is a recording that is replayed, as a session does it. What the device can do when it multiplies and adds
+ * and does nothing else is measured in every round, too: clocks drift. Small products are called many times between two
  * waits, on every side. Figures are medians over the rounds. */
 int bench_gemm(const bench *b) {
   summary all = {.count = 0};
   char *shapes = strdup(b->shapes ? b->shapes : default_shapes), *rest = NULL;
-  double *times_memory = calloc((size_t)b->rounds * (MAX_PEERS + 1), sizeof *times_memory);
-  mica_status status = shapes && times_memory ? MICA_OK : mica__fail_nomem("times");
+  double *times_memory = calloc((size_t)b->rounds * (MAX_PEERS + 2), sizeof *times_memory);
+  peak limit = {0};
+  mica_status status = shapes && times_memory ? peak_create(b->engine, &limit) : mica__fail_nomem("times");
   if (status == MICA_OK && !b->json) {
-    printf("     m      n      k op batch impl     GFLOP/s");
+    printf("     m      n      k op batch impl     GFLOP/s  of peak");
     for (size_t p = 0; bench_peers[p].name; p++) printf("  %8s   ratio", bench_peers[p].name);
     printf("\n");
   }
   for (char *text = status == MICA_OK ? strtok_r(shapes, ";", &rest) : NULL; text && status == MICA_OK;
        text = strtok_r(NULL, ";", &rest))
-    status = bench_shape(b, text, &all, times_memory);
+    status = bench_shape(b, &limit, text, &all, times_memory);
   if (status == MICA_OK && all.count) print_summary(b, &all);
+  peak_free(&limit);
   free(times_memory);
   free(shapes);
   bench_ok(status);

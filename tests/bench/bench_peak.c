@@ -1,6 +1,7 @@
 /* What the device can do when it does nothing but multiply and add. */
+#include "bench/peak.h"
+
 #include "bench/bench.h"
-#include "runtime/launch.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -19,47 +20,56 @@ static const char source[] = "#define UNROLL _Pragma(\"unroll\")\n"
                              "}\n";
 #define SUMS 12
 
-static mica_status measure(const bench *b, double *flops) {
-  const mica_device_info *device = mica_engine_device(b->engine);
+#define LAUNCHES 4 /* of a sample, so that starting and waiting do not show */
+
+mica_status peak_create(mica_engine *engine, peak *p) {
+  const mica_device_info *device = mica_engine_device(engine);
   bool cpu = mica__kernel_class(device) == MICA__ON_CPU;
-  int64_t items = (int64_t)device->compute_units * (cpu ? 1 : 4096);
   int width = !cpu ? 1 : device->vector_bytes >= 64 ? 16 : device->vector_bytes >= 32 ? 8 : 4;
-  int32_t steps = cpu ? 400000 : 20000;
-  mica_queue *queue = mica_engine_queue(b->engine);
-  mica__kernel *kernel = NULL;
-  mica_tensor *x = NULL;
+  *p = (peak){.queue = mica_engine_queue(engine),
+              .items = (int64_t)device->compute_units * (cpu ? 1 : 4096),
+              .group = cpu ? 1 : 64,
+              .steps = cpu ? 400000 : 20000};
+  p->flops = 2 * SUMS * width * (double)p->steps * (double)p->items;
   char options[64];
   snprintf(options, sizeof options,
            cpu ? "-DSUMS=%d -DV=float%d -DLANE(v)=(v).s0" : "-DSUMS=%d -DV=float -DLANE(v)=(v)", SUMS, width);
-  mica_status status = mica__kernel_get_source(b->engine, "peak", source, options, &kernel);
-  if (status == MICA_OK) status = mica_tensor_create(b->engine, MICA_F32, MICA_SHAPE(items + 16), &x);
-  if (status == MICA_OK) status = mica_op_fill_fwd(queue, 0.5, x);
-  if (status == MICA_OK) status = mica_queue_finish(queue);
-  double *seconds = calloc((size_t)b->rounds, sizeof *seconds);
-  if (status == MICA_OK && !seconds) status = mica__fail_nomem("times");
-  /* Before the first round: compile, and let the clock settle. */
-  for (int round = -2; status == MICA_OK && round < b->rounds; round++) {
-    mica__launch launch = mica__launch_of(kernel);
-    mica__launch_int(&launch, steps);
-    mica__launch_tensor(&launch, x);
-    mica__launch_range1(&launch, items, cpu ? 1 : 64);
-    double begin = bench_now();
-    status = mica__queue_submit(queue, &launch);
-    if (status == MICA_OK) status = mica_queue_finish(queue);
-    if (round >= 0) seconds[round] = bench_now() - begin;
-  }
-  if (status == MICA_OK)
-    *flops = 2 * SUMS * width * (double)steps * (double)items / bench_median(seconds, (size_t)b->rounds);
-  free(seconds);
-  mica_tensor_destroy(x);
+  MICA_TRY(mica__kernel_get_source(engine, "peak", source, options, &p->kernel));
+  MICA_TRY(mica_tensor_create(engine, MICA_F32, MICA_SHAPE(p->items + 16), &p->x));
+  return mica_op_fill_fwd(p->queue, 0.5, p->x);
+}
+
+void peak_free(peak *p) { mica_tensor_destroy(p->x); }
+
+mica_status peak_sample(const peak *p, double *rate) {
+  mica__launch launch = mica__launch_of(p->kernel);
+  mica__launch_int(&launch, p->steps);
+  mica__launch_tensor(&launch, p->x);
+  mica__launch_range1(&launch, p->items, p->group);
+  MICA_TRY(mica_queue_finish(p->queue));
+  double begin = bench_now();
+  for (int i = 0; i < LAUNCHES; i++) MICA_TRY(mica__queue_submit(p->queue, &launch));
+  MICA_TRY(mica_queue_finish(p->queue));
+  *rate = LAUNCHES * p->flops / (bench_now() - begin);
+  return MICA_OK;
+}
+
+static mica_status measure(const bench *b, double *rates) {
+  peak p;
+  mica_status status = peak_create(b->engine, &p);
+  /* Before the first round the clock settles. */
+  for (int round = -2; status == MICA_OK && round < b->rounds; round++)
+    status = peak_sample(&p, &rates[round < 0 ? 0 : round]);
+  peak_free(&p);
   return status;
 }
 
 int bench_peak(const bench *b) {
-  double flops = 0;
+  double *rates = calloc((size_t)b->rounds, sizeof *rates);
   bench_wait_for_quiet();
-  bench_ok(measure(b, &flops));
+  bench_ok(rates ? measure(b, rates) : mica__fail_nomem("rates"));
   printf(b->json ? "{\"bench\":\"peak\",\"type\":\"f32\",\"gflops\":%.1f}\n" : "%.1f GFLOP/s of f32 multiply-adds\n",
-         flops / 1e9);
+         bench_median(rates, (size_t)b->rounds) / 1e9);
+  free(rates);
   return 0;
 }
