@@ -116,20 +116,21 @@ static uint32_t compute_capability(const mica__cl_api *api, cl_device_id id) {
   return major * 10 + minor;
 }
 
+/* The text before the number: PoCL takes a CPU for that of the first device on the PCI bus, which is Intel's in many a
+ * virtual machine on an AMD processor, and layers on top of a driver have numbers of their own. */
 static mica_vendor vendor_of(cl_uint vendor_id, const char *vendor) {
+  if (strstr(vendor, "NVIDIA")) return MICA_VENDOR_NVIDIA;
+  if (strstr(vendor, "Advanced Micro") || strstr(vendor, "AMD")) return MICA_VENDOR_AMD;
+  if (strstr(vendor, "Intel")) return MICA_VENDOR_INTEL;
+  if (strstr(vendor, "Apple")) return MICA_VENDOR_APPLE;
   switch (vendor_id) {
   case 0x10de: return MICA_VENDOR_NVIDIA;
   case 0x1002: return MICA_VENDOR_AMD;
   case 0x8086: return MICA_VENDOR_INTEL;
   case 0x13b5: return MICA_VENDOR_ARM;
   case 0x5143: return MICA_VENDOR_QUALCOMM;
+  default: return MICA_VENDOR_OTHER;
   }
-  /* Layers on top of a driver report ids of their own; the text then still tells. */
-  if (strstr(vendor, "NVIDIA")) return MICA_VENDOR_NVIDIA;
-  if (strstr(vendor, "Advanced Micro") || strstr(vendor, "AMD")) return MICA_VENDOR_AMD;
-  if (strstr(vendor, "Intel")) return MICA_VENDOR_INTEL;
-  if (strstr(vendor, "Apple")) return MICA_VENDOR_APPLE;
-  return MICA_VENDOR_OTHER;
 }
 
 mica_status mica__device_describe(const mica__cl_api *api, cl_platform_id platform, cl_device_id id,

@@ -192,6 +192,27 @@ START_TEST(filter_gradients) {
 }
 END_TEST
 
+/* PoCL's number of a CPU may be another vendor's. */
+START_TEST(the_vendor_is_what_the_text_says) {
+  static const struct {
+    const char *limits;
+    mica_vendor vendor;
+  } cases[] = {
+      {"vendor=AuthenticAMD vendor_id=32902", MICA_VENDOR_AMD},
+      {"vendor=GenuineIntel vendor_id=4098", MICA_VENDOR_INTEL},
+      {"vendor=NVIDIA vendor_id=32902", MICA_VENDOR_NVIDIA},
+      {"vendor=unknown vendor_id=5045", MICA_VENDOR_ARM},
+      {"vendor=unknown vendor_id=1", MICA_VENDOR_OTHER},
+  };
+  for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+    mica_device_info info;
+    ck_assert(limited_install(cases[i].limits));
+    ck_ok(mica_device_find(NULL, &info));
+    ck_assert_int_eq(info.vendor, cases[i].vendor);
+  }
+}
+END_TEST
+
 START_TEST(what_cannot_be_done_is_said) {
   mica_engine *engine = begin("buffer=1048576 nofp64");
   mica_tensor *t = NULL;
@@ -212,6 +233,7 @@ Suite *test_suite(void) {
   tcase_add_loop_test(taken, products, 0, sizeof devices / sizeof *devices);
   tcase_add_loop_test(taken, rows, 0, sizeof devices / sizeof *devices);
   tcase_add_loop_test(taken, filter_gradients, 0, sizeof problems / sizeof *problems);
+  tcase_add_test(said, the_vendor_is_what_the_text_says);
   tcase_add_test(said, what_cannot_be_done_is_said);
   suite_add_tcase(suite, taken);
   suite_add_tcase(suite, said);

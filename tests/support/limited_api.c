@@ -12,7 +12,8 @@ static struct {
   cl_device_type type;
   size_t group;
   cl_ulong local, buffer;
-  cl_uint bits, vectors;
+  cl_uint bits, vectors, vendor_id;
+  char vendor[32];
   bool nofp64, kernel_writes;
 } limit;
 
@@ -27,7 +28,17 @@ static void remove_word(char *list, const char *word) {
   if (at) memmove(at, at + strlen(word), strlen(at + strlen(word)) + 1);
 }
 
+static cl_int text_info(const char *text, size_t size, void *out, size_t *used) {
+  size_t length = strlen(text) + 1;
+  if (used) *used = length;
+  if (!out) return CL_SUCCESS;
+  if (size < length) return CL_INVALID_VALUE;
+  memcpy(out, text, length);
+  return CL_SUCCESS;
+}
+
 static cl_int limited_device_info(cl_device_id device, cl_device_info what, size_t size, void *out, size_t *used) {
+  if (what == CL_DEVICE_VENDOR && *limit.vendor) return text_info(limit.vendor, size, out, used);
   cl_int error = below.GetDeviceInfo(device, what, size, out, used);
   if (error != CL_SUCCESS || !out) return error;
   switch (what) {
@@ -42,6 +53,9 @@ static cl_int limited_device_info(cl_device_id device, cl_device_info what, size
   case CL_DEVICE_MAX_MEM_ALLOC_SIZE: CAP(cl_ulong, limit.buffer); break;
   case CL_DEVICE_ADDRESS_BITS: CAP(cl_uint, limit.bits); break;
   case CL_DEVICE_NATIVE_VECTOR_WIDTH_FLOAT: CAP(cl_uint, limit.vectors); break;
+  case CL_DEVICE_VENDOR_ID:
+    if (limit.vendor_id) *(cl_uint *)out = limit.vendor_id;
+    break;
   case CL_DEVICE_GLOBAL_MEM_SIZE:
     if (limit.bits == 32) CAP(cl_ulong, UINT32_MAX);
     break;
@@ -156,6 +170,10 @@ static bool take_word(const char *word) {
     limit.buffer = number;
   else if (number && !strncmp(word, "vectors=", 8))
     limit.vectors = (cl_uint)number;
+  else if (number && !strncmp(word, "vendor_id=", 10))
+    limit.vendor_id = (cl_uint)number;
+  else if (!strncmp(word, "vendor=", 7) && strlen(word + 7) < sizeof limit.vendor)
+    strcpy(limit.vendor, word + 7);
   else if (number == 32 && !strncmp(word, "bits=", 5))
     limit.bits = 32;
   else

@@ -16,6 +16,8 @@
  *   buffer=BYTES    of the largest allocation
  *   bits=32         addresses; global memory is then below 4 GiB
  *   vectors=N       floats of a vector register
+ *   vendor=TEXT     who made it
+ *   vendor_id=N     the same as a number
  *   nofp64          no double
  *   writes=kernel   what the host writes is put in its place by a kernel, and no memory is given back: Oclgrind 21.10
  *                   takes the rest of a buffer for uninitialised when the host writes a part of it, and what is new in
