@@ -5,12 +5,21 @@
  *
  * with zeros outside S, whose planes are IN1 x IN2. Backward to the data S is y, D is x, and FLIP turns the filter
  * round. Lanes of vectors are adjacent places of a row, and those that find a tap outside it are set to zero: nothing
- * is copied or turned. The rows of a register tile share what they read. Results gather in local memory, since rows
- * seldom fill vectors, and leave in stretches.
+ * is copied or turned. Rows of S are read one after another and added to the rows of D that they meet, which are in
+ * registers, and leave as soon as they are complete.
+ *
+ * Rows of D shorter than a vector leave with what is in its other lanes, and the next row writes over that. Behind the
+ * last plane of a work-item nothing would, and where beta is not 0 what C has there may still be wanted: then results
+ * gather in local memory first, and leave in stretches.
  *
  * A work-item, which is a work-group, takes `planes` planes of all images, one after another. size: planes in all,
  * channels, IN1 IN2, OUT1 OUT2, planes. NDRange: ceil(planes in all / planes), 1, 1; work-group (1, 1, 1). results:
  * OUT1 OUT2 + 16 floats. */
+#ifdef MICA_EPILOGUE /* may read what D's memory held */
+#define OVERWRITES 0
+#else
+#define OVERWRITES 1
+#endif
 #include "common/epilogue.clh"
 
 #ifndef TAPS /* height and width of the filter */
@@ -20,8 +29,7 @@
 #define STRIDE 1
 #endif
 #define VW 16
-#define BLOCK 4 /* rows of a register tile */
-#define REACH ((BLOCK - 1) * STRIDE + TAPS) /* rows that it reads */
+#define OPEN ((TAPS + STRIDE - 1) / STRIDE) /* rows of D that a row of S meets */
 #define UNROLL _Pragma("unroll")
 #define READ(n, i) MICA_AS(float, n, LOADV(D_T, n, S, i))
 
@@ -48,62 +56,89 @@ static inline float16 read_some(__global const STORAGE(D_T) * S, const long coun
   }
 #endif
 
-/* results[p OUT2 + q], of the plane that begins at `plane` of S. By itself, or PoCL keeps little of it in registers. */
-#define DEFINE_CONVOLVE(name, read)                                                                                    \
+/* Convolves the plane that begins at `plane` of S with scale W, whose taps are `step` apart, and adds `start`; TO is
+ * where LEAVE puts vectors. By itself, or PoCL keeps little of it in registers; with the taps there before the loops,
+ * or it reads them again after each vector that it has written. */
+#define DEFINE_CONVOLVE(name, read, LEAVE, TO)                                                                         \
   static __attribute__((noinline)) void name(__global const STORAGE(D_T) * S, const long count, const long plane,      \
-                                             const int8 size, const int pad1, const int pad2, const float *w,          \
-                                             __local float *results) {                                                 \
+                                             const int8 size, const int pad1, const int pad2,                          \
+                                             __global const STORAGE(D_T) * W, const int step, const float scale,       \
+                                             const float start, TO) {                                                  \
     const int IN1 = size.s2, IN2 = size.s3, OUT1 = size.s4, OUT2 = size.s5;                                            \
     const int16 lane = (int16)(0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15);                                  \
+    float w[TAPS * TAPS];                                                                                              \
+    UNROLL for (int t = 0; t < TAPS * TAPS; t++) w[t] = scale * MICA_AS(float, 1, LOAD(D_T, W, t * step));             \
     for (int from = 0; from < OUT2; from += VW) {                                                                      \
       const int q = min(from, max(0, OUT2 - VW)), left = q * STRIDE - pad2;                                            \
+      float16 sum[OPEN];                                                                                               \
       int16 columns[TAPS];                                                                                             \
       UNROLL for (int s = 0; s < TAPS; s++)                                                                            \
         columns[s] = lane * STRIDE + (left + s) >= 0 && lane * STRIDE + (left + s) < IN2;                              \
-      for (int p = 0; p < OUT1; p += BLOCK) {                                                                          \
-        float16 sum[BLOCK];                                                                                            \
-        UNROLL for (int i = 0; i < BLOCK; i++) sum[i] = (float16)(0.0f);                                               \
-        UNROLL for (int j = 0; j < REACH; j++) {                                                                       \
-          const int row = p * STRIDE + j - pad1;                                                                       \
-          const long at = plane + (long)row * IN2 + left;                                                              \
-          if (row < 0 || row >= IN1) continue;                                                                         \
+      UNROLL for (int j = 0; j < OPEN; j++) sum[j] = (float16)(start);                                                 \
+      /* sum[0] is row p of D. */                                                                                      \
+      for (int p = 0; p < OUT1 + OPEN - 1; p++) {                                                                      \
+        UNROLL for (int t = 0; t < STRIDE; t++) {                                                                      \
+          const int row = p * STRIDE + t - pad1;                                                                       \
           float16 x[TAPS];                                                                                             \
-          READ_ROW(x, read, at);                                                                                       \
-          UNROLL for (int i = 0; i < BLOCK; i++) {                                                                     \
-            const int r = j - i * STRIDE;                                                                              \
-            if (r < 0 || r >= TAPS) continue;                                                                          \
-            UNROLL for (int s = 0; s < TAPS; s++) sum[i] = w[r * TAPS + s] * x[s] + sum[i];                            \
-          }                                                                                                            \
+          if (row < 0 || row >= IN1) continue;                                                                         \
+          READ_ROW(x, read, plane + (long)row * IN2 + left);                                                           \
+          /* Sums in turn: each waits for its own. */                                                                  \
+          UNROLL for (int s = 0; s < TAPS; s++) UNROLL for (int j = 0; j < OPEN; j++) if (t + j * STRIDE < TAPS)       \
+              sum[j] = w[(t + j * STRIDE) * TAPS + s] * x[s] + sum[j];                                                 \
         }                                                                                                              \
-        /* What a short row has beyond its end is written over by the next one. */                                     \
-        UNROLL for (int i = 0; i < BLOCK; i++) if (p + i < OUT1)                                                       \
-          STOREV(f32, VW, sum[i], results, (p + i) * OUT2 + q);                                                        \
+        if (p >= OPEN - 1) LEAVE(sum[OPEN - 1], (p - (OPEN - 1)) * OUT2 + q);                                          \
+        UNROLL for (int j = OPEN - 1; j > 0; j--) sum[j] = sum[j - 1];                                                 \
+        sum[0] = (float16)(start);                                                                                     \
       }                                                                                                                \
     }                                                                                                                  \
   }
-DEFINE_CONVOLVE(convolve_all, READ_ALL)
-DEFINE_CONVOLVE(convolve_some, READ_SOME)
+
+#define LEAVE_IN_RESULTS(v, at) STOREV(f32, VW, v, results, at)
+DEFINE_CONVOLVE(gather_all, READ_ALL, LEAVE_IN_RESULTS, __local float *results)
+DEFINE_CONVOLVE(gather_some, READ_SOME, LEAVE_IN_RESULTS, __local float *results)
+
+#if OVERWRITES
+/* alpha is in the scale, the bias is the start, and D begins with the plane: of FINISH the activation remains. */
+#define LEAVE_IN_D(v, at)                                                                                              \
+  do {                                                                                                                 \
+    const COMPUTE(EPI_T) alpha = 1, beta = 0;                                                                          \
+    const long D_row = 0, D_batch = 0, C_at = 0, C_row = 0, C_batch = 0, bias_at = -1;                                 \
+    __global const STORAGE(D_T) *C = D;                                                                                \
+    __global const STORAGE(BIAS_T) *bias = 0;                                                                          \
+    FINISH(16, v, 0, 0, at);                                                                                           \
+  } while (0)
+#define TO_D __global STORAGE(D_T) * D, const long D_at, const float act_arg
+DEFINE_CONVOLVE(convolve, READ_ALL, LEAVE_IN_D, TO_D)
+#endif
 
 __kernel __attribute__((reqd_work_group_size(1, 1, 1))) void
 conv_planes(const int8 size, const int pad1, const int pad2, const int FLIP, __global const STORAGE(D_T) * S,
             const long S_at, __global const STORAGE(D_T) * W, const long W_at, __local float *results,
             EPILOGUE_PARAMS) {
-  const int K = size.s1, places = size.s4 * size.s5, planes = size.s6;
+  const int K = size.s1, OUT2 = size.s5, places = size.s4 * OUT2, planes = size.s6, step = FLIP ? -1 : 1;
   const int first = (int)get_group_id(0) * planes, last = min(size.s0, first + planes);
   const long area = (long)size.s2 * size.s3, count = size.s0 * area;
+  int n = first / K, k = first % K;
   S += S_at;
-  for (int each = first; each < last; each++) {
-    const int n = each / K, k = each % K;
+  W += W_at + (FLIP ? TAPS * TAPS - 1 : 0);
+  for (int each = first; each < last; each++, k++) {
+    if (k == K) n++, k = 0;
     const long plane = each * area;
     /* The first row's first column, and the last vector of the last row. */
     const bool inside = plane >= pad2 && plane + area + 2 * VW + TAPS <= count;
-    float w[TAPS * TAPS];
-    for (int t = 0; t < TAPS * TAPS; t++)
-      w[FLIP ? TAPS * TAPS - 1 - t : t] = MICA_AS(float, 1, LOAD(D_T, W, W_at + (long)k * TAPS * TAPS + t));
+    __global const STORAGE(D_T) *filter = W + (long)k * TAPS * TAPS;
+#if OVERWRITES
+    if (inside && beta == 0 && (each + 1 < last || OUT2 >= VW)) {
+      const float start = bias_at < 0 ? 0.0f : MICA_AS(float, 1, LOAD(BIAS_T, bias, bias_at + k));
+      convolve(S, count, plane, size, pad1, pad2, filter, step, alpha, start, D, D_at + n * D_batch + k * D_row,
+               act_arg);
+      continue;
+    }
+#endif
     if (inside)
-      convolve_all(S, count, plane, size, pad1, pad2, w, results);
+      gather_all(S, count, plane, size, pad1, pad2, filter, step, 1, 0, results);
     else
-      convolve_some(S, count, plane, size, pad1, pad2, w, results);
+      gather_some(S, count, plane, size, pad1, pad2, filter, step, 1, 0, results);
     int i = 0;
     for (; i + VW <= places; i += VW) FINISH(16, MICA_VLOAD(16, results, i), n, k, i);
     for (; i < places; i++) FINISH(1, results[i], n, k, i);

@@ -57,6 +57,8 @@ static const geometry full[] = {
     {2, 5, 7, {40}, {4}, {.stride = ALL(2), .pad = ALL(1)}, 1},
     {1, 4, 5, {1100}, {3}, {.stride = ALL(2), .pad = ALL(1)}, 1},
     {1, 2, 9, {3, 6, 7}, {2, 3, 3}, {.stride = {1, 2, 1}, .pad = {1, 1, 0}, .dilation = {1, 1, 2}}, 3},
+    {19, 17, 17, {3, 9}, {3, 3}, {.pad = ALL(1), .groups = 17}, 0},
+    {23, 9, 9, {6, 27}, {5, 5}, {.stride = ALL(2), .pad = ALL(2), .groups = 9}, 0},
 };
 
 /* What becomes part of a kernel's text, or is packed beforehand (constant); a group of cases shares it. With constant
@@ -64,15 +66,16 @@ static const geometry full[] = {
 typedef struct setting {
   const char *name;
   mica_dtype dtype;
-  bool epilogue, constant;
+  bool bias, addend, constant;
   size_t every; /* of the full grid's cases this setting takes each so many */
 } setting;
 static const setting settings[] = {
-    {"f32, bias, addend and leaky_relu", MICA_F32, true, false, 1},
-    {"f32, constant filters", MICA_F32, false, true, 1},
-    {"f16", MICA_F16, true, false, 4},
-    {"bf16", MICA_BF16, false, false, 4},
-    {"f64", MICA_F64, false, false, 4},
+    {"f32, bias, addend and leaky_relu", MICA_F32, true, true, false, 1},
+    {"f32, bias and leaky_relu", MICA_F32, true, false, false, 2},
+    {"f32, constant filters", MICA_F32, false, false, true, 1},
+    {"f16", MICA_F16, true, true, false, 4},
+    {"bf16", MICA_BF16, false, false, false, 4},
+    {"f64", MICA_F64, false, false, false, 4},
 };
 
 #define SLOPE 0.25
@@ -108,10 +111,10 @@ static mica_status make_operands(mica__check *check, mica__conv_pass pass, const
   MICA_TRY(make(check, s, x, pass == MICA__CONV_BWD_DATA, &o->x));
   MICA_TRY(make(check, s, w, pass == MICA__CONV_BWD_FILTER, &o->w));
   MICA_TRY(make(check, s, y, pass == MICA__CONV_FWD, &o->y));
-  if (!s->epilogue || pass == MICA__CONV_BWD_FILTER) return MICA_OK;
+  if (!s->bias || pass == MICA__CONV_BWD_FILTER) return MICA_OK;
   bool forward = pass == MICA__CONV_FWD;
   MICA_TRY(make(check, s, MICA_SHAPE(forward ? z->k : z->c), false, &o->bias));
-  return make(check, s, forward ? y : x, false, &o->addend);
+  return s->addend ? make(check, s, forward ? y : x, false, &o->addend) : MICA_OK;
 }
 
 /* The result and how far from it a kernel may be. */
@@ -129,7 +132,8 @@ static mica_status reference(const mica__impl *impl, const mica__variant *varian
   if (impl->magnitude) impl->magnitude(conv, variant, a->values, b->values, bound);
   for (int64_t i = 0; i < count; i++) {
     if (o->bias.values) {
-      double addend = o->addend.values[i], bias = o->bias.values[i / conv->result.n % conv->result.m];
+      double addend = o->addend.values ? o->addend.values[i] : 0,
+             bias = o->bias.values[i / conv->result.n % conv->result.m];
       want[i] += bias + addend;
       bound[i] += fabs(bias) + fabs(addend);
       want[i] = want[i] < 0 ? want[i] * SLOPE : want[i];

@@ -13,9 +13,9 @@ const mica__kernel_desc mica__conv_planes_kernel = {
     MICA__KERNEL("conv_planes", "conv/conv_planes.cl", params, variants)};
 
 #define VW 16
-/* Shorter rows leave lanes idle; larger planes take no longer to turn (conv_depthwise). */
+/* Shorter rows leave lanes idle; larger planes wait for memory, turned (conv_depthwise) or not. */
 #define SHORTEST_ROW 9
-#define LARGEST_PLANE 1024
+#define LARGEST_PLANE 4096
 /* Groups that keep cores evenly busy, each. */
 #define GROUPS 32
 
