@@ -4,9 +4,10 @@
  *   D[n][k][p][q] = sum over r, s < TAPS of S[n][k][p STRIDE + r - pad1][q STRIDE + s - pad2] W[k][r][s]
  *
  * with zeros outside S, whose planes are IN1 x IN2. Backward to the data S is y, D is x, and FLIP turns the filter
- * round. Lanes of vectors are adjacent places of a row, and those that find a tap outside it are set to zero: nothing
- * is copied or turned. Rows of S are read one after another and added to the rows of D that they meet, which are in
- * registers, and leave as soon as they are complete.
+ * round. Lanes of vectors are adjacent places of a row, or of two rows of a plane whose size is known (SIDE, see
+ * conv/lines.clh), and those that find a tap outside are set to zero: nothing is copied or turned. Rows of S are read
+ * one after another and added to the rows of D that they meet, which are in registers, and leave as soon as they are
+ * complete.
  *
  * Rows of D shorter than a vector leave with what is in its other lanes, and the next row writes over that. Behind the
  * last plane of a work-item nothing would, and where beta is not 0 what C has there may still be wanted: then results
@@ -28,8 +29,17 @@
 #ifndef STRIDE
 #define STRIDE 1
 #endif
+#ifndef SIDE /* 0, or IN1 and IN2, with pad1 and pad2 PAD */
+#define SIDE 0
+#endif
+#ifndef PAD
+#define PAD 0
+#endif
+#include "conv/lines.clh"
+
 #define VW 16
-#define OPEN ((TAPS + STRIDE - 1) / STRIDE) /* rows of D that a row of S meets */
+#define STEP (LINES * STRIDE)           /* rows of S between those of two vectors of D */
+#define OPEN ((TAPS + STEP - 1) / STEP) /* vectors of D that a row of S meets */
 #define UNROLL _Pragma("unroll")
 #define READ(n, i) MICA_AS(float, n, LOADV(D_T, n, S, i))
 
@@ -42,18 +52,13 @@ static inline float16 read_some(__global const STORAGE(D_T) * S, const long coun
   return vload16(0, lanes);
 }
 
-/* x[s] is what tap s has for adjacent results, the first of which begins at `at`: with stride 2 every second element of
- * twice as many, which serve the tap between them too. Zero where columns[s] is not set. */
-#if STRIDE == 1
-#define READ_ROW(x, read, at)                                                                                          \
-  UNROLL for (int s = 0; s < TAPS; s++) x[s] = select((float16)(0.0f), read((at) + s), columns[s])
+#if SIDE
+#define SIZES const int IN1 = SIDE, IN2 = SIDE, OUT1 = OUT, OUT2 = OUT, top = PAD, side = PAD
+#define FOR_VECTORS UNROLL for
 #else
-#define READ_ROW(x, read, at)                                                                                          \
-  UNROLL for (int s = 0; s < TAPS; s += 2) {                                                                           \
-    const float16 low = read((at) + s), high = read((at) + s + VW);                                                    \
-    x[s] = select((float16)(0.0f), (float16)(low.even, high.even), columns[s]);                                        \
-    if (s + 1 < TAPS) x[s + 1] = select((float16)(0.0f), (float16)(low.odd, high.odd), columns[s + 1]);                \
-  }
+#define SIZES                                                                                                          \
+  const int IN1 = size.s2, IN2 = size.s3, OUT1 = size.s4, OUT2 = size.s5, top = pad1, side = pad2
+#define FOR_VECTORS for
 #endif
 
 /* Convolves the plane that begins at `plane` of S with scale W, whose taps are `step` apart, and adds `start`; TO is
@@ -64,36 +69,37 @@ static inline float16 read_some(__global const STORAGE(D_T) * S, const long coun
                                              const int8 size, const int pad1, const int pad2,                          \
                                              __global const STORAGE(D_T) * W, const int step, const float scale,       \
                                              const float start, TO) {                                                  \
-    const int IN1 = size.s2, IN2 = size.s3, OUT1 = size.s4, OUT2 = size.s5;                                            \
+    SIZES;                                                                                                             \
     const int16 lane = (int16)(0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15);                                  \
     float w[TAPS * TAPS];                                                                                              \
     UNROLL for (int t = 0; t < TAPS * TAPS; t++) w[t] = scale * MICA_AS(float, 1, LOAD(D_T, W, t * step));             \
     for (int from = 0; from < OUT2; from += VW) {                                                                      \
-      const int q = min(from, max(0, OUT2 - VW)), left = q * STRIDE - pad2;                                            \
+      const int q = min(from, max(0, OUT2 - VW)), left = q * STRIDE - side;                                            \
       float16 sum[OPEN];                                                                                               \
       int16 columns[TAPS];                                                                                             \
       UNROLL for (int s = 0; s < TAPS; s++)                                                                            \
         columns[s] = lane * STRIDE + (left + s) >= 0 && lane * STRIDE + (left + s) < IN2;                              \
       UNROLL for (int j = 0; j < OPEN; j++) sum[j] = (float16)(start);                                                 \
-      /* sum[0] is row p of D. */                                                                                      \
-      for (int p = 0; p < OUT1 + OPEN - 1; p++) {                                                                      \
-        UNROLL for (int t = 0; t < STRIDE; t++) {                                                                      \
-          const int row = p * STRIDE + t - pad1;                                                                       \
+      /* sum[0] begins with row p LINES of D. */                                                                       \
+      FOR_VECTORS(int p = 0; (p - (OPEN - 1)) * LINES < OUT1; p++) {                                                   \
+        const int complete = (p - (OPEN - 1)) * LINES, lines = min(LINES, OUT1 - complete);                            \
+        UNROLL for (int t = 0; t < min(STEP, TAPS); t++) {                                                             \
+          const int row = p * STEP + t - top;                                                                          \
           float16 x[TAPS];                                                                                             \
-          if (row < 0 || row >= IN1) continue;                                                                         \
-          READ_ROW(x, read, plane + (long)row * IN2 + left);                                                           \
+          if (row + (LINES - 1) * STRIDE < 0 || row >= IN1) continue;                                                  \
+          READ_LINES(x, read, plane, row, left, columns);                                                              \
           /* Sums in turn: each waits for its own. */                                                                  \
-          UNROLL for (int s = 0; s < TAPS; s++) UNROLL for (int j = 0; j < OPEN; j++) if (t + j * STRIDE < TAPS)       \
-              sum[j] = w[(t + j * STRIDE) * TAPS + s] * x[s] + sum[j];                                                 \
+          UNROLL for (int s = 0; s < TAPS; s++) UNROLL for (int j = 0; j < OPEN; j++) if (t + j * STEP < TAPS)         \
+              sum[j] = w[(t + j * STEP) * TAPS + s] * x[s] + sum[j];                                                   \
         }                                                                                                              \
-        if (p >= OPEN - 1) LEAVE(sum[OPEN - 1], (p - (OPEN - 1)) * OUT2 + q);                                          \
+        if (complete >= 0) LEAVE(sum[OPEN - 1], complete * OUT2 + q);                                                  \
         UNROLL for (int j = OPEN - 1; j > 0; j--) sum[j] = sum[j - 1];                                                 \
         sum[0] = (float16)(start);                                                                                     \
       }                                                                                                                \
     }                                                                                                                  \
   }
 
-#define LEAVE_IN_RESULTS(v, at) STOREV(f32, VW, v, results, at)
+#define LEAVE_IN_RESULTS(v, at) STORE_LINES(f32, VW, v, results, at)
 DEFINE_CONVOLVE(gather_all, READ_ALL, LEAVE_IN_RESULTS, __local float *results)
 DEFINE_CONVOLVE(gather_some, READ_SOME, LEAVE_IN_RESULTS, __local float *results)
 
@@ -105,7 +111,7 @@ DEFINE_CONVOLVE(gather_some, READ_SOME, LEAVE_IN_RESULTS, __local float *results
     const long D_row = 0, D_batch = 0, C_at = 0, C_row = 0, C_batch = 0, bias_at = -1;                                 \
     __global const STORAGE(D_T) *C = D;                                                                                \
     __global const STORAGE(BIAS_T) *bias = 0;                                                                          \
-    FINISH(16, v, 0, 0, at);                                                                                           \
+    FINISH_BY(STORE_LINES, 16, v, 0, 0, at);                                                                           \
   } while (0)
 #define TO_D __global STORAGE(D_T) * D, const long D_at, const float act_arg
 DEFINE_CONVOLVE(convolve, READ_ALL, LEAVE_IN_D, TO_D)
@@ -124,11 +130,11 @@ conv_planes(const int8 size, const int pad1, const int pad2, const int FLIP, __g
   for (int each = first; each < last; each++, k++) {
     if (k == K) n++, k = 0;
     const long plane = each * area;
-    /* The first row's first column, and the last vector of the last row. */
-    const bool inside = plane >= pad2 && plane + area + 2 * VW + TAPS <= count;
+    /* The first vector of the first row, and the last of the last. */
+    const bool inside = plane >= pad1 * size.s3 + pad2 && plane + area + 2 * VW + TAPS <= count;
     __global const STORAGE(D_T) *filter = W + (long)k * TAPS * TAPS;
 #if OVERWRITES
-    if (inside && beta == 0 && (each + 1 < last || OUT2 >= VW)) {
+    if (inside && beta == 0 && (each + 1 < last || OUT2 >= VW / LINES)) {
       const float start = bias_at < 0 ? 0.0f : MICA_AS(float, 1, LOAD(BIAS_T, bias, bias_at + k));
       convolve(S, count, plane, size, pad1, pad2, filter, step, alpha, start, D, D_at + n * D_batch + k * D_row,
                act_arg);

@@ -59,6 +59,10 @@ static const geometry full[] = {
     {1, 2, 9, {3, 6, 7}, {2, 3, 3}, {.stride = {1, 2, 1}, .pad = {1, 1, 0}, .dilation = {1, 1, 2}}, 3},
     {19, 17, 17, {3, 9}, {3, 3}, {.pad = ALL(1), .groups = 17}, 0},
     {23, 9, 9, {6, 27}, {5, 5}, {.stride = ALL(2), .pad = ALL(2), .groups = 9}, 0},
+    {12, 11, 11, {7, 7}, {3, 3}, {.pad = ALL(1), .groups = 11}, 0},
+    {2, 5, 5, {6, 6}, {3, 3}, {.pad = ALL(2), .groups = 5}, 0},
+    {12, 11, 11, {14, 14}, {3, 3}, {.stride = ALL(2), .pad = ALL(1), .groups = 11}, 0},
+    {3, 3, 3, {15, 15}, {3, 3}, {.stride = ALL(2), .groups = 3}, 0},
 };
 
 /* What becomes part of a kernel's text, or is packed beforehand (constant); a group of cases shares it. With constant

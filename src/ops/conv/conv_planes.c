@@ -7,21 +7,42 @@ static const mica__kernel_param params[] = {
     MICA__CONV_PARAMS(MICA__CONV_TYPES),
     MICA__CASE("TAPS", "height and width of the filter", 3, 5),
     MICA__CASE("STRIDE", "of the window", 1, 2),
+    MICA__CASE("SIDE", "height and width of planes whose rows share vectors; 0 any", 0, 6, 7, 8, 9, 10, 11, 12, 13, 14,
+               15, 16),
+    MICA__CASE("PAD", "zeros on all sides of such a plane", 0, 1, 2),
 };
-static const mica__variant variants[] = {MICA__VARIANT("cpu", MICA__ON_CPU, MICA__CONV_VALUES, 3, 1)};
+static const mica__variant variants[] = {MICA__VARIANT("cpu", MICA__ON_CPU, MICA__CONV_VALUES, 3, 1, 0, 0)};
 const mica__kernel_desc mica__conv_planes_kernel = {
     MICA__KERNEL("conv_planes", "conv/conv_planes.cl", params, variants)};
 
 #define VW 16
-/* Shorter rows leave lanes idle; larger planes wait for memory, turned (conv_depthwise) or not. */
-#define SHORTEST_ROW 9
+/* Rows of a result that share a vector, with filters of 3 x 3; longer ones have one to themselves, shorter ones would
+ * leave lanes idle. Larger planes wait for memory, turned (conv_depthwise) or not. */
+#define SHORTEST_SHARE 5
+#define LONGEST_SHARE (VW / 2)
 #define LARGEST_PLANE 4096
 /* Groups that keep cores evenly busy, each. */
 #define GROUPS 32
 
-/* Places of a plane of the result. */
-static int64_t places_of(const mica__conv *conv) {
-  return mica__conv_volume(conv->pass == MICA__CONV_FWD ? conv->dims.out : conv->dims.in);
+/* What a pass sees: extents of its source and its result, zeros before the source, and where rows share vectors the
+ * SIDE of a kernel that knows the sizes, else 0. */
+typedef struct view {
+  const int64_t *in, *out;
+  int32_t pad[3], side;
+} view;
+
+static view view_of(const mica__conv *conv) {
+  const mica__conv_dims *d = &conv->dims;
+  bool forward = conv->pass == MICA__CONV_FWD;
+  view v = {.in = forward ? d->in : d->out, .out = forward ? d->out : d->in};
+  for (int i = 1; i < 3; i++) v.pad[i] = (int32_t)(forward ? d->pad[i] : d->filter[i] - 1 - d->pad[i]);
+  int64_t side = v.in[1], out = (side + 2 * v.pad[1] - d->filter[1]) / d->stride[1] + 1;
+  bool square = v.in[2] == side && v.out[1] == out && v.out[2] == out && v.pad[1] == v.pad[2];
+  bool fits =
+      d->filter[1] == 3 && out >= SHORTEST_SHARE && out <= LONGEST_SHARE && side <= LONGEST_SHARE * d->stride[1];
+  if (square && fits && mica__kernel_choice(&mica__conv_planes_kernel, "SIDE", (int32_t)side) >= 0)
+    v.side = (int32_t)side;
+  return v;
 }
 
 static const char *unable(const void *problem) {
@@ -38,17 +59,17 @@ static const char *unable(const void *problem) {
     if (d->pad[i] >= d->filter[i]) return "the padding is wider than the filter";
   }
   if (d->n * d->groups > INT32_MAX) return "there are too many planes";
-  return places_of(conv) > LARGEST_PLANE ? "planes are large" : NULL;
+  return mica__conv_volume(view_of(conv).out) > LARGEST_PLANE ? "planes are large" : NULL;
 }
 
-static size_t scratch_bytes(const mica__conv *conv) { return (size_t)(places_of(conv) + VW) * sizeof(float); }
+static size_t scratch_bytes(const view *v) { return (size_t)(mica__conv_volume(v->out) + VW) * sizeof(float); }
 
 static const char *decline(const void *problem, const mica_device_info *device) {
   const mica__conv *conv = problem;
   if (mica__kernel_class(device) != MICA__ON_CPU) return "it is for CPUs";
-  const int64_t *out = conv->pass == MICA__CONV_FWD ? conv->dims.out : conv->dims.in;
-  if (out[2] < SHORTEST_ROW) return "rows are short";
-  return scratch_bytes(conv) > device->local_bytes ? "local memory does not take a plane" : NULL;
+  view v = view_of(conv);
+  if (v.out[2] <= LONGEST_SHARE && !v.side) return "rows are short";
+  return scratch_bytes(&v) > device->local_bytes ? "local memory does not take a plane" : NULL;
 }
 
 static mica_status launch_planes(mica_queue *queue, const void *problem, const mica__variant *variant) {
@@ -56,27 +77,26 @@ static mica_status launch_planes(mica_queue *queue, const void *problem, const m
   const mica__conv_dims *d = &conv->dims;
   const mica__kernel_desc *desc = &mica__conv_planes_kernel;
   const mica_device_info *device = mica_engine_device(mica__queue_engine(queue));
-  bool forward = conv->pass == MICA__CONV_FWD;
-  const int64_t *in = forward ? d->in : d->out, *out = forward ? d->out : d->in;
+  view v = view_of(conv);
   int64_t planes = d->n * d->groups, each = mica__ceil_div(planes, GROUPS * (int64_t)device->compute_units);
-  int64_t pad[3];
   int32_t values[MICA__MAX_PARAMS];
   mica__launch launch;
   mica__kernel_values(desc, variant ? variant : &variants[0], values);
   mica__kernel_set(desc, values, "TAPS", (int32_t)d->filter[1]);
   mica__kernel_set(desc, values, "STRIDE", (int32_t)d->stride[1]);
+  mica__kernel_set(desc, values, "SIDE", v.side);
+  mica__kernel_set(desc, values, "PAD", v.side ? v.pad[1] : 0);
   MICA_TRY(mica__gemm_begin_epilogue(queue, desc, values, &conv->result, &launch));
 #define I(value) (int32_t)(value)
-  for (int i = 1; i < 3; i++) pad[i] = forward ? d->pad[i] : d->filter[i] - 1 - d->pad[i];
   mica__launch_int8(&launch,
-                    (int32_t[]){I(planes), I(d->groups), I(in[1]), I(in[2]), I(out[1]), I(out[2]), I(each), 0});
-  mica__launch_int(&launch, I(pad[1]));
-  mica__launch_int(&launch, I(pad[2]));
-  mica__launch_int(&launch, !forward);
+                    (int32_t[]){I(planes), I(d->groups), I(v.in[1]), I(v.in[2]), I(v.out[1]), I(v.out[2]), I(each), 0});
+  mica__launch_int(&launch, v.pad[1]);
+  mica__launch_int(&launch, v.pad[2]);
+  mica__launch_int(&launch, conv->pass != MICA__CONV_FWD);
 #undef I
   mica__launch_tensor(&launch, mica__conv_source(conv));
   mica__launch_tensor(&launch, conv->w);
-  mica__launch_local(&launch, scratch_bytes(conv));
+  mica__launch_local(&launch, scratch_bytes(&v));
   const int64_t groups[] = {mica__ceil_div(planes, each), 1, 1};
   mica__launch_range3(&launch, groups, (size_t[]){1, 1, 1});
   return mica__gemm_end(queue, &launch, &conv->result);
