@@ -35,6 +35,7 @@
 #ifndef PAD
 #define PAD 0
 #endif
+#define DILATION 1
 #include "conv/lines.clh"
 
 #define VW 16
@@ -43,9 +44,9 @@
 #define UNROLL _Pragma("unroll")
 #define READ(n, i) MICA_AS(float, n, LOADV(D_T, n, S, i))
 
-/* Elements at, at + 1, ... of S, which has `count`: all of them, or 0 for those that it lacks. */
-#define READ_ALL(at) READ(16, at)
-#define READ_SOME(at) read_some(S, count, at)
+/* Elements from i of the plane on: all of them, or 0 for those that S lacks, which has `count`. */
+#define READ_ALL(i) READ(16, plane + (i))
+#define READ_SOME(i) read_some(S, count, plane + (i))
 static inline float16 read_some(__global const STORAGE(D_T) * S, const long count, const long at) {
   float lanes[VW];
   for (int i = 0; i < VW; i++) lanes[i] = at + i >= 0 && at + i < count ? READ(1, at + i) : 0.0f;
@@ -70,15 +71,13 @@ static inline float16 read_some(__global const STORAGE(D_T) * S, const long coun
                                              __global const STORAGE(D_T) * W, const int step, const float scale,       \
                                              const float start, TO) {                                                  \
     SIZES;                                                                                                             \
-    const int16 lane = (int16)(0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15);                                  \
     float w[TAPS * TAPS];                                                                                              \
     UNROLL for (int t = 0; t < TAPS * TAPS; t++) w[t] = scale * MICA_AS(float, 1, LOAD(D_T, W, t * step));             \
     for (int from = 0; from < OUT2; from += VW) {                                                                      \
       const int q = min(from, max(0, OUT2 - VW)), left = q * STRIDE - side;                                            \
       float16 sum[OPEN];                                                                                               \
       int16 columns[TAPS];                                                                                             \
-      UNROLL for (int s = 0; s < TAPS; s++)                                                                            \
-        columns[s] = lane * STRIDE + (left + s) >= 0 && lane * STRIDE + (left + s) < IN2;                              \
+      FIND_COLUMNS(columns, IN2, left)                                                                                 \
       UNROLL for (int j = 0; j < OPEN; j++) sum[j] = (float16)(start);                                                 \
       /* sum[0] begins with row p LINES of D. */                                                                       \
       FOR_VECTORS(int p = 0; (p - (OPEN - 1)) * LINES < OUT1; p++) {                                                   \
@@ -87,7 +86,7 @@ static inline float16 read_some(__global const STORAGE(D_T) * S, const long coun
           const int row = p * STEP + t - top;                                                                          \
           float16 x[TAPS];                                                                                             \
           if (row + (LINES - 1) * STRIDE < 0 || row >= IN1) continue;                                                  \
-          READ_LINES(x, read, plane, row, left, columns);                                                              \
+          READ_LINES(x, read, row, IN2, left, columns);                                                                \
           /* Sums in turn: each waits for its own. */                                                                  \
           UNROLL for (int s = 0; s < TAPS; s++) UNROLL for (int j = 0; j < OPEN; j++) if (t + j * STEP < TAPS)         \
               sum[j] = w[(t + j * STEP) * TAPS + s] * x[s] + sum[j];                                                   \

@@ -3,7 +3,7 @@
 #include "base/error.h"
 #include "ops/conv/filter.h"
 
-static const mica__kernel_param params[] = MICA__FILTER_PARAMS(0), join_params[] = MICA__FILTER_PARAMS(1);
+static const mica__kernel_param params[] = {MICA__FILTER_PARAMS(0)}, join_params[] = {MICA__FILTER_PARAMS(1)};
 static const mica__variant variants[] = {MICA__VARIANT("cpu", MICA__ON_CPU, MICA_F32, 0, 3, 3)};
 static const mica__variant join_variants[] = {MICA__VARIANT("cpu", MICA__ON_CPU, MICA_F32, 1, 3, 3)};
 const mica__kernel_desc mica__conv_filter_channels_kernel = {

@@ -2,9 +2,11 @@
 #include "base/arith.h"
 #include "base/error.h"
 #include "ops/conv/filter.h"
+#include "ops/conv/lines.h"
 
-static const mica__kernel_param params[] = MICA__FILTER_PARAMS(0), join_params[] = MICA__FILTER_PARAMS(1);
-static const mica__variant variants[] = {MICA__VARIANT("cpu", MICA__ON_CPU, MICA_F32, 0, 3, 3)};
+static const mica__kernel_param params[] = {MICA__FILTER_PARAMS(0), MICA__LINES_PARAMS},
+                                join_params[] = {MICA__FILTER_PARAMS(1)};
+static const mica__variant variants[] = {MICA__VARIANT("cpu", MICA__ON_CPU, MICA_F32, 0, 3, 3, 1, 0, 0)};
 static const mica__variant join_variants[] = {MICA__VARIANT("cpu", MICA__ON_CPU, MICA_F32, 1, 3, 3)};
 const mica__kernel_desc mica__conv_filter_lanes_kernel = {
     MICA__KERNEL("conv_filter_lanes", "conv/conv_filter_lanes.cl", params, variants)};
@@ -16,8 +18,10 @@ const mica__kernel_desc mica__conv_filter_lanes_join_kernel = {
 #define GROUPS 64
 /* Filters of one channel from which on lanes along them pay. */
 #define MANY_FILTERS 8
-/* Of channels that may be lanes (conv_filter_channels) planes so small, and of rows that fill half a vector. */
+/* Of channels that may be lanes (conv_filter_channels) planes so small, and rows that fill a vector as well. */
 #define MOST_PLACES 2048
+#define SHORT_ROW 8
+#define SHORTEST_SHARE 6
 /* Elements of a plane and of what surrounds it, if it has to be copied. */
 #define MOST_ROOM (1 << 15)
 
@@ -31,8 +35,8 @@ static plan plan_of(const mica__conv_dims *d) {
   p.filters = mica__most(1, mica__least(VW, d->groups * d->k / GROUPS));
   p.blocks = mica__ceil_div(d->groups * d->k, p.filters);
   p.parts = mica__most(1, mica__least(d->n, mica__ceil_div(GROUPS, p.blocks)));
-  p.before = mica__most(0, d->pad[2]);
-  p.behind = d->out[2] + VW + (d->filter[2] - 1) * d->dilation[2];
+  p.before = mica__most(0, d->pad[1]) * d->in[2] + mica__most(0, d->pad[2]);
+  p.behind = d->stride[2] * d->out[2] + 2 * VW + (d->filter[2] - 1) * d->dilation[2];
   p.room = 2 * (p.before + p.behind) + d->in[1] * d->in[2] + d->out[1] * d->out[2];
   return p;
 }
@@ -47,7 +51,9 @@ static const char *unable(const void *problem) {
   if (mica__kernel_choice(kernel, "FR", (int32_t)mica__least(d->filter[1], INT32_MAX)) < 0 ||
       mica__kernel_choice(kernel, "FS", (int32_t)mica__least(d->filter[2], INT32_MAX)) < 0)
     return "the filter is large";
-  if (d->stride[1] != 1 || d->stride[2] != 1) return "it has a stride";
+  bool dilated = d->dilation[1] != 1 || d->dilation[2] != 1;
+  if (d->stride[1] != d->stride[2] || d->stride[1] > 2 || (d->stride[1] == 2 && dilated))
+    return "it has another stride";
   return plan_of(d).room > MOST_ROOM ? "planes are too large to be copied by each work-group" : NULL;
 }
 
@@ -61,7 +67,8 @@ static const char *decline(const void *problem, const mica_device_info *device) 
   if (scratch_bytes(&conv->dims) > device->local_bytes) return "local memory does not take its sums";
   if (conv->dims.k >= MANY_FILTERS) return "many filters see each channel";
   if (conv->dims.k > 1 || conv->dims.groups < VW) return NULL;
-  if (conv->dims.out[2] <= VW / 2) return "rows are short";
+  int64_t row = conv->dims.out[2];
+  if (row < SHORTEST_SHARE || (row <= SHORT_ROW && !mica__conv_view_of(conv).side)) return "rows are short";
   return conv->dims.out[1] * conv->dims.out[2] > MOST_PLACES ? "planes are large" : NULL;
 }
 

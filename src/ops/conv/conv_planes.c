@@ -1,49 +1,25 @@
 /* Groups of one channel with stride 1 or 2, in planes where they lie, on CPUs (cl/conv/conv_planes.cl). */
 #include "base/arith.h"
 #include "base/error.h"
+#include "ops/conv/lines.h"
 #include "ops/conv/window.h"
 
 static const mica__kernel_param params[] = {
     MICA__CONV_PARAMS(MICA__CONV_TYPES),
     MICA__CASE("TAPS", "height and width of the filter", 3, 5),
-    MICA__CASE("STRIDE", "of the window", 1, 2),
-    MICA__CASE("SIDE", "height and width of planes whose rows share vectors; 0 any", 0, 6, 7, 8, 9, 10, 11, 12, 13, 14,
-               15, 16),
-    MICA__CASE("PAD", "zeros on all sides of such a plane", 0, 1, 2),
+    MICA__LINES_PARAMS,
 };
 static const mica__variant variants[] = {MICA__VARIANT("cpu", MICA__ON_CPU, MICA__CONV_VALUES, 3, 1, 0, 0)};
 const mica__kernel_desc mica__conv_planes_kernel = {
     MICA__KERNEL("conv_planes", "conv/conv_planes.cl", params, variants)};
 
 #define VW 16
-/* Rows of a result that share a vector, with filters of 3 x 3; longer ones have one to themselves, shorter ones would
- * leave lanes idle. Larger planes wait for memory, turned (conv_depthwise) or not. */
-#define SHORTEST_SHARE 5
-#define LONGEST_SHARE (VW / 2)
+/* Rows of a result that have no vector to themselves. */
+#define SHORT_ROW 8
+/* Larger planes wait for memory, turned (conv_depthwise) or not. */
 #define LARGEST_PLANE 4096
 /* Groups that keep cores evenly busy, each. */
 #define GROUPS 32
-
-/* What a pass sees: extents of its source and its result, zeros before the source, and where rows share vectors the
- * SIDE of a kernel that knows the sizes, else 0. */
-typedef struct view {
-  const int64_t *in, *out;
-  int32_t pad[3], side;
-} view;
-
-static view view_of(const mica__conv *conv) {
-  const mica__conv_dims *d = &conv->dims;
-  bool forward = conv->pass == MICA__CONV_FWD;
-  view v = {.in = forward ? d->in : d->out, .out = forward ? d->out : d->in};
-  for (int i = 1; i < 3; i++) v.pad[i] = (int32_t)(forward ? d->pad[i] : d->filter[i] - 1 - d->pad[i]);
-  int64_t side = v.in[1], out = (side + 2 * v.pad[1] - d->filter[1]) / d->stride[1] + 1;
-  bool square = v.in[2] == side && v.out[1] == out && v.out[2] == out && v.pad[1] == v.pad[2];
-  bool fits =
-      d->filter[1] == 3 && out >= SHORTEST_SHARE && out <= LONGEST_SHARE && side <= LONGEST_SHARE * d->stride[1];
-  if (square && fits && mica__kernel_choice(&mica__conv_planes_kernel, "SIDE", (int32_t)side) >= 0)
-    v.side = (int32_t)side;
-  return v;
-}
 
 static const char *unable(const void *problem) {
   const mica__conv *conv = problem;
@@ -59,16 +35,18 @@ static const char *unable(const void *problem) {
     if (d->pad[i] >= d->filter[i]) return "the padding is wider than the filter";
   }
   if (d->n * d->groups > INT32_MAX) return "there are too many planes";
-  return mica__conv_volume(view_of(conv).out) > LARGEST_PLANE ? "planes are large" : NULL;
+  return mica__conv_volume(mica__conv_view_of(conv).out) > LARGEST_PLANE ? "planes are large" : NULL;
 }
 
-static size_t scratch_bytes(const view *v) { return (size_t)(mica__conv_volume(v->out) + VW) * sizeof(float); }
+static size_t scratch_bytes(const mica__conv_view *v) {
+  return (size_t)(mica__conv_volume(v->out) + VW) * sizeof(float);
+}
 
 static const char *decline(const void *problem, const mica_device_info *device) {
   const mica__conv *conv = problem;
   if (mica__kernel_class(device) != MICA__ON_CPU) return "it is for CPUs";
-  view v = view_of(conv);
-  if (v.out[2] <= LONGEST_SHARE && !v.side) return "rows are short";
+  mica__conv_view v = mica__conv_view_of(conv);
+  if (v.out[2] <= SHORT_ROW && !v.side) return "rows are short";
   return scratch_bytes(&v) > device->local_bytes ? "local memory does not take a plane" : NULL;
 }
 
@@ -77,15 +55,13 @@ static mica_status launch_planes(mica_queue *queue, const void *problem, const m
   const mica__conv_dims *d = &conv->dims;
   const mica__kernel_desc *desc = &mica__conv_planes_kernel;
   const mica_device_info *device = mica_engine_device(mica__queue_engine(queue));
-  view v = view_of(conv);
+  mica__conv_view v = mica__conv_view_of(conv);
   int64_t planes = d->n * d->groups, each = mica__ceil_div(planes, GROUPS * (int64_t)device->compute_units);
   int32_t values[MICA__MAX_PARAMS];
   mica__launch launch;
   mica__kernel_values(desc, variant ? variant : &variants[0], values);
   mica__kernel_set(desc, values, "TAPS", (int32_t)d->filter[1]);
-  mica__kernel_set(desc, values, "STRIDE", (int32_t)d->stride[1]);
-  mica__kernel_set(desc, values, "SIDE", v.side);
-  mica__kernel_set(desc, values, "PAD", v.side ? v.pad[1] : 0);
+  mica__conv_set_lines(desc, values, conv);
   MICA_TRY(mica__gemm_begin_epilogue(queue, desc, values, &conv->result, &launch));
 #define I(value) (int32_t)(value)
   mica__launch_int8(&launch,

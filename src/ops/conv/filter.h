@@ -5,12 +5,10 @@
 
 #include "ops/conv/conv.h"
 
-/* The table of a kernel of FR x FS taps, and the launch of one, with its first variant. */
+/* Rows of the table of a kernel of FR x FS taps, and the launch of one, with its first variant. */
 #define MICA__FILTER_PARAMS(stage)                                                                                     \
-  {                                                                                                                    \
-    MICA__DTYPE("D_T", "type of x, w and y", MICA__CONV_TYPES), MICA__CASE("STAGE", "0 sums, 1 their sum", stage),     \
-        MICA__CASE("FR", "rows of a filter", 1, 2, 3, 4, 5), MICA__CASE("FS", "columns of a filter", 1, 2, 3, 4, 5),   \
-  }
+  MICA__DTYPE("D_T", "type of x, w and y", MICA__CONV_TYPES), MICA__CASE("STAGE", "0 sums, 1 their sum", stage),       \
+      MICA__CASE("FR", "rows of a filter", 1, 2, 3, 4, 5), MICA__CASE("FS", "columns of a filter", 1, 2, 3, 4, 5)
 mica_status mica__conv_filter_begin(mica_queue *queue, const mica__kernel_desc *desc, const mica__conv *conv,
                                     mica__launch *launch);
 
