@@ -4,6 +4,8 @@
 #include "base/error.h"
 #include "ops/matmul/gemm.h"
 
+#include <math.h>
+
 #define TILE_TYPES MICA_F32, MICA_F16, MICA_BF16, MICA_I8, MICA_U8
 
 static const mica__kernel_param params[] = {
@@ -191,9 +193,19 @@ static bool leaves_sliver(int64_t count, int64_t block) { return count % block &
 /* Multiply-adds in whose time an element is packed. */
 #define PACKING 24
 
-/* What the unit with most to do needs, for each step of K, where groups pack. */
-static int64_t longest(const mica__gemm *gemm, const plan *p, int64_t units) {
-  return mica__ceil_div(groups_of(gemm, p), units) * (p->mb * p->nb + PACKING * (p->mb + p->nb));
+/* Multiply-adds in the time in which a unit that sleeps wakes up. */
+#define WAKING 1.0e6
+
+/* When the last unit ends, in multiply-adds, if one begins at once and the others when they are awake. */
+static double end_of(const mica__gemm *gemm, const plan *p, int64_t units) {
+  int64_t packed = (p->a_form == PACKED_HERE ? p->mb : 0) + (p->b_form == PACKED_HERE ? p->nb : 0);
+  double group = (double)(p->mb * p->nb + PACKING * packed) * (double)gemm->k, end = INFINITY;
+  int64_t groups = groups_of(gemm, p);
+  for (int64_t own = mica__ceil_div(groups, units); own <= groups && (double)own * group < end; own++) {
+    int64_t others = units > 1 ? mica__ceil_div(groups - own, units - 1) : 0;
+    end = fmin(end, fmax((double)own * group, others > 0 ? WAKING + (double)others * group : 0));
+  }
+  return end;
 }
 
 /* Cuts D into enough groups for every unit to have some, as long as each has enough to do: more where a group has
@@ -214,7 +226,7 @@ static void choose_blocks(const mica__gemm *gemm, const mica_device_info *device
   int64_t taken = in_place && gemm->k <= h.short_k ? h.short_m : mica__ceil_div(gemm->m, rows);
   p->mb = round_up(mica__least(taken, gemm->m), p->mr);
   p->nb = mica__least(n, stream ? STREAM_N : BLOCK_N);
-  double possible = work_of(gemm) * (double)gemm->batches / (2 * GROUP);
+  double possible = work_of(gemm) * (double)gemm->batches / GROUP;
   plan cut = *p;
   while (groups_of(gemm, &cut) < (packs ? 2 : 16) * units && (double)groups_of(gemm, &cut) < possible) {
     int64_t half = round_up(cut.nb / 2, p->nr);
@@ -224,7 +236,7 @@ static void choose_blocks(const mica__gemm *gemm, const mica_device_info *device
       cut.mb = round_up(cut.mb / 2, p->mr);
     else
       break;
-    if (!packs || longest(gemm, &cut, units) < longest(gemm, p, units)) *p = cut;
+    if (!packs || end_of(gemm, &cut, units) < end_of(gemm, p, units)) *p = cut;
   }
 }
 
