@@ -42,7 +42,6 @@
 #include "conv/lines.clh"
 
 #define FILTER (FR * FS)
-#define STEP (LINES * STRIDE)         /* rows of X between those of two vectors of dY */
 #define OPEN ((FR + STEP - 1) / STEP) /* vectors of dY that a row of X meets */
 
 /* Sums of a tap of `filters` filters. */
@@ -69,11 +68,6 @@ static inline operand surrounded(operand from, const long at, const long count, 
   return E + before;
 }
 
-#if SIDE
-#define FOR_VECTORS UNROLL for
-#else
-#define FOR_VECTORS for
-#endif
 #define READ_X(i) READ(VW, x, i)
 #define READ_Y(i) READ(VW, y, i)
 

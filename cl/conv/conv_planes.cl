@@ -39,7 +39,6 @@
 #include "conv/lines.clh"
 
 #define VW 16
-#define STEP (LINES * STRIDE)           /* rows of S between those of two vectors of D */
 #define OPEN ((TAPS + STEP - 1) / STEP) /* vectors of D that a row of S meets */
 #define UNROLL _Pragma("unroll")
 #define READ(n, i) MICA_AS(float, n, LOADV(D_T, n, S, i))
@@ -55,11 +54,9 @@ static inline float16 read_some(__global const STORAGE(D_T) * S, const long coun
 
 #if SIDE
 #define SIZES const int IN1 = SIDE, IN2 = SIDE, OUT1 = OUT, OUT2 = OUT, top = PAD, side = PAD
-#define FOR_VECTORS UNROLL for
 #else
 #define SIZES                                                                                                          \
   const int IN1 = size.s2, IN2 = size.s3, OUT1 = size.s4, OUT2 = size.s5, top = pad1, side = pad2
-#define FOR_VECTORS for
 #endif
 
 /* Convolves the plane that begins at `plane` of S with scale W, whose taps are `step` apart, and adds `start`; TO is

@@ -20,7 +20,6 @@ const mica__kernel_desc mica__conv_filter_lanes_join_kernel = {
 #define MANY_FILTERS 8
 /* Of channels that may be lanes (conv_filter_channels) planes so small, and rows that fill a vector as well. */
 #define MOST_PLACES 2048
-#define SHORT_ROW 8
 #define SHORTEST_SHARE 6
 /* Elements of a plane and of what surrounds it, if it has to be copied. */
 #define MOST_ROOM (1 << 15)
@@ -68,7 +67,7 @@ static const char *decline(const void *problem, const mica_device_info *device) 
   if (conv->dims.k >= MANY_FILTERS) return "many filters see each channel";
   if (conv->dims.k > 1 || conv->dims.groups < VW) return NULL;
   int64_t row = conv->dims.out[2];
-  if (row < SHORTEST_SHARE || (row <= SHORT_ROW && !mica__conv_view_of(conv).side)) return "rows are short";
+  if (row < SHORTEST_SHARE || (row <= MICA__SHORT_ROW && !mica__conv_view_of(conv).side)) return "rows are short";
   return conv->dims.out[1] * conv->dims.out[2] > MOST_PLACES ? "planes are large" : NULL;
 }
 

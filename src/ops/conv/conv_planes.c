@@ -14,8 +14,6 @@ const mica__kernel_desc mica__conv_planes_kernel = {
     MICA__KERNEL("conv_planes", "conv/conv_planes.cl", params, variants)};
 
 #define VW 16
-/* Rows of a result that have no vector to themselves. */
-#define SHORT_ROW 8
 /* Larger planes wait for memory, turned (conv_depthwise) or not. */
 #define LARGEST_PLANE 4096
 /* Groups that keep cores evenly busy, each. */
@@ -46,7 +44,7 @@ static const char *decline(const void *problem, const mica_device_info *device) 
   const mica__conv *conv = problem;
   if (mica__kernel_class(device) != MICA__ON_CPU) return "it is for CPUs";
   mica__conv_view v = mica__conv_view_of(conv);
-  if (v.out[2] <= SHORT_ROW && !v.side) return "rows are short";
+  if (v.out[2] <= MICA__SHORT_ROW && !v.side) return "rows are short";
   return scratch_bytes(&v) > device->local_bytes ? "local memory does not take a plane" : NULL;
 }
 

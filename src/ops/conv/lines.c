@@ -1,7 +1,7 @@
 #include "ops/conv/lines.h"
 
 #define SHORTEST 5
-#define LONGEST 8
+#define FIRST_SIDE 6
 
 mica__conv_view mica__conv_view_of(const mica__conv *conv) {
   const mica__conv_dims *d = &conv->dims;
@@ -13,8 +13,8 @@ mica__conv_view mica__conv_view_of(const mica__conv *conv) {
   if (!known || d->dilation[1] != 1 || d->dilation[2] != 1) return v;
   int64_t out = (side + 2 * pad - 3) / stride + 1;
   bool square = v.in[2] == side && v.out[1] == out && v.out[2] == out && v.pad[2] == pad && pad >= 0 && pad < 3;
-  if (square && out >= SHORTEST && out <= LONGEST && side > SHORTEST && side <= LONGEST * stride)
-    v.side = (int32_t)side;
+  bool in_table = side >= FIRST_SIDE && side <= MICA__SHORT_ROW * stride;
+  if (square && in_table && out >= SHORTEST && out <= MICA__SHORT_ROW) v.side = (int32_t)side;
   return v;
 }
 

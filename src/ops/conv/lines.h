@@ -4,6 +4,9 @@
 
 #include "ops/conv/conv.h"
 
+/* Places of a row that has no vector to itself. */
+#define MICA__SHORT_ROW 8
+
 /* Rows of a kernel's table. */
 #define MICA__LINES_PARAMS                                                                                             \
   MICA__CASE("STRIDE", "of rows and columns", 1, 2),                                                                   \
@@ -13,7 +16,8 @@
 
 /* What a window sees that slides over one plane and leaves another: their extents, and zeros before the first. That is
  * x and y, but backward to the data, with stride 1, y and x. side: the SIDE of a kernel where rows share vectors, in
- * which rows of 5 to 8 places do with filters of 3 x 3 (shorter ones would leave lanes idle), else 0. */
+ * which rows of 5 to 8 places do with filters of 3 x 3 (shorter ones would leave lanes idle), else 0. A table
+ * has only so many values: planes of 5 x 5 are not among them. */
 typedef struct mica__conv_view {
   const int64_t *in, *out;
   int32_t pad[3], side;
