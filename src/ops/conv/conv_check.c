@@ -63,6 +63,15 @@ static const geometry full[] = {
     {2, 5, 5, {6, 6}, {3, 3}, {.pad = ALL(2), .groups = 5}, 0},
     {12, 11, 11, {14, 14}, {3, 3}, {.stride = ALL(2), .pad = ALL(1), .groups = 11}, 0},
     {3, 3, 3, {15, 15}, {3, 3}, {.stride = ALL(2), .groups = 3}, 0},
+    {5, 6, 6, {16, 16}, {3, 3}, {.pad = ALL(1), .groups = 6}, 0},
+    {3, 4, 4, {14, 14}, {5, 5}, {.pad = ALL(2), .groups = 4}, 0},
+    {7, 3, 3, {20, 20}, {3, 3}, {.stride = ALL(2), .pad = ALL(1), .groups = 3}, 0},
+    {2, 17, 17, {11, 48}, {3, 3}, {.pad = ALL(1), .groups = 17}, 0},
+    {3, 5, 5, {9, 36}, {3, 3}, {.pad = ALL(1), .groups = 5}, 0},
+    {2, 17, 17, {33, 35}, {3, 3}, {.pad = ALL(1), .groups = 17}, 0},
+    {2, 3, 3, {37, 56}, {3, 3}, {.pad = ALL(1), .groups = 3}, 0},
+    {1, 16, 16, {20, 112}, {3, 3}, {.pad = ALL(1), .groups = 16}, 0},
+    {2, 4, 4, {36, 58}, {3, 3}, {.stride = ALL(2), .pad = ALL(1), .groups = 4}, 0},
 };
 
 /* What becomes part of a kernel's text, or is packed beforehand (constant); a group of cases shares it. With constant

@@ -6,7 +6,7 @@
 
 static const mica__kernel_param params[] = {MICA__FILTER_PARAMS(0), MICA__LINES_PARAMS},
                                 join_params[] = {MICA__FILTER_PARAMS(1)};
-static const mica__variant variants[] = {MICA__VARIANT("cpu", MICA__ON_CPU, MICA_F32, 0, 3, 3, 1, 0, 0)};
+static const mica__variant variants[] = {MICA__VARIANT("cpu", MICA__ON_CPU, MICA_F32, 0, 3, 3, MICA__LINES_VALUES)};
 static const mica__variant join_variants[] = {MICA__VARIANT("cpu", MICA__ON_CPU, MICA_F32, 1, 3, 3)};
 const mica__kernel_desc mica__conv_filter_lanes_kernel = {
     MICA__KERNEL("conv_filter_lanes", "conv/conv_filter_lanes.cl", params, variants)};
@@ -14,13 +14,18 @@ const mica__kernel_desc mica__conv_filter_lanes_join_kernel = {
     MICA__KERNEL("conv_filter_lanes_join", "conv/conv_filter_lanes.cl", join_params, join_variants)};
 
 #define VW 16
-/* Work-groups that a problem is cut into where it has images enough: so many end together on any few cores. */
-#define GROUPS 64
+/* A problem of fewer filters is cut along the images too, which sizes alone decide; and groups that keep a unit evenly
+ * busy, where filters are enough. */
+#define FEW_FILTERS 64
+#define GROUPS_A_UNIT 16
 /* Filters of one channel from which on lanes along them pay. */
 #define MANY_FILTERS 8
-/* Of channels that may be lanes (conv_filter_channels) planes so small, and rows that fill a vector as well. */
+/* Of channels that may be lanes (conv_filter_channels) planes so small, unless their vectors are walked together, and
+ * rows so long: longer where the sums of a filter take all registers. */
 #define MOST_PLACES 2048
-#define SHORTEST_SHARE 6
+#define SHORTEST_ROW 6
+#define SHORTEST_ROW_OF_LARGE 9
+#define LARGE_FILTER 9
 /* Elements of a plane and of what surrounds it, if it has to be copied. */
 #define MOST_ROOM (1 << 15)
 
@@ -29,13 +34,16 @@ typedef struct plan {
   int64_t filters, blocks, parts, before, behind, room;
 } plan;
 
-static plan plan_of(const mica__conv_dims *d) {
+static plan plan_of(const mica__conv *conv, int64_t units) {
+  const mica__conv_dims *d = &conv->dims;
+  int64_t together = VW * mica__conv_vectors(conv);
   plan p = {0};
-  p.filters = mica__most(1, mica__least(VW, d->groups * d->k / GROUPS));
+  int64_t all = mica__most(1, d->groups * d->k);
+  p.parts = mica__most(1, mica__least(d->n, mica__ceil_div(FEW_FILTERS, all)));
+  p.filters = mica__most(1, mica__least(VW, all * p.parts / (GROUPS_A_UNIT * units)));
   p.blocks = mica__ceil_div(d->groups * d->k, p.filters);
-  p.parts = mica__most(1, mica__least(d->n, mica__ceil_div(GROUPS, p.blocks)));
   p.before = mica__most(0, d->pad[1]) * d->in[2] + mica__most(0, d->pad[2]);
-  p.behind = d->stride[2] * d->out[2] + 2 * VW + (d->filter[2] - 1) * d->dilation[2];
+  p.behind = d->stride[2] * (d->out[2] + together) + VW + (d->filter[2] - 1) * d->dilation[2];
   p.room = 2 * (p.before + p.behind) + d->in[1] * d->in[2] + d->out[1] * d->out[2];
   return p;
 }
@@ -53,7 +61,7 @@ static const char *unable(const void *problem) {
   bool dilated = d->dilation[1] != 1 || d->dilation[2] != 1;
   if (d->stride[1] != d->stride[2] || d->stride[1] > 2 || (d->stride[1] == 2 && dilated))
     return "it has another stride";
-  return plan_of(d).room > MOST_ROOM ? "planes are too large to be copied by each work-group" : NULL;
+  return plan_of(conv, 1).room > MOST_ROOM ? "planes are too large to be copied by each work-group" : NULL;
 }
 
 static size_t scratch_bytes(const mica__conv_dims *d) {
@@ -66,9 +74,10 @@ static const char *decline(const void *problem, const mica_device_info *device) 
   if (scratch_bytes(&conv->dims) > device->local_bytes) return "local memory does not take its sums";
   if (conv->dims.k >= MANY_FILTERS) return "many filters see each channel";
   if (conv->dims.k > 1 || conv->dims.groups < VW) return NULL;
-  int64_t row = conv->dims.out[2];
-  if (row < SHORTEST_SHARE || (row <= MICA__SHORT_ROW && !mica__conv_view_of(conv).side)) return "rows are short";
-  return conv->dims.out[1] * conv->dims.out[2] > MOST_PLACES ? "planes are large" : NULL;
+  bool large = conv->dims.filter[1] * conv->dims.filter[2] > LARGE_FILTER;
+  if (conv->dims.out[2] < (large ? SHORTEST_ROW_OF_LARGE : SHORTEST_ROW)) return "rows are short";
+  bool small = conv->dims.out[1] * conv->dims.out[2] <= MOST_PLACES;
+  return small || mica__conv_vectors(conv) > 1 ? NULL : "planes are large";
 }
 
 /* T, then E. */
@@ -81,8 +90,7 @@ static size_t workspace_bytes(const mica__conv *conv, const plan *p) {
 }
 
 static size_t workspace(const void *problem, const mica_device_info *device) {
-  plan p = plan_of(&((const mica__conv *)problem)->dims);
-  (void)device;
+  plan p = plan_of(problem, (int64_t)device->compute_units);
   return workspace_bytes(problem, &p);
 }
 
@@ -117,7 +125,8 @@ static mica_status launch_join(mica_queue *queue, const mica__conv *conv, const 
 
 static mica_status launch_filter_lanes(mica_queue *queue, const void *problem, const mica__variant *variant) {
   const mica__conv *conv = problem;
-  plan p = plan_of(&conv->dims);
+  const mica_device_info *device = mica_engine_device(mica__queue_engine(queue));
+  plan p = plan_of(conv, (int64_t)device->compute_units);
   mica_buffer *partial = NULL;
   (void)variant;
   MICA_TRY(mica__workspace_create(queue, workspace_bytes(conv, &p), &partial));

@@ -9,13 +9,13 @@ static const mica__kernel_param params[] = {
     MICA__CASE("TAPS", "height and width of the filter", 3, 5),
     MICA__LINES_PARAMS,
 };
-static const mica__variant variants[] = {MICA__VARIANT("cpu", MICA__ON_CPU, MICA__CONV_VALUES, 3, 1, 0, 0)};
+static const mica__variant variants[] = {MICA__VARIANT("cpu", MICA__ON_CPU, MICA__CONV_VALUES, 3, MICA__LINES_VALUES)};
 const mica__kernel_desc mica__conv_planes_kernel = {
     MICA__KERNEL("conv_planes", "conv/conv_planes.cl", params, variants)};
 
 #define VW 16
-/* Larger planes wait for memory, turned (conv_depthwise) or not. */
-#define LARGEST_PLANE 4096
+/* Shorter rows leave too many lanes idle: turned (conv_depthwise) they leave none. */
+#define SHORTEST_ROW 5
 /* Groups that keep cores evenly busy, each. */
 #define GROUPS 32
 
@@ -32,8 +32,7 @@ static const char *unable(const void *problem) {
     if (d->dilation[i] != 1) return "there is a dilation";
     if (d->pad[i] >= d->filter[i]) return "the padding is wider than the filter";
   }
-  if (d->n * d->groups > INT32_MAX) return "there are too many planes";
-  return mica__conv_volume(mica__conv_view_of(conv).out) > LARGEST_PLANE ? "planes are large" : NULL;
+  return d->n * d->groups > INT32_MAX ? "there are too many planes" : NULL;
 }
 
 static size_t scratch_bytes(const mica__conv_view *v) {
@@ -44,7 +43,7 @@ static const char *decline(const void *problem, const mica_device_info *device) 
   const mica__conv *conv = problem;
   if (mica__kernel_class(device) != MICA__ON_CPU) return "it is for CPUs";
   mica__conv_view v = mica__conv_view_of(conv);
-  if (v.out[2] <= MICA__SHORT_ROW && !v.side) return "rows are short";
+  if (v.out[2] < SHORTEST_ROW) return "rows are short";
   return scratch_bytes(&v) > device->local_bytes ? "local memory does not take a plane" : NULL;
 }
 
@@ -62,8 +61,8 @@ static mica_status launch_planes(mica_queue *queue, const void *problem, const m
   mica__conv_set_lines(desc, values, conv);
   MICA_TRY(mica__gemm_begin_epilogue(queue, desc, values, &conv->result, &launch));
 #define I(value) (int32_t)(value)
-  mica__launch_int8(&launch,
-                    (int32_t[]){I(planes), I(d->groups), I(v.in[1]), I(v.in[2]), I(v.out[1]), I(v.out[2]), I(each), 0});
+  mica__launch_int8(&launch, (int32_t[]){I(planes), I(d->groups), I(v.in[1]), I(v.in[2]), I(v.out[1]), I(v.out[2]),
+                                         I(each), conv->streams});
   mica__launch_int(&launch, v.pad[1]);
   mica__launch_int(&launch, v.pad[2]);
   mica__launch_int(&launch, conv->pass != MICA__CONV_FWD);

@@ -1,26 +1,55 @@
 #include "ops/conv/lines.h"
+#include "base/arith.h"
 
-#define SHORTEST 5
-#define FIRST_SIDE 6
+/* Longer rows have no use for a kernel of their own. */
+#define LONGEST_KNOWN 16
+/* Rows as long as this take vectors of 8 places, longer ones of 16. */
+#define SHORT_ROW 8
+#define LONG_VECTOR 16
+/* Places of a plane that leaves the first level cache, and multiply-adds for each that hide how long it takes. */
+#define LARGE_PLANE 1024
+#define FEW_PRODUCTS 9
+#define MOST_VECTORS 4
 
 mica__conv_view mica__conv_view_of(const mica__conv *conv) {
   const mica__conv_dims *d = &conv->dims;
   bool backward = conv->pass == MICA__CONV_BWD_DATA;
   mica__conv_view v = {.in = backward ? d->out : d->in, .out = backward ? d->in : d->out};
   for (int i = 1; i < 3; i++) v.pad[i] = (int32_t)(backward ? d->filter[i] - 1 - d->pad[i] : d->pad[i]);
-  int64_t side = v.in[1], pad = v.pad[1], stride = d->stride[1];
-  bool known = d->filter[1] == 3 && d->filter[2] == 3 && stride == d->stride[2] && (stride == 1 || stride == 2);
-  if (!known || d->dilation[1] != 1 || d->dilation[2] != 1) return v;
-  int64_t out = (side + 2 * pad - 3) / stride + 1;
-  bool square = v.in[2] == side && v.out[1] == out && v.out[2] == out && v.pad[2] == pad && pad >= 0 && pad < 3;
-  bool in_table = side >= FIRST_SIDE && side <= MICA__SHORT_ROW * stride;
-  if (square && in_table && out >= SHORTEST && out <= MICA__SHORT_ROW) v.side = (int32_t)side;
   return v;
+}
+
+/* The SIDE of a kernel that may know the view's size, else 0. */
+static int32_t side_of(const mica__kernel_desc *desc, const mica__conv_dims *d, const mica__conv_view *v) {
+  int64_t side = v->in[1], taps = d->filter[1], stride = d->stride[1], pad = v->pad[1];
+  int64_t out = (side + 2 * pad - taps) / stride + 1;
+  for (int i = 1; i < 3; i++) {
+    bool square = v->in[i] == side && v->out[i] == out && v->pad[i] == pad;
+    if (!square || d->filter[i] != taps || d->stride[i] != stride || d->dilation[i] != 1) return 0;
+  }
+  bool in_table = out <= LONGEST_KNOWN &&
+                  mica__kernel_choice(desc, "SIDE", (int32_t)mica__least(side, INT32_MAX)) >= 0 &&
+                  mica__kernel_choice(desc, "PAD", (int32_t)pad) >= 0;
+  return in_table ? (int32_t)side : 0;
+}
+
+int32_t mica__conv_vectors(const mica__conv *conv) {
+  const mica__conv_dims *d = &conv->dims;
+  mica__conv_view v = mica__conv_view_of(conv);
+  int64_t vectors = mica__ceil_div(v.out[2], LONG_VECTOR), together = MOST_VECTORS;
+  bool busy = d->filter[1] * d->filter[2] > FEW_PRODUCTS * d->stride[1] * d->stride[2];
+  if (vectors == 0 || busy || v.in[1] * v.in[2] < LARGE_PLANE) return 1;
+  /* At most a sixth of them may lie beyond the row. */
+  while (5 * mica__ceil_div(vectors, together) * together > 6 * vectors) together--;
+  return (int32_t)together;
 }
 
 void mica__conv_set_lines(const mica__kernel_desc *desc, int32_t *values, const mica__conv *conv) {
   mica__conv_view v = mica__conv_view_of(conv);
+  int32_t side = side_of(desc, &conv->dims, &v);
   mica__kernel_set(desc, values, "STRIDE", (int32_t)conv->dims.stride[1]);
-  mica__kernel_set(desc, values, "SIDE", v.side);
-  mica__kernel_set(desc, values, "PAD", v.side ? v.pad[1] : 0);
+  mica__kernel_set(desc, values, "LANES", v.out[2] <= SHORT_ROW ? SHORT_ROW : LONG_VECTOR);
+  mica__kernel_set(desc, values, "SIDE", side);
+  mica__kernel_set(desc, values, "PAD", side ? v.pad[1] : 0);
+  mica__kernel_set(desc, values, "VECTORS", mica__conv_vectors(conv));
 }
