@@ -31,17 +31,18 @@
 #ifndef STRIDE
 #define STRIDE 1
 #endif
-#ifndef SIDE /* 0, or I1 and I2, with PA1 and PA2 PAD */
+#ifndef SIDE /* 0, or I1 and I2, with PA1 and PA2 PAD: then O1 and O2 are OUT */
 #define SIDE 0
 #endif
 #ifndef PAD
 #define PAD 0
 #endif
-#define TAPS FS
+#define LINE_TAPS FS
 #define DILATION columns.dilation
 #include "conv/lines.clh"
 
 #define FILTER (FR * FS)
+#define OUT ((SIDE + 2 * PAD - FS) / STRIDE + 1)
 #define OPEN ((FR + STRIDE - 1) / STRIDE) /* vectors of dY that a row of X meets */
 
 /* Sums of a tap of `filters` filters. */

@@ -4,9 +4,8 @@
  *   D[n][k][p][q] = sum over r, s < TAPS of S[n][k][p STRIDE + r - pad1][q STRIDE + s - pad2] W[k][r][s]
  *
  * with zeros outside S, whose planes are IN1 x IN2. Backward to the data S is y, D is x, and FLIP turns the filter
- * round. Lanes of vectors are adjacent places of a row (conv/lines.clh), and those that find a tap outside are set to
- * zero: nothing is copied or turned. Rows of S are read one after another and added to the rows of D that they meet,
- * which are in registers, and leave as soon as they are complete.
+ * round; with stride 2 D's formula is another one (SPREAD 2, see conv/spread.clh). Lanes of vectors are adjacent places
+ * of a row (conv/lines.clh), and those that find a tap outside are set to zero: nothing is copied or turned.
  *
  * Rows of D shorter than a vector leave with what is in its other lanes, and the next row writes over that. Behind the
  * last plane of a work-item nothing would, and where beta is not 0 what C has there may still be wanted: then results
@@ -30,17 +29,25 @@
 #ifndef STRIDE
 #define STRIDE 1
 #endif
-#ifndef SIDE /* 0, or IN1 and IN2, with pad1 and pad2 PAD */
+#ifndef SIDE /* 0, or IN1 and IN2, with pad1 and pad2 PAD: then OUT1 and OUT2 are OUT */
 #define SIDE 0
 #endif
-#ifndef PAD
+#ifndef PAD /* with SPREAD 2 always pad1 and pad2 */
 #define PAD 0
 #endif
+#ifndef SPREAD
+#define SPREAD 1
+#endif
+#define LINE_TAPS (SPREAD == 1 ? TAPS : (TAPS + 1) / 2)
 #define DILATION 1
-#include "conv/lines.clh"
-
-#define OPEN ((TAPS + STRIDE - 1) / STRIDE) /* vectors of D that a row of S meets */
 #define UNROLL _Pragma("unroll")
+#include "conv/lines.clh"
+#if SPREAD == 1
+#include "conv/slide.clh"
+#else
+#include "conv/spread.clh"
+#endif
+
 #define READ(n, i) MICA_AS(float, n, LOADV(D_T, n, S, i))
 
 /* Elements from i of the plane on: all of them, or 0 for those that S lacks, which has `count`. */
@@ -65,40 +72,6 @@ static inline line read_some(__global const STORAGE(D_T) * S, const long count, 
 #define TAKE_TAPS(w, W, step)                                                                                          \
   float w[TAPS * TAPS];                                                                                                \
   UNROLL for (int t = 0; t < TAPS * TAPS; t++) w[t] = MICA_AS(float, 1, LOAD(D_T, W, t * step))
-
-/* Convolves a plane of S, which read(i) reads, with w, and adds `start`; each vector goes to LEAVE(v, its place).
- * VECTORS of a row come together, so that memory is read and written in its order. */
-#define CONVOLVE(read, w, start, LEAVE)                                                                                \
-  for (int from = 0; from < OUT2; from += VECTORS * LANES) {                                                           \
-    line sum[VECTORS][OPEN];                                                                                           \
-    line_mask columns[VECTORS][MASKS];                                                                                 \
-    int q[VECTORS];                                                                                                    \
-    EACH_VECTOR(i) {                                                                                                   \
-      q[i] = min(from + i * LANES, max(0, OUT2 - LANES));                                                              \
-      /* By an argument, since a mask that the compiler knows makes it read in pieces. */                              \
-      FIND_COLUMNS(columns[i], size.s3, q[i] * STRIDE - side);                                                         \
-      UNROLL for (int j = 0; j < OPEN; j++) sum[i][j] = (line)(start);                                                 \
-    }                                                                                                                  \
-    /* sum[i][0] begins with row p of D. */                                                                            \
-    FOR_ROWS(int p = 0; p < OUT1 + OPEN - 1; p++) {                                                                    \
-      UNROLL for (int t = 0; t < min(STRIDE, TAPS); t++) {                                                             \
-        const int row = p * STRIDE + t - top;                                                                          \
-        if (row < 0 || row >= IN1) continue;                                                                           \
-        EACH_VECTOR(i) {                                                                                               \
-          line x[TAPS];                                                                                                \
-          READ_LINE(x, read, row, IN2, q[i] * STRIDE - side, columns[i]);                                              \
-          /* Sums in turn: each waits for its own. */                                                                  \
-          UNROLL for (int s = 0; s < TAPS; s++) UNROLL for (int j = 0; j < OPEN; j++) if (t + j * STRIDE < TAPS)       \
-              sum[i][j] = w[(t + j * STRIDE) * TAPS + s] * x[s] + sum[i][j];                                           \
-        }                                                                                                              \
-      }                                                                                                                \
-      EACH_VECTOR(i) {                                                                                                 \
-        if (p >= OPEN - 1 && from + i * LANES < OUT2) LEAVE(sum[i][OPEN - 1], (p - (OPEN - 1)) * OUT2 + q[i]);         \
-        UNROLL for (int j = OPEN - 1; j > 0; j--) sum[i][j] = sum[i][j - 1];                                           \
-        sum[i][0] = (line)(start);                                                                                     \
-      }                                                                                                                \
-    }                                                                                                                  \
-  }
 
 /* Functions by themselves, or PoCL keeps little in registers. */
 #define LEAVE_IN_RESULTS(v, at) STOREV(f32, LANES, v, results, at)
@@ -155,13 +128,15 @@ conv_planes(const int8 size, const int pad1, const int pad2, const int FLIP, __g
   const long area = (long)size.s2 * size.s3, count = size.s0 * area;
   /* Of the planes around which vectors find nothing but S, those whose rows may leave with more than they are. */
   int begin = first, end = last;
-  while (begin < end && begin * area < pad1 * size.s3 + pad2) begin++;
+  while (begin < end && begin * area < pad1 * size.s3 + pad2 + LINE_TAPS) begin++;
   while (end > begin && end * area + 2 * LANES + TAPS > count) end--;
   const int begin_inside = begin, end_inside = end;
   const bool aligned = (size_t)(D + D_at) % 64 == 0, lines = (size.s5 | D_row | D_batch) % 16 == 0;
   const bool stream = LANES == 16 && size.s7 && aligned;
   if (!OVERWRITES || alpha != 1 || beta != 0 || (stream && !lines)) end = begin;
-  if (end == last && size.s5 < LANES) end = max(begin, end - 1);
+  /* Behind those that may, as many follow as the last row writes over. */
+  const int over = SPREAD == 1 ? max(0, LANES - size.s5) : (LANES - size.s5 % LANES) % LANES;
+  end = max(begin, min(end, last - (over + places - 1) / places));
   S += S_at;
   W += W_at + (FLIP ? TAPS * TAPS - 1 : 0);
 #if OVERWRITES

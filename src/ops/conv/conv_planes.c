@@ -8,8 +8,10 @@ static const mica__kernel_param params[] = {
     MICA__CONV_PARAMS(MICA__CONV_TYPES),
     MICA__CASE("TAPS", "height and width of the filter", 3, 5),
     MICA__LINES_PARAMS,
+    MICA__CASE("SPREAD", "from a place of the source to the next in the result", 1, 2),
 };
-static const mica__variant variants[] = {MICA__VARIANT("cpu", MICA__ON_CPU, MICA__CONV_VALUES, 3, MICA__LINES_VALUES)};
+static const mica__variant variants[] = {
+    MICA__VARIANT("cpu", MICA__ON_CPU, MICA__CONV_VALUES, 3, MICA__LINES_VALUES, 1)};
 const mica__kernel_desc mica__conv_planes_kernel = {
     MICA__KERNEL("conv_planes", "conv/conv_planes.cl", params, variants)};
 
@@ -26,11 +28,15 @@ static const char *unable(const void *problem) {
   if (conv->dtype == MICA_F64) return "its sums are float";
   if (d->in[0] != 1 || d->filter[0] != 1 || d->out[0] != 1) return "there are three dimensions";
   if (d->filter[1] != d->filter[2] || (d->filter[1] != 3 && d->filter[1] != 5)) return "the filter is not 3x3 or 5x5";
+  mica__conv_view v = mica__conv_view_of(conv);
   for (int i = 1; i < 3; i++) {
-    if (d->stride[i] > (conv->pass == MICA__CONV_FWD ? 2 : 1) || d->stride[1] != d->stride[2])
-      return "there is another stride";
+    if (d->stride[i] > 2 || d->stride[1] != d->stride[2]) return "there is another stride";
     if (d->dilation[i] != 1) return "there is a dilation";
     if (d->pad[i] >= d->filter[i]) return "the padding is wider than the filter";
+    if (v.spread[i] == 1) continue;
+    if (v.pad[i] != v.pad[1] || mica__kernel_choice(&mica__conv_planes_kernel, "PAD", v.pad[i]) < 0)
+      return "it has another padding";
+    if (v.out[i] > 2 * v.in[i] + 1) return "there are places that meet nothing";
   }
   return d->n * d->groups > INT32_MAX ? "there are too many planes" : NULL;
 }
@@ -58,6 +64,7 @@ static mica_status launch_planes(mica_queue *queue, const void *problem, const m
   mica__launch launch;
   mica__kernel_values(desc, variant ? variant : &variants[0], values);
   mica__kernel_set(desc, values, "TAPS", (int32_t)d->filter[1]);
+  mica__kernel_set(desc, values, "SPREAD", v.spread[1]);
   mica__conv_set_lines(desc, values, conv);
   MICA_TRY(mica__gemm_begin_epilogue(queue, desc, values, &conv->result, &launch));
 #define I(value) (int32_t)(value)
@@ -65,7 +72,7 @@ static mica_status launch_planes(mica_queue *queue, const void *problem, const m
                                          I(each), conv->streams});
   mica__launch_int(&launch, v.pad[1]);
   mica__launch_int(&launch, v.pad[2]);
-  mica__launch_int(&launch, conv->pass != MICA__CONV_FWD);
+  mica__launch_int(&launch, v.turned);
 #undef I
   mica__launch_tensor(&launch, mica__conv_source(conv));
   mica__launch_tensor(&launch, conv->w);

@@ -13,21 +13,26 @@
 
 mica__conv_view mica__conv_view_of(const mica__conv *conv) {
   const mica__conv_dims *d = &conv->dims;
-  bool backward = conv->pass == MICA__CONV_BWD_DATA;
+  bool backward = conv->pass == MICA__CONV_BWD_DATA, strided = d->stride[1] > 1 || d->stride[2] > 1;
   mica__conv_view v = {.in = backward ? d->out : d->in, .out = backward ? d->in : d->out};
-  for (int i = 1; i < 3; i++) v.pad[i] = (int32_t)(backward ? d->filter[i] - 1 - d->pad[i] : d->pad[i]);
+  v.turned = backward && !strided;
+  for (int i = 1; i < 3; i++) {
+    v.pad[i] = (int32_t)(v.turned ? d->filter[i] - 1 - d->pad[i] : d->pad[i]);
+    v.slide[i] = backward ? 1 : (int32_t)d->stride[i];
+    v.spread[i] = backward ? (int32_t)d->stride[i] : 1;
+  }
   return v;
 }
 
 /* The SIDE of a kernel that may know the view's size, else 0. */
 static int32_t side_of(const mica__kernel_desc *desc, const mica__conv_dims *d, const mica__conv_view *v) {
-  int64_t side = v->in[1], taps = d->filter[1], stride = d->stride[1], pad = v->pad[1];
-  int64_t out = (side + 2 * pad - taps) / stride + 1;
+  int64_t side = v->in[1], pad = v->pad[1], spread = v->spread[1];
+  int64_t out = spread > 1 ? spread * side : (side + 2 * pad - d->filter[1]) / v->slide[1] + 1;
   for (int i = 1; i < 3; i++) {
-    bool square = v->in[i] == side && v->out[i] == out && v->pad[i] == pad;
-    if (!square || d->filter[i] != taps || d->stride[i] != stride || d->dilation[i] != 1) return 0;
+    bool square = v->in[i] == side && v->out[i] == out && v->pad[i] == pad && v->spread[i] == spread;
+    if (!square || d->filter[i] != d->filter[1] || d->stride[i] != d->stride[1] || d->dilation[i] != 1) return 0;
   }
-  bool in_table = out <= LONGEST_KNOWN &&
+  bool in_table = out <= LONGEST_KNOWN * spread &&
                   mica__kernel_choice(desc, "SIDE", (int32_t)mica__least(side, INT32_MAX)) >= 0 &&
                   mica__kernel_choice(desc, "PAD", (int32_t)pad) >= 0;
   return in_table ? (int32_t)side : 0;
@@ -37,6 +42,7 @@ int32_t mica__conv_vectors(const mica__conv *conv) {
   const mica__conv_dims *d = &conv->dims;
   mica__conv_view v = mica__conv_view_of(conv);
   int64_t vectors = mica__ceil_div(v.out[2], LONG_VECTOR), together = MOST_VECTORS;
+  if (v.spread[2] > 1) return 1;
   bool busy = d->filter[1] * d->filter[2] > FEW_PRODUCTS * d->stride[1] * d->stride[2];
   if (vectors == 0 || busy || v.in[1] * v.in[2] < LARGE_PLANE) return 1;
   /* At most a sixth of them may lie beyond the row. */
@@ -47,9 +53,9 @@ int32_t mica__conv_vectors(const mica__conv *conv) {
 void mica__conv_set_lines(const mica__kernel_desc *desc, int32_t *values, const mica__conv *conv) {
   mica__conv_view v = mica__conv_view_of(conv);
   int32_t side = side_of(desc, &conv->dims, &v);
-  mica__kernel_set(desc, values, "STRIDE", (int32_t)conv->dims.stride[1]);
-  mica__kernel_set(desc, values, "LANES", v.out[2] <= SHORT_ROW ? SHORT_ROW : LONG_VECTOR);
+  mica__kernel_set(desc, values, "STRIDE", v.slide[1]);
+  mica__kernel_set(desc, values, "LANES", v.out[2] <= SHORT_ROW * v.spread[2] ? SHORT_ROW : LONG_VECTOR);
   mica__kernel_set(desc, values, "SIDE", side);
-  mica__kernel_set(desc, values, "PAD", side ? v.pad[1] : 0);
+  mica__kernel_set(desc, values, "PAD", side || v.spread[1] > 1 ? v.pad[1] : 0);
   mica__kernel_set(desc, values, "VECTORS", mica__conv_vectors(conv));
 }
