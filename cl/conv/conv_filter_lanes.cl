@@ -69,12 +69,13 @@ static inline operand surrounded(operand from, const long at, const long count, 
   return E + before;
 }
 
-/* A plane of short rows whose size is known is walked without a loop, and without rows that dY does not have. */
-#if SIDE && LANES == 8
-#define FOR_PLACES _Pragma("unroll") for
+/* A plane of short rows whose size is known is walked without a loop, and without rows that dY does not have; with
+ * more to keep than fits the registers, two rows at a time. */
+#if SIDE && LANES == 8 && STRIDE == 1
+#define FOR_PLACES UNROLL for
 #define IN_Y(p) ((p) >= 0 && (p) < OUT)
 #else
-#define FOR_PLACES for
+#define FOR_PLACES _Pragma("unroll 2") for
 #define IN_Y(p) true
 #endif
 
@@ -133,9 +134,10 @@ static __attribute__((noinline)) void add_products(CONV_PARAMS, const int8 cut, 
 #else
   const dimension rows = {I1, O1, PA1, DI1}, columns = {I2, O2, PA2, DI2};
 #endif
-  for (int n = n_begin; n < n_end; n++)
+  for (int n = n_begin; n < n_end; n++) {
+    long x_at = n * x_step + first / KG * x_plane, y_at = n * y_step + first * y_plane;
+    int of_channel = first % KG;
     for (int k = 0; k < filters; k++) {
-      const long x_at = n * x_step + (first + k) / KG * x_plane, y_at = n * y_step + (first + k) * y_plane;
       operand x = surrounded(X, x_at, x_plane, N * x_step, before, behind, E);
       operand y = surrounded(Y, y_at, y_plane, N * y_step, before, behind, E + before + x_plane + behind);
       line sum[FR][FS];
@@ -144,7 +146,10 @@ static __attribute__((noinline)) void add_products(CONV_PARAMS, const int8 cut, 
       add_plane(x, y, rows, columns, I2, O2, sum);
       UNROLL for (int r = 0; r < FR; r++) UNROLL for (int s = 0; s < FS; s++)
           STOREV(f32, LANES, sum[r][s], sums, SUM(r, s, k));
+      y_at += y_plane;
+      if (++of_channel == KG) of_channel = 0, x_at += x_plane;
     }
+  }
 }
 
 /* The sums of 16 vectors' lanes: neighbours are added, until there is one of each. */
