@@ -136,7 +136,7 @@ conv_planes(const int8 size, const int pad1, const int pad2, const int FLIP, __g
   if (!OVERWRITES || alpha != 1 || beta != 0 || (stream && !lines)) end = begin;
   /* Behind those that may, as many follow as the last row writes over. */
   const int over = SPREAD == 1 ? max(0, LANES - size.s5) : (LANES - size.s5 % LANES) % LANES;
-  end = max(begin, min(end, last - (over + places - 1) / places));
+  end = max(begin, min(end, last - (over + places - 1) / max(places, 1)));
   S += S_at;
   W += W_at + (FLIP ? TAPS * TAPS - 1 : 0);
 #if OVERWRITES
