@@ -18,8 +18,10 @@ const mica__kernel_desc mica__conv_filter_lanes_join_kernel = {
  * busy, where filters are enough. */
 #define FEW_FILTERS 64
 #define GROUPS_A_UNIT 16
-/* Filters of one channel from which on lanes along them pay. */
+/* Where a channel has this many filters, lanes along them (conv_filter_direct) pay for small filters over planes of
+ * more places. */
 #define MANY_FILTERS 8
+#define MOST_PLACES_OF_MANY 4096
 /* Of channels that may be lanes (conv_filter_channels) planes so small, unless their vectors are walked together, and
  * rows so long: longer where the sums of a filter take all registers. */
 #define MOST_PLACES 2048
@@ -70,13 +72,14 @@ static size_t scratch_bytes(const mica__conv_dims *d) {
 
 static const char *decline(const void *problem, const mica_device_info *device) {
   const mica__conv *conv = problem;
+  const mica__conv_dims *d = &conv->dims;
   if (mica__kernel_class(device) != MICA__ON_CPU) return "it is for CPUs";
-  if (scratch_bytes(&conv->dims) > device->local_bytes) return "local memory does not take its sums";
-  if (conv->dims.k >= MANY_FILTERS) return "many filters see each channel";
-  if (conv->dims.k > 1 || conv->dims.groups < VW) return NULL;
-  bool large = conv->dims.filter[1] * conv->dims.filter[2] > LARGE_FILTER;
-  if (conv->dims.out[2] < (large ? SHORTEST_ROW_OF_LARGE : SHORTEST_ROW)) return "rows are short";
-  bool small = conv->dims.out[1] * conv->dims.out[2] <= MOST_PLACES;
+  if (scratch_bytes(d) > device->local_bytes) return "local memory does not take its sums";
+  bool many = d->k >= MANY_FILTERS, large = d->filter[1] * d->filter[2] > LARGE_FILTER;
+  if (!many && (d->k > 1 || d->groups < VW)) return NULL;
+  if (d->out[2] < (large ? SHORTEST_ROW_OF_LARGE : SHORTEST_ROW)) return "rows are short";
+  if (many) return !large && d->in[1] * d->in[2] > MOST_PLACES_OF_MANY ? "planes are large" : NULL;
+  bool small = d->out[1] * d->out[2] <= MOST_PLACES;
   return small || mica__conv_vectors(conv) > 1 ? NULL : "planes are large";
 }
 
