@@ -130,7 +130,7 @@ conv_planes(const int8 size, const int pad1, const int pad2, const int FLIP, __g
   int begin = first, end = last;
   while (begin < end && begin * area < pad1 * size.s3 + pad2 + LINE_TAPS) begin++;
   while (end > begin && end * area + 2 * LANES + TAPS > count) end--;
-  const int begin_inside = begin, end_inside = end;
+  const int end_inside = end;
   const bool aligned = (size_t)(D + D_at) % 64 == 0, lines = (size.s5 | D_row | D_batch) % 16 == 0;
   const bool stream = LANES == 16 && size.s7 && aligned;
   if (!OVERWRITES || alpha != 1 || beta != 0 || (stream && !lines)) end = begin;
@@ -147,7 +147,7 @@ conv_planes(const int8 size, const int pad1, const int pad2, const int FLIP, __g
     if (each >= begin && each < end) continue;
     const int n = each / K, k = each % K;
     __global const STORAGE(D_T) *filter = W + (long)k * TAPS * TAPS;
-    if (each >= begin_inside && each < end_inside)
+    if (each >= begin && each < end_inside)
       gather_all(S, count, each * area, size, pad1, pad2, filter, step, results);
     else
       gather_some(S, count, each * area, size, pad1, pad2, filter, step, results);

@@ -65,6 +65,8 @@ static const geometry full[] = {
     {3, 3, 3, {15, 15}, {3, 3}, {.stride = ALL(2), .groups = 3}, 0},
     {5, 6, 6, {16, 16}, {3, 3}, {.pad = ALL(1), .groups = 6}, 0},
     {3, 4, 4, {14, 14}, {5, 5}, {.pad = ALL(2), .groups = 4}, 0},
+    {3, 4, 4, {14, 14}, {5, 5}, {.stride = ALL(2), .pad = ALL(2), .groups = 4}, 0},
+    {2, 3, 3, {28, 28}, {3, 3}, {.pad = ALL(1), .groups = 3}, 0},
     {7, 3, 3, {20, 20}, {3, 3}, {.stride = ALL(2), .pad = ALL(1), .groups = 3}, 0},
     {2, 17, 17, {11, 48}, {3, 3}, {.pad = ALL(1), .groups = 17}, 0},
     {3, 5, 5, {9, 36}, {3, 3}, {.pad = ALL(1), .groups = 5}, 0},

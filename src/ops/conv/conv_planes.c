@@ -33,7 +33,7 @@ static const char *unable(const void *problem) {
     if (d->stride[i] > 2 || d->stride[1] != d->stride[2]) return "there is another stride";
     if (d->dilation[i] != 1) return "there is a dilation";
     if (d->pad[i] >= d->filter[i]) return "the padding is wider than the filter";
-    if (v.spread[i] == 1) continue;
+    if (v.spread == 1) continue;
     if (v.pad[i] != v.pad[1] || mica__kernel_choice(&mica__conv_planes_kernel, "PAD", v.pad[i]) < 0)
       return "it has another padding";
     if (v.out[i] > 2 * v.in[i] + 1) return "there are places that meet nothing";
@@ -64,7 +64,7 @@ static mica_status launch_planes(mica_queue *queue, const void *problem, const m
   mica__launch launch;
   mica__kernel_values(desc, variant ? variant : &variants[0], values);
   mica__kernel_set(desc, values, "TAPS", (int32_t)d->filter[1]);
-  mica__kernel_set(desc, values, "SPREAD", v.spread[1]);
+  mica__kernel_set(desc, values, "SPREAD", v.spread);
   mica__conv_set_lines(desc, values, conv);
   MICA_TRY(mica__gemm_begin_epilogue(queue, desc, values, &conv->result, &launch));
 #define I(value) (int32_t)(value)

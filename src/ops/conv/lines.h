@@ -14,12 +14,12 @@
       MICA__CASE("VECTORS", "of a row that are walked together", 1, 2, 3, 4)
 #define MICA__LINES_VALUES 1, 16, 0, 0, 1
 
-/* What a window sees that goes over one plane and leaves another: their extents, and zeros before the first. That is x
- * and y, but backward to the data y and x. There the filter is turned round with stride 1, with others places of y
- * `spread` apart. slide: from place to place. */
+/* What a window sees that goes over one plane and leaves another, of a problem whose strides are one number: their
+ * extents, and zeros before the first. That is x and y, but backward to the data y and x. There the filter is turned
+ * round with stride 1, with others places of y `spread` apart. slide: from place to place. */
 typedef struct mica__conv_view {
   const int64_t *in, *out;
-  int32_t pad[3], slide[3], spread[3];
+  int32_t pad[3], slide, spread;
   bool turned;
 } mica__conv_view;
 
