@@ -237,11 +237,14 @@ static mica_status sample(const bench *b, const subject *s, peer_conv_run *peer,
 }
 
 /* A turn's first runs bring its own data back into the caches, and processors that slept back to their speed: without
- * them whoever comes first after a rest takes up to four times as long. */
-static mica_status warm_up(const bench *b, const subject *s, peer_conv_run *peer) {
+ * them whoever comes first after a rest takes up to four times as long. They also find how many times make a sample:
+ * a few short ones would measure how long a waiting thread takes to wake up. */
+static mica_status warm_up(const bench *b, const subject *s, peer_conv_run *peer, int *times) {
   double begin = bench_now(), seconds;
-  do MICA_TRY(sample(b, s, peer, 1, &seconds));
-  while (bench_now() - begin < WARM_UP_SECONDS);
+  do {
+    MICA_TRY(sample(b, s, peer, *times, &seconds));
+    if (seconds * *times < SAMPLE_SECONDS && *times < MAX_TIMES) *times *= 2;
+  } while (bench_now() - begin < WARM_UP_SECONDS);
   return MICA_OK;
 }
 
@@ -253,15 +256,14 @@ static mica_status measure(const bench *b, subject *s, peer_conv_pass pass, peer
   mica_status status = verify(b, s, pass, peer_result);
   free(peer_result);
   MICA_TRY(status);
-  MICA_TRY(sample(b, s, NULL, 1, &once));
-  int times = once * MAX_TIMES < SAMPLE_SECONDS ? MAX_TIMES : 1 + (int)(SAMPLE_SECONDS / once);
+  int times = 1, peer_times = 1;
   for (size_t round = 0; round < rounds; round++) {
     bench_wait_for_quiet();
-    MICA_TRY(warm_up(b, s, NULL));
+    MICA_TRY(warm_up(b, s, NULL, &times));
     MICA_TRY(sample(b, s, NULL, times, &samples[round]));
     if (!peer) continue;
-    MICA_TRY(warm_up(b, s, peer));
-    MICA_TRY(sample(b, s, peer, times, &samples[rounds + round]));
+    MICA_TRY(warm_up(b, s, peer, &peer_times));
+    MICA_TRY(sample(b, s, peer, peer_times, &samples[rounds + round]));
     bench_rest(PEER_CONV_REST);
   }
   s->seconds = bench_median(samples, rounds);
