@@ -8,8 +8,8 @@
  * in the order of memory. Lanes are places of an output row (conv/lines.clh). Planes are read where they lie, since
  * copies would cost more than the products: lanes beyond a row and those whose tap meets padding are made zero. A
  * vector of X is read once for the rows of dY that meet it, which are in registers, like a vector of sums of each tap;
- * rows of padding are passed over. Planes so close to an end of their tensor that vectors would leave it are copied
- * into E first. Sums leave as T[PARTS][blocks][FR FS][16], or as dW where PARTS is 1.
+ * rows of padding are passed over. Where vectors would leave a tensor, since planes lie close to an end, those of the
+ * image are copied into E first. Sums leave as T[PARTS][blocks][FR FS][16], or as dW where PARTS is 1.
  *
  * The filter is FR x FS. cut: filters of a block, at most 16; elements before and behind a plane in E. E has room for
  * a plane of X and one of dY with these for each work-group. NDRange: blocks = ceil(G KG / filters), PARTS; work-group
@@ -58,30 +58,43 @@ typedef struct dimension {
   int in, out, pad, dilation;
 } dimension;
 
-/* The plane of `count` elements at `at` of a tensor of `all`: where it lies, or in E among zeros if not all that
- * surrounds it belongs to the tensor. */
-static inline operand surrounded(operand from, const long at, const long count, const long all, const int before,
-                                 const int behind, __global STORAGE(D_T) * E) {
-  if (at >= before && at + count + behind <= all) return from + at;
-  for (int i = 0; i < before; i++) STORE(D_T, 0.0f, E, i);
-  for (long i = 0; i < count; i++) STORE(D_T, READ(1, from, at + i), E, before + i);
-  for (int i = 0; i < behind; i++) STORE(D_T, 0.0f, E, before + count + i);
-  return E + before;
-}
-
-/* A plane of short rows whose size is known is walked without a loop, and without rows that dY does not have; with
- * more to keep than fits the registers, two rows at a time. */
-#if SIDE && LANES == 8 && STRIDE == 1
-#define FOR_PLACES UNROLL for
-#define IN_Y(p) ((p) >= 0 && (p) < OUT)
-#else
-#define FOR_PLACES _Pragma("unroll 2") for
-#define IN_Y(p) true
-#endif
+/* Of a plane whose size is known: from WHOLE to WHOLE_END no row of dY or X that is met is missing. A loop over these
+ * has no conditions, and those before and behind are written out. */
+#define WHOLE max((PAD + STRIDE - 1) / STRIDE, OPEN - 1)
+#define WHOLE_END max(WHOLE, min((SIDE + PAD) / STRIDE, OUT))
+#define LACKS_ROW(p) (SIDE && ((p) < 0 || (p) >= OUT))
 
 /* Of a vector of X or of dY that begins `at` in the plane. */
 #define READ_X(at) READ(LANES, x, at)
 #define READ_Y(at) READ(LANES, y, at)
+
+/* Where the vectors of a row that are walked together begin in dY and X, and which lanes find something there. */
+typedef struct walk {
+  int q, left;
+  line_mask taken[VECTORS], inside[VECTORS][MASKS];
+} walk;
+
+/* sum[r][s] += the products of the STRIDE rows of X that begin to meet row p of dY with that and the OPEN - 1 before
+ * it, which are `met` afterwards. whole: none of these rows is missing. Inlined, or sums are not in registers. */
+static inline __attribute__((always_inline)) void add_rows(operand x, operand y, const dimension rows,
+                                                           const dimension columns, const int p, const bool whole,
+                                                           const walk *at, line met[VECTORS][OPEN], line sum[FR][FS]) {
+  EACH_VECTOR(i) {
+    UNROLL for (int j = OPEN - 1; j > 0; j--) met[i][j] = met[i][j - 1];
+    met[i][0] = (line)(0.0f);
+    if (whole || p < rows.out) met[i][0] = WHERE(at->taken[i], READ_Y((long)p * columns.out + at->q + i * LANES));
+  }
+  UNROLL for (int t = 0; t < min(STRIDE, FR); t++) {
+    const int row = p * STRIDE + t - rows.pad;
+    if (!whole && (row < 0 || row >= rows.in)) continue;
+    EACH_VECTOR(i) {
+      line v[FS];
+      READ_LINE(v, READ_X, row, columns.in, at->left + i * LANES * STRIDE, at->inside[i]);
+      UNROLL for (int j = 0; j < OPEN; j++) if (t + j * STRIDE < FR && (whole || !LACKS_ROW(p - j)))
+          UNROLL for (int s = 0; s < FS; s++) sum[t + j * STRIDE][s] = v[s] * met[i][j] + sum[t + j * STRIDE][s];
+    }
+  }
+}
 
 /* sum[r][s] += the products of a plane of dY with what they meet of one of X. Masks are made of `width` and `places`,
  * which are columns.in and columns.out: one that the compiler knows makes it read in pieces. */
@@ -89,65 +102,85 @@ static inline void add_plane(operand x, operand y, const dimension rows, const d
                              const int places, line sum[FR][FS]) {
   const int end = min((rows.in + rows.pad + STRIDE - 1) / STRIDE, rows.out + (OPEN - 1) * rows.dilation);
   for (int q = 0; q < columns.out; q += VECTORS * LANES) {
-    const int left = q * STRIDE - columns.pad;
-    line_mask taken[VECTORS], inside[VECTORS][MASKS];
+    walk at = {.q = q, .left = q * STRIDE - columns.pad};
     EACH_VECTOR(i) {
-      taken[i] = LANE_ < places - q - i * LANES;
-      FIND_COLUMNS(inside[i], width, left + i * LANES * STRIDE);
+      at.taken[i] = LANE_ < places - q - i * LANES;
+      FIND_COLUMNS(at.inside[i], width, at.left + i * LANES * STRIDE);
     }
     for (int residue = 0; residue < rows.dilation; residue++) {
       line met[VECTORS][OPEN];
       EACH_VECTOR(i) UNROLL for (int j = 0; j < OPEN; j++) met[i][j] = (line)(0.0f);
-      FOR_PLACES(int p = residue; p < end; p += rows.dilation) {
-        EACH_VECTOR(i) {
-          UNROLL for (int j = OPEN - 1; j > 0; j--) met[i][j] = met[i][j - 1];
-          met[i][0] = (line)(0.0f);
-          if (p < rows.out) met[i][0] = WHERE(taken[i], READ_Y((long)p * columns.out + q + i * LANES));
-        }
-        UNROLL for (int t = 0; t < min(STRIDE, FR); t++) {
-          const int row = p * STRIDE + t - rows.pad;
-          if (row < 0 || row >= rows.in) continue;
-          EACH_VECTOR(i) {
-            line v[FS];
-            READ_LINE(v, READ_X, row, columns.in, left + i * LANES * STRIDE, inside[i]);
-            UNROLL for (int j = 0; j < OPEN; j++) if (t + j * STRIDE < FR && IN_Y(p - j))
-                UNROLL for (int s = 0; s < FS; s++) sum[t + j * STRIDE][s] = v[s] * met[i][j] + sum[t + j * STRIDE][s];
-          }
-        }
-      }
+#if SIDE
+      UNROLL for (int p = 0; p < WHOLE; p++) add_rows(x, y, rows, columns, p, false, &at, met, sum);
+      _Pragma("unroll 2") for (int p = WHOLE; p < WHOLE_END; p++) add_rows(x, y, rows, columns, p, true, &at, met, sum);
+      UNROLL for (int p = WHOLE_END; p < end; p++) add_rows(x, y, rows, columns, p, false, &at, met, sum);
+#else
+      for (int p = residue; p < end; p += rows.dilation) add_rows(x, y, rows, columns, p, false, &at, met, sum);
+#endif
     }
   }
 }
 
-#define SUM(r, s, k) ((((r)*FS + (s)) * VW + (k)) * LANES)
+#define EACH_TAP(r, s) UNROLL for (int r = 0; r < FR; r++) UNROLL for (int s = 0; s < FS; s++)
+#define SUM(r, s) (((r)*FS + (s)) * VW * LANES)
 
-/* The products of `filters` filters from the first on and of images n_begin .. n_end - 1, in the order of memory. A
- * function by itself, or PoCL keeps little in registers. */
-static __attribute__((noinline)) void add_products(CONV_PARAMS, const int8 cut, operand X, operand Y, const int first,
-                                                   const int filters, const int n_begin, const int n_end,
-                                                   __global STORAGE(D_T) * E, __local float *sums) {
+/* The products of `planes` planes of dY that follow one another, in each of some images, with the planes of X that they
+ * see. x and y are the first ones; `turn` planes of dY before y saw x. A function by itself, or PoCL keeps little in
+ * registers. */
+static __attribute__((noinline)) void add_images(CONV_PARAMS, operand x, operand y, const int turn, const int planes,
+                                                 const int images, __local float *sums) {
   CONV_UNPACK
-  const int before = cut.s1, behind = cut.s2;
-  const long x_plane = (long)I1 * I2, y_plane = (long)O1 * O2, x_step = G * x_plane, y_step = (long)G * KG * y_plane;
 #if SIDE
   const dimension rows = {SIDE, OUT, PAD, 1}, columns = rows;
 #else
   const dimension rows = {I1, O1, PA1, DI1}, columns = {I2, O2, PA2, DI2};
 #endif
-  for (int n = n_begin; n < n_end; n++) {
-    long x_at = n * x_step + first / KG * x_plane, y_at = n * y_step + first * y_plane;
-    int of_channel = first % KG;
-    for (int k = 0; k < filters; k++) {
-      operand x = surrounded(X, x_at, x_plane, N * x_step, before, behind, E);
-      operand y = surrounded(Y, y_at, y_plane, N * y_step, before, behind, E + before + x_plane + behind);
+  const int x_plane = rows.in * columns.in, y_plane = rows.out * columns.out;
+  for (int n = 0; n < images; n++, x += (long)G * x_plane, y += (long)G * KG * y_plane) {
+    operand x_at = x, y_at = y;
+    __local float *sums_at = sums;
+    for (int k = 0, seen = turn; k < planes; k++) {
       line sum[FR][FS];
-      UNROLL for (int r = 0; r < FR; r++) UNROLL for (int s = 0; s < FS; s++) sum[r][s] =
-          MICA_VLOAD(LANES, sums, SUM(r, s, k));
-      add_plane(x, y, rows, columns, I2, O2, sum);
-      UNROLL for (int r = 0; r < FR; r++) UNROLL for (int s = 0; s < FS; s++)
-          STOREV(f32, LANES, sum[r][s], sums, SUM(r, s, k));
-      y_at += y_plane;
-      if (++of_channel == KG) of_channel = 0, x_at += x_plane;
+      EACH_TAP(r, s) sum[r][s] = MICA_VLOAD(LANES, sums_at, SUM(r, s));
+      add_plane(x_at, y_at, rows, columns, I2, O2, sum);
+      EACH_TAP(r, s) STOREV(f32, LANES, sum[r][s], sums_at, SUM(r, s));
+      y_at += y_plane, sums_at += LANES;
+      if (++seen == KG) seen = 0, x_at += x_plane;
+    }
+  }
+}
+
+/* E = `before` zeros, `count` elements of a tensor, `behind` zeros; returns where the elements are. */
+static operand surround(operand from, const long count, const int before, const int behind,
+                        __global STORAGE(D_T) * E) {
+  for (int i = 0; i < before; i++) STORE(D_T, 0.0f, E, i);
+  for (long i = 0; i < count; i++) STORE(D_T, READ(1, from, i), E, before + i);
+  for (int i = 0; i < behind; i++) STORE(D_T, 0.0f, E, before + count + i);
+  return E + before;
+}
+
+/* The products of `filters` filters from the first on and of images n_begin .. n_end - 1, in the order of memory. */
+static void add_products(CONV_PARAMS, const int8 cut, operand X, operand Y, const int first, const int filters,
+                         const int n_begin, const int n_end, __global STORAGE(D_T) * E, __local float *sums) {
+  CONV_UNPACK
+  const int before = cut.s1, behind = cut.s2;
+  const long x_plane = (long)I1 * I2, y_plane = (long)O1 * O2, x_step = G * x_plane, y_step = (long)G * KG * y_plane;
+  const long x_first = first / KG * x_plane, y_first = first * y_plane;
+  const long x_end = ((first + filters - 1) / KG + 1) * x_plane, y_end = (first + filters) * y_plane;
+  int begin = n_begin, end = n_end;
+  while (begin < end && begin * x_step + x_first < before) begin++;
+  while (end > begin && ((end - 1) * x_step + x_end + behind > N * x_step ||
+                         (end - 1) * y_step + y_end + behind > N * y_step)) end--;
+  for (int n = n_begin, images; n < n_end; n += images) {
+    const bool inside = n >= begin && n < end;
+    images = inside ? end - n : 1;
+    operand x = X + n * x_step + x_first, y = Y + n * y_step + y_first;
+    if (inside) add_images(conv_size, conv_extent, conv_step, x, y, first % KG, filters, images, sums);
+    for (int k = 0; !inside && k < filters; k++) {
+      const int seen = (first + k) / KG - first / KG;
+      operand x_in_E = surround(x + seen * x_plane, x_plane, before, behind, E);
+      operand y_in_E = surround(y + k * y_plane, y_plane, 0, behind, E + before + x_plane + behind);
+      add_images(conv_size, conv_extent, conv_step, x_in_E, y_in_E, 0, 1, 1, sums + k * LANES);
     }
   }
 }
