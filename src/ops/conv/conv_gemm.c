@@ -51,7 +51,8 @@ static mica_status launch_product(mica_queue *queue, const void *problem, const 
     gemm.beforehand = queue;
   }
   char key[MICA__TUNING_TEXT];
-  if (variant) return mica__gemm_tile.launch(queue, &gemm, variant);
+  /* Tiles add up in float: f64 is for the others. */
+  if (variant && gemm.acc != MICA_F64) return mica__gemm_tile.launch(queue, &gemm, variant);
   mica__gemm_key(&gemm, key);
   return mica__choose_and_launch(queue, mica__gemm_impls, &gemm, key);
 }
