@@ -11,9 +11,10 @@
  * rows leave whole; places beyond FULL2 are left out.
  *
  * cut: CB (also that of conv_pack.cl), KB, PANELS, FLAT (1: the grid's places are adjacent in D, AT 0 and SPREAD 1, so
- * that rows leave as one), STREAM (1: what fills lines of D is written past the caches). NDRange: ceil(columns / (NR
+ * that rows leave as one), STREAM (1: what fills lines of D is written past the caches), BARREN (1: the row of D below
+ * each of the grid meets no tap; where it is inside, it leaves too, as sums of nothing). NDRange: ceil(columns / (NR
  * PANELS)), ceil(K / KB), groups of the convolution; work-group (1, 1, 1). KB is a multiple of MR. scratch: (CB taps +
- * HALVES KB + 2) NR floats, for the window with more taps. */
+ * HALVES KB + 4) NR floats, for the window with more taps. */
 #include "common/epilogue.clh"
 #include "common/prefetch.clh"
 #include "common/stream.clh"
@@ -88,15 +89,15 @@ static inline int find_pieces(WINDOW_PARAMS, const stretch *list, const int stre
   return found;
 }
 
-/* Elements of a row of sums that leave for places at, at + step, ... of one channel of D. */
+/* Elements of a row of sums that leave for places at, at + step, ... of one channel of D. rows: 2 with a barren one. */
 typedef struct parting {
-  int lane, count, step, n;
+  int lane, count, step, n, rows;
   long at;
 } parting;
 
 /* Of columns begin .. end - 1, of which `list` has room for the stretches; returns how many there are. */
-static int find_leaving(WINDOW_PARAMS, const int FLAT, const long begin, const long end, stretch *list,
-                        parting *leaving) {
+static int find_leaving(WINDOW_PARAMS, const int FLAT, const int BARREN, const long begin, const long end,
+                        stretch *list, parting *leaving) {
   WINDOW_UNPACK
   const int count = FLAT ? cut_columns(begin, end, 1, 1, OUT0 * OUT1 * OUT2, list)
                          : cut_columns(begin, end, OUT0, OUT1, OUT2, list);
@@ -108,6 +109,7 @@ static int find_leaving(WINDOW_PARAMS, const int FLAT, const long begin, const l
     leaving[s].count = HALVES > 1 ? min(2 * from.count, FULL2 - 2 * from.o2) : from.count;
     leaving[s].step = HALVES > 1 ? 1 : SPREAD2;
     leaving[s].n = from.n;
+    leaving[s].rows = BARREN && AT1 + from.o1 * SPREAD1 + 1 < FULL1 ? 2 : 1;
   }
   return count;
 }
@@ -220,7 +222,7 @@ __kernel __attribute__((reqd_work_group_size(1, 1, 1))) void
 conv_tile(WINDOW_PARAMS, const int8 second, const int8 cut, __global const STORAGE(D_T) * S, const long S_at,
           __global const float *P, const long P_at, __local float *scratch, EPILOGUE_PARAMS) {
   WINDOW_UNPACK
-  const int CB = cut.s0, KB = cut.s1, PANELS = cut.s2, FLAT = cut.s3, g = (int)get_group_id(2);
+  const int CB = cut.s0, KB = cut.s1, PANELS = cut.s2, FLAT = cut.s3, BARREN = cut.s5, g = (int)get_group_id(2);
   const bool stream = cut.s4 && D_row % VW == 0 && (size_t)(D + D_at) % 64 == 0, overlap = beta == 0 && !stream;
   const int plane_taps = TAPS0 * TAPS1, most_taps = plane_taps * (HALVES > 1 ? max(TAPS2, second.s1) : TAPS2);
   const int tiles = DIVIDE_UP(KG, MR), k_begin = (int)get_group_id(1) * KB, k_end = min(KG, k_begin + KB);
@@ -229,13 +231,15 @@ conv_tile(WINDOW_PARAMS, const int8 second, const int8 cut, __global const STORA
   const bool single = plane_taps * TAPS2 == 1 && IN0 * IN1 * IN2 >= VW;
   const int k_tiles = DIVIDE_UP(k_end - k_begin, MR);
   __local float *panel = scratch, *sums_all = scratch + CB * most_taps * NR, *mixed = sums_all + HALVES * KB * NR;
+  __local float *nothing = mixed + 2 * NR;
+  for (int i = 0; i < 2 * NR; i += VW) STOREV(f32, VW, (float16)(0.0f), nothing, i);
   P += P_at;
   for (long begin = first_column; begin < min(columns, first_column + PANELS * NR); begin += NR) {
     const long end = min(columns, begin + NR);
     stretch list[NR];
     parting leaving[NR];
     coming soon;
-    const int leaves = find_leaving(WINDOW, FLAT, begin, end, list, leaving);
+    const int leaves = find_leaving(WINDOW, FLAT, BARREN, begin, end, list, leaving);
     const int stretches = cut_columns(begin, end, OUT0, OUT1, OUT2, list);
     int c0 = 0, part = 0;
     while (part < HALVES) {
@@ -260,7 +264,7 @@ conv_tile(WINDOW_PARAMS, const int8 second, const int8 cut, __global const STORA
         const long channel = (long)g * KG + m;
         for (int s = 0; s < (rows && !stream ? leaves : 0); s++) {
           __global STORAGE(D_T) *to = D + D_at + leaving[s].n * D_batch + channel * D_row + leaving[s].at;
-          const int reach = (leaving[s].count - 1) * leaving[s].step;
+          const int reach = (leaving[s].rows - 1) * FULL2 + (leaving[s].count - 1) * leaving[s].step;
           for (int i = 0; i < rows; i++, to += D_row) {
             for (int j = 0; j < reach; j += VW) PREFETCH_WRITE(to + j);
             PREFETCH_WRITE(to + reach);
@@ -269,19 +273,22 @@ conv_tile(WINDOW_PARAMS, const int8 second, const int8 cut, __global const STORA
         ask_for_share(&soon, (long)IN0 * IN1 * IN2, STEP2, S + S_at);
         multiply(a, panel, depth, c0 == 0, sums);
         for (int i = 0; i < rows; i++) {
-          __local const float *row = sums + i * NR;
+          __local const float *found = sums + i * NR;
           if (HALVES > 1) {
-            mix(row - KB * NR, row, mixed);
-            row = mixed;
+            mix(found - KB * NR, found, mixed);
+            found = mixed;
           }
           for (int s = 0; s < leaves; s++) {
             const int first = leaving[s].lane, count = leaving[s].count, step = leaving[s].step, n = leaving[s].n;
-            const long place = leaving[s].at;
             const int stop = first + count;
-            int lane = first;
-            LEAVE_WHILE(VW)
-            LEAVE_WHILE(4)
-            for (; lane < stop; lane++) LEAVE(1);
+            for (int below = 0; below < leaving[s].rows; below++) {
+              __local const float *row = below ? nothing : found;
+              const long place = leaving[s].at + below * FULL2;
+              int lane = first;
+              LEAVE_WHILE(VW)
+              LEAVE_WHILE(4)
+              for (; lane < stop; lane++) LEAVE(1);
+            }
           }
         }
       }

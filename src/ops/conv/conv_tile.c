@@ -25,17 +25,28 @@ const mica__kernel_desc mica__conv_tile_kernel = {MICA__KERNEL("conv_tile", "con
 /* Groups for each core, where there are so many panels: few leave one core waiting for the other. */
 #define GROUPS 128
 
-/* One window, or two that differ in their width's residue of a stride of 2 and are computed together. */
+/* One window, or two that differ in their width's residue of a stride of 2 and are computed together. barren: those of
+ * the other residue of their height, also of 2, have no taps and leave with them. taken: how many that makes. */
 typedef struct windows {
   mica__conv_window at[2];
-  int32_t count;
+  int32_t count, taken;
+  bool barren;
 } windows;
 
 /* Those from number `index` on. */
 static windows windows_at(const mica__conv *conv, int64_t index) {
-  windows w = {.at = {mica__conv_window_used(mica__conv_window_at(conv, index))}, .count = 1};
-  if (conv->pass == MICA__CONV_FWD || conv->dims.stride[2] != 2 || conv->dims.in[2] < 2) return w;
-  w.at[w.count++] = mica__conv_window_used(mica__conv_window_at(conv, index + 1));
+  const mica__conv_dims *d = &conv->dims;
+  windows w = {.at = {mica__conv_window_used(mica__conv_window_at(conv, index))}, .count = 1, .taken = 1};
+  if (conv->pass == MICA__CONV_FWD) return w;
+  bool halves = d->stride[2] == 2 && d->in[2] >= 2;
+  if (halves) w.at[w.count++] = mica__conv_window_used(mica__conv_window_at(conv, index + 1));
+  w.taken = w.count;
+  w.barren = w.at[0].at[1] == 0 && d->stride[1] == 2 && d->in[1] >= 2 && (halves || d->stride[2] == 1);
+  for (int64_t i = 0; w.barren && i < w.count; i++) {
+    mica__conv_window below = mica__conv_window_at(conv, index + w.count + i);
+    w.barren = mica__conv_volume(below.taps) == 0;
+  }
+  if (w.barren) w.taken *= 2;
   return w;
 }
 
@@ -51,8 +62,8 @@ typedef struct plan {
   int64_t nr, taps, cb, kb, panels, columns;
 } plan;
 
-/* Rows of local memory: a panel, sums and a row that two windows share. */
-static int64_t rows_of(const plan *p, int32_t together) { return p->cb * p->taps + together * p->kb + 2; }
+/* Rows of local memory: a panel, sums, a row that two windows share, and zeros as long. */
+static int64_t rows_of(const plan *p, int32_t together) { return p->cb * p->taps + together * p->kb + 4; }
 static int64_t room(const plan *p, const mica_device_info *device) {
   return (int64_t)(device->local_bytes / sizeof(float)) / p->nr;
 }
@@ -118,7 +129,7 @@ static const char *decline(const void *problem, const mica_device_info *device) 
     windows w = windows_at(problem, i);
     plan p = make_plan(&w, NULL, device);
     if (rows_of(&p, w.count) > room(&p, device)) return "local memory does not take a panel";
-    i += w.count - 1;
+    i += w.taken - 1;
   }
   return NULL;
 }
@@ -129,7 +140,7 @@ static size_t workspace(const void *problem, const mica_device_info *device) {
     windows w = windows_at(problem, i);
     plan p = make_plan(&w, NULL, device);
     count += packed_count(&w, p.mr);
-    i += w.count - 1;
+    i += w.taken - 1;
   }
   return (size_t)count * sizeof(float);
 }
@@ -142,8 +153,8 @@ static mica_status launch_windows(mica_queue *queue, const mica__conv *conv, con
   MICA_TRY(mica__gemm_begin_epilogue(queue, &mica__conv_tile_kernel, p->values, &result, &launch));
   mica__conv_push_window(&launch, w);
   mica__conv_push_taps(&launch, second);
-  mica__launch_int8(
-      &launch, (int32_t[]){(int32_t)p->cb, (int32_t)p->kb, (int32_t)p->panels, is_flat(w), conv->streams, 0, 0, 0});
+  mica__launch_int8(&launch, (int32_t[]){(int32_t)p->cb, (int32_t)p->kb, (int32_t)p->panels, is_flat(w), conv->streams,
+                                         together->barren, 0, 0});
   mica__launch_tensor(&launch, mica__conv_source(conv));
   mica__launch_buffer(&launch, packed, 0);
   mica__launch_local(&launch, (size_t)(rows_of(p, together->count) * p->nr) * sizeof(float));
@@ -172,7 +183,7 @@ static mica_status launch_tile(mica_queue *queue, const void *problem, const mic
     }
     if (status == MICA_OK) status = launch_windows(queue, conv, &w, &p, packed);
     mica_buffer_destroy(packed);
-    i += w.count;
+    i += w.taken;
   }
   return status;
 }
