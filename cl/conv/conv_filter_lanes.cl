@@ -45,11 +45,10 @@
 #define OUT ((SIDE + 2 * PAD - FS) / STRIDE + 1)
 #define OPEN ((FR + STRIDE - 1) / STRIDE) /* vectors of dY that a row of X meets */
 
-/* Sums of a tap of `filters` filters. */
-static inline void leave(const float16 sum, const int filters, __global STORAGE(D_T) * D, const long at) {
-  float lanes[VW];
-  STOREV(f32, VW, sum, lanes, 0);
-  for (int k = 0; k < filters; k++) STORE(D_T, lanes[k], D, at + k * FILTER);
+/* The taps of `filters` filters, which are adjacent in D; sums[tap][VW] has a lane for each filter. */
+static inline void leave(const float *sums, const int filters, __global STORAGE(D_T) * D, const long at) {
+  for (int k = 0; k < filters; k++)
+    UNROLL for (int t = 0; t < FILTER; t++) STORE(D_T, sums[t * VW + k], D, at + k * FILTER + t);
 }
 
 #if STAGE == 0
@@ -59,7 +58,13 @@ typedef struct dimension {
 } dimension;
 
 /* Of a plane whose size is known: from WHOLE to WHOLE_END no row of dY or X that is met is missing. A loop over these
- * has no conditions, and those before and behind are written out. */
+ * has no conditions, and those before and behind are written out; so are all of a small plane, but of a larger one clang
+ * would move them until sums leave the registers. */
+#if LANES == 8
+#define UNROLL_WHOLE UNROLL
+#else
+#define UNROLL_WHOLE _Pragma("unroll 2")
+#endif
 #define WHOLE max((PAD + STRIDE - 1) / STRIDE, OPEN - 1)
 #define WHOLE_END max(WHOLE, min((SIDE + PAD) / STRIDE, OUT))
 #define LACKS_ROW(p) (SIDE && ((p) < 0 || (p) >= OUT))
@@ -112,7 +117,7 @@ static inline void add_plane(operand x, operand y, const dimension rows, const d
       EACH_VECTOR(i) UNROLL for (int j = 0; j < OPEN; j++) met[i][j] = (line)(0.0f);
 #if SIDE
       UNROLL for (int p = 0; p < WHOLE; p++) add_rows(x, y, rows, columns, p, false, &at, met, sum);
-      _Pragma("unroll 2") for (int p = WHOLE; p < WHOLE_END; p++) add_rows(x, y, rows, columns, p, true, &at, met, sum);
+      UNROLL_WHOLE for (int p = WHOLE; p < WHOLE_END; p++) add_rows(x, y, rows, columns, p, true, &at, met, sum);
       UNROLL for (int p = WHOLE_END; p < end; p++) add_rows(x, y, rows, columns, p, false, &at, met, sum);
 #else
       for (int p = residue; p < end; p += rows.dilation) add_rows(x, y, rows, columns, p, false, &at, met, sum);
@@ -186,11 +191,18 @@ static void add_products(CONV_PARAMS, const int8 cut, operand X, operand Y, cons
 }
 
 /* The sums of 16 vectors' lanes: neighbours are added, until there is one of each. */
+#define ADD_NEIGHBOURS(count)                                                                                          \
+  UNROLL for (int i = 0; i < count; i++) v[i] =                                                                        \
+      (float16)(v[2 * i].even, v[2 * i + 1].even) + (float16)(v[2 * i].odd, v[2 * i + 1].odd);
 static inline float16 add_lanes(__local const float *sums) {
   float16 v[LANES];
   UNROLL for (int i = 0; i < LANES; i++) v[i] = MICA_VLOAD(VW, sums, VW * i);
-  UNROLL for (int count = LANES / 2; count > 0; count /= 2) UNROLL for (int i = 0; i < count; i++) v[i] =
-      (float16)(v[2 * i].even, v[2 * i + 1].even) + (float16)(v[2 * i].odd, v[2 * i + 1].odd);
+#if LANES == 16
+  ADD_NEIGHBOURS(8)
+#endif
+  ADD_NEIGHBOURS(4)
+  ADD_NEIGHBOURS(2)
+  ADD_NEIGHBOURS(1)
   return v[0];
 }
 
@@ -208,13 +220,12 @@ conv_filter_lanes(CONV_PARAMS, const int8 cut, __global const STORAGE(D_T) * X, 
   for (int i = 0; i < FILTER * LANES; i++) STOREV(f32, VW, (float16)(0.0f), scratch, i *VW);
   add_products(conv_size, conv_extent, conv_step, cut, X + X_at, Y + Y_at, first, filters, n_begin, n_end,
                E + E_at + group * room, scratch);
-  for (int t = 0; t < FILTER; t++) {
-    const float16 sum = add_lanes(scratch + t * VW * LANES);
-    if (parts == 1)
-      leave(sum, filters, D, D_at + (long)first * FILTER + t);
-    else
-      STOREV(f32, VW, sum, T, T_at + (group * FILTER + t) * VW);
-  }
+  float taps[FILTER * VW];
+  for (int t = 0; t < FILTER; t++) STOREV(f32, VW, add_lanes(scratch + t * VW * LANES), taps, t *VW);
+  if (parts == 1)
+    leave(taps, filters, D, D_at + (long)first * FILTER);
+  else
+    for (int t = 0; t < FILTER * VW; t++) T[T_at + group * FILTER * VW + t] = taps[t];
 }
 #endif
 
@@ -224,11 +235,13 @@ conv_filter_lanes_join(const int all, const int filters, const int PARTS, __glob
                        __global STORAGE(D_T) * D, const long D_at) {
   const int first = (int)get_group_id(0) * filters;
   const long step = FILTER * VW * (long)get_num_groups(0);
+  float taps[FILTER * VW];
   T += T_at + (long)get_group_id(0) * FILTER * VW;
   for (int t = 0; t < FILTER; t++) {
     float16 sum = MICA_VLOAD(VW, T, t * VW);
     for (int p = 1; p < PARTS; p++) sum += MICA_VLOAD(VW, T, p * step + t * VW);
-    leave(sum, min(filters, all - first), D, D_at + (long)first * FILTER + t);
+    STOREV(f32, VW, sum, taps, t *VW);
   }
+  leave(taps, min(filters, all - first), D, D_at + (long)first * FILTER);
 }
 #endif
