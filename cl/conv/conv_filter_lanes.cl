@@ -58,8 +58,8 @@ typedef struct dimension {
 } dimension;
 
 /* Of a plane whose size is known: from WHOLE to WHOLE_END no row of dY or X that is met is missing. A loop over these
- * has no conditions, and those before and behind are written out; so are all of a small plane, but of a larger one clang
- * would move them until sums leave the registers. */
+ * has no conditions, and those before and behind are written out; so are all of a small plane. Of a larger one clang
+ * would move them about until sums leave the registers. */
 #if LANES == 8
 #define UNROLL_WHOLE UNROLL
 #else
