@@ -14,7 +14,7 @@
  * that rows leave as one), STREAM (1: what fills lines of D is written past the caches), BARREN (1: the row of D below
  * each of the grid meets no tap; where it is inside, it leaves too, as sums of nothing). NDRange: ceil(columns / (NR
  * PANELS)), ceil(K / KB), groups of the convolution; work-group (1, 1, 1). KB is a multiple of MR. scratch: (CB taps +
- * HALVES KB + 4) NR floats, for the window with more taps. */
+ * HALVES KB + 2) NR floats, and 2 MR NR with HALVES 2, for the window with more taps. */
 #include "common/epilogue.clh"
 #include "common/prefetch.clh"
 #include "common/stream.clh"
@@ -231,7 +231,7 @@ conv_tile(WINDOW_PARAMS, const int8 second, const int8 cut, __global const STORA
   const bool single = plane_taps * TAPS2 == 1 && IN0 * IN1 * IN2 >= VW;
   const int k_tiles = DIVIDE_UP(k_end - k_begin, MR);
   __local float *panel = scratch, *sums_all = scratch + CB * most_taps * NR, *mixed = sums_all + HALVES * KB * NR;
-  __local float *nothing = mixed + 2 * NR;
+  __local float *nothing = mixed + (HALVES > 1 ? 2 * MR * NR : 0);
   for (int i = 0; i < 2 * NR; i += VW) STOREV(f32, VW, (float16)(0.0f), nothing, i);
   P += P_at;
   for (long begin = first_column; begin < min(columns, first_column + PANELS * NR); begin += NR) {
@@ -272,24 +272,20 @@ conv_tile(WINDOW_PARAMS, const int8 second, const int8 cut, __global const STORA
         }
         ask_for_share(&soon, (long)IN0 * IN1 * IN2, STEP2, S + S_at);
         multiply(a, panel, depth, c0 == 0, sums);
-        for (int i = 0; i < rows; i++) {
-          __local const float *found = sums + i * NR;
-          if (HALVES > 1) {
-            mix(found - KB * NR, found, mixed);
-            found = mixed;
-          }
-          for (int s = 0; s < leaves; s++) {
-            const int first = leaving[s].lane, count = leaving[s].count, step = leaving[s].step, n = leaving[s].n;
-            const int stop = first + count;
+        __local const float *found = HALVES > 1 ? mixed : sums;
+        for (int i = 0; HALVES > 1 && i < rows; i++) mix(sums + (i - KB) * NR, sums + i * NR, mixed + 2 * i * NR);
+        for (int s = 0; s < leaves; s++) {
+          const int first = leaving[s].lane, count = leaving[s].count, step = leaving[s].step, n = leaving[s].n;
+          const int stop = first + count;
+          for (int i = 0; i < rows; i++)
             for (int below = 0; below < leaving[s].rows; below++) {
-              __local const float *row = below ? nothing : found;
+              __local const float *row = below ? nothing : found + i * HALVES * NR;
               const long place = leaving[s].at + below * FULL2;
               int lane = first;
               LEAVE_WHILE(VW)
               LEAVE_WHILE(4)
               for (; lane < stop; lane++) LEAVE(1);
             }
-          }
         }
       }
       c0 = last ? 0 : c0 + CB;

@@ -62,8 +62,10 @@ typedef struct plan {
   int64_t nr, taps, cb, kb, panels, columns;
 } plan;
 
-/* Rows of local memory: a panel, sums, a row that two windows share, and zeros as long. */
-static int64_t rows_of(const plan *p, int32_t together) { return p->cb * p->taps + together * p->kb + 4; }
+/* Rows of local memory: a panel, sums, rows of a tile that two windows share, and zeros as long as one. */
+static int64_t rows_of(const plan *p, int32_t together) {
+  return p->cb * p->taps + together * p->kb + (together > 1 ? 2 * p->mr : 0) + 2;
+}
 static int64_t room(const plan *p, const mica_device_info *device) {
   return (int64_t)(device->local_bytes / sizeof(float)) / p->nr;
 }
