@@ -87,7 +87,10 @@ static inline __attribute__((always_inline)) void add_rows(operand x, operand y,
   EACH_VECTOR(i) {
     UNROLL for (int j = OPEN - 1; j > 0; j--) met[i][j] = met[i][j - 1];
     met[i][0] = (line)(0.0f);
-    if (whole || p < rows.out) met[i][0] = WHERE(at->taken[i], READ_Y((long)p * columns.out + at->q + i * LANES));
+    if (whole || p < rows.out) {
+      const line row = WHERE(at->taken[i], READ_Y((long)p * columns.out + at->q + i * LANES));
+      met[i][0] = IN_LINE(row);
+    }
   }
   UNROLL for (int t = 0; t < min(STRIDE, FR); t++) {
     const int row = p * STRIDE + t - rows.pad;
