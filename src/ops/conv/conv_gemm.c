@@ -51,8 +51,7 @@ static mica_status launch_product(mica_queue *queue, const void *problem, const 
     gemm.beforehand = queue;
   }
   char key[MICA__TUNING_TEXT];
-  /* Tiles add up in float: f64 is for the others. */
-  if (variant && gemm.acc != MICA_F64) return mica__gemm_tile.launch(queue, &gemm, variant);
+  if (variant && !mica__gemm_tile.unable(&gemm)) return mica__gemm_tile.launch(queue, &gemm, variant);
   mica__gemm_key(&gemm, key);
   return mica__choose_and_launch(queue, mica__gemm_impls, &gemm, key);
 }

@@ -26,27 +26,28 @@ const mica__kernel_desc mica__conv_tile_kernel = {MICA__KERNEL("conv_tile", "con
 #define GROUPS 128
 
 /* One window, or two that differ in their width's residue of a stride of 2 and are computed together. barren: those of
- * the other residue of their height, also of 2, have no taps and leave with them. taken: how many that makes. */
+ * the other residue of their height, also of 2, have no taps and leave with them. */
 typedef struct windows {
   mica__conv_window at[2];
-  int32_t count, taken;
+  int32_t count;
   bool barren;
 } windows;
+
+/* How many windows that makes. */
+static int64_t taken(const windows *w) { return w->barren ? 2 * w->count : w->count; }
 
 /* Those from number `index` on. */
 static windows windows_at(const mica__conv *conv, int64_t index) {
   const mica__conv_dims *d = &conv->dims;
-  windows w = {.at = {mica__conv_window_used(mica__conv_window_at(conv, index))}, .count = 1, .taken = 1};
+  windows w = {.at = {mica__conv_window_used(mica__conv_window_at(conv, index))}, .count = 1};
   if (conv->pass == MICA__CONV_FWD) return w;
   bool halves = d->stride[2] == 2 && d->in[2] >= 2;
   if (halves) w.at[w.count++] = mica__conv_window_used(mica__conv_window_at(conv, index + 1));
-  w.taken = w.count;
   w.barren = w.at[0].at[1] == 0 && d->stride[1] == 2 && d->in[1] >= 2 && (halves || d->stride[2] == 1);
   for (int64_t i = 0; w.barren && i < w.count; i++) {
     mica__conv_window below = mica__conv_window_at(conv, index + w.count + i);
     w.barren = mica__conv_volume(below.taps) == 0;
   }
-  if (w.barren) w.taken *= 2;
   return w;
 }
 
@@ -131,7 +132,7 @@ static const char *decline(const void *problem, const mica_device_info *device) 
     windows w = windows_at(problem, i);
     plan p = make_plan(&w, NULL, device);
     if (rows_of(&p, w.count) > room(&p, device)) return "local memory does not take a panel";
-    i += w.taken - 1;
+    i += taken(&w) - 1;
   }
   return NULL;
 }
@@ -142,7 +143,7 @@ static size_t workspace(const void *problem, const mica_device_info *device) {
     windows w = windows_at(problem, i);
     plan p = make_plan(&w, NULL, device);
     count += packed_count(&w, p.mr);
-    i += w.taken - 1;
+    i += taken(&w) - 1;
   }
   return (size_t)count * sizeof(float);
 }
@@ -185,7 +186,7 @@ static mica_status launch_tile(mica_queue *queue, const void *problem, const mic
     }
     if (status == MICA_OK) status = launch_windows(queue, conv, &w, &p, packed);
     mica_buffer_destroy(packed);
-    i += w.taken;
+    i += taken(&w);
   }
   return status;
 }

@@ -301,10 +301,13 @@ static plan make_plan(const mica__gemm *gemm, const mica_device_info *device, co
   return p;
 }
 
+static const char *unable(const void *problem) {
+  return ((const mica__gemm *)problem)->acc == MICA_F64 ? "its sums are float" : NULL;
+}
+
 static const char *decline(const void *problem, const mica_device_info *device) {
-  const mica__gemm *gemm = problem;
-  if (mica__kernel_class(device) != MICA__ON_CPU) return "it is for CPUs";
-  return gemm->acc == MICA_F64 ? "its sums are float" : NULL;
+  (void)problem;
+  return mica__kernel_class(device) == MICA__ON_CPU ? NULL : "it is for CPUs";
 }
 
 static size_t partial_bytes(const mica__gemm *gemm, const plan *p) {
@@ -400,6 +403,7 @@ static mica_status launch_gemm_tile(mica_queue *queue, const void *problem, cons
 
 const mica__impl mica__gemm_tile = {.name = "gemm_tile",
                                     .kernel = &mica__gemm_tile_kernel,
+                                    .unable = unable,
                                     .decline = decline,
                                     .workspace = workspace,
                                     .launch = launch_gemm_tile};
