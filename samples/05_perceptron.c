@@ -83,7 +83,7 @@ static mica_status show(mica_engine *engine, mica_session *owner, float *share_r
   mica_status status = mica_graph_create(&graph);
   if (!status) status = mica_nn_create(graph, NULL, &nn);
   if (!status) {
-    mica_value out = perceptron(nn, mica_input(graph, "x", MICA_F32, MICA_SHAPE(MICA_OPEN, 2)));
+    mica_value out = perceptron(nn, mica_input(graph, "x", MICA_F32, MICA_SHAPE(MICA_DYNAMIC, 2)));
     status = mica_session_create(engine, graph, &out, 1, NULL, &session);
   }
   if (!status) status = mica_nn_share(nn, session, owner);

@@ -30,7 +30,7 @@ typedef struct mica_value {
 } mica_value;
 
 /* A dimension that is fixed when a session first runs. */
-#define MICA_OPEN (-1)
+#define MICA_DYNAMIC (-1)
 
 MICA_API mica_status mica_graph_create(mica_graph **graph);
 /* Sessions made from the graph keep what they need of it. NULL is a no-op. */
@@ -41,7 +41,7 @@ MICA_API void mica_graph_destroy(mica_graph *graph);
 MICA_API mica_status mica_graph_status(const mica_graph *graph);
 MICA_API const char *mica_graph_message(const mica_graph *graph);
 
-/* What the caller feeds at each run. Dimensions may be MICA_OPEN. Names are unique among inputs and parameters. */
+/* What the caller feeds at each run. Dimensions may be MICA_DYNAMIC. Names are unique among inputs and parameters. */
 MICA_API mica_value mica_input(mica_graph *graph, const char *name, mica_dtype dtype, mica_shape shape);
 /* What lives in the session from run to run: weights, statistics, optimiser state. No open dimensions. */
 MICA_API mica_value mica_parameter(mica_graph *graph, const char *name, mica_dtype dtype, mica_shape shape);

@@ -156,11 +156,11 @@ MICA_API mica_value mica_cumprod(mica_value x, int32_t axis, bool exclusive, boo
 
 /* --- layout --- */
 
-/* The same elements in row-major order in another shape. One dimension may be MICA_OPEN: it is what remains. */
+/* The same elements in row-major order in another shape. One dimension may be MICA_DYNAMIC: it is what remains. */
 MICA_API mica_value mica_reshape(mica_value x, mica_shape shape);
 /* y's axis k is x's axis axes[k]; MICA_ALL_AXES reverses them. */
 MICA_API mica_value mica_transpose(mica_value x, mica_axes axes);
-/* Broadcast to the broadcast of x's shape and this one, in which MICA_OPEN stands for x's own extent. */
+/* Broadcast to the broadcast of x's shape and this one, in which MICA_DYNAMIC stands for x's own extent. */
 MICA_API mica_value mica_expand(mica_value x, mica_shape shape);
 
 /* Elements start, start + step, ... before stop along one axis, as in Python: negative places count from the end, what

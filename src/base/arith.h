@@ -4,8 +4,8 @@
 
 #include <stdint.h>
 
-static inline int64_t mica__least(int64_t x, int64_t y) { return x < y ? x : y; }
-static inline int64_t mica__most(int64_t x, int64_t y) { return x > y ? x : y; }
+static inline int64_t mica__min(int64_t x, int64_t y) { return x < y ? x : y; }
+static inline int64_t mica__max(int64_t x, int64_t y) { return x > y ? x : y; }
 
 /* x / y rounded up; y is above 0, x at least 1 - y, and x + y an int64_t. */
 static inline int64_t mica__ceil_div(int64_t x, int64_t y) { return (x + y - 1) / y; }

@@ -174,7 +174,7 @@ static bool bound(const mica__emission *e, mica_shape shape, const mica__access 
 static bool window_access(const mica__emission *e, const mica__node *node, int32_t k, const mica__access *access,
                           mica__fused_instr *load, int32_t *base) {
   mica_shape shape = node->type.shape, part = node_at(e, node->inputs[k])->type.shape;
-  mica__access inner = mica__recipe_look(e->graph, node->inputs[k], base);
+  mica__access inner = mica__template_look(e->graph, node->inputs[k], base);
   mica__inset window;
   node->op->window(e->graph, node, k, &window);
   for (int32_t d = 0; d < MICA_MAX_RANK; d++) load->high[d] = e->space.dim[d];

@@ -8,7 +8,7 @@
 #define MICA_COMPILE_EMIT_H
 
 #include "compile/fused.h"
-#include "compile/recipe.h"
+#include "compile/template.h"
 
 typedef struct mica__emission {
   const mica_graph *graph;

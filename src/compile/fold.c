@@ -1,6 +1,6 @@
 /* Constants computed on the host, in double, by the ops' own references. */
 #include "base/element.h"
-#include "compile/recipe.h"
+#include "compile/template.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -24,7 +24,7 @@ static bool is_exact(mica_dtype dtype, double value) {
   return mica_dtype_kind_of(dtype) == MICA_KIND_FLOAT || fabs(value) <= EXACT_INTEGERS;
 }
 
-mica_status mica__recipe_values(const mica__node *node, double **out) {
+mica_status mica__template_values(const mica__node *node, double **out) {
   int64_t count = mica__node_count(node);
   *out = NULL;
   if (count > MOST_ELEMENTS || (node->op != &mica__op_constant && node->op != &mica__op_full)) return MICA_OK;
@@ -114,13 +114,13 @@ static mica_status input_values(const mica_graph *graph, const mica__node *node,
   *known = true;
   for (int32_t k = 0; *known && k < node->input_count; k++) {
     if (node->op->kind == MICA__OP_SHAPE || node->op->shape_only >> k & 1) continue;
-    MICA_TRY(mica__recipe_values(mica__graph_node(graph, node->inputs[k]), &inputs[k]));
+    MICA_TRY(mica__template_values(mica__graph_node(graph, node->inputs[k]), &inputs[k]));
     *known = inputs[k] != NULL;
   }
   return MICA_OK;
 }
 
-mica_status mica__recipe_fold(const mica_graph *graph, const mica__node *node, double **out) {
+mica_status mica__template_fold(const mica_graph *graph, const mica__node *node, double **out) {
   *out = NULL;
   if (!can_fold(node)) return MICA_OK;
   double **inputs = calloc((size_t)node->input_count + 1, sizeof *inputs);

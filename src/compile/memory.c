@@ -13,7 +13,7 @@ typedef struct block {
 } block;
 
 typedef struct planner {
-  const mica__recipe *recipe;
+  const mica__template *template;
   const mica__partition *partition;
   mica__memory *memory;
   size_t align;
@@ -34,13 +34,13 @@ static mica_status claim(planner *p, int32_t id, size_t *total, size_t *offset) 
 
 static mica_status place_results(planner *p, const bool *deferred) {
   mica__place *places = p->memory->places;
-  for (int32_t i = 0; i < p->recipe->output_count; i++) {
-    int32_t id = p->recipe->outputs[i];
+  for (int32_t i = 0; i < p->template->output_count; i++) {
+    int32_t id = p->template->outputs[i];
     places[id - 1].home = MICA__HOME_OUTPUT;
     MICA_TRY(claim(p, id, &p->memory->output_bytes, &places[id - 1].offset));
   }
-  for (int32_t i = 0; i < p->recipe->assignment_count; i++) {
-    mica__assignment a = p->recipe->assignments[i];
+  for (int32_t i = 0; i < p->template->assignment_count; i++) {
+    mica__assignment a = p->template->assignments[i];
     if (deferred[i])
       p->last_use[a.value - 1] = p->partition->count;
     else
@@ -112,7 +112,7 @@ static mica_status place_value(planner *p, int32_t s, int32_t id) {
   int32_t dies = p->last_use[id - 1] > s ? p->last_use[id - 1] : s;
   mica__place *place = &p->memory->places[id - 1];
   if (place->home != MICA__HOME_NONE) return MICA_OK;
-  if (p->partition->steps[s].still) {
+  if (p->partition->steps[s].invariant) {
     place->home = MICA__HOME_CONSTANT;
     return claim(p, id, &p->memory->constant_bytes, &place->offset);
   }
@@ -170,11 +170,11 @@ static mica_status place_stores(planner *p) {
   return MICA_OK;
 }
 
-mica_status mica__memory_plan(const mica__recipe *recipe, const mica__partition *partition, const bool *deferred,
+mica_status mica__memory_plan(const mica__template *template, const mica__partition *partition, const bool *deferred,
                               size_t align, mica__memory *memory) {
   size_t nodes = (size_t)partition->graph->count + 1;
   *memory = (mica__memory){.places = calloc(nodes, sizeof *memory->places)};
-  planner p = {.recipe = recipe,
+  planner p = {.template = template,
                .partition = partition,
                .memory = memory,
                .align = align,

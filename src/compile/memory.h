@@ -30,7 +30,7 @@ typedef struct mica__memory {
  * share memory: largest first, each at the lowest place that is free during its life. A value of a kernel takes over
  * the memory of an operand that nothing reads afterwards where both are touched at the same point only, or where the op
  * allows it. */
-mica_status mica__memory_plan(const mica__recipe *recipe, const mica__partition *partition, const bool *deferred,
+mica_status mica__memory_plan(const mica__template *template, const mica__partition *partition, const bool *deferred,
                               size_t align, mica__memory *memory);
 void mica__memory_free(mica__memory *memory);
 

@@ -54,7 +54,7 @@ static bool reads_input(const mica__node *node, int32_t k) {
 mica__access mica__partition_operand(const mica_graph *graph, const mica__node *node, int32_t k, int32_t *base) {
   int32_t id = node->inputs[k];
   mica_shape space = mica__graph_node(graph, id)->type.shape;
-  mica__access access = mica__recipe_look(graph, id, base);
+  mica__access access = mica__template_look(graph, id, base);
   bool takes = k < 32 && node->op->takes_strides >> k & 1;
   for (int32_t i = 0; i < space.rank; i++) takes = takes && access.stride[i] >= 0;
   if (takes || mica__access_is_row_major(space, &access)) return access;
@@ -64,9 +64,9 @@ mica__access mica__partition_operand(const mica_graph *graph, const mica__node *
 
 /* --- what is needed, and who uses it --- */
 
-static void find_needed(work *w, const mica__recipe *recipe) {
-  for (int32_t i = 0; i < recipe->output_count; i++) w->wanted[recipe->outputs[i] - 1] = true;
-  for (int32_t i = 0; i < recipe->assignment_count; i++) w->wanted[recipe->assignments[i].value - 1] = true;
+static void find_needed(work *w, const mica__template *template) {
+  for (int32_t i = 0; i < template->output_count; i++) w->wanted[template->outputs[i] - 1] = true;
+  for (int32_t i = 0; i < template->assignment_count; i++) w->wanted[template->assignments[i].value - 1] = true;
   for (int32_t id = w->count; id >= 1; id--) {
     const mica__node *node = node_at(w, id);
     w->needed[id - 1] = w->needed[id - 1] || w->wanted[id - 1];
@@ -386,17 +386,17 @@ static mica_status make_steps(work *w, mica__partition *partition) {
   return MICA_OK;
 }
 
-/* In a recipe that assigns something all parameters may look changed: they share a buffer. */
-static mica_status find_still(const work *w, const mica__recipe *recipe, mica__partition *partition) {
-  bool *still = calloc((size_t)w->count + 1, sizeof *still);
-  if (!still) return mica__fail_nomem("a session");
-  if (recipe->assignment_count == 0) mica__recipe_find_still(w->graph, w->wanted, still);
+/* In a template that assigns something all parameters may look changed: they share a buffer. */
+static mica_status find_invariant(const work *w, const mica__template *template, mica__partition *partition) {
+  bool *invariant = calloc((size_t)w->count + 1, sizeof *invariant);
+  if (!invariant) return mica__fail_nomem("a session");
+  if (template->assignment_count == 0) mica__template_find_invariant(w->graph, w->wanted, invariant);
   for (int32_t s = 0; s < partition->count; s++) {
     mica__step *step = &partition->steps[s];
-    step->still = true;
-    for (int32_t i = 0; i < step->count; i++) step->still = step->still && still[step->members[i] - 1];
+    step->invariant = true;
+    for (int32_t i = 0; i < step->count; i++) step->invariant = step->invariant && invariant[step->members[i] - 1];
   }
-  free(still);
+  free(invariant);
   return MICA_OK;
 }
 
@@ -430,13 +430,13 @@ static void release(work *w) {
   for (size_t i = 0; i < sizeof all / sizeof *all; i++) free(all[i]);
 }
 
-mica_status mica__partition_make(const mica__recipe *recipe, bool fusion, mica__partition *partition) {
-  work w = {.graph = recipe->graph, .count = recipe->graph->count};
-  *partition = (mica__partition){.graph = recipe->graph};
+mica_status mica__partition_make(const mica__template *template, bool fusion, mica__partition *partition) {
+  work w = {.graph = template->graph, .count = template->graph->count};
+  *partition = (mica__partition){.graph = template->graph};
   mica_status status = allocate(&w, partition);
   for (int32_t i = 0; status == MICA_OK && i < w.count; i++) partition->step_of[i] = -1;
   if (status == MICA_OK) {
-    find_needed(&w, recipe);
+    find_needed(&w, template);
     status = find_users(&w);
   }
   for (int32_t id = w.count; status == MICA_OK && id >= 1; id--)
@@ -446,7 +446,7 @@ mica_status mica__partition_make(const mica__recipe *recipe, bool fusion, mica__
   for (int32_t id = 1; fusion && status == MICA_OK && id <= w.count; id++)
     if (w.needed[id - 1]) try_inlining(&w, id);
   if (status == MICA_OK) status = make_steps(&w, partition);
-  if (status == MICA_OK) status = find_still(&w, recipe, partition);
+  if (status == MICA_OK) status = find_invariant(&w, template, partition);
   release(&w);
   if (status != MICA_OK) mica__partition_free(partition);
   return status;

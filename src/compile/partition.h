@@ -13,7 +13,7 @@ typedef struct mica__step {
   mica__fused *fused; /* NULL for the launch of an op */
   int32_t operands[MICA__FUSED_OPERANDS];
   uint32_t stores;
-  bool still; /* what it stores is no output and stays as it is from run to run */
+  bool invariant; /* what it stores is no output and stays as it is from run to run */
 } mica__step;
 
 typedef struct mica__partition {
@@ -25,14 +25,14 @@ typedef struct mica__partition {
 
 /* Groups the nodes that outputs and assignments need. Without fusion every node is a step, and only views are read
  * through. Steps come in no useful order. */
-mica_status mica__partition_make(const mica__recipe *recipe, bool fusion, mica__partition *partition);
+mica_status mica__partition_make(const mica__template *template, bool fusion, mica__partition *partition);
 void mica__partition_free(mica__partition *partition);
 
 /* Orders the steps: what a step reads is stored before, a parameter is written after all that read it. A step that
  * frees at least the memory it takes runs as soon as it can, others in the order in which they were built.
  * deferred[i] is set where assignment i cannot be written over the old value, since something that depends on the new
  * one still reads the old: then its value has memory of its own, to be copied when everything has run. */
-mica_status mica__partition_schedule(const mica__recipe *recipe, mica__partition *partition, bool *deferred);
+mica_status mica__partition_schedule(const mica__template *template, mica__partition *partition, bool *deferred);
 
 /* How the launch of an op reads its operand k: *base is the node whose memory it is, at *access (over the shape of the
  * operand). Looks through views where the op takes strides, or where the elements stand in order. */

@@ -14,7 +14,7 @@ size_t mica__session_alignment(const mica_engine *engine) {
 
 /* Finds the plan's node of every input and parameter of the session, by name. */
 static mica_status match_names(mica_session *session, mica__plan *v) {
-  const mica_graph *graph = v->recipe.graph;
+  const mica_graph *graph = v->template.graph;
   v->parameters = calloc((size_t)graph->count + 1, sizeof *v->parameters);
   if (!v->parameters) return mica__fail_nomem("a session");
   for (int32_t id = 1; id <= graph->count; id++) {
@@ -30,20 +30,21 @@ static mica_status match_names(mica_session *session, mica__plan *v) {
 }
 
 static mica_status plan_memory(mica_session *session, mica__plan *v) {
-  size_t source_nodes = (size_t)session->recipe.graph->count + 1;
+  size_t source_nodes = (size_t)session->template.graph->count + 1;
   mica_shape *by_node = calloc(source_nodes, sizeof *by_node);
   if (!by_node) return mica__fail_nomem("a session");
   for (int32_t i = 0; i < session->input_count; i++) by_node[session->inputs[i].node - 1] = v->shapes[i];
-  mica_status status = mica__recipe_specialise(&session->recipe, by_node, !session->config.no_simplify, &v->recipe);
+  mica_status status =
+      mica__template_specialise(&session->template, by_node, !session->config.no_simplify, &v->template);
   free(by_node);
   MICA_TRY(status);
-  v->deferred = calloc((size_t)v->recipe.assignment_count + 1, sizeof *v->deferred);
+  v->deferred = calloc((size_t)v->template.assignment_count + 1, sizeof *v->deferred);
   if (!v->deferred) return mica__fail_nomem("a session");
-  if (!session->config.no_fusion) MICA_TRY(mica__recipe_absorb(&v->recipe));
-  MICA_TRY(mica__partition_make(&v->recipe, !session->config.no_fusion, &v->partition));
-  MICA_TRY(mica__partition_schedule(&v->recipe, &v->partition, v->deferred));
-  MICA_TRY(
-      mica__memory_plan(&v->recipe, &v->partition, v->deferred, mica__session_alignment(session->engine), &v->memory));
+  if (!session->config.no_fusion) MICA_TRY(mica__template_fuse_epilogues(&v->template));
+  MICA_TRY(mica__partition_make(&v->template, !session->config.no_fusion, &v->partition));
+  MICA_TRY(mica__partition_schedule(&v->template, &v->partition, v->deferred));
+  MICA_TRY(mica__memory_plan(&v->template, &v->partition, v->deferred, mica__session_alignment(session->engine),
+                             &v->memory));
   return match_names(session, v);
 }
 
@@ -72,14 +73,14 @@ mica_status mica__plan_create(mica_session *session, const mica_shape *shapes, m
 typedef struct recorder {
   mica_session *session;
   mica__plan *v;
-  mica_queue *queue;      /* of the uploads */
-  mica_queue *recorder;   /* of the launches */
-  mica_queue *beforehand; /* of those that come before the first run */
-  mica_tensor **tensors;  /* by id - 1: the memory of a node, made when first named */
+  mica_queue *queue;     /* of the uploads */
+  mica_queue *recorder;  /* of the launches */
+  mica_queue *prologue;  /* of those that come before the first run */
+  mica_tensor **tensors; /* by id - 1: the memory of a node, made when first named */
 } recorder;
 
 static mica_status wrap(const recorder *r, int32_t id, mica_tensor **out) {
-  const mica__node *node = mica__graph_node(r->v->recipe.graph, id);
+  const mica__node *node = mica__graph_node(r->v->template.graph, id);
   const mica__place *place = &r->v->memory.places[id - 1];
   mica_buffer *buffer = NULL;
   switch (place->home) {
@@ -88,7 +89,7 @@ static mica_status wrap(const recorder *r, int32_t id, mica_tensor **out) {
   case MICA__HOME_OUTPUT: buffer = r->v->results; break;
   case MICA__HOME_INPUT:
     for (int32_t i = 0; i < r->session->input_count; i++)
-      if (r->v->inputs[i].node == id) buffer = r->v->inputs[i].stand_in;
+      if (r->v->inputs[i].node == id) buffer = r->v->inputs[i].placeholder;
     break;
   case MICA__HOME_PARAMETER:
     return mica_tensor_view(r->session->tensors[r->v->parameters[place->node - 1]], node->type.shape, NULL, 0, out);
@@ -106,7 +107,7 @@ static mica_status tensor_of(recorder *r, int32_t id, mica_tensor **out) {
 }
 
 static mica_queue *queue_of(const recorder *r, const mica__step *step) {
-  return step->still ? r->beforehand : r->recorder;
+  return step->invariant ? r->prologue : r->recorder;
 }
 
 static mica_status record_kernel(recorder *r, const mica__step *step) {
@@ -117,7 +118,7 @@ static mica_status record_kernel(recorder *r, const mica__step *step) {
 
 /* The operands of an op's launch, as views of the memory they look at; NULL where only the shape matters. */
 static mica_status make_operands(recorder *r, const mica__node *node, mica_tensor **operands) {
-  const mica_graph *graph = r->v->recipe.graph;
+  const mica_graph *graph = r->v->template.graph;
   for (int32_t k = 0; k < node->input_count; k++) {
     int32_t base = 0;
     mica_tensor *memory = NULL;
@@ -136,23 +137,23 @@ static uint32_t constant_inputs(const recorder *r, const mica__node *node) {
   uint32_t constant = 0;
   for (int32_t k = 0; k < node->input_count && k < 32; k++) {
     int32_t base = 0;
-    mica__partition_operand(r->v->recipe.graph, node, k, &base);
+    mica__partition_operand(r->v->template.graph, node, k, &base);
     mica__home home = r->v->memory.places[base - 1].home;
-    bool still = home == MICA__HOME_PARAMETER && r->session->recipe.assignment_count == 0;
-    if (home == MICA__HOME_CONSTANT || still) constant |= 1u << k;
+    bool invariant = home == MICA__HOME_PARAMETER && r->session->template.assignment_count == 0;
+    if (home == MICA__HOME_CONSTANT || invariant) constant |= 1u << k;
   }
   return constant;
 }
 
 static mica_status record_op(recorder *r, const mica__step *step) {
   int32_t id = step->members[0];
-  const mica__node *node = mica__graph_node(r->v->recipe.graph, id);
+  const mica__node *node = mica__graph_node(r->v->template.graph, id);
   mica_tensor **operands = calloc((size_t)node->input_count + 1, sizeof *operands);
   mica__exec exec = {.queue = queue_of(r, step), .attrs = &node->attrs, .input_count = node->input_count};
   if (!operands) return mica__fail_nomem("a session");
   exec.inputs = (const mica_tensor *const *)operands;
   exec.constant = constant_inputs(r, node);
-  if (exec.constant) exec.beforehand = r->beforehand;
+  if (exec.constant) exec.prologue = r->prologue;
   mica_status status = make_operands(r, node, operands);
   if (status == MICA_OK) status = tensor_of(r, id, &exec.output);
   if (status == MICA_OK && !node->op->launch)
@@ -181,7 +182,7 @@ static mica_status record_step(recorder *r, int32_t index) {
 }
 
 static mica_status record_copy(recorder *r, int32_t index) {
-  mica__assignment a = r->v->recipe.assignments[index];
+  mica__assignment a = r->v->template.assignments[index];
   mica_tensor *value = NULL;
   size_t from = mica__recorder_count(r->recorder);
   MICA_TRY(tensor_of(r, a.value, &value));
@@ -190,7 +191,7 @@ static mica_status record_copy(recorder *r, int32_t index) {
 }
 
 static mica_status upload_constant(recorder *r, int32_t id) {
-  const mica__node *node = mica__graph_node(r->v->recipe.graph, id);
+  const mica__node *node = mica__graph_node(r->v->template.graph, id);
   mica_tensor *tensor = NULL;
   MICA_TRY(tensor_of(r, id, &tensor));
   if (node->op == &mica__op_full) return mica_op_fill_fwd(r->queue, node->attrs.reals[0], tensor);
@@ -209,18 +210,18 @@ static mica_status allocate(mica_session *session, mica__plan *v) {
   if (!v->constants) MICA_TRY(mica_buffer_create(engine, v->memory.constant_bytes, &v->constants));
   if (!v->results) MICA_TRY(mica_buffer_create(engine, v->memory.output_bytes, &v->results));
   for (int32_t i = 0; i < session->input_count; i++)
-    if (v->inputs[i].node && !v->inputs[i].stand_in)
-      MICA_TRY(mica__stand_in_create(engine, mica__node_bytes(mica__graph_node(v->recipe.graph, v->inputs[i].node)),
-                                     &v->inputs[i].stand_in));
+    if (v->inputs[i].node && !v->inputs[i].placeholder)
+      MICA_TRY(mica__placeholder_create(
+          engine, mica__node_bytes(mica__graph_node(v->template.graph, v->inputs[i].node)), &v->inputs[i].placeholder));
   return MICA_OK;
 }
 
 static mica_status make_outputs(recorder *r) {
   mica__plan *v = r->v;
   if (v->outputs) return MICA_OK;
-  v->outputs = calloc((size_t)v->recipe.output_count + 1, sizeof *v->outputs);
+  v->outputs = calloc((size_t)v->template.output_count + 1, sizeof *v->outputs);
   if (!v->outputs) return mica__fail_nomem("a session");
-  for (int32_t i = 0; i < v->recipe.output_count; i++) MICA_TRY(wrap(r, v->recipe.outputs[i], &v->outputs[i]));
+  for (int32_t i = 0; i < v->template.output_count; i++) MICA_TRY(wrap(r, v->template.outputs[i], &v->outputs[i]));
   return MICA_OK;
 }
 
@@ -240,12 +241,12 @@ static mica_status record_all(recorder *r) {
   mica__plan *v = r->v;
   MICA_TRY(make_outputs(r));
   MICA_TRY(build_kernels(r));
-  for (int32_t id = 1; id <= v->recipe.graph->count; id++) {
-    bool source = mica__graph_node(v->recipe.graph, id)->op->kind == MICA__OP_SOURCE;
+  for (int32_t id = 1; id <= v->template.graph->count; id++) {
+    bool source = mica__graph_node(v->template.graph, id)->op->kind == MICA__OP_SOURCE;
     if (source && v->memory.places[id - 1].home == MICA__HOME_CONSTANT) MICA_TRY(upload_constant(r, id));
   }
   for (int32_t i = 0; i < v->partition.count; i++) MICA_TRY(record_step(r, i));
-  for (int32_t i = 0; i < v->recipe.assignment_count; i++)
+  for (int32_t i = 0; i < v->template.assignment_count; i++)
     if (v->deferred[i]) MICA_TRY(record_copy(r, i));
   return MICA_OK;
 }
@@ -255,7 +256,7 @@ static mica_status rehearse_all(recorder *r) {
   MICA_TRY(build_kernels(r));
   for (int32_t i = 0; i < r->v->partition.count; i++)
     if (!r->v->partition.steps[i].fused) MICA_TRY(record_op(r, &r->v->partition.steps[i]));
-  for (int32_t i = 0; i < r->v->recipe.assignment_count; i++)
+  for (int32_t i = 0; i < r->v->template.assignment_count; i++)
     if (r->v->deferred[i]) MICA_TRY(record_copy(r, i));
   return MICA_OK;
 }
@@ -269,11 +270,11 @@ static void build_ahead(const recorder *real) {
   if (!mica__builds_ahead(engine)) return;
   mica__attempt_begin();
   mica__build_list_begin(&list);
-  mica_status status = mica__rehearsal_create(engine, &r.recorder);
-  if (status == MICA_OK) status = mica__rehearsal_create(engine, &r.beforehand);
+  mica_status status = mica__dry_run_create(engine, &r.recorder);
+  if (status == MICA_OK) status = mica__dry_run_create(engine, &r.prologue);
   if (status == MICA_OK) status = rehearse_all(&r);
   if (r.recorder) mica__recording_destroy(mica__recorder_end(r.recorder));
-  if (r.beforehand) mica__recording_destroy(mica__recorder_end(r.beforehand));
+  if (r.prologue) mica__recording_destroy(mica__recorder_end(r.prologue));
   mica__build_list_end();
   mica__build_ahead(engine, &list);
   mica__build_list_free(&list);
@@ -282,16 +283,16 @@ static void build_ahead(const recorder *real) {
 
 mica_status mica__plan_record(mica_session *session, mica__plan *v, mica_queue *queue) {
   recorder r = {.session = session, .v = v, .queue = queue};
-  int32_t nodes = v->recipe.graph->count;
+  int32_t nodes = v->template.graph->count;
   MICA_TRY(allocate(session, v));
   r.tensors = calloc((size_t)nodes + 1, sizeof *r.tensors);
   if (!r.tensors) return mica__fail_nomem("a session");
   build_ahead(&r);
   mica_status status = mica__recorder_create(session->engine, &r.recorder);
-  if (status == MICA_OK) status = mica__recorder_create(session->engine, &r.beforehand);
+  if (status == MICA_OK) status = mica__recorder_create(session->engine, &r.prologue);
   if (status == MICA_OK) status = record_all(&r);
   if (r.recorder) v->recording = mica__recorder_end(r.recorder);
-  if (r.beforehand) v->beforehand = mica__recorder_end(r.beforehand);
+  if (r.prologue) v->prologue = mica__recorder_end(r.prologue);
   v->changes = NEVER;
   if (status != MICA_OK) mica__plan_forget(v);
   for (int32_t i = 0; i < nodes; i++) mica_tensor_destroy(r.tensors[i]);
@@ -306,23 +307,23 @@ static uint64_t parameter_changes(const mica_session *session) {
   return changes;
 }
 
-static mica_status run_beforehand(mica_session *session, mica__plan *v, mica_queue *queue) {
+static mica_status run_prologue(mica_session *session, mica__plan *v, mica_queue *queue) {
   uint64_t changes = parameter_changes(session);
   if (changes == v->changes) return MICA_OK;
-  MICA_TRY(mica__recording_replay(v->beforehand, queue));
+  MICA_TRY(mica__recording_replay(v->prologue, queue));
   v->changes = changes;
   return MICA_OK;
 }
 
 /* What a run writes outside of its arena. */
 static void note_writes(const mica_session *session, const mica__plan *v) {
-  for (int32_t i = 0; i < v->recipe.assignment_count; i++)
-    mica__tensor_changed(session->tensors[v->parameters[v->recipe.assignments[i].parameter - 1]]);
-  if (v->recipe.output_count) mica__tensor_changed(v->outputs[0]);
+  for (int32_t i = 0; i < v->template.assignment_count; i++)
+    mica__tensor_changed(session->tensors[v->parameters[v->template.assignments[i].parameter - 1]]);
+  if (v->template.output_count) mica__tensor_changed(v->outputs[0]);
 }
 
 mica_status mica__plan_run(mica_session *session, mica__plan *v, mica_queue *queue) {
-  if (mica__recording_count(v->beforehand)) MICA_TRY(run_beforehand(session, v, queue));
+  if (mica__recording_count(v->prologue)) MICA_TRY(run_prologue(session, v, queue));
   mica_status status = mica__recording_replay(v->recording, queue);
   note_writes(session, v);
   return status;
@@ -330,8 +331,8 @@ mica_status mica__plan_run(mica_session *session, mica__plan *v, mica_queue *que
 
 void mica__plan_forget(mica__plan *v) {
   mica__recording_destroy(v->recording);
-  mica__recording_destroy(v->beforehand);
-  v->recording = v->beforehand = NULL;
+  mica__recording_destroy(v->prologue);
+  v->recording = v->prologue = NULL;
   free(v->step_of_launch);
   v->step_of_launch = NULL;
 }
@@ -340,16 +341,16 @@ void mica__plan_destroy(mica_session *session, mica__plan *v) {
   if (!v) return;
   mica__plan_forget(v);
   for (int32_t i = 0; v->inputs && i < session->input_count; i++) {
-    mica_buffer_destroy(v->inputs[i].stand_in);
+    mica_buffer_destroy(v->inputs[i].placeholder);
     mica_tensor_destroy(v->inputs[i].aligned);
   }
-  for (int32_t i = 0; v->outputs && i < v->recipe.output_count; i++) mica_tensor_destroy(v->outputs[i]);
+  for (int32_t i = 0; v->outputs && i < v->template.output_count; i++) mica_tensor_destroy(v->outputs[i]);
   mica_buffer_destroy(v->arena);
   mica_buffer_destroy(v->constants);
   mica_buffer_destroy(v->results);
   mica__memory_free(&v->memory);
   mica__partition_free(&v->partition);
-  mica__recipe_free(&v->recipe);
+  mica__template_free(&v->template);
   free(v->outputs);
   free(v->shapes);
   free(v->inputs);

@@ -11,31 +11,31 @@
 typedef struct mica__slot {
   char *name;
   mica__type type; /* as declared; an input's dimensions may be open */
-  int32_t node;    /* in the session's recipe */
+  int32_t node;    /* in the session's template */
   bool needed;     /* something reads or assigns it */
 } mica__slot;
 
 typedef struct mica__plan_input {
-  int32_t node;          /* in the plan's recipe; 0 when nothing reads the input's elements */
-  mica_buffer *stand_in; /* what the recording knows it by */
-  mica_tensor *aligned;  /* where tensors go that begin at an odd address; made when first met */
+  int32_t node;             /* in the plan's template; 0 when nothing reads the input's elements */
+  mica_buffer *placeholder; /* what the recording knows it by */
+  mica_tensor *aligned;     /* where tensors go that begin at an odd address; made when first met */
 } mica__plan_input;
 
 typedef struct mica__plan {
   struct mica__plan *next;
   mica_shape *shapes; /* of the inputs, in the session's order */
-  mica__recipe recipe;
+  mica__template template;
   mica__partition partition;
   mica__memory memory;
   bool *deferred; /* by assignment: copied at the end of the run */
   mica__plan_input *inputs;
-  int32_t *parameters; /* by id - 1 of the recipe: the parameter's place in the session, or -1 */
+  int32_t *parameters; /* by id - 1 of the template: the parameter's place in the session, or -1 */
   mica_buffer *arena, *constants, *results;
   mica_tensor **outputs;
   mica__recording *recording; /* NULL until recorded */
-  /* What still steps, and ops (mica__exec.beforehand), compute from constants and parameters alone, and the count of
+  /* What still steps, and ops (mica__exec.prologue), compute from constants and parameters alone, and the count of
    * the parameters' changes when it last ran. */
-  mica__recording *beforehand;
+  mica__recording *prologue;
   uint64_t changes;
   int32_t *step_of_launch; /* by launch: the step, or -1 - assignment for a copy */
 } mica__plan;
@@ -43,7 +43,7 @@ typedef struct mica__plan {
 struct mica_session {
   mica_engine *engine;
   mica_session_config config;
-  mica__recipe recipe; /* shapes as declared */
+  mica__template template; /* shapes as declared */
   mica__slot *inputs, *parameters;
   int32_t input_count, parameter_count;
   mica_tensor **own, **tensors; /* of the parameters: the session's own, and those in use */

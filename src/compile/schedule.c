@@ -169,7 +169,7 @@ static mica_status order(schedule *s) {
   return MICA_OK;
 }
 
-mica_status mica__partition_schedule(const mica__recipe *recipe, mica__partition *partition, bool *deferred) {
+mica_status mica__partition_schedule(const mica__template *template, mica__partition *partition, bool *deferred) {
   size_t steps = (size_t)partition->count + 1, nodes = (size_t)partition->graph->count + 1;
   schedule s = {.partition = partition,
                 .waits = calloc(steps, sizeof *s.waits),
@@ -180,10 +180,10 @@ mica_status mica__partition_schedule(const mica__recipe *recipe, mica__partition
                 .stack = calloc(steps, sizeof *s.stack)};
   bool good = s.waits && s.readers && s.kept && s.done && s.seen && s.stack;
   mica_status status = good ? MICA_OK : mica__fail_nomem("a session");
-  for (int32_t i = 0; good && i < recipe->output_count; i++) s.kept[recipe->outputs[i] - 1] = true;
-  for (int32_t i = 0; status == MICA_OK && i < recipe->assignment_count; i++) {
-    s.kept[recipe->assignments[i].value - 1] = true;
-    status = place_assignment(&s, recipe->assignments[i], &deferred[i]);
+  for (int32_t i = 0; good && i < template->output_count; i++) s.kept[template->outputs[i] - 1] = true;
+  for (int32_t i = 0; status == MICA_OK && i < template->assignment_count; i++) {
+    s.kept[template->assignments[i].value - 1] = true;
+    status = place_assignment(&s, template->assignments[i], &deferred[i]);
   }
   if (status == MICA_OK) status = order(&s);
   void *all[] = {s.edges, s.waits, s.readers, s.kept, s.done, s.seen, s.stack};

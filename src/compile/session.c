@@ -19,20 +19,21 @@ static mica_status add_slot(mica__slot *slots, int32_t *count, const mica__node 
 
 /* Whether an output or another value needs the elements or the shape of a source. */
 static void find_needed(mica_session *session) {
-  const mica__recipe *recipe = &session->recipe;
+  const mica__template *template = &session->template;
   for (int32_t i = 0; i < session->input_count; i++) {
     mica__slot *slot = &session->inputs[i];
-    for (int32_t o = 0; o < recipe->output_count; o++) slot->needed |= recipe->outputs[o] == slot->node;
-    for (int32_t a = 0; a < recipe->assignment_count; a++) slot->needed |= recipe->assignments[a].value == slot->node;
-    for (int32_t id = 1; id <= recipe->graph->count; id++) {
-      const mica__node *node = mica__graph_node(recipe->graph, id);
+    for (int32_t o = 0; o < template->output_count; o++) slot->needed |= template->outputs[o] == slot->node;
+    for (int32_t a = 0; a < template->assignment_count; a++)
+      slot->needed |= template->assignments[a].value == slot->node;
+    for (int32_t id = 1; id <= template->graph->count; id++) {
+      const mica__node *node = mica__graph_node(template->graph, id);
       for (int32_t k = 0; k < node->input_count; k++) slot->needed |= node->inputs[k] == slot->node;
     }
   }
 }
 
 static mica_status collect_slots(mica_session *session) {
-  const mica_graph *graph = session->recipe.graph;
+  const mica_graph *graph = session->template.graph;
   size_t n = (size_t)graph->count + 1;
   session->inputs = calloc(n, sizeof *session->inputs);
   session->parameters = calloc(n, sizeof *session->parameters);
@@ -58,7 +59,7 @@ static mica_status make_parameters(mica_session *session) {
   for (int pass = 0; pass < 2; pass++) {
     size_t at = 0;
     for (int32_t i = 0; i < session->parameter_count; i++) {
-      const mica__node *node = mica__graph_node(session->recipe.graph, session->parameters[i].node);
+      const mica__node *node = mica__graph_node(session->template.graph, session->parameters[i].node);
       if (pass) {
         MICA_TRY(mica_tensor_wrap(session->parameter_memory, at, node->type.dtype, node->type.shape, &session->own[i]));
         session->tensors[i] = session->own[i];
@@ -82,7 +83,7 @@ static mica_status compile_now(mica_session *session) {
   for (int32_t i = 0; i < session->input_count; i++) {
     session->shapes[i] = session->inputs[i].type.shape;
     for (int32_t d = 0; !session->inputs[i].needed && d < session->shapes[i].rank; d++)
-      if (session->shapes[i].dim[d] == MICA_OPEN) session->shapes[i].dim[d] = 0;
+      if (session->shapes[i].dim[d] == MICA_DYNAMIC) session->shapes[i].dim[d] = 0;
     if (mica__shape_is_open(session->shapes[i])) return MICA_OK;
   }
   mica_queue *queue = mica_engine_queue(session->engine);
@@ -113,7 +114,8 @@ mica_status mica_session_create(mica_engine *engine, mica_graph *graph, const mi
   if (!session) return mica__fail_nomem("a session");
   session->engine = engine;
   if (config) session->config = *config;
-  mica_status status = mica__recipe_clone(graph, outputs, output_count, !session->config.no_simplify, &session->recipe);
+  mica_status status =
+      mica__template_clone(graph, outputs, output_count, !session->config.no_simplify, &session->template);
   if (status == MICA_OK) status = collect_slots(session);
   if (status == MICA_OK) status = make_parameters(session);
   if (status == MICA_OK) status = compile_now(session);
@@ -136,7 +138,7 @@ void mica_session_destroy(mica_session *session) {
     mica_tensor_destroy(session->own[i]);
   }
   mica_buffer_destroy(session->parameter_memory);
-  mica__recipe_free(&session->recipe);
+  mica__template_free(&session->template);
   void *all[] = {session->inputs,  session->parameters, session->own,
                  session->tensors, session->shapes,     (void *)session->feeds};
   for (size_t i = 0; i < sizeof all / sizeof *all; i++) free(all[i]);
@@ -185,7 +187,7 @@ static mica_status take_feed(mica_session *session, const mica_feed *feed) {
   mica__type wanted = session->inputs[i].type;
   bool fits = type.shape.rank == wanted.shape.rank;
   for (int32_t d = 0; fits && d < type.shape.rank; d++)
-    fits = wanted.shape.dim[d] == MICA_OPEN || wanted.shape.dim[d] == type.shape.dim[d];
+    fits = wanted.shape.dim[d] == MICA_DYNAMIC || wanted.shape.dim[d] == type.shape.dim[d];
   if (type.dtype != wanted.dtype || !fits)
     return mica__fail(type.dtype != wanted.dtype ? MICA_E_DTYPE : MICA_E_SHAPE,
                       "mica_session_run: input '%s' is %s, and was fed %s", feed->name, mica__type_format(wanted, want),
@@ -210,7 +212,7 @@ static mica_status take_feeds(mica_session *session, const mica_feed *feeds, siz
     /* What nothing reads makes no plan of its own. */
     session->shapes[i] = slot->type.shape;
     for (int32_t d = 0; d < slot->type.shape.rank; d++)
-      if (slot->type.shape.dim[d] == MICA_OPEN) session->shapes[i].dim[d] = 0;
+      if (slot->type.shape.dim[d] == MICA_DYNAMIC) session->shapes[i].dim[d] = 0;
   }
   return MICA_OK;
 }
@@ -250,7 +252,7 @@ static mica_status bind_feed(mica__plan *v, mica_engine *engine, mica_queue *que
     MICA_TRY(mica_op_copy_fwd(queue, feed, input->aligned));
     feed = input->aligned;
   }
-  return mica__recording_bind(v->recording, input->stand_in, feed);
+  return mica__recording_bind(v->recording, input->placeholder, feed);
 }
 
 mica_status mica_session_run(mica_session *session, mica_queue *queue, const mica_feed *feeds, size_t feed_count) {
@@ -269,5 +271,5 @@ mica_status mica_session_run(mica_session *session, mica_queue *queue, const mic
 
 const mica_tensor *mica_session_output(const mica_session *session, size_t index) {
   const mica__plan *v = session ? session->current : NULL;
-  return v && v->outputs && index < (size_t)v->recipe.output_count ? v->outputs[index] : NULL;
+  return v && v->outputs && index < (size_t)v->template.output_count ? v->outputs[index] : NULL;
 }

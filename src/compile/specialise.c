@@ -3,7 +3,7 @@
 #include "base/element.h"
 #include "base/hash.h"
 #include "base/text.h"
-#include "compile/recipe.h"
+#include "compile/template.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -75,7 +75,8 @@ static int32_t *find_slot(sweep *s, const draft *d) {
   return &s->table[at];
 }
 
-/* Adds the draft, or finds its like. Each run of a recipe draws inputs and parameters from outside: they are unique by
+/* Adds the draft, or finds its like. Each run of a template draws inputs and parameters from outside: they are unique
+ * by
  * their names, which the caller sets. */
 static mica_status put(sweep *s, const draft *d, int32_t *id) {
   bool merge = s->simplify && d->op != &mica__op_input && d->op != &mica__op_parameter;
@@ -148,7 +149,7 @@ static int32_t same_value(const sweep *s, const draft *d) {
 static int32_t same_look(const sweep *s, int32_t id) {
   int32_t base = 0;
   mica_shape space = mica__graph_node(s->out, id)->type.shape;
-  mica__access access = mica__recipe_look(s->out, id, &base);
+  mica__access access = mica__template_look(s->out, id, &base);
   bool same = same_type(mica__graph_node(s->out, base)->type, mica__graph_node(s->out, id)->type);
   return same && mica__access_is_row_major(space, &access) ? base : id;
 }
@@ -194,7 +195,7 @@ static mica_status make(sweep *s, const draft *d, int32_t *id) {
   if (s->simplify || d->op->kind == MICA__OP_SHAPE) {
     mica__node node = {.op = d->op, .inputs = (int32_t *)d->inputs, .input_count = d->input_count, .attrs = d->attrs};
     node.type = d->type;
-    MICA_TRY(mica__recipe_fold(s->out, &node, &values));
+    MICA_TRY(mica__template_fold(s->out, &node, &values));
     if (values) {
       mica_status status = put_values(s, d->type, values, id);
       free(values);
@@ -272,7 +273,7 @@ static mica_status claim(sweep *s, bool *claimed, int32_t *id) {
   return *id ? MICA_OK : s->out->status;
 }
 
-static mica_status claim_results(sweep *s, const mica__recipe *source, mica__recipe *recipe) {
+static mica_status claim_results(sweep *s, const mica__template *source, mica__template *template) {
   bool *claimed = calloc((size_t)s->out->count + 1, sizeof *claimed);
   if (!claimed) return mica__fail_nomem("a session");
   mica_status status = MICA_OK;
@@ -280,34 +281,34 @@ static mica_status claim_results(sweep *s, const mica__recipe *source, mica__rec
     mica__assignment a = source->assignments[i];
     a = (mica__assignment){s->map[a.parameter - 1], s->map[a.value - 1]};
     status = claim(s, claimed, &a.value);
-    recipe->assignments[recipe->assignment_count++] = a;
+    template->assignments[template->assignment_count++] = a;
   }
   for (int32_t i = 0; status == MICA_OK && i < source->output_count; i++) {
     int32_t id = s->map[source->outputs[i] - 1];
     status = claim(s, claimed, &id);
-    recipe->outputs[recipe->output_count++] = id;
+    template->outputs[template->output_count++] = id;
   }
   free(claimed);
   return status;
 }
 
-mica_status mica__recipe_specialise(const mica__recipe *source, const mica_shape *shapes, bool simplify,
-                                    mica__recipe *recipe) {
-  *recipe = (mica__recipe){0};
-  MICA_TRY(mica_graph_create(&recipe->graph));
-  sweep s = {.source = source->graph, .out = recipe->graph, .simplify = simplify};
+mica_status mica__template_specialise(const mica__template *source, const mica_shape *shapes, bool simplify,
+                                      mica__template *template) {
+  *template = (mica__template){0};
+  MICA_TRY(mica_graph_create(&template->graph));
+  sweep s = {.source = source->graph, .out = template->graph, .simplify = simplify};
   int32_t count = source->graph->count;
   s.table_size = (size_t)count * 8 + 64;
   s.table = calloc(s.table_size, sizeof *s.table);
   s.map = calloc((size_t)count + 1, sizeof *s.map);
-  recipe->outputs = calloc((size_t)source->output_count + 1, sizeof *recipe->outputs);
-  recipe->assignments = calloc((size_t)source->assignment_count + 1, sizeof *recipe->assignments);
+  template->outputs = calloc((size_t)source->output_count + 1, sizeof *template->outputs);
+  template->assignments = calloc((size_t)source->assignment_count + 1, sizeof *template->assignments);
   mica_status status =
-      s.table && s.map && recipe->outputs && recipe->assignments ? MICA_OK : mica__fail_nomem("a session");
+      s.table && s.map && template->outputs && template->assignments ? MICA_OK : mica__fail_nomem("a session");
   for (int32_t id = 1; status == MICA_OK && id <= count; id++) status = visit(&s, id, shapes);
-  if (status == MICA_OK) status = claim_results(&s, source, recipe);
+  if (status == MICA_OK) status = claim_results(&s, source, template);
   free(s.table);
   free(s.map);
-  if (status != MICA_OK) mica__recipe_free(recipe);
+  if (status != MICA_OK) mica__template_free(template);
   return status;
 }

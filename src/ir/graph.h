@@ -7,7 +7,7 @@
 
 #include <mica/graph.h>
 
-/* dtype and shape of a value; dimensions may be MICA_OPEN. */
+/* dtype and shape of a value; dimensions may be MICA_DYNAMIC. */
 typedef struct mica__type {
   mica_dtype dtype;
   mica_shape shape;

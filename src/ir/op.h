@@ -63,10 +63,10 @@ typedef struct mica__exec {
   mica_tensor *output;
   unsigned classes; /* MICA__ON_... whose kernel variants to take; 0 for the device's own. The checks set it. */
   /* bit k: input k stays as it is from run to run (a constant, or a parameter that the session does not assign). What
-   * an op computes from such inputs alone it may compute beforehand, into a mica__workspace_create of `beforehand`:
+   * an op computes from such inputs alone it may compute beforehand, into a mica__workspace_create of `prologue`:
    * what is queued there runs before the first run, and again when an input has changed. NULL where constant is 0. */
   uint32_t constant;
-  mica_queue *beforehand;
+  mica_queue *prologue;
 } mica__exec;
 
 /* A strided access: element (i0, i1, ...) of the output's index space stands at offset + sum i_k stride_k of the
@@ -77,7 +77,7 @@ typedef struct mica__access {
 } mica__access;
 
 /* A pointwise op that the kernels of a LAUNCH could do to each element of their result as they store it. */
-typedef struct mica__absorb {
+typedef struct mica__epilogue_fusion {
   const struct mica__node *node; /* the launch */
   const struct mica__node *user; /* the pointwise op, which alone uses the result */
   /* The user's other operand; NULL where there is none. access is how the user reads it, over the user's shape. */
@@ -86,7 +86,7 @@ typedef struct mica__absorb {
   /* To be filled: the op that does both, and its attributes. Its operands are those of node, then the other one. */
   const struct mica__op *op;
   struct mica__attrs *attrs;
-} mica__absorb;
+} mica__epilogue_fusion;
 
 /* Where a result shows an operand: element i along axis a at start[a] + i step[a]. */
 typedef struct mica__inset {
@@ -109,7 +109,7 @@ typedef struct mica__op {
   mica__op_kind kind;
   int32_t min_inputs, max_inputs;
   /* The result's type from the inputs' types and the attributes; MICA_E_SHAPE and MICA_E_DTYPE name both sides. May
-   * normalise attributes (negative axes). Open dimensions pass through as MICA_OPEN. */
+   * normalise attributes (negative axes). Open dimensions pass through as MICA_DYNAMIC. */
   mica_status (*infer)(const struct mica__type *inputs, int32_t input_count, struct mica__attrs *attrs,
                        struct mica__type *out);
   /* Adds the nodes of the gradient; NULL where there is none. */
@@ -135,12 +135,13 @@ typedef struct mica__op {
   /* VIEW: how the output reads input 0 when that is accessed row-major; strides may be negative. node has the types and
    * attributes of known shapes. */
   bool (*view)(const struct mica__node *node, mica_shape input, mica__access *access);
-  /* LAUNCH: whether it can do what a user does; see mica__absorb. The user's shape has as many elements as the result
+  /* LAUNCH: whether it can do what a user does; see mica__epilogue_fusion. The user's shape has as many elements as
+   * the result
    * and the same last dimension. May be NULL. */
-  bool (*absorb)(mica__absorb *absorb);
+  bool (*fuse_epilogue)(mica__epilogue_fusion *fusion);
   /* LAUNCH: whether its result times the user's other operand is the same launch on its own operand *operand times that
-   * factor in *shape; the user must be a product of two. Of absorb nothing is filled. May be NULL. */
-  bool (*scale)(const mica__absorb *absorb, int32_t *operand, mica_shape *shape);
+   * factor in *shape; the user must be a product of two. Of fusion nothing is filled. May be NULL. */
+  bool (*scale)(const mica__epilogue_fusion *fusion, int32_t *operand, mica_shape *shape);
   /* LAUNCH of a result that shows each of its operands in a window and attrs.reals[0] everywhere else: the window of
    * operand k. What a kernel needs of the result it can then read from the operands, within bounds. NULL for others. */
   void (*window)(const mica_graph *graph, const struct mica__node *node, int32_t k, mica__inset *window);

@@ -63,7 +63,7 @@ static bool check_type(mica_graph *graph, const char *what, const char *name, mi
     return false;
   }
   for (int32_t i = 0; may_be_open && i < closed.rank && i < MICA_MAX_RANK; i++)
-    if (closed.dim[i] == MICA_OPEN) closed.dim[i] = 1;
+    if (closed.dim[i] == MICA_DYNAMIC) closed.dim[i] = 1;
   if (mica_shape_count(closed, &count) == MICA_OK) return true;
   mica__graph_fail(graph, MICA_E_SHAPE, "%s '%s': %s is no shape that it can have", what, name,
                    mica_shape_format(type.shape, text));

@@ -10,7 +10,7 @@ const char *mica__type_format(mica__type type, char text[MICA__TYPE_TEXT]) {
 
 bool mica__shape_is_open(mica_shape shape) {
   for (int32_t i = 0; i < shape.rank; i++)
-    if (shape.dim[i] == MICA_OPEN) return true;
+    if (shape.dim[i] == MICA_DYNAMIC) return true;
   return false;
 }
 
@@ -23,7 +23,7 @@ mica_status mica__shape_broadcast(mica_shape a, mica_shape b, mica_shape *out) {
   for (int32_t back = 1; back <= longer && longer <= MICA_MAX_RANK; back++) {
     int64_t *da = back <= a.rank ? &closed_a.dim[a.rank - back] : NULL;
     int64_t *db = back <= b.rank ? &closed_b.dim[b.rank - back] : NULL;
-    bool open_a = da && *da == MICA_OPEN, open_b = db && *db == MICA_OPEN;
+    bool open_a = da && *da == MICA_DYNAMIC, open_b = db && *db == MICA_DYNAMIC;
     open[longer - back] = (open_a && (!db || open_b || *db == 1)) || (open_b && (!da || open_a || *da == 1));
     if (open_a) *da = db && !open_b ? *db : 1;
     if (open_b) *db = da ? *da : 1;
@@ -33,7 +33,7 @@ mica_status mica__shape_broadcast(mica_shape a, mica_shape b, mica_shape *out) {
     return mica__fail(status, "shapes %s and %s cannot be broadcast together", mica_shape_format(a, ta),
                       mica_shape_format(b, tb));
   for (int32_t i = 0; i < result.rank; i++)
-    if (open[i]) result.dim[i] = MICA_OPEN;
+    if (open[i]) result.dim[i] = MICA_DYNAMIC;
   *out = result;
   return MICA_OK;
 }

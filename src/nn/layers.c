@@ -13,7 +13,7 @@ static bool find_extent(const char *kind, mica_value x, int32_t axis, int64_t *e
   char text[MICA_SHAPE_TEXT];
   if (mica_value_is_null(x)) return false;
   int32_t at = axis < 0 ? axis + shape.rank : axis;
-  bool known = at >= 0 && at < shape.rank && shape.dim[at] != MICA_OPEN;
+  bool known = at >= 0 && at < shape.rank && shape.dim[at] != MICA_DYNAMIC;
   if (known)
     *extent = shape.dim[at];
   else

@@ -11,7 +11,7 @@ static void add_shape(mica__text *text, mica_shape shape) {
   mica__text_add(text, "(");
   for (int32_t i = 0; i < shape.rank; i++) {
     mica__text_add(text, i ? ", " : "");
-    if (shape.dim[i] == MICA_OPEN)
+    if (shape.dim[i] == MICA_DYNAMIC)
       mica__text_add(text, "?");
     else
       mica__text_addf(text, "%lld", (long long)shape.dim[i]);
@@ -21,7 +21,7 @@ static void add_shape(mica__text *text, mica_shape shape) {
 
 static mica__type closed(mica__type type) {
   for (int32_t i = 0; i < type.shape.rank; i++)
-    if (type.shape.dim[i] == MICA_OPEN) type.shape.dim[i] = 1;
+    if (type.shape.dim[i] == MICA_DYNAMIC) type.shape.dim[i] = 1;
   return type;
 }
 

@@ -68,7 +68,7 @@ mica_value mica__sum_to(mica_value value, mica_value like) {
 
 static int32_t open_count(mica_shape shape) {
   int32_t count = 0;
-  for (int32_t i = 0; i < shape.rank; i++) count += shape.dim[i] == MICA_OPEN;
+  for (int32_t i = 0; i < shape.rank; i++) count += shape.dim[i] == MICA_DYNAMIC;
   return count;
 }
 
@@ -87,7 +87,7 @@ mica_value mica__expand_like(mica_value value, mica_value like) {
   for (int32_t i = 0; i < to.rank; i++) {
     int32_t at = i - (to.rank - from.rank);
     /* What is open and not the value's own extent can be taken from `like` only. */
-    if (to.dim[i] == MICA_OPEN && (at < 0 || from.dim[at] != MICA_OPEN))
+    if (to.dim[i] == MICA_DYNAMIC && (at < 0 || from.dim[at] != MICA_DYNAMIC))
       return mica__graph_add(&mica__op_expand, (mica_value[]){value, like}, 2, NULL);
   }
   return mica_expand(value, to);

@@ -44,13 +44,13 @@ static bool has_failed(const examination *e, const char *name) {
 }
 
 /* Variants that an earlier examination found wrong, with another driver or a broken kernel, and this one did not. */
-static void acquit(examination *e, const mica__op *op) {
+static void unquarantine(examination *e, const mica__op *op) {
   for (const mica__kernel_desc *const *kernel = op->kernels; *kernel; kernel++)
     for (int v = 0; v < (*kernel)->variant_count; v++) {
       char name[MICA__TUNING_TEXT];
       variant_name(name, (*kernel)->name, (*kernel)->variants[v].name);
       if (mica__tuning_is_bad(e->engine, name) && !has_failed(e, name))
-        log_unless_ok(mica__tuning_acquit(e->engine, name));
+        log_unless_ok(mica__tuning_unquarantine(e->engine, name));
     }
 }
 
@@ -69,7 +69,7 @@ mica_status mica_doctor_run(mica_engine *engine, const char *op_name, mica_docto
     found = true;
     status = mica__check_run(engine, op, MICA__CHECK_QUICK, take_note, &e, &total);
     mica__attempt_begin();
-    if (status == MICA_OK) acquit(&e, op);
+    if (status == MICA_OK) unquarantine(&e, op);
     mica__attempt_end();
   }
   mica__text_free(&e.failed);

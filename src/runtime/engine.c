@@ -139,18 +139,18 @@ mica_stats mica_engine_stats(const mica_engine *engine) {
 
 void mica_engine_trim(mica_engine *engine) { mica__pool_trim(engine); }
 
-bool mica__engine_is_settled(mica_engine *engine, uint64_t stamp) {
+bool mica__engine_is_finished(mica_engine *engine, uint64_t stamp) {
   if (stamp == 0) return true;
   uint64_t id = stamp >> MICA__STAMP_BITS, number = stamp & (((uint64_t)1 << MICA__STAMP_BITS) - 1);
   pthread_mutex_lock(&engine->lock);
   /* With one in-order queue the next user comes after the last one anyway; mica__queue_create waits when that ends. A
    * queue that is gone had finished. */
-  bool settled = true;
+  bool finished = true;
   if (engine->queues && engine->queues->next)
     for (const mica_queue *q = engine->queues; q; q = q->next)
-      if (q->id == id) settled = atomic_load(&q->finished) >= number;
+      if (q->id == id) finished = atomic_load(&q->finished) >= number;
   pthread_mutex_unlock(&engine->lock);
-  return settled;
+  return finished;
 }
 
 mica_status mica_cache_path(const char *cache_dir, char **path) {

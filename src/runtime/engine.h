@@ -61,7 +61,7 @@ struct mica_buffer {
   atomic_bool shared;
   _Atomic uint64_t changes; /* see mica__tensor_changes */
   atomic_bool foreign;      /* the caller has the memory in hand and may change it unseen */
-  bool stand_in;            /* has no memory: see mica__stand_in_create */
+  bool placeholder;         /* has no memory: see mica__placeholder_create */
   mica_buffer *next_idle;
 };
 
@@ -117,7 +117,7 @@ void mica__pool_trim(mica_engine *engine);
 void mica__pool_destroy(mica_engine *engine);
 
 /* Whether the stamped work is known to be done, or must run before anything queued from now on. */
-bool mica__engine_is_settled(mica_engine *engine, uint64_t stamp);
+bool mica__engine_is_finished(mica_engine *engine, uint64_t stamp);
 
 /* handle may be NULL: then a queue is made. */
 mica_status mica__queue_create(mica_engine *engine, cl_command_queue handle, mica_queue **queue);

@@ -123,7 +123,7 @@ bool mica__queue_records(const mica_queue *queue);
 /* A queue that records what is submitted to it; transfers on it fail with MICA_E_STATE. */
 mica_status mica__recorder_create(mica_engine *engine, mica_queue **recorder);
 /* A recorder that keeps nothing: ops do all that comes before a launch, on workspace without memory. */
-mica_status mica__rehearsal_create(mica_engine *engine, mica_queue **recorder);
+mica_status mica__dry_run_create(mica_engine *engine, mica_queue **recorder);
 /* Ends recording: the recorder is destroyed, its launches are the caller's. */
 mica__recording *mica__recorder_end(mica_queue *recorder);
 /* Starts every launch in order. Allocates nothing, builds nothing, waits for nothing. One thread at a time. */
@@ -138,10 +138,10 @@ void mica__recording_destroy(mica__recording *recording);
 
 /* A buffer of so many bytes without memory: it stands for memory that is known only when a recording is replayed. A
  * tensor that wraps it may be an operand of recorded launches, of no others. */
-mica_status mica__stand_in_create(mica_engine *engine, size_t bytes, mica_buffer **stand_in);
-/* Lets every launch that names the stand-in use the tensor's memory, from its first element on, until the next call.
+mica_status mica__placeholder_create(mica_engine *engine, size_t bytes, mica_buffer **placeholder);
+/* Lets every launch that names the placeholder use the tensor's memory, from its first element on, until the next call.
  * The tensor's memory is not retained: it must live until the replays that use it are queued. Allocates nothing. */
-mica_status mica__recording_bind(mica__recording *recording, const mica_buffer *stand_in, const mica_tensor *tensor);
+mica_status mica__recording_bind(mica__recording *recording, const mica_buffer *placeholder, const mica_tensor *tensor);
 
 /* Launches of this process on devices that run kernels; tests use it to prove that something ran. */
 uint64_t mica__launch_total(void);

@@ -68,7 +68,7 @@ static mica_buffer *take_idle(mica_engine *engine, unsigned class_index) {
   mica_buffer *found = NULL;
   pthread_mutex_lock(&pool->lock);
   for (mica_buffer **at = &pool->idle[class_index]; *at; at = &(*at)->next_idle)
-    if (mica__engine_is_settled(engine, atomic_load(&(*at)->last_use))) {
+    if (mica__engine_is_finished(engine, atomic_load(&(*at)->last_use))) {
       found = *at;
       *at = found->next_idle;
       break;
@@ -188,6 +188,6 @@ size_t mica_buffer_bytes(const mica_buffer *buffer) { return buffer->bytes; }
 void mica__buffer_use(mica_buffer *buffer, const mica_queue *queue) {
   uint64_t number = (atomic_load(&queue->submitted) + 1) & (((uint64_t)1 << MICA__STAMP_BITS) - 1);
   uint64_t before = atomic_exchange(&buffer->last_use, queue->id << MICA__STAMP_BITS | number);
-  if (before >> MICA__STAMP_BITS != queue->id && !mica__engine_is_settled(queue->engine, before))
+  if (before >> MICA__STAMP_BITS != queue->id && !mica__engine_is_finished(queue->engine, before))
     atomic_store(&buffer->shared, true);
 }

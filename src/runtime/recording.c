@@ -12,12 +12,12 @@ typedef struct step {
   bool ran;
 } step;
 
-/* An argument that names a stand-in. */
+/* An argument that names a placeholder. */
 typedef struct slot {
-  const mica_buffer *stand_in;
+  const mica_buffer *placeholder;
   size_t step;
   uint32_t arg;
-  int64_t first; /* in the stand-in */
+  int64_t first; /* in the placeholder */
 } slot;
 
 /* Workspace that ops have let go of while recording may serve the next: it is idle when only the recording holds it. */
@@ -28,7 +28,7 @@ typedef struct scratch {
 
 struct mica__recording {
   mica_engine *engine;
-  bool rehearsal;
+  bool dry_run;
   step *steps;
   size_t count, capacity;
   slot *slots;
@@ -37,14 +37,14 @@ struct mica__recording {
   size_t scratch_count;
 };
 
-mica_status mica__stand_in_create(mica_engine *engine, size_t bytes, mica_buffer **out) {
-  mica_buffer *stand_in = calloc(1, sizeof *stand_in);
-  if (!stand_in) return mica__fail_nomem("a buffer");
-  stand_in->engine = engine;
-  stand_in->bytes = bytes;
-  stand_in->stand_in = true;
-  atomic_store(&stand_in->references, 1);
-  *out = stand_in;
+mica_status mica__placeholder_create(mica_engine *engine, size_t bytes, mica_buffer **out) {
+  mica_buffer *placeholder = calloc(1, sizeof *placeholder);
+  if (!placeholder) return mica__fail_nomem("a buffer");
+  placeholder->engine = engine;
+  placeholder->bytes = bytes;
+  placeholder->placeholder = true;
+  atomic_store(&placeholder->references, 1);
+  *out = placeholder;
   return MICA_OK;
 }
 
@@ -63,9 +63,9 @@ mica_status mica__recorder_create(mica_engine *engine, mica_queue **out) {
   return MICA_OK;
 }
 
-mica_status mica__rehearsal_create(mica_engine *engine, mica_queue **out) {
+mica_status mica__dry_run_create(mica_engine *engine, mica_queue **out) {
   MICA_TRY(mica__recorder_create(engine, out));
-  (*out)->recording->rehearsal = true;
+  (*out)->recording->dry_run = true;
   return MICA_OK;
 }
 
@@ -79,14 +79,14 @@ static mica_status grow(mica__recording *recording) {
   return MICA_OK;
 }
 
-static bool names_stand_in(const mica__arg *arg) {
-  return arg->kind == MICA__ARG_BUFFER && arg->value.buffer && arg->value.buffer->stand_in;
+static bool names_placeholder(const mica__arg *arg) {
+  return arg->kind == MICA__ARG_BUFFER && arg->value.buffer && arg->value.buffer->placeholder;
 }
 
 /* Notes which arguments of the next step are to be bound. */
 static mica_status add_slots(mica__recording *recording, const mica__launch *launch) {
   for (uint32_t a = 0; a < launch->arg_count; a++) {
-    if (!names_stand_in(&launch->args[a])) continue;
+    if (!names_placeholder(&launch->args[a])) continue;
     if (recording->slot_count == recording->slot_capacity) {
       size_t capacity = recording->slot_capacity ? recording->slot_capacity * 2 : 16;
       slot *grown = realloc(recording->slots, capacity * sizeof *grown);
@@ -121,7 +121,7 @@ static mica_buffer *find_scratch(const mica__recording *recording, size_t bytes)
 mica_status mica__workspace_create(mica_queue *queue, size_t bytes, mica_buffer **out) {
   mica__recording *recording = queue->recording;
   if (!recording) return mica_buffer_create(queue->engine, bytes, out);
-  if (recording->rehearsal) return mica__stand_in_create(queue->engine, bytes, out);
+  if (recording->dry_run) return mica__placeholder_create(queue->engine, bytes, out);
   mica_buffer *found = find_scratch(recording, bytes);
   if (!found) {
     scratch *grown = realloc(recording->scratches, (recording->scratch_count + 1) * sizeof *grown);
@@ -156,7 +156,7 @@ size_t mica__recording_workspace(const mica__recording *recording) {
 
 mica_status mica__recording_add(mica__recording *recording, const mica__launch *launch) {
   const mica__cl_api *api = recording->engine->api;
-  if (recording->rehearsal) return MICA_OK;
+  if (recording->dry_run) return MICA_OK;
   MICA_TRY(grow(recording));
   cl_int error = CL_SUCCESS;
   cl_kernel handle = api->CreateKernel(launch->kernel->program->handle, launch->kernel->entry, &error);
@@ -168,7 +168,8 @@ mica_status mica__recording_add(mica__recording *recording, const mica__launch *
     return status;
   }
   for (uint32_t i = 0; i < launch->arg_count; i++)
-    if (launch->args[i].kind == MICA__ARG_BUFFER && launch->args[i].value.buffer && !names_stand_in(&launch->args[i]))
+    if (launch->args[i].kind == MICA__ARG_BUFFER && launch->args[i].value.buffer &&
+        !names_placeholder(&launch->args[i]))
       keep(recording, launch->args[i].value.buffer);
   recording->steps[recording->count++] = (step){.launch = *launch, .handle = handle};
   return MICA_OK;
@@ -199,10 +200,11 @@ mica_status mica__recording_replay(mica__recording *recording, mica_queue *queue
   return MICA_OK;
 }
 
-mica_status mica__recording_bind(mica__recording *recording, const mica_buffer *stand_in, const mica_tensor *tensor) {
+mica_status mica__recording_bind(mica__recording *recording, const mica_buffer *placeholder,
+                                 const mica_tensor *tensor) {
   for (size_t i = 0; i < recording->slot_count; i++) {
     const slot *at = &recording->slots[i];
-    if (at->stand_in != stand_in) continue;
+    if (at->placeholder != placeholder) continue;
     step *s = &recording->steps[at->step];
     mica__launch *launch = &s->launch;
     uint32_t place = launch->args[at->arg].first;

@@ -187,7 +187,7 @@ mica_status mica__tuning_avoid(mica_engine *engine, const char *choice, const ch
   return learn(engine, true, choice, reason, 0, false);
 }
 
-mica_status mica__tuning_acquit(mica_engine *engine, const char *choice) {
+mica_status mica__tuning_unquarantine(mica_engine *engine, const char *choice) {
   pthread_mutex_lock(&engine->tuning.lock);
   load_once(engine);
   mica__fact *fact = find(&engine->tuning, true, choice);

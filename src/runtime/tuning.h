@@ -50,7 +50,7 @@ mica_status mica__tuning_quarantine(mica_engine *engine, const char *choice, con
 /* The same as long as the engine lives. */
 mica_status mica__tuning_avoid(mica_engine *engine, const char *choice, const char *reason);
 /* Takes back a quarantine: the choice was right this time. */
-mica_status mica__tuning_acquit(mica_engine *engine, const char *choice);
+mica_status mica__tuning_unquarantine(mica_engine *engine, const char *choice);
 
 /* Whether mica_engine_config.tune was set. */
 bool mica__engine_tunes(const mica_engine *engine);

@@ -6,10 +6,10 @@
 typedef struct run {
   mica_trainer *t;
   const mica_batch_source *training, *validation;
-  const char *reason; /* why it stops; NULL: it goes on */
-  int64_t every;      /* steps to the next reading */
-  bool told;          /* of a loss */
-  double settled;     /* when the last reading arrived */
+  const char *reason;  /* why it stops; NULL: it goes on */
+  int64_t every;       /* steps to the next reading */
+  bool told;           /* of a loss */
+  double last_reading; /* when the last reading arrived */
 } run;
 
 static mica_train_event event_of(const run *r, mica_train_event_kind kind) {
@@ -38,8 +38,8 @@ static void tell(run *r, const mica_train_event *event) {
 #define LATE 1.0
 
 static void adapt_every(run *r) {
-  double now = mica__clock(), took = now - r->settled;
-  r->settled = now;
+  double now = mica__clock(), took = now - r->last_reading;
+  r->last_reading = now;
   if (r->t->config.on_plateau) return;
   if (took < SOON && r->every < r->t->config.report_every) r->every *= 2;
   if (took > LATE && r->every > 1) r->every /= 2;
@@ -47,10 +47,10 @@ static void adapt_every(run *r) {
 }
 
 /* Waits for the oldest reading and tells of it. */
-static mica_status settle(run *r) {
+static mica_status drain(run *r) {
   mica_trainer *t = r->t;
   mica__reading reading = t->readings[t->first_reading];
-  MICA_TRY(mica__train_settle(t));
+  MICA_TRY(mica__train_drain(t));
   adapt_every(r);
   mica_train_event event = event_of(r, MICA_TRAIN_STEPS);
   event.batch = reading.batch;
@@ -66,14 +66,14 @@ static mica_status settle(run *r) {
 static mica_status read(run *r) {
   bool first = !r->told;
   r->told = true;
-  if (r->t->reading_count == MICA__READINGS) MICA_TRY(settle(r));
+  if (r->t->reading_count == MICA__READINGS) MICA_TRY(drain(r));
   MICA_TRY(mica__train_read(r->t));
-  return first ? settle(r) : MICA_OK;
+  return first ? drain(r) : MICA_OK;
 }
 
-static mica_status settle_all(run *r) {
+static mica_status drain_all(run *r) {
   MICA_TRY(read(r));
-  while (r->t->reading_count) MICA_TRY(settle(r));
+  while (r->t->reading_count) MICA_TRY(drain(r));
   return MICA_OK;
 }
 
@@ -116,7 +116,7 @@ static mica_status after_step(run *r) {
   if (t->progress.step - t->unread_from >= r->every) MICA_TRY(read(r));
   if (c->stop && *c->stop && !r->reason) r->reason = "stopped from outside";
   if (!c->checkpoint_steps || t->progress.step % c->checkpoint_steps != 0) return MICA_OK;
-  MICA_TRY(settle_all(r));
+  MICA_TRY(drain_all(r));
   return write_to(r, "last.safetensors", true);
 }
 
@@ -128,7 +128,7 @@ static mica_status run_steps(run *r) {
     MICA_TRY(step(r, &more));
     if (more) MICA_TRY(after_step(r));
   }
-  MICA_TRY(settle_all(r));
+  MICA_TRY(drain_all(r));
   t->seconds += mica__clock() - t->begun;
   t->begun = 0;
   return MICA_OK;
@@ -184,7 +184,7 @@ static mica_status begin(run *r) {
   mica_train_event event = event_of(r, MICA_TRAIN_BEGIN);
   MICA_TRY(mica__train_first_batch(r->t, r->training, &event.recent));
   if (event.recent.samples > 0) tell(r, &event);
-  r->settled = mica__clock();
+  r->last_reading = mica__clock();
   return MICA_OK;
 }
 
@@ -194,7 +194,7 @@ static mica_status fit(run *r) {
   if (t->schedule.steps == 0) t->schedule.steps = t->config.epochs * (int64_t)r->training->batches;
   t->unread_from = p->step;
   r->every = t->config.on_plateau ? t->config.report_every : 1;
-  r->settled = mica__clock();
+  r->last_reading = mica__clock();
   t->recent = (mica__totals){0};
   t->rates_from = -1;
   t->seconds = t->data_seconds = 0;

@@ -12,7 +12,7 @@ const char *mica_loss_name(mica_loss loss) {
 }
 
 static mica_shape with_batch(mica_shape sample) {
-  mica_shape shape = {.rank = sample.rank + 1, .dim = {MICA_OPEN}};
+  mica_shape shape = {.rank = sample.rank + 1, .dim = {MICA_DYNAMIC}};
   for (int32_t i = 0; i < sample.rank && i + 1 < MICA_MAX_RANK; i++) shape.dim[i + 1] = sample.dim[i];
   return shape;
 }

@@ -90,7 +90,7 @@ mica_status mica__train_first_batch(mica_trainer *trainer, const mica_batch_sour
  * which keeps the host from running away from the device. */
 mica_status mica__train_read(mica_trainer *trainer);
 /* Waits for the oldest reading and adds it to the totals. MICA_E_NUMERIC where a loss in it is not finite. */
-mica_status mica__train_settle(mica_trainer *trainer);
+mica_status mica__train_drain(mica_trainer *trainer);
 /* Waits for all readings and forgets them. */
 void mica__train_discard(mica_trainer *trainer);
 

@@ -126,7 +126,7 @@ mica_status mica_trainer_step(mica_trainer *t, const mica_batch *batch) {
 mica_status mica__train_read(mica_trainer *t) {
   mica__reading *r = &t->readings[(t->first_reading + t->reading_count) % MICA__READINGS];
   if (t->unread_from == t->progress.step) return MICA_OK;
-  if (t->reading_count == MICA__READINGS) MICA_TRY(mica__train_settle(t));
+  if (t->reading_count == MICA__READINGS) MICA_TRY(mica__train_drain(t));
   r->first_step = t->unread_from;
   r->last_step = t->progress.step;
   r->rate = mica__train_rate(t, t->progress.step - 1);
@@ -138,7 +138,7 @@ mica_status mica__train_read(mica_trainer *t) {
   return mica_queue_flush(t->queue);
 }
 
-mica_status mica__train_settle(mica_trainer *t) {
+mica_status mica__train_drain(mica_trainer *t) {
   mica__reading *r = &t->readings[t->first_reading];
   if (t->reading_count == 0) return MICA_OK;
   mica_status status = mica_event_wait(r->event);
@@ -172,7 +172,7 @@ void mica__train_discard(mica_trainer *t) {
 mica_status mica_trainer_take_metrics(mica_trainer *t, mica_metrics *metrics) {
   if (!t || !metrics) return mica__fail(MICA_E_INVALID, "mica_trainer_take_metrics: a pointer is NULL");
   MICA_TRY(mica__train_read(t));
-  while (t->reading_count) MICA_TRY(mica__train_settle(t));
+  while (t->reading_count) MICA_TRY(mica__train_drain(t));
   *metrics = mica__metrics_of(&t->config, &t->recent, false);
   t->recent = (mica__totals){0};
   return MICA_OK;

@@ -70,10 +70,10 @@ static mica_status make_operand(mica_engine *engine, const float *data, int batc
   return transposed ? mica_tensor_transpose(*tensor, view) : mica_tensor_view(*tensor, as_stored, NULL, 0, view);
 }
 
-/* As a session would; what is packed beforehand is done once, here. */
+/* As a session would; what is prepacked is done once, here. */
 static mica_status record(mica_engine *engine, subject *x) {
   mica__exec exec = {.constant = (isupper(x->s.trans[0]) ? 1u : 0u) | (isupper(x->s.trans[1]) ? 2u : 0u)};
-  if (exec.constant) exec.beforehand = mica_engine_queue(engine);
+  if (exec.constant) exec.prologue = mica_engine_queue(engine);
   MICA_TRY(mica__recorder_create(engine, &exec.queue));
   mica_status status = mica__gemm_run(&exec, NULL, x->view_a, x->view_b, NULL, NULL, x->td);
   x->recording = mica__recorder_end(exec.queue);

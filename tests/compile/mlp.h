@@ -39,7 +39,7 @@ static inline mica_value mlp_rate(mica_graph *graph, double rate) {
   return mica_affine(mica_div(mica_sqrt(second), first), rate, 0);
 }
 
-/* The loss; batch may be MICA_OPEN. Inputs "x" (batch, 784) and "y" (batch, 10), one-hot. */
+/* The loss; batch may be MICA_DYNAMIC. Inputs "x" (batch, 784) and "y" (batch, 10), one-hot. */
 static inline mica_value mlp_build(mica_graph *graph, int64_t batch, bool train) {
   static const char *const names[] = {"w1", "b1", "w2", "b2"};
   mica_value x = mica_input(graph, "x", MICA_F32, MICA_SHAPE(batch, MLP_PIXELS));

@@ -1,7 +1,7 @@
 /* labels: null
  *
  * Gradients symbol to symbol. A graph of constants folds to numbers on the host, so that no device is needed. */
-#include "compile/recipe.h"
+#include "compile/template.h"
 #include "support/check_main.h"
 
 #include <math.h>
@@ -26,23 +26,23 @@ static mica_value sum(mica_value x) { return mica_sum(x, MICA_ALL_AXES, false); 
 
 /* The elements of a value that is made of constants only. */
 static void evaluate(mica_value value, double *out, int64_t count) {
-  mica__recipe source, recipe;
+  mica__template source, template;
   double *values = NULL;
   ck_assert_msg(mica_graph_status(graph) == MICA_OK, "%s", mica_graph_message(graph));
-  ck_assert_msg(mica__recipe_clone(graph, &value, 1, false, &source) == MICA_OK, "%s", mica_error_message());
+  ck_assert_msg(mica__template_clone(graph, &value, 1, false, &source) == MICA_OK, "%s", mica_error_message());
   mica_shape *none = calloc((size_t)source.graph->count, sizeof *none);
-  ck_assert_msg(mica__recipe_specialise(&source, none, true, &recipe) == MICA_OK, "%s", mica_error_message());
-  const mica__node *node = mica__graph_node(recipe.graph, recipe.outputs[0]);
+  ck_assert_msg(mica__template_specialise(&source, none, true, &template) == MICA_OK, "%s", mica_error_message());
+  const mica__node *node = mica__graph_node(template.graph, template.outputs[0]);
   ck_assert_ptr_eq(node->op, &mica__op_stop_gradient);
-  node = mica__graph_node(recipe.graph, node->inputs[0]);
+  node = mica__graph_node(template.graph, node->inputs[0]);
   ck_assert_int_eq(mica__node_count(node), count);
-  ck_assert_int_eq(mica__recipe_values(node, &values), MICA_OK);
+  ck_assert_int_eq(mica__template_values(node, &values), MICA_OK);
   ck_assert_msg(values != NULL, "%s is no constant", node->op->name);
   memcpy(out, values, (size_t)count * sizeof *out);
   free(values);
   free(none);
-  mica__recipe_free(&recipe);
-  mica__recipe_free(&source);
+  mica__template_free(&template);
+  mica__template_free(&source);
 }
 
 static mica_value gradient(mica_value loss, mica_value wrt) {

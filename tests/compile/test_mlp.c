@@ -76,7 +76,7 @@ static void train(int64_t batch, float losses[STEPS], float *weights, size_t byt
 }
 
 START_TEST(steady_state) {
-  mica_session *session = make_session(MICA_OPEN);
+  mica_session *session = make_session(MICA_DYNAMIC);
   mica_session_report report;
   uint32_t state = 3;
   char *dump = NULL;
@@ -104,7 +104,7 @@ END_TEST
 START_TEST(the_loss_falls_and_bits_repeat) {
   static float first[MLP_PIXELS * MLP_HIDDEN], second[MLP_PIXELS * MLP_HIDDEN];
   float losses[STEPS], again[STEPS];
-  train(MICA_OPEN, losses, first, sizeof first);
+  train(MICA_DYNAMIC, losses, first, sizeof first);
   train(MLP_BATCH, again, second, sizeof second);
   ck_assert_msg(losses[0] > 1.5f && losses[STEPS - 1] < 0.5f * losses[0], "from %g to %g", (double)losses[0],
                 (double)losses[STEPS - 1]);
@@ -121,7 +121,7 @@ START_TEST(the_loss_falls_and_bits_repeat) {
 END_TEST
 
 START_TEST(a_new_shape_needs_no_new_kernels) {
-  mica_session *session = make_session(MICA_OPEN);
+  mica_session *session = make_session(MICA_DYNAMIC);
   mica_tensor *some_x, *some_y;
   uint32_t state = 3;
   feed(&state);
@@ -211,7 +211,7 @@ START_TEST(sessions_share_weights) {
   mica_graph *graph;
   uint32_t state = 3;
   ck_ok(mica_graph_create(&graph));
-  mica_value loss = mlp_build(graph, MICA_OPEN, false);
+  mica_value loss = mlp_build(graph, MICA_DYNAMIC, false);
   ck_ok(mica_session_create(test_engine(), graph, &loss, 1, NULL, &inference));
   mica_graph_destroy(graph);
   static const char *const names[] = {"w1", "b1", "w2", "b2"};

@@ -119,8 +119,9 @@ static mica_value look(mica_value x) {
   int32_t axis = shape.rank ? below(shape.rank) : 0;
   if (shape.rank == 0) return x;
   switch (below(5)) {
-  case 0: return mica_reshape(x, MICA_SHAPE(MICA_OPEN));
-  case 1: return mica_reshape(x, shape.dim[0] % 2 ? MICA_SHAPE(MICA_OPEN, shape.dim[0]) : MICA_SHAPE(2, MICA_OPEN));
+  case 0: return mica_reshape(x, MICA_SHAPE(MICA_DYNAMIC));
+  case 1:
+    return mica_reshape(x, shape.dim[0] % 2 ? MICA_SHAPE(MICA_DYNAMIC, shape.dim[0]) : MICA_SHAPE(2, MICA_DYNAMIC));
   case 2: return mica_flip(x, MICA_AXES(axis));
   case 3: return shape.dim[axis] < 3 ? x : mica_slice(x, axis, 1, MICA_END, 1 + below(2));
   default:
@@ -130,9 +131,9 @@ static mica_value look(mica_value x) {
 }
 
 static mica_value product(mica_value x, mica_value other) {
-  mica_value a =
-      mica_reshape(x, mica_value_shape(x).rank ? MICA_SHAPE(MICA_OPEN, mica_value_shape(x).dim[0]) : MICA_SHAPE(1, 1));
-  mica_value b = mica_reshape(other, MICA_SHAPE(1, MICA_OPEN));
+  mica_value a = mica_reshape(x, mica_value_shape(x).rank ? MICA_SHAPE(MICA_DYNAMIC, mica_value_shape(x).dim[0])
+                                                          : MICA_SHAPE(1, 1));
+  mica_value b = mica_reshape(other, MICA_SHAPE(1, MICA_DYNAMIC));
   int64_t k = mica_value_shape(a).dim[1], n = mica_value_shape(b).dim[1];
   if (k * n > MOST_ELEMENTS || mica_value_shape(a).dim[0] * n > MOST_ELEMENTS) return x;
   b = mica_expand(b, MICA_SHAPE(k, n));

@@ -23,7 +23,7 @@ typedef struct worker {
 
 /* y = x + number, row by row, and its sums over the rows' elements. */
 static mica_status build(mica_graph *graph, int number, mica_value outputs[2]) {
-  mica_value x = mica_input(graph, "x", MICA_F32, MICA_SHAPE(MICA_OPEN, LENGTH));
+  mica_value x = mica_input(graph, "x", MICA_F32, MICA_SHAPE(MICA_DYNAMIC, LENGTH));
   outputs[0] = mica_affine(x, 1, number);
   outputs[1] = mica_sum(outputs[0], MICA_AXES(1), false);
   return mica_graph_status(graph);

@@ -40,10 +40,10 @@ static void expect_failure(mica_status status, const char *a, const char *b, con
 }
 
 START_TEST(shapes_broadcast_and_open_dimensions_pass) {
-  mica_value x = input("x", MICA_SHAPE(MICA_OPEN, 3)), row = input("row", MICA_SHAPE(3));
+  mica_value x = input("x", MICA_SHAPE(MICA_DYNAMIC, 3)), row = input("row", MICA_SHAPE(3));
   mica_value y = join(x, row);
-  ck_assert(mica_shape_equal(mica_value_shape(y), MICA_SHAPE(MICA_OPEN, 3)));
-  ck_assert(mica_shape_equal(mica_value_shape(join(y, x)), MICA_SHAPE(MICA_OPEN, 3)));
+  ck_assert(mica_shape_equal(mica_value_shape(y), MICA_SHAPE(MICA_DYNAMIC, 3)));
+  ck_assert(mica_shape_equal(mica_value_shape(join(y, x)), MICA_SHAPE(MICA_DYNAMIC, 3)));
   ck_assert(mica_shape_equal(mica_value_shape(join(y, input("z", MICA_SHAPE(5, 1)))), MICA_SHAPE(5, 3)));
   ck_assert_int_eq(mica_graph_status(graph), MICA_OK);
   ck_assert_str_eq(mica_graph_message(graph), "");
@@ -58,7 +58,7 @@ START_TEST(shape_mismatch_names_shapes_and_nodes) {
 END_TEST
 
 START_TEST(open_dimensions_do_not_hide_a_mismatch) {
-  join(input("x", MICA_SHAPE(MICA_OPEN, 3)), input("y", MICA_SHAPE(2, 4)));
+  join(input("x", MICA_SHAPE(MICA_DYNAMIC, 3)), input("y", MICA_SHAPE(2, 4)));
   expect_failure(MICA_E_SHAPE, "(?, 3)", "(2, 4)", "'x'");
 }
 END_TEST
@@ -107,7 +107,7 @@ START_TEST(the_first_error_stays) {
 END_TEST
 
 START_TEST(sources_are_checked) {
-  mica_parameter(graph, "w", MICA_F32, MICA_SHAPE(MICA_OPEN, 2));
+  mica_parameter(graph, "w", MICA_F32, MICA_SHAPE(MICA_DYNAMIC, 2));
   expect_failure(MICA_E_SHAPE, "parameter", "'w'", "(?, 2)");
   teardown();
   setup();
@@ -169,7 +169,7 @@ START_TEST(names) {
 END_TEST
 
 START_TEST(dumps) {
-  mica_value x = input("x", MICA_SHAPE(MICA_OPEN, 2)), w = mica_parameter(graph, "w", MICA_F32, MICA_SHAPE(2));
+  mica_value x = input("x", MICA_SHAPE(MICA_DYNAMIC, 2)), w = mica_parameter(graph, "w", MICA_F32, MICA_SHAPE(2));
   mica_checkpoint(mica_named(join(x, w), "say \"hi\""));
   mica_assign(w, join(w, mica_scalar(graph, MICA_F32, 0.5)));
   char *text = NULL;

@@ -46,7 +46,7 @@ START_TEST(names_and_shapes) {
                                          "res.out.bias",    "norm.weight",      "norm.bias",      "rms.weight",
                                          "head.last.weight"};
   int64_t wide = 24, narrow = 6;
-  mica_value ids = mica_input(graph, "ids", MICA_I32, MICA_SHAPE(MICA_OPEN));
+  mica_value ids = mica_input(graph, "ids", MICA_I32, MICA_SHAPE(MICA_DYNAMIC));
   mica_value h = mica_nn_embedding(nn, "embed", ids, 50, 8, NULL);
   mica_nn_stage stages[] = {{two_layers, &wide}, {two_layers, &narrow}};
   h = mica_nn_sequential(nn, "body", h, stages, 2);
@@ -63,14 +63,14 @@ START_TEST(names_and_shapes) {
     ck_assert_int_eq(info->decay, mica_value_shape(info->value).rank > 1);
   }
   mica_shape out = mica_value_shape(h);
-  ck_assert(mica_shape_equal(out, MICA_SHAPE(MICA_OPEN, 3)));
+  ck_assert(mica_shape_equal(out, MICA_SHAPE(MICA_DYNAMIC, 3)));
   ck_assert_int_eq(mica_nn_element_count(nn, true), 50 * 8 + 2 * (8 * 24 * 2 + 24 + 8) + 8 * 6 * 2 + 6 + 8 + 24 + 24);
 }
 END_TEST
 
 START_TEST(summary_tells_the_costs) {
   char *text = NULL;
-  mica_value x = mica_input(graph, "x", MICA_F32, MICA_SHAPE(MICA_OPEN, 784));
+  mica_value x = mica_input(graph, "x", MICA_F32, MICA_SHAPE(MICA_DYNAMIC, 784));
   mica_value h = mica_relu(mica_nn_dense(nn, "fc1", x, 128, NULL));
   mica_nn_dense(nn, "fc2", h, 10, NULL);
   ck_ok(mica_nn_summary(nn, &text));
@@ -83,7 +83,7 @@ START_TEST(summary_tells_the_costs) {
 END_TEST
 
 START_TEST(errors_are_sticky) {
-  mica_value x = mica_input(graph, "x", MICA_F32, MICA_SHAPE(4, MICA_OPEN));
+  mica_value x = mica_input(graph, "x", MICA_F32, MICA_SHAPE(4, MICA_DYNAMIC));
   mica_value h = mica_nn_dense(nn, "a", mica_nn_dense(nn, "fc", x, 3, NULL), 3, NULL);
   ck_assert(mica_value_is_null(h));
   ck_assert_int_eq(mica_graph_status(graph), MICA_E_SHAPE);

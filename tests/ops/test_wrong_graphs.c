@@ -118,7 +118,7 @@ START_TEST(says_what_is_wrong) {
               .b = mica_input(graph, "bias", MICA_F32, MICA_SHAPE(3)),
               .ids = mica_input(graph, "ids", MICA_I64, MICA_SHAPE(64)),
               .w = mica_parameter(graph, "w", MICA_F32, MICA_SHAPE(128, 10)),
-              .o = mica_input(graph, "open", MICA_F32, MICA_SHAPE(MICA_OPEN, 3)),
+              .o = mica_input(graph, "open", MICA_F32, MICA_SHAPE(MICA_DYNAMIC, 3)),
               .foreign = mica_parameter(other, "foreign", MICA_F32, MICA_SCALAR),
               .ahead = {.graph = graph, .id = 1000}};
   ck_assert_int_eq(mica_graph_status(graph), MICA_OK);

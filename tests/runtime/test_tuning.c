@@ -32,7 +32,7 @@ START_TEST(facts_outlive_the_engine) {
   ck_assert_str_eq(choice, "tile MR=12");
   ck_assert(mica__tuning_is_bad(engine, "tile.gpu"));
   ck_assert(!mica__tuning_is_bad(engine, "tile"));
-  ck_ok(mica__tuning_acquit(engine, "tile.gpu"));
+  ck_ok(mica__tuning_unquarantine(engine, "tile.gpu"));
   mica_engine_destroy(engine);
   engine = open_engine(directory);
   ck_assert(!mica__tuning_is_bad(engine, "tile.gpu"));

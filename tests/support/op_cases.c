@@ -40,7 +40,7 @@ static mica_value batch_statistics(mica_value x) {
   mica_value mean, variance, none = {0};
   mica_value y = mica_batch_norm_train(x, none, none, 1e-5, &mean, &variance);
   mica_value both = mica_mul(mean, variance);
-  return mica_sub(mica_cast(y, mica_value_dtype(both)), mica_reshape(both, MICA_SHAPE(MICA_OPEN, 1)));
+  return mica_sub(mica_cast(y, mica_value_dtype(both)), mica_reshape(both, MICA_SHAPE(MICA_DYNAMIC, 1)));
 }
 
 #define UNUSED __attribute__((unused))

@@ -68,7 +68,7 @@ struct mica_model {
 };
 
 static mica_status build(mica_engine *engine, const mica_model_config *c, mica_model *m) {
-  mica_shape shape = {.rank = c->input.rank + 1, .dim = {MICA_OPEN}};
+  mica_shape shape = {.rank = c->input.rank + 1, .dim = {MICA_DYNAMIC}};
   if (c->input.rank < 1 || c->input.rank >= MICA_MAX_RANK)
     return mica__fail(MICA_E_SHAPE, "mica_model_create: an input of rank %d", (int)c->input.rank);
   for (int32_t i = 0; i < c->input.rank; i++) shape.dim[i + 1] = c->input.dim[i];

@@ -14,14 +14,14 @@ const char *mica__conv_band_unable(const mica__conv *conv) {
   const mica__conv_dims *d = &conv->dims;
   if (conv->dtype == MICA_F64) return "its sums are float";
   if (d->in[0] != 1 || d->filter[0] != 1 || d->out[0] != 1) return "there are three dimensions";
-  return mica__conv_volume(d->filter) > MOST_TAPS ? "a filter is too large" : NULL;
+  return mica__product3(d->filter) > MOST_TAPS ? "a filter is too large" : NULL;
 }
 
 static void set_reach(int i, mica__conv_band *b) {
   const mica__conv_dims *d = &b->dims;
   int64_t extent = (d->filter[i] - 1) * d->dilation[i];
   b->grid[i] = mica__ceil_div(d->out[i], spread_of(b, i));
-  b->low[i] = b->back ? mica__least(0, (d->pad[i] - extent) / d->stride[i]) : -d->pad[i];
+  b->low[i] = b->back ? mica__min(0, (d->pad[i] - extent) / d->stride[i]) : -d->pad[i];
   b->high[i] = b->back ? (d->stride[i] - 1 + d->pad[i]) / d->stride[i] : extent - d->pad[i];
 }
 
@@ -33,7 +33,7 @@ mica__conv_band mica__conv_band_of(const mica__conv *conv, int64_t places) {
     for (int i = 0; i < 3; i++) b.dims.in[i] = conv->dims.out[i], b.dims.out[i] = conv->dims.in[i];
   }
   for (int i = 1; i < 3; i++) set_reach(i, &b);
-  b.pitch = mica__most(b.grid[2], places) + (b.high[2] - b.low[2]) / step_of(&b, 2);
+  b.pitch = mica__max(b.grid[2], places) + (b.high[2] - b.low[2]) / step_of(&b, 2);
   b.pitch = mica__ceil_div(b.pitch, VW) * VW;
   return b;
 }
@@ -44,8 +44,8 @@ void mica__conv_band_set_rows(mica__conv_band *b, int64_t rows) {
 }
 
 int64_t mica__conv_band_most_rows(const mica__conv_band *b, int64_t groups) {
-  int64_t bands = mica__ceil_div(groups, mica__most(1, b->dims.n * b->dims.groups));
-  return mica__ceil_div(b->grid[1], mica__most(1, mica__least(b->grid[1], bands)));
+  int64_t bands = mica__ceil_div(groups, mica__max(1, b->dims.n * b->dims.groups));
+  return mica__ceil_div(b->grid[1], mica__max(1, mica__min(b->grid[1], bands)));
 }
 
 int64_t mica__conv_band_copied(const mica__conv_band *b) { return b->dims.c * b->lines * step_of(b, 2) * b->pitch; }
@@ -62,7 +62,7 @@ size_t mica__conv_band_packed(const mica__conv *conv, int64_t channels) {
     count += mica__conv_packed_count(&window, channels);
   }
   /* Windows of a stride may meet no tap at all. */
-  return (size_t)mica__most(1, count) * sizeof(float);
+  return (size_t)mica__max(1, count) * sizeof(float);
 }
 
 static mica_status pack(mica_queue *packer, const mica__conv *conv, int64_t channels, mica_buffer *packed) {
@@ -70,7 +70,8 @@ static mica_status pack(mica_queue *packer, const mica__conv *conv, int64_t chan
   for (int64_t i = 0; i < mica__conv_windows(conv); i++) {
     mica__conv_window window = mica__conv_window_at(conv, i);
     int64_t count = mica__conv_packed_count(&window, channels);
-    if (count > 0) MICA_TRY(mica__conv_pack(packer, conv, &window, (int32_t)channels, window.c, packed, at));
+    if (count > 0)
+      MICA_TRY(mica__conv_cpu_pack_weights(packer, conv, &window, (int32_t)channels, window.c, packed, at));
     at += count;
   }
   return MICA_OK;
@@ -81,7 +82,7 @@ static mica_status launch_packed(mica_queue *queue, const mica__conv *conv, cons
   const mica__conv_dims *d = &b->dims;
   mica__launch launch;
   mica__gemm result = conv->result;
-  int64_t columns = mica__most(0, mica__least(d->in[2], (b->grid[2] - 1) * step_of(b, 2) + b->high[2] + 1));
+  int64_t columns = mica__max(0, mica__min(d->in[2], (b->grid[2] - 1) * step_of(b, 2) + b->high[2] + 1));
   MICA_TRY(mica__gemm_begin_epilogue(queue, desc, values, &result, &launch));
   mica__conv_push_dims(&launch, d);
   mica__launch_int8(&launch, (int32_t[8]){(int32_t)b->rows, (int32_t)b->lines, (int32_t)b->pitch, (int32_t)columns,

@@ -40,7 +40,7 @@ const mica__kernel_desc *const mica__conv_kernels[] = {
     NULL};
 
 mica_queue *mica__conv_packer(const mica__conv *conv, mica_queue *queue) {
-  return conv->result.constant & 1 ? conv->result.beforehand : queue;
+  return conv->result.constant & 1 ? conv->result.prologue : queue;
 }
 
 static mica_status run(const mica__exec *exec, mica__conv_pass pass, const mica_conv_config *config,
@@ -52,7 +52,7 @@ static mica_status run(const mica__exec *exec, mica__conv_pass pass, const mica_
   if (mica_tensor_count(conv.result.d.tensor) == 0) return MICA_OK;
   if (exec->constant & 2) {
     conv.result.constant = 1;
-    conv.result.beforehand = exec->beforehand;
+    conv.result.prologue = exec->prologue;
   }
   mica__conv_key(&conv, key);
   return mica__choose_and_launch(exec->queue, mica__conv_impls[pass], &conv, key);

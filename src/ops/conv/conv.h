@@ -8,7 +8,7 @@
  *
  * To add an implementation: a file with its mica__impl, its lines in conv.def (before what is more general), and its
  * kernels' there. It says in `unable` what it cannot compute at all and in
- * `decline` where others are faster; the check (conv_check.c) then runs each of its variants over the whole grid. */
+ * `decline` where others are faster; the check (check.c) then runs each of its variants over the whole grid. */
 #ifndef MICA_OPS_CONV_CONV_H
 #define MICA_OPS_CONV_CONV_H
 
@@ -58,11 +58,11 @@ int64_t mica__conv_extent(int64_t in, int64_t filter, int64_t stride, int64_t pa
 int64_t mica__conv_drop_idle(int64_t in, int64_t out, int64_t stride, int64_t first, int64_t delta, int64_t *taps);
 
 /* Products of the three numbers. */
-int64_t mica__conv_volume(const int64_t extent[3]);
+int64_t mica__product3(const int64_t extent[3]);
 /* 2 multiply-adds for each term of each element: "flops counted as direct convolution". */
 double mica__conv_flops(const mica__conv_dims *dims);
 
-/* The queue for launches that read w alone, and for the workspaces they fill: result.beforehand or the pass's own. */
+/* The queue for launches that read w alone, and for the workspaces they fill: result.prologue or the pass's own. */
 mica_queue *mica__conv_packer(const mica__conv *conv, mica_queue *queue);
 
 /* A forward or backward data pass for the launch of a node whose inputs 0 and 1 are a (x or dy) and w. */
@@ -102,7 +102,7 @@ extern const mica__kernel_desc *const mica__conv_kernels[];
 void mica__conv_reference(const mica__conv_dims *dims, mica__conv_pass pass, const double *a, const double *b,
                           double *result);
 
-/* In conv_check.c. */
+/* In check.c. */
 struct mica__check;
 mica_status mica__conv_check(struct mica__check *check);
 

@@ -15,7 +15,8 @@ mica_status mica__conv_filter_begin(mica_queue *queue, const mica__kernel_desc *
 /* What lanes of sums are: channels of x, filters (of y), or filters while rows are pairs of channel and tap. */
 enum { MICA__PANEL_X = 1, MICA__PANEL_Y = 2, MICA__PANEL_Y_TAPS = 3 };
 
-/* Float sums as cl/conv/conv_filter_tile.cl leaves them, in register tiles of mr rows and nv vectors of 16 lanes. */
+/* Float sums as cl/conv/cpu/wgrad_implicit_gemm.cl leaves them, in register tiles of mr rows and nv vectors of 16
+ * lanes. */
 typedef struct mica__conv_sums {
   int32_t panel, mr, nv;
   int64_t parts;
@@ -26,8 +27,8 @@ typedef struct mica__conv_sums {
 int64_t mica__conv_sums_count(const mica__conv *conv, const mica__conv_sums *sums);
 /* Floats of local memory that a work-group takes to join tiles of mr x nr sums of so many taps. */
 static inline int64_t mica__conv_join_floats(int64_t taps, int64_t mr, int64_t nr) { return (mr + 1) * taps * nr + 16; }
-/* conv->w from them (cl/conv/conv_filter_join.cl). */
-mica_status mica__conv_filter_join(mica_queue *queue, const mica__conv *conv, const mica__conv_sums *sums,
-                                   mica_buffer *partial);
+/* conv->w from them (cl/conv/wgrad_reduce.cl). */
+mica_status mica__conv_wgrad_reduce(mica_queue *queue, const mica__conv *conv, const mica__conv_sums *sums,
+                                    mica_buffer *partial);
 
 #endif

@@ -38,7 +38,7 @@ static int32_t side_of(const mica__kernel_desc *desc, const mica__conv *conv, co
     if (!square || d->filter[i] != d->filter[1] || d->dilation[i] != 1) return 0;
   }
   bool in_table = out <= longest * spread &&
-                  mica__kernel_choice(desc, "SIDE", (int32_t)mica__least(side, INT32_MAX)) >= 0 &&
+                  mica__kernel_choice(desc, "SIDE", (int32_t)mica__min(side, INT32_MAX)) >= 0 &&
                   mica__kernel_choice(desc, "PAD", (int32_t)pad) >= 0;
   return in_table ? (int32_t)side : 0;
 }

@@ -17,7 +17,7 @@ int64_t mica__conv_windows(const mica__conv *conv) {
 }
 
 static mica__conv_window forward(const mica__conv_dims *d) {
-  int64_t taps = mica__conv_volume(d->filter), tap = 1;
+  int64_t taps = mica__product3(d->filter), tap = 1;
   mica__conv_window w = {.n = d->n, .groups = d->groups, .c = d->c, .k = d->k};
   w.w_c = taps;
   w.w_k = d->c * taps;
@@ -93,7 +93,7 @@ mica__conv_window mica__conv_window_turned(mica__conv_window w) {
 mica__conv_window mica__conv_window_at(const mica__conv *conv, int64_t index) {
   const mica__conv_dims *d = &conv->dims;
   if (conv->pass != MICA__CONV_BWD_DATA) return mica__conv_window_forward(d);
-  int64_t taps = mica__conv_volume(d->filter), tap = 1;
+  int64_t taps = mica__product3(d->filter), tap = 1;
   mica__conv_window w = {.n = d->n, .groups = d->groups, .c = d->k, .k = d->c};
   w.w_k = taps;
   w.w_c = d->c * taps;
@@ -127,20 +127,21 @@ static const mica__kernel_param params[] = {
     MICA__INT("MR", "rows of a tile", 1, 2, 4, 6, 8, 12, 14, 16),
 };
 static const mica__variant variants[] = {MICA__VARIANT("cpu", MICA__ON_CPU, MICA_F32, 8)};
-const mica__kernel_desc mica__conv_pack_kernel = {MICA__KERNEL("conv_pack", "conv/conv_pack.cl", params, variants)};
+const mica__kernel_desc mica__conv_cpu_pack_weights_kernel = {
+    MICA__KERNEL("conv_cpu_pack_weights", "conv/cpu/pack_weights.cl", params, variants)};
 
 int64_t mica__conv_packed_count(const mica__conv_window *w, int64_t rows) {
-  return w->groups * mica__ceil_div(w->k, rows) * rows * w->c * mica__conv_volume(w->taps);
+  return w->groups * mica__ceil_div(w->k, rows) * rows * w->c * mica__product3(w->taps);
 }
 
-mica_status mica__conv_pack(mica_queue *queue, const mica__conv *conv, const mica__conv_window *w, int32_t rows,
-                            int64_t block, mica_buffer *packed, int64_t first) {
+mica_status mica__conv_cpu_pack_weights(mica_queue *queue, const mica__conv *conv, const mica__conv_window *w,
+                                        int32_t rows, int64_t block, mica_buffer *packed, int64_t first) {
   int32_t values[MICA__MAX_PARAMS];
   mica__kernel *kernel = NULL;
-  mica__kernel_values(&mica__conv_pack_kernel, &variants[0], values);
-  mica__kernel_set(&mica__conv_pack_kernel, values, "D_T", (int32_t)conv->dtype);
-  mica__kernel_set(&mica__conv_pack_kernel, values, "MR", rows);
-  MICA_TRY(mica__kernel_get(mica__queue_engine(queue), &mica__conv_pack_kernel, values, NULL, &kernel));
+  mica__kernel_values(&mica__conv_cpu_pack_weights_kernel, &variants[0], values);
+  mica__kernel_set(&mica__conv_cpu_pack_weights_kernel, values, "D_T", (int32_t)conv->dtype);
+  mica__kernel_set(&mica__conv_cpu_pack_weights_kernel, values, "MR", rows);
+  MICA_TRY(mica__kernel_get(mica__queue_engine(queue), &mica__conv_cpu_pack_weights_kernel, values, NULL, &kernel));
   mica__launch launch = mica__launch_of(kernel);
   mica__launch_tensor(&launch, conv->w);
   mica__launch_long(&launch, w->w_at);

@@ -29,10 +29,11 @@ void mica__conv_push_taps(mica__launch *launch, const mica__conv_window *window)
 /* What the window reads: x forward, y backward. */
 const mica_tensor *mica__conv_source(const mica__conv *conv);
 
-/* The weights of a window packed for tiles of `rows` rows, in blocks of so many channels (cl/conv/conv_pack.cl): how
+/* The weights of a window packed for tiles of `rows` rows, in blocks of so many channels
+ * (cl/conv/cpu/pack_weights.cl): how
  * many floats, and the launch that writes them into `packed` from element `first` on. */
 int64_t mica__conv_packed_count(const mica__conv_window *window, int64_t rows);
-mica_status mica__conv_pack(mica_queue *queue, const mica__conv *conv, const mica__conv_window *window, int32_t rows,
-                            int64_t block, mica_buffer *packed, int64_t first);
+mica_status mica__conv_cpu_pack_weights(mica_queue *queue, const mica__conv *conv, const mica__conv_window *window,
+                                        int32_t rows, int64_t block, mica_buffer *packed, int64_t first);
 
 #endif

@@ -42,7 +42,7 @@ static mica_value merged_indices(const char *op, mica_value x, mica_value indice
   if (!x.graph || !indices.graph) return (mica_value){0};
   bool fits = k >= 1 && k <= shape.rank;
   for (int32_t i = 0; fits && i < shape.rank; i++) {
-    fits = i >= k || shape.dim[i] != MICA_OPEN;
+    fits = i >= k || shape.dim[i] != MICA_DYNAMIC;
     if (i < k)
       merged.dim[0] *= shape.dim[i];
     else

@@ -28,8 +28,8 @@ mica_status mica__index_infer(mica__attrs *attrs, const mica__type *indexed, con
   if (attrs->ints[MICA__INDEX_ELEMENTS]) {
     bool fits = indexed->shape.rank == indices->shape.rank;
     for (int32_t i = 0; fits && i < indexed->shape.rank; i++)
-      fits = i == *axis || indexed->shape.dim[i] == indices->shape.dim[i] || indexed->shape.dim[i] == MICA_OPEN ||
-             indices->shape.dim[i] == MICA_OPEN;
+      fits = i == *axis || indexed->shape.dim[i] == indices->shape.dim[i] || indexed->shape.dim[i] == MICA_DYNAMIC ||
+             indices->shape.dim[i] == MICA_DYNAMIC;
     *taken = indices->shape;
     if (fits) return MICA_OK;
     return mica__fail(MICA_E_SHAPE, "%s and indices %s differ beside axis %lld", mica_shape_format(indexed->shape, tx),

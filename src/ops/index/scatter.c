@@ -15,7 +15,8 @@ static mica_status infer_scatter(const mica__type *inputs, int32_t input_count, 
   MICA_TRY(mica__index_infer(attrs, &inputs[0], &inputs[1], &taken));
   bool fits = taken.rank == inputs[2].shape.rank;
   for (int32_t i = 0; fits && i < taken.rank; i++)
-    fits = taken.dim[i] == inputs[2].shape.dim[i] || taken.dim[i] == MICA_OPEN || inputs[2].shape.dim[i] == MICA_OPEN;
+    fits = taken.dim[i] == inputs[2].shape.dim[i] || taken.dim[i] == MICA_DYNAMIC ||
+           inputs[2].shape.dim[i] == MICA_DYNAMIC;
   if (!fits)
     return mica__fail(MICA_E_SHAPE, "updates %s, but the indices name %s", mica_shape_format(inputs[2].shape, tu),
                       mica_shape_format(taken, tt));

@@ -14,7 +14,7 @@ static mica_status infer_top_k(const mica__type *inputs, int32_t input_count, mi
   char text[MICA_SHAPE_TEXT];
   MICA_TRY(mica__axis(&attrs->ints[0], inputs[0].shape.rank));
   int64_t extent = inputs[0].shape.dim[attrs->ints[0]], k = attrs->ints[1];
-  if (k < 0 || (extent != MICA_OPEN && k > extent))
+  if (k < 0 || (extent != MICA_DYNAMIC && k > extent))
     return mica__fail(MICA_E_SHAPE, "%lld of axis %lld of %s", (long long)k, (long long)attrs->ints[0],
                       mica_shape_format(inputs[0].shape, text));
   if (mica_dtype_kind_of(inputs[0].dtype) == MICA_KIND_BOOL) return mica__fail(MICA_E_DTYPE, "bool has no order");

@@ -64,7 +64,7 @@ mica_value mica_unsqueeze(mica_value x, mica_axes axes) {
 
 static int64_t times(int64_t a, int64_t b) {
   int64_t product = 0;
-  return a == MICA_OPEN || b == MICA_OPEN ? MICA_OPEN : mica__mul_i64(a, b, &product) ? product : INT64_MAX;
+  return a == MICA_DYNAMIC || b == MICA_DYNAMIC ? MICA_DYNAMIC : mica__mul_i64(a, b, &product) ? product : INT64_MAX;
 }
 
 mica_value mica_flatten(mica_value x, int32_t axis) {
@@ -81,7 +81,7 @@ mica_value mica_tile(mica_value x, const int64_t *repeats) {
     if (repeats[k] == 1) continue;
     if (repeats[k] < 0) return mica__builder_fail("tile", x, MICA_E_INVALID, "%lld repetitions", (long long)repeats[k]);
     mica_shape shape = mica_value_shape(x), wide = {.rank = rank + 1}, merged = shape;
-    for (int32_t i = 0; i < wide.rank; i++) wide.dim[i] = i == k ? repeats[k] : MICA_OPEN;
+    for (int32_t i = 0; i < wide.rank; i++) wide.dim[i] = i == k ? repeats[k] : MICA_DYNAMIC;
     for (int32_t i = 0; i < rank; i++)
       merged.dim[i] = i == k ? times(shape.dim[k], repeats[k]) : MICA__COPY_DIM(i < k ? i : i + 1);
     x = mica_reshape(mica_expand(mica__insert_axis(x, k), wide), merged);
@@ -93,7 +93,7 @@ mica_value mica_tile(mica_value x, const int64_t *repeats) {
 static mica_value continued(mica_value x, int32_t axis, int64_t count, bool before, mica_pad_mode mode) {
   int64_t n = mica_value_shape(x).dim[axis];
   int64_t most = mode == MICA_PAD_REFLECT ? n - 1 : mode == MICA_PAD_WRAP ? n : n > 0 ? INT64_MAX : 0;
-  if (n == MICA_OPEN || count > most)
+  if (n == MICA_DYNAMIC || count > most)
     return mica__builder_fail("pad", x, MICA_E_SHAPE, "%lld beyond axis %d of %lld", (long long)count, (int)axis,
                               (long long)n);
   if (mode == MICA_PAD_REFLECT)
@@ -101,7 +101,7 @@ static mica_value continued(mica_value x, int32_t axis, int64_t count, bool befo
                   : mica_slice(x, axis, n - 2, count < n - 1 ? n - 2 - count : MICA_END, -1);
   if (mode == MICA_PAD_WRAP) return before ? mica_slice(x, axis, n - count, n, 1) : mica_slice(x, axis, 0, count, 1);
   mica_shape shape = {.rank = mica_value_shape(x).rank};
-  for (int32_t i = 0; i < shape.rank; i++) shape.dim[i] = i == axis ? count : MICA_OPEN;
+  for (int32_t i = 0; i < shape.rank; i++) shape.dim[i] = i == axis ? count : MICA_DYNAMIC;
   return mica_expand(mica_slice(x, axis, before ? 0 : n - 1, before ? 1 : n, 1), shape);
 }
 

@@ -7,7 +7,7 @@
 
 /* Both slice and place name a window of the larger tensor: along axis k the elements START + i STEP. A START below 0
  * counts from the end, so that -1 - 0 is the last element of an axis that is open. attrs.shape is the shape of the
- * result; MICA_OPEN stands for the operand's extent. */
+ * result; MICA_DYNAMIC stands for the operand's extent. */
 #define START(attrs, k) ((attrs)->ints[k])
 #define STEP(attrs, k) ((attrs)->ints[MICA_MAX_RANK + (k)])
 
@@ -16,7 +16,7 @@ static mica_status fit_window(mica__attrs *attrs, mica_shape large, mica_shape s
   char tl[MICA_SHAPE_TEXT], ts[MICA_SHAPE_TEXT];
   for (int32_t k = 0; k < large.rank; k++) {
     int64_t start = START(attrs, k), last = 0;
-    if (large.dim[k] == MICA_OPEN || small.dim[k] == MICA_OPEN) continue;
+    if (large.dim[k] == MICA_DYNAMIC || small.dim[k] == MICA_DYNAMIC) continue;
     if (start < 0) START(attrs, k) = start += large.dim[k];
     if (small.dim[k] == 0) continue;
     bool fits = mica__mul_i64(small.dim[k] - 1, STEP(attrs, k), &last) && !__builtin_add_overflow(last, start, &last);
@@ -34,7 +34,7 @@ static mica_status infer_window(const mica__type *inputs, const mica__attrs *att
     return mica__fail(MICA_E_SHAPE, "ranks of %s and %s differ", mica_shape_format(inputs[0].shape, tf),
                       mica_shape_format(attrs->shape, ta));
   for (int32_t k = 0; k < out->shape.rank; k++)
-    if (attrs->shape.dim[k] != MICA_OPEN) out->shape.dim[k] = attrs->shape.dim[k];
+    if (attrs->shape.dim[k] != MICA_DYNAMIC) out->shape.dim[k] = attrs->shape.dim[k];
   return MICA_OK;
 }
 
@@ -73,7 +73,7 @@ static mica_status grad_window(const mica__grad *grad, const mica__op *other) {
   mica__attrs attrs = mica__attrs_of(grad->y);
   mica_shape shape = mica_value_shape(grad->inputs[0]);
   for (int32_t k = 0; k < shape.rank; k++)
-    if (attrs.shape.dim[k] == MICA_OPEN) shape.dim[k] = MICA_OPEN;
+    if (attrs.shape.dim[k] == MICA_DYNAMIC) shape.dim[k] = MICA_DYNAMIC;
   attrs.shape = shape;
   attrs.reals[0] = 0;
   grad->dinputs[0] = mica__graph_add(other, &grad->dy, 1, &attrs);
@@ -136,7 +136,7 @@ const mica__op mica__op_place = {.name = "place",
 static mica__attrs whole(mica_value x) {
   mica__attrs attrs = {.shape.rank = mica_value_shape(x).rank};
   for (int32_t k = 0; k < attrs.shape.rank; k++) {
-    attrs.shape.dim[k] = MICA_OPEN;
+    attrs.shape.dim[k] = MICA_DYNAMIC;
     STEP(&attrs, k) = 1;
   }
   return attrs;
@@ -152,7 +152,7 @@ mica_value mica_slice(mica_value x, int32_t axis, int64_t start, int64_t stop, i
   if (!mica__builder_axis("slice", x, &k)) return (mica_value){0};
   int64_t extent = mica_value_shape(x).dim[k];
   if (step == 0) return mica__builder_fail("slice", x, MICA_E_INVALID, "a step of 0");
-  if (extent == MICA_OPEN)
+  if (extent == MICA_DYNAMIC)
     return mica__builder_fail("slice", x, MICA_E_SHAPE, "axis %d of '%s' is open", (int)k, mica_value_name(x));
   if (start < 0) start += extent;
   if (stop < 0 && stop != MICA_END) stop += extent;
@@ -181,7 +181,7 @@ mica_value mica_flip(mica_value x, mica_axes axes) {
 mica_value mica__place(mica_value x, int32_t axis, int64_t before, int64_t after, double value) {
   mica__attrs attrs = whole(x);
   int64_t extent = mica_value_shape(x).dim[axis];
-  if (extent == MICA_OPEN)
+  if (extent == MICA_DYNAMIC)
     return mica__builder_fail("pad", x, MICA_E_SHAPE, "axis %d of '%s' is open", (int)axis, mica_value_name(x));
   START(&attrs, axis) = before;
   attrs.shape.dim[axis] = before + extent + after;
@@ -201,8 +201,8 @@ static mica_status infer_concat(const mica__type *inputs, int32_t input_count, m
     bool fits = shape.rank == out->shape.rank;
     for (int32_t k = 0; fits && k < shape.rank; k++) {
       if (k == attrs->ints[0]) continue;
-      if (out->shape.dim[k] == MICA_OPEN) out->shape.dim[k] = shape.dim[k];
-      fits = shape.dim[k] == out->shape.dim[k] || shape.dim[k] == MICA_OPEN;
+      if (out->shape.dim[k] == MICA_DYNAMIC) out->shape.dim[k] = shape.dim[k];
+      fits = shape.dim[k] == out->shape.dim[k] || shape.dim[k] == MICA_DYNAMIC;
     }
     if (!fits)
       return mica__fail(MICA_E_SHAPE, "%s and %s differ beside axis %lld", mica_shape_format(inputs[0].shape, ta),
@@ -211,7 +211,7 @@ static mica_status infer_concat(const mica__type *inputs, int32_t input_count, m
       return mica__fail(MICA_E_DTYPE, "types %s and %s differ", mica_dtype_name(out->dtype),
                         mica_dtype_name(inputs[i].dtype));
     int64_t extent = shape.dim[attrs->ints[0]];
-    *sum = *sum == MICA_OPEN || extent == MICA_OPEN ? MICA_OPEN : *sum + extent;
+    *sum = *sum == MICA_DYNAMIC || extent == MICA_DYNAMIC ? MICA_DYNAMIC : *sum + extent;
   }
   return MICA_OK;
 }

@@ -2,7 +2,7 @@
 #include "base/checked.h"
 #include "ops/build.h"
 
-/* --- reshape: attrs.shape is what was asked for (MICA_OPEN: what remains; MICA__COPY_DIM: as the operand's); with a
+/* --- reshape: attrs.shape is what was asked for (MICA_DYNAMIC: what remains; MICA__COPY_DIM: as the operand's); with a
  * second operand it is that one's shape --- */
 
 /* The product of all known dimensions; false when it overflows. */
@@ -18,8 +18,8 @@ static bool copy_dims(mica_shape from, mica_shape *to, int32_t *rest) {
   *rest = -1;
   for (int32_t i = 0; i < to->rank; i++) {
     int64_t k = -2 - to->dim[i];
-    if (to->dim[i] == MICA_OPEN && *rest >= 0) return false;
-    if (to->dim[i] == MICA_OPEN) *rest = i;
+    if (to->dim[i] == MICA_DYNAMIC && *rest >= 0) return false;
+    if (to->dim[i] == MICA_DYNAMIC) *rest = i;
     if (k >= from.rank) return false;
     if (k >= 0) to->dim[i] = from.dim[k];
   }
@@ -134,7 +134,7 @@ static mica_status infer_expand(const mica__type *inputs, int32_t input_count, m
   MICA_TRY(mica__shape_broadcast(from, to, &out->shape));
   for (int32_t i = 0; i < out->shape.rank && input_count == 1; i++) {
     int32_t at = i - (out->shape.rank - from.rank), wanted = i - (out->shape.rank - to.rank);
-    if (wanted < 0 || to.dim[wanted] != MICA_OPEN) continue;
+    if (wanted < 0 || to.dim[wanted] != MICA_DYNAMIC) continue;
     if (at < 0)
       return mica__fail(MICA_E_SHAPE, "%s has no extent for the open dimension %d of %s", mica_shape_format(from, tf),
                         (int)wanted, mica_shape_format(to, tt));

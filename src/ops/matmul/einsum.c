@@ -52,12 +52,12 @@ static void sum_unneeded(term *t, const char *needed) {
   *t = left;
 }
 
-/* The product of the extents of some letters; MICA_OPEN when one is. */
+/* The product of the extents of some letters; MICA_DYNAMIC when one is. */
 static int64_t extent_of(const term *t, const char *letters) {
   int64_t product = 1;
   for (const char *c = letters; *c; c++) {
     int64_t extent = mica_value_shape(t->value).dim[strchr(t->letters, *c) - t->letters];
-    if (extent == MICA_OPEN) return MICA_OPEN;
+    if (extent == MICA_DYNAMIC) return MICA_DYNAMIC;
     if (!mica__mul_i64(product, extent, &product)) return INT64_MAX;
   }
   return product;
@@ -197,7 +197,8 @@ static const char *misfit(const term *terms, size_t count, const char *output) {
     mica_shape shape = mica_value_shape(terms[t].value);
     for (int32_t i = 0; i < shape.rank; i++) {
       unsigned char letter = (unsigned char)terms[t].letters[i];
-      if (known[letter] && extent[letter] != shape.dim[i] && extent[letter] != MICA_OPEN && shape.dim[i] != MICA_OPEN)
+      if (known[letter] && extent[letter] != shape.dim[i] && extent[letter] != MICA_DYNAMIC &&
+          shape.dim[i] != MICA_DYNAMIC)
         return "gives one letter two extents";
       known[letter] = true;
       extent[letter] = shape.dim[i];

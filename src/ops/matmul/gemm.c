@@ -179,7 +179,7 @@ static void tune_first_time(mica_engine *engine, const mica__gemm *gemm, const c
 
 static uint32_t worth_packing(const mica__exec *exec, const mica__gemm *gemm) {
   bool a = (double)gemm->m * (double)gemm->k >= WORTH_PACKING, b = (double)gemm->k * (double)gemm->n >= WORTH_PACKING;
-  return exec->beforehand ? exec->constant & ((a ? 1u : 0u) | (b ? 2u : 0u)) : 0;
+  return exec->prologue ? exec->constant & ((a ? 1u : 0u) | (b ? 2u : 0u)) : 0;
 }
 
 mica_status mica__gemm_run(const mica__exec *exec, const mica_gemm_config *config, const mica_tensor *a,
@@ -189,7 +189,7 @@ mica_status mica__gemm_run(const mica__exec *exec, const mica_gemm_config *confi
   MICA_TRY(mica__gemm_problem(exec->queue, config, a, b, c, bias, d, &gemm));
   if (gemm.m == 0 || gemm.n == 0 || gemm.batches == 0) return MICA_OK;
   gemm.constant = worth_packing(exec, &gemm);
-  gemm.beforehand = exec->beforehand;
+  gemm.prologue = exec->prologue;
   mica_engine *engine = mica__queue_engine(exec->queue);
   mica__gemm_key(&gemm, key);
   tune_first_time(engine, &gemm, key);

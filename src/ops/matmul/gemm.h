@@ -28,9 +28,9 @@ typedef struct mica__gemm {
   mica_dtype acc;                /* f32 for f32 f16 bf16, i32 for i8 u8, f64 for f64 */
   const mica_tensor *bias;       /* adjacent elements; NULL for none */
   mica_gemm_config config;
-  bool recorded;          /* it goes to a recorder */
-  uint32_t constant;      /* bit 0: a, bit 1: b; as mica__exec says */
-  mica_queue *beforehand; /* likewise; NULL where there is none */
+  bool recorded;        /* it goes to a recorder */
+  uint32_t constant;    /* bit 0: a, bit 1: b; as mica__exec says */
+  mica_queue *prologue; /* likewise; NULL where there is none */
 } mica__gemm;
 
 /* mica_op_gemm_fwd for the launch of a node whose inputs 0 and 1 are a and b. */

@@ -47,7 +47,7 @@ typedef struct setting {
   bool constant;
 } setting;
 
-/* What the cases of a group have in common. constant: a and b are packed beforehand. */
+/* What the cases of a group have in common. constant: a and b are prepacked. */
 typedef struct group_of {
   const types *types;
   int a_layout, b_layout;
@@ -223,7 +223,7 @@ static mica_status run_case(mica__check_group *group, const mica__impl *impl, co
     status = mica__gemm_problem(check->queue, &s->config, o.a.view, o.b.view, c, o.bias.tensor, o.d.view, &gemm);
   if (status == MICA_OK && s->constant) {
     gemm.constant = 3;
-    gemm.beforehand = check->queue;
+    gemm.prologue = check->queue;
   }
   if (status == MICA_OK && impl->unable && impl->unable(&gemm)) {
     operands_free(&o);

@@ -18,7 +18,7 @@ static const mica__kernel_param tile_params[] = {
 };
 
 /* Of the variants that fit a device, in order: the first whose tiles are enough to keep its units busy. The values are
- * those that published kernels (CLBlast's database, CUTLASS) settle around: 64 sums a work-item where 255 registers are
+ * those that published kernels (CLBlast's database, CUTLASS) center on: 64 sums a work-item where 255 registers are
  * to be had, 16 on Intel, where 8 work-items share the 4 KiB of a thread. */
 #define TILES(...) .values = {MICA__GEMM_VALUES, __VA_ARGS__}
 static const mica__variant tile_variants[] = {
@@ -115,14 +115,14 @@ static mica_status launch_tiles(mica_queue *queue, const mica__gemm *gemm, const
 }
 
 /* The variant itself, or where it is NULL the one that suits; MICA_E_UNSUPPORTED when the device has none. */
-static mica_status settle_variant(mica_queue *queue, const mica__gemm *gemm, const mica__variant **variant) {
+static mica_status default_variant(mica_queue *queue, const mica__gemm *gemm, const mica__variant **variant) {
   mica_engine *engine = mica__queue_engine(queue);
   if (!*variant) *variant = choose_variant(gemm, mica_engine_device(engine), engine);
   return *variant ? MICA_OK : mica__fail(MICA_E_UNSUPPORTED, "gemm_gpu: no variant is fit for this device");
 }
 
 static mica_status launch_gemm_gpu(mica_queue *queue, const void *problem, const mica__variant *variant) {
-  MICA_TRY(settle_variant(queue, problem, &variant));
+  MICA_TRY(default_variant(queue, problem, &variant));
   return launch_tiles(queue, problem, variant, 1, NULL);
 }
 
@@ -174,7 +174,7 @@ static mica_status launch_splitk(mica_queue *queue, const void *problem, const m
   const mica__gemm *gemm = problem;
   mica_engine *engine = mica__queue_engine(queue);
   mica_buffer *partial = NULL;
-  MICA_TRY(settle_variant(queue, gemm, &variant));
+  MICA_TRY(default_variant(queue, gemm, &variant));
   int64_t splits = split_count(gemm, variant, mica_engine_device(engine));
   /* Where it has been told to run though there is nothing to split: in two, of which one may be empty. */
   if (splits < 2) splits = 2;

@@ -7,20 +7,20 @@
 
 static const mica__kernel_param params[] = {
     MICA__GEMM_PARAMS(MICA_F32, MICA_F16, MICA_BF16, MICA_I8),
-    MICA__CASE("MMA_PTX", "0 a stand-in, 1 inline PTX", 0, 1),
+    MICA__CASE("MMA_PTX", "0 an emulation, 1 inline PTX", 0, 1),
     MICA__INT("WARPS_M", "warps along the rows of a tile", 1, 2, 4),
     MICA__INT("WARPS_N", "warps along its columns", 1, 2, 4),
     MICA__INT("WARP_M", "rows a warp computes", 16, 32, 64),
     MICA__INT("WARP_N", "columns a warp computes", 16, 32, 64),
     MICA__INT("WORDS", "depth of a tile in words", 8, 16, 32),
 };
-/* The stand-in is no device's choice; it is there to be checked. */
+/* The emulation is no device's choice; it is there to be checked. */
 static const mica__variant variants[] = {
     {.name = "ptx",
      .classes = MICA__ON_GPU,
      .features = MICA_FEATURE_INLINE_PTX,
      .values = {MICA__GEMM_VALUES, 1, 2, 4, 64, 32, 16}},
-    {.name = "stand-in", .values = {MICA__GEMM_VALUES, 0, 2, 1, 16, 32, 8}},
+    {.name = "emulation", .values = {MICA__GEMM_VALUES, 0, 2, 1, 16, 32, 8}},
 };
 const mica__kernel_desc mica__gemm_mma_kernel = {MICA__KERNEL("gemm_mma", "matmul/gemm_mma.cl", params, variants)};
 

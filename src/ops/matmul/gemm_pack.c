@@ -1,4 +1,4 @@
-/* Operands of floats packed beforehand into the panels that gemm_tile reads (cl/matmul/gemm_pack.cl). */
+/* Operands of floats prepacked into the panels that gemm_tile reads (cl/matmul/gemm_pack.cl). */
 #include "base/arith.h"
 #include "base/error.h"
 #include "ops/matmul/gemm.h"

@@ -4,14 +4,14 @@
 
 static const mica__kernel_param params[] = {
     MICA__GEMM_PARAMS(MICA_F32, MICA_F16, MICA_BF16),
-    MICA__CASE("MICA_SUBGROUPS", "0 a stand-in, 2 cl_intel_subgroups", 0, 2),
+    MICA__CASE("MICA_SUBGROUPS", "0 an emulation, 2 cl_intel_subgroups", 0, 2),
     MICA__INT("SUBGROUP", "work-items of a subgroup", 8, 16, 32, 64),
     MICA__INT("SUBGROUPS", "subgroups of a work-group", 1, 2, 4, 8),
     MICA__INT("MICRO_M", "rows a subgroup computes", 4, 8, 16),
     MICA__INT("MICRO_N", "columns a work-item computes", 1, 2, 4),
 };
 /* One for each smallest size of a subgroup: 32 sums a work-item where 8 of them share the 4 KiB of a thread's
- * registers, 16 where 16 share 8 KiB. The stand-in is no device's choice; it is there to be checked. */
+ * registers, 16 where 16 share 8 KiB. The emulation is no device's choice; it is there to be checked. */
 static const mica__variant variants[] = {
     {.name = "intel.8",
      .classes = MICA__ON_GPU,
@@ -21,7 +21,7 @@ static const mica__variant variants[] = {
      .classes = MICA__ON_GPU,
      .features = MICA_FEATURE_INTEL_SUBGROUPS,
      .values = {MICA__GEMM_VALUES, 2, 16, 4, 8, 2}},
-    {.name = "stand-in", .values = {MICA__GEMM_VALUES, 0, 8, 2, 8, 2}},
+    {.name = "emulation", .values = {MICA__GEMM_VALUES, 0, 8, 2, 8, 2}},
 };
 const mica__kernel_desc mica__gemm_subgroup_kernel = {
     MICA__KERNEL("gemm_subgroup", "matmul/gemm_subgroup.cl", params, variants)};
@@ -37,7 +37,7 @@ static bool suits(const mica__variant *variant, const mica_device_info *device) 
          value(variant->values, "SUBGROUP") == (int32_t)device->subgroup_min;
 }
 
-/* The stand-in where nothing else suits. */
+/* The emulation where nothing else suits. */
 static const mica__variant *choose_variant(const mica_device_info *device) {
   const mica__variant *variant = variants;
   while (!suits(variant, device)) variant++;

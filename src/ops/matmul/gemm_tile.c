@@ -41,7 +41,7 @@ static const mica__variant variants[] = {
 };
 const mica__kernel_desc mica__gemm_tile_kernel = {MICA__KERNEL("gemm_tile", "matmul/gemm_tile.cl", params, variants)};
 
-enum { IN_ROWS = 1, IN_COLUMNS = 2, PACKED_HERE = 3, PACKED_BEFORE = 4 };
+enum { IN_ROWS = 1, IN_COLUMNS = 2, PACKED_HERE = 3, PREPACKED = 4 };
 
 /* How the work is cut; see the kernel's contract. */
 typedef struct plan {
@@ -166,7 +166,7 @@ static void choose_forms(const mica__gemm *gemm, const mica_device_info *device,
   bool small = work_of(gemm) < SMALL || gemm->m <= SMALL_TILES * p->mr;
   int64_t line = MICA__TENSOR_ALIGNMENT / (int64_t)sizeof(float);
   bool crossing = gemm->b.row % line || gemm->b.batch % line;
-  int64_t rows = mica__least(gemm->m, crossing ? BLOCK_M : IN_PLACE_M);
+  int64_t rows = mica__min(gemm->m, crossing ? BLOCK_M : IN_PLACE_M);
   p->a_form = p->b_form = PACKED_HERE;
   if ((small || gemm->n <= USES_OF_A * p->nr) && a_f32 && gemm->a.col == 1)
     p->a_form = IN_ROWS;
@@ -176,10 +176,10 @@ static void choose_forms(const mica__gemm *gemm, const mica_device_info *device,
   bool few_uses =
       b_f32 && (gemm->k <= h.short_k || streams(gemm, &h) || rows <= (crossing ? h.crossing_uses : h.uses) * p->mr);
   if ((small || few_uses) && gemm->b.col == 1 && gemm->n >= p->vw) p->b_form = IN_ROWS;
-  if (gemm->constant & 1 && a_f32) p->a_form = PACKED_BEFORE;
-  if (gemm->constant & 2 && b_f32) p->b_form = PACKED_BEFORE;
+  if (gemm->constant & 1 && a_f32) p->a_form = PREPACKED;
+  if (gemm->constant & 2 && b_f32) p->b_form = PREPACKED;
   p->packs_b = p->b_form == PACKED_HERE && b_f32 && packs_once(gemm);
-  if (p->packs_b) p->b_form = PACKED_BEFORE;
+  if (p->packs_b) p->b_form = PREPACKED;
   p->asks = p->b_form != IN_ROWS && p->nr > p->vw && gemm->k * gemm->n > h.near_floats;
 }
 
@@ -217,15 +217,15 @@ static void choose_blocks(const mica__gemm *gemm, const mica_device_info *device
   bool stream = in_place && streams(gemm, &h);
   p->kc = stream ? STREAM_K : in_place ? IN_PLACE_K : PANEL_FLOATS / p->nr;
   /* Integers are added exactly in blocks of at most so many. */
-  if (gemm->acc == MICA_I32) p->kc = mica__least(p->kc, BLOCK_K);
-  p->ka = stream ? p->kc : p->a_form == PACKED_HERE ? mica__most(p->kc, BLOCK_K) : mica__most(gemm->k, 1);
+  if (gemm->acc == MICA_I32) p->kc = mica__min(p->kc, BLOCK_K);
+  p->ka = stream ? p->kc : p->a_form == PACKED_HERE ? mica__max(p->kc, BLOCK_K) : mica__max(gemm->k, 1);
   /* One tile of rows reads a panel once, from end to end. */
-  if (p->b_form == PACKED_BEFORE && gemm->m <= p->mr && gemm->acc != MICA_I32) p->kc = mica__most(gemm->k, 1);
+  if (p->b_form == PREPACKED && gemm->m <= p->mr && gemm->acc != MICA_I32) p->kc = mica__max(gemm->k, 1);
   int64_t rows = mica__ceil_div(gemm->m, in_place ? IN_PLACE_M : BLOCK_M);
   if (gemm->batches == 1 && rows % 2 && gemm->m > UNCUT_M) rows++;
   int64_t taken = in_place && gemm->k <= h.short_k ? h.short_m : mica__ceil_div(gemm->m, rows);
-  p->mb = round_up(mica__least(taken, gemm->m), p->mr);
-  p->nb = mica__least(n, stream ? STREAM_N : BLOCK_N);
+  p->mb = round_up(mica__min(taken, gemm->m), p->mr);
+  p->nb = mica__min(n, stream ? STREAM_N : BLOCK_N);
   double possible = work_of(gemm) * (double)gemm->batches / GROUP;
   plan cut = *p;
   while (groups_of(gemm, &cut) < (packs ? 2 : 16) * units && (double)groups_of(gemm, &cut) < possible) {
@@ -247,7 +247,7 @@ static void choose_blocks(const mica__gemm *gemm, const mica_device_info *device
 
 static int64_t choose_splits(const mica__gemm *gemm, const plan *p) {
   if (mica__gemm_tiles(gemm, p->mr, p->nr) >= SPLIT_TILES || gemm->k < 2 * SPLIT_K) return 1;
-  return mica__least(SPLIT_TILES, gemm->k / SPLIT_K);
+  return mica__min(SPLIT_TILES, gemm->k / SPLIT_K);
 }
 
 /* Floats in a row of a panel of A: the kernel's MRP. */
@@ -291,7 +291,7 @@ static plan make_plan(const mica__gemm *gemm, const mica_device_info *device, co
   bool same_type = mica_tensor_dtype(gemm->d.tensor) == gemm->acc;
   bool bare = !gemm->bias && config->activation == MICA_ACTIVATION_NONE && gemm->acc == MICA_F32;
   if (config->alpha == 1 && config->beta == 0 && same_type && p.splits == 1) p.epilogue = bare ? 1 : 2;
-  p.own_partial = p.splits > 1 || (gemm->k > mica__least(p.kc, p.ka) && (!same_type || config->beta != 0));
+  p.own_partial = p.splits > 1 || (gemm->k > mica__min(p.kc, p.ka) && (!same_type || config->beta != 0));
   mica__kernel_set(&mica__gemm_tile_kernel, p.values, "A_FORM", p.a_form);
   mica__kernel_set(&mica__gemm_tile_kernel, p.values, "B_FORM", p.b_form);
   mica__kernel_set(&mica__gemm_tile_kernel, p.values, "EPILOGUE", p.epilogue);
@@ -370,8 +370,8 @@ static mica_status launch_with_partial(mica_queue *queue, const mica__gemm *gemm
 
 /* Puts panels in the operand's place; of its strides the kernel then reads the batches' alone. *packed is the caller's
  * to destroy. */
-static mica_status pack_beforehand(mica_queue *queue, const mica__gemm *gemm, mica__panels panels,
-                                   mica__gemm_operand *operand, mica_tensor **packed) {
+static mica_status prepack(mica_queue *queue, const mica__gemm *gemm, mica__panels panels, mica__gemm_operand *operand,
+                           mica_tensor **packed) {
   panels.tensor = operand->tensor;
   panels.batch_stride = operand->batch;
   panels.batches = gemm->batches;
@@ -392,9 +392,9 @@ static mica_status launch_gemm_tile(mica_queue *queue, const void *problem, cons
   mica_status status = MICA_OK;
   a.outer_stride = gemm.a.row, a.k_stride = gemm.a.col;
   b.outer_stride = gemm.b.col, b.k_stride = gemm.b.row, b.pitch = p.nr;
-  if (p.a_form == PACKED_BEFORE) status = pack_beforehand(gemm.beforehand, &gemm, a, &gemm.a, &packed_a);
-  if (status == MICA_OK && p.b_form == PACKED_BEFORE)
-    status = pack_beforehand(p.packs_b ? queue : gemm.beforehand, &gemm, b, &gemm.b, &packed_b);
+  if (p.a_form == PREPACKED) status = prepack(gemm.prologue, &gemm, a, &gemm.a, &packed_a);
+  if (status == MICA_OK && p.b_form == PREPACKED)
+    status = prepack(p.packs_b ? queue : gemm.prologue, &gemm, b, &gemm.b, &packed_b);
   if (status == MICA_OK) status = launch_with_partial(queue, &gemm, &p);
   mica_tensor_destroy(packed_a);
   mica_tensor_destroy(packed_b);

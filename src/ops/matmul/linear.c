@@ -15,38 +15,38 @@ static int64_t count_of(mica_shape shape) {
 }
 
 /* One number a column: all strides but the last are 0. */
-static bool is_bias(const mica__absorb *absorb, mica_shape shape) {
+static bool is_bias(const mica__epilogue_fusion *fusion, mica_shape shape) {
   int32_t last = shape.rank - 1;
   for (int32_t i = 0; i < last; i++)
-    if (shape.dim[i] != 1 && absorb->access.stride[i] != 0) return false;
-  return count_of(absorb->other->shape) == shape.dim[last];
+    if (shape.dim[i] != 1 && fusion->access.stride[i] != 0) return false;
+  return count_of(fusion->other->shape) == shape.dim[last];
 }
 
-bool mica__linear_absorb(mica__absorb *absorb) {
-  const mica__node *node = absorb->node, *user = absorb->user;
+bool mica__linear_fuse_epilogue(mica__epilogue_fusion *fusion) {
+  const mica__node *node = fusion->node, *user = fusion->user;
   mica_shape shape = user->type.shape;
   bool plain = node->op == &mica__op_matmul;
   mica_activation activation = MICA_ACTIVATION_NONE;
-  *absorb->attrs = plain ? (mica__attrs){0} : node->attrs;
-  absorb->op = &mica__op_linear;
+  *fusion->attrs = plain ? (mica__attrs){0} : node->attrs;
+  fusion->op = &mica__op_linear;
   if (mica_dtype_kind_of(node->type.dtype) != MICA_KIND_FLOAT || user->type.dtype != node->type.dtype) return false;
   /* Batches of matrices take several launches, each with a bias and a c of its own. */
   if (plain && node->type.shape.rank != 2) return false;
-  if (absorb->attrs->ints[ACTIVATION] != MICA_ACTIVATION_NONE) return false;
+  if (fusion->attrs->ints[ACTIVATION] != MICA_ACTIVATION_NONE) return false;
   if (user->op == &mica__op_affine && user->attrs.reals[1] == 0 && plain) {
-    absorb->attrs->ints[SCALED] = 1;
-    absorb->attrs->reals[1] = user->attrs.reals[0];
+    fusion->attrs->ints[SCALED] = 1;
+    fusion->attrs->reals[1] = user->attrs.reals[0];
     return true;
   }
-  if (mica__activation_of(user, &activation, &absorb->attrs->reals[0])) {
-    absorb->attrs->ints[ACTIVATION] = activation;
+  if (mica__activation_of(user, &activation, &fusion->attrs->reals[0])) {
+    fusion->attrs->ints[ACTIVATION] = activation;
     return true;
   }
-  if (user->op != &mica__op_add || !absorb->other || absorb->other->dtype != node->type.dtype) return false;
-  int which = is_bias(absorb, shape) ? BIAS : ADDEND;
-  if (absorb->attrs->ints[which] != 0) return false;
-  if (which == ADDEND && count_of(absorb->other->shape) != count_of(shape)) return false;
-  absorb->attrs->ints[which] = node->input_count;
+  if (user->op != &mica__op_add || !fusion->other || fusion->other->dtype != node->type.dtype) return false;
+  int which = is_bias(fusion, shape) ? BIAS : ADDEND;
+  if (fusion->attrs->ints[which] != 0) return false;
+  if (which == ADDEND && count_of(fusion->other->shape) != count_of(shape)) return false;
+  fusion->attrs->ints[which] = node->input_count;
   return true;
 }
 
@@ -79,6 +79,6 @@ const mica__op mica__op_linear = {.name = "linear",
                                   .min_inputs = 2,
                                   .max_inputs = 4,
                                   .launch = launch_linear,
-                                  .absorb = mica__linear_absorb,
+                                  .fuse_epilogue = mica__linear_fuse_epilogue,
                                   .takes_strides = 3,
                                   .takes_halves = 3};

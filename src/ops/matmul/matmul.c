@@ -24,7 +24,7 @@ static mica_status infer_matmul(const mica__type *inputs, int32_t input_count, m
     return mica__fail(MICA_E_SHAPE, "%s times %s: both need a rank of at least 2", mica_shape_format(a, ta),
                       mica_shape_format(b, tb));
   int64_t k = a.dim[a.rank - 1], l = b.dim[b.rank - 2];
-  if (k != l && k != MICA_OPEN && l != MICA_OPEN)
+  if (k != l && k != MICA_DYNAMIC && l != MICA_DYNAMIC)
     return mica__fail(MICA_E_SHAPE, "%s times %s: %lld columns do not meet %lld rows", mica_shape_format(a, ta),
                       mica_shape_format(b, tb), (long long)k, (long long)l);
   out->dtype = inputs[0].dtype;
@@ -172,7 +172,7 @@ const mica__op mica__op_matmul = {.name = "matmul",
                                   .grad = grad_matmul,
                                   .evaluate = evaluate_matmul,
                                   .launch = launch_matmul,
-                                  .absorb = mica__linear_absorb,
+                                  .fuse_epilogue = mica__linear_fuse_epilogue,
                                   .flops = flops_matmul,
                                   .takes_strides = 3,
                                   .takes_halves = 3};
@@ -181,7 +181,7 @@ const mica__op mica__op_matmul = {.name = "matmul",
 static mica_value matmul_flat(mica_value a, mica_value b) {
   mica_shape shape = mica_value_shape(a);
   int32_t last = shape.rank - 1;
-  mica_value flat = mica_reshape(a, MICA_SHAPE(MICA_OPEN, shape.dim[last]));
+  mica_value flat = mica_reshape(a, MICA_SHAPE(MICA_DYNAMIC, shape.dim[last]));
   mica_value product = mica__graph_add(&mica__op_matmul, (mica_value[]){flat, b}, 2, NULL);
   shape.dim[last] = mica_value_shape(b).dim[1];
   return mica_reshape(product, shape);
@@ -189,7 +189,7 @@ static mica_value matmul_flat(mica_value a, mica_value b) {
 
 static bool can_be_flat(mica_shape a, mica_shape b) {
   int32_t open = 0;
-  for (int32_t i = 0; i < a.rank; i++) open += a.dim[i] == MICA_OPEN;
+  for (int32_t i = 0; i < a.rank; i++) open += a.dim[i] == MICA_DYNAMIC;
   if (a.rank <= 2 || b.rank != 2 || open > 1 || a.dim[a.rank - 1] <= 0) return false;
   /* What remains cannot be told where there are no elements. */
   for (int32_t i = 0; i < a.rank; i++)

@@ -14,7 +14,7 @@ static bool has_channels(const char *op, mica_value x, const mica_value *values,
   }
   for (int32_t i = 0; i < count; i++) {
     mica_shape own = mica_value_shape(values[i]);
-    if (!values[i].graph || (own.rank == 1 && (own.dim[0] == shape.dim[1] || shape.dim[1] == MICA_OPEN))) continue;
+    if (!values[i].graph || (own.rank == 1 && (own.dim[0] == shape.dim[1] || shape.dim[1] == MICA_DYNAMIC))) continue;
     mica_status status = mica__fail(MICA_E_SHAPE, "not one number a channel");
     mica__graph_fail_at(x.graph, status, op, (mica_value[]){x, values[i]}, 2);
     return false;
@@ -76,7 +76,7 @@ mica_value mica_group_norm(mica_value x, mica_value scale, mica_value shift, int
   mica_shape shape = mica_value_shape(x), split = {.rank = shape.rank + 1, .dim = {MICA__COPY_DIM(0), groups}};
   mica_value m, v;
   if (!has_channels("group_norm", x, (mica_value[]){scale, shift}, 2)) return (mica_value){0};
-  bool whole = groups > 0 && shape.dim[1] != MICA_OPEN && shape.dim[1] % groups == 0;
+  bool whole = groups > 0 && shape.dim[1] != MICA_DYNAMIC && shape.dim[1] % groups == 0;
   if (!whole || split.rank > MICA_MAX_RANK)
     return mica__builder_fail("group_norm", x, MICA_E_SHAPE, "%lld groups of channels", (long long)groups);
   split.dim[2] = shape.dim[1] / groups;

@@ -46,8 +46,8 @@ static mica_status planes_of(const mica__attrs *attrs, mica_shape x, planes *out
     const int64_t *w = &attrs->ints[WINDOWS + WINDOW_INTS * (k + spatial - 3)];
     out->windows[k] = (mica__window){w[0], w[1], w[2], w[3], w[4], w[5], w[6]};
     out->n[k] = x.dim[x.rank - 3 + k];
-    out->m[k] = MICA_OPEN;
-    if (out->n[k] != MICA_OPEN || w[6]) MICA_TRY(mica__window_outputs(&out->windows[k], out->n[k], &out->m[k]));
+    out->m[k] = MICA_DYNAMIC;
+    if (out->n[k] != MICA_DYNAMIC || w[6]) MICA_TRY(mica__window_outputs(&out->windows[k], out->n[k], &out->m[k]));
   }
   return MICA_OK;
 }
@@ -351,7 +351,7 @@ static mica_value flat_planes(mica_value x, int64_t spatial) {
   int64_t *plane = &flat.dim[flat.rank - 1];
   *plane = 1;
   for (int32_t k = flat.rank - 1; k < shape.rank; k++)
-    *plane = *plane == MICA_OPEN || shape.dim[k] == MICA_OPEN ? MICA_OPEN : *plane * shape.dim[k];
+    *plane = *plane == MICA_DYNAMIC || shape.dim[k] == MICA_DYNAMIC ? MICA_DYNAMIC : *plane * shape.dim[k];
   return mica_reshape(x, flat);
 }
 

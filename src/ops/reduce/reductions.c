@@ -249,7 +249,7 @@ mica_value mica_mean(mica_value x, mica_axes axes, bool keep) {
   const mica_shape shape = mica_value_shape(x);
   double count = 1;
   for (int32_t i = 0; i < shape.rank; i++)
-    if (attrs.ints[1 + i]) count = count < 0 || shape.dim[i] == MICA_OPEN ? -1 : count * (double)shape.dim[i];
+    if (attrs.ints[1 + i]) count = count < 0 || shape.dim[i] == MICA_DYNAMIC ? -1 : count * (double)shape.dim[i];
   attrs.ints[0] = 0;
   mica_value mean =
       count >= 0 ? mica_affine(sum, 1 / count, 0) : mica_div(sum, mica__graph_add(&mica__op_extent, &wide, 1, &attrs));

@@ -41,9 +41,9 @@ static mica__axis_map map_of_attrs(const mica__attrs *attrs) {
 static mica_status infer_table(const mica__type *inputs, const mica__attrs *attrs, mica_dtype dtype, mica__type *out) {
   const mica__axis_map map = map_of_attrs(attrs);
   bool transposed = attrs->ints[TRANSPOSED] != 0;
-  int64_t n = inputs[0].shape.dim[attrs->ints[AXIS]], outputs = map.outputs ? map.outputs : MICA_OPEN;
-  *out = (mica__type){dtype, MICA_SHAPE(MICA_OPEN, transposed ? n : outputs)};
-  if (n == MICA_OPEN) return MICA_OK;
+  int64_t n = inputs[0].shape.dim[attrs->ints[AXIS]], outputs = map.outputs ? map.outputs : MICA_DYNAMIC;
+  *out = (mica__type){dtype, MICA_SHAPE(MICA_DYNAMIC, transposed ? n : outputs)};
+  if (n == MICA_DYNAMIC) return MICA_OK;
   MICA_TRY(mica__map_outputs(&map, n, &outputs));
   out->shape.dim[1] = transposed ? n : outputs;
   return mica__map_taps(&map, n, transposed, &out->shape.dim[0]);

@@ -49,7 +49,7 @@ static mica_value extrapolate(mica_value y, mica_value x, const mica__axis_map *
   for (int32_t k = 0; k < mica_value_shape(x).rank; k++) {
     if (maps[k].kind != MICA__MAP_RESIZE) continue;
     mica_value weight = mica__axis_table(&mica__op_resample_weight, x, k, &maps[k]);
-    mica_shape along = {.rank = mica_value_shape(x).rank - k, .dim = {MICA_OPEN, 1, 1, 1, 1, 1, 1, 1}};
+    mica_shape along = {.rank = mica_value_shape(x).rank - k, .dim = {MICA_DYNAMIC, 1, 1, 1, 1, 1, 1, 1}};
     mica_value first = mica_reshape(mica_slice(weight, 0, 0, 1, 1), along);
     y = mica_where(mica_not_equal(first, mica__number(first, 0)), y, mica__number(y, value));
   }

@@ -1,0 +1,92 @@
+/* What a session can tell of itself. */
+#include "compile/plan.h"
+
+#include "base/text.h"
+
+#include <stdlib.h>
+
+/* The plan to speak of: of the last run, or the only one there can be. Recorded again where a parameter was shared
+ * since. */
+static mica_status plan_of(mica_session *session, const char *call, const mica__plan **out) {
+  if (!session) return mica__fail(MICA_E_INVALID, "%s: session is NULL", call);
+  mica__plan *v = session->current;
+  if (!v) return mica__fail(MICA_E_STATE, "%s: the shapes of open dimensions are known after the first run", call);
+  if (!v->recording) MICA_TRY(mica__plan_record(session, v, mica_engine_queue(session->engine)));
+  *out = v;
+  return MICA_OK;
+}
+
+mica_status mica_session_describe(mica_session *session, mica_session_report *report) {
+  const mica__plan *v = NULL;
+  if (!report) return mica__fail(MICA_E_INVALID, "mica_session_describe: report is NULL");
+  MICA_TRY(plan_of(session, "mica_session_describe", &v));
+  *report = (mica_session_report){.launches = mica__recording_count(v->recording),
+                                  .values = v->memory.value_count,
+                                  .planned_bytes = v->memory.arena_bytes,
+                                  .unplanned_bytes = v->memory.unplanned_bytes,
+                                  .workspace_bytes =
+                                      mica__recording_workspace(v->recording) + mica__recording_workspace(v->prologue),
+                                  .parameter_bytes = session->parameter_bytes,
+                                  .io_bytes = v->memory.output_bytes};
+  return MICA_OK;
+}
+
+/* "mul add gelu -> %7 'h' f32 (64, 128)" */
+static void add_step(mica__text *text, const mica__plan *v, const mica__step *step, int32_t index) {
+  char type[MICA__TYPE_TEXT];
+  const mica_graph *graph = v->template.graph;
+  for (int32_t i = 0; i < step->count; i++)
+    mica__text_addf(text, "%s%s", i ? " " : "", mica__graph_node(graph, step->members[i])->op->name);
+  for (int32_t i = 0; i < step->count; i++) {
+    int32_t id = step->members[i];
+    const mica__node *node = mica__graph_node(graph, id);
+    const mica__place *place = &v->memory.places[id - 1];
+    if (v->partition.step_of[id - 1] != index) continue;
+    mica__text_addf(text, " -> %%%d ", (int)id);
+    if (node->name) mica__text_addf(text, "'%s' ", node->name);
+    mica__text_add(text, mica__type_format(node->type, type));
+    if (place->home == MICA__HOME_PARAMETER)
+      mica__text_addf(text, " as '%s'", mica__graph_node(graph, place->node)->name);
+  }
+}
+
+mica_status mica_session_dump(mica_session *session, char **out) {
+  const mica__plan *v = NULL;
+  mica__text text = {0};
+  if (!out) return mica__fail(MICA_E_INVALID, "mica_session_dump: text is NULL");
+  MICA_TRY(plan_of(session, "mica_session_dump", &v));
+  mica__text_add(&text, "");
+  for (size_t i = 0; i < mica__recording_count(v->recording); i++) {
+    const mica__launch *launch = mica__recording_at(v->recording, i);
+    int32_t step = v->step_of_launch[i];
+    mica__text_addf(&text, "%3zu %s: ", i, mica__kernel_name(launch->kernel));
+    if (step >= 0)
+      add_step(&text, v, &v->partition.steps[step], step);
+    else
+      mica__text_addf(&text, "copy -> '%s'",
+                      mica__graph_node(v->template.graph, v->template.assignments[-1 - step].parameter)->name);
+    mica__text_addf(&text, "; %.0f flops, %.0f bytes\n", launch->flops, launch->bytes);
+  }
+  mica_status status = mica__text_status(&text);
+  if (status == MICA_OK)
+    *out = text.data;
+  else
+    mica__text_free(&text);
+  return status;
+}
+
+mica_status mica_session_kernel_source(mica_session *session, size_t launch, char **out) {
+  const mica__plan *v = NULL;
+  mica__text text = {0};
+  if (!out) return mica__fail(MICA_E_INVALID, "mica_session_kernel_source: text is NULL");
+  MICA_TRY(plan_of(session, "mica_session_kernel_source", &v));
+  if (launch >= mica__recording_count(v->recording))
+    return mica__fail(MICA_E_NOT_FOUND, "mica_session_kernel_source: a run has %zu launches, no number %zu",
+                      mica__recording_count(v->recording), launch);
+  mica_status status = mica__kernel_text(mica__recording_at(v->recording, launch)->kernel, &text);
+  if (status == MICA_OK)
+    *out = text.data;
+  else
+    mica__text_free(&text);
+  return status;
+}

@@ -1,0 +1,118 @@
+/* Pointwise ops that a launch does as it stores its result (bias, activation, residual of a matrix product), and casts
+ * that it does as it reads its operands. */
+#include "compile/template.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+typedef struct fusing {
+  mica_graph *graph;
+  bool *needed, *wanted;
+  int32_t *uses; /* by id - 1: how often needed nodes name it, views not counted but seen through */
+} fusing;
+
+static mica__node *node_at(const fusing *a, int32_t id) { return mica__graph_node(a->graph, id); }
+
+static int32_t bottom_of(const fusing *a, int32_t id) {
+  while (node_at(a, id)->op->kind == MICA__OP_VIEW) id = node_at(a, id)->inputs[0];
+  return id;
+}
+
+static void count_uses(fusing *a, const mica__template *template) {
+  for (int32_t i = 0; i < template->output_count; i++) a->wanted[template->outputs[i] - 1] = true;
+  for (int32_t i = 0; i < template->assignment_count; i++) a->wanted[template->assignments[i].value - 1] = true;
+  for (int32_t id = a->graph->count; id >= 1; id--) {
+    const mica__node *node = node_at(a, id);
+    a->needed[id - 1] = a->needed[id - 1] || a->wanted[id - 1];
+    for (int32_t k = 0; a->needed[id - 1] && k < node->input_count; k++) {
+      a->needed[node->inputs[k] - 1] = true;
+      if (node->op->kind != MICA__OP_VIEW) a->uses[bottom_of(a, node->inputs[k]) - 1]++;
+    }
+  }
+}
+
+/* The launch whose whole result, in order, is the user's operand k; NULL when it is none, or others need it too. */
+static mica__node *launch_behind(const fusing *a, const mica__node *user, int32_t k) {
+  int32_t base = 0, id = user->inputs[k];
+  mica_shape space = node_at(a, id)->type.shape;
+  mica__access access = mica__template_look(a->graph, id, &base);
+  mica__node *node = node_at(a, base);
+  if (!node->op->fuse_epilogue || a->uses[base - 1] != 1 || a->wanted[base - 1] || node->pass != user->pass)
+    return NULL;
+  int64_t count = mica__node_count(node);
+  bool whole = mica__access_is_row_major(space, &access) && mica__node_count(node_at(a, id)) == count &&
+               mica__node_count(user) == count;
+  if (!whole || node->type.shape.rank == 0 || user->type.shape.rank == 0) return NULL;
+  int64_t columns = node->type.shape.dim[node->type.shape.rank - 1];
+  return columns == user->type.shape.dim[user->type.shape.rank - 1] ? node : NULL;
+}
+
+/* The user takes the launch's place: its operands, and the user's other one. */
+static mica_status take_place(fusing *a, mica__node *user, mica__node *node, int32_t other, const mica__op *op,
+                              const mica__attrs *attrs) {
+  int32_t *inputs = calloc((size_t)node->input_count + 1, sizeof *inputs);
+  if (!inputs) return mica__fail_nomem("a session");
+  memcpy(inputs, node->inputs, (size_t)node->input_count * sizeof *inputs);
+  if (other) inputs[node->input_count] = other;
+  free(user->inputs);
+  user->inputs = inputs;
+  user->input_count = node->input_count + (other != 0);
+  user->op = op;
+  user->attrs = *attrs;
+  a->uses[node - a->graph->nodes] = 0;
+  return MICA_OK;
+}
+
+/* Half precision that was only widened for the launch is read as it is. */
+static void take_halves(fusing *a, mica__node *node) {
+  for (int32_t k = 0; k < node->input_count && k < 32; k++) {
+    const mica__node *cast = node_at(a, node->inputs[k]);
+    if (!(node->op->takes_halves >> k & 1) || cast->op->kind != MICA__OP_POINTWISE || !cast->op->identity) continue;
+    mica_dtype from = node_at(a, cast->inputs[0])->type.dtype;
+    bool widens = cast->type.dtype == MICA_F32 && (from == MICA_F16 || from == MICA_BF16);
+    if (widens && cast->pass == node->pass) node->inputs[k] = cast->inputs[0];
+  }
+}
+
+/* Whether a kernel would have to store the operand for the launch alone, as many elements as this has results; with the
+ * user it is computed in passing, as is what comes after: an optimizer's momentum times its share, and the update. */
+static bool is_stored_for_it(const fusing *a, const mica__node *user, int32_t other) {
+  const int32_t base = bottom_of(a, other);
+  const mica__node *node = node_at(a, base);
+  return node->op->kind == MICA__OP_POINTWISE && a->uses[base - 1] == 1 && !a->wanted[base - 1] &&
+         mica__node_count(node) == mica__node_count(user);
+}
+
+static mica_status visit(fusing *a, mica__node *user) {
+  take_halves(a, user);
+  if (user->op->kind != MICA__OP_POINTWISE || user->input_count > 2) return MICA_OK;
+  for (int32_t k = 0; k < user->input_count; k++) {
+    mica__node *node = launch_behind(a, user, k);
+    int32_t other = user->input_count == 2 ? user->inputs[1 - k] : 0;
+    mica__attrs attrs;
+    if (!node || (other && is_stored_for_it(a, user, other))) continue;
+    mica__epilogue_fusion fusion = {.node = node, .user = user, .attrs = &attrs};
+    if (other) {
+      fusion.other = &node_at(a, other)->type;
+      fusion.access = mica__access_broadcast(fusion.other->shape, user->type.shape);
+    }
+    if (node->op->fuse_epilogue(&fusion)) return take_place(a, user, node, other, fusion.op, &attrs);
+  }
+  return MICA_OK;
+}
+
+mica_status mica__template_fuse_epilogues(mica__template *template) {
+  fusing a = {.graph = template->graph};
+  size_t nodes = (size_t)a.graph->count + 1;
+  a.needed = calloc(nodes, sizeof *a.needed);
+  a.wanted = calloc(nodes, sizeof *a.wanted);
+  a.uses = calloc(nodes, sizeof *a.uses);
+  mica_status status = a.needed && a.wanted && a.uses ? MICA_OK : mica__fail_nomem("a session");
+  if (status == MICA_OK) count_uses(&a, template);
+  for (int32_t id = 1; status == MICA_OK && id <= a.graph->count; id++)
+    if (a.needed[id - 1]) status = visit(&a, node_at(&a, id));
+  free(a.needed);
+  free(a.wanted);
+  free(a.uses);
+  return status;
+}

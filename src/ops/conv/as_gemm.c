@@ -1,0 +1,63 @@
+/* A filter of one element without stride or padding is a matrix product for each image: Y (K, HW) = W (K, C) X (C, HW),
+ * and backward X = W^T Y: the matrix product's implementations take it. */
+#include "base/error.h"
+#include "ops/conv/conv.h"
+
+static const char *unable(const void *problem) {
+  const mica__conv *conv = problem;
+  const mica__conv_dims *d = &conv->dims;
+  if (d->groups > 1) return "there are groups";
+  for (int i = 0; i < 3; i++)
+    if (d->filter[i] != 1 || d->stride[i] != 1 || d->pad[i] != 0 || d->in[i] != d->out[i])
+      return "it is no matrix product";
+  return NULL;
+}
+
+/* On CPUs: of images with fewer columns many tiles are half empty (a quarter of 7 x 7, an eighth of 14 x 14); tiles
+ * that run on into the next image (conv_cpu_implicit_gemm) measured faster. */
+#define FEWEST_COLUMNS 128
+
+static const char *decline(const void *problem, const mica_device_info *device) {
+  const mica__gemm *result = &((const mica__conv *)problem)->result;
+  if (mica__kernel_class(device) != MICA__ON_CPU) return NULL;
+  return result->n < FEWEST_COLUMNS && result->batches > 1 ? "images are small" : NULL;
+}
+
+static mica__gemm product(const mica__conv *conv) {
+  const mica__conv_dims *d = &conv->dims;
+  bool forward = conv->pass == MICA__CONV_FWD;
+  mica__gemm gemm = conv->result;
+  int64_t pixels = gemm.n;
+  gemm.a = (mica__gemm_operand){.tensor = conv->w, .row = forward ? d->c : 1, .col = forward ? 1 : d->c};
+  gemm.b = (mica__gemm_operand){.tensor = forward ? conv->x : conv->y, .row = pixels, .col = 1};
+  gemm.b.batch = gemm.k * pixels;
+  return gemm;
+}
+
+/* Filters that so many images use are packed once, not by every group of every image, where all images together have so
+ * many multiply-adds that a launch more is little. */
+#define SHARING_IMAGES 4
+#define SHARING_WORK 32e6
+
+static bool shares_filters(const mica__gemm *gemm) {
+  double work = (double)gemm->batches * (double)gemm->m * (double)gemm->n * (double)gemm->k;
+  return gemm->batches >= SHARING_IMAGES && work >= SHARING_WORK;
+}
+
+static mica_status launch_product(mica_queue *queue, const void *problem, const mica__variant *variant) {
+  mica__gemm gemm = product(problem);
+  if (!(gemm.constant & 1) && shares_filters(&gemm)) {
+    gemm.constant |= 1;
+    gemm.prologue = queue;
+  }
+  char key[MICA__TUNING_TEXT];
+  if (variant && !mica__gemm_tile.unable(&gemm)) return mica__gemm_tile.launch(queue, &gemm, variant);
+  mica__gemm_key(&gemm, key);
+  return mica__choose_and_launch(queue, mica__gemm_impls, &gemm, key);
+}
+
+const mica__impl mica__conv_gemm = {.name = "conv_gemm",
+                                    .kernel = &mica__gemm_tile_kernel,
+                                    .unable = unable,
+                                    .decline = decline,
+                                    .launch = launch_product};

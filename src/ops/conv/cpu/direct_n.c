@@ -1,0 +1,120 @@
+/* Planes of a few places, with images in the lanes of vectors (cl/conv/cpu/direct_n.cl): forward and backward to the
+ * data, on CPUs. */
+#include "base/arith.h"
+#include "base/error.h"
+#include "ops/conv/window.h"
+
+static const mica__kernel_param params[] = {
+    MICA__CONV_PARAMS(MICA__CONV_TYPES),
+    MICA__CASE("NV", "vectors of images", 1, 2),
+    MICA__CASE("BACKWARD", "1 backward to the data", 0, 1),
+};
+static const mica__variant variants[] = {MICA__VARIANT("cpu", MICA__ON_CPU, MICA__CONV_VALUES, 2, 0)};
+const mica__kernel_desc mica__conv_cpu_direct_n_kernel = {
+    MICA__KERNEL("conv_cpu_direct_n", "conv/cpu/direct_n.cl", params, variants)};
+
+#define VW 16
+#define MR 8
+/* Where the smaller plane has more places, taps that meet nothing are too few to repay for it; and the larger. */
+#define FEW_PLACES 4
+#define MOST_PLACES 16
+/* With fewer images most lanes are idle. */
+#define FEWEST_IMAGES 8
+#define MOST_TAPS 1024
+/* Groups for each core: each copies the source anew. */
+#define GROUPS 2
+
+/* How the work is cut; see the kernel's contract. */
+typedef struct plan {
+  mica__conv_window window; /* of the forward pass, its c and k those of this one */
+  int64_t nv, s_places, d_places, taps, kb;
+  size_t scratch;
+} plan;
+
+static plan make_plan(const mica__conv *conv, const mica_device_info *device) {
+  plan p = {.window = mica__conv_window_used(mica__conv_window_forward(&conv->dims))};
+  mica__conv_window *w = &p.window;
+  p.s_places = mica__product3(w->in);
+  p.d_places = mica__product3(w->out);
+  if (conv->pass == MICA__CONV_BWD_DATA) {
+    *w = mica__conv_window_turned(*w);
+    p.s_places = mica__product3(w->out);
+    p.d_places = mica__product3(w->in);
+  }
+  p.taps = mica__product3(w->taps);
+  p.nv = w->n > VW ? 2 : 1;
+  int64_t parts = mica__ceil_div(w->n, p.nv * VW) * w->groups, tiles = mica__ceil_div(w->k, MR);
+  int64_t splits = mica__ceil_div(GROUPS * (int64_t)device->compute_units, mica__max(parts, 1));
+  p.kb = mica__ceil_div(tiles, mica__max(1, mica__min(splits, tiles))) * MR;
+  p.scratch = (size_t)((w->c * p.s_places + MR * p.d_places) * p.nv * VW) * sizeof(float) +
+              (size_t)(p.d_places * (2 * p.taps + 1) + 1) * sizeof(int32_t);
+  return p;
+}
+
+static const char *unable(const void *problem) {
+  const mica__conv *conv = problem;
+  if (conv->dtype == MICA_F64) return "its sums are float";
+  if (mica__product3(conv->dims.filter) > MOST_TAPS) return "the filter is too large";
+  int64_t most = mica__max(mica__product3(conv->dims.in), mica__product3(conv->dims.out));
+  return most > MOST_PLACES ? "planes have many places" : NULL;
+}
+
+static const char *decline(const void *problem, const mica_device_info *device) {
+  const mica__conv *conv = problem;
+  if (mica__kernel_class(device) != MICA__ON_CPU) return "it is for CPUs";
+  if (mica__min(mica__product3(conv->dims.in), mica__product3(conv->dims.out)) > FEW_PLACES)
+    return "planes have many places";
+  if (conv->dims.n < FEWEST_IMAGES) return "there are few images";
+  plan p = make_plan(conv, device);
+  return p.scratch > device->local_bytes ? "local memory does not take the source" : NULL;
+}
+
+static size_t packed_bytes(const plan *p) {
+  return (size_t)(mica__conv_packed_count(&p->window, MR) + 1) * sizeof(float);
+}
+
+static size_t workspace(const void *problem, const mica_device_info *device) {
+  plan p = make_plan(problem, device);
+  return packed_bytes(&p);
+}
+
+static mica_status launch_images(mica_queue *queue, const mica__conv *conv, const plan *p, mica_buffer *packed,
+                                 int32_t *values) {
+  const mica__kernel_desc *desc = &mica__conv_cpu_direct_n_kernel;
+  const mica__conv_window *w = &p->window;
+  mica__launch launch;
+  mica__kernel_set(desc, values, "NV", (int32_t)p->nv);
+  mica__kernel_set(desc, values, "BACKWARD", conv->pass == MICA__CONV_BWD_DATA);
+  MICA_TRY(mica__gemm_begin_epilogue(queue, desc, values, &conv->result, &launch));
+  mica__conv_push_window(&launch, w);
+  mica__launch_int(&launch, (int32_t)p->kb);
+  mica__launch_tensor(&launch, mica__conv_source(conv));
+  mica__launch_buffer(&launch, packed, 0);
+  mica__launch_local(&launch, p->scratch);
+  const int64_t groups[] = {mica__ceil_div(w->n, p->nv * VW), mica__ceil_div(w->k, p->kb), w->groups};
+  mica__launch_range3(&launch, groups, (size_t[]){1, 1, 1});
+  return mica__gemm_end(queue, &launch, &conv->result);
+}
+
+static mica_status launch(mica_queue *queue, const void *problem, const mica__variant *variant) {
+  const mica__conv *conv = problem;
+  mica_queue *packer = mica__conv_packer(conv, queue);
+  plan p = make_plan(conv, mica_engine_device(mica__queue_engine(queue)));
+  int32_t values[MICA__MAX_PARAMS];
+  mica_buffer *packed = NULL;
+  mica__kernel_values(&mica__conv_cpu_direct_n_kernel, variant ? variant : &variants[0], values);
+  MICA_TRY(mica__workspace_create(packer, packed_bytes(&p), &packed));
+  mica_status status = MICA_OK;
+  if (mica__conv_packed_count(&p.window, MR) > 0)
+    status = mica__conv_cpu_pack_weights(packer, conv, &p.window, MR, p.window.c, packed, 0);
+  if (status == MICA_OK) status = launch_images(queue, conv, &p, packed, values);
+  mica_buffer_destroy(packed);
+  return status;
+}
+
+const mica__impl mica__conv_cpu_direct_n = {.name = "conv_cpu_direct_n",
+                                            .kernel = &mica__conv_cpu_direct_n_kernel,
+                                            .unable = unable,
+                                            .decline = decline,
+                                            .workspace = workspace,
+                                            .launch = launch};

@@ -1,0 +1,202 @@
+/* A convolution as a product with a matrix that is made in passing (cl/conv/cpu/implicit_gemm.cl): any window, on
+ * CPUs. */
+#include "base/arith.h"
+#include "base/error.h"
+#include "ops/conv/window.h"
+
+static const mica__kernel_param params[] = {
+    MICA__CONV_PARAMS(MICA__CONV_TYPES),
+    MICA__INT("MR", "rows of a register tile", 4, 6, 8, 12),
+    MICA__INT("NV", "vectors in a row of it", 1, 2, 3),
+    MICA__CASE("HALVES", "windows that are computed together", 1, 2),
+};
+static const mica__variant variants[] = {
+    MICA__VARIANT("cpu.6x16", MICA__ON_CPU, MICA__CONV_VALUES, 6, 1, 1),
+    MICA__VECTOR_VARIANT("long.8x32", MICA__LONG_VECTOR, MICA__CONV_VALUES, 8, 2, 1),
+    MICA__VECTOR_VARIANT("long.8x48", MICA__LONG_VECTOR, MICA__CONV_VALUES, 8, 3, 1),
+};
+const mica__kernel_desc mica__conv_cpu_implicit_gemm_kernel = {
+    MICA__KERNEL("conv_cpu_implicit_gemm", "conv/cpu/implicit_gemm.cl", params, variants)};
+
+#define VW 16
+/* A panel takes 24 KiB of a first level cache. */
+#define PANEL_FLOATS 6144
+/* Panels have at least all taps of one channel. */
+#define MOST_TAPS 8192
+#define MOST_ROWS 1024
+/* Groups for each core, where there are so many panels: few leave one core waiting for the other. */
+#define GROUPS 128
+
+/* One window, or two that differ in their width's residue of a stride of 2 and are computed together. barren: those of
+ * the other residue of their height, also of 2, have no taps and leave with them. */
+typedef struct windows {
+  mica__conv_window at[2];
+  int32_t count;
+  bool barren;
+} windows;
+
+/* How many windows that makes. */
+static int64_t taken(const windows *w) { return w->barren ? 2 * w->count : w->count; }
+
+/* Those from number `index` on. */
+static windows windows_at(const mica__conv *conv, int64_t index) {
+  const mica__conv_dims *d = &conv->dims;
+  windows w = {.at = {mica__conv_window_used(mica__conv_window_at(conv, index))}, .count = 1};
+  if (conv->pass == MICA__CONV_FWD) return w;
+  bool halves = d->stride[2] == 2 && d->in[2] >= 2;
+  if (halves) w.at[w.count++] = mica__conv_window_used(mica__conv_window_at(conv, index + 1));
+  w.barren = w.at[0].at[1] == 0 && d->stride[1] == 2 && d->in[1] >= 2 && (halves || d->stride[2] == 1);
+  for (int64_t i = 0; w.barren && i < w.count; i++) {
+    mica__conv_window below = mica__conv_window_at(conv, index + w.count + i);
+    w.barren = mica__product3(below.taps) == 0;
+  }
+  return w;
+}
+
+static int64_t packed_count(const windows *w, int64_t rows) {
+  int64_t count = 0;
+  for (int32_t i = 0; i < w->count; i++) count += mica__conv_packed_count(&w->at[i], rows);
+  return count;
+}
+
+/* How the work is cut; see the kernel's contract. */
+typedef struct plan {
+  int32_t values[MICA__MAX_PARAMS], mr;
+  int64_t nr, taps, cb, kb, panels, columns;
+} plan;
+
+/* Rows of local memory: a panel, sums, rows of a tile that two windows share, and zeros as long as one. */
+static int64_t rows_of(const plan *p, int32_t together) {
+  return p->cb * p->taps + together * p->kb + (together > 1 ? 2 * p->mr : 0) + 2;
+}
+static int64_t room(const plan *p, const mica_device_info *device) {
+  return (int64_t)(device->local_bytes / sizeof(float)) / p->nr;
+}
+
+static int32_t value(const int32_t *values, const char *macro) {
+  return mica__gemm_value(&mica__conv_cpu_implicit_gemm_kernel, values, macro);
+}
+
+/* Wider tiles load less for each multiply-add, which pays unless their last panel is much emptier. */
+static const mica__variant *own_variant(const mica_device_info *device, int64_t columns) {
+  const mica__variant *best = NULL;
+  int64_t best_computed = 0;
+  for (size_t i = 0; i < sizeof variants / sizeof *variants; i++) {
+    int64_t nr = value(variants[i].values, "NV") * VW, computed = mica__ceil_div(columns, nr) * nr;
+    if (!mica__variant_suits_vectors(&variants[i], device->vector_bytes)) continue;
+    if (best && computed - best_computed > best_computed / 8) continue;
+    best = &variants[i];
+    best_computed = computed;
+  }
+  return best;
+}
+
+static plan make_plan(const windows *together, const mica__variant *variant, const mica_device_info *device) {
+  const mica__conv_window *w = &together->at[0];
+  plan p = {.taps = mica__product3(w->taps), .columns = w->n * mica__product3(w->out)};
+  if (together->count > 1) p.taps = mica__max(p.taps, mica__product3(together->at[1].taps));
+  mica__kernel_values(&mica__conv_cpu_implicit_gemm_kernel, variant ? variant : own_variant(device, p.columns),
+                      p.values);
+  mica__kernel_set(&mica__conv_cpu_implicit_gemm_kernel, p.values, "HALVES", together->count);
+  p.mr = value(p.values, "MR");
+  p.nr = value(p.values, "NV") * VW;
+  int64_t tiles = mica__ceil_div(w->k, p.mr), wanted = GROUPS * (int64_t)device->compute_units;
+  /* A window without taps has nothing to add up, and needs no second block to know it. */
+  int64_t channels = p.taps == 0 ? w->c + 1 : PANEL_FLOATS / p.nr / p.taps,
+          blocks = mica__ceil_div(w->c, mica__max(channels, 1));
+  p.cb = blocks > 0 ? mica__ceil_div(w->c, blocks) : 1;
+  p.kb = 0;
+  int64_t rows = mica__min(MOST_ROWS, room(&p, device) - rows_of(&p, together->count)) / together->count;
+  /* Parts of K are alike: the first half of the groups goes to one core. */
+  int64_t parts = mica__ceil_div(tiles, mica__max(1, rows / p.mr));
+  p.kb = mica__max(1, mica__ceil_div(tiles, mica__max(1, parts))) * p.mr;
+  int64_t panels = mica__ceil_div(p.columns, p.nr);
+  p.panels = panels * w->groups * mica__ceil_div(w->k, p.kb) / wanted;
+  p.panels = p.panels < 1 ? 1 : mica__min(p.panels, 32);
+  return p;
+}
+
+/* Whether the grid is the result, place for place. */
+static bool is_flat(const mica__conv_window *w) {
+  bool flat = true;
+  for (int i = 0; i < 3; i++) flat = flat && w->spread[i] == 1 && w->out[i] == w->full[i];
+  return flat;
+}
+
+static const char *unable(const void *problem) {
+  const mica__conv *conv = problem;
+  if (conv->dtype == MICA_F64) return "its sums are float";
+  return mica__product3(conv->dims.filter) > MOST_TAPS ? "the filter is too large" : NULL;
+}
+
+static const char *decline(const void *problem, const mica_device_info *device) {
+  if (mica__kernel_class(device) != MICA__ON_CPU) return "it is for CPUs";
+  for (int64_t i = 0; i < mica__conv_windows(problem); i++) {
+    windows w = windows_at(problem, i);
+    plan p = make_plan(&w, NULL, device);
+    if (rows_of(&p, w.count) > room(&p, device)) return "local memory does not take a panel";
+    i += taken(&w) - 1;
+  }
+  return NULL;
+}
+
+static size_t workspace(const void *problem, const mica_device_info *device) {
+  int64_t count = 0;
+  for (int64_t i = 0; i < mica__conv_windows(problem); i++) {
+    windows w = windows_at(problem, i);
+    plan p = make_plan(&w, NULL, device);
+    count += packed_count(&w, p.mr);
+    i += taken(&w) - 1;
+  }
+  return (size_t)count * sizeof(float);
+}
+
+static mica_status launch_windows(mica_queue *queue, const mica__conv *conv, const windows *together, plan *p,
+                                  mica_buffer *packed) {
+  const mica__conv_window *w = &together->at[0], *second = &together->at[together->count - 1];
+  mica__launch launch;
+  mica__gemm result = conv->result;
+  MICA_TRY(mica__gemm_begin_epilogue(queue, &mica__conv_cpu_implicit_gemm_kernel, p->values, &result, &launch));
+  mica__conv_push_window(&launch, w);
+  mica__conv_push_taps(&launch, second);
+  mica__launch_int8(&launch, (int32_t[]){(int32_t)p->cb, (int32_t)p->kb, (int32_t)p->panels, is_flat(w), conv->streams,
+                                         together->barren, 0, 0});
+  mica__launch_tensor(&launch, mica__conv_source(conv));
+  mica__launch_buffer(&launch, packed, 0);
+  mica__launch_local(&launch, (size_t)(rows_of(p, together->count) * p->nr) * sizeof(float));
+  const int64_t groups[] = {mica__ceil_div(p->columns, p->nr * p->panels), mica__ceil_div(w->k, p->kb), w->groups};
+  mica__launch_range3(&launch, groups, (size_t[]){1, 1, 1});
+  result.n = mica__product3(w->out);
+  result.k = w->c * (mica__product3(w->taps) + (together->count > 1 ? mica__product3(second->taps) : 0));
+  return mica__gemm_end(queue, &launch, &result);
+}
+
+static mica_status launch_tile(mica_queue *queue, const void *problem, const mica__variant *variant) {
+  const mica__conv *conv = problem;
+  mica_queue *packer = mica__conv_packer(conv, queue);
+  mica_status status = MICA_OK;
+  int64_t count = mica__conv_windows(conv);
+  for (int64_t i = 0; status == MICA_OK && i < count;) {
+    windows w = windows_at(conv, i);
+    plan p = make_plan(&w, variant, mica_engine_device(mica__queue_engine(queue)));
+    mica_buffer *packed = NULL;
+    int64_t at = 0;
+    status = mica__workspace_create(packer, (size_t)(packed_count(&w, p.mr) + 1) * sizeof(float), &packed);
+    for (int32_t k = 0; status == MICA_OK && k < w.count; k++) {
+      int64_t weights = mica__conv_packed_count(&w.at[k], p.mr);
+      if (weights > 0) status = mica__conv_cpu_pack_weights(packer, conv, &w.at[k], p.mr, p.cb, packed, at);
+      at += weights;
+    }
+    if (status == MICA_OK) status = launch_windows(queue, conv, &w, &p, packed);
+    mica_buffer_destroy(packed);
+    i += taken(&w);
+  }
+  return status;
+}
+
+const mica__impl mica__conv_cpu_implicit_gemm = {.name = "conv_cpu_implicit_gemm",
+                                                 .kernel = &mica__conv_cpu_implicit_gemm_kernel,
+                                                 .unable = unable,
+                                                 .decline = decline,
+                                                 .workspace = workspace,
+                                                 .launch = launch_tile};

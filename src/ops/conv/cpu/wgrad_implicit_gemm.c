@@ -1,0 +1,273 @@
+/* The gradient of filters in register tiles, on CPUs (cl/conv/cpu/wgrad_implicit_gemm.cl): any problem that fits its
+ * ints. */
+#include "base/arith.h"
+#include "base/error.h"
+#include "ops/conv/filter.h"
+
+#include <string.h>
+
+static const mica__kernel_param params[] = {
+    MICA__DTYPE("D_T", "type of x, w and y", MICA__CONV_TYPES),
+    MICA__INT("PANEL", "packed: 1 x, 2 y, 3 y while rows are pairs of channel and tap", 1, 2, 3),
+    MICA__INT("MR", "rows of a register tile", 6, 8, 9),
+    MICA__INT("NV", "vectors in a row of it", 1, 2, 3),
+};
+enum { D_T, PANEL, MR, NV };
+#define LONG(label, ...) MICA__VECTOR_VARIANT(label, MICA__LONG_VECTOR, MICA_F32, __VA_ARGS__)
+static const mica__variant variants[] = {
+    MICA__VARIANT("cpu.x16", MICA__ON_CPU, MICA_F32, MICA__PANEL_X, 6, 1),
+    MICA__VARIANT("cpu.y16", MICA__ON_CPU, MICA_F32, MICA__PANEL_Y, 6, 1),
+    MICA__VARIANT("cpu.taps16", MICA__ON_CPU, MICA_F32, MICA__PANEL_Y_TAPS, 6, 1),
+    LONG("long.x16", MICA__PANEL_X, 8, 1),
+    LONG("long.x32", MICA__PANEL_X, 8, 2),
+    LONG("long.x48", MICA__PANEL_X, 8, 3),
+    LONG("long.y16", MICA__PANEL_Y, 8, 1),
+    LONG("long.y32", MICA__PANEL_Y, 8, 2),
+    LONG("long.y48", MICA__PANEL_Y, 8, 3),
+    LONG("long.taps16", MICA__PANEL_Y_TAPS, 9, 1),
+    LONG("long.taps32", MICA__PANEL_Y_TAPS, 9, 2),
+};
+#define VARIANTS (sizeof variants / sizeof *variants)
+const mica__kernel_desc mica__conv_cpu_wgrad_implicit_gemm_kernel = {
+    MICA__KERNEL("conv_cpu_wgrad_implicit_gemm", "conv/cpu/wgrad_implicit_gemm.cl", params, variants)};
+
+#define VW 16
+/* Places of a chunk: with two vectors of channels each they take 32 KiB, and the rows of a tile 8 KiB. */
+#define CHUNK 256
+/* Groups of work that a problem is cut into where it is large enough: their number depends on sizes alone, and suits
+ * few units as well as many. */
+#define GROUPS 32
+/* A packed vector costs about so many multiply-adds as are in this many rows of a tile; a list's place, so many. */
+#define PACK_ROWS 7.0
+/* Tiles times taps that make what is packed for them cost little, and rows of which a chunk fits a second level cache
+ * beside floats of sums. */
+#define BLOCK_TILES 32
+#define BLOCK_ROWS 256
+#define BLOCK_SUMS 65536
+/* Floats of local memory, and of a copy of x. */
+#define MOST_SCRATCH (1 << 17)
+#define MOST_COPY (1 << 15)
+
+/* How the work is cut; see the kernel's contract. */
+typedef struct plan {
+  const mica__variant *variant;
+  int64_t nr, mr, panels, tiles, taps; /* taps: of which each has tiles of its own */
+  int64_t slices, rows, columns;
+  int64_t blocks, share, parts;      /* blocks of tiles, panels that share a group */
+  int64_t copy_at, list_at, scratch; /* in floats */
+} plan;
+
+/* The problem without taps that meet nothing but padding, whose gradient is zero; `first` is where the others begin. */
+typedef struct used {
+  mica__conv_dims dims;
+  int64_t first[3], all; /* all: taps of the filter */
+  bool whole;
+} used;
+
+/* Whole images where several fit a chunk, else rows of one, or a part of a row; of each about equal numbers. */
+static void choose_chunk(const mica__conv_dims *d, plan *p) {
+  p->columns = mica__max(1, d->out[2]);
+  if (p->variant->values[PANEL] == MICA__PANEL_Y && d->out[2] > 2 * CHUNK)
+    p->columns = mica__ceil_div(d->out[2], mica__ceil_div(d->out[2], CHUNK));
+  int64_t places = d->out[1] * d->out[2], slices = d->n * d->out[0];
+  p->slices = mica__max(1, mica__min(slices, places > 0 ? CHUNK / places : 1));
+  p->slices = mica__max(1, mica__ceil_div(slices, mica__max(1, mica__ceil_div(slices, p->slices))));
+  int64_t rows = p->slices > 1 ? d->out[1] : mica__min(d->out[1], mica__ceil_div(CHUNK, mica__max(1, d->out[2])));
+  p->rows = mica__max(1, rows > 0 ? mica__ceil_div(d->out[1], mica__ceil_div(d->out[1], rows)) : 1);
+}
+
+static void choose_scratch(const mica__conv_dims *d, int32_t panel, plan *p) {
+  int64_t high = (p->rows - 1) * d->stride[1] + (d->filter[1] - 1) * d->dilation[1] + 1;
+  int64_t wide = (d->out[2] - 1) * d->stride[2] + (d->filter[2] - 1) * d->dilation[2] + 1;
+  int64_t places = p->slices * p->rows * p->columns;
+  bool compact = d->filter[1] * d->filter[2] == 1 && d->stride[1] * d->stride[2] > 1;
+  p->copy_at = (panel == MICA__PANEL_X && !compact ? p->slices * mica__min(high, d->in[1]) * d->in[2] : places) * p->nr;
+  /* The last of fewer than 8 places that are packed at once writes a few rows further. */
+  if (panel == MICA__PANEL_X && compact) p->copy_at += 8 * p->nr;
+  p->list_at = p->copy_at + (panel == MICA__PANEL_Y_TAPS ? p->slices * d->c * high * wide : 0);
+  p->scratch = p->list_at + 2 * (places + VW);
+}
+
+/* Elements that one panel, or one tile, reads of the operand that is read in place, and its sums. */
+static double row_elements(const mica__conv_dims *d, const plan *p) {
+  const int64_t *extent = p->variant->values[PANEL] == MICA__PANEL_X ? d->out : d->in;
+  return (double)d->n * (double)mica__product3(extent) * (double)(p->tiles * p->mr);
+}
+
+/* Cuts the work into groups. The more panels share one, the less often the operand that is read in place comes from far
+ * away; where they are then too few groups, the places are cut, and partial sums are written and added. */
+static void choose_groups(const mica__conv_dims *d, plan *p) {
+  int64_t chunks = mica__ceil_div(d->n * d->out[0], p->slices) * mica__ceil_div(d->out[1], p->rows) *
+                   mica__ceil_div(d->out[2], p->columns);
+  int64_t wanted = mica__ceil_div(GROUPS, mica__max(1, d->groups));
+  p->blocks = mica__max(1, mica__min(mica__ceil_div(p->tiles * p->mr, BLOCK_ROWS), p->tiles * p->taps / BLOCK_TILES));
+  double least_moved = 0, sums = (double)(p->panels * p->tiles * p->taps * p->mr * p->nr);
+  for (int64_t share = 1; share <= mica__max(1, p->panels); share++) {
+    int64_t groups = mica__max(1, mica__ceil_div(p->panels, share)) * p->blocks;
+    if (share > 1 && share * mica__ceil_div(p->tiles, p->blocks) * p->taps * p->mr * p->nr > BLOCK_SUMS) break;
+    int64_t parts = mica__max(1, mica__min(chunks, (wanted + groups / 2) / groups));
+    parts = mica__max(1, mica__ceil_div(chunks, mica__max(1, mica__ceil_div(chunks, parts))));
+    double moved = row_elements(d, p) * (double)mica__ceil_div(p->panels, share) + 3 * sums * (double)parts;
+    if (share > 1 && moved >= least_moved) continue;
+    least_moved = moved;
+    p->share = share;
+    p->parts = parts;
+  }
+}
+
+static plan plan_of(const mica__conv_dims *d, const mica__variant *variant) {
+  plan p = {.variant = variant, .mr = variant->values[MR], .nr = variant->values[NV] * VW};
+  int32_t panel = variant->values[PANEL];
+  bool taps_in_rows = panel == MICA__PANEL_Y_TAPS;
+  p.taps = taps_in_rows ? 1 : mica__product3(d->filter);
+  p.panels = mica__ceil_div(panel == MICA__PANEL_X ? d->c : d->k, p.nr);
+  p.tiles = mica__ceil_div(panel == MICA__PANEL_X ? d->k
+                           : taps_in_rows         ? d->c * mica__product3(d->filter)
+                                                  : d->c,
+                           p.mr);
+  choose_chunk(d, &p);
+  choose_scratch(d, panel, &p);
+  choose_groups(d, &p);
+  return p;
+}
+
+static used used_of(const mica__conv *conv) {
+  used u = {.dims = conv->dims};
+  mica__conv_dims *d = &u.dims;
+  for (int i = 0; i < 3; i++) {
+    u.first[i] = mica__conv_drop_idle(d->in[i], d->out[i], d->stride[i], -d->pad[i], d->dilation[i], &d->filter[i]);
+    d->pad[i] -= u.first[i] * d->dilation[i];
+    if (d->filter[i] == 0) d->filter[i] = 1;
+  }
+  u.all = mica__product3(conv->dims.filter);
+  u.whole = mica__product3(d->filter) == u.all;
+  return u;
+}
+
+/* NULL where the kernel can compute the problem in this way, with so many floats of local memory. */
+static const char *unable_with(const used *u, const mica__variant *variant, int64_t room) {
+  const mica__conv_dims *d = &u->dims;
+  bool flat = d->in[0] == 1 && d->filter[0] == 1 && d->out[0] == 1;
+  bool taps_in_rows = variant->values[PANEL] == MICA__PANEL_Y_TAPS;
+  if (taps_in_rows && !u->whole) return "some taps meet only padding";
+  if (taps_in_rows && !flat) return "the images have a depth";
+  plan p = plan_of(d, variant);
+  double images = (double)(p.slices / mica__max(1, d->out[0]) + 1);
+  double x = (double)(d->groups * d->c) * (double)mica__product3(d->in);
+  double y = (double)(d->groups * d->k) * (double)mica__product3(d->out);
+  if (images * x > INT32_MAX || images * y > INT32_MAX) return "an image is too large";
+  if (p.list_at - p.copy_at > MOST_COPY) return "a row of all channels is too long";
+  if (mica__conv_join_floats(taps_in_rows ? 1 : u->all, p.mr, p.nr) > room) return "the filter is large";
+  return p.scratch > room ? "a row of an image is too long" : NULL;
+}
+
+/* Multiply-adds of vectors, those of padded tiles and those that packing costs as much as. */
+static double cost_of(const mica__conv_dims *d, const mica__variant *variant) {
+  plan p = plan_of(d, variant);
+  int32_t panel = variant->values[PANEL];
+  double inputs = (double)mica__product3(d->in), outputs = (double)mica__product3(d->out);
+  bool strided = mica__product3(d->stride) > 1, compact = strided && mica__product3(d->filter) == 1;
+  double vectors = (double)(p.panels * p.nr) / VW;
+  double packed = panel == MICA__PANEL_X && !compact ? inputs : outputs;
+  double rows = (double)(p.tiles * p.mr * p.taps);
+  /* A broadcast is shared by few vectors in a narrow panel; elements of x that a stride passes over are read too. */
+  double narrow = p.nr == VW ? 1.1 : 1.0, apart = panel == MICA__PANEL_Y && strided ? 1.5 : 1.0;
+  double pack = panel == MICA__PANEL_X && compact ? 2 * PACK_ROWS : PACK_ROWS;
+  return vectors * (rows * outputs * narrow * apart + pack * (double)p.blocks * packed);
+}
+
+/* Of the tiles that are made for the device's vectors. */
+static const mica__variant *choose_variant(const used *u, uint32_t vector_bytes, int64_t room) {
+  const mica__variant *best = NULL;
+  double least_cost = 0;
+  for (size_t i = 0; i < VARIANTS; i++) {
+    if (!mica__variant_suits_vectors(&variants[i], vector_bytes)) continue;
+    if (unable_with(u, &variants[i], room)) continue;
+    double cost = cost_of(&u->dims, &variants[i]);
+    if (!best || cost < least_cost) {
+      best = &variants[i];
+      least_cost = cost;
+    }
+  }
+  return best;
+}
+
+static int64_t room_of(const mica_device_info *device) {
+  return mica__min(MOST_SCRATCH, (int64_t)(device->local_bytes / sizeof(float)));
+}
+
+static const char *unable(const void *problem) {
+  const mica__conv *conv = problem;
+  if (conv->dtype == MICA_F64) return "its sums are float";
+  used u = used_of(conv);
+  return choose_variant(&u, MICA__LONG_VECTOR, MOST_SCRATCH) ? NULL : "an image, or a row of one, is too large";
+}
+
+static const char *decline(const void *problem, const mica_device_info *device) {
+  const mica__conv *conv = problem;
+  if (mica__kernel_class(device) != MICA__ON_CPU) return "it is for CPUs";
+  if (conv->dims.c == 1 && conv->dims.k == 1) return "a group is one channel and one filter";
+  used u = used_of(conv);
+  return choose_variant(&u, device->vector_bytes, room_of(device)) ? NULL : "local memory does not take a row";
+}
+
+static size_t partial_bytes(const mica__conv_dims *d, const plan *p) {
+  return (size_t)(p->parts * d->groups * p->panels * p->tiles * p->taps * p->mr * p->nr) * sizeof(float);
+}
+
+static size_t workspace(const void *problem, const mica_device_info *device) {
+  used u = used_of(problem);
+  plan p = plan_of(&u.dims, choose_variant(&u, device->vector_bytes, room_of(device)));
+  return partial_bytes(&u.dims, &p);
+}
+
+static mica_status launch_sums(mica_queue *queue, const mica__conv *conv, const used *u, const plan *p,
+                               mica_buffer *partial) {
+  const mica__conv_dims *d = &u->dims;
+  int32_t values[MICA__MAX_PARAMS];
+  mica__kernel *kernel = NULL;
+  mica__kernel_values(&mica__conv_cpu_wgrad_implicit_gemm_kernel, p->variant, values);
+  mica__kernel_set(&mica__conv_cpu_wgrad_implicit_gemm_kernel, values, "D_T", (int32_t)conv->dtype);
+  MICA_TRY(
+      mica__kernel_get(mica__queue_engine(queue), &mica__conv_cpu_wgrad_implicit_gemm_kernel, values, NULL, &kernel));
+  mica__launch launch = mica__launch_of(kernel);
+  int64_t block = mica__ceil_div(p->tiles, p->blocks);
+  mica__conv_push_dims(&launch, d);
+  mica__launch_int8(&launch,
+                    (int32_t[]){(int32_t)block, (int32_t)p->parts, (int32_t)p->slices, (int32_t)p->rows,
+                                (int32_t)p->copy_at, (int32_t)p->list_at, (int32_t)p->share, (int32_t)p->columns});
+  mica__launch_tensor(&launch, conv->x);
+  mica__launch_tensor(&launch, conv->y);
+  mica__launch_buffer(&launch, partial, 0);
+  mica__launch_local(&launch, (size_t)p->scratch * sizeof(float));
+  const int64_t groups[] = {d->groups * mica__ceil_div(p->panels, p->share), mica__ceil_div(p->tiles, block), p->parts};
+  mica__launch_range3(&launch, groups, (size_t[]){1, 1, 1});
+  mica__gemm_cost(&launch, &conv->result);
+  return mica__queue_submit(queue, &launch);
+}
+
+static mica_status launch_filter_tile(mica_queue *queue, const void *problem, const mica__variant *variant) {
+  used u = used_of(problem);
+  const mica_device_info *device = mica_engine_device(mica__queue_engine(queue));
+  int64_t room = room_of(device);
+  if (!variant || unable_with(&u, variant, room)) variant = choose_variant(&u, device->vector_bytes, room);
+  if (!variant) return mica__fail(MICA_E_UNSUPPORTED, "conv_cpu_wgrad_implicit_gemm: local memory does not take a row");
+  plan p = plan_of(&u.dims, variant);
+  mica_buffer *partial = NULL;
+  MICA_TRY(mica__workspace_create(queue, partial_bytes(&u.dims, &p), &partial));
+  mica_status status = launch_sums(queue, problem, &u, &p, partial);
+  mica__conv_sums sums = {.panel = variant->values[PANEL], .mr = variant->values[MR], .nv = variant->values[NV]};
+  sums.parts = p.parts;
+  memcpy(sums.first, u.first, sizeof sums.first);
+  memcpy(sums.taps, u.dims.filter, sizeof sums.taps);
+  if (status == MICA_OK) status = mica__conv_wgrad_reduce(queue, problem, &sums, partial);
+  mica_buffer_destroy(partial);
+  return status;
+}
+
+const mica__impl mica__conv_cpu_wgrad_implicit_gemm = {.name = "conv_cpu_wgrad_implicit_gemm",
+                                                       .kernel = &mica__conv_cpu_wgrad_implicit_gemm_kernel,
+                                                       .unable = unable,
+                                                       .decline = decline,
+                                                       .workspace = workspace,
+                                                       .launch = launch_filter_tile};

@@ -1,0 +1,113 @@
+/* Groups of one channel, on CPUs (cl/conv/depthwise/cpu_c.cl). */
+#include "base/arith.h"
+#include "base/error.h"
+#include "ops/conv/window.h"
+
+static const mica__kernel_param params[] = {
+    MICA__CONV_PARAMS(MICA__CONV_TYPES),
+    MICA__CASE("TAPS", "height and width of the filter, if both are this; 0 any", 0, 3, 5),
+    MICA__CASE("STEP", "horizontal stride of the window; 0 any", 0, 1, 2),
+};
+static const mica__variant variants[] = {MICA__VARIANT("cpu", MICA__ON_CPU, MICA__CONV_VALUES, 3, 1)};
+const mica__kernel_desc mica__conv_depthwise_cpu_c_kernel = {
+    MICA__KERNEL("conv_depthwise_cpu_c", "conv/depthwise/cpu_c.cl", params, variants)};
+
+#define VW 16
+/* Vectors that adjacent results may read beyond the last row. */
+#define BEYOND 3
+/* Bytes of a group's band: they stay in a second level cache. */
+#define BAND (192 << 10)
+/* Groups that keep cores evenly busy, each. */
+#define GROUPS 64
+/* Of filters, what is copied beside a band. */
+#define MOST_TAPS 1024
+
+static const char *unable(const void *problem) {
+  const mica__conv *conv = problem;
+  const mica__conv_dims *d = &conv->dims;
+  if (d->c != 1 || (conv->pass == MICA__CONV_BWD_DATA && d->k != 1)) return "groups have several channels";
+  if (conv->dtype == MICA_F64) return "its sums are float";
+  if (d->in[0] != 1 || d->filter[0] != 1 || d->out[0] != 1) return "there are three dimensions";
+  return d->filter[1] * d->filter[2] > MOST_TAPS ? "the filter is too large" : NULL;
+}
+
+/* How the work is cut; see the kernel's contract. */
+typedef struct plan {
+  int64_t in[2], out[2], first[2], step[2], up[2], rows, height, pitch, images;
+} plan;
+
+static size_t scratch_bytes(const mica__conv_dims *d, const plan *p) {
+  int64_t source = p->height * p->pitch + BEYOND * p->step[1] + 1, results = p->rows * p->out[1] + VW;
+  int64_t places = mica__min(p->height, p->in[0]) * p->in[1] + VW;
+  return (size_t)(d->filter[1] * d->filter[2] + source + results) * VW * sizeof(float) +
+         (size_t)places * sizeof(int32_t);
+}
+
+static void set_rows(const mica__conv_dims *d, int64_t rows, plan *p) {
+  p->rows = rows;
+  p->height = (rows - 1) * p->step[0] + (d->filter[1] - 1) * d->dilation[1] + 1;
+}
+
+static plan make_plan(const mica__conv *conv, const mica_device_info *device) {
+  const mica__conv_dims *d = &conv->dims;
+  bool forward = conv->pass == MICA__CONV_FWD;
+  size_t room = (size_t)mica__min(BAND, (int64_t)device->local_bytes);
+  plan p;
+  for (int i = 0; i < 2; i++) {
+    p.in[i] = forward ? d->in[1 + i] : d->out[1 + i];
+    p.out[i] = forward ? d->out[1 + i] : d->in[1 + i];
+    p.step[i] = forward ? d->stride[1 + i] : 1;
+    p.up[i] = forward ? 1 : d->stride[1 + i];
+    p.first[i] = forward ? -d->pad[1 + i] : d->pad[1 + i] - (d->filter[1 + i] - 1) * d->dilation[1 + i];
+  }
+  p.pitch = (p.out[1] - 1) * p.step[1] + (d->filter[2] - 1) * d->dilation[2] + 1;
+  set_rows(d, p.out[0], &p);
+  for (int64_t bands = 2; scratch_bytes(d, &p) > room && p.rows > 1; bands++)
+    set_rows(d, mica__ceil_div(p.out[0], bands), &p);
+  int64_t parts = mica__ceil_div(p.out[0], p.rows) * mica__ceil_div(d->groups * d->k, VW);
+  p.images = mica__max(1, d->n * parts / (GROUPS * (int64_t)device->compute_units));
+  return p;
+}
+
+static const char *decline(const void *problem, const mica_device_info *device) {
+  const mica__conv *conv = problem;
+  plan p = make_plan(conv, device);
+  if (mica__kernel_class(device) != MICA__ON_CPU) return "it is for CPUs";
+  return scratch_bytes(&conv->dims, &p) > device->local_bytes ? "local memory does not take a row" : NULL;
+}
+
+static mica_status launch_depthwise(mica_queue *queue, const void *problem, const mica__variant *variant) {
+  const mica__conv *conv = problem;
+  const mica__conv_dims *d = &conv->dims;
+  const mica__kernel_desc *desc = &mica__conv_depthwise_cpu_c_kernel;
+  plan p = make_plan(conv, mica_engine_device(mica__queue_engine(queue)));
+  int32_t values[MICA__MAX_PARAMS];
+  bool square = d->filter[1] == d->filter[2] && d->dilation[2] == 1;
+  bool known = square && (d->filter[1] == 3 || d->filter[1] == 5);
+  mica__launch launch;
+  mica__kernel_values(desc, variant ? variant : &variants[0], values);
+  mica__kernel_set(desc, values, "TAPS", known ? (int32_t)d->filter[1] : 0);
+  mica__kernel_set(desc, values, "STEP", p.step[1] <= 2 ? (int32_t)p.step[1] : 0);
+  MICA_TRY(mica__gemm_begin_epilogue(queue, desc, values, &conv->result, &launch));
+#define I(value) (int32_t)(value)
+  mica__launch_int8(&launch, (int32_t[]){I(d->n), I(d->groups * d->k), I(d->k), I(p.in[0]), I(p.in[1]), I(p.out[0]),
+                                         I(p.out[1]), I(p.rows)});
+  mica__launch_int8(&launch, (int32_t[]){I(p.first[0]), I(p.first[1]), I(p.step[0]), I(p.step[1]), I(d->dilation[1]),
+                                         I(d->dilation[2]), I(p.up[0]), I(p.up[1])});
+  mica__launch_int8(&launch, (int32_t[]){I(d->filter[1]), I(d->filter[2]), conv->pass != MICA__CONV_FWD, I(p.images),
+                                         I(p.height), I(p.pitch), 0, 0});
+#undef I
+  mica__launch_tensor(&launch, mica__conv_source(conv));
+  mica__launch_tensor(&launch, conv->w);
+  mica__launch_local(&launch, scratch_bytes(d, &p));
+  const int64_t groups[] = {mica__ceil_div(p.out[0], p.rows), mica__ceil_div(d->groups * d->k, VW),
+                            mica__ceil_div(d->n, p.images)};
+  mica__launch_range3(&launch, groups, (size_t[]){1, 1, 1});
+  return mica__gemm_end(queue, &launch, &conv->result);
+}
+
+const mica__impl mica__conv_depthwise_cpu_c = {.name = "conv_depthwise_cpu_c",
+                                               .kernel = &mica__conv_depthwise_cpu_c_kernel,
+                                               .unable = unable,
+                                               .decline = decline,
+                                               .launch = launch_depthwise};

@@ -1,0 +1,351 @@
+/* Convolutions of graphs. The three passes are ops of their own, closed under differentiation: each is linear in either
+ * operand, and the gradient of one pass is made of the other two.
+ *
+ *   conv (x, w)                y; its bias is an ordinary addition, which fusing moves into the launch
+ *   conv_data (y, w, like)     x of like's shape: the gradient; fuses too
+ *   conv_transpose (y, w)      the same with a shape that follows from the attributes
+ *   conv_filter (x, y, like)   w of like's shape
+ *
+ * After fusing further operands follow: the bias and the addend, whose places attrs name. */
+#include "base/error.h"
+#include "ops/activation.h"
+#include "ops/build.h"
+#include "ops/conv/conv.h"
+#include "ops/registry.h"
+
+#include <string.h>
+
+/* attrs.ints; reals[0] is the activation's argument. */
+enum {
+  STRIDE = 0,
+  PAD = 3,
+  PAD_MORE = 6,
+  DILATION = 9,
+  OUTPUT_PAD = 12,
+  GROUPS = 15,
+  BIAS,   /* the place of the operand, 0 for none */
+  ADDEND, /* likewise */
+  ACTIVATION,
+};
+
+static mica__attrs attrs_of(const mica_conv_config *config) {
+  static const mica_conv_config none;
+  mica__attrs attrs = {0};
+  if (!config) config = &none;
+  for (int i = 0; i < 3; i++) {
+    attrs.ints[STRIDE + i] = config->stride[i] ? config->stride[i] : 1;
+    attrs.ints[PAD + i] = config->pad[i];
+    attrs.ints[PAD_MORE + i] = config->pad_more[i];
+    attrs.ints[DILATION + i] = config->dilation[i] ? config->dilation[i] : 1;
+    attrs.ints[OUTPUT_PAD + i] = config->output_pad[i];
+  }
+  attrs.ints[GROUPS] = config->groups ? config->groups : 1;
+  return attrs;
+}
+
+static mica_conv_config config_of(const mica__attrs *attrs) {
+  mica_conv_config config = {.groups = attrs->ints[GROUPS]};
+  for (int i = 0; i < 3; i++) {
+    config.stride[i] = attrs->ints[STRIDE + i];
+    config.pad[i] = attrs->ints[PAD + i];
+    config.pad_more[i] = attrs->ints[PAD_MORE + i];
+    config.dilation[i] = attrs->ints[DILATION + i];
+    config.output_pad[i] = attrs->ints[OUTPUT_PAD + i];
+  }
+  return config;
+}
+
+static mica_status check_types(const mica__type *inputs) {
+  char ta[MICA__TYPE_TEXT], tb[MICA__TYPE_TEXT];
+  MICA_TRY(mica__want_float(inputs[0]));
+  if (inputs[0].dtype != inputs[1].dtype)
+    return mica__fail(MICA_E_DTYPE, "types of %s and %s differ", mica__type_format(inputs[0], ta),
+                      mica__type_format(inputs[1], tb));
+  int32_t rank = inputs[0].shape.rank;
+  if (rank < 3 || rank > 5 || inputs[1].shape.rank != rank)
+    return mica__fail(MICA_E_SHAPE, "%s and %s should have one rank of 3 to 5", mica__type_format(inputs[0], ta),
+                      mica__type_format(inputs[1], tb));
+  return MICA_OK;
+}
+
+/* An open extent as one that fits whatever is asked of it. */
+#define STAND_IN (1 << 20)
+
+static mica_shape close(mica_shape shape, int64_t channels) {
+  for (int32_t i = 0; i < shape.rank; i++)
+    if (shape.dim[i] == MICA_DYNAMIC) shape.dim[i] = i == 1 ? channels : STAND_IN;
+  return shape;
+}
+
+static mica_status infer_conv(const mica__type *inputs, int32_t input_count, mica__attrs *attrs, mica__type *out) {
+  (void)input_count;
+  mica__conv_dims dims;
+  mica_conv_config config = config_of(attrs);
+  MICA_TRY(check_types(inputs));
+  mica_shape x = inputs[0].shape, w = inputs[1].shape;
+  if (mica__shape_is_open(w)) return mica__fail(MICA_E_SHAPE, "the filters' shape is open");
+  MICA_TRY(mica__conv_dims_of(&config, close(x, w.dim[1] * config.groups), w, NULL, &dims));
+  *out = inputs[0];
+  out->shape.dim[1] = w.dim[0];
+  for (int32_t i = 2; i < x.rank; i++) {
+    int64_t extent = dims.out[i + 3 - x.rank];
+    char tx[MICA_SHAPE_TEXT], tw[MICA_SHAPE_TEXT];
+    if (extent == 0)
+      return mica__fail(MICA_E_SHAPE, "filters %s are larger than padded images %s", mica_shape_format(w, tw),
+                        mica_shape_format(x, tx));
+    out->shape.dim[i] = x.dim[i] == MICA_DYNAMIC ? MICA_DYNAMIC : extent;
+  }
+  return MICA_OK;
+}
+
+static mica_status infer_like(const mica__type *inputs, int32_t input_count, mica__attrs *attrs, mica__type *out) {
+  (void)input_count, (void)attrs;
+  MICA_TRY(check_types(inputs));
+  *out = inputs[2];
+  return MICA_OK;
+}
+
+static mica_status infer_transpose(const mica__type *inputs, int32_t input_count, mica__attrs *attrs, mica__type *out) {
+  (void)input_count;
+  char tx[MICA_SHAPE_TEXT], tw[MICA_SHAPE_TEXT];
+  const int64_t *a = attrs->ints;
+  mica_shape x = inputs[0].shape, w = inputs[1].shape;
+  mica__conv_dims dims;
+  mica_conv_config config = config_of(attrs);
+  MICA_TRY(check_types(inputs));
+  if (mica__shape_is_open(w)) return mica__fail(MICA_E_SHAPE, "the filters' shape is open");
+  *out = inputs[0];
+  out->shape.dim[1] = w.dim[1] * a[GROUPS];
+  for (int32_t i = 2; i < x.rank; i++) {
+    int64_t at = i - 2, extent = (x.dim[i] - 1) * a[STRIDE + at] - 2 * a[PAD + at] - a[PAD_MORE + at] +
+                                 (w.dim[i] - 1) * a[DILATION + at] + 1 + a[OUTPUT_PAD + at];
+    if (x.dim[i] == MICA_DYNAMIC) continue;
+    if (extent < 1 || a[OUTPUT_PAD + at] < 0 || a[OUTPUT_PAD + at] >= a[STRIDE + at])
+      return mica__fail(MICA_E_SHAPE, "x %s and filters %s give no result, or more at its end than a stride",
+                        mica_shape_format(x, tx), mica_shape_format(w, tw));
+    out->shape.dim[i] = extent;
+  }
+  MICA_TRY(mica__conv_dims_of(&config, close(out->shape, 0), w, NULL, &dims));
+  if (x.dim[1] == w.dim[0] || x.dim[1] == MICA_DYNAMIC) return MICA_OK;
+  return mica__fail(MICA_E_SHAPE, "x %s has not as many channels as w %s has filters", mica_shape_format(x, tx),
+                    mica_shape_format(w, tw));
+}
+
+/* --- on the host --- */
+
+static mica_status evaluate_pass(const mica__eval *eval, mica__conv_pass pass, mica_shape x, mica_shape w, mica_shape y,
+                                 int first, int second) {
+  mica__conv_dims dims;
+  mica_conv_config config = config_of(eval->attrs);
+  MICA_TRY(mica__conv_dims_of(&config, x, w, &y, &dims));
+  mica__conv_reference(&dims, pass, eval->inputs[first], eval->inputs[second], eval->output);
+  return MICA_OK;
+}
+
+static mica_status evaluate_conv(const mica__eval *e) {
+  return evaluate_pass(e, MICA__CONV_FWD, e->types[0].shape, e->types[1].shape, e->type->shape, 0, 1);
+}
+
+static mica_status evaluate_data(const mica__eval *e) {
+  return evaluate_pass(e, MICA__CONV_BWD_DATA, e->type->shape, e->types[1].shape, e->types[0].shape, 1, 0);
+}
+
+static mica_status evaluate_filter(const mica__eval *e) {
+  return evaluate_pass(e, MICA__CONV_BWD_FILTER, e->types[0].shape, e->type->shape, e->types[1].shape, 0, 1);
+}
+
+/* --- on the device --- */
+
+static mica_status launch_pass(const mica__exec *exec, mica__conv_pass pass) {
+  const mica__attrs *attrs = exec->attrs;
+  const mica_tensor *result = exec->output;
+  int64_t bias_at = attrs->ints[BIAS], addend_at = attrs->ints[ADDEND];
+  mica_conv_config config = config_of(attrs);
+  mica_conv_epilogue epilogue = {.activation = (mica_activation)attrs->ints[ACTIVATION],
+                                 .activation_arg = (float)attrs->reals[0]};
+  mica_tensor *bias = NULL, *addend = NULL;
+  mica_status status = MICA_OK;
+  if (bias_at)
+    status = mica_tensor_view(exec->inputs[bias_at], MICA_SHAPE(mica_tensor_shape(result).dim[1]), NULL, 0, &bias);
+  if (status == MICA_OK && addend_at)
+    status = mica_tensor_view(exec->inputs[addend_at], mica_tensor_shape(result), NULL, 0, &addend);
+  epilogue.bias = bias;
+  epilogue.addend = addend;
+  if (status == MICA_OK)
+    status = mica__conv_run(exec, pass, &config, exec->inputs[0], exec->inputs[1], &epilogue, exec->output);
+  mica_tensor_destroy(bias);
+  mica_tensor_destroy(addend);
+  return status;
+}
+
+static mica_status launch_conv(const mica__exec *exec) { return launch_pass(exec, MICA__CONV_FWD); }
+static mica_status launch_data(const mica__exec *exec) { return launch_pass(exec, MICA__CONV_BWD_DATA); }
+
+static mica_status launch_filter(const mica__exec *exec) {
+  mica_conv_config config = config_of(exec->attrs);
+  return mica_op_conv_bwd_filter(exec->queue, &config, exec->inputs[0], exec->inputs[1], exec->output);
+}
+
+/* One number a channel: all strides but that of dimension 1 are 0. */
+static bool is_bias(const mica__epilogue_fusion *fusion, mica_shape shape) {
+  int64_t count = 0;
+  for (int32_t i = 0; i < shape.rank; i++)
+    if (i != 1 && shape.dim[i] != 1 && fusion->access.stride[i] != 0) return false;
+  return mica_shape_count(fusion->other->shape, &count) == MICA_OK && count == shape.dim[1];
+}
+
+static bool take_activation(const mica__node *user, mica__attrs *attrs) {
+  mica_activation activation = MICA_ACTIVATION_NONE;
+  double argument = 0;
+  if (!mica__activation_of(user, &activation, &argument)) return false;
+  attrs->ints[ACTIVATION] = activation;
+  attrs->reals[0] = argument;
+  return true;
+}
+
+static bool fuse_conv_epilogue(mica__epilogue_fusion *fusion) {
+  const mica__node *node = fusion->node, *user = fusion->user;
+  mica_shape shape = node->type.shape;
+  fusion->op = node->op;
+  *fusion->attrs = node->attrs;
+  if (user->type.dtype != node->type.dtype || !mica_shape_equal(user->type.shape, shape)) return false;
+  if (node->attrs.ints[ACTIVATION] != MICA_ACTIVATION_NONE) return false;
+  if (take_activation(user, fusion->attrs)) return true;
+  if (user->op != &mica__op_add || !fusion->other || fusion->other->dtype != node->type.dtype) return false;
+  int which = is_bias(fusion, shape) ? BIAS : ADDEND;
+  if (fusion->attrs->ints[which] != 0) return false;
+  if (which == ADDEND && !mica_shape_equal(fusion->other->shape, shape)) return false;
+  fusion->attrs->ints[which] = node->input_count;
+  return true;
+}
+
+/* Factors of the result's channels are those of filters. */
+static bool scale_filters(const mica__epilogue_fusion *fusion, int32_t *operand, mica_shape *shape) {
+  const mica__node *node = fusion->node, *user = fusion->user;
+  bool transposed = node->op == &mica__op_conv_transpose;
+  if (user->op != &mica__op_mul || node->type.dtype != MICA_F32 || fusion->other->dtype != MICA_F32) return false;
+  if (!mica_shape_equal(user->type.shape, node->type.shape) || !is_bias(fusion, node->type.shape)) return false;
+  if (transposed && node->attrs.ints[GROUPS] != 1) return false;
+  *operand = 1;
+  *shape = (mica_shape){.rank = node->type.shape.rank};
+  for (int32_t i = 0; i < shape->rank; i++) shape->dim[i] = 1;
+  shape->dim[transposed] = node->type.shape.dim[1];
+  return true;
+}
+
+/* --- gradients --- */
+
+/* The operands of a rule's new nodes share its config; what was fused is none of it: rules see bare nodes. */
+static mica_value add_pass(const mica__grad *grad, const mica__op *op, mica_value a, mica_value b, mica_value like) {
+  mica__attrs attrs = mica__attrs_of(grad->y);
+  return mica__graph_add(op, (mica_value[]){a, b, like}, op == &mica__op_conv ? 2 : 3, &attrs);
+}
+
+static mica_status grad_conv(const mica__grad *grad) {
+  mica_value x = grad->inputs[0], w = grad->inputs[1];
+  grad->dinputs[0] = add_pass(grad, &mica__op_conv_data, grad->dy, w, x);
+  grad->dinputs[1] = add_pass(grad, &mica__op_conv_filter, x, grad->dy, w);
+  return MICA_OK;
+}
+
+static mica_status grad_data(const mica__grad *grad) {
+  grad->dinputs[0] = add_pass(grad, &mica__op_conv, grad->dy, grad->inputs[1], grad->inputs[0]);
+  grad->dinputs[1] = add_pass(grad, &mica__op_conv_filter, grad->dy, grad->inputs[0], grad->inputs[1]);
+  return MICA_OK;
+}
+
+static mica_status grad_filter(const mica__grad *grad) {
+  grad->dinputs[0] = add_pass(grad, &mica__op_conv_data, grad->inputs[1], grad->dy, grad->inputs[0]);
+  grad->dinputs[1] = add_pass(grad, &mica__op_conv, grad->inputs[0], grad->dy, grad->inputs[1]);
+  return MICA_OK;
+}
+
+/* --- descriptors and builders --- */
+
+static double flops_between(const mica__node *node, mica_shape x, mica_shape w, mica_shape y) {
+  mica__conv_dims dims;
+  mica_conv_config config = config_of(&node->attrs);
+  return mica__conv_dims_of(&config, x, w, &y, &dims) == MICA_OK ? mica__conv_flops(&dims) : 0;
+}
+
+static double flops_conv(const mica__node *node, const mica__type *inputs) {
+  return flops_between(node, inputs[0].shape, inputs[1].shape, node->type.shape);
+}
+
+static double flops_data(const mica__node *node, const mica__type *inputs) {
+  return flops_between(node, node->type.shape, inputs[1].shape, inputs[0].shape);
+}
+
+static double flops_filter(const mica__node *node, const mica__type *inputs) {
+  return flops_between(node, inputs[0].shape, node->type.shape, inputs[1].shape);
+}
+
+const mica__op mica__op_conv = {.name = "conv",
+                                .kernels = mica__conv_kernels,
+                                .check = mica__conv_check,
+                                .kind = MICA__OP_LAUNCH,
+                                .min_inputs = 2,
+                                .max_inputs = 4,
+                                .infer = infer_conv,
+                                .grad = grad_conv,
+                                .evaluate = evaluate_conv,
+                                .launch = launch_conv,
+                                .fuse_epilogue = fuse_conv_epilogue,
+                                .scale = scale_filters,
+                                .flops = flops_conv};
+
+const mica__op mica__op_conv_data = {.name = "conv_data",
+                                     .kind = MICA__OP_LAUNCH,
+                                     .min_inputs = 3,
+                                     .max_inputs = 5,
+                                     .infer = infer_like,
+                                     .grad = grad_data,
+                                     .evaluate = evaluate_data,
+                                     .launch = launch_data,
+                                     .fuse_epilogue = fuse_conv_epilogue,
+                                     .flops = flops_data,
+                                     .shape_only = 1u << 2};
+
+const mica__op mica__op_conv_transpose = {.name = "conv_transpose",
+                                          .kind = MICA__OP_LAUNCH,
+                                          .min_inputs = 2,
+                                          .max_inputs = 4,
+                                          .infer = infer_transpose,
+                                          .grad = grad_data,
+                                          .evaluate = evaluate_data,
+                                          .launch = launch_data,
+                                          .fuse_epilogue = fuse_conv_epilogue,
+                                          .scale = scale_filters,
+                                          .flops = flops_data};
+
+const mica__op mica__op_conv_filter = {.name = "conv_filter",
+                                       .kind = MICA__OP_LAUNCH,
+                                       .min_inputs = 3,
+                                       .max_inputs = 3,
+                                       .infer = infer_like,
+                                       .grad = grad_filter,
+                                       .evaluate = evaluate_filter,
+                                       .launch = launch_filter,
+                                       .flops = flops_filter,
+                                       .shape_only = 1u << 2};
+
+static mica_value add_bias(mica_value y, mica_value b) {
+  if (!b.graph || !y.graph) return y;
+  int32_t rank = mica_value_shape(y).rank;
+  if (mica_value_shape(b).rank != 1)
+    return mica__graph_fail(y.graph, MICA_E_SHAPE, "conv: the bias has a rank of %d, not 1",
+                            (int)mica_value_shape(b).rank);
+  mica_shape shape = {.rank = rank - 1};
+  for (int32_t i = 0; i < rank - 1; i++) shape.dim[i] = i == 0 ? MICA__COPY_DIM(0) : 1;
+  return mica_add(y, mica_reshape(b, shape));
+}
+
+mica_value mica_conv(mica_value x, mica_value w, mica_value b, const mica_conv_config *config) {
+  mica__attrs attrs = attrs_of(config);
+  return add_bias(mica__graph_add(&mica__op_conv, (mica_value[]){x, w}, 2, &attrs), b);
+}
+
+mica_value mica_conv_transpose(mica_value x, mica_value w, mica_value b, const mica_conv_config *config) {
+  mica__attrs attrs = attrs_of(config);
+  return add_bias(mica__graph_add(&mica__op_conv_transpose, (mica_value[]){x, w}, 2, &attrs), b);
+}

@@ -1,0 +1,210 @@
+/* From tensors and a config to a problem that is known to be sound. */
+#include "base/error.h"
+#include "ops/conv/conv.h"
+#include "ops/operand.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+
+/* The largest of any extent, stride, padding and dilation: what they meet at still fits an int. */
+#define MAX_SIZE (INT32_MAX / 4)
+/* Bytes of a result of which a cache would keep little until somebody reads it. */
+#define STREAM_BYTES (16 << 20)
+
+static int64_t or_one(int64_t value) { return value ? value : 1; }
+
+int64_t mica__product3(const int64_t extent[3]) { return extent[0] * extent[1] * extent[2]; }
+
+int64_t mica__conv_extent(int64_t in, int64_t filter, int64_t stride, int64_t pad, int64_t more, int64_t dilation) {
+  int64_t room = in + 2 * pad + more - (filter - 1) * dilation - 1;
+  return filter < 1 || room < 0 ? 0 : room / stride + 1;
+}
+
+/* Whether a place of the output finds one of the input `at` further. */
+static bool meets(int64_t in, int64_t out, int64_t stride, int64_t at) {
+  int64_t o = at < 0 ? (stride - 1 - at) / stride : 0;
+  return o < out && o * stride + at < in;
+}
+
+int64_t mica__conv_drop_idle(int64_t in, int64_t out, int64_t stride, int64_t first, int64_t delta, int64_t *taps) {
+  int64_t begin = 0;
+  while (*taps > 0 && !meets(in, out, stride, first + (*taps - 1) * delta)) --*taps;
+  while (begin < *taps && !meets(in, out, stride, first + begin * delta)) begin++;
+  *taps -= begin;
+  return begin;
+}
+
+double mica__conv_flops(const mica__conv_dims *d) {
+  return 2.0 * (double)d->n * (double)(d->groups * d->k) * (double)d->c * (double)mica__product3(d->filter) *
+         (double)mica__product3(d->out);
+}
+
+static mica_status fail_shapes(mica_shape x, mica_shape w, const mica_shape *y, int64_t groups, const char *why) {
+  char tx[MICA_SHAPE_TEXT], tw[MICA_SHAPE_TEXT], ty[MICA_SHAPE_TEXT] = "";
+  if (y) mica_shape_format(*y, ty);
+  return mica__fail(MICA_E_SHAPE, "x %s, w %s%s%s, %lld groups: %s", mica_shape_format(x, tx), mica_shape_format(w, tw),
+                    y ? ", y " : "", ty, (long long)groups, why);
+}
+
+static mica_status check_config(const mica_conv_config *config) {
+  for (int i = 0; i < 3; i++) {
+    const int64_t values[] = {config->stride[i], config->pad[i], config->dilation[i], config->output_pad[i]};
+    for (size_t k = 0; k < sizeof values / sizeof *values; k++)
+      if (values[k] < 0 || values[k] > MAX_SIZE)
+        return mica__fail(MICA_E_INVALID, "a stride, padding or dilation of %lld", (long long)values[k]);
+    int64_t after = config->pad[i] + config->pad_more[i];
+    if (config->pad_more[i] < -MAX_SIZE || config->pad_more[i] > MAX_SIZE || after < 0)
+      return mica__fail(MICA_E_INVALID, "a padding of %lld and %lld more", (long long)config->pad[i],
+                        (long long)config->pad_more[i]);
+  }
+  if (config->groups >= 0) return MICA_OK;
+  return mica__fail(MICA_E_INVALID, "%lld groups", (long long)config->groups);
+}
+
+/* One spatial dimension of the tensors (`at`), which is dimension `to` of dims. */
+static mica_status set_extent(const mica_conv_config *config, mica_shape x, mica_shape w, const mica_shape *y, int at,
+                              int to, mica__conv_dims *d) {
+  d->in[to] = x.dim[2 + at];
+  d->filter[to] = w.dim[2 + at];
+  d->stride[to] = or_one(config->stride[at]);
+  d->pad[to] = config->pad[at];
+  d->dilation[to] = or_one(config->dilation[at]);
+  if (d->in[to] > MAX_SIZE || d->filter[to] > MAX_SIZE || (d->filter[to] - 1) * d->dilation[to] > MAX_SIZE)
+    return fail_shapes(x, w, y, d->groups, "an extent is too large");
+  d->out[to] =
+      mica__conv_extent(d->in[to], d->filter[to], d->stride[to], d->pad[to], config->pad_more[at], d->dilation[to]);
+  if (y && y->dim[2 + at] != d->out[to]) return fail_shapes(x, w, y, d->groups, "extents do not fit");
+  return MICA_OK;
+}
+
+mica_status mica__conv_dims_of(const mica_conv_config *config, mica_shape x, mica_shape w, const mica_shape *y,
+                               mica__conv_dims *dims) {
+  static const mica_conv_config none;
+  if (!config) config = &none;
+  mica__conv_dims d = {.groups = or_one(config->groups)};
+  MICA_TRY(check_config(config));
+  if (x.rank < 3 || x.rank > 5 || w.rank != x.rank || (y && y->rank != x.rank))
+    return fail_shapes(x, w, y, d.groups, "all should have one rank of 3 to 5");
+  d.n = x.dim[0];
+  d.c = w.dim[1];
+  d.k = w.dim[0] / d.groups;
+  if (w.dim[0] % d.groups || x.dim[1] != d.c * d.groups)
+    return fail_shapes(x, w, y, d.groups, "channels and filters do not fit");
+  if (y && (y->dim[0] != d.n || y->dim[1] != w.dim[0])) return fail_shapes(x, w, y, d.groups, "y does not fit");
+  for (int i = 0; i < 3; i++) d.in[i] = d.filter[i] = d.out[i] = d.stride[i] = d.dilation[i] = 1;
+  for (int i = 0; i < x.rank - 2; i++) MICA_TRY(set_extent(config, x, w, y, i, i + 5 - x.rank, &d));
+  *dims = d;
+  return MICA_OK;
+}
+
+static mica_status check_types(const mica_engine *engine, const mica_conv_epilogue *epilogue, mica__conv *conv) {
+  mica_dtype dtype = mica_tensor_dtype(conv->x);
+  conv->dtype = dtype;
+  conv->result.acc = dtype == MICA_F64 ? MICA_F64 : MICA_F32;
+  if (mica_dtype_kind_of(dtype) != MICA_KIND_FLOAT)
+    return mica__fail(MICA_E_DTYPE, "conv: %s, but it takes floating types", mica_dtype_name(dtype));
+  MICA_TRY(mica__operand_same_dtype("conv", conv->x, conv->w));
+  MICA_TRY(mica__operand_same_dtype("conv", conv->x, conv->y));
+  if (epilogue->bias) {
+    mica_dtype bias = mica_tensor_dtype(epilogue->bias);
+    if ((bias == MICA_F64) != (dtype == MICA_F64) || mica_dtype_kind_of(bias) != MICA_KIND_FLOAT)
+      return mica__fail(MICA_E_DTYPE, "conv: a bias of %s for a result of %s", mica_dtype_name(bias),
+                        mica_dtype_name(dtype));
+  }
+  if (dtype == MICA_F64 && !(mica_engine_device(engine)->features & MICA_FEATURE_FP64))
+    return mica__fail(MICA_E_UNSUPPORTED, "conv: the device has no f64");
+  return MICA_OK;
+}
+
+static mica_status check_epilogue(mica_queue *queue, const mica_conv_epilogue *epilogue, int64_t channels,
+                                  const mica_tensor *result) {
+  char text[MICA_SHAPE_TEXT];
+  if (epilogue->activation < 0 || epilogue->activation > MICA_ACTIVATION_HARD_SWISH)
+    return mica__fail(MICA_E_INVALID, "conv: %d is no activation", (int)epilogue->activation);
+  if (epilogue->bias) {
+    MICA_TRY(mica__operand_check(queue, "conv", "bias", epilogue->bias));
+    if (!mica_shape_equal(mica_tensor_shape(epilogue->bias), MICA_SHAPE(channels)))
+      return mica__fail(MICA_E_SHAPE, "conv: bias %s should be (%lld)",
+                        mica_shape_format(mica_tensor_shape(epilogue->bias), text), (long long)channels);
+  }
+  if (!epilogue->addend) return MICA_OK;
+  MICA_TRY(mica__operand_check(queue, "conv", "addend", epilogue->addend));
+  MICA_TRY(mica__operand_same_dtype("conv", epilogue->addend, result));
+  return mica__operand_same_shape("conv", epilogue->addend, result);
+}
+
+static const mica_tensor *result_of(const mica__conv *conv) {
+  return conv->pass == MICA__CONV_FWD ? conv->y : conv->pass == MICA__CONV_BWD_DATA ? conv->x : conv->w;
+}
+
+/* The result as matrices, and its epilogue. */
+static mica_status set_result(const mica_conv_epilogue *epilogue, mica__conv *conv) {
+  const mica__conv_dims *d = &conv->dims;
+  mica__gemm *g = &conv->result;
+  const mica_tensor *result = result_of(conv);
+  int64_t taps = mica__product3(d->filter), inputs = mica__product3(d->in), pixels = mica__product3(d->out);
+  bool filter = conv->pass == MICA__CONV_BWD_FILTER, forward = conv->pass == MICA__CONV_FWD;
+  g->m = conv->pass == MICA__CONV_BWD_DATA ? d->groups * d->c : d->groups * d->k;
+  g->n = filter ? d->c * taps : forward ? pixels : inputs;
+  g->k = filter ? d->n * pixels : forward ? d->c * taps : d->k * taps;
+  g->batches = filter ? 1 : d->n;
+  if (g->m > MICA__GEMM_MAX_SIZE || g->n > MICA__GEMM_MAX_SIZE || d->n > MICA__GEMM_MAX_SIZE)
+    return mica__fail(MICA_E_OVERFLOW, "conv: an image or a filter has too many elements");
+  g->config = (mica_gemm_config){.alpha = 1,
+                                 .beta = epilogue->addend ? 1 : 0,
+                                 .bias_axis = MICA_BIAS_ROW,
+                                 .activation = epilogue->activation,
+                                 .activation_arg = epilogue->activation_arg};
+  g->d = (mica__gemm_operand){.tensor = result, .row = g->n, .col = 1, .batch = filter ? 0 : g->m * g->n};
+  g->c = g->d;
+  if (epilogue->addend) g->c.tensor = epilogue->addend;
+  g->a = (mica__gemm_operand){.tensor = filter ? conv->x : conv->w};
+  g->b = (mica__gemm_operand){.tensor = forward ? conv->x : conv->y, .batch = 1};
+  g->bias = epilogue->bias;
+  return MICA_OK;
+}
+
+mica_status mica__conv_problem(mica_queue *queue, mica__conv_pass pass, const mica_conv_config *config,
+                               const mica_tensor *x, const mica_tensor *w, const mica_tensor *y,
+                               const mica_conv_epilogue *epilogue, mica__conv *conv) {
+  static const mica_conv_epilogue none;
+  if (!epilogue) epilogue = &none;
+  bool data = pass == MICA__CONV_BWD_DATA, filter = pass == MICA__CONV_BWD_FILTER;
+  MICA_TRY(mica__operand_check(queue, "conv", data ? "dx" : "x", x));
+  MICA_TRY(mica__operand_check(queue, "conv", filter ? "dw" : "w", w));
+  MICA_TRY(mica__operand_check(queue, "conv", pass == MICA__CONV_FWD ? "y" : "dy", y));
+  *conv = (mica__conv){.pass = pass, .x = x, .w = w, .y = y};
+  mica_shape shape = mica_tensor_shape(y);
+  mica_status status = mica__conv_dims_of(config, mica_tensor_shape(x), mica_tensor_shape(w), &shape, &conv->dims);
+  if (status != MICA_OK) return mica__fail_in(status, "conv");
+  MICA_TRY(check_types(mica__queue_engine(queue), epilogue, conv));
+  MICA_TRY(set_result(epilogue, conv));
+  conv->streams = mica_tensor_bytes(result_of(conv)) >= STREAM_BYTES;
+  return check_epilogue(queue, epilogue, conv->result.m, result_of(conv));
+}
+
+void mica__conv_key(const mica__conv *conv, char key[MICA__TUNING_TEXT]) {
+  static const char *const passes[] = {"fwd", "bwd_data", "bwd_filter"};
+  const mica__conv_dims *d = &conv->dims;
+  int at = snprintf(key, MICA__TUNING_TEXT, "conv %s %s n%" PRId64 " g%" PRId64 " c%" PRId64 " k%" PRId64,
+                    passes[conv->pass], mica_dtype_name(conv->dtype), d->n, d->groups, d->c, d->k);
+  const struct {
+    char letter;
+    const int64_t *values;
+  } rows[] = {{'i', d->in}, {'r', d->filter}, {'o', d->out}, {'s', d->stride}, {'p', d->pad}, {'d', d->dilation}};
+  for (size_t i = 0; i < sizeof rows / sizeof *rows && at < MICA__TUNING_TEXT; i++)
+    at += snprintf(key + at, (size_t)(MICA__TUNING_TEXT - at), " %c%" PRId64 "x%" PRId64 "x%" PRId64, rows[i].letter,
+                   rows[i].values[0], rows[i].values[1], rows[i].values[2]);
+}
+
+void mica__conv_push_dims(mica__launch *launch, const mica__conv_dims *d) {
+  /* They were checked to fit. */
+#define I(value) (int32_t)(value)
+  mica__launch_int8(launch, (int32_t[]){I(d->n), I(d->groups), I(d->c), I(d->k), I(d->filter[0]), I(d->filter[1]),
+                                        I(d->filter[2]), I(d->in[0])});
+  mica__launch_int8(launch, (int32_t[]){I(d->in[1]), I(d->in[2]), I(d->out[0]), I(d->out[1]), I(d->out[2]),
+                                        I(d->stride[0]), I(d->stride[1]), I(d->stride[2])});
+  mica__launch_int8(launch, (int32_t[]){I(d->pad[0]), I(d->pad[1]), I(d->pad[2]), I(d->dilation[0]), I(d->dilation[1]),
+                                        I(d->dilation[2]), 0, 0});
+#undef I
+}

@@ -1,0 +1,71 @@
+/* The end of a filter's gradient on CPUs (cl/conv/wgrad_reduce.cl). */
+#include "base/arith.h"
+#include "base/error.h"
+#include "ops/conv/filter.h"
+
+static const mica__kernel_param params[] = {
+    MICA__DTYPE("D_T", "type of w", MICA__CONV_TYPES),
+    MICA__INT("PANEL", "lanes: 1 channels, 2 filters, 3 filters while rows are pairs of channel and tap", 1, 2, 3),
+    MICA__INT("MR", "rows of a register tile", 6, 8, 9),
+    MICA__INT("NV", "vectors in a row of it", 1, 2, 3),
+};
+static const mica__variant variants[] = {
+    MICA__VARIANT("cpu.x32", MICA__ON_CPU, MICA_F32, MICA__PANEL_X, 8, 2),
+    MICA__VARIANT("cpu.y32", MICA__ON_CPU, MICA_F32, MICA__PANEL_Y, 8, 2),
+    MICA__VARIANT("cpu.taps32", MICA__ON_CPU, MICA_F32, MICA__PANEL_Y_TAPS, 9, 2),
+};
+const mica__kernel_desc mica__conv_wgrad_reduce_kernel = {
+    MICA__KERNEL("conv_wgrad_reduce", "conv/wgrad_reduce.cl", params, variants)};
+
+#define VW 16
+
+/* Panels of lanes and tiles of rows; a pair of channel and tap is a channel of one tap. */
+typedef struct extent {
+  int64_t panels, tiles, all, taps;
+} extent;
+
+static extent extent_of(const mica__conv *conv, const mica__conv_sums *s) {
+  const mica__conv_dims *d = &conv->dims;
+  bool paired = s->panel == MICA__PANEL_Y_TAPS;
+  int64_t all = mica__product3(d->filter), channels = paired ? d->c * all : d->c;
+  extent e = {.all = paired ? 1 : all, .taps = paired ? 1 : mica__product3(s->taps)};
+  e.panels = mica__ceil_div(s->panel == MICA__PANEL_X ? channels : d->k, (int64_t)s->nv * VW);
+  e.tiles = mica__ceil_div(s->panel == MICA__PANEL_X ? d->k : channels, s->mr);
+  return e;
+}
+
+int64_t mica__conv_sums_count(const mica__conv *conv, const mica__conv_sums *s) {
+  extent e = extent_of(conv, s);
+  return s->parts * conv->dims.groups * e.panels * e.tiles * e.taps * s->mr * s->nv * VW;
+}
+
+mica_status mica__conv_wgrad_reduce(mica_queue *queue, const mica__conv *conv, const mica__conv_sums *s,
+                                    mica_buffer *partial) {
+  const mica__kernel_desc *desc = &mica__conv_wgrad_reduce_kernel;
+  const mica__conv_dims *d = &conv->dims;
+  extent e = extent_of(conv, s);
+  int32_t values[MICA__MAX_PARAMS];
+  mica__kernel *kernel = NULL;
+  mica__kernel_values(desc, &variants[0], values);
+  mica__kernel_set(desc, values, "D_T", (int32_t)conv->dtype);
+  mica__kernel_set(desc, values, "PANEL", s->panel);
+  mica__kernel_set(desc, values, "MR", s->mr);
+  mica__kernel_set(desc, values, "NV", s->nv);
+  MICA_TRY(mica__kernel_get(mica__queue_engine(queue), desc, values, NULL, &kernel));
+  mica__launch launch = mica__launch_of(kernel);
+  /* They were checked to fit. */
+#define I(value) (int32_t)(value)
+  mica__launch_int8(&launch, (int32_t[]){I(d->groups), I(d->c), I(d->k), I(s->parts), I(d->filter[0]), I(d->filter[1]),
+                                         I(d->filter[2]), 0});
+  mica__launch_int8(&launch, (int32_t[]){I(s->first[0]), I(s->first[1]), I(s->first[2]), I(s->taps[0]), I(s->taps[1]),
+                                         I(s->taps[2]), 0, 0});
+#undef I
+  mica__launch_buffer(&launch, partial, 0);
+  mica__launch_tensor(&launch, conv->w);
+  mica__launch_local(&launch, (size_t)mica__conv_join_floats(e.all, s->mr, (int64_t)s->nv * VW) * sizeof(float));
+  const int64_t groups[] = {d->groups * e.panels, e.tiles, 1};
+  mica__launch_range3(&launch, groups, (size_t[]){1, 1, 1});
+  double count = (double)mica_tensor_count(conv->w), sums = (double)mica__conv_sums_count(conv, s);
+  mica__launch_cost(&launch, sums, sums * sizeof(float) + count * (double)mica_dtype_size(conv->dtype));
+  return mica__queue_submit(queue, &launch);
+}

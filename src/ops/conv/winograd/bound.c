@@ -1,0 +1,146 @@
+/* How large the rounding errors of Winograd's convolution may be.
+ *
+ * Its error is that of sums whose terms are made of the absolute values of all that is added up on the way,
+ *
+ *   magnitude = |A'| ( sum over c of (|G| |g_c| |G'|) * (|B'| |d_c| |B|) ) |A|
+ *
+ * in place of sum |g| |d|, since a rounding error anywhere is carried on by the same matrices (N. J. Higham: Accuracy
+ * and stability of numerical algorithms, 2002, chapter 3; for Winograd B. Barabasz et al., ACM TOMS 46, 2020, theorem
+ * 2). The transforms add at most 3, 3 and 4 roundings in each of two dimensions and 2 of rounded coefficients to the C
+ * of the sum: together fewer than the 9 C + 12 of mica__tolerance_sum's square root for the direct sum, so that the
+ * same function of the magnitude bounds the result.
+ *
+ * A filter's gradient is the transposed algorithm, magnitude = |G'| ( sum over tiles of (|A| |dY| |A'|) * (|B'| |d|
+ * |B|) ) |G|, with sums over tiles, of which there are fewer than terms of the direct sum. */
+#include "ops/conv/winograd/winograd.h"
+
+#include <math.h>
+
+#define A 0.70710678118654752440 /* the smaller pair of points of F(4 x 4, 3 x 3); the other is 1 / A */
+#define B 1.41421356237309504880
+
+typedef struct square {
+  double at[6][6];
+} square;
+typedef struct transforms {
+  square input, filter, output;
+} transforms;
+/* cl/conv/winograd/winograd.clh, in absolute values. */
+static const transforms edge2 = {
+    .input = {{{1, 0, 1}, {0, 1, 1}, {0, 1, 1}, {0, 1, 0, 1}}},
+    .filter = {{{1}, {.5, .5, .5}, {.5, .5, .5}, {0, 0, 1}}},
+    .output = {{{1, 1, 1}, {0, 1, 1, 1}}},
+};
+static const transforms edge4 = {
+    .input = {{{1, 0, 2.5, 0, 1},
+               {0, 2 * A, 2, A, 1},
+               {0, 2 * A, 2, A, 1},
+               {0, B / 2, .5, B, 1},
+               {0, B / 2, .5, B, 1},
+               {0, 1, 0, 2.5, 0, 1}}},
+    .filter = {{{1},
+                {2 / 3., 2 / 3. * A, 1 / 3.},
+                {2 / 3., 2 / 3. * A, 1 / 3.},
+                {1 / 6., B / 6, 1 / 3.},
+                {1 / 6., B / 6, 1 / 3.},
+                {0, 0, 1}}},
+    .output = {{{1, 1, 1, 1, 1}, {0, A, A, B, B}, {0, .5, .5, 2, 2}, {0, A / 2, A / 2, 2 * B, 2 * B, 1}}},
+};
+
+/* matrix in matrix', rows x rows, of a rows x columns matrix. */
+static square both_sides(int rows, int columns, const square *matrix, const square *in) {
+  square half = {{{0}}}, out = {{{0}}};
+  for (int i = 0; i < rows; i++)
+    for (int j = 0; j < columns; j++)
+      for (int l = 0; l < columns; l++) half.at[i][j] += matrix->at[i][l] * in->at[l][j];
+  for (int i = 0; i < rows; i++)
+    for (int j = 0; j < rows; j++)
+      for (int l = 0; l < columns; l++) out.at[i][j] += half.at[i][l] * matrix->at[j][l];
+  return out;
+}
+
+/* |d|: what a tile at (y, x) reads. */
+static square read_tile(const mica__winograd *p, const double *source, int64_t n, int64_t c, int64_t y, int64_t x) {
+  const mica__conv_window *w = &p->window;
+  square d;
+  for (int64_t i = 0; i < 6; i++)
+    for (int64_t j = 0; j < 6; j++) {
+      int64_t row = y + p->top + i, column = x + p->left + j;
+      bool inside = row >= 0 && row < w->in[1] && column >= 0 && column < w->in[2];
+      d.at[i][j] = inside ? fabs(source[((n * w->c + c) * w->in[1] + row) * w->in[2] + column]) : 0;
+    }
+  return d;
+}
+
+/* |g| */
+static square read_filter(const mica__winograd *p, const double *filters, int64_t k, int64_t c) {
+  const double *taps = filters + k * p->window.w_k + c * p->window.w_c;
+  square g;
+  for (int t = 0; t < 9; t++) g.at[t / 3][t % 3] = fabs(taps[p->flipped ? 8 - t : t]);
+  return g;
+}
+
+/* at: image, filter and the tile's first row and column. */
+static void tile_magnitude(const mica__winograd *p, int edge, const double *source, const double *filters,
+                           const int64_t at[4], double *magnitude) {
+  const mica__conv_window *w = &p->window;
+  const transforms *t = edge == 4 ? &edge4 : &edge2;
+  square sum = {{{0}}};
+  for (int64_t c = 0; c < w->c; c++) {
+    square d = read_tile(p, source, at[0], c, at[2], at[3]), g = read_filter(p, filters, at[1], c);
+    square v = both_sides(edge + 2, edge + 2, &t->input, &d), u = both_sides(edge + 2, 3, &t->filter, &g);
+    for (int i = 0; i < edge + 2; i++)
+      for (int j = 0; j < edge + 2; j++) sum.at[i][j] += u.at[i][j] * v.at[i][j];
+  }
+  square out = both_sides(edge, edge + 2, &t->output, &sum);
+  for (int64_t i = 0; i < edge && at[2] + i < w->out[1]; i++)
+    for (int64_t j = 0; j < edge && at[3] + j < w->out[2]; j++)
+      magnitude[((at[0] * w->k + at[1]) * w->out[1] + at[2] + i) * w->out[2] + at[3] + j] = out.at[i][j];
+}
+
+void mica__winograd_magnitude(const void *problem, int32_t edge, const double *a, const double *b, double *magnitude) {
+  const mica__conv *conv = problem;
+  mica__winograd p = mica__winograd_of(conv);
+  const double *source = p.flipped ? b : a, *filters = p.flipped ? a : b;
+  for (int64_t n = 0; n < p.window.n; n++)
+    for (int64_t k = 0; k < p.window.k; k++)
+      for (int64_t y = 0; y < p.window.out[1]; y += edge)
+        for (int64_t x = 0; x < p.window.out[2]; x += edge)
+          tile_magnitude(&p, edge, source, filters, (int64_t[]){n, k, y, x}, magnitude);
+}
+
+static square transposed(const square *matrix) {
+  square out;
+  for (int i = 0; i < 6; i++)
+    for (int j = 0; j < 6; j++) out.at[i][j] = matrix->at[j][i];
+  return out;
+}
+
+/* |dY|: the tile at (y, x). */
+static square read_gradient(const mica__winograd *p, const double *source, int64_t n, int64_t k, int64_t y, int64_t x) {
+  const mica__conv_window *w = &p->window;
+  square d = {{{0}}};
+  for (int64_t i = 0; i < 4 && y + i < w->out[1]; i++)
+    for (int64_t j = 0; j < 4 && x + j < w->out[2]; j++)
+      d.at[i][j] = fabs(source[((n * w->k + k) * w->out[1] + y + i) * w->out[2] + x + j]);
+  return d;
+}
+
+void mica__winograd_filter_magnitude(const void *problem, const double *x, const double *y, double *magnitude) {
+  mica__winograd p = mica__winograd_of(problem);
+  const mica__conv_window *w = &p.window;
+  square output = transposed(&edge4.output), filter = transposed(&edge4.filter);
+  for (int64_t k = 0; k < w->k; k++)
+    for (int64_t c = 0; c < w->c; c++) {
+      square sum = {{{0}}};
+      for (int64_t n = 0; n < w->n; n++)
+        for (int64_t i = 0; i < w->out[1]; i += 4)
+          for (int64_t j = 0; j < w->out[2]; j += 4) {
+            square d = read_tile(&p, x, n, c, i, j), g = read_gradient(&p, y, n, k, i, j);
+            square v = both_sides(6, 6, &edge4.input, &d), m = both_sides(6, 4, &output, &g);
+            for (int t = 0; t < 36; t++) sum.at[t / 6][t % 6] += v.at[t / 6][t % 6] * m.at[t / 6][t % 6];
+          }
+      square taps = both_sides(3, 6, &filter, &sum);
+      for (int t = 0; t < 9; t++) magnitude[(k * w->c + c) * 9 + t] = taps.at[t / 3][t % 3];
+    }
+}

@@ -1,0 +1,145 @@
+/* Winograd's convolution on CPUs (cl/conv/winograd/fused.cl): how the tiles are cut into blocks, and when it pays. */
+#include "base/arith.h"
+#include "base/error.h"
+#include "ops/conv/winograd/winograd.h"
+
+#include <string.h>
+
+static const mica__kernel_param params[] = {
+    MICA__CONV_PARAMS(MICA__CONV_TYPES),
+    MICA__INT("TILE", "results along an edge of a tile", 2, 4),
+};
+static const mica__variant variants[] = {
+    MICA__VARIANT("cpu.4x4", MICA__ON_CPU, MICA__CONV_VALUES, 4),
+    MICA__VARIANT("cpu.2x2", MICA__ON_CPU, MICA__CONV_VALUES, 2),
+};
+const mica__kernel_desc mica__winograd_fused_kernel = {
+    MICA__KERNEL("winograd_fused", "conv/winograd/fused.cl", params, variants)};
+
+static const mica__kernel_param pack_params[] = {
+    MICA__DTYPE("D_T", "type of w", MICA__CONV_TYPES),
+    MICA__CASE("TILE", "results along an edge of a tile", 2, 4),
+};
+static const mica__variant pack_variants[] = {MICA__VARIANT("cpu", MICA__ON_CPU, MICA_F32, 4)};
+const mica__kernel_desc mica__winograd_pack_weights_kernel = {
+    MICA__KERNEL("winograd_pack_weights", "conv/winograd/pack_weights.cl", pack_params, pack_variants)};
+
+/* As the kernel's contract has them. */
+enum { VW = 16, NR = 32, MR = 8, RUN_PIXELS = 64 };
+/* Tiles of a block: as many as use a transformed filter four times while it is near, and few enough that what is made
+ * of 128 channels of them stays in a second level cache of 1 MiB. */
+#define BLOCK 32
+
+/* Channels below which vectors of them stand half empty (measured against conv_cpu_implicit_gemm). */
+#define FEWEST_CHANNELS 8
+
+static int64_t round_up(int64_t x, int64_t y) { return mica__ceil_div(x, y) * y; }
+
+/* How the work is cut; see the kernel's contract. */
+typedef struct plan {
+  mica__winograd winograd;
+  int32_t values[MICA__MAX_PARAMS];
+  int64_t edge, points, cp, panels, tb, kb, walkers, parts;
+  int64_t filters, slot; /* floats of U, and of the scratch of a work-group */
+} plan;
+
+static plan make_plan(const mica__conv *conv, const mica__variant *variant, const mica_device_info *device) {
+  plan p = {.winograd = mica__winograd_of(conv)};
+  const mica__conv_window *w = &p.winograd.window;
+  mica__kernel_values(&mica__winograd_fused_kernel, variant ? variant : &variants[0], p.values);
+  if (!variant) mica__kernel_set(&mica__winograd_fused_kernel, p.values, "TILE", mica__winograd_edge(&p.winograd));
+  p.edge = mica__gemm_value(&mica__winograd_fused_kernel, p.values, "TILE");
+  p.points = (p.edge + 2) * (p.edge + 2);
+  p.cp = round_up(w->c, VW);
+  p.panels = mica__ceil_div(w->k, NR);
+  int64_t tiles = mica__winograd_tiles(&p.winograd, p.edge), blocks = mica__ceil_div(tiles, BLOCK);
+  int64_t wanted = 2 * (int64_t)device->compute_units;
+  p.tb = round_up(mica__ceil_div(tiles, blocks), MR);
+  p.walkers = mica__min(blocks, wanted);
+  p.kb = mica__ceil_div(p.panels, mica__min(p.panels, mica__ceil_div(wanted, p.walkers)));
+  p.parts = mica__ceil_div(p.panels, p.kb);
+  p.filters = p.panels * p.points * p.cp * NR;
+  p.slot = p.tb / MR * p.points * (MR * p.cp + VW) + p.tb * p.points * NR + (p.edge + 2) * (RUN_PIXELS + 18) * VW;
+  return p;
+}
+
+static const char *decline(const void *problem, const mica_device_info *device) {
+  if (mica__kernel_class(device) != MICA__ON_CPU) return "it is for CPUs";
+  mica__winograd winograd = mica__winograd_of(problem);
+  if (winograd.window.c < FEWEST_CHANNELS) return "there are few channels";
+  return mica__winograd_pays(&winograd) ? NULL : "there are few tiles for each filter";
+}
+
+static size_t filter_bytes(const plan *p) { return (size_t)p->filters * sizeof(float); }
+static size_t scratch_bytes(const plan *p) { return (size_t)(p->walkers * p->parts * p->slot) * sizeof(float); }
+
+static size_t workspace(const void *problem, const mica_device_info *device) {
+  plan p = make_plan(problem, NULL, device);
+  return filter_bytes(&p) + scratch_bytes(&p);
+}
+
+static mica_status launch_pack(mica_queue *queue, const mica__conv *conv, const plan *p, mica_buffer *filters) {
+  const mica__conv_window *w = &p->winograd.window;
+  int32_t values[MICA__MAX_PARAMS];
+  mica__kernel *kernel = NULL;
+  mica__kernel_values(&mica__winograd_pack_weights_kernel, &pack_variants[0], values);
+  mica__kernel_set(&mica__winograd_pack_weights_kernel, values, "D_T", (int32_t)conv->dtype);
+  mica__kernel_set(&mica__winograd_pack_weights_kernel, values, "TILE", (int32_t)p->edge);
+  MICA_TRY(mica__kernel_get(mica__queue_engine(queue), &mica__winograd_pack_weights_kernel, values, NULL, &kernel));
+  mica__launch launch = mica__launch_of(kernel);
+  mica__launch_tensor(&launch, conv->w);
+  mica__launch_int8(&launch, (int32_t[8]){(int32_t)w->c, (int32_t)w->k, (int32_t)p->cp, p->winograd.flipped});
+  mica__launch_long8(&launch, (int64_t[8]){w->w_k, w->w_c, mica_tensor_count(conv->w)});
+  mica__launch_buffer(&launch, filters, 0);
+  const int64_t groups[] = {p->panels, p->cp / VW, 1};
+  mica__launch_range3(&launch, groups, (size_t[]){1, 1, 1});
+  mica__launch_cost(&launch, 0, (double)p->filters * sizeof(float));
+  return mica__queue_submit(queue, &launch);
+}
+
+static mica_status launch_tiles(mica_queue *queue, const mica__conv *conv, const plan *p, mica_buffer *filters,
+                                mica_buffer *scratch) {
+  const mica__conv_window *w = &p->winograd.window;
+  int32_t values[MICA__MAX_PARAMS];
+  mica__launch launch;
+  memcpy(values, p->values, sizeof values);
+  MICA_TRY(mica__gemm_begin_epilogue(queue, &mica__winograd_fused_kernel, values, &conv->result, &launch));
+  /* They were checked to fit. */
+  mica__launch_int8(&launch, (int32_t[8]){(int32_t)w->n, (int32_t)w->c, (int32_t)w->in[1], (int32_t)w->in[2],
+                                          (int32_t)w->k, (int32_t)w->out[1], (int32_t)w->out[2], (int32_t)p->cp});
+  mica__launch_int8(&launch,
+                    (int32_t[8]){(int32_t)p->winograd.top, (int32_t)p->winograd.left, (int32_t)p->tb, (int32_t)p->kb});
+  mica__launch_tensor(&launch, mica__conv_source(conv));
+  mica__launch_buffer(&launch, filters, 0);
+  mica__launch_buffer(&launch, scratch, 0);
+  const int64_t groups[] = {p->walkers, p->parts, 1};
+  mica__launch_range3(&launch, groups, (size_t[]){1, 1, 1});
+  return mica__gemm_end(queue, &launch, &conv->result);
+}
+
+static mica_status launch_winograd(mica_queue *queue, const void *problem, const mica__variant *variant) {
+  plan p = make_plan(problem, variant, mica_engine_device(mica__queue_engine(queue)));
+  mica_queue *packer = mica__conv_packer(problem, queue);
+  mica_buffer *filters = NULL, *scratch = NULL;
+  MICA_TRY(mica__workspace_create(packer, filter_bytes(&p), &filters));
+  mica_status status = mica__workspace_create(queue, scratch_bytes(&p), &scratch);
+  if (status == MICA_OK) status = launch_pack(packer, problem, &p, filters);
+  if (status == MICA_OK) status = launch_tiles(queue, problem, &p, filters, scratch);
+  mica_buffer_destroy(filters);
+  mica_buffer_destroy(scratch);
+  return status;
+}
+
+static void magnitude(const void *problem, const mica__variant *variant, const double *a, const double *b,
+                      double *out) {
+  int32_t edge = mica__gemm_value(&mica__winograd_fused_kernel, variant->values, "TILE");
+  mica__winograd_magnitude(problem, edge, a, b, out);
+}
+
+const mica__impl mica__winograd_fused = {.name = "winograd_fused",
+                                         .kernel = &mica__winograd_fused_kernel,
+                                         .unable = mica__winograd_unable,
+                                         .decline = decline,
+                                         .workspace = workspace,
+                                         .launch = launch_winograd,
+                                         .magnitude = magnitude};

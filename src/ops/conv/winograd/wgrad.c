@@ -1,0 +1,112 @@
+/* Winograd's gradient of filters on CPUs (cl/conv/winograd/wgrad.cl): how the work is cut, and when it pays. */
+#include "base/arith.h"
+#include "base/error.h"
+#include "ops/conv/filter.h"
+#include "ops/conv/winograd/winograd.h"
+
+static const mica__kernel_param params[] = {
+    MICA__DTYPE("D_T", "type of x, w and y", MICA__CONV_TYPES),
+};
+static const mica__variant variants[] = {MICA__VARIANT("cpu", MICA__ON_CPU, MICA_F32)};
+const mica__kernel_desc mica__winograd_wgrad_kernel = {
+    MICA__KERNEL("winograd_wgrad", "conv/winograd/wgrad.cl", params, variants)};
+
+/* As the kernel's contract has them. */
+enum { EDGE = 4, POINTS = 36, VW = 16, MR = 8, NV = 2, CB = 64, KB = 64, RUN_PIXELS = 64 };
+/* Tiles of a block: what is made of them, and the sums, stay in a second level cache of 1 MiB. */
+#define BLOCK 16
+/* Units of work that a problem is cut into where it is large enough, and blocks that one has at least: sums are
+ * transformed back in about the time of two tiles of each. */
+#define UNITS 16
+#define FEWEST_BLOCKS 2
+/* Lanes below which vectors stand half empty, and the cost of a tile's transforms as a share of its products'. */
+#define FEWEST_CHANNELS 32
+#define FEWEST_FILTERS 16
+#define TRANSFORMS 1.5
+
+typedef struct plan {
+  mica__winograd winograd;
+  mica__conv_sums sums;
+  int64_t tb, walkers;
+  int64_t sum_count, slot; /* floats of T, and of the scratch of a work-group */
+} plan;
+
+static plan make_plan(const mica__conv *conv, const mica_device_info *device) {
+  const mica__conv_dims *d = &conv->dims;
+  plan p = {.winograd = mica__winograd_of(conv), .sums = {.panel = MICA__PANEL_X, .mr = MR, .nv = NV}};
+  for (int i = 0; i < 3; i++) p.sums.taps[i] = d->filter[i];
+  int64_t tiles = mica__winograd_tiles(&p.winograd, EDGE), blocks = mica__ceil_div(tiles, BLOCK);
+  int64_t pairs = mica__ceil_div(d->c, CB) * mica__ceil_div(d->k, KB);
+  p.tb = mica__max(1, mica__ceil_div(tiles, mica__max(1, blocks)));
+  p.sums.parts = mica__max(1, mica__min(mica__ceil_div(UNITS, pairs), blocks / FEWEST_BLOCKS));
+  p.walkers = mica__min(pairs * p.sums.parts, 2 * (int64_t)device->compute_units);
+  p.sum_count = mica__conv_sums_count(conv, &p.sums);
+  p.slot = POINTS * (p.tb * (CB + KB) + 2 * VW + CB * KB) + (EDGE + 2) * (RUN_PIXELS + 18) * VW;
+  return p;
+}
+
+static const char *decline(const void *problem, const mica_device_info *device) {
+  const mica__conv *conv = problem;
+  const mica__conv_dims *d = &conv->dims;
+  mica__winograd winograd = mica__winograd_of(conv);
+  if (mica__kernel_class(device) != MICA__ON_CPU) return "it is for CPUs";
+  if (d->c < FEWEST_CHANNELS) return "there are few channels";
+  if (d->k < FEWEST_FILTERS) return "there are few filters";
+  double products = POINTS * (double)mica__winograd_tiles(&winograd, EDGE);
+  double plain = 9 * (double)d->n * (double)mica__product3(d->out);
+  return TRANSFORMS * products < plain ? NULL : "tiles are half empty";
+}
+
+static size_t workspace_bytes(const plan *p) { return (size_t)(p->sum_count + p->walkers * p->slot) * sizeof(float); }
+
+static size_t workspace(const void *problem, const mica_device_info *device) {
+  plan p = make_plan(problem, device);
+  return workspace_bytes(&p);
+}
+
+static mica_status launch_sums(mica_queue *queue, const mica__conv *conv, const plan *p, mica_buffer *workspace) {
+  const mica__conv_window *w = &p->winograd.window;
+  int32_t values[MICA__MAX_PARAMS];
+  mica__kernel *kernel = NULL;
+  mica__kernel_values(&mica__winograd_wgrad_kernel, &variants[0], values);
+  mica__kernel_set(&mica__winograd_wgrad_kernel, values, "D_T", (int32_t)conv->dtype);
+  MICA_TRY(mica__kernel_get(mica__queue_engine(queue), &mica__winograd_wgrad_kernel, values, NULL, &kernel));
+  mica__launch launch = mica__launch_of(kernel);
+  /* They were checked to fit. */
+  mica__launch_int8(&launch, (int32_t[8]){(int32_t)w->n, (int32_t)w->c, (int32_t)w->in[1], (int32_t)w->in[2],
+                                          (int32_t)w->k, (int32_t)w->out[1], (int32_t)w->out[2]});
+  mica__launch_int8(&launch, (int32_t[8]){(int32_t)p->winograd.top, (int32_t)p->winograd.left, (int32_t)p->tb,
+                                          (int32_t)p->sums.parts});
+  mica__launch_tensor(&launch, conv->x);
+  mica__launch_tensor(&launch, conv->y);
+  mica__launch_buffer(&launch, workspace, 0);
+  mica__launch_buffer(&launch, workspace, p->sum_count);
+  mica__launch_range1(&launch, p->walkers, 1);
+  mica__gemm_cost(&launch, &conv->result);
+  return mica__queue_submit(queue, &launch);
+}
+
+static mica_status launch_filter(mica_queue *queue, const void *problem, const mica__variant *variant) {
+  plan p = make_plan(problem, mica_engine_device(mica__queue_engine(queue)));
+  mica_buffer *workspace = NULL;
+  (void)variant;
+  MICA_TRY(mica__workspace_create(queue, workspace_bytes(&p), &workspace));
+  mica_status status = launch_sums(queue, problem, &p, workspace);
+  if (status == MICA_OK) status = mica__conv_wgrad_reduce(queue, problem, &p.sums, workspace);
+  mica_buffer_destroy(workspace);
+  return status;
+}
+
+static void magnitude(const void *problem, const mica__variant *variant, const double *a, const double *b,
+                      double *out) {
+  (void)variant;
+  mica__winograd_filter_magnitude(problem, a, b, out);
+}
+
+const mica__impl mica__winograd_wgrad = {.name = "winograd_wgrad",
+                                         .kernel = &mica__winograd_wgrad_kernel,
+                                         .unable = mica__winograd_unable,
+                                         .decline = decline,
+                                         .workspace = workspace,
+                                         .launch = launch_filter,
+                                         .magnitude = magnitude};

@@ -1,0 +1,34 @@
+/* ops/conv/winograd/winograd.h: what Winograd's implementations of a convolution share: which problems they are able
+ * to compute,
+ * how many tiles these have, and how large their rounding errors may be. The formulas stand in
+ * cl/conv/winograd/winograd.clh. */
+#ifndef MICA_OPS_CONV_WINOGRAD_H
+#define MICA_OPS_CONV_WINOGRAD_H
+
+#include "ops/conv/window.h"
+
+/* A pass as a window whose taps follow each other upwards. */
+typedef struct mica__winograd {
+  mica__conv_window window;
+  int64_t top, left; /* the source's place that the first tap meets at the result's first place */
+  bool flipped;      /* taps are the filter's elements backwards */
+} mica__winograd;
+
+/* For mica__impl.unable: NULL for 3 x 3 adjacent taps and stride 1 in one group, with sums of float. */
+const char *mica__winograd_unable(const void *problem);
+mica__winograd mica__winograd_of(const mica__conv *conv);
+
+/* Tiles of edge x edge results, in all images. */
+int64_t mica__winograd_tiles(const mica__winograd *problem, int64_t edge);
+/* The edge, 2 or 4, that takes fewer multiplications; where they are as many 2, whose errors are smaller. */
+int32_t mica__winograd_edge(const mica__winograd *problem);
+
+/* Whether it takes fewer multiplications than the plain sum, those in whose time filters are transformed included. */
+bool mica__winograd_pays(const mica__winograd *problem);
+
+/* For mica__impl.magnitude, of tiles of edge x edge. */
+void mica__winograd_magnitude(const void *problem, int32_t edge, const double *a, const double *b, double *magnitude);
+/* The same of a filter's gradient, from tiles of 4 x 4 of y. */
+void mica__winograd_filter_magnitude(const void *problem, const double *x, const double *y, double *magnitude);
+
+#endif
