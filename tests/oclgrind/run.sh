@@ -15,8 +15,8 @@
 #
 # A mended copy of Oclgrind's library is loaded. Where a shuffle of vectors leaves a place open, LLVM's mask says -1;
 # 21.10's plugin for uninitialised reads looks for 11. So it takes element 11 of every shuffle for uninitialised, which
-# made 10 false reports of conv_depthwise_cpu_c's transposes and 153 of the sum over lanes in conv_depthwise_wgrad_w, and
-# it looks -1 up 4 GiB behind the vector, where it crashed. In the copy the 11 is a -1. Where the instruction is not found
+# made 10 false reports of conv_depthwise_cpu_c's transposes and 153 of the sum over lanes in conv_depthwise_wgrad_w,
+# and it looks -1 up 4 GiB behind the vector, where it crashed. In the copy the 11 is a -1. Where the instruction is
 # (another processor, another version) the library runs as it is, and the script says so.
 #
 # Exit status: 0 good; 1 a test failed or there was a report, which is printed; 2 usage; 77 Oclgrind is not installed.
