@@ -6,8 +6,8 @@
 #include <mica/tensor.h>
 
 struct mica__kernel_desc; /* runtime/kernel.h */
-struct mica__check;       /* ops/check.h */
-struct mica__tunable;     /* ops/tunable.h */
+struct mica__check;       /* ops/select/check.h */
+struct mica__tunable;     /* ops/select/tunable.h */
 struct mica__node;        /* ir/graph.h */
 struct mica__type;
 struct mica__attrs;

@@ -1,6 +1,6 @@
 #include "nn/nn.h"
 
-#include "ops/build.h"
+#include "ops/common/build.h"
 
 #include <mica/nodes.h>
 

@@ -1,4 +1,4 @@
-#include "ops/build.h"
+#include "ops/common/build.h"
 #include "train/train.h"
 
 #include <math.h>

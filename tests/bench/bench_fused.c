@@ -1,6 +1,6 @@
 #include "bench/bench.h"
 #include "compile/fused.h"
-#include "ops/registry.h"
+#include "ops/select/registry.h"
 
 #include <stdio.h>
 #include <stdlib.h>

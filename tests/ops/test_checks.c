@@ -2,8 +2,8 @@
  *
  * Every op's own check, on the full grid: each variant of each kernel against the naive reference; a case an op. Where
  * MICA_TEST_SMALL is set sizes are those of the doctor. */
-#include "ops/check.h"
-#include "ops/registry.h"
+#include "ops/select/check.h"
+#include "ops/select/registry.h"
 #include "support/check_main.h"
 #include "support/engine.h"
 

@@ -2,7 +2,7 @@
  *
  * Every op's gradient against finite differences in a random direction, and the gradient of that gradient likewise, all
  * in double on the host. */
-#include "ops/build.h"
+#include "ops/common/build.h"
 #include "support/check_main.h"
 #include "support/engine.h"
 #include "support/interpret.h"

@@ -3,7 +3,7 @@
  * common/math.clh: its functions of floats at every width, against the C library in double, over a grid of all floats;
  * what they do at the ends; truth, pick, max and min of all types. */
 #include "base/text.h"
-#include "ops/tolerance.h"
+#include "ops/common/tolerance.h"
 #include "runtime/kernel_source.h"
 #include "runtime/launch.h"
 #include "support/check_main.h"

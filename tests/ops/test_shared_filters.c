@@ -2,7 +2,7 @@
  *
  * Filters of one element on both sides of the work from which all images share a packed copy of them: results and
  * gradients against sums in double, and that the copy is made on CPUs, where it is for. */
-#include "ops/tolerance.h"
+#include "ops/common/tolerance.h"
 #include "support/check_main.h"
 #include "support/engine.h"
 

@@ -1,8 +1,8 @@
 /* labels: device
  *
  * The tuner: what it lists, measures, keeps and refuses. */
-#include "ops/choice.h"
 #include "ops/matmul/gemm.h"
+#include "ops/select/choice.h"
 #include "support/check_main.h"
 #include "support/engine.h"
 

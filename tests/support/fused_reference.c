@@ -2,7 +2,7 @@
 
 #include "base/element.h"
 #include "compile/fused_plan.h"
-#include "ops/tolerance.h"
+#include "ops/common/tolerance.h"
 #include "support/engine.h"
 
 #include <check.h>

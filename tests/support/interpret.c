@@ -1,8 +1,8 @@
 #include "support/interpret.h"
 
 #include "base/element.h"
-#include "ops/build.h"
-#include "ops/tolerance.h"
+#include "ops/common/build.h"
+#include "ops/common/tolerance.h"
 #include "support/engine.h"
 
 #include <check.h>

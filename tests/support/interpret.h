@@ -11,7 +11,7 @@
  *
  * bound is how far a device's element may lie from the value: the bounds of the operands carried through the op (by
  * trying their ends for pointwise ops, by the op on magnitudes for sums and products, as elements where these are only
- * moved), plus the op's own error from ops/tolerance.h. Elements of sources are exact. */
+ * moved), plus the op's own error from ops/common/tolerance.h. Elements of sources are exact. */
 typedef struct test_values {
   double **value, **bound;
   int32_t count;

@@ -5,7 +5,7 @@
  * A line for each variant of the GPU class; and, since types and cases (layouts and the like) are decided by the
  * problem and not by a device, a line for each other value of each of them. VENDORS are of nvidia,amd,intel, or targets
  * of run.sh. */
-#include "ops/registry.h"
+#include "ops/select/registry.h"
 #include "runtime/kernel.h"
 
 #include <stdio.h>

@@ -1,8 +1,8 @@
 /* Every implementation of every pass, with each of its variants, against the reference in double. */
-#include "ops/check.h"
+#include "ops/select/check.h"
 #include "base/error.h"
+#include "ops/common/tolerance.h"
 #include "ops/conv/conv.h"
-#include "ops/tolerance.h"
 
 #include <math.h>
 #include <stdio.h>

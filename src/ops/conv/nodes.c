@@ -8,10 +8,10 @@
  *
  * After fusing further operands follow: the bias and the addend, whose places attrs name. */
 #include "base/error.h"
-#include "ops/activation.h"
-#include "ops/build.h"
+#include "ops/common/activation.h"
+#include "ops/common/build.h"
 #include "ops/conv/conv.h"
-#include "ops/registry.h"
+#include "ops/select/registry.h"
 
 #include <string.h>
 

@@ -1,7 +1,7 @@
 /* From tensors and a config to a problem that is known to be sound. */
 #include "base/error.h"
+#include "ops/common/operand.h"
 #include "ops/conv/conv.h"
-#include "ops/operand.h"
 
 #include <inttypes.h>
 #include <stdio.h>

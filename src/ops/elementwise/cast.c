@@ -1,7 +1,7 @@
 #include "base/element.h"
 #include "ir/graph.h"
+#include "ops/common/operand.h"
 #include "ops/elementwise/pointwise.h"
-#include "ops/operand.h"
 
 #include <math.h>
 #include <mica/nodes.h>

@@ -1,5 +1,5 @@
 /* The pointwise ops, made from their table elementwise.def: types, references, gradients, descriptors, builders. */
-#include "ops/build.h"
+#include "ops/common/build.h"
 
 #include <math.h>
 #include <mica/nodes.h>

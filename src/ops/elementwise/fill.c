@@ -1,7 +1,7 @@
 #include "base/element.h"
 #include "ir/op.h"
+#include "ops/common/operand.h"
 #include "ops/elementwise/pointwise.h"
-#include "ops/operand.h"
 
 #include <mica/ops.h>
 #include <stdlib.h>

@@ -3,7 +3,7 @@
 #ifndef MICA_OPS_ELEMENTWISE_POINTWISE_H
 #define MICA_OPS_ELEMENTWISE_POINTWISE_H
 
-#include "ops/check.h"
+#include "ops/select/check.h"
 #include "runtime/launch.h"
 
 /* The last parameter of every such kernel. Shipped values: wide vectors on a CPU, where a work-item is a loop

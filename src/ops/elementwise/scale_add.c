@@ -1,7 +1,7 @@
 #include "ir/op.h"
+#include "ops/common/operand.h"
+#include "ops/common/tolerance.h"
 #include "ops/elementwise/pointwise.h"
-#include "ops/operand.h"
-#include "ops/tolerance.h"
 
 #include <math.h>
 #include <mica/ops.h>

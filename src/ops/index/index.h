@@ -2,7 +2,7 @@
 #ifndef MICA_OPS_INDEX_INDEX_H
 #define MICA_OPS_INDEX_INDEX_H
 
-#include "ops/build.h"
+#include "ops/common/build.h"
 
 /* Attributes: ints[0] the axis, ints[1] 1 where there is an index for every element, ints[2] of a scatter the join,
  * ints[3] of a scatter 1 where it starts from its first operand and not from zeros. */

@@ -1,6 +1,6 @@
 #include "base/error.h"
 #include "ops/index/index.h"
-#include "ops/launch_check.h"
+#include "ops/select/launch_check.h"
 #include "runtime/launch.h"
 
 #include <math.h>

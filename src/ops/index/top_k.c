@@ -1,8 +1,8 @@
 /* The places of the largest elements along axis attrs.ints[0]: attrs.ints[1] of them; the smallest where attrs.ints[2]
  * is 1. */
 #include "base/error.h"
-#include "ops/build.h"
-#include "ops/launch_check.h"
+#include "ops/common/build.h"
+#include "ops/select/launch_check.h"
 #include "runtime/launch.h"
 
 #include <math.h>

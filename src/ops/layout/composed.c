@@ -1,6 +1,6 @@
 /* Layouts made of reshape, transpose, expand, slice, place and concat. */
 #include "base/checked.h"
-#include "ops/build.h"
+#include "ops/common/build.h"
 
 #include <stdlib.h>
 

@@ -1,6 +1,6 @@
 /* slice, place and concat: parts of a tensor, and tensors made of parts. */
 #include "base/checked.h"
-#include "ops/build.h"
+#include "ops/common/build.h"
 #include "ops/layout/strided_copy.h"
 
 #include <mica/ops.h>

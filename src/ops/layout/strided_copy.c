@@ -1,8 +1,8 @@
 #include "ops/layout/strided_copy.h"
 
 #include "base/error.h"
-#include "ops/build.h"
-#include "ops/check.h"
+#include "ops/common/build.h"
+#include "ops/select/check.h"
 
 #include <stdlib.h>
 

@@ -1,6 +1,6 @@
 /* reshape, transpose, expand: other looks at the same elements. */
 #include "base/checked.h"
-#include "ops/build.h"
+#include "ops/common/build.h"
 
 /* --- reshape: attrs.shape is what was asked for (MICA_DYNAMIC: what remains; MICA__COPY_DIM: as the operand's); with a
  * second operand it is that one's shape --- */

@@ -1,6 +1,6 @@
 /* Losses, made of pointwise ops and reductions so that a generated kernel takes each as one. Computed in f32 where the
  * operands have 16 bits. */
-#include "ops/build.h"
+#include "ops/common/build.h"
 
 static mica_value reduced(mica_value losses, mica_value x, mica_loss_reduction reduction) {
   mica_value y = reduction == MICA_LOSS_MEAN  ? mica_mean(losses, MICA_ALL_AXES, false)

@@ -1,6 +1,6 @@
 /* einsum and gemm, through transpose, reshape, sum and matmul. */
 #include "base/checked.h"
-#include "ops/build.h"
+#include "ops/common/build.h"
 
 #include <ctype.h>
 #include <string.h>

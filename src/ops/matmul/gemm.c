@@ -1,8 +1,8 @@
 #include "ops/matmul/gemm.h"
 
 #include "base/error.h"
-#include "ops/operand.h"
-#include "ops/tunable.h"
+#include "ops/common/operand.h"
+#include "ops/select/tunable.h"
 
 const char *mica_activation_name(mica_activation activation) {
 #define ACTIVATION_NAME(name, text) text,

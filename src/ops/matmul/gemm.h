@@ -7,7 +7,7 @@
 #define MICA_OPS_MATMUL_GEMM_H
 
 #include "ir/op.h"
-#include "ops/choice.h"
+#include "ops/select/choice.h"
 #include "runtime/launch.h"
 
 #include <mica/ops.h>

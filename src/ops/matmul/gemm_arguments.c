@@ -1,7 +1,7 @@
 /* What all matrix multiplication kernels share: the arguments of cl/matmul/operands.clh and cl/common/epilogue.clh, and
  * the parameters that the problem decides. */
 #include "base/error.h"
-#include "ops/activation.h"
+#include "ops/common/activation.h"
 #include "ops/matmul/gemm.h"
 
 int32_t mica__gemm_value(const mica__kernel_desc *desc, const int32_t *values, const char *macro) {

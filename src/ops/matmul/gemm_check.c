@@ -1,9 +1,9 @@
 /* Every implementation of the matrix product, with each of its variants, against the product in double precision. */
 #include "base/error.h"
 #include "ir/op.h"
-#include "ops/check.h"
+#include "ops/common/tolerance.h"
 #include "ops/matmul/gemm.h"
-#include "ops/tolerance.h"
+#include "ops/select/check.h"
 
 #include <math.h>
 #include <stdio.h>

@@ -1,9 +1,9 @@
 /* Matrix products as a tuner's trials: "1024,1024,1024,nt,f16,x8". */
 #include "base/element.h"
 #include "base/error.h"
+#include "ops/common/tolerance.h"
 #include "ops/matmul/gemm.h"
-#include "ops/tolerance.h"
-#include "ops/tunable.h"
+#include "ops/select/tunable.h"
 
 #include <inttypes.h>
 #include <math.h>

@@ -1,8 +1,8 @@
 #include "ops/matmul/linear.h"
 
-#include "ops/activation.h"
+#include "ops/common/activation.h"
 #include "ops/matmul/gemm.h"
-#include "ops/registry.h"
+#include "ops/select/registry.h"
 
 #include <mica/ops.h>
 

@@ -1,5 +1,5 @@
 /* matmul: (..., M, K) times (..., K, N), ranks of at least 2, leading axes broadcast. */
-#include "ops/build.h"
+#include "ops/common/build.h"
 #include "ops/matmul/gemm.h"
 #include "ops/matmul/linear.h"
 

@@ -2,7 +2,7 @@
 #ifndef MICA_OPS_NORM_NORM_H
 #define MICA_OPS_NORM_NORM_H
 
-#include "ops/build.h"
+#include "ops/common/build.h"
 
 /* (x - mean) / sqrt(variance + epsilon) over the axes of a reduction that keeps them; x is no 16-bit type. *mean and
  * *variance keep the axes as 1. */

@@ -3,8 +3,8 @@
 #include "base/checked.h"
 #include "base/element.h"
 #include "base/error.h"
-#include "ops/launch_check.h"
 #include "ops/pool/pool.h"
+#include "ops/select/launch_check.h"
 #include "runtime/launch.h"
 
 #include <math.h>

@@ -2,7 +2,7 @@
 #ifndef MICA_OPS_POOL_WINDOW_H
 #define MICA_OPS_POOL_WINDOW_H
 
-#include "ops/build.h"
+#include "ops/common/build.h"
 
 /* Output o looks at o stride - pad + k dilation, k < size, as far as that lies in the axis. `outputs` above 0 stands
  * for an adaptive one, of so many outputs, which has none of the others: o looks at floor(o n / outputs) to

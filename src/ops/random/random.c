@@ -1,9 +1,9 @@
 /* Random numbers of operand 0, the step; of the shape of operand 1. Attributes: ints[0] the dtype, ints[1] the kind,
  * ints[2] the key; reals[0] and reals[1] the kind's numbers. */
 #include "base/error.h"
-#include "ops/build.h"
-#include "ops/launch_check.h"
+#include "ops/common/build.h"
 #include "ops/random/philox.h"
+#include "ops/select/launch_check.h"
 #include "runtime/launch.h"
 
 #include <math.h>

@@ -1,5 +1,5 @@
 /* Reductions that are made of others. */
-#include "ops/build.h"
+#include "ops/common/build.h"
 
 mica_value mica_l1(mica_value x, mica_axes axes, bool keep) { return mica_sum(mica_abs(x), axes, keep); }
 

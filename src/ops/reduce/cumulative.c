@@ -1,8 +1,8 @@
 /* Sums and products of all elements up to each, along axis attrs.ints[0]; attrs.ints[1]: without the element itself;
  * attrs.ints[2]: from the end; attrs.ints[3]: products. */
 #include "base/error.h"
-#include "ops/build.h"
-#include "ops/launch_check.h"
+#include "ops/common/build.h"
+#include "ops/select/launch_check.h"
 #include "runtime/launch.h"
 
 #define GROUP 64

@@ -1,7 +1,7 @@
 #include "ops/reduce/reduce.h"
 #include "base/error.h"
 #include "ir/op.h"
-#include "ops/operand.h"
+#include "ops/common/operand.h"
 
 #include <mica/ops.h>
 

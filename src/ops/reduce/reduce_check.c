@@ -2,9 +2,9 @@
 #include "base/element.h"
 #include "base/error.h"
 #include "ir/op.h"
-#include "ops/check.h"
+#include "ops/common/tolerance.h"
 #include "ops/reduce/reduce.h"
-#include "ops/tolerance.h"
+#include "ops/select/check.h"
 
 #include <math.h>
 #include <stdio.h>

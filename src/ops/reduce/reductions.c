@@ -1,5 +1,5 @@
 /* Reductions of graphs: attrs.ints[0] keeps the reduced axes as 1, attrs.ints[1 + k] is 1 where axis k is reduced. */
-#include "ops/build.h"
+#include "ops/common/build.h"
 
 #include <math.h>
 

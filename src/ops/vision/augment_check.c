@@ -1,6 +1,6 @@
 /* The naive reference of augmentation, in double, and the comparison with it. */
-#include "ops/check.h"
-#include "ops/tolerance.h"
+#include "ops/common/tolerance.h"
+#include "ops/select/check.h"
 #include "ops/vision/augment.h"
 #include "runtime/launch.h"
 

@@ -1,7 +1,7 @@
 #include "ops/vision/resample.h"
 
 #include "base/error.h"
-#include "ops/launch_check.h"
+#include "ops/select/launch_check.h"
 #include "runtime/launch.h"
 
 #define GROUP 64

@@ -4,7 +4,7 @@
  * broadcast and every type, against the product in double. The kernel is whichever the device's class prefers; the grid
  * over all kernels and variants is the op's own check (test_checks.c). */
 #include "base/element.h"
-#include "ops/tolerance.h"
+#include "ops/common/tolerance.h"
 #include "support/check_main.h"
 #include "support/engine.h"
 

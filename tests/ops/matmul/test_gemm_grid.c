@@ -3,8 +3,8 @@
  * Every variant, type and layout of the matrix products for GPUs, run on the device there is. The whole grid takes a
  * CPU's compiler the better part of an hour, so that each state of the kernels has a few groups of its own.
  * MICA_TEST_ALL=1 runs all, MICA_TEST_ALL=2/16 the second of sixteen parts; a failure names the one group. */
-#include "ops/check.h"
 #include "ops/matmul/gemm.h"
+#include "ops/select/check.h"
 #include "runtime/kernel_source.h"
 #include "support/check_main.h"
 #include "support/engine.h"

@@ -1,4 +1,4 @@
-#include "ops/choice.h"
+#include "ops/select/choice.h"
 
 #include "base/error.h"
 #include "runtime/launch.h"

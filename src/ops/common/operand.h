@@ -1,6 +1,6 @@
-/* ops/operand.h: the checks that ops make of their operands, each one line with one sentence. */
-#ifndef MICA_OPS_OPERAND_H
-#define MICA_OPS_OPERAND_H
+/* ops/common/operand.h: the checks that ops make of their operands, each one line with one sentence. */
+#ifndef MICA_OPS_COMMON_OPERAND_H
+#define MICA_OPS_COMMON_OPERAND_H
 
 #include "base/error.h"
 

@@ -1,8 +1,8 @@
-/* ops/tunable.h: what an op tells a tuner of itself. */
-#ifndef MICA_OPS_TUNABLE_H
-#define MICA_OPS_TUNABLE_H
+/* ops/select/tunable.h: what an op tells a tuner of itself. */
+#ifndef MICA_OPS_SELECT_TUNABLE_H
+#define MICA_OPS_SELECT_TUNABLE_H
 
-#include "ops/choice.h"
+#include "ops/select/choice.h"
 
 /* A problem with its operands in device memory and its reference on the host. */
 typedef struct mica__trial {

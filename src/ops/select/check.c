@@ -1,4 +1,4 @@
-#include "ops/check.h"
+#include "ops/select/check.h"
 
 #include "base/checked.h"
 #include "base/element.h"

@@ -1,4 +1,4 @@
-#include "ops/operand.h"
+#include "ops/common/operand.h"
 
 #include "runtime/launch.h"
 

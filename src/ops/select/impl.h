@@ -1,10 +1,10 @@
-/* ops/impl.h: the ways in which an op can be computed, as an ordered list with the reference last.
+/* ops/select/impl.h: the ways in which an op can be computed, as an ordered list with the reference last.
  *
  * An op describes what is asked of it as a problem, a struct of its own, checked and complete. An implementation looks
  * at problem and device and declines with a reason, or takes it; the first that takes it is the op's choice, until a
  * tuner that has measured says otherwise. The reference declines nothing. */
-#ifndef MICA_OPS_IMPL_H
-#define MICA_OPS_IMPL_H
+#ifndef MICA_OPS_SELECT_IMPL_H
+#define MICA_OPS_SELECT_IMPL_H
 
 #include "runtime/kernel.h"
 

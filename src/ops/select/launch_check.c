@@ -1,7 +1,7 @@
-#include "ops/launch_check.h"
+#include "ops/select/launch_check.h"
 
 #include "base/error.h"
-#include "ops/tolerance.h"
+#include "ops/common/tolerance.h"
 #include "runtime/launch.h"
 
 #include <math.h>

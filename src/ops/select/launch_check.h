@@ -1,10 +1,10 @@
-/* ops/launch_check.h: the check of ops that launch kernels of their own: the launch of every device class's variants
- * against the op's reference on whole tensors. */
-#ifndef MICA_OPS_LAUNCH_CHECK_H
-#define MICA_OPS_LAUNCH_CHECK_H
+/* ops/select/launch_check.h: the check of ops that launch kernels of their own: the launch of every device class's
+ * variants against the op's reference on whole tensors. */
+#ifndef MICA_OPS_SELECT_LAUNCH_CHECK_H
+#define MICA_OPS_SELECT_LAUNCH_CHECK_H
 
 #include "ir/graph.h"
-#include "ops/check.h"
+#include "ops/select/check.h"
 
 #define MICA__CHECK_INPUTS 5
 

@@ -1,4 +1,4 @@
-#include "ops/tolerance.h"
+#include "ops/common/tolerance.h"
 
 #include "base/element.h"
 

@@ -1,12 +1,12 @@
-/* ops/choice.h: an implementation together with the values of its kernel's parameters: what a tuner tries, what it
- * found best, and what an op launches.
+/* ops/select/choice.h: an implementation together with the values of its kernel's parameters: what a tuner tries, what
+ * it found best, and what an op launches.
  *
  * As text, in the tuner's file and in reports: the implementation, the shipped variant it starts from, and the values
  * that differ from that one's: "gemm_gpu nvidia.128x64 MICRO_M=4". */
-#ifndef MICA_OPS_CHOICE_H
-#define MICA_OPS_CHOICE_H
+#ifndef MICA_OPS_SELECT_CHOICE_H
+#define MICA_OPS_SELECT_CHOICE_H
 
-#include "ops/impl.h"
+#include "ops/select/impl.h"
 #include "runtime/tuning.h"
 
 #include <stddef.h>

@@ -1,7 +1,7 @@
-/* ops/check.h: comparing kernels with a reference, for the doctor (a quick grid, on any user's device) and for the
- * tests (a full one). An op's check function runs on it; the naive references stand beside the ops. */
-#ifndef MICA_OPS_CHECK_H
-#define MICA_OPS_CHECK_H
+/* ops/select/check.h: comparing kernels with a reference, for the doctor (a quick grid, on any user's device) and for
+ * the tests (a full one). An op's check function runs on it; the naive references stand beside the ops. */
+#ifndef MICA_OPS_SELECT_CHECK_H
+#define MICA_OPS_SELECT_CHECK_H
 
 #include "runtime/kernel.h"
 

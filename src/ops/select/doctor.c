@@ -1,7 +1,7 @@
 /* The doctor: every op's check on the quick grid, and what follows for the choice of variants. */
 #include "base/text.h"
-#include "ops/check.h"
-#include "ops/registry.h"
+#include "ops/select/check.h"
+#include "ops/select/registry.h"
 #include "runtime/tuning.h"
 
 #include <mica/doctor.h>

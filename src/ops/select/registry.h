@@ -1,6 +1,6 @@
-/* ops/registry.h: the list of all ops. */
-#ifndef MICA_OPS_REGISTRY_H
-#define MICA_OPS_REGISTRY_H
+/* ops/select/registry.h: the list of all ops. */
+#ifndef MICA_OPS_SELECT_REGISTRY_H
+#define MICA_OPS_SELECT_REGISTRY_H
 
 #include "ir/op.h"
 

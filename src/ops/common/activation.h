@@ -1,6 +1,6 @@
-/* ops/activation.h: the activations of cl/common/epilogue.clh, as nodes of graphs and as text. */
-#ifndef MICA_OPS_ACTIVATION_H
-#define MICA_OPS_ACTIVATION_H
+/* ops/common/activation.h: the activations of cl/common/epilogue.clh, as nodes of graphs and as text. */
+#ifndef MICA_OPS_COMMON_ACTIVATION_H
+#define MICA_OPS_COMMON_ACTIVATION_H
 
 #include "ir/graph.h"
 

@@ -1,6 +1,6 @@
-/* ops/build.h: what infer functions, gradient rules and builders of ops have in common. */
-#ifndef MICA_OPS_BUILD_H
-#define MICA_OPS_BUILD_H
+/* ops/common/build.h: what infer functions, gradient rules and builders of ops have in common. */
+#ifndef MICA_OPS_COMMON_BUILD_H
+#define MICA_OPS_COMMON_BUILD_H
 
 #include "ir/graph.h"
 

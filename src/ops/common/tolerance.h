@@ -1,6 +1,7 @@
-/* ops/tolerance.h: how far a result may lie from the reference. The one place that knows; nothing else loosens it. */
-#ifndef MICA_OPS_TOLERANCE_H
-#define MICA_OPS_TOLERANCE_H
+/* ops/common/tolerance.h: how far a result may lie from the reference. The one place that knows; nothing else
+ * loosens it. */
+#ifndef MICA_OPS_COMMON_TOLERANCE_H
+#define MICA_OPS_COMMON_TOLERANCE_H
 
 #include <mica/dtype.h>
 

@@ -1,6 +1,6 @@
-#include "ops/activation.h"
+#include "ops/common/activation.h"
 
-#include "ops/registry.h"
+#include "ops/select/registry.h"
 
 #include <math.h>
 

@@ -1,7 +1,7 @@
 #include "base/clock.h"
 #include "base/error.h"
-#include "ops/registry.h"
-#include "ops/tunable.h"
+#include "ops/select/registry.h"
+#include "ops/select/tunable.h"
 
 #include <mica/tune.h>
 #include <stdlib.h>

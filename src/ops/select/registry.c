@@ -1,4 +1,4 @@
-#include "ops/registry.h"
+#include "ops/select/registry.h"
 
 #define OP(name) &mica__op_##name,
 const mica__op *const mica__ops[] = {
