@@ -2,8 +2,8 @@
 #ifndef MICA_DATA_LOADER_H
 #define MICA_DATA_LOADER_H
 
+#include "data/augment.h"
 #include "data/dataset.h"
-#include "ops/vision/augment.h"
 
 typedef struct mica__resident mica__resident;
 typedef struct mica__stream mica__stream;

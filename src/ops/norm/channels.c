@@ -2,7 +2,7 @@
  * what stands before and after them. */
 #include "base/error.h"
 #include "ops/norm/norm.h"
-#include "ops/vision/resample.h"
+#include "ops/resample/resample.h"
 
 /* Whether x has channels, and the values, where there are any, are one number each; else the error is recorded. */
 static bool has_channels(const char *op, mica_value x, const mica_value *values, int32_t count) {

@@ -1,7 +1,7 @@
 /* Poolings that are sums: averages and Lp, made of the op that resamples axes, and those over whole planes. */
 #include "base/error.h"
 #include "ops/pool/pool.h"
-#include "ops/vision/resample.h"
+#include "ops/resample/resample.h"
 
 static bool has_planes(const char *op, mica_value x) {
   int32_t rank = mica_value_shape(x).rank;

@@ -2,7 +2,7 @@
 #ifndef MICA_OPS_POOL_POOL_H
 #define MICA_OPS_POOL_POOL_H
 
-#include "ops/pool/window.h"
+#include "ops/resample/window.h"
 
 /* The spatial axes of x are those from 2 on. False, with the error recorded, where there are not one to three, or where
  * an entry of a configuration (NULL for adaptive ones) is no window. */

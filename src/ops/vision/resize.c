@@ -1,6 +1,6 @@
 /* Resizing: axis by axis, by the op that resamples; of types that have no sums, by gathering the nearest. */
 #include "base/error.h"
-#include "ops/vision/resample.h"
+#include "ops/resample/resample.h"
 
 /* What the configuration says of axis k; false where nothing. */
 static bool axis_map(mica_value x, const mica_resize_config *config, int32_t k, mica__axis_map *map) {

@@ -1,13 +1,13 @@
-/* ops/vision/resample.h: axes whose elements become weighted sums of others: averages over windows, resizing, and the
+/* ops/resample/resample.h: axes whose elements become weighted sums of others: averages over windows, resizing, and the
  * backward passes of both.
  *
  * A map says which elements with which weights make output o of an axis. From it, and from the shape of a value, come
  * two tables (K, outputs), constants as soon as the shape is known: index and weight of the K elements at most of each
  * output; an index outside of the axis is none. The gradient is the same op with the tables of the map transposed. */
-#ifndef MICA_OPS_VISION_RESAMPLE_H
-#define MICA_OPS_VISION_RESAMPLE_H
+#ifndef MICA_OPS_RESAMPLE_RESAMPLE_H
+#define MICA_OPS_RESAMPLE_RESAMPLE_H
 
-#include "ops/pool/window.h"
+#include "ops/resample/window.h"
 
 typedef enum mica__map_kind { MICA__MAP_IDENTITY, MICA__MAP_WINDOW, MICA__MAP_RESIZE } mica__map_kind;
 

@@ -1,7 +1,7 @@
 /* Maps of axes on the host: which elements make an output, with which weights. */
 #include "base/checked.h"
 #include "base/error.h"
-#include "ops/vision/resample.h"
+#include "ops/resample/resample.h"
 
 #include <math.h>
 #include <stdlib.h>

@@ -1,6 +1,6 @@
-/* ops/pool/window.h: windows along one axis, as of poolings. */
-#ifndef MICA_OPS_POOL_WINDOW_H
-#define MICA_OPS_POOL_WINDOW_H
+/* ops/resample/window.h: windows along one axis, as of poolings. */
+#ifndef MICA_OPS_RESAMPLE_WINDOW_H
+#define MICA_OPS_RESAMPLE_WINDOW_H
 
 #include "ops/common/build.h"
 

@@ -1,4 +1,4 @@
-#include "ops/vision/augment.h"
+#include "data/augment.h"
 
 #include "ir/op.h"
 #include "runtime/launch.h"
@@ -18,7 +18,7 @@ static const mica__variant variants[] = {
     MICA__VARIANT("cpu", MICA__ON_CPU, MICA_U8, MICA_F32, 0, 0, 0, 1024, 16),
     MICA__VARIANT("gpu", MICA__ON_GPU, MICA_U8, MICA_F32, 0, 0, 0, 4, 4),
 };
-const mica__kernel_desc mica__augment_kernel = {MICA__KERNEL("augment", "vision/augment.cl", params, variants)};
+const mica__kernel_desc mica__augment_kernel = {MICA__KERNEL("augment", "data/augment.cl", params, variants)};
 
 bool mica__augment_is_active(const mica__augment *a) {
   return a->crop || a->flip || a->cutout || a->angle > 0 || a->zoom > 0 || a->brightness > 0 || a->contrast > 0;

@@ -1,4 +1,4 @@
-/* vision/resample.cl: y[o, p, q] = the sum over j, k of v[j, p] w[k, q] x[o, r[j, p], c[k, q]]: rows and columns of
+/* resample/resample.cl: y[o, p, q] = the sum over j, k of v[j, p] w[k, q] x[o, r[j, p], c[k, q]]: rows and columns of
  * planes as weighted sums of others.
  *
  * x is (outer, H, W), y (outer, P, Q); r and v are (J, P), c and w (K, Q). An index outside is none.

@@ -1,4 +1,4 @@
-#include "ops/vision/resample.h"
+#include "ops/resample/resample.h"
 
 #include "base/error.h"
 #include "ops/select/launch_check.h"
@@ -153,10 +153,12 @@ static const mica__variant variants[] = {
     MICA__VARIANT("cpu", MICA__ON_CPU, MICA_F32, 16),
     MICA__VARIANT("gpu", MICA__ON_GPU, MICA_F32, 1),
 };
-static const mica__kernel_desc resample_rows = {MICA__KERNEL("resample_rows", "vision/resample.cl", params, variants)};
-static const mica__kernel_desc resample_each = {MICA__KERNEL("resample_each", "vision/resample.cl", params, variants)};
+static const mica__kernel_desc resample_rows = {
+    MICA__KERNEL("resample_rows", "resample/resample.cl", params, variants)};
+static const mica__kernel_desc resample_each = {
+    MICA__KERNEL("resample_each", "resample/resample.cl", params, variants)};
 static const mica__kernel_desc resample_lines = {
-    MICA__KERNEL("resample_lines", "vision/resample.cl", params, variants)};
+    MICA__KERNEL("resample_lines", "resample/resample.cl", params, variants)};
 
 /* Of a line that is walked, in local memory. */
 static size_t line_bytes(const sizes *s, mica_dtype dtype) { return ((size_t)s->W + 1) * (dtype == MICA_F64 ? 8 : 4); }

@@ -1,4 +1,4 @@
-#include "ops/pool/window.h"
+#include "ops/resample/window.h"
 
 #include "base/error.h"
 

@@ -1,4 +1,4 @@
-/* vision/augment.cl: a batch of samples, taken out of many, normalised and augmented, and its targets.
+/* data/augment.cl: a batch of samples, taken out of many, normalised and augmented, and its targets.
  *
  * x holds samples of C planes of H x W elements, labels one word a sample. Sample s of the batch, 0 <= s < N, is number
  * i = permutation(first + s) of x, and p = position + s decides what is random about it, together with epoch and seed.

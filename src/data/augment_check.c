@@ -1,7 +1,7 @@
 /* The naive reference of augmentation, in double, and the comparison with it. */
+#include "data/augment.h"
 #include "ops/common/tolerance.h"
 #include "ops/select/check.h"
-#include "ops/vision/augment.h"
 #include "runtime/launch.h"
 
 #include <math.h>

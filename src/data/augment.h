@@ -1,6 +1,6 @@
-/* ops/vision/augment.h: a batch of samples, taken out of many, normalised and augmented (cl/vision/augment.cl). */
-#ifndef MICA_OPS_VISION_AUGMENT_H
-#define MICA_OPS_VISION_AUGMENT_H
+/* data/augment.h: a batch of samples, taken out of many, normalised and augmented (cl/vision/augment.cl). */
+#ifndef MICA_DATA_AUGMENT_H
+#define MICA_DATA_AUGMENT_H
 
 #include "base/error.h"
 #include "ops/random/permutation.h"
