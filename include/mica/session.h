@@ -1,4 +1,9 @@
-/* mica/session.h: a graph compiled for a device: planned, fused, recorded, ready to run again and again. */
+/* mica/session.h: a graph compiled for a device: planned, fused, recorded, ready to run again and again.
+ *
+ * Threads: one thread at a time uses a session, from creation to destruction. Sessions on one engine are independent
+ * of each other and may be made and run by several threads, each on a queue of its own. Those that share parameters
+ * and run on different queues are ordered by their callers (mica_queue_mark, mica_queue_wait) where one of them assigns
+ * such a parameter; on one queue they need no order but that of the calls. */
 #ifndef MICA_SESSION_H
 #define MICA_SESSION_H
 
@@ -9,28 +14,49 @@ MICA_BEGIN_DECLS
 
 typedef struct mica_session mica_session;
 
+/* A tensor by the name of a parameter, which runs may write to. */
+typedef struct mica_binding {
+  const char *name;
+  mica_tensor *tensor;
+} mica_binding;
+
 typedef struct mica_session_config {
   bool no_fusion;   /* one kernel an op: slow, for finding out which of two is wrong */
   bool no_simplify; /* the graph as it was built */
+  /* Another session of the same engine, whose memory is used for every parameter that it has too (by name; dtypes and
+   * shapes must agree). So the training and the inference of a network, or its sessions for several batch sizes, hold
+   * the weights once. NULL: none. */
+  mica_session *share;
+  /* Memory for single parameters, before what `share` says: of the caller, or of any session
+   * (mica_session_parameter). A tensor is contiguous, has the parameter's dtype and shape and begins at a multiple of
+   * 64 bytes in its buffer, as tensors of their own do; two parameters must not overlap. A binding without a tensor
+   * gives its parameter memory of the session's own although `share` has one of the name; a binding of a parameter
+   * that the outputs do not need does nothing. */
+  const mica_binding *parameters;
+  size_t parameter_count;
 } mica_session_config;
 
 /* Compiles the part of the graph that outputs and assignments need. config may be NULL. The graph may be destroyed or
- * grow afterwards. Parameters begin as zeros. With open input dimensions the plan waits for the first run. */
+ * grow afterwards, and so may `share`: a session keeps the memory of its parameters alive (one that is shared keeps
+ * that of all parameters which its owner made). Parameters begin as zeros where their memory is not given. With open
+ * input dimensions the plan waits for the first run. MICA_E_DTYPE and MICA_E_SHAPE name both sides where a given
+ * parameter does not fit; MICA_E_NOT_FOUND: a binding names no parameter of the graph. */
 MICA_API mica_status mica_session_create(mica_engine *engine, mica_graph *graph, const mica_value *outputs,
                                          size_t output_count, const mica_session_config *config,
                                          mica_session **session);
 MICA_API void mica_session_destroy(mica_session *session);
 
-/* The tensor behind a parameter; it belongs to the session and stays the same. Upload into it to initialise. NULL when
- * there is no such name. */
+/* The tensor behind a parameter. It belongs to the session and stays the same until mica_session_share replaces it.
+ * Upload into it to initialise. NULL when there is no such name. */
 MICA_API mica_tensor *mica_session_parameter(mica_session *session, const char *name);
-/* Makes this session use another's tensor for the parameter (training and inference on the same weights). The tensor
- * must have the parameter's dtype and shape and outlive the session. */
+/* Makes the session use the tensor's memory for the parameter from the next run on; the rules are those of
+ * mica_session_config.parameters. Launches are recorded anew, so give at creation what is known then. */
 MICA_API mica_status mica_session_share(mica_session *session, const char *name, mica_tensor *tensor);
 
+/* A tensor by the name of an input. */
 typedef struct mica_feed {
   const char *name;
-  mica_tensor *tensor;
+  const mica_tensor *tensor; /* an output of another session will do */
 } mica_feed;
 
 /* Queues one run: inputs from feeds (each input of the graph once; dtype as declared, shape fitting the declared one),
@@ -49,8 +75,8 @@ typedef struct mica_session_report {
   uint64_t planned_bytes;   /* the arena: the peak of all temporaries; exact, known before the first run */
   uint64_t unplanned_bytes; /* what they would take without sharing */
   uint64_t workspace_bytes; /* beside the operands of kernels: partial sums, shared by all, and packed weights */
-  uint64_t parameter_bytes;
-  uint64_t io_bytes; /* outputs */
+  uint64_t parameter_bytes; /* of parameters that have memory of the session's own */
+  uint64_t io_bytes;        /* outputs */
 } mica_session_report;
 
 /* For the shapes of the last run, or of the graph when it has no open dimension. MICA_E_STATE before that. */

@@ -19,12 +19,11 @@ static mica_status match_names(mica_session *session, mica__plan *v) {
   if (!v->parameters) return mica__fail_nomem("a session");
   for (int32_t id = 1; id <= graph->count; id++) {
     const mica__node *node = mica__graph_node(graph, id);
-    v->parameters[id - 1] = -1;
-    for (int32_t i = 0; node->op == &mica__op_parameter && i < session->parameter_count; i++)
-      if (!strcmp(session->parameters[i].name, node->name)) v->parameters[id - 1] = i;
-    for (int32_t i = 0; node->op == &mica__op_input && i < session->input_count; i++)
-      if (!strcmp(session->inputs[i].name, node->name) && v->memory.places[id - 1].home == MICA__HOME_INPUT)
-        v->inputs[i].node = id;
+    bool fed = node->op == &mica__op_input && v->memory.places[id - 1].home == MICA__HOME_INPUT;
+    int32_t input = fed ? mica__name_table_find(&session->input_names, node->name) : -1;
+    v->parameters[id - 1] =
+        node->op == &mica__op_parameter ? mica__name_table_find(&session->parameter_names, node->name) : -1;
+    if (input >= 0) v->inputs[input].node = id;
   }
   return MICA_OK;
 }

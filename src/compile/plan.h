@@ -2,6 +2,7 @@
 #ifndef MICA_COMPILE_PLAN_H
 #define MICA_COMPILE_PLAN_H
 
+#include "base/name_table.h"
 #include "compile/memory.h"
 #include "runtime/launch.h"
 
@@ -46,17 +47,24 @@ struct mica_session {
   mica__template template; /* shapes as declared */
   mica__slot *inputs, *parameters;
   int32_t input_count, parameter_count;
-  mica_tensor **own, **tensors; /* of the parameters: the session's own, and those in use */
-  mica_buffer *parameter_memory;
-  size_t parameter_bytes;
-  mica__plan *plans, *current; /* current: of the last run */
+  mica__name_table input_names, parameter_names; /* places in these lists */
+  mica_tensor **tensors;                         /* of the parameters; the session's, of whoever's memory */
+  size_t parameter_bytes;                        /* of the memory that the session made for parameters */
+  mica__plan *plans, *current;                   /* current: of the last run */
   /* Scratch of a run, so that it allocates nothing. */
   mica_shape *shapes;
   const mica_tensor **feeds;
 };
 
+/* Gives every parameter a tensor: the caller's, another session's, or one in memory of the session's own, as zeros.
+ * graph is the caller's; config may be NULL. */
+mica_status mica__session_make_parameters(mica_session *session, const mica_graph *graph,
+                                          const mica_session_config *config);
+
 /* Where parameters and planned values begin: at multiples of that many bytes. */
 size_t mica__session_alignment(const mica_engine *engine);
+/* Whether the tensor does not begin where kernels expect tensors to (MICA__TENSOR_ALIGNMENT). */
+bool mica__session_begins_oddly(const mica_tensor *tensor);
 
 /* Plans the session's graph for these input shapes; touches no device. */
 mica_status mica__plan_create(mica_session *session, const mica_shape *shapes, mica__plan **plan);

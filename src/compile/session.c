@@ -1,35 +1,35 @@
 #include "compile/plan.h"
 
-#include "base/checked.h"
 #include "base/text.h"
 
 #include <mica/ops.h>
 #include <stdlib.h>
-#include <string.h>
 
 static const char *const who = "mica_session_create";
 
-static mica_status add_slot(mica__slot *slots, int32_t *count, const mica__node *node, int32_t id) {
+static mica_status add_slot(mica__slot *slots, int32_t *count, mica__name_table *names, const mica__node *node,
+                            int32_t id) {
   mica__slot *slot = &slots[*count];
   *slot = (mica__slot){.name = mica__strdup(node->name), .type = node->type, .node = id};
   if (!slot->name) return mica__fail_nomem("a session");
   ++*count;
-  return MICA_OK;
+  return mica__name_table_add(names, slot->name, *count - 1);
 }
 
-/* Whether an output or another value needs the elements or the shape of a source. */
-static void find_needed(mica_session *session) {
+/* Marks the inputs whose elements or shape an output or another value needs. */
+static mica_status find_needed(mica_session *session) {
   const mica__template *template = &session->template;
-  for (int32_t i = 0; i < session->input_count; i++) {
-    mica__slot *slot = &session->inputs[i];
-    for (int32_t o = 0; o < template->output_count; o++) slot->needed |= template->outputs[o] == slot->node;
-    for (int32_t a = 0; a < template->assignment_count; a++)
-      slot->needed |= template->assignments[a].value == slot->node;
-    for (int32_t id = 1; id <= template->graph->count; id++) {
-      const mica__node *node = mica__graph_node(template->graph, id);
-      for (int32_t k = 0; k < node->input_count; k++) slot->needed |= node->inputs[k] == slot->node;
-    }
+  bool *named = calloc((size_t) template->graph->count + 1, sizeof *named);
+  if (!named) return mica__fail_nomem("a session");
+  for (int32_t o = 0; o < template->output_count; o++) named[template->outputs[o] - 1] = true;
+  for (int32_t a = 0; a < template->assignment_count; a++) named[template->assignments[a].value - 1] = true;
+  for (int32_t id = 1; id <= template->graph->count; id++) {
+    const mica__node *node = mica__graph_node(template->graph, id);
+    for (int32_t k = 0; k < node->input_count; k++) named[node->inputs[k] - 1] = true;
   }
+  for (int32_t i = 0; i < session->input_count; i++) session->inputs[i].needed = named[session->inputs[i].node - 1];
+  free(named);
+  return MICA_OK;
 }
 
 static mica_status collect_slots(mica_session *session) {
@@ -37,45 +37,19 @@ static mica_status collect_slots(mica_session *session) {
   size_t n = (size_t)graph->count + 1;
   session->inputs = calloc(n, sizeof *session->inputs);
   session->parameters = calloc(n, sizeof *session->parameters);
-  session->own = calloc(n, sizeof *session->own);
   session->tensors = calloc(n, sizeof *session->tensors);
   session->shapes = calloc(n, sizeof *session->shapes);
   session->feeds = calloc(n, sizeof *session->feeds);
-  if (!session->inputs || !session->parameters || !session->own || !session->tensors || !session->shapes ||
-      !session->feeds)
+  if (!session->inputs || !session->parameters || !session->tensors || !session->shapes || !session->feeds)
     return mica__fail_nomem("a session");
   for (int32_t id = 1; id <= graph->count; id++) {
     const mica__node *node = mica__graph_node(graph, id);
-    if (node->op == &mica__op_input) MICA_TRY(add_slot(session->inputs, &session->input_count, node, id));
-    if (node->op == &mica__op_parameter) MICA_TRY(add_slot(session->parameters, &session->parameter_count, node, id));
+    if (node->op == &mica__op_input)
+      MICA_TRY(add_slot(session->inputs, &session->input_count, &session->input_names, node, id));
+    if (node->op == &mica__op_parameter)
+      MICA_TRY(add_slot(session->parameters, &session->parameter_count, &session->parameter_names, node, id));
   }
-  find_needed(session);
-  return MICA_OK;
-}
-
-/* All parameters in one buffer, zero to begin with. */
-static mica_status make_parameters(mica_session *session) {
-  size_t align = mica__session_alignment(session->engine);
-  for (int pass = 0; pass < 2; pass++) {
-    size_t at = 0;
-    for (int32_t i = 0; i < session->parameter_count; i++) {
-      const mica__node *node = mica__graph_node(session->template.graph, session->parameters[i].node);
-      if (pass) {
-        MICA_TRY(mica_tensor_wrap(session->parameter_memory, at, node->type.dtype, node->type.shape, &session->own[i]));
-        session->tensors[i] = session->own[i];
-      }
-      if (!mica__add_size(at, mica__round_up(mica__node_bytes(node), align), &at))
-        return mica__fail(MICA_E_OVERFLOW, "the parameters of a session are too large for the host's addresses");
-    }
-    session->parameter_bytes = at;
-    if (!pass) MICA_TRY(mica_buffer_create(session->engine, at, &session->parameter_memory));
-  }
-  mica_tensor *all = NULL;
-  MICA_TRY(
-      mica_tensor_wrap(session->parameter_memory, 0, MICA_U8, MICA_SHAPE((int64_t)session->parameter_bytes), &all));
-  mica_status status = mica_op_fill_fwd(mica_engine_queue(session->engine), 0, all);
-  mica_tensor_destroy(all);
-  return status;
+  return find_needed(session);
 }
 
 /* Without open dimensions everything is known now: kernels are built here rather than in the first run. */
@@ -114,10 +88,13 @@ mica_status mica_session_create(mica_engine *engine, mica_graph *graph, const mi
   if (!session) return mica__fail_nomem("a session");
   session->engine = engine;
   if (config) session->config = *config;
+  /* What stands behind these is read now alone. */
+  session->config.share = NULL;
+  session->config.parameters = NULL;
   mica_status status =
       mica__template_clone(graph, outputs, output_count, !session->config.no_simplify, &session->template);
   if (status == MICA_OK) status = collect_slots(session);
-  if (status == MICA_OK) status = make_parameters(session);
+  if (status == MICA_OK) status = mica__session_make_parameters(session, graph, config);
   if (status == MICA_OK) status = compile_now(session);
   if (status == MICA_OK)
     *out = session;
@@ -135,44 +112,14 @@ void mica_session_destroy(mica_session *session) {
   for (int32_t i = 0; i < session->input_count; i++) free(session->inputs[i].name);
   for (int32_t i = 0; i < session->parameter_count; i++) {
     free(session->parameters[i].name);
-    mica_tensor_destroy(session->own[i]);
+    mica_tensor_destroy(session->tensors[i]);
   }
-  mica_buffer_destroy(session->parameter_memory);
+  mica__name_table_free(&session->input_names);
+  mica__name_table_free(&session->parameter_names);
   mica__template_free(&session->template);
-  void *all[] = {session->inputs,  session->parameters, session->own,
-                 session->tensors, session->shapes,     (void *)session->feeds};
+  void *all[] = {session->inputs, session->parameters, session->tensors, session->shapes, (void *)session->feeds};
   for (size_t i = 0; i < sizeof all / sizeof *all; i++) free(all[i]);
   free(session);
-}
-
-static int32_t find_slot(const mica__slot *slots, int32_t count, const char *name) {
-  for (int32_t i = 0; i < count; i++)
-    if (!strcmp(slots[i].name, name)) return i;
-  return -1;
-}
-
-mica_tensor *mica_session_parameter(mica_session *session, const char *name) {
-  int32_t i = session && name ? find_slot(session->parameters, session->parameter_count, name) : -1;
-  return i < 0 ? NULL : session->tensors[i];
-}
-
-mica_status mica_session_share(mica_session *session, const char *name, mica_tensor *tensor) {
-  char is[MICA__TYPE_TEXT], want[MICA__TYPE_TEXT];
-  if (!session || !name || !tensor) return mica__fail(MICA_E_INVALID, "mica_session_share: a pointer is NULL");
-  int32_t i = find_slot(session->parameters, session->parameter_count, name);
-  if (i < 0) return mica__fail(MICA_E_NOT_FOUND, "mica_session_share: the session has no parameter '%s'", name);
-  mica__type type = {mica_tensor_dtype(tensor), mica_tensor_shape(tensor)}, wanted = session->parameters[i].type;
-  if (mica_tensor_engine(tensor) != session->engine)
-    return mica__fail(MICA_E_INVALID, "mica_session_share: the tensor for '%s' belongs to another engine", name);
-  if (!mica_tensor_is_contiguous(tensor))
-    return mica__fail(MICA_E_INVALID, "mica_session_share: the tensor for '%s' is not contiguous", name);
-  if (type.dtype != wanted.dtype || !mica_shape_equal(type.shape, wanted.shape))
-    return mica__fail(type.dtype != wanted.dtype ? MICA_E_DTYPE : MICA_E_SHAPE,
-                      "mica_session_share: the tensor for '%s' is %s, the parameter %s", name,
-                      mica__type_format(type, is), mica__type_format(wanted, want));
-  session->tensors[i] = tensor;
-  for (mica__plan *v = session->plans; v; v = v->next) mica__plan_forget(v);
-  return MICA_OK;
 }
 
 /* --- running --- */
@@ -180,7 +127,7 @@ mica_status mica_session_share(mica_session *session, const char *name, mica_ten
 static mica_status take_feed(mica_session *session, const mica_feed *feed) {
   char is[MICA__TYPE_TEXT], want[MICA__TYPE_TEXT];
   if (!feed->name || !feed->tensor) return mica__fail(MICA_E_INVALID, "mica_session_run: a feed holds a NULL");
-  int32_t i = find_slot(session->inputs, session->input_count, feed->name);
+  int32_t i = mica__name_table_find(&session->input_names, feed->name);
   if (i < 0) return mica__fail(MICA_E_NOT_FOUND, "mica_session_run: the graph has no input '%s'", feed->name);
   if (session->feeds[i]) return mica__fail(MICA_E_INVALID, "mica_session_run: input '%s' is fed twice", feed->name);
   mica__type type = {mica_tensor_dtype(feed->tensor), mica_tensor_shape(feed->tensor)};
@@ -236,7 +183,7 @@ static mica_status find_plan(mica_session *session, mica_queue *queue, mica__pla
   return MICA_OK;
 }
 
-static bool begins_oddly(const mica_tensor *tensor) {
+bool mica__session_begins_oddly(const mica_tensor *tensor) {
   size_t offset = (size_t)mica__tensor_first(tensor) * mica_dtype_size(mica_tensor_dtype(tensor));
   return offset % MICA__TENSOR_ALIGNMENT != 0;
 }
@@ -246,7 +193,7 @@ static mica_status bind_feed(mica__plan *v, mica_engine *engine, mica_queue *que
                              const mica_tensor *feed) {
   mica__plan_input *input = &v->inputs[i];
   if (!input->node) return MICA_OK;
-  if (begins_oddly(feed)) {
+  if (mica__session_begins_oddly(feed)) {
     if (!input->aligned)
       MICA_TRY(mica_tensor_create(engine, mica_tensor_dtype(feed), mica_tensor_shape(feed), &input->aligned));
     MICA_TRY(mica_op_copy_fwd(queue, feed, input->aligned));

@@ -23,6 +23,7 @@ void mica_graph_destroy(mica_graph *graph) {
     free(graph->nodes[i].name);
   }
   free(graph->nodes);
+  mica__name_table_free(&graph->names);
   free(graph->message);
   free(graph);
 }

@@ -3,6 +3,7 @@
 #define MICA_IR_GRAPH_H
 
 #include "base/error.h"
+#include "base/name_table.h"
 #include "ir/op.h"
 
 #include <mica/graph.h>
@@ -48,6 +49,7 @@ typedef struct mica__node {
 struct mica_graph {
   mica__node *nodes; /* nodes[id - 1]; inputs come before their users */
   int32_t count, capacity;
+  mica__name_table names; /* ids of inputs and parameters by their names; empty in a session's copies */
   mica_status status;
   char *message;
 };

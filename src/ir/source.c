@@ -76,20 +76,20 @@ static mica_value add_named(mica_graph *graph, const mica__op *op, const char *n
   if (!graph) return null_value;
   if (!name || !*name) return mica__graph_fail(graph, MICA_E_INVALID, "an %s needs a name", op->name);
   if (!check_type(graph, op->name, name, type, may_be_open)) return null_value;
-  for (int32_t id = 1; id <= graph->count; id++) {
-    const mica__node *node = mica__graph_node(graph, id);
-    if ((node->op == &mica__op_input || node->op == &mica__op_parameter) && !strcmp(node->name, name))
-      return mica__graph_fail(graph, MICA_E_INVALID, "%s '%s': the name is taken by %%%d, which is %s", op->name, name,
-                              (int)id, node->op->name);
-  }
+  int32_t taken = mica__name_table_find(&graph->names, name);
+  if (taken > 0)
+    return mica__graph_fail(graph, MICA_E_INVALID, "%s '%s': the name is taken by %%%d, which is %s", op->name, name,
+                            (int)taken, mica__graph_node(graph, taken)->op->name);
   char *copy = mica__strdup(name);
   if (!copy) return mica__graph_fail_with(graph, mica__fail_nomem("a name"));
   mica_value value = mica__graph_add_source(graph, op, NULL, type);
-  if (value.graph)
-    mica__graph_node(graph, value.id)->name = copy;
-  else
+  if (!value.graph) {
     free(copy);
-  return value;
+    return value;
+  }
+  mica__graph_node(graph, value.id)->name = copy;
+  mica_status status = mica__name_table_add(&graph->names, copy, value.id);
+  return status == MICA_OK ? value : mica__graph_fail_with(graph, status);
 }
 
 mica_value mica_input(mica_graph *graph, const char *name, mica_dtype dtype, mica_shape shape) {

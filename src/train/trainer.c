@@ -28,7 +28,10 @@ static mica_status build(mica_trainer *t, mica__side *side, bool test) {
     mica_optimize(side->nn, loss, &c->optimizer, NULL);
   }
   outputs[1] = loss;
-  MICA_TRY(mica_session_create(t->engine, side->graph, outputs, test ? 2 : 0, NULL, &side->session));
+  /* The weights are there once; the sums of each side are its own. */
+  mica_session_config config = {.share = t->training.session, .parameters = &(mica_binding){"metrics", NULL}};
+  config.parameter_count = 1;
+  MICA_TRY(mica_session_create(t->engine, side->graph, outputs, test ? 2 : 0, &config, &side->session));
   side->metrics = mica_session_parameter(side->session, "metrics");
   return MICA_OK;
 }
@@ -54,9 +57,8 @@ mica_status mica_trainer_create(mica_engine *engine, const mica_trainer_config *
   mica_status status = build(t, &t->training, false);
   if (status == MICA_OK) status = build(t, &t->testing, true);
   if (status == MICA_OK) status = mica_nn_initialise(t->training.nn, t->training.session);
-  if (status == MICA_OK)
-    status = (config->optimizer.average > 0 ? mica_nn_share_average : mica_nn_share)(t->testing.nn, t->testing.session,
-                                                                                     t->training.session);
+  if (status == MICA_OK && config->optimizer.average > 0)
+    status = mica_nn_share_average(t->testing.nn, t->testing.session, t->training.session);
   if (status == MICA_OK) status = make_rates(t);
   if (status == MICA_OK)
     *out = t;
@@ -95,7 +97,7 @@ double mica__train_rate(const mica_trainer *t, int64_t step) {
 }
 
 /* The tensor with the rate of this step. */
-static mica_status find_rate(mica_trainer *t, mica_tensor **out) {
+static mica_status find_rate(mica_trainer *t, const mica_tensor **out) {
   int64_t step = t->progress.step, at = step - t->rates_from;
   if (t->rates_from < 0 || at < 0 || at >= MICA__RATES) {
     float rates[MICA__RATES][MICA__RATE_STRIDE] = {{0}};

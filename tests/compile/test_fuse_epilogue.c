@@ -31,14 +31,15 @@ START_TEST(momentum_and_update_are_one_kernel) {
   mica_value outputs[] = {momentum, mica_neg(momentum)};
   mica_session *session;
   ck_ok(mica_session_create(test_engine(), graph, outputs, 2, NULL, &session));
-  mica_feed feeds[] = {{"x", tensor_of((float[]){1, 2, 3, 4, 5, 6})}, {"b", tensor_of((float[]){2, 4, 6, 8, 10, 12})}};
+  mica_tensor *tensors[] = {tensor_of((float[]){1, 2, 3, 4, 5, 6}), tensor_of((float[]){2, 4, 6, 8, 10, 12})};
+  mica_feed feeds[] = {{"x", tensors[0]}, {"b", tensors[1]}};
   mica_session_report report;
   ck_ok(mica_session_describe(session, &report));
   ck_assert_uint_eq(report.launches, 2);
   ck_ok(mica_session_run(session, test_queue(), feeds, 2));
   expect(mica_session_output(session, 0), (float[]){14, 19, 24, 22, 29, 36});
   expect(mica_session_output(session, 1), (float[]){-14, -19, -24, -22, -29, -36});
-  for (int i = 0; i < 2; i++) mica_tensor_destroy(feeds[i].tensor);
+  for (int i = 0; i < 2; i++) mica_tensor_destroy(tensors[i]);
   mica_session_destroy(session);
   mica_graph_destroy(graph);
 }

@@ -222,6 +222,7 @@ START_TEST(kernels_of_many_arguments_are_parted) {
   static float data[COUNT], wanted[COUNT];
   float got[COUNT];
   mica_feed feeds[N];
+  mica_tensor *tensors[N];
   mica_value y = mica_full(graph, MICA_F32, MICA_SHAPE(5, 4, 3, 2), 0);
   static char names[N][8];
   for (int i = 0; i < COUNT; i++) data[i] = (float)(i % 17);
@@ -229,8 +230,8 @@ START_TEST(kernels_of_many_arguments_are_parted) {
     snprintf(names[n], sizeof names[n], "x%d", n);
     mica_value x = mica_input(graph, names[n], MICA_F32, MICA_SHAPE(2, 3, 4, 5));
     y = mica_add(y, mica_affine(mica_transpose(x, MICA_ALL_AXES), 20 + n, 0));
-    ck_ok(mica_tensor_create_from(test_engine(), MICA_F32, MICA_SHAPE(2, 3, 4, 5), data, &feeds[n].tensor));
-    feeds[n].name = names[n];
+    ck_ok(mica_tensor_create_from(test_engine(), MICA_F32, MICA_SHAPE(2, 3, 4, 5), data, &tensors[n]));
+    feeds[n] = (mica_feed){names[n], tensors[n]};
   }
   for (int i = 0; i < COUNT; i++)
     wanted[i] = (float)(N * 20 + N * (N - 1) / 2) * data[i % 2 * 60 + i / 2 % 3 * 20 + i / 6 % 4 * 5 + i / 24];
@@ -239,7 +240,7 @@ START_TEST(kernels_of_many_arguments_are_parted) {
   ck_ok(mica_session_run(session, test_queue(), feeds, N));
   ck_ok(mica_tensor_download(test_queue(), mica_session_output(session, 0), got, sizeof got));
   ck_assert_mem_eq(got, wanted, sizeof got);
-  for (int n = 0; n < N; n++) mica_tensor_destroy(feeds[n].tensor);
+  for (int n = 0; n < N; n++) mica_tensor_destroy(tensors[n]);
   mica_session_destroy(session);
 }
 END_TEST

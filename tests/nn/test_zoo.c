@@ -142,11 +142,12 @@ static void learns(bool zoo, int steps) {
   int32_t y[BATCH];
   mica_session *training, *testing;
   pictures(x, y);
-  mica_feed feeds[] = {{"x", NULL}, {"y", NULL}, {MICA_LEARNING_RATE, NULL}};
+  mica_tensor *tensors[3];
   mica_shape shape = MICA_SHAPE(BATCH, 1, SIDE, SIDE);
-  ck_ok(mica_tensor_create_from(test_engine(), MICA_F32, shape, x, &feeds[0].tensor));
-  ck_ok(mica_tensor_create_from(test_engine(), MICA_I32, MICA_SHAPE(BATCH), y, &feeds[1].tensor));
-  ck_ok(mica_tensor_create_from(test_engine(), MICA_F32, MICA_SCALAR, &rate, &feeds[2].tensor));
+  ck_ok(mica_tensor_create_from(test_engine(), MICA_F32, shape, x, &tensors[0]));
+  ck_ok(mica_tensor_create_from(test_engine(), MICA_I32, MICA_SHAPE(BATCH), y, &tensors[1]));
+  ck_ok(mica_tensor_create_from(test_engine(), MICA_F32, MICA_SCALAR, &rate, &tensors[2]));
+  mica_feed feeds[] = {{"x", tensors[0]}, {"y", tensors[1]}, {MICA_LEARNING_RATE, tensors[2]}};
   mica_optimizer_config how = mica_optimizer_config_default(MICA_OPTIMIZER_ADAM);
   mica_value loss = loss_of(true, zoo);
   mica_optimize(nn, loss, &how, NULL);
@@ -167,7 +168,7 @@ static void learns(bool zoo, int steps) {
   drop();
   mica_session_destroy(testing);
   mica_session_destroy(training);
-  for (int i = 0; i < 3; i++) mica_tensor_destroy(feeds[i].tensor);
+  for (int i = 0; i < 3; i++) mica_tensor_destroy(tensors[i]);
 }
 
 START_TEST(the_cnn_learns) { learns(true, 20); }

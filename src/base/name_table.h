@@ -1,0 +1,28 @@
+/* base/name_table.h: numbers by name: a hash table that borrows its texts. */
+#ifndef MICA_BASE_NAME_TABLE_H
+#define MICA_BASE_NAME_TABLE_H
+
+#include "base/error.h"
+
+#include <stddef.h>
+#include <stdint.h>
+
+typedef struct mica__name_entry {
+  const char *name; /* NULL in a free entry */
+  int32_t number;
+} mica__name_entry;
+
+/* Zero-initialise; free with mica__name_table_free. Open addressing with linear probing, at most half full. */
+typedef struct mica__name_table {
+  mica__name_entry *entries;
+  size_t size, count; /* size: a power of two, or 0 */
+} mica__name_table;
+
+/* Files number (0 or above) under the name, which must not be filed yet. The text is borrowed: it must stay where it is
+ * as long as the table. */
+mica_status mica__name_table_add(mica__name_table *names, const char *name, int32_t number);
+/* The number filed under the name; -1 when there is none. */
+int32_t mica__name_table_find(const mica__name_table *names, const char *name);
+void mica__name_table_free(mica__name_table *names);
+
+#endif

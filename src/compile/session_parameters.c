@@ -1,0 +1,127 @@
+/* The memory of a session's parameters: its own, another session's or the caller's. */
+#include "base/checked.h"
+#include "compile/plan.h"
+
+#include <mica/ops.h>
+#include <stdlib.h>
+
+/* Whether the tensor may be the memory of parameter i. */
+static mica_status check_tensor(const mica_session *session, const char *call, int32_t i, const mica_tensor *tensor) {
+  char is[MICA__TYPE_TEXT], want[MICA__TYPE_TEXT];
+  const mica__slot *slot = &session->parameters[i];
+  mica__type type = {mica_tensor_dtype(tensor), mica_tensor_shape(tensor)};
+  if (mica_tensor_engine(tensor) != session->engine)
+    return mica__fail(MICA_E_INVALID, "%s: the tensor for '%s' belongs to another engine", call, slot->name);
+  if (type.dtype != slot->type.dtype || !mica_shape_equal(type.shape, slot->type.shape))
+    return mica__fail(type.dtype != slot->type.dtype ? MICA_E_DTYPE : MICA_E_SHAPE,
+                      "%s: the tensor for '%s' is %s, the parameter %s", call, slot->name, mica__type_format(type, is),
+                      mica__type_format(slot->type, want));
+  if (!mica_tensor_is_contiguous(tensor))
+    return mica__fail(MICA_E_INVALID, "%s: the tensor for '%s' is not contiguous", call, slot->name);
+  if (mica__session_begins_oddly(tensor))
+    return mica__fail(MICA_E_INVALID, "%s: the tensor for '%s' does not begin at a multiple of %d bytes", call,
+                      slot->name, MICA__TENSOR_ALIGNMENT);
+  return MICA_OK;
+}
+
+/* A handle of the session's own on the tensor's memory, in place of the one there is. */
+static mica_status use_tensor(mica_session *session, int32_t i, const mica_tensor *tensor) {
+  mica_tensor *handle = NULL;
+  MICA_TRY(mica_tensor_view(tensor, mica_tensor_shape(tensor), NULL, 0, &handle));
+  mica_tensor_destroy(session->tensors[i]);
+  session->tensors[i] = handle;
+  return MICA_OK;
+}
+
+static bool is_parameter(const mica_graph *graph, const char *name) {
+  int32_t id = mica__name_table_find(&graph->names, name);
+  return id > 0 && mica__graph_node(graph, id)->op == &mica__op_parameter;
+}
+
+/* Bindings first, then what the other session has. *given[i] says which parameters a binding spoke of. */
+static mica_status take_given(mica_session *session, const mica_graph *graph, const mica_session_config *config,
+                              bool *given) {
+  static const char *const call = "mica_session_create";
+  if (config->parameter_count && !config->parameters)
+    return mica__fail(MICA_E_INVALID, "%s: config.parameters is NULL", call);
+  for (size_t b = 0; b < config->parameter_count; b++) {
+    const mica_binding *binding = &config->parameters[b];
+    if (!binding->name) return mica__fail(MICA_E_INVALID, "%s: binding %zu has no name", call, b);
+    int32_t i = mica__name_table_find(&session->parameter_names, binding->name);
+    if (i < 0 && is_parameter(graph, binding->name)) continue;
+    if (i < 0) return mica__fail(MICA_E_NOT_FOUND, "%s: the graph has no parameter '%s'", call, binding->name);
+    if (given[i]) return mica__fail(MICA_E_INVALID, "%s: parameter '%s' is given twice", call, binding->name);
+    given[i] = true;
+    if (!binding->tensor) continue;
+    MICA_TRY(check_tensor(session, call, i, binding->tensor));
+    MICA_TRY(use_tensor(session, i, binding->tensor));
+  }
+  for (int32_t i = 0; config->share && i < session->parameter_count; i++) {
+    const mica_tensor *tensor = mica_session_parameter(config->share, session->parameters[i].name);
+    if (given[i] || !tensor) continue;
+    MICA_TRY(check_tensor(session, call, i, tensor));
+    MICA_TRY(use_tensor(session, i, tensor));
+  }
+  return MICA_OK;
+}
+
+/* One buffer for the parameters that have no memory yet, zero to begin with. */
+static mica_status make_own(mica_session *session, mica_buffer **memory) {
+  size_t align = mica__session_alignment(session->engine);
+  bool *own = calloc((size_t)session->parameter_count + 1, sizeof *own);
+  if (!own) return mica__fail_nomem("a session");
+  mica_status status = MICA_OK;
+  bool any = false;
+  for (int32_t i = 0; i < session->parameter_count; i++) any |= own[i] = !session->tensors[i];
+  for (int pass = 0; status == MICA_OK && pass < 2; pass++) {
+    size_t at = 0;
+    for (int32_t i = 0; status == MICA_OK && i < session->parameter_count; i++) {
+      const mica__node *node = mica__graph_node(session->template.graph, session->parameters[i].node);
+      if (!own[i]) continue;
+      if (pass) status = mica_tensor_wrap(*memory, at, node->type.dtype, node->type.shape, &session->tensors[i]);
+      if (status == MICA_OK && !mica__add_size(at, mica__round_up(mica__node_bytes(node), align), &at))
+        status = mica__fail(MICA_E_OVERFLOW, "the parameters of a session are too large for the host's addresses");
+    }
+    session->parameter_bytes = at;
+    if (status == MICA_OK && !pass && any) status = mica_buffer_create(session->engine, at, memory);
+  }
+  free(own);
+  return status;
+}
+
+static mica_status fill_with_zeros(mica_session *session, mica_buffer *memory) {
+  mica_tensor *all = NULL;
+  MICA_TRY(mica_tensor_wrap(memory, 0, MICA_U8, MICA_SHAPE((int64_t)session->parameter_bytes), &all));
+  mica_status status = mica_op_fill_fwd(mica_engine_queue(session->engine), 0, all);
+  mica_tensor_destroy(all);
+  return status;
+}
+
+mica_status mica__session_make_parameters(mica_session *session, const mica_graph *graph,
+                                          const mica_session_config *config) {
+  mica_buffer *memory = NULL;
+  bool *given = calloc((size_t)session->parameter_count + 1, sizeof *given);
+  mica_status status = given ? MICA_OK : mica__fail_nomem("a session");
+  if (status == MICA_OK && config) status = take_given(session, graph, config, given);
+  if (status == MICA_OK) status = make_own(session, &memory);
+  if (status == MICA_OK && memory) status = fill_with_zeros(session, memory);
+  mica_buffer_destroy(memory);
+  free(given);
+  return status;
+}
+
+mica_tensor *mica_session_parameter(mica_session *session, const char *name) {
+  int32_t i = session && name ? mica__name_table_find(&session->parameter_names, name) : -1;
+  return i < 0 ? NULL : session->tensors[i];
+}
+
+mica_status mica_session_share(mica_session *session, const char *name, mica_tensor *tensor) {
+  static const char *const call = "mica_session_share";
+  if (!session || !name || !tensor) return mica__fail(MICA_E_INVALID, "%s: a pointer is NULL", call);
+  int32_t i = mica__name_table_find(&session->parameter_names, name);
+  if (i < 0) return mica__fail(MICA_E_NOT_FOUND, "%s: the session has no parameter '%s'", call, name);
+  MICA_TRY(check_tensor(session, call, i, tensor));
+  MICA_TRY(use_tensor(session, i, tensor));
+  for (mica__plan *v = session->plans; v; v = v->next) mica__plan_forget(v);
+  return MICA_OK;
+}

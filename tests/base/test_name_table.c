@@ -1,0 +1,39 @@
+/* labels: null
+ *
+ * The table of names: what was filed is found, through every growth, and nothing else is. */
+#include "base/name_table.h"
+#include "support/check_main.h"
+#include "support/engine.h"
+
+#include <stdio.h>
+
+#define COUNT 5000
+
+START_TEST(what_was_filed_is_found) {
+  static char texts[COUNT][16];
+  mica__name_table names = {0};
+  ck_assert_int_eq(mica__name_table_find(&names, "n0"), -1);
+  for (int i = 0; i < COUNT; i++) {
+    snprintf(texts[i], sizeof texts[i], "n%d", i);
+    ck_ok(mica__name_table_add(&names, texts[i], i));
+    ck_assert_int_eq(mica__name_table_find(&names, "n0"), 0);
+  }
+  for (int i = 0; i < 2 * COUNT; i++) {
+    char text[16];
+    snprintf(text, sizeof text, "n%d", i);
+    ck_assert_int_eq(mica__name_table_find(&names, text), i < COUNT ? i : -1);
+  }
+  ck_assert_int_eq(mica__name_table_find(&names, ""), -1);
+  ck_assert_uint_le(2 * names.count, names.size);
+  mica__name_table_free(&names);
+  ck_assert_int_eq(mica__name_table_find(&names, "n0"), -1);
+}
+END_TEST
+
+Suite *test_suite(void) {
+  Suite *suite = suite_create("name_table");
+  TCase *tests = tcase_create("names");
+  tcase_add_test(tests, what_was_filed_is_found);
+  suite_add_tcase(suite, tests);
+  return suite;
+}
