@@ -84,6 +84,10 @@ void mica__kernel_values(const mica__kernel_desc *desc, const mica__variant *var
   memcpy(values, variant->values, (size_t)desc->param_count * sizeof *values);
 }
 
+int32_t mica__kernel_value(const mica__kernel_desc *desc, const int32_t *values, const char *macro) {
+  return values[mica__kernel_param_index(desc, macro)];
+}
+
 void mica__kernel_set(const mica__kernel_desc *desc, int32_t *values, const char *macro, int32_t value) {
   int index = mica__kernel_param_index(desc, macro);
   if (index >= 0) values[index] = value;

@@ -126,7 +126,8 @@ int mica__kernel_choice(const mica__kernel_desc *desc, const char *macro, int32_
 
 /* Copies a variant's values, to be changed by mica__kernel_set. */
 void mica__kernel_values(const mica__kernel_desc *desc, const mica__variant *variant, int32_t values[MICA__MAX_PARAMS]);
-/* Sets the parameter `macro`, which must be in the table. */
+/* Reads and sets the parameter `macro`, which must be in the table. */
+int32_t mica__kernel_value(const mica__kernel_desc *desc, const int32_t *values, const char *macro);
 void mica__kernel_set(const mica__kernel_desc *desc, int32_t *values, const char *macro, int32_t value);
 
 /* Writes the build options of a parameter assignment, "-DMR=8 -DX_T=f16"; the result belongs to the caller (free). NULL

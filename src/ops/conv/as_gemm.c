@@ -2,6 +2,7 @@
  * and backward X = W^T Y: the matrix product's implementations take it. */
 #include "base/error.h"
 #include "ops/conv/conv.h"
+#include "ops/matmul/gemm.h"
 
 static const char *unable(const void *problem) {
   const mica__conv *conv = problem;
@@ -18,20 +19,26 @@ static const char *unable(const void *problem) {
 #define FEWEST_COLUMNS 128
 
 static const char *decline(const void *problem, const mica_device_info *device) {
-  const mica__gemm *result = &((const mica__conv *)problem)->result;
+  const mica__conv *conv = problem;
   if (mica__kernel_class(device) != MICA__ON_CPU) return NULL;
-  return result->n < FEWEST_COLUMNS && result->batches > 1 ? "images are small" : NULL;
+  return conv->columns < FEWEST_COLUMNS && conv->images > 1 ? "images are small" : NULL;
 }
 
 static mica__gemm product(const mica__conv *conv) {
   const mica__conv_dims *d = &conv->dims;
   bool forward = conv->pass == MICA__CONV_FWD;
-  mica__gemm gemm = conv->result;
-  int64_t pixels = gemm.n;
-  gemm.a = (mica__gemm_operand){.tensor = conv->w, .row = forward ? d->c : 1, .col = forward ? 1 : d->c};
-  gemm.b = (mica__gemm_operand){.tensor = forward ? conv->x : conv->y, .row = pixels, .col = 1};
-  gemm.b.batch = gemm.k * pixels;
-  return gemm;
+  int64_t pixels = conv->columns;
+  return (mica__gemm){
+      .m = conv->rows,
+      .n = pixels,
+      .k = conv->depth,
+      .batches = conv->images,
+      .a = {.tensor = conv->w, .row = forward ? d->c : 1, .col = forward ? 1 : d->c},
+      .b = {.tensor = forward ? conv->x : conv->y, .row = pixels, .col = 1, .batch = conv->depth * pixels},
+      .epilogue = conv->epilogue,
+      .constant = conv->prologue ? 1 : 0,
+      .prologue = conv->prologue,
+  };
 }
 
 /* Filters that so many images use are packed once, not by every group of every image, where all images together have so

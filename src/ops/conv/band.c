@@ -81,19 +81,16 @@ static mica_status launch_packed(mica_queue *queue, const mica__conv *conv, cons
                                  const mica__kernel_desc *desc, int32_t *values, mica_buffer *packed, size_t scratch) {
   const mica__conv_dims *d = &b->dims;
   mica__launch launch;
-  mica__gemm result = conv->result;
   int64_t columns = mica__max(0, mica__min(d->in[2], (b->grid[2] - 1) * step_of(b, 2) + b->high[2] + 1));
-  MICA_TRY(mica__gemm_begin_epilogue(queue, desc, values, &result, &launch));
+  MICA_TRY(mica__epilogue_begin(queue, desc, values, &conv->epilogue, &launch));
   mica__conv_push_dims(&launch, d);
   mica__launch_int8(&launch, (int32_t[8]){(int32_t)b->rows, (int32_t)b->lines, (int32_t)b->pitch, (int32_t)columns,
-                                          (int32_t)-b->low[1], (int32_t)-b->low[2], b->back, conv->streams});
+                                          (int32_t)-b->low[1], (int32_t)-b->low[2], b->back, conv->nontemporal});
   mica__launch_tensor(&launch, mica__conv_source(conv));
   mica__launch_buffer(&launch, packed, 0);
   mica__launch_local(&launch, scratch);
   mica__launch_range3(&launch, (int64_t[]){mica__ceil_div(b->grid[1], b->rows), d->n, d->groups}, (size_t[]){1, 1, 1});
-  /* Backward each place meets but the taps of its residue. */
-  result.k = mica__ceil_div(result.k, spread_of(b, 1) * spread_of(b, 2));
-  return mica__gemm_end(queue, &launch, &result);
+  return mica__conv_end(queue, &launch, conv);
 }
 
 mica_status mica__conv_band_launch(mica_queue *queue, const mica__conv *conv, const mica__conv_band *band,

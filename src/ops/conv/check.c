@@ -150,13 +150,12 @@ static mica_status reference(const mica__impl *impl, const mica__variant *varian
   if (impl->magnitude) impl->magnitude(conv, variant, a->values, b->values, bound);
   for (int64_t i = 0; i < count; i++) {
     if (o->bias.values) {
-      double addend = o->addend.values ? o->addend.values[i] : 0,
-             bias = o->bias.values[i / conv->result.n % conv->result.m];
+      double addend = o->addend.values ? o->addend.values[i] : 0, bias = o->bias.values[i / conv->columns % conv->rows];
       want[i] += bias + addend;
       bound[i] += fabs(bias) + fabs(addend);
       want[i] = want[i] < 0 ? want[i] * SLOPE : want[i];
     }
-    bound[i] = mica__tolerance_sum(conv->result.acc, s->dtype, (double)conv->result.k, bound[i], want[i]);
+    bound[i] = mica__tolerance_sum(conv->epilogue.acc, s->dtype, (double)conv->depth, bound[i], want[i]);
   }
   return MICA_OK;
 }
@@ -174,9 +173,8 @@ static mica_status run_made(mica__check_group *group, const mica__impl *impl, co
     return MICA_OK;
   }
   if (s->constant && pass != MICA__CONV_BWD_FILTER) {
-    conv.result.constant = 1;
-    conv.result.prologue = check->queue;
-    conv.streams = true;
+    conv.prologue = check->queue;
+    conv.nontemporal = true;
   }
   const mica__check_tensor *result = pass == MICA__CONV_FWD ? &o->y : pass == MICA__CONV_BWD_DATA ? &o->x : &o->w;
   double *want = calloc((size_t)result->count + 1, 2 * sizeof *want);

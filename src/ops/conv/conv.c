@@ -40,7 +40,20 @@ const mica__kernel_desc *const mica__conv_kernels[] = {
     NULL};
 
 mica_queue *mica__conv_packer(const mica__conv *conv, mica_queue *queue) {
-  return conv->result.constant & 1 ? conv->result.prologue : queue;
+  return conv->prologue ? conv->prologue : queue;
+}
+
+void mica__conv_cost(mica__launch *launch, const mica__conv *conv, double share) {
+  double bytes =
+      (double)mica_tensor_bytes(conv->x) + (double)mica_tensor_bytes(conv->w) + (double)mica_tensor_bytes(conv->y);
+  if (conv->epilogue.beta != 0) bytes += (double)mica_tensor_bytes(conv->epilogue.c.tensor);
+  mica__launch_cost(launch, share * mica__conv_flops(&conv->dims), share * bytes);
+}
+
+mica_status mica__conv_end(mica_queue *queue, mica__launch *launch, const mica__conv *conv) {
+  mica__epilogue_push(launch, &conv->epilogue);
+  mica__conv_cost(launch, conv, 1);
+  return mica__queue_submit(queue, launch);
 }
 
 static mica_status run(const mica__exec *exec, mica__conv_pass pass, const mica_conv_config *config,
@@ -49,11 +62,8 @@ static mica_status run(const mica__exec *exec, mica__conv_pass pass, const mica_
   mica__conv conv;
   char key[MICA__TUNING_TEXT];
   MICA_TRY(mica__conv_problem(exec->queue, pass, config, x, w, y, epilogue, &conv));
-  if (mica_tensor_count(conv.result.d.tensor) == 0) return MICA_OK;
-  if (exec->constant & 2) {
-    conv.result.constant = 1;
-    conv.result.prologue = exec->prologue;
-  }
+  if (mica_tensor_count(conv.epilogue.d.tensor) == 0) return MICA_OK;
+  if (exec->constant & 2) conv.prologue = exec->prologue;
   mica__conv_key(&conv, key);
   return mica__choose_and_launch(exec->queue, mica__conv_impls[pass], &conv, key);
 }

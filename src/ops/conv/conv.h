@@ -12,7 +12,9 @@
 #ifndef MICA_OPS_CONV_CONV_H
 #define MICA_OPS_CONV_CONV_H
 
-#include "ops/matmul/gemm.h"
+#include "ir/op.h"
+#include "ops/epilogue/epilogue.h"
+#include "ops/select/choice.h"
 
 #include <mica/conv.h>
 
@@ -34,13 +36,14 @@ typedef struct mica__conv {
   mica__conv_pass pass;
   mica__conv_dims dims;
   const mica_tensor *x, *w, *y; /* the pass writes one of them and reads the other two */
-  mica_dtype dtype;             /* of all three; sums are result.acc */
-  /* The result as cl/common/epilogue.clh writes it: d[batch][row][col] is a pixel `col` of channel `row` (group g: rows
-   * g k .. or g c ..) of image `batch`; of a filter gradient, one batch of element (c, r) of filter `row`. c is the
-   * addend, bias a value a row. m, n, k and batches say the arithmetic. Operand a is w, unless w is the result: where
-   * it is constant, what is made of w alone goes to mica__conv_packer. */
-  mica__gemm result;
-  bool streams; /* the result is written past the caches: it is so large that little of it would be found there */
+  mica_dtype dtype;             /* of all three; sums are epilogue.acc */
+  /* The result as matrices: `images` of rows x columns, a row for each channel of all groups (group g: rows g k .. or
+   * g c ..), a column for each pixel; of a filter gradient one matrix, a row for each filter, a column for each (c, r).
+   * An element is a sum of `depth` products. */
+  int64_t images, rows, columns, depth;
+  mica__epilogue epilogue; /* into these matrices; c is the addend, bias a value a row */
+  mica_queue *prologue;    /* where w is constant: takes launches that depend on w alone; else NULL */
+  bool nontemporal;        /* the result is so large that little of it would stay in a cache: stored past them */
 } mica__conv;
 
 /* The problem as data, with everything checked that mica/conv.h promises to check. The pass's result is not read. */
@@ -62,7 +65,7 @@ int64_t mica__product3(const int64_t extent[3]);
 /* 2 multiply-adds for each term of each element: "flops counted as direct convolution". */
 double mica__conv_flops(const mica__conv_dims *dims);
 
-/* The queue for launches that read w alone, and for the workspaces they fill: result.prologue or the pass's own. */
+/* The queue for launches that read w alone, and for the workspaces they fill: prologue or the pass's own. */
 mica_queue *mica__conv_packer(const mica__conv *conv, mica_queue *queue);
 
 /* A forward or backward data pass for the launch of a node whose inputs 0 and 1 are a (x or dy) and w. */
@@ -81,9 +84,12 @@ void mica__conv_key(const mica__conv *conv, char key[MICA__TUNING_TEXT]);
       MICA__CASE("BIAS", "2 a value a channel", 2)
 #define MICA__CONV_VALUES MICA_F32, MICA_F32, MICA_F32, 2
 
-/* Launches of kernels that end in EPILOGUE_PARAMS: mica__gemm_begin_epilogue(queue, desc, values, &conv->result, ..),
- * the kernel's own arguments, mica__gemm_end(queue, &launch, &conv->result). This packs CONV_PARAMS
- * (cl/conv/problem.clh). */
+/* Launches of kernels that end in EPILOGUE_PARAMS: mica__epilogue_begin(queue, desc, values, &conv->epilogue, ..), the
+ * kernel's own arguments, then this, which packs the epilogue, notes the cost and submits. */
+mica_status mica__conv_end(mica_queue *queue, mica__launch *launch, const mica__conv *conv);
+/* Notes the cost of a launch that does this share of the pass. */
+void mica__conv_cost(mica__launch *launch, const mica__conv *conv, double share);
+/* Packs CONV_PARAMS (cl/conv/problem.clh). */
 void mica__conv_push_dims(mica__launch *launch, const mica__conv_dims *dims);
 
 /* The implementations of each pass, in order, the reference last; each list ends in NULL. */

@@ -9,7 +9,7 @@
 /* The largest of any extent, stride, padding and dilation: what they meet at still fits an int. */
 #define MAX_SIZE (INT32_MAX / 4)
 /* Bytes of a result of which a cache would keep little until somebody reads it. */
-#define STREAM_BYTES (16 << 20)
+#define NONTEMPORAL_BYTES (16 << 20)
 
 static int64_t or_one(int64_t value) { return value ? value : 1; }
 
@@ -100,7 +100,6 @@ mica_status mica__conv_dims_of(const mica_conv_config *config, mica_shape x, mic
 static mica_status check_types(const mica_engine *engine, const mica_conv_epilogue *epilogue, mica__conv *conv) {
   mica_dtype dtype = mica_tensor_dtype(conv->x);
   conv->dtype = dtype;
-  conv->result.acc = dtype == MICA_F64 ? MICA_F64 : MICA_F32;
   if (mica_dtype_kind_of(dtype) != MICA_KIND_FLOAT)
     return mica__fail(MICA_E_DTYPE, "conv: %s, but it takes floating types", mica_dtype_name(dtype));
   MICA_TRY(mica__operand_same_dtype("conv", conv->x, conv->w));
@@ -137,30 +136,33 @@ static const mica_tensor *result_of(const mica__conv *conv) {
   return conv->pass == MICA__CONV_FWD ? conv->y : conv->pass == MICA__CONV_BWD_DATA ? conv->x : conv->w;
 }
 
+/* The largest number of rows, columns and images: a tile that begins below it still ends within an int. */
+#define MAX_RESULT (INT32_MAX - 65536)
+
 /* The result as matrices, and its epilogue. */
 static mica_status set_result(const mica_conv_epilogue *epilogue, mica__conv *conv) {
   const mica__conv_dims *d = &conv->dims;
-  mica__gemm *g = &conv->result;
   const mica_tensor *result = result_of(conv);
   int64_t taps = mica__product3(d->filter), inputs = mica__product3(d->in), pixels = mica__product3(d->out);
   bool filter = conv->pass == MICA__CONV_BWD_FILTER, forward = conv->pass == MICA__CONV_FWD;
-  g->m = conv->pass == MICA__CONV_BWD_DATA ? d->groups * d->c : d->groups * d->k;
-  g->n = filter ? d->c * taps : forward ? pixels : inputs;
-  g->k = filter ? d->n * pixels : forward ? d->c * taps : d->k * taps;
-  g->batches = filter ? 1 : d->n;
-  if (g->m > MICA__GEMM_MAX_SIZE || g->n > MICA__GEMM_MAX_SIZE || d->n > MICA__GEMM_MAX_SIZE)
+  conv->images = filter ? 1 : d->n;
+  conv->rows = conv->pass == MICA__CONV_BWD_DATA ? d->groups * d->c : d->groups * d->k;
+  conv->columns = filter ? d->c * taps : forward ? pixels : inputs;
+  conv->depth = filter ? d->n * pixels : forward ? d->c * taps : d->k * taps;
+  if (conv->rows > MAX_RESULT || conv->columns > MAX_RESULT || d->n > MAX_RESULT)
     return mica__fail(MICA_E_OVERFLOW, "conv: an image or a filter has too many elements");
-  g->config = (mica_gemm_config){.alpha = 1,
-                                 .beta = epilogue->addend ? 1 : 0,
-                                 .bias_axis = MICA_BIAS_ROW,
-                                 .activation = epilogue->activation,
-                                 .activation_arg = epilogue->activation_arg};
-  g->d = (mica__gemm_operand){.tensor = result, .row = g->n, .col = 1, .batch = filter ? 0 : g->m * g->n};
-  g->c = g->d;
-  if (epilogue->addend) g->c.tensor = epilogue->addend;
-  g->a = (mica__gemm_operand){.tensor = filter ? conv->x : conv->w};
-  g->b = (mica__gemm_operand){.tensor = forward ? conv->x : conv->y, .batch = 1};
-  g->bias = epilogue->bias;
+  mica__matrix matrix = {.tensor = result, .row = conv->columns, .col = 1};
+  if (!filter) matrix.batch = conv->rows * conv->columns;
+  conv->epilogue = (mica__epilogue){.c = matrix,
+                                    .d = matrix,
+                                    .acc = conv->dtype == MICA_F64 ? MICA_F64 : MICA_F32,
+                                    .bias = epilogue->bias,
+                                    .bias_axis = MICA_BIAS_ROW,
+                                    .alpha = 1,
+                                    .beta = epilogue->addend ? 1 : 0,
+                                    .activation = epilogue->activation,
+                                    .activation_arg = epilogue->activation_arg};
+  if (epilogue->addend) conv->epilogue.c.tensor = epilogue->addend;
   return MICA_OK;
 }
 
@@ -179,8 +181,8 @@ mica_status mica__conv_problem(mica_queue *queue, mica__conv_pass pass, const mi
   if (status != MICA_OK) return mica__fail_in(status, "conv");
   MICA_TRY(check_types(mica__queue_engine(queue), epilogue, conv));
   MICA_TRY(set_result(epilogue, conv));
-  conv->streams = mica_tensor_bytes(result_of(conv)) >= STREAM_BYTES;
-  return check_epilogue(queue, epilogue, conv->result.m, result_of(conv));
+  conv->nontemporal = mica_tensor_bytes(result_of(conv)) >= NONTEMPORAL_BYTES;
+  return check_epilogue(queue, epilogue, conv->rows, result_of(conv));
 }
 
 void mica__conv_key(const mica__conv *conv, char key[MICA__TUNING_TEXT]) {

@@ -59,10 +59,10 @@ static mica_status batch_stride(const char *name, const mica_tensor *operand, co
 }
 
 static mica_status set_operand(const char *name, const mica_tensor *tensor, const mica_shape *d,
-                               mica__gemm_operand *operand) {
+                               mica__matrix *operand) {
   int32_t rank = mica_tensor_shape(tensor).rank;
   const int64_t *strides = mica_tensor_strides(tensor);
-  *operand = (mica__gemm_operand){.tensor = tensor, .row = strides[rank - 2], .col = strides[rank - 1]};
+  *operand = (mica__matrix){.tensor = tensor, .row = strides[rank - 2], .col = strides[rank - 1]};
   return batch_stride(name, tensor, d, &operand->batch);
 }
 
@@ -79,16 +79,17 @@ static bool sum_type(mica_dtype a, mica_dtype b, mica_dtype d, mica_dtype *acc) 
 
 static mica_status check_types(const mica_engine *engine, mica__gemm *gemm) {
   mica_dtype a = mica_tensor_dtype(gemm->a.tensor), b = mica_tensor_dtype(gemm->b.tensor);
-  mica_dtype d = mica_tensor_dtype(gemm->d.tensor), bias = gemm->bias ? mica_tensor_dtype(gemm->bias) : d;
-  mica_activation activation = gemm->config.activation;
-  if (!sum_type(a, b, d, &gemm->acc))
+  mica_dtype d = mica_tensor_dtype(gemm->epilogue.d.tensor),
+             bias = gemm->epilogue.bias ? mica_tensor_dtype(gemm->epilogue.bias) : d;
+  mica_activation activation = gemm->epilogue.activation;
+  if (!sum_type(a, b, d, &gemm->epilogue.acc))
     return mica__fail(MICA_E_DTYPE, "gemm: no product of %s and %s into %s", mica_dtype_name(a), mica_dtype_name(b),
                       mica_dtype_name(d));
   if (bias != d && !(is_float(bias) && is_float(d)))
     return mica__fail(MICA_E_DTYPE, "gemm: a bias of %s for a d of %s", mica_dtype_name(bias), mica_dtype_name(d));
-  if (gemm->acc == MICA_I32 && activation != MICA_ACTIVATION_NONE && activation != MICA_ACTIVATION_RELU)
+  if (gemm->epilogue.acc == MICA_I32 && activation != MICA_ACTIVATION_NONE && activation != MICA_ACTIVATION_RELU)
     return mica__fail(MICA_E_DTYPE, "gemm: %s has no integer form", mica_activation_name(activation));
-  if (gemm->acc == MICA_F64 && !(mica_engine_device(engine)->features & MICA_FEATURE_FP64))
+  if (gemm->epilogue.acc == MICA_F64 && !(mica_engine_device(engine)->features & MICA_FEATURE_FP64))
     return mica__fail(MICA_E_UNSUPPORTED, "gemm: the device has no f64");
   return MICA_OK;
 }
@@ -111,24 +112,24 @@ static mica_status check_shapes(mica__gemm *gemm, const mica_tensor *a, const mi
   return MICA_OK;
 }
 
-static mica_status check_config(const mica__gemm *gemm, const mica_tensor *c) {
-  const mica_gemm_config *config = &gemm->config;
-  if (config->activation < 0 || config->activation > MICA_ACTIVATION_HARD_SWISH)
-    return mica__fail(MICA_E_INVALID, "gemm: %d is no activation", (int)config->activation);
-  if (config->beta != 0 && !c) return mica__fail(MICA_E_INVALID, "gemm: beta is %g and c is NULL", config->beta);
-  if (!gemm->bias) return MICA_OK;
-  if (config->bias_axis != MICA_BIAS_COLUMN && config->bias_axis != MICA_BIAS_ROW)
-    return mica__fail(MICA_E_INVALID, "gemm: %d is no axis of a bias", (int)config->bias_axis);
-  int64_t count = config->bias_axis == MICA_BIAS_COLUMN ? gemm->n : gemm->m;
+static mica_status check_epilogue(const mica__gemm *gemm, const mica_tensor *c) {
+  const mica__epilogue *e = &gemm->epilogue;
+  if (e->activation < 0 || e->activation > MICA_ACTIVATION_HARD_SWISH)
+    return mica__fail(MICA_E_INVALID, "gemm: %d is no activation", (int)e->activation);
+  if (e->beta != 0 && !c) return mica__fail(MICA_E_INVALID, "gemm: beta is %g and c is NULL", e->beta);
+  if (!e->bias) return MICA_OK;
+  if (e->bias_axis != MICA_BIAS_COLUMN && e->bias_axis != MICA_BIAS_ROW)
+    return mica__fail(MICA_E_INVALID, "gemm: %d is no axis of a bias", (int)e->bias_axis);
+  int64_t count = e->bias_axis == MICA_BIAS_COLUMN ? gemm->n : gemm->m;
   char text[MICA_SHAPE_TEXT];
-  if (!mica_shape_equal(mica_tensor_shape(gemm->bias), MICA_SHAPE(count)))
+  if (!mica_shape_equal(mica_tensor_shape(e->bias), MICA_SHAPE(count)))
     return mica__fail(MICA_E_SHAPE, "gemm: bias %s should be (%lld)",
-                      mica_shape_format(mica_tensor_shape(gemm->bias), text), (long long)count);
+                      mica_shape_format(mica_tensor_shape(e->bias), text), (long long)count);
   return MICA_OK;
 }
 
 static mica_status set_result(const char *name, const mica_tensor *tensor, const mica__gemm *gemm, const mica_shape *d,
-                              mica__gemm_operand *operand) {
+                              mica__matrix *operand) {
   MICA_TRY(set_operand(name, tensor, d, operand));
   if (operand->col != 1 && gemm->n > 1) return mica__fail(MICA_E_INVALID, "gemm: columns of %s are not adjacent", name);
   return MICA_OK;
@@ -140,24 +141,31 @@ mica_status mica__gemm_problem(mica_queue *queue, const mica_gemm_config *config
   MICA_TRY(mica__operand_check_strided(queue, "gemm", "a", a));
   MICA_TRY(mica__operand_check_strided(queue, "gemm", "b", b));
   MICA_TRY(mica__operand_check_strided(queue, "gemm", "d", d));
-  *gemm = (mica__gemm){
-      .bias = bias, .config = config ? *config : mica_gemm_config_default(), .recorded = mica__queue_records(queue)};
+  mica_gemm_config given = config ? *config : mica_gemm_config_default();
+  *gemm = (mica__gemm){.epilogue = {.bias = bias,
+                                    .bias_axis = given.bias_axis,
+                                    .alpha = given.alpha,
+                                    .beta = given.beta,
+                                    .activation = given.activation,
+                                    .activation_arg = given.activation_arg},
+                       .allow_tf32 = given.allow_tf32,
+                       .recorded = mica__queue_records(queue)};
   mica_shape shape = mica_tensor_shape(d);
   MICA_TRY(check_shapes(gemm, a, b, d));
   MICA_TRY(set_operand("a", a, &shape, &gemm->a));
   MICA_TRY(set_operand("b", b, &shape, &gemm->b));
-  MICA_TRY(set_result("d", d, gemm, &shape, &gemm->d));
-  gemm->c = gemm->d;
-  if (c && gemm->config.beta != 0) {
+  MICA_TRY(set_result("d", d, gemm, &shape, &gemm->epilogue.d));
+  gemm->epilogue.c = gemm->epilogue.d;
+  if (c && gemm->epilogue.beta != 0) {
     MICA_TRY(mica__operand_check_strided(queue, "gemm", "c", c));
     MICA_TRY(mica__operand_same_dtype("gemm", c, d));
     mica_shape sc = mica_tensor_shape(c);
     if (sc.rank < 2 || sc.dim[sc.rank - 2] != gemm->m || sc.dim[sc.rank - 1] != gemm->n)
       return mica__operand_same_shape("gemm", c, d);
-    MICA_TRY(set_result("c", c, gemm, &shape, &gemm->c));
+    MICA_TRY(set_result("c", c, gemm, &shape, &gemm->epilogue.c));
   }
   if (bias) MICA_TRY(mica__operand_check(queue, "gemm", "bias", bias));
-  MICA_TRY(check_config(gemm, c));
+  MICA_TRY(check_epilogue(gemm, c));
   return check_types(mica__queue_engine(queue), gemm);
 }
 

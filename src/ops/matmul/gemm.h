@@ -7,30 +7,22 @@
 #define MICA_OPS_MATMUL_GEMM_H
 
 #include "ir/op.h"
+#include "ops/epilogue/epilogue.h"
 #include "ops/select/choice.h"
-#include "runtime/launch.h"
 
 #include <mica/ops.h>
 
 /* The largest m, n, k and number of batches: a tile that begins below it still ends within an int. */
 #define MICA__GEMM_MAX_SIZE (INT32_MAX - 65536)
 
-/* A matrix for each batch: element (r, c) of matrix b stands r * row + c * col + b * batch elements after the tensor's
- * first. Strides may be 0. */
-typedef struct mica__gemm_operand {
-  const mica_tensor *tensor;
-  int64_t row, col, batch;
-} mica__gemm_operand;
-
 typedef struct mica__gemm {
   int64_t m, n, k, batches;
-  mica__gemm_operand a, b, c, d; /* c is d where beta is 0; columns of c and d are adjacent */
-  mica_dtype acc;                /* f32 for f32 f16 bf16, i32 for i8 u8, f64 for f64 */
-  const mica_tensor *bias;       /* adjacent elements; NULL for none */
-  mica_gemm_config config;
-  bool recorded;        /* it goes to a recorder */
-  uint32_t constant;    /* bit 0: a, bit 1: b; as mica__exec says */
-  mica_queue *prologue; /* likewise; NULL where there is none */
+  mica__matrix a, b;
+  mica__epilogue epilogue; /* with c and d */
+  bool allow_tf32;         /* as mica_gemm_config says */
+  bool recorded;           /* it goes to a recorder */
+  uint32_t constant;       /* bit 0: a, bit 1: b; as mica__exec says */
+  mica_queue *prologue;    /* likewise; NULL where there is none */
 } mica__gemm;
 
 /* mica_op_gemm_fwd for the launch of a node whose inputs 0 and 1 are a and b. */
@@ -62,14 +54,7 @@ enum { MICA__LAYOUT_ANY, MICA__LAYOUT_K, MICA__LAYOUT_OUTER };
  * begins its launch with batches and OPERAND_PARAMS (cl/matmul/operands.clh). */
 mica_status mica__gemm_begin(mica_queue *queue, const mica__kernel_desc *desc, int32_t *values, const mica__gemm *gemm,
                              int64_t vector, mica__launch *launch);
-/* Builds a kernel that takes the epilogue alone; the caller packs what comes before it. */
-mica_status mica__gemm_begin_epilogue(mica_queue *queue, const mica__kernel_desc *desc, int32_t *values,
-                                      const mica__gemm *gemm, mica__launch *launch);
-/* Adds EPILOGUE_PARAMS (cl/common/epilogue.clh). */
-void mica__gemm_add_epilogue(mica__launch *launch, const mica__gemm *gemm);
-/* Adds the last three of them, or that there are none. */
-void mica__gemm_add_bias(mica__launch *launch, const mica__gemm *gemm);
-/* Ends a launch with them, notes its cost and submits it. */
+/* Ends a launch with the epilogue, notes its cost and submits it. */
 mica_status mica__gemm_end(mica_queue *queue, mica__launch *launch, const mica__gemm *gemm);
 
 /* Notes the launch's cost, for launches that mica__gemm_end does not end. */
@@ -95,12 +80,6 @@ int32_t mica__gemm_layout(int64_t outer, int64_t k);
 
 /* Tiles of m x n elements in all of D. */
 int64_t mica__gemm_tiles(const mica__gemm *gemm, int64_t m, int64_t n);
-
-/* The value of a parameter that the table has. */
-int32_t mica__gemm_value(const mica__kernel_desc *desc, const int32_t *values, const char *macro);
-
-/* NULL on a GPU, the reason to decline elsewhere. */
-const char *mica__gemm_needs_gpu(const mica_device_info *device);
 
 /* The implementations and their kernels, each in the file of its name (splitk in gemm_gpu.c). */
 extern const mica__impl mica__gemm_mma, mica__gemm_subgroup, mica__gemm_gpu, mica__gemm_splitk, mica__gemm_direct,

@@ -1,12 +1,7 @@
-/* What all matrix multiplication kernels share: the arguments of cl/matmul/operands.clh and cl/common/epilogue.clh, and
- * the parameters that the problem decides. */
+/* What all kernels of matrix products share: the arguments of cl/matmul/operands.clh, the parameters that the problem
+ * decides, and the cost of a launch. */
 #include "base/error.h"
-#include "ops/common/activation.h"
 #include "ops/matmul/gemm.h"
-
-int32_t mica__gemm_value(const mica__kernel_desc *desc, const int32_t *values, const char *macro) {
-  return values[mica__kernel_param_index(desc, macro)];
-}
 
 int32_t mica__gemm_layout(int64_t outer, int64_t k) {
   if (k == 1) return MICA__LAYOUT_K;
@@ -17,32 +12,13 @@ int64_t mica__gemm_tiles(const mica__gemm *gemm, int64_t m, int64_t n) {
   return ((gemm->m + m - 1) / m) * ((gemm->n + n - 1) / n) * gemm->batches;
 }
 
-const char *mica__gemm_needs_gpu(const mica_device_info *device) {
-  bool gpu = device->device_class == MICA_CLASS_GPU || device->device_class == MICA_CLASS_ACCELERATOR;
-  return gpu ? NULL : "it is for GPUs";
-}
-
 /* Whether every vector of so many elements along the unit stride begins at a multiple of that many. */
-static bool is_aligned(const mica__gemm_operand *operand, int64_t vector) {
+static bool is_aligned(const mica__matrix *operand, int64_t vector) {
   int64_t across = operand->col == 1 ? operand->row : operand->col;
   return mica__tensor_first(operand->tensor) % vector == 0 && across % vector == 0 && operand->batch % vector == 0;
 }
 
-mica_status mica__gemm_begin_epilogue(mica_queue *queue, const mica__kernel_desc *desc, int32_t *values,
-                                      const mica__gemm *gemm, mica__launch *launch) {
-  mica__kernel *kernel = NULL;
-  mica_dtype d = mica_tensor_dtype(gemm->d.tensor);
-  mica__kernel_set(desc, values, "D_T", (int32_t)d);
-  mica__kernel_set(desc, values, "ACC_T", (int32_t)gemm->acc);
-  mica__kernel_set(desc, values, "BIAS_T", (int32_t)(gemm->bias ? mica_tensor_dtype(gemm->bias) : d));
-  mica__kernel_set(desc, values, "BIAS", gemm->config.bias_axis == MICA_BIAS_ROW ? MICA_BIAS_ROW : MICA_BIAS_COLUMN);
-  const char *prelude = mica__activation_prelude(gemm->config.activation, d);
-  MICA_TRY(mica__kernel_get(mica__queue_engine(queue), desc, values, prelude, &kernel));
-  *launch = mica__launch_of(kernel);
-  return MICA_OK;
-}
-
-static void push_operand(mica__launch *launch, const mica__gemm_operand *operand) {
+static void push_operand(mica__launch *launch, const mica__matrix *operand) {
   mica__launch_tensor(launch, operand->tensor);
   mica__launch_long(launch, operand->row);
   mica__launch_long(launch, operand->col);
@@ -57,7 +33,7 @@ mica_status mica__gemm_begin(mica_queue *queue, const mica__kernel_desc *desc, i
   mica__kernel_set(desc, values, "B_LAYOUT", mica__gemm_layout(gemm->b.col, gemm->b.row));
   mica__kernel_set(desc, values, "A_ALIGNED", is_aligned(&gemm->a, vector));
   mica__kernel_set(desc, values, "B_ALIGNED", is_aligned(&gemm->b, vector));
-  MICA_TRY(mica__gemm_begin_epilogue(queue, desc, values, gemm, launch));
+  MICA_TRY(mica__epilogue_begin(queue, desc, values, &gemm->epilogue, launch));
   mica__launch_size(launch, gemm->batches);
   mica__launch_size(launch, gemm->m);
   mica__launch_size(launch, gemm->n);
@@ -67,7 +43,7 @@ mica_status mica__gemm_begin(mica_queue *queue, const mica__kernel_desc *desc, i
   return MICA_OK;
 }
 
-static double matrix_bytes(const mica__gemm_operand *operand, double elements, int64_t batches) {
+static double matrix_bytes(const mica__matrix *operand, double elements, int64_t batches) {
   return elements * (operand->batch == 0 ? 1.0 : (double)batches) *
          (double)mica_dtype_size(mica_tensor_dtype(operand->tensor));
 }
@@ -76,32 +52,11 @@ void mica__gemm_cost(mica__launch *launch, const mica__gemm *gemm) {
   double m = (double)gemm->m, n = (double)gemm->n, k = (double)gemm->k, batches = (double)gemm->batches;
   mica__launch_cost(launch, 2 * m * n * k * batches,
                     matrix_bytes(&gemm->a, m * k, gemm->batches) + matrix_bytes(&gemm->b, k * n, gemm->batches) +
-                        (gemm->config.beta == 0 ? 1 : 2) * matrix_bytes(&gemm->d, m * n, gemm->batches));
-}
-
-void mica__gemm_add_bias(mica__launch *launch, const mica__gemm *gemm) {
-  if (gemm->bias)
-    mica__launch_tensor(launch, gemm->bias);
-  else
-    mica__launch_buffer(launch, NULL, -1);
-  mica__launch_float(launch, mica__activation_argument(gemm->config.activation, gemm->config.activation_arg));
-}
-
-void mica__gemm_add_epilogue(mica__launch *launch, const mica__gemm *gemm) {
-  mica_dtype d = mica_tensor_dtype(gemm->d.tensor);
-  mica__launch_scalar(launch, d, gemm->config.alpha);
-  mica__launch_scalar(launch, d, gemm->config.beta);
-  mica__launch_tensor(launch, gemm->d.tensor);
-  mica__launch_long(launch, gemm->d.row);
-  mica__launch_long(launch, gemm->d.batch);
-  mica__launch_tensor(launch, gemm->c.tensor);
-  mica__launch_long(launch, gemm->c.row);
-  mica__launch_long(launch, gemm->c.batch);
-  mica__gemm_add_bias(launch, gemm);
+                        (gemm->epilogue.beta == 0 ? 1 : 2) * matrix_bytes(&gemm->epilogue.d, m * n, gemm->batches));
 }
 
 mica_status mica__gemm_end(mica_queue *queue, mica__launch *launch, const mica__gemm *gemm) {
-  mica__gemm_add_epilogue(launch, gemm);
+  mica__epilogue_push(launch, &gemm->epilogue);
   mica__gemm_cost(launch, gemm);
   return mica__queue_submit(queue, launch);
 }

@@ -231,7 +231,7 @@ static mica_status run_case(mica__check_group *group, const mica__impl *impl, co
   }
   if (status == MICA_OK) status = impl->launch(check->queue, &gemm, variant);
   /* Tensor cores round f32 to tf32, whose unit roundoff is that of f16. */
-  mica_dtype compute = t->a == MICA_F32 && impl == &mica__gemm_mma ? MICA_F16 : gemm.acc;
+  mica_dtype compute = t->a == MICA_F32 && impl == &mica__gemm_mma ? MICA_F16 : gemm.epilogue.acc;
   if (status == MICA_OK) status = references(&o, t, z, s, compute, &want);
   if (status == MICA_OK) status = mica__check_compare(group, &o.d.whole, want, want + o.d.whole.count);
   operands_free(&o);
@@ -304,7 +304,7 @@ static void check_foreign(mica__check *check, const mica__impl *impl, const mica
  * that there one case has to do. */
 static void check_library(mica__check *check, const mica__impl *impl) {
   static const types real[] = {{MICA_F32, MICA_F32, MICA_F32}, {MICA_F64, MICA_F64, MICA_F64}};
-  bool gpu = !mica__gemm_needs_gpu(mica_engine_device(check->engine));
+  bool gpu = !mica__needs_gpu(mica_engine_device(check->engine));
   for (int t = 0; t < (gpu ? 2 : 1); t++)
     for (int l = 0; l < (gpu ? 4 : 1) && mica__check_has_dtype(check, real[t].a); l++)
       check_group(check, impl, NULL,
@@ -336,7 +336,7 @@ static mica_status check_gemm(mica__check *check) {
   for (const mica__impl *const *impl = mica__gemm_impls; *impl; impl++) {
     const mica__kernel_desc *kernel = (*impl)->kernel;
     if (!kernel) {
-      if (check->level == MICA__CHECK_FULL || !mica__gemm_needs_gpu(device)) check_library(check, *impl);
+      if (check->level == MICA__CHECK_FULL || !mica__needs_gpu(device)) check_library(check, *impl);
       continue;
     }
     const mica__variant *last = NULL, *smallest = &kernel->variants[kernel->variant_count - 1];

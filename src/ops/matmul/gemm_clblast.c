@@ -4,7 +4,7 @@
 #include "runtime/clblast.h"
 
 /* What CLBlast can take: rows or columns that are adjacent, and neither overlap nor stand on one another. */
-static bool store_operand(const mica__gemm_operand *x, int64_t rows, int64_t cols, mica__clblast_operand *out) {
+static bool store_operand(const mica__matrix *x, int64_t rows, int64_t cols, mica__clblast_operand *out) {
   *out = (mica__clblast_operand){.tensor = x->tensor, .batch = x->batch};
   out->transposed = x->col != 1 && cols > 1;
   out->ld = out->transposed ? x->col : x->row;
@@ -26,24 +26,25 @@ static bool describe(const mica__gemm *gemm, mica__clblast_gemm *out) {
                               .n = gemm->n,
                               .k = gemm->k,
                               .batches = gemm->batches,
-                              .alpha = gemm->config.alpha,
-                              .beta = gemm->config.beta};
+                              .alpha = gemm->epilogue.alpha,
+                              .beta = gemm->epilogue.beta};
   return store_operand(&gemm->a, gemm->m, gemm->k, &out->a) && store_operand(&gemm->b, gemm->k, gemm->n, &out->b) &&
-         store_operand(&gemm->d, gemm->m, gemm->n, &out->d) && !out->d.transposed;
+         store_operand(&gemm->epilogue.d, gemm->m, gemm->n, &out->d) && !out->d.transposed;
 }
 
 static const char *unable(const void *problem) {
   const mica__gemm *gemm = problem;
   mica__clblast_gemm g;
-  mica_dtype type = mica_tensor_dtype(gemm->d.tensor);
+  mica_dtype type = mica_tensor_dtype(gemm->epilogue.d.tensor);
   if (!mica__clblast_is_built()) return "Mica was built without it";
   if (gemm->recorded) return "its launches cannot be recorded";
   if (type != MICA_F32 && type != MICA_F64) return "it would add in the type of d";
   if (mica_tensor_dtype(gemm->a.tensor) != type || mica_tensor_dtype(gemm->b.tensor) != type)
     return "a and b are not of d's type";
-  if (gemm->bias || gemm->config.activation != MICA_ACTIVATION_NONE) return "it has no bias and no activation";
+  if (gemm->epilogue.bias || gemm->epilogue.activation != MICA_ACTIVATION_NONE)
+    return "it has no bias and no activation";
   if (gemm->k < 2) return "version 1.5.3 is wrong where k is 1";
-  if (gemm->c.tensor != gemm->d.tensor) return "its c is its d";
+  if (gemm->epilogue.c.tensor != gemm->epilogue.d.tensor) return "its c is its d";
   if (!describe(gemm, &g)) return "rows and columns of an operand are both apart, or overlap";
   bool narrow = counts_in_int(&g.a, g.a.transposed ? g.k : g.m, g.batches) &&
                 counts_in_int(&g.b, g.b.transposed ? g.n : g.k, g.batches) && counts_in_int(&g.d, g.m, g.batches);
@@ -52,7 +53,7 @@ static const char *unable(const void *problem) {
 
 static const char *decline(const void *problem, const mica_device_info *device) {
   (void)problem;
-  return mica__gemm_needs_gpu(device);
+  return mica__needs_gpu(device);
 }
 
 static mica_status launch_clblast(mica_queue *queue, const void *problem, const mica__variant *variant) {

@@ -17,7 +17,7 @@ const mica__kernel_desc mica__gemm_direct_kernel = {
 
 static const char *decline(const void *problem, const mica_device_info *device) {
   const mica__gemm *gemm = problem;
-  const char *reason = mica__gemm_needs_gpu(device);
+  const char *reason = mica__needs_gpu(device);
   if (reason) return reason;
   bool small = gemm->m <= SMALL_SIDE || gemm->n <= SMALL_SIDE || gemm->k <= SMALL_DEPTH;
   return small ? NULL : "the matrices are large enough for tiles";
@@ -28,8 +28,8 @@ static mica_status launch_direct(mica_queue *queue, const void *problem, const m
   int32_t values[MICA__MAX_PARAMS];
   mica__launch launch;
   mica__kernel_values(&mica__gemm_direct_kernel, variant ? variant : &variants[0], values);
-  int32_t rows = mica__gemm_value(&mica__gemm_direct_kernel, values, "MICRO_M"),
-          columns = mica__gemm_value(&mica__gemm_direct_kernel, values, "VEC");
+  int32_t rows = mica__kernel_value(&mica__gemm_direct_kernel, values, "MICRO_M"),
+          columns = mica__kernel_value(&mica__gemm_direct_kernel, values, "VEC");
   MICA_TRY(mica__gemm_begin(queue, &mica__gemm_direct_kernel, values, gemm, columns, &launch));
   mica__launch_range1(&launch, mica__gemm_tiles(gemm, rows, columns), 64);
   return mica__gemm_end(queue, &launch, gemm);

@@ -57,7 +57,7 @@ const mica__kernel_desc mica__gemm_splitk_kernel = {
     MICA__KERNEL("gemm_splitk", "matmul/gemm_splitk.cl", sum_params, sum_variants)};
 
 static int32_t value(const int32_t *values, const char *macro) {
-  return mica__gemm_value(&mica__gemm_gpu_kernel, values, macro);
+  return mica__kernel_value(&mica__gemm_gpu_kernel, values, macro);
 }
 static int64_t tile_m(const int32_t *values) { return (int64_t)value(values, "WG_M") * value(values, "MICRO_M"); }
 static int64_t tile_n(const int32_t *values) { return (int64_t)value(values, "WG_N") * value(values, "MICRO_N"); }
@@ -85,9 +85,9 @@ static const mica__variant *choose_variant(const mica__gemm *gemm, const mica_de
 }
 
 static const char *decline_tiles(const void *problem, const mica_device_info *device) {
-  const char *reason = mica__gemm_needs_gpu(device);
+  const char *reason = mica__needs_gpu(device);
   if (reason) return reason;
-  if (((const mica__gemm *)problem)->acc == MICA_F64) return "f64 takes too many registers";
+  if (((const mica__gemm *)problem)->epilogue.acc == MICA_F64) return "f64 takes too many registers";
   if (!device->local_is_fast) return "local memory is no faster than global memory here";
   return choose_variant(problem, device, NULL) ? NULL : "its tiles need more local memory or larger work-groups";
 }
@@ -140,7 +140,7 @@ static int64_t split_count(const mica__gemm *gemm, const mica__variant *variant,
 }
 
 static size_t partial_bytes(const mica__gemm *gemm, int64_t splits) {
-  return (size_t)(splits * gemm->batches * gemm->m * gemm->n) * mica_dtype_size(gemm->acc);
+  return (size_t)(splits * gemm->batches * gemm->m * gemm->n) * mica_dtype_size(gemm->epilogue.acc);
 }
 
 static const char *decline_splitk(const void *problem, const mica_device_info *device) {
@@ -160,7 +160,7 @@ mica_status mica__gemm_add_splits(mica_queue *queue, const mica__gemm *gemm, int
   int32_t values[MICA__MAX_PARAMS];
   mica__launch launch;
   mica__kernel_values(&mica__gemm_splitk_kernel, &sum_variants[0], values);
-  MICA_TRY(mica__gemm_begin_epilogue(queue, &mica__gemm_splitk_kernel, values, gemm, &launch));
+  MICA_TRY(mica__epilogue_begin(queue, &mica__gemm_splitk_kernel, values, &gemm->epilogue, &launch));
   mica__launch_size(&launch, gemm->batches);
   mica__launch_size(&launch, gemm->m);
   mica__launch_size(&launch, gemm->n);

@@ -40,12 +40,12 @@ static const char *unsuited(const mica__gemm *gemm) {
 
 static const char *decline(const void *problem, const mica_device_info *device) {
   const mica__gemm *gemm = problem;
-  const char *reason = mica__gemm_needs_gpu(device);
+  const char *reason = mica__needs_gpu(device);
   if (reason) return reason;
   if (!mica__kernel_variant(&mica__gemm_mma_kernel, device)) return "it is for NVIDIA";
   if (device->compute_capability < MIN_COMPUTE_CAPABILITY) return "the compute capability is below 8.0";
   if (atomic_load(&ptx_rejected)) return "the driver has rejected its PTX";
-  if (mica_tensor_dtype(gemm->a.tensor) == MICA_F32 && !gemm->config.allow_tf32) return "tf32 is not allowed";
+  if (mica_tensor_dtype(gemm->a.tensor) == MICA_F32 && !gemm->allow_tf32) return "tf32 is not allowed";
   if (gemm->m < 16 || gemm->n < 8) return "the matrices are smaller than one instruction";
   return unsuited(gemm);
 }
@@ -62,10 +62,10 @@ static mica_status launch_mma(mica_queue *queue, const void *problem, const mica
       (variant->features && device->compute_capability < MIN_COMPUTE_CAPABILITY))
     return mica__fail(MICA_E_UNSUPPORTED, "gemm_mma: the device has no tensor cores that take this PTX");
   mica__kernel_values(&mica__gemm_mma_kernel, variant, values);
-  int64_t warps_m = mica__gemm_value(&mica__gemm_mma_kernel, values, "WARPS_M"),
-          warps_n = mica__gemm_value(&mica__gemm_mma_kernel, values, "WARPS_N");
-  int64_t rows = warps_m * mica__gemm_value(&mica__gemm_mma_kernel, values, "WARP_M");
-  int64_t columns = warps_n * mica__gemm_value(&mica__gemm_mma_kernel, values, "WARP_N"),
+  int64_t warps_m = mica__kernel_value(&mica__gemm_mma_kernel, values, "WARPS_M"),
+          warps_n = mica__kernel_value(&mica__gemm_mma_kernel, values, "WARPS_N");
+  int64_t rows = warps_m * mica__kernel_value(&mica__gemm_mma_kernel, values, "WARP_M");
+  int64_t columns = warps_n * mica__kernel_value(&mica__gemm_mma_kernel, values, "WARP_N"),
           group = warps_m * warps_n * 32;
   /* It reads 16 bytes at a time. */
   int64_t vector = 16 / (int64_t)mica_dtype_size(mica_tensor_dtype(gemm->a.tensor));

@@ -27,7 +27,7 @@ const mica__kernel_desc mica__gemm_subgroup_kernel = {
     MICA__KERNEL("gemm_subgroup", "matmul/gemm_subgroup.cl", params, variants)};
 
 static int32_t value(const int32_t *values, const char *macro) {
-  return mica__gemm_value(&mica__gemm_subgroup_kernel, values, macro);
+  return mica__kernel_value(&mica__gemm_subgroup_kernel, values, macro);
 }
 
 /* Whether the device runs a variant as it wants to be run: with the registers of its smallest subgroups. */
@@ -46,11 +46,11 @@ static const mica__variant *choose_variant(const mica_device_info *device) {
 
 static const char *decline(const void *problem, const mica_device_info *device) {
   const mica__gemm *gemm = problem;
-  const char *reason = mica__gemm_needs_gpu(device);
+  const char *reason = mica__needs_gpu(device);
   if (reason) return reason;
   if (!mica__variant_fits(&mica__gemm_subgroup_kernel, choose_variant(device), device))
     return "subgroups of 8 or 16 cannot be demanded";
-  if (gemm->acc != MICA_F32) return "it is for sums in f32";
+  if (gemm->epilogue.acc != MICA_F32) return "it is for sums in f32";
   if (mica__gemm_layout(gemm->a.row, gemm->a.col) != MICA__LAYOUT_K) return "rows of a are not adjacent";
   return mica__gemm_layout(gemm->b.col, gemm->b.row) == MICA__LAYOUT_OUTER ? NULL : "rows of b are not adjacent";
 }

@@ -59,7 +59,7 @@ typedef struct plan {
 static int64_t round_up(int64_t x, int64_t y) { return mica__ceil_div(x, y) * y; }
 static double work_of(const mica__gemm *gemm) { return (double)gemm->m * (double)gemm->n * (double)gemm->k; }
 static int32_t value(const int32_t *values, const char *macro) {
-  return mica__gemm_value(&mica__gemm_tile_kernel, values, macro);
+  return mica__kernel_value(&mica__gemm_tile_kernel, values, macro);
 }
 
 /* A panel of B of KC x NR floats takes 32 KiB, which leaves room for A in a first level cache of 48 KiB; MB x KA floats
@@ -217,10 +217,10 @@ static void choose_blocks(const mica__gemm *gemm, const mica_device_info *device
   bool stream = in_place && streams(gemm, &h);
   p->kc = stream ? STREAM_K : in_place ? IN_PLACE_K : PANEL_FLOATS / p->nr;
   /* Integers are added exactly in blocks of at most so many. */
-  if (gemm->acc == MICA_I32) p->kc = mica__min(p->kc, BLOCK_K);
+  if (gemm->epilogue.acc == MICA_I32) p->kc = mica__min(p->kc, BLOCK_K);
   p->ka = stream ? p->kc : p->a_form == PACKED_HERE ? mica__max(p->kc, BLOCK_K) : mica__max(gemm->k, 1);
   /* One tile of rows reads a panel once, from end to end. */
-  if (p->b_form == PREPACKED && gemm->m <= p->mr && gemm->acc != MICA_I32) p->kc = mica__max(gemm->k, 1);
+  if (p->b_form == PREPACKED && gemm->m <= p->mr && gemm->epilogue.acc != MICA_I32) p->kc = mica__max(gemm->k, 1);
   int64_t rows = mica__ceil_div(gemm->m, in_place ? IN_PLACE_M : BLOCK_M);
   if (gemm->batches == 1 && rows % 2 && gemm->m > UNCUT_M) rows++;
   int64_t taken = in_place && gemm->k <= h.short_k ? h.short_m : mica__ceil_div(gemm->m, rows);
@@ -287,11 +287,11 @@ static plan make_plan(const mica__gemm *gemm, const mica_device_info *device, co
   choose_blocks(gemm, device, &p);
   fit_blocks(device, &p);
   p.splits = choose_splits(gemm, &p);
-  const mica_gemm_config *config = &gemm->config;
-  bool same_type = mica_tensor_dtype(gemm->d.tensor) == gemm->acc;
-  bool bare = !gemm->bias && config->activation == MICA_ACTIVATION_NONE && gemm->acc == MICA_F32;
-  if (config->alpha == 1 && config->beta == 0 && same_type && p.splits == 1) p.epilogue = bare ? 1 : 2;
-  p.own_partial = p.splits > 1 || (gemm->k > mica__min(p.kc, p.ka) && (!same_type || config->beta != 0));
+  const mica__epilogue *e = &gemm->epilogue;
+  bool same_type = mica_tensor_dtype(e->d.tensor) == e->acc;
+  bool bare = !e->bias && e->activation == MICA_ACTIVATION_NONE && e->acc == MICA_F32;
+  if (e->alpha == 1 && e->beta == 0 && same_type && p.splits == 1) p.epilogue = bare ? 1 : 2;
+  p.own_partial = p.splits > 1 || (gemm->k > mica__min(p.kc, p.ka) && (!same_type || e->beta != 0));
   mica__kernel_set(&mica__gemm_tile_kernel, p.values, "A_FORM", p.a_form);
   mica__kernel_set(&mica__gemm_tile_kernel, p.values, "B_FORM", p.b_form);
   mica__kernel_set(&mica__gemm_tile_kernel, p.values, "EPILOGUE", p.epilogue);
@@ -302,7 +302,7 @@ static plan make_plan(const mica__gemm *gemm, const mica_device_info *device, co
 }
 
 static const char *unable(const void *problem) {
-  return ((const mica__gemm *)problem)->acc == MICA_F64 ? "its sums are float" : NULL;
+  return ((const mica__gemm *)problem)->epilogue.acc == MICA_F64 ? "its sums are float" : NULL;
 }
 
 static const char *decline(const void *problem, const mica_device_info *device) {
@@ -312,7 +312,7 @@ static const char *decline(const void *problem, const mica_device_info *device) 
 
 static size_t partial_bytes(const mica__gemm *gemm, const plan *p) {
   if (!p->own_partial) return 0;
-  return (size_t)(p->splits * gemm->batches * gemm->m * gemm->n) * mica_dtype_size(gemm->acc);
+  return (size_t)(p->splits * gemm->batches * gemm->m * gemm->n) * mica_dtype_size(gemm->epilogue.acc);
 }
 
 static size_t workspace(const void *problem, const mica_device_info *device) {
@@ -329,23 +329,23 @@ static void add_results(mica__launch *launch, const mica__gemm *gemm, const plan
     if (p->own_partial)
       mica__launch_buffer(launch, partial, 0);
     else
-      mica__launch_tensor(launch, gemm->d.tensor);
-    mica__gemm_add_epilogue(launch, gemm);
+      mica__launch_tensor(launch, gemm->epilogue.d.tensor);
+    mica__epilogue_push(launch, &gemm->epilogue);
     return;
   }
-  mica__launch_tensor(launch, gemm->d.tensor);
+  mica__launch_tensor(launch, gemm->epilogue.d.tensor);
   if (p->epilogue == 1) return;
-  mica__gemm_add_bias(launch, gemm);
+  mica__epilogue_push_bias(launch, &gemm->epilogue);
 }
 
 static mica_status launch_tiles(mica_queue *queue, const mica__gemm *gemm, plan *p, mica_buffer *partial) {
   mica__launch launch;
-  MICA_TRY(mica__gemm_begin_epilogue(queue, &mica__gemm_tile_kernel, p->values, gemm, &launch));
+  MICA_TRY(mica__epilogue_begin(queue, &mica__gemm_tile_kernel, p->values, &gemm->epilogue, &launch));
   mica__launch_pack(&launch);
   mica__launch_tensor(&launch, gemm->a.tensor);
   mica__launch_tensor(&launch, gemm->b.tensor);
   mica__launch_local(&launch, scratch_bytes(p));
-  const mica__gemm_operand *a = &gemm->a, *b = &gemm->b, *d = &gemm->d;
+  const mica__matrix *a = &gemm->a, *b = &gemm->b, *d = &gemm->epilogue.d;
   bool own = p->own_partial;
   int64_t p_row = own ? gemm->n : d->row, p_batch = own ? gemm->m * gemm->n : d->batch;
   mica__launch_int8(&launch, (int32_t[]){(int32_t)gemm->m, (int32_t)gemm->n, (int32_t)gemm->k, (int32_t)p->mb,
@@ -370,7 +370,7 @@ static mica_status launch_with_partial(mica_queue *queue, const mica__gemm *gemm
 
 /* Puts panels in the operand's place; of its strides the kernel then reads the batches' alone. *packed is the caller's
  * to destroy. */
-static mica_status prepack(mica_queue *queue, const mica__gemm *gemm, mica__panels panels, mica__gemm_operand *operand,
+static mica_status prepack(mica_queue *queue, const mica__gemm *gemm, mica__panels panels, mica__matrix *operand,
                            mica_tensor **packed) {
   panels.tensor = operand->tensor;
   panels.batch_stride = operand->batch;

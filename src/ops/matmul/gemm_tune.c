@@ -50,8 +50,8 @@ static const char *layout_letter(int64_t outer, int64_t k, bool is_a) {
 void mica__gemm_key(const mica__gemm *g, char key[MICA__TUNING_TEXT]) {
   snprintf(key, MICA__TUNING_TEXT, "gemm %s*%s>%s m%" PRId64 " n%" PRId64 " k%" PRId64 " %s%s x%" PRId64,
            mica_dtype_name(mica_tensor_dtype(g->a.tensor)), mica_dtype_name(mica_tensor_dtype(g->b.tensor)),
-           mica_dtype_name(mica_tensor_dtype(g->d.tensor)), g->m, g->n, g->k, layout_letter(g->a.row, g->a.col, true),
-           layout_letter(g->b.col, g->b.row, false), g->batches);
+           mica_dtype_name(mica_tensor_dtype(g->epilogue.d.tensor)), g->m, g->n, g->k,
+           layout_letter(g->a.row, g->a.col, true), layout_letter(g->b.col, g->b.row, false), g->batches);
 }
 
 bool mica__gemm_tuner_problem(const mica__gemm *g, char problem[MICA__TUNING_TEXT]) {
@@ -151,7 +151,7 @@ static void reference(const gemm_trial *t, sample *s) {
     magnitude += fabs(product);
   }
   s->want = sum;
-  s->bound = mica__tolerance_sum(t->gemm.acc, result_type(h->dtype), (double)h->k, magnitude, sum);
+  s->bound = mica__tolerance_sum(t->gemm.epilogue.acc, result_type(h->dtype), (double)h->k, magnitude, sum);
 }
 
 /* Every element of a small D; of a large one the corners and a random choice. Made at the first comparison. */

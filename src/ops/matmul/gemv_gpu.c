@@ -18,7 +18,7 @@ const mica__kernel_desc mica__gemv_gpu_kernel = {MICA__KERNEL("gemv_gpu", "matmu
 
 static const char *decline(const void *problem, const mica_device_info *device) {
   const mica__gemm *gemm = problem;
-  const char *reason = mica__gemm_needs_gpu(device);
+  const char *reason = mica__needs_gpu(device);
   if (reason) return reason;
   if (device->max_group < 128) return "its work-groups are too large";
   return gemm->m == 1 || gemm->n == 1 ? NULL : "neither operand is a vector";
@@ -36,11 +36,11 @@ static mica_status launch_gemv(mica_queue *queue, const void *problem, const mic
   if (!variant) variant = &variants[layout == MICA__LAYOUT_K ? 0 : 1];
   mica__kernel_values(&mica__gemv_gpu_kernel, variant, values);
   mica__kernel_set(&mica__gemv_gpu_kernel, values, "VECTOR_IS_A", vector_is_a);
-  int32_t width = mica__gemm_value(&mica__gemv_gpu_kernel, values, "VEC"),
-          group = mica__gemm_value(&mica__gemv_gpu_kernel, values, "WG_SIZE");
+  int32_t width = mica__kernel_value(&mica__gemv_gpu_kernel, values, "VEC"),
+          group = mica__kernel_value(&mica__gemv_gpu_kernel, values, "WG_SIZE");
   MICA_TRY(mica__gemm_begin(queue, &mica__gemv_gpu_kernel, values, gemm, width, &launch));
   int64_t outers =
-      group / mica__gemm_value(&mica__gemv_gpu_kernel, values, "K_LANES") * (layout == MICA__LAYOUT_K ? 1 : width);
+      group / mica__kernel_value(&mica__gemv_gpu_kernel, values, "K_LANES") * (layout == MICA__LAYOUT_K ? 1 : width);
   mica__launch_range1(&launch, (length + outers - 1) / outers * gemm->batches * group, (size_t)group);
   return mica__gemm_end(queue, &launch, gemm);
 }

@@ -32,4 +32,12 @@ typedef struct mica__impl {
                     double *magnitude);
 } mica__impl;
 
+/* For `decline`: NULL on a device of that class. */
+static inline const char *mica__needs_cpu(const mica_device_info *device) {
+  return mica__kernel_class(device) == MICA__ON_CPU ? NULL : "it is for CPUs";
+}
+static inline const char *mica__needs_gpu(const mica_device_info *device) {
+  return mica__kernel_class(device) == MICA__ON_GPU ? NULL : "it is for GPUs";
+}
+
 #endif

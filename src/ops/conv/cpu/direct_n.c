@@ -85,7 +85,7 @@ static mica_status launch_images(mica_queue *queue, const mica__conv *conv, cons
   mica__launch launch;
   mica__kernel_set(desc, values, "NV", (int32_t)p->nv);
   mica__kernel_set(desc, values, "BACKWARD", conv->pass == MICA__CONV_BWD_DATA);
-  MICA_TRY(mica__gemm_begin_epilogue(queue, desc, values, &conv->result, &launch));
+  MICA_TRY(mica__epilogue_begin(queue, desc, values, &conv->epilogue, &launch));
   mica__conv_push_window(&launch, w);
   mica__launch_int(&launch, (int32_t)p->kb);
   mica__launch_tensor(&launch, mica__conv_source(conv));
@@ -93,7 +93,7 @@ static mica_status launch_images(mica_queue *queue, const mica__conv *conv, cons
   mica__launch_local(&launch, p->scratch);
   const int64_t groups[] = {mica__ceil_div(w->n, p->nv * VW), mica__ceil_div(w->k, p->kb), w->groups};
   mica__launch_range3(&launch, groups, (size_t[]){1, 1, 1});
-  return mica__gemm_end(queue, &launch, &conv->result);
+  return mica__conv_end(queue, &launch, conv);
 }
 
 static mica_status launch(mica_queue *queue, const void *problem, const mica__variant *variant) {

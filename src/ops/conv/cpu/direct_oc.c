@@ -30,7 +30,7 @@ const mica__kernel_desc mica__conv_cpu_direct_oc_kernel = {
 #define SHORTEST_SUM 48
 
 static int32_t value(const int32_t *values, const char *macro) {
-  return mica__gemm_value(&mica__conv_cpu_direct_oc_kernel, values, macro);
+  return mica__kernel_value(&mica__conv_cpu_direct_oc_kernel, values, macro);
 }
 
 /* Vectors of channels that a register tile may have. */

@@ -74,7 +74,7 @@ static int64_t room(const plan *p, const mica_device_info *device) {
 }
 
 static int32_t value(const int32_t *values, const char *macro) {
-  return mica__gemm_value(&mica__conv_cpu_implicit_gemm_kernel, values, macro);
+  return mica__kernel_value(&mica__conv_cpu_implicit_gemm_kernel, values, macro);
 }
 
 /* Wider tiles load less for each multiply-add, which pays unless their last panel is much emptier. */
@@ -155,20 +155,21 @@ static mica_status launch_windows(mica_queue *queue, const mica__conv *conv, con
                                   mica_buffer *packed) {
   const mica__conv_window *w = &together->at[0], *second = &together->at[together->count - 1];
   mica__launch launch;
-  mica__gemm result = conv->result;
-  MICA_TRY(mica__gemm_begin_epilogue(queue, &mica__conv_cpu_implicit_gemm_kernel, p->values, &result, &launch));
+  MICA_TRY(mica__epilogue_begin(queue, &mica__conv_cpu_implicit_gemm_kernel, p->values, &conv->epilogue, &launch));
   mica__conv_push_window(&launch, w);
   mica__conv_push_taps(&launch, second);
-  mica__launch_int8(&launch, (int32_t[]){(int32_t)p->cb, (int32_t)p->kb, (int32_t)p->panels, is_flat(w), conv->streams,
-                                         together->barren, 0, 0});
+  mica__launch_int8(&launch, (int32_t[]){(int32_t)p->cb, (int32_t)p->kb, (int32_t)p->panels, is_flat(w),
+                                         conv->nontemporal, together->barren, 0, 0});
   mica__launch_tensor(&launch, mica__conv_source(conv));
   mica__launch_buffer(&launch, packed, 0);
   mica__launch_local(&launch, (size_t)(rows_of(p, together->count) * p->nr) * sizeof(float));
   const int64_t groups[] = {mica__ceil_div(p->columns, p->nr * p->panels), mica__ceil_div(w->k, p->kb), w->groups};
   mica__launch_range3(&launch, groups, (size_t[]){1, 1, 1});
-  result.n = mica__product3(w->out);
-  result.k = w->c * (mica__product3(w->taps) + (together->count > 1 ? mica__product3(second->taps) : 0));
-  return mica__gemm_end(queue, &launch, &result);
+  int64_t taps = mica__product3(w->taps) + (together->count > 1 ? mica__product3(second->taps) : 0);
+  double all = (double)(mica__product3(conv->dims.filter) * mica__product3(conv->dims.out));
+  mica__epilogue_push(&launch, &conv->epilogue);
+  mica__conv_cost(&launch, conv, all > 0 ? (double)(taps * mica__product3(w->out)) / all : 0);
+  return mica__queue_submit(queue, &launch);
 }
 
 static mica_status launch_tile(mica_queue *queue, const void *problem, const mica__variant *variant) {

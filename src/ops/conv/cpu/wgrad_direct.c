@@ -48,7 +48,7 @@ static void set_rows(const mica__conv_dims *d, int64_t rows, plan *p) {
 
 static plan make_plan(const mica__conv_dims *d, const mica__variant *variant) {
   plan p = {.variant = variant, .slots = 1};
-  p.pairs = mica__gemm_value(&mica__conv_cpu_wgrad_direct_kernel, variant->values, "PAIRS");
+  p.pairs = mica__kernel_value(&mica__conv_cpu_wgrad_direct_kernel, variant->values, "PAIRS");
   p.pitch = mica__ceil_div(d->out[2] + (d->filter[2] - 1) * d->dilation[2] / d->stride[2], VW) * VW;
   int64_t bands = mica__min(d->out[1], mica__ceil_div(PARTS, mica__max(1, d->n)));
   do set_rows(d, mica__ceil_div(d->out[1], bands++), &p);
@@ -123,7 +123,7 @@ static mica_status launch_sums(mica_queue *queue, const mica__conv *conv, const 
   mica__launch_buffer(&launch, partial, 0);
   mica__launch_local(&launch, scratch_bytes(&conv->dims, p));
   mica__launch_range3(&launch, (int64_t[]){p->parts, conv->dims.groups, 1}, (size_t[]){1, 1, 1});
-  mica__gemm_cost(&launch, &conv->result);
+  mica__conv_cost(&launch, conv, 1);
   return mica__queue_submit(queue, &launch);
 }
 

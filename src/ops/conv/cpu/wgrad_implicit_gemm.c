@@ -242,7 +242,7 @@ static mica_status launch_sums(mica_queue *queue, const mica__conv *conv, const 
   mica__launch_local(&launch, (size_t)p->scratch * sizeof(float));
   const int64_t groups[] = {d->groups * mica__ceil_div(p->panels, p->share), mica__ceil_div(p->tiles, block), p->parts};
   mica__launch_range3(&launch, groups, (size_t[]){1, 1, 1});
-  mica__gemm_cost(&launch, &conv->result);
+  mica__conv_cost(&launch, conv, 1);
   return mica__queue_submit(queue, &launch);
 }
 

@@ -88,7 +88,7 @@ static mica_status launch_depthwise(mica_queue *queue, const void *problem, cons
   mica__kernel_values(desc, variant ? variant : &variants[0], values);
   mica__kernel_set(desc, values, "TAPS", known ? (int32_t)d->filter[1] : 0);
   mica__kernel_set(desc, values, "STEP", p.step[1] <= 2 ? (int32_t)p.step[1] : 0);
-  MICA_TRY(mica__gemm_begin_epilogue(queue, desc, values, &conv->result, &launch));
+  MICA_TRY(mica__epilogue_begin(queue, desc, values, &conv->epilogue, &launch));
 #define I(value) (int32_t)(value)
   mica__launch_int8(&launch, (int32_t[]){I(d->n), I(d->groups * d->k), I(d->k), I(p.in[0]), I(p.in[1]), I(p.out[0]),
                                          I(p.out[1]), I(p.rows)});
@@ -103,7 +103,7 @@ static mica_status launch_depthwise(mica_queue *queue, const void *problem, cons
   const int64_t groups[] = {mica__ceil_div(p.out[0], p.rows), mica__ceil_div(d->groups * d->k, VW),
                             mica__ceil_div(d->n, p.images)};
   mica__launch_range3(&launch, groups, (size_t[]){1, 1, 1});
-  return mica__gemm_end(queue, &launch, &conv->result);
+  return mica__conv_end(queue, &launch, conv);
 }
 
 const mica__impl mica__conv_depthwise_cpu_c = {.name = "conv_depthwise_cpu_c",

@@ -64,10 +64,10 @@ static mica_status launch_planes(mica_queue *queue, const void *problem, const m
   mica__kernel_set(desc, values, "TAPS", (int32_t)d->filter[1]);
   mica__kernel_set(desc, values, "SPREAD", v.spread);
   mica__conv_set_lines(desc, values, conv);
-  MICA_TRY(mica__gemm_begin_epilogue(queue, desc, values, &conv->result, &launch));
+  MICA_TRY(mica__epilogue_begin(queue, desc, values, &conv->epilogue, &launch));
 #define I(value) (int32_t)(value)
   mica__launch_int8(&launch, (int32_t[]){I(planes), I(d->groups), I(v.in[1]), I(v.in[2]), I(v.out[1]), I(v.out[2]),
-                                         I(each), conv->streams});
+                                         I(each), conv->nontemporal});
   mica__launch_int(&launch, v.pad[1]);
   mica__launch_int(&launch, v.pad[2]);
   mica__launch_int(&launch, v.turned);
@@ -77,7 +77,7 @@ static mica_status launch_planes(mica_queue *queue, const void *problem, const m
   mica__launch_local(&launch, scratch_bytes(&v));
   const int64_t groups[] = {mica__ceil_div(planes, each), 1, 1};
   mica__launch_range3(&launch, groups, (size_t[]){1, 1, 1});
-  return mica__gemm_end(queue, &launch, &conv->result);
+  return mica__conv_end(queue, &launch, conv);
 }
 
 const mica__impl mica__conv_depthwise_cpu_w = {.name = "conv_depthwise_cpu_w",

@@ -85,7 +85,7 @@ static mica_status launch_sums(mica_queue *queue, const mica__conv *conv, const 
   mica__launch_buffer(&launch, partial, 0);
   mica__launch_local(&launch, (size_t)p->scratch * sizeof(float));
   mica__launch_range3(&launch, (int64_t[]){p->blocks, p->parts, 1}, (size_t[]){1, 1, 1});
-  mica__gemm_cost(&launch, &conv->result);
+  mica__conv_cost(&launch, conv, 1);
   return mica__queue_submit(queue, &launch);
 }
 

@@ -109,7 +109,7 @@ static mica_status launch_sums(mica_queue *queue, const mica__conv *conv, const 
   mica__launch_tensor(&launch, conv->w);
   mica__launch_local(&launch, scratch_bytes(&conv->dims));
   mica__launch_range3(&launch, (int64_t[]){p->blocks, p->parts, 1}, (size_t[]){1, 1, 1});
-  mica__gemm_cost(&launch, &conv->result);
+  mica__conv_cost(&launch, conv, 1);
   return mica__queue_submit(queue, &launch);
 }
 

@@ -29,6 +29,10 @@ static const mica__variant variants[] = {
 const mica__kernel_desc mica__conv_gpu_implicit_gemm_kernel = {
     MICA__KERNEL("conv_gpu_implicit_gemm", "conv/gpu/implicit_gemm.cl", params, variants)};
 
+/* The largest number of output positions and of products in a sum: a tile that begins below it still ends within an
+ * int. */
+#define MOST_POSITIONS (INT32_MAX - 65536)
+
 /* Rows and columns of the product of a group. */
 typedef struct product {
   int64_t rows, columns, depth;
@@ -47,17 +51,17 @@ static product product_of(const mica__conv *conv) {
 
 static const char *unable(const void *problem) {
   product p = product_of(problem);
-  bool large = p.columns > MICA__GEMM_MAX_SIZE || p.depth > MICA__GEMM_MAX_SIZE;
+  bool large = p.columns > MOST_POSITIONS || p.depth > MOST_POSITIONS;
   return large ? "its places are not numbered by an int" : NULL;
 }
 
 static const char *decline(const void *problem, const mica_device_info *device) {
   (void)problem;
-  return mica__gemm_needs_gpu(device);
+  return mica__needs_gpu(device);
 }
 
 static int32_t value(const mica__variant *variant, const char *macro) {
-  return mica__gemm_value(&mica__conv_gpu_implicit_gemm_kernel, variant->values, macro);
+  return mica__kernel_value(&mica__conv_gpu_implicit_gemm_kernel, variant->values, macro);
 }
 
 static int64_t tiles_of(const product *p, const mica__variant *variant) {
@@ -89,14 +93,14 @@ static mica_status launch_gpu(mica_queue *queue, const void *problem, const mica
   mica__kernel_values(desc, variant, values);
   mica__kernel_set(desc, values, "PASS", (int32_t)conv->pass);
   mica__kernel_set(desc, values, "TAPS", known ? (int32_t)filter[1] : 0);
-  MICA_TRY(mica__gemm_begin_epilogue(queue, desc, values, &conv->result, &launch));
+  MICA_TRY(mica__epilogue_begin(queue, desc, values, &conv->epilogue, &launch));
   mica__conv_push_dims(&launch, &conv->dims);
   mica__launch_tensor(&launch, conv->pass == MICA__CONV_BWD_FILTER ? conv->y : conv->w);
   mica__launch_tensor(&launch, conv->pass == MICA__CONV_BWD_DATA ? conv->y : conv->x);
   size_t threads = (size_t)value(variant, "WG_M") * (size_t)value(variant, "WG_N");
   const int64_t items[] = {tiles_of(&p, variant) * (int64_t)threads, conv->dims.groups, 1};
   mica__launch_range3(&launch, items, (size_t[]){threads, 1, 1});
-  return mica__gemm_end(queue, &launch, &conv->result);
+  return mica__conv_end(queue, &launch, conv);
 }
 
 const mica__impl mica__conv_gpu_implicit_gemm = {.name = "conv_gpu_implicit_gemm",

@@ -21,12 +21,12 @@ static mica_status launch_naive(mica_queue *queue, const void *problem, const mi
   mica__launch launch;
   mica__kernel_values(&mica__conv_ref_kernel, variant ? variant : &variants[0], values);
   mica__kernel_set(&mica__conv_ref_kernel, values, "PASS", (int32_t)conv->pass);
-  MICA_TRY(mica__gemm_begin_epilogue(queue, &mica__conv_ref_kernel, values, &conv->result, &launch));
+  MICA_TRY(mica__epilogue_begin(queue, &mica__conv_ref_kernel, values, &conv->epilogue, &launch));
   mica__conv_push_dims(&launch, &conv->dims);
   mica__launch_tensor(&launch, conv->pass == MICA__CONV_BWD_DATA ? conv->y : conv->x);
   mica__launch_tensor(&launch, conv->pass == MICA__CONV_BWD_FILTER ? conv->y : conv->w);
-  mica__launch_range1(&launch, mica_tensor_count(conv->result.d.tensor), 64);
-  return mica__gemm_end(queue, &launch, &conv->result);
+  mica__launch_range1(&launch, mica_tensor_count(conv->epilogue.d.tensor), 64);
+  return mica__conv_end(queue, &launch, conv);
 }
 
 const mica__impl mica__conv_ref = {

@@ -48,7 +48,7 @@ static plan make_plan(const mica__conv *conv, const mica__variant *variant, cons
   const mica__conv_window *w = &p.winograd.window;
   mica__kernel_values(&mica__winograd_fused_kernel, variant ? variant : &variants[0], p.values);
   if (!variant) mica__kernel_set(&mica__winograd_fused_kernel, p.values, "TILE", mica__winograd_edge(&p.winograd));
-  p.edge = mica__gemm_value(&mica__winograd_fused_kernel, p.values, "TILE");
+  p.edge = mica__kernel_value(&mica__winograd_fused_kernel, p.values, "TILE");
   p.points = (p.edge + 2) * (p.edge + 2);
   p.cp = round_up(w->c, VW);
   p.panels = mica__ceil_div(w->k, NR);
@@ -103,7 +103,7 @@ static mica_status launch_tiles(mica_queue *queue, const mica__conv *conv, const
   int32_t values[MICA__MAX_PARAMS];
   mica__launch launch;
   memcpy(values, p->values, sizeof values);
-  MICA_TRY(mica__gemm_begin_epilogue(queue, &mica__winograd_fused_kernel, values, &conv->result, &launch));
+  MICA_TRY(mica__epilogue_begin(queue, &mica__winograd_fused_kernel, values, &conv->epilogue, &launch));
   /* They were checked to fit. */
   mica__launch_int8(&launch, (int32_t[8]){(int32_t)w->n, (int32_t)w->c, (int32_t)w->in[1], (int32_t)w->in[2],
                                           (int32_t)w->k, (int32_t)w->out[1], (int32_t)w->out[2], (int32_t)p->cp});
@@ -114,7 +114,7 @@ static mica_status launch_tiles(mica_queue *queue, const mica__conv *conv, const
   mica__launch_buffer(&launch, scratch, 0);
   const int64_t groups[] = {p->walkers, p->parts, 1};
   mica__launch_range3(&launch, groups, (size_t[]){1, 1, 1});
-  return mica__gemm_end(queue, &launch, &conv->result);
+  return mica__conv_end(queue, &launch, conv);
 }
 
 static mica_status launch_winograd(mica_queue *queue, const void *problem, const mica__variant *variant) {
@@ -132,7 +132,7 @@ static mica_status launch_winograd(mica_queue *queue, const void *problem, const
 
 static void magnitude(const void *problem, const mica__variant *variant, const double *a, const double *b,
                       double *out) {
-  int32_t edge = mica__gemm_value(&mica__winograd_fused_kernel, variant->values, "TILE");
+  int32_t edge = mica__kernel_value(&mica__winograd_fused_kernel, variant->values, "TILE");
   mica__winograd_magnitude(problem, edge, a, b, out);
 }
 

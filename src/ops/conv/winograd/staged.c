@@ -1,6 +1,7 @@
 /* Winograd's convolution on GPUs (cl/conv/winograd/staged.cl): transforms around a batch of matrix products. */
 #include "base/error.h"
 #include "ops/conv/winograd/winograd.h"
+#include "ops/matmul/gemm.h"
 
 #define TILE_PARAM MICA__INT("TILE", "results along an edge of a tile", 2, 4)
 #define TYPE_PARAM MICA__DTYPE("D_T", "type of x, w and y", MICA__CONV_TYPES)
@@ -58,7 +59,7 @@ typedef struct planes {
 
 static planes plan(const mica__conv *conv, const mica__variant *variant) {
   planes p = {.conv = conv, .winograd = mica__winograd_of(conv)};
-  p.edge = variant ? mica__gemm_value(&mica__winograd_inputs_kernel, variant->values, "TILE")
+  p.edge = variant ? mica__kernel_value(&mica__winograd_inputs_kernel, variant->values, "TILE")
                    : mica__winograd_edge(&p.winograd);
   p.points = (p.edge + 2) * (p.edge + 2);
   p.tiles = mica__winograd_tiles(&p.winograd, p.edge);
@@ -66,7 +67,7 @@ static planes plan(const mica__conv *conv, const mica__variant *variant) {
 }
 
 static const char *decline(const void *problem, const mica_device_info *device) {
-  const char *reason = mica__gemm_needs_gpu(device);
+  const char *reason = mica__needs_gpu(device);
   planes p = plan(problem, NULL);
   const mica__conv_window *w = &p.winograd.window;
   if (reason) return reason;
@@ -136,12 +137,11 @@ static mica_status launch_inputs(mica_queue *queue, const planes *p) {
 static mica_status launch_products(mica_queue *queue, const planes *p) {
   const mica__conv_window *w = &p->winograd.window;
   char key[MICA__TUNING_TEXT];
-  mica__gemm gemm = {.m = w->k, .n = p->tiles, .k = w->c, .batches = p->points, .acc = MICA_F32};
-  gemm.a = (mica__gemm_operand){.tensor = p->u, .row = w->c, .col = 1, .batch = w->k * w->c};
-  gemm.b = (mica__gemm_operand){.tensor = p->v, .row = p->tiles, .col = 1, .batch = w->c * p->tiles};
-  gemm.d = (mica__gemm_operand){.tensor = p->m, .row = p->tiles, .col = 1, .batch = w->k * p->tiles};
-  gemm.c = gemm.d;
-  gemm.config = mica_gemm_config_default();
+  mica__gemm gemm = {.m = w->k, .n = p->tiles, .k = w->c, .batches = p->points};
+  gemm.a = (mica__matrix){.tensor = p->u, .row = w->c, .col = 1, .batch = w->k * w->c};
+  gemm.b = (mica__matrix){.tensor = p->v, .row = p->tiles, .col = 1, .batch = w->c * p->tiles};
+  mica__matrix products = {.tensor = p->m, .row = p->tiles, .col = 1, .batch = w->k * p->tiles};
+  gemm.epilogue = (mica__epilogue){.c = products, .d = products, .acc = MICA_F32, .alpha = 1};
   mica__gemm_key(&gemm, key);
   return mica__choose_and_launch(queue, mica__gemm_impls, &gemm, key);
 }
@@ -151,11 +151,11 @@ static mica_status launch_outputs(mica_queue *queue, const planes *p) {
   mica__launch launch;
   mica__kernel_values(&mica__winograd_outputs_kernel, &output_variants[0], values);
   mica__kernel_set(&mica__winograd_outputs_kernel, values, "TILE", p->edge);
-  MICA_TRY(mica__gemm_begin_epilogue(queue, &mica__winograd_outputs_kernel, values, &p->conv->result, &launch));
+  MICA_TRY(mica__epilogue_begin(queue, &mica__winograd_outputs_kernel, values, &p->conv->epilogue, &launch));
   push_size(&launch, &p->winograd.window);
   mica__launch_tensor(&launch, p->m);
   range(&launch, p->tiles, p->winograd.window.k);
-  return mica__gemm_end(queue, &launch, &p->conv->result);
+  return mica__conv_end(queue, &launch, p->conv);
 }
 
 static mica_status launch_all(mica_queue *queue, planes *p) {
@@ -180,7 +180,7 @@ static mica_status launch_planes(mica_queue *queue, const void *problem, const m
 
 static void magnitude(const void *problem, const mica__variant *variant, const double *a, const double *b,
                       double *out) {
-  int32_t edge = mica__gemm_value(&mica__winograd_inputs_kernel, variant->values, "TILE");
+  int32_t edge = mica__kernel_value(&mica__winograd_inputs_kernel, variant->values, "TILE");
   mica__winograd_magnitude(problem, edge, a, b, out);
 }
 

@@ -82,7 +82,7 @@ static mica_status launch_sums(mica_queue *queue, const mica__conv *conv, const 
   mica__launch_buffer(&launch, workspace, 0);
   mica__launch_buffer(&launch, workspace, p->sum_count);
   mica__launch_range1(&launch, p->walkers, 1);
-  mica__gemm_cost(&launch, &conv->result);
+  mica__conv_cost(&launch, conv, 1);
   return mica__queue_submit(queue, &launch);
 }
 

@@ -1,0 +1,40 @@
+/* ops/epilogue/epilogue.h: what happens to finished sums on their way into a result, as data.
+ *
+ *   D[batch] = activation(alpha sums[batch] + beta C[batch] + bias)
+ *
+ * Kernels that end in EPILOGUE_PARAMS (cl/common/epilogue.clh), those of matrix products and of convolutions, are begun
+ * and given their last arguments here. */
+#ifndef MICA_OPS_EPILOGUE_EPILOGUE_H
+#define MICA_OPS_EPILOGUE_EPILOGUE_H
+
+#include "runtime/launch.h"
+
+#include <mica/ops.h>
+
+/* A matrix for each batch: element (r, c) of matrix b stands r * row + c * col + b * batch elements after the tensor's
+ * first. Strides may be 0. */
+typedef struct mica__matrix {
+  const mica_tensor *tensor;
+  int64_t row, col, batch;
+} mica__matrix;
+
+typedef struct mica__epilogue {
+  mica__matrix c, d;       /* columns are adjacent; c is d where beta is 0 */
+  mica_dtype acc;          /* type of the sums: f32 for f32 f16 bf16, i32 for i8 u8, f64 for f64 */
+  const mica_tensor *bias; /* adjacent elements; NULL for none */
+  mica_bias_axis bias_axis;
+  double alpha, beta;
+  mica_activation activation;
+  float activation_arg;
+} mica__epilogue;
+
+/* Sets the parameters D_T, ACC_T, BIAS_T and BIAS among values, gets the kernel with the activation in front of it and
+ * begins its launch; the caller packs what comes before the epilogue. */
+mica_status mica__epilogue_begin(mica_queue *queue, const mica__kernel_desc *desc, int32_t *values,
+                                 const mica__epilogue *epilogue, mica__launch *launch);
+/* Packs EPILOGUE_PARAMS. */
+void mica__epilogue_push(mica__launch *launch, const mica__epilogue *epilogue);
+/* Packs the last three of them: the bias, or that there is none, and the activation's argument. */
+void mica__epilogue_push_bias(mica__launch *launch, const mica__epilogue *epilogue);
+
+#endif
