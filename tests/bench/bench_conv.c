@@ -299,10 +299,14 @@ static void print_subject(const bench *b, const subject *s, peer_conv_pass pass,
   if (b->json) {
     printf("{\"bench\":\"conv\",\"case\":\"%s\",\"pass\":\"%s\",\"impl\":\"%s\",\"gflops\":%.1f,\"peers\":{", s->text,
            pass_names[pass], s->kernel, own);
-    if (peer > 0) printf("\"onednn\":%.1f},\"ratio\":{\"onednn\":%.3f", peer, ratio);
-    printf(peer > 0 ? "}}\n" : "},\"ratio\":{}}\n");
+    if (peer > 0)
+      printf("\"onednn\":%.1f},\"ratio\":{\"onednn\":%.3f},\"versions\":{\"onednn\":\"%s\"}}\n", peer, ratio,
+             peer_conv_version());
+    else
+      printf("},\"ratio\":{},\"versions\":{}}\n");
   } else {
-    printf("%-34s %-10s %-18s %8.1f %8.1f %7.2f\n", s->text, pass_names[pass], s->kernel, own, peer, ratio);
+    printf("%-34s %-10s %-28s %8.1f %8.1f %7.2f  %s%s\n", s->text, pass_names[pass], s->kernel, own, peer, ratio,
+           peer > 0 ? "onednn " : "no onednn", peer > 0 ? peer_conv_version() : "");
   }
   fflush(stdout);
   if (peer <= 0) return;
@@ -317,11 +321,11 @@ static void print_summary(const bench *b, const summary all[PEER_CONV_PASSES]) {
     if (all[pass].count == 0) continue;
     if (b->json)
       printf("{\"bench\":\"conv\",\"summary\":true,\"pass\":\"%s\",\"cases\":%zu,\"geomean_ratio\":{\"onednn\":%.3f},"
-             "\"min_ratio\":{\"onednn\":%.3f}}\n",
-             pass_names[pass], all[pass].count, mean, all[pass].least);
+             "\"min_ratio\":{\"onednn\":%.3f},\"versions\":{\"onednn\":\"%s\"}}\n",
+             pass_names[pass], all[pass].count, mean, all[pass].least, peer_conv_version());
     else
-      printf("%s against onednn: geometric mean of the ratio %.3f, least %.3f, over %zu cases\n", pass_names[pass],
-             mean, all[pass].least, all[pass].count);
+      printf("%s against onednn %s: geometric mean of the ratio %.3f, least %.3f, over %zu cases\n", pass_names[pass],
+             peer_conv_version(), mean, all[pass].least, all[pass].count);
   }
 }
 
@@ -360,10 +364,11 @@ static mica_status bench_case(const bench *b, const char *text, summary all[PEER
  * stay as they are; backward to the data as one that trains, which transforms them each time. The peer has its blocked
  * formats in both, and reorders outside its timing. Figures are medians over the rounds. */
 int bench_conv(const bench *b) {
+  if (!peer_conv_version()) bench_peer_missing("oneDNN", BENCH_NOT_LINKED);
   summary all[PEER_CONV_PASSES] = {{.count = 0}};
   char *cases = strdup(b->cases ? b->cases : default_cases), *rest = NULL;
   mica_status status = cases ? MICA_OK : mica__fail_nomem("cases");
-  if (status == MICA_OK && !b->json) printf("%-34s %-10s %-18s  GFLOP/s   onednn   ratio\n", "case", "pass", "impl");
+  if (status == MICA_OK && !b->json) printf("%-34s %-10s %-28s  GFLOP/s   onednn   ratio\n", "case", "pass", "impl");
   for (char *text = status == MICA_OK ? strtok_r(cases, ";", &rest) : NULL; text && status == MICA_OK;
        text = strtok_r(NULL, ";", &rest))
     status = bench_case(b, text, all);

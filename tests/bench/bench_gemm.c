@@ -212,6 +212,18 @@ static void print_peers(const char *label, const double *values, const char *for
   printf("}");
 }
 
+/* Which peers these were: "versions":{...}, or "openblas 0.3.21, clblast 1.5.3". */
+static void print_versions(bool json) {
+  if (json) printf("\"versions\":{");
+  for (size_t p = 0; bench_peers[p].name; p++)
+    printf(json ? "%s\"%s\":\"%s\"" : "%s%s %s",
+           !p     ? ""
+           : json ? ","
+                  : ", ",
+           bench_peers[p].name, bench_peers[p].version());
+  if (json) printf("}");
+}
+
 static void print_subject(const bench *b, const subject *x) {
   const shape *s = &x->s;
   double flops = 2.0 * s->m * s->n * s->k * s->batches, rate = flops / x->seconds, rates[MAX_PEERS] = {0},
@@ -228,11 +240,15 @@ static void print_subject(const bench *b, const subject *x) {
     print_peers("peers", rates, "%.1f");
     printf(",");
     print_peers("ratio", ratios, "%.3f");
+    printf(",");
+    print_versions(true);
     printf("}\n");
   } else {
     printf("%6d %6d %6d %s %3d  %-10s %8.1f  %6.2f", s->m, s->n, s->k, s->trans, s->batches, x->kernel, rate / 1e9,
            rate / x->limit);
     for (size_t p = 0; bench_peers[p].name; p++) printf("  %8.1f %7.2f", rates[p], ratios[p]);
+    printf("  ");
+    print_versions(false);
     printf("\n");
   }
   fflush(stdout);
@@ -252,12 +268,14 @@ static void print_summary(const bench *b, const summary *all) {
     print_peers("geomean_ratio", means, "%.3f");
     printf(",");
     print_peers("min_ratio", all->least, "%.3f");
+    printf(",");
+    print_versions(true);
     printf("}\n");
     return;
   }
   for (size_t p = 0; bench_peers[p].name; p++)
-    printf("%s: geometric mean of the ratio %.3f, least %.3f, over %zu shapes\n", bench_peers[p].name, means[p],
-           all->least[p], all->count);
+    printf("%s %s: geometric mean of the ratio %.3f, least %.3f, over %zu shapes\n", bench_peers[p].name,
+           bench_peers[p].version(), means[p], all->least[p], all->count);
 }
 
 static mica_status bench_shape(const bench *b, const peak *limit, const char *text, summary *all,
@@ -284,6 +302,12 @@ static mica_status bench_shape(const bench *b, const peak *limit, const char *te
  * and does nothing else is measured in every round, too: clocks drift. Small products are called many times between two
  * waits, on every side. Figures are medians over the rounds. */
 int bench_gemm(const bench *b) {
+#ifndef BENCH_WITH_OPENBLAS
+  bench_peer_missing("OpenBLAS", BENCH_NOT_LINKED);
+#endif
+#ifndef MICA_WITH_CLBLAST
+  bench_peer_missing("CLBlast", BENCH_NOT_LINKED);
+#endif
   summary all = {.count = 0};
   char *shapes = strdup(b->shapes ? b->shapes : default_shapes), *rest = NULL;
   double *times_memory = calloc((size_t)b->rounds * (MAX_PEERS + 2), sizeof *times_memory);

@@ -99,8 +99,15 @@ static void print_profile(const bench *b, own *o) {
             rows[i].bytes / rows[i].seconds * 1e-9, rows[i].kernel);
 }
 
-static void report(const bench *b, const task *t, const mica_stats *spent, int steps, double seconds, double peer,
-                   double peer_rss) {
+/* PyTorch, over all rounds of a task. */
+typedef struct rival {
+  bool missing; /* it has been said */
+  double seconds, rss;
+  char version[32];
+} rival;
+
+static void report(const bench *b, const task *t, const mica_stats *spent, int steps, double seconds,
+                   const rival *peer) {
   struct rusage usage;
   getrusage(RUSAGE_SELF, &usage);
   double rate = t->batch / seconds, rss = (double)usage.ru_maxrss * 1024;
@@ -108,7 +115,9 @@ static void report(const bench *b, const task *t, const mica_stats *spent, int s
   if (!b->json) {
     printf("%-12s batch %d: %9.0f samples/s, %8.3f ms a step, %llu launches", t->name, t->batch, rate, seconds * 1e3,
            (unsigned long long)spent->launches / (unsigned long long)steps);
-    if (peer > 0) printf("; PyTorch %.0f samples/s, ratio %.2f", t->batch / peer, peer / seconds);
+    if (!peer->missing)
+      printf("; PyTorch %s %.0f samples/s, ratio %.2f", peer->version, t->batch / peer->seconds,
+             peer->seconds / seconds);
     printf("\n");
     return;
   }
@@ -119,29 +128,34 @@ static void report(const bench *b, const task *t, const mica_stats *spent, int s
          t->name, t->batch, rate, seconds * 1e3, (double)spent->launches / steps, (double)spent->host_waits / steps,
          (unsigned long long)spent->kernel_builds, (unsigned long long)spent->allocations,
          (unsigned long long)now.bytes_peak, rss);
-  if (peer > 0) printf("\"pytorch\":%.1f", t->batch / peer);
-  printf("},\"peer_rss_bytes\":{");
-  if (peer > 0) printf("\"pytorch\":%.0f", peer_rss);
-  printf("},\"ratio\":{");
-  if (peer > 0) printf("\"pytorch\":%.3f", peer / seconds);
-  printf("}}\n");
+  if (peer->missing)
+    printf("},\"peer_rss_bytes\":{},\"ratio\":{},\"versions\":{}}\n");
+  else
+    printf("\"pytorch\":%.1f},\"peer_rss_bytes\":{\"pytorch\":%.0f},\"ratio\":{\"pytorch\":%.3f},"
+           "\"versions\":{\"pytorch\":\"%s\"}}\n",
+           t->batch / peer->seconds, peer->rss, peer->seconds / seconds, peer->version);
 }
 
 /* Seconds a step of the peer, 0 where there is none. Each round is a process of its own: how a system spreads the
  * peer's threads over the cores lasts as long as these, and decides by a factor of up to four how fast it is. */
-static double peer_round(const task *t, int steps, double *rss) {
+static double peer_round(const task *t, int steps, rival *r) {
   peer_train peer;
-  if (!peer_train_start(&peer, t->name, t->batch, t->side)) return 0;
+  if (r->missing) return 0;
+  if (!peer_train_start(&peer, t->name, t->batch, t->side)) {
+    r->missing = true;
+    return 0;
+  }
   peer_train_steps(&peer, steps);
   const double seconds = peer_train_steps(&peer, steps) / steps, most = peer_train_end(&peer);
-  if (most > *rss) *rss = most;
+  if (most > r->rss) r->rss = most;
+  snprintf(r->version, sizeof r->version, "%s", peer.version);
   return seconds > 0 ? seconds : 0;
 }
 
-static void measure(const bench *b, const task *t) {
+static void measure(const bench *b, const task *t, rival *r) {
   own o = {0};
   double *mine = calloc((size_t)b->rounds, sizeof *mine), *theirs = calloc((size_t)b->rounds, sizeof *theirs);
-  double rss = 0, peer = peer_round(t, 2, &rss);
+  const double peer = peer_round(t, 2, r);
   make(b, t, &o);
   steps_of(b, &o, 2);
   const int steps = b->steps ? b->steps : steps_for(steps_of(b, &o, 2) / 2);
@@ -149,7 +163,7 @@ static void measure(const bench *b, const task *t) {
   steps_of(b, &o, steps);
   mica_stats before = mica_engine_stats(b->engine), spent = {0};
   for (int i = 0; i < b->rounds; i++) {
-    if (peer > 0) theirs[i] = peer_round(t, peer_steps, &rss);
+    theirs[i] = peer_round(t, peer_steps, r);
     bench_rest(REST);
     mine[i] = steps_of(b, &o, steps) / steps;
   }
@@ -159,8 +173,8 @@ static void measure(const bench *b, const task *t) {
   spent.host_waits = after.host_waits - before.host_waits - (uint64_t)b->rounds;
   spent.kernel_builds = after.kernel_builds - before.kernel_builds;
   spent.allocations = after.allocations - before.allocations;
-  report(b, t, &spent, b->rounds * steps, bench_median(mine, (size_t)b->rounds),
-         peer > 0 ? bench_median(theirs, (size_t)b->rounds) : 0, rss);
+  r->seconds = bench_median(theirs, (size_t)b->rounds);
+  report(b, t, &spent, b->rounds * steps, bench_median(mine, (size_t)b->rounds), r);
   if (b->profile) print_profile(b, &o);
   mica_trainer_destroy(o.trainer);
   for (int k = 0; k < READY; k++) {
@@ -173,13 +187,15 @@ static void measure(const bench *b, const task *t) {
 
 int bench_train(const bench *b) {
   bool found = false;
+  rival r = {.missing = false};
   /* A peer that dies is noticed by what it does not answer. */
   signal(SIGPIPE, SIG_IGN);
   for (size_t i = 0; i < sizeof tasks / sizeof *tasks; i++) {
     task t = tasks[i];
     if (b->model && strcmp(b->model, t.name) != 0) continue;
     if (b->batch) t.batch = b->batch;
-    measure(b, &t);
+    r.rss = 0;
+    measure(b, &t, &r);
     fflush(stdout);
     found = true;
   }

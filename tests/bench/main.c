@@ -11,6 +11,10 @@ void bench_ok(mica_status status) {
   exit(1);
 }
 
+void bench_peer_missing(const char *name, const char *why) {
+  fprintf(stderr, "mica-bench: nothing to compare with: no %s: %s\n", name, why);
+}
+
 static bool parse(int count, char **words, bench *b) {
   for (int i = 0; i < count; i++) {
     bool more = i + 1 < count;

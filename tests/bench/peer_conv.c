@@ -2,10 +2,11 @@
 
 #include "base/large.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 
-#ifdef BENCH_WITH_DNNL
-#include <dnnl.h>
+#ifdef BENCH_WITH_ONEDNN
+#include "bench/onednn.h"
 
 /* An operand in the format of the primitive. */
 typedef struct operand {
@@ -35,10 +36,10 @@ static bool reorder(peer_conv_run *run, const operand *o, float *host, bool back
   dnnl_memory_t plain = NULL;
   dnnl_primitive_desc_t description = NULL;
   dnnl_primitive_t primitive = NULL;
-  const dnnl_memory_desc_t *own = NULL;
+  const_dnnl_memory_desc_t own = NULL;
   TRY(dnnl_memory_get_memory_desc(o->memory, &own));
-  TRY(dnnl_memory_create(&plain, &o->plain, run->engine, host));
-  const dnnl_memory_desc_t *from = back ? own : &o->plain, *to = back ? &o->plain : own;
+  TRY(dnnl_memory_create(&plain, o->plain, run->engine, host));
+  const_dnnl_memory_desc_t from = back ? own : o->plain, to = back ? o->plain : own;
   bool right =
       dnnl_reorder_primitive_desc_create(&description, from, run->engine, to, run->engine, NULL) == dnnl_success &&
       dnnl_primitive_create(&primitive, description) == dnnl_success;
@@ -53,38 +54,48 @@ static bool reorder(peer_conv_run *run, const operand *o, float *host, bool back
   return right;
 }
 
+/* Descriptors of a pass; `any` are those of operands whose formats oneDNN chooses. */
+static dnnl_status_t describe_pass(peer_conv_run *run, const peer_conv *c, peer_conv_pass pass,
+                                   const dnnl_memory_desc_t any[3]) {
+  const dnnl_dims_t stride = {c->stride, c->stride}, dilation = {c->dilation - 1, c->dilation - 1};
+  int more = (c->p - 1) * c->stride + (c->r - 1) * c->dilation + 1 - c->h - c->pad;
+  const dnnl_dims_t before = {c->pad, c->pad}, after = {more, more};
+  dnnl_primitive_desc_t forward = NULL;
+  dnnl_status_t status = dnnl_convolution_forward_primitive_desc_create(&forward, run->engine, dnnl_forward_training,
+                                                                        dnnl_convolution_auto, any[0], any[1], NULL,
+                                                                        any[2], stride, dilation, before, after, NULL);
+  if (pass == PEER_CONV_FWD || status != dnnl_success) {
+    run->description = forward;
+    return status;
+  }
+  if (pass == PEER_CONV_BWD_DATA)
+    status = dnnl_convolution_backward_data_primitive_desc_create(&run->description, run->engine, dnnl_convolution_auto,
+                                                                  any[0], any[1], any[2], stride, dilation, before,
+                                                                  after, forward, NULL);
+  else
+    status = dnnl_convolution_backward_weights_primitive_desc_create(
+        &run->description, run->engine, dnnl_convolution_auto, any[0], any[1], NULL, any[2], stride, dilation, before,
+        after, forward, NULL);
+  dnnl_primitive_desc_destroy(forward);
+  return status;
+}
+
 static bool describe(peer_conv_run *run, const peer_conv *c, peer_conv_pass pass) {
   int cg = c->c / c->groups, kg = c->k / c->groups, rank = c->groups > 1 ? 5 : 4;
   const dnnl_dims_t x = {c->n, c->c, c->h, c->h}, y = {c->n, c->k, c->p, c->p};
   const dnnl_dims_t w4 = {c->k, cg, c->r, c->r}, w5 = {c->groups, kg, cg, c->r, c->r};
-  const dnnl_dims_t stride = {c->stride, c->stride}, dilation = {c->dilation - 1, c->dilation - 1};
-  int more = (c->p - 1) * c->stride + (c->r - 1) * c->dilation + 1 - c->h - c->pad;
-  const dnnl_dims_t before = {c->pad, c->pad}, after = {more, more};
-  const dnnl_dim_t *w = rank == 5 ? w5 : w4;
-  dnnl_memory_desc_t any[3];
-  dnnl_convolution_desc_t forward, conv;
-  TRY(dnnl_memory_desc_init_by_tag(&run->operands[0].plain, 4, x, dnnl_f32, dnnl_nchw));
-  TRY(dnnl_memory_desc_init_by_tag(&run->operands[1].plain, rank, w, dnnl_f32, rank == 5 ? dnnl_goihw : dnnl_oihw));
-  TRY(dnnl_memory_desc_init_by_tag(&run->operands[2].plain, 4, y, dnnl_f32, dnnl_nchw));
-  TRY(dnnl_memory_desc_init_by_tag(&any[0], 4, x, dnnl_f32, dnnl_format_tag_any));
-  TRY(dnnl_memory_desc_init_by_tag(&any[1], rank, w, dnnl_f32, dnnl_format_tag_any));
-  TRY(dnnl_memory_desc_init_by_tag(&any[2], 4, y, dnnl_f32, dnnl_format_tag_any));
-  TRY(dnnl_dilated_convolution_forward_desc_init(&forward, dnnl_forward_training, dnnl_convolution_auto, &any[0],
-                                                 &any[1], NULL, &any[2], stride, dilation, before, after));
-  dnnl_primitive_desc_t hint = NULL;
-  TRY(dnnl_primitive_desc_create(&hint, &forward, NULL, run->engine, NULL));
-  if (pass == PEER_CONV_FWD) {
-    run->description = hint;
-    return true;
+  const dnnl_dim_t *dims[3] = {x, rank == 5 ? w5 : w4, y};
+  const dnnl_format_tag_t tags[3] = {dnnl_nchw, rank == 5 ? dnnl_goihw : dnnl_oihw, dnnl_nchw};
+  dnnl_memory_desc_t any[3] = {NULL};
+  dnnl_status_t status = dnnl_success;
+  for (int i = 0; status == dnnl_success && i < 3; i++) {
+    int r = i == 1 ? rank : 4;
+    status = dnnl_memory_desc_create_with_tag(&run->operands[i].plain, r, dims[i], dnnl_f32, tags[i]);
+    if (status == dnnl_success)
+      status = dnnl_memory_desc_create_with_tag(&any[i], r, dims[i], dnnl_f32, dnnl_format_tag_any);
   }
-  dnnl_status_t status =
-      pass == PEER_CONV_BWD_DATA
-          ? dnnl_dilated_convolution_backward_data_desc_init(&conv, dnnl_convolution_auto, &any[0], &any[1], &any[2],
-                                                             stride, dilation, before, after)
-          : dnnl_dilated_convolution_backward_weights_desc_init(&conv, dnnl_convolution_auto, &any[0], &any[1], NULL,
-                                                                &any[2], stride, dilation, before, after);
-  if (status == dnnl_success) status = dnnl_primitive_desc_create(&run->description, &conv, NULL, run->engine, hint);
-  dnnl_primitive_desc_destroy(hint);
+  if (status == dnnl_success) status = describe_pass(run, c, pass, any);
+  for (int i = 0; i < 3; i++) dnnl_memory_desc_destroy(any[i]);
   return status == dnnl_success;
 }
 
@@ -110,7 +121,7 @@ static bool prepare(peer_conv_run *run, const peer_conv *c, peer_conv_pass pass)
   for (int i = 0; i < 3; i++) {
     operand *o = &run->operands[i];
     o->argument = kinds[pass][i].argument;
-    const dnnl_memory_desc_t *own = dnnl_primitive_desc_query_md(run->description, kinds[pass][i].query, 0);
+    const_dnnl_memory_desc_t own = dnnl_primitive_desc_query_md(run->description, kinds[pass][i].query, 0);
     /* Of the kind that Mica's own buffers have: pages are not what is compared. */
     o->block = mica__alloc_large(dnnl_memory_desc_get_size(own));
     if (!o->block) return false;
@@ -118,6 +129,13 @@ static bool prepare(peer_conv_run *run, const peer_conv *c, peer_conv_pass pass)
     if (!reorder(run, o, (float *)hosts[i], false)) return false;
   }
   return true;
+}
+
+const char *peer_conv_version(void) {
+  static char text[32];
+  const dnnl_version_t *v = dnnl_version();
+  snprintf(text, sizeof text, "%d.%d.%d", v->major, v->minor, v->patch);
+  return text;
 }
 
 peer_conv_run *peer_conv_create(const peer_conv *conv, peer_conv_pass pass) {
@@ -137,7 +155,7 @@ bool peer_conv_wait(peer_conv_run *run) { return dnnl_stream_wait(run->stream) =
 
 float *peer_conv_result(peer_conv_run *run) {
   const operand *o = &run->operands[run->result];
-  float *host = malloc(dnnl_memory_desc_get_size(&o->plain));
+  float *host = malloc(dnnl_memory_desc_get_size(o->plain));
   if (host && peer_conv_execute(run) && peer_conv_wait(run) && reorder(run, o, host, true)) return host;
   free(host);
   return NULL;
@@ -147,6 +165,7 @@ void peer_conv_destroy(peer_conv_run *run) {
   if (!run) return;
   for (int i = 0; i < 3; i++) {
     dnnl_memory_destroy(run->operands[i].memory);
+    dnnl_memory_desc_destroy(run->operands[i].plain);
     free(run->operands[i].block);
   }
   dnnl_primitive_destroy(run->primitive);
@@ -156,6 +175,7 @@ void peer_conv_destroy(peer_conv_run *run) {
   free(run);
 }
 #else
+const char *peer_conv_version(void) { return NULL; }
 peer_conv_run *peer_conv_create(const peer_conv *conv, peer_conv_pass pass) {
   (void)conv, (void)pass;
   return NULL;

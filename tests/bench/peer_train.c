@@ -1,12 +1,16 @@
 #include "bench/peer_train.h"
 
+#include "bench/bench.h"
+
 #include <stdlib.h>
 #include <string.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
-/* Debian's PyTorch belongs to Debian's Python. */
-#define PYTHON "/usr/bin/python3"
+const char *peer_train_python(void) {
+  const char *asked = getenv("MICA_BENCH_PYTHON");
+  return asked && *asked ? asked : BENCH_PYTHON;
+}
 
 static void become(int input, int output, const char *model, int batch, int side) {
   char b[16], s[16], threads[16];
@@ -15,22 +19,38 @@ static void become(int input, int output, const char *model, int batch, int side
   snprintf(threads, sizeof threads, "%ld", sysconf(_SC_NPROCESSORS_ONLN));
   if (dup2(input, 0) < 0 || dup2(output, 1) < 0) _exit(127);
   for (int fd = 3; fd < 256; fd++) close(fd);
-  execl(PYTHON, PYTHON, BENCH_PEERS "/train.py", model, b, s, threads, (char *)NULL);
+  const char *python = peer_train_python();
+  execlp(python, python, BENCH_PEERS "/torch_train.py", model, b, s, threads, (char *)NULL);
   _exit(127);
+}
+
+/* The peer's first line is its version, or "no " and the reason why there is none. */
+static bool greet(peer_train *peer) {
+  char line[200] = "", why[300];
+  bool spoke = fgets(line, sizeof line, peer->from) != NULL;
+  line[strcspn(line, "\n")] = 0;
+  if (spoke && strncmp(line, "no ", 3) != 0) {
+    snprintf(peer->version, sizeof peer->version, "%.31s", line);
+    return peer_train_steps(peer, 1) >= 0;
+  }
+  snprintf(why, sizeof why, "%s (MICA_BENCH_PYTHON) says: %s", peer_train_python(), spoke ? line + 3 : "nothing");
+  bench_peer_missing("PyTorch", why);
+  return false;
 }
 
 bool peer_train_start(peer_train *peer, const char *model, int batch, int side) {
   int to[2], from[2];
   *peer = (peer_train){0};
-  if (access(PYTHON, X_OK) != 0 || pipe(to) != 0) return false;
-  if (pipe(from) != 0) return false;
+  if (pipe(to) != 0 || pipe(from) != 0) return false;
   peer->process = fork();
   if (peer->process == 0) become(to[0], from[1], model, batch, side);
   close(to[0]);
   close(from[1]);
   peer->to = fdopen(to[1], "w");
   peer->from = fdopen(from[0], "r");
-  return peer->process > 0 && peer->to && peer->from && peer_train_steps(peer, 1) >= 0;
+  if (peer->process > 0 && peer->to && peer->from && greet(peer)) return true;
+  if (peer->to && peer->from) peer_train_end(peer);
+  return false;
 }
 
 static double ask(peer_train *peer, const char *question) {

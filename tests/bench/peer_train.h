@@ -9,9 +9,13 @@
 typedef struct peer_train {
   FILE *to, *from;
   pid_t process;
+  char version[32]; /* PyTorch's */
 } peer_train;
 
-/* false where there is no Python with PyTorch. */
+/* The Python that is asked for PyTorch: the environment's MICA_BENCH_PYTHON, else the one of the build. */
+const char *peer_train_python(void);
+
+/* false where there is no Python with PyTorch; it has said why on stderr. */
 bool peer_train_start(peer_train *peer, const char *model, int batch, int side);
 /* Seconds for so many steps; negative when the peer is gone. */
 double peer_train_steps(peer_train *peer, int steps);

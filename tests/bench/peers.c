@@ -1,12 +1,25 @@
 #include "bench/peers.h"
 
 #include <mica/opencl.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
 #ifdef BENCH_WITH_OPENBLAS
 #include <cblas.h>
+#ifdef BENCH_OPENBLAS_OF_SCIPY
+#define cblas_sgemm scipy_cblas_sgemm
+#define openblas_get_config scipy_openblas_get_config
+#define openblas_get_corename scipy_openblas_get_corename
+#endif
+
+/* The second word of "OpenBLAS 0.3.21 DYNAMIC_ARCH ...". */
+static const char *openblas_version(void) {
+  static char text[32];
+  if (sscanf(openblas_get_config(), "OpenBLAS %31s", text) != 1) strcpy(text, "unknown");
+  return text;
+}
 
 static bool run_openblas(const peer_gemm *g, int times) {
   size_t a = (size_t)g->m * (size_t)g->k, b = (size_t)g->k * (size_t)g->n, d = (size_t)g->m * (size_t)g->n;
@@ -22,6 +35,8 @@ static bool run_openblas(const peer_gemm *g, int times) {
 
 #ifdef MICA_WITH_CLBLAST
 #include <clblast_c.h>
+
+static const char *clblast_version(void) { return *BENCH_CLBLAST_VERSION ? BENCH_CLBLAST_VERSION : "unknown"; }
 
 static bool run_clblast(const peer_gemm *g, int times) {
   cl_command_queue queue = mica_queue_opencl(g->queue);
@@ -45,10 +60,10 @@ static bool run_clblast(const peer_gemm *g, int times) {
 
 const peer bench_peers[] = {
 #ifdef BENCH_WITH_OPENBLAS
-    {.name = "openblas", .run = run_openblas, .rest = 0.045},
+    {.name = "openblas", .version = openblas_version, .run = run_openblas, .rest = 0.045},
 #endif
 #ifdef MICA_WITH_CLBLAST
-    {.name = "clblast", .run = run_clblast},
+    {.name = "clblast", .version = clblast_version, .run = run_clblast},
 #endif
     {.name = NULL}};
 

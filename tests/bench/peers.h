@@ -17,6 +17,7 @@ typedef struct peer_gemm {
 
 typedef struct peer {
   const char *name;
+  const char *(*version)(void);
   /* Computes it `times` times; false when the library failed. Waits for the end. */
   bool (*run)(const peer_gemm *gemm, int times);
   double rest; /* seconds until its threads have stopped spinning */

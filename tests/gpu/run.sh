@@ -5,10 +5,10 @@
 # Builds the library, the command and the benchmarks into build-gpu/ (and the tests, where Check is installed), then
 # runs on the device: mica doctor, the device tests, and mica-bench peak, gemm, conv and train; or of these the PARTs
 # alone (doctor tests peak gemm conv train-mlp train-cnn train-resnet18 peer). Needs a C compiler, CMake, an OpenCL
-# loader with headers, xxHash's header and cJSON; nothing is installed. Where python3 has PyTorch with CUDA, its
-# products and convolutions (cuBLAS, cuDNN) run in the same way, for comparison. FOLDER (build-gpu/report) receives
-# report.txt and the output of each part. SELECTOR is gpu, or as in MICA_DEVICE: of several GPUs, or one with several
-# drivers, "mica devices" tells the names. No part may take longer than N seconds (1800).
+# loader with headers, xxHash's header and cJSON; nothing is installed. Where the Python of MICA_BENCH_PYTHON (python3)
+# has PyTorch with CUDA, its products and convolutions (cuBLAS, cuDNN) run in the same way, for comparison. FOLDER
+# (build-gpu/report) receives report.txt and the output of each part. SELECTOR is gpu, or as in MICA_DEVICE: of several
+# GPUs, or one with several drivers, "mica devices" tells the names. No part may take longer than N seconds (1800).
 #
 # Exit status: 0 when all parts ended well; 1 when one did not; 2 usage; 77 where the device is not there.
 set -u
@@ -122,10 +122,11 @@ part peak build-gpu/bin/mica-bench peak
 part gemm build-gpu/bin/mica-bench gemm
 part conv build-gpu/bin/mica-bench conv --pass all
 for model in mlp cnn resnet18; do part "train-$model" build-gpu/bin/mica-bench train --model $model; done
-if python3 -c 'import sys, torch; sys.exit(not torch.cuda.is_available())' 2>/dev/null; then
-  part peer python3 tests/bench/peers/cuda.py
+python=${MICA_BENCH_PYTHON:-python3}
+if "$python" -c 'import sys, torch; sys.exit(not torch.cuda.is_available())' 2>/dev/null; then
+  part peer "$python" tests/bench/peers/torch_cuda.py
 else
-  part peer sh -c 'echo "there is no python3 with PyTorch and CUDA"; exit 77'
+  part peer sh -c "echo '$python (MICA_BENCH_PYTHON) has no PyTorch with CUDA'; exit 77"
 fi
 for name in $known; do
   [ -s "$out/$name.txt" ] || continue

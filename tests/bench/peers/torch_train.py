@@ -1,9 +1,10 @@
 """The peer of `mica-bench train`: PyTorch trains the same network on the same kind of data.
 
-    python3 train.py MODEL BATCH SIDE THREADS
+    python3 torch_train.py MODEL BATCH SIDE THREADS
 
-Reads a number of steps a line from standard input, takes them and answers the seconds that they took; "end" answers the
-peak of resident memory in bytes. Exit status 3 where there is no PyTorch.
+Writes PyTorch's version, or "no " and the reason why there is none (exit status 3). Then reads a number of steps a line
+from standard input, takes them and answers the seconds that they took; "end" answers the peak of resident memory in
+bytes.
 """
 import resource
 import sys
@@ -13,7 +14,8 @@ try:
     import torch
     from torch import nn
     from torch.nn import functional as F
-except ImportError:
+except ImportError as error:
+    print("no", " ".join(str(error).split()), flush=True)
     sys.exit(3)
 
 
@@ -85,6 +87,7 @@ def cnn(side):
 
 def main():
     name, batch, side, threads = sys.argv[1], int(sys.argv[2]), int(sys.argv[3]), int(sys.argv[4])
+    print(torch.__version__, flush=True)
     torch.set_num_threads(threads)
     deep = name in ("resnet18", "mobilenetv2")
     channels = 3 if deep else 1

@@ -1,5 +1,6 @@
 """Matrix products and convolutions of PyTorch on an NVIDIA GPU (cuBLAS, cuDNN): one JSON line a case, in the form of
-mica-bench gemm and conv. tests/gpu/run.sh runs it beside these."""
+mica-bench gemm and conv. tests/gpu/run.sh runs it beside these. No file here may be called as a package of PyTorch's is
+("cuda"): Python looks into a script's own folder first."""
 
 import json
 import time
@@ -36,7 +37,8 @@ def seconds(work, rounds=9, repeats=20):
 
 
 def say(bench, case, dtype, flops, took, **more):
-    print(json.dumps({"bench": bench, "case": case, "dtype": dtype, "gflops": round(flops / took / 1e9, 1), **more}))
+    print(json.dumps({"bench": bench, "case": case, "dtype": dtype, "gflops": round(flops / took / 1e9, 1),
+                      "versions": {"pytorch": torch.__version__}, **more}))
 
 
 def main():
