@@ -16,6 +16,8 @@
 #include <mica/doctor.h>
 #include <mica/dtype.h>
 #include <mica/graph.h>
+#include <mica/history.h>
+#include <mica/io.h>
 #include <mica/kernel.h>
 #include <mica/model.h>
 #include <mica/nn.h>
@@ -23,7 +25,6 @@
 #include <mica/ops.h>
 #include <mica/optim.h>
 #include <mica/profile.h>
-#include <mica/report.h>
 #include <mica/safetensors.h>
 #include <mica/session.h>
 #include <mica/shape.h>

@@ -122,6 +122,18 @@ MICA_API mica_status mica_nn_share(const mica_nn *nn, mica_session *session, mic
  * mica_optimize was called. */
 MICA_API mica_value mica_nn_step(mica_nn *nn);
 
+/* --- files --- */
+
+/* Writes the weights and state of a network to a safetensors file, and reads them, out of and into the tensors of a
+ * session made from its graph, by name; state of the optimiser is left out. metadata as in mica_safetensors_write.
+ * load: *missing (may be NULL: then a missing one is MICA_E_FORMAT) counts parameters that the file lacks and that stay
+ * as they are; tensors of other names are passed over, so that a trainer's checkpoint serves too. A shape that differs
+ * is MICA_E_FORMAT, and nothing is loaded. Both block. */
+struct mica_safetensors_pair;
+MICA_API mica_status mica_nn_save(const mica_nn *nn, mica_session *session, const char *path,
+                                  const struct mica_safetensors_pair *metadata, size_t metadata_count);
+MICA_API mica_status mica_nn_load(const mica_nn *nn, mica_session *session, const char *path, size_t *missing);
+
 /* --- layers --- */
 
 typedef struct mica_dense_config {

@@ -141,15 +141,6 @@ MICA_API mica_status mica_trainer_test(mica_trainer *trainer, const mica_batch_s
 MICA_API mica_status mica_trainer_save(mica_trainer *trainer, const char *path);
 MICA_API mica_status mica_trainer_load(mica_trainer *trainer, const char *path);
 
-/* Weights and state of a network alone, out of and into the tensors of a session made from its graph, by name.
- * metadata as in mica_safetensors_write. load: *missing (may be NULL: then a missing one is MICA_E_FORMAT) counts
- * parameters that the file lacks and that stay as they are; tensors of other names are passed over, so that a
- * checkpoint serves too. A shape that differs is MICA_E_FORMAT, and nothing is loaded. */
-struct mica_safetensors_pair;
-MICA_API mica_status mica_nn_save(const mica_nn *nn, mica_session *session, const char *path,
-                                  const struct mica_safetensors_pair *metadata, size_t metadata_count);
-MICA_API mica_status mica_nn_load(const mica_nn *nn, mica_session *session, const char *path, size_t *missing);
-
 /* Of a class, from a confusion matrix. What has no samples to divide by is 0. */
 typedef struct mica_class_scores {
   double precision, recall, f1;

@@ -1,7 +1,7 @@
 #include "cli/energy.h"
 #include "cli/number.h"
-#include "cli/page.h"
 #include "cli/progress.h"
+#include "cli/report.h"
 #include "cli/run.h"
 #include "cli/score.h"
 #include "cli/terminal.h"
@@ -290,19 +290,19 @@ static int finish(const cli_command *self, const cli_run *run, const char *folde
                   mica_trainer *trainer, const cli_progress_state *progress, const char *energy) {
   mica_loader *judge = p->test_loader ? p->test_loader : p->validation_loader;
   cli_score score = {0};
-  cli_page page = {.run = run,
-                   .progress = progress,
-                   .judged = p->test_loader ? p->test : p->validation,
-                   .device = mica_engine_device(engine)->name,
-                   .energy = energy};
+  cli_report report = {.run = run,
+                       .progress = progress,
+                       .judged = p->test_loader ? p->test : p->validation,
+                       .device = mica_engine_device(engine)->name,
+                       .energy = energy};
   if (keep_model(trainer, folder) != MICA_OK) return cli_fail_library(self);
   if (judge) {
     mica_batch_source source = mica_loader_source(judge);
     if (cli_score_take(&score, run, trainer, &source) != MICA_OK) return cli_fail_library(self);
     cli_score_print(&score, run, p->test_loader ? "test" : "validation");
-    page.score = &score;
+    report.score = &score;
   }
-  int status = cli_page_write(&page, self, engine, trainer, folder);
+  int status = cli_report_write(&report, self, engine, trainer, folder);
   cli_score_free(&score);
   if (status == CLI_OK) printf("\nmodel     %s/" CLI_MODEL_FILE "\nreport    %s/report.html\n", folder, folder);
   return status;

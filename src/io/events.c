@@ -6,7 +6,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
-#include <mica/report.h>
+#include <mica/history.h>
 #include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>

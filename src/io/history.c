@@ -3,14 +3,9 @@
 #include "base/text.h"
 
 #include <math.h>
+#include <mica/io.h>
 #include <stdlib.h>
 #include <string.h>
-
-mica_status mica_file_write(const char *path, const void *data, size_t bytes) {
-  if (!path || (!data && bytes)) return mica__fail(MICA_E_INVALID, "mica_file_write: a pointer is NULL");
-  mica__file_sweep(path);
-  return mica__file_replace(path, &(mica__bytes){data, bytes}, 1);
-}
 
 static const char *const names[] = {
 #define COLUMN_NAME(name, text) #name,

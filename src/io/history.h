@@ -4,7 +4,7 @@
 
 #include "base/error.h"
 
-#include <mica/report.h>
+#include <mica/history.h>
 
 /* Columns of a file that are looked at. */
 #define MICA__HISTORY_MAX_COLUMNS 256

@@ -1,26 +1,22 @@
-#include "io/png.h"
+#include "base/error.h"
 
+#include <mica/io.h>
 #include <stdlib.h>
 
 #if MICA_WITH_PNG
 #include <png.h>
 
-static void add_base64(mica__text *text, const uint8_t *data, size_t n) {
-  static const char digits[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
-  for (size_t i = 0; i < n; i += 3) {
-    const uint32_t word =
-        (uint32_t)data[i] << 16 | (uint32_t)(i + 1 < n ? data[i + 1] : 0) << 8 | (i + 2 < n ? data[i + 2] : 0);
-    const char four[4] = {digits[word >> 18], digits[word >> 12 & 63], i + 1 < n ? digits[word >> 6 & 63] : '=',
-                          i + 2 < n ? digits[word & 63] : '='};
-    mica__text_add_bytes(text, four, sizeof four);
-  }
+#define MAX_SIDE 32768
+
+static bool is_picture(mica_shape s) {
+  return s.rank == 3 && (s.dim[0] == 1 || s.dim[0] == 3) && s.dim[1] > 0 && s.dim[1] <= MAX_SIDE && s.dim[2] > 0 &&
+         s.dim[2] <= MAX_SIDE;
 }
 
 /* libpng's simplified interface: its errors come back as results, never by longjmp. */
-mica_status mica__png_add_uri(mica__text *text, const uint8_t *planes, mica_shape shape) {
-  if (shape.rank != 3 || (shape.dim[0] != 1 && shape.dim[0] != 3) || shape.dim[1] < 1 || shape.dim[2] < 1 ||
-      shape.dim[1] > 32768 || shape.dim[2] > 32768)
-    return mica__fail(MICA_E_SHAPE, "a picture is (C, H, W) with 1 or 3 channels");
+mica_status mica_png_encode(const uint8_t *planes, mica_shape shape, uint8_t **data, size_t *bytes) {
+  if (!planes || !data || !bytes) return mica__fail(MICA_E_INVALID, "mica_png_encode: a pointer is NULL");
+  if (!is_picture(shape)) return mica__fail(MICA_E_SHAPE, "mica_png_encode: a picture is (C, H, W) with C 1 or 3");
   const size_t channels = (size_t)shape.dim[0], pixels = (size_t)(shape.dim[1] * shape.dim[2]);
   png_image png = {.version = PNG_IMAGE_VERSION,
                    .width = (png_uint_32)shape.dim[2],
@@ -33,22 +29,23 @@ mica_status mica__png_add_uri(mica__text *text, const uint8_t *planes, mica_shap
     for (size_t c = 0; c < channels; c++)
       for (size_t i = 0; i < pixels; i++) rows[i * channels + c] = planes[c * pixels + i];
     if (!png_image_write_to_memory(&png, file, &size, 0, rows, 0, NULL))
-      status = mica__fail(MICA_E_INVALID, "a picture cannot be written: %s", png.message);
-  }
-  if (status == MICA_OK) {
-    mica__text_add(text, "data:image/png;base64,");
-    add_base64(text, file, size);
+      status = mica__fail(MICA_E_INVALID, "mica_png_encode: %s", png.message);
   }
   free(rows);
-  free(file);
-  return status;
+  if (status != MICA_OK) {
+    free(file);
+    return status;
+  }
+  *data = file;
+  *bytes = size;
+  return MICA_OK;
 }
 
 #else
 
-mica_status mica__png_add_uri(mica__text *text, const uint8_t *planes, mica_shape shape) {
-  (void)text, (void)planes, (void)shape;
-  return mica__fail(MICA_E_UNSUPPORTED, "this build has no libpng");
+mica_status mica_png_encode(const uint8_t *planes, mica_shape shape, uint8_t **data, size_t *bytes) {
+  (void)planes, (void)shape, (void)data, (void)bytes;
+  return mica__fail(MICA_E_UNSUPPORTED, "mica_png_encode: this build has no libpng");
 }
 
 #endif

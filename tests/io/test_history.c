@@ -9,7 +9,8 @@
 
 #include <dirent.h>
 #include <math.h>
-#include <mica/report.h>
+#include <mica/history.h>
+#include <mica/io.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -116,89 +117,41 @@ START_TEST(event_files_hold_what_was_said) {
 }
 END_TEST
 
-static size_t count_of(const char *text, const char *what) {
-  size_t count = 0;
-  for (; (text = strstr(text, what)); text += strlen(what)) count++;
-  return count;
-}
-
-#if MICA_WITH_PNG
-/* The bytes of the first picture of the page. */
-static size_t first_picture(const char *page, uint8_t *out) {
-  static const char digits[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
-  const char *at = strstr(page, "base64,");
-  size_t n = 0;
-  uint32_t word = 0;
-  ck_assert_ptr_nonnull(at);
-  at += 7;
-  for (int i = 0; at[i] != '"'; i++) {
-    const char *digit = strchr(digits, at[i]);
-    word = word << 6 | (at[i] == '=' ? 0 : (uint32_t)(digit - digits));
-    if (i % 4 == 3)
-      for (int k = 2; k >= 0; k--) out[n++] = (uint8_t)(word >> (8 * k));
-  }
-  return n;
-}
-#endif
-
-START_TEST(a_page_holds_everything) {
-  static const mica_report_fact facts[] = {{"device", "<pocl> & \"co\""}, {"epochs", "2"}};
-  static const char *const names[] = {"cat", "d<o>g"};
-  static const int64_t confusion[4] = {8, 2, 1, 9};
-  uint8_t pixels[3 * 4 * 5], file[4096];
-  for (size_t i = 0; i < sizeof pixels; i++) pixels[i] = (uint8_t)(i * 37);
-  const mica_report_mistake mistakes[] = {{pixels, {3, {3, 4, 5}}, 0, 1, 0.987}, {NULL, {0}, 1, 0, 0.5}};
-  const mica_report report = {.title = "mlp on <data>",
-                              .facts = facts,
-                              .fact_count = 2,
-                              .history = history,
-                              .epochs = 2,
-                              .classes = 2,
-                              .class_names = names,
-                              .confusion = confusion,
-                              .mistakes = mistakes,
-                              .mistake_count = 2};
+START_TEST(a_picture_comes_back) {
+  uint8_t pixels[3 * 4 * 5], *file = NULL;
   size_t size = 0;
-  ck_ok(mica_report_write(files_path("report.html"), &report));
-  const char *page = read_all(files_path("report.html"), &size);
-  ck_assert_ptr_nonnull(strstr(page, "<title>mlp on &lt;data&gt;</title>"));
-  ck_assert_ptr_nonnull(strstr(page, "&lt;pocl&gt; &amp; &quot;co&quot;"));
-  ck_assert_uint_eq(count_of(page, "<svg"), 2);
-  ck_assert_uint_eq(count_of(page, "<polyline"), 4);
-  ck_assert_uint_eq(count_of(page, "<figure>"), 2);
-  ck_assert_ptr_nonnull(strstr(page, "98.7 % <b>d&lt;o&gt;g</b><br>is <b>cat</b>"));
-  /* cat: precision 8 of 9, recall 8 of 10, F1 16 of 19 */
-  ck_assert_ptr_nonnull(strstr(page, "<td>88.9</td><td>80.0</td><td>84.2</td>"));
-  /* Nothing comes from elsewhere, and no number is none. */
-  ck_assert_uint_eq(count_of(page, "http") + count_of(page, "nan") + count_of(page, "inf"), 0);
+  for (size_t i = 0; i < sizeof pixels; i++) pixels[i] = (uint8_t)(i * 37);
 #if MICA_WITH_PNG
   mica__image image = {0};
-  size = first_picture(page, file);
+  ck_ok(mica_png_encode(pixels, MICA_SHAPE(3, 4, 5), &file, &size));
   ck_ok(mica__png_decode("picture", file, size, 3, &image));
   ck_assert(image.height == 4 && image.width == 5);
   for (size_t i = 0; i < sizeof pixels; i++) ck_assert_uint_eq(image.pixels[i % 20 * 3 + i / 20], pixels[i]);
   free(image.pixels);
+  free(file);
+  static const mica_shape wrong[] = {{3, {2, 4, 5}}, {3, {3, 0, 5}}, {3, {3, 4, 1 << 20}}, {2, {4, 5}}};
+  for (size_t i = 0; i < sizeof wrong / sizeof *wrong; i++)
+    ck_assert_int_eq(mica_png_encode(pixels, wrong[i], &file, &size), MICA_E_SHAPE);
 #else
-  (void)file;
+  ck_assert_int_eq(mica_png_encode(pixels, MICA_SHAPE(3, 4, 5), &file, &size), MICA_E_UNSUPPORTED);
 #endif
-  ck_ok(mica_report_write(files_path("empty.html"), &(mica_report){0}));
 }
 END_TEST
 
 START_TEST(what_cannot_be_written_is_a_sentence) {
-  ck_assert_int_eq(mica_report_write("/proc/mica/report.html", &(mica_report){0}), MICA_E_IO);
+  ck_assert_int_eq(mica_file_write("/proc/mica/file", "x", 1), MICA_E_IO);
   ck_assert_ptr_nonnull(strstr(mica_error_message(), "/proc/mica"));
   ck_assert_int_eq(mica_history_write("/proc/mica/history.csv", history, 2), MICA_E_IO);
 }
 END_TEST
 
 Suite *test_suite(void) {
-  Suite *suite = suite_create("report");
-  TCase *tcase = tcase_create("report");
+  Suite *suite = suite_create("history");
+  TCase *tcase = tcase_create("history");
   tcase_add_unchecked_fixture(tcase, NULL, files_remove);
   tcase_add_test(tcase, a_history_comes_back);
   tcase_add_test(tcase, event_files_hold_what_was_said);
-  tcase_add_test(tcase, a_page_holds_everything);
+  tcase_add_test(tcase, a_picture_comes_back);
   tcase_add_test(tcase, what_cannot_be_written_is_a_sentence);
   suite_add_tcase(suite, tcase);
   return suite;

@@ -1,16 +1,14 @@
-/* mica/report.h: what a training run leaves behind for people and for their tools: a table, TensorBoard's event files,
- * a page. All of it may be written again and again while the run goes on: each file is replaced as a whole, so that a
- * killed run leaves whole ones. */
-#ifndef MICA_REPORT_H
-#define MICA_REPORT_H
+/* mica/history.h: the record of a training run: a table of its epochs, and TensorBoard's event files.
+ *
+ * Functions may be called from any thread; one event file is used by one thread at a time. */
+#ifndef MICA_HISTORY_H
+#define MICA_HISTORY_H
 
-#include <mica/shape.h>
+#include <mica/status.h>
+#include <stddef.h>
+#include <stdint.h>
 
 MICA_BEGIN_DECLS
-
-/* Makes path a file of these bytes, in one step: written beside its place, synced, renamed. Missing directories are
- * made. MICA_E_IO says what was in the way. */
-MICA_API mica_status mica_file_write(const char *path, const void *data, size_t bytes);
 
 /* --- history.csv --- */
 
@@ -51,38 +49,6 @@ MICA_API mica_status mica_events_create(const char *folder, mica_events **events
 MICA_API mica_status mica_events_scalar(mica_events *events, const char *tag, int64_t step, double value);
 /* NULL is a no-op. */
 MICA_API void mica_events_close(mica_events *events);
-
-/* --- report.html --- */
-
-typedef struct mica_report_fact {
-  const char *name, *value;
-} mica_report_fact;
-
-/* A sample that was taken for another class. */
-typedef struct mica_report_mistake {
-  const uint8_t *pixels; /* (C, H, W), C 1 or 3; NULL where there is no picture */
-  mica_shape shape;
-  int32_t label, predicted;
-  double confidence; /* the probability of the predicted class */
-} mica_report_mistake;
-
-/* Any part may be absent (NULL and 0). */
-typedef struct mica_report {
-  const char *title;
-  const mica_report_fact *facts; /* a table of two columns at the top */
-  size_t fact_count;
-  const mica_history_row *history;
-  size_t epochs;
-  int32_t classes;
-  const char *const *class_names; /* NULL: numbers */
-  const int64_t *confusion;       /* classes x classes counts, row the label, column the prediction */
-  const mica_report_mistake *mistakes;
-  size_t mistake_count;
-} mica_report;
-
-/* One page that needs nothing beside itself: the facts, curves of loss and accuracy, the confusion matrix with
- * precision, recall and F1 of each class, and the mistakes (as pictures where the build has libpng). */
-MICA_API mica_status mica_report_write(const char *path, const mica_report *report);
 
 MICA_END_DECLS
 

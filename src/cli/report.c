@@ -1,5 +1,6 @@
-#include "cli/page.h"
+#include "cli/report.h"
 
+#include "cli/report_page.h"
 #include "cli/samples.h"
 
 #include <inttypes.h>
@@ -14,7 +15,7 @@
 
 /* The mistakes made with the most confidence, in falling order; pixels are copies. */
 typedef struct mistakes {
-  mica_report_mistake list[SHOWN];
+  cli_report_mistake list[SHOWN];
   size_t count;
 } mistakes;
 
@@ -29,72 +30,72 @@ static void add_mistake(mistakes *m, const cli_samples *s, const cli_run *run, i
   if (m->count == SHOWN) free((void *)m->list[--m->count].pixels);
   memmove(m->list + at + 1, m->list + at, (m->count - at) * sizeof *m->list);
   /* NOLINTBEGIN(clang-analyzer-unix.Malloc): the list keeps the pixels. */
-  m->list[at] = (mica_report_mistake){
+  m->list[at] = (cli_report_mistake){
       .pixels = pixels, .shape = run->input, .label = s->truth[i], .predicted = guess, .confidence = confidence};
   /* NOLINTEND(clang-analyzer-unix.Malloc) */
   m->count++;
 }
 
-static int find_mistakes(const cli_command *self, const cli_page *page, mica_engine *engine, mica_trainer *trainer,
+static int find_mistakes(const cli_command *self, const cli_report *report, mica_engine *engine, mica_trainer *trainer,
                          mistakes *m) {
-  int64_t count = (int64_t)mica_dataset_count(page->judged), size = count < AT_A_TIME ? count : AT_A_TIME;
+  int64_t count = (int64_t)mica_dataset_count(report->judged), size = count < AT_A_TIME ? count : AT_A_TIME;
   cli_samples s = {0};
-  int status = cli_samples_create(&s, self, page->run, size);
+  int status = cli_samples_create(&s, self, report->run, size);
   for (int64_t from = 0; status == CLI_OK && from + size <= count && from < LOOKED_AT; from += size) {
-    status = cli_samples_read(&s, self, page->run, page->judged, (uint64_t)from);
-    if (status == CLI_OK) status = cli_samples_infer(&s, self, page->run, engine, trainer);
+    status = cli_samples_read(&s, self, report->run, report->judged, (uint64_t)from);
+    if (status == CLI_OK) status = cli_samples_infer(&s, self, report->run, engine, trainer);
     for (int64_t i = 0; status == CLI_OK && i < size; i++) {
       int32_t guess = cli_samples_class(&s, i, 0);
-      if (guess != s.truth[i]) add_mistake(m, &s, page->run, i, guess);
+      if (guess != s.truth[i]) add_mistake(m, &s, report->run, i, guess);
     }
   }
   cli_samples_free(&s);
   return status;
 }
 
-static size_t list_facts(const cli_page *page, char texts[FACTS][128], mica_report_fact facts[FACTS]) {
-  const cli_run *run = page->run;
+static size_t list_facts(const cli_report *report, char texts[FACTS][128], cli_report_fact facts[FACTS]) {
+  const cli_run *run = report->run;
   size_t n = 0;
 #define FACT(label, ...)                                                                                               \
   do {                                                                                                                 \
     snprintf(texts[n], sizeof texts[n], __VA_ARGS__);                                                                  \
-    facts[n] = (mica_report_fact){label, texts[n]};                                                                    \
+    facts[n] = (cli_report_fact){label, texts[n]};                                                                     \
     n++;                                                                                                               \
   } while (0)
   FACT("data", "%.120s", run->data);
-  FACT("device", "%.120s", page->device);
+  FACT("device", "%.120s", report->device);
   FACT("optimizer", "%.40s at %g, %.40s, weight decay %g", run->optimizer, run->lr, run->schedule, run->weight_decay);
   FACT("batch", "%" PRId64, run->batch);
   FACT("augmentation", "%.120s", run->augment);
   FACT("precision", "%.16s", run->precision);
   FACT("seed", "%" PRId64, run->seed);
-  FACT("energy", "%.120s", page->energy);
-  if (page->score && run->classes) FACT("accuracy", "%.2f %%", 100 * page->score->metrics.accuracy);
+  FACT("energy", "%.120s", report->energy);
+  if (report->score && run->classes) FACT("accuracy", "%.2f %%", 100 * report->score->metrics.accuracy);
 #undef FACT
   return n;
 }
 
-int cli_page_write(const cli_page *page, const cli_command *self, mica_engine *engine, mica_trainer *trainer,
-                   const char *folder) {
+int cli_report_write(const cli_report *report, const cli_command *self, mica_engine *engine, mica_trainer *trainer,
+                     const char *folder) {
   char path[CLI_PATH], texts[FACTS][128];
-  mica_report_fact facts[FACTS];
+  cli_report_fact facts[FACTS];
   mistakes m = {0};
-  const cli_run *run = page->run;
+  const cli_run *run = report->run;
   if (!cli_run_path(path, folder, "report.html")) return cli_fail(self, "the path %s is too long", folder);
-  int status = page->judged && run->classes ? find_mistakes(self, page, engine, trainer, &m) : CLI_OK;
-  const mica_report report = {
+  int status = report->judged && run->classes ? find_mistakes(self, report, engine, trainer, &m) : CLI_OK;
+  const cli_report_page page = {
       .title = run->model,
       .facts = facts,
-      .fact_count = list_facts(page, texts, facts),
-      .history = page->progress->rows,
-      .epochs = page->progress->row_count,
+      .fact_count = list_facts(report, texts, facts),
+      .history = report->progress->rows,
+      .epochs = report->progress->row_count,
       .classes = run->classes,
       .class_names = (const char *const *)run->class_names,
-      .confusion = page->score ? page->score->confusion : NULL,
+      .confusion = report->score ? report->score->confusion : NULL,
       .mistakes = m.list,
       .mistake_count = m.count,
   };
-  if (status == CLI_OK && mica_report_write(path, &report) != MICA_OK) status = cli_fail_library(self);
+  if (status == CLI_OK) status = cli_report_page_write(self, path, &page);
   for (size_t i = 0; i < m.count; i++) free((void *)m.list[i].pixels);
   return status;
 }
