@@ -53,7 +53,7 @@ static mica_status time_products(mica_queue *queue, const mica_tensor *a, const 
                                  double *seconds) {
   mica_status status = mica_queue_finish(queue);
   double begin = now();
-  for (int i = 0; !status && i < REPEATS; i++) status = mica_op_gemm_fwd(queue, NULL, a, b, NULL, NULL, d);
+  for (int i = 0; !status && i < REPEATS; i++) status = mica_op_gemm(queue, NULL, a, b, NULL, NULL, d);
   if (!status) status = mica_queue_finish(queue);
   *seconds = (now() - begin) / REPEATS;
   return status;
@@ -80,7 +80,7 @@ int main(int argc, char **argv) {
   }
   if (!status) status = mica_tensor_create_from(engine, MICA_F32, shape, b_data, &b);
   if (!status) status = mica_tensor_create(engine, MICA_F32, shape, &d);
-  if (!status) status = mica_op_gemm_fwd(mica_engine_queue(engine), NULL, a, b, NULL, NULL, d);
+  if (!status) status = mica_op_gemm(mica_engine_queue(engine), NULL, a, b, NULL, NULL, d);
   if (!status) status = mica_tensor_download(mica_engine_queue(engine), d, d_data, bytes);
   if (!status) worst = worst_error(a_data, b_data, d_data, n);
   if (!status) status = time_products(mica_engine_queue(engine), a, b, d, &seconds);

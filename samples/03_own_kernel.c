@@ -38,7 +38,7 @@ static mica_status compute(mica_engine *engine, mica_tensor *steps, mica_tensor 
     status = mica_kernel_run(queue, mandelbrot, args, sizeof args / sizeof *args, (size_t[]){COLUMNS, ROWS, 1},
                              (size_t[]){32, 1, 1});
   /* Queued behind the kernel; nothing waits until results are asked for. */
-  if (!status) status = mica_op_reduce_fwd(queue, MICA_REDUCE_SUM, steps, 0, sum);
+  if (!status) status = mica_op_reduce(queue, MICA_REDUCTION_SUM, steps, 0, sum);
   return status;
 }
 

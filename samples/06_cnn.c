@@ -46,12 +46,12 @@ static mica_status open_data(mica_engine *engine, const char *path, data *d) {
 }
 
 /* Called now and then, and after each epoch; false would stop the run. */
-static bool report(void *user, const mica_train_event *event) {
+static bool report(void *user, const mica_train_progress *progress) {
   (void)user;
-  if (event->kind == MICA_TRAIN_EPOCH)
-    printf("epoch %d: loss %.3f, accuracy %.1f %%; on the test part %.1f %%; %.0f samples/s\n", (int)event->epoch + 1,
-           event->training.loss, 100 * event->training.accuracy, 100 * event->validation.accuracy,
-           (double)event->training.samples / event->seconds);
+  if (progress->event == MICA_TRAIN_EVENT_EPOCH)
+    printf("epoch %d: loss %.3f, accuracy %.1f %%; on the test part %.1f %%; %.0f samples/s\n",
+           (int)progress->epoch + 1, progress->training.loss, 100 * progress->training.accuracy,
+           100 * progress->validation.accuracy, (double)progress->training.samples / progress->seconds);
   return true;
 }
 

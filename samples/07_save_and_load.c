@@ -31,7 +31,7 @@ static mica_status make(mica_engine *engine, bool training, network *n) {
   mica_value out = curve(n->nn, mica_input(n->graph, "x", MICA_F32, MICA_SHAPE(POINTS, 1)));
   if (training) {
     mica_optimizer_config how = mica_optimizer_config_default(MICA_OPTIMIZER_ADAM);
-    out = mica_mse(out, mica_input(n->graph, "y", MICA_F32, MICA_SHAPE(POINTS, 1)), MICA_LOSS_MEAN);
+    out = mica_mse(out, mica_input(n->graph, "y", MICA_F32, MICA_SHAPE(POINTS, 1)), MICA_LOSS_REDUCTION_MEAN);
     mica_optimize(n->nn, out, &how, NULL);
   }
   return mica_session_create(engine, n->graph, &out, 1, NULL, &n->session);

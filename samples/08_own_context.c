@@ -71,7 +71,7 @@ static mica_status run_softmax(const program *p) {
     status = mica_session_create(engine, graph, &out, 1, NULL, &session);
   }
   if (!status) status = mica_session_run(session, mica_engine_queue(engine), &(mica_feed){"x", x}, 1);
-  if (!status) status = mica_op_copy_fwd(mica_engine_queue(engine), mica_session_output(session, 0), y);
+  if (!status) status = mica_op_copy(mica_engine_queue(engine), mica_session_output(session, 0), y);
   if (status) fprintf(stderr, "%s\n", mica_error_message());
   mica_session_destroy(session);
   mica_graph_destroy(graph);

@@ -1,4 +1,4 @@
-/* mica/conv.h: convolution, stateless (mica_op_conv_*) and as values of a graph (mica_conv, mica_conv_transpose).
+/* mica/conv.h: convolution on device tensors. mica/nodes.h builds it in graphs, by the same formula and config.
  *
  * Letters: N images, C channels and (D, H, W) extents of the input x, K filters of (T, R, S), output y of (O, P, Q).
  * One, two or three spatial dimensions:
@@ -14,21 +14,10 @@
 #ifndef MICA_CONV_H
 #define MICA_CONV_H
 
-#include <mica/graph.h>
 #include <mica/ops.h>
+#include <mica/window.h>
 
 MICA_BEGIN_DECLS
-
-/* A value for each spatial dimension, in the tensors' order. All zeros is a convolution without padding, stride or
- * dilation: a stride, dilation or group count of 0 stands for 1. */
-typedef struct mica_conv_config {
-  int64_t stride[3];
-  int64_t pad[3];        /* zeros before the first element, and as many after the last */
-  int64_t pad_more[3];   /* after the last so many more (or fewer, where negative): asymmetric padding */
-  int64_t dilation[3];   /* from one element of a filter to the next */
-  int64_t output_pad[3]; /* mica_conv_transpose alone: elements more at the end, less than the stride */
-  int64_t groups;
-} mica_conv_config;
 
 /* What is done to each element of a result r as it is stored: activation(r + bias[channel] + addend). All zeros is
  * nothing. bias: (channels of the result), of any of f32 f16 bf16 (f64 for f64). addend: the result's shape and
@@ -56,13 +45,6 @@ MICA_API mica_status mica_op_conv_bwd_data(mica_queue *queue, const mica_conv_co
  * dilation, q stride - pad + s dilation]. */
 MICA_API mica_status mica_op_conv_bwd_filter(mica_queue *queue, const mica_conv_config *config, const mica_tensor *x,
                                              const mica_tensor *dy, mica_tensor *dw);
-
-/* y, plus b (K) for each channel unless b is null. */
-MICA_API mica_value mica_conv(mica_value x, mica_value w, mica_value b, const mica_conv_config *config);
-/* The transposed convolution: x (N, K, ...), w (K, C / groups, ...) and y (N, C, ...) with extents
- * (X - 1) stride - 2 pad - pad_more + (S - 1) dilation + 1 + output_pad: what mica_conv with this config makes x's
- * shape of. b (C) may be null. */
-MICA_API mica_value mica_conv_transpose(mica_value x, mica_value w, mica_value b, const mica_conv_config *config);
 
 MICA_END_DECLS
 

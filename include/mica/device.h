@@ -18,7 +18,7 @@ MICA_BEGIN_DECLS
   X(NULL, "null")
 
 typedef enum mica_device_class {
-#define MICA_DEVICE_CLASS_ENUM(name, text) MICA_CLASS_##name,
+#define MICA_DEVICE_CLASS_ENUM(name, text) MICA_DEVICE_CLASS_##name,
   MICA_DEVICE_CLASS_LIST(MICA_DEVICE_CLASS_ENUM)
 #undef MICA_DEVICE_CLASS_ENUM
 } mica_device_class;

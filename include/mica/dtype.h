@@ -31,10 +31,10 @@ typedef enum mica_dtype {
 } mica_dtype;
 
 typedef enum mica_dtype_kind {
-  MICA_KIND_FLOAT,
-  MICA_KIND_SIGNED,
-  MICA_KIND_UNSIGNED,
-  MICA_KIND_BOOL,
+  MICA_DTYPE_KIND_FLOAT,
+  MICA_DTYPE_KIND_SIGNED,
+  MICA_DTYPE_KIND_UNSIGNED,
+  MICA_DTYPE_KIND_BOOL,
 } mica_dtype_kind;
 
 /* "f32"; "?" for a value that is no dtype. */

@@ -79,7 +79,7 @@ MICA_API mica_value mica_checkpoint(mica_value value);
 /* The value passed on, with no gradient through it. */
 MICA_API mica_value mica_stop_gradient(mica_value value);
 
-typedef enum mica_dump_format { MICA_DUMP_TEXT, MICA_DUMP_GRAPHVIZ } mica_dump_format;
+typedef enum mica_dump_format { MICA_DUMP_FORMAT_TEXT, MICA_DUMP_FORMAT_GRAPHVIZ } mica_dump_format;
 /* The graph as text, a line a value, or as Graphviz; *text is the caller's (free). */
 MICA_API mica_status mica_graph_dump(const mica_graph *graph, mica_dump_format format, char **text);
 

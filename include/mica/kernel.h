@@ -19,7 +19,7 @@
 MICA_BEGIN_DECLS
 
 /* Belongs to the engine and lives as long as it does. */
-typedef struct mica__kernel mica_kernel;
+typedef struct mica_kernel mica_kernel;
 
 /* The __kernel function `name` of an OpenCL C 1.2 text: as it was built before by this engine, else from the cache on
  * disk, else compiled, which blocks. options are the compiler's, such as "-DSTEP=4"; NULL for none. name and source are

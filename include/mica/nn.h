@@ -15,8 +15,8 @@
 #ifndef MICA_NN_H
 #define MICA_NN_H
 
-#include <mica/conv.h>
 #include <mica/session.h>
+#include <mica/window.h>
 
 MICA_BEGIN_DECLS
 
@@ -56,21 +56,21 @@ MICA_API bool mica_nn_is_training(const mica_nn *nn);
   X(XAVIER_NORMAL, "xavier_normal")                                                                                    \
   X(ORTHOGONAL, "orthogonal")
 
-typedef enum mica_init_kind {
+typedef enum mica_init {
 #define MICA_INIT_ENUM(name, text) MICA_INIT_##name,
   MICA_INIT_LIST(MICA_INIT_ENUM)
 #undef MICA_INIT_ENUM
-} mica_init_kind;
+} mica_init;
 
 /* "kaiming_normal"; "?" for a value that is none. */
-MICA_API const char *mica_init_name(mica_init_kind kind);
+MICA_API const char *mica_init_name(mica_init kind);
 
-typedef struct mica_init {
-  mica_init_kind kind;
+typedef struct mica_init_config {
+  mica_init kind;
   double value; /* CONSTANT: the value; UNIFORM: the bound b of [-b, b); NORMAL ones: the deviation; else the gain g */
   bool fan_out; /* KAIMING: by fan_out instead of fan_in */
   int64_t fan_in; /* in place of the fan_in that the shape has; 0 for none */
-} mica_init;
+} mica_init_config;
 
 /* --- parameters --- */
 
@@ -80,19 +80,19 @@ MICA_API void mica_nn_pop(mica_nn *nn);
 
 /* A parameter that is trained, f32, to be used as nn's dtype says (the value is a cast of it). Weight decay is for
  * those of rank 2 and more. init may be NULL: zeros. */
-MICA_API mica_value mica_nn_parameter(mica_nn *nn, const char *name, mica_shape shape, const mica_init *init);
+MICA_API mica_value mica_nn_parameter(mica_nn *nn, const char *name, mica_shape shape, const mica_init_config *init);
 /* State that is not trained but saved with the network, such as running statistics: f32, begins as `value`. Changed by
  * mica_assign. */
 MICA_API mica_value mica_nn_state(mica_nn *nn, const char *name, mica_shape shape, double value);
 
 /* WEIGHT: trained; STATE: made by mica_nn_state; OPTIMIZER: made by mica_optimize, no part of the network but of what a
  * training run saves. */
-typedef enum mica_nn_role { MICA_NN_WEIGHT, MICA_NN_STATE, MICA_NN_OPTIMIZER } mica_nn_role;
+typedef enum mica_nn_role { MICA_NN_ROLE_WEIGHT, MICA_NN_ROLE_STATE, MICA_NN_ROLE_OPTIMIZER } mica_nn_role;
 
 typedef struct mica_nn_parameter_info {
   const char *name; /* with its scopes; valid as long as the network */
   mica_value value; /* the graph's parameter */
-  mica_init init;
+  mica_init_config init;
   mica_nn_role role;
   bool frozen; /* a weight that is not trained */
   bool decay;  /* weight decay is for it */
@@ -138,7 +138,7 @@ MICA_API mica_status mica_nn_load(const mica_nn *nn, mica_session *session, cons
 
 typedef struct mica_dense_config {
   bool no_bias;
-  mica_init weight, bias; /* default: Kaiming normal with gain sqrt(2), and zeros */
+  mica_init_config weight, bias; /* default: Kaiming normal with gain sqrt(2), and zeros */
 } mica_dense_config;
 /* x W' + b over the last axis. x (..., C), weight W (units, C), bias (units). config may be NULL, here and below. */
 MICA_API mica_value mica_nn_dense(mica_nn *nn, const char *name, mica_value x, int64_t units,
@@ -148,7 +148,7 @@ typedef struct mica_nn_conv_config {
   int64_t window[3];    /* of a filter, along each spatial axis; 0: as `size` says */
   mica_conv_config how; /* stride, padding, dilation, groups */
   bool no_bias;
-  mica_init weight, bias; /* default: as dense */
+  mica_init_config weight, bias; /* default: as dense */
 } mica_nn_conv_config;
 /* Convolution of x (N, C, 1 to 3 spatial axes) with `filters` filters of `size` elements along every spatial axis:
  * weight (filters, C / groups, size...), bias (filters). */
@@ -159,7 +159,7 @@ MICA_API mica_value mica_nn_conv_transpose(mica_nn *nn, const char *name, mica_v
                                            const mica_nn_conv_config *config);
 
 typedef struct mica_embedding_config {
-  mica_init weight; /* default: normal of deviation 1 */
+  mica_init_config weight; /* default: normal of deviation 1 */
 } mica_embedding_config;
 /* Rows of a table, weight (count, width), by i32 or i64 indices; the result has one axis more. */
 MICA_API mica_value mica_nn_embedding(mica_nn *nn, const char *name, mica_value indices, int64_t count, int64_t width,
@@ -171,7 +171,7 @@ MICA_API mica_value mica_nn_dropout(mica_nn *nn, mica_value x, double rate);
 typedef struct mica_norm_config {
   double epsilon;  /* 0: 1e-5 */
   double momentum; /* batch norm: the share of the batch in the running statistics; 0: 0.1 */
-  bool no_scale, no_shift;
+  bool no_scale, no_bias;
   double scale; /* what scales begin as; 0: 1; negative: 0 */
 } mica_norm_config;
 /* Layer norm over the last axis: weight and bias (C). */

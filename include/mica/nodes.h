@@ -8,13 +8,14 @@
 #define MICA_NODES_H
 
 #include <mica/graph.h>
+#include <mica/window.h>
 
 MICA_BEGIN_DECLS
 
 /* --- pointwise: one operand --- */
 
 /* name, y[i] =. The result has x's type. NaN and infinities go as IEEE 754 has it. */
-#define MICA_UNARY_LIST(X)                                                                                             \
+#define MICA_UNARY_BUILDERS(X)                                                                                         \
   X(neg, "-x; number")                                                                                                 \
   X(abs, "|x|; number")                                                                                                \
   X(sign, "-1, 0 or 1; number")                                                                                        \
@@ -62,7 +63,7 @@ MICA_BEGIN_DECLS
   X(softsign, "x / (1 + |x|)")                                                                                         \
   X(hard_swish, "x min(max(x + 3, 0), 6) / 6; Howard et al. 2019")
 #define MICA_UNARY_DECLARE(name, text) MICA_API mica_value mica_##name(mica_value x);
-MICA_UNARY_LIST(MICA_UNARY_DECLARE)
+MICA_UNARY_BUILDERS(MICA_UNARY_DECLARE)
 #undef MICA_UNARY_DECLARE
 
 /* x scale + shift. Float. */
@@ -83,7 +84,7 @@ MICA_API mica_value mica_cast(mica_value x, mica_dtype dtype);
 
 /* --- pointwise: two operands, broadcast --- */
 
-#define MICA_BINARY_LIST(X)                                                                                            \
+#define MICA_BINARY_BUILDERS(X)                                                                                        \
   X(add, "a + b; number")                                                                                              \
   X(sub, "a - b; number")                                                                                              \
   X(mul, "a b; number")                                                                                                \
@@ -110,7 +111,7 @@ MICA_API mica_value mica_cast(mica_value x, mica_dtype dtype);
   X(shift_right, "floor(a / 2^b); integers, 0 <= b < bits of the type")                                                \
   X(prelu, "a < 0 ? a b : a; float; He et al. 2015")
 #define MICA_BINARY_DECLARE(name, text) MICA_API mica_value mica_##name(mica_value a, mica_value b);
-MICA_BINARY_LIST(MICA_BINARY_DECLARE)
+MICA_BINARY_BUILDERS(MICA_BINARY_DECLARE)
 #undef MICA_BINARY_DECLARE
 
 /* condition ? a : b; condition is bool, a and b have one type, all three broadcast. */
@@ -129,7 +130,7 @@ typedef struct mica_axes {
 
 /* name, y = over the elements along the axes. keep leaves the axes with extent 1. Results have x's type; sums of
  * integers wrap. Over no elements sums are 0, products 1, and max and min fail with MICA_E_SHAPE. */
-#define MICA_REDUCE_LIST(X)                                                                                            \
+#define MICA_REDUCE_BUILDERS(X)                                                                                        \
   X(sum, "the sum; number")                                                                                            \
   X(mean, "the sum divided by the count; float")                                                                       \
   X(max, "the largest; NaN when there is one; number. Its gradient is shared by equals")                               \
@@ -141,7 +142,7 @@ typedef struct mica_axes {
   X(logsum, "log of the sum; float")                                                                                   \
   X(logsumexp, "log of the sum of e^x, without overflow; float")
 #define MICA_REDUCE_DECLARE(name, text) MICA_API mica_value mica_##name(mica_value x, mica_axes axes, bool keep);
-MICA_REDUCE_LIST(MICA_REDUCE_DECLARE)
+MICA_REDUCE_BUILDERS(MICA_REDUCE_DECLARE)
 #undef MICA_REDUCE_DECLARE
 
 /* The index of the largest (smallest) element along one axis, the first of equals, a NaN being the largest (smallest),
@@ -176,7 +177,12 @@ MICA_API void mica_split(mica_value x, int32_t axis, const int64_t *sizes, size_
 
 /* What stands beyond the edges of a b c d: CONSTANT: a value; REFLECT: d c b | a b c d | c b a; EDGE: a a a | a b c d |
  * d d d; WRAP: b c d | a b c d | a b c. */
-typedef enum mica_pad_mode { MICA_PAD_CONSTANT, MICA_PAD_REFLECT, MICA_PAD_EDGE, MICA_PAD_WRAP } mica_pad_mode;
+typedef enum mica_pad_mode {
+  MICA_PAD_MODE_CONSTANT,
+  MICA_PAD_MODE_REFLECT,
+  MICA_PAD_MODE_EDGE,
+  MICA_PAD_MODE_WRAP
+} mica_pad_mode;
 /* before[k] and after[k] elements more along axis k; negative ones cut. REFLECT adds less than the extent, WRAP at most
  * the extent. Padded axes are not open. value is for CONSTANT. */
 MICA_API mica_value mica_pad(mica_value x, const int64_t *before, const int64_t *after, mica_pad_mode mode,
@@ -211,19 +217,19 @@ MICA_API mica_value mica_gather_nd(mica_value x, mica_value indices);
 
 /* How an update joins what is there; SET: the last one stays, of any type; the others number. Only SET and ADD have
  * gradients (that of SET is right where no place is named twice). */
-typedef enum mica_scatter_join {
+typedef enum mica_scatter {
   MICA_SCATTER_SET,
   MICA_SCATTER_ADD,
   MICA_SCATTER_MUL,
   MICA_SCATTER_MAX,
   MICA_SCATTER_MIN,
-} mica_scatter_join;
+} mica_scatter;
 /* x with updates[o, j, i] joined at [o, indices[o, j, i], i], in rising j. Beside the axis the indices may be smaller
  * than x. updates has the indices' shape. */
 MICA_API mica_value mica_scatter_elements(mica_value x, mica_value indices, mica_value updates, int32_t axis,
-                                          mica_scatter_join how);
+                                          mica_scatter how);
 /* indices (..., k): x with updates[...] joined at x[indices[..., 0], ... indices[..., k - 1]]. */
-MICA_API mica_value mica_scatter_nd(mica_value x, mica_value indices, mica_value updates, mica_scatter_join how);
+MICA_API mica_value mica_scatter_nd(mica_value x, mica_value indices, mica_value updates, mica_scatter how);
 /* A new axis of `depth` at `axis` of the result: `on` at the index, `off` elsewhere; both scalars of one type. */
 MICA_API mica_value mica_one_hot(mica_value indices, int64_t depth, int32_t axis, mica_value off, mica_value on);
 /* The k largest (smallest) along an axis in order; of equals the first comes first, a NaN is the largest (smallest).
@@ -257,8 +263,8 @@ MICA_API mica_value mica_rms_norm(mica_value x, int32_t axis, mica_value scale, 
 /* --- channels: x is (N, C, ...), one number a channel in (C); in f32 for 16-bit types, where these numbers may be of
  * either type --- */
 
-/* (x - mean) / sqrt(variance + epsilon) scale + shift with given statistics, all (C); scale and shift may be null. */
-MICA_API mica_value mica_batch_norm(mica_value x, mica_value scale, mica_value shift, mica_value mean,
+/* (x - mean) / sqrt(variance + epsilon) scale + bias with given statistics, all (C); scale and bias may be null. */
+MICA_API mica_value mica_batch_norm(mica_value x, mica_value scale, mica_value bias, mica_value mean,
                                     mica_value variance, double epsilon);
 /* The same with the statistics of this batch, over all axes but 1; *mean and *variance (may be NULL) get them, (C), f32
  * for 16-bit types. The variance is the biased one, divided by the count n = N H W; the unbiased one that is usual for
@@ -267,34 +273,24 @@ MICA_API mica_value mica_batch_norm(mica_value x, mica_value scale, mica_value s
  *   mica_assign(running, mica_add(mica_affine(running, 1 - momentum, 0), mica_affine(mean, momentum, 0)));
  *
  * Ioffe and Szegedy 2015. */
-MICA_API mica_value mica_batch_norm_train(mica_value x, mica_value scale, mica_value shift, double epsilon,
+MICA_API mica_value mica_batch_norm_train(mica_value x, mica_value scale, mica_value bias, double epsilon,
                                           mica_value *mean, mica_value *variance);
 /* With the statistics of each channel of each image. Ulyanov et al. 2016. */
-MICA_API mica_value mica_instance_norm(mica_value x, mica_value scale, mica_value shift, double epsilon);
+MICA_API mica_value mica_instance_norm(mica_value x, mica_value scale, mica_value bias, double epsilon);
 /* With the statistics of each group of C / groups channels of an image. Wu and He 2018. */
-MICA_API mica_value mica_group_norm(mica_value x, mica_value scale, mica_value shift, int64_t groups, double epsilon);
+MICA_API mica_value mica_group_norm(mica_value x, mica_value scale, mica_value bias, int64_t groups, double epsilon);
 /* x / (k + alpha / size sum x x)^beta, the sum being over the `size` channels from c - floor((size - 1) / 2) on, as far
  * as there are such. Krizhevsky et al. 2012. */
 MICA_API mica_value mica_local_response_norm(mica_value x, int64_t size, double alpha, double beta, double k);
 
 /* --- windows: x is (N, C, spatial...) with one to three spatial axes --- */
 
-/* Windows of a pooling; element i is for spatial axis i. Output o of an axis of n elements looks at elements
- * o stride - pad + k dilation, k < size, as far as there are such, and there are
- *
- *   floor((n + 2 pad + pad_more - dilation (size - 1) - 1) / stride) + 1
- *
- * outputs; with ceil_mode it is ceil, less an output that would begin behind the data and the padding before it. */
-typedef struct mica_pool_config {
-  int64_t size[3];
-  int64_t stride[3];   /* 0: size */
-  int64_t pad[3];      /* elements before the axis and behind it */
-  int64_t pad_more[3]; /* behind it in addition; may be negative */
-  int64_t dilation[3]; /* 0: 1 */
-  bool ceil_mode;
-  bool count_include_pad; /* averages divide by the elements of padding too */
-  double p;               /* of Lp; 0: 2 */
-} mica_pool_config;
+/* y, plus b (K) for each channel unless b is null. */
+MICA_API mica_value mica_conv(mica_value x, mica_value w, mica_value b, const mica_conv_config *config);
+/* The transposed convolution: x (N, K, ...), w (K, C / groups, ...) and y (N, C, ...) with extents
+ * (X - 1) stride - 2 pad - pad_more + (S - 1) dilation + 1 + output_pad: what mica_conv with this config makes x's
+ * shape of. b (C) may be null. */
+MICA_API mica_value mica_conv_transpose(mica_value x, mica_value w, mica_value b, const mica_conv_config *config);
 
 /* The largest; NaN where there is one; number. A window without elements gives the type's lowest value. The gradient
  * goes to the first of equals. */
@@ -316,22 +312,26 @@ MICA_API mica_value mica_adaptive_max_pool(mica_value x, const int64_t *sizes);
 
 /* --- resizing --- */
 
-typedef enum mica_resize_mode { MICA_RESIZE_NEAREST, MICA_RESIZE_LINEAR, MICA_RESIZE_CUBIC } mica_resize_mode;
+typedef enum mica_resize_mode {
+  MICA_RESIZE_MODE_NEAREST,
+  MICA_RESIZE_MODE_LINEAR,
+  MICA_RESIZE_MODE_CUBIC
+} mica_resize_mode;
 /* Where output o of m lies in an axis of n elements, s being the scale: as ONNX defines them. */
 typedef enum mica_resize_coordinates {
-  MICA_RESIZE_HALF_PIXEL,           /* (o + 1/2) / s - 1/2 */
-  MICA_RESIZE_HALF_PIXEL_SYMMETRIC, /* the same about the middle, where m is not n s */
-  MICA_RESIZE_PYTORCH_HALF_PIXEL,   /* the same, but 0 where m is 1 */
-  MICA_RESIZE_ALIGN_CORNERS,        /* o (n - 1) / (m - 1), 0 where m is 1 */
-  MICA_RESIZE_ASYMMETRIC,           /* o / s */
-  MICA_RESIZE_TF_HALF_PIXEL,        /* (o + 1/2) / s */
-  MICA_RESIZE_TF_CROP,              /* from crop_start (n - 1) to crop_end (n - 1), corners aligned */
+  MICA_RESIZE_COORDINATES_HALF_PIXEL,           /* (o + 1/2) / s - 1/2 */
+  MICA_RESIZE_COORDINATES_HALF_PIXEL_SYMMETRIC, /* the same about the middle, where m is not n s */
+  MICA_RESIZE_COORDINATES_PYTORCH_HALF_PIXEL,   /* the same, but 0 where m is 1 */
+  MICA_RESIZE_COORDINATES_ALIGN_CORNERS,        /* o (n - 1) / (m - 1), 0 where m is 1 */
+  MICA_RESIZE_COORDINATES_ASYMMETRIC,           /* o / s */
+  MICA_RESIZE_COORDINATES_TF_HALF_PIXEL,        /* (o + 1/2) / s */
+  MICA_RESIZE_COORDINATES_TF_CROP,              /* from crop_start (n - 1) to crop_end (n - 1), corners aligned */
 } mica_resize_coordinates;
 typedef enum mica_resize_nearest {
-  MICA_RESIZE_ROUND_PREFER_FLOOR,
-  MICA_RESIZE_ROUND_PREFER_CEIL,
-  MICA_RESIZE_FLOOR,
-  MICA_RESIZE_CEIL,
+  MICA_RESIZE_NEAREST_ROUND_PREFER_FLOOR,
+  MICA_RESIZE_NEAREST_ROUND_PREFER_CEIL,
+  MICA_RESIZE_NEAREST_FLOOR,
+  MICA_RESIZE_NEAREST_CEIL,
 } mica_resize_nearest;
 
 /* Element k of the arrays is for axis k. An axis of neither scale nor size stays as it is. */
@@ -367,7 +367,11 @@ MICA_API mica_value mica_dropout(mica_value x, mica_value step, uint64_t seed, d
 
 /* --- losses; in f32 for 16-bit types --- */
 
-typedef enum mica_loss_reduction { MICA_LOSS_MEAN, MICA_LOSS_SUM, MICA_LOSS_NONE } mica_loss_reduction;
+typedef enum mica_loss_reduction {
+  MICA_LOSS_REDUCTION_MEAN,
+  MICA_LOSS_REDUCTION_SUM,
+  MICA_LOSS_REDUCTION_NONE
+} mica_loss_reduction;
 
 typedef struct mica_cross_entropy_config {
   mica_loss_reduction reduction; /* MEAN divides by the weights of the samples that are not ignored */

@@ -104,27 +104,27 @@ MICA_API mica_status mica_nn_share_average(const mica_nn *nn, mica_session *sess
   X(LINEAR, "linear")                                                                                                  \
   X(ONE_CYCLE, "one_cycle")
 
-typedef enum mica_schedule_kind {
+typedef enum mica_schedule {
 #define MICA_SCHEDULE_ENUM(name, text) MICA_SCHEDULE_##name,
   MICA_SCHEDULE_LIST(MICA_SCHEDULE_ENUM)
 #undef MICA_SCHEDULE_ENUM
-} mica_schedule_kind;
+} mica_schedule;
 
-MICA_API const char *mica_schedule_name(mica_schedule_kind kind);
-MICA_API mica_status mica_schedule_find(const char *name, mica_schedule_kind *kind);
+MICA_API const char *mica_schedule_name(mica_schedule kind);
+MICA_API mica_status mica_schedule_find(const char *name, mica_schedule *kind);
 
-typedef struct mica_schedule {
-  mica_schedule_kind kind;
+typedef struct mica_schedule_config {
+  mica_schedule kind;
   double rate;    /* the highest learning rate */
   int64_t steps;  /* n: cosine, linear, one_cycle */
   int64_t warmup; /* steps */
   int64_t every;  /* steps: step, exponential; 0: 1 */
   double gamma;   /* step, exponential; 0: 0.1 for step, 0.9 for exponential */
   double last;    /* the share at the end; cosine, linear, one_cycle */
-} mica_schedule;
+} mica_schedule_config;
 
 /* The learning rate of step i, from 0. */
-MICA_API double mica_schedule_rate(const mica_schedule *schedule, int64_t step);
+MICA_API double mica_schedule_rate(const mica_schedule_config *schedule, int64_t step);
 
 /* Lowers the rate when a measure has not improved for a while. Zero-initialise; it is plain data, to be saved. */
 typedef struct mica_plateau {

@@ -56,7 +56,7 @@ MICA_API const char *mica_error_message(void);
   X(DEBUG, 3)
 
 typedef enum mica_log_level {
-#define MICA_LOG_ENUM(name, value) MICA_LOG_##name = value,
+#define MICA_LOG_ENUM(name, value) MICA_LOG_LEVEL_##name = value,
   MICA_LOG_LEVEL_LIST(MICA_LOG_ENUM)
 #undef MICA_LOG_ENUM
 } mica_log_level;

@@ -49,16 +49,16 @@ typedef struct mica_metrics {
  * (not where a run goes on from a checkpoint); STEPS: some steps are done; EPOCH: one is, and validated; CHECKPOINT: a
  * file is written; STOPPED: by the stop flag, by the callback or by `patience`, and the checkpoint is written if there
  * is a folder. */
-typedef enum mica_train_event_kind {
-  MICA_TRAIN_BEGIN,
-  MICA_TRAIN_STEPS,
-  MICA_TRAIN_EPOCH,
-  MICA_TRAIN_CHECKPOINT,
-  MICA_TRAIN_STOPPED,
-} mica_train_event_kind;
+typedef enum mica_train_event {
+  MICA_TRAIN_EVENT_BEGIN,
+  MICA_TRAIN_EVENT_STEPS,
+  MICA_TRAIN_EVENT_EPOCH,
+  MICA_TRAIN_EVENT_CHECKPOINT,
+  MICA_TRAIN_EVENT_STOPPED,
+} mica_train_event;
 
-typedef struct mica_train_event {
-  mica_train_event_kind kind;
+typedef struct mica_train_progress {
+  mica_train_event event;
   int64_t epoch, epochs;   /* the current one, from 0 */
   int64_t batch, batches;  /* done in this epoch */
   int64_t step;            /* done in all */
@@ -71,10 +71,10 @@ typedef struct mica_train_event {
   double data_seconds;     /* of these, waited for data: the batches' `waited` */
   const char *path;        /* CHECKPOINT */
   const char *reason;      /* STOPPED: a sentence */
-} mica_train_event;
+} mica_train_progress;
 
 /* Returns false to stop after the step in hand. */
-typedef bool mica_train_fn(void *user, const mica_train_event *event);
+typedef bool mica_train_fn(void *user, const mica_train_progress *progress);
 
 typedef struct mica_trainer_config {
   /* The network: from inputs (N, input...) to logits or predictions. */
@@ -88,7 +88,7 @@ typedef struct mica_trainer_config {
   mica_dtype dtype; /* what layers compute in; see mica_nn_config */
   uint64_t seed;
   mica_optimizer_config optimizer;
-  mica_schedule schedule; /* steps 0: all steps of the run */
+  mica_schedule_config schedule; /* steps 0: all steps of the run */
   bool on_plateau; /* also multiply the rate by what plateau makes of the validation's loss (or the training's) */
   mica_plateau plateau;
   const char *freeze;   /* a pattern of weights that stay as they are; NULL for none */

@@ -5,7 +5,7 @@ static const struct {
   size_t bytes;
   mica_dtype_kind kind;
 } dtypes[MICA_DTYPE_COUNT] = {
-#define MICA_DTYPE_ROW(name, token, bytes, kind) [MICA_##name] = {#token, bytes, MICA_KIND_##kind},
+#define MICA_DTYPE_ROW(name, token, bytes, kind) [MICA_##name] = {#token, bytes, MICA_DTYPE_KIND_##kind},
     MICA_DTYPE_LIST(MICA_DTYPE_ROW)
 #undef MICA_DTYPE_ROW
 };
@@ -17,5 +17,5 @@ const char *mica_dtype_name(mica_dtype dtype) { return mica_dtype_is_valid(dtype
 size_t mica_dtype_size(mica_dtype dtype) { return mica_dtype_is_valid(dtype) ? dtypes[dtype].bytes : 0; }
 
 mica_dtype_kind mica_dtype_kind_of(mica_dtype dtype) {
-  return mica_dtype_is_valid(dtype) ? dtypes[dtype].kind : MICA_KIND_FLOAT;
+  return mica_dtype_is_valid(dtype) ? dtypes[dtype].kind : MICA_DTYPE_KIND_FLOAT;
 }

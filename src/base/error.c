@@ -66,7 +66,7 @@ static struct {
   mica_log_level level;
   mica_log_fn *fn;
   void *user;
-} logger = {.lock = PTHREAD_MUTEX_INITIALIZER, .level = MICA_LOG_WARNING};
+} logger = {.lock = PTHREAD_MUTEX_INITIALIZER, .level = MICA_LOG_LEVEL_WARNING};
 
 void mica_log_set(mica_log_level level, mica_log_fn *fn, void *user) {
   pthread_mutex_lock(&logger.lock);

@@ -117,7 +117,7 @@ static mica_status list_devices(listing *list, mica_status *found) {
   mica_device_info info;
   *found = mica_device_find(NULL, &info);
   if (*found != MICA_OK) return MICA_OK;
-  if (info.device_class == MICA_CLASS_NULL) {
+  if (info.device_class == MICA_DEVICE_CLASS_NULL) {
     list->infos[list->count++] = info;
     return MICA_OK;
   }

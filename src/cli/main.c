@@ -80,7 +80,7 @@ static bool start_log(void) {
   const char *verbose = getenv("MICA_VERBOSE");
   int amount = !verbose || !*verbose ? 0 : verbose[1] ? -1 : verbose[0] - '0';
   if (amount < 0 || amount > 2) return false;
-  mica_log_set((mica_log_level)(MICA_LOG_WARNING + amount), print_log_line, NULL);
+  mica_log_set((mica_log_level)(MICA_LOG_LEVEL_WARNING + amount), print_log_line, NULL);
   return true;
 }
 

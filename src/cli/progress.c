@@ -31,11 +31,11 @@ static const char *format_metrics(const mica_metrics *m, char text[64]) {
   return text;
 }
 
-static double rate_of(const mica_train_event *e) {
+static double rate_of(const mica_train_progress *e) {
   return e->seconds > 0 ? (double)e->training.samples / e->seconds : 0;
 }
 
-static void show_bar(const mica_train_event *e) {
+static void show_bar(const mica_train_progress *e) {
   char bar[BAR + 1], metrics[64], left[16];
   double share = e->batches ? (double)e->batch / (double)e->batches : 0;
   memset(bar, '.', BAR);
@@ -46,10 +46,10 @@ static void show_bar(const mica_train_event *e) {
                100 * share, format_metrics(&e->recent, metrics), rate_of(e), format_time(remaining, left));
 }
 
-static double wait_share(const mica_train_event *e) { return e->seconds > 0 ? e->data_seconds / e->seconds : 0; }
+static double wait_share(const mica_train_progress *e) { return e->seconds > 0 ? e->data_seconds / e->seconds : 0; }
 
 /* Tags are sorted by TensorBoard into groups by what stands before the slash. */
-static void note_events(mica_events *events, const mica_train_event *e) {
+static void note_events(mica_events *events, const mica_train_progress *e) {
   const struct {
     const char *tag;
     double value;
@@ -65,7 +65,7 @@ static void note_events(mica_events *events, const mica_train_event *e) {
     if (isfinite(scalars[i].value)) mica_events_scalar(events, scalars[i].tag, e->step, scalars[i].value);
 }
 
-static mica_status add_row(cli_progress_state *state, const mica_train_event *e) {
+static mica_status add_row(cli_progress_state *state, const mica_train_progress *e) {
   mica_history_row *grown = realloc(state->rows, (state->row_count + 1) * sizeof *grown);
   if (!grown) return MICA_E_NOMEM;
   state->rows = grown;
@@ -86,7 +86,7 @@ static mica_status add_row(cli_progress_state *state, const mica_train_event *e)
 }
 
 /* Notes that cannot be written are worth a word, but not the training. */
-static void note_epoch(cli_progress_state *state, const mica_train_event *e) {
+static void note_epoch(cli_progress_state *state, const mica_train_progress *e) {
   note_events(state->events, e);
   if (add_row(state, e) != MICA_OK) fprintf(stderr, "mica: %s\n", mica_error_message());
 }
@@ -104,7 +104,7 @@ void cli_progress_free(cli_progress_state *state) {
   free(state->rows);
 }
 
-static void show_epoch(const mica_train_event *e) {
+static void show_epoch(const mica_train_progress *e) {
   char training[64], validation[64] = "", took[16];
   cli_progress_end();
   if (e->validation.samples) format_metrics(&e->validation, validation);
@@ -113,24 +113,25 @@ static void show_epoch(const mica_train_event *e) {
          format_time(e->seconds, took), e->best && *validation ? "  best" : "");
 }
 
-bool cli_progress_report(void *user, const mica_train_event *event) {
+bool cli_progress_report(void *user, const mica_train_progress *progress) {
   cli_progress_state *state = user;
   char metrics[64];
-  switch (event->kind) {
-  case MICA_TRAIN_BEGIN:
-    printf("untrained %s, of the first %" PRId64 "\n", format_metrics(&event->recent, metrics), event->recent.samples);
+  switch (progress->event) {
+  case MICA_TRAIN_EVENT_BEGIN:
+    printf("untrained %s, of the first %" PRId64 "\n", format_metrics(&progress->recent, metrics),
+           progress->recent.samples);
     fflush(stdout);
     break;
-  case MICA_TRAIN_STEPS: show_bar(event); break;
-  case MICA_TRAIN_EPOCH:
-    state->samples += event->training.samples;
-    show_epoch(event);
-    note_epoch(state, event);
+  case MICA_TRAIN_EVENT_STEPS: show_bar(progress); break;
+  case MICA_TRAIN_EVENT_EPOCH:
+    state->samples += progress->training.samples;
+    show_epoch(progress);
+    note_epoch(state, progress);
     break;
-  case MICA_TRAIN_CHECKPOINT: break;
-  case MICA_TRAIN_STOPPED:
+  case MICA_TRAIN_EVENT_CHECKPOINT: break;
+  case MICA_TRAIN_EVENT_STOPPED:
     cli_progress_end();
-    printf("stopped: %s; --resume goes on from there\n", event->reason);
+    printf("stopped: %s; --resume goes on from there\n", progress->reason);
     break;
   }
   return true;

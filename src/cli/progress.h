@@ -18,6 +18,6 @@ mica_status cli_progress_begin(cli_progress_state *state, const char *folder, bo
 void cli_progress_free(cli_progress_state *state);
 
 /* A mica_train_fn with a cli_progress_state as its user: a bar on a terminal, a line an epoch everywhere. */
-bool cli_progress_report(void *state, const mica_train_event *event);
+bool cli_progress_report(void *state, const mica_train_progress *progress);
 
 #endif

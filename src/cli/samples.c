@@ -88,7 +88,7 @@ static mica_status run_network(cli_samples *s, const cli_run *run, mica_engine *
   if (!status)
     status = mica_tensor_create(engine, run->classes ? MICA_I32 : MICA_F32,
                                 run->classes ? MICA_SHAPE(s->count) : MICA_SHAPE(s->count, 1), &targets);
-  if (!status) status = mica_op_fill_fwd(queue, 0, targets);
+  if (!status) status = mica_op_fill(queue, 0, targets);
   if (!status) status = mica_session_run(session, queue, (mica_feed[]){{"inputs", inputs}, {"targets", targets}}, 2);
   if (!status)
     status = mica_tensor_download(queue, mica_session_output(session, 0), s->outputs,

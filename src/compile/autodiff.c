@@ -138,7 +138,7 @@ static mica_status check(mica_value loss, const mica_value *wrt, size_t count, c
   if (elements != 1)
     return mica__fail(MICA_E_SHAPE, "mica_gradients: the loss %%%d '%s' is %s; it must have one element", (int)loss.id,
                       mica_value_name(loss), mica__type_format(type, text));
-  if (mica_dtype_kind_of(type.dtype) == MICA_KIND_FLOAT) return MICA_OK;
+  if (mica_dtype_kind_of(type.dtype) == MICA_DTYPE_KIND_FLOAT) return MICA_OK;
   return mica__fail(MICA_E_DTYPE, "mica_gradients: the loss %%%d '%s' is %s; it must be floating", (int)loss.id,
                     mica_value_name(loss), mica__type_format(type, text));
 }

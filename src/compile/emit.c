@@ -53,7 +53,7 @@ static bool is_number(const mica__node *node, double *value) {
     *value = mica__element_get(node->type.dtype, node->data, 0);
   else
     return false;
-  return mica_dtype_kind_of(node->type.dtype) == MICA_KIND_FLOAT || fabs(*value) <= 0x1p53;
+  return mica_dtype_kind_of(node->type.dtype) == MICA_DTYPE_KIND_FLOAT || fabs(*value) <= 0x1p53;
 }
 
 static int32_t emit_number(mica__emission *e, int32_t id, double value) {

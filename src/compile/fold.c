@@ -21,7 +21,7 @@ size_t mica__node_bytes(const mica__node *node) {
 }
 
 static bool is_exact(mica_dtype dtype, double value) {
-  return mica_dtype_kind_of(dtype) == MICA_KIND_FLOAT || fabs(value) <= EXACT_INTEGERS;
+  return mica_dtype_kind_of(dtype) == MICA_DTYPE_KIND_FLOAT || fabs(value) <= EXACT_INTEGERS;
 }
 
 mica_status mica__template_values(const mica__node *node, double **out) {
@@ -45,7 +45,7 @@ mica_status mica__template_values(const mica__node *node, double **out) {
 /* Whether the element type holds the value as the device would, after rounding where it is floating. */
 static bool holds(mica_dtype dtype, double value) {
   unsigned char element[8] = {0};
-  if (mica_dtype_kind_of(dtype) == MICA_KIND_FLOAT) return true;
+  if (mica_dtype_kind_of(dtype) == MICA_DTYPE_KIND_FLOAT) return true;
   mica__element_set(dtype, element, 0, value);
   return fabs(value) <= EXACT_INTEGERS && mica__element_get(dtype, element, 0) == value;
 }

@@ -5,7 +5,8 @@
 #include <string.h>
 
 const char *mica__fused_expression(const mica__fused *fused, const mica__fused_instr *instr) {
-  bool floating = instr->arg_count == 0 || mica_dtype_kind_of(fused->instrs[instr->args[0]].dtype) == MICA_KIND_FLOAT;
+  bool floating =
+      instr->arg_count == 0 || mica_dtype_kind_of(fused->instrs[instr->args[0]].dtype) == MICA_DTYPE_KIND_FLOAT;
   if (!floating && instr->op->integer_expression) return instr->op->integer_expression;
   return instr->op->expression;
 }

@@ -29,7 +29,7 @@ const char *mica__write_type(mica_dtype dtype, int32_t width) {
   { type, type "2", type "4", type "8", type "16" }
   static const char *const names[][5] = {WIDTHS("int"), WIDTHS("long"), WIDTHS("float"), WIDTHS("double")};
 #undef WIDTHS
-  int log2 = 0, row = mica_dtype_kind_of(dtype) == MICA_KIND_FLOAT ? 2 : 0;
+  int log2 = 0, row = mica_dtype_kind_of(dtype) == MICA_DTYPE_KIND_FLOAT ? 2 : 0;
   while (width >> (log2 + 1)) log2++;
   return names[row + (mica_dtype_size(dtype) == 8)][log2];
 }

@@ -185,7 +185,7 @@ static mica_status record_copy(recorder *r, int32_t index) {
   mica_tensor *value = NULL;
   size_t from = mica__recorder_count(r->recorder);
   MICA_TRY(tensor_of(r, a.value, &value));
-  MICA_TRY(mica_op_copy_fwd(r->recorder, value, r->session->tensors[r->v->parameters[a.parameter - 1]]));
+  MICA_TRY(mica_op_copy(r->recorder, value, r->session->tensors[r->v->parameters[a.parameter - 1]]));
   return note_launches(r, from, -1 - index);
 }
 
@@ -193,7 +193,7 @@ static mica_status upload_constant(recorder *r, int32_t id) {
   const mica__node *node = mica__graph_node(r->v->template.graph, id);
   mica_tensor *tensor = NULL;
   MICA_TRY(tensor_of(r, id, &tensor));
-  if (node->op == &mica__op_full) return mica_op_fill_fwd(r->queue, node->attrs.reals[0], tensor);
+  if (node->op == &mica__op_full) return mica_op_fill(r->queue, node->attrs.reals[0], tensor);
   return mica_tensor_upload(r->queue, tensor, node->data, mica_tensor_bytes(tensor));
 }
 

@@ -196,7 +196,7 @@ static mica_status bind_feed(mica__plan *v, mica_engine *engine, mica_queue *que
   if (mica__session_begins_oddly(feed)) {
     if (!input->aligned)
       MICA_TRY(mica_tensor_create(engine, mica_tensor_dtype(feed), mica_tensor_shape(feed), &input->aligned));
-    MICA_TRY(mica_op_copy_fwd(queue, feed, input->aligned));
+    MICA_TRY(mica_op_copy(queue, feed, input->aligned));
     feed = input->aligned;
   }
   return mica__recording_bind(v->recording, input->placeholder, feed);

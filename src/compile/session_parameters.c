@@ -92,7 +92,7 @@ static mica_status make_own(mica_session *session, mica_buffer **memory) {
 static mica_status fill_with_zeros(mica_session *session, mica_buffer *memory) {
   mica_tensor *all = NULL;
   MICA_TRY(mica_tensor_wrap(memory, 0, MICA_U8, MICA_SHAPE((int64_t)session->parameter_bytes), &all));
-  mica_status status = mica_op_fill_fwd(mica_engine_queue(session->engine), 0, all);
+  mica_status status = mica_op_fill(mica_engine_queue(session->engine), 0, all);
   mica_tensor_destroy(all);
   return status;
 }

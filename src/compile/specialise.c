@@ -107,7 +107,7 @@ static mica_status put_constant(sweep *s, mica__type type, const void *data, int
   MICA_TRY(mica_shape_count(type.shape, &count));
   while (same < count && !memcmp(data, (const char *)data + (size_t)same * size, size)) same++;
   double value = count ? mica__element_get(type.dtype, data, 0) : 0;
-  bool exact = mica_dtype_kind_of(type.dtype) == MICA_KIND_FLOAT ? !isnan(value) : fabs(value) <= 0x1p53;
+  bool exact = mica_dtype_kind_of(type.dtype) == MICA_DTYPE_KIND_FLOAT ? !isnan(value) : fabs(value) <= 0x1p53;
   if (!s->simplify || same < count || !exact) return put(s, &d, id);
   d = (draft){.op = &mica__op_full, .type = type, .attrs.reals = {value}};
   return put(s, &d, id);
@@ -130,7 +130,7 @@ static bool same_type(mica__type a, mica__type b) { return a.dtype == b.dtype &&
 static bool is_unit(const mica__node *node, double unit) {
   double value = node->attrs.reals[0];
   if (node->op != &mica__op_full || value != unit) return false;
-  return mica_dtype_kind_of(node->type.dtype) != MICA_KIND_FLOAT || signbit(value) == signbit(unit);
+  return mica_dtype_kind_of(node->type.dtype) != MICA_DTYPE_KIND_FLOAT || signbit(value) == signbit(unit);
 }
 
 /* The value that a pointwise draft equals; 0 when it is none of those there are. */

@@ -50,7 +50,7 @@ mica_status mica__arrays_join(mica__array inputs, uint8_t *content, const mica__
   if (!column || labels->shape.dim[0] != inputs.shape.dim[0])
     return mica__fail(MICA_E_FORMAT, "%s holds %lld inputs, its labels are of shape %s", store->name,
                       (long long)inputs.shape.dim[0], mica_shape_format(labels->shape, text));
-  if (!config->regression && mica_dtype_kind_of(labels->dtype) == MICA_KIND_FLOAT)
+  if (!config->regression && mica_dtype_kind_of(labels->dtype) == MICA_DTYPE_KIND_FLOAT)
     return mica__fail(MICA_E_FORMAT, "%s: labels of type %s are no classes", store->name,
                       mica_dtype_name(labels->dtype));
   if (!config->regression)

@@ -48,7 +48,7 @@ static mica_status fill_resident(mica__resident *r) {
   const uint64_t count = mica_dataset_count(loader->dataset);
   MICA_TRY(make_labels(r, count));
   MICA_TRY(mica_tensor_create(loader->engine, loader->sample_dtype, mica__loader_shape(loader, (int64_t)count), &r->x));
-  MICA_TRY(mica_tensor_map(mica_engine_queue(loader->engine), r->x, MICA_MAP_WRITE, &r->mapped));
+  MICA_TRY(mica_tensor_map(mica_engine_queue(loader->engine), r->x, MICA_MAP_MODE_WRITE, &r->mapped));
   /* Files are decoded here: one that cannot be read is to fail now. */
   r->apart = loader->dataset->store->input && pthread_create(&r->thread, NULL, fill_apart, r) == 0;
   return r->apart ? MICA_OK : fill(r);

@@ -53,9 +53,9 @@ static void add_vertex(mica__text *text, const mica__node *node, int32_t id) {
 
 mica_status mica_graph_dump(const mica_graph *graph, mica_dump_format format, char **out) {
   if (!graph || !out) return mica__fail(MICA_E_INVALID, "mica_graph_dump: a pointer is NULL");
-  if (format != MICA_DUMP_TEXT && format != MICA_DUMP_GRAPHVIZ)
+  if (format != MICA_DUMP_FORMAT_TEXT && format != MICA_DUMP_FORMAT_GRAPHVIZ)
     return mica__fail(MICA_E_INVALID, "mica_graph_dump: %d is no format", (int)format);
-  bool dot = format == MICA_DUMP_GRAPHVIZ;
+  bool dot = format == MICA_DUMP_FORMAT_GRAPHVIZ;
   mica__text text = {0};
   mica__text_add(&text, dot ? "digraph mica {\n" : "");
   for (int32_t id = 1; id <= graph->count; id++) (dot ? add_vertex : add_line)(&text, mica__graph_node(graph, id), id);

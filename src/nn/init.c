@@ -8,7 +8,7 @@
 
 #define TWO_PI 6.283185307179586
 
-const char *mica_init_name(mica_init_kind kind) {
+const char *mica_init_name(mica_init kind) {
   static const char *const names[] = {
 #define INIT_NAME(name, text) text,
       MICA_INIT_LIST(INIT_NAME)};
@@ -84,14 +84,14 @@ static mica_status fill_orthogonal(double gain, mica_shape shape, stream *s, flo
 }
 
 /* Outputs are dim[0], inputs dim[1], each as often as the further dimensions have elements. */
-static void fans(const mica_init *init, mica_shape shape, double *in, double *out) {
+static void fans(const mica_init_config *init, mica_shape shape, double *in, double *out) {
   double window = 1;
   for (int32_t i = 2; i < shape.rank; i++) window *= (double)shape.dim[i];
   *in = init->fan_in ? (double)init->fan_in : shape.rank > 1 ? (double)shape.dim[1] * window : 1;
   *out = shape.rank > 0 ? (double)shape.dim[0] * window : 1;
 }
 
-static double deviation_of(const mica_init *init, mica_shape shape) {
+static double deviation_of(const mica_init_config *init, mica_shape shape) {
   double in, out, gain = init->value == 0 ? 1 : init->value;
   fans(init, shape, &in, &out);
   switch (init->kind) {
@@ -104,7 +104,7 @@ static double deviation_of(const mica_init *init, mica_shape shape) {
   }
 }
 
-mica_status mica__init_fill(const mica_init *init, mica_shape shape, uint64_t seed, float *data, size_t count) {
+mica_status mica__init_fill(const mica_init_config *init, mica_shape shape, uint64_t seed, float *data, size_t count) {
   stream s = {.seed = seed};
   double deviation = deviation_of(init, shape);
   switch (init->kind) {

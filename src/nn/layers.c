@@ -4,7 +4,7 @@
 
 #include <mica/nodes.h>
 
-static const mica_init he = {.kind = MICA_INIT_KAIMING_NORMAL, .value = 1.4142135623730951};
+static const mica_init_config he = {.kind = MICA_INIT_KAIMING_NORMAL, .value = 1.4142135623730951};
 
 /* The extent of an axis that a layer's parameters depend on. false, with the error in the graph, when it is open; and
  * for a null value. */
@@ -28,7 +28,7 @@ mica_value mica_nn_dense(mica_nn *nn, const char *name, mica_value x, int64_t un
   mica_dense_config c = config ? *config : (mica_dense_config){0};
   int64_t inputs = 0;
   if (!find_extent("dense", x, -1, &inputs)) return null_value;
-  mica_init weight = mica__init_or(c.weight, he), bias = c.bias;
+  mica_init_config weight = mica__init_or(c.weight, he), bias = c.bias;
   mica__nn_enter(nn, name, "dense");
   mica_value w = mica_nn_parameter(nn, "weight", MICA_SHAPE(units, inputs), &weight);
   mica_value y = mica_matmul(mica__nn_narrow(nn, x), mica_transpose(w, MICA_AXES(1, 0)));
@@ -39,7 +39,7 @@ mica_value mica_nn_dense(mica_nn *nn, const char *name, mica_value x, int64_t un
 /* A weight (first, second, window...) and a bias for the layer that is entered. */
 static mica_value filters_of(mica_nn *nn, const mica_nn_conv_config *c, int64_t first, int64_t second, int64_t size,
                              int32_t spatial, bool transposed) {
-  mica_init weight = mica__init_or(c->weight, he);
+  mica_init_config weight = mica__init_or(c->weight, he);
   mica_shape shape = {.rank = spatial + 2, .dim = {first, second}};
   /* What an output of a transposed convolution sums is what fan_out counts here. */
   if (transposed && c->weight.kind == MICA_INIT_DEFAULT) weight.fan_out = true;
@@ -86,7 +86,7 @@ mica_value mica_nn_embedding(mica_nn *nn, const char *name, mica_value indices, 
                              const mica_embedding_config *config) {
   mica_embedding_config c = config ? *config : (mica_embedding_config){0};
   if (mica_value_is_null(indices)) return indices;
-  mica_init weight = mica__init_or(c.weight, (mica_init){.kind = MICA_INIT_NORMAL, .value = 1});
+  mica_init_config weight = mica__init_or(c.weight, (mica_init_config){.kind = MICA_INIT_NORMAL, .value = 1});
   mica__nn_enter(nn, name, "embedding");
   return mica__nn_leave(nn,
                         mica_embedding(mica_nn_parameter(nn, "weight", MICA_SHAPE(count, width), &weight), indices));
@@ -98,15 +98,15 @@ mica_value mica_nn_dropout(mica_nn *nn, mica_value x, double rate) {
 }
 
 typedef struct affine {
-  mica_value scale, shift; /* null where the layer has none */
+  mica_value scale, bias; /* null where the layer has none */
 } affine;
 
 static affine norm_parameters(mica_nn *nn, const mica_norm_config *c, int64_t channels) {
   affine a = {0};
   double first = c->scale == 0 ? 1 : c->scale < 0 ? 0 : c->scale;
-  mica_init ones = {.kind = MICA_INIT_CONSTANT, .value = first};
+  mica_init_config ones = {.kind = MICA_INIT_CONSTANT, .value = first};
   if (!c->no_scale) a.scale = mica_nn_parameter(nn, "weight", MICA_SHAPE(channels), &ones);
-  if (!c->no_shift) a.shift = mica_nn_parameter(nn, "bias", MICA_SHAPE(channels), NULL);
+  if (!c->no_bias) a.bias = mica_nn_parameter(nn, "bias", MICA_SHAPE(channels), NULL);
   return a;
 }
 
@@ -123,14 +123,14 @@ mica_value mica_nn_layer_norm(mica_nn *nn, const char *name, mica_value x, const
   if (!find_extent("layer_norm", x, -1, &channels)) return null_value;
   mica__nn_enter(nn, name, "layer_norm");
   affine a = norm_parameters(nn, &c, channels);
-  return mica__nn_leave(nn, mica_layer_norm(mica__nn_narrow(nn, x), -1, a.scale, a.shift, c.epsilon));
+  return mica__nn_leave(nn, mica_layer_norm(mica__nn_narrow(nn, x), -1, a.scale, a.bias, c.epsilon));
 }
 
 mica_value mica_nn_rms_norm(mica_nn *nn, const char *name, mica_value x, const mica_norm_config *config) {
   mica_norm_config c = norm_config(config);
   int64_t channels = 0;
   if (!find_extent("rms_norm", x, -1, &channels)) return null_value;
-  c.no_shift = true;
+  c.no_bias = true;
   mica__nn_enter(nn, name, "rms_norm");
   affine a = norm_parameters(nn, &c, channels);
   return mica__nn_leave(nn, mica_rms_norm(mica__nn_narrow(nn, x), -1, a.scale, c.epsilon));
@@ -150,8 +150,8 @@ mica_value mica_nn_batch_norm(mica_nn *nn, const char *name, mica_value x, const
   mica_value mean = mica_nn_state(nn, "running_mean", MICA_SHAPE(channels), 0);
   mica_value variance = mica_nn_state(nn, "running_var", MICA_SHAPE(channels), 1);
   x = mica__nn_narrow(nn, x);
-  if (!nn->config.training) return mica__nn_leave(nn, mica_batch_norm(x, a.scale, a.shift, mean, variance, c.epsilon));
-  mica_value m, v, y = mica_batch_norm_train(x, a.scale, a.shift, c.epsilon, &m, &v);
+  if (!nn->config.training) return mica__nn_leave(nn, mica_batch_norm(x, a.scale, a.bias, mean, variance, c.epsilon));
+  mica_value m, v, y = mica_batch_norm_train(x, a.scale, a.bias, c.epsilon, &m, &v);
   mica_axes axes = {.count = mica_value_shape(x).rank - 1};
   for (int32_t i = 1; i < axes.count; i++) axes.axis[i] = i + 1;
   mica_value n = mica__count_along(mica__widen(x), axes);
@@ -167,5 +167,5 @@ mica_value mica_nn_group_norm(mica_nn *nn, const char *name, mica_value x, int64
   if (!find_channels("group_norm", x, groups, &channels)) return null_value;
   mica__nn_enter(nn, name, "group_norm");
   affine a = norm_parameters(nn, &c, channels);
-  return mica__nn_leave(nn, mica_group_norm(mica__nn_narrow(nn, x), a.scale, a.shift, groups, c.epsilon));
+  return mica__nn_leave(nn, mica_group_norm(mica__nn_narrow(nn, x), a.scale, a.bias, groups, c.epsilon));
 }

@@ -140,7 +140,7 @@ mica_value mica_nn_sequential(mica_nn *nn, const char *name, mica_value x, const
 
 /* --- parameters --- */
 
-mica_value mica__nn_add(mica_nn *nn, const char *name, mica_dtype dtype, mica_shape shape, const mica_init *init,
+mica_value mica__nn_add(mica_nn *nn, const char *name, mica_dtype dtype, mica_shape shape, const mica_init_config *init,
                         mica_nn_role role) {
   mica__nn_parameter *grown = grow(nn, nn->parameters, nn->parameter_count, &nn->parameter_capacity, sizeof *grown);
   if (!grown) return (mica_value){0};
@@ -154,9 +154,9 @@ mica_value mica__nn_add(mica_nn *nn, const char *name, mica_dtype dtype, mica_sh
   }
   mica_nn_parameter_info info = {.name = full,
                                  .value = value,
-                                 .init = init ? *init : (mica_init){.kind = MICA_INIT_CONSTANT},
+                                 .init = init ? *init : (mica_init_config){.kind = MICA_INIT_CONSTANT},
                                  .role = role,
-                                 .decay = role == MICA_NN_WEIGHT && shape.rank > 1};
+                                 .decay = role == MICA_NN_ROLE_WEIGHT && shape.rank > 1};
   grown[nn->parameter_count++] = (mica__nn_parameter){.info = info, .name = full};
   return value;
 }
@@ -165,13 +165,13 @@ mica_value mica__nn_narrow(const mica_nn *nn, mica_value x) {
   return mica_value_dtype(x) == nn->config.dtype ? x : mica_cast(x, nn->config.dtype);
 }
 
-mica_value mica_nn_parameter(mica_nn *nn, const char *name, mica_shape shape, const mica_init *init) {
-  return mica__nn_narrow(nn, mica__nn_add(nn, name, MICA_F32, shape, init, MICA_NN_WEIGHT));
+mica_value mica_nn_parameter(mica_nn *nn, const char *name, mica_shape shape, const mica_init_config *init) {
+  return mica__nn_narrow(nn, mica__nn_add(nn, name, MICA_F32, shape, init, MICA_NN_ROLE_WEIGHT));
 }
 
 mica_value mica_nn_state(mica_nn *nn, const char *name, mica_shape shape, double value) {
-  mica_init init = {.kind = MICA_INIT_CONSTANT, .value = value};
-  return mica__nn_add(nn, name, MICA_F32, shape, &init, MICA_NN_STATE);
+  mica_init_config init = {.kind = MICA_INIT_CONSTANT, .value = value};
+  return mica__nn_add(nn, name, MICA_F32, shape, &init, MICA_NN_ROLE_STATE);
 }
 
 mica_value mica_nn_step(mica_nn *nn) {
@@ -179,7 +179,7 @@ mica_value mica_nn_step(mica_nn *nn) {
   /* Outside of all scopes. */
   char *prefix = nn->prefix, none[] = "";
   nn->prefix = none;
-  nn->step = mica__nn_add(nn, "step", MICA_I64, MICA_SCALAR, NULL, MICA_NN_OPTIMIZER);
+  nn->step = mica__nn_add(nn, "step", MICA_I64, MICA_SCALAR, NULL, MICA_NN_ROLE_OPTIMIZER);
   nn->prefix = prefix;
   return nn->step;
 }
@@ -195,7 +195,7 @@ int64_t mica_nn_element_count(const mica_nn *nn, bool trained) {
   for (size_t i = 0; i < nn->parameter_count; i++) {
     int64_t count = 0;
     const mica_nn_parameter_info *info = &nn->parameters[i].info;
-    if (info->role == MICA_NN_WEIGHT && !(trained && info->frozen) &&
+    if (info->role == MICA_NN_ROLE_WEIGHT && !(trained && info->frozen) &&
         mica_shape_count(mica_value_shape(info->value), &count) == MICA_OK)
       total += count;
   }
@@ -209,7 +209,7 @@ static mica_status for_matching(mica_nn *nn, const char *call, const char *patte
   if (!nn || !pattern) return mica__fail(MICA_E_INVALID, "%s: a pointer is NULL", call);
   for (size_t i = 0; i < nn->parameter_count; i++) {
     mica_nn_parameter_info *info = &nn->parameters[i].info;
-    if (info->role != MICA_NN_WEIGHT || fnmatch(pattern, info->name, 0) != 0) continue;
+    if (info->role != MICA_NN_ROLE_WEIGHT || fnmatch(pattern, info->name, 0) != 0) continue;
     change(info, value);
     found++;
   }

@@ -45,12 +45,12 @@ void mica__nn_enter(mica_nn *nn, const char *name, const char *kind);
 mica_value mica__nn_leave(mica_nn *nn, mica_value result);
 
 /* The kind given, or that of `fallback` when it is the default. */
-static inline mica_init mica__init_or(mica_init init, mica_init fallback) {
+static inline mica_init_config mica__init_or(mica_init_config init, mica_init_config fallback) {
   return init.kind == MICA_INIT_DEFAULT ? fallback : init;
 }
 
 /* A parameter of any type, in the open scopes. It begins as init says, which f32 alone may have; NULL: as zeros. */
-mica_value mica__nn_add(mica_nn *nn, const char *name, mica_dtype dtype, mica_shape shape, const mica_init *init,
+mica_value mica__nn_add(mica_nn *nn, const char *name, mica_dtype dtype, mica_shape shape, const mica_init_config *init,
                         mica_nn_role role);
 
 /* x as the network's dtype. */
@@ -60,6 +60,6 @@ mica_value mica__nn_narrow(const mica_nn *nn, mica_value x);
 mica_status mica__name_find(const char *what, const char *name, const char *const *names, size_t count, int32_t *index);
 
 /* Fills count elements of a parameter of that shape, from a seed of the parameter's own. */
-mica_status mica__init_fill(const mica_init *init, mica_shape shape, uint64_t seed, float *data, size_t count);
+mica_status mica__init_fill(const mica_init_config *init, mica_shape shape, uint64_t seed, float *data, size_t count);
 
 #endif

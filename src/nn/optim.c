@@ -47,7 +47,7 @@ static mica_value state_between(const rule *r, const char *before, const char *a
   if (text.failed)
     mica__graph_fail_with(r->p.graph, mica__fail_nomem("an optimiser"));
   else
-    value = mica__nn_add(r->o->nn, text.data, MICA_F32, mica_value_shape(r->p), NULL, MICA_NN_OPTIMIZER);
+    value = mica__nn_add(r->o->nn, text.data, MICA_F32, mica_value_shape(r->p), NULL, MICA_NN_ROLE_OPTIMIZER);
   mica__text_free(&text);
   return value;
 }
@@ -163,7 +163,7 @@ static mica_status find_weights(optimiser *o) {
   if (!o->weights) return mica__fail_nomem("an optimiser");
   for (size_t i = 0; i < all; i++) {
     const mica_nn_parameter_info *info = mica_nn_parameter_at(o->nn, i);
-    if (info->role == MICA_NN_WEIGHT && !info->frozen) o->weights[o->count++].info = *info;
+    if (info->role == MICA_NN_ROLE_WEIGHT && !info->frozen) o->weights[o->count++].info = *info;
   }
   return o->count ? MICA_OK : mica__fail(MICA_E_STATE, "mica_optimize: the network has no weight to train");
 }
@@ -196,8 +196,8 @@ static mica_value square_of_all(const optimiser *o) {
 }
 
 static mica_value state_scalar(optimiser *o, const char *name, double value) {
-  mica_init init = {.kind = MICA_INIT_CONSTANT, .value = value};
-  return mica__nn_add(o->nn, name, MICA_F32, MICA_SCALAR, &init, MICA_NN_OPTIMIZER);
+  mica_init_config init = {.kind = MICA_INIT_CONSTANT, .value = value};
+  return mica__nn_add(o->nn, name, MICA_F32, MICA_SCALAR, &init, MICA_NN_ROLE_OPTIMIZER);
 }
 
 /* Gradients without the loss scale, and the scale of the next run. */
@@ -278,7 +278,7 @@ static void count_step(optimiser *o, mica_value *t) {
   o->step = runs;
   mica_assign(runs, next);
   if (!mica_value_is_null(o->apply)) {
-    o->step = mica__nn_add(o->nn, "optimizer.step", MICA_I64, MICA_SCALAR, NULL, MICA_NN_OPTIMIZER);
+    o->step = mica__nn_add(o->nn, "optimizer.step", MICA_I64, MICA_SCALAR, NULL, MICA_NN_ROLE_OPTIMIZER);
     next = mica_add(o->step, one);
     assign_when(o->apply, o->step, next);
   }

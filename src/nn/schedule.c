@@ -14,13 +14,13 @@ static double ease(double a, double b, double x) { return b + (a - b) * (1 + cos
 
 static double part(double i, double n) { return n <= 0 || i >= n ? 1 : i / n; }
 
-static double share_one_cycle(const mica_schedule *s, double i) {
+static double share_one_cycle(const mica_schedule_config *s, double i) {
   double n = (double)s->steps - 1, top = CYCLE_RISE * (double)s->steps - 1;
   double last = s->last > 0 ? s->last : CYCLE_LAST;
   return i < top ? ease(CYCLE_FIRST, 1, part(i, top)) : ease(1, last, part(i - top, n - top));
 }
 
-static double share(const mica_schedule *s, double i) {
+static double share(const mica_schedule_config *s, double i) {
   double every = s->every > 0 ? (double)s->every : 1, n = (double)(s->steps - s->warmup);
   switch (s->kind) {
   case MICA_SCHEDULE_STEP: return pow(s->gamma > 0 ? s->gamma : 0.1, floor(i / every));
@@ -33,7 +33,7 @@ static double share(const mica_schedule *s, double i) {
   return 1;
 }
 
-double mica_schedule_rate(const mica_schedule *s, int64_t step) {
+double mica_schedule_rate(const mica_schedule_config *s, int64_t step) {
   if (s->kind == MICA_SCHEDULE_ONE_CYCLE) return s->rate * share(s, (double)step);
   if (step < s->warmup) return s->rate * (double)(step + 1) / (double)s->warmup;
   return s->rate * share(s, (double)(step - s->warmup));
@@ -44,12 +44,12 @@ static const char *const names[] = {
     MICA_SCHEDULE_LIST(SCHEDULE_NAME)};
 #define SCHEDULES (sizeof names / sizeof *names)
 
-const char *mica_schedule_name(mica_schedule_kind kind) { return (size_t)kind < SCHEDULES ? names[kind] : "?"; }
+const char *mica_schedule_name(mica_schedule kind) { return (size_t)kind < SCHEDULES ? names[kind] : "?"; }
 
-mica_status mica_schedule_find(const char *name, mica_schedule_kind *kind) {
+mica_status mica_schedule_find(const char *name, mica_schedule *kind) {
   int32_t found = 0;
   MICA_TRY(mica__name_find("schedule", name, names, SCHEDULES, &found));
-  *kind = (mica_schedule_kind)found;
+  *kind = (mica_schedule)found;
   return MICA_OK;
 }
 

@@ -44,7 +44,7 @@ static int64_t elements_of(const mica_nn *nn, const mica__nn_layer *layer) {
   for (size_t i = layer->first_parameter; i < layer->last_parameter; i++) {
     int64_t count = 0;
     const mica_nn_parameter_info *info = &nn->parameters[i].info;
-    if (info->role == MICA_NN_WEIGHT && mica_shape_count(mica_value_shape(info->value), &count) == MICA_OK)
+    if (info->role == MICA_NN_ROLE_WEIGHT && mica_shape_count(mica_value_shape(info->value), &count) == MICA_OK)
       total += count;
   }
   return total;

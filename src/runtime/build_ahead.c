@@ -10,7 +10,7 @@
 
 bool mica__builds_ahead(const mica_engine *engine) {
   return *engine->builder && !engine->tunes && *engine->cache_dir && *engine->device.info.id &&
-         engine->device.info.device_class != MICA_CLASS_NULL;
+         engine->device.info.device_class != MICA_DEVICE_CLASS_NULL;
 }
 
 typedef struct crew {

@@ -10,7 +10,7 @@
 const char *mica_device_class_name(mica_device_class device_class) {
   switch (device_class) {
 #define CLASS_NAME(name, text)                                                                                         \
-  case MICA_CLASS_##name: return text;
+  case MICA_DEVICE_CLASS_##name: return text;
     MICA_DEVICE_CLASS_LIST(CLASS_NAME)
 #undef CLASS_NAME
   }
@@ -179,10 +179,10 @@ mica_status mica__device_describe(const mica__cl_api *api, cl_platform_id platfo
   MICA_TRY(device_text_into(api, id, CL_DEVICE_VENDOR, vendor));
   MICA_TRY(device_features(api, id, &info.features));
   info.vendor = vendor_of(vendor_id, vendor);
-  info.device_class = api == mica__cl_null()      ? MICA_CLASS_NULL
-                      : type & CL_DEVICE_TYPE_GPU ? MICA_CLASS_GPU
-                      : type & CL_DEVICE_TYPE_CPU ? MICA_CLASS_CPU
-                                                  : MICA_CLASS_ACCELERATOR;
+  info.device_class = api == mica__cl_null()      ? MICA_DEVICE_CLASS_NULL
+                      : type & CL_DEVICE_TYPE_GPU ? MICA_DEVICE_CLASS_GPU
+                      : type & CL_DEVICE_TYPE_CPU ? MICA_DEVICE_CLASS_CPU
+                                                  : MICA_DEVICE_CLASS_ACCELERATOR;
   if (info.vendor == MICA_VENDOR_INTEL) MICA_TRY(smallest_subgroup(api, id, &info.subgroup_min));
   if (info.vendor == MICA_VENDOR_NVIDIA) info.compute_capability = compute_capability(api, id);
   info.compute_units = units;
@@ -209,12 +209,12 @@ static mica_status collect_device(const mica__device *device, size_t index, cl_u
   mica__attempt_begin();
   mica_status status = mica__device_describe(device->api, device->platform, device->id, &made->info);
   if (status != MICA_OK)
-    mica__log(MICA_LOG_WARNING, "device %zu:%u is left out: %s", index, number, mica_error_message());
+    mica__log(MICA_LOG_LEVEL_WARNING, "device %zu:%u is left out: %s", index, number, mica_error_message());
   mica__attempt_end();
   if (status == MICA_E_NOMEM) return mica__fail_nomem("a device's description");
   if (status != MICA_OK) return MICA_OK;
-  if (made->info.device_class == MICA_CLASS_NULL)
-    snprintf(made->info.id, sizeof made->info.id, "%s", mica_device_class_name(MICA_CLASS_NULL));
+  if (made->info.device_class == MICA_DEVICE_CLASS_NULL)
+    snprintf(made->info.id, sizeof made->info.id, "%s", mica_device_class_name(MICA_DEVICE_CLASS_NULL));
   else
     snprintf(made->info.id, sizeof made->info.id, "%zu:%u", index, number);
   ++*count;
@@ -281,7 +281,7 @@ static bool contains_ignoring_case(const char *text, const char *part) {
 
 static bool is_candidate(const mica_device_info *info, const char *selector) {
   if (!selector || !*selector) return true;
-  for (int c = 0; c <= MICA_CLASS_NULL; c++)
+  for (int c = 0; c <= MICA_DEVICE_CLASS_NULL; c++)
     if (equals_ignoring_case(selector, mica_device_class_name((mica_device_class)c)))
       return info->device_class == (mica_device_class)c;
   if (isdigit((unsigned char)selector[0]) && strchr(selector, ':')) return !strcmp(selector, info->id);
@@ -290,7 +290,9 @@ static bool is_candidate(const mica_device_info *info, const char *selector) {
 
 /* GPUs before accelerators before CPUs; within a class by units x clock. Ties go to the first listed. */
 static uint64_t preference(const mica_device_info *info) {
-  uint64_t rank = info->device_class == MICA_CLASS_GPU ? 3 : info->device_class == MICA_CLASS_ACCELERATOR ? 2 : 1;
+  uint64_t rank = info->device_class == MICA_DEVICE_CLASS_GPU           ? 3
+                  : info->device_class == MICA_DEVICE_CLASS_ACCELERATOR ? 2
+                                                                        : 1;
   return rank << 60 | (uint64_t)info->compute_units * (info->clock_mhz + 1);
 }
 
@@ -307,7 +309,7 @@ static mica_status fail_no_device(const char *selector, const mica__device *list
 mica_status mica__device_select(const char *selector, mica__device *device) {
   if (!selector) selector = getenv("MICA_DEVICE");
   if (!selector) selector = "";
-  bool null = equals_ignoring_case(selector, mica_device_class_name(MICA_CLASS_NULL));
+  bool null = equals_ignoring_case(selector, mica_device_class_name(MICA_DEVICE_CLASS_NULL));
   mica__device *list = NULL;
   size_t count = 0;
   MICA_TRY(mica__device_collect(null ? mica__cl_null() : mica__cl_loader(), &list, &count));

@@ -8,7 +8,7 @@
 #include <string.h>
 
 unsigned mica__kernel_class(const mica_device_info *device) {
-  bool gpu = device->device_class == MICA_CLASS_GPU || device->device_class == MICA_CLASS_ACCELERATOR;
+  bool gpu = device->device_class == MICA_DEVICE_CLASS_GPU || device->device_class == MICA_DEVICE_CLASS_ACCELERATOR;
   return gpu ? MICA__ON_GPU : MICA__ON_CPU;
 }
 

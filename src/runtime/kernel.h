@@ -93,7 +93,7 @@ typedef struct mica__kernel_desc {
   .name = function, .file = path, .params = param_table, .param_count = sizeof param_table / sizeof *param_table,      \
   .variants = variant_table, .variant_count = sizeof variant_table / sizeof *variant_table
 
-typedef struct mica__kernel mica__kernel;
+typedef struct mica_kernel mica__kernel;
 
 /* Characters a kernel's name may have; a profile's row holds as many. */
 #define MICA__MAX_KERNEL_NAME 63

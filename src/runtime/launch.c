@@ -96,7 +96,7 @@ void mica__launch_scalar(mica__launch *launch, mica_dtype dtype, double value) {
   mica__element_set(MICA_I32, &narrow, 0, value);
   if (dtype == MICA_F64)
     mica__launch_double(launch, value);
-  else if (mica_dtype_kind_of(dtype) == MICA_KIND_FLOAT)
+  else if (mica_dtype_kind_of(dtype) == MICA_DTYPE_KIND_FLOAT)
     mica__launch_float(launch, (float)value);
   else if (dtype == MICA_I64)
     mica__launch_long(launch, wide);
@@ -212,7 +212,7 @@ mica_status mica__launch_enqueue(mica_queue *queue, cl_kernel handle, const mica
   if (event) mica__profile_add(engine, queue, launch, event);
   atomic_fetch_add(&queue->submitted, 1);
   atomic_fetch_add(&engine->stats.launches, 1);
-  if (engine->device.info.device_class != MICA_CLASS_NULL) atomic_fetch_add(&launch_total, 1);
+  if (engine->device.info.device_class != MICA_DEVICE_CLASS_NULL) atomic_fetch_add(&launch_total, 1);
   return MICA_OK;
 }
 

@@ -100,7 +100,7 @@ static cl_mem allocate_large(mica_engine *engine, size_t capacity) {
 
 static cl_mem driver_allocate(mica_engine *engine, size_t capacity, cl_int *error) {
   /* A driver for CPUs computes in the memory that it is given, and would itself take it in small pages. */
-  if (engine->device.info.device_class == MICA_CLASS_CPU && capacity >= MICA__LARGE_BYTES) {
+  if (engine->device.info.device_class == MICA_DEVICE_CLASS_CPU && capacity >= MICA__LARGE_BYTES) {
     cl_mem memory = allocate_large(engine, capacity);
     if (memory) return memory;
   }

@@ -50,7 +50,7 @@ void mica__profile_add(mica_engine *engine, const mica_queue *queue, const mica_
                                                                .bytes = launch->bytes,
                                                                .event = event};
   } else {
-    if (wanted) mica__log(MICA_LOG_WARNING, "no memory to profile a launch of %s", launch->kernel->name);
+    if (wanted) mica__log(MICA_LOG_LEVEL_WARNING, "no memory to profile a launch of %s", launch->kernel->name);
     engine->api->ReleaseEvent(event);
   }
   pthread_mutex_unlock(&profile->lock);

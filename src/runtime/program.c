@@ -86,7 +86,7 @@ static mica_status fail_build(mica_engine *engine, cl_program handle, const requ
 /* Some drivers print warnings to the terminal of whoever called: only those who asked for all messages get them. */
 static mica_status build(mica_engine *engine, cl_program handle, const request *r) {
   mica__text options = {0};
-  mica__text_addf(&options, mica__log_wanted(MICA_LOG_DEBUG) ? "%s" : "%s -w", r->options);
+  mica__text_addf(&options, mica__log_wanted(MICA_LOG_LEVEL_DEBUG) ? "%s" : "%s -w", r->options);
   mica_status status = mica__text_status(&options);
   cl_int error = CL_SUCCESS;
   if (status == MICA_OK) error = engine->api->BuildProgram(handle, 1, &engine->device.id, options.data, NULL, NULL);
@@ -120,7 +120,7 @@ static bool load_binary(mica_engine *engine, mica__program *program, const reque
     program->stored_bytes = binary.size;
     atomic_fetch_add(&engine->stats.cache_hits, 1);
   } else {
-    mica__log(MICA_LOG_INFO, "the driver refuses the cached binary of %s; compiling it anew", r->label);
+    mica__log(MICA_LOG_LEVEL_INFO, "the driver refuses the cached binary of %s; compiling it anew", r->label);
     if (handle) api->ReleaseProgram(handle);
   }
   return good;
@@ -137,7 +137,7 @@ static mica_status build_source(mica_engine *engine, const request *r, cl_progra
     return status;
   }
   *out = handle;
-  mica__log(MICA_LOG_DEBUG, "compiled %s with %s", r->label, r->options);
+  mica__log(MICA_LOG_LEVEL_DEBUG, "compiled %s with %s", r->label, r->options);
   return MICA_OK;
 }
 
@@ -418,12 +418,12 @@ static void store_program(mica_engine *engine, mica__program *program, bool last
       MICA_OK)
     atomic_fetch_add(&engine->stats.cache_stores, 1);
   else
-    mica__log(MICA_LOG_INFO, "a compiled kernel is not kept: %s", mica_error_message());
+    mica__log(MICA_LOG_LEVEL_INFO, "a compiled kernel is not kept: %s", mica_error_message());
   free(binary.data);
 }
 
 static bool stores_programs(const mica_engine *engine) {
-  return *engine->cache_dir && engine->device.info.device_class != MICA_CLASS_NULL;
+  return *engine->cache_dir && engine->device.info.device_class != MICA_DEVICE_CLASS_NULL;
 }
 
 static void store_programs(mica_engine *engine, bool last) {

@@ -25,7 +25,7 @@ typedef struct mica__program {
 /* A kernel's name, and which of its name it is. */
 #define MICA__MAX_ENTRY (MICA__MAX_KERNEL_NAME + 24)
 
-struct mica__kernel {
+struct mica_kernel {
   mica__program *program;
   cl_kernel handle;
   pthread_mutex_t lock; /* arguments belong to the kernel object: setting them and starting must not interleave */

@@ -81,14 +81,14 @@ mica_status mica__program_file_load(const char *directory, mica__hash key, const
   if (status != MICA_OK) return miss("there is no readable file");
   status = mica__program_file_parse(data, size, key, key_text, binary);
   if (status != MICA_OK) {
-    mica__log(MICA_LOG_INFO, "%s (%s)", mica_error_message(), path);
+    mica__log(MICA_LOG_LEVEL_INFO, "%s (%s)", mica_error_message(), path);
     free(data);
     return status;
   }
   memmove(data, binary->data, binary->size);
   binary->data = data;
   /* Its time of use, for the bound on the directory's size; a read-only directory merely forgets it. */
-  if (utimensat(AT_FDCWD, path, NULL, 0)) mica__log(MICA_LOG_DEBUG, "%s keeps its time of use", path);
+  if (utimensat(AT_FDCWD, path, NULL, 0)) mica__log(MICA_LOG_LEVEL_DEBUG, "%s keeps its time of use", path);
   return MICA_OK;
 }
 

@@ -95,7 +95,7 @@ void mica_queue_destroy(mica_queue *queue) {
     return;
   }
   mica__attempt_begin();
-  if (mica_queue_finish(queue) != MICA_OK) mica__log(MICA_LOG_ERROR, "%s", mica_error_message());
+  if (mica_queue_finish(queue) != MICA_OK) mica__log(MICA_LOG_LEVEL_ERROR, "%s", mica_error_message());
   mica__attempt_end();
   release_staging(queue);
   engine->api->Finish(queue->handle);

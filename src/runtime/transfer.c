@@ -245,9 +245,9 @@ mica_status mica_tensor_map(mica_queue *queue, mica_tensor *tensor, mica_map_mod
   MICA_TRY(check_transfer(queue, tensor, data, tensor ? mica_tensor_bytes(tensor) : 0, "mica_tensor_map"));
   size_t bytes = mica_tensor_bytes(tensor);
   if (!data || bytes == 0) return mica__fail(MICA_E_INVALID, "mica_tensor_map: nothing to map");
-  cl_map_flags flags = mode == MICA_MAP_READ    ? CL_MAP_READ
-                       : mode == MICA_MAP_WRITE ? CL_MAP_WRITE_INVALIDATE_REGION
-                                                : CL_MAP_READ | CL_MAP_WRITE;
+  cl_map_flags flags = mode == MICA_MAP_MODE_READ    ? CL_MAP_READ
+                       : mode == MICA_MAP_MODE_WRITE ? CL_MAP_WRITE_INVALIDATE_REGION
+                                                     : CL_MAP_READ | CL_MAP_WRITE;
   cl_int error = CL_SUCCESS;
   count_writing(queue, tensor);
   void *host = queue->engine->api->EnqueueMapBuffer(queue->handle, tensor->buffer->memory, CL_TRUE, flags,

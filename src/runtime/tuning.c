@@ -113,7 +113,7 @@ static void load_once(mica_engine *engine) {
   mica__text path = {0};
   mica__attempt_begin();
   if (file_name(engine, &path) && merge_file(path.data, tuning) != MICA_OK)
-    mica__log(MICA_LOG_INFO, "what was tuned before is not used: %s", mica_error_message());
+    mica__log(MICA_LOG_LEVEL_INFO, "what was tuned before is not used: %s", mica_error_message());
   mica__attempt_end();
   mica__text_free(&path);
 }

@@ -41,7 +41,7 @@ static mica_status collect(const mica_nn *nn, mica_session *session, bool whole,
   for (size_t i = 0; i < all; i++) {
     const mica_nn_parameter_info *info = mica_nn_parameter_at(nn, i);
     mica_tensor *tensor = mica_session_parameter(session, info->name);
-    if (tensor && (whole || info->role != MICA_NN_OPTIMIZER))
+    if (tensor && (whole || info->role != MICA_NN_ROLE_OPTIMIZER))
       MICA_TRY(download(tensor, info->name, &c->entries[c->count++]));
   }
   return MICA_OK;
@@ -77,7 +77,7 @@ static mica_status load(const mica_nn *nn, mica_session *session, bool whole, co
     for (size_t i = 0; i < mica_nn_parameter_count(nn); i++) {
       const mica_nn_parameter_info *info = mica_nn_parameter_at(nn, i);
       mica_tensor *tensor = mica_session_parameter(session, info->name);
-      if (!tensor || (!whole && info->role == MICA_NN_OPTIMIZER)) continue;
+      if (!tensor || (!whole && info->role == MICA_NN_ROLE_OPTIMIZER)) continue;
       const mica_safetensors_entry *entry = mica_safetensors_find(file, info->name);
       lacking += !entry;
       if (!entry && missing) continue;

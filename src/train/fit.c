@@ -12,21 +12,21 @@ typedef struct run {
   double last_reading; /* when the last reading arrived */
 } run;
 
-static mica_train_event event_of(const run *r, mica_train_event_kind kind) {
+static mica_train_progress event_of(const run *r, mica_train_event kind) {
   const mica_trainer *t = r->t;
-  return (mica_train_event){.kind = kind,
-                            .epoch = t->progress.epoch,
-                            .epochs = t->config.epochs,
-                            .batch = t->progress.batch,
-                            .batches = (int64_t)r->training->batches,
-                            .step = t->progress.step,
-                            .rate = mica__train_rate(t, t->progress.step > 0 ? t->progress.step - 1 : 0),
-                            .training = mica__metrics_of(&t->config, &t->progress.totals, false),
-                            .seconds = t->seconds + (t->begun > 0 ? mica__clock() - t->begun : 0),
-                            .data_seconds = t->data_seconds};
+  return (mica_train_progress){.event = kind,
+                               .epoch = t->progress.epoch,
+                               .epochs = t->config.epochs,
+                               .batch = t->progress.batch,
+                               .batches = (int64_t)r->training->batches,
+                               .step = t->progress.step,
+                               .rate = mica__train_rate(t, t->progress.step > 0 ? t->progress.step - 1 : 0),
+                               .training = mica__metrics_of(&t->config, &t->progress.totals, false),
+                               .seconds = t->seconds + (t->begun > 0 ? mica__clock() - t->begun : 0),
+                               .data_seconds = t->data_seconds};
 }
 
-static void tell(run *r, const mica_train_event *event) {
+static void tell(run *r, const mica_train_progress *event) {
   const mica_trainer_config *c = &r->t->config;
   if (c->report && !c->report(c->user, event) && !r->reason) r->reason = "stopped by the caller";
 }
@@ -52,7 +52,7 @@ static mica_status drain(run *r) {
   mica__reading reading = t->readings[t->first_reading];
   MICA_TRY(mica__train_drain(t));
   adapt_every(r);
-  mica_train_event event = event_of(r, MICA_TRAIN_STEPS);
+  mica_train_progress event = event_of(r, MICA_TRAIN_EVENT_STEPS);
   event.batch = reading.batch;
   event.step = reading.last_step;
   event.rate = reading.rate;
@@ -87,7 +87,7 @@ static mica_status write_to(run *r, const char *name, bool tells) {
   mica_status status = mica__text_status(&path);
   if (status == MICA_OK) status = mica_trainer_save(t, path.data);
   if (status == MICA_OK && tells) {
-    mica_train_event event = event_of(r, MICA_TRAIN_CHECKPOINT);
+    mica_train_progress event = event_of(r, MICA_TRAIN_EVENT_CHECKPOINT);
     event.path = path.data;
     tell(r, &event);
   }
@@ -155,7 +155,7 @@ static bool note_epoch(mica_trainer *t, const mica_metrics *m) {
 
 static mica_status end_epoch(run *r) {
   mica_trainer *t = r->t;
-  mica_train_event event = event_of(r, MICA_TRAIN_EPOCH);
+  mica_train_progress event = event_of(r, MICA_TRAIN_EVENT_EPOCH);
   if (r->validation) MICA_TRY(mica_trainer_test(t, r->validation, &event.validation, NULL));
   event.best = note_epoch(t, r->validation ? &event.validation : &event.training);
   t->progress.epoch++;
@@ -172,7 +172,7 @@ static mica_status end_epoch(run *r) {
 
 static mica_status stop(run *r) {
   MICA_TRY(write_to(r, "last.safetensors", true));
-  mica_train_event event = event_of(r, MICA_TRAIN_STOPPED);
+  mica_train_progress event = event_of(r, MICA_TRAIN_EVENT_STOPPED);
   event.reason = r->reason;
   tell(r, &event);
   return MICA_OK;
@@ -181,7 +181,7 @@ static mica_status stop(run *r) {
 /* The test network needs the kernels of the forward pass only. Where a driver has all of them to compile yet, its loss
  * is there long before that of the first step. */
 static mica_status begin(run *r) {
-  mica_train_event event = event_of(r, MICA_TRAIN_BEGIN);
+  mica_train_progress event = event_of(r, MICA_TRAIN_EVENT_BEGIN);
   MICA_TRY(mica__train_first_batch(r->t, r->training, &event.recent));
   if (event.recent.samples > 0) tell(r, &event);
   r->last_reading = mica__clock();

@@ -21,10 +21,10 @@ static mica_value loss_of(const mica_trainer_config *c, mica_value z, mica_value
   switch (c->loss) {
   case MICA_LOSS_CROSS_ENTROPY:
     return mica_cross_entropy(z, y, &(mica_cross_entropy_config){.label_smoothing = c->label_smoothing});
-  case MICA_LOSS_MSE: return mica_mse(z, y, MICA_LOSS_MEAN);
-  case MICA_LOSS_MAE: return mica_mae(z, y, MICA_LOSS_MEAN);
-  case MICA_LOSS_HUBER: return mica_huber(z, y, 1, MICA_LOSS_MEAN);
-  case MICA_LOSS_BCE: return mica_bce_with_logits(z, y, 1, MICA_LOSS_MEAN);
+  case MICA_LOSS_MSE: return mica_mse(z, y, MICA_LOSS_REDUCTION_MEAN);
+  case MICA_LOSS_MAE: return mica_mae(z, y, MICA_LOSS_REDUCTION_MEAN);
+  case MICA_LOSS_HUBER: return mica_huber(z, y, 1, MICA_LOSS_REDUCTION_MEAN);
+  case MICA_LOSS_BCE: return mica_bce_with_logits(z, y, 1, MICA_LOSS_REDUCTION_MEAN);
   }
   return (mica_value){0};
 }

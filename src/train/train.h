@@ -64,7 +64,7 @@ struct mica_trainer {
   mica_tensor *rates, *rate[MICA__RATES];
   float rates_sent[MICA__RATES][MICA__RATE_STRIDE]; /* what `rates` holds: most schedules seldom change it */
   int64_t rates_from;                               /* the step of rate[0]; -1 where they must be made anew */
-  mica_schedule schedule;
+  mica_schedule_config schedule;
   mica__progress progress;
   mica__reading readings[MICA__READINGS];
   int first_reading, reading_count;

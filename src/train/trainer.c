@@ -41,7 +41,7 @@ static mica_status make_rates(mica_trainer *t) {
   for (int i = 0; i < MICA__RATES; i++)
     MICA_TRY(mica_tensor_view(t->rates, MICA_SCALAR, NULL, (int64_t)i * MICA__RATE_STRIDE, &t->rate[i]));
   t->rates_from = -1;
-  return mica_op_fill_fwd(t->queue, 0, t->rates);
+  return mica_op_fill(t->queue, 0, t->rates);
 }
 
 mica_status mica_trainer_create(mica_engine *engine, const mica_trainer_config *config, mica_trainer **out) {
@@ -136,7 +136,7 @@ mica_status mica__train_read(mica_trainer *t) {
   MICA_TRY(mica_tensor_download_async(t->queue, t->training.metrics, r->sums, sizeof r->sums, &r->event));
   t->reading_count++;
   t->unread_from = t->progress.step;
-  MICA_TRY(mica_op_fill_fwd(t->queue, 0, t->training.metrics));
+  MICA_TRY(mica_op_fill(t->queue, 0, t->training.metrics));
   return mica_queue_flush(t->queue);
 }
 
@@ -186,7 +186,7 @@ static mica_status test_sums(mica_trainer *t, mica__totals *totals) {
   float sums[MICA__SUMS];
   MICA_TRY(mica_tensor_download(t->queue, t->testing.metrics, sums, sizeof sums));
   for (int k = 0; k < MICA__SUMS; k++) totals->sums[k] += (double)sums[k];
-  return mica_op_fill_fwd(t->queue, 0, t->testing.metrics);
+  return mica_op_fill(t->queue, 0, t->testing.metrics);
 }
 
 static mica_status read_confusion(mica_trainer *t, mica_tensor *tensor, int64_t *confusion) {
@@ -207,7 +207,7 @@ static mica_status test_batch(mica_trainer *t, const mica_batch *batch) {
 mica_status mica__train_first_batch(mica_trainer *t, const mica_batch_source *source, mica_metrics *metrics) {
   mica__totals totals = {0};
   mica_batch batch = {0};
-  MICA_TRY(mica_op_fill_fwd(t->queue, 0, t->testing.metrics));
+  MICA_TRY(mica_op_fill(t->queue, 0, t->testing.metrics));
   MICA_TRY(source->seek(source->user, 0, 0));
   MICA_TRY(source->next(source->user, t->queue, &batch));
   if (batch.count > 0) MICA_TRY(test_batch(t, &batch));
@@ -224,8 +224,8 @@ mica_status mica_trainer_test(mica_trainer *t, const mica_batch_source *source, 
   if (confusion && t->config.loss != MICA_LOSS_CROSS_ENTROPY)
     return mica__fail(MICA_E_INVALID, "mica_trainer_test: a confusion matrix is of classes");
   mica_tensor *counts = mica_session_parameter(t->testing.session, "confusion");
-  MICA_TRY(mica_op_fill_fwd(t->queue, 0, t->testing.metrics));
-  if (counts) MICA_TRY(mica_op_fill_fwd(t->queue, 0, counts));
+  MICA_TRY(mica_op_fill(t->queue, 0, t->testing.metrics));
+  if (counts) MICA_TRY(mica_op_fill(t->queue, 0, counts));
   MICA_TRY(source->seek(source->user, 0, 0));
   for (int64_t n = 1;; n++) {
     MICA_TRY(source->next(source->user, t->queue, &batch));

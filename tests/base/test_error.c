@@ -126,45 +126,45 @@ static void keep(void *user, mica_log_level level, const char *message) {
 
 START_TEST(the_log_respects_its_level) {
   lines seen = {0};
-  mica_log_set(MICA_LOG_INFO, keep, &seen);
-  mica__log(MICA_LOG_DEBUG, "not wanted");
+  mica_log_set(MICA_LOG_LEVEL_INFO, keep, &seen);
+  mica__log(MICA_LOG_LEVEL_DEBUG, "not wanted");
   ck_assert_int_eq(seen.count, 0);
-  ck_assert(!mica__log_wanted(MICA_LOG_DEBUG));
-  mica__log(MICA_LOG_INFO, "%d pieces", 3);
+  ck_assert(!mica__log_wanted(MICA_LOG_LEVEL_DEBUG));
+  mica__log(MICA_LOG_LEVEL_INFO, "%d pieces", 3);
   ck_assert_int_eq(seen.count, 1);
-  ck_assert_int_eq(seen.level, MICA_LOG_INFO);
+  ck_assert_int_eq(seen.level, MICA_LOG_LEVEL_INFO);
   ck_assert_str_eq(seen.last, "3 pieces");
-  mica__log(MICA_LOG_ERROR, "worse");
+  mica__log(MICA_LOG_LEVEL_ERROR, "worse");
   ck_assert_int_eq(seen.count, 2);
-  mica_log_set(MICA_LOG_DEBUG, NULL, NULL);
-  mica__log(MICA_LOG_ERROR, "nobody hears");
-  ck_assert(!mica__log_wanted(MICA_LOG_ERROR));
+  mica_log_set(MICA_LOG_LEVEL_DEBUG, NULL, NULL);
+  mica__log(MICA_LOG_LEVEL_ERROR, "nobody hears");
+  ck_assert(!mica__log_wanted(MICA_LOG_LEVEL_ERROR));
   ck_assert_int_eq(seen.count, 2);
 }
 END_TEST
 
 START_TEST(a_log_message_is_one_line) {
   lines seen = {0};
-  mica_log_set(MICA_LOG_DEBUG, keep, &seen);
-  mica__log(MICA_LOG_DEBUG, "a driver\nsays %s", "this\nand that\n");
-  mica_log_set(MICA_LOG_DEBUG, NULL, NULL);
+  mica_log_set(MICA_LOG_LEVEL_DEBUG, keep, &seen);
+  mica__log(MICA_LOG_LEVEL_DEBUG, "a driver\nsays %s", "this\nand that\n");
+  mica_log_set(MICA_LOG_LEVEL_DEBUG, NULL, NULL);
   ck_assert_str_eq(seen.last, "a driver says this and that ");
 }
 END_TEST
 
 /* Never from two threads at once: the callback needs no lock for what it keeps. */
 static void *log_much(void *unused) {
-  for (int i = 0; i < 2000; i++) mica__log(MICA_LOG_WARNING, "line %d", i);
+  for (int i = 0; i < 2000; i++) mica__log(MICA_LOG_LEVEL_WARNING, "line %d", i);
   return unused;
 }
 
 START_TEST(the_log_is_never_called_twice_at_once) {
   lines seen = {0};
   pthread_t threads[4];
-  mica_log_set(MICA_LOG_WARNING, keep, &seen);
+  mica_log_set(MICA_LOG_LEVEL_WARNING, keep, &seen);
   for (int i = 0; i < 4; i++) ck_assert_int_eq(pthread_create(&threads[i], NULL, log_much, NULL), 0);
   for (int i = 0; i < 4; i++) pthread_join(threads[i], NULL);
-  mica_log_set(MICA_LOG_WARNING, NULL, NULL);
+  mica_log_set(MICA_LOG_LEVEL_WARNING, NULL, NULL);
   ck_assert_int_eq(seen.count, 8000);
 }
 END_TEST

@@ -36,7 +36,7 @@ mica_status peak_create(mica_engine *engine, peak *p) {
            cpu ? "-DSUMS=%d -DV=float%d -DLANE(v)=(v).s0" : "-DSUMS=%d -DV=float -DLANE(v)=(v)", SUMS, width);
   MICA_TRY(mica__kernel_get_source(engine, "peak", source, options, &p->kernel));
   MICA_TRY(mica_tensor_create(engine, MICA_F32, MICA_SHAPE(p->items + 16), &p->x));
-  return mica_op_fill_fwd(p->queue, 0.5, p->x);
+  return mica_op_fill(p->queue, 0.5, p->x);
 }
 
 void peak_free(peak *p) { mica_tensor_destroy(p->x); }

@@ -69,7 +69,7 @@ static mica_value build(network *n, int blocks) {
 static size_t nodes_of(const mica_graph *graph) {
   char *text = NULL;
   size_t lines = 0;
-  bench_ok(mica_graph_dump(graph, MICA_DUMP_TEXT, &text));
+  bench_ok(mica_graph_dump(graph, MICA_DUMP_FORMAT_TEXT, &text));
   for (const char *c = text; *c; c++) lines += *c == '\n';
   free(text);
   return lines;

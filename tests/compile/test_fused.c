@@ -230,7 +230,7 @@ typedef struct maker {
   uint64_t random;
 } maker;
 
-static bool is_float(mica_dtype dtype) { return mica_dtype_kind_of(dtype) == MICA_KIND_FLOAT; }
+static bool is_float(mica_dtype dtype) { return mica_dtype_kind_of(dtype) == MICA_DTYPE_KIND_FLOAT; }
 
 /* A random walk through memory: dimensions in any order, gaps, some backwards, along the dimensions in `dims`. */
 static mica__access random_access(maker *m, uint32_t dims) {

@@ -247,7 +247,7 @@ static void compare(uint32_t seed, const char *what, int index, const float *pla
 static void show(mica_graph *graph, mica_session *session) {
   char *text = NULL;
   if (!getenv("MICA_TEST_DUMP")) return;
-  ck_ok(mica_graph_dump(graph, MICA_DUMP_TEXT, &text));
+  ck_ok(mica_graph_dump(graph, MICA_DUMP_FORMAT_TEXT, &text));
   puts(text);
   free(text);
   ck_ok(mica_session_dump(session, &text));

@@ -202,7 +202,7 @@ START_TEST(padding_and_parts_are_read_in_place) {
              y = mica_parameter(graph, "y", MICA_F32, MICA_SHAPE(2, 2));
   mica_value all = mica_concat((mica_value[]){x, y, mica_flip(x, MICA_AXES(1))}, 3, 1);
   mica_value padded =
-      mica_pad(mica_transpose(x, MICA_ALL_AXES), (int64_t[]){2, 0}, (int64_t[]){3, 0}, MICA_PAD_CONSTANT, 0.5);
+      mica_pad(mica_transpose(x, MICA_ALL_AXES), (int64_t[]){2, 0}, (int64_t[]){3, 0}, MICA_PAD_MODE_CONSTANT, 0.5);
   mica_value outputs[] = {mica_add(all, mica_transpose(padded, MICA_ALL_AXES)), mica_sum(all, MICA_AXES(1), false)};
   mica_session *session = session_of(outputs, 2);
   upload(mica_session_parameter(session, "x"), (float[]){1, 2, 3, 4, 5, 6});
@@ -351,9 +351,9 @@ START_TEST(what_was_made_of_a_weight_follows_it) {
   mica_tensor *weight = mica_session_parameter(infer, "w"), *other = NULL;
   void *mapped = NULL;
   expect_product(infer, 0);
-  ck_ok(mica_op_fill_fwd(test_queue(), 2, weight));
+  ck_ok(mica_op_fill(test_queue(), 2, weight));
   expect_product(infer, 2);
-  ck_ok(mica_tensor_map(test_queue(), weight, MICA_MAP_WRITE, &mapped));
+  ck_ok(mica_tensor_map(test_queue(), weight, MICA_MAP_MODE_WRITE, &mapped));
   for (int i = 0; i < ROWS * COLS; i++) ((float *)mapped)[i] = 3;
   ck_ok(mica_tensor_unmap(test_queue(), weight, mapped));
   expect_product(infer, 3);
@@ -366,7 +366,7 @@ START_TEST(what_was_made_of_a_weight_follows_it) {
   expect_product(infer, 5);
   ck_assert_uint_eq(mica__launch_total() - before, report_of(infer).launches);
   ck_ok(mica_tensor_create(test_engine(), MICA_F32, MICA_SHAPE(ROWS, COLS), &other));
-  ck_ok(mica_op_fill_fwd(test_queue(), 7, other));
+  ck_ok(mica_op_fill(test_queue(), 7, other));
   ck_ok(mica_session_share(infer, "w", other));
   expect_product(infer, 7);
   /* Whoever holds the OpenCL memory may write to it unseen. */

@@ -99,7 +99,7 @@ END_TEST
 #define COLUMNS 64
 static float first[ROWS * COLUMNS], again[ROWS * COLUMNS];
 
-static void initial(mica_init init, float *out) {
+static void initial(mica_init_config init, float *out) {
   setup_as(&(mica_nn_config){.seed = 5});
   mica_session *session = session_of(mica_nn_parameter(nn, "w", MICA_SHAPE(ROWS, COLUMNS), &init));
   ck_ok(mica_tensor_download(test_queue(), mica_session_parameter(session, "w"), out, sizeof first));
@@ -121,7 +121,7 @@ static double deviation(const float *x, double *highest) {
 START_TEST(initialisers) {
   /* The deviation of a normal distribution that is cut at two of its own is 0.8796 of it. */
   static const struct {
-    mica_init init;
+    mica_init_config init;
     double deviation, highest;
   } table[] = {
       {{.kind = MICA_INIT_UNIFORM, .value = 0.3}, 0.3 / 1.7320508, 0.3},
@@ -148,7 +148,7 @@ START_TEST(initialisers) {
 END_TEST
 
 START_TEST(orthogonal) {
-  initial((mica_init){.kind = MICA_INIT_ORTHOGONAL, .value = 2}, first);
+  initial((mica_init_config){.kind = MICA_INIT_ORTHOGONAL, .value = 2}, first);
   for (int a = 0; a < COLUMNS; a++)
     for (int b = 0; b <= a; b++) {
       double dot = 0;
@@ -231,7 +231,7 @@ static double train(mica_dtype dtype, mica_optimizer_config how) {
   } else {
     mica_tensor *wide;
     ck_ok(mica_tensor_create(test_engine(), MICA_F32, MICA_SCALAR, &wide));
-    ck_ok(mica_op_cast_fwd(test_queue(), result, wide));
+    ck_ok(mica_op_cast(test_queue(), result, wide));
     ck_ok(mica_tensor_download(test_queue(), wide, &value, sizeof value));
     mica_tensor_destroy(wide);
   }

@@ -36,7 +36,7 @@ static mica_value constant(mica_graph *graph, mica_shape shape, int w, double (*
 }
 
 static void make(problem *q, const mica_optimizer_config *config) {
-  static const mica_init init = {.kind = MICA_INIT_CONSTANT, .value = 0.25};
+  static const mica_init_config init = {.kind = MICA_INIT_CONSTANT, .value = 0.25};
   mica_shape shapes[2] = {MICA_SHAPE(1, N), MICA_SHAPE(N)};
   *q = (problem){0};
   ck_ok(mica_graph_create(&q->graph));
@@ -296,24 +296,24 @@ START_TEST(frozen_weights_stay) {
 END_TEST
 
 START_TEST(schedules) {
-  mica_schedule s = {.kind = MICA_SCHEDULE_COSINE, .rate = 2, .steps = 110, .warmup = 10, .last = 0.1};
+  mica_schedule_config s = {.kind = MICA_SCHEDULE_COSINE, .rate = 2, .steps = 110, .warmup = 10, .last = 0.1};
   ck_assert_double_eq_tol(mica_schedule_rate(&s, 0), 0.2, 1e-12);
   ck_assert_double_eq_tol(mica_schedule_rate(&s, 9), 2, 1e-12);
   ck_assert_double_eq_tol(mica_schedule_rate(&s, 10), 2, 1e-12);
   ck_assert_double_eq_tol(mica_schedule_rate(&s, 60), 1.1, 1e-12);
   ck_assert_double_eq_tol(mica_schedule_rate(&s, 110), 0.2, 1e-12);
   ck_assert_double_eq_tol(mica_schedule_rate(&s, 999), 0.2, 1e-12);
-  s = (mica_schedule){.kind = MICA_SCHEDULE_STEP, .rate = 1, .every = 30, .gamma = 0.5};
+  s = (mica_schedule_config){.kind = MICA_SCHEDULE_STEP, .rate = 1, .every = 30, .gamma = 0.5};
   ck_assert_double_eq_tol(mica_schedule_rate(&s, 29), 1, 1e-12);
   ck_assert_double_eq_tol(mica_schedule_rate(&s, 60), 0.25, 1e-12);
-  s = (mica_schedule){.kind = MICA_SCHEDULE_EXPONENTIAL, .rate = 1, .every = 2, .gamma = 0.25};
+  s = (mica_schedule_config){.kind = MICA_SCHEDULE_EXPONENTIAL, .rate = 1, .every = 2, .gamma = 0.25};
   ck_assert_double_eq_tol(mica_schedule_rate(&s, 3), 0.125, 1e-12);
-  s = (mica_schedule){.kind = MICA_SCHEDULE_LINEAR, .rate = 4, .steps = 8};
+  s = (mica_schedule_config){.kind = MICA_SCHEDULE_LINEAR, .rate = 4, .steps = 8};
   ck_assert_double_eq_tol(mica_schedule_rate(&s, 2), 3, 1e-12);
   /* PyTorch's OneCycleLR(max_lr=1, total_steps=10) */
   static const double cycle[] = {
       0.04, 0.52, 1, 0.9504846321, 0.8117456539, 0.6112620219, 0.3887419781, 0.1882583461, 0.0495193679, 4e-6};
-  s = (mica_schedule){.kind = MICA_SCHEDULE_ONE_CYCLE, .rate = 1, .steps = 10};
+  s = (mica_schedule_config){.kind = MICA_SCHEDULE_ONE_CYCLE, .rate = 1, .steps = 10};
   for (int i = 0; i < 10; i++) ck_assert_double_eq_tol(mica_schedule_rate(&s, i), cycle[i], 1e-5);
 }
 END_TEST
@@ -331,7 +331,7 @@ END_TEST
 
 START_TEST(names) {
   mica_optimizer found;
-  mica_schedule_kind kind;
+  mica_schedule kind;
   ck_ok(mica_optimizer_find("lion", &found));
   ck_assert_int_eq(found, MICA_OPTIMIZER_LION);
   ck_assert_str_eq(mica_optimizer_name(found), "lion");

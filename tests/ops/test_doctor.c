@@ -27,7 +27,7 @@ START_TEST(a_variant_in_quarantine_is_not_chosen) {
   mica_tensor *x = NULL, *y = NULL;
   ck_ok(mica_tensor_create_from(engine, MICA_F32, MICA_SHAPE(3), x_data, &x));
   ck_ok(mica_tensor_create(engine, MICA_F32, MICA_SHAPE(1), &y));
-  ck_ok(mica_op_reduce_fwd(mica_engine_queue(engine), MICA_REDUCE_SUM, x, 0, y));
+  ck_ok(mica_op_reduce(mica_engine_queue(engine), MICA_REDUCTION_SUM, x, 0, y));
   ck_ok(mica_tensor_download(mica_engine_queue(engine), y, &sum, sizeof sum));
   ck_assert_float_eq(sum, 7);
   for (int v = 0; v < mica__reduce_rows.variant_count; v++) {
@@ -35,7 +35,7 @@ START_TEST(a_variant_in_quarantine_is_not_chosen) {
     ck_ok(mica__tuning_quarantine(engine, name, "a test says so"));
   }
   ck_assert_int_eq(mica__kernel_choose(engine, &mica__reduce_rows, &other), MICA_E_UNSUPPORTED);
-  ck_assert_int_eq(mica_op_reduce_fwd(mica_engine_queue(engine), MICA_REDUCE_SUM, x, 0, y), MICA_E_UNSUPPORTED);
+  ck_assert_int_eq(mica_op_reduce(mica_engine_queue(engine), MICA_REDUCTION_SUM, x, 0, y), MICA_E_UNSUPPORTED);
   mica_tensor_destroy(x);
   mica_tensor_destroy(y);
   mica_engine_destroy(engine);

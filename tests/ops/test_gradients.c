@@ -22,7 +22,7 @@ typedef struct problem {
   double **feeds;
 } problem;
 
-static bool is_float(mica_value value) { return mica_dtype_kind_of(mica_value_dtype(value)) == MICA_KIND_FLOAT; }
+static bool is_float(mica_value value) { return mica_dtype_kind_of(mica_value_dtype(value)) == MICA_DTYPE_KIND_FLOAT; }
 
 static double *random_values(mica_value value, uint64_t *state) {
   int64_t count = test_count(mica_value_shape(value));

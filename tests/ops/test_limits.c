@@ -75,7 +75,7 @@ static void check_product(const limited *device, mica_engine *engine, int64_t m,
   mica_tensor *td = tensor(engine, MICA_SHAPE(m, n), NULL);
   char names[256];
   ck_ok(mica_profile_start(engine));
-  ck_ok(mica_op_gemm_fwd(mica_engine_queue(engine), NULL, ta, tb, NULL, NULL, td));
+  ck_ok(mica_op_gemm(mica_engine_queue(engine), NULL, ta, tb, NULL, NULL, td));
   ck_ok(mica_tensor_download(mica_engine_queue(engine), td, d, (size_t)(m * n) * sizeof *d));
   kernels_since(engine, names);
   for (int64_t i = 0; i < m * n; i++) {
@@ -118,7 +118,7 @@ START_TEST(rows) {
   ck_ok(mica_session_create(engine, graph, &out, 1, NULL, &session));
   ck_ok(mica_profile_start(engine));
   ck_ok(mica_session_run(session, queue, &(mica_feed){"x", tx}, 1));
-  ck_ok(mica_op_reduce_fwd(queue, MICA_REDUCE_SUM, tx, -1, tsums));
+  ck_ok(mica_op_reduce(queue, MICA_REDUCTION_SUM, tx, -1, tsums));
   ck_ok(mica_tensor_download(queue, mica_session_output(session, 0), y, sizeof y));
   ck_ok(mica_tensor_download(queue, tsums, sums, sizeof sums));
   kernels_since(engine, names);

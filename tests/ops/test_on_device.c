@@ -19,7 +19,7 @@
 #define SEED UINT64_C(2026)
 #define EVERY_TYPE_OF 6
 
-static bool is_float(mica_value value) { return mica_dtype_kind_of(mica_value_dtype(value)) == MICA_KIND_FLOAT; }
+static bool is_float(mica_value value) { return mica_dtype_kind_of(mica_value_dtype(value)) == MICA_DTYPE_KIND_FLOAT; }
 
 /* Values of one graph that are computed on the device and on the host. */
 #define MOST_OUTPUTS (MICA_DTYPE_COUNT + TEST_MAX_OPERANDS)

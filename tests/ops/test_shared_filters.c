@@ -64,7 +64,8 @@ static void check_product(const product *p, bool backward) {
   else
     ck_ok(mica_op_conv_fwd(test_queue(), NULL, source, filters, NULL, result));
   uint64_t launches = mica_engine_stats(test_engine()).launches - before;
-  if (mica_engine_device(test_engine())->device_class == MICA_CLASS_CPU) ck_assert_uint_eq(launches, p->shared ? 2 : 1);
+  if (mica_engine_device(test_engine())->device_class == MICA_DEVICE_CLASS_CPU)
+    ck_assert_uint_eq(launches, p->shared ? 2 : 1);
   ck_ok(mica_tensor_download(test_queue(), result, got, (size_t)count * sizeof *got));
   check_places(p, x, w, backward ? 1 : p->from, backward ? p->to : 1, got);
   mica_tensor_destroy(source);

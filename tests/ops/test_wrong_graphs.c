@@ -65,7 +65,8 @@
     "adaptive_max_pool(", "f32 (1, 64, 128)", "0 outputs")                                                             \
   X(resize_scale, INVALID, mica_resize(h, &(mica_resize_config){.scale = {-1}}), "resize(", "'hidden' f32 (64, 128)",  \
     "-1", "axis 0")                                                                                                    \
-  X(resize_integers, DTYPE, mica_resize(ids, &(mica_resize_config){.mode = MICA_RESIZE_LINEAR, .size = {7}}), "i64")   \
+  X(resize_integers, DTYPE, mica_resize(ids, &(mica_resize_config){.mode = MICA_RESIZE_MODE_LINEAR, .size = {7}}),     \
+    "i64")                                                                                                             \
   X(assign_shape, SHAPE, (mica_assign(w, h), null), "mica_assign", "'w' is f32 (128, 10)", "'hidden' f32 (64, 128)")   \
   X(assign_dtype, DTYPE, (mica_assign(w, mica_cast(w, MICA_F16)), null), "'w' is f32 (128, 10)", "f16 (128, 10)")      \
   X(assign_null, INVALID, (mica_assign(w, null), null), "mica_assign", "one graph")                                    \

@@ -25,7 +25,7 @@ START_TEST(what_is_listed_makes_sense) {
   for (size_t i = 0; i < count; i++) {
     const mica_device_info *d = &devices[i];
     ck_assert_msg(*d->id && *d->name && *d->platform && *d->driver, "device %zu lacks a text", i);
-    ck_assert_int_ne(d->device_class, MICA_CLASS_NULL);
+    ck_assert_int_ne(d->device_class, MICA_DEVICE_CLASS_NULL);
     ck_assert_uint_gt(d->compute_units, 0);
     ck_assert_uint_gt(d->max_group, 0);
     ck_assert_uint_gt(d->global_bytes, 0);
@@ -61,7 +61,8 @@ START_TEST(a_part_of_a_name_in_any_case_finds_a_device) {
 END_TEST
 
 START_TEST(a_class_finds_its_device_or_none) {
-  static const mica_device_class classes[] = {MICA_CLASS_CPU, MICA_CLASS_GPU, MICA_CLASS_ACCELERATOR};
+  static const mica_device_class classes[] = {MICA_DEVICE_CLASS_CPU, MICA_DEVICE_CLASS_GPU,
+                                              MICA_DEVICE_CLASS_ACCELERATOR};
   for (size_t c = 0; c < sizeof classes / sizeof *classes; c++) {
     mica_device_info found;
     size_t of_class = 0;
@@ -111,7 +112,7 @@ START_TEST(a_second_queue_computes) {
   int32_t back[5] = {0};
   ck_ok(mica_queue_create(test_engine(), &queue));
   ck_ok(mica_tensor_create(test_engine(), MICA_I32, MICA_SHAPE(5), &tensor));
-  ck_ok(mica_op_fill_fwd(queue, -3, tensor));
+  ck_ok(mica_op_fill(queue, -3, tensor));
   ck_ok(mica_tensor_download(queue, tensor, back, sizeof back));
   for (int i = 0; i < 5; i++) ck_assert_int_eq(back[i], -3);
   mica_tensor_destroy(tensor);

@@ -97,7 +97,7 @@ START_TEST(nothing_fails) {
   ck_assert(!run_with_fault(0, create));
   ck_assert(!run_with_fault(0, create_from_own));
   /* The run is small, but it leaves nothing out: else no failure of it would be seen below. */
-  const bool lends = mica_engine_device(test_engine())->device_class == MICA_CLASS_CPU;
+  const bool lends = mica_engine_device(test_engine())->device_class == MICA_DEVICE_CLASS_CPU;
   for (int call = 0; call < FAULT_CALL_COUNT; call++)
     ck_assert_msg(fault_calls((fault_call)call) > 0 || call == FAULT_GetProgramBuildInfo ||
                       (call == FAULT_SetMemObjectDestructorCallback && !lends),

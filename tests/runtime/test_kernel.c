@@ -227,11 +227,11 @@ START_TEST(parameters_are_checked) {
 END_TEST
 
 START_TEST(a_device_takes_the_first_variant_that_fits) {
-  mica_device_info device = {.device_class = MICA_CLASS_CPU, .vendor = MICA_VENDOR_OTHER};
+  mica_device_info device = {.device_class = MICA_DEVICE_CLASS_CPU, .vendor = MICA_VENDOR_OTHER};
   ck_assert_str_eq(mica__kernel_variant(&count_desc, &device)->name, "cpu");
-  device.device_class = MICA_CLASS_NULL;
+  device.device_class = MICA_DEVICE_CLASS_NULL;
   ck_assert_str_eq(mica__kernel_variant(&count_desc, &device)->name, "cpu");
-  device.device_class = MICA_CLASS_ACCELERATOR;
+  device.device_class = MICA_DEVICE_CLASS_ACCELERATOR;
   ck_assert_str_eq(mica__kernel_variant(&count_desc, &device)->name, "gpu");
   device.vendor = MICA_VENDOR_APPLE;
   ck_assert_str_eq(mica__kernel_variant(&count_desc, &device)->name, "other");

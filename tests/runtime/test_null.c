@@ -41,7 +41,7 @@ START_TEST(describes_itself) {
   const mica_device_info *device = mica_engine_device(engine);
   mica_device_info found;
   ck_assert_str_eq(device->id, "null");
-  ck_assert_int_eq(device->device_class, MICA_CLASS_NULL);
+  ck_assert_int_eq(device->device_class, MICA_DEVICE_CLASS_NULL);
   ck_assert_str_eq(mica_device_class_name(device->device_class), "null");
   ck_assert_str_eq(mica_device_class_name((mica_device_class)99), "?");
   ck_assert_str_eq(mica_vendor_name(device->vendor), "other");
@@ -49,7 +49,7 @@ START_TEST(describes_itself) {
   ck_assert(device->unified_memory);
   ck_assert_str_eq(mica_engine_cache_dir(engine), "");
   ck_ok(mica_device_find("Null", &found));
-  ck_assert_int_eq(found.device_class, MICA_CLASS_NULL);
+  ck_assert_int_eq(found.device_class, MICA_DEVICE_CLASS_NULL);
   ck_assert_int_eq(mica_device_find("null", NULL), MICA_E_INVALID);
   ck_assert_ptr_nonnull(mica_engine_opencl_context(engine));
   ck_assert_ptr_nonnull(mica_queue_opencl(queue));
@@ -206,7 +206,7 @@ START_TEST(null_pointers_are_refused) {
   ck_assert_int_eq(mica_tensor_upload(queue, tensor, NULL, 8), MICA_E_INVALID);
   ck_assert_int_eq(mica_tensor_download(queue, tensor, NULL, 8), MICA_E_INVALID);
   ck_assert_int_eq(mica_tensor_download_async(queue, tensor, data, 8, NULL), MICA_E_INVALID);
-  ck_assert_int_eq(mica_tensor_map(queue, tensor, MICA_MAP_READ, NULL), MICA_E_INVALID);
+  ck_assert_int_eq(mica_tensor_map(queue, tensor, MICA_MAP_MODE_READ, NULL), MICA_E_INVALID);
   ck_assert_int_eq(mica_tensor_unmap(queue, tensor, NULL), MICA_E_INVALID);
   ck_assert_int_eq(mica_event_wait(NULL), MICA_E_INVALID);
   ck_ok(mica_tensor_download_async(queue, tensor, data, 8, &event));
@@ -233,7 +233,7 @@ START_TEST(another_engines_tensor_is_refused) {
   says("another engine");
   ck_assert_int_eq(mica_tensor_download(queue, foreign, data, 8), MICA_E_INVALID);
   ck_assert_int_eq(mica_tensor_download_async(queue, foreign, data, 8, &event), MICA_E_INVALID);
-  ck_assert_int_eq(mica_tensor_map(queue, foreign, MICA_MAP_READ, (void **)&mapped), MICA_E_INVALID);
+  ck_assert_int_eq(mica_tensor_map(queue, foreign, MICA_MAP_MODE_READ, (void **)&mapped), MICA_E_INVALID);
   mica_tensor_destroy(foreign);
   mica_engine_destroy(other);
 }

@@ -62,10 +62,10 @@ START_TEST(map_to_write_and_to_read) {
   mica_tensor *tensor;
   float *data;
   ck_ok(mica_tensor_create(test_engine(), MICA_F32, MICA_SHAPE(2, 3), &tensor));
-  ck_ok(mica_tensor_map(test_queue(), tensor, MICA_MAP_WRITE, (void **)&data));
+  ck_ok(mica_tensor_map(test_queue(), tensor, MICA_MAP_MODE_WRITE, (void **)&data));
   memcpy(data, counting, sizeof counting);
   ck_ok(mica_tensor_unmap(test_queue(), tensor, data));
-  ck_ok(mica_tensor_map(test_queue(), tensor, MICA_MAP_READ, (void **)&data));
+  ck_ok(mica_tensor_map(test_queue(), tensor, MICA_MAP_MODE_READ, (void **)&data));
   expect_floats(data, counting, 6);
   ck_ok(mica_tensor_unmap(test_queue(), tensor, data));
   mica_tensor_destroy(tensor);
@@ -88,7 +88,7 @@ START_TEST(a_kernel_stays_inside_its_view) {
   const float expected[6] = {1, 2, 0, 0, 5, 6};
   float back[6];
   ck_ok(mica_tensor_view(tensor, MICA_SHAPE(2), NULL, 2, &middle));
-  ck_ok(mica_op_fill_fwd(test_queue(), 0, middle));
+  ck_ok(mica_op_fill(test_queue(), 0, middle));
   ck_ok(mica_tensor_download(test_queue(), tensor, back, sizeof back));
   expect_floats(back, expected, 6);
   mica_tensor_destroy(middle);

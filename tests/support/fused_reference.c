@@ -26,7 +26,7 @@ static mica_dtype compute_of(mica_dtype dtype) { return dtype == MICA_F16 || dty
 
 /* Results of integer arithmetic wrap. */
 static double wrap(mica_dtype dtype, double value) {
-  if (mica_dtype_kind_of(dtype) == MICA_KIND_FLOAT || dtype == MICA_BOOL) return value;
+  if (mica_dtype_kind_of(dtype) == MICA_DTYPE_KIND_FLOAT || dtype == MICA_BOOL) return value;
   int64_t i = fabs(value) < 0x1p62 ? (int64_t)value : 0;
   switch (dtype) {
   case MICA_I8: return (int8_t)i;
@@ -51,7 +51,8 @@ static number apply(const mica__fused_instr *instr, const number *args) {
       x[i] = args[i].value;
     }
   mica_dtype compute = compute_of(instr->dtype);
-  if (mica_dtype_kind_of(compute) == MICA_KIND_FLOAT) y.error += mica__tolerance_ulps(compute, compute, 4, y.value);
+  if (mica_dtype_kind_of(compute) == MICA_DTYPE_KIND_FLOAT)
+    y.error += mica__tolerance_ulps(compute, compute, 4, y.value);
   if (isnan(y.error)) y.error = isnan(y.value) ? 0 : INFINITY;
   return y;
 }
@@ -93,7 +94,7 @@ static number join_end(const joined *j, const mica__fused_instr *instr, mica_dty
   mica_dtype compute = compute_of(dtype);
   switch (instr->op->join) {
   case MICA__JOIN_SUM:
-    if (mica_dtype_kind_of(compute) != MICA_KIND_FLOAT) return (number){j->value, 0};
+    if (mica_dtype_kind_of(compute) != MICA_DTYPE_KIND_FLOAT) return (number){j->value, 0};
     return (number){j->value,
                     j->error + mica__tolerance_sum(compute, compute, (double)j->count, j->magnitude, j->value)};
   case MICA__JOIN_PROD:
@@ -137,7 +138,7 @@ static void evaluate(machine *m, int32_t end, bool store) {
       break;
     case MICA__FUSED_VALUE: {
       mica_dtype compute = compute_of(instr->dtype);
-      bool exact = mica__fused_is_literal(instr->value) || mica_dtype_kind_of(compute) != MICA_KIND_FLOAT;
+      bool exact = mica__fused_is_literal(instr->value) || mica_dtype_kind_of(compute) != MICA_DTYPE_KIND_FLOAT;
       m->value[k] = (number){instr->value, exact ? 0 : mica__tolerance_ulps(compute, compute, 1, instr->value)};
       break;
     }
@@ -202,7 +203,7 @@ static double random_element(mica_dtype dtype, uint64_t *state) {
   case MICA_U8: return rint(fabs(u) * 200);
   default: break;
   }
-  if (mica_dtype_kind_of(dtype) != MICA_KIND_FLOAT) return rint(u * 100);
+  if (mica_dtype_kind_of(dtype) != MICA_DTYPE_KIND_FLOAT) return rint(u * 100);
   unsigned char bits[8];
   mica__element_set(dtype, bits, 0, u);
   return mica__element_get(dtype, bits, 0);
@@ -245,7 +246,7 @@ static void compare(const mica__fused *fused, int32_t o, const fused_memory *mem
     bool right = (isnan(value) && isnan(want)) || value == mica__element_get(dtype, bits, 0) ||
                  fabs(value - want) <= bound || isinf(bound) || isnan(bound);
     /* A conversion to an integer cuts: an error of nothing may become one of 1. */
-    if (!right && mica_dtype_kind_of(dtype) != MICA_KIND_FLOAT && memory->errors[i] > 0)
+    if (!right && mica_dtype_kind_of(dtype) != MICA_DTYPE_KIND_FLOAT && memory->errors[i] > 0)
       right = fabs(value - want) <= 1 + bound;
     ck_assert_msg(right, "%s: operand %d (%s): element %lld of %lld is %.9g, not %.9g within %.3g", label, (int)o,
                   mica_dtype_name(dtype), (long long)i, (long long)memory->count, value, want, bound);

@@ -53,7 +53,7 @@ static double *doubles(int64_t count) {
   return values;
 }
 
-static bool is_float(mica_dtype dtype) { return mica_dtype_kind_of(dtype) == MICA_KIND_FLOAT; }
+static bool is_float(mica_dtype dtype) { return mica_dtype_kind_of(dtype) == MICA_DTYPE_KIND_FLOAT; }
 
 static mica_dtype compute_of(mica_dtype dtype) { return dtype == MICA_F16 || dtype == MICA_BF16 ? MICA_F32 : dtype; }
 
@@ -61,10 +61,10 @@ static mica_dtype compute_of(mica_dtype dtype) { return dtype == MICA_F16 || dty
 static double as_integer(mica_dtype dtype, double value) {
   unsigned char element[8] = {0};
   double bits = 8 * (double)mica_dtype_size(dtype), range = exp2(bits);
-  if (mica_dtype_kind_of(dtype) == MICA_KIND_BOOL) return value != 0;
+  if (mica_dtype_kind_of(dtype) == MICA_DTYPE_KIND_BOOL) return value != 0;
   if (!isfinite(value)) return 0;
   value = trunc(value);
-  double low = mica_dtype_kind_of(dtype) == MICA_KIND_SIGNED ? -range / 2 : 0;
+  double low = mica_dtype_kind_of(dtype) == MICA_DTYPE_KIND_SIGNED ? -range / 2 : 0;
   value -= range * floor((value - low) / range);
   mica__element_set(dtype, element, 0, value);
   return mica__element_get(dtype, element, 0);

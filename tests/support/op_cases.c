@@ -83,7 +83,7 @@ static double *make_values(const test_operand *operand, mica_dtype dtype, uint64
   for (int64_t i = 0; i < count; i++) {
     double value = test_random(state, operand->low, operand->high);
     if (operand->special && (size_t)i < sizeof specials / sizeof *specials) value = specials[i];
-    bool floating = mica_dtype_kind_of(dtype) == MICA_KIND_FLOAT;
+    bool floating = mica_dtype_kind_of(dtype) == MICA_DTYPE_KIND_FLOAT;
     mica__element_set(dtype, element, 0, floating ? value : floor(value + (dtype == MICA_BOOL ? 0.5 : 0)));
     values[i] = mica__element_get(dtype, element, 0);
   }
@@ -156,7 +156,7 @@ test_variants test_variants_make(const test_case *c, mica_dtype fed, bool has_f6
     if (c->operands[k].dtype == MICA_F32) round_for_all(instance->feeds[k], test_count(c->operands[k].shape));
   for (int d = 0; d < MICA_DTYPE_COUNT; d++) {
     mica_value x[TEST_MAX_OPERANDS] = {{0}};
-    bool floating = mica_dtype_kind_of((mica_dtype)d) == MICA_KIND_FLOAT;
+    bool floating = mica_dtype_kind_of((mica_dtype)d) == MICA_DTYPE_KIND_FLOAT;
     if ((d == MICA_F64 && !has_f64) || (!floating && c->operands[0].special) || !takes(c, (mica_dtype)d)) continue;
     for (size_t k = 0; k < instance->operand_count; k++)
       x[k] = is_varied(c, k) ? mica_cast(instance->operands[k], (mica_dtype)d) : instance->operands[k];

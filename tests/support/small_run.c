@@ -82,7 +82,7 @@ static mica_status look(run *r, bool computes, const char *trace_path) {
   MICA_TRY(waited);
   MICA_TRY(mica_event_is_done(r->event, &done));
   for (int i = 0; i < 10; i++) wrong |= r->host[i] != (float)(2 * (i + 20));
-  MICA_TRY(mica_tensor_map(r->second, r->inside, MICA_MAP_WRITE, (void **)&mapped));
+  MICA_TRY(mica_tensor_map(r->second, r->inside, MICA_MAP_MODE_WRITE, (void **)&mapped));
   for (int i = 0; i < N / 2; i++) mapped[i] = (float)-i;
   MICA_TRY(mica_tensor_unmap(r->second, r->inside, mapped));
   MICA_TRY(mica_tensor_download(r->second, r->inside, r->host, N / 2 * sizeof(float)));

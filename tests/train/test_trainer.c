@@ -143,29 +143,29 @@ typedef struct heard {
   mica_metrics untrained;
 } heard;
 
-static bool hear(void *user, const mica_train_event *event) {
+static bool hear(void *user, const mica_train_progress *progress) {
   heard *h = user;
-  if (event->kind == MICA_TRAIN_BEGIN) {
+  if (progress->event == MICA_TRAIN_EVENT_BEGIN) {
     ck_assert_int_eq(h->steps + h->epochs, 0);
-    h->untrained = event->recent;
+    h->untrained = progress->recent;
     h->begun++;
   }
-  if (event->kind == MICA_TRAIN_STEPS) {
+  if (progress->event == MICA_TRAIN_EVENT_STEPS) {
     h->steps++;
-    h->samples += event->recent.samples;
+    h->samples += progress->recent.samples;
   }
-  if (event->kind == MICA_TRAIN_EPOCH) {
-    ck_assert_int_eq(event->training.samples, SAMPLES);
-    if (h->epochs++ == 0) h->first_loss = event->training.loss;
-    h->last_loss = event->training.loss;
-    h->accuracy = event->training.accuracy;
-    h->validation = event->validation.accuracy;
-    h->best += event->best;
-    h->waited += event->data_seconds;
+  if (progress->event == MICA_TRAIN_EVENT_EPOCH) {
+    ck_assert_int_eq(progress->training.samples, SAMPLES);
+    if (h->epochs++ == 0) h->first_loss = progress->training.loss;
+    h->last_loss = progress->training.loss;
+    h->accuracy = progress->training.accuracy;
+    h->validation = progress->validation.accuracy;
+    h->best += progress->best;
+    h->waited += progress->data_seconds;
   }
-  h->checkpoints += event->kind == MICA_TRAIN_CHECKPOINT;
-  h->stopped += event->kind == MICA_TRAIN_STOPPED;
-  return !h->stop_at_step || event->step < h->stop_at_step;
+  h->checkpoints += progress->event == MICA_TRAIN_EVENT_CHECKPOINT;
+  h->stopped += progress->event == MICA_TRAIN_EVENT_STOPPED;
+  return !h->stop_at_step || progress->step < h->stop_at_step;
 }
 
 START_TEST(a_run_learns_and_tells) {
@@ -322,7 +322,7 @@ END_TEST
 START_TEST(patience_ends) {
   heard h = {0};
   mica_trainer_config c = usual();
-  c.schedule = (mica_schedule){.rate = 1e-30};
+  c.schedule = (mica_schedule_config){.rate = 1e-30};
   c.patience = 2;
   c.report = hear;
   c.user = &h;
@@ -340,7 +340,7 @@ START_TEST(a_loss_that_is_no_number_ends_the_run) {
   mica_trainer_config c = usual();
   c.folder = folder;
   c.optimizer = mica_optimizer_config_default(MICA_OPTIMIZER_SGD);
-  c.schedule = (mica_schedule){.rate = 1e30};
+  c.schedule = (mica_schedule_config){.rate = 1e30};
   mica_trainer *t = make(&c);
   ck_assert_int_eq(mica_trainer_fit(t, &source, NULL), MICA_E_NUMERIC);
   const char *step = strstr(mica_error_message(), "at step ");

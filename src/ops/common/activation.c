@@ -47,7 +47,7 @@ const char *mica__activation_prelude(mica_activation activation, mica_dtype dtyp
   static const char *const preludes[] = {MICA_ACTIVATION_LIST(ACTIVATION_PRELUDE)};
 #undef ACTIVATION_PRELUDE
   bool bounds = activation == MICA_ACTIVATION_NONE || activation == MICA_ACTIVATION_RELU;
-  if (bounds && mica_dtype_kind_of(dtype) == MICA_KIND_FLOAT) return "#define ACTIVATION mica_act_at_least\n";
+  if (bounds && mica_dtype_kind_of(dtype) == MICA_DTYPE_KIND_FLOAT) return "#define ACTIVATION mica_act_at_least\n";
   return activation == MICA_ACTIVATION_NONE ? NULL : preludes[activation];
 }
 

@@ -33,7 +33,7 @@ mica_value mica__builder_fail(const char *op, mica_value x, mica_status status, 
 }
 
 mica_status mica__want_float(mica__type type) {
-  if (mica_dtype_kind_of(type.dtype) == MICA_KIND_FLOAT) return MICA_OK;
+  if (mica_dtype_kind_of(type.dtype) == MICA_DTYPE_KIND_FLOAT) return MICA_OK;
   return mica__fail(MICA_E_DTYPE, "%s, but it takes floating types", mica_dtype_name(type.dtype));
 }
 
@@ -56,7 +56,7 @@ mica_value mica__narrow(mica_value value, mica_value x) {
 }
 
 mica_value mica__sum_to(mica_value value, mica_value like) {
-  if (!value.graph || mica_dtype_kind_of(mica_value_dtype(like)) != MICA_KIND_FLOAT) return (mica_value){0};
+  if (!value.graph || mica_dtype_kind_of(mica_value_dtype(like)) != MICA_DTYPE_KIND_FLOAT) return (mica_value){0};
   mica_shape from = mica_value_shape(value), to = mica_value_shape(like);
   int32_t extra = from.rank - to.rank;
   mica_axes axes = {0};

@@ -100,13 +100,13 @@ mica_status mica__conv_dims_of(const mica_conv_config *config, mica_shape x, mic
 static mica_status check_types(const mica_engine *engine, const mica_conv_epilogue *epilogue, mica__conv *conv) {
   mica_dtype dtype = mica_tensor_dtype(conv->x);
   conv->dtype = dtype;
-  if (mica_dtype_kind_of(dtype) != MICA_KIND_FLOAT)
+  if (mica_dtype_kind_of(dtype) != MICA_DTYPE_KIND_FLOAT)
     return mica__fail(MICA_E_DTYPE, "conv: %s, but it takes floating types", mica_dtype_name(dtype));
   MICA_TRY(mica__operand_same_dtype("conv", conv->x, conv->w));
   MICA_TRY(mica__operand_same_dtype("conv", conv->x, conv->y));
   if (epilogue->bias) {
     mica_dtype bias = mica_tensor_dtype(epilogue->bias);
-    if ((bias == MICA_F64) != (dtype == MICA_F64) || mica_dtype_kind_of(bias) != MICA_KIND_FLOAT)
+    if ((bias == MICA_F64) != (dtype == MICA_F64) || mica_dtype_kind_of(bias) != MICA_DTYPE_KIND_FLOAT)
       return mica__fail(MICA_E_DTYPE, "conv: a bias of %s for a result of %s", mica_dtype_name(bias),
                         mica_dtype_name(dtype));
   }
@@ -157,7 +157,7 @@ static mica_status set_result(const mica_conv_epilogue *epilogue, mica__conv *co
                                     .d = matrix,
                                     .acc = conv->dtype == MICA_F64 ? MICA_F64 : MICA_F32,
                                     .bias = epilogue->bias,
-                                    .bias_axis = MICA_BIAS_ROW,
+                                    .bias_axis = MICA_BIAS_AXIS_ROW,
                                     .alpha = 1,
                                     .beta = epilogue->addend ? 1 : 0,
                                     .activation = epilogue->activation,

@@ -31,14 +31,14 @@ static mica_status launch_cast(mica_queue *queue, const mica__variant *variant, 
   return mica__queue_submit(queue, &launch);
 }
 
-mica_status mica_op_cast_fwd(mica_queue *queue, const mica_tensor *x, mica_tensor *y) {
+mica_status mica_op_cast(mica_queue *queue, const mica_tensor *x, mica_tensor *y) {
   MICA_TRY(mica__operand_check(queue, "cast", "x", x));
   MICA_TRY(mica__operand_check(queue, "cast", "y", y));
   MICA_TRY(mica__operand_same_shape("cast", x, y));
   return launch_cast(queue, NULL, x, y);
 }
 
-mica_status mica_op_copy_fwd(mica_queue *queue, const mica_tensor *x, mica_tensor *y) {
+mica_status mica_op_copy(mica_queue *queue, const mica_tensor *x, mica_tensor *y) {
   MICA_TRY(mica__operand_check(queue, "copy", "x", x));
   MICA_TRY(mica__operand_check(queue, "copy", "y", y));
   MICA_TRY(mica__operand_same_shape("copy", x, y));
@@ -51,11 +51,11 @@ static double reference(mica_dtype from, mica_dtype to, double value) {
   unsigned char element[8] = {0};
   mica_dtype_kind kind = mica_dtype_kind_of(to);
   double bits = 8.0 * (double)mica_dtype_size(to);
-  bool integers =
-      mica_dtype_kind_of(from) != MICA_KIND_FLOAT && (kind == MICA_KIND_SIGNED || kind == MICA_KIND_UNSIGNED);
+  bool integers = mica_dtype_kind_of(from) != MICA_DTYPE_KIND_FLOAT &&
+                  (kind == MICA_DTYPE_KIND_SIGNED || kind == MICA_DTYPE_KIND_UNSIGNED);
   if (integers && to != MICA_I64) {
     /* Wraps: the remainder modulo 2^bits, moved into the range of the type. */
-    double range = exp2(bits), low = kind == MICA_KIND_SIGNED ? -range / 2 : 0;
+    double range = exp2(bits), low = kind == MICA_DTYPE_KIND_SIGNED ? -range / 2 : 0;
     value -= range * floor((value - low) / range);
   }
   mica__element_set(to, element, 0, value);
@@ -104,14 +104,15 @@ static mica_status infer_cast(const mica__type *inputs, int32_t input_count, mic
 
 static mica_status grad_cast(const mica__grad *grad) {
   mica_dtype from = mica_value_dtype(grad->inputs[0]);
-  if (mica_dtype_kind_of(from) == MICA_KIND_FLOAT) grad->dinputs[0] = mica_cast(grad->dy, from);
+  if (mica_dtype_kind_of(from) == MICA_DTYPE_KIND_FLOAT) grad->dinputs[0] = mica_cast(grad->dy, from);
   return MICA_OK;
 }
 
 /* To floating types the value passes unrounded, as in all references. */
 static double scalar_cast(const double *inputs, const mica__attrs *attrs) {
   mica_dtype to = (mica_dtype)attrs->ints[0];
-  return mica_dtype_kind_of(to) == MICA_KIND_FLOAT ? inputs[0] : reference((mica_dtype)attrs->ints[1], to, inputs[0]);
+  return mica_dtype_kind_of(to) == MICA_DTYPE_KIND_FLOAT ? inputs[0]
+                                                         : reference((mica_dtype)attrs->ints[1], to, inputs[0]);
 }
 
 const mica__op mica__op_cast = {.name = "cast",

@@ -40,7 +40,7 @@ static const char *const taken_text[] = {
 
 static unsigned set_of(mica_dtype dtype) {
   mica_dtype_kind kind = mica_dtype_kind_of(dtype);
-  return kind == MICA_KIND_FLOAT ? FLOATS : kind == MICA_KIND_BOOL ? BOOLS : INTEGERS;
+  return kind == MICA_DTYPE_KIND_FLOAT ? FLOATS : kind == MICA_DTYPE_KIND_BOOL ? BOOLS : INTEGERS;
 }
 
 static mica_status infer_class(const mica__type *inputs, int32_t input_count, unsigned taken, bool gives_bool,

@@ -37,13 +37,13 @@ static void make_element(mica_dtype dtype, double value, unsigned char element[8
   const int16_t half = (int16_t)whole;
   const int8_t quarter = (int8_t)whole;
   size_t size = mica_dtype_size(dtype);
-  if (mica_dtype_kind_of(dtype) == MICA_KIND_FLOAT || size == 8)
+  if (mica_dtype_kind_of(dtype) == MICA_DTYPE_KIND_FLOAT || size == 8)
     mica__element_set(dtype, element, 0, value);
   else
     memcpy(element, size == 4 ? (const void *)&whole : size == 2 ? (const void *)&half : &quarter, size);
 }
 
-mica_status mica_op_fill_fwd(mica_queue *queue, double value, mica_tensor *y) {
+mica_status mica_op_fill(mica_queue *queue, double value, mica_tensor *y) {
   MICA_TRY(mica__operand_check(queue, "fill", "y", y));
   if (mica__queue_records(queue)) return launch_fill(queue, NULL, value, y);
   unsigned char element[8];
@@ -68,7 +68,7 @@ static mica_status check_case(mica__check_group *group, const mica__variant *var
   /* bound: nothing is computed, so nothing may differ. */
   if (status == MICA_OK) status = mica__check_compare(group, &y, want, want + n + 1);
   if (status == MICA_OK) status = mica__check_output(check, y_type, MICA_SHAPE(n), &by_driver);
-  if (status == MICA_OK) status = mica_op_fill_fwd(check->queue, value, by_driver.tensor);
+  if (status == MICA_OK) status = mica_op_fill(check->queue, value, by_driver.tensor);
   if (status == MICA_OK) status = mica__check_compare(group, &by_driver, want, want + n + 1);
   mica__check_free(&by_driver);
   mica__check_free(&y);

@@ -33,7 +33,7 @@ static mica_status launch_scale_add(mica_queue *queue, const mica__variant *vari
   return mica__queue_submit(queue, &launch);
 }
 
-mica_status mica_op_scale_add_fwd(mica_queue *queue, double alpha, const mica_tensor *x, double beta, mica_tensor *y) {
+mica_status mica_op_scale_add(mica_queue *queue, double alpha, const mica_tensor *x, double beta, mica_tensor *y) {
   MICA_TRY(mica__operand_check(queue, "scale_add", "x", x));
   MICA_TRY(mica__operand_check(queue, "scale_add", "y", y));
   MICA_TRY(mica__operand_same_shape("scale_add", x, y));

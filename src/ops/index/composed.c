@@ -20,8 +20,7 @@ mica_value mica_range(mica_graph *graph, mica_dtype dtype, int64_t count) {
 }
 
 /* Where the indices are smaller than x beside the axis, they are filled up with ones that lie outside. */
-mica_value mica_scatter_elements(mica_value x, mica_value indices, mica_value updates, int32_t axis,
-                                 mica_scatter_join how) {
+mica_value mica_scatter_elements(mica_value x, mica_value indices, mica_value updates, int32_t axis, mica_scatter how) {
   mica_shape shape = mica_value_shape(x), given = mica_value_shape(indices);
   int64_t k = axis;
   if (!mica__builder_axis("scatter_elements", x, &k)) return (mica_value){0};
@@ -70,7 +69,7 @@ mica_value mica_gather_nd(mica_value x, mica_value indices) {
   return mica_gather(merged, places, 0);
 }
 
-mica_value mica_scatter_nd(mica_value x, mica_value indices, mica_value updates, mica_scatter_join how) {
+mica_value mica_scatter_nd(mica_value x, mica_value indices, mica_value updates, mica_scatter how) {
   mica_value merged = {0}, places = merged_indices("scatter_nd", x, indices, &merged);
   return mica__reshape_like(mica__scatter(merged, places, updates, 0, false, how), x);
 }

@@ -23,7 +23,7 @@ mica_status mica__index_infer(mica__attrs *attrs, const mica__type *indexed, con
 int64_t mica__index_place(double index, int64_t n);
 
 mica_value mica__scatter(mica_value x, mica_value indices, mica_value updates, int32_t axis, bool elements,
-                         mica_scatter_join how);
+                         mica_scatter how);
 
 extern const mica__op mica__op_gather, mica__op_gather_elements, mica__op_scatter, mica__op_scatter_into_zeros;
 

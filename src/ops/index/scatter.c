@@ -23,7 +23,7 @@ static mica_status infer_scatter(const mica__type *inputs, int32_t input_count, 
   if (inputs[0].dtype != inputs[2].dtype)
     return mica__fail(MICA_E_DTYPE, "types %s and %s differ", mica_dtype_name(inputs[0].dtype),
                       mica_dtype_name(inputs[2].dtype));
-  if (mica_dtype_kind_of(inputs[0].dtype) == MICA_KIND_BOOL && attrs->ints[MICA__INDEX_JOIN] != MICA_SCATTER_SET)
+  if (mica_dtype_kind_of(inputs[0].dtype) == MICA_DTYPE_KIND_BOOL && attrs->ints[MICA__INDEX_JOIN] != MICA_SCATTER_SET)
     return mica__fail(MICA_E_DTYPE, "bool elements can be set, not joined");
   *out = inputs[0];
   return MICA_OK;
@@ -259,7 +259,7 @@ SCATTER(scatter, check_scatter, 0)
 SCATTER(scatter_into_zeros, check_zeros, 1)
 
 mica_value mica__scatter(mica_value x, mica_value indices, mica_value updates, int32_t axis, bool elements,
-                         mica_scatter_join how) {
+                         mica_scatter how) {
   mica__attrs attrs = {0};
   attrs.ints[MICA__INDEX_AXIS] = axis;
   attrs.ints[MICA__INDEX_ELEMENTS] = elements;

@@ -17,7 +17,7 @@ static mica_status infer_top_k(const mica__type *inputs, int32_t input_count, mi
   if (k < 0 || (extent != MICA_DYNAMIC && k > extent))
     return mica__fail(MICA_E_SHAPE, "%lld of axis %lld of %s", (long long)k, (long long)attrs->ints[0],
                       mica_shape_format(inputs[0].shape, text));
-  if (mica_dtype_kind_of(inputs[0].dtype) == MICA_KIND_BOOL) return mica__fail(MICA_E_DTYPE, "bool has no order");
+  if (mica_dtype_kind_of(inputs[0].dtype) == MICA_DTYPE_KIND_BOOL) return mica__fail(MICA_E_DTYPE, "bool has no order");
   *out = (mica__type){MICA_I64, inputs[0].shape};
   out->shape.dim[attrs->ints[0]] = k;
   return MICA_OK;

@@ -92,14 +92,15 @@ mica_value mica_tile(mica_value x, const int64_t *repeats) {
 /* `count` elements beside x on one side of an axis, as the mode continues it. */
 static mica_value continued(mica_value x, int32_t axis, int64_t count, bool before, mica_pad_mode mode) {
   int64_t n = mica_value_shape(x).dim[axis];
-  int64_t most = mode == MICA_PAD_REFLECT ? n - 1 : mode == MICA_PAD_WRAP ? n : n > 0 ? INT64_MAX : 0;
+  int64_t most = mode == MICA_PAD_MODE_REFLECT ? n - 1 : mode == MICA_PAD_MODE_WRAP ? n : n > 0 ? INT64_MAX : 0;
   if (n == MICA_DYNAMIC || count > most)
     return mica__builder_fail("pad", x, MICA_E_SHAPE, "%lld beyond axis %d of %lld", (long long)count, (int)axis,
                               (long long)n);
-  if (mode == MICA_PAD_REFLECT)
+  if (mode == MICA_PAD_MODE_REFLECT)
     return before ? mica_slice(x, axis, count, 0, -1)
                   : mica_slice(x, axis, n - 2, count < n - 1 ? n - 2 - count : MICA_END, -1);
-  if (mode == MICA_PAD_WRAP) return before ? mica_slice(x, axis, n - count, n, 1) : mica_slice(x, axis, 0, count, 1);
+  if (mode == MICA_PAD_MODE_WRAP)
+    return before ? mica_slice(x, axis, n - count, n, 1) : mica_slice(x, axis, 0, count, 1);
   mica_shape shape = {.rank = mica_value_shape(x).rank};
   for (int32_t i = 0; i < shape.rank; i++) shape.dim[i] = i == axis ? count : MICA_DYNAMIC;
   return mica_expand(mica_slice(x, axis, before ? 0 : n - 1, before ? 1 : n, 1), shape);
@@ -116,7 +117,7 @@ static mica_value pad_axis(mica_value x, int32_t axis, int64_t before, int64_t a
     after = after < 0 ? 0 : after;
   }
   if (!x.graph || (before == 0 && after == 0)) return x;
-  if (mode == MICA_PAD_CONSTANT) return mica__place(x, axis, before, after, value);
+  if (mode == MICA_PAD_MODE_CONSTANT) return mica__place(x, axis, before, after, value);
   if (before > 0) parts[count++] = continued(x, axis, before, true, mode);
   parts[count++] = x;
   if (after > 0) parts[count++] = continued(x, axis, after, false, mode);

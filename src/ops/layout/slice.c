@@ -109,7 +109,7 @@ static mica_status launch_place(const mica__exec *exec) {
   mica__access from = {0}, to = window_access(exec->attrs, mica_tensor_shape(exec->output));
   mica_shape small = mica_tensor_shape(exec->inputs[0]);
   for (int32_t k = 0; k < small.rank; k++) from.stride[k] = mica_tensor_strides(exec->inputs[0])[k];
-  MICA_TRY(mica_op_fill_fwd(exec->queue, exec->attrs->reals[0], exec->output));
+  MICA_TRY(mica_op_fill(exec->queue, exec->attrs->reals[0], exec->output));
   return mica__strided_copy(exec->queue, NULL, small, exec->inputs[0], &from, exec->output, &to);
 }
 

@@ -3,9 +3,9 @@
 #include "ops/common/build.h"
 
 static mica_value reduced(mica_value losses, mica_value x, mica_loss_reduction reduction) {
-  mica_value y = reduction == MICA_LOSS_MEAN  ? mica_mean(losses, MICA_ALL_AXES, false)
-                 : reduction == MICA_LOSS_SUM ? mica_sum(losses, MICA_ALL_AXES, false)
-                                              : losses;
+  mica_value y = reduction == MICA_LOSS_REDUCTION_MEAN  ? mica_mean(losses, MICA_ALL_AXES, false)
+                 : reduction == MICA_LOSS_REDUCTION_SUM ? mica_sum(losses, MICA_ALL_AXES, false)
+                                                        : losses;
   return mica__narrow(y, x);
 }
 
@@ -62,12 +62,12 @@ static mica_value class_loss(const char *op, mica_value logs, mica_value target,
   if (!logs.graph || !target.graph) return (mica_value){0};
   if (shape.rank < 2 || shape.dim[1] < 0)
     return mica__builder_fail(op, logs, MICA_E_SHAPE, "%s has no classes along axis 1", mica_shape_format(shape, text));
-  if (mica_dtype_kind_of(mica_value_dtype(target)) == MICA_KIND_FLOAT) {
+  if (mica_dtype_kind_of(mica_value_dtype(target)) == MICA_DTYPE_KIND_FLOAT) {
     mica_value losses = probability_losses(logs, target, config);
     return reduced(losses, x, config->reduction);
   }
   mica_value weight, losses = index_losses(logs, target, config, &weight);
-  if (config->reduction != MICA_LOSS_MEAN || !weight.graph) return reduced(losses, x, config->reduction);
+  if (config->reduction != MICA_LOSS_REDUCTION_MEAN || !weight.graph) return reduced(losses, x, config->reduction);
   mica_value total = mica_sum(losses, MICA_ALL_AXES, false);
   return mica__narrow(mica_div(total, mica_sum(weight, MICA_ALL_AXES, false)), x);
 }

@@ -12,7 +12,7 @@ const char *mica_activation_name(mica_activation activation) {
 }
 
 mica_gemm_config mica_gemm_config_default(void) {
-  return (mica_gemm_config){.alpha = 1, .bias_axis = MICA_BIAS_COLUMN};
+  return (mica_gemm_config){.alpha = 1, .bias_axis = MICA_BIAS_AXIS_COLUMN};
 }
 
 /* What suits a special case stands before what is general; the reference is last. */
@@ -118,9 +118,9 @@ static mica_status check_epilogue(const mica__gemm *gemm, const mica_tensor *c) 
     return mica__fail(MICA_E_INVALID, "gemm: %d is no activation", (int)e->activation);
   if (e->beta != 0 && !c) return mica__fail(MICA_E_INVALID, "gemm: beta is %g and c is NULL", e->beta);
   if (!e->bias) return MICA_OK;
-  if (e->bias_axis != MICA_BIAS_COLUMN && e->bias_axis != MICA_BIAS_ROW)
+  if (e->bias_axis != MICA_BIAS_AXIS_COLUMN && e->bias_axis != MICA_BIAS_AXIS_ROW)
     return mica__fail(MICA_E_INVALID, "gemm: %d is no axis of a bias", (int)e->bias_axis);
-  int64_t count = e->bias_axis == MICA_BIAS_COLUMN ? gemm->n : gemm->m;
+  int64_t count = e->bias_axis == MICA_BIAS_AXIS_COLUMN ? gemm->n : gemm->m;
   char text[MICA_SHAPE_TEXT];
   if (!mica_shape_equal(mica_tensor_shape(e->bias), MICA_SHAPE(count)))
     return mica__fail(MICA_E_SHAPE, "gemm: bias %s should be (%lld)",
@@ -177,7 +177,7 @@ static void tune_first_time(mica_engine *engine, const mica__gemm *gemm, const c
   if (!mica__gemm_tuner_problem(gemm, problem)) return;
   mica__attempt_begin();
   if (mica__tune(engine, problem) != MICA_OK)
-    mica__log(MICA_LOG_INFO, "%s is not tuned: %s", problem, mica_error_message());
+    mica__log(MICA_LOG_LEVEL_INFO, "%s is not tuned: %s", problem, mica_error_message());
   mica__attempt_end();
 }
 
@@ -204,7 +204,7 @@ mica_status mica__gemm_run(const mica__exec *exec, const mica_gemm_config *confi
   return mica__choose_and_launch(exec->queue, mica__gemm_impls, &gemm, key);
 }
 
-mica_status mica_op_gemm_fwd(mica_queue *queue, const mica_gemm_config *config, const mica_tensor *a,
-                             const mica_tensor *b, const mica_tensor *c, const mica_tensor *bias, mica_tensor *d) {
+mica_status mica_op_gemm(mica_queue *queue, const mica_gemm_config *config, const mica_tensor *a, const mica_tensor *b,
+                         const mica_tensor *c, const mica_tensor *bias, mica_tensor *d) {
   return mica__gemm_run(&(mica__exec){.queue = queue}, config, a, b, c, bias, d);
 }

@@ -2,7 +2,7 @@
  *
  *   D[batch] = act(alpha op(A)[batch] op(B)[batch] + beta C[batch] + bias)
  *
- * op(A) is m x k, op(B) k x n, C and D m x n. What mica_op_gemm_fwd (gemm.c) has checked is not checked again. */
+ * op(A) is m x k, op(B) k x n, C and D m x n. What mica_op_gemm (gemm.c) has checked is not checked again. */
 #ifndef MICA_OPS_MATMUL_GEMM_H
 #define MICA_OPS_MATMUL_GEMM_H
 
@@ -25,7 +25,7 @@ typedef struct mica__gemm {
   mica_queue *prologue;    /* likewise; NULL where there is none */
 } mica__gemm;
 
-/* mica_op_gemm_fwd for the launch of a node whose inputs 0 and 1 are a and b. */
+/* mica_op_gemm for the launch of a node whose inputs 0 and 1 are a and b. */
 mica_status mica__gemm_run(const mica__exec *exec, const mica_gemm_config *config, const mica_tensor *a,
                            const mica_tensor *b, const mica_tensor *c, const mica_tensor *bias, mica_tensor *d);
 
@@ -96,7 +96,7 @@ size_t mica__gemm_check_grid(struct mica__check *check, size_t first, size_t ste
 /* All implementations, in order; ends in NULL. */
 extern const mica__impl *const mica__gemm_impls[];
 
-/* The problem as data, with everything checked that mica_op_gemm_fwd promises to check. */
+/* The problem as data, with everything checked that mica_op_gemm promises to check. */
 mica_status mica__gemm_problem(mica_queue *queue, const mica_gemm_config *config, const mica_tensor *a,
                                const mica_tensor *b, const mica_tensor *c, const mica_tensor *bias, mica_tensor *d,
                                mica__gemm *gemm);

@@ -69,7 +69,7 @@ static setting group_setting(int group, const group_of *g) {
   s.config = (mica_gemm_config){.alpha = group % 3 == 1 ? 1
                                          : integers     ? 2
                                                         : 0.75,
-                                .bias_axis = group % 4 == 1 ? MICA_BIAS_ROW : MICA_BIAS_COLUMN,
+                                .bias_axis = group % 4 == 1 ? MICA_BIAS_AXIS_ROW : MICA_BIAS_AXIS_COLUMN,
                                 .activation = activations[integers ? group % 2 : group % 4],
                                 .activation_arg = 0.25f,
                                 .allow_tf32 = true};
@@ -119,7 +119,7 @@ static mica_status make_matrices(mica__check *check, mica_dtype dtype, int64_t b
   x.row = p->transposed ? unit : long_side;
   x.col = p->transposed ? long_side : unit;
   mica_shape all = MICA_SHAPE(p->offset + batches * lines * long_side + 1);
-  double bound = mica_dtype_kind_of(dtype) == MICA_KIND_FLOAT ? 1 : 100;
+  double bound = mica_dtype_kind_of(dtype) == MICA_DTYPE_KIND_FLOAT ? 1 : 100;
   mica_status status = p->poison ? mica__check_output(check, dtype, all, &x.whole)
                                  : mica__check_input(check, dtype, all, bound, &x.whole);
   const int64_t strides[] = {x.batch, x.row, x.col};
@@ -160,7 +160,7 @@ static mica_status make_operands(mica__check *check, const types *t, const sizes
   MICA_TRY(make_matrices(check, t->d, z->batches, z->m, z->n, &d, &o->d));
   if (s->config.beta != 0 && !s->in_place) MICA_TRY(make_matrices(check, t->d, z->batches, z->m, z->n, &c, &o->c));
   if (!s->has_bias) return MICA_OK;
-  int64_t count = s->config.bias_axis == MICA_BIAS_COLUMN ? z->n : z->m;
+  int64_t count = s->config.bias_axis == MICA_BIAS_AXIS_COLUMN ? z->n : z->m;
   return mica__check_input(check, t->d, MICA_SHAPE(count), t->d == MICA_I32 ? 50 : 1, &o->bias);
 }
 
@@ -182,7 +182,7 @@ static double reference(const operands *o, const types *t, const sizes *z, const
     magnitude += fabs(addend);
   }
   if (s->has_bias) {
-    double addend = o->bias.values[s->config.bias_axis == MICA_BIAS_COLUMN ? at[2] : at[1]];
+    double addend = o->bias.values[s->config.bias_axis == MICA_BIAS_AXIS_COLUMN ? at[2] : at[1]];
     value += addend;
     magnitude += fabs(addend);
   }

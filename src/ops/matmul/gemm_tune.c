@@ -122,7 +122,7 @@ static mica_status make_operand(gemm_trial *t, int64_t rows, int64_t cols, bool 
   mica_shape s = t->shape.batches == 1 ? MICA_SHAPE(r, c) : MICA_SHAPE(t->shape.batches, r, c);
   MICA_TRY(mica_tensor_create(engine, dtype, s, &o->whole));
   size_t bytes = mica_tensor_bytes(o->whole);
-  double scale = mica_dtype_kind_of(dtype) == MICA_KIND_FLOAT ? 1 : 100;
+  double scale = mica_dtype_kind_of(dtype) == MICA_DTYPE_KIND_FLOAT ? 1 : 100;
   o->data = malloc(bytes);
   if (!o->data) return mica__fail_nomem("an operand to tune with");
   for (int64_t i = 0; i < mica_tensor_count(o->whole); i++)
@@ -132,7 +132,7 @@ static mica_status make_operand(gemm_trial *t, int64_t rows, int64_t cols, bool 
 }
 
 static mica_dtype result_type(mica_dtype dtype) {
-  return mica_dtype_kind_of(dtype) == MICA_KIND_FLOAT ? dtype : MICA_I32;
+  return mica_dtype_kind_of(dtype) == MICA_DTYPE_KIND_FLOAT ? dtype : MICA_I32;
 }
 
 static double element(const operand *o, mica_dtype dtype, bool transposed, int64_t rows, int64_t cols, int64_t batch,
@@ -214,8 +214,8 @@ static mica_status open_trial(mica_engine *engine, const char *text, mica__trial
 
 static mica_status poison(mica__trial *trial) {
   const gemm_trial *t = (const gemm_trial *)trial;
-  bool floating = mica_dtype_kind_of(mica_tensor_dtype(t->d)) == MICA_KIND_FLOAT;
-  return mica_op_fill_fwd(mica_engine_queue(trial->engine), floating ? (double)NAN : 123456789, t->d);
+  bool floating = mica_dtype_kind_of(mica_tensor_dtype(t->d)) == MICA_DTYPE_KIND_FLOAT;
+  return mica_op_fill(mica_engine_queue(trial->engine), floating ? (double)NAN : 123456789, t->d);
 }
 
 static mica_status verify(mica__trial *trial) {

@@ -29,7 +29,8 @@ bool mica__linear_fuse_epilogue(mica__epilogue_fusion *fusion) {
   mica_activation activation = MICA_ACTIVATION_NONE;
   *fusion->attrs = plain ? (mica__attrs){0} : node->attrs;
   fusion->op = &mica__op_linear;
-  if (mica_dtype_kind_of(node->type.dtype) != MICA_KIND_FLOAT || user->type.dtype != node->type.dtype) return false;
+  if (mica_dtype_kind_of(node->type.dtype) != MICA_DTYPE_KIND_FLOAT || user->type.dtype != node->type.dtype)
+    return false;
   /* Batches of matrices take several launches, each with a bias and a c of its own. */
   if (plain && node->type.shape.rank != 2) return false;
   if (fusion->attrs->ints[ACTIVATION] != MICA_ACTIVATION_NONE) return false;

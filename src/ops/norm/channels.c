@@ -29,15 +29,15 @@ static mica_value along_channels(mica_value value, mica_value x) {
   return value.graph ? mica_reshape(value, to) : value;
 }
 
-mica_value mica_batch_norm(mica_value x, mica_value scale, mica_value shift, mica_value mean, mica_value variance,
+mica_value mica_batch_norm(mica_value x, mica_value scale, mica_value bias, mica_value mean, mica_value variance,
                            double epsilon) {
   if (!mean.graph || !variance.graph) return (mica_value){0};
-  if (!has_channels("batch_norm", x, (mica_value[]){scale, shift, mean, variance}, 4)) return (mica_value){0};
+  if (!has_channels("batch_norm", x, (mica_value[]){scale, bias, mean, variance}, 4)) return (mica_value){0};
   /* One factor and one term a channel, which a convolution before it can take in. */
   mica_value factor = mica_rsqrt(mica_affine(mica__widen(variance), 1, epsilon));
   if (scale.graph) factor = mica_mul(factor, mica__widen(scale));
   mica_value term = mica_neg(mica_mul(mica__widen(mean), factor));
-  if (shift.graph) term = mica_add(term, mica__widen(shift));
+  if (bias.graph) term = mica_add(term, mica__widen(bias));
   return mica__scaled(mica__widen(x), x, along_channels(factor, x), along_channels(term, x));
 }
 
@@ -48,34 +48,34 @@ static mica__attrs statistics_axes(mica_value x, int32_t first, bool batch) {
   return attrs;
 }
 
-mica_value mica_batch_norm_train(mica_value x, mica_value scale, mica_value shift, double epsilon, mica_value *mean,
+mica_value mica_batch_norm_train(mica_value x, mica_value scale, mica_value bias, double epsilon, mica_value *mean,
                                  mica_value *variance) {
   mica_value m = {0}, v = {0};
   if (mean) *mean = m;
   if (variance) *variance = v;
-  if (!has_channels("batch_norm", x, (mica_value[]){scale, shift}, 2)) return (mica_value){0};
+  if (!has_channels("batch_norm", x, (mica_value[]){scale, bias}, 2)) return (mica_value){0};
   const mica__attrs attrs = statistics_axes(x, 2, true);
   mica_value y = mica__standardize(mica__widen(x), &attrs, epsilon, &m, &v);
   mica_shape channels = {.rank = 1, .dim = {MICA__COPY_DIM(1)}};
   if (mean) *mean = mica_reshape(m, channels);
   if (variance) *variance = mica_reshape(v, channels);
-  return mica__scaled(y, x, along_channels(scale, x), along_channels(shift, x));
+  return mica__scaled(y, x, along_channels(scale, x), along_channels(bias, x));
 }
 
-mica_value mica_instance_norm(mica_value x, mica_value scale, mica_value shift, double epsilon) {
+mica_value mica_instance_norm(mica_value x, mica_value scale, mica_value bias, double epsilon) {
   mica_value m, v;
-  if (!has_channels("instance_norm", x, (mica_value[]){scale, shift}, 2)) return (mica_value){0};
+  if (!has_channels("instance_norm", x, (mica_value[]){scale, bias}, 2)) return (mica_value){0};
   if (mica_value_shape(x).rank < 3)
     return mica__builder_fail("instance_norm", x, MICA_E_SHAPE, "no axes but those of images and channels");
   const mica__attrs attrs = statistics_axes(x, 2, false);
   mica_value y = mica__standardize(mica__widen(x), &attrs, epsilon, &m, &v);
-  return mica__scaled(y, x, along_channels(scale, x), along_channels(shift, x));
+  return mica__scaled(y, x, along_channels(scale, x), along_channels(bias, x));
 }
 
-mica_value mica_group_norm(mica_value x, mica_value scale, mica_value shift, int64_t groups, double epsilon) {
+mica_value mica_group_norm(mica_value x, mica_value scale, mica_value bias, int64_t groups, double epsilon) {
   mica_shape shape = mica_value_shape(x), split = {.rank = shape.rank + 1, .dim = {MICA__COPY_DIM(0), groups}};
   mica_value m, v;
-  if (!has_channels("group_norm", x, (mica_value[]){scale, shift}, 2)) return (mica_value){0};
+  if (!has_channels("group_norm", x, (mica_value[]){scale, bias}, 2)) return (mica_value){0};
   bool whole = groups > 0 && shape.dim[1] != MICA_DYNAMIC && shape.dim[1] % groups == 0;
   if (!whole || split.rank > MICA_MAX_RANK)
     return mica__builder_fail("group_norm", x, MICA_E_SHAPE, "%lld groups of channels", (long long)groups);
@@ -84,7 +84,7 @@ mica_value mica_group_norm(mica_value x, mica_value scale, mica_value shift, int
   mica_value grouped = mica_reshape(mica__widen(x), split);
   const mica__attrs attrs = statistics_axes(grouped, 2, false);
   mica_value y = mica__reshape_like(mica__standardize(grouped, &attrs, epsilon, &m, &v), x);
-  return mica__scaled(y, x, along_channels(scale, x), along_channels(shift, x));
+  return mica__scaled(y, x, along_channels(scale, x), along_channels(bias, x));
 }
 
 mica_value mica_local_response_norm(mica_value x, int64_t size, double alpha, double beta, double k) {

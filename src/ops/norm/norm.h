@@ -9,7 +9,7 @@
 mica_value mica__standardize(mica_value x, const mica__attrs *attrs, double epsilon, mica_value *mean,
                              mica_value *variance);
 
-/* y scale + shift in x's type; either may be null, and they broadcast. */
-mica_value mica__scaled(mica_value y, mica_value x, mica_value scale, mica_value shift);
+/* y scale + bias in x's type; either may be null, and they broadcast. */
+mica_value mica__scaled(mica_value y, mica_value x, mica_value scale, mica_value bias);
 
 #endif

@@ -129,9 +129,9 @@ mica_value mica__standardize(mica_value x, const mica__attrs *attrs, double epsi
   return mica__graph_add(&mica__op_standardize, (mica_value[]){mica_mul(centred, factor), x, factor}, 3, attrs);
 }
 
-mica_value mica__scaled(mica_value y, mica_value x, mica_value scale, mica_value shift) {
+mica_value mica__scaled(mica_value y, mica_value x, mica_value scale, mica_value bias) {
   if (scale.graph) y = mica_mul(y, mica__widen(scale));
-  if (shift.graph) y = mica_add(y, mica__widen(shift));
+  if (bias.graph) y = mica_add(y, mica__widen(bias));
   return mica__narrow(y, x);
 }
 

@@ -56,7 +56,8 @@ static mica_status infer_max_pool(const mica__type *inputs, int32_t input_count,
   (void)input_count;
   planes p;
   *out = inputs[0];
-  if (mica_dtype_kind_of(out->dtype) == MICA_KIND_BOOL) return mica__fail(MICA_E_DTYPE, "bool, but it takes numbers");
+  if (mica_dtype_kind_of(out->dtype) == MICA_DTYPE_KIND_BOOL)
+    return mica__fail(MICA_E_DTYPE, "bool, but it takes numbers");
   MICA_TRY(planes_of(attrs, out->shape, &p));
   for (int32_t k = 3 - (int32_t)attrs->ints[SPATIAL]; k < 3; k++) out->shape.dim[out->shape.rank - 3 + k] = p.m[k];
   return MICA_OK;
@@ -82,8 +83,8 @@ static mica_status infer_max_pool_grad(const mica__type *inputs, int32_t input_c
 /* -infinity, or the least that an integer type holds. */
 static double lowest_of(mica_dtype dtype) {
   mica_dtype_kind kind = mica_dtype_kind_of(dtype);
-  if (kind == MICA_KIND_FLOAT) return (double)-INFINITY;
-  return kind == MICA_KIND_SIGNED ? -exp2(8 * (double)mica_dtype_size(dtype) - 1) : 0;
+  if (kind == MICA_DTYPE_KIND_FLOAT) return (double)-INFINITY;
+  return kind == MICA_DTYPE_KIND_SIGNED ? -exp2(8 * (double)mica_dtype_size(dtype) - 1) : 0;
 }
 
 /* The place in the plane x of the largest element of an output, -1 for none. */

@@ -13,7 +13,8 @@ static mica_status infer_cumulative(const mica__type *inputs, int32_t input_coun
                                     mica__type *out) {
   (void)input_count;
   *out = inputs[0];
-  if (mica_dtype_kind_of(out->dtype) == MICA_KIND_BOOL) return mica__fail(MICA_E_DTYPE, "bool, but it takes numbers");
+  if (mica_dtype_kind_of(out->dtype) == MICA_DTYPE_KIND_BOOL)
+    return mica__fail(MICA_E_DTYPE, "bool, but it takes numbers");
   return mica__axis(&attrs->ints[AXIS], out->shape.rank);
 }
 

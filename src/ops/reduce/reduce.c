@@ -6,7 +6,7 @@
 #include <mica/ops.h>
 
 static const mica__kernel_param params[] = {
-    MICA__INT("KIND", "0 sum, 1 max, 2 argmax", MICA_REDUCE_SUM, MICA_REDUCE_MAX, MICA_REDUCE_ARGMAX),
+    MICA__INT("KIND", "0 sum, 1 max, 2 argmax", MICA_REDUCTION_SUM, MICA_REDUCTION_MAX, MICA_REDUCTION_ARGMAX),
     MICA__DTYPE("X_T", "type of x", MICA_F32, MICA_F16, MICA_BF16, MICA_F64, MICA_I32, MICA_I64),
     MICA__DTYPE("Y_T", "type of y", MICA_F32, MICA_F16, MICA_BF16, MICA_F64, MICA_I32, MICA_I64),
     MICA__INT("SHARED", "1: a group shares a chunk", 0, 1),
@@ -14,9 +14,9 @@ static const mica__kernel_param params[] = {
     MICA__INT("GROUP", "work-items of a group where SHARED", 32, 64, 128, 256),
 };
 static const mica__variant variants[] = {
-    MICA__VARIANT("cpu", MICA__ON_CPU, MICA_REDUCE_SUM, MICA_F32, MICA_F32, 0, 16, 64),
-    MICA__VARIANT("gpu", MICA__ON_GPU, MICA_REDUCE_SUM, MICA_F32, MICA_F32, 1, 1, 128),
-    MICA__VARIANT("gpu.small", MICA__ON_GPU, MICA_REDUCE_SUM, MICA_F32, MICA_F32, 1, 1, 32),
+    MICA__VARIANT("cpu", MICA__ON_CPU, MICA_REDUCTION_SUM, MICA_F32, MICA_F32, 0, 16, 64),
+    MICA__VARIANT("gpu", MICA__ON_GPU, MICA_REDUCTION_SUM, MICA_F32, MICA_F32, 1, 1, 128),
+    MICA__VARIANT("gpu.small", MICA__ON_GPU, MICA_REDUCTION_SUM, MICA_F32, MICA_F32, 1, 1, 32),
 };
 
 static bool has_room(const int32_t *values, const mica_device_info *device) {
@@ -35,7 +35,7 @@ const mica__kernel_desc mica__reduce_columns = {MICA__KERNEL("reduce_columns", "
 
 static int64_t chunk_of(mica_reduction reduction, int64_t outer, int64_t n, int64_t inner) {
   int64_t parallel = outer * (inner < 16 ? 1 : inner / 16);
-  if (reduction == MICA_REDUCE_ARGMAX || parallel >= WANTED_CHUNKS) return n;
+  if (reduction == MICA_REDUCTION_ARGMAX || parallel >= WANTED_CHUNKS) return n;
   int64_t chunks = WANTED_CHUNKS / parallel, chunk = (n + chunks - 1) / chunks;
   return chunk < SMALLEST_CHUNK ? (n < SMALLEST_CHUNK ? n : SMALLEST_CHUNK) : chunk;
 }
@@ -101,14 +101,15 @@ static bool shapes_fit(mica_shape x, int axis, mica_shape y) {
 
 static mica_status check_types(mica_reduction reduction, mica_dtype x, mica_dtype y) {
   bool index = y == MICA_I32 || y == MICA_I64;
-  bool fits =
-      reduction == MICA_REDUCE_ARGMAX ? index : y == x || (y == MICA_F32 && mica_dtype_kind_of(x) == MICA_KIND_FLOAT);
+  bool fits = reduction == MICA_REDUCTION_ARGMAX
+                  ? index
+                  : y == x || (y == MICA_F32 && mica_dtype_kind_of(x) == MICA_DTYPE_KIND_FLOAT);
   if (fits && mica__kernel_choice(&mica__reduce_rows, "X_T", (int32_t)x) >= 0) return MICA_OK;
   return mica__fail(MICA_E_DTYPE, "reduce: cannot reduce %s into %s", mica_dtype_name(x), mica_dtype_name(y));
 }
 
-mica_status mica_op_reduce_fwd(mica_queue *queue, mica_reduction reduction, const mica_tensor *x, int axis,
-                               mica_tensor *y) {
+mica_status mica_op_reduce(mica_queue *queue, mica_reduction reduction, const mica_tensor *x, int axis,
+                           mica_tensor *y) {
   char tx[MICA_SHAPE_TEXT], ty[MICA_SHAPE_TEXT];
   MICA_TRY(mica__operand_check(queue, "reduce", "x", x));
   MICA_TRY(mica__operand_check(queue, "reduce", "y", y));
@@ -117,14 +118,14 @@ mica_status mica_op_reduce_fwd(mica_queue *queue, mica_reduction reduction, cons
   if (axis < 0 || axis >= shape.rank || !shapes_fit(shape, axis, mica_tensor_shape(y)))
     return mica__fail(MICA_E_SHAPE, "reduce: x %s over axis %d does not give y %s", mica_shape_format(shape, tx), axis,
                       mica_shape_format(mica_tensor_shape(y), ty));
-  if (reduction < MICA_REDUCE_SUM || reduction > MICA_REDUCE_ARGMAX)
+  if (reduction < MICA_REDUCTION_SUM || reduction > MICA_REDUCTION_ARGMAX)
     return mica__fail(MICA_E_INVALID, "reduce: %d is no reduction", (int)reduction);
   MICA_TRY(check_types(reduction, mica_tensor_dtype(x), mica_tensor_dtype(y)));
   mica__reduce_view view = {.outer = 1, .n = shape.dim[axis], .inner = 1};
   for (int32_t i = 0; i < axis; i++) view.outer *= shape.dim[i];
   for (int32_t i = axis + 1; i < shape.rank; i++) view.inner *= shape.dim[i];
   if (view.n > 0) return mica__reduce_launch(queue, NULL, reduction, &view, x, y);
-  if (reduction == MICA_REDUCE_SUM) return mica_op_fill_fwd(queue, 0, y);
+  if (reduction == MICA_REDUCTION_SUM) return mica_op_fill(queue, 0, y);
   return mica__fail(MICA_E_SHAPE, "reduce: the largest of no elements (x %s, axis %d)", mica_shape_format(shape, tx),
                     axis);
 }

@@ -23,7 +23,7 @@ static double reference(mica_reduction reduction, const double *x, int64_t n, in
     *magnitude += fabs(x[i * step]);
     if (above(x[i * step], best)) best = x[i * step], at = i;
   }
-  return reduction == MICA_REDUCE_SUM ? sum : reduction == MICA_REDUCE_MAX ? best : (double)at;
+  return reduction == MICA_REDUCTION_SUM ? sum : reduction == MICA_REDUCTION_MAX ? best : (double)at;
 }
 
 static void references(mica_reduction reduction, const mica__reduce_view *v, const double *x, mica_dtype x_type,
@@ -35,7 +35,7 @@ static void references(mica_reduction reduction, const mica__reduce_view *v, con
       double exact = reference(reduction, x + o * v->n * v->inner + i, v->n, v->inner, &magnitude);
       want[o * v->inner + i] = exact;
       bound[o * v->inner + i] =
-          reduction == MICA_REDUCE_SUM ? mica__tolerance_sum(compute, y_type, (double)v->n, magnitude, exact) : 0;
+          reduction == MICA_REDUCTION_SUM ? mica__tolerance_sum(compute, y_type, (double)v->n, magnitude, exact) : 0;
     }
 }
 
@@ -46,8 +46,9 @@ static mica_status make_input(mica__check *check, mica_reduction reduction, mica
   double *values = malloc(((size_t)count + 1) * sizeof *values);
   if (!values) return mica__fail_nomem("values to check with");
   for (int64_t i = 0; i < count; i++)
-    values[i] = reduction == MICA_REDUCE_ARGMAX ? round(8 * mica__check_random(check)) : 8 * mica__check_random(check);
-  if (reduction != MICA_REDUCE_SUM && mica_dtype_kind_of(type) == MICA_KIND_FLOAT && v->n > 3)
+    values[i] =
+        reduction == MICA_REDUCTION_ARGMAX ? round(8 * mica__check_random(check)) : 8 * mica__check_random(check);
+  if (reduction != MICA_REDUCTION_SUM && mica_dtype_kind_of(type) == MICA_DTYPE_KIND_FLOAT && v->n > 3)
     values[(v->n / 2) * v->inner] = NAN;
   mica_status status = mica__check_input_values(check, type, MICA_SHAPE(v->outer, v->n, v->inner), values, x);
   free(values);
@@ -58,7 +59,7 @@ static mica_status run_case(mica__check_group *group, const mica__variant *varia
                             mica_dtype type, const mica__reduce_view *v) {
   mica__check *check = group->check;
   mica__check_tensor x = {0}, y = {0};
-  mica_dtype y_type = reduction == MICA_REDUCE_ARGMAX ? MICA_I64 : type;
+  mica_dtype y_type = reduction == MICA_REDUCTION_ARGMAX ? MICA_I64 : type;
   size_t results = (size_t)(v->outer * v->inner);
   double *want = calloc(results + 1, 2 * sizeof *want), *bound = want ? want + results : NULL;
   if (!want) return mica__fail_nomem("a reference");
@@ -105,7 +106,7 @@ static mica_status check_reduce(mica__check *check) {
   for (int d = 0; d < 2; d++) {
     const mica__kernel_param *types = &descs[d]->params[mica__kernel_param_index(descs[d], "X_T")];
     for (int v = 0; v < descs[d]->variant_count; v++)
-      for (int r = MICA_REDUCE_SUM; r <= MICA_REDUCE_ARGMAX; r++)
+      for (int r = MICA_REDUCTION_SUM; r <= MICA_REDUCTION_ARGMAX; r++)
         for (int t = 0; t < types->choice_count; t++)
           if (mica__check_has_dtype(check, (mica_dtype)types->choices[t]))
             check_group(check, descs[d], &descs[d]->variants[v], (mica_reduction)r, (mica_dtype)types->choices[t]);

@@ -7,7 +7,7 @@ static mica_status infer_reduce(const mica__type *inputs, const mica__attrs *att
   const mica_shape from = inputs[0].shape;
   char text[MICA_SHAPE_TEXT];
   *out = (mica__type){.dtype = inputs[0].dtype};
-  if (mica_dtype_kind_of(inputs[0].dtype) == MICA_KIND_BOOL)
+  if (mica_dtype_kind_of(inputs[0].dtype) == MICA_DTYPE_KIND_BOOL)
     return mica__fail(MICA_E_DTYPE, "%s, but it takes numbers", mica_dtype_name(inputs[0].dtype));
   for (int32_t i = 0; i < from.rank; i++) {
     bool reduced = attrs->ints[1 + i] != 0;

@@ -34,12 +34,12 @@ static double coordinate(const mica__axis_map *map, int64_t n, int64_t outputs, 
   double scale = scale_of(map, n), width = scale * (double)n, last = (double)(n - 1), x = (double)o;
   double middle = (double)n / 2 * (1 - (double)outputs / width);
   switch ((mica_resize_coordinates)map->coordinates) {
-  case MICA_RESIZE_HALF_PIXEL_SYMMETRIC: return middle + (x + 0.5) / scale - 0.5;
-  case MICA_RESIZE_PYTORCH_HALF_PIXEL: return outputs > 1 ? (x + 0.5) / scale - 0.5 : 0;
-  case MICA_RESIZE_ALIGN_CORNERS: return width == 1 || o == 0 ? 0 : x * last / (width - 1);
-  case MICA_RESIZE_ASYMMETRIC: return x / scale;
-  case MICA_RESIZE_TF_HALF_PIXEL: return (x + 0.5) / scale;
-  case MICA_RESIZE_TF_CROP:
+  case MICA_RESIZE_COORDINATES_HALF_PIXEL_SYMMETRIC: return middle + (x + 0.5) / scale - 0.5;
+  case MICA_RESIZE_COORDINATES_PYTORCH_HALF_PIXEL: return outputs > 1 ? (x + 0.5) / scale - 0.5 : 0;
+  case MICA_RESIZE_COORDINATES_ALIGN_CORNERS: return width == 1 || o == 0 ? 0 : x * last / (width - 1);
+  case MICA_RESIZE_COORDINATES_ASYMMETRIC: return x / scale;
+  case MICA_RESIZE_COORDINATES_TF_HALF_PIXEL: return (x + 0.5) / scale;
+  case MICA_RESIZE_COORDINATES_TF_CROP:
     if (width == 1) return (map->crop_start + map->crop_end) / 2 * last;
     return map->crop_start * last + x * (map->crop_end - map->crop_start) * last / (width - 1);
   default: return (x + 0.5) / scale - 0.5;
@@ -54,13 +54,13 @@ static double cubic(double a, double x) {
 }
 
 static double filter(const mica__axis_map *map, double x) {
-  if (map->mode == MICA_RESIZE_CUBIC) return cubic(map->cubic_a, x);
+  if (map->mode == MICA_RESIZE_MODE_CUBIC) return cubic(map->cubic_a, x);
   return fabs(x) < 1 ? 1 - fabs(x) : 0;
 }
 
 /* How far the filter reaches to the left of the left neighbour. */
 static int64_t reach(const mica__axis_map *map, double shrink) {
-  return (int64_t)floor((map->mode == MICA_RESIZE_CUBIC ? -2 : -1) / shrink) + 1;
+  return (int64_t)floor((map->mode == MICA_RESIZE_MODE_CUBIC ? -2 : -1) / shrink) + 1;
 }
 
 static double shrink_of(const mica__axis_map *map, int64_t n) {
@@ -72,9 +72,9 @@ static int64_t clamp(int64_t i, int64_t n) { return i < 0 ? 0 : i >= n ? n - 1 :
 
 static int64_t nearest(const mica__axis_map *map, double x) {
   switch ((mica_resize_nearest)map->nearest) {
-  case MICA_RESIZE_ROUND_PREFER_CEIL: return (int64_t)floor(x + 0.5);
-  case MICA_RESIZE_FLOOR: return (int64_t)floor(x);
-  case MICA_RESIZE_CEIL: return (int64_t)ceil(x);
+  case MICA_RESIZE_NEAREST_ROUND_PREFER_CEIL: return (int64_t)floor(x + 0.5);
+  case MICA_RESIZE_NEAREST_FLOOR: return (int64_t)floor(x);
+  case MICA_RESIZE_NEAREST_CEIL: return (int64_t)ceil(x);
   default: return (int64_t)ceil(x - 0.5);
   }
 }
@@ -83,8 +83,8 @@ static int64_t resize_taps(const mica__axis_map *map, int64_t n, int64_t outputs
   double x = coordinate(map, n, outputs, o), sum = 0, shrink = shrink_of(map, n);
   bool beyond = x < 0 || x > (double)(n - 1);
   int64_t count = 0, left = (int64_t)ceil(x) - 1, from = reach(map, shrink);
-  if (map->coordinates == MICA_RESIZE_TF_CROP && beyond) return 0;
-  if (map->mode == MICA_RESIZE_NEAREST) {
+  if (map->coordinates == MICA_RESIZE_COORDINATES_TF_CROP && beyond) return 0;
+  if (map->mode == MICA_RESIZE_MODE_NEAREST) {
     *taps = (tap){clamp(nearest(map, x), n), 1};
     return 1;
   }

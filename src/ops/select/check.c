@@ -69,7 +69,7 @@ bool mica__check_has_dtype(const mica__check *check, mica_dtype dtype) {
 
 /* Poison for `bytes` bytes: a NaN in every floating type, and a value no test expects elsewhere. */
 static void poison(mica_dtype dtype, unsigned char *data, size_t bytes) {
-  memset(data, mica_dtype_kind_of(dtype) == MICA_KIND_FLOAT ? 0xff : 0x5a, bytes);
+  memset(data, mica_dtype_kind_of(dtype) == MICA_DTYPE_KIND_FLOAT ? 0xff : 0x5a, bytes);
 }
 
 /* The tensor between its guards, with this content (NULL for poison). */

@@ -93,7 +93,7 @@ mica__choice mica__choose(mica_engine *engine, const mica__impl *const *list, co
   for (; list[1]; list++) {
     const char *reason = reason_against(engine, *list, problem);
     if (!reason) break;
-    mica__log(MICA_LOG_DEBUG, "%s: %s declines: %s", key, (*list)->name, reason);
+    mica__log(MICA_LOG_LEVEL_DEBUG, "%s: %s declines: %s", key, (*list)->name, reason);
   }
   return (mica__choice){.impl = *list};
 }
@@ -123,7 +123,7 @@ mica_status mica__choose_and_launch(mica_queue *queue, const mica__impl *const *
     /* A driver that cannot compile the kernel it should like best costs speed, not the result. */
     bool lame = status == MICA_E_BUILD || status == MICA_E_UNSUPPORTED, last = is_reference(list, choice.impl);
     if (lame && !last) {
-      mica__log(MICA_LOG_WARNING, "%s is left out: %s", choice.impl->name, mica_error_message());
+      mica__log(MICA_LOG_LEVEL_WARNING, "%s is left out: %s", choice.impl->name, mica_error_message());
       status = mica__choice_avoid(engine, &choice);
       if (status == MICA_OK) {
         mica__attempt_end();

@@ -21,7 +21,7 @@ static void variant_name(char name[MICA__TUNING_TEXT], const char *kernel, const
 
 /* A directory that cannot be written costs the memory of it, not the examination. */
 static void log_unless_ok(mica_status status) {
-  if (status != MICA_OK) mica__log(MICA_LOG_INFO, "the doctor's finding is not kept: %s", mica_error_message());
+  if (status != MICA_OK) mica__log(MICA_LOG_LEVEL_INFO, "the doctor's finding is not kept: %s", mica_error_message());
 }
 
 static void take_note(void *user, const mica_doctor_line *line) {
@@ -57,7 +57,7 @@ static void unquarantine(examination *e, const mica__op *op) {
 mica_status mica_doctor_run(mica_engine *engine, const char *op_name, mica_doctor_fn *fn, void *user,
                             mica_doctor_summary *summary) {
   if (!engine || !summary) return mica__fail(MICA_E_INVALID, "mica_doctor_run: a pointer is NULL");
-  if (mica_engine_device(engine)->device_class == MICA_CLASS_NULL)
+  if (mica_engine_device(engine)->device_class == MICA_DEVICE_CLASS_NULL)
     return mica__fail(MICA_E_UNSUPPORTED, "the null device runs no kernels; there is nothing to examine");
   mica_doctor_summary total = {0};
   examination e = {.engine = engine, .fn = fn, .user = user};

@@ -50,7 +50,7 @@ static mica_status evaluate(const mica__op *op, const mica__launch_case *c, cons
 static mica_status make_input(mica__check *check, const mica__launch_case *c, int32_t i, run *r) {
   MICA_TRY(mica__check_input(check, c->inputs[i].dtype, c->inputs[i].shape, c->bound[i] > 0 ? c->bound[i] : 2,
                              &r->inputs[i]));
-  bool floating = mica_dtype_kind_of(c->inputs[i].dtype) == MICA_KIND_FLOAT;
+  bool floating = mica_dtype_kind_of(c->inputs[i].dtype) == MICA_DTYPE_KIND_FLOAT;
   int64_t n = r->inputs[i].count;
   r->values[i] = malloc(((size_t)n + 1) * sizeof(double));
   if (!r->values[i]) return mica__fail_nomem("a reference");

@@ -11,12 +11,12 @@ static bool axis_map(mica_value x, const mica_resize_config *config, int32_t k, 
                           .coordinates = config->coordinates,
                           .nearest = config->nearest,
                           .exclude_outside = config->exclude_outside,
-                          .antialias = config->antialias && config->mode != MICA_RESIZE_NEAREST,
+                          .antialias = config->antialias && config->mode != MICA_RESIZE_MODE_NEAREST,
                           .scale = config->scale[k],
                           .cubic_a = config->cubic_a == 0 ? -0.75 : config->cubic_a,
                           .crop_start = config->crop_start[k],
                           .crop_end = config->crop_end[k]};
-  bool crops = config->coordinates == MICA_RESIZE_TF_CROP;
+  bool crops = config->coordinates == MICA_RESIZE_COORDINATES_TF_CROP;
   bool same = (config->size[k] == 0 || config->size[k] == n) && (config->scale[k] == 0 || config->scale[k] == 1);
   bool named = config->size[k] != 0 || config->scale[k] != 0;
   if (named && (crops || !same)) return true;
@@ -67,9 +67,9 @@ mica_value mica_resize(mica_value x, const mica_resize_config *config) {
   }
   if (status != MICA_OK) return mica__graph_fail_at(x.graph, status, "resize", &x, 1);
   if (!any) return x;
-  bool floating = mica_dtype_kind_of(mica_value_dtype(x)) == MICA_KIND_FLOAT;
-  bool gathers = config->mode == MICA_RESIZE_NEAREST && !floating;
+  bool floating = mica_dtype_kind_of(mica_value_dtype(x)) == MICA_DTYPE_KIND_FLOAT;
+  bool gathers = config->mode == MICA_RESIZE_MODE_NEAREST && !floating;
   mica_value y = gathers ? gather_nearest(x, maps) : mica__resample(x, maps);
-  bool crops = config->coordinates == MICA_RESIZE_TF_CROP && config->extrapolation != 0;
+  bool crops = config->coordinates == MICA_RESIZE_COORDINATES_TF_CROP && config->extrapolation != 0;
   return crops ? extrapolate(y, x, maps, config->extrapolation) : y;
 }

@@ -54,7 +54,7 @@ int main(void) {
        "the row's memory is ours");
 
   /* Mica computes, we read through OpenCL; everything is in one queue. */
-  need(mica_op_scale_add_fwd(queue, 10, row, 0, row) == MICA_OK, "scale");
+  need(mica_op_scale_add(queue, 10, row, 0, row) == MICA_OK, "scale");
   error = clEnqueueReadBuffer(own_queue, memory, CL_TRUE, 0, sizeof values, values, 0, NULL, NULL);
   need(error == CL_SUCCESS, "clEnqueueReadBuffer");
   for (int i = 0; i < 3; i++) need(values[i] == (float)(i + 1) && values[3 + i] == (float)(10 * (i + 4)), "values");

@@ -29,8 +29,8 @@ static uint64_t random_state = 1;
 static double random_value(mica_dtype type) {
   random_state = random_state * UINT64_C(6364136223846793005) + UINT64_C(1442695040888963407);
   int64_t bits = (int64_t)(random_state >> 33) - (INT64_C(1) << 30);
-  return mica_dtype_kind_of(type) == MICA_KIND_FLOAT ? (double)bits * 0x1p-30
-                                                     : (double)(bits % (type == MICA_I32 ? 1000 : 100));
+  return mica_dtype_kind_of(type) == MICA_DTYPE_KIND_FLOAT ? (double)bits * 0x1p-30
+                                                           : (double)(bits % (type == MICA_I32 ? 1000 : 100));
 }
 
 /* Matrices in memory of their own: host bytes, what they mean, and the device's view. */
@@ -69,7 +69,7 @@ static double at(const matrices *x, int64_t batch, int64_t row, int64_t col) {
 
 static double reference(const gemm_case *t, const matrices *a, const matrices *b, const matrices *c,
                         const matrices *bias, const int64_t i[3], double *bound) {
-  mica_dtype compute = mica_dtype_kind_of(t->type) == MICA_KIND_FLOAT ? MICA_F32 : MICA_I32;
+  mica_dtype compute = mica_dtype_kind_of(t->type) == MICA_DTYPE_KIND_FLOAT ? MICA_F32 : MICA_I32;
   double sum = 0, magnitude = 0;
   for (int64_t k = 0; k < t->k; k++) {
     double product = at(a, t->a_shared ? 0 : i[0], i[1], k) * at(b, t->b_shared ? 0 : i[0], k, i[2]);
@@ -77,7 +77,7 @@ static double reference(const gemm_case *t, const matrices *a, const matrices *b
     magnitude += fabs(product);
   }
   double addend = t->config.beta == 0 ? 0 : t->config.beta * at(c, i[0], i[1], i[2]);
-  double more = !t->bias ? 0 : at(bias, 0, 0, t->config.bias_axis == MICA_BIAS_ROW ? i[1] : i[2]);
+  double more = !t->bias ? 0 : at(bias, 0, 0, t->config.bias_axis == MICA_BIAS_AXIS_ROW ? i[1] : i[2]);
   double value = t->config.alpha * sum + addend + more;
   if (t->config.activation == MICA_ACTIVATION_RELU && value < 0) value = 0;
   *bound = mica__tolerance_sum(compute, t->d_type, (double)t->k,
@@ -128,12 +128,12 @@ static void run_case(const gemm_case *t) {
       make_matrices(t->type, t->b_shared ? 1 : t->batches, t->k, t->n, t->b_transposed, t->unit, t->gap, false);
   matrices c = make_matrices(t->d_type, t->batches, t->m, t->n, false, 1, 1, false);
   matrices d = make_matrices(t->d_type, t->batches, t->m, t->n, false, 1, t->gap, t->config.beta == 0 || !t->in_place);
-  int64_t bias_count = t->config.bias_axis == MICA_BIAS_ROW ? t->m : t->n;
+  int64_t bias_count = t->config.bias_axis == MICA_BIAS_AXIS_ROW ? t->m : t->n;
   matrices bias = make_matrices(t->d_type, 1, 1, bias_count, false, 1, 0, false);
   mica_tensor *bias_view = NULL;
   ck_ok(mica_tensor_view(bias.all, MICA_SHAPE(bias_count), NULL, 0, &bias_view));
   const matrices *added = t->in_place ? &d : &c;
-  ck_ok(mica_op_gemm_fwd(test_queue(), &t->config, a.view, b.view, added->view, t->bias ? bias_view : NULL, d.view));
+  ck_ok(mica_op_gemm(test_queue(), &t->config, a.view, b.view, added->view, t->bias ? bias_view : NULL, d.view));
   compare(t, &a, &b, added, &bias, &d);
   mica_tensor_destroy(bias_view);
   free_matrices(&a);
@@ -215,7 +215,7 @@ START_TEST(packed_once) {
   } cases[] = {{1030, 125, 500, 1, false, true}, {1030, 120, 500, 1, false, false}, {1024, 130, 500, 1, false, false},
                {1100, 33, 250, 8, false, true},  {1100, 33, 250, 8, true, true},    {1300, 64, 70, 13, false, true},
                {1030, 1000, 800, 1, false, true}};
-  bool on_cpu = mica_engine_device(test_engine())->device_class == MICA_CLASS_CPU;
+  bool on_cpu = mica_engine_device(test_engine())->device_class == MICA_DEVICE_CLASS_CPU;
   for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
     gemm_case t = case_of(cases[i].m, cases[i].n, cases[i].k, _i);
     t.batches = cases[i].batches;
@@ -247,7 +247,7 @@ START_TEST(batches) {
     t.a_shared = shared & 1;
     t.b_shared = shared & 2;
     t.config.beta = shared == 3 ? 1 : 0;
-    t.config.bias_axis = MICA_BIAS_ROW;
+    t.config.bias_axis = MICA_BIAS_AXIS_ROW;
     t.bias = shared >= 2;
     run_case(&t);
   }
@@ -297,9 +297,9 @@ START_TEST(repeatable) {
   mica_tensor *a = NULL, *d = NULL;
   ck_ok(mica_tensor_create_from(test_engine(), MICA_F32, shape, data, &a));
   ck_ok(mica_tensor_create(test_engine(), MICA_F32, shape, &d));
-  ck_ok(mica_op_gemm_fwd(test_queue(), NULL, a, a, NULL, NULL, d));
+  ck_ok(mica_op_gemm(test_queue(), NULL, a, a, NULL, NULL, d));
   ck_ok(mica_tensor_download(test_queue(), d, first, 130 * 130 * sizeof *first));
-  ck_ok(mica_op_gemm_fwd(test_queue(), NULL, a, a, NULL, NULL, d));
+  ck_ok(mica_op_gemm(test_queue(), NULL, a, a, NULL, NULL, d));
   ck_ok(mica_tensor_download(test_queue(), d, second, 130 * 130 * sizeof *second));
   ck_assert_mem_eq(first, second, 130 * 130 * sizeof *first);
   mica_tensor_destroy(a);

@@ -10,7 +10,7 @@
 #include <mica/mica.h>
 #include <string.h>
 
-static const mica_device_info gpu = {.device_class = MICA_CLASS_GPU,
+static const mica_device_info gpu = {.device_class = MICA_DEVICE_CLASS_GPU,
                                      .compute_units = 32,
                                      .local_bytes = 49152,
                                      .local_is_fast = true,
@@ -128,7 +128,7 @@ START_TEST(clblast_says_what_it_cannot_do) {
 END_TEST
 
 START_TEST(no_gpu_kernel_on_a_cpu) {
-  const mica_device_info cpu = {.device_class = MICA_CLASS_CPU, .local_bytes = 1 << 20, .max_group = 4096};
+  const mica_device_info cpu = {.device_class = MICA_DEVICE_CLASS_CPU, .local_bytes = 1 << 20, .max_group = 4096};
   const char *name = choice(&cpu, MICA_F32, 512, 512, 64, false);
   ck_assert_str_ne(name, "gemm_gpu");
   ck_assert_str_ne(name, "gemm_direct");
@@ -147,7 +147,7 @@ START_TEST(the_product_is_computed) {
   ck_ok(mica_tensor_create_from(test_engine(), MICA_F32, MICA_SHAPE(3, 2), b, &tb));
   ck_ok(mica_tensor_create_from(test_engine(), MICA_F32, MICA_SHAPE(2), bias, &tbias));
   ck_ok(mica_tensor_create(test_engine(), MICA_F32, MICA_SHAPE(2, 2), &td));
-  ck_ok(mica_op_gemm_fwd(test_queue(), &config, ta, tb, NULL, tbias, td));
+  ck_ok(mica_op_gemm(test_queue(), &config, ta, tb, NULL, tbias, td));
   ck_ok(mica_tensor_download(test_queue(), td, got, sizeof got));
   for (int i = 0; i < 4; i++) ck_assert_float_eq(got[i], want[i]);
   mica_tensor_destroy(ta);
