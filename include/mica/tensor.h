@@ -79,8 +79,8 @@ MICA_API void mica_event_destroy(mica_event *event);
 typedef enum mica_map_mode { MICA_MAP_MODE_READ, MICA_MAP_MODE_WRITE, MICA_MAP_MODE_READ_WRITE } mica_map_mode;
 
 /* Makes the tensor's memory visible to the host; blocks until earlier work of the queue is done. On a device with
- * unified memory nothing is copied. MICA_MAP_MODE_WRITE gives memory of undefined content and promises to write all of it.
- * Until unmap, no queued work may use the tensor. */
+ * unified memory nothing is copied. MICA_MAP_MODE_WRITE gives memory of undefined content and promises to write all
+ * of it. Until unmap, no queued work may use the tensor. */
 MICA_API mica_status mica_tensor_map(mica_queue *queue, mica_tensor *tensor, mica_map_mode mode, void **data);
 MICA_API mica_status mica_tensor_unmap(mica_queue *queue, mica_tensor *tensor, void *data);
 
