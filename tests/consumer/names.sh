@@ -1,6 +1,6 @@
 #!/bin/sh
-# sh names.sh PREFIX: the naming rule of mica/mica.h: an enumerator of the type mica_<noun> is MICA_<NOUN>_<NAME>; statuses
-# (MICA_OK, MICA_E_<NAME>) and dtypes (MICA_F32) are the exceptions.
+# sh names.sh PREFIX: the naming rule of mica/mica.h: an enumerator of the type mica_<noun> is MICA_<NOUN>_<NAME>;
+# statuses (MICA_OK, MICA_E_<NAME>) and dtypes (MICA_F32) are the exceptions.
 set -eu
 prefix=$1
 cc=${CC:-cc}
