@@ -1,9 +1,9 @@
 /* mica/mica.h: all of Mica's public API but mica/opencl.h, which alone needs the OpenCL headers.
  *
- * Conventions. Names are mica_<noun>_<verb>; builders of a graph's values are mica_<op> (mica_relu), operations
- * on tensors mica_op_<op>, or mica_op_<op>_<pass> where an op has a backward pass. An enumerator of the type
- * mica_<noun> is MICA_<NOUN>_<NAME>, and MICA_<NOUN>_LIST is the X-macro that lists them; only statuses (MICA_OK, MICA_E_<NAME>) and
- * dtypes (MICA_F32) are shorter. What create makes, destroy releases, and destroy(NULL) does nothing.
+ * Conventions. Names are mica_<noun>_<verb>; builders of a graph's values are mica_<op> (mica_relu), operations on
+ * tensors mica_op_<op>, or mica_op_<op>_<pass> where an op has a backward pass. An enumerator of the type mica_<noun>
+ * is MICA_<NOUN>_<NAME>, and MICA_<NOUN>_LIST is the X-macro that lists them; only statuses (MICA_OK, MICA_E_<NAME>)
+ * and dtypes (MICA_F32) are shorter. What create makes, destroy releases, and destroy(NULL) does nothing.
  * Structures named ..._config are filled by ..._config_default() or zero-initialised: a zero field always means the
  * default, so that fields added later never break a caller. Pointers a function stores a result through are written
  * only on success. */

@@ -10,7 +10,8 @@ mica_status mica__epilogue_begin(mica_queue *queue, const mica__kernel_desc *des
   mica__kernel_set(desc, values, "D_T", (int32_t)d);
   mica__kernel_set(desc, values, "ACC_T", (int32_t)epilogue->acc);
   mica__kernel_set(desc, values, "BIAS_T", (int32_t)(epilogue->bias ? mica_tensor_dtype(epilogue->bias) : d));
-  mica__kernel_set(desc, values, "BIAS", epilogue->bias_axis == MICA_BIAS_ROW ? MICA_BIAS_ROW : MICA_BIAS_COLUMN);
+  mica__kernel_set(desc, values, "BIAS",
+                   epilogue->bias_axis == MICA_BIAS_AXIS_ROW ? MICA_BIAS_AXIS_ROW : MICA_BIAS_AXIS_COLUMN);
   const char *prelude = mica__activation_prelude(epilogue->activation, d);
   MICA_TRY(mica__kernel_get(mica__queue_engine(queue), desc, values, prelude, &kernel));
   *launch = mica__launch_of(kernel);
