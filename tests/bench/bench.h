@@ -14,7 +14,8 @@
 
 #define BENCH_LIST(X)                                                                                                  \
   X(conv,                                                                                                              \
-    "f32 convolutions, against oneDNN; --cases \"n16 c64 h56 k64 r3 s1 p1;...\" --pass fwd|bwd_data|bwd_filter|all")   \
+    "f32 convolutions, against oneDNN; --cases \"n16 c64 h56 k64 r3 s1 p1;...\" --pass fwd|bwd_data|bwd_filter|all; "  \
+    "--leave-out NAME (repeatable; each: the one in use, layer by layer): what implementations are worth")             \
   X(fused, "generated kernels, against a copy of the same bytes")                                                      \
   X(gemm, "f32 matrix products, against OpenBLAS and CLBlast; --shapes \"M,N,K[,nn|nt|tn|tt][,BATCH];...\"")           \
   X(plan, "sessions of deep networks: how long planning and recording take, on no device")                             \
@@ -24,14 +25,15 @@
 typedef struct bench {
   mica_engine *engine;
   mica_queue *queue;
-  bool json;          /* one JSON object a line instead of a table */
-  int rounds;         /* samples that a median is taken of */
-  const char *shapes; /* NULL for the benchmark's own */
-  const char *cases;  /* likewise */
-  const char *pass;   /* NULL for all */
-  const char *model;  /* likewise */
-  int batch, steps;   /* 0 for the benchmark's own */
-  bool profile;       /* the kernels that take the time, to standard error */
+  bool json;                /* one JSON object a line instead of a table */
+  int rounds;               /* samples that a median is taken of */
+  const char *shapes;       /* NULL for the benchmark's own */
+  const char *cases;        /* likewise */
+  const char *pass;         /* NULL for all */
+  const char *leave_out[8]; /* implementations; NULL after the last */
+  const char *model;        /* likewise */
+  int batch, steps;         /* 0 for the benchmark's own */
+  bool profile;             /* the kernels that take the time, to standard error */
 } bench;
 
 #define BENCH_DECLARE(name, text) int bench_##name(const bench *b);

@@ -349,13 +349,91 @@ static mica_status bench_pass(const bench *b, subject *s, peer_conv_pass pass, s
   return status;
 }
 
+/* The implementation that takes a pass, with those left out that are. */
+static mica_status chosen(const bench *b, const subject *s, peer_conv_pass pass, const char **name) {
+  mica__conv conv;
+  char key[MICA__TUNING_TEXT];
+  MICA_TRY(mica__conv_problem(b->queue, (mica__conv_pass)pass, &s->config, s->tensors[0], s->tensors[1], s->tensors[2],
+                              NULL, &conv));
+  mica__conv_key(&conv, key);
+  *name = mica__choose(b->engine, mica__conv_impls[pass], &conv, key).impl->name;
+  return MICA_OK;
+}
+
+/* Both recordings take turns, and both results are right. */
+static mica_status measure_both(const bench *b, subject *s, peer_conv_pass pass, mica__recording *const both[2],
+                                double *samples) {
+  size_t rounds = (size_t)b->rounds;
+  int times[2] = {1, 1};
+  double once;
+  for (int i = 0; i < 2; i++) {
+    s->recording = both[i];
+    MICA_TRY(sample(b, s, NULL, 1, &once));
+    MICA_TRY(verify(b, s, pass, NULL));
+  }
+  for (size_t round = 0; round < rounds; round++) {
+    bench_wait_for_quiet();
+    for (int i = 0; i < 2; i++) {
+      s->recording = both[i];
+      MICA_TRY(warm_up(b, s, NULL, &times[i]));
+      MICA_TRY(sample(b, s, NULL, times[i], &samples[(size_t)i * rounds + round]));
+    }
+  }
+  return MICA_OK;
+}
+
+/* What a layer's implementation is worth: the time that others take without it, over its own. */
+static mica_status bench_without(const bench *b, subject *s, peer_conv_pass pass, const char *own, double *samples) {
+  mica__recording *both[2] = {NULL, NULL};
+  const char *other = NULL;
+  mica_status status = record(b, s, pass);
+  both[0] = s->recording;
+  for (const char *const *name = b->leave_out; *name; name++)
+    mica__choice_leave_out(!strcmp(*name, "each") ? own : *name);
+  if (status == MICA_OK) status = chosen(b, s, pass, &other);
+  s->recording = NULL;
+  if (status == MICA_OK && strcmp(own, other) != 0) status = record(b, s, pass);
+  both[1] = s->recording;
+  mica__choice_leave_out(NULL);
+  if (status == MICA_OK && both[1]) {
+    status = measure_both(b, s, pass, both, samples);
+    double with = bench_median(samples, (size_t)b->rounds);
+    double without = bench_median(samples + b->rounds, (size_t)b->rounds);
+    if (status == MICA_OK && b->json)
+      printf("{\"bench\":\"conv\",\"case\":\"%s\",\"pass\":\"%s\",\"impl\":\"%s\",\"instead\":\"%s\",\"us\":%.1f,"
+             "\"gain\":%.3f}\n",
+             s->text, pass_names[pass], own, other, with * 1e6, without / with);
+    else if (status == MICA_OK)
+      printf("%-34s %-10s %-28s %-28s %9.1f %6.2f\n", s->text, pass_names[pass], own, other, with * 1e6,
+             without / with);
+    fflush(stdout);
+  }
+  for (int i = 0; i < 2; i++) mica__recording_destroy(both[i]);
+  s->recording = NULL;
+  return status;
+}
+
+static mica_status bench_leave_out(const bench *b, subject *s, peer_conv_pass pass) {
+  const char *own = NULL;
+  double *samples = calloc(2 * (size_t)b->rounds, sizeof *samples);
+  if (!samples) return mica__fail_nomem("times");
+  mica_status status = chosen(b, s, pass, &own);
+  if (status == MICA_OK) status = bench_without(b, s, pass, own, samples);
+  int result = result_of[pass];
+  if (status == MICA_OK)
+    status = mica_tensor_upload(b->queue, s->tensors[result], s->data[result], mica_tensor_bytes(s->tensors[result]));
+  free(samples);
+  return status;
+}
+
 static mica_status bench_case(const bench *b, const char *text, summary all[PEER_CONV_PASSES]) {
   subject s = {.text = ""};
   MICA_TRY(parse_case(text, &s));
   mica_status status = make_data(b, &s);
   for (int pass = 0; status == MICA_OK && pass < PEER_CONV_PASSES; pass++)
     if (!b->pass || !strcmp(b->pass, "all") || !strcmp(b->pass, pass_names[pass]))
-      status = bench_pass(b, &s, (peer_conv_pass)pass, &all[pass]);
+      status = b->leave_out[0] ? bench_leave_out(b, &s, (peer_conv_pass)pass)
+                               : bench_pass(b, &s, (peer_conv_pass)pass, &all[pass]);
   free_subject(&s);
   return status;
 }
@@ -368,7 +446,10 @@ int bench_conv(const bench *b) {
   summary all[PEER_CONV_PASSES] = {{.count = 0}};
   char *cases = strdup(b->cases ? b->cases : default_cases), *rest = NULL;
   mica_status status = cases ? MICA_OK : mica__fail_nomem("cases");
-  if (status == MICA_OK && !b->json) printf("%-34s %-10s %-28s  GFLOP/s   onednn   ratio\n", "case", "pass", "impl");
+  if (status == MICA_OK && !b->json && b->leave_out[0])
+    printf("%-34s %-10s %-28s %-28s %9s   gain\n", "case", "pass", "impl", "instead", "us");
+  else if (status == MICA_OK && !b->json)
+    printf("%-34s %-10s %-28s  GFLOP/s   onednn   ratio\n", "case", "pass", "impl");
   for (char *text = status == MICA_OK ? strtok_r(cases, ";", &rest) : NULL; text && status == MICA_OK;
        text = strtok_r(NULL, ";", &rest))
     status = bench_case(b, text, all);

@@ -15,6 +15,12 @@ void bench_peer_missing(const char *name, const char *why) {
   fprintf(stderr, "mica-bench: nothing to compare with: no %s: %s\n", name, why);
 }
 
+static bool add_name(const char **names, size_t room, const char *name) {
+  while (room > 1 && *names) names++, room--;
+  if (room > 1) *names = name;
+  return room > 1;
+}
+
 static bool parse(int count, char **words, bench *b) {
   for (int i = 0; i < count; i++) {
     bool more = i + 1 < count;
@@ -26,6 +32,9 @@ static bool parse(int count, char **words, bench *b) {
       b->cases = words[++i];
     else if (!strcmp(words[i], "--pass") && more)
       b->pass = words[++i];
+    else if (!strcmp(words[i], "--leave-out") && more &&
+             add_name(b->leave_out, sizeof b->leave_out / sizeof *b->leave_out, words[i + 1]))
+      i++;
     else if (!strcmp(words[i], "--profile"))
       b->profile = true;
     else if (!strcmp(words[i], "--model") && more)

@@ -58,9 +58,29 @@ bool mica__choice_parse(const mica__impl *const *list, const char *text, mica__c
   return true;
 }
 
+static struct {
+  const char *names[8];
+  size_t count;
+} left_out;
+
+bool mica__choice_leave_out(const char *name) {
+  if (!name) left_out.count = 0;
+  if (!name) return true;
+  if (left_out.count == sizeof left_out.names / sizeof *left_out.names) return false;
+  left_out.names[left_out.count++] = name;
+  return true;
+}
+
+static bool is_left_out(const mica__impl *impl) {
+  for (size_t i = 0; i < left_out.count; i++)
+    if (!strcmp(left_out.names[i], impl->name)) return true;
+  return false;
+}
+
 bool mica__choice_is_open(mica_engine *engine, const mica__choice *choice, const void *problem) {
   const mica_device_info *device = mica_engine_device(engine);
   char name[MICA__TUNING_TEXT];
+  if (is_left_out(choice->impl)) return false;
   if (mica__tuning_is_bad(engine, mica__choice_format(choice, name))) return false;
   if (choice->base && (!mica__variant_fits(choice->impl->kernel, &choice->variant, device) ||
                        mica__variant_is_bad(engine, choice->impl->kernel, choice->base)))
@@ -72,7 +92,7 @@ bool mica__choice_is_open(mica_engine *engine, const mica__choice *choice, const
 /* Why an implementation is not taken; NULL when it is. */
 static const char *reason_against(mica_engine *engine, const mica__impl *impl, const void *problem) {
   /* NOLINTNEXTLINE(clang-analyzer-core.NullDereference): no list of implementations is empty. */
-  const char *reason = impl->unable ? impl->unable(problem) : NULL;
+  const char *reason = is_left_out(impl) ? "it is left out" : impl->unable ? impl->unable(problem) : NULL;
   if (!reason) reason = impl->decline(problem, mica_engine_device(engine));
   const mica__variant *variant = NULL;
   if (reason) return reason;
