@@ -2,6 +2,7 @@
 #include "compile/plan.h"
 
 #include "base/text.h"
+#include "runtime/recording.h"
 
 #include <stdlib.h>
 

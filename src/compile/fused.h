@@ -17,6 +17,7 @@
 
 #include "base/text.h"
 #include "ir/graph.h"
+#include "runtime/kernel_bundle.h"
 #include "runtime/launch.h"
 
 typedef enum mica__fused_kind {

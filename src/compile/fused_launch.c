@@ -1,4 +1,6 @@
 #include "compile/fused_split.h"
+#include "runtime/kernel_bundle.h"
+#include "runtime/workspace.h"
 
 #include <mica/tensor.h>
 #include <stdlib.h>

@@ -1,7 +1,11 @@
 #include "compile/plan.h"
 
 #include "base/checked.h"
+#include "runtime/buffer.h"
 #include "runtime/build_ahead.h"
+#include "runtime/kernel_bundle.h"
+#include "runtime/recording.h"
+#include "runtime/tensor.h"
 
 #include <mica/ops.h>
 #include <stdlib.h>

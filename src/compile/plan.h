@@ -5,6 +5,7 @@
 #include "base/name_table.h"
 #include "compile/memory.h"
 #include "runtime/launch.h"
+#include "runtime/recording.h"
 
 #include <mica/session.h>
 

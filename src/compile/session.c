@@ -1,6 +1,8 @@
 #include "compile/plan.h"
 
 #include "base/text.h"
+#include "runtime/recording.h"
+#include "runtime/tensor.h"
 
 #include <mica/ops.h>
 #include <stdlib.h>

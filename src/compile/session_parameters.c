@@ -1,6 +1,7 @@
 /* The memory of a session's parameters: its own, another session's or the caller's. */
 #include "base/checked.h"
 #include "compile/plan.h"
+#include "runtime/tensor.h"
 
 #include <mica/ops.h>
 #include <stdlib.h>

@@ -1,7 +1,10 @@
 #include "runtime/build_ahead.h"
 
+#include "base/error.h"
 #include "runtime/builder.h"
-#include "runtime/engine.h"
+#include "runtime/kernel_desc.h"
+#include "runtime/objects.h"
+#include "runtime/program.h"
 
 /* Each needs some 150 MB with PoCL, and on a GPU a context in its memory; the longest program bounds what more of them
  * gain. */

@@ -1,6 +1,8 @@
 #include "runtime/builder.h"
 
-#include "runtime/engine.h"
+#include "base/error.h"
+#include "runtime/objects.h"
+#include "runtime/program.h"
 
 #include <errno.h>
 #include <spawn.h>

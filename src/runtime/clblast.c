@@ -1,8 +1,10 @@
 #include "runtime/clblast.h"
 
+#include "base/error.h"
+#include "runtime/buffer.h"
 #include "runtime/cl_error.h"
-#include "runtime/engine.h"
-#include "runtime/launch.h"
+#include "runtime/objects.h"
+#include "runtime/tensor.h"
 
 #ifdef MICA_WITH_CLBLAST
 #include <clblast_c.h>

@@ -1,8 +1,14 @@
-#include "runtime/engine.h"
-
+/* Engines: made, taken apart, asked. */
+#include "base/error.h"
 #include "base/text.h"
+#include "runtime/buffer.h"
 #include "runtime/cl_error.h"
 #include "runtime/clblast.h"
+#include "runtime/kernel_table.h"
+#include "runtime/profile.h"
+#include "runtime/program.h"
+#include "runtime/queue.h"
+#include "runtime/tuning.h"
 
 #include <mica/cache.h>
 #include <mica/opencl.h>
@@ -35,6 +41,28 @@ static mica_status choose_cache_dir(const char *wanted, char **out) {
   return status;
 }
 
+/* An engine with its parts, so that one allocation holds them all. */
+typedef struct whole {
+  mica_engine engine;
+  mica__pool pool;
+  mica__programs programs;
+  mica__kernels kernels;
+  mica__profile profile;
+  mica__tuning tuning;
+} whole;
+
+static mica_engine *engine_allocate(void) {
+  whole *all = calloc(1, sizeof *all);
+  if (!all) return NULL;
+  mica_engine *engine = &all->engine;
+  engine->pool = &all->pool;
+  engine->programs = &all->programs;
+  engine->kernels = &all->kernels;
+  engine->profile = &all->profile;
+  engine->tuning = &all->tuning;
+  return engine;
+}
+
 static void engine_free(mica_engine *engine) {
   if (engine->context) engine->api->ReleaseContext(engine->context);
   free(engine->cache_dir);
@@ -48,7 +76,7 @@ static mica_status engine_create(const mica__device *device, cl_context context,
                                  const mica_engine_config *config, mica_engine **out) {
   mica_engine_config defaults = mica_engine_config_default();
   if (!config) config = &defaults;
-  mica_engine *engine = calloc(1, sizeof *engine);
+  mica_engine *engine = engine_allocate();
   if (!engine) return mica__fail_nomem("an engine");
   engine->api = device->api;
   engine->device = *device;
@@ -72,19 +100,20 @@ static mica_status engine_create(const mica__device *device, cl_context context,
     if (!engine->context)
       MICA_TRY_GOTO(mica__cl_check(error ? error : CL_OUT_OF_RESOURCES, "making a context"), fail_early);
   }
-  MICA_TRY_GOTO(mica__pool_init(&engine->pool), fail_early);
-  MICA_TRY_GOTO(mica__programs_init(&engine->programs), fail_pool);
-  MICA_TRY_GOTO(mica__profile_init(&engine->profile), fail_programs);
-  MICA_TRY_GOTO(mica__tuning_init(&engine->tuning), fail_profile);
+  MICA_TRY_GOTO(mica__pool_init(engine->pool), fail_early);
+  MICA_TRY_GOTO(mica__programs_init(engine->programs), fail_pool);
+  MICA_TRY_GOTO(mica__profile_init(engine->profile), fail_programs);
+  MICA_TRY_GOTO(mica__tuning_init(engine->tuning), fail_profile);
   MICA_TRY_GOTO(mica__queue_create(engine, queue, &engine->queue), fail_tuning);
   *out = engine;
   return MICA_OK;
 
 fail_tuning:
-  mica__tuning_destroy(&engine->tuning);
+  mica__tuning_destroy(engine->tuning);
 fail_profile:
   mica__profile_destroy(engine);
 fail_programs:
+  mica__kernels_destroy(engine);
   mica__programs_destroy(engine);
 fail_pool:
   mica__pool_destroy(engine);
@@ -115,8 +144,9 @@ void mica_engine_destroy(mica_engine *engine) {
   if (!engine) return;
   mica_queue_destroy(engine->queue);
   mica__programs_store_last(engine);
-  mica__tuning_destroy(&engine->tuning);
+  mica__tuning_destroy(engine->tuning);
   mica__profile_destroy(engine);
+  mica__kernels_destroy(engine);
   mica__programs_destroy(engine);
   mica__pool_destroy(engine);
   mica__clblast_forget(engine);
@@ -135,22 +165,6 @@ mica_stats mica_engine_stats(const mica_engine *engine) {
   MICA_STATS_LIST(LOAD_COUNTER)
 #undef LOAD_COUNTER
   return stats;
-}
-
-void mica_engine_trim(mica_engine *engine) { mica__pool_trim(engine); }
-
-bool mica__engine_is_finished(mica_engine *engine, uint64_t stamp) {
-  if (stamp == 0) return true;
-  uint64_t id = stamp >> MICA__STAMP_BITS, number = stamp & (((uint64_t)1 << MICA__STAMP_BITS) - 1);
-  pthread_mutex_lock(&engine->lock);
-  /* With one in-order queue the next user comes after the last one anyway; mica__queue_create waits when that ends. A
-   * queue that is gone had finished. */
-  bool finished = true;
-  if (engine->queues && engine->queues->next)
-    for (const mica_queue *q = engine->queues; q; q = q->next)
-      if (q->id == id) finished = atomic_load(&q->finished) >= number;
-  pthread_mutex_unlock(&engine->lock);
-  return finished;
 }
 
 mica_status mica_cache_path(const char *cache_dir, char **path) {

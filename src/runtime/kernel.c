@@ -1,39 +1,14 @@
 #include "runtime/kernel.h"
 
-#include "base/text.h"
-#include "runtime/engine.h"
+#include "base/error.h"
+#include "runtime/kernel_source.h"
+#include "runtime/kernel_table.h"
+#include "runtime/objects.h"
+#include "runtime/tuning.h"
 
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-
-unsigned mica__kernel_class(const mica_device_info *device) {
-  bool gpu = device->device_class == MICA_DEVICE_CLASS_GPU || device->device_class == MICA_DEVICE_CLASS_ACCELERATOR;
-  return gpu ? MICA__ON_GPU : MICA__ON_CPU;
-}
-
-bool mica__variant_fits(const mica__kernel_desc *desc, const mica__variant *variant, const mica_device_info *device) {
-  return (variant->classes & mica__kernel_class(device)) && (variant->features & ~device->features) == 0 &&
-         variant->vector_bytes <= device->vector_bytes &&
-         (variant->vendors == 0 || variant->vendors & 1u << device->vendor) &&
-         (!desc->has_room || desc->has_room(variant->values, device));
-}
-
-bool mica__variant_suits_vectors(const mica__variant *variant, uint32_t vector_bytes) {
-  return (variant->vector_bytes >= MICA__LONG_VECTOR) == (vector_bytes >= MICA__LONG_VECTOR);
-}
-
-const mica__variant *mica__kernel_suited(const mica__kernel_desc *desc, uint32_t vector_bytes) {
-  const mica__variant *variant = desc->variants;
-  while (!mica__variant_suits_vectors(variant, vector_bytes)) variant++;
-  return variant;
-}
-
-const mica__variant *mica__kernel_variant(const mica__kernel_desc *desc, const mica_device_info *device) {
-  for (int i = 0; i < desc->variant_count; i++)
-    if (mica__variant_fits(desc, &desc->variants[i], device)) return &desc->variants[i];
-  return NULL;
-}
 
 bool mica__variant_is_bad(mica_engine *engine, const mica__kernel_desc *desc, const mica__variant *variant) {
   char name[MICA__TUNING_TEXT];
@@ -52,59 +27,6 @@ mica_status mica__kernel_choose(mica_engine *engine, const mica__kernel_desc *de
       return MICA_OK;
     }
   return mica__fail(MICA_E_UNSUPPORTED, "kernel %s has no variant that is right on %s", desc->name, device->name);
-}
-
-static int choice_of(const mica__kernel_param *param, int32_t value) {
-  for (int i = 0; i < param->choice_count; i++)
-    if (param->choices[i] == value) return i;
-  return -1;
-}
-
-mica_status mica__kernel_check_values(const mica__kernel_desc *desc, const int32_t *values) {
-  for (int i = 0; i < desc->param_count; i++)
-    if (choice_of(&desc->params[i], values[i]) < 0)
-      return mica__fail(MICA_E_INVALID, "kernel %s: %d is not a value of %s (%s)", desc->name, (int)values[i],
-                        desc->params[i].macro, desc->params[i].help);
-  return MICA_OK;
-}
-
-int mica__kernel_param_index(const mica__kernel_desc *desc, const char *macro) {
-  for (int i = 0; i < desc->param_count; i++)
-    if (!strcmp(desc->params[i].macro, macro)) return i;
-  return -1;
-}
-
-int mica__kernel_choice(const mica__kernel_desc *desc, const char *macro, int32_t value) {
-  int index = mica__kernel_param_index(desc, macro);
-  return index < 0 ? -1 : choice_of(&desc->params[index], value);
-}
-
-void mica__kernel_values(const mica__kernel_desc *desc, const mica__variant *variant,
-                         int32_t values[MICA__MAX_PARAMS]) {
-  memcpy(values, variant->values, (size_t)desc->param_count * sizeof *values);
-}
-
-int32_t mica__kernel_value(const mica__kernel_desc *desc, const int32_t *values, const char *macro) {
-  return values[mica__kernel_param_index(desc, macro)];
-}
-
-void mica__kernel_set(const mica__kernel_desc *desc, int32_t *values, const char *macro, int32_t value) {
-  int index = mica__kernel_param_index(desc, macro);
-  if (index >= 0) values[index] = value;
-}
-
-char *mica__kernel_options(const mica__kernel_desc *desc, const int32_t *values) {
-  mica__text text = {0};
-  mica__text_add(&text, desc->options ? desc->options : "");
-  for (int i = 0; i < desc->param_count; i++) {
-    const mica__kernel_param *param = &desc->params[i];
-    if (param->kind == MICA__PARAM_DTYPE)
-      mica__text_addf(&text, "%s-D%s=%s", text.length ? " " : "", param->macro, mica_dtype_name((mica_dtype)values[i]));
-    else
-      mica__text_addf(&text, "%s-D%s=%d", text.length ? " " : "", param->macro, (int)values[i]);
-  }
-  if (text.failed) mica__text_free(&text);
-  return text.data;
 }
 
 mica_status mica__kernel_get(mica_engine *engine, const mica__kernel_desc *desc, const int32_t *values,
@@ -132,3 +54,12 @@ mica_status mica__kernel_get_source(mica_engine *engine, const char *name, const
 
 size_t mica__kernel_max_group(const mica__kernel *kernel) { return kernel->max_group; }
 const char *mica__kernel_name(const mica__kernel *kernel) { return kernel->name; }
+
+mica_status mica__kernel_text(const mica__kernel *kernel, mica__text *text) {
+  mica__text_addf(text, "/* kernel %s, built with: %s */\n", kernel->name, kernel->options);
+  if (kernel->generated)
+    return mica__kernel_source_expand_text(kernel->name, kernel->prelude, strlen(kernel->prelude), text);
+  if (kernel->prelude) mica__text_add(text, kernel->prelude);
+  if (kernel->file) MICA_TRY(mica__kernel_source_expand(kernel->file, text));
+  return mica__text_status(text);
+}

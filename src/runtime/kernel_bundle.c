@@ -1,7 +1,9 @@
-/* Kernels that are built together. */
-#include "runtime/engine.h"
+#include "runtime/kernel_bundle.h"
+
+#include "base/error.h"
 #include "runtime/kernel_source.h"
-#include "runtime/program.h"
+#include "runtime/kernel_table.h"
+#include "runtime/objects.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -36,8 +38,8 @@ void mica__kernel_bundle_free(mica__kernel_bundle *bundle) {
   *bundle = (mica__kernel_bundle){0};
 }
 
-/* Of several kernels of one name all but the first are called by their place too. */
-void mica__kernel_bundle_entry(const mica__kernel_bundle *bundle, size_t i, char entry[MICA__MAX_ENTRY]) {
+/* What the program calls kernel i: its name, with the index behind it where an earlier kernel has the name. */
+static void entry_of(const mica__kernel_bundle *bundle, size_t i, char entry[MICA__MAX_ENTRY]) {
   const char *name = bundle->members[i].name;
   bool taken = false;
   for (size_t k = 0; k < i; k++) taken = taken || !strcmp(bundle->members[k].name, name);
@@ -47,12 +49,12 @@ void mica__kernel_bundle_entry(const mica__kernel_bundle *bundle, size_t i, char
     snprintf(entry, MICA__MAX_ENTRY, "%s", name);
 }
 
-mica_status mica__kernel_bundle_source(const mica__kernel_bundle *bundle, mica__text *source) {
+static mica_status bundle_source(const mica__kernel_bundle *bundle, mica__text *source) {
   mica__text text = {0};
   char entry[MICA__MAX_ENTRY];
   for (size_t i = 0; i < bundle->count; i++) {
     const mica__kernel_member *member = &bundle->members[i];
-    mica__kernel_bundle_entry(bundle, i, entry);
+    entry_of(bundle, i, entry);
     if (strcmp(entry, member->name) != 0)
       mica__text_addf(&text, "#define %s %s\n%s\n#undef %s\n", member->name, entry, member->text, member->name);
     else
@@ -65,6 +67,43 @@ mica_status mica__kernel_bundle_source(const mica__kernel_bundle *bundle, mica__
   return status;
 }
 
+/* Makes the kernels that are missing from the program of the whole bundle. */
+static mica_status make_bundle(mica_engine *engine, const mica__kernel_bundle *bundle) {
+  mica__text source = {0};
+  mica__program *program = NULL;
+  char label[MICA__MAX_KERNEL_NAME + 32], entry[MICA__MAX_ENTRY];
+  const char *first = bundle->members[0].name;
+  int n = snprintf(label, sizeof label, "%s", first);
+  if (bundle->count > 1) snprintf(label + n, sizeof label - (size_t)n, " and %zu more", bundle->count - 1);
+  mica_status status = bundle_source(bundle, &source);
+  const mica__program_request r = {.name = first, .label = label, .source = source.data, .options = ""};
+  mica__build_list *list = mica__build_list_open();
+  if (status == MICA_OK) {
+    if (list)
+      status = mica__program_note(engine, list, &r);
+    else
+      status = mica__program_get(engine, &r, &program);
+  }
+  for (size_t i = 0; status == MICA_OK && program && i < bundle->count; i++) {
+    const mica__kernel_member *member = &bundle->members[i];
+    entry_of(bundle, i, entry);
+    const mica__kernel_origin p = {member->key, member->name, entry, NULL, member->text, r.options, true};
+    if (!mica__kernel_lookup(engine, p.key)) status = mica__kernel_make(engine, program, &p, NULL);
+  }
+  mica__text_free(&source);
+  return status;
+}
+
+mica_status mica__kernel_bundle_build(mica_engine *engine, const mica__kernel_bundle *bundle) {
+  bool missing = false;
+  for (size_t i = 0; i < bundle->count; i++) MICA_TRY(mica__kernel_check_name(bundle->members[i].name));
+  pthread_mutex_lock(&engine->programs->lock);
+  for (size_t i = 0; i < bundle->count; i++) missing = missing || !mica__kernel_lookup(engine, bundle->members[i].key);
+  mica_status status = missing ? make_bundle(engine, bundle) : MICA_OK;
+  pthread_mutex_unlock(&engine->programs->lock);
+  return status;
+}
+
 mica_status mica__kernel_get_generated(mica_engine *engine, const char *name, const char *text, mica__kernel **kernel) {
   mica__kernel_bundle bundle = {0};
   mica_status status = MICA_OK;
@@ -73,7 +112,8 @@ mica_status mica__kernel_get_generated(mica_engine *engine, const char *name, co
   status = mica__kernel_bundle_add(&bundle, name, text);
   if (status == MICA_OK) status = mica__kernel_bundle_build(engine, &bundle);
   if (status == MICA_OK)
-    *kernel = mica__build_list_open() ? mica__kernel_promise() : mica__kernel_find_key(engine, bundle.members[0].key);
+    *kernel =
+        mica__build_list_open() ? mica__kernel_placeholder() : mica__kernel_find_key(engine, bundle.members[0].key);
   mica__kernel_bundle_free(&bundle);
   return status;
 }

@@ -83,65 +83,12 @@ void mica__launch_range3(mica__launch *launch, const int64_t global[3], const si
 /* What the algorithm needs, for rates in the profile. */
 void mica__launch_cost(mica__launch *launch, double flops, double bytes);
 
-/* Bytes. Tensors of their own begin at a multiple of it, and so does memory that is planned; kernels may choose wider
- * loads where this holds. */
-#define MICA__TENSOR_ALIGNMENT 64
-
-/* Another number whenever something may have written to the tensor's buffer since the last call: a transfer, a launch,
- * or whoever has been given its memory. Launches of recordings are not seen: whoever replays one says what it writes.
- * What was computed from a tensor once stays good as long as the number does. */
-uint64_t mica__tensor_changes(const mica_tensor *tensor);
-void mica__tensor_changed(const mica_tensor *tensor);
-
-/* One more handle on the buffer, for mica_buffer_destroy to drop. */
-void mica__buffer_retain(mica_buffer *buffer);
-
+/* The queue's engine, and whether the queue is a recorder (runtime/recording.h). */
 mica_engine *mica__queue_engine(const mica_queue *queue);
-
-/* Elements from the buffer's start to the tensor's first one. */
-int64_t mica__tensor_first(const mica_tensor *tensor);
+bool mica__queue_records(const mica_queue *queue);
 
 /* Starts or records the launch. MICA_E_UNSUPPORTED when the group is too large for the device or kernel. */
 mica_status mica__queue_submit(mica_queue *queue, const mica__launch *launch);
-
-/* Memory of an op's own, in flight as long as its launches are; the op destroys it when they are queued. Of undefined
- * content. On an ordinary queue it comes from the engine's pool. A recorder hands the same memory to one op after the
- * other, since its launches run in order; but not what another recording names too. */
-mica_status mica__workspace_create(mica_queue *queue, size_t bytes, mica_buffer **workspace);
-/* The same as a contiguous tensor. */
-mica_status mica__workspace_tensor(mica_queue *queue, mica_dtype dtype, mica_shape shape, mica_tensor **workspace);
-
-/* Sets every element of a contiguous tensor to the one given, by the driver's own means, which need no kernel to be
- * built. Not on a recorder. */
-mica_status mica__tensor_fill(mica_queue *queue, mica_tensor *tensor, const void *element);
-
-/* A recording: launches with their arguments already set, to be started again and again. */
-typedef struct mica__recording mica__recording;
-
-/* Whether the queue is a recorder. */
-bool mica__queue_records(const mica_queue *queue);
-/* A queue that records what is submitted to it; transfers on it fail with MICA_E_STATE. */
-mica_status mica__recorder_create(mica_engine *engine, mica_queue **recorder);
-/* A recorder that keeps nothing: ops do all that comes before a launch, on workspace without memory. */
-mica_status mica__dry_run_create(mica_engine *engine, mica_queue **recorder);
-/* Ends recording: the recorder is destroyed, its launches are the caller's. */
-mica__recording *mica__recorder_end(mica_queue *recorder);
-/* Starts every launch in order. Allocates nothing, builds nothing, waits for nothing. One thread at a time. */
-mica_status mica__recording_replay(mica__recording *recording, mica_queue *queue);
-/* Launches recorded so far. */
-size_t mica__recorder_count(const mica_queue *recorder);
-size_t mica__recording_count(const mica__recording *recording);
-/* Bytes of the workspace that its launches share. */
-size_t mica__recording_workspace(const mica__recording *recording);
-const mica__launch *mica__recording_at(const mica__recording *recording, size_t index);
-void mica__recording_destroy(mica__recording *recording);
-
-/* A buffer of so many bytes without memory: it stands for memory that is known only when a recording is replayed. A
- * tensor that wraps it may be an operand of recorded launches, of no others. */
-mica_status mica__placeholder_create(mica_engine *engine, size_t bytes, mica_buffer **placeholder);
-/* Lets every launch that names the placeholder use the tensor's memory, from its first element on, until the next call.
- * The tensor's memory is not retained: it must live until the replays that use it are queued. Allocates nothing. */
-mica_status mica__recording_bind(mica__recording *recording, const mica_buffer *placeholder, const mica_tensor *tensor);
 
 /* Launches of this process on devices that run kernels; tests use it to prove that something ran. */
 uint64_t mica__launch_total(void);

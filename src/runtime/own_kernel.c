@@ -1,6 +1,6 @@
 /* mica/kernel.h: kernels of the user's own, launched as Mica's are. */
 #include "base/error.h"
-#include "runtime/engine.h"
+#include "runtime/kernel.h"
 #include "runtime/launch.h"
 
 #include <mica/kernel.h>

@@ -2,7 +2,8 @@
 
 #include "base/text.h"
 #include "runtime/cl_error.h"
-#include "runtime/engine.h"
+#include "runtime/kernel_table.h"
+#include "runtime/objects.h"
 
 #include <errno.h>
 #include <inttypes.h>
@@ -17,7 +18,7 @@ mica_status mica__profile_init(mica__profile *profile) {
 }
 
 static void forget(mica_engine *engine) {
-  mica__profile *profile = &engine->profile;
+  mica__profile *profile = engine->profile;
   for (size_t i = 0; i < profile->count; i++)
     if (profile->entries[i].event) engine->api->ReleaseEvent(profile->entries[i].event);
   free(profile->entries);
@@ -27,11 +28,11 @@ static void forget(mica_engine *engine) {
 
 void mica__profile_destroy(mica_engine *engine) {
   forget(engine);
-  pthread_mutex_destroy(&engine->profile.lock);
+  pthread_mutex_destroy(&engine->profile->lock);
 }
 
 void mica__profile_add(mica_engine *engine, const mica_queue *queue, const mica__launch *launch, cl_event event) {
-  mica__profile *profile = &engine->profile;
+  mica__profile *profile = engine->profile;
   pthread_mutex_lock(&profile->lock);
   /* The profile may have been stopped between the launch and here. */
   bool wanted = atomic_load(&profile->active);
@@ -60,10 +61,10 @@ mica_status mica_profile_start(mica_engine *engine) {
   if (!engine) return mica__fail(MICA_E_INVALID, "mica_profile_start: engine is NULL");
   if (!engine->queue->can_profile)
     return mica__fail(MICA_E_UNSUPPORTED, "the queue given to the engine was made without CL_QUEUE_PROFILING_ENABLE");
-  pthread_mutex_lock(&engine->profile.lock);
+  pthread_mutex_lock(&engine->profile->lock);
   forget(engine);
-  atomic_store(&engine->profile.active, true);
-  pthread_mutex_unlock(&engine->profile.lock);
+  atomic_store(&engine->profile->active, true);
+  pthread_mutex_unlock(&engine->profile->lock);
   return MICA_OK;
 }
 
@@ -90,7 +91,7 @@ static int first_started(const void *a, const void *b) {
 
 mica_status mica_profile_stop(mica_engine *engine) {
   if (!engine) return mica__fail(MICA_E_INVALID, "mica_profile_stop: engine is NULL");
-  mica__profile *profile = &engine->profile;
+  mica__profile *profile = engine->profile;
   mica_status status = MICA_OK;
   pthread_mutex_lock(&profile->lock);
   atomic_store(&profile->active, false);
@@ -144,14 +145,14 @@ static mica_profile_total sum_of(const mica__profile *profile) {
 
 static mica_status check_stopped(const mica_engine *engine, const char *what) {
   if (!engine) return mica__fail(MICA_E_INVALID, "%s: engine is NULL", what);
-  if (atomic_load(&engine->profile.active)) return mica__fail(MICA_E_STATE, "%s: the profile is still running", what);
+  if (atomic_load(&engine->profile->active)) return mica__fail(MICA_E_STATE, "%s: the profile is still running", what);
   return MICA_OK;
 }
 
 mica_status mica_profile_rows(mica_engine *engine, mica_profile_row *rows, size_t capacity, size_t *count) {
   MICA_TRY(check_stopped(engine, "mica_profile_rows"));
   if (!count || (capacity && !rows)) return mica__fail(MICA_E_INVALID, "mica_profile_rows: a pointer is NULL");
-  mica__profile *profile = &engine->profile;
+  mica__profile *profile = engine->profile;
   pthread_mutex_lock(&profile->lock);
   mica_profile_row *all = calloc(profile->count + 1, sizeof *all);
   size_t n = all ? aggregate(profile, all) : 0;
@@ -166,9 +167,9 @@ mica_status mica_profile_rows(mica_engine *engine, mica_profile_row *rows, size_
 mica_status mica_profile_sum(mica_engine *engine, mica_profile_total *total) {
   MICA_TRY(check_stopped(engine, "mica_profile_sum"));
   if (!total) return mica__fail(MICA_E_INVALID, "mica_profile_sum: total is NULL");
-  pthread_mutex_lock(&engine->profile.lock);
-  *total = sum_of(&engine->profile);
-  pthread_mutex_unlock(&engine->profile.lock);
+  pthread_mutex_lock(&engine->profile->lock);
+  *total = sum_of(engine->profile);
+  pthread_mutex_unlock(&engine->profile->lock);
   return MICA_OK;
 }
 
@@ -240,13 +241,13 @@ mica_status mica_profile_write_trace(mica_engine *engine, const char *path) {
   if (!path) return mica__fail(MICA_E_INVALID, "mica_profile_write_trace: path is NULL");
   FILE *file = fopen(path, "w");
   if (!file) return mica__fail(MICA_E_IO, "cannot write %s: %s", path, strerror(errno));
-  pthread_mutex_lock(&engine->profile.lock);
+  pthread_mutex_lock(&engine->profile->lock);
   fputs("{\"displayTimeUnit\":\"ns\",", file);
-  write_total(file, sum_of(&engine->profile));
+  write_total(file, sum_of(engine->profile));
   fputs("\"traceEvents\":[", file);
-  write_entries(file, &engine->profile);
+  write_entries(file, engine->profile);
   fputs("\n]}\n", file);
-  pthread_mutex_unlock(&engine->profile.lock);
+  pthread_mutex_unlock(&engine->profile->lock);
   bool failed = fflush(file) != 0 || ferror(file) != 0;
   int error = errno;
   if (fclose(file) && !failed) failed = true, error = errno;

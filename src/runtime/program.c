@@ -1,9 +1,9 @@
 #include "runtime/program.h"
 
+#include "base/error.h"
 #include "base/text.h"
 #include "runtime/cl_error.h"
-#include "runtime/engine.h"
-#include "runtime/kernel_source.h"
+#include "runtime/objects.h"
 #include "runtime/program_file.h"
 
 #include <mica/version.h>
@@ -24,26 +24,13 @@ static void program_free(mica_engine *engine, mica__program *program) {
   free(program);
 }
 
-static void kernel_free(const mica__cl_api *api, mica__kernel *kernel) {
-  if (kernel->handle) api->ReleaseKernel(kernel->handle);
-  free(kernel->prelude);
-  free(kernel->options);
-  free(kernel);
-}
-
 void mica__programs_destroy(mica_engine *engine) {
-  mica__programs *all = &engine->programs;
-  for (size_t b = 0; b < MICA__PROGRAM_BUCKETS; b++) {
-    for (mica__kernel *k = all->kernels[b], *next; k; k = next) {
-      next = k->next;
-      pthread_mutex_destroy(&k->lock);
-      kernel_free(engine->api, k);
-    }
+  mica__programs *all = engine->programs;
+  for (size_t b = 0; b < MICA__PROGRAM_BUCKETS; b++)
     for (mica__program *p = all->programs[b], *next; p; p = next) {
       next = p->next;
       program_free(engine, p);
     }
-  }
   pthread_mutex_destroy(&all->lock);
 }
 
@@ -171,19 +158,19 @@ static mica_status make_program(mica_engine *engine, const request *r, mica__has
     return status;
   }
   size_t bucket = key.low % MICA__PROGRAM_BUCKETS;
-  program->next = engine->programs.programs[bucket];
-  engine->programs.programs[bucket] = program;
+  program->next = engine->programs->programs[bucket];
+  engine->programs->programs[bucket] = program;
   *out = program;
   return MICA_OK;
 }
 
 static mica__program *find_program(const mica_engine *engine, mica__hash key) {
-  mica__program *program = engine->programs.programs[key.low % MICA__PROGRAM_BUCKETS];
+  mica__program *program = engine->programs->programs[key.low % MICA__PROGRAM_BUCKETS];
   while (program && !mica__hash_equal(program->key, key)) program = program->next;
   return program;
 }
 
-static mica_status find_or_make_program(mica_engine *engine, const request *r, mica__program **out) {
+mica_status mica__program_get(mica_engine *engine, const mica__program_request *r, mica__program **out) {
   mica__text key_text = {0};
   mica_status status = write_key(engine, r, &key_text);
   if (status == MICA_OK) {
@@ -195,172 +182,11 @@ static mica_status find_or_make_program(mica_engine *engine, const request *r, m
   return status;
 }
 
-/* Adds to the list what is neither in memory nor on disk. */
-static mica_status note_program(mica_engine *engine, mica__build_list *list, const request *r) {
+mica_status mica__program_note(mica_engine *engine, mica__build_list *list, const mica__program_request *r) {
   mica__hash key;
   MICA_TRY(mica__program_key(engine, r, &key));
   if (find_program(engine, key) || mica__program_file_exists(engine->cache_dir, key)) return MICA_OK;
   return mica__build_list_add(list, key, r);
-}
-
-mica__kernel *mica__kernel_promise(void) {
-  static mica__kernel promise = {.arg_count = MICA__ANY_ARGS, .max_group = SIZE_MAX};
-  return &promise;
-}
-
-/* A kernel of a program, and what mica__kernel_text needs to know of it. */
-typedef struct part {
-  mica__hash key;
-  const char *name, *entry, *file, *prelude, *options;
-  bool generated;
-} part;
-
-static mica_status keep_text(mica__kernel *kernel, const part *p) {
-  kernel->file = p->file;
-  kernel->prelude = mica__strdup(p->prelude);
-  kernel->options = mica__strdup(p->options);
-  kernel->generated = p->generated;
-  return kernel->options && (!p->prelude || kernel->prelude) ? MICA_OK : mica__fail_nomem("a kernel");
-}
-
-static mica_status make_kernel(mica_engine *engine, mica__program *program, const part *p, mica__kernel **out) {
-  const mica__cl_api *api = engine->api;
-  mica__kernel *kernel = calloc(1, sizeof *kernel);
-  if (!kernel) return mica__fail_nomem("a kernel");
-  cl_int error = CL_SUCCESS;
-  kernel->handle = api->CreateKernel(program->handle, p->entry, &error);
-  if (!kernel->handle) {
-    free(kernel);
-    if (mica__cl_is_memory_error(error)) return mica__cl_check(error, p->name);
-    return mica__fail(MICA_E_BUILD, "kernel %s cannot be made from its program (%s)", p->name,
-                      mica__cl_error_name(error) ? mica__cl_error_name(error) : "?");
-  }
-  mica_status status =
-      mica__cl_check(api->GetKernelWorkGroupInfo(kernel->handle, engine->device.id, CL_KERNEL_WORK_GROUP_SIZE,
-                                                 sizeof kernel->max_group, &kernel->max_group, NULL),
-                     p->name);
-  if (status == MICA_OK)
-    status = mica__cl_check(
-        api->GetKernelInfo(kernel->handle, CL_KERNEL_NUM_ARGS, sizeof kernel->arg_count, &kernel->arg_count, NULL),
-        p->name);
-  if (status == MICA_OK) status = keep_text(kernel, p);
-  if (status == MICA_OK && pthread_mutex_init(&kernel->lock, NULL)) status = mica__fail_nomem("a lock");
-  if (status != MICA_OK) {
-    kernel_free(api, kernel);
-    return status;
-  }
-  kernel->program = program;
-  kernel->key = p->key;
-  snprintf(kernel->name, sizeof kernel->name, "%s", p->name);
-  snprintf(kernel->entry, sizeof kernel->entry, "%s", p->entry);
-  size_t bucket = p->key.low % MICA__PROGRAM_BUCKETS;
-  kernel->next = engine->programs.kernels[bucket];
-  engine->programs.kernels[bucket] = kernel;
-  if (out) *out = kernel;
-  return MICA_OK;
-}
-
-static mica__kernel *find_kernel(const mica__programs *all, mica__hash key) {
-  mica__kernel *kernel = all->kernels[key.low % MICA__PROGRAM_BUCKETS];
-  while (kernel && !mica__hash_equal(kernel->key, key)) kernel = kernel->next;
-  return kernel;
-}
-
-mica__kernel *mica__kernel_find_key(mica_engine *engine, mica__hash key) {
-  pthread_mutex_lock(&engine->programs.lock);
-  mica__kernel *kernel = find_kernel(&engine->programs, key);
-  pthread_mutex_unlock(&engine->programs.lock);
-  return kernel;
-}
-
-static mica_status check_name(const char *name) {
-  if (strlen(name) <= MICA__MAX_KERNEL_NAME) return MICA_OK;
-  return mica__fail(MICA_E_INVALID, "the kernel name %s has more than %d characters", name, MICA__MAX_KERNEL_NAME);
-}
-
-mica_status mica__kernel_find(mica_engine *engine, mica__hash key, const char *name, const char *label,
-                              const char *file, const char *prelude, const char *options, mica__kernel **out) {
-  mica__programs *all = &engine->programs;
-  MICA_TRY(check_name(name));
-  pthread_mutex_lock(&all->lock);
-  mica__kernel *kernel = find_kernel(all, key);
-  mica_status status = MICA_OK;
-  if (!kernel) {
-    mica__text source = {0};
-    mica__program *program = NULL;
-    if (prelude) mica__text_addf(&source, "#line 1 \"%s (prelude)\"\n%s\n", label, prelude);
-    if (file) status = mica__kernel_source_expand(file, &source);
-    if (status == MICA_OK) status = mica__text_status(&source);
-    const request r = {.name = name, .label = label, .source = source.data, .options = options};
-    const part p = {.key = key, .name = name, .entry = name, .file = file, .prelude = prelude, .options = options};
-    mica__build_list *list = mica__build_list_open();
-    if (status == MICA_OK && list) {
-      status = note_program(engine, list, &r);
-      kernel = mica__kernel_promise();
-    } else {
-      if (status == MICA_OK) status = find_or_make_program(engine, &r, &program);
-      if (status == MICA_OK) status = make_kernel(engine, program, &p, &kernel);
-    }
-    mica__text_free(&source);
-  }
-  pthread_mutex_unlock(&all->lock);
-  if (status == MICA_OK) *out = kernel;
-  return status;
-}
-
-/* Makes the kernels that are missing from the program of the whole bundle. */
-static mica_status make_bundle(mica_engine *engine, const mica__kernel_bundle *bundle) {
-  mica__text source = {0};
-  mica__program *program = NULL;
-  char label[MICA__MAX_KERNEL_NAME + 32], entry[MICA__MAX_ENTRY];
-  const char *first = bundle->members[0].name;
-  int n = snprintf(label, sizeof label, "%s", first);
-  if (bundle->count > 1) snprintf(label + n, sizeof label - (size_t)n, " and %zu more", bundle->count - 1);
-  mica_status status = mica__kernel_bundle_source(bundle, &source);
-  const request r = {.name = first, .label = label, .source = source.data, .options = ""};
-  mica__build_list *list = mica__build_list_open();
-  if (status == MICA_OK) {
-    if (list)
-      status = note_program(engine, list, &r);
-    else
-      status = find_or_make_program(engine, &r, &program);
-  }
-  for (size_t i = 0; status == MICA_OK && program && i < bundle->count; i++) {
-    const mica__kernel_member *member = &bundle->members[i];
-    mica__kernel_bundle_entry(bundle, i, entry);
-    const part p = {member->key, member->name, entry, NULL, member->text, r.options, true};
-    if (!find_kernel(&engine->programs, p.key)) status = make_kernel(engine, program, &p, NULL);
-  }
-  mica__text_free(&source);
-  return status;
-}
-
-mica_status mica__kernel_bundle_build(mica_engine *engine, const mica__kernel_bundle *bundle) {
-  mica__programs *all = &engine->programs;
-  bool missing = false;
-  for (size_t i = 0; i < bundle->count; i++) MICA_TRY(check_name(bundle->members[i].name));
-  pthread_mutex_lock(&all->lock);
-  for (size_t i = 0; i < bundle->count; i++) missing = missing || !find_kernel(all, bundle->members[i].key);
-  mica_status status = missing ? make_bundle(engine, bundle) : MICA_OK;
-  pthread_mutex_unlock(&all->lock);
-  return status;
-}
-
-mica_status mica__kernel_text(const mica__kernel *kernel, mica__text *text) {
-  mica__text_addf(text, "/* kernel %s, built with: %s */\n", kernel->name, kernel->options);
-  if (kernel->generated)
-    return mica__kernel_source_expand_text(kernel->name, kernel->prelude, strlen(kernel->prelude), text);
-  if (kernel->prelude) mica__text_add(text, kernel->prelude);
-  if (kernel->file) MICA_TRY(mica__kernel_source_expand(kernel->file, text));
-  return mica__text_status(text);
-}
-
-void mica__program_used(mica__kernel *kernel, const size_t group[3]) {
-  if (kernel->ran && !memcmp(kernel->last_group, group, sizeof kernel->last_group)) return;
-  kernel->ran = true;
-  memcpy(kernel->last_group, group, sizeof kernel->last_group);
-  mica__hash pair = mica__hash_bytes(mica__hash_text((mica__hash){0}, kernel->entry), group, sizeof kernel->last_group);
-  atomic_fetch_or(&kernel->program->used, (uint64_t)1 << (pair.low % 64));
 }
 
 /* The driver's binary of a program; *binary is the caller's to free, NULL when there is none. */
@@ -430,19 +256,19 @@ static void store_programs(mica_engine *engine, bool last) {
   if (!stores_programs(engine)) return;
   mica__attempt_begin();
   for (size_t b = 0; b < MICA__PROGRAM_BUCKETS; b++)
-    for (mica__program *p = engine->programs.programs[b]; p; p = p->next) store_program(engine, p, last);
+    for (mica__program *p = engine->programs->programs[b]; p; p = p->next) store_program(engine, p, last);
   mica__attempt_end();
 }
 
 void mica__programs_store(mica_engine *engine) {
   /* A thread that compiles holds this lock for long; the next call will do. */
-  if (pthread_mutex_trylock(&engine->programs.lock)) return;
+  if (pthread_mutex_trylock(&engine->programs->lock)) return;
   /* Another queue may run a kernel for the first time just now, and its machine code appear while the binary is put
    * together. While there is one queue, which is the caller's, that cannot be; the lock keeps a second one out. */
   pthread_mutex_lock(&engine->lock);
-  if (engine->queues && !engine->queues->next) store_programs(engine, false);
+  if (engine->queue_count == 1) store_programs(engine, false);
   pthread_mutex_unlock(&engine->lock);
-  pthread_mutex_unlock(&engine->programs.lock);
+  pthread_mutex_unlock(&engine->programs->lock);
 }
 
 void mica__programs_store_last(mica_engine *engine) { store_programs(engine, true); }
@@ -450,14 +276,14 @@ void mica__programs_store_last(mica_engine *engine) { store_programs(engine, tru
 /* Asking a driver for a binary is what makes it compile all kernels of a program that has not run. */
 mica_status mica__program_make(mica_engine *engine, const mica__program_request *r) {
   mica__program *program = NULL;
-  pthread_mutex_lock(&engine->programs.lock);
-  mica_status status = find_or_make_program(engine, r, &program);
+  pthread_mutex_lock(&engine->programs->lock);
+  mica_status status = mica__program_get(engine, r, &program);
   if (status == MICA_OK && stores_programs(engine) && !program->stored_bytes) {
     atomic_store(&program->used, UINT64_MAX);
     mica__attempt_begin();
     store_program(engine, program, false);
     mica__attempt_end();
   }
-  pthread_mutex_unlock(&engine->programs.lock);
+  pthread_mutex_unlock(&engine->programs->lock);
   return status;
 }

@@ -1,6 +1,8 @@
+#include "runtime/queue.h"
+
+#include "base/error.h"
 #include "runtime/cl_error.h"
-#include "runtime/engine.h"
-#include "runtime/recording.h"
+#include "runtime/program.h"
 
 #include <mica/opencl.h>
 #include <stdlib.h>
@@ -56,6 +58,7 @@ mica_status mica__queue_create(mica_engine *engine, cl_command_queue handle, mic
     queue->id = ++engine->next_queue_id;
     queue->next = engine->queues;
     engine->queues = queue;
+    engine->queue_count++;
   }
   pthread_mutex_unlock(&engine->lock);
   if (!numbered)
@@ -90,10 +93,6 @@ static void release_staging(mica_queue *queue) {
 void mica_queue_destroy(mica_queue *queue) {
   if (!queue) return;
   mica_engine *engine = queue->engine;
-  if (queue->recording) {
-    mica__recording_destroy(mica__recorder_end(queue));
-    return;
-  }
   mica__attempt_begin();
   if (mica_queue_finish(queue) != MICA_OK) mica__log(MICA_LOG_LEVEL_ERROR, "%s", mica_error_message());
   mica__attempt_end();
@@ -103,6 +102,7 @@ void mica_queue_destroy(mica_queue *queue) {
   for (mica_queue **at = &engine->queues; *at; at = &(*at)->next)
     if (*at == queue) {
       *at = queue->next;
+      engine->queue_count--;
       break;
     }
   pthread_mutex_unlock(&engine->lock);
@@ -132,8 +132,23 @@ mica_status mica_queue_finish(mica_queue *queue) {
   return MICA_OK;
 }
 
+uint64_t mica__queue_stamp(const mica_queue *queue) {
+  uint64_t number = (atomic_load(&queue->submitted) + 1) & (((uint64_t)1 << MICA__STAMP_BITS) - 1);
+  return queue->id << MICA__STAMP_BITS | number;
+}
+
+bool mica__stamp_is_done(mica_engine *engine, uint64_t stamp) {
+  if (stamp == 0) return true;
+  uint64_t id = stamp >> MICA__STAMP_BITS, number = stamp & (((uint64_t)1 << MICA__STAMP_BITS) - 1);
+  pthread_mutex_lock(&engine->lock);
+  /* With one in-order queue the next user comes after the last one anyway; mica__queue_create waits when that ends. A
+   * queue that is gone had finished. */
+  bool finished = true;
+  if (engine->queue_count > 1)
+    for (const mica_queue *q = engine->queues; q; q = q->next)
+      if (q->id == id) finished = atomic_load(&q->finished) >= number;
+  pthread_mutex_unlock(&engine->lock);
+  return finished;
+}
+
 cl_command_queue mica_queue_opencl(const mica_queue *queue) { return queue->handle; }
-
-mica_engine *mica__queue_engine(const mica_queue *queue) { return queue->engine; }
-
-bool mica__queue_records(const mica_queue *queue) { return queue->recording != NULL; }

@@ -1,7 +1,11 @@
 #include "runtime/recording.h"
 
-#include "base/checked.h"
+#include "base/error.h"
+#include "runtime/buffer.h"
 #include "runtime/cl_error.h"
+#include "runtime/enqueue.h"
+#include "runtime/kernel_table.h"
+#include "runtime/program.h"
 
 #include <stdlib.h>
 
@@ -36,17 +40,6 @@ struct mica__recording {
   scratch *scratches;
   size_t scratch_count;
 };
-
-mica_status mica__placeholder_create(mica_engine *engine, size_t bytes, mica_buffer **out) {
-  mica_buffer *placeholder = calloc(1, sizeof *placeholder);
-  if (!placeholder) return mica__fail_nomem("a buffer");
-  placeholder->engine = engine;
-  placeholder->bytes = bytes;
-  placeholder->placeholder = true;
-  atomic_store(&placeholder->references, 1);
-  *out = placeholder;
-  return MICA_OK;
-}
 
 mica_status mica__recorder_create(mica_engine *engine, mica_queue **out) {
   mica_queue *recorder = calloc(1, sizeof *recorder);
@@ -118,34 +111,19 @@ static mica_buffer *find_scratch(const mica__recording *recording, size_t bytes)
   return found;
 }
 
-mica_status mica__workspace_create(mica_queue *queue, size_t bytes, mica_buffer **out) {
-  mica__recording *recording = queue->recording;
-  if (!recording) return mica_buffer_create(queue->engine, bytes, out);
-  if (recording->dry_run) return mica__placeholder_create(queue->engine, bytes, out);
+mica_status mica__recorder_workspace(mica_queue *recorder, size_t bytes, mica_buffer **out) {
+  mica__recording *recording = recorder->recording;
   mica_buffer *found = find_scratch(recording, bytes);
   if (!found) {
     scratch *grown = realloc(recording->scratches, (recording->scratch_count + 1) * sizeof *grown);
     if (!grown) return mica__fail_nomem("a recording");
     recording->scratches = grown;
-    MICA_TRY(mica_buffer_create(queue->engine, bytes, &found));
+    MICA_TRY(mica_buffer_create(recording->engine, bytes, &found));
     recording->scratches[recording->scratch_count++] = (scratch){.buffer = found};
   }
   mica__buffer_retain(found);
   *out = found;
   return MICA_OK;
-}
-
-mica_status mica__workspace_tensor(mica_queue *queue, mica_dtype dtype, mica_shape shape, mica_tensor **out) {
-  int64_t count = 0;
-  size_t bytes = 0;
-  mica_buffer *buffer = NULL;
-  MICA_TRY(mica_shape_count(shape, &count));
-  if (!mica__mul_size((size_t)count, mica_dtype_size(dtype), &bytes))
-    return mica__fail(MICA_E_OVERFLOW, "a workspace of %lld elements", (long long)count);
-  MICA_TRY(mica__workspace_create(queue, bytes, &buffer));
-  mica_status status = mica_tensor_wrap(buffer, 0, dtype, shape, out);
-  mica_buffer_destroy(buffer);
-  return status;
 }
 
 size_t mica__recording_workspace(const mica__recording *recording) {
@@ -154,7 +132,8 @@ size_t mica__recording_workspace(const mica__recording *recording) {
   return bytes;
 }
 
-mica_status mica__recording_add(mica__recording *recording, const mica__launch *launch) {
+mica_status mica__recorder_add(mica_queue *recorder, const mica__launch *launch) {
+  mica__recording *recording = recorder->recording;
   const mica__cl_api *api = recording->engine->api;
   if (recording->dry_run) return MICA_OK;
   MICA_TRY(grow(recording));
@@ -176,6 +155,7 @@ mica_status mica__recording_add(mica__recording *recording, const mica__launch *
 }
 
 mica__recording *mica__recorder_end(mica_queue *recorder) {
+  if (!recorder) return NULL;
   mica__recording *recording = recorder->recording;
   free(recorder);
   return recording;
@@ -185,7 +165,7 @@ mica__recording *mica__recorder_end(mica_queue *recorder) {
 static void note_first_run(step *s) {
   mica__kernel *kernel = s->launch.kernel;
   pthread_mutex_lock(&kernel->lock);
-  mica__program_used(kernel, s->launch.local);
+  mica__kernel_ran(kernel, s->launch.local);
   pthread_mutex_unlock(&kernel->lock);
   s->ran = true;
 }
@@ -220,6 +200,8 @@ mica_status mica__recording_bind(mica__recording *recording, const mica_buffer *
   }
   return MICA_OK;
 }
+
+bool mica__recorder_is_dry_run(const mica_queue *recorder) { return recorder->recording->dry_run; }
 
 size_t mica__recorder_count(const mica_queue *recorder) { return recorder->recording->count; }
 

@@ -1,19 +1,37 @@
-/* runtime/recording.h: launches kept ready. See launch.h for the contract; these are the runtime's own parts of it. */
+/* runtime/recording.h: launches with their arguments already set, to be started again and again. */
 #ifndef MICA_RUNTIME_RECORDING_H
 #define MICA_RUNTIME_RECORDING_H
 
-#include "runtime/engine.h"
+#include "runtime/launch.h"
 
-mica_status mica__recording_add(mica__recording *recording, const mica__launch *launch);
+typedef struct mica__recording mica__recording;
 
-/* The steps of a launch, shared by the immediate and the replayed way. */
-mica_status mica__launch_check(const mica_engine *engine, const mica__launch *launch);
-bool mica__launch_is_empty(const mica__launch *launch);
-mica_status mica__launch_set_arg(const mica_engine *engine, cl_kernel handle, const mica__launch *launch,
-                                 uint32_t index);
-mica_status mica__launch_set_packed(const mica_engine *engine, cl_kernel handle, const mica__launch *launch);
-/* All of them. */
-mica_status mica__launch_set_args(const mica_engine *engine, cl_kernel handle, const mica__launch *launch);
-mica_status mica__launch_enqueue(mica_queue *queue, cl_kernel handle, const mica__launch *launch);
+/* A recorder is a queue that records what is submitted to it; transfers on it fail with MICA_E_STATE. It ends by
+ * mica__recorder_end, not by mica_queue_destroy. */
+mica_status mica__recorder_create(mica_engine *engine, mica_queue **recorder);
+/* A recorder that keeps nothing: ops do all that comes before a launch, on workspace without memory. */
+mica_status mica__dry_run_create(mica_engine *engine, mica_queue **recorder);
+bool mica__recorder_is_dry_run(const mica_queue *recorder);
+/* Launches recorded so far. */
+size_t mica__recorder_count(const mica_queue *recorder);
+/* Ends recording: the recorder is destroyed, its launches are the caller's. NULL gives NULL. */
+mica__recording *mica__recorder_end(mica_queue *recorder);
+
+/* What the recorder does with a launch that was submitted to it. */
+mica_status mica__recorder_add(mica_queue *recorder, const mica__launch *launch);
+/* Idle workspace of so many bytes; the caller gets a handle on it, the recording keeps one. */
+mica_status mica__recorder_workspace(mica_queue *recorder, size_t bytes, mica_buffer **workspace);
+
+/* Starts every launch in order. Allocates nothing, builds nothing, waits for nothing. One thread at a time. */
+mica_status mica__recording_replay(mica__recording *recording, mica_queue *queue);
+size_t mica__recording_count(const mica__recording *recording);
+const mica__launch *mica__recording_at(const mica__recording *recording, size_t index);
+/* Bytes of the workspace that its launches share. */
+size_t mica__recording_workspace(const mica__recording *recording);
+/* Lets every launch that names the placeholder use the tensor's memory, from its first element on, until the next call.
+ * The tensor's memory is not retained: it must live until the replays that use it are queued. Allocates nothing. */
+mica_status mica__recording_bind(mica__recording *recording, const mica_buffer *placeholder, const mica_tensor *tensor);
+/* NULL is a no-op. */
+void mica__recording_destroy(mica__recording *recording);
 
 #endif

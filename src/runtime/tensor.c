@@ -1,35 +1,13 @@
+#include "runtime/tensor.h"
+
 #include "base/checked.h"
 #include "base/error.h"
-#include "runtime/engine.h"
+#include "runtime/buffer.h"
+#include "runtime/objects.h"
 
 #include <mica/opencl.h>
 #include <stdlib.h>
 #include <string.h>
-
-mica_status mica_buffer_wrap_opencl(mica_engine *engine, cl_mem memory, mica_buffer **out) {
-  if (!engine || !memory || !out) return mica__fail(MICA_E_INVALID, "mica_buffer_wrap_opencl: a NULL argument");
-  const mica__cl_api *api = engine->api;
-  size_t bytes = 0;
-  cl_context context = NULL;
-  if (api->GetMemObjectInfo(memory, CL_MEM_SIZE, sizeof bytes, &bytes, NULL) != CL_SUCCESS ||
-      api->GetMemObjectInfo(memory, CL_MEM_CONTEXT, sizeof context, &context, NULL) != CL_SUCCESS)
-    return mica__fail(MICA_E_INVALID, "mica_buffer_wrap_opencl: the driver does not know this memory");
-  if (context != engine->context)
-    return mica__fail(MICA_E_INVALID, "mica_buffer_wrap_opencl: the memory belongs to another context than the engine");
-  mica_buffer *buffer = calloc(1, sizeof *buffer);
-  if (!buffer) return mica__fail_nomem("a buffer");
-  if (api->RetainMemObject(memory) != CL_SUCCESS) {
-    free(buffer);
-    return mica__fail(MICA_E_DEVICE, "mica_buffer_wrap_opencl: the driver cannot retain this memory");
-  }
-  buffer->engine = engine;
-  buffer->memory = memory;
-  buffer->bytes = bytes;
-  atomic_store(&buffer->foreign, true);
-  atomic_store(&buffer->references, 1);
-  *out = buffer;
-  return MICA_OK;
-}
 
 /* Row-major strides of a shape of count elements; all 0 when it has none, since its other products may not fit. */
 static void row_major(mica_shape shape, int64_t count, int64_t strides[MICA_MAX_RANK]) {
@@ -106,20 +84,6 @@ mica_status mica_tensor_create(mica_engine *engine, mica_dtype dtype, mica_shape
   MICA_TRY(mica_buffer_create(engine, bytes, &buffer));
   mica_status status = tensor_make(buffer, dtype, shape, NULL, 0, tensor);
   mica_buffer_destroy(buffer);
-  return status;
-}
-
-mica_status mica_tensor_create_from(mica_engine *engine, mica_dtype dtype, mica_shape shape, const void *data,
-                                    mica_tensor **out) {
-  if (!out) return mica__fail(MICA_E_INVALID, "mica_tensor_create_from: tensor is NULL");
-  mica_tensor *tensor = NULL;
-  MICA_TRY(mica_tensor_create(engine, dtype, shape, &tensor));
-  mica_status status = mica_tensor_upload(engine->queue, tensor, data, mica_tensor_bytes(tensor));
-  if (status == MICA_OK) status = mica_queue_finish(engine->queue);
-  if (status == MICA_OK)
-    *out = tensor;
-  else
-    mica_tensor_destroy(tensor);
   return status;
 }
 

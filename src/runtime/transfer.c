@@ -1,6 +1,10 @@
 /* Moving data between host and device. */
+#include "base/error.h"
+#include "runtime/buffer.h"
 #include "runtime/cl_error.h"
-#include "runtime/engine.h"
+#include "runtime/objects.h"
+#include "runtime/program.h"
+#include "runtime/tensor.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -120,6 +124,20 @@ mica_status mica__tensor_fill(mica_queue *queue, mica_tensor *tensor, const void
                                                               mica_dtype_size(tensor->dtype), first_byte(tensor), bytes,
                                                               0, NULL, NULL),
                         "filling");
+}
+
+mica_status mica_tensor_create_from(mica_engine *engine, mica_dtype dtype, mica_shape shape, const void *data,
+                                    mica_tensor **out) {
+  if (!out) return mica__fail(MICA_E_INVALID, "mica_tensor_create_from: tensor is NULL");
+  mica_tensor *tensor = NULL;
+  MICA_TRY(mica_tensor_create(engine, dtype, shape, &tensor));
+  mica_status status = mica_tensor_upload(engine->queue, tensor, data, mica_tensor_bytes(tensor));
+  if (status == MICA_OK) status = mica_queue_finish(engine->queue);
+  if (status == MICA_OK)
+    *out = tensor;
+  else
+    mica_tensor_destroy(tensor);
+  return status;
 }
 
 mica_status mica_tensor_download(mica_queue *queue, const mica_tensor *tensor, void *data, size_t bytes) {

@@ -2,8 +2,8 @@
 
 #include "base/file.h"
 #include "base/text.h"
-#include "runtime/engine.h"
 #include "runtime/kernel_source.h"
+#include "runtime/objects.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -107,7 +107,7 @@ static mica_status merge_file(const char *path, mica__tuning *into) {
 }
 
 static void load_once(mica_engine *engine) {
-  mica__tuning *tuning = &engine->tuning;
+  mica__tuning *tuning = engine->tuning;
   if (tuning->loaded) return;
   tuning->loaded = true;
   mica__text path = {0};
@@ -146,19 +146,19 @@ done:
 }
 
 bool mica__tuning_best(mica_engine *engine, const char *problem, char choice[MICA__TUNING_TEXT]) {
-  pthread_mutex_lock(&engine->tuning.lock);
+  pthread_mutex_lock(&engine->tuning->lock);
   load_once(engine);
-  const mica__fact *fact = find(&engine->tuning, false, problem);
+  const mica__fact *fact = find(engine->tuning, false, problem);
   if (fact) memcpy(choice, fact->text, MICA__TUNING_TEXT);
-  pthread_mutex_unlock(&engine->tuning.lock);
+  pthread_mutex_unlock(&engine->tuning->lock);
   return fact != NULL;
 }
 
 bool mica__tuning_is_bad(mica_engine *engine, const char *choice) {
-  pthread_mutex_lock(&engine->tuning.lock);
+  pthread_mutex_lock(&engine->tuning->lock);
   load_once(engine);
-  bool bad = find(&engine->tuning, true, choice) != NULL;
-  pthread_mutex_unlock(&engine->tuning.lock);
+  bool bad = find(engine->tuning, true, choice) != NULL;
+  pthread_mutex_unlock(&engine->tuning->lock);
   return bad;
 }
 
@@ -167,11 +167,11 @@ static mica_status learn(mica_engine *engine, bool bad, const char *subject, con
   mica__fact fact = {.bad = bad, .seconds = seconds};
   copy_field(fact.subject, subject, strlen(subject));
   copy_field(fact.text, text, strlen(text));
-  pthread_mutex_lock(&engine->tuning.lock);
+  pthread_mutex_lock(&engine->tuning->lock);
   load_once(engine);
-  mica_status status = put(&engine->tuning, &fact);
+  mica_status status = put(engine->tuning, &fact);
   if (status == MICA_OK && lasting) status = store(engine, &fact, false);
-  pthread_mutex_unlock(&engine->tuning.lock);
+  pthread_mutex_unlock(&engine->tuning->lock);
   return status;
 }
 
@@ -188,16 +188,16 @@ mica_status mica__tuning_avoid(mica_engine *engine, const char *choice, const ch
 }
 
 mica_status mica__tuning_unquarantine(mica_engine *engine, const char *choice) {
-  pthread_mutex_lock(&engine->tuning.lock);
+  pthread_mutex_lock(&engine->tuning->lock);
   load_once(engine);
-  mica__fact *fact = find(&engine->tuning, true, choice);
+  mica__fact *fact = find(engine->tuning, true, choice);
   mica_status status = MICA_OK;
   if (fact) {
     mica__fact gone = *fact;
-    *fact = engine->tuning.facts[--engine->tuning.count];
+    *fact = engine->tuning->facts[--engine->tuning->count];
     status = store(engine, &gone, true);
   }
-  pthread_mutex_unlock(&engine->tuning.lock);
+  pthread_mutex_unlock(&engine->tuning->lock);
   return status;
 }
 

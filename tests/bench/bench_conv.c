@@ -2,6 +2,7 @@
 #include "bench/bench.h"
 #include "bench/peer_conv.h"
 #include "ops/conv/conv.h"
+#include "runtime/recording.h"
 
 #include <mica/conv.h>
 

@@ -4,6 +4,7 @@
 #include "bench/peak.h"
 #include "bench/peers.h"
 #include "ops/matmul/gemm.h"
+#include "runtime/recording.h"
 
 #include <ctype.h>
 #include <math.h>

@@ -1,7 +1,9 @@
 /* labels: device
  *
  * Kernels from the compiler to the launch: what a failure says, and what is refused before the driver sees it. */
+#include "runtime/kernel_bundle.h"
 #include "runtime/launch.h"
+#include "runtime/recording.h"
 #include "support/check_main.h"
 #include "support/engine.h"
 #include "support/fault_api.h"

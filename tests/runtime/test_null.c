@@ -2,6 +2,7 @@
  *
  * The runtime on the null device, which needs no OpenCL: engines, memory, windows, transfers, queues, recordings. */
 #include "runtime/launch.h"
+#include "runtime/recording.h"
 #include "support/check_main.h"
 #include "support/engine.h"
 
@@ -303,7 +304,7 @@ START_TEST(a_recording_keeps_what_it_uses) {
   ck_assert_uint_eq(stats().allocations, allocations);
   ck_ok(mica__recorder_create(engine, &recorder));
   ck_assert_int_eq(mica__recording_replay(recording, recorder), MICA_E_STATE);
-  mica_queue_destroy(recorder);
+  mica__recording_destroy(mica__recorder_end(recorder));
   mica__recording_destroy(recording);
   mica__recording_destroy(NULL);
   ck_assert_uint_eq(stats().bytes_in_use, 0);

@@ -3,6 +3,7 @@
  * Several threads: each with an engine of its own, and each with a queue of its own on one engine. The thread sanitizer
  * runs this too. */
 #include "runtime/launch.h"
+#include "runtime/recording.h"
 #include "support/check_main.h"
 #include "support/engine.h"
 

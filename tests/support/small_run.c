@@ -3,6 +3,8 @@
 #include "base/error.h"
 #include "base/large.h"
 #include "runtime/launch.h"
+#include "runtime/recording.h"
+#include "runtime/tensor.h"
 
 #include <mica/profile.h>
 #include <stdlib.h>
@@ -143,7 +145,7 @@ mica_status small_run(mica_engine *engine, bool computes, const char *trace_path
   mica_event_destroy(r->event);
   mica_event_destroy(r->sent);
   mica_event_destroy(r->marked);
-  mica_queue_destroy(r->recorder);
+  mica__recording_destroy(mica__recorder_end(r->recorder));
   mica__recording_destroy(r->recording);
   mica_tensor_destroy(r->row);
   mica_tensor_destroy(r->inside);

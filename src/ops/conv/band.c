@@ -3,6 +3,7 @@
 #include "base/arith.h"
 #include "base/error.h"
 #include "ops/conv/window.h"
+#include "runtime/workspace.h"
 
 #define VW 16
 #define MOST_TAPS 4096

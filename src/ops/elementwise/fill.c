@@ -2,6 +2,7 @@
 #include "ir/op.h"
 #include "ops/common/operand.h"
 #include "ops/elementwise/pointwise.h"
+#include "runtime/tensor.h"
 
 #include <mica/ops.h>
 #include <stdlib.h>

@@ -2,6 +2,7 @@
 #include "ops/index/index.h"
 #include "ops/select/launch_check.h"
 #include "runtime/launch.h"
+#include "runtime/workspace.h"
 
 #include <math.h>
 

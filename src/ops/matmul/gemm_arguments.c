@@ -2,6 +2,7 @@
  * decides, and the cost of a launch. */
 #include "base/error.h"
 #include "ops/matmul/gemm.h"
+#include "runtime/tensor.h"
 
 int32_t mica__gemm_layout(int64_t outer, int64_t k) {
   if (k == 1) return MICA__LAYOUT_K;

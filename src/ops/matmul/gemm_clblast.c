@@ -2,6 +2,7 @@
 #include "base/error.h"
 #include "ops/matmul/gemm.h"
 #include "runtime/clblast.h"
+#include "runtime/tensor.h"
 
 /* What CLBlast can take: rows or columns that are adjacent, and neither overlap nor stand on one another. */
 static bool store_operand(const mica__matrix *x, int64_t rows, int64_t cols, mica__clblast_operand *out) {

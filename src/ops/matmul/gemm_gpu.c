@@ -1,6 +1,7 @@
 /* The tiled GPU kernel (cl/matmul/gemm_gpu.cl), alone and with the sum over k divided among work-groups. */
 #include "base/error.h"
 #include "ops/matmul/gemm.h"
+#include "runtime/workspace.h"
 
 static const mica__kernel_param tile_params[] = {
     MICA__GEMM_PARAMS(MICA_F32, MICA_F16, MICA_BF16, MICA_I8, MICA_U8),

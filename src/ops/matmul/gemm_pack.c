@@ -2,6 +2,7 @@
 #include "base/arith.h"
 #include "base/error.h"
 #include "ops/matmul/gemm.h"
+#include "runtime/workspace.h"
 
 static const mica__kernel_param params[] = {
     MICA__INT("NV", "vectors in a row of a panel; 0 any panels", 0, 1, 2, 3, 4),

@@ -3,6 +3,8 @@
 #include "base/arith.h"
 #include "base/error.h"
 #include "ops/matmul/gemm.h"
+#include "runtime/tensor.h"
+#include "runtime/workspace.h"
 
 #include <math.h>
 

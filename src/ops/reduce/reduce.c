@@ -2,6 +2,7 @@
 #include "base/error.h"
 #include "ir/op.h"
 #include "ops/common/operand.h"
+#include "runtime/workspace.h"
 
 #include <mica/ops.h>
 

@@ -4,6 +4,7 @@
  * need not be there, since declining looks at nothing else. */
 #include "ops/matmul/gemm.h"
 #include "runtime/clblast.h"
+#include "runtime/recording.h"
 #include "support/check_main.h"
 #include "support/engine.h"
 

@@ -3,6 +3,7 @@
 #include "base/arith.h"
 #include "base/error.h"
 #include "ops/conv/window.h"
+#include "runtime/workspace.h"
 
 static const mica__kernel_param params[] = {
     MICA__CONV_PARAMS(MICA__CONV_TYPES),

@@ -3,6 +3,7 @@
 #include "base/arith.h"
 #include "base/error.h"
 #include "ops/conv/filter.h"
+#include "runtime/workspace.h"
 
 #include <string.h>
 

@@ -2,6 +2,7 @@
 #include "base/arith.h"
 #include "base/error.h"
 #include "ops/conv/filter.h"
+#include "runtime/workspace.h"
 
 static const mica__kernel_param params[] = {MICA__FILTER_PARAMS(0)}, join_params[] = {MICA__FILTER_PARAMS(1)};
 static const mica__variant variants[] = {MICA__VARIANT("cpu", MICA__ON_CPU, MICA_F32, 0, 3, 3)};

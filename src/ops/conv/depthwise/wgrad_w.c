@@ -3,6 +3,7 @@
 #include "base/error.h"
 #include "ops/conv/filter.h"
 #include "ops/conv/lines.h"
+#include "runtime/workspace.h"
 
 static const mica__kernel_param params[] = {MICA__FILTER_PARAMS(0), MICA__LINES_PARAMS},
                                 join_params[] = {MICA__FILTER_PARAMS(1)};

@@ -2,6 +2,7 @@
 #include "base/arith.h"
 #include "base/error.h"
 #include "ops/conv/winograd/winograd.h"
+#include "runtime/workspace.h"
 
 #include <string.h>
 

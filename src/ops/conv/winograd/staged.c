@@ -2,6 +2,7 @@
 #include "base/error.h"
 #include "ops/conv/winograd/winograd.h"
 #include "ops/matmul/gemm.h"
+#include "runtime/workspace.h"
 
 #define TILE_PARAM MICA__INT("TILE", "results along an edge of a tile", 2, 4)
 #define TYPE_PARAM MICA__DTYPE("D_T", "type of x, w and y", MICA__CONV_TYPES)

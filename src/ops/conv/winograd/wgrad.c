@@ -3,6 +3,7 @@
 #include "base/error.h"
 #include "ops/conv/filter.h"
 #include "ops/conv/winograd/winograd.h"
+#include "runtime/workspace.h"
 
 static const mica__kernel_param params[] = {
     MICA__DTYPE("D_T", "type of x, w and y", MICA__CONV_TYPES),

@@ -1,9 +1,12 @@
-/* The buffer pool: driver allocations are slow (and on some drivers synchronise), so blocks are kept by size class. */
+#include "runtime/buffer.h"
+
 #include "base/checked.h"
+#include "base/error.h"
 #include "base/large.h"
 #include "runtime/cl_error.h"
-#include "runtime/engine.h"
+#include "runtime/queue.h"
 
+#include <mica/opencl.h>
 #include <stdlib.h>
 
 #define SMALLEST_CLASS_BITS 8 /* 256 bytes */
@@ -37,8 +40,8 @@ static void buffer_free(mica_buffer *buffer) {
   free(buffer);
 }
 
-void mica__pool_trim(mica_engine *engine) {
-  mica__pool *pool = &engine->pool;
+static void trim(mica_engine *engine) {
+  mica__pool *pool = engine->pool;
   mica_buffer *all = NULL;
   pthread_mutex_lock(&pool->lock);
   for (unsigned c = 0; c < MICA__POOL_CLASSES; c++)
@@ -58,17 +61,17 @@ void mica__pool_trim(mica_engine *engine) {
 }
 
 void mica__pool_destroy(mica_engine *engine) {
-  mica__pool_trim(engine);
-  pthread_mutex_destroy(&engine->pool.lock);
+  trim(engine);
+  pthread_mutex_destroy(&engine->pool->lock);
 }
 
 /* An idle block of the class that nothing in flight may still touch; NULL when there is none. */
 static mica_buffer *take_idle(mica_engine *engine, unsigned class_index) {
-  mica__pool *pool = &engine->pool;
+  mica__pool *pool = engine->pool;
   mica_buffer *found = NULL;
   pthread_mutex_lock(&pool->lock);
   for (mica_buffer **at = &pool->idle[class_index]; *at; at = &(*at)->next_idle)
-    if (mica__engine_is_finished(engine, atomic_load(&(*at)->last_use))) {
+    if (mica__stamp_is_done(engine, atomic_load(&(*at)->last_use))) {
       found = *at;
       *at = found->next_idle;
       break;
@@ -117,7 +120,7 @@ static mica_status allocate(mica_engine *engine, mica_buffer *buffer, size_t cap
   cl_int error = CL_SUCCESS;
   buffer->memory = driver_allocate(engine, capacity, &error);
   if (!buffer->memory && mica__cl_is_memory_error(error) && atomic_load(&engine->stats.bytes_pooled) > 0) {
-    mica__pool_trim(engine);
+    trim(engine);
     buffer->memory = driver_allocate(engine, capacity, &error);
   }
   if (!buffer->memory && mica__cl_is_memory_error(error))
@@ -177,17 +180,54 @@ void mica_buffer_destroy(mica_buffer *buffer) {
     return;
   }
   atomic_fetch_add(&engine->stats.bytes_pooled, buffer->capacity);
-  pthread_mutex_lock(&engine->pool.lock);
-  buffer->next_idle = engine->pool.idle[class_index];
-  engine->pool.idle[class_index] = buffer;
-  pthread_mutex_unlock(&engine->pool.lock);
+  pthread_mutex_lock(&engine->pool->lock);
+  buffer->next_idle = engine->pool->idle[class_index];
+  engine->pool->idle[class_index] = buffer;
+  pthread_mutex_unlock(&engine->pool->lock);
 }
 
 size_t mica_buffer_bytes(const mica_buffer *buffer) { return buffer->bytes; }
 
 void mica__buffer_use(mica_buffer *buffer, const mica_queue *queue) {
-  uint64_t number = (atomic_load(&queue->submitted) + 1) & (((uint64_t)1 << MICA__STAMP_BITS) - 1);
-  uint64_t before = atomic_exchange(&buffer->last_use, queue->id << MICA__STAMP_BITS | number);
-  if (before >> MICA__STAMP_BITS != queue->id && !mica__engine_is_finished(queue->engine, before))
+  uint64_t before = atomic_exchange(&buffer->last_use, mica__queue_stamp(queue));
+  if (before >> MICA__STAMP_BITS != queue->id && !mica__stamp_is_done(queue->engine, before))
     atomic_store(&buffer->shared, true);
 }
+
+mica_status mica__placeholder_create(mica_engine *engine, size_t bytes, mica_buffer **out) {
+  mica_buffer *placeholder = calloc(1, sizeof *placeholder);
+  if (!placeholder) return mica__fail_nomem("a buffer");
+  placeholder->engine = engine;
+  placeholder->bytes = bytes;
+  placeholder->placeholder = true;
+  atomic_store(&placeholder->references, 1);
+  *out = placeholder;
+  return MICA_OK;
+}
+
+mica_status mica_buffer_wrap_opencl(mica_engine *engine, cl_mem memory, mica_buffer **out) {
+  if (!engine || !memory || !out) return mica__fail(MICA_E_INVALID, "mica_buffer_wrap_opencl: a NULL argument");
+  const mica__cl_api *api = engine->api;
+  size_t bytes = 0;
+  cl_context context = NULL;
+  if (api->GetMemObjectInfo(memory, CL_MEM_SIZE, sizeof bytes, &bytes, NULL) != CL_SUCCESS ||
+      api->GetMemObjectInfo(memory, CL_MEM_CONTEXT, sizeof context, &context, NULL) != CL_SUCCESS)
+    return mica__fail(MICA_E_INVALID, "mica_buffer_wrap_opencl: the driver does not know this memory");
+  if (context != engine->context)
+    return mica__fail(MICA_E_INVALID, "mica_buffer_wrap_opencl: the memory belongs to another context than the engine");
+  mica_buffer *buffer = calloc(1, sizeof *buffer);
+  if (!buffer) return mica__fail_nomem("a buffer");
+  if (api->RetainMemObject(memory) != CL_SUCCESS) {
+    free(buffer);
+    return mica__fail(MICA_E_DEVICE, "mica_buffer_wrap_opencl: the driver cannot retain this memory");
+  }
+  buffer->engine = engine;
+  buffer->memory = memory;
+  buffer->bytes = bytes;
+  atomic_store(&buffer->foreign, true);
+  atomic_store(&buffer->references, 1);
+  *out = buffer;
+  return MICA_OK;
+}
+
+void mica_engine_trim(mica_engine *engine) { trim(engine); }

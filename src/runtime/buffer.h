@@ -1,0 +1,33 @@
+/* runtime/buffer.h: device memory, and the pool that keeps it.
+ *
+ * Driver allocations are slow (and on some drivers synchronise), so blocks are kept by size class. */
+#ifndef MICA_RUNTIME_BUFFER_H
+#define MICA_RUNTIME_BUFFER_H
+
+#include <mica/device.h>
+#include <mica/tensor.h>
+#include <pthread.h>
+
+/* Blocks of up to 2^20 bytes have a class a power of two; larger ones four classes an octave. */
+#define MICA__POOL_CLASSES 256
+
+typedef struct mica__pool {
+  pthread_mutex_t lock;
+  mica_buffer *idle[MICA__POOL_CLASSES]; /* lists through mica_buffer.next_idle */
+} mica__pool;
+
+mica_status mica__pool_init(mica__pool *pool);
+/* Gives idle blocks back to the driver, then ends the pool of the engine. */
+void mica__pool_destroy(mica_engine *engine);
+
+/* One more handle on the buffer, for mica_buffer_destroy to drop. */
+void mica__buffer_retain(mica_buffer *buffer);
+
+/* Marks the buffer as used by the queue's next submission. Several queues in several threads may use one buffer. */
+void mica__buffer_use(mica_buffer *buffer, const mica_queue *queue);
+
+/* A buffer of so many bytes without memory: it stands for memory that is known only when a recording is replayed
+ * (mica__recording_bind). A tensor that wraps it may be an operand of recorded launches, of no others. */
+mica_status mica__placeholder_create(mica_engine *engine, size_t bytes, mica_buffer **placeholder);
+
+#endif

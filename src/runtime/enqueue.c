@@ -1,0 +1,101 @@
+#include "runtime/enqueue.h"
+
+#include "base/checked.h"
+#include "base/error.h"
+#include "runtime/buffer.h"
+#include "runtime/cl_error.h"
+#include "runtime/kernel_table.h"
+#include "runtime/profile.h"
+
+#include <stdio.h>
+
+static _Atomic uint64_t launch_total;
+
+uint64_t mica__launch_total(void) { return atomic_load(&launch_total); }
+
+/* Group sizes against the limits of device and kernel; local memory is checked by the driver, which alone knows what
+ * the kernel itself declares. */
+static mica_status check_group(const mica_engine *engine, const mica__launch *launch) {
+  const mica_device_info *device = &engine->device.info;
+  size_t items = 1;
+  if (launch->local[0] == 0) return MICA_OK;
+  for (uint32_t i = 0; i < launch->dims; i++) {
+    if (launch->local[i] == 0) return mica__fail(MICA_E_INVALID, "kernel %s: half a group size", launch->kernel->name);
+    if (launch->local[i] > device->max_group_dim[i] || !mica__mul_size(items, launch->local[i], &items))
+      items = SIZE_MAX;
+  }
+  if (items > launch->kernel->max_group || items > device->max_group)
+    return mica__fail(MICA_E_UNSUPPORTED,
+                      "kernel %s wants groups of %zu x %zu x %zu; %s allows it %zu, at most %zu x %zu x %zu",
+                      launch->kernel->name, launch->local[0], launch->dims > 1 ? launch->local[1] : 1,
+                      launch->dims > 2 ? launch->local[2] : 1, device->name,
+                      launch->kernel->max_group < device->max_group ? launch->kernel->max_group : device->max_group,
+                      device->max_group_dim[0], device->max_group_dim[1], device->max_group_dim[2]);
+  return MICA_OK;
+}
+
+mica_status mica__launch_check(const mica_engine *engine, const mica__launch *launch) {
+  if (launch->status != MICA_OK) return launch->status;
+  const mica__kernel *kernel = launch->kernel;
+  if (launch->dims == 0) return mica__fail(MICA_E_INVALID, "kernel %s: no index space", kernel->name);
+  /* Too few would leave those of an earlier launch in place. */
+  uint32_t count = launch->arg_count + (launch->is_packed ? 1 : 0);
+  if (kernel->arg_count != MICA__ANY_ARGS && count != kernel->arg_count)
+    return mica__fail(MICA_E_INVALID, "kernel %s takes %u arguments, not %u", kernel->name, kernel->arg_count, count);
+  return check_group(engine, launch);
+}
+
+bool mica__launch_is_empty(const mica__launch *launch) {
+  for (uint32_t i = 0; i < launch->dims; i++)
+    if (launch->global[i] == 0) return true;
+  return false;
+}
+
+static mica_status set_arg(const mica_engine *engine, cl_kernel handle, const mica__launch *launch, uint32_t index,
+                           size_t size, const void *value) {
+  cl_int error = engine->api->SetKernelArg(handle, index, size, value);
+  if (error == CL_SUCCESS) return MICA_OK;
+  char where[128];
+  snprintf(where, sizeof where, "kernel %s, argument %u of %zu bytes", launch->kernel->name, index, size);
+  return mica__cl_check(error, where);
+}
+
+mica_status mica__launch_set_arg(const mica_engine *engine, cl_kernel handle, const mica__launch *launch,
+                                 uint32_t index) {
+  const mica__arg *arg = &launch->args[index];
+  const void *value = &arg->value;
+  if (arg->kind == MICA__ARG_BUFFER) value = arg->value.buffer ? &arg->value.buffer->memory : NULL;
+  if (arg->kind == MICA__ARG_LOCAL) value = NULL;
+  return set_arg(engine, handle, launch, index, arg->size, value);
+}
+
+mica_status mica__launch_set_packed(const mica_engine *engine, cl_kernel handle, const mica__launch *launch) {
+  return set_arg(engine, handle, launch, launch->arg_count, launch->packed_count * sizeof *launch->packed,
+                 launch->packed);
+}
+
+mica_status mica__launch_set_args(const mica_engine *engine, cl_kernel handle, const mica__launch *launch) {
+  for (uint32_t i = 0; i < launch->arg_count; i++) MICA_TRY(mica__launch_set_arg(engine, handle, launch, i));
+  return launch->is_packed ? mica__launch_set_packed(engine, handle, launch) : MICA_OK;
+}
+
+mica_status mica__launch_enqueue(mica_queue *queue, cl_kernel handle, const mica__launch *launch) {
+  mica_engine *engine = queue->engine;
+  size_t global[3] = {1, 1, 1};
+  for (uint32_t i = 0; i < launch->dims; i++)
+    global[i] = launch->local[0] ? mica__round_up(launch->global[i], launch->local[i]) : launch->global[i];
+  bool profiled = atomic_load_explicit(&engine->profile->active, memory_order_relaxed) && queue->can_profile;
+  cl_event event = NULL;
+  MICA_TRY(mica__cl_check(engine->api->EnqueueNDRangeKernel(queue->handle, handle, launch->dims, NULL, global,
+                                                            launch->local[0] ? launch->local : NULL, 0, NULL,
+                                                            profiled ? &event : NULL),
+                          launch->kernel->name));
+  for (uint32_t i = 0; i < launch->arg_count; i++)
+    if (launch->args[i].kind == MICA__ARG_BUFFER && launch->args[i].value.buffer)
+      mica__buffer_use(launch->args[i].value.buffer, queue);
+  if (event) mica__profile_add(engine, queue, launch, event);
+  atomic_fetch_add(&queue->submitted, 1);
+  atomic_fetch_add(&engine->stats.launches, 1);
+  if (engine->device.info.device_class != MICA_DEVICE_CLASS_NULL) atomic_fetch_add(&launch_total, 1);
+  return MICA_OK;
+}

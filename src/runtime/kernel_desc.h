@@ -1,0 +1,125 @@
+/* runtime/kernel_desc.h: kernels as data: what a kernel is called, where it stands, which parameters it takes.
+ *
+ * A kernel's parameter table is the one place that knows its parameters: the -D options, the cache key, the tuner's
+ * space, the validation, the doctor's and the vendor compilers' lists and the help text all come from it. */
+#ifndef MICA_RUNTIME_KERNEL_DESC_H
+#define MICA_RUNTIME_KERNEL_DESC_H
+
+#include <mica/device.h>
+#include <mica/dtype.h>
+
+/* Characters a kernel's name may have; a profile's row holds as many. */
+#define MICA__MAX_KERNEL_NAME 63
+
+#define MICA__MAX_PARAMS 24
+#define MICA__MAX_CHOICES 12
+
+typedef enum mica__param_kind {
+  MICA__PARAM_INT,   /* -DMR=8; the value is the number */
+  MICA__PARAM_CASE,  /* likewise, but decided by the problem, as a type is: nothing to tune */
+  MICA__PARAM_DTYPE, /* -DX_T=f16; the value is a mica_dtype */
+} mica__param_kind;
+
+/* One parameter: a macro, its legal values (the first `choice_count` of choices) and what it means. */
+typedef struct mica__kernel_param {
+  const char *macro;
+  const char *help;
+  mica__param_kind kind;
+  int choice_count;
+  int32_t choices[MICA__MAX_CHOICES];
+} mica__kernel_param;
+
+/* Rows of a parameter table: MICA__INT("MR", "rows of a tile", 4, 8, 12), MICA__DTYPE("X_T", "type of x", MICA_F32). */
+#define MICA__COUNT_OF(...) ((int)(sizeof((int32_t[]){__VA_ARGS__}) / sizeof(int32_t)))
+#define MICA__INT(macro, help, ...)                                                                                    \
+  {                                                                                                                    \
+    macro, help, MICA__PARAM_INT, MICA__COUNT_OF(__VA_ARGS__), { __VA_ARGS__ }                                         \
+  }
+#define MICA__CASE(macro, help, ...)                                                                                   \
+  {                                                                                                                    \
+    macro, help, MICA__PARAM_CASE, MICA__COUNT_OF(__VA_ARGS__), { __VA_ARGS__ }                                        \
+  }
+#define MICA__DTYPE(macro, help, ...)                                                                                  \
+  {                                                                                                                    \
+    macro, help, MICA__PARAM_DTYPE, MICA__COUNT_OF(__VA_ARGS__), { __VA_ARGS__ }                                       \
+  }
+
+/* Bits for mica__variant.classes. An accelerator gets GPU-class kernels, the null device CPU-class ones. */
+#define MICA__ON_CPU 1u
+#define MICA__ON_GPU 2u
+#define MICA__ON_ANY (MICA__ON_CPU | MICA__ON_GPU)
+
+/* A set of parameter values with a name: a default that is shipped. Values stand in the table's order. A device takes
+ * the first variant of the kernel that fits it. */
+typedef struct mica__variant {
+  const char *name;      /* "cpu", "gpu", "gpu.nvidia" */
+  unsigned classes;      /* MICA__ON_... */
+  uint32_t features;     /* mica_feature bits the device must have */
+  unsigned vendors;      /* 1u << mica_vendor bits; 0 for any */
+  uint32_t vector_bytes; /* its vector registers are at least so large; 0 for any */
+  int32_t values[MICA__MAX_PARAMS];
+} mica__variant;
+
+typedef struct mica__kernel_desc {
+  const char *name;    /* the __kernel function, which is also the profiler's label */
+  const char *file;    /* "reduce/reduce.cl" */
+  const char *options; /* build options beyond the parameters, as its contract allows; may be NULL */
+  const mica__kernel_param *params;
+  int param_count;
+  const mica__variant *variants;
+  int variant_count;
+  /* Whether groups and local memory of a kernel with these values are within the device's limits; NULL where any
+   * device has room (groups of at most 64 work-items, no local memory to speak of). */
+  bool (*has_room)(const int32_t *values, const mica_device_info *device);
+} mica__kernel_desc;
+
+/* A variant without demands beyond its class: MICA__VARIANT("cpu", MICA__ON_CPU, values...). */
+#define MICA__VARIANT(label, on, ...)                                                                                  \
+  {                                                                                                                    \
+    .name = label, .classes = on, .values = { __VA_ARGS__ }                                                            \
+  }
+
+/* A variant for CPUs whose vector registers have so many bytes at least. */
+#define MICA__VECTOR_VARIANT(label, bytes, ...)                                                                        \
+  {                                                                                                                    \
+    .name = label, .classes = MICA__ON_CPU, .vector_bytes = bytes, .values = { __VA_ARGS__ }                           \
+  }
+/* AVX-512 has 32 vector registers, most narrower CPUs 16: hence tiles of 16 accumulators for the former and of 6 rows
+ * for the latter. */
+#define MICA__LONG_VECTOR 64
+
+/* The initialiser of a kernel's description from its two tables; further fields may follow it. */
+#define MICA__KERNEL(function, path, param_table, variant_table)                                                       \
+  .name = function, .file = path, .params = param_table, .param_count = sizeof param_table / sizeof *param_table,      \
+  .variants = variant_table, .variant_count = sizeof variant_table / sizeof *variant_table
+
+/* MICA__ON_CPU or MICA__ON_GPU for a device. */
+unsigned mica__kernel_class(const mica_device_info *device);
+/* True when a variant of the kernel may run on a device. */
+bool mica__variant_fits(const mica__kernel_desc *desc, const mica__variant *variant, const mica_device_info *device);
+/* True when variant and register length are both long (MICA__LONG_VECTOR) or both shorter. */
+bool mica__variant_suits_vectors(const mica__variant *variant, uint32_t vector_bytes);
+/* The first variant made for vectors of this length; for kernels that have variants for long and for short ones. */
+const mica__variant *mica__kernel_suited(const mica__kernel_desc *desc, uint32_t vector_bytes);
+/* The first variant that fits; NULL when none does. */
+const mica__variant *mica__kernel_variant(const mica__kernel_desc *desc, const mica_device_info *device);
+
+/* MICA_E_INVALID, naming kernel and parameter, when a value is not among its choices. */
+mica_status mica__kernel_check_values(const mica__kernel_desc *desc, const int32_t *values);
+
+/* The index of a macro in the table; -1 when it has none. */
+int mica__kernel_param_index(const mica__kernel_desc *desc, const char *macro);
+/* The index of a value among the choices of a parameter; -1 when it is none. */
+int mica__kernel_choice(const mica__kernel_desc *desc, const char *macro, int32_t value);
+
+/* Copies a variant's values, to be changed by mica__kernel_set. */
+void mica__kernel_values(const mica__kernel_desc *desc, const mica__variant *variant, int32_t values[MICA__MAX_PARAMS]);
+/* Reads and sets the parameter `macro`, which must be in the table. */
+int32_t mica__kernel_value(const mica__kernel_desc *desc, const int32_t *values, const char *macro);
+void mica__kernel_set(const mica__kernel_desc *desc, int32_t *values, const char *macro, int32_t value);
+
+/* Writes the build options of a parameter assignment, "-DMR=8 -DX_T=f16"; the result belongs to the caller (free). NULL
+ * when memory is short. */
+char *mica__kernel_options(const mica__kernel_desc *desc, const int32_t *values);
+
+#endif

@@ -1,0 +1,24 @@
+/* runtime/tensor.h: what ops and plans ask about a tensor beyond mica/tensor.h. */
+#ifndef MICA_RUNTIME_TENSOR_H
+#define MICA_RUNTIME_TENSOR_H
+
+#include <mica/tensor.h>
+
+/* Bytes. Tensors with a buffer of their own begin at a multiple of it, and so does memory that is planned; kernels may
+ * choose wider loads where this holds. */
+#define MICA__TENSOR_ALIGNMENT 64
+
+/* Elements from the buffer's start to the tensor's first one. */
+int64_t mica__tensor_first(const mica_tensor *tensor);
+
+/* Another number whenever something may have written to the tensor's buffer since the last call: a transfer, a launch,
+ * or whoever has been given its memory. Launches of recordings are not seen: whoever replays one says what it writes.
+ * What was computed from a tensor once stays good as long as the number does. */
+uint64_t mica__tensor_changes(const mica_tensor *tensor);
+void mica__tensor_changed(const mica_tensor *tensor);
+
+/* Sets every element of a contiguous tensor to the one given, by the driver's own means, which need no kernel to be
+ * built. Not on a recorder. */
+mica_status mica__tensor_fill(mica_queue *queue, mica_tensor *tensor, const void *element);
+
+#endif
