@@ -34,6 +34,11 @@ typedef struct mica_session_config {
    * that the outputs do not need does nothing. */
   const mica_binding *parameters;
   size_t parameter_count;
+  /* A session keeps a plan (memory and recorded launches) for every set of input shapes it has met, until there are
+   * more than so many, or they hold more bytes of the device than that: then those go that were used longest ago. The
+   * last one used stays whatever it takes. 0 stands for 64 plans and for a quarter of the device's memory. */
+  uint32_t most_plans;
+  uint64_t most_plan_bytes;
 } mica_session_config;
 
 /* Compiles the part of the graph that outputs and assignments need. config may be NULL. The graph may be destroyed or
@@ -66,8 +71,16 @@ typedef struct mica_feed {
 MICA_API mica_status mica_session_run(mica_session *session, mica_queue *queue, const mica_feed *feeds,
                                       size_t feed_count);
 
-/* The i-th output of the last run; belongs to the session and is overwritten by the next run. */
+/* The i-th output of the last run, or what it is bound to. Otherwise it belongs to the session: the next run overwrites
+ * it and, where input shapes change and the session forgets a plan, takes it away. NULL before the first run with open
+ * dimensions, and for an index beyond the outputs. */
 MICA_API const mica_tensor *mica_session_output(const mica_session *session, size_t index);
+/* From the next run on output i is written to the tensor's memory, which spares a copy: contiguous, of the output's
+ * dtype, and in each run of the shape that the output then has (MICA_E_SHAPE otherwise). It overlaps no feed, parameter
+ * or other output. Best it begins at a multiple of 64 bytes in its buffer: one that does not is copied to after the
+ * run. The session keeps the memory alive until another tensor is bound; NULL unbinds. Neither waits nor allocates
+ * device memory. */
+MICA_API mica_status mica_session_bind_output(mica_session *session, size_t index, mica_tensor *tensor);
 
 typedef struct mica_session_report {
   size_t launches;          /* a run */
@@ -77,6 +90,8 @@ typedef struct mica_session_report {
   uint64_t workspace_bytes; /* beside the operands of kernels: partial sums, shared by all, and packed weights */
   uint64_t parameter_bytes; /* of parameters that have memory of the session's own */
   uint64_t io_bytes;        /* outputs */
+  size_t plans;             /* that the session keeps, and the bytes that they hold: arenas, constants, outputs, */
+  uint64_t plan_bytes;      /* workspace */
 } mica_session_report;
 
 /* For the shapes of the last run, or of the graph when it has no open dimension. MICA_E_STATE before that. */

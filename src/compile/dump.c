@@ -28,7 +28,9 @@ mica_status mica_session_describe(mica_session *session, mica_session_report *re
                                   .workspace_bytes =
                                       mica__recording_workspace(v->recording) + mica__recording_workspace(v->prologue),
                                   .parameter_bytes = session->parameter_bytes,
-                                  .io_bytes = v->memory.output_bytes};
+                                  .io_bytes = v->memory.output_bytes,
+                                  .plan_bytes = mica__session_plan_bytes(session)};
+  for (const mica__plan *plan = session->plans; plan; plan = plan->next) report->plans++;
   return MICA_OK;
 }
 

@@ -36,7 +36,7 @@ static mica_status place_results(planner *p, const bool *deferred) {
   mica__place *places = p->memory->places;
   for (int32_t i = 0; i < p->template->output_count; i++) {
     int32_t id = p->template->outputs[i];
-    places[id - 1].home = MICA__HOME_OUTPUT;
+    places[id - 1] = (mica__place){.home = MICA__HOME_OUTPUT, .node = i};
     MICA_TRY(claim(p, id, &p->memory->output_bytes, &places[id - 1].offset));
   }
   for (int32_t i = 0; i < p->template->assignment_count; i++) {

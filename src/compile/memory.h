@@ -16,7 +16,7 @@ typedef enum mica__home {
 typedef struct mica__place {
   mica__home home;
   size_t offset; /* bytes into the arena, the constants or the outputs */
-  int32_t node;  /* PARAMETER: which */
+  int32_t node;  /* PARAMETER: which; OUTPUT: its number */
 } mica__place;
 
 typedef struct mica__memory {

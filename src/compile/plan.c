@@ -89,7 +89,8 @@ static mica_status wrap(const recorder *r, int32_t id, mica_tensor **out) {
   switch (place->home) {
   case MICA__HOME_ARENA: buffer = r->v->arena; break;
   case MICA__HOME_CONSTANT: buffer = r->v->constants; break;
-  case MICA__HOME_OUTPUT: buffer = r->v->results; break;
+  case MICA__HOME_OUTPUT:
+    return mica_tensor_wrap(r->v->outputs[place->node].placeholder, 0, node->type.dtype, node->type.shape, out);
   case MICA__HOME_INPUT:
     for (int32_t i = 0; i < r->session->input_count; i++)
       if (r->v->inputs[i].node == id) buffer = r->v->inputs[i].placeholder;
@@ -211,7 +212,6 @@ static mica_status allocate(mica_session *session, mica__plan *v) {
     }
   if (!v->arena) MICA_TRY(mica_buffer_create(engine, v->memory.arena_bytes, &v->arena));
   if (!v->constants) MICA_TRY(mica_buffer_create(engine, v->memory.constant_bytes, &v->constants));
-  if (!v->results) MICA_TRY(mica_buffer_create(engine, v->memory.output_bytes, &v->results));
   for (int32_t i = 0; i < session->input_count; i++)
     if (v->inputs[i].node && !v->inputs[i].placeholder)
       MICA_TRY(mica__placeholder_create(
@@ -219,13 +219,18 @@ static mica_status allocate(mica_session *session, mica__plan *v) {
   return MICA_OK;
 }
 
-static mica_status make_outputs(recorder *r) {
-  mica__plan *v = r->v;
-  if (v->outputs) return MICA_OK;
-  v->outputs = calloc((size_t)v->template.output_count + 1, sizeof *v->outputs);
+/* Outputs in memory of the plan's own, unless all are bound, and what the recording knows them by. */
+static mica_status make_outputs(mica_session *session, mica__plan *v) {
+  int32_t count = v->template.output_count, bound = 0;
+  if (!v->outputs) v->outputs = calloc((size_t)count + 1, sizeof *v->outputs);
   if (!v->outputs) return mica__fail_nomem("a session");
-  for (int32_t i = 0; i < v->template.output_count; i++) MICA_TRY(wrap(r, v->template.outputs[i], &v->outputs[i]));
-  return MICA_OK;
+  for (int32_t i = 0; i < count; i++) {
+    const mica__node *node = mica__graph_node(v->template.graph, v->template.outputs[i]);
+    mica_buffer **placeholder = &v->outputs[i].placeholder;
+    if (!*placeholder) MICA_TRY(mica__placeholder_create(session->engine, mica__node_bytes(node), placeholder));
+    bound += session->bound[i] != NULL;
+  }
+  return bound < count ? mica__plan_make_results(session, v) : MICA_OK;
 }
 
 /* Builds all generated kernels of the plan as one program. */
@@ -242,7 +247,6 @@ static mica_status build_kernels(const recorder *r) {
 
 static mica_status record_all(recorder *r) {
   mica__plan *v = r->v;
-  MICA_TRY(make_outputs(r));
   MICA_TRY(build_kernels(r));
   for (int32_t id = 1; id <= v->template.graph->count; id++) {
     bool source = mica__graph_node(v->template.graph, id)->op->kind == MICA__OP_SOURCE;
@@ -288,6 +292,7 @@ mica_status mica__plan_record(mica_session *session, mica__plan *v, mica_queue *
   recorder r = {.session = session, .v = v, .queue = queue};
   int32_t nodes = v->template.graph->count;
   MICA_TRY(allocate(session, v));
+  MICA_TRY(make_outputs(session, v));
   r.tensors = calloc((size_t)nodes + 1, sizeof *r.tensors);
   if (!r.tensors) return mica__fail_nomem("a session");
   build_ahead(&r);
@@ -322,7 +327,7 @@ static mica_status run_prologue(mica_session *session, mica__plan *v, mica_queue
 static void note_writes(const mica_session *session, const mica__plan *v) {
   for (int32_t i = 0; i < v->template.assignment_count; i++)
     mica__tensor_changed(session->tensors[v->parameters[v->template.assignments[i].parameter - 1]]);
-  if (v->template.output_count) mica__tensor_changed(v->outputs[0]);
+  for (int32_t i = 0; i < v->template.output_count; i++) mica__tensor_changed(v->outputs[i].at);
 }
 
 mica_status mica__plan_run(mica_session *session, mica__plan *v, mica_queue *queue) {
@@ -336,6 +341,7 @@ void mica__plan_forget(mica__plan *v) {
   mica__recording_destroy(v->recording);
   mica__recording_destroy(v->prologue);
   v->recording = v->prologue = NULL;
+  for (int32_t i = 0; v->outputs && i < v->template.output_count; i++) v->outputs[i].at = NULL;
   free(v->step_of_launch);
   v->step_of_launch = NULL;
 }
@@ -347,7 +353,10 @@ void mica__plan_destroy(mica_session *session, mica__plan *v) {
     mica_buffer_destroy(v->inputs[i].placeholder);
     mica_tensor_destroy(v->inputs[i].aligned);
   }
-  for (int32_t i = 0; v->outputs && i < v->template.output_count; i++) mica_tensor_destroy(v->outputs[i]);
+  for (int32_t i = 0; v->outputs && i < v->template.output_count; i++) {
+    mica_buffer_destroy(v->outputs[i].placeholder);
+    mica_tensor_destroy(v->outputs[i].own);
+  }
   mica_buffer_destroy(v->arena);
   mica_buffer_destroy(v->constants);
   mica_buffer_destroy(v->results);

@@ -23,9 +23,15 @@ typedef struct mica__plan_input {
   mica_tensor *aligned;     /* where tensors go that begin at an odd address; made when first met */
 } mica__plan_input;
 
+typedef struct mica__plan_output {
+  mica_buffer *placeholder; /* what the recording knows it by */
+  mica_tensor *own;         /* in the plan's results */
+  const mica_tensor *at;    /* where the recording writes; NULL before it is told */
+} mica__plan_output;
+
 typedef struct mica__plan {
-  struct mica__plan *next;
-  mica_shape *shapes; /* of the inputs, in the session's order */
+  struct mica__plan *next; /* used before this one */
+  mica_shape *shapes;      /* of the inputs, in the session's order */
   mica__template template;
   mica__partition partition;
   mica__memory memory;
@@ -33,7 +39,7 @@ typedef struct mica__plan {
   mica__plan_input *inputs;
   int32_t *parameters; /* by id - 1 of the template: the parameter's place in the session, or -1 */
   mica_buffer *arena, *constants, *results;
-  mica_tensor **outputs;
+  mica__plan_output *outputs;
   mica__recording *recording; /* NULL until recorded */
   /* What still steps, and ops (mica__exec.prologue), compute from constants and parameters alone, and the count of
    * the parameters' changes when it last ran. */
@@ -51,7 +57,8 @@ struct mica_session {
   mica__name_table input_names, parameter_names; /* places in these lists */
   mica_tensor **tensors;                         /* of the parameters; the session's, of whoever's memory */
   size_t parameter_bytes;                        /* of the memory that the session made for parameters */
-  mica__plan *plans, *current;                   /* current: of the last run */
+  mica_tensor **bound;         /* by output: where the caller wants it; NULL for the memory of the plan */
+  mica__plan *plans, *current; /* plans: the last used first; current: of the last run */
   /* Scratch of a run, so that it allocates nothing. */
   mica_shape *shapes;
   const mica_tensor **feeds;
@@ -76,5 +83,20 @@ mica_status mica__plan_run(mica_session *session, mica__plan *plan, mica_queue *
 /* Forgets the recording, whose parameters have moved. */
 void mica__plan_forget(mica__plan *plan);
 void mica__plan_destroy(mica_session *session, mica__plan *plan);
+
+/* The plan for session->shapes, recorded and first in the list; made where there is none, for which others may go that
+ * are not `current`. */
+mica_status mica__session_find_plan(mica_session *session, mica_queue *queue, mica__plan **plan);
+/* Forgets plans beyond the session's limits, those used longest ago first; never the first in the list, nor `keep`. */
+void mica__session_trim(mica_session *session, const mica__plan *keep);
+/* Bytes that the session's plans hold on the device; those they share once. */
+uint64_t mica__session_plan_bytes(const mica_session *session);
+
+/* Makes the tensors of the outputs in memory of the plan's own, where they are not there yet. */
+mica_status mica__plan_make_results(mica_session *session, mica__plan *plan);
+/* Points the recording of a plan at the tensors of its outputs; checks those that are bound. */
+mica_status mica__plan_bind_outputs(mica_session *session, mica__plan *plan);
+/* Copies the outputs that are bound to where kernels cannot write. */
+mica_status mica__plan_copy_outputs(const mica_session *session, const mica__plan *plan, mica_queue *queue);
 
 #endif

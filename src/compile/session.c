@@ -42,7 +42,9 @@ static mica_status collect_slots(mica_session *session) {
   session->tensors = calloc(n, sizeof *session->tensors);
   session->shapes = calloc(n, sizeof *session->shapes);
   session->feeds = calloc(n, sizeof *session->feeds);
-  if (!session->inputs || !session->parameters || !session->tensors || !session->shapes || !session->feeds)
+  session->bound = calloc((size_t)session->template.output_count + 1, sizeof *session->bound);
+  if (!session->inputs || !session->parameters || !session->tensors || !session->shapes || !session->feeds ||
+      !session->bound)
     return mica__fail_nomem("a session");
   for (int32_t id = 1; id <= graph->count; id++) {
     const mica__node *node = mica__graph_node(graph, id);
@@ -116,10 +118,12 @@ void mica_session_destroy(mica_session *session) {
     free(session->parameters[i].name);
     mica_tensor_destroy(session->tensors[i]);
   }
+  for (int32_t i = 0; session->bound && i < session->template.output_count; i++) mica_tensor_destroy(session->bound[i]);
   mica__name_table_free(&session->input_names);
   mica__name_table_free(&session->parameter_names);
   mica__template_free(&session->template);
-  void *all[] = {session->inputs, session->parameters, session->tensors, session->shapes, (void *)session->feeds};
+  void *all[] = {session->inputs, session->parameters,    session->tensors,
+                 session->shapes, (void *)session->feeds, session->bound};
   for (size_t i = 0; i < sizeof all / sizeof *all; i++) free(all[i]);
   free(session);
 }
@@ -166,25 +170,6 @@ static mica_status take_feeds(mica_session *session, const mica_feed *feeds, siz
   return MICA_OK;
 }
 
-static bool has_shapes(const mica_session *session, const mica__plan *v) {
-  for (int32_t i = 0; i < session->input_count; i++)
-    if (!mica_shape_equal(v->shapes[i], session->shapes[i])) return false;
-  return true;
-}
-
-static mica_status find_plan(mica_session *session, mica_queue *queue, mica__plan **out) {
-  mica__plan *v = session->plans;
-  while (v && !has_shapes(session, v)) v = v->next;
-  if (!v) {
-    MICA_TRY(mica__plan_create(session, session->shapes, &v));
-    v->next = session->plans;
-    session->plans = v;
-  }
-  if (!v->recording) MICA_TRY(mica__plan_record(session, v, queue));
-  *out = v;
-  return MICA_OK;
-}
-
 bool mica__session_begins_oddly(const mica_tensor *tensor) {
   size_t offset = (size_t)mica__tensor_first(tensor) * mica_dtype_size(mica_tensor_dtype(tensor));
   return offset % MICA__TENSOR_ALIGNMENT != 0;
@@ -211,14 +196,14 @@ mica_status mica_session_run(mica_session *session, mica_queue *queue, const mic
   if (mica__queue_engine(queue) != session->engine)
     return mica__fail(MICA_E_INVALID, "mica_session_run: the queue belongs to another engine");
   MICA_TRY(take_feeds(session, feeds, feed_count));
-  MICA_TRY(find_plan(session, queue, &v));
+  MICA_TRY(mica__session_find_plan(session, queue, &v));
   for (int32_t i = 0; i < session->input_count; i++)
     if (session->feeds[i]) MICA_TRY(bind_feed(v, session->engine, queue, i, session->feeds[i]));
+  MICA_TRY(mica__plan_bind_outputs(session, v));
+  mica_status status = mica__plan_run(session, v, queue);
+  if (status == MICA_OK) status = mica__plan_copy_outputs(session, v, queue);
+  /* Feeds may have been outputs of the plan before, which had to stay until here. */
   session->current = v;
-  return mica__plan_run(session, v, queue);
-}
-
-const mica_tensor *mica_session_output(const mica_session *session, size_t index) {
-  const mica__plan *v = session ? session->current : NULL;
-  return v && v->outputs && index < (size_t)v->template.output_count ? v->outputs[index] : NULL;
+  mica__session_trim(session, v);
+  return status;
 }

@@ -1,0 +1,71 @@
+/* The plans that a session keeps: a list, the last used first, within limits. */
+#include "compile/plan.h"
+
+#define MOST_PLANS 64
+#define SHARE_OF_MEMORY 4 /* plans take at most one part of so many of the device's memory */
+
+static bool has_shapes(const mica_session *session, const mica__plan *v) {
+  for (int32_t i = 0; i < session->input_count; i++)
+    if (!mica_shape_equal(v->shapes[i], session->shapes[i])) return false;
+  return true;
+}
+
+/* Bytes of the plan's own, an arena that it shares with a plan before it in the list left out. What is not allocated
+ * yet counts as planned. */
+static uint64_t bytes_of(const mica_session *session, const mica__plan *v) {
+  uint64_t bytes = (uint64_t)v->memory.constant_bytes + v->memory.output_bytes;
+  const mica__plan *other = session->plans;
+  while (other != v && (!v->arena || other->arena != v->arena)) other = other->next;
+  if (other == v) bytes += v->arena ? mica_buffer_bytes(v->arena) : v->memory.arena_bytes;
+  for (int32_t i = 0; i < session->input_count; i++)
+    if (v->inputs[i].aligned) bytes += mica_tensor_bytes(v->inputs[i].aligned);
+  if (v->recording) bytes += mica__recording_workspace(v->recording) + mica__recording_workspace(v->prologue);
+  return bytes;
+}
+
+uint64_t mica__session_plan_bytes(const mica_session *session) {
+  uint64_t bytes = 0;
+  for (const mica__plan *v = session->plans; v; v = v->next) bytes += bytes_of(session, v);
+  return bytes;
+}
+
+/* Whether the first plan is followed by too much. */
+static bool is_too_much(const mica_session *session) {
+  uint64_t most = session->config.most_plan_bytes, count = 0;
+  if (!most) most = mica_engine_device(session->engine)->global_bytes / SHARE_OF_MEMORY;
+  for (const mica__plan *v = session->plans; v; v = v->next) count++;
+  bool many = count > (session->config.most_plans ? session->config.most_plans : MOST_PLANS);
+  return many || mica__session_plan_bytes(session) > most;
+}
+
+void mica__session_trim(mica_session *session, const mica__plan *keep) {
+  while (session->plans && is_too_much(session)) {
+    mica__plan **last = NULL;
+    for (mica__plan **at = &session->plans->next; *at; at = &(*at)->next)
+      if (*at != keep) last = at;
+    if (!last) return;
+    mica__plan *v = *last;
+    *last = v->next;
+    /* What is in flight on the device keeps its kernels there, and its memory is not handed out before it is done. */
+    mica__plan_destroy(session, v);
+  }
+}
+
+mica_status mica__session_find_plan(mica_session *session, mica_queue *queue, mica__plan **out) {
+  mica__plan **at = &session->plans, *v = NULL;
+  while (*at && !has_shapes(session, *at)) at = &(*at)->next;
+  if (*at) {
+    v = *at;
+    *at = v->next;
+  } else {
+    MICA_TRY(mica__plan_create(session, session->shapes, &v));
+  }
+  v->next = session->plans;
+  session->plans = v;
+  if (!v->recording) {
+    mica__session_trim(session, session->current);
+    MICA_TRY(mica__plan_record(session, v, queue));
+  }
+  *out = v;
+  return MICA_OK;
+}

@@ -1,0 +1,79 @@
+/* Where the outputs of a run are written: memory of the plan's own, or the caller's. */
+#include "compile/plan.h"
+
+#include <mica/ops.h>
+
+mica_status mica__plan_make_results(mica_session *session, mica__plan *v) {
+  if (!v->results) MICA_TRY(mica_buffer_create(session->engine, v->memory.output_bytes, &v->results));
+  for (int32_t i = 0; i < v->template.output_count; i++) {
+    int32_t id = v->template.outputs[i];
+    const mica__type type = mica__graph_node(v->template.graph, id)->type;
+    if (!v->outputs[i].own)
+      MICA_TRY(
+          mica_tensor_wrap(v->results, v->memory.places[id - 1].offset, type.dtype, type.shape, &v->outputs[i].own));
+  }
+  return MICA_OK;
+}
+
+static mica_status check_bound(const mica__plan *v, int32_t i, const mica_tensor *tensor) {
+  char is[MICA__TYPE_TEXT], want[MICA__TYPE_TEXT];
+  mica__type type = {mica_tensor_dtype(tensor), mica_tensor_shape(tensor)};
+  mica__type wanted = mica__graph_node(v->template.graph, v->template.outputs[i])->type;
+  if (type.dtype == wanted.dtype && mica_shape_equal(type.shape, wanted.shape)) return MICA_OK;
+  return mica__fail(type.dtype != wanted.dtype ? MICA_E_DTYPE : MICA_E_SHAPE,
+                    "mica_session_run: output %d is %s, and is bound to %s", (int)i, mica__type_format(wanted, want),
+                    mica__type_format(type, is));
+}
+
+/* Whether kernels write the output to a tensor of the caller's. */
+static bool goes_to_the_caller(const mica_session *session, int32_t i) {
+  return session->bound[i] && !mica__session_begins_oddly(session->bound[i]);
+}
+
+mica_status mica__plan_bind_outputs(mica_session *session, mica__plan *v) {
+  for (int32_t i = 0; i < v->template.output_count; i++) {
+    mica__plan_output *output = &v->outputs[i];
+    bool given = goes_to_the_caller(session, i);
+    if (session->bound[i]) MICA_TRY(check_bound(v, i, session->bound[i]));
+    if (!given && !output->own) MICA_TRY(mica__plan_make_results(session, v));
+    const mica_tensor *at = given ? session->bound[i] : output->own;
+    if (output->at == at) continue;
+    output->at = NULL; /* should only a part of the launches be bound */
+    MICA_TRY(mica__recording_bind(v->recording, output->placeholder, at));
+    output->at = at;
+  }
+  return MICA_OK;
+}
+
+mica_status mica__plan_copy_outputs(const mica_session *session, const mica__plan *v, mica_queue *queue) {
+  for (int32_t i = 0; i < v->template.output_count; i++)
+    if (session->bound[i] && !goes_to_the_caller(session, i))
+      MICA_TRY(mica_op_copy(queue, v->outputs[i].own, session->bound[i]));
+  return MICA_OK;
+}
+
+mica_status mica_session_bind_output(mica_session *session, size_t index, mica_tensor *tensor) {
+  static const char *const call = "mica_session_bind_output";
+  mica_tensor *handle = NULL;
+  if (!session) return mica__fail(MICA_E_INVALID, "%s: session is NULL", call);
+  if (index >= (size_t)session->template.output_count)
+    return mica__fail(MICA_E_NOT_FOUND, "%s: the session has %d outputs, no number %zu", call,
+                      (int)session->template.output_count, index);
+  if (tensor && mica_tensor_engine(tensor) != session->engine)
+    return mica__fail(MICA_E_INVALID, "%s: the tensor for output %zu belongs to another engine", call, index);
+  if (tensor && !mica_tensor_is_contiguous(tensor))
+    return mica__fail(MICA_E_INVALID, "%s: the tensor for output %zu is not contiguous", call, index);
+  if (tensor) MICA_TRY(mica_tensor_view(tensor, mica_tensor_shape(tensor), NULL, 0, &handle));
+  mica_tensor_destroy(session->bound[index]);
+  session->bound[index] = handle;
+  /* Another handle may lie where the old one was. */
+  for (mica__plan *v = session->plans; v; v = v->next)
+    if (v->outputs) v->outputs[index].at = NULL;
+  return MICA_OK;
+}
+
+const mica_tensor *mica_session_output(const mica_session *session, size_t index) {
+  const mica__plan *v = session ? session->current : NULL;
+  if (!v || !v->outputs || index >= (size_t)v->template.output_count) return NULL;
+  return session->bound[index] ? session->bound[index] : v->outputs[index].own;
+}
