@@ -207,7 +207,6 @@ static const char *unable(const void *problem) {
 static const char *decline(const void *problem, const mica_device_info *device) {
   const mica__conv *conv = problem;
   if (mica__kernel_class(device) != MICA__ON_CPU) return "it is for CPUs";
-  if (conv->dims.c == 1 && conv->dims.k == 1) return "a group is one channel and one filter";
   used u = used_of(conv);
   return choose_variant(&u, device->vector_bytes, room_of(device)) ? NULL : "local memory does not take a row";
 }

@@ -19,13 +19,10 @@ const mica__kernel_desc mica__conv_depthwise_wgrad_w_join_kernel = {
  * busy, where filters are enough. */
 #define FEW_FILTERS 64
 #define GROUPS_A_UNIT 16
-/* Where a channel has this many filters, lanes along them (conv_cpu_wgrad_direct) pay for small filters over planes of
- * more places. */
+/* From this many filters a channel on, lanes along filters are fuller in short rows, and load less for small filters
+ * over planes of more pixels. A large filter's sums take all registers. */
 #define MANY_FILTERS 8
 #define MOST_PLACES_OF_MANY 4096
-/* Of channels that may be lanes (conv_depthwise_wgrad_c) planes so small, unless their vectors are walked together, and
- * rows so long: longer where the sums of a filter take all registers. */
-#define MOST_PLACES 2048
 #define SHORTEST_ROW 6
 #define SHORTEST_ROW_OF_LARGE 9
 #define LARGE_FILTER 9
@@ -76,12 +73,10 @@ static const char *decline(const void *problem, const mica_device_info *device) 
   const mica__conv_dims *d = &conv->dims;
   if (mica__kernel_class(device) != MICA__ON_CPU) return "it is for CPUs";
   if (scratch_bytes(d) > device->local_bytes) return "local memory does not take its sums";
-  bool many = d->k >= MANY_FILTERS, large = d->filter[1] * d->filter[2] > LARGE_FILTER;
-  if (!many && (d->k > 1 || d->groups < VW)) return NULL;
+  if (d->k < MANY_FILTERS) return NULL;
+  bool large = d->filter[1] * d->filter[2] > LARGE_FILTER;
   if (d->out[2] < (large ? SHORTEST_ROW_OF_LARGE : SHORTEST_ROW)) return "rows are short";
-  if (many) return !large && d->in[1] * d->in[2] > MOST_PLACES_OF_MANY ? "planes are large" : NULL;
-  bool small = d->out[1] * d->out[2] <= MOST_PLACES;
-  return small || mica__conv_vectors(conv) > 1 ? NULL : "planes are large";
+  return !large && d->in[1] * d->in[2] > MOST_PLACES_OF_MANY ? "planes are large" : NULL;
 }
 
 /* T, then E. */
