@@ -100,7 +100,7 @@ MICA_API mica_status mica_device_list(mica_device_info *infos, size_t capacity, 
 MICA_API mica_status mica_device_find(const char *selector, mica_device_info *info);
 
 /* For a program that has the processor to itself: tells drivers that run kernels on it what suits Mica, by these
- * variables of the environment, unless they are set already (src/README.md has figures):
+ * variables of the environment, unless they are set already (tests/bench/RESULTS.md has figures):
  *
  *   POCL_AFFINITY=1                    binds each of PoCL's threads to a core. On few cores the system may else queue
  *                                      one behind that which wakes it, and a kernel of half a millisecond is over

@@ -1,4 +1,5 @@
-/* Samples that lie on the device: moved there by a thread, since whoever made the loader has a network to build. */
+/* Samples that lie on the device: moved there by a thread, since whoever made the loader has a network to build.
+ * A batch gathered from them takes less time than its upload would, and the host may be ahead of the device. */
 #include "base/clock.h"
 #include "data/loader.h"
 

@@ -9,6 +9,8 @@
 #if MICA_WITH_CJSON
 #include <cjson/cJSON.h>
 
+/* A file is mapped, not read: one that is replaced by renaming keeps its pages, and no writer of the format cuts a file
+ * short in place, which would fault. */
 struct mica_safetensors {
   const unsigned char *data;
   size_t size;

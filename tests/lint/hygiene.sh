@@ -7,8 +7,8 @@ status=0
 
 for entry in * .[!.]*; do
   case $entry in
-    include | src | cl | tests | samples | cmake | CMakeLists.txt | README.md | LICENSE) ;;
-    .ci | .clang-format | .clang-tidy | .editorconfig | .gitignore | .git) ;;
+    include | src | cl | tests | samples | cmake | CMakeLists.txt | README.md | CHANGELOG.md | LICENSE) ;;
+    .ci | .github | .clang-format | .clang-tidy | .editorconfig | .gitignore | .git) ;;
     build* | .cache | compile_commands.json | '*' | '.[!.]*') ;;
     *) echo "$entry: does not belong at the root"; status=1 ;;
   esac
@@ -18,7 +18,7 @@ done
 find . -name '.git' -prune -o -path './build*' -prune -o -path './.cache' -prune -o -type f \
   \( -name '*.[ch]' -o -name '*.cl' -o -name '*.clh' -o -name '*.def' -o -name '*.in' -o -name '*.cmake' \
   -o -name 'CMakeLists.txt' -o -name '*.sh' -o -name '*.md' -o -name '*.allow' -o -name '*.supp' -o -path './.ci/*' \
-  -o -name '.cl*' \) \
+  -o -path './.github/*' -o -name '.cl*' \) \
   -print | sort | xargs awk '
   function complain(text) { print FILENAME ":" FNR ": " text; bad = 1 }
   /\t/ { complain("a tab") }

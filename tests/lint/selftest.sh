@@ -63,6 +63,7 @@ finds hygiene src/base/b.c 'unfinished business' '/* TO''DO: more */\n'
 finds hygiene src/base/b.c 'a path of one machine' 'char *b = "/ho''me/me/x";\n'
 finds hygiene src/base/b.c 'no newline at its end' 'int b;'
 finds hygiene src/base/b.c '130 columns' "$(lines 1 "$(printf '%0130d' 0)")\n"
+finds hygiene .github/notes.md 'notes.md:1: trailing blanks' 'x \n'
 finds hygiene notes.txt 'notes.txt: does not belong at the root' 'x\n'
 
 finds sizes src/base/b.c 'src/base/b.c: 601 lines' "$(lines 601 'int b;')\n"
