@@ -70,7 +70,7 @@ int main(void) {
     for (int i = 0; i < POINTS; i++) right = right && fabs((double)points[i] - 0.7728829591492101) < 1e-5;
     printf("%s: every point came to %.6f\n%s", right ? "right" : "WRONG", (double)points[0], text);
   }
-  free(text);
+  mica_free(text);
   mica_session_destroy(session);
   mica_graph_destroy(graph);
   mica_engine_destroy(engine);

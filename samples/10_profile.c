@@ -60,7 +60,7 @@ static mica_status print_plan(mica_session *session) {
     printf("\n%zu launches a run; temporaries %.0f KiB, without sharing %.0f KiB; parameters %.0f KiB\n%s",
            report.launches, (double)report.planned_bytes / 1024, (double)report.unplanned_bytes / 1024,
            (double)report.parameter_bytes / 1024, text);
-  free(text);
+  mica_free(text);
   return status;
 }
 

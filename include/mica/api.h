@@ -1,4 +1,5 @@
-/* mica/api.h: how a public symbol is marked. The library is built with hidden visibility; only MICA_API is exported. */
+/* mica/api.h: how a public function is marked, and how memory that the library hands out is given back. The library is
+ * built with hidden visibility; only what is MICA_API is exported. */
 #ifndef MICA_API_H
 #define MICA_API_H
 
@@ -15,5 +16,20 @@
 #else
 #define MICA_API __attribute__((visibility("default")))
 #endif
+
+/* Marks functions whose result, a status, is not to be ignored: the compiler warns of a call that does. */
+#if defined(__GNUC__)
+#define MICA_CHECKED __attribute__((warn_unused_result))
+#else
+#define MICA_CHECKED
+#endif
+
+MICA_BEGIN_DECLS
+
+/* Frees a text or an array that a function of Mica allocated for the caller ("the caller's to mica_free"), with the
+ * allocator that made it. NULL is a no-op. Any thread. */
+MICA_API void mica_free(void *memory);
+
+MICA_END_DECLS
 
 #endif

@@ -16,15 +16,15 @@ typedef struct mica_cache_entry {
   int64_t last_used; /* seconds since 1970 */
 } mica_cache_entry;
 
-/* The directory an engine with this config would use; on the heap (free). "" when there is none. */
-MICA_API mica_status mica_cache_path(const char *cache_dir, char **path);
+/* The directory an engine with this config would use; *path is the caller's to mica_free. "" when there is none. */
+MICA_API MICA_CHECKED mica_status mica_cache_path(const char *cache_dir, char **path);
 
 /* Calls fn for each readable entry of the directory; damaged files are passed over. An absent directory is empty. */
 typedef void mica_cache_fn(void *user, const mica_cache_entry *entry);
-MICA_API mica_status mica_cache_list(const char *directory, mica_cache_fn *fn, void *user);
+MICA_API MICA_CHECKED mica_status mica_cache_list(const char *directory, mica_cache_fn *fn, void *user);
 
 /* Deletes every entry, damaged ones too; *count says how many files went. */
-MICA_API mica_status mica_cache_clear(const char *directory, size_t *count);
+MICA_API MICA_CHECKED mica_status mica_cache_clear(const char *directory, size_t *count);
 
 MICA_END_DECLS
 

@@ -33,18 +33,20 @@ typedef struct mica_conv_epilogue {
  * call gives the same bits. MICA_E_SHAPE names the shapes. Results may have no elements; sums of no terms are 0. */
 
 /* y from x and w, as above. */
-MICA_API mica_status mica_op_conv_fwd(mica_queue *queue, const mica_conv_config *config, const mica_tensor *x,
-                                      const mica_tensor *w, const mica_conv_epilogue *epilogue, mica_tensor *y);
+MICA_API MICA_CHECKED mica_status mica_op_conv_fwd(mica_queue *queue, const mica_conv_config *config,
+                                                   const mica_tensor *x, const mica_tensor *w,
+                                                   const mica_conv_epilogue *epilogue, mica_tensor *y);
 /* The gradient with respect to x, from that with respect to y:
  *   dx[n, c, h, w] = sum over k, p, q, r, s with h = p stride - pad + r dilation (w likewise) of dy[n, k, p, q] w[k, c,
  *   r, s]
  * A transposed convolution of dy. The bias of the epilogue has C elements. */
-MICA_API mica_status mica_op_conv_bwd_data(mica_queue *queue, const mica_conv_config *config, const mica_tensor *dy,
-                                           const mica_tensor *w, const mica_conv_epilogue *epilogue, mica_tensor *dx);
+MICA_API MICA_CHECKED mica_status mica_op_conv_bwd_data(mica_queue *queue, const mica_conv_config *config,
+                                                        const mica_tensor *dy, const mica_tensor *w,
+                                                        const mica_conv_epilogue *epilogue, mica_tensor *dx);
 /* The gradient with respect to w: dw[k, c, r, s] = sum over n, p, q of dy[n, k, p, q] x[n, c, p stride - pad + r
  * dilation, q stride - pad + s dilation]. */
-MICA_API mica_status mica_op_conv_bwd_filter(mica_queue *queue, const mica_conv_config *config, const mica_tensor *x,
-                                             const mica_tensor *dy, mica_tensor *dw);
+MICA_API MICA_CHECKED mica_status mica_op_conv_bwd_filter(mica_queue *queue, const mica_conv_config *config,
+                                                          const mica_tensor *x, const mica_tensor *dy, mica_tensor *dw);
 
 MICA_END_DECLS
 

@@ -44,7 +44,8 @@ typedef struct mica_dataset_config {
  * MICA_E_NOT_FOUND when nothing is there or not this part of it, MICA_E_FORMAT, naming file and reason, when it is
  * truncated, of a wrong kind, empty, or holds a label out of range; MICA_E_UNSUPPORTED when the build lacks libdeflate,
  * libpng or libjpeg for it; MICA_E_IO, MICA_E_NOMEM. Pictures are read when they are needed, all else at once. */
-MICA_API mica_status mica_dataset_open(const char *path, const mica_dataset_config *config, mica_dataset **dataset);
+MICA_API MICA_CHECKED mica_status mica_dataset_open(const char *path, const mica_dataset_config *config,
+                                                    mica_dataset **dataset);
 
 /* Samples in the caller's memory, which must outlive the dataset: count inputs of `shape`, u8 or f32, and as many
  * labels (classes 0 .. classes - 1; MICA_E_FORMAT names one out of range) or targets. */
@@ -57,15 +58,16 @@ typedef struct mica_samples {
   int32_t classes;
   const float *targets;
 } mica_samples;
-MICA_API mica_status mica_dataset_create(const char *name, const mica_samples *samples, mica_dataset **dataset);
+MICA_API MICA_CHECKED mica_status mica_dataset_create(const char *name, const mica_samples *samples,
+                                                      mica_dataset **dataset);
 
 /* Datasets made from this one by mica_dataset_split stay. NULL is a no-op. */
 MICA_API void mica_dataset_destroy(mica_dataset *dataset);
 
 /* *part gets a share (0 to 1) of the samples, chosen by the seed alone, *rest the others, each in their old order. Both
  * share what they hold with the dataset. */
-MICA_API mica_status mica_dataset_split(const mica_dataset *dataset, double share, uint64_t seed, mica_dataset **part,
-                                        mica_dataset **rest);
+MICA_API MICA_CHECKED mica_status mica_dataset_split(const mica_dataset *dataset, double share, uint64_t seed,
+                                                     mica_dataset **part, mica_dataset **rest);
 
 MICA_API uint64_t mica_dataset_count(const mica_dataset *dataset);
 /* Of the stored inputs: MICA_U8, where 0 to 255 stands for 0 to 1, or MICA_F32. */
@@ -85,11 +87,12 @@ MICA_API size_t mica_dataset_input_bytes(const mica_dataset *dataset);
 MICA_API int32_t mica_dataset_label(const mica_dataset *dataset, uint64_t index);
 MICA_API float mica_dataset_target(const mica_dataset *dataset, uint64_t index);
 /* Copies an input as it is stored, or reads and scales its picture. bytes must be mica_dataset_input_bytes. */
-MICA_API mica_status mica_dataset_input(const mica_dataset *dataset, uint64_t index, void *input, size_t bytes);
+MICA_API MICA_CHECKED mica_status mica_dataset_input(const mica_dataset *dataset, uint64_t index, void *input,
+                                                     size_t bytes);
 
 /* Mean and standard deviation (at least 1e-6) of each channel, or of each number of a row, of u8 in units of 255; over
  * all samples, of a folder of pictures over at most 10,000 of them. mean and deviation have shape.dim[0] elements. */
-MICA_API mica_status mica_dataset_measure(const mica_dataset *dataset, float *mean, float *deviation);
+MICA_API MICA_CHECKED mica_status mica_dataset_measure(const mica_dataset *dataset, float *mean, float *deviation);
 
 /* --- batches --- */
 
@@ -109,7 +112,7 @@ typedef struct mica_augment_config {
 
 /* Reads "crop,flip", "crop=2,rotate=15,mixup=0.2" and "none": names of fields with or without a value. Without one crop
  * is 4, rotate 15, scale 0.1, brightness 0.2, contrast 0.2, cutout 8, mixup 0.2. MICA_E_INVALID names what is wrong. */
-MICA_API mica_status mica_augment_parse(const char *text, mica_augment_config *config);
+MICA_API MICA_CHECKED mica_status mica_augment_parse(const char *text, mica_augment_config *config);
 
 /* Where samples are while an epoch runs. RESIDENT: all on the device, where a batch is put together; STREAM: on the
  * host, decoded and uploaded ahead by threads. */
@@ -137,8 +140,8 @@ typedef struct mica_loader mica_loader;
 /* The dataset must outlive the loader. config may be NULL. Blocks while mean and deviation are measured, and while
  * picture files that are to lie on the device are decoded; samples in memory go there beside what the caller does next,
  * and the first batch waits for them. */
-MICA_API mica_status mica_loader_create(mica_engine *engine, const mica_dataset *dataset,
-                                        const mica_loader_config *config, mica_loader **loader);
+MICA_API MICA_CHECKED mica_status mica_loader_create(mica_engine *engine, const mica_dataset *dataset,
+                                                     const mica_loader_config *config, mica_loader **loader);
 /* Before the engine. NULL is a no-op. */
 MICA_API void mica_loader_destroy(mica_loader *loader);
 
@@ -161,9 +164,10 @@ MICA_API const float *mica_loader_deviation(const mica_loader *loader);
 
 /* --- pictures --- */
 
-/* A picture file as (C, H, W) u8, *pixels the caller's to free. size gives channels, height and width to bring it to, 0
- * for those it has; *shape says what came out. */
-MICA_API mica_status mica_image_read(const char *path, mica_shape size, uint8_t **pixels, mica_shape *shape);
+/* A picture file as (C, H, W) u8, *pixels the caller's to mica_free. size gives channels, height and width to bring it
+ * to, 0 for those it has; *shape says what came out. */
+MICA_API MICA_CHECKED mica_status mica_image_read(const char *path, mica_shape size, uint8_t **pixels,
+                                                  mica_shape *shape);
 
 MICA_END_DECLS
 

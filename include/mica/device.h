@@ -93,11 +93,11 @@ MICA_API const char *mica_vendor_name(mica_vendor vendor);
 /* Writes at most capacity devices to infos (may be NULL when capacity is 0) and how many there are to *count, in the
  * order of the drivers' own lists. A platform without devices is skipped, and so is a device that is not available or
  * has no compiler; having no OpenCL at all gives *count 0 and MICA_OK. The null device is not listed. */
-MICA_API mica_status mica_device_list(mica_device_info *infos, size_t capacity, size_t *count);
+MICA_API MICA_CHECKED mica_status mica_device_list(mica_device_info *infos, size_t capacity, size_t *count);
 
 /* The device that `selector` means; the rule of mica_engine_config.device. MICA_E_NO_DEVICE when none matches, with the
  * devices there are in the sentence. */
-MICA_API mica_status mica_device_find(const char *selector, mica_device_info *info);
+MICA_API MICA_CHECKED mica_status mica_device_find(const char *selector, mica_device_info *info);
 
 /* For a program that has the processor to itself: tells drivers that run kernels on it what suits Mica, by these
  * variables of the environment, unless they are set already (tests/bench/RESULTS.md has figures):
@@ -146,7 +146,7 @@ typedef struct mica_engine_config {
 MICA_API mica_engine_config mica_engine_config_default(void);
 
 /* config may be NULL. Blocks while the driver starts. */
-MICA_API mica_status mica_engine_create(const mica_engine_config *config, mica_engine **engine);
+MICA_API MICA_CHECKED mica_status mica_engine_create(const mica_engine_config *config, mica_engine **engine);
 
 /* Waits for work in flight, writes new compiled kernels to the cache, and releases everything. NULL is a no-op. */
 MICA_API void mica_engine_destroy(mica_engine *engine);
@@ -154,7 +154,7 @@ MICA_API void mica_engine_destroy(mica_engine *engine);
 /* What mica_engine_config.builder does: builds what the process at the other end of the socket asks for into the
  * engine's cache, and blocks until that end is closed. MICA_E_FORMAT for a message that is cut short,
  * MICA_E_INVALID where there is no socket. */
-MICA_API mica_status mica_engine_serve_builds(mica_engine *engine, int socket);
+MICA_API MICA_CHECKED mica_status mica_engine_serve_builds(mica_engine *engine, int socket);
 
 /* Valid as long as the engine. */
 MICA_API const mica_device_info *mica_engine_device(const mica_engine *engine);
@@ -163,13 +163,13 @@ MICA_API const mica_device_info *mica_engine_device(const mica_engine *engine);
 MICA_API mica_queue *mica_engine_queue(mica_engine *engine);
 
 /* A further queue of the same engine. Waits for what the engine's own queue has in flight. */
-MICA_API mica_status mica_queue_create(mica_engine *engine, mica_queue **queue);
+MICA_API MICA_CHECKED mica_status mica_queue_create(mica_engine *engine, mica_queue **queue);
 /* Waits for its work. NULL is a no-op. */
 MICA_API void mica_queue_destroy(mica_queue *queue);
 /* Starts what is queued, without waiting. */
-MICA_API mica_status mica_queue_flush(mica_queue *queue);
+MICA_API MICA_CHECKED mica_status mica_queue_flush(mica_queue *queue);
 /* Blocks until all that was queued is done; errors of the device in between surface here. */
-MICA_API mica_status mica_queue_finish(mica_queue *queue);
+MICA_API MICA_CHECKED mica_status mica_queue_finish(mica_queue *queue);
 
 /* Counted since the engine was made. */
 #define MICA_STATS_LIST(X)                                                                                             \

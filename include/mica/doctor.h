@@ -30,8 +30,8 @@ typedef void mica_doctor_fn(void *user, const mica_doctor_line *line);
  * in this process and, through the cache directory, in later ones; one that passes is released. Blocks, typically for
  * some seconds, the first time for a minute. The status says whether the examination could be made; its result is in
  * *summary. */
-MICA_API mica_status mica_doctor_run(mica_engine *engine, const char *op, mica_doctor_fn *fn, void *user,
-                                     mica_doctor_summary *summary);
+MICA_API MICA_CHECKED mica_status mica_doctor_run(mica_engine *engine, const char *op, mica_doctor_fn *fn, void *user,
+                                                  mica_doctor_summary *summary);
 
 MICA_END_DECLS
 

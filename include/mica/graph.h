@@ -32,13 +32,13 @@ typedef struct mica_value {
 /* A dimension that is fixed when a session first runs. */
 #define MICA_DYNAMIC (-1)
 
-MICA_API mica_status mica_graph_create(mica_graph **graph);
+MICA_API MICA_CHECKED mica_status mica_graph_create(mica_graph **graph);
 /* Sessions made from the graph keep what they need of it. NULL is a no-op. */
 MICA_API void mica_graph_destroy(mica_graph *graph);
 
 /* The first error a builder met, MICA_OK when there was none; and its sentence, which names the op, the shapes and,
  * where values were named, their names. "" for MICA_OK. */
-MICA_API mica_status mica_graph_status(const mica_graph *graph);
+MICA_API MICA_CHECKED mica_status mica_graph_status(const mica_graph *graph);
 MICA_API const char *mica_graph_message(const mica_graph *graph);
 
 /* What the caller feeds at each run. Dimensions may be MICA_DYNAMIC. Names are unique among inputs and parameters. */
@@ -70,7 +70,8 @@ MICA_API const char *mica_value_name(mica_value value);
 /* grads[i] = d loss / d wrt[i], as new values of the graph (symbol to symbol), of wrt[i]'s shape and dtype. loss has
  * one element. A wrt that loss does not depend on gets zeros. Gradients may be differentiated again.
  * MICA_E_UNSUPPORTED names an op on the way that has no gradient. */
-MICA_API mica_status mica_gradients(mica_value loss, const mica_value *wrt, size_t count, mica_value *grads);
+MICA_API MICA_CHECKED mica_status mica_gradients(mica_value loss, const mica_value *wrt, size_t count,
+                                                 mica_value *grads);
 
 /* Marks a value whose intermediates are computed again in the backward pass instead of kept (gradient checkpointing,
  * Chen et al. 2016); returns it. Between two checkpoints only the checkpoints stay in memory. */
@@ -80,8 +81,8 @@ MICA_API mica_value mica_checkpoint(mica_value value);
 MICA_API mica_value mica_stop_gradient(mica_value value);
 
 typedef enum mica_dump_format { MICA_DUMP_FORMAT_TEXT, MICA_DUMP_FORMAT_GRAPHVIZ } mica_dump_format;
-/* The graph as text, a line a value, or as Graphviz; *text is the caller's (free). */
-MICA_API mica_status mica_graph_dump(const mica_graph *graph, mica_dump_format format, char **text);
+/* The graph as text, a line a value, or as Graphviz; *text is the caller's to mica_free. */
+MICA_API MICA_CHECKED mica_status mica_graph_dump(const mica_graph *graph, mica_dump_format format, char **text);
 
 MICA_END_DECLS
 

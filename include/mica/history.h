@@ -32,10 +32,10 @@ typedef struct mica_history_row {
 } mica_history_row;
 
 /* A line of names, a line an epoch. */
-MICA_API mica_status mica_history_write(const char *path, const mica_history_row *rows, size_t count);
-/* The reverse, for a run that is resumed; *rows is the caller's to free. Columns may stand in any order; those that are
- * not there are NaN, others are passed over. MICA_E_FORMAT names a line that is no such row. */
-MICA_API mica_status mica_history_read(const char *path, mica_history_row **rows, size_t *count);
+MICA_API MICA_CHECKED mica_status mica_history_write(const char *path, const mica_history_row *rows, size_t count);
+/* The reverse, for a run that is resumed; *rows is the caller's to mica_free. Columns may stand in any order; those
+ * that are not there are NaN, others are passed over. MICA_E_FORMAT names a line that is no such row. */
+MICA_API MICA_CHECKED mica_status mica_history_read(const char *path, mica_history_row **rows, size_t *count);
 
 /* --- TensorBoard --- */
 
@@ -44,9 +44,9 @@ typedef struct mica_events mica_events;
 
 /* A new file events.out.tfevents.* in the folder, which is made where it is missing. A run that is resumed adds a file;
  * TensorBoard reads all of them. */
-MICA_API mica_status mica_events_create(const char *folder, mica_events **events);
+MICA_API MICA_CHECKED mica_status mica_events_create(const char *folder, mica_events **events);
 /* Appends, and hands to the operating system. A record that is cut off by a kill is passed over by readers. */
-MICA_API mica_status mica_events_scalar(mica_events *events, const char *tag, int64_t step, double value);
+MICA_API MICA_CHECKED mica_status mica_events_scalar(mica_events *events, const char *tag, int64_t step, double value);
 /* NULL is a no-op. */
 MICA_API void mica_events_close(mica_events *events);
 

@@ -24,8 +24,8 @@ typedef struct mica_kernel mica_kernel;
 /* The __kernel function `name` of an OpenCL C 1.2 text: as it was built before by this engine, else from the cache on
  * disk, else compiled, which blocks. options are the compiler's, such as "-DSTEP=4"; NULL for none. name and source are
  * copied. MICA_E_BUILD carries the compiler's words. */
-MICA_API mica_status mica_kernel_build(mica_engine *engine, const char *name, const char *source, const char *options,
-                                       mica_kernel **kernel);
+MICA_API MICA_CHECKED mica_status mica_kernel_build(mica_engine *engine, const char *name, const char *source,
+                                                    const char *options, mica_kernel **kernel);
 
 typedef enum mica_arg_kind {
   MICA_ARG_KIND_TENSOR, /* two parameters: __global pointer, and long: its first element behind it */
@@ -55,8 +55,8 @@ typedef struct mica_arg {
  * 0 makes the call a no-op. What the kernel does with the tensors' memory, strides and bounds is its own affair.
  * MICA_E_INVALID: args that are not as many as the function's parameters, a tensor of another engine, a local size of
  * 0; MICA_E_OVERFLOW: an INT beyond int; MICA_E_UNSUPPORTED: a group that the device or the kernel cannot take. */
-MICA_API mica_status mica_kernel_run(mica_queue *queue, mica_kernel *kernel, const mica_arg *args, size_t count,
-                                     const size_t global[3], const size_t local[3]);
+MICA_API MICA_CHECKED mica_status mica_kernel_run(mica_queue *queue, mica_kernel *kernel, const mica_arg *args,
+                                                  size_t count, const size_t global[3], const size_t local[3]);
 
 MICA_END_DECLS
 

@@ -41,8 +41,8 @@ MICA_API const char *mica_model_text(size_t index);
 /* A network for inference with a session of its own: input "inputs" (N, input...) f32 of any N, one output, logits.
  * Weights have their initial values (of seed 0), to be replaced by mica_nn_load. */
 typedef struct mica_model mica_model;
-MICA_API mica_status mica_model_create(mica_engine *engine, const char *name, const mica_model_config *config,
-                                       mica_model **model);
+MICA_API MICA_CHECKED mica_status mica_model_create(mica_engine *engine, const char *name,
+                                                    const mica_model_config *config, mica_model **model);
 /* NULL is a no-op. */
 MICA_API void mica_model_destroy(mica_model *model);
 /* Belong to the model. */

@@ -29,7 +29,7 @@ typedef struct mica_nn_config {
 } mica_nn_config;
 
 /* A network without layers in the graph, which must outlive it. config may be NULL. */
-MICA_API mica_status mica_nn_create(mica_graph *graph, const mica_nn_config *config, mica_nn **nn);
+MICA_API MICA_CHECKED mica_status mica_nn_create(mica_graph *graph, const mica_nn_config *config, mica_nn **nn);
 /* The graph stays. NULL is a no-op. */
 MICA_API void mica_nn_destroy(mica_nn *nn);
 
@@ -107,16 +107,16 @@ MICA_API int64_t mica_nn_element_count(const mica_nn *nn, bool trained);
 
 /* Freezes (or thaws) the weights made so far whose names match the pattern, in which * stands for any text and ? for
  * any character: "features.*". *count (may be NULL) says how many there are. Before mica_optimize. */
-MICA_API mica_status mica_nn_freeze(mica_nn *nn, const char *pattern, bool frozen, size_t *count);
+MICA_API MICA_CHECKED mica_status mica_nn_freeze(mica_nn *nn, const char *pattern, bool frozen, size_t *count);
 /* Sets whether weight decay is for those that match, likewise. */
-MICA_API mica_status mica_nn_set_decay(mica_nn *nn, const char *pattern, bool decay, size_t *count);
+MICA_API MICA_CHECKED mica_status mica_nn_set_decay(mica_nn *nn, const char *pattern, bool decay, size_t *count);
 
 /* Uploads initial values into the session's tensors, through the engine's queue. They depend on the seed and on a
  * parameter's name alone. The session was made from the network's graph. */
-MICA_API mica_status mica_nn_initialise(const mica_nn *nn, mica_session *session);
+MICA_API MICA_CHECKED mica_status mica_nn_initialise(const mica_nn *nn, mica_session *session);
 /* Makes `session`, made from this network's graph, use `owner`'s tensors for all the network's parameters. owner
  * outlives session. MICA_E_NOT_FOUND names a parameter that owner lacks. */
-MICA_API mica_status mica_nn_share(const mica_nn *nn, mica_session *session, mica_session *owner);
+MICA_API MICA_CHECKED mica_status mica_nn_share(const mica_nn *nn, mica_session *session, mica_session *owner);
 
 /* The number of training steps so far, i64, which the graph itself holds as the parameter "step". It counts where
  * mica_optimize was called. */
@@ -130,9 +130,10 @@ MICA_API mica_value mica_nn_step(mica_nn *nn);
  * as they are; tensors of other names are passed over, so that a trainer's checkpoint serves too. A shape that differs
  * is MICA_E_FORMAT, and nothing is loaded. Both block. */
 struct mica_safetensors_pair;
-MICA_API mica_status mica_nn_save(const mica_nn *nn, mica_session *session, const char *path,
-                                  const struct mica_safetensors_pair *metadata, size_t metadata_count);
-MICA_API mica_status mica_nn_load(const mica_nn *nn, mica_session *session, const char *path, size_t *missing);
+MICA_API MICA_CHECKED mica_status mica_nn_save(const mica_nn *nn, mica_session *session, const char *path,
+                                               const struct mica_safetensors_pair *metadata, size_t metadata_count);
+MICA_API MICA_CHECKED mica_status mica_nn_load(const mica_nn *nn, mica_session *session, const char *path,
+                                               size_t *missing);
 
 /* --- layers --- */
 
@@ -209,8 +210,8 @@ MICA_API mica_value mica_nn_sequential(mica_nn *nn, const char *name, mica_value
 /* --- what was built --- */
 
 /* A table, a line a layer: name, kind, shape of the result (? where open), parameters, and the floating point
- * operations of one sample forward (open dimensions count as 1); then totals. *text is the caller's (free). */
-MICA_API mica_status mica_nn_summary(const mica_nn *nn, char **text);
+ * operations of one sample forward (open dimensions count as 1); then totals. *text is the caller's to mica_free. */
+MICA_API MICA_CHECKED mica_status mica_nn_summary(const mica_nn *nn, char **text);
 
 MICA_END_DECLS
 

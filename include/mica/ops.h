@@ -13,20 +13,20 @@ MICA_BEGIN_DECLS
 
 /* y[i] = value, as y's type: integers take value cut towards zero and modulo their range, bool takes value != 0.
  * y: contiguous, any dtype. */
-MICA_API mica_status mica_op_fill(mica_queue *queue, double value, mica_tensor *y);
+MICA_API MICA_CHECKED mica_status mica_op_fill(mica_queue *queue, double value, mica_tensor *y);
 
 /* y[i] = x[i]. x, y: contiguous, of one shape and dtype. */
-MICA_API mica_status mica_op_copy(mica_queue *queue, const mica_tensor *x, mica_tensor *y);
+MICA_API MICA_CHECKED mica_status mica_op_copy(mica_queue *queue, const mica_tensor *x, mica_tensor *y);
 
 /* y[i] = x[i] as y's type. From floating to integer types the value is cut towards zero and saturates, and a NaN gives
  * 0; between integers it wraps; to bool it is x[i] != 0; to floating types it rounds to nearest even.
  * x, y: contiguous, of one shape. */
-MICA_API mica_status mica_op_cast(mica_queue *queue, const mica_tensor *x, mica_tensor *y);
+MICA_API MICA_CHECKED mica_status mica_op_cast(mica_queue *queue, const mica_tensor *x, mica_tensor *y);
 
 /* y[i] = alpha x[i] + beta y[i]; y is not read where beta is 0, so that it may hold anything.
  * x, y: contiguous, of one shape and floating dtype; x may be y. */
-MICA_API mica_status mica_op_scale_add(mica_queue *queue, double alpha, const mica_tensor *x, double beta,
-                                       mica_tensor *y);
+MICA_API MICA_CHECKED mica_status mica_op_scale_add(mica_queue *queue, double alpha, const mica_tensor *x, double beta,
+                                                    mica_tensor *y);
 
 #define MICA_REDUCTION_LIST(X)                                                                                         \
   X(SUM, "sum")                                                                                                        \
@@ -44,8 +44,8 @@ typedef enum mica_reduction {
  * f16 and bf16 are taken in f32; sums of integers wrap. For MAX and ARGMAX a NaN is the largest value; ARGMAX gives the
  * first of equals. Over an axis of 0 elements SUM gives 0 and the others fail with MICA_E_SHAPE. The order of a sum
  * depends on the sizes alone. */
-MICA_API mica_status mica_op_reduce(mica_queue *queue, mica_reduction reduction, const mica_tensor *x, int axis,
-                                    mica_tensor *y);
+MICA_API MICA_CHECKED mica_status mica_op_reduce(mica_queue *queue, mica_reduction reduction, const mica_tensor *x,
+                                                 int axis, mica_tensor *y);
 
 /* Functions that end a formula: name, text. With x the value and p the activation's argument: clipped_relu is
  * min(max(x, 0), p), leaky_relu x or p x, elu x or p (e^x - 1), gelu x Phi(x) exactly, gelu_tanh its approximation by
@@ -104,8 +104,9 @@ MICA_API mica_gemm_config mica_gemm_config_default(void);
  * not read then; bias may be NULL.
  * d may be c; otherwise it may not overlap an operand. Sums are taken in an order that the sizes and the device decide:
  * the same call gives the same bits. */
-MICA_API mica_status mica_op_gemm(mica_queue *queue, const mica_gemm_config *config, const mica_tensor *a,
-                                  const mica_tensor *b, const mica_tensor *c, const mica_tensor *bias, mica_tensor *d);
+MICA_API MICA_CHECKED mica_status mica_op_gemm(mica_queue *queue, const mica_gemm_config *config, const mica_tensor *a,
+                                               const mica_tensor *b, const mica_tensor *c, const mica_tensor *bias,
+                                               mica_tensor *d);
 
 MICA_END_DECLS
 

@@ -41,7 +41,7 @@ typedef enum mica_optimizer {
 /* "adamw"; "?" for a value that is none. */
 MICA_API const char *mica_optimizer_name(mica_optimizer optimizer);
 /* MICA_E_NOT_FOUND lists the names there are. */
-MICA_API mica_status mica_optimizer_find(const char *name, mica_optimizer *optimizer);
+MICA_API MICA_CHECKED mica_status mica_optimizer_find(const char *name, mica_optimizer *optimizer);
 
 typedef struct mica_optimizer_config {
   mica_optimizer optimizer;
@@ -82,7 +82,7 @@ MICA_API void mica_optimize(mica_nn *nn, mica_value loss, const mica_optimizer_c
 
 /* Makes `session`, made from nn's graph, use owner's averaged weights ("average.<name>") and its state. owner is a
  * session of a graph whose optimiser averages; see mica_nn_share. */
-MICA_API mica_status mica_nn_share_average(const mica_nn *nn, mica_session *session, mica_session *owner);
+MICA_API MICA_CHECKED mica_status mica_nn_share_average(const mica_nn *nn, mica_session *session, mica_session *owner);
 
 /* --- schedules --- */
 
@@ -111,7 +111,7 @@ typedef enum mica_schedule {
 } mica_schedule;
 
 MICA_API const char *mica_schedule_name(mica_schedule kind);
-MICA_API mica_status mica_schedule_find(const char *name, mica_schedule *kind);
+MICA_API MICA_CHECKED mica_status mica_schedule_find(const char *name, mica_schedule *kind);
 
 typedef struct mica_schedule_config {
   mica_schedule kind;

@@ -9,8 +9,8 @@ MICA_BEGIN_DECLS
 /* From start to stop every launch of every queue of the engine is timed by the device's own clock. start forgets what
  * an earlier profile held. MICA_E_UNSUPPORTED when the caller's own queue lacks CL_QUEUE_PROFILING_ENABLE. stop blocks
  * until the launches are done. */
-MICA_API mica_status mica_profile_start(mica_engine *engine);
-MICA_API mica_status mica_profile_stop(mica_engine *engine);
+MICA_API MICA_CHECKED mica_status mica_profile_start(mica_engine *engine);
+MICA_API MICA_CHECKED mica_status mica_profile_stop(mica_engine *engine);
 
 /* One kernel of the profile, all its launches together. flops and bytes are what the algorithm needs (as stated by the
  * op), not what the hardware did; 0 where unknown. */
@@ -24,7 +24,8 @@ typedef struct mica_profile_row {
 
 /* Writes at most capacity rows, the most expensive first, and how many there are to *count. The profile must be
  * stopped. */
-MICA_API mica_status mica_profile_rows(mica_engine *engine, mica_profile_row *rows, size_t capacity, size_t *count);
+MICA_API MICA_CHECKED mica_status mica_profile_rows(mica_engine *engine, mica_profile_row *rows, size_t capacity,
+                                                    size_t *count);
 
 /* The whole profile. Launches on one queue follow each other: there, seconds + idle_seconds = span_seconds. Those of
  * several queues may overlap, and then their sum is more. */
@@ -36,14 +37,15 @@ typedef struct mica_profile_total {
   double flops;
   double bytes;
 } mica_profile_total;
-MICA_API mica_status mica_profile_sum(mica_engine *engine, mica_profile_total *total);
+MICA_API MICA_CHECKED mica_status mica_profile_sum(mica_engine *engine, mica_profile_total *total);
 
-/* The rows as a table for people, with the sum, the idle time and the span at its end. *text is the caller's (free). */
-MICA_API mica_status mica_profile_text(mica_engine *engine, char **text);
+/* The rows as a table for people, with the sum, the idle time and the span at its end. *text is the caller's to
+ * mica_free. */
+MICA_API MICA_CHECKED mica_status mica_profile_text(mica_engine *engine, char **text);
 
 /* Writes the launches as a Chrome trace (JSON; open it in a browser's tracing page or in Perfetto); its
  * otherData says what mica_profile_sum does, times in microseconds. */
-MICA_API mica_status mica_profile_write_trace(mica_engine *engine, const char *path);
+MICA_API MICA_CHECKED mica_status mica_profile_write_trace(mica_engine *engine, const char *path);
 
 MICA_END_DECLS
 

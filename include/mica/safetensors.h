@@ -34,11 +34,11 @@ typedef struct mica_safetensors mica_safetensors;
  * demands (a header above 100 MB, gaps, overlaps, sizes that do not fit, a name used twice, more than MICA_MAX_RANK
  * dimensions). MICA_E_NOT_FOUND, MICA_E_IO. A file that is replaced by renaming, as mica_safetensors_write does, stays
  * readable here; it must not be cut short in place while it is open. */
-MICA_API mica_status mica_safetensors_open(const char *path, mica_safetensors **file);
+MICA_API MICA_CHECKED mica_status mica_safetensors_open(const char *path, mica_safetensors **file);
 
 /* The same for a file's content in memory, which must outlive what is opened. name stands in messages. */
-MICA_API mica_status mica_safetensors_open_memory(const char *name, const void *data, size_t bytes,
-                                                  mica_safetensors **file);
+MICA_API MICA_CHECKED mica_status mica_safetensors_open_memory(const char *name, const void *data, size_t bytes,
+                                                               mica_safetensors **file);
 
 /* Entries and texts die with it. NULL is a no-op. */
 MICA_API void mica_safetensors_close(mica_safetensors *file);
@@ -61,8 +61,9 @@ MICA_API const char *mica_safetensors_metadata(const mica_safetensors *file, con
  * tensor is aligned to its elements; otherwise the order is the caller's. Missing directories are made. MICA_E_IO says
  * what was in the way (a full disk, a directory that cannot be written); then the old file stays. MICA_E_INVALID: a
  * name given twice or "__metadata__", bytes that do not match, a type that the format lacks. */
-MICA_API mica_status mica_safetensors_write(const char *path, const mica_safetensors_entry *entries, size_t count,
-                                            const mica_safetensors_pair *metadata, size_t metadata_count);
+MICA_API MICA_CHECKED mica_status mica_safetensors_write(const char *path, const mica_safetensors_entry *entries,
+                                                         size_t count, const mica_safetensors_pair *metadata,
+                                                         size_t metadata_count);
 
 MICA_END_DECLS
 

@@ -46,9 +46,9 @@ typedef struct mica_session_config {
  * that of all parameters which its owner made). Parameters begin as zeros where their memory is not given. With open
  * input dimensions the plan waits for the first run. MICA_E_DTYPE and MICA_E_SHAPE name both sides where a given
  * parameter does not fit; MICA_E_NOT_FOUND: a binding names no parameter of the graph. */
-MICA_API mica_status mica_session_create(mica_engine *engine, mica_graph *graph, const mica_value *outputs,
-                                         size_t output_count, const mica_session_config *config,
-                                         mica_session **session);
+MICA_API MICA_CHECKED mica_status mica_session_create(mica_engine *engine, mica_graph *graph, const mica_value *outputs,
+                                                      size_t output_count, const mica_session_config *config,
+                                                      mica_session **session);
 MICA_API void mica_session_destroy(mica_session *session);
 
 /* The tensor behind a parameter. It belongs to the session and stays the same until mica_session_share replaces it.
@@ -56,7 +56,7 @@ MICA_API void mica_session_destroy(mica_session *session);
 MICA_API mica_tensor *mica_session_parameter(mica_session *session, const char *name);
 /* Makes the session use the tensor's memory for the parameter from the next run on; the rules are those of
  * mica_session_config.parameters. Launches are recorded anew, so give at creation what is known then. */
-MICA_API mica_status mica_session_share(mica_session *session, const char *name, mica_tensor *tensor);
+MICA_API MICA_CHECKED mica_status mica_session_share(mica_session *session, const char *name, mica_tensor *tensor);
 
 /* A tensor by the name of an input. */
 typedef struct mica_feed {
@@ -68,8 +68,8 @@ typedef struct mica_feed {
  * then the outputs, then the assignments. Returns without waiting. In steady state (a shape met before) it allocates
  * nothing, builds nothing and waits for nothing. A new shape is planned and recorded once, without new kernels. Feeds
  * are read when the device gets there: do not overwrite them from another queue before. */
-MICA_API mica_status mica_session_run(mica_session *session, mica_queue *queue, const mica_feed *feeds,
-                                      size_t feed_count);
+MICA_API MICA_CHECKED mica_status mica_session_run(mica_session *session, mica_queue *queue, const mica_feed *feeds,
+                                                   size_t feed_count);
 
 /* The i-th output of the last run, or what it is bound to. Otherwise it belongs to the session: the next run overwrites
  * it and, where input shapes change and the session forgets a plan, takes it away. NULL before the first run with open
@@ -95,11 +95,12 @@ typedef struct mica_session_report {
 } mica_session_report;
 
 /* For the shapes of the last run, or of the graph when it has no open dimension. MICA_E_STATE before that. */
-MICA_API mica_status mica_session_describe(mica_session *session, mica_session_report *report);
-/* Every launch of a run in order, a line each: kernel, what it fuses, shapes, flops, bytes. *text is the caller's. */
-MICA_API mica_status mica_session_dump(mica_session *session, char **text);
-/* The source of the i-th launch's kernel as it was compiled; *text is the caller's. */
-MICA_API mica_status mica_session_kernel_source(mica_session *session, size_t launch, char **text);
+MICA_API MICA_CHECKED mica_status mica_session_describe(mica_session *session, mica_session_report *report);
+/* Every launch of a run in order, a line each: kernel, what it fuses, shapes, flops, bytes. *text is the caller's to
+ * mica_free. */
+MICA_API MICA_CHECKED mica_status mica_session_dump(mica_session *session, char **text);
+/* The source of the i-th launch's kernel as it was compiled; *text is the caller's to mica_free. */
+MICA_API MICA_CHECKED mica_status mica_session_kernel_source(mica_session *session, size_t launch, char **text);
 
 MICA_END_DECLS
 

@@ -29,7 +29,7 @@ MICA_API bool mica_shape_equal(mica_shape a, mica_shape b);
 
 /* *count = product of the dimensions (1 for a scalar). MICA_E_INVALID for a shape that is none, MICA_E_OVERFLOW when
  * the product does not fit int64_t. */
-MICA_API mica_status mica_shape_count(mica_shape shape, int64_t *count);
+MICA_API MICA_CHECKED mica_status mica_shape_count(mica_shape shape, int64_t *count);
 
 /* Writes "(64, 3, 32, 32)" and returns text; the whole always fits MICA_SHAPE_TEXT bytes. Never fails. */
 #define MICA_SHAPE_TEXT 200
@@ -37,7 +37,7 @@ MICA_API const char *mica_shape_format(mica_shape shape, char text[MICA_SHAPE_TE
 
 /* NumPy's broadcasting: shapes are aligned at their last dimensions, and each pair must be equal or hold a 1.
  * MICA_E_SHAPE, naming both shapes, when they cannot be. */
-MICA_API mica_status mica_shape_broadcast(mica_shape a, mica_shape b, mica_shape *out);
+MICA_API MICA_CHECKED mica_status mica_shape_broadcast(mica_shape a, mica_shape b, mica_shape *out);
 
 MICA_END_DECLS
 

@@ -15,24 +15,25 @@ typedef struct mica_tensor mica_tensor;
 
 /* A contiguous (row-major) tensor in memory of its own, its content undefined. MICA_E_DEVICE_MEMORY says how much was
  * asked and how much is in use. */
-MICA_API mica_status mica_tensor_create(mica_engine *engine, mica_dtype dtype, mica_shape shape, mica_tensor **tensor);
+MICA_API MICA_CHECKED mica_status mica_tensor_create(mica_engine *engine, mica_dtype dtype, mica_shape shape,
+                                                     mica_tensor **tensor);
 
 /* The same, filled with a copy of data (as many bytes as the tensor has). Blocks. */
-MICA_API mica_status mica_tensor_create_from(mica_engine *engine, mica_dtype dtype, mica_shape shape, const void *data,
-                                             mica_tensor **tensor);
+MICA_API MICA_CHECKED mica_status mica_tensor_create_from(mica_engine *engine, mica_dtype dtype, mica_shape shape,
+                                                          const void *data, mica_tensor **tensor);
 
 /* A contiguous tensor inside a buffer, offset_bytes from its start. offset_bytes is a multiple of the element size;
  * MICA_E_INVALID when the buffer is too small. */
-MICA_API mica_status mica_tensor_wrap(mica_buffer *buffer, size_t offset_bytes, mica_dtype dtype, mica_shape shape,
-                                      mica_tensor **tensor);
+MICA_API MICA_CHECKED mica_status mica_tensor_wrap(mica_buffer *buffer, size_t offset_bytes, mica_dtype dtype,
+                                                   mica_shape shape, mica_tensor **tensor);
 
 /* Another window onto the memory of base. strides may be NULL (row-major); they may be 0 (broadcast) but not negative.
  * offset counts elements from base's first. MICA_E_INVALID when the window would leave base's buffer. */
-MICA_API mica_status mica_tensor_view(const mica_tensor *base, mica_shape shape, const int64_t *strides, int64_t offset,
-                                      mica_tensor **tensor);
+MICA_API MICA_CHECKED mica_status mica_tensor_view(const mica_tensor *base, mica_shape shape, const int64_t *strides,
+                                                   int64_t offset, mica_tensor **tensor);
 
 /* A view with the last two dimensions swapped; the rank must be at least 2. */
-MICA_API mica_status mica_tensor_transpose(const mica_tensor *base, mica_tensor **tensor);
+MICA_API MICA_CHECKED mica_status mica_tensor_transpose(const mica_tensor *base, mica_tensor **tensor);
 
 /* NULL is a no-op. Work in flight that uses the tensor goes on unharmed. */
 MICA_API void mica_tensor_destroy(mica_tensor *tensor);
@@ -52,27 +53,29 @@ MICA_API bool mica_tensor_is_contiguous(const mica_tensor *tensor);
  * upload copies data before it returns (through pinned memory on a GPU, into mapped memory on a CPU), so that data may
  * be reused at once; it does not wait for the device unless its staging memory is full.
  * download blocks until data holds the result. */
-MICA_API mica_status mica_tensor_upload(mica_queue *queue, mica_tensor *tensor, const void *data, size_t bytes);
-MICA_API mica_status mica_tensor_download(mica_queue *queue, const mica_tensor *tensor, void *data, size_t bytes);
+MICA_API MICA_CHECKED mica_status mica_tensor_upload(mica_queue *queue, mica_tensor *tensor, const void *data,
+                                                     size_t bytes);
+MICA_API MICA_CHECKED mica_status mica_tensor_download(mica_queue *queue, const mica_tensor *tensor, void *data,
+                                                       size_t bytes);
 
 /* A point in a queue's work. */
 typedef struct mica_event mica_event;
 
 /* Like download, but returns at once: data must stay valid and untouched until the event is done. */
-MICA_API mica_status mica_tensor_download_async(mica_queue *queue, const mica_tensor *tensor, void *data, size_t bytes,
-                                                mica_event **event);
+MICA_API MICA_CHECKED mica_status mica_tensor_download_async(mica_queue *queue, const mica_tensor *tensor, void *data,
+                                                             size_t bytes, mica_event **event);
 /* The reverse: data must stay valid and untouched until the event is done. */
-MICA_API mica_status mica_tensor_upload_async(mica_queue *queue, mica_tensor *tensor, const void *data, size_t bytes,
-                                              mica_event **event);
+MICA_API MICA_CHECKED mica_status mica_tensor_upload_async(mica_queue *queue, mica_tensor *tensor, const void *data,
+                                                           size_t bytes, mica_event **event);
 /* The end of what is queued so far. */
-MICA_API mica_status mica_queue_mark(mica_queue *queue, mica_event **event);
+MICA_API MICA_CHECKED mica_status mica_queue_mark(mica_queue *queue, mica_event **event);
 /* What is queued from now on begins when the event is done, which may be another queue's of the engine. The host does
  * not wait. */
-MICA_API mica_status mica_queue_wait(mica_queue *queue, const mica_event *event);
+MICA_API MICA_CHECKED mica_status mica_queue_wait(mica_queue *queue, const mica_event *event);
 /* Blocks; MICA_E_DEVICE when the work failed. */
-MICA_API mica_status mica_event_wait(mica_event *event);
+MICA_API MICA_CHECKED mica_status mica_event_wait(mica_event *event);
 /* *done without blocking. */
-MICA_API mica_status mica_event_is_done(mica_event *event, bool *done);
+MICA_API MICA_CHECKED mica_status mica_event_is_done(mica_event *event, bool *done);
 /* Does not wait. NULL is a no-op. */
 MICA_API void mica_event_destroy(mica_event *event);
 
@@ -81,8 +84,9 @@ typedef enum mica_map_mode { MICA_MAP_MODE_READ, MICA_MAP_MODE_WRITE, MICA_MAP_M
 /* Makes the tensor's memory visible to the host; blocks until earlier work of the queue is done. On a device with
  * unified memory nothing is copied. MICA_MAP_MODE_WRITE gives memory of undefined content and promises to write all
  * of it. Until unmap, no queued work may use the tensor. */
-MICA_API mica_status mica_tensor_map(mica_queue *queue, mica_tensor *tensor, mica_map_mode mode, void **data);
-MICA_API mica_status mica_tensor_unmap(mica_queue *queue, mica_tensor *tensor, void *data);
+MICA_API MICA_CHECKED mica_status mica_tensor_map(mica_queue *queue, mica_tensor *tensor, mica_map_mode mode,
+                                                  void **data);
+MICA_API MICA_CHECKED mica_status mica_tensor_unmap(mica_queue *queue, mica_tensor *tensor, void *data);
 
 MICA_END_DECLS
 

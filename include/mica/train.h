@@ -107,8 +107,8 @@ typedef struct mica_trainer_config {
 } mica_trainer_config;
 
 /* Copies config, but not what its pointers name: those stay valid as long as the trainer. */
-MICA_API mica_status mica_trainer_create(mica_engine *engine, const mica_trainer_config *config,
-                                         mica_trainer **trainer);
+MICA_API MICA_CHECKED mica_status mica_trainer_create(mica_engine *engine, const mica_trainer_config *config,
+                                                      mica_trainer **trainer);
 MICA_API void mica_trainer_destroy(mica_trainer *trainer);
 
 /* The network and the session that train, and those that test on the same weights (the averaged ones where the
@@ -122,24 +122,24 @@ MICA_API mica_session *mica_trainer_test_session(mica_trainer *trainer);
 /* Trains until all epochs are done or something stops it, from where a loaded checkpoint left off. validation may be
  * NULL. MICA_E_NUMERIC names step and learning rate where the loss is no longer finite; the weights are useless then,
  * and no checkpoint is written. Blocks. */
-MICA_API mica_status mica_trainer_fit(mica_trainer *trainer, const mica_batch_source *training,
-                                      const mica_batch_source *validation);
+MICA_API MICA_CHECKED mica_status mica_trainer_fit(mica_trainer *trainer, const mica_batch_source *training,
+                                                   const mica_batch_source *validation);
 
 /* One queued step on a batch, for loops of one's own; the metrics add up until mica_trainer_take_metrics, which waits
  * for them, returns and resets them. */
-MICA_API mica_status mica_trainer_step(mica_trainer *trainer, const mica_batch *batch);
-MICA_API mica_status mica_trainer_take_metrics(mica_trainer *trainer, mica_metrics *metrics);
+MICA_API MICA_CHECKED mica_status mica_trainer_step(mica_trainer *trainer, const mica_batch *batch);
+MICA_API MICA_CHECKED mica_status mica_trainer_take_metrics(mica_trainer *trainer, mica_metrics *metrics);
 
 /* The metrics of one epoch of a source, with the weights as they are. confusion (may be NULL): classes x classes
  * counts, row-major, row the target and column the prediction; cross_entropy only. Blocks. */
-MICA_API mica_status mica_trainer_test(mica_trainer *trainer, const mica_batch_source *source, mica_metrics *metrics,
-                                       int64_t *confusion);
+MICA_API MICA_CHECKED mica_status mica_trainer_test(mica_trainer *trainer, const mica_batch_source *source,
+                                                    mica_metrics *metrics, int64_t *confusion);
 
 /* A checkpoint: every parameter of the training session, and where the run stands. A run that is loaded from it goes on
  * to the same bits as one that was never stopped. MICA_E_FORMAT says what does not fit when it is one of another
  * network or optimiser; then the trainer is as before. */
-MICA_API mica_status mica_trainer_save(mica_trainer *trainer, const char *path);
-MICA_API mica_status mica_trainer_load(mica_trainer *trainer, const char *path);
+MICA_API MICA_CHECKED mica_status mica_trainer_save(mica_trainer *trainer, const char *path);
+MICA_API MICA_CHECKED mica_status mica_trainer_load(mica_trainer *trainer, const char *path);
 
 /* Of a class, from a confusion matrix. What has no samples to divide by is 0. */
 typedef struct mica_class_scores {

@@ -16,7 +16,7 @@ typedef struct mica_tuner mica_tuner;
 /* problem is the op and what describes a problem of it: "gemm 1024,1024,1024" (M,N,K), optionally followed by ,nn ,nt
  * ,tn or ,tt (transposes of A and B), by a type of the operands (,f16) and by a number of batches (,x8).
  * MICA_E_FORMAT when it is none. */
-MICA_API mica_status mica_tuner_create(mica_engine *engine, const char *problem, mica_tuner **tuner);
+MICA_API MICA_CHECKED mica_status mica_tuner_create(mica_engine *engine, const char *problem, mica_tuner **tuner);
 /* NULL is a no-op. */
 MICA_API void mica_tuner_destroy(mica_tuner *tuner);
 
@@ -30,19 +30,19 @@ MICA_API size_t mica_tuner_count(const mica_tuner *tuner);
 MICA_API const char *mica_tuner_candidate(const mica_tuner *tuner, size_t index);
 /* Adds one by its text, unless it is listed, and says where it stands. MICA_E_NOT_FOUND when the text is no candidate
  * for the problem on this device. */
-MICA_API mica_status mica_tuner_add(mica_tuner *tuner, const char *candidate, size_t *index);
-MICA_API mica_status mica_tuner_widen(mica_tuner *tuner, size_t index);
+MICA_API MICA_CHECKED mica_status mica_tuner_add(mica_tuner *tuner, const char *candidate, size_t *index);
+MICA_API MICA_CHECKED mica_status mica_tuner_widen(mica_tuner *tuner, size_t index);
 
 /* Compares the candidate with the reference and then times it: the median of runs that take at least `budget` seconds
  * together (0 for a twentieth of a second). Blocks. MICA_E_NUMERIC for a wrong result, and whatever a launch can fail
  * with; *seconds is for one run. */
-MICA_API mica_status mica_tuner_measure(mica_tuner *tuner, size_t index, double budget, double *seconds);
+MICA_API MICA_CHECKED mica_status mica_tuner_measure(mica_tuner *tuner, size_t index, double budget, double *seconds);
 
 /* Files the candidate as the best for this problem: ops of this engine use it from now on, and those of other processes
  * through the cache directory. */
-MICA_API mica_status mica_tuner_keep(mica_tuner *tuner, size_t index, double seconds);
+MICA_API MICA_CHECKED mica_status mica_tuner_keep(mica_tuner *tuner, size_t index, double seconds);
 /* Files it as wrong on this device: no op uses it any more. */
-MICA_API mica_status mica_tuner_quarantine(mica_tuner *tuner, size_t index, const char *reason);
+MICA_API MICA_CHECKED mica_status mica_tuner_quarantine(mica_tuner *tuner, size_t index, const char *reason);
 
 MICA_END_DECLS
 

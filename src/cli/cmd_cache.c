@@ -153,7 +153,7 @@ static int run(const cli_command *self, const void *given) {
     status = cli_json_print(&json, self);
   else
     cJSON_Delete(json.root);
-  free(path);
+  mica_free(path);
   return status;
 }
 

@@ -266,7 +266,7 @@ static void print_summary(const cli_run *run, mica_engine *engine, const parts *
          run->model, run->optimizer, run->lr, run->schedule, run->weight_decay, run->batch, run->precision,
          run->augment, run->seed);
   if (mica_nn_summary(mica_trainer_network(trainer), &text) == MICA_OK) printf("\n%s\n", text);
-  free(text);
+  mica_free(text);
 }
 
 static double rss_mib(void) {

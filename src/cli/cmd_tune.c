@@ -77,7 +77,8 @@ static void measure_from(mica_tuner *tuner, cli_worker *worker, const char *prob
       cli_progress_end();
       fprintf(stderr, "%s: %s is wrong here and put in quarantine: %s\n", problem, mica_tuner_candidate(tuner, i),
               reason);
-      mica_tuner_quarantine(tuner, i, reason);
+      if (mica_tuner_quarantine(tuner, i, reason) != MICA_OK)
+        fprintf(stderr, "%s: the quarantine is not kept: %s\n", problem, mica_error_message());
     }
     if (how != CLI_MEASURED) continue;
     r->measured++;

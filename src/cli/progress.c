@@ -49,7 +49,7 @@ static void show_bar(const mica_train_progress *e) {
 static double wait_share(const mica_train_progress *e) { return e->seconds > 0 ? e->data_seconds / e->seconds : 0; }
 
 /* Tags are sorted by TensorBoard into groups by what stands before the slash. */
-static void note_events(mica_events *events, const mica_train_progress *e) {
+static mica_status note_events(mica_events *events, const mica_train_progress *e) {
   const struct {
     const char *tag;
     double value;
@@ -61,8 +61,10 @@ static void note_events(mica_events *events, const mica_train_progress *e) {
       {"learning_rate", e->rate},
       {"samples_per_second", rate_of(e)},
   };
-  for (size_t i = 0; events && i < sizeof scalars / sizeof *scalars; i++)
-    if (isfinite(scalars[i].value)) mica_events_scalar(events, scalars[i].tag, e->step, scalars[i].value);
+  mica_status status = MICA_OK;
+  for (size_t i = 0; status == MICA_OK && events && i < sizeof scalars / sizeof *scalars; i++)
+    if (isfinite(scalars[i].value)) status = mica_events_scalar(events, scalars[i].tag, e->step, scalars[i].value);
+  return status;
 }
 
 static mica_status add_row(cli_progress_state *state, const mica_train_progress *e) {
@@ -87,15 +89,30 @@ static mica_status add_row(cli_progress_state *state, const mica_train_progress 
 
 /* Notes that cannot be written are worth a word, but not the training. */
 static void note_epoch(cli_progress_state *state, const mica_train_progress *e) {
-  note_events(state->events, e);
+  if (note_events(state->events, e) != MICA_OK) fprintf(stderr, "mica: %s\n", mica_error_message());
   if (add_row(state, e) != MICA_OK) fprintf(stderr, "mica: %s\n", mica_error_message());
+}
+
+/* The rows of the run that goes on; a table that is damaged is begun anew. */
+static void take_rows(cli_progress_state *state) {
+  mica_history_row *rows = NULL;
+  size_t count = 0;
+  if (mica_history_read(state->path, &rows, &count) != MICA_OK) {
+    fprintf(stderr, "mica: %s; the table is begun anew\n", mica_error_message());
+    return;
+  }
+  state->rows = malloc((count + 1) * sizeof *rows);
+  if (state->rows) {
+    memcpy(state->rows, rows, count * sizeof *rows);
+    state->row_count = count;
+  }
+  mica_free(rows);
 }
 
 mica_status cli_progress_begin(cli_progress_state *state, const char *folder, bool resume) {
   *state = (cli_progress_state){0};
   if (!cli_run_path(state->path, folder, "history.csv")) return MICA_E_INVALID;
-  if (resume && access(state->path, R_OK) == 0)
-    mica_history_read(state->path, &state->rows, &state->row_count); /* a damaged one is begun anew */
+  if (resume && access(state->path, R_OK) == 0) take_rows(state);
   return mica_events_create(folder, &state->events);
 }
 

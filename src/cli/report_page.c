@@ -228,7 +228,7 @@ static mica_status add_picture(FILE *out, const cli_report_mistake *mistake) {
   fputs("<img alt=\"\" src=\"data:image/png;base64,", out);
   add_base64(out, png, bytes);
   fputs("\">", out);
-  free(png);
+  mica_free(png);
   return MICA_OK;
 }
 

@@ -34,11 +34,22 @@ static void normalise(cli_samples *s, const cli_run *run, int64_t i, const float
   }
 }
 
+/* Makes sure that sample i has room for its pixels. */
+static bool keep_pixels(cli_samples *s, int64_t i, size_t bytes) {
+  if (!s->pixels[i]) s->pixels[i] = malloc(bytes);
+  return s->pixels[i] != NULL;
+}
+
 int cli_samples_read_images(cli_samples *s, const cli_command *self, const cli_run *run, char *const *paths) {
   if (run->input.rank != 3) return cli_fail(self, "the network was not trained on pictures");
   for (int64_t i = 0; i < s->count; i++) {
     mica_shape shape;
-    if (mica_image_read(paths[i], run->input, &s->pixels[i], &shape) != MICA_OK) return cli_fail_library(self);
+    uint8_t *pixels = NULL;
+    if (mica_image_read(paths[i], run->input, &pixels, &shape) != MICA_OK) return cli_fail_library(self);
+    bool kept = keep_pixels(s, i, (size_t)s->size);
+    if (kept) memcpy(s->pixels[i], pixels, (size_t)s->size);
+    mica_free(pixels);
+    if (!kept) return no_memory(self);
     s->truth[i] = -1;
     normalise(s, run, i, NULL);
   }
@@ -49,9 +60,7 @@ static int read_sample(cli_samples *s, const cli_command *self, const cli_run *r
                        uint64_t from, int64_t i, float *numbers) {
   size_t bytes = mica_dataset_input_bytes(dataset);
   bool pixels = mica_dataset_dtype(dataset) == MICA_U8;
-  free(s->pixels[i]);
-  s->pixels[i] = pixels ? malloc(bytes) : NULL;
-  if (pixels && !s->pixels[i]) return no_memory(self);
+  if (pixels && !keep_pixels(s, i, bytes)) return no_memory(self);
   void *to = pixels ? (void *)s->pixels[i] : (void *)numbers;
   if (mica_dataset_input(dataset, from + (uint64_t)i, to, bytes) != MICA_OK) return cli_fail_library(self);
   s->truth[i] = mica_dataset_label(dataset, from + (uint64_t)i);

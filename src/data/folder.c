@@ -101,7 +101,7 @@ static mica_status choose_shape(const mica__store *store, const mica_dataset_con
   *shape = MICA_SHAPE(config->channels, config->height, config->width);
   if (shape->dim[0] && shape->dim[1] && shape->dim[2]) return MICA_OK;
   MICA_TRY(mica_image_read(store->files[0], MICA_SHAPE(config->channels, 0, 0), &pixels, &first));
-  free(pixels);
+  mica_free(pixels);
   for (int i = 0; i < 3; i++)
     if (shape->dim[i] == 0) shape->dim[i] = first.dim[i];
   return MICA_OK;

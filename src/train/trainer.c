@@ -164,7 +164,9 @@ mica_status mica__train_drain(mica_trainer *t) {
 
 void mica__train_discard(mica_trainer *t) {
   for (int i = 0; i < MICA__READINGS; i++) {
-    if (t->readings[i].event) mica_event_wait(t->readings[i].event);
+    mica_event *event = t->readings[i].event;
+    if (event && mica_event_wait(event) != MICA_OK)
+      mica__log(MICA_LOG_LEVEL_INFO, "a reading that is discarded: %s", mica_error_message());
     mica_event_destroy(t->readings[i].event);
     t->readings[i].event = NULL;
   }

@@ -71,7 +71,7 @@ static size_t nodes_of(const mica_graph *graph) {
   size_t lines = 0;
   bench_ok(mica_graph_dump(graph, MICA_DUMP_FORMAT_TEXT, &text));
   for (const char *c = text; *c; c++) lines += *c == '\n';
-  free(text);
+  mica_free(text);
   return lines;
 }
 

@@ -90,7 +90,7 @@ START_TEST(pictures_stand_in_the_page) {
     if (status == MICA_OK) {
       ck_assert_uint_eq(picture_of(text, shown), bytes);
       ck_assert_mem_eq(shown, png, bytes);
-      free(png);
+      mica_free(png);
     } else {
       ck_assert_int_eq(status, MICA_E_UNSUPPORTED);
     }

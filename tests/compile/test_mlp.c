@@ -96,7 +96,7 @@ START_TEST(steady_state) {
          report.launches, report.values, (unsigned long long)report.planned_bytes,
          (unsigned long long)report.unplanned_bytes, (unsigned long long)report.parameter_bytes, dump);
   ck_assert_uint_le(report.planned_bytes, report.unplanned_bytes);
-  free(dump);
+  mica_free(dump);
   mica_session_destroy(session);
 }
 END_TEST
@@ -200,7 +200,7 @@ START_TEST(the_profile_adds_up_to_the_step) {
   printf("%s", text);
   ck_assert_ptr_nonnull(strstr(text, "all launches"));
   ck_assert_ptr_nonnull(strstr(text, "between launches"));
-  free(text);
+  mica_free(text);
   mica_session_destroy(session);
 }
 END_TEST

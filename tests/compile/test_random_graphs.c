@@ -249,10 +249,10 @@ static void show(mica_graph *graph, mica_session *session) {
   if (!getenv("MICA_TEST_DUMP")) return;
   ck_ok(mica_graph_dump(graph, MICA_DUMP_FORMAT_TEXT, &text));
   puts(text);
-  free(text);
+  mica_free(text);
   ck_ok(mica_session_dump(session, &text));
   puts(text);
-  free(text);
+  mica_free(text);
 }
 
 START_TEST(compiled_graphs_agree_with_plain_ones) {

@@ -150,10 +150,10 @@ START_TEST(a_chain_is_one_kernel) {
   ck_assert_uint_eq(report_of(session).planned_bytes, 0);
   ck_ok(mica_session_dump(session, &text));
   ck_assert_msg(strstr(text, "mul add gelu mul") != NULL, "%s", text);
-  free(text);
+  mica_free(text);
   ck_ok(mica_session_kernel_source(session, 0, &text));
   ck_assert_msg(strstr(text, "__kernel") != NULL, "%s", text);
-  free(text);
+  mica_free(text);
   ck_assert_int_eq(mica_session_kernel_source(session, 1, &text), MICA_E_NOT_FOUND);
   mica_session_destroy(session);
 }

@@ -21,3 +21,7 @@ awk '{
     print words[1] " does not begin with " type; bad = 1
   }
 } END { exit bad }' "$work/enums"
+if grep -n '^MICA_API mica_status ' "$prefix"/include/mica/*.h; then
+  echo 'functions that return a status are MICA_API MICA_CHECKED'
+  exit 1
+fi

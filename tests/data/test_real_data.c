@@ -162,10 +162,10 @@ START_TEST(photos) {
   ck_assert(mica_shape_equal(shape, MICA_SHAPE(3, 576, 768)));
   double whole = 0, small = 0;
   for (int64_t i = 0; i < 3 * 576 * 768; i++) whole += pixels[i] / (3.0 * 576 * 768);
-  free(pixels);
+  mica_free(pixels);
   ck_ok(mica_image_read(path, MICA_SHAPE(3, 36, 48), &pixels, &shape));
   for (int64_t i = 0; i < 3 * 36 * 48; i++) small += pixels[i] / (3.0 * 36 * 48);
-  free(pixels);
+  mica_free(pixels);
   ck_assert_double_eq_tol(whole, small, 1);
   /* A file cut short is no picture. */
   static char content[1 << 18];

@@ -59,12 +59,12 @@ START_TEST(a_history_comes_back) {
   ck_assert_uint_eq(count, 2);
   ck_assert_double_eq(rows[0].loss, 0.51234567);
   ck_assert(isnan(rows[1].validation_loss) && isnan(rows[1].data_wait_share));
-  free(rows);
+  mica_free(rows);
   files_write_text("other.csv", "loss,colour,epoch\n0.5,red,3\n");
   ck_ok(mica_history_read(files_path("other.csv"), &rows, &count));
   ck_assert_uint_eq(count, 1);
   ck_assert(rows[0].epoch == 3 && rows[0].loss == 0.5 && isnan(rows[0].accuracy));
-  free(rows);
+  mica_free(rows);
   static const char *const wrong[] = {"", "colour\nred\n", "loss\nlow\n", "loss,epoch\n1\n", "loss,epoch\n1,2,3\n"};
   for (size_t i = 0; i < sizeof wrong / sizeof *wrong; i++) {
     files_write_text("wrong.csv", wrong[i]);
@@ -128,7 +128,7 @@ START_TEST(a_picture_comes_back) {
   ck_assert(image.height == 4 && image.width == 5);
   for (size_t i = 0; i < sizeof pixels; i++) ck_assert_uint_eq(image.pixels[i % 20 * 3 + i / 20], pixels[i]);
   free(image.pixels);
-  free(file);
+  mica_free(file);
   static const mica_shape wrong[] = {{3, {2, 4, 5}}, {3, {3, 0, 5}}, {3, {3, 4, 1 << 20}}, {2, {4, 5}}};
   for (size_t i = 0; i < sizeof wrong / sizeof *wrong; i++)
     ck_assert_int_eq(mica_png_encode(pixels, wrong[i], &file, &size), MICA_E_SHAPE);

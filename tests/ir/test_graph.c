@@ -179,12 +179,12 @@ START_TEST(dumps) {
                          "%3 = join %1 %2 -> f32 (?, 2) 'say \"hi\"' checkpoint\n"
                          "%4 = full reals [0.5] -> f32 ()\n"
                          "%5 = join %2 %4 -> f32 (2)\n");
-  free(text);
+  mica_free(text);
   ck_assert_int_eq(mica_graph_dump(graph, MICA_DUMP_FORMAT_GRAPHVIZ, &text), MICA_OK);
   ck_assert_ptr_nonnull(strstr(text, "v3 [shape=box, label=\"join\\nsay \\\"hi\\\"\\nf32 (?, 2)\"];"));
   ck_assert_ptr_nonnull(strstr(text, "v5 -> v2 [style=dashed];"));
   ck_assert(!strncmp(text, "digraph mica {", 14));
-  free(text);
+  mica_free(text);
   ck_assert_int_eq(mica_graph_dump(NULL, MICA_DUMP_FORMAT_TEXT, &text), MICA_E_INVALID);
   ck_assert_int_eq(mica_graph_dump(graph, (mica_dump_format)7, &text), MICA_E_INVALID);
 }

@@ -78,7 +78,7 @@ START_TEST(summary_tells_the_costs) {
                 "%s", text);
   /* 2 784 128 + 128 of the bias */
   ck_assert_msg(strstr(text, "0.201"), "%s", text);
-  free(text);
+  mica_free(text);
 }
 END_TEST
 

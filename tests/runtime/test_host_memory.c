@@ -140,7 +140,7 @@ static mica_status use_cache(void) {
   if (status == MICA_OK) free(binary.data);
   if (status == MICA_OK) status = mica_cache_list(path, count_entry, &entries);
   if (status == MICA_OK) status = mica_cache_clear(path, &cleared);
-  free(path);
+  mica_free(path);
   return status;
 }
 

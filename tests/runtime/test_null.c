@@ -81,7 +81,7 @@ START_TEST(the_cache_directory_is_chosen) {
     for (int v = 0; v < 3; v++) values[v] ? setenv(names[v], values[v], 1) : unsetenv(names[v]);
     ck_ok(mica_cache_path(cases[i].config, &path));
     ck_assert_str_eq(path, cases[i].expected);
-    free(path);
+    mica_free(path);
   }
   for (int i = 0; i < 3; i++) {
     kept[i] ? setenv(names[i], kept[i], 1) : unsetenv(names[i]);

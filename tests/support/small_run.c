@@ -138,10 +138,12 @@ mica_status small_run(mica_engine *engine, bool computes, const char *trace_path
   if (status == MICA_OK) status = order_queues(r);
   if (status == MICA_OK) status = fill(r);
   if (status == MICA_OK) status = give_up_recording(r);
-  /* Also where the run has failed before its end. */
-  mica__attempt_begin();
-  mica_profile_stop(engine);
-  mica__attempt_end();
+  if (status != MICA_OK) { /* the run's first failure is what it is judged by, not that of stopping */
+    mica__attempt_begin();
+    mica_status stopped = mica_profile_stop(engine);
+    mica__attempt_end();
+    (void)stopped;
+  }
   mica_event_destroy(r->event);
   mica_event_destroy(r->sent);
   mica_event_destroy(r->marked);

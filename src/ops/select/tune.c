@@ -180,7 +180,8 @@ mica_status mica__tune(mica_engine *engine, const char *problem) {
   for (size_t i = 0; i < tuner->count; i++) {
     double seconds = 0;
     mica_status status = mica_tuner_measure(tuner, i, 0, &seconds);
-    if (status == MICA_E_NUMERIC) mica_tuner_quarantine(tuner, i, mica_error_message());
+    if (status == MICA_E_NUMERIC && mica_tuner_quarantine(tuner, i, mica_error_message()) != MICA_OK)
+      mica__log(MICA_LOG_LEVEL_WARNING, "a quarantine is not kept: %s", mica_error_message());
     if (status != MICA_OK || (best_seconds > 0 && seconds >= best_seconds)) continue;
     best = i;
     best_seconds = seconds;
