@@ -80,7 +80,7 @@ MICA_API const mica_tensor *mica_session_output(const mica_session *session, siz
  * or other output. Best it begins at a multiple of 64 bytes in its buffer: one that does not is copied to after the
  * run. The session keeps the memory alive until another tensor is bound; NULL unbinds. Neither waits nor allocates
  * device memory. */
-MICA_API mica_status mica_session_bind_output(mica_session *session, size_t index, mica_tensor *tensor);
+MICA_API MICA_CHECKED mica_status mica_session_bind_output(mica_session *session, size_t index, mica_tensor *tensor);
 
 typedef struct mica_session_report {
   size_t launches;          /* a run */
