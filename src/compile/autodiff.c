@@ -37,7 +37,7 @@ static int32_t copy_or_self(const backward *b, int32_t id) { return b->again[id 
 static mica_status recompute_node(backward *b, int32_t id) {
   /* The node moves when the graph grows. */
   const mica__node node = *node_at(b, id);
-  int32_t copy = mica__graph_put(b->graph, node.op, node.inputs, node.input_count, &node.attrs, node.type);
+  int32_t copy = mica__graph_put(b->graph, node.op, node.inputs, node.input_count, node.attrs, node.type);
   if (!copy) return b->graph->status;
   mica__node *made = node_at(b, copy);
   made->pass = b->pass;

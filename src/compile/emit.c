@@ -7,6 +7,10 @@
 
 static mica__node *node_at(const mica__emission *e, int32_t id) { return mica__graph_node(e->graph, id); }
 
+static bool reduces(const mica__node *reduce, int32_t axis) {
+  return ((const mica__reduce_attrs *)reduce->attrs)->axes >> axis & 1;
+}
+
 static bool is_member(const mica__emission *e, int32_t id) { return e->group[id - 1] == e->own || e->inlined[id - 1]; }
 
 /* -1 when the kernel is full. */
@@ -48,7 +52,7 @@ static int32_t emit_value(mica__emission *e, int32_t id, const mica__access *acc
 /* A constant of one element, or of one value everywhere, that a double can hold. */
 static bool is_number(const mica__node *node, double *value) {
   if (node->op == &mica__op_full)
-    *value = node->attrs.reals[0];
+    *value = mica__full_value(node);
   else if (node->op == &mica__op_constant && mica__node_count(node) == 1)
     *value = mica__element_get(node->type.dtype, node->data, 0);
   else
@@ -108,7 +112,7 @@ static bool operand_access(const mica__emission *e, const mica__node *node, cons
     if (row.dim[i] > 1 && access->stride[outer + i] != 0) return false;
   }
   for (int32_t i = 0; i < x.rank; i++) {
-    if (!node->attrs.ints[1 + i]) continue;
+    if (!reduces(node, i)) continue;
     axes.dim[axes.rank] = x.dim[i];
     axis_steps.stride[axes.rank++] = steps.stride[i];
     extent *= x.dim[i];
@@ -124,7 +128,7 @@ static bool operand_access(const mica__emission *e, const mica__node *node, cons
 
 static bool joins_something(const mica__emission *e, const mica__node *reduce) {
   for (int32_t i = 0; i < node_at(e, reduce->inputs[0])->type.shape.rank; i++)
-    if (reduce->attrs.ints[1 + i]) return true;
+    if (reduces(reduce, i)) return true;
   return false;
 }
 
@@ -176,7 +180,7 @@ static bool window_access(const mica__emission *e, const mica__node *node, int32
   mica_shape shape = node->type.shape, part = node_at(e, node->inputs[k])->type.shape;
   mica__access inner = mica__template_look(e->graph, node->inputs[k], base);
   mica__inset window;
-  node->op->window(e->graph, node, k, &window);
+  node->op->window(e->graph, node, k, &window, &load->value);
   for (int32_t d = 0; d < MICA_MAX_RANK; d++) load->high[d] = e->space.dim[d];
   for (int32_t a = 0; a < shape.rank; a++) {
     int64_t step = part.dim[a] == 1 ? 1 : window.step[a], begin = window.start[a];
@@ -197,7 +201,6 @@ static int32_t emit_windows(mica__emission *e, int32_t id, const mica__access *a
     mica__fused_instr load = {.kind = MICA__FUSED_LOAD, .dtype = node->type.dtype, .bounded = true};
     if (mica__node_count(node_at(e, node->inputs[k])) == 0) continue;
     if (!window_access(e, node, k, access, &load, &base) || is_member(e, base)) return -1;
-    load.value = node->attrs.reals[0];
     load.args[0] = value;
     load.arg_count = value >= 0;
     load.operand = add_operand(e, base, false);
@@ -234,11 +237,11 @@ static layout layout_of_reduce(mica__emission *e, const mica__node *reduce) {
   mica__access steps = mica__access_row_major(x), kept_steps;
   layout made = {0};
   for (int32_t i = 0; i < x.rank; i++)
-    if (reduce->attrs.ints[1 + i]) kept.dim[i] = 1;
+    if (reduces(reduce, i)) kept.dim[i] = 1;
   kept_steps = mica__access_row_major(kept);
   for (int reduced = 0; reduced < 2; reduced++)
     for (int32_t i = 0; i < x.rank; i++) {
-      if ((reduce->attrs.ints[1 + i] != 0) != (reduced != 0)) continue;
+      if (reduces(reduce, i) != (reduced != 0)) continue;
       int32_t at = e->space.rank++;
       e->space.dim[at] = x.dim[i];
       made.element.stride[at] = steps.stride[i];

@@ -32,7 +32,8 @@ mica_status mica__template_values(const mica__node *node, double **out) {
   if (!values) return mica__fail_nomem("a constant");
   bool exact = true;
   for (int64_t i = 0; i < count; i++) {
-    values[i] = node->op == &mica__op_full ? node->attrs.reals[0] : mica__element_get(node->type.dtype, node->data, i);
+    values[i] =
+        node->op == &mica__op_full ? mica__full_value(node) : mica__element_get(node->type.dtype, node->data, i);
     exact = exact && is_exact(node->type.dtype, values[i]);
   }
   if (exact)
@@ -72,7 +73,7 @@ static void fold_pointwise(const mica_graph *graph, const mica__node *node, doub
     double operands[4] = {0};
     for (int32_t k = 0; k < node->input_count; k++)
       if (inputs[k]) operands[k] = inputs[k][reach(&access[k], node->type.shape, index)];
-    out[i] = node->op->scalar(operands, &node->attrs);
+    out[i] = node->op->scalar(operands, node->attrs);
   }
 }
 
@@ -90,7 +91,7 @@ static mica_status fold_whole(const mica_graph *graph, const mica__node *node, d
   mica__type *types = calloc((size_t)node->input_count + 1, sizeof *types);
   if (!types) return mica__fail_nomem("a constant");
   for (int32_t k = 0; k < node->input_count; k++) types[k] = mica__graph_node(graph, node->inputs[k])->type;
-  mica__eval eval = {.attrs = &node->attrs,
+  mica__eval eval = {.attrs = node->attrs,
                      .inputs = (const double *const *)inputs,
                      .types = types,
                      .input_count = node->input_count,

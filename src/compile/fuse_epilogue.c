@@ -8,6 +8,7 @@
 typedef struct fusing {
   mica_graph *graph;
   bool *needed, *wanted;
+  void *attrs;   /* room for what is fused */
   int32_t *uses; /* by id - 1: how often needed nodes name it, views not counted but seen through */
 } fusing;
 
@@ -49,16 +50,22 @@ static mica__node *launch_behind(const fusing *a, const mica__node *user, int32_
 
 /* The user takes the launch's place: its operands, and the user's other one. */
 static mica_status take_place(fusing *a, mica__node *user, mica__node *node, int32_t other, const mica__op *op,
-                              const mica__attrs *attrs) {
+                              const void *given) {
+  void *attrs = NULL;
   int32_t *inputs = calloc((size_t)node->input_count + 1, sizeof *inputs);
-  if (!inputs) return mica__fail_nomem("a session");
+  mica_status status = inputs ? mica__attrs_copy(op->attrs, given, &attrs) : mica__fail_nomem("a session");
+  if (status != MICA_OK) {
+    free(inputs);
+    return status;
+  }
   memcpy(inputs, node->inputs, (size_t)node->input_count * sizeof *inputs);
   if (other) inputs[node->input_count] = other;
   free(user->inputs);
   user->inputs = inputs;
   user->input_count = node->input_count + (other != 0);
   user->op = op;
-  user->attrs = *attrs;
+  free(user->attrs);
+  user->attrs = attrs;
   a->uses[node - a->graph->nodes] = 0;
   return MICA_OK;
 }
@@ -89,14 +96,13 @@ static mica_status visit(fusing *a, mica__node *user) {
   for (int32_t k = 0; k < user->input_count; k++) {
     mica__node *node = launch_behind(a, user, k);
     int32_t other = user->input_count == 2 ? user->inputs[1 - k] : 0;
-    mica__attrs attrs;
     if (!node || (other && is_stored_for_it(a, user, other))) continue;
-    mica__epilogue_fusion fusion = {.node = node, .user = user, .attrs = &attrs};
+    mica__epilogue_fusion fusion = {.node = node, .user = user, .attrs = a->attrs};
     if (other) {
       fusion.other = &node_at(a, other)->type;
       fusion.access = mica__access_broadcast(fusion.other->shape, user->type.shape);
     }
-    if (node->op->fuse_epilogue(&fusion)) return take_place(a, user, node, other, fusion.op, &attrs);
+    if (node->op->fuse_epilogue(&fusion)) return take_place(a, user, node, other, fusion.op, a->attrs);
   }
   return MICA_OK;
 }
@@ -107,12 +113,14 @@ mica_status mica__template_fuse_epilogues(mica__template *template) {
   a.needed = calloc(nodes, sizeof *a.needed);
   a.wanted = calloc(nodes, sizeof *a.wanted);
   a.uses = calloc(nodes, sizeof *a.uses);
-  mica_status status = a.needed && a.wanted && a.uses ? MICA_OK : mica__fail_nomem("a session");
+  a.attrs = malloc(MICA__ATTRS_MOST);
+  mica_status status = a.needed && a.wanted && a.uses && a.attrs ? MICA_OK : mica__fail_nomem("a session");
   if (status == MICA_OK) count_uses(&a, template);
   for (int32_t id = 1; status == MICA_OK && id <= a.graph->count; id++)
     if (a.needed[id - 1]) status = visit(&a, node_at(&a, id));
   free(a.needed);
   free(a.wanted);
   free(a.uses);
+  free(a.attrs);
   return status;
 }

@@ -32,7 +32,7 @@ typedef enum mica__fused_kind {
 typedef struct mica__fused_instr {
   mica__fused_kind kind;
   const mica__op *op;
-  mica__attrs attrs;
+  const void *attrs; /* of the op, as in the node, which outlives the list */
   int32_t args[4];
   int32_t arg_count; /* OP: how many; a bounded LOAD has one or none, REDUCE and STORE one, the others none */
   int32_t operand;

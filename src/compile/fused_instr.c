@@ -60,15 +60,14 @@ static mica__term value_of(const mica__writer *w, int32_t k, int32_t lanes) {
 /* Word `word` of the expression of OP k as text; what is no name of the vocabulary stays as it is. */
 static void add_word(mica__writer *w, int32_t k, int32_t lanes, const char *word, size_t n) {
   const mica__fused_instr *instr = &w->fused->instrs[k];
+  const mica__attr *attr = mica__attr_find(instr->op->attrs, word, n);
   mica_dtype first = instr->arg_count ? w->fused->instrs[instr->args[0]].dtype : instr->dtype;
   if (n == 1 && word[0] >= 'a' && word[0] < 'a' + instr->arg_count) {
     mica__text_add(w->out, value_of(w, instr->args[word[0] - 'a'], lanes).text);
-  } else if (n == 2 && (word[0] == 'r' || word[0] == 'i') && word[1] >= '0' && word[1] < '4') {
-    int index = word[1] - '0';
-    char name[32];
-    snprintf(name, sizeof name, "v%d_%.2s", (int)k, word);
-    double value = word[0] == 'r' ? instr->attrs.reals[index] : (double)instr->attrs.ints[index];
-    mica__text_add(w->out, constant(first, lanes, value, name).text);
+  } else if (attr) {
+    char name[64];
+    snprintf(name, sizeof name, "v%d_%s", (int)k, attr->name);
+    mica__text_add(w->out, constant(first, lanes, mica__attr_number(attr, instr->attrs), name).text);
   } else if (n == 1 && word[0] == 'K') {
     mica__text_addf(w->out, "(%s)", mica__write_type(first, lanes));
   } else if (n == 5 && !memcmp(word, "TRUTH", n)) {

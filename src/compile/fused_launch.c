@@ -13,13 +13,6 @@ static void push_index(mica__launch *launch, const mica__fused_plan *plan, int64
     mica__launch_size(launch, value);
 }
 
-static void push_int(mica__launch *launch, mica_dtype dtype, int64_t value) {
-  if (dtype == MICA_I64)
-    mica__launch_long(launch, value);
-  else
-    mica__launch_scalar(launch, dtype, (double)value);
-}
-
 static void push_arg(mica__launch *launch, const mica__fused *fused, const mica__fused_plan *plan,
                      const mica__fused_arg *arg, const mica_tensor *const *operands) {
   const mica__fused_instr *instr = &fused->instrs[arg->instr];
@@ -41,8 +34,9 @@ static void push_arg(mica__launch *launch, const mica__fused *fused, const mica_
     mica__launch_scalar(launch, instr->kind == MICA__FUSED_LOAD ? fused->operand_dtype[instr->operand] : instr->dtype,
                         instr->value);
     break;
-  case MICA__FUSED_ARG_REAL: mica__launch_scalar(launch, first, instr->attrs.reals[arg->index]); break;
-  case MICA__FUSED_ARG_INT: push_int(launch, first, instr->attrs.ints[arg->index]); break;
+  case MICA__FUSED_ARG_ATTR:
+    mica__launch_scalar(launch, first, mica__attr_number(&instr->op->attrs->rows[arg->index], instr->attrs));
+    break;
   case MICA__FUSED_ARG_CACHE: {
     /* Never of 0 bytes, which OpenCL refuses. */
     int64_t n = fused->extent[plan->lane];

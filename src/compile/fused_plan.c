@@ -225,17 +225,12 @@ static void add_access_args(const mica__fused *fused, mica__fused_plan *plan, in
 
 static void add_constant_args(const mica__fused *fused, mica__fused_plan *plan, int32_t k) {
   const mica__fused_instr *instr = &fused->instrs[k];
+  const mica__attr_list *attrs = instr->op->attrs;
   const char *expression = mica__fused_expression(fused, instr);
-  char name[] = "r0";
-  for (int32_t i = 0; i < 4; i++) {
-    name[1] = (char)('0' + i);
-    name[0] = 'r';
-    if (mica__fused_uses(expression, name) && !mica__fused_is_literal(instr->attrs.reals[i]))
-      add_arg(plan, MICA__FUSED_ARG_REAL, k, i);
-    name[0] = 'i';
-    if (mica__fused_uses(expression, name) && !mica__fused_is_literal((double)instr->attrs.ints[i]))
-      add_arg(plan, MICA__FUSED_ARG_INT, k, i);
-  }
+  for (int32_t i = 0; attrs && i < attrs->count; i++)
+    if (mica__fused_uses(expression, attrs->rows[i].name) &&
+        !mica__fused_is_literal(mica__attr_number(&attrs->rows[i], instr->attrs)))
+      add_arg(plan, MICA__FUSED_ARG_ATTR, k, i);
 }
 
 static mica_status list_args(const mica__fused *fused, mica__fused_plan *plan) {
@@ -273,9 +268,10 @@ static int32_t most_args(const mica__fused *fused) {
     }
     if (instr->kind == MICA__FUSED_VALUE) count++;
     if (instr->kind == MICA__FUSED_OP) {
+      const mica__attr_list *attrs = instr->op->attrs;
       count += instr->op->cost >= CACHE_COST;
-      for (int32_t i = 0; i < 4; i++)
-        count += !mica__fused_is_literal(instr->attrs.reals[i]) + !mica__fused_is_literal((double)instr->attrs.ints[i]);
+      for (int32_t i = 0; attrs && i < attrs->count; i++)
+        count += !mica__fused_is_literal(mica__attr_number(&attrs->rows[i], instr->attrs));
     }
     /* Rows that are split load their sums, and say where. */
     if (instr->kind == MICA__FUSED_REDUCE) count += 4;

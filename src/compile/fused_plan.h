@@ -28,8 +28,7 @@ typedef enum mica__fused_arg_kind {
   MICA__FUSED_ARG_LOW,     /* bounds of the same */
   MICA__FUSED_ARG_HIGH,
   MICA__FUSED_ARG_VALUE, /* the constant of VALUE or bounded LOAD `instr` */
-  MICA__FUSED_ARG_REAL,  /* attrs.reals[index] of OP `instr` */
-  MICA__FUSED_ARG_INT,   /* attrs.ints[index] */
+  MICA__FUSED_ARG_ATTR,  /* attribute `index` of OP `instr` */
   MICA__FUSED_ARG_CACHE, /* local memory that keeps the row of values of `instr` */
 } mica__fused_arg_kind;
 

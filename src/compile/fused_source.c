@@ -305,10 +305,9 @@ static void write_params(mica__writer *w) {
       else
         mica__write_line(w, "const %s v%d%s", type, k, comma);
       break;
-    case MICA__FUSED_ARG_REAL:
-      mica__write_line(w, "const %s v%d_r%d%s", mica__write_type(first, 1), k, d, comma);
+    case MICA__FUSED_ARG_ATTR:
+      mica__write_line(w, "const %s v%d_%s%s", mica__write_type(first, 1), k, instr->op->attrs->rows[d].name, comma);
       break;
-    case MICA__FUSED_ARG_INT: mica__write_line(w, "const %s v%d_i%d%s", mica__write_type(first, 1), k, d, comma); break;
     case MICA__FUSED_ARG_CACHE: mica__write_line(w, "__local %s *c%d%s", type, k, comma); break;
     }
   }

@@ -153,7 +153,7 @@ static mica_status record_op(recorder *r, const mica__step *step) {
   int32_t id = step->members[0];
   const mica__node *node = mica__graph_node(r->v->template.graph, id);
   mica_tensor **operands = calloc((size_t)node->input_count + 1, sizeof *operands);
-  mica__exec exec = {.queue = queue_of(r, step), .attrs = &node->attrs, .input_count = node->input_count};
+  mica__exec exec = {.queue = queue_of(r, step), .attrs = node->attrs, .input_count = node->input_count};
   if (!operands) return mica__fail_nomem("a session");
   exec.inputs = (const mica_tensor *const *)operands;
   exec.constant = constant_inputs(r, node);
@@ -198,7 +198,7 @@ static mica_status upload_constant(recorder *r, int32_t id) {
   const mica__node *node = mica__graph_node(r->v->template.graph, id);
   mica_tensor *tensor = NULL;
   MICA_TRY(tensor_of(r, id, &tensor));
-  if (node->op == &mica__op_full) return mica_op_fill(r->queue, node->attrs.reals[0], tensor);
+  if (node->op == &mica__op_full) return mica_op_fill(r->queue, mica__full_value(node), tensor);
   return mica_tensor_upload(r->queue, tensor, node->data, mica_tensor_bytes(tensor));
 }
 

@@ -76,8 +76,8 @@ mica_status mica__template_put_scaled(const mica_graph *graph, int32_t id, int32
   asks(graph, user, launch_operand, &operand, &shape);
   for (int32_t k = 0; k < launch->input_count; k++) inputs[k] = (mica_value){out, map[launch->inputs[k] - 1]};
   mica_value factor = mica_reshape((mica_value){out, map[user->inputs[1 - launch_operand] - 1]}, shape);
-  inputs[operand] = mica__graph_add(user->op, (mica_value[]){inputs[operand], factor}, 2, &user->attrs);
-  mica_value made = mica__graph_add(launch->op, inputs, launch->input_count, &launch->attrs);
+  inputs[operand] = mica__graph_add(user->op, (mica_value[]){inputs[operand], factor}, 2, user->attrs);
+  mica_value made = mica__graph_add(launch->op, inputs, launch->input_count, launch->attrs);
   *copy = made.id;
   return made.graph ? MICA_OK : out->status;
 }

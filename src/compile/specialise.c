@@ -23,15 +23,19 @@ typedef struct draft {
   const mica__op *op;
   const int32_t *inputs;
   int32_t input_count;
-  mica__attrs attrs;
+  void *attrs;
   mica__type type;
   int32_t pass;
   const void *data; /* of a constant */
 } draft;
 
-static mica_status infer_kept(const mica__type *inputs, int32_t input_count, mica__attrs *attrs, mica__type *out) {
+#define IN_SHAPE_ATTRS(X, S) X(S, SHAPE, shape, 0, "the result's")
+MICA__ATTR_STRUCT(in_shape, IN_SHAPE_ATTRS);
+static MICA__ATTR_TABLE(in_shape, IN_SHAPE_ATTRS);
+
+static mica_status infer_kept(const mica__type *inputs, int32_t input_count, void *attrs, mica__type *out) {
   (void)input_count;
-  *out = (mica__type){inputs[0].dtype, attrs->shape};
+  *out = (mica__type){inputs[0].dtype, ((const mica__in_shape_attrs *)attrs)->shape};
   return MICA_OK;
 }
 
@@ -41,28 +45,26 @@ static bool view_in_order(const mica__node *node, mica_shape input, mica__access
   return true;
 }
 
-/* The same elements in attrs.shape. */
+/* The same elements in another shape. */
 static const mica__op op_in_shape = {.name = "in_shape",
                                      .kind = MICA__OP_VIEW,
                                      .min_inputs = 1,
                                      .max_inputs = 1,
+                                     .attrs = &mica__in_shape_attr_list,
                                      .infer = infer_kept,
                                      .view = view_in_order};
 
 static mica__hash hash_draft(const draft *d) {
   mica__hash hash = mica__hash_bytes((mica__hash){0}, &d->op, sizeof d->op);
   hash = mica__hash_bytes(hash, d->inputs, (size_t)d->input_count * sizeof *d->inputs);
-  hash = mica__hash_bytes(hash, d->attrs.ints, sizeof d->attrs.ints);
-  hash = mica__hash_bytes(hash, d->attrs.reals, sizeof d->attrs.reals);
+  hash = mica__attrs_hash(hash, d->op->attrs, d->attrs);
   return mica__hash_bytes(hash, d->type.shape.dim, sizeof d->type.shape.dim);
 }
 
 static bool is_draft(const mica__node *node, const draft *d) {
   if (node->op != d->op || node->input_count != d->input_count || node->pass != d->pass ||
       node->type.dtype != d->type.dtype || !mica_shape_equal(node->type.shape, d->type.shape) ||
-      memcmp(node->attrs.ints, d->attrs.ints, sizeof d->attrs.ints) ||
-      memcmp(node->attrs.reals, d->attrs.reals, sizeof d->attrs.reals) ||
-      !mica_shape_equal(node->attrs.shape, d->attrs.shape))
+      !mica__attrs_equal(d->op->attrs, node->attrs, d->attrs))
     return false;
   if (d->input_count && memcmp(node->inputs, d->inputs, (size_t)d->input_count * sizeof *d->inputs)) return false;
   return !d->data || !memcmp(node->data, d->data, mica__node_bytes(node));
@@ -85,7 +87,7 @@ static mica_status put(sweep *s, const draft *d, int32_t *id) {
     *id = *slot;
     return MICA_OK;
   }
-  *id = mica__graph_put(s->out, d->op, d->inputs, d->input_count, &d->attrs, d->type);
+  *id = mica__graph_put(s->out, d->op, d->inputs, d->input_count, d->attrs, d->type);
   if (!*id) return s->out->status;
   mica__node *node = mica__graph_node(s->out, *id);
   node->pass = d->pass;
@@ -109,7 +111,7 @@ static mica_status put_constant(sweep *s, mica__type type, const void *data, int
   double value = count ? mica__element_get(type.dtype, data, 0) : 0;
   bool exact = mica_dtype_kind_of(type.dtype) == MICA_DTYPE_KIND_FLOAT ? !isnan(value) : fabs(value) <= 0x1p53;
   if (!s->simplify || same < count || !exact) return put(s, &d, id);
-  d = (draft){.op = &mica__op_full, .type = type, .attrs.reals = {value}};
+  d = (draft){.op = &mica__op_full, .type = type, .attrs = &(mica__full_attrs){value}};
   return put(s, &d, id);
 }
 
@@ -128,8 +130,9 @@ static bool same_type(mica__type a, mica__type b) { return a.dtype == b.dtype &&
 
 /* Whether the value is `unit` everywhere, the sign of a zero included where the dtype has one. */
 static bool is_unit(const mica__node *node, double unit) {
-  double value = node->attrs.reals[0];
-  if (node->op != &mica__op_full || value != unit) return false;
+  if (node->op != &mica__op_full) return false;
+  double value = mica__full_value(node);
+  if (value != unit) return false;
   return mica_dtype_kind_of(node->type.dtype) != MICA_DTYPE_KIND_FLOAT || signbit(value) == signbit(unit);
 }
 
@@ -161,8 +164,9 @@ static bool joins_nothing(const sweep *s, const draft *d) {
   if (d->op->kind != MICA__OP_REDUCE || x.dtype != d->type.dtype) return false;
   if (join != MICA__JOIN_SUM && join != MICA__JOIN_PROD && join != MICA__JOIN_MAX && join != MICA__JOIN_MIN)
     return false;
+  const mica__reduce_attrs *reduce = d->attrs;
   for (int32_t i = 0; i < x.shape.rank; i++)
-    if (d->attrs.ints[1 + i] && x.shape.dim[i] != 1) return false;
+    if (reduce->axes >> i & 1 && x.shape.dim[i] != 1) return false;
   return true;
 }
 
@@ -170,11 +174,12 @@ static bool joins_nothing(const sweep *s, const draft *d) {
 static bool sums_equal_elements(const sweep *s, const draft *d, double *sum) {
   const mica__node *x = mica__graph_node(s->out, d->inputs[0]);
   if (d->op->kind != MICA__OP_REDUCE || d->op->join != MICA__JOIN_SUM || x->op != &mica__op_full) return false;
-  double n = 1;
+  const mica__reduce_attrs *reduce = d->attrs;
+  double n = 1, value = mica__full_value(x);
   for (int32_t i = 0; i < x->type.shape.rank; i++)
-    if (d->attrs.ints[1 + i]) n *= (double)x->type.shape.dim[i];
-  *sum = n * x->attrs.reals[0];
-  bool whole = rint(x->attrs.reals[0]) == x->attrs.reals[0];
+    if (reduce->axes >> i & 1) n *= (double)x->type.shape.dim[i];
+  *sum = n * value;
+  bool whole = rint(value) == value;
   return x->type.dtype == d->type.dtype && whole && fabs(*sum) <= 0x1p24;
 }
 
@@ -185,11 +190,11 @@ static mica_status make(sweep *s, const draft *d, int32_t *id) {
   if (*id) return MICA_OK;
   if (s->simplify && joins_nothing(s, d)) {
     draft view = {.op = &op_in_shape, .inputs = d->inputs, .input_count = 1, .type = d->type, .pass = d->pass};
-    view.attrs.shape = d->type.shape;
+    view.attrs = &(mica__in_shape_attrs){d->type.shape};
     return make(s, &view, id);
   }
   if (s->simplify && sums_equal_elements(s, d, &sum)) {
-    draft full = {.op = &mica__op_full, .type = d->type, .attrs.reals = {sum}};
+    draft full = {.op = &mica__op_full, .type = d->type, .attrs = &(mica__full_attrs){sum}};
     return put(s, &full, id);
   }
   if (s->simplify || d->op->kind == MICA__OP_SHAPE) {
@@ -213,7 +218,7 @@ static mica_status infer_again(const sweep *s, draft *d) {
   mica__type *types = calloc((size_t)d->input_count, sizeof *types);
   if (!types) return mica__fail_nomem("a session");
   for (int32_t k = 0; k < d->input_count; k++) types[k] = mica__graph_node(s->out, d->inputs[k])->type;
-  mica_status status = d->op->infer(types, d->input_count, &d->attrs, &d->type);
+  mica_status status = d->op->infer(types, d->input_count, d->attrs, &d->type);
   free(types);
   return status == MICA_OK ? MICA_OK : mica__fail_in(status, d->op->name);
 }
@@ -223,19 +228,22 @@ static mica_status drop_unread(sweep *s, const mica__op *op, int32_t *inputs, in
   for (int32_t k = 0; k < input_count; k++) {
     const mica__node *node = mica__graph_node(s->out, inputs[k]);
     if (!(op->shape_only >> k & 1) || node->op->kind == MICA__OP_SOURCE) continue;
-    draft full = {.op = &mica__op_full, .type = node->type};
+    draft full = {.op = &mica__op_full, .type = node->type, .attrs = &(mica__full_attrs){0}};
     MICA_TRY(put(s, &full, &inputs[k]));
   }
   return MICA_OK;
 }
 
 static mica_status visit_op(sweep *s, const mica__node *node, int32_t *inputs, int32_t *id) {
-  draft d = {.op = node->op, .input_count = node->input_count, .attrs = node->attrs, .pass = node->pass};
+  draft d = {.op = node->op, .input_count = node->input_count, .pass = node->pass};
   for (int32_t k = 0; k < node->input_count; k++) inputs[k] = s->map[node->inputs[k] - 1];
   d.inputs = inputs;
-  MICA_TRY(infer_again(s, &d));
-  if (s->simplify) MICA_TRY(drop_unread(s, d.op, inputs, d.input_count));
-  return make(s, &d, id);
+  MICA_TRY(mica__attrs_copy(d.op->attrs, node->attrs, &d.attrs));
+  mica_status status = infer_again(s, &d);
+  if (status == MICA_OK && s->simplify) status = drop_unread(s, d.op, inputs, d.input_count);
+  if (status == MICA_OK) status = make(s, &d, id);
+  free(d.attrs);
+  return status;
 }
 
 static mica_status visit(sweep *s, int32_t source_id, const mica_shape *shapes) {
@@ -268,8 +276,7 @@ static mica_status claim(sweep *s, bool *claimed, int32_t *id) {
     claimed[*id - 1] = true;
     return MICA_OK;
   }
-  static const mica__attrs none = {0};
-  *id = mica__graph_put(s->out, &mica__op_stop_gradient, id, 1, &none, node->type);
+  *id = mica__graph_put(s->out, &mica__op_stop_gradient, id, 1, NULL, node->type);
   return *id ? MICA_OK : s->out->status;
 }
 

@@ -45,7 +45,7 @@ static void mark_needed(const mica_graph *graph, const mica_value *outputs, size
 
 static mica_status copy_node(const mica_graph *graph, int32_t id, const int32_t *map, mica_graph *out, int32_t *copy) {
   const mica__node *node = mica__graph_node(graph, id);
-  *copy = mica__graph_put(out, node->op, node->inputs, node->input_count, &node->attrs, node->type);
+  *copy = mica__graph_put(out, node->op, node->inputs, node->input_count, node->attrs, node->type);
   if (!*copy) return out->status;
   mica__node *made = mica__graph_node(out, *copy);
   for (int32_t k = 0; k < node->input_count; k++) made->inputs[k] = map[node->inputs[k] - 1];

@@ -1,27 +1,20 @@
 #include "base/text.h"
 #include "ir/graph.h"
 
-#include <inttypes.h>
-
-/* "ints [0, 1], reals [0.5], shape (3, 4)" without what is zero to the end. */
-static void add_attrs(mica__text *text, const mica__attrs *attrs) {
-  int ints = MICA__MAX_INTS, reals = 4;
-  char shape[MICA_SHAPE_TEXT];
-  while (ints > 0 && attrs->ints[ints - 1] == 0) ints--;
-  while (reals > 0 && attrs->reals[reals - 1] == 0) reals--;
-  for (int i = 0; i < ints; i++) mica__text_addf(text, "%s%" PRId64, i ? ", " : " ints [", attrs->ints[i]);
-  mica__text_add(text, ints ? "]" : "");
-  for (int i = 0; i < reals; i++) mica__text_addf(text, "%s%.9g", i ? ", " : " reals [", attrs->reals[i]);
-  mica__text_add(text, reals ? "]" : "");
-  if (attrs->shape.rank) mica__text_addf(text, " shape %s", mica_shape_format(attrs->shape, shape));
+/* conv(stride=[2, 2], pad=[1, 1]) */
+static void add_op(mica__text *text, const mica_graph *graph, const mica__node *node) {
+  int32_t rank = node->input_count ? mica__graph_node(graph, node->inputs[0])->type.shape.rank : 0;
+  mica__text_add(text, node->op->name);
+  mica__attrs_format(text, node->op->attrs, node->attrs, rank);
 }
 
-/* %5 = add %3 %4 -> f32 (64, 128) 'hidden' */
-static void add_line(mica__text *text, const mica__node *node, int32_t id) {
+/* %5 = sum(axes=[1]) %4 -> f32 (64) 'hidden' */
+static void add_line(mica__text *text, const mica_graph *graph, int32_t id) {
+  const mica__node *node = mica__graph_node(graph, id);
   char type[MICA__TYPE_TEXT];
-  mica__text_addf(text, "%%%d = %s", (int)id, node->op->name);
+  mica__text_addf(text, "%%%d = ", (int)id);
+  add_op(text, graph, node);
   for (int32_t i = 0; i < node->input_count; i++) mica__text_addf(text, " %%%d", (int)node->inputs[i]);
-  add_attrs(text, &node->attrs);
   mica__text_addf(text, " -> %s", mica__type_format(node->type, type));
   if (node->name) mica__text_addf(text, " '%s'", node->name);
   if (node->checkpoint) mica__text_add(text, " checkpoint");
@@ -37,10 +30,12 @@ static void add_escaped(mica__text *text, const char *s) {
   }
 }
 
-static void add_vertex(mica__text *text, const mica__node *node, int32_t id) {
+static void add_vertex(mica__text *text, const mica_graph *graph, int32_t id) {
+  const mica__node *node = mica__graph_node(graph, id);
   char type[MICA__TYPE_TEXT];
   bool source = node->op->kind == MICA__OP_SOURCE;
-  mica__text_addf(text, "  v%d [shape=%s, label=\"%s", (int)id, source ? "ellipse" : "box", node->op->name);
+  mica__text_addf(text, "  v%d [shape=%s, label=\"", (int)id, source ? "ellipse" : "box");
+  add_op(text, graph, node);
   if (node->name) {
     mica__text_add(text, "\\n");
     add_escaped(text, node->name);
@@ -58,7 +53,7 @@ mica_status mica_graph_dump(const mica_graph *graph, mica_dump_format format, ch
   bool dot = format == MICA_DUMP_FORMAT_GRAPHVIZ;
   mica__text text = {0};
   mica__text_add(&text, dot ? "digraph mica {\n" : "");
-  for (int32_t id = 1; id <= graph->count; id++) (dot ? add_vertex : add_line)(&text, mica__graph_node(graph, id), id);
+  for (int32_t id = 1; id <= graph->count; id++) (dot ? add_vertex : add_line)(&text, graph, id);
   mica__text_add(&text, dot ? "}\n" : "");
   mica_status status = mica__text_status(&text);
   if (status == MICA_OK)

@@ -19,6 +19,7 @@ void mica_graph_destroy(mica_graph *graph) {
   if (!graph) return;
   for (int32_t i = 0; i < graph->count; i++) {
     free(graph->nodes[i].inputs);
+    free(graph->nodes[i].attrs);
     free(graph->nodes[i].data);
     free(graph->nodes[i].name);
   }
@@ -113,14 +114,16 @@ static mica_status grow(mica_graph *graph) {
 }
 
 int32_t mica__graph_put(mica_graph *graph, const mica__op *op, const int32_t *inputs, int32_t input_count,
-                        const mica__attrs *attrs, mica__type type) {
-  mica__node node = {.op = op, .input_count = input_count, .attrs = *attrs, .type = type};
+                        const void *attrs, mica__type type) {
+  mica__node node = {.op = op, .input_count = input_count, .type = type};
   mica_status status = grow(graph);
+  if (status == MICA_OK) status = mica__attrs_copy(op->attrs, attrs, &node.attrs);
   if (status == MICA_OK && input_count > 0) {
     node.inputs = calloc((size_t)input_count, sizeof *node.inputs);
     if (!node.inputs) status = mica__fail_nomem("a graph");
   }
   if (status != MICA_OK) {
+    free(node.attrs);
     mica__graph_fail_with(graph, status);
     return 0;
   }
@@ -131,37 +134,37 @@ int32_t mica__graph_put(mica_graph *graph, const mica__op *op, const int32_t *in
 
 /* Infers the type of a node whose inputs are in order, and adds it. */
 static mica_value add_inferred(mica_graph *graph, const mica__op *op, const mica_value *inputs, int32_t input_count,
-                               mica__attrs attrs) {
+                               const void *given) {
   mica_value value = null_value;
+  void *attrs = NULL;
   mica__type *types = calloc((size_t)input_count, sizeof *types), type = {0};
   int32_t *ids = calloc((size_t)input_count, sizeof *ids);
-  mica_status status = types && ids ? MICA_OK : mica__fail_nomem("a graph");
+  mica_status status = types && ids ? mica__attrs_copy(op->attrs, given, &attrs) : mica__fail_nomem("a graph");
   for (int32_t i = 0; status == MICA_OK && i < input_count; i++) {
     ids[i] = inputs[i].id;
     types[i] = mica__graph_node(graph, ids[i])->type;
   }
-  if (status == MICA_OK) status = op->infer(types, input_count, &attrs, &type);
-  int32_t id = status == MICA_OK ? mica__graph_put(graph, op, ids, input_count, &attrs, type) : 0;
+  if (status == MICA_OK) status = op->infer(types, input_count, attrs, &type);
+  int32_t id = status == MICA_OK ? mica__graph_put(graph, op, ids, input_count, attrs, type) : 0;
   if (id) value = (mica_value){.graph = graph, .id = id};
   if (status != MICA_OK) mica__graph_fail_at(graph, status, op->name, inputs, input_count);
   free(types);
   free(ids);
+  free(attrs);
   return value;
 }
 
-mica_value mica__graph_add(const mica__op *op, const mica_value *inputs, int32_t input_count,
-                           const mica__attrs *attrs) {
+mica_value mica__graph_add(const mica__op *op, const mica_value *inputs, int32_t input_count, const void *attrs) {
   mica_graph *graph = NULL;
   if (!common_graph(op, inputs, input_count, &graph)) return null_value;
   if (input_count < op->min_inputs || input_count > op->max_inputs)
     return mica__graph_fail(graph, MICA_E_INVALID, "%s: %d operands; it takes %d to %d", op->name, (int)input_count,
                             (int)op->min_inputs, (int)op->max_inputs);
-  return add_inferred(graph, op, inputs, input_count, attrs ? *attrs : (mica__attrs){0});
+  return add_inferred(graph, op, inputs, input_count, attrs);
 }
 
-mica_value mica__graph_add_source(mica_graph *graph, const mica__op *op, const mica__attrs *attrs, mica__type type) {
-  static const mica__attrs none = {0};
-  int32_t id = graph ? mica__graph_put(graph, op, NULL, 0, attrs ? attrs : &none, type) : 0;
+mica_value mica__graph_add_source(mica_graph *graph, const mica__op *op, const void *attrs, mica__type type) {
+  int32_t id = graph ? mica__graph_put(graph, op, NULL, 0, attrs, type) : 0;
   return id ? (mica_value){.graph = graph, .id = id} : null_value;
 }
 

@@ -23,21 +23,12 @@ bool mica__shape_is_open(mica_shape shape);
  * must become that one. */
 mica_status mica__shape_broadcast(mica_shape a, mica_shape b, mica_shape *out);
 
-/* Attributes of a node: plain data, compared and hashed as a whole when common subexpressions are sought, so zero what
- * is not used. Every op documents which it reads. */
-#define MICA__MAX_INTS 32
-typedef struct mica__attrs {
-  int64_t ints[MICA__MAX_INTS];
-  double reals[4];
-  mica_shape shape;
-} mica__attrs;
-
 /* One value. Every node makes exactly one value: an op with several results is several nodes. */
 typedef struct mica__node {
   const mica__op *op;
   int32_t *inputs; /* ids */
   int32_t input_count;
-  mica__attrs attrs;
+  void *attrs; /* op->attrs says which; owned; NULL where the op has none */
   mica__type type;
   void *data;       /* a constant's elements; NULL otherwise */
   char *name;       /* may be NULL */
@@ -58,19 +49,26 @@ struct mica_graph {
 mica__node *mica__graph_node(const mica_graph *graph, int32_t id);
 
 /* Adds a node: checks that no input is null and all belong to the graph, infers its type by op->infer, copies the
- * attributes (NULL for none). The one way that builders and gradient rules make values. Sticky. */
-mica_value mica__graph_add(const mica__op *op, const mica_value *inputs, int32_t input_count, const mica__attrs *attrs);
+ * attributes (NULL for the defaults). The one way that builders and gradient rules make values. Sticky. */
+mica_value mica__graph_add(const mica__op *op, const mica_value *inputs, int32_t input_count, const void *attrs);
 /* The same for a type that is known: nothing is checked or inferred. 0, with the error recorded, when memory is short.
  */
 int32_t mica__graph_put(mica_graph *graph, const mica__op *op, const int32_t *inputs, int32_t input_count,
-                        const mica__attrs *attrs, mica__type type);
+                        const void *attrs, mica__type type);
 /* For ops without inputs. */
-mica_value mica__graph_add_source(mica_graph *graph, const mica__op *op, const mica__attrs *attrs, mica__type type);
+mica_value mica__graph_add_source(mica_graph *graph, const mica__op *op, const void *attrs, mica__type type);
 
-/* The sources, which the compiler knows by address. full is a constant of one value, attrs.reals[0], everywhere: it
- * takes no memory. full_like is the same in its input's shape, which may be open. stop_gradient passes its input on. */
+/* The attributes of full and full_like. */
+#define MICA__FULL_ATTRS(X, S) X(S, REAL, value, 0, "what every element is")
+MICA__ATTR_STRUCT(full, MICA__FULL_ATTRS);
+
+/* The sources, which the compiler knows by address. full is a constant of one value everywhere: it takes no memory.
+ * full_like is the same in its input's shape, which may be open. stop_gradient passes its input on. */
 extern const mica__op mica__op_input, mica__op_parameter, mica__op_constant, mica__op_full, mica__op_full_like,
     mica__op_stop_gradient;
+
+/* The value of a full node. */
+double mica__full_value(const mica__node *node);
 
 /* Records an error (the first one stays) and returns the null value. */
 mica_value mica__graph_fail(mica_graph *graph, mica_status status, const char *format, ...)

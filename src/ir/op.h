@@ -2,6 +2,8 @@
 #ifndef MICA_IR_OP_H
 #define MICA_IR_OP_H
 
+#include "ir/attr.h"
+
 #include <mica/graph.h>
 #include <mica/tensor.h>
 
@@ -10,17 +12,22 @@ struct mica__check;       /* ops/select/check.h */
 struct mica__tunable;     /* ops/select/tunable.h */
 struct mica__node;        /* ir/graph.h */
 struct mica__type;
-struct mica__attrs;
 
 /* How the compiler may treat a value. */
 typedef enum mica__op_kind {
   MICA__OP_SOURCE,    /* input, parameter, constant: no work */
   MICA__OP_POINTWISE, /* y[i] = f(x0[i], x1[i], ...) after broadcasting; `expression` says f */
-  MICA__OP_REDUCE,    /* reduces the axes attrs.ints[1 + k] set to 1, keeping them as 1 where attrs.ints[0] */
+  MICA__OP_REDUCE,    /* reduces axes; attributes are mica__reduce_attrs */
   MICA__OP_VIEW,      /* another look at the elements of input 0: reshape, transpose, expand, slice, flip; `view` */
   MICA__OP_SHAPE,     /* a function of its inputs' shapes alone: a constant as soon as these are known; `evaluate` */
   MICA__OP_LAUNCH,    /* kernels of its own: `launch` */
 } mica__op_kind;
+
+/* The attributes of a REDUCE op. */
+#define MICA__REDUCE_ATTRS(X, S)                                                                                       \
+  X(S, AXES, axes, 0, "what is reduced")                                                                               \
+  X(S, BOOL, keep, false, "the reduced axes stay, with an extent of 1")
+MICA__ATTR_STRUCT(reduce, MICA__REDUCE_ATTRS);
 
 /* How a generated kernel joins the elements of a REDUCE op. Of max and argmax a NaN is the largest value, of min and
  * argmin the smallest; argmax and argmin give the first of equals, counted through the reduced axes in row-major order.
@@ -46,7 +53,7 @@ typedef struct mica__grad {
 
 /* What an evaluation on the host works with; all shapes are known, attributes are as `infer` left them. */
 typedef struct mica__eval {
-  const struct mica__attrs *attrs;
+  const void *attrs;
   const double *const *inputs; /* row-major; NULL where only the shape matters */
   const struct mica__type *types;
   int32_t input_count;
@@ -57,7 +64,7 @@ typedef struct mica__eval {
 /* What a launch works with. Tensors are contiguous unless the op's `takes_strides` says otherwise. */
 typedef struct mica__exec {
   mica_queue *queue;
-  const struct mica__attrs *attrs;
+  const void *attrs;
   const mica_tensor *const *inputs;
   int32_t input_count;
   mica_tensor *output;
@@ -83,9 +90,10 @@ typedef struct mica__epilogue_fusion {
   /* The user's other operand; NULL where there is none. access is how the user reads it, over the user's shape. */
   const struct mica__type *other;
   mica__access access;
-  /* To be filled: the op that does both, and its attributes. Its operands are those of node, then the other one. */
+  /* To be filled: the op that does both, and its attributes, for which there are MICA__ATTRS_MOST bytes. Its operands
+   * are those of node, then the other one. */
   const struct mica__op *op;
-  struct mica__attrs *attrs;
+  void *attrs;
 } mica__epilogue_fusion;
 
 /* Where a result shows an operand: element i along axis a at start[a] + i step[a]. */
@@ -108,16 +116,15 @@ typedef struct mica__op {
   /* The graph side; absent in ops that no graph uses. */
   mica__op_kind kind;
   int32_t min_inputs, max_inputs;
+  const mica__attr_list *attrs; /* NULL where there are none; the struct itself is a void * below */
   /* The result's type from the inputs' types and the attributes; MICA_E_SHAPE and MICA_E_DTYPE name both sides. May
    * normalise attributes (negative axes). Open dimensions pass through as MICA_DYNAMIC. */
-  mica_status (*infer)(const struct mica__type *inputs, int32_t input_count, struct mica__attrs *attrs,
-                       struct mica__type *out);
+  mica_status (*infer)(const struct mica__type *inputs, int32_t input_count, void *attrs, struct mica__type *out);
   /* Adds the nodes of the gradient; NULL where there is none. */
   mica_status (*grad)(const mica__grad *grad);
-  /* POINTWISE: an OpenCL C expression of a, b, c, d (the inputs) and r0..r3, i0..i3 (attrs.reals, attrs.ints, as
-   * constants of a's type). Everything is a vector COMPUTEV(type, n); the expression must have the type of the result.
-   * Literals are wrapped, and what differs between scalars and vectors of OpenCL C is hidden by macros of the
-   * generator:
+  /* POINTWISE: an OpenCL C expression of a, b, c, d (the inputs) and the attributes' names (numbers, as constants of
+   * a's type). Everything is a vector COMPUTEV(type, n); the expression must have the type of the result. Literals are
+   * wrapped, and what differs between scalars and vectors of OpenCL C is hidden by macros of the generator:
    *
    *   K(x)            the constant x in a's type: K(0.5); a bare literal would be of one type only
    *   TRUTH(q)        a comparison or a logical result, 0 or 1, as b8: TRUTH(a < b)
@@ -130,7 +137,7 @@ typedef struct mica__op {
   mica__join join;                /* REDUCE */
   /* POINTWISE: the reference in double, which also folds constants. Others but views: evaluate whole tensors.
    * The caller cuts integer results towards zero, wraps them and takes 0 for what is not finite; floating ones stay. */
-  double (*scalar)(const double *inputs, const struct mica__attrs *attrs);
+  double (*scalar)(const double *inputs, const void *attrs);
   mica_status (*evaluate)(const mica__eval *eval);
   /* VIEW: how the output reads input 0 when that is accessed row-major; strides may be negative. node has the types and
    * attributes of known shapes. */
@@ -142,9 +149,9 @@ typedef struct mica__op {
   /* LAUNCH: whether its result times the user's other operand is the same launch on its own operand *operand times that
    * factor in *shape; the user must be a product of two. Of fusion nothing is filled. May be NULL. */
   bool (*scale)(const mica__epilogue_fusion *fusion, int32_t *operand, mica_shape *shape);
-  /* LAUNCH of a result that shows each of its operands in a window and attrs.reals[0] everywhere else: the window of
+  /* LAUNCH of a result that shows each of its operands in a window and *fill everywhere else: the window of
    * operand k. What a kernel needs of the result it can then read from the operands, within bounds. NULL for others. */
-  void (*window)(const mica_graph *graph, const struct mica__node *node, int32_t k, mica__inset *window);
+  void (*window)(const mica_graph *graph, const struct mica__node *node, int32_t k, mica__inset *window, double *fill);
   /* LAUNCH: queues the work. Workspace comes from the engine's pool. */
   mica_status (*launch)(const mica__exec *exec);
   double (*flops)(const struct mica__node *node, const struct mica__type *inputs);

@@ -9,20 +9,20 @@
 
 static const mica_value null_value = {0};
 
-static mica_status infer_same(const mica__type *inputs, int32_t input_count, mica__attrs *attrs, mica__type *out) {
+static mica_status infer_same(const mica__type *inputs, int32_t input_count, void *attrs, mica__type *out) {
   (void)input_count, (void)attrs;
   *out = inputs[0];
   return MICA_OK;
 }
 
-static double scalar_same(const double *inputs, const mica__attrs *attrs) {
+static double scalar_same(const double *inputs, const void *attrs) {
   (void)attrs;
   return inputs[0];
 }
 
-static double scalar_full(const double *inputs, const mica__attrs *attrs) {
+static double scalar_full(const double *inputs, const void *attrs) {
   (void)inputs;
-  return attrs->reals[0];
+  return ((const mica__full_attrs *)attrs)->value;
 }
 
 static mica_status grad_none(const mica__grad *grad) {
@@ -33,14 +33,16 @@ static mica_status grad_none(const mica__grad *grad) {
 const mica__op mica__op_input = {.name = "input", .kind = MICA__OP_SOURCE};
 const mica__op mica__op_parameter = {.name = "parameter", .kind = MICA__OP_SOURCE};
 const mica__op mica__op_constant = {.name = "constant", .kind = MICA__OP_SOURCE};
-const mica__op mica__op_full = {.name = "full", .kind = MICA__OP_SOURCE};
+static MICA__ATTR_TABLE(full, MICA__FULL_ATTRS);
+const mica__op mica__op_full = {.name = "full", .kind = MICA__OP_SOURCE, .attrs = &mica__full_attr_list};
 const mica__op mica__op_full_like = {.name = "full_like",
                                      .kind = MICA__OP_POINTWISE,
                                      .min_inputs = 1,
                                      .max_inputs = 1,
                                      .infer = infer_same,
                                      .grad = grad_none,
-                                     .expression = "r0",
+                                     .attrs = &mica__full_attr_list,
+                                     .expression = "value",
                                      .scalar = scalar_full,
                                      .shape_only = 1};
 const mica__op mica__op_stop_gradient = {.name = "stop_gradient",
@@ -52,6 +54,8 @@ const mica__op mica__op_stop_gradient = {.name = "stop_gradient",
                                          .expression = "a",
                                          .scalar = scalar_same,
                                          .identity = true};
+
+double mica__full_value(const mica__node *node) { return ((const mica__full_attrs *)node->attrs)->value; }
 
 /* Whether a source may be of that type; otherwise the error is recorded. */
 static bool check_type(mica_graph *graph, const char *what, const char *name, mica__type type, bool may_be_open) {
@@ -129,7 +133,7 @@ static double as_element(mica_dtype dtype, double value) {
 mica_value mica_full(mica_graph *graph, mica_dtype dtype, mica_shape shape, double value) {
   mica__type type = {dtype, shape};
   if (!graph || !check_type(graph, "full", "", type, false)) return null_value;
-  return mica__graph_add_source(graph, &mica__op_full, &(mica__attrs){.reals = {as_element(dtype, value)}}, type);
+  return mica__graph_add_source(graph, &mica__op_full, &(mica__full_attrs){as_element(dtype, value)}, type);
 }
 
 mica_value mica_scalar(mica_graph *graph, mica_dtype dtype, double value) {
@@ -137,7 +141,7 @@ mica_value mica_scalar(mica_graph *graph, mica_dtype dtype, double value) {
 }
 
 mica_value mica_full_like(mica_value like, double value) {
-  mica__attrs attrs = {.reals = {as_element(mica_value_dtype(like), value)}};
+  const mica__full_attrs attrs = {as_element(mica_value_dtype(like), value)};
   return mica__graph_add(&mica__op_full_like, &like, 1, &attrs);
 }
 

@@ -161,7 +161,7 @@ START_TEST(wrong_losses) {
 }
 END_TEST
 
-static mica_status infer_same(const mica__type *inputs, int32_t input_count, mica__attrs *attrs, mica__type *out) {
+static mica_status infer_same(const mica__type *inputs, int32_t input_count, void *attrs, mica__type *out) {
   (void)input_count, (void)attrs;
   *out = inputs[0];
   return MICA_OK;

@@ -16,7 +16,7 @@
 
 /* Ops of the test's own, so that it depends on no other. */
 #define POINTWISE(label, text, reference)                                                                              \
-  static double label##_scalar(const double *x, const mica__attrs *attrs) {                                            \
+  static double label##_scalar(const double *x, const void *attrs) {                                                   \
     (void)attrs;                                                                                                       \
     return reference;                                                                                                  \
   }                                                                                                                    \
@@ -38,9 +38,17 @@ POINTWISE(gelu, "a * mica_normal_cdf(a)", x[0] * 0.5 * erfc(-x[0] * 0.7071067811
 POINTWISE(rsqrt, "rsqrt(a)", 1 / sqrt(x[0]))
 POINTWISE(square, "a * a", x[0] * x[0])
 
-static double scale_scalar(const double *x, const mica__attrs *attrs) { return x[0] * attrs->reals[0]; }
-static const mica__op op_scale = {
-    .name = "scale", .kind = MICA__OP_POINTWISE, .expression = "a * r0", .scalar = scale_scalar};
+#define SCALE_ATTRS(X, S) X(S, REAL, factor, 1, "the factor")
+MICA__ATTR_STRUCT(scale, SCALE_ATTRS);
+static MICA__ATTR_TABLE(scale, SCALE_ATTRS);
+static double scale_scalar(const double *x, const void *attrs) {
+  return x[0] * ((const mica__scale_attrs *)attrs)->factor;
+}
+static const mica__op op_scale = {.name = "scale",
+                                  .kind = MICA__OP_POINTWISE,
+                                  .attrs = &mica__scale_attr_list,
+                                  .expression = "a * factor",
+                                  .scalar = scale_scalar};
 
 static const mica__op joins[] = {
     {.name = "sum", .kind = MICA__OP_REDUCE, .join = MICA__JOIN_SUM},
@@ -264,14 +272,12 @@ static int32_t add(maker *m, mica__fused_instr instr, bool varies) {
 
 static int32_t apply_op(maker *m, const mica__op *what, mica_dtype dtype, int32_t count, int32_t a, int32_t b,
                         int32_t c) {
-  return add(m,
-             (mica__fused_instr){.kind = MICA__FUSED_OP,
-                                 .op = what,
-                                 .dtype = dtype,
-                                 .arg_count = count,
-                                 .args = {a, b, c},
-                                 .attrs = {.reals = {0.3}}},
-             false);
+  static const mica__scale_attrs attrs = {0.3};
+  return add(
+      m,
+      (mica__fused_instr){
+          .kind = MICA__FUSED_OP, .op = what, .dtype = dtype, .arg_count = count, .args = {a, b, c}, .attrs = &attrs},
+      false);
 }
 
 /* A value of the common dtype. */

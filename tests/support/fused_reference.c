@@ -41,12 +41,12 @@ static double wrap(mica_dtype dtype, double value) {
 static number apply(const mica__fused_instr *instr, const number *args) {
   double x[4] = {0};
   for (int32_t i = 0; i < instr->arg_count; i++) x[i] = args[i].value;
-  number y = {wrap(instr->dtype, instr->op->scalar(x, &instr->attrs)), 0};
+  number y = {wrap(instr->dtype, instr->op->scalar(x, instr->attrs)), 0};
   for (int32_t i = 0; i < instr->arg_count; i++)
     for (int sign = -1; sign <= 1; sign += 2) {
       if (args[i].error == 0) continue;
       x[i] = args[i].value + sign * args[i].error;
-      double moved = fabs(instr->op->scalar(x, &instr->attrs) - y.value);
+      double moved = fabs(instr->op->scalar(x, instr->attrs) - y.value);
       y.error += moved >= 0 ? moved : INFINITY;
       x[i] = args[i].value;
     }

@@ -32,10 +32,16 @@ static double ulps_of(const char *name) {
   return 1;
 }
 
+static double attr_of(const mica__node *node, const char *name) {
+  const mica__attr *attr = mica__attr_find(node->op->attrs, name, strlen(name));
+  ck_assert_ptr_nonnull(attr);
+  return mica__attr_number(attr, node->attrs);
+}
+
 /* What an op cancels inside: the magnitude of the terms whose rounding the result does not show. */
 static double cancelled(const mica__node *node, double a) {
   if (!strcmp(node->op->name, "affine") || !strcmp(node->op->name, "hard_sigmoid"))
-    return fabs(a * node->attrs.reals[0]) + fabs(node->attrs.reals[1]);
+    return fabs(a * attr_of(node, "scale")) + fabs(attr_of(node, "offset"));
   if (!strcmp(node->op->name, "gelu_tanh")) return 8 * fabs(a);
   if (!strcmp(node->op->name, "hard_swish")) return fabs(a);
   return 0;
@@ -101,12 +107,12 @@ static void pointwise(const work *w) {
       x[k] = w->value[k][at];
       error[k] = w->bound[k][at];
     }
-    double y = stored(node->type.dtype, node->op->scalar(x, &node->attrs));
+    double y = stored(node->type.dtype, node->op->scalar(x, node->attrs));
     for (int32_t k = 0; k < node->input_count; k++) {
       double exact = x[k], most = 0;
       for (int sign = -1; sign <= 1 && error[k] > 0; sign += 2) {
         x[k] = exact + sign * error[k];
-        double off = fabs(stored(node->type.dtype, node->op->scalar(x, &node->attrs)) - y);
+        double off = fabs(stored(node->type.dtype, node->op->scalar(x, node->attrs)) - y);
         most = off > most || isnan(off) ? off : most;
       }
       x[k] = exact;
@@ -135,7 +141,7 @@ static void view(const work *w) {
 
 /* The op writes it. NOLINTNEXTLINE(readability-non-const-parameter) */
 static void evaluate(const work *w, const double *const *inputs, double *out) {
-  mica__eval eval = {.attrs = &w->node->attrs,
+  mica__eval eval = {.attrs = w->node->attrs,
                      .inputs = inputs,
                      .types = w->types,
                      .input_count = w->node->input_count,
@@ -176,8 +182,9 @@ static double terms_of(const work *w) {
 
 /* What is added up to the element: of random numbers a constant and a multiple of one of them. */
 static double magnitude_of(const work *w, double value, double of_magnitudes) {
-  double constant = w->node->attrs.reals[0];
-  return strcmp(w->node->op->name, "random") ? fabs(of_magnitudes) : fabs(constant) + fabs(value - constant);
+  if (strcmp(w->node->op->name, "random")) return fabs(of_magnitudes);
+  double constant = attr_of(w->node, "a");
+  return fabs(constant) + fabs(value - constant);
 }
 
 static void whole(const work *w) {
@@ -202,7 +209,9 @@ static void whole(const work *w) {
 static void source(const work *w, const double *feed) {
   const mica__node *node = w->node;
   for (int64_t i = 0; i < w->count; i++)
-    w->out[i] = feed ? feed[i] : node->data ? mica__element_get(node->type.dtype, node->data, i) : node->attrs.reals[0];
+    w->out[i] = feed         ? feed[i]
+                : node->data ? mica__element_get(node->type.dtype, node->data, i)
+                             : mica__full_value(node);
 }
 
 test_values test_interpret(const mica_graph *graph, double *const *feeds) {

@@ -1,10 +1,11 @@
 #include "ops/common/activation.h"
 
+#include "ops/elementwise/elementwise.h"
 #include "ops/select/registry.h"
 
 #include <math.h>
 
-/* Those that take no attributes, or their argument as reals[0]. */
+/* Those that have no attributes, or their argument as the only one. */
 static const struct {
   const mica__op *op;
   mica_activation activation;
@@ -22,16 +23,18 @@ static const struct {
 };
 
 static bool find(const mica__node *node, mica_activation *activation, double *argument) {
-  *argument = node->attrs.reals[0];
+  *argument = node->op->attrs ? mica__attr_number(&node->op->attrs->rows[0], node->attrs) : 0;
   for (size_t i = 0; i < sizeof plain / sizeof *plain; i++) {
     if (node->op != plain[i].op) continue;
     *activation = plain[i].activation;
     return true;
   }
   /* relu6 and its like: min(max(x, 0), high). */
+  if (node->op != &mica__op_clip) return false;
+  const mica__clip_attrs *clip = node->attrs;
   *activation = MICA_ACTIVATION_CLIPPED_RELU;
-  *argument = node->attrs.reals[1];
-  return node->op == &mica__op_clip && node->attrs.reals[0] == 0;
+  *argument = clip->high;
+  return clip->low == 0;
 }
 
 bool mica__activation_of(const mica__node *node, mica_activation *activation, double *argument) {
@@ -41,6 +44,10 @@ bool mica__activation_of(const mica__node *node, mica_activation *activation, do
                  *activation == MICA_ACTIVATION_HARD_SWISH;
   return node->type.dtype != MICA_F64 || !rounded;
 }
+
+#define ACTIVATION_NAME(name, text) text,
+const char *const mica__activation_names[] = {MICA_ACTIVATION_LIST(ACTIVATION_NAME)};
+#undef ACTIVATION_NAME
 
 const char *mica__activation_prelude(mica_activation activation, mica_dtype dtype) {
 #define ACTIVATION_PRELUDE(name, text) "#define ACTIVATION mica_act_" text "\n",

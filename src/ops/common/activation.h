@@ -9,6 +9,9 @@
 /* Whether a pointwise node is one of them; then which, and its argument. */
 bool mica__activation_of(const mica__node *node, mica_activation *activation, double *argument);
 
+/* The names of all mica_activation, for tables of attributes. */
+extern const char *const mica__activation_names[];
+
 /* What stands in front of a kernel whose epilogue has the activation and writes `dtype`, NULL for nothing, and the
  * epilogue's act_arg. relu and no activation are one text for floats: a lower bound. */
 const char *mica__activation_prelude(mica_activation activation, mica_dtype dtype);

@@ -3,10 +3,7 @@
 #include <stdarg.h>
 #include <stdio.h>
 
-mica__attrs mica__attrs_of(mica_value value) {
-  if (!value.graph) return (mica__attrs){0};
-  return mica__graph_node(value.graph, value.id)->attrs;
-}
+const void *mica__attrs_of(mica_value value) { return mica__graph_node(value.graph, value.id)->attrs; }
 
 mica_status mica__axis(int64_t *axis, int32_t rank) {
   if (*axis < -rank || *axis >= rank)
@@ -21,6 +18,28 @@ bool mica__builder_axis(const char *op, mica_value x, int64_t *axis) {
   if (status == MICA_OK) return true;
   mica__graph_fail_at(x.graph, status, op, &x, 1);
   return false;
+}
+
+bool mica__builder_axes(const char *op, mica_value x, mica_axes axes, uint32_t *set) {
+  int32_t rank = mica_value_shape(x).rank;
+  *set = axes.count == 0 ? (1u << rank) - 1 : 0;
+  for (int32_t i = 0; i < axes.count; i++) {
+    int64_t axis = axes.axis[i];
+    if (!mica__builder_axis(op, x, &axis)) return false;
+    if (*set >> axis & 1) {
+      mica__builder_fail(op, x, MICA_E_SHAPE, "axis %lld is named twice", (long long)axis);
+      return false;
+    }
+    *set |= 1u << axis;
+  }
+  return true;
+}
+
+mica_axes mica__axes_of(uint32_t set) {
+  mica_axes axes = {0};
+  for (int32_t k = 0; k < MICA_MAX_RANK; k++)
+    if (set >> k & 1) axes.axis[axes.count++] = k;
+  return axes;
 }
 
 mica_value mica__builder_fail(const char *op, mica_value x, mica_status status, const char *format, ...) {

@@ -10,8 +10,17 @@
 extern const mica__op mica__op_reshape, mica__op_transpose, mica__op_expand, mica__op_sum, mica__op_cumsum,
     mica__op_cumprod, mica__op_top_k, mica__op_random;
 
-/* A copy, which stays valid while nodes are added. */
-mica__attrs mica__attrs_of(mica_value value);
+#define MICA__TRANSPOSE_ATTRS(X, S) X(S, PER_AXIS, axes, 0, "the operand's axis that becomes this one")
+MICA__ATTR_STRUCT(transpose, MICA__TRANSPOSE_ATTRS);
+
+/* The attributes of the node behind a value, its op's struct; valid as long as the graph is. */
+const void *mica__attrs_of(mica_value value);
+
+/* Bit k for each axis k of x that is named, all of them where axes are none; false when the error was recorded: an axis
+ * that x has not, or one that is named twice. */
+bool mica__builder_axes(const char *op, mica_value x, mica_axes axes, uint32_t *set);
+/* And back. */
+mica_axes mica__axes_of(uint32_t set);
 
 /* Whether every dimension is known. */
 bool mica__shape_is_known(mica_shape shape);

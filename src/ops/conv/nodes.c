@@ -15,42 +15,43 @@
 
 #include <string.h>
 
-/* attrs.ints; reals[0] is the activation's argument. */
-enum {
-  STRIDE = 0,
-  PAD = 3,
-  PAD_MORE = 6,
-  DILATION = 9,
-  OUTPUT_PAD = 12,
-  GROUPS = 15,
-  BIAS,   /* the place of the operand, 0 for none */
-  ADDEND, /* likewise */
-  ACTIVATION,
-};
+#define CONV_ATTRS(X, S)                                                                                               \
+  X(S, SPATIAL, stride, 1, "from one result to the next")                                                              \
+  X(S, SPATIAL, pad, 0, "zeros before the first element, and as many after the last")                                  \
+  X(S, SPATIAL, pad_more, 0, "after the last so many more")                                                            \
+  X(S, SPATIAL, dilation, 1, "from one element of a filter to the next")                                               \
+  X(S, SPATIAL, output_pad, 0, "of conv_transpose: elements more at the end")                                          \
+  X(S, INT, groups, 1, "of channels and filters")                                                                      \
+  X(S, INT, bias, 0, "fused: which operand it is; 0 for none")                                                         \
+  X(S, INT, addend, 0, "fused: likewise")                                                                              \
+  X(S, ENUM, activation, MICA_ACTIVATION_NONE, "fused", mica__activation_names)                                        \
+  X(S, REAL, activation_argument, 0, "its argument")
+MICA__ATTR_STRUCT(conv, CONV_ATTRS);
+static MICA__ATTR_TABLE(conv, CONV_ATTRS);
 
-static mica__attrs attrs_of(const mica_conv_config *config) {
+static mica__conv_attrs attrs_of(const mica_conv_config *config) {
   static const mica_conv_config none;
-  mica__attrs attrs = {0};
+  mica__conv_attrs attrs = {0};
   if (!config) config = &none;
   for (int i = 0; i < 3; i++) {
-    attrs.ints[STRIDE + i] = config->stride[i] ? config->stride[i] : 1;
-    attrs.ints[PAD + i] = config->pad[i];
-    attrs.ints[PAD_MORE + i] = config->pad_more[i];
-    attrs.ints[DILATION + i] = config->dilation[i] ? config->dilation[i] : 1;
-    attrs.ints[OUTPUT_PAD + i] = config->output_pad[i];
+    attrs.stride[i] = config->stride[i] ? config->stride[i] : 1;
+    attrs.pad[i] = config->pad[i];
+    attrs.pad_more[i] = config->pad_more[i];
+    attrs.dilation[i] = config->dilation[i] ? config->dilation[i] : 1;
+    attrs.output_pad[i] = config->output_pad[i];
   }
-  attrs.ints[GROUPS] = config->groups ? config->groups : 1;
+  attrs.groups = config->groups ? config->groups : 1;
   return attrs;
 }
 
-static mica_conv_config config_of(const mica__attrs *attrs) {
-  mica_conv_config config = {.groups = attrs->ints[GROUPS]};
+static mica_conv_config config_of(const mica__conv_attrs *attrs) {
+  mica_conv_config config = {.groups = attrs->groups};
   for (int i = 0; i < 3; i++) {
-    config.stride[i] = attrs->ints[STRIDE + i];
-    config.pad[i] = attrs->ints[PAD + i];
-    config.pad_more[i] = attrs->ints[PAD_MORE + i];
-    config.dilation[i] = attrs->ints[DILATION + i];
-    config.output_pad[i] = attrs->ints[OUTPUT_PAD + i];
+    config.stride[i] = attrs->stride[i];
+    config.pad[i] = attrs->pad[i];
+    config.pad_more[i] = attrs->pad_more[i];
+    config.dilation[i] = attrs->dilation[i];
+    config.output_pad[i] = attrs->output_pad[i];
   }
   return config;
 }
@@ -77,7 +78,7 @@ static mica_shape close(mica_shape shape, int64_t channels) {
   return shape;
 }
 
-static mica_status infer_conv(const mica__type *inputs, int32_t input_count, mica__attrs *attrs, mica__type *out) {
+static mica_status infer_conv(const mica__type *inputs, int32_t input_count, void *attrs, mica__type *out) {
   (void)input_count;
   mica__conv_dims dims;
   mica_conv_config config = config_of(attrs);
@@ -98,29 +99,29 @@ static mica_status infer_conv(const mica__type *inputs, int32_t input_count, mic
   return MICA_OK;
 }
 
-static mica_status infer_like(const mica__type *inputs, int32_t input_count, mica__attrs *attrs, mica__type *out) {
+static mica_status infer_like(const mica__type *inputs, int32_t input_count, void *attrs, mica__type *out) {
   (void)input_count, (void)attrs;
   MICA_TRY(check_types(inputs));
   *out = inputs[2];
   return MICA_OK;
 }
 
-static mica_status infer_transpose(const mica__type *inputs, int32_t input_count, mica__attrs *attrs, mica__type *out) {
+static mica_status infer_transpose(const mica__type *inputs, int32_t input_count, void *attrs, mica__type *out) {
   (void)input_count;
   char tx[MICA_SHAPE_TEXT], tw[MICA_SHAPE_TEXT];
-  const int64_t *a = attrs->ints;
+  const mica__conv_attrs *a = attrs;
   mica_shape x = inputs[0].shape, w = inputs[1].shape;
   mica__conv_dims dims;
   mica_conv_config config = config_of(attrs);
   MICA_TRY(check_types(inputs));
   if (mica__shape_is_open(w)) return mica__fail(MICA_E_SHAPE, "the filters' shape is open");
   *out = inputs[0];
-  out->shape.dim[1] = w.dim[1] * a[GROUPS];
+  out->shape.dim[1] = w.dim[1] * a->groups;
   for (int32_t i = 2; i < x.rank; i++) {
-    int64_t at = i - 2, extent = (x.dim[i] - 1) * a[STRIDE + at] - 2 * a[PAD + at] - a[PAD_MORE + at] +
-                                 (w.dim[i] - 1) * a[DILATION + at] + 1 + a[OUTPUT_PAD + at];
+    int64_t at = i - 2, extent = (x.dim[i] - 1) * a->stride[at] - 2 * a->pad[at] - a->pad_more[at] +
+                                 (w.dim[i] - 1) * a->dilation[at] + 1 + a->output_pad[at];
     if (x.dim[i] == MICA_DYNAMIC) continue;
-    if (extent < 1 || a[OUTPUT_PAD + at] < 0 || a[OUTPUT_PAD + at] >= a[STRIDE + at])
+    if (extent < 1 || a->output_pad[at] < 0 || a->output_pad[at] >= a->stride[at])
       return mica__fail(MICA_E_SHAPE, "x %s and filters %s give no result, or more at its end than a stride",
                         mica_shape_format(x, tx), mica_shape_format(w, tw));
     out->shape.dim[i] = extent;
@@ -157,18 +158,17 @@ static mica_status evaluate_filter(const mica__eval *e) {
 /* --- on the device --- */
 
 static mica_status launch_pass(const mica__exec *exec, mica__conv_pass pass) {
-  const mica__attrs *attrs = exec->attrs;
+  const mica__conv_attrs *attrs = exec->attrs;
   const mica_tensor *result = exec->output;
-  int64_t bias_at = attrs->ints[BIAS], addend_at = attrs->ints[ADDEND];
   mica_conv_config config = config_of(attrs);
-  mica_conv_epilogue epilogue = {.activation = (mica_activation)attrs->ints[ACTIVATION],
-                                 .activation_arg = (float)attrs->reals[0]};
+  mica_conv_epilogue epilogue = {.activation = (mica_activation)attrs->activation,
+                                 .activation_arg = (float)attrs->activation_argument};
   mica_tensor *bias = NULL, *addend = NULL;
   mica_status status = MICA_OK;
-  if (bias_at)
-    status = mica_tensor_view(exec->inputs[bias_at], MICA_SHAPE(mica_tensor_shape(result).dim[1]), NULL, 0, &bias);
-  if (status == MICA_OK && addend_at)
-    status = mica_tensor_view(exec->inputs[addend_at], mica_tensor_shape(result), NULL, 0, &addend);
+  if (attrs->bias)
+    status = mica_tensor_view(exec->inputs[attrs->bias], MICA_SHAPE(mica_tensor_shape(result).dim[1]), NULL, 0, &bias);
+  if (status == MICA_OK && attrs->addend)
+    status = mica_tensor_view(exec->inputs[attrs->addend], mica_tensor_shape(result), NULL, 0, &addend);
   epilogue.bias = bias;
   epilogue.addend = addend;
   if (status == MICA_OK)
@@ -194,28 +194,29 @@ static bool is_bias(const mica__epilogue_fusion *fusion, mica_shape shape) {
   return mica_shape_count(fusion->other->shape, &count) == MICA_OK && count == shape.dim[1];
 }
 
-static bool take_activation(const mica__node *user, mica__attrs *attrs) {
+static bool take_activation(const mica__node *user, mica__conv_attrs *attrs) {
   mica_activation activation = MICA_ACTIVATION_NONE;
   double argument = 0;
   if (!mica__activation_of(user, &activation, &argument)) return false;
-  attrs->ints[ACTIVATION] = activation;
-  attrs->reals[0] = argument;
+  attrs->activation = (int32_t)activation;
+  attrs->activation_argument = argument;
   return true;
 }
 
 static bool fuse_conv_epilogue(mica__epilogue_fusion *fusion) {
   const mica__node *node = fusion->node, *user = fusion->user;
   mica_shape shape = node->type.shape;
+  mica__conv_attrs *attrs = fusion->attrs;
   fusion->op = node->op;
-  *fusion->attrs = node->attrs;
+  *attrs = *(const mica__conv_attrs *)node->attrs;
   if (user->type.dtype != node->type.dtype || !mica_shape_equal(user->type.shape, shape)) return false;
-  if (node->attrs.ints[ACTIVATION] != MICA_ACTIVATION_NONE) return false;
-  if (take_activation(user, fusion->attrs)) return true;
+  if (attrs->activation != MICA_ACTIVATION_NONE) return false;
+  if (take_activation(user, attrs)) return true;
   if (user->op != &mica__op_add || !fusion->other || fusion->other->dtype != node->type.dtype) return false;
-  int which = is_bias(fusion, shape) ? BIAS : ADDEND;
-  if (fusion->attrs->ints[which] != 0) return false;
-  if (which == ADDEND && !mica_shape_equal(fusion->other->shape, shape)) return false;
-  fusion->attrs->ints[which] = node->input_count;
+  bool bias = is_bias(fusion, shape);
+  int64_t *which = bias ? &attrs->bias : &attrs->addend;
+  if (*which != 0 || (!bias && !mica_shape_equal(fusion->other->shape, shape))) return false;
+  *which = node->input_count;
   return true;
 }
 
@@ -225,7 +226,7 @@ static bool scale_filters(const mica__epilogue_fusion *fusion, int32_t *operand,
   bool transposed = node->op == &mica__op_conv_transpose;
   if (user->op != &mica__op_mul || node->type.dtype != MICA_F32 || fusion->other->dtype != MICA_F32) return false;
   if (!mica_shape_equal(user->type.shape, node->type.shape) || !is_bias(fusion, node->type.shape)) return false;
-  if (transposed && node->attrs.ints[GROUPS] != 1) return false;
+  if (transposed && ((const mica__conv_attrs *)node->attrs)->groups != 1) return false;
   *operand = 1;
   *shape = (mica_shape){.rank = node->type.shape.rank};
   for (int32_t i = 0; i < shape->rank; i++) shape->dim[i] = 1;
@@ -237,8 +238,7 @@ static bool scale_filters(const mica__epilogue_fusion *fusion, int32_t *operand,
 
 /* The operands of a rule's new nodes share its config; what was fused is none of it: rules see bare nodes. */
 static mica_value add_pass(const mica__grad *grad, const mica__op *op, mica_value a, mica_value b, mica_value like) {
-  mica__attrs attrs = mica__attrs_of(grad->y);
-  return mica__graph_add(op, (mica_value[]){a, b, like}, op == &mica__op_conv ? 2 : 3, &attrs);
+  return mica__graph_add(op, (mica_value[]){a, b, like}, op == &mica__op_conv ? 2 : 3, mica__attrs_of(grad->y));
 }
 
 static mica_status grad_conv(const mica__grad *grad) {
@@ -264,7 +264,7 @@ static mica_status grad_filter(const mica__grad *grad) {
 
 static double flops_between(const mica__node *node, mica_shape x, mica_shape w, mica_shape y) {
   mica__conv_dims dims;
-  mica_conv_config config = config_of(&node->attrs);
+  mica_conv_config config = config_of(node->attrs);
   return mica__conv_dims_of(&config, x, w, &y, &dims) == MICA_OK ? mica__conv_flops(&dims) : 0;
 }
 
@@ -286,6 +286,7 @@ const mica__op mica__op_conv = {.name = "conv",
                                 .kind = MICA__OP_LAUNCH,
                                 .min_inputs = 2,
                                 .max_inputs = 4,
+                                .attrs = &mica__conv_attr_list,
                                 .infer = infer_conv,
                                 .grad = grad_conv,
                                 .evaluate = evaluate_conv,
@@ -298,6 +299,7 @@ const mica__op mica__op_conv_data = {.name = "conv_data",
                                      .kind = MICA__OP_LAUNCH,
                                      .min_inputs = 3,
                                      .max_inputs = 5,
+                                     .attrs = &mica__conv_attr_list,
                                      .infer = infer_like,
                                      .grad = grad_data,
                                      .evaluate = evaluate_data,
@@ -310,6 +312,7 @@ const mica__op mica__op_conv_transpose = {.name = "conv_transpose",
                                           .kind = MICA__OP_LAUNCH,
                                           .min_inputs = 2,
                                           .max_inputs = 4,
+                                          .attrs = &mica__conv_attr_list,
                                           .infer = infer_transpose,
                                           .grad = grad_data,
                                           .evaluate = evaluate_data,
@@ -322,6 +325,7 @@ const mica__op mica__op_conv_filter = {.name = "conv_filter",
                                        .kind = MICA__OP_LAUNCH,
                                        .min_inputs = 3,
                                        .max_inputs = 3,
+                                       .attrs = &mica__conv_attr_list,
                                        .infer = infer_like,
                                        .grad = grad_filter,
                                        .evaluate = evaluate_filter,
@@ -341,11 +345,11 @@ static mica_value add_bias(mica_value y, mica_value b) {
 }
 
 mica_value mica_conv(mica_value x, mica_value w, mica_value b, const mica_conv_config *config) {
-  mica__attrs attrs = attrs_of(config);
+  const mica__conv_attrs attrs = attrs_of(config);
   return add_bias(mica__graph_add(&mica__op_conv, (mica_value[]){x, w}, 2, &attrs), b);
 }
 
 mica_value mica_conv_transpose(mica_value x, mica_value w, mica_value b, const mica_conv_config *config) {
-  mica__attrs attrs = attrs_of(config);
+  const mica__conv_attrs attrs = attrs_of(config);
   return add_bias(mica__graph_add(&mica__op_conv_transpose, (mica_value[]){x, w}, 2, &attrs), b);
 }

@@ -92,13 +92,21 @@ static mica_status check_cast(mica__check *check) { return mica__pointwise_check
 
 static const mica__kernel_desc *const kernels[] = {&cast, NULL};
 
-/* In graphs: attrs.ints[0] is the type to cast to, attrs.ints[1] (set by infer) the one cast from. */
-static mica_status infer_cast(const mica__type *inputs, int32_t input_count, mica__attrs *attrs, mica__type *out) {
+/* --- in graphs --- */
+
+#define CAST_ATTRS(X, S)                                                                                               \
+  X(S, DTYPE, to, MICA_F32, "the result's dtype")                                                                      \
+  X(S, DTYPE, from, MICA_F32, "the operand's, set by infer")
+MICA__ATTR_STRUCT(cast, CAST_ATTRS);
+static MICA__ATTR_TABLE(cast, CAST_ATTRS);
+
+static mica_status infer_cast(const mica__type *inputs, int32_t input_count, void *attrs, mica__type *out) {
   (void)input_count;
-  if (attrs->ints[0] < 0 || attrs->ints[0] >= MICA_DTYPE_COUNT)
-    return mica__fail(MICA_E_DTYPE, "%lld is no dtype to cast to", (long long)attrs->ints[0]);
-  attrs->ints[1] = inputs[0].dtype;
-  *out = (mica__type){(mica_dtype)attrs->ints[0], inputs[0].shape};
+  mica__cast_attrs *cast_attrs = attrs;
+  if (!mica_dtype_is_valid(cast_attrs->to))
+    return mica__fail(MICA_E_DTYPE, "%d is no dtype to cast to", (int)cast_attrs->to);
+  cast_attrs->from = inputs[0].dtype;
+  *out = (mica__type){cast_attrs->to, inputs[0].shape};
   return MICA_OK;
 }
 
@@ -109,10 +117,10 @@ static mica_status grad_cast(const mica__grad *grad) {
 }
 
 /* To floating types the value passes unrounded, as in all references. */
-static double scalar_cast(const double *inputs, const mica__attrs *attrs) {
-  mica_dtype to = (mica_dtype)attrs->ints[0];
-  return mica_dtype_kind_of(to) == MICA_DTYPE_KIND_FLOAT ? inputs[0]
-                                                         : reference((mica_dtype)attrs->ints[1], to, inputs[0]);
+static double scalar_cast(const double *inputs, const void *attrs) {
+  const mica__cast_attrs *types = attrs;
+  bool floating = mica_dtype_kind_of(types->to) == MICA_DTYPE_KIND_FLOAT;
+  return floating ? inputs[0] : reference(types->from, types->to, inputs[0]);
 }
 
 const mica__op mica__op_cast = {.name = "cast",
@@ -121,6 +129,7 @@ const mica__op mica__op_cast = {.name = "cast",
                                 .kind = MICA__OP_POINTWISE,
                                 .min_inputs = 1,
                                 .max_inputs = 1,
+                                .attrs = &mica__cast_attr_list,
                                 .infer = infer_cast,
                                 .grad = grad_cast,
                                 .expression = "CONVERT(a)",
@@ -130,5 +139,5 @@ const mica__op mica__op_cast = {.name = "cast",
                                 .may_alias = 1};
 
 mica_value mica_cast(mica_value x, mica_dtype dtype) {
-  return mica__graph_add(&mica__op_cast, &x, 1, &(mica__attrs){.ints = {dtype}});
+  return mica__graph_add(&mica__op_cast, &x, 1, &(mica__cast_attrs){.to = dtype});
 }

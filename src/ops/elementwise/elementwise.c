@@ -1,4 +1,5 @@
 /* The pointwise ops, made from their table elementwise.def: types, references, gradients, descriptors, builders. */
+#include "ops/elementwise/elementwise.h"
 #include "ops/common/build.h"
 
 #include <math.h>
@@ -61,8 +62,7 @@ static mica_status infer_class(const mica__type *inputs, int32_t input_count, un
 }
 
 #define INFER(name, taken, gives_bool, conditions)                                                                     \
-  static mica_status infer_##name(const mica__type *inputs, int32_t input_count, mica__attrs *attrs,                   \
-                                  mica__type *out) {                                                                   \
+  static mica_status infer_##name(const mica__type *inputs, int32_t input_count, void *attrs, mica__type *out) {       \
     (void)attrs;                                                                                                       \
     return infer_class(inputs, input_count, taken, gives_bool, conditions, out);                                       \
   }
@@ -99,35 +99,42 @@ static mica_value mish_slope(mica_value a) {
   return mica_add(t, mica_mul(mica_mul(a, mica_sigmoid(a)), mica_affine(mica_square(t), -1, 1)));
 }
 
+/* An attribute as a number of its name. */
+#define NUMBER(name, attrs, p) p = ((const mica__##name##_attrs *)(attrs))->p
+
 /* References. */
 #define SCALAR(name, value, ...)                                                                                       \
-  static double name##_scalar(const double *inputs, const mica__attrs *attrs) {                                        \
-    UNUSED const double __VA_ARGS__, r0 = attrs->reals[0], r1 = attrs->reals[1];                                       \
+  static double name##_scalar(const double *inputs, const void *attrs) {                                               \
+    UNUSED const double __VA_ARGS__;                                                                                   \
+    (void)attrs;                                                                                                       \
     return value;                                                                                                      \
   }
 #define UNARY(name, class, expr, int_expr, value, da, ...) SCALAR(name, value, a = inputs[0])
-#define UNARY1 UNARY
-#define UNARY2 UNARY
+#define UNARY1(name, class, p, p_default, p_doc, expr, int_expr, value, da, ...)                                       \
+  SCALAR(name, value, a = inputs[0], NUMBER(name, attrs, p))
+#define UNARY2(name, class, p, p_default, p_doc, q, q_default, q_doc, expr, int_expr, value, da, ...)                  \
+  SCALAR(name, value, a = inputs[0], NUMBER(name, attrs, p), NUMBER(name, attrs, q))
 #define BINARY(name, class, expr, int_expr, value, da, db, ...) SCALAR(name, value, a = inputs[0], b = inputs[1])
 #define TERNARY(name, class, expr, int_expr, value, da, db, dc, ...)                                                   \
   SCALAR(name, value, a = inputs[0], b = inputs[1], c = inputs[2])
 #include "ops/elementwise/elementwise.def"
 
-/* Gradients. The attributes are copied, because adding nodes moves them. */
+/* Gradients. */
 #define K(x) mica_scalar(y.graph, mica_value_dtype(y), x)
 #define GRADIENT(name, ...)                                                                                            \
   static mica_status name##_grad(const mica__grad *grad) {                                                             \
     UNUSED const mica_value y = grad->y, dy = grad->dy;                                                                \
-    const mica__attrs attrs = mica__graph_node(y.graph, y.id)->attrs;                                                  \
-    UNUSED const double r0 = attrs.reals[0], r1 = attrs.reals[1];                                                      \
     __VA_ARGS__                                                                                                        \
     return MICA_OK;                                                                                                    \
   }
 #define INPUT(letter, k) UNUSED const mica_value letter = grad->inputs[k];
 #define TO(k, value) grad->dinputs[k] = mica__sum_to(value, grad->inputs[k]);
+#define ATTR(name, p) UNUSED const double NUMBER(name, mica__attrs_of(y), p);
 #define UNARY(name, class, expr, int_expr, value, da, ...) GRADIENT(name, INPUT(a, 0) grad->dinputs[0] = da;)
-#define UNARY1 UNARY
-#define UNARY2 UNARY
+#define UNARY1(name, class, p, p_default, p_doc, expr, int_expr, value, da, ...)                                       \
+  GRADIENT(name, INPUT(a, 0) ATTR(name, p) grad->dinputs[0] = da;)
+#define UNARY2(name, class, p, p_default, p_doc, q, q_default, q_doc, expr, int_expr, value, da, ...)                  \
+  GRADIENT(name, INPUT(a, 0) ATTR(name, p) ATTR(name, q) grad->dinputs[0] = da;)
 #define BINARY(name, class, expr, int_expr, value, da, db, ...)                                                        \
   GRADIENT(name, INPUT(a, 0) INPUT(b, 1) TO(0, da) TO(1, db))
 #define TERNARY(name, class, expr, int_expr, value, da, db, dc, ...)                                                   \
@@ -147,18 +154,27 @@ static mica_value mish_slope(mica_value a) {
                                      .scalar = label##_scalar,                                                         \
                                      .may_alias = (1u << (arity)) - 1,                                                 \
                                      __VA_ARGS__};
-#define REALS(...) (&(mica__attrs){.reals = {__VA_ARGS__}})
+#define ATTRS(name, ...)                                                                                               \
+  static const mica__attr_list name##_attrs = {.rows = (const mica__attr[]){__VA_ARGS__},                              \
+                                               .count = sizeof(mica__##name##_attrs) / sizeof(double),                 \
+                                               .bytes = sizeof(mica__##name##_attrs)};
+#define ROW(name, p, p_default, p_doc)                                                                                 \
+  { #p, MICA__ATTR_REAL, offsetof(mica__##name##_attrs, p), p_default, p_doc, NULL }
 #define OPERANDS(...) ((mica_value[]){__VA_ARGS__})
 #define UNARY(name, class, expr, int_expr, value, da, ...)                                                             \
   DESCRIPTOR(name, class, 1, expr, int_expr, __VA_ARGS__)                                                              \
   mica_value mica_##name(mica_value a) { return mica__graph_add(&mica__op_##name, &a, 1, NULL); }
-#define UNARY1(name, class, expr, int_expr, value, da, ...)                                                            \
-  DESCRIPTOR(name, class, 1, expr, int_expr, __VA_ARGS__)                                                              \
-  mica_value mica_##name(mica_value a, double r0) { return mica__graph_add(&mica__op_##name, &a, 1, REALS(r0)); }
-#define UNARY2(name, class, expr, int_expr, value, da, ...)                                                            \
-  DESCRIPTOR(name, class, 1, expr, int_expr, __VA_ARGS__)                                                              \
-  mica_value mica_##name(mica_value a, double r0, double r1) {                                                         \
-    return mica__graph_add(&mica__op_##name, &a, 1, REALS(r0, r1));                                                    \
+#define UNARY1(name, class, p, p_default, p_doc, expr, int_expr, value, da, ...)                                       \
+  ATTRS(name, ROW(name, p, p_default, p_doc))                                                                          \
+  DESCRIPTOR(name, class, 1, expr, int_expr, .attrs = &name##_attrs, __VA_ARGS__)                                      \
+  mica_value mica_##name(mica_value a, double p) {                                                                     \
+    return mica__graph_add(&mica__op_##name, &a, 1, &(mica__##name##_attrs){p});                                       \
+  }
+#define UNARY2(name, class, p, p_default, p_doc, q, q_default, q_doc, expr, int_expr, value, da, ...)                  \
+  ATTRS(name, ROW(name, p, p_default, p_doc), ROW(name, q, q_default, q_doc))                                          \
+  DESCRIPTOR(name, class, 1, expr, int_expr, .attrs = &name##_attrs, __VA_ARGS__)                                      \
+  mica_value mica_##name(mica_value a, double p, double q) {                                                           \
+    return mica__graph_add(&mica__op_##name, &a, 1, &(mica__##name##_attrs){p, q});                                    \
   }
 #define BINARY(name, class, expr, int_expr, value, da, db, ...)                                                        \
   DESCRIPTOR(name, class, 2, expr, int_expr, __VA_ARGS__)                                                              \

@@ -5,11 +5,14 @@
 
 #define GROUP 64
 
-mica__index_view mica__index_view_of(const mica__attrs *attrs, mica_shape indexed, mica_shape indices) {
-  const mica__rows rows = mica__rows_of(indexed, attrs->ints[MICA__INDEX_AXIS]);
+const char *const mica__scatter_joins[] = {"set", "add", "mul", "max", "min"};
+MICA__ATTR_TABLE(index, MICA__INDEX_ATTRS);
+
+mica__index_view mica__index_view_of(const mica__index_attrs *attrs, mica_shape indexed, mica_shape indices) {
+  const mica__rows rows = mica__rows_of(indexed, attrs->axis);
   mica__index_view view = {.outer = rows.outer, .n = rows.n, .m = 1, .inner = rows.inner};
-  for (int32_t i = 0; !attrs->ints[MICA__INDEX_ELEMENTS] && i < indices.rank; i++) view.m *= indices.dim[i];
-  if (attrs->ints[MICA__INDEX_ELEMENTS]) view.m = indices.dim[attrs->ints[MICA__INDEX_AXIS]];
+  for (int32_t i = 0; !attrs->elements && i < indices.rank; i++) view.m *= indices.dim[i];
+  if (attrs->elements) view.m = indices.dim[attrs->axis];
   return view;
 }
 
@@ -19,13 +22,13 @@ int64_t mica__index_place(double index, int64_t n) {
   return place >= 0 && place < n ? place : -1;
 }
 
-mica_status mica__index_infer(mica__attrs *attrs, const mica__type *indexed, const mica__type *indices,
+mica_status mica__index_infer(mica__index_attrs *attrs, const mica__type *indexed, const mica__type *indices,
                               mica_shape *taken) {
   char tx[MICA_SHAPE_TEXT], ti[MICA_SHAPE_TEXT];
-  int64_t *axis = &attrs->ints[MICA__INDEX_AXIS];
+  int64_t *axis = &attrs->axis;
   MICA_TRY(mica__want_index(*indices));
   MICA_TRY(mica__axis(axis, indexed->shape.rank));
-  if (attrs->ints[MICA__INDEX_ELEMENTS]) {
+  if (attrs->elements) {
     bool fits = indexed->shape.rank == indices->shape.rank;
     for (int32_t i = 0; fits && i < indexed->shape.rank; i++)
       fits = i == *axis || indexed->shape.dim[i] == indices->shape.dim[i] || indexed->shape.dim[i] == MICA_DYNAMIC ||
@@ -46,19 +49,19 @@ mica_status mica__index_infer(mica__attrs *attrs, const mica__type *indexed, con
   return MICA_OK;
 }
 
-static mica_status infer_gather(const mica__type *inputs, int32_t input_count, mica__attrs *attrs, mica__type *out) {
+static mica_status infer_gather(const mica__type *inputs, int32_t input_count, void *attrs, mica__type *out) {
   (void)input_count;
   out->dtype = inputs[0].dtype;
   return mica__index_infer(attrs, &inputs[0], &inputs[1], &out->shape);
 }
 
 static mica_status evaluate_gather(const mica__eval *eval) {
-  const mica__index_view v = mica__index_view_of(eval->attrs, eval->types[0].shape, eval->types[1].shape);
-  bool elements = eval->attrs->ints[MICA__INDEX_ELEMENTS] != 0;
+  const mica__index_attrs *attrs = eval->attrs;
+  const mica__index_view v = mica__index_view_of(attrs, eval->types[0].shape, eval->types[1].shape);
   for (int64_t o = 0, at = 0; o < v.outer; o++)
     for (int64_t j = 0; j < v.m; j++)
       for (int64_t i = 0; i < v.inner; i++, at++) {
-        int64_t k = mica__index_place(eval->inputs[1][elements ? at : j], v.n);
+        int64_t k = mica__index_place(eval->inputs[1][attrs->elements ? at : j], v.n);
         eval->output[at] = k < 0 ? 0 : eval->inputs[0][(o * v.n + k) * v.inner + i];
       }
   return MICA_OK;
@@ -79,14 +82,15 @@ static const mica__kernel_desc gather = {MICA__KERNEL("gather", "index/gather.cl
 
 static mica_status launch_gather(const mica__exec *exec) {
   const mica_tensor *x = exec->inputs[0], *indices = exec->inputs[1];
-  const mica__index_view v = mica__index_view_of(exec->attrs, mica_tensor_shape(x), mica_tensor_shape(indices));
+  const mica__index_attrs *attrs = exec->attrs;
+  const mica__index_view v = mica__index_view_of(attrs, mica_tensor_shape(x), mica_tensor_shape(indices));
   int32_t values[MICA__MAX_PARAMS];
   mica__kernel *kernel = NULL;
   if (mica_tensor_count(exec->output) == 0) return MICA_OK;
   mica__exec_values(exec, &gather, values);
   mica__kernel_set(&gather, values, "X_T", (int32_t)mica_tensor_dtype(x));
   mica__kernel_set(&gather, values, "I_T", (int32_t)mica_tensor_dtype(indices));
-  mica__kernel_set(&gather, values, "ELEMENTS", (int32_t)exec->attrs->ints[MICA__INDEX_ELEMENTS]);
+  mica__kernel_set(&gather, values, "ELEMENTS", attrs->elements);
   int64_t width = values[mica__kernel_param_index(&gather, "VW")];
   MICA_TRY(mica__kernel_get(mica__queue_engine(exec->queue), &gather, values, NULL, &kernel));
   mica__launch launch = mica__launch_of(kernel);
@@ -103,19 +107,21 @@ static mica_status launch_gather(const mica__exec *exec) {
 }
 
 static mica_status grad_gather(const mica__grad *grad) {
-  mica__attrs attrs = mica__attrs_of(grad->y);
-  attrs.ints[MICA__INDEX_JOIN] = MICA_SCATTER_ADD;
+  mica__index_attrs attrs = *(const mica__index_attrs *)mica__attrs_of(grad->y);
+  attrs.join = MICA_SCATTER_ADD;
   mica_value operands[] = {grad->inputs[0], grad->inputs[1], grad->dy};
   grad->dinputs[0] = mica__graph_add(&mica__op_scatter_into_zeros, operands, 3, &attrs);
   return MICA_OK;
 }
 
 static mica_status check_gather(mica__check *check) {
-  static const mica__launch_case list[] = {
+  const mica__launch_case list[] = {
       {.inputs = {{MICA_F32, {2, {5, 7}}}, {MICA_I64, {1, {3}}}}, .input_count = 2, .bound = {2, 6}},
       {.inputs = {{MICA_F16, {2, {5, 33}}}, {MICA_I32, {2, {2, 3}}}}, .input_count = 2, .bound = {2, 6}},
-      {.attrs.ints = {1}, .inputs = {{MICA_I8, {3, {2, 4, 3}}}, {MICA_I64, {0, {0}}}}, .input_count = 2},
-      {.attrs.ints = {-1},
+      {.attrs = &(mica__index_attrs){.axis = 1},
+       .inputs = {{MICA_I8, {3, {2, 4, 3}}}, {MICA_I64, {0, {0}}}},
+       .input_count = 2},
+      {.attrs = &(mica__index_attrs){.axis = -1},
        .inputs = {{MICA_I64, {2, {3, 9}}}, {MICA_I64, {1, {70}}}},
        .input_count = 2,
        .bound = {99, 9}},
@@ -127,20 +133,20 @@ static mica_status check_gather(mica__check *check) {
 }
 
 static mica_status check_gather_elements(mica__check *check) {
-  static const mica__launch_case list[] = {
-      {.attrs.ints = {0, 1},
+  const mica__launch_case list[] = {
+      {.attrs = &(mica__index_attrs){.axis = 0, .elements = true},
        .inputs = {{MICA_F32, {2, {5, 7}}}, {MICA_I64, {2, {3, 7}}}},
        .input_count = 2,
        .bound = {2, 6}},
-      {.attrs.ints = {1, 1},
+      {.attrs = &(mica__index_attrs){.axis = 1, .elements = true},
        .inputs = {{MICA_F64, {2, {5, 7}}}, {MICA_I32, {2, {5, 9}}}},
        .input_count = 2,
        .bound = {2, 8}},
-      {.attrs.ints = {1, 1},
+      {.attrs = &(mica__index_attrs){.axis = 1, .elements = true},
        .inputs = {{MICA_F16, {3, {2, 70, 3}}}, {MICA_I64, {3, {2, 2, 3}}}},
        .input_count = 2,
        .bound = {2, 70}},
-      {.attrs.ints = {1, 1},
+      {.attrs = &(mica__index_attrs){.axis = 1, .elements = true},
        .inputs = {{MICA_BOOL, {3, {2, 7, 35}}}, {MICA_I64, {3, {2, 2, 35}}}},
        .input_count = 2,
        .bound = {2, 7}},
@@ -157,6 +163,7 @@ static const mica__kernel_desc *const kernels[] = {&gather, NULL};
                                      .kind = MICA__OP_LAUNCH,                                                          \
                                      .min_inputs = 2,                                                                  \
                                      .max_inputs = 2,                                                                  \
+                                     .attrs = &mica__index_attr_list,                                                  \
                                      .infer = infer_gather,                                                            \
                                      .grad = grad_gather,                                                              \
                                      .evaluate = evaluate_gather,                                                      \
@@ -165,13 +172,11 @@ GATHER(gather)
 GATHER(gather_elements)
 
 mica_value mica_gather(mica_value x, mica_value indices, int32_t axis) {
-  return mica__graph_add(&mica__op_gather, (mica_value[]){x, indices}, 2, &(mica__attrs){.ints = {axis}});
+  return mica__graph_add(&mica__op_gather, (mica_value[]){x, indices}, 2, &(mica__index_attrs){.axis = axis});
 }
 
 mica_value mica_gather_elements(mica_value x, mica_value indices, int32_t axis) {
-  mica__attrs attrs = {0};
-  attrs.ints[MICA__INDEX_AXIS] = axis;
-  attrs.ints[MICA__INDEX_ELEMENTS] = 1;
+  const mica__index_attrs attrs = {.axis = axis, .elements = true};
   return mica__graph_add(&mica__op_gather_elements, (mica_value[]){x, indices}, 2, &attrs);
 }
 

@@ -4,19 +4,25 @@
 
 #include "ops/common/build.h"
 
-/* Attributes: ints[0] the axis, ints[1] 1 where there is an index for every element, ints[2] of a scatter the join,
- * ints[3] of a scatter 1 where it starts from its first operand and not from zeros. */
-enum { MICA__INDEX_AXIS, MICA__INDEX_ELEMENTS, MICA__INDEX_JOIN, MICA__INDEX_BASE };
+#define MICA__INDEX_ATTRS(X, S)                                                                                        \
+  X(S, INT, axis, 0, "what is indexed")                                                                                \
+  X(S, BOOL, elements, false, "an index for every element, not for every row")                                         \
+  X(S, ENUM, join, MICA_SCATTER_SET, "of a scatter: what becomes of the old element", mica__scatter_joins)             \
+  X(S, BOOL, base, false, "of a scatter: from its first operand on, not from zeros")
+MICA__ATTR_STRUCT(index, MICA__INDEX_ATTRS);
+extern const mica__attr_list mica__index_attr_list;
+/* The names of mica_scatter_join. */
+extern const char *const mica__scatter_joins[];
 
 /* The indexed tensor is (outer, n, inner), the one of what is taken from it or put into it (outer, m, inner). */
 typedef struct mica__index_view {
   int64_t outer, n, m, inner;
 } mica__index_view;
 
-mica__index_view mica__index_view_of(const mica__attrs *attrs, mica_shape indexed, mica_shape indices);
+mica__index_view mica__index_view_of(const mica__index_attrs *attrs, mica_shape indexed, mica_shape indices);
 
 /* The shape of what is taken; checks types, normalises the axis. */
-mica_status mica__index_infer(mica__attrs *attrs, const mica__type *indexed, const mica__type *indices,
+mica_status mica__index_infer(mica__index_attrs *attrs, const mica__type *indexed, const mica__type *indices,
                               mica_shape *taken);
 
 /* An index as a place from 0 to n - 1; -1 for one outside. */

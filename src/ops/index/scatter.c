@@ -9,7 +9,7 @@
 #define GROUP 64
 
 /* Operands: the base (or, into zeros, what has the result's shape), the indices, the updates. */
-static mica_status infer_scatter(const mica__type *inputs, int32_t input_count, mica__attrs *attrs, mica__type *out) {
+static mica_status infer_scatter(const mica__type *inputs, int32_t input_count, void *attrs, mica__type *out) {
   (void)input_count;
   char tu[MICA_SHAPE_TEXT], tt[MICA_SHAPE_TEXT];
   mica_shape taken;
@@ -24,13 +24,14 @@ static mica_status infer_scatter(const mica__type *inputs, int32_t input_count, 
   if (inputs[0].dtype != inputs[2].dtype)
     return mica__fail(MICA_E_DTYPE, "types %s and %s differ", mica_dtype_name(inputs[0].dtype),
                       mica_dtype_name(inputs[2].dtype));
-  if (mica_dtype_kind_of(inputs[0].dtype) == MICA_DTYPE_KIND_BOOL && attrs->ints[MICA__INDEX_JOIN] != MICA_SCATTER_SET)
+  if (mica_dtype_kind_of(inputs[0].dtype) == MICA_DTYPE_KIND_BOOL &&
+      ((const mica__index_attrs *)attrs)->join != MICA_SCATTER_SET)
     return mica__fail(MICA_E_DTYPE, "bool elements can be set, not joined");
   *out = inputs[0];
   return MICA_OK;
 }
 
-static double join(int64_t how, double a, double b) {
+static double join(int32_t how, double a, double b) {
   switch (how) {
   case MICA_SCATTER_ADD: return a + b;
   case MICA_SCATTER_MUL: return a * b;
@@ -41,16 +42,15 @@ static double join(int64_t how, double a, double b) {
 }
 
 static mica_status evaluate_scatter(const mica__eval *eval) {
-  const mica__index_view v = mica__index_view_of(eval->attrs, eval->types[0].shape, eval->types[1].shape);
-  bool elements = eval->attrs->ints[MICA__INDEX_ELEMENTS] != 0;
-  for (int64_t i = 0; i < v.outer * v.n * v.inner; i++)
-    eval->output[i] = eval->attrs->ints[MICA__INDEX_BASE] ? eval->inputs[0][i] : 0;
+  const mica__index_attrs *attrs = eval->attrs;
+  const mica__index_view v = mica__index_view_of(attrs, eval->types[0].shape, eval->types[1].shape);
+  for (int64_t i = 0; i < v.outer * v.n * v.inner; i++) eval->output[i] = attrs->base ? eval->inputs[0][i] : 0;
   for (int64_t o = 0, at = 0; o < v.outer; o++)
     for (int64_t j = 0; j < v.m; j++)
       for (int64_t i = 0; i < v.inner; i++, at++) {
-        int64_t k = mica__index_place(eval->inputs[1][elements ? at : j], v.n);
+        int64_t k = mica__index_place(eval->inputs[1][attrs->elements ? at : j], v.n);
         double *to = &eval->output[(o * v.n + k) * v.inner + i];
-        if (k >= 0) *to = join(eval->attrs->ints[MICA__INDEX_JOIN], *to, eval->inputs[2][at]);
+        if (k >= 0) *to = join(attrs->join, *to, eval->inputs[2][at]);
       }
   return MICA_OK;
 }
@@ -126,9 +126,10 @@ static mica_status sort(const mica__exec *exec, const mica__index_view *v, sorte
 /* What both kernels begin with. */
 static mica_status begin(const mica__exec *exec, const mica__kernel_desc *desc, int32_t *values, mica__launch *launch) {
   mica__kernel *kernel = NULL;
-  const mica_tensor *base = exec->attrs->ints[MICA__INDEX_BASE] ? exec->inputs[0] : NULL;
+  const mica__index_attrs *attrs = exec->attrs;
+  const mica_tensor *base = attrs->base ? exec->inputs[0] : NULL;
   mica__kernel_set(desc, values, "U_T", (int32_t)mica_tensor_dtype(exec->output));
-  mica__kernel_set(desc, values, "JOIN", (int32_t)exec->attrs->ints[MICA__INDEX_JOIN]);
+  mica__kernel_set(desc, values, "JOIN", attrs->join);
   mica__kernel_set(desc, values, "BASE", base != NULL);
   MICA_TRY(mica__kernel_get(mica__queue_engine(exec->queue), desc, values, NULL, &kernel));
   *launch = mica__launch_of(kernel);
@@ -174,7 +175,7 @@ static mica_status launch_scatter(const mica__exec *exec) {
   const mica__index_view v =
       mica__index_view_of(exec->attrs, mica_tensor_shape(exec->output), mica_tensor_shape(exec->inputs[1]));
   if (mica_tensor_count(exec->output) == 0) return MICA_OK;
-  if (exec->attrs->ints[MICA__INDEX_ELEMENTS]) return launch_elements(exec, &v);
+  if (((const mica__index_attrs *)exec->attrs)->elements) return launch_elements(exec, &v);
   sorted s = {0};
   mica_status status = sort(exec, &v, &s);
   if (status == MICA_OK) status = launch_rows(exec, &v, &s);
@@ -184,62 +185,69 @@ static mica_status launch_scatter(const mica__exec *exec) {
 }
 
 static mica_status grad_scatter(const mica__grad *grad) {
-  mica__attrs attrs = mica__attrs_of(grad->y);
-  int64_t how = attrs.ints[MICA__INDEX_JOIN], axis = attrs.ints[MICA__INDEX_AXIS];
+  const mica__index_attrs *attrs = mica__attrs_of(grad->y);
+  bool adds = attrs->join == MICA_SCATTER_ADD;
+  int32_t axis = (int32_t)attrs->axis;
   mica_value indices = grad->inputs[1];
-  if (how != MICA_SCATTER_SET && how != MICA_SCATTER_ADD)
+  if (attrs->join != MICA_SCATTER_SET && !adds)
     return mica__fail(MICA_E_UNSUPPORTED, "the gradient of a scatter that multiplies or takes extremes");
-  if (attrs.ints[MICA__INDEX_BASE]) {
+  if (attrs->base) {
     mica_value overwritten[] = {grad->dy, indices, mica_full_like(grad->inputs[2], 0)};
-    grad->dinputs[0] = how == MICA_SCATTER_ADD ? grad->dy : mica__graph_add(&mica__op_scatter, overwritten, 3, &attrs);
+    grad->dinputs[0] = adds ? grad->dy : mica__graph_add(&mica__op_scatter, overwritten, 3, attrs);
   }
-  grad->dinputs[2] = attrs.ints[MICA__INDEX_ELEMENTS] ? mica_gather_elements(grad->dy, indices, (int32_t)axis)
-                                                      : mica_gather(grad->dy, indices, (int32_t)axis);
+  grad->dinputs[2] =
+      attrs->elements ? mica_gather_elements(grad->dy, indices, axis) : mica_gather(grad->dy, indices, axis);
   return MICA_OK;
 }
 
 /* Every join from a base, then sums into zeros. */
-static mica_status check_joins(mica__check *check, const mica__op *op, int64_t base) {
+static mica_status check_joins(mica__check *check, const mica__op *op, bool base) {
+  mica__index_attrs rows = {0}, columns = {.axis = 1}, each = {.elements = true}, last = {.axis = -1, .elements = true};
+  mica__index_attrs *const all[] = {&rows, &columns, &each, &last};
   mica__launch_case list[] = {
-      {.inputs = {{MICA_F32, {2, {5, 7}}}, {MICA_I64, {1, {9}}}, {MICA_F32, {2, {9, 7}}}}, .bound = {2, 6}, .terms = 9},
-      {.inputs = {{MICA_F16, {2, {5, 33}}}, {MICA_I32, {2, {2, 3}}}, {MICA_F16, {3, {2, 3, 33}}}},
+      {.attrs = &rows,
+       .inputs = {{MICA_F32, {2, {5, 7}}}, {MICA_I64, {1, {9}}}, {MICA_F32, {2, {9, 7}}}},
+       .bound = {2, 6},
+       .terms = 9},
+      {.attrs = &rows,
+       .inputs = {{MICA_F16, {2, {5, 33}}}, {MICA_I32, {2, {2, 3}}}, {MICA_F16, {3, {2, 3, 33}}}},
        .bound = {2, 6},
        .terms = 6},
-      {.inputs = {{MICA_F32, {2, {300, 16}}}, {MICA_I64, {1, {1000}}}, {MICA_F32, {2, {1000, 16}}}},
+      {.attrs = &rows,
+       .inputs = {{MICA_F32, {2, {300, 16}}}, {MICA_I64, {1, {1000}}}, {MICA_F32, {2, {1000, 16}}}},
        .bound = {1, 300},
        .terms = 20},
-      {.attrs.ints = {1},
+      {.attrs = &columns,
        .inputs = {{MICA_F32, {3, {2, 4, 3}}}, {MICA_I64, {1, {5}}}, {MICA_F32, {3, {2, 5, 3}}}},
        .bound = {2, 4},
        .terms = 5},
-      {.attrs.ints = {1},
+      {.attrs = &columns,
        .inputs = {{MICA_I32, {2, {3, 4}}}, {MICA_I64, {1, {0}}}, {MICA_I32, {2, {3, 0}}}},
        .bound = {9, 4, 9},
        .terms = 1},
-      {.attrs.ints = {0, 1},
+      {.attrs = &each,
        .inputs = {{MICA_F32, {2, {5, 7}}}, {MICA_I64, {2, {3, 7}}}, {MICA_F32, {2, {3, 7}}}},
        .bound = {2, 6},
        .terms = 3},
-      {.attrs.ints = {-1, 1},
+      {.attrs = &last,
        .inputs = {{MICA_I64, {2, {5, 7}}}, {MICA_I32, {2, {5, 9}}}, {MICA_I64, {2, {5, 9}}}},
        .bound = {9, 8, 3},
        .terms = 9},
   };
-  static const char *const names[] = {"set", "add", "mul", "max", "min"};
-  for (int64_t how = base ? MICA_SCATTER_SET : MICA_SCATTER_ADD; how <= (base ? MICA_SCATTER_MIN : MICA_SCATTER_ADD);
-       how++) {
-    for (size_t i = 0; i < sizeof list / sizeof *list; i++) {
-      list[i].input_count = 3;
-      list[i].attrs.ints[MICA__INDEX_JOIN] = how;
-      list[i].attrs.ints[MICA__INDEX_BASE] = base;
+  int32_t from = base ? MICA_SCATTER_SET : MICA_SCATTER_ADD, to = base ? MICA_SCATTER_MIN : MICA_SCATTER_ADD;
+  for (size_t i = 0; i < sizeof list / sizeof *list; i++) list[i].input_count = 3;
+  for (int32_t how = from; how <= to; how++) {
+    for (size_t i = 0; i < sizeof all / sizeof *all; i++) {
+      all[i]->join = how;
+      all[i]->base = base;
     }
-    MICA_TRY(mica__check_launches(check, op, names[how], list, sizeof list / sizeof *list));
+    MICA_TRY(mica__check_launches(check, op, mica__scatter_joins[how], list, sizeof list / sizeof *list));
   }
   return MICA_OK;
 }
 
-static mica_status check_scatter(mica__check *check) { return check_joins(check, &mica__op_scatter, 1); }
-static mica_status check_zeros(mica__check *check) { return check_joins(check, &mica__op_scatter_into_zeros, 0); }
+static mica_status check_scatter(mica__check *check) { return check_joins(check, &mica__op_scatter, true); }
+static mica_status check_zeros(mica__check *check) { return check_joins(check, &mica__op_scatter_into_zeros, false); }
 
 static const mica__kernel_desc *const kernels[] = {&scatter_rows, &scatter_elements, &order_serial,
                                                    &order_starts, &order_places,     NULL};
@@ -251,6 +259,7 @@ static const mica__kernel_desc *const kernels[] = {&scatter_rows, &scatter_eleme
                                      .kind = MICA__OP_LAUNCH,                                                          \
                                      .min_inputs = 3,                                                                  \
                                      .max_inputs = 3,                                                                  \
+                                     .attrs = &mica__index_attr_list,                                                  \
                                      .infer = infer_scatter,                                                           \
                                      .grad = grad_scatter,                                                             \
                                      .evaluate = evaluate_scatter,                                                     \
@@ -261,10 +270,6 @@ SCATTER(scatter_into_zeros, check_zeros, 1)
 
 mica_value mica__scatter(mica_value x, mica_value indices, mica_value updates, int32_t axis, bool elements,
                          mica_scatter how) {
-  mica__attrs attrs = {0};
-  attrs.ints[MICA__INDEX_AXIS] = axis;
-  attrs.ints[MICA__INDEX_ELEMENTS] = elements;
-  attrs.ints[MICA__INDEX_JOIN] = how;
-  attrs.ints[MICA__INDEX_BASE] = 1;
+  const mica__index_attrs attrs = {.axis = axis, .elements = elements, .join = (int32_t)how, .base = true};
   return mica__graph_add(&mica__op_scatter, (mica_value[]){x, indices, updates}, 3, &attrs);
 }

@@ -1,5 +1,4 @@
-/* The places of the largest elements along axis attrs.ints[0]: attrs.ints[1] of them; the smallest where attrs.ints[2]
- * is 1. */
+/* The places of the k largest (or smallest) elements along an axis. */
 #include "base/error.h"
 #include "ops/common/build.h"
 #include "ops/select/launch_check.h"
@@ -9,17 +8,25 @@
 
 #define GROUP 64
 
-static mica_status infer_top_k(const mica__type *inputs, int32_t input_count, mica__attrs *attrs, mica__type *out) {
+#define TOP_K_ATTRS(X, S)                                                                                              \
+  X(S, INT, axis, -1, "along which elements are compared")                                                             \
+  X(S, INT, k, 1, "how many")                                                                                          \
+  X(S, BOOL, smallest, false, "the smallest, not the largest")
+MICA__ATTR_STRUCT(top_k, TOP_K_ATTRS);
+static MICA__ATTR_TABLE(top_k, TOP_K_ATTRS);
+
+static mica_status infer_top_k(const mica__type *inputs, int32_t input_count, void *attrs, mica__type *out) {
   (void)input_count;
+  mica__top_k_attrs *which = attrs;
   char text[MICA_SHAPE_TEXT];
-  MICA_TRY(mica__axis(&attrs->ints[0], inputs[0].shape.rank));
-  int64_t extent = inputs[0].shape.dim[attrs->ints[0]], k = attrs->ints[1];
+  MICA_TRY(mica__axis(&which->axis, inputs[0].shape.rank));
+  int64_t extent = inputs[0].shape.dim[which->axis], k = which->k;
   if (k < 0 || (extent != MICA_DYNAMIC && k > extent))
-    return mica__fail(MICA_E_SHAPE, "%lld of axis %lld of %s", (long long)k, (long long)attrs->ints[0],
+    return mica__fail(MICA_E_SHAPE, "%lld of axis %lld of %s", (long long)k, (long long)which->axis,
                       mica_shape_format(inputs[0].shape, text));
   if (mica_dtype_kind_of(inputs[0].dtype) == MICA_DTYPE_KIND_BOOL) return mica__fail(MICA_E_DTYPE, "bool has no order");
   *out = (mica__type){MICA_I64, inputs[0].shape};
-  out->shape.dim[attrs->ints[0]] = k;
+  out->shape.dim[which->axis] = k;
   return MICA_OK;
 }
 
@@ -31,15 +38,15 @@ static bool precedes(double a, int64_t i, double b, int64_t j, bool smallest) {
 }
 
 static mica_status evaluate_top_k(const mica__eval *eval) {
-  const mica__rows r = mica__rows_of(eval->types[0].shape, eval->attrs->ints[0]);
-  int64_t k = eval->attrs->ints[1];
-  bool smallest = eval->attrs->ints[2] != 0;
+  const mica__top_k_attrs *attrs = eval->attrs;
+  const mica__rows r = mica__rows_of(eval->types[0].shape, attrs->axis);
+  int64_t k = attrs->k;
   for (int64_t o = 0; o < r.outer; o++)
     for (int64_t i = 0; i < r.inner; i++) {
       const double *x = eval->inputs[0] + o * r.n * r.inner + i;
       for (int64_t j = 0; j < r.n; j++) {
         int64_t rank = 0;
-        for (int64_t l = 0; l < r.n; l++) rank += precedes(x[l * r.inner], l, x[j * r.inner], j, smallest);
+        for (int64_t l = 0; l < r.n; l++) rank += precedes(x[l * r.inner], l, x[j * r.inner], j, attrs->smallest);
         if (rank < k) eval->output[(o * k + rank) * r.inner + i] = (double)j;
       }
     }
@@ -55,24 +62,25 @@ static const mica__variant variants[] = {MICA__VARIANT("any", MICA__ON_ANY, MICA
 static const mica__kernel_desc top_k = {MICA__KERNEL("top_k", "index/top_k.cl", params, variants)};
 
 static mica_status launch_top_k(const mica__exec *exec) {
-  const mica__rows r = mica__rows_of(mica_tensor_shape(exec->inputs[0]), exec->attrs->ints[0]);
+  const mica__top_k_attrs *attrs = exec->attrs;
+  const mica__rows r = mica__rows_of(mica_tensor_shape(exec->inputs[0]), attrs->axis);
   int32_t values[MICA__MAX_PARAMS];
   mica__kernel *kernel = NULL;
   if (mica_tensor_count(exec->output) == 0) return MICA_OK;
   mica__exec_values(exec, &top_k, values);
   mica__kernel_set(&top_k, values, "X_T", (int32_t)mica_tensor_dtype(exec->inputs[0]));
-  mica__kernel_set(&top_k, values, "SMALLEST", exec->attrs->ints[2] != 0);
+  mica__kernel_set(&top_k, values, "SMALLEST", attrs->smallest);
   MICA_TRY(mica__kernel_get(mica__queue_engine(exec->queue), &top_k, values, NULL, &kernel));
   mica__launch launch = mica__launch_of(kernel);
   mica__launch_tensor(&launch, exec->inputs[0]);
   mica__launch_tensor(&launch, exec->output);
   mica__launch_size(&launch, r.outer);
   mica__launch_size(&launch, r.n);
-  mica__launch_size(&launch, exec->attrs->ints[1]);
+  mica__launch_size(&launch, attrs->k);
   mica__launch_size(&launch, r.inner);
   mica__launch_range1(&launch, r.outer * r.inner, GROUP);
   mica__launch_cost(&launch, 0,
-                    (double)exec->attrs->ints[1] * (double)mica_tensor_bytes(exec->inputs[0]) +
+                    (double)attrs->k * (double)mica_tensor_bytes(exec->inputs[0]) +
                         (double)mica_tensor_bytes(exec->output));
   return mica__queue_submit(exec->queue, &launch);
 }
@@ -83,12 +91,15 @@ static mica_status grad_top_k(const mica__grad *grad) {
 }
 
 static mica_status check_top_k(mica__check *check) {
-  static const mica__launch_case list[] = {
-      {.attrs.ints = {-1, 3}, .inputs = {{MICA_F32, {2, {5, 7}}}}, .input_count = 1},
-      {.attrs.ints = {-1, 65}, .inputs = {{MICA_I8, {2, {3, 65}}}}, .input_count = 1, .bound = {5}},
-      {.attrs.ints = {0, 2, 1}, .inputs = {{MICA_F16, {3, {9, 2, 3}}}}, .input_count = 1},
-      {.attrs.ints = {1, 0}, .inputs = {{MICA_I64, {2, {5, 7}}}}, .input_count = 1},
-      {.attrs.ints = {1, 1, 1}, .inputs = {{MICA_BF16, {2, {70, 1}}}}, .input_count = 1},
+  const mica__launch_case list[] = {
+      {.attrs = &(mica__top_k_attrs){-1, 3, false}, .inputs = {{MICA_F32, {2, {5, 7}}}}, .input_count = 1},
+      {.attrs = &(mica__top_k_attrs){-1, 65, false},
+       .inputs = {{MICA_I8, {2, {3, 65}}}},
+       .input_count = 1,
+       .bound = {5}},
+      {.attrs = &(mica__top_k_attrs){0, 2, true}, .inputs = {{MICA_F16, {3, {9, 2, 3}}}}, .input_count = 1},
+      {.attrs = &(mica__top_k_attrs){1, 0, false}, .inputs = {{MICA_I64, {2, {5, 7}}}}, .input_count = 1},
+      {.attrs = &(mica__top_k_attrs){1, 1, true}, .inputs = {{MICA_BF16, {2, {70, 1}}}}, .input_count = 1},
   };
   return mica__check_launches(check, &mica__op_top_k, "top_k", list, sizeof list / sizeof *list);
 }
@@ -100,13 +111,14 @@ const mica__op mica__op_top_k = {.name = "top_k",
                                  .kind = MICA__OP_LAUNCH,
                                  .min_inputs = 1,
                                  .max_inputs = 1,
+                                 .attrs = &mica__top_k_attr_list,
                                  .infer = infer_top_k,
                                  .grad = grad_top_k,
                                  .evaluate = evaluate_top_k,
                                  .launch = launch_top_k};
 
 mica_value mica_top_k(mica_value x, int64_t k, int32_t axis, bool smallest, mica_value *indices) {
-  mica_value places = mica__graph_add(&mica__op_top_k, &x, 1, &(mica__attrs){.ints = {axis, k, smallest}});
+  mica_value places = mica__graph_add(&mica__op_top_k, &x, 1, &(mica__top_k_attrs){axis, k, smallest});
   if (indices) *indices = places;
   return mica_gather_elements(x, places, axis);
 }

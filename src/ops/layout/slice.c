@@ -5,29 +5,32 @@
 
 #include <mica/ops.h>
 
-/* Both slice and place name a window of the larger tensor: along axis k the elements START + i STEP. A START below 0
- * counts from the end, so that -1 - 0 is the last element of an axis that is open. attrs.shape is the shape of the
- * result; MICA_DYNAMIC stands for the operand's extent. */
-#define START(attrs, k) ((attrs)->ints[k])
-#define STEP(attrs, k) ((attrs)->ints[MICA_MAX_RANK + (k)])
+/* Both slice and place name a window of the larger tensor: along axis k the elements start[k] + i step[k]. */
+#define WINDOW_ATTRS(X, S)                                                                                             \
+  X(S, PER_AXIS, start, 0, "the window's first element; below 0 from the end, even of an axis that is open")           \
+  X(S, PER_AXIS, step, 1, "from one of its elements to the next")                                                      \
+  X(S, SHAPE, shape, 0, "of the result; ? for the operand's extent")                                                   \
+  X(S, REAL, value, 0, "of place: the elements around the window")
+MICA__ATTR_STRUCT(window, WINDOW_ATTRS);
+static MICA__ATTR_TABLE(window, WINDOW_ATTRS);
 
 /* Normalises the window of `small` in `large` and checks that it lies inside. */
-static mica_status fit_window(mica__attrs *attrs, mica_shape large, mica_shape small) {
+static mica_status fit_window(mica__window_attrs *attrs, mica_shape large, mica_shape small) {
   char tl[MICA_SHAPE_TEXT], ts[MICA_SHAPE_TEXT];
   for (int32_t k = 0; k < large.rank; k++) {
-    int64_t start = START(attrs, k), last = 0;
+    int64_t start = attrs->start[k], last = 0;
     if (large.dim[k] == MICA_DYNAMIC || small.dim[k] == MICA_DYNAMIC) continue;
-    if (start < 0) START(attrs, k) = start += large.dim[k];
+    if (start < 0) attrs->start[k] = start += large.dim[k];
     if (small.dim[k] == 0) continue;
-    bool fits = mica__mul_i64(small.dim[k] - 1, STEP(attrs, k), &last) && !__builtin_add_overflow(last, start, &last);
+    bool fits = mica__mul_i64(small.dim[k] - 1, attrs->step[k], &last) && !__builtin_add_overflow(last, start, &last);
     if (!fits || start < 0 || start >= large.dim[k] || last < 0 || last >= large.dim[k])
       return mica__fail(MICA_E_SHAPE, "%s from %lld by %lld on axis %d is not inside %s", mica_shape_format(small, ts),
-                        (long long)start, (long long)STEP(attrs, k), (int)k, mica_shape_format(large, tl));
+                        (long long)start, (long long)attrs->step[k], (int)k, mica_shape_format(large, tl));
   }
   return MICA_OK;
 }
 
-static mica_status infer_window(const mica__type *inputs, const mica__attrs *attrs, mica__type *out) {
+static mica_status infer_window(const mica__type *inputs, const mica__window_attrs *attrs, mica__type *out) {
   char tf[MICA_SHAPE_TEXT], ta[MICA_SHAPE_TEXT];
   *out = inputs[0];
   if (attrs->shape.rank != inputs[0].shape.rank)
@@ -38,30 +41,30 @@ static mica_status infer_window(const mica__type *inputs, const mica__attrs *att
   return MICA_OK;
 }
 
-static mica_status infer_slice(const mica__type *inputs, int32_t input_count, mica__attrs *attrs, mica__type *out) {
+static mica_status infer_slice(const mica__type *inputs, int32_t input_count, void *attrs, mica__type *out) {
   (void)input_count;
   MICA_TRY(infer_window(inputs, attrs, out));
   return fit_window(attrs, inputs[0].shape, out->shape);
 }
 
-static mica_status infer_place(const mica__type *inputs, int32_t input_count, mica__attrs *attrs, mica__type *out) {
+static mica_status infer_place(const mica__type *inputs, int32_t input_count, void *attrs, mica__type *out) {
   (void)input_count;
   MICA_TRY(infer_window(inputs, attrs, out));
   return fit_window(attrs, out->shape, inputs[0].shape);
 }
 
-static mica__access window_access(const mica__attrs *attrs, mica_shape large) {
+static mica__access window_access(const mica__window_attrs *attrs, mica_shape large) {
   mica__access access = {0};
   mica__row_major(large, access.stride);
   for (int32_t k = 0; k < large.rank; k++) {
-    access.offset += START(attrs, k) * access.stride[k];
-    access.stride[k] *= STEP(attrs, k);
+    access.offset += attrs->start[k] * access.stride[k];
+    access.stride[k] *= attrs->step[k];
   }
   return access;
 }
 
 static bool view_slice(const mica__node *node, mica_shape input, mica__access *access) {
-  *access = window_access(&node->attrs, input);
+  *access = window_access(node->attrs, input);
   return true;
 }
 
@@ -70,12 +73,12 @@ extern const mica__op mica__op_slice, mica__op_place;
 /* The gradient of each is the other with the same window. Axes of which the window is all, in whatever direction, keep
  * their extent open. */
 static mica_status grad_window(const mica__grad *grad, const mica__op *other) {
-  mica__attrs attrs = mica__attrs_of(grad->y);
+  mica__window_attrs attrs = *(const mica__window_attrs *)mica__attrs_of(grad->y);
   mica_shape shape = mica_value_shape(grad->inputs[0]);
   for (int32_t k = 0; k < shape.rank; k++)
     if (attrs.shape.dim[k] == MICA_DYNAMIC) shape.dim[k] = MICA_DYNAMIC;
   attrs.shape = shape;
-  attrs.reals[0] = 0;
+  attrs.value = 0;
   grad->dinputs[0] = mica__graph_add(other, &grad->dy, 1, &attrs);
   return MICA_OK;
 }
@@ -87,37 +90,43 @@ const mica__op mica__op_slice = {.name = "slice",
                                  .kind = MICA__OP_VIEW,
                                  .min_inputs = 1,
                                  .max_inputs = 1,
+                                 .attrs = &mica__window_attr_list,
                                  .infer = infer_slice,
                                  .grad = grad_slice,
                                  .view = view_slice};
 
-/* --- place: the operand in a window of the result, which is attrs.reals[0] elsewhere --- */
+/* --- place: the operand in a window of the result --- */
 
 static mica_status evaluate_place(const mica__eval *eval) {
   int64_t index[MICA_MAX_RANK] = {0}, count = 0, total = 0;
   const mica_shape small = eval->types[0].shape;
-  mica__access access = window_access(eval->attrs, eval->type->shape);
+  const mica__window_attrs *attrs = eval->attrs;
+  mica__access access = window_access(attrs, eval->type->shape);
   MICA_TRY(mica_shape_count(small, &count));
   MICA_TRY(mica_shape_count(eval->type->shape, &total));
-  for (int64_t i = 0; i < total; i++) eval->output[i] = eval->attrs->reals[0];
+  for (int64_t i = 0; i < total; i++) eval->output[i] = attrs->value;
   for (int64_t i = 0; i < count; i++, mica__next_index(small, index))
     eval->output[mica__access_at(&access, small, index)] = eval->inputs[0][i];
   return MICA_OK;
 }
 
 static mica_status launch_place(const mica__exec *exec) {
-  mica__access from = {0}, to = window_access(exec->attrs, mica_tensor_shape(exec->output));
+  const mica__window_attrs *attrs = exec->attrs;
+  mica__access from = {0}, to = window_access(attrs, mica_tensor_shape(exec->output));
   mica_shape small = mica_tensor_shape(exec->inputs[0]);
   for (int32_t k = 0; k < small.rank; k++) from.stride[k] = mica_tensor_strides(exec->inputs[0])[k];
-  MICA_TRY(mica_op_fill(exec->queue, exec->attrs->reals[0], exec->output));
+  MICA_TRY(mica_op_fill(exec->queue, attrs->value, exec->output));
   return mica__strided_copy(exec->queue, NULL, small, exec->inputs[0], &from, exec->output, &to);
 }
 
-static void window_of_place(const mica_graph *graph, const mica__node *node, int32_t k, mica__inset *window) {
+static void window_of_place(const mica_graph *graph, const mica__node *node, int32_t k, mica__inset *window,
+                            double *fill) {
   (void)graph, (void)k;
+  const mica__window_attrs *attrs = node->attrs;
+  *fill = attrs->value;
   for (int32_t a = 0; a < node->type.shape.rank; a++) {
-    window->start[a] = START(&node->attrs, a);
-    window->step[a] = STEP(&node->attrs, a);
+    window->start[a] = attrs->start[a];
+    window->step[a] = attrs->step[a];
   }
 }
 
@@ -125,6 +134,7 @@ const mica__op mica__op_place = {.name = "place",
                                  .kind = MICA__OP_LAUNCH,
                                  .min_inputs = 1,
                                  .max_inputs = 1,
+                                 .attrs = &mica__window_attr_list,
                                  .infer = infer_place,
                                  .grad = grad_place,
                                  .evaluate = evaluate_place,
@@ -133,11 +143,11 @@ const mica__op mica__op_place = {.name = "place",
                                  .takes_strides = 1};
 
 /* The whole of x as a window of itself. */
-static mica__attrs whole(mica_value x) {
-  mica__attrs attrs = {.shape.rank = mica_value_shape(x).rank};
+static mica__window_attrs whole(mica_value x) {
+  mica__window_attrs attrs = {.shape.rank = mica_value_shape(x).rank};
   for (int32_t k = 0; k < attrs.shape.rank; k++) {
     attrs.shape.dim[k] = MICA_DYNAMIC;
-    STEP(&attrs, k) = 1;
+    attrs.step[k] = 1;
   }
   return attrs;
 }
@@ -147,7 +157,7 @@ static int64_t clamp(int64_t value, int64_t low, int64_t high) {
 }
 
 mica_value mica_slice(mica_value x, int32_t axis, int64_t start, int64_t stop, int64_t step) {
-  mica__attrs attrs = whole(x);
+  mica__window_attrs attrs = whole(x);
   int64_t k = axis;
   if (!mica__builder_axis("slice", x, &k)) return (mica_value){0};
   int64_t extent = mica_value_shape(x).dim[k];
@@ -162,62 +172,67 @@ mica_value mica_slice(mica_value x, int32_t axis, int64_t start, int64_t stop, i
   stop = clamp(stop, low, high);
   int64_t span = step > 0 ? stop - start : start - stop, size = step > 0 ? step : -step;
   attrs.shape.dim[k] = span > 0 ? (span - 1) / size + 1 : 0;
-  START(&attrs, k) = span > 0 ? start : 0;
-  STEP(&attrs, k) = step;
+  attrs.start[k] = span > 0 ? start : 0;
+  attrs.step[k] = step;
   return mica__graph_add(&mica__op_slice, &x, 1, &attrs);
 }
 
 mica_value mica_flip(mica_value x, mica_axes axes) {
-  mica__attrs attrs = whole(x);
+  mica__window_attrs attrs = whole(x);
   for (int32_t i = 0; i < (axes.count ? axes.count : attrs.shape.rank); i++) {
     int64_t k = axes.count ? axes.axis[i] : i;
     if (!mica__builder_axis("flip", x, &k)) return (mica_value){0};
-    START(&attrs, k) = -1;
-    STEP(&attrs, k) = -1;
+    attrs.start[k] = -1;
+    attrs.step[k] = -1;
   }
   return mica__graph_add(&mica__op_slice, &x, 1, &attrs);
 }
 
 mica_value mica__place(mica_value x, int32_t axis, int64_t before, int64_t after, double value) {
-  mica__attrs attrs = whole(x);
+  mica__window_attrs attrs = whole(x);
   int64_t extent = mica_value_shape(x).dim[axis];
   if (extent == MICA_DYNAMIC)
     return mica__builder_fail("pad", x, MICA_E_SHAPE, "axis %d of '%s' is open", (int)axis, mica_value_name(x));
-  START(&attrs, axis) = before;
+  attrs.start[axis] = before;
   attrs.shape.dim[axis] = before + extent + after;
-  attrs.reals[0] = value;
+  attrs.value = value;
   return mica__graph_add(&mica__op_place, &x, 1, &attrs);
 }
 
-/* --- concat along attrs.ints[0] --- */
+/* --- concat --- */
 
-static mica_status infer_concat(const mica__type *inputs, int32_t input_count, mica__attrs *attrs, mica__type *out) {
+#define CONCAT_ATTRS(X, S) X(S, INT, axis, 0, "along which the operands follow each other")
+MICA__ATTR_STRUCT(concat, CONCAT_ATTRS);
+static MICA__ATTR_TABLE(concat, CONCAT_ATTRS);
+
+static mica_status infer_concat(const mica__type *inputs, int32_t input_count, void *attrs, mica__type *out) {
   char ta[MICA_SHAPE_TEXT], tb[MICA_SHAPE_TEXT];
   *out = inputs[0];
-  MICA_TRY(mica__axis(&attrs->ints[0], out->shape.rank));
-  int64_t *sum = &out->shape.dim[attrs->ints[0]];
+  MICA_TRY(mica__axis(&((mica__concat_attrs *)attrs)->axis, out->shape.rank));
+  const int64_t axis = ((mica__concat_attrs *)attrs)->axis;
+  int64_t *sum = &out->shape.dim[axis];
   for (int32_t i = 1; i < input_count; i++) {
     mica_shape shape = inputs[i].shape;
     bool fits = shape.rank == out->shape.rank;
     for (int32_t k = 0; fits && k < shape.rank; k++) {
-      if (k == attrs->ints[0]) continue;
+      if (k == axis) continue;
       if (out->shape.dim[k] == MICA_DYNAMIC) out->shape.dim[k] = shape.dim[k];
       fits = shape.dim[k] == out->shape.dim[k] || shape.dim[k] == MICA_DYNAMIC;
     }
     if (!fits)
       return mica__fail(MICA_E_SHAPE, "%s and %s differ beside axis %lld", mica_shape_format(inputs[0].shape, ta),
-                        mica_shape_format(shape, tb), (long long)attrs->ints[0]);
+                        mica_shape_format(shape, tb), (long long)axis);
     if (inputs[i].dtype != out->dtype)
       return mica__fail(MICA_E_DTYPE, "types %s and %s differ", mica_dtype_name(out->dtype),
                         mica_dtype_name(inputs[i].dtype));
-    int64_t extent = shape.dim[attrs->ints[0]];
+    int64_t extent = shape.dim[axis];
     *sum = *sum == MICA_DYNAMIC || extent == MICA_DYNAMIC ? MICA_DYNAMIC : *sum + extent;
   }
   return MICA_OK;
 }
 
 static mica_status evaluate_concat(const mica__eval *eval) {
-  int64_t axis = eval->attrs->ints[0], begin = 0;
+  int64_t axis = ((const mica__concat_attrs *)eval->attrs)->axis, begin = 0;
   mica__access access = {0};
   mica__row_major(eval->type->shape, access.stride);
   for (int32_t i = 0; i < eval->input_count; i++) {
@@ -233,7 +248,7 @@ static mica_status evaluate_concat(const mica__eval *eval) {
 }
 
 static mica_status launch_concat(const mica__exec *exec) {
-  int64_t axis = exec->attrs->ints[0], begin = 0;
+  int64_t axis = ((const mica__concat_attrs *)exec->attrs)->axis, begin = 0;
   mica__access to = {0};
   mica__row_major(mica_tensor_shape(exec->output), to.stride);
   for (int32_t i = 0; i < exec->input_count; i++) {
@@ -248,7 +263,7 @@ static mica_status launch_concat(const mica__exec *exec) {
 }
 
 static mica_status grad_concat(const mica__grad *grad) {
-  int64_t axis = mica__attrs_of(grad->y).ints[0], begin = 0;
+  int64_t axis = ((const mica__concat_attrs *)mica__attrs_of(grad->y))->axis, begin = 0;
   for (int32_t i = 0; i < grad->input_count; i++) {
     int64_t extent = mica_value_shape(grad->inputs[i]).dim[axis];
     grad->dinputs[i] = mica_slice(grad->dy, (int32_t)axis, begin, begin + extent, 1);
@@ -257,8 +272,10 @@ static mica_status grad_concat(const mica__grad *grad) {
   return MICA_OK;
 }
 
-static void window_of_concat(const mica_graph *graph, const mica__node *node, int32_t k, mica__inset *window) {
-  int64_t axis = node->attrs.ints[0];
+static void window_of_concat(const mica_graph *graph, const mica__node *node, int32_t k, mica__inset *window,
+                             double *fill) {
+  int64_t axis = ((const mica__concat_attrs *)node->attrs)->axis;
+  *fill = 0;
   for (int32_t a = 0; a < node->type.shape.rank; a++) {
     window->start[a] = 0;
     window->step[a] = 1;
@@ -270,6 +287,7 @@ const mica__op mica__op_concat = {.name = "concat",
                                   .kind = MICA__OP_LAUNCH,
                                   .min_inputs = 1,
                                   .max_inputs = INT32_MAX,
+                                  .attrs = &mica__concat_attr_list,
                                   .infer = infer_concat,
                                   .grad = grad_concat,
                                   .evaluate = evaluate_concat,
@@ -281,5 +299,5 @@ mica_value mica_concat(const mica_value *values, size_t count, int32_t axis) {
   if (count == 0 || !values) return (mica_value){0};
   if (count == 1) return values[0];
   if (count > INT32_MAX) return mica__graph_fail(values[0].graph, MICA_E_INVALID, "concat: too many operands");
-  return mica__graph_add(&mica__op_concat, values, (int32_t)count, &(mica__attrs){.ints = {axis}});
+  return mica__graph_add(&mica__op_concat, values, (int32_t)count, &(mica__concat_attrs){axis});
 }

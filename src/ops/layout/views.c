@@ -2,7 +2,11 @@
 #include "base/checked.h"
 #include "ops/common/build.h"
 
-/* --- reshape: attrs.shape is what was asked for (MICA_DYNAMIC: what remains; MICA__COPY_DIM: as the operand's); with a
+#define TO_SHAPE_ATTRS(X, S) X(S, SHAPE, shape, 0, "what is asked for")
+MICA__ATTR_STRUCT(to_shape, TO_SHAPE_ATTRS);
+static MICA__ATTR_TABLE(to_shape, TO_SHAPE_ATTRS);
+
+/* --- reshape: the shape is what was asked for (MICA_DYNAMIC: what remains; MICA__COPY_DIM: as the operand's); with a
  * second operand it is that one's shape --- */
 
 /* The product of all known dimensions; false when it overflows. */
@@ -42,9 +46,9 @@ static mica_status resolve(mica_shape from, mica_shape asked, mica_shape *to) {
                     mica_shape_format(asked, ta));
 }
 
-static mica_status infer_reshape(const mica__type *inputs, int32_t input_count, mica__attrs *attrs, mica__type *out) {
+static mica_status infer_reshape(const mica__type *inputs, int32_t input_count, void *attrs, mica__type *out) {
   out->dtype = inputs[0].dtype;
-  if (input_count == 1) return resolve(inputs[0].shape, attrs->shape, &out->shape);
+  if (input_count == 1) return resolve(inputs[0].shape, ((const mica__to_shape_attrs *)attrs)->shape, &out->shape);
   out->shape = inputs[1].shape;
   return mica__shape_is_known(out->shape) ? resolve(inputs[0].shape, out->shape, &out->shape) : MICA_OK;
 }
@@ -65,44 +69,49 @@ const mica__op mica__op_reshape = {.name = "reshape",
                                    .kind = MICA__OP_VIEW,
                                    .min_inputs = 1,
                                    .max_inputs = 2,
+                                   .attrs = &mica__to_shape_attr_list,
                                    .infer = infer_reshape,
                                    .grad = grad_reshape,
                                    .view = view_reshape,
                                    .shape_only = 2};
 
 mica_value mica_reshape(mica_value x, mica_shape shape) {
-  return mica__graph_add(&mica__op_reshape, &x, 1, &(mica__attrs){.shape = shape});
+  return mica__graph_add(&mica__op_reshape, &x, 1, &(mica__to_shape_attrs){shape});
 }
 
-/* --- transpose: axis k of the result is axis attrs.ints[k] of the operand --- */
+/* --- transpose --- */
 
-static mica_status infer_transpose(const mica__type *inputs, int32_t input_count, mica__attrs *attrs, mica__type *out) {
+static MICA__ATTR_TABLE(transpose, MICA__TRANSPOSE_ATTRS);
+
+static mica_status infer_transpose(const mica__type *inputs, int32_t input_count, void *attrs, mica__type *out) {
   (void)input_count;
   const mica_shape from = inputs[0].shape;
+  int64_t *axes = ((mica__transpose_attrs *)attrs)->axes;
   char text[MICA_SHAPE_TEXT];
   unsigned seen = 0;
   *out = inputs[0];
   for (int32_t i = 0; i < from.rank; i++) {
-    MICA_TRY(mica__axis(&attrs->ints[i], from.rank));
-    seen |= 1u << attrs->ints[i];
-    out->shape.dim[i] = from.dim[attrs->ints[i]];
+    MICA_TRY(mica__axis(&axes[i], from.rank));
+    seen |= 1u << axes[i];
+    out->shape.dim[i] = from.dim[axes[i]];
   }
   if (seen == (1u << from.rank) - 1) return MICA_OK;
   return mica__fail(MICA_E_SHAPE, "axes that are no permutation of those of %s", mica_shape_format(from, text));
 }
 
 static bool view_transpose(const mica__node *node, mica_shape input, mica__access *access) {
+  const mica__transpose_attrs *attrs = node->attrs;
   int64_t stride[MICA_MAX_RANK];
   mica__row_major(input, stride);
   access->offset = 0;
-  for (int32_t i = 0; i < input.rank; i++) access->stride[i] = stride[node->attrs.ints[i]];
+  for (int32_t i = 0; i < input.rank; i++) access->stride[i] = stride[attrs->axes[i]];
   return true;
 }
 
 static mica_status grad_transpose(const mica__grad *grad) {
-  mica__attrs attrs = mica__attrs_of(grad->y);
+  const mica__transpose_attrs *attrs = mica__attrs_of(grad->y);
   mica_axes back = {.count = mica_value_shape(grad->y).rank};
-  for (int32_t i = 0; i < back.count; i++) back.axis[attrs.ints[i]] = i;
+  for (int32_t i = 0; i < back.count; i++) back.axis[attrs->axes[i]] = i;
   grad->dinputs[0] = mica_transpose(grad->dy, back);
   return MICA_OK;
 }
@@ -111,26 +120,28 @@ const mica__op mica__op_transpose = {.name = "transpose",
                                      .kind = MICA__OP_VIEW,
                                      .min_inputs = 1,
                                      .max_inputs = 1,
+                                     .attrs = &mica__transpose_attr_list,
                                      .infer = infer_transpose,
                                      .grad = grad_transpose,
                                      .view = view_transpose};
 
 mica_value mica_transpose(mica_value x, mica_axes axes) {
   int32_t rank = mica_value_shape(x).rank;
-  mica__attrs attrs = {0};
+  mica__transpose_attrs attrs = {0};
   if (x.graph && axes.count != 0 && axes.count != rank)
     return mica__builder_fail("transpose", x, MICA_E_SHAPE, "%d axes for a tensor of rank %d", (int)axes.count,
                               (int)rank);
-  for (int32_t i = 0; i < rank; i++) attrs.ints[i] = axes.count ? axes.axis[i] : rank - 1 - i;
+  for (int32_t i = 0; i < rank; i++) attrs.axes[i] = axes.count ? axes.axis[i] : rank - 1 - i;
   return mica__graph_add(&mica__op_transpose, &x, 1, &attrs);
 }
 
-/* --- expand: to the broadcast with attrs.shape; with a second operand to that one's shape --- */
+/* --- expand: to the broadcast with the shape; with a second operand to that one's shape --- */
 
-static mica_status infer_expand(const mica__type *inputs, int32_t input_count, mica__attrs *attrs, mica__type *out) {
+static mica_status infer_expand(const mica__type *inputs, int32_t input_count, void *attrs, mica__type *out) {
   char tf[MICA_SHAPE_TEXT], tt[MICA_SHAPE_TEXT];
   out->dtype = inputs[0].dtype;
-  mica_shape from = inputs[0].shape, to = input_count == 1 ? attrs->shape : inputs[1].shape;
+  mica_shape from = inputs[0].shape, to = inputs[1].shape;
+  if (input_count == 1) to = ((const mica__to_shape_attrs *)attrs)->shape;
   MICA_TRY(mica__shape_broadcast(from, to, &out->shape));
   for (int32_t i = 0; i < out->shape.rank && input_count == 1; i++) {
     int32_t at = i - (out->shape.rank - from.rank), wanted = i - (out->shape.rank - to.rank);
@@ -162,11 +173,12 @@ const mica__op mica__op_expand = {.name = "expand",
                                   .kind = MICA__OP_VIEW,
                                   .min_inputs = 1,
                                   .max_inputs = 2,
+                                  .attrs = &mica__to_shape_attr_list,
                                   .infer = infer_expand,
                                   .grad = grad_expand,
                                   .view = view_expand,
                                   .shape_only = 2};
 
 mica_value mica_expand(mica_value x, mica_shape shape) {
-  return mica__graph_add(&mica__op_expand, &x, 1, &(mica__attrs){.shape = shape});
+  return mica__graph_add(&mica__op_expand, &x, 1, &(mica__to_shape_attrs){shape});
 }

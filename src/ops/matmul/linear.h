@@ -6,9 +6,7 @@
 #include "ir/graph.h"
 
 /* Operands: a (M, K), b (K, N), then the bias (N elements) and c (M N elements) in the order of their fusing.
- * attrs.ints: 0: the place of the bias among the operands, 1: of c, each 0 for none; 2: a mica_activation;
- * 3: 1 where the product is scaled. attrs.reals: 0: the activation's argument, 1: the scale. The result may have
- * any shape of M N elements. */
+ * The result may have any shape of M N elements. */
 extern const mica__op mica__op_linear;
 
 /* mica__op.fuse_epilogue of matmul and linear. */

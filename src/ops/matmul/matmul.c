@@ -12,7 +12,7 @@ static mica_shape lead_of(mica_shape shape) {
   return shape;
 }
 
-static mica_status infer_matmul(const mica__type *inputs, int32_t input_count, mica__attrs *attrs, mica__type *out) {
+static mica_status infer_matmul(const mica__type *inputs, int32_t input_count, void *attrs, mica__type *out) {
   (void)input_count, (void)attrs;
   char ta[MICA_SHAPE_TEXT], tb[MICA_SHAPE_TEXT];
   mica_shape a = inputs[0].shape, b = inputs[1].shape;
@@ -130,8 +130,9 @@ static bool is_swapped(mica_value x) {
   if (!x.graph || rank < 2) return false;
   const mica__node *node = mica__graph_node(x.graph, x.id);
   bool swapped = node->op == &mica__op_transpose;
-  for (int32_t i = 0; i < rank; i++)
-    swapped = swapped && node->attrs.ints[i] == (i == rank - 1 ? rank - 2 : i == rank - 2 ? rank - 1 : i);
+  const mica__transpose_attrs *attrs = node->attrs;
+  for (int32_t i = 0; swapped && i < rank; i++)
+    swapped = attrs->axes[i] == (i == rank - 1 ? rank - 2 : i == rank - 2 ? rank - 1 : i);
   return swapped;
 }
 

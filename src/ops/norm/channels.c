@@ -42,10 +42,10 @@ mica_value mica_batch_norm(mica_value x, mica_value scale, mica_value bias, mica
 }
 
 /* Statistics over all axes from `first` on, and over axis 0 too where `batch`. */
-static mica__attrs statistics_axes(mica_value x, int32_t first, bool batch) {
-  mica__attrs attrs = {.ints = {1, batch}};
-  for (int32_t k = first; k < mica_value_shape(x).rank; k++) attrs.ints[1 + k] = 1;
-  return attrs;
+static mica_axes statistics_axes(mica_value x, int32_t first, bool batch) {
+  mica_axes axes = {.count = batch};
+  for (int32_t k = first; k < mica_value_shape(x).rank; k++) axes.axis[axes.count++] = k;
+  return axes;
 }
 
 mica_value mica_batch_norm_train(mica_value x, mica_value scale, mica_value bias, double epsilon, mica_value *mean,
@@ -54,8 +54,8 @@ mica_value mica_batch_norm_train(mica_value x, mica_value scale, mica_value bias
   if (mean) *mean = m;
   if (variance) *variance = v;
   if (!has_channels("batch_norm", x, (mica_value[]){scale, bias}, 2)) return (mica_value){0};
-  const mica__attrs attrs = statistics_axes(x, 2, true);
-  mica_value y = mica__standardize(mica__widen(x), &attrs, epsilon, &m, &v);
+  const mica_axes axes = statistics_axes(x, 2, true);
+  mica_value y = mica__standardize(mica__widen(x), axes, epsilon, &m, &v);
   mica_shape channels = {.rank = 1, .dim = {MICA__COPY_DIM(1)}};
   if (mean) *mean = mica_reshape(m, channels);
   if (variance) *variance = mica_reshape(v, channels);
@@ -67,8 +67,8 @@ mica_value mica_instance_norm(mica_value x, mica_value scale, mica_value bias, d
   if (!has_channels("instance_norm", x, (mica_value[]){scale, bias}, 2)) return (mica_value){0};
   if (mica_value_shape(x).rank < 3)
     return mica__builder_fail("instance_norm", x, MICA_E_SHAPE, "no axes but those of images and channels");
-  const mica__attrs attrs = statistics_axes(x, 2, false);
-  mica_value y = mica__standardize(mica__widen(x), &attrs, epsilon, &m, &v);
+  const mica_axes axes = statistics_axes(x, 2, false);
+  mica_value y = mica__standardize(mica__widen(x), axes, epsilon, &m, &v);
   return mica__scaled(y, x, along_channels(scale, x), along_channels(bias, x));
 }
 
@@ -82,8 +82,8 @@ mica_value mica_group_norm(mica_value x, mica_value scale, mica_value bias, int6
   split.dim[2] = shape.dim[1] / groups;
   for (int32_t k = 2; k < shape.rank; k++) split.dim[k + 1] = MICA__COPY_DIM(k);
   mica_value grouped = mica_reshape(mica__widen(x), split);
-  const mica__attrs attrs = statistics_axes(grouped, 2, false);
-  mica_value y = mica__reshape_like(mica__standardize(grouped, &attrs, epsilon, &m, &v), x);
+  const mica_axes axes = statistics_axes(grouped, 2, false);
+  mica_value y = mica__reshape_like(mica__standardize(grouped, axes, epsilon, &m, &v), x);
   return mica__scaled(y, x, along_channels(scale, x), along_channels(bias, x));
 }
 

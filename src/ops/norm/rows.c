@@ -2,10 +2,14 @@
  * as one, with gradients of their own, which need fewer passes than the ones that differentiation would find.
  *
  * Each ends in an op that only passes its first operand on: the gradient goes past the computation of that one, by the
- * op's rule, straight to the second. The axes are attributes as of a reduction that keeps them. */
+ * op's rule, straight to the second. */
 #include "ops/norm/norm.h"
 
-static mica_status infer_pass(const mica__type *inputs, int32_t input_count, mica__attrs *attrs, mica__type *out) {
+#define ROWS_ATTRS(X, S) X(S, AXES, axes, 0, "what a row is")
+MICA__ATTR_STRUCT(rows, ROWS_ATTRS);
+static MICA__ATTR_TABLE(rows, ROWS_ATTRS);
+
+static mica_status infer_pass(const mica__type *inputs, int32_t input_count, void *attrs, mica__type *out) {
   (void)input_count, (void)attrs;
   *out = inputs[0];
   return MICA_OK;
@@ -18,33 +22,26 @@ static bool view_pass(const mica__node *node, mica_shape input, mica__access *ac
   return true;
 }
 
-static mica_axes axes_of(const mica__attrs *attrs) {
-  mica_axes axes = {0};
-  for (int32_t k = 0; k < MICA_MAX_RANK; k++)
-    if (attrs->ints[1 + k]) axes.axis[axes.count++] = k;
-  return axes;
-}
+/* The axes of a node's rows. */
+static mica_axes axes_of(mica_value y) { return mica__axes_of(((const mica__rows_attrs *)mica__attrs_of(y))->axes); }
 
 /* y (dy - sum(dy y)) */
 static mica_status grad_softmax(const mica__grad *grad) {
-  const mica__attrs attrs = mica__attrs_of(grad->y);
   mica_value product = mica_mul(grad->dy, grad->y);
-  grad->dinputs[1] = mica_sub(product, mica_mul(grad->y, mica_sum(product, axes_of(&attrs), true)));
+  grad->dinputs[1] = mica_sub(product, mica_mul(grad->y, mica_sum(product, axes_of(grad->y), true)));
   return MICA_OK;
 }
 
 /* dy - e^y sum(dy) */
 static mica_status grad_log_softmax(const mica__grad *grad) {
-  const mica__attrs attrs = mica__attrs_of(grad->y);
-  mica_value sum = mica_sum(grad->dy, axes_of(&attrs), true);
+  mica_value sum = mica_sum(grad->dy, axes_of(grad->y), true);
   grad->dinputs[1] = mica_sub(grad->dy, mica_mul(mica_exp(grad->y), sum));
   return MICA_OK;
 }
 
 /* With operand 2 the factor r: r (dy - mean(dy) - y mean(dy y)) */
 static mica_status grad_standardize(const mica__grad *grad) {
-  const mica__attrs attrs = mica__attrs_of(grad->y);
-  mica_axes axes = axes_of(&attrs);
+  mica_axes axes = axes_of(grad->y);
   mica_value along = mica_mul(grad->y, mica_mean(mica_mul(grad->dy, grad->y), axes, true));
   mica_value centred = mica_sub(grad->dy, mica_mean(grad->dy, axes, true));
   grad->dinputs[1] = mica_mul(grad->inputs[2], mica_sub(centred, along));
@@ -53,8 +50,7 @@ static mica_status grad_standardize(const mica__grad *grad) {
 
 /* r (dy - y mean(dy y)) */
 static mica_status grad_rescale(const mica__grad *grad) {
-  const mica__attrs attrs = mica__attrs_of(grad->y);
-  mica_value along = mica_mul(grad->y, mica_mean(mica_mul(grad->dy, grad->y), axes_of(&attrs), true));
+  mica_value along = mica_mul(grad->y, mica_mean(mica_mul(grad->dy, grad->y), axes_of(grad->y), true));
   grad->dinputs[1] = mica_mul(grad->inputs[2], mica_sub(grad->dy, along));
   return MICA_OK;
 }
@@ -64,6 +60,7 @@ static mica_status grad_rescale(const mica__grad *grad) {
                                      .kind = MICA__OP_VIEW,                                                            \
                                      .min_inputs = operands,                                                           \
                                      .max_inputs = operands,                                                           \
+                                     .attrs = &mica__rows_attr_list,                                                   \
                                      .infer = infer_pass,                                                              \
                                      .grad = grad_##label,                                                             \
                                      .view = view_pass,                                                                \
@@ -73,44 +70,47 @@ PASS(log_softmax, 2)
 PASS(standardize, 3)
 PASS(rescale, 3)
 
-/* The attributes of the axes from `first` on, or of that one alone; false when the error was recorded. */
-static bool row_axes(const char *op, mica_value x, int32_t first, bool alone, mica__attrs *attrs) {
+/* The axes from `first` on, or that one alone; false when the error was recorded. */
+static bool row_axes(const char *op, mica_value x, int32_t first, bool alone, mica_axes *axes) {
   int64_t axis = first;
-  *attrs = (mica__attrs){.ints = {1}};
+  *axes = (mica_axes){0};
   if (!mica__builder_axis(op, x, &axis)) return false;
-  for (int64_t k = axis; k < (alone ? axis + 1 : mica_value_shape(x).rank); k++) attrs->ints[1 + k] = 1;
+  for (int64_t k = axis; k < (alone ? axis + 1 : mica_value_shape(x).rank); k++) axes->axis[axes->count++] = (int32_t)k;
   return true;
 }
 
+static mica_value add_pass(const mica__op *op, const mica_value *operands, mica_axes axes) {
+  mica__rows_attrs attrs = {0};
+  for (int32_t i = 0; i < axes.count; i++) attrs.axes |= 1u << axes.axis[i];
+  return mica__graph_add(op, operands, op->min_inputs, &attrs);
+}
+
 mica_value mica_softmax(mica_value x, int32_t axis) {
-  mica__attrs attrs;
-  if (!row_axes("softmax", x, axis, true, &attrs)) return (mica_value){0};
-  mica_axes axes = axes_of(&attrs);
+  mica_axes axes;
+  if (!row_axes("softmax", x, axis, true, &axes)) return (mica_value){0};
   mica_value wide = mica__widen(x), most = mica_stop_gradient(mica_max(wide, axes, true));
   mica_value powers = mica_exp(mica_sub(wide, most));
   /* One division a row; the sum is at least 1. */
   mica_value y = mica_mul(powers, mica_reciprocal(mica_sum(powers, axes, true)));
-  return mica__narrow(mica__graph_add(&mica__op_softmax, (mica_value[]){y, wide}, 2, &attrs), x);
+  return mica__narrow(add_pass(&mica__op_softmax, (mica_value[]){y, wide}, axes), x);
 }
 
 mica_value mica_log_softmax(mica_value x, int32_t axis) {
-  mica__attrs attrs;
-  if (!row_axes("log_softmax", x, axis, true, &attrs)) return (mica_value){0};
-  mica_axes axes = axes_of(&attrs);
+  mica_axes axes;
+  if (!row_axes("log_softmax", x, axis, true, &axes)) return (mica_value){0};
   mica_value wide = mica__widen(x), most = mica_stop_gradient(mica_max(wide, axes, true));
   mica_value below = mica_sub(wide, most);
   mica_value y = mica_sub(below, mica_log(mica_sum(mica_exp(below), axes, true)));
-  return mica__narrow(mica__graph_add(&mica__op_log_softmax, (mica_value[]){y, wide}, 2, &attrs), x);
+  return mica__narrow(add_pass(&mica__op_log_softmax, (mica_value[]){y, wide}, axes), x);
 }
 
 /* Whether scale or bias, where there is one, has the shape of x's axes from `axis` on; false when the error was
  * recorded. */
-static bool has_axes(const char *op, mica_value x, const mica__attrs *attrs, mica_value other) {
+static bool has_axes(const char *op, mica_value x, mica_axes axes, mica_value other) {
   mica_shape whole = mica_value_shape(x), own = mica_value_shape(other), row = {0}, both;
   char has[MICA_SHAPE_TEXT], want[MICA_SHAPE_TEXT];
   if (!other.graph) return true;
-  for (int32_t k = 0; k < whole.rank; k++)
-    if (attrs->ints[1 + k]) row.dim[row.rank++] = whole.dim[k];
+  for (int32_t k = 0; k < axes.count; k++) row.dim[row.rank++] = whole.dim[axes.axis[k]];
   mica_status status = own.rank == row.rank ? mica__shape_broadcast(row, own, &both) : MICA_E_SHAPE;
   if (status == MICA_OK && (mica__shape_is_open(row) || mica_shape_equal(both, row))) return true;
   status = mica__fail(MICA_E_SHAPE, "scale and bias have shape %s, not %s", mica_shape_format(row, want),
@@ -119,14 +119,12 @@ static bool has_axes(const char *op, mica_value x, const mica__attrs *attrs, mic
   return false;
 }
 
-mica_value mica__standardize(mica_value x, const mica__attrs *attrs, double epsilon, mica_value *mean,
-                             mica_value *variance) {
-  mica_axes axes = axes_of(attrs);
+mica_value mica__standardize(mica_value x, mica_axes axes, double epsilon, mica_value *mean, mica_value *variance) {
   *mean = mica_mean(x, axes, true);
   mica_value centred = mica_sub(x, *mean);
   *variance = mica_mean(mica_square(centred), axes, true);
   mica_value factor = mica_rsqrt(mica_affine(*variance, 1, epsilon));
-  return mica__graph_add(&mica__op_standardize, (mica_value[]){mica_mul(centred, factor), x, factor}, 3, attrs);
+  return add_pass(&mica__op_standardize, (mica_value[]){mica_mul(centred, factor), x, factor}, axes);
 }
 
 mica_value mica__scaled(mica_value y, mica_value x, mica_value scale, mica_value bias) {
@@ -136,20 +134,20 @@ mica_value mica__scaled(mica_value y, mica_value x, mica_value scale, mica_value
 }
 
 mica_value mica_layer_norm(mica_value x, int32_t axis, mica_value scale, mica_value bias, double epsilon) {
-  mica__attrs attrs;
+  mica_axes axes;
   mica_value mean, variance;
-  if (!row_axes("layer_norm", x, axis, false, &attrs) || !has_axes("layer_norm", x, &attrs, scale) ||
-      !has_axes("layer_norm", x, &attrs, bias))
+  if (!row_axes("layer_norm", x, axis, false, &axes) || !has_axes("layer_norm", x, axes, scale) ||
+      !has_axes("layer_norm", x, axes, bias))
     return (mica_value){0};
-  return mica__scaled(mica__standardize(mica__widen(x), &attrs, epsilon, &mean, &variance), x, scale, bias);
+  return mica__scaled(mica__standardize(mica__widen(x), axes, epsilon, &mean, &variance), x, scale, bias);
 }
 
 mica_value mica_rms_norm(mica_value x, int32_t axis, mica_value scale, double epsilon) {
-  mica__attrs attrs;
-  if (!row_axes("rms_norm", x, axis, false, &attrs) || !has_axes("rms_norm", x, &attrs, scale)) return (mica_value){0};
+  mica_axes axes;
+  if (!row_axes("rms_norm", x, axis, false, &axes) || !has_axes("rms_norm", x, axes, scale)) return (mica_value){0};
   mica_value wide = mica__widen(x);
-  mica_value factor = mica_rsqrt(mica_affine(mica_mean(mica_square(wide), axes_of(&attrs), true), 1, epsilon));
+  mica_value factor = mica_rsqrt(mica_affine(mica_mean(mica_square(wide), axes, true), 1, epsilon));
   mica_value y = mica_mul(wide, factor);
-  mica_value passed = mica__graph_add(&mica__op_rescale, (mica_value[]){y, wide, factor}, 3, &attrs);
+  mica_value passed = add_pass(&mica__op_rescale, (mica_value[]){y, wide, factor}, axes);
   return mica__scaled(passed, x, scale, (mica_value){0});
 }

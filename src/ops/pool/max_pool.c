@@ -1,5 +1,4 @@
-/* Max pooling: values, places, and the gradient, which goes to the places. Attributes: `spatial` axes, then their
- * windows. */
+/* Max pooling: values, places, and the gradient, which goes to the places. */
 #include "base/checked.h"
 #include "base/element.h"
 #include "base/error.h"
@@ -15,16 +14,29 @@
 #define LINES_UNIT 8192
 #define LINES_LOCAL (64 << 10)
 
-/* --- windows as attributes: the number of spatial axes, then 7 numbers each --- */
+/* --- windows as attributes --- */
 
-enum { SPATIAL, WINDOWS, WINDOW_INTS = 7 };
+#define MAX_POOL_ATTRS(X, S)                                                                                           \
+  X(S, SPATIAL, size, 0, "of the window")                                                                              \
+  X(S, SPATIAL, stride, 1, "from one window to the next")                                                              \
+  X(S, SPATIAL, pad, 0, "elements before the first, lower than all")                                                   \
+  X(S, SPATIAL, pad_end, 0, "and after the last")                                                                      \
+  X(S, SPATIAL, dilation, 1, "from one element of a window to the next")                                               \
+  X(S, SPATIAL, ceil_mode, 0, "1: a last window may reach beyond the padding")                                         \
+  X(S, SPATIAL, outputs, 0, "above 0: so many adaptive windows")
+MICA__ATTR_STRUCT(max_pool, MAX_POOL_ATTRS);
+static MICA__ATTR_TABLE(max_pool, MAX_POOL_ATTRS);
 
-static mica__attrs attrs_of(int32_t spatial, const mica__window *windows) {
-  mica__attrs attrs = {.ints = {spatial}};
+static mica__max_pool_attrs attrs_of(int32_t spatial, const mica__window *windows) {
+  mica__max_pool_attrs attrs = {0};
   for (int32_t k = 0; k < spatial; k++) {
-    const mica__window *w = &windows[k];
-    const int64_t all[WINDOW_INTS] = {w->size, w->stride, w->pad, w->pad_end, w->dilation, w->ceil_mode, w->outputs};
-    for (int32_t i = 0; i < WINDOW_INTS; i++) attrs.ints[WINDOWS + WINDOW_INTS * k + i] = all[i];
+    attrs.size[k] = windows[k].size;
+    attrs.stride[k] = windows[k].stride;
+    attrs.pad[k] = windows[k].pad;
+    attrs.pad_end[k] = windows[k].pad_end;
+    attrs.dilation[k] = windows[k].dilation;
+    attrs.ceil_mode[k] = windows[k].ceil_mode;
+    attrs.outputs[k] = windows[k].outputs;
   }
   return attrs;
 }
@@ -35,44 +47,44 @@ typedef struct planes {
   mica__window windows[3];
 } planes;
 
-static mica_status planes_of(const mica__attrs *attrs, mica_shape x, planes *out) {
-  int32_t spatial = (int32_t)attrs->ints[SPATIAL];
+static mica_status planes_of(const mica__max_pool_attrs *attrs, mica_shape x, planes *out) {
+  int32_t spatial = x.rank - 2;
   *out = (planes){.count = 1};
   for (int32_t i = 0; i < x.rank - spatial; i++) out->count *= x.dim[i];
   for (int32_t k = 0; k < 3; k++) {
     out->n[k] = out->m[k] = 1;
     out->windows[k] = (mica__window){.size = 1, .stride = 1, .dilation = 1};
     if (k < 3 - spatial) continue;
-    const int64_t *w = &attrs->ints[WINDOWS + WINDOW_INTS * (k + spatial - 3)];
-    out->windows[k] = (mica__window){w[0], w[1], w[2], w[3], w[4], w[5], w[6]};
+    int32_t i = k + spatial - 3;
+    out->windows[k] = (mica__window){attrs->size[i],     attrs->stride[i],    attrs->pad[i],    attrs->pad_end[i],
+                                     attrs->dilation[i], attrs->ceil_mode[i], attrs->outputs[i]};
     out->n[k] = x.dim[x.rank - 3 + k];
     out->m[k] = MICA_DYNAMIC;
-    if (out->n[k] != MICA_DYNAMIC || w[6]) MICA_TRY(mica__window_outputs(&out->windows[k], out->n[k], &out->m[k]));
+    if (out->n[k] != MICA_DYNAMIC || attrs->outputs[i])
+      MICA_TRY(mica__window_outputs(&out->windows[k], out->n[k], &out->m[k]));
   }
   return MICA_OK;
 }
 
-static mica_status infer_max_pool(const mica__type *inputs, int32_t input_count, mica__attrs *attrs, mica__type *out) {
+static mica_status infer_max_pool(const mica__type *inputs, int32_t input_count, void *attrs, mica__type *out) {
   (void)input_count;
   planes p;
   *out = inputs[0];
   if (mica_dtype_kind_of(out->dtype) == MICA_DTYPE_KIND_BOOL)
     return mica__fail(MICA_E_DTYPE, "bool, but it takes numbers");
   MICA_TRY(planes_of(attrs, out->shape, &p));
-  for (int32_t k = 3 - (int32_t)attrs->ints[SPATIAL]; k < 3; k++) out->shape.dim[out->shape.rank - 3 + k] = p.m[k];
+  for (int32_t k = 5 - out->shape.rank; k < 3; k++) out->shape.dim[out->shape.rank - 3 + k] = p.m[k];
   return MICA_OK;
 }
 
-static mica_status infer_max_pool_indices(const mica__type *inputs, int32_t input_count, mica__attrs *attrs,
-                                          mica__type *out) {
+static mica_status infer_max_pool_indices(const mica__type *inputs, int32_t input_count, void *attrs, mica__type *out) {
   MICA_TRY(infer_max_pool(inputs, input_count, attrs, out));
   out->dtype = MICA_I32;
   return MICA_OK;
 }
 
 /* x (whose shape matters), dy, places */
-static mica_status infer_max_pool_grad(const mica__type *inputs, int32_t input_count, mica__attrs *attrs,
-                                       mica__type *out) {
+static mica_status infer_max_pool_grad(const mica__type *inputs, int32_t input_count, void *attrs, mica__type *out) {
   (void)input_count, (void)attrs;
   *out = (mica__type){inputs[1].dtype, inputs[0].shape};
   return mica__want_float(*out);
@@ -329,14 +341,14 @@ static mica_status launch_max_pool_grad(const mica__exec *exec) {
 
 /* --- gradients --- */
 
-static mica_value indices_of(mica_value x, const mica__attrs *attrs) {
+static mica_value indices_of(mica_value x, const mica__max_pool_attrs *attrs) {
   return mica__graph_add(&mica__op_max_pool_indices, &x, 1, attrs);
 }
 
 static mica_status grad_max_pool(const mica__grad *grad) {
-  const mica__attrs attrs = mica__attrs_of(grad->y);
-  mica_value operands[] = {grad->inputs[0], grad->dy, indices_of(grad->inputs[0], &attrs)};
-  grad->dinputs[0] = mica__graph_add(&mica__op_max_pool_grad, operands, 3, &attrs);
+  const mica__max_pool_attrs *attrs = mica__attrs_of(grad->y);
+  mica_value operands[] = {grad->inputs[0], grad->dy, indices_of(grad->inputs[0], attrs)};
+  grad->dinputs[0] = mica__graph_add(&mica__op_max_pool_grad, operands, 3, attrs);
   return MICA_OK;
 }
 
@@ -346,8 +358,8 @@ static mica_status grad_max_pool_indices(const mica__grad *grad) {
 }
 
 /* (N, C, spatial...) as (N, C, all of them) */
-static mica_value flat_planes(mica_value x, int64_t spatial) {
-  mica_shape shape = mica_value_shape(x), flat = {.rank = shape.rank - (int32_t)spatial + 1};
+static mica_value flat_planes(mica_value x) {
+  mica_shape shape = mica_value_shape(x), flat = {.rank = 3};
   for (int32_t k = 0; k < flat.rank - 1; k++) flat.dim[k] = MICA__COPY_DIM(k);
   int64_t *plane = &flat.dim[flat.rank - 1];
   *plane = 1;
@@ -358,29 +370,50 @@ static mica_value flat_planes(mica_value x, int64_t spatial) {
 
 /* Back from the places to the outputs. */
 static mica_status grad_max_pool_grad(const mica__grad *grad) {
-  int64_t spatial = mica__attrs_of(grad->y).ints[SPATIAL];
-  mica_value places = flat_planes(grad->inputs[2], spatial), flat = flat_planes(grad->dy, spatial);
+  mica_value places = flat_planes(grad->inputs[2]), flat = flat_planes(grad->dy);
   grad->dinputs[1] = mica__reshape_like(mica_gather_elements(flat, places, -1), grad->inputs[1]);
   return MICA_OK;
 }
 
 /* --- checks --- */
 
-/* size, stride, pad, pad_end, dilation, ceil_mode, outputs of each axis */
 static const mica__launch_case cases[] = {
-    {.attrs.ints = {2, 2, 2, 0, 0, 1, 0, 0, 2, 2, 0, 0, 1, 0, 0}, .inputs = {{MICA_F32, {4, {2, 3, 8, 34}}}}},
-    {.attrs.ints = {2, 3, 2, 1, 1, 1, 0, 0, 3, 2, 1, 1, 1, 0, 0}, .inputs = {{MICA_F32, {4, {2, 3, 9, 37}}}}},
-    {.attrs.ints = {2, 3, 1, 1, 0, 1, 0, 0, 3, 1, 2, 0, 1, 0, 0}, .inputs = {{MICA_F16, {4, {1, 2, 7, 19}}}}},
-    {.attrs.ints = {2, 2, 2, 1, 1, 3, 1, 0, 3, 3, 2, 3, 2, 1, 0}, .inputs = {{MICA_BF16, {4, {1, 2, 11, 33}}}}},
-    {.attrs.ints = {2, 0, 0, 0, 0, 0, 0, 3, 0, 0, 0, 0, 0, 0, 5}, .inputs = {{MICA_F64, {4, {2, 2, 7, 11}}}}},
-    {.attrs.ints = {1, 4, 3, 2, 1, 1, 1, 0}, .inputs = {{MICA_F32, {3, {2, 3, 100}}}}},
-    {.attrs.ints = {1, 2, 5, 0, 0, 2, 0, 0}, .inputs = {{MICA_F64, {3, {1, 1, 41}}}}},
-    {.attrs.ints = {3, 2, 2, 0, 0, 1, 0, 0, 3, 2, 1, 1, 1, 0, 0, 2, 2, 1, 0, 1, 1, 0},
+    {.attrs = &(mica__max_pool_attrs){.size = {2, 2}, .stride = {2, 2}, .dilation = {1, 1}},
+     .inputs = {{MICA_F32, {4, {2, 3, 8, 34}}}}},
+    {.attrs = &(
+         mica__max_pool_attrs){.size = {3, 3}, .stride = {2, 2}, .pad = {1, 1}, .pad_end = {1, 1}, .dilation = {1, 1}},
+     .inputs = {{MICA_F32, {4, {2, 3, 9, 37}}}}},
+    {.attrs = &(mica__max_pool_attrs){.size = {3, 3}, .stride = {1, 1}, .pad = {1, 2}, .dilation = {1, 1}},
+     .inputs = {{MICA_F16, {4, {1, 2, 7, 19}}}}},
+    {.attrs = &(mica__max_pool_attrs){.size = {2, 3},
+                                      .stride = {2, 3},
+                                      .pad = {1, 2},
+                                      .pad_end = {1, 3},
+                                      .dilation = {3, 2},
+                                      .ceil_mode = {1, 1}},
+     .inputs = {{MICA_BF16, {4, {1, 2, 11, 33}}}}},
+    {.attrs = &(mica__max_pool_attrs){.outputs = {3, 5}}, .inputs = {{MICA_F64, {4, {2, 2, 7, 11}}}}},
+    {.attrs =
+         &(mica__max_pool_attrs){
+             .size = {4}, .stride = {3}, .pad = {2}, .pad_end = {1}, .dilation = {1}, .ceil_mode = {1}},
+     .inputs = {{MICA_F32, {3, {2, 3, 100}}}}},
+    {.attrs = &(mica__max_pool_attrs){.size = {2}, .stride = {5}, .dilation = {2}},
+     .inputs = {{MICA_F64, {3, {1, 1, 41}}}}},
+    {.attrs = &(mica__max_pool_attrs){.size = {2, 3, 2},
+                                      .stride = {2, 2, 2},
+                                      .pad = {0, 1, 1},
+                                      .pad_end = {0, 1, 0},
+                                      .dilation = {1, 1, 1},
+                                      .ceil_mode = {0, 0, 1}},
      .inputs = {{MICA_F32, {5, {1, 2, 5, 6, 9}}}}},
-    {.attrs.ints = {2, 1, 1, 0, 0, 1, 0, 0, 1, 1, 0, 0, 1, 0, 0}, .inputs = {{MICA_F32, {4, {2, 1, 1, 1}}}}},
-    {.attrs.ints = {2, 2, 2, 0, 0, 1, 0, 0, 2, 2, 0, 0, 1, 0, 0}, .inputs = {{MICA_F32, {4, {0, 3, 4, 4}}}}},
+    {.attrs = &(mica__max_pool_attrs){.size = {1, 1}, .stride = {1, 1}, .dilation = {1, 1}},
+     .inputs = {{MICA_F32, {4, {2, 1, 1, 1}}}}},
+    {.attrs = &(mica__max_pool_attrs){.size = {2, 2}, .stride = {2, 2}, .dilation = {1, 1}},
+     .inputs = {{MICA_F32, {4, {0, 3, 4, 4}}}}},
     /* Windows in the padding alone. */
-    {.attrs.ints = {2, 2, 2, 2, 2, 1, 0, 0, 2, 1, 3, 2, 1, 0, 0}, .inputs = {{MICA_F32, {4, {1, 2, 3, 5}}}}},
+    {.attrs = &(
+         mica__max_pool_attrs){.size = {2, 2}, .stride = {2, 1}, .pad = {2, 3}, .pad_end = {2, 2}, .dilation = {1, 1}},
+     .inputs = {{MICA_F32, {4, {1, 2, 3, 5}}}}},
 };
 #define CASE_COUNT (sizeof cases / sizeof *cases)
 
@@ -410,7 +443,7 @@ static mica_status check_max_pool_indices(mica__check *check) {
  * are exact. */
 static double slope_at(int64_t i) { return (double)(i % 7 + 1); }
 
-static mica_status infer_largest(const mica__type *inputs, int32_t input_count, mica__attrs *attrs, mica__type *out) {
+static mica_status infer_largest(const mica__type *inputs, int32_t input_count, void *attrs, mica__type *out) {
   (void)input_count, (void)attrs;
   *out = inputs[0];
   return MICA_OK;
@@ -445,7 +478,7 @@ static mica_status make_slopes(const mica__exec *exec, mica__type type, mica_ten
 static mica_status launch_largest(const mica__exec *exec) {
   mica_engine *engine = mica__queue_engine(exec->queue);
   mica__type type = {mica_tensor_dtype(exec->inputs[0]), mica_tensor_shape(exec->inputs[0])}, pooled;
-  mica__attrs attrs = *exec->attrs;
+  mica__max_pool_attrs attrs = *(const mica__max_pool_attrs *)exec->attrs;
   mica_tensor *dy = NULL, *places = NULL;
   mica__exec step = *exec;
   MICA_TRY(infer_max_pool(&type, 1, &attrs, &pooled));
@@ -462,8 +495,11 @@ static mica_status launch_largest(const mica__exec *exec) {
 }
 
 static mica_status check_max_pool_grad(mica__check *check) {
-  static const mica__op op = {
-      .name = "max_pool_grad", .infer = infer_largest, .evaluate = evaluate_largest, .launch = launch_largest};
+  static const mica__op op = {.name = "max_pool_grad",
+                              .attrs = &mica__max_pool_attr_list,
+                              .infer = infer_largest,
+                              .evaluate = evaluate_largest,
+                              .launch = launch_largest};
   return check_of(check, &op, NULL);
 }
 
@@ -477,6 +513,7 @@ static const mica__kernel_desc *const grad_kernels[] = {&max_pool_grad_each, &ma
                                      .kind = MICA__OP_LAUNCH,                                                          \
                                      .min_inputs = inputs,                                                             \
                                      .max_inputs = inputs,                                                             \
+                                     .attrs = &mica__max_pool_attr_list,                                               \
                                      .infer = infer_##label,                                                           \
                                      .grad = grad_##label,                                                             \
                                      .evaluate = evaluate_##label,                                                     \
@@ -491,20 +528,20 @@ POOL(max_pool_grad, grad_kernels, 3, .shape_only = 1);
 mica_value mica_max_pool(mica_value x, const mica_pool_config *config) {
   mica__window windows[3];
   if (!mica__pool_windows("max_pool", x, config, windows)) return (mica_value){0};
-  const mica__attrs attrs = attrs_of(mica_value_shape(x).rank - 2, windows);
+  const mica__max_pool_attrs attrs = attrs_of(mica_value_shape(x).rank - 2, windows);
   return mica__graph_add(&mica__op_max_pool, &x, 1, &attrs);
 }
 
 mica_value mica_max_pool_indices(mica_value x, const mica_pool_config *config) {
   mica__window windows[3];
   if (!mica__pool_windows("max_pool_indices", x, config, windows)) return (mica_value){0};
-  const mica__attrs attrs = attrs_of(mica_value_shape(x).rank - 2, windows);
+  const mica__max_pool_attrs attrs = attrs_of(mica_value_shape(x).rank - 2, windows);
   return mica_cast(indices_of(x, &attrs), MICA_I64);
 }
 
 mica_value mica_adaptive_max_pool(mica_value x, const int64_t *sizes) {
   mica__window windows[3];
   if (!mica__pool_adaptive_windows("adaptive_max_pool", x, sizes, windows)) return (mica_value){0};
-  const mica__attrs attrs = attrs_of(mica_value_shape(x).rank - 2, windows);
+  const mica__max_pool_attrs attrs = attrs_of(mica_value_shape(x).rank - 2, windows);
   return mica__graph_add(&mica__op_max_pool, &x, 1, &attrs);
 }

@@ -1,5 +1,4 @@
-/* Random numbers of operand 0, the step; of the shape of operand 1. Attributes: ints[0] the dtype, ints[1] the kind,
- * ints[2] the key; reals[0] and reals[1] the kind's numbers. */
+/* Random numbers of operand 0, the step; of the shape of operand 1. */
 #include "base/error.h"
 #include "ops/common/build.h"
 #include "ops/random/philox.h"
@@ -13,16 +12,27 @@
 #define PI 3.14159265358979323846264338327950288L
 
 enum { UNIFORM, NORMAL, BELOW };
+static const char *const kinds[] = {"uniform", "normal", "below"};
 
-static mica_status infer_random(const mica__type *inputs, int32_t input_count, mica__attrs *attrs, mica__type *out) {
+#define RANDOM_ATTRS(X, S)                                                                                             \
+  X(S, DTYPE, dtype, MICA_F32, "of the result")                                                                        \
+  X(S, ENUM, kind, UNIFORM, "the distribution; below: whether a uniform number is below a", kinds)                     \
+  X(S, INT, key, 0, "of the stream")                                                                                   \
+  X(S, REAL, a, 0, "uniform: the least; normal: the mean; below: the probability")                                     \
+  X(S, REAL, b, 1, "uniform: the upper bound; normal: the standard deviation")
+MICA__ATTR_STRUCT(random, RANDOM_ATTRS);
+static MICA__ATTR_TABLE(random, RANDOM_ATTRS);
+
+static mica_status infer_random(const mica__type *inputs, int32_t input_count, void *attrs, mica__type *out) {
   (void)input_count;
+  const mica__random_attrs *how = attrs;
   char text[MICA_SHAPE_TEXT];
   int64_t count = 0;
   MICA_TRY(mica__want_index(inputs[0]));
   if (!mica__shape_is_known(inputs[0].shape) || mica_shape_count(inputs[0].shape, &count) != MICA_OK || count != 1)
     return mica__fail(MICA_E_SHAPE, "a step of shape %s is not one number", mica_shape_format(inputs[0].shape, text));
-  *out = (mica__type){(mica_dtype)attrs->ints[0], inputs[1].shape};
-  return attrs->ints[1] == BELOW ? MICA_OK : mica__want_float(*out);
+  *out = (mica__type){how->dtype, inputs[1].shape};
+  return how->kind == BELOW ? MICA_OK : mica__want_float(*out);
 }
 
 static int bits_of(mica_dtype dtype) { return dtype == MICA_F16 ? 11 : dtype == MICA_BF16 ? 8 : 24; }
@@ -30,17 +40,18 @@ static int bits_of(mica_dtype dtype) { return dtype == MICA_F16 ? 11 : dtype == 
 static double unit(uint32_t word, int bits) { return ldexp((double)(word >> (32 - bits)), -bits); }
 
 /* One of the numbers that a block of four words makes. */
-static double number(const mica__attrs *attrs, const uint32_t words[4], int k) {
-  double u = unit(words[k], bits_of((mica_dtype)attrs->ints[0])), a = attrs->reals[0], b = attrs->reals[1];
-  if (attrs->ints[1] == UNIFORM) return a + (b - a) * u;
-  if (attrs->ints[1] == BELOW) return u < (double)(float)a;
+static double number(const mica__random_attrs *attrs, const uint32_t words[4], int k) {
+  double u = unit(words[k], bits_of(attrs->dtype)), a = attrs->a, b = attrs->b;
+  if (attrs->kind == UNIFORM) return a + (b - a) * u;
+  if (attrs->kind == BELOW) return u < (double)(float)a;
   long double radius = sqrtl(-2 * logl(unit(words[k & 2], 24) + 0x1p-24L));
   long double angle = 2 * PI * unit(words[(k & 2) + 1], 24);
   return (double)(a + b * radius * (k & 1 ? sinl(angle) : cosl(angle)));
 }
 
 static mica_status evaluate_random(const mica__eval *eval) {
-  uint64_t key = (uint64_t)eval->attrs->ints[2], step = (uint64_t)(int64_t)eval->inputs[0][0];
+  const mica__random_attrs *attrs = eval->attrs;
+  uint64_t key = (uint64_t)attrs->key, step = (uint64_t)(int64_t)eval->inputs[0][0];
   int64_t count = 0;
   uint32_t words[4] = {0};
   MICA_TRY(mica_shape_count(eval->type->shape, &count));
@@ -52,7 +63,7 @@ static mica_status evaluate_random(const mica__eval *eval) {
       words[3] = (uint32_t)(step >> 32);
       mica__philox(words, (uint32_t)key, (uint32_t)(key >> 32));
     }
-    eval->output[i] = number(eval->attrs, words, (int)(i % 4));
+    eval->output[i] = number(attrs, words, (int)(i % 4));
   }
   return MICA_OK;
 }
@@ -66,14 +77,15 @@ static const mica__variant variants[] = {MICA__VARIANT("any", MICA__ON_ANY, UNIF
 static const mica__kernel_desc random_kernel = {MICA__KERNEL("random", "random/random.cl", params, variants)};
 
 static mica_status launch_random(const mica__exec *exec) {
+  const mica__random_attrs *attrs = exec->attrs;
   int32_t values[MICA__MAX_PARAMS];
   mica__kernel *kernel = NULL;
   mica_dtype dtype = mica_tensor_dtype(exec->output);
   int64_t count = mica_tensor_count(exec->output);
-  uint64_t key = (uint64_t)exec->attrs->ints[2];
+  uint64_t key = (uint64_t)attrs->key;
   if (count == 0) return MICA_OK;
   mica__exec_values(exec, &random_kernel, values);
-  mica__kernel_set(&random_kernel, values, "KIND", (int32_t)exec->attrs->ints[1]);
+  mica__kernel_set(&random_kernel, values, "KIND", attrs->kind);
   mica__kernel_set(&random_kernel, values, "Y_T", (int32_t)dtype);
   mica__kernel_set(&random_kernel, values, "S_T", (int32_t)mica_tensor_dtype(exec->inputs[0]));
   MICA_TRY(mica__kernel_get(mica__queue_engine(exec->queue), &random_kernel, values, NULL, &kernel));
@@ -83,8 +95,8 @@ static mica_status launch_random(const mica__exec *exec) {
   mica__launch_long(&launch, count);
   mica__launch_int(&launch, (int32_t)(uint32_t)key);
   mica__launch_int(&launch, (int32_t)(uint32_t)(key >> 32));
-  mica__launch_scalar(&launch, dtype == MICA_BOOL ? MICA_F32 : dtype, exec->attrs->reals[0]);
-  mica__launch_scalar(&launch, dtype == MICA_BOOL ? MICA_F32 : dtype, exec->attrs->reals[1]);
+  mica__launch_scalar(&launch, dtype == MICA_BOOL ? MICA_F32 : dtype, attrs->a);
+  mica__launch_scalar(&launch, dtype == MICA_BOOL ? MICA_F32 : dtype, attrs->b);
   mica__launch_range1(&launch, (count + 3) / 4, GROUP);
   mica__launch_cost(&launch, 0, (double)mica_tensor_bytes(exec->output));
   return mica__queue_submit(exec->queue, &launch);
@@ -98,15 +110,16 @@ static mica_status grad_random(const mica__grad *grad) {
 static mica_status check_random(mica__check *check) {
   static const mica_dtype types[] = {MICA_F32, MICA_F16, MICA_BF16, MICA_F64};
   mica__launch_case list[12] = {0};
+  mica__random_attrs attrs[12];
   size_t count = 0;
   for (size_t t = 0; t < sizeof types / sizeof *types; t++)
-    for (int64_t kind = UNIFORM; kind <= BELOW; kind++) {
-      mica__launch_case c = {.input_count = 2, .bound = {1e9}, .terms = 64};
-      c.attrs.ints[0] = kind == BELOW ? MICA_BOOL : types[t];
-      c.attrs.ints[1] = kind;
-      c.attrs.ints[2] = INT64_C(0x123456789abcdef) * (int64_t)(t + 1);
-      c.attrs.reals[0] = kind == BELOW ? 0.3 : 0;
-      c.attrs.reals[1] = 1;
+    for (int32_t kind = UNIFORM; kind <= BELOW; kind++) {
+      mica__launch_case c = {.attrs = &attrs[count], .input_count = 2, .bound = {1e9}, .terms = 64};
+      attrs[count] = (mica__random_attrs){.dtype = kind == BELOW ? MICA_BOOL : types[t],
+                                          .kind = kind,
+                                          .key = INT64_C(0x123456789abcdef) * (int64_t)(t + 1),
+                                          .a = kind == BELOW ? 0.3 : 0,
+                                          .b = 1};
       c.inputs[0] = (mica__type){t % 2 ? MICA_I32 : MICA_I64, MICA_SCALAR};
       c.inputs[1] = (mica__type){types[t], MICA_SHAPE(3, 1001)};
       list[count++] = c;
@@ -121,6 +134,7 @@ const mica__op mica__op_random = {.name = "random",
                                   .kind = MICA__OP_LAUNCH,
                                   .min_inputs = 2,
                                   .max_inputs = 2,
+                                  .attrs = &mica__random_attr_list,
                                   .infer = infer_random,
                                   .grad = grad_random,
                                   .evaluate = evaluate_random,
@@ -129,13 +143,11 @@ const mica__op mica__op_random = {.name = "random",
 
 /* Each builder call draws from a stream of its own: its key is made of the seed and of how many values the graph has
  * got. */
-static mica_value draw(mica_value step, mica_value like, mica_dtype dtype, int64_t kind, uint64_t seed, double a,
+static mica_value draw(mica_value step, mica_value like, mica_dtype dtype, int32_t kind, uint64_t seed, double a,
                        double b) {
-  mica__attrs attrs = {.reals = {a, b}};
+  mica__random_attrs attrs = {.dtype = dtype, .kind = kind, .a = a, .b = b};
   if (!step.graph || !like.graph) return mica__graph_add(&mica__op_random, (mica_value[]){step, like}, 2, NULL);
-  attrs.ints[0] = dtype;
-  attrs.ints[1] = kind;
-  attrs.ints[2] = (int64_t)(seed + UINT64_C(0x9E3779B97F4A7C15) * (uint64_t)(uint32_t)step.graph->count);
+  attrs.key = (int64_t)(seed + UINT64_C(0x9E3779B97F4A7C15) * (uint64_t)(uint32_t)step.graph->count);
   return mica__graph_add(&mica__op_random, (mica_value[]){step, like}, 2, &attrs);
 }
 

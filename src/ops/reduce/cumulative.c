@@ -1,5 +1,4 @@
-/* Sums and products of all elements up to each, along axis attrs.ints[0]; attrs.ints[1]: without the element itself;
- * attrs.ints[2]: from the end; attrs.ints[3]: products. */
+/* Sums and products of all elements up to each along an axis. */
 #include "base/error.h"
 #include "ops/common/build.h"
 #include "ops/select/launch_check.h"
@@ -7,27 +6,32 @@
 
 #define GROUP 64
 
-enum { AXIS, EXCLUSIVE, REVERSE, PRODUCT };
+#define CUMULATIVE_ATTRS(X, S)                                                                                         \
+  X(S, INT, axis, 0, "along which elements are joined")                                                                \
+  X(S, BOOL, exclusive, false, "without the element itself")                                                           \
+  X(S, BOOL, reverse, false, "from the end")                                                                           \
+  X(S, BOOL, product, false, "the product, not the sum")
+MICA__ATTR_STRUCT(cumulative, CUMULATIVE_ATTRS);
+static MICA__ATTR_TABLE(cumulative, CUMULATIVE_ATTRS);
 
-static mica_status infer_cumulative(const mica__type *inputs, int32_t input_count, mica__attrs *attrs,
-                                    mica__type *out) {
+static mica_status infer_cumulative(const mica__type *inputs, int32_t input_count, void *attrs, mica__type *out) {
   (void)input_count;
   *out = inputs[0];
   if (mica_dtype_kind_of(out->dtype) == MICA_DTYPE_KIND_BOOL)
     return mica__fail(MICA_E_DTYPE, "bool, but it takes numbers");
-  return mica__axis(&attrs->ints[AXIS], out->shape.rank);
+  return mica__axis(&((mica__cumulative_attrs *)attrs)->axis, out->shape.rank);
 }
 
 static mica_status evaluate_cumulative(const mica__eval *eval) {
-  const int64_t *how = eval->attrs->ints;
-  const mica__rows r = mica__rows_of(eval->types[0].shape, how[AXIS]);
+  const mica__cumulative_attrs *how = eval->attrs;
+  const mica__rows r = mica__rows_of(eval->types[0].shape, how->axis);
   for (int64_t o = 0; o < r.outer; o++)
     for (int64_t i = 0; i < r.inner; i++) {
-      double so_far = how[PRODUCT] ? 1 : 0;
+      double so_far = how->product ? 1 : 0;
       for (int64_t j = 0; j < r.n; j++) {
-        int64_t at = (o * r.n + (how[REVERSE] ? r.n - 1 - j : j)) * r.inner + i;
-        double joined = how[PRODUCT] ? so_far * eval->inputs[0][at] : so_far + eval->inputs[0][at];
-        eval->output[at] = how[EXCLUSIVE] ? so_far : joined;
+        int64_t at = (o * r.n + (how->reverse ? r.n - 1 - j : j)) * r.inner + i;
+        double joined = how->product ? so_far * eval->inputs[0][at] : so_far + eval->inputs[0][at];
+        eval->output[at] = how->exclusive ? so_far : joined;
         so_far = joined;
       }
     }
@@ -49,16 +53,16 @@ static const mica__variant variants[] = {
 static const mica__kernel_desc cumulative = {MICA__KERNEL("cumulative", "reduce/cumulative.cl", params, variants)};
 
 static mica_status launch_cumulative(const mica__exec *exec) {
-  const int64_t *how = exec->attrs->ints;
-  const mica__rows r = mica__rows_of(mica_tensor_shape(exec->output), how[AXIS]);
+  const mica__cumulative_attrs *how = exec->attrs;
+  const mica__rows r = mica__rows_of(mica_tensor_shape(exec->output), how->axis);
   int32_t values[MICA__MAX_PARAMS];
   mica__kernel *kernel = NULL;
   if (mica_tensor_count(exec->output) == 0) return MICA_OK;
   mica__exec_values(exec, &cumulative, values);
   mica__kernel_set(&cumulative, values, "X_T", (int32_t)mica_tensor_dtype(exec->output));
-  mica__kernel_set(&cumulative, values, "PRODUCT", how[PRODUCT] != 0);
-  mica__kernel_set(&cumulative, values, "EXCLUSIVE", how[EXCLUSIVE] != 0);
-  mica__kernel_set(&cumulative, values, "REVERSE", how[REVERSE] != 0);
+  mica__kernel_set(&cumulative, values, "PRODUCT", how->product);
+  mica__kernel_set(&cumulative, values, "EXCLUSIVE", how->exclusive);
+  mica__kernel_set(&cumulative, values, "REVERSE", how->reverse);
   int64_t width = values[mica__kernel_param_index(&cumulative, "VW")];
   MICA_TRY(mica__kernel_get(mica__queue_engine(exec->queue), &cumulative, values, NULL, &kernel));
   mica__launch launch = mica__launch_of(kernel);
@@ -73,48 +77,44 @@ static mica_status launch_cumulative(const mica__exec *exec) {
 }
 
 static mica_value add_cumulative(mica_value x, int64_t axis, bool product, bool exclusive, bool reverse) {
-  mica__attrs attrs = {0};
-  attrs.ints[AXIS] = axis;
-  attrs.ints[PRODUCT] = product;
-  attrs.ints[EXCLUSIVE] = exclusive;
-  attrs.ints[REVERSE] = reverse;
+  const mica__cumulative_attrs attrs = {axis, exclusive, reverse, product};
   return mica__graph_add(product ? &mica__op_cumprod : &mica__op_cumsum, &x, 1, &attrs);
 }
 
 static mica_status grad_cumsum(const mica__grad *grad) {
-  const mica__attrs attrs = mica__attrs_of(grad->y);
-  grad->dinputs[0] =
-      add_cumulative(grad->dy, attrs.ints[AXIS], false, attrs.ints[EXCLUSIVE] != 0, attrs.ints[REVERSE] == 0);
+  const mica__cumulative_attrs *attrs = mica__attrs_of(grad->y);
+  grad->dinputs[0] = add_cumulative(grad->dy, attrs->axis, false, attrs->exclusive, !attrs->reverse);
   return MICA_OK;
 }
 
 /* x may hold no 0: each result is divided by the factor. */
 static mica_status grad_cumprod(const mica__grad *grad) {
-  const mica__attrs attrs = mica__attrs_of(grad->y);
-  mica_value share = add_cumulative(mica_mul(grad->dy, grad->y), attrs.ints[AXIS], false, attrs.ints[EXCLUSIVE] != 0,
-                                    attrs.ints[REVERSE] == 0);
+  const mica__cumulative_attrs *attrs = mica__attrs_of(grad->y);
+  mica_value share = add_cumulative(mica_mul(grad->dy, grad->y), attrs->axis, false, attrs->exclusive, !attrs->reverse);
   grad->dinputs[0] = mica_div(share, grad->inputs[0]);
   return MICA_OK;
 }
 
-static mica_status check_both(mica__check *check, const mica__op *op, int64_t product) {
+static mica_status check_both(mica__check *check, const mica__op *op, bool product) {
+  const mica__cumulative_attrs attrs[] = {{0, false, false, product},
+                                          {1, true, false, product},
+                                          {0, false, true, product},
+                                          {-2, true, true, product},
+                                          {1, false, false, product}};
   mica__launch_case list[] = {
-      {.attrs.ints = {0, 0, 0}, .inputs = {{MICA_F32, {1, {300}}}}, .terms = 300},
-      {.attrs.ints = {1, 1, 0}, .inputs = {{MICA_F32, {2, {5, 7}}}}, .terms = 7},
-      {.attrs.ints = {0, 0, 1}, .inputs = {{MICA_F16, {2, {9, 33}}}}, .terms = 9},
-      {.attrs.ints = {-2, 1, 1}, .inputs = {{MICA_F64, {3, {2, 8, 17}}}}, .terms = 8},
-      {.attrs.ints = {1, 0, 0}, .inputs = {{MICA_I32, {3, {2, 8, 16}}}}, .terms = 1},
-      {.attrs.ints = {0, 0, 0}, .inputs = {{MICA_BF16, {2, {0, 3}}}}, .terms = 1},
+      {.attrs = &attrs[0], .inputs = {{MICA_F32, {1, {300}}}}, .terms = 300},
+      {.attrs = &attrs[1], .inputs = {{MICA_F32, {2, {5, 7}}}}, .terms = 7},
+      {.attrs = &attrs[2], .inputs = {{MICA_F16, {2, {9, 33}}}}, .terms = 9},
+      {.attrs = &attrs[3], .inputs = {{MICA_F64, {3, {2, 8, 17}}}}, .terms = 8},
+      {.attrs = &attrs[4], .inputs = {{MICA_I32, {3, {2, 8, 16}}}}, .terms = 1},
+      {.attrs = &attrs[0], .inputs = {{MICA_BF16, {2, {0, 3}}}}, .terms = 1},
   };
-  for (size_t i = 0; i < sizeof list / sizeof *list; i++) {
-    list[i].input_count = 1;
-    list[i].attrs.ints[PRODUCT] = product;
-  }
+  for (size_t i = 0; i < sizeof list / sizeof *list; i++) list[i].input_count = 1;
   return mica__check_launches(check, op, op->name, list, sizeof list / sizeof *list);
 }
 
-static mica_status check_cumsum(mica__check *check) { return check_both(check, &mica__op_cumsum, 0); }
-static mica_status check_cumprod(mica__check *check) { return check_both(check, &mica__op_cumprod, 1); }
+static mica_status check_cumsum(mica__check *check) { return check_both(check, &mica__op_cumsum, false); }
+static mica_status check_cumprod(mica__check *check) { return check_both(check, &mica__op_cumprod, true); }
 
 static const mica__kernel_desc *const kernels[] = {&cumulative, NULL};
 
@@ -125,6 +125,7 @@ static const mica__kernel_desc *const kernels[] = {&cumulative, NULL};
                                      .kind = MICA__OP_LAUNCH,                                                          \
                                      .min_inputs = 1,                                                                  \
                                      .max_inputs = 1,                                                                  \
+                                     .attrs = &mica__cumulative_attr_list,                                             \
                                      .infer = infer_cumulative,                                                        \
                                      .grad = grad_##label,                                                             \
                                      .evaluate = evaluate_cumulative,                                                  \

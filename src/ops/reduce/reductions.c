@@ -1,35 +1,38 @@
-/* Reductions of graphs: attrs.ints[0] keeps the reduced axes as 1, attrs.ints[1 + k] is 1 where axis k is reduced. */
+/* Reductions of graphs, and what is made of them. */
 #include "ops/common/build.h"
 
 #include <math.h>
 
-static mica_status infer_reduce(const mica__type *inputs, const mica__attrs *attrs, bool of_nothing, mica__type *out) {
+static bool reduces(const mica__reduce_attrs *attrs, int32_t axis) { return attrs->axes >> axis & 1; }
+
+static mica_status infer_reduce(const mica__type *inputs, const mica__reduce_attrs *attrs, bool of_nothing,
+                                mica__type *out) {
   const mica_shape from = inputs[0].shape;
   char text[MICA_SHAPE_TEXT];
   *out = (mica__type){.dtype = inputs[0].dtype};
   if (mica_dtype_kind_of(inputs[0].dtype) == MICA_DTYPE_KIND_BOOL)
     return mica__fail(MICA_E_DTYPE, "%s, but it takes numbers", mica_dtype_name(inputs[0].dtype));
   for (int32_t i = 0; i < from.rank; i++) {
-    bool reduced = attrs->ints[1 + i] != 0;
+    bool reduced = reduces(attrs, i);
     if (reduced && from.dim[i] == 0 && !of_nothing)
       return mica__fail(MICA_E_SHAPE, "over axis %d of %s there are no elements", (int)i,
                         mica_shape_format(from, text));
-    if (!reduced || attrs->ints[0]) out->shape.dim[out->shape.rank++] = reduced ? 1 : from.dim[i];
+    if (!reduced || attrs->keep) out->shape.dim[out->shape.rank++] = reduced ? 1 : from.dim[i];
   }
   return MICA_OK;
 }
 
-static mica_status infer_fold(const mica__type *inputs, int32_t input_count, mica__attrs *attrs, mica__type *out) {
+static mica_status infer_fold(const mica__type *inputs, int32_t input_count, void *attrs, mica__type *out) {
   (void)input_count;
   return infer_reduce(inputs, attrs, true, out);
 }
 
-static mica_status infer_extreme(const mica__type *inputs, int32_t input_count, mica__attrs *attrs, mica__type *out) {
+static mica_status infer_extreme(const mica__type *inputs, int32_t input_count, void *attrs, mica__type *out) {
   (void)input_count;
   return infer_reduce(inputs, attrs, false, out);
 }
 
-static mica_status infer_index(const mica__type *inputs, int32_t input_count, mica__attrs *attrs, mica__type *out) {
+static mica_status infer_index(const mica__type *inputs, int32_t input_count, void *attrs, mica__type *out) {
   MICA_TRY(infer_extreme(inputs, input_count, attrs, out));
   out->dtype = MICA_I64;
   return MICA_OK;
@@ -48,7 +51,7 @@ static double fold_min(double so_far, double x) { return x < so_far || isnan(x) 
 static void result_strides(const mica__eval *eval, int64_t stride[MICA_MAX_RANK]) {
   int64_t step = 1;
   for (int32_t i = eval->types[0].shape.rank - 1; i >= 0; i--) {
-    bool reduced = eval->attrs->ints[1 + i] != 0;
+    bool reduced = reduces(eval->attrs, i);
     stride[i] = reduced ? 0 : step;
     if (!reduced) step *= eval->types[0].shape.dim[i];
   }
@@ -78,7 +81,7 @@ static mica_status evaluate_index(const mica__eval *eval, fold_fn *better) {
   const mica_shape from = eval->types[0].shape;
   int64_t outer = 1, n = 1, inner = 1;
   int32_t axis = 0;
-  while (axis < from.rank && !eval->attrs->ints[1 + axis]) outer *= from.dim[axis++];
+  while (axis < from.rank && !reduces(eval->attrs, axis)) outer *= from.dim[axis++];
   if (axis < from.rank) n = from.dim[axis++];
   while (axis < from.rank) inner *= from.dim[axis++];
   for (int64_t o = 0; o < outer; o++)
@@ -100,29 +103,29 @@ static mica_status evaluate_argmin(const mica__eval *eval) { return evaluate_ind
 /* --- gradients --- */
 
 /* A result with its reduced axes put back as 1. */
-static mica_value with_axes(mica_value value, const mica__attrs *attrs, int32_t rank) {
+static mica_value with_axes(mica_value value, const mica__reduce_attrs *attrs, int32_t rank) {
   mica_shape to = {.rank = rank};
   int32_t k = 0;
-  if (attrs->ints[0]) return value;
-  for (int32_t i = 0; i < rank; i++) to.dim[i] = attrs->ints[1 + i] ? 1 : MICA__COPY_DIM(k++);
+  if (attrs->keep) return value;
+  for (int32_t i = 0; i < rank; i++) to.dim[i] = reduces(attrs, i) ? 1 : MICA__COPY_DIM(k++);
   return mica_reshape(value, to);
 }
 
 static mica_status grad_sum(const mica__grad *grad) {
-  const mica__attrs attrs = mica__attrs_of(grad->y);
+  const mica__reduce_attrs *attrs = mica__attrs_of(grad->y);
   mica_value x = grad->inputs[0];
-  grad->dinputs[0] = mica__expand_like(with_axes(grad->dy, &attrs, mica_value_shape(x).rank), x);
+  grad->dinputs[0] = mica__expand_like(with_axes(grad->dy, attrs, mica_value_shape(x).rank), x);
   return MICA_OK;
 }
 
 /* Equal extremes share the gradient. */
 static mica_status grad_extreme(const mica__grad *grad) {
-  mica__attrs attrs = mica__attrs_of(grad->y);
+  mica__reduce_attrs attrs = *(const mica__reduce_attrs *)mica__attrs_of(grad->y);
   mica_value x = grad->inputs[0];
   int32_t rank = mica_value_shape(x).rank;
   mica_value y = with_axes(grad->y, &attrs, rank), dy = with_axes(grad->dy, &attrs, rank);
   mica_value chosen = mica_cast(mica_equal(x, y), mica_value_dtype(x));
-  attrs.ints[0] = 1;
+  attrs.keep = true;
   mica_value equals = mica__graph_add(&mica__op_sum, &chosen, 1, &attrs);
   grad->dinputs[0] = mica_mul(chosen, mica_div(dy, equals));
   return MICA_OK;
@@ -130,11 +133,11 @@ static mica_status grad_extreme(const mica__grad *grad) {
 
 /* The product of the others, before and behind, which needs no division and so lets a factor be 0. One axis. */
 static mica_status grad_prod(const mica__grad *grad) {
-  const mica__attrs attrs = mica__attrs_of(grad->y);
+  const mica__reduce_attrs *attrs = mica__attrs_of(grad->y);
   mica_value x = grad->inputs[0];
   int32_t rank = mica_value_shape(x).rank, axis = 0;
-  while (axis < rank && !attrs.ints[1 + axis]) axis++;
-  mica_value dy = with_axes(grad->dy, &attrs, rank);
+  while (axis < rank && !reduces(attrs, axis)) axis++;
+  mica_value dy = with_axes(grad->dy, attrs, rank);
   if (axis < rank) dy = mica_mul(dy, mica_mul(mica_cumprod(x, axis, true, false), mica_cumprod(x, axis, true, true)));
   grad->dinputs[0] = dy;
   return MICA_OK;
@@ -147,11 +150,14 @@ static mica_status grad_index(const mica__grad *grad) {
 
 /* --- descriptors and builders --- */
 
+static MICA__ATTR_TABLE(reduce, MICA__REDUCE_ATTRS);
+
 #define REDUCTION(label, how, shape_rule, gradient)                                                                    \
   const mica__op mica__op_##label = {.name = #label,                                                                   \
                                      .kind = MICA__OP_REDUCE,                                                          \
                                      .min_inputs = 1,                                                                  \
                                      .max_inputs = 1,                                                                  \
+                                     .attrs = &mica__reduce_attr_list,                                                 \
                                      .infer = shape_rule,                                                              \
                                      .grad = gradient,                                                                 \
                                      .join = MICA__JOIN_##how,                                                         \
@@ -163,27 +169,10 @@ REDUCTION(prod, PROD, infer_fold, grad_prod)
 REDUCTION(argmax, ARGMAX, infer_index, grad_index)
 REDUCTION(argmin, ARGMIN, infer_index, grad_index)
 
-/* Sets the axes' attributes; false when the error was recorded. */
-static bool set_axes(const char *op, mica_value x, mica_axes axes, bool keep, mica__attrs *attrs) {
-  int32_t rank = mica_value_shape(x).rank;
-  *attrs = (mica__attrs){.ints = {keep}};
-  for (int32_t i = 0; i < rank; i++) attrs->ints[1 + i] = axes.count == 0;
-  for (int32_t i = 0; i < axes.count; i++) {
-    int64_t axis = axes.axis[i];
-    if (!mica__builder_axis(op, x, &axis)) return false;
-    if (attrs->ints[1 + axis]) {
-      mica__builder_fail(op, x, MICA_E_SHAPE, "axis %lld is named twice", (long long)axis);
-      return false;
-    }
-    attrs->ints[1 + axis] = 1;
-  }
-  return true;
-}
-
 #define BUILDER(name)                                                                                                  \
   mica_value mica_##name(mica_value x, mica_axes axes, bool keep) {                                                    \
-    mica__attrs attrs;                                                                                                 \
-    if (!set_axes(#name, x, axes, keep, &attrs)) return (mica_value){0};                                               \
+    mica__reduce_attrs attrs = {.keep = keep};                                                                         \
+    if (!mica__builder_axes(#name, x, axes, &attrs.axes)) return (mica_value){0};                                      \
     return mica__graph_add(&mica__op_##name, &x, 1, &attrs);                                                           \
   }
 BUILDER(sum)
@@ -192,20 +181,19 @@ BUILDER(min)
 
 /* One axis after another, from the last, so that each has its gradient. */
 mica_value mica_prod(mica_value x, mica_axes axes, bool keep) {
-  mica__attrs attrs;
-  if (!set_axes("prod", x, axes, keep, &attrs)) return (mica_value){0};
+  uint32_t set = 0;
+  if (!mica__builder_axes("prod", x, axes, &set)) return (mica_value){0};
   for (int32_t k = mica_value_shape(x).rank - 1; k >= 0; k--) {
-    mica__attrs one = {.ints = {keep}};
-    one.ints[1 + k] = 1;
-    if (attrs.ints[1 + k]) x = mica__graph_add(&mica__op_prod, &x, 1, &one);
+    const mica__reduce_attrs one = {.axes = 1u << k, .keep = keep};
+    if (set >> k & 1) x = mica__graph_add(&mica__op_prod, &x, 1, &one);
   }
   return x;
 }
 
 #define INDEX_BUILDER(name)                                                                                            \
   mica_value mica_##name(mica_value x, int32_t axis, bool keep) {                                                      \
-    mica__attrs attrs;                                                                                                 \
-    if (!set_axes(#name, x, MICA_AXES(axis), keep, &attrs)) return (mica_value){0};                                    \
+    mica__reduce_attrs attrs = {.keep = keep};                                                                         \
+    if (!mica__builder_axes(#name, x, MICA_AXES(axis), &attrs.axes)) return (mica_value){0};                           \
     return mica__graph_add(&mica__op_##name, &x, 1, &attrs);                                                           \
   }
 INDEX_BUILDER(argmax)
@@ -213,7 +201,7 @@ INDEX_BUILDER(argmin)
 
 /* --- the count of what is reduced, which may be open: a function of the shape alone --- */
 
-static mica_status infer_extent(const mica__type *inputs, int32_t input_count, mica__attrs *attrs, mica__type *out) {
+static mica_status infer_extent(const mica__type *inputs, int32_t input_count, void *attrs, mica__type *out) {
   (void)input_count, (void)attrs;
   *out = (mica__type){inputs[0].dtype, MICA_SCALAR};
   return MICA_OK;
@@ -222,7 +210,7 @@ static mica_status infer_extent(const mica__type *inputs, int32_t input_count, m
 static mica_status evaluate_extent(const mica__eval *eval) {
   eval->output[0] = 1;
   for (int32_t i = 0; i < eval->types[0].shape.rank; i++)
-    if (eval->attrs->ints[1 + i]) eval->output[0] *= (double)eval->types[0].shape.dim[i];
+    if (reduces(eval->attrs, i)) eval->output[0] *= (double)eval->types[0].shape.dim[i];
   return MICA_OK;
 }
 
@@ -230,27 +218,28 @@ const mica__op mica__op_extent = {.name = "extent",
                                   .kind = MICA__OP_SHAPE,
                                   .min_inputs = 1,
                                   .max_inputs = 1,
+                                  .attrs = &mica__reduce_attr_list,
                                   .infer = infer_extent,
                                   .grad = grad_index,
                                   .evaluate = evaluate_extent,
                                   .shape_only = 1};
 
 mica_value mica__count_along(mica_value x, mica_axes axes) {
-  mica__attrs attrs;
-  if (!set_axes("extent", x, axes, false, &attrs)) return (mica_value){0};
+  mica__reduce_attrs attrs = {0};
+  if (!mica__builder_axes("extent", x, axes, &attrs.axes)) return (mica_value){0};
   return mica__graph_add(&mica__op_extent, &x, 1, &attrs);
 }
 
 mica_value mica_mean(mica_value x, mica_axes axes, bool keep) {
-  mica__attrs attrs;
-  if (!set_axes("mean", x, axes, keep, &attrs)) return (mica_value){0};
+  mica__reduce_attrs attrs = {.keep = keep};
+  if (!mica__builder_axes("mean", x, axes, &attrs.axes)) return (mica_value){0};
   /* In 16 bits the sum could overflow where the mean does not. */
   mica_value wide = mica__widen(x), sum = mica__graph_add(&mica__op_sum, &wide, 1, &attrs);
   const mica_shape shape = mica_value_shape(x);
   double count = 1;
   for (int32_t i = 0; i < shape.rank; i++)
-    if (attrs.ints[1 + i]) count = count < 0 || shape.dim[i] == MICA_DYNAMIC ? -1 : count * (double)shape.dim[i];
-  attrs.ints[0] = 0;
+    if (reduces(&attrs, i)) count = count < 0 || shape.dim[i] == MICA_DYNAMIC ? -1 : count * (double)shape.dim[i];
+  attrs.keep = false;
   mica_value mean =
       count >= 0 ? mica_affine(sum, 1 / count, 0) : mica_div(sum, mica__graph_add(&mica__op_extent, &wide, 1, &attrs));
   return mica__narrow(mean, x);
@@ -259,8 +248,8 @@ mica_value mica_mean(mica_value x, mica_axes axes, bool keep) {
 /* log sum e^x = m + log sum e^(x - m) for any m; with the largest x nothing overflows. An infinite m would give NaN, so
  * 0 stands in for it. The result does not depend on m, hence no gradient through it. */
 mica_value mica_logsumexp(mica_value x, mica_axes axes, bool keep) {
-  mica__attrs attrs;
-  if (!set_axes("logsumexp", x, axes, true, &attrs)) return (mica_value){0};
+  mica__reduce_attrs attrs = {.keep = true};
+  if (!mica__builder_axes("logsumexp", x, axes, &attrs.axes)) return (mica_value){0};
   mica_value wide = mica__widen(x), most = mica__graph_add(&mica__op_max, &wide, 1, &attrs);
   most = mica_stop_gradient(mica_where(mica_isfinite(most), most, mica__number(wide, 0)));
   mica_value powers = mica_exp(mica_sub(wide, most));
@@ -268,7 +257,7 @@ mica_value mica_logsumexp(mica_value x, mica_axes axes, bool keep) {
   if (!keep) {
     mica_shape shape = mica_value_shape(x), to = {.rank = 0};
     for (int32_t i = 0; i < shape.rank; i++)
-      if (!attrs.ints[1 + i]) to.dim[to.rank++] = MICA__COPY_DIM(i);
+      if (!reduces(&attrs, i)) to.dim[to.rank++] = MICA__COPY_DIM(i);
     y = mica_reshape(y, to);
   }
   return mica__narrow(y, x);

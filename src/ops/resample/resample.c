@@ -8,40 +8,85 @@
 /* Elements of x that are worth a work-item. */
 #define LINES_UNIT 8192
 
-/* --- the tables of a map: attributes are the axis, whether it is transposed, and the map --- */
+/* --- the tables of a map --- */
 
-enum { AXIS, TRANSPOSED, MAP };
+static const char *const kinds[] = {"identity", "window", "resize"};
+static const char *const divisors[] = {"one", "elements", "padded"};
+static const char *const modes[] = {"nearest", "linear", "cubic"};
+static const char *const coordinates[] = {"half_pixel", "half_pixel_symmetric", "pytorch_half_pixel", "align_corners",
+                                          "asymmetric", "tf_half_pixel_for_nn", "tf_crop_and_resize"};
+static const char *const roundings[] = {"round_prefer_floor", "round_prefer_ceil", "floor", "ceil"};
 
-static mica__attrs attrs_of_map(int64_t axis, const mica__axis_map *map) {
+#define TABLE_ATTRS(X, S)                                                                                              \
+  X(S, INT, axis, 0, "of the operand")                                                                                 \
+  X(S, BOOL, transposed, false, "the table of the gradient")                                                           \
+  X(S, ENUM, kind, MICA__MAP_IDENTITY, "what the map is", kinds)                                                       \
+  X(S, INT, size, 0, "of a window")                                                                                    \
+  X(S, INT, stride, 0, "from one window to the next")                                                                  \
+  X(S, INT, pad, 0, "elements before the first")                                                                       \
+  X(S, INT, pad_end, 0, "and after the last")                                                                          \
+  X(S, INT, dilation, 0, "from one element of a window to the next")                                                   \
+  X(S, BOOL, ceil_mode, false, "a last window may reach beyond the padding")                                           \
+  X(S, INT, windows, 0, "above 0: so many adaptive windows")                                                           \
+  X(S, ENUM, divisor, MICA__DIVIDE_BY_ONE, "of a window's sum", divisors)                                              \
+  X(S, INT, outputs, 0, "of a resizing; 0: as the scale says")                                                         \
+  X(S, ENUM, mode, MICA_RESIZE_MODE_NEAREST, "of a resizing", modes)                                                   \
+  X(S, ENUM, coordinates, MICA_RESIZE_COORDINATES_HALF_PIXEL, "where an output lies among the elements", coordinates)  \
+  X(S, ENUM, nearest, MICA_RESIZE_NEAREST_ROUND_PREFER_FLOOR, "which element is the nearest", roundings)               \
+  X(S, BOOL, exclude_outside, false, "elements outside have weight 0, the others' sum is 1")                           \
+  X(S, BOOL, antialias, false, "a filter as wide as what becomes one element")                                         \
+  X(S, REAL, scale, 0, "outputs an element; 0: from the extents")                                                      \
+  X(S, REAL, cubic_a, 0, "of the cubic filter")                                                                        \
+  X(S, REAL, crop_start, 0, "of tf_crop_and_resize, as a part of the extent")                                          \
+  X(S, REAL, crop_end, 0, "likewise")
+MICA__ATTR_STRUCT(table, TABLE_ATTRS);
+static MICA__ATTR_TABLE(table, TABLE_ATTRS);
+
+static mica__table_attrs attrs_of_map(int64_t axis, const mica__axis_map *map) {
   const mica__window *w = &map->window;
-  const mica__attrs attrs = {.ints = {axis, 0, map->kind, w->size, w->stride, w->pad, w->pad_end, w->dilation,
-                                      w->ceil_mode, w->outputs, map->divisor, map->outputs, map->mode, map->coordinates,
-                                      map->nearest, map->exclude_outside, map->antialias},
-                             .reals = {map->scale, map->cubic_a, map->crop_start, map->crop_end}};
-  return attrs;
+  return (mica__table_attrs){.axis = axis,
+                             .kind = (int32_t)map->kind,
+                             .size = w->size,
+                             .stride = w->stride,
+                             .pad = w->pad,
+                             .pad_end = w->pad_end,
+                             .dilation = w->dilation,
+                             .ceil_mode = w->ceil_mode != 0,
+                             .windows = w->outputs,
+                             .divisor = (int32_t)map->divisor,
+                             .outputs = map->outputs,
+                             .mode = (int32_t)map->mode,
+                             .coordinates = (int32_t)map->coordinates,
+                             .nearest = (int32_t)map->nearest,
+                             .exclude_outside = map->exclude_outside != 0,
+                             .antialias = map->antialias != 0,
+                             .scale = map->scale,
+                             .cubic_a = map->cubic_a,
+                             .crop_start = map->crop_start,
+                             .crop_end = map->crop_end};
 }
 
-static mica__axis_map map_of_attrs(const mica__attrs *attrs) {
-  const int64_t *i = attrs->ints + MAP;
-  return (mica__axis_map){.kind = i[0],
-                          .window = {i[1], i[2], i[3], i[4], i[5], i[6], i[7]},
-                          .divisor = i[8],
-                          .outputs = i[9],
-                          .mode = i[10],
-                          .coordinates = i[11],
-                          .nearest = i[12],
-                          .exclude_outside = i[13],
-                          .antialias = i[14],
-                          .scale = attrs->reals[0],
-                          .cubic_a = attrs->reals[1],
-                          .crop_start = attrs->reals[2],
-                          .crop_end = attrs->reals[3]};
+static mica__axis_map map_of_attrs(const mica__table_attrs *a) {
+  return (mica__axis_map){.kind = a->kind,
+                          .window = {a->size, a->stride, a->pad, a->pad_end, a->dilation, a->ceil_mode, a->windows},
+                          .divisor = a->divisor,
+                          .outputs = a->outputs,
+                          .mode = a->mode,
+                          .coordinates = a->coordinates,
+                          .nearest = a->nearest,
+                          .exclude_outside = a->exclude_outside,
+                          .antialias = a->antialias,
+                          .scale = a->scale,
+                          .cubic_a = a->cubic_a,
+                          .crop_start = a->crop_start,
+                          .crop_end = a->crop_end};
 }
 
-static mica_status infer_table(const mica__type *inputs, const mica__attrs *attrs, mica_dtype dtype, mica__type *out) {
+static mica_status infer_table(const mica__type *inputs, const mica__table_attrs *attrs, mica_dtype dtype,
+                               mica__type *out) {
   const mica__axis_map map = map_of_attrs(attrs);
-  bool transposed = attrs->ints[TRANSPOSED] != 0;
-  int64_t n = inputs[0].shape.dim[attrs->ints[AXIS]], outputs = map.outputs ? map.outputs : MICA_DYNAMIC;
+  bool transposed = attrs->transposed;
+  int64_t n = inputs[0].shape.dim[attrs->axis], outputs = map.outputs ? map.outputs : MICA_DYNAMIC;
   *out = (mica__type){dtype, MICA_SHAPE(MICA_DYNAMIC, transposed ? n : outputs)};
   if (n == MICA_DYNAMIC) return MICA_OK;
   MICA_TRY(mica__map_outputs(&map, n, &outputs));
@@ -49,20 +94,21 @@ static mica_status infer_table(const mica__type *inputs, const mica__attrs *attr
   return mica__map_taps(&map, n, transposed, &out->shape.dim[0]);
 }
 
-static mica_status infer_index(const mica__type *inputs, int32_t input_count, mica__attrs *attrs, mica__type *out) {
+static mica_status infer_index(const mica__type *inputs, int32_t input_count, void *attrs, mica__type *out) {
   (void)input_count;
   return infer_table(inputs, attrs, MICA_I32, out);
 }
 
-static mica_status infer_weight(const mica__type *inputs, int32_t input_count, mica__attrs *attrs, mica__type *out) {
+static mica_status infer_weight(const mica__type *inputs, int32_t input_count, void *attrs, mica__type *out) {
   (void)input_count;
   return infer_table(inputs, attrs, inputs[0].dtype == MICA_F64 ? MICA_F64 : MICA_F32, out);
 }
 
 static mica_status evaluate_table(const mica__eval *eval, double *index, double *weight) {
-  const mica__axis_map map = map_of_attrs(eval->attrs);
-  return mica__map_tables(&map, eval->types[0].shape.dim[eval->attrs->ints[AXIS]], eval->attrs->ints[TRANSPOSED] != 0,
-                          eval->type->shape.dim[0], index, weight);
+  const mica__table_attrs *attrs = eval->attrs;
+  const mica__axis_map map = map_of_attrs(attrs);
+  return mica__map_tables(&map, eval->types[0].shape.dim[attrs->axis], attrs->transposed, eval->type->shape.dim[0],
+                          index, weight);
 }
 
 static mica_status evaluate_index(const mica__eval *eval) { return evaluate_table(eval, eval->output, NULL); }
@@ -78,6 +124,7 @@ static mica_status grad_table(const mica__grad *grad) {
                                               .kind = MICA__OP_SHAPE,                                                  \
                                               .min_inputs = 1,                                                         \
                                               .max_inputs = 1,                                                         \
+                                              .attrs = &mica__table_attr_list,                                         \
                                               .infer = infer_##label,                                                  \
                                               .grad = grad_table,                                                      \
                                               .evaluate = evaluate_##label,                                            \
@@ -85,7 +132,11 @@ static mica_status grad_table(const mica__grad *grad) {
 TABLE(index)
 TABLE(weight)
 
-/* --- the op: x, index and weight of rows along attrs.ints[0], and of columns along the axis after it, or none --- */
+/* --- the op: x, index and weight of rows along an axis, and of columns along the axis after it, or none --- */
+
+#define RESAMPLE_ATTRS(X, S) X(S, INT, axis, 0, "of the rows")
+MICA__ATTR_STRUCT(resample, RESAMPLE_ATTRS);
+static MICA__ATTR_TABLE(resample, RESAMPLE_ATTRS);
 
 enum { X, ROW_INDEX, ROW_WEIGHT, COLUMN_INDEX, COLUMN_WEIGHT, WITH_COLUMNS };
 
@@ -100,17 +151,19 @@ static sizes sizes_of(mica_shape x, mica_shape rows, const mica_shape *columns, 
   return s;
 }
 
-static mica_status infer_resample(const mica__type *inputs, int32_t input_count, mica__attrs *attrs, mica__type *out) {
+static mica_status infer_resample(const mica__type *inputs, int32_t input_count, void *attrs, mica__type *out) {
+  int64_t axis = ((const mica__resample_attrs *)attrs)->axis;
   *out = inputs[X];
-  out->shape.dim[attrs->ints[0]] = inputs[ROW_INDEX].shape.dim[1];
-  if (input_count == WITH_COLUMNS) out->shape.dim[attrs->ints[0] + 1] = inputs[COLUMN_INDEX].shape.dim[1];
+  out->shape.dim[axis] = inputs[ROW_INDEX].shape.dim[1];
+  if (input_count == WITH_COLUMNS) out->shape.dim[axis + 1] = inputs[COLUMN_INDEX].shape.dim[1];
   return mica__want_float(*out);
 }
 
 static mica_status evaluate_resample(const mica__eval *eval) {
   bool columns = eval->input_count == WITH_COLUMNS;
-  const sizes s = sizes_of(eval->types[X].shape, eval->types[ROW_INDEX].shape,
-                           columns ? &eval->types[COLUMN_INDEX].shape : NULL, eval->attrs->ints[0]);
+  const sizes s =
+      sizes_of(eval->types[X].shape, eval->types[ROW_INDEX].shape, columns ? &eval->types[COLUMN_INDEX].shape : NULL,
+               ((const mica__resample_attrs *)eval->attrs)->axis);
   for (int64_t line = 0, at = 0; line < s.outer * s.P; line++)
     for (int64_t q = 0; q < s.Q; q++, at++) {
       double sum = 0;
@@ -131,17 +184,16 @@ static mica_status evaluate_resample(const mica__eval *eval) {
 /* The table of the transposed map. */
 static mica_value transposed(mica_value table) {
   const mica__node *node = mica__graph_node(table.graph, table.id);
-  mica__attrs attrs = node->attrs;
+  mica__table_attrs attrs = *(const mica__table_attrs *)node->attrs;
   mica_value source = {table.graph, node->inputs[0]};
-  attrs.ints[TRANSPOSED] = !attrs.ints[TRANSPOSED];
+  attrs.transposed = !attrs.transposed;
   return mica__graph_add(node->op, &source, 1, &attrs);
 }
 
 static mica_status grad_resample(const mica__grad *grad) {
-  const mica__attrs attrs = mica__attrs_of(grad->y);
   mica_value operands[WITH_COLUMNS] = {grad->dy};
   for (int32_t k = 1; k < grad->input_count; k++) operands[k] = transposed(grad->inputs[k]);
-  grad->dinputs[X] = mica__graph_add(&mica__op_resample, operands, grad->input_count, &attrs);
+  grad->dinputs[X] = mica__graph_add(&mica__op_resample, operands, grad->input_count, mica__attrs_of(grad->y));
   return MICA_OK;
 }
 
@@ -176,7 +228,7 @@ static mica_status launch_resample(const mica__exec *exec) {
   bool columns = exec->input_count == WITH_COLUMNS;
   const mica_shape column_shape = columns ? mica_tensor_shape(exec->inputs[COLUMN_INDEX]) : MICA_SCALAR;
   const sizes s = sizes_of(mica_tensor_shape(exec->inputs[X]), mica_tensor_shape(exec->inputs[ROW_INDEX]),
-                           columns ? &column_shape : NULL, exec->attrs->ints[0]);
+                           columns ? &column_shape : NULL, ((const mica__resample_attrs *)exec->attrs)->axis);
   const mica__kernel_desc *desc = kernel_of(exec, &s);
   int32_t values[MICA__MAX_PARAMS];
   mica__kernel *kernel = NULL;
@@ -208,18 +260,18 @@ static mica_status launch_resample(const mica__exec *exec) {
 }
 
 static mica_status check_resample(mica__check *check) {
-  static const mica__launch_case list[] = {
-      {.attrs.ints = {1},
+  const mica__launch_case list[] = {
+      {.attrs = &(mica__resample_attrs){1},
        .inputs = {{MICA_F32, {3, {2, 7, 33}}}, {MICA_I32, {2, {3, 5}}}, {MICA_F32, {2, {3, 5}}}},
        .input_count = 3,
        .bound = {2, 8, 1},
        .terms = 3},
-      {.attrs.ints = {0},
+      {.attrs = &(mica__resample_attrs){0},
        .inputs = {{MICA_F16, {1, {9}}}, {MICA_I32, {2, {2, 4}}}, {MICA_F32, {2, {2, 4}}}},
        .input_count = 3,
        .bound = {2, 10, 1},
        .terms = 2},
-      {.attrs.ints = {1},
+      {.attrs = &(mica__resample_attrs){1},
        .inputs = {{MICA_F32, {3, {3, 7, 9}}},
                   {MICA_I32, {2, {2, 5}}},
                   {MICA_F32, {2, {2, 5}}},
@@ -228,7 +280,7 @@ static mica_status check_resample(mica__check *check) {
        .input_count = 5,
        .bound = {2, 8, 1, 10, 1},
        .terms = 6},
-      {.attrs.ints = {0},
+      {.attrs = &(mica__resample_attrs){0},
        .inputs = {{MICA_F64, {2, {40, 37}}},
                   {MICA_I32, {2, {1, 70}}},
                   {MICA_F64, {2, {1, 70}}},
@@ -237,7 +289,7 @@ static mica_status check_resample(mica__check *check) {
        .input_count = 5,
        .bound = {2, 40, 1, 37, 1},
        .terms = 4},
-      {.attrs.ints = {1},
+      {.attrs = &(mica__resample_attrs){1},
        .inputs = {{MICA_BF16, {3, {70, 5, 1}}},
                   {MICA_I32, {2, {5, 1}}},
                   {MICA_F32, {2, {5, 1}}},
@@ -257,6 +309,7 @@ const mica__op mica__op_resample = {.name = "resample",
                                     .kind = MICA__OP_LAUNCH,
                                     .min_inputs = 3,
                                     .max_inputs = WITH_COLUMNS,
+                                    .attrs = &mica__resample_attr_list,
                                     .infer = infer_resample,
                                     .grad = grad_resample,
                                     .evaluate = evaluate_resample,
@@ -265,7 +318,7 @@ const mica__op mica__op_resample = {.name = "resample",
 /* --- builders --- */
 
 mica_value mica__axis_table(const mica__op *table, mica_value x, int32_t axis, const mica__axis_map *map) {
-  const mica__attrs attrs = attrs_of_map(axis, map);
+  const mica__table_attrs attrs = attrs_of_map(axis, map);
   return mica__graph_add(table, &x, 1, &attrs);
 }
 
@@ -277,7 +330,7 @@ static mica_value resample_two(mica_value x, int32_t axis, const mica__axis_map 
     operands[ROW_INDEX + 2 * k] = mica__axis_table(&mica__op_resample_index, x, axis + k, maps[k]);
     operands[ROW_WEIGHT + 2 * k] = mica__axis_table(&mica__op_resample_weight, x, axis + k, maps[k]);
   }
-  return mica__graph_add(&mica__op_resample, operands, columns ? 5 : 3, &(mica__attrs){.ints = {axis}});
+  return mica__graph_add(&mica__op_resample, operands, columns ? 5 : 3, &(mica__resample_attrs){axis});
 }
 
 mica_value mica__resample(mica_value x, const mica__axis_map *maps) {

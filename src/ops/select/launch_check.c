@@ -20,6 +20,7 @@ typedef struct run {
   mica__check_tensor inputs[MICA__CHECK_INPUTS], output;
   double *values[MICA__CHECK_INPUTS]; /* the magnitudes of floating inputs, the values of others */
   double *want, *magnitude;
+  void *attrs;
 } run;
 
 static void free_run(run *r) {
@@ -29,11 +30,12 @@ static void free_run(run *r) {
   }
   mica__check_free(&r->output);
   free(r->want);
+  free(r->attrs);
 }
 
 /* The reference, and the same of the magnitudes, which bounds the error of sums. */
-static mica_status evaluate(const mica__op *op, const mica__launch_case *c, const mica__attrs *attrs,
-                            const mica__type *type, run *r) {
+static mica_status evaluate(const mica__op *op, const mica__launch_case *c, const void *attrs, const mica__type *type,
+                            run *r) {
   const double *plain[MICA__CHECK_INPUTS] = {0}, *magnitudes[MICA__CHECK_INPUTS] = {0};
   for (int32_t i = 0; i < c->input_count; i++) {
     plain[i] = r->inputs[i].values;
@@ -61,10 +63,10 @@ static mica_status make_input(mica__check *check, const mica__launch_case *c, in
 static mica_status run_case(mica__check_group *group, const mica__op *op, const mica__launch_case *c, unsigned classes,
                             run *r) {
   mica__check *check = group->check;
-  mica__attrs attrs = c->attrs;
   mica__type type = {0};
   const mica_tensor *inputs[MICA__CHECK_INPUTS] = {0};
-  MICA_TRY(op->infer(c->inputs, c->input_count, &attrs, &type));
+  MICA_TRY(mica__attrs_copy(op->attrs, c->attrs, &r->attrs));
+  MICA_TRY(op->infer(c->inputs, c->input_count, r->attrs, &type));
   for (int32_t i = 0; i < c->input_count; i++) {
     MICA_TRY(make_input(check, c, i, r));
     inputs[i] = r->inputs[i].tensor;
@@ -73,13 +75,13 @@ static mica_status run_case(mica__check_group *group, const mica__op *op, const 
   r->want = calloc((size_t)r->output.count + 1, 2 * sizeof *r->want);
   if (!r->want) return mica__fail_nomem("a reference");
   r->magnitude = r->want + r->output.count;
-  MICA_TRY(evaluate(op, c, &attrs, &type, r));
+  MICA_TRY(evaluate(op, c, r->attrs, &type, r));
   mica_dtype compute = type.dtype == MICA_F16 || type.dtype == MICA_BF16 ? MICA_F32 : type.dtype;
   for (int64_t i = 0; i < r->output.count; i++)
     r->magnitude[i] =
         c->terms > 0 ? mica__tolerance_sum(compute, type.dtype, c->terms, fabs(r->magnitude[i]), r->want[i]) : 0;
   mica__exec exec = {.queue = check->queue,
-                     .attrs = &attrs,
+                     .attrs = r->attrs,
                      .inputs = inputs,
                      .input_count = c->input_count,
                      .output = r->output.tensor,

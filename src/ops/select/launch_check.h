@@ -9,7 +9,7 @@
 #define MICA__CHECK_INPUTS 5
 
 typedef struct mica__launch_case {
-  mica__attrs attrs; /* as a builder gives them */
+  const void *attrs; /* as a builder gives them; NULL for the defaults */
   mica__type inputs[MICA__CHECK_INPUTS];
   int32_t input_count;
   double bound
