@@ -1,4 +1,4 @@
-/* data/augment.cl: a batch of samples, taken out of many, normalised and augmented, and its targets.
+/* data/augment.cl: gathers a batch of samples, normalises and augments them, and makes their targets.
  *
  * x holds samples of C planes of H x W elements, labels one word a sample. Sample s of the batch, 0 <= s < N, is number
  * i = permutation(first + s) of x, and p = position + s decides what is random about it, together with epoch and seed.
@@ -7,10 +7,10 @@
  *
  * `affine` holds scale and shift of each channel. With AUGMENT 0 (r', q') = (r, q), gain 1 and lift 0. With AUGMENT 1
  * the picture is moved by up to `crop` pixels in each direction and mirrored with probability 1/2 where `flip` is 1;
- * with 2 it is also turned by up to `angle` radians and scaled by 1 - zoom to 1 + zoom about its centre (between pixels
- * bilinear). gain is from 1 - contrast to 1 + contrast, lift from -brightness to brightness. In a square of `cutout`
- * pixels about a random pixel y is 0.
- * With MIX 1 y is blend y + (1 - blend) y', y' the same of sample N - 1 - s.
+ * with 2 it is also rotated by up to `angle` radians and scaled by 1 - zoom to 1 + zoom about its centre (bilinear
+ * between pixels). gain is from 1 - contrast to 1 + contrast, lift from -brightness to brightness. In a square of
+ * `cutout` pixels about a random pixel y is 0.
+ * With MIX 1 y is blend y + (1 - blend) y', where y' is sample N - 1 - s made likewise.
  * TARGETS 0: t[s] = labels[i]; 1: t is (N, classes), the probability of each class, those of both samples blended.
  *
  *   X_T       type of x: u8 or f32      Y_T   type of y      AUGMENT, MIX, TARGETS   as above
@@ -44,7 +44,7 @@
 #define VW 4
 #endif
 
-/* What is random about one sample. */
+/* The random choices for one sample. */
 typedef struct sample_draw {
   int dx, dy, mirrored, cut_x, cut_y;
   float gain, lift, cosine, sine;
@@ -56,7 +56,7 @@ static inline int draw_below(const uint word, const int n) { return (int)mul_hi(
 /* From -1 to 1, a multiple of 2^-23. */
 static inline float draw_signed(const uint word) { return (float)(word >> 8) * 0x1p-23f - 1.0f; }
 
-/* The second counter word's upper part is free: positions are below 2^32. "aug" and a number tell the uses apart. */
+/* Counter word 1 is 0, since positions are below 2^32; word 3 ("aug" and a number) separates the uses. */
 static inline uint4 draw_words(const uint position, const uint epoch, const uint use, const uint2 seed) {
   return mica_philox((uint4)(position, 0, epoch, 0x61756700u + use), seed);
 }
@@ -76,21 +76,21 @@ static inline sample_draw draw_sample(const uint position, const uint epoch, con
   d.sine = 0;
 #if AUGMENT == 2
   const uint4 c = draw_words(position, epoch, 2, seed);
-  const float turn = range.s0 * draw_signed(b.w), zoom = 1.0f + range.s1 * draw_signed(c.x);
-  d.cosine = cos(turn) / zoom;
-  d.sine = sin(turn) / zoom;
+  const float angle = range.s0 * draw_signed(b.w), zoom = 1.0f + range.s1 * draw_signed(c.x);
+  d.cosine = cos(angle) / zoom;
+  d.sine = sin(angle) / zoom;
 #endif
   return d;
 }
 
 /* A normalised element; 0 outside of the plane. */
-static inline float pixel(__global const STORAGE(X_T) *plane, const int r, const int q, const int H, const int W,
+static inline float pixel(__global const STORAGE(X_T) * plane, const int r, const int q, const int H, const int W,
                           const float2 affine) {
   return r >= 0 && r < H && q >= 0 && q < W ? affine.x * (float)LOAD(X_T, plane, r * W + q) + affine.y : 0.0f;
 }
 
 /* Element (r, q) of the augmented plane. */
-static inline float element(__global const STORAGE(X_T) *plane, const sample_draw d, const int r, const int q,
+static inline float element(__global const STORAGE(X_T) * plane, const sample_draw d, const int r, const int q,
                             const int H, const int W, const float2 affine, const int cutout) {
   const int left = d.mirrored ? W - 1 - q : q;
 #if AUGMENT == 2
@@ -114,8 +114,8 @@ static inline float element(__global const STORAGE(X_T) *plane, const sample_dra
   (float4)((float)LOAD(X_T, plane, (at).x), (float)LOAD(X_T, plane, (at).y), (float)LOAD(X_T, plane, (at).z),          \
            (float)LOAD(X_T, plane, (at).w))
 
-/* Four normalised elements between pixels: what lies outside of the plane has no weight. */
-static inline float4 four_between(__global const STORAGE(X_T) *plane, const float4 x, const float4 y, const int H,
+/* Four normalised elements between pixels (bilinear); pixels outside of the plane have weight 0. */
+static inline float4 four_between(__global const STORAGE(X_T) * plane, const float4 x, const float4 y, const int H,
                                   const int W, const float2 affine) {
   const int4 cut_x = convert_int4(x), cut_y = convert_int4(y);
   const int4 x0 = cut_x + (x < convert_float4(cut_x)), y0 = cut_y + (y < convert_float4(cut_y));
@@ -132,16 +132,16 @@ static inline float4 four_between(__global const STORAGE(X_T) *plane, const floa
 }
 
 /* Elements (r, q) to (r, q + 3), q + 3 < W. */
-static inline float4 four_elements(__global const STORAGE(X_T) *plane, const sample_draw d, const int r, const int q,
+static inline float4 four_elements(__global const STORAGE(X_T) * plane, const sample_draw d, const int r, const int q,
                                    const int H, const int W, const float2 affine, const int cutout) {
 #if AUGMENT == 2
-  const float4 lane = (float4)(0, 1, 2, 3), place = d.mirrored ? (float)(W - 1 - q) - lane : (float)q + lane;
-  const float4 u = place - 0.5f * (float)(W - 1);
+  const float4 lane = (float4)(0, 1, 2, 3), column = d.mirrored ? (float)(W - 1 - q) - lane : (float)q + lane;
+  const float4 u = column - 0.5f * (float)(W - 1);
   const float v = (float)r - 0.5f * (float)(H - 1);
   const float4 n = four_between(plane, d.cosine * u - d.sine * v + 0.5f * (float)(W - 1) + (float)d.dx,
                                 d.sine * u + d.cosine * v + 0.5f * (float)(H - 1) + (float)d.dy, H, W, affine);
 #else
-  /* Where all come from inside of the plane they are neighbours there. */
+  /* All four inside of the plane: one vector load. */
   const int left = (d.mirrored ? W - 4 - q : q) + d.dx, y = r + d.dy;
   float4 n = 0;
   if (y >= 0 && y < H && left >= 0 && left + 4 <= W)
@@ -159,9 +159,9 @@ static inline float4 four_elements(__global const STORAGE(X_T) *plane, const sam
 
 /* sizes: N, C, H, W, crop, flip, cutout, classes; keys: six of the permutation, two of the seed; range: angle, zoom,
  * brightness (times what stands for 1 in x), contrast, blend, three unused. */
-__kernel void augment(__global const STORAGE(X_T) *x, const long x_at, __global const int *labels,
+__kernel void augment(__global const STORAGE(X_T) * x, const long x_at, __global const int *labels,
                       const long labels_at, __global const float *affine, const long affine_at,
-                      __global STORAGE(Y_T) *y, const long y_at, __global int *targets, const long targets_at,
+                      __global STORAGE(Y_T) * y, const long y_at, __global int *targets, const long targets_at,
                       const int8 sizes, const int8 keys, const float8 range, const int n, const int bits,
                       const int first, const int position, const int epoch) {
   const int C = sizes.s1, H = sizes.s2, W = sizes.s3, plane = H * W, spans = (plane + SPAN - 1) / SPAN;

@@ -23,7 +23,7 @@ static mica_status input_shape(const char *name, mica_shape all, mica_shape *one
   }
 }
 
-/* u8 and f32 stay where they are; other types become f32. Takes the content over. */
+/* Stores inputs of u8 and f32 without a copy, others as f32. Takes the content over. */
 static mica_status take_inputs(mica__store *store, const mica__array *inputs, uint8_t *content) {
   store->content = content;
   mica_shape shape;

@@ -8,7 +8,7 @@
 static const mica__kernel_param params[] = {
     MICA__DTYPE("X_T", "type of samples", MICA_U8, MICA_F32),
     MICA__DTYPE("Y_T", "type of the batch", MICA_F32, MICA_F16, MICA_BF16),
-    MICA__CASE("AUGMENT", "0 none; 1 moved, mirrored, brightness; 2 also turned and scaled", 0, 1, 2),
+    MICA__CASE("AUGMENT", "0 none; 1 moved, mirrored, brightness; 2 also rotated and scaled", 0, 1, 2),
     MICA__CASE("MIX", "1: blended with the opposite sample", 0, 1),
     MICA__CASE("TARGETS", "0 labels, 1 probabilities", 0, 1),
     MICA__INT("SPAN", "elements of a plane a work-item makes", 4, 16, 64, 256, 1024, 4096),
@@ -67,7 +67,7 @@ mica_status mica__augment_launch_as(mica_queue *queue, const mica__variant *vari
   mica__launch_int(&launch, (int32_t)a->first);
   mica__launch_int(&launch, (int32_t)a->position);
   mica__launch_int(&launch, (int32_t)a->epoch);
-  /* On a CPU a work-group is what a core takes; there an item is a plane or much of one. */
+  /* A CPU core takes a work-group at a time, and a work-item of its variant is up to 1024 elements of a plane. */
   mica__launch_range1(&launch, shape.dim[0] * C * spans, variant->classes & MICA__ON_CPU ? 1 : GPU_GROUP);
   mica__launch_cost(&launch, 2.0 * (double)mica_tensor_count(y),
                     (double)mica_tensor_count(y) * (double)mica_dtype_size(mica_tensor_dtype(x)) +

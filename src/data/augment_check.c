@@ -8,17 +8,17 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* The samples of a case, and how they come together. */
+/* A case: its samples, and how the batch is made of them. */
 typedef struct problem {
   mica__augment augment;
-  int64_t n, N, C, H, W, classes; /* classes 0: labels pass as they are */
+  int64_t n, N, C, H, W, classes; /* classes 0: labels are copied */
   mica_dtype x_type, y_type;
   const double *x, *labels, *affine;
 } problem;
 
 typedef struct draw {
   int64_t dx, dy, mirrored, cut_x, cut_y;
-  double gain, lift, turn, zoom;
+  double gain, lift, angle, zoom;
 } draw;
 
 static void draw_words(const mica__augment *a, uint32_t position, uint32_t use, uint32_t words[4]) {
@@ -41,7 +41,7 @@ static draw draw_of(const problem *p, uint32_t position) {
                 .lift = a->brightness * (p->x_type == MICA_U8 ? 255.0 : 1.0) * signed_unit(w[1][0]),
                 .cut_x = below(w[1][1], p->W),
                 .cut_y = below(w[1][2], p->H),
-                .turn = a->angle * signed_unit(w[1][3]),
+                .angle = a->angle * signed_unit(w[1][3]),
                 .zoom = 1 + a->zoom * signed_unit(w[2][0])};
 }
 
@@ -50,8 +50,8 @@ static double pixel(const problem *p, int64_t sample, int64_t c, int64_t r, int6
   return p->affine[2 * c] * p->x[((sample * p->C + c) * p->H + r) * p->W + q] + p->affine[2 * c + 1];
 }
 
-/* *scale gets the size of what is added up, in which coordinates count by their rounding errors times a step between
- * two pixels. */
+/* The element in double. *scale gets the magnitude of its terms; rounding errors of the coordinates count by the
+ * largest difference between two pixels. */
 static double element(const problem *p, int64_t sample, const draw *d, int64_t c, int64_t r, int64_t q, double *scale) {
   const int64_t cut = p->augment.cutout, y = r - d->cut_y + cut / 2, x = q - d->cut_x + cut / 2;
   const double largest = fabs(p->affine[2 * c]) * (p->x_type == MICA_U8 ? 255 : 2) + fabs(p->affine[2 * c + 1]);
@@ -61,8 +61,8 @@ static double element(const problem *p, int64_t sample, const draw *d, int64_t c
   double value = 0;
   if (p->augment.angle > 0 || p->augment.zoom > 0) {
     const double u = (double)left - 0.5 * (double)(p->W - 1), v = (double)r - 0.5 * (double)(p->H - 1);
-    const double at_x = (cos(d->turn) * u - sin(d->turn) * v) / d->zoom + 0.5 * (double)(p->W - 1) + (double)d->dx;
-    const double at_y = (sin(d->turn) * u + cos(d->turn) * v) / d->zoom + 0.5 * (double)(p->H - 1) + (double)d->dy;
+    const double at_x = (cos(d->angle) * u - sin(d->angle) * v) / d->zoom + 0.5 * (double)(p->W - 1) + (double)d->dx;
+    const double at_y = (sin(d->angle) * u + cos(d->angle) * v) / d->zoom + 0.5 * (double)(p->H - 1) + (double)d->dy;
     const int64_t x0 = (int64_t)floor(at_x), y0 = (int64_t)floor(at_y);
     const double wx = at_x - (double)x0, wy = at_y - (double)y0;
     for (int k = 0; k < 4; k++)
@@ -156,10 +156,10 @@ static mica_status run_case(mica__check_group *group, const mica__variant *varia
 
 mica_status mica__augment_check(mica__check *check) {
   const mica__augment plain = {.blend = 1, .seed = 0x123456789abcdef0u, .epoch = 3, .first = 4, .position = 70000};
-  mica__augment shuffled = plain, moved = plain, turned = plain, mixed = plain;
+  mica__augment shuffled = plain, moved = plain, rotated = plain, mixed = plain;
   shuffled.permutation = mica__permutation_of(11, 5, 2);
   moved.crop = 3, moved.flip = 1, moved.cutout = 4, moved.brightness = 0.25f, moved.contrast = 0.5f;
-  turned.angle = 0.5f, turned.zoom = 0.25f;
+  rotated.angle = 0.5f, rotated.zoom = 0.25f;
   mixed.blend = 0.75f;
   mica__augment all = moved;
   all.permutation = shuffled.permutation, all.angle = 0.25f, all.zoom = 0.125f, all.blend = 0.625f;
@@ -168,7 +168,7 @@ mica_status mica__augment_check(mica__check *check) {
       {shuffled, 11, 7, 3, 33, 32, 0, MICA_U8, MICA_F32, NULL, NULL, NULL},
       {shuffled, 11, 2, 1, 1, 37, 3, MICA_F32, MICA_F16, NULL, NULL, NULL},
       {moved, 9, 5, 3, 9, 7, 0, MICA_U8, MICA_F32, NULL, NULL, NULL},
-      {turned, 9, 5, 2, 8, 9, 0, MICA_U8, MICA_F32, NULL, NULL, NULL},
+      {rotated, 9, 5, 2, 8, 9, 0, MICA_U8, MICA_F32, NULL, NULL, NULL},
       {mixed, 9, 3, 1, 5, 5, 4, MICA_U8, MICA_BF16, NULL, NULL, NULL},
       {all, 11, 6, 3, 17, 16, 5, MICA_F32, MICA_F32, NULL, NULL, NULL},
   };

@@ -4,7 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Names of augmentations, what they are without a value, and where they go. */
+/* Name (of a field of mica_augment_config), type, value where none is given. */
 #define AUGMENTATIONS(X)                                                                                               \
   X(crop, int32_t, 4)                                                                                                  \
   X(flip, bool, 1)                                                                                                     \
@@ -15,7 +15,7 @@
   X(cutout, int32_t, 8)                                                                                                \
   X(mixup, float, 0.2)
 
-/* One "name" or "name=value" of n characters; false when it is none. */
+/* Parses one "name" or "name=value" of n characters; false if it is neither. */
 static bool parse_one(const char *text, size_t n, mica_augment_config *config) {
   const char *equals = memchr(text, '=', n);
   size_t name = equals ? (size_t)(equals - text) : n;

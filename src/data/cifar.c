@@ -1,4 +1,4 @@
-/* CIFAR's binary files: records of a label (CIFAR-100: a coarse and a fine one) and 32 x 32 bytes each of red, green
+/* CIFAR's binary files are records of a label (CIFAR-100: a coarse and a fine one) and 32 x 32 bytes each of red, green
  * and blue. */
 #include "data/dataset.h"
 

@@ -11,24 +11,24 @@ static bool is_gzip(const uint8_t *raw, size_t raw_size) { return raw_size >= 2 
 #if MICA_WITH_DEFLATE
 #include <libdeflate.h>
 
-#define GZIP_LEAST 18 /* bytes of a member, of which header and trailer are */
-/* Room to begin with is at most so many times what there is, whatever the file says of itself. */
+#define GZIP_LEAST 18 /* bytes of the header and trailer of a member */
+/* The first allocation is at most this many times the compressed size, whatever size the file states. */
 #define TRUSTED_RATIO 16
 
-/* A block that grows, and how much of it is filled. */
+/* A growing block and the bytes of it that are filled. */
 typedef struct block {
   uint8_t *data;
   size_t used, capacity;
 } block;
 
-/* Room for what is inflated: the size that the file's last four bytes state, where it is one to expect. */
+/* The capacity to inflate into first: the size that the file's last four bytes state, bounded by TRUSTED_RATIO. */
 static size_t first_capacity(const uint8_t *raw, size_t raw_size) {
   const uint8_t *last = raw + raw_size - 4;
   size_t stated = (size_t)last[0] | (size_t)last[1] << 8 | (size_t)last[2] << 16 | (size_t)last[3] << 24;
   return stated > 0 && stated / TRUSTED_RATIO <= raw_size ? stated : raw_size * 2;
 }
 
-/* A byte more than the capacity is there, for the NUL. */
+/* Allocates one byte more than the capacity, for the NUL. */
 static mica_status reserve(block *b, size_t capacity, const char *name) {
   uint8_t *grown = capacity < SIZE_MAX ? mica__alloc_large(capacity + 1) : NULL;
   if (!grown) return mica__fail_nomem(name);
@@ -59,7 +59,7 @@ static mica_status inflate_member(const char *name, struct libdeflate_decompress
   return MICA_OK;
 }
 
-/* Inflates one member after another; what follows the last and is none is left alone. */
+/* Inflates one member after another, up to the end or to bytes that begin no member. */
 static mica_status inflate_members(const char *name, struct libdeflate_decompressor *decompressor, const uint8_t *raw,
                                    size_t raw_size, block *b) {
   MICA_TRY(reserve(b, first_capacity(raw, raw_size), name));

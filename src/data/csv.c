@@ -1,5 +1,5 @@
-/* Tables as text: a sample a line, fields parted by , ; or tabs, maybe in quotes, one of them the label. Lines that are
- * empty or begin with # say nothing. */
+/* Tables as text: a sample a line, fields separated by , ; or tabs, optionally quoted, one of them the label. Empty
+ * lines and lines that begin with # are skipped. */
 #include "base/checked.h"
 #include "base/text.h"
 #include "data/dataset.h"
@@ -10,7 +10,7 @@
 
 #define MAX_COLUMNS 65536
 
-/* A piece of the content, without quotes and blanks around it. */
+/* A field inside the content, without surrounding quotes and blanks. */
 typedef struct field {
   const char *text;
   size_t length;
@@ -18,9 +18,9 @@ typedef struct field {
 
 typedef struct table {
   const char *name;
-  const char *end; /* of the content, where a NUL stands */
+  const char *end; /* of the content, at its NUL */
   char delimiter;
-  field *fields; /* of the line at hand */
+  field *fields; /* of the current line */
   size_t columns, capacity;
   size_t label; /* its column */
   size_t line;
@@ -40,20 +40,20 @@ static bool field_is(field f, const char *text) { return strlen(text) == f.lengt
 
 static bool number_of(field f, double *value) {
   char *end = NULL;
-  /* strtod passes over line ends before a number, so that an empty field must not come to it. */
+  /* strtod skips line ends before a number, so empty fields are refused here. */
   if (f.length == 0 || *f.text == '\n' || *f.text == '\t') return false;
   *value = strtod(f.text, &end);
   return end == f.text + f.length && isfinite(*value);
 }
 
-/* Takes the line that begins at `at` apart; returns where the next begins. NULL when memory is short. */
+/* Splits the line at `at` into fields; returns the start of the next line, or NULL when memory is short. */
 static const char *split_line(table *t, const char *at) {
   t->columns = 0;
   for (;; at++) {
     const char *begin = at;
     bool quoted = false;
     for (; at < t->end && (quoted || (*at != t->delimiter && *at != '\n')); at++) {
-      if (*at == '\n') break; /* a quote that is never closed ends with its line */
+      if (*at == '\n') break; /* an unclosed quote ends with its line */
       quoted ^= *at == '"';
     }
     if (t->columns == t->capacity) {
@@ -71,7 +71,7 @@ static const char *split_line(table *t, const char *at) {
   return at ? at + 1 : t->end;
 }
 
-/* The next line that says something, taken apart; *at moves behind it. false at the end. */
+/* Splits the next line that is not skipped and moves *at behind it; *found is false at the end. */
 static mica_status next_line(table *t, const char **at, bool *found) {
   *found = false;
   while (*at < t->end && !*found) {
@@ -83,7 +83,7 @@ static mica_status next_line(table *t, const char **at, bool *found) {
   return MICA_OK;
 }
 
-/* The one of the three that the first line that says something has most of. */
+/* The delimiter that occurs most often in the first line that is not skipped. */
 static char find_delimiter(const char *at, const char *end) {
   size_t counts[3] = {0};
   while (at < end && (*at == '#' || *at == '\n' || *at == '\r')) {
@@ -99,7 +99,7 @@ static char find_delimiter(const char *at, const char *end) {
   return counts[1] > counts[0] ? ';' : ',';
 }
 
-/* The label's column, from the line of names if there is one. */
+/* Finds the label's column, by the line of names if there is one. */
 static mica_status find_label(table *t, bool named, const char *wanted) {
   static const char *const customary[] = {"label", "class", "target"};
   char *end = NULL;
@@ -120,7 +120,7 @@ static mica_status find_label(table *t, bool named, const char *wanted) {
   return MICA_OK;
 }
 
-/* Whether the line at hand holds names: a text where the next one has a number. */
+/* *named: the current line holds names, i.e. a text where the next line has a number. */
 static mica_status is_named(table *t, const char *next, bool *named) {
   table second = {.name = t->name, .end = t->end, .delimiter = t->delimiter};
   bool found = false;
@@ -195,7 +195,7 @@ static int by_text(const void *a, const void *b) {
   return order ? order : (x->length > y->length) - (x->length < y->length);
 }
 
-/* Whether all labels are whole numbers that may be classes; then *labels has them. */
+/* True if all labels are whole numbers that may be classes; labels then holds them. */
 static bool all_numbers(const table *t, int32_t *labels) {
   for (size_t i = 0; i < t->samples; i++) {
     double value = 0;
@@ -206,7 +206,7 @@ static bool all_numbers(const table *t, int32_t *labels) {
   return true;
 }
 
-/* Numbers the labels by their places in a sorted list of names. */
+/* Numbers the labels by their index in a sorted list of names. */
 static mica_status look_up(const table *t, const field *names, size_t count, int32_t *labels) {
   for (size_t i = 0; i < t->samples; i++) {
     const field *found = bsearch(&t->labels[i], names, count, sizeof *names, by_text);
@@ -235,7 +235,7 @@ static mica_status text_classes(const table *t, field *names, mica__store *store
   return MICA_OK;
 }
 
-/* Labels that the other dataset's classes name. */
+/* Numbers the labels by the classes of the known dataset. */
 static mica_status known_classes(const table *t, const mica__store *known, mica__store *store, int32_t *labels) {
   for (size_t i = 0; i < t->samples; i++) {
     labels[i] = -1;

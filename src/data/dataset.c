@@ -60,7 +60,7 @@ void mica_dataset_destroy(mica_dataset *dataset) {
   free(dataset);
 }
 
-/* A dataset of `count` samples of the same store, without its map filled in. */
+/* A dataset of `count` samples of the store, its map allocated but not filled. */
 static mica_dataset *subset(const mica_dataset *dataset, uint64_t count) {
   mica_dataset *part = calloc(1, sizeof *part);
   if (!part) return NULL;
@@ -78,7 +78,7 @@ mica_status mica_dataset_split(const mica_dataset *dataset, double share, uint64
   if (!dataset || !part || !rest) return mica__fail(MICA_E_INVALID, "mica_dataset_split: a pointer is NULL");
   uint64_t chosen = share >= 0 && share <= 1 ? (uint64_t)(share * (double)dataset->count) : 0;
   if (chosen == 0 || chosen == dataset->count)
-    return mica__fail(MICA_E_INVALID, "mica_dataset_split: a share of %g leaves one side of %llu samples empty", share,
+    return mica__fail(MICA_E_INVALID, "mica_dataset_split: a share of %g leaves one part of %llu samples empty", share,
                       (unsigned long long)dataset->count);
   mica_dataset *a = subset(dataset, chosen), *b = subset(dataset, dataset->count - chosen);
   if (!a || !b) {
@@ -89,11 +89,11 @@ mica_status mica_dataset_split(const mica_dataset *dataset, double share, uint64
   mica__permutation permutation = mica__permutation_of((uint32_t)dataset->count, seed, MICA__PERMUTATION_SPLIT);
   uint64_t ia = 0, ib = 0;
   for (uint32_t i = 0; i < dataset->count; i++) {
-    uint32_t place = (uint32_t)mica__dataset_place(dataset, i);
+    uint32_t stored = (uint32_t)mica__dataset_index(dataset, i);
     if (mica__permute(&permutation, i) < chosen)
-      a->map[ia++] = place;
+      a->map[ia++] = stored;
     else
-      b->map[ib++] = place;
+      b->map[ib++] = stored;
   }
   *part = a;
   *rest = b;
@@ -114,19 +114,19 @@ const char *mica_dataset_class_name(const mica_dataset *dataset, int32_t class_i
 }
 
 int32_t mica_dataset_label(const mica_dataset *dataset, uint64_t index) {
-  return dataset->store->labels ? dataset->store->labels[mica__dataset_place(dataset, index)] : -1;
+  return dataset->store->labels ? dataset->store->labels[mica__dataset_index(dataset, index)] : -1;
 }
 
 float mica_dataset_target(const mica_dataset *dataset, uint64_t index) {
   const mica__store *store = dataset->store;
-  uint64_t place = mica__dataset_place(dataset, index);
-  return store->targets ? store->targets[place] : (float)store->labels[place];
+  uint64_t stored = mica__dataset_index(dataset, index);
+  return store->targets ? store->targets[stored] : (float)store->labels[stored];
 }
 
-/* An input where it lies; NULL for one in a file. */
+/* An input in memory; NULL where inputs are files. */
 static const uint8_t *in_memory(const mica_dataset *dataset, uint64_t index) {
   const mica__store *store = dataset->store;
-  return store->input ? store->input + mica__dataset_place(dataset, index) * store->stride : NULL;
+  return store->input ? store->input + mica__dataset_index(dataset, index) * store->stride : NULL;
 }
 
 mica_status mica_dataset_input(const mica_dataset *dataset, uint64_t index, void *input, size_t bytes) {
@@ -134,18 +134,19 @@ mica_status mica_dataset_input(const mica_dataset *dataset, uint64_t index, void
     return mica__fail(MICA_E_INVALID, "mica_dataset_input: sample %llu into %zu bytes", (unsigned long long)index,
                       bytes);
   const uint8_t *there = in_memory(dataset, index);
-  if (!there) return mica__folder_input(dataset->store, mica__dataset_place(dataset, index), input);
+  if (!there) return mica__folder_input(dataset->store, mica__dataset_index(dataset, index), input);
   memcpy(input, there, bytes);
   return MICA_OK;
 }
 
-/* Of pictures, which must be decoded. Drawn at random: evenly spaced ones would follow a period of their order. */
+/* Pictures that are decoded for a measurement, at most. They are drawn at random, since evenly spaced ones could follow
+ * a period of their order. */
 #define MEASURED_PICTURES 10000
 
-/* Elements of which the sums fit 32 bits; so many at a time become vectors of the host's. */
+/* Elements summed in 32 bits before they are added to 64, so that the loop vectorises. */
 #define BLOCK 256
 
-/* Adds a channel's elements to its sums. Of u8 the sums are whole numbers, without a rounding error. */
+/* Adds a channel's elements and their squares to its sums; sums of u8 are exact, in integers. */
 static void add_channel(const mica__store *store, const uint8_t *input, int64_t channel, int64_t plane,
                         double sums[2]) {
   if (store->dtype == MICA_U8) {

@@ -7,10 +7,10 @@
 #include <mica/data.h>
 #include <stdatomic.h>
 
-/* Labels from here on are taken for garbage. */
+/* Labels from this number on are taken for garbage. */
 #define MICA__MAX_CLASSES 1000000
 
-/* Samples, held by every dataset that shows some of them. */
+/* The samples, shared by reference count between the datasets that are views of them. */
 typedef struct mica__store {
   atomic_int references;
   char *name;
@@ -30,11 +30,11 @@ typedef struct mica__store {
 
 struct mica_dataset {
   mica__store *store;
-  uint32_t *map; /* place in the store of each sample; NULL for all of them in order */
+  uint32_t *map; /* index in the store of each sample; NULL for all of them in order */
   uint64_t count;
 };
 
-/* Zeroed, with a name and one reference. */
+/* Creates an empty store with a name and one reference. */
 mica_status mica__store_create(const char *name, mica__store **store);
 void mica__store_release(mica__store *store);
 
@@ -42,31 +42,32 @@ void mica__store_release(mica__store *store);
  * samples of it are a size. */
 mica_status mica__store_set_shape(mica__store *store, uint64_t count, mica_dtype dtype, mica_shape shape);
 
-/* Takes labels over, and checks that they are classes: from 0 to classes - 1, where classes 0 stands for one more than
- * the largest. MICA_E_FORMAT names the first that is not. */
+/* Takes labels over and checks that they are classes 0 to classes - 1, where classes 0 stands for one more than the
+ * largest. MICA_E_FORMAT names the first that is not. */
 mica_status mica__store_set_labels(mica__store *store, int32_t *labels, int32_t classes);
-/* The same for labels of any integer type. */
+/* mica__store_set_labels of a copy of labels of any integer type. */
 mica_status mica__store_convert_labels(mica__store *store, mica_dtype dtype, const void *labels, int32_t classes);
 
-/* Copies names (a fixed list of so many). */
+/* Copies the names of `count` classes. */
 mica_status mica__store_name_classes(mica__store *store, const char *const *names, int32_t count);
 /* Names classes that have none by their numbers. */
 mica_status mica__store_number_classes(mica__store *store);
 
-/* The classes that labels may have: those of config->like, or 0 where any will do. */
+/* The number of classes that labels may have: that of config->like, or 0 for any. */
 int32_t mica__config_classes(const mica_dataset_config *config);
 
-/* A dataset of all of the store, which it takes over (also when it fails). Classes without names are given numbers. */
+/* Makes a dataset of all samples of the store, which it takes over (also on failure). Classes without names get numbers
+ * as names. */
 mica_status mica__dataset_of(mica__store *store, mica_dataset **dataset);
 
-/* Place in the store of a sample. */
-static inline uint64_t mica__dataset_place(const mica_dataset *dataset, uint64_t index) {
+/* The index in the store of a sample. */
+static inline uint64_t mica__dataset_index(const mica_dataset *dataset, uint64_t index) {
   return dataset->map ? dataset->map[index] : index;
 }
 
-/* A whole file, inflated where it is in gzip; a NUL stands after its end. *data is the caller's to free. */
+/* Reads a whole file, inflated if it is gzip; a NUL follows its end. *data is the caller's to free. */
 mica_status mica__content_read(const char *path, uint8_t **data, size_t *size);
-/* The same of bytes in memory, which are freed or become *data. */
+/* mica__content_read of bytes in memory, which it takes over: they are freed or become *data. */
 mica_status mica__content_inflate(const char *name, uint8_t *raw, size_t raw_size, uint8_t **data, size_t *size);
 
 /* An array in a file: its elements lie inside the file's content, which is moved where they would not be aligned. */
@@ -76,7 +77,7 @@ typedef struct mica__array {
   uint8_t *elements;
 } mica__array;
 
-/* IDX: two zero bytes, a type, a rank, the dimensions (big-endian), the elements (big-endian, turned round here). */
+/* IDX: two zero bytes, a type, a rank, the dimensions (big-endian), the elements (big-endian, byte-swapped here). */
 mica_status mica__idx_parse(const char *name, uint8_t *content, size_t size, mica__array *array);
 /* NumPy's npy, of little-endian elements in C order. */
 mica_status mica__npy_parse(const char *name, uint8_t *content, size_t size, mica__array *array);
@@ -99,8 +100,8 @@ mica_status mica__arrays_join(mica__array inputs, uint8_t *content, const mica__
 /* Samples of a folder with a folder a class. */
 mica_status mica__folder_read(const char *path, const mica_dataset_config *config, mica__store *store);
 
-/* One sample of such a store. Any thread. */
-mica_status mica__folder_input(const mica__store *store, uint64_t place, uint8_t *input);
+/* Reads one sample of such a store. Any thread. */
+mica_status mica__folder_input(const mica__store *store, uint64_t stored, uint8_t *input);
 
 /* The names in a directory in strcmp's order, without hidden ones; released by mica__names_free. */
 typedef struct mica__names {

@@ -1,4 +1,4 @@
-/* Folders of pictures, a folder a class. */
+/* Folders of pictures, one folder a class. */
 #include "base/text.h"
 #include "data/dataset.h"
 #include "data/image.h"
@@ -12,7 +12,7 @@ static bool is_folder(const char *path) {
   return stat(path, &about) == 0 && S_ISDIR(about.st_mode);
 }
 
-/* Doubles what files and labels have room for. */
+/* Doubles the capacity of files and labels. */
 static mica_status grow(mica__store *store, size_t *capacity) {
   *capacity = *capacity ? *capacity * 2 : 256;
   char **files = realloc(store->files, *capacity * sizeof *files);
@@ -48,7 +48,7 @@ static mica_status add_class(mica__store *store, const char *path, int32_t label
   return status;
 }
 
-/* The class that a folder stands for: the next one, or that of the name in the dataset that this one goes with. */
+/* The class of a folder: the next number, or that of its name in config->like. */
 static mica_status class_of(const mica_dataset_config *config, const char *path, const char *name, int32_t next,
                             int32_t *label) {
   *label = next;
@@ -62,7 +62,7 @@ static mica_status class_of(const mica_dataset_config *config, const char *path,
   return mica__fail(MICA_E_FORMAT, "%s: the label \"%s\" is out of range: no class has this name", path, name);
 }
 
-/* The folders among the names become the classes. */
+/* Makes a class of each folder among the names. */
 static mica_status add_classes(mica__store *store, const char *path, const mica__names *names,
                                const mica_dataset_config *config) {
   size_t capacity = 0;
@@ -90,7 +90,7 @@ static mica_status add_classes(mica__store *store, const char *path, const mica_
   return status;
 }
 
-/* The shape that pictures are brought to. */
+/* The shape that pictures are scaled and cropped to. */
 static mica_status choose_shape(const mica__store *store, const mica_dataset_config *config, mica_shape *shape) {
   mica_shape first = MICA_SCALAR;
   uint8_t *pixels = NULL;
@@ -120,8 +120,8 @@ mica_status mica__folder_read(const char *path, const mica_dataset_config *confi
   return mica__store_set_shape(store, store->count, MICA_U8, shape);
 }
 
-mica_status mica__folder_input(const mica__store *store, uint64_t place, uint8_t *input) {
-  const char *path = store->files[place];
+mica_status mica__folder_input(const mica__store *store, uint64_t stored, uint8_t *input) {
+  const char *path = store->files[stored];
   const int32_t channels = (int32_t)store->shape.dim[0], height = (int32_t)store->shape.dim[1],
                 width = (int32_t)store->shape.dim[2];
   uint8_t *content = NULL;

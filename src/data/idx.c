@@ -15,7 +15,7 @@ static bool dtype_of(uint8_t code, mica_dtype *dtype) {
   }
 }
 
-/* Turns round the bytes of each of count elements. */
+/* Reverses the bytes of each of count elements. */
 static void swap_bytes(uint8_t *elements, size_t count, size_t width) {
   for (uint8_t *at = elements; width > 1 && count > 0; count--, at += width)
     for (size_t i = 0; i < width / 2; i++) {

@@ -25,7 +25,7 @@ mica_status mica__image_decode(const char *name, const uint8_t *content, size_t 
   return mica__fail(MICA_E_FORMAT, "%s is neither PNG nor JPEG", name);
 }
 
-/* How the pixels of one side come from those of the picture: each is a sum of `taps` neighbours from first on. */
+/* The filter of one axis: each pixel of the result is a weighted sum of `taps` pixels of the picture from first on. */
 typedef struct axis {
   int32_t taps;
   int32_t *first;
@@ -37,7 +37,7 @@ static void free_axis(axis *a) {
   free(a->weights);
 }
 
-/* A triangle as wide as the step between pixels, or as wide as two of the picture's where it is enlarged. */
+/* The weights of a triangle filter whose radius is the step between pixels of the result, at least a pixel. */
 static mica_status make_axis(int32_t size, int32_t out, double scale, axis *a) {
   double offset = (size - scale * out) / 2, radius = fmax(scale, 1);
   size_t elements = 0;

@@ -17,7 +17,7 @@ typedef struct mica__image {
   uint8_t *pixels;
 } mica__image;
 
-/* Whether a file of this name is read as a picture. */
+/* True for names of picture files. */
 bool mica__image_is_named(const char *name);
 
 /* Decodes a file's content as PNG or JPEG. channels 1 or 3, or 0 for grey pictures grey and others in colour. JPEG may
@@ -29,8 +29,8 @@ mica_status mica__png_decode(const char *name, const uint8_t *content, size_t si
 mica_status mica__jpeg_decode(const char *name, const uint8_t *content, size_t size, int32_t channels, int32_t height,
                               int32_t width, mica__image *image);
 
-/* Scales the picture until it covers height x width, cuts off alike on both sides what stands over, and writes planes:
- * (C, H, W). Smaller: the mean of the area that a pixel covers; larger: between neighbours (bilinear). */
+/* Scales the picture until it covers height x width, crops its centre, and writes planes: (C, H, W). Reduced, a
+ * pixel is the mean of the area that it covers; enlarged, it is bilinear between neighbours. */
 mica_status mica__image_fit(const mica__image *image, int32_t height, int32_t width, uint8_t *planes);
 
 #endif

@@ -9,8 +9,8 @@
 #include <jpeglib.h>
 #include <setjmp.h>
 
-/* libjpeg reports errors by leaving through a function that must not return. Everything that the jump leaves behind is
- * reached through this object, which is not a local variable of the function that is jumped into. */
+/* libjpeg reports errors by calling a function that must not return: here it jumps. Whatever must survive the jump is
+ * in this object, which is no local variable of the function that is jumped into. */
 typedef struct reader {
   struct jpeg_decompress_struct jpeg;
   struct jpeg_error_mgr errors;
@@ -25,15 +25,15 @@ static void leave(j_common_ptr jpeg) {
   longjmp(r->leave, 1);
 }
 
-/* A warning that data is missing is an error: what is shown then was made up. Of others many sound pictures have some.
- * */
+/* Takes a warning that data is missing for an error, since pixels are made up then; other warnings are common in sound
+ * pictures. */
 static void hear(j_common_ptr jpeg, int level) {
   if (level < 0 && jpeg->err->msg_code == JWRN_JPEG_EOF) leave(jpeg);
 }
 
 static void keep_quiet(j_common_ptr jpeg) { (void)jpeg; }
 
-/* The largest of the reductions that libjpeg does for nothing which leaves no less than height x width. */
+/* The largest reduction that libjpeg's transform makes for free with a result no smaller than height x width. */
 static unsigned reduction(const struct jpeg_decompress_struct *jpeg, int32_t height, int32_t width) {
   unsigned by = 8;
   if (height <= 0 || width <= 0) return 1;
@@ -41,7 +41,7 @@ static unsigned reduction(const struct jpeg_decompress_struct *jpeg, int32_t hei
   return by;
 }
 
-/* Leaves by longjmp when something is wrong. false when memory is short or the picture too large. */
+/* Decodes the picture; errors of libjpeg end in longjmp. false when memory is short or the picture too large. */
 static bool decode(reader *r, const uint8_t *content, size_t size, int32_t channels, int32_t height, int32_t width) {
   struct jpeg_decompress_struct *jpeg = &r->jpeg;
   jpeg_create_decompress(jpeg);

@@ -12,7 +12,7 @@
 #define DEFAULT_PREFETCH 3
 #define PI 3.14159265358979323846
 
-/* --- making one --- */
+/* --- creation --- */
 
 static mica_status check_config(const mica_dataset *dataset, const mica_loader_config *c) {
   const mica_augment_config *a = &c->augment;
@@ -42,7 +42,7 @@ static void fill_defaults(mica_loader *loader) {
   long cores = sysconf(_SC_NPROCESSORS_ONLN);
   if (c->batch == 0) c->batch = DEFAULT_BATCH;
   if (c->prefetch == 0) c->prefetch = DEFAULT_PREFETCH;
-  if (c->prefetch < 2) c->prefetch = 2; /* one is computed on while the next one comes */
+  if (c->prefetch < 2) c->prefetch = 2; /* one is computed on while the next is filled */
   if (c->threads == 0) c->threads = cores > 2 ? (int32_t)(cores < 33 ? cores - 1 : 32) : 1;
   if (c->augment.mixup > 0) c->probabilities = true;
   loader->samples = mica_dataset_count(loader->dataset);
@@ -55,7 +55,7 @@ static void fill_defaults(mica_loader *loader) {
       loader->rows ? (size_t)loader->dataset->store->shape.dim[0] * sizeof(float) : loader->dataset->store->input_bytes;
 }
 
-/* Mean, deviation, and what the kernel makes of them: scale x + shift. */
+/* Sets mean and deviation, and from them the kernel's scale and shift. */
 static mica_status make_affine(mica_loader *loader) {
   const mica_loader_config *c = &loader->config;
   const int64_t channels = loader->dataset->store->shape.dim[0];
@@ -95,7 +95,7 @@ static mica_status make_batches(mica_loader *loader) {
   return mica_tensor_view(loader->targets[0], targets, NULL, 0, &loader->targets[1]);
 }
 
-/* Whether all samples are to lie on the device. */
+/* True if all samples are kept on the device. */
 static bool is_resident(const mica_loader *loader, uint64_t bytes) {
   const mica_device_info *device = mica_engine_device(loader->engine);
   switch (loader->config.residence) {
@@ -155,7 +155,7 @@ void mica_loader_destroy(mica_loader *loader) {
 
 static double unit(uint32_t word) { return ((double)word + 0.5) * 0x1p-32; }
 
-/* A share from Beta(a, a), by Joehnk's method (1964): of pairs u^(1/a), v^(1/a) the first whose sum is at most 1. */
+/* Draws a weight from Beta(a, a) by Joehnk's method (1964): the first pair u^(1/a), v^(1/a) whose sum is at most 1. */
 static float mixup_share(const mica_loader *loader) {
   const double power = 1 / (double)loader->config.augment.mixup;
   const uint64_t seed = loader->config.seed;
@@ -193,7 +193,7 @@ static mica_status make_batch(mica_loader *loader, mica_queue *queue, mica_batch
   const mica_tensor *x = NULL, *labels = NULL;
   if (loader->stream) {
     MICA_TRY(mica__stream_take(loader->stream, queue, &x, &labels, &batch->waited));
-    augment.first = 0; /* they come in order */
+    augment.first = 0; /* streamed samples are in order already */
   } else {
     MICA_TRY(mica__resident_take(loader->resident, queue, &x, &labels, &batch->waited));
     augment.permutation = mica__loader_order(loader, loader->epoch);

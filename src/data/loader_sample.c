@@ -1,4 +1,4 @@
-/* Which samples a batch is of, and what goes to the device of each. */
+/* The samples of a batch, and their form on the device. */
 #include "data/loader.h"
 
 #include <string.h>
@@ -25,7 +25,7 @@ mica_status mica__loader_sample(const mica_loader *loader, uint64_t index, void 
   const mica_dataset *dataset = loader->dataset;
   if (!loader->rows) return mica_dataset_input(dataset, index, out, loader->sample_bytes);
   const mica__store *store = dataset->store;
-  const uint8_t *from = store->input + mica__dataset_place(dataset, index) * store->stride;
+  const uint8_t *from = store->input + mica__dataset_index(dataset, index) * store->stride;
   float *row = out;
   for (int64_t i = 0; i < store->shape.dim[0]; i++) {
     float value = from[i];

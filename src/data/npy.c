@@ -22,7 +22,7 @@ static bool dtype_of(const char *descr, mica_dtype *dtype) {
   return false;
 }
 
-/* What stands after 'key': in the header, blanks left out; NULL when the key is not there. */
+/* The text after 'key': in the header and after blanks; NULL if the key is absent. */
 static const char *value_of(const char *header, const char *key) {
   char quoted[32];
   snprintf(quoted, sizeof quoted, "'%s':", key);
@@ -32,7 +32,7 @@ static const char *value_of(const char *header, const char *key) {
   return at + strspn(at, " ");
 }
 
-/* "(3, 4)", "(3,)" or "()". */
+/* Parses "(3, 4)", "(3,)" or "()". */
 static bool parse_shape(const char *at, mica_shape *shape) {
   if (!at || *at++ != '(') return false;
   for (;;) {

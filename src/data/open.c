@@ -1,4 +1,4 @@
-/* Finding out what lies at a path. */
+/* Opens datasets: recognises the kind of what lies at a path. */
 #include "base/text.h"
 #include "data/dataset.h"
 
@@ -12,14 +12,14 @@
 static const char *const fashion_names[10] = {"T-shirt/top", "trouser", "pullover", "dress", "coat",
                                               "sandal",      "shirt",   "sneaker",  "bag",   "ankle boot"};
 
-/* How the parts are called in names of files and folders. */
+/* The beginnings of names of files and folders of each part. */
 static const char *const part_words[3][3] = {
     [MICA_PART_TRAIN] = {"train", "data_batch"},
     [MICA_PART_VALIDATION] = {"val"},
     [MICA_PART_TEST] = {"test", "t10k"},
 };
 
-/* What a folder may hold, in the order in which it is looked for. */
+/* The kinds of content of a folder, in the order in which they are tried. */
 typedef enum kind { IDX, CIFAR, NPY, CSV, PICTURES, KINDS } kind;
 
 static bool ends_in(const char *name, const char *ending) {
@@ -28,7 +28,7 @@ static bool ends_in(const char *name, const char *ending) {
   return n >= m && !strncmp(name + n - m, ending, m);
 }
 
-/* Whether the name stands for this part of this kind of dataset. */
+/* True if the name is that of this part in a dataset of this kind. */
 static bool is_part(kind what, mica_part part, const char *name) {
   for (int i = 0; i < 3 && part_words[part][i]; i++) {
     const char *word = part_words[part][i];
@@ -63,7 +63,7 @@ static mica_status path_of(const char *folder, const char *name, char **path) {
   return MICA_OK;
 }
 
-/* Puts `new` in place of the last `old` of the text; both are of one length. */
+/* Replaces the last `old` of the text by `new` of the same length; false if there is none. */
 static bool replace_last(char *text, const char *old, const char *new) {
   char *found = NULL;
   for (char *at = text; (at = strstr(at, old)); at++) found = at;
@@ -71,7 +71,7 @@ static bool replace_last(char *text, const char *old, const char *new) {
   return found != NULL;
 }
 
-/* The name of the labels that go with a file of inputs. */
+/* The path of the labels of a file of inputs. */
 static mica_status labels_of(const char *path, bool npy, char **labels) {
   char *name = mica__strdup(path);
   if (!name) return mica__fail_nomem(path);
@@ -97,7 +97,7 @@ static mica_status parse_array(const char *path, uint8_t *content, size_t size, 
   return npy ? mica__npy_parse(path, content, size, array) : mica__idx_parse(path, content, size, array);
 }
 
-/* Inputs, of which the content is there already and is taken over, and the file of their labels. */
+/* Reads inputs from their content, which it takes over, and labels from the file that belongs to it. */
 static mica_status read_arrays(const char *path, uint8_t *content, size_t size, bool npy,
                                const mica_dataset_config *config, mica__store *store) {
   char *labels_path = NULL;
@@ -140,7 +140,7 @@ static mica_status read_file(const char *path, const mica_dataset_config *config
   return read_content(path, content, size, config, store);
 }
 
-/* Reads the files of one part, CIFAR's one after the other into one content. */
+/* Reads CIFAR's files of one part, one after the other into one content. */
 static mica_status read_cifar(const char *folder, const mica__names *names, const mica_dataset_config *config,
                               mica__store *store) {
   uint8_t *all = NULL;
@@ -216,7 +216,7 @@ static mica_status check_like(const mica__store *store, const mica_dataset_confi
                     mica_shape_format(store->shape, a), mica_shape_format(config->like->store->shape, b));
 }
 
-/* Names that the store did not find itself come from the dataset that it goes with. */
+/* Copies class names from config->like where the files have none. */
 static mica_status take_names(mica__store *store, const mica_dataset_config *config) {
   if (!config->like || store->class_names) return MICA_OK;
   const mica__store *like = config->like->store;
@@ -231,21 +231,21 @@ mica_status mica_dataset_open(const char *path, const mica_dataset_config *confi
   if ((unsigned)config->part > MICA_PART_TEST || config->height < 0 || config->height > 32768 || config->width < 0 ||
       config->width > 32768 || (config->channels != 0 && config->channels != 1 && config->channels != 3))
     return mica__fail(MICA_E_INVALID, "mica_dataset_open: no such part, or pictures of no such size");
-  const char *place = strcmp(path, FASHION_MNIST) ? path : FASHION_MNIST_PATH;
-  if (stat(place, &about)) {
-    if (place != path)
-      return mica__fail(MICA_E_NOT_FOUND, "there is no %s; Debian's package dataset-fashion-mnist brings it", place);
+  const char *found = strcmp(path, FASHION_MNIST) ? path : FASHION_MNIST_PATH;
+  if (stat(found, &about)) {
+    if (found != path)
+      return mica__fail(MICA_E_NOT_FOUND, "there is no %s; Debian's package dataset-fashion-mnist brings it", found);
     return mica__fail(MICA_E_NOT_FOUND, "there is no dataset %s", path);
   }
   mica__store *store = NULL;
   MICA_TRY(mica__store_create(path, &store));
   mica_status status = MICA_OK;
   if (S_ISDIR(about.st_mode))
-    status = read_folder(place, config, store);
+    status = read_folder(found, config, store);
   else if (config->part != MICA_PART_TRAIN)
     status = mica__fail(MICA_E_NOT_FOUND, "%s is not in parts: there is no %s one", path, mica_part_name(config->part));
   else
-    status = read_file(place, config, store);
+    status = read_file(found, config, store);
   if (status == MICA_OK) status = check_like(store, config);
   if (status == MICA_OK) status = take_names(store, config);
   if (status == MICA_OK) return mica__dataset_of(store, dataset);

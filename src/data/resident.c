@@ -1,5 +1,5 @@
-/* Samples that lie on the device: moved there by a thread, since whoever made the loader has a network to build.
- * A batch gathered from them takes less time than its upload would, and the host may be ahead of the device. */
+/* Samples resident on the device. A thread copies them, since the caller goes on to build a network. A
+ * batch gathered from them takes less time than its upload would, and the host may be ahead of the device. */
 #include "base/clock.h"
 #include "data/loader.h"
 
@@ -10,12 +10,12 @@
 struct mica__resident {
   const mica_loader *loader;
   mica_tensor *x, *labels; /* of all samples, in the dataset's order */
-  void *mapped;            /* x, while it is filled; NULL once it is the device's */
+  void *mapped;            /* x mapped for filling; NULL once it is unmapped */
   pthread_t thread;
-  bool apart; /* the thread fills it */
+  bool threaded; /* `thread` fills x */
 };
 
-/* Nothing of it fails where the dataset holds its samples in memory. */
+/* Fills x. It cannot fail if the dataset holds its samples in memory. */
 static mica_status fill(mica__resident *r) {
   const mica_loader *loader = r->loader;
   const mica_dataset *dataset = loader->dataset;
@@ -29,7 +29,7 @@ static mica_status fill(mica__resident *r) {
   return status;
 }
 
-static void *fill_apart(void *user) {
+static void *fill_in_thread(void *user) {
   (void)fill(user);
   return NULL;
 }
@@ -50,16 +50,16 @@ static mica_status fill_resident(mica__resident *r) {
   MICA_TRY(make_labels(r, count));
   MICA_TRY(mica_tensor_create(loader->engine, loader->sample_dtype, mica__loader_shape(loader, (int64_t)count), &r->x));
   MICA_TRY(mica_tensor_map(mica_engine_queue(loader->engine), r->x, MICA_MAP_MODE_WRITE, &r->mapped));
-  /* Files are decoded here: one that cannot be read is to fail now. */
-  r->apart = loader->dataset->store->input && pthread_create(&r->thread, NULL, fill_apart, r) == 0;
-  return r->apart ? MICA_OK : fill(r);
+  /* Files are decoded by the caller, so that an unreadable one fails the creation of the loader. */
+  r->threaded = loader->dataset->store->input && pthread_create(&r->thread, NULL, fill_in_thread, r) == 0;
+  return r->threaded ? MICA_OK : fill(r);
 }
 
-/* Gives the device what was filled. */
+/* Waits for the thread and unmaps x. */
 static mica_status finish(mica__resident *r, mica_queue *queue) {
   void *mapped = r->mapped;
-  if (r->apart) pthread_join(r->thread, NULL);
-  r->apart = false;
+  if (r->threaded) pthread_join(r->thread, NULL);
+  r->threaded = false;
   r->mapped = NULL;
   return mapped ? mica_tensor_unmap(queue, r->x, mapped) : MICA_OK;
 }

@@ -1,4 +1,4 @@
-/* What datasets are views of: samples, labels, names of classes. */
+/* Stores, of which datasets are views: samples, labels, names of classes. */
 #include "base/checked.h"
 #include "base/element.h"
 #include "base/text.h"

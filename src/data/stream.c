@@ -5,16 +5,16 @@
 #include <pthread.h>
 #include <stdlib.h>
 
-/* A batch on its way. Threads fill `samples` and `words` (FILLING); whoever takes batches queues the uploads (SENT);
- * when these are done the host's memory is free again, and the device's when what reads it is through, which `used`
- * says. */
+/* The prefetch queue is a ring of slots, a batch each. Threads fill `samples` and `words` (FILLING, then READY); the
+ * consumer queues the uploads (SENT). The slot's host memory is free when these are done, its device memory after the
+ * event `used`, which marks the end of the work on the batch. */
 typedef enum slot_state { FREE, FILLING, READY, SENT } slot_state;
 
 typedef struct slot {
   slot_state state;
   uint64_t epoch, batch;
   mica__permutation order;
-  int64_t count, claimed, done; /* samples of the batch, and how far they are */
+  int64_t count, claimed, done; /* samples of the batch: all, handed to threads, written */
   uint8_t *samples;
   int32_t *words;
   mica_tensor *x[2], *labels[2]; /* of full size, and of the smaller last batch */
@@ -28,21 +28,21 @@ struct mica__stream {
   mica_queue *queue;
   slot *slots;
   int32_t slot_count;
-  uint64_t fill_epoch, fill_batch; /* what is to be filled next */
-  int32_t fill, take;              /* the slots for that, and for what is taken next */
+  uint64_t fill_epoch, fill_batch; /* the batch to fill next */
+  int32_t fill, take;              /* the slots to fill and to take next */
   slot *taken;
   pthread_t *threads;
   int32_t thread_count;
-  int32_t busy; /* threads that read a sample now */
+  int32_t busy; /* threads that are reading a sample */
   bool paused, ended;
   bool has_lock;
   pthread_mutex_t lock;
-  pthread_cond_t changed; /* anything of the above */
+  pthread_cond_t changed; /* signals any change of the above */
 };
 
 /* --- threads --- */
 
-/* The slot with a sample that nobody reads yet; a free one becomes the next batch. NULL when all are full. */
+/* The slot with a sample to read; a free one becomes the next batch. NULL when all are full. */
 static slot *claim(mica__stream *s) {
   const mica_loader *loader = s->loader;
   slot *at = &s->slots[s->fill];
@@ -100,14 +100,14 @@ static void *decode(void *user) {
   return NULL;
 }
 
-/* --- making one --- */
+/* --- creation --- */
 
 static mica_status make_slot(const mica_loader *loader, slot *at) {
   const int64_t batch = loader->config.batch, rest = mica__loader_count(loader, loader->batches - 1);
   mica_shape shape = mica__loader_shape(loader, batch);
   at->samples = malloc((size_t)batch * loader->sample_bytes);
   at->words = malloc((size_t)batch * sizeof *at->words);
-  if (!at->samples || !at->words) return mica__fail_nomem("batches on their way");
+  if (!at->samples || !at->words) return mica__fail_nomem("the prefetch queue");
   MICA_TRY(mica_tensor_create(loader->engine, loader->sample_dtype, shape, &at->x[0]));
   MICA_TRY(mica_tensor_create(loader->engine, MICA_I32, MICA_SHAPE(batch), &at->labels[0]));
   shape.dim[0] = rest;
@@ -125,7 +125,7 @@ static mica_status fill_stream(mica__stream *s) {
   s->has_lock = true;
   s->slots = calloc((size_t)loader->config.prefetch, sizeof *s->slots);
   s->threads = calloc((size_t)loader->config.threads, sizeof *s->threads);
-  if (!s->slots || !s->threads) return mica__fail_nomem("batches on their way");
+  if (!s->slots || !s->threads) return mica__fail_nomem("the prefetch queue");
   s->slot_count = loader->config.prefetch;
   MICA_TRY(mica_queue_create(loader->engine, &s->queue));
   for (int32_t i = 0; i < s->slot_count; i++) MICA_TRY(make_slot(loader, &s->slots[i]));
@@ -136,7 +136,7 @@ static mica_status fill_stream(mica__stream *s) {
 
 mica_status mica__stream_create(const mica_loader *loader, mica__stream **out) {
   mica__stream *s = calloc(1, sizeof *s);
-  if (!s) return mica__fail_nomem("batches on their way");
+  if (!s) return mica__fail_nomem("the prefetch queue");
   s->loader = loader;
   mica_status status = fill_stream(s);
   if (status == MICA_OK)
@@ -194,7 +194,7 @@ static void set_state(mica__stream *s, slot *at, slot_state state) {
   pthread_mutex_unlock(&s->lock);
 }
 
-/* Gives the threads every slot that was taken and whose upload is done; waits for that of the slot `wait`. */
+/* Frees every slot that was taken and whose upload is done; waits for the upload of the slot `wait`. */
 static mica_status reclaim(mica__stream *s, const slot *wait) {
   for (int32_t i = 0; i < s->slot_count; i++) {
     slot *at = &s->slots[i];
@@ -210,12 +210,12 @@ static mica_status reclaim(mica__stream *s, const slot *wait) {
   return MICA_OK;
 }
 
-/* Queues the upload of a batch that is ready, after what still reads the slot's memory. */
+/* Queues the upload of a batch that is ready, after the work that still reads the slot's device memory. */
 static mica_status send(mica__stream *s, slot *at) {
   const mica_loader *loader = s->loader;
   const int small = at->count < loader->config.batch;
   mica_event *words = NULL;
-  if (at->status != MICA_OK) return MICA_OK; /* taking it fails */
+  if (at->status != MICA_OK) return MICA_OK; /* mica__stream_take fails */
   if (at->used) MICA_TRY(mica_queue_wait(s->queue, at->used));
   mica_event_destroy(at->used);
   at->used = NULL;
@@ -240,12 +240,12 @@ static double wait_until_filled(mica__stream *s, const slot *at) {
   return waited;
 }
 
-/* Sends what is ready, from the slot that is taken next on. */
+/* Queues the uploads of all slots that are ready, beginning with the next to take. */
 static mica_status send_ahead(mica__stream *s) {
   for (int32_t i = 0; i < s->slot_count; i++) {
     slot *at = &s->slots[(s->take + i) % s->slot_count];
     const slot_state state = state_of(s, at);
-    if (state == SENT && !at->used) continue; /* waits to be taken */
+    if (state == SENT && !at->used) continue; /* uploaded, not taken yet */
     if (state != READY) break;
     MICA_TRY(send(s, at));
   }
@@ -255,8 +255,8 @@ static mica_status send_ahead(mica__stream *s) {
 mica_status mica__stream_take(mica__stream *s, mica_queue *queue, const mica_tensor **x, const mica_tensor **labels,
                               double *waited) {
   slot *at = &s->slots[s->take];
-  if (s->taken) MICA_TRY(mica__stream_give(s, queue)); /* what it was taken for failed */
-  /* Where the slot was taken a round ago and is not even uploaded, the host must not run further ahead. */
+  if (s->taken) MICA_TRY(mica__stream_give(s, queue)); /* the work on the last batch failed before its end */
+  /* The host runs ahead by one round at most: it waits for the upload of the slot that it took a round ago. */
   MICA_TRY(reclaim(s, at));
   *waited = wait_until_filled(s, at);
   if (at->status != MICA_OK) {
@@ -286,7 +286,7 @@ mica_status mica__stream_seek(mica__stream *s, uint64_t epoch, uint64_t batch) {
   s->paused = true;
   while (s->busy > 0) pthread_cond_wait(&s->changed, &s->lock);
   pthread_mutex_unlock(&s->lock);
-  /* Uploads read the slots, and what was queued with them reads the device's memory: `used` stays. */
+  /* Uploads read the slots and must end first; `used` stays, since queued work still reads the device's memory. */
   mica_status status = mica_queue_finish(s->queue);
   pthread_mutex_lock(&s->lock);
   for (int32_t i = 0; i < s->slot_count; i++) {

@@ -39,7 +39,7 @@ finds() {
 lines() { awk -v n="$1" -v text="$2" 'BEGIN { while (n-- > 0) print text }'; }
 
 fresh_tree
-for name in layers sizes format opencl hygiene; do expect 0 $name ''; done
+for name in layers sizes format opencl hygiene words; do expect 0 $name ''; done
 
 finds layers src/base/b.c 'src/base/b.c:1: base must not include ir/graph.h' '#include "ir/graph.h"\n'
 finds layers src/runtime/b.c 'runtime must not include ir/graph.h' '#include "ir/graph.h"\n'
@@ -65,6 +65,29 @@ finds hygiene src/base/b.c 'no newline at its end' 'int b;'
 finds hygiene src/base/b.c '130 columns' "$(lines 1 "$(printf '%0130d' 0)")\n"
 finds hygiene .github/notes.md 'notes.md:1: trailing blanks' 'x \n'
 finds hygiene notes.txt 'notes.txt: does not belong at the root' 'x\n'
+
+for word in Of That Those Whether 'The same'; do
+  finds words src/base/b.c "b.c:1: a comment begins with \"$word\"" "/* $word which. */\n"
+done
+finds words src/base/b.h 'b.h:1: a comment begins' '/* base/b.h: Of which. */\n'
+finds words src/base/b.c 'b.c:3: a comment begins' '/* A sentence.\n *\n * Of which. */\n'
+finds words src/base/b.c 'b.c:1: a comment begins' 'int b; /* Of which. */\n'
+finds words cl/b.cl 'b.cl:1: a comment begins' '// Those.\n'
+finds words tests/b.sh 'b.sh:2: a comment begins' ': a\n# Of which\n'
+finds words cmake/b.cmake 'b.cmake:3: a comment begins' '# A sentence.\n#\n# Of which\n'
+finds words src/base/b.c 'b.c:2: "habits"; the field says' '/* One of\n * the habits. */\n'
+finds words src/base/b.c 'b.c:1: "places"' 'const char *b = "all places";\n'
+finds words src/base/b.c 'b.c:1: "stand-in"' '/* A stand-in. */\n'
+finds words src/base/b.c 'b.c:1: "place" in b_place' 'int b_place;\n'
+finds words src/base/b.c 'b.c:1: "slide" in slide_b' '#define SLIDE_B 1\n'
+finds words cl/b.cl 'b.cl:1: "LEAVE"' '#define LEAVE(x) x\n'
+finds words src/base/b.c 'b.c:1: "tap_runs"' '/* b */ int tap_runs;\n'
+fresh_tree
+printf '/* In place and in turn,\n * of which one is turned off. */\nint b = in_place_b; /* of b */\n' >src/base/b.c
+expect 0 words ''
+printf 'src/base\n' >tests/lint/words.rooms
+printf '/* Of which. */\n' >cl/b.cl
+expect 0 words ''
 
 finds sizes src/base/b.c 'src/base/b.c: 601 lines' "$(lines 601 'int b;')\n"
 finds sizes cl/b.cl 'cl/b.cl: 401 lines' "$(lines 401 'int b;')\n"
