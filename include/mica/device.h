@@ -145,7 +145,12 @@ typedef struct mica_engine_config {
 
 MICA_API mica_engine_config mica_engine_config_default(void);
 
-/* config may be NULL. Blocks while the driver starts. */
+/* config may be NULL. Blocks while the driver starts. Any thread may make an engine, the first of the process too.
+ *
+ * Drivers do not survive a fork. In a child of a process that listed devices or made an engine before, calls that need
+ * a driver answer MICA_E_STATE, whether for an engine of the parent's or a new one, and destroying an object frees the
+ * host's part of it and waits for nothing; the parent goes on as before. A child that was forked earlier, or that has
+ * called exec, is a process like any other. */
 MICA_API MICA_CHECKED mica_status mica_engine_create(const mica_engine_config *config, mica_engine **engine);
 
 /* Waits for work in flight, writes new compiled kernels to the cache, and releases everything. NULL is a no-op. */

@@ -2,6 +2,7 @@
 
 #include "base/error.h"
 #include "runtime/builder.h"
+#include "runtime/drivers.h"
 #include "runtime/kernel_desc.h"
 #include "runtime/objects.h"
 #include "runtime/program.h"

@@ -50,6 +50,7 @@ mica_status mica__clblast_run(mica_queue *queue, const mica__clblast_gemm *gemm)
   const mica_tensor *const tensors[] = {gemm->a.tensor, gemm->b.tensor, gemm->d.tensor};
   if (!queue->handle) return mica__fail(MICA_E_UNSUPPORTED, "CLBlast cannot be recorded");
   if (engine->api == mica__cl_null()) return mica__fail(MICA_E_UNSUPPORTED, "CLBlast needs an OpenCL device");
+  if (mica__cl_is_forked()) return mica__cl_check(MICA__CL_FORKED, "CLBlast");
   atomic_store(&engine->has_run_clblast, true);
   cl_command_queue handle = queue->handle;
   pthread_mutex_lock(&one_at_a_time);
@@ -63,7 +64,7 @@ mica_status mica__clblast_run(mica_queue *queue, const mica__clblast_gemm *gemm)
 }
 
 void mica__clblast_forget(mica_engine *engine) {
-  if (!atomic_load(&engine->has_run_clblast)) return;
+  if (!atomic_load(&engine->has_run_clblast) || mica__cl_is_forked()) return;
   pthread_mutex_lock(&one_at_a_time);
   CLBlastClearCache();
   pthread_mutex_unlock(&one_at_a_time);

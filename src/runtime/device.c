@@ -1,8 +1,10 @@
 #include "runtime/device.h"
 
 #include "runtime/cl_error.h"
+#include "runtime/drivers.h"
 
 #include <ctype.h>
+#include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -226,6 +228,11 @@ static mica_status collect_device(const mica__device *device, size_t index, cl_u
 static mica_status collect_platform(const mica__cl_api *api, cl_platform_id platform, size_t index, mica__device **list,
                                     size_t *count) {
   cl_uint n = 0;
+  char name[MICA_DEVICE_TEXT] = "";
+  mica__attempt_begin();
+  bool is_pocl = platform_text_into(api, platform, CL_PLATFORM_NAME, name) == MICA_OK && strstr(name, MICA__POCL);
+  mica__attempt_end();
+  if (is_pocl) mica__drivers_check_pocl_cache();
   if (api->GetDeviceIDs(platform, CL_DEVICE_TYPE_ALL, 0, NULL, &n) != CL_SUCCESS || n == 0) return MICA_OK;
   cl_device_id *ids = calloc(n, sizeof *ids);
   mica__device *grown = realloc(*list, (*count + n) * sizeof **list);
@@ -240,12 +247,12 @@ static mica_status collect_platform(const mica__cl_api *api, cl_platform_id plat
   return status;
 }
 
-mica_status mica__device_collect(const mica__cl_api *api, mica__device **list, size_t *count) {
-  *list = NULL;
-  *count = 0;
+static mica_status collect(const mica__cl_api *api, mica__device **list, size_t *count) {
   cl_uint n = 0;
+  cl_int error = api->GetPlatformIDs(0, NULL, &n);
+  if (error == MICA__CL_FORKED) return mica__cl_check(error, "listing the OpenCL platforms");
   /* A loader without any driver answers an error rather than zero. */
-  if (api->GetPlatformIDs(0, NULL, &n) != CL_SUCCESS || n == 0) return MICA_OK;
+  if (error != CL_SUCCESS || n == 0) return MICA_OK;
   cl_platform_id *platforms = calloc(n, sizeof *platforms);
   if (!platforms) return mica__fail_nomem("the list of platforms");
   mica_status status = mica__cl_check(api->GetPlatformIDs(n, platforms, NULL), "listing the OpenCL platforms");
@@ -261,6 +268,17 @@ mica_status mica__device_collect(const mica__cl_api *api, mica__device **list, s
     *list = NULL;
     *count = 0;
   }
+  return status;
+}
+
+mica_status mica__device_collect(const mica__cl_api *api, mica__device **list, size_t *count) {
+  static pthread_mutex_t one_at_a_time = PTHREAD_MUTEX_INITIALIZER;
+  *list = NULL;
+  *count = 0;
+  /* Where this process was forked while another thread asked, nobody is left to unlock. */
+  bool locked = !mica__cl_is_forked() && pthread_mutex_lock(&one_at_a_time) == 0;
+  mica_status status = collect(api, list, count);
+  if (locked) pthread_mutex_unlock(&one_at_a_time);
   return status;
 }
 

@@ -6,6 +6,9 @@
 
 #include <mica/device.h>
 
+/* What PoCL calls its platform. */
+#define MICA__POCL "Portable Computing Language"
+
 typedef struct mica__device {
   const mica__cl_api *api;
   cl_platform_id platform;
@@ -13,14 +16,13 @@ typedef struct mica__device {
   mica_device_info info;
 } mica__device;
 
-/* Every device of the loader; *list is the caller's to free. No OpenCL at all is *count 0 and MICA_OK. */
+/* Every device of the table; *list is the caller's to free. No OpenCL at all is *count 0 and MICA_OK. One thread at a
+ * time asks: drivers start when they are first asked for devices, and PoCL answers those who come meanwhile that it has
+ * none. */
 mica_status mica__device_collect(const mica__cl_api *api, mica__device **list, size_t *count);
 
 /* The rule of mica_engine_config.device. */
 mica_status mica__device_select(const char *selector, mica__device *device);
-
-/* Cores that this process may run on; 1 where that is not known. */
-size_t mica__usable_cores(void);
 
 /* Fills info for a device the caller found by itself; info->id is "". */
 mica_status mica__device_describe(const mica__cl_api *api, cl_platform_id platform, cl_device_id id,

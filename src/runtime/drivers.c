@@ -1,9 +1,14 @@
-/* What drivers for CPUs are told by the environment. */
 #define _GNU_SOURCE /* sched_getaffinity; NOLINT(bugprone-reserved-identifier): the system's own switch */
-#include "runtime/device.h"
+#include "runtime/drivers.h"
 
+#include "base/file.h"
+#include "base/text.h"
+
+#include <mica/device.h>
 #include <sched.h>
+#include <stdbool.h>
 #include <stdlib.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 size_t mica__usable_cores(void) {
@@ -17,4 +22,60 @@ size_t mica__usable_cores(void) {
 void mica_device_prepare_drivers(void) {
   if ((long)mica__usable_cores() == sysconf(_SC_NPROCESSORS_ONLN)) setenv("POCL_AFFINITY", "1", 0);
   setenv("POCL_WORK_GROUP_SPECIALIZATION", "0", 0);
+}
+
+/* PoCL's cache as it finds it itself: POCL_CACHE_DIR, else pocl/kcache under XDG_CACHE_HOME or ~/.cache. False where
+ * none of them is set, and PoCL chooses a temporary folder. */
+static bool pocl_cache(mica__text *path) {
+  const char *own = getenv("POCL_CACHE_DIR"), *xdg = getenv("XDG_CACHE_HOME"), *home = getenv("HOME");
+  if (own)
+    mica__text_add(path, own);
+  else if (xdg && *xdg)
+    mica__text_addf(path, "%s/pocl/kcache", xdg);
+  else if (home && *home)
+    mica__text_addf(path, "%s/.cache/pocl/kcache", home);
+  return path->data != NULL;
+}
+
+/* Makes the folder where it is missing, as PoCL would, and a file in it: permissions alone do not tell of a file system
+ * that is full or cannot be written. The probe is a folder, since that is made and removed by name alone. */
+static bool can_be_written(const char *folder) {
+  mica__text probe = {0};
+  if (!*folder) return false; /* PoCL aborts the process at an empty name */
+  mica__text_addf(&probe, "%s/mica-probe-XXXXXX", folder);
+  bool written = mica__text_status(&probe) == MICA_OK && mica__file_make_parents(probe.data) == MICA_OK &&
+                 mkdtemp(probe.data) && rmdir(probe.data) == 0;
+  mica__text_free(&probe);
+  return written;
+}
+
+/* A folder of this user's among the temporary files, which all processes share; false where another user has the name,
+ * who could put code there. */
+static bool temporary_folder(mica__text *path) {
+  const char *base = getenv("TMPDIR");
+  struct stat about;
+  mica__text_addf(path, "%s/mica-pocl-%lu", base && *base ? base : "/tmp", (unsigned long)geteuid());
+  if (mica__text_status(path) != MICA_OK) return false;
+  mkdir(path->data, 0700);
+  return lstat(path->data, &about) == 0 && S_ISDIR(about.st_mode) && about.st_uid == geteuid() &&
+         (about.st_mode & 077) == 0 && can_be_written(path->data);
+}
+
+void mica__drivers_check_pocl_cache(void) {
+  static bool checked;
+  if (checked) return;
+  checked = true;
+  mica__text path = {0}, instead = {0};
+  mica__attempt_begin();
+  if (pocl_cache(&path) && !can_be_written(path.data)) {
+    bool found = temporary_folder(&instead);
+    mica__log(
+        MICA_LOG_LEVEL_WARNING,
+        "PoCL cannot write its cache \"%s\" (POCL_CACHE_DIR, else pocl/kcache under XDG_CACHE_HOME or ~/.cache); %s%s",
+        path.data, found ? "it keeps compiled kernels in " : "expect it to fail", found ? instead.data : "");
+    if (found) setenv("POCL_CACHE_DIR", instead.data, 1);
+  }
+  mica__attempt_end();
+  mica__text_free(&path);
+  mica__text_free(&instead);
 }

@@ -1,11 +1,29 @@
 #include "runtime/opencl_api.h"
 
+#include <pthread.h>
+#include <stdatomic.h>
+
+/* Set in a child process of one that had asked for the loader. Threads of drivers do not survive a fork, and whoever
+ * waits for one waits for ever: hence nothing is called in such a child. */
+static atomic_bool forked;
+static pthread_once_t first_use = PTHREAD_ONCE_INIT;
+
+static void note_fork(void) { atomic_store(&forked, true); }
+
+static void watch_forks(void) { pthread_atfork(NULL, NULL, note_fork); }
+
+bool mica__cl_is_forked(void) { return atomic_load_explicit(&forked, memory_order_relaxed); }
+
 /* Thin functions of our own rather than the loader's addresses: the loader's carry calling-convention attributes, and
  * a header newer than 1.2 marks some of them deprecated. */
 #define STATUS_CALL(name, parameters, arguments)                                                                       \
-  static cl_int loader_##name parameters { return cl##name arguments; }
+  static cl_int loader_##name parameters { return mica__cl_is_forked() ? MICA__CL_FORKED : cl##name arguments; }
 #define OBJECT_CALL(type, name, parameters, arguments)                                                                 \
-  static type loader_##name parameters { return cl##name arguments; }
+  static type loader_##name parameters {                                                                               \
+    if (!mica__cl_is_forked()) return cl##name arguments;                                                              \
+    if (error) *error = MICA__CL_FORKED;                                                                               \
+    return NULL;                                                                                                       \
+  }
 MICA__CL_CALLS(STATUS_CALL, OBJECT_CALL)
 
 #define STATUS_ROW(name, parameters, arguments) .name = loader_##name,
@@ -14,7 +32,10 @@ static const mica__cl_api loader = {MICA__CL_CALLS(STATUS_ROW, OBJECT_ROW)};
 
 static const mica__cl_api *installed = &loader;
 
-const mica__cl_api *mica__cl_loader(void) { return installed; }
+const mica__cl_api *mica__cl_loader(void) {
+  pthread_once(&first_use, watch_forks);
+  return installed;
+}
 
 void mica__cl_install(const mica__cl_api *api) { installed = api ? api : &loader; }
 
@@ -69,5 +90,5 @@ const char *mica__cl_error_name(cl_int error) {
 #undef ERROR_NAME
   case -1001: return "CL_PLATFORM_NOT_FOUND_KHR";
   }
-  return 0;
+  return NULL;
 }

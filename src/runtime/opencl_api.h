@@ -9,6 +9,7 @@
 #define CL_TARGET_OPENCL_VERSION 120
 #endif
 #include <CL/cl.h>
+#include <stdbool.h>
 
 typedef void(CL_CALLBACK *mica__cl_build_fn)(cl_program, void *);
 typedef void(CL_CALLBACK *mica__cl_context_fn)(const char *, const void *, size_t, void *);
@@ -109,13 +110,16 @@ typedef struct mica__cl_api {
 #undef MICA__CL_OBJECT_MEMBER
 } mica__cl_api;
 
-/* The loader's functions; also what mica__cl_install last put in their place. */
+/* The loader's functions, or what mica__cl_install last put in their place. In a process that was forked after the
+ * first call of it, the loader's functions do nothing and answer MICA__CL_FORKED. */
 const mica__cl_api *mica__cl_loader(void);
+bool mica__cl_is_forked(void);
+#define MICA__CL_FORKED (-9000) /* no error of OpenCL's, whose codes end above -1200 */
 
 /* The null device: one platform with one device of host memory, on which kernels do nothing. */
 const mica__cl_api *mica__cl_null(void);
 
-/* For tests: what mica__cl_loader returns from now on; NULL restores the loader. Not thread-safe. */
+/* For tests: the table that mica__cl_loader returns from now on; NULL restores the loader. Not thread-safe. */
 void mica__cl_install(const mica__cl_api *api);
 
 /* "CL_OUT_OF_RESOURCES"; "CL error -9999" is formatted by the caller for unknown ones, which give NULL. */

@@ -130,7 +130,7 @@ static mica_status build_source(mica_engine *engine, const request *r, cl_progra
 
 /* PoCL makes machine code when a kernel first runs with a group size, and keeps it beside the program. */
 static bool code_comes_late(const mica_engine *engine) {
-  return strstr(engine->device.info.platform, "Portable Computing Language") != NULL;
+  return strstr(engine->device.info.platform, MICA__POCL) != NULL;
 }
 
 static mica_status make_program(mica_engine *engine, const request *r, mica__hash key, mica__text *key_text,
