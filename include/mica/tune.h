@@ -13,8 +13,26 @@ MICA_BEGIN_DECLS
 
 typedef struct mica_tuner mica_tuner;
 
-/* problem is the op and what describes a problem of it: "gemm 1024,1024,1024" (M,N,K), optionally followed by ,nn ,nt
- * ,tn or ,tt (transposes of A and B), by a type of the operands (,f16) and by a number of batches (,x8).
+/* An op that can be tuned: its name, what it is, how a problem of it is written, and common problems, which end in
+ * NULL. The texts are static. */
+typedef struct mica_tunable {
+  const char *op, *summary, *syntax;
+  const char *const *problems;
+} mica_tunable;
+
+/* The op of number `index`, from 0; false after the last one. */
+MICA_API bool mica_tunable_get(size_t index, mica_tunable *tunable);
+
+/* problem is the op and what describes a problem of it.
+ *
+ * "gemm 1024,1024,1024" (M,N,K), optionally followed by ,nn ,nt ,tn or ,tt (transposes of A and B), by a type of the
+ * operands (,f16) and by a number of batches (,x8).
+ *
+ * "conv fwd,n16,c64,h56,k64,r3,p1": the pass (fwd, bwd_data, bwd_filter), images, channels, height and width, filters,
+ * their height and width, padding; further s (stride), d (dilation), g (groups), o (output size, where zeros beyond the
+ * padding make it larger) and a type (f16). h, r, s, p, d and o are one number for height and width, or HxW, or DxHxW;
+ * what is left out is 1, the padding 0.
+ *
  * MICA_E_FORMAT when it is none. */
 MICA_API MICA_CHECKED mica_status mica_tuner_create(mica_engine *engine, const char *problem, mica_tuner **tuner);
 /* NULL is a no-op. */

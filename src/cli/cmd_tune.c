@@ -11,7 +11,7 @@
 #include <time.h>
 
 struct values {
-  int op;
+  const char *op;
   const char *shapes;
   const char *shape;
   const char *budget;
@@ -20,12 +20,10 @@ struct values {
   bool worker;
 };
 
-static const cli_choice ops[] = {{"gemm", "matrix products"}, {0}};
-
 static const cli_option options[] = {
-    CLI_ROW("OP", struct values, op, .place = CLI_OPERAND, .choices = ops, .help = "what to tune"),
+    CLI_ROW("OP", struct values, op, .place = CLI_OPTIONAL_OPERAND, .help = "what to tune; without it, a list"),
     CLI_ROW("shapes", struct values, shapes, .value = "FILE",
-            .help = "the shapes, one a line: M,N,K[,nn|nt|tn|tt][,f16][,x8]; - for standard input"),
+            .help = "the shapes, one a line, as the list writes them; - for standard input"),
     CLI_ROW("shape", struct values, shape, .value = "SHAPE", .help = "one shape"),
     CLI_ROW("budget", struct values, budget, .value = "SECONDS", .help = "time for all shapes together; 60 by default"),
     CLI_ROW("device", struct values, device, .value = "SELECTOR", .help = "tune this one, named as in MICA_DEVICE"),
@@ -33,13 +31,6 @@ static const cli_option options[] = {
     CLI_ROW("worker", struct values, worker,
             .help = "measure what standard input asks for; tune starts such a process"),
     {0},
-};
-
-/* What a network's layers and a library's users ask for; the same sizes as the benchmark's. */
-static const char *const default_shapes[] = {
-    "64,64,64",    "128,128,128",  "256,256,256",  "512,512,512",  "1024,1024,1024", "64,128,784",  "64,10,128",
-    "784,128,64",  "128,784,64",   "64,3136,576",  "128,784,1152", "512,49,4608",    "1,4096,4096", "4096,1,4096",
-    "8,4096,4096", "4096,64,4096", "64,4096,4096", "197,768,768",  "197,3072,768",
 };
 
 #define DEFAULT_BUDGET 60.0
@@ -130,7 +121,7 @@ typedef struct job {
 } job;
 
 static int tune_shape(const job *j, const char *op, const char *shape, double budget) {
-  char problem[128];
+  char problem[256];
   mica_tuner *tuner = NULL;
   snprintf(problem, sizeof problem, "%s %s", op, shape);
   if (mica_tuner_create(j->engine, problem, &tuner) != MICA_OK) return cli_fail_library(j->self);
@@ -149,7 +140,7 @@ static int tune_shape(const job *j, const char *op, const char *shape, double bu
 /* Reads the lines of a file that are neither empty nor a comment; false when it cannot be read. */
 static bool read_shapes(const char *path, char ***shapes, size_t *count) {
   FILE *file = strcmp(path, "-") ? fopen(path, "r") : stdin;
-  char line[128];
+  char line[256];
   bool good = file != NULL;
   while (good && fgets(line, sizeof line, file)) {
     line[strcspn(line, "#\r\n")] = '\0';
@@ -180,7 +171,14 @@ static int tune_all(const job *j, const char *op, const char *const *shapes, siz
   return status;
 }
 
-static int tune(const cli_command *self, const struct values *values, mica_engine *engine, double budget) {
+static size_t count_of(const char *const *texts) {
+  size_t count = 0;
+  while (texts[count]) count++;
+  return count;
+}
+
+static int tune(const cli_command *self, const struct values *values, const mica_tunable *tunable, mica_engine *engine,
+                double budget) {
   cli_worker worker = {.device = values->device};
   cli_json json = {0};
   job j = {.self = self, .engine = engine, .worker = &worker, .json = values->json ? &json : NULL};
@@ -194,11 +192,11 @@ static int tune(const cli_command *self, const struct values *values, mica_engin
   if (values->shapes && !read_shapes(values->shapes, &from_file, &count))
     status = cli_fail(self, "cannot read %s", values->shapes);
   else if (values->shapes)
-    status = tune_all(&j, ops[values->op].name, (const char *const *)from_file, count, budget);
+    status = tune_all(&j, tunable->op, (const char *const *)from_file, count, budget);
   else if (values->shape)
-    status = tune_all(&j, ops[values->op].name, &values->shape, 1, budget);
+    status = tune_all(&j, tunable->op, &values->shape, 1, budget);
   else
-    status = tune_all(&j, ops[values->op].name, default_shapes, sizeof default_shapes / sizeof *default_shapes, budget);
+    status = tune_all(&j, tunable->op, tunable->problems, count_of(tunable->problems), budget);
   for (size_t i = 0; i < count; i++) free(from_file[i]);
   free(from_file);
   cli_worker_stop(&worker);
@@ -211,8 +209,41 @@ static int tune(const cli_command *self, const struct values *values, mica_engin
   return status;
 }
 
+static int list_ops(bool json_wanted, const cli_command *self) {
+  mica_tunable tunable;
+  cli_json json = {0};
+  cJSON *rows = NULL;
+  if (json_wanted) {
+    cli_json_begin(&json);
+    rows = cli_json_array(&json, json.root, "ops");
+  }
+  for (size_t i = 0; mica_tunable_get(i, &tunable); i++) {
+    if (!json_wanted) {
+      printf("%-8s %s: %s\n", tunable.op, tunable.summary, tunable.syntax);
+      continue;
+    }
+    cJSON *row = cli_json_object(&json, rows, NULL);
+    cli_json_text(&json, row, "op", tunable.op);
+    cli_json_text(&json, row, "summary", tunable.summary);
+    cli_json_text(&json, row, "syntax", tunable.syntax);
+  }
+  return json_wanted ? cli_json_print(&json, self) : CLI_OK;
+}
+
+static bool find_op(const char *name, mica_tunable *tunable) {
+  for (size_t i = 0; mica_tunable_get(i, tunable); i++)
+    if (!strcmp(tunable->op, name)) return true;
+  return false;
+}
+
 static int run(const cli_command *self, const void *given) {
   const struct values *values = given;
+  mica_tunable tunable = {0};
+  if (!values->op && !values->worker) return list_ops(values->json, self);
+  if (values->op && !find_op(values->op, &tunable)) {
+    cli_fail(self, "%s cannot be tuned; mica tune lists what can", values->op);
+    return CLI_USAGE;
+  }
   double budget = DEFAULT_BUDGET;
   if (values->budget) {
     char *rest = NULL;
@@ -228,7 +259,7 @@ static int run(const cli_command *self, const void *given) {
   config.device = values->device;
   mica_engine *engine = NULL;
   if (mica_engine_create(&config, &engine) != MICA_OK) return cli_fail_library(self);
-  int status = values->worker ? cli_worker_serve(self, engine) : tune(self, values, engine, budget);
+  int status = values->worker ? cli_worker_serve(self, engine) : tune(self, values, &tunable, engine, budget);
   mica_engine_destroy(engine);
   return status;
 }
@@ -241,7 +272,9 @@ const cli_command cli_command_tune = {
         "wrong,\n"
         "hangs or crashes is put in quarantine and not used on this device any more. What is found best is kept in "
         "the\n"
-        "cache directory, where every program on this machine finds it. Without shapes, a list of common ones.\n",
+        "cache directory, where every program on this machine finds it. Without shapes, a list of common ones; "
+        "without\n"
+        "an op, what can be tuned.\n",
     .options = options,
     .values_size = sizeof(struct values),
     .run = run,

@@ -18,8 +18,7 @@ extern char **environ;
 
 static bool start(cli_worker *worker) {
   int in[2], out[2];
-  char *words[] = {"mica", "tune", "--worker", "gemm", worker->device ? "--device" : NULL, (char *)worker->device,
-                   NULL};
+  char *words[] = {"mica", "tune", "--worker", worker->device ? "--device" : NULL, (char *)worker->device, NULL};
   if (pipe(in)) return false;
   if (pipe(out)) {
     close(in[0]), close(in[1]);

@@ -5,9 +5,15 @@
 . "$(dirname "$0")/cli.sh"
 
 run tune
-ends 2 '' '*OP*'
-run tune conv
-ends 2 '' '*conv*'
+ends 0 'gemm *matrix products: M,N,K*conv *convolutions: fwd|bwd_data|bwd_filter,*' ''
+run tune --json
+ends 0 '*' ''
+holds ops.0.op gemm
+holds ops.1.op conv
+run tune relu
+ends 2 '' '*relu*mica tune*'
+run tune conv --shape fwd,n1
+ends 1 '*' 'mica tune: *is no convolution*'
 run tune gemm --budget soon
 ends 2 '' '*seconds*'
 run tune gemm --shape 1,2
@@ -28,6 +34,11 @@ holds problems.1.problem 'gemm f32*m20 n20 k20 tt x1'
 holds problems.0.best 'gem*'
 holds problems.0.wrong 0
 grep -q '^best.gemm f32.*m33 n17 k5' "$MICA_CACHE_DIR"/tuning/*.txt || fault 'nothing was kept'
+run tune conv --shape bwd_data,n2,c8,h9x7,k8,r3,p1 --budget 2 --json
+ends 0 '*' ''
+holds problems.0.problem 'conv bwd_data f32 n2 g1 c8 k8 i1x9x7 *'
+holds problems.0.wrong 0
+grep -q '^best.conv bwd_data f32 n2 g1 c8 k8' "$MICA_CACHE_DIR"/tuning/*.txt || fault 'no convolution was kept'
 run tune gemm --shape 8,8,8 --budget 1
 ends 0 '*m8 n8 k8*kept in*' ''
 exit "$failed"

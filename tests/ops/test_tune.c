@@ -1,6 +1,7 @@
 /* labels: device
  *
  * The tuner: what it lists, measures, keeps and refuses. */
+#include "ops/conv/conv.h"
 #include "ops/matmul/gemm.h"
 #include "ops/select/choice.h"
 #include "support/check_main.h"
@@ -21,11 +22,44 @@ static void close_engine(void) {
 }
 
 START_TEST(problems_are_parsed) {
-  static const char *const good[] = {"gemm 1,1,1", "gemm 5,6,7,tt", "gemm 8,9,10,nt,f16", "gemm 3,3,3,x4,bf16",
-                                     "gemm 17,5,33,tn,x2,i8"};
-  static const char *const bad[] = {"",          "gemm",          "gemm 1,2",       "gemm 0,1,1",    "gemm 1,2,3,4",
-                                    "conv 1,2",  "gemm 1,2,3,no", "gemm 1,2,3,,nn", "gemm 1;2;3",    "gemm 1,2,3,x0",
-                                    "gem 1,2,3", "gemm 1,2,-3",   "gemm 1,2,3,f99", "gemm 1,2,3,x1y"};
+  static const char *const good[] = {"gemm 1,1,1",
+                                     "gemm 5,6,7,tt",
+                                     "gemm 8,9,10,nt,f16",
+                                     "gemm 3,3,3,x4,bf16",
+                                     "gemm 17,5,33,tn,x2,i8",
+                                     "conv fwd,n2,c3,h9,k4,r3,p1",
+                                     "conv bwd_data,n2,c3,h9x7,k4,r3x2,s2x1,f16",
+                                     "conv bwd_filter,n1,c4,h2x5x4,k4,r2x1x3,g2,d1x2x1",
+                                     "conv bf16,fwd,k1,h5,c1,n1",
+                                     "conv bwd_filter,n2,c16,h8,k16,r3,p1",
+                                     "conv bwd_data,n2,c16,h8,k16,r3,s2,p1,o4"};
+  static const char *const bad[] = {"",
+                                    "gemm",
+                                    "gemm 1,2",
+                                    "gemm 0,1,1",
+                                    "gemm 1,2,3,4",
+                                    "conv 1,2",
+                                    "gemm 1,2,3,no",
+                                    "gemm 1,2,3,,nn",
+                                    "gemm 1;2;3",
+                                    "gemm 1,2,3,x0",
+                                    "gem 1,2,3",
+                                    "gemm 1,2,-3",
+                                    "gemm 1,2,3,f99",
+                                    "gemm 1,2,3,x1y",
+                                    "conv",
+                                    "conv fwd",
+                                    "conv n1,c1,h1,k1",
+                                    "conv fwd,n1,c1,h1",
+                                    "conv fwd,n1,c3,h4,k4,g2",
+                                    "conv fwd,n1,c1,h4,k1,r5",
+                                    "conv fwd,n1,c1,h4,k1,q5",
+                                    "conv fwd,n1,c1,h4x,k1",
+                                    "conv fwd,n1x2,c1,h4,k1",
+                                    "conv fwd,,n1,c1,h4,k1",
+                                    "conv fwd,n1,c1,h4,k1,",
+                                    "conv fwd,n0,c1,h4,k1",
+                                    "conv fwd,n1,c1,h2x2x2x2,k1"};
   for (size_t i = 0; i < sizeof good / sizeof *good; i++) {
     mica_tuner *tuner = NULL;
     double seconds = 0;
@@ -60,6 +94,65 @@ START_TEST(the_best_is_chosen_afterwards) {
 }
 END_TEST
 
+/* Winograd's implementations have bounds of their own. */
+START_TEST(all_ways_to_a_convolution_are_right) {
+  static const char *const problems[] = {"conv fwd,n3,c32,h14,k32,r3,p1", "conv bwd_data,n3,c32,h14,k32,r3,p1",
+                                         "conv bwd_filter,n3,c32,h14,k32,r3,p1"};
+  for (size_t p = 0; p < sizeof problems / sizeof *problems; p++) {
+    mica_tuner *tuner = NULL;
+    bool winograd = false;
+    ck_ok(mica_tuner_create(engine, problems[p], &tuner));
+    for (size_t i = 0; i < mica_tuner_count(tuner); i++) {
+      double seconds = 0;
+      mica_status status = mica_tuner_measure(tuner, i, 1e-3, &seconds);
+      ck_assert_msg(status == MICA_OK, "%s, %s: %s", problems[p], mica_tuner_candidate(tuner, i), mica_error_message());
+      if (!strncmp(mica_tuner_candidate(tuner, i), "winograd", 8)) winograd = true;
+    }
+    ck_assert(winograd || mica_engine_device(engine)->device_class != MICA_DEVICE_CLASS_CPU);
+    mica_tuner_destroy(tuner);
+  }
+}
+END_TEST
+
+/* A convolution says of itself what a tuner needs to make the same problem. */
+START_TEST(a_convolution_knows_its_problem) {
+  const mica_conv_config config = {
+      .stride = {2, 1}, .pad = {1, 2}, .pad_more = {1, 0}, .dilation = {1, 2}, .groups = 2};
+  char key[MICA__TUNING_TEXT], problem[MICA__TUNING_TEXT];
+  mica_tensor *x = NULL, *w = NULL, *y = NULL;
+  mica_tuner *tuner = NULL;
+  mica__conv conv;
+  ck_ok(mica_tensor_create(engine, MICA_F32, MICA_SHAPE(3, 4, 10, 9), &x));
+  ck_ok(mica_tensor_create(engine, MICA_F32, MICA_SHAPE(6, 2, 4, 3), &w));
+  ck_ok(mica_tensor_create(engine, MICA_F32, MICA_SHAPE(3, 6, 5, 9), &y));
+  ck_ok(mica__conv_problem(mica_engine_queue(engine), MICA__CONV_BWD_DATA, &config, x, w, y, NULL, &conv));
+  mica__conv_key(&conv, key);
+  ck_assert(mica__conv_tuner_problem(&conv, problem));
+  ck_ok(mica_tuner_create(engine, problem, &tuner));
+  ck_assert_str_eq(mica_tuner_key(tuner), key);
+  mica_tuner_destroy(tuner);
+  mica_tensor_destroy(x);
+  mica_tensor_destroy(w);
+  mica_tensor_destroy(y);
+}
+END_TEST
+
+START_TEST(what_can_be_tuned_is_listed) {
+  mica_tunable tunable;
+  size_t count = 0;
+  for (; mica_tunable_get(count, &tunable); count++) {
+    char problem[MICA__TUNING_TEXT];
+    mica_tuner *tuner = NULL;
+    ck_assert(*tunable.summary && *tunable.syntax && tunable.problems[0]);
+    snprintf(problem, sizeof problem, "%s %s", tunable.op, tunable.problems[0]);
+    ck_ok(mica_tuner_create(engine, problem, &tuner));
+    mica_tuner_destroy(tuner);
+  }
+  ck_assert_uint_eq(count, 2);
+  ck_assert(!mica_tunable_get(0, NULL));
+}
+END_TEST
+
 START_TEST(candidates_are_listed_once_and_widened) {
   mica_tuner *tuner = NULL;
   ck_ok(mica_tuner_create(engine, "gemm 64,64,64", &tuner));
@@ -89,6 +182,15 @@ START_TEST(an_engine_may_tune_by_itself) {
   ck_ok(mica_tensor_create(tuning, MICA_F32, MICA_SHAPE(20, 20), &d));
   ck_ok(mica_op_gemm(mica_engine_queue(tuning), NULL, a, a, NULL, NULL, d));
   ck_assert(mica__tuning_best(tuning, "gemm f32*f32>f32 m20 n20 k20 nn x1", known));
+  mica_tensor *x = NULL, *w = NULL, *y = NULL;
+  ck_ok(mica_tensor_create_from(tuning, MICA_F32, MICA_SHAPE(1, 4, 10, 10), data, &x));
+  ck_ok(mica_tensor_create_from(tuning, MICA_F32, MICA_SHAPE(5, 4, 2, 2), data, &w));
+  ck_ok(mica_tensor_create(tuning, MICA_F32, MICA_SHAPE(1, 5, 9, 9), &y));
+  ck_ok(mica_op_conv_fwd(mica_engine_queue(tuning), NULL, x, w, NULL, y));
+  ck_assert(mica__tuning_best(tuning, "conv fwd f32 n1 g1 c4 k5 i1x10x10 r1x2x2 o1x9x9 s1x1x1 p0x0x0 d1x1x1", known));
+  mica_tensor_destroy(x);
+  mica_tensor_destroy(w);
+  mica_tensor_destroy(y);
   mica_tensor_destroy(a);
   mica_tensor_destroy(d);
   mica_engine_destroy(tuning);
@@ -103,6 +205,9 @@ Suite *test_suite(void) {
   tcase_add_test(tuner, problems_are_parsed);
   tcase_add_test(tuner, the_best_is_chosen_afterwards);
   tcase_add_test(tuner, candidates_are_listed_once_and_widened);
+  tcase_add_test(tuner, all_ways_to_a_convolution_are_right);
+  tcase_add_test(tuner, a_convolution_knows_its_problem);
+  tcase_add_test(tuner, what_can_be_tuned_is_listed);
   tcase_add_test(tuner, an_engine_may_tune_by_itself);
   suite_add_tcase(suite, tuner);
   return suite;

@@ -147,7 +147,7 @@ static mica_status reference(const mica__impl *impl, const mica__variant *varian
   mica__conv_reference(&conv->dims, conv->pass, a->values, b->values, want);
   mica__conv_reference(&conv->dims, conv->pass, absolute, absolute + a->count, bound);
   free(absolute);
-  if (impl->magnitude) impl->magnitude(conv, variant, a->values, b->values, bound);
+  if (impl->magnitude) impl->magnitude(conv, variant, a->values, b->values, NULL, count, bound);
   for (int64_t i = 0; i < count; i++) {
     if (o->bias.values) {
       double addend = o->addend.values ? o->addend.values[i] : 0, bias = o->bias.values[i / conv->columns % conv->rows];

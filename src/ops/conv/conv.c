@@ -1,6 +1,7 @@
 #include "ops/conv/conv.h"
 
 #include "base/error.h"
+#include "ops/select/tunable.h"
 
 #define NOTHING(name)
 #define ADDRESS(name) &mica__##name,
@@ -60,11 +61,12 @@ static mica_status run(const mica__exec *exec, mica__conv_pass pass, const mica_
                        const mica_tensor *x, const mica_tensor *w, const mica_tensor *y,
                        const mica_conv_epilogue *epilogue) {
   mica__conv conv;
-  char key[MICA__TUNING_TEXT];
+  char key[MICA__TUNING_TEXT], problem[MICA__TUNING_TEXT];
   MICA_TRY(mica__conv_problem(exec->queue, pass, config, x, w, y, epilogue, &conv));
   if (mica_tensor_count(conv.epilogue.d.tensor) == 0) return MICA_OK;
   if (exec->constant & 2) conv.prologue = exec->prologue;
   mica__conv_key(&conv, key);
+  if (mica__conv_tuner_problem(&conv, problem)) mica__tune_first_time(mica__queue_engine(exec->queue), key, problem);
   return mica__choose_and_launch(exec->queue, mica__conv_impls[pass], &conv, key);
 }
 

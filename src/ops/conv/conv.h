@@ -75,6 +75,11 @@ mica_status mica__conv_run(const mica__exec *exec, mica__conv_pass pass, const m
 
 /* What results of tuning are filed under. */
 void mica__conv_key(const mica__conv *conv, char key[MICA__TUNING_TEXT]);
+/* The problem as mica_tuner_create takes it, after "conv "; false when it cannot be said so. */
+bool mica__conv_tuner_problem(const mica__conv *conv, char problem[MICA__TUNING_TEXT]);
+
+/* In tune.c. */
+extern const struct mica__tunable mica__conv_tunable;
 
 /* The first rows of every conv kernel's table, and their values in shipped variants. All operands are of D_T. */
 #define MICA__CONV_TYPES MICA_F32, MICA_F16, MICA_BF16
@@ -107,6 +112,10 @@ extern const mica__kernel_desc *const mica__conv_kernels[];
 /* The passes in double on the host: a and b are the operands in the order x, w, y, without the result. */
 void mica__conv_reference(const mica__conv_dims *dims, mica__conv_pass pass, const double *a, const double *b,
                           double *result);
+/* Element `at` of the result, in its order in memory, from operands of dtype; *magnitude: the sum of its terms'
+ * absolute values. */
+double mica__conv_reference_at(const mica__conv_dims *dims, mica__conv_pass pass, mica_dtype dtype, const void *a,
+                               const void *b, int64_t at, double *magnitude);
 
 /* In check.c. */
 struct mica__check;

@@ -283,6 +283,7 @@ static double flops_filter(const mica__node *node, const mica__type *inputs) {
 const mica__op mica__op_conv = {.name = "conv",
                                 .kernels = mica__conv_kernels,
                                 .check = mica__conv_check,
+                                .tunable = &mica__conv_tunable,
                                 .kind = MICA__OP_LAUNCH,
                                 .min_inputs = 2,
                                 .max_inputs = 4,

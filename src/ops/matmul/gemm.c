@@ -169,18 +169,6 @@ mica_status mica__gemm_problem(mica_queue *queue, const mica_gemm_config *config
   return check_types(mica__queue_engine(queue), gemm);
 }
 
-/* Tunes a problem that was not met before, where the engine was asked to. What cannot be said as a tuner's problem
- * (mixed types, strides along no dimension) is left to the list's order; so is one that cannot be measured. */
-static void tune_first_time(mica_engine *engine, const mica__gemm *gemm, const char *key) {
-  char known[MICA__TUNING_TEXT], problem[MICA__TUNING_TEXT];
-  if (!mica__engine_tunes(engine) || mica__tuning_best(engine, key, known)) return;
-  if (!mica__gemm_tuner_problem(gemm, problem)) return;
-  mica__attempt_begin();
-  if (mica__tune(engine, problem) != MICA_OK)
-    mica__log(MICA_LOG_LEVEL_INFO, "%s is not tuned: %s", problem, mica_error_message());
-  mica__attempt_end();
-}
-
 /* Elements from which on an operand that does not change is worth a kernel that packs it and memory for both: what does
  * not stay in a first level cache. */
 #define WORTH_PACKING 16384
@@ -193,14 +181,15 @@ static uint32_t worth_packing(const mica__exec *exec, const mica__gemm *gemm) {
 mica_status mica__gemm_run(const mica__exec *exec, const mica_gemm_config *config, const mica_tensor *a,
                            const mica_tensor *b, const mica_tensor *c, const mica_tensor *bias, mica_tensor *d) {
   mica__gemm gemm;
-  char key[MICA__TUNING_TEXT];
+  char key[MICA__TUNING_TEXT], problem[MICA__TUNING_TEXT];
   MICA_TRY(mica__gemm_problem(exec->queue, config, a, b, c, bias, d, &gemm));
   if (gemm.m == 0 || gemm.n == 0 || gemm.batches == 0) return MICA_OK;
   gemm.constant = worth_packing(exec, &gemm);
   gemm.prologue = exec->prologue;
   mica_engine *engine = mica__queue_engine(exec->queue);
   mica__gemm_key(&gemm, key);
-  tune_first_time(engine, &gemm, key);
+  /* Other products (mixed types, strides along no dimension) are left to the list's order. */
+  if (mica__gemm_tuner_problem(&gemm, problem)) mica__tune_first_time(engine, key, problem);
   return mica__choose_and_launch(exec->queue, mica__gemm_impls, &gemm, key);
 }
 

@@ -1,7 +1,6 @@
 /* Matrix products as a tuner's trials: "1024,1024,1024,nt,f16,x8". */
 #include "base/element.h"
 #include "base/error.h"
-#include "ops/common/tolerance.h"
 #include "ops/matmul/gemm.h"
 #include "ops/select/tunable.h"
 
@@ -11,8 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Elements of D that are compared; all of them where there are no more. */
-#define SAMPLES 8192
+#define SYNTAX "M,N,K[,nn|nt|tn|tt][,f16][,x8]"
 
 typedef struct shape {
   int64_t m, n, k, batches;
@@ -20,25 +18,11 @@ typedef struct shape {
   mica_dtype dtype;
 } shape;
 
-typedef struct operand {
-  mica_tensor *whole, *view; /* view: transposed where the shape says so */
-  unsigned char *data;
-} operand;
-
-typedef struct sample {
-  int64_t batch, row, col;
-  double want, bound;
-} sample;
-
 typedef struct gemm_trial {
   mica__trial trial; /* first: it is what the tuner holds */
   mica__gemm gemm;
   shape shape;
-  operand a, b;
-  mica_tensor *d;
-  sample *samples;
-  size_t sample_count;
-  uint64_t random;
+  mica_tensor *a, *b; /* views of the trial's operands, transposed where the shape says so */
 } gemm_trial;
 
 static const char *layout_letter(int64_t outer, int64_t k, bool is_a) {
@@ -103,98 +87,65 @@ static mica_status parse_shape(const char *text, shape *s) {
     at += n + (at[n] == ',');
   }
   if (good) return MICA_OK;
-  return mica__fail(MICA_E_FORMAT, "\"%s\" is no matrix product; M,N,K[,nn|nt|tn|tt][,f16][,x8] is", text);
+  return mica__fail(MICA_E_FORMAT, "\"%s\" is no matrix product; " SYNTAX " is", text);
 }
 
-/* splitmix64, uniform in [-1, 1). */
-static double next_random(uint64_t *state) {
-  uint64_t z = *state += UINT64_C(0x9e3779b97f4a7c15);
-  z = (z ^ z >> 30) * UINT64_C(0xbf58476d1ce4e5b9);
-  z = (z ^ z >> 27) * UINT64_C(0x94d049bb133111eb);
-  return (double)(int64_t)(z ^ z >> 31) * 0x1p-63;
-}
-
-/* batches of rows x cols, stored the other way round when transposed; a batch of 1 has no batch dimension. */
-static mica_status make_operand(gemm_trial *t, int64_t rows, int64_t cols, bool transposed, operand *o) {
-  mica_engine *engine = t->trial.engine;
-  mica_dtype dtype = t->shape.dtype;
+/* batches of rows x cols, stored transposed where asked; a batch of 1 has no batch dimension. */
+static mica_status make_operand(gemm_trial *t, int64_t rows, int64_t cols, bool transposed,
+                                mica__trial_operand *operand, mica_tensor **view) {
   int64_t r = transposed ? cols : rows, c = transposed ? rows : cols;
   mica_shape s = t->shape.batches == 1 ? MICA_SHAPE(r, c) : MICA_SHAPE(t->shape.batches, r, c);
-  MICA_TRY(mica_tensor_create(engine, dtype, s, &o->whole));
-  size_t bytes = mica_tensor_bytes(o->whole);
-  double scale = mica_dtype_kind_of(dtype) == MICA_DTYPE_KIND_FLOAT ? 1 : 100;
-  o->data = malloc(bytes);
-  if (!o->data) return mica__fail_nomem("an operand to tune with");
-  for (int64_t i = 0; i < mica_tensor_count(o->whole); i++)
-    mica__element_set(dtype, o->data, i, scale * next_random(&t->random));
-  MICA_TRY(mica_tensor_upload(mica_engine_queue(engine), o->whole, o->data, bytes));
-  return transposed ? mica_tensor_transpose(o->whole, &o->view) : mica_tensor_view(o->whole, s, NULL, 0, &o->view);
+  MICA_TRY(mica__trial_operand_create(&t->trial, t->shape.dtype, s, operand));
+  return transposed ? mica_tensor_transpose(operand->tensor, view)
+                    : mica_tensor_view(operand->tensor, s, NULL, 0, view);
 }
 
 static mica_dtype result_type(mica_dtype dtype) {
   return mica_dtype_kind_of(dtype) == MICA_DTYPE_KIND_FLOAT ? dtype : MICA_I32;
 }
 
-static double element(const operand *o, mica_dtype dtype, bool transposed, int64_t rows, int64_t cols, int64_t batch,
-                      int64_t row, int64_t col) {
+static double element(const unsigned char *data, mica_dtype dtype, bool transposed, int64_t rows, int64_t cols,
+                      int64_t batch, int64_t row, int64_t col) {
   int64_t at = transposed ? col * rows + row : row * cols + col;
-  return mica__element_get(dtype, o->data, batch * rows * cols + at);
+  return mica__element_get(dtype, data, batch * rows * cols + at);
 }
 
-static void reference(const gemm_trial *t, sample *s) {
-  const shape *h = &t->shape;
-  double sum = 0, magnitude = 0;
+static double reference(const mica__trial *trial, int64_t at, double *magnitude) {
+  const shape *h = &((const gemm_trial *)trial)->shape;
+  int64_t batch = at / h->n / h->m, row = at / h->n % h->m, col = at % h->n;
+  double sum = 0;
+  *magnitude = 0;
   for (int64_t k = 0; k < h->k; k++) {
-    double product = element(&t->a, h->dtype, h->a_transposed, h->m, h->k, s->batch, s->row, k) *
-                     element(&t->b, h->dtype, h->b_transposed, h->k, h->n, s->batch, k, s->col);
+    double product = element(trial->a.data, h->dtype, h->a_transposed, h->m, h->k, batch, row, k) *
+                     element(trial->b.data, h->dtype, h->b_transposed, h->k, h->n, batch, k, col);
     sum += product;
-    magnitude += fabs(product);
+    *magnitude += fabs(product);
   }
-  s->want = sum;
-  s->bound = mica__tolerance_sum(t->gemm.epilogue.acc, result_type(h->dtype), (double)h->k, magnitude, sum);
-}
-
-/* Every element of a small D; of a large one the corners and a random choice. Made at the first comparison. */
-static mica_status make_samples(gemm_trial *t) {
-  int64_t m = t->shape.m, n = t->shape.n, total = m * n * t->shape.batches;
-  bool all = total <= SAMPLES;
-  t->sample_count = all ? (size_t)total : SAMPLES;
-  t->samples = calloc(t->sample_count, sizeof *t->samples);
-  if (!t->samples) return mica__fail_nomem("a reference to tune with");
-  for (size_t i = 0; i < t->sample_count; i++) {
-    const int64_t corners[] = {0, n - 1, total - n, total - 1};
-    int64_t at = all ? (int64_t)i : i < 4 ? corners[i] : (int64_t)(fabs(next_random(&t->random)) * (double)total);
-    if (at >= total) at = total - 1;
-    t->samples[i] = (sample){.batch = at / (m * n), .row = at / n % m, .col = at % n};
-    reference(t, &t->samples[i]);
-  }
-  return MICA_OK;
+  return sum;
 }
 
 static void close_trial(mica__trial *trial) {
   gemm_trial *t = (gemm_trial *)trial;
-  operand *const both[] = {&t->a, &t->b};
-  for (int i = 0; i < 2; i++) {
-    mica_tensor_destroy(both[i]->view);
-    mica_tensor_destroy(both[i]->whole);
-    free(both[i]->data);
-  }
-  mica_tensor_destroy(t->d);
-  free(t->samples);
+  mica_tensor_destroy(t->a);
+  mica_tensor_destroy(t->b);
+  mica__trial_clear(trial);
   free(t);
 }
 
 static mica_status fill_trial(gemm_trial *t) {
   const shape *s = &t->shape;
+  mica__trial *trial = &t->trial;
   mica_shape d = s->batches == 1 ? MICA_SHAPE(s->m, s->n) : MICA_SHAPE(s->batches, s->m, s->n);
-  MICA_TRY(make_operand(t, s->m, s->k, s->a_transposed, &t->a));
-  MICA_TRY(make_operand(t, s->k, s->n, s->b_transposed, &t->b));
-  MICA_TRY(mica_tensor_create(t->trial.engine, result_type(s->dtype), d, &t->d));
-  MICA_TRY(
-      mica__gemm_problem(mica_engine_queue(t->trial.engine), NULL, t->a.view, t->b.view, NULL, NULL, t->d, &t->gemm));
-  mica__gemm_key(&t->gemm, t->trial.key);
-  t->trial.problem = &t->gemm;
-  t->trial.flops = 2.0 * (double)s->m * (double)s->n * (double)s->k * (double)s->batches;
+  MICA_TRY(make_operand(t, s->m, s->k, s->a_transposed, &trial->a, &t->a));
+  MICA_TRY(make_operand(t, s->k, s->n, s->b_transposed, &trial->b, &t->b));
+  MICA_TRY(mica_tensor_create(trial->engine, result_type(s->dtype), d, &trial->result));
+  MICA_TRY(mica__gemm_problem(mica_engine_queue(trial->engine), NULL, t->a, t->b, NULL, NULL, trial->result, &t->gemm));
+  mica__gemm_key(&t->gemm, trial->key);
+  trial->problem = &t->gemm;
+  trial->flops = 2.0 * (double)s->m * (double)s->n * (double)s->k * (double)s->batches;
+  trial->acc = t->gemm.epilogue.acc;
+  trial->depth = (double)s->k;
+  trial->reference = reference;
   return MICA_OK;
 }
 
@@ -202,7 +153,7 @@ static mica_status open_trial(mica_engine *engine, const char *text, mica__trial
   gemm_trial *t = calloc(1, sizeof *t);
   if (!t) return mica__fail_nomem("a trial");
   t->trial.engine = engine;
-  t->random = 1;
+  t->trial.random = 1;
   mica_status status = parse_shape(text, &t->shape);
   if (status == MICA_OK) status = fill_trial(t);
   if (status == MICA_OK)
@@ -212,34 +163,21 @@ static mica_status open_trial(mica_engine *engine, const char *text, mica__trial
   return status;
 }
 
-static mica_status poison(mica__trial *trial) {
-  const gemm_trial *t = (const gemm_trial *)trial;
-  bool floating = mica_dtype_kind_of(mica_tensor_dtype(t->d)) == MICA_DTYPE_KIND_FLOAT;
-  return mica_op_fill(mica_engine_queue(trial->engine), floating ? (double)NAN : 123456789, t->d);
+static const mica__impl *const *impls(const mica__trial *trial) {
+  (void)trial;
+  return mica__gemm_impls;
 }
 
-static mica_status verify(mica__trial *trial) {
-  gemm_trial *t = (gemm_trial *)trial;
-  mica_dtype dtype = mica_tensor_dtype(t->d);
-  size_t bytes = mica_tensor_bytes(t->d);
-  if (!t->samples) MICA_TRY(make_samples(t));
-  unsigned char *data = malloc(bytes);
-  if (!data) return mica__fail_nomem("a result");
-  mica_status status = mica_tensor_download(mica_engine_queue(trial->engine), t->d, data, bytes);
-  for (size_t i = 0; status == MICA_OK && i < t->sample_count; i++) {
-    const sample *s = &t->samples[i];
-    double got = mica__element_get(dtype, data, (s->batch * t->shape.m + s->row) * t->shape.n + s->col);
-    if (!(fabs(got - s->want) <= s->bound))
-      status = mica__fail(MICA_E_NUMERIC,
-                          "element (%" PRId64 ", %" PRId64 ", %" PRId64 ") is %.9g, should be %.9g within %.3g",
-                          s->batch, s->row, s->col, got, s->want, s->bound);
-  }
-  for (int64_t i = 0; status == MICA_OK && i < mica_tensor_count(t->d); i++)
-    if (isnan(mica__element_get(dtype, data, i)))
-      status = mica__fail(MICA_E_NUMERIC, "element %" PRId64 " was not written", i);
-  free(data);
-  return status;
-}
+/* The same sizes as the benchmark's. */
+static const char *const problems[] = {
+    "64,64,64",    "128,128,128",  "256,256,256",  "512,512,512",  "1024,1024,1024", "64,128,784",  "64,10,128",
+    "784,128,64",  "128,784,64",   "64,3136,576",  "128,784,1152", "512,49,4608",    "1,4096,4096", "4096,1,4096",
+    "8,4096,4096", "4096,64,4096", "64,4096,4096", "197,768,768",  "197,3072,768",   NULL,
+};
 
-const mica__tunable mica__gemm_tunable = {
-    .impls = mica__gemm_impls, .open = open_trial, .close = close_trial, .poison = poison, .verify = verify};
+const mica__tunable mica__gemm_tunable = {.summary = "matrix products",
+                                          .syntax = SYNTAX,
+                                          .problems = problems,
+                                          .open = open_trial,
+                                          .close = close_trial,
+                                          .impls = impls};

@@ -25,11 +25,12 @@ typedef struct mica__impl {
   /* Queues the kernels; does not wait. variant is one of kernel's, or NULL for the one that suits problem and device.
    * Does not ask decline, so that tests and the doctor can run GPU kernels on a CPU. */
   mica_status (*launch)(mica_queue *queue, const void *problem, const mica__variant *variant);
-  /* For the checks: writes for each element of the result the sum of the absolute values that it is made of, where that
-   * is another than the plain sum's (fast algorithms that add and subtract before they multiply). a and b are the
-   * operands, as the op's reference takes them. NULL: the plain sum's. */
+  /* For checks and tuners: writes for `count` elements of the result the sum of the absolute values that each is made
+   * of, where that is another than the plain sum's (fast algorithms that add and subtract before they multiply). at:
+   * the elements, in the result's order in memory; NULL for the first `count`. a and b are the operands, as the op's
+   * reference takes them; variant as launch takes it. NULL: the plain sum's. */
   void (*magnitude)(const void *problem, const mica__variant *variant, const double *a, const double *b,
-                    double *magnitude);
+                    const int64_t *at, int64_t count, double *magnitude);
 } mica__impl;
 
 /* For `decline`: NULL on a device of that class. */

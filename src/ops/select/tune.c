@@ -57,7 +57,8 @@ static mica_status add_all(mica_tuner *tuner, mica__choice *choices, size_t coun
 static mica_status list_candidates(mica_tuner *tuner) {
   mica__choice *choices = NULL;
   size_t count = 0;
-  mica_status status = mica__choices_of(tuner->engine, tuner->tunable->impls, tuner->trial->problem, &choices, &count);
+  mica_status status =
+      mica__choices_of(tuner->engine, tuner->tunable->impls(tuner->trial), tuner->trial->problem, &choices, &count);
   return add_all(tuner, choices, count, status);
 }
 
@@ -108,7 +109,7 @@ const char *mica_tuner_candidate(const mica_tuner *tuner, size_t index) {
 mica_status mica_tuner_add(mica_tuner *tuner, const char *text, size_t *index) {
   mica__choice choice;
   if (!tuner || !text || !index) return mica__fail(MICA_E_INVALID, "mica_tuner_add: a pointer is NULL");
-  if (!mica__choice_parse(tuner->tunable->impls, text, &choice) ||
+  if (!mica__choice_parse(tuner->tunable->impls(tuner->trial), text, &choice) ||
       !mica__choice_is_open(tuner->engine, &choice, tuner->trial->problem))
     return mica__fail(MICA_E_NOT_FOUND, "\"%s\" is no candidate for %s here", text, tuner->trial->key);
   return add(tuner, &choice, index);
@@ -156,9 +157,9 @@ mica_status mica_tuner_measure(mica_tuner *tuner, size_t index, double budget, d
   MICA_TRY(check_index(tuner, index));
   if (!seconds) return mica__fail(MICA_E_INVALID, "mica_tuner_measure: seconds is NULL");
   const mica__choice *choice = &tuner->candidates[index].choice;
-  MICA_TRY(tuner->tunable->poison(tuner->trial));
+  MICA_TRY(mica__trial_poison(tuner->trial));
   MICA_TRY(mica__choice_launch(mica_engine_queue(tuner->engine), choice, tuner->trial->problem));
-  MICA_TRY(tuner->tunable->verify(tuner->trial));
+  MICA_TRY(mica__trial_verify(tuner->trial, choice));
   return time_median(tuner, choice, budget > 0 ? budget : DEFAULT_BUDGET, seconds);
 }
 
@@ -170,6 +171,32 @@ mica_status mica_tuner_keep(mica_tuner *tuner, size_t index, double seconds) {
 mica_status mica_tuner_quarantine(mica_tuner *tuner, size_t index, const char *reason) {
   MICA_TRY(check_index(tuner, index));
   return mica__tuning_quarantine(tuner->engine, tuner->candidates[index].text, reason ? reason : "no reason given");
+}
+
+/* The op of number `index` among those that can be tuned. */
+static const mica__op *tunable_op(size_t index) {
+  for (size_t i = 0; i < mica__op_count; i++)
+    if (mica__ops[i]->tunable && index-- == 0) return mica__ops[i];
+  return NULL;
+}
+
+bool mica_tunable_get(size_t index, mica_tunable *tunable) {
+  const mica__op *op = tunable_op(index);
+  if (!op || !tunable) return false;
+  *tunable = (mica_tunable){.op = op->name,
+                            .summary = op->tunable->summary,
+                            .syntax = op->tunable->syntax,
+                            .problems = op->tunable->problems};
+  return true;
+}
+
+void mica__tune_first_time(mica_engine *engine, const char *key, const char *problem) {
+  char known[MICA__TUNING_TEXT];
+  if (!mica__engine_tunes(engine) || mica__tuning_best(engine, key, known)) return;
+  mica__attempt_begin();
+  if (mica__tune(engine, problem) != MICA_OK)
+    mica__log(MICA_LOG_LEVEL_INFO, "%s is not tuned: %s", problem, mica_error_message());
+  mica__attempt_end();
 }
 
 mica_status mica__tune(mica_engine *engine, const char *problem) {

@@ -1,6 +1,8 @@
 /* The three passes in double, straight from their formulas. */
+#include "base/element.h"
 #include "ops/conv/conv.h"
 
+#include <math.h>
 #include <string.h>
 
 /* One term: an element of each tensor, by number. */
@@ -20,8 +22,8 @@ static bool next(int64_t index[3], const int64_t extent[3]) {
   return false;
 }
 
-/* The places of the input that output and filter places meet at; false outside. */
-static bool meet(const mica__conv_dims *d, const int64_t out[3], const int64_t tap[3], int64_t in[3]) {
+/* The input position that an output position and a tap read; false outside. */
+static bool input_of(const mica__conv_dims *d, const int64_t out[3], const int64_t tap[3], int64_t in[3]) {
   for (int i = 0; i < 3; i++) {
     in[i] = out[i] * d->stride[i] - d->pad[i] + tap[i] * d->dilation[i];
     if (in[i] < 0 || in[i] >= d->in[i]) return false;
@@ -42,7 +44,7 @@ static void add_channels(const mica__conv_dims *d, mica__conv_pass pass, const i
                          const double *a, const double *b, double *result) {
   int64_t in[3], inputs = mica__product3(d->in), taps = mica__product3(d->filter);
   int64_t pixels = mica__product3(d->out);
-  if (!meet(d, out, tap, in)) return;
+  if (!input_of(d, out, tap, in)) return;
   for (int64_t n = 0; n < d->n; n++)
     for (int64_t k = 0; k < d->groups * d->k; k++)
       for (int64_t c = 0; c < d->c; c++) {
@@ -67,4 +69,70 @@ void mica__conv_reference(const mica__conv_dims *d, mica__conv_pass pass, const 
     do add_channels(d, pass, out, tap, a, b, result);
     while (next(tap, d->filter));
   } while (next(out, d->out));
+}
+
+/* The output position that reads an input position by a tap; false where there is none. */
+static bool output_of(const mica__conv_dims *d, const int64_t in[3], const int64_t tap[3], int64_t out[3]) {
+  for (int i = 0; i < 3; i++) {
+    int64_t reach = in[i] + d->pad[i] - tap[i] * d->dilation[i];
+    if (reach < 0 || reach % d->stride[i] || reach / d->stride[i] >= d->out[i]) return false;
+    out[i] = reach / d->stride[i];
+  }
+  return true;
+}
+
+/* An element of a pass's result: its position in the last three dimensions, and the two before them. */
+typedef struct element {
+  int64_t position[3], channel, first;
+} element;
+
+static element element_at(const mica__conv_dims *d, mica__conv_pass pass, int64_t at) {
+  const int64_t *extent = pass == MICA__CONV_FWD ? d->out : pass == MICA__CONV_BWD_DATA ? d->in : d->filter;
+  int64_t channels = pass == MICA__CONV_FWD ? d->groups * d->k : pass == MICA__CONV_BWD_DATA ? d->groups * d->c : d->c;
+  int64_t plane = at / mica__product3(extent);
+  return (element){.position = {at / extent[2] / extent[1] % extent[0], at / extent[2] % extent[1], at % extent[2]},
+                   .channel = plane % channels,
+                   .first = plane / channels};
+}
+
+/* The term of number `outer` in the sum's first dimension at a position in its others; false where it is zero. */
+static bool term_of(const mica__conv_dims *d, mica__conv_pass pass, const element *e, int64_t outer,
+                    const int64_t inner[3], term *t) {
+  int64_t other[3], n = e->first, k = e->channel, c = outer;
+  const int64_t *in = other, *tap = inner, *out = e->position;
+  if (pass == MICA__CONV_BWD_DATA) {
+    if (!output_of(d, e->position, inner, other)) return false;
+    in = e->position, out = other;
+    k = e->channel / d->c * d->k + outer, c = e->channel % d->c;
+  } else {
+    bool filter = pass == MICA__CONV_BWD_FILTER;
+    if (filter) tap = e->position, out = inner, n = outer, k = e->first, c = e->channel;
+    if (!input_of(d, out, tap, other)) return false;
+  }
+  t->x = (n * d->groups * d->c + k / d->k * d->c + c) * mica__product3(d->in) + flat(in, d->in);
+  t->w = (k * d->c + c) * mica__product3(d->filter) + flat(tap, d->filter);
+  t->y = (n * d->groups * d->k + k) * mica__product3(d->out) + flat(out, d->out);
+  return true;
+}
+
+double mica__conv_reference_at(const mica__conv_dims *d, mica__conv_pass pass, mica_dtype dtype, const void *a,
+                               const void *b, int64_t at, double *magnitude) {
+  element e = element_at(d, pass, at);
+  const int64_t *extent = pass == MICA__CONV_BWD_FILTER ? d->out : d->filter;
+  int64_t count = pass == MICA__CONV_FWD ? d->c : pass == MICA__CONV_BWD_DATA ? d->k : d->n;
+  double sum = 0;
+  *magnitude = 0;
+  if (mica__product3(extent) == 0) return 0;
+  for (int64_t outer = 0; outer < count; outer++) {
+    int64_t inner[3] = {0};
+    term t;
+    do {
+      if (!term_of(d, pass, &e, outer, inner, &t)) continue;
+      double product = mica__element_get(dtype, a, pass == MICA__CONV_BWD_DATA ? t.w : t.x) *
+                       mica__element_get(dtype, b, pass == MICA__CONV_FWD ? t.w : t.y);
+      sum += product;
+      *magnitude += fabs(product);
+    } while (next(inner, extent));
+  }
+  return sum;
 }

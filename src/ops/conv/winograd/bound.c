@@ -15,6 +15,7 @@
 #include "ops/conv/winograd/winograd.h"
 
 #include <math.h>
+#include <string.h>
 
 #define A 0.70710678118654752440 /* the smaller pair of points of F(4 x 4, 3 x 3); the other is 1 / A */
 #define B 1.41421356237309504880
@@ -80,9 +81,9 @@ static square read_filter(const mica__winograd *p, const double *filters, int64_
   return g;
 }
 
-/* at: image, filter and the tile's first row and column. */
-static void tile_magnitude(const mica__winograd *p, int edge, const double *source, const double *filters,
-                           const int64_t at[4], double *magnitude) {
+/* Of a tile: image, filter, first row and column. */
+static square tile_magnitude(const mica__winograd *p, int edge, const double *source, const double *filters,
+                             const int64_t at[4]) {
   const mica__conv_window *w = &p->window;
   const transforms *t = edge == 4 ? &edge4 : &edge2;
   square sum = {{{0}}};
@@ -92,21 +93,25 @@ static void tile_magnitude(const mica__winograd *p, int edge, const double *sour
     for (int i = 0; i < edge + 2; i++)
       for (int j = 0; j < edge + 2; j++) sum.at[i][j] += u.at[i][j] * v.at[i][j];
   }
-  square out = both_sides(edge, edge + 2, &t->output, &sum);
-  for (int64_t i = 0; i < edge && at[2] + i < w->out[1]; i++)
-    for (int64_t j = 0; j < edge && at[3] + j < w->out[2]; j++)
-      magnitude[((at[0] * w->k + at[1]) * w->out[1] + at[2] + i) * w->out[2] + at[3] + j] = out.at[i][j];
+  return both_sides(edge, edge + 2, &t->output, &sum);
 }
 
-void mica__winograd_magnitude(const void *problem, int32_t edge, const double *a, const double *b, double *magnitude) {
+void mica__winograd_magnitude(const void *problem, int32_t edge, const double *a, const double *b, const int64_t *at,
+                              int64_t count, double *magnitude) {
   const mica__conv *conv = problem;
   mica__winograd p = mica__winograd_of(conv);
+  const int64_t *out = p.window.out;
   const double *source = p.flipped ? b : a, *filters = p.flipped ? a : b;
-  for (int64_t n = 0; n < p.window.n; n++)
-    for (int64_t k = 0; k < p.window.k; k++)
-      for (int64_t y = 0; y < p.window.out[1]; y += edge)
-        for (int64_t x = 0; x < p.window.out[2]; x += edge)
-          tile_magnitude(&p, edge, source, filters, (int64_t[]){n, k, y, x}, magnitude);
+  int64_t known[4] = {-1};
+  square tile = {{{0}}};
+  for (int64_t i = 0; i < count; i++) {
+    int64_t e = at ? at[i] : i, row = e / out[2] % out[1], column = e % out[2], plane = e / out[2] / out[1];
+    int64_t wanted[4] = {plane / p.window.k, plane % p.window.k, row - row % edge, column - column % edge};
+    /* Neighbours in a row share a tile. */
+    if (memcmp(wanted, known, sizeof known) != 0) tile = tile_magnitude(&p, edge, source, filters, wanted);
+    memcpy(known, wanted, sizeof known);
+    magnitude[i] = tile.at[row % edge][column % edge];
+  }
 }
 
 static square transposed(const square *matrix) {
@@ -126,21 +131,29 @@ static square read_gradient(const mica__winograd *p, const double *source, int64
   return d;
 }
 
-void mica__winograd_filter_magnitude(const void *problem, const double *x, const double *y, double *magnitude) {
+/* Of the filter (k, c). */
+static square filter_magnitude(const mica__winograd *p, const double *x, const double *y, int64_t k, int64_t c) {
+  const mica__conv_window *w = &p->window;
+  square output = transposed(&edge4.output), filter = transposed(&edge4.filter), sum = {{{0}}};
+  for (int64_t n = 0; n < w->n; n++)
+    for (int64_t i = 0; i < w->out[1]; i += 4)
+      for (int64_t j = 0; j < w->out[2]; j += 4) {
+        square d = read_tile(p, x, n, c, i, j), g = read_gradient(p, y, n, k, i, j);
+        square v = both_sides(6, 6, &edge4.input, &d), m = both_sides(6, 4, &output, &g);
+        for (int t = 0; t < 36; t++) sum.at[t / 6][t % 6] += v.at[t / 6][t % 6] * m.at[t / 6][t % 6];
+      }
+  return both_sides(3, 6, &filter, &sum);
+}
+
+void mica__winograd_filter_magnitude(const void *problem, const double *x, const double *y, const int64_t *at,
+                                     int64_t count, double *magnitude) {
   mica__winograd p = mica__winograd_of(problem);
-  const mica__conv_window *w = &p.window;
-  square output = transposed(&edge4.output), filter = transposed(&edge4.filter);
-  for (int64_t k = 0; k < w->k; k++)
-    for (int64_t c = 0; c < w->c; c++) {
-      square sum = {{{0}}};
-      for (int64_t n = 0; n < w->n; n++)
-        for (int64_t i = 0; i < w->out[1]; i += 4)
-          for (int64_t j = 0; j < w->out[2]; j += 4) {
-            square d = read_tile(&p, x, n, c, i, j), g = read_gradient(&p, y, n, k, i, j);
-            square v = both_sides(6, 6, &edge4.input, &d), m = both_sides(6, 4, &output, &g);
-            for (int t = 0; t < 36; t++) sum.at[t / 6][t % 6] += v.at[t / 6][t % 6] * m.at[t / 6][t % 6];
-          }
-      square taps = both_sides(3, 6, &filter, &sum);
-      for (int t = 0; t < 9; t++) magnitude[(k * w->c + c) * 9 + t] = taps.at[t / 3][t % 3];
-    }
+  int64_t known = -1;
+  square taps = {{{0}}};
+  for (int64_t i = 0; i < count; i++) {
+    int64_t e = at ? at[i] : i, filter = e / 9;
+    if (filter != known) taps = filter_magnitude(&p, x, y, filter / p.window.c, filter % p.window.c);
+    known = filter;
+    magnitude[i] = taps.at[e % 9 / 3][e % 3];
+  }
 }

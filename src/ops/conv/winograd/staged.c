@@ -180,9 +180,11 @@ static mica_status launch_planes(mica_queue *queue, const void *problem, const m
 }
 
 static void magnitude(const void *problem, const mica__variant *variant, const double *a, const double *b,
-                      double *out) {
-  int32_t edge = mica__kernel_value(&mica__winograd_inputs_kernel, variant->values, "TILE");
-  mica__winograd_magnitude(problem, edge, a, b, out);
+                      const int64_t *at, int64_t count, double *out) {
+  mica__winograd winograd = mica__winograd_of(problem);
+  int32_t edge = variant ? mica__kernel_value(&mica__winograd_inputs_kernel, variant->values, "TILE")
+                         : mica__winograd_edge(&winograd);
+  mica__winograd_magnitude(problem, edge, a, b, at, count, out);
 }
 
 const mica__impl mica__winograd_staged = {.name = "winograd_staged",

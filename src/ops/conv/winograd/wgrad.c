@@ -99,9 +99,9 @@ static mica_status launch_filter(mica_queue *queue, const void *problem, const m
 }
 
 static void magnitude(const void *problem, const mica__variant *variant, const double *a, const double *b,
-                      double *out) {
+                      const int64_t *at, int64_t count, double *out) {
   (void)variant;
-  mica__winograd_filter_magnitude(problem, a, b, out);
+  mica__winograd_filter_magnitude(problem, a, b, at, count, out);
 }
 
 const mica__impl mica__winograd_wgrad = {.name = "winograd_wgrad",
