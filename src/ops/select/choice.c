@@ -89,14 +89,24 @@ bool mica__choice_is_open(mica_engine *engine, const mica__choice *choice, const
   return !choice->impl->decline || !choice->impl->decline(problem, device);
 }
 
-/* Why an implementation is not taken; NULL when it is. */
-static const char *reason_against(mica_engine *engine, const mica__impl *impl, const void *problem) {
+/* Why an implementation is not taken on a device, whatever is known of it there; NULL when it is. */
+static const char *declines(const mica__impl *impl, const void *problem, const mica_device_info *device) {
   /* NOLINTNEXTLINE(clang-analyzer-core.NullDereference): no list of implementations is empty. */
   const char *reason = is_left_out(impl) ? "it is left out" : impl->unable ? impl->unable(problem) : NULL;
-  if (!reason) reason = impl->decline(problem, mica_engine_device(engine));
+  if (!reason) reason = impl->decline(problem, device);
+  return !reason && impl->only_tuned ? "no tuner has found it best" : reason;
+}
+
+const mica__impl *mica__route(const mica__impl *const *list, const void *problem, const mica_device_info *device) {
+  while (list[1] && declines(*list, problem, device)) list++;
+  return *list;
+}
+
+/* Why it is not taken on the engine's device. */
+static const char *reason_against(mica_engine *engine, const mica__impl *impl, const void *problem) {
+  const char *reason = declines(impl, problem, mica_engine_device(engine));
   const mica__variant *variant = NULL;
   if (reason) return reason;
-  if (impl->only_tuned) return "no tuner has found it best";
   if (mica__tuning_is_bad(engine, impl->name)) return "it failed here before";
   mica__attempt_begin();
   if (mica__kernel_choose(engine, impl->kernel, &variant) != MICA_OK) reason = "its kernels are wrong on this device";

@@ -32,6 +32,9 @@ bool mica__choice_is_open(mica_engine *engine, const mica__choice *choice, const
  * takes it. Reasons of those that decline go to the log, level debug. */
 mica__choice mica__choose(mica_engine *engine, const mica__impl *const *list, const void *problem, const char *key);
 
+/* The first implementation of the list that takes the problem on such a device, whatever was tuned or failed there. */
+const mica__impl *mica__route(const mica__impl *const *list, const void *problem, const mica_device_info *device);
+
 /* For tests and benches: an implementation of this name is not chosen in this process until NULL takes all names back.
  * Up to 8 names, which stay the caller's; of any further ones it returns false. References cannot be left out. Call it
  * while no other thread uses the library. */

@@ -44,13 +44,11 @@ static const char *choice(const mica_device_info *device, mica_dtype type, int64
   ck_ok(mica_tensor_create(test_engine(), type, MICA_SHAPE(k, n), &b));
   ck_ok(mica_tensor_create(test_engine(), type == MICA_I8 ? MICA_I32 : type, MICA_SHAPE(m, n), &d));
   ck_ok(mica__gemm_problem(test_queue(), &config, a, b, NULL, NULL, d, &gemm));
-  const mica__impl *const *impl = mica__gemm_impls;
-  while (*impl && ((*impl)->only_tuned || (*impl)->decline(&gemm, device))) impl++;
-  ck_assert_ptr_nonnull(*impl);
+  const mica__impl *impl = mica__route(mica__gemm_impls, &gemm, device);
   mica_tensor_destroy(a);
   mica_tensor_destroy(b);
   mica_tensor_destroy(d);
-  return (*impl)->name;
+  return impl->name;
 }
 
 START_TEST(any_gpu_by_size) {

@@ -1,0 +1,105 @@
+/* labels: null
+ *
+ * Which implementation computes which layer: routes.def says it for networks' layers on a CPU and on a GPU. The devices
+ * are descriptions, and need not be there. */
+#include "ops/conv/conv.h"
+#include "support/check_main.h"
+#include "support/engine.h"
+
+#include <mica/mica.h>
+#include <stdio.h>
+#include <string.h>
+
+typedef struct layer {
+  int64_t n, c, h, k, r, stride, pad, groups;
+  const char *cpu[MICA__CONV_PASSES], *gpu[MICA__CONV_PASSES];
+} layer;
+
+#define LAYER(n, c, h, k, r, stride, pad, groups, cpu_fwd, cpu_data, cpu_filter, gpu_fwd, gpu_data, gpu_filter)        \
+  {n, c, h, k, r, stride, pad, groups, {#cpu_fwd, #cpu_data, #cpu_filter}, {#gpu_fwd, #gpu_data, #gpu_filter}},
+static const layer layers[] = {
+#include "ops/conv/routes.def"
+};
+#undef LAYER
+
+static const mica_device_info cpu = {.device_class = MICA_DEVICE_CLASS_CPU,
+                                     .compute_units = 2,
+                                     .local_bytes = 1 << 20,
+                                     .max_group = 4096,
+                                     .vector_bytes = 64,
+                                     .vendor = MICA_VENDOR_AMD};
+static const mica_device_info gpu = {.device_class = MICA_DEVICE_CLASS_GPU,
+                                     .compute_units = 64,
+                                     .local_bytes = 48 << 10,
+                                     .local_is_fast = true,
+                                     .max_group = 1024,
+                                     .vector_bytes = 4,
+                                     .vendor = MICA_VENDOR_NVIDIA};
+
+static mica_engine *engine;
+
+static void open_engine(void) {
+  ck_ok(mica_engine_create(&(mica_engine_config){.device = "null", .cache_dir = ""}, &engine));
+}
+
+static void close_engine(void) { mica_engine_destroy(engine); }
+
+/* How many routes of a layer are others than it says; each is named on stderr. */
+static int wrong_routes(const layer *l) {
+  mica_conv_config config = {.stride = {l->stride, l->stride}, .pad = {l->pad, l->pad}, .groups = l->groups};
+  int64_t p = (l->h + 2 * l->pad - l->r) / l->stride + 1;
+  mica_tensor *x = NULL, *w = NULL, *y = NULL;
+  int wrong = 0;
+  ck_ok(mica_tensor_create(engine, MICA_F32, MICA_SHAPE(l->n, l->c, l->h, l->h), &x));
+  ck_ok(mica_tensor_create(engine, MICA_F32, MICA_SHAPE(l->k, l->c / l->groups, l->r, l->r), &w));
+  ck_ok(mica_tensor_create(engine, MICA_F32, MICA_SHAPE(l->n, l->k, p, p), &y));
+  for (int pass = 0; pass < MICA__CONV_PASSES; pass++) {
+    mica__conv conv;
+    ck_ok(mica__conv_problem(mica_engine_queue(engine), (mica__conv_pass)pass, &config, x, w, y, NULL, &conv));
+    const char *const names[] = {mica__route(mica__conv_impls[pass], &conv, &cpu)->name,
+                                 mica__route(mica__conv_impls[pass], &conv, &gpu)->name};
+    const char *const wanted[] = {l->cpu[pass], l->gpu[pass]};
+    for (int class = 0; class < 2; class ++) {
+      if (!strcmp(names[class], wanted[class])) continue;
+      fprintf(stderr, "n%d c%d h%d k%d r%d s%d p%d g%d, pass %d on a %s: %s, not %s\n", (int)l->n, (int)l->c, (int)l->h,
+              (int)l->k, (int)l->r, (int)l->stride, (int)l->pad, (int)l->groups, pass, class ? "GPU" : "CPU",
+              names[class], wanted[class]);
+      wrong++;
+    }
+  }
+  mica_tensor_destroy(x);
+  mica_tensor_destroy(w);
+  mica_tensor_destroy(y);
+  return wrong;
+}
+
+START_TEST(layers_take_their_routes) {
+  int wrong = 0;
+  for (size_t i = 0; i < sizeof layers / sizeof *layers; i++) wrong += wrong_routes(&layers[i]);
+  ck_assert_int_eq(wrong, 0);
+}
+END_TEST
+
+/* A wrong row, and an implementation that is not there any more, are noticed. */
+START_TEST(wrong_routes_are_found) {
+  layer wrong = layers[0];
+  wrong.cpu[MICA__CONV_BWD_DATA] = "conv_ref";
+  wrong.gpu[MICA__CONV_FWD] = "conv_ref";
+  ck_assert_int_eq(wrong_routes(&layers[0]), 0);
+  ck_assert_int_eq(wrong_routes(&wrong), 2);
+  ck_assert(mica__choice_leave_out(layers[0].cpu[MICA__CONV_FWD]));
+  ck_assert_int_gt(wrong_routes(&layers[0]), 0);
+  mica__choice_leave_out(NULL);
+  ck_assert_int_eq(wrong_routes(&layers[0]), 0);
+}
+END_TEST
+
+Suite *test_suite(void) {
+  Suite *suite = suite_create("routes");
+  TCase *routes = tcase_create("routes");
+  tcase_add_checked_fixture(routes, open_engine, close_engine);
+  tcase_add_test(routes, layers_take_their_routes);
+  tcase_add_test(routes, wrong_routes_are_found);
+  suite_add_tcase(suite, routes);
+  return suite;
+}
