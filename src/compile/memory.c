@@ -9,7 +9,6 @@
 typedef struct block {
   size_t bytes, offset;
   int32_t born, dies; /* steps, both included */
-  bool placed;
 } block;
 
 typedef struct planner {
@@ -130,34 +129,62 @@ static mica_status place_value(planner *p, int32_t s, int32_t id) {
   return MICA_OK;
 }
 
-/* The lowest offset at which the block overlaps nothing that lives at the same time. */
-static void find_offset(planner *p, block *b) {
+/* The lowest offset at which the block overlaps nothing that lives at the same time; placed[0 .. count) are the blocks
+ * that have theirs, in the order of offsets. */
+static size_t find_offset(const planner *p, const block *b, const int32_t *placed, int32_t count) {
   size_t offset = 0;
-  bool moved = true;
-  while (moved) {
-    moved = false;
-    for (int32_t i = 0; i < p->block_count; i++) {
-      const block *other = &p->blocks[i];
-      if (!other->placed || other->dies < b->born || b->dies < other->born) continue;
-      if (offset + b->bytes <= other->offset || other->offset + other->bytes <= offset) continue;
-      offset = other->offset + other->bytes;
-      moved = true;
-    }
+  for (int32_t i = 0; i < count; i++) {
+    const block *other = &p->blocks[placed[i]];
+    if (other->offset >= offset + b->bytes) break; /* and so do all that follow */
+    bool overlaps = other->dies >= b->born && b->dies >= other->born;
+    if (overlaps && other->offset + other->bytes > offset) offset = other->offset + other->bytes;
   }
-  b->offset = offset;
-  b->placed = true;
-  if (offset + b->bytes > p->memory->arena_bytes) p->memory->arena_bytes = offset + b->bytes;
+  return offset;
 }
 
-static void pack(planner *p) {
-  for (int32_t n = 0; n < p->block_count; n++) {
-    block *largest = NULL;
-    for (int32_t i = 0; i < p->block_count; i++)
-      if (!p->blocks[i].placed && (!largest || p->blocks[i].bytes > largest->bytes)) largest = &p->blocks[i];
-    find_offset(p, largest);
+/* Puts block n among those placed, after those of its offset. */
+static void insert_placed(const planner *p, int32_t n, int32_t *placed, int32_t count) {
+  int32_t low = 0, high = count;
+  while (low < high) {
+    int32_t middle = low + (high - low) / 2;
+    if (p->blocks[placed[middle]].offset <= p->blocks[n].offset)
+      low = middle + 1;
+    else
+      high = middle;
   }
+  memmove(&placed[low + 1], &placed[low], (size_t)(count - low) * sizeof *placed);
+  placed[low] = n;
+}
+
+typedef struct sized {
+  size_t bytes;
+  int32_t block;
+} sized;
+
+static int largest_first(const void *a, const void *b) {
+  const sized *x = a, *y = b;
+  if (x->bytes != y->bytes) return x->bytes > y->bytes ? -1 : 1;
+  return x->block < y->block ? -1 : 1;
+}
+
+static mica_status pack(planner *p) {
+  int32_t *placed = calloc((size_t)p->block_count + 1, sizeof *placed);
+  sized *by_size = calloc((size_t)p->block_count + 1, sizeof *by_size);
+  bool good = placed && by_size;
+  for (int32_t i = 0; good && i < p->block_count; i++) by_size[i] = (sized){p->blocks[i].bytes, i};
+  if (good) qsort(by_size, (size_t)p->block_count, sizeof *by_size, largest_first);
+  for (int32_t n = 0; good && n < p->block_count; n++) {
+    block *b = &p->blocks[by_size[n].block];
+    b->offset = find_offset(p, b, placed, n);
+    insert_placed(p, by_size[n].block, placed, n);
+    if (b->offset + b->bytes > p->memory->arena_bytes) p->memory->arena_bytes = b->offset + b->bytes;
+  }
+  free(placed);
+  free(by_size);
+  if (!good) return mica__fail_nomem("a session");
   for (int32_t i = 0; i < p->partition->graph->count; i++)
     if (p->block_of[i]) p->memory->places[i].offset = p->blocks[p->block_of[i] - 1].offset;
+  return MICA_OK;
 }
 
 /* Blocks for what each step stores, in order, so that a value may take over what its step has read last. */
@@ -187,7 +214,7 @@ mica_status mica__memory_plan(const mica__template *template, const mica__partit
   if (status == MICA_OK) status = place_results(&p, deferred);
   if (status == MICA_OK) status = place_sources(&p);
   if (status == MICA_OK) status = place_stores(&p);
-  if (status == MICA_OK) pack(&p);
+  if (status == MICA_OK) status = pack(&p);
   free(p.block_of);
   free(p.last_use);
   free(p.blocks);

@@ -7,24 +7,83 @@
 /* first must run before second, because it reads what second overwrites. */
 typedef struct edge {
   int32_t first, second;
+  int32_t next_out, next_in; /* 1 + the next edge from first, and into second; 0 at the end */
 } edge;
+
+/* Steps by their keys, the smallest first: a binary heap. */
+typedef struct heap {
+  int32_t *steps;
+  int32_t count;
+} heap;
 
 typedef struct schedule {
   mica__partition *partition;
   edge *edges;
   int32_t edge_count, edge_capacity;
-  int32_t *waits;   /* by step: how many it waits for */
-  int32_t *readers; /* by id - 1: steps that have still to read the node */
-  bool *kept;       /* by id - 1: an output or assigned, never freed */
-  bool *done;
-  bool *seen;
+  int32_t *out, *in;     /* by step: 1 + its first edge each way */
+  int32_t *readers_of;   /* the steps that read a node, node by node */
+  int32_t *first_reader; /* by id - 1: where those of the node begin; one more at the end */
+  int32_t *waits;        /* by step: how many it waits for */
+  int32_t *readers;      /* by id - 1: steps that have still to read the node */
+  bool *kept;            /* by id - 1: an output or assigned, never freed */
+  bool *done;            /* by step */
+  bool *shrinks;         /* by step: known to free at least what it takes */
+  int32_t *rank;         /* by step: its number in an order that reads and edges allow */
+  int32_t *seen, stamp;  /* by step: the last search that met it */
   int32_t *stack;
+  heap ready, ready_shrinking;
 } schedule;
 
 static bool reads(const mica__step *step, int32_t id) {
   for (int32_t i = 0; i < step->read_count; i++)
     if (step->reads[i] == id) return true;
   return false;
+}
+
+static int32_t key_of(const mica__step *step) { return step->members[step->count - 1]; }
+
+/* --- heaps --- */
+
+static bool comes_first(const schedule *s, int32_t a, int32_t b) {
+  int32_t x = key_of(&s->partition->steps[a]), y = key_of(&s->partition->steps[b]);
+  return x != y ? x < y : a < b;
+}
+
+static void heap_push(const schedule *s, heap *h, int32_t step) {
+  int32_t at = h->count++;
+  for (; at > 0 && comes_first(s, step, h->steps[(at - 1) / 2]); at = (at - 1) / 2)
+    h->steps[at] = h->steps[(at - 1) / 2];
+  h->steps[at] = step;
+}
+
+static int32_t heap_pop(const schedule *s, heap *h) {
+  int32_t top = h->steps[0], last = h->steps[--h->count], at = 0;
+  for (int32_t child = 1; child < h->count; child = 2 * at + 1) {
+    if (child + 1 < h->count && comes_first(s, h->steps[child + 1], h->steps[child])) child++;
+    if (!comes_first(s, h->steps[child], last)) break;
+    h->steps[at] = h->steps[child];
+    at = child;
+  }
+  h->steps[at] = last;
+  return top;
+}
+
+/* --- who waits for whom --- */
+
+static mica_status find_readers(schedule *s) {
+  const mica__partition *p = s->partition;
+  size_t total = 0;
+  for (int32_t i = 0; i < p->count; i++)
+    for (int32_t r = 0; r < p->steps[i].read_count; r++, total++) s->first_reader[p->steps[i].reads[r]]++;
+  for (int32_t id = 1; id <= p->graph->count; id++) s->first_reader[id] += s->first_reader[id - 1];
+  s->readers_of = calloc(total + 1, sizeof *s->readers_of);
+  if (!s->readers_of) return mica__fail_nomem("a session");
+  for (int32_t i = 0; i < p->count; i++)
+    for (int32_t r = 0; r < p->steps[i].read_count; r++) {
+      int32_t id = p->steps[i].reads[r] - 1;
+      s->readers_of[s->first_reader[id] + s->readers[id]++] = i;
+    }
+  return MICA_OK;
 }
 
 static mica_status add_edge(schedule *s, int32_t first, int32_t second) {
@@ -35,29 +94,72 @@ static mica_status add_edge(schedule *s, int32_t first, int32_t second) {
     s->edges = grown;
     s->edge_capacity = capacity;
   }
-  s->edges[s->edge_count++] = (edge){first, second};
+  s->edges[s->edge_count++] = (edge){first, second, s->out[first], s->in[second]};
+  s->out[first] = s->in[second] = s->edge_count;
   return MICA_OK;
 }
 
-static void push(schedule *s, int32_t step, int32_t *top) {
-  if (step < 0 || s->seen[step]) return;
-  s->seen[step] = true;
+static void count_waits(schedule *s) {
+  const mica__partition *p = s->partition;
+  for (int32_t i = 0; i < p->count; i++) {
+    s->waits[i] = 0;
+    for (int32_t r = 0; r < p->steps[i].read_count; r++) s->waits[i] += p->step_of[p->steps[i].reads[r] - 1] >= 0;
+    for (int32_t e = s->in[i]; e; e = s->edges[e - 1].next_in) s->waits[i]++;
+  }
+}
+
+/* A step has run: `freed` gets those that wait for nothing any more. */
+static void release_waiting(schedule *s, int32_t at, void (*freed)(schedule *s, int32_t step)) {
+  const mica__step *step = &s->partition->steps[at];
+  for (int32_t e = s->out[at]; e; e = s->edges[e - 1].next_out)
+    if (--s->waits[s->edges[e - 1].second] == 0) freed(s, s->edges[e - 1].second);
+  for (int32_t m = 0; m < step->count; m++) {
+    int32_t id = step->members[m];
+    if (s->partition->step_of[id - 1] != at) continue;
+    for (int32_t r = s->first_reader[id - 1]; r < s->first_reader[id]; r++)
+      if (--s->waits[s->readers_of[r]] == 0) freed(s, s->readers_of[r]);
+  }
+}
+
+static void push_ready(schedule *s, int32_t step) { heap_push(s, &s->ready, step); }
+
+/* Numbers the steps in an order that reads and edges allow. Those in a cycle, of which there are none, come last. */
+static void find_ranks(schedule *s) {
+  int32_t next = 0;
+  count_waits(s);
+  s->ready.count = 0;
+  for (int32_t i = 0; i < s->partition->count; i++) {
+    s->rank[i] = INT32_MAX;
+    if (s->waits[i] == 0) push_ready(s, i);
+  }
+  while (s->ready.count > 0) {
+    int32_t at = heap_pop(s, &s->ready);
+    s->rank[at] = next++;
+    release_waiting(s, at, push_ready);
+  }
+}
+
+/* --- assignments --- */
+
+static void push(schedule *s, int32_t step, int32_t lowest, int32_t *top) {
+  if (step < 0 || s->seen[step] == s->stamp || s->rank[step] < lowest) return;
+  s->seen[step] = s->stamp;
   s->stack[(*top)++] = step;
 }
 
-/* Whether `later` must run after `earlier`, by what it reads or by edges. */
-static bool comes_after(schedule *s, int32_t later, int32_t earlier) {
-  int32_t top = 0;
-  memset(s->seen, 0, (size_t)s->partition->count * sizeof *s->seen);
-  push(s, later, &top);
-  while (top > 0 && !s->seen[earlier]) {
+/* Whether a reader of the parameter, other than `writer`, must run after it, by what it reads or by edges. */
+static bool a_reader_comes_after(schedule *s, int32_t parameter, int32_t writer) {
+  int32_t top = 0, lowest = s->rank[writer];
+  s->stamp++;
+  for (int32_t r = s->first_reader[parameter - 1]; r < s->first_reader[parameter]; r++)
+    if (s->readers_of[r] != writer) push(s, s->readers_of[r], lowest, &top);
+  while (top > 0 && s->seen[writer] != s->stamp) {
     int32_t at = s->stack[--top];
     const mica__step *step = &s->partition->steps[at];
-    for (int32_t i = 0; i < step->read_count; i++) push(s, s->partition->step_of[step->reads[i] - 1], &top);
-    for (int32_t i = 0; i < s->edge_count; i++)
-      if (s->edges[i].second == at) push(s, s->edges[i].first, &top);
+    for (int32_t i = 0; i < step->read_count; i++) push(s, s->partition->step_of[step->reads[i] - 1], lowest, &top);
+    for (int32_t e = s->in[at]; e; e = s->edges[e - 1].next_in) push(s, s->edges[e - 1].first, lowest, &top);
   }
-  return s->seen[earlier];
+  return s->seen[writer] == s->stamp;
 }
 
 /* Whether a kernel that reads the parameter and stores its new value touches the same element at the same point. */
@@ -82,20 +184,35 @@ static bool overwrites_itself(const mica__step *step, mica__assignment a) {
 /* Where the writer may follow all readers it is made to; otherwise the assignment is deferred. */
 static mica_status place_assignment(schedule *s, mica__assignment a, bool *deferred) {
   int32_t writer = s->partition->step_of[a.value - 1];
-  const mica__step *steps = s->partition->steps;
-  *deferred = reads(&steps[writer], a.parameter) && !overwrites_itself(&steps[writer], a);
-  for (int32_t i = 0; !*deferred && i < s->partition->count; i++)
-    if (i != writer && reads(&steps[i], a.parameter)) *deferred = comes_after(s, i, writer);
-  for (int32_t i = 0; !*deferred && i < s->partition->count; i++)
-    if (i != writer && reads(&steps[i], a.parameter)) MICA_TRY(add_edge(s, i, writer));
+  const mica__step *step = &s->partition->steps[writer];
+  bool late = false; /* a reader's rank is above the writer's, so that an edge to the writer makes the ranks wrong */
+  *deferred = (reads(step, a.parameter) && !overwrites_itself(step, a)) || a_reader_comes_after(s, a.parameter, writer);
+  for (int32_t r = s->first_reader[a.parameter - 1]; !*deferred && r < s->first_reader[a.parameter]; r++) {
+    int32_t reader = s->readers_of[r];
+    if (reader == writer) continue;
+    MICA_TRY(add_edge(s, reader, writer));
+    late = late || s->rank[reader] > s->rank[writer];
+  }
+  if (late) find_ranks(s);
   return MICA_OK;
 }
+
+static mica_status place_assignments(schedule *s, const mica__template *template, bool *deferred) {
+  for (int32_t i = 0; i < template->output_count; i++) s->kept[template->outputs[i] - 1] = true;
+  for (int32_t i = 0; i < template->assignment_count; i++) s->kept[template->assignments[i].value - 1] = true;
+  if (template->assignment_count) find_ranks(s);
+  for (int32_t i = 0; i < template->assignment_count; i++)
+    MICA_TRY(place_assignment(s, template->assignments[i], &deferred[i]));
+  return MICA_OK;
+}
+
+/* --- the order --- */
 
 static bool is_temporary(const schedule *s, int32_t id) {
   return s->partition->step_of[id - 1] >= 0 && !s->kept[id - 1];
 }
 
-/* Bytes that running the step takes less what it frees. */
+/* Bytes that running the step takes less what it frees. It only falls as others run. */
 static double growth_of(const schedule *s, int32_t at) {
   const mica__step *step = &s->partition->steps[at];
   double growth = 0;
@@ -108,46 +225,47 @@ static double growth_of(const schedule *s, int32_t at) {
   return growth;
 }
 
-static int32_t key_of(const mica__step *step) { return step->members[step->count - 1]; }
+static void push_by_growth(schedule *s, int32_t step) {
+  s->shrinks[step] = growth_of(s, step) <= 0;
+  heap_push(s, s->shrinks[step] ? &s->ready_shrinking : &s->ready, step);
+}
+
+/* Whoever alone has still to read a value frees it. */
+static void look_again_at_last_reader(schedule *s, int32_t id) {
+  for (int32_t r = s->first_reader[id - 1]; r < s->first_reader[id]; r++) {
+    int32_t step = s->readers_of[r];
+    if (s->done[step] || s->waits[step] > 0 || s->shrinks[step] || growth_of(s, step) > 0) continue;
+    s->shrinks[step] = true; /* in the other heap it is passed over */
+    heap_push(s, &s->ready_shrinking, step);
+  }
+}
 
 /* The next step; -1 when none is ready, which would be a cycle. */
-static int32_t choose(const schedule *s) {
-  int32_t best = -1;
-  bool best_shrinks = false;
-  for (int32_t i = 0; i < s->partition->count; i++) {
-    if (s->done[i] || s->waits[i] > 0) continue;
-    bool shrinks = growth_of(s, i) <= 0;
-    bool earlier = best < 0 || key_of(&s->partition->steps[i]) < key_of(&s->partition->steps[best]);
-    if (best >= 0 && (shrinks != best_shrinks ? best_shrinks : !earlier)) continue;
-    best = i;
-    best_shrinks = shrinks;
+static int32_t choose(schedule *s) {
+  while (s->ready_shrinking.count == 0 && s->ready.count > 0) {
+    int32_t step = heap_pop(s, &s->ready);
+    if (!s->shrinks[step]) return step;
   }
-  return best;
+  return s->ready_shrinking.count > 0 ? heap_pop(s, &s->ready_shrinking) : -1;
 }
 
 static void run(schedule *s, int32_t at) {
-  const mica__step *steps = s->partition->steps;
+  const mica__step *step = &s->partition->steps[at];
   s->done[at] = true;
-  for (int32_t i = 0; i < steps[at].read_count; i++) s->readers[steps[at].reads[i] - 1]--;
-  for (int32_t i = 0; i < s->edge_count; i++)
-    if (s->edges[i].first == at) s->waits[s->edges[i].second]--;
-  for (int32_t m = 0; m < steps[at].count; m++) {
-    if (s->partition->step_of[steps[at].members[m] - 1] != at) continue;
-    for (int32_t i = 0; i < s->partition->count; i++)
-      if (!s->done[i] && reads(&steps[i], steps[at].members[m])) s->waits[i]--;
-  }
+  for (int32_t i = 0; i < step->read_count; i++) s->readers[step->reads[i] - 1]--;
+  for (int32_t i = 0; i < step->read_count; i++)
+    if (s->readers[step->reads[i] - 1] == 1) look_again_at_last_reader(s, step->reads[i]);
+  release_waiting(s, at, push_by_growth);
 }
 
 static mica_status order(schedule *s) {
   mica__partition *p = s->partition;
   mica__step *ordered = calloc((size_t)p->count + 1, sizeof *ordered);
   if (!ordered) return mica__fail_nomem("a session");
+  count_waits(s);
+  s->ready.count = 0;
   for (int32_t i = 0; i < p->count; i++)
-    for (int32_t r = 0; r < p->steps[i].read_count; r++) {
-      s->readers[p->steps[i].reads[r] - 1]++;
-      s->waits[i] += p->step_of[p->steps[i].reads[r] - 1] >= 0;
-    }
-  for (int32_t i = 0; i < s->edge_count; i++) s->waits[s->edges[i].second]++;
+    if (s->waits[i] == 0) push_by_growth(s, i);
   for (int32_t n = 0; n < p->count; n++) {
     int32_t next = choose(s);
     if (next < 0) {
@@ -169,24 +287,32 @@ static mica_status order(schedule *s) {
   return MICA_OK;
 }
 
+static bool allocate(schedule *s) {
+  size_t steps = (size_t)s->partition->count + 1, nodes = (size_t)s->partition->graph->count + 1;
+  s->out = calloc(steps, sizeof *s->out);
+  s->in = calloc(steps, sizeof *s->in);
+  s->first_reader = calloc(nodes, sizeof *s->first_reader);
+  s->waits = calloc(steps, sizeof *s->waits);
+  s->readers = calloc(nodes, sizeof *s->readers);
+  s->kept = calloc(nodes, sizeof *s->kept);
+  s->done = calloc(steps, sizeof *s->done);
+  s->shrinks = calloc(steps, sizeof *s->shrinks);
+  s->rank = calloc(steps, sizeof *s->rank);
+  s->seen = calloc(steps, sizeof *s->seen);
+  s->stack = calloc(steps, sizeof *s->stack);
+  s->ready.steps = calloc(steps, sizeof *s->ready.steps);
+  s->ready_shrinking.steps = calloc(steps, sizeof *s->ready_shrinking.steps);
+  return s->out && s->in && s->first_reader && s->waits && s->readers && s->kept && s->done && s->shrinks && s->rank &&
+         s->seen && s->stack && s->ready.steps && s->ready_shrinking.steps;
+}
+
 mica_status mica__partition_schedule(const mica__template *template, mica__partition *partition, bool *deferred) {
-  size_t steps = (size_t)partition->count + 1, nodes = (size_t)partition->graph->count + 1;
-  schedule s = {.partition = partition,
-                .waits = calloc(steps, sizeof *s.waits),
-                .readers = calloc(nodes, sizeof *s.readers),
-                .kept = calloc(nodes, sizeof *s.kept),
-                .done = calloc(steps, sizeof *s.done),
-                .seen = calloc(steps, sizeof *s.seen),
-                .stack = calloc(steps, sizeof *s.stack)};
-  bool good = s.waits && s.readers && s.kept && s.done && s.seen && s.stack;
-  mica_status status = good ? MICA_OK : mica__fail_nomem("a session");
-  for (int32_t i = 0; good && i < template->output_count; i++) s.kept[template->outputs[i] - 1] = true;
-  for (int32_t i = 0; status == MICA_OK && i < template->assignment_count; i++) {
-    s.kept[template->assignments[i].value - 1] = true;
-    status = place_assignment(&s, template->assignments[i], &deferred[i]);
-  }
+  schedule s = {.partition = partition};
+  mica_status status = allocate(&s) ? find_readers(&s) : mica__fail_nomem("a session");
+  if (status == MICA_OK) status = place_assignments(&s, template, deferred);
   if (status == MICA_OK) status = order(&s);
-  void *all[] = {s.edges, s.waits, s.readers, s.kept, s.done, s.seen, s.stack};
+  void *all[] = {s.edges, s.out,  s.in,    s.readers_of,  s.first_reader,          s.waits,  s.readers, s.kept, s.done,
+                 s.rank,  s.seen, s.stack, s.ready.steps, s.ready_shrinking.steps, s.shrinks};
   for (size_t i = 0; i < sizeof all / sizeof *all; i++) free(all[i]);
   return status;
 }
