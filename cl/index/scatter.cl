@@ -9,7 +9,7 @@
  *   U_T    type of x, u and y; sums are taken in COMPUTE(U_T)
  *   I_T    type of the indices, i32 or i64 (scatter_elements)
  *   JOIN   0 the last one stays, 1 sum, 2 product, 3 largest, 4 smallest
- *   BASE   1: there is an x
+ *   BASE   1: there is an x; 2: x is y, and what no index names stays as it is
  *   VW     elements along `inner` a work-item makes (scatter_rows)
  *
  * One dimension of outer * n * ceil(inner / VW) work-items (VW counts as 1 for scatter_elements), any group size. Every
@@ -73,6 +73,9 @@ __kernel void scatter_rows(__global const STORAGE(U_T) *x, const long x_at, __gl
   if (o >= outer) return;
   const long y_place = row * inner;
   const int from = start[start_at + v], to = start[start_at + v + 1];
+#if BASE == 2
+  if (from == to) return;
+#endif
   x += x_at;
   u += u_at;
   y += y_at;
@@ -92,12 +95,14 @@ __kernel void scatter_elements(__global const STORAGE(U_T) *x, const long x_at, 
   const int v = (int)(item / inner % n), i = (int)(item % inner);
   if (o >= outer) return;
   COMPUTE(U_T) sum = FIRST(1, x, x_at + item);
+  bool named = BASE != 2;
   for (int j = 0; j < m; j++) {
     const long place = (o * m + j) * inner + i;
     if (INDEX(I_T, indices, indices_at + place, n) == v) {
       const COMPUTE(U_T) next = LOAD(U_T, u, u_at + place);
       sum = JOINED(sum, next);
+      named = true;
     }
   }
-  STORE(U_T, sum, y, y_at + item);
+  if (named) STORE(U_T, sum, y, y_at + item);
 }

@@ -33,6 +33,11 @@ static mica_status claim(planner *p, int32_t id, size_t *total, size_t *offset) 
 
 static mica_status place_results(planner *p, const bool *deferred) {
   mica__place *places = p->memory->places;
+  for (int32_t s = 0; s < p->partition->count; s++) {
+    const mica__step *step = &p->partition->steps[s];
+    if (step->updated)
+      places[step->members[0] - 1] = (mica__place){.home = MICA__HOME_PARAMETER, .node = step->updated};
+  }
   for (int32_t i = 0; i < p->template->output_count; i++) {
     int32_t id = p->template->outputs[i];
     places[id - 1] = (mica__place){.home = MICA__HOME_OUTPUT, .node = i};
@@ -92,9 +97,16 @@ static bool may_take_over(const planner *p, const mica__step *step, int32_t from
     return false;
   if (step->fused) return meets_at_every_point(step, from, to);
   const mica__node *node = node_at(p, to);
-  for (int32_t k = 0; k < node->input_count && k < 32; k++)
-    if (node->inputs[k] == from && !(node->op->may_alias >> k & 1)) return false;
-  return node->op->may_alias != 0;
+  bool found = false;
+  for (int32_t k = 0; k < node->input_count; k++) {
+    int32_t base = 0;
+    mica__access access = mica__partition_operand(p->partition->graph, node, k, &base);
+    if (base != from) continue;
+    found = k < 32 && node->op->may_alias >> k & 1 &&
+            mica__access_is_row_major(node_at(p, node->inputs[k])->type.shape, &access);
+    if (!found) return false;
+  }
+  return found;
 }
 
 /* The block of an operand that dies in step s and that the value may take over; 0 when there is none. */

@@ -62,6 +62,24 @@ mica__access mica__partition_operand(const mica_graph *graph, const mica__node *
   return mica__access_row_major(space);
 }
 
+int32_t mica__partition_updated(const mica_graph *graph, const mica__node *node) {
+  int32_t updated = 0, base = 0;
+  bool alone = true;
+  for (int32_t k = 0; node->op->kind == MICA__OP_LAUNCH && k < node->input_count && k < 32; k++) {
+    if (!(node->op->updates >> k & 1) || updated) continue;
+    mica__access access = mica__partition_operand(graph, node, k, &base);
+    const mica__node *from = mica__graph_node(graph, base);
+    if (from->type.dtype == node->type.dtype && mica__node_count(from) == mica__node_count(node) &&
+        mica__access_is_row_major(mica__graph_node(graph, node->inputs[k])->type.shape, &access))
+      updated = base;
+  }
+  for (int32_t k = 0, count = 0; updated && k < node->input_count; k++) {
+    mica__partition_operand(graph, node, k, &base);
+    if (base == updated && reads_input(node, k)) alone = ++count == 1;
+  }
+  return alone ? updated : 0;
+}
+
 /* --- what is needed, and who uses it --- */
 
 static void find_needed(work *w, const mica__template *template) {

@@ -13,7 +13,8 @@ typedef struct mica__step {
   mica__fused *fused; /* NULL for the launch of an op */
   int32_t operands[MICA__FUSED_OPERANDS];
   uint32_t stores;
-  bool invariant; /* what it stores is no output and stays as it is from run to run */
+  bool invariant;  /* what it stores is no output and stays as it is from run to run */
+  int32_t updated; /* the parameter in whose memory its launch writes only what changes; 0 for others */
 } mica__step;
 
 typedef struct mica__partition {
@@ -29,14 +30,20 @@ mica_status mica__partition_make(const mica__template *template, bool fusion, mi
 void mica__partition_free(mica__partition *partition);
 
 /* Orders the steps: what a step reads is stored before, a parameter is written after all that read it. A step that
- * frees at least the memory it takes runs as soon as it can, others in the order in which they were built.
- * deferred[i] is set where assignment i cannot be written over the old value, since something that depends on the new
- * one still reads the old: then its value has memory of its own, to be copied when everything has run. */
+ * frees at least the memory it takes runs as soon as it can, others in the order in which they were built. A launch
+ * that updates a parameter which is assigned its result, or each of a chain of them, gets `updated` where nothing
+ * reads the old value afterwards. deferred[i] is set where assignment i cannot be written over the old value, since
+ * something that depends on the new one still reads the old: then its value has memory of its own, to be copied when
+ * everything has run. */
 mica_status mica__partition_schedule(const mica__template *template, mica__partition *partition, bool *deferred);
 
 /* How the launch of an op reads its operand k: *base is the node whose memory it is, at *access (over the shape of the
  * operand). Looks through views where the op takes strides, or where the elements stand in order. */
 mica__access mica__partition_operand(const mica_graph *graph, const mica__node *node, int32_t k, int32_t *base);
+
+/* The value that the launch of the node updates (mica__op.updates), all of it and in order, and that no other operand
+ * reads; 0 where there is none. */
+int32_t mica__partition_updated(const mica_graph *graph, const mica__node *node);
 
 /* Whether the node is launched by its op. */
 bool mica__node_is_launched(const mica__node *node);

@@ -187,11 +187,13 @@ static mica_status record_step(recorder *r, int32_t index) {
 
 static mica_status record_copy(recorder *r, int32_t index) {
   mica__assignment a = r->v->template.assignments[index];
-  mica_tensor *value = NULL;
+  mica_tensor *value = NULL, *to = r->session->tensors[r->v->parameters[a.parameter - 1]], *shaped = NULL;
   size_t from = mica__recorder_count(r->recorder);
   MICA_TRY(tensor_of(r, a.value, &value));
-  MICA_TRY(mica_op_copy(r->recorder, value, r->session->tensors[r->v->parameters[a.parameter - 1]]));
-  return note_launches(r, from, -1 - index);
+  MICA_TRY(mica_tensor_view(value, mica_tensor_shape(to), NULL, 0, &shaped));
+  mica_status status = mica_op_copy(r->recorder, shaped, to);
+  mica_tensor_destroy(shaped);
+  return status == MICA_OK ? note_launches(r, from, -1 - index) : status;
 }
 
 static mica_status upload_constant(recorder *r, int32_t id) {

@@ -181,12 +181,28 @@ static bool overwrites_itself(const mica__step *step, mica__assignment a) {
   return store != NULL;
 }
 
+static int32_t updated_by(const schedule *s, int32_t id) {
+  const mica__step *step = &s->partition->steps[s->partition->step_of[id - 1]];
+  return step->fused ? 0 : mica__partition_updated(s->partition->graph, mica__graph_node(s->partition->graph, id));
+}
+
+/* The first of the launches that one after the other update the parameter until it has its new value, each of which
+ * alone reads what the one before leaves; 0 where there are no such. */
+static int32_t first_update(const schedule *s, mica__assignment a) {
+  for (int32_t id = a.value, from; (from = updated_by(s, id)) != 0; id = from) {
+    if (from == a.parameter) return id;
+    if (s->partition->step_of[from - 1] < 0 || s->kept[from - 1] || s->readers[from - 1] != 1) break;
+  }
+  return 0;
+}
+
 /* Where the writer may follow all readers it is made to; otherwise the assignment is deferred. */
 static mica_status place_assignment(schedule *s, mica__assignment a, bool *deferred) {
-  int32_t writer = s->partition->step_of[a.value - 1];
+  int32_t update = first_update(s, a), writer = s->partition->step_of[(update ? update : a.value) - 1];
   const mica__step *step = &s->partition->steps[writer];
   bool late = false; /* a reader's rank is above the writer's, so that an edge to the writer makes the ranks wrong */
-  *deferred = (reads(step, a.parameter) && !overwrites_itself(step, a)) || a_reader_comes_after(s, a.parameter, writer);
+  *deferred = (!update && reads(step, a.parameter) && !overwrites_itself(step, a)) ||
+              a_reader_comes_after(s, a.parameter, writer);
   for (int32_t r = s->first_reader[a.parameter - 1]; !*deferred && r < s->first_reader[a.parameter]; r++) {
     int32_t reader = s->readers_of[r];
     if (reader == writer) continue;
@@ -194,6 +210,8 @@ static mica_status place_assignment(schedule *s, mica__assignment a, bool *defer
     late = late || s->rank[reader] > s->rank[writer];
   }
   if (late) find_ranks(s);
+  for (int32_t id = a.value; update && !*deferred && id != a.parameter; id = updated_by(s, id))
+    s->partition->steps[s->partition->step_of[id - 1]].updated = a.parameter;
   return MICA_OK;
 }
 

@@ -280,13 +280,24 @@ static mica_status claim(sweep *s, bool *claimed, int32_t *id) {
   return *id ? MICA_OK : s->out->status;
 }
 
+/* The value whose elements, all of them in order, a chain of views shows. */
+static int32_t same_elements(const sweep *s, int32_t id) {
+  int32_t base = 0;
+  const mica__node *node = mica__graph_node(s->out, id);
+  mica__access access = mica__template_look(s->out, id, &base);
+  bool same = mica__access_is_row_major(node->type.shape, &access) &&
+              mica__node_count(mica__graph_node(s->out, base)) == mica__node_count(node);
+  return same ? base : id;
+}
+
 static mica_status claim_results(sweep *s, const mica__template *source, mica__template *template) {
   bool *claimed = calloc((size_t)s->out->count + 1, sizeof *claimed);
   if (!claimed) return mica__fail_nomem("a session");
   mica_status status = MICA_OK;
   for (int32_t i = 0; status == MICA_OK && i < source->assignment_count; i++) {
     mica__assignment a = source->assignments[i];
-    a = (mica__assignment){s->map[a.parameter - 1], s->map[a.value - 1]};
+    /* A parameter takes elements, whatever the shape in which they were computed. */
+    a = (mica__assignment){s->map[a.parameter - 1], same_elements(s, s->map[a.value - 1])};
     status = claim(s, claimed, &a.value);
     template->assignments[template->assignment_count++] = a;
   }

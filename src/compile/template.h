@@ -46,7 +46,8 @@ mica_status mica__template_put_scaled(const mica_graph *graph, int32_t id, int32
 
 /* shapes[id - 1] is the shape of input `id` of source; other entries are not read. The result has no open dimension.
  * Every output and every assigned value is a POINTWISE, REDUCE or LAUNCH node of its own, used as one output or
- * assignment, so that it can be written where it belongs. */
+ * assignment, so that it can be written where it belongs. An assigned value has the parameter's dtype and elements, but
+ * maybe another shape. */
 mica_status mica__template_specialise(const mica__template *source, const mica_shape *shapes, bool simplify,
                                       mica__template *template);
 

@@ -167,6 +167,8 @@ typedef struct mica__op {
    * stored where that costs little. */
   int32_t cost;
   uint32_t may_alias;     /* bit k: the output may overwrite input k */
+  uint32_t updates;       /* LAUNCH: bit k: the result is input k but for what the others change, of as many elements:
+                             where both are one memory (then bit k of may_alias is set) only the changes are written */
   uint32_t takes_strides; /* LAUNCH: bit k: input k may be a view with any strides that are not negative */
   uint32_t takes_halves;  /* LAUNCH: bit k: input k, if f32, may come as f16 or bf16, widened as it is read */
   uint32_t shape_only;    /* bit k: of input k only the shape is used, so that it need not be kept or computed */

@@ -126,6 +126,10 @@ void mica_tensor_destroy(mica_tensor *tensor) {
   free(tensor);
 }
 
+bool mica__tensor_same_memory(const mica_tensor *a, const mica_tensor *b) {
+  return a->buffer == b->buffer && a->first == b->first && a->dtype == b->dtype;
+}
+
 int64_t mica__tensor_first(const mica_tensor *tensor) { return tensor->first; }
 
 void mica__tensor_changed(const mica_tensor *tensor) { atomic_fetch_add(&tensor->buffer->changes, 1); }

@@ -11,6 +11,9 @@
 /* Elements from the buffer's start to the tensor's first one. */
 int64_t mica__tensor_first(const mica_tensor *tensor);
 
+/* Whether both begin at the same element of the same buffer. */
+bool mica__tensor_same_memory(const mica_tensor *a, const mica_tensor *b);
+
 /* Another number whenever something may have written to the tensor's buffer since the last call: a transfer, a launch,
  * or whoever has been given its memory. Launches of recordings are not seen: whoever replays one says what it writes.
  * What was computed from a tensor once stays good as long as the number does. */

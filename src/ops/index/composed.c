@@ -1,6 +1,7 @@
 /* Indexing made of gather and scatter, and of comparisons with a range. */
 #include "ops/index/index.h"
 
+#include "base/checked.h"
 #include "base/element.h"
 #include "base/error.h"
 
@@ -72,6 +73,28 @@ mica_value mica_gather_nd(mica_value x, mica_value indices) {
 mica_value mica_scatter_nd(mica_value x, mica_value indices, mica_value updates, mica_scatter how) {
   mica_value merged = {0}, places = merged_indices("scatter_nd", x, indices, &merged);
   return mica__reshape_like(mica__scatter(merged, places, updates, 0, false, how), x);
+}
+
+mica_value mica_slice_assign(mica_value x, mica_value values, int32_t axis, int64_t start, int64_t step) {
+  mica_shape shape = mica_value_shape(x), given = mica_value_shape(values);
+  char tx[MICA_SHAPE_TEXT], tv[MICA_SHAPE_TEXT];
+  int64_t k = axis;
+  if (!x.graph || !values.graph || !mica__builder_axis("slice_assign", x, &k)) return (mica_value){0};
+  int64_t count = given.rank == shape.rank ? given.dim[k] : -1, extent = shape.dim[k], last = 0;
+  if (count == 0) return x;
+  if (start < 0) start += extent;
+  bool fits = extent != MICA_DYNAMIC && count > 0 && step != 0 && mica__mul_i64(count - 1, step, &last) &&
+              !__builtin_add_overflow(last, start, &last) && start >= 0 && start < extent && last >= 0 && last < extent;
+  if (!fits)
+    return mica__builder_fail("slice_assign", x, MICA_E_SHAPE, "%s from %lld by %lld on axis %d is not inside %s",
+                              mica_shape_format(given, tv), (long long)start, (long long)step, (int)k,
+                              mica_shape_format(shape, tx));
+  int64_t *rows = calloc((size_t)count, sizeof *rows);
+  if (!rows) return mica__graph_fail_with(x.graph, mica__fail_nomem("a slice"));
+  for (int64_t i = 0; i < count; i++) rows[i] = start + i * step;
+  mica_value indices = mica_constant(x.graph, MICA_I64, MICA_SHAPE(count), rows);
+  free(rows);
+  return mica__scatter(x, indices, values, (int32_t)k, false, MICA_SCATTER_SET);
 }
 
 mica_value mica_one_hot(mica_value indices, int64_t depth, int32_t axis, mica_value off, mica_value on) {

@@ -28,6 +28,12 @@ mica_status mica__index_infer(mica__index_attrs *attrs, const mica__type *indexe
 /* An index as a place from 0 to n - 1; -1 for one outside. */
 int64_t mica__index_place(double index, int64_t n);
 
+/* Whether the result of a scatter is the memory of its base, and the indices are few enough to compare each with all
+ * others; then mica__scatter_update writes what they name, and nothing else. */
+bool mica__scatter_takes_update(const mica__exec *exec, const mica__index_view *view);
+mica_status mica__scatter_update(const mica__exec *exec, const mica__index_view *view, bool elements, int32_t join);
+extern const struct mica__kernel_desc mica__scatter_update_kernel;
+
 mica_value mica__scatter(mica_value x, mica_value indices, mica_value updates, int32_t axis, bool elements,
                          mica_scatter how);
 

@@ -2,6 +2,7 @@
 #include "ops/index/index.h"
 #include "ops/select/launch_check.h"
 #include "runtime/launch.h"
+#include "runtime/tensor.h"
 #include "runtime/workspace.h"
 
 #include <math.h>
@@ -59,7 +60,7 @@ static mica_status evaluate_scatter(const mica__eval *eval) {
 static const mica__kernel_param rows_params[] = {
     MICA__DTYPE("U_T", "type of the updates and the result", UPDATE_TYPES),
     MICA__INT("JOIN", "0 the last stays, 1 sum, 2 product, 3 largest, 4 smallest", 0, 1, 2, 3, 4),
-    MICA__INT("BASE", "1: there is a tensor to start from", 0, 1),
+    MICA__INT("BASE", "1: there is a tensor to start from, 2: the result itself", 0, 1, 2),
     MICA__INT("VW", "elements a work-item makes", 1, 2, 4, 8, 16),
 };
 static const mica__variant rows_variants[] = {
@@ -73,7 +74,7 @@ static const mica__kernel_param elements_params[] = {
     MICA__DTYPE("U_T", "type of the updates and the result", UPDATE_TYPES),
     MICA__DTYPE("I_T", "type of the indices", MICA_I64, MICA_I32),
     MICA__INT("JOIN", "0 the last stays, 1 sum, 2 product, 3 largest, 4 smallest", 0, 1, 2, 3, 4),
-    MICA__INT("BASE", "1: there is a tensor to start from", 0, 1),
+    MICA__INT("BASE", "1: there is a tensor to start from, 2: the result itself", 0, 1, 2),
 };
 static const mica__variant elements_variants[] = {
     MICA__VARIANT("any", MICA__ON_ANY, MICA_F32, MICA_I64, MICA_SCATTER_ADD, 0),
@@ -130,7 +131,7 @@ static mica_status begin(const mica__exec *exec, const mica__kernel_desc *desc, 
   const mica_tensor *base = attrs->base ? exec->inputs[0] : NULL;
   mica__kernel_set(desc, values, "U_T", (int32_t)mica_tensor_dtype(exec->output));
   mica__kernel_set(desc, values, "JOIN", attrs->join);
-  mica__kernel_set(desc, values, "BASE", base != NULL);
+  mica__kernel_set(desc, values, "BASE", !base ? 0 : mica__tensor_same_memory(base, exec->output) ? 2 : 1);
   MICA_TRY(mica__kernel_get(mica__queue_engine(exec->queue), desc, values, NULL, &kernel));
   *launch = mica__launch_of(kernel);
   mica__launch_optional(launch, base);
@@ -140,13 +141,16 @@ static mica_status begin(const mica__exec *exec, const mica__kernel_desc *desc, 
 }
 
 static mica_status end(const mica__exec *exec, const mica__index_view *v, int64_t items, mica__launch *launch) {
+  const mica__index_attrs *attrs = exec->attrs;
+  bool in_place = attrs->base && mica__tensor_same_memory(exec->inputs[0], exec->output);
   mica__launch_size(launch, v->outer);
   mica__launch_size(launch, v->n);
   mica__launch_size(launch, v->m);
   mica__launch_size(launch, v->inner);
   mica__launch_range1(launch, items, GROUP);
   mica__launch_cost(launch, (double)mica_tensor_count(exec->inputs[2]),
-                    (double)mica_tensor_bytes(exec->output) + (double)mica_tensor_bytes(exec->inputs[2]));
+                    (double)mica_tensor_bytes(in_place ? exec->inputs[2] : exec->output) +
+                        (double)mica_tensor_bytes(exec->inputs[2]));
   return mica__queue_submit(exec->queue, launch);
 }
 
@@ -175,7 +179,10 @@ static mica_status launch_scatter(const mica__exec *exec) {
   const mica__index_view v =
       mica__index_view_of(exec->attrs, mica_tensor_shape(exec->output), mica_tensor_shape(exec->inputs[1]));
   if (mica_tensor_count(exec->output) == 0) return MICA_OK;
-  if (((const mica__index_attrs *)exec->attrs)->elements) return launch_elements(exec, &v);
+  const mica__index_attrs *attrs = exec->attrs;
+  if (attrs->base && mica__scatter_takes_update(exec, &v))
+    return mica__scatter_update(exec, &v, attrs->elements, attrs->join);
+  if (attrs->elements) return launch_elements(exec, &v);
   sorted s = {0};
   mica_status status = sort(exec, &v, &s);
   if (status == MICA_OK) status = launch_rows(exec, &v, &s);
@@ -249,10 +256,10 @@ static mica_status check_joins(mica__check *check, const mica__op *op, bool base
 static mica_status check_scatter(mica__check *check) { return check_joins(check, &mica__op_scatter, true); }
 static mica_status check_zeros(mica__check *check) { return check_joins(check, &mica__op_scatter_into_zeros, false); }
 
-static const mica__kernel_desc *const kernels[] = {&scatter_rows, &scatter_elements, &order_serial,
-                                                   &order_starts, &order_places,     NULL};
+static const mica__kernel_desc *const kernels[] = {
+    &scatter_rows, &scatter_elements, &order_serial, &order_starts, &order_places, &mica__scatter_update_kernel, NULL};
 
-#define SCATTER(label, check_fn, unread)                                                                               \
+#define SCATTER(label, check_fn, unread, from)                                                                         \
   const mica__op mica__op_##label = {.name = #label,                                                                   \
                                      .kernels = kernels,                                                               \
                                      .check = check_fn,                                                                \
@@ -264,9 +271,11 @@ static const mica__kernel_desc *const kernels[] = {&scatter_rows, &scatter_eleme
                                      .grad = grad_scatter,                                                             \
                                      .evaluate = evaluate_scatter,                                                     \
                                      .launch = launch_scatter,                                                         \
+                                     .may_alias = from,                                                                \
+                                     .updates = from,                                                                  \
                                      .shape_only = unread};
-SCATTER(scatter, check_scatter, 0)
-SCATTER(scatter_into_zeros, check_zeros, 1)
+SCATTER(scatter, check_scatter, 0, 1)
+SCATTER(scatter_into_zeros, check_zeros, 1, 0)
 
 mica_value mica__scatter(mica_value x, mica_value indices, mica_value updates, int32_t axis, bool elements,
                          mica_scatter how) {

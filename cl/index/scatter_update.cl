@@ -1,0 +1,85 @@
+/* index/scatter_update.cl: y[o, v, i] is joined with every u[o, j, i] whose index is v, in rising j, where y lies: only
+ * what an index names is read and written. Indices outside take no part.
+ *
+ * y is (outer, n, inner), u (outer, m, inner); an index for every j, or for every element of u (outer, m, inner).
+ *
+ *   U_T    type of u and y; sums are taken in COMPUTE(U_T)
+ *   I_T    type of the indices, i32 or i64
+ *   JOIN   0 the last one stays, 1 sum, 2 product, 3 largest, 4 smallest
+ *   EACH   1: an index for every element; then VW counts as 1
+ *   VW     elements along `inner` a work-item makes
+ *
+ * One dimension of outer * m * ceil(inner / VW) work-items, any group size. The first j of equal indices does the work
+ * of all of them, so that the order of every sum depends on the indices alone; m indices are read twice: for few. */
+#include "index/index.clh"
+
+#ifndef U_T
+#define U_T f32
+#endif
+#ifndef I_T
+#define I_T i64
+#endif
+#ifndef JOIN
+#define JOIN 0
+#endif
+#ifndef EACH
+#define EACH 0
+#endif
+#ifndef VW
+#define VW 4
+#endif
+
+#if JOIN == 0
+#define JOINED(a, b) (b)
+#elif JOIN == 1
+#define JOINED(a, b) ((a) + (b))
+#elif JOIN == 2
+#define JOINED(a, b) ((a) * (b))
+#elif JOIN == 3
+#define JOINED(a, b) max(a, b)
+#else
+#define JOINED(a, b) min(a, b)
+#endif
+
+#if EACH
+#define WIDTH 1
+#define INDEX_OF(k) INDEX(I_T, indices, (o * m + (k)) * inner + begin, n)
+#else
+#define WIDTH VW
+#define INDEX_OF(k) INDEX(I_T, indices, k, n)
+#endif
+
+#define ROW(w, i)                                                                                                      \
+  do {                                                                                                                 \
+    COMPUTEV(U_T, w) sum = LOADV(U_T, w, y, y_first + (i));                                                            \
+    for (int k = j; k < m; k++) {                                                                                      \
+      if (INDEX_OF(k) != v) continue;                                                                                  \
+      const COMPUTEV(U_T, w) next = LOADV(U_T, w, u, (o * m + k) * inner + (i));                                       \
+      sum = JOINED(sum, next);                                                                                         \
+    }                                                                                                                  \
+    STOREV(U_T, w, sum, y, y_first + (i));                                                                             \
+  } while (0)
+
+__kernel void scatter_update(__global const STORAGE(U_T) *u, const long u_at, __global STORAGE(U_T) *y,
+                             const long y_at, __global const STORAGE(I_T) *indices, const long indices_at,
+                             const int outer, const int n, const int m, const int inner) {
+  const int chunks = (inner + WIDTH - 1) / WIDTH;
+  const long item = get_global_id(0);
+  const int begin = (int)(item % chunks) * WIDTH;
+  const long row = item / chunks;
+  const long o = row / m;
+  const int j = (int)(row % m);
+  if (o >= outer) return;
+  u += u_at;
+  y += y_at;
+  indices += indices_at;
+  const long v = INDEX_OF(j);
+  bool first = v < n;
+  for (int k = 0; k < j && first; k++) first = INDEX_OF(k) != v;
+  if (!first) return;
+  const long y_first = (o * n + v) * inner;
+  if (begin + WIDTH <= inner)
+    ROW(WIDTH, begin);
+  else
+    for (int i = begin; i < inner; i++) ROW(1, i);
+}

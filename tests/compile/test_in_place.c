@@ -1,0 +1,311 @@
+/* labels: device
+ *
+ * Parameters that are updated where they lie: what a step writes, and that old values which are still wanted are
+ * there. */
+#include "support/check_main.h"
+#include "support/engine.h"
+
+#include <mica/mica.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define ROWS 4096
+#define WIDTH 64
+#define ROW_BYTES (WIDTH * sizeof(float))
+
+static mica_graph *graph;
+static mica_session *session;
+
+static void setup(void) { ck_ok(mica_graph_create(&graph)); }
+
+static void teardown(void) {
+  mica_session_destroy(session);
+  session = NULL;
+  mica_graph_destroy(graph);
+}
+
+static void compile(const mica_value *outputs, size_t count) {
+  ck_assert_msg(mica_graph_status(graph) == MICA_OK, "%s", mica_graph_message(graph));
+  ck_ok(mica_session_create(test_engine(), graph, outputs, count, NULL, &session));
+}
+
+static mica_session_report report_of(void) {
+  mica_session_report report;
+  ck_ok(mica_session_describe(session, &report));
+  return report;
+}
+
+static mica_tensor *tensor_of(mica_dtype dtype, mica_shape shape, const void *data) {
+  mica_tensor *tensor;
+  ck_ok(mica_tensor_create_from(test_engine(), dtype, shape, data, &tensor));
+  return tensor;
+}
+
+static void run(void) { ck_ok(mica_session_run(session, test_queue(), NULL, 0)); }
+
+static void expect(const mica_tensor *tensor, const float *wanted, size_t count) {
+  float got[64];
+  ck_assert_uint_eq(mica_tensor_bytes(tensor), count * sizeof *got);
+  ck_ok(mica_tensor_download(test_queue(), tensor, got, count * sizeof *got));
+  for (size_t i = 0; i < count; i++)
+    ck_assert_msg(got[i] == wanted[i], "element %zu: %g, not %g", i, (double)got[i], (double)wanted[i]);
+}
+
+static void expect_parameter(const char *name, const float *wanted, size_t count) {
+  expect(mica_session_parameter(session, name), wanted, count);
+}
+
+static void upload(const char *name, const float *data) {
+  mica_tensor *tensor = mica_session_parameter(session, name);
+  ck_ok(mica_tensor_upload(test_queue(), tensor, data, mica_tensor_bytes(tensor)));
+}
+
+/* --- a cache whose rows are written one a step --- */
+
+/* Runs the steps and returns the bytes that one moved, as the profiler counts them. */
+static double bytes_of_steps(int steps) {
+  static float wanted[ROWS][WIDTH], got[ROWS][WIDTH];
+  float row[WIDTH];
+  mica_profile_total total = {0};
+  memset(wanted, 0, sizeof wanted);
+  mica_tensor *cache = mica_session_parameter(session, "cache");
+  ck_ok(mica_op_fill(test_queue(), 0, cache));
+  for (int i = -1; i < steps; i++) {
+    int32_t at = i < 0 ? 0 : (i * 1237 + 5) % ROWS;
+    for (int j = 0; j < WIDTH; j++) wanted[at][j] = row[j] = (float)(i * WIDTH + j);
+    mica_tensor *index = tensor_of(MICA_I32, MICA_SHAPE(1, 1), &at),
+                *values = tensor_of(MICA_F32, MICA_SHAPE(1, WIDTH), row);
+    if (i == 0) ck_ok(mica_profile_start(test_engine()));
+    ck_ok(mica_session_run(session, test_queue(), (mica_feed[]){{"at", index}, {"row", values}}, 2));
+    mica_tensor_destroy(index);
+    mica_tensor_destroy(values);
+  }
+  ck_ok(mica_profile_stop(test_engine()));
+  ck_ok(mica_profile_sum(test_engine(), &total));
+  ck_ok(mica_tensor_download(test_queue(), cache, got, sizeof got));
+  ck_assert_mem_eq(got, wanted, sizeof got);
+  return total.bytes / steps;
+}
+
+START_TEST(a_row_a_step) {
+  mica_value cache = mica_parameter(graph, "cache", MICA_F32, MICA_SHAPE(ROWS, WIDTH));
+  mica_value at = mica_input(graph, "at", MICA_I32, MICA_SHAPE(1, 1)),
+             row = mica_input(graph, "row", MICA_F32, MICA_SHAPE(1, WIDTH));
+  mica_assign(cache, mica_scatter_nd(cache, at, row, MICA_SCATTER_SET));
+  compile(NULL, 0);
+  ck_assert_uint_lt(report_of().planned_bytes + report_of().workspace_bytes, ROWS);
+  double bytes = bytes_of_steps(100);
+  printf("a cache of %d rows of %zu bytes: %.0f bytes moved a step, in %zu launches\n", ROWS, ROW_BYTES, bytes,
+         report_of().launches);
+  ck_assert_double_lt(bytes, 4 * ROW_BYTES);
+}
+END_TEST
+
+/* What is read of the cache afterwards is read where it lies. */
+START_TEST(the_new_value_is_read_where_it_lies) {
+  mica_value cache = mica_parameter(graph, "cache", MICA_F32, MICA_SHAPE(ROWS, WIDTH));
+  mica_value at = mica_input(graph, "at", MICA_I32, MICA_SHAPE(1, 1)),
+             row = mica_input(graph, "row", MICA_F32, MICA_SHAPE(1, WIDTH));
+  mica_value next = mica_scatter_nd(cache, at, row, MICA_SCATTER_SET);
+  mica_value back = mica_gather(next, mica_reshape(at, MICA_SHAPE(1)), 0);
+  mica_assign(cache, next);
+  compile(&back, 1);
+  ck_assert_uint_lt(report_of().planned_bytes, ROWS);
+  ck_assert_double_lt(bytes_of_steps(20), 8 * ROW_BYTES);
+  float wanted[WIDTH];
+  for (int j = 0; j < WIDTH; j++) wanted[j] = (float)(19 * WIDTH + j);
+  expect(mica_session_output(session, 0), wanted, WIDTH);
+}
+END_TEST
+
+/* Two updates one after the other, by an index and by a slice. */
+START_TEST(updates_in_a_row) {
+  mica_value p = mica_parameter(graph, "p", MICA_F32, MICA_SHAPE(3, 4));
+  mica_value ones = mica_constant(graph, MICA_F32, MICA_SHAPE(2, 4), (float[]){1, 1, 1, 1, 2, 2, 2, 2});
+  mica_value where = mica_constant(graph, MICA_I64, MICA_SHAPE(2, 1), (int64_t[]){2, 2});
+  mica_value column = mica_constant(graph, MICA_F32, MICA_SHAPE(3, 2), (float[]){5, 6, 7, 8, 9, 10});
+  mica_assign(p, mica_slice_assign(mica_scatter_nd(p, where, ones, MICA_SCATTER_ADD), column, 1, -1, -2));
+  compile(NULL, 0);
+  ck_assert_uint_eq(report_of().planned_bytes, 0);
+  upload("p", (float[]){1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12});
+  run();
+  expect_parameter("p", (float[]){1, 6, 3, 5, 5, 8, 7, 7, 12, 10, 14, 9}, 12);
+  run();
+  expect_parameter("p", (float[]){1, 6, 3, 5, 5, 8, 7, 7, 15, 10, 17, 9}, 12);
+}
+END_TEST
+
+/* Indices of elements, above what is compared one with another, and equal ones. */
+START_TEST(many_indices) {
+  static int64_t where[200][2];
+  static float values[200][2];
+  float wanted[32][2] = {{0}};
+  mica_value p = mica_parameter(graph, "p", MICA_F32, MICA_SHAPE(32, 2)),
+             q = mica_parameter(graph, "q", MICA_F32, MICA_SHAPE(32, 2));
+  int64_t rows[200];
+  for (int i = 0; i < 200; i++) {
+    rows[i] = i * 7 % 30;
+    for (int j = 0; j < 2; j++) {
+      where[i][j] = rows[i];
+      wanted[where[i][j]][j] += values[i][j] = (float)(i % 13 + j);
+    }
+  }
+  mica_value u = mica_constant(graph, MICA_F32, MICA_SHAPE(200, 2), values);
+  mica_assign(
+      p, mica_scatter_elements(p, mica_constant(graph, MICA_I64, MICA_SHAPE(200, 2), where), u, 0, MICA_SCATTER_ADD));
+  mica_assign(q, mica_scatter_nd(q, mica_constant(graph, MICA_I64, MICA_SHAPE(200, 1), rows), u, MICA_SCATTER_ADD));
+  compile(NULL, 0);
+  ck_assert_uint_eq(report_of().planned_bytes, 0);
+  run();
+  expect_parameter("p", wanted[0], 64);
+  expect_parameter("q", wanted[0], 64);
+}
+END_TEST
+
+/* --- old values that are wanted --- */
+
+static mica_value updated(mica_value p) {
+  mica_value row = mica_constant(graph, MICA_F32, MICA_SHAPE(1, 2), (float[]){8, 9});
+  return mica_slice_assign(p, row, 0, 1, 1);
+}
+
+START_TEST(an_old_value_that_is_an_output) {
+  mica_value p = mica_parameter(graph, "p", MICA_F32, MICA_SHAPE(3, 2)), next = updated(p);
+  mica_value outputs[] = {p, mica_affine(p, 2, 0), next, mica_sum(next, MICA_ALL_AXES, false)};
+  mica_assign(p, next);
+  compile(outputs, 4);
+  upload("p", (float[]){1, 2, 3, 4, 5, 6});
+  run();
+  expect(mica_session_output(session, 0), (float[]){1, 2, 3, 4, 5, 6}, 6);
+  expect(mica_session_output(session, 1), (float[]){2, 4, 6, 8, 10, 12}, 6);
+  expect(mica_session_output(session, 2), (float[]){1, 2, 8, 9, 5, 6}, 6);
+  expect(mica_session_output(session, 3), (float[]){31}, 1);
+  expect_parameter("p", (float[]){1, 2, 8, 9, 5, 6}, 6);
+}
+END_TEST
+
+/* What needs both is computed before the old value goes: the new one has memory of its own until then. */
+START_TEST(an_old_value_beside_the_new_one) {
+  mica_value p = mica_parameter(graph, "p", MICA_F32, MICA_SHAPE(3, 2)), next = updated(p);
+  mica_value both = mica_matmul(mica_transpose(next, MICA_ALL_AXES), p);
+  mica_assign(p, next);
+  compile(&both, 1);
+  upload("p", (float[]){1, 2, 3, 4, 5, 6});
+  run();
+  expect(mica_session_output(session, 0), (float[]){50, 64, 59, 76}, 4);
+  expect_parameter("p", (float[]){1, 2, 8, 9, 5, 6}, 6);
+}
+END_TEST
+
+/* The rows that are written are made of rows of the old value, in another order. */
+START_TEST(updates_made_of_the_old_value) {
+  mica_value p = mica_parameter(graph, "p", MICA_F32, MICA_SHAPE(3, 2));
+  mica_value all = mica_constant(graph, MICA_I64, MICA_SHAPE(3, 1), (int64_t[]){2, 0, 1});
+  mica_assign(p, mica_scatter_nd(p, all, p, MICA_SCATTER_SET));
+  compile(NULL, 0);
+  upload("p", (float[]){1, 2, 3, 4, 5, 6});
+  run();
+  expect_parameter("p", (float[]){3, 4, 5, 6, 1, 2}, 6);
+  run();
+  expect_parameter("p", (float[]){5, 6, 1, 2, 3, 4}, 6);
+}
+END_TEST
+
+START_TEST(updates_computed_from_the_old_value) {
+  mica_value p = mica_parameter(graph, "p", MICA_F32, MICA_SHAPE(3, 2));
+  mica_value sum = mica_sum(p, MICA_AXES(0), true),
+             at = mica_constant(graph, MICA_I64, MICA_SHAPE(1, 1), (int64_t[]){0});
+  mica_assign(p, mica_scatter_nd(p, at, sum, MICA_SCATTER_SET));
+  compile(NULL, 0);
+  ck_assert_uint_le(report_of().planned_bytes, 256);
+  upload("p", (float[]){1, 2, 3, 4, 5, 6});
+  run();
+  expect_parameter("p", (float[]){9, 12, 3, 4, 5, 6}, 6);
+  run();
+  expect_parameter("p", (float[]){17, 22, 3, 4, 5, 6}, 6);
+}
+END_TEST
+
+/* Each takes the other's old value, changed. */
+START_TEST(two_parameters_cross) {
+  mica_value p = mica_parameter(graph, "p", MICA_F32, MICA_SHAPE(3, 2)),
+             q = mica_parameter(graph, "q", MICA_F32, MICA_SHAPE(3, 2));
+  mica_assign(p, updated(q));
+  mica_assign(q, updated(p));
+  compile(NULL, 0);
+  upload("p", (float[]){1, 2, 3, 4, 5, 6});
+  upload("q", (float[]){-1, -2, -3, -4, -5, -6});
+  run();
+  expect_parameter("p", (float[]){-1, -2, 8, 9, -5, -6}, 6);
+  expect_parameter("q", (float[]){1, 2, 8, 9, 5, 6}, 6);
+}
+END_TEST
+
+/* An intermediate update that others read too. */
+START_TEST(an_update_between_that_is_read) {
+  mica_value p = mica_parameter(graph, "p", MICA_F32, MICA_SHAPE(3, 2)), first = updated(p);
+  mica_value at = mica_constant(graph, MICA_I64, MICA_SHAPE(1, 1), (int64_t[]){1});
+  mica_value y = mica_sum(first, MICA_ALL_AXES, false);
+  mica_assign(p, mica_scatter_nd(first, at, mica_full(graph, MICA_F32, MICA_SHAPE(1, 2), 1), MICA_SCATTER_MUL));
+  compile(&y, 1);
+  upload("p", (float[]){1, 2, 3, 4, 5, 6});
+  run();
+  expect(mica_session_output(session, 0), (float[]){31}, 1);
+  expect_parameter("p", (float[]){1, 2, 8, 9, 5, 6}, 6);
+}
+END_TEST
+
+/* The operand of a scatter that nothing reads later lends it its memory; one that is read through another operand does
+ * not. */
+START_TEST(temporaries_are_updated_in_place) {
+  mica_value x = mica_parameter(graph, "x", MICA_F32, MICA_SHAPE(64, 64)), y = mica_exp(mica_matmul(x, x));
+  mica_value at = mica_constant(graph, MICA_I64, MICA_SHAPE(64, 1), (int64_t[64]){1});
+  mica_value alone =
+      mica_sum(mica_scatter_nd(y, mica_slice(at, 0, 0, 1, 1), mica_slice(x, 0, 0, 1, 1), MICA_SCATTER_SET),
+               MICA_ALL_AXES, false);
+  compile(&alone, 1);
+  ck_assert_uint_lt(report_of().planned_bytes, 2 * 64 * 64 * sizeof(float));
+  run();
+  expect(mica_session_output(session, 0), (float[]){63 * 64}, 1);
+  teardown();
+  setup();
+  mica_value p = mica_parameter(graph, "p", MICA_F32, MICA_SHAPE(2, 2)), z = mica_matmul(p, p);
+  mica_value swap = mica_constant(graph, MICA_I64, MICA_SHAPE(2, 1), (int64_t[]){1, 0});
+  mica_value crossed = mica_matmul(mica_scatter_nd(z, swap, mica_reshape(z, MICA_SHAPE(2, 2)), MICA_SCATTER_SET), p);
+  compile(&crossed, 1);
+  upload("p", (float[]){1, 0, 0, 2});
+  run();
+  expect(mica_session_output(session, 0), (float[]){0, 8, 1, 0}, 4);
+}
+END_TEST
+
+START_TEST(wrong_slices) {
+  mica_value x = mica_parameter(graph, "x", MICA_F32, MICA_SHAPE(4, 2)),
+             v = mica_full(graph, MICA_F32, MICA_SHAPE(2, 2), 1);
+  mica_slice_assign(x, v, 0, 1, 3);
+  ck_assert_int_eq(mica_graph_status(graph), MICA_E_SHAPE);
+  ck_assert_ptr_nonnull(strstr(mica_graph_message(graph), "(2, 2) from 1 by 3 on axis 0 is not inside (4, 2)"));
+}
+END_TEST
+
+Suite *test_suite(void) {
+  if (!test_engine()) return test_skip("no device");
+  Suite *suite = suite_create("in_place");
+  TCase *tests = tcase_create("in_place");
+  tcase_add_checked_fixture(tests, setup, teardown);
+  tcase_add_test(tests, a_row_a_step);
+  tcase_add_test(tests, the_new_value_is_read_where_it_lies);
+  tcase_add_test(tests, updates_in_a_row);
+  tcase_add_test(tests, many_indices);
+  tcase_add_test(tests, an_old_value_that_is_an_output);
+  tcase_add_test(tests, an_old_value_beside_the_new_one);
+  tcase_add_test(tests, updates_made_of_the_old_value);
+  tcase_add_test(tests, updates_computed_from_the_old_value);
+  tcase_add_test(tests, two_parameters_cross);
+  tcase_add_test(tests, an_update_between_that_is_read);
+  tcase_add_test(tests, temporaries_are_updated_in_place);
+  tcase_add_test(tests, wrong_slices);
+  suite_add_tcase(suite, tests);
+  return suite;
+}
