@@ -84,6 +84,7 @@ MICA_API MICA_CHECKED mica_status mica_session_bind_output(mica_session *session
 
 typedef struct mica_session_report {
   size_t launches;          /* a run */
+  size_t host_steps;        /* a run; ops that exist on the host alone: a run waits for what each of them reads */
   size_t values;            /* values with memory of their own */
   uint64_t planned_bytes;   /* the arena: the peak of all temporaries; exact, known before the first run */
   uint64_t unplanned_bytes; /* what they would take without sharing */
@@ -96,8 +97,8 @@ typedef struct mica_session_report {
 
 /* For the shapes of the last run, or of the graph when it has no open dimension. MICA_E_STATE before that. */
 MICA_API MICA_CHECKED mica_status mica_session_describe(mica_session *session, mica_session_report *report);
-/* Every launch of a run in order, a line each: kernel, what it fuses, shapes, flops, bytes. *text is the caller's to
- * mica_free. */
+/* Every launch and host step of a run in order, a line each: kernel, what it fuses, shapes, flops, bytes. *text is the
+ * caller's to mica_free. */
 MICA_API MICA_CHECKED mica_status mica_session_dump(mica_session *session, char **text);
 /* The source of the i-th launch's kernel as it was compiled; *text is the caller's to mica_free. */
 MICA_API MICA_CHECKED mica_status mica_session_kernel_source(mica_session *session, size_t launch, char **text);

@@ -22,6 +22,7 @@ mica_status mica_session_describe(mica_session *session, mica_session_report *re
   if (!report) return mica__fail(MICA_E_INVALID, "mica_session_describe: report is NULL");
   MICA_TRY(plan_of(session, "mica_session_describe", &v));
   *report = (mica_session_report){.launches = mica__recording_count(v->recording),
+                                  .host_steps = mica__recording_host_step_count(v->recording),
                                   .values = v->memory.value_count,
                                   .planned_bytes = v->memory.arena_bytes,
                                   .unplanned_bytes = v->memory.unplanned_bytes,
@@ -53,6 +54,18 @@ static void add_step(mica__text *text, const mica__plan *v, const mica__step *st
   }
 }
 
+/* The host steps that stand behind so many launches. */
+static void add_host_steps(mica__text *text, const mica__plan *v, size_t launches) {
+  for (size_t h = 0; h < mica__recording_host_step_count(v->recording); h++) {
+    size_t before = 0;
+    int32_t step = mica__recording_host_step(v->recording, h, &before);
+    if (before != launches) continue;
+    mica__text_add(text, "  - on the host: ");
+    add_step(text, v, &v->partition.steps[step], step);
+    mica__text_add(text, "\n");
+  }
+}
+
 mica_status mica_session_dump(mica_session *session, char **out) {
   const mica__plan *v = NULL;
   mica__text text = {0};
@@ -62,6 +75,7 @@ mica_status mica_session_dump(mica_session *session, char **out) {
   for (size_t i = 0; i < mica__recording_count(v->recording); i++) {
     const mica__launch *launch = mica__recording_at(v->recording, i);
     int32_t step = v->step_of_launch[i];
+    add_host_steps(&text, v, i);
     mica__text_addf(&text, "%3zu %s: ", i, mica__kernel_name(launch->kernel));
     if (step >= 0)
       add_step(&text, v, &v->partition.steps[step], step);
@@ -70,6 +84,7 @@ mica_status mica_session_dump(mica_session *session, char **out) {
                       mica__graph_node(v->template.graph, v->template.assignments[-1 - step].parameter)->name);
     mica__text_addf(&text, "; %.0f flops, %.0f bytes\n", launch->flops, launch->bytes);
   }
+  add_host_steps(&text, v, mica__recording_count(v->recording));
   mica_status status = mica__text_status(&text);
   if (status == MICA_OK)
     *out = text.data;

@@ -3,6 +3,7 @@
 #include "base/checked.h"
 #include "runtime/buffer.h"
 #include "runtime/build_ahead.h"
+#include "runtime/host_step.h"
 #include "runtime/kernel_bundle.h"
 #include "runtime/recording.h"
 #include "runtime/tensor.h"
@@ -149,6 +150,45 @@ static uint32_t constant_inputs(const recorder *r, const mica__node *node) {
   return constant;
 }
 
+/* What a host step needs to know; the types of the inputs follow. */
+typedef struct host_node {
+  const mica__node *node;
+  mica__type types[];
+} host_node;
+
+static mica_status run_on_host(const void *user, const void *const *inputs, void *const *outputs) {
+  const host_node *h = user;
+  const mica__host host = {.attrs = h->node->attrs,
+                           .types = h->types,
+                           .input_count = h->node->input_count,
+                           .type = &h->node->type,
+                           .inputs = inputs,
+                           .output = outputs[0]};
+  return h->node->op->host(&host);
+}
+
+static mica_status record_host(recorder *r, const mica__step *step, const mica__exec *exec) {
+  const mica_graph *graph = r->v->template.graph;
+  const mica__node *node = mica__graph_node(graph, step->members[0]);
+  size_t bytes = sizeof(host_node) + (size_t)node->input_count * sizeof(mica__type);
+  host_node *user = malloc(bytes);
+  if (!user) return mica__fail_nomem("a session");
+  user->node = node;
+  for (int32_t k = 0; k < node->input_count; k++) user->types[k] = mica__graph_node(graph, node->inputs[k])->type;
+  mica_status status =
+      mica__recorder_add_host_step(exec->queue, &(mica__host_call){.name = node->op->name,
+                                                                   .run = run_on_host,
+                                                                   .user = user,
+                                                                   .user_bytes = bytes,
+                                                                   .inputs = exec->inputs,
+                                                                   .input_count = node->input_count,
+                                                                   .outputs = &exec->output,
+                                                                   .output_count = 1,
+                                                                   .number = (int32_t)(step - r->v->partition.steps)});
+  free(user);
+  return status;
+}
+
 static mica_status record_op(recorder *r, const mica__step *step) {
   int32_t id = step->members[0];
   const mica__node *node = mica__graph_node(r->v->template.graph, id);
@@ -160,9 +200,9 @@ static mica_status record_op(recorder *r, const mica__step *step) {
   if (exec.constant) exec.prologue = r->prologue;
   mica_status status = make_operands(r, node, operands);
   if (status == MICA_OK) status = tensor_of(r, id, &exec.output);
-  if (status == MICA_OK && !node->op->launch)
+  if (status == MICA_OK && !node->op->launch && !node->op->host)
     status = mica__fail(MICA_E_UNSUPPORTED, "%s cannot run on a device yet", node->op->name);
-  if (status == MICA_OK) status = node->op->launch(&exec);
+  if (status == MICA_OK) status = node->op->launch ? node->op->launch(&exec) : record_host(r, step, &exec);
   for (int32_t k = 0; k < node->input_count; k++) mica_tensor_destroy(operands[k]);
   free(operands);
   return status;
@@ -333,7 +373,8 @@ static void note_writes(const mica_session *session, const mica__plan *v) {
 }
 
 mica_status mica__plan_run(mica_session *session, mica__plan *v, mica_queue *queue) {
-  if (mica__recording_count(v->prologue)) MICA_TRY(run_prologue(session, v, queue));
+  bool prologue = mica__recording_count(v->prologue) + mica__recording_host_step_count(v->prologue) > 0;
+  if (prologue) MICA_TRY(run_prologue(session, v, queue));
   mica_status status = mica__recording_replay(v->recording, queue);
   note_writes(session, v);
   return status;

@@ -76,6 +76,16 @@ typedef struct mica__exec {
   mica_queue *prologue;
 } mica__exec;
 
+/* What an op that exists on the host alone works with: elements in row-major order, as they lie on the device. */
+typedef struct mica__host {
+  const void *attrs;
+  const struct mica__type *types; /* of the inputs */
+  int32_t input_count;
+  const struct mica__type *type; /* of the output */
+  const void *const *inputs;
+  void *output; /* every element is to be written */
+} mica__host;
+
 /* A strided access: element (i0, i1, ...) of the output's index space stands at offset + sum i_k stride_k of the
  * input. */
 typedef struct mica__access {
@@ -154,6 +164,9 @@ typedef struct mica__op {
   void (*window)(const mica_graph *graph, const struct mica__node *node, int32_t k, mica__inset *window, double *fill);
   /* LAUNCH: queues the work. Workspace comes from the engine's pool. */
   mica_status (*launch)(const mica__exec *exec);
+  /* LAUNCH, in its place: computes on the host, between the launches before and those after it, for which a run waits
+   * until the inputs are there. When it fails the run ends with its status. */
+  mica_status (*host)(const mica__host *host);
   double (*flops)(const struct mica__node *node, const struct mica__type *inputs);
   /* What the simplifier may use; all of it exact, also for NaN, infinities and signed zeros.
    * identity: wherever the output has input 0's type, it is input 0 (cast, stop_gradient).

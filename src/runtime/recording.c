@@ -4,6 +4,7 @@
 #include "runtime/buffer.h"
 #include "runtime/cl_error.h"
 #include "runtime/enqueue.h"
+#include "runtime/host_step.h"
 #include "runtime/kernel_table.h"
 #include "runtime/program.h"
 
@@ -30,6 +31,12 @@ typedef struct scratch {
   int named; /* by recorded launches */
 } scratch;
 
+/* A step of the host, and where it stands. */
+typedef struct host_entry {
+  mica__host_step *step;
+  size_t before; /* launches that come before it */
+} host_entry;
+
 struct mica__recording {
   mica_engine *engine;
   bool dry_run;
@@ -39,6 +46,8 @@ struct mica__recording {
   size_t slot_count, slot_capacity;
   scratch *scratches;
   size_t scratch_count;
+  host_entry *host_steps;
+  size_t host_step_count;
 };
 
 mica_status mica__recorder_create(mica_engine *engine, mica_queue **out) {
@@ -170,9 +179,22 @@ static void note_first_run(step *s) {
   s->ran = true;
 }
 
-mica_status mica__recording_replay(mica__recording *recording, mica_queue *queue) {
-  if (queue->recording) return mica__fail(MICA_E_STATE, "a recording cannot be replayed into a recorder");
-  for (size_t i = 0; i < recording->count; i++) {
+mica_status mica__recorder_add_host_step(mica_queue *recorder, const mica__host_call *call) {
+  mica__recording *recording = recorder->recording;
+  if (!recording) return mica__fail(MICA_E_STATE, "%s: the queue is no recorder", call->name);
+  if (recording->dry_run) return MICA_OK;
+  host_entry *grown = realloc(recording->host_steps, (recording->host_step_count + 1) * sizeof *grown);
+  if (!grown) return mica__fail_nomem("a recording");
+  recording->host_steps = grown;
+  grown[recording->host_step_count].before = recording->count;
+  MICA_TRY(mica__host_step_create(call, &grown[recording->host_step_count].step));
+  recording->host_step_count++;
+  return MICA_OK;
+}
+
+/* The launches from `begin` to before `end`. */
+static mica_status replay_segment(mica__recording *recording, mica_queue *queue, size_t begin, size_t end) {
+  for (size_t i = begin; i < end; i++) {
     step *s = &recording->steps[i];
     MICA_TRY(mica__launch_enqueue(queue, s->handle, &s->launch));
     if (!s->ran) note_first_run(s);
@@ -180,8 +202,29 @@ mica_status mica__recording_replay(mica__recording *recording, mica_queue *queue
   return MICA_OK;
 }
 
+mica_status mica__recording_replay(mica__recording *recording, mica_queue *queue) {
+  size_t begin = 0;
+  if (queue->recording) return mica__fail(MICA_E_STATE, "a recording cannot be replayed into a recorder");
+  for (size_t h = 0; h < recording->host_step_count; h++) {
+    const host_entry *entry = &recording->host_steps[h];
+    MICA_TRY(replay_segment(recording, queue, begin, entry->before));
+    MICA_TRY(mica__host_step_run(entry->step, queue));
+    begin = entry->before;
+  }
+  return replay_segment(recording, queue, begin, recording->count);
+}
+
+size_t mica__recording_host_step_count(const mica__recording *recording) { return recording->host_step_count; }
+
+int32_t mica__recording_host_step(const mica__recording *recording, size_t i, size_t *launches_before) {
+  *launches_before = recording->host_steps[i].before;
+  return mica__host_step_number(recording->host_steps[i].step);
+}
+
 mica_status mica__recording_bind(mica__recording *recording, const mica_buffer *placeholder,
                                  const mica_tensor *tensor) {
+  for (size_t h = 0; h < recording->host_step_count; h++)
+    mica__host_step_bind(recording->host_steps[h].step, placeholder, tensor);
   for (size_t i = 0; i < recording->slot_count; i++) {
     const slot *at = &recording->slots[i];
     if (at->placeholder != placeholder) continue;
@@ -223,6 +266,8 @@ void mica__recording_destroy(mica__recording *recording) {
     recording->engine->api->ReleaseKernel(recording->steps[i].handle);
   }
   for (size_t i = 0; i < recording->scratch_count; i++) mica_buffer_destroy(recording->scratches[i].buffer);
+  for (size_t h = 0; h < recording->host_step_count; h++) mica__host_step_destroy(recording->host_steps[h].step);
+  free(recording->host_steps);
   free(recording->scratches);
   free(recording->slots);
   free(recording->steps);

@@ -22,14 +22,19 @@ mica_status mica__recorder_add(mica_queue *recorder, const mica__launch *launch)
 /* Idle workspace of so many bytes; the caller gets a handle on it, the recording keeps one. */
 mica_status mica__recorder_workspace(mica_queue *recorder, size_t bytes, mica_buffer **workspace);
 
-/* Starts every launch in order. Allocates nothing, builds nothing, waits for nothing. One thread at a time. */
+/* Starts every launch in order. Allocates nothing, builds nothing, and waits for nothing but what host steps between
+ * segments of launches read (host_step.h); without such a recording is one segment. One thread at a time. */
 mica_status mica__recording_replay(mica__recording *recording, mica_queue *queue);
+size_t mica__recording_host_step_count(const mica__recording *recording);
+/* The number that its caller gave the i-th host step, and how many launches come before it. */
+int32_t mica__recording_host_step(const mica__recording *recording, size_t i, size_t *launches_before);
 size_t mica__recording_count(const mica__recording *recording);
 const mica__launch *mica__recording_at(const mica__recording *recording, size_t index);
 /* Bytes of the workspace that its launches share. */
 size_t mica__recording_workspace(const mica__recording *recording);
-/* Lets every launch that names the placeholder use the tensor's memory, from its first element on, until the next call.
- * The tensor's memory is not retained: it must live until the replays that use it are queued. Allocates nothing. */
+/* Lets every launch and host step that names the placeholder use the tensor's memory, from its first element on, until
+ * the next call. The tensor's memory is not retained: it must live until the replays that use it are queued. Allocates
+ * nothing. */
 mica_status mica__recording_bind(mica__recording *recording, const mica_buffer *placeholder, const mica_tensor *tensor);
 /* NULL is a no-op. */
 void mica__recording_destroy(mica__recording *recording);
