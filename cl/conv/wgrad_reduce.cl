@@ -1,21 +1,14 @@
-/* conv/wgrad_reduce.cl: the second half of a filter gradient: what conv_cpu_wgrad_implicit_gemm or winograd_wgrad left
- * in T
- * becomes dW.
+/* conv/wgrad_reduce.cl: the second half of every weight gradient on CPUs: dW from the partial sums T.
  *
- * T is [PARTS][groups * panels][tiles][taps][MR][NR] of float; parts are added in their order, so that the same inputs
- * give the same bits. PANEL, MR and NV are those of conv_cpu_wgrad_implicit_gemm, and its taps those of the filter
- * from `first` on
- * (PANEL 3: all); the others are zero. size: groups, channels and filters of one, PARTS, the filter's depth, height and
- * width; box: first depth, height and width, and how many. dW is [G KG][CG][filter].
- * NDRange: groups * panels, tiles; work-group (1, 1, 1). scratch: (MR + 1) * NR * the filter's taps + 16 floats (PANEL
- * 3: as of one tap). */
-#include "common/dtype.clh"
-#include "common/prefetch.clh"
+ * T is [PARTS][groups * panels][tiles][taps][MR][NR] of float, NR = NV * 16; parts are added in their order, so that
+ * the same inputs give the same bits. Lanes are channels (PANEL 1) or filters (2; 3, where rows are pairs of channel
+ * and tap, here channels of one tap). Taps are those of the filter from `first` on (PANEL 3: all); the others are
+ * zero. size: groups, channels and filters of one, PARTS, the filter's depth, height and width; box: first depth,
+ * height and width, and how many. dW is [G KG][CG][filter]. NDRange: groups * panels, tiles; work-group (1, 1, 1).
+ * scratch: (MR + 1) * NR * the filter's taps + 16 floats (PANEL 3: as of one tap). */
+#include "common/simd.clh"
 #include "common/transpose.clh"
 
-#ifndef D_T
-#define D_T f32
-#endif
 #ifndef PANEL
 #define PANEL 1
 #endif
@@ -29,15 +22,12 @@
 #define X 1
 #define Y 2
 #define Y_TAPS 3
-#define VW 16
 #define NR (NV * VW)
 
-#define UNROLL _Pragma("unroll")
-
-/* Rows of `count` vectors, from[i][NR], become columns: of each of `lanes` lanes `count` adjacent elements, `step`
- * from one lane to the next. */
-static inline void turn(__local const float *from, const int count, const int lanes, __global STORAGE(D_T) * D,
-                        const long at, const long step) {
+/* Stores the transpose of `count` rows from[i][NR]: `count` adjacent elements of each of `lanes` lanes, which are
+ * `step` apart. */
+static inline void store_columns(__local const float *from, const int count, const int lanes, __global STORAGE(D_T) * D,
+                                 const long at, const long step) {
   for (int lane = 0; lane < lanes; lane += VW)
     for (int i = 0; i < count; i += VW) {
       const int begin = max(0, min(i, count - VW));
@@ -59,51 +49,50 @@ static inline void turn(__local const float *from, const int count, const int la
     }
 }
 
-/* The same where lanes are adjacent too, step being count: unless rows are columns then, they leave through `line`. */
-static inline void turn_adjacent(__local float *from, const int count, const int lanes, __local float *line,
-                                 __global STORAGE(D_T) * D, const long at) {
+/* store_columns where lanes are adjacent too, step being count; packed in `buffer` first unless count is 1. */
+static inline void store_adjacent_columns(__local float *from, const int count, const int lanes, __local float *buffer,
+                                          __global STORAGE(D_T) * D, const long at) {
   const int total = lanes * count;
   int i = 0;
-  if (count == 1) line = from;
+  if (count == 1) buffer = from;
   for (int lane = 0; lane < lanes && count > 1 && count <= VW; lane += VW) {
     float16 x[VW];
     UNROLL for (int j = 0; j < VW; j++) x[j] = MICA_VLOAD(VW, from, min(j, count - 1) * NR + lane);
     mica_transpose16(x);
-    /* What a vector has beyond `count` is written over by the next one. */
-    for (int j = 0; j < VW; j++) STOREV(f32, VW, x[j], line, (lane + j) * count);
+    /* The next vector overwrites what this one has beyond `count`. */
+    for (int j = 0; j < VW; j++) STOREV(f32, VW, x[j], buffer, (lane + j) * count);
   }
   for (int lane = 0; lane < lanes && count > VW; lane++)
-    for (int tap = 0; tap < count; tap++) line[lane * count + tap] = from[tap * NR + lane];
-  for (; i + VW <= total; i += VW) STOREV(D_T, VW, MICA_VLOAD(VW, line, i), D, at + i);
-  for (; i < total; i++) STORE(D_T, line[i], D, at + i);
+    for (int tap = 0; tap < count; tap++) buffer[lane * count + tap] = from[tap * NR + lane];
+  for (; i + VW <= total; i += VW) STOREV(D_T, VW, MICA_VLOAD(VW, buffer, i), D, at + i);
+  for (; i < total; i++) STORE(D_T, buffer[i], D, at + i);
 }
 
-__kernel __attribute__((reqd_work_group_size(1, 1, 1))) void
-conv_wgrad_reduce(const int8 size, const int8 box, __global const float *restrict T, const long T_at,
-                 __global STORAGE(D_T) *restrict D, const long D_at, __local float *scratch) {
+CPU_KERNEL conv_wgrad_reduce(const int8 size, const int8 box, __global const float *restrict T, const long T_at,
+                             __global STORAGE(D_T) *restrict D, const long D_at, __local float *scratch) {
   const int CG = size.s1, KG = size.s2, PARTS = size.s3, R1 = size.s5, R2 = size.s6, all = size.s4 * R1 * R2;
-  /* Seen from here a (channel, tap) pair is a channel of one tap. */
   const bool paired = PANEL == Y_TAPS;
-  const int taps = paired ? 1 : all, there = paired ? 1 : box.s3 * box.s4 * box.s5, channels = paired ? CG * all : CG;
-  const int lane_count = PANEL == X ? channels : KG, row_count = PANEL == X ? KG : channels;
+  const int taps = paired ? 1 : all, summed = paired ? 1 : box.s3 * box.s4 * box.s5, channels = paired ? CG * all : CG;
+  const int lane_count = PANEL == X
+  ? channels : KG, row_count = PANEL == X
+  ? KG : channels;
   const int panels = (lane_count + NR - 1) / NR, tiles = (row_count + MR - 1) / MR, tile = (int)get_group_id(1);
   const int g = (int)get_group_id(0) / panels, panel = (int)get_group_id(0) % panels;
-  const long block = (long)there * MR * NR, part = (long)get_num_groups(0) * tiles * block;
+  const long block = (long)summed * MR * NR, part = (long)get_num_groups(0) * tiles * block;
   const int lanes = min(NR, lane_count - panel * NR), rows = min(MR, row_count - tile * MR);
-  __local float *line = scratch + MR * taps * NR;
+  __local float *buffer = scratch + MR * taps * NR;
 #if PANEL != X
   const long at = D_at + (((long)g * KG + panel * NR) * channels + (long)tile * MR) * taps;
   for (int lane = 0; lane < lanes; lane++)
     for (int i = 0; i < rows * taps + VW; i += VW) PREFETCH_WRITE(D + at + (long)lane * channels * taps + i);
 #endif
   T += T_at + ((long)get_group_id(0) * tiles + tile) * block;
-  for (int i = 0; there < taps && i < MR * taps * NR; i += VW) STOREV(f32, VW, (float16)(0.0f), scratch, i);
+  for (int i = 0; summed < taps && i < MR * taps * NR; i += VW) STOREV(f32, VW, (float16)(0.0f), scratch, i);
   /* scratch[row][tap][NR] */
-  for (int t = 0; t < there; t++) {
+  for (int t = 0; t < summed; t++) {
     const int r0 = box.s0 + t / (box.s4 * box.s5), r1 = box.s1 + t / box.s5 % box.s4, r2 = box.s2 + t % box.s5;
     const int tap = paired ? 0 : (r0 * R1 + r1) * R2 + r2;
-    for (int row = 0; row < rows; row++)
-      UNROLL for (int v = 0; v < NR; v += VW) {
+    for (int row = 0; row < rows; row++) UNROLL for (int v = 0; v < NR; v += VW) {
         const long from = (long)(t * MR + row) * NR + v;
         float16 sum = MICA_VLOAD(VW, T, from);
         for (int p = 1; p < PARTS; p++) sum += MICA_VLOAD(VW, T, p * part + from);
@@ -113,9 +102,9 @@ conv_wgrad_reduce(const int8 size, const int8 box, __global const float *restric
 #if PANEL == X
   for (int row = 0; row < rows; row++) {
     const long at = D_at + (((long)g * KG + tile * MR + row) * CG + panel * NR) * taps;
-    turn_adjacent(scratch + row * taps * NR, taps, lanes, line, D, at);
+    store_adjacent_columns(scratch + row * taps * NR, taps, lanes, buffer, D, at);
   }
 #else
-  turn(scratch, rows * taps, lanes, D, at, (long)channels * taps);
+  store_columns(scratch, rows * taps, lanes, D, at, (long)channels * taps);
 #endif
 }

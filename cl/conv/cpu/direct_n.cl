@@ -1,20 +1,21 @@
-/* conv/cpu/direct_n.cl: convolution of planes of a few places, forward and backward to the data, for the CPU class.
+/* conv/cpu/direct_n.cl: direct convolution vectorised over the batch, for planes of a few pixels, forward and backward
+ * to the data, for the CPU class.
  *
- * Lanes of vectors are images: a vector of results then needs one load of the source and one multiply-add for each
- * tap, and only for those taps that find it inside the plane, which of a 3x3 filter over 2x2 places are 4 of 9.
+ * Lanes are images: a vector of results then needs one load of the source and one multiply-add for each tap, and only
+ * for those taps that read inside the plane, which of a 3x3 filter over 2x2 pixels are 4 of 9.
  *
- * The window (conv/window.clh) is that of the forward pass, OUT places which meet IN places by taps. BACKWARD 1 turns
- * the meetings round: S has OUT places and D has IN. CG and KG are the channels of S and D in any case; W is packed
- * for them, in one block (conv/cpu/pack_weights.cl).
+ * The phase (conv/problem.clh) is that of the forward pass, in which OUT pixels read IN pixels. BACKWARD 1 exchanges
+ * them: S has OUT pixels and D has IN. CG and KG are the channels of S and D in any case; W is packed for them, in one
+ * block (conv/cpu/pack_weights.cl).
  *
- * A work-item, which is a work-group, takes NR = NV * 16 images and KB channels of D. It copies the source into local
- * memory, turned: t[c][place][NR]. KB is a multiple of MR. NDRange: ceil(N / NR), ceil(KG / KB), groups of the
- * convolution; work-group (1, 1, 1). scratch: (CG places of S + MR places of D) NR floats, and ints: places of D + 1,
- * and 2 for each of them and each tap. */
+ * A work-item, which is a work-group, takes NR = NV * 16 images and KB channels of D, and packs the source transposed,
+ * t[c][pixel][NR]. KB is a multiple of MR. NDRange: ceil(N / NR), ceil(KG / KB), groups of the convolution; work-group
+ * (1, 1, 1). scratch: (CG pixels of S + MR pixels of D) NR floats, and ints: pixels of D + 1, and 2 for each of them
+ * and each tap. */
 #include "common/epilogue.clh"
-#include "common/prefetch.clh"
+#include "common/register_tile.clh"
 #include "common/transpose.clh"
-#include "conv/window.clh"
+#include "conv/problem.clh"
 
 #ifndef NV /* vectors of images */
 #define NV 2
@@ -23,109 +24,99 @@
 #define BACKWARD 0
 #endif
 #define MR 8 /* channels of a register tile */
-#define VW 16
 #define NR (NV * VW)
-#define UNROLL _Pragma("unroll")
-#define READ(n, i) MICA_AS(float, n, LOADV(D_T, n, S, i))
 
-/* The place that tap t of place `from` meets, or -1. */
-static int meeting(const int from, const int t, const int step, const int first, const int delta, const int there) {
+/* The pixel of S that pixel `from` of D reads by tap t in one dimension of `extent` pixels, or -1. */
+static int source_of(const int from, const int t, const int step, const int first, const int delta, const int extent) {
   const int reach = BACKWARD ? from - first - t * delta : from * step + first + t * delta;
   if (reach < 0 || (BACKWARD && reach % step)) return -1;
   const int at = BACKWARD ? reach / step : reach;
-  return at < there ? at : -1;
+  return at < extent ? at : -1;
 }
 
-/* Fills meetings[d] .. meetings[d + 1] - 1, for each place d of D, with what is to be multiplied: where a tap stands
- * in W and where the place it meets stands in t. */
-static void find_meetings(WINDOW_PARAMS, __local int *begin, __local int2 *meetings) {
-  WINDOW_UNPACK
+/* Lists the taps of each pixel d of D, list[begin[d]] .. list[begin[d + 1] - 1]: where the tap is in W, and where the
+ * pixel it reads is in t. */
+static void find_taps(PHASE_PARAMS, __local int *begin, __local int2 *list) {
+  PHASE_UNPACK
   const int D0 = BACKWARD ? IN0 : OUT0, D1 = BACKWARD ? IN1 : OUT1, D2 = BACKWARD ? IN2 : OUT2;
   const int S0 = BACKWARD ? OUT0 : IN0, S1 = BACKWARD ? OUT1 : IN1, S2 = BACKWARD ? OUT2 : IN2;
-  const int places = D0 * D1 * D2, taps = TAPS0 * TAPS1 * TAPS2;
   int count = 0;
-  for (int d = 0; d < places; d++) {
+  for (int d = 0; d < D0 * D1 * D2; d++) {
     begin[d] = count;
-    for (int t = 0; t < taps; t++) {
-      const int s0 = meeting(d / D2 / D1, t / TAPS2 / TAPS1, STEP0, FIRST0, DELTA0, S0);
-      const int s1 = meeting(d / D2 % D1, t / TAPS2 % TAPS1, STEP1, FIRST1, DELTA1, S1);
-      const int s2 = meeting(d % D2, t % TAPS2, STEP2, FIRST2, DELTA2, S2);
-      if (s0 < 0 || s1 < 0 || s2 < 0) continue;
-      meetings[count++] = (int2)(t * MR, ((s0 * S1 + s1) * S2 + s2) * NR);
+    for (int t = 0; t < TAPS0 * TAPS1 * TAPS2; t++) {
+      const int s0 = source_of(d / D2 / D1, t / TAPS2 / TAPS1, STEP0, FIRST0, DELTA0, S0);
+      const int s1 = source_of(d / D2 % D1, t / TAPS2 % TAPS1, STEP1, FIRST1, DELTA1, S1);
+      const int s2 = source_of(d % D2, t % TAPS2, STEP2, FIRST2, DELTA2, S2);
+      if (s0 >= 0 && s1 >= 0 && s2 >= 0) list[count++] = (int2)(t * MR, ((s0 * S1 + s1) * S2 + s2) * NR);
     }
   }
-  begin[places] = count;
+  begin[D0 * D1 * D2] = count;
 }
 
 /* t[i][NR] = element i of each image, for i < size; S has `count` elements, image n begins at n pitch. */
-static void fill(__global const STORAGE(D_T) * S, const int images, const long pitch, const int size, const long count,
-                 __local float *t) {
+static void pack_images(source S, const int images, const long pitch, const int size, const long count,
+                        __local float *t) {
   for (int v = 0; v < NV; v++)
     for (int i = 0; i < size; i += VW) {
-      float16 x[VW];
+      vec x[VW];
       for (int n = 0; n < VW; n++) {
         const long at = (v * VW + n) * pitch + i;
-        x[n] = (float16)(0.0f);
+        x[n] = (vec)(0.0f);
         if (v * VW + n >= images) continue;
         PREFETCH_READ(S + at + 4 * VW);
         if (at + VW <= count) {
-          x[n] = READ(16, at);
+          x[n] = READ(VW, S, at);
         } else {
           float rest[VW] = {0};
-          for (int j = 0; i + j < size; j++) rest[j] = READ(1, at + j);
-          x[n] = vload16(0, rest);
+          for (int j = 0; i + j < size; j++) rest[j] = READ(1, S, at + j);
+          x[n] = MICA_VLOAD(VW, rest, 0);
         }
       }
       mica_transpose16(x);
-      for (int j = 0; j < min(VW, size - i); j++) STOREV(f32, 16, x[j], t, (i + j) * NR + v * VW);
+      for (int j = 0; j < min(VW, size - i); j++) STOREV(f32, VW, x[j], t, (i + j) * NR + v * VW);
     }
 }
 
-/* sums[MR][NR] = the sum over c < CG and `count` meetings of a[c][meeting][MR] t[c][meeting][NR]. */
+/* sums[MR][NR] = the sum over c < CG and `count` taps of a[c][tap][MR] t[c][pixel][NR]. */
 static inline void multiply(__global const float *a, const int a_step, __local const float *t, const int t_step,
-                            const int CG, __local const int2 *meetings, const int count, __local float *sums) {
-  float16 sum[MR][NV];
-  UNROLL for (int i = 0; i < MR; i++) UNROLL for (int v = 0; v < NV; v++) sum[i][v] = (float16)(0.0f);
+                            const int CG, __local const int2 *list, const int count, __local float *sums) {
+  vec sum[MR][NV];
+  TILE_CLEAR(sum, MR, NV);
   for (int c = 0; c < CG; c++, a += a_step, t += t_step)
     for (int m = 0; m < count; m++) {
-      __global const float *am = a + meetings[m].x;
-      __local const float *tm = t + meetings[m].y;
-      float16 tv[NV];
-      UNROLL for (int v = 0; v < NV; v++) tv[v] = MICA_VLOAD(16, tm, v * VW);
-      UNROLL for (int i = 0; i < MR; i++) UNROLL for (int v = 0; v < NV; v++)
-          sum[i][v] = (float16)(am[i]) * tv[v] + sum[i][v];
+      __global const float *am = a + list[m].x;
+      vec tv[NV];
+      TILE_READ(tv, NV, t + list[m].y);
+      TILE_MULTIPLY_ADD(sum, MR, NV, am[i], tv)
     }
-  UNROLL for (int i = 0; i < MR; i++) UNROLL for (int v = 0; v < NV; v++)
-      STOREV(f32, 16, sum[i][v], sums, i * NR + v * VW);
+  TILE_STORE(sum, MR, NV, sums, NR);
 }
 
-#define SUM(place) sums[((place)*MR + i) * NR + n]
+#define SUM(pixel) sums[((pixel)*MR + i) * NR + n]
 
-__kernel __attribute__((reqd_work_group_size(1, 1, 1))) void
-conv_cpu_direct_n(WINDOW_PARAMS, const int KB, __global const STORAGE(D_T) * S, const long S_at,
-                  __global const float *P,
-            const long P_at, __local float *scratch, EPILOGUE_PARAMS) {
-  WINDOW_UNPACK
+CPU_KERNEL conv_cpu_direct_n(PHASE_PARAMS, const int KB, source S, const long S_at, __global const float *P,
+                             const long P_at, __local float *scratch, EPILOGUE_PARAMS) {
+  PHASE_UNPACK
   const int g = (int)get_group_id(2), n0 = (int)get_group_id(0) * NR, images = min(NR, N - n0);
   const int k_begin = (int)get_group_id(1) * KB, k_end = min(KG, k_begin + KB);
-  const int taps = TAPS0 * TAPS1 * TAPS2, S_places = BACKWARD ? OUT0 * OUT1 * OUT2 : IN0 * IN1 * IN2;
-  const int D_places = BACKWARD ? IN0 * IN1 * IN2 : OUT0 * OUT1 * OUT2;
-  const long pitch = (long)G * CG * S_places, from = n0 * pitch + (long)g * CG * S_places;
-  __local float *t = scratch, *sums = t + CG * S_places * NR;
-  __local int2 *meetings = (__local int2 *)(sums + D_places * MR * NR);
-  __local int *begin = (__local int *)(meetings + D_places * taps);
-  find_meetings(window_size, window_taps, window_step, window_full, begin, meetings);
-  fill(S + S_at + from, images, pitch, CG * S_places, N * pitch - from, t);
+  const int taps = TAPS0 * TAPS1 * TAPS2, S_pixels = BACKWARD ? OUT0 * OUT1 * OUT2 : IN0 * IN1 * IN2;
+  const int D_pixels = BACKWARD ? IN0 * IN1 * IN2 : OUT0 * OUT1 * OUT2;
+  const long pitch = (long)G * CG * S_pixels, from = n0 * pitch + (long)g * CG * S_pixels;
+  __local float *t = scratch, *sums = t + CG * S_pixels * NR;
+  __local int2 *list = (__local int2 *)(sums + D_pixels * MR * NR);
+  __local int *begin = (__local int *)(list + D_pixels * taps);
+  find_taps(PHASE, begin, list);
+  pack_images(S + S_at + from, images, pitch, CG * S_pixels, N * pitch - from, t);
   P += P_at + ((long)g * ((KG + MR - 1) / MR * MR) + k_begin) * CG * taps;
   for (int k = k_begin; k < k_end; k += MR, P += MR * CG * taps) {
-    for (int d = 0; d < D_places; d++)
-      multiply(P, taps * MR, t, S_places * NR, CG, meetings + begin[d], begin[d + 1] - begin[d], sums + d * MR * NR);
+    for (int d = 0; d < D_pixels; d++)
+      multiply(P, taps * MR, t, S_pixels * NR, CG, list + begin[d], begin[d + 1] - begin[d], sums + d * MR * NR);
     for (int n = 0; n < images; n++)
       for (int i = 0; i < min(MR, k_end - k); i++) {
         int d = 0;
-        for (; d + 4 <= D_places; d += 4)
+        for (; d + 4 <= D_pixels; d += 4)
           FINISH(4, (float4)(SUM(d), SUM(d + 1), SUM(d + 2), SUM(d + 3)), n0 + n, g * KG + k + i, d);
-        for (; d < D_places; d++) FINISH(1, SUM(d), n0 + n, g * KG + k + i, d);
+        for (; d < D_pixels; d++) FINISH(1, SUM(d), n0 + n, g * KG + k + i, d);
       }
   }
 }

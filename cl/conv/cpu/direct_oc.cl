@@ -1,129 +1,124 @@
-/* conv/cpu/direct_oc.cl: convolution from some channels to many, for the CPU class: a band (conv/band.clh).
+/* conv/cpu/direct_oc.cl: direct convolution vectorised over the output channels, from some channels to many, for the
+ * CPU class. Strips, input tiles and taps are those of conv/input_tile.clh.
  *
- * Lanes are channels of D, so that rows of any length and places at any distance do: a register tile is NV vectors of
- * them by MANY adjacent places of two rows of the grid, or FEW. Results of 16 NV channels gather in local memory, place
- * after place, and leave turned.
+ * Lanes are channels of D, so that rows may have any length and pixels any distance: a register tile is MANY adjacent
+ * pixels of two rows of the grid, or FEW, by NV vectors of channels. Results of 16 NV channels gather in local memory,
+ * pixel after pixel, and are transposed when they are stored.
  *
- * pitch: at least MANY and what taps reach beyond. scratch: the copy, NV 16 rows spread1 O2 floats and R1 (CG R2 + 1)
- * ints. The vectors of channels, the last of which need not be full, are a multiple of NV. */
+ * pitch: at least MANY and the halo. scratch: the input tile, NV 16 rows out_stride1 O2 floats and R1 (CG R2 + 1) ints.
+ * The vectors of channels, the last of which need not be full, are a multiple of NV. */
 #include "common/epilogue.clh"
-#include "common/prefetch.clh"
+#include "common/register_tile.clh"
 #include "common/stream.clh"
 #include "common/transpose.clh"
-#include "conv/band.clh"
+#include "conv/input_tile.clh"
 
-#ifndef MANY /* places of a register tile, in each of two rows */
+#ifndef MANY /* pixels of a register tile, in each of two rows */
 #define MANY 8
 #endif
 #ifndef NV /* vectors of channels of a register tile */
 #define NV 1
 #endif
 #define FEW 2
-#define VW 16
-#define LINE (64 / (int)sizeof(STORAGE(D_T))) /* elements */
-#define UNROLL _Pragma("unroll")
+#define CACHE_LINE (64 / (int)sizeof(STORAGE(D_T))) /* elements */
 
-/* sums[v][16 (to[y] + i spread) ..] = W of vector v of channels by what place from[y] + i of the copy meets, i < count;
- * of a vector W has `next` floats, and sums `pitch`. */
-#define DEFINE_TILE(PLACES)                                                                                            \
-  static inline void tile_##PLACES(__global const float *W, const int next, __local const float *copy,                 \
-                                   __local const int *at, tap_runs taps, const int2 from, const int2 to,               \
-                                   const int count, const int spread, const int pitch, __local float *sums) {          \
-    float16 upper[NV][PLACES], lower[NV][PLACES];                                                                      \
-    UNROLL for (int v = 0; v < NV; v++) UNROLL for (int i = 0; i < PLACES; i++) upper[v][i] = lower[v][i] =            \
-        (float16)(0.0f);                                                                                               \
-    for (; taps.runs > 0; taps.runs--, taps.begin += taps.step) {                                                      \
-      __global const float *w = W + taps.begin * VW;                                                                   \
-      for (int t = taps.begin; t < taps.begin + taps.count; t++, w += VW) {                                            \
-        __local const float *tap = copy + at[t];                                                                       \
-        float16 weights[NV];                                                                                           \
-        UNROLL for (int v = 0; v < NV; v++) weights[v] = MICA_VLOAD(VW, w, v *next);                                   \
-        UNROLL for (int i = 0; i < PLACES; i++) {                                                                      \
-          const float16 place = (float16)(tap[from.x + i]);                                                            \
-          UNROLL for (int v = 0; v < NV; v++) upper[v][i] = place * weights[v] + upper[v][i];                          \
-        }                                                                                                              \
-        UNROLL for (int i = 0; i < PLACES; i++) {                                                                      \
-          const float16 place = (float16)(tap[from.y + i]);                                                            \
-          UNROLL for (int v = 0; v < NV; v++) lower[v][i] = place * weights[v] + lower[v][i];                          \
-        }                                                                                                              \
-      }                                                                                                                \
-    }                                                                                                                  \
-    UNROLL for (int i = 0; i < PLACES; i++) {                                                                          \
-      if (i >= count) break;                                                                                           \
-      UNROLL for (int v = 0; v < NV; v++) {                                                                            \
-        STOREV(f32, VW, upper[v][i], sums, v *pitch + (to.x + i * spread) * VW);                                       \
-        STOREV(f32, VW, lower[v][i], sums, v *pitch + (to.y + i * spread) * VW);                                       \
-      }                                                                                                                \
-    }                                                                                                                  \
+/* A register tile: where its pixels are in the input and in `sums`, of the upper and of the lower row; `stride` from
+ * one to the next in sums, of which a vector of channels has `pitch` floats and W `w_pitch`. */
+typedef struct pixels {
+  int2 from, to;
+  int count, stride, pitch, w_pitch;
+} pixels;
+
+/* sums[v][16 (to + i stride) ..] = W of vector v of channels times the input that pixel i reads, i < count <= size. */
+static inline __attribute__((always_inline)) void multiply(const int size, __global const float *W,
+                                                           __local const float *input, __local const int *at,
+                                                           tap_ranges taps, const pixels p, __local float *sums) {
+  vec upper[MANY][NV], lower[MANY][NV];
+  TILE_CLEAR(upper, size, NV);
+  TILE_CLEAR(lower, size, NV);
+  for (; taps.ranges > 0; taps.ranges--, taps.begin += taps.step) {
+    __global const float *w = W + taps.begin * VW;
+    for (int t = taps.begin; t < taps.begin + taps.count; t++, w += VW) {
+      __local const float *tap = input + at[t];
+      vec weights[NV];
+      UNROLL for (int v = 0; v < NV; v++) weights[v] = MICA_VLOAD(VW, w, v * p.w_pitch);
+      TILE_MULTIPLY_ADD(upper, size, NV, tap[p.from.x + i], weights)
+      TILE_MULTIPLY_ADD(lower, size, NV, tap[p.from.y + i], weights)
+    }
   }
-#define DEFINE_TILE_OF(PLACES) DEFINE_TILE(PLACES)
-DEFINE_TILE_OF(MANY)
-DEFINE_TILE_OF(FEW)
+  UNROLL for (int i = 0; i < size; i++) {
+    if (i >= p.count) break;
+    UNROLL for (int v = 0; v < NV; v++) {
+      STOREV(f32, VW, upper[i][v], sums, v * p.pitch + (p.to.x + i * p.stride) * VW);
+      STOREV(f32, VW, lower[i][v], sums, v * p.pitch + (p.to.y + i * p.stride) * VW);
+    }
+  }
+}
 
-__kernel __attribute__((reqd_work_group_size(1, 1, 1))) void conv_cpu_direct_oc(CONV_PARAMS, const int8 cut,
-                                                                           __global const STORAGE(D_T) * S,
-                                                                           const long S_at, __global const float *P,
-                                                                           const long P_at, __local float *scratch,
-                                                                           EPILOGUE_PARAMS) {
-  BAND_UNPACK
-  const int tiles = (KG + VW - 1) / VW, results = rows * spread1 * O2 * VW;
+CPU_KERNEL conv_cpu_direct_oc(CONV_PARAMS, const int8 tile, source S, const long S_at, __global const float *P,
+                              const long P_at, __local float *scratch, EPILOGUE_PARAMS) {
+  TILE_UNPACK
+  const int tiles = (KG + VW - 1) / VW, results = rows * out_stride1 * O2 * VW;
   __local float *sums = scratch + CG * channel;
   __local int *ints = (__local int *)(sums + NV * results);
-  meeting met = {ints, ints + R1, 0, 0, 0};
-  copy_band(conv_size, conv_extent, conv_step, cut, S, S_at, (n * G + g) * CG * I1 * I2, top, channel, scratch);
+  tap_list taps = {ints, ints + R1, 0, 0, 0};
+  pack_input(CONV, tile, S + S_at, (n * G + g) * CG * I1 * I2, top, channel, scratch);
   P += P_at;
   for (int m = 0; m < KG; m += NV * VW) {
     long packed = 0;
     for (int i = 0; i < min(NV * VW, KG - m); i++) {
       __global STORAGE(D_T) *to = D + D_at + n * D_batch + (g * KG + m + i) * D_row + first;
-      for (int p = 0; !STREAM && p < total; p += LINE) PREFETCH_WRITE(to + p);
+      for (int p = 0; !STREAM && p < total; p += CACHE_LINE) PREFETCH_WRITE(to + p);
     }
-    for (int residue = 0; residue < residues; residue++) {
-      const int residue1 = residue / residues2, residue2 = residue % residues2;
-      if (m == 0 || residues > 1) find_taps(conv_size, conv_extent, conv_step, cut, channel, residue1, residue2, &met);
-      __global const float *w = P + packed + (g * tiles + m / VW) * CG * met.taps * VW;
-      packed += (long)G * tiles * CG * met.taps * VW;
-      const int height1 = min(height, (O1 - residue1 + spread1 - 1) / spread1 - row0);
-      const int width = (O2 - residue2 + spread2 - 1) / spread2;
+    for (int phase = 0; phase < phases; phase++) {
+      const int phase1 = phase / phases2, phase2 = phase % phases2;
+      if (m == 0 || phases > 1) find_taps(CONV, tile, channel, phase1, phase2, &taps);
+      const int w_pitch = CG * taps.taps * VW;
+      __global const float *w = P + packed + (g * tiles + m / VW) * w_pitch;
+      packed += (long)G * tiles * w_pitch;
+      const int height1 = min(height, (O1 - phase1 + out_stride1 - 1) / out_stride1 - row0);
+      const int width = (O2 - phase2 + out_stride2 - 1) / out_stride2;
       for (int y = 0; y < height1; y += 2) {
         const int below = min(y + 1, height1 - 1);
         const int2 row = (int2)(y, below);
-        const tap_runs runs = skip_idle(&met, CG, top + y * step1, top + below * step1, I1);
+        const tap_ranges ranges = skip_padding(&taps, CG, top + y * step1, top + below * step1, I1);
         for (int x = 0; x < width;) {
           const bool many = width >= MANY && width - x >= MANY - 1;
           const int at = many ? min(x, width - MANY) : x, count = min(many ? MANY : FEW, width - at);
-          const int2 from = row * step1 * step2 * pitch + at;
-          const int2 to = (row * spread1 + residue1) * O2 + at * spread2 + residue2;
+          const pixels p = {row * step1 * step2 * pitch + at,
+                            (row * out_stride1 + phase1) * O2 + at * out_stride2 + phase2,
+                            count,
+                            out_stride2,
+                            results,
+                            w_pitch};
           if (many)
-            MICA_PASTE(tile_, MANY)
-            (w, CG * met.taps * VW, scratch, met.at, runs, from, to, count, spread2, results, sums);
+            multiply(MANY, w, scratch, taps.at, ranges, p, sums);
           else
-            MICA_PASTE(tile_, FEW)
-            (w, CG * met.taps * VW, scratch, met.at, runs, from, to, count, spread2, results, sums);
+            multiply(FEW, w, scratch, taps.at, ranges, p, sums);
           x = at + count;
         }
       }
     }
     for (int v = 0; v < NV; v++) {
-      __local const float *places = sums + v * results;
+      __local const float *from = sums + v * results;
       const int filters = min(VW, KG - m - v * VW);
       for (int p = 0; p < total; p += VW) {
-        float16 turned[VW];
-        /* Nothing reads what a vector writes twice. */
+        vec x[VW];
+        /* The last vector overlaps the one before, unless C is read, which may be D. */
         if (p + VW > total && total >= VW && beta == 0) p = total - VW;
-        UNROLL for (int i = 0; i < VW; i++) turned[i] = MICA_VLOAD(VW, places, min(p + i, total - 1) * VW);
-        mica_transpose16(turned);
-        float16 leaving[VW];
-        UNROLL for (int i = 0; i < VW; i++) leaving[i] = turned[i];
+        UNROLL for (int i = 0; i < VW; i++) x[i] = MICA_VLOAD(VW, from, min(p + i, total - 1) * VW);
+        mica_transpose16(x);
+        vec stored[VW]; /* indexed by a variable: x itself stays in registers */
+        UNROLL for (int i = 0; i < VW; i++) stored[i] = x[i];
         for (int i = 0; i < filters; i++) {
           const long k = g * KG + m + v * VW + i;
           const bool aligned = (size_t)(D + D_at + n * D_batch + k * D_row + first + p) % 64 == 0;
           if (STREAM && aligned && p + VW <= total)
-            FINISH_BY(STREAMV, 16, leaving[i], n, k, first + p);
+            FINISH_BY(STREAMV, 16, stored[i], n, k, first + p);
           else if (p + VW <= total)
-            FINISH(16, leaving[i], n, k, first + p);
+            FINISH(16, stored[i], n, k, first + p);
           else
-            for (int j = 0; j < total - p; j++) FINISH(1, ((const float *)&leaving[i])[j], n, k, first + p + j);
+            for (int j = 0; j < total - p; j++) FINISH(1, ((const float *)&stored[i])[j], n, k, first + p + j);
         }
       }
     }

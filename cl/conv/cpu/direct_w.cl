@@ -1,14 +1,15 @@
-/* conv/cpu/direct_w.cl: convolution to few channels, or from few to some, for the CPU class: a band (conv/band.clh).
+/* conv/cpu/direct_w.cl: direct convolution vectorised over the width, to few channels or from few to some, for the CPU
+ * class. Strips, input tiles and taps are those of conv/input_tile.clh.
  *
- * Lanes are places of a row of the grid. A register tile is MR channels of D by NV vectors of places. Results of MR
- * channels gather in local memory, since rows seldom fill vectors.
+ * Lanes are adjacent pixels of a row of the grid. A register tile is MR channels of D by NV vectors of pixels. Results
+ * of MR channels gather in local memory, since rows seldom fill vectors.
  *
- * pitch: at least VW and what taps reach beyond. scratch: the copy, MR (rows spread1 O2 + VW) floats and R1 (CG R2 +
- * 1) ints. */
+ * pitch: at least VW and the halo. scratch: the input tile, MR (rows out_stride1 O2 + VW) floats and R1 (CG R2 + 1)
+ * ints. */
 #include "common/epilogue.clh"
-#include "common/prefetch.clh"
+#include "common/register_tile.clh"
 #include "common/stream.clh"
-#include "conv/band.clh"
+#include "conv/input_tile.clh"
 
 #ifndef MR /* channels of D of a register tile */
 #define MR 8
@@ -16,85 +17,79 @@
 #ifndef NV /* vectors of it */
 #define NV 2
 #endif
-#define VW 16
-#define LINE (64 / (int)sizeof(STORAGE(D_T))) /* elements */
-#define UNROLL _Pragma("unroll")
+#define CACHE_LINE (64 / (int)sizeof(STORAGE(D_T))) /* elements */
 
-/* sum[i][v] = W of MR channels of D by what NV places of the copy meet. */
-static inline void multiply(__global const float *W, __local const float *copy, __local const int *at, tap_runs taps,
-                            const int *from, float16 sum[MR][NV]) {
-  UNROLL for (int i = 0; i < MR; i++) UNROLL for (int v = 0; v < NV; v++) sum[i][v] = (float16)(0.0f);
-  for (; taps.runs > 0; taps.runs--, taps.begin += taps.step) {
+/* sum[i][v] = W of MR channels of D times the input that NV vectors of pixels, at from[v], read. */
+static inline void multiply(__global const float *W, __local const float *input, __local const int *at, tap_ranges taps,
+                            const int *from, vec sum[MR][NV]) {
+  TILE_CLEAR(sum, MR, NV);
+  for (; taps.ranges > 0; taps.ranges--, taps.begin += taps.step) {
     __global const float *w = W + taps.begin * MR;
     for (int t = taps.begin; t < taps.begin + taps.count; t++, w += MR) {
-      __local const float *tap = copy + at[t];
-      float16 x[NV];
+      __local const float *tap = input + at[t];
+      vec x[NV];
       UNROLL for (int v = 0; v < NV; v++) x[v] = MICA_VLOAD(VW, tap, from[v]);
-      UNROLL for (int i = 0; i < MR; i++) UNROLL for (int v = 0; v < NV; v++) sum[i][v] = w[i] * x[v] + sum[i][v];
+      TILE_MULTIPLY_ADD(sum, MR, NV, w[i], x)
     }
   }
 }
 
-/* sums[i results + to[v] + j spread] = lane j of sum[i][v], of those that are used. */
-static inline void spread_out(float16 sum[MR][NV], const int results, const int *to, const int *used, const int spread,
-                              __local float *sums) {
-  float16 whole[MR][NV];
-  UNROLL for (int i = 0; i < MR; i++) UNROLL for (int v = 0; v < NV; v++) whole[i][v] = sum[i][v];
+/* sums[i results + to[v] + j stride] = lane j of sum[i][v], for the first used[v] lanes. */
+static inline void scatter(vec sum[MR][NV], const int results, const int *to, const int *used, const int stride,
+                           __local float *sums) {
+  vec whole[MR][NV];
+  TILE_EACH(MR, NV) whole[i][j] = sum[i][j];
   for (int i = 0; i < MR; i++)
     for (int v = 0; v < NV; v++) {
       const float *lanes = (const float *)&whole[i][v];
-      for (int j = 0; j < used[v]; j++) sums[i * results + to[v] + j * spread] = lanes[j];
+      for (int j = 0; j < used[v]; j++) sums[i * results + to[v] + j * stride] = lanes[j];
     }
 }
 
-/* `count` results leave, if so many are left. */
-#define LEAVE(count)                                                                                                   \
+/* Stores results `count` at a time, while there are as many left. */
+#define STORE_BY(count)                                                                                                \
   for (; p + count <= total; p += count) FINISH(count, MICA_VLOAD(count, row, p), n, k, first + p);
 
-__kernel __attribute__((reqd_work_group_size(1, 1, 1))) void conv_cpu_direct_w(CONV_PARAMS, const int8 cut,
-                                                                         __global const STORAGE(D_T) * S,
-                                                                         const long S_at, __global const float *P,
-                                                                         const long P_at, __local float *scratch,
-                                                                         EPILOGUE_PARAMS) {
-  BAND_UNPACK
-  const int results = rows * spread1 * O2 + VW, tiles = (KG + MR - 1) / MR;
+CPU_KERNEL conv_cpu_direct_w(CONV_PARAMS, const int8 tile, source S, const long S_at, __global const float *P,
+                             const long P_at, __local float *scratch, EPILOGUE_PARAMS) {
+  TILE_UNPACK
+  const int results = rows * out_stride1 * O2 + VW, tiles = (KG + MR - 1) / MR;
   const int across = (grid2 + VW - 1) / VW, vectors = height * across;
-  /* What a short row has beyond its end is written over by the next one, where that is made after it. */
-  const bool whole = spread2 == 1 && (spread1 == 1 || grid2 >= VW);
+  /* What a short row has beyond its end is overwritten by the next one, where that is computed after it. */
+  const bool whole = out_stride2 == 1 && (out_stride1 == 1 || grid2 >= VW);
   __local float *sums = scratch + CG * channel;
   __local int *ints = (__local int *)(sums + MR * results);
-  meeting met = {ints, ints + R1, 0, 0, 0};
-  copy_band(conv_size, conv_extent, conv_step, cut, S, S_at, (n * G + g) * CG * I1 * I2, top, channel, scratch);
+  tap_list taps = {ints, ints + R1, 0, 0, 0};
+  pack_input(CONV, tile, S + S_at, (n * G + g) * CG * I1 * I2, top, channel, scratch);
   P += P_at;
   for (int m = 0; m < KG; m += MR) {
     const int filters = min(MR, KG - m);
     long packed = 0;
     for (int i = 0; i < filters; i++) {
       __global STORAGE(D_T) *to = D + D_at + n * D_batch + (g * KG + m + i) * D_row + first;
-      for (int p = 0; !STREAM && p < total; p += LINE) PREFETCH_WRITE(to + p);
+      for (int p = 0; !STREAM && p < total; p += CACHE_LINE) PREFETCH_WRITE(to + p);
     }
-    for (int residue = 0; residue < residues; residue++) {
-      const int residue1 = residue / residues2, residue2 = residue % residues2;
-      if (m == 0 || residues > 1) find_taps(conv_size, conv_extent, conv_step, cut, channel, residue1, residue2, &met);
-      __global const float *w = P + packed + (g * tiles + m / MR) * CG * met.taps * MR;
-      packed += (long)G * tiles * CG * met.taps * MR;
+    for (int phase = 0; phase < phases; phase++) {
+      const int phase1 = phase / phases2, phase2 = phase % phases2;
+      if (m == 0 || phases > 1) find_taps(CONV, tile, channel, phase1, phase2, &taps);
+      __global const float *w = P + packed + (g * tiles + m / MR) * CG * taps.taps * MR;
+      packed += (long)G * tiles * CG * taps.taps * MR;
       for (int begin = 0; begin < vectors; begin += NV) {
         int from[NV], to[NV], used[NV];
-        float16 sum[MR][NV];
+        vec sum[MR][NV];
         UNROLL for (int v = 0; v < NV; v++) {
           const int vector = min(begin + v, vectors - 1), y = vector / across;
           const int x = min(vector % across * VW, max(0, grid2 - VW));
           from[v] = y * step1 * step2 * pitch + x;
-          to[v] = (y * spread1 + residue1) * O2 + x * spread2 + residue2;
-          used[v] = min(VW, (O2 - residue2 - x * spread2 + spread2 - 1) / spread2);
+          to[v] = (y * out_stride1 + phase1) * O2 + x * out_stride2 + phase2;
+          used[v] = min(VW, (O2 - phase2 - x * out_stride2 + out_stride2 - 1) / out_stride2);
         }
-        const int line = top + begin / across * step1, last = min(begin + NV, vectors) - 1;
-        multiply(w, scratch, met.at, skip_idle(&met, CG, line, top + last / across * step1, I1), from, sum);
+        const int upper = top + begin / across * step1, lower = top + (min(begin + NV, vectors) - 1) / across * step1;
+        multiply(w, scratch, taps.at, skip_padding(&taps, CG, upper, lower, I1), from, sum);
         if (whole)
-          UNROLL for (int i = 0; i < MR; i++) UNROLL for (int v = 0; v < NV; v++)
-              STOREV(f32, VW, sum[i][v], sums, i * results + to[v]);
+          TILE_EACH(MR, NV) STOREV(f32, VW, sum[i][j], sums, i * results + to[j]);
         else
-          spread_out(sum, results, to, used, spread2, sums);
+          scatter(sum, results, to, used, out_stride2, sums);
       }
     }
     for (int i = 0; i < filters; i++) {
@@ -104,14 +99,14 @@ __kernel __attribute__((reqd_work_group_size(1, 1, 1))) void conv_cpu_direct_w(C
       int p = 0;
       for (; STREAM && aligned && p + 16 <= total; p += 16)
         FINISH_BY(STREAMV, 16, MICA_VLOAD(16, row, p), n, k, first + p);
-      LEAVE(16)
-      /* Nothing reads what a vector writes twice. */
+      STORE_BY(16)
+      /* The last vector overlaps the one before, unless C is read, which may be D. */
       if (p < total && total >= 16 && beta == 0) {
         p = total - 16;
-        LEAVE(16)
+        STORE_BY(16)
       }
-      LEAVE(4)
-      LEAVE(1)
+      STORE_BY(4)
+      STORE_BY(1)
     }
   }
 }

@@ -1,28 +1,26 @@
-/* conv/cpu/implicit_gemm.cl: a window over a source (conv/window.clh) as a matrix product, for the CPU class: any
- * window.
+/* conv/cpu/implicit_gemm.cl: convolution as a matrix product whose right operand (im2col) exists one panel at a time,
+ * for the CPU class: any phase (conv/problem.clh).
  *
- * The columns of the product are the places of the grid in all images, numbered through, so that small planes fill
+ * The columns of the product are the pixels of the grid in all images, numbered through, so that small planes fill
  * vectors too. One work-item is one work-group: it takes PANELS panels of NR = NV * 16 columns, one after another, and
- * KB of K. It copies what a panel reads of the source, CB channels at a time, into local memory as rows [c][tap][NR]
+ * KB of K. It packs what a panel reads of the source, CB channels at a time, into local memory as rows [c][tap][NR]
  * with zeros outside the source, and multiplies it with packed weights (conv/cpu/pack_weights.cl) in register tiles of
- * MR rows by
- * NV vectors. Sums wait in local memory until all channels are in; where one block has them all, for a tile only.
+ * MR rows by NV vectors. Sums stay in local memory until all channels are in; where one block has them all, for a tile
+ * only.
  *
- * With HALVES 2 two windows that differ in TAPS2, FIRST2 and W share the work: the second, whose taps are `second` and
- * whose weights follow those of the first, makes the places of D beside the first's (AT2 0 and 1, SPREAD2 2), so that
- * rows leave whole; places beyond FULL2 are left out.
+ * With PHASES 2 two phases that differ in TAPS2, FIRST2 and W are computed together: the second, whose taps are
+ * `second` and whose weights follow those of the first, makes the pixels of D beside the first's (AT2 0 and 1,
+ * OUT_STRIDE2 2), so that whole rows are stored; pixels beyond FULL2 are left out.
  *
- * cut: CB (also that of conv/cpu/pack_weights.cl), KB, PANELS, FLAT (1: the grid's places are adjacent in D, AT 0 and
- * SPREAD 1, so
- * that rows leave as one), STREAM (1: what fills lines of D is written past the caches), BARREN (1: the row of D below
- * each of the grid meets no tap; where it is inside, it leaves too, as sums of nothing). NDRange: ceil(columns / (NR
- * PANELS)), ceil(K / KB), groups of the convolution; work-group (1, 1, 1). KB is a multiple of MR. scratch: (CB taps +
- * HALVES KB + 2) NR floats, and 2 MR NR with HALVES 2, for the window with more taps. */
+ * blocking: CB (also that of conv/cpu/pack_weights.cl), KB, PANELS, FLAT (1: the grid's pixels are adjacent in D, AT 0
+ * and OUT_STRIDE 1, so that a channel is stored as one row), STREAM (1: whole cache lines of D are written past the
+ * caches), ZERO_ROWS (1: the row of D below each of the grid has no taps; it is stored too, as zeros). NDRange:
+ * ceil(columns / (NR PANELS)), ceil(K / KB), groups of the convolution; work-group (1, 1, 1). KB is a multiple of MR.
+ * scratch: (CB taps + PHASES KB + 2) NR floats, and 2 MR NR with PHASES 2, for the phase with more taps. */
 #include "common/epilogue.clh"
-#include "common/prefetch.clh"
+#include "common/register_tile.clh"
 #include "common/stream.clh"
-#include "conv/copy.clh"
-#include "conv/window.clh"
+#include "conv/input_tile.clh"
 
 #ifndef MR /* rows of a register tile */
 #define MR 8
@@ -30,29 +28,27 @@
 #ifndef NV /* vectors in a row of it */
 #define NV 2
 #endif
-#ifndef HALVES /* windows that are computed together */
-#define HALVES 1
+#ifndef PHASES /* phases that are computed together */
+#define PHASES 1
 #endif
-#define VW 16
 #define NR (NV * VW)
-#define AHEAD 8 /* channels of S that are asked for before they are read */
-#define UNROLL _Pragma("unroll")
+#define AHEAD 8 /* channels of S that are prefetched */
 
-/* A stretch of columns of one row of the grid, and the part of it that a tap finds inside the source. */
-typedef struct stretch {
+/* Columns of one row of the grid, and the segment of them whose tap reads inside the source. */
+typedef struct columns_of_row {
   int lane, count, n, o0, o1, o2;
-} stretch;
-typedef struct piece {
+} columns_of_row;
+typedef struct read_segment {
   int lane, count;
   long at;
-} piece;
+} read_segment;
 
-/* Cuts columns begin .. end - 1 where rows of the grid end; returns how many stretches there are. */
+/* Cuts columns begin .. end - 1 where rows of the grid end; returns the number of rows. */
 static int cut_columns(const long begin, const long end, const int OUT0, const int OUT1, const int OUT2,
-                       stretch *list) {
+                       columns_of_row *list) {
   int count = 0;
   for (long column = begin; column < end; count++) {
-    stretch s;
+    columns_of_row s;
     long row = column / OUT2;
     s.lane = (int)(column - begin);
     s.o2 = (int)(column % OUT2);
@@ -67,15 +63,14 @@ static int cut_columns(const long begin, const long end, const int OUT0, const i
 }
 
 #define DIVIDE_UP(a, b) (((a) + (b)-1) / (b))
-#define WINDOW window_size, window_taps, window_step, window_full
 
-/* Where the tap (t0, t1, t2) finds columns inside channel `channel` of image 0; returns how many pieces there are. */
-static inline int find_pieces(WINDOW_PARAMS, const stretch *list, const int stretches, const int t0, const int t1,
-                              const int t2, const long channel, piece *pieces, int *lanes) {
-  WINDOW_UNPACK
+/* The segments in which the tap (t0, t1, t2) reads inside channel `channel`; returns their number. */
+static inline int find_segments(PHASE_PARAMS, const columns_of_row *list, const int rows, const int t0, const int t1,
+                                const int t2, const long channel, read_segment *segments, int *lanes) {
+  PHASE_UNPACK
   int found = 0;
   *lanes = 0;
-  for (int s = 0; s < stretches; s++) {
+  for (int s = 0; s < rows; s++) {
     const int i0 = list[s].o0 * STEP0 + FIRST0 + t0 * DELTA0, i1 = list[s].o1 * STEP1 + FIRST1 + t1 * DELTA1;
     const int i2 = list[s].o2 * STEP2 + FIRST2 + t2 * DELTA2;
     if (i0 < 0 || i0 >= IN0 || i1 < 0 || i1 >= IN1) continue;
@@ -83,88 +78,89 @@ static inline int find_pieces(WINDOW_PARAMS, const stretch *list, const int stre
     const int stop = i2 < IN2 ? min(list[s].count, DIVIDE_UP(IN2 - i2, STEP2)) : 0;
     if (skip >= stop) continue;
     const long row = ((list[s].n * (long)G * CG + channel) * IN0 + i0) * IN1 + i1;
-    pieces[found].lane = list[s].lane + skip;
-    pieces[found].count = stop - skip;
-    pieces[found].at = row * IN2 + i2 + skip * STEP2;
+    segments[found].lane = list[s].lane + skip;
+    segments[found].count = stop - skip;
+    segments[found].at = row * IN2 + i2 + skip * STEP2;
     *lanes += stop - skip;
     found++;
   }
   return found;
 }
 
-/* Elements of a row of sums that leave for places at, at + step, ... of one channel of D. rows: 2 with a barren one. */
-typedef struct parting {
+/* One segment of an accumulator row: stored to D at `at + i step` within a channel. rows: 2 when the next output row
+ * has no taps and is zero-filled. */
+typedef struct store_segment {
   int lane, count, step, n, rows;
   long at;
-} parting;
+} store_segment;
 
-/* Of columns begin .. end - 1, of which `list` has room for the stretches; returns how many there are. */
-static int find_leaving(WINDOW_PARAMS, const int FLAT, const int BARREN, const long begin, const long end,
-                        stretch *list, parting *leaving) {
-  WINDOW_UNPACK
-  const int count = FLAT ? cut_columns(begin, end, 1, 1, OUT0 * OUT1 * OUT2, list)
-                         : cut_columns(begin, end, OUT0, OUT1, OUT2, list);
+/* The segments of columns begin .. end - 1; returns their number. `list` has room for the rows. */
+static int find_stores(PHASE_PARAMS, const int FLAT, const int ZERO_ROWS, const long begin, const long end,
+                       columns_of_row *list, store_segment *stores) {
+  PHASE_UNPACK
+  const int count =
+      FLAT ? cut_columns(begin, end, 1, 1, OUT0 * OUT1 * OUT2, list) : cut_columns(begin, end, OUT0, OUT1, OUT2, list);
   for (int s = 0; s < count; s++) {
-    const stretch from = list[s];
-    const long line = (long)(AT0 + from.o0 * SPREAD0) * FULL1 + AT1 + from.o1 * SPREAD1;
-    leaving[s].at = line * FULL2 + AT2 + from.o2 * SPREAD2;
-    leaving[s].lane = from.lane * HALVES;
-    leaving[s].count = HALVES > 1 ? min(2 * from.count, FULL2 - 2 * from.o2) : from.count;
-    leaving[s].step = HALVES > 1 ? 1 : SPREAD2;
-    leaving[s].n = from.n;
-    leaving[s].rows = BARREN && AT1 + from.o1 * SPREAD1 + 1 < FULL1 ? 2 : 1;
+    const columns_of_row from = list[s];
+    const long row = (long)(AT0 + from.o0 * OUT_STRIDE0) * FULL1 + AT1 + from.o1 * OUT_STRIDE1;
+    stores[s].at = row * FULL2 + AT2 + from.o2 * OUT_STRIDE2;
+    stores[s].lane = from.lane * PHASES;
+    stores[s].count = PHASES > 1 ? min(2 * from.count, FULL2 - 2 * from.o2) : from.count;
+    stores[s].step = PHASES > 1 ? 1 : OUT_STRIDE2;
+    stores[s].n = from.n;
+    stores[s].rows = ZERO_ROWS && AT1 + from.o1 * OUT_STRIDE1 + 1 < FULL1 ? 2 : 1;
   }
   return count;
 }
 
 /* panel[c][tap][NR] for cb channels from `channel` on. */
-static void fill_panel(WINDOW_PARAMS, const stretch *list, const int stretches, const long channel, const int cb,
-                       __global const STORAGE(D_T) * S, __local float *panel) {
-  WINDOW_UNPACK
+static void fill_panel(PHASE_PARAMS, const columns_of_row *list, const int rows, const long channel, const int cb,
+                       source S, __local float *panel) {
+  PHASE_UNPACK
   const long plane = (long)IN0 * IN1 * IN2;
   const int taps = TAPS0 * TAPS1 * TAPS2;
   for (int t = 0; t < taps; t++) {
-    piece pieces[NR];
+    read_segment segments[NR];
     int lanes;
-    const int found = find_pieces(WINDOW, list, stretches, t / (TAPS1 * TAPS2), t / TAPS2 % TAPS1, t % TAPS2, channel,
-                                  pieces, &lanes);
+    const int found =
+        find_segments(PHASE, list, rows, t / (TAPS1 * TAPS2), t / TAPS2 % TAPS1, t % TAPS2, channel, segments, &lanes);
     for (int c = 0; c < cb; c++) {
       __local float *row = panel + (c * taps + t) * NR;
-      if (lanes < NR) UNROLL for (int v = 0; v < NV; v++) STOREV(f32, VW, (float16)(0.0f), row, v *VW);
+      if (lanes < NR) UNROLL for (int v = 0; v < NV; v++) STOREV(f32, VW, (float16)(0.0f), row, v * VW);
       for (int p = 0; p < found; p++) {
-        const long at = pieces[p].at + c * plane, next = at + AHEAD * plane;
+        const long at = segments[p].at + c * plane, next = at + AHEAD * plane;
         if (t == 0) {
           PREFETCH_READ(S + next);
-          PREFETCH_READ(S + next + (pieces[p].count - 1) * STEP2);
+          PREFETCH_READ(S + next + (segments[p].count - 1) * STEP2);
         }
-        copy_row(S, at, STEP2, pieces[p].count, row + pieces[p].lane);
+        pack_row(S, at, STEP2, segments[p].count, row + segments[p].lane);
       }
     }
   }
 }
 
-/* What the next panel, or the next channels of this one, will read of the source, for windows of a single tap, which
- * read each element once: asked for a share at a time while tiles are multiplied, it is near when they are done. */
-typedef struct coming {
-  piece pieces[NR];
-  int found, next, end, share; /* channels */
-} coming;
+/* Prefetch of what the next panel, or the next channels of this one, will read, for phases of a single tap, which read
+ * each element once: `share` channels while each tile is multiplied. */
+typedef struct prefetcher {
+  read_segment segments[NR];
+  int found, next, end, share;
+} prefetcher;
 
-/* cb channels from `channel` on, in as many shares as there are tiles. */
-static void expect(WINDOW_PARAMS, const stretch *list, const int stretches, const long channel, const int cb,
-                   const int tiles, coming *c) {
+/* Sets it to cb channels from `channel` on, in as many shares as there are tiles. */
+static void plan_prefetch(PHASE_PARAMS, const columns_of_row *list, const int rows, const long channel, const int cb,
+                          const int tiles, prefetcher *c) {
   int lanes;
-  c->found = find_pieces(WINDOW, list, stretches, 0, 0, 0, channel, c->pieces, &lanes);
+  c->found = find_segments(PHASE, list, rows, 0, 0, 0, channel, c->segments, &lanes);
   c->next = 0;
   c->end = cb;
   c->share = DIVIDE_UP(cb, tiles);
 }
 
-static inline void ask_for_share(coming *c, const long plane, const int step, __global const STORAGE(D_T) * S) {
+static inline void prefetch_share(prefetcher *c, const long plane, const int step, source S) {
   for (const int end = min(c->end, c->next + c->share); c->next < end; c->next++)
     for (int p = 0; p < c->found; p++) {
-      const long at = c->pieces[p].at + c->next * plane;
-      const int reach = (c->pieces[p].count - 1) * step;
+      const long at = c->segments[p].at + c->next * plane;
+      const int reach = (c->segments[p].count - 1) * step;
       for (int j = 0; j < reach; j += VW) PREFETCH_FAR(S + at + j);
       PREFETCH_FAR(S + at + reach);
     }
@@ -173,30 +169,23 @@ static inline void ask_for_share(coming *c, const long plane, const int step, __
 /* sums[MR][NR] += a[depth][MR] b[depth][NR], in registers; `first` begins them at 0. */
 static inline void multiply(__global const float *a, __local const float *b, const int depth, const bool first,
                             __local float *sums) {
-  float16 sum[MR][NV];
+  vec sum[MR][NV];
   if (first)
-    UNROLL for (int i = 0; i < MR; i++) UNROLL for (int v = 0; v < NV; v++) sum[i][v] = (float16)(0.0f);
+    TILE_CLEAR(sum, MR, NV);
   else
-    UNROLL for (int i = 0; i < MR; i++) UNROLL for (int v = 0; v < NV; v++)
-        sum[i][v] = MICA_VLOAD(VW, sums, i *NR + v * VW);
-  for (int l = 0; l < depth; l++) {
-    float16 bv[NV];
-    UNROLL for (int v = 0; v < NV; v++) bv[v] = MICA_VLOAD(VW, b, v *VW);
-    UNROLL for (int i = 0; i < MR; i++) {
-      const float16 av = (float16)(a[i]);
-      UNROLL for (int v = 0; v < NV; v++) sum[i][v] = av * bv[v] + sum[i][v];
-    }
-    a += MR;
-    b += NR;
+    TILE_LOAD(sum, MR, NV, sums, NR);
+  for (int l = 0; l < depth; l++, a += MR, b += NR) {
+    vec bv[NV];
+    TILE_READ(bv, NV, b);
+    TILE_MULTIPLY_ADD(sum, MR, NV, a[i], bv)
   }
-  UNROLL for (int i = 0; i < MR; i++) UNROLL for (int v = 0; v < NV; v++)
-      STOREV(f32, VW, sum[i][v], sums, i *NR + v * VW);
+  TILE_STORE(sum, MR, NV, sums, NR);
 }
 
-/* row[2 NR] = elements of two rows in turn. */
-static inline void mix(__local const float *even, __local const float *odd, __local float *row) {
+/* row[2 NR] = elements of two rows alternating. */
+static inline void interleave(__local const float *even, __local const float *odd, __local float *row) {
   UNROLL for (int v = 0; v < NV; v++) {
-    const float16 x = MICA_VLOAD(VW, even, v *VW), y = MICA_VLOAD(VW, odd, v *VW);
+    const float16 x = MICA_VLOAD(VW, even, v * VW), y = MICA_VLOAD(VW, odd, v * VW);
     float16 low, high;
     low.even = x.lo;
     low.odd = y.lo;
@@ -207,88 +196,86 @@ static inline void mix(__local const float *even, __local const float *odd, __lo
   }
 }
 
-/* W adjacent elements of a row leave, of which the first of channel i of a tile goes to `place`. A last vector overlaps
- * the one before, unless C is read, which may be D, or that was written past the caches. */
-#define LEAVE(W) LEAVE_BY(STOREV, W)
-#define LEAVE_BY(store, W)                                                                                             \
-  FINISH_BY(store, W, MICA_VLOAD(W, row, lane), n, channel + i, place + (lane - first) * step)
-#define LEAVE_WHILE(W)                                                                                                 \
+/* Stores W adjacent elements of a row of sums: a segment's first goes to `at` of channel i of a tile. STORE_WHILE does
+ * so while there are W left; a last vector overlaps the one before, unless C is read, which may be D, or that was
+ * written past the caches. */
+#define STORE_BY(store, W) FINISH_BY(store, W, MICA_VLOAD(W, row, lane), n, channel + i, at + (lane - first) * step)
+#define STORE_WHILE(W)                                                                                                 \
   for (; step == 1 && lane < stop && (lane + W <= stop || (overlap && count >= W)); lane += W) {                       \
     lane = min(lane, stop - W);                                                                                        \
-    if (W == VW && stream && (place + lane - first) % VW == 0)                                                         \
-      LEAVE_BY(STREAMV, 16);                                                                                           \
+    if (W == VW && stream && (at + lane - first) % VW == 0)                                                            \
+      STORE_BY(STREAMV, 16);                                                                                           \
     else                                                                                                               \
-      LEAVE(W);                                                                                                        \
+      STORE_BY(STOREV, W);                                                                                             \
   }
 
-__kernel __attribute__((reqd_work_group_size(1, 1, 1))) void
-conv_cpu_implicit_gemm(WINDOW_PARAMS, const int8 second, const int8 cut, __global const STORAGE(D_T) * S,
-                       const long S_at,
-          __global const float *P, const long P_at, __local float *scratch, EPILOGUE_PARAMS) {
-  WINDOW_UNPACK
-  const int CB = cut.s0, KB = cut.s1, PANELS = cut.s2, FLAT = cut.s3, BARREN = cut.s5, g = (int)get_group_id(2);
-  const bool stream = cut.s4 && D_row % VW == 0 && (size_t)(D + D_at) % 64 == 0, overlap = beta == 0 && !stream;
-  const int plane_taps = TAPS0 * TAPS1, most_taps = plane_taps * (HALVES > 1 ? max(TAPS2, second.s1) : TAPS2);
+CPU_KERNEL conv_cpu_implicit_gemm(PHASE_PARAMS, const int8 second, const int8 blocking, source S, const long S_at,
+                                  __global const float *P, const long P_at, __local float *scratch, EPILOGUE_PARAMS) {
+  PHASE_UNPACK
+  const int CB = blocking.s0, KB = blocking.s1, PANELS = blocking.s2, FLAT = blocking.s3, ZERO_ROWS = blocking.s5,
+            g = (int)get_group_id(2);
+  const bool stream = blocking.s4 && D_row % VW == 0 && (size_t)(D + D_at) % 64 == 0, overlap = beta == 0 && !stream;
+  const int plane_taps = TAPS0 * TAPS1, most_taps = plane_taps * (PHASES > 1 ? max(TAPS2, second.s1) : TAPS2);
   const int tiles = DIVIDE_UP(KG, MR), k_begin = (int)get_group_id(1) * KB, k_end = min(KG, k_begin + KB);
   const long columns = (long)N * OUT0 * OUT1 * OUT2, first_column = (long)get_group_id(0) * PANELS * NR;
-  /* Of smaller planes several share a line. */
+  /* Several smaller planes share a cache line. */
   const bool single = plane_taps * TAPS2 == 1 && IN0 * IN1 * IN2 >= VW;
   const int k_tiles = DIVIDE_UP(k_end - k_begin, MR);
-  __local float *panel = scratch, *sums_all = scratch + CB * most_taps * NR, *mixed = sums_all + HALVES * KB * NR;
-  __local float *nothing = mixed + (HALVES > 1 ? 2 * MR * NR : 0);
+  __local float *panel = scratch, *sums_all = scratch + CB * most_taps * NR, *interleaved = sums_all + PHASES * KB * NR;
+  __local float *nothing = interleaved + (PHASES > 1 ? 2 * MR * NR : 0);
   for (int i = 0; i < 2 * NR; i += VW) STOREV(f32, VW, (float16)(0.0f), nothing, i);
   P += P_at;
   for (long begin = first_column; begin < min(columns, first_column + PANELS * NR); begin += NR) {
     const long end = min(columns, begin + NR);
-    stretch list[NR];
-    parting leaving[NR];
-    coming soon;
-    const int leaves = find_leaving(WINDOW, FLAT, BARREN, begin, end, list, leaving);
-    const int stretches = cut_columns(begin, end, OUT0, OUT1, OUT2, list);
+    columns_of_row list[NR];
+    store_segment stores[NR];
+    prefetcher soon;
+    const int store_count = find_stores(PHASE, FLAT, ZERO_ROWS, begin, end, list, stores);
+    const int rows_cut = cut_columns(begin, end, OUT0, OUT1, OUT2, list);
     int c0 = 0, part = 0;
-    while (part < HALVES) {
-      const int8 part_taps = part ? second : window_taps;
+    while (part < PHASES) {
+      const int8 part_taps = part ? second : phase_taps;
       const int cb = min(CB, CG - c0), taps = plane_taps * part_taps.s1, depth = cb * taps;
-      fill_panel(window_size, part_taps, window_step, window_full, list, stretches, (long)g * CG + c0, cb, S + S_at,
-                 panel);
+      fill_panel(phase_size, part_taps, phase_step, phase_full, list, rows_cut, (long)g * CG + c0, cb, S + S_at, panel);
       __global const float *a = P + (part ? (long)G * tiles * CG * plane_taps * TAPS2 * MR : 0) +
                                 ((long)(g * CG + c0) * tiles * taps + (long)k_begin / MR * depth) * MR;
       const int last = taps == 0 || c0 + CB >= CG;
       soon.next = soon.end = soon.share = 0;
       if (single && !last) {
-        expect(WINDOW, list, stretches, (long)g * CG + c0 + CB, min(CB, CG - c0 - CB), k_tiles, &soon);
+        plan_prefetch(PHASE, list, rows_cut, (long)g * CG + c0 + CB, min(CB, CG - c0 - CB), k_tiles, &soon);
       } else if (single && part == 0 && end < columns) {
-        stretch next[NR];
+        columns_of_row next[NR];
         const int count = cut_columns(end, min(columns, end + NR), OUT0, OUT1, OUT2, next);
-        expect(WINDOW, next, count, (long)g * CG, min(CB, CG), k_tiles, &soon);
+        plan_prefetch(PHASE, next, count, (long)g * CG, min(CB, CG), k_tiles, &soon);
       }
       for (int m = k_begin; m < k_end; m += MR, a += depth * MR) {
-        __local float *sums = sums_all + (CB < CG || HALVES > 1 ? part * KB + m - k_begin : 0) * NR;
-        const int rows = last && part == HALVES - 1 ? min(MR, k_end - m) : 0;
+        __local float *sums = sums_all + (CB < CG || PHASES > 1 ? part * KB + m - k_begin : 0) * NR;
+        const int rows = last && part == PHASES - 1 ? min(MR, k_end - m) : 0;
         const long channel = (long)g * KG + m;
-        for (int s = 0; s < (rows && !stream ? leaves : 0); s++) {
-          __global STORAGE(D_T) *to = D + D_at + leaving[s].n * D_batch + channel * D_row + leaving[s].at;
-          const int reach = (leaving[s].rows - 1) * FULL2 + (leaving[s].count - 1) * leaving[s].step;
+        for (int s = 0; s < (rows && !stream ? store_count : 0); s++) {
+          __global STORAGE(D_T) *to = D + D_at + stores[s].n * D_batch + channel * D_row + stores[s].at;
+          const int reach = (stores[s].rows - 1) * FULL2 + (stores[s].count - 1) * stores[s].step;
           for (int i = 0; i < rows; i++, to += D_row) {
             for (int j = 0; j < reach; j += VW) PREFETCH_WRITE(to + j);
             PREFETCH_WRITE(to + reach);
           }
         }
-        ask_for_share(&soon, (long)IN0 * IN1 * IN2, STEP2, S + S_at);
+        prefetch_share(&soon, (long)IN0 * IN1 * IN2, STEP2, S + S_at);
         multiply(a, panel, depth, c0 == 0, sums);
-        __local const float *found = HALVES > 1 ? mixed : sums;
-        for (int i = 0; HALVES > 1 && i < rows; i++) mix(sums + (i - KB) * NR, sums + i * NR, mixed + 2 * i * NR);
-        for (int s = 0; s < leaves; s++) {
-          const int first = leaving[s].lane, count = leaving[s].count, step = leaving[s].step, n = leaving[s].n;
+        __local const float *found = PHASES > 1 ? interleaved : sums;
+        for (int i = 0; PHASES > 1 && i < rows; i++)
+          interleave(sums + (i - KB) * NR, sums + i * NR, interleaved + 2 * i * NR);
+        for (int s = 0; s < store_count; s++) {
+          const int first = stores[s].lane, count = stores[s].count, step = stores[s].step, n = stores[s].n;
           const int stop = first + count;
           for (int i = 0; i < rows; i++)
-            for (int below = 0; below < leaving[s].rows; below++) {
-              __local const float *row = below ? nothing : found + i * HALVES * NR;
-              const long place = leaving[s].at + below * FULL2;
+            for (int below = 0; below < stores[s].rows; below++) {
+              __local const float *row = below ? nothing : found + i * PHASES * NR;
+              const long at = stores[s].at + below * FULL2;
               int lane = first;
-              LEAVE_WHILE(VW)
-              LEAVE_WHILE(4)
-              for (; lane < stop; lane++) LEAVE(1);
+              STORE_WHILE(VW)
+              STORE_WHILE(4)
+              for (; lane < stop; lane++) STORE_BY(STOREV, 1);
             }
         }
       }

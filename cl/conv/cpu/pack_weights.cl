@@ -1,6 +1,6 @@
-/* conv/cpu/pack_weights.cl: the weights of a window (conv/window.clh) in the order in which register tiles use them.
+/* conv/cpu/pack_weights.cl: the weights of a phase (conv/problem.clh) in the order in which register tiles read them.
  *
- * Channels are parted into blocks of CB, the last of which may be smaller; a block of B channels from c0 on stands at
+ * Channels are cut into blocks of CB, the last of which may be smaller; a block of B channels from c0 on stands at
  *
  *   P[((g tiles CG + tiles c0 + (k / MR) B + c - c0) taps + t) MR + k % MR] =
  *       W[first + g w_group + k w_k + c w_c + t0 w_tap0 + t1 w_tap1 + t2 w_tap2]
@@ -9,67 +9,58 @@
  * w_c, w_tap 0 1 2, and how many elements W has from `first` on. NDRange: blocks * tiles, groups of the convolution, 1;
  * work-group (1, 1, 1).
  *
- * Where neighbours in W are wanted together, vectors are read along each of the MR rows of a tile and turned. */
-#include "common/dtype.clh"
-#include "common/prefetch.clh"
+ * Where neighbours in W are needed together, vectors are read along each of the MR rows of a tile and transposed. */
+#include "common/simd.clh"
 #include "common/transpose.clh"
 
-#ifndef D_T
-#define D_T f32
-#endif
 #ifndef MR /* rows of a tile */
 #define MR 8
 #endif
 
-#define VW 16
-#define AHEAD 8            /* channels that are fetched ahead: backward, each is a page further */
-#define AHEAD_ROW (4 * VW) /* elements of a row that are */
-#define UNROLL _Pragma("unroll")
-#define READ(n, i) MICA_AS(float, n, LOADV(D_T, n, W, i))
-#define TR (MR <= 4 ? 4 : MR <= 8 ? 8 : 16) /* rows that are turned together */
+#define AHEAD 8                             /* channels that are prefetched: backward, each is a page further */
+#define AHEAD_ROW (4 * VW)                  /* elements of a row that are prefetched */
+#define TR (MR <= 4 ? 4 : MR <= 8 ? 8 : 16) /* rows that are transposed together */
 
 /* Rows of a tile in W, and how many there are. */
-#define ROWS_PARAMS __global const STORAGE(D_T) * W, const long count, const long row, const int rows
+#define ROWS_PARAMS source W, const long count, const long row, const int rows
 #define ROWS W, count, row, rows
 
 DEFINE_INTERLEAVE(float16)
 
-/* P[j][i] = element at + place[j] of row i, for j < length; places are below VW. */
-static inline void pack_near(ROWS_PARAMS, const long at, const int length, const int place[VW], __global float *P) {
+/* P[j][i] = element at + offset[j] of row i, for j < length; offsets are below VW. */
+static inline void pack_near(ROWS_PARAMS, const long at, const int length, const int offset[VW], __global float *P) {
   float16 x[TR];
   float columns[VW][TR];
   if (at + (rows - 1) * row + VW <= count) {
-    UNROLL for (int i = 0; i < TR; i++) x[i] = i < rows ? READ(16, at + i * row) : (float16)(0.0f);
+    UNROLL for (int i = 0; i < TR; i++) x[i] = i < rows ? READ(16, W, at + i * row) : (float16)(0.0f);
   } else {
     float lanes[TR][VW];
     for (int i = 0; i < TR; i++)
       for (int j = 0; j < VW; j++)
-        lanes[i][j] = i < rows && at + i * row + j < count ? READ(1, at + i * row + j) : 0.0f;
+        lanes[i][j] = i < rows && at + i * row + j < count ? READ(1, W, at + i * row + j) : 0.0f;
     UNROLL for (int i = 0; i < TR; i++) x[i] = vload16(0, lanes[i]);
   }
   INTERLEAVE(float16, x, TR)
   UNROLL for (int i = 0; i < TR; i++) STOREV(f32, 16, x[i], &columns[0][0], i * VW);
-  for (int j = 0; j < length; j++, P += MR) UNROLL for (int i = 0; i < MR; i++) P[i] = columns[place[j]][i];
+  for (int j = 0; j < length; j++, P += MR) UNROLL for (int i = 0; i < MR; i++) P[i] = columns[offset[j]][i];
 }
 
 /* P[i] = element `at` of row i. */
 static inline void pack_one(ROWS_PARAMS, const long at, __global float *P) {
   if (rows == MR && row == 1)
-    UNROLL for (int i = 0; i < MR; i++) P[i] = READ(1, at + i);
+    UNROLL for (int i = 0; i < MR; i++) P[i] = READ(1, W, at + i);
   else
-    UNROLL for (int i = 0; i < MR; i++) P[i] = i < rows ? READ(1, at + i * row) : 0.0f;
+    UNROLL for (int i = 0; i < MR; i++) P[i] = i < rows ? READ(1, W, at + i * row) : 0.0f;
 }
 
-/* Where tap t, counted through, stands from the first on. */
-static inline long place_of(const int t, const int taps1, const int taps2, const long8 stride) {
-  const int line = t / taps2;
-  return line / taps1 * stride.s3 + line % taps1 * stride.s4 + t % taps2 * stride.s5;
+/* Elements from the first tap to tap t, counted through. */
+static inline long offset_of(const int t, const int taps1, const int taps2, const long8 stride) {
+  const int row = t / taps2;
+  return row / taps1 * stride.s3 + row % taps1 * stride.s4 + t % taps2 * stride.s5;
 }
 
-__kernel __attribute__((reqd_work_group_size(1, 1, 1))) void
-conv_cpu_pack_weights(__global const STORAGE(D_T) * W, const long W_at, const long first, const int8 size,
-                      const long8 stride,
-          __global float *restrict P, const long P_at) {
+CPU_KERNEL conv_cpu_pack_weights(source W, const long W_at, const long first, const int8 size, const long8 stride,
+                                 __global float *restrict P, const long P_at) {
   const int CG = size.s0, KG = size.s1, taps0 = size.s2, taps1 = size.s3, taps2 = size.s4, CB = size.s5;
   const int tiles = (KG + MR - 1) / MR, tile = (int)get_group_id(0) % tiles, c0 = (int)get_group_id(0) / tiles * CB;
   const int c_end = min(CG, c0 + CB), rows = min(MR, KG - tile * MR), taps = taps0 * taps1 * taps2;
@@ -77,22 +68,22 @@ conv_cpu_pack_weights(__global const STORAGE(D_T) * W, const long W_at, const lo
   const long count = stride.s6 - skipped;
   W += W_at + first + skipped;
   P += P_at + (g * tiles * CG + (long)tiles * c0 + (long)tile * (c_end - c0)) * taps * MR;
-  /* Neighbours that are taken together: all the taps of a channel, if one vector reaches them, or those of a line; of
-   * rows without gaps, whatever comes next. */
-  const long line = (taps2 - 1) * stride.s5, reach = (taps0 - 1) * stride.s3 + (taps1 - 1) * stride.s4 + line;
+  /* Neighbours that are read together: all the taps of a channel, if one vector reaches them, or those of a filter row;
+   * of rows without gaps, whatever comes next. */
+  const long reach2 = (taps2 - 1) * stride.s5, reach = (taps0 - 1) * stride.s3 + (taps1 - 1) * stride.s4 + reach2;
   const bool dense = taps > 0 && reach == taps - 1 && stride.s2 == taps;
-  const int together = dense ? VW : reach < VW ? taps : line < VW ? taps2 : 1;
-  int place[VW];
-  for (int j = 0; j < min(together, VW); j++) place[j] = dense ? j : (int)place_of(j, taps1, taps2, stride);
+  const int together = dense ? VW : reach < VW ? taps : reach2 < VW ? taps2 : 1;
+  int offset[VW];
+  for (int j = 0; j < min(together, VW); j++) offset[j] = dense ? j : (int)offset_of(j, taps1, taps2, stride);
   const int end = dense ? (c_end - c0) * taps : taps;
   for (int c = c0; c < (dense ? c0 + 1 : c_end); c++) {
     UNROLL for (int i = 0; i < MR; i++) PREFETCH_READ(W + (c + AHEAD) * stride.s2 + i * row);
     for (int t = 0; t < end; t += together) {
       const int length = min(together, end - t);
-      const long at = c * stride.s2 + (dense ? t : t > 0 ? place_of(t, taps1, taps2, stride) : 0);
+      const long at = c * stride.s2 + (dense ? t : t > 0 ? offset_of(t, taps1, taps2, stride) : 0);
       if (dense) UNROLL for (int i = 0; i < MR; i++) PREFETCH_READ(W + at + i * row + AHEAD_ROW);
       if (together > 1)
-        pack_near(ROWS, at, length, place, P);
+        pack_near(ROWS, at, length, offset, P);
       else
         pack_one(ROWS, at, P);
       P += length * MR;

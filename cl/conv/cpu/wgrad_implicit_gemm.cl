@@ -1,28 +1,28 @@
-/* conv/cpu/wgrad_implicit_gemm.cl: the gradient of a convolution's filters as sums of outer products, for the CPU
- * class.
+/* conv/cpu/wgrad_implicit_gemm.cl: the weight gradient as sums of outer products, for the CPU class.
  *
- *   dW[k][c][r] = sum over images and output places o of dY[k][o] X[c][o stride - pad + r dilation]
+ *   dW[k][c][r] = sum over images and output pixels o of dY[k][o] X[c][o stride - pad + r dilation]
  *
  * One work-item is one work-group. It owns PANELS panels of NR = NV * VW channels of one operand and BLOCK tiles of MR
- * rows of the other, for one part of the places. A chunk of places after the other and panel after panel it packs the
- * panel's operand as [place][NR], so that lanes are channels, and for each tap lists the places where both operands
- * meet inside their planes: padding costs nothing. Then each tile adds, in registers, a broadcast row times a panel
- * vector for each place of the list. PANEL says which operand is packed:
+ * rows of the other, for one part of the pixels. Chunk after chunk of pixels and panel after panel, it packs the
+ * panel's operand as [pixel][NR], so that lanes are channels, and for each tap lists the pixels for which the tap
+ * reads inside X: padding costs nothing. Then each tile adds, in registers, a broadcast row times a panel vector for
+ * each pixel of the list. PANEL says which operand is packed:
  *
- *   1 X        rows are filters, read from dY in place; of X only what a stride meets is packed for a single tap
- *   2 Y        rows are input channels, read from X in place, at any stride
- *   3 Y_TAPS   for few input channels: rows are (channel, tap) pairs, read from a copy of X's rows with their padding.
- *              Planes of depth 1 only; one list serves all taps
+ *   1 X        rows are filters, read from dY in place; for a single tap with a stride only what it reads of X is
+ *   packed 2 Y        rows are input channels, read from X in place, at any stride
+ *   3 Y_TAPS   for few input channels: rows are (channel, tap) pairs, read from a padded copy of X's rows. Planes of
+ *              depth 1 only; one list serves all taps
  *
- * cut: BLOCK, PARTS; images a chunk, of which more than one are whole; rows of an image's plane a chunk; where in the
- * scratch the copy of X begins, and where the lists; PANELS; columns of a row a chunk, fewer than there are only with
- * PANEL 2 and one row. An image here is a slice (n, o0) of depth 1: the depth taps are an outer loop. T holds float
- * sums [PARTS][groups * panels][tiles][taps][MR][NR], to be added by conv_wgrad_reduce; of rows and lanes beyond the
- * operands the content is arbitrary.
+ * blocking: BLOCK, PARTS; images a chunk, of which more than one are whole; rows of an image's plane a chunk; where in
+ * the scratch the copy of X begins, and where the lists; PANELS; columns of a row a chunk, fewer than there are only
+ * with PANEL 2 and one row. An image here is a slice (n, o0) of depth 1: the depth taps are an outer loop. T holds
+ * float sums [PARTS][groups * panels][tiles][taps][MR][NR], to be added by conv_wgrad_reduce; rows and lanes beyond the
+ * operands may hold anything.
  *
  * NDRange: groups * ceil(panels / PANELS), ceil(tiles / BLOCK), PARTS; work-group (1, 1, 1). */
+#include "common/register_tile.clh"
 #include "common/transpose.clh"
-#include "conv/filter.clh"
+#include "conv/problem.clh"
 
 #ifndef PANEL
 #define PANEL 1
@@ -41,12 +41,10 @@
 DEFINE_INTERLEAVE(float16)
 DEFINE_INTERLEAVE(float8)
 
-#define CONV conv_size, conv_extent, conv_step
-
 #define PACK_AHEAD (4 * VW)
 
 /* to[i][NR] = element i of `channels` planes; of lanes beyond them the last is repeated. */
-static inline void pack_panel(operand from, const long plane, const int channels, const int count, __local float *to) {
+static inline void pack_panel(source from, const long plane, const int channels, const int count, __local float *to) {
   if (count < VW) {
     for (int i = 0; i < count; i++)
       for (int c = 0; c < NR; c++) to[i * NR + c] = READ(1, from, min(c, channels - 1) * plane + i);
@@ -64,10 +62,10 @@ static inline void pack_panel(operand from, const long plane, const int channels
     }
 }
 
-/* The same for elements that are `step` apart; `readable` elements follow `from`. Rows of the panel after the last one
- * are written too. */
-static inline void pack_apart(operand from, const long plane, const int channels, const int step, const int count,
-                              const long readable, __local float *to) {
+/* pack_panel for elements that are `step` apart; `readable` elements follow `from`. Rows of the panel after the last
+ * one are written too. */
+static inline void pack_strided(source from, const long plane, const int channels, const int step, const int count,
+                                const long readable, __local float *to) {
   if (step != 2 || (channels - 1) * plane + 2 * max(count, 8) > readable) {
     for (int i = 0; i < count; i++)
       for (int c = 0; c < NR; c++) to[i * NR + c] = READ(1, from, min(c, channels - 1) * plane + (long)i * step);
@@ -93,17 +91,17 @@ static inline int first_at(const int bound, const int offset, const int stride, 
 }
 
 /* What a chunk covers: slices s_begin .. s_end - 1 of n * O0 + o0, and of each the rows o_begin .. o_end - 1 from
- * column c_begin to c_end - 1; of x the rows i_begin .. i_end - 1 meet them. */
+ * column c_begin to c_end - 1, which read rows i_begin .. i_end - 1 of x. */
 typedef struct chunk {
   int s_begin, s_end, o_begin, o_end, c_begin, c_end, i_begin, i_end;
 } chunk;
 
-static inline chunk chunk_at(CONV_PARAMS, const int slices, const int rows, const int columns, const int piece) {
+static inline chunk chunk_at(CONV_PARAMS, const int slices, const int rows, const int columns, const int number) {
   CONV_UNPACK
   const int row_chunks = (O1 + rows - 1) / rows, column_chunks = (O2 + columns - 1) / columns;
-  const int index = piece / column_chunks;
+  const int index = number / column_chunks;
   chunk c;
-  c.c_begin = piece % column_chunks * columns;
+  c.c_begin = number % column_chunks * columns;
   c.c_end = min(c.c_begin + columns, O2);
   c.s_begin = index / row_chunks * slices;
   c.s_end = min(c.s_begin + slices, N * O0);
@@ -114,18 +112,19 @@ static inline chunk chunk_at(CONV_PARAMS, const int slices, const int rows, cons
   return c;
 }
 
-/* The depth of x that slice s meets at the depth tap r0. */
+/* The depth of x that slice s reads at the depth tap r0. */
 #define DEPTH_AT(s, r0) ((s) % O0 * ST0 - PA0 + (r0)*DI0)
 #define INSIDE(i, extent) ((i) >= 0 && (i) < (extent))
 
-/* Whether of x only what the one tap meets is packed, place by place; otherwise rows are packed whole, and spread. */
+/* COMPACT: only the pixels of x that the one tap reads are packed, otherwise whole rows, and STRIDED reads skip pixels.
+ */
 #define COMPACT (PANEL == X && R1 * R2 == 1 && ST1 * ST2 > 1)
-#define SPREAD (PANEL == X && !COMPACT)
+#define STRIDED (PANEL == X && !COMPACT)
 
 /* Packs what a chunk and the depth tap r0 need of the packed operand's channels from `channel` of group g on; `from` is
  * where the group begins. */
-static inline void pack_chunk(CONV_PARAMS, const chunk at, const int r0, const int g, const int channel, operand from,
-                       __local float *to) {
+static inline void pack_chunk(CONV_PARAMS, const chunk at, const int r0, const int g, const int channel, source from,
+                              __local float *to) {
   CONV_UNPACK
   const long x_plane = (long)I0 * I1 * I2, y_plane = (long)O0 * O1 * O2;
   for (int s = at.s_begin; s < at.s_end; s++) {
@@ -133,17 +132,17 @@ static inline void pack_chunk(CONV_PARAMS, const chunk at, const int r0, const i
     const int i0 = DEPTH_AT(s, r0), from2 = first_at(0, -PA2, ST2, 0), to2 = min(O2, first_at(I2, -PA2, ST2, 0));
     const long end = ((long)N * G - g) * CG * x_plane;
     const int run = COMPACT ? (at.o_end - at.o_begin) * O2 : (at.i_end - at.i_begin) * I2;
-    operand slice = from + ((long)(s / O0) * G * CG + channel) * x_plane + (long)i0 * I1 * I2;
+    source slice = from + ((long)(s / O0) * G * CG + channel) * x_plane + (long)i0 * I1 * I2;
     if (INSIDE(i0, I0) && !COMPACT) pack_panel(slice + (long)at.i_begin * I2, x_plane, CG - channel, run, to);
     for (int o1 = at.o_begin; COMPACT && INSIDE(i0, I0) && o1 < at.o_end; o1++)
       if (INSIDE(o1 * ST1 - PA1, I1) && from2 < to2) {
         const long first = (long)(o1 * ST1 - PA1) * I2 + from2 * ST2 - PA2;
-        pack_apart(slice + first, x_plane, CG - channel, ST2, to2 - from2, end - (slice + first - from),
-                   to + ((o1 - at.o_begin) * O2 + from2) * NR);
+        pack_strided(slice + first, x_plane, CG - channel, ST2, to2 - from2, end - (slice + first - from),
+                     to + ((o1 - at.o_begin) * O2 + from2) * NR);
       }
 #else
     const int run = (at.o_end - at.o_begin) * (at.c_end - at.c_begin);
-    operand slice = from + ((long)(s / O0) * G * KG + channel) * y_plane + ((long)(s % O0) * O1 + at.o_begin) * O2;
+    source slice = from + ((long)(s / O0) * G * KG + channel) * y_plane + ((long)(s % O0) * O1 + at.o_begin) * O2;
     pack_panel(slice + at.c_begin, y_plane, KG - channel, run, to);
 #endif
     to += run * NR;
@@ -151,8 +150,8 @@ static inline void pack_chunk(CONV_PARAMS, const chunk at, const int r0, const i
 }
 
 #if PANEL == Y_TAPS
-/* Rows of x with their padding, to[slice][c][row][column]: those that the chunk's places reach. */
-static void copy_rows(CONV_PARAMS, const chunk at, operand x, const int high, const int wide, __local float *to) {
+/* Rows of x with their padding, to[slice][c][row][column]: those that the chunk reads. */
+static void copy_rows(CONV_PARAMS, const chunk at, source x, const int high, const int wide, __local float *to) {
   CONV_UNPACK
   for (int s = at.s_begin; s < at.s_end; s++)
     for (int c = 0; c < CG; c++)
@@ -161,18 +160,17 @@ static void copy_rows(CONV_PARAMS, const chunk at, operand x, const int high, co
         for (int j = 0; j < wide; j++)
           if (!INSIDE(row, I1) || j < begin || j >= end) to[j] = 0.0f;
         if (!INSIDE(row, I1)) continue;
-        operand from = x + (((long)s * G * CG + c) * I1 + row) * I2 - PA2;
+        source from = x + (((long)s * G * CG + c) * I1 + row) * I2 - PA2;
         for (int j = begin; j < end; j++) to[j] = READ(1, from, j);
       }
 }
 #endif
 
-/* Lists where the tap (r0, r1, r2) finds both operands inside their planes: a_list has the element of the rows'
- * operand, counted from the first image of the chunk, b_list that of the packed one. Returns how many there are. */
-static inline int list_places(CONV_PARAMS, const chunk at, const int r0, const int r1, const int r2,
+/* Lists the pixels for which the tap (r0, r1, r2) reads inside x: a_list has the element of the rows' operand, counted
+ * from the first image of the chunk, b_list that of the packed one. Returns their number. */
+static inline int list_pixels(CONV_PARAMS, const chunk at, const int r0, const int r1, const int r2,
                               __local int *a_list, __local int *b_list) {
   CONV_UNPACK
-  const int16 lanes = (int16)(0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15);
   const int off1 = r1 * DI1 - PA1, off2 = r2 * DI2 - PA2;
   const int from1 = first_at(0, off1, ST1, at.o_begin), to1 = min(at.o_end, first_at(I1, off1, ST1, 0));
   const int from2 = first_at(0, off2, ST2, at.c_begin), to2 = min(at.c_end, first_at(I2, off2, ST2, 0));
@@ -188,11 +186,13 @@ static inline int list_places(CONV_PARAMS, const chunk at, const int r0, const i
       const int y_at = (int)((n * (long)G * KG * O0 + s % O0) * y_plane) + o1 * O2 + from2;
       const int x_packed = (slice * in_rows + i1 - at.i_begin) * I2 + i2;
       const int y_packed = (slice * out_rows + o1 - at.o_begin) * (at.c_end - at.c_begin) + from2 - at.c_begin;
-      const int a = PANEL == X ? y_at : x_at, a_step = PANEL == X ? 1 : ST2;
-      const int b = SPREAD ? x_packed : y_packed, b_step = SPREAD ? ST2 : 1;
+      const int a = PANEL == X
+      ? y_at : x_at, a_step = PANEL == X
+      ? 1 : ST2;
+      const int b = STRIDED ? x_packed : y_packed, b_step = STRIDED ? ST2 : 1;
       for (int o2 = 0; o2 < to2 - from2; o2 += VW) {
-        MICA_VSTORE(VW, a + (o2 + lanes) * a_step, a_list, count + o2);
-        MICA_VSTORE(VW, (b + (o2 + lanes) * b_step) * NR, b_list, count + o2);
+        MICA_VSTORE(VW, a + (o2 + LANE_NUMBERS(16)) * a_step, a_list, count + o2);
+        MICA_VSTORE(VW, (b + (o2 + LANE_NUMBERS(16)) * b_step) * NR, b_list, count + o2);
       }
       count += to2 - from2;
     }
@@ -205,46 +205,37 @@ typedef __local const float *row_t;
 #define A_ELEMENT(i, at) a[i][at]
 #define A_AHEAD(i, at)
 #else
-typedef operand row_t;
+typedef source row_t;
 #define A_ELEMENT(i, at) READ(1, a[i], at)
-/* The rows of the next tile are MR planes further: there the next tile will want what this one wants now. */
+/* The rows of the next tile are MR planes further: the next tile will read there what this one reads now. */
 #define A_AHEAD(i, at) PREFETCH_READ(a[i] + (at) + ahead)
 #endif
 #define AHEAD_STEP 16
 
-/* sums[i][v] += A[i][place] B[place][v] for all places of the lists, in registers; `first` begins them at 0. */
+/* sums[i][v] += A[i][pixel] B[pixel][v] for all pixels of the lists, in registers; `first` begins them at 0. */
 static inline void add_products(const row_t *a, const long ahead, __local const float *panel, __local const int *a_list,
                                 __local const int *b_list, const int count, const bool first, __global float *sums) {
-  float16 sum[MR][NV];
-  UNROLL for (int i = 0; i < MR; i++) UNROLL for (int v = 0; v < NV; v++) {
-    sum[i][v] = (float16)(0.0f);
-    PREFETCH_WRITE(sums + i * NR + v * VW);
-  }
+  vec sum[MR][NV];
+  TILE_CLEAR(sum, MR, NV);
+  TILE_EACH(MR, NV) PREFETCH_WRITE(sums + i * NR + j * VW);
   for (int begin = 0; begin < count; begin += AHEAD_STEP) {
     const int end = min(begin + AHEAD_STEP, count);
     UNROLL for (int i = 0; i < MR; i++) A_AHEAD(i, a_list[begin]);
-    for (int place = begin; place < end; place++) {
-      const int at = a_list[place];
-      __local const float *b = panel + b_list[place];
-      float16 bv[NV];
-      UNROLL for (int v = 0; v < NV; v++) bv[v] = MICA_VLOAD(VW, b, v *VW);
-      UNROLL for (int i = 0; i < MR; i++) {
-        const float16 av = (float16)(A_ELEMENT(i, at));
-        UNROLL for (int v = 0; v < NV; v++) sum[i][v] = av * bv[v] + sum[i][v];
-      }
+    for (int pixel = begin; pixel < end; pixel++) {
+      const int at = a_list[pixel];
+      vec bv[NV];
+      TILE_READ(bv, NV, panel + b_list[pixel]);
+      TILE_MULTIPLY_ADD(sum, MR, NV, A_ELEMENT(i, at), bv)
     }
   }
-  if (!first)
-    UNROLL for (int i = 0; i < MR; i++) UNROLL for (int v = 0; v < NV; v++)
-        sum[i][v] += MICA_VLOAD(VW, sums, i *NR + v * VW);
-  UNROLL for (int i = 0; i < MR; i++) UNROLL for (int v = 0; v < NV; v++)
-      STOREV(f32, VW, sum[i][v], sums, i *NR + v * VW);
+  if (!first) TILE_EACH(MR, NV) sum[i][j] += MICA_VLOAD(VW, sums, i * NR + j * VW);
+  TILE_STORE(sum, MR, NV, sums, NR);
 }
 
 #if PANEL == Y_TAPS
-/* The list for all taps: places of the copy of x, at its first tap, and of the panel. */
+/* The list for all taps: elements of the copy of x, at its first tap, and of the panel. */
 static int list_copied(CONV_PARAMS, const chunk at, const int high, const int wide, __local int *a_list,
-                              __local int *b_list) {
+                       __local int *b_list) {
   CONV_UNPACK
   int count = 0;
   for (int s = 0; s < at.s_end - at.s_begin; s++)
@@ -257,14 +248,16 @@ static int list_copied(CONV_PARAMS, const chunk at, const int high, const int wi
 }
 #endif
 
-__kernel __attribute__((reqd_work_group_size(1, 1, 1))) void
-conv_cpu_wgrad_implicit_gemm(CONV_PARAMS, const int8 cut, __global const STORAGE(D_T) * x, const long x_at,
-                 __global const STORAGE(D_T) * y, const long y_at, __global float *restrict T, const long T_at,
-                 __local float *scratch) {
+CPU_KERNEL conv_cpu_wgrad_implicit_gemm(CONV_PARAMS, const int8 blocking, source x, const long x_at, source y,
+                                        const long y_at, __global float *restrict T, const long T_at,
+                                        __local float *scratch) {
   CONV_UNPACK
-  const int BLOCK = cut.s0, PARTS = cut.s1, slices = cut.s2, rows = cut.s3, PANELS = cut.s6, columns = cut.s7;
-  const int lane_count = PANEL == X ? CG : KG;
-  const int row_count = PANEL == X ? KG : PANEL == Y ? CG : CG * R1 * R2;
+  const int BLOCK = blocking.s0, PARTS = blocking.s1, slices = blocking.s2, rows = blocking.s3, PANELS = blocking.s6,
+            columns = blocking.s7;
+  const int lane_count = PANEL == X
+  ? CG : KG;
+  const int row_count = PANEL == X
+  ? KG : PANEL == Y ? CG : CG *R1 *R2;
   const int panels = (lane_count + NR - 1) / NR, tiles = (row_count + MR - 1) / MR;
   const int taps = PANEL == Y_TAPS ? 1 : R1 * R2, depth_taps = PANEL == Y_TAPS ? 1 : R0;
   const int shares = (panels + PANELS - 1) / PANELS, g = (int)get_group_id(0) / shares;
@@ -275,8 +268,8 @@ conv_cpu_wgrad_implicit_gemm(CONV_PARAMS, const int8 cut, __global const STORAGE
   const int chunk_begin = (int)((long)part * chunks / PARTS), chunk_end = (int)((long)(part + 1) * chunks / PARTS);
   const long x_plane = (long)I0 * I1 * I2, y_plane = (long)O0 * O1 * O2;
   const int high = (rows - 1) * ST1 + (R1 - 1) * DI1 + 1, wide = (O2 - 1) * ST2 + (R2 - 1) * DI2 + 1;
-  __local float *copied = scratch + cut.s4;
-  __local int *a_list = (__local int *)(scratch + cut.s5), *b_list = a_list + slices * rows * columns + VW;
+  __local float *copied = scratch + blocking.s4;
+  __local int *a_list = (__local int *)(scratch + blocking.s5), *b_list = a_list + slices * rows * columns + VW;
   T += T_at + ((long)part * G + g) * panels * tiles * depth_taps * taps * MR * NR;
   x += x_at + (long)g * CG * x_plane;
   y += y_at + (long)g * KG * y_plane;
@@ -293,7 +286,7 @@ conv_cpu_wgrad_implicit_gemm(CONV_PARAMS, const int8 cut, __global const STORAGE
 #if PANEL == Y_TAPS
         const int count = list_copied(CONV, at, high, wide, a_list, b_list);
 #else
-        const int count = list_places(CONV, at, r0, tap / R2, tap % R2, a_list, b_list);
+        const int count = list_pixels(CONV, at, r0, tap / R2, tap % R2, a_list, b_list);
 #endif
         for (int tile = tile_begin; tile < tile_end; tile++) {
           row_t a[MR];

@@ -1,22 +1,22 @@
-/* conv/depthwise/cpu_c.cl: convolution where a group has one channel, in one or two dimensions, for the CPU class.
+/* conv/depthwise/cpu_c.cl: depthwise convolution vectorised over the channels, of any stride, dilation and filter, in
+ * one or two dimensions, for the CPU class.
  *
  *   D[n][k][p][q] = sum over r, s of U[n][k / KG][first1 + p STEP1 + r DI1][first2 + q STEP2 + s DI2] W[k][r][s]
  *
  * U is the source S (IN1 x IN2) with UP1 - 1 zeros between its rows and UP2 - 1 between its columns, and zeros outside.
- * Forward, UP1 and UP2 are 1; backward to the data STEP1 and STEP2 are 1, UP1 and UP2 the strides, and FLIP turns the
- * filter round.
+ * Forward, UP1 and UP2 are 1; backward to the data STEP1 and STEP2 are 1, UP1 and UP2 the strides, and FLIP rotates the
+ * filter by 180 degrees.
  *
- * A work-item, which is a work-group, takes 16 channels of D, `rows` rows of it and `images` images in turn. It copies
- * what it reads of U into local memory, turned so that lanes of vectors are channels: then a vector of results takes
- * one load and one multiply-add for each tap, whatever stride and width. Results gather in local memory, turned back on
- * their way out.
+ * A work-item, which is a work-group, takes 16 channels of D, `rows` rows of it and `images` images in turn. It packs
+ * what it reads of U into local memory, transposed so that lanes are channels: a vector of results then takes one load
+ * and one multiply-add for each tap, whatever stride and width. Results gather in local memory and are transposed back.
  *
- * size: N, K, KG, IN1 IN2, OUT1 OUT2, rows; step: first1 first2, STEP1 STEP2, DI1 DI2, UP1 UP2; more: R S (where TAPS
- * is 0), FLIP, images, and of U that is copied: height, pitch. With TAPS, DI2 is 1. NDRange: ceil(OUT1 / rows),
+ * size: N, K, KG, IN1 IN2, OUT1 OUT2, rows; step: first1 first2, STEP1 STEP2, DI1 DI2, UP1 UP2; filter: R S (where TAPS
+ * is 0), FLIP, images, and height and pitch of the packed part of U. With TAPS, DI2 is 1. NDRange: ceil(OUT1 / rows),
  * ceil(K / 16), ceil(N / images); work-group (1, 1, 1). scratch: vectors of 16 floats, R S for the filters,
  * height pitch + 3 STEP2 + 1 for U, rows OUT2 + 16 for results, and an int for each pixel of S that is read and 15. */
 #include "common/epilogue.clh"
-#include "common/prefetch.clh"
+#include "common/simd.clh"
 #include "common/transpose.clh"
 
 #ifndef TAPS /* height and width of the filter, if both are this; 0: any */
@@ -25,96 +25,89 @@
 #ifndef STEP /* STEP2 if it is 1 or 2; 0: any */
 #define STEP 1
 #endif
-#define VW 16
-#define BLOCK 4 /* adjacent results that are computed together */
-#define AHEAD (4 * VW) /* pixels of a plane that are asked for before they are read */
-#define UNROLL _Pragma("unroll")
-#define READ(n, i) MICA_AS(float, n, LOADV(D_T, n, S, i))
+#define BLOCK 4        /* adjacent results that are computed together */
+#define AHEAD (4 * VW) /* pixels of a plane that are prefetched */
 #define STEP2 (STEP ? STEP : step.s3)
 
-/* Where in U each pixel of rows begin .. end - 1 of S stands; `nowhere` is the place of what is not read. */
-static void find_places(const int IN2, const int8 step, const int8 more, const int top, const int begin, const int end,
-                        const int nowhere, __local int *place) {
+/* target[p] = the element of U for pixel p of rows begin .. end - 1 of S; `unread` for those that no tap reads. */
+static void find_targets(const int IN2, const int8 step, const int8 filter, const int top, const int begin,
+                         const int end, const int unread, __local int *target) {
   int p = 0;
   for (int i = begin; i < end; i++)
     for (int j = 0; j < IN2; j++) {
       const int column = j * step.s7 - step.s1;
-      place[p++] = column >= 0 && column < more.s5 ? (i * step.s6 - top) * more.s5 + column : nowhere;
+      target[p++] = column >= 0 && column < filter.s5 ? (i * step.s6 - top) * filter.s5 + column : unread;
     }
-  for (int i = 0; i < VW - 1; i++) place[p++] = nowhere;
+  for (int i = 0; i < VW - 1; i++) target[p++] = unread;
 }
 
-/* `pixels` pixels of 16 planes into U, turned; S has `count` elements, which a read of whole vectors must not leave. */
-static void fill(__global const STORAGE(D_T) * S, const long planes[VW], const int pixels, const long count,
-                 __local const int *place, __local float16 *u) {
+/* Packs `pixels` pixels of 16 planes into U, transposed; S has `count` elements, beyond which nothing is read. */
+static void pack_planes(source S, const long planes[VW], const int pixels, const long count, __local const int *target,
+                        __local float16 *u) {
   for (int p = 0; p < min(pixels, AHEAD); p += VW)
     for (int i = 0; i < VW; i++) PREFETCH_READ(S + planes[i] + p);
   for (int p = 0; p < pixels; p += VW) {
     float16 v[VW];
     UNROLL for (int i = 0; i < VW; i++) PREFETCH_READ(S + planes[i] + p + AHEAD);
     if (planes[VW - 1] + p + VW <= count) {
-      UNROLL for (int i = 0; i < VW; i++) v[i] = READ(16, planes[i] + p);
+      UNROLL for (int i = 0; i < VW; i++) v[i] = READ(16, S, planes[i] + p);
     } else {
       float lanes[VW][VW];
       for (int i = 0; i < VW; i++)
-        for (int j = 0; j < VW; j++) lanes[i][j] = p + j < pixels ? READ(1, planes[i] + p + j) : 0.0f;
+        for (int j = 0; j < VW; j++) lanes[i][j] = p + j < pixels ? READ(1, S, planes[i] + p + j) : 0.0f;
       UNROLL for (int i = 0; i < VW; i++) v[i] = vload16(0, lanes[i]);
     }
     mica_transpose16(v);
-    UNROLL for (int i = 0; i < VW; i++) u[place[p + i]] = v[i];
+    UNROLL for (int i = 0; i < VW; i++) u[target[p + i]] = v[i];
   }
 }
 
 /* BLOCK adjacent results, the first of which begins at `u`. */
-static inline void window(__local const float16 *u, __local const float16 *w, const int8 step, const int8 more,
-                          float16 sums[BLOCK]) {
-  const int right = STEP2, next = TAPS ? 1 : step.s5, down = step.s4 * more.s5;
+static inline void correlate(__local const float16 *u, __local const float16 *w, const int8 step, const int8 filter,
+                             float16 sums[BLOCK]) {
+  const int right = STEP2, next = TAPS ? 1 : step.s5, down = step.s4 * filter.s5;
   UNROLL for (int b = 0; b < BLOCK; b++) sums[b] = (float16)(0.0f);
 #if TAPS
   UNROLL for (int r = 0; r < TAPS; r++) UNROLL for (int s = 0; s < TAPS; s++) {
     const float16 weight = w[r * TAPS + s];
 #else
-  for (int r = 0; r < more.s0; r++)
-    for (int s = 0; s < more.s1; s++) {
-      const float16 weight = w[r * more.s1 + s];
+  for (int r = 0; r < filter.s0; r++)
+    for (int s = 0; s < filter.s1; s++) {
+      const float16 weight = w[r * filter.s1 + s];
 #endif
-    UNROLL for (int b = 0; b < BLOCK; b++) sums[b] =
-        weight * u[r * down + s * next + b * right] + sums[b];
+    UNROLL for (int b = 0; b < BLOCK; b++) sums[b] = weight * u[r * down + s * next + b * right] + sums[b];
   }
 }
 
-/* `count` results of channel i leave, if so many are left. */
-#define LEAVE(count)                                                                                                   \
+/* Stores results of channel i, `count` at a time, while there are as many left. */
+#define STORE_BY(count)                                                                                                \
   for (; j + count <= left; j += count) FINISH(count, MICA_VLOAD(count, pixels[i], j), n, (long)k0 + i, first + j);
 
-__kernel __attribute__((reqd_work_group_size(1, 1, 1))) void
-conv_depthwise_cpu_c(const int8 size, const int8 step, const int8 more,
-                     __global const STORAGE(D_T) * S, const long S_at,
-               __global const STORAGE(D_T) * W, const long W_at, __local float16 *scratch, EPILOGUE_PARAMS) {
+CPU_KERNEL conv_depthwise_cpu_c(const int8 size, const int8 step, const int8 filter, source S, const long S_at,
+                                source W, const long W_at, __local float16 *scratch, EPILOGUE_PARAMS) {
   const int K = size.s1, KG = size.s2, IN1 = size.s3, IN2 = size.s4, OUT1 = size.s5, OUT2 = size.s6, rows = size.s7;
-  const int taps = TAPS ? TAPS * TAPS : more.s0 * more.s1, FLIP = more.s2, images = more.s3, pitch = more.s5;
+  const int taps = TAPS ? TAPS * TAPS : filter.s0 * filter.s1, FLIP = filter.s2, images = filter.s3, pitch = filter.s5;
   const int row0 = (int)get_group_id(0) * rows, height = min(rows, OUT1 - row0), k0 = (int)get_group_id(1) * VW;
-  const int n0 = (int)get_group_id(2) * images, top = row0 * step.s2 + step.s0, bottom = top + more.s4;
-  const int begin = max(0, (top + step.s6 - 1) / step.s6), places = more.s4 * pitch + 3 * STEP2;
+  const int n0 = (int)get_group_id(2) * images, top = row0 * step.s2 + step.s0, bottom = top + filter.s4;
+  const int begin = max(0, (top + step.s6 - 1) / step.s6), area = filter.s4 * pitch + 3 * STEP2;
   const int end = max(begin, bottom > 0 ? min(IN1, (bottom - 1) / step.s6 + 1) : 0), pixels = (end - begin) * IN2;
-  __local float16 *w = scratch, *u = w + taps, *results = u + places + 1;
-  __local int *place = (__local int *)(results + rows * OUT2 + VW);
+  __local float16 *w = scratch, *u = w + taps, *results = u + area + 1;
+  __local int *target = (__local int *)(results + rows * OUT2 + VW);
   for (int i = 0; i < VW; i++)
     for (int t = 0; t < taps; t++)
       ((__local float *)w)[t * VW + i] =
           MICA_AS(float, 1, LOAD(D_T, W, W_at + (long)min(k0 + i, K - 1) * taps + (FLIP ? taps - 1 - t : t)));
-  for (int i = 0; i < places; i++) u[i] = (float16)(0.0f);
-  find_places(IN2, step, more, top, begin, end, places, place);
+  for (int i = 0; i < area; i++) u[i] = (float16)(0.0f);
+  find_targets(IN2, step, filter, top, begin, end, area, target);
   for (int n = n0; n < min(size.s0, n0 + images); n++) {
     const long plane = (long)IN1 * IN2, G = K / KG;
     long planes[VW];
     for (int i = 0; i < VW; i++) planes[i] = (n * G + min(k0 + i, K - 1) / KG) * plane + (long)begin * IN2;
-    fill(S + S_at, planes, pixels, size.s0 * G * plane, place, u);
-    for (int p = 0; p < height; p++)
-      /* What the last block has beyond its row is written over by the next row. */
+    pack_planes(S + S_at, planes, pixels, size.s0 * G * plane, target, u);
+    for (int p = 0; p < height; p++) /* The next row overwrites what the last block has beyond its row. */
       for (int q = 0; q < OUT2; q += BLOCK) {
         float16 sums[BLOCK];
-        window(u + p * step.s2 * pitch + q * STEP2, w, step, more, sums);
+        correlate(u + p * step.s2 * pitch + q * STEP2, w, step, filter, sums);
         UNROLL for (int b = 0; b < BLOCK; b++) results[p * OUT2 + q + b] = sums[b];
       }
     for (int p = 0; p < height * OUT2; p += VW) {
@@ -131,9 +124,9 @@ conv_depthwise_cpu_c(const int8 size, const int8 step, const int8 more,
       UNROLL for (int i = 0; i < VW; i++) STOREV(f32, 16, v[i], pixels[i], 0);
       for (int i = 0; i < channels; i++) {
         int j = 0;
-        LEAVE(16)
-        LEAVE(4)
-        LEAVE(1)
+        STORE_BY(16)
+        STORE_BY(4)
+        STORE_BY(1)
       }
     }
   }

@@ -1,25 +1,24 @@
-/* conv/depthwise/cpu_w.cl: convolution of each channel with a filter of its own, with stride 1 or 2, in planes where
- * they
- * lie, for the CPU class.
+/* conv/depthwise/cpu_w.cl: depthwise convolution with stride 1 or 2, vectorised over the width, for the CPU class.
  *
  *   D[n][k][p][q] = sum over r, s < TAPS of S[n][k][p STRIDE + r - pad1][q STRIDE + s - pad2] W[k][r][s]
  *
- * with zeros outside S, whose planes are IN1 x IN2. Backward to the data S is y, D is x, and FLIP turns the filter
- * round; with stride 2 D's formula is another one (SPREAD 2, see conv/spread.clh). Lanes of vectors are adjacent places
- * of a row (conv/lines.clh), and those that find a tap outside are set to zero: nothing is copied or turned.
+ * with zeros outside S, whose planes are IN1 x IN2. Backward to the data S is y, D is x and FLIP rotates the filter by
+ * 180 degrees; with stride 2 (OUT_STRIDE 2) D has two phases in each dimension, which read different taps:
  *
- * Rows of D shorter than a vector leave with what is in its other lanes, and the next row writes over that. Behind the
- * last plane of a work-item nothing would, and where beta is not 0 what C has there may still be wanted: then results
- * gather in local memory first, and leave in stretches. So do those that are written past the caches (streams), where
- * rows are not whole lines.
+ *   D[p][q] = sum over r, s with p + pad - r and q + pad - s even of S[(p + pad - r) / 2][(q + pad - s) / 2] W[r][s]
  *
- * A work-item, which is a work-group, takes `planes` planes of all images, one after another. size: planes in all,
- * channels, IN1 IN2, OUT1 OUT2, planes, streams. NDRange: ceil(planes in all / planes), 1, 1; work-group (1, 1, 1).
- * results: OUT1 OUT2 + 16 floats. */
-#ifdef MICA_EPILOGUE /* may read what D's memory held */
-#define OVERWRITES 0
+ * Rows are stored whole vectors at a time, and the next row overwrites what a vector has beyond its row. Behind the
+ * last plane of a work-item nothing would, and where beta is not 0 C's elements there are still to be read: such planes
+ * gather in local memory and are stored exactly. So are those written past the caches whose rows are not whole cache
+ * lines.
+ *
+ * A work-item, which is a work-group, takes `planes` consecutive planes. size: planes in all, channels, IN1 IN2,
+ * OUT1 OUT2, planes, stream. NDRange: ceil(planes in all / planes), 1, 1; work-group (1, 1, 1). results: OUT1 OUT2 + 16
+ * floats. */
+#ifdef MICA_EPILOGUE /* it may read what D's memory held */
+#define DIRECT 0
 #else
-#define OVERWRITES 1
+#define DIRECT 1
 #endif
 #include "common/epilogue.clh"
 #include "common/stream.clh"
@@ -27,139 +26,204 @@
 #ifndef TAPS /* height and width of the filter */
 #define TAPS 3
 #endif
-#ifndef STRIDE
-#define STRIDE 1
+#ifndef OUT_STRIDE
+#define OUT_STRIDE 1
 #endif
-#ifndef SIDE /* 0, or IN1 and IN2, with pad1 and pad2 PAD: then OUT1 and OUT2 are OUT */
-#define SIDE 0
-#endif
-#ifndef PAD /* with SPREAD 2 always pad1 and pad2 */
-#define PAD 0
-#endif
-#ifndef SPREAD
-#define SPREAD 1
-#endif
-#define LINE_TAPS (SPREAD == 1 ? TAPS : (TAPS + 1) / 2)
-#define DILATION 1
-#define UNROLL _Pragma("unroll")
-#include "conv/lines.clh"
-#if SPREAD == 1
-#include "conv/slide.clh"
-#else
-#include "conv/spread.clh"
-#endif
-
-#define READ(n, i) MICA_AS(float, n, LOADV(D_T, n, S, i))
-
-/* Elements from i of the plane on: all of them, or 0 for those that S lacks, which has `count`. */
-#define READ_ALL(i) READ(LANES, plane + (i))
-#define READ_SOME(i) read_some(S, count, plane + (i))
-static inline line read_some(__global const STORAGE(D_T) * S, const long count, const long at) {
-  float lanes[LANES];
-  for (int i = 0; i < LANES; i++) lanes[i] = at + i >= 0 && at + i < count ? READ(1, at + i) : 0.0f;
-  return MICA_VLOAD(LANES, lanes, 0);
-}
+#define ROW_TAPS (OUT_STRIDE == 1 ? TAPS : (TAPS + 1) / 2)
+#include "conv/depthwise/rows.clh"
 
 #if SIDE
 #define FOR_ROWS UNROLL for
-#define SIZES const int IN1 = SIDE, IN2 = SIDE, OUT1 = OUT, OUT2 = OUT, top = PAD, side = PAD
+#define KNOWN_OUT (OUT_STRIDE == 1 ? OUT : 2 * SIDE)
 #else
 #define FOR_ROWS for
-#define SIZES                                                                                                          \
-  const int IN1 = size.s2, IN2 = size.s3, OUT1 = size.s4, OUT2 = size.s5, top = pad1, side = pad2
 #endif
 
-/* The taps of a filter: read before the loops, or they are read again after each vector that is written. */
-#define TAKE_TAPS(w, W, step)                                                                                          \
-  float w[TAPS * TAPS];                                                                                                \
-  UNROLL for (int t = 0; t < TAPS * TAPS; t++) w[t] = MICA_AS(float, 1, LOAD(D_T, W, t * step))
+/* A problem's sizes, and where vectors go: to D, with bias (which sums begin with) and activation, or to `results`. */
+typedef struct geometry {
+  int in1, in2, out1, out2, pad1, pad2, width; /* width: in2, as the argument it came in */
+} geometry;
+typedef struct target {
+  __local float *results;
+  __global STORAGE(D_T) * D;
+  float act_arg;
+  bool direct, stream;
+} target;
 
-/* Functions by themselves, or PoCL keeps little in registers. */
-#define LEAVE_IN_RESULTS(v, at) STOREV(f32, LANES, v, results, at)
-#define DEFINE_GATHER(name, read)                                                                                      \
-  static __attribute__((noinline)) void name(__global const STORAGE(D_T) * S, const long count, const long plane,      \
-                                             const int8 size, const int pad1, const int pad2,                          \
-                                             __global const STORAGE(D_T) * W, const int step,                          \
-                                             __local float *results) {                                                 \
-    SIZES;                                                                                                             \
-    TAKE_TAPS(w, W, step);                                                                                             \
-    CONVOLVE(read, w, 0.0f, LEAVE_IN_RESULTS)                                                                          \
+INLINE geometry geometry_of(const int8 size, const int pad1, const int pad2) {
+#if SIDE
+  const geometry g = {SIDE, SIDE, KNOWN_OUT, KNOWN_OUT, PAD, PAD, size.s3};
+#else
+  const geometry g = {size.s2, size.s3, size.s4, size.s5, pad1, pad2, size.s3};
+#endif
+  return g;
+}
+
+INLINE void store_row(const row v, const target to, const int at) {
+#if DIRECT
+  const float act_arg = to.act_arg;
+  if (to.direct) {
+    COMPUTEV(EPI_T, LANES) result = MICA_AS(COMPUTE(EPI_T), LANES, v);
+    result = ACTIVATION(LANES, result, act_arg);
+    if (LANES == 16 && to.stream)
+      STREAMV(D_T, LANES, result, to.D, at);
+    else
+      STOREV(D_T, LANES, result, to.D, at);
+    return;
   }
-DEFINE_GATHER(gather_all, READ_ALL)
-DEFINE_GATHER(gather_some, READ_SOME)
+#endif
+  STOREV(f32, LANES, v, to.results, at);
+}
 
-#if OVERWRITES
-#define LEAVE_IN_D(v, at)                                                                                              \
-  do {                                                                                                                 \
-    COMPUTEV(EPI_T, LANES) v_ = MICA_AS(COMPUTE(EPI_T), LANES, v);                                                     \
-    v_ = ACTIVATION(LANES, v_, act_arg);                                                                               \
-    if (LANES == 16 && stream)                                                                                         \
-      STREAMV(D_T, LANES, v_, D, D_plane + (at));                                                                      \
-    else                                                                                                               \
-      STOREV(D_T, LANES, v_, D, D_plane + (at));                                                                       \
-  } while (0)
+#if OUT_STRIDE == 1
+#define OPEN ((TAPS + STRIDE - 1) / STRIDE) /* rows of D that a row of S adds to; they are in registers */
 
-/* Planes first .. last - 1, where alpha is 1 and beta 0: the bias is what sums begin with. */
-static __attribute__((noinline)) void convolve(__global const STORAGE(D_T) * S, const int8 size, const int pad1,
-                                               const int pad2, __global const STORAGE(D_T) * W, const int step,
-                                               const int first, const int last, __global STORAGE(D_T) * D,
-                                               const long D_at, const long D_row, const long D_batch,
-                                               __global const STORAGE(BIAS_T) * bias, const long bias_at,
-                                               const float act_arg, const bool stream) {
-  SIZES;
-  const int K = size.s1;
-  int n = first / K, k = first % K;
-  long plane = (long)first * IN1 * IN2;
-  for (int each = first; each < last; each++, k++, plane += (long)IN1 * IN2) {
-    if (k == K) n++, k = 0;
-    const float start = bias_at < 0 ? 0.0f : MICA_AS(float, 1, LOAD(BIAS_T, bias, bias_at + k));
-    const long D_plane = D_at + n * D_batch + k * D_row;
-    TAKE_TAPS(w, W + (long)k * TAPS * TAPS, step);
-    CONVOLVE(READ_ALL, w, start, LEAVE_IN_D)
+INLINE void convolve(const plane S, const geometry g, const float *w, const float start, const target to) {
+  for (int first = 0; first < g.out2; first += VECTORS * LANES) {
+    row sum[VECTORS][OPEN];
+    mask masks[VECTORS][MASKS];
+    int q[VECTORS];
+    EACH_VECTOR(i) {
+      q[i] = min(first + i * LANES, max(0, g.out2 - LANES));
+      /* By an argument's width, since a mask that the compiler knows makes it read in parts. */
+      column_masks(masks[i], g.width, q[i] * STRIDE - g.pad2, 1);
+      UNROLL for (int j = 0; j < OPEN; j++) sum[i][j] = (row)(start);
+    }
+    /* sum[i][0] begins with row p of D. */
+    FOR_ROWS(int p = 0; p < g.out1 + OPEN - 1; p++) {
+      UNROLL for (int t = 0; t < min(STRIDE, TAPS); t++) {
+        const int y = p * STRIDE + t - g.pad1;
+        if (y < 0 || y >= g.in1) continue;
+        EACH_VECTOR(i) {
+          row x[ROW_TAPS];
+          read_taps(x, S, y, g.in2, q[i] * STRIDE - g.pad2, 1, masks[i]);
+          /* Rows are the inner loop: a sum waits for its own last step. */
+          UNROLL for (int s = 0; s < TAPS; s++) UNROLL for (int j = 0; j < OPEN; j++) if (t + j * STRIDE < TAPS)
+              sum[i][j] = w[(t + j * STRIDE) * TAPS + s] * x[s] + sum[i][j];
+        }
+      }
+      EACH_VECTOR(i) {
+        if (p >= OPEN - 1 && first + i * LANES < g.out2)
+          store_row(FROM_PHASES(sum[i][OPEN - 1]), to, (p - (OPEN - 1)) * g.out2 + q[i]);
+        UNROLL for (int j = OPEN - 1; j > 0; j--) sum[i][j] = sum[i][j - 1];
+        sum[i][0] = (row)(start);
+      }
+    }
+  }
+}
+#else
+/* The first tap of phase 0 or 1, the row or column of S that it reads (counted from half of D's), and how many taps the
+ * phase has; each second tap after the first reads the pixel before. */
+#define FIRST_TAP(phase) ((phase) ? 1 - PAD % 2 : PAD % 2)
+#define FIRST_INPUT(phase) (PAD / 2 + ((phase) ? PAD % 2 : 0))
+#define PHASE_TAPS(phase) ((TAPS - FIRST_TAP(phase) + 1) / 2)
+
+/* A vector of each of the two column phases is summed, and stored interleaved. */
+INLINE void convolve(const plane S, const geometry g, const float *w, const float start, const target to) {
+  FOR_ROWS(int pair = 0; pair < (g.out1 + 1) / 2; pair++)
+  UNROLL for (int down = 0; down < 2; down++) if (2 * pair + down < g.out1)
+      FOR_ROWS(int first = 0; first < (g.out2 + 1) / 2; first += LANES) {
+    const int left = first + FIRST_INPUT(1) - (ROW_TAPS - 1), at = (2 * pair + down) * g.out2 + 2 * first;
+    mask masks[MASKS];
+    row sum[2] = {(row)(start), (row)(start)}, both;
+    column_masks(masks, g.width, left, 1);
+    UNROLL for (int i = 0; i < PHASE_TAPS(down); i++) {
+      const int y = pair + FIRST_INPUT(down) - i;
+      row x[ROW_TAPS];
+      if (y < 0 || y >= g.in1) continue;
+      read_taps(x, S, y, g.in2, left, 1, masks);
+      UNROLL for (int phase = 0; phase < 2; phase++) UNROLL for (int j = 0; j < PHASE_TAPS(phase); j++) sum[phase] =
+          w[(FIRST_TAP(down) + 2 * i) * TAPS + FIRST_TAP(phase) + 2 * j] *
+              x[ROW_TAPS - 1 - j - FIRST_INPUT(1) + FIRST_INPUT(phase)] +
+          sum[phase];
+    }
+    both.even = sum[0].lo, both.odd = sum[1].lo;
+    store_row(both, to, at);
+    if (2 * first + LANES < g.out2) {
+      both.even = sum[0].hi, both.odd = sum[1].hi;
+      store_row(both, to, at + LANES);
+    }
   }
 }
 #endif
 
-__kernel __attribute__((reqd_work_group_size(1, 1, 1))) void
-conv_depthwise_cpu_w(const int8 size, const int pad1, const int pad2, const int FLIP, __global const STORAGE(D_T) * S,
-            const long S_at, __global const STORAGE(D_T) * W, const long W_at, __local float *results,
-            EPILOGUE_PARAMS) {
-  const int K = size.s1, places = size.s4 * size.s5, planes = size.s6, step = FLIP ? -1 : 1;
+/* The taps of a filter: read before the loops, or they are read again after each vector that is written. */
+INLINE void read_filter(float *w, source W, const int step) {
+  UNROLL for (int t = 0; t < TAPS * TAPS; t++) w[t] = READ(1, W, t * step);
+}
+
+/* These are functions by themselves, or PoCL keeps little in registers. */
+static __attribute__((noinline)) void gather(const plane S, const int8 size, const int pad1, const int pad2, source W,
+                                             const int step, __local float *results) {
+  const target to = {results, 0, 0.0f, false, false};
+  const plane checked = {S.at, S.begin, S.end, false}, whole = {S.at, 0, 0, true};
+  float w[TAPS * TAPS];
+  read_filter(w, W, step);
+  if (S.inside)
+    convolve(whole, geometry_of(size, pad1, pad2), w, 0.0f, to);
+  else
+    convolve(checked, geometry_of(size, pad1, pad2), w, 0.0f, to);
+}
+
+#if DIRECT
+/* Planes first .. last - 1, where alpha is 1 and beta 0. */
+static __attribute__((noinline)) void convolve_planes(source S, const int8 size, const int pad1, const int pad2,
+                                                      source W, const int step, const int first, const int last,
+                                                      __global STORAGE(D_T) * D, const long D_row, const long D_batch,
+                                                      __global const STORAGE(BIAS_T) * bias, const long bias_at,
+                                                      const float act_arg, const bool stream) {
+  const geometry g = geometry_of(size, pad1, pad2);
+  const int K = size.s1;
+  int n = first / K, k = first % K;
+  for (int i = first; i < last; i++, k++) {
+    if (k == K) n++, k = 0;
+    const float start = bias_at < 0 ? 0.0f : MICA_AS(float, 1, LOAD(BIAS_T, bias, bias_at + k));
+    const plane in = {S + (long)i * g.in1 * g.in2, 0, 0, true};
+    const target to = {0, D + n * D_batch + k * D_row, act_arg, true, stream};
+    float w[TAPS * TAPS];
+    read_filter(w, W + (long)k * TAPS * TAPS, step);
+    convolve(in, g, w, start, to);
+  }
+}
+#endif
+
+CPU_KERNEL conv_depthwise_cpu_w(const int8 size, const int pad1, const int pad2, const int FLIP, source S,
+                                const long S_at, source W, const long W_at, __local float *results, EPILOGUE_PARAMS) {
+  const int K = size.s1, OUT2 = size.s5, pixels = size.s4 * OUT2, planes = size.s6, step = FLIP ? -1 : 1;
   const int first = (int)get_group_id(0) * planes, last = min(size.s0, first + planes);
   const long area = (long)size.s2 * size.s3, count = size.s0 * area;
-  /* Of the planes around which vectors find nothing but S, those whose rows may leave with more than they are. */
+  /* [begin, end): the planes whose vector loads stay inside S. */
   int begin = first, end = last;
-  while (begin < end && begin * area < pad1 * size.s3 + pad2 + LINE_TAPS) begin++;
+  while (begin < end && begin * area < pad1 * size.s3 + pad2 + ROW_TAPS) begin++;
   while (end > begin && end * area + 2 * LANES + TAPS > count) end--;
   const int end_inside = end;
-  const bool aligned = (size_t)(D + D_at) % 64 == 0, lines = (size.s5 | D_row | D_batch) % 16 == 0;
+  const bool aligned = (size_t)(D + D_at) % 64 == 0, whole_lines = (OUT2 | D_row | D_batch) % 16 == 0;
   const bool stream = LANES == 16 && size.s7 && aligned;
-  if (!OVERWRITES || alpha != 1 || beta != 0 || (stream && !lines)) end = begin;
-  /* Behind those that may, as many follow as the last row writes over. */
-  const int over = SPREAD == 1 ? max(0, LANES - size.s5) : (LANES - size.s5 % LANES) % LANES;
-  end = max(begin, min(end, last - (over + places - 1) / max(places, 1)));
   S += S_at;
   W += W_at + (FLIP ? TAPS * TAPS - 1 : 0);
-#if OVERWRITES
+#if !DIRECT
+  end = begin;
+#else
+  if (alpha != 1 || beta != 0 || (stream && !whole_lines)) end = begin;
+  /* Of these, the planes followed by enough others of this work-item to overwrite the surplus of their last row. */
+  const int surplus = OUT_STRIDE == 1 ? max(0, LANES - OUT2) : (LANES - OUT2 % LANES) % LANES;
+  end = max(begin, min(end, last - (surplus + pixels - 1) / max(pixels, 1)));
   if (begin < end)
-    convolve(S, size, pad1, pad2, W, step, begin, end, D, D_at, D_row, D_batch, bias, bias_at, act_arg, stream);
+    convolve_planes(S, size, pad1, pad2, W, step, begin, end, D + D_at, D_row, D_batch, bias, bias_at, act_arg, stream);
 #endif
   for (int each = first; each < last; each++) {
     if (each >= begin && each < end) continue;
     const int n = each / K, k = each % K;
-    __global const STORAGE(D_T) *filter = W + (long)k * TAPS * TAPS;
-    if (each >= begin && each < end_inside)
-      gather_all(S, count, each * area, size, pad1, pad2, filter, step, results);
-    else
-      gather_some(S, count, each * area, size, pad1, pad2, filter, step, results);
+    const plane in = {S + each * area, -each * area, count - each * area, each >= begin && each < end_inside};
+    gather(in, size, pad1, pad2, W + (long)k * TAPS * TAPS, step, results);
     int i = 0;
 #if LANES == 16
     if (stream) {
-      for (; i < places && (n * D_batch + k * D_row + i) % 16; i++) FINISH(1, results[i], n, k, i);
-      for (; i + 16 <= places; i += 16) FINISH_BY(STREAMV, 16, MICA_VLOAD(16, results, i), n, k, i);
+      for (; i < pixels && (n * D_batch + k * D_row + i) % 16; i++) FINISH(1, results[i], n, k, i);
+      for (; i + 16 <= pixels; i += 16) FINISH_BY(STREAMV, 16, MICA_VLOAD(16, results, i), n, k, i);
     }
 #endif
-    for (; i + LANES <= places; i += LANES) FINISH(LANES, MICA_VLOAD(LANES, results, i), n, k, i);
-    for (; i < places; i++) FINISH(1, results[i], n, k, i);
+    for (; i + LANES <= pixels; i += LANES) FINISH(LANES, MICA_VLOAD(LANES, results, i), n, k, i);
+    for (; i < pixels; i++) FINISH(1, results[i], n, k, i);
   }
 }

@@ -15,21 +15,21 @@ typedef COMPUTE(ACC_T) acc_t;
 #define PRODUCT(a, b) ((acc_t)LOAD(D_T, A, A_at + (a)) * (acc_t)LOAD(D_T, B, B_at + (b)))
 
 /* x[n][channel][i0][i1][i2] and so on, as numbers of elements. */
-#define X_INDEX(n, channel, i0, i1, i2) (((((long)(n) * G * CG + (channel)) * I0 + (i0)) * I1 + (i1)) * I2 + (i2))
-#define W_INDEX(filter, c, r0, r1, r2) (((((long)(filter) * CG + (c)) * R0 + (r0)) * R1 + (r1)) * R2 + (r2))
-#define Y_INDEX(n, filter, o0, o1, o2) (((((long)(n) * G * KG + (filter)) * O0 + (o0)) * O1 + (o1)) * O2 + (o2))
+#define X_INDEX(n, channel, i0, i1, i2) (((((long)(n)*G * CG + (channel)) * I0 + (i0)) * I1 + (i1)) * I2 + (i2))
+#define W_INDEX(filter, c, r0, r1, r2) (((((long)(filter)*CG + (c)) * R0 + (r0)) * R1 + (r1)) * R2 + (r2))
+#define Y_INDEX(n, filter, o0, o1, o2) (((((long)(n)*G * KG + (filter)) * O0 + (o0)) * O1 + (o1)) * O2 + (o2))
 
-/* The place of the input that an output place and a filter place meet at, along a dimension. */
-#define MEET(d, o, r) ((o) * ST##d - PA##d + (r) * DI##d)
+/* The input pixel that tap r of output pixel o reads, along a dimension. */
+#define INPUT_AT(d, o, r) ((o)*ST##d - PA##d + (r)*DI##d)
 #define INSIDE(d, i) ((i) >= 0 && (i) < I##d)
-/* The output place that an input place and a filter place meet at, -1 for none. */
-#define MEET_BACK(d, i, r) meet_back((i) + PA##d - (r) * DI##d, ST##d, O##d)
-static inline int meet_back(const int at, const int stride, const int extent) {
+/* The output pixel that reads input pixel i by tap r, -1 for none. */
+#define OUTPUT_AT(d, i, r) output_at((i) + PA##d - (r)*DI##d, ST##d, O##d)
+static inline int output_at(const int at, const int stride, const int extent) {
   return at >= 0 && at % stride == 0 && at / stride < extent ? at / stride : -1;
 }
 
-__kernel void conv_ref(CONV_PARAMS, __global const STORAGE(D_T) *A, const long A_at, __global const STORAGE(D_T) *B,
-                         const long B_at, EPILOGUE_PARAMS) {
+__kernel void conv_ref(CONV_PARAMS, __global const STORAGE(D_T) * A, const long A_at, __global const STORAGE(D_T) * B,
+                       const long B_at, EPILOGUE_PARAMS) {
   CONV_UNPACK
   const long index = (long)get_global_id(0);
   acc_t sum = 0;
@@ -42,7 +42,7 @@ __kernel void conv_ref(CONV_PARAMS, __global const STORAGE(D_T) *A, const long A
     for (int r0 = 0; r0 < R0; r0++)
       for (int r1 = 0; r1 < R1; r1++)
         for (int r2 = 0; r2 < R2; r2++) {
-          const int i0 = MEET(0, o0, r0), i1 = MEET(1, o1, r1), i2 = MEET(2, o2, r2);
+          const int i0 = INPUT_AT(0, o0, r0), i1 = INPUT_AT(1, o1, r1), i2 = INPUT_AT(2, o2, r2);
           if (INSIDE(0, i0) && INSIDE(1, i1) && INSIDE(2, i2))
             sum += PRODUCT(X_INDEX(n, filter / KG * CG + c, i0, i1, i2), W_INDEX(filter, c, r0, r1, r2));
         }
@@ -56,7 +56,7 @@ __kernel void conv_ref(CONV_PARAMS, __global const STORAGE(D_T) *A, const long A
     for (int r0 = 0; r0 < R0; r0++)
       for (int r1 = 0; r1 < R1; r1++)
         for (int r2 = 0; r2 < R2; r2++) {
-          const int o0 = MEET_BACK(0, i0, r0), o1 = MEET_BACK(1, i1, r1), o2 = MEET_BACK(2, i2, r2);
+          const int o0 = OUTPUT_AT(0, i0, r0), o1 = OUTPUT_AT(1, i1, r1), o2 = OUTPUT_AT(2, i2, r2);
           const long filter = channel / CG * KG + k;
           if (o0 >= 0 && o1 >= 0 && o2 >= 0)
             sum += PRODUCT(Y_INDEX(n, filter, o0, o1, o2), W_INDEX(filter, channel % CG, r0, r1, r2));
@@ -70,7 +70,7 @@ __kernel void conv_ref(CONV_PARAMS, __global const STORAGE(D_T) *A, const long A
     for (int o0 = 0; o0 < O0; o0++)
       for (int o1 = 0; o1 < O1; o1++)
         for (int o2 = 0; o2 < O2; o2++) {
-          const int i0 = MEET(0, o0, r0), i1 = MEET(1, o1, r1), i2 = MEET(2, o2, r2);
+          const int i0 = INPUT_AT(0, o0, r0), i1 = INPUT_AT(1, o1, r1), i2 = INPUT_AT(2, o2, r2);
           if (INSIDE(0, i0) && INSIDE(1, i1) && INSIDE(2, i2))
             sum += PRODUCT(X_INDEX(n, filter / KG * CG + c, i0, i1, i2), Y_INDEX(n, filter, o0, o1, o2));
         }

@@ -1,43 +1,43 @@
-/* conv/winograd/fused.cl: Winograd's convolution (conv/winograd/winograd.clh) of 3 x 3 taps and stride 1 for the CPU
- * class.
+/* conv/winograd/fused.cl: Winograd's convolution (conv/winograd/winograd.clh) of 3 x 3 taps and stride 1, tile by tile
+ * in the caches, for the CPU class.
  *
  *   D[n][k][y][x] = sum over c < C and r, s < 3 of S[n][c][y + TOP + r][x + LEFT + s] g[k][c][r][s]
  *
  * with zeros outside S; U are the transformed filters (conv/winograd/pack_weights.cl). D's tiles, TILE x TILE, are
- * numbered through
- * all images, row by row. One work-item is one work-group: it takes TB tiles at a time, walking over the blocks of
- * tiles, and KB panels of 32 filters. What it makes of a block stays in its caches:
+ * numbered through all images, row by row. One work-item is one work-group: it takes TB tiles at a time, walking over
+ * the blocks of tiles, and KB panels of 32 filters. What it makes of a block stays in its caches:
  *
  *   V[tile / 8][point][tile % 8][CP]    the transformed tiles, lanes of vectors being channels,
  *   M[tile][point][32]                  sums over c of U V for one panel: register tiles of 8 tiles by 32 filters,
- *   line                                pixels of up to RUN tiles of a row (winograd_lines.clh).
+ *   buffer                              pixels of up to RUN tiles of a row (conv/winograd/rows.clh).
  *
- * size: N C H W (of S), K P Q (of D), CP: C rounded up to 16. cut: TOP, LEFT, TB (a multiple of 8), KB. scratch: for
- * each work-group TB POINTS (CP + 2 + 32) + EDGE (RUN TILE + 18) 16 floats. NDRange: walkers, ceil(K / 32 / KB), 1;
+ * size: N C H W (of S), K P Q (of D), CP: C rounded up to 16. blocking: TOP, LEFT, TB (a multiple of 8), KB. scratch:
+ * for each work-group TB POINTS (CP + 2 + 32) + EDGE (RUN TILE + 18) 16 floats. NDRange: walkers, ceil(K / 32 / KB), 1;
  * work-group (1, 1, 1). */
 #include "common/epilogue.clh"
+#include "common/register_tile.clh"
 #include "conv/winograd/rows.clh"
 
 #define MR 8
 #define NR 32
 #define PANEL (MR * CP + 16) /* of V; 16 keep points from falling into the same sets of a cache */
 
-/* V of the tiles of a run, the first of which is number `first` of the block, for the channels that line holds; V is
+/* V of the tiles of a run, the first of which is number `first` of the block, for the channels that buffer holds; V is
  * that of the first of these channels. */
-static void transform_input(__global float *line, const int first, const int count, const int CP, __global float *V) {
-  transform_columns(count * TILE + 2, line);
+static void transform_input(__global float *buffer, const int first, const int count, const int CP, __global float *V) {
+  transform_columns(count * TILE + 2, buffer);
   for (int r = 0; r < EDGE; r++)
     for (int i = 0; i < count; i++) {
       const int tile = first + i;
       __global float *to = V + (long)(tile / MR * POINTS + r * EDGE) * PANEL + tile % MR * CP;
       float16 v[EDGE];
-      transform_row(line, i, r, v);
-      UNROLL for (int s = 0; s < EDGE; s++) STOREV(f32, 16, v[s], to, s *PANEL);
+      transform_row(buffer, i, r, v);
+      UNROLL for (int s = 0; s < EDGE; s++) STOREV(f32, 16, v[s], to, s * PANEL);
     }
 }
 
-/* Tiles from number `first` on that a register tile has beyond the block's last: nobody reads what comes of them, but
- * it should take no longer than what comes of others. */
+/* Padding tiles beyond the block's last, from number `first` on: results are discarded; zeroed so that stale values
+ * (denormals, NaN) cannot slow the arithmetic. */
 static void clear_tiles(const int first, const int CP, __global float *V) {
   for (int tile = first; tile % MR != 0; tile++)
     for (int point = 0; point < POINTS; point++)
@@ -45,28 +45,24 @@ static void clear_tiles(const int first, const int CP, __global float *V) {
         STOREV(f32, 16, (float16)(0.0f), V, (long)(tile / MR * POINTS + point) * PANEL + tile % MR * CP + c);
 }
 
-/* M of MR tiles and 16 NV filters at one point. By itself, or PoCL leaves the addresses of v in memory. */
+/* M of MR tiles and 16 NV filters at one point. A function by itself, or PoCL keeps the addresses of v in memory. */
 #define DEFINE_MULTIPLY(NV)                                                                                            \
   static __attribute__((noinline)) void multiply_##NV(__global const float *u, __global const float *v, const int CP,  \
                                                       __global float *M) {                                             \
-    float16 sums[MR][NV];                                                                                              \
-    UNROLL for (int i = 0; i < MR; i++) UNROLL for (int j = 0; j < NV; j++) sums[i][j] = (float16)(0.0f);              \
+    vec sums[MR][NV];                                                                                                  \
+    TILE_CLEAR(sums, MR, NV);                                                                                          \
     for (int c = 0; c < CP; c++, u += NR, v++) {                                                                       \
-      float16 uv[NV];                                                                                                  \
-      UNROLL for (int j = 0; j < NV; j++) uv[j] = vload16(j, u);                                                       \
-      UNROLL for (int i = 0; i < MR; i++) {                                                                            \
-        const float16 tile = (float16)(v[i * CP]);                                                                     \
-        UNROLL for (int j = 0; j < NV; j++) sums[i][j] = tile * uv[j] + sums[i][j];                                    \
-      }                                                                                                                \
+      vec uv[NV];                                                                                                      \
+      TILE_READ(uv, NV, u);                                                                                            \
+      TILE_MULTIPLY_ADD(sums, MR, NV, v[i * CP], uv)                                                                   \
     }                                                                                                                  \
-    UNROLL for (int i = 0; i < MR; i++) UNROLL for (int j = 0; j < NV; j++)                                            \
-        STOREV(f32, 16, sums[i][j], M, i *POINTS *NR + j * 16);                                                        \
+    TILE_STORE(sums, MR, NV, M, POINTS *NR);                                                                           \
   }
 DEFINE_MULTIPLY(1)
 DEFINE_MULTIPLY(2)
 
-/* The output tiles of a run, turned: line[r][p][16] of `count` tiles from M on. */
-static void transform_output(__global const float *M, const int count, __global float *line) {
+/* The output tiles of a run, lanes being filters: buffer[r][p][16] of `count` tiles from M on. */
+static void transform_output(__global const float *M, const int count, __global float *buffer) {
   for (int i = 0; i < count; i++, M += POINTS * NR) {
     float16 columns[TILE][EDGE];
     UNROLL for (int s = 0; s < EDGE; s++) {
@@ -78,37 +74,35 @@ static void transform_output(__global const float *M, const int count, __global 
     UNROLL for (int r = 0; r < TILE; r++) {
       float16 y[TILE];
       WINOGRAD_OUTPUT(float16, columns[r], y);
-      UNROLL for (int s = 0; s < TILE; s++) STOREV(f32, 16, y[s], line, r *LINE + (i * TILE + s) * 16);
+      UNROLL for (int s = 0; s < TILE; s++) STOREV(f32, 16, y[s], buffer, r * BUFFER_ROW + (i * TILE + s) * 16);
     }
   }
 }
 
-/* pixels[channel][16] of line[16][channel]. */
-static inline void turn_back(__global const float *line, float pixels[16][16]) {
+/* pixels[channel][16] of buffer[16][channel]. */
+static inline void transpose_back(__global const float *buffer, float pixels[16][16]) {
   float16 v[16];
-  UNROLL for (int i = 0; i < 16; i++) v[i] = vload16(i, line);
+  UNROLL for (int i = 0; i < 16; i++) v[i] = vload16(i, buffer);
   mica_transpose16(v);
   UNROLL for (int i = 0; i < 16; i++) STOREV(f32, 16, v[i], pixels[i], 0);
 }
 
-/* `count` pixels of channel k0 + i leave, if so many are left. */
-#define LEAVE(count)                                                                                                   \
+/* Stores `count` pixels of channel k0 + i, if as many are left. */
+#define STORE_BY(count)                                                                                                \
   if (width - p - j >= count && j + count <= 16) {                                                                     \
     const long column = (long)(at.y + r) * Q + at.x + p + j;                                                           \
     FINISH(count, MICA_VLOAD(count, pixels[i], j), at.image, (long)k0 + i, column);                                    \
     j += count;                                                                                                        \
   }
 
-__kernel __attribute__((reqd_work_group_size(1, 1, 1))) void
-winograd_fused(const int8 size, const int8 cut, __global const STORAGE(D_T) * S, const long S_at,
-              __global const float *U, const long U_at, __global float *scratch, const long scratch_at,
-              EPILOGUE_PARAMS) {
+CPU_KERNEL winograd_fused(const int8 size, const int8 blocking, source S, const long S_at, __global const float *U,
+                          const long U_at, __global float *scratch, const long scratch_at, EPILOGUE_PARAMS) {
   const int N = size.s0, channels = size.s1, K = size.s4, P = size.s5, Q = size.s6, CP = size.s7;
-  const int TOP = cut.s0, LEFT = cut.s1, TB = cut.s2, KB = cut.s3;
+  const int TOP = blocking.s0, LEFT = blocking.s1, TB = blocking.s2, KB = blocking.s3;
   const int tiles = N * ((P + TILE - 1) / TILE) * ((Q + TILE - 1) / TILE), panels = (K + NR - 1) / NR;
-  const long slot = (long)TB / MR * POINTS * PANEL + (long)TB * POINTS * NR + EDGE * LINE;
+  const long slot = (long)TB / MR * POINTS * PANEL + (long)TB * POINTS * NR + EDGE * BUFFER_ROW;
   __global float *V = scratch + scratch_at + (get_group_id(1) * get_num_groups(0) + get_group_id(0)) * slot;
-  __global float *M = V + (long)TB / MR * POINTS * PANEL, *line = M + (long)TB * POINTS * NR;
+  __global float *M = V + (long)TB / MR * POINTS * PANEL, *buffer = M + (long)TB * POINTS * NR;
   S += S_at;
   U += U_at;
   for (int begin = (int)get_group_id(0) * TB; begin < tiles; begin += (int)get_num_groups(0) * TB) {
@@ -116,8 +110,8 @@ winograd_fused(const int8 size, const int8 cut, __global const STORAGE(D_T) * S,
     for (int c = 0; c < channels; c += 16)
       for (int tile = begin; tile < end;) {
         const run at = run_at(tile, end, P, Q);
-        read_lines(S, size.s0123, at.image, c, at.y + TOP, at.x + LEFT, EDGE, at.count * TILE + 2, line);
-        transform_input(line, tile - begin, at.count, CP, V + c);
+        read_pixels(S, size.s0123, at.image, c, at.y + TOP, at.x + LEFT, EDGE, at.count * TILE + 2, buffer);
+        transform_input(buffer, tile - begin, at.count, CP, V + c);
         tile += at.count;
       }
     clear_tiles(end - begin, CP, V);
@@ -135,19 +129,19 @@ winograd_fused(const int8 size, const int8 cut, __global const STORAGE(D_T) * S,
       for (int k0 = panel * NR; k0 < min(K, (panel + 1) * NR); k0 += 16)
         for (int tile = begin; tile < end;) {
           const run at = run_at(tile, end, P, Q);
-          transform_output(M + (long)(tile - begin) * POINTS * NR + k0 % NR, at.count, line);
+          transform_output(M + (long)(tile - begin) * POINTS * NR + k0 % NR, at.count, buffer);
           const int width = min(at.count * TILE, Q - at.x);
           for (int r = 0; r < min(TILE, P - at.y); r++)
             for (int p = 0; p < width; p += 16) {
               float pixels[16][16];
-              turn_back(line + r * LINE + p * 16, pixels);
+              transpose_back(buffer + r * BUFFER_ROW + p * 16, pixels);
               for (int i = 0; i < min(16, K - k0); i++) {
                 int j = 0;
-                LEAVE(16)
-                LEAVE(8)
-                LEAVE(4)
-                LEAVE(2)
-                LEAVE(1)
+                STORE_BY(16)
+                STORE_BY(8)
+                STORE_BY(4)
+                STORE_BY(2)
+                STORE_BY(1)
               }
             }
           tile += at.count;

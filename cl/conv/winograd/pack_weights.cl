@@ -3,39 +3,33 @@
  *   U[k / 32][point][c][k % 32] = element `point` of G g G', g[r][s] = W[k w_k + c w_c + 3 r + s]
  *
  * for c < CP, which is C rounded up to 16; what lies beyond K and C is 0. U_at is a multiple of 16. Where `flip`, g is
- * turned by half a turn, as backward data has it. W has `count` elements; U is float. size: C, K, CP, flip; stride:
+ * rotated by 180 degrees, as backward data has it. W has `count` elements; U is float. size: C, K, CP, flip; stride:
  * w_k, w_c, count. One work-item is one work-group: 32 filters, 16 channels. NDRange: ceil(K / 32), CP / 16, 1;
  * work-group (1, 1, 1). */
-#include "common/dtype.clh"
+#include "common/simd.clh"
 #include "common/stream.clh"
 #include "common/transpose.clh"
 #include "conv/winograd/winograd.clh"
 
-#ifndef D_T
-#define D_T f32
-#endif
 #define NR 32
-#define UNROLL _Pragma("unroll")
-#define READ(n, i) MICA_AS(float, n, LOADV(D_T, n, W, i))
 
 /* taps[t] = tap t of channel c of 16 filters from k on. */
-static void read_taps(__global const STORAGE(D_T) * W, const int c, const int k, const int C, const int K,
-                      const long w_k, const long w_c, const long count, float16 taps[16]) {
+static void read_taps(source W, const int c, const int k, const int C, const int K, const long w_k, const long w_c,
+                      const long count, float16 taps[16]) {
   UNROLL for (int i = 0; i < 16; i++) {
     const long at = (k + i) * w_k + c * w_c;
     taps[i] = (float16)(0.0f);
     if (k + i >= K || c >= C) continue;
     if (at + 16 <= count)
-      taps[i] = READ(16, at);
+      taps[i] = READ(16, W, at);
     else
-      taps[i] = (float16)(READ(8, at), READ(1, at + 8), 0, 0, 0, 0, 0, 0, 0);
+      taps[i] = (float16)(READ(8, W, at), READ(1, W, at + 8), 0, 0, 0, 0, 0, 0, 0);
   }
   mica_transpose16(taps);
 }
 
-__kernel __attribute__((reqd_work_group_size(1, 1, 1))) void
-winograd_pack_weights(__global const STORAGE(D_T) * W, const long W_at, const int8 size, const long8 stride,
-              __global float *restrict U, const long U_at) {
+CPU_KERNEL winograd_pack_weights(source W, const long W_at, const int8 size, const long8 stride,
+                                 __global float *restrict U, const long U_at) {
   const int C = size.s0, K = size.s1, CP = size.s2, flip = size.s3, c0 = (int)get_group_id(1) * 16;
   const long w_k = stride.s0, w_c = stride.s1, count = stride.s2;
   W += W_at;
@@ -53,7 +47,7 @@ winograd_pack_weights(__global const STORAGE(D_T) * W, const long W_at, const in
       UNROLL for (int i = 0; i < EDGE; i++) {
         float16 u[EDGE];
         WINOGRAD_FILTER(float16, columns[i], u);
-        /* Lines of all points fall into a few sets of a cache. */
+        /* Rows of all points fall into a few sets of a cache. */
         UNROLL for (int j = 0; j < EDGE; j++) STREAMV(f32, 16, u[j], U, at + (long)(i * EDGE + j) * CP * NR);
       }
     }

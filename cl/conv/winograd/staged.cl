@@ -1,9 +1,9 @@
 /* conv/winograd/staged.cl: Winograd's convolution (conv/winograd/winograd.clh) in four launches, for GPUs. For each
- * point one
- * matrix product, M[point] = U[point] V[point], by the kernels of cl/matmul; before and after it what stands here:
+ * point one matrix product, M[point] = U[point] V[point], by the kernels of cl/matmul; before and after it what stands
+ * here:
  *
- *   STAGE 0  winograd_filters  U[point][k][c]     = G g G', g[r][s] = W[k w_k + c w_c + 3 r + s]; FLIP: half a turn
- *   STAGE 1  winograd_inputs   V[point][c][tile]  = B' d B of the tile's EDGE x EDGE pixels of S, zero outside
+ *   STAGE 0  winograd_filters  U[point][k][c]     = G g G', g[r][s] = W[k w_k + c w_c + 3 r + s]; FLIP: g rotated by
+ *   180 STAGE 1  winograd_inputs   V[point][c][tile]  = B' d B of the tile's EDGE x EDGE pixels of S, zero outside
  *   STAGE 2  winograd_outputs  D[n][k][y][x]      = A' M A, with the epilogue
  *
  * U, V and M are float. D's tiles, TILE x TILE, are numbered through all images, row by row. size: N C H W (of S), K P
@@ -15,13 +15,13 @@
 #ifndef STAGE
 #define STAGE 0
 #endif
-#ifndef FLIP /* 1: the filters are turned by half a turn, as backward data has it */
+#ifndef FLIP /* 1: filters rotated by 180 degrees (backward data) */
 #define FLIP 0
 #endif
 #define UNROLL _Pragma("unroll")
 
 #if STAGE == 0
-__kernel void winograd_filters(__global const STORAGE(D_T) *W, const long W_at, const long w_k, const long w_c,
+__kernel void winograd_filters(__global const STORAGE(D_T) * W, const long W_at, const long w_k, const long w_c,
                                const int C, const int K, __global float *restrict U, const long U_at) {
   const int c = (int)get_global_id(0), k = (int)get_global_id(1);
   float columns[EDGE][3];
@@ -43,7 +43,7 @@ __kernel void winograd_filters(__global const STORAGE(D_T) *W, const long W_at, 
 #endif
 
 #if STAGE == 1
-__kernel void winograd_inputs(const int8 size, const int top, const int left, __global const STORAGE(D_T) *S,
+__kernel void winograd_inputs(const int8 size, const int top, const int left, __global const STORAGE(D_T) * S,
                               const long S_at, __global float *restrict V, const long V_at) {
   const int N = size.s0, channels = size.s1, H = size.s2, W = size.s3, P = size.s5, Q = size.s6;
   const int down = (P + TILE - 1) / TILE, across = (Q + TILE - 1) / TILE, tiles = N * down * across;
@@ -88,8 +88,8 @@ __kernel void winograd_outputs(const int8 size, __global const float *M, const l
   UNROLL for (int r = 0; r < TILE; r++) {
     float out[TILE];
     WINOGRAD_OUTPUT(float, columns[r], out);
-    UNROLL for (int s = 0; s < TILE; s++)
-      if (y + r < P && x + s < Q) FINISH(1, out[s], (long)n, (long)k, (long)(y + r) * Q + x + s);
+    UNROLL for (int s = 0; s < TILE; s++) if (y + r < P && x + s < Q)
+        FINISH(1, out[s], (long)n, (long)k, (long)(y + r) * Q + x + s);
   }
 }
 #endif

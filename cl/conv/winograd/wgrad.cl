@@ -1,6 +1,5 @@
-/* conv/winograd/wgrad.cl: the gradient of 3 x 3 filters of stride 1 by Winograd's method (conv/winograd/winograd.clh),
- * for the
- * CPU class.
+/* conv/winograd/wgrad.cl: the weight gradient of 3 x 3 filters of stride 1 by Winograd's method
+ * (conv/winograd/winograd.clh), for the CPU class.
  *
  *   dW[k][c] = G' (sum over tiles of (A dY A') * (B' X B)) G
  *
@@ -10,12 +9,11 @@
  *   V[point][tile][CB]              the transformed tiles of X, lanes of vectors being channels,
  *   M[point][tile][KB]              those of dY,
  *   S[panel][row][point][MR][NR]    sums over tiles of M V: register tiles of 8 filters by 32 channels,
- *   line                            pixels (winograd_lines.clh).
+ *   buffer                          pixels (conv/winograd/rows.clh).
  *
- * T holds float sums [PARTS][ceil(C / NR)][ceil(K / MR)][9][MR][NR], to be added by conv_wgrad_reduce; of rows and
- * lanes
- * beyond the operands the content is arbitrary. size: N C H W (of X), K P Q (of dY). cut: TOP, LEFT: X's place that the
- * first tap meets at dY's first place; TB, PARTS. scratch: for each work-group POINTS (TB (CB + KB) + 32 + KB CB) +
+ * T holds float sums [PARTS][ceil(C / NR)][ceil(K / MR)][9][MR][NR], to be added by conv_wgrad_reduce; rows and
+ * lanes beyond the operands may hold anything. size: N C H W (of X), K P Q (of dY). blocking: TOP, LEFT: the pixel of X
+ * that the first tap reads for dY's first; TB, PARTS. scratch: for each work-group POINTS (TB (CB + KB) + 32 + KB CB) +
  * EDGE (RUN TILE + 18) 16 floats. NDRange: walkers, 1, 1; work-group (1, 1, 1). */
 #include "conv/winograd/rows.clh"
 
@@ -28,33 +26,33 @@
 #define M_POINT (TB * KB + 16)
 
 /* V of the tiles from number `tile` to `end`, for 16 channels. */
-static void transform_x(__global const STORAGE(D_T) * x, const int8 size, const int c, const int TOP, const int LEFT,
-                        const int TB, const int tile, const int end, __global float *line, __global float *V) {
+static void transform_x(source x, const int8 size, const int c, const int TOP, const int LEFT, const int TB,
+                        const int tile, const int end, __global float *buffer, __global float *V) {
   for (int t = tile; t < end;) {
     const run at = run_at(t, end, size.s5, size.s6);
-    read_lines(x, size.s0123, at.image, c, at.y + TOP, at.x + LEFT, EDGE, at.count * TILE + 2, line);
-    transform_columns(at.count * TILE + 2, line);
+    read_pixels(x, size.s0123, at.image, c, at.y + TOP, at.x + LEFT, EDGE, at.count * TILE + 2, buffer);
+    transform_columns(at.count * TILE + 2, buffer);
     for (int r = 0; r < EDGE; r++)
       for (int i = 0; i < at.count; i++) {
         float16 v[EDGE];
-        transform_row(line, i, r, v);
+        transform_row(buffer, i, r, v);
         UNROLL for (int s = 0; s < EDGE; s++) STOREV(f32, 16, v[s], V, (r * EDGE + s) * V_POINT + (t - tile + i) * CB);
       }
     t += at.count;
   }
 }
 
-/* M of the same tiles, for 16 filters. */
-static void transform_y(__global const STORAGE(D_T) * y, const int8 size, const int k, const int TB, const int tile,
-                        const int end, __global float *line, __global float *M) {
+/* M of the tiles from number `tile` to `end`, for 16 filters. */
+static void transform_y(source y, const int8 size, const int k, const int TB, const int tile, const int end,
+                        __global float *buffer, __global float *M) {
   for (int t = tile; t < end;) {
     const run at = run_at(t, end, size.s5, size.s6);
-    read_lines(y, (int4)(size.s0, size.s4, size.s5, size.s6), at.image, k, at.y, at.x, TILE, at.count * TILE, line);
+    read_pixels(y, (int4)(size.s0, size.s4, size.s5, size.s6), at.image, k, at.y, at.x, TILE, at.count * TILE, buffer);
     for (int i = 0; i < at.count; i++) {
       float16 rows[EDGE][TILE];
       UNROLL for (int s = 0; s < TILE; s++) {
         float16 d[TILE], m[EDGE];
-        UNROLL for (int r = 0; r < TILE; r++) d[r] = vload16(i * TILE + s, line + r * LINE);
+        UNROLL for (int r = 0; r < TILE; r++) d[r] = vload16(i * TILE + s, buffer + r * BUFFER_ROW);
         WINOGRAD_OUTPUT_BACK(float16, d, m);
         UNROLL for (int r = 0; r < EDGE; r++) rows[r][s] = m[r];
       }
@@ -71,20 +69,17 @@ static void transform_y(__global const STORAGE(D_T) * y, const int8 size, const 
 /* S += M V of `count` tiles; `first` begins the sums at 0. */
 static inline void multiply(__global const float *m, __global const float *v, const int count, const bool first,
                             __global float *S) {
-  float16 sums[MR][NV];
-  UNROLL for (int i = 0; i < MR; i++) UNROLL for (int j = 0; j < NV; j++) sums[i][j] = (float16)(0.0f);
-  if (!first)
-    UNROLL for (int i = 0; i < MR; i++) UNROLL for (int j = 0; j < NV; j++) sums[i][j] = vload16(j, S + i * NR);
+  vec sums[MR][NV];
+  if (first)
+    TILE_CLEAR(sums, MR, NV);
+  else
+    TILE_LOAD(sums, MR, NV, S, NR);
   for (int t = 0; t < count; t++, m += KB, v += CB) {
-    float16 x[NV];
-    UNROLL for (int j = 0; j < NV; j++) x[j] = vload16(j, v);
-    UNROLL for (int i = 0; i < MR; i++) {
-      const float16 y = (float16)(m[i]);
-      UNROLL for (int j = 0; j < NV; j++) sums[i][j] = y * x[j] + sums[i][j];
-    }
+    vec x[NV];
+    TILE_READ(x, NV, v);
+    TILE_MULTIPLY_ADD(sums, MR, NV, m[i], x)
   }
-  UNROLL for (int i = 0; i < MR; i++) UNROLL for (int j = 0; j < NV; j++)
-      STOREV(f32, 16, sums[i][j], S, i *NR + j * 16);
+  TILE_STORE(sums, MR, NV, S, NR);
 }
 
 /* T[9][MR][NR] = G' S G. */
@@ -105,19 +100,17 @@ static void transform_sums(__global const float *S, __global float *T) {
   }
 }
 
-__kernel __attribute__((reqd_work_group_size(1, 1, 1))) void
-winograd_wgrad(const int8 size, const int8 cut, __global const STORAGE(D_T) * x, const long x_at,
-                __global const STORAGE(D_T) * y, const long y_at, __global float *T, const long T_at,
-                __global float *scratch, const long scratch_at) {
-  const int N = size.s0, C = size.s1, K = size.s4, P = size.s5, Q = size.s6, TB = cut.s2, PARTS = cut.s3;
+CPU_KERNEL winograd_wgrad(const int8 size, const int8 blocking, source x, const long x_at, source y, const long y_at,
+                          __global float *T, const long T_at, __global float *scratch, const long scratch_at) {
+  const int N = size.s0, C = size.s1, K = size.s4, P = size.s5, Q = size.s6, TB = blocking.s2, PARTS = blocking.s3;
   const int tiles = N * ((P + TILE - 1) / TILE) * ((Q + TILE - 1) / TILE), blocks = (tiles + TB - 1) / TB;
   const int c_blocks = (C + CB - 1) / CB, k_blocks = (K + KB - 1) / KB;
   const int panels = (C + NR - 1) / NR, rows = (K + MR - 1) / MR;
-  __global float *V = scratch + scratch_at, *M, *S, *line;
-  V += get_group_id(0) * ((long)POINTS * (V_POINT + M_POINT + KB * CB) + EDGE * LINE);
+  __global float *V = scratch + scratch_at, *M, *S, *buffer;
+  V += get_group_id(0) * ((long)POINTS * (V_POINT + M_POINT + KB * CB) + EDGE * BUFFER_ROW);
   M = V + POINTS * V_POINT;
   S = M + POINTS * M_POINT;
-  line = S + POINTS * KB * CB;
+  buffer = S + POINTS * KB * CB;
   x += x_at;
   y += y_at;
   T += T_at;
@@ -128,8 +121,8 @@ winograd_wgrad(const int8 size, const int8 cut, __global const STORAGE(D_T) * x,
     for (int block = first; block < last; block++) {
       const int begin = block * TB, end = min(begin + TB, tiles);
       for (int c = 0; c < panel_end * NR; c += 16)
-        transform_x(x, size, c0 + c, cut.s0, cut.s1, TB, begin, end, line, V + c);
-      for (int k = 0; k < row_end * MR; k += 16) transform_y(y, size, k0 + k, TB, begin, end, line, M + k);
+        transform_x(x, size, c0 + c, blocking.s0, blocking.s1, TB, begin, end, buffer, V + c);
+      for (int k = 0; k < row_end * MR; k += 16) transform_y(y, size, k0 + k, TB, begin, end, buffer, M + k);
       for (int point = 0; point < POINTS; point++)
         for (int panel = 0; panel < panel_end; panel++)
           for (int row = 0; row < row_end; row++)

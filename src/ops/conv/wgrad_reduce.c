@@ -1,7 +1,7 @@
 /* The end of a filter's gradient on CPUs (cl/conv/wgrad_reduce.cl). */
 #include "base/arith.h"
 #include "base/error.h"
-#include "ops/conv/filter.h"
+#include "ops/conv/wgrad.h"
 
 static const mica__kernel_param params[] = {
     MICA__DTYPE("D_T", "type of w", MICA__CONV_TYPES),
@@ -62,7 +62,7 @@ mica_status mica__conv_wgrad_reduce(mica_queue *queue, const mica__conv *conv, c
 #undef I
   mica__launch_buffer(&launch, partial, 0);
   mica__launch_tensor(&launch, conv->w);
-  mica__launch_local(&launch, (size_t)mica__conv_join_floats(e.all, s->mr, (int64_t)s->nv * VW) * sizeof(float));
+  mica__launch_local(&launch, (size_t)mica__conv_reduce_floats(e.all, s->mr, (int64_t)s->nv * VW) * sizeof(float));
   const int64_t groups[] = {d->groups * e.panels, e.tiles, 1};
   mica__launch_range3(&launch, groups, (size_t[]){1, 1, 1});
   double count = (double)mica_tensor_count(conv->w), sums = (double)mica__conv_sums_count(conv, s);

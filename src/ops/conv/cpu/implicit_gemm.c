@@ -9,7 +9,7 @@ static const mica__kernel_param params[] = {
     MICA__CONV_PARAMS(MICA__CONV_TYPES),
     MICA__INT("MR", "rows of a register tile", 4, 6, 8, 12),
     MICA__INT("NV", "vectors in a row of it", 1, 2, 3),
-    MICA__CASE("HALVES", "windows that are computed together", 1, 2),
+    MICA__CASE("PHASES", "phases that are computed together", 1, 2),
 };
 static const mica__variant variants[] = {
     MICA__VARIANT("cpu.6x16", MICA__ON_CPU, MICA__CONV_VALUES, 6, 1, 1),
@@ -98,7 +98,7 @@ static plan make_plan(const windows *together, const mica__variant *variant, con
   if (together->count > 1) p.taps = mica__max(p.taps, mica__product3(together->at[1].taps));
   mica__kernel_values(&mica__conv_cpu_implicit_gemm_kernel, variant ? variant : own_variant(device, p.columns),
                       p.values);
-  mica__kernel_set(&mica__conv_cpu_implicit_gemm_kernel, p.values, "HALVES", together->count);
+  mica__kernel_set(&mica__conv_cpu_implicit_gemm_kernel, p.values, "PHASES", together->count);
   p.mr = value(p.values, "MR");
   p.nr = value(p.values, "NV") * VW;
   int64_t tiles = mica__ceil_div(w->k, p.mr), wanted = GROUPS * (int64_t)device->compute_units;

@@ -1,7 +1,7 @@
 /* The gradient of filters that see few channels, on CPUs (cl/conv/cpu/wgrad_direct.cl). */
 #include "base/arith.h"
 #include "base/error.h"
-#include "ops/conv/filter.h"
+#include "ops/conv/wgrad.h"
 #include "runtime/workspace.h"
 
 static const mica__kernel_param params[] = {

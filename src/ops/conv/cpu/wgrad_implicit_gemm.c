@@ -2,7 +2,7 @@
  * ints. */
 #include "base/arith.h"
 #include "base/error.h"
-#include "ops/conv/filter.h"
+#include "ops/conv/wgrad.h"
 #include "runtime/workspace.h"
 
 #include <string.h>
@@ -158,7 +158,7 @@ static const char *unable_with(const used *u, const mica__variant *variant, int6
   double y = (double)(d->groups * d->k) * (double)mica__product3(d->out);
   if (images * x > INT32_MAX || images * y > INT32_MAX) return "an image is too large";
   if (p.list_at - p.copy_at > MOST_COPY) return "a row of all channels is too long";
-  if (mica__conv_join_floats(taps_in_rows ? 1 : u->all, p.mr, p.nr) > room) return "the filter is large";
+  if (mica__conv_reduce_floats(taps_in_rows ? 1 : u->all, p.mr, p.nr) > room) return "the filter is large";
   return p.scratch > room ? "a row of an image is too long" : NULL;
 }
 

@@ -1,24 +1,24 @@
-/* Groups of one channel with stride 1 or 2, in planes where they lie, on CPUs (cl/conv/depthwise/cpu_w.cl). */
+/* Depthwise convolution with stride 1 or 2, vectorised over the width, on CPUs (cl/conv/depthwise/cpu_w.cl). */
 #include "base/arith.h"
 #include "base/error.h"
-#include "ops/conv/lines.h"
+#include "ops/conv/depthwise/rows.h"
 #include "ops/conv/window.h"
 
 static const mica__kernel_param params[] = {
     MICA__CONV_PARAMS(MICA__CONV_TYPES),
     MICA__CASE("TAPS", "height and width of the filter", 3, 5),
-    MICA__LINES_PARAMS,
-    MICA__CASE("SPREAD", "from a place of the source to the next in the result", 1, 2),
+    MICA__ROWS_PARAMS,
+    MICA__CASE("OUT_STRIDE", "stride of the result, backward to the data", 1, 2),
 };
 static const mica__variant variants[] = {
-    MICA__VARIANT("cpu", MICA__ON_CPU, MICA__CONV_VALUES, 3, MICA__LINES_VALUES, 1)};
+    MICA__VARIANT("cpu", MICA__ON_CPU, MICA__CONV_VALUES, 3, MICA__ROWS_VALUES, 1)};
 const mica__kernel_desc mica__conv_depthwise_cpu_w_kernel = {
     MICA__KERNEL("conv_depthwise_cpu_w", "conv/depthwise/cpu_w.cl", params, variants)};
 
 #define VW 16
-/* Shorter rows leave too many lanes idle: turned (conv_depthwise_cpu_c) they leave none. */
-#define SHORTEST_ROW 5
-/* Groups that keep cores evenly busy, each. */
+/* Shorter rows leave too many lanes idle. */
+#define MIN_ROW 5
+/* Groups a core, so that cores are evenly busy. */
 #define GROUPS 32
 
 static const char *unable(const void *problem) {
@@ -28,26 +28,28 @@ static const char *unable(const void *problem) {
   if (conv->dtype == MICA_F64) return "its sums are float";
   if (d->in[0] != 1 || d->filter[0] != 1 || d->out[0] != 1) return "there are three dimensions";
   if (d->filter[1] != d->filter[2] || (d->filter[1] != 3 && d->filter[1] != 5)) return "the filter is not 3x3 or 5x5";
-  mica__conv_view v = mica__conv_view_of(conv);
+  mica__conv_planes v = mica__conv_planes_of(conv);
   for (int i = 1; i < 3; i++) {
     if (d->stride[i] > 2 || d->stride[1] != d->stride[2]) return "there is another stride";
     if (d->dilation[i] != 1) return "there is a dilation";
     if (d->pad[i] >= d->filter[i]) return "the padding is wider than the filter";
-    if (v.spread == 1) continue;
+    if (v.out_stride == 1) continue;
     if (v.pad[i] != v.pad[1] || mica__kernel_choice(&mica__conv_depthwise_cpu_w_kernel, "PAD", v.pad[i]) < 0)
       return "it has another padding";
-    if (v.out[i] > 2 * v.in[i] + 1) return "there are places that meet nothing";
+    if (v.out[i] > 2 * v.in[i] + 1) return "some pixels have no tap";
   }
   return d->n * d->groups > INT32_MAX ? "there are too many planes" : NULL;
 }
 
-static size_t scratch_bytes(const mica__conv_view *v) { return (size_t)(mica__product3(v->out) + VW) * sizeof(float); }
+static size_t scratch_bytes(const mica__conv_planes *v) {
+  return (size_t)(mica__product3(v->out) + VW) * sizeof(float);
+}
 
 static const char *decline(const void *problem, const mica_device_info *device) {
   const mica__conv *conv = problem;
   if (mica__kernel_class(device) != MICA__ON_CPU) return "it is for CPUs";
-  mica__conv_view v = mica__conv_view_of(conv);
-  if (v.out[2] < SHORTEST_ROW) return "rows are short";
+  mica__conv_planes v = mica__conv_planes_of(conv);
+  if (v.out[2] < MIN_ROW) return "rows are short";
   return scratch_bytes(&v) > device->local_bytes ? "local memory does not take a plane" : NULL;
 }
 
@@ -56,21 +58,21 @@ static mica_status launch_planes(mica_queue *queue, const void *problem, const m
   const mica__conv_dims *d = &conv->dims;
   const mica__kernel_desc *desc = &mica__conv_depthwise_cpu_w_kernel;
   const mica_device_info *device = mica_engine_device(mica__queue_engine(queue));
-  mica__conv_view v = mica__conv_view_of(conv);
+  mica__conv_planes v = mica__conv_planes_of(conv);
   int64_t planes = d->n * d->groups, each = mica__ceil_div(planes, GROUPS * (int64_t)device->compute_units);
   int32_t values[MICA__MAX_PARAMS];
   mica__launch launch;
   mica__kernel_values(desc, variant ? variant : &variants[0], values);
   mica__kernel_set(desc, values, "TAPS", (int32_t)d->filter[1]);
-  mica__kernel_set(desc, values, "SPREAD", v.spread);
-  mica__conv_set_lines(desc, values, conv);
+  mica__kernel_set(desc, values, "OUT_STRIDE", v.out_stride);
+  mica__conv_set_rows(desc, values, conv);
   MICA_TRY(mica__epilogue_begin(queue, desc, values, &conv->epilogue, &launch));
 #define I(value) (int32_t)(value)
   mica__launch_int8(&launch, (int32_t[]){I(planes), I(d->groups), I(v.in[1]), I(v.in[2]), I(v.out[1]), I(v.out[2]),
                                          I(each), conv->nontemporal});
   mica__launch_int(&launch, v.pad[1]);
   mica__launch_int(&launch, v.pad[2]);
-  mica__launch_int(&launch, v.turned);
+  mica__launch_int(&launch, v.flip);
 #undef I
   mica__launch_tensor(&launch, mica__conv_source(conv));
   mica__launch_tensor(&launch, conv->w);

@@ -1,7 +1,7 @@
 /* Winograd's gradient of filters on CPUs (cl/conv/winograd/wgrad.cl): how the work is cut, and when it pays. */
+#include "ops/conv/wgrad.h"
 #include "base/arith.h"
 #include "base/error.h"
-#include "ops/conv/filter.h"
 #include "ops/conv/winograd/winograd.h"
 #include "runtime/workspace.h"
 

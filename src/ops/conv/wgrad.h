@@ -1,16 +1,9 @@
-/* ops/conv/filter.h: what implementations of a filter's gradient on CPUs share: kernels that know the filter's size,
+/* ops/conv/wgrad.h: what implementations of a filter's gradient on CPUs share: kernels that know the filter's size,
  * and their end, where partial sums are added and turned into the filters' order. */
 #ifndef MICA_OPS_CONV_FILTER_H
 #define MICA_OPS_CONV_FILTER_H
 
 #include "ops/conv/conv.h"
-
-/* Rows of the table of a kernel of FR x FS taps, and the launch of one, with its first variant. */
-#define MICA__FILTER_PARAMS(stage)                                                                                     \
-  MICA__DTYPE("D_T", "type of x, w and y", MICA__CONV_TYPES), MICA__CASE("STAGE", "0 sums, 1 their sum", stage),       \
-      MICA__CASE("FR", "rows of a filter", 1, 2, 3, 4, 5), MICA__CASE("FS", "columns of a filter", 1, 2, 3, 4, 5)
-mica_status mica__conv_filter_begin(mica_queue *queue, const mica__kernel_desc *desc, const mica__conv *conv,
-                                    mica__launch *launch);
 
 /* What lanes of sums are: channels of x, filters (of y), or filters while rows are pairs of channel and tap. */
 enum { MICA__PANEL_X = 1, MICA__PANEL_Y = 2, MICA__PANEL_Y_TAPS = 3 };
@@ -25,8 +18,10 @@ typedef struct mica__conv_sums {
 
 /* How many floats they are. */
 int64_t mica__conv_sums_count(const mica__conv *conv, const mica__conv_sums *sums);
-/* Floats of local memory that a work-group takes to join tiles of mr x nr sums of so many taps. */
-static inline int64_t mica__conv_join_floats(int64_t taps, int64_t mr, int64_t nr) { return (mr + 1) * taps * nr + 16; }
+/* Floats of local memory that a work-group takes to add tiles of mr x nr sums of so many taps. */
+static inline int64_t mica__conv_reduce_floats(int64_t taps, int64_t mr, int64_t nr) {
+  return (mr + 1) * taps * nr + 16;
+}
 /* conv->w from them (cl/conv/wgrad_reduce.cl). */
 mica_status mica__conv_wgrad_reduce(mica_queue *queue, const mica__conv *conv, const mica__conv_sums *sums,
                                     mica_buffer *partial);
