@@ -24,6 +24,9 @@
 #define MICA_CHECKED
 #endif
 
+/* A real zero in a field of type double whose 0 stands for a default: such fields tell -0.0 from 0. */
+#define MICA_ZERO (-0.0)
+
 MICA_BEGIN_DECLS
 
 /* Frees a text or an array that a function of Mica allocated for the caller ("the caller's to mica_free"), with the

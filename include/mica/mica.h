@@ -4,9 +4,11 @@
  * tensors mica_op_<op>, or mica_op_<op>_<pass> where an op has a backward pass. An enumerator of the type mica_<noun>
  * is MICA_<NOUN>_<NAME>, and MICA_<NOUN>_LIST is the X-macro that lists them; only statuses (MICA_OK, MICA_E_<NAME>)
  * and dtypes (MICA_F32) are shorter. What create makes, destroy releases, and destroy(NULL) does nothing.
- * Structures named ..._config are filled by ..._config_default() or zero-initialised: a zero field always means the
- * default, so that fields added later never break a caller. Pointers a function stores a result through are written
- * only on success. */
+ *
+ * Zeros. Structures named ..._config are zero-initialised, or filled by ..._config_default() where there is one: a zero
+ * field always means the default, so that fields added later never break a caller, and NULL means all defaults.
+ * MICA_ZERO is a real zero where 0 stands for something else. What has no default says so where it stands. Pointers a
+ * function stores a result through are written only on success. */
 #ifndef MICA_H
 #define MICA_H
 

@@ -22,12 +22,15 @@ MICA_BEGIN_DECLS
 typedef enum mica_stem { MICA_STEM_AUTO, MICA_STEM_SMALL, MICA_STEM_LARGE } mica_stem;
 
 typedef struct mica_model_config {
-  const char *name;
+  const char *name; /* for mica_model_build, which must have it; mica_model_create takes it by itself */
   int64_t classes;  /* outputs; 0: 10 */
-  mica_shape input; /* mica_model_create alone: of a sample, (C, H, W) */
+  mica_shape input; /* for mica_model_create: shape of a sample, (C, H, W). Rank 0: (1, 28, 28) for mlp, lenet, cnn,
+                     * (3, 224, 224) for the others */
   mica_stem stem;
-  int64_t width;  /* mlp: units of the hidden layer (0: 128); unet: channels at full size (0: 64) */
-  double dropout; /* before the last layer of mlp, lenet, cnn, mobilenetv2 (0: none), vgg11 (LARGE: 0: 0.5) */
+  int64_t width; /* mlp: units of the hidden layer (0: 128); unet: channels at full size (0: 64) */
+  /* Rate before the last layer of mlp, lenet, cnn and mobilenetv2 (0: none) and of vgg11 with a LARGE stem (0: 0.5,
+   * MICA_ZERO: none). */
+  double dropout;
 } mica_model_config;
 
 /* Logits of the network that config->name names, of x (N, C, H, W), mlp of any x; a mica_nn_block. An unknown name is

@@ -67,8 +67,10 @@ MICA_API const char *mica_init_name(mica_init kind);
 
 typedef struct mica_init_config {
   mica_init kind;
-  double value; /* CONSTANT: the value; UNIFORM: the bound b of [-b, b); NORMAL ones: the deviation; else the gain g */
-  bool fan_out; /* KAIMING: by fan_out instead of fan_in */
+  double
+      value; /* CONSTANT: the value; UNIFORM: the bound b of [-b, b); NORMAL ones: the deviation (for these three 0 is
+                 * 0); else the gain g, 0: 1 */
+  bool fan_out;   /* KAIMING: by fan_out instead of fan_in */
   int64_t fan_in; /* in place of the fan_in that the shape has; 0 for none */
 } mica_init_config;
 
@@ -170,10 +172,10 @@ MICA_API mica_value mica_nn_embedding(mica_nn *nn, const char *name, mica_value 
 MICA_API mica_value mica_nn_dropout(mica_nn *nn, mica_value x, double rate);
 
 typedef struct mica_norm_config {
-  double epsilon;  /* 0: 1e-5 */
-  double momentum; /* batch norm: the share of the batch in the running statistics; 0: 0.1 */
+  double epsilon;  /* 0: 1e-5; MICA_ZERO: 0 */
+  double momentum; /* batch norm: the batch's share in the running statistics; 0: 0.1, MICA_ZERO: they stay */
   bool no_scale, no_bias;
-  double scale; /* what scales begin as; 0: 1; negative: 0 */
+  double scale; /* what scales begin as; 0: 1, MICA_ZERO: 0 */
 } mica_norm_config;
 /* Layer norm over the last axis: weight and bias (C). */
 MICA_API mica_value mica_nn_layer_norm(mica_nn *nn, const char *name, mica_value x, const mica_norm_config *config);

@@ -79,15 +79,16 @@ MICA_API const char *mica_activation_name(mica_activation activation);
 typedef enum mica_bias_axis { MICA_BIAS_AXIS_COLUMN = 1, MICA_BIAS_AXIS_ROW = 2 } mica_bias_axis;
 
 typedef struct mica_gemm_config {
-  double alpha, beta;
-  mica_bias_axis bias_axis; /* not looked at without a bias */
+  double alpha;             /* 0: 1; MICA_ZERO: 0 */
+  double beta;              /* 0: c is not read */
+  mica_bias_axis bias_axis; /* 0: COLUMN */
   mica_activation activation;
   float activation_arg;
   /* f32 operands may be rounded to 10 bits of mantissa on tensor cores (tf32); sums stay f32. */
   bool allow_tf32;
 } mica_gemm_config;
 
-/* alpha 1, beta 0, a bias a column, no activation, full precision. */
+/* alpha 1, beta 0, a bias element for each column, no activation, full precision: what zeros mean. */
 MICA_API mica_gemm_config mica_gemm_config_default(void);
 
 /* d = activation(alpha a b + beta c + bias), for each matrix of a batch.

@@ -47,13 +47,13 @@ typedef struct mica_optimizer_config {
   mica_optimizer optimizer;
   double momentum; /* sgd, rmsprop; 0 for none */
   bool nesterov;
-  double beta1, beta2, epsilon;
-  double weight_decay; /* 0 for none */
-  bool decay_all;      /* also weights whose `decay` is off: those of rank below 2, unless changed */
-  double clip_value;   /* every gradient element within [-clip_value, clip_value]; 0 for none */
-  double clip_norm;    /* the gradients scaled so that the norm of all together is at most this; 0 for none */
-  int32_t accumulate;  /* a step in so many runs, from the mean of their gradients; 0 and 1: in each */
-  double average;      /* weights "average.<name>" follow a := average a + (1 - average) p, from the first weights on;
+  double beta1, beta2, epsilon; /* 0: the optimizer's own, below; MICA_ZERO: 0 */
+  double weight_decay;          /* 0 for none */
+  bool decay_all;               /* also weights whose `decay` is off: those of rank below 2, unless changed */
+  double clip_value;            /* every gradient element within [-clip_value, clip_value]; 0 for none */
+  double clip_norm;             /* the gradients scaled so that the norm of all together is at most this; 0 for none */
+  int32_t accumulate;           /* a step in so many runs, from the mean of their gradients; 0 and 1: in each */
+  double average; /* weights "average.<name>" follow a := average a + (1 - average) p, from the first weights on;
                         * 0 for none */
   /* Mixed precision: the loss is multiplied by a factor before it is differentiated, so that small gradients survive
    * in 16 bits; a run whose gradients are not all finite changes no weight and halves the factor, and 2000 good runs
@@ -61,8 +61,8 @@ typedef struct mica_optimizer_config {
   double loss_scale;
 } mica_optimizer_config;
 
-/* momentum 0, no decay, no clipping; betas 0.9 and 0.999 (lion 0.9 and 0.99; rmsprop's beta2 0.99), epsilon 1e-8
- * (adagrad 1e-10). */
+/* The values that zeros stand for: momentum 0, no decay, no clipping; betas 0.9 and 0.999 (lion 0.9 and 0.99; rmsprop's
+ * beta2 0.99), epsilon 1e-8 (adagrad 1e-10). */
 MICA_API mica_optimizer_config mica_optimizer_config_default(mica_optimizer optimizer);
 
 /* The name of the input that holds the learning rate: f32, a scalar. */
@@ -75,8 +75,8 @@ typedef struct mica_optimizer_values {
 } mica_optimizer_values;
 
 /* Differentiates loss, which has one element, with respect to all weights of nn that are not frozen, and adds the
- * assignments of a step. Fields of config that are 0 mean what the struct says; NULL: the default sgd. values may be
- * NULL. Errors stand in the graph. Once a network. */
+ * assignments of a step. config NULL: sgd by its defaults. values may be NULL. Errors stand in the graph. Once a
+ * network. */
 MICA_API void mica_optimize(mica_nn *nn, mica_value loss, const mica_optimizer_config *config,
                             mica_optimizer_values *values);
 
@@ -115,7 +115,7 @@ MICA_API MICA_CHECKED mica_status mica_schedule_find(const char *name, mica_sche
 
 typedef struct mica_schedule_config {
   mica_schedule kind;
-  double rate;    /* the highest learning rate */
+  double rate;    /* the highest learning rate; has no default: 0 learns nothing */
   int64_t steps;  /* n: cosine, linear, one_cycle */
   int64_t warmup; /* steps */
   int64_t every;  /* steps: step, exponential; 0: 1 */
@@ -130,7 +130,7 @@ MICA_API double mica_schedule_rate(const mica_schedule_config *schedule, int64_t
 typedef struct mica_plateau {
   double factor;    /* 0: 0.1 */
   int64_t patience; /* measures without improvement that are borne; 0: 10 */
-  double threshold; /* of the best, which an improvement must exceed; 0: 1e-4 */
+  double threshold; /* share of the best that an improvement must exceed; 0: 1e-4, MICA_ZERO: any counts */
   bool rising;      /* larger is better */
   /* Its own: */
   double best, share;

@@ -29,7 +29,7 @@ typedef struct mica_conv_config {
  *
  * outputs; with ceil_mode it is ceil, less an output that would begin behind the data and the padding before it. */
 typedef struct mica_pool_config {
-  int64_t size[3];
+  int64_t size[3];     /* has no default: 0 is MICA_E_INVALID */
   int64_t stride[3];   /* 0: size */
   int64_t pad[3];      /* elements before the axis and behind it */
   int64_t pad_more[3]; /* behind it in addition; may be negative */

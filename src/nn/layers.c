@@ -1,5 +1,6 @@
 #include "nn/nn.h"
 
+#include "base/arith.h"
 #include "ops/common/build.h"
 
 #include <mica/nodes.h>
@@ -103,8 +104,7 @@ typedef struct affine {
 
 static affine norm_parameters(mica_nn *nn, const mica_norm_config *c, int64_t channels) {
   affine a = {0};
-  double first = c->scale == 0 ? 1 : c->scale < 0 ? 0 : c->scale;
-  mica_init_config ones = {.kind = MICA_INIT_CONSTANT, .value = first};
+  mica_init_config ones = {.kind = MICA_INIT_CONSTANT, .value = mica__or_default(c->scale, 1)};
   if (!c->no_scale) a.scale = mica_nn_parameter(nn, "weight", MICA_SHAPE(channels), &ones);
   if (!c->no_bias) a.bias = mica_nn_parameter(nn, "bias", MICA_SHAPE(channels), NULL);
   return a;
@@ -112,8 +112,8 @@ static affine norm_parameters(mica_nn *nn, const mica_norm_config *c, int64_t ch
 
 static mica_norm_config norm_config(const mica_norm_config *config) {
   mica_norm_config c = config ? *config : (mica_norm_config){0};
-  if (c.epsilon == 0) c.epsilon = 1e-5;
-  if (c.momentum == 0) c.momentum = 0.1;
+  c.epsilon = mica__or_default(c.epsilon, 1e-5);
+  c.momentum = mica__or_default(c.momentum, 0.1);
   return c;
 }
 

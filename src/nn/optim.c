@@ -1,5 +1,6 @@
 #include "nn/nn.h"
 
+#include "base/arith.h"
 #include "base/text.h"
 #include "ir/graph.h"
 
@@ -308,7 +309,11 @@ static mica_status build(optimiser *o, mica_value loss, mica_optimizer_values *v
 }
 
 void mica_optimize(mica_nn *nn, mica_value loss, const mica_optimizer_config *config, mica_optimizer_values *values) {
-  optimiser o = {.nn = nn, .c = config ? *config : mica_optimizer_config_default(MICA_OPTIMIZER_SGD)};
+  optimiser o = {.nn = nn, .c = config ? *config : (mica_optimizer_config){0}};
+  mica_optimizer_config defaults = mica_optimizer_config_default(o.c.optimizer);
+  o.c.beta1 = mica__or_default(o.c.beta1, defaults.beta1);
+  o.c.beta2 = mica__or_default(o.c.beta2, defaults.beta2);
+  o.c.epsilon = mica__or_default(o.c.epsilon, defaults.epsilon);
   if (values) *values = (mica_optimizer_values){0};
   mica_status status = check(nn, &o.c);
   if (status == MICA_OK) status = build(&o, loss, values);

@@ -1,3 +1,4 @@
+#include "base/arith.h"
 #include "nn/nn.h"
 
 #include <math.h>
@@ -54,7 +55,7 @@ mica_status mica_schedule_find(const char *name, mica_schedule *kind) {
 }
 
 double mica_plateau_note(mica_plateau *p, double measure) {
-  double factor = p->factor > 0 ? p->factor : 0.1, threshold = p->threshold > 0 ? p->threshold : 1e-4;
+  double factor = p->factor > 0 ? p->factor : 0.1, threshold = mica__or_default(p->threshold, 1e-4);
   int64_t patience = p->patience > 0 ? p->patience : 10;
   double margin = threshold * fabs(p->best);
   bool better = p->noted == 0 || (p->rising ? measure > p->best + margin : measure < p->best - margin);

@@ -1,3 +1,4 @@
+#include "base/arith.h"
 #include "nn/zoo/zoo.h"
 
 #include <stdio.h>
@@ -6,7 +7,7 @@
 static const int64_t layers[] = {64, 0, 128, 0, 256, 256, 0, 512, 512, 0, 512, 512, 0};
 
 mica_value mica__zoo_vgg11(mica_nn *nn, mica_value x, const mica_model_config *c) {
-  double rate = c->dropout > 0 ? c->dropout : 0.5;
+  double rate = mica__or_default(c->dropout, 0.5);
   mica_nn_push(nn, "features");
   /* torchvision counts relu and pooling as layers too. */
   for (size_t i = 0, at = 0; i < sizeof layers / sizeof *layers; i++, at += layers[i - 1] ? 2 : 1) {

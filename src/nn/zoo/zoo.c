@@ -7,13 +7,14 @@
 typedef struct entry {
   const char *name, *text;
   mica_value (*build)(mica_nn *nn, mica_value x, const mica_model_config *config);
+  int64_t channels, side; /* the images it was published for */
 } entry;
 
 static const entry entries[] = {
-#define ZOO_ENTRY(name, text) {#name, text, mica__zoo_##name},
+#define ZOO_ENTRY(name, text, channels, side) {#name, text, mica__zoo_##name, channels, side},
     MICA__ZOO_LIST(ZOO_ENTRY)};
 static const char *const names[] = {
-#define ZOO_NAME(name, text) #name,
+#define ZOO_NAME(name, text, channels, side) #name,
     MICA__ZOO_LIST(ZOO_NAME)};
 #define ENTRIES (sizeof entries / sizeof *entries)
 /* Images that the small stem is for, a side. */
@@ -23,11 +24,11 @@ const char *mica_model_name(size_t index) { return index < ENTRIES ? entries[ind
 const char *mica_model_text(size_t index) { return index < ENTRIES ? entries[index].text : NULL; }
 
 mica_value mica_model_build(mica_nn *nn, mica_value x, const void *config) {
-  mica_model_config c = *(const mica_model_config *)config;
+  mica_model_config c = config ? *(const mica_model_config *)config : (mica_model_config){0};
   mica_shape shape = mica_value_shape(x);
   int32_t found = 0;
   if (mica_value_is_null(x)) return x;
-  mica_status status = mica__name_find("model", c.name, names, ENTRIES, &found);
+  mica_status status = mica__name_find("model", c.name ? c.name : "", names, ENTRIES, &found);
   if (status != MICA_OK) return mica__graph_fail_with(x.graph, status);
   if (found > 0 && (shape.rank != 4 || shape.dim[2] < 1 || shape.dim[3] < 1)) {
     char text[MICA_SHAPE_TEXT];
@@ -81,11 +82,15 @@ static mica_status build(mica_engine *engine, const mica_model_config *c, mica_m
 
 mica_status mica_model_create(mica_engine *engine, const char *name, const mica_model_config *config,
                               mica_model **out) {
-  if (!engine || !name || !config || !out) return mica__fail(MICA_E_INVALID, "mica_model_create: a pointer is NULL");
+  if (!engine || !name || !out) return mica__fail(MICA_E_INVALID, "mica_model_create: a pointer is NULL");
+  mica_model_config c = config ? *config : (mica_model_config){0};
+  int32_t found = 0;
+  MICA_TRY(mica__name_find("model", name, names, ENTRIES, &found));
+  c.name = name;
+  const entry *known = &entries[found];
+  if (c.input.rank == 0) c.input = MICA_SHAPE(known->channels, known->side, known->side);
   mica_model *m = calloc(1, sizeof *m);
   if (!m) return mica__fail_nomem("a model");
-  mica_model_config c = *config;
-  c.name = name;
   mica_status status = build(engine, &c, m);
   if (status == MICA_OK)
     *out = m;

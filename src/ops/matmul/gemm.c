@@ -1,5 +1,6 @@
 #include "ops/matmul/gemm.h"
 
+#include "base/arith.h"
 #include "base/error.h"
 #include "ops/common/operand.h"
 #include "ops/select/tunable.h"
@@ -143,8 +144,8 @@ mica_status mica__gemm_problem(mica_queue *queue, const mica_gemm_config *config
   MICA_TRY(mica__operand_check_strided(queue, "gemm", "d", d));
   mica_gemm_config given = config ? *config : mica_gemm_config_default();
   *gemm = (mica__gemm){.epilogue = {.bias = bias,
-                                    .bias_axis = given.bias_axis,
-                                    .alpha = given.alpha,
+                                    .bias_axis = given.bias_axis ? given.bias_axis : MICA_BIAS_AXIS_COLUMN,
+                                    .alpha = mica__or_default(given.alpha, 1),
                                     .beta = given.beta,
                                     .activation = given.activation,
                                     .activation_arg = given.activation_arg},

@@ -75,7 +75,7 @@ static mica_status launch_linear(const mica__exec *exec) {
   int64_t m = mica_tensor_shape(exec->inputs[0]).dim[0], n = mica_tensor_shape(exec->inputs[1]).dim[1];
   config.activation = (mica_activation)attrs->activation;
   config.activation_arg = (float)attrs->activation_argument;
-  config.alpha = attrs->scale;
+  config.alpha = attrs->scale == 0 ? MICA_ZERO : attrs->scale;
   config.beta = attrs->addend ? 1 : 0;
   mica_status status = operand(exec, attrs->bias, MICA_SHAPE(n), &bias);
   if (status == MICA_OK) status = operand(exec, attrs->addend, MICA_SHAPE(m, n), &c);

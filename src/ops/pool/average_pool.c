@@ -14,6 +14,10 @@ static bool has_planes(const char *op, mica_value x) {
 bool mica__pool_windows(const char *op, mica_value x, const mica_pool_config *config, mica__window windows[3]) {
   mica_status status = MICA_OK;
   if (!has_planes(op, x)) return false;
+  if (!config) {
+    mica__builder_fail(op, x, MICA_E_INVALID, "a window of size 0");
+    return false;
+  }
   for (int32_t k = 0; k < mica_value_shape(x).rank - 2 && status == MICA_OK; k++)
     status = mica__window_of(config, k, &windows[k]);
   if (status != MICA_OK) mica__graph_fail_at(x.graph, status, op, &x, 1);

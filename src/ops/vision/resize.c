@@ -56,7 +56,9 @@ static mica_value extrapolate(mica_value y, mica_value x, const mica__axis_map *
   return y;
 }
 
-mica_value mica_resize(mica_value x, const mica_resize_config *config) {
+mica_value mica_resize(mica_value x, const mica_resize_config *given) {
+  static const mica_resize_config defaults = {0};
+  const mica_resize_config *config = given ? given : &defaults;
   mica__axis_map maps[MICA_MAX_RANK];
   mica_status status = MICA_OK;
   if (!x.graph) return x;

@@ -310,6 +310,30 @@ START_TEST(repeatable) {
 }
 END_TEST
 
+/* The rule of zeros: NULL, a config of zeros and the default one multiply alike, also with a bias; MICA_ZERO is 0. */
+START_TEST(zero_configs) {
+  const mica_gemm_config configs[] = {
+      mica_gemm_config_default(), (mica_gemm_config){0}, {.bias_axis = MICA_BIAS_AXIS_COLUMN}, {.alpha = MICA_ZERO}};
+  const float a_data[] = {1, 2, 3, 4}, b_data[] = {5, 7}, bias_data[] = {0.5f};
+  const float wanted[2][2] = {{19.5f, 43.5f}, {0.5f, 0.5f}};
+  mica_tensor *a = NULL, *b = NULL, *bias = NULL, *d = NULL;
+  ck_ok(mica_tensor_create_from(test_engine(), MICA_F32, MICA_SHAPE(2, 2), a_data, &a));
+  ck_ok(mica_tensor_create_from(test_engine(), MICA_F32, MICA_SHAPE(2, 1), b_data, &b));
+  ck_ok(mica_tensor_create_from(test_engine(), MICA_F32, MICA_SHAPE(1), bias_data, &bias));
+  ck_ok(mica_tensor_create(test_engine(), MICA_F32, MICA_SHAPE(2, 1), &d));
+  for (int i = 0; i < 5; i++) {
+    float got[2] = {NAN, NAN};
+    ck_ok(mica_op_gemm(test_queue(), i < 4 ? &configs[i] : NULL, a, b, NULL, bias, d));
+    ck_ok(mica_tensor_download(test_queue(), d, got, sizeof got));
+    ck_assert_mem_eq(got, wanted[i == 3], sizeof got);
+  }
+  mica_tensor_destroy(a);
+  mica_tensor_destroy(b);
+  mica_tensor_destroy(bias);
+  mica_tensor_destroy(d);
+}
+END_TEST
+
 Suite *test_suite(void) {
   if (!test_engine()) return test_skip("no device");
   Suite *suite = suite_create("gemm");
@@ -324,6 +348,7 @@ Suite *test_suite(void) {
   tcase_add_loop_test(others, batches, 0, 4);
   tcase_add_loop_test(others, types, 0, 6);
   tcase_add_test(others, nothing_to_sum);
+  tcase_add_test(others, zero_configs);
   tcase_add_test(others, repeatable);
   suite_add_tcase(suite, sizes);
   suite_add_tcase(suite, others);
