@@ -17,6 +17,7 @@ typedef struct reader {
   jmp_buf leave;
   char message[JMSG_LENGTH_MAX];
   uint8_t *pixels;
+  mica_status status;
 } reader;
 
 static void leave(j_common_ptr jpeg) {
@@ -41,8 +42,9 @@ static unsigned reduction(const struct jpeg_decompress_struct *jpeg, int32_t hei
   return by;
 }
 
-/* Decodes the picture; errors of libjpeg end in longjmp. false when memory is short or the picture too large. */
-static bool decode(reader *r, const uint8_t *content, size_t size, int32_t channels, int32_t height, int32_t width) {
+/* Decodes the picture: its status, with a message unless that is MICA_OK; errors of libjpeg end in longjmp. */
+static mica_status decode(reader *r, const uint8_t *content, size_t size, int32_t channels, int32_t height,
+                          int32_t width) {
   struct jpeg_decompress_struct *jpeg = &r->jpeg;
   jpeg_create_decompress(jpeg);
   jpeg_mem_src(jpeg, content, size);
@@ -50,7 +52,7 @@ static bool decode(reader *r, const uint8_t *content, size_t size, int32_t chann
   size_t pixels = (size_t)jpeg->image_width * jpeg->image_height;
   if (pixels == 0 || pixels > MICA__MAX_PIXELS) {
     snprintf(r->message, sizeof r->message, "a picture of %u x %u pixels", jpeg->image_width, jpeg->image_height);
-    return false;
+    return MICA_E_FORMAT;
   }
   if (channels == 0) channels = jpeg->jpeg_color_space == JCS_GRAYSCALE ? 1 : 3;
   jpeg->out_color_space = channels == 3 ? JCS_RGB : JCS_GRAYSCALE;
@@ -61,14 +63,14 @@ static bool decode(reader *r, const uint8_t *content, size_t size, int32_t chann
   r->pixels = malloc(row * jpeg->output_height);
   if (!r->pixels) {
     snprintf(r->message, sizeof r->message, "no memory for its pixels");
-    return false;
+    return MICA_E_NOMEM;
   }
   while (jpeg->output_scanline < jpeg->output_height) {
     JSAMPROW at = r->pixels + jpeg->output_scanline * row;
     jpeg_read_scanlines(jpeg, &at, 1);
   }
   jpeg_finish_decompress(jpeg);
-  return true;
+  return MICA_OK;
 }
 
 mica_status mica__jpeg_decode(const char *name, const uint8_t *content, size_t size, int32_t channels, int32_t height,
@@ -80,12 +82,12 @@ mica_status mica__jpeg_decode(const char *name, const uint8_t *content, size_t s
   r->errors.error_exit = leave;
   r->errors.emit_message = hear;
   r->errors.output_message = keep_quiet;
-  mica_status status = MICA_E_FORMAT;
-  if (!setjmp(r->leave) && decode(r, content, size, channels, height, width)) {
+  r->status = MICA_E_FORMAT;
+  if (!setjmp(r->leave)) r->status = decode(r, content, size, channels, height, width);
+  mica_status status = r->status;
+  if (status == MICA_OK)
     *image = (mica__image){r->jpeg.out_color_space == JCS_RGB ? 3 : 1, (int32_t)r->jpeg.output_height,
                            (int32_t)r->jpeg.output_width, r->pixels};
-    status = MICA_OK;
-  }
   jpeg_destroy_decompress(&r->jpeg);
   if (status != MICA_OK) {
     free(r->pixels);

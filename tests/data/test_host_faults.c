@@ -1,0 +1,196 @@
+/* labels: null
+ *
+ * Datasets of every kind, and loaders of them on the null device, with memory, files and threads failing: each ends in
+ * a status and leaks nothing. */
+#include "support/check_main.h"
+#include "support/engine.h"
+#include "support/fault_libc.h"
+#include "support/files.h"
+
+#include <mica/data.h>
+#include <mica/io.h>
+#include <stdlib.h>
+#include <string.h>
+
+#if MICA_WITH_JPEG
+#include <stdio.h>
+
+#include <jpeglib.h>
+#endif
+
+enum { SIDE = 4, PIXELS = 3 * SIDE * SIDE };
+
+static mica_dataset_config pictures_config = {.channels = 3, .height = 3, .width = 3};
+
+static void write_idx(void) {
+  uint8_t images[16 + 3 * 4] = {0, 0, 8, 3, 0, 0, 0, 3, 0, 0, 0, 2, 0, 0, 0, 2, 1, 2, 3, 4, 5, 6};
+  static const uint8_t labels[8 + 3] = {0, 0, 8, 1, 0, 0, 0, 3, 2, 0, 1};
+  files_write_gzip("idx/train-images-idx3-ubyte.gz", images, sizeof images);
+  files_write_gzip("idx/train-labels-idx1-ubyte.gz", labels, sizeof labels);
+}
+
+static void write_npy(const char *name, const char *type, const char *shape, const void *data, size_t size) {
+  char file[512] = "\x93NUMPY\1\0\x76";
+  memset(file + 10, ' ', 118);
+  int used = snprintf(file + 10, 118, "{'descr': '%s', 'fortran_order': False, 'shape': %s, }", type, shape);
+  file[10 + used] = ' ', file[9] = 0, file[127] = '\n';
+  memcpy(file + 128, data, size);
+  files_write(name, file, 128 + size);
+}
+
+static void write_picture(const char *name, int seed, bool jpeg) {
+  uint8_t planes[PIXELS], *data = NULL;
+  size_t size = 0;
+  for (int i = 0; i < PIXELS; i++) planes[i] = (uint8_t)(i * 5 + seed);
+#if MICA_WITH_JPEG
+  if (jpeg) {
+    struct jpeg_error_mgr errors;
+    struct jpeg_compress_struct writer = {.err = jpeg_std_error(&errors)};
+    unsigned char *file = NULL;
+    unsigned long bytes = 0;
+    jpeg_create_compress(&writer);
+    jpeg_mem_dest(&writer, &file, &bytes);
+    writer.image_width = writer.image_height = SIDE;
+    writer.input_components = 3;
+    writer.in_color_space = JCS_RGB;
+    jpeg_set_defaults(&writer);
+    jpeg_start_compress(&writer, TRUE);
+    for (int row = 0; row < SIDE; row++) jpeg_write_scanlines(&writer, &(JSAMPROW){planes + row * 3 * SIDE}, 1);
+    jpeg_finish_compress(&writer);
+    jpeg_destroy_compress(&writer);
+    files_write(name, file, bytes);
+    free(file);
+    return;
+  }
+#endif
+  (void)jpeg;
+#if MICA_WITH_PNG
+  ck_ok(mica_png_encode(planes, MICA_SHAPE(3, SIDE, SIDE), &data, &size));
+  files_write(name, data, size);
+  mica_free(data);
+#endif
+}
+
+static void write_all(void) {
+  static uint8_t cifar[2 * 3073];
+  const float x[6] = {1, 2, 3, 4, 5, 6};
+  const int64_t y[3] = {0, 1, 2};
+  cifar[3073] = 7;
+  write_idx();
+  files_write_gzip("cifar/data_batch_1.bin.gz", cifar, sizeof cifar);
+  files_write("cifar/test_batch.bin", cifar, sizeof cifar);
+  files_write_text("table/train.csv", "a,b,label\n1,2,cat\n3,4,\"dog\"\n5,6,cat\n");
+  files_write_text("table/val.csv", "a,b,label\n7,8,dog\n");
+  files_write_text("numbers.csv", "a,b,c\n1,2,3\n3,4,5\n5,6,7\n");
+  files_write_text("numbers.tsv", "1\t2\t0.5\n3\t4\t1.5\n");
+  write_npy("arrays/x_train.npy", "<f4", "(3, 2)", x, sizeof x);
+  write_npy("arrays/y_train.npy", "<i8", "(3,)", y, sizeof y);
+  for (int i = 0; i < 4; i++) {
+    char name[64];
+    snprintf(name, sizeof name, "pictures/train/%s/%d.%s", i % 2 ? "tree" : "bird", i, i < 2 ? "png" : "jpg");
+    write_picture(name, i, i >= 2);
+  }
+}
+
+typedef struct opened {
+  const char *name;
+  mica_dataset_config config;
+  uint64_t count;
+} opened;
+
+/* Opens it, with what goes with it, looks at a sample and splits it. */
+static mica_status open_and_split(void *user) {
+  const opened *o = user;
+  mica_dataset *dataset = NULL, *like = NULL, *part = NULL, *rest = NULL;
+  float mean[8], deviation[8];
+  uint8_t input[1 << 13];
+  mica_status status = mica_dataset_open(files_path(o->name), &o->config, &dataset);
+  if (status == MICA_OK && mica_dataset_count(dataset) != o->count) status = MICA_E_NUMERIC;
+  if (status == MICA_OK) status = mica_dataset_input(dataset, 1, input, mica_dataset_input_bytes(dataset));
+  if (status == MICA_OK) status = mica_dataset_measure(dataset, mean, deviation);
+  if (status == MICA_OK) status = mica_dataset_split(dataset, 0.5, 3, &part, &rest);
+  mica_dataset_config second = o->config;
+  second.like = dataset;
+  if (status == MICA_OK) status = mica_dataset_open(files_path(o->name), &second, &like);
+  mica_dataset_destroy(like);
+  mica_dataset_destroy(part);
+  mica_dataset_destroy(rest);
+  mica_dataset_destroy(dataset);
+  return status;
+}
+
+static void open_each(unsigned kinds, unsigned at_least) {
+  const opened all[] = {{"idx", {.part = MICA_PART_TRAIN}, 3},
+                        {"cifar", {.part = MICA_PART_TRAIN}, 2},
+                        {"cifar/test_batch.bin", {.part = MICA_PART_TRAIN}, 2},
+                        {"table", {.part = MICA_PART_TRAIN}, 3},
+                        {"numbers.csv", {.label_column = "b", .regression = true}, 3},
+                        {"numbers.tsv", {.regression = true}, 2},
+                        {"arrays", {.part = MICA_PART_TRAIN}, 3},
+                        {"pictures", pictures_config, 4}};
+  for (size_t i = 0; i < sizeof all / sizeof *all; i++)
+    fault_libc_each(kinds, open_and_split, (void *)(uintptr_t)&all[i], at_least);
+}
+
+START_TEST(memory_of_datasets) { open_each(FAULT_MEMORY, 5); }
+END_TEST
+START_TEST(files_of_datasets) { open_each(FAULT_FILES, 4); }
+END_TEST
+
+/* Two epochs, the second from its second batch on. */
+static mica_status load(void *user) {
+  const mica_loader_config *config = user;
+  mica_engine *engine = NULL;
+  mica_dataset *dataset = NULL;
+  mica_loader *loader = NULL;
+  int64_t samples = 0;
+  mica_status status = mica_engine_create(&(mica_engine_config){.device = "null", .cache_dir = ""}, &engine);
+  if (status == MICA_OK) status = mica_dataset_open(files_path("pictures"), &pictures_config, &dataset);
+  if (status == MICA_OK) status = mica_loader_create(engine, dataset, config, &loader);
+  if (status == MICA_OK) {
+    mica_batch_source source = mica_loader_source(loader);
+    mica_batch batch = {.count = 1};
+    while (status == MICA_OK && batch.count > 0) {
+      status = source.next(source.user, mica_engine_queue(engine), &batch);
+      if (status == MICA_OK) samples += batch.count;
+    }
+    if (status == MICA_OK) status = source.seek(source.user, 1, 1);
+    if (status == MICA_OK) status = source.next(source.user, mica_engine_queue(engine), &batch);
+    if (status == MICA_OK && (samples != 4 || batch.count != 1)) status = MICA_E_NUMERIC;
+    if (status == MICA_OK) status = mica_queue_finish(mica_engine_queue(engine));
+  }
+  mica_loader_destroy(loader);
+  mica_dataset_destroy(dataset);
+  mica_engine_destroy(engine);
+  return status;
+}
+
+static void load_each(unsigned kinds, unsigned at_least) {
+  static const mica_loader_config configs[] = {
+      {.batch = 3, .shuffle = true, .residence = MICA_RESIDENCE_DEVICE, .threads = 1},
+      {.batch = 3, .residence = MICA_RESIDENCE_STREAM, .threads = 2, .prefetch = 2, .augment = {.mixup = 0.2f}}};
+  for (size_t i = 0; i < 2; i++) fault_libc_each(kinds, load, (void *)(uintptr_t)&configs[i], at_least);
+}
+
+START_TEST(memory_of_loaders) { load_each(FAULT_MEMORY, 20); }
+END_TEST
+START_TEST(files_of_loaders) { load_each(FAULT_FILES, 10); }
+END_TEST
+START_TEST(threads_of_loaders) { load_each(FAULT_THREADS, 1); }
+END_TEST
+
+Suite *test_suite(void) {
+  Suite *suite = suite_create("host faults");
+  TCase *cases = tcase_create("data");
+  tcase_set_timeout(cases, 0);
+  tcase_add_unchecked_fixture(cases, write_all, files_remove);
+  tcase_add_test(cases, memory_of_datasets);
+  tcase_add_test(cases, files_of_datasets);
+#if MICA_WITH_PNG && MICA_WITH_JPEG
+  tcase_add_test(cases, memory_of_loaders);
+  tcase_add_test(cases, files_of_loaders);
+  tcase_add_test(cases, threads_of_loaders);
+#endif
+  suite_add_tcase(suite, cases);
+  return suite;
+}
