@@ -36,7 +36,7 @@ typedef struct mica_session_config {
   size_t parameter_count;
   /* A session keeps a plan (memory and recorded launches) for every set of input shapes it has met, until there are
    * more than so many, or they hold more bytes of the device than that: then those go that were used longest ago. The
-   * last one used stays whatever it takes. 0 stands for 64 plans and for a quarter of the device's memory. */
+   * last one used stays whatever it takes. 0 stands for 64 plans and for half of the device's memory. */
   uint32_t most_plans;
   uint64_t most_plan_bytes;
 } mica_session_config;
@@ -67,7 +67,9 @@ typedef struct mica_feed {
 /* Queues one run: inputs from feeds (each input of the graph once; dtype as declared, shape fitting the declared one),
  * then the outputs, then the assignments. Returns without waiting. In steady state (a shape met before) it allocates
  * nothing, builds nothing and waits for nothing. A new shape is planned and recorded once, without new kernels. Feeds
- * are read when the device gets there: do not overwrite them from another queue before. */
+ * are read when the device gets there: do not overwrite them from another queue before. An op that exists on the host
+ * alone makes the run wait for what it reads; where one fails the run ends with its status, earlier assignments
+ * done. */
 MICA_API MICA_CHECKED mica_status mica_session_run(mica_session *session, mica_queue *queue, const mica_feed *feeds,
                                                    size_t feed_count);
 

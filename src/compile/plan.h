@@ -59,6 +59,7 @@ struct mica_session {
   size_t parameter_bytes;                        /* of the memory that the session made for parameters */
   mica_tensor **bound;         /* by output: where the caller wants it; NULL for the memory of the plan */
   mica__plan *plans, *current; /* plans: the last used first; current: of the last run */
+  bool grown;                  /* a plan was recorded since plans were last held against their limits */
   /* Scratch of a run, so that it allocates nothing. */
   mica_shape *shapes;
   const mica_tensor **feeds;

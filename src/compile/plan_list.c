@@ -2,7 +2,7 @@
 #include "compile/plan.h"
 
 #define MOST_PLANS 64
-#define SHARE_OF_MEMORY 4 /* plans take at most one part of so many of the device's memory */
+#define SHARE_OF_MEMORY 2 /* plans take at most one part of so many of the device's memory */
 
 static bool has_shapes(const mica_session *session, const mica__plan *v) {
   for (int32_t i = 0; i < session->input_count; i++)
@@ -39,6 +39,7 @@ static bool is_too_much(const mica_session *session) {
 }
 
 void mica__session_trim(mica_session *session, const mica__plan *keep) {
+  session->grown = false;
   while (session->plans && is_too_much(session)) {
     mica__plan **last = NULL;
     for (mica__plan **at = &session->plans->next; *at; at = &(*at)->next)
@@ -64,6 +65,7 @@ mica_status mica__session_find_plan(mica_session *session, mica_queue *queue, mi
   session->plans = v;
   if (!v->recording) {
     mica__session_trim(session, session->current);
+    session->grown = true;
     MICA_TRY(mica__plan_record(session, v, queue));
   }
   *out = v;

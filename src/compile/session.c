@@ -204,6 +204,6 @@ mica_status mica_session_run(mica_session *session, mica_queue *queue, const mic
   if (status == MICA_OK) status = mica__plan_copy_outputs(session, v, queue);
   /* Feeds may have been outputs of the plan before, which had to stay until here. */
   session->current = v;
-  mica__session_trim(session, v);
+  if (session->grown) mica__session_trim(session, v);
   return status;
 }

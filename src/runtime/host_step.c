@@ -34,6 +34,7 @@ static mica_status lay_out(mica__host_step *step, const mica__host_call *call, s
   for (int32_t i = 0; i < count_of(step); i++) {
     const mica_tensor *tensor = i < call->input_count ? call->inputs[i] : call->outputs[i - call->input_count];
     operand *o = &step->operands[i];
+    if (!tensor) continue;
     *o = (operand){.tensor = *tensor, .first = tensor->first, .offset = *bytes};
     if (!mica__add_size(*bytes, mica__round_up(mica_tensor_bytes(tensor), HOST_ALIGNMENT), bytes))
       return mica__fail(MICA_E_OVERFLOW, "%s: the operands are too large for the host's addresses", call->name);
@@ -62,7 +63,8 @@ mica_status mica__host_step_create(const mica__host_call *call, mica__host_step 
   }
   if (call->user_bytes) memcpy(step->memory, call->user, call->user_bytes);
   step->call.user = step->memory;
-  for (int32_t i = 0; i < count_of(step); i++) step->elements[i] = step->memory + step->operands[i].offset;
+  for (int32_t i = 0; i < count_of(step); i++)
+    if (step->operands[i].tensor.buffer) step->elements[i] = step->memory + step->operands[i].offset;
   *out = step;
   return MICA_OK;
 }
@@ -73,6 +75,7 @@ mica_status mica__host_step_run(mica__host_step *step, mica_queue *queue) {
   int32_t inputs = step->call.input_count;
   for (int32_t i = 0; i < inputs; i++) {
     const mica_tensor *tensor = &step->operands[i].tensor;
+    if (!step->elements[i]) continue;
     MICA_TRY(mica_tensor_download(queue, tensor, step->elements[i], mica_tensor_bytes(tensor)));
   }
   mica_status status = step->call.run(step->call.user, (const void *const *)step->elements, step->elements + inputs);

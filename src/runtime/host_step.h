@@ -5,7 +5,8 @@
 #include <mica/tensor.h>
 
 /* What is done: run gets the elements of the inputs, which it must not change, and writes all those of the outputs.
- * Tensors are contiguous and may wrap placeholders; an empty one comes as a pointer to no element. */
+ * Tensors are contiguous and may wrap placeholders. An empty one comes as a pointer to no element, NULL (an operand of
+ * which only the shape matters) as NULL. */
 typedef struct mica__host_call {
   const char *name; /* goes before the sentence of a failure; must stay as long as the recording */
   mica_status (*run)(const void *user, const void *const *inputs, void *const *outputs);

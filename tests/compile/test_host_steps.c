@@ -88,6 +88,29 @@ static const mica__op op_choose = {.name = "choose_on_host",
                                    .infer = infer_choice,
                                    .host = choose_on_host};
 
+/* The number of elements of the first operand, which is not computed for it, everywhere in the shape of the second. */
+static mica_status count_on_host(const mica__host *host) {
+  int64_t n = 0, size = 0;
+  MICA_TRY(mica_shape_count(host->types[0].shape, &size));
+  MICA_TRY(mica_shape_count(host->type->shape, &n));
+  for (int64_t i = 0; i < n; i++) ((float *)host->output)[i] = host->inputs[0] ? -1 : (float)size;
+  return MICA_OK;
+}
+
+static mica_status infer_count(const mica__type *inputs, int32_t input_count, void *attrs, mica__type *out) {
+  (void)input_count, (void)attrs;
+  *out = inputs[1];
+  return MICA_OK;
+}
+
+static const mica__op op_count = {.name = "count_on_host",
+                                  .kind = MICA__OP_LAUNCH,
+                                  .min_inputs = 2,
+                                  .max_inputs = 2,
+                                  .infer = infer_count,
+                                  .host = count_on_host,
+                                  .shape_only = 1};
+
 static mica_value order_of(mica_value x) { return mica__graph_add(&op_sort, &x, 1, NULL); }
 
 static mica_value larger_of(mica_value x, mica_value y) {
@@ -130,6 +153,7 @@ static mica_value sorted_value(mica_value x) {
 }
 
 static mica_value input(void) { return mica_input(graph, "x", MICA_F32, MICA_SHAPE(N)); }
+static mica_value input_again(void) { return mica_input(graph, "again", MICA_F32, MICA_SHAPE(N)); }
 
 /* --- tests --- */
 
@@ -252,6 +276,24 @@ START_TEST(what_stays_is_computed_once) {
 }
 END_TEST
 
+/* An operand of which only the shape matters, and empty ones. */
+START_TEST(what_is_not_read) {
+  mica_value shape = mica_input(graph, "shape", MICA_F32, MICA_SHAPE(5, 3)), none = mica_slice(input(), 0, 0, 0, 1);
+  mica_value outputs[] = {mica_add(mica__graph_add(&op_count, (mica_value[]){mica_exp(shape), input_again()}, 2, NULL),
+                                   mica_full(graph, MICA_F32, MICA_SHAPE(N), 1)),
+                          larger_of(none, none)};
+  mica_tensor *fed;
+  session = compile(outputs, 2, NULL);
+  ck_ok(mica_tensor_create(test_engine(), MICA_F32, MICA_SHAPE(5, 3), &fed));
+  mica_tensor *x = tensor_of((float[N]){0});
+  ck_ok(mica_session_run(session, test_queue(), (mica_feed[]){{"x", x}, {"shape", fed}, {"again", x}}, 3));
+  expect(mica_session_output(session, 0), (float[]){16, 16, 16, 16, 16, 16});
+  ck_assert_uint_eq(mica_tensor_bytes(mica_session_output(session, 1)), 0);
+  mica_tensor_destroy(x);
+  mica_tensor_destroy(fed);
+}
+END_TEST
+
 static mica_stats stats_of_runs(const mica_tensor *x) {
   mica_stats before = {0};
   for (int i = 0; i < 12; i++) {
@@ -304,6 +346,7 @@ Suite *test_suite(void) {
   tcase_add_test(tests, two_sessions_in_turn);
   tcase_add_test(tests, a_failure_of_the_host);
   tcase_add_test(tests, what_stays_is_computed_once);
+  tcase_add_test(tests, what_is_not_read);
   tcase_add_test(tests, only_the_host_waits);
   suite_add_tcase(suite, tests);
   return suite;
