@@ -53,8 +53,8 @@ typedef struct mica_optimizer_config {
   double clip_value;            /* every gradient element within [-clip_value, clip_value]; 0 for none */
   double clip_norm;             /* the gradients scaled so that the norm of all together is at most this; 0 for none */
   int32_t accumulate;           /* a step in so many runs, from the mean of their gradients; 0 and 1: in each */
-  double average; /* weights "average.<name>" follow a := average a + (1 - average) p, from the first weights on;
-                        * 0 for none */
+  double ema; /* exponential moving averages "ema.<name>" of the weights, a := ema a + (1 - ema) p, from the first
+               * weights on; 0 for none */
   /* Mixed precision: the loss is multiplied by a factor before it is differentiated, so that small gradients survive
    * in 16 bits; a run whose gradients are not all finite changes no weight and halves the factor, and 2000 good runs
    * double it. All on the device. The factor begins as this; 0: no scaling. */
@@ -80,9 +80,9 @@ typedef struct mica_optimizer_values {
 MICA_API void mica_optimize(mica_nn *nn, mica_value loss, const mica_optimizer_config *config,
                             mica_optimizer_values *values);
 
-/* Makes `session`, made from nn's graph, use owner's averaged weights ("average.<name>") and its state. owner is a
- * session of a graph whose optimiser averages; see mica_nn_share. */
-MICA_API MICA_CHECKED mica_status mica_nn_share_average(const mica_nn *nn, mica_session *session, mica_session *owner);
+/* Makes `session`, made from nn's graph, use owner's averaged weights ("ema.<name>") and its state. owner is a
+ * session of a graph whose optimiser has an ema; see mica_nn_share. */
+MICA_API MICA_CHECKED mica_status mica_nn_share_ema(const mica_nn *nn, mica_session *session, mica_session *owner);
 
 /* --- schedules --- */
 

@@ -111,9 +111,9 @@ MICA_API MICA_CHECKED mica_status mica_trainer_create(mica_engine *engine, const
                                                       mica_trainer **trainer);
 MICA_API void mica_trainer_destroy(mica_trainer *trainer);
 
-/* The network and the session that train, and those that test on the same weights (the averaged ones where the
- * optimiser averages). The inputs are called "inputs" and "targets", the first output of the testing session is logits
- * or predictions, f32. They belong to the trainer. */
+/* The network and the session that train, and those that test on the same weights (their moving averages
+ * where the optimiser has an ema). The inputs are called "inputs" and "targets", the first output of the testing
+ * session is logits or predictions, f32. They belong to the trainer. */
 MICA_API mica_nn *mica_trainer_network(mica_trainer *trainer);
 MICA_API mica_session *mica_trainer_session(mica_trainer *trainer);
 MICA_API mica_nn *mica_trainer_test_network(mica_trainer *trainer);

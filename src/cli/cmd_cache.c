@@ -26,7 +26,7 @@ static const cli_choice actions[] = {
 };
 
 static const cli_option options[] = {
-    CLI_ROW("ACTION", struct values, action, .place = CLI_OPERAND, .help = "what to do", .choices = actions),
+    CLI_ROW("ACTION", struct values, action, .role = CLI_OPERAND, .help = "what to do", .choices = actions),
     CLI_ROW("device", struct values, device, .value = "SELECTOR",
             .help = "build for this one, named as in MICA_DEVICE"),
     CLI_ROW("directory", struct values, directory, .value = "DIR", .help = "this cache instead of the user's"),
@@ -127,7 +127,7 @@ static int run_build(const cli_command *self, const char *path, const char *devi
   return status;
 }
 
-/* json is NULL when people read. */
+/* json is NULL without --json. */
 static int run_action(const cli_command *self, const struct values *values, const char *path, cli_json *json) {
   if (!*path)
     return cli_fail(self,

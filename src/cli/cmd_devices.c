@@ -17,11 +17,11 @@ static const cli_option options[] = {
     {0},
 };
 
-/* What there is, and which of it programs get that do not ask for one. */
+/* The devices there are, and the one that programs get by default. */
 typedef struct listing {
   mica_device_info *infos;
   size_t count;
-  size_t chosen; /* count when none is */
+  size_t chosen; /* count if there is none */
 } listing;
 
 static const struct {

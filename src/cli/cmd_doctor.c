@@ -13,14 +13,14 @@ struct values {
 };
 
 static const cli_option options[] = {
-    CLI_ROW("OP", struct values, op, .place = CLI_OPTIONAL_OPERAND, .help = "examine the kernels of this op alone"),
+    CLI_ROW("OP", struct values, op, .role = CLI_OPTIONAL_OPERAND, .help = "examine the kernels of this op alone"),
     CLI_ROW("device", struct values, device, .value = "SELECTOR", .help = "examine this one, named as in MICA_DEVICE"),
     CLI_ROW("json", struct values, json, .help = "write JSON"),
     {0},
 };
 
 typedef struct report {
-  cli_json *json; /* NULL when people read */
+  cli_json *json; /* NULL without --json */
   cJSON *checks;
   size_t lines;
 } report;
@@ -99,7 +99,7 @@ static void print_summary(const mica_doctor_summary *summary, bool healthy, mica
          cli_colour_code(CLI_PLAIN));
 }
 
-/* json is NULL when people read. */
+/* json is NULL without --json. */
 static int examine(const cli_command *self, mica_engine *engine, const char *op, cli_json *json) {
   const mica_device_info *info = mica_engine_device(engine);
   report to = {.json = json};

@@ -30,7 +30,7 @@ static int find_part(const cli_command *self, const char *name, mica_part *part)
   return CLI_USAGE;
 }
 
-/* Pictures are brought to the size that the network was trained on. */
+/* Opens data with pictures scaled to the size that the network was trained on. */
 static mica_status open_data(const cli_run *run, const char *path, mica_part part, mica_dataset **dataset) {
   mica_dataset_config config = {.part = part};
   if (run->input.rank == 3) {

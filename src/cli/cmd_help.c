@@ -8,7 +8,7 @@ struct values {
 };
 
 static const cli_option options[] = {
-    CLI_ROW("COMMAND", struct values, command, .place = CLI_OPTIONAL_OPERAND, .help = "the command to explain"),
+    CLI_ROW("COMMAND", struct values, command, .role = CLI_OPTIONAL_OPERAND, .help = "the command to explain"),
     {0},
 };
 

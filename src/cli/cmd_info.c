@@ -14,7 +14,7 @@ struct values {
 };
 
 static const cli_option options[] = {
-    CLI_ROW("MODEL", struct values, model, .place = CLI_OPERAND,
+    CLI_ROW("MODEL", struct values, model, .role = CLI_OPERAND,
             .help = "a folder that mica train wrote, or a safetensors file of any origin"),
     CLI_ROW("json", struct values, json, .help = "write JSON"),
     {0},

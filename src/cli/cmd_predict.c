@@ -16,7 +16,7 @@ struct values {
 };
 
 static const cli_option options[] = {
-    CLI_ROW("IMAGE", struct values, images, .place = CLI_OPTIONAL_OPERAND, .help = "PNG or JPEG files"),
+    CLI_ROW("IMAGE", struct values, images, .role = CLI_OPTIONAL_OPERAND, .help = "PNG or JPEG files"),
     CLI_ROW("model", struct values, model, .value = "DIR", .help = "what mica train wrote"),
     CLI_ROW("data", struct values, data, .value = "DATA", .help = "samples of its test part in place of images"),
     CLI_ROW("count", struct values, count, .value = "N", .help = "how many of them; 10"),

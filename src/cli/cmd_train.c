@@ -58,13 +58,13 @@ static const cli_option options[] = {
     {0},
 };
 
-/* --- what was asked for --- */
+/* --- settings --- */
 
-/* What suits a model: measured on Fashion-MNIST and CIFAR-10. */
-static const struct habit {
+/* Default settings of a model, measured on Fashion-MNIST and CIFAR-10; the last row is for all others. */
+static const struct model_defaults {
   const char *model, *optimizer;
   double lr, weight_decay;
-} habits[] = {
+} defaults[] = {
     {"resnet18", "sgd", 0.1, 5e-4}, {"resnet50", "sgd", 0.1, 5e-4}, {"mobilenetv2", "sgd", 0.1, 1e-4},
     {"vgg11", "sgd", 0.05, 5e-4},   {"", "adamw", 3e-3, 1e-2},
 };
@@ -79,17 +79,17 @@ static void set_text(char field[CLI_RUN_TEXT], const char *text) {
   if (text) snprintf(field, CLI_RUN_TEXT, "%s", text);
 }
 
-static void set_habits(cli_run *run) {
-  const struct habit *habit = habits;
-  while (*habit->model && strcmp(habit->model, run->model) != 0) habit++;
-  bool usual = !*run->optimizer || !strcmp(run->optimizer, habit->optimizer);
-  if (!*run->optimizer) set_text(run->optimizer, habit->optimizer);
-  if (run->lr == 0) run->lr = usual ? habit->lr : usual_rate(run->optimizer);
-  if (run->weight_decay < 0) run->weight_decay = usual ? habit->weight_decay : 0;
+static void set_defaults(cli_run *run) {
+  const struct model_defaults *d = defaults;
+  while (*d->model && strcmp(d->model, run->model) != 0) d++;
+  bool usual = !*run->optimizer || !strcmp(run->optimizer, d->optimizer);
+  if (!*run->optimizer) set_text(run->optimizer, d->optimizer);
+  if (run->lr == 0) run->lr = usual ? d->lr : usual_rate(run->optimizer);
+  if (run->weight_decay < 0) run->weight_decay = usual ? d->weight_decay : 0;
   if (!*run->schedule) set_text(run->schedule, "one_cycle");
 }
 
-/* Reads the options over what the run has: its defaults, or what an earlier start left. */
+/* Overrides the settings of the run (defaults, or those of the run to resume) by the options given. */
 static int take_options(const cli_command *self, const struct values *v, cli_run *run) {
   int status = cli_integer(self, "epochs", v->epochs, 1, 1000000, &run->epochs);
   if (status == CLI_OK) status = cli_integer(self, "batch", v->batch, 1, 1 << 20, &run->batch);
@@ -104,7 +104,7 @@ static int take_options(const cli_command *self, const struct values *v, cli_run
   set_text(run->schedule, v->schedule);
   set_text(run->augment, v->augment);
   set_text(run->precision, v->precision);
-  /* Relative to where the command was started; resume may be elsewhere. */
+  /* The path becomes absolute, since the run may be resumed from another folder. */
   char *whole = v->data ? realpath(v->data, NULL) : NULL;
   if (v->data && strlen(whole ? whole : v->data) >= CLI_RUN_TEXT)
     status = cli_fail(self, "the data's path is too long");
@@ -117,7 +117,7 @@ static int take_options(const cli_command *self, const struct values *v, cli_run
   return status;
 }
 
-/* A new run in an empty (or no) folder, or the one that is there. */
+/* Begins a new run, or reads the one to resume. */
 static int begin_run(const cli_command *self, const struct values *v, const char *folder, cli_run *run) {
   char path[CLI_PATH];
   struct stat about;
@@ -132,7 +132,7 @@ static int begin_run(const cli_command *self, const struct values *v, const char
   run->weight_decay = -1;
   if (!v->model) set_text(run->model, "cnn");
   int status = take_options(self, v, run);
-  if (status == CLI_OK) set_habits(run);
+  if (status == CLI_OK) set_defaults(run);
   return status;
 }
 
@@ -160,7 +160,7 @@ static void close_parts(parts *p) {
   mica_dataset_destroy(p->all);
 }
 
-/* A part that need not be there; *part stays NULL then. */
+/* Opens a part; *part stays NULL if there is none. */
 static mica_status open_optional(const cli_run *run, mica_part which, const mica_dataset *like, mica_dataset **part) {
   mica_dataset_config config = {.part = which, .like = like};
   mica_status status = mica_dataset_open(run->data, &config, part);
@@ -180,7 +180,7 @@ static mica_status open_test(const cli_run *run, parts *p) {
   return open_optional(run, MICA_PART_TEST, p->all, &p->test);
 }
 
-/* Reading that goes on beside other work, and how it ended: the library's sentence is the thread's own. */
+/* A read in a thread of its own, and its result; the library's sentence is per thread, hence the copy. */
 typedef struct reading {
   mica_status (*open)(const cli_run *run, parts *p);
   const cli_run *run;
@@ -198,13 +198,13 @@ static void *read_parts(void *user) {
   return NULL;
 }
 
-/* Without a thread to be had it is done here and now. */
+/* Starts the read; without a thread it is done at once. */
 static void begin_reading(reading *r) {
   r->apart = pthread_create(&r->thread, NULL, read_parts, r) == 0;
   if (!r->apart) read_parts(r);
 }
 
-/* status, or what went wrong with the reading where that is CLI_OK. */
+/* Waits for the read. Returns status, or the failure of the read if status is CLI_OK. */
 static int end_reading(reading *r, const cli_command *self, int status) {
   if (r->apart) pthread_join(r->thread, NULL);
   return status == CLI_OK && r->status != MICA_OK ? cli_fail(self, "%s", r->message) : status;
@@ -223,8 +223,8 @@ static mica_status make_loaders(mica_engine *engine, cli_run *run, parts *p) {
   return p->validation ? mica_loader_create(engine, p->validation, &config, &p->validation_loader) : MICA_OK;
 }
 
-/* The data on the device. What is read takes as long as what else there is to do: the engine is made beside the
- * training data, and these are moved beside the test data. */
+/* Opens the data and puts it on the device. Reading takes as long as the other work, so the engine is created while the
+ * training data are read, and these are uploaded while the test data are read. */
 static int open_parts(const cli_command *self, const struct values *v, cli_run *run, mica_engine **engine, parts *p) {
   mica_engine_config config = mica_engine_config_default();
   reading training = {.open = open_training, .run = run, .parts = p},
@@ -249,7 +249,7 @@ static volatile int stop;
 static void ask_to_stop(int number) {
   (void)number;
   stop = 1;
-  /* A second one ends the process as ever. */
+  /* A second signal ends the process. */
   signal(SIGINT, SIG_DFL);
 }
 
@@ -274,7 +274,7 @@ static double rss_mib(void) {
   return getrusage(RUSAGE_SELF, &usage) ? 0 : (double)usage.ru_maxrss / 1024;
 }
 
-/* The weights to keep are the best epoch's; without validation the last one's. */
+/* Keeps the weights of the best epoch; without validation those of the last one. */
 static mica_status keep_model(mica_trainer *trainer, const char *folder) {
   char best[CLI_PATH], model[CLI_PATH];
   mica_nn *nn = mica_trainer_test_network(trainer);
@@ -285,7 +285,7 @@ static mica_status keep_model(mica_trainer *trainer, const char *folder) {
   return status ? status : mica_nn_save(nn, session, model, NULL, 0);
 }
 
-/* Tests what is kept, and reports. */
+/* Tests the weights that are kept, and writes the report. */
 static int finish(const cli_command *self, const cli_run *run, const char *folder, const parts *p, mica_engine *engine,
                   mica_trainer *trainer, const cli_progress_state *progress, const char *energy) {
   mica_loader *judge = p->test_loader ? p->test_loader : p->validation_loader;
@@ -331,7 +331,7 @@ static int fit(const cli_command *self, const cli_run *run, const char *folder, 
   return stop ? CLI_FAILED : finish(self, run, folder, p, engine, trainer, progress, spent);
 }
 
-/* The folder is made when everything else is known to be good. */
+/* Trains. The folder is made last, when everything else has succeeded. */
 static int train(const cli_command *self, const struct values *v, const char *folder, cli_run *run, mica_engine *engine,
                  parts *p) {
   char last[CLI_PATH];

@@ -21,7 +21,7 @@ struct values {
 };
 
 static const cli_option options[] = {
-    CLI_ROW("OP", struct values, op, .place = CLI_OPTIONAL_OPERAND, .help = "what to tune; without it, a list"),
+    CLI_ROW("OP", struct values, op, .role = CLI_OPTIONAL_OPERAND, .help = "what to tune; without it, a list"),
     CLI_ROW("shapes", struct values, shapes, .value = "FILE",
             .help = "the shapes, one a line, as the list writes them; - for standard input"),
     CLI_ROW("shape", struct values, shape, .value = "SHAPE", .help = "one shape"),
@@ -35,12 +35,12 @@ static const cli_option options[] = {
 
 #define DEFAULT_BUDGET 60.0
 #define MEASURE_SECONDS 0.05
-/* A candidate that needs longer than this, its compilation included, hangs. */
+/* A candidate that takes longer than this, compilation included, is taken to hang. */
 #define HANG_SECONDS 60.0
 
 typedef struct result {
   size_t best, measured, wrong;
-  double first_seconds, best_seconds; /* of the default choice and of the best; 0 for none */
+  double first_seconds, best_seconds; /* times of the default choice and of the best; 0 for none */
 } result;
 
 static double now(void) {
@@ -81,7 +81,7 @@ static void measure_from(mica_tuner *tuner, cli_worker *worker, const char *prob
   }
 }
 
-/* The shipped candidates, then the neighbours of the best, as long as that makes it better and there is time. */
+/* Measures the shipped candidates, then neighbours of the best as long as they improve on it and there is time. */
 static result search(mica_tuner *tuner, cli_worker *worker, const char *problem, double deadline) {
   result r = {0};
   size_t from = 0, widened = (size_t)-1;
@@ -116,7 +116,7 @@ typedef struct job {
   const cli_command *self;
   mica_engine *engine;
   cli_worker *worker;
-  cli_json *json; /* NULL when people read */
+  cli_json *json; /* NULL without --json */
   cJSON *rows;
 } job;
 
@@ -163,7 +163,7 @@ static int tune_all(const job *j, const char *op, const char *const *shapes, siz
   int status = CLI_OK;
   if (!j->json) printf("%-40s %9s  %9s  %s\n", "problem", "default", "GFLOP/s", "best");
   for (size_t i = 0; i < count; i++) {
-    /* What one shape leaves over, the others share. */
+    /* Time left over by one shape is shared by the others. */
     double left = end - now();
     int one = tune_shape(j, op, shapes[i], (left > 0 ? left : 0) / (double)(count - i) + MEASURE_SECONDS);
     if (one != CLI_OK) status = one;
@@ -253,7 +253,7 @@ static int run(const cli_command *self, const void *given) {
       return CLI_USAGE;
     }
   }
-  /* A worker that dies between two requests must cost an error of write, not this process. */
+  /* A worker that dies between two requests makes write fail instead of ending this process. */
   signal(SIGPIPE, SIG_IGN);
   mica_engine_config config = mica_engine_config_default();
   config.device = values->device;

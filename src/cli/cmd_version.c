@@ -13,7 +13,7 @@ static const cli_option options[] = {
     {0},
 };
 
-/* src/CMakeLists.txt defines CLI_BUILD_...: what only the build knows. */
+/* CLI_BUILD_... are facts of the build, defined by src/CMakeLists.txt. */
 static const struct {
   const char *key;
   const char *value;

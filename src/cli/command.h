@@ -1,4 +1,4 @@
-/* cli/command.h: what a subcommand of `mica` is, and the table of all of them.
+/* cli/command.h: the subcommands of `mica`, and the table of all of them.
  *
  * A new subcommand is a file src/cli/cmd_<name>.c that defines cli_command_<name>, and a line in CLI_COMMANDS. Its
  * options are rows of a table; the parser fills a struct from them and --help is written from them, so that neither
@@ -9,7 +9,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 
-/* In the order in which help lists them. */
+/* All subcommands, in the order of help. */
 #define CLI_COMMANDS(X)                                                                                                \
   X(train)                                                                                                             \
   X(eval)                                                                                                              \
@@ -41,11 +41,11 @@ typedef struct cli_words {
   size_t count;
 } cli_words;
 
-typedef enum cli_place {
+typedef enum cli_role {
   CLI_OPTION,           /* --name, --name VALUE or --name=VALUE */
   CLI_OPERAND,          /* a word without dashes, in the order of the table */
   CLI_OPTIONAL_OPERAND, /* one that may be left out */
-} cli_place;
+} cli_role;
 
 typedef struct cli_choice {
   const char *name;
@@ -55,9 +55,9 @@ typedef struct cli_choice {
 typedef struct cli_option {
   const char *name; /* without dashes; in capitals for an operand, as help shows it */
   cli_kind kind;
-  size_t at; /* of its field in the command's struct of values */
-  cli_place place;
-  const char *value; /* what help calls the value: "SELECTOR" */
+  size_t at; /* offset of its field in the command's struct of values */
+  cli_role role;
+  const char *value; /* the name of the value in help: "SELECTOR" */
   const char *help;
   const cli_choice *choices; /* ends with a row of zeros */
 } cli_option;
@@ -85,7 +85,7 @@ extern const cli_command *const cli_commands[];
 /* The command of that name, or NULL. */
 const cli_command *cli_command_find(const char *name);
 
-/* Says that there is no command (or option) of the typed name and which one is near. Returns CLI_USAGE. */
+/* Prints that there is no command (or option) of the typed name, and the nearest one. Returns CLI_USAGE. */
 int cli_fail_unknown(const cli_command *self, const char *typed);
 
 /* Fills values (self->values_size zeroed bytes) from the words that follow the command's name. */
@@ -98,7 +98,7 @@ void cli_print_help(const cli_command *self);
 /* Writes "mica NAME: <sentence>" and a newline on stderr; self NULL leaves the name out. Returns CLI_FAILED. */
 int cli_fail(const cli_command *self, const char *format, ...) __attribute__((format(printf, 2, 3)));
 
-/* The same with the library's last sentence. */
+/* cli_fail with the library's last sentence. */
 int cli_fail_library(const cli_command *self);
 
 #endif

@@ -16,7 +16,7 @@ static bool read_number(const char *path, uint64_t *number) {
   return good;
 }
 
-/* Packages are called intel-rapl:0, intel-rapl:1 (on AMD too); intel-rapl:0:0 is a part of one. */
+/* Opens the packages: they are called intel-rapl:0, intel-rapl:1 (on AMD too); intel-rapl:0:0 is a part of one. */
 static void begin_rapl(cli_energy *energy) {
   DIR *folder = opendir(POWERCAP);
   const struct dirent *entry;
@@ -34,7 +34,7 @@ static void begin_rapl(cli_energy *energy) {
   if (folder) closedir(folder);
 }
 
-/* The library of NVIDIA's driver, which need not be there: found when asked for, so that nothing links with it. */
+/* Reads NVML, the library of NVIDIA's driver, which is opened here since it need not be installed. */
 static bool read_nvml(uint64_t *millijoules) {
   typedef int begin_fn(void);
   typedef int handle_fn(unsigned, void **);

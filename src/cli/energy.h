@@ -1,4 +1,4 @@
-/* cli/energy.h: the energy that a span of work took, where the machine tells. */
+/* cli/energy.h: the energy that a span of work took, where the machine has a counter. */
 #ifndef MICA_CLI_ENERGY_H
 #define MICA_CLI_ENERGY_H
 
@@ -8,17 +8,17 @@
 #define CLI_ENERGY_ZONES 8
 
 /* RAPL's packages (Linux: /sys/class/powercap, readable by root), or NVIDIA's GPUs through NVML where the work runs on
- * one. Counters of a package wrap; a span longer than one round (hours at full load) is not told apart. */
+ * one. Counters of a package wrap; a span longer than one round (hours at full load) is measured short. */
 typedef struct cli_energy {
   int zones;
   bool nvml;
   char path[CLI_ENERGY_ZONES][96];
-  uint64_t begin[CLI_ENERGY_ZONES], range[CLI_ENERGY_ZONES]; /* microjoules; of NVML millijoules */
+  uint64_t begin[CLI_ENERGY_ZONES], range[CLI_ENERGY_ZONES]; /* microjoules; NVML: millijoules */
 } cli_energy;
 
-/* nvidia: the device is NVIDIA's, so that NVML is asked and RAPL is not. */
+/* nvidia: the device is NVIDIA's, so that NVML is read instead of RAPL. */
 void cli_energy_begin(cli_energy *energy, bool nvidia);
-/* Joules since then; false where nothing tells. */
+/* Joules since cli_energy_begin; false without a counter. */
 bool cli_energy_end(const cli_energy *energy, double *joules);
 
 #endif

@@ -1,4 +1,4 @@
-/* What went wrong, on stderr. */
+/* Error messages, on stderr. */
 #include "cli/command.h"
 
 #include <mica/status.h>

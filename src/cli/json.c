@@ -40,7 +40,8 @@ static size_t utf8_length(const unsigned char *s) {
   return length;
 }
 
-/* A driver may name its device in any encoding, and a text cut to fit may end inside a character. On the heap. */
+/* A valid UTF-8 copy of text on the heap: a driver may name its device in any encoding, and a truncated text may end
+ * inside a character. */
 static char *to_utf8(const char *text) {
   static const char replacement[] = "\xef\xbf\xbd";
   char *clean = malloc(strlen(text) * (sizeof replacement - 1) + 1), *out = clean;

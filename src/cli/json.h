@@ -20,9 +20,9 @@ cJSON *cli_json_object(cli_json *json, cJSON *parent, const char *key);
 cJSON *cli_json_array(cli_json *json, cJSON *parent, const char *key);
 /* Bytes that are no UTF-8 become U+FFFD; a NULL text becomes null. */
 void cli_json_text(cli_json *json, cJSON *parent, const char *key, const char *text);
-/* Exact, beyond the 53 bits of cJSON's own numbers too. */
+/* Adds the exact integer, beyond the 53 bits of cJSON's own numbers too. */
 void cli_json_integer(cli_json *json, cJSON *parent, const char *key, uint64_t value);
-/* What is no number becomes null. */
+/* NaN and infinities become null. */
 void cli_json_real(cli_json *json, cJSON *parent, const char *key, double value);
 void cli_json_bool(cli_json *json, cJSON *parent, const char *key, bool value);
 

@@ -75,7 +75,7 @@ static void print_log_line(void *user, mica_log_level level, const char *message
   fprintf(stderr, "mica: %s: %s\n", names[level], message);
 }
 
-/* MICA_VERBOSE: 0 or unset lets warnings through, 1 what is worth knowing, 2 everything. */
+/* Sets the log level by MICA_VERBOSE: 0 or unset warnings, 1 information, 2 everything. */
 static bool start_log(void) {
   const char *verbose = getenv("MICA_VERBOSE");
   int amount = !verbose || !*verbose ? 0 : verbose[1] ? -1 : verbose[0] - '0';
@@ -85,7 +85,7 @@ static bool start_log(void) {
 }
 
 int main(int argc, char **argv) {
-  /* Whole lines at once, so that a log tells how far a run came that a driver ended. */
+  /* Line buffering, so that a log shows how far a run came before a driver ended it. */
   setvbuf(stdout, NULL, _IOLBF, BUFSIZ);
   if (!start_log()) {
     cli_fail(NULL, "MICA_VERBOSE is 0, 1 or 2, not \"%s\"", getenv("MICA_VERBOSE"));

@@ -18,18 +18,18 @@ static const cli_option *row(const cli_command *self, size_t i) {
 static const cli_option *find_option(const cli_command *self, const char *name, size_t length) {
   const cli_option *option;
   for (size_t i = 0; (option = row(self, i)); i++)
-    if (option->place == CLI_OPTION && strncmp(option->name, name, length) == 0 && !option->name[length]) return option;
+    if (option->role == CLI_OPTION && strncmp(option->name, name, length) == 0 && !option->name[length]) return option;
   return NULL;
 }
 
 static const cli_option *find_operand(const cli_command *self, size_t index) {
   const cli_option *option;
   for (size_t i = 0; (option = row(self, i)); i++)
-    if (option->place != CLI_OPTION && (index-- == 0 || option->kind == CLI_WORDS)) return option;
+    if (option->role != CLI_OPTION && (index-- == 0 || option->kind == CLI_WORDS)) return option;
   return NULL;
 }
 
-static const char *dashes(const cli_option *option) { return option->place == CLI_OPTION ? "--" : ""; }
+static const char *dashes(const cli_option *option) { return option->role == CLI_OPTION ? "--" : ""; }
 
 static cli_parsed wrong_option(const cli_command *self, const char *name, size_t length) {
   char typed[64];
@@ -37,7 +37,7 @@ static cli_parsed wrong_option(const cli_command *self, const char *name, size_t
   cli_guess guess = {.word = typed};
   const cli_option *option;
   for (size_t i = 0; (option = row(self, i)); i++)
-    if (option->place == CLI_OPTION) cli_guess_consider(&guess, option->name);
+    if (option->role == CLI_OPTION) cli_guess_consider(&guess, option->name);
   if (guess.best)
     cli_fail(self, "there is no option --%s; did you mean --%s?", typed, guess.best);
   else
@@ -94,7 +94,7 @@ static cli_parsed parse_option(const cli_command *self, const char *word, const 
   return CLI_PARSED_WRONG;
 }
 
-/* The words of a list are brought together where its first one stands, over words that are done with. */
+/* Adds a word to a list, whose words move together at its first one, over words that are parsed already. */
 static void add_word(char **words, int at, cli_words *list) {
   if (list->count == 0) list->words = words + at;
   list->words[list->count++] = words[at];
@@ -127,7 +127,7 @@ cli_parsed cli_parse(const cli_command *self, int count, char **words, void *val
     if (parsed != CLI_PARSED) return parsed;
   }
   option = find_operand(self, operands);
-  if (!option || option->place == CLI_OPTIONAL_OPERAND) return CLI_PARSED;
+  if (!option || option->role == CLI_OPTIONAL_OPERAND) return CLI_PARSED;
   cli_fail(self, "%s is missing; mica %s --help shows the usage", option->name, self->name);
   return CLI_PARSED_WRONG;
 }
@@ -136,9 +136,9 @@ static void print_usage(const cli_command *self) {
   const cli_option *option;
   printf("usage: mica %s", self->name);
   for (size_t i = 0; (option = row(self, i)); i++) {
-    if (option->place == CLI_OPERAND)
+    if (option->role == CLI_OPERAND)
       printf(" %s", option->name);
-    else if (option->place == CLI_OPTIONAL_OPERAND)
+    else if (option->role == CLI_OPTIONAL_OPERAND)
       printf(" [%s%s]", option->name, option->kind == CLI_WORDS ? "..." : "");
     else if (option->kind == CLI_FLAG)
       printf(" [--%s]", option->name);

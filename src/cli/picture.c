@@ -16,7 +16,7 @@ static colour pixel(const uint8_t *picture, int channels, int height, int width,
   return c;
 }
 
-/* Two pixels, one above the other: the upper half block in the colour of one on the ground of the other. */
+/* Prints two pixels, one above the other, as an upper half block in one colour on a background of the other. */
 static void print_halves(colour above, colour below) {
   printf("\033[38;2;%d;%d;%dm\033[48;2;%d;%d;%dm\xe2\x96\x80", above.red, above.green, above.blue, below.red,
          below.green, below.blue);

@@ -21,7 +21,7 @@ static const char *format_time(double seconds, char text[16]) {
   return text;
 }
 
-/* "loss 0.3120  accuracy 89.20 %" */
+/* Formats "loss 0.3120  accuracy 89.20 %". */
 static const char *format_metrics(const mica_metrics *m, char text[64]) {
   int at = snprintf(text, 64, "loss %.4f", m->loss);
   if (!isnan(m->accuracy))
@@ -48,7 +48,7 @@ static void show_bar(const mica_train_progress *e) {
 
 static double wait_share(const mica_train_progress *e) { return e->seconds > 0 ? e->data_seconds / e->seconds : 0; }
 
-/* Tags are sorted by TensorBoard into groups by what stands before the slash. */
+/* Writes the epoch's events; TensorBoard groups tags by the text before the slash. */
 static mica_status note_events(mica_events *events, const mica_train_progress *e) {
   const struct {
     const char *tag;
@@ -87,13 +87,13 @@ static mica_status add_row(cli_progress_state *state, const mica_train_progress 
   return mica_history_write(state->path, grown, state->row_count);
 }
 
-/* Notes that cannot be written are worth a word, but not the training. */
+/* Records the epoch; a file that cannot be written is reported, but does not end the training. */
 static void note_epoch(cli_progress_state *state, const mica_train_progress *e) {
   if (note_events(state->events, e) != MICA_OK) fprintf(stderr, "mica: %s\n", mica_error_message());
   if (add_row(state, e) != MICA_OK) fprintf(stderr, "mica: %s\n", mica_error_message());
 }
 
-/* The rows of the run that goes on; a table that is damaged is begun anew. */
+/* Reads the rows of the run that is resumed; a damaged table is begun anew. */
 static void take_rows(cli_progress_state *state) {
   mica_history_row *rows = NULL;
   size_t count = 0;

@@ -1,13 +1,13 @@
-/* cli/progress.h: what a training run shows and notes while it goes on. */
+/* cli/progress.h: what a training run shows and records while it runs. */
 #ifndef MICA_CLI_PROGRESS_H
 #define MICA_CLI_PROGRESS_H
 
 #include "cli/run.h"
 
-/* A run's own state. */
+/* The state of one run. */
 typedef struct cli_progress_state {
   char path[CLI_PATH];    /* of history.csv */
-  mica_history_row *rows; /* what stands there */
+  mica_history_row *rows; /* its content */
   size_t row_count;
   mica_events *events;
   int64_t samples; /* trained on so far */

@@ -37,21 +37,22 @@ typedef struct cli_run {
 #undef CLI_RUN_TEXT_FIELD
 #undef CLI_RUN_INTEGER_FIELD
 #undef CLI_RUN_REAL_FIELD
-  /* Of the data: the shape of an input, what it is normalised by, and the classes' names; 0 classes: numbers. */
+  /* The data: shape of an input, mean and deviation to normalise by, names of classes; 0 classes: labels are
+   * numbers. */
   mica_shape input;
   float *mean, *deviation; /* input.dim[0] of each */
   int32_t classes;
   char **class_names;
-  mica_model_config network; /* what cli_trained_create made of it */
+  mica_model_config network; /* set by cli_trained_create */
 } cli_run;
 
 void cli_run_begin(cli_run *run);
 void cli_run_free(cli_run *run);
 
-/* Takes shape and names of a dataset, and what its loader normalises by. */
+/* Copies shape and class names of a dataset, and the mean and deviation of its loader. */
 bool cli_run_take_data(cli_run *run, const mica_dataset *dataset, const float *mean, const float *deviation);
 
-/* Whether the dataset's inputs are like those of the run. Returns an exit status, having said what differs. */
+/* Compares the shape of the dataset's inputs with the run's. Returns an exit status, having said what differs. */
 int cli_run_check_input(const cli_run *run, const cli_command *self, const mica_dataset *dataset);
 
 /* folder/name; false when it is too long. */

@@ -24,7 +24,7 @@ void cli_samples_free(cli_samples *s) {
   free(s->truth);
 }
 
-/* As the loader does it: u8 in units of 255, by channels or by places in a row. numbers NULL: from the pixels. */
+/* Normalises like the loader: u8 in units of 255, by channel or by index in a row. numbers NULL: from the pixels. */
 static void normalise(cli_samples *s, const cli_run *run, int64_t i, const float *numbers) {
   int64_t plane = s->size / run->input.dim[0];
   float *to = s->inputs + i * s->size;
@@ -87,7 +87,7 @@ static void softmax(float *x, int64_t count) {
   for (int64_t i = 0; i < count; i++) x[i] /= sum;
 }
 
-/* All samples in one run. The targets matter for the loss alone, which nobody reads. */
+/* Runs all samples at once. The targets, zeros, affect only the loss, which is not read. */
 static mica_status run_network(cli_samples *s, const cli_run *run, mica_engine *engine, mica_session *session) {
   mica_queue *queue = mica_engine_queue(engine);
   mica_tensor *inputs = NULL, *targets = NULL;

@@ -1,22 +1,22 @@
-/* cli/samples.h: samples on their way through a trained network. */
+/* cli/samples.h: samples for a trained network, and its outputs for them. */
 #ifndef MICA_CLI_SAMPLES_H
 #define MICA_CLI_SAMPLES_H
 
 #include "cli/run.h"
 
 typedef struct cli_samples {
-  int64_t count, size, width; /* size: numbers of an input; width: of an output */
-  uint8_t **pixels;           /* as they were read; each NULL where inputs are rows of numbers */
+  int64_t count, size, width; /* size: elements of an input; width: elements of an output */
+  uint8_t **pixels;           /* as read; each NULL where inputs are rows of numbers */
   float *inputs;              /* normalised */
   float *outputs;             /* after cli_samples_infer: probabilities of classes, or the value */
-  int32_t *truth;             /* -1 where nobody knows */
+  int32_t *truth;             /* -1 if unknown */
 } cli_samples;
 
 /* Room for count samples of the run's shape. All of these return an exit status, having said what failed. */
 int cli_samples_create(cli_samples *samples, const cli_command *self, const cli_run *run, int64_t count);
 void cli_samples_free(cli_samples *samples);
 
-/* Fills it: with picture files, or with samples of a dataset from index `from` on. */
+/* Fills the samples from picture files, or from a dataset from index `from` on. */
 int cli_samples_read_images(cli_samples *samples, const cli_command *self, const cli_run *run, char *const *paths);
 int cli_samples_read(cli_samples *samples, const cli_command *self, const cli_run *run, const mica_dataset *dataset,
                      uint64_t from);

@@ -6,7 +6,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-/* Of more classes only the table's head is shown. */
+/* The table of more classes than this is cut to its head. */
 #define MOST_ROWS 40
 
 mica_status cli_score_take(cli_score *score, const cli_run *run, mica_trainer *trainer,
@@ -34,7 +34,7 @@ static int64_t row_sum(const cli_score *score, const cli_run *run, int32_t row) 
   return sum;
 }
 
-/* What samples of the class are most often taken for instead; -1 for nothing. */
+/* The class that samples of this one are most often mistaken for; -1 for none. */
 static int32_t worst_confusion(const cli_score *score, const cli_run *run, int32_t row, int64_t *count) {
   int32_t worst = -1;
   *count = 0;

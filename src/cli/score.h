@@ -1,4 +1,4 @@
-/* cli/score.h: how good a trained network is on some data. */
+/* cli/score.h: metrics of a trained network on a dataset. */
 #ifndef MICA_CLI_SCORE_H
 #define MICA_CLI_SCORE_H
 
@@ -15,7 +15,7 @@ mica_status cli_score_take(cli_score *score, const cli_run *run, mica_trainer *t
                            const mica_batch_source *source);
 void cli_score_free(cli_score *score);
 
-/* A table of the classes below the whole; part says of what data: "test". */
+/* Prints the metrics and a table of the classes; part names the data: "test". */
 void cli_score_print(const cli_score *score, const cli_run *run, const char *part);
 void cli_score_add(const cli_score *score, const cli_run *run, cli_json *json);
 

@@ -10,7 +10,7 @@ const char *cli_colour_code(cli_colour colour);
 
 /* Shows a line on stderr in place of the last one; nothing when stderr is no terminal. */
 void cli_progress(const char *format, ...) __attribute__((format(printf, 1, 2)));
-/* Takes it away. */
+/* Removes that line. */
 void cli_progress_end(void);
 
 #endif

@@ -1,4 +1,4 @@
-/* cli/text.h: small things said to people: sizes, and what they probably meant to type. */
+/* cli/text.h: sizes as text, and suggestions for mistyped words. */
 #ifndef MICA_CLI_TEXT_H
 #define MICA_CLI_TEXT_H
 

@@ -6,8 +6,8 @@
 
 #define CLI_MODEL_FILE "model.safetensors"
 
-/* Fills what a run decides of *config and creates the trainer, which the run must outlive. Returns an exit status, and
- * says what failed. */
+/* Sets the fields of *config that the run decides and creates the trainer, which the run must outlive. Returns an exit
+ * status, having said what failed. */
 int cli_trained_create(const cli_command *self, cli_run *run, mica_engine *engine, mica_trainer_config *config,
                        mica_trainer **trainer);
 
@@ -21,7 +21,7 @@ typedef struct cli_trained {
 int cli_trained_open(cli_trained *trained, const cli_command *self, const char *folder, const char *device);
 void cli_trained_close(cli_trained *trained);
 
-/* How the run's data is loaded for testing: its batch, seed, mean and deviation (NULL as long as it has none). */
+/* The loader configuration for testing: the run's batch, seed, mean and deviation (NULL as long as it has none). */
 mica_loader_config cli_run_loader(const cli_run *run);
 
 #endif

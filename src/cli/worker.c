@@ -24,7 +24,7 @@ static bool start(cli_worker *worker) {
     close(in[0]), close(in[1]);
     return false;
   }
-  /* Our ends must not live on in the child: its input would never end. */
+  /* The child must not inherit our ends of the pipes, or its input would never end. */
   fcntl(in[1], F_SETFD, FD_CLOEXEC);
   fcntl(out[0], F_SETFD, FD_CLOEXEC);
   posix_spawn_file_actions_t actions;
@@ -74,7 +74,7 @@ static bool send_line(int file, const char *line) {
   return true;
 }
 
-/* A line without its newline: 1; the stream ended: 0; nothing in time: -1. */
+/* Receives a line without its newline. Returns 1, 0 at the end of the stream, -1 after the time. */
 static int receive_line(int file, double seconds, char line[LINE_BYTES]) {
   size_t n = 0;
   while (n + 1 < LINE_BYTES) {
@@ -121,7 +121,7 @@ cli_measured cli_worker_measure(cli_worker *worker, const char *problem, const c
   return CLI_MEASURED_WRONG;
 }
 
-/* One line for one answer: the library's sentences may have several. */
+/* Answers in one line, although the library's sentences may have several. */
 static void answer_failure(mica_status status) {
   char line[256];
   snprintf(line, sizeof line, "%s", mica_error_message());

@@ -10,7 +10,7 @@
 
 typedef struct cli_worker {
   const char *device; /* the selector to start it with; may be NULL */
-  pid_t process;      /* 0 while none runs */
+  pid_t process;      /* 0 if none runs */
   int to, from;       /* its standard input and output */
 } cli_worker;
 
@@ -28,7 +28,8 @@ cli_measured cli_worker_measure(cli_worker *worker, const char *problem, const c
 /* Ends the process. */
 void cli_worker_stop(cli_worker *worker);
 
-/* The worker's own side: measures what it reads from standard input until that ends. Returns an exit status. */
+/* The worker process: measures the candidates that it reads from standard input until that ends. Returns an exit
+ * status. */
 int cli_worker_serve(const cli_command *self, mica_engine *engine);
 
 #endif

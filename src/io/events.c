@@ -1,5 +1,6 @@
 /* TensorBoard's event files: TensorFlow's records (length, its checksum, content, its checksum), each an Event message
- * of protocol buffers. Of that schema four fields are written, which no package of Debian 12 brings: hence by hand. */
+ * of protocol buffers. Only four fields are written, and no package of
+ * Debian 12 has the schema, so they are encoded by hand. */
 #include "base/file.h"
 #include "base/text.h"
 #include "io/crc32c.h"
@@ -39,7 +40,7 @@ static void add_bytes(mica__text *out, unsigned field, const char *data, size_t 
   mica__text_add_bytes(out, data, n);
 }
 
-/* Event.wall_time */
+/* Adds Event.wall_time. */
 static void add_time(mica__text *out) {
   struct timespec now;
   uint64_t bits;
@@ -50,7 +51,7 @@ static void add_time(mica__text *out) {
   add_little_endian(out, bits, 8);
 }
 
-/* The record of an event, in one write: other processes see it whole or cut off. */
+/* Appends the record of an event in one write, so that other processes see it whole or truncated. */
 static mica_status append(mica_events *events, const mica__text *event) {
   mica__text record = {0};
   add_little_endian(&record, event->length, 8);
@@ -68,7 +69,7 @@ static mica_status append(mica_events *events, const mica__text *event) {
   return status;
 }
 
-/* Opens a file of a name that no other run has. */
+/* Creates a file under a name that no other run has. */
 static mica_status open_file(const char *folder, mica_events *events) {
   static atomic_uint serial;
   char host[64] = "host";

@@ -34,7 +34,7 @@ mica_status mica_history_write(const char *path, const mica_history_row *rows, s
   return status;
 }
 
-/* The fields of a line, up to a comma or its end; *at moves behind the field. false after the last. */
+/* Gets the next field of a line and moves *at behind it; false after the last. */
 static bool next_field(const char **at, const char **field, size_t *length) {
   if (!*at) return false;
   *field = *at;
@@ -44,7 +44,7 @@ static bool next_field(const char **at, const char **field, size_t *length) {
   return true;
 }
 
-/* Which of our columns each of the file's is; COLUMNS for others. */
+/* Maps the columns of the file to those of a row; unknown ones to COLUMNS. */
 static size_t read_names(const char *at, size_t columns[MICA__HISTORY_MAX_COLUMNS]) {
   const char *field = NULL;
   size_t length = 0, count = 0;

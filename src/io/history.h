@@ -1,4 +1,4 @@
-/* io/history.h: reading a history from memory. */
+/* io/history.h: parses a history in memory. */
 #ifndef MICA_IO_HISTORY_H
 #define MICA_IO_HISTORY_H
 
@@ -6,10 +6,10 @@
 
 #include <mica/history.h>
 
-/* Columns of a file that are looked at. */
+/* Columns of a file that are read; further ones are ignored. */
 #define MICA__HISTORY_MAX_COLUMNS 256
 
-/* mica_history_read of a text that a NUL ends. */
+/* mica_history_read of a NUL-terminated text. */
 mica_status mica__history_parse(const char *name, const char *text, mica_history_row **rows, size_t *count);
 
 #endif

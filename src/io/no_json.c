@@ -1,4 +1,4 @@
-/* What io offers in a build without cJSON: nothing opens, so that nothing is ever looked into. */
+/* safetensors in a build without cJSON: nothing can be opened, so the accessors are never called with a file. */
 #include "io/safetensors.h"
 
 #if !MICA_WITH_CJSON

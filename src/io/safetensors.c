@@ -24,7 +24,7 @@ const mica__safetensors_type *mica__safetensors_type_of(mica_dtype dtype) {
 }
 
 bool mica__safetensors_bytes(const mica__safetensors_type *type, mica_shape shape, size_t *bytes) {
-  /* A dimension of 0 beside huge ones has no product that overflows into sense; the format asks for the plain one. */
+  /* Overflow is an error even if a later dimension is 0: the format defines the plain product. */
   size_t n = type->size;
   for (int32_t i = 0; i < shape.rank; i++)
     if (!mica__mul_size(n, (size_t)shape.dim[i], &n)) return false;

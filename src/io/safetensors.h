@@ -1,4 +1,4 @@
-/* io/safetensors.h: what reader and writer of the format share. */
+/* io/safetensors.h: types and sizes of the format, for its reader and writer. */
 #ifndef MICA_IO_SAFETENSORS_H
 #define MICA_IO_SAFETENSORS_H
 
@@ -6,7 +6,7 @@
 
 #include <mica/safetensors.h>
 
-/* The types of the format: its name, bytes of an element, Mica's dtype or MICA_DTYPE_COUNT. */
+/* Types of the format: name, bytes of an element, Mica's dtype or MICA_DTYPE_COUNT if it has none. */
 #define MICA__SAFETENSORS_TYPE_LIST(X)                                                                                 \
   X(F64, 8, MICA_F64)                                                                                                  \
   X(F32, 4, MICA_F32)                                                                                                  \
@@ -32,15 +32,15 @@ typedef struct mica__safetensors_type {
   mica_dtype dtype;
 } mica__safetensors_type;
 
-/* NULL when the format has no such type. */
+/* The type of that name; NULL if the format has none. */
 const mica__safetensors_type *mica__safetensors_type_named(const char *name);
 const mica__safetensors_type *mica__safetensors_type_of(mica_dtype dtype);
 
-/* *bytes that a tensor takes; false when that is no size. */
+/* Computes the bytes of a tensor; false if they overflow. */
 bool mica__safetensors_bytes(const mica__safetensors_type *type, mica_shape shape, size_t *bytes);
 
 #define MICA__SAFETENSORS_METADATA "__metadata__"
-/* Of the format: no header is longer. */
+/* The longest header that the format allows. */
 #define MICA__SAFETENSORS_MAX_HEADER ((size_t)100000000)
 
 #endif

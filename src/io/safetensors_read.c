@@ -9,20 +9,20 @@
 #if MICA_WITH_CJSON
 #include <cjson/cJSON.h>
 
-/* A file is mapped, not read: one that is replaced by renaming keeps its pages, and no writer of the format cuts a file
- * short in place, which would fault. */
+/* An open file. It is mapped, not read: a file replaced by renaming keeps its pages; only truncation in place, which no
+ * writer of the format does, would fault. */
 struct mica_safetensors {
   const unsigned char *data;
   size_t size;
-  bool mapped;   /* data is this object's to unmap */
-  cJSON *header; /* holds the texts */
+  bool mapped;   /* data must be unmapped by this object */
+  cJSON *header; /* owns the texts */
   const cJSON *metadata;
   mica_safetensors_entry *entries;
-  const mica_safetensors_entry **by_name; /* the same, sorted */
+  const mica_safetensors_entry **by_name; /* the entries, sorted */
   size_t count;
 };
 
-/* A number of the header that is a size; doubles are exact up to 2^53, and no file is larger. */
+/* Reads a size from the header; doubles are exact up to 2^53, and no file is larger. */
 static bool read_size(const cJSON *item, size_t *out) {
   if (!cJSON_IsNumber(item) || !(item->valuedouble >= 0 && item->valuedouble < 0x1p53)) return false;
   if (item->valuedouble != floor(item->valuedouble)) return false;
@@ -72,7 +72,7 @@ static mica_status read_entry(const char *path, const cJSON *item, const unsigne
   return MICA_OK;
 }
 
-static int by_place(const void *a, const void *b) {
+static int by_offset(const void *a, const void *b) {
   const mica_safetensors_entry *x = a, *y = b;
   if (x->data != y->data) return (const char *)x->data < (const char *)y->data ? -1 : 1;
   if (x->bytes != y->bytes) return x->bytes < y->bytes ? -1 : 1;
@@ -84,10 +84,10 @@ static int by_name(const void *a, const void *b) {
   return strcmp((*x)->name, (*y)->name);
 }
 
-/* Sorts, and sees that the tensors follow each other without gaps or overlaps, under names of their own. */
+/* Sorts the entries; MICA_E_FORMAT if tensors leave gaps, overlap or share a name. */
 static mica_status check_entries(const char *path, mica_safetensors *file, const unsigned char *data, size_t size) {
   const unsigned char *end = data;
-  qsort(file->entries, file->count, sizeof *file->entries, by_place);
+  qsort(file->entries, file->count, sizeof *file->entries, by_offset);
   for (size_t i = 0; i < file->count; i++) {
     const mica_safetensors_entry *entry = &file->entries[i];
     if (entry->data != end)
@@ -130,7 +130,7 @@ static mica_status parse_header(const char *path, mica_safetensors *file) {
     return mica__fail(MICA_E_FORMAT, "%s is truncated: a header of %llu bytes in a file of %zu", path,
                       (unsigned long long)length, file->size);
   const char *text = (const char *)file->data + 8, *parsed = text, *end = text + length;
-  /* A header begins with its brace, so that most files of other kinds are told at once. */
+  /* A header begins with its brace, which rejects most files of other kinds at once. */
   if (length > 0 && *text == '{') file->header = cJSON_ParseWithLengthOpts(text, (size_t)length, &parsed, false);
   if (!cJSON_IsObject(file->header) || !is_blank(parsed, end))
     return mica__fail(MICA_E_FORMAT, "%s is no safetensors file: its header is no JSON object", path);

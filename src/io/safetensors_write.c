@@ -8,7 +8,7 @@
 #if MICA_WITH_CJSON
 #include <cjson/cJSON.h>
 
-/* An entry on its way into the file. */
+/* An entry to be written, and its index among the caller's. */
 typedef struct item {
   const mica_safetensors_entry *entry;
   const mica__safetensors_type *type;

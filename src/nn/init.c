@@ -1,6 +1,7 @@
-/* Initial values of parameters, on the host: a function of seed and element alone. */
+/* Initial values of parameters, made on the host; a function of seed and element alone. */
+#include "nn/init.h"
+
 #include "base/checked.h"
-#include "nn/nn.h"
 #include "ops/random/philox.h"
 
 #include <math.h>
@@ -15,7 +16,7 @@ const char *mica_init_name(mica_init kind) {
   return (size_t)kind < sizeof names / sizeof *names ? names[kind] : "?";
 }
 
-/* A stream of numbers: block `at` of the key. */
+/* A stream of random numbers: Philox of the seed, `at` the next block. */
 typedef struct stream {
   uint64_t seed, at;
   uint32_t words[4];
@@ -35,10 +36,10 @@ static uint32_t next_word(stream *s) {
   return word;
 }
 
-/* In [0, 1). */
+/* Uniform in [0, 1). */
 static double uniform(stream *s) { return (double)next_word(s) * 0x1p-32; }
 
-/* Box and Muller's. */
+/* Standard normal, by Box and Muller. */
 static double normal(stream *s) {
   double radius = sqrt(-2 * log(uniform(s) + 0x1p-33));
   return radius * cos(TWO_PI * uniform(s));
@@ -50,8 +51,8 @@ static double truncated_normal(stream *s) {
   return z;
 }
 
-/* Makes the rows of a, of n elements each and not more than these, orthogonal and of length one. Twice, since once
- * leaves them as far from orthogonal as rounding made them parallel. */
+/* Makes the rows of a (n elements each, rows <= n) orthonormal by Gram and Schmidt's method, applied twice: one pass
+ * leaves rounding errors that grow as rows are close to parallel. */
 static void orthogonalise(double *a, size_t rows, size_t n) {
   for (size_t i = 0; i < rows; i++) {
     double *row = a + i * n, square = 0;
@@ -83,7 +84,7 @@ static mica_status fill_orthogonal(double gain, mica_shape shape, stream *s, flo
   return MICA_OK;
 }
 
-/* Outputs are dim[0], inputs dim[1], each as often as the further dimensions have elements. */
+/* fan-out is dim[0], fan-in dim[1], each times the product of the further dimensions. */
 static void fans(const mica_init_config *init, mica_shape shape, double *in, double *out) {
   double window = 1;
   for (int32_t i = 2; i < shape.rank; i++) window *= (double)shape.dim[i];

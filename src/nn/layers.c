@@ -7,8 +7,8 @@
 
 static const mica_init_config he = {.kind = MICA_INIT_KAIMING_NORMAL, .value = 1.4142135623730951};
 
-/* The extent of an axis that a layer's parameters depend on. false, with the error in the graph, when it is open; and
- * for a null value. */
+/* Gets the extent of an axis that a layer's parameters depend on. false if it is open (the error is in the graph) or x
+ * is null. */
 static bool find_extent(const char *kind, mica_value x, int32_t axis, int64_t *extent) {
   mica_shape shape = mica_value_shape(x);
   char text[MICA_SHAPE_TEXT];
@@ -37,12 +37,12 @@ mica_value mica_nn_dense(mica_nn *nn, const char *name, mica_value x, int64_t un
   return mica__nn_leave(nn, y);
 }
 
-/* A weight (first, second, window...) and a bias for the layer that is entered. */
+/* Adds the weight (first, second, window...) of the layer that is entered. */
 static mica_value filters_of(mica_nn *nn, const mica_nn_conv_config *c, int64_t first, int64_t second, int64_t size,
                              int32_t spatial, bool transposed) {
   mica_init_config weight = mica__init_or(c->weight, he);
   mica_shape shape = {.rank = spatial + 2, .dim = {first, second}};
-  /* What an output of a transposed convolution sums is what fan_out counts here. */
+  /* The number of terms of an output of a transposed convolution is the weight's fan-out. */
   if (transposed && c->weight.kind == MICA_INIT_DEFAULT) weight.fan_out = true;
   for (int32_t i = 0; i < spatial; i++) shape.dim[i + 2] = c->window[i] ? c->window[i] : size;
   return mica_nn_parameter(nn, "weight", shape, &weight);

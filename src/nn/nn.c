@@ -3,6 +3,7 @@
 #include "base/hash.h"
 #include "base/text.h"
 #include "ir/graph.h"
+#include "nn/init.h"
 
 #include <fnmatch.h>
 #include <mica/nodes.h>
@@ -44,7 +45,7 @@ bool mica_nn_is_training(const mica_nn *nn) { return nn->config.training; }
 
 static void fail_nomem(mica_nn *nn) { mica__graph_fail_with(nn->graph, mica__fail_nomem("a network")); }
 
-/* One more element for an array; NULL, with the error in the graph, when memory is short. */
+/* Makes room for one more element; NULL, with the error in the graph, when memory is short. */
 static void *grow(mica_nn *nn, void *array, size_t count, size_t *capacity, size_t size) {
   if (count < *capacity) return array;
   size_t wider = *capacity ? *capacity * 2 : 32;
@@ -176,7 +177,7 @@ mica_value mica_nn_state(mica_nn *nn, const char *name, mica_shape shape, double
 
 mica_value mica_nn_step(mica_nn *nn) {
   if (!mica_value_is_null(nn->step)) return nn->step;
-  /* Outside of all scopes. */
+  /* The step stands outside of all scopes. */
   char *prefix = nn->prefix, none[] = "";
   nn->prefix = none;
   nn->step = mica__nn_add(nn, "step", MICA_I64, MICA_SCALAR, NULL, MICA_NN_ROLE_OPTIMIZER);
@@ -202,7 +203,7 @@ int64_t mica_nn_element_count(const mica_nn *nn, bool trained) {
   return total;
 }
 
-/* Calls change for every weight that matches. */
+/* Calls `change` for every weight that matches the pattern. */
 static mica_status for_matching(mica_nn *nn, const char *call, const char *pattern, size_t *count,
                                 void (*change)(mica_nn_parameter_info *info, bool value), bool value) {
   size_t found = 0;
@@ -285,14 +286,14 @@ mica_status mica_nn_share(const mica_nn *nn, mica_session *session, mica_session
   return MICA_OK;
 }
 
-mica_status mica_nn_share_average(const mica_nn *nn, mica_session *session, mica_session *owner) {
-  if (!nn || !session || !owner) return mica__fail(MICA_E_INVALID, "mica_nn_share_average: a pointer is NULL");
+mica_status mica_nn_share_ema(const mica_nn *nn, mica_session *session, mica_session *owner) {
+  if (!nn || !session || !owner) return mica__fail(MICA_E_INVALID, "mica_nn_share_ema: a pointer is NULL");
   for (size_t i = 0; i < nn->parameter_count; i++) {
     const mica_nn_parameter_info *info = &nn->parameters[i].info;
     mica__text name = {0};
-    mica__text_addf(&name, "average.%s", info->name);
+    mica__text_addf(&name, "ema.%s", info->name);
     mica_status status = mica__text_status(&name);
-    /* Frozen weights have no average. */
+    /* Frozen weights have no moving average. */
     bool averaged = status == MICA_OK && mica_session_parameter(owner, name.data) != NULL;
     if (status == MICA_OK) status = share_one(session, info->name, owner, averaged ? name.data : info->name);
     mica__text_free(&name);

@@ -1,4 +1,4 @@
-/* nn/nn.h: what a network under construction is made of. */
+/* nn/nn.h: a network under construction. */
 #ifndef MICA_NN_NN_H
 #define MICA_NN_NN_H
 
@@ -13,7 +13,7 @@ typedef struct mica__nn_parameter {
   char *name; /* info.name */
 } mica__nn_parameter;
 
-/* A layer as the summary shows it. Layers inside a layer are not noted. */
+/* A layer of the summary. Layers inside a layer are not recorded. */
 typedef struct mica__nn_layer {
   char *name;
   const char *kind;
@@ -32,34 +32,31 @@ struct mica_nn {
   char *prefix;               /* the scopes, "head.block." */
   size_t cut[MICA__NN_DEPTH]; /* lengths of the prefix before each scope */
   int depth;
-  mica_value step; /* null before it is asked for */
+  mica_value step; /* null before mica_nn_step is called */
   uint64_t draws;  /* dropouts so far, each with a seed of its own */
 };
 
 /* "prefix.name" on the heap; NULL, with the error in the graph, when memory is short. */
 char *mica__nn_name(mica_nn *nn, const char *name);
 
-/* Between enter and leave, parameters are those of the layer `name` ("name.weight"), and the layer is noted for the
- * summary. leave returns the result. */
+/* Between enter and leave, parameters are those of the layer `name` ("name.weight"), and the layer is recorded for
+ * the summary. leave returns the result. */
 void mica__nn_enter(mica_nn *nn, const char *name, const char *kind);
 mica_value mica__nn_leave(mica_nn *nn, mica_value result);
 
-/* The kind given, or that of `fallback` when it is the default. */
+/* init, or `fallback` if its kind is the default. */
 static inline mica_init_config mica__init_or(mica_init_config init, mica_init_config fallback) {
   return init.kind == MICA_INIT_DEFAULT ? fallback : init;
 }
 
-/* A parameter of any type, in the open scopes. It begins as init says, which f32 alone may have; NULL: as zeros. */
+/* Adds a parameter of any type in the open scopes, initialised by init (f32 only), or NULL: by zeros. */
 mica_value mica__nn_add(mica_nn *nn, const char *name, mica_dtype dtype, mica_shape shape, const mica_init_config *init,
                         mica_nn_role role);
 
-/* x as the network's dtype. */
+/* x cast to the network's dtype. */
 mica_value mica__nn_narrow(const mica_nn *nn, mica_value x);
 
 /* Which of the names it is; MICA_E_NOT_FOUND lists them: "no optimiser 'sdg'; there are sgd, adam". */
 mica_status mica__name_find(const char *what, const char *name, const char *const *names, size_t count, int32_t *index);
-
-/* Fills count elements of a parameter of that shape, from a seed of the parameter's own. */
-mica_status mica__init_fill(const mica_init_config *init, mica_shape shape, uint64_t seed, float *data, size_t count);
 
 #endif

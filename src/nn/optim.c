@@ -10,7 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* So many runs with finite gradients in a row double the loss scale. */
+/* Runs with finite gradients in a row after which the loss scale doubles. */
 #define GOOD_RUNS 2000
 
 /* A weight that is trained. */
@@ -19,14 +19,14 @@ typedef struct weight {
   mica_value grad;
 } weight;
 
-/* What the rules of one graph have in common. */
+/* The state shared by the rules of one graph. */
 typedef struct optimiser {
   mica_nn *nn;
   mica_optimizer_config c;
-  mica_value rate, step;    /* the input, and the steps before this one */
+  mica_value rate, step;    /* the learning rate (an input), and the number of steps before this one */
   mica_value first, second; /* 1 - beta1^t and 1 - beta2^t */
-  mica_value good;          /* whether the gradients are finite; null: not asked */
-  mica_value apply;         /* whether weights change in this run; null: always */
+  mica_value good;          /* true if the gradients are finite; null without loss scale */
+  mica_value apply;         /* true if weights change in this run; null: always */
   weight *weights;
   size_t count;
 } optimiser;
@@ -40,7 +40,7 @@ typedef struct rule {
 
 /* --- state --- */
 
-/* A parameter like the weight, zeros at first; its name is that of the weight between two words. */
+/* Adds a parameter of the weight's shape, initially zero, named "<before>.<weight><after>". */
 static mica_value state_between(const rule *r, const char *before, const char *after) {
   mica__text text = {0};
   mica_value value = {0};
@@ -55,7 +55,7 @@ static mica_value state_between(const rule *r, const char *before, const char *a
 
 static mica_value state_of(const rule *r, const char *after) { return state_between(r, "optimizer", after); }
 
-/* The assignment, where the run changes anything at all. */
+/* Assigns, in runs that change weights. */
 static void assign_when(mica_value apply, mica_value parameter, mica_value value) {
   mica_assign(parameter, mica_value_is_null(apply) ? value : mica_where(apply, value, parameter));
 }
@@ -120,7 +120,7 @@ static mica_value step_lion(const rule *r) {
 
 typedef struct kind {
   mica_value (*step)(const rule *r);
-  bool decoupled; /* weight decay goes past the gradient */
+  bool decoupled; /* weight decay is not added to the gradient */
   double beta1, beta2, epsilon;
 } kind;
 
@@ -186,7 +186,7 @@ static void scale_gradients(optimiser *o, mica_value factor) {
 
 static mica_value number(const optimiser *o, double value) { return mica_scalar(o->nn->graph, MICA_F32, value); }
 
-/* The square of the norm of all gradients together. */
+/* The squared norm of all gradients together. */
 static mica_value square_of_all(const optimiser *o) {
   mica_value total = {0};
   for (size_t i = 0; i < o->count; i++) {
@@ -201,7 +201,7 @@ static mica_value state_scalar(optimiser *o, const char *name, double value) {
   return mica__nn_add(o->nn, name, MICA_F32, MICA_SCALAR, &init, MICA_NN_ROLE_OPTIMIZER);
 }
 
-/* Gradients without the loss scale, and the scale of the next run. */
+/* Divides the gradients by the loss scale and assigns the scale of the next run. */
 static void unscale(optimiser *o, mica_value scale) {
   mica_value runs = state_scalar(o, "optimizer.good_runs", 0), more = mica_affine(runs, 1, 1);
   o->good = mica_isfinite(square_of_all(o));
@@ -212,7 +212,7 @@ static void unscale(optimiser *o, mica_value scale) {
   mica_assign(scale, mica_where(o->good, grown, mica_affine(scale, 0.5, 0)));
 }
 
-/* Gradients become the mean over the runs of a step, of which this is number `run`. */
+/* Replaces gradients by their mean over the runs of a step; this is run number `run` of it. */
 static void accumulate(optimiser *o, mica_value run) {
   double share = 1.0 / o->c.accumulate;
   mica_value last = mica_equal(run, number(o, o->c.accumulate - 1));
@@ -255,25 +255,24 @@ static void update(optimiser *o, const weight *w) {
   mica_value next = mica_sub(p, how->step(&r));
   if (decays && how->decoupled) next = mica_sub(next, mica_mul(o->rate, decay));
   assign_when(o->apply, p, next);
-  if (o->c.average == 0) return;
-  mica_value average = state_between(&r, "average", "");
-  mica_value before = mica_where(mica_equal(o->step, mica_scalar(p.graph, MICA_I64, 0)), p, average);
-  mica_value mean = mica_add(mica_affine(before, o->c.average, 0), mica_affine(next, 1 - o->c.average, 0));
-  assign_when(o->apply, average, mean);
+  if (o->c.ema == 0) return;
+  mica_value ema = state_between(&r, "ema", "");
+  mica_value before = mica_where(mica_equal(o->step, mica_scalar(p.graph, MICA_I64, 0)), p, ema);
+  mica_value mean = mica_add(mica_affine(before, o->c.ema, 0), mica_affine(next, 1 - o->c.ema, 0));
+  assign_when(o->apply, ema, mean);
 }
 
 static mica_status check(const mica_nn *nn, const mica_optimizer_config *c) {
   if ((size_t)c->optimizer >= KINDS)
     return mica__fail(MICA_E_INVALID, "mica_optimize: an optimiser of kind %d", (int)c->optimizer);
   bool shares = c->momentum >= 0 && c->momentum < 1 && c->beta1 >= 0 && c->beta1 < 1 && c->beta2 >= 0 && c->beta2 < 1 &&
-                c->average >= 0 && c->average < 1;
+                c->ema >= 0 && c->ema < 1;
   if (!shares || !(c->weight_decay >= 0) || !(c->clip_norm >= 0) || !(c->clip_value >= 0) || !(c->loss_scale >= 0))
-    return mica__fail(MICA_E_INVALID,
-                      "mica_optimize: momentum, betas and average are in [0, 1), the rest not negative");
+    return mica__fail(MICA_E_INVALID, "mica_optimize: momentum, betas and ema are in [0, 1), the rest not negative");
   return mica_graph_status(nn->graph);
 }
 
-/* Counts: *t is the number of this step, from 1. The counter is the network's own where every run takes a step. */
+/* Counts steps: *t is the number of this one, from 1. The counter is the network's own if every run takes a step. */
 static void count_step(optimiser *o, mica_value *t) {
   mica_value runs = mica_nn_step(o->nn), one = mica_scalar(o->nn->graph, MICA_I64, 1), next = mica_add(runs, one);
   o->step = runs;

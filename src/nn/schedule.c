@@ -5,12 +5,12 @@
 #include <mica/optim.h>
 
 #define PI 3.141592653589793
-/* One cycle as PyTorch has it: where it begins, how much of it rises, and where it ends by default. */
+/* One cycle as in PyTorch: its first value, the share of steps that rise, and its last value by default. */
 #define CYCLE_FIRST (1.0 / 25)
 #define CYCLE_RISE 0.3
 #define CYCLE_LAST (CYCLE_FIRST * 1e-4)
 
-/* From a to b by half a cosine, x in [0, 1]. */
+/* Goes from a to b by half a cosine, x in [0, 1]. */
 static double ease(double a, double b, double x) { return b + (a - b) * (1 + cos(PI * x)) / 2; }
 
 static double part(double i, double n) { return n <= 0 || i >= n ? 1 : i / n; }

@@ -6,7 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* "(?, 128)" */
+/* Adds a shape such as "(?, 128)". */
 static void add_shape(mica__text *text, mica_shape shape) {
   mica__text_add(text, "(");
   for (int32_t i = 0; i < shape.rank; i++) {
@@ -25,7 +25,7 @@ static mica__type closed(mica__type type) {
   return type;
 }
 
-/* As the ops state them, with an element a flop for those that state nothing. */
+/* The flops that the op states, or one an element if it states none. */
 static double flops_of(const mica_graph *graph, int32_t id) {
   mica__node node = *mica__graph_node(graph, id);
   mica__type types[8];

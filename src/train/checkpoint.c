@@ -1,4 +1,4 @@
-/* Networks and runs in safetensors files. */
+/* Saves and loads networks and runs as safetensors files. */
 #include "base/text.h"
 #include "nn/nn.h"
 #include "train/train.h"
@@ -11,7 +11,7 @@
 
 /* --- tensors --- */
 
-/* The parameters of a network that a file is to hold. */
+/* The parameters of a network to be written. */
 typedef struct content {
   mica_safetensors_entry *entries;
   size_t count;
@@ -56,7 +56,7 @@ static mica_status save(const mica_nn *nn, mica_session *session, bool whole, co
   return status;
 }
 
-/* What is wrong with the file's tensor for this one, as MICA_E_FORMAT. */
+/* MICA_E_FORMAT, saying how the file's tensor differs from this one; MICA_OK if it does not. */
 static mica_status compare(const char *path, const char *name, const mica_safetensors_entry *entry,
                            const mica_tensor *tensor) {
   char is[MICA_SHAPE_TEXT], want[MICA_SHAPE_TEXT];
@@ -68,7 +68,7 @@ static mica_status compare(const char *path, const char *name, const mica_safete
                     mica_dtype_name(mica_tensor_dtype(tensor)), mica_shape_format(shape, want));
 }
 
-/* Everything is compared before anything is changed. */
+/* Compares all tensors before it changes any. */
 static mica_status load(const mica_nn *nn, mica_session *session, bool whole, const char *path,
                         const mica_safetensors *file, size_t *missing) {
   size_t lacking = 0;
@@ -105,9 +105,9 @@ mica_status mica_nn_load(const mica_nn *nn, mica_session *session, const char *p
   return status;
 }
 
-/* --- where a run stands --- */
+/* --- the position of a run --- */
 
-/* A number of the progress under its name in the file; one of the two pointers is set. */
+/* A number of the progress and its key in the file; one of the two pointers is set. */
 typedef struct field {
   const char *key;
   int64_t *integer;

@@ -1,4 +1,4 @@
-/* The run: epochs, validation, what is reported and when it stops. */
+/* A training run: epochs, validation, reports, and the conditions to stop. */
 #include "base/clock.h"
 #include "base/text.h"
 #include "train/train.h"
@@ -6,10 +6,10 @@
 typedef struct run {
   mica_trainer *t;
   const mica_batch_source *training, *validation;
-  const char *reason;  /* why it stops; NULL: it goes on */
-  int64_t every;       /* steps to the next reading */
-  bool told;           /* of a loss */
-  double last_reading; /* when the last reading arrived */
+  const char *reason;   /* why it stops; NULL: it goes on */
+  int64_t every;        /* steps between readbacks */
+  bool notified;        /* of a loss, at least once */
+  double last_readback; /* time at which the last readback arrived */
 } run;
 
 static mica_train_progress event_of(const run *r, mica_train_event kind) {
@@ -26,70 +26,70 @@ static mica_train_progress event_of(const run *r, mica_train_event kind) {
                                .data_seconds = t->data_seconds};
 }
 
-static void tell(run *r, const mica_train_progress *event) {
+static void notify(run *r, const mica_train_progress *event) {
   const mica_trainer_config *c = &r->t->config;
   if (c->report && !c->report(c->user, event) && !r->reason) r->reason = "stopped by the caller";
 }
 
-/* The host runs ahead of the device by a few readings, and must not by minutes: whoever asks a run to stop waits for
- * what is queued. So readings come early at first, and later the faster steps are. Where the rate hangs on what was
- * read, they come by steps alone, for equal bits. */
+/* The host runs ahead of the device by a few readbacks, and stopping a run waits for all that is queued: hence the time
+ * between readbacks is kept from SOON to LATE seconds, by doubling and halving the steps between them. With on_plateau
+ * the rate depends on what was read, so the number of steps stays fixed, for equal bits. */
 #define SOON 0.25
 #define LATE 1.0
 
 static void adapt_every(run *r) {
-  double now = mica__clock(), took = now - r->last_reading;
-  r->last_reading = now;
+  double now = mica__clock(), took = now - r->last_readback;
+  r->last_readback = now;
   if (r->t->config.on_plateau) return;
   if (took < SOON && r->every < r->t->config.report_every) r->every *= 2;
   if (took > LATE && r->every > 1) r->every /= 2;
   if (r->every > r->t->config.report_every) r->every = r->t->config.report_every;
 }
 
-/* Waits for the oldest reading and tells of it. */
+/* Waits for the oldest readback and notifies the caller. */
 static mica_status drain(run *r) {
   mica_trainer *t = r->t;
-  mica__reading reading = t->readings[t->first_reading];
+  mica__readback readback = t->readbacks[t->first_readback];
   MICA_TRY(mica__train_drain(t));
   adapt_every(r);
   mica_train_progress event = event_of(r, MICA_TRAIN_EVENT_STEPS);
-  event.batch = reading.batch;
-  event.step = reading.last_step;
-  event.rate = reading.rate;
+  event.batch = readback.batch;
+  event.step = readback.last_step;
+  event.rate = readback.rate;
   event.recent = mica__metrics_of(&t->config, &t->recent, false);
   t->recent = (mica__totals){0};
-  tell(r, &event);
+  notify(r, &event);
   return MICA_OK;
 }
 
-/* The first is waited for, so that a loss is seen as soon as there is one; those after it are when the next is due. */
+/* Queues a readback. The first one is drained at once, to show a loss early; later ones when the next is due. */
 static mica_status read(run *r) {
-  bool first = !r->told;
-  r->told = true;
-  if (r->t->reading_count == MICA__READINGS) MICA_TRY(drain(r));
+  bool first = !r->notified;
+  r->notified = true;
+  if (r->t->readback_count == MICA__READBACKS) MICA_TRY(drain(r));
   MICA_TRY(mica__train_read(r->t));
   return first ? drain(r) : MICA_OK;
 }
 
 static mica_status drain_all(run *r) {
   MICA_TRY(read(r));
-  while (r->t->reading_count) MICA_TRY(drain(r));
+  while (r->t->readback_count) MICA_TRY(drain(r));
   return MICA_OK;
 }
 
 /* --- files --- */
 
-static mica_status write_to(run *r, const char *name, bool tells) {
+static mica_status write_to(run *r, const char *name, bool notifies) {
   mica_trainer *t = r->t;
   mica__text path = {0};
   if (!t->config.folder) return MICA_OK;
   mica__text_addf(&path, "%s/%s", t->config.folder, name);
   mica_status status = mica__text_status(&path);
   if (status == MICA_OK) status = mica_trainer_save(t, path.data);
-  if (status == MICA_OK && tells) {
+  if (status == MICA_OK && notifies) {
     mica_train_progress event = event_of(r, MICA_TRAIN_EVENT_CHECKPOINT);
     event.path = path.data;
-    tell(r, &event);
+    notify(r, &event);
   }
   mica__text_free(&path);
   return status;
@@ -134,12 +134,12 @@ static mica_status run_steps(run *r) {
   return MICA_OK;
 }
 
-/* Lower is better. */
+/* The measure by which epochs are compared; lower is better. */
 static double measure_of(const mica_trainer_config *c, const mica_metrics *m) {
   return c->loss == MICA_LOSS_CROSS_ENTROPY ? -m->accuracy : m->loss;
 }
 
-/* Compares the epoch with the best one; true where it is better. */
+/* Compares the epoch with the best one; true if it is better. */
 static bool note_epoch(mica_trainer *t, const mica_metrics *m) {
   mica__progress *p = &t->progress;
   double measure = measure_of(&t->config, m);
@@ -162,7 +162,7 @@ static mica_status end_epoch(run *r) {
   t->progress.batch = 0;
   t->progress.totals = (mica__totals){0};
   t->seconds = t->data_seconds = 0;
-  tell(r, &event);
+  notify(r, &event);
   if (event.best) MICA_TRY(write_to(r, "best.safetensors", false));
   MICA_TRY(write_to(r, "last.safetensors", true));
   if (t->config.patience && t->progress.worse >= t->config.patience && !r->reason)
@@ -174,17 +174,17 @@ static mica_status stop(run *r) {
   MICA_TRY(write_to(r, "last.safetensors", true));
   mica_train_progress event = event_of(r, MICA_TRAIN_EVENT_STOPPED);
   event.reason = r->reason;
-  tell(r, &event);
+  notify(r, &event);
   return MICA_OK;
 }
 
-/* The test network needs the kernels of the forward pass only. Where a driver has all of them to compile yet, its loss
- * is there long before that of the first step. */
+/* Reports the loss of the test network first: it needs the kernels of the forward pass only, so that with empty caches
+ * it is known long before the loss of the first step. */
 static mica_status begin(run *r) {
   mica_train_progress event = event_of(r, MICA_TRAIN_EVENT_BEGIN);
   MICA_TRY(mica__train_first_batch(r->t, r->training, &event.recent));
-  if (event.recent.samples > 0) tell(r, &event);
-  r->last_reading = mica__clock();
+  if (event.recent.samples > 0) notify(r, &event);
+  r->last_readback = mica__clock();
   return MICA_OK;
 }
 
@@ -194,7 +194,7 @@ static mica_status fit(run *r) {
   if (t->schedule.steps == 0) t->schedule.steps = t->config.epochs * (int64_t)r->training->batches;
   t->unread_from = p->step;
   r->every = t->config.on_plateau ? t->config.report_every : 1;
-  r->last_reading = mica__clock();
+  r->last_readback = mica__clock();
   t->recent = (mica__totals){0};
   t->rates_from = -1;
   t->seconds = t->data_seconds = 0;
@@ -202,7 +202,7 @@ static mica_status fit(run *r) {
   while (p->epoch < t->config.epochs && !r->reason) {
     MICA_TRY(r->training->seek(r->training->user, (uint64_t)p->epoch, (uint64_t)p->batch));
     MICA_TRY(run_steps(r));
-    /* Stopped just behind the last batch, the epoch is ended by the run that goes on. */
+    /* A run stopped right after the last batch of an epoch leaves ending it to the run that resumes. */
     if (!r->reason) MICA_TRY(end_epoch(r));
   }
   return r->reason ? stop(r) : MICA_OK;

@@ -31,7 +31,7 @@ static mica_value loss_of(const mica_trainer_config *c, mica_value z, mica_value
 
 static mica_value as_f32(mica_value x) { return mica_value_dtype(x) == MICA_F32 ? x : mica_cast(x, MICA_F32); }
 
-/* What is measured of each sample: (N). */
+/* The measure of each sample, (N): a hit for classes, else the mean absolute error. */
 static mica_value measure_of(const mica_trainer_config *c, mica_value z, mica_value y) {
   if (c->loss == MICA_LOSS_CROSS_ENTROPY) return as_f32(mica_equal(mica_argmax(z, 1, false), mica_cast(y, MICA_I64)));
   mica_axes axes = {.count = mica_value_shape(z).rank - 1};
@@ -40,7 +40,7 @@ static mica_value measure_of(const mica_trainer_config *c, mica_value z, mica_va
   return axes.count ? mica_mean(error, axes, false) : error;
 }
 
-/* Whether fewer than k logits are larger than the target's. */
+/* 1 for each sample with fewer than k logits larger than that of its target, else 0. */
 static mica_value top_k_of(const mica_trainer_config *c, mica_value z, mica_value y) {
   mica_value own = mica_gather_elements(z, mica_unsqueeze(y, MICA_AXES(1)), 1);
   mica_value larger = mica_sum(as_f32(mica_greater(z, own)), MICA_AXES(1), false);
@@ -57,14 +57,14 @@ static void count_confusion(const mica_trainer_config *c, mica_value z, mica_val
   mica_assign(counts, mica_add(counts, mica_matmul(mica_transpose(of_target, MICA_AXES(1, 0)), of_result)));
 }
 
-void mica__train_graph(const mica_trainer_config *c, mica__side *side, bool test, mica_value *loss,
+void mica__train_graph(const mica_trainer_config *c, mica__phase *phase, bool test, mica_value *loss,
                        mica_value *result) {
-  mica_graph *graph = side->graph;
+  mica_graph *graph = phase->graph;
   bool classes = c->loss == MICA_LOSS_CROSS_ENTROPY;
   mica_value x = mica_input(graph, "inputs", MICA_F32, with_batch(c->input));
   mica_value y =
       mica_input(graph, "targets", classes ? MICA_I32 : MICA_F32, with_batch(classes ? MICA_SCALAR : c->target));
-  mica_value z = *result = as_f32(c->model(side->nn, x, c->model_config));
+  mica_value z = *result = as_f32(c->model(phase->nn, x, c->model_config));
   *loss = loss_of(c, z, y);
   mica_value measure = measure_of(c, z, y), zero = mica_scalar(graph, MICA_F32, 0);
   mica_value samples = mica__count_along(measure, MICA_ALL_AXES), sums[MICA__SUMS];
@@ -74,9 +74,9 @@ void mica__train_graph(const mica_trainer_config *c, mica__side *side, bool test
   sums[MICA__SUM_FINITE] = as_f32(mica_isfinite(*loss));
   sums[MICA__SUM_TOP_K] = test && classes ? mica_sum(top_k_of(c, z, y), MICA_ALL_AXES, false) : zero;
   mica_value total = mica_parameter(graph, "metrics", MICA_F32, MICA_SHAPE(MICA__SUMS)), next = total;
-  mica_value place = mica_range(graph, MICA_F32, MICA__SUMS);
+  mica_value index = mica_range(graph, MICA_F32, MICA__SUMS);
   for (int k = 0; k < MICA__SUMS; k++)
-    next = mica_add(next, mica_where(mica_equal(place, mica_scalar(graph, MICA_F32, k)), sums[k], zero));
+    next = mica_add(next, mica_where(mica_equal(index, mica_scalar(graph, MICA_F32, k)), sums[k], zero));
   mica_assign(total, next);
   if (test && classes) count_confusion(c, z, y);
 }

@@ -1,7 +1,8 @@
-/* train/train.h: what a trainer is made of.
+/* train/train.h: the trainer.
  *
- * Losses and metrics of runs add up in a parameter of the session, "metrics", which is downloaded and set to zero from
- * time to time in the order of the queue, so that the host reads what some runs ago was. */
+ * Losses and metrics of runs add up in a parameter of the session, "metrics". From time to time a readback, queued like
+ * any other work, downloads it and sets it to zero, so that the host reads sums that are some runs old and never
+ * waits. */
 #ifndef MICA_TRAIN_TRAIN_H
 #define MICA_TRAIN_TRAIN_H
 
@@ -9,11 +10,11 @@
 
 #include <mica/train.h>
 
-/* Learning rates of so many steps are uploaded at once. Each stands where a tensor may begin. */
+/* Learning rates are uploaded for this many steps at once, each at an address where a tensor may begin. */
 #define MICA__RATES 64
 #define MICA__RATE_STRIDE 16
-/* Readings in flight. */
-#define MICA__READINGS 2
+/* Readbacks in flight at most. */
+#define MICA__READBACKS 2
 
 /* The elements of "metrics": sums over samples, and the number of runs with a finite loss. */
 typedef enum mica__sum {
@@ -25,28 +26,28 @@ typedef enum mica__sum {
   MICA__SUMS
 } mica__sum;
 
-/* A network on one graph, with its session. */
-typedef struct mica__side {
+/* One phase, training or testing: the network on a graph of its own, with its session. */
+typedef struct mica__phase {
   mica_graph *graph;
   mica_nn *nn;
   mica_session *session;
   mica_tensor *metrics; /* the session's */
-} mica__side;
+} mica__phase;
 
 typedef struct mica__totals {
   double sums[MICA__SUMS];
 } mica__totals;
 
-/* A download on its way. */
-typedef struct mica__reading {
+/* A download of the sums, in flight. */
+typedef struct mica__readback {
   mica_event *event; /* NULL: none */
   float sums[MICA__SUMS];
-  int64_t first_step, last_step; /* of the runs it covers; the second is one behind */
-  double rate;                   /* of the last of them */
-  int64_t batch;                 /* done in the epoch by then */
-} mica__reading;
+  int64_t first_step, last_step; /* the runs that it covers: [first_step, last_step) */
+  double rate;                   /* of the last run */
+  int64_t batch;                 /* batches of the epoch done by then */
+} mica__readback;
 
-/* Where a run stands: what a checkpoint holds beside tensors. */
+/* The position of a run: what a checkpoint holds beside tensors. */
 typedef struct mica__progress {
   int64_t step, epoch, batch;
   double best;      /* measure of the best epoch: lower is better */
@@ -60,38 +61,38 @@ struct mica_trainer {
   mica_engine *engine;
   mica_queue *queue;
   mica_trainer_config config;
-  mica__side training, testing;
+  mica__phase training, testing;
   mica_tensor *rates, *rate[MICA__RATES];
-  float rates_sent[MICA__RATES][MICA__RATE_STRIDE]; /* what `rates` holds: most schedules seldom change it */
-  int64_t rates_from;                               /* the step of rate[0]; -1 where they must be made anew */
+  float rates_sent[MICA__RATES][MICA__RATE_STRIDE]; /* what `rates` holds, to skip equal uploads */
+  int64_t rates_from;                               /* the step of rate[0]; -1: the rates are stale */
   mica_schedule_config schedule;
   mica__progress progress;
-  mica__reading readings[MICA__READINGS];
-  int first_reading, reading_count;
-  int64_t unread_from;                 /* the first step that no reading covers */
-  mica__totals recent;                 /* settled since the last event */
-  double begun, seconds, data_seconds; /* of the epoch: when it went on, and what was before */
+  mica__readback readbacks[MICA__READBACKS];
+  int first_readback, readback_count;
+  int64_t unread_from;                 /* the first step that no readback covers */
+  mica__totals recent;                 /* drained since the last event */
+  double begun, seconds, data_seconds; /* of the epoch: start of the current part; sums of those before */
 };
 
-/* Adds the inputs, the model, the loss and the sums; *loss is to be optimised, *result is f32. */
-void mica__train_graph(const mica_trainer_config *config, mica__side *side, bool test, mica_value *loss,
+/* Builds inputs, model, loss and sums into the phase's graph; *loss is to be optimised, *result is f32. */
+void mica__train_graph(const mica_trainer_config *config, mica__phase *phase, bool test, mica_value *loss,
                        mica_value *result);
 
-/* Means of sums; `test`: with top_k. */
+/* Divides sums by the number of samples; `test`: with top_k. */
 mica_metrics mica__metrics_of(const mica_trainer_config *config, const mica__totals *totals, bool test);
 
 /* The learning rate of a step. */
 double mica__train_rate(const mica_trainer *trainer, int64_t step);
 
-/* What the test network makes of the source's first batch. Blocks. */
+/* The metrics of the test network on the source's first batch. Blocks. */
 mica_status mica__train_first_batch(mica_trainer *trainer, const mica_batch_source *source, mica_metrics *metrics);
 
-/* Queues a reading of all steps that none covers yet. Where all readings are in flight, the oldest is settled first,
- * which keeps the host from running away from the device. */
+/* Queues a readback of all steps that none covers yet. If the maximum is in flight, the oldest is drained first, which
+ * keeps the host from running ahead of the device without bound. */
 mica_status mica__train_read(mica_trainer *trainer);
-/* Waits for the oldest reading and adds it to the totals. MICA_E_NUMERIC where a loss in it is not finite. */
+/* Waits for the oldest readback and adds it to the totals. MICA_E_NUMERIC where a loss in it is not finite. */
 mica_status mica__train_drain(mica_trainer *trainer);
-/* Waits for all readings and forgets them. */
+/* Waits for all readbacks and drops them. */
 void mica__train_discard(mica_trainer *trainer);
 
 #endif

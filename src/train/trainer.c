@@ -1,4 +1,4 @@
-/* Making a trainer, its steps, and the readings of their sums. */
+/* Creation of a trainer, its steps, and the readbacks of their sums. */
 #include "train/train.h"
 
 #include <math.h>
@@ -16,23 +16,23 @@ static mica_status check(const mica_trainer_config *c) {
   return MICA_OK;
 }
 
-static mica_status build(mica_trainer *t, mica__side *side, bool test) {
+static mica_status build(mica_trainer *t, mica__phase *phase, bool test) {
   const mica_trainer_config *c = &t->config;
   mica_value loss = {0}, outputs[2] = {{0}};
-  MICA_TRY(mica_graph_create(&side->graph));
-  MICA_TRY(
-      mica_nn_create(side->graph, &(mica_nn_config){.training = !test, .dtype = c->dtype, .seed = c->seed}, &side->nn));
-  mica__train_graph(c, side, test, &loss, &outputs[0]);
+  MICA_TRY(mica_graph_create(&phase->graph));
+  MICA_TRY(mica_nn_create(phase->graph, &(mica_nn_config){.training = !test, .dtype = c->dtype, .seed = c->seed},
+                          &phase->nn));
+  mica__train_graph(c, phase, test, &loss, &outputs[0]);
   if (!test) {
-    if (c->freeze) MICA_TRY(mica_nn_freeze(side->nn, c->freeze, true, NULL));
-    mica_optimize(side->nn, loss, &c->optimizer, NULL);
+    if (c->freeze) MICA_TRY(mica_nn_freeze(phase->nn, c->freeze, true, NULL));
+    mica_optimize(phase->nn, loss, &c->optimizer, NULL);
   }
   outputs[1] = loss;
-  /* The weights are there once; the sums of each side are its own. */
+  /* Both phases share the weights; each has sums of its own. */
   mica_session_config config = {.share = t->training.session, .parameters = &(mica_binding){"metrics", NULL}};
   config.parameter_count = 1;
-  MICA_TRY(mica_session_create(t->engine, side->graph, outputs, test ? 2 : 0, &config, &side->session));
-  side->metrics = mica_session_parameter(side->session, "metrics");
+  MICA_TRY(mica_session_create(t->engine, phase->graph, outputs, test ? 2 : 0, &config, &phase->session));
+  phase->metrics = mica_session_parameter(phase->session, "metrics");
   return MICA_OK;
 }
 
@@ -57,8 +57,8 @@ mica_status mica_trainer_create(mica_engine *engine, const mica_trainer_config *
   mica_status status = build(t, &t->training, false);
   if (status == MICA_OK) status = build(t, &t->testing, true);
   if (status == MICA_OK) status = mica_nn_initialise(t->training.nn, t->training.session);
-  if (status == MICA_OK && config->optimizer.average > 0)
-    status = mica_nn_share_average(t->testing.nn, t->testing.session, t->training.session);
+  if (status == MICA_OK && config->optimizer.ema > 0)
+    status = mica_nn_share_ema(t->testing.nn, t->testing.session, t->training.session);
   if (status == MICA_OK) status = make_rates(t);
   if (status == MICA_OK)
     *out = t;
@@ -67,20 +67,20 @@ mica_status mica_trainer_create(mica_engine *engine, const mica_trainer_config *
   return status;
 }
 
-static void destroy_side(mica__side *side) {
-  mica_session_destroy(side->session);
-  mica_nn_destroy(side->nn);
-  mica_graph_destroy(side->graph);
+static void destroy_phase(mica__phase *phase) {
+  mica_session_destroy(phase->session);
+  mica_nn_destroy(phase->nn);
+  mica_graph_destroy(phase->graph);
 }
 
 void mica_trainer_destroy(mica_trainer *t) {
   if (!t) return;
-  /* What is on its way writes into the trainer. */
+  /* Downloads in flight write into the trainer. */
   mica__train_discard(t);
   for (int i = 0; i < MICA__RATES; i++) mica_tensor_destroy(t->rate[i]);
   mica_tensor_destroy(t->rates);
-  destroy_side(&t->testing);
-  destroy_side(&t->training);
+  destroy_phase(&t->testing);
+  destroy_phase(&t->training);
   free(t);
 }
 
@@ -123,31 +123,31 @@ mica_status mica_trainer_step(mica_trainer *t, const mica_batch *batch) {
   return MICA_OK;
 }
 
-/* --- readings --- */
+/* --- readbacks --- */
 
 mica_status mica__train_read(mica_trainer *t) {
-  mica__reading *r = &t->readings[(t->first_reading + t->reading_count) % MICA__READINGS];
+  mica__readback *r = &t->readbacks[(t->first_readback + t->readback_count) % MICA__READBACKS];
   if (t->unread_from == t->progress.step) return MICA_OK;
-  if (t->reading_count == MICA__READINGS) MICA_TRY(mica__train_drain(t));
+  if (t->readback_count == MICA__READBACKS) MICA_TRY(mica__train_drain(t));
   r->first_step = t->unread_from;
   r->last_step = t->progress.step;
   r->rate = mica__train_rate(t, t->progress.step - 1);
   r->batch = t->progress.batch;
   MICA_TRY(mica_tensor_download_async(t->queue, t->training.metrics, r->sums, sizeof r->sums, &r->event));
-  t->reading_count++;
+  t->readback_count++;
   t->unread_from = t->progress.step;
   MICA_TRY(mica_op_fill(t->queue, 0, t->training.metrics));
   return mica_queue_flush(t->queue);
 }
 
 mica_status mica__train_drain(mica_trainer *t) {
-  mica__reading *r = &t->readings[t->first_reading];
-  if (t->reading_count == 0) return MICA_OK;
+  mica__readback *r = &t->readbacks[t->first_readback];
+  if (t->readback_count == 0) return MICA_OK;
   mica_status status = mica_event_wait(r->event);
   mica_event_destroy(r->event);
   r->event = NULL;
-  t->first_reading = (t->first_reading + 1) % MICA__READINGS;
-  t->reading_count--;
+  t->first_readback = (t->first_readback + 1) % MICA__READBACKS;
+  t->readback_count--;
   MICA_TRY(status);
   if (!isfinite(r->sums[MICA__SUM_LOSS])) {
     int64_t step = r->first_step + (int64_t)r->sums[MICA__SUM_FINITE];
@@ -163,20 +163,20 @@ mica_status mica__train_drain(mica_trainer *t) {
 }
 
 void mica__train_discard(mica_trainer *t) {
-  for (int i = 0; i < MICA__READINGS; i++) {
-    mica_event *event = t->readings[i].event;
+  for (int i = 0; i < MICA__READBACKS; i++) {
+    mica_event *event = t->readbacks[i].event;
     if (event && mica_event_wait(event) != MICA_OK)
-      mica__log(MICA_LOG_LEVEL_INFO, "a reading that is discarded: %s", mica_error_message());
-    mica_event_destroy(t->readings[i].event);
-    t->readings[i].event = NULL;
+      mica__log(MICA_LOG_LEVEL_INFO, "a readback that is discarded: %s", mica_error_message());
+    mica_event_destroy(t->readbacks[i].event);
+    t->readbacks[i].event = NULL;
   }
-  t->reading_count = 0;
+  t->readback_count = 0;
 }
 
 mica_status mica_trainer_take_metrics(mica_trainer *t, mica_metrics *metrics) {
   if (!t || !metrics) return mica__fail(MICA_E_INVALID, "mica_trainer_take_metrics: a pointer is NULL");
   MICA_TRY(mica__train_read(t));
-  while (t->reading_count) MICA_TRY(mica__train_drain(t));
+  while (t->readback_count) MICA_TRY(mica__train_drain(t));
   *metrics = mica__metrics_of(&t->config, &t->recent, false);
   t->recent = (mica__totals){0};
   return MICA_OK;

@@ -1,6 +1,6 @@
 /* labels: device
  *
- * Every optimiser against its formula in double over some steps; clipping, accumulation, averages, loss scaling;
+ * Every optimiser against its formula in double over some steps; clipping, accumulation, moving averages, loss scaling;
  * schedules. */
 #include "support/check_main.h"
 #include "support/engine.h"
@@ -214,11 +214,11 @@ START_TEST(accumulation) {
 }
 END_TEST
 
-START_TEST(averages) {
+START_TEST(moving_averages) {
   mica_optimizer_config c = mica_optimizer_config_default(MICA_OPTIMIZER_SGD);
   problem q;
   reference r, mean;
-  c.average = 0.8;
+  c.ema = 0.8;
   make(&q, &c);
   begin(&r);
   begin(&mean);
@@ -231,7 +231,7 @@ START_TEST(averages) {
     }
   }
   expect(&q, "", r.p, TOLERANCE);
-  expect(&q, "average.", mean.p, TOLERANCE);
+  expect(&q, "ema.", mean.p, TOLERANCE);
   unmake(&q);
 }
 END_TEST
@@ -350,7 +350,7 @@ Suite *test_suite(void) {
   tcase_add_test(steps, every_optimizer);
   tcase_add_test(steps, clipping);
   tcase_add_test(steps, accumulation);
-  tcase_add_test(steps, averages);
+  tcase_add_test(steps, moving_averages);
   tcase_add_test(steps, loss_scaling);
   tcase_add_test(steps, frozen_weights_stay);
   tcase_add_test(host, schedules);

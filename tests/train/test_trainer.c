@@ -279,7 +279,7 @@ START_TEST(a_stopped_run_ends_with_the_same_bits) {
   mica_trainer_config c = usual();
   c.epochs = 3;
   c.on_plateau = true;
-  c.optimizer.average = 0.9;
+  c.optimizer.ema = 0.9;
   mica_trainer *t = make(&c);
   ck_ok(mica_trainer_fit(t, &source, &source));
   read_weight(t, whole);

@@ -2,7 +2,7 @@
 
 #include <stdio.h>
 
-/* Convolution "index.0", norm "index.1", relu6. */
+/* Adds convolution "index.0", norm "index.1" and relu6. */
 static mica_value conv_norm_relu(mica_nn *nn, int index, mica_value x, int64_t filters, int64_t size, int64_t stride,
                                  int64_t groups) {
   char conv[16], norm[16];
@@ -12,7 +12,7 @@ static mica_value conv_norm_relu(mica_nn *nn, int index, mica_value x, int64_t f
   return mica_clip(x, 0, 6);
 }
 
-/* Wide within, narrow outside; the last convolution is linear. */
+/* The inverted residual block: expand, depthwise convolution, linear projection. */
 static mica_value inverted_residual(mica_nn *nn, mica_value x, int64_t expand, int64_t filters, int64_t stride) {
   int64_t channels = mica_value_shape(x).dim[1], wide = channels * expand;
   char conv[16], norm[16];

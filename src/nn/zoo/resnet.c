@@ -2,7 +2,7 @@
 
 #include <stdio.h>
 
-/* A residual block: filters within, and the stride of the convolution that has one. */
+/* A residual block: its filters, and the stride of its strided convolution. */
 typedef struct block {
   int64_t filters, stride;
 } block;
@@ -12,7 +12,7 @@ static mica_value conv_norm(mica_nn *nn, const char *conv, const char *norm, mic
   return mica_nn_batch_norm(nn, norm, mica__zoo_conv(nn, conv, x, filters, size, stride, 1, false), NULL);
 }
 
-/* x itself, or a projection of it to what the block makes. */
+/* x itself, or its projection to the block's output shape. */
 static mica_value shortcut(mica_nn *nn, mica_value x, int64_t filters, int64_t stride) {
   if (stride == 1 && mica_value_shape(x).dim[1] == filters) return x;
   return conv_norm(nn, "downsample.0", "downsample.1", x, filters, 1, stride);
@@ -25,7 +25,7 @@ static mica_value basic(mica_nn *nn, mica_value x, const void *config) {
   return mica_relu(mica_add(h, shortcut(nn, x, b->filters, b->stride)));
 }
 
-/* The stride is with the 3x3 convolution, as in torchvision. */
+/* The 3x3 convolution has the stride, as in torchvision. */
 static mica_value bottleneck(mica_nn *nn, mica_value x, const void *config) {
   const block *b = config;
   mica_value h = mica_relu(conv_norm(nn, "conv1", "bn1", x, b->filters, 1, 1));

@@ -1,4 +1,4 @@
-/* Networks for small pictures. */
+/* Networks for small pictures: mlp, lenet, cnn. */
 #include "nn/zoo/zoo.h"
 
 mica_value mica__zoo_mlp(mica_nn *nn, mica_value x, const mica_model_config *c) {
@@ -6,7 +6,8 @@ mica_value mica__zoo_mlp(mica_nn *nn, mica_value x, const mica_model_config *c) 
   return mica_nn_dense(nn, "fc2", mica_nn_dropout(nn, h, c->dropout), c->classes, NULL);
 }
 
-/* Convolution, relu, pooling by two; in another order, since relu rises: pooled first, it has a quarter to do. */
+/* Convolution, pooling by two, relu: relu is monotonic, so that it commutes with the maximum and has a quarter to
+ * do. */
 static mica_value conv_pool(mica_nn *nn, const char *name, mica_value x, int64_t filters, int64_t size, int64_t pad) {
   x = mica_nn_conv(nn, name, x, filters, size, &(mica_nn_conv_config){.how = {.pad = {pad, pad}}});
   return mica_relu(mica__zoo_max_pool(x, 2, 2, 0));

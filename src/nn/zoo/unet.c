@@ -18,7 +18,7 @@ static mica_value twice(mica_nn *nn, const char *scope, int level, mica_value x,
   return x;
 }
 
-/* As many levels as the sides can be halved. */
+/* U-Net with as many levels as the sides can be halved. */
 mica_value mica__zoo_unet(mica_nn *nn, mica_value x, const mica_model_config *c) {
   mica_value skip[LEVELS];
   int64_t width = c->width ? c->width : 64;

@@ -3,13 +3,13 @@
 
 #include <stdio.h>
 
-/* Filters of a convolution; 0: pooling. */
+/* The filters of each convolution; 0 is a pooling. */
 static const int64_t layers[] = {64, 0, 128, 0, 256, 256, 0, 512, 512, 0, 512, 512, 0};
 
 mica_value mica__zoo_vgg11(mica_nn *nn, mica_value x, const mica_model_config *c) {
   double rate = mica__or_default(c->dropout, 0.5);
   mica_nn_push(nn, "features");
-  /* torchvision counts relu and pooling as layers too. */
+  /* torchvision numbers relu and pooling as layers too. */
   for (size_t i = 0, at = 0; i < sizeof layers / sizeof *layers; i++, at += layers[i - 1] ? 2 : 1) {
     char name[24];
     snprintf(name, sizeof name, "%zu", at);

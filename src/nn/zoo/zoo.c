@@ -17,7 +17,7 @@ static const char *const names[] = {
 #define ZOO_NAME(name, text, channels, side) #name,
     MICA__ZOO_LIST(ZOO_NAME)};
 #define ENTRIES (sizeof entries / sizeof *entries)
-/* Images that the small stem is for, a side. */
+/* The largest side of images for which the small stem is used. */
 #define SMALL_IMAGE 64
 
 const char *mica_model_name(size_t index) { return index < ENTRIES ? entries[index].name : NULL; }

@@ -1,4 +1,4 @@
-/* nn/zoo/zoo.h: what the networks of the zoo share. */
+/* nn/zoo/zoo.h: the table of the zoo, and layers that its networks share. */
 #ifndef MICA_NN_ZOO_ZOO_H
 #define MICA_NN_ZOO_ZOO_H
 
@@ -7,8 +7,8 @@
 #include <mica/model.h>
 #include <mica/nodes.h>
 
-/* Name, a line about it, channels and side of the images it was published for. Each is a function mica__zoo_<name>,
- * given a config without open defaults. */
+/* Name, description, channels and side of the images it was published for. Each is a function mica__zoo_<name>, called
+ * with defaults filled in. */
 #define MICA__ZOO_LIST(X)                                                                                              \
   X(mlp, "dense 128, dense", 1, 28)                                                                                    \
   X(lenet, "LeNet-5: two convolutions, three dense layers", 1, 28)                                                     \
@@ -27,7 +27,7 @@ MICA__ZOO_LIST(MICA__ZOO_DECLARE)
 /* A square convolution, without bias unless asked; weights by fan_out, as deep networks are published. */
 mica_value mica__zoo_conv(mica_nn *nn, const char *name, mica_value x, int64_t filters, int64_t size, int64_t stride,
                           int64_t groups, bool bias);
-/* size x size, stride the same unless given. */
+/* Max pooling over size x size; stride 0 means size. */
 mica_value mica__zoo_max_pool(mica_value x, int64_t size, int64_t stride, int64_t pad);
 /* The mean of every channel: (N, C). */
 mica_value mica__zoo_pool_all(mica_value x);
