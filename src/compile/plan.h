@@ -72,8 +72,6 @@ mica_status mica__session_make_parameters(mica_session *session, const mica_grap
 
 /* Where parameters and planned values begin: at multiples of that many bytes. */
 size_t mica__session_alignment(const mica_engine *engine);
-/* Whether the tensor does not begin where kernels expect tensors to (MICA__TENSOR_ALIGNMENT). */
-bool mica__session_begins_oddly(const mica_tensor *tensor);
 
 /* Plans the session's graph for these input shapes; touches no device. */
 mica_status mica__plan_create(mica_session *session, const mica_shape *shapes, mica__plan **plan);

@@ -170,17 +170,12 @@ static mica_status take_feeds(mica_session *session, const mica_feed *feeds, siz
   return MICA_OK;
 }
 
-bool mica__session_begins_oddly(const mica_tensor *tensor) {
-  size_t offset = (size_t)mica__tensor_first(tensor) * mica_dtype_size(mica_tensor_dtype(tensor));
-  return offset % MICA__TENSOR_ALIGNMENT != 0;
-}
-
 /* Kernels were chosen for tensors that begin where vectors may: others are copied to such a place first. */
 static mica_status bind_feed(mica__plan *v, mica_engine *engine, mica_queue *queue, int32_t i,
                              const mica_tensor *feed) {
   mica__plan_input *input = &v->inputs[i];
   if (!input->node) return MICA_OK;
-  if (mica__session_begins_oddly(feed)) {
+  if (!mica__tensor_is_aligned(feed)) {
     if (!input->aligned)
       MICA_TRY(mica_tensor_create(engine, mica_tensor_dtype(feed), mica_tensor_shape(feed), &input->aligned));
     MICA_TRY(mica_op_copy(queue, feed, input->aligned));

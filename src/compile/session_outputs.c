@@ -1,5 +1,6 @@
 /* Where the outputs of a run are written: memory of the plan's own, or the caller's. */
 #include "compile/plan.h"
+#include "runtime/tensor.h"
 
 #include <mica/ops.h>
 
@@ -27,7 +28,7 @@ static mica_status check_bound(const mica__plan *v, int32_t i, const mica_tensor
 
 /* Whether kernels write the output to a tensor of the caller's. */
 static bool goes_to_the_caller(const mica_session *session, int32_t i) {
-  return session->bound[i] && !mica__session_begins_oddly(session->bound[i]);
+  return session->bound[i] && mica__tensor_is_aligned(session->bound[i]);
 }
 
 mica_status mica__plan_bind_outputs(mica_session *session, mica__plan *v) {

@@ -19,7 +19,7 @@ static mica_status check_tensor(const mica_session *session, const char *call, i
                       mica__type_format(slot->type, want));
   if (!mica_tensor_is_contiguous(tensor))
     return mica__fail(MICA_E_INVALID, "%s: the tensor for '%s' is not contiguous", call, slot->name);
-  if (mica__session_begins_oddly(tensor))
+  if (!mica__tensor_is_aligned(tensor))
     return mica__fail(MICA_E_INVALID, "%s: the tensor for '%s' does not begin at a multiple of %d bytes", call,
                       slot->name, MICA__TENSOR_ALIGNMENT);
   return MICA_OK;

@@ -61,16 +61,6 @@ static mica_status copy_node(const mica_graph *graph, int32_t id, const int32_t 
   return MICA_OK;
 }
 
-void mica__template_find_invariant(const mica_graph *graph, const bool *written, bool *invariant) {
-  for (int32_t id = 1; id <= graph->count; id++) {
-    const mica__node *node = mica__graph_node(graph, id);
-    bool source = node->op->kind == MICA__OP_SOURCE;
-    invariant[id - 1] = !written[id - 1] && (source ? node->op != &mica__op_input : node->input_count > 0);
-    for (int32_t k = 0; k < node->input_count; k++)
-      invariant[id - 1] = invariant[id - 1] && invariant[node->inputs[k] - 1];
-  }
-}
-
 static bool assigns(const mica_graph *graph) {
   for (int32_t id = 1; id <= graph->count; id++)
     if (mica__graph_node(graph, id)->assigned) return true;

@@ -80,6 +80,3 @@ mica_status mica__augment_launch(mica_queue *queue, const mica__augment *augment
                                  mica_tensor *targets) {
   return mica__augment_launch_as(queue, NULL, augment, x, labels, affine, y, targets);
 }
-
-static const mica__kernel_desc *const kernels[] = {&mica__augment_kernel, NULL};
-const mica__op mica__op_augment = {.name = "augment", .kernels = kernels, .check = mica__augment_check};

@@ -33,9 +33,7 @@ mica_status mica__augment_launch_as(mica_queue *queue, const struct mica__varian
                                     const mica__augment *augment, const mica_tensor *x, const mica_tensor *labels,
                                     const mica_tensor *affine, mica_tensor *y, mica_tensor *targets);
 
-struct mica__check;
 struct mica__kernel_desc;
 extern const struct mica__kernel_desc mica__augment_kernel;
-mica_status mica__augment_check(struct mica__check *check);
 
 #endif

@@ -132,6 +132,10 @@ bool mica__tensor_same_memory(const mica_tensor *a, const mica_tensor *b) {
 
 int64_t mica__tensor_first(const mica_tensor *tensor) { return tensor->first; }
 
+bool mica__tensor_is_aligned(const mica_tensor *tensor) {
+  return (size_t)tensor->first * mica_dtype_size(tensor->dtype) % MICA__TENSOR_ALIGNMENT == 0;
+}
+
 void mica__tensor_changed(const mica_tensor *tensor) { atomic_fetch_add(&tensor->buffer->changes, 1); }
 
 uint64_t mica__tensor_changes(const mica_tensor *tensor) {

@@ -11,8 +11,11 @@
 /* Elements from the buffer's start to the tensor's first one. */
 int64_t mica__tensor_first(const mica_tensor *tensor);
 
-/* Whether both begin at the same element of the same buffer. */
+/* True when both begin at the same element of the same buffer. */
 bool mica__tensor_same_memory(const mica_tensor *a, const mica_tensor *b);
+
+/* True when the first element lies at a multiple of MICA__TENSOR_ALIGNMENT in the buffer. */
+bool mica__tensor_is_aligned(const mica_tensor *tensor);
 
 /* Another number whenever something may have written to the tensor's buffer since the last call: a transfer, a launch,
  * or whoever has been given its memory. Launches of recordings are not seen: whoever replays one says what it writes.

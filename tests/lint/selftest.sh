@@ -33,13 +33,14 @@ finds() {
   mkdir -p "$(dirname "$2")"
   # shellcheck disable=SC2059
   printf "$4" >"$2"
+  [ ! -d "$work/more" ] || cp -R "$work/more/." .
   expect 1 "$1" "$3"
 }
 
 lines() { awk -v n="$1" -v text="$2" 'BEGIN { while (n-- > 0) print text }'; }
 
 fresh_tree
-for name in layers sizes format opencl hygiene words; do expect 0 $name ''; done
+for name in layers circles sizes format opencl hygiene words; do expect 0 $name ''; done
 
 finds layers src/base/b.c 'src/base/b.c:1: base must not include ir/graph.h' '#include "ir/graph.h"\n'
 finds layers src/runtime/b.c 'runtime must not include ir/graph.h' '#include "ir/graph.h"\n'
@@ -49,6 +50,20 @@ finds layers samples/b.c 'samples must not include base/hash.h' '#include "base/
 finds layers include/mica/b.h 'include must not include base/hash.h' '#include "base/hash.h"\n'
 finds layers src/nn/b.c 'is not spelled from src/' '#include "b.h"\n'
 finds layers src/new/b.c 'src/new is no layer' '#include "base/b.h"\n'
+
+two_files() { # FILE CONTENT: beside the file of `finds`
+  mkdir -p "$work/more/$(dirname "$1")"
+  # shellcheck disable=SC2059
+  printf "$2" >"$work/more/$1"
+}
+two_files src/base/c.h '#include "base/d.h"\n'
+two_files src/base/d.c '#include "base/c.h"\n\nint mica__d(void) { return mica__b(); }\n'
+finds circles src/base/d.h 'src/base/c.h and src/base/d.h need each other' '#include "base/c.h"\n'
+finds circles src/base/b.c 'src/base/b.c and src/base/d.c need each other' \
+  'int mica__b(void) {\n  return mica__d();\n}\n'
+rm -r "$work/more"
+finds circles tests/lint/circles.allow 'base/a and base/b form no circle' 'base/a base/b they were one once\n'
+finds circles tests/lint/circles.allow 'has no reason' 'base/a base/b\n'
 
 finds format src/base/b.c 'b.c:1' 'int  b ;\n'
 

@@ -37,17 +37,9 @@ bool mica__builder_axis(const char *op, mica_value x, int64_t *axis);
 mica_status mica__want_float(mica__type type);
 mica_status mica__want_index(mica__type type);
 
-/* value with its elements summed where `like` was broadcast to value's shape: the gradient of broadcasting. A null
- * value, or a `like` that has no gradient (not a floating type), gives the null value. */
-mica_value mica__sum_to(mica_value value, mica_value like);
-
 /* In a shape that reshape is given: as large as dimension k of the operand. */
 #define MICA__COPY_DIM(k) (-2 - (int64_t)(k))
 
-/* value as the shape of like, which may be open, with as many elements. */
-mica_value mica__reshape_like(mica_value value, mica_value like);
-/* value broadcast to the shape of like, which may be open. */
-mica_value mica__expand_like(mica_value value, mica_value like);
 /* value without dimension `axis`, which is 1; and with a dimension of 1 put there. */
 mica_value mica__drop_axis(mica_value value, int32_t axis);
 mica_value mica__insert_axis(mica_value value, int32_t axis);

@@ -4,6 +4,7 @@
 #include "base/checked.h"
 #include "base/element.h"
 #include "base/error.h"
+#include "ops/layout/views.h"
 
 #include <stdlib.h>
 

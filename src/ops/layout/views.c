@@ -1,4 +1,5 @@
 /* reshape, transpose, expand: other looks at the same elements. */
+#include "ops/layout/views.h"
 #include "base/checked.h"
 #include "ops/common/build.h"
 
@@ -181,4 +182,40 @@ const mica__op mica__op_expand = {.name = "expand",
 
 mica_value mica_expand(mica_value x, mica_shape shape) {
   return mica__graph_add(&mica__op_expand, &x, 1, &(mica__to_shape_attrs){shape});
+}
+
+static int32_t open_count(mica_shape shape) {
+  int32_t count = 0;
+  for (int32_t i = 0; i < shape.rank; i++) count += shape.dim[i] == MICA_DYNAMIC;
+  return count;
+}
+
+mica_value mica__reshape_like(mica_value value, mica_value like) {
+  mica_shape shape = mica_value_shape(like);
+  if (mica_shape_equal(mica_value_shape(value), shape) && mica__shape_is_known(shape)) return value;
+  if (open_count(shape) <= 1) return mica_reshape(value, shape);
+  return mica__graph_add(&mica__op_reshape, (mica_value[]){value, like}, 2, NULL);
+}
+
+mica_value mica__expand_like(mica_value value, mica_value like) {
+  mica_shape from = mica_value_shape(value), to = mica_value_shape(like);
+  if (mica_shape_equal(from, to)) return value;
+  for (int32_t i = 0; i < to.rank; i++) {
+    int32_t at = i - (to.rank - from.rank);
+    /* What is open and not the value's own extent can be taken from `like` only. */
+    if (to.dim[i] == MICA_DYNAMIC && (at < 0 || from.dim[at] != MICA_DYNAMIC))
+      return mica__graph_add(&mica__op_expand, (mica_value[]){value, like}, 2, NULL);
+  }
+  return mica_expand(value, to);
+}
+
+mica_value mica__sum_to(mica_value value, mica_value like) {
+  if (!value.graph || mica_dtype_kind_of(mica_value_dtype(like)) != MICA_DTYPE_KIND_FLOAT) return (mica_value){0};
+  mica_shape from = mica_value_shape(value), to = mica_value_shape(like);
+  int32_t extra = from.rank - to.rank;
+  mica_axes axes = {0};
+  for (int32_t i = 0; i < from.rank; i++)
+    if (i < extra || (to.dim[i - extra] == 1 && from.dim[i] != 1)) axes.axis[axes.count++] = i;
+  if (axes.count > 0) value = mica_sum(value, axes, true);
+  return extra > 0 ? mica__reshape_like(value, like) : value;
 }

@@ -33,7 +33,7 @@ static bool is_bias(const mica__epilogue_fusion *fusion, mica_shape shape) {
 bool mica__linear_fuse_epilogue(mica__epilogue_fusion *fusion) {
   const mica__node *node = fusion->node, *user = fusion->user;
   mica_shape shape = user->type.shape;
-  bool plain = node->op == &mica__op_matmul;
+  bool plain = node->op != &mica__op_linear; /* the other op with this rule is matmul */
   mica_activation activation = MICA_ACTIVATION_NONE;
   mica__linear_attrs *attrs = fusion->attrs;
   if (plain)

@@ -1,5 +1,6 @@
 /* matmul: (..., M, K) times (..., K, N), ranks of at least 2, leading axes broadcast. */
 #include "ops/common/build.h"
+#include "ops/layout/views.h"
 #include "ops/matmul/gemm.h"
 #include "ops/matmul/linear.h"
 

@@ -1,6 +1,7 @@
 /* Normalisation by statistics of channels: reductions and pointwise ops, which generated kernels take together with
  * what stands before and after them. */
 #include "base/error.h"
+#include "ops/layout/views.h"
 #include "ops/norm/norm.h"
 #include "ops/resample/resample.h"
 

@@ -2,6 +2,7 @@
 #include "base/checked.h"
 #include "base/element.h"
 #include "base/error.h"
+#include "ops/layout/views.h"
 #include "ops/pool/pool.h"
 #include "ops/select/launch_check.h"
 #include "runtime/launch.h"

@@ -1,5 +1,6 @@
 /* Reductions of graphs, and what is made of them. */
 #include "ops/common/build.h"
+#include "ops/layout/views.h"
 
 #include <math.h>
 
