@@ -1,11 +1,11 @@
 /* matmul/gemm_pack.cl: an operand of gemm_tile, of floats, in the order in which that kernel reads it (its form
- * PREPACKED): for operands that stay as they are from run to run, or that many groups would pack, each for itself.
+ * PREPACKED): for operands that are constant from run to run, or that many groups would pack, each for itself.
  *
  *   P[(z * panels + p) * K + k][i] = X[X_at + z * X_batch + (p * width + i) * X_outer + k * X_k]
  *
  * for i < width and p * width + i < outer. The outer index is the row of A or the column of B. X and P do not overlap.
  *
- * NV 0: panels of any width; what remains of the `pitch` places of a row is 0. NDRange: one dimension,
+ * NV 0: panels of any width; what remains of the `pitch` elements of a row is 0. NDRange: one dimension,
  * batches * panels * K or more, work-groups of any size.
  *
  * NV > 0, for the CPU class: panels whose width and pitch are NV vectors of VW elements; what lies beyond the last row
@@ -22,8 +22,8 @@
 #endif
 #define PACK_PARAMS                                                                                                    \
   const int batches, const int outer, const int K, const int width, const int pitch, const int KB,                     \
-      __global const float *X, const long X_at, const long X_batch, const long X_outer, const long X_k,                \
-      __global float *P, const long P_at
+      __global const float *X                                                                                          \
+  , const long X_at, const long X_batch, const long X_outer, const long X_k, __global float *P, const long P_at
 
 #if NV == 0
 __kernel void gemm_pack(PACK_PARAMS) {
@@ -32,7 +32,8 @@ __kernel void gemm_pack(PACK_PARAMS) {
   if (index < (long)K * panels * batches) {
     const int k = index % K, first = index / K % panels * width, count = min(width, outer - first);
     const long from = X_at + index / K / panels * X_batch + first * X_outer + k * X_k, to = P_at + index * pitch;
-    for (int i = 0; i < count; i++) P[to + i] = X[from + i * X_outer];
+    for (int i = 0; i < count; i++) P[to + i] = X
+    [from + i * X_outer];
     for (int i = count; i < pitch; i++) P[to + i] = 0.0f;
   }
 }
@@ -42,9 +43,9 @@ __kernel void gemm_pack(PACK_PARAMS) {
 #define B_FORM PACK
 #define B_T f32
 #define NR (NV * VW)
-#define V COMPUTEV(f32, VW)
+#include "common/simd.clh"
+#define V vec
 #define READ_B(n, p, i) LOADV(f32, n, p, i)
-#define UNROLL _Pragma("unroll")
 #define PACKED __global
 #include "matmul/gemm_pack.clh"
 

@@ -17,7 +17,7 @@ static const mica__kernel_param params[] = {
     MICA__CASE("A_FORM", "a: 1 rows and 2 columns in place, 3 packed by the group, 4 packed before", 1, 2, 3, 4),
     MICA__CASE("B_FORM", "b: 1 rows in place, 3 packed by the group, 4 packed before", 1, 3, 4),
     MICA__CASE("EPILOGUE", "beyond the product: 0 everything, 1 nothing, 2 bias and activation", 0, 1, 2),
-    MICA__CASE("ASK", "the next panel of b is asked for while tiles are multiplied", 0, 1),
+    MICA__CASE("PREFETCH", "the next panel of b is prefetched while tiles are multiplied", 0, 1),
     MICA__INT("MR", "rows of a register tile", 1, 2, 4, 6, 8, 12, 14),
     MICA__INT("NV", "vectors in a row of a register tile", 1, 2, 3, 4, 8),
     MICA__INT("VW", "elements of a vector", 4, 8, 16),
@@ -54,7 +54,7 @@ typedef struct plan {
   bool packs_b; /* B is packed before, but for this product alone */
   int64_t splits;
   int32_t epilogue;
-  bool asks;        /* for panels of B ahead */
+  bool prefetches;  /* panels of B */
   bool own_partial; /* sums between blocks of K need memory of their own */
 } plan;
 
@@ -94,7 +94,7 @@ typedef struct habits {
   int64_t short_m;         /* so many rows */
   int64_t stream_m;        /* so few rows of D stream a B */
   int64_t stream_elements; /* of more than these */
-  int64_t near_floats;     /* a B of more no near cache holds: its panels are asked for ahead */
+  int64_t near_floats;     /* a B of more no near cache holds: its panels are prefetched */
   bool wide;               /* tiles of WIDE columns, which load a third less for each multiply-add */
 } habits;
 
@@ -182,7 +182,7 @@ static void choose_forms(const mica__gemm *gemm, const mica_device_info *device,
   if (gemm->constant & 2 && b_f32) p->b_form = PREPACKED;
   p->packs_b = p->b_form == PACKED_HERE && b_f32 && packs_once(gemm);
   if (p->packs_b) p->b_form = PREPACKED;
-  p->asks = p->b_form != IN_ROWS && p->nr > p->vw && gemm->k * gemm->n > h.near_floats;
+  p->prefetches = p->b_form != IN_ROWS && p->nr > p->vw && gemm->k * gemm->n > h.near_floats;
 }
 
 static int64_t groups_of(const mica__gemm *gemm, const plan *p) {
@@ -297,7 +297,7 @@ static plan make_plan(const mica__gemm *gemm, const mica_device_info *device, co
   mica__kernel_set(&mica__gemm_tile_kernel, p.values, "A_FORM", p.a_form);
   mica__kernel_set(&mica__gemm_tile_kernel, p.values, "B_FORM", p.b_form);
   mica__kernel_set(&mica__gemm_tile_kernel, p.values, "EPILOGUE", p.epilogue);
-  mica__kernel_set(&mica__gemm_tile_kernel, p.values, "ASK", p.asks);
+  mica__kernel_set(&mica__gemm_tile_kernel, p.values, "PREFETCH", p.prefetches);
   mica__kernel_set(&mica__gemm_tile_kernel, p.values, "A_T", (int32_t)mica_tensor_dtype(gemm->a.tensor));
   mica__kernel_set(&mica__gemm_tile_kernel, p.values, "B_T", (int32_t)mica_tensor_dtype(gemm->b.tensor));
   return p;
