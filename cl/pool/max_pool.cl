@@ -1,19 +1,19 @@
-/* pool/max_pool.cl: y[n, o] = the largest of x[n, i] over the elements i of window o, a NaN being the largest; or where
- * it stands.
+/* pool/max_pool.cl: y[n, o] = the largest of x[n, i] over the elements i of window o, a NaN being the largest; or its
+ * index.
  *
  * x is (planes, D, H, W), y (planes, outputs of D, H, W); D, H and W are windows (pool/window.clh). A window without
- * elements gives `lowest`, and the place D H W.
+ * elements gives `lowest`, and the index D H W.
  *
  *   max_pool_each     with EACH: a work-item an output: planes * outputs of them, any group size
- *   max_pool_lines    a work-item makes `per` lines of outputs, one after the other: the largest of each column first,
- *                     in local memory, then those of the line's windows. ceil(planes * lines / per) work-items in
+ *   max_pool_lines    a work-item makes `per` rows of outputs, one after the other: the largest of each column first,
+ *                     in local memory, then those of the row's windows. ceil(planes * rows / per) work-items in
  *                     groups of one. No adaptive windows. columns, and rows where INDICES, have `length` + 2 VW
- *                     elements: the line with its padding, as far as windows reach
+ *                     elements: the row with its padding, as far as windows reach
  *
- *   X_T       type of x, and of y but for places
- *   INDICES   1: y is the place in the plane, i32, of the first of equals
- *   STRIDE    stride along W where it is 1 or 2; 0: any (lines)
- *   VW        columns and outputs that are taken as one vector, at most W and the outputs of W (lines) */
+ *   X_T       type of x, and of y but for indices
+ *   INDICES   1: y is the index in the plane, i32, of the first of equals
+ *   STRIDE    stride along W where it is 1 or 2; 0: any (max_pool_lines)
+ *   VW        columns and outputs of a vector, at most W and the outputs of W (max_pool_lines) */
 #include "common/strided.clh"
 #include "pool/window.clh"
 
@@ -37,27 +37,28 @@
 #endif
 
 #ifdef EACH
-__kernel void max_pool_each(__global const STORAGE(X_T) *x, const long x_at, __global STORAGE(Y_T) *y, const long y_at,
-                            const int planes, const int8 D, const int8 H, const int8 W, const COMPUTE(X_T) lowest) {
+__kernel void max_pool_each(__global const STORAGE(X_T) * x, const long x_at, __global STORAGE(Y_T) * y,
+                            const long y_at, const int planes, const int8 D, const int8 H, const int8 W,
+                            const COMPUTE(X_T) lowest) {
   const long item = get_global_id(0);
   const int q = (int)(item % W.s1), p = (int)(item / W.s1 % H.s1), o = (int)(item / W.s1 / H.s1 % D.s1);
   const long plane = item / W.s1 / H.s1 / D.s1;
   if (plane >= planes) return;
   x += x_at + plane * D.s0 * H.s0 * W.s0;
   COMPUTE(X_T) best = lowest;
-  int place = -1;
+  int index = -1;
   FOR_TAPS(d, D, o)
   FOR_TAPS(h, H, p)
   FOR_TAPS(w, W, q) {
     const int at = (d * H.s0 + h) * W.s0 + w;
     const COMPUTE(X_T) v = LOAD(X_T, x, at);
-    if (place < 0 || MICA_OVER(v, best)) {
+    if (index < 0 || COMBINE_OVER(v, best)) {
       best = v;
-      place = at;
+      index = at;
     }
   }
 #if INDICES
-  y[y_at + item] = place < 0 ? D.s0 * H.s0 * W.s0 : place;
+  y[y_at + item] = index < 0 ? D.s0 * H.s0 * W.s0 : index;
 #else
   STORE(X_T, best, y, y_at + item);
 #endif
@@ -65,11 +66,7 @@ __kernel void max_pool_each(__global const STORAGE(X_T) *x, const long x_at, __g
 
 #else
 /* Lanes compare as integers of their own width. */
-#define mica_mask_float int
-#define mica_mask_double long
-#define mica_mask_int int
-#define mica_mask_long long
-#define MASK(n) MICA_PASTE(MICA_PASTE(mica_mask_, COMPUTE(X_T)), n)
+#define MASK(n) COMBINE_INT(X_T, n)
 #define AS_MASK(v) MICA_PASTE(mica_as_mask_, COMPUTE(X_T))(v)
 #define mica_as_mask_float(v) MICA_AS(int, VW, v)
 #define mica_as_mask_double(v) MICA_AS(long, VW, v)
@@ -81,7 +78,7 @@ __kernel void max_pool_each(__global const STORAGE(X_T) *x, const long x_at, __g
 #define mica_wide_int i32
 #define mica_wide_long i64
 #define WIDE MICA_PASTE(mica_wide_, COMPUTE(X_T))
-/* What window k of the outputs from q on has in a line. */
+/* Column k of the windows of the outputs from q on. */
 #if STRIDE == 1
 #define COLUMNS(T, n, line, q, k) LOADV(T, n, line, (q) + (k))
 #elif STRIDE == 2
@@ -92,7 +89,7 @@ __kernel void max_pool_each(__global const STORAGE(X_T) *x, const long x_at, __g
 #define mica_even_8(T, p, i) LOADV(T, 16, p, i).even
 #define mica_even_16(T, p, i) ((COMPUTEV(T, 16))(LOADV(T, 16, p, i).even, LOADV(T, 16, p, (i) + 16).even))
 #else
-#define COLUMNS(T, n, line, q, k) GATHER(T, n, line, (q) * W.s3 + (k), W.s3)
+#define COLUMNS(T, n, line, q, k) GATHER(T, n, line, (q)*W.s3 + (k), W.s3)
 #endif
 #define mica_truth_1(c) ((c) ? -1 : 0)
 #define mica_truth_2(c) (c)
@@ -102,16 +99,16 @@ __kernel void max_pool_each(__global const STORAGE(X_T) *x, const long x_at, __g
 #define TRUTH(n, c) MICA_PASTE(mica_truth_, n)(c)
 #define NO_ROW INT_MAX
 
-/* Joins v, in row r and column c, to the best so far: of equals the upper row comes first, then what came before. RAISE
- * does so where r is below every row before. */
+/* COMBINE takes v, in row r and column c, into the best so far: of equals the upper row wins, then the earlier one.
+ * RAISE does so where r is below every row before. */
 #if INDICES
 #define BEST(best)                                                                                                     \
   COMPUTEV(X_T, VW) best = lowest;                                                                                     \
   MASK(VW) best##_row = NO_ROW, best##_column = 0
-#define JOIN(best, v, r, c)                                                                                            \
+#define COMBINE(best, v, r, c)                                                                                         \
   do {                                                                                                                 \
     const COMPUTEV(X_T, VW) v_ = v;                                                                                    \
-    const MASK(VW) r_ = r, over_ = TRUTH(VW, MICA_OVER(v_, best)), under_ = TRUTH(VW, MICA_OVER(best, v_));            \
+    const MASK(VW) r_ = r, over_ = TRUTH(VW, COMBINE_OVER(v_, best)), under_ = TRUTH(VW, COMBINE_OVER(best, v_));      \
     const MASK(VW) take_ = over_ | (~under_ & TRUTH(VW, r_ < best##_row));                                             \
     best = select(best, v_, take_);                                                                                    \
     best##_row = select(best##_row, r_, take_);                                                                        \
@@ -120,7 +117,7 @@ __kernel void max_pool_each(__global const STORAGE(X_T) *x, const long x_at, __g
 #define RAISE(best, v, r)                                                                                              \
   do {                                                                                                                 \
     const COMPUTEV(X_T, VW) v_ = v;                                                                                    \
-    const MASK(VW) take_ = TRUTH(VW, MICA_OVER(v_, best));                                                             \
+    const MASK(VW) take_ = TRUTH(VW, COMBINE_OVER(v_, best));                                                          \
     best = select(best, v_, take_);                                                                                    \
     best##_row = select(best##_row, (MASK(VW))(r), take_);                                                             \
   } while (0)
@@ -128,22 +125,23 @@ __kernel void max_pool_each(__global const STORAGE(X_T) *x, const long x_at, __g
 #define ROWS(k) AS_MASK(COLUMNS(i32, VW, rows, q, k))
 #else
 #define BEST(best) COMPUTEV(X_T, VW) best = lowest
-#define JOIN(best, v, r, c)                                                                                            \
+#define COMBINE(best, v, r, c)                                                                                         \
   do {                                                                                                                 \
     const COMPUTEV(X_T, VW) v_ = v;                                                                                    \
     const MASK(VW) take_ = TRUTH(VW, (v_ > best) | (v_ != v_));                                                        \
     best = select(best, v_, take_);                                                                                    \
   } while (0)
-#define RAISE(best, v, r) JOIN(best, v, r, 0)
+#define RAISE(best, v, r) COMBINE(best, v, r, 0)
 #define BEGIN_ROWS(best)
 #endif
 
-__kernel void max_pool_lines(__global const STORAGE(X_T) *x, const long x_at, __global STORAGE(Y_T) *y, const long y_at,
-                             const int planes, const int8 D, const int8 H, const int8 W, const COMPUTE(X_T) lowest,
-                             const int per, const int length, __local COMPUTE(X_T) *columns, __local int *rows) {
+__kernel void max_pool_lines(__global const STORAGE(X_T) * x, const long x_at, __global STORAGE(Y_T) * y,
+                             const long y_at, const int planes, const int8 D, const int8 H, const int8 W,
+                             const COMPUTE(X_T) lowest, const int per, const int length, __local COMPUTE(X_T) * columns,
+                             __local int *rows) {
   const long first = get_global_id(0) * (long)per, lines = (long)planes * D.s1 * H.s1;
   const long last = min(first + per, lines);
-  /* What lies behind the last window is not needed. */
+  /* Columns behind the last window are not needed. */
   const int width = min(W.s0, length - W.s4);
   for (int i = 0; i < length + 2 * VW; i++) {
     columns[i] = lowest;
@@ -176,12 +174,12 @@ __kernel void max_pool_lines(__global const STORAGE(X_T) *x, const long x_at, __
     for (int begin = 0; begin < W.s1; begin += VW) {
       const int q = min(begin, W.s1 - VW);
       BEST(best);
-      for (int k = 0; k < W.s2 * W.s5; k += W.s5) JOIN(best, COLUMNS(WIDE, VW, columns, q, k), ROWS(k), k);
+      for (int k = 0; k < W.s2 * W.s5; k += W.s5) COMBINE(best, COLUMNS(WIDE, VW, columns, q, k), ROWS(k), k);
 #if INDICES
       const MASK(VW) column = best_column + AS_MASK(RAMP(int, VW, q)) * W.s3 - W.s4;
       const MASK(VW) none = TRUTH(VW, best_row == NO_ROW);
-      const MASK(VW) place = select(best_row * W.s0 + column, (MASK(VW))(D.s0 * H.s0 * W.s0), none);
-      STOREV(i32, VW, MICA_AS(int, VW, place), y, y_at + line * W.s1 + q);
+      const MASK(VW) index = select(best_row * W.s0 + column, (MASK(VW))(D.s0 * H.s0 * W.s0), none);
+      STOREV(i32, VW, MICA_AS(int, VW, index), y, y_at + line * W.s1 + q);
 #else
       STOREV(X_T, VW, best, y, y_at + line * W.s1 + q);
 #endif

@@ -1,6 +1,6 @@
 /* reduce/reduce.cl: reductions along one axis.
  *
- * x is seen as (outer, n, inner) and reduced over n > 0. A row of n is cut into `chunks` pieces of `chunk` elements so
+ * x is seen as (outer, n, inner) and reduced over n > 0. A row of n is cut into `chunks` parts of `chunk` elements so
  * that few long rows fill a device; y is then (outer, chunks, inner), and a second launch with n = chunks finishes.
  * With one chunk y is the result.
  *
@@ -10,7 +10,7 @@
  *   Y_T     type of y
  *   VW      elements taken together
  *   SHARED  reduce_rows: 0, for the CPU class: a work-item takes a chunk, in UNROLL vectors; 1, for the GPU class: a
- *           group of GROUP work-items takes a chunk, and joins its parts in local memory
+ *           group of GROUP work-items takes a chunk, and combines its parts in local memory
  *
  * reduce_rows      inner = 1; global size (chunks, outer), times GROUP in the first dimension where SHARED.
  * reduce_columns   inner > 1; global size (ceil(inner / VW), chunks, outer): a work-item takes VW columns of a chunk.
@@ -36,21 +36,15 @@
 #ifndef SHARED
 #define SHARED 0
 #endif
+#include "common/combine.clh"
 
 #define UNROLL 4
 #define VALUE(w) COMPUTEV(X_T, w)
-/* Integers as wide as COMPUTE(X_T): what vector comparisons give and vector selections take. */
-#define INDEX(w) MICA_PASTE(MICA_PASTE(mica_index_, COMPUTE(X_T)), w)
-#define mica_index_float int
-#define mica_index_int int
-#define mica_index_double long
-#define mica_index_long long
+#define INDEX(w) COMBINE_INT(X_T, w)
+#define ABOVE(w, a, b) ((INDEX(w))(COMBINE_OVER(a, b)))
 
-/* ABOVE(w, a, b): whether a is larger than b, a NaN being the largest. */
-#define ABOVE(w, a, b) ((INDEX(w))(((a) > (b)) | (((a) != (a)) & ((b) == (b)))))
-
-/* TAKE adds value v, found at index i, to the state (acc, at); in order, so that of equals the first stays. MERGE joins
- * two states of which either may hold the earlier elements. */
+/* TAKE combines value v of index i with the state (acc, at), in order, so that the first of equals stays. MERGE
+ * combines two states of which either may hold the earlier elements. */
 #if KIND == 0
 #define TAKE(w, acc, at, v, i) acc += (v)
 #define MERGE(acc, at, v, i) acc += (v)
@@ -81,11 +75,12 @@
 
 #if SHARED
 
-__kernel __attribute__((reqd_work_group_size(GROUP, 1, 1))) void
-reduce_rows(__global const STORAGE(X_T) *x, const long x_at, __global STORAGE(Y_T) *y, const long y_at, const int n,
-            const int inner, const int chunk) {
+__kernel __attribute__((reqd_work_group_size(GROUP, 1, 1))) void reduce_rows(__global const STORAGE(X_T) * x,
+                                                                             const long x_at, __global STORAGE(Y_T) * y,
+                                                                             const long y_at, const int n,
+                                                                             const int inner, const int chunk) {
   __local VALUE(1) values[GROUP];
-  __local INDEX(1) places[GROUP];
+  __local INDEX(1) indices[GROUP];
   const int me = get_local_id(0);
   const int begin = get_group_id(0) * chunk;
   const int count = min(chunk, n - begin);
@@ -98,13 +93,13 @@ reduce_rows(__global const STORAGE(X_T) *x, const long x_at, __global STORAGE(Y_
   }
   for (int i = me + GROUP; i < count; i += GROUP) TAKE(1, acc, at, LOAD(X_T, x, begin + i), (INDEX(1))(begin + i));
   values[me] = acc;
-  places[me] = at;
+  indices[me] = at;
   barrier(CLK_LOCAL_MEM_FENCE);
   for (int half_ = GROUP / 2; half_ > 0; half_ /= 2) {
     if (me < half_ && me + half_ < count) {
-      MERGE(acc, at, values[me + half_], places[me + half_]);
+      MERGE(acc, at, values[me + half_], indices[me + half_]);
       values[me] = acc;
-      places[me] = at;
+      indices[me] = at;
     }
     barrier(CLK_LOCAL_MEM_FENCE);
   }
@@ -113,7 +108,7 @@ reduce_rows(__global const STORAGE(X_T) *x, const long x_at, __global STORAGE(Y_
 
 #else
 
-__kernel void reduce_rows(__global const STORAGE(X_T) *x, const long x_at, __global STORAGE(Y_T) *y, const long y_at,
+__kernel void reduce_rows(__global const STORAGE(X_T) * x, const long x_at, __global STORAGE(Y_T) * y, const long y_at,
                           const int n, const int inner, const int chunk) {
   const int begin = get_global_id(0) * chunk;
   const int end = min(begin + chunk, n);
@@ -123,30 +118,30 @@ __kernel void reduce_rows(__global const STORAGE(X_T) *x, const long x_at, __glo
   int i = begin + 1;
   if (end - begin >= VW * UNROLL) {
     VALUE(1) lane_value[VW * UNROLL];
-    INDEX(1) lane_place[VW * UNROLL];
-    for (int lane = 0; lane < VW * UNROLL; lane++) lane_place[lane] = begin + lane;
+    INDEX(1) lane_index[VW * UNROLL];
+    for (int lane = 0; lane < VW * UNROLL; lane++) lane_index[lane] = begin + lane;
     VALUE(VW) accs[UNROLL];
-    INDEX(VW) ats[UNROLL], places[UNROLL];
+    INDEX(VW) ats[UNROLL], indices[UNROLL];
 #pragma unroll
     for (int u = 0; u < UNROLL; u++) {
       accs[u] = LOADV(X_T, VW, x, begin + u * VW);
-      places[u] = ats[u] = MICA_VLOAD(VW, lane_place, u * VW);
+      indices[u] = ats[u] = MICA_VLOAD(VW, lane_index, u * VW);
     }
     for (i = begin + VW * UNROLL; i + VW * UNROLL <= end; i += VW * UNROLL) {
 #pragma unroll
       for (int u = 0; u < UNROLL; u++) {
-        places[u] += VW * UNROLL;
-        TAKE(VW, accs[u], ats[u], LOADV(X_T, VW, x, i + u * VW), places[u]);
+        indices[u] += VW * UNROLL;
+        TAKE(VW, accs[u], ats[u], LOADV(X_T, VW, x, i + u * VW), indices[u]);
       }
     }
 #pragma unroll
     for (int u = 0; u < UNROLL; u++) {
       MICA_VSTORE(VW, accs[u], lane_value, u * VW);
-      MICA_VSTORE(VW, ats[u], lane_place, u * VW);
+      MICA_VSTORE(VW, ats[u], lane_index, u * VW);
     }
     acc = lane_value[0];
-    at = lane_place[0];
-    for (int lane = 1; lane < VW * UNROLL; lane++) MERGE(acc, at, lane_value[lane], lane_place[lane]);
+    at = lane_index[0];
+    for (int lane = 1; lane < VW * UNROLL; lane++) MERGE(acc, at, lane_value[lane], lane_index[lane]);
   }
   for (; i < end; i++) TAKE(1, acc, at, LOAD(X_T, x, i), (INDEX(1))i);
   PUT(1, acc, at, y, y_at + (long)get_global_id(1) * get_global_size(0) + get_global_id(0));
@@ -159,13 +154,12 @@ __kernel void reduce_rows(__global const STORAGE(X_T) *x, const long x_at, __glo
   do {                                                                                                                 \
     VALUE(w) acc = LOADV(X_T, w, x, (long)begin * inner + (c));                                                        \
     INDEX(w) at = begin;                                                                                               \
-    for (int i = begin + 1; i < end; i++)                                                                              \
-      TAKE(w, acc, at, LOADV(X_T, w, x, (long)i * inner + (c)), (INDEX(w))(i));                                        \
+    for (int i = begin + 1; i < end; i++) TAKE(w, acc, at, LOADV(X_T, w, x, (long)i *inner + (c)), (INDEX(w))(i));     \
     PUT(w, acc, at, y, c);                                                                                             \
   } while (0)
 
-__kernel void reduce_columns(__global const STORAGE(X_T) *x, const long x_at, __global STORAGE(Y_T) *y, const long y_at,
-                             const int n, const int inner, const int chunk) {
+__kernel void reduce_columns(__global const STORAGE(X_T) * x, const long x_at, __global STORAGE(Y_T) * y,
+                             const long y_at, const int n, const int inner, const int chunk) {
   const int first = get_global_id(0) * VW;
   const int begin = get_global_id(1) * chunk;
   const int end = min(begin + chunk, n);

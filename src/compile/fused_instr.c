@@ -299,8 +299,8 @@ void mica__write_take(mica__writer *w, int32_t k) {
     mica__term_add(&at, "RAMP(%s, %d, %s)", mica__write_type(index, 1), lanes, flat.text);
   else
     mica__term_add(&at, "(%s)(%s)", mica__write_type(index, lanes), flat.text);
-  mica__write_line(w, "JOIN_TAKE(%s, %d, r%d%s, %s, %s);", mica__write_join(w, k).text, lanes, (int)k, apart ? "w" : "",
-                   value.text, at.text);
+  mica__write_line(w, "COMBINE_TAKE(%s, %d, r%d%s, %s, %s);", mica__write_join(w, k).text, lanes, (int)k,
+                   apart ? "w" : "", value.text, at.text);
 }
 
 void mica__write_instr(mica__writer *w, int32_t k) {

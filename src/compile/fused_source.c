@@ -86,10 +86,10 @@ static void write_result(mica__writer *w, int32_t k) {
   int lanes = (int)mica__write_lanes(w, k);
   const char *type = mica__write_type(instr->dtype, lanes), *to = mica_dtype_name(instr->dtype);
   if (instr->op->join >= MICA__JOIN_ARGMAX)
-    mica__write_line(w, "const %s v%d = CAST(i64, %s, %d, JOIN_RESULT(%s, %d, r%d));", type, (int)k, to, lanes,
+    mica__write_line(w, "const %s v%d = CAST(i64, %s, %d, COMBINE_RESULT(%s, %d, r%d));", type, (int)k, to, lanes,
                      mica__write_join(w, k).text, lanes, (int)k);
   else
-    mica__write_line(w, "const %s v%d = JOIN_RESULT(%s, %d, r%d);", type, (int)k, mica__write_join(w, k).text, lanes,
+    mica__write_line(w, "const %s v%d = COMBINE_RESULT(%s, %d, r%d);", type, (int)k, mica__write_join(w, k).text, lanes,
                      (int)k);
 }
 
@@ -99,9 +99,10 @@ static void write_walk(mica__writer *w, int32_t walk) {
   int32_t count = w->fused->count, width = w->width;
   for (int32_t k = 0; k < count; k++) {
     if (!joins_in(w, k, walk)) continue;
-    mica__write_line(w, "JOIN_STATE(%s, %d, r%d);", mica__write_join(w, k).text, (int)mica__write_lanes(w, k), (int)k);
+    mica__write_line(w, "COMBINE_STATE(%s, %d, r%d);", mica__write_join(w, k).text, (int)mica__write_lanes(w, k),
+                     (int)k);
     if (mica__write_in_row(w))
-      mica__write_line(w, "JOIN_STATE(%s, %d, r%dw);", mica__write_join(w, k).text, (int)plan->width, (int)k);
+      mica__write_line(w, "COMBINE_STATE(%s, %d, r%dw);", mica__write_join(w, k).text, (int)plan->width, (int)k);
   }
   mica__write_line(w, "{");
   int32_t opened = open_loops(w);
@@ -115,9 +116,9 @@ static void write_walk(mica__writer *w, int32_t walk) {
   for (int32_t k = 0; k < count; k++) {
     if (!joins_in(w, k, walk)) continue;
     if (mica__write_in_row(w))
-      mica__write_line(w, "JOIN_FOLD(%s, %d, r%dw, r%d);", mica__write_join(w, k).text, (int)plan->width, (int)k,
+      mica__write_line(w, "COMBINE_FOLD(%s, %d, r%dw, r%d);", mica__write_join(w, k).text, (int)plan->width, (int)k,
                        (int)k);
-    if (plan->group > 1) mica__write_line(w, "JOIN_SHARE(%s, r%d);", mica__write_join(w, k).text, (int)k);
+    if (plan->group > 1) mica__write_line(w, "COMBINE_SHARE(%s, r%d);", mica__write_join(w, k).text, (int)k);
     write_result(w, k);
   }
 }
@@ -151,25 +152,25 @@ static void write_panel(mica__writer *w) {
   w->width = plan->width;
   for (int k = 0; k < count; k++)
     if (joins_in(w, k, 0))
-      mica__write_line(w, "JOIN_ARRAY(%s, %d, r%d, %d);", mica__write_join(w, k).text, (int)mica__write_lanes(w, k), k,
-                       (int)plan->panel);
+      mica__write_line(w, "COMBINE_ARRAY(%s, %d, r%d, %d);", mica__write_join(w, k).text, (int)mica__write_lanes(w, k),
+                       k, (int)plan->panel);
   write_row_values(w, 0, true, false); /* both loops over the lanes use it */
   int32_t opened = open_loops(w);
   mica__write_line(w, "for (index_t b = 0, i%d = lane_begin; i%d < lane_end; b++, i%d += %d) {", d, d, d, width);
   for (int k = 0; k < count; k++)
     if (joins_in(w, k, 0))
-      mica__write_line(w, "JOIN_GET(%s, %d, r%d, b);", mica__write_join(w, k).text, (int)mica__write_lanes(w, k), k);
+      mica__write_line(w, "COMBINE_GET(%s, %d, r%d, b);", mica__write_join(w, k).text, (int)mica__write_lanes(w, k), k);
   write_body(w, 0);
   for (int k = 0; k < count; k++)
     if (joins_in(w, k, 0))
-      mica__write_line(w, "JOIN_PUT(%s, %d, r%d, b);", mica__write_join(w, k).text, (int)mica__write_lanes(w, k), k);
+      mica__write_line(w, "COMBINE_PUT(%s, %d, r%d, b);", mica__write_join(w, k).text, (int)mica__write_lanes(w, k), k);
   mica__write_line(w, "}");
   for (; opened > 0; opened--) mica__write_line(w, "}");
   mica__write_line(w, "for (index_t b = 0, i%d = lane_begin; i%d < lane_end; b++, i%d += %d) {", d, d, d, width);
   write_row_values(w, 0, false, true);
   for (int k = 0; k < count; k++) {
     if (!joins_in(w, k, 0)) continue;
-    mica__write_line(w, "JOIN_GET(%s, %d, r%d, b);", mica__write_join(w, k).text, (int)mica__write_lanes(w, k), k);
+    mica__write_line(w, "COMBINE_GET(%s, %d, r%d, b);", mica__write_join(w, k).text, (int)mica__write_lanes(w, k), k);
     write_result(w, k);
   }
   write_rows(w, 1);
@@ -261,7 +262,7 @@ static void write_kernel_body(mica__writer *w) {
     mica__write_line(w, "const int item = get_local_id(0);");
     for (int32_t k = 0; k < w->fused->count; k++)
       if (w->fused->instrs[k].kind == MICA__FUSED_REDUCE)
-        mica__write_line(w, "JOIN_LOCAL(%s, r%d);", mica__write_join(w, k).text, (int)k);
+        mica__write_line(w, "COMBINE_LOCAL(%s, r%d);", mica__write_join(w, k).text, (int)k);
     mica__write_line(w, "{");
     mica__write_line(w, "const index_t unit = get_group_id(0);");
   } else {
@@ -322,7 +323,7 @@ mica_status mica__fused_write(const mica__fused *fused, const mica__fused_plan *
   mica__write_line(&w, "#include \"common/math.clh\"");
   mica__write_line(&w, "#include \"common/cast.clh\"");
   mica__write_line(&w, "#include \"common/strided.clh\"");
-  mica__write_line(&w, "#include \"common/join.clh\"");
+  mica__write_line(&w, "#include \"common/combine.clh\"");
   for (int32_t k = 0, turned = 0; k < fused->count && !turned; k++) {
     turned = mica__fused_is_turned(fused, plan, k);
     if (turned) mica__write_line(&w, "#include \"common/transpose.clh\"");

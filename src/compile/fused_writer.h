@@ -41,7 +41,7 @@ void mica__write_turned(mica__writer *w);
 /* LOAD, OP, INDEX and STORE; nothing for VALUE, which stands where it is used. */
 void mica__write_instr(mica__writer *w, int32_t k);
 
-/* Of REDUCE k: "largest, f32", the first arguments of the macros of common/join.clh, and the taking of an element. */
+/* For REDUCE k: "largest, f32", the first arguments of the macros of common/combine.clh, and COMBINE_TAKE. */
 mica__term mica__write_join(const mica__writer *w, int32_t k);
 void mica__write_take(mica__writer *w, int32_t k);
 
