@@ -114,7 +114,7 @@ static bool can_fold(const mica__node *node) {
 static mica_status input_values(const mica_graph *graph, const mica__node *node, double **inputs, bool *known) {
   *known = true;
   for (int32_t k = 0; *known && k < node->input_count; k++) {
-    if (node->op->kind == MICA__OP_SHAPE || node->op->shape_only >> k & 1) continue;
+    if (node->op->kind == MICA__OP_SHAPE || (k < 32 && node->op->shape_only >> k & 1)) continue;
     MICA_TRY(mica__template_values(mica__graph_node(graph, node->inputs[k]), &inputs[k]));
     *known = inputs[k] != NULL;
   }

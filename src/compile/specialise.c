@@ -227,7 +227,7 @@ static mica_status infer_again(const sweep *s, draft *d) {
 static mica_status drop_unread(sweep *s, const mica__op *op, int32_t *inputs, int32_t input_count) {
   for (int32_t k = 0; k < input_count; k++) {
     const mica__node *node = mica__graph_node(s->out, inputs[k]);
-    if (!(op->shape_only >> k & 1) || node->op->kind == MICA__OP_SOURCE) continue;
+    if (k >= 32 || !(op->shape_only >> k & 1) || node->op->kind == MICA__OP_SOURCE) continue;
     draft full = {.op = &mica__op_full, .type = node->type, .attrs = &(mica__full_attrs){0}};
     MICA_TRY(put(s, &full, &inputs[k]));
   }

@@ -141,8 +141,8 @@ mica_value mica_transpose(mica_value x, mica_axes axes) {
 static mica_status infer_expand(const mica__type *inputs, int32_t input_count, void *attrs, mica__type *out) {
   char tf[MICA_SHAPE_TEXT], tt[MICA_SHAPE_TEXT];
   out->dtype = inputs[0].dtype;
-  mica_shape from = inputs[0].shape, to = inputs[1].shape;
-  if (input_count == 1) to = ((const mica__to_shape_attrs *)attrs)->shape;
+  const mica__to_shape_attrs *given = attrs;
+  mica_shape from = inputs[0].shape, to = input_count == 1 ? given->shape : inputs[1].shape;
   MICA_TRY(mica__shape_broadcast(from, to, &out->shape));
   for (int32_t i = 0; i < out->shape.rank && input_count == 1; i++) {
     int32_t at = i - (out->shape.rank - from.rank), wanted = i - (out->shape.rank - to.rank);
