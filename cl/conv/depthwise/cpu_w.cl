@@ -32,16 +32,16 @@
 #define ROW_TAPS (OUT_STRIDE == 1 ? TAPS : (TAPS + 1) / 2)
 #include "conv/depthwise/rows.clh"
 
+#define KNOWN_OUT (OUT_STRIDE == 1 ? OUT : 2 * SIDE)
 #if SIDE
 #define FOR_ROWS UNROLL for
-#define KNOWN_OUT (OUT_STRIDE == 1 ? OUT : 2 * SIDE)
 #else
 #define FOR_ROWS for
 #endif
 
 /* A problem's sizes, and where vectors go: to D, with bias (which sums begin with) and activation, or to `results`. */
 typedef struct geometry {
-  int in1, in2, out1, out2, pad1, pad2, width; /* width: in2, as the argument it came in */
+  int in1, in2, out1, out2, pad1, pad2;
 } geometry;
 typedef struct target {
   __local float *results;
@@ -51,13 +51,15 @@ typedef struct target {
 } target;
 
 INLINE geometry geometry_of(const int8 size, const int pad1, const int pad2) {
-#if SIDE
-  const geometry g = {SIDE, SIDE, KNOWN_OUT, KNOWN_OUT, PAD, PAD, size.s3};
-#else
-  const geometry g = {size.s2, size.s3, size.s4, size.s5, pad1, pad2, size.s3};
-#endif
+  const geometry g = {size.s2, size.s3, size.s4, size.s5, pad1, pad2};
   return g;
 }
+
+/* Names the sizes; those that are known are constants from here on, or loops over rows would not unroll. */
+#define KNOWN(known, argument) (SIDE ? (known) : (argument))
+#define UNPACK_GEOMETRY                                                                                                \
+  const int in1 = KNOWN(SIDE, g.in1), in2 = KNOWN(SIDE, g.in2), out1 = KNOWN(KNOWN_OUT, g.out1),                       \
+            out2 = KNOWN(KNOWN_OUT, g.out2), pad1 = KNOWN(PAD, g.pad1), pad2 = KNOWN(PAD, g.pad2)
 
 INLINE void store_row(const row v, const target to, const int at) {
 #if DIRECT
@@ -79,32 +81,33 @@ INLINE void store_row(const row v, const target to, const int at) {
 #define OPEN ((TAPS + STRIDE - 1) / STRIDE) /* rows of D that a row of S adds to; they are in registers */
 
 INLINE void convolve(const plane S, const geometry g, const float *w, const float start, const target to) {
-  for (int first = 0; first < g.out2; first += VECTORS * LANES) {
+  UNPACK_GEOMETRY;
+  for (int first = 0; first < out2; first += VECTORS * LANES) {
     row sum[VECTORS][OPEN];
     mask masks[VECTORS][MASKS];
     int q[VECTORS];
     EACH_VECTOR(i) {
-      q[i] = min(first + i * LANES, max(0, g.out2 - LANES));
-      /* By an argument's width, since a mask that the compiler knows makes it read in parts. */
-      column_masks(masks[i], g.width, q[i] * STRIDE - g.pad2, 1);
+      q[i] = min(first + i * LANES, max(0, out2 - LANES));
+      /* By the width as an argument: a mask that the compiler knows makes it read in parts. */
+      column_masks(masks[i], in2, q[i] * STRIDE - pad2, 1);
       UNROLL for (int j = 0; j < OPEN; j++) sum[i][j] = (row)(start);
     }
     /* sum[i][0] begins with row p of D. */
-    FOR_ROWS(int p = 0; p < g.out1 + OPEN - 1; p++) {
+    FOR_ROWS(int p = 0; p < out1 + OPEN - 1; p++) {
       UNROLL for (int t = 0; t < min(STRIDE, TAPS); t++) {
-        const int y = p * STRIDE + t - g.pad1;
-        if (y < 0 || y >= g.in1) continue;
+        const int y = p * STRIDE + t - pad1;
+        if (y < 0 || y >= in1) continue;
         EACH_VECTOR(i) {
           row x[ROW_TAPS];
-          read_taps(x, S, y, g.in2, q[i] * STRIDE - g.pad2, 1, masks[i]);
+          read_taps(x, S, y, in2, q[i] * STRIDE - pad2, 1, masks[i]);
           /* Rows are the inner loop: a sum waits for its own last step. */
           UNROLL for (int s = 0; s < TAPS; s++) UNROLL for (int j = 0; j < OPEN; j++) if (t + j * STRIDE < TAPS)
               sum[i][j] = w[(t + j * STRIDE) * TAPS + s] * x[s] + sum[i][j];
         }
       }
       EACH_VECTOR(i) {
-        if (p >= OPEN - 1 && first + i * LANES < g.out2)
-          store_row(FROM_PHASES(sum[i][OPEN - 1]), to, (p - (OPEN - 1)) * g.out2 + q[i]);
+        if (p >= OPEN - 1 && first + i * LANES < out2)
+          store_row(FROM_PHASES(sum[i][OPEN - 1]), to, (p - (OPEN - 1)) * out2 + q[i]);
         UNROLL for (int j = OPEN - 1; j > 0; j--) sum[i][j] = sum[i][j - 1];
         sum[i][0] = (row)(start);
       }
@@ -120,18 +123,19 @@ INLINE void convolve(const plane S, const geometry g, const float *w, const floa
 
 /* A vector of each of the two column phases is summed, and stored interleaved. */
 INLINE void convolve(const plane S, const geometry g, const float *w, const float start, const target to) {
-  FOR_ROWS(int pair = 0; pair < (g.out1 + 1) / 2; pair++)
-  UNROLL for (int down = 0; down < 2; down++) if (2 * pair + down < g.out1)
-      FOR_ROWS(int first = 0; first < (g.out2 + 1) / 2; first += LANES) {
-    const int left = first + FIRST_INPUT(1) - (ROW_TAPS - 1), at = (2 * pair + down) * g.out2 + 2 * first;
+  UNPACK_GEOMETRY;
+  FOR_ROWS(int pair = 0; pair < (out1 + 1) / 2; pair++)
+  UNROLL for (int down = 0; down < 2; down++) if (2 * pair + down < out1)
+      FOR_ROWS(int first = 0; first < (out2 + 1) / 2; first += LANES) {
+    const int left = first + FIRST_INPUT(1) - (ROW_TAPS - 1), at = (2 * pair + down) * out2 + 2 * first;
     mask masks[MASKS];
     row sum[2] = {(row)(start), (row)(start)}, both;
-    column_masks(masks, g.width, left, 1);
+    column_masks(masks, g.in2, left, 1);
     UNROLL for (int i = 0; i < PHASE_TAPS(down); i++) {
       const int y = pair + FIRST_INPUT(down) - i;
       row x[ROW_TAPS];
-      if (y < 0 || y >= g.in1) continue;
-      read_taps(x, S, y, g.in2, left, 1, masks);
+      if (y < 0 || y >= in1) continue;
+      read_taps(x, S, y, in2, left, 1, masks);
       UNROLL for (int phase = 0; phase < 2; phase++) UNROLL for (int j = 0; j < PHASE_TAPS(phase); j++) sum[phase] =
           w[(FIRST_TAP(down) + 2 * i) * TAPS + FIRST_TAP(phase) + 2 * j] *
               x[ROW_TAPS - 1 - j - FIRST_INPUT(1) + FIRST_INPUT(phase)] +
@@ -139,7 +143,7 @@ INLINE void convolve(const plane S, const geometry g, const float *w, const floa
     }
     both.even = sum[0].lo, both.odd = sum[1].lo;
     store_row(both, to, at);
-    if (2 * first + LANES < g.out2) {
+    if (2 * first + LANES < out2) {
       both.even = sum[0].hi, both.odd = sum[1].hi;
       store_row(both, to, at + LANES);
     }
@@ -173,12 +177,13 @@ static __attribute__((noinline)) void convolve_planes(source S, const int8 size,
                                                       __global const STORAGE(BIAS_T) * bias, const long bias_at,
                                                       const float act_arg, const bool stream) {
   const geometry g = geometry_of(size, pad1, pad2);
+  const long area = (long)size.s2 * size.s3;
   const int K = size.s1;
   int n = first / K, k = first % K;
   for (int i = first; i < last; i++, k++) {
     if (k == K) n++, k = 0;
     const float start = bias_at < 0 ? 0.0f : MICA_AS(float, 1, LOAD(BIAS_T, bias, bias_at + k));
-    const plane in = {S + (long)i * g.in1 * g.in2, 0, 0, true};
+    const plane in = {S + i * area, 0, 0, true};
     const target to = {0, D + n * D_batch + k * D_row, act_arg, true, stream};
     float w[TAPS * TAPS];
     read_filter(w, W + (long)k * TAPS * TAPS, step);
