@@ -62,7 +62,7 @@ size_t mica__conv_band_packed(const mica__conv *conv, int64_t channels) {
     mica__conv_window window = mica__conv_window_at(conv, i);
     count += mica__conv_packed_count(&window, channels);
   }
-  /* Windows of a stride may meet no tap at all. */
+  /* Phases of a stride may have no tap at all. */
   return (size_t)mica__max(1, count) * sizeof(float);
 }
 

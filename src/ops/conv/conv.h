@@ -56,8 +56,8 @@ mica_status mica__conv_dims_of(const mica_conv_config *config, mica_shape x, mic
 /* Output extent; 0 where the filter does not fit once. more: zeros after the last element beyond `pad`. */
 int64_t mica__conv_extent(int64_t in, int64_t filter, int64_t stride, int64_t pad, int64_t more, int64_t dilation);
 
-/* Leaves out the taps at both ends that meet nothing but padding, as most do where planes are smaller than filters: tap
- * t meets places o stride + first + t delta. Returns how many of them were the first ones. */
+/* Drops the taps at both ends that read nothing but padding, as most do where planes are smaller than filters: tap t
+ * reads pixels o stride + first + t delta. Returns the number of those dropped at the beginning. */
 int64_t mica__conv_drop_idle(int64_t in, int64_t out, int64_t stride, int64_t first, int64_t delta, int64_t *taps);
 
 /* Products of the three numbers. */

@@ -8,12 +8,12 @@
 /* What lanes of sums are: channels of x, filters (of y), or filters while rows are pairs of channel and tap. */
 enum { MICA__PANEL_X = 1, MICA__PANEL_Y = 2, MICA__PANEL_Y_TAPS = 3 };
 
-/* Float sums as cl/conv/cpu/wgrad_implicit_gemm.cl leaves them, in register tiles of mr rows and nv vectors of 16
+/* Float sums as cl/conv/cpu/wgrad_implicit_gemm.cl writes them, in register tiles of mr rows and nv vectors of 16
  * lanes. */
 typedef struct mica__conv_sums {
   int32_t panel, mr, nv;
   int64_t parts;
-  int64_t first[3], taps[3]; /* of the filter's taps those that were summed; the others are 0 */
+  int64_t first[3], taps[3]; /* the filter's taps that were summed; the others are 0 */
 } mica__conv_sums;
 
 /* How many floats they are. */

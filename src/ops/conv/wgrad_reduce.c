@@ -1,4 +1,4 @@
-/* The end of a filter's gradient on CPUs (cl/conv/wgrad_reduce.cl). */
+/* The end of every weight gradient on CPUs: partial sums are added (cl/conv/wgrad_reduce.cl). */
 #include "base/arith.h"
 #include "base/error.h"
 #include "ops/conv/wgrad.h"

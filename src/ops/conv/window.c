@@ -35,8 +35,8 @@ static mica__conv_window forward(const mica__conv_dims *d) {
   return w;
 }
 
-/* x's places i = residue + j stride get y's places o = (i + pad - r dilation) / stride, for those r that leave no
- * remainder: every (stride / gcd(stride, dilation))-th. */
+/* Pixels i = residue + j stride of x get pixels o = (i + pad - r dilation) / stride of y, for those r that divide
+ * without remainder: every (stride / gcd(stride, dilation))-th. */
 static void set_residue(const mica__conv_dims *d, int i, int64_t residue, int64_t tap, mica__conv_window *w) {
   int64_t stride = d->stride[i], dilation = d->dilation[i], common = gcd(stride, dilation), every = stride / common;
   int64_t r = 0, reach = residue + d->pad[i];
@@ -59,7 +59,7 @@ static bool is_copied(const mica__conv_window *w, int i) {
          w->out[i] == w->full[i];
 }
 
-/* Dimensions that the window only passes on, place for place, are one with the next outer one of their kind. */
+/* Adjacent dimensions that are only copied, pixel by pixel, become one. */
 static mica__conv_window merged(mica__conv_window w) {
   for (int i = 2; i > 0 && is_copied(&w, i); i--) {
     if (!is_copied(&w, i - 1)) break;

@@ -1,6 +1,6 @@
-/* ops/conv/window.h: what kernels of the CPU class compute of a convolution: a window that slides over a source. The
- * formula stands in cl/conv/window.clh. Forward is one window, whose operands backward filter has too; backward data is
- * one for each residue of the stride. */
+/* ops/conv/window.h: a pass as kernels of the CPU class compute it: phase by phase (PHASE_PARAMS of
+ * cl/conv/problem.clh, where the formula is). Forward is one phase, whose operands backward filter has too; backward
+ * data has one for each phase of the stride. */
 #ifndef MICA_OPS_CONV_WINDOW_H
 #define MICA_OPS_CONV_WINDOW_H
 
@@ -13,25 +13,24 @@ typedef struct mica__conv_window {
   int64_t w_at, w_group, w_k, w_c, w_tap[3];
 } mica__conv_window;
 
-/* How many windows a pass takes, and one of them. */
+/* The number of phases of a pass, and one of them. */
 int64_t mica__conv_windows(const mica__conv *conv);
 mica__conv_window mica__conv_window_at(const mica__conv *conv, int64_t index);
-/* That of the forward pass, whatever the pass; and one whose weights are packed for its result's channels as source. */
+/* The phase of the forward pass, whatever the pass; and one with source and result exchanged in its weights. */
 mica__conv_window mica__conv_window_forward(const mica__conv_dims *dims);
 mica__conv_window mica__conv_window_turned(mica__conv_window window);
-/* The same without taps that meet nothing but padding. */
+/* A phase without the taps that read nothing but padding. */
 mica__conv_window mica__conv_window_used(mica__conv_window window);
 
-/* WINDOW_PARAMS; and of these window_taps alone. */
+/* Pack PHASE_PARAMS; and of these phase_taps alone. */
 void mica__conv_push_window(mica__launch *launch, const mica__conv_window *window);
 void mica__conv_push_taps(mica__launch *launch, const mica__conv_window *window);
 
-/* What the window reads: x forward, y backward. */
+/* The source: x forward, y backward. */
 const mica_tensor *mica__conv_source(const mica__conv *conv);
 
-/* The weights of a window packed for tiles of `rows` rows, in blocks of so many channels
- * (cl/conv/cpu/pack_weights.cl): how
- * many floats, and the launch that writes them into `packed` from element `first` on. */
+/* The weights of a phase packed for tiles of `rows` rows, in blocks of so many channels (cl/conv/cpu/pack_weights.cl):
+ * the number of floats, and the launch that writes them into `packed` from element `first` on. */
 int64_t mica__conv_packed_count(const mica__conv_window *window, int64_t rows);
 mica_status mica__conv_cpu_pack_weights(mica_queue *queue, const mica__conv *conv, const mica__conv_window *window,
                                         int32_t rows, int64_t block, mica_buffer *packed, int64_t first);

@@ -1,5 +1,5 @@
-/* Planes of a few places, with images in the lanes of vectors (cl/conv/cpu/direct_n.cl): forward and backward to the
- * data, on CPUs. */
+/* Direct convolution vectorised over the batch, for planes of a few pixels (cl/conv/cpu/direct_n.cl): forward and
+ * backward to the data, on CPUs. */
 #include "base/arith.h"
 #include "base/error.h"
 #include "ops/conv/window.h"
@@ -16,13 +16,13 @@ const mica__kernel_desc mica__conv_cpu_direct_n_kernel = {
 
 #define VW 16
 #define MR 8
-/* Where the smaller plane has more places, taps that meet nothing are too few to repay for it; and the larger. */
+/* With more pixels in the smaller plane, too few taps read padding for this to pay; and the most of the larger. */
 #define FEW_PLACES 4
 #define MOST_PLACES 16
 /* With fewer images most lanes are idle. */
 #define FEWEST_IMAGES 8
 #define MOST_TAPS 1024
-/* Groups for each core: each copies the source anew. */
+/* Groups a core: each packs the source again. */
 #define GROUPS 2
 
 /* How the work is cut; see the kernel's contract. */
@@ -57,14 +57,14 @@ static const char *unable(const void *problem) {
   if (conv->dtype == MICA_F64) return "its sums are float";
   if (mica__product3(conv->dims.filter) > MOST_TAPS) return "the filter is too large";
   int64_t most = mica__max(mica__product3(conv->dims.in), mica__product3(conv->dims.out));
-  return most > MOST_PLACES ? "planes have many places" : NULL;
+  return most > MOST_PLACES ? "planes have many pixels" : NULL;
 }
 
 static const char *decline(const void *problem, const mica_device_info *device) {
   const mica__conv *conv = problem;
   if (mica__kernel_class(device) != MICA__ON_CPU) return "it is for CPUs";
   if (mica__min(mica__product3(conv->dims.in), mica__product3(conv->dims.out)) > FEW_PLACES)
-    return "planes have many places";
+    return "planes have many pixels";
   if (conv->dims.n < FEWEST_IMAGES) return "there are few images";
   plan p = make_plan(conv, device);
   return p.scratch > device->local_bytes ? "local memory does not take the source" : NULL;

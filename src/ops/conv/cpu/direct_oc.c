@@ -1,4 +1,4 @@
-/* Forward and backward data from some channels to many, on CPUs (cl/conv/cpu/direct_oc.cl). */
+/* Direct convolution vectorised over the output channels, from some to many, on CPUs (cl/conv/cpu/direct_oc.cl). */
 #include "base/arith.h"
 #include "base/error.h"
 #include "ops/conv/band.h"
@@ -6,7 +6,7 @@
 
 static const mica__kernel_param params[] = {
     MICA__CONV_PARAMS(MICA__CONV_TYPES),
-    MICA__INT("MANY", "places of a register tile, in each of two rows", 3, 4, 7, 8),
+    MICA__INT("MANY", "pixels of a register tile, in each of two rows", 3, 4, 7, 8),
     MICA__CASE("NV", "vectors of channels of a register tile", 1, 2),
 };
 static const mica__variant variants[] = {
@@ -20,13 +20,13 @@ const mica__kernel_desc mica__conv_cpu_direct_oc_kernel = {
 
 #define VW 16
 #define MOST_PLACES 8
-/* Floats of what a work-item has in hand, and the most where a row takes more. */
+/* Floats of a work-item's local memory, and the most where a row takes more. */
 #define ROOM (16 << 10)
 #define MOST_ROOM (128 << 10)
 #define GROUPS 64
-/* Fewer channels are for this where Winograd's convolution cannot be had. */
+/* From this many channels on Winograd, where applicable, is faster. */
 #define WINOGRAD_CHANNELS 8
-/* Shorter sums take less time than to turn them. */
+/* Below this many products per output the transpose costs more than it saves. */
 #define SHORTEST_SUM 48
 
 static int32_t value(const int32_t *values, const char *macro) {
@@ -38,8 +38,8 @@ static int32_t most_vectors(const mica__conv_band *b) {
   return mica__ceil_div(b->dims.k / b->dims.groups, VW) % 2 == 0 ? 2 : 1;
 }
 
-/* What the tiles of a row take, in places: a last one that lacks a place is moved back, and those for the FEW that are
- * left wait for their sums. */
+/* The cost of a row's tiles, in pixels: a last one that lacks a pixel is moved back, and those of FEW pixels wait for
+ * their sums. */
 #define FEW 2
 #define COST_OF_FEW 4
 static int64_t row_cost(int64_t width, int64_t many) {
@@ -64,7 +64,7 @@ static const mica__variant *own_variant(const mica__conv_band *b, uint32_t vecto
  * for weights that no near cache holds. */
 static int64_t most_channels(const mica_device_info *device) { return device->vendor == MICA_VENDOR_INTEL ? 48 : 128; }
 
-/* Floats beside the copy. */
+/* Floats beside the input tile. */
 static int64_t results_of(const mica__conv_band *b) { return VW * most_vectors(b) * mica__conv_band_places(b); }
 static int64_t floats_of(const mica__conv_band *b) { return mica__conv_band_copied(b) + results_of(b); }
 

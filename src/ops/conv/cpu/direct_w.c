@@ -1,4 +1,4 @@
-/* Forward and backward data to few channels, or from few to some, on CPUs (cl/conv/cpu/direct_w.cl). */
+/* Direct convolution vectorised over the width, to few channels or from few, on CPUs (cl/conv/cpu/direct_w.cl). */
 #include "base/arith.h"
 #include "base/error.h"
 #include "ops/conv/band.h"
@@ -14,8 +14,8 @@ const mica__kernel_desc mica__conv_cpu_direct_w_kernel = {
     MICA__KERNEL("conv_cpu_direct_w", "conv/cpu/direct_w.cl", params, variants)};
 
 #define VW 16
-/* Floats of what a work-item has in hand: they stay in a first level cache where several tiles read them, and in half
- * of a second level cache where one does. */
+/* Floats of a work-item's local memory: a first level cache where several tiles read them, half of a second level cache
+ * where one does. */
 #define ROOM (8 << 10)
 #define ROOM_OF_ONE (64 << 10)
 /* Groups of work that a problem is cut into where it is large enough. */
@@ -32,11 +32,11 @@ typedef struct plan {
   int64_t mr, nv;
 } plan;
 
-/* Floats beside the copy. */
+/* Floats beside the input tile. */
 static int64_t results_of(const plan *p) { return p->mr * (mica__conv_band_places(&p->band) + VW); }
 static int64_t floats_of(const plan *p) { return mica__conv_band_copied(&p->band) + results_of(p); }
 
-/* Of short registers a tile of 4 or 6 rows is as much as there is room for. */
+/* Short registers have room for tiles of 4 or 6 rows. */
 static void choose_tile(plan *p, bool long_vectors) {
   int64_t k = p->band.dims.k;
   bool four = mica__ceil_div(k, 4) * 4 < mica__ceil_div(k, 6) * 6;

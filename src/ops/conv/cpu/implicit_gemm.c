@@ -1,5 +1,5 @@
-/* A convolution as a product with a matrix that is made in passing (cl/conv/cpu/implicit_gemm.cl): any window, on
- * CPUs. */
+/* Convolution as a matrix product whose right operand exists one panel at a time (cl/conv/cpu/implicit_gemm.cl): any
+ * phase, on CPUs. */
 #include "base/arith.h"
 #include "base/error.h"
 #include "ops/conv/window.h"
@@ -25,31 +25,31 @@ const mica__kernel_desc mica__conv_cpu_implicit_gemm_kernel = {
 /* Panels have at least all taps of one channel. */
 #define MOST_TAPS 8192
 #define MOST_ROWS 1024
-/* Groups for each core, where there are so many panels: few leave one core waiting for the other. */
+/* Groups a core, where there are as many panels: with few one core waits for the other. */
 #define GROUPS 128
 
-/* One window, or two that differ in their width's residue of a stride of 2 and are computed together. barren: those of
- * the other residue of their height, also of 2, have no taps and leave with them. */
+/* One phase, or two that differ in the phase of their width with a stride of 2 and are computed together. zero_rows:
+ * those of the other phase of their height, also with stride 2, have no taps and are stored with them, as zeros. */
 typedef struct windows {
   mica__conv_window at[2];
   int32_t count;
-  bool barren;
+  bool zero_rows;
 } windows;
 
-/* How many windows that makes. */
-static int64_t taken(const windows *w) { return w->barren ? 2 * w->count : w->count; }
+/* The number of phases that this computes. */
+static int64_t taken(const windows *w) { return w->zero_rows ? 2 * w->count : w->count; }
 
-/* Those from number `index` on. */
+/* The phases from number `index` on. */
 static windows windows_at(const mica__conv *conv, int64_t index) {
   const mica__conv_dims *d = &conv->dims;
   windows w = {.at = {mica__conv_window_used(mica__conv_window_at(conv, index))}, .count = 1};
   if (conv->pass == MICA__CONV_FWD) return w;
-  bool halves = d->stride[2] == 2 && d->in[2] >= 2;
-  if (halves) w.at[w.count++] = mica__conv_window_used(mica__conv_window_at(conv, index + 1));
-  w.barren = w.at[0].at[1] == 0 && d->stride[1] == 2 && d->in[1] >= 2 && (halves || d->stride[2] == 1);
-  for (int64_t i = 0; w.barren && i < w.count; i++) {
+  bool both = d->stride[2] == 2 && d->in[2] >= 2;
+  if (both) w.at[w.count++] = mica__conv_window_used(mica__conv_window_at(conv, index + 1));
+  w.zero_rows = w.at[0].at[1] == 0 && d->stride[1] == 2 && d->in[1] >= 2 && (both || d->stride[2] == 1);
+  for (int64_t i = 0; w.zero_rows && i < w.count; i++) {
     mica__conv_window below = mica__conv_window_at(conv, index + w.count + i);
-    w.barren = mica__product3(below.taps) == 0;
+    w.zero_rows = mica__product3(below.taps) == 0;
   }
   return w;
 }
@@ -66,7 +66,7 @@ typedef struct plan {
   int64_t nr, taps, cb, kb, panels, columns;
 } plan;
 
-/* Rows of local memory: a panel, sums, rows of a tile that two windows share, and zeros as long as one. */
+/* Rows of local memory: a panel, sums, rows of a tile that two phases share, and a row of zeros. */
 static int64_t rows_of(const plan *p, int32_t together) {
   return p->cb * p->taps + together * p->kb + (together > 1 ? 2 * p->mr : 0) + 2;
 }
@@ -102,7 +102,7 @@ static plan make_plan(const windows *together, const mica__variant *variant, con
   p.mr = value(p.values, "MR");
   p.nr = value(p.values, "NV") * VW;
   int64_t tiles = mica__ceil_div(w->k, p.mr), wanted = GROUPS * (int64_t)device->compute_units;
-  /* A window without taps has nothing to add up, and needs no second block to know it. */
+  /* A phase without taps has nothing to add, which one block is enough for. */
   int64_t channels = p.taps == 0 ? w->c + 1 : PANEL_FLOATS / p.nr / p.taps,
           blocks = mica__ceil_div(w->c, mica__max(channels, 1));
   p.cb = blocks > 0 ? mica__ceil_div(w->c, blocks) : 1;
@@ -117,7 +117,7 @@ static plan make_plan(const windows *together, const mica__variant *variant, con
   return p;
 }
 
-/* Whether the grid is the result, place for place. */
+/* The grid is the result, pixel by pixel. */
 static bool is_flat(const mica__conv_window *w) {
   bool flat = true;
   for (int i = 0; i < 3; i++) flat = flat && w->spread[i] == 1 && w->out[i] == w->full[i];
@@ -160,7 +160,7 @@ static mica_status launch_windows(mica_queue *queue, const mica__conv *conv, con
   mica__conv_push_window(&launch, w);
   mica__conv_push_taps(&launch, second);
   mica__launch_int8(&launch, (int32_t[]){(int32_t)p->cb, (int32_t)p->kb, (int32_t)p->panels, is_flat(w),
-                                         conv->nontemporal, together->barren, 0, 0});
+                                         conv->nontemporal, together->zero_rows, 0, 0});
   mica__launch_tensor(&launch, mica__conv_source(conv));
   mica__launch_buffer(&launch, packed, 0);
   mica__launch_local(&launch, (size_t)(rows_of(p, together->count) * p->nr) * sizeof(float));

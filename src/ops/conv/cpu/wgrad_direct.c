@@ -1,4 +1,4 @@
-/* The gradient of filters that see few channels, on CPUs (cl/conv/cpu/wgrad_direct.cl). */
+/* The weight gradient of filters that see few channels, on CPUs (cl/conv/cpu/wgrad_direct.cl). */
 #include "base/arith.h"
 #include "base/error.h"
 #include "ops/conv/wgrad.h"
@@ -17,14 +17,14 @@ const mica__kernel_desc mica__conv_cpu_wgrad_direct_kernel = {
     MICA__KERNEL("conv_cpu_wgrad_direct", "conv/cpu/wgrad_direct.cl", params, variants)};
 
 #define VW 16
-/* Floats of the copies of bands that a work-item has in hand, and the most of one: a half of a second level cache. */
+/* Floats of a work-item's input tiles, and of one at most: a half of a second level cache. */
 #define ROOM (32 << 10)
 #define BAND (8 << 10)
 #define MOST_SLOTS 8
-/* Parts that a problem is cut into where it has bands enough: their number depends on sizes alone. */
+/* Parts that a problem is cut into where it has strips enough: their number depends on sizes alone. */
 #define PARTS 32
-/* More channels and taps are for kernels that keep filters in panels: here each tile reads dY again and adds its lanes.
- * A single filter leaves half of a tile empty. */
+/* With more channels and taps panels of filters cost less: here each tile reads dY again and adds its lanes. A single
+ * filter fills half of a tile. */
 #define MOST_CHANNELS 4
 #define MOST_TAPS 80
 #define FEWEST_FILTERS 2

@@ -1,4 +1,4 @@
-/* The gradient of filters in register tiles, on CPUs (cl/conv/cpu/wgrad_implicit_gemm.cl): any problem that fits its
+/* The weight gradient in register tiles, on CPUs (cl/conv/cpu/wgrad_implicit_gemm.cl): any problem that fits its
  * ints. */
 #include "base/arith.h"
 #include "base/error.h"
@@ -33,12 +33,12 @@ const mica__kernel_desc mica__conv_cpu_wgrad_implicit_gemm_kernel = {
     MICA__KERNEL("conv_cpu_wgrad_implicit_gemm", "conv/cpu/wgrad_implicit_gemm.cl", params, variants)};
 
 #define VW 16
-/* Places of a chunk: with two vectors of channels each they take 32 KiB, and the rows of a tile 8 KiB. */
+/* Pixels of a chunk: with two vectors of channels each they take 32 KiB, and the rows of a tile 8 KiB. */
 #define CHUNK 256
 /* Groups of work that a problem is cut into where it is large enough: their number depends on sizes alone, and suits
  * few units as well as many. */
 #define GROUPS 32
-/* A packed vector costs about so many multiply-adds as are in this many rows of a tile; a list's place, so many. */
+/* Packing a vector costs about as many multiply-adds as are in this many rows of a tile. */
 #define PACK_ROWS 7.0
 /* Tiles times taps that make what is packed for them cost little, and rows of which a chunk fits a second level cache
  * beside floats of sums. */
@@ -58,7 +58,7 @@ typedef struct plan {
   int64_t copy_at, list_at, scratch; /* in floats */
 } plan;
 
-/* The problem without taps that meet nothing but padding, whose gradient is zero; `first` is where the others begin. */
+/* The problem without taps that read nothing but padding, whose gradient is zero; `first` of the others. */
 typedef struct used {
   mica__conv_dims dims;
   int64_t first[3], all; /* all: taps of the filter */
@@ -83,20 +83,20 @@ static void choose_scratch(const mica__conv_dims *d, int32_t panel, plan *p) {
   int64_t places = p->slices * p->rows * p->columns;
   bool compact = d->filter[1] * d->filter[2] == 1 && d->stride[1] * d->stride[2] > 1;
   p->copy_at = (panel == MICA__PANEL_X && !compact ? p->slices * mica__min(high, d->in[1]) * d->in[2] : places) * p->nr;
-  /* The last of fewer than 8 places that are packed at once writes a few rows further. */
+  /* Pixels are packed 8 at once: fewer write a few rows further. */
   if (panel == MICA__PANEL_X && compact) p->copy_at += 8 * p->nr;
   p->list_at = p->copy_at + (panel == MICA__PANEL_Y_TAPS ? p->slices * d->c * high * wide : 0);
   p->scratch = p->list_at + 2 * (places + VW);
 }
 
-/* Elements that one panel, or one tile, reads of the operand that is read in place, and its sums. */
+/* Elements that one panel reads of the operand that is read in place. */
 static double row_elements(const mica__conv_dims *d, const plan *p) {
   const int64_t *extent = p->variant->values[PANEL] == MICA__PANEL_X ? d->out : d->in;
   return (double)d->n * (double)mica__product3(extent) * (double)(p->tiles * p->mr);
 }
 
 /* Cuts the work into groups. The more panels share one, the less often the operand that is read in place comes from far
- * away; where they are then too few groups, the places are cut, and partial sums are written and added. */
+ * away; where there are then too few groups, the pixels are cut, and partial sums are written and added. */
 static void choose_groups(const mica__conv_dims *d, plan *p) {
   int64_t chunks = mica__ceil_div(d->n * d->out[0], p->slices) * mica__ceil_div(d->out[1], p->rows) *
                    mica__ceil_div(d->out[2], p->columns);
@@ -177,7 +177,7 @@ static double cost_of(const mica__conv_dims *d, const mica__variant *variant) {
   return vectors * (rows * outputs * narrow * apart + pack * (double)p.blocks * packed);
 }
 
-/* Of the tiles that are made for the device's vectors. */
+/* The cheapest of the tiles that are made for the device's vectors. */
 static const mica__variant *choose_variant(const used *u, uint32_t vector_bytes, int64_t room) {
   const mica__variant *best = NULL;
   double least_cost = 0;

@@ -1,4 +1,4 @@
-/* Groups of one channel, on CPUs (cl/conv/depthwise/cpu_c.cl). */
+/* Depthwise convolution vectorised over the channels, any stride and filter, on CPUs (cl/conv/depthwise/cpu_c.cl). */
 #include "base/arith.h"
 #include "base/error.h"
 #include "ops/conv/window.h"
@@ -15,9 +15,9 @@ const mica__kernel_desc mica__conv_depthwise_cpu_c_kernel = {
 #define VW 16
 /* Vectors that adjacent results may read beyond the last row. */
 #define BEYOND 3
-/* Bytes of a group's band: they stay in a second level cache. */
+/* Bytes of a group's strip: they stay in a second level cache. */
 #define BAND (192 << 10)
-/* Groups that keep cores evenly busy, each. */
+/* Groups a core, so that cores are evenly busy. */
 #define GROUPS 64
 /* Of filters, what is copied beside a band. */
 #define MOST_TAPS 1024

@@ -1,17 +1,16 @@
 /* ops/conv/winograd/winograd.h: what Winograd's implementations of a convolution share: which problems they are able
- * to compute,
- * how many tiles these have, and how large their rounding errors may be. The formulas stand in
+ * to compute, how many tiles these have, and how large their rounding errors may be. The formulas stand in
  * cl/conv/winograd/winograd.clh. */
 #ifndef MICA_OPS_CONV_WINOGRAD_H
 #define MICA_OPS_CONV_WINOGRAD_H
 
 #include "ops/conv/window.h"
 
-/* A pass as a window whose taps follow each other upwards. */
+/* A pass as a phase whose taps ascend. */
 typedef struct mica__winograd {
   mica__conv_window window;
-  int64_t top, left; /* the source's place that the first tap meets at the result's first place */
-  bool flipped;      /* taps are the filter's elements backwards */
+  int64_t top, left; /* the source's pixel that the first tap reads for the result's first */
+  bool flipped;      /* taps are those of the filter rotated by 180 degrees */
 } mica__winograd;
 
 /* For mica__impl.unable: NULL for 3 x 3 adjacent taps and stride 1 in one group, with sums of float. */
