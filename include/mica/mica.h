@@ -27,8 +27,10 @@
 #include <mica/model.h>
 #include <mica/nn.h>
 #include <mica/nodes.h>
+#include <mica/norm.h>
 #include <mica/ops.h>
 #include <mica/optim.h>
+#include <mica/pool.h>
 #include <mica/profile.h>
 #include <mica/safetensors.h>
 #include <mica/session.h>

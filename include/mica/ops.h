@@ -75,6 +75,14 @@ typedef enum mica_activation {
 /* "gelu_tanh"; "?" for a value that is no activation. */
 MICA_API const char *mica_activation_name(mica_activation activation);
 
+/* y[i] = the activation of x[i]; argument is its p. x, y: contiguous, of one shape and floating dtype; y may be x. The
+ * compiled call is kept as those of mica/norm.h are. */
+MICA_API MICA_CHECKED mica_status mica_op_activation_fwd(mica_queue *queue, mica_activation activation, double argument,
+                                                         const mica_tensor *x, mica_tensor *y);
+/* dx[i] = dy[i] times the derivative at x[i]; dx may be dy or x. */
+MICA_API MICA_CHECKED mica_status mica_op_activation_bwd(mica_queue *queue, mica_activation activation, double argument,
+                                                         const mica_tensor *x, const mica_tensor *dy, mica_tensor *dx);
+
 /* Which index of D a bias has: bias[column], as in a layer whose rows are samples, or bias[row]. */
 typedef enum mica_bias_axis { MICA_BIAS_AXIS_COLUMN = 1, MICA_BIAS_AXIS_ROW = 2 } mica_bias_axis;
 

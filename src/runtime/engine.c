@@ -1,6 +1,7 @@
 /* Engines: made, taken apart, asked. */
 #include "base/error.h"
 #include "base/text.h"
+#include "runtime/attachment.h"
 #include "runtime/buffer.h"
 #include "runtime/cl_error.h"
 #include "runtime/clblast.h"
@@ -142,6 +143,7 @@ mica_status mica_engine_create_from_opencl(cl_context context, cl_device_id id, 
 
 void mica_engine_destroy(mica_engine *engine) {
   if (!engine) return;
+  if (engine->attached) engine->detach(engine->attached);
   mica_queue_destroy(engine->queue);
   mica__programs_store_last(engine);
   mica__tuning_destroy(engine->tuning);
@@ -151,6 +153,17 @@ void mica_engine_destroy(mica_engine *engine) {
   mica__pool_destroy(engine);
   mica__clblast_forget(engine);
   engine_free(engine);
+}
+
+mica_status mica__engine_attachment(mica_engine *engine, mica_status (*make)(void **object),
+                                    void (*destroy)(void *object), void **object) {
+  mica_status status = MICA_OK;
+  pthread_mutex_lock(&engine->lock);
+  if (!engine->attached) status = make(&engine->attached);
+  engine->detach = destroy;
+  *object = engine->attached;
+  pthread_mutex_unlock(&engine->lock);
+  return status;
 }
 
 const mica_device_info *mica_engine_device(const mica_engine *engine) { return &engine->device.info; }

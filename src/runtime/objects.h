@@ -22,7 +22,7 @@ struct mica_engine {
   mica__device device;
   cl_context context;
   mica_queue *queue;    /* the engine's own */
-  pthread_mutex_t lock; /* guards the next three */
+  pthread_mutex_t lock; /* guards the queues and the attachment */
   mica_queue *queues;   /* all of them, through mica_queue.next */
   size_t queue_count;
   uint64_t next_queue_id;
@@ -38,6 +38,8 @@ struct mica_engine {
   uint64_t cache_bytes;
   char *cache_dir; /* "" for none */
   char *builder;   /* mica_engine_config.builder; "" for none */
+  void *attached;  /* see attachment.h */
+  void (*detach)(void *attached);
 };
 
 struct mica_buffer {

@@ -10,7 +10,7 @@ find include src samples -name '*.[ch]' | sort | xargs awk '
     below["ir"] = "ir base"
     below["ops"] = "ops ir runtime base"
     below["compile"] = "compile " below["ops"]
-    split("nn data io dist", siblings)
+    split("eager nn data io dist", siblings)
     for (i in siblings) below[siblings[i]] = siblings[i] " " below["compile"]
     below["train"] = "train " below["nn"]
     below["cli"] = "cli"       # and the public headers, as everybody

@@ -1,0 +1,52 @@
+/* eager/eager.h: operations on tensors that have no kernels of their own: each is a small graph, compiled once for its
+ * shapes and kept with the engine as a session, which the calls that follow replay. */
+#ifndef MICA_EAGER_EAGER_H
+#define MICA_EAGER_EAGER_H
+
+#include "base/error.h"
+
+#include <mica/graph.h>
+#include <mica/tensor.h>
+
+#define MICA__EAGER_OPERANDS 6
+#define MICA__EAGER_RESULTS 3
+#define MICA__EAGER_INTS 20
+
+/* An operand or a result of a call. */
+typedef struct mica__eager_tensor {
+  const char *name; /* NULL ends a list */
+  const mica_tensor *tensor;
+  bool optional; /* tensor may be NULL */
+} mica__eager_tensor;
+
+#define MICA__TENSOR(t)                                                                                                \
+  { .name = #t, .tensor = (t) }
+#define MICA__OPTIONAL(t)                                                                                              \
+  { .name = #t, .tensor = (t), .optional = true }
+
+typedef struct mica__eager_call mica__eager_call;
+
+/* Builds results from operands; operands without a tensor are null values. */
+typedef void mica__eager_build(const mica__eager_call *call, const mica_value *in, mica_value *out);
+
+struct mica__eager_call {
+  const char *op; /* a literal: "softmax_fwd" */
+  mica__eager_build *build;
+  /* A backward pass: build makes y = out[0] of the operands before the last one, which is dy; result i is the gradient
+   * of the sum of y dy with respect to operand i. An operand without a tensor whose result has one is ones of its
+   * shape. */
+  bool backward;
+  const void *config; /* for build, where ints say all of it */
+  /* Arguments; calls that agree in these, in shapes and in dtypes are one session. */
+  int64_t ints[MICA__EAGER_INTS];
+  double real;
+  mica__eager_tensor in[MICA__EAGER_OPERANDS + 1];
+  mica__eager_tensor out[MICA__EAGER_RESULTS + 1]; /* written to, though their pointers are const */
+};
+
+/* Checks the tensors (of the queue's engine, contiguous) and queues the call. In steady state, which is any call with
+ * arguments, shapes and queue of one of the last 64 different ones, it waits for nothing, builds nothing and allocates
+ * no device memory. */
+mica_status mica__eager_run(mica_queue *queue, const mica__eager_call *call);
+
+#endif
