@@ -113,6 +113,8 @@ typedef struct mica_augment_config {
 /* Reads "crop,flip", "crop=2,rotate=15,mixup=0.2" and "none": names of fields with or without a value. Without one crop
  * is 4, rotate 15, scale 0.1, brightness 0.2, contrast 0.2, cutout 8, mixup 0.2. MICA_E_INVALID names what is wrong. */
 MICA_API MICA_CHECKED mica_status mica_augment_parse(const char *text, mica_augment_config *config);
+/* The names that mica_augment_parse reads, in order; NULL behind the last. */
+MICA_API const char *mica_augment_name(size_t index);
 
 /* Where samples are while an epoch runs. RESIDENT: all on the device, where a batch is put together; STREAM: on the
  * host, decoded and uploaded ahead by threads. */

@@ -27,22 +27,32 @@ struct values {
   bool resume;
 };
 
+#define TEXT_OF(name, text) text,
+static const char *optimizer_at(size_t i) {
+  static const char *const names[] = {MICA_OPTIMIZER_LIST(TEXT_OF) NULL};
+  return names[i];
+}
+
+static const char *schedule_at(size_t i) {
+  static const char *const names[] = {MICA_SCHEDULE_LIST(TEXT_OF) NULL};
+  return names[i];
+}
+#undef TEXT_OF
+
 static const cli_option options[] = {
     CLI_ROW("data", struct values, data, .value = "DATA",
             .help = "fashion-mnist, a folder (IDX, CIFAR, npy, CSV, pictures in folders) or a CSV file"),
-    CLI_ROW("model", struct values, model, .value = "NAME",
-            .help = "mlp, lenet, cnn (default), vgg11, resnet18, resnet50, mobilenetv2"),
+    CLI_ROW("model", struct values, model, .value = "NAME", .names = mica_model_name, .help = "cnn by default"),
     CLI_ROW("epochs", struct values, epochs, .value = "N", .help = "times through the data; 10"),
     CLI_ROW("batch", struct values, batch, .value = "N", .help = "samples of a step; 64"),
-    CLI_ROW("optimizer", struct values, optimizer, .value = "NAME",
-            .help = "sgd, adam, adamw, rmsprop, adagrad, lion; the model's own by default"),
+    CLI_ROW("optimizer", struct values, optimizer, .value = "NAME", .names = optimizer_at,
+            .help = "the model's own by default"),
     CLI_ROW("lr", struct values, lr, .value = "RATE", .help = "the highest learning rate; the optimizer's by default"),
-    CLI_ROW("schedule", struct values, schedule, .value = "NAME",
-            .help = "constant, step, exponential, cosine, linear, one_cycle (default)"),
+    CLI_ROW("schedule", struct values, schedule, .value = "NAME", .names = schedule_at, .help = "one_cycle by default"),
     CLI_ROW("weight-decay", struct values, weight_decay, .value = "W", .help = "the model's own by default"),
     CLI_ROW("label-smoothing", struct values, label_smoothing, .value = "S", .help = "0"),
-    CLI_ROW("augment", struct values, augment, .value = "LIST",
-            .help = "crop,flip,rotate=15,scale,brightness,contrast,cutout,mixup or none (default)"),
+    CLI_ROW("augment", struct values, augment, .value = "LIST", .names = mica_augment_name,
+            .help = "a list as in crop,rotate=15; none by default"),
     CLI_ROW("validation", struct values, validation, .value = "SHARE",
             .help = "of the training data, where it has no part of its own for that; 0.1"),
     CLI_ROW("patience", struct values, patience, .value = "N",

@@ -60,6 +60,8 @@ typedef struct cli_option {
   const char *value; /* the name of the value in help: "SELECTOR" */
   const char *help;
   const cli_choice *choices; /* ends with a row of zeros */
+  /* Values of the option that the library has a table of, listed before help; NULL behind the last. */
+  const char *(*names)(size_t index);
 } cli_option;
 
 /* CLI_ROW("json", struct values, json, .help = "write JSON"): the field's type decides the kind. */

@@ -157,7 +157,9 @@ void cli_print_help(const cli_command *self) {
   for (size_t i = 0; (option = row(self, i)); i++) {
     char left[64];
     snprintf(left, sizeof left, "%s%s %s", dashes(option), option->name, option->value ? option->value : "");
-    printf("  %-20s  %s\n", left, option->help);
+    printf("  %-20s  ", left);
+    for (size_t n = 0; option->names && option->names(n); n++) printf("%s%s", n ? ", " : "", option->names(n));
+    printf("%s%s\n", option->names ? "; " : "", option->help);
     for (const cli_choice *choice = option->choices; choice && choice->name; choice++)
       printf("    %-18s  %s\n", choice->name, choice->help);
   }

@@ -1,4 +1,4 @@
-#include "base/error.h"
+#include "base/text.h"
 
 #include <mica/data.h>
 #include <stdlib.h>
@@ -14,6 +14,27 @@
   X(contrast, float, 0.2)                                                                                              \
   X(cutout, int32_t, 8)                                                                                                \
   X(mixup, float, 0.2)
+
+const char *mica_augment_name(size_t index) {
+  static const char *const names[] = {
+#define AUGMENTATION_NAME(field, type, usual) #field,
+      AUGMENTATIONS(AUGMENTATION_NAME)
+#undef AUGMENTATION_NAME
+  };
+  return index < sizeof names / sizeof *names ? names[index] : NULL;
+}
+
+/* MICA_E_INVALID for n characters that are no augmentation, with the names that there are. */
+static mica_status fail_name(const char *text, size_t n) {
+  mica__text names = {0};
+  for (size_t i = 0; mica_augment_name(i); i++) mica__text_addf(&names, "%s%s", i ? ", " : "", mica_augment_name(i));
+  mica_status status = mica__text_status(&names);
+  if (status == MICA_OK)
+    status = mica__fail(MICA_E_INVALID, "\"%.*s\" is no augmentation: there are %s, each also with =VALUE",
+                        (int)(n < 60 ? n : 60), text, names.data);
+  mica__text_free(&names);
+  return status;
+}
 
 /* Parses one "name" or "name=value" of n characters; false if it is neither. */
 static bool parse_one(const char *text, size_t n, mica_augment_config *config) {
@@ -37,11 +58,7 @@ mica_status mica_augment_parse(const char *text, mica_augment_config *config) {
   mica_augment_config parsed = {0};
   while (strcmp(text, "none") && *text) {
     size_t n = strcspn(text, ",");
-    if (!parse_one(text, n, &parsed))
-      return mica__fail(MICA_E_INVALID,
-                        "\"%.*s\" is no augmentation: there are crop, flip, rotate, scale, brightness, contrast, "
-                        "cutout and mixup, each also with =VALUE",
-                        (int)(n < 60 ? n : 60), text);
+    if (!parse_one(text, n, &parsed)) return fail_name(text, n);
     text += n;
     text += *text == ',';
   }

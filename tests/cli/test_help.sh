@@ -33,6 +33,30 @@ for command in $commands; do
   done
 done
 
+# names FILE LIST: the names in an X-macro table of the library's.
+names() { sed -n "/#define $2(X)/,/[^\\]\$/s/^  X([A-Za-z_0-9]*, \"\([a-z_0-9]*\)\".*/\1/p" "$MICA_SOURCE_DIR/$1"; }
+
+# What the library has a table of, help lists in full.
+lists() {
+  option=$1
+  shift
+  line=$(printf '%s\n' "$out" | sed -n "s/^  --$option [A-Z]*  *//p")
+  [ $# -gt 2 ] || fault "--$option: a table of only $# names"
+  for name in "$@"; do
+    case ", ${line%%;*}, " in *", $name, "*) ;; *) fault "--$option does not list $name: $line" ;; esac
+  done
+}
+run help train
+# shellcheck disable=SC2046
+lists optimizer $(names include/mica/optim.h MICA_OPTIMIZER_LIST)
+# shellcheck disable=SC2046
+lists schedule $(names include/mica/optim.h MICA_SCHEDULE_LIST)
+# shellcheck disable=SC2046
+lists model $(sed -n 's/^  X(\([a-z0-9]*\), ".*/\1/p' "$MICA_SOURCE_DIR/src/nn/zoo/zoo.h")
+# shellcheck disable=SC2046
+lists augment $(sed -n "/define AUGMENTATIONS/,/^$/s/^  X(\([a-z]*\), .*/\1/p" \
+  "$MICA_SOURCE_DIR/src/data/augment_parse.c")
+
 run --version
 ends 0 'mica [0-9]*' ''
 run version --json
