@@ -156,11 +156,6 @@ MICA_API MICA_CHECKED mica_status mica_engine_create(const mica_engine_config *c
 /* Waits for work in flight, writes new compiled kernels to the cache, and releases everything. NULL is a no-op. */
 MICA_API void mica_engine_destroy(mica_engine *engine);
 
-/* What mica_engine_config.builder does: builds what the process at the other end of the socket asks for into the
- * engine's cache, and blocks until that end is closed. MICA_E_FORMAT for a message that is cut short,
- * MICA_E_INVALID where there is no socket. */
-MICA_API MICA_CHECKED mica_status mica_engine_serve_builds(mica_engine *engine, int socket);
-
 /* Valid as long as the engine. */
 MICA_API const mica_device_info *mica_engine_device(const mica_engine *engine);
 

@@ -65,8 +65,9 @@ typedef enum mica_log_level {
  * never from two at once. It must not call the library. */
 typedef void mica_log_fn(void *user, mica_log_level level, const char *message);
 
-/* Sends log lines of `level` and more severe ones to fn; NULL (the initial state) silences them. Process-wide. The
- * call returns when no other thread is inside the previous fn. */
+/* Sends log lines of `level` and more severe ones to fn; NULL (the initial state) silences them. There is one log for
+ * the process: lines of all engines and threads go to the fn that was set last. The call returns when no other thread
+ * is inside the previous fn. The library reads no variable for it; MICA_VERBOSE is the command's (README). */
 MICA_API void mica_log_set(mica_log_level level, mica_log_fn *fn, void *user);
 
 MICA_END_DECLS

@@ -129,7 +129,7 @@ static void sync_parent(const char *path) {
   close(handle);
 }
 
-/* Whether `found` is the name that mica__file_replace gave aside of `name` in a process that is no more. */
+/* True when `found` is the name that mica__file_replace gave aside of `name` in a process that is no more. */
 static bool is_leftover(const char *found, const char *name) {
   size_t n = strlen(name);
   long process = 0;

@@ -13,8 +13,8 @@
  * there is no regular file of that name, MICA_E_IO when it cannot be read or is above 1 GiB, MICA_E_NOMEM. */
 mica_status mica__file_read(const char *path, unsigned char **data, size_t *size);
 
-/* The same bytes, without the NUL, as pages of the file itself, which no copy need be made of: for mica__file_unmap to
- * let go. Whoever replaces the file leaves them as they are, but cut short in place it would fault. *data is not NULL
+/* Maps what mica__file_read would read, without the NUL, as pages of the file itself; mica__file_unmap lets them go.
+ * Whoever replaces the file leaves the pages as they are; a file that is truncated in place faults. *data is not NULL
  * even for an empty file. */
 mica_status mica__file_map(const char *path, const unsigned char **data, size_t *size);
 void mica__file_unmap(const unsigned char *data, size_t size);

@@ -1,6 +1,7 @@
 #include "cli/command.h"
 #include "cli/json.h"
 #include "cli/text.h"
+#include "runtime/serve_builds.h"
 
 #include <mica/cache.h>
 #include <mica/device.h>
@@ -122,7 +123,7 @@ static int run_build(const cli_command *self, const char *path, const char *devi
   config.device = device;
   config.cache_dir = path;
   if (mica_engine_create(&config, &engine) != MICA_OK) return cli_fail_library(self);
-  int status = mica_engine_serve_builds(engine, STDIN_FILENO) == MICA_OK ? CLI_OK : cli_fail_library(self);
+  int status = mica__engine_serve_builds(engine, STDIN_FILENO) == MICA_OK ? CLI_OK : cli_fail_library(self);
   mica_engine_destroy(engine);
   return status;
 }

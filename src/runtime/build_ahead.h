@@ -10,8 +10,8 @@
 #include <mica/device.h>
 #include <stdbool.h>
 
-/* Whether it pays on this engine: it has a builder (mica_engine_config), and a disk cache through which that delivers.
- * One that tunes meets programs while it measures. */
+/* True when it pays on this engine: it has a builder (mica_engine_config), and a disk cache through which that
+ * delivers. An engine that tunes asks for programs while it measures, and does not build ahead. */
 bool mica__builds_ahead(const mica_engine *engine);
 
 /* Builds what is listed, part here, part in processes beside this one, and blocks until all is done. What cannot be

@@ -1,4 +1,4 @@
-/* runtime/build_list.h: names of programs, noted while launches are rehearsed. */
+/* runtime/build_list.h: names of programs, noted in a dry run of launches. */
 #ifndef MICA_RUNTIME_BUILD_LIST_H
 #define MICA_RUNTIME_BUILD_LIST_H
 

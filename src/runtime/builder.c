@@ -3,6 +3,7 @@
 #include "base/error.h"
 #include "runtime/objects.h"
 #include "runtime/program.h"
+#include "runtime/serve_builds.h"
 
 #include <errno.h>
 #include <spawn.h>
@@ -105,12 +106,12 @@ static mica__hash make(mica_engine *engine, char *const texts[TEXTS]) {
   return made ? key : (mica__hash){0};
 }
 
-mica_status mica_engine_serve_builds(mica_engine *engine, int socket) {
+mica_status mica__engine_serve_builds(mica_engine *engine, int socket) {
   message m;
   char *texts[TEXTS];
   int type = 0;
   socklen_t bytes = sizeof type;
-  if (!engine) return mica__fail(MICA_E_INVALID, "mica_engine_serve_builds: engine is NULL");
+  if (!engine) return mica__fail(MICA_E_INVALID, "serving builds: engine is NULL");
   if (getsockopt(socket, SOL_SOCKET, SO_TYPE, &type, &bytes))
     return mica__fail(MICA_E_INVALID, "builds are asked for through a socket, by an engine that has a builder");
   while (receive_all(socket, &m, sizeof m)) {

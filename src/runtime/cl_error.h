@@ -8,7 +8,7 @@
 /* MICA_OK for CL_SUCCESS; else the status the error amounts to, and "what: CL_NAME". */
 mica_status mica__cl_check(cl_int error, const char *what);
 
-/* Whether an error says that the device has no memory left (drivers disagree on which code that is). */
+/* True when an error says that the device has no memory left (drivers disagree on which code that is). */
 static inline int mica__cl_is_memory_error(cl_int error) {
   return error == CL_MEM_OBJECT_ALLOCATION_FAILURE || error == CL_OUT_OF_RESOURCES || error == CL_OUT_OF_HOST_MEMORY;
 }

@@ -72,7 +72,7 @@ static mica_status platform_text_into(const mica__cl_api *api, cl_platform_id pl
   return MICA_OK;
 }
 
-/* Whether a blank-separated list holds a word. */
+/* True when a blank-separated list holds a word. */
 static bool has_word(const char *list, const char *word) {
   size_t length = strlen(word);
   for (const char *at = strstr(list, word); at; at = strstr(at + length, word))

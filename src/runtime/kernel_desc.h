@@ -1,6 +1,6 @@
 /* runtime/kernel_desc.h: kernels as data: what a kernel is called, where it stands, which parameters it takes.
  *
- * A kernel's parameter table is the one place that knows its parameters: the -D options, the cache key, the tuner's
+ * A kernel's parameter table alone knows its parameters: the -D options, the cache key, the tuner's
  * space, the validation, the doctor's and the vendor compilers' lists and the help text all come from it. */
 #ifndef MICA_RUNTIME_KERNEL_DESC_H
 #define MICA_RUNTIME_KERNEL_DESC_H
@@ -68,7 +68,7 @@ typedef struct mica__kernel_desc {
   int param_count;
   const mica__variant *variants;
   int variant_count;
-  /* Whether groups and local memory of a kernel with these values are within the device's limits; NULL where any
+  /* True when groups and local memory of a kernel with these values are within the device's limits; NULL where any
    * device has room (groups of at most 64 work-items, no local memory to speak of). */
   bool (*has_room)(const int32_t *values, const mica_device_info *device);
 } mica__kernel_desc;

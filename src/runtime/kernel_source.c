@@ -18,7 +18,7 @@ typedef struct expansion {
 
 static mica_status expand_file(expansion *e, const char *path, const char *wanted_by);
 
-/* Whether the line is #include "name"; then name's extent. */
+/* True when the line is #include "name"; then name's extent. */
 static bool parse_include(const char *line, size_t length, const char **name, size_t *name_length) {
   const char *at = line, *end = line + length;
   while (at < end && (*at == ' ' || *at == '\t')) at++;
@@ -72,10 +72,10 @@ static mica_status read_file(const char *directory, const char *path, const char
   FILE *file = status == MICA_OK ? fopen(name.data, "rb") : NULL;
   if (status == MICA_OK && !file)
     status = mica__fail(MICA_E_NOT_FOUND, "kernel file %s (wanted by %s): %s", name.data, wanted_by, strerror(errno));
-  char piece[4096];
+  char chunk[4096];
   size_t n = 0;
-  while (status == MICA_OK && (n = fread(piece, 1, sizeof piece, file)) > 0) {
-    mica__text_add_bytes(content, piece, n);
+  while (status == MICA_OK && (n = fread(chunk, 1, sizeof chunk, file)) > 0) {
+    mica__text_add_bytes(content, chunk, n);
     if (content->length > MAX_FILE_BYTES) status = mica__fail(MICA_E_FORMAT, "kernel file %s is too large", name.data);
   }
   if (status == MICA_OK && ferror(file)) status = mica__fail(MICA_E_IO, "kernel file %s cannot be read", name.data);

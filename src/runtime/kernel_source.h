@@ -24,7 +24,7 @@ mica__hash mica__kernel_source_hash(void);
  * that wanted it. */
 mica_status mica__kernel_source_expand(const char *path, mica__text *out);
 
-/* The same for a text in memory, named `path` in messages. For fuzzing and for generated kernels. */
+/* Expands a text in memory, named `path` in messages. For fuzzing and for generated kernels. */
 mica_status mica__kernel_source_expand_text(const char *path, const char *text, size_t bytes, mica__text *out);
 
 #endif

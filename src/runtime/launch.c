@@ -37,9 +37,9 @@ static void add_packed(mica__launch *launch, const void *value, size_t size) {
 }
 
 void mica__launch_buffer(mica__launch *launch, mica_buffer *buffer, int64_t first) {
-  uint32_t place = launch->is_packed ? launch->packed_count : launch->arg_count + 1;
+  uint32_t index = launch->is_packed ? launch->packed_count : launch->arg_count + 1;
   *next_arg(launch) =
-      (mica__arg){.kind = MICA__ARG_BUFFER, .size = sizeof(cl_mem), .first = place, .value.buffer = buffer};
+      (mica__arg){.kind = MICA__ARG_BUFFER, .size = sizeof(cl_mem), .first = index, .value.buffer = buffer};
   mica__launch_long(launch, first);
 }
 

@@ -21,7 +21,7 @@
 typedef struct mica__arg {
   enum { MICA__ARG_BYTES, MICA__ARG_BUFFER, MICA__ARG_LOCAL } kind;
   size_t size;    /* bytes of the value, or of local memory */
-  uint32_t first; /* of a buffer: the place of its first element, among the arguments or the packed values */
+  uint32_t first; /* of a buffer: the index of its first element, among the arguments or the packed values */
   union {
     int32_t i32;
     int64_t i64;
@@ -55,9 +55,9 @@ void mica__launch_pack(mica__launch *launch);
 
 /* Two arguments: the buffer and, as long, the tensor's first element. */
 void mica__launch_tensor(mica__launch *launch, const mica_tensor *tensor);
-/* The same for a tensor that may be absent: a null pointer and 0. */
+/* The two arguments of a tensor that may be absent: a null pointer and 0. */
 void mica__launch_optional(mica__launch *launch, const mica_tensor *tensor);
-/* The same for a place in a buffer, counted in elements of the kernel's type. */
+/* The two arguments of a range that begins at an element of a buffer, counted in the kernel's type. */
 void mica__launch_buffer(mica__launch *launch, mica_buffer *buffer, int64_t first);
 /* An int argument from a 64-bit size; MICA_E_OVERFLOW when it does not fit. */
 void mica__launch_size(mica__launch *launch, int64_t size);

@@ -104,7 +104,7 @@ typedef struct found_file {
   bool temporary; /* being written, or left by a process that died */
 } found_file;
 
-/* Whether a file is ours by its name: 32 hexadecimal digits, then SUFFIX, or something that ends in MICA__FILE_ASIDE.
+/* True when a file is ours by its name: 32 hexadecimal digits, then SUFFIX, or something that ends in MICA__FILE_ASIDE.
  * The user may have named the wrong directory, and what lies there must survive that. */
 static bool is_ours(const char *name) {
   const char *rest = name + strspn(name, "0123456789abcdef");

@@ -21,11 +21,11 @@ typedef struct mica__program_binary {
 mica_status mica__program_file_load(const char *directory, mica__hash key, const char *key_text,
                                     mica__program_binary *binary);
 
-/* The same for a file's content in memory: what load does after reading. binary->data points into file. */
+/* Reads a file's content in memory, as load does after reading. binary->data points into file. */
 mica_status mica__program_file_parse(unsigned char *file, size_t size, mica__hash key, const char *key_text,
                                      mica__program_binary *binary);
 
-/* Whether there is a file of the key, sound or not. */
+/* True when there is a file of the key, sound or not. */
 bool mica__program_file_exists(const char *directory, mica__hash key);
 
 /* Writes the file, and deletes the least recently used ones while all together are above limit bytes. */

@@ -11,7 +11,7 @@
 
 /* The stamp of what the queue is given next. */
 uint64_t mica__queue_stamp(const mica_queue *queue);
-/* Whether the stamped work is known to be done, or must run before anything queued from now on. */
+/* True when the stamped work is known to be done, or must run before anything queued from now on. */
 bool mica__stamp_is_done(mica_engine *engine, uint64_t stamp);
 
 /* handle may be NULL: then a queue is made. */

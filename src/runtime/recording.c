@@ -96,8 +96,8 @@ static mica_status add_slots(mica__recording *recording, const mica__launch *lau
       recording->slots = grown;
       recording->slot_capacity = capacity;
     }
-    uint32_t place = launch->args[a].first;
-    int64_t first = launch->is_packed ? launch->packed[place] : launch->args[place].value.i64;
+    uint32_t index = launch->args[a].first;
+    int64_t first = launch->is_packed ? launch->packed[index] : launch->args[index].value.i64;
     recording->slots[recording->slot_count++] = (slot){launch->args[a].value.buffer, recording->count, a, first};
   }
   return MICA_OK;
@@ -230,15 +230,15 @@ mica_status mica__recording_bind(mica__recording *recording, const mica_buffer *
     if (at->placeholder != placeholder) continue;
     step *s = &recording->steps[at->step];
     mica__launch *launch = &s->launch;
-    uint32_t place = launch->args[at->arg].first;
+    uint32_t index = launch->args[at->arg].first;
     launch->args[at->arg].value.buffer = tensor->buffer;
     MICA_TRY(mica__launch_set_arg(recording->engine, s->handle, launch, at->arg));
     if (launch->is_packed) {
-      launch->packed[place] = at->first + tensor->first;
+      launch->packed[index] = at->first + tensor->first;
       MICA_TRY(mica__launch_set_packed(recording->engine, s->handle, launch));
     } else {
-      launch->args[place].value.i64 = at->first + tensor->first;
-      MICA_TRY(mica__launch_set_arg(recording->engine, s->handle, launch, place));
+      launch->args[index].value.i64 = at->first + tensor->first;
+      MICA_TRY(mica__launch_set_arg(recording->engine, s->handle, launch, index));
     }
   }
   return MICA_OK;

@@ -33,7 +33,7 @@ static void count_submission(mica_queue *queue, const mica_tensor *tensor) {
   atomic_fetch_add(&queue->submitted, 1);
 }
 
-/* The same for what writes to the tensor. */
+/* Counts a submission that writes to the tensor. */
 static void count_writing(mica_queue *queue, const mica_tensor *tensor) {
   count_submission(queue, tensor);
   mica__tensor_changed(tensor);

@@ -39,20 +39,20 @@ void mica__tuning_destroy(mica__tuning *tuning);
 /* Adds the facts of a file's text; later ones replace earlier ones on the same subject. */
 mica_status mica__tuning_parse(mica__tuning *tuning, const char *text, size_t bytes);
 
-/* Whether something is known for the problem; then choice holds it. */
+/* True when something is known for the problem; then choice holds it. */
 bool mica__tuning_best(mica_engine *engine, const char *problem, char choice[MICA__TUNING_TEXT]);
-/* Whether the choice was found wrong on this device. */
+/* True when the choice was found wrong on this device. */
 bool mica__tuning_is_bad(mica_engine *engine, const char *choice);
 
 /* Tabs and newlines in texts become blanks; what is too long is cut. */
 mica_status mica__tuning_keep(mica_engine *engine, const char *problem, const char *choice, double seconds);
 mica_status mica__tuning_quarantine(mica_engine *engine, const char *choice, const char *reason);
-/* The same as long as the engine lives. */
+/* A quarantine that lasts as long as the engine. */
 mica_status mica__tuning_avoid(mica_engine *engine, const char *choice, const char *reason);
 /* Takes back a quarantine: the choice was right this time. */
 mica_status mica__tuning_unquarantine(mica_engine *engine, const char *choice);
 
-/* Whether mica_engine_config.tune was set. */
+/* The value of mica_engine_config.tune. */
 bool mica__engine_tunes(const mica_engine *engine);
 
 #endif

@@ -3,6 +3,7 @@
  * A session whose kernels are built by several processes. The builder is this program again, started by a script that
  * names the cache in MICA_TEST_BUILDER, as the command `mica` would be. */
 #include "runtime/builder.h"
+#include "runtime/serve_builds.h"
 #include "support/check_main.h"
 #include "support/engine.h"
 #include "support/files.h"
@@ -41,7 +42,7 @@ static void serve(const char *cache) {
   mica_engine *engine;
   mica_status status = mica_engine_create(&(mica_engine_config){.cache_dir = cache}, &engine);
   if (status == MICA_OK) {
-    status = mica_engine_serve_builds(engine, STDIN_FILENO);
+    status = mica__engine_serve_builds(engine, STDIN_FILENO);
     mica_engine_destroy(engine);
   }
   if (status != MICA_OK) fprintf(stderr, "%s\n", mica_error_message());
@@ -130,9 +131,9 @@ END_TEST
 START_TEST(requests_are_checked) {
   int ends[2];
   uint64_t message[6] = {1, 2, 4, 4, 4, UINT64_MAX}; /* a key, and how long the texts are */
-  ck_assert_int_eq(mica_engine_serve_builds(NULL, 0), MICA_E_INVALID);
+  ck_assert_int_eq(mica__engine_serve_builds(NULL, 0), MICA_E_INVALID);
   ck_assert_int_eq(pipe(ends), 0);
-  ck_assert_int_eq(mica_engine_serve_builds(test_engine(), ends[0]), MICA_E_INVALID);
+  ck_assert_int_eq(mica__engine_serve_builds(test_engine(), ends[0]), MICA_E_INVALID);
   close(ends[0]);
   close(ends[1]);
   ck_assert_int_eq(socketpair(AF_UNIX, SOCK_STREAM, 0, ends), 0);
@@ -140,7 +141,7 @@ START_TEST(requests_are_checked) {
   ck_assert_int_eq(write(ends[0], "abc", 4), 4);
   ck_assert_int_eq(write(ends[0], "abcd", 4), 4); /* not terminated */
   shutdown(ends[0], SHUT_WR);
-  ck_assert_int_eq(mica_engine_serve_builds(test_engine(), ends[1]), MICA_E_FORMAT);
+  ck_assert_int_eq(mica__engine_serve_builds(test_engine(), ends[1]), MICA_E_FORMAT);
   close(ends[0]);
   close(ends[1]);
 }
@@ -155,7 +156,7 @@ START_TEST(what_does_not_build_is_answered) {
   ck_assert_int_eq(write(ends[0], message, sizeof message), sizeof message);
   ck_assert_int_eq(write(ends[0], texts, sizeof texts), sizeof texts);
   shutdown(ends[0], SHUT_WR);
-  ck_ok(mica_engine_serve_builds(test_engine(), ends[1]));
+  ck_ok(mica__engine_serve_builds(test_engine(), ends[1]));
   ck_assert_int_eq(recv(ends[0], &made, sizeof made, MSG_DONTWAIT), sizeof made);
   ck_assert(mica__hash_equal(made, (mica__hash){0}));
   close(ends[0]);

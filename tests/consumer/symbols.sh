@@ -1,5 +1,6 @@
 #!/bin/sh
-# sh symbols.sh PREFIX: the shared library exports what the public headers declare, and nothing but mica_ names.
+# sh symbols.sh PREFIX: the shared library exports what the public headers declare, and nothing but mica_ names and
+# what the command's builders call (src/runtime/serve_builds.h).
 set -eu
 prefix=$1
 work=${MICA_BUILD_DIR:-.}/consumer
@@ -7,7 +8,7 @@ mkdir -p "$work"
 nm -D --defined-only "$(find "$prefix" -name 'libmica.so')" | awk '{ print $3 }' | sort >"$work/exported"
 sed -n 's/^MICA_API .*[ *]\(mica_[a-z0-9_]*\)(.*/\1/p' "$prefix"/include/mica/*.h | sort -u >"$work/declared"
 status=0
-if grep -v '^mica_[a-z]' "$work/exported"; then
+if grep -v '^mica_[a-z]' "$work/exported" | grep -vx mica__engine_serve_builds; then
   echo "exported, but no public names"
   status=1
 fi

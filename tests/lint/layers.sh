@@ -14,6 +14,7 @@ find include src samples -name '*.[ch]' | sort | xargs awk '
     for (i in siblings) below[siblings[i]] = siblings[i] " " below["compile"]
     below["train"] = "train " below["nn"]
     below["cli"] = "cli"       # and the public headers, as everybody
+    excepted["cli", "runtime/serve_builds.h"] = 1 # what its processes of builders do
     below["samples"] = ""
     below["include"] = ""
   }
@@ -24,7 +25,7 @@ find include src samples -name '*.[ch]' | sort | xargs awk '
   /^[ \t]*#[ \t]*include[ \t]*"/ {
     split($0, quoted, "\"")
     split(quoted[2], target, "/")
-    if (target[1] == "mica") next
+    if (target[1] == "mica" || (layer, quoted[2]) in excepted) next
     if (!(layer in below)) complaint = "src/" layer " is no layer"
     else if (target[2] == "" || !(target[1] in below))
       complaint = "\"" quoted[2] "\" is not spelled from src/, as in \"base/hash.h\""

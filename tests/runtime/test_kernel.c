@@ -255,7 +255,7 @@ static void write_kernel(const char *folder, const char *text) {
   fclose(file);
 }
 
-START_TEST(a_kernel_directory_takes_the_place_of_what_is_embedded) {
+START_TEST(a_kernel_directory_hides_what_is_embedded) {
   char folder[] = "/tmp/mica-kernels-XXXXXX", path[100];
   mica__kernel *kernel;
   const int32_t values[] = {2, MICA_I32};
@@ -318,7 +318,7 @@ Suite *test_suite(void) {
   tcase_add_test(build, a_name_too_long);
   tcase_add_test(build, a_kernel_is_made_once);
   tcase_add_test(build, a_bundle_is_one_program);
-  tcase_add_test(build, a_kernel_directory_takes_the_place_of_what_is_embedded);
+  tcase_add_test(build, a_kernel_directory_hides_what_is_embedded);
   tcase_add_test(build, a_prelude_stands_before_the_file);
   suite_add_tcase(suite, build);
   TCase *launch = tcase_create("launch");

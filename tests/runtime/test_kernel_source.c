@@ -62,7 +62,7 @@ START_TEST(includes_of_the_driver_stay) {
 }
 END_TEST
 
-START_TEST(a_folder_takes_the_place_of_the_library) {
+START_TEST(a_folder_hides_the_library) {
   char folder[1024], path[1100];
   snprintf(folder, sizeof folder, "%s/kernel-dir", getenv("MICA_BUILD_DIR"));
   mkdir(folder, 0777);
@@ -129,7 +129,7 @@ Suite *test_suite(void) {
   tcase_add_test(includes, lines_keep_their_numbers);
   tcase_add_test(includes, a_missing_file_is_named_with_who_wanted_it);
   tcase_add_test(includes, includes_of_the_driver_stay);
-  tcase_add_test(includes, a_folder_takes_the_place_of_the_library);
+  tcase_add_test(includes, a_folder_hides_the_library);
   tcase_add_test(includes, chains_and_circles);
   tcase_add_loop_test(includes, every_kernel_finds_its_includes, 0, (int)mica__kernel_source_count);
   suite_add_tcase(suite, includes);

@@ -152,7 +152,7 @@ END_TEST
 
 START_TEST(tensors_keep_their_buffer) {
   mica_buffer *buffer;
-  mica_tensor *first, *view, *turned;
+  mica_tensor *first, *view, *transposed;
   ck_ok(mica_buffer_create(engine, 4096, &buffer));
   ck_ok(mica_tensor_wrap(buffer, 16, MICA_F16, MICA_SHAPE(4, 6), &first));
   mica_buffer_destroy(buffer);
@@ -161,25 +161,25 @@ START_TEST(tensors_keep_their_buffer) {
   mica_tensor_destroy(first);
   ck_assert_int_eq(mica_tensor_count(view), 60);
   ck_assert(!mica_tensor_is_contiguous(view));
-  ck_ok(mica_tensor_transpose(view, &turned));
+  ck_ok(mica_tensor_transpose(view, &transposed));
   mica_tensor_destroy(view);
-  ck_assert_int_eq(mica_tensor_shape(turned).dim[1], 6);
-  ck_assert_int_eq(mica_tensor_strides(turned)[1], 1);
-  ck_assert_int_eq(mica_tensor_strides(turned)[2], 0);
+  ck_assert_int_eq(mica_tensor_shape(transposed).dim[1], 6);
+  ck_assert_int_eq(mica_tensor_strides(transposed)[1], 1);
+  ck_assert_int_eq(mica_tensor_strides(transposed)[2], 0);
   size_t offset = 0;
-  ck_assert_ptr_nonnull(mica_tensor_opencl(turned, &offset));
+  ck_assert_ptr_nonnull(mica_tensor_opencl(transposed, &offset));
   ck_assert_uint_eq(offset, 16 + 12);
   ck_assert_uint_eq(stats().bytes_in_use, 4096);
-  mica_tensor_destroy(turned);
+  mica_tensor_destroy(transposed);
   ck_assert_uint_eq(stats().bytes_in_use, 0);
 }
 END_TEST
 
 START_TEST(a_vector_has_no_transpose) {
-  mica_tensor *vector, *turned = NULL;
+  mica_tensor *vector, *transposed = NULL;
   ck_ok(mica_tensor_create(engine, MICA_I8, MICA_SHAPE(4), &vector));
-  ck_assert_int_eq(mica_tensor_transpose(vector, &turned), MICA_E_SHAPE);
-  ck_assert_ptr_null(turned);
+  ck_assert_int_eq(mica_tensor_transpose(vector, &transposed), MICA_E_SHAPE);
+  ck_assert_ptr_null(transposed);
   mica_tensor_destroy(vector);
 }
 END_TEST
@@ -241,15 +241,15 @@ START_TEST(another_engines_tensor_is_refused) {
 END_TEST
 
 START_TEST(only_whole_tensors_are_moved) {
-  mica_tensor *tensor, *turned;
+  mica_tensor *tensor, *transposed;
   float data[6] = {0};
   ck_ok(mica_tensor_create(engine, MICA_F32, MICA_SHAPE(2, 3), &tensor));
-  ck_ok(mica_tensor_transpose(tensor, &turned));
-  ck_assert_int_eq(mica_tensor_upload(queue, turned, data, sizeof data), MICA_E_INVALID);
+  ck_ok(mica_tensor_transpose(tensor, &transposed));
+  ck_assert_int_eq(mica_tensor_upload(queue, transposed, data, sizeof data), MICA_E_INVALID);
   says("(3, 2) is not contiguous");
   ck_assert_int_eq(mica_tensor_upload(queue, tensor, data, sizeof data - 1), MICA_E_INVALID);
   says("23 bytes for a tensor (2, 3) of 24");
-  mica_tensor_destroy(turned);
+  mica_tensor_destroy(transposed);
   mica_tensor_destroy(tensor);
 }
 END_TEST

@@ -106,8 +106,8 @@ static outcome end_start(FILE *pipe) {
 
 static outcome start_in(const char *cache) { return end_start(begin_start(cache)); }
 
-static int remove_one(const char *path, const struct stat *about, int type, struct FTW *place) {
-  (void)about, (void)type, (void)place;
+static int remove_one(const char *path, const struct stat *about, int type, struct FTW *level) {
+  (void)about, (void)type, (void)level;
   return remove(path);
 }
 

@@ -20,7 +20,7 @@ Suite *test_suite(void);
 /* Says why the program cannot run here, such as "no device". Returns NULL, to be returned from test_suite. */
 Suite *test_skip(const char *reason);
 
-/* Whether the index-th of a program's many cases belongs to the part that --shard names; without --shard all do. */
+/* True when the index-th of a program's many cases belongs to the part that --shard names; without --shard all do. */
 bool test_in_shard(size_t index);
 
 /* Adds to the program's count of kernel launches, beside those of test_engine. The test device.ran fails when all

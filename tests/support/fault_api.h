@@ -23,7 +23,7 @@ void fault_install(const mica__cl_api *below);
 /* Takes it away again: Mica uses the loader. */
 void fault_remove(void);
 
-/* Of the calls of a function (or of FAULT_ANY) from now on, the n-th fails with `error`; n 0 for none. A call that
+/* The n-th call of a function (or of any, FAULT_ANY) from now on fails with `error`; n 0 for none. A call that
  * releases something or waits does its work and then answers the error, since nobody could do it in its place. */
 void fault_arm(fault_call call, unsigned n, cl_int error);
 /* The call that failed since fault_arm; FAULT_CALL_COUNT when none has. */
@@ -35,7 +35,7 @@ const char *fault_call_name(fault_call call);
 
 /* Objects of all kinds that were created and not released, memory that is mapped, references that were retained. */
 long fault_live(void);
-/* The same in words, for a message; "" when there are none. */
+/* What is live in words, for a message; "" when there are none. */
 const char *fault_live_text(void);
 
 #endif

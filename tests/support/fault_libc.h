@@ -29,7 +29,7 @@ typedef mica_status fault_scenario(void *user);
  * MICA_OK, where it could do without, or in a failure with a sentence (with memory alone: one of memory), and leaks
  * neither memory nor files. Without a failure it ends in MICA_OK. At least so many calls are there to fail. */
 void fault_libc_each(unsigned kinds, fault_scenario *run, void *user, unsigned at_least);
-/* The same for n = first, first + stride, ...: for many scenarios that have most of their calls in common. */
+/* fault_libc_each for n = first, first + stride, ...: for many scenarios that have most of their calls in common. */
 void fault_libc_some(unsigned kinds, unsigned first, unsigned stride, fault_scenario *run, void *user);
 
 #endif

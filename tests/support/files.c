@@ -31,7 +31,7 @@ const char *files_path(const char *name) {
 }
 
 /* files_path, with the folders above the file made. */
-static const char *place_for(const char *name) {
+static const char *make_room_for(const char *name) {
   const char *path = files_path(name);
   char above[256];
   for (const char *at = path + strlen(files_folder()) + 1; (at = strchr(at, '/')); at++) {
@@ -42,7 +42,7 @@ static const char *place_for(const char *name) {
 }
 
 void files_write(const char *name, const void *data, size_t size) {
-  FILE *file = fopen(place_for(name), "wb");
+  FILE *file = fopen(make_room_for(name), "wb");
   ck_assert_ptr_nonnull(file);
   ck_assert_uint_eq(size ? fwrite(data, 1, size, file) : 0, size);
   ck_assert_int_eq(fclose(file), 0);
@@ -106,8 +106,8 @@ uint8_t *files_read(const char *path, size_t *size) {
   return data;
 }
 
-static int remove_one(const char *path, const struct stat *about, int type, struct FTW *place) {
-  (void)about, (void)type, (void)place;
+static int remove_one(const char *path, const struct stat *about, int type, struct FTW *level) {
+  (void)about, (void)type, (void)level;
   return remove(path);
 }
 

@@ -12,7 +12,7 @@ const char *files_path(const char *name);
 /* Writes a file there, and the folders that it stands in. */
 void files_write(const char *name, const void *data, size_t size);
 void files_write_text(const char *name, const char *text);
-/* The same in gzip. */
+/* files_write in gzip. */
 void files_write_gzip(const char *name, const void *data, size_t size);
 /* All of a file, unpacked where it is gzip, for the caller to free; ends the test where it cannot be read. */
 uint8_t *files_read(const char *path, size_t *size);

@@ -117,7 +117,7 @@ typedef struct machine {
   int32_t done; /* REDUCE instructions before this one have their results */
 } machine;
 
-static int64_t place(const machine *m, const mica__fused_instr *instr) {
+static int64_t at_index(const machine *m, const mica__fused_instr *instr) {
   int64_t at = instr->access.offset;
   for (int32_t d = 0; d < m->fused->rank; d++) at += m->index[d] * instr->access.stride[d];
   return at;
@@ -134,7 +134,7 @@ static void evaluate(machine *m, int32_t end, bool store) {
     case MICA__FUSED_LOAD:
       for (int32_t d = 0; instr->bounded && d < m->fused->rank; d++)
         inside &= m->index[d] >= instr->low[d] && m->index[d] < instr->high[d];
-      m->value[k] = (number){inside ? m->memory[instr->operand].values[place(m, instr)] : instr->value, 0};
+      m->value[k] = (number){inside ? m->memory[instr->operand].values[at_index(m, instr)] : instr->value, 0};
       break;
     case MICA__FUSED_VALUE: {
       mica_dtype compute = compute_of(instr->dtype);
@@ -147,8 +147,8 @@ static void evaluate(machine *m, int32_t end, bool store) {
     case MICA__FUSED_REDUCE: break;
     case MICA__FUSED_STORE:
       if (store) {
-        m->memory[instr->operand].values[place(m, instr)] = args[0].value;
-        m->memory[instr->operand].errors[place(m, instr)] = args[0].error;
+        m->memory[instr->operand].values[at_index(m, instr)] = args[0].value;
+        m->memory[instr->operand].errors[at_index(m, instr)] = args[0].error;
       }
       break;
     }

@@ -116,7 +116,7 @@ test_instance test_instance_make(const test_case *c, mica_dtype dtype, uint64_t 
   return instance;
 }
 
-/* Whether the operand changes its type among the variants. */
+/* True when the operand changes its type among the variants. */
 static bool is_varied(const test_case *c, size_t k) {
   bool any_float = false;
   for (size_t i = 0; i < TEST_MAX_OPERANDS; i++)
@@ -124,7 +124,7 @@ static bool is_varied(const test_case *c, size_t k) {
   return any_float ? c->operands[k].dtype == MICA_F32 : c->operands[k].dtype != MICA_BOOL;
 }
 
-/* Whether the op takes operands of that type; tried in a graph of its own, which may fail. */
+/* True when the op takes operands of that type; tried in a graph of its own, which may fail. */
 static bool takes(const test_case *c, mica_dtype dtype) {
   mica_value x[TEST_MAX_OPERANDS] = {{0}};
   mica_graph *graph;
