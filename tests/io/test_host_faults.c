@@ -1,0 +1,123 @@
+/* labels: null
+ *
+ * Files of every kind that Mica writes and reads back, with memory and files failing: each ends in a status, leaks
+ * nothing, and leaves no half file behind. */
+#include "support/check_main.h"
+#include "support/engine.h"
+#include "support/fault_libc.h"
+#include "support/files.h"
+
+#include <dirent.h>
+#include <math.h>
+#include <mica/history.h>
+#include <mica/io.h>
+#include <mica/safetensors.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+static const float weights[6] = {1, -2, 3, -4, 5, -6};
+static const mica_safetensors_entry entries[] = {
+    {.name = "a \"quoted\" name", .dtype = MICA_F32, .shape = {2, {2, 3}}, .data = weights, .bytes = sizeof weights},
+    {.name = "nothing", .dtype = MICA_I64, .shape = {2, {0, 5}}}};
+static const mica_safetensors_pair metadata[] = {{"step", "17"}};
+
+/* Each of the three writes twice, so that a file that was there is replaced. */
+static mica_status safetensors(void *user) {
+  mica_safetensors *file = NULL;
+  const char *path = files_path("x/weights.safetensors");
+  (void)user;
+  mica_status status = mica_safetensors_write(path, entries, 2, metadata, 1);
+  if (status == MICA_OK) status = mica_safetensors_write(path, entries, 2, metadata, 1);
+  if (status == MICA_OK) status = mica_safetensors_open(path, &file);
+  if (status == MICA_OK) {
+    const mica_safetensors_entry *found = mica_safetensors_find(file, entries[0].name);
+    if (!found || memcmp(found->data, weights, sizeof weights) != 0) status = MICA_E_NUMERIC;
+  }
+  mica_safetensors_close(file);
+  return status;
+}
+
+static mica_status history(void *user) {
+  const mica_history_row rows[2] = {{.epoch = 1, .loss = 0.5}, {.epoch = 2, .loss = NAN}};
+  mica_history_row *got = NULL;
+  size_t count = 0;
+  const char *path = files_path("x/history.csv");
+  (void)user;
+  mica_status status = mica_history_write(path, rows, 2);
+  if (status == MICA_OK) status = mica_history_write(path, rows, 2);
+  if (status == MICA_OK) status = mica_history_read(path, &got, &count);
+  if (status == MICA_OK && (count != 2 || got[0].loss != 0.5)) status = MICA_E_NUMERIC;
+  mica_free(got);
+  return status;
+}
+
+static mica_status events(void *user) {
+  mica_events *made = NULL;
+  (void)user;
+  mica_status status = mica_events_create(files_path("x/events"), &made);
+  if (status == MICA_OK) status = mica_events_scalar(made, "loss", 1, 0.5);
+  mica_events_close(made);
+  return status;
+}
+
+static mica_status picture(void *user) {
+  static const uint8_t planes[3 * 4 * 5] = {9};
+  uint8_t *data = NULL;
+  size_t size = 0;
+  (void)user;
+  mica_status status = mica_png_encode(planes, MICA_SHAPE(3, 4, 5), &data, &size);
+  if (status == MICA_OK) status = mica_file_write(files_path("x/picture.png"), data, size);
+  if (status == MICA_OK) status = mica_file_write(files_path("x/picture.png"), data, size);
+  mica_free(data);
+  return status;
+}
+
+static const struct {
+  const char *name;
+  fault_scenario *run;
+} scenarios[] = {{"weights.safetensors", safetensors},
+                 {"history.csv", history},
+                 {"events", events},
+#if MICA_WITH_PNG
+                 {"picture.png", picture}
+#endif
+};
+#define SCENARIOS (sizeof scenarios / sizeof *scenarios)
+
+START_TEST(memory) {
+  for (size_t i = 0; i < SCENARIOS; i++) fault_libc_each(FAULT_MEMORY, scenarios[i].run, NULL, 2);
+}
+END_TEST
+
+START_TEST(files) {
+  for (size_t i = 0; i < SCENARIOS; i++) fault_libc_each(FAULT_FILES, scenarios[i].run, NULL, 2);
+}
+END_TEST
+
+/* What a failed writer left aside is gone, and the files that are there are those asked for. */
+START_TEST(nothing_is_left_aside) {
+  DIR *folder = opendir(files_path("x"));
+  ck_assert_ptr_nonnull(folder);
+  for (const struct dirent *entry; (entry = readdir(folder));) {
+    bool known = entry->d_name[0] == '.' && strlen(entry->d_name) <= 2;
+    for (size_t i = 0; i < SCENARIOS; i++) known = known || !strcmp(entry->d_name, scenarios[i].name);
+    ck_assert_msg(known, "%s", entry->d_name);
+  }
+  closedir(folder);
+}
+END_TEST
+
+static void setup(void) { files_write_text("x/history.csv", ""); }
+
+Suite *test_suite(void) {
+  Suite *suite = suite_create("host faults");
+  TCase *cases = tcase_create("io");
+  tcase_set_timeout(cases, 0);
+  tcase_add_unchecked_fixture(cases, setup, files_remove);
+  tcase_add_test(cases, memory);
+  tcase_add_test(cases, files);
+  tcase_add_test(cases, nothing_is_left_aside);
+  suite_add_tcase(suite, cases);
+  return suite;
+}
