@@ -50,10 +50,8 @@ typedef struct target {
   bool direct, stream;
 } target;
 
-INLINE geometry geometry_of(const int8 size, const int pad1, const int pad2) {
-  const geometry g = {size.s2, size.s3, size.s4, size.s5, pad1, pad2};
-  return g;
-}
+/* Not the result of a function: inlined, that has marks that Oclgrind 21.10 does not know. */
+#define DECLARE_GEOMETRY(g) const geometry g = {size.s2, size.s3, size.s4, size.s5, pad1, pad2}
 
 /* Names the sizes; those that are known are constants from here on, or loops over rows would not unroll. */
 #define KNOWN(known, argument) (SIDE ? (known) : (argument))
@@ -160,13 +158,14 @@ INLINE void read_filter(float *w, source W, const int step) {
 static __attribute__((noinline)) void gather(const plane S, const int8 size, const int pad1, const int pad2, source W,
                                              const int step, __local float *results) {
   const target to = {results, 0, 0.0f, false, false};
+  DECLARE_GEOMETRY(g);
   const plane checked = {S.at, S.begin, S.end, false}, whole = {S.at, 0, 0, true};
   float w[TAPS * TAPS];
   read_filter(w, W, step);
   if (S.inside)
-    convolve(whole, geometry_of(size, pad1, pad2), w, 0.0f, to);
+    convolve(whole, g, w, 0.0f, to);
   else
-    convolve(checked, geometry_of(size, pad1, pad2), w, 0.0f, to);
+    convolve(checked, g, w, 0.0f, to);
 }
 
 #if DIRECT
@@ -176,7 +175,7 @@ static __attribute__((noinline)) void convolve_planes(source S, const int8 size,
                                                       __global STORAGE(D_T) * D, const long D_row, const long D_batch,
                                                       __global const STORAGE(BIAS_T) * bias, const long bias_at,
                                                       const float act_arg, const bool stream) {
-  const geometry g = geometry_of(size, pad1, pad2);
+  DECLARE_GEOMETRY(g);
   const long area = (long)size.s2 * size.s3;
   const int K = size.s1;
   int n = first / K, k = first % K;

@@ -34,9 +34,7 @@ static int32_t value(const int32_t *values, const char *macro) {
 }
 
 /* Vectors of channels that a register tile may have. */
-static int32_t most_vectors(const mica__conv_band *b) {
-  return mica__ceil_div(b->dims.k / b->dims.groups, VW) % 2 == 0 ? 2 : 1;
-}
+static int32_t most_vectors(const mica__conv_band *b) { return mica__ceil_div(b->dims.k, VW) % 2 == 0 ? 2 : 1; }
 
 /* The cost of a row's tiles, in pixels: a last one that lacks a pixel is moved back, and those of FEW pixels wait for
  * their sums. */
