@@ -1,9 +1,11 @@
-/* index/top_k.cl: y[o, r, i] = the place along n of the r-th largest x[o, :, i], r < k; of equals the first comes
- * first, and a NaN is the largest.
+/* index/top_k.cl: values[o, r, i] = the r-th largest x[o, :, i], r < k, and indices[o, r, i] where it stands along n.
+ * Among equals the first comes first, and a NaN is the largest.
  *
- * x is (outer, n, inner), y (outer, k, inner), k <= n.
+ * x is (outer, n, inner), values and indices (outer, k, inner), k <= n.
  *
- *   X_T        type of x
+ *   X_T        type of x and values
+ *   VALUES     1: values are written
+ *   INDICES    1: indices are written
  *   SMALLEST   1: the r-th smallest, a NaN being the smallest
  *
  * One dimension of outer * inner work-items, any group size. Each walks its row once a result: what follows the last
@@ -12,6 +14,12 @@
 
 #ifndef X_T
 #define X_T f32
+#endif
+#ifndef VALUES
+#define VALUES 1
+#endif
+#ifndef INDICES
+#define INDICES 1
 #endif
 #ifndef SMALLEST
 #define SMALLEST 0
@@ -23,14 +31,15 @@
 #define BEFORE(a, b) ((a) > (b) || ((a) != (a) && (b) == (b)))
 #endif
 
-__kernel void top_k(__global const STORAGE(X_T) *x, const long x_at, __global long *y, const long y_at,
-                    const int outer, const int n, const int k, const int inner) {
+__kernel void top_k(__global const STORAGE(X_T) *x, const long x_at, __global STORAGE(X_T) *values,
+                    const long values_at, __global long *indices, const long indices_at, const int outer, const int n,
+                    const int k, const int inner) {
   const long item = get_global_id(0);
   const long o = item / inner;
   const int i = (int)(item % inner);
   if (o >= outer) return;
   x += x_at + o * n * inner + i;
-  y += y_at + o * k * inner + i;
+  const long first = o * k * inner + i;
   COMPUTE(X_T) last = 0;
   int last_at = -1;
   for (int r = 0; r < k; r++) {
@@ -44,7 +53,12 @@ __kernel void top_k(__global const STORAGE(X_T) *x, const long x_at, __global lo
         best_at = j;
       }
     }
-    y[(long)r * inner] = best_at;
+#if VALUES
+    STORE(X_T, best, values, values_at + first + (long)r * inner);
+#endif
+#if INDICES
+    indices[indices_at + first + (long)r * inner] = best_at;
+#endif
     last = best;
     last_at = best_at;
   }

@@ -237,8 +237,11 @@ MICA_API mica_value mica_slice_assign(mica_value x, mica_value values, int32_t a
 /* A new axis of `depth` at `axis` of the result: `on` at the index, `off` elsewhere; both scalars of one type. */
 MICA_API mica_value mica_one_hot(mica_value indices, int64_t depth, int32_t axis, mica_value off, mica_value on);
 /* The k largest (smallest) along an axis in order; of equals the first comes first, a NaN is the largest (smallest).
- * *indices (may be NULL) gets their places as i64. */
-MICA_API mica_value mica_top_k(mica_value x, int64_t k, int32_t axis, bool smallest, mica_value *indices);
+ * The indices are i64. */
+typedef struct mica_top_k_results {
+  mica_value values, indices;
+} mica_top_k_results;
+MICA_API mica_top_k_results mica_top_k(mica_value x, int64_t k, int32_t axis, bool smallest);
 
 /* --- matrices --- */
 

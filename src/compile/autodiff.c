@@ -30,6 +30,9 @@ static void find_again(backward *b, int32_t loss) {
   }
   for (int32_t id = loss; id >= 1; id--)
     if (node_at(b, id)->checkpoint || node_at(b, id)->op->kind == MICA__OP_SOURCE) b->again[id - 1] = false;
+  /* A node is computed again with all of its results. */
+  for (int32_t id = 1; id <= b->count; id++)
+    if (node_at(b, id)->result) b->again[id - 1] = b->again[node_at(b, id)->inputs[0] - 1];
 }
 
 static int32_t copy_or_self(const backward *b, int32_t id) { return b->again[id - 1] ? b->copies[id - 1] : id; }
@@ -37,12 +40,17 @@ static int32_t copy_or_self(const backward *b, int32_t id) { return b->again[id 
 static mica_status recompute_node(backward *b, int32_t id) {
   /* The node moves when the graph grows. */
   const mica__node node = *node_at(b, id);
-  int32_t copy = mica__graph_put(b->graph, node.op, node.inputs, node.input_count, node.attrs, node.type);
+  mica__type types[MICA__MAX_RESULTS];
+  int32_t results = mica__node_results(&node);
+  if (node.result) return MICA_OK;
+  for (int32_t r = 0; r < results; r++) types[r] = node_at(b, id + r)->type;
+  int32_t copy = mica__graph_put(b->graph, node.op, node.inputs, node.input_count, node.attrs, types);
   if (!copy) return b->graph->status;
-  mica__node *made = node_at(b, copy);
-  made->pass = b->pass;
-  for (int32_t k = 0; k < node.input_count; k++) made->inputs[k] = copy_or_self(b, node.inputs[k]);
-  b->copies[id - 1] = copy;
+  for (int32_t k = 0; k < node.input_count; k++) node_at(b, copy)->inputs[k] = copy_or_self(b, node.inputs[k]);
+  for (int32_t r = 0; r < results; r++) {
+    node_at(b, copy + r)->pass = b->pass;
+    b->copies[id - 1 + r] = copy + r;
+  }
   return MICA_OK;
 }
 
@@ -80,12 +88,19 @@ static mica_status accumulate(backward *b, const mica__op *op, int32_t id, mica_
 /* Lets the op's rule add its nodes, and hands the operands their shares. */
 static mica_status visit_operands(backward *b, int32_t id, mica_value *inputs, mica_value *shares) {
   const mica__node node = *node_at(b, id);
-  mica__grad grad = {.dy = b->grads[id - 1], .inputs = inputs, .input_count = node.input_count, .dinputs = shares};
+  mica_value results[MICA__MAX_RESULTS];
+  mica__grad grad = {.dy = b->grads[id - 1],
+                     .results = results,
+                     .dresults = &b->grads[id - 1],
+                     .inputs = inputs,
+                     .input_count = node.input_count,
+                     .dinputs = shares};
   if (!node.op->grad)
     return mica__fail(MICA_E_UNSUPPORTED, "%s has no gradient, and the loss depends on %%%d '%s' through it",
                       node.op->name, (int)id, node.name ? node.name : "");
   for (int32_t k = 0; k < node.input_count; k++) MICA_TRY(usable(b, node.inputs[k], &inputs[k]));
-  MICA_TRY(usable(b, id, &grad.y));
+  for (int32_t r = 0; r < mica__node_results(&node); r++) MICA_TRY(usable(b, id + r, &results[r]));
+  grad.y = results[0];
   MICA_TRY(node.op->grad(&grad));
   MICA_TRY(b->graph->status);
   for (int32_t k = 0; k < node.input_count; k++)
@@ -94,8 +109,11 @@ static mica_status visit_operands(backward *b, int32_t id, mica_value *inputs, m
 }
 
 static mica_status visit(backward *b, int32_t id) {
-  int32_t count = node_at(b, id)->input_count;
-  if (count == 0 || !b->grads[id - 1].graph || !b->depends[id - 1]) return MICA_OK;
+  const mica__node *node = node_at(b, id);
+  int32_t count = node->input_count;
+  bool arrived = false;
+  for (int32_t r = 0; r < mica__node_results(node); r++) arrived = arrived || b->grads[id - 1 + r].graph;
+  if (count == 0 || node->result || !arrived || !b->depends[id - 1]) return MICA_OK;
   mica_value *values = calloc(2 * (size_t)count, sizeof *values);
   if (!values) return mica__fail_nomem("a gradient");
   mica_status status = visit_operands(b, id, values, values + count);

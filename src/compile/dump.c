@@ -39,8 +39,10 @@ mica_status mica_session_describe(mica_session *session, mica_session_report *re
 static void add_step(mica__text *text, const mica__plan *v, const mica__step *step, int32_t index) {
   char type[MICA__TYPE_TEXT];
   const mica_graph *graph = v->template.graph;
-  for (int32_t i = 0; i < step->count; i++)
-    mica__text_addf(text, "%s%s", i ? " " : "", mica__graph_node(graph, step->members[i])->op->name);
+  for (int32_t i = 0; i < step->count; i++) {
+    const mica__op *op = mica__graph_node(graph, step->members[i])->op;
+    if (op != &mica__op_result) mica__text_addf(text, "%s%s", i ? " " : "", op->name);
+  }
   for (int32_t i = 0; i < step->count; i++) {
     int32_t id = step->members[i];
     const mica__node *node = mica__graph_node(graph, id);

@@ -4,17 +4,20 @@
 
 #include <math.h>
 #include <stdlib.h>
+#include <string.h>
 
 /* Above this a constant would cost more memory and host time than its kernel costs device time. */
 #define MOST_ELEMENTS 65536
 /* Beyond it doubles no longer tell integers apart. */
 #define EXACT_INTEGERS 0x1p53
 
-int64_t mica__node_count(const mica__node *node) {
+static int64_t count_of(mica_shape shape) {
   int64_t count = 1;
-  for (int32_t i = 0; i < node->type.shape.rank; i++) count *= node->type.shape.dim[i];
+  for (int32_t i = 0; i < shape.rank; i++) count *= shape.dim[i];
   return count;
 }
+
+int64_t mica__node_count(const mica__node *node) { return count_of(node->type.shape); }
 
 size_t mica__node_bytes(const mica__node *node) {
   return (size_t)mica__node_count(node) * mica_dtype_size(node->type.dtype);
@@ -87,7 +90,8 @@ static bool fold_view(const mica_graph *graph, const mica__node *node, const dou
 }
 
 /* NOLINTNEXTLINE(readability-non-const-parameter): what out points to is written by the op. */
-static mica_status fold_whole(const mica_graph *graph, const mica__node *node, double *const *inputs, double *out) {
+static mica_status fold_whole(const mica_graph *graph, const mica__node *node, const mica__type *results,
+                              double *const *inputs, double *const *out) {
   mica__type *types = calloc((size_t)node->input_count + 1, sizeof *types);
   if (!types) return mica__fail_nomem("a constant");
   for (int32_t k = 0; k < node->input_count; k++) types[k] = mica__graph_node(graph, node->inputs[k])->type;
@@ -95,17 +99,20 @@ static mica_status fold_whole(const mica_graph *graph, const mica__node *node, d
                      .inputs = (const double *const *)inputs,
                      .types = types,
                      .input_count = node->input_count,
-                     .type = &node->type,
-                     .output = out};
+                     .type = results,
+                     .output = out[0],
+                     .outputs = out};
   mica_status status = node->op->evaluate(&eval);
   free(types);
   return status;
 }
 
-static bool can_fold(const mica__node *node) {
+static bool can_fold(const mica__node *node, const mica__type *types) {
   const mica__op *op = node->op;
   if (op->kind == MICA__OP_SHAPE) return op->evaluate != NULL;
-  if (mica__node_count(node) > MOST_ELEMENTS || op->kind == MICA__OP_SOURCE) return false;
+  for (int32_t r = 0; r < mica__node_results(node); r++)
+    if (count_of(types[r].shape) > MOST_ELEMENTS) return false;
+  if (op->kind == MICA__OP_SOURCE) return false;
   if (op->kind == MICA__OP_POINTWISE) return op->scalar != NULL && node->input_count <= 4;
   return op->kind == MICA__OP_VIEW || op->evaluate != NULL;
 }
@@ -121,29 +128,38 @@ static mica_status input_values(const mica_graph *graph, const mica__node *node,
   return MICA_OK;
 }
 
-mica_status mica__template_fold(const mica_graph *graph, const mica__node *node, double **out) {
-  *out = NULL;
-  if (!can_fold(node)) return MICA_OK;
+/* Computes the results of a node whose inputs are known; false in *known when one cannot be held. */
+static mica_status fold(const mica_graph *graph, const mica__node *node, const mica__type *types, double *const *inputs,
+                        double *const *values, bool *known) {
+  if (node->op->kind == MICA__OP_POINTWISE)
+    fold_pointwise(graph, node, inputs, values[0]);
+  else if (node->op->kind == MICA__OP_VIEW)
+    *known = fold_view(graph, node, inputs[0], values[0]);
+  else
+    MICA_TRY(fold_whole(graph, node, types, inputs, values));
+  for (int32_t r = 0; r < mica__node_results(node); r++)
+    for (int64_t i = 0; *known && i < count_of(types[r].shape); i++) *known = holds(types[r].dtype, values[r][i]);
+  return MICA_OK;
+}
+
+mica_status mica__template_fold(const mica_graph *graph, const mica__node *node, const mica__type *types,
+                                double *values[MICA__MAX_RESULTS]) {
+  int32_t results = mica__node_results(node);
+  memset(values, 0, MICA__MAX_RESULTS * sizeof *values);
+  if (!can_fold(node, types)) return MICA_OK;
   double **inputs = calloc((size_t)node->input_count + 1, sizeof *inputs);
-  double *values = calloc((size_t)mica__node_count(node) + 1, sizeof *values);
-  bool known = false;
-  mica_status status = inputs && values ? MICA_OK : mica__fail_nomem("a constant");
-  if (status == MICA_OK) status = input_values(graph, node, inputs, &known);
-  if (status == MICA_OK && known) {
-    if (node->op->kind == MICA__OP_POINTWISE)
-      fold_pointwise(graph, node, inputs, values);
-    else if (node->op->kind == MICA__OP_VIEW)
-      known = fold_view(graph, node, inputs[0], values);
-    else
-      status = fold_whole(graph, node, inputs, values);
+  bool known = false, room = inputs != NULL;
+  for (int32_t r = 0; room && r < results; r++) {
+    values[r] = calloc((size_t)count_of(types[r].shape) + 1, sizeof **values);
+    room = values[r] != NULL;
   }
-  for (int64_t i = 0; known && status == MICA_OK && i < mica__node_count(node); i++)
-    known = holds(node->type.dtype, values[i]);
+  mica_status status = room ? input_values(graph, node, inputs, &known) : mica__fail_nomem("a constant");
+  if (status == MICA_OK && known) status = fold(graph, node, types, inputs, values, &known);
   for (int32_t k = 0; inputs && k < node->input_count; k++) free(inputs[k]);
   free(inputs);
-  if (status == MICA_OK && known)
-    *out = values;
-  else
-    free(values);
+  for (int32_t r = 0; (status != MICA_OK || !known) && r < results; r++) {
+    free(values[r]);
+    values[r] = NULL;
+  }
   return status;
 }

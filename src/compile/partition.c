@@ -82,6 +82,9 @@ int32_t mica__partition_updated(const mica_graph *graph, const mica__node *node)
 
 /* --- what is needed, and who uses it --- */
 
+/* Whether result r needs memory even where nobody wants it. */
+static bool must_fill(const mica__node *node, int32_t r) { return node->op->host || node->op->fills >> r & 1; }
+
 static void find_needed(work *w, const mica__template *template) {
   for (int32_t i = 0; i < template->output_count; i++) w->wanted[template->outputs[i] - 1] = true;
   for (int32_t i = 0; i < template->assignment_count; i++) w->wanted[template->assignments[i].value - 1] = true;
@@ -90,6 +93,8 @@ static void find_needed(work *w, const mica__template *template) {
     w->needed[id - 1] = w->needed[id - 1] || w->wanted[id - 1];
     for (int32_t k = 0; w->needed[id - 1] && k < node->input_count; k++)
       if (reads_input(node, k)) w->needed[node->inputs[k] - 1] = true;
+    for (int32_t r = 1; w->needed[id - 1] && r < mica__node_results(node); r++)
+      if (must_fill(node, r)) w->needed[id - 1 + r] = true;
   }
 }
 
@@ -216,12 +221,16 @@ static mica_status join(work *w, int32_t a, int32_t b, int64_t elements) {
   return MICA_OK;
 }
 
+/* A node with all of its results. */
 static mica_status begin_group(work *w, int32_t id, bool fused) {
-  int32_t *ids = malloc(sizeof *ids);
+  int32_t count = mica__node_results(node_at(w, id));
+  int32_t *ids = calloc((size_t)count, sizeof *ids);
   if (!ids) return mica__fail_nomem("a session");
-  *ids = id;
-  w->groups[w->group_count++] = (group){ids, 1, fused};
-  w->group_of[id - 1] = w->group_count;
+  w->groups[w->group_count++] = (group){ids, count, fused};
+  for (int32_t r = 0; r < count; r++) {
+    ids[r] = id + r;
+    w->group_of[id - 1 + r] = w->group_count;
+  }
   return MICA_OK;
 }
 
@@ -241,7 +250,8 @@ static int32_t user_groups(const work *w, int32_t id, int32_t groups[MOST_CANDID
 static mica_status visit(work *w, int32_t id, bool fusion) {
   const mica__node *node = node_at(w, id);
   int32_t groups[MOST_CANDIDATES];
-  if (node->op->kind == MICA__OP_SOURCE || node->op->kind == MICA__OP_VIEW) return MICA_OK;
+  mica__op_kind kind = node->op->kind;
+  if (kind == MICA__OP_SOURCE || kind == MICA__OP_VIEW || kind == MICA__OP_RESULT) return MICA_OK;
   bool launched = mica__node_is_launched(node);
   MICA_TRY(begin_group(w, id, !launched));
   int32_t own = w->group_count;
@@ -344,8 +354,19 @@ static mica_status want_view(work *w, int32_t id) {
   return begin_group(w, id, true);
 }
 
+/* Whether a launch must have memory for result r of node id. */
+static bool stores_result(const work *w, int32_t id, int32_t r) {
+  const mica__node *node = node_at(w, id);
+  bool used = mica__node_results(node) == 1 || w->wanted[id - 1 + r] || must_fill(node, r);
+  for (int32_t u = 0; !used && u < w->user_count[id - 1 + r]; u++)
+    used = node_at(w, w->users[id - 1 + r][u])->op != &mica__op_result;
+  return used;
+}
+
 static mica_status step_of_launch(work *w, const group *g, mica__step *step) {
   const mica__node *node = node_at(w, g->ids[0]);
+  for (int32_t r = 0; r < g->count; r++)
+    if (stores_result(w, g->ids[0], r)) step->stores |= 1u << r;
   step->reads = calloc((size_t)node->input_count + 1, sizeof *step->reads);
   if (!step->reads) return mica__fail_nomem("a session");
   for (int32_t k = 0; k < node->input_count; k++) {
@@ -396,10 +417,7 @@ static mica_status make_steps(work *w, mica__partition *partition) {
     step->count = from->count;
     from->ids = NULL;
     from->count = 0;
-    int32_t at = partition->count - 1;
-    if (!step->fused) partition->step_of[step->members[0] - 1] = at;
-    for (int32_t k = 0; step->fused && k < step->fused->operand_count; k++)
-      if (step->stores >> k & 1) partition->step_of[step->operands[k] - 1] = at;
+    mica__step_note_stores(partition, partition->count - 1);
   }
   return MICA_OK;
 }
@@ -468,6 +486,13 @@ mica_status mica__partition_make(const mica__template *template, bool fusion, mi
   release(&w);
   if (status != MICA_OK) mica__partition_free(partition);
   return status;
+}
+
+void mica__step_note_stores(mica__partition *partition, int32_t at) {
+  const mica__step *step = &partition->steps[at];
+  int32_t count = step->fused ? step->fused->operand_count : step->count;
+  for (int32_t k = 0; k < count; k++)
+    if (step->stores >> k & 1) partition->step_of[(step->fused ? step->operands : step->members)[k] - 1] = at;
 }
 
 void mica__partition_free(mica__partition *partition) {

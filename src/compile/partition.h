@@ -6,13 +6,13 @@
 
 /* One launch of a run: a fused kernel of several nodes, or the launch of an op. */
 typedef struct mica__step {
-  int32_t *members; /* ascending ids */
+  int32_t *members; /* ascending ids; of the launch of an op those of its results */
   int32_t count;
   int32_t *reads; /* nodes whose memory it reads, each once */
   int32_t read_count;
   mica__fused *fused; /* NULL for the launch of an op */
   int32_t operands[MICA__FUSED_OPERANDS];
-  uint32_t stores;
+  uint32_t stores; /* bit k: a kernel writes operand k, the launch of an op result k */
   bool invariant;  /* what it stores is no output and stays as it is from run to run */
   int32_t updated; /* the parameter in whose memory its launch writes only what changes; 0 for others */
 } mica__step;
@@ -28,6 +28,9 @@ typedef struct mica__partition {
  * through. Steps come in no useful order. */
 mica_status mica__partition_make(const mica__template *template, bool fusion, mica__partition *partition);
 void mica__partition_free(mica__partition *partition);
+
+/* Sets step_of of what the step stores. */
+void mica__step_note_stores(mica__partition *partition, int32_t at);
 
 /* Orders the steps: what a step reads is stored before, a parameter is written after all that read it. A step that
  * frees at least the memory it takes runs as soon as it can, others in the order in which they were built. A launch

@@ -153,6 +153,7 @@ static uint32_t constant_inputs(const recorder *r, const mica__node *node) {
 /* What a host step needs to know; the types of the inputs follow. */
 typedef struct host_node {
   const mica__node *node;
+  mica__type results[MICA__MAX_RESULTS];
   mica__type types[];
 } host_node;
 
@@ -161,9 +162,10 @@ static mica_status run_on_host(const void *user, const void *const *inputs, void
   const mica__host host = {.attrs = h->node->attrs,
                            .types = h->types,
                            .input_count = h->node->input_count,
-                           .type = &h->node->type,
+                           .type = h->results,
                            .inputs = inputs,
-                           .output = outputs[0]};
+                           .output = outputs[0],
+                           .outputs = outputs};
   return h->node->op->host(&host);
 }
 
@@ -174,6 +176,7 @@ static mica_status record_host(recorder *r, const mica__step *step, const mica__
   host_node *user = malloc(bytes);
   if (!user) return mica__fail_nomem("a session");
   user->node = node;
+  for (int32_t k = 0; k < step->count; k++) user->results[k] = node[k].type;
   for (int32_t k = 0; k < node->input_count; k++) user->types[k] = mica__graph_node(graph, node->inputs[k])->type;
   mica_status status =
       mica__recorder_add_host_step(exec->queue, &(mica__host_call){.name = node->op->name,
@@ -182,8 +185,8 @@ static mica_status record_host(recorder *r, const mica__step *step, const mica__
                                                                    .user_bytes = bytes,
                                                                    .inputs = exec->inputs,
                                                                    .input_count = node->input_count,
-                                                                   .outputs = &exec->output,
-                                                                   .output_count = 1,
+                                                                   .outputs = exec->outputs,
+                                                                   .output_count = step->count,
                                                                    .number = (int32_t)(step - r->v->partition.steps)});
   free(user);
   return status;
@@ -193,13 +196,17 @@ static mica_status record_op(recorder *r, const mica__step *step) {
   int32_t id = step->members[0];
   const mica__node *node = mica__graph_node(r->v->template.graph, id);
   mica_tensor **operands = calloc((size_t)node->input_count + 1, sizeof *operands);
+  mica_tensor *outputs[MICA__MAX_RESULTS] = {NULL};
   mica__exec exec = {.queue = queue_of(r, step), .attrs = node->attrs, .input_count = node->input_count};
   if (!operands) return mica__fail_nomem("a session");
   exec.inputs = (const mica_tensor *const *)operands;
   exec.constant = constant_inputs(r, node);
   if (exec.constant) exec.prologue = r->prologue;
   mica_status status = make_operands(r, node, operands);
-  if (status == MICA_OK) status = tensor_of(r, id, &exec.output);
+  for (int32_t k = 0; status == MICA_OK && k < step->count; k++)
+    if (step->stores >> k & 1) status = tensor_of(r, id + k, &outputs[k]);
+  exec.output = outputs[0];
+  exec.outputs = outputs;
   if (status == MICA_OK && !node->op->launch && !node->op->host)
     status = mica__fail(MICA_E_UNSUPPORTED, "%s cannot run on a device yet", node->op->name);
   if (status == MICA_OK) status = node->op->launch ? node->op->launch(&exec) : record_host(r, step, &exec);

@@ -296,12 +296,7 @@ static mica_status order(schedule *s) {
   free(p->steps);
   p->steps = ordered;
   for (int32_t i = 0; i < p->graph->count; i++) p->step_of[i] = -1;
-  for (int32_t i = 0; i < p->count; i++) {
-    const mica__step *step = &p->steps[i];
-    if (!step->fused) p->step_of[step->members[0] - 1] = i;
-    for (int32_t k = 0; step->fused && k < step->fused->operand_count; k++)
-      if (step->stores >> k & 1) p->step_of[step->operands[k] - 1] = i;
-  }
+  for (int32_t i = 0; i < p->count; i++) mica__step_note_stores(p, i);
   return MICA_OK;
 }
 

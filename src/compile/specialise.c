@@ -24,7 +24,7 @@ typedef struct draft {
   const int32_t *inputs;
   int32_t input_count;
   void *attrs;
-  mica__type type;
+  mica__type types[MICA__MAX_RESULTS];
   int32_t pass;
   const void *data; /* of a constant */
 } draft;
@@ -58,12 +58,12 @@ static mica__hash hash_draft(const draft *d) {
   mica__hash hash = mica__hash_bytes((mica__hash){0}, &d->op, sizeof d->op);
   hash = mica__hash_bytes(hash, d->inputs, (size_t)d->input_count * sizeof *d->inputs);
   hash = mica__attrs_hash(hash, d->op->attrs, d->attrs);
-  return mica__hash_bytes(hash, d->type.shape.dim, sizeof d->type.shape.dim);
+  return mica__hash_bytes(hash, d->types[0].shape.dim, sizeof d->types[0].shape.dim);
 }
 
 static bool is_draft(const mica__node *node, const draft *d) {
   if (node->op != d->op || node->input_count != d->input_count || node->pass != d->pass ||
-      node->type.dtype != d->type.dtype || !mica_shape_equal(node->type.shape, d->type.shape) ||
+      node->type.dtype != d->types[0].dtype || !mica_shape_equal(node->type.shape, d->types[0].shape) ||
       !mica__attrs_equal(d->op->attrs, node->attrs, d->attrs))
     return false;
   if (d->input_count && memcmp(node->inputs, d->inputs, (size_t)d->input_count * sizeof *d->inputs)) return false;
@@ -82,15 +82,18 @@ static int32_t *find_slot(sweep *s, const draft *d) {
  * their names, which the caller sets. */
 static mica_status put(sweep *s, const draft *d, int32_t *id) {
   bool merge = s->simplify && d->op != &mica__op_input && d->op != &mica__op_parameter;
-  int32_t *slot = merge ? find_slot(s, d) : NULL;
+  int32_t *slot = merge ? find_slot(s, d) : NULL, results = d->op->results ? d->op->results : 1;
   if (slot && *slot) {
-    *id = *slot;
+    for (int32_t r = 0; r < results; r++) id[r] = *slot + r;
     return MICA_OK;
   }
-  *id = mica__graph_put(s->out, d->op, d->inputs, d->input_count, d->attrs, d->type);
+  *id = mica__graph_put(s->out, d->op, d->inputs, d->input_count, d->attrs, d->types);
   if (!*id) return s->out->status;
   mica__node *node = mica__graph_node(s->out, *id);
-  node->pass = d->pass;
+  for (int32_t r = 0; r < results; r++) {
+    id[r] = *id + r;
+    node[r].pass = d->pass;
+  }
   if (d->data) {
     size_t bytes = mica__node_bytes(node);
     node->data = malloc(bytes + 1);
@@ -103,7 +106,7 @@ static mica_status put(sweep *s, const draft *d, int32_t *id) {
 
 /* A constant, as `full` where all its elements are the same. */
 static mica_status put_constant(sweep *s, mica__type type, const void *data, int32_t *id) {
-  draft d = {.op = &mica__op_constant, .type = type, .data = data};
+  draft d = {.op = &mica__op_constant, .types = {type}, .data = data};
   size_t size = mica_dtype_size(type.dtype);
   int64_t count = 0, same = 1;
   MICA_TRY(mica_shape_count(type.shape, &count));
@@ -111,7 +114,7 @@ static mica_status put_constant(sweep *s, mica__type type, const void *data, int
   double value = count ? mica__element_get(type.dtype, data, 0) : 0;
   bool exact = mica_dtype_kind_of(type.dtype) == MICA_DTYPE_KIND_FLOAT ? !isnan(value) : fabs(value) <= 0x1p53;
   if (!s->simplify || same < count || !exact) return put(s, &d, id);
-  d = (draft){.op = &mica__op_full, .type = type, .attrs = &(mica__full_attrs){value}};
+  d = (draft){.op = &mica__op_full, .types = {type}, .attrs = &(mica__full_attrs){value}};
   return put(s, &d, id);
 }
 
@@ -139,11 +142,11 @@ static bool is_unit(const mica__node *node, double unit) {
 /* The value that a pointwise draft equals; 0 when it is none of those there are. */
 static int32_t same_value(const sweep *s, const draft *d) {
   const mica__node *first = mica__graph_node(s->out, d->inputs[0]);
-  if (d->op->identity && same_type(first->type, d->type)) return d->inputs[0];
+  if (d->op->identity && same_type(first->type, d->types[0])) return d->inputs[0];
   if (d->op->involution && first->op == d->op) return first->inputs[0];
   for (int32_t k = 0; d->input_count == 2 && k < 2; k++)
     if (d->op->units >> k & 1 && is_unit(mica__graph_node(s->out, d->inputs[k]), d->op->unit) &&
-        same_type(mica__graph_node(s->out, d->inputs[1 - k])->type, d->type))
+        same_type(mica__graph_node(s->out, d->inputs[1 - k])->type, d->types[0]))
       return d->inputs[1 - k];
   return 0;
 }
@@ -161,7 +164,7 @@ static int32_t same_look(const sweep *s, int32_t id) {
 static bool joins_nothing(const sweep *s, const draft *d) {
   mica__type x = mica__graph_node(s->out, d->inputs[0])->type;
   mica__join join = d->op->join;
-  if (d->op->kind != MICA__OP_REDUCE || x.dtype != d->type.dtype) return false;
+  if (d->op->kind != MICA__OP_REDUCE || x.dtype != d->types[0].dtype) return false;
   if (join != MICA__JOIN_SUM && join != MICA__JOIN_PROD && join != MICA__JOIN_MAX && join != MICA__JOIN_MIN)
     return false;
   const mica__reduce_attrs *reduce = d->attrs;
@@ -180,30 +183,33 @@ static bool sums_equal_elements(const sweep *s, const draft *d, double *sum) {
     if (reduce->axes >> i & 1) n *= (double)x->type.shape.dim[i];
   *sum = n * value;
   bool whole = rint(value) == value;
-  return x->type.dtype == d->type.dtype && whole && fabs(*sum) <= 0x1p24;
+  return x->type.dtype == d->types[0].dtype && whole && fabs(*sum) <= 0x1p24;
 }
 
-/* Makes the draft's value in its simplest form. */
+/* Makes the draft's results in their simplest form; id has room for all. */
 static mica_status make(sweep *s, const draft *d, int32_t *id) {
-  double sum = 0, *values = NULL;
+  double sum = 0, *values[MICA__MAX_RESULTS] = {NULL};
   *id = s->simplify && d->op->kind == MICA__OP_POINTWISE ? same_value(s, d) : 0;
   if (*id) return MICA_OK;
   if (s->simplify && joins_nothing(s, d)) {
-    draft view = {.op = &op_in_shape, .inputs = d->inputs, .input_count = 1, .type = d->type, .pass = d->pass};
-    view.attrs = &(mica__in_shape_attrs){d->type.shape};
+    draft view = {.op = &op_in_shape, .inputs = d->inputs, .input_count = 1, .types = {d->types[0]}, .pass = d->pass};
+    view.attrs = &(mica__in_shape_attrs){d->types[0].shape};
     return make(s, &view, id);
   }
   if (s->simplify && sums_equal_elements(s, d, &sum)) {
-    draft full = {.op = &mica__op_full, .type = d->type, .attrs = &(mica__full_attrs){sum}};
+    draft full = {.op = &mica__op_full, .types = {d->types[0]}, .attrs = &(mica__full_attrs){sum}};
     return put(s, &full, id);
   }
   if (s->simplify || d->op->kind == MICA__OP_SHAPE) {
     mica__node node = {.op = d->op, .inputs = (int32_t *)d->inputs, .input_count = d->input_count, .attrs = d->attrs};
-    node.type = d->type;
-    MICA_TRY(mica__template_fold(s->out, &node, &values));
-    if (values) {
-      mica_status status = put_values(s, d->type, values, id);
-      free(values);
+    node.type = d->types[0];
+    MICA_TRY(mica__template_fold(s->out, &node, d->types, values));
+    if (values[0]) {
+      mica_status status = MICA_OK;
+      for (int32_t r = 0; r < mica__node_results(&node); r++) {
+        if (status == MICA_OK) status = put_values(s, d->types[r], values[r], &id[r]);
+        free(values[r]);
+      }
       return status;
     }
   }
@@ -218,7 +224,7 @@ static mica_status infer_again(const sweep *s, draft *d) {
   mica__type *types = calloc((size_t)d->input_count, sizeof *types);
   if (!types) return mica__fail_nomem("a session");
   for (int32_t k = 0; k < d->input_count; k++) types[k] = mica__graph_node(s->out, d->inputs[k])->type;
-  mica_status status = d->op->infer(types, d->input_count, d->attrs, &d->type);
+  mica_status status = d->op->infer(types, d->input_count, d->attrs, d->types);
   free(types);
   return status == MICA_OK ? MICA_OK : mica__fail_in(status, d->op->name);
 }
@@ -228,7 +234,7 @@ static mica_status drop_unread(sweep *s, const mica__op *op, int32_t *inputs, in
   for (int32_t k = 0; k < input_count; k++) {
     const mica__node *node = mica__graph_node(s->out, inputs[k]);
     if (k >= 32 || !(op->shape_only >> k & 1) || node->op->kind == MICA__OP_SOURCE) continue;
-    draft full = {.op = &mica__op_full, .type = node->type, .attrs = &(mica__full_attrs){0}};
+    draft full = {.op = &mica__op_full, .types = {node->type}, .attrs = &(mica__full_attrs){0}};
     MICA_TRY(put(s, &full, &inputs[k]));
   }
   return MICA_OK;
@@ -249,7 +255,9 @@ static mica_status visit_op(sweep *s, const mica__node *node, int32_t *inputs, i
 static mica_status visit(sweep *s, int32_t source_id, const mica_shape *shapes) {
   const mica__node *node = mica__graph_node(s->source, source_id);
   int32_t *id = &s->map[source_id - 1];
-  if (node->op->kind != MICA__OP_SOURCE) {
+  if (node->op->kind == MICA__OP_RESULT) {
+    /* Its node has made it. */
+  } else if (node->op->kind != MICA__OP_SOURCE) {
     int32_t *inputs = calloc((size_t)node->input_count, sizeof *inputs);
     if (!inputs) return mica__fail_nomem("a session");
     mica_status status = visit_op(s, node, inputs, id);
@@ -258,8 +266,8 @@ static mica_status visit(sweep *s, int32_t source_id, const mica_shape *shapes) 
   } else if (node->op == &mica__op_constant) {
     MICA_TRY(put_constant(s, node->type, node->data, id));
   } else {
-    draft d = {.op = node->op, .attrs = node->attrs, .type = node->type};
-    if (node->op == &mica__op_input) d.type.shape = shapes[source_id - 1];
+    draft d = {.op = node->op, .attrs = node->attrs, .types = {node->type}};
+    if (node->op == &mica__op_input) d.types[0].shape = shapes[source_id - 1];
     MICA_TRY(put(s, &d, id));
   }
   mica__node *made = mica__graph_node(s->out, *id);
@@ -276,7 +284,8 @@ static mica_status claim(sweep *s, bool *claimed, int32_t *id) {
     claimed[*id - 1] = true;
     return MICA_OK;
   }
-  *id = mica__graph_put(s->out, &mica__op_stop_gradient, id, 1, NULL, node->type);
+  const mica__type type = node->type;
+  *id = mica__graph_put(s->out, &mica__op_stop_gradient, id, 1, NULL, &type);
   return *id ? MICA_OK : s->out->status;
 }
 

@@ -43,12 +43,17 @@ static void mark_needed(const mica_graph *graph, const mica_value *outputs, size
   }
 }
 
-static mica_status copy_node(const mica_graph *graph, int32_t id, const int32_t *map, mica_graph *out, int32_t *copy) {
+/* map is from the graph's ids to those of out. Further results come with their node; only names are copied. */
+static mica_status copy_node(const mica_graph *graph, int32_t id, int32_t *map, mica_graph *out) {
   const mica__node *node = mica__graph_node(graph, id);
-  *copy = mica__graph_put(out, node->op, node->inputs, node->input_count, node->attrs, node->type);
-  if (!*copy) return out->status;
-  mica__node *made = mica__graph_node(out, *copy);
+  mica__type types[MICA__MAX_RESULTS];
+  bool whole = node->op != &mica__op_result;
+  for (int32_t r = 0; whole && r < mica__node_results(node); r++) types[r] = node[r].type;
+  if (whole) map[id - 1] = mica__graph_put(out, node->op, node->inputs, node->input_count, node->attrs, types);
+  if (!map[id - 1]) return out->status;
+  mica__node *made = mica__graph_node(out, map[id - 1]);
   for (int32_t k = 0; k < node->input_count; k++) made->inputs[k] = map[node->inputs[k] - 1];
+  for (int32_t r = 1; whole && r < mica__node_results(node); r++) map[id - 1 + r] = map[id - 1] + r;
   made->checkpoint = node->checkpoint;
   made->pass = node->pass;
   made->name = mica__strdup(node->name);
@@ -75,9 +80,9 @@ typedef struct cloning {
 } cloning;
 
 static mica_status clone_node(const cloning *c, int32_t id, mica_graph *out) {
-  int32_t *copy = &c->map[id - 1], launch = c->scaled[id - 1];
-  return launch ? mica__template_put_scaled(c->graph, id, launch - 1, c->map, out, copy)
-                : copy_node(c->graph, id, c->map, out, copy);
+  int32_t launch = c->scaled[id - 1];
+  return launch ? mica__template_put_scaled(c->graph, id, launch - 1, c->map, out, &c->map[id - 1])
+                : copy_node(c->graph, id, c->map, out);
 }
 
 static mica_status clone_into(const cloning *c, const mica_value *outputs, size_t output_count, bool scale_folding,

@@ -57,8 +57,10 @@ mica_status mica__template_fuse_epilogues(mica__template *template);
 /* The elements of a constant or full node as doubles (the caller's), NULL and MICA_OK when they cannot be known or are
  * too many; see fold.c. */
 mica_status mica__template_values(const mica__node *node, double **values);
-/* The elements of a node computed on the host from constant inputs; NULL and MICA_OK when that is not possible. */
-mica_status mica__template_fold(const mica_graph *graph, const mica__node *node, double **values);
+/* The elements of all results of a node computed on the host from constant inputs, types[r] being that of result r;
+ * all NULL and MICA_OK when that is not possible. */
+mica_status mica__template_fold(const mica_graph *graph, const mica__node *node, const mica__type *types,
+                                double *values[MICA__MAX_RESULTS]);
 
 /* The view chain from node `id` down to what is no view, as one access over the shape of `id`. As many views as
  * compose are walked; *base is where it ends. For what is no view: itself, row-major. */

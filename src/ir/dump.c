@@ -8,15 +8,20 @@ static void add_op(mica__text *text, const mica_graph *graph, const mica__node *
   mica__attrs_format(text, node->op->attrs, node->attrs, rank);
 }
 
-/* %5 = sum(axes=[1]) %4 -> f32 (64) 'hidden' */
+/* %5 = sum(axes=[1]) %4 -> f32 (64) 'hidden'; of several results "%5, %6 = ... -> f32 (64) 'hidden', i64 (64)" */
 static void add_line(mica__text *text, const mica_graph *graph, int32_t id) {
   const mica__node *node = mica__graph_node(graph, id);
   char type[MICA__TYPE_TEXT];
-  mica__text_addf(text, "%%%d = ", (int)id);
+  if (node->op == &mica__op_result) return;
+  int32_t results = mica__node_results(node);
+  for (int32_t r = 0; r < results; r++) mica__text_addf(text, "%s%%%d", r ? ", " : "", (int)(id + r));
+  mica__text_add(text, " = ");
   add_op(text, graph, node);
   for (int32_t i = 0; i < node->input_count; i++) mica__text_addf(text, " %%%d", (int)node->inputs[i]);
-  mica__text_addf(text, " -> %s", mica__type_format(node->type, type));
-  if (node->name) mica__text_addf(text, " '%s'", node->name);
+  for (int32_t r = 0; r < results; r++) {
+    mica__text_addf(text, "%s %s", r ? "," : " ->", mica__type_format(node[r].type, type));
+    if (node[r].name) mica__text_addf(text, " '%s'", node[r].name);
+  }
   if (node->checkpoint) mica__text_add(text, " checkpoint");
   if (node->assigned) mica__text_addf(text, " := %%%d", (int)node->assigned);
   mica__text_add(text, "\n");
@@ -35,7 +40,10 @@ static void add_vertex(mica__text *text, const mica_graph *graph, int32_t id) {
   char type[MICA__TYPE_TEXT];
   bool source = node->op->kind == MICA__OP_SOURCE;
   mica__text_addf(text, "  v%d [shape=%s, label=\"", (int)id, source ? "ellipse" : "box");
-  add_op(text, graph, node);
+  if (node->result)
+    mica__text_addf(text, "result %d", (int)node->result);
+  else
+    add_op(text, graph, node);
   if (node->name) {
     mica__text_add(text, "\\n");
     add_escaped(text, node->name);

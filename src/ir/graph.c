@@ -4,6 +4,7 @@
 
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
 static const mica_value null_value = {0};
 
@@ -102,8 +103,8 @@ static bool common_graph(const mica__op *op, const mica_value *inputs, int32_t i
   return true;
 }
 
-static mica_status grow(mica_graph *graph) {
-  if (graph->count < graph->capacity) return MICA_OK;
+static mica_status grow(mica_graph *graph, int32_t more) {
+  if (graph->count + more <= graph->capacity) return MICA_OK;
   if (graph->count > INT32_MAX / 4) return mica__fail(MICA_E_OVERFLOW, "a graph of more than 2^29 values");
   int32_t capacity = graph->capacity ? graph->capacity * 2 : 64;
   mica__node *grown = realloc(graph->nodes, (size_t)capacity * sizeof *grown);
@@ -113,39 +114,60 @@ static mica_status grow(mica_graph *graph) {
   return MICA_OK;
 }
 
+int32_t mica__node_results(const mica__node *node) { return node->op->results ? node->op->results : 1; }
+
+mica_value mica__graph_result(mica_value node, int32_t k) {
+  if (node.graph) node.id += k;
+  return node;
+}
+
+/* An entry with its inputs; false when memory is short. */
+static bool make_entry(const mica__op *op, const int32_t *inputs, int32_t input_count, mica__type type,
+                       mica__node *entry) {
+  *entry = (mica__node){.op = op, .input_count = input_count, .type = type};
+  if (input_count == 0) return true;
+  entry->inputs = malloc((size_t)input_count * sizeof *entry->inputs);
+  if (entry->inputs) memcpy(entry->inputs, inputs, (size_t)input_count * sizeof *entry->inputs);
+  return entry->inputs != NULL;
+}
+
 int32_t mica__graph_put(mica_graph *graph, const mica__op *op, const int32_t *inputs, int32_t input_count,
-                        const void *attrs, mica__type type) {
-  mica__node node = {.op = op, .input_count = input_count, .type = type};
-  mica_status status = grow(graph);
-  if (status == MICA_OK) status = mica__attrs_copy(op->attrs, attrs, &node.attrs);
-  if (status == MICA_OK && input_count > 0) {
-    node.inputs = calloc((size_t)input_count, sizeof *node.inputs);
-    if (!node.inputs) status = mica__fail_nomem("a graph");
+                        const void *attrs, const mica__type *types) {
+  mica__node entries[MICA__MAX_RESULTS];
+  int32_t id = graph->count + 1, count = op->results ? op->results : 1, made = 0;
+  mica_status status = grow(graph, count);
+  for (int32_t r = 0; status == MICA_OK && r < count; r++, made++) {
+    bool first = r == 0;
+    if (!make_entry(first ? op : &mica__op_result, first ? inputs : &id, first ? input_count : 1, types[r],
+                    &entries[r]))
+      status = mica__fail_nomem("a graph");
+    entries[r].result = r;
   }
+  if (status == MICA_OK) status = mica__attrs_copy(op->attrs, attrs, &entries[0].attrs);
   if (status != MICA_OK) {
-    free(node.attrs);
+    for (int32_t r = 0; r < made; r++) free(entries[r].inputs);
     mica__graph_fail_with(graph, status);
     return 0;
   }
-  for (int32_t i = 0; i < input_count; i++) node.inputs[i] = inputs[i];
-  graph->nodes[graph->count++] = node;
-  return graph->count;
+  memcpy(&graph->nodes[graph->count], entries, (size_t)count * sizeof *entries);
+  graph->count += count;
+  return id;
 }
 
-/* Infers the type of a node whose inputs are in order, and adds it. */
+/* Infers the types of a node whose inputs are in order, and adds it. */
 static mica_value add_inferred(mica_graph *graph, const mica__op *op, const mica_value *inputs, int32_t input_count,
                                const void *given) {
   mica_value value = null_value;
   void *attrs = NULL;
-  mica__type *types = calloc((size_t)input_count, sizeof *types), type = {0};
+  mica__type *types = calloc((size_t)input_count, sizeof *types), results[MICA__MAX_RESULTS] = {0};
   int32_t *ids = calloc((size_t)input_count, sizeof *ids);
   mica_status status = types && ids ? mica__attrs_copy(op->attrs, given, &attrs) : mica__fail_nomem("a graph");
   for (int32_t i = 0; status == MICA_OK && i < input_count; i++) {
     ids[i] = inputs[i].id;
     types[i] = mica__graph_node(graph, ids[i])->type;
   }
-  if (status == MICA_OK) status = op->infer(types, input_count, attrs, &type);
-  int32_t id = status == MICA_OK ? mica__graph_put(graph, op, ids, input_count, attrs, type) : 0;
+  if (status == MICA_OK) status = op->infer(types, input_count, attrs, results);
+  int32_t id = status == MICA_OK ? mica__graph_put(graph, op, ids, input_count, attrs, results) : 0;
   if (id) value = (mica_value){.graph = graph, .id = id};
   if (status != MICA_OK) mica__graph_fail_at(graph, status, op->name, inputs, input_count);
   free(types);
@@ -164,7 +186,7 @@ mica_value mica__graph_add(const mica__op *op, const mica_value *inputs, int32_t
 }
 
 mica_value mica__graph_add_source(mica_graph *graph, const mica__op *op, const void *attrs, mica__type type) {
-  int32_t id = graph ? mica__graph_put(graph, op, NULL, 0, attrs, type) : 0;
+  int32_t id = graph ? mica__graph_put(graph, op, NULL, 0, attrs, &type) : 0;
   return id ? (mica_value){.graph = graph, .id = id} : null_value;
 }
 
@@ -201,7 +223,9 @@ mica_value mica_checkpoint(mica_value value) {
   mica__node *node = node_of(value);
   if (!value.graph) return null_value;
   if (!node) return mica__graph_fail(value.graph, MICA_E_INVALID, "mica_checkpoint: no value of its graph");
-  node->checkpoint = true;
+  /* A node is kept with all of its results. */
+  node -= node->result;
+  for (int32_t r = 0; r < mica__node_results(node); r++) node[r].checkpoint = true;
   return value;
 }
 

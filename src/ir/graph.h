@@ -23,13 +23,17 @@ bool mica__shape_is_open(mica_shape shape);
  * must become that one. */
 mica_status mica__shape_broadcast(mica_shape a, mica_shape b, mica_shape *out);
 
-/* One value. Every node makes exactly one value: an op with several results is several nodes. */
+/* A node, and its result 0. A value is (node, result), and every value has an id of its own: a node with n results
+ * takes n ids in a row. The node itself stands under the first; each of the others is an entry of the op `result` whose
+ * one input is the node, so that a sweep from values to what they are made of finds it. Nodes are only ever added with
+ * all of their results, so that result k of node id is id + k in every graph. */
 typedef struct mica__node {
   const mica__op *op;
   int32_t *inputs; /* ids */
   int32_t input_count;
   void *attrs; /* op->attrs says which; owned; NULL where the op has none */
   mica__type type;
+  int32_t result;   /* of an entry of the op `result`: which one, from 1 */
   void *data;       /* a constant's elements; NULL otherwise */
   char *name;       /* may be NULL */
   int32_t assigned; /* of a parameter: the id of the value it takes; 0 for none */
@@ -45,16 +49,21 @@ struct mica_graph {
   char *message;
 };
 
-/* The node behind a value that is not null. Valid until a node is added. */
+/* The entry of a value that is not null. Valid until a node is added. */
 mica__node *mica__graph_node(const mica_graph *graph, int32_t id);
+/* How many results the node has; 1 for an entry of another's result. */
+int32_t mica__node_results(const mica__node *node);
+/* Result k of the node behind its result 0; null stays null. */
+mica_value mica__graph_result(mica_value node, int32_t k);
 
 /* Adds a node: checks that no input is null and all belong to the graph, infers its type by op->infer, copies the
- * attributes (NULL for the defaults). The one way that builders and gradient rules make values. Sticky. */
+ * attributes (NULL for the defaults). The value is result 0. The one way that builders and gradient rules make values.
+ * Sticky. */
 mica_value mica__graph_add(const mica__op *op, const mica_value *inputs, int32_t input_count, const void *attrs);
-/* The same for a type that is known: nothing is checked or inferred. 0, with the error recorded, when memory is short.
- */
+/* The same where the types of all results are known: nothing is checked or inferred. 0, with the error recorded, when
+ * memory is short. */
 int32_t mica__graph_put(mica_graph *graph, const mica__op *op, const int32_t *inputs, int32_t input_count,
-                        const void *attrs, mica__type type);
+                        const void *attrs, const mica__type *types);
 /* For ops without inputs. */
 mica_value mica__graph_add_source(mica_graph *graph, const mica__op *op, const void *attrs, mica__type type);
 
@@ -63,9 +72,10 @@ mica_value mica__graph_add_source(mica_graph *graph, const mica__op *op, const v
 MICA__ATTR_STRUCT(full, MICA__FULL_ATTRS);
 
 /* The sources, which the compiler knows by address. full is a constant of one value everywhere: it takes no memory.
- * full_like is the same in its input's shape, which may be open. stop_gradient passes its input on. */
+ * full_like is the same in its input's shape, which may be open. stop_gradient passes its input on. result is a further
+ * result of its input. */
 extern const mica__op mica__op_input, mica__op_parameter, mica__op_constant, mica__op_full, mica__op_full_like,
-    mica__op_stop_gradient;
+    mica__op_stop_gradient, mica__op_result;
 
 /* The value of a full node. */
 double mica__full_value(const mica__node *node);

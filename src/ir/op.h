@@ -21,6 +21,7 @@ typedef enum mica__op_kind {
   MICA__OP_VIEW,      /* another look at the elements of input 0: reshape, transpose, expand, slice, flip; `view` */
   MICA__OP_SHAPE,     /* a function of its inputs' shapes alone: a constant as soon as these are known; `evaluate` */
   MICA__OP_LAUNCH,    /* kernels of its own: `launch` */
+  MICA__OP_RESULT,    /* a further result of its input's node: no work of its own */
 } mica__op_kind;
 
 /* The attributes of a REDUCE op. */
@@ -42,10 +43,14 @@ typedef enum mica__join {
   MICA__JOIN_ARGMIN,
 } mica__join;
 
-/* What a gradient rule works with: the node y, the gradient dy of the loss with respect to it. */
+/* The most results that an op may have. */
+#define MICA__MAX_RESULTS 8
+
+/* What a gradient rule works with: the node's results, and the gradient of the loss with respect to each. */
 typedef struct mica__grad {
-  mica_value y;
-  mica_value dy;
+  mica_value y;                         /* result 0 */
+  mica_value dy;                        /* null where it is zero, which of an op with one result it never is */
+  const mica_value *results, *dresults; /* all of them; dresults[k] is null where it is zero, but not all are */
   const mica_value *inputs;
   int32_t input_count;
   mica_value *dinputs; /* all null at first, to be filled; null means no gradient (integers, or none by mathematics) */
@@ -57,8 +62,9 @@ typedef struct mica__eval {
   const double *const *inputs; /* row-major; NULL where only the shape matters */
   const struct mica__type *types;
   int32_t input_count;
-  const struct mica__type *type; /* of the output */
-  double *output;
+  const struct mica__type *type; /* of the results, an array */
+  double *output;                /* result 0 */
+  double *const *outputs;        /* all results; NULL where the op has but one */
 } mica__eval;
 
 /* What a launch works with. Tensors are contiguous unless the op's `takes_strides` says otherwise. */
@@ -67,7 +73,8 @@ typedef struct mica__exec {
   const void *attrs;
   const mica_tensor *const *inputs;
   int32_t input_count;
-  mica_tensor *output;
+  mica_tensor *output;         /* result 0 */
+  mica_tensor *const *outputs; /* of an op with several: all, NULL where nobody wants the result */
   unsigned classes; /* MICA__ON_... whose kernel variants to take; 0 for the device's own. The checks set it. */
   /* bit k: input k stays as it is from run to run (a constant, or a parameter that the session does not assign). What
    * an op computes from such inputs alone it may compute beforehand, into a mica__workspace_create of `prologue`:
@@ -81,9 +88,10 @@ typedef struct mica__host {
   const void *attrs;
   const struct mica__type *types; /* of the inputs */
   int32_t input_count;
-  const struct mica__type *type; /* of the output */
+  const struct mica__type *type; /* of the results, an array */
   const void *const *inputs;
-  void *output; /* every element is to be written */
+  void *output; /* result 0; every element of every result is to be written */
+  void *const *outputs;
 } mica__host;
 
 /* A strided access: element (i0, i1, ...) of the output's index space stands at offset + sum i_k stride_k of the
@@ -126,9 +134,10 @@ typedef struct mica__op {
   /* The graph side; absent in ops that no graph uses. */
   mica__op_kind kind;
   int32_t min_inputs, max_inputs;
+  int32_t results;              /* how many; 0 stands for 1 */
   const mica__attr_list *attrs; /* NULL where there are none; the struct itself is a void * below */
-  /* The result's type from the inputs' types and the attributes; MICA_E_SHAPE and MICA_E_DTYPE name both sides. May
-   * normalise attributes (negative axes). Open dimensions pass through as MICA_DYNAMIC. */
+  /* The types of all results from the inputs' types and the attributes; MICA_E_SHAPE and MICA_E_DTYPE name both sides.
+   * May normalise attributes (negative axes). Open dimensions pass through as MICA_DYNAMIC. */
   mica_status (*infer)(const struct mica__type *inputs, int32_t input_count, void *attrs, struct mica__type *out);
   /* Adds the nodes of the gradient; NULL where there is none. */
   mica_status (*grad)(const mica__grad *grad);
@@ -184,6 +193,7 @@ typedef struct mica__op {
                              where both are one memory (then bit k of may_alias is set) only the changes are written */
   uint32_t takes_strides; /* LAUNCH: bit k: input k may be a view with any strides that are not negative */
   uint32_t takes_halves;  /* LAUNCH: bit k: input k, if f32, may come as f16 or bf16, widened as it is read */
+  uint32_t fills;         /* LAUNCH: bit k: result k is written even where nobody wants it, and gets memory for that */
   uint32_t shape_only;    /* bit k: of input k only the shape is used, so that it need not be kept or computed */
 } mica__op;
 

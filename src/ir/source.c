@@ -35,6 +35,7 @@ const mica__op mica__op_parameter = {.name = "parameter", .kind = MICA__OP_SOURC
 const mica__op mica__op_constant = {.name = "constant", .kind = MICA__OP_SOURCE};
 static MICA__ATTR_TABLE(full, MICA__FULL_ATTRS);
 const mica__op mica__op_full = {.name = "full", .kind = MICA__OP_SOURCE, .attrs = &mica__full_attr_list};
+const mica__op mica__op_result = {.name = "result", .kind = MICA__OP_RESULT};
 const mica__op mica__op_full_like = {.name = "full_like",
                                      .kind = MICA__OP_POINTWISE,
                                      .min_inputs = 1,

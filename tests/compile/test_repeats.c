@@ -34,7 +34,7 @@ static void build(mica_graph *graph, mica_value outputs[OUTPUTS]) {
   outputs[2] = mica_sum(h, MICA_AXES(0), false);
   outputs[3] = mica_sum(h, MICA_AXES(1), false);
   outputs[4] = loss;
-  mica_top_k(h, 4, -1, false, &outputs[5]);
+  outputs[5] = mica_top_k(h, 4, -1, false).indices;
 }
 
 static void download(const mica_session *session, size_t output, void *data, size_t bytes) {

@@ -83,7 +83,8 @@ typedef struct work {
   const mica__node *node;
   const double *value[MAX_OPERANDS], *bound[MAX_OPERANDS];
   mica__type types[MAX_OPERANDS];
-  double *out, *out_bound;
+  double *out, *out_bound;     /* of result 0 */
+  double **outs, **out_bounds; /* of each result */
   int64_t count;
 } work;
 
@@ -139,19 +140,21 @@ static void view(const work *w) {
   }
 }
 
-/* The op writes it. NOLINTNEXTLINE(readability-non-const-parameter) */
-static void evaluate(const work *w, const double *const *inputs, double *out) {
+static void evaluate(const work *w, const double *const *inputs, double *const *outs) {
+  mica__type types[MICA__MAX_RESULTS];
+  for (int32_t r = 0; r < mica__node_results(w->node); r++) types[r] = w->node[r].type;
   mica__eval eval = {.attrs = w->node->attrs,
                      .inputs = inputs,
                      .types = w->types,
                      .input_count = w->node->input_count,
-                     .type = &w->node->type,
-                     .output = out};
+                     .type = types,
+                     .output = outs[0],
+                     .outputs = outs};
   ck_ok(w->node->op->evaluate(&eval));
 }
 
 /* The op on |x| + share * bound for floating operands; of a smallest one on the bounds alone. */
-static void evaluate_bounds(const work *w, double share, double *out) {
+static void evaluate_bounds(const work *w, double share, double *const *outs) {
   double *inputs[MAX_OPERANDS] = {NULL};
   const double *operands[MAX_OPERANDS] = {NULL};
   mica__join join = w->node->op->join;
@@ -165,7 +168,7 @@ static void evaluate_bounds(const work *w, double share, double *out) {
       inputs[k][i] = extreme ? (join == MICA__JOIN_MIN ? -share : share) * w->bound[k][i]
                              : fabs(w->value[k][i]) + share * w->bound[k][i];
   }
-  evaluate(w, operands, out);
+  evaluate(w, operands, outs);
   for (int32_t k = 0; k < w->node->input_count; k++) free(inputs[k]);
 }
 
@@ -187,23 +190,38 @@ static double magnitude_of(const work *w, double value, double of_magnitudes) {
   return fabs(constant) + fabs(value - constant);
 }
 
+/* Elements and bounds of result r, from those on magnitudes. */
+static void finish(const work *w, int32_t r, const double *low, const double *high) {
+  mica_dtype dtype = w->node[r].type.dtype;
+  double *out = w->outs[r], *bound = w->out_bounds[r];
+  for (int64_t i = 0; i < test_count(w->node[r].type.shape); i++) {
+    out[i] = stored(dtype, out[i]);
+    if (!is_float(dtype)) continue;
+    double carried = fabs(high[i]) - fabs(low[i]);
+    double own = mica__tolerance_sum(compute_of(dtype), dtype, terms_of(w), magnitude_of(w, out[i], high[i]), out[i]);
+    bound[i] = isfinite(out[i]) ? fabs(carried) + own : 0;
+  }
+}
+
 static void whole(const work *w) {
-  evaluate(w, w->value, w->out);
-  mica_dtype dtype = w->node->type.dtype;
-  double *low = doubles(w->count), *high = doubles(w->count);
-  for (int64_t i = 0; i < w->count; i++) w->out[i] = stored(dtype, w->out[i]);
-  if (is_float(dtype)) {
+  double *low[MICA__MAX_RESULTS], *high[MICA__MAX_RESULTS];
+  int32_t results = mica__node_results(w->node);
+  bool floating = false;
+  for (int32_t r = 0; r < results; r++) {
+    low[r] = doubles(test_count(w->node[r].type.shape));
+    high[r] = doubles(test_count(w->node[r].type.shape));
+    floating = floating || is_float(w->node[r].type.dtype);
+  }
+  evaluate(w, w->value, w->outs);
+  if (floating) {
     evaluate_bounds(w, 0, low);
     evaluate_bounds(w, 1, high);
   }
-  for (int64_t i = 0; is_float(dtype) && i < w->count; i++) {
-    double carried = fabs(high[i]) - fabs(low[i]);
-    double own =
-        mica__tolerance_sum(compute_of(dtype), dtype, terms_of(w), magnitude_of(w, w->out[i], high[i]), w->out[i]);
-    w->out_bound[i] = isfinite(w->out[i]) ? fabs(carried) + own : 0;
+  for (int32_t r = 0; r < results; r++) {
+    finish(w, r, low[r], high[r]);
+    free(low[r]);
+    free(high[r]);
   }
-  free(low);
-  free(high);
 }
 
 static void source(const work *w, const double *feed) {
@@ -223,9 +241,16 @@ test_values test_interpret(const mica_graph *graph, double *const *feeds) {
   for (int32_t id = 1; id <= graph->count; id++) {
     work w = {.node = mica__graph_node(graph, id)};
     ck_assert_int_le(w.node->input_count, MAX_OPERANDS);
+    if (w.node->result) continue; /* its node has computed it */
     w.count = test_count(w.node->type.shape);
-    w.out = result.value[id - 1] = doubles(w.count);
-    w.out_bound = result.bound[id - 1] = doubles(w.count);
+    w.outs = &result.value[id - 1];
+    w.out_bounds = &result.bound[id - 1];
+    for (int32_t r = 0; r < mica__node_results(w.node); r++) {
+      w.outs[r] = doubles(test_count(w.node[r].type.shape));
+      w.out_bounds[r] = doubles(test_count(w.node[r].type.shape));
+    }
+    w.out = w.outs[0];
+    w.out_bound = w.out_bounds[0];
     for (int32_t k = 0; k < w.node->input_count; k++) {
       int32_t input = w.node->inputs[k];
       w.types[k] = mica__graph_node(graph, input)->type;

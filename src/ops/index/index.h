@@ -37,6 +37,9 @@ extern const struct mica__kernel_desc mica__scatter_update_kernel;
 mica_value mica__scatter(mica_value x, mica_value indices, mica_value updates, int32_t axis, bool elements,
                          mica_scatter how);
 
+/* Zeros of x's shape with the updates summed where an index for every element says. */
+mica_value mica__scatter_sum(mica_value x, mica_value indices, mica_value updates, int32_t axis);
+
 extern const mica__op mica__op_gather, mica__op_gather_elements, mica__op_scatter, mica__op_scatter_into_zeros;
 
 #endif

@@ -277,6 +277,11 @@ static const mica__kernel_desc *const kernels[] = {
 SCATTER(scatter, check_scatter, 0, 1)
 SCATTER(scatter_into_zeros, check_zeros, 1, 0)
 
+mica_value mica__scatter_sum(mica_value x, mica_value indices, mica_value updates, int32_t axis) {
+  const mica__index_attrs attrs = {.axis = axis, .elements = true, .join = MICA_SCATTER_ADD};
+  return mica__graph_add(&mica__op_scatter_into_zeros, (mica_value[]){x, indices, updates}, 3, &attrs);
+}
+
 mica_value mica__scatter(mica_value x, mica_value indices, mica_value updates, int32_t axis, bool elements,
                          mica_scatter how) {
   const mica__index_attrs attrs = {.axis = axis, .elements = elements, .join = (int32_t)how, .base = true};

@@ -1,12 +1,14 @@
-/* The places of the k largest (or smallest) elements along an axis. */
+/* The k largest (or smallest) elements along an axis, and where they are: results VALUES and INDICES. */
 #include "base/error.h"
-#include "ops/common/build.h"
+#include "ops/index/index.h"
 #include "ops/select/launch_check.h"
 #include "runtime/launch.h"
 
 #include <math.h>
 
 #define GROUP 64
+
+enum { VALUES, INDICES, RESULTS };
 
 #define TOP_K_ATTRS(X, S)                                                                                              \
   X(S, INT, axis, -1, "along which elements are compared")                                                             \
@@ -25,8 +27,9 @@ static mica_status infer_top_k(const mica__type *inputs, int32_t input_count, vo
     return mica__fail(MICA_E_SHAPE, "%lld of axis %lld of %s", (long long)k, (long long)which->axis,
                       mica_shape_format(inputs[0].shape, text));
   if (mica_dtype_kind_of(inputs[0].dtype) == MICA_DTYPE_KIND_BOOL) return mica__fail(MICA_E_DTYPE, "bool has no order");
-  *out = (mica__type){MICA_I64, inputs[0].shape};
-  out->shape.dim[which->axis] = k;
+  out[VALUES] = inputs[0];
+  out[VALUES].shape.dim[which->axis] = k;
+  out[INDICES] = (mica__type){MICA_I64, out[VALUES].shape};
   return MICA_OK;
 }
 
@@ -47,7 +50,9 @@ static mica_status evaluate_top_k(const mica__eval *eval) {
       for (int64_t j = 0; j < r.n; j++) {
         int64_t rank = 0;
         for (int64_t l = 0; l < r.n; l++) rank += precedes(x[l * r.inner], l, x[j * r.inner], j, attrs->smallest);
-        if (rank < k) eval->output[(o * k + rank) * r.inner + i] = (double)j;
+        if (rank >= k) continue;
+        eval->outputs[VALUES][(o * k + rank) * r.inner + i] = x[j * r.inner];
+        eval->outputs[INDICES][(o * k + rank) * r.inner + i] = (double)j;
       }
     }
   return MICA_OK;
@@ -56,9 +61,11 @@ static mica_status evaluate_top_k(const mica__eval *eval) {
 static const mica__kernel_param params[] = {
     MICA__DTYPE("X_T", "type of x", MICA_F32, MICA_F16, MICA_BF16, MICA_F64, MICA_I8, MICA_U8, MICA_I16, MICA_I32,
                 MICA_I64),
+    MICA__CASE("VALUES", "1: the values are written", 1, 0),
+    MICA__CASE("INDICES", "1: the indices are written", 1, 0),
     MICA__INT("SMALLEST", "1: the smallest", 0, 1),
 };
-static const mica__variant variants[] = {MICA__VARIANT("any", MICA__ON_ANY, MICA_F32, 0)};
+static const mica__variant variants[] = {MICA__VARIANT("any", MICA__ON_ANY, MICA_F32, 1, 1, 0)};
 static const mica__kernel_desc top_k = {MICA__KERNEL("top_k", "index/top_k.cl", params, variants)};
 
 static mica_status launch_top_k(const mica__exec *exec) {
@@ -66,27 +73,32 @@ static mica_status launch_top_k(const mica__exec *exec) {
   const mica__rows r = mica__rows_of(mica_tensor_shape(exec->inputs[0]), attrs->axis);
   int32_t values[MICA__MAX_PARAMS];
   mica__kernel *kernel = NULL;
-  if (mica_tensor_count(exec->output) == 0) return MICA_OK;
+  const mica_tensor *values_to = exec->outputs[VALUES], *indices_to = exec->outputs[INDICES];
+  int64_t count = r.outer * attrs->k * r.inner;
+  if (count == 0) return MICA_OK;
   mica__exec_values(exec, &top_k, values);
   mica__kernel_set(&top_k, values, "X_T", (int32_t)mica_tensor_dtype(exec->inputs[0]));
+  mica__kernel_set(&top_k, values, "VALUES", values_to != NULL);
+  mica__kernel_set(&top_k, values, "INDICES", indices_to != NULL);
   mica__kernel_set(&top_k, values, "SMALLEST", attrs->smallest);
   MICA_TRY(mica__kernel_get(mica__queue_engine(exec->queue), &top_k, values, NULL, &kernel));
   mica__launch launch = mica__launch_of(kernel);
   mica__launch_tensor(&launch, exec->inputs[0]);
-  mica__launch_tensor(&launch, exec->output);
+  mica__launch_optional(&launch, values_to);
+  mica__launch_optional(&launch, indices_to);
   mica__launch_size(&launch, r.outer);
   mica__launch_size(&launch, r.n);
   mica__launch_size(&launch, attrs->k);
   mica__launch_size(&launch, r.inner);
   mica__launch_range1(&launch, r.outer * r.inner, GROUP);
-  mica__launch_cost(&launch, 0,
-                    (double)attrs->k * (double)mica_tensor_bytes(exec->inputs[0]) +
-                        (double)mica_tensor_bytes(exec->output));
+  mica__launch_cost(&launch, 0, (double)attrs->k * (double)mica_tensor_bytes(exec->inputs[0]) + (double)(count * 8));
   return mica__queue_submit(exec->queue, &launch);
 }
 
 static mica_status grad_top_k(const mica__grad *grad) {
-  grad->dinputs[0] = (mica_value){0};
+  if (!grad->dy.graph) return MICA_OK;
+  const mica__top_k_attrs *attrs = mica__attrs_of(grad->y);
+  grad->dinputs[0] = mica__scatter_sum(grad->inputs[0], grad->results[INDICES], grad->dy, (int32_t)attrs->axis);
   return MICA_OK;
 }
 
@@ -98,6 +110,14 @@ static mica_status check_top_k(mica__check *check) {
        .input_count = 1,
        .bound = {5}},
       {.attrs = &(mica__top_k_attrs){0, 2, true}, .inputs = {{MICA_F16, {3, {9, 2, 3}}}}, .input_count = 1},
+      {.attrs = &(mica__top_k_attrs){0, 2, false},
+       .inputs = {{MICA_F32, {2, {9, 3}}}},
+       .input_count = 1,
+       .unwanted = 1u << VALUES},
+      {.attrs = &(mica__top_k_attrs){0, 2, false},
+       .inputs = {{MICA_F32, {2, {9, 3}}}},
+       .input_count = 1,
+       .unwanted = 1u << INDICES},
       {.attrs = &(mica__top_k_attrs){1, 0, false}, .inputs = {{MICA_I64, {2, {5, 7}}}}, .input_count = 1},
       {.attrs = &(mica__top_k_attrs){1, 1, true}, .inputs = {{MICA_BF16, {2, {70, 1}}}}, .input_count = 1},
   };
@@ -111,14 +131,14 @@ const mica__op mica__op_top_k = {.name = "top_k",
                                  .kind = MICA__OP_LAUNCH,
                                  .min_inputs = 1,
                                  .max_inputs = 1,
+                                 .results = RESULTS,
                                  .attrs = &mica__top_k_attr_list,
                                  .infer = infer_top_k,
                                  .grad = grad_top_k,
                                  .evaluate = evaluate_top_k,
                                  .launch = launch_top_k};
 
-mica_value mica_top_k(mica_value x, int64_t k, int32_t axis, bool smallest, mica_value *indices) {
-  mica_value places = mica__graph_add(&mica__op_top_k, &x, 1, &(mica__top_k_attrs){axis, k, smallest});
-  if (indices) *indices = places;
-  return mica_gather_elements(x, places, axis);
+mica_top_k_results mica_top_k(mica_value x, int64_t k, int32_t axis, bool smallest) {
+  mica_value values = mica__graph_add(&mica__op_top_k, &x, 1, &(mica__top_k_attrs){axis, k, smallest});
+  return (mica_top_k_results){values, mica__graph_result(values, INDICES)};
 }

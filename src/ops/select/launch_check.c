@@ -18,9 +18,11 @@ void mica__exec_values(const mica__exec *exec, const mica__kernel_desc *desc, in
 
 /* One case as it runs. */
 typedef struct run {
-  mica__check_tensor inputs[MICA__CHECK_INPUTS], output;
+  mica__check_tensor inputs[MICA__CHECK_INPUTS], outputs[MICA__MAX_RESULTS];
   double *values[MICA__CHECK_INPUTS]; /* the magnitudes of floating inputs, the values of others */
-  double *want, *magnitude;
+  double *want[MICA__MAX_RESULTS], *magnitude[MICA__MAX_RESULTS];
+  mica__type types[MICA__MAX_RESULTS]; /* of the results */
+  int32_t results;
   void *attrs;
 } run;
 
@@ -29,24 +31,28 @@ static void free_run(run *r) {
     mica__check_free(&r->inputs[i]);
     free(r->values[i]);
   }
-  mica__check_free(&r->output);
-  free(r->want);
+  for (int i = 0; i < MICA__MAX_RESULTS; i++) {
+    mica__check_free(&r->outputs[i]);
+    free(r->want[i]);
+  }
   free(r->attrs);
 }
 
 /* The reference, and the same of the magnitudes, which bounds the error of sums. */
-static mica_status evaluate(const mica__op *op, const mica__launch_case *c, const void *attrs, const mica__type *type,
-                            run *r) {
+static mica_status evaluate(const mica__op *op, const mica__launch_case *c, run *r) {
   const double *plain[MICA__CHECK_INPUTS] = {0}, *magnitudes[MICA__CHECK_INPUTS] = {0};
   for (int32_t i = 0; i < c->input_count; i++) {
     plain[i] = r->inputs[i].values;
     magnitudes[i] = r->values[i];
   }
-  mica__eval eval = {.attrs = attrs, .inputs = plain, .types = c->inputs, .input_count = c->input_count, .type = type};
-  eval.output = r->want;
+  mica__eval eval = {
+      .attrs = r->attrs, .inputs = plain, .types = c->inputs, .input_count = c->input_count, .type = r->types};
+  eval.output = r->want[0];
+  eval.outputs = r->want;
   MICA_TRY(op->evaluate(&eval));
   eval.inputs = magnitudes;
-  eval.output = r->magnitude;
+  eval.output = r->magnitude[0];
+  eval.outputs = r->magnitude;
   return op->evaluate(&eval);
 }
 
@@ -61,40 +67,57 @@ static mica_status make_input(mica__check *check, const mica__launch_case *c, in
   return MICA_OK;
 }
 
+static mica_status make_output(mica__check *check, int32_t k, run *r) {
+  MICA_TRY(mica__check_output(check, r->types[k].dtype, r->types[k].shape, &r->outputs[k]));
+  r->want[k] = calloc((size_t)r->outputs[k].count + 1, 2 * sizeof *r->want[k]);
+  if (!r->want[k]) return mica__fail_nomem("a reference");
+  r->magnitude[k] = r->want[k] + r->outputs[k].count;
+  return MICA_OK;
+}
+
+/* The bounds of a result, in the place of its magnitudes. */
+static void find_bounds(const mica__launch_case *c, int32_t k, run *r) {
+  mica_dtype dtype = r->types[k].dtype, compute = dtype == MICA_F16 || dtype == MICA_BF16 ? MICA_F32 : dtype;
+  double *bound = r->magnitude[k];
+  for (int64_t i = 0; i < r->outputs[k].count; i++)
+    bound[i] = c->terms > 0 ? mica__tolerance_sum(compute, dtype, c->terms, fabs(bound[i]), r->want[k][i]) : 0;
+}
+
 static mica_status run_case(mica__check_group *group, const mica__op *op, const mica__launch_case *c, unsigned classes,
                             run *r) {
   mica__check *check = group->check;
-  mica__type type = {0};
   const mica_tensor *inputs[MICA__CHECK_INPUTS] = {0};
+  mica_tensor *outputs[MICA__MAX_RESULTS] = {0};
+  r->results = op->results ? op->results : 1;
   MICA_TRY(mica__attrs_copy(op->attrs, c->attrs, &r->attrs));
-  MICA_TRY(op->infer(c->inputs, c->input_count, r->attrs, &type));
+  MICA_TRY(op->infer(c->inputs, c->input_count, r->attrs, r->types));
   for (int32_t i = 0; i < c->input_count; i++) {
     MICA_TRY(make_input(check, c, i, r));
     inputs[i] = r->inputs[i].tensor;
   }
-  MICA_TRY(mica__check_output(check, type.dtype, type.shape, &r->output));
-  r->want = calloc((size_t)r->output.count + 1, 2 * sizeof *r->want);
-  if (!r->want) return mica__fail_nomem("a reference");
-  r->magnitude = r->want + r->output.count;
-  MICA_TRY(evaluate(op, c, r->attrs, &type, r));
-  mica_dtype compute = type.dtype == MICA_F16 || type.dtype == MICA_BF16 ? MICA_F32 : type.dtype;
-  for (int64_t i = 0; i < r->output.count; i++)
-    r->magnitude[i] =
-        c->terms > 0 ? mica__tolerance_sum(compute, type.dtype, c->terms, fabs(r->magnitude[i]), r->want[i]) : 0;
+  for (int32_t k = 0; k < r->results; k++) {
+    MICA_TRY(make_output(check, k, r));
+    if (!(c->unwanted >> k & 1)) outputs[k] = r->outputs[k].tensor;
+  }
+  MICA_TRY(evaluate(op, c, r));
   mica__exec exec = {.queue = check->queue,
                      .attrs = r->attrs,
                      .inputs = inputs,
                      .input_count = c->input_count,
-                     .output = r->output.tensor,
+                     .output = outputs[0],
+                     .outputs = outputs,
                      .classes = classes};
   MICA_TRY(op->launch(&exec));
-  MICA_TRY(mica__check_compare(group, &r->output, r->want, r->magnitude));
+  for (int32_t k = 0; k < r->results; k++) {
+    find_bounds(c, k, r);
+    if (outputs[k]) MICA_TRY(mica__check_compare(group, &r->outputs[k], r->want[k], r->magnitude[k]));
+  }
   if (!(op->updates & 1)) return MICA_OK;
   /* The same where the first operand lies in the result's memory. */
-  MICA_TRY(mica_op_copy(check->queue, inputs[0], r->output.tensor));
-  inputs[0] = r->output.tensor;
+  MICA_TRY(mica_op_copy(check->queue, inputs[0], outputs[0]));
+  inputs[0] = outputs[0];
   MICA_TRY(op->launch(&exec));
-  return mica__check_compare(group, &r->output, r->want, r->magnitude);
+  return mica__check_compare(group, &r->outputs[0], r->want[0], r->magnitude[0]);
 }
 
 mica_status mica__check_launches(mica__check *check, const mica__op *op, const char *cases,

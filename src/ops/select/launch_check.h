@@ -16,6 +16,7 @@ typedef struct mica__launch_case {
       [MICA__CHECK_INPUTS]; /* inputs are random from -bound to bound; integers are cut towards zero. 0 stands for 2 */
   /* How many terms a result is the sum of, for its tolerance; 0 where elements are moved or counted exactly. */
   double terms;
+  uint32_t unwanted; /* bit k: the launch gets no tensor for result k */
 } mica__launch_case;
 
 /* All cases as one line of the report for each class. Fails only when the checking itself cannot go on. */
