@@ -40,7 +40,7 @@ finds() {
 lines() { awk -v n="$1" -v text="$2" 'BEGIN { while (n-- > 0) print text }'; }
 
 fresh_tree
-for name in layers circles sizes format opencl hygiene words; do expect 0 $name ''; done
+for name in layers circles vendors sizes format opencl hygiene words; do expect 0 $name ''; done
 
 finds layers src/base/b.c 'src/base/b.c:1: base must not include ir/graph.h' '#include "ir/graph.h"\n'
 finds layers src/runtime/b.c 'runtime must not include ir/graph.h' '#include "ir/graph.h"\n'
@@ -64,6 +64,15 @@ finds circles src/base/b.c 'src/base/b.c and src/base/d.c need each other' \
 rm -r "$work/more"
 finds circles tests/lint/circles.allow 'base/a and base/b form no circle' 'base/a base/b they were one once\n'
 finds circles tests/lint/circles.allow 'has no reason' 'base/a base/b\n'
+
+finds vendors src/ops/b.c 'src/ops/b.c:1' 'if (device->vendor == 3) return 1;\n'
+finds vendors src/ops/b.c 'src/ops/b.c:1' 'if (v == MICA_VENDOR_INTEL) return 1;\n'
+finds vendors tests/lint/vendors.allow 'src/base/a.c does not test a vendor' 'src/base/a.c it did once\n'
+finds vendors tests/lint/vendors.allow 'has no reason' 'src/base/a.c\n'
+fresh_tree
+printf 'int b = f(device->vendor);\n' >src/runtime/core_model.c
+printf 'MICA__X(.vendors = 1u << MICA_VENDOR_INTEL)\nint b = g(mica_vendor_name(info->vendor));\n' >src/base/b.c
+expect 0 vendors ''
 
 finds format src/base/b.c 'b.c:1' 'int  b ;\n'
 
