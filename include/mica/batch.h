@@ -11,7 +11,7 @@ typedef struct mica_batch {
   mica_tensor *inputs;  /* (N, ...), floating, contiguous */
   mica_tensor *targets; /* (N) i32 classes; or floating: (N, classes) probabilities, (N) or (N, ...) numbers */
   int64_t count;        /* N; 0 at the end of an epoch, where the tensors are NULL */
-  double waited;        /* seconds that the call waited because the data were not there; queueing is no waiting */
+  double waited;        /* seconds the call was blocked because no batch was ready (queueing not counted) */
 } mica_batch;
 
 /* Batches, epoch after epoch. Used by one thread at a time. */

@@ -1,4 +1,5 @@
-/* mica/buffer.h: device memory without a type. Most programs need only tensors, which own their buffers. */
+/* mica/buffer.h: device memory without a type. Most programs need only tensors, which own their buffers.
+ * Threads: any, as long as nobody destroys the handle meanwhile. */
 #ifndef MICA_BUFFER_H
 #define MICA_BUFFER_H
 

@@ -1,4 +1,5 @@
-/* mica/cache.h: the compiled kernels on disk. Programs never need this; it is for looking and for cleaning up. */
+/* mica/cache.h: the compiled kernels on disk. Programs never need this; it is for looking and for cleaning up.
+ * Threads and processes: any, also while engines use the directory. */
 #ifndef MICA_CACHE_H
 #define MICA_CACHE_H
 

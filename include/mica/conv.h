@@ -10,7 +10,8 @@
  *   y[n, k, p, q] = sum over c, r, s of x[n, c, p stride - pad + r dilation, q stride - pad + s dilation] w[k, c, r, s]
  *
  * with zeros outside x (no kernel is flipped: what mathematics calls cross-correlation). Filters are parted into as
- * many groups as channels are; those of a group see its channels alone. */
+ * many groups as channels are; those of a group see its channels alone. Threads: as
+ * mica/ops.h. */
 #ifndef MICA_CONV_H
 #define MICA_CONV_H
 
@@ -19,9 +20,9 @@
 
 MICA_BEGIN_DECLS
 
-/* What is done to each element of a result r as it is stored: activation(r + bias[channel] + addend). All zeros is
- * nothing. bias: (channels of the result), of any of f32 f16 bf16 (f64 for f64). addend: the result's shape and
- * dtype. */
+/* The epilogue of a convolution: each element r of the result is stored as activation(r + bias[channel] + addend). All
+ * zeros leaves r as it is. bias: (channels of the result), of any of f32 f16 bf16 (f64 for f64). addend: the result's
+ * shape and dtype. */
 typedef struct mica_conv_epilogue {
   const mica_tensor *bias, *addend;
   mica_activation activation;

@@ -1,4 +1,8 @@
-/* mica/data.h: datasets on disk, and their way to the device in batches. */
+/* mica/data.h: datasets on disk, and their way to the device in batches.
+ *
+ * Threads: a dataset does not change once it is made and may be read by several threads at once; a loader is used by
+ * one thread at a time (its own threads decode and upload). Functions without an object may be called from any thread.
+ * */
 #ifndef MICA_DATA_H
 #define MICA_DATA_H
 
@@ -6,7 +10,7 @@
 
 MICA_BEGIN_DECLS
 
-/* Samples, each an input and a label. Nothing of it changes once it is made, so that several threads may read it. */
+/* Samples, each an input and a label. */
 typedef struct mica_dataset mica_dataset;
 
 typedef enum mica_part { MICA_PART_TRAIN, MICA_PART_VALIDATION, MICA_PART_TEST } mica_part;
@@ -15,11 +19,11 @@ MICA_API const char *mica_part_name(mica_part part);
 
 typedef struct mica_dataset_config {
   mica_part part; /* of what lies in parts */
-  /* A dataset that this one goes with, as test samples with those trained on: class names and sizes are its, and a
-   * label that it has not is out of range. */
+  /* A dataset that this one goes with, as test samples go with training samples: class names and sizes are taken from
+   * it, and a label that it does not have is MICA_E_FORMAT. */
   const mica_dataset *like;
-  /* Pictures in folders: what they are brought to by scaling and cutting off what stands over; 0 means the size of the
-   * first picture, and its 1 or 3 channels. */
+  /* Size of pictures from folders: scaled to cover it, then centre-cropped; 0 takes the first picture's (its 1 or 3
+   * channels). */
   int32_t channels, height, width;
   /* CSV: the label's column, by its name in the first line or by its number from 0. NULL: the column "label", "class"
    * or "target", else the last. */
@@ -27,7 +31,7 @@ typedef struct mica_dataset_config {
   bool regression; /* CSV and npy: labels are numbers, not classes */
 } mica_dataset_config;
 
-/* What lies at path, with gzip or without; config may be NULL.
+/* Opens the dataset at path, gzipped or not; config may be NULL.
  *
  *   "fashion-mnist"                 the dataset of Debian's package dataset-fashion-mnist
  *   folder of IDX files             train-images*, train-labels*; t10k-... or test-...
@@ -70,15 +74,15 @@ MICA_API MICA_CHECKED mica_status mica_dataset_split(const mica_dataset *dataset
                                                      mica_dataset **part, mica_dataset **rest);
 
 MICA_API uint64_t mica_dataset_count(const mica_dataset *dataset);
-/* Of the stored inputs: MICA_U8, where 0 to 255 stands for 0 to 1, or MICA_F32. */
+/* The dtype of stored inputs: MICA_U8, where 0 to 255 stand for 0 to 1, or MICA_F32. */
 MICA_API mica_dtype mica_dataset_dtype(const mica_dataset *dataset);
-/* Of one input: (C, H, W), or (F) for rows of numbers. */
+/* The shape of one input: (C, H, W), or (F) for rows of numbers. */
 MICA_API mica_shape mica_dataset_shape(const mica_dataset *dataset);
 /* 0 where labels are numbers. */
 MICA_API int32_t mica_dataset_classes(const mica_dataset *dataset);
 /* "sneaker"; the class's number where it has no name. Lives as long as the dataset. NULL for no class. */
 MICA_API const char *mica_dataset_class_name(const mica_dataset *dataset, int32_t class_index);
-/* Where it came from. */
+/* The path or the name that it was made with. Lives as long as the dataset. */
 MICA_API const char *mica_dataset_name(const mica_dataset *dataset);
 /* Bytes of one input. */
 MICA_API size_t mica_dataset_input_bytes(const mica_dataset *dataset);
@@ -96,12 +100,12 @@ MICA_API MICA_CHECKED mica_status mica_dataset_measure(const mica_dataset *datas
 
 /* --- batches --- */
 
-/* What is random about a picture, in pixels and shares; zeros change nothing. Outside of a picture is the mean colour.
- * What happens to a sample depends on seed, epoch and its position in the epoch alone. */
+/* Random changes of pictures, in pixels and shares; zeros change nothing. The mean colour fills what lies outside of a
+ * picture. The change of a sample depends on seed, epoch and its position in the epoch alone. */
 typedef struct mica_augment_config {
-  int32_t crop;     /* moved by up to so many pixels in each direction */
+  int32_t crop;     /* shifted by up to so many pixels in each direction */
   bool flip;        /* mirrored left to right, every other time */
-  float rotate;     /* turned by up to so many degrees */
+  float rotate;     /* rotated by up to so many degrees */
   float scale;      /* by a factor of 1 - scale to 1 + scale */
   float brightness; /* up to so much added, where 1 is white */
   float contrast;   /* times 1 - contrast to 1 + contrast, about the mean */
@@ -116,7 +120,7 @@ MICA_API MICA_CHECKED mica_status mica_augment_parse(const char *text, mica_augm
 /* The names that mica_augment_parse reads, in order; NULL behind the last. */
 MICA_API const char *mica_augment_name(size_t index);
 
-/* Where samples are while an epoch runs. RESIDENT: all on the device, where a batch is put together; STREAM: on the
+/* The home of samples while an epoch runs. DEVICE: all on the device, where a batch is put together; STREAM: on the
  * host, decoded and uploaded ahead by threads. */
 typedef enum mica_residence { MICA_RESIDENCE_AUTO, MICA_RESIDENCE_DEVICE, MICA_RESIDENCE_STREAM } mica_residence;
 
@@ -160,7 +164,7 @@ typedef struct mica_loader_stats {
 } mica_loader_stats;
 MICA_API mica_loader_stats mica_loader_describe(const mica_loader *loader);
 
-/* What the loader normalises by; as many as mica_dataset_shape().dim[0]. */
+/* The mean and the deviation that the loader normalises by; as many as mica_dataset_shape().dim[0]. */
 MICA_API const float *mica_loader_mean(const mica_loader *loader);
 MICA_API const float *mica_loader_deviation(const mica_loader *loader);
 

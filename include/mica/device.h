@@ -1,4 +1,7 @@
-/* mica/device.h: the devices of this machine, and the engine that owns one of them. */
+/* mica/device.h: the devices of this machine, and the engine that owns one of them.
+ *
+ * Threads: functions of an engine may be called from several threads at once. A queue is used by one thread at a time;
+ * threads that work at once have a queue each. mica_device_prepare_drivers is called while there is one thread. */
 #ifndef MICA_DEVICE_H
 #define MICA_DEVICE_H
 
@@ -9,8 +12,9 @@
 
 MICA_BEGIN_DECLS
 
-/* How kernels are shaped for a device: CPU-class kernels keep tiles in the registers of a work-item that is alone in
- * its group; GPU-class ones share tiles through local memory. NULL is the device that runs nothing (see below). */
+/* The class of a device decides how kernels are shaped: CPU-class kernels keep tiles in the registers of a work-item
+ * that is alone in its group; GPU-class ones share tiles through local memory. NULL is the device that runs nothing
+ * (see below). */
 #define MICA_DEVICE_CLASS_LIST(X)                                                                                      \
   X(CPU, "cpu")                                                                                                        \
   X(GPU, "gpu")                                                                                                        \
@@ -60,7 +64,7 @@ typedef enum mica_feature {
 
 #define MICA_DEVICE_TEXT 128
 
-/* What a device says of itself. Texts are cut to fit; sizes are bytes. */
+/* A device as it describes itself. Texts are cut to fit; sizes are bytes. Fields are added at the end. */
 typedef struct mica_device_info {
   char id[16]; /* selects it: "platform:device", counting only platforms that have devices: "0:1"; or "null" */
   char platform[MICA_DEVICE_TEXT]; /* "Portable Computing Language" */
@@ -93,14 +97,28 @@ MICA_API const char *mica_vendor_name(mica_vendor vendor);
 /* Writes at most capacity devices to infos (may be NULL when capacity is 0) and how many there are to *count, in the
  * order of the drivers' own lists. A platform without devices is skipped, and so is a device that is not available or
  * has no compiler; having no OpenCL at all gives *count 0 and MICA_OK. The null device is not listed. */
-MICA_API MICA_CHECKED mica_status mica_device_list(mica_device_info *infos, size_t capacity, size_t *count);
+static inline MICA_CHECKED mica_status mica_device_list(mica_device_info *infos, size_t capacity, size_t *count);
 
 /* The device that `selector` means; the rule of mica_engine_config.device. MICA_E_NO_DEVICE when none matches, with the
  * devices there are in the sentence. */
-MICA_API MICA_CHECKED mica_status mica_device_find(const char *selector, mica_device_info *info);
+static inline MICA_CHECKED mica_status mica_device_find(const char *selector, mica_device_info *info);
 
-/* For a program that has the processor to itself: tells drivers that run kernels on it what suits Mica, by these
- * variables of the environment, unless they are set already (tests/bench/RESULTS.md has figures):
+/* The functions behind these: info_bytes is sizeof(mica_device_info) as the program was compiled. An info of the
+ * library is cut to it, or followed by zeros. */
+MICA_API MICA_CHECKED mica_status mica_device_list_sized(mica_device_info *infos, size_t info_bytes, size_t capacity,
+                                                         size_t *count);
+MICA_API MICA_CHECKED mica_status mica_device_find_sized(const char *selector, mica_device_info *info,
+                                                         size_t info_bytes);
+
+static inline mica_status mica_device_list(mica_device_info *infos, size_t capacity, size_t *count) {
+  return mica_device_list_sized(infos, sizeof *infos, capacity, count);
+}
+static inline mica_status mica_device_find(const char *selector, mica_device_info *info) {
+  return mica_device_find_sized(selector, info, sizeof *info);
+}
+
+/* Prepares drivers that run kernels on the processor for a program that has it to itself, by these variables of the
+ * environment, unless they are set already (tests/bench/RESULTS.md has figures):
  *
  *   POCL_AFFINITY=1                    binds each of PoCL's threads to a core. On few cores the system may else queue
  *                                      one behind that which wakes it, and a kernel of half a millisecond is over
@@ -112,8 +130,7 @@ MICA_API MICA_CHECKED mica_status mica_device_find(const char *selector, mica_de
  * It changes the environment: call it while the program has one thread, before anything else of Mica or OpenCL. */
 MICA_API void mica_device_prepare_drivers(void);
 
-/* An engine owns one device: its context, memory pool, compiled kernels and profile. Its functions may be called from
- * several threads; a queue is used by one thread at a time. Everything made from an engine is
+/* An engine owns one device: its context, memory pool, compiled kernels and profile. Everything made from an engine is
  * destroyed before it. */
 typedef struct mica_engine mica_engine;
 
@@ -127,7 +144,7 @@ typedef struct mica_engine_config {
    * the class), an id such as "0:1", a part of a name or platform, or "null": a device made of host memory that accepts
    * everything and runs no kernel, for planning and tests. Letters may be of any case. */
   const char *device;
-  /* Where compiled kernels and tuning results are kept. NULL: the environment's MICA_CACHE_DIR, else mica/ under
+  /* The directory for compiled kernels and tuning results. NULL: the environment's MICA_CACHE_DIR, else mica/ under
    * XDG_CACHE_HOME or ~/.cache. "": nowhere. A directory that cannot be made or written costs time, never success. */
   const char *cache_dir;
   /* Bytes the compiled kernels may take on disk; the least recently used go first. 0 means 256 MiB. */
@@ -191,7 +208,13 @@ typedef struct mica_stats {
 #undef MICA_STATS_FIELD
 } mica_stats;
 
-MICA_API mica_stats mica_engine_stats(const mica_engine *engine);
+/* Writes the first `bytes` bytes of the counters, and zeros where the library has fewer. */
+MICA_API void mica_engine_stats_sized(const mica_engine *engine, mica_stats *stats, size_t bytes);
+static inline mica_stats mica_engine_stats(const mica_engine *engine) {
+  mica_stats stats;
+  mica_engine_stats_sized(engine, &stats, sizeof stats);
+  return stats;
+}
 
 /* Gives all pooled memory back to the driver. */
 MICA_API void mica_engine_trim(mica_engine *engine);

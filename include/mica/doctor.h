@@ -1,4 +1,6 @@
-/* mica/doctor.h: does this device compute what it should? */
+/* mica/doctor.h: does this device compute what it should?
+ *
+ * Threads: any, one examination an engine at a time; it uses the engine's own queue. */
 #ifndef MICA_DOCTOR_H
 #define MICA_DOCTOR_H
 

@@ -1,4 +1,4 @@
-/* mica/dtype.h: element types. */
+/* mica/dtype.h: element types. Constants and pure functions: any thread. */
 #ifndef MICA_DTYPE_H
 #define MICA_DTYPE_H
 

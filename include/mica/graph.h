@@ -1,8 +1,9 @@
 /* mica/graph.h: computations as graphs of values, and their gradients.
  *
  * A graph is in static single assignment: every value is made once, by an input, a parameter, a constant or an op
- * on earlier values. Shapes and dtypes are inferred as values are made. Building needs no device and is done by one
- * thread.
+ * on earlier values. Shapes and dtypes are inferred as values are made. Building needs no device.
+ *
+ * Threads: a graph and its values are used by one thread at a time; several graphs may be built at once.
  *
  * Builders are sticky: one that fails records the first error in the graph and returns the null value, builders that
  * get a null value pass it on, and one look at mica_graph_status at the end tells:
@@ -41,9 +42,10 @@ MICA_API void mica_graph_destroy(mica_graph *graph);
 MICA_API MICA_CHECKED mica_status mica_graph_status(const mica_graph *graph);
 MICA_API const char *mica_graph_message(const mica_graph *graph);
 
-/* What the caller feeds at each run. Dimensions may be MICA_DYNAMIC. Names are unique among inputs and parameters. */
+/* A tensor that the caller feeds at each run. Dimensions may be MICA_DYNAMIC. Names are unique among inputs and
+ * parameters. */
 MICA_API mica_value mica_input(mica_graph *graph, const char *name, mica_dtype dtype, mica_shape shape);
-/* What lives in the session from run to run: weights, statistics, optimiser state. No open dimensions. */
+/* A tensor that lives in the session from run to run: weights, statistics, optimiser state. No open dimensions. */
 MICA_API mica_value mica_parameter(mica_graph *graph, const char *name, mica_dtype dtype, mica_shape shape);
 /* Copies data. */
 MICA_API mica_value mica_constant(mica_graph *graph, mica_dtype dtype, mica_shape shape, const void *data);
@@ -51,7 +53,7 @@ MICA_API mica_value mica_constant(mica_graph *graph, mica_dtype dtype, mica_shap
 MICA_API mica_value mica_scalar(mica_graph *graph, mica_dtype dtype, double value);
 /* A constant of one value everywhere, which takes no memory. The value is rounded to the dtype as casts round. */
 MICA_API mica_value mica_full(mica_graph *graph, mica_dtype dtype, mica_shape shape, double value);
-/* The same in the shape and dtype of another value, which may be open. */
+/* A constant of one value in the shape and dtype of another value, which may be open. */
 MICA_API mica_value mica_full_like(mica_value like, double value);
 
 /* When a session runs, parameter takes this value after everything of the run has read the old one. The shapes and
@@ -59,7 +61,7 @@ MICA_API mica_value mica_full_like(mica_value like, double value);
 MICA_API void mica_assign(mica_value parameter, mica_value value);
 
 MICA_API bool mica_value_is_null(mica_value value);
-/* For a null value MICA_SCALAR and MICA_F32. */
+/* Shape and dtype; MICA_SCALAR and MICA_F32 for a null value. */
 MICA_API mica_shape mica_value_shape(mica_value value);
 MICA_API mica_dtype mica_value_dtype(mica_value value);
 /* Gives the value a name for messages, dumps and checkpoints; returns it. Inputs and parameters keep the name they

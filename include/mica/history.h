@@ -33,8 +33,8 @@ typedef struct mica_history_row {
 
 /* A line of names, a line an epoch. */
 MICA_API MICA_CHECKED mica_status mica_history_write(const char *path, const mica_history_row *rows, size_t count);
-/* The reverse, for a run that is resumed; *rows is the caller's to mica_free. Columns may stand in any order; those
- * that are not there are NaN, others are passed over. MICA_E_FORMAT names a line that is no such row. */
+/* Reads such a table, for a run that is resumed; *rows is the caller's to mica_free. Columns may stand in any order;
+ * those that are not there are NaN, others are passed over. MICA_E_FORMAT names a line that is no such row. */
 MICA_API MICA_CHECKED mica_status mica_history_read(const char *path, mica_history_row **rows, size_t *count);
 
 /* --- TensorBoard --- */

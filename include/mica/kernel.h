@@ -10,7 +10,9 @@
  *     "}\n";
  *   mica_kernel_build(engine, "axpy", source, NULL, &axpy);
  *   const mica_arg args[] = {MICA_ARG_TENSOR(x), MICA_ARG_TENSOR(y), MICA_ARG_INT(n), MICA_ARG_FLOAT(2)};
- *   mica_kernel_run(queue, axpy, args, 4, (size_t[]){n, 1, 1}, (size_t[]){64, 1, 1}); */
+ *   mica_kernel_run(queue, axpy, args, 4, (size_t[]){n, 1, 1}, (size_t[]){64, 1, 1});
+ *
+ * Threads: kernels are built from any thread, and one kernel may be run on several queues at once. */
 #ifndef MICA_KERNEL_H
 #define MICA_KERNEL_H
 
@@ -44,11 +46,23 @@ typedef struct mica_arg {
   } value;
 } mica_arg;
 
-#define MICA_ARG_TENSOR(t) ((mica_arg){MICA_ARG_KIND_TENSOR, {.tensor = (t)}})
-#define MICA_ARG_INT(i) ((mica_arg){MICA_ARG_KIND_INT, {.integer = (i)}})
-#define MICA_ARG_LONG(i) ((mica_arg){MICA_ARG_KIND_LONG, {.integer = (i)}})
-#define MICA_ARG_FLOAT(x) ((mica_arg){MICA_ARG_KIND_FLOAT, {.real = (x)}})
-#define MICA_ARG_LOCAL(bytes) ((mica_arg){MICA_ARG_KIND_LOCAL, {.integer = (int64_t)(bytes)}})
+/* The arguments of a launch, each a mica_arg: MICA_ARG_INT(n). */
+static inline mica_arg mica_arg_of(mica_arg_kind kind, const mica_tensor *tensor, int64_t integer, double real) {
+  mica_arg arg;
+  arg.kind = kind;
+  if (kind == MICA_ARG_KIND_TENSOR)
+    arg.value.tensor = tensor;
+  else if (kind == MICA_ARG_KIND_FLOAT)
+    arg.value.real = real;
+  else
+    arg.value.integer = integer;
+  return arg;
+}
+#define MICA_ARG_TENSOR(t) mica_arg_of(MICA_ARG_KIND_TENSOR, (t), 0, 0)
+#define MICA_ARG_INT(i) mica_arg_of(MICA_ARG_KIND_INT, NULL, (i), 0)
+#define MICA_ARG_LONG(i) mica_arg_of(MICA_ARG_KIND_LONG, NULL, (i), 0)
+#define MICA_ARG_FLOAT(x) mica_arg_of(MICA_ARG_KIND_FLOAT, NULL, 0, (x))
+#define MICA_ARG_LOCAL(bytes) mica_arg_of(MICA_ARG_KIND_LOCAL, NULL, (int64_t)(bytes), 0)
 
 /* Queues one launch over global[0] x global[1] x global[2] work-items in groups of local; returns without waiting. Each
  * global size is rounded up to a multiple of its local one, so that the kernel must check its bounds; a global size of

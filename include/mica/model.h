@@ -8,7 +8,9 @@
  *   mobilenetv2  Sandler et al. 2018
  *   unet         logits for every pixel; Ronneberger et al. 2015, with padding and batch norm
  *
- * Parameters have the names and layouts of torchvision's where it has the network. */
+ * Parameters have the names and layouts of torchvision's where it has the network.
+ *
+ * Threads: a model is used by one thread at a time. Names and texts are constant. */
 #ifndef MICA_MODEL_H
 #define MICA_MODEL_H
 
@@ -16,9 +18,9 @@
 
 MICA_BEGIN_DECLS
 
-/* What begins a network: AUTO: SMALL for images of at most 64 pixels a side, else LARGE. LARGE is the published one.
- * SMALL leaves the first reductions out: resnet begins with 3x3 at stride 1 and no pooling; mobilenetv2 has stride 1
- * twice where it has 2; vgg11 ends in one dense layer. */
+/* The beginning of a network. AUTO: SMALL for images of at most 64 pixels a side, else LARGE. LARGE is the published
+ * one. SMALL leaves the first reductions out: resnet begins with 3x3 at stride 1 and no pooling; mobilenetv2 has stride
+ * 1 twice where it has 2; vgg11 ends in one dense layer. */
 typedef enum mica_stem { MICA_STEM_AUTO, MICA_STEM_SMALL, MICA_STEM_LARGE } mica_stem;
 
 typedef struct mica_model_config {

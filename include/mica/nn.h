@@ -11,7 +11,9 @@
  * built by one function of yours, given two networks: their parameters have the same names, and mica_nn_share makes
  * the sessions use the same memory.
  *
- * Layers are sticky as all builders are: errors stand in the graph, and null values pass through. One thread. */
+ * Layers are sticky as all builders are: errors stand in the graph, and null values pass through.
+ *
+ * Threads: a network and its graph are used by one thread at a time. */
 #ifndef MICA_NN_H
 #define MICA_NN_H
 
@@ -76,7 +78,7 @@ typedef struct mica_init_config {
 
 /* --- parameters --- */
 
-/* From push to pop, names begin with "name.". Scopes nest. */
+/* Names begin with "name." from push to pop. Scopes nest. */
 MICA_API void mica_nn_push(mica_nn *nn, const char *name);
 MICA_API void mica_nn_pop(mica_nn *nn);
 
@@ -101,8 +103,8 @@ typedef struct mica_nn_parameter_info {
 } mica_nn_parameter_info;
 
 MICA_API size_t mica_nn_parameter_count(const mica_nn *nn);
-/* In the order in which they were made; NULL when index is too large. The structure is valid until the next one is
- * made. */
+/* The parameters in the order in which they were made; NULL when index is too large. The structure is valid until the
+ * next one is made. */
 MICA_API const mica_nn_parameter_info *mica_nn_parameter_at(const mica_nn *nn, size_t index);
 /* Elements of all weights, or of those only that are not frozen. */
 MICA_API int64_t mica_nn_element_count(const mica_nn *nn, bool trained);
@@ -168,7 +170,8 @@ typedef struct mica_embedding_config {
 MICA_API mica_value mica_nn_embedding(mica_nn *nn, const char *name, mica_value indices, int64_t count, int64_t width,
                                       const mica_embedding_config *config);
 
-/* In training 0 with probability rate, else x / (1 - rate); x otherwise. Each call draws numbers of its own. */
+/* Dropout: in training 0 with probability rate, else x / (1 - rate); otherwise x. Each call draws numbers of its own.
+ * */
 MICA_API mica_value mica_nn_dropout(mica_nn *nn, mica_value x, double rate);
 
 typedef struct mica_norm_config {

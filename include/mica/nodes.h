@@ -3,7 +3,7 @@
  * Letters: x, a, b, c are values, y is the result. Shapes are inferred, dtypes of operands must agree unless said
  * otherwise, and operands broadcast where the op is pointwise. "float" stands for f32 f16 bf16 f64, "integer" for i8 u8
  * i16 i32 i64, "number" for both. Every op whose result is a float has gradients of any order, unless said otherwise.
- * Builders are sticky: given a null value they return a null value. */
+ * Builders are sticky: given a null value they return a null value. Threads: as mica/graph.h. */
 #ifndef MICA_NODES_H
 #define MICA_NODES_H
 
@@ -124,9 +124,14 @@ typedef struct mica_axes {
   int32_t count;
   int32_t axis[MICA_MAX_RANK];
 } mica_axes;
+#ifdef __cplusplus
+#define MICA_AXES(...) mica_axes_of({__VA_ARGS__})
+#define MICA_ALL_AXES (mica_axes{})
+#else
 #define MICA_AXES(...)                                                                                                 \
   ((mica_axes){.count = (int32_t)(sizeof((int32_t[]){__VA_ARGS__}) / sizeof(int32_t)), .axis = {__VA_ARGS__}})
 #define MICA_ALL_AXES ((mica_axes){.count = 0})
+#endif
 
 /* name, y = over the elements along the axes. keep leaves the axes with extent 1. Results have x's type; sums of
  * integers wrap. Over no elements sums are 0, products 1, and max and min fail with MICA_E_SHAPE. */
@@ -157,14 +162,14 @@ MICA_API mica_value mica_cumprod(mica_value x, int32_t axis, bool exclusive, boo
 
 /* --- layout --- */
 
-/* The same elements in row-major order in another shape. One dimension may be MICA_DYNAMIC: it is what remains. */
+/* The elements of x, in row-major order, in another shape. One dimension may be MICA_DYNAMIC: it is what remains. */
 MICA_API mica_value mica_reshape(mica_value x, mica_shape shape);
 /* y's axis k is x's axis axes[k]; MICA_ALL_AXES reverses them. */
 MICA_API mica_value mica_transpose(mica_value x, mica_axes axes);
 /* Broadcast to the broadcast of x's shape and this one, in which MICA_DYNAMIC stands for x's own extent. */
 MICA_API mica_value mica_expand(mica_value x, mica_shape shape);
 
-/* Elements start, start + step, ... before stop along one axis, as in Python: negative places count from the end, what
+/* Elements start, start + step, ... before stop along one axis, as in Python: negative indices count from the end, what
  * lies outside is left out, step may be negative; MICA_END is the end that the step leads to. The axis is not open. */
 #define MICA_END INT64_MIN
 MICA_API mica_value mica_slice(mica_value x, int32_t axis, int64_t start, int64_t stop, int64_t step);
@@ -175,7 +180,7 @@ MICA_API mica_value mica_concat(const mica_value *values, size_t count, int32_t 
 /* parts[i] takes the next sizes[i] elements of the axis; the sizes add up to its extent. */
 MICA_API void mica_split(mica_value x, int32_t axis, const int64_t *sizes, size_t count, mica_value *parts);
 
-/* What stands beyond the edges of a b c d: CONSTANT: a value; REFLECT: d c b | a b c d | c b a; EDGE: a a a | a b c d |
+/* Padding beyond the edges of a b c d. CONSTANT: a value; REFLECT: d c b | a b c d | c b a; EDGE: a a a | a b c d |
  * d d d; WRAP: b c d | a b c d | a b c. */
 typedef enum mica_pad_mode {
   MICA_PAD_MODE_CONSTANT,
@@ -189,9 +194,9 @@ MICA_API mica_value mica_pad(mica_value x, const int64_t *before, const int64_t 
                              double value);
 /* x repeats[k] times along axis k. */
 MICA_API mica_value mica_tile(mica_value x, const int64_t *repeats);
-/* Without these axes, which have extent 1; MICA_ALL_AXES: without all such axes. */
+/* Drops these axes, which have extent 1; MICA_ALL_AXES: without all such axes. */
 MICA_API mica_value mica_squeeze(mica_value x, mica_axes axes);
-/* With axes of extent 1 more, named by their places in the result. */
+/* Adds axes of extent 1, named by their positions in the result. */
 MICA_API mica_value mica_unsqueeze(mica_value x, mica_axes axes);
 /* A matrix: the axes before `axis` are its rows, the others its columns. axis may be the rank. */
 MICA_API mica_value mica_flatten(mica_value x, int32_t axis);
@@ -215,8 +220,8 @@ MICA_API mica_value mica_gather_elements(mica_value x, mica_value indices, int32
 /* indices (..., k): y[...] = x[indices[..., 0], ... indices[..., k - 1]], with x's further axes. */
 MICA_API mica_value mica_gather_nd(mica_value x, mica_value indices);
 
-/* How an update joins what is there; SET: the last one stays, of any type; the others number. Only SET and ADD have
- * gradients (that of SET is right where no place is named twice). */
+/* The reduction of an update with the element that is there. SET: the last update stays, any type; the others: number.
+ * Only SET and ADD have gradients (that of SET is right where no index occurs twice). */
 typedef enum mica_scatter {
   MICA_SCATTER_SET,
   MICA_SCATTER_ADD,
@@ -224,11 +229,11 @@ typedef enum mica_scatter {
   MICA_SCATTER_MAX,
   MICA_SCATTER_MIN,
 } mica_scatter;
-/* x with updates[o, j, i] joined at [o, indices[o, j, i], i], in rising j. Beside the axis the indices may be smaller
- * than x. updates has the indices' shape. */
+/* x with updates[o, j, i] reduced into [o, indices[o, j, i], i], in rising j. Beside the axis the indices may be
+ * smaller than x. updates has the indices' shape. */
 MICA_API mica_value mica_scatter_elements(mica_value x, mica_value indices, mica_value updates, int32_t axis,
                                           mica_scatter how);
-/* indices (..., k): x with updates[...] joined at x[indices[..., 0], ... indices[..., k - 1]]. */
+/* indices (..., k): x with updates[...] reduced into x[indices[..., 0], ... indices[..., k - 1]]. */
 MICA_API mica_value mica_scatter_nd(mica_value x, mica_value indices, mica_value updates, mica_scatter how);
 /* x with values as its elements start, start + step, ... along one axis, as Python's x[:, start::step] = values. A
  * negative start counts from the end; the extent of values says how many, all inside x. Like every scatter it writes
@@ -273,18 +278,18 @@ MICA_API mica_value mica_rms_norm(mica_value x, int32_t axis, mica_value scale, 
 /* (x - mean) / sqrt(variance + epsilon) scale + bias with given statistics, all (C); scale and bias may be null. */
 MICA_API mica_value mica_batch_norm(mica_value x, mica_value scale, mica_value bias, mica_value mean,
                                     mica_value variance, double epsilon);
-/* The same with the statistics of this batch, over all axes but 1; *mean and *variance (may be NULL) get them, (C), f32
- * for 16-bit types. The variance is the biased one, divided by the count n = N H W; the unbiased one that is usual for
- * running statistics is n / (n - 1) times it. Running statistics are parameters that are assigned:
+/* Batch norm with the statistics of this batch, over all axes but 1; *mean and *variance (may be NULL) get them, (C),
+ * f32 for 16-bit types. The variance is the biased one, divided by the count n = N H W; the unbiased one that is usual
+ * for running statistics is n / (n - 1) times it. Running statistics are parameters that are assigned:
  *
  *   mica_assign(running, mica_add(mica_affine(running, 1 - momentum, 0), mica_affine(mean, momentum, 0)));
  *
  * Ioffe and Szegedy 2015. */
 MICA_API mica_value mica_batch_norm_train(mica_value x, mica_value scale, mica_value bias, double epsilon,
                                           mica_value *mean, mica_value *variance);
-/* With the statistics of each channel of each image. Ulyanov et al. 2016. */
+/* Instance norm: with the statistics of each channel of each image. Ulyanov et al. 2016. */
 MICA_API mica_value mica_instance_norm(mica_value x, mica_value scale, mica_value bias, double epsilon);
-/* With the statistics of each group of C / groups channels of an image. Wu and He 2018. */
+/* Group norm: with the statistics of each group of C / groups channels of an image. Wu and He 2018. */
 MICA_API mica_value mica_group_norm(mica_value x, mica_value scale, mica_value bias, int64_t groups, double epsilon);
 /* x / (k + alpha / size sum x x)^beta, the sum being over the `size` channels from c - floor((size - 1) / 2) on, as far
  * as there are such. Krizhevsky et al. 2012. */
@@ -302,8 +307,8 @@ MICA_API mica_value mica_conv_transpose(mica_value x, mica_value w, mica_value b
 /* The largest; NaN where there is one; number. A window without elements gives the type's lowest value. The gradient
  * goes to the first of equals. */
 MICA_API mica_value mica_max_pool(mica_value x, const mica_pool_config *config);
-/* Where that stands in its plane (D, H, W), the first of equals, row-major without padding, as i64; D H W for a window
- * without elements. (ONNX adds the plane's own first element.) */
+/* The index of the largest in its plane (D, H, W), the first of equals, row-major without padding, as i64; D H W for a
+ * window without elements. (ONNX adds the plane's own first element.) */
 MICA_API mica_value mica_max_pool_indices(mica_value x, const mica_pool_config *config);
 /* The mean, 0 of a window without elements. Float. */
 MICA_API mica_value mica_average_pool(mica_value x, const mica_pool_config *config);
@@ -324,11 +329,11 @@ typedef enum mica_resize_mode {
   MICA_RESIZE_MODE_LINEAR,
   MICA_RESIZE_MODE_CUBIC
 } mica_resize_mode;
-/* Where output o of m lies in an axis of n elements, s being the scale: as ONNX defines them. */
+/* Coordinates of output o of m on an axis of n elements, s being the scale: as ONNX defines them. */
 typedef enum mica_resize_coordinates {
   MICA_RESIZE_COORDINATES_HALF_PIXEL,           /* (o + 1/2) / s - 1/2 */
-  MICA_RESIZE_COORDINATES_HALF_PIXEL_SYMMETRIC, /* the same about the middle, where m is not n s */
-  MICA_RESIZE_COORDINATES_PYTORCH_HALF_PIXEL,   /* the same, but 0 where m is 1 */
+  MICA_RESIZE_COORDINATES_HALF_PIXEL_SYMMETRIC, /* half_pixel about the middle, where m is not n s */
+  MICA_RESIZE_COORDINATES_PYTORCH_HALF_PIXEL,   /* half_pixel, but 0 where m is 1 */
   MICA_RESIZE_COORDINATES_ALIGN_CORNERS,        /* o (n - 1) / (m - 1), 0 where m is 1 */
   MICA_RESIZE_COORDINATES_ASYMMETRIC,           /* o / s */
   MICA_RESIZE_COORDINATES_TF_HALF_PIXEL,        /* (o + 1/2) / s */
@@ -359,11 +364,11 @@ typedef struct mica_resize_config {
 /* x in other sizes, each axis by itself. NEAREST takes any type, the others floating ones. */
 MICA_API mica_value mica_resize(mica_value x, const mica_resize_config *config);
 
-/* --- random numbers: Philox4x32-10; a function of seed, place in the graph, step and element alone, so that a run can
- * be repeated. step is one i32 or i64: an input, or a parameter that counts. Results have like's shape; no gradient
+/* --- random numbers: Philox4x32-10; a function of seed, position in the graph, step and element alone, so that a run
+ * can be repeated. step is one i32 or i64: an input, or a parameter that counts. Results have like's shape; no gradient
  * --- */
 
-/* In [low, high), of like's type. */
+/* Uniform in [low, high), of like's type. */
 MICA_API mica_value mica_random_uniform(mica_value step, mica_value like, uint64_t seed, double low, double high);
 /* Normally distributed, of like's type. */
 MICA_API mica_value mica_random_normal(mica_value step, mica_value like, uint64_t seed, double mean, double deviation);
@@ -391,12 +396,12 @@ typedef struct mica_cross_entropy_config {
 /* -log softmax(logits)[target]. logits (N, C, ...), classes along axis 1. target: i32 or i64 indices (N, ...), or
  * probabilities of logits' shape and a floating type. config may be NULL. */
 MICA_API mica_value mica_cross_entropy(mica_value logits, mica_value target, const mica_cross_entropy_config *config);
-/* The same of log probabilities. */
+/* The cross entropy of log probabilities. */
 MICA_API mica_value mica_nll(mica_value log_probabilities, mica_value target, const mica_cross_entropy_config *config);
 /* (a - b)^2 and |a - b| */
 MICA_API mica_value mica_mse(mica_value a, mica_value b, mica_loss_reduction reduction);
 MICA_API mica_value mica_mae(mica_value a, mica_value b, mica_loss_reduction reduction);
-/* With d = a - b: d d / 2 where |d| <= delta, else delta (|d| - delta / 2). */
+/* The Huber loss: with d = a - b, d d / 2 where |d| <= delta, else delta (|d| - delta / 2). */
 MICA_API mica_value mica_huber(mica_value a, mica_value b, double delta, mica_loss_reduction reduction);
 /* -(w t log s + (1 - t) log(1 - s)), s = sigmoid(logits), t the target in [0, 1], w the positive weight. */
 MICA_API mica_value mica_bce_with_logits(mica_value logits, mica_value target, double positive_weight,
@@ -407,5 +412,17 @@ MICA_API mica_value mica_cosine_similarity(mica_value a, mica_value b, int32_t a
 MICA_API mica_value mica_kl_divergence(mica_value log_q, mica_value p, mica_loss_reduction reduction);
 
 MICA_END_DECLS
+
+#ifdef __cplusplus
+/* What MICA_AXES is in C++; more axes than MICA_MAX_RANK are refused by the builder. */
+static inline mica_axes mica_axes_of(std::initializer_list<int32_t> axes) {
+  mica_axes of{};
+  for (int32_t axis : axes) {
+    if (of.count < MICA_MAX_RANK) of.axis[of.count] = axis;
+    of.count++;
+  }
+  return of;
+}
+#endif
 
 #endif

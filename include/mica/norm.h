@@ -4,7 +4,8 @@
  * overlaps an operand. Axes may be negative and count from the end then. Gradients are those of the sum of y dy; a
  * backward pass computes statistics from x again, and of its results any may be NULL when they are not wanted. The
  * rules of mica/ops.h hold; a call of arguments and shapes not met before is compiled once, which blocks (the engine
- * keeps the last 64 such calls), the others wait for nothing and allocate no device memory. */
+ * keeps the last 64 such calls), the others wait for nothing and allocate no device memory. Threads: as
+ * mica/ops.h. */
 #ifndef MICA_NORM_H
 #define MICA_NORM_H
 

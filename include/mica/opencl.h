@@ -1,4 +1,5 @@
-/* mica/opencl.h: Mica inside a program that has its own OpenCL objects. The only public header that needs OpenCL's. */
+/* mica/opencl.h: Mica inside a program that has its own OpenCL objects. The only public header that needs OpenCL's.
+ * Threads: as mica/device.h and mica/tensor.h. */
 #ifndef MICA_OPENCL_H
 #define MICA_OPENCL_H
 

@@ -5,7 +5,9 @@
  *
  *   mica_optimizer_config how = mica_optimizer_config_default(MICA_OPTIMIZER_ADAMW);
  *   mica_optimize(nn, loss, &how);
- *   ... mica_session_run(session, queue, (mica_feed[]){{"x", x}, {"y", y}, {MICA_LEARNING_RATE, rate}}, 3); */
+ *   ... mica_session_run(session, queue, (mica_feed[]){{"x", x}, {"y", y}, {MICA_LEARNING_RATE, rate}}, 3);
+ *
+ * Threads: as mica/nn.h; schedules and plateaus are plain data. */
 #ifndef MICA_OPTIM_H
 #define MICA_OPTIM_H
 
@@ -18,7 +20,7 @@ MICA_BEGIN_DECLS
  * sgd       g += w p; b := momentum b + g; p -= r b, nesterov: p -= r (g + momentum b); Sutskever et al. 2013
  * adam      g += w p; m := b1 m + (1 - b1) g; v := b2 v + (1 - b2) g g;
  *           p -= r / (1 - b1^t) m / (sqrt(v / (1 - b2^t)) + epsilon); Kingma and Ba 2014
- * adamw     the same with p -= r w p in place of g += w p; Loshchilov and Hutter 2017
+ * adamw     adam with p -= r w p in place of g += w p; Loshchilov and Hutter 2017
  * rmsprop   g += w p; v := b2 v + (1 - b2) g g; b := momentum b + g / (sqrt(v) + epsilon); p -= r b; Hinton 2012
  * adagrad   g += w p; v := v + g g; p -= r g / (sqrt(v) + epsilon); Duchi et al. 2011
  * lion      p -= r (sign(b1 m + (1 - b1) g) + w p); m := b2 m + (1 - b2) g; Chen et al. 2023
@@ -68,7 +70,7 @@ MICA_API mica_optimizer_config mica_optimizer_config_default(mica_optimizer opti
 /* The name of the input that holds the learning rate: f32, a scalar. */
 #define MICA_LEARNING_RATE "learning_rate"
 
-/* What an optimiser leaves in the graph, to be made outputs where they are wanted; null where there is none. */
+/* Values that an optimiser leaves in the graph, to be made outputs where they are wanted; null where there is none. */
 typedef struct mica_optimizer_values {
   mica_value gradient_norm; /* before clipping, of all gradients together; only with clip_norm or loss_scale */
   mica_value loss_scale;    /* the factor that this run used */

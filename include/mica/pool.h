@@ -3,7 +3,8 @@
  * x is (N, C, spatial...) with one to three spatial dimensions, y (N, C, outputs...) as mica/window.h says; tensors are
  * contiguous, of one dtype of f32 f16 bf16 f64, and x and y of the largest value may be integers too. No result
  * overlaps an operand. The rules of mica/ops.h hold; a call of arguments and shapes not met before is compiled once,
- * which blocks (the engine keeps the last 64 such calls), the others wait for nothing and allocate no device memory. */
+ * which blocks (the engine keeps the last 64 such calls), the others wait for nothing and allocate no device memory.
+ * Threads: as mica/ops.h. */
 #ifndef MICA_POOL_H
 #define MICA_POOL_H
 

@@ -1,4 +1,6 @@
-/* mica/profile.h: where a device's time goes, kernel by kernel. */
+/* mica/profile.h: where a device's time goes, kernel by kernel.
+ *
+ * Threads: any; a profile is the engine's, and launches of all its queues are in it. Read it when it is stopped. */
 #ifndef MICA_PROFILE_H
 #define MICA_PROFILE_H
 
@@ -6,9 +8,9 @@
 
 MICA_BEGIN_DECLS
 
-/* From start to stop every launch of every queue of the engine is timed by the device's own clock. start forgets what
- * an earlier profile held. MICA_E_UNSUPPORTED when the caller's own queue lacks CL_QUEUE_PROFILING_ENABLE. stop blocks
- * until the launches are done. */
+/* Profiles: from start to stop every launch of every queue of the engine is timed by the device's own clock. start
+ * forgets what an earlier profile held. MICA_E_UNSUPPORTED when the caller's own queue lacks CL_QUEUE_PROFILING_ENABLE.
+ * stop blocks until the launches are done. */
 MICA_API MICA_CHECKED mica_status mica_profile_start(mica_engine *engine);
 MICA_API MICA_CHECKED mica_status mica_profile_stop(mica_engine *engine);
 

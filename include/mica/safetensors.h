@@ -27,7 +27,7 @@ typedef struct mica_safetensors_pair {
   const char *key, *value;
 } mica_safetensors_pair;
 
-/* A file that is open for reading. Nothing of it changes, so that several threads may read it. */
+/* A file that is open for reading. It does not change: several threads may read it at once. */
 typedef struct mica_safetensors mica_safetensors;
 
 /* Maps the file and checks all of its header: MICA_E_FORMAT, naming file and reason, for whatever is not as the format
@@ -36,7 +36,7 @@ typedef struct mica_safetensors mica_safetensors;
  * readable here; it must not be cut short in place while it is open. */
 MICA_API MICA_CHECKED mica_status mica_safetensors_open(const char *path, mica_safetensors **file);
 
-/* The same for a file's content in memory, which must outlive what is opened. name stands in messages. */
+/* Opens a file's content in memory, which must outlive what is opened. name stands in messages. */
 MICA_API MICA_CHECKED mica_status mica_safetensors_open_memory(const char *name, const void *data, size_t bytes,
                                                                mica_safetensors **file);
 

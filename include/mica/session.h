@@ -77,11 +77,11 @@ MICA_API MICA_CHECKED mica_status mica_session_run(mica_session *session, mica_q
  * it and, where input shapes change and the session forgets a plan, takes it away. NULL before the first run with open
  * dimensions, and for an index beyond the outputs. */
 MICA_API const mica_tensor *mica_session_output(const mica_session *session, size_t index);
-/* From the next run on output i is written to the tensor's memory, which spares a copy: contiguous, of the output's
- * dtype, and in each run of the shape that the output then has (MICA_E_SHAPE otherwise). It overlaps no feed, parameter
- * or other output. Best it begins at a multiple of 64 bytes in its buffer: one that does not is copied to after the
- * run. The session keeps the memory alive until another tensor is bound; NULL unbinds. Neither waits nor allocates
- * device memory. */
+/* Binds output i to the tensor's memory: from the next run on it is written there, which spares a copy: contiguous, of
+ * the output's dtype, and in each run of the shape that the output then has (MICA_E_SHAPE otherwise). It overlaps no
+ * feed, parameter or other output. Best it begins at a multiple of 64 bytes in its buffer: one that does not is copied
+ * to after the run. The session keeps the memory alive until another tensor is bound; NULL unbinds. Neither waits nor
+ * allocates device memory. */
 MICA_API MICA_CHECKED mica_status mica_session_bind_output(mica_session *session, size_t index, mica_tensor *tensor);
 
 typedef struct mica_session_report {
@@ -97,7 +97,8 @@ typedef struct mica_session_report {
   uint64_t plan_bytes;      /* workspace */
 } mica_session_report;
 
-/* For the shapes of the last run, or of the graph when it has no open dimension. MICA_E_STATE before that. */
+/* Describes the plan for the shapes of the last run, or of the graph when it has no open dimension. MICA_E_STATE before
+ * that. */
 MICA_API MICA_CHECKED mica_status mica_session_describe(mica_session *session, mica_session_report *report);
 /* Every launch and host step of a run in order, a line each: kernel, what it fuses, shapes, flops, bytes. *text is the
  * caller's to mica_free. */

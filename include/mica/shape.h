@@ -1,4 +1,5 @@
-/* mica/shape.h: shapes of tensors: up to eight dimensions, row-major, outermost first. */
+/* mica/shape.h: shapes of tensors: up to eight dimensions, row-major, outermost first. Plain values and pure
+ * functions: any thread. */
 #ifndef MICA_SHAPE_H
 #define MICA_SHAPE_H
 
@@ -18,9 +19,14 @@ typedef struct mica_shape {
 } mica_shape;
 
 /* MICA_SHAPE(64, 3, 32, 32): a shape literal of one to eight dimensions. MICA_SCALAR is the shape of rank 0. */
+#ifdef __cplusplus
+#define MICA_SHAPE(...) mica_shape_of({__VA_ARGS__})
+#define MICA_SCALAR (mica_shape{})
+#else
 #define MICA_SHAPE(...)                                                                                                \
   ((mica_shape){.rank = (int32_t)(sizeof((int64_t[]){__VA_ARGS__}) / sizeof(int64_t)), .dim = {__VA_ARGS__}})
 #define MICA_SCALAR ((mica_shape){.rank = 0})
+#endif
 
 /* Checks 0 <= rank <= MICA_MAX_RANK and every dimension >= 0. */
 MICA_API bool mica_shape_is_valid(mica_shape shape);
@@ -40,5 +46,19 @@ MICA_API const char *mica_shape_format(mica_shape shape, char text[MICA_SHAPE_TE
 MICA_API MICA_CHECKED mica_status mica_shape_broadcast(mica_shape a, mica_shape b, mica_shape *out);
 
 MICA_END_DECLS
+
+#ifdef __cplusplus
+#include <initializer_list>
+/* What MICA_SHAPE is in C++, which has no compound literals; more dimensions than MICA_MAX_RANK are an invalid shape.
+ * */
+static inline mica_shape mica_shape_of(std::initializer_list<int64_t> dims) {
+  mica_shape shape{};
+  for (int64_t dim : dims) {
+    if (shape.rank < MICA_MAX_RANK) shape.dim[shape.rank] = dim;
+    shape.rank++;
+  }
+  return shape;
+}
+#endif
 
 #endif

@@ -1,4 +1,7 @@
-/* mica/tensor.h: typed, shaped, strided windows onto device memory, and moving data in and out of them. */
+/* mica/tensor.h: typed, shaped, strided windows onto device memory, and moving data in and out of them.
+ *
+ * Threads: a tensor may be used by several threads and queues at once as long as nobody destroys it; its elements are
+ * in order on one queue, between queues by events (mica_queue_wait). An event is used by one thread at a time. */
 #ifndef MICA_TENSOR_H
 #define MICA_TENSOR_H
 
@@ -18,7 +21,7 @@ typedef struct mica_tensor mica_tensor;
 MICA_API MICA_CHECKED mica_status mica_tensor_create(mica_engine *engine, mica_dtype dtype, mica_shape shape,
                                                      mica_tensor **tensor);
 
-/* The same, filled with a copy of data (as many bytes as the tensor has). Blocks. */
+/* A tensor filled with a copy of data (as many bytes as the tensor has). Blocks. */
 MICA_API MICA_CHECKED mica_status mica_tensor_create_from(mica_engine *engine, mica_dtype dtype, mica_shape shape,
                                                           const void *data, mica_tensor **tensor);
 
@@ -41,7 +44,7 @@ MICA_API void mica_tensor_destroy(mica_tensor *tensor);
 MICA_API mica_engine *mica_tensor_engine(const mica_tensor *tensor);
 MICA_API mica_dtype mica_tensor_dtype(const mica_tensor *tensor);
 MICA_API mica_shape mica_tensor_shape(const mica_tensor *tensor);
-/* As many as the rank, in elements; valid as long as the tensor. */
+/* The strides in elements, as many as the rank; valid as long as the tensor. */
 MICA_API const int64_t *mica_tensor_strides(const mica_tensor *tensor);
 MICA_API int64_t mica_tensor_count(const mica_tensor *tensor);
 MICA_API size_t mica_tensor_bytes(const mica_tensor *tensor);
@@ -64,12 +67,12 @@ typedef struct mica_event mica_event;
 /* Like download, but returns at once: data must stay valid and untouched until the event is done. */
 MICA_API MICA_CHECKED mica_status mica_tensor_download_async(mica_queue *queue, const mica_tensor *tensor, void *data,
                                                              size_t bytes, mica_event **event);
-/* The reverse: data must stay valid and untouched until the event is done. */
+/* The upload likewise: data must stay valid and untouched until the event is done. */
 MICA_API MICA_CHECKED mica_status mica_tensor_upload_async(mica_queue *queue, mica_tensor *tensor, const void *data,
                                                            size_t bytes, mica_event **event);
 /* The end of what is queued so far. */
 MICA_API MICA_CHECKED mica_status mica_queue_mark(mica_queue *queue, mica_event **event);
-/* What is queued from now on begins when the event is done, which may be another queue's of the engine. The host does
+/* Work queued from now on begins when the event is done, which may be another queue's of the engine. The host does
  * not wait. */
 MICA_API MICA_CHECKED mica_status mica_queue_wait(mica_queue *queue, const mica_event *event);
 /* Blocks; MICA_E_DEVICE when the work failed. */
@@ -82,8 +85,8 @@ MICA_API void mica_event_destroy(mica_event *event);
 typedef enum mica_map_mode { MICA_MAP_MODE_READ, MICA_MAP_MODE_WRITE, MICA_MAP_MODE_READ_WRITE } mica_map_mode;
 
 /* Makes the tensor's memory visible to the host; blocks until earlier work of the queue is done. On a device with
- * unified memory nothing is copied. MICA_MAP_MODE_WRITE gives memory of undefined content and promises to write all
- * of it. Until unmap, no queued work may use the tensor. */
+ * unified memory nothing is copied. MICA_MAP_MODE_WRITE gives memory of undefined content, and the caller is to write
+ * all of it. Until unmap, no queued work may use the tensor. */
 MICA_API MICA_CHECKED mica_status mica_tensor_map(mica_queue *queue, mica_tensor *tensor, mica_map_mode mode,
                                                   void **data);
 MICA_API MICA_CHECKED mica_status mica_tensor_unmap(mica_queue *queue, mica_tensor *tensor, void *data);

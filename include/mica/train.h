@@ -7,7 +7,9 @@
  *   mica_trainer_fit(trainer, &training, &validation);
  *
  * A step allocates nothing, builds nothing and waits for nothing: losses add up on the device and are read some steps
- * later. One thread. */
+ * later.
+ *
+ * Threads: a trainer is used by one thread at a time; its stop flag may be set from any, and by a signal handler. */
 #ifndef MICA_TRAIN_H
 #define MICA_TRAIN_H
 
@@ -18,8 +20,8 @@ MICA_BEGIN_DECLS
 
 typedef struct mica_trainer mica_trainer;
 
-/* What is minimised, of a sample: name, text. cross_entropy takes logits (N, classes) and targets (N) i32; the others
- * take predictions and f32 targets of one shape. */
+/* The loss of a sample, which is minimised: name, text. cross_entropy takes logits (N, classes) and targets (N) i32;
+ * the others take predictions and f32 targets of one shape. */
 #define MICA_LOSS_LIST(X)                                                                                              \
   X(CROSS_ENTROPY, "cross_entropy")                                                                                    \
   X(MSE, "mse")                                                                                                        \
@@ -45,10 +47,10 @@ typedef struct mica_metrics {
   double error;    /* mean absolute error */
 } mica_metrics;
 
-/* What a callback learns. BEGIN: nothing is done yet, and this is the loss to start from, as the test network sees it
- * (not where a run goes on from a checkpoint); STEPS: some steps are done; EPOCH: one is, and validated; CHECKPOINT: a
- * file is written; STOPPED: by the stop flag, by the callback or by `patience`, and the checkpoint is written if there
- * is a folder. */
+/* Events of a run, as a callback learns of them. BEGIN: nothing is done yet, and this is the loss to start from, as the
+ * test network sees it (not where a run goes on from a checkpoint); STEPS: some steps are done; EPOCH: one is, and
+ * validated; CHECKPOINT: a file is written; STOPPED: by the stop flag, by the callback or by `patience`, and the
+ * checkpoint is written if there is a folder. */
 typedef enum mica_train_event {
   MICA_TRAIN_EVENT_BEGIN,
   MICA_TRAIN_EVENT_STEPS,
@@ -98,11 +100,12 @@ typedef struct mica_trainer_config {
   int64_t report_every; /* steps between readings of the loss at most; 0: 32 */
   mica_train_fn *report;
   void *user;
-  /* Where last.safetensors and best.safetensors are written; NULL: nowhere. last: after every epoch, every
+  /* The folder for last.safetensors and best.safetensors; NULL: none is written. last: after every epoch, every
    * checkpoint_steps steps (0: never in between) and when stopped; best: after an epoch better than all before it. */
   const char *folder;
   int64_t checkpoint_steps;
-  /* Where not NULL and not 0, training stops after the step in hand: for a signal handler. */
+  /* Training stops after the step in hand once this is not NULL and points to something else than 0: for a signal
+   * handler. */
   const volatile int *stop;
 } mica_trainer_config;
 
@@ -141,7 +144,7 @@ MICA_API MICA_CHECKED mica_status mica_trainer_test(mica_trainer *trainer, const
 MICA_API MICA_CHECKED mica_status mica_trainer_save(mica_trainer *trainer, const char *path);
 MICA_API MICA_CHECKED mica_status mica_trainer_load(mica_trainer *trainer, const char *path);
 
-/* Of a class, from a confusion matrix. What has no samples to divide by is 0. */
+/* Scores of a class, from a confusion matrix. A score with no samples to divide by is 0. */
 typedef struct mica_class_scores {
   double precision, recall, f1;
 } mica_class_scores;

@@ -3,7 +3,9 @@
  * A tuner holds one problem, its operands filled with random numbers and its reference. Candidates are measured one by
  * one; each is compared with the reference first, and a wrong one is never timed. The library neither forks nor kills:
  * a driver that hangs or crashes on a candidate takes the process down, so that a careful tuner measures in a child
- * process, as the command `mica tune` does. */
+ * process, as the command `mica tune` does.
+ *
+ * Threads: a tuner is used by one thread at a time, and its measurements want the device for themselves. */
 #ifndef MICA_TUNE_H
 #define MICA_TUNE_H
 
@@ -33,7 +35,7 @@ MICA_API bool mica_tunable_get(size_t index, mica_tunable *tunable);
  * padding make it larger) and a type (f16). h, r, s, p, d and o are one number for height and width, or HxW, or DxHxW;
  * what is left out is 1, the padding 0.
  *
- * MICA_E_FORMAT when it is none. */
+ * MICA_E_FORMAT if the text is not a problem description. */
 MICA_API MICA_CHECKED mica_status mica_tuner_create(mica_engine *engine, const char *problem, mica_tuner **tuner);
 /* NULL is a no-op. */
 MICA_API void mica_tuner_destroy(mica_tuner *tuner);
@@ -46,7 +48,7 @@ MICA_API double mica_tuner_flops(const mica_tuner *tuner);
  * choice foremost. widen adds those that differ from candidate `index` in one parameter and are not listed yet. */
 MICA_API size_t mica_tuner_count(const mica_tuner *tuner);
 MICA_API const char *mica_tuner_candidate(const mica_tuner *tuner, size_t index);
-/* Adds one by its text, unless it is listed, and says where it stands. MICA_E_NOT_FOUND when the text is no candidate
+/* Adds one by its text, unless it is listed, and gives its index. MICA_E_NOT_FOUND when the text is no candidate
  * for the problem on this device. */
 MICA_API MICA_CHECKED mica_status mica_tuner_add(mica_tuner *tuner, const char *candidate, size_t *index);
 MICA_API MICA_CHECKED mica_status mica_tuner_widen(mica_tuner *tuner, size_t index);

@@ -344,21 +344,27 @@ mica_status mica__device_select(const char *selector, mica__device *device) {
   return status;
 }
 
-mica_status mica_device_list(mica_device_info *infos, size_t capacity, size_t *count) {
+/* An info as a program sees it that was compiled with another version of the structure. */
+static void copy_info(void *to, size_t bytes, const mica_device_info *info) {
+  memset(to, 0, bytes);
+  memcpy(to, info, bytes < sizeof *info ? bytes : sizeof *info);
+}
+
+mica_status mica_device_list_sized(mica_device_info *infos, size_t info_bytes, size_t capacity, size_t *count) {
   if (!count || (capacity && !infos)) return mica__fail(MICA_E_INVALID, "mica_device_list: a pointer is NULL");
   mica__device *list = NULL;
   size_t n = 0;
   MICA_TRY(mica__device_collect(mica__cl_loader(), &list, &n));
-  for (size_t i = 0; i < n && i < capacity; i++) infos[i] = list[i].info;
+  for (size_t i = 0; i < n && i < capacity; i++) copy_info((char *)infos + i * info_bytes, info_bytes, &list[i].info);
   free(list);
   *count = n;
   return MICA_OK;
 }
 
-mica_status mica_device_find(const char *selector, mica_device_info *info) {
+mica_status mica_device_find_sized(const char *selector, mica_device_info *info, size_t info_bytes) {
   if (!info) return mica__fail(MICA_E_INVALID, "mica_device_find: info is NULL");
   mica__device device;
   MICA_TRY(mica__device_select(selector, &device));
-  *info = device.info;
+  copy_info(info, info_bytes, &device.info);
   return MICA_OK;
 }

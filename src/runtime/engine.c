@@ -172,12 +172,13 @@ const char *mica_engine_cache_dir(const mica_engine *engine) { return engine->ca
 cl_context mica_engine_opencl_context(const mica_engine *engine) { return engine->context; }
 cl_device_id mica_engine_opencl_device(const mica_engine *engine) { return engine->device.id; }
 
-mica_stats mica_engine_stats(const mica_engine *engine) {
+void mica_engine_stats_sized(const mica_engine *engine, mica_stats *out, size_t bytes) {
   mica_stats stats;
 #define LOAD_COUNTER(name, text) stats.name = atomic_load(&engine->stats.name);
   MICA_STATS_LIST(LOAD_COUNTER)
 #undef LOAD_COUNTER
-  return stats;
+  memset(out, 0, bytes);
+  memcpy(out, &stats, bytes < sizeof stats ? bytes : sizeof stats);
 }
 
 mica_status mica_cache_path(const char *cache_dir, char **path) {

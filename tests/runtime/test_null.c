@@ -368,13 +368,39 @@ START_TEST(success_keeps_the_sentence) {
 }
 END_TEST
 
+/* Programs that were compiled with structures of another size. */
+START_TEST(structures_of_another_size) {
+  struct {
+    mica_device_info info;
+    unsigned char more[16];
+  } given;
+  const unsigned char *bytes = (const unsigned char *)&given;
+  mica_stats stats[2];
+  const size_t part = offsetof(mica_device_info, platform) + 4;
+  memset(&given, 0x5a, sizeof given);
+  ck_ok(mica_device_find_sized("null", &given.info, part));
+  ck_assert_str_eq(given.info.id, "null");
+  for (size_t i = part; i < sizeof given; i++) ck_assert_uint_eq(bytes[i], 0x5a);
+  ck_ok(mica_device_find_sized("null", &given.info, sizeof given));
+  ck_assert_int_eq(given.info.device_class, MICA_DEVICE_CLASS_NULL);
+  for (size_t i = sizeof given.info; i < sizeof given; i++) ck_assert_uint_eq(bytes[i], 0);
+  memset(stats, 0x5a, sizeof stats);
+  mica_engine_stats_sized(engine, stats, sizeof stats->kernel_builds);
+  ck_assert_uint_eq(stats->kernel_builds, 0);
+  ck_assert_uint_eq(stats->cache_hits, UINT64_C(0x5a5a5a5a5a5a5a5a));
+  mica_engine_stats_sized(engine, stats, sizeof stats);
+  ck_assert_uint_eq(stats[1].kernel_builds, 0);
+}
+END_TEST
+
 Suite *test_suite(void) {
   Suite *suite = suite_create("null device");
   const struct {
     const char *name;
     const TTest *tests[8];
   } groups[] = {
-      {"engine", {describes_itself, the_cache_directory_is_chosen, success_keeps_the_sentence}},
+      {"engine",
+       {describes_itself, the_cache_directory_is_chosen, success_keeps_the_sentence, structures_of_another_size}},
       {"memory",
        {blocks_are_reused_by_class, blocks_in_use_are_not_given_out_twice, sizes_beyond_the_device,
         blocks_of_a_busy_queue_wait}},
