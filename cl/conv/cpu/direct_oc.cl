@@ -29,31 +29,35 @@ typedef struct pixels {
   int count, stride, pitch, w_pitch;
 } pixels;
 
-/* sums[v][16 (to + i stride) ..] = W of vector v of channels times the input that pixel i reads, i < count <= size. */
-static inline __attribute__((always_inline)) void multiply(const int size, __global const float *W,
-                                                           __local const float *input, __local const int *at,
-                                                           tap_ranges taps, const pixels p, __local float *sums) {
-  vec upper[MANY][NV], lower[MANY][NV];
-  TILE_CLEAR(upper, size, NV);
-  TILE_CLEAR(lower, size, NV);
-  for (; taps.ranges > 0; taps.ranges--, taps.begin += taps.step) {
-    __global const float *w = W + taps.begin * VW;
-    for (int t = taps.begin; t < taps.begin + taps.count; t++, w += VW) {
-      __local const float *tap = input + at[t];
-      vec weights[NV];
-      UNROLL for (int v = 0; v < NV; v++) weights[v] = MICA_VLOAD(VW, w, v * p.w_pitch);
-      TILE_MULTIPLY_ADD(upper, size, NV, tap[p.from.x + i], weights)
-      TILE_MULTIPLY_ADD(lower, size, NV, tap[p.from.y + i], weights)
-    }
+/* sums[v][16 (to + i stride) ..] = W of vector v of channels times the input that pixel i reads, i < count <= SIZE,
+ * which is a number in the text: PoCL keeps no array of another size in registers. */
+#define DEFINE_MULTIPLY(SIZE)                                                                                          \
+  static inline void multiply_##SIZE(__global const float *W, __local const float *input, __local const int *at,       \
+                                     tap_ranges taps, const pixels p, __local float *sums) {                           \
+    vec upper[SIZE][NV], lower[SIZE][NV];                                                                              \
+    TILE_CLEAR(upper, SIZE, NV);                                                                                       \
+    TILE_CLEAR(lower, SIZE, NV);                                                                                       \
+    for (; taps.ranges > 0; taps.ranges--, taps.begin += taps.step) {                                                  \
+      __global const float *w = W + taps.begin * VW;                                                                   \
+      for (int t = taps.begin; t < taps.begin + taps.count; t++, w += VW) {                                            \
+        __local const float *tap = input + at[t];                                                                      \
+        vec weights[NV];                                                                                               \
+        UNROLL for (int v = 0; v < NV; v++) weights[v] = MICA_VLOAD(VW, w, v * p.w_pitch);                             \
+        TILE_MULTIPLY_ADD(upper, SIZE, NV, tap[p.from.x + i], weights)                                                 \
+        TILE_MULTIPLY_ADD(lower, SIZE, NV, tap[p.from.y + i], weights)                                                 \
+      }                                                                                                                \
+    }                                                                                                                  \
+    UNROLL for (int i = 0; i < SIZE; i++) {                                                                            \
+      if (i >= p.count) break;                                                                                         \
+      UNROLL for (int v = 0; v < NV; v++) {                                                                            \
+        STOREV(f32, VW, upper[i][v], sums, v *p.pitch + (p.to.x + i * p.stride) * VW);                                 \
+        STOREV(f32, VW, lower[i][v], sums, v *p.pitch + (p.to.y + i * p.stride) * VW);                                 \
+      }                                                                                                                \
+    }                                                                                                                  \
   }
-  UNROLL for (int i = 0; i < size; i++) {
-    if (i >= p.count) break;
-    UNROLL for (int v = 0; v < NV; v++) {
-      STOREV(f32, VW, upper[i][v], sums, v * p.pitch + (p.to.x + i * p.stride) * VW);
-      STOREV(f32, VW, lower[i][v], sums, v * p.pitch + (p.to.y + i * p.stride) * VW);
-    }
-  }
-}
+#define DEFINE_MULTIPLY_OF(SIZE) DEFINE_MULTIPLY(SIZE)
+DEFINE_MULTIPLY_OF(MANY)
+DEFINE_MULTIPLY_OF(FEW)
 
 CPU_KERNEL conv_cpu_direct_oc(CONV_PARAMS, const int8 tile, source S, const long S_at, __global const float *P,
                               const long P_at, __local float *scratch, EPILOGUE_PARAMS) {
@@ -92,9 +96,9 @@ CPU_KERNEL conv_cpu_direct_oc(CONV_PARAMS, const int8 tile, source S, const long
                             results,
                             w_pitch};
           if (many)
-            multiply(MANY, w, scratch, taps.at, ranges, p, sums);
+            MICA_PASTE(multiply_, MANY)(w, scratch, taps.at, ranges, p, sums);
           else
-            multiply(FEW, w, scratch, taps.at, ranges, p, sums);
+            MICA_PASTE(multiply_, FEW)(w, scratch, taps.at, ranges, p, sums);
           x = at + count;
         }
       }

@@ -87,7 +87,7 @@ INLINE void convolve(const plane S, const geometry g, const float *w, const floa
     EACH_VECTOR(i) {
       q[i] = min(first + i * LANES, max(0, out2 - LANES));
       /* By the width as an argument: a mask that the compiler knows makes it read in parts. */
-      column_masks(masks[i], in2, q[i] * STRIDE - pad2, 1);
+      column_masks(masks[i], g.in2, q[i] * STRIDE - pad2, 1);
       UNROLL for (int j = 0; j < OPEN; j++) sum[i][j] = (row)(start);
     }
     /* sum[i][0] begins with row p of D. */
