@@ -13,7 +13,7 @@
 #define ROWS 28
 #define LIMIT 200
 
-/* A tensor is two parameters: a pointer and, behind it, the place of its first element, for it may lie inside of
+/* A tensor is two parameters: a pointer and, behind it, the offset of its first element, for it may lie inside of
  * larger memory. The global size is padded to whole groups, hence the check of the bounds. */
 static const char source[] =
     "__kernel void mandelbrot(__global float *steps, long steps_at, int columns, int rows, int limit) {\n"

@@ -20,14 +20,14 @@ static mica_status build(mica_graph *graph, mica_value outputs[2]) {
   const mica_axes all = MICA_ALL_AXES;
   mica_value x = mica_parameter(graph, "x", MICA_F32, MICA_SHAPE(POINTS)), slope, curvature;
   mica_value f = mica_add(mica_affine(mica_pow(x, mica_full_like(x, 4)), 0.25, 0), mica_exp(mica_neg(x)));
-  /* Gradients are of a single number. Each point's f depends on that point alone, so the sum will do. */
+  /* A gradient is that of a single number. Each point's f depends on that point alone, so their sum will do. */
   mica_status status = mica_gradients(mica_sum(f, all, false), &x, 1, &slope);
   if (!status) status = mica_gradients(mica_sum(slope, all, false), &x, 1, &curvature);
   if (status) return status;
   mica_assign(x, mica_sub(x, mica_div(slope, curvature)));
   outputs[0] = x;
   outputs[1] = mica_sum(mica_abs(slope), all, false);
-  /* What any builder had to complain of stands here. */
+  /* The first error of any builder. */
   return mica_graph_status(graph);
 }
 

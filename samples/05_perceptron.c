@@ -22,12 +22,12 @@ static mica_value perceptron(mica_nn *nn, mica_value x) {
   return mica_nn_dense(nn, "fc3", h, 2, NULL);
 }
 
-/* Half of the points on each spiral, from the middle outwards. */
+/* Makes the points, half of them on each spiral, from the middle outwards. */
 static void make_spirals(float *points, int32_t *labels) {
   for (int i = 0; i < POINTS; i++) {
-    double turn = 1 + 8.0 * (i / 2) / (POINTS / 2), angle = turn + (i % 2) * 3.14159265;
-    points[2 * i] = (float)(turn / 10 * cos(angle));
-    points[2 * i + 1] = (float)(turn / 10 * sin(angle));
+    double radius = 1 + 8.0 * (i / 2) / (POINTS / 2), angle = radius + (i % 2) * 3.14159265;
+    points[2 * i] = (float)(radius / 10 * cos(angle));
+    points[2 * i + 1] = (float)(radius / 10 * sin(angle));
     labels[i] = i % 2;
   }
 }
@@ -55,7 +55,7 @@ static mica_status train(mica_engine *engine, mica_session *session) {
   const mica_feed feeds[] = {{"x", x}, {"labels", y}, {MICA_LEARNING_RATE, r}};
   for (int step = 1; !status && step <= STEPS; step++) {
     status = mica_session_run(session, queue, feeds, 3);
-    /* Only to look at the loss must the host wait for the device. */
+    /* The host waits for the device only to read the loss. */
     if (status || step % 300) continue;
     status = mica_tensor_download(queue, mica_session_output(session, 0), &loss, sizeof loss);
     if (!status) printf("step %4d  loss %.4f\n", step, (double)loss);
@@ -66,9 +66,9 @@ static mica_status train(mica_engine *engine, mica_session *session) {
   return status;
 }
 
-/* A second graph for using the network, on the same weights: what it takes each place of the plane for. */
+/* A second graph, for using the network on the same weights: the class that it gives each point of the plane. */
 static mica_status show(mica_engine *engine, mica_session *owner, float *share_right) {
-  static float places[ROWS * COLUMNS * 2 + 2 * POINTS], logits[ROWS * COLUMNS * 2 + 2 * POINTS];
+  static float points[ROWS * COLUMNS * 2 + 2 * POINTS], logits[ROWS * COLUMNS * 2 + 2 * POINTS];
   int32_t labels[POINTS];
   int64_t count = ROWS * COLUMNS + POINTS;
   mica_graph *graph = NULL;
@@ -76,10 +76,10 @@ static mica_status show(mica_engine *engine, mica_session *owner, float *share_r
   mica_session *session = NULL;
   mica_tensor *x = NULL;
   for (int i = 0; i < ROWS * COLUMNS; i++) {
-    places[2 * i] = (float)(i % COLUMNS - COLUMNS / 2) / (COLUMNS / 2);
-    places[2 * i + 1] = (float)(i / COLUMNS - ROWS / 2) / (ROWS / 2);
+    points[2 * i] = (float)(i % COLUMNS - COLUMNS / 2) / (COLUMNS / 2);
+    points[2 * i + 1] = (float)(i / COLUMNS - ROWS / 2) / (ROWS / 2);
   }
-  make_spirals(places + 2 * ROWS * COLUMNS, labels);
+  make_spirals(points + 2 * ROWS * COLUMNS, labels);
   mica_status status = mica_graph_create(&graph);
   if (!status) status = mica_nn_create(graph, NULL, &nn);
   if (!status) {
@@ -87,7 +87,7 @@ static mica_status show(mica_engine *engine, mica_session *owner, float *share_r
     status = mica_session_create(engine, graph, &out, 1, NULL, &session);
   }
   if (!status) status = mica_nn_share(nn, session, owner);
-  if (!status) status = mica_tensor_create_from(engine, MICA_F32, MICA_SHAPE(count, 2), places, &x);
+  if (!status) status = mica_tensor_create_from(engine, MICA_F32, MICA_SHAPE(count, 2), points, &x);
   if (!status) status = mica_session_run(session, mica_engine_queue(engine), &(mica_feed){"x", x}, 1);
   if (!status)
     status = mica_tensor_download(mica_engine_queue(engine), mica_session_output(session, 0), logits,

@@ -38,7 +38,7 @@ static mica_status open_data(mica_engine *engine, const char *path, data *d) {
   mica_loader_config config = {.batch = 64, .shuffle = true, .drop_last = true, .augment = {.flip = true}};
   if (!status) status = mica_loader_create(engine, d->training, &config, &d->training_loader);
   if (status) return status;
-  /* What is tested is normalised as what is trained on was, and is not changed otherwise. */
+  /* Test samples are normalised like those trained on, and not augmented. */
   config = (mica_loader_config){.batch = 64,
                                 .mean = mica_loader_mean(d->training_loader),
                                 .deviation = mica_loader_deviation(d->training_loader)};

@@ -55,7 +55,7 @@ static mica_status train_and_save(mica_engine *engine, mica_tensor *x, mica_tens
   for (int step = 0; !status && step < STEPS; step++) status = mica_session_run(n.session, queue, feeds, 3);
   if (!status) status = mica_tensor_download(queue, mica_session_output(n.session, 0), &loss, sizeof loss);
   if (!status) printf("after %d steps the mean squared error is %.6f\n", STEPS, (double)loss);
-  /* The file is there as a whole or not at all, whatever happens meanwhile. Texts of one's own may go with it. */
+  /* The file is written whole or not at all. It may hold texts of the program's own. */
   const mica_safetensors_pair note = {"learned", "sin(3 x)"};
   if (!status) status = mica_nn_save(n.nn, n.session, path, &note, 1);
   mica_tensor_destroy(r);
@@ -74,7 +74,7 @@ static mica_status load_and_use(mica_engine *engine, mica_tensor *x, const char 
   return status;
 }
 
-/* A file may also be looked into without a device. */
+/* Lists a file, which needs no device. */
 static mica_status list(const char *path) {
   mica_safetensors *file = NULL;
   mica_status status = mica_safetensors_open(path, &file);

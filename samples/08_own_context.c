@@ -15,7 +15,7 @@
 #define COLUMNS 1000
 #define BYTES (sizeof(float) * ROWS * COLUMNS)
 
-/* What the program has anyway. */
+/* The program's own OpenCL objects. */
 typedef struct program {
   cl_context context;
   cl_device_id device;
@@ -45,7 +45,7 @@ static void destroy_program(program *p) {
   if (p->context) clReleaseContext(p->context);
 }
 
-/* A tensor that is the program's memory. The tensor holds on to it; the buffer's own handle is not needed longer. */
+/* Makes a tensor of the program's memory. The tensor keeps a reference, so that the buffer's handle can go. */
 static mica_status wrap(mica_engine *engine, cl_mem memory, mica_tensor **tensor) {
   mica_buffer *buffer = NULL;
   mica_status status = mica_buffer_wrap_opencl(engine, memory, &buffer);

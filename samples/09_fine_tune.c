@@ -61,7 +61,7 @@ static void destroy(network *n) {
 static int32_t quarter(const float *p) { return 2 * (p[0] > 0) + (p[1] > 0); }
 static int32_t same_sign(const float *p) { return (p[0] > 0) == (p[1] > 0); }
 
-/* Trains on the task's points; *right is the share of them that it knows then. */
+/* Trains on the task's points; *right gets the share of them that are classified right. */
 static mica_status learn(mica_engine *engine, network *n, const task *t, float *right) {
   static float points[2 * MANY], logits[4 * MANY];
   static int32_t labels[MANY];
@@ -113,7 +113,7 @@ int main(int argc, char **argv) {
   if (!status) status = learn(engine, &teacher, &quarters, &first);
   if (!status) status = mica_nn_save(teacher.nn, teacher.session, path, NULL, 0);
   if (!status) status = make(engine, &signs, &pupil);
-  /* What the file has not, the head, stays as it began. */
+  /* The file lacks the head, which keeps its initial values. */
   if (!status) status = mica_nn_load(pupil.nn, pupil.session, path, &missing);
   if (!status) status = read_body(engine, &pupil, before);
   if (!status) status = learn(engine, &pupil, &signs, &second);

@@ -31,7 +31,7 @@ static mica_value build(mica_graph *graph) {
 
 static mica_status profile(mica_engine *engine, mica_session *session, mica_tensor *x) {
   mica_queue *queue = mica_engine_queue(engine);
-  /* The first run compiles kernels, or fetches them from disk; it would only hide the others. */
+  /* The first run compiles kernels or loads them from disk, so it is left out of the profile. */
   mica_status status = mica_session_run(session, queue, &(mica_feed){"x", x}, 1);
   if (!status) status = mica_profile_start(engine);
   for (int i = 0; !status && i < RUNS; i++) status = mica_session_run(session, queue, &(mica_feed){"x", x}, 1);

@@ -1,8 +1,8 @@
-/* index/order.cl: the places of equal indices, brought together: a stable counting sort without atomics.
+/* index/order.cl: positions grouped by their index: a stable counting sort without atomics.
  *
  *   start[v]   how many indices are below v, 0 <= v <= n
- *   order[k]   for start[v] <= k < start[v + 1] the places j with indices[j] = v, in rising order; those of indices
- *              that lie outside come last
+ *   order[k]   for start[v] <= k < start[v + 1] the positions j with indices[j] = v, in rising order; positions of
+ *              indices out of range come last
  *
  * indices has m elements; start n + 2 (the last element is scratch), order m.
  *
@@ -10,19 +10,20 @@
  *
  * order_serial   one work-item does it all, in n + 2 m steps: for devices of the CPU class.
  * order_starts   n + 1 work-items, each counting through the indices: for devices of many work-items.
- * order_places   m work-items, after order_starts, each counting its equals before it. */
+ * order_scatter   m work-items, after order_starts, each counting its equals before it. */
 #include "index/index.clh"
 
 #ifndef I_T
 #define I_T i64
 #endif
 
-__kernel void order_serial(__global const STORAGE(I_T) *indices, const long indices_at, __global int *start,
+__kernel void order_serial(__global const STORAGE(I_T) * indices, const long indices_at, __global int *start,
                            const long start_at, __global int *order, const long order_at, const int n, const int m) {
   indices += indices_at;
   start += start_at;
   order += order_at;
-  /* Counts two places up; after the sums start[v + 1] is where v's next place goes, and at last where v + 1 begins. */
+  /* Counts are shifted by two: after the prefix sums start[v + 1] is the slot of v's next position, in the end the
+   * start of v + 1. */
   for (int v = 0; v < n + 2; v++) start[v] = 0;
   for (int j = 0; j < m; j++) {
     const long v = INDEX(I_T, indices, j, n);
@@ -36,7 +37,7 @@ __kernel void order_serial(__global const STORAGE(I_T) *indices, const long indi
   }
 }
 
-__kernel void order_starts(__global const STORAGE(I_T) *indices, const long indices_at, __global int *start,
+__kernel void order_starts(__global const STORAGE(I_T) * indices, const long indices_at, __global int *start,
                            const long start_at, __global int *order, const long order_at, const int n, const int m) {
   const int v = get_global_id(0);
   int below = 0;
@@ -45,12 +46,12 @@ __kernel void order_starts(__global const STORAGE(I_T) *indices, const long indi
   start[start_at + v] = below;
 }
 
-__kernel void order_places(__global const STORAGE(I_T) *indices, const long indices_at, __global int *start,
-                           const long start_at, __global int *order, const long order_at, const int n, const int m) {
+__kernel void order_scatter(__global const STORAGE(I_T) * indices, const long indices_at, __global int *start,
+                            const long start_at, __global int *order, const long order_at, const int n, const int m) {
   const int j = get_global_id(0);
   if (j >= m) return;
   const long v = INDEX(I_T, indices, indices_at + j, n);
-  int place = start[start_at + v];
-  for (int k = 0; k < j; k++) place += INDEX(I_T, indices, indices_at + k, n) == v;
-  order[order_at + place] = j;
+  int slot = start[start_at + v];
+  for (int k = 0; k < j; k++) slot += INDEX(I_T, indices, indices_at + k, n) == v;
+  order[order_at + slot] = j;
 }

@@ -1,5 +1,5 @@
-/* index/scatter.cl: y[o, v, i] = x[o, v, i] joined with every u[o, j, i] whose index is v, in rising j; x counts as 0
- * where there is none. Indices outside take no part.
+/* index/scatter.cl: y[o, v, i] = x[o, v, i] combined with every u[o, j, i] whose index is v, in order of j; without
+ * an x it starts from 0. Indices out of range are ignored.
  *
  * y and x are (outer, n, inner), u (outer, m, inner).
  *
@@ -8,8 +8,8 @@
  *
  *   U_T    type of x, u and y; sums are taken in COMPUTE(U_T)
  *   I_T    type of the indices, i32 or i64 (scatter_elements)
- *   JOIN   0 the last one stays, 1 sum, 2 product, 3 largest, 4 smallest
- *   BASE   1: there is an x; 2: x is y, and what no index names stays as it is
+ *   JOIN   0 the last one wins, 1 sum, 2 product, 3 largest, 4 smallest
+ *   BASE   1: there is an x; 2: in place, x is y: elements that no index names are not written
  *   VW     elements along `inner` a work-item makes (scatter_rows)
  *
  * One dimension of outer * n * ceil(inner / VW) work-items (VW counts as 1 for scatter_elements), any group size. Every
@@ -52,16 +52,16 @@
 
 #define ROW(w, i)                                                                                                      \
   do {                                                                                                                 \
-    COMPUTEV(U_T, w) sum = FIRST(w, x, y_place + (i));                                                                 \
+    COMPUTEV(U_T, w) sum = FIRST(w, x, y_row + (i));                                                                   \
     for (int k = from; k < to; k++) {                                                                                  \
       const COMPUTEV(U_T, w) next = LOADV(U_T, w, u, (o * m + order[k]) * inner + (i));                                \
       sum = JOINED(sum, next);                                                                                         \
     }                                                                                                                  \
-    STOREV(U_T, w, sum, y, y_place + (i));                                                                             \
+    STOREV(U_T, w, sum, y, y_row + (i));                                                                               \
   } while (0)
 
-__kernel void scatter_rows(__global const STORAGE(U_T) *x, const long x_at, __global const STORAGE(U_T) *u,
-                           const long u_at, __global STORAGE(U_T) *y, const long y_at, __global const int *start,
+__kernel void scatter_rows(__global const STORAGE(U_T) * x, const long x_at, __global const STORAGE(U_T) * u,
+                           const long u_at, __global STORAGE(U_T) * y, const long y_at, __global const int *start,
                            const long start_at, __global const int *order, const long order_at, const int outer,
                            const int n, const int m, const int inner) {
   const int chunks = (inner + VW - 1) / VW;
@@ -71,7 +71,7 @@ __kernel void scatter_rows(__global const STORAGE(U_T) *x, const long x_at, __gl
   const long o = row / n;
   const int v = (int)(row % n);
   if (o >= outer) return;
-  const long y_place = row * inner;
+  const long y_row = row * inner;
   const int from = start[start_at + v], to = start[start_at + v + 1];
 #if BASE == 2
   if (from == to) return;
@@ -86,9 +86,9 @@ __kernel void scatter_rows(__global const STORAGE(U_T) *x, const long x_at, __gl
     for (int i = begin; i < inner; i++) ROW(1, i);
 }
 
-__kernel void scatter_elements(__global const STORAGE(U_T) *x, const long x_at, __global const STORAGE(U_T) *u,
-                               const long u_at, __global STORAGE(U_T) *y, const long y_at,
-                               __global const STORAGE(I_T) *indices, const long indices_at, const int outer,
+__kernel void scatter_elements(__global const STORAGE(U_T) * x, const long x_at, __global const STORAGE(U_T) * u,
+                               const long u_at, __global STORAGE(U_T) * y, const long y_at,
+                               __global const STORAGE(I_T) * indices, const long indices_at, const int outer,
                                const int n, const int m, const int inner) {
   const long item = get_global_id(0);
   const long o = item / inner / n;
@@ -97,9 +97,9 @@ __kernel void scatter_elements(__global const STORAGE(U_T) *x, const long x_at, 
   COMPUTE(U_T) sum = FIRST(1, x, x_at + item);
   bool named = BASE != 2;
   for (int j = 0; j < m; j++) {
-    const long place = (o * m + j) * inner + i;
-    if (INDEX(I_T, indices, indices_at + place, n) == v) {
-      const COMPUTE(U_T) next = LOAD(U_T, u, u_at + place);
+    const long element = (o * m + j) * inner + i;
+    if (INDEX(I_T, indices, indices_at + element, n) == v) {
+      const COMPUTE(U_T) next = LOAD(U_T, u, u_at + element);
       sum = JOINED(sum, next);
       named = true;
     }

@@ -1,17 +1,17 @@
-/* pool/max_pool_grad.cl: dx[n, i] = the sum of dy[n, o], in rising o, over the windows o whose place is i.
+/* pool/max_pool_grad.cl: dx[n, i] = the sum of dy[n, o], in rising o, over the windows o whose maximum is at i.
  *
- * dx is (planes, D, H, W), dy and place (planes, outputs of D, H, W); D, H and W are windows (pool/window.clh). A place
- * is one of its window's elements, or none: D H W.
+ * dx is (planes, D, H, W), dy and position (planes, outputs of D, H, W); D, H and W are windows (pool/window.clh). A
+ * position is one of its window's elements, or none: D H W.
  *
  *   max_pool_grad_each     with EACH: a work-item an element of dx: planes * D * H * W of them, any group size
- *   max_pool_grad_bands    a work-item makes `per` lines of one plane of (H, W): planes * D * ceil(H / per) work-items
- *                          in groups of one. First it copies all lines of dy and place that may look at them, `room` at
- *                          most, with edges of nothing before and after: a line of the copy has `pitch` vectors, the
+ *   max_pool_grad_strips   a work-item makes `per` lines of one plane of (H, W): planes * D * ceil(H / per) work-items
+ *                          in groups of one. First it copies all lines of dy and position that may look at them, `room`
+ *                          at most, with edges of nothing before and after: a line of the copy has `pitch` vectors, the
  *                          first `margin` of them the edge. No adaptive windows
  *
  *   X_T       type of dx and dy; sums are taken in COMPUTE(X_T)
- *   STRIDE    stride along W (bands)
- *   VW        elements that are taken as one vector, at most W / STRIDE and the outputs of W (bands) */
+ *   STRIDE    stride along W (strips)
+ *   VW        elements that are taken as one vector, at most W / STRIDE and the outputs of W (strips) */
 #include "common/strided.clh"
 #include "pool/window.clh"
 
@@ -26,8 +26,8 @@
 #endif
 
 #define OPERANDS                                                                                                       \
-  __global const STORAGE(X_T) *dy, const long dy_at, __global const int *place, const long place_at,                   \
-      __global STORAGE(X_T) *dx, const long dx_at, const int planes, const int8 D, const int8 H, const int8 W
+  __global const STORAGE(X_T) * dy, const long dy_at, __global const int *position, const long position_at,            \
+      __global STORAGE(X_T) * dx, const long dx_at, const int planes, const int8 D, const int8 H, const int8 W
 
 #ifdef EACH
 __kernel void max_pool_grad_each(OPERANDS) {
@@ -41,14 +41,14 @@ __kernel void max_pool_grad_each(OPERANDS) {
   FOR_COVERS(p, H, h)
   FOR_COVERS(q, W, w) {
     const long at = ((plane * D.s1 + o) * H.s1 + p) * W.s1 + q;
-    if (place[place_at + at] == own) sum += LOAD(X_T, dy, dy_at + at);
+    if (position[position_at + at] == own) sum += LOAD(X_T, dy, dy_at + at);
   }
   STORE(X_T, sum, dx, dx_at + item);
 }
 
 #else
 #define VALUES COMPUTEV(X_T, VW)
-#define PLACES MICA_PASTE(int, VW)
+#define POSITIONS MICA_PASTE(int, VW)
 #define mica_wide_float f32
 #define mica_wide_double f64
 #define WIDE MICA_PASTE(mica_wide_, COMPUTE(X_T))
@@ -65,14 +65,14 @@ __kernel void max_pool_grad_each(OPERANDS) {
 #define SUM(j)                                                                                                         \
   VALUES sum_##j = 0;                                                                                                  \
   const int c_##j = (w + W.s4 + j) % STRIDE, u_##j = (w + W.s4 + j) / STRIDE;                                          \
-  const PLACES own_##j = row + w + j + STRIDE * RAMP(int, VW, 0)
+  const POSITIONS own_##j = row + w + j + STRIDE * RAMP(int, VW, 0)
 /* Adds what a line of dy, which stands from `from` on, has for them, from the last tap to the first: rising outputs. */
 #define TAKE(j)                                                                                                        \
   for (int k = reach - W.s5; k >= 0; k -= W.s5) {                                                                      \
     if (k % STRIDE != c_##j) continue;                                                                                 \
     const int q = from + u_##j - k / STRIDE;                                                                           \
     const VALUES v = LOADV(WIDE, VW, dy_line, q);                                                                      \
-    sum_##j += select((VALUES)(0), v, SAME(LOADV(i32, VW, place_line, q), own_##j));                                   \
+    sum_##j += select((VALUES)(0), v, SAME(LOADV(i32, VW, position_line, q), own_##j));                                \
   }
 #if STRIDE == 1
 #define PUT(at) STOREV(X_T, VW, sum_0, dx, at)
@@ -91,19 +91,19 @@ __kernel void max_pool_grad_each(OPERANDS) {
   STOREV(X_T, VW, high, dx, (at) + VW)
 #endif
 
-__kernel void max_pool_grad_bands(OPERANDS, const int per, const int room, const int margin, const int pitch,
-                                  __local VALUES *dys, __local PLACES *places) {
-  const int bands = (H.s0 + per - 1) / per;
+__kernel void max_pool_grad_strips(OPERANDS, const int per, const int room, const int margin, const int pitch,
+                                   __local VALUES *dys, __local POSITIONS *positions) {
+  const int strips = (H.s0 + per - 1) / per;
   const long item = get_global_id(0);
-  const int first = (int)(item % bands) * per, end = min(first + per, H.s0), d = (int)(item / bands % D.s0);
-  const long plane = item / bands / D.s0;
+  const int first = (int)(item % strips) * per, end = min(first + per, H.s0), d = (int)(item / strips % D.s0);
+  const long plane = item / strips / D.s0;
   const int p_first = mica_first_cover(H, first), p_end = mica_end_cover(H, end - 1), lines = p_end - p_first;
   const int o_first = mica_first_cover(D, d), reach = W.s2 * W.s5;
   __local COMPUTE(X_T) *dy_line = (__local COMPUTE(X_T) *)dys;
-  __local int *place_line = (__local int *)places;
+  __local int *position_line = (__local int *)positions;
   for (int i = 0; i < room * pitch; i++) {
     dys[i] = 0;
-    places[i] = -1;
+    positions[i] = -1;
   }
   FOR_COVERS(o, D, d)
   for (int p = p_first; p < p_end; p++) {
@@ -112,7 +112,7 @@ __kernel void max_pool_grad_bands(OPERANDS, const int per, const int room, const
     for (int begin = 0; begin < W.s1; begin += VW) {
       const int q = min(begin, W.s1 - VW);
       STOREV(WIDE, VW, LOADV(X_T, VW, dy, dy_at + from + q), dy_line, to + q);
-      STOREV(i32, VW, LOADV(i32, VW, place, place_at + from + q), place_line, to + q);
+      STOREV(i32, VW, LOADV(i32, VW, position, position_at + from + q), position_line, to + q);
     }
   }
   const int o_count = mica_end_cover(D, d) - o_first;

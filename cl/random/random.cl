@@ -38,12 +38,12 @@ static inline REAL unit(const uint word, const int bits) { return (REAL)(word >>
 /* Two normal numbers from two words; the first uniform one is in (0, 1]. */
 static inline void normal(const uint word0, const uint word1, REAL *z) {
   const REAL radius = sqrt(-2 * log(unit(word0, 24) + (REAL)1 / (1 << 24)));
-  const REAL turns = 2 * unit(word1, 24);
-  z[0] = radius * cospi(turns);
-  z[1] = radius * sinpi(turns);
+  const REAL angle = 2 * unit(word1, 24);
+  z[0] = radius * cospi(angle);
+  z[1] = radius * sinpi(angle);
 }
 
-__kernel void random(__global STORAGE(Y_T) *y, const long y_at, __global const STORAGE(S_T) *step, const long step_at,
+__kernel void random(__global STORAGE(Y_T) * y, const long y_at, __global const STORAGE(S_T) * step, const long step_at,
                      const long n, const int key_low, const int key_high, const REAL a, const REAL b) {
   const long block = get_global_id(0);
   const long begin = block * 4;

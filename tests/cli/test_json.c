@@ -1,6 +1,6 @@
 /* labels: null
  *
- * What cJSON alone would get wrong. */
+ * JSON that cJSON alone would get wrong. */
 #include "cli/json.h"
 #include "support/check_main.h"
 

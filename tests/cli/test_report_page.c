@@ -78,7 +78,7 @@ static size_t picture_of(const char *page, uint8_t *out) {
   return n * 3 / 4;
 }
 
-START_TEST(pictures_stand_in_the_page) {
+START_TEST(the_page_holds_the_pictures) {
   uint8_t pixels[3 * 4 * 5], shown[4096], *png = NULL;
   size_t bytes = 0;
   for (size_t i = 0; i < sizeof pixels; i++) pixels[i] = (uint8_t)(i * 37);
@@ -113,7 +113,7 @@ Suite *test_suite(void) {
   TCase *tcase = tcase_create("report_page");
   tcase_add_unchecked_fixture(tcase, NULL, files_remove);
   tcase_add_test(tcase, a_page_holds_everything);
-  tcase_add_test(tcase, pictures_stand_in_the_page);
+  tcase_add_test(tcase, the_page_holds_the_pictures);
   tcase_add_test(tcase, any_part_may_be_absent);
   suite_add_tcase(suite, tcase);
   return suite;

@@ -23,7 +23,7 @@ ran='mica train'
 (train "$work/whole") >"$work/out" 2>&1 || fault "$(cat "$work/out")"
 want=$(cksum <"$work/whole/last.safetensors")
 
-# The moments are spread over the time that a whole run takes, by a fixed series.
+# The moments lie within the time that a whole run takes, by a fixed series.
 kills=0
 round=0
 while [ "$kills" -lt "${MICA_TEST_KILLS:-5}" ]; do

@@ -49,7 +49,7 @@ holds programs.0.device '?*'
 run cache list
 ends 0 "*$newline$builds programs, * in $work/mica" ''
 
-# The same kernels from a directory, one of them with a fault.
+# Kernels from a directory, one of them with a fault.
 cp -r "$MICA_SOURCE_DIR/cl" "$work/cl"
 sed 's|long j = i;|long j = i + 1;|' "$MICA_SOURCE_DIR/cl/elementwise/fill.cl" >"$work/cl/elementwise/fill.cl"
 export MICA_KERNEL_DIR="$work/cl"

@@ -26,7 +26,7 @@ static void misbehave(void) {
   exit(0);
 }
 
-/* Whether this program was started as the command starts a worker: "mica tune --worker ...". */
+/* True if this program was started as the command starts a worker: "mica tune --worker ...". */
 static bool started_as_worker(void) {
   char words[256] = "";
   FILE *file = fopen("/proc/self/cmdline", "r");

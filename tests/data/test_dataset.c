@@ -129,7 +129,7 @@ START_TEST(cifar_files) {
 }
 END_TEST
 
-/* Of zeros, which are more than their gzip lets expect; the second member follows the first. */
+/* Two members, one after the other, of zeros: more than the size of their gzip suggests. */
 START_TEST(gzip_in_members) {
 #if MICA_WITH_DEFLATE
   static const uint8_t record[3073];

@@ -151,14 +151,14 @@ START_TEST(a_batch_has_the_same_bits_however_one_comes_to_it) {
       fetch(&stream, &got);
       if (k < 6) ck_assert_msg(!memcmp(&got, &want[epoch][k], sizeof got), "epoch %d batch %d", epoch, k);
     }
-  static const int places[][2] = {{1, 3}, {0, 5}, {0, 0}, {1, 6}, {1, 5}, {0, 2}};
+  static const int positions[][2] = {{1, 3}, {0, 5}, {0, 0}, {1, 6}, {1, 5}, {0, 2}};
   for (int i = 0; i < 6; i++)
     for (int which = 0; which < 2; which++) {
       const mica_batch_source *source = which ? &stream : &resident;
-      ck_ok(source->seek(source->user, (uint64_t)places[i][0], (uint64_t)places[i][1]));
+      ck_ok(source->seek(source->user, (uint64_t)positions[i][0], (uint64_t)positions[i][1]));
       fetch(source, &got);
-      if (places[i][1] < 6) ck_assert_mem_eq(&got, &want[places[i][0]][places[i][1]], sizeof got);
-      if (places[i][1] == 6) ck_assert_int_eq(got.count, 0);
+      if (positions[i][1] < 6) ck_assert_mem_eq(&got, &want[positions[i][0]][positions[i][1]], sizeof got);
+      if (positions[i][1] == 6) ck_assert_int_eq(got.count, 0);
     }
   ck_assert_int_eq(resident.seek(resident.user, 0, 7), MICA_E_INVALID);
   mica_loader_destroy(a);

@@ -7,7 +7,7 @@
 #include <string.h>
 #include <unistd.h>
 
-/* Of the file's header: 8 bytes magic, 16 key, 8 bytes of key text, 8 bytes of binary, 8 use, 16 checksum. */
+/* The file's header is 8 bytes magic, 16 key, 8 bytes of key text, 8 bytes of binary, 8 use, 16 checksum. */
 #define KEY_BYTES_AT 24
 #define CHECKSUM_AT 48
 #define BODY_AT 64

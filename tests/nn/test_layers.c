@@ -137,7 +137,7 @@ START_TEST(initialisers) {
     double highest, is;
     initial(table[i].init, first);
     is = deviation(first, &highest);
-    /* Of 6144 numbers the deviation is known to about a hundredth. */
+    /* The deviation of 6144 numbers is known to about a hundredth. */
     ck_assert_msg(fabs(is / table[i].deviation - 1) < 0.04, "%zu: %g, not %g", i, is, table[i].deviation);
     ck_assert_msg(highest <= table[i].highest * (1 + 1e-6), "%zu: as large as %g", i, highest);
   }

@@ -122,7 +122,7 @@ static mica_value predict(mica_nn *nn, mica_value x, const void *config) {
   return mica_nn_dense(nn, "fc", x, CLASSES, NULL);
 }
 
-/* The same batch, twice an epoch, in tensors that the scenario made. */
+/* One batch, given twice an epoch, in tensors that the scenario made. */
 typedef struct batches {
   mica_batch batch;
   uint64_t at;

@@ -45,7 +45,7 @@ mica_value mica__drop_axis(mica_value value, int32_t axis);
 mica_value mica__insert_axis(mica_value value, int32_t axis);
 
 /* x with `before` and `after` elements of `value` more along an axis, which is not open. */
-mica_value mica__place(mica_value x, int32_t axis, int64_t before, int64_t after, double value);
+mica_value mica__pad_axis(mica_value x, int32_t axis, int64_t before, int64_t after, double value);
 
 /* How many elements x has along the axes, as a scalar of x's dtype; a constant as soon as the shape is known. */
 mica_value mica__count_along(mica_value x, mica_axes axes);

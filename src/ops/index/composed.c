@@ -21,21 +21,21 @@ mica_value mica_range(mica_graph *graph, mica_dtype dtype, int64_t count) {
   return range;
 }
 
-/* Where the indices are smaller than x beside the axis, they are filled up with ones that lie outside. */
+/* Indices smaller than x off the axis are padded with indices out of range. */
 mica_value mica_scatter_elements(mica_value x, mica_value indices, mica_value updates, int32_t axis, mica_scatter how) {
   mica_shape shape = mica_value_shape(x), given = mica_value_shape(indices);
   int64_t k = axis;
   if (!mica__builder_axis("scatter_elements", x, &k)) return (mica_value){0};
   for (int32_t i = 0; i < shape.rank && shape.rank == given.rank; i++) {
     if (i == k || given.dim[i] >= shape.dim[i]) continue;
-    indices = mica__place(indices, i, 0, shape.dim[i] - given.dim[i], (double)shape.dim[k]);
-    updates = mica__place(updates, i, 0, shape.dim[i] - given.dim[i], 0);
+    indices = mica__pad_axis(indices, i, 0, shape.dim[i] - given.dim[i], (double)shape.dim[k]);
+    updates = mica__pad_axis(updates, i, 0, shape.dim[i] - given.dim[i], 0);
   }
   return mica__scatter(x, indices, updates, axis, true, how);
 }
 
-/* Indices (..., k) into the first k axes of x as indices into these axes merged; what lies outside of one lies outside
- * of all. */
+/* Indices (..., k) into the first k axes of x as indices into these axes merged; out of range in one axis is out of
+ * range. */
 static mica_value merged_indices(const char *op, mica_value x, mica_value indices, mica_value *merged_x) {
   mica_shape shape = mica_value_shape(x), given = mica_value_shape(indices), merged = {.rank = 1, .dim = {1}};
   int64_t k = given.rank > 0 ? given.dim[given.rank - 1] : -1;
@@ -67,13 +67,13 @@ static mica_value merged_indices(const char *op, mica_value x, mica_value indice
 }
 
 mica_value mica_gather_nd(mica_value x, mica_value indices) {
-  mica_value merged = {0}, places = merged_indices("gather_nd", x, indices, &merged);
-  return mica_gather(merged, places, 0);
+  mica_value merged = {0}, positions = merged_indices("gather_nd", x, indices, &merged);
+  return mica_gather(merged, positions, 0);
 }
 
 mica_value mica_scatter_nd(mica_value x, mica_value indices, mica_value updates, mica_scatter how) {
-  mica_value merged = {0}, places = merged_indices("scatter_nd", x, indices, &merged);
-  return mica__reshape_like(mica__scatter(merged, places, updates, 0, false, how), x);
+  mica_value merged = {0}, positions = merged_indices("scatter_nd", x, indices, &merged);
+  return mica__reshape_like(mica__scatter(merged, positions, updates, 0, false, how), x);
 }
 
 mica_value mica_slice_assign(mica_value x, mica_value values, int32_t axis, int64_t start, int64_t step) {
@@ -106,8 +106,8 @@ mica_value mica_one_hot(mica_value indices, int64_t depth, int32_t axis, mica_va
   if (k < 0 || k >= rank || depth < 0)
     return mica__builder_fail("one_hot", indices, MICA_E_SHAPE, "axis %d, depth %lld", (int)axis, (long long)depth);
   mica_value zero = mica_scalar(indices.graph, dtype, 0), extent = mica_scalar(indices.graph, dtype, (double)depth);
-  mica_value place = mica_where(mica_less(indices, zero), mica_add(indices, extent), indices);
-  mica_value places = mica_range(indices.graph, dtype, depth);
-  for (int32_t i = (int32_t)k + 1; i < rank; i++) places = mica__insert_axis(places, 1);
-  return mica_where(mica_equal(mica__insert_axis(place, (int32_t)k), places), on, off);
+  mica_value position = mica_where(mica_less(indices, zero), mica_add(indices, extent), indices);
+  mica_value positions = mica_range(indices.graph, dtype, depth);
+  for (int32_t i = (int32_t)k + 1; i < rank; i++) positions = mica__insert_axis(positions, 1);
+  return mica_where(mica_equal(mica__insert_axis(position, (int32_t)k), positions), on, off);
 }

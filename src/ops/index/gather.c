@@ -16,10 +16,10 @@ mica__index_view mica__index_view_of(const mica__index_attrs *attrs, mica_shape 
   return view;
 }
 
-int64_t mica__index_place(double index, int64_t n) {
-  int64_t place = (int64_t)index;
-  if (place < 0) place += n;
-  return place >= 0 && place < n ? place : -1;
+int64_t mica__index_resolve(double index, int64_t n) {
+  int64_t at = (int64_t)index;
+  if (at < 0) at += n;
+  return at >= 0 && at < n ? at : -1;
 }
 
 mica_status mica__index_infer(mica__index_attrs *attrs, const mica__type *indexed, const mica__type *indices,
@@ -61,7 +61,7 @@ static mica_status evaluate_gather(const mica__eval *eval) {
   for (int64_t o = 0, at = 0; o < v.outer; o++)
     for (int64_t j = 0; j < v.m; j++)
       for (int64_t i = 0; i < v.inner; i++, at++) {
-        int64_t k = mica__index_place(eval->inputs[1][attrs->elements ? at : j], v.n);
+        int64_t k = mica__index_resolve(eval->inputs[1][attrs->elements ? at : j], v.n);
         eval->output[at] = k < 0 ? 0 : eval->inputs[0][(o * v.n + k) * v.inner + i];
       }
   return MICA_OK;

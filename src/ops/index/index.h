@@ -1,4 +1,4 @@
-/* ops/index/index.h: how the ops that take indices see their operands. */
+/* ops/index/index.h: gather and scatter: their attributes and the view of their operands. */
 #ifndef MICA_OPS_INDEX_INDEX_H
 #define MICA_OPS_INDEX_INDEX_H
 
@@ -14,22 +14,22 @@ extern const mica__attr_list mica__index_attr_list;
 /* The names of mica_scatter_join. */
 extern const char *const mica__scatter_joins[];
 
-/* The indexed tensor is (outer, n, inner), the one of what is taken from it or put into it (outer, m, inner). */
+/* The indexed tensor is (outer, n, inner), the tensor gathered from it or scattered into it (outer, m, inner). */
 typedef struct mica__index_view {
   int64_t outer, n, m, inner;
 } mica__index_view;
 
 mica__index_view mica__index_view_of(const mica__index_attrs *attrs, mica_shape indexed, mica_shape indices);
 
-/* The shape of what is taken; checks types, normalises the axis. */
+/* The shape of the gathered tensor; checks types, normalises the axis. */
 mica_status mica__index_infer(mica__index_attrs *attrs, const mica__type *indexed, const mica__type *indices,
                               mica_shape *taken);
 
-/* An index as a place from 0 to n - 1; -1 for one outside. */
-int64_t mica__index_place(double index, int64_t n);
+/* An index, negative ones counted from the end, as 0 to n - 1; -1 if it is out of range. */
+int64_t mica__index_resolve(double index, int64_t n);
 
-/* Whether the result of a scatter is the memory of its base, and the indices are few enough to compare each with all
- * others; then mica__scatter_update writes what they name, and nothing else. */
+/* True if the result of a scatter is the memory of its base and the indices are few enough to compare each with all
+ * others; then mica__scatter_update writes the elements that they name, and nothing else. */
 bool mica__scatter_takes_update(const mica__exec *exec, const mica__index_view *view);
 mica_status mica__scatter_update(const mica__exec *exec, const mica__index_view *view, bool elements, int32_t join);
 extern const struct mica__kernel_desc mica__scatter_update_kernel;

@@ -49,7 +49,7 @@ static mica_status evaluate_scatter(const mica__eval *eval) {
   for (int64_t o = 0, at = 0; o < v.outer; o++)
     for (int64_t j = 0; j < v.m; j++)
       for (int64_t i = 0; i < v.inner; i++, at++) {
-        int64_t k = mica__index_place(eval->inputs[1][attrs->elements ? at : j], v.n);
+        int64_t k = mica__index_resolve(eval->inputs[1][attrs->elements ? at : j], v.n);
         double *to = &eval->output[(o * v.n + k) * v.inner + i];
         if (k >= 0) *to = join(attrs->join, *to, eval->inputs[2][at]);
       }
@@ -87,9 +87,10 @@ static const mica__variant order_cpu[] = {MICA__VARIANT("cpu", MICA__ON_CPU, MIC
 static const mica__variant order_gpu[] = {MICA__VARIANT("gpu", MICA__ON_GPU, MICA_I64)};
 static const mica__kernel_desc order_serial = {MICA__KERNEL("order_serial", "index/order.cl", order_params, order_cpu)};
 static const mica__kernel_desc order_starts = {MICA__KERNEL("order_starts", "index/order.cl", order_params, order_gpu)};
-static const mica__kernel_desc order_places = {MICA__KERNEL("order_places", "index/order.cl", order_params, order_gpu)};
+static const mica__kernel_desc order_scatter = {
+    MICA__KERNEL("order_scatter", "index/order.cl", order_params, order_gpu)};
 
-/* start and order of cl/index/order.cl */
+/* The arrays start and order of cl/index/order.cl. */
 typedef struct sorted {
   mica_tensor *start, *order;
 } sorted;
@@ -121,10 +122,10 @@ static mica_status sort(const mica__exec *exec, const mica__index_view *v, sorte
   MICA_TRY(mica__workspace_tensor(exec->queue, MICA_I32, MICA_SHAPE(v->m), &s->order));
   if (classes == MICA__ON_CPU) return launch_order(exec, &order_serial, v, 1, s);
   MICA_TRY(launch_order(exec, &order_starts, v, v->n + 1, s));
-  return launch_order(exec, &order_places, v, v->m, s);
+  return launch_order(exec, &order_scatter, v, v->m, s);
 }
 
-/* What both kernels begin with. */
+/* The common part of both launches: the kernel and its first arguments. */
 static mica_status begin(const mica__exec *exec, const mica__kernel_desc *desc, int32_t *values, mica__launch *launch) {
   mica__kernel *kernel = NULL;
   const mica__index_attrs *attrs = exec->attrs;
@@ -257,7 +258,7 @@ static mica_status check_scatter(mica__check *check) { return check_joins(check,
 static mica_status check_zeros(mica__check *check) { return check_joins(check, &mica__op_scatter_into_zeros, false); }
 
 static const mica__kernel_desc *const kernels[] = {
-    &scatter_rows, &scatter_elements, &order_serial, &order_starts, &order_places, &mica__scatter_update_kernel, NULL};
+    &scatter_rows, &scatter_elements, &order_serial, &order_starts, &order_scatter, &mica__scatter_update_kernel, NULL};
 
 #define SCATTER(label, check_fn, unread, from)                                                                         \
   const mica__op mica__op_##label = {.name = #label,                                                                   \

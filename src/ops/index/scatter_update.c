@@ -6,7 +6,7 @@
 #include "runtime/tensor.h"
 
 #define GROUP 64
-/* Every index is compared with all others; above so many sorting them takes less time. */
+/* Every index is compared with all others; above this many, sorting them takes less time. */
 #define MOST_INDICES 64
 
 #define UPDATE_TYPES MICA_F32, MICA_F16, MICA_BF16, MICA_F64, MICA_I8, MICA_U8, MICA_I16, MICA_I32, MICA_I64, MICA_BOOL

@@ -1,4 +1,4 @@
-/* The k largest (or smallest) elements along an axis, and where they are: results VALUES and INDICES. */
+/* The k largest (or smallest) elements along an axis and their indices: results VALUES and INDICES. */
 #include "base/error.h"
 #include "ops/index/index.h"
 #include "ops/select/launch_check.h"
@@ -33,7 +33,7 @@ static mica_status infer_top_k(const mica__type *inputs, int32_t input_count, vo
   return MICA_OK;
 }
 
-/* Whether value a at place i comes before b at place j. */
+/* True if value a at index i precedes b at index j. */
 static bool precedes(double a, int64_t i, double b, int64_t j, bool smallest) {
   if (isnan(a) != isnan(b)) return isnan(a);
   if (a == b || isnan(a)) return i < j;

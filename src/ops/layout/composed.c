@@ -1,4 +1,4 @@
-/* Layouts made of reshape, transpose, expand, slice, place and concat. */
+/* Layouts made of reshape, transpose, expand, slice, pad and concat. */
 #include "base/checked.h"
 #include "ops/common/build.h"
 
@@ -18,7 +18,7 @@ void mica_split(mica_value x, int32_t axis, const int64_t *sizes, size_t count, 
                        (long long)begin, (long long)k, (long long)mica_value_shape(x).dim[k]);
 }
 
-/* Which axes of `rank` are named; false when the error was recorded. */
+/* Marks the axes that are named; false when the error was recorded. */
 static bool name_axes(const char *op, mica_value x, int32_t rank, mica_axes axes, bool named[MICA_MAX_RANK]) {
   for (int32_t k = 0; k < MICA_MAX_RANK; k++) named[k] = false;
   for (int32_t i = 0; i < axes.count; i++) {
@@ -117,7 +117,7 @@ static mica_value pad_axis(mica_value x, int32_t axis, int64_t before, int64_t a
     after = after < 0 ? 0 : after;
   }
   if (!x.graph || (before == 0 && after == 0)) return x;
-  if (mode == MICA_PAD_MODE_CONSTANT) return mica__place(x, axis, before, after, value);
+  if (mode == MICA_PAD_MODE_CONSTANT) return mica__pad_axis(x, axis, before, after, value);
   if (before > 0) parts[count++] = continued(x, axis, before, true, mode);
   parts[count++] = x;
   if (after > 0) parts[count++] = continued(x, axis, after, false, mode);

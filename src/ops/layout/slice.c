@@ -1,16 +1,16 @@
-/* slice, place and concat: parts of a tensor, and tensors made of parts. */
+/* slice, pad and concat: parts of a tensor, and tensors made of parts. */
 #include "base/checked.h"
 #include "ops/common/build.h"
 #include "ops/layout/strided_copy.h"
 
 #include <mica/ops.h>
 
-/* Both slice and place name a window of the larger tensor: along axis k the elements start[k] + i step[k]. */
+/* Both slice and pad name a window of the larger tensor: along axis k the elements start[k] + i step[k]. */
 #define WINDOW_ATTRS(X, S)                                                                                             \
   X(S, PER_AXIS, start, 0, "the window's first element; below 0 from the end, even of an axis that is open")           \
   X(S, PER_AXIS, step, 1, "from one of its elements to the next")                                                      \
   X(S, SHAPE, shape, 0, "of the result; ? for the operand's extent")                                                   \
-  X(S, REAL, value, 0, "of place: the elements around the window")
+  X(S, REAL, value, 0, "of pad: the elements around the window")
 MICA__ATTR_STRUCT(window, WINDOW_ATTRS);
 static MICA__ATTR_TABLE(window, WINDOW_ATTRS);
 
@@ -47,7 +47,7 @@ static mica_status infer_slice(const mica__type *inputs, int32_t input_count, vo
   return fit_window(attrs, inputs[0].shape, out->shape);
 }
 
-static mica_status infer_place(const mica__type *inputs, int32_t input_count, void *attrs, mica__type *out) {
+static mica_status infer_pad(const mica__type *inputs, int32_t input_count, void *attrs, mica__type *out) {
   (void)input_count;
   MICA_TRY(infer_window(inputs, attrs, out));
   return fit_window(attrs, out->shape, inputs[0].shape);
@@ -68,7 +68,7 @@ static bool view_slice(const mica__node *node, mica_shape input, mica__access *a
   return true;
 }
 
-extern const mica__op mica__op_slice, mica__op_place;
+extern const mica__op mica__op_slice, mica__op_pad;
 
 /* The gradient of each is the other with the same window. Axes of which the window is all, in whatever direction, keep
  * their extent open. */
@@ -83,8 +83,8 @@ static mica_status grad_window(const mica__grad *grad, const mica__op *other) {
   return MICA_OK;
 }
 
-static mica_status grad_slice(const mica__grad *grad) { return grad_window(grad, &mica__op_place); }
-static mica_status grad_place(const mica__grad *grad) { return grad_window(grad, &mica__op_slice); }
+static mica_status grad_slice(const mica__grad *grad) { return grad_window(grad, &mica__op_pad); }
+static mica_status grad_pad(const mica__grad *grad) { return grad_window(grad, &mica__op_slice); }
 
 const mica__op mica__op_slice = {.name = "slice",
                                  .kind = MICA__OP_VIEW,
@@ -95,9 +95,9 @@ const mica__op mica__op_slice = {.name = "slice",
                                  .grad = grad_slice,
                                  .view = view_slice};
 
-/* --- place: the operand in a window of the result --- */
+/* --- pad: the operand in a window of the result --- */
 
-static mica_status evaluate_place(const mica__eval *eval) {
+static mica_status evaluate_pad(const mica__eval *eval) {
   int64_t index[MICA_MAX_RANK] = {0}, count = 0, total = 0;
   const mica_shape small = eval->types[0].shape;
   const mica__window_attrs *attrs = eval->attrs;
@@ -110,7 +110,7 @@ static mica_status evaluate_place(const mica__eval *eval) {
   return MICA_OK;
 }
 
-static mica_status launch_place(const mica__exec *exec) {
+static mica_status launch_pad(const mica__exec *exec) {
   const mica__window_attrs *attrs = exec->attrs;
   mica__access from = {0}, to = window_access(attrs, mica_tensor_shape(exec->output));
   mica_shape small = mica_tensor_shape(exec->inputs[0]);
@@ -119,8 +119,8 @@ static mica_status launch_place(const mica__exec *exec) {
   return mica__strided_copy(exec->queue, NULL, small, exec->inputs[0], &from, exec->output, &to);
 }
 
-static void window_of_place(const mica_graph *graph, const mica__node *node, int32_t k, mica__inset *window,
-                            double *fill) {
+static void window_of_pad(const mica_graph *graph, const mica__node *node, int32_t k, mica__inset *window,
+                          double *fill) {
   (void)graph, (void)k;
   const mica__window_attrs *attrs = node->attrs;
   *fill = attrs->value;
@@ -130,17 +130,17 @@ static void window_of_place(const mica_graph *graph, const mica__node *node, int
   }
 }
 
-const mica__op mica__op_place = {.name = "place",
-                                 .kind = MICA__OP_LAUNCH,
-                                 .min_inputs = 1,
-                                 .max_inputs = 1,
-                                 .attrs = &mica__window_attr_list,
-                                 .infer = infer_place,
-                                 .grad = grad_place,
-                                 .evaluate = evaluate_place,
-                                 .window = window_of_place,
-                                 .launch = launch_place,
-                                 .takes_strides = 1};
+const mica__op mica__op_pad = {.name = "pad",
+                               .kind = MICA__OP_LAUNCH,
+                               .min_inputs = 1,
+                               .max_inputs = 1,
+                               .attrs = &mica__window_attr_list,
+                               .infer = infer_pad,
+                               .grad = grad_pad,
+                               .evaluate = evaluate_pad,
+                               .window = window_of_pad,
+                               .launch = launch_pad,
+                               .takes_strides = 1};
 
 /* The whole of x as a window of itself. */
 static mica__window_attrs whole(mica_value x) {
@@ -188,7 +188,7 @@ mica_value mica_flip(mica_value x, mica_axes axes) {
   return mica__graph_add(&mica__op_slice, &x, 1, &attrs);
 }
 
-mica_value mica__place(mica_value x, int32_t axis, int64_t before, int64_t after, double value) {
+mica_value mica__pad_axis(mica_value x, int32_t axis, int64_t before, int64_t after, double value) {
   mica__window_attrs attrs = whole(x);
   int64_t extent = mica_value_shape(x).dim[axis];
   if (extent == MICA_DYNAMIC)
@@ -196,7 +196,7 @@ mica_value mica__place(mica_value x, int32_t axis, int64_t before, int64_t after
   attrs.start[axis] = before;
   attrs.shape.dim[axis] = before + extent + after;
   attrs.value = value;
-  return mica__graph_add(&mica__op_place, &x, 1, &attrs);
+  return mica__graph_add(&mica__op_pad, &x, 1, &attrs);
 }
 
 /* --- concat --- */

@@ -27,7 +27,7 @@ typedef struct plan {
   int64_t extent[MICA_MAX_RANK], from[MICA_MAX_RANK], to[MICA_MAX_RANK];
 } plan;
 
-/* Drops dimensions of extent 1 and joins those that both sides walk as one. At least one dimension is left. */
+/* Drops dimensions of extent 1 and merges those that both sides walk as one. At least one dimension is left. */
 static plan make_plan(mica_shape space, const mica__access *from, const mica__access *to) {
   plan p = {0};
   for (int32_t i = 0; i < space.rank; i++) {

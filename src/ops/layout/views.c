@@ -1,4 +1,4 @@
-/* reshape, transpose, expand: other looks at the same elements. */
+/* reshape, transpose, expand: views of the same elements. */
 #include "ops/layout/views.h"
 #include "base/checked.h"
 #include "ops/common/build.h"
@@ -18,7 +18,7 @@ static bool product(mica_shape shape, int64_t *count) {
   return true;
 }
 
-/* Puts the operand's dimensions where they are to be copied; *rest is the place of what remains, or -1. */
+/* Copies the operand's dimensions where asked to; *rest is the index of the dimension that takes the rest, or -1. */
 static bool copy_dims(mica_shape from, mica_shape *to, int32_t *rest) {
   *rest = -1;
   for (int32_t i = 0; i < to->rank; i++) {
@@ -202,7 +202,7 @@ mica_value mica__expand_like(mica_value value, mica_value like) {
   if (mica_shape_equal(from, to)) return value;
   for (int32_t i = 0; i < to.rank; i++) {
     int32_t at = i - (to.rank - from.rank);
-    /* What is open and not the value's own extent can be taken from `like` only. */
+    /* An open extent that is not the value's own can be taken from `like` only. */
     if (to.dim[i] == MICA_DYNAMIC && (at < 0 || from.dim[at] != MICA_DYNAMIC))
       return mica__graph_add(&mica__op_expand, (mica_value[]){value, like}, 2, NULL);
   }

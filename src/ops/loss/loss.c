@@ -26,13 +26,13 @@ static mica_value probability_losses(mica_value logs, mica_value target, const m
   return mica_neg(mica_sum(terms, MICA_AXES(1), false));
 }
 
-/* Of classes given by indices (N, ...), as a comparison with 0 ... C - 1. The weight of each sample is its class's, 0
- * where it is ignored; *weight is null where all are 1. */
+/* The losses of classes given by indices (N, ...), by comparison with 0 ... C - 1. *weight gets the weight of each
+ * sample, that of its class or 0 where it is ignored; null if all are 1. */
 static mica_value index_losses(mica_value logs, mica_value target, const mica_cross_entropy_config *config,
                                mica_value *weight) {
   const mica_shape shape = mica_value_shape(logs);
-  mica_value zero = mica__number(logs, 0), places = mica_range(logs.graph, mica_value_dtype(target), shape.dim[1]);
-  mica_value chosen = mica_equal(mica__insert_axis(target, 1), along_classes(places, shape.rank));
+  mica_value zero = mica__number(logs, 0), classes = mica_range(logs.graph, mica_value_dtype(target), shape.dim[1]);
+  mica_value chosen = mica_equal(mica__insert_axis(target, 1), along_classes(classes, shape.rank));
   mica_value weights = config->weights.graph ? along_classes(mica__widen(config->weights), shape.rank) : zero;
   mica_value weighted = config->weights.graph ? mica_mul(logs, weights) : logs;
   mica_value losses = mica_neg(mica_sum(mica_where(chosen, weighted, zero), MICA_AXES(1), false));

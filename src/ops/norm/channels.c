@@ -5,7 +5,7 @@
 #include "ops/norm/norm.h"
 #include "ops/resample/resample.h"
 
-/* Whether x has channels, and the values, where there are any, are one number each; else the error is recorded. */
+/* True if x has channels and each value that is not null has one element a channel; else the error is recorded. */
 static bool has_channels(const char *op, mica_value x, const mica_value *values, int32_t count) {
   mica_shape shape = mica_value_shape(x);
   if (!x.graph) return false;

@@ -1,4 +1,4 @@
-/* ops/norm/norm.h: what the normalisations have in common. */
+/* ops/norm/norm.h: parts of all normalisations. */
 #ifndef MICA_OPS_NORM_NORM_H
 #define MICA_OPS_NORM_NORM_H
 

@@ -104,8 +104,7 @@ mica_value mica_log_softmax(mica_value x, int32_t axis) {
   return mica__narrow(add_pass(&mica__op_log_softmax, (mica_value[]){y, wide}, axes), x);
 }
 
-/* Whether scale or bias, where there is one, has the shape of x's axes from `axis` on; false when the error was
- * recorded. */
+/* True if `other` (scale or bias) is null or has the shape of x's axes; false when the error was recorded. */
 static bool has_axes(const char *op, mica_value x, mica_axes axes, mica_value other) {
   mica_shape whole = mica_value_shape(x), own = mica_value_shape(other), row = {0}, both;
   char has[MICA_SHAPE_TEXT], want[MICA_SHAPE_TEXT];

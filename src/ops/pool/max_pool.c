@@ -1,4 +1,4 @@
-/* Max pooling: values, places, and the gradient, which goes to the places. */
+/* Max pooling: values, positions of the maxima, and the gradient, which goes to these positions. */
 #include "base/checked.h"
 #include "base/element.h"
 #include "base/error.h"
@@ -84,7 +84,7 @@ static mica_status infer_max_pool_indices(const mica__type *inputs, int32_t inpu
   return MICA_OK;
 }
 
-/* x (whose shape matters), dy, places */
+/* x (whose shape matters), dy, positions */
 static mica_status infer_max_pool_grad(const mica__type *inputs, int32_t input_count, void *attrs, mica__type *out) {
   (void)input_count, (void)attrs;
   *out = (mica__type){inputs[1].dtype, inputs[0].shape};
@@ -100,7 +100,7 @@ static double lowest_of(mica_dtype dtype) {
   return kind == MICA_DTYPE_KIND_SIGNED ? -exp2(8 * (double)mica_dtype_size(dtype) - 1) : 0;
 }
 
-/* The place in the plane x of the largest element of an output, -1 for none. */
+/* The position in the plane x of the largest element of an output, -1 for none. */
 static int64_t largest(const planes *p, const double *x, const int64_t o[3]) {
   mica__window_taps t[3];
   int64_t best = -1;
@@ -115,7 +115,7 @@ static int64_t largest(const planes *p, const double *x, const int64_t o[3]) {
   return best;
 }
 
-static mica_status evaluate(const mica__eval *eval, bool places) {
+static mica_status evaluate(const mica__eval *eval, bool positions) {
   planes p;
   MICA_TRY(planes_of(eval->attrs, eval->types[0].shape, &p));
   int64_t plane = p.n[0] * p.n[1] * p.n[2], at = 0;
@@ -125,7 +125,7 @@ static mica_status evaluate(const mica__eval *eval, bool places) {
         for (int64_t w = 0; w < p.m[2]; w++, at++) {
           const double *x = eval->inputs[0] + c * plane;
           int64_t best = largest(&p, x, (int64_t[]){d, h, w});
-          eval->output[at] = places     ? (double)(best < 0 ? plane : best)
+          eval->output[at] = positions  ? (double)(best < 0 ? plane : best)
                              : best < 0 ? lowest_of(eval->types[0].dtype)
                                         : x[best];
         }
@@ -141,8 +141,9 @@ static mica_status evaluate_max_pool_grad(const mica__eval *eval) {
   int64_t plane = p.n[0] * p.n[1] * p.n[2], outputs = p.m[0] * p.m[1] * p.m[2];
   for (int64_t i = 0; i < p.count * plane; i++) eval->output[i] = 0;
   for (int64_t i = 0; i < p.count * outputs; i++) {
-    double place = eval->inputs[2][i];
-    if (place >= 0 && place < (double)plane) eval->output[i / outputs * plane + (int64_t)place] += eval->inputs[1][i];
+    double position = eval->inputs[2][i];
+    if (position >= 0 && position < (double)plane)
+      eval->output[i / outputs * plane + (int64_t)position] += eval->inputs[1][i];
   }
   return MICA_OK;
 }
@@ -153,20 +154,20 @@ static mica_status evaluate_max_pool_grad(const mica__eval *eval) {
   MICA__DTYPE("X_T", "type of x", MICA_F32, MICA_F16, MICA_BF16, MICA_F64, MICA_I8, MICA_U8, MICA_I16, MICA_I32,       \
               MICA_I64)
 #define FLOATS MICA__DTYPE("X_T", "type of dx and dy", MICA_F32, MICA_F16, MICA_BF16, MICA_F64)
-#define PLACES MICA__CASE("INDICES", "1: y is the place", 0, 1)
+#define POSITIONS MICA__CASE("INDICES", "1: y is the position", 0, 1)
 #define LINES                                                                                                          \
   MICA__CASE("STRIDE", "stride along W; 0: any", 1, 2, 0),                                                             \
       MICA__INT("VW", "elements that are taken as one vector", 1, 2, 4, 8, 16)
-static const mica__kernel_param each_params[] = {TYPES, PLACES};
-static const mica__kernel_param lines_params[] = {TYPES, PLACES, LINES};
+static const mica__kernel_param each_params[] = {TYPES, POSITIONS};
+static const mica__kernel_param lines_params[] = {TYPES, POSITIONS, LINES};
 static const mica__kernel_param grad_each_params[] = {FLOATS};
-static const mica__kernel_param grad_bands_params[] = {
+static const mica__kernel_param grad_strips_params[] = {
     FLOATS, MICA__CASE("STRIDE", "stride along W", 1, 2),
     MICA__INT("VW", "elements that are taken as one vector", 1, 2, 4, 8, 16)};
 static const mica__variant each_variants[] = {MICA__VARIANT("any", MICA__ON_ANY, MICA_F32, 0)};
 static const mica__variant lines_variants[] = {MICA__VARIANT("cpu", MICA__ON_CPU, MICA_F32, 0, 2, 16)};
 static const mica__variant grad_each_variants[] = {MICA__VARIANT("any", MICA__ON_ANY, MICA_F32)};
-static const mica__variant grad_bands_variants[] = {MICA__VARIANT("cpu", MICA__ON_CPU, MICA_F32, 2, 16)};
+static const mica__variant grad_strips_variants[] = {MICA__VARIANT("cpu", MICA__ON_CPU, MICA_F32, 2, 16)};
 static const mica__kernel_desc max_pool_each = {
     MICA__KERNEL("max_pool_each", "pool/max_pool.cl", each_params, each_variants), .options = "-DEACH"};
 static const mica__kernel_desc max_pool_lines = {
@@ -174,8 +175,8 @@ static const mica__kernel_desc max_pool_lines = {
 static const mica__kernel_desc max_pool_grad_each = {
     MICA__KERNEL("max_pool_grad_each", "pool/max_pool_grad.cl", grad_each_params, grad_each_variants),
     .options = "-DEACH"};
-static const mica__kernel_desc max_pool_grad_bands = {
-    MICA__KERNEL("max_pool_grad_bands", "pool/max_pool_grad.cl", grad_bands_params, grad_bands_variants)};
+static const mica__kernel_desc max_pool_grad_strips = {
+    MICA__KERNEL("max_pool_grad_strips", "pool/max_pool_grad.cl", grad_strips_params, grad_strips_variants)};
 
 /* How a work-item walks lines, or that it does not: per is 0 then. */
 typedef struct walk {
@@ -220,7 +221,7 @@ static int64_t covers(const mica__window *w, int64_t lines, int64_t outputs) {
   return most < outputs ? most : outputs;
 }
 
-static walk walk_of_bands(const mica__exec *exec, const planes *p, mica_dtype dtype) {
+static walk walk_of_strips(const mica__exec *exec, const planes *p, mica_dtype dtype) {
   const mica__window *w = &p->windows[2];
   walk made = {.width = 16};
   if (!walks(exec, p) || w->stride > 2 || p->n[2] < w->stride) return made;
@@ -253,7 +254,7 @@ static void add_axes(mica__launch *launch, const planes *p) {
   }
 }
 
-/* Places are counted in ints, and so is everything within a plane and its padding. */
+/* Positions are counted in ints, and so is everything within a plane and its padding. */
 static mica_status fits(const planes *p) {
   int64_t plane = 1, sum;
   for (int k = 0; k < 3; k++) {
@@ -265,13 +266,13 @@ static mica_status fits(const planes *p) {
   return MICA_OK;
 }
 
-static mica_status choose(const mica__exec *exec, const mica__kernel_desc *desc, mica_dtype dtype, bool places,
+static mica_status choose(const mica__exec *exec, const mica__kernel_desc *desc, mica_dtype dtype, bool positions,
                           const walk *how, const planes *p, mica__kernel **kernel) {
   int32_t values[MICA__MAX_PARAMS];
   int64_t stride = p->windows[2].stride;
   mica__exec_values(exec, desc, values);
   mica__kernel_set(desc, values, "X_T", (int32_t)dtype);
-  if (mica__kernel_param_index(desc, "INDICES") >= 0) mica__kernel_set(desc, values, "INDICES", places);
+  if (mica__kernel_param_index(desc, "INDICES") >= 0) mica__kernel_set(desc, values, "INDICES", positions);
   if (how->per) {
     mica__kernel_set(desc, values, "VW", (int32_t)how->width);
     mica__kernel_set(desc, values, "STRIDE",
@@ -280,7 +281,7 @@ static mica_status choose(const mica__exec *exec, const mica__kernel_desc *desc,
   return mica__kernel_get(mica__queue_engine(exec->queue), desc, values, NULL, kernel);
 }
 
-static mica_status launch_pool(const mica__exec *exec, bool places) {
+static mica_status launch_pool(const mica__exec *exec, bool positions) {
   const mica_tensor *x = exec->inputs[0];
   planes p;
   mica__kernel *kernel = NULL;
@@ -289,7 +290,8 @@ static mica_status launch_pool(const mica__exec *exec, bool places) {
   MICA_TRY(fits(&p));
   int64_t lines = p.count * p.m[0] * p.m[1];
   const walk how = walk_of_lines(exec, &p, mica_tensor_dtype(x));
-  MICA_TRY(choose(exec, how.per ? &max_pool_lines : &max_pool_each, mica_tensor_dtype(x), places, &how, &p, &kernel));
+  MICA_TRY(
+      choose(exec, how.per ? &max_pool_lines : &max_pool_each, mica_tensor_dtype(x), positions, &how, &p, &kernel));
   mica__launch launch = mica__launch_of(kernel);
   mica__launch_tensor(&launch, x);
   mica__launch_tensor(&launch, exec->output);
@@ -316,8 +318,8 @@ static mica_status launch_max_pool_grad(const mica__exec *exec) {
   if (mica_tensor_count(dx) == 0) return MICA_OK;
   MICA_TRY(planes_of(exec->attrs, mica_tensor_shape(dx), &p));
   MICA_TRY(fits(&p));
-  const walk how = walk_of_bands(exec, &p, mica_tensor_dtype(dx));
-  MICA_TRY(choose(exec, how.per ? &max_pool_grad_bands : &max_pool_grad_each, mica_tensor_dtype(dx), false, &how, &p,
+  const walk how = walk_of_strips(exec, &p, mica_tensor_dtype(dx));
+  MICA_TRY(choose(exec, how.per ? &max_pool_grad_strips : &max_pool_grad_each, mica_tensor_dtype(dx), false, &how, &p,
                   &kernel));
   mica__launch launch = mica__launch_of(kernel);
   mica__launch_tensor(&launch, dy);
@@ -332,8 +334,8 @@ static mica_status launch_max_pool_grad(const mica__exec *exec) {
     mica__launch_local(&launch, how.elements * (mica_tensor_dtype(dx) == MICA_F64 ? 8 : 4));
     mica__launch_local(&launch, how.elements * 4);
   }
-  int64_t bands = how.per ? p.count * p.n[0] * ((p.n[1] + how.per - 1) / how.per) : 0;
-  mica__launch_range1(&launch, how.per ? bands : p.count * p.n[0] * p.n[1] * p.n[2], how.per ? 1 : GROUP);
+  int64_t strips = how.per ? p.count * p.n[0] * ((p.n[1] + how.per - 1) / how.per) : 0;
+  mica__launch_range1(&launch, how.per ? strips : p.count * p.n[0] * p.n[1] * p.n[2], how.per ? 1 : GROUP);
   mica__launch_cost(&launch, (double)mica_tensor_count(dy),
                     (double)mica_tensor_bytes(dy) + (double)mica_tensor_bytes(exec->inputs[2]) +
                         (double)mica_tensor_bytes(dx));
@@ -369,10 +371,10 @@ static mica_value flat_planes(mica_value x) {
   return mica_reshape(x, flat);
 }
 
-/* Back from the places to the outputs. */
+/* Back from the positions to the outputs. */
 static mica_status grad_max_pool_grad(const mica__grad *grad) {
-  mica_value places = flat_planes(grad->inputs[2]), flat = flat_planes(grad->dy);
-  grad->dinputs[1] = mica__reshape_like(mica_gather_elements(flat, places, -1), grad->inputs[1]);
+  mica_value positions = flat_planes(grad->inputs[2]), flat = flat_planes(grad->dy);
+  grad->dinputs[1] = mica__reshape_like(mica_gather_elements(flat, positions, -1), grad->inputs[1]);
   return MICA_OK;
 }
 
@@ -440,8 +442,8 @@ static mica_status check_max_pool_indices(mica__check *check) {
   return check_of(check, &mica__op_max_pool_indices, integers);
 }
 
-/* The gradient takes places that are in their windows: here those of x. Elements of dy are small integers, whose sums
- * are exact. */
+/* The gradient takes positions that are in their windows: here those of x. Elements of dy are small integers, whose
+ * sums are exact. */
 static double slope_at(int64_t i) { return (double)(i % 7 + 1); }
 
 static mica_status infer_largest(const mica__type *inputs, int32_t input_count, void *attrs, mica__type *out) {
@@ -480,18 +482,18 @@ static mica_status launch_largest(const mica__exec *exec) {
   mica_engine *engine = mica__queue_engine(exec->queue);
   mica__type type = {mica_tensor_dtype(exec->inputs[0]), mica_tensor_shape(exec->inputs[0])}, pooled;
   mica__max_pool_attrs attrs = *(const mica__max_pool_attrs *)exec->attrs;
-  mica_tensor *dy = NULL, *places = NULL;
+  mica_tensor *dy = NULL, *positions = NULL;
   mica__exec step = *exec;
   MICA_TRY(infer_max_pool(&type, 1, &attrs, &pooled));
   mica_status status = make_slopes(exec, pooled, &dy);
-  if (status == MICA_OK) status = mica_tensor_create(engine, MICA_I32, pooled.shape, &places);
-  step.output = places;
+  if (status == MICA_OK) status = mica_tensor_create(engine, MICA_I32, pooled.shape, &positions);
+  step.output = positions;
   if (status == MICA_OK) status = launch_max_pool_indices(&step);
-  step.inputs = (const mica_tensor *const[]){exec->inputs[0], dy, places};
+  step.inputs = (const mica_tensor *const[]){exec->inputs[0], dy, positions};
   step.output = exec->output;
   if (status == MICA_OK) status = launch_max_pool_grad(&step);
   mica_tensor_destroy(dy);
-  mica_tensor_destroy(places);
+  mica_tensor_destroy(positions);
   return status;
 }
 
@@ -505,7 +507,7 @@ static mica_status check_max_pool_grad(mica__check *check) {
 }
 
 static const mica__kernel_desc *const kernels[] = {&max_pool_each, &max_pool_lines, NULL};
-static const mica__kernel_desc *const grad_kernels[] = {&max_pool_grad_each, &max_pool_grad_bands, NULL};
+static const mica__kernel_desc *const grad_kernels[] = {&max_pool_grad_each, &max_pool_grad_strips, NULL};
 
 #define POOL(label, own_kernels, inputs, ...)                                                                          \
   const mica__op mica__op_##label = {.name = #label,                                                                   \

@@ -1,5 +1,5 @@
 /* ops/random/permutation.h: a permutation of 0 .. n - 1 of which any element can be had directly: an epoch of shuffled
- * data can be entered anywhere, on the host and, word for word the same, in a kernel (cl/random/permutation.clh).
+ * data can be entered anywhere, on the host and, with the same words, in a kernel (cl/random/permutation.clh).
  *
  * A Feistel network over the bits of the index, its keys from Philox; walked on until it falls below n (Black and
  * Rogaway: Ciphers with arbitrary finite domains, CT-RSA 2002). */
@@ -39,7 +39,7 @@ static inline uint32_t mica__permutation_mix(uint32_t x) {
   return x ^ x >> 16;
 }
 
-/* Where i, below n, goes to. */
+/* The image of i < n. */
 static inline uint32_t mica__permute(const mica__permutation *permutation, uint32_t i) {
   const uint32_t half = permutation->bits / 2, mask = (UINT32_C(1) << half) - 1;
   if (half == 0) return i;

@@ -10,7 +10,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-/* Whether a is larger than b, a NaN being the largest. */
+/* True if a is larger than b, a NaN being the largest. */
 static bool above(double a, double b) { return a > b || (isnan(a) && !isnan(b)); }
 
 /* Reduces n elements of x, `step` apart; magnitude is the sum of their absolute values. */

@@ -1,4 +1,4 @@
-/* Reductions of graphs, and what is made of them. */
+/* Reductions of graphs, and ops composed of them. */
 #include "ops/common/build.h"
 #include "ops/layout/views.h"
 
@@ -48,7 +48,7 @@ static double fold_prod(double so_far, double x) { return so_far * x; }
 static double fold_max(double so_far, double x) { return x > so_far || isnan(x) ? x : so_far; }
 static double fold_min(double so_far, double x) { return x < so_far || isnan(x) ? x : so_far; }
 
-/* How the result is accessed as the operand is walked: 0 along reduced axes. */
+/* The strides of the result along the axes of the operand: 0 along reduced ones. */
 static void result_strides(const mica__eval *eval, int64_t stride[MICA_MAX_RANK]) {
   int64_t step = 1;
   for (int32_t i = eval->types[0].shape.rank - 1; i >= 0; i--) {

@@ -6,7 +6,7 @@
 #include <math.h>
 #include <stdlib.h>
 
-/* More weights than that are a mistake of sizes, not a table. */
+/* More weights than this are a mistake of sizes, not a table. */
 #define MOST_WEIGHTS ((int64_t)1 << 28)
 
 typedef struct tap {
@@ -29,7 +29,7 @@ mica_status mica__map_outputs(const mica__axis_map *map, int64_t n, int64_t *out
   return wanted < 0x1p40 ? MICA_OK : mica__fail(MICA_E_SHAPE, "an axis of %g elements", wanted);
 }
 
-/* Where output o lies among the elements. */
+/* The coordinate of output o among the elements. */
 static double coordinate(const mica__axis_map *map, int64_t n, int64_t outputs, int64_t o) {
   double scale = scale_of(map, n), width = scale * (double)n, last = (double)(n - 1), x = (double)o;
   double middle = (double)n / 2 * (1 - (double)outputs / width);
@@ -58,7 +58,7 @@ static double filter(const mica__axis_map *map, double x) {
   return fabs(x) < 1 ? 1 - fabs(x) : 0;
 }
 
-/* How far the filter reaches to the left of the left neighbour. */
+/* The offset of the first tap from the left neighbour. */
 static int64_t reach(const mica__axis_map *map, double shrink) {
   return (int64_t)floor((map->mode == MICA_RESIZE_MODE_CUBIC ? -2 : -1) / shrink) + 1;
 }
@@ -116,7 +116,7 @@ static int64_t taps_of(const mica__axis_map *map, int64_t n, int64_t outputs, in
   return window.count;
 }
 
-/* Room for the taps of any output. */
+/* The most taps that an output can have. */
 static int64_t most_taps(const mica__axis_map *map, int64_t n) {
   if (map->kind == MICA__MAP_WINDOW) return map->window.outputs ? n + 1 : map->window.size < n ? map->window.size : n;
   return map->kind == MICA__MAP_RESIZE ? 2 - 2 * reach(map, shrink_of(map, n)) : 1;
@@ -139,7 +139,7 @@ static mica_status each_tap(const mica__axis_map *map, int64_t n, visit_tap *vis
   return MICA_OK;
 }
 
-/* Tables as they are filled: `count` says how many taps each line of the transposed map has so far. */
+/* Tables as they are filled: `count` says how many taps each column of the transposed map has so far. */
 typedef struct tables {
   int64_t *count;
   int64_t lines, most;
@@ -148,10 +148,10 @@ typedef struct tables {
 
 static void note(void *user, int64_t o, int64_t k, tap one) {
   tables *t = user;
-  int64_t line = t->count ? one.index : o, place = t->count ? t->count[line]++ : k;
-  if (place >= t->most) t->most = place + 1;
-  if (t->index) t->index[place * t->lines + line] = (double)(t->count ? o : one.index);
-  if (t->weight) t->weight[place * t->lines + line] = one.weight;
+  int64_t line = t->count ? one.index : o, slot = t->count ? t->count[line]++ : k;
+  if (slot >= t->most) t->most = slot + 1;
+  if (t->index) t->index[slot * t->lines + line] = (double)(t->count ? o : one.index);
+  if (t->weight) t->weight[slot * t->lines + line] = one.weight;
 }
 
 static mica_status walk(const mica__axis_map *map, int64_t n, bool transposed, tables *t) {

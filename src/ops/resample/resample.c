@@ -212,10 +212,10 @@ static const mica__kernel_desc resample_each = {
 static const mica__kernel_desc resample_lines = {
     MICA__KERNEL("resample_lines", "resample/resample.cl", params, variants)};
 
-/* Of a line that is walked, in local memory. */
+/* The bytes of a row in local memory. */
 static size_t line_bytes(const sizes *s, mica_dtype dtype) { return ((size_t)s->W + 1) * (dtype == MICA_F64 ? 8 : 4); }
 
-/* Lines where one work-item walks them, elements where neighbouring work-items share what they read. */
+/* On a CPU a work-item makes whole rows; elsewhere one element, so that neighbouring work-items share their reads. */
 static const mica__kernel_desc *kernel_of(const mica__exec *exec, const sizes *s) {
   const mica_device_info *device = mica_engine_device(mica__queue_engine(exec->queue));
   unsigned classes = exec->classes ? exec->classes : mica__kernel_class(device);

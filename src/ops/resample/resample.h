@@ -11,7 +11,7 @@
 
 typedef enum mica__map_kind { MICA__MAP_IDENTITY, MICA__MAP_WINDOW, MICA__MAP_RESIZE } mica__map_kind;
 
-/* What a window's sum is divided by. */
+/* The divisor of a window's sum. */
 typedef enum mica__map_divisor {
   MICA__DIVIDE_BY_ONE,
   MICA__DIVIDE_BY_ELEMENTS,
@@ -28,7 +28,7 @@ typedef struct mica__axis_map {
   double scale, cubic_a, crop_start, crop_end; /* a scale of 0 is outputs / n */
 } mica__axis_map;
 
-/* How many outputs an axis of n elements has. */
+/* The number of outputs of an axis of n elements. */
 mica_status mica__map_outputs(const mica__axis_map *map, int64_t n, int64_t *outputs);
 
 /* The most elements that an output has, at least 1; of the transposed map, the most outputs that an element is in. */

@@ -39,7 +39,7 @@ mica_status mica__window_outputs(const mica__window *window, int64_t n, int64_t 
   return MICA_OK;
 }
 
-/* How many of begin, begin + step, ... before end. */
+/* The number of elements of begin, begin + step, ... before end. */
 static int64_t count_steps(int64_t begin, int64_t end, int64_t step) {
   return end > begin ? (end - begin + step - 1) / step : 0;
 }

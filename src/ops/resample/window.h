@@ -1,4 +1,4 @@
-/* ops/resample/window.h: windows along one axis, as of poolings. */
+/* ops/resample/window.h: windows along one axis, as poolings have them. */
 #ifndef MICA_OPS_RESAMPLE_WINDOW_H
 #define MICA_OPS_RESAMPLE_WINDOW_H
 
@@ -15,7 +15,7 @@ typedef struct mica__window {
 /* Window k of a configuration; MICA_E_INVALID where it is none. */
 mica_status mica__window_of(const mica_pool_config *config, int32_t k, mica__window *window);
 
-/* How many outputs an axis of n elements has; MICA_E_SHAPE where the window does not fit in. */
+/* The number of outputs of an axis of n elements; MICA_E_SHAPE if the window does not fit in. */
 mica_status mica__window_outputs(const mica__window *window, int64_t n, int64_t *outputs);
 
 /* The elements of one output: `count` of them from `first` on, `step` apart. */

@@ -2,7 +2,7 @@
 #include "base/error.h"
 #include "ops/resample/resample.h"
 
-/* What the configuration says of axis k; false where nothing. */
+/* The map of axis k by the configuration; false if it leaves the axis alone. */
 static bool axis_map(mica_value x, const mica_resize_config *config, int32_t k, mica__axis_map *map) {
   int64_t n = mica_value_shape(x).dim[k];
   *map = (mica__axis_map){.kind = MICA__MAP_RESIZE,
