@@ -113,6 +113,23 @@ printf 'src/base\n' >tests/lint/words.rooms
 printf '/* Of which. */\n' >cl/b.cl
 expect 0 words ''
 
+descriptor='const mica__op mica__op_b = {0};\n'
+# describes TEXT LIST DEFINITION: with LIST as the list of ops and DEFINITION in src/base/b.c the lint says TEXT.
+describes() {
+  fresh_tree
+  mkdir -p src/ops
+  # shellcheck disable=SC2059
+  printf "$2" >src/ops/ops.def
+  # shellcheck disable=SC2059
+  printf "$3" >src/base/b.c
+  expect "${4-1}" descriptors "$1"
+}
+describes '' '/* base/b.c */\nOP(b)\n' "$descriptor" 0
+describes '' '/* base/b.c */\nOP(b)\n' '#define OP(label) const mica__op mica__op_##label\nOP(b)\n' 0
+describes 'b has no file above it' 'OP(b)\n' "$descriptor"
+describes 'there is no src/base/c.c' '/* base/c.c */\nOP(b)\n' "$descriptor"
+describes 'src/base/a.c does not define mica__op_b' '/* base/a.c */\nOP(b)\n' "$descriptor"
+
 finds sizes src/base/b.c 'src/base/b.c: 601 lines' "$(lines 601 'int b;')\n"
 finds sizes cl/b.cl 'cl/b.cl: 401 lines' "$(lines 401 'int b;')\n"
 finds sizes src/base/b.c 'src/base/b.c:big: 81 lines' "int *big(int b,\n    int c) {\n$(lines 78 '  b++;')\n}\n"
