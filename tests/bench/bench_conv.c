@@ -120,7 +120,7 @@ static void free_subject(subject *s) {
   }
 }
 
-/* As a session would: forward, filters stay as they are, and what is made of them beforehand is made once, here. */
+/* As a session would: forward, filters stay as they are, and what is computed from them alone is made once, here. */
 static mica_status queue_pass(const bench *b, mica_queue *queue, const subject *s, peer_conv_pass pass) {
   mica_tensor *const *t = s->tensors;
   const mica__exec inference = {.queue = queue, .constant = 2, .prologue = b->queue};
@@ -156,7 +156,7 @@ static mica_status run_mica(const bench *b, const subject *s, int times) {
 
 static const int result_of[PEER_CONV_PASSES] = {2, 0, 1};
 
-/* What is timed is also right: Mica's result and the peer's at some places against the sum in double. */
+/* What is timed is also right: Mica's result and the peer's at some positions against the sum in double. */
 static mica_status verify(const bench *b, const subject *s, peer_conv_pass pass, const float *peer) {
   int result = result_of[pass];
   int64_t count = mica_tensor_count(s->tensors[result]);

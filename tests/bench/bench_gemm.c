@@ -144,7 +144,7 @@ static mica_status verify(const subject *x) {
   return status;
 }
 
-/* Seconds for one product; the clock has settled by the time it is read. */
+/* Seconds for one product, after a first round that brings the clock to its speed. */
 static mica_status sample_mica(const subject *x, int times, double *seconds) {
   double begin = bench_now();
   do MICA_TRY(run_mica(x, 1));

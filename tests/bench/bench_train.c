@@ -136,8 +136,8 @@ static void report(const bench *b, const task *t, const mica_stats *spent, int s
            t->batch / peer->seconds, peer->rss, peer->seconds / seconds, peer->version);
 }
 
-/* Seconds a step of the peer, 0 where there is none. Each round is a process of its own: how a system spreads the
- * peer's threads over the cores lasts as long as these, and decides by a factor of up to four how fast it is. */
+/* Seconds a step of the peer, 0 where there is none. Each round is a process of its own: how a system puts the
+ * peer's threads on the cores lasts as long as these, and decides by a factor of up to four how fast it is. */
 static double peer_round(const task *t, int steps, rival *r) {
   peer_train peer;
   if (r->missing) return 0;

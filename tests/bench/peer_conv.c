@@ -122,7 +122,7 @@ static bool prepare(peer_conv_run *run, const peer_conv *c, peer_conv_pass pass)
     operand *o = &run->operands[i];
     o->argument = kinds[pass][i].argument;
     const_dnnl_memory_desc_t own = dnnl_primitive_desc_query_md(run->description, kinds[pass][i].query, 0);
-    /* Of the kind that Mica's own buffers have: pages are not what is compared. */
+    /* Pages like those of Mica's own buffers, since pages are not what is compared. */
     o->block = mica__alloc_large(dnnl_memory_desc_get_size(own));
     if (!o->block) return false;
     TRY(dnnl_memory_create(&o->memory, own, run->engine, o->block));

@@ -19,7 +19,7 @@ typedef struct peer_conv {
 
 typedef struct peer_conv_run peer_conv_run;
 
-/* That of the oneDNN which runs, such as "3.2.0"; NULL where there is none. */
+/* The version of the oneDNN that runs, such as "3.2.0"; NULL where there is none. */
 const char *peer_conv_version(void);
 /* Prepares a pass: chooses formats, brings the operands into them. NULL when the library is absent or fails. */
 peer_conv_run *peer_conv_create(const peer_conv *conv, peer_conv_pass pass);

@@ -23,7 +23,7 @@ typedef struct peer {
   double rest; /* seconds until its threads have stopped spinning */
 } peer;
 
-/* Those that were found, then a row of zeros. */
+/* The peers that were found, then a row of zeros. */
 extern const peer bench_peers[];
 
 /* Sees that each runs at its best on this processor; may start the program anew. */

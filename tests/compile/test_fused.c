@@ -168,7 +168,7 @@ START_TEST(layer_norm) {
 END_TEST
 
 /* The access of a matrix whose rows are the columns of the index space. */
-static void turn(mica__fused *f, int32_t k) {
+static void transpose(mica__fused *f, int32_t k) {
   f->instrs[k].access.stride[0] = 1;
   f->instrs[k].access.stride[1] = f->extent[0];
 }
@@ -181,8 +181,8 @@ START_TEST(column_sums) {
   mica__fused f = {.rank = 2, .extent = {widths[_i], 600}, .reduced = 1};
   int32_t x = load(&f, MICA_F32, 3), dy = load(&f, MICA_F32, 3), mean = load(&f, MICA_F32, 2),
           c = load(&f, MICA_F32, 1);
-  turn(&f, x);
-  turn(&f, dy);
+  transpose(&f, x);
+  transpose(&f, dy);
   int32_t h = op(&f, &op_mul, MICA_F32, 2, op(&f, &op_sub, MICA_F32, 2, x, mean), c);
   int32_t s = reduce(&f, MICA__JOIN_SUM, op(&f, &op_mul, MICA_F32, 2, dy, h));
   store(&f, MICA_F32, op(&f, &op_add, MICA_F32, 2, s, c), 1);
@@ -213,7 +213,7 @@ START_TEST(long_columns) {
   if (!test_in_shard(1)) return;
   mica__fused f = {.rank = 2, .extent = {70, 9001}, .reduced = 1};
   int32_t x = load(&f, MICA_F16, 3);
-  turn(&f, x);
+  transpose(&f, x);
   store(&f, MICA_F32, reduce(&f, MICA__JOIN_SUM, x), 1);
   store(&f, MICA_F16, reduce(&f, MICA__JOIN_MIN, x), 1);
   run_both(&f, "long columns");

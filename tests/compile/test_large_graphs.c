@@ -107,7 +107,7 @@ static mica_value unrolled(void) {
   return loss;
 }
 
-/* The same with gradient checkpointing. */
+/* The network with gradient checkpointing. */
 static mica_value checkpointed(void) {
   mica_value h = input();
   for (int i = 0; i < NODES / 10; i++) {

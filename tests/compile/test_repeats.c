@@ -1,6 +1,6 @@
 /* labels: device
  *
- * The same seed gives the same bits, run after run: ops whose sums could depend on who comes first. */
+ * One seed gives the same bits, run after run, of ops whose sums could depend on who comes first. */
 #include "support/check_main.h"
 #include "support/engine.h"
 
@@ -14,7 +14,7 @@ enum { ROWS = 50, WIDTH = 24, COUNT = 3000, STEPS = 3, OUTPUTS = 6 };
 /* What a run leaves behind. */
 typedef struct traces {
   float table[ROWS * WIDTH], embedded[COUNT * WIDTH], scattered[ROWS * WIDTH], rows[WIDTH], columns[COUNT], loss[STEPS];
-  int64_t places[COUNT * 4];
+  int64_t indices[COUNT * 4];
 } traces;
 
 /* Rows of a table under dropout, whose gradient adds many rows to few; the same sum by scatter; sums over long rows and
@@ -67,7 +67,7 @@ static traces *run(void) {
   download(session, 1, t->scattered, sizeof t->scattered);
   download(session, 2, t->rows, sizeof t->rows);
   download(session, 3, t->columns, sizeof t->columns);
-  download(session, 5, t->places, sizeof t->places);
+  download(session, 5, t->indices, sizeof t->indices);
   mica_tensor_destroy(ids);
   mica_session_destroy(session);
   return t;

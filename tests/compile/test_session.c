@@ -74,7 +74,7 @@ START_TEST(parameters_begin_as_zeros) {
 }
 END_TEST
 
-START_TEST(parameters_change_places) {
+START_TEST(parameters_are_swapped) {
   mica_value p = mica_parameter(graph, "p", MICA_F32, MICA_SHAPE(2)),
              q = mica_parameter(graph, "q", MICA_F32, MICA_SHAPE(2));
   mica_assign(p, q);
@@ -324,7 +324,7 @@ START_TEST(launches_share_workspace) {
 }
 END_TEST
 
-/* Of a weight: enough elements to be worth packing. */
+/* The size of a weight: enough elements to be worth packing. */
 #define ROWS 256
 #define COLS 72
 
@@ -339,7 +339,7 @@ static void expect_product(mica_session *session, float value) {
   }
 }
 
-/* What ops make of weights beforehand is made anew when these have changed, however that came about, and only then. */
+/* What ops precompute of weights is made anew when these have changed, however that came about, and only then. */
 START_TEST(what_was_made_of_a_weight_follows_it) {
   float rows[2][ROWS];
   for (int i = 0; i < ROWS; i++) rows[0][i] = i % 2 ? 3.0f : 1.0f, rows[1][i] = i % 2 ? 2.0f : 0.0f;
@@ -571,7 +571,7 @@ Suite *test_suite(void) {
   tcase_add_checked_fixture(tests, setup, teardown);
   tcase_add_test(tests, sources_and_views_can_be_outputs);
   tcase_add_test(tests, parameters_begin_as_zeros);
-  tcase_add_test(tests, parameters_change_places);
+  tcase_add_test(tests, parameters_are_swapped);
   tcase_add_test(tests, a_parameter_is_reversed_in_its_place);
   tcase_add_test(tests, the_old_value_is_read_before_it_goes);
   tcase_add_test(tests, feeds_may_change_and_begin_anywhere);

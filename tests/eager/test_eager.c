@@ -68,12 +68,12 @@ typedef struct norm_map {
 } norm_map;
 
 static int rows_of_35(int i) { return i / 35; }
-static int place_in_35(int i) { return i % 35; }
+static int index_in_35(int i) { return i % 35; }
 static int group_of(int i) { return i / 30; } /* (2, 6, 5, 3) in 3 groups of 2 channels */
 static int channel_of_6(int i) { return i / 15 % 6; }
 
-static const norm_map layer = {105, 3, 35, rows_of_35, place_in_35, false};
-static const norm_map rms = {105, 3, 35, rows_of_35, place_in_35, true};
+static const norm_map layer = {105, 3, 35, rows_of_35, index_in_35, false};
+static const norm_map rms = {105, 3, 35, rows_of_35, index_in_35, true};
 static const norm_map group = {180, 6, 6, group_of, channel_of_6, false};
 static const norm_map batch = {180, 6, 6, channel_of_6, channel_of_6, false};
 
@@ -524,12 +524,12 @@ static void refused(mica_status status, mica_status wanted, const char *words) {
 START_TEST(refusals) {
   mica_queue *q = test_queue();
   mica_tensor *x = tensor(MICA_SHAPE(2, 3, 7, 9)), *y = tensor(MICA_SHAPE(2, 3, 7, 8)), *c = tensor(MICA_SHAPE(3));
-  mica_tensor *half = NULL, *turned = NULL;
+  mica_tensor *half = NULL, *transposed = NULL;
   ck_ok(mica_tensor_create(test_engine(), MICA_F16, MICA_SHAPE(2, 3, 7, 9), &half));
-  ck_ok(mica_tensor_transpose(x, &turned));
+  ck_ok(mica_tensor_transpose(x, &transposed));
   refused(mica_op_softmax_fwd(NULL, 1, x, y), MICA_E_INVALID, "softmax_fwd: queue");
   refused(mica_op_softmax_fwd(q, 1, NULL, y), MICA_E_INVALID, "softmax_fwd: x");
-  refused(mica_op_softmax_fwd(q, 1, turned, y), MICA_E_INVALID, "softmax_fwd: x");
+  refused(mica_op_softmax_fwd(q, 1, transposed, y), MICA_E_INVALID, "softmax_fwd: x");
   refused(mica_op_softmax_fwd(q, 4, x, x), MICA_E_SHAPE, "softmax_fwd: softmax");
   refused(mica_op_softmax_fwd(q, 1, x, y), MICA_E_SHAPE, "softmax_fwd: y is f32 (2, 3, 7, 8), but should be f32");
   refused(mica_op_softmax_fwd(q, 1, x, half), MICA_E_DTYPE, "softmax_fwd: y is f16");
@@ -543,7 +543,7 @@ START_TEST(refusals) {
   mica_tensor_destroy(y);
   mica_tensor_destroy(c);
   mica_tensor_destroy(half);
-  mica_tensor_destroy(turned);
+  mica_tensor_destroy(transposed);
 }
 END_TEST
 

@@ -18,7 +18,7 @@ find "$@" -type f \( -name '*.[ch]' -o -name '*.in' -o -name '*.cl' -o -name '*.
     list = "absorb np epilogue fusion;absorbs np;absorbed np;acquit np release from quarantine;asking n prefetch;" \
       "band np row strip;bands np;barren np row without taps;beforehand np prologue;coming np prefetch;" \
       "habit np default;habits np;parting np store segment;place n position, index, slot;places np;" \
-      "prescale np scale folding;prescaled np;promise np placeholder;promises np;recipe np template;" \
+      "prescale np scale folding;prescaled np;promise n placeholder;recipe np template;" \
       "rehearsal np dry run;rehearse np;rehearsed np;residue np stride phase;residues np;settle np drain;settled np;" \
       "slide np stride;slides np;spread np dilation;spreads np;stretch np range;stretches np;" \
       "turn n rotate, swap or transpose;turned np;turning np;turns n"
@@ -47,7 +47,7 @@ find "$@" -type f \( -name '*.[ch]' -o -name '*.in' -o -name '*.cl' -o -name '*.
   function check_name(name,   words, n, i) {
     if (match(name, /tap_runs|stand_in|(^|_)(LEAVE|ASK)(_|$)/)) refuse(substr(name, RSTART, RLENGTH), name)
     name = tolower(name)
-    gsub(/in_(its_)?place/, "", name)
+    gsub(/in_(its_)?place|the_place|in_turn/, "", name)
     n = split(name, words, "_")
     for (i = 1; i <= n; i++)
       if (words[i] in in_names) refuse(words[i], name)

@@ -31,14 +31,14 @@ static mica_tensor *tensor(mica_shape shape, const float *data) {
 }
 
 /* One of `to` planes of an image from all of its `from` planes; the weight of a pair is w[to_step t + from_step f]. */
-static void check_places(const product *p, const float *x, const float *w, int64_t to_step, int64_t from_step,
-                         const float *got) {
+static void check_positions(const product *p, const float *x, const float *w, int64_t to_step, int64_t from_step,
+                            const float *got) {
   int64_t plane = p->height * p->width, all = p->images * p->to * plane;
   for (int64_t at = 0; at < all; at += 1 + all / 997) {
-    int64_t image = at / plane / p->to, t = at / plane % p->to, place = at % plane;
+    int64_t image = at / plane / p->to, t = at / plane % p->to, position = at % plane;
     double sum = 0, magnitude = 0;
     for (int64_t f = 0; f < p->from; f++) {
-      double term = (double)x[(image * p->from + f) * plane + place] * (double)w[to_step * t + from_step * f];
+      double term = (double)x[(image * p->from + f) * plane + position] * (double)w[to_step * t + from_step * f];
       sum += term;
       magnitude += fabs(term);
     }
@@ -67,7 +67,7 @@ static void check_product(const product *p, bool backward) {
   if (mica_engine_device(test_engine())->device_class == MICA_DEVICE_CLASS_CPU)
     ck_assert_uint_eq(launches, p->shared ? 2 : 1);
   ck_ok(mica_tensor_download(test_queue(), result, got, (size_t)count * sizeof *got));
-  check_places(p, x, w, backward ? 1 : p->from, backward ? p->to : 1, got);
+  check_positions(p, x, w, backward ? 1 : p->from, backward ? p->to : 1, got);
   mica_tensor_destroy(source);
   mica_tensor_destroy(filters);
   mica_tensor_destroy(result);

@@ -12,7 +12,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Whether the table has the parameter and it has this value. */
+/* True if the table has the parameter and it has this value. */
 static bool is_set(const mica__kernel_desc *desc, const int32_t *values, const char *macro, int32_t value) {
   int index = mica__kernel_param_index(desc, macro);
   return index >= 0 && values[index] == value;

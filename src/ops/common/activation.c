@@ -5,7 +5,7 @@
 
 #include <math.h>
 
-/* Those that have no attributes, or their argument as the only one. */
+/* The activations that have no attributes, or their argument as the only one. */
 static const struct {
   const mica__op *op;
   mica_activation activation;

@@ -6,7 +6,7 @@
 
 #include <mica/ops.h>
 
-/* Whether a pointwise node is one of them; then which, and its argument. */
+/* True if a pointwise node is an activation; then gives which, and its argument. */
 bool mica__activation_of(const mica__node *node, mica_activation *activation, double *argument);
 
 /* The names of all mica_activation, for tables of attributes. */

@@ -22,7 +22,7 @@ bool mica__builder_axes(const char *op, mica_value x, mica_axes axes, uint32_t *
 /* And back. */
 mica_axes mica__axes_of(uint32_t set);
 
-/* Whether every dimension is known. */
+/* True if every dimension is known. */
 bool mica__shape_is_known(mica_shape shape);
 
 /* *axis from -rank .. rank-1 to 0 .. rank-1; MICA_E_SHAPE names both. */

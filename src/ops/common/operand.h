@@ -8,7 +8,7 @@
 
 /* MICA_E_INVALID unless tensor exists, belongs to the queue's engine and is contiguous; names op and operand. */
 mica_status mica__operand_check(const mica_queue *queue, const char *op, const char *name, const mica_tensor *tensor);
-/* The same without the demand to be contiguous. */
+/* mica__operand_check for operands that need not be contiguous. */
 mica_status mica__operand_check_strided(const mica_queue *queue, const char *op, const char *name,
                                         const mica_tensor *tensor);
 /* MICA_E_SHAPE, naming both shapes. */

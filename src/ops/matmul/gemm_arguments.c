@@ -13,7 +13,7 @@ int64_t mica__gemm_tiles(const mica__gemm *gemm, int64_t m, int64_t n) {
   return ((gemm->m + m - 1) / m) * ((gemm->n + n - 1) / n) * gemm->batches;
 }
 
-/* Whether every vector of so many elements along the unit stride begins at a multiple of that many. */
+/* True if every vector of so many elements along the unit stride begins at a multiple of that many. */
 static bool is_aligned(const mica__matrix *operand, int64_t vector) {
   int64_t across = operand->col == 1 ? operand->row : operand->col;
   return mica__tensor_first(operand->tensor) % vector == 0 && across % vector == 0 && operand->batch % vector == 0;

@@ -105,15 +105,15 @@ static void matrices_free(matrices *x) {
 }
 
 /* rows x cols for each batch (batches 1: without a batch dimension), adjacent along the columns, along the rows
- * (`transposed`), or along neither (`spread`, every other element). poison: an output that holds nothing yet. */
+ * (`transposed`), or along neither (`strided`, every other element). poison: an output that holds nothing yet. */
 typedef struct placing {
-  bool transposed, spread, poison;
+  bool transposed, strided, poison;
   int64_t offset, gap;
 } placing;
 
 static mica_status make_matrices(mica__check *check, mica_dtype dtype, int64_t batches, int64_t rows, int64_t cols,
                                  const placing *p, matrices *out) {
-  int64_t unit = p->spread ? 2 : 1, long_side = (p->transposed ? rows : cols) * unit + p->gap;
+  int64_t unit = p->strided ? 2 : 1, long_side = (p->transposed ? rows : cols) * unit + p->gap;
   int64_t lines = p->transposed ? cols : rows;
   matrices x = {.first = p->offset, .batch = batches == 1 ? 0 : lines * long_side};
   x.row = p->transposed ? unit : long_side;
@@ -150,8 +150,8 @@ static void operands_free(operands *o) {
 }
 
 static mica_status make_operands(mica__check *check, const types *t, const sizes *z, const setting *s, operands *o) {
-  placing a = {.transposed = s->a_layout == MICA__LAYOUT_OUTER, .spread = s->a_layout == MICA__LAYOUT_ANY};
-  placing b = {.transposed = s->b_layout == MICA__LAYOUT_K, .spread = s->b_layout == MICA__LAYOUT_ANY};
+  placing a = {.transposed = s->a_layout == MICA__LAYOUT_OUTER, .strided = s->a_layout == MICA__LAYOUT_ANY};
+  placing b = {.transposed = s->b_layout == MICA__LAYOUT_K, .strided = s->b_layout == MICA__LAYOUT_ANY};
   placing d = {.gap = s->gap, .poison = s->config.beta == 0 || !s->in_place}, c = {.gap = 1};
   a.offset = b.offset = s->offset;
   a.gap = b.gap = s->gap;

@@ -30,7 +30,7 @@ static int32_t value(const int32_t *values, const char *macro) {
   return mica__kernel_value(&mica__gemm_subgroup_kernel, values, macro);
 }
 
-/* Whether the device runs a variant as it wants to be run: with the registers of its smallest subgroups. */
+/* True if the device runs a variant as it wants to be run: with the registers of its smallest subgroups. */
 static bool suits(const mica__variant *variant, const mica_device_info *device) {
   if (value(variant->values, "MICA_SUBGROUPS") == 0) return true;
   return (variant->features & ~device->features) == 0 &&

@@ -189,7 +189,7 @@ static int64_t groups_of(const mica__gemm *gemm, const plan *p) {
   return mica__ceil_div(gemm->m, p->mb) * mica__ceil_div(gemm->n, p->nb) * gemm->batches;
 }
 
-/* Whether blocks of so many leave a last one of less than a quarter, for which others would wait. */
+/* True if blocks of so many leave a last one of less than a quarter, for which others would wait. */
 static bool leaves_sliver(int64_t count, int64_t block) { return count % block && count % block < block / 4; }
 
 /* Multiply-adds in whose time an element is packed. */

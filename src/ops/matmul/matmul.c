@@ -125,7 +125,7 @@ static mica_status launch_matmul(const mica__exec *exec) {
   return MICA_OK;
 }
 
-/* Whether x is another value with its last two axes swapped, and that alone. */
+/* True if x is another value with its last two axes swapped, and that alone. */
 static bool is_swapped(mica_value x) {
   const int32_t rank = mica_value_shape(x).rank;
   if (!x.graph || rank < 2) return false;

@@ -23,13 +23,13 @@ mica__check_group mica__check_begin(mica__check *check, const char *kernel, cons
 bool mica__check_note(mica__check_group *group, mica_status status, const char *where, ...) {
   group->case_count++;
   if (status == MICA_OK) return true;
-  char place[128];
+  char which[128];
   va_list args;
   va_start(args, where);
-  vsnprintf(place, sizeof place, where, args);
+  vsnprintf(which, sizeof which, where, args);
   va_end(args);
   group->status = status;
-  snprintf(group->message, sizeof group->message, "%s: %s", place, mica_error_message());
+  snprintf(group->message, sizeof group->message, "%s: %s", which, mica_error_message());
   return false;
 }
 

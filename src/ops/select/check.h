@@ -53,7 +53,7 @@ typedef struct mica__check_tensor {
 /* Contiguous, filled with random values from -bound to bound, rounded to the dtype. */
 mica_status mica__check_input(mica__check *check, mica_dtype dtype, mica_shape shape, double bound,
                               mica__check_tensor *out);
-/* The same with the caller's values (count of them), rounded to the dtype. */
+/* mica__check_input with the caller's values, rounded to the dtype. */
 mica_status mica__check_input_values(mica__check *check, mica_dtype dtype, mica_shape shape, const double *values,
                                      mica__check_tensor *out);
 /* Poisoned: NaN in floating types, a bit pattern in others. values is NULL. */
@@ -69,7 +69,7 @@ mica_status mica__check_compare(mica__check_group *group, const mica__check_tens
 /* Uniform in [-1, 1). */
 double mica__check_random(mica__check *check);
 
-/* Whether the device can hold tensors of this type. */
+/* True if the device can hold tensors of this type. */
 bool mica__check_has_dtype(const mica__check *check, mica_dtype dtype);
 
 /* Runs one op's check. */

@@ -24,7 +24,7 @@ const char *mica__choice_format(const mica__choice *choice, char text[MICA__TUNI
  * that is not among the parameter's choices: what an older version found best may be gone. */
 bool mica__choice_parse(const mica__impl *const *list, const char *text, mica__choice *choice);
 
-/* Whether the choice may be launched for the problem on the engine's device: it does not decline, and is not in
+/* True if the choice may be launched for the problem on the engine's device: it does not decline, and is not in
  * quarantine. */
 bool mica__choice_is_open(mica_engine *engine, const mica__choice *choice, const void *problem);
 

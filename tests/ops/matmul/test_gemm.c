@@ -85,7 +85,7 @@ static double reference(const gemm_case *t, const matrices *a, const matrices *b
   return value;
 }
 
-/* Of larger products every seventh element is compared: where 7 divides no row, those are of every row and column. */
+/* Larger products are compared at every seventh element: where 7 divides no row, that is in every row and column. */
 #define WORK_COMPARED 32000000
 
 static void compare(const gemm_case *t, const matrices *a, const matrices *b, const matrices *c, const matrices *bias,
@@ -104,19 +104,18 @@ static void compare(const gemm_case *t, const matrices *a, const matrices *b, co
       for (int64_t j = 0; j < t->n; j++) {
         if (element++ % step) continue;
         double bound = 0, want = reference(t, a, b, c, bias, (int64_t[]){z, i, j}, &bound);
-        int64_t place = z * d->batch + i * d->row + j;
-        double is = mica__element_get(d->type, got, place);
+        int64_t at = z * d->batch + i * d->row + j;
+        double is = mica__element_get(d->type, got, at);
         ck_assert_msg(fabs(is - want) <= bound, "%s: d[%lld, %lld, %lld] is %.9g, should be %.9g within %g", text,
                       (long long)z, (long long)i, (long long)j, is, want, bound);
-        mica__element_set(d->type, got, place, mica__element_get(d->type, d->bytes, place));
+        mica__element_set(d->type, got, at, mica__element_get(d->type, d->bytes, at));
       }
   /* What lies between the rows of d is as it was. */
   for (int64_t z = 0; z < t->batches; z++)
     for (int64_t i = 0; i < t->m; i++)
       for (int64_t j = t->n; j < d->row && z * d->batch + i * d->row + j < d->count; j++) {
-        size_t size = mica_dtype_size(d->type), place = (size_t)(z * d->batch + i * d->row + j) * size;
-        ck_assert_msg(memcmp(got + place, d->bytes + place, size) == 0, "%s: wrote beyond row %lld", text,
-                      (long long)i);
+        size_t size = mica_dtype_size(d->type), at = (size_t)(z * d->batch + i * d->row + j) * size;
+        ck_assert_msg(memcmp(got + at, d->bytes + at, size) == 0, "%s: wrote beyond row %lld", text, (long long)i);
       }
   free(got);
 }
@@ -287,7 +286,7 @@ START_TEST(nothing_to_sum) {
 }
 END_TEST
 
-/* The same call gives the same bits. */
+/* Equal calls give equal bits. */
 START_TEST(repeatable) {
   mica_shape shape = MICA_SHAPE(130, 130);
   float *data = malloc(130 * 130 * sizeof *data), *first = malloc(130 * 130 * sizeof *data),
