@@ -113,7 +113,7 @@ static mica_status run_case(mica__check_group *group, const mica__op *op, const 
     if (outputs[k]) MICA_TRY(mica__check_compare(group, &r->outputs[k], r->want[k], r->magnitude[k]));
   }
   if (!(op->updates & 1)) return MICA_OK;
-  /* The same where the first operand lies in the result's memory. */
+  /* Launched again with the first operand in the result's memory. */
   MICA_TRY(mica_op_copy(check->queue, inputs[0], outputs[0]));
   inputs[0] = outputs[0];
   MICA_TRY(op->launch(&exec));
