@@ -1,4 +1,4 @@
-/* What a session can tell of itself. */
+/* Descriptions of a session: its plan and its memory. */
 #include "compile/plan.h"
 
 #include "base/text.h"
@@ -46,13 +46,13 @@ static void add_step(mica__text *text, const mica__plan *v, const mica__step *st
   for (int32_t i = 0; i < step->count; i++) {
     int32_t id = step->members[i];
     const mica__node *node = mica__graph_node(graph, id);
-    const mica__place *place = &v->memory.places[id - 1];
+    const mica__location *location = &v->memory.locations[id - 1];
     if (v->partition.step_of[id - 1] != index) continue;
     mica__text_addf(text, " -> %%%d ", (int)id);
     if (node->name) mica__text_addf(text, "'%s' ", node->name);
     mica__text_add(text, mica__type_format(node->type, type));
-    if (place->home == MICA__HOME_PARAMETER)
-      mica__text_addf(text, " as '%s'", mica__graph_node(graph, place->node)->name);
+    if (location->home == MICA__HOME_PARAMETER)
+      mica__text_addf(text, " as '%s'", mica__graph_node(graph, location->node)->name);
   }
 }
 

@@ -46,7 +46,7 @@ mica_status mica__template_values(const mica__node *node, double **out) {
   return MICA_OK;
 }
 
-/* Whether the element type holds the value as the device would, after rounding where it is floating. */
+/* True if the element type holds the value as the device would, after rounding where it is floating. */
 static bool holds(mica_dtype dtype, double value) {
   unsigned char element[8] = {0};
   if (mica_dtype_kind_of(dtype) == MICA_DTYPE_KIND_FLOAT) return true;

@@ -49,8 +49,8 @@ static mica__node *launch_behind(const fusing *a, const mica__node *user, int32_
 }
 
 /* The user takes the launch's place: its operands, and the user's other one. */
-static mica_status take_place(fusing *a, mica__node *user, mica__node *node, int32_t other, const mica__op *op,
-                              const void *given) {
+static mica_status take_over(fusing *a, mica__node *user, mica__node *node, int32_t other, const mica__op *op,
+                             const void *given) {
   void *attrs = NULL;
   int32_t *inputs = calloc((size_t)node->input_count + 1, sizeof *inputs);
   mica_status status = inputs ? mica__attrs_copy(op->attrs, given, &attrs) : mica__fail_nomem("a session");
@@ -81,7 +81,7 @@ static void take_halves(fusing *a, mica__node *node) {
   }
 }
 
-/* Whether a kernel would have to store the operand for the launch alone, as many elements as this has results; with the
+/* True if a kernel would have to store the operand for the launch alone, as many elements as this has results; with the
  * user it is computed in passing, as is what comes after: an optimizer's momentum times its share, and the update. */
 static bool is_stored_for_it(const fusing *a, const mica__node *user, int32_t other) {
   const int32_t base = bottom_of(a, other);
@@ -102,7 +102,7 @@ static mica_status visit(fusing *a, mica__node *user) {
       fusion.other = &node_at(a, other)->type;
       fusion.access = mica__access_broadcast(fusion.other->shape, user->type.shape);
     }
-    if (node->op->fuse_epilogue(&fusion)) return take_place(a, user, node, other, fusion.op, a->attrs);
+    if (node->op->fuse_epilogue(&fusion)) return take_over(a, user, node, other, fusion.op, a->attrs);
   }
   return MICA_OK;
 }

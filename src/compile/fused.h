@@ -64,7 +64,7 @@ typedef struct mica__fused {
 /* Merges dimensions that every access walks as one and drops those of extent 1, so that equal loops get equal text. */
 void mica__fused_simplify(mica__fused *fused);
 
-/* Whether the arguments of its kernels are few enough. */
+/* True if the arguments of its kernels are few enough. */
 bool mica__fused_fits(const mica__fused *fused);
 
 /* The source of the one kernel that the list would be without passes, for a class of device (MICA__ON_CPU or

@@ -131,8 +131,8 @@ static void add_steps(const mica__writer *w, int32_t k, uint32_t dims, mica__ter
   }
 }
 
-/* Where the access of LOAD or STORE k stands, from what is known outside of the loops. */
-static mica__term place_of(const mica__writer *w, int32_t k) {
+/* The first address of the access of LOAD or STORE k, by what is known outside of the loops. */
+static mica__term address_of(const mica__writer *w, int32_t k) {
   mica__term t = {""};
   mica__term_add(&t, "x%d_i", (int)k);
   if (w->plan->panel) add_steps(w, k, 1u << w->plan->lane, &t);
@@ -178,21 +178,21 @@ static mica__term read_of(const mica__writer *w, int32_t k, int32_t lanes) {
   const mica__fused_instr *instr = &w->fused->instrs[k];
   const char *T = mica_dtype_name(w->fused->operand_dtype[instr->operand]);
   int32_t lane = w->plan->lane;
-  mica__term t = {""}, place = place_of(w, k);
+  mica__term t = {""}, address = address_of(w, k);
   if (lanes == 1 || instr->access.stride[lane] == 1)
-    mica__term_add(&t, "LOADV(%s, %d, x%d, %s)", T, (int)lanes, (int)k, place.text);
+    mica__term_add(&t, "LOADV(%s, %d, x%d, %s)", T, (int)lanes, (int)k, address.text);
   else
-    mica__term_add(&t, "GATHER(%s, %d, x%d, %s, x%d_s%d)", T, (int)lanes, (int)k, place.text, (int)k, (int)lane);
+    mica__term_add(&t, "GATHER(%s, %d, x%d, %s, x%d_s%d)", T, (int)lanes, (int)k, address.text, (int)k, (int)lane);
   return t;
 }
 
-/* The same where some may lie outside of the bounds. */
+/* read_of where some lanes may be out of bounds. */
 static mica__term bounded_read(const mica__writer *w, int32_t k, int32_t lanes) {
   const mica__fused_instr *instr = &w->fused->instrs[k];
   mica_dtype stored = w->fused->operand_dtype[instr->operand];
   int n = (int)lanes, lane = (int)w->plan->lane, x = (int)k;
   uint32_t bounds = mica__fused_bounds(w->fused, instr), lane_bit = lanes > 1 ? 1u << lane : 0;
-  mica__term t = {""}, name = {""}, by = {""}, read = read_of(w, k, lanes), place = place_of(w, k);
+  mica__term t = {""}, name = {""}, by = {""}, read = read_of(w, k, lanes), address = address_of(w, k);
   mica__term inside = bounds_of(w, k, bounds & ~lane_bit);
   mica__term_add(&name, "v%d_fill", x);
   mica__term fill = constant(stored, lanes, instr->value, name.text),
@@ -212,7 +212,7 @@ static mica__term bounded_read(const mica__writer *w, int32_t k, int32_t lanes) 
   if (instr->arg_count)
     mica__term_add(&t, "mica_pick(WITHIN(%d, i%d, x%d_low%d, x%d_high%d), ", n, lane, x, lane, x, lane);
   mica__term_add(&t, "GUARDED(%s, %d, x%d, %s, %s, i%d, x%d_low%d, x%d_high%d, %s)", mica_dtype_name(stored), n, x,
-                 place.text, by.text, lane, x, lane, x, lane, one.text);
+                 address.text, by.text, lane, x, lane, x, lane, one.text);
   if (instr->arg_count) mica__term_add(&t, ", %s)", fill.text);
   return t;
 }
@@ -221,7 +221,7 @@ static void write_load(mica__writer *w, int32_t k) {
   const mica__fused_instr *instr = &w->fused->instrs[k];
   mica_dtype dtype = instr->dtype, stored = w->fused->operand_dtype[instr->operand];
   int32_t lanes = mica__write_lanes(w, k);
-  if (lanes > 1 && mica__fused_is_turned(w->fused, w->plan, k)) {
+  if (lanes > 1 && mica__fused_is_transposed(w->fused, w->plan, k)) {
     mica__write_line(w, "const float16 v%d = t%d[i%d - tile_begin];", (int)k, (int)k, (int)w->plan->inner);
     return;
   }
@@ -233,10 +233,10 @@ static void write_load(mica__writer *w, int32_t k) {
                      mica_dtype_name(stored), mica_dtype_name(dtype), (int)lanes, read.text);
 }
 
-void mica__write_turned(mica__writer *w) {
+void mica__write_transposed(mica__writer *w) {
   int row = (int)w->plan->inner, lane = (int)w->plan->lane;
   for (int k = 0; k < w->fused->count; k++) {
-    if (!mica__fused_is_turned(w->fused, w->plan, k)) continue;
+    if (!mica__fused_is_transposed(w->fused, w->plan, k)) continue;
     mica__write_line(w, "float16 t%d[16];", k);
     mica__write_line(w, "if (tile_end - tile_begin == 16) {");
     mica__write_line(w, "_Pragma(\"unroll\") for (int j = 0; j < 16; j++)");
@@ -255,11 +255,11 @@ static void write_store(mica__writer *w, int32_t k) {
   mica_dtype stored = w->fused->operand_dtype[instr->operand];
   const char *T = mica_dtype_name(stored);
   int lane = (int)w->plan->lane, lanes = (int)mica__write_lanes(w, k), x = (int)k;
-  mica__term place = place_of(w, k), value = value_as(w, instr->args[0], stored, lanes);
+  mica__term address = address_of(w, k), value = value_as(w, instr->args[0], stored, lanes);
   if (lanes == 1 || instr->access.stride[lane] == 1)
-    mica__write_line(w, "STOREV(%s, %d, %s, x%d, %s);", T, lanes, value.text, x, place.text);
+    mica__write_line(w, "STOREV(%s, %d, %s, x%d, %s);", T, lanes, value.text, x, address.text);
   else
-    mica__write_line(w, "SCATTER(%s, %d, %s, x%d, %s, x%d_s%d);", T, lanes, value.text, x, place.text, x, lane);
+    mica__write_line(w, "SCATTER(%s, %d, %s, x%d, %s, x%d_s%d);", T, lanes, value.text, x, address.text, x, lane);
 }
 
 /* The dtype whose arithmetic a join is done in: the result's, where it is not an index. */

@@ -46,7 +46,7 @@ static void push_arg(mica__launch *launch, const mica__fused *fused, const mica_
   }
 }
 
-/* What must move, for the profile: every access once. */
+/* The bytes that must move, for the profile: every access once. */
 static double bytes_of(const mica__fused *fused, const mica__fused_plan *plan) {
   double bytes = 0;
   for (int32_t k = 0; k < fused->count; k++) {
@@ -60,7 +60,7 @@ static double bytes_of(const mica__fused *fused, const mica__fused_plan *plan) {
   return bytes;
 }
 
-/* What a launch works with; too large for the stack. */
+/* The state of a launch; too large for the stack. */
 typedef struct work {
   mica_queue *queue;
   mica__kernel_bundle *bundle; /* not NULL: the kernels are put into it, and nothing is launched */
@@ -115,7 +115,7 @@ static mica_status launch_passes(work *w, int32_t split, int64_t chunk, const mi
   return mica__fused_split_rest_pass(&w->whole, &w->plan, &w->pass) ? launch_pass(w, operands) : MICA_OK;
 }
 
-/* The same with the arrays between the passes, which the pool keeps until the work is done. */
+/* Launches all passes of a split kernel, with arrays between them that the pool keeps until the work is done. */
 static mica_status launch_split(work *w, int32_t split, int64_t chunk, const mica_tensor *const *operands) {
   mica_tensor *own[MICA__FUSED_OPERANDS] = {NULL};
   const mica_tensor *all[MICA__FUSED_OPERANDS] = {NULL};

@@ -53,7 +53,7 @@ static void find_levels(const mica__fused *fused, mica__fused_plan *plan) {
   }
 }
 
-/* How many elements are read and written within the row by accesses that step by one element along dimension d. */
+/* The number of elements read and written within the row by accesses with stride one along dimension d. */
 static double neighbours(const mica__fused *fused, int32_t d) {
   double found = 0;
   for (int32_t k = 0; k < fused->count; k++) {
@@ -70,7 +70,7 @@ static double neighbours(const mica__fused *fused, int32_t d) {
   return found;
 }
 
-/* Whether a pointwise kernel reads something whose neighbours lie along the last dimension but one. */
+/* True if a pointwise kernel reads something whose neighbours lie along the last dimension but one. */
 static bool reads_across(const mica__fused *fused) {
   int32_t last = fused->rank - 1;
   if (last < 1 || fused->extent[last - 1] < 4) return false;
@@ -82,7 +82,7 @@ static bool reads_across(const mica__fused *fused) {
   return false;
 }
 
-bool mica__fused_is_turned(const mica__fused *fused, const mica__fused_plan *plan, int32_t k) {
+bool mica__fused_is_transposed(const mica__fused *fused, const mica__fused_plan *plan, int32_t k) {
   const mica__fused_instr *instr = &fused->instrs[k];
   if (instr->kind != MICA__FUSED_LOAD || plan->tile != 16 || plan->width != 16) return false;
   bool floats = instr->dtype == MICA_F32 && fused->operand_dtype[instr->operand] == MICA_F32;
@@ -101,7 +101,7 @@ static bool product(const mica__fused *fused, int32_t first, int32_t end, int64_
   return true;
 }
 
-/* Which dimension the lanes run along, how many there are, and who walks a row. */
+/* Chooses the dimension of the lanes, their number, and who walks a row. */
 static void choose_walk(const mica__fused *fused, mica__fused_plan *plan) {
   bool cpu = plan->target.device_class == MICA__ON_CPU;
   int32_t last = fused->rank - 1;
@@ -137,7 +137,7 @@ static void choose_panel(const mica__fused *fused, mica__fused_plan *plan) {
   plan->panel = suits ? CPU_PANEL : 0;
 }
 
-/* How the work is divided. */
+/* Divides the work into units. */
 static mica_status choose_units(const mica__fused *fused, mica__fused_plan *plan) {
   bool cpu = plan->target.device_class == MICA__ON_CPU;
   int64_t all = 0, cut = plan->cut >= 0 ? fused->extent[plan->cut] : 0;
@@ -290,7 +290,7 @@ bool mica__fused_fits(const mica__fused *fused) {
   return fits;
 }
 
-/* What no kernel can be made of. */
+/* Refuses what no kernel can be made of. */
 static mica_status check(const mica__fused *fused) {
   int64_t row = 0;
   bool fits = product(fused, fused->rank - fused->reduced, fused->rank, &row) && row < INT_MAX;

@@ -16,7 +16,7 @@
 
 #include "compile/fused.h"
 
-/* One argument of the kernel: its place in this list is its place in the parameter list. */
+/* One argument of the kernel: its index in this list is its index in the parameter list. */
 typedef enum mica__fused_arg_kind {
   MICA__FUSED_ARG_UNITS,   /* how many units there are */
   MICA__FUSED_ARG_PER,     /* how many a work-item takes */
@@ -37,7 +37,7 @@ typedef struct mica__fused_arg {
   int32_t instr, index;
 } mica__fused_arg;
 
-/* What a plan needs to know of the device. */
+/* The properties of the device that a plan depends on. */
 typedef struct mica__fused_target {
   unsigned device_class; /* MICA__ON_CPU or MICA__ON_GPU */
   size_t max_group;      /* work-items of the largest group */
@@ -72,7 +72,7 @@ mica_status mica__fused_plan_make(const mica__fused *fused, const mica__fused_ta
 void mica__fused_needed(const mica__fused *fused, const mica__fused_plan *plan, int32_t w,
                         bool needed[MICA__FUSED_INSTRS]);
 
-/* Whether instruction k belongs to the loops over the row, and whether it differs between lanes. */
+/* is_inner: true if instruction k belongs to the loops over the row; is_vector: if it differs between lanes. */
 static inline bool mica__fused_is_inner(const mica__fused_plan *plan, int32_t k) {
   return (plan->depends[k] & plan->row) != 0;
 }
@@ -80,24 +80,24 @@ static inline bool mica__fused_is_vector(const mica__fused_plan *plan, int32_t k
   return plan->lane >= 0 && (plan->depends[k] >> plan->lane & 1u) != 0;
 }
 
-/* How many of instr->args are used. */
+/* The number of instr->args in use. */
 static inline int32_t mica__fused_arg_count(const mica__fused_instr *instr) {
   if (instr->kind == MICA__FUSED_OP || instr->kind == MICA__FUSED_LOAD) return instr->arg_count;
   return instr->kind == MICA__FUSED_REDUCE || instr->kind == MICA__FUSED_STORE;
 }
 
-/* Whether it is computed anew at every step of the loops: what varies along the row, and in a panel what is not yet
- * joined but varies between lanes. */
+/* True if the instruction is computed anew at every step of the loops: it varies along the row, or, in a panel, between
+ * lanes and is not reduced yet. */
 static inline bool mica__fused_in_loop(const mica__fused_plan *plan, int32_t k) {
   return mica__fused_is_inner(plan, k) || (plan->panel && plan->level[k] == 0 && mica__fused_is_vector(plan, k));
 }
 
-/* Which dimensions bound a LOAD: bit d. */
+/* The set of dimensions that bound a LOAD: bit d. */
 uint32_t mica__fused_bounds(const mica__fused *fused, const mica__fused_instr *instr);
 
-/* Whether LOAD k reads across the lanes in blocks of 16 x 16 that are turned in registers: in tiles, floats that are
- * neighbours along the tile. */
-bool mica__fused_is_turned(const mica__fused *fused, const mica__fused_plan *plan, int32_t k);
+/* True if LOAD k reads across the lanes in blocks of 16 x 16 that are transposed in registers: in tiles, floats that
+ * are neighbours along the tile. */
+bool mica__fused_is_transposed(const mica__fused *fused, const mica__fused_plan *plan, int32_t k);
 
 /* Constants that are common and exact stand in the text, where the compiler can use them; others are arguments, so that
  * a new one (the 1/n of a new shape) makes no new kernel. */
@@ -105,7 +105,7 @@ bool mica__fused_is_literal(double value);
 
 /* The expression of an OP for its first argument's dtype. */
 const char *mica__fused_expression(const mica__fused *fused, const mica__fused_instr *instr);
-/* Whether the expression uses a name, as a whole word. */
+/* True if the expression uses a name, as a whole word. */
 bool mica__fused_uses(const char *expression, const char *name);
 
 /* The name of the kernel function. */
@@ -115,7 +115,7 @@ void mica__fused_name(const mica__fused *fused, char name[MICA__FUSED_NAME]);
 /* The text of the kernel that a plan describes. */
 mica_status mica__fused_write(const mica__fused *fused, const mica__fused_plan *plan, mica__text *source);
 
-/* The same as mica__fused_launch in the way of any class of device. */
+/* mica__fused_launch by the plan for any class of device. */
 mica_status mica__fused_launch_as(mica_queue *queue, unsigned device_class, const mica__fused *fused,
                                   const mica_tensor *const *operands);
 

@@ -102,7 +102,7 @@ static void sort_dims(mica__fused *fused, int32_t first, int32_t end) {
       if (lead->stride[d] && llabs(lead->stride[d + 1]) > llabs(lead->stride[d])) swap_dims(fused, d);
 }
 
-/* Whether dimensions d and d + 1 are one to every access. */
+/* True if dimensions d and d + 1 are one to every access. */
 static bool can_merge(const mica__fused *fused, int32_t d) {
   if (d + 1 == fused->rank - fused->reduced) return false;
   for (int32_t k = 0; k < fused->count; k++) {

@@ -3,7 +3,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-/* What is done for one place of walk `walk`. */
+/* Writes the body of walk `walk` for one index. */
 static void write_body(mica__writer *w, int32_t walk) {
   const mica__fused *fused = w->fused;
   const mica__fused_plan *plan = w->plan;
@@ -44,7 +44,7 @@ static int32_t open_loops(mica__writer *w) {
 /* The body, within the loop over a tile where there is one. */
 static void write_tile(mica__writer *w, int32_t walk) {
   int d = (int)w->plan->inner;
-  if (w->plan->tile && w->width > 1) mica__write_turned(w);
+  if (w->plan->tile && w->width > 1) mica__write_transposed(w);
   if (w->plan->tile) mica__write_line(w, "for (index_t i%d = tile_begin; i%d < tile_end; i%d++) {", d, d, d);
   write_body(w, walk);
   if (w->plan->tile) mica__write_line(w, "}");
@@ -76,7 +76,7 @@ static void write_lane_loops(mica__writer *w, int32_t walk) {
   mica__write_line(w, "}");
 }
 
-/* Whether instruction k is a join that walk `walk` makes. */
+/* True if instruction k is a join that walk `walk` makes. */
 static bool joins_in(const mica__writer *w, int32_t k, int32_t walk) {
   return w->fused->instrs[k].kind == MICA__FUSED_REDUCE && w->plan->level[k] == walk + 1;
 }
@@ -123,7 +123,7 @@ static void write_walk(mica__writer *w, int32_t walk) {
   }
 }
 
-/* What is one a row and ready before walk `walk`: what is the same in all lanes, and what differs. */
+/* Writes values that are one a row and ready before walk `walk`: those equal in all lanes, and those that differ. */
 static void write_row_values(mica__writer *w, int32_t walk, bool same, bool differing) {
   for (int32_t k = 0; k < w->fused->count; k++) {
     mica__fused_kind kind = w->fused->instrs[k].kind;
@@ -189,7 +189,7 @@ static void write_unit(mica__writer *w, int32_t width) {
   write_row_stores(w);
 }
 
-/* The same where lanes belong to different rows: whole blocks of them, then what is left over. */
+/* Writes rows as lanes: whole blocks of them, then the remainder. */
 static void write_blocks(mica__writer *w) {
   const mica__fused_plan *plan = w->plan;
   int d = (int)plan->lane, width = (int)plan->width;
@@ -324,9 +324,9 @@ mica_status mica__fused_write(const mica__fused *fused, const mica__fused_plan *
   mica__write_line(&w, "#include \"common/cast.clh\"");
   mica__write_line(&w, "#include \"common/strided.clh\"");
   mica__write_line(&w, "#include \"common/combine.clh\"");
-  for (int32_t k = 0, turned = 0; k < fused->count && !turned; k++) {
-    turned = mica__fused_is_turned(fused, plan, k);
-    if (turned) mica__write_line(&w, "#include \"common/transpose.clh\"");
+  for (int32_t k = 0, transposed = 0; k < fused->count && !transposed; k++) {
+    transposed = mica__fused_is_transposed(fused, plan, k);
+    if (transposed) mica__write_line(&w, "#include \"common/transpose.clh\"");
   }
   if (plan->width > 1) {
     mica__write_line(&w, "#ifndef MICA_MATH_%d", (int)plan->width);

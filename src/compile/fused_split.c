@@ -3,8 +3,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* How many pieces of work a device wants at least, and the elements that are worth one. Both are constants, so that
- * sums are the same whatever number of cores there is. */
+/* The least number of work units that fill a device, and the elements that are worth one. Both are constants, so that
+ * sums do not depend on the number of cores. */
 #define CPU_PIECES 64
 #define CPU_ELEMENTS 16384
 #define GPU_PIECES 1024
@@ -42,7 +42,7 @@ bool mica__fused_split_choose(const mica__fused *fused, const mica__fused_plan *
   return *chunk < extent;
 }
 
-/* What becomes of a join in a pass. */
+/* The fate of a reduction in a pass. */
 typedef enum fate {
   LEFT_OUT,
   JOINED,           /* as it stands */
@@ -71,7 +71,7 @@ static int32_t pieces_operand(const mica__fused *whole, int32_t k, bool result) 
   return whole->operand_count + 2 * j + (result ? 1 : 0);
 }
 
-/* Row-major over the outer dimensions, with `last` elements at each place. */
+/* Row-major over the outer dimensions, with `last` elements at each index. */
 static mica__access outer_access(const mica__fused *whole, int64_t last) {
   mica__access access = {0};
   int64_t step = last;

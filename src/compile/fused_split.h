@@ -9,7 +9,7 @@
 
 #include "compile/fused_plan.h"
 
-/* Whether (simplified) rows should be walked in pieces: which dimension of the row is cut, and after how many steps. */
+/* True if (simplified) rows should be walked in pieces: which dimension of the row is cut, and after how many steps. */
 bool mica__fused_split_choose(const mica__fused *fused, const mica__fused_plan *plan, int32_t *split, int64_t *chunk);
 int64_t mica__fused_split_pieces(const mica__fused *fused, int32_t split, int64_t chunk);
 

@@ -31,13 +31,13 @@ const char *mica__write_type(mica_dtype dtype, int32_t width);
 
 /* How many lanes the value of instruction k has in the present code. */
 int32_t mica__write_lanes(const mica__writer *w, int32_t k);
-/* Whether lanes run along the row, so that a join has a state of its own in each lane, to be folded in the end. */
+/* True if lanes run along the row, so that a join has a state of its own in each lane, to be folded in the end. */
 bool mica__write_in_row(const mica__writer *w);
 
 /* Declares where the accesses begin in the present unit. */
 void mica__write_bases(mica__writer *w);
 /* Reads a block of what stands across the lanes, and turns it. */
-void mica__write_turned(mica__writer *w);
+void mica__write_transposed(mica__writer *w);
 /* LOAD, OP, INDEX and STORE; nothing for VALUE, which stands where it is used. */
 void mica__write_instr(mica__writer *w, int32_t k);
 

@@ -31,49 +31,49 @@ static mica_status claim(planner *p, int32_t id, size_t *total, size_t *offset) 
   return mica__fail(MICA_E_OVERFLOW, "the values of a session are too large for the host's addresses");
 }
 
-static mica_status place_results(planner *p, const bool *deferred) {
-  mica__place *places = p->memory->places;
+static mica_status locate_results(planner *p, const bool *deferred) {
+  mica__location *locations = p->memory->locations;
   for (int32_t s = 0; s < p->partition->count; s++) {
     const mica__step *step = &p->partition->steps[s];
     if (step->updated)
-      places[step->members[0] - 1] = (mica__place){.home = MICA__HOME_PARAMETER, .node = step->updated};
+      locations[step->members[0] - 1] = (mica__location){.home = MICA__HOME_PARAMETER, .node = step->updated};
   }
   for (int32_t i = 0; i < p->template->output_count; i++) {
     int32_t id = p->template->outputs[i];
-    places[id - 1] = (mica__place){.home = MICA__HOME_OUTPUT, .node = i};
-    MICA_TRY(claim(p, id, &p->memory->output_bytes, &places[id - 1].offset));
+    locations[id - 1] = (mica__location){.home = MICA__HOME_OUTPUT, .node = i};
+    MICA_TRY(claim(p, id, &p->memory->output_bytes, &locations[id - 1].offset));
   }
   for (int32_t i = 0; i < p->template->assignment_count; i++) {
     mica__assignment a = p->template->assignments[i];
     if (deferred[i])
       p->last_use[a.value - 1] = p->partition->count;
     else
-      places[a.value - 1] = (mica__place){.home = MICA__HOME_PARAMETER, .node = a.parameter};
+      locations[a.value - 1] = (mica__location){.home = MICA__HOME_PARAMETER, .node = a.parameter};
   }
   return MICA_OK;
 }
 
-static mica_status place_sources(planner *p) {
-  mica__place *places = p->memory->places;
+static mica_status locate_sources(planner *p) {
+  mica__location *locations = p->memory->locations;
   for (int32_t s = 0; s < p->partition->count; s++) {
     const mica__step *step = &p->partition->steps[s];
     for (int32_t i = 0; i < step->read_count; i++) {
       int32_t id = step->reads[i];
       const mica__op *op = node_at(p, id)->op;
       if (p->last_use[id - 1] < s) p->last_use[id - 1] = s;
-      if (op->kind != MICA__OP_SOURCE || places[id - 1].home != MICA__HOME_NONE) continue;
-      places[id - 1].home = op == &mica__op_input       ? MICA__HOME_INPUT
-                            : op == &mica__op_parameter ? MICA__HOME_PARAMETER
-                                                        : MICA__HOME_CONSTANT;
-      places[id - 1].node = id;
-      if (places[id - 1].home == MICA__HOME_CONSTANT)
-        MICA_TRY(claim(p, id, &p->memory->constant_bytes, &places[id - 1].offset));
+      if (op->kind != MICA__OP_SOURCE || locations[id - 1].home != MICA__HOME_NONE) continue;
+      locations[id - 1].home = op == &mica__op_input       ? MICA__HOME_INPUT
+                               : op == &mica__op_parameter ? MICA__HOME_PARAMETER
+                                                           : MICA__HOME_CONSTANT;
+      locations[id - 1].node = id;
+      if (locations[id - 1].home == MICA__HOME_CONSTANT)
+        MICA_TRY(claim(p, id, &p->memory->constant_bytes, &locations[id - 1].offset));
     }
   }
   return MICA_OK;
 }
 
-/* Whether the kernel reads `from` only where it stores `to`, at every point the same element. */
+/* True if the kernel reads `from` only where it stores `to`, at every point the same element. */
 static bool meets_at_every_point(const mica__step *step, int32_t from, int32_t to) {
   const mica__fused *fused = step->fused;
   const mica__access *store = NULL;
@@ -119,13 +119,13 @@ static int32_t inherited_block(const planner *p, int32_t s, int32_t id) {
   return 0;
 }
 
-static mica_status place_value(planner *p, int32_t s, int32_t id) {
+static mica_status locate_value(planner *p, int32_t s, int32_t id) {
   int32_t dies = p->last_use[id - 1] > s ? p->last_use[id - 1] : s;
-  mica__place *place = &p->memory->places[id - 1];
-  if (place->home != MICA__HOME_NONE) return MICA_OK;
+  mica__location *location = &p->memory->locations[id - 1];
+  if (location->home != MICA__HOME_NONE) return MICA_OK;
   if (p->partition->steps[s].invariant) {
-    place->home = MICA__HOME_CONSTANT;
-    return claim(p, id, &p->memory->constant_bytes, &place->offset);
+    location->home = MICA__HOME_CONSTANT;
+    return claim(p, id, &p->memory->constant_bytes, &location->offset);
   }
   size_t bytes = mica__node_bytes(node_at(p, id));
   int32_t b = inherited_block(p, s, id);
@@ -135,7 +135,7 @@ static mica_status place_value(planner *p, int32_t s, int32_t id) {
   }
   p->blocks[b - 1].dies = dies;
   p->block_of[id - 1] = b;
-  place->home = MICA__HOME_ARENA;
+  location->home = MICA__HOME_ARENA;
   p->memory->unplanned_bytes += mica__round_up(bytes, p->align);
   p->memory->value_count++;
   return MICA_OK;
@@ -195,16 +195,16 @@ static mica_status pack(planner *p) {
   free(by_size);
   if (!good) return mica__fail_nomem("a session");
   for (int32_t i = 0; i < p->partition->graph->count; i++)
-    if (p->block_of[i]) p->memory->places[i].offset = p->blocks[p->block_of[i] - 1].offset;
+    if (p->block_of[i]) p->memory->locations[i].offset = p->blocks[p->block_of[i] - 1].offset;
   return MICA_OK;
 }
 
 /* Blocks for what each step stores, in order, so that a value may take over what its step has read last. */
-static mica_status place_stores(planner *p) {
+static mica_status locate_stores(planner *p) {
   for (int32_t s = 0; s < p->partition->count; s++) {
     const mica__step *step = &p->partition->steps[s];
     for (int32_t i = 0; i < step->count; i++)
-      if (p->partition->step_of[step->members[i] - 1] == s) MICA_TRY(place_value(p, s, step->members[i]));
+      if (p->partition->step_of[step->members[i] - 1] == s) MICA_TRY(locate_value(p, s, step->members[i]));
   }
   return MICA_OK;
 }
@@ -212,7 +212,7 @@ static mica_status place_stores(planner *p) {
 mica_status mica__memory_plan(const mica__template *template, const mica__partition *partition, const bool *deferred,
                               size_t align, mica__memory *memory) {
   size_t nodes = (size_t)partition->graph->count + 1;
-  *memory = (mica__memory){.places = calloc(nodes, sizeof *memory->places)};
+  *memory = (mica__memory){.locations = calloc(nodes, sizeof *memory->locations)};
   planner p = {.template = template,
                .partition = partition,
                .memory = memory,
@@ -220,12 +220,12 @@ mica_status mica__memory_plan(const mica__template *template, const mica__partit
                .block_of = calloc(nodes, sizeof *p.block_of),
                .last_use = calloc(nodes, sizeof *p.last_use),
                .blocks = calloc(nodes, sizeof *p.blocks)};
-  bool good = memory->places && p.block_of && p.last_use && p.blocks;
+  bool good = memory->locations && p.block_of && p.last_use && p.blocks;
   mica_status status = good ? MICA_OK : mica__fail_nomem("a session");
   for (size_t i = 0; good && i < nodes; i++) p.last_use[i] = -1;
-  if (status == MICA_OK) status = place_results(&p, deferred);
-  if (status == MICA_OK) status = place_sources(&p);
-  if (status == MICA_OK) status = place_stores(&p);
+  if (status == MICA_OK) status = locate_results(&p, deferred);
+  if (status == MICA_OK) status = locate_sources(&p);
+  if (status == MICA_OK) status = locate_stores(&p);
   if (status == MICA_OK) status = pack(&p);
   free(p.block_of);
   free(p.last_use);
@@ -235,6 +235,6 @@ mica_status mica__memory_plan(const mica__template *template, const mica__partit
 }
 
 void mica__memory_free(mica__memory *memory) {
-  free(memory->places);
+  free(memory->locations);
   *memory = (mica__memory){0};
 }

@@ -13,21 +13,21 @@ typedef enum mica__home {
   MICA__HOME_PARAMETER, /* the session's tensor of the parameter `node` */
 } mica__home;
 
-typedef struct mica__place {
+typedef struct mica__location {
   mica__home home;
   size_t offset; /* bytes into the arena, the constants or the outputs */
   int32_t node;  /* PARAMETER: which; OUTPUT: its number */
-} mica__place;
+} mica__location;
 
 typedef struct mica__memory {
-  mica__place *places; /* by id - 1 */
+  mica__location *locations; /* by id - 1 */
   size_t arena_bytes, constant_bytes, output_bytes;
   size_t unplanned_bytes; /* the arena's values without sharing */
   size_t value_count;     /* of the arena */
 } mica__memory;
 
 /* Plans the memory of scheduled steps; blocks begin at multiples of `align` bytes. Values that are never alive at once
- * share memory: largest first, each at the lowest place that is free during its life. A value of a kernel takes over
+ * share memory: largest first, each at the lowest offset that is free during its life. A value of a kernel takes over
  * the memory of an operand that nothing reads afterwards where both are touched at the same point only, or where the op
  * allows it. */
 mica_status mica__memory_plan(const mica__template *template, const mica__partition *partition, const bool *deferred,

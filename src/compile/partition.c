@@ -82,7 +82,7 @@ int32_t mica__partition_updated(const mica_graph *graph, const mica__node *node)
 
 /* --- what is needed, and who uses it --- */
 
-/* Whether result r needs memory even where nobody wants it. */
+/* True if result r needs memory even where nobody wants it. */
 static bool must_fill(const mica__node *node, int32_t r) { return node->op->host || node->op->fills >> r & 1; }
 
 static void find_needed(work *w, const mica__template *template) {
@@ -123,7 +123,7 @@ static mica_status find_users(work *w) {
 
 /* --- whether groups may be joined --- */
 
-/* Whether a path leads out of the union on trial and back into it: then it could not run at once. */
+/* True if a path leads out of the union on trial and back into it: then it could not run at once. */
 static bool makes_cycle(work *w, const int32_t *ids, int32_t count) {
   int32_t top = 0, lowest = ids[0];
   w->stamp++;
@@ -157,7 +157,7 @@ static bool used_outside(const work *w, int32_t id) {
   return false;
 }
 
-/* Whether every member is computed about as often as it has elements, and the rows are enough. */
+/* True if every member is computed about as often as it has elements, and the rows are enough. */
 static bool is_worth_it(const work *w, const int32_t *ids, int32_t count) {
   const mica__emission *e = &w->emission;
   bool few = e->fused->reduced && e->rows < FEW_ROWS && e->elements > e->rows * LONG_ROW;
@@ -281,7 +281,7 @@ static mica_status join_readers(work *w, int32_t id) {
 
 /* --- values that are computed again where they are used --- */
 
-/* Whether group g is one kernel that stores what others use; then *stores says how much. */
+/* True if group g is one kernel that stores what others use; then *stores says how much. */
 static bool still_emits(work *w, const group *g, int32_t *stores) {
   *stores = 0;
   for (int32_t i = 0; i < g->count; i++) w->trial[g->ids[i] - 1] = 1;
@@ -293,7 +293,7 @@ static bool still_emits(work *w, const group *g, int32_t *stores) {
   return good;
 }
 
-/* Whether others than the group need the node's memory, so that it costs nothing to read it once more. */
+/* True if others than the group need the node's memory, so that it costs nothing to read it once more. */
 static bool is_stored_anyway(work *w, int32_t id) {
   int32_t g = w->group_of[id - 1];
   if (!g || !w->groups[g - 1].fused || w->wanted[id - 1]) return true;
@@ -354,7 +354,7 @@ static mica_status want_view(work *w, int32_t id) {
   return begin_group(w, id, true);
 }
 
-/* Whether a launch must have memory for result r of node id. */
+/* True if a launch must have memory for result r of node id. */
 static bool stores_result(const work *w, int32_t id, int32_t r) {
   const mica__node *node = node_at(w, id);
   bool used = mica__node_results(node) == 1 || w->wanted[id - 1 + r] || must_fill(node, r);

@@ -48,7 +48,7 @@ mica__access mica__partition_operand(const mica_graph *graph, const mica__node *
  * reads; 0 where there is none. */
 int32_t mica__partition_updated(const mica_graph *graph, const mica__node *node);
 
-/* Whether the node is launched by its op. */
+/* True if the node is launched by its op. */
 bool mica__node_is_launched(const mica__node *node);
 
 #endif

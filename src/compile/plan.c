@@ -24,7 +24,7 @@ static mica_status match_names(mica_session *session, mica__plan *v) {
   if (!v->parameters) return mica__fail_nomem("a session");
   for (int32_t id = 1; id <= graph->count; id++) {
     const mica__node *node = mica__graph_node(graph, id);
-    bool fed = node->op == &mica__op_input && v->memory.places[id - 1].home == MICA__HOME_INPUT;
+    bool fed = node->op == &mica__op_input && v->memory.locations[id - 1].home == MICA__HOME_INPUT;
     int32_t input = fed ? mica__name_table_find(&session->input_names, node->name) : -1;
     v->parameters[id - 1] =
         node->op == &mica__op_parameter ? mica__name_table_find(&session->parameter_names, node->name) : -1;
@@ -85,23 +85,23 @@ typedef struct recorder {
 
 static mica_status wrap(const recorder *r, int32_t id, mica_tensor **out) {
   const mica__node *node = mica__graph_node(r->v->template.graph, id);
-  const mica__place *place = &r->v->memory.places[id - 1];
+  const mica__location *location = &r->v->memory.locations[id - 1];
   mica_buffer *buffer = NULL;
-  switch (place->home) {
+  switch (location->home) {
   case MICA__HOME_ARENA: buffer = r->v->arena; break;
   case MICA__HOME_CONSTANT: buffer = r->v->constants; break;
   case MICA__HOME_OUTPUT:
-    return mica_tensor_wrap(r->v->outputs[place->node].placeholder, 0, node->type.dtype, node->type.shape, out);
+    return mica_tensor_wrap(r->v->outputs[location->node].placeholder, 0, node->type.dtype, node->type.shape, out);
   case MICA__HOME_INPUT:
     for (int32_t i = 0; i < r->session->input_count; i++)
       if (r->v->inputs[i].node == id) buffer = r->v->inputs[i].placeholder;
     break;
   case MICA__HOME_PARAMETER:
-    return mica_tensor_view(r->session->tensors[r->v->parameters[place->node - 1]], node->type.shape, NULL, 0, out);
+    return mica_tensor_view(r->session->tensors[r->v->parameters[location->node - 1]], node->type.shape, NULL, 0, out);
   case MICA__HOME_NONE: break;
   }
   if (!buffer) return mica__fail(MICA_E_STATE, "%s: a value without memory is used", node->op->name);
-  return mica_tensor_wrap(buffer, place->offset, node->type.dtype, node->type.shape, out);
+  return mica_tensor_wrap(buffer, location->offset, node->type.dtype, node->type.shape, out);
 }
 
 static mica_status tensor_of(recorder *r, int32_t id, mica_tensor **out) {
@@ -143,7 +143,7 @@ static uint32_t constant_inputs(const recorder *r, const mica__node *node) {
   for (int32_t k = 0; k < node->input_count && k < 32; k++) {
     int32_t base = 0;
     mica__partition_operand(r->v->template.graph, node, k, &base);
-    mica__home home = r->v->memory.places[base - 1].home;
+    mica__home home = r->v->memory.locations[base - 1].home;
     bool invariant = home == MICA__HOME_PARAMETER && r->session->template.assignment_count == 0;
     if (home == MICA__HOME_CONSTANT || invariant) constant |= 1u << k;
   }
@@ -299,7 +299,7 @@ static mica_status record_all(recorder *r) {
   MICA_TRY(build_kernels(r));
   for (int32_t id = 1; id <= v->template.graph->count; id++) {
     bool source = mica__graph_node(v->template.graph, id)->op->kind == MICA__OP_SOURCE;
-    if (source && v->memory.places[id - 1].home == MICA__HOME_CONSTANT) MICA_TRY(upload_constant(r, id));
+    if (source && v->memory.locations[id - 1].home == MICA__HOME_CONSTANT) MICA_TRY(upload_constant(r, id));
   }
   for (int32_t i = 0; i < v->partition.count; i++) MICA_TRY(record_step(r, i));
   for (int32_t i = 0; i < v->template.assignment_count; i++)
@@ -308,7 +308,7 @@ static mica_status record_all(recorder *r) {
 }
 
 /* What record_all asks for, as far as it needs programs. */
-static mica_status rehearse_all(recorder *r) {
+static mica_status dry_run_all(recorder *r) {
   MICA_TRY(build_kernels(r));
   for (int32_t i = 0; i < r->v->partition.count; i++)
     if (!r->v->partition.steps[i].fused) MICA_TRY(record_op(r, &r->v->partition.steps[i]));
@@ -328,7 +328,7 @@ static void build_ahead(const recorder *real) {
   mica__build_list_begin(&list);
   mica_status status = mica__dry_run_create(engine, &r.recorder);
   if (status == MICA_OK) status = mica__dry_run_create(engine, &r.prologue);
-  if (status == MICA_OK) status = rehearse_all(&r);
+  if (status == MICA_OK) status = dry_run_all(&r);
   if (r.recorder) mica__recording_destroy(mica__recorder_end(r.recorder));
   if (r.prologue) mica__recording_destroy(mica__recorder_end(r.prologue));
   mica__build_list_end();

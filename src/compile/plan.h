@@ -37,7 +37,7 @@ typedef struct mica__plan {
   mica__memory memory;
   bool *deferred; /* by assignment: copied at the end of the run */
   mica__plan_input *inputs;
-  int32_t *parameters; /* by id - 1 of the template: the parameter's place in the session, or -1 */
+  int32_t *parameters; /* by id - 1 of the template: the parameter's index in the session, or -1 */
   mica_buffer *arena, *constants, *results;
   mica__plan_output *outputs;
   mica__recording *recording; /* NULL until recorded */
@@ -54,7 +54,7 @@ struct mica_session {
   mica__template template; /* shapes as declared */
   mica__slot *inputs, *parameters;
   int32_t input_count, parameter_count;
-  mica__name_table input_names, parameter_names; /* places in these lists */
+  mica__name_table input_names, parameter_names; /* indices in these lists */
   mica_tensor **tensors;                         /* of the parameters; the session's, of whoever's memory */
   size_t parameter_bytes;                        /* of the memory that the session made for parameters */
   mica_tensor **bound;         /* by output: where the caller wants it; NULL for the memory of the plan */

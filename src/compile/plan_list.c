@@ -29,7 +29,7 @@ uint64_t mica__session_plan_bytes(const mica_session *session) {
   return bytes;
 }
 
-/* Whether the first plan is followed by too much. */
+/* True if the first plan is followed by too much. */
 static bool is_too_much(const mica_session *session) {
   uint64_t most = session->config.most_plan_bytes, count = 0;
   if (!most) most = mica_engine_device(session->engine)->global_bytes / SHARE_OF_MEMORY;

@@ -1,6 +1,6 @@
 /* Factors of a launch's result, moved into an operand of the launch: the convolution before a batch norm takes its
  * filters times the norm's factors, and what is left of the norm is a bias. Where filters and factors stay as they are
- * from run to run, the product is made beforehand, and inference has no norms. */
+ * from run to run, the product is made in the prologue, and inference has no norms. */
 #include "compile/template.h"
 
 #include <mica/nodes.h>
@@ -33,7 +33,7 @@ static bool asks(const mica_graph *graph, const mica__node *user, int32_t k, int
   return launch->op->scale(&fusion, operand, shape);
 }
 
-/* Whether operand k of the user is a launch that can give the user's result. */
+/* True if operand k of the user is a launch that can give the user's result. */
 static bool is_scaled(const search *s, const mica__node *user, int32_t k) {
   int32_t id = user->inputs[k], operand = 0;
   const mica__node *launch = mica__graph_node(s->graph, id);

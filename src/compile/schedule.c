@@ -147,7 +147,7 @@ static void push(schedule *s, int32_t step, int32_t lowest, int32_t *top) {
   s->stack[(*top)++] = step;
 }
 
-/* Whether a reader of the parameter, other than `writer`, must run after it, by what it reads or by edges. */
+/* True if a reader of the parameter, other than `writer`, must run after it, by what it reads or by edges. */
 static bool a_reader_comes_after(schedule *s, int32_t parameter, int32_t writer) {
   int32_t top = 0, lowest = s->rank[writer];
   s->stamp++;
@@ -162,7 +162,7 @@ static bool a_reader_comes_after(schedule *s, int32_t parameter, int32_t writer)
   return s->seen[writer] == s->stamp;
 }
 
-/* Whether a kernel that reads the parameter and stores its new value touches the same element at the same point. */
+/* True if a kernel that reads the parameter and stores its new value touches the same element at the same point. */
 static bool overwrites_itself(const mica__step *step, mica__assignment a) {
   const mica__fused *fused = step->fused;
   const mica__access *store = NULL;
@@ -197,7 +197,7 @@ static int32_t first_update(const schedule *s, mica__assignment a) {
 }
 
 /* Where the writer may follow all readers it is made to; otherwise the assignment is deferred. */
-static mica_status place_assignment(schedule *s, mica__assignment a, bool *deferred) {
+static mica_status insert_assignment(schedule *s, mica__assignment a, bool *deferred) {
   int32_t update = first_update(s, a), writer = s->partition->step_of[(update ? update : a.value) - 1];
   const mica__step *step = &s->partition->steps[writer];
   bool late = false; /* a reader's rank is above the writer's, so that an edge to the writer makes the ranks wrong */
@@ -215,12 +215,12 @@ static mica_status place_assignment(schedule *s, mica__assignment a, bool *defer
   return MICA_OK;
 }
 
-static mica_status place_assignments(schedule *s, const mica__template *template, bool *deferred) {
+static mica_status insert_assignments(schedule *s, const mica__template *template, bool *deferred) {
   for (int32_t i = 0; i < template->output_count; i++) s->kept[template->outputs[i] - 1] = true;
   for (int32_t i = 0; i < template->assignment_count; i++) s->kept[template->assignments[i].value - 1] = true;
   if (template->assignment_count) find_ranks(s);
   for (int32_t i = 0; i < template->assignment_count; i++)
-    MICA_TRY(place_assignment(s, template->assignments[i], &deferred[i]));
+    MICA_TRY(insert_assignment(s, template->assignments[i], &deferred[i]));
   return MICA_OK;
 }
 
@@ -322,7 +322,7 @@ static bool allocate(schedule *s) {
 mica_status mica__partition_schedule(const mica__template *template, mica__partition *partition, bool *deferred) {
   schedule s = {.partition = partition};
   mica_status status = allocate(&s) ? find_readers(&s) : mica__fail_nomem("a session");
-  if (status == MICA_OK) status = place_assignments(&s, template, deferred);
+  if (status == MICA_OK) status = insert_assignments(&s, template, deferred);
   if (status == MICA_OK) status = order(&s);
   void *all[] = {s.edges, s.out,  s.in,    s.readers_of,  s.first_reader,          s.waits,  s.readers, s.kept, s.done,
                  s.rank,  s.seen, s.stack, s.ready.steps, s.ready_shrinking.steps, s.shrinks};

@@ -170,7 +170,7 @@ static mica_status take_feeds(mica_session *session, const mica_feed *feeds, siz
   return MICA_OK;
 }
 
-/* Kernels were chosen for tensors that begin where vectors may: others are copied to such a place first. */
+/* Kernels were chosen for tensors that begin where vectors may: others are copied to aligned memory first. */
 static mica_status bind_feed(mica__plan *v, mica_engine *engine, mica_queue *queue, int32_t i,
                              const mica_tensor *feed) {
   mica__plan_input *input = &v->inputs[i];

@@ -11,7 +11,7 @@ mica_status mica__plan_make_results(mica_session *session, mica__plan *v) {
     const mica__type type = mica__graph_node(v->template.graph, id)->type;
     if (!v->outputs[i].own)
       MICA_TRY(
-          mica_tensor_wrap(v->results, v->memory.places[id - 1].offset, type.dtype, type.shape, &v->outputs[i].own));
+          mica_tensor_wrap(v->results, v->memory.locations[id - 1].offset, type.dtype, type.shape, &v->outputs[i].own));
   }
   return MICA_OK;
 }
@@ -26,7 +26,7 @@ static mica_status check_bound(const mica__plan *v, int32_t i, const mica_tensor
                     mica__type_format(type, is));
 }
 
-/* Whether kernels write the output to a tensor of the caller's. */
+/* True if kernels write the output to a tensor of the caller's. */
 static bool goes_to_the_caller(const mica_session *session, int32_t i) {
   return session->bound[i] && mica__tensor_is_aligned(session->bound[i]);
 }

@@ -45,7 +45,7 @@ static bool view_in_order(const mica__node *node, mica_shape input, mica__access
   return true;
 }
 
-/* The same elements in another shape. */
+/* The elements of a value in another shape. */
 static const mica__op op_in_shape = {.name = "in_shape",
                                      .kind = MICA__OP_VIEW,
                                      .min_inputs = 1,
@@ -70,7 +70,7 @@ static bool is_draft(const mica__node *node, const draft *d) {
   return !d->data || !memcmp(node->data, d->data, mica__node_bytes(node));
 }
 
-/* The place of the draft in the table: of the equal node, or free. */
+/* The slot of the draft in the table: that of the equal node, or a free one. */
 static int32_t *find_slot(sweep *s, const draft *d) {
   size_t at = (size_t)hash_draft(d).low % s->table_size;
   while (s->table[at] && !is_draft(mica__graph_node(s->out, s->table[at]), d)) at = (at + 1) % s->table_size;
@@ -131,7 +131,7 @@ static mica_status put_values(sweep *s, mica__type type, const double *values, i
 
 static bool same_type(mica__type a, mica__type b) { return a.dtype == b.dtype && mica_shape_equal(a.shape, b.shape); }
 
-/* Whether the value is `unit` everywhere, the sign of a zero included where the dtype has one. */
+/* True if the value is `unit` everywhere, the sign of a zero included where the dtype has one. */
 static bool is_unit(const mica__node *node, double unit) {
   if (node->op != &mica__op_full) return false;
   double value = mica__full_value(node);
@@ -160,7 +160,7 @@ static int32_t same_look(const sweep *s, int32_t id) {
   return same && mica__access_is_row_major(space, &access) ? base : id;
 }
 
-/* Whether a reduction joins single elements, so that it only drops or keeps dimensions of extent 1. */
+/* True if a reduction joins single elements, so that it only drops or keeps dimensions of extent 1. */
 static bool joins_nothing(const sweep *s, const draft *d) {
   mica__type x = mica__graph_node(s->out, d->inputs[0])->type;
   mica__join join = d->op->join;
@@ -276,7 +276,7 @@ static mica_status visit(sweep *s, int32_t source_id, const mica_shape *shapes) 
   return made->name ? MICA_OK : mica__fail_nomem("a name");
 }
 
-/* A node of its own for a value that is written to a place of its own. */
+/* Makes a node of its own for a value that is written to memory of its own. */
 static mica_status claim(sweep *s, bool *claimed, int32_t *id) {
   const mica__node *node = mica__graph_node(s->out, *id);
   mica__op_kind kind = node->op->kind;

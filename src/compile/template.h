@@ -2,8 +2,8 @@
  *
  *   mica__template_clone        what a session keeps of the caller's graph, factors of channels moved into weights
  *   mica__template_specialise   that for the shapes of one run, simplified */
-#ifndef MICA_COMPILE_RECIPE_H
-#define MICA_COMPILE_RECIPE_H
+#ifndef MICA_COMPILE_TEMPLATE_H
+#define MICA_COMPILE_TEMPLATE_H
 
 #include "compile/access.h"
 #include "ir/graph.h"

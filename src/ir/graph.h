@@ -51,7 +51,7 @@ struct mica_graph {
 
 /* The entry of a value that is not null. Valid until a node is added. */
 mica__node *mica__graph_node(const mica_graph *graph, int32_t id);
-/* How many results the node has; 1 for an entry of another's result. */
+/* The number of results of the node; 1 for an entry of another's result. */
 int32_t mica__node_results(const mica__node *node);
 /* Result k of the node behind its result 0; null stays null. */
 mica_value mica__graph_result(mica_value node, int32_t k);
@@ -60,7 +60,7 @@ mica_value mica__graph_result(mica_value node, int32_t k);
  * attributes (NULL for the defaults). The value is result 0. The one way that builders and gradient rules make values.
  * Sticky. */
 mica_value mica__graph_add(const mica__op *op, const mica_value *inputs, int32_t input_count, const void *attrs);
-/* The same where the types of all results are known: nothing is checked or inferred. 0, with the error recorded, when
+/* mica__graph_add for known types of all results: nothing is checked or inferred. 0, with the error recorded, when
  * memory is short. */
 int32_t mica__graph_put(mica_graph *graph, const mica__op *op, const int32_t *inputs, int32_t input_count,
                         const void *attrs, const mica__type *types);
@@ -83,9 +83,9 @@ double mica__full_value(const mica__node *node);
 /* Records an error (the first one stays) and returns the null value. */
 mica_value mica__graph_fail(mica_graph *graph, mica_status status, const char *format, ...)
     __attribute__((format(printf, 3, 4)));
-/* The same with this thread's sentence, for a call that failed on behalf of the graph. */
+/* mica__graph_fail with this thread's sentence, for a call that failed on behalf of the graph. */
 mica_value mica__graph_fail_with(mica_graph *graph, mica_status status);
-/* The same with "add(%3 'h' f32 (64, 128), %4 f32 (3)): " before it; the inputs are values of the graph. */
+/* mica__graph_fail_with and "add(%3 'h' f32 (64, 128), %4 f32 (3)): " before it; the inputs are values of the graph. */
 mica_value mica__graph_fail_at(mica_graph *graph, mica_status status, const char *op, const mica_value *inputs,
                                int32_t input_count);
 

@@ -13,7 +13,7 @@ struct mica__tunable;     /* ops/select/tunable.h */
 struct mica__node;        /* ir/graph.h */
 struct mica__type;
 
-/* How the compiler may treat a value. */
+/* The treatment of a value by the compiler. */
 typedef enum mica__op_kind {
   MICA__OP_SOURCE,    /* input, parameter, constant: no work */
   MICA__OP_POINTWISE, /* y[i] = f(x0[i], x1[i], ...) after broadcasting; `expression` says f */
@@ -46,7 +46,7 @@ typedef enum mica__join {
 /* The most results that an op may have. */
 #define MICA__MAX_RESULTS 8
 
-/* What a gradient rule works with: the node's results, and the gradient of the loss with respect to each. */
+/* The arguments of a gradient rule: the node's results, and the gradient of the loss with respect to each. */
 typedef struct mica__grad {
   mica_value y;                         /* result 0 */
   mica_value dy;                        /* null where it is zero, which of an op with one result it never is */
@@ -56,7 +56,7 @@ typedef struct mica__grad {
   mica_value *dinputs; /* all null at first, to be filled; null means no gradient (integers, or none by mathematics) */
 } mica__grad;
 
-/* What an evaluation on the host works with; all shapes are known, attributes are as `infer` left them. */
+/* The arguments of an evaluation on the host; all shapes are known, attributes are as `infer` left them. */
 typedef struct mica__eval {
   const void *attrs;
   const double *const *inputs; /* row-major; NULL where only the shape matters */
@@ -67,7 +67,7 @@ typedef struct mica__eval {
   double *const *outputs;        /* all results; NULL where the op has but one */
 } mica__eval;
 
-/* What a launch works with. Tensors are contiguous unless the op's `takes_strides` says otherwise. */
+/* The arguments of a launch. Tensors are contiguous unless the op's `takes_strides` says otherwise. */
 typedef struct mica__exec {
   mica_queue *queue;
   const void *attrs;
@@ -77,13 +77,13 @@ typedef struct mica__exec {
   mica_tensor *const *outputs; /* of an op with several: all, NULL where nobody wants the result */
   unsigned classes; /* MICA__ON_... whose kernel variants to take; 0 for the device's own. The checks set it. */
   /* bit k: input k stays as it is from run to run (a constant, or a parameter that the session does not assign). What
-   * an op computes from such inputs alone it may compute beforehand, into a mica__workspace_create of `prologue`:
+   * an op computes from such inputs alone it may compute in the prologue, into a mica__workspace_create of `prologue`:
    * what is queued there runs before the first run, and again when an input has changed. NULL where constant is 0. */
   uint32_t constant;
   mica_queue *prologue;
 } mica__exec;
 
-/* What an op that exists on the host alone works with: elements in row-major order, as they lie on the device. */
+/* The arguments of an op that exists on the host alone: elements in row-major order, as they lie on the device. */
 typedef struct mica__host {
   const void *attrs;
   const struct mica__type *types; /* of the inputs */
@@ -114,7 +114,7 @@ typedef struct mica__epilogue_fusion {
   void *attrs;
 } mica__epilogue_fusion;
 
-/* Where a result shows an operand: element i along axis a at start[a] + i step[a]. */
+/* The position of an operand in the result: its element i along axis a is the result's start[a] + i step[a]. */
 typedef struct mica__inset {
   int64_t start[MICA_MAX_RANK], step[MICA_MAX_RANK];
 } mica__inset;
@@ -128,7 +128,7 @@ typedef struct mica__op {
   /* Runs every variant of every kernel on the device over a grid of cases and compares with the naive reference in
    * double precision; reports each through mica__check_note. Fails only when the checking itself cannot go on. */
   mica_status (*check)(struct mica__check *check);
-  /* What a tuner needs to know; NULL where there is nothing to choose. */
+  /* The tuner's table; NULL where there is nothing to choose. */
   const struct mica__tunable *tunable;
 
   /* The graph side; absent in ops that no graph uses. */
@@ -177,7 +177,7 @@ typedef struct mica__op {
    * until the inputs are there. When it fails the run ends with its status. */
   mica_status (*host)(const mica__host *host);
   double (*flops)(const struct mica__node *node, const struct mica__type *inputs);
-  /* What the simplifier may use; all of it exact, also for NaN, infinities and signed zeros.
+  /* Facts for the simplifier; all of them exact, also for NaN, infinities and signed zeros.
    * identity: wherever the output has input 0's type, it is input 0 (cast, stop_gradient).
    * involution: applied twice it gives back its operand (neg, logical_not, bitwise_not).
    * units: bit k: where input k is `unit` everywhere, the result is the other input, broadcast (mul and div: 1; sub: 0;

@@ -58,7 +58,7 @@ const mica__op mica__op_stop_gradient = {.name = "stop_gradient",
 
 double mica__full_value(const mica__node *node) { return ((const mica__full_attrs *)node->attrs)->value; }
 
-/* Whether a source may be of that type; otherwise the error is recorded. */
+/* True if a source may be of that type; otherwise the error is recorded. */
 static bool check_type(mica_graph *graph, const char *what, const char *name, mica__type type, bool may_be_open) {
   char text[MICA_SHAPE_TEXT];
   mica_shape closed = type.shape;
