@@ -3,6 +3,7 @@
 #include "base/arith.h"
 #include "base/error.h"
 #include "ops/matmul/gemm.h"
+#include "runtime/core_model.h"
 #include "runtime/tensor.h"
 #include "runtime/workspace.h"
 
@@ -49,12 +50,12 @@ enum { IN_ROWS = 1, IN_COLUMNS = 2, PACKED_HERE = 3, PREPACKED = 4 };
 typedef struct plan {
   int32_t values[MICA__MAX_PARAMS];
   int32_t mr, nr, vw;
-  int64_t mb, nb, kc, ka;
+  int64_t mc, nc, kc, kc_a; /* kc_a: of A, a multiple of kc where A is packed by the group */
   int32_t a_form, b_form;
   bool packs_b; /* B is packed before, but for this product alone */
   int64_t splits;
   int32_t epilogue;
-  bool prefetches;  /* panels of B */
+  bool prefetches;  /* the next panel of B */
   bool own_partial; /* sums between blocks of K need memory of their own */
 } plan;
 
@@ -64,20 +65,19 @@ static int32_t value(const int32_t *values, const char *macro) {
   return mica__kernel_value(&mica__gemm_tile_kernel, values, macro);
 }
 
-/* A panel of B of KC x NR floats takes 32 KiB, which leaves room for A in a first level cache of 48 KiB; MB x KA floats
- * of A take 256 KiB of the second. A B that is read in place is better read in long columns. */
-#define PANEL_FLOATS 8192
+/* A panel of B, KC x NR floats, is as large as a first level cache; block_m x BLOCK_K floats of A take a quarter of the
+ * second. A B that is read in place is better read in long columns. */
 #define BLOCK_K 256
-#define BLOCK_M 256
 #define BLOCK_N 1024
+static int64_t block_m(const mica__core_model *core) { return core->l2_floats / 4 / BLOCK_K; }
 #define IN_PLACE_K 512
 #define IN_PLACE_M 128
 /* So few rows one group takes, which reads B once. */
 #define UNCUT_M 64
-/* A few rows of D stream a B that no near cache holds through the registers once: in short blocks of K, which read
- * whole stretches of its rows, and whose sums stay in the first level cache. */
-#define STREAM_K 32
-#define STREAM_N 512
+/* Blocks of a B that is read once: short in K, so that rows are read in long runs, with sums that stay in the first
+ * level cache. */
+#define ONCE_K 32
+#define ONCE_N 512
 /* Multiply-adds, or tiles of rows, below which packing costs more than it saves; and multiply-adds for which a group of
  * its own is worth while. */
 #define SMALL 4.0e6
@@ -86,42 +86,9 @@ static int32_t value(const int32_t *values, const char *macro) {
 /* Tiles by which a packed element of A is used at least, or packing it does not pay. */
 #define USES_OF_A 8
 
-/* What differs between the cores of vendors. */
-typedef struct habits {
-  int64_t uses;            /* tiles of rows for which packing B pays */
-  int64_t crossing_uses;   /* the same of a B whose vectors may cross a line */
-  int64_t short_k;         /* sums so short mostly write D: in place, a few rows at a time, in long stretches */
-  int64_t short_m;         /* so many rows */
-  int64_t stream_m;        /* so few rows of D stream a B */
-  int64_t stream_elements; /* of more than these */
-  int64_t near_floats;     /* a B of more no near cache holds: its panels are prefetched */
-  bool wide;               /* tiles of WIDE columns, which load a third less for each multiply-add */
-} habits;
-
-/* Intel's multiply two vectors of 16 a cycle where Zen 4 multiplies one: what they read of B in place, whose rows fall
- * on few sets of a cache, comes too late, unless it is so little that it stays in the first one; and loads are what
- * they wait for. Their second level cache is twice as large. */
-static habits habits_of(const mica_device_info *device) {
-  static const habits intel = {.uses = 2,
-                               .crossing_uses = 2,
-                               .short_k = 64,
-                               .short_m = 16,
-                               .stream_m = 64,
-                               .stream_elements = 128 << 10,
-                               .near_floats = 768 << 10,
-                               .wide = true};
-  static const habits others = {.uses = 32,
-                                .crossing_uses = 16,
-                                .short_k = 16,
-                                .short_m = 1,
-                                .stream_m = 16,
-                                .stream_elements = 64 << 10,
-                                .near_floats = INT64_MAX};
-  return device->vendor == MICA_VENDOR_INTEL ? intel : others;
-}
-
-static bool streams(const mica__gemm *gemm, const habits *h) {
-  return gemm->b.col == 1 && gemm->m <= h->stream_m && gemm->k * gemm->n > h->stream_elements;
+/* Whether B is read once, for a few rows of D. */
+static bool reads_once(const mica__gemm *gemm, const mica__core_model *core) {
+  return gemm->b.col == 1 && gemm->m <= core->gemv_rows && gemm->k * gemm->n > core->gemv_floats;
 }
 
 /* Columns of a tile: with fewer it is for a D of few columns. */
@@ -131,8 +98,8 @@ static bool suits(const mica__variant *variant, const mica__gemm *gemm, const mi
   int32_t rows = value(variant->values, "MR"), columns = value(variant->values, "NV") * value(variant->values, "VW");
   if (columns < NARROW) return gemm->n <= columns;
   if (rows < TALL) return gemm->m <= rows;
-  habits h = habits_of(device);
-  return columns < WIDE || (h.wide && gemm->n >= columns && gemm->m > WIDE_M && !streams(gemm, &h));
+  const mica__core_model *core = mica__core_model_of(device);
+  return columns < WIDE || (core->wide_tiles && gemm->n >= columns && gemm->m > WIDE_M && !reads_once(gemm, core));
 }
 
 /* Without an engine, what is in quarantine is not known. */
@@ -158,35 +125,35 @@ static double b_floats(const mica__gemm *gemm) {
   return (double)gemm->k * (double)gemm->n * (double)(gemm->b.batch ? gemm->batches : 1);
 }
 
-static bool packs_once(const mica__gemm *gemm) {
+static bool packs_once(const mica__gemm *gemm, const mica__core_model *core) {
   double work = work_of(gemm) * (double)gemm->batches;
-  return gemm->m > ONCE_BLOCKS * BLOCK_M && work >= ONCE_WORK && b_floats(gemm) <= ONCE_FLOATS;
+  return gemm->m > ONCE_BLOCKS * block_m(core) && work >= ONCE_WORK && b_floats(gemm) <= ONCE_FLOATS;
 }
 
 static void choose_forms(const mica__gemm *gemm, const mica_device_info *device, plan *p) {
+  const mica__core_model *core = mica__core_model_of(device);
   bool a_f32 = mica_tensor_dtype(gemm->a.tensor) == MICA_F32, b_f32 = mica_tensor_dtype(gemm->b.tensor) == MICA_F32;
   bool small = work_of(gemm) < SMALL || gemm->m <= SMALL_TILES * p->mr;
   int64_t line = MICA__TENSOR_ALIGNMENT / (int64_t)sizeof(float);
-  bool crossing = gemm->b.row % line || gemm->b.batch % line;
-  int64_t rows = mica__min(gemm->m, crossing ? BLOCK_M : IN_PLACE_M);
+  bool unaligned = gemm->b.row % line || gemm->b.batch % line;
+  int64_t rows = mica__min(gemm->m, unaligned ? block_m(core) : IN_PLACE_M);
   p->a_form = p->b_form = PACKED_HERE;
   if ((small || gemm->n <= USES_OF_A * p->nr) && a_f32 && gemm->a.col == 1)
     p->a_form = IN_ROWS;
   else if (small && a_f32 && gemm->a.row == 1 && gemm->m >= p->mr)
     p->a_form = IN_COLUMNS;
-  habits h = habits_of(device);
-  bool few_uses =
-      b_f32 && (gemm->k <= h.short_k || streams(gemm, &h) || rows <= (crossing ? h.crossing_uses : h.uses) * p->mr);
+  int64_t uses = unaligned ? core->pack_uses_unaligned : core->pack_uses;
+  bool few_uses = b_f32 && (gemm->k <= core->short_depth || reads_once(gemm, core) || rows <= uses * p->mr);
   if ((small || few_uses) && gemm->b.col == 1 && gemm->n >= p->vw) p->b_form = IN_ROWS;
   if (gemm->constant & 1 && a_f32) p->a_form = PREPACKED;
   if (gemm->constant & 2 && b_f32) p->b_form = PREPACKED;
-  p->packs_b = p->b_form == PACKED_HERE && b_f32 && packs_once(gemm);
+  p->packs_b = p->b_form == PACKED_HERE && b_f32 && packs_once(gemm, core);
   if (p->packs_b) p->b_form = PREPACKED;
-  p->prefetches = p->b_form != IN_ROWS && p->nr > p->vw && gemm->k * gemm->n > h.near_floats;
+  p->prefetches = p->b_form != IN_ROWS && p->nr > p->vw && gemm->k * gemm->n > core->prefetch_floats;
 }
 
 static int64_t groups_of(const mica__gemm *gemm, const plan *p) {
-  return mica__ceil_div(gemm->m, p->mb) * mica__ceil_div(gemm->n, p->nb) * gemm->batches;
+  return mica__ceil_div(gemm->m, p->mc) * mica__ceil_div(gemm->n, p->nc) * gemm->batches;
 }
 
 /* True if blocks of so many leave a last one of less than a quarter, for which others would wait. */
@@ -195,17 +162,14 @@ static bool leaves_sliver(int64_t count, int64_t block) { return count % block &
 /* Multiply-adds in whose time an element is packed. */
 #define PACKING 24
 
-/* Multiply-adds in the time in which a unit that sleeps wakes up. */
-#define WAKING 1.0e6
-
 /* When the last unit ends, in multiply-adds, if one begins at once and the others when they are awake. */
-static double end_of(const mica__gemm *gemm, const plan *p, int64_t units) {
-  int64_t packed = (p->a_form == PACKED_HERE ? p->mb : 0) + (p->b_form == PACKED_HERE ? p->nb : 0);
-  double group = (double)(p->mb * p->nb + PACKING * packed) * (double)gemm->k, end = INFINITY;
+static double end_of(const mica__gemm *gemm, const plan *p, int64_t units, double waking) {
+  int64_t packed = (p->a_form == PACKED_HERE ? p->mc : 0) + (p->b_form == PACKED_HERE ? p->nc : 0);
+  double group = (double)(p->mc * p->nc + PACKING * packed) * (double)gemm->k, end = INFINITY;
   int64_t groups = groups_of(gemm, p);
   for (int64_t own = mica__ceil_div(groups, units); own <= groups && (double)own * group < end; own++) {
     int64_t others = units > 1 ? mica__ceil_div(groups - own, units - 1) : 0;
-    end = fmin(end, fmax((double)own * group, others > 0 ? WAKING + (double)others * group : 0));
+    end = fmin(end, fmax((double)own * group, others > 0 ? waking + (double)others * group : 0));
   }
   return end;
 }
@@ -213,32 +177,33 @@ static double end_of(const mica__gemm *gemm, const plan *p, int64_t units) {
 /* Cuts D into enough groups for every unit to have some, as long as each has enough to do: more where a group has
  * nothing to pack, since units that wake up late then still find work. */
 static void choose_blocks(const mica__gemm *gemm, const mica_device_info *device, plan *p) {
-  habits h = habits_of(device);
+  const mica__core_model *core = mica__core_model_of(device);
   int64_t n = round_up(gemm->n, p->nr), units = (int64_t)device->compute_units;
   bool in_place = p->b_form == IN_ROWS, packs = p->a_form == PACKED_HERE || p->b_form == PACKED_HERE;
-  bool stream = in_place && streams(gemm, &h);
-  p->kc = stream ? STREAM_K : in_place ? IN_PLACE_K : PANEL_FLOATS / p->nr;
+  bool once = in_place && reads_once(gemm, core);
+  p->kc = once ? ONCE_K : in_place ? IN_PLACE_K : core->l1_floats / p->nr;
   /* Integers are added exactly in blocks of at most so many. */
   if (gemm->epilogue.acc == MICA_I32) p->kc = mica__min(p->kc, BLOCK_K);
-  p->ka = stream ? p->kc : p->a_form == PACKED_HERE ? mica__max(p->kc, BLOCK_K) : mica__max(gemm->k, 1);
+  p->kc_a = once ? p->kc : p->a_form == PACKED_HERE ? mica__max(p->kc, BLOCK_K) : mica__max(gemm->k, 1);
   /* One tile of rows reads a panel once, from end to end. */
   if (p->b_form == PREPACKED && gemm->m <= p->mr && gemm->epilogue.acc != MICA_I32) p->kc = mica__max(gemm->k, 1);
-  int64_t rows = mica__ceil_div(gemm->m, in_place ? IN_PLACE_M : BLOCK_M);
+  int64_t rows = mica__ceil_div(gemm->m, in_place ? IN_PLACE_M : block_m(core));
   if (gemm->batches == 1 && rows % 2 && gemm->m > UNCUT_M) rows++;
-  int64_t taken = in_place && gemm->k <= h.short_k ? h.short_m : mica__ceil_div(gemm->m, rows);
-  p->mb = round_up(mica__min(taken, gemm->m), p->mr);
-  p->nb = mica__min(n, stream ? STREAM_N : BLOCK_N);
+  int64_t taken = in_place && gemm->k <= core->short_depth ? core->short_depth_rows : mica__ceil_div(gemm->m, rows);
+  p->mc = round_up(mica__min(taken, gemm->m), p->mr);
+  p->nc = mica__min(n, once ? ONCE_N : BLOCK_N);
   double possible = work_of(gemm) * (double)gemm->batches / GROUP;
+  double waking = core->wake_products;
   plan cut = *p;
   while (groups_of(gemm, &cut) < (packs ? 2 : 16) * units && (double)groups_of(gemm, &cut) < possible) {
-    int64_t half = round_up(cut.nb / 2, p->nr);
-    if (cut.nb > p->nr && (packs || (cut.nb >= cut.mb && !leaves_sliver(gemm->n, half))))
-      cut.nb = half;
-    else if (!packs && cut.mb > p->mr)
-      cut.mb = round_up(cut.mb / 2, p->mr);
+    int64_t half = round_up(cut.nc / 2, p->nr);
+    if (cut.nc > p->nr && (packs || (cut.nc >= cut.mc && !leaves_sliver(gemm->n, half))))
+      cut.nc = half;
+    else if (!packs && cut.mc > p->mr)
+      cut.mc = round_up(cut.mc / 2, p->mr);
     else
       break;
-    if (!packs || end_of(gemm, &cut, units) < end_of(gemm, p, units)) *p = cut;
+    if (!packs || end_of(gemm, &cut, units, waking) < end_of(gemm, p, units, waking)) *p = cut;
   }
 }
 
@@ -255,26 +220,26 @@ static int64_t choose_splits(const mica__gemm *gemm, const plan *p) {
 /* Floats in a row of a panel of A: the kernel's MRP. */
 static int64_t pitch_of(const plan *p) { return p->mr > 8 ? 16 : p->mr > 4 ? 8 : p->mr > 2 ? 4 : p->mr; }
 
-/* Bytes of local memory: MB x KA of A, KC x NR of B. */
+/* Bytes of local memory: MC x KC of A, KC x NR of B. */
 static size_t scratch_bytes(const plan *p) {
   int64_t floats = 1;
-  if (p->a_form == PACKED_HERE) floats += mica__ceil_div(p->mb, p->mr) * pitch_of(p) * p->ka;
+  if (p->a_form == PACKED_HERE) floats += mica__ceil_div(p->mc, p->mr) * pitch_of(p) * p->kc_a;
   if (p->b_form == PACKED_HERE) floats += p->kc * p->nr;
   return (size_t)floats * sizeof(float);
 }
 
 /* Smaller blocks where local memory is short: some drivers for CPUs report 32 KiB of it. */
 static void fit_blocks(const mica_device_info *device, plan *p) {
-  while (scratch_bytes(p) > device->local_bytes && (p->mb > p->mr || p->kc > 1)) {
-    if (p->a_form == PACKED_HERE && p->mb > 4 * p->mr) {
-      p->mb = round_up(p->mb / 2, p->mr);
-    } else if (p->a_form == PACKED_HERE && p->ka > p->kc) {
-      p->ka = p->kc;
+  while (scratch_bytes(p) > device->local_bytes && (p->mc > p->mr || p->kc > 1)) {
+    if (p->a_form == PACKED_HERE && p->mc > 4 * p->mr) {
+      p->mc = round_up(p->mc / 2, p->mr);
+    } else if (p->a_form == PACKED_HERE && p->kc_a > p->kc) {
+      p->kc_a = p->kc;
     } else if (p->kc > 1) {
-      if (p->ka == p->kc) p->ka = mica__ceil_div(p->kc, 2);
+      if (p->kc_a == p->kc) p->kc_a = mica__ceil_div(p->kc, 2);
       p->kc = mica__ceil_div(p->kc, 2);
     } else {
-      p->mb = p->mr;
+      p->mc = p->mr;
     }
   }
 }
@@ -293,7 +258,7 @@ static plan make_plan(const mica__gemm *gemm, const mica_device_info *device, co
   bool same_type = mica_tensor_dtype(e->d.tensor) == e->acc;
   bool bare = !e->bias && e->activation == MICA_ACTIVATION_NONE && e->acc == MICA_F32;
   if (e->alpha == 1 && e->beta == 0 && same_type && p.splits == 1) p.epilogue = bare ? 1 : 2;
-  p.own_partial = p.splits > 1 || (gemm->k > mica__min(p.kc, p.ka) && (!same_type || e->beta != 0));
+  p.own_partial = p.splits > 1 || (gemm->k > mica__min(p.kc, p.kc_a) && (!same_type || e->beta != 0));
   mica__kernel_set(&mica__gemm_tile_kernel, p.values, "A_FORM", p.a_form);
   mica__kernel_set(&mica__gemm_tile_kernel, p.values, "B_FORM", p.b_form);
   mica__kernel_set(&mica__gemm_tile_kernel, p.values, "EPILOGUE", p.epilogue);
@@ -350,10 +315,10 @@ static mica_status launch_tiles(mica_queue *queue, const mica__gemm *gemm, plan 
   const mica__matrix *a = &gemm->a, *b = &gemm->b, *d = &gemm->epilogue.d;
   bool own = p->own_partial;
   int64_t p_row = own ? gemm->n : d->row, p_batch = own ? gemm->m * gemm->n : d->batch;
-  mica__launch_int8(&launch, (int32_t[]){(int32_t)gemm->m, (int32_t)gemm->n, (int32_t)gemm->k, (int32_t)p->mb,
-                                         (int32_t)p->nb, (int32_t)p->kc, (int32_t)p->splits, (int32_t)p->ka});
+  mica__launch_int8(&launch, (int32_t[]){(int32_t)gemm->m, (int32_t)gemm->n, (int32_t)gemm->k, (int32_t)p->mc,
+                                         (int32_t)p->nc, (int32_t)p->kc, (int32_t)p->splits, (int32_t)p->kc_a});
   mica__launch_long8(&launch, (int64_t[]){a->row, a->col, a->batch, b->row, b->col, b->batch, p_row, p_batch});
-  const int64_t groups[] = {mica__ceil_div(gemm->m, p->mb), mica__ceil_div(gemm->n, p->nb), gemm->batches * p->splits};
+  const int64_t groups[] = {mica__ceil_div(gemm->m, p->mc), mica__ceil_div(gemm->n, p->nc), gemm->batches * p->splits};
   mica__launch_range3(&launch, groups, (size_t[]){1, 1, 1});
   add_results(&launch, gemm, p, partial);
   mica__gemm_cost(&launch, gemm);

@@ -1,0 +1,50 @@
+#include "runtime/core_model.h"
+
+#include "runtime/kernel.h"
+
+#include <string.h>
+
+/* 32 KiB and 1 MiB, as Zen 4 has them; the Xeon measured has more of both. cached_bytes is a part of the 32 MiB that
+ * eight cores of Zen 4 share (2026-11-23, 2 of them). */
+#define CPU_CACHES .l1_floats = 8 << 10, .l2_floats = 256 << 10, .wake_products = 1.0e6, .cached_bytes = 20 << 20
+
+/* Measured on Zen 4, which multiplies one vector of 16 floats a cycle, so that loads of B in place keep up. */
+#define CPU_CORE(label)                                                                                                \
+  {                                                                                                                    \
+    .name = label, CPU_CACHES, .pack_uses = 32, .pack_uses_unaligned = 16, .short_depth = 16, .short_depth_rows = 1,   \
+    .gemv_rows = 16, .gemv_floats = 64 << 10, .prefetch_floats = INT64_MAX                                             \
+  }
+
+/* Measured on a Xeon with AVX-512, which multiplies two vectors of 16 a cycle. What is read of B in place, whose rows
+ * fall on few sets of a cache, comes too late, unless it is so little that it stays in the first one; loads are what the
+ * core waits for. */
+#define INTEL_CORE(label)                                                                                              \
+  {                                                                                                                    \
+    .name = label, CPU_CACHES, .pack_uses = 2, .pack_uses_unaligned = 2, .short_depth = 64, .short_depth_rows = 16,    \
+    .gemv_rows = 64, .gemv_floats = 128 << 10, .prefetch_floats = 768 << 10, .wide_tiles = true                        \
+  }
+
+/* In the order of the search. part: of the device's name, which with PoCL holds the architecture ("cpu-znver4-AMD
+ * EPYC ..."). Kernels of the CPU class that run elsewhere, as in checks, are blocked as on any CPU. */
+static const struct {
+  const char *part;
+  unsigned classes;
+  unsigned vendors; /* 1u << mica_vendor bits; 0 for any */
+  mica__core_model model;
+} rows[] = {
+    {"znver4", MICA__ON_CPU, 0, CPU_CORE("zen4")},
+    {NULL, MICA__ON_CPU, 1u << MICA_VENDOR_INTEL, INTEL_CORE("intel")},
+    {NULL, MICA__ON_CPU, 0, CPU_CORE("cpu")},
+    {NULL, MICA__ON_ANY, 0, CPU_CORE("any")},
+};
+
+const mica__core_model *mica__core_model_of(const mica_device_info *device) {
+  unsigned class = mica__kernel_class(device);
+  size_t last = sizeof rows / sizeof *rows - 1;
+  for (size_t i = 0; i < last; i++) {
+    if (rows[i].part && !strstr(device->name, rows[i].part)) continue;
+    if ((rows[i].classes & class) == 0) continue;
+    if (rows[i].vendors == 0 || rows[i].vendors & 1u << device->vendor) return &rows[i].model;
+  }
+  return &rows[last].model;
+}
