@@ -16,8 +16,8 @@
   }
 
 /* Measured on a Xeon with AVX-512, which multiplies two vectors of 16 a cycle. What is read of B in place, whose rows
- * fall on few sets of a cache, comes too late, unless it is so little that it stays in the first one; loads are what the
- * core waits for. */
+ * fall on few sets of a cache, comes too late, unless it is so little that it stays in the first one; loads are what
+ * the core waits for. */
 #define INTEL_CORE(label)                                                                                              \
   {                                                                                                                    \
     .name = label, CPU_CACHES, .pack_uses = 2, .pack_uses_unaligned = 2, .short_depth = 64, .short_depth_rows = 16,    \
