@@ -18,9 +18,9 @@ static const char *unable(const void *problem) {
  * that run on into the next image (conv_cpu_implicit_gemm) measured faster. */
 #define FEWEST_COLUMNS 128
 
-static const char *decline(const void *problem, const mica_device_info *device) {
-  const mica__conv *conv = problem;
-  if (mica__kernel_class(device) != MICA__ON_CPU) return NULL;
+static const char *decline(const mica__task *task) {
+  const mica__conv *conv = task->problem;
+  if (mica__kernel_class(task->device) != MICA__ON_CPU) return NULL;
   return conv->columns < FEWEST_COLUMNS && conv->images > 1 ? "images are small" : NULL;
 }
 
@@ -51,14 +51,15 @@ static bool shares_filters(const mica__gemm *gemm) {
   return gemm->batches >= SHARING_IMAGES && work >= SHARING_WORK;
 }
 
-static mica_status launch_product(mica_queue *queue, const void *problem, const mica__variant *variant) {
-  mica__gemm gemm = product(problem);
+static mica_status launch_product(mica_queue *queue, const mica__task *task) {
+  mica__gemm gemm = product(task->problem);
   if (!(gemm.constant & 1) && shares_filters(&gemm)) {
     gemm.constant |= 1;
     gemm.prologue = queue;
   }
   char key[MICA__TUNING_TEXT];
-  if (variant && !mica__gemm_tile.unable(&gemm)) return mica__gemm_tile.launch(queue, &gemm, variant);
+  if (task->variant && !mica__gemm_tile.unable(&gemm))
+    return mica__impl_launch(queue, &mica__gemm_tile, &gemm, task->variant);
   mica__gemm_key(&gemm, key);
   return mica__choose_and_launch(queue, mica__gemm_impls, &gemm, key);
 }

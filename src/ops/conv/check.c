@@ -179,7 +179,7 @@ static mica_status run_made(mica__check_group *group, const mica__impl *impl, co
   const mica__check_tensor *result = pass == MICA__CONV_FWD ? &o->y : pass == MICA__CONV_BWD_DATA ? &o->x : &o->w;
   double *want = calloc((size_t)result->count + 1, 2 * sizeof *want);
   if (!want) return mica__fail_nomem("a reference");
-  mica_status status = impl->launch(check->queue, &conv, variant);
+  mica_status status = mica__impl_launch(check->queue, impl, &conv, variant);
   if (status == MICA_OK) status = reference(impl, variant, s, &conv, o, want, want + result->count, result->count);
   if (status == MICA_OK) status = mica__check_compare(group, result, want, want + result->count);
   free(want);

@@ -229,7 +229,7 @@ static mica_status run_case(mica__check_group *group, const mica__impl *impl, co
     operands_free(&o);
     return MICA_OK;
   }
-  if (status == MICA_OK) status = impl->launch(check->queue, &gemm, variant);
+  if (status == MICA_OK) status = mica__impl_launch(check->queue, impl, &gemm, variant);
   /* Tensor cores round f32 to tf32, whose unit roundoff is that of f16. */
   mica_dtype compute = t->a == MICA_F32 && impl == &mica__gemm_mma ? MICA_F16 : gemm.epilogue.acc;
   if (status == MICA_OK) status = references(&o, t, z, s, compute, &want);

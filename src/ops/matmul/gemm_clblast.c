@@ -52,17 +52,13 @@ static const char *unable(const void *problem) {
   return narrow ? NULL : "its kernels count elements in 32 bits";
 }
 
-static const char *decline(const void *problem, const mica_device_info *device) {
-  (void)problem;
-  return mica__needs_gpu(device);
-}
+static const char *decline(const mica__task *task) { return mica__needs_gpu(task->device); }
 
-static mica_status launch_clblast(mica_queue *queue, const void *problem, const mica__variant *variant) {
-  (void)variant;
+static mica_status launch_clblast(mica_queue *queue, const mica__task *task) {
   mica__clblast_gemm g;
-  const char *reason = unable(problem);
+  const char *reason = unable(task->problem);
   if (reason) return mica__fail(MICA_E_UNSUPPORTED, "clblast: %s", reason);
-  describe(problem, &g);
+  describe(task->problem, &g);
   return mica__clblast_run(queue, &g);
 }
 

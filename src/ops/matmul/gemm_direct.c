@@ -15,19 +15,19 @@ const mica__kernel_desc mica__gemm_direct_kernel = {
 #define SMALL_SIDE 8
 #define SMALL_DEPTH 8
 
-static const char *decline(const void *problem, const mica_device_info *device) {
-  const mica__gemm *gemm = problem;
-  const char *reason = mica__needs_gpu(device);
+static const char *decline(const mica__task *task) {
+  const mica__gemm *gemm = task->problem;
+  const char *reason = mica__needs_gpu(task->device);
   if (reason) return reason;
   bool small = gemm->m <= SMALL_SIDE || gemm->n <= SMALL_SIDE || gemm->k <= SMALL_DEPTH;
   return small ? NULL : "the matrices are large enough for tiles";
 }
 
-static mica_status launch_direct(mica_queue *queue, const void *problem, const mica__variant *variant) {
-  const mica__gemm *gemm = problem;
+static mica_status launch_direct(mica_queue *queue, const mica__task *task) {
+  const mica__gemm *gemm = task->problem;
   int32_t values[MICA__MAX_PARAMS];
   mica__launch launch;
-  mica__kernel_values(&mica__gemm_direct_kernel, variant ? variant : &variants[0], values);
+  mica__kernel_values(&mica__gemm_direct_kernel, task->variant ? task->variant : &variants[0], values);
   int32_t rows = mica__kernel_value(&mica__gemm_direct_kernel, values, "MICRO_M"),
           columns = mica__kernel_value(&mica__gemm_direct_kernel, values, "VEC");
   MICA_TRY(mica__gemm_begin(queue, &mica__gemm_direct_kernel, values, gemm, columns, &launch));

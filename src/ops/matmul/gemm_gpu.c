@@ -85,12 +85,20 @@ static const mica__variant *choose_variant(const mica__gemm *gemm, const mica_de
   return best;
 }
 
-static const char *decline_tiles(const void *problem, const mica_device_info *device) {
-  const char *reason = mica__needs_gpu(device);
+/* variant is NULL where the device has none. */
+typedef struct plan {
+  const mica__variant *variant;
+  int64_t splits;
+} plan;
+MICA__TASK_PLAN(plan)
+
+static const char *decline_tiles(const mica__task *task) {
+  const mica__gemm *gemm = task->problem;
+  const char *reason = mica__needs_gpu(task->device);
   if (reason) return reason;
-  if (((const mica__gemm *)problem)->epilogue.acc == MICA_F64) return "f64 takes too many registers";
-  if (!device->local_is_fast) return "local memory is no faster than global memory here";
-  return choose_variant(problem, device, NULL) ? NULL : "its tiles need more local memory or larger work-groups";
+  if (gemm->epilogue.acc == MICA_F64) return "f64 takes too many registers";
+  if (!task->device->local_is_fast) return "local memory is no faster than global memory here";
+  return plan_of(task)->variant ? NULL : "its tiles need more local memory or larger work-groups";
 }
 
 /* splits > 1: partial sums go to the buffer. */
@@ -115,16 +123,19 @@ static mica_status launch_tiles(mica_queue *queue, const mica__gemm *gemm, const
   return mica__queue_submit(queue, &launch);
 }
 
-/* The variant itself, or where it is NULL the one that suits; MICA_E_UNSUPPORTED when the device has none. */
-static mica_status default_variant(mica_queue *queue, const mica__gemm *gemm, const mica__variant **variant) {
-  mica_engine *engine = mica__queue_engine(queue);
-  if (!*variant) *variant = choose_variant(gemm, mica_engine_device(engine), engine);
-  return *variant ? MICA_OK : mica__fail(MICA_E_UNSUPPORTED, "gemm_gpu: no variant is fit for this device");
+static void plan_tiles(mica__task *task) {
+  const mica__variant *variant = task->variant;
+  if (!variant) variant = choose_variant(task->problem, task->device, task->engine);
+  keep_plan(task, (plan){.variant = variant, .splits = 1});
 }
 
-static mica_status launch_gemm_gpu(mica_queue *queue, const void *problem, const mica__variant *variant) {
-  MICA_TRY(default_variant(queue, problem, &variant));
-  return launch_tiles(queue, problem, variant, 1, NULL);
+static mica_status fail_unfit(void) {
+  return mica__fail(MICA_E_UNSUPPORTED, "gemm_gpu: no variant is fit for this device");
+}
+
+static mica_status launch_gemm_gpu(mica_queue *queue, const mica__task *task) {
+  const plan *p = plan_of(task);
+  return p->variant ? launch_tiles(queue, task->problem, p->variant, 1, NULL) : fail_unfit();
 }
 
 /* Enough splits to give each unit two groups, each at least 8 tiles deep, so that adding up is small beside
@@ -144,17 +155,17 @@ static size_t partial_bytes(const mica__gemm *gemm, int64_t splits) {
   return (size_t)(splits * gemm->batches * gemm->m * gemm->n) * mica_dtype_size(gemm->epilogue.acc);
 }
 
-static const char *decline_splitk(const void *problem, const mica_device_info *device) {
-  const mica__gemm *gemm = problem;
-  const char *reason = decline_tiles(problem, device);
-  if (reason) return reason;
-  return split_count(gemm, choose_variant(gemm, device, NULL), device) < 2 ? "there are enough tiles, or k is short"
-                                                                           : NULL;
+static void plan_splitk(mica__task *task) {
+  plan_tiles(task);
+  plan p = *plan_of(task);
+  if (p.variant) p.splits = split_count(task->problem, p.variant, task->device);
+  keep_plan(task, p);
 }
 
-static size_t splitk_workspace(const void *problem, const mica_device_info *device) {
-  const mica__variant *variant = choose_variant(problem, device, NULL);
-  return variant ? partial_bytes(problem, split_count(problem, variant, device)) : 0;
+static const char *decline_splitk(const mica__task *task) {
+  const char *reason = decline_tiles(task);
+  if (reason) return reason;
+  return plan_of(task)->splits < 2 ? "there are enough tiles, or k is short" : NULL;
 }
 
 mica_status mica__gemm_add_splits(mica_queue *queue, const mica__gemm *gemm, int64_t splits, mica_buffer *partial) {
@@ -171,25 +182,27 @@ mica_status mica__gemm_add_splits(mica_queue *queue, const mica__gemm *gemm, int
   return mica__gemm_end(queue, &launch, gemm);
 }
 
-static mica_status launch_splitk(mica_queue *queue, const void *problem, const mica__variant *variant) {
-  const mica__gemm *gemm = problem;
-  mica_engine *engine = mica__queue_engine(queue);
+static mica_status launch_splitk(mica_queue *queue, const mica__task *task) {
+  const mica__gemm *gemm = task->problem;
+  const plan *p = plan_of(task);
   mica_buffer *partial = NULL;
-  MICA_TRY(default_variant(queue, gemm, &variant));
-  int64_t splits = split_count(gemm, variant, mica_engine_device(engine));
+  if (!p->variant) return fail_unfit();
   /* Where it has been told to run though there is nothing to split: in two, of which one may be empty. */
-  if (splits < 2) splits = 2;
+  int64_t splits = p->splits < 2 ? 2 : p->splits;
   MICA_TRY(mica__workspace_create(queue, partial_bytes(gemm, splits), &partial));
-  mica_status status = launch_tiles(queue, gemm, variant, splits, partial);
+  mica_status status = launch_tiles(queue, gemm, p->variant, splits, partial);
   if (status == MICA_OK) status = mica__gemm_add_splits(queue, gemm, splits, partial);
   mica_buffer_destroy(partial);
   return status;
 }
 
-const mica__impl mica__gemm_gpu = {
-    .name = "gemm_gpu", .kernel = &mica__gemm_gpu_kernel, .decline = decline_tiles, .launch = launch_gemm_gpu};
+const mica__impl mica__gemm_gpu = {.name = "gemm_gpu",
+                                   .kernel = &mica__gemm_gpu_kernel,
+                                   .plan = plan_tiles,
+                                   .decline = decline_tiles,
+                                   .launch = launch_gemm_gpu};
 const mica__impl mica__gemm_splitk = {.name = "gemm_splitk",
                                       .kernel = &mica__gemm_gpu_kernel,
+                                      .plan = plan_splitk,
                                       .decline = decline_splitk,
-                                      .workspace = splitk_workspace,
                                       .launch = launch_splitk};

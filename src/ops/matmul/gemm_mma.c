@@ -38,8 +38,9 @@ static const char *unsuited(const mica__gemm *gemm) {
                                                                                : NULL;
 }
 
-static const char *decline(const void *problem, const mica_device_info *device) {
-  const mica__gemm *gemm = problem;
+static const char *decline(const mica__task *task) {
+  const mica__gemm *gemm = task->problem;
+  const mica_device_info *device = task->device;
   const char *reason = mica__needs_gpu(device);
   if (reason) return reason;
   if (!mica__kernel_variant(&mica__gemm_mma_kernel, device)) return "it is for NVIDIA";
@@ -50,9 +51,10 @@ static const char *decline(const void *problem, const mica_device_info *device) 
   return unsuited(gemm);
 }
 
-static mica_status launch_mma(mica_queue *queue, const void *problem, const mica__variant *variant) {
-  const mica__gemm *gemm = problem;
-  const mica_device_info *device = mica_engine_device(mica__queue_engine(queue));
+static mica_status launch_mma(mica_queue *queue, const mica__task *task) {
+  const mica__gemm *gemm = task->problem;
+  const mica__variant *variant = task->variant;
+  const mica_device_info *device = task->device;
   int32_t values[MICA__MAX_PARAMS];
   mica__launch launch;
   if (!variant) variant = mica__kernel_variant(&mica__gemm_mma_kernel, device);

@@ -7,17 +7,16 @@ static const mica__variant variants[] = {MICA__VARIANT("any", MICA__ON_ANY, MICA
 const mica__kernel_desc mica__gemm_naive_kernel = {
     MICA__KERNEL("gemm_naive", "matmul/gemm_naive.cl", params, variants)};
 
-static const char *decline(const void *problem, const mica_device_info *device) {
-  (void)problem;
-  (void)device;
+static const char *decline(const mica__task *task) {
+  (void)task;
   return NULL;
 }
 
-static mica_status launch_naive(mica_queue *queue, const void *problem, const mica__variant *variant) {
-  const mica__gemm *gemm = problem;
+static mica_status launch_naive(mica_queue *queue, const mica__task *task) {
+  const mica__gemm *gemm = task->problem;
   int32_t values[MICA__MAX_PARAMS];
   mica__launch launch;
-  mica__kernel_values(&mica__gemm_naive_kernel, variant ? variant : &variants[0], values);
+  mica__kernel_values(&mica__gemm_naive_kernel, task->variant ? task->variant : &variants[0], values);
   MICA_TRY(mica__gemm_begin(queue, &mica__gemm_naive_kernel, values, gemm, 1, &launch));
   mica__launch_range1(&launch, gemm->m * gemm->n * gemm->batches, 64);
   return mica__gemm_end(queue, &launch, gemm);

@@ -44,8 +44,9 @@ static const mica__variant *choose_variant(const mica_device_info *device) {
   return variant;
 }
 
-static const char *decline(const void *problem, const mica_device_info *device) {
-  const mica__gemm *gemm = problem;
+static const char *decline(const mica__task *task) {
+  const mica__gemm *gemm = task->problem;
+  const mica_device_info *device = task->device;
   const char *reason = mica__needs_gpu(device);
   if (reason) return reason;
   if (!mica__variant_fits(&mica__gemm_subgroup_kernel, choose_variant(device), device))
@@ -55,9 +56,10 @@ static const char *decline(const void *problem, const mica_device_info *device) 
   return mica__gemm_layout(gemm->b.col, gemm->b.row) == MICA__LAYOUT_OUTER ? NULL : "rows of b are not adjacent";
 }
 
-static mica_status launch_subgroup(mica_queue *queue, const void *problem, const mica__variant *variant) {
-  const mica__gemm *gemm = problem;
-  const mica_device_info *device = mica_engine_device(mica__queue_engine(queue));
+static mica_status launch_subgroup(mica_queue *queue, const mica__task *task) {
+  const mica__gemm *gemm = task->problem;
+  const mica__variant *variant = task->variant;
+  const mica_device_info *device = task->device;
   int32_t values[MICA__MAX_PARAMS];
   mica__launch launch;
   if (!variant) variant = choose_variant(device);

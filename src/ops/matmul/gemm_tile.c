@@ -58,6 +58,7 @@ typedef struct plan {
   bool prefetches;  /* the next panel of B */
   bool own_partial; /* sums between blocks of K need memory of their own */
 } plan;
+MICA__TASK_PLAN(plan)
 
 static int64_t round_up(int64_t x, int64_t y) { return mica__ceil_div(x, y) * y; }
 static double work_of(const mica__gemm *gemm) { return (double)gemm->m * (double)gemm->n * (double)gemm->k; }
@@ -272,22 +273,17 @@ static const char *unable(const void *problem) {
   return ((const mica__gemm *)problem)->epilogue.acc == MICA_F64 ? "its sums are float" : NULL;
 }
 
-static const char *decline(const void *problem, const mica_device_info *device) {
-  (void)problem;
-  return mica__kernel_class(device) == MICA__ON_CPU ? NULL : "it is for CPUs";
+static void plan_task(mica__task *task) {
+  const mica__variant *variant = task->variant;
+  if (!variant) variant = choose_variant(task->problem, task->device, task->engine);
+  keep_plan(task, make_plan(task->problem, task->device, variant));
 }
+
+static const char *decline(const mica__task *task) { return mica__needs_cpu(task->device); }
 
 static size_t partial_bytes(const mica__gemm *gemm, const plan *p) {
   if (!p->own_partial) return 0;
   return (size_t)(p->splits * gemm->batches * gemm->m * gemm->n) * mica_dtype_size(gemm->epilogue.acc);
-}
-
-static size_t workspace(const void *problem, const mica_device_info *device) {
-  const mica__gemm *gemm = problem;
-  plan p = make_plan(gemm, device, choose_variant(gemm, device, NULL));
-  size_t packed =
-      p.packs_b ? (size_t)(b_floats(gemm) / (double)gemm->n) * (size_t)round_up(gemm->n, p.nr) * sizeof(float) : 0;
-  return partial_bytes(gemm, &p) + packed;
 }
 
 /* D and what happens to it. */
@@ -349,11 +345,10 @@ static mica_status prepack(mica_queue *queue, const mica__gemm *gemm, mica__pane
   return MICA_OK;
 }
 
-static mica_status launch_gemm_tile(mica_queue *queue, const void *problem, const mica__variant *variant) {
-  mica__gemm gemm = *(const mica__gemm *)problem;
-  mica_engine *engine = mica__queue_engine(queue);
-  const mica_device_info *device = mica_engine_device(engine);
-  plan p = make_plan(&gemm, device, variant ? variant : choose_variant(&gemm, device, engine));
+static mica_status launch_gemm_tile(mica_queue *queue, const mica__task *task) {
+  const mica__gemm *problem = task->problem;
+  mica__gemm gemm = *problem;
+  plan p = *plan_of(task);
   mica__panels a = {.outer = gemm.m, .width = p.mr, .pitch = pitch_of(&p)}, b = {.outer = gemm.n, .width = p.nr};
   mica_tensor *packed_a = NULL, *packed_b = NULL;
   mica_status status = MICA_OK;
@@ -372,5 +367,5 @@ const mica__impl mica__gemm_tile = {.name = "gemm_tile",
                                     .kernel = &mica__gemm_tile_kernel,
                                     .unable = unable,
                                     .decline = decline,
-                                    .workspace = workspace,
+                                    .plan = plan_task,
                                     .launch = launch_gemm_tile};

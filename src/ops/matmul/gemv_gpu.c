@@ -16,16 +16,18 @@ static const mica__variant variants[] = {
 };
 const mica__kernel_desc mica__gemv_gpu_kernel = {MICA__KERNEL("gemv_gpu", "matmul/gemv_gpu.cl", params, variants)};
 
-static const char *decline(const void *problem, const mica_device_info *device) {
-  const mica__gemm *gemm = problem;
+static const char *decline(const mica__task *task) {
+  const mica__gemm *gemm = task->problem;
+  const mica_device_info *device = task->device;
   const char *reason = mica__needs_gpu(device);
   if (reason) return reason;
   if (device->max_group < 128) return "its work-groups are too large";
   return gemm->m == 1 || gemm->n == 1 ? NULL : "neither operand is a vector";
 }
 
-static mica_status launch_gemv(mica_queue *queue, const void *problem, const mica__variant *variant) {
-  const mica__gemm *gemm = problem;
+static mica_status launch_gemv(mica_queue *queue, const mica__task *task) {
+  const mica__gemm *gemm = task->problem;
+  const mica__variant *variant = task->variant;
   if (gemm->m != 1 && gemm->n != 1) return mica__fail(MICA_E_UNSUPPORTED, "gemv: neither operand is a vector");
   bool vector_is_a = gemm->n != 1;
   int64_t length = vector_is_a ? gemm->n : gemm->m;

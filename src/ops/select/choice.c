@@ -77,6 +77,10 @@ static bool is_left_out(const mica__impl *impl) {
   return false;
 }
 
+static void plan_task(const mica__impl *impl, mica__task *task) {
+  if (impl->plan) impl->plan(task);
+}
+
 bool mica__choice_is_open(mica_engine *engine, const mica__choice *choice, const void *problem) {
   const mica_device_info *device = mica_engine_device(engine);
   char name[MICA__TUNING_TEXT];
@@ -86,25 +90,32 @@ bool mica__choice_is_open(mica_engine *engine, const mica__choice *choice, const
                        mica__variant_is_bad(engine, choice->impl->kernel, choice->base)))
     return false;
   if (choice->impl->unable && choice->impl->unable(problem)) return false;
-  return !choice->impl->decline || !choice->impl->decline(problem, device);
+  mica__task task = {
+      .problem = problem, .device = device, .engine = engine, .variant = choice->base ? &choice->variant : NULL};
+  plan_task(choice->impl, &task);
+  return !choice->impl->decline(&task);
 }
 
-/* Why an implementation is not taken on a device, whatever is known of it there; NULL when it is. */
-static const char *declines(const mica__impl *impl, const void *problem, const mica_device_info *device) {
+/* Why an implementation is not taken on a device, whatever is known of it there; NULL when it is, and then the task is
+ * planned. */
+static const char *declines(const mica__impl *impl, mica__task *task) {
   /* NOLINTNEXTLINE(clang-analyzer-core.NullDereference): no list of implementations is empty. */
-  const char *reason = is_left_out(impl) ? "it is left out" : impl->unable ? impl->unable(problem) : NULL;
-  if (!reason) reason = impl->decline(problem, device);
+  const char *reason = is_left_out(impl) ? "it is left out" : impl->unable ? impl->unable(task->problem) : NULL;
+  if (reason) return reason;
+  plan_task(impl, task);
+  reason = impl->decline(task);
   return !reason && impl->only_tuned ? "no tuner has found it best" : reason;
 }
 
 const mica__impl *mica__route(const mica__impl *const *list, const void *problem, const mica_device_info *device) {
-  while (list[1] && declines(*list, problem, device)) list++;
+  mica__task task = {.problem = problem, .device = device};
+  while (list[1] && declines(*list, &task)) list++;
   return *list;
 }
 
 /* Why it is not taken on the engine's device. */
-static const char *reason_against(mica_engine *engine, const mica__impl *impl, const void *problem) {
-  const char *reason = declines(impl, problem, mica_engine_device(engine));
+static const char *reason_against(mica_engine *engine, const mica__impl *impl, mica__task *task) {
+  const char *reason = declines(impl, task);
   const mica__variant *variant = NULL;
   if (reason) return reason;
   if (mica__tuning_is_bad(engine, impl->name)) return "it failed here before";
@@ -120,12 +131,16 @@ mica__choice mica__choose(mica_engine *engine, const mica__impl *const *list, co
   if (mica__tuning_best(engine, key, text) && mica__choice_parse(list, text, &choice) &&
       mica__choice_is_open(engine, &choice, problem))
     return choice;
+  choice = (mica__choice){.planned = true,
+                          .task = {.problem = problem, .device = mica_engine_device(engine), .engine = engine}};
   for (; list[1]; list++) {
-    const char *reason = reason_against(engine, *list, problem);
+    const char *reason = reason_against(engine, *list, &choice.task);
     if (!reason) break;
     mica__log(MICA_LOG_LEVEL_DEBUG, "%s: %s declines: %s", key, (*list)->name, reason);
   }
-  return (mica__choice){.impl = *list};
+  if (!list[1]) plan_task(*list, &choice.task);
+  choice.impl = *list;
+  return choice;
 }
 
 mica_status mica__choice_avoid(mica_engine *engine, const mica__choice *choice) {
@@ -134,8 +149,17 @@ mica_status mica__choice_avoid(mica_engine *engine, const mica__choice *choice) 
 }
 
 mica_status mica__choice_launch(mica_queue *queue, const mica__choice *choice, const void *problem) {
+  if (choice->planned && choice->task.problem == problem) return choice->impl->launch(queue, &choice->task);
+  return mica__impl_launch(queue, choice->impl, problem, choice->base ? &choice->variant : NULL);
+}
+
+mica_status mica__impl_launch(mica_queue *queue, const mica__impl *impl, const void *problem,
+                              const mica__variant *variant) {
+  mica_engine *engine = mica__queue_engine(queue);
+  mica__task task = {.problem = problem, .device = mica_engine_device(engine), .engine = engine, .variant = variant};
+  plan_task(impl, &task);
   /* NOLINTNEXTLINE(clang-analyzer-core.NullDereference): no list of implementations is empty. */
-  return choice->impl->launch(queue, problem, choice->base ? &choice->variant : NULL);
+  return impl->launch(queue, &task);
 }
 
 static bool is_reference(const mica__impl *const *list, const mica__impl *impl) {

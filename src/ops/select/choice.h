@@ -15,6 +15,8 @@ typedef struct mica__choice {
   const mica__impl *impl;
   const mica__variant *base; /* NULL: the implementation decides by itself for each problem */
   mica__variant variant;     /* base with other values */
+  bool planned;              /* for the problem that it was chosen for, which is launched next */
+  mica__task task;
 } mica__choice;
 
 /* "gemm_gpu nvidia.128x64 MICRO_M=4". */

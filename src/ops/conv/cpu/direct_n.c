@@ -31,6 +31,7 @@ typedef struct plan {
   int64_t nv, s_places, d_places, taps, kb;
   size_t scratch;
 } plan;
+MICA__TASK_PLAN(plan)
 
 static plan make_plan(const mica__conv *conv, const mica_device_info *device) {
   plan p = {.window = mica__conv_window_used(mica__conv_window_forward(&conv->dims))};
@@ -60,23 +61,19 @@ static const char *unable(const void *problem) {
   return most > MOST_PLACES ? "planes have many pixels" : NULL;
 }
 
-static const char *decline(const void *problem, const mica_device_info *device) {
-  const mica__conv *conv = problem;
-  if (mica__kernel_class(device) != MICA__ON_CPU) return "it is for CPUs";
+static void plan_task(mica__task *task) { keep_plan(task, make_plan(task->problem, task->device)); }
+
+static const char *decline(const mica__task *task) {
+  const mica__conv *conv = task->problem;
+  if (mica__needs_cpu(task->device)) return mica__needs_cpu(task->device);
   if (mica__min(mica__product3(conv->dims.in), mica__product3(conv->dims.out)) > FEW_PLACES)
     return "planes have many pixels";
   if (conv->dims.n < FEWEST_IMAGES) return "there are few images";
-  plan p = make_plan(conv, device);
-  return p.scratch > device->local_bytes ? "local memory does not take the source" : NULL;
+  return plan_of(task)->scratch > task->device->local_bytes ? "local memory does not take the source" : NULL;
 }
 
 static size_t packed_bytes(const plan *p) {
   return (size_t)(mica__conv_packed_count(&p->window, MR) + 1) * sizeof(float);
-}
-
-static size_t workspace(const void *problem, const mica_device_info *device) {
-  plan p = make_plan(problem, device);
-  return packed_bytes(&p);
 }
 
 static mica_status launch_images(mica_queue *queue, const mica__conv *conv, const plan *p, mica_buffer *packed,
@@ -97,18 +94,18 @@ static mica_status launch_images(mica_queue *queue, const mica__conv *conv, cons
   return mica__conv_end(queue, &launch, conv);
 }
 
-static mica_status launch(mica_queue *queue, const void *problem, const mica__variant *variant) {
-  const mica__conv *conv = problem;
+static mica_status launch(mica_queue *queue, const mica__task *task) {
+  const mica__conv *conv = task->problem;
+  const plan *p = plan_of(task);
   mica_queue *packer = mica__conv_packer(conv, queue);
-  plan p = make_plan(conv, mica_engine_device(mica__queue_engine(queue)));
   int32_t values[MICA__MAX_PARAMS];
   mica_buffer *packed = NULL;
-  mica__kernel_values(&mica__conv_cpu_direct_n_kernel, variant ? variant : &variants[0], values);
-  MICA_TRY(mica__workspace_create(packer, packed_bytes(&p), &packed));
+  mica__kernel_values(&mica__conv_cpu_direct_n_kernel, task->variant ? task->variant : &variants[0], values);
+  MICA_TRY(mica__workspace_create(packer, packed_bytes(p), &packed));
   mica_status status = MICA_OK;
-  if (mica__conv_packed_count(&p.window, MR) > 0)
-    status = mica__conv_cpu_pack_weights(packer, conv, &p.window, MR, p.window.c, packed, 0);
-  if (status == MICA_OK) status = launch_images(queue, conv, &p, packed, values);
+  if (mica__conv_packed_count(&p->window, MR) > 0)
+    status = mica__conv_cpu_pack_weights(packer, conv, &p->window, MR, p->window.c, packed, 0);
+  if (status == MICA_OK) status = launch_images(queue, conv, p, packed, values);
   mica_buffer_destroy(packed);
   return status;
 }
@@ -117,5 +114,5 @@ const mica__impl mica__conv_cpu_direct_n = {.name = "conv_cpu_direct_n",
                                             .kernel = &mica__conv_cpu_direct_n_kernel,
                                             .unable = unable,
                                             .decline = decline,
-                                            .workspace = workspace,
+                                            .plan = plan_task,
                                             .launch = launch};

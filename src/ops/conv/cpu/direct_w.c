@@ -1,8 +1,10 @@
 /* Direct convolution vectorised over the width, to few channels or from few, on CPUs (cl/conv/cpu/direct_w.cl). */
 #include "base/arith.h"
 #include "base/error.h"
-#include "ops/conv/band.h"
+#include "ops/conv/window.h"
 #include "ops/conv/winograd/winograd.h"
+#include "runtime/core_model.h"
+#include "runtime/workspace.h"
 
 static const mica__kernel_param params[] = {
     MICA__CONV_PARAMS(MICA__CONV_TYPES),
@@ -14,86 +16,165 @@ const mica__kernel_desc mica__conv_cpu_direct_w_kernel = {
     MICA__KERNEL("conv_cpu_direct_w", "conv/cpu/direct_w.cl", params, variants)};
 
 #define VW 16
-/* Floats of a work-item's local memory: a first level cache where several tiles read them, half of a second level cache
- * where one does. */
-#define ROOM (8 << 10)
-#define ROOM_OF_ONE (64 << 10)
+#define MOST_TAPS 4096
 /* Groups of work that a problem is cut into where it is large enough. */
 #define GROUPS 64
-/* More channels on both sides are for kernels that cut them into blocks, and where Winograd's convolution can be had,
- * fewer than these are for it. Few of many groups leave a tile empty. */
+/* More channels on both sides need blocks of them. Few of many groups leave a tile empty. From so many channels and
+ * results on, fewer products by minimal filtering pay for its transforms. */
 #define MOST_CHANNELS 16
-#define WINOGRAD_CHANNELS 8
-#define WINOGRAD_RESULTS 7
 #define FEWEST_OF_A_GROUP 4
+#define FILTERING_CHANNELS 8
+#define FILTERING_RESULTS 7
 
+/* How the work is cut, in strips of rows of an image with an input tile each; see cl/conv/input_tile.clh. */
 typedef struct plan {
-  mica__conv_band band;
+  mica__conv_dims dims; /* c, k, in and out are those of the source and of the result */
+  bool back;
+  int64_t grid[3], low[3], high[3]; /* the halo: taps read from low, at most 0, to high beside a pixel */
+  int64_t rows, tile_rows, pitch;   /* of a strip; of its input tile, and how far these are apart */
   int64_t mr, nv;
 } plan;
+MICA__TASK_PLAN(plan)
 
-/* Floats beside the input tile. */
-static int64_t results_of(const plan *p) { return p->mr * (mica__conv_band_places(&p->band) + VW); }
-static int64_t floats_of(const plan *p) { return mica__conv_band_copied(&p->band) + results_of(p); }
+static int64_t step_of(const plan *p, int i) { return p->back ? 1 : p->dims.stride[i]; }
+static int64_t out_stride_of(const plan *p, int i) { return p->back ? p->dims.stride[i] : 1; }
+
+/* Floats of the input tile, and of it with the strip's results. */
+static int64_t tile_floats(const plan *p) { return p->dims.c * p->tile_rows * step_of(p, 2) * p->pitch; }
+static int64_t floats_of(const plan *p) {
+  return tile_floats(p) + p->mr * (p->rows * out_stride_of(p, 1) * p->dims.out[2] + VW);
+}
+static size_t scratch_bytes(const plan *p) {
+  return (size_t)floats_of(p) * sizeof(float) +
+         (size_t)(p->dims.filter[1] * (p->dims.c * p->dims.filter[2] + 1)) * sizeof(int32_t);
+}
+
+static void set_halo(int i, plan *p) {
+  const mica__conv_dims *d = &p->dims;
+  int64_t extent = (d->filter[i] - 1) * d->dilation[i];
+  p->grid[i] = mica__ceil_div(d->out[i], out_stride_of(p, i));
+  p->low[i] = p->back ? mica__min(0, (d->pad[i] - extent) / d->stride[i]) : -d->pad[i];
+  p->high[i] = p->back ? (d->stride[i] - 1 + d->pad[i]) / d->stride[i] : extent - d->pad[i];
+}
 
 /* Short registers have room for tiles of 4 or 6 rows. */
 static void choose_tile(plan *p, bool long_vectors) {
-  int64_t k = p->band.dims.k;
+  int64_t k = p->dims.k;
   bool four = mica__ceil_div(k, 4) * 4 < mica__ceil_div(k, 6) * 6;
   p->mr = long_vectors ? (k <= 4 ? 4 : k <= 6 ? 6 : 8) : four ? 4 : 6;
   p->nv = !long_vectors ? 1 : p->mr == 4 ? 4 : 2;
 }
 
+/* The fewest strips that make GROUPS of work. What they hold fits a first level cache where several register tiles read
+ * it, a quarter of a second one where one does. */
+static void choose_rows(plan *p, const mica__core_model *core) {
+  int64_t strips = mica__ceil_div(GROUPS, mica__max(1, p->dims.n * p->dims.groups));
+  int64_t room = p->dims.k <= p->mr ? core->l2_floats / 4 : core->l1_floats;
+  int64_t rows = mica__ceil_div(p->grid[1], mica__max(1, mica__min(p->grid[1], strips)));
+  do {
+    p->rows = rows;
+    p->tile_rows = (rows - 1) * step_of(p, 1) + p->high[1] - p->low[1] + 1;
+  } while (floats_of(p) > room && --rows > 0);
+}
+
 static plan make_plan(const mica__conv *conv, const mica_device_info *device) {
-  plan p = {.band = mica__conv_band_of(conv, VW)};
-  int64_t k = p.band.dims.k;
+  plan p = {.dims = conv->dims, .back = conv->pass == MICA__CONV_BWD_DATA};
+  if (p.back) {
+    p.dims.c = conv->dims.k;
+    p.dims.k = conv->dims.c;
+    for (int i = 0; i < 3; i++) p.dims.in[i] = conv->dims.out[i], p.dims.out[i] = conv->dims.in[i];
+  }
+  for (int i = 1; i < 3; i++) set_halo(i, &p);
+  p.pitch = mica__max(p.grid[2], VW) + (p.high[2] - p.low[2]) / step_of(&p, 2);
+  p.pitch = mica__ceil_div(p.pitch, VW) * VW;
   choose_tile(&p, device->vector_bytes >= MICA__LONG_VECTOR);
-  int64_t room = k <= p.mr ? ROOM_OF_ONE : ROOM;
-  int64_t rows = mica__conv_band_most_rows(&p.band, GROUPS);
-  do mica__conv_band_set_rows(&p.band, rows);
-  while (floats_of(&p) > room && --rows > 0);
+  choose_rows(&p, mica__core_model_of(device));
   return p;
 }
 
 static const char *unable(const void *problem) {
-  const char *reason = mica__conv_band_unable(problem);
-  if (reason) return reason;
-  plan p = make_plan(problem, &(mica_device_info){.vector_bytes = MICA__LONG_VECTOR});
-  return floats_of(&p) > 2 * ROOM_OF_ONE ? "a row of an image is too long" : NULL;
+  const mica__conv *conv = problem;
+  const mica__conv_dims *d = &conv->dims;
+  const mica_device_info any = {.vector_bytes = MICA__LONG_VECTOR};
+  if (conv->dtype == MICA_F64) return "its sums are float";
+  if (d->in[0] != 1 || d->filter[0] != 1 || d->out[0] != 1) return "there are three dimensions";
+  if (mica__product3(d->filter) > MOST_TAPS) return "a filter is too large";
+  plan p = make_plan(conv, &any);
+  return floats_of(&p) > mica__core_model_of(&any)->l2_floats / 2 ? "a row of an image is too long" : NULL;
 }
 
-static const char *decline(const void *problem, const mica_device_info *device) {
-  plan p = make_plan(problem, device);
-  const mica__conv_dims *d = &p.band.dims;
-  if (mica__kernel_class(device) != MICA__ON_CPU) return "it is for CPUs";
+static void plan_task(mica__task *task) { keep_plan(task, make_plan(task->problem, task->device)); }
+
+static const char *decline(const mica__task *task) {
+  const plan *p = plan_of(task);
+  const mica__conv_dims *d = &p->dims;
+  if (mica__needs_cpu(task->device)) return mica__needs_cpu(task->device);
   if (d->c > MOST_CHANNELS && d->k > MOST_CHANNELS) return "there are many channels";
-  if (d->c >= WINOGRAD_CHANNELS && d->k >= WINOGRAD_RESULTS && !mica__winograd_unable(problem))
-    return "Winograd's convolution is faster";
-  if (mica__product3(d->filter) == 1) return "it is a matrix product";
+  if (d->c >= FILTERING_CHANNELS && d->k >= FILTERING_RESULTS && !mica__winograd_unable(task->problem))
+    return "3 x 3 taps of stride 1 over several channels repay transforms";
+  if (mica__product3(d->filter) == 1) return "the filter is 1 x 1";
   if (d->k < FEWEST_OF_A_GROUP && d->groups > 1) return "groups have few channels";
-  size_t scratch = mica__conv_band_scratch(&p.band, results_of(&p));
-  return scratch > device->local_bytes ? "local memory does not take a row" : NULL;
+  return scratch_bytes(p) > task->device->local_bytes ? "local memory does not take a row" : NULL;
 }
 
-static size_t workspace(const void *problem, const mica_device_info *device) {
-  plan p = make_plan(problem, device);
-  return mica__conv_band_packed(problem, p.mr);
+/* Phases of a stride follow one another; they may have no tap at all. */
+static int64_t packed_floats(const mica__conv *conv, int64_t mr) {
+  int64_t count = 0;
+  for (int64_t i = 0; i < mica__conv_windows(conv); i++) {
+    mica__conv_window window = mica__conv_window_at(conv, i);
+    count += mica__conv_packed_count(&window, mr);
+  }
+  return mica__max(1, count);
 }
 
-static mica_status launch_direct(mica_queue *queue, const void *problem, const mica__variant *variant) {
+static mica_status pack(mica_queue *packer, const mica__conv *conv, int64_t mr, mica_buffer *packed) {
+  int64_t at = 0;
+  for (int64_t i = 0; i < mica__conv_windows(conv); i++) {
+    mica__conv_window window = mica__conv_window_at(conv, i);
+    int64_t count = mica__conv_packed_count(&window, mr);
+    if (count > 0) MICA_TRY(mica__conv_cpu_pack_weights(packer, conv, &window, (int32_t)mr, window.c, packed, at));
+    at += count;
+  }
+  return MICA_OK;
+}
+
+static mica_status launch_strips(mica_queue *queue, const mica__task *task, mica_buffer *packed) {
   const mica__kernel_desc *desc = &mica__conv_cpu_direct_w_kernel;
-  plan p = make_plan(problem, mica_engine_device(mica__queue_engine(queue)));
+  const mica__conv *conv = task->problem;
+  const plan *p = plan_of(task);
+  const mica__conv_dims *d = &p->dims;
   int32_t values[MICA__MAX_PARAMS];
-  mica__kernel_values(desc, variant ? variant : &variants[0], values);
-  mica__kernel_set(desc, values, "MR", (int32_t)p.mr);
-  mica__kernel_set(desc, values, "NV", (int32_t)p.nv);
-  size_t scratch = mica__conv_band_scratch(&p.band, results_of(&p));
-  return mica__conv_band_launch(queue, problem, &p.band, desc, values, p.mr, scratch);
+  mica__launch launch;
+  int64_t columns = mica__max(0, mica__min(d->in[2], (p->grid[2] - 1) * step_of(p, 2) + p->high[2] + 1));
+  mica__kernel_values(desc, task->variant ? task->variant : &variants[0], values);
+  mica__kernel_set(desc, values, "MR", (int32_t)p->mr);
+  mica__kernel_set(desc, values, "NV", (int32_t)p->nv);
+  MICA_TRY(mica__epilogue_begin(queue, desc, values, &conv->epilogue, &launch));
+  mica__conv_push_dims(&launch, d);
+  mica__launch_int8(&launch, (int32_t[8]){(int32_t)p->rows, (int32_t)p->tile_rows, (int32_t)p->pitch, (int32_t)columns,
+                                          (int32_t)-p->low[1], (int32_t)-p->low[2], p->back, conv->nontemporal});
+  mica__launch_tensor(&launch, mica__conv_source(conv));
+  mica__launch_buffer(&launch, packed, 0);
+  mica__launch_local(&launch, scratch_bytes(p));
+  mica__launch_range3(&launch, (int64_t[]){mica__ceil_div(p->grid[1], p->rows), d->n, d->groups}, (size_t[]){1, 1, 1});
+  return mica__conv_end(queue, &launch, conv);
+}
+
+static mica_status launch_direct(mica_queue *queue, const mica__task *task) {
+  const mica__conv *conv = task->problem;
+  int64_t mr = plan_of(task)->mr;
+  mica_queue *packer = mica__conv_packer(conv, queue);
+  mica_buffer *packed = NULL;
+  MICA_TRY(mica__workspace_create(packer, (size_t)packed_floats(conv, mr) * sizeof(float), &packed));
+  mica_status status = pack(packer, conv, mr, packed);
+  if (status == MICA_OK) status = launch_strips(queue, task, packed);
+  mica_buffer_destroy(packed);
+  return status;
 }
 
 const mica__impl mica__conv_cpu_direct_w = {.name = "conv_cpu_direct_w",
                                             .kernel = &mica__conv_cpu_direct_w_kernel,
                                             .unable = unable,
+                                            .plan = plan_task,
                                             .decline = decline,
-                                            .workspace = workspace,
                                             .launch = launch_direct};

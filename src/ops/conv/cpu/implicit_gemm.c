@@ -3,6 +3,7 @@
 #include "base/arith.h"
 #include "base/error.h"
 #include "ops/conv/window.h"
+#include "runtime/core_model.h"
 #include "runtime/workspace.h"
 
 static const mica__kernel_param params[] = {
@@ -20,8 +21,8 @@ const mica__kernel_desc mica__conv_cpu_implicit_gemm_kernel = {
     MICA__KERNEL("conv_cpu_implicit_gemm", "conv/cpu/implicit_gemm.cl", params, variants)};
 
 #define VW 16
-/* A panel takes 24 KiB of a first level cache. */
-#define PANEL_FLOATS 6144
+/* A panel takes three quarters of a first level cache. */
+static int64_t panel_floats(const mica_device_info *device) { return 3 * mica__core_model_of(device)->l1_floats / 4; }
 /* Panels have at least all taps of one channel. */
 #define MOST_TAPS 8192
 #define MOST_ROWS 1024
@@ -103,7 +104,7 @@ static plan make_plan(const windows *together, const mica__variant *variant, con
   p.nr = value(p.values, "NV") * VW;
   int64_t tiles = mica__ceil_div(w->k, p.mr), wanted = GROUPS * (int64_t)device->compute_units;
   /* A phase without taps has nothing to add, which one block is enough for. */
-  int64_t channels = p.taps == 0 ? w->c + 1 : PANEL_FLOATS / p.nr / p.taps,
+  int64_t channels = p.taps == 0 ? w->c + 1 : panel_floats(device) / p.nr / p.taps,
           blocks = mica__ceil_div(w->c, mica__max(channels, 1));
   p.cb = blocks > 0 ? mica__ceil_div(w->c, blocks) : 1;
   p.kb = 0;
@@ -130,26 +131,17 @@ static const char *unable(const void *problem) {
   return mica__product3(conv->dims.filter) > MOST_TAPS ? "the filter is too large" : NULL;
 }
 
-static const char *decline(const void *problem, const mica_device_info *device) {
-  if (mica__kernel_class(device) != MICA__ON_CPU) return "it is for CPUs";
-  for (int64_t i = 0; i < mica__conv_windows(problem); i++) {
-    windows w = windows_at(problem, i);
-    plan p = make_plan(&w, NULL, device);
-    if (rows_of(&p, w.count) > room(&p, device)) return "local memory does not take a panel";
+/* A pass has as many plans as it has windows, which may be any number: each is made where it is used. */
+static const char *decline(const mica__task *task) {
+  const mica__conv *conv = task->problem;
+  if (mica__needs_cpu(task->device)) return mica__needs_cpu(task->device);
+  for (int64_t i = 0; i < mica__conv_windows(conv); i++) {
+    windows w = windows_at(conv, i);
+    plan p = make_plan(&w, task->variant, task->device);
+    if (rows_of(&p, w.count) > room(&p, task->device)) return "local memory does not take a panel";
     i += taken(&w) - 1;
   }
   return NULL;
-}
-
-static size_t workspace(const void *problem, const mica_device_info *device) {
-  int64_t count = 0;
-  for (int64_t i = 0; i < mica__conv_windows(problem); i++) {
-    windows w = windows_at(problem, i);
-    plan p = make_plan(&w, NULL, device);
-    count += packed_count(&w, p.mr);
-    i += taken(&w) - 1;
-  }
-  return (size_t)count * sizeof(float);
 }
 
 static mica_status launch_windows(mica_queue *queue, const mica__conv *conv, const windows *together, plan *p,
@@ -173,14 +165,14 @@ static mica_status launch_windows(mica_queue *queue, const mica__conv *conv, con
   return mica__queue_submit(queue, &launch);
 }
 
-static mica_status launch_tile(mica_queue *queue, const void *problem, const mica__variant *variant) {
-  const mica__conv *conv = problem;
+static mica_status launch_tile(mica_queue *queue, const mica__task *task) {
+  const mica__conv *conv = task->problem;
   mica_queue *packer = mica__conv_packer(conv, queue);
   mica_status status = MICA_OK;
   int64_t count = mica__conv_windows(conv);
   for (int64_t i = 0; status == MICA_OK && i < count;) {
     windows w = windows_at(conv, i);
-    plan p = make_plan(&w, variant, mica_engine_device(mica__queue_engine(queue)));
+    plan p = make_plan(&w, task->variant, task->device);
     mica_buffer *packed = NULL;
     int64_t at = 0;
     status = mica__workspace_create(packer, (size_t)(packed_count(&w, p.mr) + 1) * sizeof(float), &packed);
@@ -200,5 +192,4 @@ const mica__impl mica__conv_cpu_implicit_gemm = {.name = "conv_cpu_implicit_gemm
                                                  .kernel = &mica__conv_cpu_implicit_gemm_kernel,
                                                  .unable = unable,
                                                  .decline = decline,
-                                                 .workspace = workspace,
                                                  .launch = launch_tile};

@@ -116,7 +116,7 @@ static void choose_groups(const mica__conv_dims *d, plan *p) {
   }
 }
 
-static plan plan_of(const mica__conv_dims *d, const mica__variant *variant) {
+static plan blocking_of(const mica__conv_dims *d, const mica__variant *variant) {
   plan p = {.variant = variant, .mr = variant->values[MR], .nr = variant->values[NV] * VW};
   int32_t panel = variant->values[PANEL];
   bool taps_in_rows = panel == MICA__PANEL_Y_TAPS;
@@ -152,7 +152,7 @@ static const char *unable_with(const used *u, const mica__variant *variant, int6
   bool taps_in_rows = variant->values[PANEL] == MICA__PANEL_Y_TAPS;
   if (taps_in_rows && !u->whole) return "some taps meet only padding";
   if (taps_in_rows && !flat) return "the images have a depth";
-  plan p = plan_of(d, variant);
+  plan p = blocking_of(d, variant);
   double images = (double)(p.slices / mica__max(1, d->out[0]) + 1);
   double x = (double)(d->groups * d->c) * (double)mica__product3(d->in);
   double y = (double)(d->groups * d->k) * (double)mica__product3(d->out);
@@ -164,7 +164,7 @@ static const char *unable_with(const used *u, const mica__variant *variant, int6
 
 /* Multiply-adds of vectors, those of padded tiles and those that packing costs as much as. */
 static double cost_of(const mica__conv_dims *d, const mica__variant *variant) {
-  plan p = plan_of(d, variant);
+  plan p = blocking_of(d, variant);
   int32_t panel = variant->values[PANEL];
   double inputs = (double)mica__product3(d->in), outputs = (double)mica__product3(d->out);
   bool strided = mica__product3(d->stride) > 1, compact = strided && mica__product3(d->filter) == 1;
@@ -204,21 +204,30 @@ static const char *unable(const void *problem) {
   return choose_variant(&u, MICA__LONG_VECTOR, MOST_SCRATCH) ? NULL : "an image, or a row of one, is too large";
 }
 
-static const char *decline(const void *problem, const mica_device_info *device) {
-  const mica__conv *conv = problem;
-  if (mica__kernel_class(device) != MICA__ON_CPU) return "it is for CPUs";
-  used u = used_of(conv);
-  return choose_variant(&u, device->vector_bytes, room_of(device)) ? NULL : "local memory does not take a row";
+/* The variant is NULL where local memory has no room for any. */
+typedef struct whole {
+  used used;
+  plan plan;
+} whole;
+MICA__TASK_PLAN(whole)
+
+static void plan_task(mica__task *task) {
+  whole w = {.used = used_of(task->problem)};
+  int64_t room = room_of(task->device);
+  const mica__variant *variant = task->variant;
+  if (!variant || unable_with(&w.used, variant, room))
+    variant = choose_variant(&w.used, task->device->vector_bytes, room);
+  if (variant) w.plan = blocking_of(&w.used.dims, variant);
+  keep_plan(task, w);
+}
+
+static const char *decline(const mica__task *task) {
+  if (mica__needs_cpu(task->device)) return mica__needs_cpu(task->device);
+  return plan_of(task)->plan.variant ? NULL : "local memory does not take a row";
 }
 
 static size_t partial_bytes(const mica__conv_dims *d, const plan *p) {
   return (size_t)(p->parts * d->groups * p->panels * p->tiles * p->taps * p->mr * p->nr) * sizeof(float);
-}
-
-static size_t workspace(const void *problem, const mica_device_info *device) {
-  used u = used_of(problem);
-  plan p = plan_of(&u.dims, choose_variant(&u, device->vector_bytes, room_of(device)));
-  return partial_bytes(&u.dims, &p);
 }
 
 static mica_status launch_sums(mica_queue *queue, const mica__conv *conv, const used *u, const plan *p,
@@ -246,21 +255,19 @@ static mica_status launch_sums(mica_queue *queue, const mica__conv *conv, const 
   return mica__queue_submit(queue, &launch);
 }
 
-static mica_status launch_filter_tile(mica_queue *queue, const void *problem, const mica__variant *variant) {
-  used u = used_of(problem);
-  const mica_device_info *device = mica_engine_device(mica__queue_engine(queue));
-  int64_t room = room_of(device);
-  if (!variant || unable_with(&u, variant, room)) variant = choose_variant(&u, device->vector_bytes, room);
-  if (!variant) return mica__fail(MICA_E_UNSUPPORTED, "conv_cpu_wgrad_implicit_gemm: local memory does not take a row");
-  plan p = plan_of(&u.dims, variant);
+static mica_status launch_wgrad(mica_queue *queue, const mica__task *task) {
+  const used *u = &plan_of(task)->used;
+  const plan *p = &plan_of(task)->plan;
   mica_buffer *partial = NULL;
-  MICA_TRY(mica__workspace_create(queue, partial_bytes(&u.dims, &p), &partial));
-  mica_status status = launch_sums(queue, problem, &u, &p, partial);
-  mica__conv_sums sums = {.panel = variant->values[PANEL], .mr = variant->values[MR], .nv = variant->values[NV]};
-  sums.parts = p.parts;
-  memcpy(sums.first, u.first, sizeof sums.first);
-  memcpy(sums.taps, u.dims.filter, sizeof sums.taps);
-  if (status == MICA_OK) status = mica__conv_wgrad_reduce(queue, problem, &sums, partial);
+  if (!p->variant)
+    return mica__fail(MICA_E_UNSUPPORTED, "conv_cpu_wgrad_implicit_gemm: local memory does not take a row");
+  MICA_TRY(mica__workspace_create(queue, partial_bytes(&u->dims, p), &partial));
+  mica_status status = launch_sums(queue, task->problem, u, p, partial);
+  const int32_t *values = p->variant->values;
+  mica__conv_sums sums = {.panel = values[PANEL], .mr = values[MR], .nv = values[NV], .parts = p->parts};
+  memcpy(sums.first, u->first, sizeof sums.first);
+  memcpy(sums.taps, u->dims.filter, sizeof sums.taps);
+  if (status == MICA_OK) status = mica__conv_wgrad_reduce(queue, task->problem, &sums, partial);
   mica_buffer_destroy(partial);
   return status;
 }
@@ -269,5 +276,5 @@ const mica__impl mica__conv_cpu_wgrad_implicit_gemm = {.name = "conv_cpu_wgrad_i
                                                        .kernel = &mica__conv_cpu_wgrad_implicit_gemm_kernel,
                                                        .unable = unable,
                                                        .decline = decline,
-                                                       .workspace = workspace,
-                                                       .launch = launch_filter_tile};
+                                                       .plan = plan_task,
+                                                       .launch = launch_wgrad};

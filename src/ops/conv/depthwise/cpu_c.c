@@ -35,6 +35,7 @@ static const char *unable(const void *problem) {
 typedef struct plan {
   int64_t in[2], out[2], first[2], step[2], up[2], rows, height, pitch, images;
 } plan;
+MICA__TASK_PLAN(plan)
 
 static size_t scratch_bytes(const mica__conv_dims *d, const plan *p) {
   int64_t source = p->height * p->pitch + BEYOND * p->step[1] + 1, results = p->rows * p->out[1] + VW;
@@ -69,23 +70,25 @@ static plan make_plan(const mica__conv *conv, const mica_device_info *device) {
   return p;
 }
 
-static const char *decline(const void *problem, const mica_device_info *device) {
-  const mica__conv *conv = problem;
-  plan p = make_plan(conv, device);
-  if (mica__kernel_class(device) != MICA__ON_CPU) return "it is for CPUs";
-  return scratch_bytes(&conv->dims, &p) > device->local_bytes ? "local memory does not take a row" : NULL;
+static void plan_task(mica__task *task) { keep_plan(task, make_plan(task->problem, task->device)); }
+
+static const char *decline(const mica__task *task) {
+  const mica__conv *conv = task->problem;
+  if (mica__needs_cpu(task->device)) return mica__needs_cpu(task->device);
+  return scratch_bytes(&conv->dims, plan_of(task)) > task->device->local_bytes ? "local memory does not take a row"
+                                                                               : NULL;
 }
 
-static mica_status launch_depthwise(mica_queue *queue, const void *problem, const mica__variant *variant) {
-  const mica__conv *conv = problem;
+static mica_status launch_depthwise(mica_queue *queue, const mica__task *task) {
+  const mica__conv *conv = task->problem;
   const mica__conv_dims *d = &conv->dims;
   const mica__kernel_desc *desc = &mica__conv_depthwise_cpu_c_kernel;
-  plan p = make_plan(conv, mica_engine_device(mica__queue_engine(queue)));
+  plan p = *plan_of(task);
   int32_t values[MICA__MAX_PARAMS];
   bool square = d->filter[1] == d->filter[2] && d->dilation[2] == 1;
   bool known = square && (d->filter[1] == 3 || d->filter[1] == 5);
   mica__launch launch;
-  mica__kernel_values(desc, variant ? variant : &variants[0], values);
+  mica__kernel_values(desc, task->variant ? task->variant : &variants[0], values);
   mica__kernel_set(desc, values, "TAPS", known ? (int32_t)d->filter[1] : 0);
   mica__kernel_set(desc, values, "STEP", p.step[1] <= 2 ? (int32_t)p.step[1] : 0);
   MICA_TRY(mica__epilogue_begin(queue, desc, values, &conv->epilogue, &launch));
@@ -109,5 +112,6 @@ static mica_status launch_depthwise(mica_queue *queue, const void *problem, cons
 const mica__impl mica__conv_depthwise_cpu_c = {.name = "conv_depthwise_cpu_c",
                                                .kernel = &mica__conv_depthwise_cpu_c_kernel,
                                                .unable = unable,
+                                               .plan = plan_task,
                                                .decline = decline,
                                                .launch = launch_depthwise};

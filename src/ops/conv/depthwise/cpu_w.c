@@ -52,25 +52,25 @@ static size_t scratch_bytes(const mica__conv_planes *v) {
   return (size_t)(mica__product3(v->out) + VW) * sizeof(float);
 }
 
-static const char *decline(const void *problem, const mica_device_info *device) {
-  const mica__conv *conv = problem;
-  if (mica__kernel_class(device) != MICA__ON_CPU) return "it is for CPUs";
+static const char *decline(const mica__task *task) {
+  const mica__conv *conv = task->problem;
+  const mica_device_info *device = task->device;
+  if (mica__needs_cpu(device)) return mica__needs_cpu(device);
   mica__conv_planes v = mica__conv_planes_of(conv);
   if (v.out[2] < MIN_ROW) return "rows are short";
   if (waits_for_memory(conv, &v, mica__core_model_of(device))) return "planes come from memory";
   return scratch_bytes(&v) > device->local_bytes ? "local memory does not take a plane" : NULL;
 }
 
-static mica_status launch_planes(mica_queue *queue, const void *problem, const mica__variant *variant) {
-  const mica__conv *conv = problem;
+static mica_status launch_planes(mica_queue *queue, const mica__task *task) {
+  const mica__conv *conv = task->problem;
   const mica__conv_dims *d = &conv->dims;
   const mica__kernel_desc *desc = &mica__conv_depthwise_cpu_w_kernel;
-  const mica_device_info *device = mica_engine_device(mica__queue_engine(queue));
   mica__conv_planes v = mica__conv_planes_of(conv);
-  int64_t planes = d->n * d->groups, each = mica__ceil_div(planes, GROUPS * (int64_t)device->compute_units);
+  int64_t planes = d->n * d->groups, each = mica__ceil_div(planes, GROUPS * (int64_t)task->device->compute_units);
   int32_t values[MICA__MAX_PARAMS];
   mica__launch launch;
-  mica__kernel_values(desc, variant ? variant : &variants[0], values);
+  mica__kernel_values(desc, task->variant ? task->variant : &variants[0], values);
   mica__kernel_set(desc, values, "TAPS", (int32_t)d->filter[1]);
   mica__kernel_set(desc, values, "OUT_STRIDE", v.out_stride);
   mica__conv_set_rows(desc, values, conv);

@@ -35,8 +35,9 @@ typedef struct plan {
   mica__conv all; /* the problem as one group, whose filters are all there are */
   mica__conv_sums sums;
 } plan;
+MICA__TASK_PLAN(plan)
 
-static plan plan_of(const mica__conv *conv, int64_t units) {
+static plan make_plan(const mica__conv *conv, int64_t units) {
   const mica__conv_dims *d = &conv->dims;
   int64_t all = mica__max(1, d->groups * d->k);
   plan p = {.all = *conv, .sums = {.panel = MICA__PANEL_Y_TAPS, .mr = T_MR, .nv = 1}};
@@ -68,11 +69,15 @@ static size_t scratch_bytes(const mica__conv_dims *d) {
   return (size_t)(d->filter[1] * d->filter[2] * VW * VW) * sizeof(float);
 }
 
-static const char *decline(const void *problem, const mica_device_info *device) {
-  const mica__conv *conv = problem;
+static void plan_task(mica__task *task) {
+  keep_plan(task, make_plan(task->problem, (int64_t)task->device->compute_units));
+}
+
+static const char *decline(const mica__task *task) {
+  const mica__conv *conv = task->problem;
   const mica__conv_dims *d = &conv->dims;
-  if (mica__kernel_class(device) != MICA__ON_CPU) return "it is for CPUs";
-  if (scratch_bytes(d) > device->local_bytes) return "local memory does not take its sums";
+  if (mica__needs_cpu(task->device)) return mica__needs_cpu(task->device);
+  if (scratch_bytes(d) > task->device->local_bytes) return "local memory does not take its sums";
   if (d->k < MANY_FILTERS) return NULL;
   bool large = d->filter[1] * d->filter[2] > LARGE_FILTER;
   if (d->out[2] < (large ? MIN_ROW_OF_LARGE : MIN_ROW)) return "rows are short";
@@ -80,11 +85,6 @@ static const char *decline(const void *problem, const mica_device_info *device) 
 }
 
 static size_t partial_bytes(const plan *p) { return (size_t)mica__conv_sums_count(&p->all, &p->sums) * sizeof(float); }
-
-static size_t workspace(const void *problem, const mica_device_info *device) {
-  plan p = plan_of(problem, (int64_t)device->compute_units);
-  return partial_bytes(&p);
-}
 
 static mica_status launch_sums(mica_queue *queue, const mica__conv *conv, const plan *p, mica_buffer *partial) {
   const mica__kernel_desc *desc = &mica__conv_depthwise_wgrad_w_kernel;
@@ -111,14 +111,12 @@ static mica_status launch_sums(mica_queue *queue, const mica__conv *conv, const 
   return mica__queue_submit(queue, &launch);
 }
 
-static mica_status launch_wgrad(mica_queue *queue, const void *problem, const mica__variant *variant) {
-  const mica_device_info *device = mica_engine_device(mica__queue_engine(queue));
-  plan p = plan_of(problem, (int64_t)device->compute_units);
+static mica_status launch_wgrad(mica_queue *queue, const mica__task *task) {
+  const plan *p = plan_of(task);
   mica_buffer *partial = NULL;
-  (void)variant;
-  MICA_TRY(mica__workspace_create(queue, partial_bytes(&p), &partial));
-  mica_status status = launch_sums(queue, problem, &p, partial);
-  if (status == MICA_OK && p.sums.parts > 1) status = mica__conv_wgrad_reduce(queue, &p.all, &p.sums, partial);
+  MICA_TRY(mica__workspace_create(queue, partial_bytes(p), &partial));
+  mica_status status = launch_sums(queue, task->problem, p, partial);
+  if (status == MICA_OK && p->sums.parts > 1) status = mica__conv_wgrad_reduce(queue, &p->all, &p->sums, partial);
   mica_buffer_destroy(partial);
   return status;
 }
@@ -127,5 +125,5 @@ const mica__impl mica__conv_depthwise_wgrad_w = {.name = "conv_depthwise_wgrad_w
                                                  .kernel = &mica__conv_depthwise_wgrad_w_kernel,
                                                  .unable = unable,
                                                  .decline = decline,
-                                                 .workspace = workspace,
+                                                 .plan = plan_task,
                                                  .launch = launch_wgrad};

@@ -55,10 +55,7 @@ static const char *unable(const void *problem) {
   return large ? "its places are not numbered by an int" : NULL;
 }
 
-static const char *decline(const void *problem, const mica_device_info *device) {
-  (void)problem;
-  return mica__needs_gpu(device);
-}
+static const char *decline(const mica__task *task) { return mica__needs_gpu(task->device); }
 
 static int32_t value(const mica__variant *variant, const char *macro) {
   return mica__kernel_value(&mica__conv_gpu_implicit_gemm_kernel, variant->values, macro);
@@ -81,14 +78,15 @@ static const mica__variant *choose_variant(const mica__conv *conv, const product
   return found;
 }
 
-static mica_status launch_gpu(mica_queue *queue, const void *problem, const mica__variant *variant) {
-  const mica__conv *conv = problem;
+static mica_status launch_gpu(mica_queue *queue, const mica__task *task) {
+  const mica__conv *conv = task->problem;
+  const mica__variant *variant = task->variant;
   const mica__kernel_desc *desc = &mica__conv_gpu_implicit_gemm_kernel;
   const int64_t *filter = conv->dims.filter;
   product p = product_of(conv);
   int32_t values[MICA__MAX_PARAMS];
   mica__launch launch;
-  if (!variant) variant = choose_variant(conv, &p, mica_engine_device(mica__queue_engine(queue)));
+  if (!variant) variant = choose_variant(conv, &p, task->device);
   bool known = filter[0] == 1 && filter[1] == filter[2] && (filter[1] == 1 || filter[1] == 3);
   mica__kernel_values(desc, variant, values);
   mica__kernel_set(desc, values, "PASS", (int32_t)conv->pass);

@@ -9,17 +9,16 @@ static const mica__kernel_param params[] = {
 static const mica__variant variants[] = {MICA__VARIANT("any", MICA__ON_ANY, MICA__CONV_VALUES, 0)};
 const mica__kernel_desc mica__conv_ref_kernel = {MICA__KERNEL("conv_ref", "conv/ref/conv.cl", params, variants)};
 
-static const char *decline(const void *problem, const mica_device_info *device) {
-  (void)problem;
-  (void)device;
+static const char *decline(const mica__task *task) {
+  (void)task;
   return NULL;
 }
 
-static mica_status launch_naive(mica_queue *queue, const void *problem, const mica__variant *variant) {
-  const mica__conv *conv = problem;
+static mica_status launch_reference(mica_queue *queue, const mica__task *task) {
+  const mica__conv *conv = task->problem;
   int32_t values[MICA__MAX_PARAMS];
   mica__launch launch;
-  mica__kernel_values(&mica__conv_ref_kernel, variant ? variant : &variants[0], values);
+  mica__kernel_values(&mica__conv_ref_kernel, task->variant ? task->variant : &variants[0], values);
   mica__kernel_set(&mica__conv_ref_kernel, values, "PASS", (int32_t)conv->pass);
   MICA_TRY(mica__epilogue_begin(queue, &mica__conv_ref_kernel, values, &conv->epilogue, &launch));
   mica__conv_push_dims(&launch, &conv->dims);
@@ -30,4 +29,4 @@ static mica_status launch_naive(mica_queue *queue, const void *problem, const mi
 }
 
 const mica__impl mica__conv_ref = {
-    .name = "conv_ref", .kernel = &mica__conv_ref_kernel, .decline = decline, .launch = launch_naive};
+    .name = "conv_ref", .kernel = &mica__conv_ref_kernel, .decline = decline, .launch = launch_reference};

@@ -43,6 +43,7 @@ typedef struct plan {
   int64_t edge, points, cp, panels, tb, kb, walkers, parts;
   int64_t filters, slot; /* floats of U, and of the scratch of a work-group */
 } plan;
+MICA__TASK_PLAN(plan)
 
 static plan make_plan(const mica__conv *conv, const mica__variant *variant, const mica_device_info *device) {
   plan p = {.winograd = mica__winograd_of(conv)};
@@ -64,20 +65,17 @@ static plan make_plan(const mica__conv *conv, const mica__variant *variant, cons
   return p;
 }
 
-static const char *decline(const void *problem, const mica_device_info *device) {
-  if (mica__kernel_class(device) != MICA__ON_CPU) return "it is for CPUs";
-  mica__winograd winograd = mica__winograd_of(problem);
-  if (winograd.window.c < FEWEST_CHANNELS) return "there are few channels";
-  return mica__winograd_pays(&winograd) ? NULL : "there are few tiles for each filter";
+static void plan_task(mica__task *task) { keep_plan(task, make_plan(task->problem, task->variant, task->device)); }
+
+static const char *decline(const mica__task *task) {
+  const mica__winograd *winograd = &plan_of(task)->winograd;
+  if (mica__needs_cpu(task->device)) return mica__needs_cpu(task->device);
+  if (winograd->window.c < FEWEST_CHANNELS) return "there are few channels";
+  return mica__winograd_pays(winograd) ? NULL : "there are few tiles for each filter";
 }
 
 static size_t filter_bytes(const plan *p) { return (size_t)p->filters * sizeof(float); }
 static size_t scratch_bytes(const plan *p) { return (size_t)(p->walkers * p->parts * p->slot) * sizeof(float); }
-
-static size_t workspace(const void *problem, const mica_device_info *device) {
-  plan p = make_plan(problem, NULL, device);
-  return filter_bytes(&p) + scratch_bytes(&p);
-}
 
 static mica_status launch_pack(mica_queue *queue, const mica__conv *conv, const plan *p, mica_buffer *filters) {
   const mica__conv_window *w = &p->winograd.window;
@@ -118,14 +116,15 @@ static mica_status launch_tiles(mica_queue *queue, const mica__conv *conv, const
   return mica__conv_end(queue, &launch, conv);
 }
 
-static mica_status launch_winograd(mica_queue *queue, const void *problem, const mica__variant *variant) {
-  plan p = make_plan(problem, variant, mica_engine_device(mica__queue_engine(queue)));
-  mica_queue *packer = mica__conv_packer(problem, queue);
+static mica_status launch_winograd(mica_queue *queue, const mica__task *task) {
+  const mica__conv *conv = task->problem;
+  const plan *p = plan_of(task);
+  mica_queue *packer = mica__conv_packer(conv, queue);
   mica_buffer *filters = NULL, *scratch = NULL;
-  MICA_TRY(mica__workspace_create(packer, filter_bytes(&p), &filters));
-  mica_status status = mica__workspace_create(queue, scratch_bytes(&p), &scratch);
-  if (status == MICA_OK) status = launch_pack(packer, problem, &p, filters);
-  if (status == MICA_OK) status = launch_tiles(queue, problem, &p, filters, scratch);
+  MICA_TRY(mica__workspace_create(packer, filter_bytes(p), &filters));
+  mica_status status = mica__workspace_create(queue, scratch_bytes(p), &scratch);
+  if (status == MICA_OK) status = launch_pack(packer, conv, p, filters);
+  if (status == MICA_OK) status = launch_tiles(queue, conv, p, filters, scratch);
   mica_buffer_destroy(filters);
   mica_buffer_destroy(scratch);
   return status;
@@ -143,6 +142,6 @@ const mica__impl mica__winograd_fused = {.name = "winograd_fused",
                                          .kernel = &mica__winograd_fused_kernel,
                                          .unable = mica__winograd_unable,
                                          .decline = decline,
-                                         .workspace = workspace,
+                                         .plan = plan_task,
                                          .launch = launch_winograd,
                                          .magnitude = magnitude};

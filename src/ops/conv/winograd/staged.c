@@ -58,7 +58,9 @@ typedef struct planes {
   mica_tensor *u, *v, *m;
 } planes;
 
-static planes plan(const mica__conv *conv, const mica__variant *variant) {
+MICA__TASK_PLAN(planes)
+
+static planes make_plan(const mica__conv *conv, const mica__variant *variant) {
   planes p = {.conv = conv, .winograd = mica__winograd_of(conv)};
   p.edge = variant ? mica__kernel_value(&mica__winograd_inputs_kernel, variant->values, "TILE")
                    : mica__winograd_edge(&p.winograd);
@@ -67,21 +69,16 @@ static planes plan(const mica__conv *conv, const mica__variant *variant) {
   return p;
 }
 
-static const char *decline(const void *problem, const mica_device_info *device) {
-  const char *reason = mica__needs_gpu(device);
-  planes p = plan(problem, NULL);
-  const mica__conv_window *w = &p.winograd.window;
+static void plan_task(mica__task *task) { keep_plan(task, make_plan(task->problem, task->variant)); }
+
+static const char *decline(const mica__task *task) {
+  const char *reason = mica__needs_gpu(task->device);
+  const mica__winograd *winograd = &plan_of(task)->winograd;
+  const mica__conv_window *w = &winograd->window;
   if (reason) return reason;
   if (w->c < FEWEST_CHANNELS) return "there are few channels";
   if (w->k < FEWEST_FILTERS) return "there are few filters";
-  return mica__winograd_pays(&p.winograd) ? NULL : "there are few tiles for each filter";
-}
-
-static size_t workspace(const void *problem, const mica_device_info *device) {
-  planes p = plan(problem, NULL);
-  const mica__conv_window *w = &p.winograd.window;
-  (void)device;
-  return (size_t)(p.points * (w->k * w->c + (w->k + w->c) * p.tiles)) * sizeof(float);
+  return mica__winograd_pays(winograd) ? NULL : "there are few tiles for each filter";
 }
 
 static mica_status get(mica_queue *queue, const mica__kernel_desc *desc, const planes *p, mica__launch *launch) {
@@ -170,8 +167,8 @@ static mica_status launch_all(mica_queue *queue, planes *p) {
   return launch_outputs(queue, p);
 }
 
-static mica_status launch_planes(mica_queue *queue, const void *problem, const mica__variant *variant) {
-  planes p = plan(problem, variant);
+static mica_status launch_planes(mica_queue *queue, const mica__task *task) {
+  planes p = *plan_of(task);
   mica_status status = launch_all(queue, &p);
   mica_tensor_destroy(p.u);
   mica_tensor_destroy(p.v);
@@ -191,6 +188,6 @@ const mica__impl mica__winograd_staged = {.name = "winograd_staged",
                                           .kernel = &mica__winograd_inputs_kernel,
                                           .unable = mica__winograd_unable,
                                           .decline = decline,
-                                          .workspace = workspace,
+                                          .plan = plan_task,
                                           .launch = launch_planes,
                                           .magnitude = magnitude};

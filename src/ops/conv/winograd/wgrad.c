@@ -31,6 +31,7 @@ typedef struct plan {
   int64_t tb, walkers;
   int64_t sum_count, slot; /* floats of T, and of the scratch of a work-group */
 } plan;
+MICA__TASK_PLAN(plan)
 
 static plan make_plan(const mica__conv *conv, const mica_device_info *device) {
   const mica__conv_dims *d = &conv->dims;
@@ -46,24 +47,20 @@ static plan make_plan(const mica__conv *conv, const mica_device_info *device) {
   return p;
 }
 
-static const char *decline(const void *problem, const mica_device_info *device) {
-  const mica__conv *conv = problem;
+static void plan_task(mica__task *task) { keep_plan(task, make_plan(task->problem, task->device)); }
+
+static const char *decline(const mica__task *task) {
+  const mica__conv *conv = task->problem;
   const mica__conv_dims *d = &conv->dims;
-  mica__winograd winograd = mica__winograd_of(conv);
-  if (mica__kernel_class(device) != MICA__ON_CPU) return "it is for CPUs";
+  if (mica__needs_cpu(task->device)) return mica__needs_cpu(task->device);
   if (d->c < FEWEST_CHANNELS) return "there are few channels";
   if (d->k < FEWEST_FILTERS) return "there are few filters";
-  double products = POINTS * (double)mica__winograd_tiles(&winograd, EDGE);
+  double products = POINTS * (double)mica__winograd_tiles(&plan_of(task)->winograd, EDGE);
   double plain = 9 * (double)d->n * (double)mica__product3(d->out);
   return TRANSFORMS * products < plain ? NULL : "tiles are half empty";
 }
 
 static size_t workspace_bytes(const plan *p) { return (size_t)(p->sum_count + p->walkers * p->slot) * sizeof(float); }
-
-static size_t workspace(const void *problem, const mica_device_info *device) {
-  plan p = make_plan(problem, device);
-  return workspace_bytes(&p);
-}
 
 static mica_status launch_sums(mica_queue *queue, const mica__conv *conv, const plan *p, mica_buffer *workspace) {
   const mica__conv_window *w = &p->winograd.window;
@@ -87,13 +84,12 @@ static mica_status launch_sums(mica_queue *queue, const mica__conv *conv, const 
   return mica__queue_submit(queue, &launch);
 }
 
-static mica_status launch_filter(mica_queue *queue, const void *problem, const mica__variant *variant) {
-  plan p = make_plan(problem, mica_engine_device(mica__queue_engine(queue)));
+static mica_status launch_filter(mica_queue *queue, const mica__task *task) {
+  const plan *p = plan_of(task);
   mica_buffer *workspace = NULL;
-  (void)variant;
-  MICA_TRY(mica__workspace_create(queue, workspace_bytes(&p), &workspace));
-  mica_status status = launch_sums(queue, problem, &p, workspace);
-  if (status == MICA_OK) status = mica__conv_wgrad_reduce(queue, problem, &p.sums, workspace);
+  MICA_TRY(mica__workspace_create(queue, workspace_bytes(p), &workspace));
+  mica_status status = launch_sums(queue, task->problem, p, workspace);
+  if (status == MICA_OK) status = mica__conv_wgrad_reduce(queue, task->problem, &p->sums, workspace);
   mica_buffer_destroy(workspace);
   return status;
 }
@@ -108,6 +104,6 @@ const mica__impl mica__winograd_wgrad = {.name = "winograd_wgrad",
                                          .kernel = &mica__winograd_wgrad_kernel,
                                          .unable = mica__winograd_unable,
                                          .decline = decline,
-                                         .workspace = workspace,
+                                         .plan = plan_task,
                                          .launch = launch_filter,
                                          .magnitude = magnitude};
