@@ -137,7 +137,9 @@ static bool is_swapped(mica_value x) {
   return swapped;
 }
 
+/* The null value of a builder that failed passes through. */
 static mica_value swap_last(mica_value x) {
+  if (!x.graph) return x;
   if (is_swapped(x)) return (mica_value){x.graph, mica__graph_node(x.graph, x.id)->inputs[0]};
   mica_axes axes = {.count = mica_value_shape(x).rank};
   for (int32_t i = 0; i < axes.count; i++) axes.axis[i] = i;
