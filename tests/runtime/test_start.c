@@ -26,7 +26,7 @@ static int in_child(int (*body)(void *), void *context) {
   pid_t child = fork();
   if (child == 0) {
     alarm(SECONDS);
-    _exit(body(context));
+    exit(body(context));
   }
   int state = 0;
   if (child < 0 || waitpid(child, &state, 0) != child) return -1;
@@ -151,29 +151,64 @@ static void keep_warning(void *user, mica_log_level level, const char *message) 
   strncat(warnings, message, sizeof warnings - strlen(warnings) - 1);
 }
 
-/* Makes an engine and a kernel that no cache holds, with the driver's cache at a path where nothing can be written. */
+typedef struct cache_case {
+  const char *own, *xdg, *home, *temporary; /* POCL_CACHE_DIR, XDG_CACHE_HOME, HOME, TMPDIR; NULL: not set */
+  const char *named;                        /* by the warning */
+  const char *instead;                      /* POCL_CACHE_DIR afterwards begins so */
+} cache_case;
+
+static void set(const char *name, const char *value) { value ? setenv(name, value, 1) : unsetenv(name); }
+
+/* Makes an engine and a kernel that no cache holds, with the driver's cache where nothing can be written. */
 static int without_driver_cache(void *context) {
-  const char *path = context;
+  const cache_case *c = context;
   mica_engine *engine = NULL;
-  setenv("POCL_CACHE_DIR", path, 1);
+  set("POCL_CACHE_DIR", c->own);
+  set("XDG_CACHE_HOME", c->xdg);
+  set("HOME", c->home);
+  set("TMPDIR", c->temporary);
   mica_log_set(MICA_LOG_LEVEL_WARNING, keep_warning, NULL);
   const mica_engine_config config = {.cache_dir = ""};
   if (mica_engine_create(&config, &engine) != MICA_OK) return complain("making an engine");
   int result = compute(engine);
   bool is_pocl = strstr(mica_engine_device(engine)->platform, "Portable Computing Language") != NULL;
   mica_engine_destroy(engine);
-  if (is_pocl && (!strstr(warnings, "POCL_CACHE_DIR") || !strstr(warnings, path))) {
-    fprintf(stderr, "the log says: %s\n", warnings);
+  const char *now = getenv("POCL_CACHE_DIR");
+  if (is_pocl && (!strstr(warnings, c->named) || !now || strncmp(now, c->instead, strlen(c->instead)) != 0)) {
+    fprintf(stderr, "POCL_CACHE_DIR is %s; the log says: %s\n", now ? now : "not set", warnings);
     return WRONG;
   }
   return result;
 }
 
+/* A folder of the system's, paths below a file, and a name that PoCL aborts at. */
+static const cache_case cache_cases[] = {
+    {.own = "/proc", .named = "\"/proc\"", .instead = "/tmp/mica-pocl-"},
+    {.own = "/dev/null/pocl", .named = "\"/dev/null/pocl\"", .instead = "/tmp/mica-pocl-"},
+    {.own = "", .named = "\"\"", .instead = "/tmp/mica-pocl-"},
+    {.xdg = "/dev/null", .home = "/", .named = "\"/dev/null/pocl/kcache\"", .instead = "/tmp/mica-pocl-"},
+    {.xdg = "", .home = "/dev/null", .named = "\"/dev/null/.cache/pocl/kcache\"", .instead = "/tmp/mica-pocl-"},
+};
+
 START_TEST(a_driver_cache_that_cannot_be_written_costs_time_alone) {
-  /* A folder of the system's, a path below a file, and a name that PoCL aborts at. */
-  const char *const paths[] = {"/proc", "/dev/null/pocl", ""};
-  ck_assert_int_eq(in_child(without_driver_cache, (void *)paths[_i]), RIGHT);
+  ck_assert_int_eq(in_child(without_driver_cache, (void *)&cache_cases[_i]), RIGHT);
 }
+END_TEST
+
+/* Where the folder of temporary files cannot be written either, the warning says that PoCL will fail, and the
+ * environment is as it was. */
+static int without_any_cache(void *context) {
+  (void)context;
+  size_t count = 0;
+  set("POCL_CACHE_DIR", "/dev/null/pocl");
+  set("TMPDIR", "/proc");
+  mica_log_set(MICA_LOG_LEVEL_WARNING, keep_warning, NULL);
+  if (mica_device_list(NULL, 0, &count) != MICA_OK) return complain("listing devices");
+  if (strcmp(getenv("POCL_CACHE_DIR"), "/dev/null/pocl") != 0) return WRONG;
+  return !*warnings || strstr(warnings, "expect it to fail") ? RIGHT : WRONG;
+}
+
+START_TEST(where_nothing_can_be_written_the_log_says_so) { ck_assert_int_eq(in_child(without_any_cache, NULL), RIGHT); }
 END_TEST
 
 Suite *test_suite(void) {
@@ -187,7 +222,9 @@ Suite *test_suite(void) {
   } cases[] = {{"first_engines", any_thread_may_make_the_first_engine, 1},
                {"fork_after", an_engine_does_not_survive_a_fork, 1},
                {"fork_before", a_fork_before_the_first_engine_changes_nothing, 1},
-               {"driver_cache", a_driver_cache_that_cannot_be_written_costs_time_alone, 3}};
+               {"driver_cache", a_driver_cache_that_cannot_be_written_costs_time_alone,
+                sizeof cache_cases / sizeof *cache_cases},
+               {"no_cache", where_nothing_can_be_written_the_log_says_so, 1}};
   for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
     TCase *tests = tcase_create(cases[i].name);
     tcase_set_timeout(tests, 0);
