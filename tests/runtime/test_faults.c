@@ -26,8 +26,8 @@ static void begin(void) {
   own_context = mica_engine_opencl_context(test_engine());
   own_device = mica_engine_opencl_device(test_engine());
   own_queue = mica_queue_opencl(test_queue());
-  snprintf(cache, sizeof cache, "%s/faults", getenv("MICA_CACHE_DIR"));
-  snprintf(trace, sizeof trace, "%s/faults.json", getenv("MICA_CACHE_DIR"));
+  snprintf(cache, sizeof cache, "%s/faults", getenv("MICA_BUILD_DIR"));
+  snprintf(trace, sizeof trace, "%s/faults.json", getenv("MICA_BUILD_DIR"));
   fault_install(mica__cl_loader());
 }
 

@@ -17,8 +17,8 @@
 static char folder[4096], trace[4200];
 
 static void begin(void) {
-  snprintf(folder, sizeof folder, "%s/host-memory", getenv("MICA_CACHE_DIR"));
-  snprintf(trace, sizeof trace, "%s/host-memory.json", getenv("MICA_CACHE_DIR"));
+  snprintf(folder, sizeof folder, "%s/host-memory", getenv("MICA_BUILD_DIR"));
+  snprintf(trace, sizeof trace, "%s/host-memory.json", getenv("MICA_BUILD_DIR"));
 }
 
 static mica_status run_all(void *user) {

@@ -98,7 +98,7 @@ END_TEST
 static cJSON *read_trace(void) {
   static char text[1 << 20];
   char path[4200];
-  snprintf(path, sizeof path, "%s/trace.json", getenv("MICA_CACHE_DIR"));
+  snprintf(path, sizeof path, "%s/trace.json", getenv("MICA_BUILD_DIR"));
   ck_ok(mica_profile_write_trace(test_engine(), path));
   FILE *file = fopen(path, "r");
   ck_assert_ptr_nonnull(file);

@@ -21,7 +21,7 @@ static char folder[4096];
 
 static void empty_folder(void) {
   size_t count;
-  snprintf(folder, sizeof folder, "%s/program-files", getenv("MICA_CACHE_DIR"));
+  snprintf(folder, sizeof folder, "%s/program-files", getenv("MICA_BUILD_DIR"));
   ck_assert_int_eq(mica_cache_clear(folder, &count), MICA_OK);
 }
 
