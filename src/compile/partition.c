@@ -123,9 +123,11 @@ static mica_status find_users(work *w) {
 
 /* --- whether groups may be joined --- */
 
-/* True if a path leads out of the union on trial and back into it: then it could not run at once. */
+/* True if a path leads out of the union on trial and back into it: then it could not run at once. A group found on the
+ * way is followed as a whole, also where its members stand before the union's: it may read from a group that has other
+ * members behind them. */
 static bool makes_cycle(work *w, const int32_t *ids, int32_t count) {
-  int32_t top = 0, lowest = ids[0];
+  int32_t top = 0;
   w->stamp++;
   for (int32_t i = 0; i < count + top; i++) {
     /* First the union's own members, then whatever was found outside of it. */
@@ -142,7 +144,6 @@ static bool makes_cycle(work *w, const int32_t *ids, int32_t count) {
       if (!g || w->seen[g - 1] == w->stamp) continue;
       w->seen[g - 1] = w->stamp;
       const group *met = &w->groups[g - 1];
-      if (met->ids[met->count - 1] < lowest) continue;
       for (int32_t m = 0; m < met->count; m++) w->stack[top++] = met->ids[m];
     }
   }

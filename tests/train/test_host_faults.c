@@ -25,7 +25,8 @@ static mica_value halve(mica_nn *nn, mica_value x, const void *config) {
   return mica_mul(x, mica_scalar(x.graph, MICA_F32, 0.5));
 }
 
-/* Every layer there is. */
+/* Every layer there is. Group norm, transposed convolution and dropout in this order once made groups of launches that
+ * waited for each other. */
 static mica_value layers(mica_nn *nn, mica_value x) {
   mica_value indices = mica_cast(mica_greater(x, mica_full_like(x, 0)), MICA_I32);
   mica_value h = mica_nn_embedding(nn, "table", indices, 2, 6, NULL);
@@ -34,8 +35,8 @@ static mica_value layers(mica_nn *nn, mica_value x) {
   h = mica_reshape(h, MICA_SHAPE(MICA_DYNAMIC, 1, INPUTS, 6));
   h = mica_nn_conv(nn, "conv", h, 4, 3, &(mica_nn_conv_config){.how = {.pad = {1, 1}}});
   h = mica_nn_batch_norm(nn, "batch_norm", h, NULL);
-  h = mica_nn_conv_transpose(nn, "up", h, 2, 2, &(mica_nn_conv_config){.how = {.stride = {2, 2}}});
   h = mica_nn_group_norm(nn, "group_norm", h, 2, NULL);
+  h = mica_nn_conv_transpose(nn, "up", h, 2, 2, &(mica_nn_conv_config){.how = {.stride = {2, 2}}});
   h = mica_nn_apply(nn, "apply", h, halve, NULL);
   h = mica_nn_residual(nn, "residual", h, halve, NULL);
   h = mica_nn_sequential(nn, "row", h, (mica_nn_stage[]){{halve, NULL}, {halve, NULL}}, 2);
