@@ -44,8 +44,12 @@ mkdir -p "$folder/coverage"
 root=$PWD
 (
   cd "$folder"
-  find src -name '*.gcno' | sort | xargs -n 32 gcov --branch-probabilities --branch-counts --stdout \
-    --source-prefix "$root" --relative-only 2>/dev/null
+  # Also the command's sources that tests are linked with; but objects of sources that are gone may still lie there.
+  find src tests -name '*.c.gcno' | grep -E '^src/|/__/src/' | sort | while IFS= read -r notes; do
+    case $notes in src/*) source=src/${notes#src/CMakeFiles/*.dir/} ;; *) source=src/${notes##*/__/src/} ;; esac
+    [ ! -e "$root/${source%.gcno}" ] || echo "$notes"
+  done | xargs -n 32 gcov --branch-probabilities --branch-counts --stdout --source-prefix "$root" --relative-only \
+    2>/dev/null || true # a source that nothing ran has no counters, and is counted as such
 ) >"$folder/coverage/gcov"
 
 # gcov's text: "count:line:source", and behind a line its branches. What several objects compile (a header) is reached
@@ -87,6 +91,8 @@ awk -v out="$folder/coverage" '
     }
     for (f in lines) print room(f), f, lines[f], lines_hit[f] + 0, branches[f] + 0, branches_taken[f] + 0
   }' "$folder/coverage/gcov" | sort >"$folder/coverage/files"
+
+[ -s "$folder/coverage/files" ] || { echo "coverage.sh: gcov found nothing in $folder" >&2; exit 1; }
 
 LC_ALL=C awk -v partial="$partial" '
   function percent(part, whole) { return whole ? 100 * part / whole : 100 }
