@@ -224,7 +224,7 @@ static mica_status infer_again(const sweep *s, draft *d) {
   mica__type *types = calloc((size_t)d->input_count, sizeof *types);
   if (!types) return mica__fail_nomem("a session");
   for (int32_t k = 0; k < d->input_count; k++) types[k] = mica__graph_node(s->out, d->inputs[k])->type;
-  mica_status status = d->op->infer(types, d->input_count, d->attrs, d->types);
+  mica_status status = mica__op_infer(d->op, types, d->input_count, d->attrs, d->types);
   free(types);
   return status == MICA_OK ? MICA_OK : mica__fail_in(status, d->op->name);
 }

@@ -166,7 +166,7 @@ static mica_value add_inferred(mica_graph *graph, const mica__op *op, const mica
     ids[i] = inputs[i].id;
     types[i] = mica__graph_node(graph, ids[i])->type;
   }
-  if (status == MICA_OK) status = op->infer(types, input_count, attrs, results);
+  if (status == MICA_OK) status = mica__op_infer(op, types, input_count, attrs, results);
   int32_t id = status == MICA_OK ? mica__graph_put(graph, op, ids, input_count, attrs, results) : 0;
   if (id) value = (mica_value){.graph = graph, .id = id};
   if (status != MICA_OK) mica__graph_fail_at(graph, status, op->name, inputs, input_count);

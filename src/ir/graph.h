@@ -56,7 +56,14 @@ int32_t mica__node_results(const mica__node *node);
 /* Result k of the node behind its result 0; null stays null. */
 mica_value mica__graph_result(mica_value node, int32_t k);
 
-/* Adds a node: checks that no input is null and all belong to the graph, infers its type by op->infer, copies the
+/* The types of all results: checks the inputs' dtypes as op->dtypes says, with "operand 1 is i64; it takes ...", then
+ * asks op->infer. */
+mica_status mica__op_infer(const mica__op *op, const mica__type *inputs, int32_t input_count, void *attrs,
+                           mica__type *out);
+/* Tells whether a letter of op->dtypes that is no digit takes the dtype; *text (may be NULL) is what it takes. */
+bool mica__dtype_in(mica_dtype dtype, char letter, const char **text);
+
+/* Adds a node: checks that no input is null and all belong to the graph, infers its types by mica__op_infer, copies the
  * attributes (NULL for the defaults). The value is result 0. The one way that builders and gradient rules make values.
  * Sticky. */
 mica_value mica__graph_add(const mica__op *op, const mica_value *inputs, int32_t input_count, const void *attrs);

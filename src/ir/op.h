@@ -136,8 +136,13 @@ typedef struct mica__op {
   int32_t min_inputs, max_inputs;
   int32_t results;              /* how many; 0 stands for 1 */
   const mica__attr_list *attrs; /* NULL where there are none; the struct itself is a void * below */
-  /* The types of all results from the inputs' types and the attributes; MICA_E_SHAPE and MICA_E_DTYPE name both sides.
-   * May normalise attributes (negative axes). Open dimensions pass through as MICA_DYNAMIC. */
+  /* What dtypes it takes and gives, "n0>b": a letter an operand, the last one for all further operands, then one a
+   * result. f floating, i integer, n number (both), b bool, x i32 or i64, * any; a digit: that of the operand with that
+   * number. Results: b bool, s i32, l i64, or a digit. Without '>' infer says; NULL takes any. */
+  const char *dtypes;
+  /* The types of all results from the inputs' types, whose dtypes are as declared, and the attributes; results' dtypes
+   * need not be set where they are declared. Called by mica__op_infer alone. MICA_E_SHAPE names both sides. May
+   * normalise attributes (negative axes). Open dimensions pass through as MICA_DYNAMIC. */
   mica_status (*infer)(const struct mica__type *inputs, int32_t input_count, void *attrs, struct mica__type *out);
   /* Adds the nodes of the gradient; NULL where there is none. */
   mica_status (*grad)(const mica__grad *grad);

@@ -2,6 +2,7 @@
  *
  * Wrong graphs: whatever is wrong, the graph holds the right MICA_E_..., and a sentence with the types of all operands
  * and the names of those that have one. */
+#include "ops/select/registry.h"
 #include "support/check_main.h"
 
 #include <mica/mica.h>
@@ -13,11 +14,15 @@
 #define CASES(X)                                                                                                       \
   X(add_shapes, SHAPE, mica_add(h, b), "add(", "'hidden' f32 (64, 128)", "'bias' f32 (3)")                             \
   X(add_open_shapes, SHAPE, mica_add(o, h), "add(", "'open' f32 (?, 3)", "'hidden' f32 (64, 128)")                     \
-  X(add_dtypes, DTYPE, mica_add(b, mica_cast(b, MICA_F16)), "add(", "'bias' f32 (3)", "f16 (3)")                       \
+  X(add_dtypes, DTYPE, mica_add(b, mica_cast(b, MICA_F16)), "add(", "'bias' f32 (3)",                                  \
+    "operand 1 is f16; it takes f32")                                                                                  \
   X(add_indices, DTYPE, mica_mul(h, ids), "mul(", "'hidden' f32 (64, 128)", "'ids' i64 (64)")                          \
-  X(exp_of_integers, DTYPE, mica_exp(ids), "exp(", "'ids' i64 (64)")                                                   \
+  X(exp_of_integers, DTYPE, mica_exp(ids), "exp(", "'ids' i64 (64)", "operand 0 is i64; it takes floating types")      \
   X(not_of_numbers, DTYPE, mica_logical_not(h), "logical_not(", "'hidden' f32 (64, 128)")                              \
-  X(where_condition, DTYPE, mica_where(h, h, h), "where(", "'hidden' f32 (64, 128)", "b8")                             \
+  X(where_condition, DTYPE, mica_where(h, h, h), "where(", "'hidden' f32 (64, 128)", "operand 0 is f32; it takes b8")  \
+  X(top_k_of_bools, DTYPE, mica_top_k(mica_isnan(b), 1, 0, false).values, "top_k(",                                    \
+    "operand 0 is b8; it takes numbers")                                                                               \
+  X(shift_of_floats, DTYPE, mica_shift_left(b, b), "shift_left(", "operand 0 is f32; it takes integers")               \
   X(null_operand, INVALID, mica_add(h, null), "add", "operand 1", "null value")                                        \
   X(foreign_operand, INVALID, mica_add(h, foreign), "add", "operand 1", "another graph")                               \
   X(value_ahead, INVALID, mica_add(h, ahead), "add", "operand 1", "no value of its graph")                             \
@@ -38,7 +43,8 @@
   X(matmul_shapes, SHAPE, mica_matmul(h, h), "matmul(", "'hidden' f32 (64, 128)")                                      \
   X(matmul_dtypes, DTYPE, mica_matmul(h, mica_cast(w, MICA_F64)), "matmul(", "'hidden' f32 (64, 128)",                 \
     "f64 (128, 10)")                                                                                                   \
-  X(gather_indices, DTYPE, mica_gather(h, h, 0), "gather(", "'hidden' f32 (64, 128)")                                  \
+  X(gather_indices, DTYPE, mica_gather(h, h, 0), "gather(", "'hidden' f32 (64, 128)",                                  \
+    "operand 1 is f32; it takes ind")                                                                                  \
   X(gather_axis, SHAPE, mica_gather(h, ids, 2), "gather(", "'hidden' f32 (64, 128)", "'ids' i64 (64)", "2")            \
   X(layer_norm_shapes, SHAPE, mica_layer_norm(h, 1, b, b, 1e-5), "layer_norm(", "'hidden' f32 (64, 128)",              \
     "'bias' f32 (3)")                                                                                                  \
@@ -141,8 +147,31 @@ START_TEST(says_what_is_wrong) {
 }
 END_TEST
 
+/* What ops declare: letters that are known, digits of operands that are there, results as many as there are. */
+START_TEST(declared_dtypes_are_well_formed) {
+  for (size_t i = 0; i < mica__op_count; i++) {
+    const mica__op *op = mica__ops[i];
+    if (!op->dtypes) continue;
+    size_t letters = strcspn(op->dtypes, ">");
+    const char *gives = op->dtypes[letters] ? op->dtypes + letters + 1 : "";
+    ck_assert_msg(letters > 0 && letters <= (size_t)op->max_inputs + (op->max_inputs == 1), "%s: %s", op->name,
+                  op->dtypes);
+    for (size_t k = 0; k < letters; k++)
+      ck_assert_msg(strchr("finbx*", op->dtypes[k]) || (op->dtypes[k] >= '0' && op->dtypes[k] < '0' + (char)k),
+                    "%s: %s", op->name, op->dtypes);
+    for (size_t r = 0; gives[r]; r++)
+      ck_assert_msg(strchr("bsl", gives[r]) || (gives[r] >= '0' && gives[r] < '0' + op->min_inputs), "%s: %s", op->name,
+                    op->dtypes);
+    ck_assert_msg(!*gives || strlen(gives) == (size_t)(op->results ? op->results : 1), "%s: %s", op->name, op->dtypes);
+  }
+}
+END_TEST
+
 Suite *test_suite(void) {
   Suite *suite = suite_create("wrong_graphs");
+  TCase *declared = tcase_create("declared");
+  tcase_add_test(declared, declared_dtypes_are_well_formed);
+  suite_add_tcase(suite, declared);
   for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
     TCase *each = tcase_create(cases[i].name);
     tcase_add_checked_fixture(each, setup, teardown);

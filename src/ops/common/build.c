@@ -51,16 +51,6 @@ mica_value mica__builder_fail(const char *op, mica_value x, mica_status status, 
   return mica__graph_fail_at(x.graph, mica__fail(status, "%s", text), op, &x, 1);
 }
 
-mica_status mica__want_float(mica__type type) {
-  if (mica_dtype_kind_of(type.dtype) == MICA_DTYPE_KIND_FLOAT) return MICA_OK;
-  return mica__fail(MICA_E_DTYPE, "%s, but it takes floating types", mica_dtype_name(type.dtype));
-}
-
-mica_status mica__want_index(mica__type type) {
-  if (type.dtype == MICA_I32 || type.dtype == MICA_I64) return MICA_OK;
-  return mica__fail(MICA_E_DTYPE, "indices of %s, not i32 or i64", mica_dtype_name(type.dtype));
-}
-
 mica_value mica__number(mica_value like, double number) {
   return mica_scalar(like.graph, mica_value_dtype(like), number);
 }

@@ -33,10 +33,6 @@ mica_value mica__builder_fail(const char *op, mica_value x, mica_status status, 
 /* mica__axis in a builder: false when the error was recorded in x's graph. */
 bool mica__builder_axis(const char *op, mica_value x, int64_t *axis);
 
-/* MICA_E_DTYPE unless the operand's type is a floating one / i32 or i64. */
-mica_status mica__want_float(mica__type type);
-mica_status mica__want_index(mica__type type);
-
 /* In a shape that reshape is given: as large as dimension k of the operand. */
 #define MICA__COPY_DIM(k) (-2 - (int64_t)(k))
 

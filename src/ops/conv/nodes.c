@@ -56,12 +56,8 @@ static mica_conv_config config_of(const mica__conv_attrs *attrs) {
   return config;
 }
 
-static mica_status check_types(const mica__type *inputs) {
+static mica_status check_ranks(const mica__type *inputs) {
   char ta[MICA__TYPE_TEXT], tb[MICA__TYPE_TEXT];
-  MICA_TRY(mica__want_float(inputs[0]));
-  if (inputs[0].dtype != inputs[1].dtype)
-    return mica__fail(MICA_E_DTYPE, "types of %s and %s differ", mica__type_format(inputs[0], ta),
-                      mica__type_format(inputs[1], tb));
   int32_t rank = inputs[0].shape.rank;
   if (rank < 3 || rank > 5 || inputs[1].shape.rank != rank)
     return mica__fail(MICA_E_SHAPE, "%s and %s should have one rank of 3 to 5", mica__type_format(inputs[0], ta),
@@ -82,7 +78,7 @@ static mica_status infer_conv(const mica__type *inputs, int32_t input_count, voi
   (void)input_count;
   mica__conv_dims dims;
   mica_conv_config config = config_of(attrs);
-  MICA_TRY(check_types(inputs));
+  MICA_TRY(check_ranks(inputs));
   mica_shape x = inputs[0].shape, w = inputs[1].shape;
   if (mica__shape_is_open(w)) return mica__fail(MICA_E_SHAPE, "the filters' shape is open");
   MICA_TRY(mica__conv_dims_of(&config, close(x, w.dim[1] * config.groups), w, NULL, &dims));
@@ -101,7 +97,7 @@ static mica_status infer_conv(const mica__type *inputs, int32_t input_count, voi
 
 static mica_status infer_like(const mica__type *inputs, int32_t input_count, void *attrs, mica__type *out) {
   (void)input_count, (void)attrs;
-  MICA_TRY(check_types(inputs));
+  MICA_TRY(check_ranks(inputs));
   *out = inputs[2];
   return MICA_OK;
 }
@@ -113,7 +109,7 @@ static mica_status infer_transpose(const mica__type *inputs, int32_t input_count
   mica_shape x = inputs[0].shape, w = inputs[1].shape;
   mica__conv_dims dims;
   mica_conv_config config = config_of(attrs);
-  MICA_TRY(check_types(inputs));
+  MICA_TRY(check_ranks(inputs));
   if (mica__shape_is_open(w)) return mica__fail(MICA_E_SHAPE, "the filters' shape is open");
   *out = inputs[0];
   out->shape.dim[1] = w.dim[1] * a->groups;
@@ -288,6 +284,7 @@ const mica__op mica__op_conv = {.name = "conv",
                                 .min_inputs = 2,
                                 .max_inputs = 4,
                                 .attrs = &mica__conv_attr_list,
+                                .dtypes = "f0*>0",
                                 .infer = infer_conv,
                                 .grad = grad_conv,
                                 .evaluate = evaluate_conv,
@@ -301,6 +298,7 @@ const mica__op mica__op_conv_data = {.name = "conv_data",
                                      .min_inputs = 3,
                                      .max_inputs = 5,
                                      .attrs = &mica__conv_attr_list,
+                                     .dtypes = "f0*>2",
                                      .infer = infer_like,
                                      .grad = grad_data,
                                      .evaluate = evaluate_data,
@@ -314,6 +312,7 @@ const mica__op mica__op_conv_transpose = {.name = "conv_transpose",
                                           .min_inputs = 2,
                                           .max_inputs = 4,
                                           .attrs = &mica__conv_attr_list,
+                                          .dtypes = "f0*>0",
                                           .infer = infer_transpose,
                                           .grad = grad_data,
                                           .evaluate = evaluate_data,
@@ -327,6 +326,7 @@ const mica__op mica__op_conv_filter = {.name = "conv_filter",
                                        .min_inputs = 3,
                                        .max_inputs = 3,
                                        .attrs = &mica__conv_attr_list,
+                                       .dtypes = "f0*>2",
                                        .infer = infer_like,
                                        .grad = grad_filter,
                                        .evaluate = evaluate_filter,

@@ -18,56 +18,22 @@
 #define SELU_SCALE 1.0507009873554804934
 #define SELU_ALPHA 1.6732632423543772848
 
-/* The classes: which dtypes they take, whether the result is bool, how many leading inputs are bool whatever the
- * class (a condition). */
-#define CLASS_LIST(X)                                                                                                  \
-  X(FLOAT, FLOATS, false, 0)                                                                                           \
-  X(NUMBER, FLOATS | INTEGERS, false, 0)                                                                               \
-  X(INTEGER, INTEGERS, false, 0)                                                                                       \
-  X(LOGIC, BOOLS, false, 0)                                                                                            \
-  X(TEST, FLOATS, true, 0)                                                                                             \
-  X(COMPARISON, FLOATS | INTEGERS, true, 0)                                                                            \
-  X(EQUALITY, FLOATS | INTEGERS | BOOLS, true, 0)                                                                      \
-  X(SELECT, FLOATS | INTEGERS | BOOLS, false, 1)
+/* The classes of elementwise.def, as mica__op.dtypes. */
+#define DTYPES_FLOAT "f0>0"
+#define DTYPES_NUMBER "n0>0"
+#define DTYPES_INTEGER "i0>0"
+#define DTYPES_LOGIC "b0>0"
+#define DTYPES_TEST "f0>b"
+#define DTYPES_COMPARISON "n0>b"
+#define DTYPES_EQUALITY "*0>b"
+#define DTYPES_SELECT "b*1>1"
 
-enum { FLOATS = 1, INTEGERS = 2, BOOLS = 4 };
-
-static const char *const taken_text[] = {
-    [FLOATS] = "floating types",
-    [INTEGERS] = "integers",
-    [FLOATS | INTEGERS] = "numbers",
-    [BOOLS] = "bool",
-    [FLOATS | INTEGERS | BOOLS] = "any type",
-};
-
-static unsigned set_of(mica_dtype dtype) {
-  mica_dtype_kind kind = mica_dtype_kind_of(dtype);
-  return kind == MICA_DTYPE_KIND_FLOAT ? FLOATS : kind == MICA_DTYPE_KIND_BOOL ? BOOLS : INTEGERS;
-}
-
-static mica_status infer_class(const mica__type *inputs, int32_t input_count, unsigned taken, bool gives_bool,
-                               int32_t conditions, mica__type *out) {
-  mica_dtype dtype = inputs[conditions].dtype;
-  mica_shape shape = inputs[0].shape;
-  for (int32_t i = 0; i < input_count; i++) {
-    mica_dtype wanted = i < conditions ? MICA_BOOL : dtype;
-    if (inputs[i].dtype != wanted)
-      return mica__fail(MICA_E_DTYPE, "operand %d is %s, not %s", (int)i, mica_dtype_name(inputs[i].dtype),
-                        mica_dtype_name(wanted));
-    MICA_TRY(mica__shape_broadcast(shape, inputs[i].shape, &shape));
-  }
-  if (!(set_of(dtype) & taken))
-    return mica__fail(MICA_E_DTYPE, "%s, but it takes %s", mica_dtype_name(dtype), taken_text[taken]);
-  *out = (mica__type){gives_bool ? MICA_BOOL : dtype, shape};
+static mica_status infer_broadcast(const mica__type *inputs, int32_t input_count, void *attrs, mica__type *out) {
+  (void)attrs;
+  *out = inputs[0];
+  for (int32_t i = 1; i < input_count; i++) MICA_TRY(mica__shape_broadcast(out->shape, inputs[i].shape, &out->shape));
   return MICA_OK;
 }
-
-#define INFER(name, taken, gives_bool, conditions)                                                                     \
-  static mica_status infer_##name(const mica__type *inputs, int32_t input_count, void *attrs, mica__type *out) {       \
-    (void)attrs;                                                                                                       \
-    return infer_class(inputs, input_count, taken, gives_bool, conditions, out);                                       \
-  }
-CLASS_LIST(INFER)
 
 static double floor_mod(double a, double b) {
   double r = fmod(a, b);
@@ -101,7 +67,7 @@ static mica_value mish_slope(mica_value a) {
 }
 
 /* An attribute as a number of its name. */
-#define NUMBER(name, attrs, p) p = ((const mica__##name##_attrs *)(attrs))->p
+#define ATTR_VALUE(name, attrs, p) p = ((const mica__##name##_attrs *)(attrs))->p
 
 /* References. */
 #define SCALAR(name, value, ...)                                                                                       \
@@ -112,9 +78,9 @@ static mica_value mish_slope(mica_value a) {
   }
 #define UNARY(name, class, expr, int_expr, value, da, ...) SCALAR(name, value, a = inputs[0])
 #define UNARY1(name, class, p, p_default, p_doc, expr, int_expr, value, da, ...)                                       \
-  SCALAR(name, value, a = inputs[0], NUMBER(name, attrs, p))
+  SCALAR(name, value, a = inputs[0], ATTR_VALUE(name, attrs, p))
 #define UNARY2(name, class, p, p_default, p_doc, q, q_default, q_doc, expr, int_expr, value, da, ...)                  \
-  SCALAR(name, value, a = inputs[0], NUMBER(name, attrs, p), NUMBER(name, attrs, q))
+  SCALAR(name, value, a = inputs[0], ATTR_VALUE(name, attrs, p), ATTR_VALUE(name, attrs, q))
 #define BINARY(name, class, expr, int_expr, value, da, db, ...) SCALAR(name, value, a = inputs[0], b = inputs[1])
 #define TERNARY(name, class, expr, int_expr, value, da, db, dc, ...)                                                   \
   SCALAR(name, value, a = inputs[0], b = inputs[1], c = inputs[2])
@@ -130,7 +96,7 @@ static mica_value mish_slope(mica_value a) {
   }
 #define INPUT(letter, k) UNUSED const mica_value letter = grad->inputs[k];
 #define TO(k, value) grad->dinputs[k] = mica__sum_to(value, grad->inputs[k]);
-#define ATTR(name, p) UNUSED const double NUMBER(name, mica__attrs_of(y), p);
+#define ATTR(name, p) UNUSED const double ATTR_VALUE(name, mica__attrs_of(y), p);
 #define UNARY(name, class, expr, int_expr, value, da, ...) GRADIENT(name, INPUT(a, 0) grad->dinputs[0] = da;)
 #define UNARY1(name, class, p, p_default, p_doc, expr, int_expr, value, da, ...)                                       \
   GRADIENT(name, INPUT(a, 0) ATTR(name, p) grad->dinputs[0] = da;)
@@ -148,7 +114,8 @@ static mica_value mish_slope(mica_value a) {
                                      .kind = MICA__OP_POINTWISE,                                                       \
                                      .min_inputs = arity,                                                              \
                                      .max_inputs = arity,                                                              \
-                                     .infer = infer_##class,                                                           \
+                                     .dtypes = DTYPES_##class,                                                         \
+                                     .infer = infer_broadcast,                                                         \
                                      .grad = label##_grad,                                                             \
                                      .expression = expr,                                                               \
                                      .integer_expression = int_expr,                                                   \

@@ -26,7 +26,6 @@ mica_status mica__index_infer(mica__index_attrs *attrs, const mica__type *indexe
                               mica_shape *taken) {
   char tx[MICA_SHAPE_TEXT], ti[MICA_SHAPE_TEXT];
   int64_t *axis = &attrs->axis;
-  MICA_TRY(mica__want_index(*indices));
   MICA_TRY(mica__axis(axis, indexed->shape.rank));
   if (attrs->elements) {
     bool fits = indexed->shape.rank == indices->shape.rank;
@@ -51,7 +50,6 @@ mica_status mica__index_infer(mica__index_attrs *attrs, const mica__type *indexe
 
 static mica_status infer_gather(const mica__type *inputs, int32_t input_count, void *attrs, mica__type *out) {
   (void)input_count;
-  out->dtype = inputs[0].dtype;
   return mica__index_infer(attrs, &inputs[0], &inputs[1], &out->shape);
 }
 
@@ -164,6 +162,7 @@ static const mica__kernel_desc *const kernels[] = {&gather, NULL};
                                      .min_inputs = 2,                                                                  \
                                      .max_inputs = 2,                                                                  \
                                      .attrs = &mica__index_attr_list,                                                  \
+                                     .dtypes = "*x>0",                                                                 \
                                      .infer = infer_gather,                                                            \
                                      .grad = grad_gather,                                                              \
                                      .evaluate = evaluate_gather,                                                      \

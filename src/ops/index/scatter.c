@@ -22,9 +22,6 @@ static mica_status infer_scatter(const mica__type *inputs, int32_t input_count, 
   if (!fits)
     return mica__fail(MICA_E_SHAPE, "updates %s, but the indices name %s", mica_shape_format(inputs[2].shape, tu),
                       mica_shape_format(taken, tt));
-  if (inputs[0].dtype != inputs[2].dtype)
-    return mica__fail(MICA_E_DTYPE, "types %s and %s differ", mica_dtype_name(inputs[0].dtype),
-                      mica_dtype_name(inputs[2].dtype));
   if (mica_dtype_kind_of(inputs[0].dtype) == MICA_DTYPE_KIND_BOOL &&
       ((const mica__index_attrs *)attrs)->join != MICA_SCATTER_SET)
     return mica__fail(MICA_E_DTYPE, "bool elements can be set, not joined");
@@ -268,6 +265,7 @@ static const mica__kernel_desc *const kernels[] = {
                                      .min_inputs = 3,                                                                  \
                                      .max_inputs = 3,                                                                  \
                                      .attrs = &mica__index_attr_list,                                                  \
+                                     .dtypes = "*x0>0",                                                                \
                                      .infer = infer_scatter,                                                           \
                                      .grad = grad_scatter,                                                             \
                                      .evaluate = evaluate_scatter,                                                     \

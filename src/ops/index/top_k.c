@@ -26,10 +26,9 @@ static mica_status infer_top_k(const mica__type *inputs, int32_t input_count, vo
   if (k < 0 || (extent != MICA_DYNAMIC && k > extent))
     return mica__fail(MICA_E_SHAPE, "%lld of axis %lld of %s", (long long)k, (long long)which->axis,
                       mica_shape_format(inputs[0].shape, text));
-  if (mica_dtype_kind_of(inputs[0].dtype) == MICA_DTYPE_KIND_BOOL) return mica__fail(MICA_E_DTYPE, "bool has no order");
   out[VALUES] = inputs[0];
   out[VALUES].shape.dim[which->axis] = k;
-  out[INDICES] = (mica__type){MICA_I64, out[VALUES].shape};
+  out[INDICES].shape = out[VALUES].shape;
   return MICA_OK;
 }
 
@@ -133,6 +132,7 @@ const mica__op mica__op_top_k = {.name = "top_k",
                                  .max_inputs = 1,
                                  .results = RESULTS,
                                  .attrs = &mica__top_k_attr_list,
+                                 .dtypes = "n>0l",
                                  .infer = infer_top_k,
                                  .grad = grad_top_k,
                                  .evaluate = evaluate_top_k,

@@ -222,9 +222,6 @@ static mica_status infer_concat(const mica__type *inputs, int32_t input_count, v
     if (!fits)
       return mica__fail(MICA_E_SHAPE, "%s and %s differ beside axis %lld", mica_shape_format(inputs[0].shape, ta),
                         mica_shape_format(shape, tb), (long long)axis);
-    if (inputs[i].dtype != out->dtype)
-      return mica__fail(MICA_E_DTYPE, "types %s and %s differ", mica_dtype_name(out->dtype),
-                        mica_dtype_name(inputs[i].dtype));
     int64_t extent = shape.dim[axis];
     *sum = *sum == MICA_DYNAMIC || extent == MICA_DYNAMIC ? MICA_DYNAMIC : *sum + extent;
   }
@@ -288,6 +285,7 @@ const mica__op mica__op_concat = {.name = "concat",
                                   .min_inputs = 1,
                                   .max_inputs = INT32_MAX,
                                   .attrs = &mica__concat_attr_list,
+                                  .dtypes = "*0>0",
                                   .infer = infer_concat,
                                   .grad = grad_concat,
                                   .evaluate = evaluate_concat,

@@ -17,10 +17,6 @@ static mica_status infer_matmul(const mica__type *inputs, int32_t input_count, v
   (void)input_count, (void)attrs;
   char ta[MICA_SHAPE_TEXT], tb[MICA_SHAPE_TEXT];
   mica_shape a = inputs[0].shape, b = inputs[1].shape;
-  MICA_TRY(mica__want_float(inputs[0]));
-  if (inputs[0].dtype != inputs[1].dtype)
-    return mica__fail(MICA_E_DTYPE, "types %s and %s differ", mica_dtype_name(inputs[0].dtype),
-                      mica_dtype_name(inputs[1].dtype));
   if (a.rank < 2 || b.rank < 2)
     return mica__fail(MICA_E_SHAPE, "%s times %s: both need a rank of at least 2", mica_shape_format(a, ta),
                       mica_shape_format(b, tb));
@@ -28,7 +24,6 @@ static mica_status infer_matmul(const mica__type *inputs, int32_t input_count, v
   if (k != l && k != MICA_DYNAMIC && l != MICA_DYNAMIC)
     return mica__fail(MICA_E_SHAPE, "%s times %s: %lld columns do not meet %lld rows", mica_shape_format(a, ta),
                       mica_shape_format(b, tb), (long long)k, (long long)l);
-  out->dtype = inputs[0].dtype;
   MICA_TRY(mica__shape_broadcast(lead_of(a), lead_of(b), &out->shape));
   out->shape.dim[out->shape.rank++] = a.dim[a.rank - 2];
   out->shape.dim[out->shape.rank++] = b.dim[b.rank - 1];
@@ -172,6 +167,7 @@ const mica__op mica__op_matmul = {.name = "matmul",
                                   .kind = MICA__OP_LAUNCH,
                                   .min_inputs = 2,
                                   .max_inputs = 2,
+                                  .dtypes = "f0>0",
                                   .infer = infer_matmul,
                                   .grad = grad_matmul,
                                   .evaluate = evaluate_matmul,

@@ -71,24 +71,16 @@ static mica_status infer_max_pool(const mica__type *inputs, int32_t input_count,
   (void)input_count;
   planes p;
   *out = inputs[0];
-  if (mica_dtype_kind_of(out->dtype) == MICA_DTYPE_KIND_BOOL)
-    return mica__fail(MICA_E_DTYPE, "bool, but it takes numbers");
   MICA_TRY(planes_of(attrs, out->shape, &p));
   for (int32_t k = 5 - out->shape.rank; k < 3; k++) out->shape.dim[out->shape.rank - 3 + k] = p.m[k];
-  return MICA_OK;
-}
-
-static mica_status infer_max_pool_indices(const mica__type *inputs, int32_t input_count, void *attrs, mica__type *out) {
-  MICA_TRY(infer_max_pool(inputs, input_count, attrs, out));
-  out->dtype = MICA_I32;
   return MICA_OK;
 }
 
 /* x (whose shape matters), dy, positions */
 static mica_status infer_max_pool_grad(const mica__type *inputs, int32_t input_count, void *attrs, mica__type *out) {
   (void)input_count, (void)attrs;
-  *out = (mica__type){inputs[1].dtype, inputs[0].shape};
-  return mica__want_float(*out);
+  out->shape = inputs[0].shape;
+  return MICA_OK;
 }
 
 /* --- references --- */
@@ -509,7 +501,7 @@ static mica_status check_max_pool_grad(mica__check *check) {
 static const mica__kernel_desc *const kernels[] = {&max_pool_each, &max_pool_lines, NULL};
 static const mica__kernel_desc *const grad_kernels[] = {&max_pool_grad_each, &max_pool_grad_strips, NULL};
 
-#define POOL(label, own_kernels, inputs, ...)                                                                          \
+#define POOL(label, own_kernels, inputs, takes, shape_rule, ...)                                                       \
   const mica__op mica__op_##label = {.name = #label,                                                                   \
                                      .kernels = own_kernels,                                                           \
                                      .check = check_##label,                                                           \
@@ -517,14 +509,15 @@ static const mica__kernel_desc *const grad_kernels[] = {&max_pool_grad_each, &ma
                                      .min_inputs = inputs,                                                             \
                                      .max_inputs = inputs,                                                             \
                                      .attrs = &mica__max_pool_attr_list,                                               \
-                                     .infer = infer_##label,                                                           \
+                                     .dtypes = takes,                                                                  \
+                                     .infer = shape_rule,                                                              \
                                      .grad = grad_##label,                                                             \
                                      .evaluate = evaluate_##label,                                                     \
                                      .launch = launch_##label,                                                         \
                                      __VA_ARGS__}
-POOL(max_pool, kernels, 1, .shape_only = 0);
-POOL(max_pool_indices, kernels, 1, .shape_only = 0);
-POOL(max_pool_grad, grad_kernels, 3, .shape_only = 1);
+POOL(max_pool, kernels, 1, "n>0", infer_max_pool, .shape_only = 0);
+POOL(max_pool_indices, kernels, 1, "n>s", infer_max_pool, .shape_only = 0);
+POOL(max_pool_grad, grad_kernels, 3, "*f*>1", infer_max_pool_grad, .shape_only = 1);
 
 /* --- builders --- */
 

@@ -28,11 +28,12 @@ static mica_status infer_random(const mica__type *inputs, int32_t input_count, v
   const mica__random_attrs *how = attrs;
   char text[MICA_SHAPE_TEXT];
   int64_t count = 0;
-  MICA_TRY(mica__want_index(inputs[0]));
   if (!mica__shape_is_known(inputs[0].shape) || mica_shape_count(inputs[0].shape, &count) != MICA_OK || count != 1)
     return mica__fail(MICA_E_SHAPE, "a step of shape %s is not one number", mica_shape_format(inputs[0].shape, text));
   *out = (mica__type){how->dtype, inputs[1].shape};
-  return how->kind == BELOW ? MICA_OK : mica__want_float(*out);
+  const char *takes = NULL;
+  if (mica__dtype_in(how->dtype, how->kind == BELOW ? 'b' : 'f', &takes)) return MICA_OK;
+  return mica__fail(MICA_E_DTYPE, "a result of %s; it gives %s", mica_dtype_name(how->dtype), takes);
 }
 
 static int bits_of(mica_dtype dtype) { return dtype == MICA_F16 ? 11 : dtype == MICA_BF16 ? 8 : 24; }
@@ -135,6 +136,7 @@ const mica__op mica__op_random = {.name = "random",
                                   .min_inputs = 2,
                                   .max_inputs = 2,
                                   .attrs = &mica__random_attr_list,
+                                  .dtypes = "x*",
                                   .infer = infer_random,
                                   .grad = grad_random,
                                   .evaluate = evaluate_random,

@@ -17,8 +17,6 @@ static MICA__ATTR_TABLE(cumulative, CUMULATIVE_ATTRS);
 static mica_status infer_cumulative(const mica__type *inputs, int32_t input_count, void *attrs, mica__type *out) {
   (void)input_count;
   *out = inputs[0];
-  if (mica_dtype_kind_of(out->dtype) == MICA_DTYPE_KIND_BOOL)
-    return mica__fail(MICA_E_DTYPE, "bool, but it takes numbers");
   return mica__axis(&((mica__cumulative_attrs *)attrs)->axis, out->shape.rank);
 }
 
@@ -126,6 +124,7 @@ static const mica__kernel_desc *const kernels[] = {&cumulative, NULL};
                                      .min_inputs = 1,                                                                  \
                                      .max_inputs = 1,                                                                  \
                                      .attrs = &mica__cumulative_attr_list,                                             \
+                                     .dtypes = "n>0",                                                                  \
                                      .infer = infer_cumulative,                                                        \
                                      .grad = grad_##label,                                                             \
                                      .evaluate = evaluate_cumulative,                                                  \

@@ -11,8 +11,6 @@ static mica_status infer_reduce(const mica__type *inputs, const mica__reduce_att
   const mica_shape from = inputs[0].shape;
   char text[MICA_SHAPE_TEXT];
   *out = (mica__type){.dtype = inputs[0].dtype};
-  if (mica_dtype_kind_of(inputs[0].dtype) == MICA_DTYPE_KIND_BOOL)
-    return mica__fail(MICA_E_DTYPE, "%s, but it takes numbers", mica_dtype_name(inputs[0].dtype));
   for (int32_t i = 0; i < from.rank; i++) {
     bool reduced = reduces(attrs, i);
     if (reduced && from.dim[i] == 0 && !of_nothing)
@@ -31,12 +29,6 @@ static mica_status infer_fold(const mica__type *inputs, int32_t input_count, voi
 static mica_status infer_extreme(const mica__type *inputs, int32_t input_count, void *attrs, mica__type *out) {
   (void)input_count;
   return infer_reduce(inputs, attrs, false, out);
-}
-
-static mica_status infer_index(const mica__type *inputs, int32_t input_count, void *attrs, mica__type *out) {
-  MICA_TRY(infer_extreme(inputs, input_count, attrs, out));
-  out->dtype = MICA_I64;
-  return MICA_OK;
 }
 
 /* --- references --- */
@@ -153,22 +145,23 @@ static mica_status grad_index(const mica__grad *grad) {
 
 static MICA__ATTR_TABLE(reduce, MICA__REDUCE_ATTRS);
 
-#define REDUCTION(label, how, shape_rule, gradient)                                                                    \
+#define REDUCTION(label, how, takes, shape_rule, gradient)                                                             \
   const mica__op mica__op_##label = {.name = #label,                                                                   \
                                      .kind = MICA__OP_REDUCE,                                                          \
                                      .min_inputs = 1,                                                                  \
                                      .max_inputs = 1,                                                                  \
                                      .attrs = &mica__reduce_attr_list,                                                 \
+                                     .dtypes = takes,                                                                  \
                                      .infer = shape_rule,                                                              \
                                      .grad = gradient,                                                                 \
                                      .join = MICA__JOIN_##how,                                                         \
                                      .evaluate = evaluate_##label};
-REDUCTION(sum, SUM, infer_fold, grad_sum)
-REDUCTION(max, MAX, infer_extreme, grad_extreme)
-REDUCTION(min, MIN, infer_extreme, grad_extreme)
-REDUCTION(prod, PROD, infer_fold, grad_prod)
-REDUCTION(argmax, ARGMAX, infer_index, grad_index)
-REDUCTION(argmin, ARGMIN, infer_index, grad_index)
+REDUCTION(sum, SUM, "n>0", infer_fold, grad_sum)
+REDUCTION(max, MAX, "n>0", infer_extreme, grad_extreme)
+REDUCTION(min, MIN, "n>0", infer_extreme, grad_extreme)
+REDUCTION(prod, PROD, "n>0", infer_fold, grad_prod)
+REDUCTION(argmax, ARGMAX, "n>l", infer_extreme, grad_index)
+REDUCTION(argmin, ARGMIN, "n>l", infer_extreme, grad_index)
 
 #define BUILDER(name)                                                                                                  \
   mica_value mica_##name(mica_value x, mica_axes axes, bool keep) {                                                    \

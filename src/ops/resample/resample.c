@@ -156,7 +156,7 @@ static mica_status infer_resample(const mica__type *inputs, int32_t input_count,
   *out = inputs[X];
   out->shape.dim[axis] = inputs[ROW_INDEX].shape.dim[1];
   if (input_count == WITH_COLUMNS) out->shape.dim[axis + 1] = inputs[COLUMN_INDEX].shape.dim[1];
-  return mica__want_float(*out);
+  return MICA_OK;
 }
 
 static mica_status evaluate_resample(const mica__eval *eval) {
@@ -310,6 +310,7 @@ const mica__op mica__op_resample = {.name = "resample",
                                     .min_inputs = 3,
                                     .max_inputs = WITH_COLUMNS,
                                     .attrs = &mica__resample_attr_list,
+                                    .dtypes = "f*>0",
                                     .infer = infer_resample,
                                     .grad = grad_resample,
                                     .evaluate = evaluate_resample,

@@ -90,7 +90,7 @@ static mica_status run_case(mica__check_group *group, const mica__op *op, const 
   mica_tensor *outputs[MICA__MAX_RESULTS] = {0};
   r->results = op->results ? op->results : 1;
   MICA_TRY(mica__attrs_copy(op->attrs, c->attrs, &r->attrs));
-  MICA_TRY(op->infer(c->inputs, c->input_count, r->attrs, r->types));
+  MICA_TRY(mica__op_infer(op, c->inputs, c->input_count, r->attrs, r->types));
   for (int32_t i = 0; i < c->input_count; i++) {
     MICA_TRY(make_input(check, c, i, r));
     inputs[i] = r->inputs[i].tensor;
