@@ -109,9 +109,6 @@ finds words src/base/b.c 'b.c:1: "tap_runs"' '/* b */ int tap_runs;\n'
 fresh_tree
 printf '/* In place and in turn,\n * of which one is turned off. */\nint b = in_place_b; /* of b */\n' >src/base/b.c
 expect 0 words ''
-printf 'src/base\n' >tests/lint/words.rooms
-printf '/* Of which. */\n' >cl/b.cl
-expect 0 words ''
 
 descriptor='const mica__op mica__op_b = {0};\n'
 # describes TEXT LIST DEFINITION: with LIST as the list of ops and DEFINITION in src/base/b.c the lint says TEXT.

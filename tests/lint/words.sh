@@ -2,13 +2,11 @@
 # sh tests/lint/words.sh [ROOT [FOLDER...]]: comments are sentences with their subject, and words are the field's.
 #
 # A comment, or a paragraph of one, does not begin with Of, That, Those, Whether or The same. Names and prose do without
-# the private words below; src/README.md has the glossary of those that remain. tests/lint/words.rooms lists the folders
-# that are read unless FOLDERs are given. The lints themselves are not read: they name what they refuse.
+# the private words below; src/README.md has the glossary of those that remain. FOLDERs: all, unless given. The lints
+# themselves are not read: they name what they refuse.
 set -eu
 cd "${1:-$(dirname "$0")/../..}"
 [ $# -eq 0 ] || shift
-rooms=tests/lint/words.rooms
-[ $# -gt 0 ] || [ ! -e $rooms ] || set -- $(grep -v '^#' $rooms)
 [ $# -gt 0 ] || set -- include src cl tests samples cmake
 
 find "$@" -type f \( -name '*.[ch]' -o -name '*.in' -o -name '*.cl' -o -name '*.clh' -o -name '*.def' -o -name '*.sh' \

@@ -209,7 +209,7 @@ CPU_KERNEL conv_depthwise_cpu_w(const int8 size, const int pad1, const int pad2,
   end = begin;
 #else
   if (alpha != 1 || beta != 0 || (stream && !whole_lines)) end = begin;
-  /* Of these, the planes followed by enough others of this work-item to overwrite the surplus of their last row. */
+  /* A plane counts only if enough others of this work-item follow to overwrite the surplus of its last row. */
   const int surplus = OUT_STRIDE == 1 ? max(0, LANES - OUT2) : (LANES - OUT2 % LANES) % LANES;
   end = max(begin, min(end, last - (surplus + pixels - 1) / max(pixels, 1)));
   if (begin < end)

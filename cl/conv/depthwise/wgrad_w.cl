@@ -26,7 +26,7 @@
 #define T_ROWS ((FILTER + 8) / 9 * 9)
 #define OPEN ((FR + STRIDE - 1) / STRIDE) /* vectors of dY that a row of X overlaps */
 
-/* Of one dimension each: extents of X and dY, padding before, dilation. */
+/* One dimension: extents of X and dY, padding before, dilation. */
 typedef struct dimension {
   int in, out, pad, dilation;
 } dimension;
@@ -123,7 +123,7 @@ INLINE void add_plane(const plane x, const plane y, const dimension rows, const 
 DEFINE_ADD_IMAGE(add_image, true)
 DEFINE_ADD_IMAGE(add_edge_image, false)
 
-/* Whether no vector of these planes reaches beyond X or dY. */
+/* True if no vector of these planes reaches beyond X or dY. */
 static inline bool is_inside(CONV_PARAMS, const int n, const int first, const int filters) {
   CONV_UNPACK
   const long x_plane = (long)I1 * I2, y_plane = (long)O1 * O2, before = max(0, PA1) * (long)I2 + max(0, PA2);

@@ -1,18 +1,17 @@
-/* conv/gpu/implicit_gemm.cl: a convolution's three passes as products of matrices that are read in passing, by tiles
- * through
- * local memory. GPU class.
+/* conv/gpu/implicit_gemm.cl: a convolution's three passes as products of implicit matrices, by tiles through local
+ * memory. GPU class.
  *
  *   PASS            0 forward                      1 backward data               2 backward filter
  *   rows M          filters of a group             channels of a group           filters of a group
- *   columns         output places of all images    input places of all images    channels and taps of a filter
- *   depth           channels and taps              filters and taps              output places of all images
+ *   columns         output pixels of all images    input pixels of all images    channels and taps of a filter
+ *   depth           channels and taps              filters and taps              output pixels of all images
  *   A[row][depth]   w                              w                             y
- *   B[depth][col]   x where tap and place meet     y where they meet             x where they meet
+ *   B[depth][col]   x that the tap reads           y that reads it by the tap    x that the tap reads
  *
  * A work-group of WG_M x WG_N work-items owns TILE_M = WG_M * MICRO rows by TILE_N = WG_N * MICRO columns and walks
  * over the depth in steps of TILE_K: while one step's tiles lie in local memory and are multiplied, the next step's
  * elements are on their way into registers. A work-item reads elements of one row of A or column of B alone, so that
- * what says where that column lies is taken apart once.
+ * the position of that column is computed once.
  *
  * NDRange: WG_M WG_N * tiles of rows * tiles of columns, groups of the convolution, 1; work-group (WG_M WG_N, 1, 1). */
 #include "common/epilogue.clh"
@@ -62,13 +61,13 @@ typedef COMPUTE(ACC_T) acc_t;
 #endif
 #define PROBLEM conv_size, conv_extent, conv_step
 
-/* A place of a tensor: its image or filter, its depth, height and width. */
-typedef struct place {
+/* A position in a tensor: its image or filter, its depth, height and width. */
+typedef struct position {
   int n, p0, p1, p2;
-} place;
+} position;
 
-static inline place place_of(const int index, const int e0, const int e1, const int e2) {
-  place p;
+static inline position position_of(const int index, const int e0, const int e1, const int e2) {
+  position p;
   const int row = index / e2, plane = row / e1;
   p.p2 = index - row * e2;
   p.p1 = row - plane * e1;
@@ -77,23 +76,26 @@ static inline place place_of(const int index, const int e0, const int e1, const 
   return p;
 }
 
-/* The output place that an input place at `at` - PA + r DI meets; -1 for none. */
-static inline int meet_back(const int at, const int stride, const int extent) {
+/* The output coordinate that reads input coordinate `at` - PA + r DI by tap r; -1 for none. */
+static inline int output_of(const int at, const int stride, const int extent) {
   const int o = at / stride;
   return at >= 0 && o * stride == at && o < extent ? o : -1;
 }
 
-/* x where output place o and tap t of channel t.n meet, y where input place i and tap t of filter t.n do; else 0. */
-static inline acc_t x_at(CONV_PARAMS, __global const STORAGE(D_T) * X, const long g, const place o, const place t) {
+/* x_at: the x that output o reads by tap t of channel t.n; y_at: the y that reads input i by tap t of filter t.n; 0 for
+ * none. */
+static inline acc_t x_at(CONV_PARAMS, __global const STORAGE(D_T) * X, const long g, const position o,
+                         const position t) {
   UNPACK
   const int i0 = o.p0 * ST0 - PA0 + t.p0 * DI0, i1 = o.p1 * ST1 - PA1 + t.p1 * DI1, i2 = o.p2 * ST2 - PA2 + t.p2 * DI2;
   if (i0 < 0 || i0 >= I0 || i1 < 0 || i1 >= I1 || i2 < 0 || i2 >= I2) return 0;
   return (acc_t)LOAD(D_T, X, ((((long)o.n * G + g) * CG + t.n) * I0 + i0) * I1 * I2 + (long)i1 * I2 + i2);
 }
-static inline acc_t y_at(CONV_PARAMS, __global const STORAGE(D_T) * Y, const long g, const place i, const place t) {
+static inline acc_t y_at(CONV_PARAMS, __global const STORAGE(D_T) * Y, const long g, const position i,
+                         const position t) {
   UNPACK
-  const int o0 = meet_back(i.p0 + PA0 - t.p0 * DI0, ST0, O0), o1 = meet_back(i.p1 + PA1 - t.p1 * DI1, ST1, O1);
-  const int o2 = meet_back(i.p2 + PA2 - t.p2 * DI2, ST2, O2);
+  const int o0 = output_of(i.p0 + PA0 - t.p0 * DI0, ST0, O0), o1 = output_of(i.p1 + PA1 - t.p1 * DI1, ST1, O1);
+  const int o2 = output_of(i.p2 + PA2 - t.p2 * DI2, ST2, O2);
   if (o0 < 0 || o1 < 0 || o2 < 0) return 0;
   return (acc_t)LOAD(D_T, Y, ((((long)i.n * G + g) * KG + t.n) * O0 + o0) * O1 * O2 + (long)o1 * O2 + o2);
 }
@@ -113,15 +115,16 @@ static inline acc_t a_at(CONV_PARAMS, __global const STORAGE(D_T) * A, const lon
 #endif
 }
 
-/* B[k][column], of which the column is known as a place. */
-static inline acc_t b_at(CONV_PARAMS, __global const STORAGE(D_T) * B, const long g, const int k, const place column) {
+/* B[k][column], the column given as a position. */
+static inline acc_t b_at(CONV_PARAMS, __global const STORAGE(D_T) * B, const long g, const int k,
+                         const position column) {
   UNPACK
 #if PASS == 0
-  return x_at(PROBLEM, B, g, column, place_of(k, T0, T1, T2));
+  return x_at(PROBLEM, B, g, column, position_of(k, T0, T1, T2));
 #elif PASS == 1
-  return y_at(PROBLEM, B, g, column, place_of(k, T0, T1, T2));
+  return y_at(PROBLEM, B, g, column, position_of(k, T0, T1, T2));
 #else
-  return x_at(PROBLEM, B, g, place_of(k, O0, O1, O2), column);
+  return x_at(PROBLEM, B, g, position_of(k, O0, O1, O2), column);
 #endif
 }
 
@@ -130,7 +133,7 @@ __attribute__((intel_reqd_sub_group_size(REQD_SUBGROUP)))
 #endif
 __kernel __attribute__((reqd_work_group_size(THREADS, 1, 1))) void
 conv_gpu_implicit_gemm(CONV_PARAMS, __global const STORAGE(D_T) *restrict A, const long A_at,
-         __global const STORAGE(D_T) *restrict B, const long B_at, EPILOGUE_PARAMS) {
+                       __global const STORAGE(D_T) *restrict B, const long B_at, EPILOGUE_PARAMS) {
   UNPACK
   __local acc_t a_tile[TILE_K][TILE_M + 1], b_tile[TILE_K][TILE_N];
   const int item = (int)get_local_id(0), m_item = item / WG_N, n_item = item % WG_N;
@@ -146,11 +149,11 @@ conv_gpu_implicit_gemm(CONV_PARAMS, __global const STORAGE(D_T) *restrict A, con
   /* This work-item's share of a step: of A one k and every THREADS / TILE_K-th row, of B one column. */
   const int a_k = item % TILE_K, a_row = item / TILE_K, b_col = item % TILE_N, b_k = item / TILE_N;
 #if PASS == 0
-  const place column = place_of(col0 + b_col, O0, O1, O2);
+  const position column = position_of(col0 + b_col, O0, O1, O2);
 #elif PASS == 1
-  const place column = place_of(col0 + b_col, I0, I1, I2);
+  const position column = position_of(col0 + b_col, I0, I1, I2);
 #else
-  const place column = place_of(col0 + b_col, T0, T1, T2);
+  const position column = position_of(col0 + b_col, T0, T1, T2);
 #endif
   acc_t a_share[FETCHES_A], b_share[FETCHES_B], sums[MICRO][MICRO];
   UNROLL for (int i = 0; i < MICRO; i++) UNROLL for (int j = 0; j < MICRO; j++) sums[i][j] = 0;

@@ -6,7 +6,7 @@
  *   conv_transpose (y, w)      the same with a shape that follows from the attributes
  *   conv_filter (x, y, like)   w of like's shape
  *
- * After fusing further operands follow: the bias and the addend, whose places attrs name. */
+ * After fusing further operands follow: the bias and the addend, whose indices attrs name. */
 #include "base/error.h"
 #include "ops/common/activation.h"
 #include "ops/common/build.h"

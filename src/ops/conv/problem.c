@@ -20,16 +20,16 @@ int64_t mica__conv_extent(int64_t in, int64_t filter, int64_t stride, int64_t pa
   return filter < 1 || room < 0 ? 0 : room / stride + 1;
 }
 
-/* Whether a place of the output finds one of the input `at` further. */
-static bool meets(int64_t in, int64_t out, int64_t stride, int64_t at) {
+/* True if some output position o reads an input position, o stride + at. */
+static bool overlaps(int64_t in, int64_t out, int64_t stride, int64_t at) {
   int64_t o = at < 0 ? (stride - 1 - at) / stride : 0;
   return o < out && o * stride + at < in;
 }
 
 int64_t mica__conv_drop_idle(int64_t in, int64_t out, int64_t stride, int64_t first, int64_t delta, int64_t *taps) {
   int64_t begin = 0;
-  while (*taps > 0 && !meets(in, out, stride, first + (*taps - 1) * delta)) --*taps;
-  while (begin < *taps && !meets(in, out, stride, first + begin * delta)) begin++;
+  while (*taps > 0 && !overlaps(in, out, stride, first + (*taps - 1) * delta)) --*taps;
+  while (begin < *taps && !overlaps(in, out, stride, first + begin * delta)) begin++;
   *taps -= begin;
   return begin;
 }

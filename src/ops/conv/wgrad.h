@@ -1,5 +1,5 @@
-/* ops/conv/wgrad.h: what implementations of a filter's gradient on CPUs share: kernels that know the filter's size,
- * and their end, where partial sums are added and turned into the filters' order. */
+/* ops/conv/wgrad.h: parts of the implementations of a weight gradient on CPUs: kernels that know the filter's size,
+ * and their end, where partial sums are added and brought into the filters' order. */
 #ifndef MICA_OPS_CONV_FILTER_H
 #define MICA_OPS_CONV_FILTER_H
 

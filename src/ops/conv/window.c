@@ -9,11 +9,13 @@ const mica_tensor *mica__conv_source(const mica__conv *conv) {
   return conv->pass == MICA__CONV_FWD ? conv->x : conv->y;
 }
 
-static int64_t residues(const mica__conv_dims *d, int i) { return d->stride[i] < d->in[i] ? d->stride[i] : d->in[i]; }
+static int64_t stride_phases(const mica__conv_dims *d, int i) {
+  return d->stride[i] < d->in[i] ? d->stride[i] : d->in[i];
+}
 
 int64_t mica__conv_windows(const mica__conv *conv) {
   const mica__conv_dims *d = &conv->dims;
-  return conv->pass != MICA__CONV_BWD_DATA ? 1 : residues(d, 0) * residues(d, 1) * residues(d, 2);
+  return conv->pass != MICA__CONV_BWD_DATA ? 1 : stride_phases(d, 0) * stride_phases(d, 1) * stride_phases(d, 2);
 }
 
 static mica__conv_window forward(const mica__conv_dims *d) {
@@ -29,33 +31,33 @@ static mica__conv_window forward(const mica__conv_dims *d) {
     w.delta[i] = d->dilation[i];
     w.step[i] = d->stride[i];
     w.out[i] = w.full[i] = d->out[i];
-    w.spread[i] = 1;
+    w.out_stride[i] = 1;
     w.w_tap[i] = tap;
   }
   return w;
 }
 
-/* Pixels i = residue + j stride of x get pixels o = (i + pad - r dilation) / stride of y, for those r that divide
+/* Pixels i = phase + j stride of x get pixels o = (i + pad - r dilation) / stride of y, for those r that divide
  * without remainder: every (stride / gcd(stride, dilation))-th. */
-static void set_residue(const mica__conv_dims *d, int i, int64_t residue, int64_t tap, mica__conv_window *w) {
+static void set_phase(const mica__conv_dims *d, int i, int64_t phase, int64_t tap, mica__conv_window *w) {
   int64_t stride = d->stride[i], dilation = d->dilation[i], common = gcd(stride, dilation), every = stride / common;
-  int64_t r = 0, reach = residue + d->pad[i];
+  int64_t r = 0, reach = phase + d->pad[i];
   while (r < every && (reach - r * dilation) % stride != 0) r++;
   w->in[i] = d->out[i];
   w->taps[i] = r < every && r < d->filter[i] ? mica__ceil_div(d->filter[i] - r, every) : 0;
   w->first[i] = w->taps[i] ? (reach - r * dilation) / stride : 0;
   w->delta[i] = -(dilation / common);
   w->step[i] = 1;
-  w->out[i] = mica__ceil_div(d->in[i] - residue, stride);
-  w->at[i] = residue;
+  w->out[i] = mica__ceil_div(d->in[i] - phase, stride);
+  w->at[i] = phase;
   w->full[i] = d->in[i];
-  w->spread[i] = stride;
+  w->out_stride[i] = stride;
   w->w_tap[i] = every * tap;
   if (w->taps[i]) w->w_at += r * tap;
 }
 
 static bool is_copied(const mica__conv_window *w, int i) {
-  return w->taps[i] == 1 && w->first[i] == 0 && w->step[i] == 1 && w->spread[i] == 1 && w->in[i] == w->out[i] &&
+  return w->taps[i] == 1 && w->first[i] == 0 && w->step[i] == 1 && w->out_stride[i] == 1 && w->in[i] == w->out[i] &&
          w->out[i] == w->full[i];
 }
 
@@ -81,13 +83,13 @@ mica__conv_window mica__conv_window_used(mica__conv_window w) {
 
 mica__conv_window mica__conv_window_forward(const mica__conv_dims *dims) { return merged(forward(dims)); }
 
-mica__conv_window mica__conv_window_turned(mica__conv_window w) {
-  mica__conv_window turned = w;
-  turned.c = w.k;
-  turned.k = w.c;
-  turned.w_c = w.w_k;
-  turned.w_k = w.w_c;
-  return turned;
+mica__conv_window mica__conv_window_transposed(mica__conv_window w) {
+  mica__conv_window transposed = w;
+  transposed.c = w.k;
+  transposed.k = w.c;
+  transposed.w_c = w.w_k;
+  transposed.w_k = w.w_c;
+  return transposed;
 }
 
 mica__conv_window mica__conv_window_at(const mica__conv *conv, int64_t index) {
@@ -99,8 +101,8 @@ mica__conv_window mica__conv_window_at(const mica__conv *conv, int64_t index) {
   w.w_c = d->c * taps;
   w.w_group = d->k * w.w_c;
   for (int i = 2; i >= 0; tap *= d->filter[i--]) {
-    set_residue(d, i, index % residues(d, i), tap, &w);
-    index /= residues(d, i);
+    set_phase(d, i, index % stride_phases(d, i), tap, &w);
+    index /= stride_phases(d, i);
   }
   return merged(w);
 }
@@ -117,8 +119,8 @@ void mica__conv_push_window(mica__launch *launch, const mica__conv_window *w) {
   mica__conv_push_taps(launch, w);
   mica__launch_int8(
       launch, (int32_t[]){I(step[0]), I(step[1]), I(step[2]), I(out[0]), I(out[1]), I(out[2]), I(at[0]), I(at[1])});
-  mica__launch_int8(
-      launch, (int32_t[]){I(at[2]), I(full[0]), I(full[1]), I(full[2]), I(spread[0]), I(spread[1]), I(spread[2]), 0});
+  mica__launch_int8(launch, (int32_t[]){I(at[2]), I(full[0]), I(full[1]), I(full[2]), I(out_stride[0]),
+                                        I(out_stride[1]), I(out_stride[2]), 0});
 }
 #undef I
 

@@ -8,7 +8,7 @@
 
 typedef struct mica__conv_window {
   int64_t n, groups, c, k; /* c: channels of the source in a group, k: of the result */
-  int64_t in[3], taps[3], first[3], delta[3], step[3], out[3], at[3], full[3], spread[3];
+  int64_t in[3], taps[3], first[3], delta[3], step[3], out[3], at[3], full[3], out_stride[3];
   /* Weight (g, k, c, t) is element w_at + g w_group + k w_k + c w_c + sum t_i w_tap[i] of the tensor w. */
   int64_t w_at, w_group, w_k, w_c, w_tap[3];
 } mica__conv_window;
@@ -16,9 +16,10 @@ typedef struct mica__conv_window {
 /* The number of phases of a pass, and one of them. */
 int64_t mica__conv_windows(const mica__conv *conv);
 mica__conv_window mica__conv_window_at(const mica__conv *conv, int64_t index);
-/* The phase of the forward pass, whatever the pass; and one with source and result exchanged in its weights. */
+/* The phase of the forward pass, whatever the pass; and a phase with source and result channels of its
+ * weights exchanged. */
 mica__conv_window mica__conv_window_forward(const mica__conv_dims *dims);
-mica__conv_window mica__conv_window_turned(mica__conv_window window);
+mica__conv_window mica__conv_window_transposed(mica__conv_window window);
 /* A phase without the taps that read nothing but padding. */
 mica__conv_window mica__conv_window_used(mica__conv_window window);
 

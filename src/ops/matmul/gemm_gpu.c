@@ -18,9 +18,9 @@ static const mica__kernel_param tile_params[] = {
     MICA__CASE("SPLIT_K", "1: partial sums for gemm_splitk", 0, 1),
 };
 
-/* Of the variants that fit a device, in order: the first whose tiles are enough to keep its units busy. The values are
- * those that published kernels (CLBlast's database, CUTLASS) center on: 64 sums a work-item where 255 registers are
- * to be had, 16 on Intel, where 8 work-items share the 4 KiB of a thread. */
+/* Order matters: of the variants that fit a device the first is taken whose tiles are enough to keep its units busy.
+ * The values are those that published kernels (CLBlast's database, CUTLASS) center on: 64 sums a work-item where 255
+ * registers are to be had, 16 on Intel, where 8 work-items share the 4 KiB of a thread. */
 #define TILES(...) .values = {MICA__GEMM_VALUES, __VA_ARGS__}
 static const mica__variant tile_variants[] = {
     {.name = "gpu.128x128",

@@ -24,10 +24,10 @@ static const mica__kernel_param params[] = {
     MICA__INT("VW", "elements of a vector", 4, 8, 16),
 };
 
-/* Those of few columns or rows first: the first that all columns of D fit into, or all rows, else the first of TALL
- * rows; the WIDE are for some cores only, and for more than WIDE_M rows. Sixteen sums in registers hide the latency of
- * a fused multiply-add on every AVX-512 machine; with 8 rows the broadcasts of A fit beside the loads of B, and taller
- * tiles measured no faster. Of sixteen shorter registers twelve hold sums. */
+/* Order matters: the first variant that all columns of D fit into, or all rows, is taken, so narrow tiles come first;
+ * else the first of TALL rows. The WIDE are for some cores only, and for more than WIDE_M rows. Sixteen sums in
+ * registers hide the latency of a fused multiply-add on every AVX-512 machine; with 8 rows the broadcasts of A fit
+ * beside the loads of B, and taller tiles measured no faster. Of sixteen shorter registers twelve hold sums. */
 #define TILE(label, bytes, ...)                                                                                        \
   MICA__VECTOR_VARIANT(label, bytes, MICA__GEMM_EPILOGUE_VALUES, MICA_F32, MICA_F32, 3, 3, 0, 0, __VA_ARGS__)
 #define TALL 6
@@ -87,7 +87,7 @@ static int64_t block_m(const mica__core_model *core) { return core->l2_floats / 
 /* Tiles by which a packed element of A is used at least, or packing it does not pay. */
 #define USES_OF_A 8
 
-/* Whether B is read once, for a few rows of D. */
+/* True if B is read once, for a few rows of D. */
 static bool reads_once(const mica__gemm *gemm, const mica__core_model *core) {
   return gemm->b.col == 1 && gemm->m <= core->gemv_rows && gemm->k * gemm->n > core->gemv_floats;
 }

@@ -146,7 +146,7 @@ static const mica__impl *const *impls(const mica__trial *trial) {
   return mica__gemm_impls;
 }
 
-/* The same sizes as the benchmark's. */
+/* The sizes of the benchmark. */
 static const char *const problems[] = {
     "64,64,64",    "128,128,128",  "256,256,256",  "512,512,512",  "1024,1024,1024", "64,128,784",  "64,10,128",
     "784,128,64",  "128,784,64",   "64,3136,576",  "128,784,1152", "512,49,4608",    "1,4096,4096", "4096,1,4096",

@@ -17,8 +17,8 @@ const mica__kernel_desc mica__conv_cpu_direct_n_kernel = {
 #define VW 16
 #define MR 8
 /* With more pixels in the smaller plane, too few taps read padding for this to pay; and the most of the larger. */
-#define FEW_PLACES 4
-#define MOST_PLACES 16
+#define FEW_PIXELS 4
+#define MOST_PIXELS 16
 /* With fewer images most lanes are idle. */
 #define FEWEST_IMAGES 8
 #define MOST_TAPS 1024
@@ -28,7 +28,7 @@ const mica__kernel_desc mica__conv_cpu_direct_n_kernel = {
 /* How the work is cut; see the kernel's contract. */
 typedef struct plan {
   mica__conv_window window; /* of the forward pass, its c and k those of this one */
-  int64_t nv, s_places, d_places, taps, kb;
+  int64_t nv, s_pixels, d_pixels, taps, kb;
   size_t scratch;
 } plan;
 MICA__TASK_PLAN(plan)
@@ -36,20 +36,20 @@ MICA__TASK_PLAN(plan)
 static plan make_plan(const mica__conv *conv, const mica_device_info *device) {
   plan p = {.window = mica__conv_window_used(mica__conv_window_forward(&conv->dims))};
   mica__conv_window *w = &p.window;
-  p.s_places = mica__product3(w->in);
-  p.d_places = mica__product3(w->out);
+  p.s_pixels = mica__product3(w->in);
+  p.d_pixels = mica__product3(w->out);
   if (conv->pass == MICA__CONV_BWD_DATA) {
-    *w = mica__conv_window_turned(*w);
-    p.s_places = mica__product3(w->out);
-    p.d_places = mica__product3(w->in);
+    *w = mica__conv_window_transposed(*w);
+    p.s_pixels = mica__product3(w->out);
+    p.d_pixels = mica__product3(w->in);
   }
   p.taps = mica__product3(w->taps);
   p.nv = w->n > VW ? 2 : 1;
   int64_t parts = mica__ceil_div(w->n, p.nv * VW) * w->groups, tiles = mica__ceil_div(w->k, MR);
   int64_t splits = mica__ceil_div(GROUPS * (int64_t)device->compute_units, mica__max(parts, 1));
   p.kb = mica__ceil_div(tiles, mica__max(1, mica__min(splits, tiles))) * MR;
-  p.scratch = (size_t)((w->c * p.s_places + MR * p.d_places) * p.nv * VW) * sizeof(float) +
-              (size_t)(p.d_places * (2 * p.taps + 1) + 1) * sizeof(int32_t);
+  p.scratch = (size_t)((w->c * p.s_pixels + MR * p.d_pixels) * p.nv * VW) * sizeof(float) +
+              (size_t)(p.d_pixels * (2 * p.taps + 1) + 1) * sizeof(int32_t);
   return p;
 }
 
@@ -58,7 +58,7 @@ static const char *unable(const void *problem) {
   if (conv->dtype == MICA_F64) return "its sums are float";
   if (mica__product3(conv->dims.filter) > MOST_TAPS) return "the filter is too large";
   int64_t most = mica__max(mica__product3(conv->dims.in), mica__product3(conv->dims.out));
-  return most > MOST_PLACES ? "planes have many pixels" : NULL;
+  return most > MOST_PIXELS ? "planes have many pixels" : NULL;
 }
 
 static void plan_task(mica__task *task) { keep_plan(task, make_plan(task->problem, task->device)); }
@@ -66,7 +66,7 @@ static void plan_task(mica__task *task) { keep_plan(task, make_plan(task->proble
 static const char *decline(const mica__task *task) {
   const mica__conv *conv = task->problem;
   if (mica__needs_cpu(task->device)) return mica__needs_cpu(task->device);
-  if (mica__min(mica__product3(conv->dims.in), mica__product3(conv->dims.out)) > FEW_PLACES)
+  if (mica__min(mica__product3(conv->dims.in), mica__product3(conv->dims.out)) > FEW_PIXELS)
     return "planes have many pixels";
   if (conv->dims.n < FEWEST_IMAGES) return "there are few images";
   return plan_of(task)->scratch > task->device->local_bytes ? "local memory does not take the source" : NULL;

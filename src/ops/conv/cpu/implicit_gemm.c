@@ -121,7 +121,7 @@ static plan make_plan(const windows *together, const mica__variant *variant, con
 /* The grid is the result, pixel by pixel. */
 static bool is_flat(const mica__conv_window *w) {
   bool flat = true;
-  for (int i = 0; i < 3; i++) flat = flat && w->spread[i] == 1 && w->out[i] == w->full[i];
+  for (int i = 0; i < 3; i++) flat = flat && w->out_stride[i] == 1 && w->out[i] == w->full[i];
   return flat;
 }
 

@@ -70,8 +70,8 @@ static void choose_chunk(const mica__conv_dims *d, plan *p) {
   p->columns = mica__max(1, d->out[2]);
   if (p->variant->values[PANEL] == MICA__PANEL_Y && d->out[2] > 2 * CHUNK)
     p->columns = mica__ceil_div(d->out[2], mica__ceil_div(d->out[2], CHUNK));
-  int64_t places = d->out[1] * d->out[2], slices = d->n * d->out[0];
-  p->slices = mica__max(1, mica__min(slices, places > 0 ? CHUNK / places : 1));
+  int64_t pixels = d->out[1] * d->out[2], slices = d->n * d->out[0];
+  p->slices = mica__max(1, mica__min(slices, pixels > 0 ? CHUNK / pixels : 1));
   p->slices = mica__max(1, mica__ceil_div(slices, mica__max(1, mica__ceil_div(slices, p->slices))));
   int64_t rows = p->slices > 1 ? d->out[1] : mica__min(d->out[1], mica__ceil_div(CHUNK, mica__max(1, d->out[2])));
   p->rows = mica__max(1, rows > 0 ? mica__ceil_div(d->out[1], mica__ceil_div(d->out[1], rows)) : 1);
@@ -80,13 +80,13 @@ static void choose_chunk(const mica__conv_dims *d, plan *p) {
 static void choose_scratch(const mica__conv_dims *d, int32_t panel, plan *p) {
   int64_t high = (p->rows - 1) * d->stride[1] + (d->filter[1] - 1) * d->dilation[1] + 1;
   int64_t wide = (d->out[2] - 1) * d->stride[2] + (d->filter[2] - 1) * d->dilation[2] + 1;
-  int64_t places = p->slices * p->rows * p->columns;
+  int64_t pixels = p->slices * p->rows * p->columns;
   bool compact = d->filter[1] * d->filter[2] == 1 && d->stride[1] * d->stride[2] > 1;
-  p->copy_at = (panel == MICA__PANEL_X && !compact ? p->slices * mica__min(high, d->in[1]) * d->in[2] : places) * p->nr;
+  p->copy_at = (panel == MICA__PANEL_X && !compact ? p->slices * mica__min(high, d->in[1]) * d->in[2] : pixels) * p->nr;
   /* Pixels are packed 8 at once: fewer write a few rows further. */
   if (panel == MICA__PANEL_X && compact) p->copy_at += 8 * p->nr;
   p->list_at = p->copy_at + (panel == MICA__PANEL_Y_TAPS ? p->slices * d->c * high * wide : 0);
-  p->scratch = p->list_at + 2 * (places + VW);
+  p->scratch = p->list_at + 2 * (pixels + VW);
 }
 
 /* Elements that one panel reads of the operand that is read in place. */

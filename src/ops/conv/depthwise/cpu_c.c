@@ -16,10 +16,10 @@ const mica__kernel_desc mica__conv_depthwise_cpu_c_kernel = {
 /* Vectors that adjacent results may read beyond the last row. */
 #define BEYOND 3
 /* Bytes of a group's strip: they stay in a second level cache. */
-#define BAND (192 << 10)
+#define STRIP (192 << 10)
 /* Groups a core, so that cores are evenly busy. */
 #define GROUPS 64
-/* Of filters, what is copied beside a band. */
+/* The most taps of a filter, which is copied beside a strip. */
 #define MOST_TAPS 1024
 
 static const char *unable(const void *problem) {
@@ -39,9 +39,9 @@ MICA__TASK_PLAN(plan)
 
 static size_t scratch_bytes(const mica__conv_dims *d, const plan *p) {
   int64_t source = p->height * p->pitch + BEYOND * p->step[1] + 1, results = p->rows * p->out[1] + VW;
-  int64_t places = mica__min(p->height, p->in[0]) * p->in[1] + VW;
+  int64_t pixels = mica__min(p->height, p->in[0]) * p->in[1] + VW;
   return (size_t)(d->filter[1] * d->filter[2] + source + results) * VW * sizeof(float) +
-         (size_t)places * sizeof(int32_t);
+         (size_t)pixels * sizeof(int32_t);
 }
 
 static void set_rows(const mica__conv_dims *d, int64_t rows, plan *p) {
@@ -52,7 +52,7 @@ static void set_rows(const mica__conv_dims *d, int64_t rows, plan *p) {
 static plan make_plan(const mica__conv *conv, const mica_device_info *device) {
   const mica__conv_dims *d = &conv->dims;
   bool forward = conv->pass == MICA__CONV_FWD;
-  size_t room = (size_t)mica__min(BAND, (int64_t)device->local_bytes);
+  size_t room = (size_t)mica__min(STRIP, (int64_t)device->local_bytes);
   plan p;
   for (int i = 0; i < 2; i++) {
     p.in[i] = forward ? d->in[1 + i] : d->out[1 + i];
@@ -63,8 +63,8 @@ static plan make_plan(const mica__conv *conv, const mica_device_info *device) {
   }
   p.pitch = (p.out[1] - 1) * p.step[1] + (d->filter[2] - 1) * d->dilation[2] + 1;
   set_rows(d, p.out[0], &p);
-  for (int64_t bands = 2; scratch_bytes(d, &p) > room && p.rows > 1; bands++)
-    set_rows(d, mica__ceil_div(p.out[0], bands), &p);
+  for (int64_t strips = 2; scratch_bytes(d, &p) > room && p.rows > 1; strips++)
+    set_rows(d, mica__ceil_div(p.out[0], strips), &p);
   int64_t parts = mica__ceil_div(p.out[0], p.rows) * mica__ceil_div(d->groups * d->k, VW);
   p.images = mica__max(1, d->n * parts / (GROUPS * (int64_t)device->compute_units));
   return p;

@@ -52,7 +52,7 @@ static product product_of(const mica__conv *conv) {
 static const char *unable(const void *problem) {
   product p = product_of(problem);
   bool large = p.columns > MOST_POSITIONS || p.depth > MOST_POSITIONS;
-  return large ? "its places are not numbered by an int" : NULL;
+  return large ? "its positions are not numbered by an int" : NULL;
 }
 
 static const char *decline(const mica__task *task) { return mica__needs_gpu(task->device); }

@@ -81,7 +81,7 @@ static square read_filter(const mica__winograd *p, const double *filters, int64_
   return g;
 }
 
-/* Of a tile: image, filter, first row and column. */
+/* The bound of a tile at (image, filter, first row, first column). */
 static square tile_magnitude(const mica__winograd *p, int edge, const double *source, const double *filters,
                              const int64_t at[4]) {
   const mica__conv_window *w = &p->window;
@@ -131,7 +131,7 @@ static square read_gradient(const mica__winograd *p, const double *source, int64
   return d;
 }
 
-/* Of the filter (k, c). */
+/* The bound of the gradient of filter (k, c). */
 static square filter_magnitude(const mica__winograd *p, const double *x, const double *y, int64_t k, int64_t c) {
   const mica__conv_window *w = &p->window;
   square output = transposed(&edge4.output), filter = transposed(&edge4.filter), sum = {{{0}}};

@@ -10,7 +10,7 @@
 static const mica__kernel_param filter_params[] = {
     TYPE_PARAM,
     MICA__CASE("STAGE", "the filters' transform", 0),
-    MICA__CASE("FLIP", "1: filters are turned by half a turn", 0, 1),
+    MICA__CASE("FLIP", "1: filters are rotated by 180 degrees", 0, 1),
     TILE_PARAM,
 };
 static const mica__variant filter_variants[] = {

@@ -22,7 +22,7 @@ int64_t mica__winograd_tiles(const mica__winograd *problem, int64_t edge);
 /* The edge, 2 or 4, that takes fewer multiplications; where they are as many 2, whose errors are smaller. */
 int32_t mica__winograd_edge(const mica__winograd *problem);
 
-/* Whether it takes fewer multiplications than the plain sum, those in whose time filters are transformed included. */
+/* True if it takes fewer multiplications than the plain sum, counting the filters' transform by its time. */
 bool mica__winograd_pays(const mica__winograd *problem);
 
 /* For mica__impl.magnitude, of tiles of edge x edge. */
