@@ -32,8 +32,8 @@ if [ ! "$report" ]; then
   # share. Word splitting is wanted: one argument an option.
   flags='--coverage -O1 -fno-inline -fno-early-inlining -fno-thread-jumps -fprofile-update=atomic'
   # shellcheck disable=SC2086
-  sh cmake/setup.sh test "$folder" -DMICA_BUILD_TESTS=ON -DMICA_BUILD_SAMPLES=ON -DMICA_BUILD_CLI=ON \
-    -DCMAKE_BUILD_TYPE=Coverage "-DCMAKE_C_FLAGS_COVERAGE='$flags'" $options
+  CFLAGS="$flags" sh cmake/setup.sh test "$folder" -DMICA_BUILD_TESTS=ON -DMICA_BUILD_SAMPLES=ON -DMICA_BUILD_CLI=ON \
+    -DCMAKE_BUILD_TYPE=Coverage $options
   find "$folder" -name '*.gcda' -delete
   # Oclgrind and the consumers see a build of their own or none; neither reaches what other tests do not.
   ctest --test-dir "$folder" --output-on-failure --no-tests=error --parallel "$(nproc)" -LE "$leave_out" \
