@@ -13,10 +13,12 @@ int64_t mica__gemm_tiles(const mica__gemm *gemm, int64_t m, int64_t n) {
   return ((gemm->m + m - 1) / m) * ((gemm->n + n - 1) / n) * gemm->batches;
 }
 
-/* True if every vector of so many elements along the unit stride begins at a multiple of that many. */
-static bool is_aligned(const mica__matrix *operand, int64_t vector) {
-  int64_t across = operand->col == 1 ? operand->row : operand->col;
-  return mica__tensor_first(operand->tensor) % vector == 0 && across % vector == 0 && operand->batch % vector == 0;
+/* True if the matrix is made of whole vectors of so many elements along its unit stride, each of which begins at a
+ * multiple of that many. */
+static bool is_aligned(const mica__matrix *operand, int64_t rows, int64_t cols, int64_t vector) {
+  int64_t along = operand->col == 1 ? cols : rows, across = operand->col == 1 ? operand->row : operand->col;
+  return along % vector == 0 && across % vector == 0 && operand->batch % vector == 0 &&
+         mica__tensor_first(operand->tensor) % vector == 0;
 }
 
 static void push_operand(mica__launch *launch, const mica__matrix *operand) {
@@ -32,8 +34,8 @@ mica_status mica__gemm_begin(mica_queue *queue, const mica__kernel_desc *desc, i
   mica__kernel_set(desc, values, "B_T", (int32_t)mica_tensor_dtype(gemm->b.tensor));
   mica__kernel_set(desc, values, "A_LAYOUT", mica__gemm_layout(gemm->a.row, gemm->a.col));
   mica__kernel_set(desc, values, "B_LAYOUT", mica__gemm_layout(gemm->b.col, gemm->b.row));
-  mica__kernel_set(desc, values, "A_ALIGNED", is_aligned(&gemm->a, vector));
-  mica__kernel_set(desc, values, "B_ALIGNED", is_aligned(&gemm->b, vector));
+  mica__kernel_set(desc, values, "A_ALIGNED", is_aligned(&gemm->a, gemm->m, gemm->k, vector));
+  mica__kernel_set(desc, values, "B_ALIGNED", is_aligned(&gemm->b, gemm->k, gemm->n, vector));
   MICA_TRY(mica__epilogue_begin(queue, desc, values, &gemm->epilogue, launch));
   mica__launch_size(launch, gemm->batches);
   mica__launch_size(launch, gemm->m);

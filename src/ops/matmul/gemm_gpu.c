@@ -1,52 +1,31 @@
 /* The tiled GPU kernel (cl/matmul/gemm_gpu.cl), alone and with the sum over k divided among work-groups. */
 #include "base/error.h"
 #include "ops/matmul/gemm.h"
+#include "ops/select/tile.h"
 #include "runtime/workspace.h"
 
 static const mica__kernel_param tile_params[] = {
     MICA__GEMM_PARAMS(MICA_F32, MICA_F16, MICA_BF16, MICA_I8, MICA_U8),
-    MICA__INT("WG_M", "work-items along the rows of a tile", 4, 8, 16, 32),
-    MICA__INT("WG_N", "work-items along the columns of a tile", 4, 8, 16, 32),
-    MICA__INT("MICRO_M", "rows a work-item computes", 2, 4, 8),
-    MICA__INT("MICRO_N", "columns a work-item computes", 2, 4, 8),
-    MICA__INT("TILE_K", "depth of a tile", 4, 8, 16, 32),
-    MICA__INT("VEC", "elements read and written together", 1, 2, 4, 8),
-    MICA__INT("PAD", "elements added to a row of a local tile", 0, 2, 4, 8),
-    MICA__INT("BUFFERS", "local tiles an operand", 1, 2),
+    MICA__TILE_PARAMS,
     MICA__INT("SWIZZLE", "rows of tiles walked together", 1, 2, 4, 8, 16),
-    MICA__INT("REQD_SUBGROUP", "work-items of an Intel thread, 0 for the compiler's choice", 0, 8, 16, 32),
     MICA__CASE("SPLIT_K", "1: partial sums for gemm_splitk", 0, 1),
 };
 
-/* Order matters: of the variants that fit a device the first is taken whose tiles are enough to keep its units busy.
- * The values are those that published kernels (CLBlast's database, CUTLASS) center on: 64 sums a work-item where 255
- * registers are to be had, 16 on Intel, where 8 work-items share the 4 KiB of a thread. */
-#define TILES(...) .values = {MICA__GEMM_VALUES, __VA_ARGS__}
+/* The values are those whose machine code keeps the multiply-adds busiest in a model of the schedulers (2026-11-24; of
+ * sm_80 and sm_90, in percent): nvidia.128x128 98 and 85, nvidia.128x64 92 and 82, 64x64 94 and 80, 32x32 85 and 44,
+ * since the fewer sums a work-item has the more it reads of local memory. AMD's have 256 multiply-adds and 4 waves a
+ * SIMD (gfx90a). On Intel 8 work-items share the 4 KiB of a thread: 16 sums. */
+#define TILES(...) .classes = MICA__ON_GPU, .values = {MICA__GEMM_VALUES, __VA_ARGS__, 8, 0}
+#define VENDOR(name) .vendors = 1u << MICA_VENDOR_##name
+#define NOT_INTEL .vendors = ~(1u << MICA_VENDOR_INTEL)
 static const mica__variant tile_variants[] = {
-    {.name = "gpu.128x128",
-     .classes = MICA__ON_GPU,
-     .vendors = 1u << MICA_VENDOR_NVIDIA | 1u << MICA_VENDOR_AMD,
-     TILES(16, 16, 8, 8, 8, 4, 4, 2, 8, 0, 0)},
-    {.name = "nvidia.128x64",
-     .classes = MICA__ON_GPU,
-     .vendors = 1u << MICA_VENDOR_NVIDIA,
-     TILES(16, 16, 8, 4, 16, 4, 4, 2, 8, 0, 0)},
-    {.name = "intel.64x64",
-     .classes = MICA__ON_GPU,
-     .vendors = 1u << MICA_VENDOR_INTEL,
-     TILES(16, 16, 4, 4, 16, 4, 4, 2, 8, 8, 0)},
-    {.name = "gpu.64x64",
-     .classes = MICA__ON_GPU,
-     .vendors = ~(1u << MICA_VENDOR_INTEL),
-     TILES(16, 16, 4, 4, 16, 4, 4, 2, 8, 0, 0)},
-    {.name = "intel.32x32",
-     .classes = MICA__ON_GPU,
-     .vendors = 1u << MICA_VENDOR_INTEL,
-     TILES(8, 8, 4, 4, 8, 4, 4, 2, 8, 8, 0)},
-    {.name = "gpu.32x32",
-     .classes = MICA__ON_GPU,
-     .vendors = ~(1u << MICA_VENDOR_INTEL),
-     TILES(8, 8, 4, 4, 8, 4, 4, 2, 8, 0, 0)},
+    {.name = "nvidia.128x128", VENDOR(NVIDIA), TILES(16, 8, 8, 16, 8, 4, 4, 1, 0)},
+    {.name = "amd.128x128", VENDOR(AMD), TILES(16, 16, 8, 8, 8, 4, 4, 0, 0)},
+    {.name = "nvidia.128x64", VENDOR(NVIDIA), TILES(16, 8, 8, 8, 8, 4, 4, 1, 0)},
+    {.name = "intel.64x64", VENDOR(INTEL), TILES(16, 16, 4, 4, 16, 4, 4, 0, 8)},
+    {.name = "gpu.64x64", NOT_INTEL, TILES(8, 8, 8, 8, 8, 4, 4, 1, 0)},
+    {.name = "intel.32x32", VENDOR(INTEL), TILES(8, 8, 4, 4, 8, 4, 4, 0, 8)},
+    {.name = "gpu.32x32", NOT_INTEL, TILES(8, 8, 4, 4, 16, 4, 4, 1, 0)},
 };
 static bool has_room(const int32_t *values, const mica_device_info *device);
 const mica__kernel_desc mica__gemm_gpu_kernel = {
@@ -57,40 +36,22 @@ static const mica__variant sum_variants[] = {MICA__VARIANT("any", MICA__ON_ANY, 
 const mica__kernel_desc mica__gemm_splitk_kernel = {
     MICA__KERNEL("gemm_splitk", "matmul/gemm_splitk.cl", sum_params, sum_variants)};
 
-static int32_t value(const int32_t *values, const char *macro) {
-  return mica__kernel_value(&mica__gemm_gpu_kernel, values, macro);
-}
-static int64_t tile_m(const int32_t *values) { return (int64_t)value(values, "WG_M") * value(values, "MICRO_M"); }
-static int64_t tile_n(const int32_t *values) { return (int64_t)value(values, "WG_N") * value(values, "MICRO_N"); }
-static size_t threads(const int32_t *values) { return (size_t)value(values, "WG_M") * (size_t)value(values, "WG_N"); }
-
 /* Sums in f64 are not for this kernel: an element of a local tile takes four bytes. */
 static bool has_room(const int32_t *values, const mica_device_info *device) {
-  int64_t pitches = tile_m(values) + tile_n(values) + 2 * value(values, "PAD");
-  uint64_t local = (uint64_t)(pitches * value(values, "TILE_K") * value(values, "BUFFERS")) * sizeof(float);
-  return threads(values) <= device->max_group && local <= device->local_bytes;
+  mica__tile tile = mica__tile_of(&mica__gemm_gpu_kernel, values);
+  return mica__tile_has_room(&tile, device);
 }
 
-/* NULL when no variant has room on the device. Without an engine, what is in quarantine is not known. */
-static const mica__variant *choose_variant(const mica__gemm *gemm, const mica_device_info *device,
-                                           mica_engine *engine) {
-  const mica__variant *best = NULL;
-  for (int i = 0; i < mica__gemm_gpu_kernel.variant_count; i++) {
-    const mica__variant *variant = &mica__gemm_gpu_kernel.variants[i];
-    if (!mica__variant_fits(&mica__gemm_gpu_kernel, variant, device)) continue;
-    if (engine && mica__variant_is_bad(engine, &mica__gemm_gpu_kernel, variant)) continue;
-    best = variant;
-    if (mica__gemm_tiles(gemm, tile_m(best->values), tile_n(best->values)) >= device->compute_units) break;
-  }
-  return best;
-}
-
-/* variant is NULL where the device has none. */
-typedef struct plan {
-  const mica__variant *variant;
-  int64_t splits;
-} plan;
+typedef mica__tile_plan plan;
 MICA__TASK_PLAN(plan)
+
+#define SPLIT_MAX 64
+
+static void plan_up_to(mica__task *task, int64_t splits) {
+  const mica__gemm *gemm = task->problem;
+  const mica__tiled product = {gemm->m, gemm->n, gemm->k, gemm->batches};
+  keep_plan(task, mica__tile_choose(&mica__gemm_gpu_kernel, task, &product, splits));
+}
 
 static const char *decline_tiles(const mica__task *task) {
   const mica__gemm *gemm = task->problem;
@@ -108,14 +69,12 @@ static mica_status launch_tiles(mica_queue *queue, const mica__gemm *gemm, const
   int32_t values[MICA__MAX_PARAMS];
   mica__launch launch;
   mica__kernel_values(&mica__gemm_gpu_kernel, variant, values);
-  if (value(values, "REQD_SUBGROUP")) {
-    bool known = mica__kernel_choice(&mica__gemm_gpu_kernel, "REQD_SUBGROUP", (int32_t)device->subgroup_min) >= 0;
-    mica__kernel_set(&mica__gemm_gpu_kernel, values, "REQD_SUBGROUP", known ? (int32_t)device->subgroup_min : 0);
-  }
+  mica__tile tile = mica__tile_of(&mica__gemm_gpu_kernel, values);
+  mica__tile_set_subgroup(&mica__gemm_gpu_kernel, values, device);
   mica__kernel_set(&mica__gemm_gpu_kernel, values, "SPLIT_K", splits > 1);
-  MICA_TRY(mica__gemm_begin(queue, &mica__gemm_gpu_kernel, values, gemm, value(values, "VEC"), &launch));
-  int64_t groups = mica__gemm_tiles(gemm, tile_m(values), tile_n(values)) * splits;
-  mica__launch_range1(&launch, groups * (int64_t)threads(values), threads(values));
+  MICA_TRY(mica__gemm_begin(queue, &mica__gemm_gpu_kernel, values, gemm, tile.vec, &launch));
+  int64_t groups = mica__gemm_tiles(gemm, tile.m, tile.n) * splits;
+  mica__launch_range1(&launch, groups * (int64_t)tile.threads, tile.threads);
   if (splits == 1) return mica__gemm_end(queue, &launch, gemm);
   mica__launch_size(&launch, splits);
   mica__launch_buffer(&launch, partial, 0);
@@ -123,11 +82,7 @@ static mica_status launch_tiles(mica_queue *queue, const mica__gemm *gemm, const
   return mica__queue_submit(queue, &launch);
 }
 
-static void plan_tiles(mica__task *task) {
-  const mica__variant *variant = task->variant;
-  if (!variant) variant = choose_variant(task->problem, task->device, task->engine);
-  keep_plan(task, (plan){.variant = variant, .splits = 1});
-}
+static void plan_tiles(mica__task *task) { plan_up_to(task, 1); }
 
 static mica_status fail_unfit(void) {
   return mica__fail(MICA_E_UNSUPPORTED, "gemm_gpu: no variant is fit for this device");
@@ -138,34 +93,16 @@ static mica_status launch_gemm_gpu(mica_queue *queue, const mica__task *task) {
   return p->variant ? launch_tiles(queue, task->problem, p->variant, 1, NULL) : fail_unfit();
 }
 
-/* Enough splits to give each unit two groups, each at least 8 tiles deep, so that adding up is small beside
- * multiplying. */
-#define SPLIT_MIN_STEPS 8
-#define SPLIT_MAX 64
-
-static int64_t split_count(const mica__gemm *gemm, const mica__variant *variant, const mica_device_info *device) {
-  int64_t tiles = mica__gemm_tiles(gemm, tile_m(variant->values), tile_n(variant->values));
-  int64_t wanted = (2 * (int64_t)device->compute_units + tiles - 1) / (tiles ? tiles : 1);
-  int64_t possible = gemm->k / ((int64_t)value(variant->values, "TILE_K") * SPLIT_MIN_STEPS);
-  int64_t splits = wanted < possible ? wanted : possible;
-  return splits < 1 ? 1 : splits > SPLIT_MAX ? SPLIT_MAX : splits;
-}
-
 static size_t partial_bytes(const mica__gemm *gemm, int64_t splits) {
   return (size_t)(splits * gemm->batches * gemm->m * gemm->n) * mica_dtype_size(gemm->epilogue.acc);
 }
 
-static void plan_splitk(mica__task *task) {
-  plan_tiles(task);
-  plan p = *plan_of(task);
-  if (p.variant) p.splits = split_count(task->problem, p.variant, task->device);
-  keep_plan(task, p);
-}
+static void plan_splitk(mica__task *task) { plan_up_to(task, SPLIT_MAX); }
 
 static const char *decline_splitk(const mica__task *task) {
   const char *reason = decline_tiles(task);
   if (reason) return reason;
-  return plan_of(task)->splits < 2 ? "there are enough tiles, or k is short" : NULL;
+  return plan_of(task)->splits < 2 ? "its tiles keep the device busy" : NULL;
 }
 
 mica_status mica__gemm_add_splits(mica_queue *queue, const mica__gemm *gemm, int64_t splits, mica_buffer *partial) {
