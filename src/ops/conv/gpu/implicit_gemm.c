@@ -1,108 +1,167 @@
-/* All three passes on GPUs (cl/conv/gpu/implicit_gemm.cl). */
+/* Forward and backward data on GPUs, phase by phase (cl/conv/gpu/implicit_gemm.cl). */
 #include "base/arith.h"
 #include "base/error.h"
-#include "ops/conv/conv.h"
+#include "ops/conv/window.h"
+#include "ops/select/tile.h"
+#include "runtime/workspace.h"
 
 static const mica__kernel_param params[] = {
-    MICA__CONV_PARAMS(MICA__CONV_TYPES, MICA_F64),
-    MICA__CASE("PASS", "0 forward, 1 backward data, 2 backward filter", 0, 1, 2),
-    MICA__CASE("TAPS", "height and width of the filter, if both are this; 0 any", 0, 1, 3),
-    MICA__INT("WG_M", "work-items along the rows of a tile", 8, 16),
-    MICA__INT("WG_N", "work-items along its columns", 8, 16, 32),
-    MICA__INT("MICRO", "rows and columns that a work-item computes", 2, 4, 8),
-    MICA__INT("TILE_K", "depth of a tile", 8, 16),
-    MICA__INT("REQD_SUBGROUP", "work-items of an Intel thread, 0 for the compiler's choice", 0, 8, 16),
+    MICA__CONV_PARAMS(MICA__CONV_TYPES),
+    MICA__CASE("DIMS", "dimensions that taps move in: 2 height and width, 3 depth too", 2, 3),
+    MICA__TILE_PARAMS,
 };
-/* Large tiles first: the first that gives every unit two groups is taken, else the last. */
-#define TILE(label, reqd_subgroup, vendor_bits, ...)                                                                   \
-  {                                                                                                                    \
-    .name = label, .classes = MICA__ON_GPU, .vendors = vendor_bits,                                                    \
-    .features = reqd_subgroup ? MICA_FEATURE_INTEL_SUBGROUPS : 0,                                                      \
-    .values = {MICA__CONV_VALUES, 0, 0, __VA_ARGS__, reqd_subgroup},                                                   \
-  }
+/* As those of products; 32 and 16 rows for convolutions of few filters or of many groups. */
+#define TILES(...) .classes = MICA__ON_GPU, .values = {MICA__CONV_VALUES, 2, __VA_ARGS__}
+#define VENDOR(name) .vendors = 1u << MICA_VENDOR_##name
+#define NOT_INTEL .vendors = ~(1u << MICA_VENDOR_INTEL)
 static const mica__variant variants[] = {
-    TILE("intel.64x64", 16, 1u << MICA_VENDOR_INTEL, 16, 16, 4, 16),
-    TILE("gpu.64x64", 0, ~(1u << MICA_VENDOR_INTEL), 16, 16, 4, 16),
-    TILE("intel.32x32", 16, 1u << MICA_VENDOR_INTEL, 8, 8, 4, 8),
-    TILE("gpu.32x32", 0, ~(1u << MICA_VENDOR_INTEL), 8, 8, 4, 8),
+    {.name = "nvidia.128x128", VENDOR(NVIDIA), TILES(16, 8, 8, 16, 8, 4, 4, 1, 0)},
+    {.name = "amd.128x128", VENDOR(AMD), TILES(16, 16, 8, 8, 8, 4, 4, 0, 0)},
+    {.name = "intel.64x64", VENDOR(INTEL), TILES(16, 16, 4, 4, 16, 4, 4, 0, 16)},
+    {.name = "gpu.64x64", NOT_INTEL, TILES(8, 8, 8, 8, 8, 4, 4, 1, 0)},
+    {.name = "gpu.32x64", NOT_INTEL, TILES(8, 8, 4, 8, 8, 4, 4, 1, 0)},
+    {.name = "intel.32x32", VENDOR(INTEL), TILES(8, 8, 4, 4, 8, 4, 4, 0, 16)},
+    {.name = "gpu.16x64", .vendors = 0, TILES(4, 16, 4, 4, 16, 4, 4, 0, 0)},
 };
+static bool has_room(const int32_t *values, const mica_device_info *device);
 const mica__kernel_desc mica__conv_gpu_implicit_gemm_kernel = {
-    MICA__KERNEL("conv_gpu_implicit_gemm", "conv/gpu/implicit_gemm.cl", params, variants)};
+    MICA__KERNEL("conv_gpu_implicit_gemm", "conv/gpu/implicit_gemm.cl", params, variants), .has_room = has_room};
 
-/* The largest number of output positions and of products in a sum: a tile that begins below it still ends within an
- * int. */
+static const mica__kernel_param pack_params[] = {MICA__DTYPE("D_T", "type of w", MICA__CONV_TYPES)};
+static const mica__variant pack_variants[] = {MICA__VARIANT("gpu", MICA__ON_GPU, MICA_F32)};
+const mica__kernel_desc mica__conv_gpu_pack_weights_kernel = {
+    MICA__KERNEL("conv_gpu_pack_weights", "conv/gpu/pack_weights.cl", pack_params, pack_variants)};
+
+static bool has_room(const int32_t *values, const mica_device_info *device) {
+  mica__tile tile = mica__tile_of(&mica__conv_gpu_implicit_gemm_kernel, values);
+  return mica__tile_has_room(&tile, device);
+}
+
+/* The largest number of columns and depths: a tile that begins below it still ends within an int. */
 #define MOST_POSITIONS (INT32_MAX - 65536)
+#define WIDEST_TILE 128
 
-/* Rows and columns of the product of a group. */
-typedef struct product {
-  int64_t rows, columns, depth;
-} product;
-
-static product product_of(const mica__conv *conv) {
-  const mica__conv_dims *d = &conv->dims;
-  int64_t taps = mica__product3(d->filter), outputs = d->n * mica__product3(d->out);
-  int64_t inputs = d->n * mica__product3(d->in);
-  switch (conv->pass) {
-  case MICA__CONV_FWD: return (product){d->k, outputs, d->c * taps};
-  case MICA__CONV_BWD_DATA: return (product){d->c, inputs, d->k * taps};
-  default: return (product){d->k, d->c * taps, outputs};
-  }
-}
-
+/* A gathered element is addressed by an int from the first image of its tile on, which may reach into as many more as
+ * the tile has columns. */
 static const char *unable(const void *problem) {
-  product p = product_of(problem);
-  bool large = p.columns > MOST_POSITIONS || p.depth > MOST_POSITIONS;
-  return large ? "its positions are not numbered by an int" : NULL;
-}
-
-static const char *decline(const mica__task *task) { return mica__needs_gpu(task->device); }
-
-static int32_t value(const mica__variant *variant, const char *macro) {
-  return mica__kernel_value(&mica__conv_gpu_implicit_gemm_kernel, variant->values, macro);
-}
-
-static int64_t tiles_of(const product *p, const mica__variant *variant) {
-  int64_t micro = value(variant, "MICRO");
-  return mica__ceil_div(p->rows, value(variant, "WG_M") * micro) *
-         mica__ceil_div(p->columns, value(variant, "WG_N") * micro);
-}
-
-static const mica__variant *choose_variant(const mica__conv *conv, const product *p, const mica_device_info *device) {
-  const mica__variant *found = &variants[mica__conv_gpu_implicit_gemm_kernel.variant_count - 1];
-  int64_t wanted = 2 * (int64_t)device->compute_units;
-  for (int at = 0; at < mica__conv_gpu_implicit_gemm_kernel.variant_count; at++) {
-    if (!mica__variant_fits(&mica__conv_gpu_implicit_gemm_kernel, &variants[at], device)) continue;
-    found = &variants[at];
-    if (tiles_of(p, found) * conv->dims.groups >= wanted) break;
+  const mica__conv *conv = problem;
+  if (conv->dtype == MICA_F64) return "its sums are float";
+  for (int64_t i = 0; i < mica__conv_windows(conv); i++) {
+    mica__conv_window w = mica__conv_window_at(conv, i);
+    int64_t pixels = mica__max(1, mica__product3(w.out));
+    double image = (double)(w.groups * w.c) * (double)mica__product3(w.in);
+    double images = (double)mica__min(w.n, WIDEST_TILE / pixels + 2);
+    double depth = (double)w.c * (double)mica__product3(w.taps);
+    if (image * images > MOST_POSITIONS) return "an image is too large";
+    double weights = (depth + 64) * (double)(w.k + WIDEST_TILE) * (double)w.groups;
+    if ((double)w.n * (double)pixels > MOST_POSITIONS || weights > MOST_POSITIONS)
+      return "its positions are not numbered by an int";
   }
-  return found;
+  return NULL;
 }
 
-static mica_status launch_gpu(mica_queue *queue, const mica__task *task) {
-  const mica__conv *conv = task->problem;
-  const mica__variant *variant = task->variant;
-  const mica__kernel_desc *desc = &mica__conv_gpu_implicit_gemm_kernel;
-  const int64_t *filter = conv->dims.filter;
-  product p = product_of(conv);
+static const char *decline(const mica__task *task) {
+  const char *reason = mica__needs_gpu(task->device);
+  if (reason) return reason;
+  const mica__tiled one = {1, 1, 1, 1};
+  mica__tile_plan plan = mica__tile_choose(&mica__conv_gpu_implicit_gemm_kernel, task, &one, 1);
+  return plan.variant ? NULL : "its tiles need more local memory or larger work-groups";
+}
+
+/* A phase as a product. */
+typedef struct phase {
+  mica__conv_window w;
   int32_t values[MICA__MAX_PARAMS];
+  mica__tile tile;
+  int64_t rows, depth, columns;
+} phase;
+
+static phase phase_of(const mica__task *task, int64_t index) {
+  const mica__kernel_desc *desc = &mica__conv_gpu_implicit_gemm_kernel;
+  phase p = {.w = mica__conv_window_used(mica__conv_window_at(task->problem, index))};
+  int64_t depth = p.w.c * mica__product3(p.w.taps);
+  p.columns = p.w.n * mica__product3(p.w.out);
+  const mica__tiled product = {p.w.k, p.columns, depth, p.w.groups};
+  mica__tile_plan plan = mica__tile_choose(desc, task, &product, 1);
+  mica__kernel_values(desc, plan.variant ? plan.variant : &variants[desc->variant_count - 1], p.values);
+  mica__tile_set_subgroup(desc, p.values, task->device);
+  mica__kernel_set(desc, p.values, "DIMS", p.w.in[0] == 1 && p.w.taps[0] <= 1 && p.w.first[0] == 0 ? 2 : 3);
+  p.tile = mica__tile_of(desc, p.values);
+  p.rows = mica__ceil_div(p.w.k, p.tile.m) * p.tile.m;
+  p.depth = mica__max(1, mica__ceil_div(depth, p.tile.k)) * p.tile.k;
+  return p;
+}
+
+/* The packed weights and a zero; and where they gather, to two steps behind the last. */
+static mica_status pack(mica_queue *queue, const mica__conv *conv, const phase *p, mica_buffer *weights,
+                        mica_buffer *table) {
+  const mica__kernel_desc *desc = &mica__conv_gpu_pack_weights_kernel;
+  const mica__conv_window *w = &p->w;
+  int32_t values[MICA__MAX_PARAMS];
+  mica__kernel *kernel = NULL;
+  mica__kernel_values(desc, &pack_variants[0], values);
+  mica__kernel_set(desc, values, "D_T", (int32_t)conv->dtype);
+  MICA_TRY(mica__kernel_get(mica__queue_engine(queue), desc, values, NULL, &kernel));
+  mica__launch launch = mica__launch_of(kernel);
+  mica__conv_push_window(&launch, w);
+  mica__launch_tensor(&launch, conv->w);
+  mica__launch_long(&launch, w->w_at);
+  mica__launch_long8(&launch, (int64_t[]){w->w_group, w->w_k, w->w_c, w->w_tap[0], w->w_tap[1], w->w_tap[2], 0, 0});
+  mica__launch_int8(&launch, (int32_t[8]){(int32_t)p->rows, (int32_t)p->depth, (int32_t)(2 * p->tile.k)});
+  mica__launch_buffer(&launch, weights, 0);
+  mica__launch_buffer(&launch, table, 0);
+  int64_t count = w->groups * p->rows * p->depth;
+  mica__launch_range1(&launch, count + 1 + 2 * p->tile.k, 64);
+  mica__launch_cost(&launch, 0, 2 * (double)count * (double)mica_dtype_size(conv->dtype));
+  return mica__queue_submit(queue, &launch);
+}
+
+static mica_status multiply(mica_queue *queue, const mica__conv *conv, phase *p, mica_buffer *weights,
+                            mica_buffer *table) {
+  const mica__conv_window *w = &p->w;
   mica__launch launch;
-  if (!variant) variant = choose_variant(conv, &p, task->device);
-  bool known = filter[0] == 1 && filter[1] == filter[2] && (filter[1] == 1 || filter[1] == 3);
-  mica__kernel_values(desc, variant, values);
-  mica__kernel_set(desc, values, "PASS", (int32_t)conv->pass);
-  mica__kernel_set(desc, values, "TAPS", known ? (int32_t)filter[1] : 0);
-  MICA_TRY(mica__epilogue_begin(queue, desc, values, &conv->epilogue, &launch));
-  mica__conv_push_dims(&launch, &conv->dims);
-  mica__launch_tensor(&launch, conv->pass == MICA__CONV_BWD_FILTER ? conv->y : conv->w);
-  mica__launch_tensor(&launch, conv->pass == MICA__CONV_BWD_DATA ? conv->y : conv->x);
-  size_t threads = (size_t)value(variant, "WG_M") * (size_t)value(variant, "WG_N");
-  const int64_t items[] = {tiles_of(&p, variant) * (int64_t)threads, conv->dims.groups, 1};
-  mica__launch_range3(&launch, items, (size_t[]){threads, 1, 1});
-  return mica__conv_end(queue, &launch, conv);
+  bool flat = true;
+  for (int i = 0; i < 3; i++) flat = flat && w->out_stride[i] == 1 && w->out[i] == w->full[i];
+  MICA_TRY(mica__epilogue_begin(queue, &mica__conv_gpu_implicit_gemm_kernel, p->values, &conv->epilogue, &launch));
+  mica__conv_push_window(&launch, w);
+  mica__launch_int8(&launch, (int32_t[8]){(int32_t)p->rows, (int32_t)p->depth, flat});
+  mica__launch_tensor(&launch, mica__conv_source(conv));
+  mica__launch_buffer(&launch, weights, 0);
+  mica__launch_buffer(&launch, table, 0);
+  int64_t tiles = p->rows / p->tile.m * mica__ceil_div(p->columns, p->tile.n) * w->groups;
+  mica__launch_range1(&launch, tiles * (int64_t)p->tile.threads, p->tile.threads);
+  mica__epilogue_push(&launch, &conv->epilogue);
+  double all = (double)(mica__product3(conv->dims.filter) * mica__product3(conv->dims.out));
+  double own = (double)(mica__product3(w->taps) * mica__product3(w->out));
+  mica__conv_cost(&launch, conv, all > 0 ? own / all : 0);
+  return mica__queue_submit(queue, &launch);
+}
+
+static mica_status launch_phase(mica_queue *queue, const mica__conv *conv, phase *p) {
+  mica_queue *packer = mica__conv_packer(conv, queue);
+  mica_buffer *weights = NULL, *table = NULL;
+  size_t count = (size_t)(p->w.groups * p->rows * p->depth) + 1;
+  mica_status status = mica__workspace_create(packer, count * mica_dtype_size(conv->dtype), &weights);
+  if (status == MICA_OK)
+    status = mica__workspace_create(packer, (size_t)(p->depth + 2 * p->tile.k) * 4 * sizeof(int32_t), &table);
+  if (status == MICA_OK) status = pack(packer, conv, p, weights, table);
+  if (status == MICA_OK) status = multiply(queue, conv, p, weights, table);
+  mica_buffer_destroy(weights);
+  mica_buffer_destroy(table);
+  return status;
+}
+
+static mica_status launch_phases(mica_queue *queue, const mica__task *task) {
+  mica_status status = MICA_OK;
+  for (int64_t i = 0; status == MICA_OK && i < mica__conv_windows(task->problem); i++) {
+    phase p = phase_of(task, i);
+    if (p.columns > 0) status = launch_phase(queue, task->problem, &p);
+  }
+  return status;
 }
 
 const mica__impl mica__conv_gpu_implicit_gemm = {.name = "conv_gpu_implicit_gemm",
                                                  .kernel = &mica__conv_gpu_implicit_gemm_kernel,
                                                  .unable = unable,
                                                  .decline = decline,
-                                                 .launch = launch_gpu};
+                                                 .launch = launch_phases};

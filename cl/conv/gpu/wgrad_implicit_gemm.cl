@@ -1,0 +1,144 @@
+/* conv/gpu/wgrad_implicit_gemm.cl: a convolution's weight gradient as a matrix product whose right operand is gathered,
+ * by tiles through local memory. GPU class.
+ *
+ *   rows      KG filters of a group
+ *   columns   CG channels and the taps of a filter
+ *   depth     pixels of y, of all images, divided among SPLITS groups
+ *   A[row][pixel] = y, B[pixel][column] = the x that the tap reads for that pixel, zero in the padding
+ *
+ * A work-group owns a tile (common/local_tile.clh) of the part of one split and walks over its pixels as a software
+ * pipeline, like conv/gpu/implicit_gemm.cl. A work-item reads one pixel of a step, of several rows and columns, so that
+ * neighbours read adjacent elements; the pixel advances by TILE_K, digit by digit (ADVANCE: TILE_K in image, depth,
+ * height and width).
+ *
+ * With SPLIT_K the sums go to P [SPLITS][G KG][CG taps] of ACC_T, which gemm_splitk.cl adds in order. NDRange:
+ * THREADS * tiles of rows * tiles of columns * G * SPLITS; work-group (THREADS). */
+#include "conv/problem.clh"
+
+#include "common/local_tile.clh"
+
+#ifndef DIMS /* dimensions that taps move in: 2 height and width, 3 depth too */
+#define DIMS 2
+#endif
+#ifndef REQD_SUBGROUP /* work-items of an Intel thread, 0 the compiler's choice: few leave registers for each */
+#define REQD_SUBGROUP 0
+#endif
+#ifndef SPLIT_K /* 1: write partial sums to P */
+#define SPLIT_K 0
+#endif
+
+#define STEP (THREADS / TILE_K) /* rows and columns that the work-group reads at once */
+#define FETCHES_A (TILE_M / STEP)
+#define FETCHES_B (TILE_N / STEP)
+#if FETCHES_A * STEP != TILE_M || FETCHES_B * STEP != TILE_N
+#error "the work-group must read a whole number of rows and columns at once"
+#endif
+
+/* Reads the share of the next TILE_K pixels. In the padding x is element 0, which DEPOSIT replaces by zero: a choice
+ * here would wait for the load before the multiplications. Beyond the last pixel x is zero too, and y the filter's
+ * first element, which is in its sums anyway should it not be finite. */
+#define FETCH                                                                                                          \
+  {                                                                                                                    \
+    const bool there = left > 0;                                                                                       \
+    const int i0 = o0 * ST0 - PA0, i1 = o1 * ST1 - PA1, i2 = o2 * ST2 - PA2;                                           \
+    const long y_from = there ? n * y_image + (o0 * O1 + o1) * O2 + o2 : 0;                                            \
+    const long x_from = n * x_image + (i0 * I1 + i1) * I2 + i2;                                                        \
+    inside = 0;                                                                                                        \
+    UNROLL for (int f = 0; f < FETCHES_A; f++) a_share[f] = (acc_t)LOAD(D_T, Y, y_from + a_row[f]);                    \
+    UNROLL for (int f = 0; f < FETCHES_B; f++) {                                                                       \
+      const bool in = there && (uint)(i1 + b_1[f]) < (uint)I1 && (uint)(i2 + b_2[f]) < (uint)I2 &&                     \
+                      (DIMS == 2 || (uint)(i0 + b_0[f]) < (uint)I0);                                                   \
+      inside |= (uint)in << f;                                                                                         \
+      b_share[f] = (acc_t)LOAD(D_T, X, in ? x_from + b_offset[f] : 0);                                                 \
+    }                                                                                                                  \
+    o2 += ADVANCE.s3;                                                                                                  \
+    o1 += ADVANCE.s2 + (o2 >= O2), o2 -= o2 >= O2 ? O2 : 0;                                                            \
+    o0 += ADVANCE.s1 + (o1 >= O1), o1 -= o1 >= O1 ? O1 : 0;                                                            \
+    n += ADVANCE.s0 + (o0 >= O0), o0 -= o0 >= O0 ? O0 : 0;                                                             \
+    left -= TILE_K;                                                                                                    \
+  }
+
+/* The element that fetch f of this work-item is in a tile. */
+#define PUT(tile, pitch, f) ((__local acc_t *)(tile))[item % TILE_K * (pitch) + item / TILE_K + (f)*STEP]
+#define DEPOSIT(which)                                                                                                 \
+  UNROLL for (int f = 0; f < FETCHES_A; f++) PUT(a_tiles[which], PITCH_A, f) = a_share[f];                             \
+  UNROLL for (int f = 0; f < FETCHES_B; f++) PUT(b_tiles[which], PITCH_B, f) = inside >> f & 1 ? b_share[f] : 0;       \
+  barrier(CLK_LOCAL_MEM_FENCE);
+
+#if SPLIT_K
+#define WRITE(n, sum, row, col) MICA_VSTORE(n, sum, P, P_at + ((long)split * G * KG + (row)) * columns + (col))
+#else
+#define WRITE(n, sum, row, col) FINISH(n, sum, 0, row, col)
+#endif
+
+#if REQD_SUBGROUP
+__attribute__((intel_reqd_sub_group_size(REQD_SUBGROUP)))
+#endif
+__kernel __attribute__((reqd_work_group_size(THREADS, 1, 1))) void
+conv_gpu_wgrad_implicit_gemm(CONV_PARAMS, const int8 advance, __global const STORAGE(D_T) *restrict Y_all,
+                             const long Y_at, __global const STORAGE(D_T) *restrict X_all, const long X_at,
+#if SPLIT_K
+                             __global acc_t *restrict P, const long P_at MICA_FUSED_PARAMS
+#else
+                             EPILOGUE_PARAMS
+#endif
+) {
+  CONV_UNPACK
+  __local vec_t a_tiles[2][TILE_K * PITCH_A / VEC], b_tiles[2][TILE_K * PITCH_B / VEC];
+  const int4 ADVANCE = advance.lo;
+  const int SPLITS = advance.s4;
+  const int item = (int)get_local_id(0), m_item = M_ITEM(item), n_item = N_ITEM(item);
+  const int taps = R0 * R1 * R2, columns = CG * taps, outputs = O0 * O1 * O2, inputs = I0 * I1 * I2;
+  const int tiles_m = (KG + TILE_M - 1) / TILE_M, tiles_n = (columns + TILE_N - 1) / TILE_N;
+  const int group = (int)get_group_id(0), tile = group / tiles_m, part = tile / tiles_n;
+  const int row0 = group % tiles_m * TILE_M, col0 = tile % tiles_n * TILE_N, g = part % G, split = part / G;
+
+  /* This split's pixels, in whole steps, and this work-item's first. */
+  const int pixels = N * outputs, steps_all = (pixels + TILE_K - 1) / TILE_K, share = (steps_all + SPLITS - 1) / SPLITS;
+  const int begin = min(split * share * TILE_K, pixels), end = min(begin + share * TILE_K, pixels);
+  const int first = begin + item % TILE_K;
+  int left = end - first, n = first / outputs, o0 = first % outputs / (O1 * O2), o1 = first / O2 % O1, o2 = first % O2;
+
+  const long x_image = (long)G * CG * inputs, y_image = (long)G * KG * outputs;
+  __global const STORAGE(D_T) * X
+  = X_all + X_at + (long)g * CG * inputs;
+  __global const STORAGE(D_T) *Y = Y_all + Y_at + (long)g * KG * outputs;
+  int a_row[FETCHES_A], b_offset[FETCHES_B], b_0[FETCHES_B], b_1[FETCHES_B], b_2[FETCHES_B];
+  UNROLL for (int f = 0; f < FETCHES_A; f++) a_row[f] = min(row0 + item / TILE_K + f * STEP, KG - 1) * outputs;
+  UNROLL for (int f = 0; f < FETCHES_B; f++) {
+    const int column = min(col0 + item / TILE_K + f * STEP, columns - 1), c = column / taps, t = column - c * taps;
+    b_0[f] = t / (R1 * R2) * DI0, b_1[f] = t / R2 % R1 * DI1, b_2[f] = t % R2 * DI2;
+    b_offset[f] = ((c * I0 + b_0[f]) * I1 + b_1[f]) * I2 + b_2[f];
+  }
+
+  acc_t a_share[FETCHES_A], b_share[FETCHES_B];
+  uint inside; /* a bit for each fetch of B */
+  vec_t sums[MICRO_M][MICRO_N / VEC];
+  int full = 0;
+  FETCH
+  DEPOSIT(0)
+  tile_clear(sums);
+  for (int k0 = begin + TILE_K; k0 < end; k0 += TILE_K) {
+    FETCH
+    TILE_FENCE;
+    tile_multiply(sums, a_tiles[full], b_tiles[full], m_item, n_item);
+    TILE_FENCE;
+    full ^= 1;
+    DEPOSIT(full)
+  }
+  /* As in gemm_gpu.cl, for ptxas; no tile has been put down that is not zero where there are no pixels. */
+  if (end > begin) tile_multiply(sums, a_tiles[full], b_tiles[full], m_item, n_item);
+
+  UNROLL for (int i = 0; i < MICRO_M; i++) {
+    const int row = row0 + i / VEC * (WG_M * VEC) + m_item * VEC + i % VEC;
+    UNROLL for (int j = 0; j < MICRO_N / VEC; j++) {
+      const int col = col0 + j * (WG_N * VEC) + n_item * VEC;
+      if (row < KG && col + VEC <= columns) {
+        WRITE(VEC, sums[i][j], g * KG + row, col);
+      } else if (row < KG) {
+        UNROLL for (int l = 0; l < VEC; l++) if (col + l < columns)
+            WRITE(1, LANE(sums[i][j], l), g * KG + row, col + l);
+      }
+    }
+  }
+}

@@ -1,0 +1,120 @@
+/* The weight gradient on GPUs, its pixels divided among groups (cl/conv/gpu/wgrad_implicit_gemm.cl). */
+#include "base/arith.h"
+#include "base/error.h"
+#include "ops/conv/gpu/splits.h"
+#include "ops/select/tile.h"
+#include "runtime/workspace.h"
+
+static const mica__kernel_param params[] = {
+    MICA__CONV_PARAMS(MICA__CONV_TYPES),
+    MICA__CASE("DIMS", "dimensions that taps move in: 2 height and width, 3 depth too", 2, 3),
+    MICA__TILE_PARAMS,
+    MICA__CASE("SPLIT_K", "1: partial sums for gemm_splitk", 0, 1),
+};
+/* Offsets of the rows and columns that a work-item reads take registers, so that its tiles are smaller than a
+ * product's. A model of the schedulers keeps 128x64 busy at 87 % on sm_80 and 66 on sm_90 (2026-11-24). */
+#define TILES(...) .classes = MICA__ON_GPU, .values = {MICA__CONV_VALUES, 2, __VA_ARGS__, 0}
+#define VENDOR(name) .vendors = 1u << MICA_VENDOR_##name
+#define NOT_INTEL .vendors = ~(1u << MICA_VENDOR_INTEL)
+static const mica__variant variants[] = {
+    {.name = "gpu.128x64", NOT_INTEL, TILES(16, 8, 8, 8, 8, 4, 4, 1, 0)},
+    {.name = "gpu.64x64", NOT_INTEL, TILES(8, 8, 8, 8, 8, 4, 4, 1, 0)},
+    {.name = "intel.64x64", VENDOR(INTEL), TILES(16, 16, 4, 4, 16, 4, 4, 0, 16)},
+    {.name = "gpu.32x64", NOT_INTEL, TILES(8, 8, 4, 8, 8, 4, 4, 1, 0)},
+    {.name = "intel.32x32", VENDOR(INTEL), TILES(8, 8, 4, 4, 8, 4, 4, 0, 16)},
+    {.name = "gpu.16x32", .vendors = 0, TILES(4, 8, 4, 4, 8, 4, 4, 0, 0)},
+};
+static bool has_room(const int32_t *values, const mica_device_info *device);
+const mica__kernel_desc mica__conv_gpu_wgrad_implicit_gemm_kernel = {
+    MICA__KERNEL("conv_gpu_wgrad_implicit_gemm", "conv/gpu/wgrad_implicit_gemm.cl", params, variants),
+    .has_room = has_room};
+
+static bool has_room(const int32_t *values, const mica_device_info *device) {
+  mica__tile tile = mica__tile_of(&mica__conv_gpu_wgrad_implicit_gemm_kernel, values);
+  return mica__tile_has_room(&tile, device);
+}
+
+/* Pixels and offsets within an image are ints, and a tile that begins below this still ends within one. */
+#define MOST_POSITIONS (INT32_MAX - 65536)
+#define SPLIT_MAX 512
+
+static const char *unable(const void *problem) {
+  const mica__conv *conv = problem;
+  const mica__conv_dims *d = &conv->dims;
+  if (conv->dtype == MICA_F64) return "its sums are float";
+  double in = (double)mica__product3(d->in), out = (double)mica__product3(d->out);
+  if ((double)d->c * in > MOST_POSITIONS || (double)d->k * out > MOST_POSITIONS) return "an image is too large";
+  return (double)d->n * out > MOST_POSITIONS ? "its positions are not numbered by an int" : NULL;
+}
+
+typedef mica__tile_plan plan;
+MICA__TASK_PLAN(plan)
+
+static void plan_task(mica__task *task) {
+  const mica__conv *conv = task->problem;
+  const mica__conv_dims *d = &conv->dims;
+  const mica__tiled product = {d->k, d->c * mica__product3(d->filter), d->n * mica__product3(d->out), d->groups};
+  keep_plan(task, mica__tile_choose(&mica__conv_gpu_wgrad_implicit_gemm_kernel, task, &product, SPLIT_MAX));
+}
+
+static const char *decline(const mica__task *task) {
+  const char *reason = mica__needs_gpu(task->device);
+  if (reason) return reason;
+  return plan_of(task)->variant ? NULL : "its tiles need more local memory or larger work-groups";
+}
+
+/* TILE_K pixels as images, depths, heights and widths, the kernel's ADVANCE, and the number of splits. */
+static void push_advance(mica__launch *launch, const mica__conv_dims *d, int64_t step, int64_t splits) {
+  int32_t digits[8] = {0};
+  for (int i = 2; i >= 0; step /= d->out[i--]) digits[i + 1] = (int32_t)(step % d->out[i]);
+  digits[0] = (int32_t)step;
+  digits[4] = (int32_t)splits;
+  mica__launch_int8(launch, digits);
+}
+
+/* splits > 1: partial sums go to the buffer. */
+static mica_status launch_tiles(mica_queue *queue, const mica__task *task, int64_t splits, mica_buffer *partial) {
+  const mica__kernel_desc *desc = &mica__conv_gpu_wgrad_implicit_gemm_kernel;
+  const mica__conv *conv = task->problem;
+  const mica__conv_dims *d = &conv->dims;
+  const mica__variant *variant = plan_of(task)->variant;
+  int32_t values[MICA__MAX_PARAMS];
+  mica__launch launch;
+  mica__kernel_values(desc, variant ? variant : &variants[desc->variant_count - 1], values);
+  mica__tile tile = mica__tile_of(desc, values);
+  mica__tile_set_subgroup(desc, values, task->device);
+  mica__kernel_set(desc, values, "DIMS", d->in[0] == 1 && d->filter[0] == 1 && d->pad[0] == 0 ? 2 : 3);
+  mica__kernel_set(desc, values, "SPLIT_K", splits > 1);
+  MICA_TRY(mica__epilogue_begin(queue, desc, values, &conv->epilogue, &launch));
+  mica__conv_push_dims(&launch, d);
+  push_advance(&launch, d, tile.k, splits);
+  mica__launch_tensor(&launch, conv->y);
+  mica__launch_tensor(&launch, conv->x);
+  int64_t columns = d->c * mica__product3(d->filter);
+  int64_t groups = mica__ceil_div(d->k, tile.m) * mica__ceil_div(columns, tile.n) * d->groups * splits;
+  mica__launch_range1(&launch, groups * (int64_t)tile.threads, tile.threads);
+  if (splits == 1) return mica__conv_end(queue, &launch, conv);
+  mica__launch_buffer(&launch, partial, 0);
+  mica__conv_cost(&launch, conv, 1);
+  return mica__queue_submit(queue, &launch);
+}
+
+static mica_status launch_wgrad(mica_queue *queue, const mica__task *task) {
+  const mica__conv *conv = task->problem;
+  int64_t splits = plan_of(task)->splits;
+  if (splits == 1) return launch_tiles(queue, task, 1, NULL);
+  mica_buffer *partial = NULL;
+  size_t bytes = (size_t)(splits * conv->rows * conv->columns) * sizeof(float);
+  MICA_TRY(mica__workspace_create(queue, bytes, &partial));
+  mica_status status = launch_tiles(queue, task, splits, partial);
+  if (status == MICA_OK) status = mica__conv_add_splits(queue, conv, splits, partial);
+  mica_buffer_destroy(partial);
+  return status;
+}
+
+const mica__impl mica__conv_gpu_wgrad_implicit_gemm = {.name = "conv_gpu_wgrad_implicit_gemm",
+                                                       .kernel = &mica__conv_gpu_wgrad_implicit_gemm_kernel,
+                                                       .unable = unable,
+                                                       .plan = plan_task,
+                                                       .decline = decline,
+                                                       .launch = launch_wgrad};
