@@ -37,7 +37,11 @@ static const char default_cases[] =
     "n64 c3 h32 k64 r3 p1;n64 c64 h32 k64 r3 p1;n64 c64 h32 k128 r3 s2 p1;n64 c64 h32 k128 r1 s2;"
     "n64 c128 h16 k128 r3 p1;n64 c128 h16 k256 r3 s2 p1;n64 c256 h8 k256 r3 p1;n64 c256 h8 k512 r3 s2 p1;"
     "n64 c512 h4 k512 r3 p1;n64 c3 h32 k64 r7 s2 p3;n64 c64 h8 k64 r3 p1;n64 c128 h4 k128 r3 p1;"
-    "n64 c256 h2 k256 r3 p1;n64 c512 h1 k512 r3 p1";
+    "n64 c256 h2 k256 r3 p1;n64 c512 h1 k512 r3 p1;"
+    /* 32x32: MobileNetV2's depthwise layers */
+    "n32 c32 h16 k32 r3 p1 g32;n32 c96 h16 k96 r3 s2 p1 g96;n32 c144 h8 k144 r3 p1 g144;n32 c144 h8 k144 r3 s2 p1 g144;"
+    "n32 c192 h4 k192 r3 p1 g192;n32 c192 h4 k192 r3 s2 p1 g192;n32 c384 h2 k384 r3 p1 g384;"
+    "n32 c576 h2 k576 r3 p1 g576;n32 c576 h2 k576 r3 s2 p1 g576;n32 c960 h1 k960 r3 p1 g960";
 
 #define SAMPLE_SECONDS 2.5e-3 /* a sample lasts at least about this long */
 #define WARM_UP_SECONDS 10e-3

@@ -1,0 +1,109 @@
+/* The weight gradient of depthwise convolutions over small planes, on CPUs (cl/conv/depthwise/wgrad_c.cl). */
+#include "base/arith.h"
+#include "base/error.h"
+#include "ops/conv/wgrad.h"
+#include "runtime/core_model.h"
+#include "runtime/workspace.h"
+
+static const mica__kernel_param params[] = {
+    MICA__DTYPE("D_T", "type of x and y", MICA__CONV_TYPES),
+    MICA__CASE("FR", "rows of a filter", 1, 2, 3, 4, 5),
+    MICA__CASE("FS", "columns of a filter", 1, 2, 3, 4, 5),
+};
+static const mica__variant variants[] = {MICA__VARIANT("cpu", MICA__ON_CPU, MICA_F32, 3, 3)};
+const mica__kernel_desc mica__conv_depthwise_wgrad_c_kernel = {
+    MICA__KERNEL("conv_depthwise_wgrad_c", "conv/depthwise/wgrad_c.cl", params, variants)};
+
+#define VW 16
+#define T_MR 9 /* rows of the tiles that partial sums are written as */
+/* From rows of this many pixels on, lanes along a row are full enough: in rows of 4 lanes along channels gain 1.0 to
+ * 1.5, in shorter ones 1.4 to 3.2 (2026-11-24). */
+#define LONG_ROW 6
+/* Work-groups where there are images enough: they keep a few cores evenly busy, and sizes alone decide. */
+#define GROUPS 64
+
+/* How the work is cut; see the kernel's contract. */
+typedef struct plan {
+  mica__conv all; /* the problem as one group, whose filters are all there are */
+  mica__conv_sums sums;
+} plan;
+MICA__TASK_PLAN(plan)
+
+static void plan_task(mica__task *task) {
+  const mica__conv *conv = task->problem;
+  const mica__conv_dims *d = &conv->dims;
+  plan p = {.all = *conv, .sums = {.panel = MICA__PANEL_Y_TAPS, .mr = T_MR, .nv = 1}};
+  p.sums.parts = mica__max(1, mica__min(d->n, mica__ceil_div(GROUPS, mica__max(1, mica__ceil_div(d->groups, VW)))));
+  for (int i = 0; i < 3; i++) p.sums.taps[i] = d->filter[i];
+  p.all.dims.k = d->groups;
+  p.all.dims.groups = 1;
+  keep_plan(task, p);
+}
+
+static size_t scratch_bytes(const mica__conv_dims *d) {
+  return (size_t)((d->in[1] + 1) * d->in[2] + d->out[1] * d->out[2]) * VW * sizeof(float);
+}
+
+static const char *unable(const void *problem) {
+  const mica__conv *conv = problem;
+  const mica__conv_dims *d = &conv->dims;
+  const mica__kernel_desc *kernel = &mica__conv_depthwise_wgrad_c_kernel;
+  if (conv->dtype == MICA_F64) return "its sums are float";
+  if (d->c != 1 || d->k != 1) return "a group is more than one channel and one filter";
+  if (d->groups < VW) return "there are few channels";
+  if (d->in[0] != 1 || d->filter[0] != 1 || d->out[0] != 1) return "the images have a depth";
+  if (mica__kernel_choice(kernel, "FR", (int32_t)mica__min(d->filter[1], INT32_MAX)) < 0 ||
+      mica__kernel_choice(kernel, "FS", (int32_t)mica__min(d->filter[2], INT32_MAX)) < 0)
+    return "the filter is large";
+  return d->in[1] * d->in[2] > INT32_MAX / VW / 2 || d->out[1] * d->out[2] > INT32_MAX / VW / 2 ? "planes are large"
+                                                                                                : NULL;
+}
+
+static const char *decline(const mica__task *task) {
+  const mica__conv *conv = task->problem;
+  if (mica__needs_cpu(task->device)) return mica__needs_cpu(task->device);
+  if (scratch_bytes(&conv->dims) > task->device->local_bytes) return "local memory does not take its planes";
+  if (conv->dims.out[2] >= LONG_ROW) return "rows are long";
+  int64_t cached = mica__core_model_of(task->device)->l2_floats * (int64_t)sizeof(float);
+  return (int64_t)scratch_bytes(&conv->dims) > cached / 2 ? "planes leave the cache" : NULL;
+}
+
+static size_t partial_bytes(const plan *p) { return (size_t)mica__conv_sums_count(&p->all, &p->sums) * sizeof(float); }
+
+static mica_status launch_sums(mica_queue *queue, const mica__conv *conv, const plan *p, mica_buffer *partial) {
+  const mica__kernel_desc *desc = &mica__conv_depthwise_wgrad_c_kernel;
+  const mica__conv_dims *d = &conv->dims;
+  int32_t values[MICA__MAX_PARAMS];
+  mica__kernel *kernel = NULL;
+  mica__kernel_values(desc, &variants[0], values);
+  mica__kernel_set(desc, values, "D_T", (int32_t)conv->dtype);
+  mica__kernel_set(desc, values, "FR", (int32_t)d->filter[1]);
+  mica__kernel_set(desc, values, "FS", (int32_t)d->filter[2]);
+  MICA_TRY(mica__kernel_get(mica__queue_engine(queue), desc, values, NULL, &kernel));
+  mica__launch launch = mica__launch_of(kernel);
+  mica__conv_push_dims(&launch, d);
+  mica__launch_tensor(&launch, conv->x);
+  mica__launch_tensor(&launch, conv->y);
+  mica__launch_buffer(&launch, partial, 0);
+  mica__launch_local(&launch, scratch_bytes(d));
+  mica__launch_range3(&launch, (int64_t[]){mica__ceil_div(d->groups, VW), p->sums.parts, 1}, (size_t[]){1, 1, 1});
+  mica__conv_cost(&launch, conv, 1);
+  return mica__queue_submit(queue, &launch);
+}
+
+static mica_status launch_wgrad(mica_queue *queue, const mica__task *task) {
+  const plan *p = plan_of(task);
+  mica_buffer *partial = NULL;
+  MICA_TRY(mica__workspace_create(queue, partial_bytes(p), &partial));
+  mica_status status = launch_sums(queue, task->problem, p, partial);
+  if (status == MICA_OK) status = mica__conv_wgrad_reduce(queue, &p->all, &p->sums, partial);
+  mica_buffer_destroy(partial);
+  return status;
+}
+
+const mica__impl mica__conv_depthwise_wgrad_c = {.name = "conv_depthwise_wgrad_c",
+                                                 .kernel = &mica__conv_depthwise_wgrad_c_kernel,
+                                                 .unable = unable,
+                                                 .decline = decline,
+                                                 .plan = plan_task,
+                                                 .launch = launch_wgrad};
