@@ -3,6 +3,7 @@
 #include "base/arith.h"
 #include "base/error.h"
 #include "ops/conv/wgrad.h"
+#include "runtime/core_model.h"
 #include "runtime/workspace.h"
 
 #include <string.h>
@@ -33,21 +34,20 @@ const mica__kernel_desc mica__conv_cpu_wgrad_implicit_gemm_kernel = {
     MICA__KERNEL("conv_cpu_wgrad_implicit_gemm", "conv/cpu/wgrad_implicit_gemm.cl", params, variants)};
 
 #define VW 16
-/* Pixels of a chunk: with two vectors of channels each they take 32 KiB, and the rows of a tile 8 KiB. */
-#define CHUNK 256
+/* Pixels of a chunk: with two vectors of channels each they take the first level cache, 256 of 32 KiB. */
+static int64_t chunk_of(const mica__core_model *core) { return core->l1_floats / (2 * VW); }
 /* Groups of work that a problem is cut into where it is large enough: their number depends on sizes alone, and suits
  * few units as well as many. */
 #define GROUPS 32
 /* Packing a vector costs about as many multiply-adds as are in this many rows of a tile. */
 #define PACK_ROWS 7.0
-/* Tiles times taps that make what is packed for them cost little, and rows of which a chunk fits a second level cache
- * beside floats of sums. */
+/* Tiles times taps that make what is packed for them cost little, and rows of which a chunk fits the second level cache
+ * beside sums, which take a quarter of it. */
 #define BLOCK_TILES 32
 #define BLOCK_ROWS 256
-#define BLOCK_SUMS 65536
-/* Floats of local memory, and of a copy of x. */
-#define MOST_SCRATCH (1 << 17)
-#define MOST_COPY (1 << 15)
+/* Parts of the second level cache for local memory, and for a copy of x. */
+#define SCRATCH_PART 2
+#define COPY_PART 8
 
 /* How the work is cut; see the kernel's contract. */
 typedef struct plan {
@@ -63,17 +63,20 @@ typedef struct used {
   mica__conv_dims dims;
   int64_t first[3], all; /* all: taps of the filter */
   bool whole;
+  const mica__core_model *core;
 } used;
 
 /* Whole images where several fit a chunk, else rows of one, or a part of a row; of each about equal numbers. */
-static void choose_chunk(const mica__conv_dims *d, plan *p) {
+static void choose_chunk(const used *u, plan *p) {
+  const mica__conv_dims *d = &u->dims;
+  int64_t chunk = chunk_of(u->core);
   p->columns = mica__max(1, d->out[2]);
-  if (p->variant->values[PANEL] == MICA__PANEL_Y && d->out[2] > 2 * CHUNK)
-    p->columns = mica__ceil_div(d->out[2], mica__ceil_div(d->out[2], CHUNK));
+  if (p->variant->values[PANEL] == MICA__PANEL_Y && d->out[2] > 2 * chunk)
+    p->columns = mica__ceil_div(d->out[2], mica__ceil_div(d->out[2], chunk));
   int64_t pixels = d->out[1] * d->out[2], slices = d->n * d->out[0];
-  p->slices = mica__max(1, mica__min(slices, pixels > 0 ? CHUNK / pixels : 1));
+  p->slices = mica__max(1, mica__min(slices, pixels > 0 ? chunk / pixels : 1));
   p->slices = mica__max(1, mica__ceil_div(slices, mica__max(1, mica__ceil_div(slices, p->slices))));
-  int64_t rows = p->slices > 1 ? d->out[1] : mica__min(d->out[1], mica__ceil_div(CHUNK, mica__max(1, d->out[2])));
+  int64_t rows = p->slices > 1 ? d->out[1] : mica__min(d->out[1], mica__ceil_div(chunk, mica__max(1, d->out[2])));
   p->rows = mica__max(1, rows > 0 ? mica__ceil_div(d->out[1], mica__ceil_div(d->out[1], rows)) : 1);
 }
 
@@ -97,7 +100,8 @@ static double row_elements(const mica__conv_dims *d, const plan *p) {
 
 /* Cuts the work into groups. The more panels share one, the less often the operand that is read in place comes from far
  * away; where there are then too few groups, the pixels are cut, and partial sums are written and added. */
-static void choose_groups(const mica__conv_dims *d, plan *p) {
+static void choose_groups(const used *u, plan *p) {
+  const mica__conv_dims *d = &u->dims;
   int64_t chunks = mica__ceil_div(d->n * d->out[0], p->slices) * mica__ceil_div(d->out[1], p->rows) *
                    mica__ceil_div(d->out[2], p->columns);
   int64_t wanted = mica__ceil_div(GROUPS, mica__max(1, d->groups));
@@ -105,7 +109,8 @@ static void choose_groups(const mica__conv_dims *d, plan *p) {
   double least_moved = 0, sums = (double)(p->panels * p->tiles * p->taps * p->mr * p->nr);
   for (int64_t share = 1; share <= mica__max(1, p->panels); share++) {
     int64_t groups = mica__max(1, mica__ceil_div(p->panels, share)) * p->blocks;
-    if (share > 1 && share * mica__ceil_div(p->tiles, p->blocks) * p->taps * p->mr * p->nr > BLOCK_SUMS) break;
+    if (share > 1 && share * mica__ceil_div(p->tiles, p->blocks) * p->taps * p->mr * p->nr > u->core->l2_floats / 4)
+      break;
     int64_t parts = mica__max(1, mica__min(chunks, (wanted + groups / 2) / groups));
     parts = mica__max(1, mica__ceil_div(chunks, mica__max(1, mica__ceil_div(chunks, parts))));
     double moved = row_elements(d, p) * (double)mica__ceil_div(p->panels, share) + 3 * sums * (double)parts;
@@ -116,7 +121,8 @@ static void choose_groups(const mica__conv_dims *d, plan *p) {
   }
 }
 
-static plan blocking_of(const mica__conv_dims *d, const mica__variant *variant) {
+static plan blocking_of(const used *u, const mica__variant *variant) {
+  const mica__conv_dims *d = &u->dims;
   plan p = {.variant = variant, .mr = variant->values[MR], .nr = variant->values[NV] * VW};
   int32_t panel = variant->values[PANEL];
   bool taps_in_rows = panel == MICA__PANEL_Y_TAPS;
@@ -126,14 +132,14 @@ static plan blocking_of(const mica__conv_dims *d, const mica__variant *variant) 
                            : taps_in_rows         ? d->c * mica__product3(d->filter)
                                                   : d->c,
                            p.mr);
-  choose_chunk(d, &p);
+  choose_chunk(u, &p);
   choose_scratch(d, panel, &p);
-  choose_groups(d, &p);
+  choose_groups(u, &p);
   return p;
 }
 
-static used used_of(const mica__conv *conv) {
-  used u = {.dims = conv->dims};
+static used used_of(const mica__conv *conv, const mica_device_info *device) {
+  used u = {.dims = conv->dims, .core = mica__core_model_of(device)};
   mica__conv_dims *d = &u.dims;
   for (int i = 0; i < 3; i++) {
     u.first[i] = mica__conv_drop_idle(d->in[i], d->out[i], d->stride[i], -d->pad[i], d->dilation[i], &d->filter[i]);
@@ -152,19 +158,20 @@ static const char *unable_with(const used *u, const mica__variant *variant, int6
   bool taps_in_rows = variant->values[PANEL] == MICA__PANEL_Y_TAPS;
   if (taps_in_rows && !u->whole) return "some taps meet only padding";
   if (taps_in_rows && !flat) return "the images have a depth";
-  plan p = blocking_of(d, variant);
+  plan p = blocking_of(u, variant);
   double images = (double)(p.slices / mica__max(1, d->out[0]) + 1);
   double x = (double)(d->groups * d->c) * (double)mica__product3(d->in);
   double y = (double)(d->groups * d->k) * (double)mica__product3(d->out);
   if (images * x > INT32_MAX || images * y > INT32_MAX) return "an image is too large";
-  if (p.list_at - p.copy_at > MOST_COPY) return "a row of all channels is too long";
+  if (p.list_at - p.copy_at > u->core->l2_floats / COPY_PART) return "a row of all channels is too long";
   if (mica__conv_reduce_floats(taps_in_rows ? 1 : u->all, p.mr, p.nr) > room) return "the filter is large";
   return p.scratch > room ? "a row of an image is too long" : NULL;
 }
 
 /* Multiply-adds of vectors, those of padded tiles and those that packing costs as much as. */
-static double cost_of(const mica__conv_dims *d, const mica__variant *variant) {
-  plan p = blocking_of(d, variant);
+static double cost_of(const used *u, const mica__variant *variant) {
+  const mica__conv_dims *d = &u->dims;
+  plan p = blocking_of(u, variant);
   int32_t panel = variant->values[PANEL];
   double inputs = (double)mica__product3(d->in), outputs = (double)mica__product3(d->out);
   bool strided = mica__product3(d->stride) > 1, compact = strided && mica__product3(d->filter) == 1;
@@ -184,7 +191,7 @@ static const mica__variant *choose_variant(const used *u, uint32_t vector_bytes,
   for (size_t i = 0; i < VARIANTS; i++) {
     if (!mica__variant_suits_vectors(&variants[i], vector_bytes)) continue;
     if (unable_with(u, &variants[i], room)) continue;
-    double cost = cost_of(&u->dims, &variants[i]);
+    double cost = cost_of(u, &variants[i]);
     if (!best || cost < least_cost) {
       best = &variants[i];
       least_cost = cost;
@@ -193,15 +200,18 @@ static const mica__variant *choose_variant(const used *u, uint32_t vector_bytes,
   return best;
 }
 
-static int64_t room_of(const mica_device_info *device) {
-  return mica__min(MOST_SCRATCH, (int64_t)(device->local_bytes / sizeof(float)));
+static int64_t room_of(const used *u, const mica_device_info *device) {
+  return mica__min(u->core->l2_floats / SCRATCH_PART, (int64_t)(device->local_bytes / sizeof(float)));
 }
 
 static const char *unable(const void *problem) {
   const mica__conv *conv = problem;
   if (conv->dtype == MICA_F64) return "its sums are float";
-  used u = used_of(conv);
-  return choose_variant(&u, MICA__LONG_VECTOR, MOST_SCRATCH) ? NULL : "an image, or a row of one, is too large";
+  const mica_device_info any = {.vector_bytes = MICA__LONG_VECTOR};
+  used u = used_of(conv, &any);
+  return choose_variant(&u, any.vector_bytes, u.core->l2_floats / SCRATCH_PART)
+             ? NULL
+             : "an image, or a row of one, is too large";
 }
 
 /* The variant is NULL where local memory has no room for any. */
@@ -212,12 +222,12 @@ typedef struct whole {
 MICA__TASK_PLAN(whole)
 
 static void plan_task(mica__task *task) {
-  whole w = {.used = used_of(task->problem)};
-  int64_t room = room_of(task->device);
+  whole w = {.used = used_of(task->problem, task->device)};
+  int64_t room = room_of(&w.used, task->device);
   const mica__variant *variant = task->variant;
   if (!variant || unable_with(&w.used, variant, room))
     variant = choose_variant(&w.used, task->device->vector_bytes, room);
-  if (variant) w.plan = blocking_of(&w.used.dims, variant);
+  if (variant) w.plan = blocking_of(&w.used, variant);
   keep_plan(task, w);
 }
 

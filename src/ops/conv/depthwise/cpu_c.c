@@ -2,6 +2,7 @@
 #include "base/arith.h"
 #include "base/error.h"
 #include "ops/conv/window.h"
+#include "runtime/core_model.h"
 
 static const mica__kernel_param params[] = {
     MICA__CONV_PARAMS(MICA__CONV_TYPES),
@@ -15,8 +16,10 @@ const mica__kernel_desc mica__conv_depthwise_cpu_c_kernel = {
 #define VW 16
 /* Vectors that adjacent results may read beyond the last row. */
 #define BEYOND 3
-/* Bytes of a group's strip: they stay in a second level cache. */
-#define STRIP (192 << 10)
+/* Bytes of a group's strip, 192 KiB of a second level cache of 1 MiB. */
+static int64_t strip_bytes(const mica_device_info *device) {
+  return 3 * mica__core_model_of(device)->l2_floats * (int64_t)sizeof(float) / 16;
+}
 /* Groups a core, so that cores are evenly busy. */
 #define GROUPS 64
 /* The most taps of a filter, which is copied beside a strip. */
@@ -52,7 +55,7 @@ static void set_rows(const mica__conv_dims *d, int64_t rows, plan *p) {
 static plan make_plan(const mica__conv *conv, const mica_device_info *device) {
   const mica__conv_dims *d = &conv->dims;
   bool forward = conv->pass == MICA__CONV_FWD;
-  size_t room = (size_t)mica__min(STRIP, (int64_t)device->local_bytes);
+  size_t room = (size_t)mica__min(strip_bytes(device), (int64_t)device->local_bytes);
   plan p;
   for (int i = 0; i < 2; i++) {
     p.in[i] = forward ? d->in[1 + i] : d->out[1 + i];

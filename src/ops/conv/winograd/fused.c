@@ -2,6 +2,7 @@
 #include "base/arith.h"
 #include "base/error.h"
 #include "ops/conv/winograd/winograd.h"
+#include "runtime/core_model.h"
 #include "runtime/workspace.h"
 
 #include <string.h>
@@ -27,9 +28,9 @@ const mica__kernel_desc mica__winograd_pack_weights_kernel = {
 
 /* As the kernel's contract has them. */
 enum { VW = 16, NR = 32, MR = 8, RUN_PIXELS = 64 };
-/* Tiles of a block: as many as use a transformed filter four times while it is near, and few enough that what is made
- * of 128 channels of them stays in a second level cache of 1 MiB. */
-#define BLOCK 32
+/* Tiles of a block, 32 with 1 MiB: as many as use a transformed filter four times while it is near, and few enough that
+ * what is made of 128 channels of them, 160 floats a point, stays in the second level cache. */
+static int64_t block_of(const mica_device_info *device) { return mica__core_model_of(device)->l2_floats / 8192; }
 
 /* Channels below which vectors of them stand half empty (measured against conv_cpu_implicit_gemm). */
 #define FEWEST_CHANNELS 8
@@ -54,7 +55,7 @@ static plan make_plan(const mica__conv *conv, const mica__variant *variant, cons
   p.points = (p.edge + 2) * (p.edge + 2);
   p.cp = round_up(w->c, VW);
   p.panels = mica__ceil_div(w->k, NR);
-  int64_t tiles = mica__winograd_tiles(&p.winograd, p.edge), blocks = mica__ceil_div(tiles, BLOCK);
+  int64_t tiles = mica__winograd_tiles(&p.winograd, p.edge), blocks = mica__ceil_div(tiles, block_of(device));
   int64_t wanted = 2 * (int64_t)device->compute_units;
   p.tb = round_up(mica__ceil_div(tiles, blocks), MR);
   p.walkers = mica__min(blocks, wanted);

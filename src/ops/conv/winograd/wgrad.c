@@ -3,6 +3,7 @@
 #include "base/arith.h"
 #include "base/error.h"
 #include "ops/conv/winograd/winograd.h"
+#include "runtime/core_model.h"
 #include "runtime/workspace.h"
 
 static const mica__kernel_param params[] = {
@@ -14,8 +15,8 @@ const mica__kernel_desc mica__winograd_wgrad_kernel = {
 
 /* As the kernel's contract has them. */
 enum { EDGE = 4, POINTS = 36, VW = 16, MR = 8, NV = 2, CB = 64, KB = 64, RUN_PIXELS = 64 };
-/* Tiles of a block: what is made of them, and the sums, stay in a second level cache of 1 MiB. */
-#define BLOCK 16
+/* Tiles of a block, 16 with 1 MiB: what is made of them, and the sums, stay in the second level cache. */
+static int64_t block_of(const mica_device_info *device) { return mica__core_model_of(device)->l2_floats / 16384; }
 /* Units of work that a problem is cut into where it is large enough, and blocks that one has at least: sums are
  * transformed back in about the time of two tiles of each. */
 #define UNITS 16
@@ -37,7 +38,7 @@ static plan make_plan(const mica__conv *conv, const mica_device_info *device) {
   const mica__conv_dims *d = &conv->dims;
   plan p = {.winograd = mica__winograd_of(conv), .sums = {.panel = MICA__PANEL_X, .mr = MR, .nv = NV}};
   for (int i = 0; i < 3; i++) p.sums.taps[i] = d->filter[i];
-  int64_t tiles = mica__winograd_tiles(&p.winograd, EDGE), blocks = mica__ceil_div(tiles, BLOCK);
+  int64_t tiles = mica__winograd_tiles(&p.winograd, EDGE), blocks = mica__ceil_div(tiles, block_of(device));
   int64_t pairs = mica__ceil_div(d->c, CB) * mica__ceil_div(d->k, KB);
   p.tb = mica__max(1, mica__ceil_div(tiles, mica__max(1, blocks)));
   p.sums.parts = mica__max(1, mica__min(mica__ceil_div(UNITS, pairs), blocks / FEWEST_BLOCKS));
