@@ -3,6 +3,7 @@
 #include "base/error.h"
 #include "base/text.h"
 #include "runtime/cl_error.h"
+#include "runtime/compiler.h"
 #include "runtime/objects.h"
 #include "runtime/program_file.h"
 
@@ -42,7 +43,7 @@ static mica_status write_key(const mica_engine *engine, const request *r, mica__
   char hash[MICA__HASH_TEXT];
   mica__text_addf(out, "mica: %s\nplatform: %s\nplatform version: %s\ndevice: %s\ndriver: %s\nlanguage: %s\n",
                   MICA_VERSION_STRING, d->platform, d->platform_version, d->name, d->driver, d->opencl_c);
-  mica__text_addf(out, "program: %s\noptions: %s\nsource: %s\n", r->label, r->options,
+  mica__text_addf(out, "program: %s\noptions: %s%s\nsource: %s\n", r->label, r->options, mica__compiler_options(d),
                   mica__hash_format(mica__hash_text((mica__hash){0}, r->source), hash));
   return mica__text_status(out);
 }
@@ -73,7 +74,8 @@ static mica_status fail_build(mica_engine *engine, cl_program handle, const requ
 /* Some drivers print warnings to the terminal of whoever called: only those who asked for all messages get them. */
 static mica_status build(mica_engine *engine, cl_program handle, const request *r) {
   mica__text options = {0};
-  mica__text_addf(&options, mica__log_wanted(MICA_LOG_LEVEL_DEBUG) ? "%s" : "%s -w", r->options);
+  mica__text_addf(&options, mica__log_wanted(MICA_LOG_LEVEL_DEBUG) ? "%s%s" : "%s%s -w", r->options,
+                  mica__compiler_options(&engine->device.info));
   mica_status status = mica__text_status(&options);
   cl_int error = CL_SUCCESS;
   if (status == MICA_OK) error = engine->api->BuildProgram(handle, 1, &engine->device.id, options.data, NULL, NULL);

@@ -40,7 +40,7 @@ finds() {
 lines() { awk -v n="$1" -v text="$2" 'BEGIN { while (n-- > 0) print text }'; }
 
 fresh_tree
-for name in layers circles vendors sizes format opencl hygiene words; do expect 0 $name ''; done
+for name in layers circles vendors sizes format opencl extensions hygiene words; do expect 0 $name ''; done
 
 finds layers src/base/b.c 'src/base/b.c:1: base must not include ir/graph.h' '#include "ir/graph.h"\n'
 finds layers src/runtime/b.c 'runtime must not include ir/graph.h' '#include "ir/graph.h"\n'
@@ -75,6 +75,12 @@ printf 'MICA__X(.vendors = 1u << MICA_VENDOR_INTEL)\nint b = g(mica_vendor_name(
 expect 0 vendors ''
 
 finds format src/base/b.c 'b.c:1' 'int  b ;\n'
+
+finds extensions cl/b.cl 'cl/b.cl:1' '__builtin_prefetch(p);\n'
+finds extensions cl/b.cl 'cl/b.cl:4' \
+  '#ifdef MICA_HAS_PREFETCH\n__builtin_prefetch(p);\n#else\n__builtin_b(p);\n#endif\n'
+finds extensions cl/b.cl 'cl/b.cl:1' '#if __has_builtin(__builtin_prefetch)\n#endif\n'
+finds extensions cl/b.cl 'cl/b.cl:2' '#ifdef B\n__asm__("b");\n#endif\n'
 
 finds opencl src/nn/b.c 'src/nn/b.c:1' 'int b(void) { return clFinish(q); }\n'
 finds opencl src/runtime/b.c 'src/runtime/b.c:3' '/* clFinish(q) is\n * clFlush(q) and more */\nint b = clFinish(q);\n'

@@ -30,7 +30,7 @@ if [ "${1-}" = --one ]; then
   shift 2
   name=$(echo "$*" | tr ' /' '_-')
   status=0
-  oclgrind --build-options '-cl-opt-disable -DMICA_NO_PREFETCH' --local-mem-size 1048576 --num-threads 1 \
+  oclgrind --build-options -cl-opt-disable --local-mem-size 1048576 --num-threads 1 \
     --data-races --uninitialized --max-errors 10 --log "$folder/reports/$name" \
     "$folder/../bin/tests/$@" >"$folder/reports/$name.out" 2>&1 || status=$?
   if [ "$status" = 0 ] && [ ! -s "$folder/reports/$name" ]; then

@@ -1,0 +1,42 @@
+/* labels: null
+ *
+ * What compilers of platforms take: the macros that a platform's programs are built with. */
+#include "runtime/compiler.h"
+#include "support/check_main.h"
+
+#include <string.h>
+
+static bool has(const char *platform, mica_device_class class, const char *macro) {
+  mica_device_info device = {.device_class = class};
+  strncpy(device.platform, platform, sizeof device.platform - 1);
+  return strstr(mica__compiler_options(&device), macro) != NULL;
+}
+
+START_TEST(platforms_have_their_macros) {
+  ck_assert(has("Portable Computing Language", MICA_DEVICE_CLASS_CPU, " -DMICA_HAS_PREFETCH"));
+  ck_assert(has("Portable Computing Language", MICA_DEVICE_CLASS_GPU, " -DMICA_HAS_HALF_VECTOR_BITS"));
+  ck_assert(has("Intel(R) OpenCL", MICA_DEVICE_CLASS_CPU, " -DMICA_HAS_SHUFFLEVECTOR"));
+  ck_assert(!has("Intel(R) OpenCL", MICA_DEVICE_CLASS_CPU, "HALF_VECTOR_BITS"));
+  ck_assert(!has("Intel(R) OpenCL", MICA_DEVICE_CLASS_GPU, "MICA_HAS_"));
+  ck_assert(has("AMD Accelerated Parallel Processing", MICA_DEVICE_CLASS_GPU, " -DMICA_HAS_SCHED_BARRIER"));
+  ck_assert(!has("AMD Accelerated Parallel Processing", MICA_DEVICE_CLASS_GPU, "PREFETCH"));
+}
+END_TEST
+
+START_TEST(unknown_platforms_have_opencl_c_alone) {
+  static const char *const platforms[] = {"", "rusticl", "Clover", "Oclgrind", "NVIDIA CUDA", "Apple"};
+  for (size_t i = 0; i < sizeof platforms / sizeof *platforms; i++) {
+    ck_assert(!has(platforms[i], MICA_DEVICE_CLASS_CPU, "MICA_HAS_"));
+    ck_assert(!has(platforms[i], MICA_DEVICE_CLASS_GPU, "MICA_HAS_"));
+  }
+}
+END_TEST
+
+Suite *test_suite(void) {
+  Suite *suite = suite_create("compiler");
+  TCase *rows = tcase_create("compiler");
+  tcase_add_test(rows, platforms_have_their_macros);
+  tcase_add_test(rows, unknown_platforms_have_opencl_c_alone);
+  suite_add_tcase(suite, rows);
+  return suite;
+}
