@@ -72,11 +72,15 @@ __kernel void max_pool_each(__global const STORAGE(X_T) * x, const long x_at, __
 #define mica_as_mask_double(v) MICA_AS(long, VW, v)
 #define mica_as_mask_int(v) MICA_AS(int, VW, v)
 #define mica_as_mask_long(v) MICA_AS(long, VW, v)
+#define mica_as_mask_uint(v) MICA_AS(int, VW, v)
+#define mica_as_mask_ulong(v) MICA_AS(long, VW, v)
 /* The type whose elements in memory are what X_T is computed in. */
 #define mica_wide_float f32
 #define mica_wide_double f64
 #define mica_wide_int i32
 #define mica_wide_long i64
+#define mica_wide_uint u32
+#define mica_wide_ulong u64
 #define WIDE MICA_PASTE(mica_wide_, COMPUTE(X_T))
 /* Column k of the windows of the outputs from q on. */
 #if STRIDE == 1

@@ -21,7 +21,10 @@ MICA_BEGIN_DECLS
   X(I16, i16, 2, SIGNED)                                                                                               \
   X(I32, i32, 4, SIGNED)                                                                                               \
   X(I64, i64, 8, SIGNED)                                                                                               \
-  X(BOOL, b8, 1, BOOL)
+  X(BOOL, b8, 1, BOOL)                                                                                                 \
+  X(U16, u16, 2, UNSIGNED)                                                                                             \
+  X(U32, u32, 4, UNSIGNED)                                                                                             \
+  X(U64, u64, 8, UNSIGNED)
 
 typedef enum mica_dtype {
 #define MICA_DTYPE_ENUM(name, token, bytes, kind) MICA_##name,

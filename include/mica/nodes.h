@@ -1,8 +1,9 @@
 /* mica/nodes.h: the builders of a graph's values (see mica/graph.h).
  *
  * Letters: x, a, b, c are values, y is the result. Shapes are inferred, dtypes of operands must agree unless said
- * otherwise, and operands broadcast where the op is pointwise. "float" stands for f32 f16 bf16 f64, "integer" for i8 u8
- * i16 i32 i64, "number" for both. Every op whose result is a float has gradients of any order, unless said otherwise.
+ * otherwise, and operands broadcast where the op is pointwise. "float" stands for f32 f16 bf16 f64, "integer" for i8
+ * i16 i32 i64 u8 u16 u32 u64, whose arithmetic wraps, "number" for both. Every op whose result is a float has gradients
+ * of any order, unless said otherwise.
  * Builders are sticky: given a null value they return a null value. Threads: as mica/graph.h. */
 #ifndef MICA_NODES_H
 #define MICA_NODES_H
@@ -81,6 +82,8 @@ MICA_API mica_value mica_hard_sigmoid(mica_value x, double scale, double shift);
 /* x as another type: floats to integers are cut towards zero and saturate, NaN gives 0; integers wrap; bool is x != 0.
  * The gradient is cast back. */
 MICA_API mica_value mica_cast(mica_value x, mica_dtype dtype);
+/* The bytes of x as another type of the same size. No gradient. */
+MICA_API mica_value mica_bitcast(mica_value x, mica_dtype dtype);
 
 /* --- pointwise: two operands, broadcast --- */
 

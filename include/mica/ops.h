@@ -25,6 +25,9 @@ MICA_API MICA_CHECKED mica_status mica_op_copy(mica_queue *queue, const mica_ten
  * x, y: contiguous, of one shape. */
 MICA_API MICA_CHECKED mica_status mica_op_cast(mica_queue *queue, const mica_tensor *x, mica_tensor *y);
 
+/* The bytes of y[i] = those of x[i]. x, y: contiguous, of one shape, their dtypes of one size. */
+MICA_API MICA_CHECKED mica_status mica_op_bitcast(mica_queue *queue, const mica_tensor *x, mica_tensor *y);
+
 /* y[i] = alpha x[i] + beta y[i]; y is not read where beta is 0, so that it may hold anything.
  * x, y: contiguous, of one shape and floating dtype; x may be y. */
 MICA_API MICA_CHECKED mica_status mica_op_scale_add(mica_queue *queue, double alpha, const mica_tensor *x, double beta,
@@ -41,11 +44,11 @@ typedef enum mica_reduction {
 #undef MICA_REDUCTION_ENUM
 } mica_reduction;
 
-/* y = the reduction of x over one axis (negative ones count from the end). x: contiguous f32 f16 bf16 f64 i32 i64. y:
- * contiguous, x's shape without the axis or with 1 in its place; x's dtype or f32, and for ARGMAX i32 or i64. Sums of
- * f16 and bf16 are taken in f32; sums of integers wrap. For MAX and ARGMAX a NaN is the largest value; ARGMAX gives the
- * first of equals. Over an axis of 0 elements SUM gives 0 and the others fail with MICA_E_SHAPE. The order of a sum
- * depends on the sizes alone. */
+/* y = the reduction of x over one axis (negative ones count from the end). x: contiguous f32 f16 bf16 f64 i32
+ * i64 u32 u64. y: contiguous, x's shape without the axis or with 1 in its place; x's dtype or f32, and for ARGMAX i32
+ * or i64. Sums of f16 and bf16 are taken in f32; sums of integers wrap. For MAX and ARGMAX a NaN is the largest value;
+ * ARGMAX gives the first of equals. Over an axis of 0 elements SUM gives 0 and the others fail with MICA_E_SHAPE. The
+ * order of a sum depends on the sizes alone. */
 MICA_API MICA_CHECKED mica_status mica_op_reduce(mica_queue *queue, mica_reduction reduction, const mica_tensor *x,
                                                  int axis, mica_tensor *y);
 

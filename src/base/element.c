@@ -64,6 +64,9 @@ double mica__element_get(mica_dtype dtype, const void *data, int64_t i) {
   case MICA_I16: return ((const int16_t *)data)[i];
   case MICA_I32: return ((const int32_t *)data)[i];
   case MICA_I64: return (double)((const int64_t *)data)[i];
+  case MICA_U16: return ((const uint16_t *)data)[i];
+  case MICA_U32: return ((const uint32_t *)data)[i];
+  case MICA_U64: return (double)((const uint64_t *)data)[i];
   case MICA_DTYPE_COUNT: break;
   }
   return 0;
@@ -81,10 +84,29 @@ void mica__element_set(mica_dtype dtype, void *data, int64_t i, double value) {
   case MICA_I16: ((int16_t *)data)[i] = (int16_t)saturate(value, INT16_MIN, INT16_MAX); break;
   case MICA_I32: ((int32_t *)data)[i] = (int32_t)saturate(value, INT32_MIN, INT32_MAX); break;
   case MICA_I64:
-    /* INT64_MAX is no double: what reaches 2^63 saturates apart. */
+    /* INT64_MAX is no double: what reaches 2^63 saturates apart; UINT64_MAX likewise. */
     ((int64_t *)data)[i] = value >= 0x1p63 ? INT64_MAX : (int64_t)saturate(value, -0x1p63, 0x1p63);
     break;
+  case MICA_U16: ((uint16_t *)data)[i] = (uint16_t)saturate(value, 0, UINT16_MAX); break;
+  case MICA_U32: ((uint32_t *)data)[i] = (uint32_t)saturate(value, 0, UINT32_MAX); break;
+  case MICA_U64: ((uint64_t *)data)[i] = value >= 0x1p64 ? UINT64_MAX : (uint64_t)saturate(value, 0, 0x1p64); break;
   case MICA_DTYPE_COUNT: break;
+  }
+}
+
+void mica__element_wrap(mica_dtype dtype, void *data, int64_t i, double value) {
+  mica_dtype_kind kind = mica_dtype_kind_of(dtype);
+  if (kind != MICA_DTYPE_KIND_SIGNED && kind != MICA_DTYPE_KIND_UNSIGNED) {
+    mica__element_set(dtype, data, i, value);
+    return;
+  }
+  double rest = isfinite(value) ? fmod(value, 0x1p64) : 0;
+  uint64_t bits = rest < 0 ? -(uint64_t)-rest : (uint64_t)rest;
+  switch (mica_dtype_size(dtype)) {
+  case 1: ((uint8_t *)data)[i] = (uint8_t)bits; break;
+  case 2: ((uint16_t *)data)[i] = (uint16_t)bits; break;
+  case 4: ((uint32_t *)data)[i] = (uint32_t)bits; break;
+  default: ((uint64_t *)data)[i] = bits; break;
   }
 }
 

@@ -6,12 +6,16 @@
 #include <mica/dtype.h>
 #include <stdint.h>
 
-/* Element i of data. i64 beyond 2^53 is rounded. */
+/* Element i of data. i64 and u64 beyond 2^53 are rounded. */
 double mica__element_get(mica_dtype dtype, const void *data, int64_t i);
 
 /* Stores value as element i: floating types round to nearest even, integers saturate (NaN gives 0), bool is
  * value != 0. */
 void mica__element_set(mica_dtype dtype, void *data, int64_t i, double value);
+
+/* Stores value as element i, cut towards zero and modulo the range of an integer type (what is not finite gives 0);
+ * other types as above. */
+void mica__element_wrap(mica_dtype dtype, void *data, int64_t i, double value);
 
 /* The unit roundoff: half the distance from 1 to the next number; 0 for integers. */
 double mica__element_roundoff(mica_dtype dtype);

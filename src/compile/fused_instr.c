@@ -24,12 +24,18 @@ void mica__write_line(mica__writer *w, const char *format, ...) {
   if (text[strlen(text) - 1] == '{') w->indent++;
 }
 
+/* True for what is computed in an unsigned type. u8 is computed in int, which holds its products; not those of u16. */
+static bool is_unsigned(mica_dtype dtype) {
+  return mica_dtype_kind_of(dtype) == MICA_DTYPE_KIND_UNSIGNED && dtype != MICA_U8;
+}
+
 const char *mica__write_type(mica_dtype dtype, int32_t width) {
 #define WIDTHS(type)                                                                                                   \
   { type, type "2", type "4", type "8", type "16" }
-  static const char *const names[][5] = {WIDTHS("int"), WIDTHS("long"), WIDTHS("float"), WIDTHS("double")};
+  static const char *const names[][5] = {WIDTHS("int"),    WIDTHS("long"), WIDTHS("float"),
+                                         WIDTHS("double"), WIDTHS("uint"), WIDTHS("ulong")};
 #undef WIDTHS
-  int log2 = 0, row = mica_dtype_kind_of(dtype) == MICA_DTYPE_KIND_FLOAT ? 2 : 0;
+  int log2 = 0, row = mica_dtype_kind_of(dtype) == MICA_DTYPE_KIND_FLOAT ? 2 : is_unsigned(dtype) ? 4 : 0;
   while (width >> (log2 + 1)) log2++;
   return names[row + (mica_dtype_size(dtype) == 8)][log2];
 }
@@ -37,6 +43,7 @@ const char *mica__write_type(mica_dtype dtype, int32_t width) {
 /* A constant, which is a literal or the argument `name`, as so many lanes of dtype. */
 static mica__term constant(mica_dtype dtype, int32_t width, double value, const char *name) {
   mica__term t = {""};
+  if (mica__fused_is_literal(value) && is_unsigned(dtype) && value < 0) value = 0; /* as an argument saturates */
   if (mica__fused_is_literal(value))
     mica__term_add(&t, "((%s)(%.2f))", mica__write_type(dtype, width), value);
   else
@@ -94,10 +101,13 @@ static void write_op(mica__writer *w, int32_t k) {
   const char *narrow = instr->dtype == MICA_I8    ? "char"
                        : instr->dtype == MICA_U8  ? "uchar"
                        : instr->dtype == MICA_I16 ? "short"
+                       : instr->dtype == MICA_U16 ? "ushort"
                                                   : NULL;
   mica__text_addf(w->out, "%*sconst %s v%d = ", 2 * w->indent, "", mica__write_type(instr->dtype, lanes), (int)k);
-  /* Arithmetic of narrow integers is done in int, and wraps as if it were not. */
-  if (narrow) mica__text_addf(w->out, "MICA_AS(int, %d, MICA_AS(%s, %d, ", (int)lanes, narrow, (int)lanes);
+  /* Arithmetic of narrow integers is done in int or uint, and wraps as if it were not. */
+  if (narrow)
+    mica__text_addf(w->out, "MICA_AS(%s, %d, MICA_AS(%s, %d, ", mica__write_type(instr->dtype, 1), (int)lanes, narrow,
+                    (int)lanes);
   for (const char *s = mica__fused_expression(w->fused, instr); *s;) {
     size_t n = 0;
     while (isalnum((unsigned char)s[n]) || s[n] == '_' || (n > 0 && s[n] == '.' && isdigit((unsigned char)s[0]))) n++;

@@ -40,7 +40,7 @@ static void push_arg(mica__launch *launch, const mica__fused *fused, const mica_
   case MICA__FUSED_ARG_CACHE: {
     /* Never of 0 bytes, which OpenCL refuses. */
     int64_t n = fused->extent[plan->lane];
-    mica__launch_local(launch, (size_t)(n ? n : 1) * (instr->dtype == MICA_F64 || instr->dtype == MICA_I64 ? 8 : 4));
+    mica__launch_local(launch, (size_t)(n ? n : 1) * (mica_dtype_size(instr->dtype) == 8 ? 8 : 4));
     break;
   }
   }

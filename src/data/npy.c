@@ -12,8 +12,9 @@ static bool dtype_of(const char *descr, mica_dtype *dtype) {
   static const struct {
     const char *descr;
     mica_dtype dtype;
-  } known[] = {{"<f4", MICA_F32}, {"<f8", MICA_F64}, {"<f2", MICA_F16}, {"|u1", MICA_U8},  {"|i1", MICA_I8},
-               {"<i2", MICA_I16}, {"<i4", MICA_I32}, {"<i8", MICA_I64}, {"|b1", MICA_BOOL}};
+  } known[] = {{"<f4", MICA_F32}, {"<f8", MICA_F64}, {"<f2", MICA_F16}, {"|u1", MICA_U8},
+               {"|i1", MICA_I8},  {"<i2", MICA_I16}, {"<i4", MICA_I32}, {"<i8", MICA_I64},
+               {"<u2", MICA_U16}, {"<u4", MICA_U32}, {"<u8", MICA_U64}, {"|b1", MICA_BOOL}};
   for (size_t i = 0; i < sizeof known / sizeof *known; i++)
     if (!strcmp(known[i].descr, descr)) {
       *dtype = known[i].dtype;

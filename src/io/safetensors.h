@@ -18,9 +18,9 @@
   X(I8, 1, MICA_I8)                                                                                                    \
   X(U8, 1, MICA_U8)                                                                                                    \
   X(BOOL, 1, MICA_BOOL)                                                                                                \
-  X(U64, 8, MICA_DTYPE_COUNT)                                                                                          \
-  X(U32, 4, MICA_DTYPE_COUNT)                                                                                          \
-  X(U16, 2, MICA_DTYPE_COUNT)                                                                                          \
+  X(U64, 8, MICA_U64)                                                                                                  \
+  X(U32, 4, MICA_U32)                                                                                                  \
+  X(U16, 2, MICA_U16)                                                                                                  \
   X(C64, 8, MICA_DTYPE_COUNT)                                                                                          \
   X(F8_E4M3, 1, MICA_DTYPE_COUNT)                                                                                      \
   X(F8_E5M2, 1, MICA_DTYPE_COUNT)                                                                                      \

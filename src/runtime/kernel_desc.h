@@ -12,7 +12,7 @@
 #define MICA__MAX_KERNEL_NAME 63
 
 #define MICA__MAX_PARAMS 24
-#define MICA__MAX_CHOICES 12
+#define MICA__MAX_CHOICES 16
 
 typedef enum mica__param_kind {
   MICA__PARAM_INT,   /* -DMR=8; the value is the number */
@@ -43,6 +43,11 @@ typedef struct mica__kernel_param {
   {                                                                                                                    \
     macro, help, MICA__PARAM_DTYPE, MICA__COUNT_OF(__VA_ARGS__), { __VA_ARGS__ }                                       \
   }
+/* Lists of dtypes for it. */
+#define MICA__FLOATS MICA_F32, MICA_F16, MICA_BF16, MICA_F64
+#define MICA__INTEGERS MICA_I8, MICA_U8, MICA_I16, MICA_I32, MICA_I64, MICA_U16, MICA_U32, MICA_U64
+#define MICA__NUMBERS MICA__FLOATS, MICA__INTEGERS
+#define MICA__DTYPES MICA__NUMBERS, MICA_BOOL
 
 /* Bits for mica__variant.classes. An accelerator gets GPU-class kernels, the null device CPU-class ones. */
 #define MICA__ON_CPU 1u

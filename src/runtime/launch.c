@@ -83,15 +83,18 @@ DEFINE_VECTOR(long8, long, int64_t, i64x8)
 DEFINE_VECTOR(float8, float, float, f32x8)
 
 void mica__launch_scalar(mica__launch *launch, mica_dtype dtype, double value) {
+  mica_dtype_kind kind = mica_dtype_kind_of(dtype);
+  bool is_unsigned = kind == MICA_DTYPE_KIND_UNSIGNED;
   int64_t wide = 0;
   int32_t narrow = 0;
-  mica__element_set(MICA_I64, &wide, 0, value);
-  mica__element_set(MICA_I32, &narrow, 0, value);
+  /* The bits of unsigned types pass as those of signed ones. */
+  mica__element_set(is_unsigned ? MICA_U64 : MICA_I64, &wide, 0, value);
+  mica__element_set(is_unsigned ? MICA_U32 : MICA_I32, &narrow, 0, value);
   if (dtype == MICA_F64)
     mica__launch_double(launch, value);
-  else if (mica_dtype_kind_of(dtype) == MICA_DTYPE_KIND_FLOAT)
+  else if (kind == MICA_DTYPE_KIND_FLOAT)
     mica__launch_float(launch, (float)value);
-  else if (dtype == MICA_I64)
+  else if (mica_dtype_size(dtype) == 8)
     mica__launch_long(launch, wide);
   else
     mica__launch_int(launch, narrow);

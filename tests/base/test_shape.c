@@ -14,11 +14,13 @@ START_TEST(dtypes_describe_themselves) {
     size_t bytes;
     mica_dtype_kind kind;
   } expected[] = {
-      {MICA_F32, "f32", 4, MICA_DTYPE_KIND_FLOAT},   {MICA_F16, "f16", 2, MICA_DTYPE_KIND_FLOAT},
-      {MICA_BF16, "bf16", 2, MICA_DTYPE_KIND_FLOAT}, {MICA_F64, "f64", 8, MICA_DTYPE_KIND_FLOAT},
-      {MICA_I8, "i8", 1, MICA_DTYPE_KIND_SIGNED},    {MICA_U8, "u8", 1, MICA_DTYPE_KIND_UNSIGNED},
-      {MICA_I16, "i16", 2, MICA_DTYPE_KIND_SIGNED},  {MICA_I32, "i32", 4, MICA_DTYPE_KIND_SIGNED},
-      {MICA_I64, "i64", 8, MICA_DTYPE_KIND_SIGNED},  {MICA_BOOL, "b8", 1, MICA_DTYPE_KIND_BOOL},
+      {MICA_F32, "f32", 4, MICA_DTYPE_KIND_FLOAT},    {MICA_F16, "f16", 2, MICA_DTYPE_KIND_FLOAT},
+      {MICA_BF16, "bf16", 2, MICA_DTYPE_KIND_FLOAT},  {MICA_F64, "f64", 8, MICA_DTYPE_KIND_FLOAT},
+      {MICA_I8, "i8", 1, MICA_DTYPE_KIND_SIGNED},     {MICA_U8, "u8", 1, MICA_DTYPE_KIND_UNSIGNED},
+      {MICA_I16, "i16", 2, MICA_DTYPE_KIND_SIGNED},   {MICA_I32, "i32", 4, MICA_DTYPE_KIND_SIGNED},
+      {MICA_I64, "i64", 8, MICA_DTYPE_KIND_SIGNED},   {MICA_BOOL, "b8", 1, MICA_DTYPE_KIND_BOOL},
+      {MICA_U16, "u16", 2, MICA_DTYPE_KIND_UNSIGNED}, {MICA_U32, "u32", 4, MICA_DTYPE_KIND_UNSIGNED},
+      {MICA_U64, "u64", 8, MICA_DTYPE_KIND_UNSIGNED},
   };
   ck_assert_uint_eq(sizeof expected / sizeof *expected, MICA_DTYPE_COUNT);
   for (size_t i = 0; i < MICA_DTYPE_COUNT; i++) {

@@ -85,8 +85,7 @@ extern const struct mica__tunable mica__conv_tunable;
 #define MICA__CONV_TYPES MICA_F32, MICA_F16, MICA_BF16
 #define MICA__CONV_PARAMS(...)                                                                                         \
   MICA__DTYPE("D_T", "type of x, w and y", __VA_ARGS__), MICA__DTYPE("ACC_T", "type of sums", MICA_F32, MICA_F64),     \
-      MICA__DTYPE("BIAS_T", "type of bias", MICA_F32, MICA_F16, MICA_BF16, MICA_F64),                                  \
-      MICA__CASE("BIAS", "2 a value a channel", 2)
+      MICA__DTYPE("BIAS_T", "type of bias", MICA__FLOATS), MICA__CASE("BIAS", "2 a value a channel", 2)
 #define MICA__CONV_VALUES MICA_F32, MICA_F32, MICA_F32, 2
 
 /* Launches of kernels that end in EPILOGUE_PARAMS: mica__epilogue_begin(queue, desc, values, &conv->epilogue, ..), the

@@ -9,8 +9,7 @@
 #include <string.h>
 
 static const mica__kernel_param params[] = {
-    MICA__DTYPE("Y_T", "type of y", MICA_F32, MICA_F16, MICA_BF16, MICA_F64, MICA_I8, MICA_U8, MICA_I16, MICA_I32,
-                MICA_I64, MICA_BOOL),
+    MICA__DTYPE("Y_T", "type of y", MICA__DTYPES),
     MICA__POINTWISE_VW,
 };
 static const mica__variant variants[] = {
@@ -19,6 +18,20 @@ static const mica__variant variants[] = {
 };
 static const mica__kernel_desc fill = {MICA__KERNEL("fill", "elementwise/fill.cl", params, variants)};
 
+/* An integer as its bits, which a double need not hold. */
+static void push_value(mica__launch *launch, mica_dtype dtype, double value) {
+  int64_t element = 0;
+  if (mica_dtype_kind_of(dtype) == MICA_DTYPE_KIND_FLOAT) {
+    mica__launch_scalar(launch, dtype, value);
+    return;
+  }
+  mica__element_wrap(dtype, &element, 0, value);
+  if (mica_dtype_size(dtype) == 8)
+    mica__launch_long(launch, element);
+  else
+    mica__launch_int(launch, (int32_t)(int64_t)mica__element_get(dtype, &element, 0));
+}
+
 static mica_status launch_fill(mica_queue *queue, const mica__variant *variant, double value, mica_tensor *y) {
   mica__launch launch;
   mica_dtype dtype = mica_tensor_dtype(y);
@@ -26,30 +39,17 @@ static mica_status launch_fill(mica_queue *queue, const mica__variant *variant, 
   MICA_TRY(mica__pointwise_launch(queue, &fill, variant, dtype, dtype, n, &launch));
   mica__launch_tensor(&launch, y);
   mica__launch_long(&launch, n);
-  mica__launch_scalar(&launch, dtype, dtype == MICA_BOOL ? value != 0 : value);
+  push_value(&launch, dtype, value);
   mica__launch_cost(&launch, 0, (double)mica_tensor_bytes(y));
   return mica__queue_submit(queue, &launch);
-}
-
-/* An element as the kernel would store it: integers of less than 32 bits keep the lowest. */
-static void make_element(mica_dtype dtype, double value, unsigned char element[8]) {
-  int32_t whole = 0;
-  mica__element_set(MICA_I32, &whole, 0, dtype == MICA_BOOL ? value != 0 : value);
-  const int16_t half = (int16_t)whole;
-  const int8_t quarter = (int8_t)whole;
-  size_t size = mica_dtype_size(dtype);
-  if (mica_dtype_kind_of(dtype) == MICA_DTYPE_KIND_FLOAT || size == 8)
-    mica__element_set(dtype, element, 0, value);
-  else
-    memcpy(element, size == 4 ? (const void *)&whole : size == 2 ? (const void *)&half : &quarter, size);
 }
 
 mica_status mica_op_fill(mica_queue *queue, double value, mica_tensor *y) {
   MICA_TRY(mica__operand_check(queue, "fill", "y", y));
   if (mica__queue_records(queue)) return launch_fill(queue, NULL, value, y);
-  unsigned char element[8];
-  make_element(mica_tensor_dtype(y), value, element);
-  return mica__tensor_fill(queue, y, element);
+  uint64_t element = 0;
+  mica__element_wrap(mica_tensor_dtype(y), &element, 0, value);
+  return mica__tensor_fill(queue, y, (const unsigned char *)&element);
 }
 
 static mica_status check_case(mica__check_group *group, const mica__variant *variant, mica_dtype x_type,
@@ -58,10 +58,9 @@ static mica_status check_case(mica__check_group *group, const mica__variant *var
   mica__check *check = group->check;
   mica__check_tensor y = {0}, by_driver = {0};
   double value = -3, stored = 0;
-  unsigned char element[8] = {0};
-  /* -3 wraps in u8 as it does on the device. */
-  mica__element_set(y_type, element, 0, y_type == MICA_U8 ? 253 : value);
-  stored = mica__element_get(y_type, element, 0);
+  uint64_t element = 0;
+  mica__element_wrap(y_type, &element, 0, value);
+  stored = mica__element_get(y_type, &element, 0);
   double *want = calloc((size_t)n + 1, 2 * sizeof *want);
   mica_status status = want ? mica__check_output(check, y_type, MICA_SHAPE(n), &y) : mica__fail_nomem("a reference");
   for (int64_t i = 0; want && i < n; i++) want[i] = stored;

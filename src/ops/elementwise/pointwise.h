@@ -21,6 +21,9 @@ mica_status mica__pointwise_launch(mica_queue *queue, const mica__kernel_desc *d
 typedef mica_status mica__pointwise_case(mica__check_group *group, const mica__variant *variant, mica_dtype x_type,
                                          mica_dtype y_type, int64_t n);
 
+/* cast.c's, by which n elements of one type become those of another. */
+extern const mica__kernel_desc mica__cast_kernel;
+
 /* Runs the case over all variants, all values of the parameters X_T and Y_T (as far as the table has them), and sizes
  * around every multiple of the vector. */
 mica_status mica__pointwise_check(mica__check *check, const mica__kernel_desc *desc, mica__pointwise_case *run);

@@ -8,7 +8,7 @@
 #include <stdlib.h>
 
 static const mica__kernel_param params[] = {
-    MICA__DTYPE("X_T", "type of x and y", MICA_F32, MICA_F16, MICA_BF16, MICA_F64),
+    MICA__DTYPE("X_T", "type of x and y", MICA__FLOATS),
     MICA__POINTWISE_VW,
 };
 static const mica__variant variants[] = {

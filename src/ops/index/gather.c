@@ -66,8 +66,7 @@ static mica_status evaluate_gather(const mica__eval *eval) {
 }
 
 static const mica__kernel_param params[] = {
-    MICA__DTYPE("X_T", "type of x and y", MICA_F32, MICA_F16, MICA_BF16, MICA_F64, MICA_I8, MICA_U8, MICA_I16, MICA_I32,
-                MICA_I64, MICA_BOOL),
+    MICA__DTYPE("X_T", "type of x and y", MICA__DTYPES),
     MICA__DTYPE("I_T", "type of the indices", MICA_I64, MICA_I32),
     MICA__INT("ELEMENTS", "1: an index for every element", 0, 1),
     MICA__INT("VW", "elements a work-item makes", 1, 2, 4, 8, 16),

@@ -53,9 +53,8 @@ static mica_status evaluate_scatter(const mica__eval *eval) {
   return MICA_OK;
 }
 
-#define UPDATE_TYPES MICA_F32, MICA_F16, MICA_BF16, MICA_F64, MICA_I8, MICA_U8, MICA_I16, MICA_I32, MICA_I64, MICA_BOOL
 static const mica__kernel_param rows_params[] = {
-    MICA__DTYPE("U_T", "type of the updates and the result", UPDATE_TYPES),
+    MICA__DTYPE("U_T", "type of the updates and the result", MICA__DTYPES),
     MICA__INT("JOIN", "0 the last stays, 1 sum, 2 product, 3 largest, 4 smallest", 0, 1, 2, 3, 4),
     MICA__INT("BASE", "1: there is a tensor to start from, 2: the result itself", 0, 1, 2),
     MICA__INT("VW", "elements a work-item makes", 1, 2, 4, 8, 16),
@@ -68,7 +67,7 @@ static const mica__kernel_desc scatter_rows = {
     MICA__KERNEL("scatter_rows", "index/scatter.cl", rows_params, rows_variants)};
 
 static const mica__kernel_param elements_params[] = {
-    MICA__DTYPE("U_T", "type of the updates and the result", UPDATE_TYPES),
+    MICA__DTYPE("U_T", "type of the updates and the result", MICA__DTYPES),
     MICA__DTYPE("I_T", "type of the indices", MICA_I64, MICA_I32),
     MICA__INT("JOIN", "0 the last stays, 1 sum, 2 product, 3 largest, 4 smallest", 0, 1, 2, 3, 4),
     MICA__INT("BASE", "1: there is a tensor to start from, 2: the result itself", 0, 1, 2),

@@ -9,9 +9,8 @@
 /* Every index is compared with all others; above this many, sorting them takes less time. */
 #define MOST_INDICES 64
 
-#define UPDATE_TYPES MICA_F32, MICA_F16, MICA_BF16, MICA_F64, MICA_I8, MICA_U8, MICA_I16, MICA_I32, MICA_I64, MICA_BOOL
 static const mica__kernel_param params[] = {
-    MICA__DTYPE("U_T", "type of the updates and the result", UPDATE_TYPES),
+    MICA__DTYPE("U_T", "type of the updates and the result", MICA__DTYPES),
     MICA__DTYPE("I_T", "type of the indices", MICA_I64, MICA_I32),
     MICA__INT("JOIN", "0 the last stays, 1 sum, 2 product, 3 largest, 4 smallest", 0, 1, 2, 3, 4),
     MICA__INT("EACH", "1: an index for every element, not for every row", 0, 1),

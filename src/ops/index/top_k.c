@@ -58,8 +58,7 @@ static mica_status evaluate_top_k(const mica__eval *eval) {
 }
 
 static const mica__kernel_param params[] = {
-    MICA__DTYPE("X_T", "type of x", MICA_F32, MICA_F16, MICA_BF16, MICA_F64, MICA_I8, MICA_U8, MICA_I16, MICA_I32,
-                MICA_I64),
+    MICA__DTYPE("X_T", "type of x", MICA__NUMBERS),
     MICA__CASE("VALUES", "1: the values are written", 1, 0),
     MICA__CASE("INDICES", "1: the indices are written", 1, 0),
     MICA__INT("SMALLEST", "1: the smallest", 0, 1),

@@ -142,10 +142,8 @@ static mica_status evaluate_max_pool_grad(const mica__eval *eval) {
 
 /* --- launches --- */
 
-#define TYPES                                                                                                          \
-  MICA__DTYPE("X_T", "type of x", MICA_F32, MICA_F16, MICA_BF16, MICA_F64, MICA_I8, MICA_U8, MICA_I16, MICA_I32,       \
-              MICA_I64)
-#define FLOATS MICA__DTYPE("X_T", "type of dx and dy", MICA_F32, MICA_F16, MICA_BF16, MICA_F64)
+#define TYPES MICA__DTYPE("X_T", "type of x", MICA__NUMBERS)
+#define FLOATS MICA__DTYPE("X_T", "type of dx and dy", MICA__FLOATS)
 #define POSITIONS MICA__CASE("INDICES", "1: y is the position", 0, 1)
 #define LINES                                                                                                          \
   MICA__CASE("STRIDE", "stride along W; 0: any", 1, 2, 0),                                                             \
@@ -412,15 +410,18 @@ static const mica__launch_case cases[] = {
 };
 #define CASE_COUNT (sizeof cases / sizeof *cases)
 
+static const mica_dtype integers[] = {MICA_I8, MICA_U8, MICA_I32, MICA_I64, MICA_U16, MICA_U32, MICA_U64};
+#define INTEGER_COUNT (sizeof integers / sizeof *integers)
+
 static mica_status check_of(mica__check *check, const mica__op *op, const mica_dtype *more) {
-  mica__launch_case list[CASE_COUNT + 4];
+  mica__launch_case list[CASE_COUNT + INTEGER_COUNT];
   size_t count = 0;
   for (; count < CASE_COUNT; count++) {
     list[count] = cases[count];
     list[count].input_count = 1;
   }
   /* Few values, so that equals are met. */
-  for (int i = 0; more && i < 4; i++) {
+  for (size_t i = 0; more && i < INTEGER_COUNT; i++) {
     list[count] = list[1];
     list[count].bound[0] = 4;
     list[count++].inputs[0].dtype = more[i];
@@ -428,7 +429,6 @@ static mica_status check_of(mica__check *check, const mica__op *op, const mica_d
   return mica__check_launches(check, op, op->name, list, count);
 }
 
-static const mica_dtype integers[] = {MICA_I8, MICA_U8, MICA_I32, MICA_I64};
 static mica_status check_max_pool(mica__check *check) { return check_of(check, &mica__op_max_pool, integers); }
 static mica_status check_max_pool_indices(mica__check *check) {
   return check_of(check, &mica__op_max_pool_indices, integers);

@@ -71,7 +71,7 @@ static mica_status evaluate_random(const mica__eval *eval) {
 
 static const mica__kernel_param params[] = {
     MICA__INT("KIND", "0 uniform, 1 normal, 2 below a probability", UNIFORM, NORMAL, BELOW),
-    MICA__DTYPE("Y_T", "type of y", MICA_F32, MICA_F16, MICA_BF16, MICA_F64, MICA_BOOL),
+    MICA__DTYPE("Y_T", "type of y", MICA__FLOATS, MICA_BOOL),
     MICA__DTYPE("S_T", "type of the step", MICA_I64, MICA_I32),
 };
 static const mica__variant variants[] = {MICA__VARIANT("any", MICA__ON_ANY, UNIFORM, MICA_F32, MICA_I64)};

@@ -37,11 +37,8 @@ static mica_status evaluate_cumulative(const mica__eval *eval) {
 }
 
 static const mica__kernel_param params[] = {
-    MICA__DTYPE("X_T", "type of x and y", MICA_F32, MICA_F16, MICA_BF16, MICA_F64, MICA_I8, MICA_U8, MICA_I16, MICA_I32,
-                MICA_I64),
-    MICA__INT("PRODUCT", "1: the product", 0, 1),
-    MICA__INT("EXCLUSIVE", "1: without the element itself", 0, 1),
-    MICA__INT("REVERSE", "1: from the end", 0, 1),
+    MICA__DTYPE("X_T", "type of x and y", MICA__NUMBERS),          MICA__INT("PRODUCT", "1: the product", 0, 1),
+    MICA__INT("EXCLUSIVE", "1: without the element itself", 0, 1), MICA__INT("REVERSE", "1: from the end", 0, 1),
     MICA__INT("VW", "columns a work-item takes", 1, 2, 4, 8, 16),
 };
 static const mica__variant variants[] = {

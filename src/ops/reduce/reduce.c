@@ -8,8 +8,8 @@
 
 static const mica__kernel_param params[] = {
     MICA__INT("KIND", "0 sum, 1 max, 2 argmax", MICA_REDUCTION_SUM, MICA_REDUCTION_MAX, MICA_REDUCTION_ARGMAX),
-    MICA__DTYPE("X_T", "type of x", MICA_F32, MICA_F16, MICA_BF16, MICA_F64, MICA_I32, MICA_I64),
-    MICA__DTYPE("Y_T", "type of y", MICA_F32, MICA_F16, MICA_BF16, MICA_F64, MICA_I32, MICA_I64),
+    MICA__DTYPE("X_T", "type of x", MICA__FLOATS, MICA_I32, MICA_I64, MICA_U32, MICA_U64),
+    MICA__DTYPE("Y_T", "type of y", MICA__FLOATS, MICA_I32, MICA_I64, MICA_U32, MICA_U64),
     MICA__INT("SHARED", "1: a group shares a chunk", 0, 1),
     MICA__INT("VW", "elements taken together", 1, 2, 4, 8, 16),
     MICA__INT("GROUP", "work-items of a group where SHARED", 32, 64, 128, 256),

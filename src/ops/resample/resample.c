@@ -198,7 +198,7 @@ static mica_status grad_resample(const mica__grad *grad) {
 }
 
 static const mica__kernel_param params[] = {
-    MICA__DTYPE("X_T", "type of x and y", MICA_F32, MICA_F16, MICA_BF16, MICA_F64),
+    MICA__DTYPE("X_T", "type of x and y", MICA__FLOATS),
     MICA__INT("VW", "columns that are taken as one vector", 1, 2, 4, 8, 16),
 };
 static const mica__variant variants[] = {
