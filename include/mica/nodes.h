@@ -77,6 +77,11 @@ MICA_API mica_value mica_leaky_relu(mica_value x, double slope);
 MICA_API mica_value mica_elu(mica_value x, double alpha);
 /* x < 0 ? alpha (e^(x / alpha) - 1) : x; Barron 2017 */
 MICA_API mica_value mica_celu(mica_value x, double alpha);
+/* x > threshold ? x : 0; Konda et al. 2014 */
+MICA_API mica_value mica_thresholded_relu(mica_value x, double threshold);
+/* x + bias where x < -threshold, x - bias where x > threshold, 0 between and for NaN: with a bias of 0 the hard
+ * shrinkage of Donoho and Johnstone 1994, with that of the threshold the soft one. */
+MICA_API mica_value mica_shrink(mica_value x, double threshold, double bias);
 /* min(max(scale x + shift, 0), 1); PyTorch's has 1/6 and 1/2, ONNX's 0.2 and 0.5 */
 MICA_API mica_value mica_hard_sigmoid(mica_value x, double scale, double shift);
 /* x as another type: floats to integers are cut towards zero and saturate, NaN gives 0; integers wrap; bool is x != 0.
