@@ -232,7 +232,7 @@ static mica_status collect_platform(const mica__cl_api *api, cl_platform_id plat
   mica__attempt_begin();
   bool is_pocl = platform_text_into(api, platform, CL_PLATFORM_NAME, name) == MICA_OK && strstr(name, MICA__POCL);
   mica__attempt_end();
-  if (is_pocl) mica__drivers_check_pocl_cache();
+  if (is_pocl) mica__drivers_warn_of_pocl_cache();
   if (api->GetDeviceIDs(platform, CL_DEVICE_TYPE_ALL, 0, NULL, &n) != CL_SUCCESS || n == 0) return MICA_OK;
   cl_device_id *ids = calloc(n, sizeof *ids);
   mica__device *grown = realloc(*list, (*count + n) * sizeof **list);
@@ -249,6 +249,7 @@ static mica_status collect_platform(const mica__cl_api *api, cl_platform_id plat
 
 static mica_status collect(const mica__cl_api *api, mica__device **list, size_t *count) {
   cl_uint n = 0;
+  mica__drivers_prepare_pocl_cache();
   cl_int error = api->GetPlatformIDs(0, NULL, &n);
   if (error == MICA__CL_FORKED) return mica__cl_check(error, "listing the OpenCL platforms");
   /* A loader without any driver answers an error rather than zero. */

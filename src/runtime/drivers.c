@@ -1,13 +1,14 @@
 #define _GNU_SOURCE /* sched_getaffinity; NOLINT(bugprone-reserved-identifier): the system's own switch */
 #include "runtime/drivers.h"
 
-#include "base/file.h"
 #include "base/text.h"
 
+#include <errno.h>
 #include <mica/device.h>
 #include <sched.h>
 #include <stdbool.h>
 #include <stdlib.h>
+#include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -37,15 +38,24 @@ static bool pocl_cache(mica__text *path) {
   return path->data != NULL;
 }
 
-/* Makes the folder where it is missing, as PoCL would, and a file in it: permissions alone do not tell of a file system
- * that is full or cannot be written. The probe is a folder, since that is made and removed by name alone. */
+/* Probes the folder, or where it is missing the nearest there is above it, in which PoCL would make it: permissions
+ * alone do not tell of a file system that is full or cannot be written. The probe is a folder, since that is made and
+ * removed by name alone. */
 static bool can_be_written(const char *folder) {
+  struct stat about;
   mica__text probe = {0};
-  if (!*folder) return false; /* PoCL aborts the process at an empty name */
-  mica__text_addf(&probe, "%s/mica-probe-XXXXXX", folder);
-  bool written = mica__text_status(&probe) == MICA_OK && mica__file_make_parents(probe.data) == MICA_OK &&
-                 mkdtemp(probe.data) && rmdir(probe.data) == 0;
+  char *found = *folder ? mica__strdup(folder) : NULL; /* PoCL aborts the process at an empty name */
+  while (found && stat(found, &about) != 0 && errno == ENOENT && strcmp(found, ".") != 0) {
+    char *slash = strrchr(found, '/');
+    if (!slash)
+      strcpy(found, ".");
+    else
+      slash[slash == found] = '\0';
+  }
+  if (found) mica__text_addf(&probe, "%s/mica-probe-XXXXXX", found);
+  bool written = found && mica__text_status(&probe) == MICA_OK && mkdtemp(probe.data) && rmdir(probe.data) == 0;
   mica__text_free(&probe);
+  free(found);
   return written;
 }
 
@@ -61,21 +71,29 @@ static bool temporary_folder(mica__text *path) {
          (about.st_mode & 077) == 0 && can_be_written(path->data);
 }
 
-void mica__drivers_check_pocl_cache(void) {
+/* What was found, for the warning: the cache that cannot be written, and what is used instead. */
+static mica__text unwritable, instead;
+
+void mica__drivers_prepare_pocl_cache(void) {
   static bool checked;
   if (checked) return;
   checked = true;
-  mica__text path = {0}, instead = {0};
   mica__attempt_begin();
-  if (pocl_cache(&path) && !can_be_written(path.data)) {
-    bool found = temporary_folder(&instead);
+  if (pocl_cache(&unwritable) && can_be_written(unwritable.data)) mica__text_free(&unwritable);
+  if (unwritable.data && temporary_folder(&instead))
+    setenv("POCL_CACHE_DIR", instead.data, 1);
+  else
+    mica__text_free(&instead);
+  mica__attempt_end();
+}
+
+void mica__drivers_warn_of_pocl_cache(void) {
+  if (unwritable.data)
     mica__log(
         MICA_LOG_LEVEL_WARNING,
         "PoCL cannot write its cache \"%s\" (POCL_CACHE_DIR, else pocl/kcache under XDG_CACHE_HOME or ~/.cache); %s%s",
-        path.data, found ? "it keeps compiled kernels in " : "expect it to fail", found ? instead.data : "");
-    if (found) setenv("POCL_CACHE_DIR", instead.data, 1);
-  }
-  mica__attempt_end();
-  mica__text_free(&path);
+        unwritable.data, instead.data ? "it keeps compiled kernels in " : "expect it to fail",
+        instead.data ? instead.data : "");
+  mica__text_free(&unwritable);
   mica__text_free(&instead);
 }

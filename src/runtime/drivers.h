@@ -7,9 +7,12 @@
 /* Cores that this process may run on; 1 where that is not known. */
 size_t mica__usable_cores(void);
 
-/* To be called before PoCL is first asked for its devices: it has none, or compiles nothing, where it cannot write its
- * cache. Then a warning says so, and POCL_CACHE_DIR names a folder for temporary files instead. Looks once a process;
+/* PoCL has no devices, or compiles nothing, where it cannot write its cache: then POCL_CACHE_DIR is made to name a
+ * folder for temporary files. To be called before platforms are listed, whether PoCL is one of them or not: where
+ * there are several, the loader (ocl-icd) asks each for its devices to bring them into an order. Looks once a process;
  * one thread at a time. */
-void mica__drivers_check_pocl_cache(void);
+void mica__drivers_prepare_pocl_cache(void);
+/* To be called where PoCL is found: says so, once. */
+void mica__drivers_warn_of_pocl_cache(void);
 
 #endif
