@@ -3,8 +3,9 @@
  *   X_T, Y_T   types of x and y
  *   VW         elements a work-item moves
  *
- * One dimension of ceil(n / VW) work-items, any group size; the last one moves what is left element by element. */
+ * One dimension of ceil(n / VW) work-items; the last one moves what is left element by element. */
 #include "common/cast.clh"
+#include "common/group.clh"
 
 #ifndef X_T
 #define X_T f32
@@ -16,7 +17,7 @@
 #define VW 4
 #endif
 
-__kernel void cast(__global const STORAGE(X_T) *x, const long x_at, __global STORAGE(Y_T) *y, const long y_at,
+RANGE_KERNEL cast(__global const STORAGE(X_T) *x, const long x_at, __global STORAGE(Y_T) *y, const long y_at,
                    const long n) {
   const long i = (long)get_global_id(0) * VW;
   x += x_at;

@@ -3,8 +3,9 @@
  *   Y_T   type of y
  *   VW    elements a work-item writes
  *
- * One dimension of ceil(n / VW) work-items, any group size; the last one writes what is left element by element. */
+ * One dimension of ceil(n / VW) work-items; the last one writes what is left element by element. */
 #include "common/dtype.clh"
+#include "common/group.clh"
 
 #ifndef Y_T
 #define Y_T f32
@@ -13,7 +14,7 @@
 #define VW 4
 #endif
 
-__kernel void fill(__global STORAGE(Y_T) *y, const long y_at, const long n, const COMPUTE(Y_T) value) {
+RANGE_KERNEL fill(__global STORAGE(Y_T) *y, const long y_at, const long n, const COMPUTE(Y_T) value) {
   const long i = (long)get_global_id(0) * VW;
   y += y_at;
   if (i + VW <= n) {

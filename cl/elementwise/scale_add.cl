@@ -3,8 +3,9 @@
  *   X_T   type of x and y, a floating one
  *   VW    elements a work-item makes
  *
- * One dimension of ceil(n / VW) work-items, any group size. x may be y. */
+ * One dimension of ceil(n / VW) work-items. x may be y. */
 #include "common/dtype.clh"
+#include "common/group.clh"
 
 #ifndef X_T
 #define X_T f32
@@ -21,7 +22,7 @@
                          (COMPUTEV(X_T, n))(beta) * LOADV(X_T, n, y, i)),                                              \
          y, i)
 
-__kernel void scale_add(__global const STORAGE(X_T) *x, const long x_at, __global STORAGE(X_T) *y, const long y_at,
+RANGE_KERNEL scale_add(__global const STORAGE(X_T) *x, const long x_at, __global STORAGE(X_T) *y, const long y_at,
                         const long n, const SCALAR alpha, const SCALAR beta) {
   const long i = (long)get_global_id(0) * VW;
   x += x_at;

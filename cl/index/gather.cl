@@ -8,7 +8,8 @@
  *   ELEMENTS   1: an index for every element
  *   VW         elements along `inner` a work-item makes
  *
- * One dimension of outer * m * ceil(inner / VW) work-items, any group size. */
+ * One dimension of outer * m * ceil(inner / VW) work-items. */
+#include "common/group.clh"
 #include "index/index.clh"
 
 #ifndef X_T
@@ -24,7 +25,7 @@
 #define VW 4
 #endif
 
-__kernel void gather(__global const STORAGE(X_T) *x, const long x_at, __global const STORAGE(I_T) *indices,
+RANGE_KERNEL gather(__global const STORAGE(X_T) *x, const long x_at, __global const STORAGE(I_T) *indices,
                      const long indices_at, __global STORAGE(X_T) *y, const long y_at, const int outer, const int n,
                      const int m, const int inner) {
   const int chunks = (inner + VW - 1) / VW;

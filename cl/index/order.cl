@@ -11,13 +11,14 @@
  * order_serial   one work-item does it all, in n + 2 m steps: for devices of the CPU class.
  * order_starts   n + 1 work-items, each counting through the indices: for devices of many work-items.
  * order_scatter   m work-items, after order_starts, each counting its equals before it. */
+#include "common/group.clh"
 #include "index/index.clh"
 
 #ifndef I_T
 #define I_T i64
 #endif
 
-__kernel void order_serial(__global const STORAGE(I_T) * indices, const long indices_at, __global int *start,
+CPU_KERNEL order_serial(__global const STORAGE(I_T) * indices, const long indices_at, __global int *start,
                            const long start_at, __global int *order, const long order_at, const int n, const int m) {
   indices += indices_at;
   start += start_at;
@@ -37,7 +38,7 @@ __kernel void order_serial(__global const STORAGE(I_T) * indices, const long ind
   }
 }
 
-__kernel void order_starts(__global const STORAGE(I_T) * indices, const long indices_at, __global int *start,
+RANGE_KERNEL order_starts(__global const STORAGE(I_T) * indices, const long indices_at, __global int *start,
                            const long start_at, __global int *order, const long order_at, const int n, const int m) {
   const int v = get_global_id(0);
   int below = 0;
@@ -46,7 +47,7 @@ __kernel void order_starts(__global const STORAGE(I_T) * indices, const long ind
   start[start_at + v] = below;
 }
 
-__kernel void order_scatter(__global const STORAGE(I_T) * indices, const long indices_at, __global int *start,
+RANGE_KERNEL order_scatter(__global const STORAGE(I_T) * indices, const long indices_at, __global int *start,
                             const long start_at, __global int *order, const long order_at, const int n, const int m) {
   const int j = get_global_id(0);
   if (j >= m) return;

@@ -12,8 +12,9 @@
  *   BASE   1: there is an x; 2: in place, x is y: elements that no index names are not written
  *   VW     elements along `inner` a work-item makes (scatter_rows)
  *
- * One dimension of outer * n * ceil(inner / VW) work-items (VW counts as 1 for scatter_elements), any group size. Every
+ * One dimension of outer * n * ceil(inner / VW) work-items (VW counts as 1 for scatter_elements). Every
  * element of y is written once: the order of every sum depends on the indices alone. */
+#include "common/group.clh"
 #include "index/index.clh"
 
 #ifndef U_T
@@ -60,7 +61,7 @@
     STOREV(U_T, w, sum, y, y_row + (i));                                                                               \
   } while (0)
 
-__kernel void scatter_rows(__global const STORAGE(U_T) * x, const long x_at, __global const STORAGE(U_T) * u,
+RANGE_KERNEL scatter_rows(__global const STORAGE(U_T) * x, const long x_at, __global const STORAGE(U_T) * u,
                            const long u_at, __global STORAGE(U_T) * y, const long y_at, __global const int *start,
                            const long start_at, __global const int *order, const long order_at, const int outer,
                            const int n, const int m, const int inner) {
@@ -86,7 +87,7 @@ __kernel void scatter_rows(__global const STORAGE(U_T) * x, const long x_at, __g
     for (int i = begin; i < inner; i++) ROW(1, i);
 }
 
-__kernel void scatter_elements(__global const STORAGE(U_T) * x, const long x_at, __global const STORAGE(U_T) * u,
+RANGE_KERNEL scatter_elements(__global const STORAGE(U_T) * x, const long x_at, __global const STORAGE(U_T) * u,
                                const long u_at, __global STORAGE(U_T) * y, const long y_at,
                                __global const STORAGE(I_T) * indices, const long indices_at, const int outer,
                                const int n, const int m, const int inner) {

@@ -9,8 +9,9 @@
  *   EACH   1: an index for every element; then VW counts as 1
  *   VW     elements along `inner` a work-item makes
  *
- * One dimension of outer * m * ceil(inner / VW) work-items, any group size. The first j of equal indices does the work
+ * One dimension of outer * m * ceil(inner / VW) work-items. The first j of equal indices does the work
  * of all of them, so that the order of every sum depends on the indices alone; m indices are read twice: for few. */
+#include "common/group.clh"
 #include "index/index.clh"
 
 #ifndef U_T
@@ -60,7 +61,7 @@
     STOREV(U_T, w, sum, y, y_first + (i));                                                                             \
   } while (0)
 
-__kernel void scatter_update(__global const STORAGE(U_T) *u, const long u_at, __global STORAGE(U_T) *y,
+RANGE_KERNEL scatter_update(__global const STORAGE(U_T) *u, const long u_at, __global STORAGE(U_T) *y,
                              const long y_at, __global const STORAGE(I_T) *indices, const long indices_at,
                              const int outer, const int n, const int m, const int inner) {
   const int chunks = (inner + WIDTH - 1) / WIDTH;

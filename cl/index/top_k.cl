@@ -8,9 +8,10 @@
  *   INDICES    1: indices are written
  *   SMALLEST   1: the r-th smallest, a NaN being the smallest
  *
- * One dimension of outer * inner work-items, any group size. Each walks its row once a result: what follows the last
+ * One dimension of outer * inner work-items. Each walks its row once a result: what follows the last
  * one found is searched for its first. */
 #include "common/dtype.clh"
+#include "common/group.clh"
 
 #ifndef X_T
 #define X_T f32
@@ -31,7 +32,7 @@
 #define BEFORE(a, b) ((a) > (b) || ((a) != (a) && (b) == (b)))
 #endif
 
-__kernel void top_k(__global const STORAGE(X_T) *x, const long x_at, __global STORAGE(X_T) *values,
+RANGE_KERNEL top_k(__global const STORAGE(X_T) *x, const long x_at, __global STORAGE(X_T) *values,
                     const long values_at, __global long *indices, const long indices_at, const int outer, const int n,
                     const int k, const int inner) {
   const long item = get_global_id(0);

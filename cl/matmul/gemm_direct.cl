@@ -4,6 +4,7 @@
  * A work-item owns MICRO_M rows by VEC columns and reads its operands where they lie; the caches do the sharing.
  * Indices beyond the matrix are held at its last row or column, so that the loop over k has no branches.
  * NDRange: one dimension, ceil(N / VEC) * ceil(M / MICRO_M) * batches or more, work-groups of any size. */
+#include "common/group.clh"
 #include "matmul/operands.clh"
 
 #ifndef MICRO_M /* rows a work-item computes */
@@ -15,7 +16,7 @@
 
 typedef COMPUTEV(ACC_T, VEC) vec_t;
 
-__kernel void gemm_direct(const int batches, OPERAND_PARAMS, EPILOGUE_PARAMS) {
+RANGE_KERNEL gemm_direct(const int batches, OPERAND_PARAMS, EPILOGUE_PARAMS) {
   const long blocks_n = (N + VEC - 1) / VEC, blocks_m = (M + MICRO_M - 1) / MICRO_M, index = (long)get_global_id(0);
   const long batch = index / blocks_n / blocks_m;
   if (batch < batches) {

@@ -2,9 +2,10 @@
  *
  * The reference among the implementations: any device, any type, any stride, any size, no local memory. Sums run over k
  * in order. NDRange: one dimension, M * N * batches or more, work-groups of any size. */
+#include "common/group.clh"
 #include "matmul/operands.clh"
 
-__kernel void gemm_naive(const int batches, OPERAND_PARAMS, EPILOGUE_PARAMS) {
+RANGE_KERNEL gemm_naive(const int batches, OPERAND_PARAMS, EPILOGUE_PARAMS) {
   const long index = (long)get_global_id(0);
   if (index < (long)M * N * batches) {
     const long col = index % N, row = index / N % M, batch = index / N / M;

@@ -12,6 +12,7 @@
  * or column is anything. A work-item, which is a work-group, packs KB steps of K of a panel. NDRange: ceil(K / KB),
  * panels, batches; work-group (1, 1, 1). */
 #include "common/dtype.clh"
+#include "common/group.clh"
 #include "common/prefetch.clh"
 
 #ifndef NV
@@ -26,7 +27,7 @@
   , const long X_at, const long X_batch, const long X_outer, const long X_k, __global float *P, const long P_at
 
 #if NV == 0
-__kernel void gemm_pack(PACK_PARAMS) {
+RANGE_KERNEL gemm_pack(PACK_PARAMS) {
   const long index = (long)get_global_id(0);
   const int panels = (outer + width - 1) / width;
   if (index < (long)K * panels * batches) {

@@ -4,8 +4,9 @@
  * inputs give the same bits, then finished like any other: D = act(alpha sum + beta C + bias).
  * NDRange: one dimension, M * N * batches or more, work-groups of any size. Any device class. */
 #include "common/epilogue.clh"
+#include "common/group.clh"
 
-__kernel void gemm_splitk(const int batches, const int M, const int N, const int splits,
+RANGE_KERNEL gemm_splitk(const int batches, const int M, const int N, const int splits,
                           __global const COMPUTE(ACC_T) *restrict P, const long P_at, EPILOGUE_PARAMS) {
   const long index = (long)get_global_id(0), stride = (long)batches * M * N;
   if (index < stride) {

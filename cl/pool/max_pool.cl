@@ -4,7 +4,7 @@
  * x is (planes, D, H, W), y (planes, outputs of D, H, W); D, H and W are windows (pool/window.clh). A window without
  * elements gives `lowest`, and the index D H W.
  *
- *   max_pool_each     with EACH: a work-item an output: planes * outputs of them, any group size
+ *   max_pool_each     with EACH: a work-item an output: planes * outputs of them
  *   max_pool_lines    a work-item makes `per` rows of outputs, one after the other: the largest of each column first,
  *                     in local memory, then those of the row's windows. ceil(planes * rows / per) work-items in
  *                     groups of one. No adaptive windows. columns, and rows where INDICES, have `length` + 2 VW
@@ -14,6 +14,7 @@
  *   INDICES   1: y is the index in the plane, i32, of the first of equals
  *   STRIDE    stride along W where it is 1 or 2; 0: any (max_pool_lines)
  *   VW        columns and outputs of a vector, at most W and the outputs of W (max_pool_lines) */
+#include "common/group.clh"
 #include "common/strided.clh"
 #include "pool/window.clh"
 
@@ -37,7 +38,7 @@
 #endif
 
 #ifdef EACH
-__kernel void max_pool_each(__global const STORAGE(X_T) * x, const long x_at, __global STORAGE(Y_T) * y,
+RANGE_KERNEL max_pool_each(__global const STORAGE(X_T) * x, const long x_at, __global STORAGE(Y_T) * y,
                             const long y_at, const int planes, const int8 D, const int8 H, const int8 W,
                             const COMPUTE(X_T) lowest) {
   const long item = get_global_id(0);
@@ -139,7 +140,7 @@ __kernel void max_pool_each(__global const STORAGE(X_T) * x, const long x_at, __
 #define BEGIN_ROWS(best)
 #endif
 
-__kernel void max_pool_lines(__global const STORAGE(X_T) * x, const long x_at, __global STORAGE(Y_T) * y,
+CPU_KERNEL max_pool_lines(__global const STORAGE(X_T) * x, const long x_at, __global STORAGE(Y_T) * y,
                              const long y_at, const int planes, const int8 D, const int8 H, const int8 W,
                              const COMPUTE(X_T) lowest, const int per, const int length, __local COMPUTE(X_T) * columns,
                              __local int *rows) {

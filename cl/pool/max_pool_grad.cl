@@ -3,7 +3,7 @@
  * dx is (planes, D, H, W), dy and position (planes, outputs of D, H, W); D, H and W are windows (pool/window.clh). A
  * position is one of its window's elements, or none: D H W.
  *
- *   max_pool_grad_each     with EACH: a work-item an element of dx: planes * D * H * W of them, any group size
+ *   max_pool_grad_each     with EACH: a work-item an element of dx: planes * D * H * W of them
  *   max_pool_grad_strips   a work-item makes `per` lines of one plane of (H, W): planes * D * ceil(H / per) work-items
  *                          in groups of one. First it copies all lines of dy and position that may look at them, `room`
  *                          at most, with edges of nothing before and after: a line of the copy has `pitch` vectors, the
@@ -12,6 +12,7 @@
  *   X_T       type of dx and dy; sums are taken in COMPUTE(X_T)
  *   STRIDE    stride along W (strips)
  *   VW        elements that are taken as one vector, at most W / STRIDE and the outputs of W (strips) */
+#include "common/group.clh"
 #include "common/strided.clh"
 #include "pool/window.clh"
 
@@ -30,7 +31,7 @@
       __global STORAGE(X_T) * dx, const long dx_at, const int planes, const int8 D, const int8 H, const int8 W
 
 #ifdef EACH
-__kernel void max_pool_grad_each(OPERANDS) {
+RANGE_KERNEL max_pool_grad_each(OPERANDS) {
   const long item = get_global_id(0);
   const int w = (int)(item % W.s0), h = (int)(item / W.s0 % H.s0), d = (int)(item / W.s0 / H.s0 % D.s0);
   const long plane = item / W.s0 / H.s0 / D.s0;
@@ -91,7 +92,7 @@ __kernel void max_pool_grad_each(OPERANDS) {
   STOREV(X_T, VW, high, dx, (at) + VW)
 #endif
 
-__kernel void max_pool_grad_strips(OPERANDS, const int per, const int room, const int margin, const int pitch,
+CPU_KERNEL max_pool_grad_strips(OPERANDS, const int per, const int room, const int margin, const int pitch,
                                    __local VALUES *dys, __local POSITIONS *positions) {
   const int strips = (H.s0 + per - 1) / per;
   const long item = get_global_id(0);

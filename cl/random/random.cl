@@ -5,8 +5,9 @@
  *   S_T    type of the step, i32 or i64
  *
  * Words of element i: those of Philox at counter (i / 4, step). u has as many bits as the type's numbers below 1 can
- * tell apart. One dimension of ceil(n / 4) work-items, any group size. */
+ * tell apart. One dimension of ceil(n / 4) work-items. */
 #include "common/dtype.clh"
+#include "common/group.clh"
 #include "random/philox.clh"
 
 #ifndef KIND
@@ -43,7 +44,7 @@ static inline void normal(const uint word0, const uint word1, REAL *z) {
   z[1] = radius * sinpi(angle);
 }
 
-__kernel void random(__global STORAGE(Y_T) * y, const long y_at, __global const STORAGE(S_T) * step, const long step_at,
+RANGE_KERNEL random(__global STORAGE(Y_T) * y, const long y_at, __global const STORAGE(S_T) * step, const long step_at,
                      const long n, const int key_low, const int key_high, const REAL a, const REAL b) {
   const long block = get_global_id(0);
   const long begin = block * 4;

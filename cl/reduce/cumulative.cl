@@ -8,8 +8,9 @@
  *   REVERSE   1: of x[o, j .. n-1, i]
  *   VW        columns along `inner` a work-item takes
  *
- * One dimension of outer * ceil(inner / VW) work-items, any group size. y may be x. */
+ * One dimension of outer * ceil(inner / VW) work-items. y may be x. */
 #include "common/dtype.clh"
+#include "common/group.clh"
 
 #ifndef X_T
 #define X_T f32
@@ -44,7 +45,7 @@
     }                                                                                                                  \
   } while (0)
 
-__kernel void cumulative(__global const STORAGE(X_T) *x, const long x_at, __global STORAGE(X_T) *y, const long y_at,
+RANGE_KERNEL cumulative(__global const STORAGE(X_T) *x, const long x_at, __global STORAGE(X_T) *y, const long y_at,
                          const int outer, const int n, const int inner) {
   const int chunks = (inner + VW - 1) / VW;
   const long item = get_global_id(0);

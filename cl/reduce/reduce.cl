@@ -37,6 +37,7 @@
 #define SHARED 0
 #endif
 #include "common/combine.clh"
+#include "common/group.clh"
 
 #define UNROLL 4
 #define VALUE(w) COMPUTEV(X_T, w)
@@ -108,7 +109,7 @@ __kernel __attribute__((reqd_work_group_size(GROUP, 1, 1))) void reduce_rows(__g
 
 #else
 
-__kernel void reduce_rows(__global const STORAGE(X_T) * x, const long x_at, __global STORAGE(Y_T) * y, const long y_at,
+CPU_KERNEL reduce_rows(__global const STORAGE(X_T) * x, const long x_at, __global STORAGE(Y_T) * y, const long y_at,
                           const int n, const int inner, const int chunk) {
   const int begin = get_global_id(0) * chunk;
   const int end = min(begin + chunk, n);
@@ -158,8 +159,9 @@ __kernel void reduce_rows(__global const STORAGE(X_T) * x, const long x_at, __gl
     PUT(w, acc, at, y, c);                                                                                             \
   } while (0)
 
-__kernel void reduce_columns(__global const STORAGE(X_T) * x, const long x_at, __global STORAGE(Y_T) * y,
-                             const long y_at, const int n, const int inner, const int chunk) {
+__kernel __attribute__((reqd_work_group_size(SHARED ? 32 : 1, 1, 1))) void
+reduce_columns(__global const STORAGE(X_T) * x, const long x_at, __global STORAGE(Y_T) * y, const long y_at,
+               const int n, const int inner, const int chunk) {
   const int first = get_global_id(0) * VW;
   const int begin = get_global_id(1) * chunk;
   const int end = min(begin + chunk, n);

@@ -3,14 +3,15 @@
  *
  * x is (outer, H, W), y (outer, P, Q); r and v are (J, P), c and w (K, Q). An index outside is none.
  *
- *   resample_rows    rows only: W = Q, no c and w. One dimension of outer * P * ceil(W / VW) work-items, any group size
- *   resample_each    a work-item an element: outer * P * Q of them, any group size
+ *   resample_rows    rows only: W = Q, no c and w. One dimension of outer * P * ceil(W / VW) work-items
+ *   resample_each    a work-item an element: outer * P * Q of them
  *   resample_lines   a work-item makes `per` lines of y, one after the other, each from a line of W columns in local
  *                    memory: ceil(outer * P / per) work-items in groups of one
  *
  *   X_T   type of x and y; v, w and sums are COMPUTE(X_T)
  *   VW    columns that are taken as one vector (rows, lines) */
 #include "common/dtype.clh"
+#include "common/group.clh"
 
 #ifndef X_T
 #define X_T f32
@@ -32,7 +33,7 @@
   __global const STORAGE(X_T) *x, const long x_at, __global STORAGE(X_T) *y, const long y_at, __global const int *r,   \
       const long r_at, __global SUMS *v, const long v_at
 
-__kernel void resample_rows(OPERANDS, const int outer, const int H, const int W, const int P, const int J) {
+RANGE_KERNEL resample_rows(OPERANDS, const int outer, const int H, const int W, const int P, const int J) {
   const int chunks = (W + VW - 1) / VW;
   const long item = get_global_id(0);
   const int begin = (int)(item % chunks) * VW;
@@ -54,7 +55,7 @@ __kernel void resample_rows(OPERANDS, const int outer, const int H, const int W,
   }
 }
 
-__kernel void resample_each(OPERANDS, __global const int *c, const long c_at, __global SUMS *w, const long w_at,
+RANGE_KERNEL resample_each(OPERANDS, __global const int *c, const long c_at, __global SUMS *w, const long w_at,
                             const int outer, const int H, const int W, const int P, const int J, const int Q,
                             const int K) {
   const long item = get_global_id(0);
@@ -76,7 +77,7 @@ __kernel void resample_each(OPERANDS, __global const int *c, const long c_at, __
   STORE(X_T, result, y, y_at + item);
 }
 
-__kernel void resample_lines(OPERANDS, __global const int *c, const long c_at, __global SUMS *w, const long w_at,
+CPU_KERNEL resample_lines(OPERANDS, __global const int *c, const long c_at, __global SUMS *w, const long w_at,
                              const int outer, const int H, const int W, const int P, const int J, const int Q,
                              const int K, const int per, __local COMPUTE(X_T) *columns) {
   const long first = get_global_id(0) * (long)per, lines = (long)outer * P;

@@ -56,6 +56,13 @@ mica_status mica__kernel_make(mica_engine *engine, mica__program *program, const
       mica__cl_check(api->GetKernelWorkGroupInfo(kernel->handle, engine->device.id, CL_KERNEL_WORK_GROUP_SIZE,
                                                  sizeof kernel->max_group, &kernel->max_group, NULL),
                      p->name);
+  size_t declared[3] = {0};
+  if (status == MICA_OK)
+    status =
+        mica__cl_check(api->GetKernelWorkGroupInfo(kernel->handle, engine->device.id, CL_KERNEL_COMPILE_WORK_GROUP_SIZE,
+                                                   sizeof declared, declared, NULL),
+                       p->name);
+  kernel->declares_group = declared[0] != 0;
   if (status == MICA_OK)
     status = mica__cl_check(
         api->GetKernelInfo(kernel->handle, CL_KERNEL_NUM_ARGS, sizeof kernel->arg_count, &kernel->arg_count, NULL),

@@ -20,7 +20,8 @@ typedef struct mica_kernel {
   bool generated;              /* the text includes files */
   char *options;
   size_t max_group;
-  cl_uint arg_count; /* MICA__ANY_ARGS on the null device, which does not read kernels */
+  bool declares_group; /* by reqd_work_group_size */
+  cl_uint arg_count;   /* MICA__ANY_ARGS on the null device, which does not read kernels */
   bool ran;
   size_t last_group[3]; /* of the last launch */
   struct mica_kernel *next;

@@ -2,6 +2,7 @@
 
 #include "base/element.h"
 #include "base/error.h"
+#include "runtime/kernel_table.h"
 #include "runtime/objects.h"
 
 #include <string.h>
@@ -105,13 +106,18 @@ void mica__launch_local(mica__launch *launch, size_t bytes) {
 }
 
 static void set_range(mica__launch *launch, uint32_t dims, const int64_t *global, const size_t *local) {
+  size_t items = 1;
   launch->dims = dims;
   for (uint32_t i = 0; i < dims; i++) {
     if (global[i] < 0 || (uint64_t)global[i] > SIZE_MAX / 2)
       fail_packing(launch, MICA_E_OVERFLOW, "an index space is too large");
     launch->global[i] = (size_t)global[i];
     launch->local[i] = local[i];
+    items *= local[i];
   }
+  const mica__kernel *kernel = launch->kernel;
+  for (; kernel && !kernel->declares_group && items > kernel->max_group && launch->local[0] > 1; items /= 2)
+    launch->local[0] /= 2;
 }
 
 void mica__launch_range1(mica__launch *launch, int64_t global, size_t local) { set_range(launch, 1, &global, &local); }

@@ -74,8 +74,12 @@ void mica__launch_scalar(mica__launch *launch, mica_dtype dtype, double value);
 /* Local memory of so many bytes. */
 void mica__launch_local(mica__launch *launch, size_t bytes);
 
+/* The group of kernels whose work-items are independent (RANGE_KERNEL of cl/common/group.clh). */
+#define MICA__RANGE_GROUP 64
+
 /* The index space, in work-items; local sizes of 0 leave the choice to the driver (PoCL then makes machine code anew
- * for every size it has not met: state one). The global size is padded to a multiple of the local one: kernels check
+ * for every size it has not met: state one). Of a kernel that declares no group the first is halved until
+ * the compiled kernel allows it. The global size is padded to a multiple of the local one: kernels check
  * their bounds. A global size of 0 makes submit a no-op. */
 void mica__launch_range1(mica__launch *launch, int64_t global, size_t local);
 void mica__launch_range3(mica__launch *launch, const int64_t global[3], const size_t local[3]);

@@ -183,6 +183,8 @@ static cl_int null_GetKernelInfo(cl_kernel k, cl_kernel_info what, size_t n, voi
 static cl_int null_GetKernelWorkGroupInfo(cl_kernel k, cl_device_id d, cl_kernel_work_group_info what, size_t n,
                                           void *out, size_t *used) {
   (void)k, (void)d;
+  static const size_t undeclared[3];
+  if (what == CL_KERNEL_COMPILE_WORK_GROUP_SIZE) return answer(undeclared, sizeof undeclared, n, out, used);
   return what == CL_KERNEL_WORK_GROUP_SIZE ? ANSWER(size_t, 1024) : ANSWER(cl_ulong, 0);
 }
 static cl_int null_SetKernelArg(cl_kernel k, cl_uint i, size_t n, const void *value) {

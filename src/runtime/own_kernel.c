@@ -4,6 +4,7 @@
 #include "runtime/launch.h"
 
 #include <mica/kernel.h>
+#include <string.h>
 
 mica_status mica_kernel_build(mica_engine *engine, const char *name, const char *source, const char *options,
                               mica_kernel **kernel) {
@@ -46,5 +47,6 @@ mica_status mica_kernel_run(mica_queue *queue, mica_kernel *kernel, const mica_a
   }
   for (size_t i = 0; i < count; i++) MICA_TRY(pack(&launch, mica__queue_engine(queue), &args[i], i));
   mica__launch_range3(&launch, sizes, local);
+  memcpy(launch.local, local, sizeof launch.local); /* as the caller says, or not at all */
   return mica__queue_submit(queue, &launch);
 }

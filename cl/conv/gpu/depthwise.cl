@@ -8,6 +8,7 @@
  *
  * NDRange: OUT2 * ceil(OUT1 / ROWS) * G KG * N, rounded up; work-group (64). */
 #include "common/epilogue.clh"
+#include "common/group.clh"
 #include "common/mac.clh"
 #include "conv/problem.clh"
 
@@ -27,7 +28,7 @@
 #define UNROLL _Pragma("unroll")
 typedef COMPUTE(ACC_T) acc_t;
 
-__kernel __attribute__((reqd_work_group_size(64, 1, 1))) void conv_gpu_depthwise(
+RANGE_KERNEL conv_gpu_depthwise(
     PHASE_PARAMS, __global const STORAGE(D_T) *restrict S, const long S_at, __global const STORAGE(D_T) *restrict W,
     const long W_at, const long first, const long8 stride, EPILOGUE_PARAMS) {
   PHASE_UNPACK

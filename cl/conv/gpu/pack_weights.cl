@@ -10,6 +10,7 @@
  * w_group, w_k, w_c, w_tap 0 1 2. NDRange: ROWS DEPTH G + 1 + PAST, rounded up; work-group
  * (64). */
 #include "common/dtype.clh"
+#include "common/group.clh"
 #include "conv/problem.clh"
 
 #ifndef D_T
@@ -18,7 +19,7 @@
 
 #define OUTSIDE (1 << 30) /* no coordinate reaches it, and added to one it does not overflow */
 
-__kernel __attribute__((reqd_work_group_size(64, 1, 1))) void conv_gpu_pack_weights(
+RANGE_KERNEL conv_gpu_pack_weights(
     PHASE_PARAMS, __global const STORAGE(D_T) *restrict W, const long W_at, const long first, const long8 stride,
     const int8 size, __global STORAGE(D_T) *restrict P, const long P_at, __global int4 *restrict T, const long T_at) {
   PHASE_UNPACK

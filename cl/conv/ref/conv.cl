@@ -4,6 +4,7 @@
  * 1: D is x, A is y, B is w; 2: D is w, A is x, B is y. Sums run in the order of memory.
  * NDRange: one dimension, as many as D has elements or more, work-groups of any size. */
 #include "common/epilogue.clh"
+#include "common/group.clh"
 #include "conv/problem.clh"
 
 #ifndef PASS
@@ -28,7 +29,7 @@ static inline int output_at(const int at, const int stride, const int extent) {
   return at >= 0 && at % stride == 0 && at / stride < extent ? at / stride : -1;
 }
 
-__kernel void conv_ref(CONV_PARAMS, __global const STORAGE(D_T) * A, const long A_at, __global const STORAGE(D_T) * B,
+RANGE_KERNEL conv_ref(CONV_PARAMS, __global const STORAGE(D_T) * A, const long A_at, __global const STORAGE(D_T) * B,
                        const long B_at, EPILOGUE_PARAMS) {
   CONV_UNPACK
   const long index = (long)get_global_id(0);

@@ -10,6 +10,7 @@
  * Q (of D). A work-item makes all points of one element, or one tile of one filter. NDRange: C, K, 1 (stage 0); tiles,
  * C or K, 1; work-groups of any size. */
 #include "common/epilogue.clh"
+#include "common/group.clh"
 #include "conv/winograd/winograd.clh"
 
 #ifndef STAGE
@@ -21,7 +22,7 @@
 #define UNROLL _Pragma("unroll")
 
 #if STAGE == 0
-__kernel void winograd_filters(__global const STORAGE(D_T) * W, const long W_at, const long w_k, const long w_c,
+RANGE_KERNEL winograd_filters(__global const STORAGE(D_T) * W, const long W_at, const long w_k, const long w_c,
                                const int C, const int K, __global float *restrict U, const long U_at) {
   const int c = (int)get_global_id(0), k = (int)get_global_id(1);
   float columns[EDGE][3];
@@ -43,7 +44,7 @@ __kernel void winograd_filters(__global const STORAGE(D_T) * W, const long W_at,
 #endif
 
 #if STAGE == 1
-__kernel void winograd_inputs(const int8 size, const int top, const int left, __global const STORAGE(D_T) * S,
+RANGE_KERNEL winograd_inputs(const int8 size, const int top, const int left, __global const STORAGE(D_T) * S,
                               const long S_at, __global float *restrict V, const long V_at) {
   const int N = size.s0, channels = size.s1, H = size.s2, W = size.s3, P = size.s5, Q = size.s6;
   const int down = (P + TILE - 1) / TILE, across = (Q + TILE - 1) / TILE, tiles = N * down * across;
@@ -71,7 +72,7 @@ __kernel void winograd_inputs(const int8 size, const int top, const int left, __
 #endif
 
 #if STAGE == 2
-__kernel void winograd_outputs(const int8 size, __global const float *M, const long M_at, EPILOGUE_PARAMS) {
+RANGE_KERNEL winograd_outputs(const int8 size, __global const float *M, const long M_at, EPILOGUE_PARAMS) {
   const int N = size.s0, K = size.s4, P = size.s5, Q = size.s6;
   const int down = (P + TILE - 1) / TILE, across = (Q + TILE - 1) / TILE, tiles = N * down * across;
   const int tile = (int)get_global_id(0), k = (int)get_global_id(1), row = tile / across;

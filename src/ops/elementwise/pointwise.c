@@ -4,9 +4,6 @@
 
 #include <stdio.h>
 
-/* A group size is stated because PoCL makes machine code anew for each it meets. */
-#define GROUP 64
-
 mica_status mica__pointwise_launch(mica_queue *queue, const mica__kernel_desc *desc, const mica__variant *variant,
                                    mica_dtype x_type, mica_dtype y_type, int64_t n, mica__launch *launch) {
   int32_t values[MICA__MAX_PARAMS];
@@ -19,7 +16,7 @@ mica_status mica__pointwise_launch(mica_queue *queue, const mica__kernel_desc *d
   MICA_TRY(mica__kernel_get(engine, desc, values, NULL, &kernel));
   int64_t width = values[mica__kernel_param_index(desc, "VW")];
   *launch = mica__launch_of(kernel);
-  mica__launch_range1(launch, n / width + (n % width != 0), GROUP);
+  mica__launch_range1(launch, n / width + (n % width != 0), MICA__RANGE_GROUP);
   return MICA_OK;
 }
 

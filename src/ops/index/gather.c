@@ -3,8 +3,6 @@
 #include "ops/select/launch_check.h"
 #include "runtime/launch.h"
 
-#define GROUP 64
-
 const char *const mica__scatter_joins[] = {"set", "add", "mul", "max", "min"};
 MICA__ATTR_TABLE(index, MICA__INDEX_ATTRS);
 
@@ -98,7 +96,7 @@ static mica_status launch_gather(const mica__exec *exec) {
   mica__launch_size(&launch, v.n);
   mica__launch_size(&launch, v.m);
   mica__launch_size(&launch, v.inner);
-  mica__launch_range1(&launch, v.outer * v.m * ((v.inner + width - 1) / width), GROUP);
+  mica__launch_range1(&launch, v.outer * v.m * ((v.inner + width - 1) / width), MICA__RANGE_GROUP);
   mica__launch_cost(&launch, 0, 2 * (double)mica_tensor_bytes(exec->output) + (double)mica_tensor_bytes(indices));
   return mica__queue_submit(exec->queue, &launch);
 }

@@ -7,8 +7,6 @@
 
 #include <math.h>
 
-#define GROUP 64
-
 /* Operands: the base (or, into zeros, what has the result's shape), the indices, the updates. */
 static mica_status infer_scatter(const mica__type *inputs, int32_t input_count, void *attrs, mica__type *out) {
   (void)input_count;
@@ -104,7 +102,7 @@ static mica_status launch_order(const mica__exec *exec, const mica__kernel_desc 
   mica__launch_tensor(&launch, s->order);
   mica__launch_size(&launch, v->n);
   mica__launch_size(&launch, v->m);
-  mica__launch_range1(&launch, items, items == 1 ? 1 : GROUP);
+  mica__launch_range1(&launch, items, items == 1 ? 1 : MICA__RANGE_GROUP);
   mica__launch_cost(&launch, 0, (double)items * (double)mica_tensor_bytes(exec->inputs[1]));
   return mica__queue_submit(exec->queue, &launch);
 }
@@ -144,7 +142,7 @@ static mica_status end(const mica__exec *exec, const mica__index_view *v, int64_
   mica__launch_size(launch, v->n);
   mica__launch_size(launch, v->m);
   mica__launch_size(launch, v->inner);
-  mica__launch_range1(launch, items, GROUP);
+  mica__launch_range1(launch, items, MICA__RANGE_GROUP);
   mica__launch_cost(launch, (double)mica_tensor_count(exec->inputs[2]),
                     (double)mica_tensor_bytes(in_place ? exec->inputs[2] : exec->output) +
                         (double)mica_tensor_bytes(exec->inputs[2]));

@@ -5,7 +5,6 @@
 #include "runtime/launch.h"
 #include "runtime/tensor.h"
 
-#define GROUP 64
 /* Every index is compared with all others; above this many, sorting them takes less time. */
 #define MOST_INDICES 64
 
@@ -46,7 +45,7 @@ mica_status mica__scatter_update(const mica__exec *exec, const mica__index_view 
   mica__launch_size(&launch, v->n);
   mica__launch_size(&launch, v->m);
   mica__launch_size(&launch, v->inner);
-  mica__launch_range1(&launch, v->outer * v->m * ((v->inner + width - 1) / width), GROUP);
+  mica__launch_range1(&launch, v->outer * v->m * ((v->inner + width - 1) / width), MICA__RANGE_GROUP);
   /* The updates are read, and as much is written; what is joined with the old elements reads these too. */
   double bytes = (double)mica_tensor_bytes(exec->inputs[2]);
   mica__launch_cost(&launch, join == MICA_SCATTER_SET ? 0 : (double)mica_tensor_count(exec->inputs[2]),

@@ -6,8 +6,6 @@
 
 #include <math.h>
 
-#define GROUP 64
-
 enum { VALUES, INDICES, RESULTS };
 
 #define TOP_K_ATTRS(X, S)                                                                                              \
@@ -88,7 +86,7 @@ static mica_status launch_top_k(const mica__exec *exec) {
   mica__launch_size(&launch, r.n);
   mica__launch_size(&launch, attrs->k);
   mica__launch_size(&launch, r.inner);
-  mica__launch_range1(&launch, r.outer * r.inner, GROUP);
+  mica__launch_range1(&launch, r.outer * r.inner, MICA__RANGE_GROUP);
   mica__launch_cost(&launch, 0, (double)attrs->k * (double)mica_tensor_bytes(exec->inputs[0]) + (double)(count * 8));
   return mica__queue_submit(exec->queue, &launch);
 }

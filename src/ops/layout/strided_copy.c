@@ -6,8 +6,6 @@
 
 #include <stdlib.h>
 
-#define GROUP 64
-
 static const mica__kernel_param params[] = {
     MICA__DTYPE("X_T", "an integer of the elements' size", MICA_I32, MICA_I8, MICA_I16, MICA_I64),
     MICA__INT("RANK", "dimensions", 1, 2, 3, 4, 5, 6, 7, 8),
@@ -80,7 +78,8 @@ mica_status mica__strided_copy(mica_queue *queue, const mica__variant *variant, 
     mica__launch_long(&launch, i < p.rank ? p.to[i] : 0);
   }
   int64_t steps = (p.extent[last] + width - 1) / width;
-  mica__launch_range3(&launch, (int64_t[]){steps, outer, 1}, (size_t[]){steps >= GROUP ? GROUP : 1, 1, 1});
+  mica__launch_range3(&launch, (int64_t[]){steps, outer, 1},
+                      (size_t[]){steps >= MICA__RANGE_GROUP ? MICA__RANGE_GROUP : 1, 1, 1});
   mica__launch_cost(&launch, 0, 2 * (double)count * (double)mica_dtype_size(mica_tensor_dtype(x)));
   return mica__queue_submit(queue, &launch);
 }

@@ -31,7 +31,7 @@ static mica_status launch_direct(mica_queue *queue, const mica__task *task) {
   int32_t rows = mica__kernel_value(&mica__gemm_direct_kernel, values, "MICRO_M"),
           columns = mica__kernel_value(&mica__gemm_direct_kernel, values, "VEC");
   MICA_TRY(mica__gemm_begin(queue, &mica__gemm_direct_kernel, values, gemm, columns, &launch));
-  mica__launch_range1(&launch, mica__gemm_tiles(gemm, rows, columns), 64);
+  mica__launch_range1(&launch, mica__gemm_tiles(gemm, rows, columns), MICA__RANGE_GROUP);
   return mica__gemm_end(queue, &launch, gemm);
 }
 

@@ -115,7 +115,7 @@ mica_status mica__gemm_add_splits(mica_queue *queue, const mica__gemm *gemm, int
   mica__launch_size(&launch, gemm->n);
   mica__launch_size(&launch, splits);
   mica__launch_buffer(&launch, partial, 0);
-  mica__launch_range1(&launch, gemm->m * gemm->n * gemm->batches, 64);
+  mica__launch_range1(&launch, gemm->m * gemm->n * gemm->batches, MICA__RANGE_GROUP);
   return mica__gemm_end(queue, &launch, gemm);
 }
 

@@ -18,7 +18,7 @@ static mica_status launch_naive(mica_queue *queue, const mica__task *task) {
   mica__launch launch;
   mica__kernel_values(&mica__gemm_naive_kernel, task->variant ? task->variant : &variants[0], values);
   MICA_TRY(mica__gemm_begin(queue, &mica__gemm_naive_kernel, values, gemm, 1, &launch));
-  mica__launch_range1(&launch, gemm->m * gemm->n * gemm->batches, 64);
+  mica__launch_range1(&launch, gemm->m * gemm->n * gemm->batches, MICA__RANGE_GROUP);
   return mica__gemm_end(queue, &launch, gemm);
 }
 

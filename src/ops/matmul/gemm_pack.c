@@ -44,7 +44,7 @@ static mica_status launch_pack(mica_queue *queue, const mica__panels *p, int64_t
   if (vectors)
     mica__launch_range3(&launch, groups, (size_t[]){1, 1, 1});
   else
-    mica__launch_range1(&launch, mica_tensor_count(packed) / p->pitch, 64);
+    mica__launch_range1(&launch, mica_tensor_count(packed) / p->pitch, MICA__RANGE_GROUP);
   mica__launch_cost(&launch, 0,
                     (double)mica_tensor_bytes(packed) +
                         (double)batches * (double)p->outer * (double)p->k * (double)sizeof(float));

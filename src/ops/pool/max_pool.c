@@ -10,7 +10,6 @@
 #include <math.h>
 #include <stdlib.h>
 
-#define GROUP 64
 /* Elements that are worth a work-item; bytes of local memory it may have. */
 #define LINES_UNIT 8192
 #define LINES_LOCAL (64 << 10)
@@ -293,7 +292,8 @@ static mica_status launch_pool(const mica__exec *exec, bool positions) {
     mica__launch_local(&launch, how.elements * (mica_dtype_size(mica_tensor_dtype(x)) == 8 ? 8 : 4));
     mica__launch_local(&launch, how.elements * 4);
   }
-  mica__launch_range1(&launch, how.per ? (lines + how.per - 1) / how.per : lines * p.m[2], how.per ? 1 : GROUP);
+  mica__launch_range1(&launch, how.per ? (lines + how.per - 1) / how.per : lines * p.m[2],
+                      how.per ? 1 : MICA__RANGE_GROUP);
   mica__launch_cost(&launch, 0, (double)mica_tensor_bytes(x) + (double)mica_tensor_bytes(exec->output));
   return mica__queue_submit(exec->queue, &launch);
 }
@@ -325,7 +325,7 @@ static mica_status launch_max_pool_grad(const mica__exec *exec) {
     mica__launch_local(&launch, how.elements * 4);
   }
   int64_t strips = how.per ? p.count * p.n[0] * ((p.n[1] + how.per - 1) / how.per) : 0;
-  mica__launch_range1(&launch, how.per ? strips : p.count * p.n[0] * p.n[1] * p.n[2], how.per ? 1 : GROUP);
+  mica__launch_range1(&launch, how.per ? strips : p.count * p.n[0] * p.n[1] * p.n[2], how.per ? 1 : MICA__RANGE_GROUP);
   mica__launch_cost(&launch, (double)mica_tensor_count(dy),
                     (double)mica_tensor_bytes(dy) + (double)mica_tensor_bytes(exec->inputs[2]) +
                         (double)mica_tensor_bytes(dx));

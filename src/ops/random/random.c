@@ -7,7 +7,6 @@
 
 #include <math.h>
 
-#define GROUP 64
 /* The reference has more bits than f64, of which a zero of the cosine would leave few. */
 #define PI 3.14159265358979323846264338327950288L
 
@@ -98,7 +97,7 @@ static mica_status launch_random(const mica__exec *exec) {
   mica__launch_int(&launch, (int32_t)(uint32_t)(key >> 32));
   mica__launch_scalar(&launch, dtype == MICA_BOOL ? MICA_F32 : dtype, attrs->a);
   mica__launch_scalar(&launch, dtype == MICA_BOOL ? MICA_F32 : dtype, attrs->b);
-  mica__launch_range1(&launch, (count + 3) / 4, GROUP);
+  mica__launch_range1(&launch, (count + 3) / 4, MICA__RANGE_GROUP);
   mica__launch_cost(&launch, 0, (double)mica_tensor_bytes(exec->output));
   return mica__queue_submit(exec->queue, &launch);
 }

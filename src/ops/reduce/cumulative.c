@@ -4,8 +4,6 @@
 #include "ops/select/launch_check.h"
 #include "runtime/launch.h"
 
-#define GROUP 64
-
 #define CUMULATIVE_ATTRS(X, S)                                                                                         \
   X(S, INT, axis, 0, "along which elements are joined")                                                                \
   X(S, BOOL, exclusive, false, "without the element itself")                                                           \
@@ -66,7 +64,7 @@ static mica_status launch_cumulative(const mica__exec *exec) {
   mica__launch_size(&launch, r.outer);
   mica__launch_size(&launch, r.n);
   mica__launch_size(&launch, r.inner);
-  mica__launch_range1(&launch, r.outer * ((r.inner + width - 1) / width), GROUP);
+  mica__launch_range1(&launch, r.outer * ((r.inner + width - 1) / width), MICA__RANGE_GROUP);
   mica__launch_cost(&launch, (double)mica_tensor_count(exec->output), 2 * (double)mica_tensor_bytes(exec->output));
   return mica__queue_submit(exec->queue, &launch);
 }

@@ -4,7 +4,6 @@
 #include "ops/select/launch_check.h"
 #include "runtime/launch.h"
 
-#define GROUP 64
 /* Elements of x that are worth a work-item. */
 #define LINES_UNIT 8192
 
@@ -251,7 +250,7 @@ static mica_status launch_resample(const mica__exec *exec) {
     mica__launch_local(&launch, line_bytes(&s, mica_tensor_dtype(exec->output)));
     mica__launch_range1(&launch, (lines + per - 1) / per, 1);
   } else {
-    mica__launch_range1(&launch, lines * (columns ? s.Q : (s.W + width - 1) / width), GROUP);
+    mica__launch_range1(&launch, lines * (columns ? s.Q : (s.W + width - 1) / width), MICA__RANGE_GROUP);
   }
   double terms = (double)mica_tensor_count(exec->output) * (double)s.J * (double)s.K;
   mica__launch_cost(&launch, 2 * terms,

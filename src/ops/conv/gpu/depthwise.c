@@ -100,7 +100,7 @@ static mica_status launch_phase(mica_queue *queue, const mica__task *task, const
   mica__launch_long(&launch, w->w_at);
   mica__launch_long8(&launch, (int64_t[8]){w->w_group, w->w_k, w->w_tap[1], w->w_tap[2]});
   int64_t strips = mica__ceil_div(w->out[1], mica__kernel_value(desc, values, "ROWS"));
-  mica__launch_range1(&launch, w->out[2] * strips * w->groups * w->k * w->n, 64);
+  mica__launch_range1(&launch, w->out[2] * strips * w->groups * w->k * w->n, MICA__RANGE_GROUP);
   mica__epilogue_push(&launch, &conv->epilogue);
   double all = (double)(mica__product3(conv->dims.filter) * mica__product3(conv->dims.out));
   mica__conv_cost(&launch, conv, all > 0 ? (double)(w->taps[1] * w->taps[2] * w->out[1] * w->out[2]) / all : 0);

@@ -111,7 +111,7 @@ static mica_status pack(mica_queue *queue, const mica__conv *conv, const phase *
   mica__launch_buffer(&launch, weights, 0);
   mica__launch_buffer(&launch, table, 0);
   int64_t count = w->groups * p->rows * p->depth;
-  mica__launch_range1(&launch, count + 1 + 2 * p->tile.k, 64);
+  mica__launch_range1(&launch, count + 1 + 2 * p->tile.k, MICA__RANGE_GROUP);
   mica__launch_cost(&launch, 0, 2 * (double)count * (double)mica_dtype_size(conv->dtype));
   return mica__queue_submit(queue, &launch);
 }

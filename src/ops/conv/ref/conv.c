@@ -24,7 +24,7 @@ static mica_status launch_reference(mica_queue *queue, const mica__task *task) {
   mica__conv_push_dims(&launch, &conv->dims);
   mica__launch_tensor(&launch, conv->pass == MICA__CONV_BWD_DATA ? conv->y : conv->x);
   mica__launch_tensor(&launch, conv->pass == MICA__CONV_BWD_FILTER ? conv->y : conv->w);
-  mica__launch_range1(&launch, mica_tensor_count(conv->epilogue.d.tensor), 64);
+  mica__launch_range1(&launch, mica_tensor_count(conv->epilogue.d.tensor), MICA__RANGE_GROUP);
   return mica__conv_end(queue, &launch, conv);
 }
 

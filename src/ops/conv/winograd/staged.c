@@ -47,7 +47,6 @@ const mica__kernel_desc mica__winograd_outputs_kernel = {
 /* Below, the transforms move more bytes than the products save multiplications. */
 #define FEWEST_CHANNELS 32
 #define FEWEST_FILTERS 32
-#define GROUP 64
 
 /* The problem and its three planes of floats. */
 typedef struct planes {
@@ -100,7 +99,7 @@ static void push_size(mica__launch *launch, const mica__conv_window *w) {
 }
 
 static void range(mica__launch *launch, int64_t x, int64_t y) {
-  mica__launch_range3(launch, (int64_t[]){x, y, 1}, (size_t[]){GROUP, 1, 1});
+  mica__launch_range3(launch, (int64_t[]){x, y, 1}, (size_t[]){MICA__RANGE_GROUP, 1, 1});
 }
 
 static mica_status launch_filters(mica_queue *queue, const planes *p) {
