@@ -63,6 +63,9 @@ mica_status mica__kernel_make(mica_engine *engine, mica__program *program, const
                                                    sizeof declared, declared, NULL),
                        p->name);
   kernel->declares_group = declared[0] != 0;
+  /* What is built for groups of a size allows them: rusticl (22.3) says 32 of every kernel. */
+  size_t items = declared[0] * declared[1] * declared[2];
+  if (items > kernel->max_group) kernel->max_group = items;
   if (status == MICA_OK)
     status = mica__cl_check(
         api->GetKernelInfo(kernel->handle, CL_KERNEL_NUM_ARGS, sizeof kernel->arg_count, &kernel->arg_count, NULL),
