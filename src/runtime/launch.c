@@ -1,5 +1,6 @@
 #include "runtime/launch.h"
 
+#include "base/checked.h"
 #include "base/element.h"
 #include "base/error.h"
 #include "runtime/kernel_table.h"
@@ -113,7 +114,7 @@ static void set_range(mica__launch *launch, uint32_t dims, const int64_t *global
       fail_packing(launch, MICA_E_OVERFLOW, "an index space is too large");
     launch->global[i] = (size_t)global[i];
     launch->local[i] = local[i];
-    items *= local[i];
+    if (!mica__mul_size(items, local[i], &items)) items = SIZE_MAX;
   }
   const mica__kernel *kernel = launch->kernel;
   for (; kernel && !kernel->declares_group && items > kernel->max_group && launch->local[0] > 1; items /= 2)

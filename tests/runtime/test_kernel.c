@@ -189,7 +189,11 @@ START_TEST(groups_are_checked) {
   mica__launch launch = mica__launch_of(count_kernel("-DSTEP=1"));
   mica__launch_tensor(&launch, tensor);
   mica__launch_size(&launch, 4);
-  mica__launch_range1(&launch, 4, mica__kernel_max_group(launch.kernel) + 1);
+  /* It declares no group, so that a range takes what the compiled kernel allows. */
+  mica__launch_range1(&launch, 4, 2 * mica__kernel_max_group(launch.kernel));
+  ck_assert_uint_eq(launch.local[0], mica__kernel_max_group(launch.kernel));
+  ck_ok(mica__queue_submit(test_queue(), &launch));
+  launch.local[0]++;
   refuses(&launch, MICA_E_UNSUPPORTED, "kernel count wants groups of");
   mica__launch_range3(&launch, (int64_t[3]){1, 1, 1}, (size_t[3]){1, 1, device->max_group_dim[2] + 1});
   refuses(&launch, MICA_E_UNSUPPORTED, device->name);
