@@ -18,7 +18,7 @@
 #endif
 
 RANGE_KERNEL cast(__global const STORAGE(X_T) *x, const long x_at, __global STORAGE(Y_T) *y, const long y_at,
-                   const long n) {
+                  const long n) {
   const long i = (long)get_global_id(0) * VW;
   x += x_at;
   y += y_at;

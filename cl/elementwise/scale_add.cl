@@ -23,7 +23,7 @@
          y, i)
 
 RANGE_KERNEL scale_add(__global const STORAGE(X_T) *x, const long x_at, __global STORAGE(X_T) *y, const long y_at,
-                        const long n, const SCALAR alpha, const SCALAR beta) {
+                       const long n, const SCALAR alpha, const SCALAR beta) {
   const long i = (long)get_global_id(0) * VW;
   x += x_at;
   y += y_at;

@@ -26,8 +26,8 @@
 #endif
 
 RANGE_KERNEL gather(__global const STORAGE(X_T) *x, const long x_at, __global const STORAGE(I_T) *indices,
-                     const long indices_at, __global STORAGE(X_T) *y, const long y_at, const int outer, const int n,
-                     const int m, const int inner) {
+                    const long indices_at, __global STORAGE(X_T) *y, const long y_at, const int outer, const int n,
+                    const int m, const int inner) {
   const int chunks = (inner + VW - 1) / VW;
   const long item = get_global_id(0);
   const int begin = (int)(item % chunks) * VW;

@@ -19,7 +19,7 @@
 #endif
 
 CPU_KERNEL order_serial(__global const STORAGE(I_T) * indices, const long indices_at, __global int *start,
-                           const long start_at, __global int *order, const long order_at, const int n, const int m) {
+                        const long start_at, __global int *order, const long order_at, const int n, const int m) {
   indices += indices_at;
   start += start_at;
   order += order_at;
@@ -39,7 +39,7 @@ CPU_KERNEL order_serial(__global const STORAGE(I_T) * indices, const long indice
 }
 
 RANGE_KERNEL order_starts(__global const STORAGE(I_T) * indices, const long indices_at, __global int *start,
-                           const long start_at, __global int *order, const long order_at, const int n, const int m) {
+                          const long start_at, __global int *order, const long order_at, const int n, const int m) {
   const int v = get_global_id(0);
   int below = 0;
   if (v > n) return;
@@ -48,7 +48,7 @@ RANGE_KERNEL order_starts(__global const STORAGE(I_T) * indices, const long indi
 }
 
 RANGE_KERNEL order_scatter(__global const STORAGE(I_T) * indices, const long indices_at, __global int *start,
-                            const long start_at, __global int *order, const long order_at, const int n, const int m) {
+                           const long start_at, __global int *order, const long order_at, const int n, const int m) {
   const int j = get_global_id(0);
   if (j >= m) return;
   const long v = INDEX(I_T, indices, indices_at + j, n);

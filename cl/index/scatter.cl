@@ -62,9 +62,9 @@
   } while (0)
 
 RANGE_KERNEL scatter_rows(__global const STORAGE(U_T) * x, const long x_at, __global const STORAGE(U_T) * u,
-                           const long u_at, __global STORAGE(U_T) * y, const long y_at, __global const int *start,
-                           const long start_at, __global const int *order, const long order_at, const int outer,
-                           const int n, const int m, const int inner) {
+                          const long u_at, __global STORAGE(U_T) * y, const long y_at, __global const int *start,
+                          const long start_at, __global const int *order, const long order_at, const int outer,
+                          const int n, const int m, const int inner) {
   const int chunks = (inner + VW - 1) / VW;
   const long item = get_global_id(0);
   const int begin = (int)(item % chunks) * VW;
@@ -88,9 +88,9 @@ RANGE_KERNEL scatter_rows(__global const STORAGE(U_T) * x, const long x_at, __gl
 }
 
 RANGE_KERNEL scatter_elements(__global const STORAGE(U_T) * x, const long x_at, __global const STORAGE(U_T) * u,
-                               const long u_at, __global STORAGE(U_T) * y, const long y_at,
-                               __global const STORAGE(I_T) * indices, const long indices_at, const int outer,
-                               const int n, const int m, const int inner) {
+                              const long u_at, __global STORAGE(U_T) * y, const long y_at,
+                              __global const STORAGE(I_T) * indices, const long indices_at, const int outer,
+                              const int n, const int m, const int inner) {
   const long item = get_global_id(0);
   const long o = item / inner / n;
   const int v = (int)(item / inner % n), i = (int)(item % inner);

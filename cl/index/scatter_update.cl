@@ -62,8 +62,8 @@
   } while (0)
 
 RANGE_KERNEL scatter_update(__global const STORAGE(U_T) *u, const long u_at, __global STORAGE(U_T) *y,
-                             const long y_at, __global const STORAGE(I_T) *indices, const long indices_at,
-                             const int outer, const int n, const int m, const int inner) {
+                            const long y_at, __global const STORAGE(I_T) *indices, const long indices_at,
+                            const int outer, const int n, const int m, const int inner) {
   const int chunks = (inner + WIDTH - 1) / WIDTH;
   const long item = get_global_id(0);
   const int begin = (int)(item % chunks) * WIDTH;

@@ -33,8 +33,8 @@
 #endif
 
 RANGE_KERNEL top_k(__global const STORAGE(X_T) *x, const long x_at, __global STORAGE(X_T) *values,
-                    const long values_at, __global long *indices, const long indices_at, const int outer, const int n,
-                    const int k, const int inner) {
+                   const long values_at, __global long *indices, const long indices_at, const int outer, const int n,
+                   const int k, const int inner) {
   const long item = get_global_id(0);
   const long o = item / inner;
   const int i = (int)(item % inner);

@@ -7,7 +7,7 @@
 #include "common/group.clh"
 
 RANGE_KERNEL gemm_splitk(const int batches, const int M, const int N, const int splits,
-                          __global const COMPUTE(ACC_T) *restrict P, const long P_at, EPILOGUE_PARAMS) {
+                         __global const COMPUTE(ACC_T) *restrict P, const long P_at, EPILOGUE_PARAMS) {
   const long index = (long)get_global_id(0), stride = (long)batches * M * N;
   if (index < stride) {
     const long col = index % N, row = index / N % M, batch = index / N / M;

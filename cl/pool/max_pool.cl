@@ -39,8 +39,8 @@
 
 #ifdef EACH
 RANGE_KERNEL max_pool_each(__global const STORAGE(X_T) * x, const long x_at, __global STORAGE(Y_T) * y,
-                            const long y_at, const int planes, const int8 D, const int8 H, const int8 W,
-                            const COMPUTE(X_T) lowest) {
+                           const long y_at, const int planes, const int8 D, const int8 H, const int8 W,
+                           const COMPUTE(X_T) lowest) {
   const long item = get_global_id(0);
   const int q = (int)(item % W.s1), p = (int)(item / W.s1 % H.s1), o = (int)(item / W.s1 / H.s1 % D.s1);
   const long plane = item / W.s1 / H.s1 / D.s1;
@@ -141,9 +141,9 @@ RANGE_KERNEL max_pool_each(__global const STORAGE(X_T) * x, const long x_at, __g
 #endif
 
 CPU_KERNEL max_pool_lines(__global const STORAGE(X_T) * x, const long x_at, __global STORAGE(Y_T) * y,
-                             const long y_at, const int planes, const int8 D, const int8 H, const int8 W,
-                             const COMPUTE(X_T) lowest, const int per, const int length, __local COMPUTE(X_T) * columns,
-                             __local int *rows) {
+                          const long y_at, const int planes, const int8 D, const int8 H, const int8 W,
+                          const COMPUTE(X_T) lowest, const int per, const int length, __local COMPUTE(X_T) * columns,
+                          __local int *rows) {
   const long first = get_global_id(0) * (long)per, lines = (long)planes * D.s1 * H.s1;
   const long last = min(first + per, lines);
   /* Columns behind the last window are not needed. */

@@ -93,7 +93,7 @@ RANGE_KERNEL max_pool_grad_each(OPERANDS) {
 #endif
 
 CPU_KERNEL max_pool_grad_strips(OPERANDS, const int per, const int room, const int margin, const int pitch,
-                                   __local VALUES *dys, __local POSITIONS *positions) {
+                                __local VALUES *dys, __local POSITIONS *positions) {
   const int strips = (H.s0 + per - 1) / per;
   const long item = get_global_id(0);
   const int first = (int)(item % strips) * per, end = min(first + per, H.s0), d = (int)(item / strips % D.s0);

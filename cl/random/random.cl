@@ -45,7 +45,7 @@ static inline void normal(const uint word0, const uint word1, REAL *z) {
 }
 
 RANGE_KERNEL random(__global STORAGE(Y_T) * y, const long y_at, __global const STORAGE(S_T) * step, const long step_at,
-                     const long n, const int key_low, const int key_high, const REAL a, const REAL b) {
+                    const long n, const int key_low, const int key_high, const REAL a, const REAL b) {
   const long block = get_global_id(0);
   const long begin = block * 4;
   const ulong time = (ulong)(long)LOAD(S_T, step, step_at);

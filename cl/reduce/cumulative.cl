@@ -46,7 +46,7 @@
   } while (0)
 
 RANGE_KERNEL cumulative(__global const STORAGE(X_T) *x, const long x_at, __global STORAGE(X_T) *y, const long y_at,
-                         const int outer, const int n, const int inner) {
+                        const int outer, const int n, const int inner) {
   const int chunks = (inner + VW - 1) / VW;
   const long item = get_global_id(0);
   const int begin = (int)(item % chunks) * VW;

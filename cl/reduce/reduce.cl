@@ -110,7 +110,7 @@ __kernel __attribute__((reqd_work_group_size(GROUP, 1, 1))) void reduce_rows(__g
 #else
 
 CPU_KERNEL reduce_rows(__global const STORAGE(X_T) * x, const long x_at, __global STORAGE(Y_T) * y, const long y_at,
-                          const int n, const int inner, const int chunk) {
+                       const int n, const int inner, const int chunk) {
   const int begin = get_global_id(0) * chunk;
   const int end = min(begin + chunk, n);
   x += x_at + (long)get_global_id(1) * n;

@@ -56,8 +56,8 @@ RANGE_KERNEL resample_rows(OPERANDS, const int outer, const int H, const int W, 
 }
 
 RANGE_KERNEL resample_each(OPERANDS, __global const int *c, const long c_at, __global SUMS *w, const long w_at,
-                            const int outer, const int H, const int W, const int P, const int J, const int Q,
-                            const int K) {
+                           const int outer, const int H, const int W, const int P, const int J, const int Q,
+                           const int K) {
   const long item = get_global_id(0);
   const long line = item / Q;
   const int p = (int)(line % P), q = (int)(item % Q);
@@ -78,8 +78,8 @@ RANGE_KERNEL resample_each(OPERANDS, __global const int *c, const long c_at, __g
 }
 
 CPU_KERNEL resample_lines(OPERANDS, __global const int *c, const long c_at, __global SUMS *w, const long w_at,
-                             const int outer, const int H, const int W, const int P, const int J, const int Q,
-                             const int K, const int per, __local COMPUTE(X_T) *columns) {
+                          const int outer, const int H, const int W, const int P, const int J, const int Q,
+                          const int K, const int per, __local COMPUTE(X_T) *columns) {
   const long first = get_global_id(0) * (long)per, lines = (long)outer * P;
   const long last = first + per < lines ? first + per : lines;
   y += y_at;

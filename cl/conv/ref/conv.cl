@@ -30,7 +30,7 @@ static inline int output_at(const int at, const int stride, const int extent) {
 }
 
 RANGE_KERNEL conv_ref(CONV_PARAMS, __global const STORAGE(D_T) * A, const long A_at, __global const STORAGE(D_T) * B,
-                       const long B_at, EPILOGUE_PARAMS) {
+                      const long B_at, EPILOGUE_PARAMS) {
   CONV_UNPACK
   const long index = (long)get_global_id(0);
   acc_t sum = 0;

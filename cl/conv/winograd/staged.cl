@@ -23,7 +23,7 @@
 
 #if STAGE == 0
 RANGE_KERNEL winograd_filters(__global const STORAGE(D_T) * W, const long W_at, const long w_k, const long w_c,
-                               const int C, const int K, __global float *restrict U, const long U_at) {
+                              const int C, const int K, __global float *restrict U, const long U_at) {
   const int c = (int)get_global_id(0), k = (int)get_global_id(1);
   float columns[EDGE][3];
   if (c >= C || k >= K) return;
@@ -45,7 +45,7 @@ RANGE_KERNEL winograd_filters(__global const STORAGE(D_T) * W, const long W_at, 
 
 #if STAGE == 1
 RANGE_KERNEL winograd_inputs(const int8 size, const int top, const int left, __global const STORAGE(D_T) * S,
-                              const long S_at, __global float *restrict V, const long V_at) {
+                             const long S_at, __global float *restrict V, const long V_at) {
   const int N = size.s0, channels = size.s1, H = size.s2, W = size.s3, P = size.s5, Q = size.s6;
   const int down = (P + TILE - 1) / TILE, across = (Q + TILE - 1) / TILE, tiles = N * down * across;
   const int tile = (int)get_global_id(0), c = (int)get_global_id(1), row = tile / across;

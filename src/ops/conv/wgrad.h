@@ -22,8 +22,11 @@ int64_t mica__conv_sums_count(const mica__conv *conv, const mica__conv_sums *sum
 static inline int64_t mica__conv_reduce_floats(int64_t taps, int64_t mr, int64_t nr) {
   return (mr + 1) * taps * nr + 16;
 }
-/* conv->w from them (cl/conv/wgrad_reduce.cl). */
-mica_status mica__conv_wgrad_reduce(mica_queue *queue, const mica__conv *conv, const mica__conv_sums *sums,
-                                    mica_buffer *partial);
+/* Writes a task's sums, which begin at the workspace's first element. */
+typedef mica_status mica__conv_sums_launch(mica_queue *queue, const mica__task *task, mica_buffer *workspace);
+/* conv->w from what `launch` writes into a workspace of so many floats, reduced by cl/conv/wgrad_reduce.cl; with sums
+ * of NULL launch has written conv->w itself. */
+mica_status mica__conv_wgrad_run(mica_queue *queue, const mica__task *task, int64_t floats,
+                                 mica__conv_sums_launch *launch, const mica__conv *conv, const mica__conv_sums *sums);
 
 #endif

@@ -2,6 +2,7 @@
 #include "base/arith.h"
 #include "base/error.h"
 #include "ops/conv/wgrad.h"
+#include "runtime/workspace.h"
 
 static const mica__kernel_param params[] = {
     MICA__DTYPE("D_T", "type of w", MICA__CONV_TYPES),
@@ -39,8 +40,7 @@ int64_t mica__conv_sums_count(const mica__conv *conv, const mica__conv_sums *s) 
   return s->parts * conv->dims.groups * e.panels * e.tiles * e.taps * s->mr * s->nv * VW;
 }
 
-mica_status mica__conv_wgrad_reduce(mica_queue *queue, const mica__conv *conv, const mica__conv_sums *s,
-                                    mica_buffer *partial) {
+static mica_status reduce(mica_queue *queue, const mica__conv *conv, const mica__conv_sums *s, mica_buffer *partial) {
   const mica__kernel_desc *desc = &mica__conv_wgrad_reduce_kernel;
   const mica__conv_dims *d = &conv->dims;
   extent e = extent_of(conv, s);
@@ -68,4 +68,14 @@ mica_status mica__conv_wgrad_reduce(mica_queue *queue, const mica__conv *conv, c
   double count = (double)mica_tensor_count(conv->w), sums = (double)mica__conv_sums_count(conv, s);
   mica__launch_cost(&launch, sums, sums * sizeof(float) + count * (double)mica_dtype_size(conv->dtype));
   return mica__queue_submit(queue, &launch);
+}
+
+mica_status mica__conv_wgrad_run(mica_queue *queue, const mica__task *task, int64_t floats,
+                                 mica__conv_sums_launch *launch, const mica__conv *conv, const mica__conv_sums *sums) {
+  mica_buffer *workspace = NULL;
+  MICA_TRY(mica__workspace_create(queue, (size_t)floats * sizeof(float), &workspace));
+  mica_status status = launch(queue, task, workspace);
+  if (status == MICA_OK && sums) status = reduce(queue, conv, sums, workspace);
+  mica_buffer_destroy(workspace);
+  return status;
 }

@@ -4,7 +4,6 @@
 #include "base/error.h"
 #include "ops/conv/wgrad.h"
 #include "runtime/core_model.h"
-#include "runtime/workspace.h"
 
 #include <string.h>
 
@@ -236,12 +235,10 @@ static const char *decline(const mica__task *task) {
   return plan_of(task)->plan.variant ? NULL : "local memory does not take a row";
 }
 
-static size_t partial_bytes(const mica__conv_dims *d, const plan *p) {
-  return (size_t)(p->parts * d->groups * p->panels * p->tiles * p->taps * p->mr * p->nr) * sizeof(float);
-}
-
-static mica_status launch_sums(mica_queue *queue, const mica__conv *conv, const used *u, const plan *p,
-                               mica_buffer *partial) {
+static mica_status launch_sums(mica_queue *queue, const mica__task *task, mica_buffer *partial) {
+  const mica__conv *conv = task->problem;
+  const used *u = &plan_of(task)->used;
+  const plan *p = &plan_of(task)->plan;
   const mica__conv_dims *d = &u->dims;
   int32_t values[MICA__MAX_PARAMS];
   mica__kernel *kernel = NULL;
@@ -268,18 +265,14 @@ static mica_status launch_sums(mica_queue *queue, const mica__conv *conv, const 
 static mica_status launch_wgrad(mica_queue *queue, const mica__task *task) {
   const used *u = &plan_of(task)->used;
   const plan *p = &plan_of(task)->plan;
-  mica_buffer *partial = NULL;
   if (!p->variant)
     return mica__fail(MICA_E_UNSUPPORTED, "conv_cpu_wgrad_implicit_gemm: local memory does not take a row");
-  MICA_TRY(mica__workspace_create(queue, partial_bytes(&u->dims, p), &partial));
-  mica_status status = launch_sums(queue, task->problem, u, p, partial);
   const int32_t *values = p->variant->values;
   mica__conv_sums sums = {.panel = values[PANEL], .mr = values[MR], .nv = values[NV], .parts = p->parts};
   memcpy(sums.first, u->first, sizeof sums.first);
   memcpy(sums.taps, u->dims.filter, sizeof sums.taps);
-  if (status == MICA_OK) status = mica__conv_wgrad_reduce(queue, task->problem, &sums, partial);
-  mica_buffer_destroy(partial);
-  return status;
+  return mica__conv_wgrad_run(queue, task, mica__conv_sums_count(task->problem, &sums), launch_sums, task->problem,
+                              &sums);
 }
 
 const mica__impl mica__conv_cpu_wgrad_implicit_gemm = {.name = "conv_cpu_wgrad_implicit_gemm",

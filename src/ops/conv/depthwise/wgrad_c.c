@@ -3,7 +3,6 @@
 #include "base/error.h"
 #include "ops/conv/wgrad.h"
 #include "runtime/core_model.h"
-#include "runtime/workspace.h"
 
 static const mica__kernel_param params[] = {
     MICA__DTYPE("D_T", "type of x and y", MICA__CONV_TYPES),
@@ -68,9 +67,9 @@ static const char *decline(const mica__task *task) {
   return (int64_t)scratch_bytes(&conv->dims) > cached / 2 ? "planes leave the cache" : NULL;
 }
 
-static size_t partial_bytes(const plan *p) { return (size_t)mica__conv_sums_count(&p->all, &p->sums) * sizeof(float); }
-
-static mica_status launch_sums(mica_queue *queue, const mica__conv *conv, const plan *p, mica_buffer *partial) {
+static mica_status launch_sums(mica_queue *queue, const mica__task *task, mica_buffer *partial) {
+  const mica__conv *conv = task->problem;
+  const plan *p = plan_of(task);
   const mica__kernel_desc *desc = &mica__conv_depthwise_wgrad_c_kernel;
   const mica__conv_dims *d = &conv->dims;
   int32_t values[MICA__MAX_PARAMS];
@@ -93,12 +92,7 @@ static mica_status launch_sums(mica_queue *queue, const mica__conv *conv, const 
 
 static mica_status launch_wgrad(mica_queue *queue, const mica__task *task) {
   const plan *p = plan_of(task);
-  mica_buffer *partial = NULL;
-  MICA_TRY(mica__workspace_create(queue, partial_bytes(p), &partial));
-  mica_status status = launch_sums(queue, task->problem, p, partial);
-  if (status == MICA_OK) status = mica__conv_wgrad_reduce(queue, &p->all, &p->sums, partial);
-  mica_buffer_destroy(partial);
-  return status;
+  return mica__conv_wgrad_run(queue, task, mica__conv_sums_count(&p->all, &p->sums), launch_sums, &p->all, &p->sums);
 }
 
 const mica__impl mica__conv_depthwise_wgrad_c = {.name = "conv_depthwise_wgrad_c",

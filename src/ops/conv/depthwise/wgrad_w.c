@@ -3,7 +3,6 @@
 #include "base/error.h"
 #include "ops/conv/depthwise/rows.h"
 #include "ops/conv/wgrad.h"
-#include "runtime/workspace.h"
 
 static const mica__kernel_param params[] = {
     MICA__DTYPE("D_T", "type of x, w and y", MICA__CONV_TYPES),
@@ -84,9 +83,9 @@ static const char *decline(const mica__task *task) {
   return !large && d->in[1] * d->in[2] > MAX_PIXELS_OF_MANY ? "planes are large" : NULL;
 }
 
-static size_t partial_bytes(const plan *p) { return (size_t)mica__conv_sums_count(&p->all, &p->sums) * sizeof(float); }
-
-static mica_status launch_sums(mica_queue *queue, const mica__conv *conv, const plan *p, mica_buffer *partial) {
+static mica_status launch_sums(mica_queue *queue, const mica__task *task, mica_buffer *partial) {
+  const mica__conv *conv = task->problem;
+  const plan *p = plan_of(task);
   const mica__kernel_desc *desc = &mica__conv_depthwise_wgrad_w_kernel;
   const mica__conv_dims *d = &conv->dims;
   int32_t values[MICA__MAX_PARAMS];
@@ -113,12 +112,8 @@ static mica_status launch_sums(mica_queue *queue, const mica__conv *conv, const 
 
 static mica_status launch_wgrad(mica_queue *queue, const mica__task *task) {
   const plan *p = plan_of(task);
-  mica_buffer *partial = NULL;
-  MICA_TRY(mica__workspace_create(queue, partial_bytes(p), &partial));
-  mica_status status = launch_sums(queue, task->problem, p, partial);
-  if (status == MICA_OK && p->sums.parts > 1) status = mica__conv_wgrad_reduce(queue, &p->all, &p->sums, partial);
-  mica_buffer_destroy(partial);
-  return status;
+  return mica__conv_wgrad_run(queue, task, mica__conv_sums_count(&p->all, &p->sums), launch_sums, &p->all,
+                              p->sums.parts > 1 ? &p->sums : NULL);
 }
 
 const mica__impl mica__conv_depthwise_wgrad_w = {.name = "conv_depthwise_wgrad_w",

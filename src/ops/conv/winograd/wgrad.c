@@ -4,7 +4,6 @@
 #include "base/error.h"
 #include "ops/conv/winograd/winograd.h"
 #include "runtime/core_model.h"
-#include "runtime/workspace.h"
 
 static const mica__kernel_param params[] = {
     MICA__DTYPE("D_T", "type of x, w and y", MICA__CONV_TYPES),
@@ -61,9 +60,9 @@ static const char *decline(const mica__task *task) {
   return TRANSFORMS * products < plain ? NULL : "tiles are half empty";
 }
 
-static size_t workspace_bytes(const plan *p) { return (size_t)(p->sum_count + p->walkers * p->slot) * sizeof(float); }
-
-static mica_status launch_sums(mica_queue *queue, const mica__conv *conv, const plan *p, mica_buffer *workspace) {
+static mica_status launch_sums(mica_queue *queue, const mica__task *task, mica_buffer *workspace) {
+  const mica__conv *conv = task->problem;
+  const plan *p = plan_of(task);
   const mica__conv_window *w = &p->winograd.window;
   int32_t values[MICA__MAX_PARAMS];
   mica__kernel *kernel = NULL;
@@ -87,12 +86,7 @@ static mica_status launch_sums(mica_queue *queue, const mica__conv *conv, const 
 
 static mica_status launch_filter(mica_queue *queue, const mica__task *task) {
   const plan *p = plan_of(task);
-  mica_buffer *workspace = NULL;
-  MICA_TRY(mica__workspace_create(queue, workspace_bytes(p), &workspace));
-  mica_status status = launch_sums(queue, task->problem, p, workspace);
-  if (status == MICA_OK) status = mica__conv_wgrad_reduce(queue, task->problem, &p->sums, workspace);
-  mica_buffer_destroy(workspace);
-  return status;
+  return mica__conv_wgrad_run(queue, task, p->sum_count + p->walkers * p->slot, launch_sums, task->problem, &p->sums);
 }
 
 static void magnitude(const void *problem, const mica__variant *variant, const double *a, const double *b,
