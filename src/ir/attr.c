@@ -14,6 +14,7 @@ static const size_t field_bytes[] = {
     [MICA__ATTR_PER_AXIS] = MICA_MAX_RANK * sizeof(int64_t),
     [MICA__ATTR_SPATIAL] = MICA__MAX_SPATIAL * sizeof(int64_t),
     [MICA__ATTR_SHAPE] = sizeof(mica_shape),
+    [MICA__ATTR_POINTER] = sizeof(const void *),
 };
 
 static const void *field(const mica__attr *attr, const void *attrs) { return (const char *)attrs + attr->offset; }
@@ -32,6 +33,7 @@ static void set_default(const mica__attr *attr, void *attrs) {
   case MICA__ATTR_DTYPE: *(mica_dtype *)to = (mica_dtype)attr->standard; break;
   case MICA__ATTR_AXES: *(uint32_t *)to = (uint32_t)attr->standard; break;
   case MICA__ATTR_SHAPE: *(mica_shape *)to = MICA_SCALAR; break;
+  case MICA__ATTR_POINTER: *(const void **)to = NULL; break;
   case MICA__ATTR_PER_AXIS:
   case MICA__ATTR_SPATIAL:
     for (size_t i = 0; i < field_bytes[attr->kind] / sizeof(int64_t); i++) ((int64_t *)to)[i] = (int64_t)attr->standard;
@@ -107,6 +109,7 @@ static int32_t list_count(const mica__attr *attr, int32_t rank) {
 static bool is_default(const mica__attr *attr, const void *attrs, int32_t rank) {
   const int64_t *list = field(attr, attrs);
   if (attr->kind == MICA__ATTR_SHAPE) return ((const mica_shape *)field(attr, attrs))->rank == 0;
+  if (attr->kind == MICA__ATTR_POINTER) return *(const void *const *)field(attr, attrs) == NULL;
   if (attr->kind == MICA__ATTR_AXES) return *(const uint32_t *)field(attr, attrs) == (uint32_t)attr->standard;
   if (!is_list(attr)) return mica__attr_number(attr, attrs) == attr->standard;
   for (int32_t i = 0; i < list_count(attr, rank); i++)
@@ -136,6 +139,7 @@ static void add_value(mica__text *text, const mica__attr *attr, const void *attr
   case MICA__ATTR_DTYPE: mica__text_add(text, mica_dtype_name(*(const mica_dtype *)at)); break;
   case MICA__ATTR_AXES: add_axes(text, *(const uint32_t *)at); break;
   case MICA__ATTR_SHAPE: mica__text_add(text, mica_shape_format(*(const mica_shape *)at, shape)); break;
+  case MICA__ATTR_POINTER: mica__text_add(text, "set"); break;
   case MICA__ATTR_PER_AXIS:
   case MICA__ATTR_SPATIAL:
     for (int32_t i = 0; i < list_count(attr, rank); i++)

@@ -31,6 +31,7 @@
 #define MICA__ATTR_PER_AXIS_FIELD(name) int64_t name[MICA_MAX_RANK];    /* one for each axis of operand 0 */
 #define MICA__ATTR_SPATIAL_FIELD(name) int64_t name[MICA__MAX_SPATIAL]; /* one for each axis of operand 0 but two */
 #define MICA__ATTR_SHAPE_FIELD(name) mica_shape name;
+#define MICA__ATTR_POINTER_FIELD(name) const void *name; /* what it points to outlives every graph that has it */
 typedef enum mica__attr_kind {
   MICA__ATTR_INT,
   MICA__ATTR_BOOL,
@@ -41,13 +42,14 @@ typedef enum mica__attr_kind {
   MICA__ATTR_PER_AXIS,
   MICA__ATTR_SPATIAL,
   MICA__ATTR_SHAPE,
+  MICA__ATTR_POINTER,
 } mica__attr_kind;
 
 typedef struct mica__attr {
   const char *name;
   mica__attr_kind kind;
   size_t offset;   /* in the struct */
-  double standard; /* the default, of a list that of each element; of a SHAPE always the empty one */
+  double standard; /* the default, of a list that of each element; of a SHAPE always the empty one, of a POINTER NULL */
   const char *doc;
   const char *const *names; /* of the values of an ENUM, which begin at 0 */
 } mica__attr;
@@ -81,12 +83,12 @@ typedef struct mica__attr_list {
 mica_status mica__attrs_copy(const mica__attr_list *list, const void *attrs, void **out);
 void mica__attrs_set_defaults(const mica__attr_list *list, void *attrs);
 
-/* Equality is that of bytes: a NaN equals itself, 0 differs from -0. */
+/* Equality is that of bytes: a NaN equals itself, 0 differs from -0, a pointer equals the same address alone. */
 bool mica__attrs_equal(const mica__attr_list *list, const void *a, const void *b);
 mica__hash mica__attrs_hash(mica__hash seed, const mica__attr_list *list, const void *attrs);
 
-/* Adds "(stride=[2, 2], pad=[1, 1])" without what is as by default; nothing where everything is. rank is that of
- * operand 0, which says how long lists are. */
+/* Adds "(stride=[2, 2], pad=[1, 1])" without what is as by default; nothing where everything is. A pointer is "set".
+ * rank is that of operand 0, which says how long lists are. */
 void mica__attrs_format(mica__text *text, const mica__attr_list *list, const void *attrs, int32_t rank);
 
 /* The row of that name, of n bytes; NULL for none. */

@@ -185,6 +185,25 @@ mica_value mica__graph_add(const mica__op *op, const mica_value *inputs, int32_t
   return add_inferred(graph, op, inputs, input_count, attrs);
 }
 
+mica_value mica__graph_add_present(const mica__op *op, const mica_value *operands, int32_t count, void *attrs) {
+  mica_value dense[MICA__MAX_PRESENT];
+  mica_graph *graph = NULL;
+  int64_t present = 0;
+  int32_t used = 0;
+  for (int32_t k = 0; k < count && !graph; k++) graph = operands[k].graph;
+  if (!graph) return null_value;
+  if (count > op->max_inputs || count > MICA__MAX_PRESENT)
+    return mica__graph_fail(graph, MICA_E_INVALID, "%s: %d operands; it takes %d at most", op->name, (int)count,
+                            (int)op->max_inputs);
+  for (int32_t k = 0; k < count; k++) {
+    if (!operands[k].graph && k >= op->min_inputs) continue;
+    dense[used++] = operands[k]; /* a null one among the first is named below */
+    present |= (int64_t)1 << k;
+  }
+  *(int64_t *)attrs = present;
+  return mica__graph_add(op, dense, used, attrs);
+}
+
 mica_value mica__graph_add_source(mica_graph *graph, const mica__op *op, const void *attrs, mica__type type) {
   int32_t id = graph ? mica__graph_put(graph, op, NULL, 0, attrs, &type) : 0;
   return id ? (mica_value){.graph = graph, .id = id} : null_value;

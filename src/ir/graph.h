@@ -67,6 +67,15 @@ bool mica__dtype_in(mica_dtype dtype, char letter, const char **text);
  * attributes (NULL for the defaults). The value is result 0. The one way that builders and gradient rules make values.
  * Sticky. */
 mica_value mica__graph_add(const mica__op *op, const mica_value *inputs, int32_t input_count, const void *attrs);
+/* mica__graph_add for an op of which some operands may be absent: null values among them are left out, so that a node's
+ * inputs are always dense, and the attribute INT `present`, which must be the first one of the op, gets bit k where
+ * operand k is there. The first op->min_inputs of them must be. Whatever looks at the inputs of such a node (infer,
+ * evaluate, launch, takes_strides and the like) counts inputs, not operands; only op->dtypes counts operands. */
+mica_value mica__graph_add_present(const mica__op *op, const mica_value *operands, int32_t count, void *attrs);
+/* Which input of the node operand k is; -1: it is absent. */
+int32_t mica__present_index(int64_t present, int32_t k);
+/* The most operands of an op some of which may be absent. */
+#define MICA__MAX_PRESENT 32
 /* mica__graph_add for known types of all results: nothing is checked or inferred. 0, with the error recorded, when
  * memory is short. */
 int32_t mica__graph_put(mica_graph *graph, const mica__op *op, const int32_t *inputs, int32_t input_count,

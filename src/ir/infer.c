@@ -30,16 +30,54 @@ bool mica__dtype_in(mica_dtype dtype, char letter, const char **text) {
 
 static bool is_digit(char c) { return c >= '0' && c <= '9'; }
 
-static mica_status check_operands(const char *dtypes, size_t letters, const mica__type *inputs, int32_t input_count) {
-  for (int32_t i = 0; i < input_count; i++) {
+int32_t mica__present_index(int64_t present, int32_t k) {
+  if (!(present >> k & 1)) return -1;
+  int32_t before = 0;
+  for (int32_t i = 0; i < k; i++) before += (int32_t)(present >> i & 1);
+  return before;
+}
+
+/* The inputs of a node by the number of the operand. */
+typedef struct operands {
+  const mica__type *inputs;
+  int32_t count;   /* of operands, absent ones included */
+  bool sparse;     /* some may be absent */
+  int64_t present; /* where sparse: bit k where operand k is there */
+} operands;
+
+static mica_status find_operands(const mica__op *op, const mica__type *inputs, int32_t input_count, const void *attrs,
+                                 operands *out) {
+  *out = (operands){.inputs = inputs, .count = input_count};
+  if (!op->attrs || op->attrs->count == 0 || strcmp(op->attrs->rows[0].name, "present") != 0) return MICA_OK;
+  int32_t bits = 0;
+  out->sparse = true;
+  out->present = *(const int64_t *)attrs;
+  out->count = op->max_inputs;
+  for (int32_t k = 0; k < MICA__MAX_PRESENT; k++) bits += (int32_t)(out->present >> k & 1);
+  if (out->present >> op->max_inputs || bits != input_count)
+    return mica__fail(MICA_E_INVALID, "%d operands; its attribute `present` has %d", (int)input_count, (int)bits);
+  return MICA_OK;
+}
+
+/* Operand k; NULL where it is absent. */
+static const mica__type *operand(const operands *all, int32_t k) {
+  int32_t index = all->sparse ? mica__present_index(all->present, k) : k;
+  return index < 0 ? NULL : &all->inputs[index];
+}
+
+static mica_status check_operands(const char *dtypes, size_t letters, const operands *all) {
+  for (int32_t i = 0; i < all->count; i++) {
+    const mica__type *own = operand(all, i);
+    if (!own) continue;
     /* The last letter stands for all further operands. */
     char letter = dtypes[(size_t)i < letters ? (size_t)i : letters - 1];
     const char *text = NULL;
-    if (is_digit(letter) && inputs[i].dtype != inputs[letter - '0'].dtype)
+    const mica__type *like = is_digit(letter) ? operand(all, letter - '0') : NULL;
+    if (like && own->dtype != like->dtype)
       return mica__fail(MICA_E_DTYPE, "operand %d is %s; it takes %s, as operand %c is", (int)i,
-                        mica_dtype_name(inputs[i].dtype), mica_dtype_name(inputs[letter - '0'].dtype), letter);
-    if (!is_digit(letter) && !mica__dtype_in(inputs[i].dtype, letter, &text))
-      return mica__fail(MICA_E_DTYPE, "operand %d is %s; it takes %s", (int)i, mica_dtype_name(inputs[i].dtype), text);
+                        mica_dtype_name(own->dtype), mica_dtype_name(like->dtype), letter);
+    if (!is_digit(letter) && !mica__dtype_in(own->dtype, letter, &text))
+      return mica__fail(MICA_E_DTYPE, "operand %d is %s; it takes %s", (int)i, mica_dtype_name(own->dtype), text);
   }
   return MICA_OK;
 }
@@ -49,12 +87,14 @@ mica_status mica__op_infer(const mica__op *op, const mica__type *inputs, int32_t
   if (!op->dtypes) return op->infer(inputs, input_count, attrs, out);
   size_t letters = strcspn(op->dtypes, ">");
   const char *gives = op->dtypes[letters] ? op->dtypes + letters + 1 : "";
-  MICA_TRY(check_operands(op->dtypes, letters, inputs, input_count));
+  operands all;
+  MICA_TRY(find_operands(op, inputs, input_count, attrs, &all));
+  MICA_TRY(check_operands(op->dtypes, letters, &all));
   MICA_TRY(op->infer(inputs, input_count, attrs, out));
   for (int32_t r = 0; gives[r]; r++)
     out[r].dtype = gives[r] == 'b'   ? MICA_BOOL
                    : gives[r] == 's' ? MICA_I32
                    : gives[r] == 'l' ? MICA_I64
-                                     : inputs[gives[r] - '0'].dtype;
+                                     : operand(&all, gives[r] - '0')->dtype;
   return MICA_OK;
 }

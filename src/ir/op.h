@@ -133,12 +133,13 @@ typedef struct mica__op {
 
   /* The graph side; absent in ops that no graph uses. */
   mica__op_kind kind;
-  int32_t min_inputs, max_inputs;
-  int32_t results;              /* how many; 0 stands for 1 */
-  const mica__attr_list *attrs; /* NULL where there are none; the struct itself is a void * below */
+  int32_t min_inputs, max_inputs; /* with absent operands: those that must be there, which come first; all of them */
+  int32_t results;                /* how many; 0 stands for 1 */
+  const mica__attr_list *attrs;   /* NULL where there are none; the struct itself is a void * below */
   /* What dtypes it takes and gives, "n0>b": a letter an operand, the last one for all further operands, then one a
    * result. f floating, i integer, n number (both), b bool, x i32 or i64, * any; a digit: that of the operand with that
-   * number. Results: b bool, s i32, l i64, or a digit. Without '>' infer says; NULL takes any. */
+   * number. Results: b bool, s i32, l i64, or a digit. Without '>' infer says; NULL takes any. Letters and digits
+   * count absent operands too, of an op whose attributes begin with INT `present` (mica__graph_add_present). */
   const char *dtypes;
   /* The types of all results from the inputs' types, whose dtypes are as declared, and the attributes; results' dtypes
    * need not be set where they are declared. Called by mica__op_infer alone. MICA_E_SHAPE names both sides. May

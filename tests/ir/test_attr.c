@@ -20,7 +20,8 @@ static const char *const shades[] = {"dark", "light"};
   X(S, AXES, axes, 0, "that are painted")                                                                              \
   X(S, PER_AXIS, start, 0, "where it begins")                                                                          \
   X(S, SPATIAL, stride, 1, "between strokes")                                                                          \
-  X(S, SHAPE, shape, 0, "of the wall")
+  X(S, SHAPE, shape, 0, "of the wall")                                                                                 \
+  X(S, POINTER, owner, 0, "whose wall it is")
 MICA__ATTR_STRUCT(paint, PAINT_ATTRS);
 static MICA__ATTR_TABLE(paint, PAINT_ATTRS);
 static const mica__attr_list *const list = &mica__paint_attr_list;
@@ -43,7 +44,8 @@ static void expect_text(const mica__paint_attrs *attrs, int32_t rank, const char
 START_TEST(defaults_are_those_of_the_table) {
   const mica__paint_attrs attrs = defaults();
   ck_assert(attrs.coats == 2 && !attrs.glossy && attrs.share == 0.5 && attrs.shade == 0 && attrs.dtype == MICA_F32);
-  ck_assert(attrs.axes == 0 && attrs.start[7] == 0 && attrs.stride[2] == 1 && attrs.shape.rank == 0);
+  ck_assert(attrs.axes == 0 && attrs.start[7] == 0 && attrs.stride[2] == 1 && attrs.shape.rank == 0 &&
+            attrs.owner == NULL);
   expect_text(&attrs, 4, "paint");
   void *copy = NULL;
   ck_assert_int_eq(mica__attrs_copy(list, NULL, &copy), MICA_OK);
@@ -67,9 +69,10 @@ START_TEST(text_leaves_defaults_out) {
   attrs.axes = 5;
   attrs.start[2] = 7;
   attrs.shape = MICA_SHAPE(3, MICA_DYNAMIC);
+  attrs.owner = &attrs;
   expect_text(&attrs, 3,
               "paint(coats=-3, glossy=true, share=0.25, shade=light, dtype=i64, axes=[0, 2], start=[0, 0, 7], "
-              "shape=(3, ?))");
+              "shape=(3, ?), owner=set)");
   attrs = defaults();
   attrs.start[3] = 1; /* beyond the operand's axes */
   expect_text(&attrs, 3, "paint");
@@ -79,15 +82,16 @@ END_TEST
 /* Each field alone makes a difference, to equality and to the hash; bytes between fields make none. */
 START_TEST(equality_is_by_fields) {
   const mica__paint_attrs base = defaults();
-  mica__paint_attrs other[10];
+  mica__paint_attrs other[11];
   memset(other, 0x33, sizeof other);
-  for (int i = 0; i < 10; i++) mica__attrs_set_defaults(list, &other[i]);
+  for (int i = 0; i < 11; i++) mica__attrs_set_defaults(list, &other[i]);
   other[0].coats++, other[1].glossy = true, other[2].share = -0.5, other[3].shade = 1, other[4].dtype = MICA_F16;
   other[5].axes = 1, other[6].start[7] = 1, other[7].stride[2] = 3, other[8].shape = MICA_SHAPE(1);
+  other[9].owner = other;
   mica__hash hash = mica__attrs_hash((mica__hash){0}, list, &base);
-  for (int i = 0; i < 10; i++) {
-    ck_assert_int_eq(mica__attrs_equal(list, &base, &other[i]), i == 9);
-    ck_assert_int_eq(mica__hash_equal(hash, mica__attrs_hash((mica__hash){0}, list, &other[i])), i == 9);
+  for (int i = 0; i < 11; i++) {
+    ck_assert_int_eq(mica__attrs_equal(list, &base, &other[i]), i == 10);
+    ck_assert_int_eq(mica__hash_equal(hash, mica__attrs_hash((mica__hash){0}, list, &other[i])), i == 10);
   }
   other[0] = other[1] = base;
   other[0].share = 0;

@@ -19,6 +19,28 @@ static const mica__op op_join = {.name = "join",
                                  .dtypes = "*0>0",
                                  .infer = infer_join};
 
+/* An op whose operands 2 to 4 may be absent; operand 2 is a mask, operand 4 indices. */
+#define GATHERED_ATTRS(X, S)                                                                                           \
+  X(S, INT, present, 0, "bit k: operand k is there")                                                                   \
+  X(S, INT, length, 0, "of operand 4")
+MICA__ATTR_STRUCT(gathered, GATHERED_ATTRS);
+static MICA__ATTR_TABLE(gathered, GATHERED_ATTRS);
+static mica_status infer_gathered(const mica__type *inputs, int32_t input_count, void *attrs, mica__type *out) {
+  mica__gathered_attrs *own = attrs;
+  int32_t last = mica__present_index(own->present, 4);
+  ck_assert_int_lt(last, input_count);
+  out->shape = inputs[0].shape;
+  own->length = last < 0 ? -1 : inputs[last].shape.dim[0];
+  return MICA_OK;
+}
+static const mica__op op_gathered = {.name = "gathered",
+                                     .kind = MICA__OP_LAUNCH,
+                                     .min_inputs = 2,
+                                     .max_inputs = 5,
+                                     .attrs = &mica__gathered_attr_list,
+                                     .dtypes = "f0b1x>1",
+                                     .infer = infer_gathered};
+
 static mica_graph *graph;
 
 static mica_value join(mica_value a, mica_value b) { return mica__graph_add(&op_join, (mica_value[]){a, b}, 2, NULL); }
@@ -86,6 +108,57 @@ START_TEST(null_and_foreign_values) {
 END_TEST
 
 /* An id that is not made yet is the only way to ask for a cycle. */
+START_TEST(operands_may_be_absent) {
+  const mica_value none = {0}, x = input("x", MICA_SHAPE(2)), y = input("y", MICA_SHAPE(2)),
+                   mask = mica_input(graph, "mask", MICA_BOOL, MICA_SHAPE(2)),
+                   n = mica_input(graph, "n", MICA_I32, MICA_SHAPE(7));
+  mica__gathered_attrs attrs = {0};
+  mica_value z = mica__graph_add_present(&op_gathered, (mica_value[]){x, y, none, none, n}, 5, &attrs);
+  const mica__node *node = mica__graph_node(graph, z.id);
+  const mica__gathered_attrs *own = node->attrs;
+  ck_assert(node->input_count == 3 && node->inputs[2] == n.id && own->present == 19 && own->length == 7);
+  ck_assert(node->type.dtype == MICA_F32);
+  ck_assert_int_eq(mica__present_index(19, 1), 1);
+  ck_assert_int_eq(mica__present_index(19, 2), -1);
+  ck_assert_int_eq(mica__present_index(19, 4), 2);
+  z = mica__graph_add_present(&op_gathered, (mica_value[]){x, y, mask}, 3, &attrs);
+  node = mica__graph_node(graph, z.id);
+  own = node->attrs;
+  ck_assert(node->input_count == 3 && node->inputs[2] == mask.id && own->present == 7 && own->length == -1);
+  ck_assert(mica_value_is_null(mica__graph_add_present(&op_gathered, (mica_value[]){none, none, none}, 3, &attrs)));
+  ck_assert_int_eq(mica_graph_status(graph), MICA_OK);
+}
+END_TEST
+
+/* Faults are told by the number of the operand, absent ones counted. */
+START_TEST(absent_operands_keep_their_numbers) {
+  const mica_value none = {0}, x = input("x", MICA_SHAPE(2));
+  mica__gathered_attrs attrs = {0};
+  switch (_i) {
+  case 0:
+    mica__graph_add_present(&op_gathered, (mica_value[]){x, x, none, none, x}, 5, &attrs);
+    expect_failure(MICA_E_DTYPE, "operand 4 is f32", "indices of i32 or i64", "gathered(%1 'x' f32 (2), ");
+    break;
+  case 1:
+    mica__graph_add_present(&op_gathered, (mica_value[]){x, none, none}, 3, &attrs);
+    expect_failure(MICA_E_INVALID, "gathered: operand 1 is the null value", "", "");
+    break;
+  case 2:
+    mica__graph_add_present(&op_gathered, (mica_value[]){x, x, none, none, none, none}, 6, &attrs);
+    expect_failure(MICA_E_INVALID, "gathered: 6 operands; it takes 5 at most", "", "");
+    break;
+  case 3: /* the attribute is the callee's to set */
+    mica__graph_add(&op_gathered, (mica_value[]){x, x}, 2, &attrs);
+    expect_failure(MICA_E_INVALID, "2 operands; its attribute `present` has 0", "", "");
+    break;
+  default:
+    mica__graph_add_present(&op_gathered, (mica_value[]){x, mica_input(graph, "h", MICA_F16, MICA_SHAPE(2))}, 2,
+                            &attrs);
+    expect_failure(MICA_E_DTYPE, "operand 1 is f16; it takes f32, as operand 0 is", "", "");
+  }
+}
+END_TEST
+
 START_TEST(no_cycle_through_the_api) {
   mica_value x = input("x", MICA_SHAPE(2)), ahead = {.graph = graph, .id = 2};
   ck_assert(mica_value_is_null(join(x, ahead)));
@@ -199,6 +272,8 @@ Suite *test_suite(void) {
   tcase_add_test(tests, open_dimensions_do_not_hide_a_mismatch);
   tcase_add_test(tests, dtype_mismatch_names_both);
   tcase_add_test(tests, null_and_foreign_values);
+  tcase_add_test(tests, operands_may_be_absent);
+  tcase_add_loop_test(tests, absent_operands_keep_their_numbers, 0, 5);
   tcase_add_test(tests, no_cycle_through_the_api);
   tcase_add_test(tests, the_first_error_stays);
   tcase_add_test(tests, sources_are_checked);
