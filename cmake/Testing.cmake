@@ -1,14 +1,23 @@
 # mica_test(name COMMAND command... LABELS label...)
 #
-# One ctest test in a process of its own. Exit status 77 means SKIP. Labels: null (needs no device), device, gpu, mpi,
-# slow (fifteen minutes instead of five), lint, sample. Caches lie in the build folder, so that tests neither depend on
-# the user's nor fill them; MICA_TEST_CACHE lets one build folder share those of another, since compiling kernels takes
-# most of the time of a first run.
+# One ctest test in a process of its own. Exit status 77 means SKIP. Labels: null (needs no device), device, gpu,
+# mpi, slow (fifteen minutes instead of five), lint, sample, oracle (asks packages of MICA_ORACLE_PYTHON, which it
+# finds in the variable of that name), long (an hour; registered only with MICA_TEST_LONG, for what is run once in a
+# while by hand). Caches lie in the build folder, so that tests neither depend on the user's nor fill them;
+# MICA_TEST_CACHE lets one build folder share those of another, since compiling kernels takes most of the time of a
+# first run. MICA_TEST_PATIENCE multiplies time-outs, for machines that are shared.
 #
 # Tests that need a device append their launches to one log; device.ran reads it when all of them are through (a ctest
 # clean-up fixture), so that a run in which no kernel ran fails instead of passing.
 
+set(python python3)
+if(DEFINED MICA_BENCH_PYTHON)
+  set(python ${MICA_BENCH_PYTHON})
+endif()
+set(MICA_ORACLE_PYTHON ${python} CACHE STRING "Python whose packages tests labelled oracle compare with")
+option(MICA_TEST_LONG "register the tests labelled long" OFF)
 set(MICA_TEST_CACHE ${PROJECT_BINARY_DIR}/cache CACHE STRING "the tests' caches, from the source folder")
+set(MICA_TEST_PATIENCE 1 CACHE STRING "a whole number that multiplies the tests' time-outs")
 get_filename_component(mica_test_cache ${MICA_TEST_CACHE} ABSOLUTE BASE_DIR ${PROJECT_SOURCE_DIR})
 set(mica_test_launch_log ${PROJECT_BINARY_DIR}/launches.log)
 set(mica_test_environment
@@ -17,7 +26,8 @@ set(mica_test_environment
     POCL_WORK_GROUP_SPECIALIZATION=0
     MICA_TEST_LAUNCH_LOG=${mica_test_launch_log}
     MICA_SOURCE_DIR=${PROJECT_SOURCE_DIR}
-    MICA_BUILD_DIR=${PROJECT_BINARY_DIR})
+    MICA_BUILD_DIR=${PROJECT_BINARY_DIR}
+    MICA_ORACLE_PYTHON=${MICA_ORACLE_PYTHON})
 if(MICA_SANITIZE)
   # PoCL alone: other drivers may not load beside a sanitizer (Intel's opens a library with RTLD_DEEPBIND). And up to
   # GCC 13 the search for leaks crashes now and then on a block of thread-local memory that it takes for an old glibc's.
@@ -30,13 +40,19 @@ file(MAKE_DIRECTORY ${mica_test_cache}/pocl ${mica_test_cache}/mica)
 
 function(mica_test name)
   cmake_parse_arguments(PARSE_ARGV 1 arg "" "" "COMMAND;LABELS")
+  if("long" IN_LIST arg_LABELS AND NOT MICA_TEST_LONG)
+    return()
+  endif()
   set(timeout 300)
   if("slow" IN_LIST arg_LABELS)
     set(timeout 900)
+  elseif("long" IN_LIST arg_LABELS)
+    set(timeout 3600)
   endif()
   if(MICA_SANITIZE)
     math(EXPR timeout "${timeout} * 5")
   endif()
+  math(EXPR timeout "${timeout} * ${MICA_TEST_PATIENCE}")
   add_test(NAME ${name} COMMAND ${arg_COMMAND})
   set_tests_properties(${name} PROPERTIES LABELS "${arg_LABELS}" TIMEOUT ${timeout} SKIP_RETURN_CODE 77
                                           ENVIRONMENT "${mica_test_environment}")

@@ -1,9 +1,10 @@
 #!/bin/sh
-# sh cmake/setup.sh run|quickstart|test|fuzz FOLDER [-DOPTION=VALUE...] [TARGET...]
+# sh cmake/setup.sh run|quickstart|full|test|fuzz FOLDER [-DOPTION=VALUE...] [TARGET...]
 #
 # Installs the Debian packages that are missing (nothing missing: no network, no root), configures FOLDER and builds the
 # TARGETs there, or everything. "run" is what building and running Mica takes, "quickstart" adds the pictures it
-# trains on, "test" the tools of the tests as well, "fuzz" those of the fuzzers.
+# trains on, "full" the libraries of everything that is optional, "test" the tools of the tests as well, "fuzz" those of
+# the fuzzers.
 set -eu
 cd "$(dirname "$0")/.."
 
@@ -11,6 +12,8 @@ run_packages='gcc libc6-dev cmake ninja-build pkg-config
   ocl-icd-opencl-dev opencl-c-headers pocl-opencl-icd libclblast-dev libxxhash-dev libcjson-dev libdeflate-dev
   libpng-dev libjpeg62-turbo-dev'
 quickstart_packages='dataset-fashion-mnist'
+full_packages='libexpat1-dev libsndfile1-dev libpcre2-dev libutf8proc-dev
+  libprotobuf-c-dev protobuf-c-compiler protobuf-compiler libopenmpi-dev openmpi-bin'
 test_packages='check libsubunit-dev libopenblas-dev libdnnl-dev clang-format oclgrind'
 fuzz_packages='clang libclang-rt-dev'
 
@@ -19,9 +22,10 @@ shift 2
 case $purpose in
   run) packages=$run_packages ;;
   quickstart) packages="$run_packages $quickstart_packages" ;;
-  test) packages="$run_packages $quickstart_packages $test_packages" ;;
-  fuzz) packages="$run_packages $quickstart_packages $test_packages $fuzz_packages" ;;
-  *) echo "setup.sh: '$purpose' is none of run, quickstart, test, fuzz" >&2; exit 2 ;;
+  full) packages="$run_packages $quickstart_packages $full_packages" ;;
+  test) packages="$run_packages $quickstart_packages $full_packages $test_packages" ;;
+  fuzz) packages="$run_packages $quickstart_packages $full_packages $test_packages $fuzz_packages" ;;
+  *) echo "setup.sh: '$purpose' is none of run, quickstart, full, test, fuzz" >&2; exit 2 ;;
 esac
 
 install_missing() {

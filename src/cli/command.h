@@ -1,6 +1,7 @@
 /* cli/command.h: the subcommands of `mica`, and the table of all of them.
  *
- * A new subcommand is a file src/cli/cmd_<name>.c that defines cli_command_<name>, and a line in CLI_COMMANDS. Its
+ * A new subcommand is a file src/cli/cmd_<name>.c that defines cli_command_<name>, and a row of
+ * cli/commands.def. Its
  * options are rows of a table; the parser fills a struct from them and --help is written from them, so that neither
  * can say what the other does not do. */
 #ifndef MICA_CLI_COMMAND_H
@@ -8,19 +9,6 @@
 
 #include <stdbool.h>
 #include <stddef.h>
-
-/* All subcommands, in the order of help. */
-#define CLI_COMMANDS(X)                                                                                                \
-  X(train)                                                                                                             \
-  X(eval)                                                                                                              \
-  X(predict)                                                                                                           \
-  X(info)                                                                                                              \
-  X(devices)                                                                                                           \
-  X(doctor)                                                                                                            \
-  X(tune)                                                                                                              \
-  X(cache)                                                                                                             \
-  X(version)                                                                                                           \
-  X(help)
 
 /* Exit statuses. */
 enum { CLI_OK = 0, CLI_FAILED = 1, CLI_USAGE = 2 };

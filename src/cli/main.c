@@ -8,15 +8,15 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define DECLARE_COMMAND(name) extern const cli_command cli_command_##name;
-CLI_COMMANDS(DECLARE_COMMAND)
-#undef DECLARE_COMMAND
+#define COMMAND(name) extern const cli_command cli_command_##name;
+#include "cli/commands.def"
+#undef COMMAND
 
 const cli_command *const cli_commands[] = {
-#define COMMAND_ENTRY(name) &cli_command_##name,
-    CLI_COMMANDS(COMMAND_ENTRY)
-#undef COMMAND_ENTRY
-        NULL,
+#define COMMAND(name) &cli_command_##name,
+#include "cli/commands.def"
+#undef COMMAND
+    NULL,
 };
 
 const cli_command *cli_command_find(const char *name) {

@@ -2,7 +2,7 @@
  *
  *   mica-bench NAME [--json] [--rounds N] [--shapes LIST]
  *
- * Every benchmark is one function in bench_<name>.c and one line here. */
+ * Every benchmark is one function in bench_<name>.c and a row of benches.def. */
 #ifndef MICA_TESTS_BENCH_BENCH_H
 #define MICA_TESTS_BENCH_BENCH_H
 
@@ -11,16 +11,6 @@
 #include <mica/mica.h>
 #include <stdbool.h>
 #include <stddef.h>
-
-#define BENCH_LIST(X)                                                                                                  \
-  X(conv,                                                                                                              \
-    "f32 convolutions, against oneDNN; --cases \"n16 c64 h56 k64 r3 s1 p1;...\" --pass fwd|bwd_data|bwd_filter|all; "  \
-    "--leave-out NAME (repeatable; each: the one in use, layer by layer): what implementations are worth")             \
-  X(fused, "generated kernels, against a copy of the same bytes")                                                      \
-  X(gemm, "f32 matrix products, against OpenBLAS and CLBlast; --shapes \"M,N,K[,nn|nt|tn|tt][,BATCH];...\"")           \
-  X(plan, "sessions of deep networks: how long planning and recording take, on no device")                             \
-  X(peak, "f32 multiply-adds and nothing else: the device's limit")                                                    \
-  X(train, "training steps, against PyTorch; --model mlp|cnn|resnet18|mobilenetv2 --batch N --steps N --profile")
 
 typedef struct bench {
   mica_engine *engine;
@@ -36,9 +26,9 @@ typedef struct bench {
   bool profile;             /* the kernels that take the time, to standard error */
 } bench;
 
-#define BENCH_DECLARE(name, text) int bench_##name(const bench *b);
-BENCH_LIST(BENCH_DECLARE)
-#undef BENCH_DECLARE
+#define BENCH(name, text) int bench_##name(const bench *b);
+#include "bench/benches.def"
+#undef BENCH
 
 /* Ends the program with status 1 and the library's sentence unless the call returns MICA_OK. */
 void bench_ok(mica_status status);

@@ -56,8 +56,10 @@ int main(int argc, char **argv) {
     const char *name, *text;
     int (*run)(const bench *b);
   } table[] = {
-#define BENCH_ROW(name, text) {#name, text, bench_##name},
-      BENCH_LIST(BENCH_ROW)};
+#define BENCH(name, text) {#name, text, bench_##name},
+#include "bench/benches.def"
+#undef BENCH
+  };
   bench b = {.rounds = 9};
   bool understood = argc > 1 && parse(argc - 2, argv + 2, &b);
   for (size_t i = 0; understood && i < sizeof table / sizeof *table; i++) {

@@ -52,7 +52,7 @@ lists optimizer $(names include/mica/optim.h MICA_OPTIMIZER_LIST)
 # shellcheck disable=SC2046
 lists schedule $(names include/mica/optim.h MICA_SCHEDULE_LIST)
 # shellcheck disable=SC2046
-lists model $(sed -n 's/^  X(\([a-z0-9]*\), ".*/\1/p' "$MICA_SOURCE_DIR/src/nn/zoo/zoo.h")
+lists model $(sed -n "s/^ZOO(\([a-z0-9]*\), .*/\1/p" "$MICA_SOURCE_DIR/src/nn/zoo/zoo.def")
 # shellcheck disable=SC2046
 lists augment $(sed -n "/define AUGMENTATIONS/,/^$/s/^  X(\([a-z]*\), .*/\1/p" \
   "$MICA_SOURCE_DIR/src/data/augment_parse.c")

@@ -10,9 +10,11 @@ find include src samples -name '*.[ch]' | sort | xargs awk '
     below["ir"] = "ir base"
     below["ops"] = "ops ir runtime base"
     below["compile"] = "compile " below["ops"]
-    split("eager nn data io dist", siblings)
+    split("eager nn data io text onnx compress dist", siblings)
     for (i in siblings) below[siblings[i]] = siblings[i] " " below["compile"]
     below["train"] = "train " below["nn"]
+    below["task"] = "task train " below["compile"]
+    for (i in siblings) below["task"] = below["task"] " " siblings[i]
     below["cli"] = "cli"       # and the public headers, as everybody
     excepted["cli", "runtime/serve_builds.h"] = 1 # what its processes of builders do
     below["samples"] = ""

@@ -10,7 +10,9 @@ mica_engine *test_engine(void) {
   if (engine) return engine;
   const char *limits = getenv("MICA_TEST_LIMITS");
   if (limits && !limited_install(limits)) exit(1);
-  mica_status status = mica_engine_create(NULL, &engine);
+  /* Room for the kernels of several build folders that share a cache (MICA_TEST_CACHE). */
+  const mica_engine_config config = {.cache_bytes = (uint64_t)4 << 30};
+  mica_status status = mica_engine_create(&config, &engine);
   if (status == MICA_OK || status == MICA_E_NO_DEVICE) return engine;
   fprintf(stderr, "%s\n", mica_error_message());
   exit(1);

@@ -9,60 +9,30 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-#define MAX_CASES 512
+/* The families, which CMake lists: tests/ops/cases/<family>.def. */
+#define FAMILY(name) void test_family_##name(void (*add)(const test_case *c));
+#include "generated/case_families.h"
+#undef FAMILY
 
-/* Operands of a case: F(low, high, dims...) floating, I(low, high, dims...) i64, N(low, high, dims...) i32, B(dims...)
- * bool, FS(low, high) and IS(low, high) scalars; X(dims...) floating with special values. */
-#define F(from, to, ...)                                                                                               \
-  { .dtype = MICA_F32, .low = from, .high = to, .shape = MICA_SHAPE(__VA_ARGS__) }
-#define X(...)                                                                                                         \
-  { .dtype = MICA_F32, .low = -3, .high = 3, .shape = MICA_SHAPE(__VA_ARGS__), .special = true }
-#define I(from, to, ...)                                                                                               \
-  { .dtype = MICA_I64, .low = from, .high = to, .shape = MICA_SHAPE(__VA_ARGS__) }
-#define N(from, to, ...)                                                                                               \
-  { .dtype = MICA_I32, .low = from, .high = to, .shape = MICA_SHAPE(__VA_ARGS__) }
-#define B(...)                                                                                                         \
-  { .dtype = MICA_BOOL, .low = 0, .high = 1, .shape = MICA_SHAPE(__VA_ARGS__) }
-#define FS(from, to)                                                                                                   \
-  { .dtype = MICA_F32, .low = from, .high = to }
-#define IS(from, to)                                                                                                   \
-  { .dtype = MICA_I64, .low = from, .high = to }
+#define MAX_CASES 1024
 
-/* All parts of a split, used. */
-static mica_value split_and_multiply(mica_value x) {
-  mica_value parts[3];
-  mica_split(x, -1, (int64_t[]){3, 3, 1}, 3, parts);
-  return mica_mul(mica_mul(parts[0], parts[1]), parts[2]);
+static test_case cases[MAX_CASES];
+static size_t case_count;
+
+static void add_case(const test_case *c) {
+  if (case_count == MAX_CASES) abort();
+  cases[case_count++] = *c;
 }
-
-/* A result of the statistics too. */
-static mica_value batch_statistics(mica_value x) {
-  mica_value mean, variance, none = {0};
-  mica_value y = mica_batch_norm_train(x, none, none, 1e-5, &mean, &variance);
-  mica_value both = mica_mul(mean, variance);
-  return mica_sub(mica_cast(y, mica_value_dtype(both)), mica_reshape(both, MICA_SHAPE(MICA_DYNAMIC, 1)));
-}
-
-#define UNUSED __attribute__((unused))
-#define CASE(name, expression, ...)                                                                                    \
-  static mica_value build_##name(UNUSED mica_graph *graph, const mica_value *x) {                                      \
-    UNUSED const mica_value a = x[0], b = x[1], c = x[2], d = x[3];                                                    \
-    return expression;                                                                                                 \
-  }
-#include "ops/cases.def"
-#undef CASE
 
 const test_case *test_cases(size_t *count) {
-  static test_case cases[MAX_CASES];
-  static size_t made;
-  if (made == 0) {
-#define CASE(label, expression, ...)                                                                                   \
-  if (made == MAX_CASES) abort();                                                                                      \
-  cases[made++] = (test_case){.name = #label, .build = build_##label, .operands = {__VA_ARGS__}};
-#include "ops/cases.def"
-#undef CASE
-  }
-  *count = made;
+  static void (*const families[])(void (*add)(const test_case *c)) = {
+#define FAMILY(name) test_family_##name,
+#include "generated/case_families.h"
+#undef FAMILY
+  };
+  if (case_count == 0)
+    for (size_t k = 0; k < sizeof families / sizeof *families; k++) families[k](add_case);
+  *count = case_count;
   return cases;
 }
 

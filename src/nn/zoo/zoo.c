@@ -11,11 +11,15 @@ typedef struct entry {
 } entry;
 
 static const entry entries[] = {
-#define ZOO_ENTRY(name, text, channels, side) {#name, text, mica__zoo_##name, channels, side},
-    MICA__ZOO_LIST(ZOO_ENTRY)};
+#define ZOO(name, text, channels, side) {#name, text, mica__zoo_##name, channels, side},
+#include "nn/zoo/zoo.def"
+#undef ZOO
+};
 static const char *const names[] = {
-#define ZOO_NAME(name, text, channels, side) #name,
-    MICA__ZOO_LIST(ZOO_NAME)};
+#define ZOO(name, text, channels, side) #name,
+#include "nn/zoo/zoo.def"
+#undef ZOO
+};
 #define ENTRIES (sizeof entries / sizeof *entries)
 /* The largest side of images for which the small stem is used. */
 #define SMALL_IMAGE 64

@@ -1,0 +1,13 @@
+/* tests/support/op_case_helpers.h: what is too long for a row of tests/ops/cases/<family>.def. */
+#ifndef MICA_TESTS_SUPPORT_OP_CASE_HELPERS_H
+#define MICA_TESTS_SUPPORT_OP_CASE_HELPERS_H
+
+#include <mica/graph.h>
+
+/* The product of all three parts of a split of 7 along the last axis. */
+mica_value test_split_and_multiply(mica_value x);
+
+/* Batch normalisation less the product of its mean and variance, which are results too. */
+mica_value test_batch_statistics(mica_value x);
+
+#endif
