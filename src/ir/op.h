@@ -83,7 +83,9 @@ typedef struct mica__exec {
   mica_queue *prologue;
 } mica__exec;
 
-/* The arguments of an op that exists on the host alone: elements in row-major order, as they lie on the device. */
+/* The arguments of an op that exists on the host alone: elements in row-major order, as they lie on the device. The
+ * operands lie in one block of host memory, in their order, at multiples of 64 bytes; object and memory stay the same
+ * from run to run. */
 typedef struct mica__host {
   const void *attrs;
   const struct mica__type *types; /* of the inputs */
@@ -93,6 +95,10 @@ typedef struct mica__host {
   void *output; /* result 0; every element of every result is to be written */
   void *const *outputs;
 } mica__host;
+
+/* When a step runs among those that could run: as memory and the order of building have it, or as soon as its operands
+ * are there, so that an op in two halves begins right behind the launch that made them and ends late. */
+typedef enum mica__order { MICA__ORDER_BUILT, MICA__ORDER_SOON } mica__order;
 
 /* A strided access: element (i0, i1, ...) of the output's index space stands at offset + sum i_k stride_k of the
  * input. */
@@ -182,6 +188,19 @@ typedef struct mica__op {
   /* LAUNCH, in its place: computes on the host, between the launches before and those after it, for which a run waits
    * until the inputs are there. When it fails the run ends with its status. */
   mica_status (*host)(const mica__host *host);
+  /* LAUNCH, in their place: the same in two halves, between which a run goes on with launches that read no result of
+   * it. begin starts the work and returns, without a wait; `ready`, queued and flushed, is done when the inputs lie on
+   * the host, and a thread of the op's may wait for it (mica_event_wait): it is the step's own, made once, never
+   * destroyed by the op, and not touched any more once end has returned. *pending is handed to end. end blocks until
+   * the work is done and every element of every output is written. A run calls end once for every begin that returned
+   * MICA_OK: before the first launch or step that reads a result or whose memory a result takes, at the latest before
+   * the run returns, also for a result that nobody reads, and when the run has failed since. Then `failed` is its
+   * status, else MICA_OK: end gives up and frees what begin made, and what it returns does not matter. A begin or end
+   * that fails ends the run with its status. Both are called by the thread that runs the session, ends in the order in
+   * which results are read, not in that of the begins. `host` is the same object in both. */
+  mica_status (*begin)(const mica__host *host, mica_event *ready, void **pending);
+  mica_status (*end)(const mica__host *host, void *pending, mica_status failed);
+  mica__order order;
   double (*flops)(const struct mica__node *node, const struct mica__type *inputs);
   /* Facts for the simplifier; all of them exact, also for NaN, infinities and signed zeros.
    * identity: wherever the output has input 0's type, it is input 0 (cast, stop_gradient).
