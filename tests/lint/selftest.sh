@@ -133,6 +133,17 @@ describes 'b has no file above it' 'OP(b)\n' "$descriptor"
 describes 'there is no src/base/c.c' '/* base/c.c */\nOP(b)\n' "$descriptor"
 describes 'src/base/a.c does not define mica__op_b' '/* base/a.c */\nOP(b)\n' "$descriptor"
 
+fresh_tree
+printf '/* Levels:\n *   status device    what fails: and where\n */\n#include <mica/device.h>\n' >include/mica/mica.h
+: >include/mica/status.h
+: >include/mica/device.h
+expect 1 umbrella 'does not include status.h'
+printf '#include <mica/status.h>\n' >>include/mica/mica.h
+expect 0 umbrella ''
+: >include/mica/queue.h
+printf '#include <mica/queue.h>\n' >>include/mica/mica.h
+expect 1 umbrella 'the table of levels does not name queue'
+
 finds sizes src/base/b.c 'src/base/b.c: 601 lines' "$(lines 601 'int b;')\n"
 finds sizes cl/b.cl 'cl/b.cl: 401 lines' "$(lines 401 'int b;')\n"
 finds sizes src/base/b.c 'src/base/b.c:big: 81 lines' "int *big(int b,\n    int c) {\n$(lines 78 '  b++;')\n}\n"
