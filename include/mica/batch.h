@@ -3,15 +3,25 @@
 #ifndef MICA_BATCH_H
 #define MICA_BATCH_H
 
-#include <mica/tensor.h>
+#include <mica/session.h>
 
 MICA_BEGIN_DECLS
 
+/* A tensor that every batch has. dim[0] is MICA_DYNAMIC, as other dimensions are that vary from batch to batch. */
+typedef struct mica_batch_column {
+  const char *name;
+  mica_dtype dtype;
+  mica_shape shape;
+} mica_batch_column;
+
 typedef struct mica_batch {
-  mica_tensor *inputs;  /* (N, ...), floating, contiguous */
+  mica_tensor *inputs;  /* (N, ...), floating, contiguous; NULL where the source has no such tensor */
   mica_tensor *targets; /* (N) i32 classes; or floating: (N, classes) probabilities, (N) or (N, ...) numbers */
   int64_t count;        /* N; 0 at the end of an epoch, where the tensors are NULL */
   double waited;        /* seconds the call was blocked because no batch was ready (queueing not counted) */
+  /* The batch by name, in the order of the source's columns; inputs and targets are among them. */
+  const mica_feed *tensors;
+  size_t tensor_count;
 } mica_batch;
 
 /* Batches, epoch after epoch. Used by one thread at a time. */
@@ -25,6 +35,9 @@ typedef struct mica_batch_source {
   mica_status (*next)(void *user, mica_queue *queue, mica_batch *batch);
   /* The next call of next gives this batch of this epoch: the same bits as if all before it had been fetched. */
   mica_status (*seek)(void *user, uint64_t epoch, uint64_t batch);
+  /* What `next` gives always. They belong to the source. */
+  const mica_batch_column *columns;
+  size_t column_count;
 } mica_batch_source;
 
 MICA_END_DECLS

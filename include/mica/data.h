@@ -10,8 +10,55 @@
 
 MICA_BEGIN_DECLS
 
-/* Samples, each an input and a label. */
+/* Samples, each a value of every column. */
 typedef struct mica_dataset mica_dataset;
+
+/* What a column holds, and its form in memory (of one sample) and in a batch of N:
+ *
+ *   NUMBER    f32 or u8 (0 to 255 stand for 0 to 1), any shape    f32, f16 or bf16 (N, ...)
+ *   CLASS     i32, 0 to classes - 1; -1: none                     i32 (N, ...)
+ *   CLASSES   u8 (classes), 1 for those that hold                 f32 (N, classes)
+ *   IMAGE     u8 or f32 (C, H, W)                                 f32, f16 or bf16 (N, C, H, W)
+ *   MASK      u8 (H, W), the class of each pixel; 255: none       i32 (N, H, W), -1 for none
+ *   BOXES     f32 (M, 4): x0 y0 x1 y1 in the picture's pixels     f32 (N, M, 4); one without area is none
+ *   TEXT      u8 (T), bytes                                       u8 (N, T)
+ *   TOKENS    i32 (T)                                             i32 (N, T)
+ *   SOUND     f32 or i16 (32768 stands for 1), (T) or (T, C)      f32, f16 or bf16
+ *   ID        i32 or i64, any shape                               as in memory
+ *   TIME      i64, in a unit of the dataset's own                 i64 (N)
+ *
+ * A column whose samples differ in their first dimension is ragged. BOXES have their classes in a ragged CLASS column
+ * of the same lengths. */
+#define MICA_COLUMN_KIND_LIST(X)                                                                                       \
+  X(NUMBER, "number")                                                                                                  \
+  X(CLASS, "class")                                                                                                    \
+  X(CLASSES, "classes")                                                                                                \
+  X(IMAGE, "image")                                                                                                    \
+  X(MASK, "mask")                                                                                                      \
+  X(BOXES, "boxes")                                                                                                    \
+  X(TEXT, "text")                                                                                                      \
+  X(TOKENS, "tokens")                                                                                                  \
+  X(SOUND, "sound")                                                                                                    \
+  X(ID, "id")                                                                                                          \
+  X(TIME, "time")
+
+typedef enum mica_column_kind {
+#define MICA_COLUMN_KIND_ENUM(name, text) MICA_COLUMN_KIND_##name,
+  MICA_COLUMN_KIND_LIST(MICA_COLUMN_KIND_ENUM)
+#undef MICA_COLUMN_KIND_ENUM
+} mica_column_kind;
+/* "number", "class", ...; "?" for a value that is none. */
+MICA_API const char *mica_column_kind_name(mica_column_kind kind);
+
+typedef struct mica_column {
+  /* Unique in its dataset. Sources without names call them "image" (rows of numbers: "x"), "label", "mask", "boxes",
+   * "text", "sound". */
+  const char *name;
+  mica_column_kind kind;
+  mica_dtype dtype;
+  mica_shape shape; /* of one sample; ragged: dim[0] is MICA_DYNAMIC */
+  int32_t classes;  /* of CLASS, CLASSES and MASK; of TOKENS the vocabulary's size, 0 where that is not known */
+} mica_column;
 
 typedef enum mica_part { MICA_PART_TRAIN, MICA_PART_VALIDATION, MICA_PART_TEST } mica_part;
 /* "train", "validation", "test"; "?" for a value that is none. */
@@ -87,6 +134,22 @@ MICA_API const char *mica_dataset_name(const mica_dataset *dataset);
 /* Bytes of one input. */
 MICA_API size_t mica_dataset_input_bytes(const mica_dataset *dataset);
 
+/* Columns, in an order of the dataset's own. NULL for an index beyond them. */
+MICA_API size_t mica_dataset_column_count(const mica_dataset *dataset);
+MICA_API const mica_column *mica_dataset_column(const mica_dataset *dataset, size_t column);
+/* The index of a column by its name; the number of columns when there is none. */
+MICA_API size_t mica_dataset_column_index(const mica_dataset *dataset, const char *name);
+/* The name of a class of a CLASS, CLASSES or MASK column: its number where it has none. NULL for no class. Lives as
+ * long as the dataset. */
+MICA_API const char *mica_dataset_column_class(const mica_dataset *dataset, size_t column, int32_t class_index);
+/* The first dimension of a sample of a ragged column; of others dim[0] of its shape, 1 for a scalar. Any thread. */
+MICA_API MICA_CHECKED mica_status mica_dataset_length(const mica_dataset *dataset, size_t column, uint64_t sample,
+                                                      int64_t *length);
+/* Copies a sample of a column as it is stored, or reads and decodes its file. bytes must be what it has: of a ragged
+ * column by mica_dataset_length. Any thread. */
+MICA_API MICA_CHECKED mica_status mica_dataset_read(const mica_dataset *dataset, size_t column, uint64_t sample,
+                                                    void *data, size_t bytes);
+
 /* The class of a sample below the count; -1 where labels are numbers, which mica_dataset_target gives. */
 MICA_API int32_t mica_dataset_label(const mica_dataset *dataset, uint64_t index);
 MICA_API float mica_dataset_target(const mica_dataset *dataset, uint64_t index);
@@ -139,7 +202,7 @@ typedef struct mica_loader_config {
   int32_t prefetch;         /* batches on their way; 0: 3 */
 } mica_loader_config;
 
-/* Batches of a dataset on an engine's device: normalised, (x - mean) / deviation with u8 in units of 255, and augmented
+/* Batches of a dataset on an engine's device, a tensor a column under its name: normalised, (x - mean) / deviation with u8 in units of 255, and augmented
  * by one kernel. The same seed, epoch and batch give the same bits, wherever samples reside. */
 typedef struct mica_loader mica_loader;
 

@@ -23,6 +23,7 @@ mica_status mica__dataset_of(mica__store *store, mica_dataset **out) {
     mica__store_release(store);
     return status;
   }
+  mica__store_make_columns(store);
   *dataset = (mica_dataset){.store = store, .count = store->count};
   *out = dataset;
   return MICA_OK;

@@ -24,8 +24,9 @@ typedef struct mica__store {
   int32_t *labels;      /* NULL where there are targets */
   float *targets;
   int32_t classes;
-  char **class_names; /* NULL where classes have none */
-  void *content;      /* the memory behind input, to be freed */
+  char **class_names;     /* NULL where classes have none */
+  void *content;          /* the memory behind input, to be freed */
+  mica_column columns[2]; /* input and label */
 } mica__store;
 
 struct mica_dataset {
@@ -47,6 +48,9 @@ mica_status mica__store_set_shape(mica__store *store, uint64_t count, mica_dtype
 mica_status mica__store_set_labels(mica__store *store, int32_t *labels, int32_t classes);
 /* mica__store_set_labels of a copy of labels of any integer type. */
 mica_status mica__store_convert_labels(mica__store *store, mica_dtype dtype, const void *labels, int32_t classes);
+
+/* Describes the store's columns, once all else is set. */
+void mica__store_make_columns(mica__store *store);
 
 /* Copies the names of `count` classes. */
 mica_status mica__store_name_classes(mica__store *store, const char *const *names, int32_t count);

@@ -92,7 +92,16 @@ static mica_status make_batches(mica_loader *loader) {
   MICA_TRY(mica_tensor_create(loader->engine, type, targets, &loader->targets[0]));
   targets.dim[0] = rest;
   MICA_TRY(mica_tensor_view(loader->inputs[0], mica__loader_shape(loader, rest), NULL, 0, &loader->inputs[1]));
-  return mica_tensor_view(loader->targets[0], targets, NULL, 0, &loader->targets[1]);
+  MICA_TRY(mica_tensor_view(loader->targets[0], targets, NULL, 0, &loader->targets[1]));
+  for (int k = 0; k < 2; k++) {
+    const mica_tensor *full = k == 0 ? loader->inputs[0] : loader->targets[0];
+    const char *name = loader->dataset->store->columns[k].name;
+    loader->columns[k] = (mica_batch_column){name, mica_tensor_dtype(full), mica_tensor_shape(full)};
+    loader->columns[k].shape.dim[0] = MICA_DYNAMIC;
+    for (int small = 0; small < 2; small++)
+      loader->feeds[small][k] = (mica_feed){name, k == 0 ? loader->inputs[small] : loader->targets[small]};
+  }
+  return MICA_OK;
 }
 
 /* True if all samples are kept on the device. */
@@ -214,7 +223,11 @@ static mica_status loader_next(void *user, mica_queue *queue, mica_batch *batch)
   }
   const int64_t count = mica__loader_count(loader, loader->batch);
   const int small = count < loader->config.batch;
-  *batch = (mica_batch){.inputs = loader->inputs[small], .targets = loader->targets[small], .count = count};
+  *batch = (mica_batch){.inputs = loader->inputs[small],
+                        .targets = loader->targets[small],
+                        .count = count,
+                        .tensors = loader->feeds[small],
+                        .tensor_count = 2};
   MICA_TRY(make_batch(loader, queue, batch));
   loader->batch++;
   loader->stats.batches++;
@@ -235,7 +248,13 @@ static mica_status loader_seek(void *user, uint64_t epoch, uint64_t batch) {
 }
 
 mica_batch_source mica_loader_source(mica_loader *loader) {
-  return (mica_batch_source){loader, loader->batches, loader->samples, loader_next, loader_seek};
+  return (mica_batch_source){.user = loader,
+                             .batches = loader->batches,
+                             .samples = loader->samples,
+                             .next = loader_next,
+                             .seek = loader_seek,
+                             .columns = loader->columns,
+                             .column_count = 2};
 }
 
 mica_loader_stats mica_loader_describe(const mica_loader *loader) { return loader->stats; }

@@ -21,7 +21,9 @@ struct mica_loader {
   mica_tensor *affine;    /* (C, 2) scale and shift */
   mica_tensor *inputs[2]; /* the batch: at full size, and the smaller last one */
   mica_tensor *targets[2];
-  mica__resident *resident; /* one of these two */
+  mica_batch_column columns[2]; /* input and label */
+  mica_feed feeds[2][2];        /* of the batch at full size, and of the smaller last one */
+  mica__resident *resident;     /* one of these two */
   mica__stream *stream;
   mica_loader_stats stats;
 };

@@ -98,6 +98,38 @@ START_TEST(every_sample_comes_once_an_epoch) {
 }
 END_TEST
 
+START_TEST(tensors_are_named_as_columns_are) {
+  mica_dataset *dataset = make_pictures();
+  const mica_column *image = mica_dataset_column(dataset, 0), *label = mica_dataset_column(dataset, 1);
+  ck_assert_uint_eq(mica_dataset_column_count(dataset), 2);
+  ck_assert_ptr_null(mica_dataset_column(dataset, 2));
+  ck_assert_str_eq(image->name, "image");
+  ck_assert_int_eq(image->kind, MICA_COLUMN_KIND_IMAGE);
+  ck_assert_uint_eq(mica_dataset_column_index(dataset, "label"), 1);
+  ck_assert_int_eq(label->classes, 5);
+  ck_assert_str_eq(mica_dataset_column_class(dataset, 1, 4), "4");
+  int32_t class_index = -1;
+  ck_ok(mica_dataset_read(dataset, 1, 7, &class_index, sizeof class_index));
+  ck_assert_int_eq(class_index, 2);
+  ck_assert_int_eq(mica_dataset_read(dataset, 1, SAMPLES, &class_index, sizeof class_index), MICA_E_INVALID);
+  mica_batch_source source;
+  mica_loader *loader = make_loader(dataset, (mica_loader_config){.batch = 36}, &source);
+  ck_assert_uint_eq(source.column_count, 2);
+  ck_assert_str_eq(source.columns[0].name, "image");
+  ck_assert_int_eq(source.columns[0].shape.dim[0], MICA_DYNAMIC);
+  for (int k = 0; k < 2; k++) {
+    mica_batch batch;
+    ck_ok(source.next(source.user, test_queue(), &batch));
+    ck_assert_uint_eq(batch.tensor_count, 2);
+    ck_assert_ptr_eq(batch.tensors[0].tensor, batch.inputs);
+    ck_assert_ptr_eq(batch.tensors[1].tensor, batch.targets);
+    ck_assert_str_eq(batch.tensors[1].name, "label");
+  }
+  mica_loader_destroy(loader);
+  mica_dataset_destroy(dataset);
+}
+END_TEST
+
 START_TEST(inputs_are_normalised) {
   static fetched batch;
   mica_dataset *dataset = make_pictures();
@@ -301,6 +333,7 @@ Suite *test_suite(void) {
   tcase_add_unchecked_fixture(tcase, NULL, files_remove);
   tcase_set_timeout(tcase, 120);
   tcase_add_test(tcase, every_sample_comes_once_an_epoch);
+  tcase_add_test(tcase, tensors_are_named_as_columns_are);
   tcase_add_test(tcase, inputs_are_normalised);
   tcase_add_test(tcase, a_batch_has_the_same_bits_however_one_comes_to_it);
   tcase_add_test(tcase, mixup_makes_probabilities);
