@@ -169,7 +169,7 @@ static mica_status train(void *user) {
   mica_engine *engine = NULL;
   mica_trainer *trainer = NULL, *second = NULL;
   batches b = {.at = 0};
-  const mica_batch_source source = {&b, 2, 2 * SAMPLES, next, seek};
+  const mica_batch_source source = {.user = &b, .batches = 2, .samples = 2 * SAMPLES, .next = next, .seek = seek};
   mica_metrics metrics;
   mica_trainer_config config = {.model = predict,
                                 .input = MICA_SHAPE(INPUTS),

@@ -99,7 +99,8 @@ START_TEST(a_loss_of_numbers_is_trained) {
   mica_metrics before, after;
   mica_trainer *t = NULL;
   make_data(&d, loss);
-  const mica_batch_source source = {&d, SAMPLES / BATCH, SAMPLES, next, seek};
+  const mica_batch_source source = {
+      .user = &d, .batches = SAMPLES / BATCH, .samples = SAMPLES, .next = next, .seek = seek};
   const mica_trainer_config config = {.model = model,
                                       .input = MICA_SHAPE(INPUTS),
                                       .target = MICA_SHAPE(OUTPUTS),

@@ -63,7 +63,8 @@ static mica_status seek(void *user, uint64_t epoch, uint64_t batch) {
   return MICA_OK;
 }
 
-static const mica_batch_source source = {&data, BATCHES, SAMPLES, next, seek};
+static const mica_batch_source source = {
+    .user = &data, .batches = BATCHES, .samples = SAMPLES, .next = next, .seek = seek};
 
 static char folder[64];
 
