@@ -202,8 +202,9 @@ typedef struct mica_loader_config {
   int32_t prefetch;         /* batches on their way; 0: 3 */
 } mica_loader_config;
 
-/* Batches of a dataset on an engine's device, a tensor a column under its name: normalised, (x - mean) / deviation with u8 in units of 255, and augmented
- * by one kernel. The same seed, epoch and batch give the same bits, wherever samples reside. */
+/* Batches of a dataset on an engine's device, a tensor a column under its name: pictures and rows are normalised,
+ * (x - mean) / deviation with u8 in units of 255, and augmented by one kernel. The same seed, epoch and batch give the
+ * same bits, wherever samples reside. */
 typedef struct mica_loader mica_loader;
 
 /* The dataset must outlive the loader. config may be NULL. Blocks while mean and deviation are measured, and while
