@@ -271,6 +271,7 @@ static mica_status visit(sweep *s, int32_t source_id, const mica_shape *shapes) 
     MICA_TRY(put(s, &d, id));
   }
   mica__node *made = mica__graph_node(s->out, *id);
+  MICA_TRY(mica__mark_copy(node, s->map, made));
   if (!node->name || made->name) return MICA_OK;
   made->name = mica__strdup(node->name);
   return made->name ? MICA_OK : mica__fail_nomem("a name");
@@ -334,6 +335,7 @@ mica_status mica__template_specialise(const mica__template *source, const mica_s
       s.table && s.map && template->outputs && template->assignments ? MICA_OK : mica__fail_nomem("a session");
   for (int32_t id = 1; status == MICA_OK && id <= count; id++) status = visit(&s, id, shapes);
   if (status == MICA_OK) status = claim_results(&s, source, template);
+  if (status == MICA_OK && simplify) status = mica__template_rewrite(template);
   free(s.table);
   free(s.map);
   if (status != MICA_OK) mica__template_free(template);

@@ -58,6 +58,7 @@ static mica_status copy_node(const mica_graph *graph, int32_t id, int32_t *map, 
   made->pass = node->pass;
   made->name = mica__strdup(node->name);
   if (node->name && !made->name) return mica__fail_nomem("a name");
+  MICA_TRY(mica__mark_copy(node, map, made));
   if (!node->data) return MICA_OK;
   size_t bytes = mica__node_bytes(node);
   made->data = malloc(bytes + 1);

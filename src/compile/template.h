@@ -51,6 +51,10 @@ mica_status mica__template_put_scaled(const mica_graph *graph, int32_t id, int32
 mica_status mica__template_specialise(const mica__template *source, const mica_shape *shapes, bool simplify,
                                       mica__template *template);
 
+/* Puts ops in the place of trees that are their written-out forms (mica__op.match), where nothing else needs what is
+ * inside; the last step of specialising. */
+mica_status mica__template_rewrite(mica__template *template);
+
 /* Lets launches do what pointwise users do to their results, where their ops can (mica__op.fuse_epilogue). */
 mica_status mica__template_fuse_epilogues(mica__template *template);
 

@@ -23,6 +23,7 @@ void mica_graph_destroy(mica_graph *graph) {
     free(graph->nodes[i].attrs);
     free(graph->nodes[i].data);
     free(graph->nodes[i].name);
+    free(graph->nodes[i].mark);
   }
   free(graph->nodes);
   mica__name_table_free(&graph->names);
@@ -236,6 +237,33 @@ mica_value mica_named(mica_value value, const char *name) {
   free(node->name);
   node->name = copy;
   return value;
+}
+
+mica_value mica__graph_mark(mica_value value, const char *name, const mica_value *operands, int32_t count,
+                            const double *numbers, int32_t number_count) {
+  mica__node *node = node_of(value);
+  if (!node || node->result || count > MICA__MARK_INPUTS || number_count > MICA__MARK_NUMBERS) return value;
+  mica__mark *mark = calloc(1, sizeof *mark);
+  if (!mark) return mica__graph_fail_with(value.graph, mica__fail_nomem("a mark"));
+  mark->name = name;
+  mark->input_count = count;
+  for (int32_t k = 0; k < count; k++) mark->inputs[k] = operands[k].graph == value.graph ? operands[k].id : 0;
+  for (int32_t k = 0; numbers && k < number_count; k++) mark->numbers[k] = numbers[k];
+  free(node->mark);
+  node->mark = mark;
+  return value;
+}
+
+mica_status mica__mark_copy(const mica__node *node, const int32_t *map, mica__node *copy) {
+  if (!node->mark || copy->mark) return MICA_OK;
+  for (int32_t k = 0; k < node->mark->input_count; k++)
+    if (node->mark->inputs[k] && !map[node->mark->inputs[k] - 1]) return MICA_OK;
+  copy->mark = malloc(sizeof *copy->mark);
+  if (!copy->mark) return mica__fail_nomem("a mark");
+  *copy->mark = *node->mark;
+  for (int32_t k = 0; k < node->mark->input_count; k++)
+    if (node->mark->inputs[k]) copy->mark->inputs[k] = map[node->mark->inputs[k] - 1];
+  return MICA_OK;
 }
 
 mica_value mica_checkpoint(mica_value value) {

@@ -23,6 +23,16 @@ bool mica__shape_is_open(mica_shape shape);
  * must become that one. */
 mica_status mica__shape_broadcast(mica_shape a, mica_shape b, mica_shape *out);
 
+/* What a composed builder made: "layer_norm" of these values. Copied with the node; its operands are no inputs, so they
+ * keep nothing alive, and a copy that lacks one has no mark. */
+#define MICA__MARK_INPUTS 6
+#define MICA__MARK_NUMBERS 6
+typedef struct mica__mark {
+  const char *name;                               /* of the operation; lives as long as the program */
+  int32_t input_count, inputs[MICA__MARK_INPUTS]; /* ids; 0 for an operand that is absent */
+  double numbers[MICA__MARK_NUMBERS];             /* its configuration, in an order that belongs to the name */
+} mica__mark;
+
 /* A node, and its result 0. A value is (node, result), and every value has an id of its own: a node with n results
  * takes n ids in a row. The node itself stands under the first; each of the others is an entry of the op `result` whose
  * one input is the node, so that a sweep from values to what they are made of finds it. Nodes are only ever added with
@@ -39,6 +49,7 @@ typedef struct mica__node {
   int32_t assigned; /* of a parameter: the id of the value it takes; 0 for none */
   bool checkpoint;  /* intermediates up to here are computed again for the backward pass */
   int32_t pass;     /* from 1: computed again by that call of mica_gradients; never merged with the first computation */
+  mica__mark *mark; /* owned; NULL for most */
 } mica__node;
 
 struct mica_graph {
@@ -62,6 +73,13 @@ mica_status mica__op_infer(const mica__op *op, const mica__type *inputs, int32_t
                            mica__type *out);
 /* Tells whether a letter of op->dtypes that is no digit takes the dtype; *text (may be NULL) is what it takes. */
 bool mica__dtype_in(mica_dtype dtype, char letter, const char **text);
+
+/* Marks a value as what the operation `name` makes of the operands, of which some may be null; returns it. A value that
+ * is no node's result 0 stays as it is. numbers may be NULL. */
+mica_value mica__graph_mark(mica_value value, const char *name, const mica_value *operands, int32_t count,
+                            const double *numbers, int32_t number_count);
+/* Gives the copy of a node the node's mark; map is from the ids of its graph to those of the copy's, 0 for none. */
+mica_status mica__mark_copy(const mica__node *node, const int32_t *map, mica__node *copy);
 
 /* Adds a node: checks that no input is null and all belong to the graph, infers its types by mica__op_infer, copies the
  * attributes (NULL for the defaults). The value is result 0. The one way that builders and gradient rules make values.

@@ -120,6 +120,17 @@ typedef struct mica__epilogue_fusion {
   void *attrs;
 } mica__epilogue_fusion;
 
+/* A graph in which an op looks for its written-out form. */
+typedef struct mica__match {
+  const mica_graph *graph;
+  /* users[id - 1]: how often nodes, outputs and assignments name value id. NULL in a graph that is still being built.
+   * Whoever rewrites sees to it that nobody else needs what vanishes; an op may ask for more. */
+  const int32_t *users;
+} mica__match;
+
+/* The most operands that a match may give. */
+#define MICA__MATCH_INPUTS 16
+
 /* The position of an operand in the result: its element i along axis a is the result's start[a] + i step[a]. */
 typedef struct mica__inset {
   int64_t start[MICA_MAX_RANK], step[MICA_MAX_RANK];
@@ -183,6 +194,11 @@ typedef struct mica__op {
   /* LAUNCH of a result that shows each of its operands in a window and *fill everywhere else: the window of
    * operand k. What a kernel needs of the result it can then read from the operands, within bounds. NULL for others. */
   void (*window)(const mica_graph *graph, const struct mica__node *node, int32_t k, mica__inset *window, double *fill);
+  /* True if the tree that ends in `root` computes what this op does: then inputs (with room for MICA__MATCH_INPUTS),
+   * *count and attrs (MICA__ATTRS_MOST bytes, the defaults before) are the op's, and its result 0 has root's type. For
+   * ops with one result; see ir/pattern.h. Ops are tried in the order of ops.def, the nodes last to first, so that a
+   * large form is found before those inside of it. NULL for ops that nobody writes out. */
+  bool (*match)(const mica__match *match, int32_t root, int32_t *inputs, int32_t *count, void *attrs);
   /* LAUNCH: queues the work. Workspace comes from the engine's pool. */
   mica_status (*launch)(const mica__exec *exec);
   /* LAUNCH, in its place: computes on the host, between the launches before and those after it, for which a run waits

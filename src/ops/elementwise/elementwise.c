@@ -1,6 +1,7 @@
 /* The pointwise ops, made from their table elementwise.def: types, references, gradients, descriptors, builders. */
 #include "ops/elementwise/elementwise.h"
 #include "ops/common/build.h"
+#include "ops/elementwise/written_out.h"
 #include "ops/layout/views.h"
 
 #include <math.h>

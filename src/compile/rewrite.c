@@ -1,0 +1,142 @@
+/* Written-out forms become the ops that they are: x sigmoid(x) becomes silu. The ops find them (mica__op.match); this
+ * file sees to it that nobody else needs what vanishes. */
+#include "compile/template.h"
+#include "ops/select/registry.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+/* A tree of more nodes is none that an op would write out. */
+#define MOST_INSIDE 64
+
+typedef struct rewriting {
+  mica_graph *graph;
+  const mica__template *template;
+  bool *needed;
+  int32_t *users;
+  void *attrs; /* room for what is found */
+} rewriting;
+
+static mica__node *node_at(const rewriting *r, int32_t id) { return mica__graph_node(r->graph, id); }
+
+static void count_users(rewriting *r) {
+  size_t nodes = (size_t)r->graph->count;
+  memset(r->needed, 0, nodes * sizeof *r->needed);
+  memset(r->users, 0, nodes * sizeof *r->users);
+  for (int32_t i = 0; i < r->template->output_count; i++) r->users[r->template->outputs[i] - 1]++;
+  for (int32_t i = 0; i < r->template->assignment_count; i++) r->users[r->template->assignments[i].value - 1]++;
+  for (int32_t id = r->graph->count; id >= 1; id--) {
+    const mica__node *node = node_at(r, id);
+    r->needed[id - 1] = r->users[id - 1] > 0;
+    for (int32_t k = 0; r->needed[id - 1] && k < node->input_count; k++) r->users[node->inputs[k] - 1]++;
+  }
+}
+
+/* The nodes of a tree between its root and what it is made of. */
+typedef struct inside {
+  int32_t id[MOST_INSIDE], uses[MOST_INSIDE];
+  int32_t count;
+} inside;
+
+static bool is_among(const int32_t *ids, int32_t count, int32_t id) {
+  for (int32_t i = 0; i < count; i++)
+    if (ids[i] == id) return true;
+  return false;
+}
+
+/* Adds a use of the node by the tree; false when there are too many. */
+static bool note_use(inside *in, int32_t id) {
+  int32_t at = 0;
+  while (at < in->count && in->id[at] != id) at++;
+  if (at == MOST_INSIDE) return false;
+  if (at == in->count) {
+    in->id[at] = id;
+    in->uses[at] = 0;
+    in->count++;
+  }
+  in->uses[at]++;
+  return true;
+}
+
+/* True if nothing outside of the tree needs a value of it that would have to be computed, and all of it belongs to one
+ * pass. */
+static bool may_vanish(const rewriting *r, int32_t root, const int32_t *inputs, int32_t count) {
+  inside in = {.id = {root}, .uses = {r->users[root - 1]}, .count = 1};
+  for (int32_t i = 0; i < in.count; i++) {
+    const mica__node *node = node_at(r, in.id[i]);
+    if (node->op->kind == MICA__OP_SOURCE) continue;
+    if (node->pass != node_at(r, root)->pass) return false;
+    for (int32_t k = 0; k < node->input_count; k++)
+      if (!is_among(inputs, count, node->inputs[k]) && !note_use(&in, node->inputs[k])) return false;
+  }
+  for (int32_t i = 1; i < in.count; i++) {
+    mica__op_kind kind = node_at(r, in.id[i])->op->kind;
+    bool free_of_cost = kind == MICA__OP_SOURCE || kind == MICA__OP_VIEW;
+    if (!free_of_cost && in.uses[i] != r->users[in.id[i] - 1]) return false;
+  }
+  return true;
+}
+
+/* True if the op, on these operands, has one result of the root's type; *attrs become as it wants them. */
+static bool gives_type(const rewriting *r, const mica__op *op, int32_t root, const int32_t *inputs, int32_t count) {
+  mica__type types[MICA__MATCH_INPUTS], results[MICA__MAX_RESULTS] = {0};
+  const mica__type *want = &node_at(r, root)->type;
+  for (int32_t k = 0; k < count; k++) types[k] = node_at(r, inputs[k])->type;
+  if (count < op->min_inputs || count > op->max_inputs || op->results > 1) return false;
+  mica__attempt_begin();
+  bool inferred = mica__op_infer(op, types, count, r->attrs, results) == MICA_OK;
+  mica__attempt_end();
+  return inferred && results[0].dtype == want->dtype && mica_shape_equal(results[0].shape, want->shape);
+}
+
+static mica_status put(rewriting *r, const mica__op *op, int32_t root, const int32_t *inputs, int32_t count) {
+  mica__node *node = node_at(r, root);
+  void *attrs = NULL;
+  int32_t *own = calloc((size_t)count + 1, sizeof *own);
+  mica_status status = own ? mica__attrs_copy(op->attrs, r->attrs, &attrs) : mica__fail_nomem("a session");
+  if (status != MICA_OK) {
+    free(own);
+    return status;
+  }
+  memcpy(own, inputs, (size_t)count * sizeof *own);
+  free(node->inputs);
+  free(node->attrs);
+  node->op = op;
+  node->inputs = own;
+  node->input_count = count;
+  node->attrs = attrs;
+  count_users(r);
+  return MICA_OK;
+}
+
+static mica_status visit(rewriting *r, int32_t root) {
+  const mica__match match = {r->graph, r->users};
+  const mica__op *own = node_at(r, root)->op;
+  if (own->kind == MICA__OP_SOURCE || own->kind == MICA__OP_RESULT || own->results > 1) return MICA_OK;
+  for (size_t i = 0; i < mica__op_count; i++) {
+    const mica__op *op = mica__ops[i];
+    int32_t inputs[MICA__MATCH_INPUTS] = {0}, count = 0;
+    if (!op->match || op == own) continue;
+    if (op->attrs) mica__attrs_set_defaults(op->attrs, r->attrs);
+    if (!op->match(&match, root, inputs, &count, r->attrs)) continue;
+    if (may_vanish(r, root, inputs, count) && gives_type(r, op, root, inputs, count))
+      return put(r, op, root, inputs, count);
+  }
+  return MICA_OK;
+}
+
+mica_status mica__template_rewrite(mica__template *template) {
+  rewriting r = {.graph = template->graph, .template = template};
+  size_t nodes = (size_t)r.graph->count + 1;
+  r.needed = calloc(nodes, sizeof *r.needed);
+  r.users = calloc(nodes, sizeof *r.users);
+  r.attrs = calloc(1, MICA__ATTRS_MOST);
+  mica_status status = r.needed && r.users && r.attrs ? MICA_OK : mica__fail_nomem("a session");
+  if (status == MICA_OK) count_users(&r);
+  for (int32_t id = r.graph->count; status == MICA_OK && id >= 1; id--)
+    if (r.needed[id - 1]) status = visit(&r, id);
+  free(r.needed);
+  free(r.users);
+  free(r.attrs);
+  return status;
+}
