@@ -1,7 +1,8 @@
 /* labels: null
  *
  * Every op's gradient against finite differences in a random direction, and the gradient of that gradient likewise, all
- * in double on the host. */
+ * in double on the host. Ops that are differentiable once say so in an error; those with a formula written out have its
+ * value and gradient. */
 #include "ops/common/build.h"
 #include "support/check_main.h"
 #include "support/engine.h"
@@ -10,6 +11,7 @@
 
 #include <math.h>
 #include <stdlib.h>
+#include <string.h>
 
 #define SEED UINT64_C(2026)
 
@@ -18,7 +20,8 @@
 typedef struct problem {
   test_instance instance;
   mica_value loss, slope;
-  double *direction[TEST_MAX_OPERANDS]; /* NULL for what is no floating operand */
+  mica_value written_loss, written_slope; /* of the formula written out; null without one */
+  double *direction[TEST_MAX_OPERANDS];   /* NULL for what is no floating operand */
   double **feeds;
 } problem;
 
@@ -37,8 +40,8 @@ static mica_value dot_constant(mica_value value, const double *factors) {
   return mica_sum(mica_mul(value, constant), MICA_ALL_AXES, false);
 }
 
-/* Differentiates `loss` and sums the gradients along the direction; null where the gradient has none. */
-static mica_value slope_of(problem *p, mica_value loss) {
+/* Differentiates `loss` and sums the gradients along the direction. */
+static mica_status try_slope(problem *p, mica_value loss, mica_value *slope) {
   mica_value wrt[TEST_MAX_OPERANDS] = {{0}}, grads[TEST_MAX_OPERANDS], sum = {0};
   size_t count = 0, which[TEST_MAX_OPERANDS];
   for (size_t k = 0; k < p->instance.operand_count; k++)
@@ -47,13 +50,21 @@ static mica_value slope_of(problem *p, mica_value loss) {
       wrt[count++] = p->instance.operands[k];
     }
   mica_status status = mica_gradients(loss, wrt, count, grads);
-  ck_assert_msg(status == MICA_OK, "gradient: %s", mica_error_message());
+  if (status != MICA_OK) return status;
   for (size_t i = 0; i < count; i++) {
     ck_assert(mica_shape_equal(mica_value_shape(grads[i]), mica_value_shape(wrt[i])));
     mica_value part = dot_constant(grads[i], p->direction[which[i]]);
     sum = i ? mica_add(sum, part) : part;
   }
-  return sum;
+  *slope = sum;
+  return MICA_OK;
+}
+
+static mica_value slope_of(problem *p, mica_value loss) {
+  mica_value slope = {0};
+  mica_status status = try_slope(p, loss, &slope);
+  ck_assert_msg(status == MICA_OK, "gradient: %s", mica_error_message());
+  return slope;
 }
 
 static problem problem_make(const test_case *c) {
@@ -64,6 +75,10 @@ static problem problem_make(const test_case *c) {
   double *factors = random_values(p.instance.y, &state);
   p.loss = dot_constant(mica_cast(p.instance.y, MICA_F64), factors);
   p.slope = slope_of(&p, p.loss);
+  if (c->written_out) {
+    p.written_loss = dot_constant(mica_cast(p.instance.written_out, MICA_F64), factors);
+    p.written_slope = slope_of(&p, p.written_loss);
+  }
   free(factors);
   return p;
 }
@@ -94,10 +109,31 @@ static void numbers_at(problem *p, double step, const mica_value *numbers, size_
   for (size_t k = 0; k < TEST_MAX_OPERANDS; k++) free(moved[k]);
 }
 
+/* bound: value and gradient of the op and of its formula are the same sums of some thousand terms in another order. */
+#define SAME 1e-10
+
 /* bound: the difference quotient is off by about h^2 of the third derivative and eps / h of the value, 1e-8 and 1e-11
  * of numbers that are sums of some hundred terms of order 1 to 100. */
 #define STEP 1e-5
 #define CLOSE 2e-6
+
+/* The slope's slope; null where the op may be differentiable once alone and is, which mica_gradients says. */
+static mica_value curvature_of(const test_case *c, problem *p) {
+  mica_value curvature = {0};
+  if (!c->once && !c->written_out) return slope_of(p, p->slope);
+  problem other = problem_make(c); /* a graph that failed stays so */
+  mica_status status = try_slope(&other, other.slope, &curvature);
+  bool named = strstr(mica_error_message(), " has no gradient, and the loss depends on ") != NULL;
+  problem_free(&other);
+  ck_assert_msg(status == MICA_OK ? !c->once : status == MICA_E_UNSUPPORTED && named, "%s: second gradient: %s: %s",
+                c->name, mica_status_name(status), mica_error_message());
+  return status == MICA_OK ? slope_of(p, p->slope) : (mica_value){0};
+}
+
+static void compare_written(const test_case *c, const char *what, double value, double want) {
+  ck_assert_msg(fabs(value - want) <= SAME * (1 + fabs(want)), "%s (seed %llu): %s is %.17g, by the formula %.17g",
+                c->name, (unsigned long long)SEED, what, value, want);
+}
 
 static void compare(const test_case *c, const char *what, double exact, double quotient) {
   double scale = 1 + fabs(exact) + fabs(quotient);
@@ -116,14 +152,23 @@ START_TEST(agrees_with_finite_differences) {
   test_instance_free(&probe);
   if (!differentiable || !any) return;
   problem p = problem_make(c);
-  mica_value curvature = slope_of(&p, p.slope);
-  const mica_value numbers[] = {p.loss, p.slope, curvature};
-  double here[3], before[3], after[3];
-  numbers_at(&p, 0, numbers, 3, here);
-  numbers_at(&p, -STEP, numbers, 3, before);
-  numbers_at(&p, STEP, numbers, 3, after);
+  mica_value curvature = curvature_of(c, &p);
+  mica_value numbers[5] = {p.loss, p.slope, curvature};
+  double here[5], before[5], after[5];
+  size_t of_op = curvature.graph ? 3 : 2, all = of_op;
+  if (c->written_out) {
+    numbers[all++] = p.written_loss;
+    numbers[all++] = p.written_slope;
+  }
+  numbers_at(&p, 0, numbers, all, here);
+  numbers_at(&p, -STEP, numbers, of_op, before);
+  numbers_at(&p, STEP, numbers, of_op, after);
   compare(c, "the gradient", here[1], (after[0] - before[0]) / (2 * STEP));
-  compare(c, "the second gradient", here[2], (after[1] - before[1]) / (2 * STEP));
+  if (curvature.graph) compare(c, "the second gradient", here[2], (after[1] - before[1]) / (2 * STEP));
+  if (c->written_out) {
+    compare_written(c, "the value", here[0], here[of_op]);
+    compare_written(c, "the gradient", here[1], here[of_op + 1]);
+  }
   problem_free(&p);
 }
 END_TEST

@@ -1,9 +1,10 @@
 /* labels: device slow, shards: 8
  *
  * Every op, and its gradient, on the device through a session against the host in double: each element within the
- * bound that rounding allows (tests/support/interpret.h). With gradients in f32 for all cases, and in f16, bf16 and f64
- * in turn, one of them a case; without, in every type that the op takes: a sixth of the cases, or all of them where
- * MICA_TEST_ALL is set, since a CPU's driver compiles each of these kernels for about half a second. */
+ * bound that rounding allows (tests/support/interpret.h), of an op with a formula written out the formula's. With
+ * gradients in f32 for all cases, and in f16, bf16 and f64 in turn, one of them a case; without, in every type that
+ * the op takes: a sixth of the cases, or all of them where MICA_TEST_ALL is set, since a CPU's driver compiles each of
+ * these kernels for about half a second. */
 #include "base/element.h"
 #include "ir/graph.h"
 #include "support/check_main.h"
@@ -25,14 +26,15 @@ static bool is_float(mica_value value) { return mica_dtype_kind_of(mica_value_dt
 #define MOST_OUTPUTS (MICA_DTYPE_COUNT + TEST_MAX_OPERANDS)
 typedef struct run {
   test_instance instance;
-  mica_value outputs[MOST_OUTPUTS];
+  mica_value outputs[MOST_OUTPUTS], references[MOST_OUTPUTS]; /* a reference is an output, or that of the formula */
   char names[MOST_OUTPUTS][16];
   size_t output_count;
   mica_tensor *tensors[TEST_MAX_OPERANDS];
 } run;
 
-static void add_output(run *r, mica_value value, const char *name) {
+static void add_output(run *r, mica_value value, mica_value reference, const char *name) {
   snprintf(r->names[r->output_count], sizeof *r->names, "%s", name);
+  r->references[r->output_count] = reference.graph ? reference : value;
   r->outputs[r->output_count++] = value;
 }
 
@@ -50,14 +52,17 @@ static mica_value weighted_sum(mica_value y) {
 }
 
 static void add_gradients(const test_case *c, run *r) {
-  mica_value wrt[TEST_MAX_OPERANDS] = {{0}}, grads[TEST_MAX_OPERANDS];
+  mica_value wrt[TEST_MAX_OPERANDS] = {{0}}, grads[TEST_MAX_OPERANDS], written[TEST_MAX_OPERANDS] = {{0}};
   size_t count = 0;
   for (size_t k = 0; k < r->instance.operand_count; k++)
     if (is_float(r->instance.operands[k])) wrt[count++] = r->instance.operands[k];
   if (count == 0 || !is_float(r->instance.y) || c->operands[0].special) return;
   mica_value loss = weighted_sum(r->instance.y);
   ck_assert_msg(mica_gradients(loss, wrt, count, grads) == MICA_OK, "%s: %s", c->name, mica_error_message());
-  for (size_t i = 0; i < count; i++) add_output(r, grads[i], "a gradient");
+  if (c->written_out)
+    ck_assert_msg(mica_gradients(weighted_sum(r->instance.written_out), wrt, count, written) == MICA_OK, "%s: %s",
+                  c->name, mica_error_message());
+  for (size_t i = 0; i < count; i++) add_output(r, grads[i], written[i], "a gradient");
 }
 
 static void upload(run *r) {
@@ -97,7 +102,7 @@ static void compare_all(const test_case *c, run *r) {
   ck_assert_msg(mica_session_run(session, test_queue(), given, r->instance.operand_count) == MICA_OK, "%s: %s", label,
                 mica_error_message());
   for (size_t i = 0; i < r->output_count; i++)
-    test_expect(&reference, r->outputs[i], mica_session_output(session, i), label, r->names[i]);
+    test_expect(&reference, r->references[i], mica_session_output(session, i), label, r->names[i]);
   mica_session_destroy(session);
   test_values_free(&reference);
   free(feeds);
@@ -106,7 +111,7 @@ static void compare_all(const test_case *c, run *r) {
 
 static void check_case(const test_case *c, mica_dtype dtype) {
   run r = {.instance = test_instance_make(c, dtype, SEED)};
-  add_output(&r, r.instance.y, "the result");
+  add_output(&r, r.instance.y, r.instance.written_out, "the result");
   add_gradients(c, &r);
   compare_all(c, &r);
 }
@@ -131,7 +136,8 @@ START_TEST(agrees_in_every_type) {
   if (!test_in_shard((size_t)_i) || (_i % EVERY_TYPE_OF && !getenv("MICA_TEST_ALL"))) return;
   test_variants variants = test_variants_make(c, fed[_i % 3], has_f64(), SEED);
   run r = {.instance = variants.instance};
-  for (size_t v = 0; v < variants.count; v++) add_output(&r, variants.y[v], mica_dtype_name(variants.dtype[v]));
+  for (size_t v = 0; v < variants.count; v++)
+    add_output(&r, variants.y[v], variants.written_out[v], mica_dtype_name(variants.dtype[v]));
   compare_all(c, &r);
 }
 END_TEST

@@ -10,7 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define MAX_OPERANDS 16
+#define MAX_OPERANDS 24
 
 /* tests/support/ulps.def. */
 static const struct {

@@ -78,11 +78,23 @@ static test_instance instance_of(const test_case *c, mica_dtype dtype, uint64_t 
   return instance;
 }
 
+/* The case's formula in small ops, of the type and shape of y; null where it has none. */
+static mica_value write_out(const test_case *c, mica_graph *graph, const mica_value *x, mica_value y) {
+  if (!c->written_out) return (mica_value){0};
+  mica_value written = c->written_out(graph, x);
+  ck_assert_msg(mica_graph_status(graph) == MICA_OK, "%s, written out: %s", c->name, mica_graph_message(graph));
+  ck_assert_msg(mica_value_dtype(written) == mica_value_dtype(y), "%s: the formula has another type", c->name);
+  ck_assert_msg(mica_shape_equal(mica_value_shape(written), mica_value_shape(y)), "%s: the formula has another shape",
+                c->name);
+  return written;
+}
+
 test_instance test_instance_make(const test_case *c, mica_dtype dtype, uint64_t seed) {
   test_instance instance = instance_of(c, dtype, seed);
   instance.y = c->build(instance.graph, instance.operands);
   ck_assert_msg(mica_graph_status(instance.graph) == MICA_OK, "%s: %s", c->name, mica_graph_message(instance.graph));
   ck_assert_msg(!mica_value_is_null(instance.y), "%s: the null value", c->name);
+  instance.written_out = write_out(c, instance.graph, instance.operands, instance.y);
   return instance;
 }
 
@@ -140,7 +152,8 @@ test_variants test_variants_make(const test_case *c, mica_dtype fed, bool has_f6
     for (size_t k = 0; k < instance->operand_count; k++)
       x[k] = is_varied(c, k) ? mica_cast(instance->operands[k], (mica_dtype)d) : instance->operands[k];
     variants.dtype[variants.count] = (mica_dtype)d;
-    variants.y[variants.count++] = c->build(instance->graph, x);
+    mica_value y = variants.y[variants.count] = c->build(instance->graph, x);
+    variants.written_out[variants.count++] = write_out(c, instance->graph, x, y);
   }
   ck_assert_msg(mica_graph_status(instance->graph) == MICA_OK, "%s: %s", c->name, mica_graph_message(instance->graph));
   ck_assert_msg(variants.count > 0, "%s takes no type", c->name);

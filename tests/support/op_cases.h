@@ -5,7 +5,7 @@
 #include <mica/conv.h>
 #include <mica/nodes.h>
 
-#define TEST_MAX_OPERANDS 4
+#define TEST_MAX_OPERANDS 8
 
 /* An operand: random elements from low to high; bool ones are true half of the time. `special` puts infinities, NaN,
  * zeros and large numbers among the floating ones. A dtype of MICA_F32 stands for whichever floating type is tested. An
@@ -17,9 +17,15 @@ typedef struct test_operand {
   bool special;
 } test_operand;
 
+typedef mica_value test_builder(mica_graph *graph, const mica_value *x);
+
+/* written_out, where it is not NULL, makes the same of the operands in small ops, from which a bound for a device's
+ * result follows: the op's own (tests/support/interpret.h) holds for sums and products alone. `once`: the op is
+ * differentiable once; a second gradient fails with a sentence that says so. */
 typedef struct test_case {
   const char *name;
-  mica_value (*build)(mica_graph *graph, const mica_value *x);
+  test_builder *build, *written_out;
+  bool once;
   test_operand operands[TEST_MAX_OPERANDS];
 } test_case;
 
@@ -29,7 +35,7 @@ const test_case *test_cases(size_t *count);
 /* A case built in a graph of its own, with values for its operands that are rounded to their types. */
 typedef struct test_instance {
   mica_graph *graph;
-  mica_value operands[TEST_MAX_OPERANDS], y;
+  mica_value operands[TEST_MAX_OPERANDS], y, written_out; /* the last is null where the case has none */
   size_t operand_count;
   double *feeds[TEST_MAX_OPERANDS + 2]; /* feeds[id - 1] of the operands; then what the test adds */
 } test_instance;
@@ -43,7 +49,7 @@ void test_instance_free(test_instance *instance);
  * cast. */
 typedef struct test_variants {
   test_instance instance; /* y is null */
-  mica_value y[MICA_DTYPE_COUNT];
+  mica_value y[MICA_DTYPE_COUNT], written_out[MICA_DTYPE_COUNT];
   mica_dtype dtype[MICA_DTYPE_COUNT]; /* what the operands are cast to */
   size_t count;
 } test_variants;

@@ -6,7 +6,7 @@
 #include "ir/graph.h"
 #include "ops/select/check.h"
 
-#define MICA__CHECK_INPUTS 5
+#define MICA__CHECK_INPUTS 16
 
 typedef struct mica__launch_case {
   const void *attrs; /* as a builder gives them; NULL for the defaults */
