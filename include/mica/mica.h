@@ -6,7 +6,7 @@
  *   device buffer tensor          an engine owns a device; queues order its work; tensors lie in its memory
  *   ops conv pool norm            operations on tensors, forward and backward: mica_op_gemm, mica_op_conv_fwd, ...
  *   kernel opencl                 kernels of your own; an engine on OpenCL objects of your own
- *   graph nodes rnn               computations as graphs: builders, gradients
+ *   graph nodes rnn index         computations as graphs: builders, gradients
  *   session                       a graph compiled for a device, to be run again and again
  *   nn optim model                layers with named parameters, optimisers, networks known by name
  *   batch data                    batches, datasets on disk, loaders
@@ -55,6 +55,7 @@
 #include <mica/dtype.h>
 #include <mica/graph.h>
 #include <mica/history.h>
+#include <mica/index.h>
 #include <mica/io.h>
 #include <mica/kernel.h>
 #include <mica/model.h>

@@ -23,11 +23,27 @@ MICA_BEGIN_DECLS
  * 1 twice where it has 2; vgg11 ends in one dense layer. */
 typedef enum mica_stem { MICA_STEM_AUTO, MICA_STEM_SMALL, MICA_STEM_LARGE } mica_stem;
 
+/* name, text. What a sample of a network's input is. IMAGE: (C, H, W), float. TABLE: any shape, float; flattened.
+ * TOKENS: (T), i32. */
+#define MICA_MODEL_FAMILY_LIST(X)                                                                                      \
+  X(IMAGE, "image")                                                                                                    \
+  X(TABLE, "table")                                                                                                    \
+  X(TOKENS, "tokens")
+
+typedef enum mica_model_family {
+#define MICA_MODEL_FAMILY_ENUM(name, text) MICA_MODEL_FAMILY_##name,
+  MICA_MODEL_FAMILY_LIST(MICA_MODEL_FAMILY_ENUM)
+#undef MICA_MODEL_FAMILY_ENUM
+} mica_model_family;
+
+/* "image"; "?" for a value that is none. */
+MICA_API const char *mica_model_family_name(mica_model_family family);
+
 typedef struct mica_model_config {
   const char *name; /* for mica_model_build, which must have it; mica_model_create takes it by itself */
   int64_t classes;  /* outputs; 0: 10 */
-  mica_shape input; /* for mica_model_create: shape of a sample, (C, H, W). Rank 0: (1, 28, 28) for mlp, lenet, cnn,
-                     * (3, 224, 224) for the others */
+  mica_shape input; /* for mica_model_create: shape of a sample. Rank 0: (1, 28, 28) for mlp, lenet, cnn,
+                     * (3, 224, 224) for other images, what was published for tokens */
   mica_stem stem;
   int64_t width; /* mlp: units of the hidden layer (0: 128); unet: channels at full size (0: 64) */
   /* Rate before the last layer of mlp, lenet, cnn and mobilenetv2 (0: none) and of vgg11 with a LARGE stem (0: 0.5,
@@ -35,15 +51,18 @@ typedef struct mica_model_config {
   double dropout;
 } mica_model_config;
 
-/* Logits of the network that config->name names, of x (N, C, H, W), mlp of any x; a mica_nn_block. An unknown name is
- * an error in the graph, and lists the names. */
+/* Logits of the network that config->name names, of x (N, ...) with samples as its family has them; a mica_nn_block. An
+ * unknown name is an error in the graph, and lists the names. */
 MICA_API mica_value mica_model_build(mica_nn *nn, mica_value x, const void *config);
 
 /* The names, in order; NULL behind the last. And a line about it. */
 MICA_API const char *mica_model_name(size_t index);
 MICA_API const char *mica_model_text(size_t index);
+/* The family of the network at index, which is less than the count of names. */
+MICA_API mica_model_family mica_model_family_of(size_t index);
 
-/* A network for inference with a session of its own: input "inputs" (N, input...) f32 of any N, one output, logits.
+/* A network for inference with a session of its own: input "inputs" (N, input...) of any N, f32 (i32 of the family
+ * TOKENS), one output, logits.
  * Weights have their initial values (of seed 0), to be replaced by mica_nn_load. */
 typedef struct mica_model mica_model;
 MICA_API MICA_CHECKED mica_status mica_model_create(mica_engine *engine, const char *name,

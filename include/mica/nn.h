@@ -23,11 +23,47 @@
 MICA_BEGIN_DECLS
 
 typedef struct mica_nn mica_nn;
+struct mica_safetensors;
+
+/* name, text. The points at which a layer hands a value to the network's hook. INPUT: what dense layers and
+ * convolutions multiply by their weight, in the network's dtype. WEIGHT: the weight of these, in the network's
+ * dtype, as it is about to be used; the table of an embedding, f32. RESULT: the layer's result, bias included,
+ * before any activation; of dense layers, convolutions, embeddings and norms. */
+#define MICA_NN_POINT_LIST(X)                                                                                          \
+  X(INPUT, "input")                                                                                                    \
+  X(WEIGHT, "weight")                                                                                                  \
+  X(RESULT, "result")
+
+typedef enum mica_nn_point {
+#define MICA_NN_POINT_ENUM(name, text) MICA_NN_POINT_##name,
+  MICA_NN_POINT_LIST(MICA_NN_POINT_ENUM)
+#undef MICA_NN_POINT_ENUM
+} mica_nn_point;
+
+/* "weight"; "?" for a value that is none. */
+MICA_API const char *mica_nn_point_name(mica_nn_point point);
+
+/* A hook returns what the layer goes on with: `value`, or another one of its shape and dtype. `layer` is the layer's
+ * name with its scopes ("head.fc1") without name_prefix, and valid during the call. The layer's scope is open: what the
+ * hook makes by mica_nn_state_of(nn, "scale", ...) is called "head.fc1.scale". The hook reports errors in the graph.
+ * Quantisation, pruning, distillation and low-rank adapters are hooks: they need no surgery on a graph. */
+typedef mica_value mica_nn_hook(void *user, mica_nn *nn, mica_nn_point point, const char *layer, mica_value value);
 
 typedef struct mica_nn_config {
-  bool training;    /* dropout drops, batch norms take the batch's statistics and note them for inference */
-  mica_dtype dtype; /* what layers compute in: f32, f16 or bf16. Parameters are f32 all the same (mixed precision) */
-  uint64_t seed;    /* of initial values and of dropout */
+  bool training;      /* dropout drops, batch norms take the batch's statistics and note them for inference */
+  mica_dtype dtype;   /* what layers compute in: f32, f16 or bf16. Parameters are f32 all the same (mixed precision) */
+  uint64_t seed;      /* of initial values and of dropout */
+  mica_nn_hook *hook; /* called by every layer at its points, in the order in which the layers are built; may be NULL */
+  void *hook_user;
+  /* The names of all parameters in graph and sessions begin with this text ("teacher."), so that two networks may stand
+   * in one graph; files, initial values and hooks know them without it. Copied; NULL for none. */
+  const char *name_prefix;
+  /* A file of weights from which layers take their widths, in place of those that are asked for: where it has the
+   * layer's weight, a dense layer has its first dimension as units, a convolution as filters (a transposed one its
+   * second), an embedding both. Of a convolution with several groups the channels of a group are the file's as well,
+   * and the number of groups follows from x. So a network that was pruned is built by the function that built the
+   * whole one. Outlives the network's layers; nothing is loaded. NULL for none. */
+  const struct mica_safetensors *like;
 } mica_nn_config;
 
 /* A network without layers in the graph, which must outlive it. config may be NULL. */
@@ -88,18 +124,25 @@ MICA_API mica_value mica_nn_parameter(mica_nn *nn, const char *name, mica_shape 
 /* State that is not trained but saved with the network, such as running statistics: f32, begins as `value`. Changed by
  * mica_assign. */
 MICA_API mica_value mica_nn_state(mica_nn *nn, const char *name, mica_shape shape, double value);
+/* mica_nn_state of any dtype: `value` is rounded to it as mica_full does. */
+MICA_API mica_value mica_nn_state_of(mica_nn *nn, const char *name, mica_dtype dtype, mica_shape shape, double value);
+/* A weight that was made before, to be used once more (tied): its name with all scopes ("embed.weight"), whichever are
+ * open now, without name_prefix. As nn's dtype says, as mica_nn_parameter gives it. The null value, with an error that
+ * says what is missing in the graph, for a name that no weight has. */
+MICA_API mica_value mica_nn_weight_of(mica_nn *nn, const char *name);
 
 /* WEIGHT: trained; STATE: made by mica_nn_state; OPTIMIZER: made by mica_optimize, no part of the network but of what a
  * training run saves. */
 typedef enum mica_nn_role { MICA_NN_ROLE_WEIGHT, MICA_NN_ROLE_STATE, MICA_NN_ROLE_OPTIMIZER } mica_nn_role;
 
 typedef struct mica_nn_parameter_info {
-  const char *name; /* with its scopes; valid as long as the network */
+  const char *name; /* with its scopes, in graph and sessions; valid as long as the network */
   mica_value value; /* the graph's parameter */
   mica_init_config init;
   mica_nn_role role;
-  bool frozen; /* a weight that is not trained */
-  bool decay;  /* weight decay is for it */
+  bool frozen;          /* a weight that is not trained */
+  bool decay;           /* weight decay is for it */
+  const char *own_name; /* name without name_prefix: what files and patterns know it by */
 } mica_nn_parameter_info;
 
 MICA_API size_t mica_nn_parameter_count(const mica_nn *nn);
@@ -109,21 +152,22 @@ MICA_API const mica_nn_parameter_info *mica_nn_parameter_at(const mica_nn *nn, s
 /* Elements of all weights, or of those only that are not frozen. */
 MICA_API int64_t mica_nn_element_count(const mica_nn *nn, bool trained);
 
-/* Freezes (or thaws) the weights made so far whose names match the pattern, in which * stands for any text and ? for
- * any character: "features.*". *count (may be NULL) says how many there are. Before mica_optimize. */
+/* Freezes (or thaws) the weights made so far whose names (without name_prefix) match the pattern, in which * stands
+ * for any text and ? for any character: "features.*". *count (may be NULL) says how many there are. Before
+ * mica_optimize. */
 MICA_API MICA_CHECKED mica_status mica_nn_freeze(mica_nn *nn, const char *pattern, bool frozen, size_t *count);
 /* Sets whether weight decay is for those that match, likewise. */
 MICA_API MICA_CHECKED mica_status mica_nn_set_decay(mica_nn *nn, const char *pattern, bool decay, size_t *count);
 
 /* Uploads initial values into the session's tensors, through the engine's queue. They depend on the seed and on a
- * parameter's name alone. The session was made from the network's graph. */
+ * parameter's name (without name_prefix) alone. The session was made from the network's graph. */
 MICA_API MICA_CHECKED mica_status mica_nn_initialise(const mica_nn *nn, mica_session *session);
 /* Makes `session`, made from this network's graph, use `owner`'s tensors for all the network's parameters. owner
  * outlives session. MICA_E_NOT_FOUND names a parameter that owner lacks. */
 MICA_API MICA_CHECKED mica_status mica_nn_share(const mica_nn *nn, mica_session *session, mica_session *owner);
 
 /* The number of training steps so far, i64, which the graph itself holds as the parameter "step". It counts where
- * mica_optimize was called. */
+ * mica_optimize was called. Its name has name_prefix, but no scope. */
 MICA_API mica_value mica_nn_step(mica_nn *nn);
 
 /* --- files --- */
@@ -166,7 +210,8 @@ MICA_API mica_value mica_nn_conv_transpose(mica_nn *nn, const char *name, mica_v
 typedef struct mica_embedding_config {
   mica_init_config weight; /* default: normal of deviation 1 */
 } mica_embedding_config;
-/* Rows of a table, weight (count, width), by i32 or i64 indices; the result has one axis more. */
+/* Rows of a table, weight (count, width), by i32 or i64 indices; the result has one axis more. Rows are gathered from
+ * the f32 table and then cast to nn's dtype: a step touches the rows that it names, not the vocabulary. */
 MICA_API mica_value mica_nn_embedding(mica_nn *nn, const char *name, mica_value indices, int64_t count, int64_t width,
                                       const mica_embedding_config *config);
 

@@ -25,16 +25,25 @@ static bool find_extent(const char *kind, mica_value x, int32_t axis, int64_t *e
 
 static const mica_value null_value = {0};
 
+/* Leaves a layer whose result the hook sees. */
+static mica_value leave(mica_nn *nn, mica_value result) {
+  return mica__nn_leave(nn, mica__nn_hooked(nn, MICA_NN_POINT_RESULT, result));
+}
+
 mica_value mica_nn_dense(mica_nn *nn, const char *name, mica_value x, int64_t units, const mica_dense_config *config) {
   mica_dense_config c = config ? *config : (mica_dense_config){0};
   int64_t inputs = 0;
   if (!find_extent("dense", x, -1, &inputs)) return null_value;
   mica_init_config weight = mica__init_or(c.weight, he), bias = c.bias;
+  mica_shape like;
   mica__nn_enter(nn, name, "dense");
+  if (mica__nn_like(nn, "weight", 2, &like)) units = like.dim[0];
+  x = mica__nn_hooked(nn, MICA_NN_POINT_INPUT, mica__nn_narrow(nn, x));
   mica_value w = mica_nn_parameter(nn, "weight", MICA_SHAPE(units, inputs), &weight);
-  mica_value y = mica_matmul(mica__nn_narrow(nn, x), mica_transpose(w, MICA_AXES(1, 0)));
+  w = mica__nn_hooked(nn, MICA_NN_POINT_WEIGHT, w);
+  mica_value y = mica_matmul(x, mica_transpose(w, MICA_AXES(1, 0)));
   if (!c.no_bias) y = mica_add(y, mica_nn_parameter(nn, "bias", MICA_SHAPE(units), &bias));
-  return mica__nn_leave(nn, y);
+  return leave(nn, y);
 }
 
 /* Adds the weight (first, second, window...) of the layer that is entered. */
@@ -45,7 +54,7 @@ static mica_value filters_of(mica_nn *nn, const mica_nn_conv_config *c, int64_t 
   /* The number of terms of an output of a transposed convolution is the weight's fan-out. */
   if (transposed && c->weight.kind == MICA_INIT_DEFAULT) weight.fan_out = true;
   for (int32_t i = 0; i < spatial; i++) shape.dim[i + 2] = c->window[i] ? c->window[i] : size;
-  return mica_nn_parameter(nn, "weight", shape, &weight);
+  return mica__nn_hooked(nn, MICA_NN_POINT_WEIGHT, mica_nn_parameter(nn, "weight", shape, &weight));
 }
 
 static bool find_channels(const char *kind, mica_value x, int64_t groups, int64_t *channels) {
@@ -59,18 +68,35 @@ static bool find_channels(const char *kind, mica_value x, int64_t groups, int64_
 
 typedef mica_value conv_builder(mica_value x, mica_value w, mica_value b, const mica_conv_config *config);
 
+/* The outputs and groups of the layer that is entered as mica_nn_config.like has them: its weight is
+ * (outputs, channels / groups, ...), of a transposed one (channels, outputs / groups, ...). */
+static void take_widths(mica_nn *nn, int32_t rank, bool transposed, int64_t channels, int64_t *outputs,
+                        int64_t *groups) {
+  mica_shape like;
+  if (!mica__nn_like(nn, "weight", rank, &like)) return;
+  bool depthwise = *groups > 1 && *groups == *outputs && like.dim[1] == 1;
+  if (!transposed && *groups > 1 && like.dim[1] > 0) *groups = channels / like.dim[1];
+  if (transposed && depthwise) *groups = channels;
+  *outputs = transposed ? like.dim[1] * *groups : like.dim[0];
+}
+
 static mica_value add_conv(mica_nn *nn, const char *name, mica_value x, int64_t outputs, int64_t size,
                            const mica_nn_conv_config *config, conv_builder *build) {
   mica_nn_conv_config c = config ? *config : (mica_nn_conv_config){0};
   bool transposed = build == mica_conv_transpose;
-  int64_t channels = 0, groups = c.how.groups ? c.how.groups : 1;
-  if (!find_channels(transposed ? "conv_transpose" : "conv", x, groups, &channels)) return null_value;
-  int32_t spatial = mica_value_shape(x).rank - 2;
-  mica__nn_enter(nn, name, transposed ? "conv_transpose" : "conv");
-  mica_value w = transposed ? filters_of(nn, &c, channels, outputs / groups, size, spatial, true)
-                            : filters_of(nn, &c, outputs, channels / groups, size, spatial, false);
+  const char *kind = transposed ? "conv_transpose" : "conv";
+  int64_t channels = 0;
+  if (c.how.groups == 0) c.how.groups = 1;
+  if (!find_extent(kind, x, 1, &channels)) return null_value;
+  int32_t rank = mica_value_shape(x).rank;
+  mica__nn_enter(nn, name, kind);
+  take_widths(nn, rank, transposed, channels, &outputs, &c.how.groups);
+  if (!find_channels(kind, x, c.how.groups, &channels)) return mica__nn_leave(nn, null_value);
+  x = mica__nn_hooked(nn, MICA_NN_POINT_INPUT, mica__nn_narrow(nn, x));
+  int64_t first = transposed ? channels : outputs, second = (transposed ? outputs : channels) / c.how.groups;
+  mica_value w = filters_of(nn, &c, first, second, size, rank - 2, transposed);
   mica_value b = c.no_bias ? null_value : mica_nn_parameter(nn, "bias", MICA_SHAPE(outputs), &c.bias);
-  return mica__nn_leave(nn, build(mica__nn_narrow(nn, x), w, b, &c.how));
+  return leave(nn, build(x, w, b, &c.how));
 }
 
 mica_value mica_nn_conv(mica_nn *nn, const char *name, mica_value x, int64_t filters, int64_t size,
@@ -88,9 +114,12 @@ mica_value mica_nn_embedding(mica_nn *nn, const char *name, mica_value indices, 
   mica_embedding_config c = config ? *config : (mica_embedding_config){0};
   if (mica_value_is_null(indices)) return indices;
   mica_init_config weight = mica__init_or(c.weight, (mica_init_config){.kind = MICA_INIT_NORMAL, .value = 1});
+  mica_shape shape = MICA_SHAPE(count, width);
   mica__nn_enter(nn, name, "embedding");
-  return mica__nn_leave(nn,
-                        mica_embedding(mica_nn_parameter(nn, "weight", MICA_SHAPE(count, width), &weight), indices));
+  mica__nn_like(nn, "weight", 2, &shape);
+  mica_value table = mica__nn_add(nn, "weight", MICA_F32, shape, &weight, MICA_NN_ROLE_WEIGHT);
+  table = mica__nn_hooked(nn, MICA_NN_POINT_WEIGHT, table);
+  return leave(nn, mica__nn_narrow(nn, mica_embedding(table, indices)));
 }
 
 mica_value mica_nn_dropout(mica_nn *nn, mica_value x, double rate) {
@@ -123,7 +152,7 @@ mica_value mica_nn_layer_norm(mica_nn *nn, const char *name, mica_value x, const
   if (!find_extent("layer_norm", x, -1, &channels)) return null_value;
   mica__nn_enter(nn, name, "layer_norm");
   affine a = norm_parameters(nn, &c, channels);
-  return mica__nn_leave(nn, mica_layer_norm(mica__nn_narrow(nn, x), -1, a.scale, a.bias, c.epsilon));
+  return leave(nn, mica_layer_norm(mica__nn_narrow(nn, x), -1, a.scale, a.bias, c.epsilon));
 }
 
 mica_value mica_nn_rms_norm(mica_nn *nn, const char *name, mica_value x, const mica_norm_config *config) {
@@ -133,7 +162,7 @@ mica_value mica_nn_rms_norm(mica_nn *nn, const char *name, mica_value x, const m
   c.no_bias = true;
   mica__nn_enter(nn, name, "rms_norm");
   affine a = norm_parameters(nn, &c, channels);
-  return mica__nn_leave(nn, mica_rms_norm(mica__nn_narrow(nn, x), -1, a.scale, c.epsilon));
+  return leave(nn, mica_rms_norm(mica__nn_narrow(nn, x), -1, a.scale, c.epsilon));
 }
 
 /* running := (1 - momentum) running + momentum batch */
@@ -150,14 +179,14 @@ mica_value mica_nn_batch_norm(mica_nn *nn, const char *name, mica_value x, const
   mica_value mean = mica_nn_state(nn, "running_mean", MICA_SHAPE(channels), 0);
   mica_value variance = mica_nn_state(nn, "running_var", MICA_SHAPE(channels), 1);
   x = mica__nn_narrow(nn, x);
-  if (!nn->config.training) return mica__nn_leave(nn, mica_batch_norm(x, a.scale, a.bias, mean, variance, c.epsilon));
+  if (!nn->config.training) return leave(nn, mica_batch_norm(x, a.scale, a.bias, mean, variance, c.epsilon));
   mica_value m, v, y = mica_batch_norm_train(x, a.scale, a.bias, c.epsilon, &m, &v);
   mica_axes axes = {.count = mica_value_shape(x).rank - 1};
   for (int32_t i = 1; i < axes.count; i++) axes.axis[i] = i + 1;
   mica_value n = mica__count_along(mica__widen(x), axes);
   follow(mean, m, c.momentum);
   follow(variance, mica_mul(v, mica_div(n, mica_affine(n, 1, -1))), c.momentum);
-  return mica__nn_leave(nn, y);
+  return leave(nn, y);
 }
 
 mica_value mica_nn_group_norm(mica_nn *nn, const char *name, mica_value x, int64_t groups,
@@ -167,5 +196,5 @@ mica_value mica_nn_group_norm(mica_nn *nn, const char *name, mica_value x, int64
   if (!find_channels("group_norm", x, groups, &channels)) return null_value;
   mica__nn_enter(nn, name, "group_norm");
   affine a = norm_parameters(nn, &c, channels);
-  return mica__nn_leave(nn, mica_group_norm(mica__nn_narrow(nn, x), a.scale, a.bias, groups, c.epsilon));
+  return leave(nn, mica_group_norm(mica__nn_narrow(nn, x), a.scale, a.bias, groups, c.epsilon));
 }

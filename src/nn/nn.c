@@ -1,5 +1,6 @@
 #include "nn/nn.h"
 
+#include "base/element.h"
 #include "base/hash.h"
 #include "base/text.h"
 #include "ir/graph.h"
@@ -8,6 +9,7 @@
 #include <fnmatch.h>
 #include <mica/nodes.h>
 #include <mica/optim.h>
+#include <mica/safetensors.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -20,11 +22,15 @@ mica_status mica_nn_create(mica_graph *graph, const mica_nn_config *config, mica
                       mica_dtype_name(c.dtype));
   mica_nn *nn = calloc(1, sizeof *nn);
   if (!nn) return mica__fail_nomem("a network");
-  *nn = (mica_nn){.graph = graph, .config = c, .prefix = mica__strdup("")};
-  if (!nn->prefix) {
-    free(nn);
+  *nn = (mica_nn){.graph = graph,
+                  .config = c,
+                  .name_prefix = mica__strdup(c.name_prefix ? c.name_prefix : ""),
+                  .prefix = mica__strdup("")};
+  if (!nn->prefix || !nn->name_prefix) {
+    mica_nn_destroy(nn);
     return mica__fail_nomem("a network");
   }
+  nn->config.name_prefix = nn->name_prefix;
   *out = nn;
   return MICA_OK;
 }
@@ -35,6 +41,7 @@ void mica_nn_destroy(mica_nn *nn) {
   for (size_t i = 0; i < nn->layer_count; i++) free(nn->layers[i].name);
   free(nn->parameters);
   free(nn->layers);
+  free(nn->name_prefix);
   free(nn->prefix);
   free(nn);
 }
@@ -139,6 +146,49 @@ mica_value mica_nn_sequential(mica_nn *nn, const char *name, mica_value x, const
   return x;
 }
 
+/* --- hooks --- */
+
+const char *mica_nn_point_name(mica_nn_point point) {
+  static const char *const texts[] = {
+#define POINT_TEXT(name, text) text,
+      MICA_NN_POINT_LIST(POINT_TEXT)};
+  return (unsigned)point < sizeof texts / sizeof *texts ? texts[point] : "?";
+}
+
+mica_value mica__nn_hooked(mica_nn *nn, mica_nn_point point, mica_value value) {
+  if (!nn->config.hook || mica_value_is_null(value)) return value;
+  size_t length = strlen(nn->prefix);
+  mica_shape given = mica_value_shape(value);
+  mica_dtype dtype = mica_value_dtype(value);
+  char *layer = mica__strdup(nn->prefix), is[MICA_SHAPE_TEXT], was[MICA_SHAPE_TEXT];
+  if (!layer) {
+    fail_nomem(nn);
+    return (mica_value){0};
+  }
+  if (length > 0) layer[length - 1] = '\0';
+  value = nn->config.hook(nn->config.hook_user, nn, point, layer, value);
+  mica_shape shape = mica_value_shape(value);
+  if (!mica_value_is_null(value) && (mica_value_dtype(value) != dtype || !mica_shape_equal(shape, given)))
+    value = mica__graph_fail(nn->graph, MICA_E_SHAPE, "%s: the hook gives %s %s for its %s %s %s", layer,
+                             mica_dtype_name(mica_value_dtype(value)), mica_shape_format(shape, is),
+                             mica_nn_point_name(point), mica_dtype_name(dtype), mica_shape_format(given, was));
+  free(layer);
+  return value;
+}
+
+bool mica__nn_like(mica_nn *nn, const char *name, int32_t rank, mica_shape *shape) {
+  char *full = nn->config.like ? mica__nn_name(nn, name) : NULL, text[MICA_SHAPE_TEXT];
+  if (!full) return false;
+  const mica_safetensors_entry *entry = mica_safetensors_find(nn->config.like, full);
+  bool fits = entry && entry->shape.rank == rank;
+  if (entry && !fits)
+    mica__graph_fail(nn->graph, MICA_E_FORMAT, "%s: the file that widths come from has %s, a layer of rank %d asks",
+                     full, mica_shape_format(entry->shape, text), (int)rank);
+  if (fits) *shape = entry->shape;
+  free(full);
+  return fits;
+}
+
 /* --- parameters --- */
 
 mica_value mica__nn_add(mica_nn *nn, const char *name, mica_dtype dtype, mica_shape shape, const mica_init_config *init,
@@ -146,14 +196,21 @@ mica_value mica__nn_add(mica_nn *nn, const char *name, mica_dtype dtype, mica_sh
   mica__nn_parameter *grown = grow(nn, nn->parameters, nn->parameter_count, &nn->parameter_capacity, sizeof *grown);
   if (!grown) return (mica_value){0};
   nn->parameters = grown;
-  char *full = mica__nn_name(nn, name);
-  if (!full) return (mica_value){0};
+  mica__text text = {0};
+  mica__text_addf(&text, "%s%s%s", nn->name_prefix, nn->prefix, name ? name : "");
+  if (text.failed) {
+    mica__text_free(&text);
+    fail_nomem(nn);
+    return (mica_value){0};
+  }
+  char *full = text.data;
   mica_value value = mica_parameter(nn->graph, full, dtype, shape);
   if (mica_value_is_null(value)) {
     free(full);
     return value;
   }
   mica_nn_parameter_info info = {.name = full,
+                                 .own_name = full + strlen(nn->name_prefix),
                                  .value = value,
                                  .init = init ? *init : (mica_init_config){.kind = MICA_INIT_CONSTANT},
                                  .role = role,
@@ -171,8 +228,21 @@ mica_value mica_nn_parameter(mica_nn *nn, const char *name, mica_shape shape, co
 }
 
 mica_value mica_nn_state(mica_nn *nn, const char *name, mica_shape shape, double value) {
+  return mica_nn_state_of(nn, name, MICA_F32, shape, value);
+}
+
+mica_value mica_nn_state_of(mica_nn *nn, const char *name, mica_dtype dtype, mica_shape shape, double value) {
   mica_init_config init = {.kind = MICA_INIT_CONSTANT, .value = value};
-  return mica__nn_add(nn, name, MICA_F32, shape, &init, MICA_NN_ROLE_STATE);
+  return mica__nn_add(nn, name, dtype, shape, &init, MICA_NN_ROLE_STATE);
+}
+
+mica_value mica_nn_weight_of(mica_nn *nn, const char *name) {
+  for (size_t i = 0; name && i < nn->parameter_count; i++) {
+    const mica_nn_parameter_info *info = &nn->parameters[i].info;
+    if (info->role == MICA_NN_ROLE_WEIGHT && !strcmp(info->own_name, name)) return mica__nn_narrow(nn, info->value);
+  }
+  return mica__graph_fail(nn->graph, MICA_E_NOT_FOUND, "mica_nn_weight_of: no layer made a weight '%s'",
+                          name ? name : "(null)");
 }
 
 mica_value mica_nn_step(mica_nn *nn) {
@@ -210,7 +280,7 @@ static mica_status for_matching(mica_nn *nn, const char *call, const char *patte
   if (!nn || !pattern) return mica__fail(MICA_E_INVALID, "%s: a pointer is NULL", call);
   for (size_t i = 0; i < nn->parameter_count; i++) {
     mica_nn_parameter_info *info = &nn->parameters[i].info;
-    if (info->role != MICA_NN_ROLE_WEIGHT || fnmatch(pattern, info->name, 0) != 0) continue;
+    if (info->role != MICA_NN_ROLE_WEIGHT || fnmatch(pattern, info->own_name, 0) != 0) continue;
     change(info, value);
     found++;
   }
@@ -256,9 +326,12 @@ static mica_status initialise_one(const mica_nn *nn, mica_session *session, cons
   size_t bytes = mica_tensor_bytes(tensor);
   void *data = calloc(bytes ? bytes : 1, 1);
   if (!data) return mica__fail_nomem("initial values");
-  mica__hash own = mica__hash_text((mica__hash){.low = nn->config.seed}, info->name);
+  mica__hash own = mica__hash_text((mica__hash){.low = nn->config.seed}, info->own_name);
   mica_status status = MICA_OK;
-  if (mica_tensor_dtype(tensor) == MICA_F32)
+  mica_dtype dtype = mica_tensor_dtype(tensor);
+  if (dtype != MICA_F32)
+    for (int64_t i = 0; i < mica_tensor_count(tensor); i++) mica__element_set(dtype, data, i, info->init.value);
+  else
     status = mica__init_fill(&info->init, mica_tensor_shape(tensor), own.low, data, bytes / sizeof(float));
   if (status == MICA_OK)
     status = mica_tensor_upload(mica_engine_queue(mica_tensor_engine(tensor)), tensor, data, bytes);
@@ -291,7 +364,7 @@ mica_status mica_nn_share_ema(const mica_nn *nn, mica_session *session, mica_ses
   for (size_t i = 0; i < nn->parameter_count; i++) {
     const mica_nn_parameter_info *info = &nn->parameters[i].info;
     mica__text name = {0};
-    mica__text_addf(&name, "ema.%s", info->name);
+    mica__text_addf(&name, "%sema.%s", nn->name_prefix, info->own_name);
     mica_status status = mica__text_status(&name);
     /* Frozen weights have no moving average. */
     bool averaged = status == MICA_OK && mica_session_parameter(owner, name.data) != NULL;

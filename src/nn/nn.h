@@ -10,7 +10,7 @@
 
 typedef struct mica__nn_parameter {
   mica_nn_parameter_info info;
-  char *name; /* info.name */
+  char *name; /* info.name, of which info.own_name is the end */
 } mica__nn_parameter;
 
 /* A layer of the summary. Layers inside a layer are not recorded. */
@@ -29,6 +29,7 @@ struct mica_nn {
   size_t parameter_count, parameter_capacity;
   mica__nn_layer *layers;
   size_t layer_count, layer_capacity;
+  char *name_prefix;          /* of all names in the graph, "teacher." or "" */
   char *prefix;               /* the scopes, "head.block." */
   size_t cut[MICA__NN_DEPTH]; /* lengths of the prefix before each scope */
   int depth;
@@ -36,7 +37,7 @@ struct mica_nn {
   uint64_t draws;  /* dropouts so far, each with a seed of its own */
 };
 
-/* "prefix.name" on the heap; NULL, with the error in the graph, when memory is short. */
+/* "prefix.name" (without name_prefix) on the heap; NULL, with the error in the graph, when memory is short. */
 char *mica__nn_name(mica_nn *nn, const char *name);
 
 /* Between enter and leave, parameters are those of the layer `name` ("name.weight"), and the layer is recorded for
@@ -44,12 +45,20 @@ char *mica__nn_name(mica_nn *nn, const char *name);
 void mica__nn_enter(mica_nn *nn, const char *name, const char *kind);
 mica_value mica__nn_leave(mica_nn *nn, mica_value result);
 
+/* What the network's hook makes of the value of the layer that was entered last. */
+mica_value mica__nn_hooked(mica_nn *nn, mica_nn_point point, mica_value value);
+
+/* The shape that mica_nn_config.like has for the weight `name` in the open scopes; false if there is no such file or
+ * weight, or, with the error in the graph, if its rank is another one. */
+bool mica__nn_like(mica_nn *nn, const char *name, int32_t rank, mica_shape *shape);
+
 /* init, or `fallback` if its kind is the default. */
 static inline mica_init_config mica__init_or(mica_init_config init, mica_init_config fallback) {
   return init.kind == MICA_INIT_DEFAULT ? fallback : init;
 }
 
-/* Adds a parameter of any type in the open scopes, initialised by init (f32 only), or NULL: by zeros. */
+/* Adds a parameter of any type in the open scopes, initialised by init (types other than f32: a CONSTANT one), or NULL:
+ * by zeros. */
 mica_value mica__nn_add(mica_nn *nn, const char *name, mica_dtype dtype, mica_shape shape, const mica_init_config *init,
                         mica_nn_role role);
 

@@ -217,7 +217,7 @@ static void accumulate(optimiser *o, mica_value run) {
   double share = 1.0 / o->c.accumulate;
   mica_value last = mica_equal(run, number(o, o->c.accumulate - 1));
   for (size_t i = 0; i < o->count; i++) {
-    rule r = {.o = o, .name = o->weights[i].info.name, .p = o->weights[i].info.value};
+    rule r = {.o = o, .name = o->weights[i].info.own_name, .p = o->weights[i].info.value};
     mica_value sum = state_of(&r, ".gradient");
     mica_value next = mica_add(sum, mica_affine(o->weights[i].grad, share, 0));
     /* A run with gradients that are not finite counts as one of zeros. */
@@ -248,7 +248,7 @@ static mica_value remainder_of(double beta, mica_value t) {
 static void update(optimiser *o, const weight *w) {
   const kind *how = &kinds[o->c.optimizer];
   mica_value p = w->info.value, decay = {0};
-  rule r = {.o = o, .name = w->info.name, .p = p, .grad = w->grad};
+  rule r = {.o = o, .name = w->info.own_name, .p = p, .grad = w->grad};
   if (o->c.weight_decay != 0 && (w->info.decay || o->c.decay_all)) decay = mica_affine(p, o->c.weight_decay, 0);
   bool decays = !mica_value_is_null(decay);
   if (decays && !how->decoupled) r.grad = mica_add(r.grad, decay);

@@ -42,7 +42,7 @@ static mica_status collect(const mica_nn *nn, mica_session *session, bool whole,
     const mica_nn_parameter_info *info = mica_nn_parameter_at(nn, i);
     mica_tensor *tensor = mica_session_parameter(session, info->name);
     if (tensor && (whole || info->role != MICA_NN_ROLE_OPTIMIZER))
-      MICA_TRY(download(tensor, info->name, &c->entries[c->count++]));
+      MICA_TRY(download(tensor, info->own_name, &c->entries[c->count++]));
   }
   return MICA_OK;
 }
@@ -78,10 +78,10 @@ static mica_status load(const mica_nn *nn, mica_session *session, bool whole, co
       const mica_nn_parameter_info *info = mica_nn_parameter_at(nn, i);
       mica_tensor *tensor = mica_session_parameter(session, info->name);
       if (!tensor || (!whole && info->role == MICA_NN_ROLE_OPTIMIZER)) continue;
-      const mica_safetensors_entry *entry = mica_safetensors_find(file, info->name);
+      const mica_safetensors_entry *entry = mica_safetensors_find(file, info->own_name);
       lacking += !entry;
       if (!entry && missing) continue;
-      if (!pass) MICA_TRY(compare(path, info->name, entry, tensor));
+      if (!pass) MICA_TRY(compare(path, info->own_name, entry, tensor));
       mica_queue *queue = mica_engine_queue(mica_tensor_engine(tensor));
       if (pass && entry) MICA_TRY(mica_tensor_upload(queue, tensor, entry->data, entry->bytes));
     }

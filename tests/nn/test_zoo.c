@@ -61,6 +61,9 @@ START_TEST(names) {
   size_t count = 0;
   while (mica_model_name(count)) ck_assert_ptr_nonnull(mica_model_text(count++));
   ck_assert_uint_eq(count, 8);
+  ck_assert_str_eq(mica_model_family_name(mica_model_family_of(0)), "table");
+  ck_assert_str_eq(mica_model_family_name(mica_model_family_of(1)), "image");
+  ck_assert_str_eq(mica_model_family_name((mica_model_family)9), "?");
   mica_value z = build((mica_model_config){.name = "resnet19", .input = {3, {3, 32, 32}}}, 1, false);
   ck_assert(mica_value_is_null(z));
   ck_assert_msg(strstr(mica_graph_message(graph), "no model 'resnet19'; there are mlp, lenet"), "%s",

@@ -7,16 +7,18 @@
 typedef struct entry {
   const char *name, *text;
   mica_value (*build)(mica_nn *nn, mica_value x, const mica_model_config *config);
+  mica_model_family family;
   int64_t channels, side; /* the images it was published for */
 } entry;
 
 static const entry entries[] = {
-#define ZOO(name, text, channels, side) {#name, text, mica__zoo_##name, channels, side},
+#define ZOO(name, family, text, channels, side)                                                                        \
+  {#name, text, mica__zoo_##name, MICA_MODEL_FAMILY_##family, channels, side},
 #include "nn/zoo/zoo.def"
 #undef ZOO
 };
 static const char *const names[] = {
-#define ZOO(name, text, channels, side) #name,
+#define ZOO(name, family, text, channels, side) #name,
 #include "nn/zoo/zoo.def"
 #undef ZOO
 };
@@ -27,6 +29,42 @@ static const char *const names[] = {
 const char *mica_model_name(size_t index) { return index < ENTRIES ? entries[index].name : NULL; }
 const char *mica_model_text(size_t index) { return index < ENTRIES ? entries[index].text : NULL; }
 
+mica_model_family mica_model_family_of(size_t index) {
+  return index < ENTRIES ? entries[index].family : MICA_MODEL_FAMILY_IMAGE;
+}
+
+const char *mica_model_family_name(mica_model_family family) {
+  static const char *const texts[] = {
+#define FAMILY_TEXT(name, text) text,
+      MICA_MODEL_FAMILY_LIST(FAMILY_TEXT)};
+  return (unsigned)family < sizeof texts / sizeof *texts ? texts[family] : "?";
+}
+
+/* False, with the error in the graph, if x is no input of the network's family. */
+static bool takes(const entry *network, mica_value x) {
+  mica_shape shape = mica_value_shape(x);
+  mica_dtype dtype = mica_value_dtype(x);
+  mica_dtype_kind kind = mica_dtype_kind_of(dtype);
+  const char *wanted = NULL;
+  char text[MICA_SHAPE_TEXT];
+  switch (network->family) {
+  case MICA_MODEL_FAMILY_IMAGE:
+    if (shape.rank != 4 || shape.dim[2] < 1 || shape.dim[3] < 1 || kind != MICA_DTYPE_KIND_FLOAT)
+      wanted = "float images (N, C, H, W)";
+    break;
+  case MICA_MODEL_FAMILY_TABLE:
+    if (shape.rank < 2 || kind != MICA_DTYPE_KIND_FLOAT) wanted = "float rows (N, ...)";
+    break;
+  case MICA_MODEL_FAMILY_TOKENS:
+    if (shape.rank != 2 || (dtype != MICA_I32 && dtype != MICA_I64)) wanted = "i32 or i64 tokens (N, T)";
+    break;
+  }
+  if (wanted)
+    mica__graph_fail(x.graph, MICA_E_SHAPE, "%s: takes %s, not %s %s", network->name, wanted, mica_dtype_name(dtype),
+                     mica_shape_format(shape, text));
+  return !wanted;
+}
+
 mica_value mica_model_build(mica_nn *nn, mica_value x, const void *config) {
   mica_model_config c = config ? *(const mica_model_config *)config : (mica_model_config){0};
   mica_shape shape = mica_value_shape(x);
@@ -34,12 +72,9 @@ mica_value mica_model_build(mica_nn *nn, mica_value x, const void *config) {
   if (mica_value_is_null(x)) return x;
   mica_status status = mica__name_find("model", c.name ? c.name : "", names, ENTRIES, &found);
   if (status != MICA_OK) return mica__graph_fail_with(x.graph, status);
-  if (found > 0 && (shape.rank != 4 || shape.dim[2] < 1 || shape.dim[3] < 1)) {
-    char text[MICA_SHAPE_TEXT];
-    return mica__graph_fail(x.graph, MICA_E_SHAPE, "%s: takes images (N, C, H, W), not %s", c.name,
-                            mica_shape_format(shape, text));
-  }
-  bool small = found > 0 && shape.dim[2] <= SMALL_IMAGE && shape.dim[3] <= SMALL_IMAGE;
+  if (!takes(&entries[found], x)) return (mica_value){0};
+  bool small =
+      entries[found].family == MICA_MODEL_FAMILY_IMAGE && shape.dim[2] <= SMALL_IMAGE && shape.dim[3] <= SMALL_IMAGE;
   if (c.classes == 0) c.classes = 10;
   if (c.stem == MICA_STEM_AUTO) c.stem = small ? MICA_STEM_SMALL : MICA_STEM_LARGE;
   return entries[found].build(nn, x, &c);
@@ -72,14 +107,15 @@ struct mica_model {
   mica_session *session;
 };
 
-static mica_status build(mica_engine *engine, const mica_model_config *c, mica_model *m) {
+static mica_status build(mica_engine *engine, const mica_model_config *c, mica_model_family family, mica_model *m) {
+  mica_dtype dtype = family == MICA_MODEL_FAMILY_TOKENS ? MICA_I32 : MICA_F32;
   mica_shape shape = {.rank = c->input.rank + 1, .dim = {MICA_DYNAMIC}};
   if (c->input.rank < 1 || c->input.rank >= MICA_MAX_RANK)
     return mica__fail(MICA_E_SHAPE, "mica_model_create: an input of rank %d", (int)c->input.rank);
   for (int32_t i = 0; i < c->input.rank; i++) shape.dim[i + 1] = c->input.dim[i];
   MICA_TRY(mica_graph_create(&m->graph));
   MICA_TRY(mica_nn_create(m->graph, NULL, &m->nn));
-  mica_value z = mica_model_build(m->nn, mica_input(m->graph, "inputs", MICA_F32, shape), c);
+  mica_value z = mica_model_build(m->nn, mica_input(m->graph, "inputs", dtype, shape), c);
   MICA_TRY(mica_session_create(engine, m->graph, &z, 1, NULL, &m->session));
   return mica_nn_initialise(m->nn, m->session);
 }
@@ -92,10 +128,13 @@ mica_status mica_model_create(mica_engine *engine, const char *name, const mica_
   MICA_TRY(mica__name_find("model", name, names, ENTRIES, &found));
   c.name = name;
   const entry *known = &entries[found];
-  if (c.input.rank == 0) c.input = MICA_SHAPE(known->channels, known->side, known->side);
+  if (c.input.rank == 0 && known->family == MICA_MODEL_FAMILY_TOKENS)
+    c.input = MICA_SHAPE(known->side ? known->side : MICA_DYNAMIC);
+  else if (c.input.rank == 0)
+    c.input = MICA_SHAPE(known->channels, known->side, known->side);
   mica_model *m = calloc(1, sizeof *m);
   if (!m) return mica__fail_nomem("a model");
-  mica_status status = build(engine, &c, m);
+  mica_status status = build(engine, &c, known->family, m);
   if (status == MICA_OK)
     *out = m;
   else

@@ -7,9 +7,10 @@
 #include <mica/model.h>
 #include <mica/nodes.h>
 
-/* Rows of nn/zoo/zoo.def: ZOO(name, description, channels and side of the images it was published for). Each is a
- * function mica__zoo_<name>, called with defaults filled in. */
-#define ZOO(name, text, channels, side)                                                                                \
+/* Rows of nn/zoo/zoo.def: ZOO(name, family, description, channels and side of the images it was published for), where
+ * the family is the end of a mica_model_family; of TOKENS 0 and the length of a sequence, 0: any. Each is a function
+ * mica__zoo_<name>, called with defaults filled in. */
+#define ZOO(name, family, text, channels, side)                                                                        \
   mica_value mica__zoo_##name(mica_nn *nn, mica_value x, const mica_model_config *config);
 #include "nn/zoo/zoo.def"
 #undef ZOO

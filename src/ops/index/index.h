@@ -4,11 +4,14 @@
 
 #include "ops/common/build.h"
 
+#include <mica/index.h>
+
 #define MICA__INDEX_ATTRS(X, S)                                                                                        \
   X(S, INT, axis, 0, "what is indexed")                                                                                \
   X(S, BOOL, elements, false, "an index for every element, not for every row")                                         \
   X(S, ENUM, join, MICA_SCATTER_SET, "of a scatter: what becomes of the old element", mica__scatter_joins)             \
-  X(S, BOOL, base, false, "of a scatter: from its first operand on, not from zeros")
+  X(S, BOOL, base, false, "of a scatter: from its first operand on, not from zeros")                                   \
+  X(S, BOOL, unique, false, "of a scatter: no element is named twice")
 MICA__ATTR_STRUCT(index, MICA__INDEX_ATTRS);
 extern const mica__attr_list mica__index_attr_list;
 /* The names of mica_scatter_join. */

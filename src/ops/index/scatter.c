@@ -12,6 +12,9 @@ static mica_status infer_scatter(const mica__type *inputs, int32_t input_count, 
   (void)input_count;
   char tu[MICA_SHAPE_TEXT], tt[MICA_SHAPE_TEXT];
   mica_shape taken;
+  int32_t how = ((const mica__index_attrs *)attrs)->join;
+  if (how < MICA_SCATTER_SET || how > MICA_SCATTER_MIN)
+    return mica__fail(MICA_E_INVALID, "no mica_scatter has the value %d", (int)how);
   MICA_TRY(mica__index_infer(attrs, &inputs[0], &inputs[1], &taken));
   bool fits = taken.rank == inputs[2].shape.rank;
   for (int32_t i = 0; fits && i < taken.rank; i++)
@@ -20,8 +23,7 @@ static mica_status infer_scatter(const mica__type *inputs, int32_t input_count, 
   if (!fits)
     return mica__fail(MICA_E_SHAPE, "updates %s, but the indices name %s", mica_shape_format(inputs[2].shape, tu),
                       mica_shape_format(taken, tt));
-  if (mica_dtype_kind_of(inputs[0].dtype) == MICA_DTYPE_KIND_BOOL &&
-      ((const mica__index_attrs *)attrs)->join != MICA_SCATTER_SET)
+  if (mica_dtype_kind_of(inputs[0].dtype) == MICA_DTYPE_KIND_BOOL && how != MICA_SCATTER_SET)
     return mica__fail(MICA_E_DTYPE, "bool elements can be set, not joined");
   *out = inputs[0];
   return MICA_OK;
@@ -282,4 +284,19 @@ mica_value mica__scatter(mica_value x, mica_value indices, mica_value updates, i
                          mica_scatter how) {
   const mica__index_attrs attrs = {.axis = axis, .elements = elements, .join = (int32_t)how, .base = true};
   return mica__graph_add(&mica__op_scatter, (mica_value[]){x, indices, updates}, 3, &attrs);
+}
+
+static mica_value scatter_rows_of(mica_value x, mica_value indices, mica_value updates, int32_t axis, mica_scatter how,
+                                  bool unique) {
+  const mica__index_attrs attrs = {.axis = axis, .join = (int32_t)how, .base = true, .unique = unique};
+  return mica__graph_add(&mica__op_scatter, (mica_value[]){x, indices, updates}, 3, &attrs);
+}
+
+mica_value mica_scatter_rows(mica_value x, mica_value indices, mica_value updates, int32_t axis, mica_scatter how) {
+  return scatter_rows_of(x, indices, updates, axis, how, false);
+}
+
+mica_value mica_scatter_rows_unique(mica_value x, mica_value indices, mica_value updates, int32_t axis,
+                                    mica_scatter how) {
+  return scatter_rows_of(x, indices, updates, axis, how, true);
 }
