@@ -1,7 +1,8 @@
-/* mica/io.h: files that are written whole, and pictures as files. Functions may be called from any thread. */
+/* mica/io.h: files that are written whole, arrays and pictures as files. Functions may be called from any thread. */
 #ifndef MICA_IO_H
 #define MICA_IO_H
 
+#include <mica/dtype.h>
 #include <mica/shape.h>
 
 MICA_BEGIN_DECLS
@@ -14,6 +15,15 @@ MICA_API MICA_CHECKED mica_status mica_file_write(const char *path, const void *
  * other shapes and for sides over 32768, MICA_E_UNSUPPORTED in a build without libpng. */
 MICA_API MICA_CHECKED mica_status mica_png_encode(const uint8_t *planes, mica_shape shape, uint8_t **data,
                                                   size_t *bytes);
+
+/* The array in a file of NumPy's npy format, versions 1 to 3: little-endian elements in C order, of every dtype but
+ * bf16. *data, aligned for any type, is the caller's to mica_free; what stands behind the elements is not looked at.
+ * MICA_E_NOT_FOUND and MICA_E_IO for the file, MICA_E_FORMAT for what it holds. */
+MICA_API MICA_CHECKED mica_status mica_npy_read(const char *path, mica_dtype *dtype, mica_shape *shape, void **data);
+/* Writes an array as such a file, as mica_file_write does and byte for byte as numpy.save. Its bytes must not be NULL,
+ * even where there are none. MICA_E_DTYPE for bf16, which NumPy lacks. */
+MICA_API MICA_CHECKED mica_status mica_npy_write(const char *path, mica_dtype dtype, mica_shape shape,
+                                                 const void *data);
 
 MICA_END_DECLS
 

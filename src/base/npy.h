@@ -1,0 +1,27 @@
+/* base/npy.h: NumPy's npy files: "\x93NUMPY", two bytes of version, the header's length (two bytes in version 1, four
+ * later), a Python dictionary {'descr': '<f4', 'fortran_order': False, 'shape': (3, 4), } as text, the elements. */
+#ifndef MICA_BASE_NPY_H
+#define MICA_BASE_NPY_H
+
+#include "base/error.h"
+
+#include <mica/dtype.h>
+#include <mica/shape.h>
+#include <stddef.h>
+
+/* What a header says: the elements, little-endian and in C order, are `bytes` bytes from `offset` on. */
+typedef struct mica__npy {
+  mica_dtype dtype;
+  mica_shape shape;
+  size_t offset, bytes;
+} mica__npy;
+
+/* Reads the header of a file's content; MICA_E_FORMAT names the file and says what is no npy, not read, or cut off. */
+mica_status mica__npy_parse_header(const char *name, const void *content, size_t size, mica__npy *npy);
+
+/* The longest header that is written. */
+#define MICA__NPY_HEADER 384
+/* Writes the header of an array, *bytes long, a multiple of 64; MICA_E_DTYPE for bf16, which NumPy lacks. */
+mica_status mica__npy_format_header(mica_dtype dtype, mica_shape shape, char header[MICA__NPY_HEADER], size_t *bytes);
+
+#endif

@@ -1,0 +1,101 @@
+/* labels: null
+ *
+ * Arrays that are written come back equal, byte for byte as NumPy writes them; what is no npy is refused. */
+#include "support/check_main.h"
+#include "support/engine.h"
+#include "support/files.h"
+
+#include <mica/io.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define ck_failed(call, status, sentence)                                                                              \
+  do {                                                                                                                 \
+    ck_assert_int_eq(call, status);                                                                                    \
+    ck_assert_msg(strstr(mica_error_message(), sentence) != NULL, "%s", mica_error_message());                         \
+  } while (0)
+
+/* A file as numpy.save writes it: the dictionary, blanks, a line feed at 127, the elements. */
+static size_t numpy_file(const char *descr, const char *shape, const void *data, size_t bytes, char *file) {
+  char text[128];
+  memset(file, ' ', 128);
+  memcpy(file, "\x93NUMPY\x01\x00v\x00", 10);
+  int n = snprintf(text, sizeof text, "{'descr': '%s', 'fortran_order': False, 'shape': %s, }", descr, shape);
+  memcpy(file + 10, text, (size_t)n);
+  file[127] = '\n';
+  memcpy(file + 128, data, bytes);
+  return 128 + bytes;
+}
+
+static const int16_t numbers[6] = {0, 1, -2, 3, 4, 32767};
+static const double half = 0.5;
+static const bool flags[3] = {true, false, true};
+
+static const struct {
+  mica_dtype dtype;
+  mica_shape shape;
+  const void *data;
+  size_t bytes;
+  const char *descr, *text;
+} arrays[] = {
+    {MICA_I16, {2, {2, 3}}, numbers, sizeof numbers, "<i2", "(2, 3)"},
+    {MICA_F64, {0}, &half, sizeof half, "<f8", "()"},
+    {MICA_BOOL, {1, {3}}, flags, sizeof flags, "|b1", "(3,)"},
+    {MICA_U8, {3, {1, 6, 2}}, numbers, sizeof numbers, "|u1", "(1, 6, 2)"},
+    {MICA_F32, {2, {0, 4}}, &half, 0, "<f4", "(0, 4)"},
+};
+#define ARRAYS ((int)(sizeof arrays / sizeof *arrays))
+
+START_TEST(files_are_numpys) {
+  char want[256];
+  size_t size = 0, bytes = numpy_file(arrays[_i].descr, arrays[_i].text, arrays[_i].data, arrays[_i].bytes, want);
+  ck_ok(mica_npy_write(files_path("a.npy"), arrays[_i].dtype, arrays[_i].shape, arrays[_i].data));
+  uint8_t *got = files_read(files_path("a.npy"), &size);
+  ck_assert_uint_eq(size, bytes);
+  ck_assert_mem_eq(got, want, bytes);
+  free(got);
+}
+END_TEST
+
+START_TEST(files_come_back) {
+  char file[256];
+  mica_dtype dtype;
+  mica_shape shape;
+  void *data = NULL;
+  size_t bytes = numpy_file(arrays[_i].descr, arrays[_i].text, arrays[_i].data, arrays[_i].bytes, file);
+  files_write("b.npy", file, bytes);
+  ck_ok(mica_npy_read(files_path("b.npy"), &dtype, &shape, &data));
+  ck_assert_int_eq(dtype, arrays[_i].dtype);
+  ck_assert(mica_shape_equal(shape, arrays[_i].shape));
+  if (arrays[_i].bytes) ck_assert_mem_eq(data, arrays[_i].data, arrays[_i].bytes);
+  mica_free(data);
+}
+END_TEST
+
+START_TEST(what_cannot_be_is_refused) {
+  char file[256];
+  mica_dtype dtype;
+  mica_shape shape;
+  void *data = NULL;
+  ck_failed(mica_npy_write(files_path("c.npy"), MICA_BF16, MICA_SHAPE(1), numbers), MICA_E_DTYPE, "no type for bf16");
+  ck_failed(mica_npy_write(NULL, MICA_F32, MICA_SHAPE(1), numbers), MICA_E_INVALID, "NULL");
+  ck_failed(mica_npy_read(files_path("none.npy"), &dtype, &shape, &data), MICA_E_NOT_FOUND, "none.npy");
+  size_t bytes = numpy_file("<i2", "(2, 4)", numbers, sizeof numbers, file);
+  files_write("d.npy", file, bytes);
+  ck_failed(mica_npy_read(files_path("d.npy"), &dtype, &shape, &data), MICA_E_FORMAT, "truncated: 12 bytes");
+  files_write("e.npy", "no array at all", 15);
+  ck_failed(mica_npy_read(files_path("e.npy"), &dtype, &shape, &data), MICA_E_FORMAT, "no npy file");
+}
+END_TEST
+
+Suite *test_suite(void) {
+  Suite *suite = suite_create("npy");
+  TCase *tests = tcase_create("npy");
+  tcase_add_unchecked_fixture(tests, NULL, files_remove);
+  tcase_add_loop_test(tests, files_are_numpys, 0, ARRAYS);
+  tcase_add_loop_test(tests, files_come_back, 0, ARRAYS);
+  tcase_add_test(tests, what_cannot_be_is_refused);
+  suite_add_tcase(suite, tests);
+  return suite;
+}
