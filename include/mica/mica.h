@@ -6,11 +6,12 @@
  *   device buffer tensor          an engine owns a device; queues order its work; tensors lie in its memory
  *   ops conv pool norm            operations on tensors, forward and backward: mica_op_gemm, mica_op_conv_fwd, ...
  *   kernel opencl                 kernels of your own; an engine on OpenCL objects of your own
- *   graph nodes rnn index         computations as graphs: builders, gradients
+ *   graph nodes rnn index loss    computations as graphs: builders, gradients
  *   session                       a graph compiled for a device, to be run again and again
  *   nn optim model                layers with named parameters, optimisers, networks known by name
  *   batch data                    batches, datasets on disk, loaders
- *   train                         epochs, validation, metrics, checkpoints
+ *   train metric                  epochs, validation, metrics, checkpoints
+ *   run report                    tasks: data and settings become a folder with a trained network
  *   safetensors history io        weights, tables and pictures as files
  *   profile doctor tune cache     what a device's time goes to, whether it computes right, its fastest kernels
  *
@@ -58,6 +59,8 @@
 #include <mica/index.h>
 #include <mica/io.h>
 #include <mica/kernel.h>
+#include <mica/loss.h>
+#include <mica/metric.h>
 #include <mica/model.h>
 #include <mica/nn.h>
 #include <mica/nodes.h>
@@ -66,7 +69,9 @@
 #include <mica/optim.h>
 #include <mica/pool.h>
 #include <mica/profile.h>
+#include <mica/report.h>
 #include <mica/rnn.h>
+#include <mica/run.h>
 #include <mica/safetensors.h>
 #include <mica/session.h>
 #include <mica/shape.h>

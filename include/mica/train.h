@@ -14,11 +14,13 @@
 #define MICA_TRAIN_H
 
 #include <mica/batch.h>
+#include <mica/metric.h>
 #include <mica/optim.h>
 
 MICA_BEGIN_DECLS
 
 typedef struct mica_trainer mica_trainer;
+struct mica_batch_column;
 
 /* The loss of a sample, which is minimised: name, text. cross_entropy takes logits (N, classes) and targets (N) i32;
  * the others take predictions and f32 targets of one shape. */
@@ -37,15 +39,32 @@ typedef enum mica_loss {
 
 MICA_API const char *mica_loss_name(mica_loss loss);
 
-/* Means over `samples` samples. NaN for what the task does not have: accuracy and top_k belong to cross_entropy,
- * error to the other losses. */
-typedef struct mica_metrics {
-  int64_t samples;
-  double loss;
-  double accuracy; /* the share of samples whose largest logit is that of the target */
-  double top_k;    /* whose target has fewer than k larger logits; only where it is measured (mica_trainer_test) */
-  double error;    /* mean absolute error */
-} mica_metrics;
+/* --- what is trained --- */
+
+/* The columns of a batch, as inputs of the graph that is being built. */
+typedef struct mica_batch_values mica_batch_values;
+/* The column of that name: the graph's input "batch.NAME". Null, and an error in the graph that lists the columns, when
+ * it is not there. */
+MICA_API mica_value mica_batch_value(const mica_batch_values *batch, const char *name);
+MICA_API bool mica_batch_has(const mica_batch_values *batch, const char *name);
+/* How many samples the batch has, f32. */
+MICA_API mica_value mica_batch_samples(const mica_batch_values *batch);
+
+#define MICA_OBJECTIVE_METRICS 16
+#define MICA_OBJECTIVE_OUTPUTS 8
+/* What a step makes of a batch. metrics and outputs end with the first NULL name. */
+typedef struct mica_objective {
+  mica_value loss;   /* a scalar to be minimised, f32: a mean over what `weight` counts; null when predicting */
+  mica_value weight; /* f32: how many samples, pixels or tokens the loss is the mean of; null: the batch's samples */
+  mica_metric metrics[MICA_OBJECTIVE_METRICS];
+  mica_value outputs[MICA_OBJECTIVE_OUTPUTS]; /* read after a test or a prediction (mica_trainer_output) */
+  const char *output_names[MICA_OBJECTIVE_OUTPUTS];
+} mica_objective;
+
+/* Builds the network, its loss, metrics and outputs into nn's graph. Called once to train (mica_nn_is_training), once
+ * to test, and once to predict: then columns may be missing that only the loss needs, and the loss stays null. Make the
+ * network first and the metrics last: dropout's numbers depend on the values made before it. */
+typedef void mica_step_fn(mica_nn *nn, const mica_batch_values *batch, const void *config, mica_objective *objective);
 
 /* Events of a run, as a callback learns of them. BEGIN: nothing is done yet, and this is the loss to start from, as the
  * test network sees it (not where a run goes on from a checkpoint); STEPS: some steps are done; EPOCH: one is, and
@@ -79,6 +98,20 @@ typedef struct mica_train_progress {
 typedef bool mica_train_fn(void *user, const mica_train_progress *progress);
 
 typedef struct mica_trainer_config {
+  /* What is trained, and the columns that batches have (mica_batch_source.columns); those of tests where they differ,
+   * as labels do that are mixed to train on. */
+  mica_step_fn *step;
+  const void *step_config;
+  const struct mica_batch_column *columns, *test_columns; /* test_columns NULL: the same */
+  size_t column_count, test_column_count;
+  /* The metric that decides which epoch is best, and whether lower is better; NULL: the loss. It is one of a test, or
+   * of what evaluate adds; without validation one of training. */
+  const char *watch;
+  bool falling;
+  /* After a test's sums are read: adds metrics that are no quotients of sums. May use mica_trainer_sum, run the test
+   * session over the source again, or do nothing. NULL: none. */
+  mica_status (*evaluate)(void *user, mica_trainer *trainer, const mica_batch_source *source, mica_metrics *metrics);
+  void *evaluate_user;
   /* The network: from inputs (N, input...) to logits or predictions. */
   mica_nn_block *model;
   const void *model_config;
@@ -144,14 +177,16 @@ MICA_API MICA_CHECKED mica_status mica_trainer_test(mica_trainer *trainer, const
 MICA_API MICA_CHECKED mica_status mica_trainer_save(mica_trainer *trainer, const char *path);
 MICA_API MICA_CHECKED mica_status mica_trainer_load(mica_trainer *trainer, const char *path);
 
-/* Scores of a class, from a confusion matrix. A score with no samples to divide by is 0. */
-typedef struct mica_class_scores {
-  double precision, recall, f1;
-} mica_class_scores;
-/* scores (may be NULL): one a class; *mean: their means over classes; *accuracy: the diagonal's share. The last two may
- * be NULL. */
-MICA_API void mica_confusion_scores(const int64_t *confusion, int64_t classes, mica_class_scores *scores,
-                                    mica_class_scores *mean, double *accuracy);
+/* The sum of a metric in the last test (without a weight: a matrix of counts, say), row-major; count must be its
+ * elements. MICA_E_NOT_FOUND: no such metric; MICA_E_STATE: nothing was tested. */
+MICA_API MICA_CHECKED mica_status mica_trainer_sum(mica_trainer *trainer, const char *metric, double *elements,
+                                                   size_t count);
+
+/* Queues the network on a batch that may lack columns which only the loss needs. It is built at the first call, for the
+ * columns that this batch has. */
+MICA_API MICA_CHECKED mica_status mica_trainer_predict(mica_trainer *trainer, const mica_batch *batch);
+/* An output, by name, of the last mica_trainer_predict. NULL for none of the name, and before. */
+MICA_API const mica_tensor *mica_trainer_output(const mica_trainer *trainer, const char *name);
 
 MICA_END_DECLS
 

@@ -1,0 +1,29 @@
+/* mica/loss.h: further losses, as builders of a graph (the usual ones stand in mica/nodes.h).
+ *
+ * Threads: as mica/graph.h. */
+#ifndef MICA_LOSS_H
+#define MICA_LOSS_H
+
+#include <mica/nodes.h>
+
+MICA_BEGIN_DECLS
+
+typedef struct mica_focal_config {
+  mica_loss_reduction reduction; /* MEAN divides by the weights of the samples */
+  double gamma;                  /* 0: 2, MICA_ZERO: 0, which is cross entropy */
+  double label_smoothing;        /* as in mica_cross_entropy */
+  mica_value weights;            /* (C) f32, a weight a class; null for 1 */
+} mica_focal_config;
+
+/* Focal loss of classes (Lin et al. 2017): sum_c -w_c t_c (1 - p_c)^gamma log p_c with p = softmax(logits). logits
+ * (N, C, ...), classes along axis 1; target: i32 or i64 indices (N, ...), or probabilities t of logits' shape. config
+ * may be NULL. */
+MICA_API mica_value mica_focal(mica_value logits, mica_value target, const mica_focal_config *config);
+
+/* The quantile ("pinball") loss: with d = target - prediction, q d where d > 0, else (q - 1) d. 0 < q < 1. */
+MICA_API mica_value mica_quantile_loss(mica_value prediction, mica_value target, double q,
+                                       mica_loss_reduction reduction);
+
+MICA_END_DECLS
+
+#endif

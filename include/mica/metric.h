@@ -1,0 +1,80 @@
+/* mica/metric.h: what is measured while a network trains and is tested: sums on the device, and scores made from them
+ * on the host.
+ *
+ * Threads: plain data and functions of their operands alone, but for builders, which are used as mica/graph.h says. */
+#ifndef MICA_METRIC_H
+#define MICA_METRIC_H
+
+#include <mica/graph.h>
+#include <stddef.h>
+#include <stdint.h>
+
+MICA_BEGIN_DECLS
+
+/* --- values --- */
+
+#define MICA_METRIC_NAME 32
+#define MICA_METRICS_MAX 64
+
+typedef struct mica_metric_value {
+  char name[MICA_METRIC_NAME];
+  double value;
+} mica_metric_value;
+
+/* The loss, a mean over what its weight counts, and further metrics by name, in the order in which they were added. A
+ * plain value, to be copied. */
+typedef struct mica_metrics {
+  int64_t samples;
+  double loss;
+  double accuracy, top_k, error; /* of a trainer without a step, until those are gone */
+  int32_t count;
+  mica_metric_value values[MICA_METRICS_MAX];
+} mica_metrics;
+
+/* Adds a metric, or gives one of the name another value. MICA_E_OVERFLOW: there are MICA_METRICS_MAX of them;
+ * MICA_E_INVALID: the name is empty or has MICA_METRIC_NAME bytes or more. */
+MICA_API MICA_CHECKED mica_status mica_metrics_add(mica_metrics *metrics, const char *name, double value);
+/* The metric's value; "loss" is the loss. NaN where there is none of the name. */
+MICA_API double mica_metrics_get(const mica_metrics *metrics, const char *name);
+
+/* --- sums on the device --- */
+
+/* A metric of a batch, as values of the graph: sum / weight, both f32, each added up over batches before they are
+ * divided. Both are scalars; or both are (K) with `parts`, K names: then NAME_PART is each part's quotient, and NAME
+ * the mean of those whose weight is not 0. Without a weight it is no quotient but a sum of any shape, counted when
+ * testing only and read by mica_trainer_sum: a confusion matrix. */
+typedef struct mica_metric {
+  const char *name;
+  mica_value sum, weight;
+  const char *const *parts;
+} mica_metric;
+
+/* The mean of a value's elements, whatever their number: sum of them and how many there are. */
+MICA_API mica_metric mica_metric_mean(const char *name, mica_value elements);
+/* 1 for each sample whose largest logit, along axis 1, is the target's, else 0. logits (N, C, ...), target i32 or i64
+ * (N, ...), or probabilities of logits' shape, of which the largest counts. f32 (N, ...). */
+MICA_API mica_value mica_hits(mica_value logits, mica_value target);
+/* 1 for each sample with fewer than k logits larger than the target's. logits (N, C), target (N) i32. f32 (N). */
+MICA_API mica_value mica_top_k_hits(mica_value logits, mica_value target, int64_t k);
+/* counts[t][p]: how often the target is t and the largest logit p. logits (N, C), target (N) i32. f32 (C, C). */
+MICA_API mica_value mica_confusion(mica_value logits, mica_value target);
+
+/* --- scores on the host --- */
+
+/* Scores of a class, from a confusion matrix. A score with no samples to divide by is 0. */
+typedef struct mica_class_scores {
+  double precision, recall, f1;
+} mica_class_scores;
+/* confusion: classes x classes counts, row-major, row the target and column the prediction. scores (may be NULL): one a
+ * class; *mean: their means over classes; *accuracy: the diagonal's share. The last two may be NULL. */
+MICA_API void mica_confusion_scores(const int64_t *confusion, int64_t classes, mica_class_scores *scores,
+                                    mica_class_scores *mean, double *accuracy);
+
+/* Average precision: the sum over distinct scores, falling, of (recall - recall before) precision, as scikit-learn
+ * computes it. truths[i] is not 0 where sample i is positive. NaN without a positive one; MICA_E_NOMEM. */
+MICA_API MICA_CHECKED mica_status mica_average_precision(const float *scores, const uint8_t *truths, size_t count,
+                                                         double *precision);
+
+MICA_END_DECLS
+
+#endif

@@ -1,0 +1,145 @@
+/* mica/run.h: training runs: a task, data and settings become a folder with a trained network, which evaluates and
+ * predicts. The command's train, eval and predict are these calls (its subcommand `run` is another thing: it computes
+ * an ONNX file).
+ *
+ *   mica_run_open(engine, "mica-run", &run);
+ *   mica_run_predict(run, &(mica_run_input){.files = &path, .file_count = 1}, &prediction);
+ *   mica_report_json(prediction, "predictions", "", &text);
+ *
+ *   config.json         task, settings, and the facts that data must fit
+ *   model.safetensors   weights of the best epoch
+ *   last.safetensors    all that is needed to go on, after the last epoch or stop
+ *   history.csv  events.out.tfevents.*
+ *
+ * Threads: a run is used by one thread at a time; its stop flag may be set from any, and by a signal handler. */
+#ifndef MICA_RUN_H
+#define MICA_RUN_H
+
+#include <mica/data.h>
+#include <mica/report.h>
+#include <mica/train.h>
+
+MICA_BEGIN_DECLS
+
+typedef struct mica_run mica_run;
+
+/* --- settings --- */
+
+/* A setting as it is typed: {"augment", "flip"}. A FLAG's value is "true" or "false". */
+typedef struct mica_setting {
+  const char *name, *value;
+} mica_setting;
+
+#define MICA_SETTING_KIND_LIST(X)                                                                                      \
+  X(FLAG, "flag")                                                                                                      \
+  X(INT, "integer")                                                                                                    \
+  X(REAL, "number")                                                                                                    \
+  X(TEXT, "text")                                                                                                      \
+  X(CHOICE, "choice")                                                                                                  \
+  X(PATH, "path")
+
+typedef enum mica_setting_kind {
+#define MICA_SETTING_KIND_ENUM(name, text) MICA_SETTING_KIND_##name,
+  MICA_SETTING_KIND_LIST(MICA_SETTING_KIND_ENUM)
+#undef MICA_SETTING_KIND_ENUM
+} mica_setting_kind;
+
+/* A row of a table of settings: help, completion, checks and config.json are made from it. */
+typedef struct mica_setting_row {
+  const char *name;
+  mica_setting_kind kind;
+  const char *value;                  /* the default; "" where the run finds one */
+  const char *hint;                   /* how help calls a value: "RATE" */
+  const char *text;                   /* help */
+  double low, high;                   /* of INT and REAL, inclusive */
+  const char *(*names)(size_t index); /* CHOICE: the values; TEXT: names to list in help. NULL behind the last */
+  bool fixed;                         /* stays as it is when a run is resumed */
+} mica_setting_row;
+
+typedef struct mica_task_metric {
+  const char *name;
+  bool falling; /* lower is better */
+} mica_task_metric;
+
+/* The tasks in order: name, a line about it; NULL behind the last. */
+MICA_API const char *mica_task_name(size_t index);
+MICA_API const char *mica_task_text(size_t index);
+/* Settings of all tasks (task NULL), and those that a task adds; its metrics, the watched one first. The lists end with
+ * a NULL name; NULL for no task of the name. */
+MICA_API const mica_setting_row *mica_task_settings(const char *task);
+MICA_API const mica_task_metric *mica_task_metrics(const char *task);
+
+/* --- runs --- */
+
+typedef struct mica_run_config {
+  const char *task;   /* NULL: the one that suits the data best */
+  const char *data;   /* as mica_dataset_open takes it */
+  const char *folder; /* to be filled; NULL: nothing is written */
+  const mica_setting *settings;
+  size_t setting_count;
+  bool resume; /* goes on with the run in the folder; data, task and settings may be left out */
+  mica_train_fn *report;
+  void *user;
+  const volatile int *stop; /* as in mica_trainer_config */
+  /* Without an engine given: how the run makes one of its own, while the data are read. NULL: by its defaults. */
+  const mica_engine_config *engine;
+} mica_run_config;
+
+/* Checks all of a configuration that needs no data: names, values, the folder. MICA_E_INVALID, MICA_E_NOT_FOUND: it is
+ * wrong, the sentence says where; else what reading the folder gives. */
+MICA_API MICA_CHECKED mica_status mica_run_check(const mica_run_config *config);
+
+/* Checks, reads the data, finds the task, prepares it and builds the network. engine may be NULL (config->engine). */
+MICA_API MICA_CHECKED mica_status mica_run_create(mica_engine *engine, const mica_run_config *config, mica_run **run);
+/* Opens a folder to evaluate and to predict; runs of Mica 0.2 too. */
+MICA_API MICA_CHECKED mica_status mica_run_open(mica_engine *engine, const char *folder, mica_run **run);
+/* Before the engine that it was given. NULL is a no-op. */
+MICA_API void mica_run_destroy(mica_run *run);
+
+/* Trains, from where the run stood, and keeps the best epoch's weights. A run that is stopped writes its checkpoint and
+ * returns MICA_OK: mica_run_stopped says why it was stopped, NULL: it was not. Blocks. */
+MICA_API MICA_CHECKED mica_status mica_run_fit(mica_run *run);
+MICA_API const char *mica_run_stopped(const mica_run *run);
+
+/* The metrics of a part of data, NULL: of the training's. MICA_E_FORMAT names both sides where columns, sizes or
+ * classes do not fit the run's. */
+MICA_API MICA_CHECKED mica_status mica_run_evaluate(mica_run *run, const char *data, mica_part part,
+                                                    mica_metrics *metrics);
+
+/* What to predict from; one of files, data and text. */
+typedef struct mica_run_input {
+  const char *const *files; /* pictures, folders of them, tables (.csv, .tsv) without or with the label's column */
+  size_t file_count;
+  const char *data; /* samples of a dataset, with their truths */
+  mica_part part;
+  const char *text; /* lines of a table, or a text, as the task takes it */
+  int64_t count;    /* samples at most; 0: all */
+  int64_t top;      /* likeliest classes of each; 0: 3 */
+} mica_run_input;
+
+/* A section for each sample, its title the file, row or number. *prediction is the caller's to mica_report_destroy. */
+MICA_API MICA_CHECKED mica_status mica_run_predict(mica_run *run, const mica_run_input *input,
+                                                   mica_report **prediction);
+
+/* Facts of the run, curves of its history, and the task's sections about what was evaluated last. The caller's. */
+MICA_API MICA_CHECKED mica_status mica_run_report(mica_run *run, mica_report **report);
+
+/* --- what a run is --- */
+
+MICA_API const char *mica_run_task(const mica_run *run);
+/* The setting as it stands, found ones included; "" for a name that it has not. */
+MICA_API const char *mica_run_setting(const mica_run *run, const char *name);
+/* A setting as a number; NaN where it is none. */
+MICA_API double mica_run_number(const mica_run *run, const char *name);
+/* What the data must fit, by name: "classes", "columns", "input". *count (may be NULL) texts or numbers; NULL without
+ * such a fact. */
+MICA_API const char *const *mica_run_fact(const mica_run *run, const char *name, size_t *count);
+MICA_API const double *mica_run_fact_numbers(const mica_run *run, const char *name, size_t *count);
+/* The data of a part, NULL where there is none or the run was opened; engine and trainer. They are the run's. */
+MICA_API const mica_dataset *mica_run_data(const mica_run *run, mica_part part);
+MICA_API mica_engine *mica_run_engine(const mica_run *run);
+MICA_API mica_trainer *mica_run_trainer(const mica_run *run);
+
+MICA_END_DECLS
+
+#endif
