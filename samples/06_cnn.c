@@ -50,30 +50,41 @@ static bool report(void *user, const mica_train_progress *progress) {
   (void)user;
   if (progress->event == MICA_TRAIN_EVENT_EPOCH)
     printf("epoch %d: loss %.3f, accuracy %.1f %%; on the test part %.1f %%; %.0f samples/s\n",
-           (int)progress->epoch + 1, progress->training.loss, 100 * progress->training.accuracy,
-           100 * progress->validation.accuracy, (double)progress->training.samples / progress->seconds);
+           (int)progress->epoch + 1, progress->training.loss, 100 * mica_metrics_get(&progress->training, "accuracy"),
+           100 * mica_metrics_get(&progress->validation, "accuracy"),
+           (double)progress->training.samples / progress->seconds);
   return true;
+}
+
+/* A step: the network's logits of a batch and, where the labels are known, what is to be minimised and measured. */
+static void step(mica_nn *nn, const mica_batch_values *batch, const void *config, mica_objective *out) {
+  mica_value logits = mica_model_build(nn, mica_batch_value(batch, "image"), config);
+  if (!mica_batch_has(batch, "label")) return;
+  mica_value label = mica_batch_value(batch, "label");
+  out->loss = mica_cross_entropy(logits, label, NULL);
+  out->metrics[0] = mica_metric_mean("accuracy", mica_hits(logits, label));
 }
 
 static mica_status train(mica_engine *engine, const data *d, double *accuracy) {
   mica_model_config network = {.name = "cnn", .classes = mica_dataset_classes(d->all)};
+  mica_batch_source training = mica_loader_source(d->training_loader), testing = mica_loader_source(d->test_loader);
   mica_trainer_config config = {
-      .model = mica_model_build,
-      .model_config = &network,
-      .input = mica_dataset_shape(d->all),
-      .classes = network.classes,
+      .step = step,
+      .step_config = &network,
+      .columns = training.columns,
+      .column_count = training.column_count,
+      .watch = "accuracy",
       .optimizer = mica_optimizer_config_default(MICA_OPTIMIZER_ADAMW),
       .schedule = {.kind = MICA_SCHEDULE_ONE_CYCLE, .rate = 3e-3},
       .epochs = EPOCHS,
       .report = report,
   };
-  mica_batch_source training = mica_loader_source(d->training_loader), testing = mica_loader_source(d->test_loader);
   mica_trainer *trainer = NULL;
   mica_metrics metrics = {0};
   mica_status status = mica_trainer_create(engine, &config, &trainer);
   if (!status) status = mica_trainer_fit(trainer, &training, &testing);
-  if (!status) status = mica_trainer_test(trainer, &testing, &metrics, NULL);
-  if (!status) *accuracy = metrics.accuracy;
+  if (!status) status = mica_trainer_test(trainer, &testing, &metrics);
+  if (!status) *accuracy = mica_metrics_get(&metrics, "accuracy");
   mica_trainer_destroy(trainer);
   return status;
 }

@@ -26,7 +26,6 @@ typedef struct mica_metric_value {
 typedef struct mica_metrics {
   int64_t samples;
   double loss;
-  double accuracy, top_k, error; /* of a trainer without a step, until those are gone */
   int32_t count;
   mica_metric_value values[MICA_METRICS_MAX];
 } mica_metrics;

@@ -1,8 +1,18 @@
-/* mica/train.h: training a network: epochs, validation, metrics, checkpoints.
+/* mica/train.h: training a network: epochs, validation, metrics, checkpoints. The trainer knows no task: a function of
+ * yours builds loss and metrics from a batch's columns.
  *
- *   mica_trainer_config config = {.model = classifier, .input = MICA_SHAPE(1, 28, 28), .classes = 10, .epochs = 10,
+ *   static void step(mica_nn *nn, const mica_batch_values *batch, const void *config, mica_objective *out) {
+ *     mica_value z = network(nn, mica_batch_value(batch, "image"));
+ *     out->outputs[0] = z, out->output_names[0] = "logits";
+ *     if (!mica_batch_has(batch, "label")) return;
+ *     out->loss = mica_cross_entropy(z, mica_batch_value(batch, "label"), NULL);
+ *     out->metrics[0] = mica_metric_mean("accuracy", mica_hits(z, mica_batch_value(batch, "label")));
+ *   }
+ *
+ *   mica_batch_source training = mica_loader_source(loader);
+ *   mica_trainer_config config = {.step = step, .columns = training.columns, .column_count = training.column_count,
  *                                 .optimizer = mica_optimizer_config_default(MICA_OPTIMIZER_ADAM),
- *                                 .schedule = {.rate = 1e-3}};
+ *                                 .schedule = {.rate = 1e-3}, .epochs = 10, .watch = "accuracy"};
  *   mica_trainer_create(engine, &config, &trainer);
  *   mica_trainer_fit(trainer, &training, &validation);
  *
@@ -21,23 +31,6 @@ MICA_BEGIN_DECLS
 
 typedef struct mica_trainer mica_trainer;
 struct mica_batch_column;
-
-/* The loss of a sample, which is minimised: name, text. cross_entropy takes logits (N, classes) and targets (N) i32;
- * the others take predictions and f32 targets of one shape. */
-#define MICA_LOSS_LIST(X)                                                                                              \
-  X(CROSS_ENTROPY, "cross_entropy")                                                                                    \
-  X(MSE, "mse")                                                                                                        \
-  X(MAE, "mae")                                                                                                        \
-  X(HUBER, "huber")                                                                                                    \
-  X(BCE, "bce")
-
-typedef enum mica_loss {
-#define MICA_LOSS_ENUM(name, text) MICA_LOSS_##name,
-  MICA_LOSS_LIST(MICA_LOSS_ENUM)
-#undef MICA_LOSS_ENUM
-} mica_loss;
-
-MICA_API const char *mica_loss_name(mica_loss loss);
 
 /* --- what is trained --- */
 
@@ -112,14 +105,6 @@ typedef struct mica_trainer_config {
    * session over the source again, or do nothing. NULL: none. */
   mica_status (*evaluate)(void *user, mica_trainer *trainer, const mica_batch_source *source, mica_metrics *metrics);
   void *evaluate_user;
-  /* The network: from inputs (N, input...) to logits or predictions. */
-  mica_nn_block *model;
-  const void *model_config;
-  mica_shape input;  /* of a sample */
-  mica_loss loss;    /* cross_entropy unless given */
-  int64_t classes;   /* cross_entropy */
-  mica_shape target; /* of a sample, the other losses */
-  double label_smoothing;
   mica_dtype dtype; /* what layers compute in; see mica_nn_config */
   uint64_t seed;
   mica_optimizer_config optimizer;
@@ -129,7 +114,6 @@ typedef struct mica_trainer_config {
   const char *freeze;   /* a pattern of weights that stay as they are; NULL for none */
   int64_t epochs;       /* 0: 1 */
   int64_t patience;     /* stop after so many epochs without a better one; 0: never */
-  int64_t top_k;        /* 0: 5 */
   int64_t report_every; /* steps between readings of the loss at most; 0: 32 */
   mica_train_fn *report;
   void *user;
@@ -147,9 +131,9 @@ MICA_API MICA_CHECKED mica_status mica_trainer_create(mica_engine *engine, const
                                                       mica_trainer **trainer);
 MICA_API void mica_trainer_destroy(mica_trainer *trainer);
 
-/* The network and the session that train, and those that test on the same weights (their moving averages
- * where the optimiser has an ema). The inputs are called "inputs" and "targets", the first output of the testing
- * session is logits or predictions, f32. They belong to the trainer. */
+/* The network and the session that train, and those that test on the same weights (their moving averages where the
+ * optimiser has an ema). The inputs are "batch.NAME" for the columns that the step asked for, the outputs of the
+ * testing session the objective's. They belong to the trainer. */
 MICA_API mica_nn *mica_trainer_network(mica_trainer *trainer);
 MICA_API mica_session *mica_trainer_session(mica_trainer *trainer);
 MICA_API mica_nn *mica_trainer_test_network(mica_trainer *trainer);
@@ -166,10 +150,9 @@ MICA_API MICA_CHECKED mica_status mica_trainer_fit(mica_trainer *trainer, const 
 MICA_API MICA_CHECKED mica_status mica_trainer_step(mica_trainer *trainer, const mica_batch *batch);
 MICA_API MICA_CHECKED mica_status mica_trainer_take_metrics(mica_trainer *trainer, mica_metrics *metrics);
 
-/* The metrics of one epoch of a source, with the weights as they are. confusion (may be NULL): classes x classes
- * counts, row-major, row the target and column the prediction; cross_entropy only. Blocks. */
+/* The metrics of one epoch of a source, with the weights as they are. Blocks. */
 MICA_API MICA_CHECKED mica_status mica_trainer_test(mica_trainer *trainer, const mica_batch_source *source,
-                                                    mica_metrics *metrics, int64_t *confusion);
+                                                    mica_metrics *metrics);
 
 /* A checkpoint: every parameter of the training session, and where the run stands. A run that is loaded from it goes on
  * to the same bits as one that was never stopped. MICA_E_FORMAT says what does not fit when it is one of another

@@ -24,10 +24,10 @@ static const char *format_time(double seconds, char text[16]) {
 /* Formats "loss 0.3120  accuracy 89.20 %". */
 static const char *format_metrics(const mica_metrics *m, char text[64]) {
   int at = snprintf(text, 64, "loss %.4f", m->loss);
-  if (!isnan(m->accuracy))
-    snprintf(text + at, 64 - (size_t)at, "  accuracy %.2f %%", 100 * m->accuracy);
-  else if (!isnan(m->error))
-    snprintf(text + at, 64 - (size_t)at, "  mean error %.4g", m->error);
+  if (m->count && !strcmp(m->values[0].name, "accuracy"))
+    snprintf(text + at, 64 - (size_t)at, "  accuracy %.2f %%", 100 * m->values[0].value);
+  else if (m->count)
+    snprintf(text + at, 64 - (size_t)at, "  %.20s %.4g", m->values[0].name, m->values[0].value);
   return text;
 }
 
@@ -56,8 +56,8 @@ static mica_status note_events(mica_events *events, const mica_train_progress *e
   } scalars[] = {
       {"loss/training", e->training.loss},
       {"loss/validation", e->validation.loss},
-      {"accuracy/training", e->training.accuracy},
-      {"accuracy/validation", e->validation.accuracy},
+      {"accuracy/training", mica_metrics_get(&e->training, "accuracy")},
+      {"accuracy/validation", mica_metrics_get(&e->validation, "accuracy")},
       {"learning_rate", e->rate},
       {"samples_per_second", rate_of(e)},
   };
@@ -77,9 +77,9 @@ static mica_status add_row(cli_progress_state *state, const mica_train_progress 
       .step = (double)e->step,
       .learning_rate = e->rate,
       .loss = e->training.loss,
-      .accuracy = e->training.accuracy,
+      .accuracy = mica_metrics_get(&e->training, "accuracy"),
       .validation_loss = validated ? e->validation.loss : NAN,
-      .validation_accuracy = validated ? e->validation.accuracy : NAN,
+      .validation_accuracy = validated ? mica_metrics_get(&e->validation, "accuracy") : NAN,
       .seconds = e->seconds,
       .samples_per_second = rate_of(e),
       .data_wait_share = wait_share(e),

@@ -70,7 +70,8 @@ static size_t list_facts(const cli_report *report, char texts[FACTS][128], cli_r
   FACT("precision", "%.16s", run->precision);
   FACT("seed", "%" PRId64, run->seed);
   FACT("energy", "%.120s", report->energy);
-  if (report->score && run->classes) FACT("accuracy", "%.2f %%", 100 * report->score->metrics.accuracy);
+  if (report->score && run->classes)
+    FACT("accuracy", "%.2f %%", 100 * mica_metrics_get(&report->score->metrics, "accuracy"));
 #undef FACT
   return n;
 }

@@ -87,29 +87,26 @@ static void softmax(float *x, int64_t count) {
   for (int64_t i = 0; i < count; i++) x[i] /= sum;
 }
 
-/* Runs all samples at once. The targets, zeros, affect only the loss, which is not read. */
-static mica_status run_network(cli_samples *s, const cli_run *run, mica_engine *engine, mica_session *session) {
+/* Runs all samples at once. */
+static mica_status run_network(cli_samples *s, const cli_run *run, mica_engine *engine, mica_trainer *trainer) {
   mica_queue *queue = mica_engine_queue(engine);
-  mica_tensor *inputs = NULL, *targets = NULL;
+  mica_tensor *inputs = NULL;
   mica_shape shape = {.rank = run->input.rank + 1, .dim = {s->count}};
   memcpy(shape.dim + 1, run->input.dim, (size_t)run->input.rank * sizeof *shape.dim);
   mica_status status = mica_tensor_create_from(engine, MICA_F32, shape, s->inputs, &inputs);
+  mica_feed feed = {run->input.rank == 3 ? "image" : "x", inputs};
+  mica_batch batch = {.count = s->count, .tensors = &feed, .tensor_count = 1};
+  if (!status) status = mica_trainer_predict(trainer, &batch);
   if (!status)
-    status = mica_tensor_create(engine, run->classes ? MICA_I32 : MICA_F32,
-                                run->classes ? MICA_SHAPE(s->count) : MICA_SHAPE(s->count, 1), &targets);
-  if (!status) status = mica_op_fill(queue, 0, targets);
-  if (!status) status = mica_session_run(session, queue, (mica_feed[]){{"inputs", inputs}, {"targets", targets}}, 2);
-  if (!status)
-    status = mica_tensor_download(queue, mica_session_output(session, 0), s->outputs,
+    status = mica_tensor_download(queue, mica_trainer_output(trainer, "output"), s->outputs,
                                   (size_t)s->count * (size_t)s->width * sizeof *s->outputs);
-  mica_tensor_destroy(targets);
   mica_tensor_destroy(inputs);
   return status;
 }
 
 int cli_samples_infer(cli_samples *s, const cli_command *self, const cli_run *run, mica_engine *engine,
                       mica_trainer *trainer) {
-  if (run_network(s, run, engine, mica_trainer_test_session(trainer)) != MICA_OK) return cli_fail_library(self);
+  if (run_network(s, run, engine, trainer) != MICA_OK) return cli_fail_library(self);
   for (int64_t i = 0; run->classes && i < s->count; i++) softmax(s->outputs + i * s->width, s->width);
   return CLI_OK;
 }

@@ -18,7 +18,12 @@ mica_status cli_score_take(cli_score *score, const cli_run *run, mica_trainer *t
     score->classes = calloc(classes, sizeof *score->classes);
     if (!score->confusion || !score->classes) return MICA_E_NOMEM;
   }
-  mica_status status = mica_trainer_test(trainer, source, &score->metrics, score->confusion);
+  mica_status status = mica_trainer_test(trainer, source, &score->metrics);
+  double *counts = classes ? malloc(classes * classes * sizeof *counts) : NULL;
+  if (!status && classes)
+    status = counts ? mica_trainer_sum(trainer, "confusion", counts, classes * classes) : MICA_E_NOMEM;
+  for (size_t i = 0; !status && i < classes * classes; i++) score->confusion[i] = (int64_t)counts[i];
+  free(counts);
   if (!status && classes) mica_confusion_scores(score->confusion, run->classes, score->classes, &score->mean, NULL);
   return status;
 }
@@ -58,15 +63,17 @@ static void print_class(const cli_score *score, const cli_run *run, int32_t i) {
 void cli_score_print(const cli_score *score, const cli_run *run, const char *part) {
   const mica_metrics *m = &score->metrics;
   if (!run->classes) {
-    printf("\n%s      %" PRId64 " samples, loss %.4f, mean absolute error %.4g\n", part, m->samples, m->loss, m->error);
+    printf("\n%s      %" PRId64 " samples, loss %.4f, mean absolute error %.4g\n", part, m->samples, m->loss,
+           mica_metrics_get(m, "mae"));
     return;
   }
   printf("\n  %-20s %8s %11s %9s %9s   %s\n", "class", "samples", "precision", "recall", "F1", "most often taken for");
   for (int32_t i = 0; i < run->classes && i < MOST_ROWS; i++) print_class(score, run, i);
   printf("  %-20s %8" PRId64 " %9.1f %% %7.1f %% %7.1f %%\n", "mean", m->samples, 100 * score->mean.precision,
          100 * score->mean.recall, 100 * score->mean.f1);
-  printf("\n%s%s accuracy %.2f %%%s  (top 5 %.2f %%, loss %.4f)\n", cli_colour_code(CLI_BOLD), part, 100 * m->accuracy,
-         cli_colour_code(CLI_PLAIN), 100 * m->top_k, m->loss);
+  printf("\n%s%s accuracy %.2f %%%s  (top 5 %.2f %%, loss %.4f)\n", cli_colour_code(CLI_BOLD), part,
+         100 * mica_metrics_get(m, "accuracy"), cli_colour_code(CLI_PLAIN), 100 * mica_metrics_get(m, "top_5"),
+         m->loss);
 }
 
 void cli_score_add(const cli_score *score, const cli_run *run, cli_json *json) {
@@ -74,11 +81,11 @@ void cli_score_add(const cli_score *score, const cli_run *run, cli_json *json) {
   cli_json_integer(json, json->root, "samples", (uint64_t)m->samples);
   cli_json_real(json, json->root, "loss", m->loss);
   if (!run->classes) {
-    cli_json_real(json, json->root, "mean_absolute_error", m->error);
+    cli_json_real(json, json->root, "mean_absolute_error", mica_metrics_get(m, "mae"));
     return;
   }
-  cli_json_real(json, json->root, "accuracy", m->accuracy);
-  cli_json_real(json, json->root, "top_5", m->top_k);
+  cli_json_real(json, json->root, "accuracy", mica_metrics_get(m, "accuracy"));
+  cli_json_real(json, json->root, "top_5", mica_metrics_get(m, "top_5"));
   cli_json_real(json, json->root, "f1", score->mean.f1);
   cJSON *classes = cli_json_array(json, json->root, "classes"), *rows = cli_json_array(json, json->root, "confusion");
   for (int32_t i = 0; i < run->classes; i++) {

@@ -14,6 +14,27 @@ static int find_precision(const cli_command *self, const char *name, mica_dtype 
   return CLI_USAGE;
 }
 
+/* Logits, or the value, as "output". */
+static void step(mica_nn *nn, const mica_batch_values *batch, const void *config, mica_objective *out) {
+  const cli_run *run = config;
+  mica_value x = mica_batch_value(batch, CLI_INPUT(run));
+  mica_value y = mica_batch_has(batch, "label") ? mica_batch_value(batch, "label") : (mica_value){0};
+  mica_value z = mica_model_build(nn, x, &run->network);
+  if (mica_value_dtype(z) != MICA_F32) z = mica_cast(z, MICA_F32);
+  out->outputs[0] = z, out->output_names[0] = "output";
+  if (!y.graph) return;
+  if (!run->classes) {
+    out->loss = mica_mse(z, y, MICA_LOSS_REDUCTION_MEAN);
+    out->metrics[0] = mica_metric_mean("mae", mica_abs(mica_sub(z, y)));
+    return;
+  }
+  out->loss = mica_cross_entropy(z, y, &(mica_cross_entropy_config){.label_smoothing = run->label_smoothing});
+  out->metrics[0] = mica_metric_mean("accuracy", mica_hits(z, y));
+  if (mica_nn_is_training(nn)) return;
+  out->metrics[1] = mica_metric_mean("top_5", mica_top_k_hits(z, y, 5));
+  out->metrics[2] = (mica_metric){.name = "confusion", .sum = mica_confusion(z, y)};
+}
+
 int cli_trained_create(const cli_command *self, cli_run *run, mica_engine *engine, mica_trainer_config *config,
                        mica_trainer **trainer) {
   mica_optimizer optimizer;
@@ -23,13 +44,17 @@ int cli_trained_create(const cli_command *self, cli_run *run, mica_engine *engin
       mica_schedule_find(run->schedule, &config->schedule.kind) != MICA_OK)
     return cli_fail_library(self);
   run->network = (mica_model_config){.name = run->model, .classes = run->classes ? run->classes : 1};
-  config->model = mica_model_build;
-  config->model_config = &run->network;
-  config->input = run->input;
-  config->loss = run->classes ? MICA_LOSS_CROSS_ENTROPY : MICA_LOSS_MSE;
-  config->classes = run->classes;
-  config->target = MICA_SHAPE(1);
-  config->label_smoothing = run->label_smoothing;
+  mica_shape input = {.rank = run->input.rank + 1, .dim = {MICA_DYNAMIC}};
+  memcpy(input.dim + 1, run->input.dim, (size_t)run->input.rank * sizeof *input.dim);
+  static mica_batch_column columns[2];
+  columns[0] = (mica_batch_column){CLI_INPUT(run), MICA_F32, input};
+  columns[1] = (mica_batch_column){"label", run->classes ? MICA_I32 : MICA_F32, MICA_SHAPE(MICA_DYNAMIC, 1)};
+  if (run->classes) columns[1].shape.rank = 1;
+  config->step = step;
+  config->step_config = run;
+  config->columns = columns;
+  config->column_count = 2;
+  config->watch = run->classes ? "accuracy" : NULL;
   config->seed = (uint64_t)run->seed;
   config->optimizer = mica_optimizer_config_default(optimizer);
   config->optimizer.weight_decay = run->weight_decay;

@@ -11,6 +11,8 @@
 int cli_trained_create(const cli_command *self, cli_run *run, mica_engine *engine, mica_trainer_config *config,
                        mica_trainer **trainer);
 
+#define CLI_INPUT(run) ((run)->input.rank == 3 ? "image" : "x")
+
 /* A run's folder opened to use its weights. Zero-initialise. */
 typedef struct cli_trained {
   mica_engine *engine;

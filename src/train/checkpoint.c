@@ -107,62 +107,97 @@ mica_status mica_nn_load(const mica_nn *nn, mica_session *session, const char *p
 
 /* --- the position of a run --- */
 
-/* A number of the progress and its key in the file; one of the two pointers is set. */
+/* Numbers of the progress and their key in the file; one of the two pointers is set. */
 typedef struct field {
-  const char *key;
+  char key[16 + MICA_METRIC_NAME];
   int64_t *integer;
-  double *real;
+  double *reals;
+  size_t count; /* of reals */
 } field;
 
-#define FIELDS (11 + MICA__SUMS)
-static size_t fields_of(mica__progress *p, field fields[FIELDS]) {
-  static const char *const sums[MICA__SUMS] = {"mica.sum.loss", "mica.sum.measure", "mica.sum.samples",
-                                               "mica.sum.finite", "mica.sum.top_k"};
-  field list[] = {{"mica.step", .integer = &p->step},
-                  {"mica.epoch", .integer = &p->epoch},
-                  {"mica.batch", .integer = &p->batch},
-                  {"mica.best", .real = &p->best},
-                  {"mica.measured", .integer = &p->measured},
-                  {"mica.worse", .integer = &p->worse},
-                  {"mica.plateau.best", .real = &p->plateau.best},
-                  {"mica.plateau.share", .real = &p->plateau.share},
-                  {"mica.plateau.worse", .integer = &p->plateau.worse},
-                  {"mica.plateau.noted", .integer = &p->plateau.noted}};
+#define FIELDS (14 + 2 * MICA_OBJECTIVE_METRICS)
+#define FORMAT_KEY "mica.format"
+#define FORMAT "3"
+
+static size_t fields_of(const mica__phase *phase, mica__progress *p, mica__totals *totals, field fields[FIELDS]) {
+  const field list[] = {{"mica.step", .integer = &p->step},
+                        {"mica.epoch", .integer = &p->epoch},
+                        {"mica.batch", .integer = &p->batch},
+                        {"mica.best", .reals = &p->best, .count = 1},
+                        {"mica.measured", .integer = &p->measured},
+                        {"mica.worse", .integer = &p->worse},
+                        {"mica.plateau.best", .reals = &p->plateau.best, .count = 1},
+                        {"mica.plateau.share", .reals = &p->plateau.share, .count = 1},
+                        {"mica.plateau.worse", .integer = &p->plateau.worse},
+                        {"mica.plateau.noted", .integer = &p->plateau.noted},
+                        {"mica.samples", .integer = &totals->samples},
+                        {"mica.sum.loss", .reals = &totals->sums[MICA__SUM_LOSS], .count = 1},
+                        {"mica.weight.loss", .reals = &totals->sums[MICA__SUM_WEIGHT], .count = 1},
+                        {"mica.finite", .reals = &totals->sums[MICA__SUM_FINITE], .count = 1}};
   size_t count = sizeof list / sizeof *list;
   memcpy(fields, list, sizeof list);
-  for (int k = 0; k < MICA__SUMS; k++) fields[count++] = (field){sums[k], .real = &p->totals.sums[k]};
+  for (size_t s = 0; s < phase->slot_count; s++) {
+    const mica__metric_slot *slot = &phase->slots[s];
+    for (size_t half = 0; half < 2; half++) {
+      field *f = &fields[count++];
+      snprintf(f->key, sizeof f->key, "mica.%s.%s", half ? "weight" : "sum", slot->name);
+      f->integer = NULL;
+      f->reals = totals->sums + slot->at + half * slot->count;
+      f->count = slot->count;
+    }
+  }
   return count;
 }
 
 mica_status mica_trainer_save(mica_trainer *t, const char *path) {
   field fields[FIELDS];
-  char texts[FIELDS][32];
-  mica_safetensors_pair pairs[FIELDS];
+  mica__text texts[FIELDS] = {{0}};
+  mica_safetensors_pair pairs[FIELDS + 1];
   if (!t || !path) return mica__fail(MICA_E_INVALID, "mica_trainer_save: a pointer is NULL");
-  size_t count = fields_of(&t->progress, fields);
+  size_t count = fields_of(&t->training, &t->progress, &t->epoch, fields);
+  mica_status status = MICA_OK;
   for (size_t i = 0; i < count; i++) {
-    if (fields[i].integer)
-      snprintf(texts[i], sizeof texts[i], "%" PRId64, *fields[i].integer);
-    else
-      snprintf(texts[i], sizeof texts[i], "%.17g", *fields[i].real);
-    pairs[i] = (mica_safetensors_pair){fields[i].key, texts[i]};
+    if (fields[i].integer) mica__text_addf(&texts[i], "%" PRId64, *fields[i].integer);
+    for (size_t k = 0; k < fields[i].count; k++) mica__text_addf(&texts[i], k ? " %.17g" : "%.17g", fields[i].reals[k]);
+    if (status == MICA_OK) status = mica__text_status(&texts[i]);
+    pairs[i] = (mica_safetensors_pair){fields[i].key, texts[i].data};
   }
-  return save(t->training.nn, t->training.session, true, path, pairs, count);
+  pairs[count] = (mica_safetensors_pair){FORMAT_KEY, FORMAT};
+  if (status == MICA_OK) status = save(t->training.nn, t->training.session, true, path, pairs, count + 1);
+  for (size_t i = 0; i < count; i++) mica__text_free(&texts[i]);
+  return status;
 }
 
-static mica_status parse_fields(const char *path, const mica_safetensors *file, mica__progress *progress) {
+/* The numbers of a text, one for each of the field; false where they are others. */
+static bool parse_field(const field *f, const char *text) {
+  char *end = (char *)text;
+  if (f->integer) {
+    *f->integer = strtoll(text, &end, 10);
+    return end != text && !*end;
+  }
+  for (size_t k = 0; k < f->count; k++) {
+    const char *from = end;
+    f->reals[k] = strtod(from, &end);
+    if (end == from) return false;
+  }
+  return !*end;
+}
+
+static mica_status parse_fields(const char *path, const mica_safetensors *file, const mica__phase *phase,
+                                mica__progress *progress, mica__totals *totals) {
   field fields[FIELDS];
-  size_t count = fields_of(progress, fields);
+  size_t count = fields_of(phase, progress, totals, fields);
+  if (!mica_safetensors_metadata(file, FORMAT_KEY) && mica_safetensors_metadata(file, "mica.sum.measure"))
+    return mica__fail(MICA_E_FORMAT,
+                      "%s: it is a checkpoint of Mica 0.2, which cannot be gone on from; its weights can be used",
+                      path);
   for (size_t i = 0; i < count; i++) {
     const char *text = mica_safetensors_metadata(file, fields[i].key);
-    char *end = (char *)text;
-    if (text && fields[i].integer) *fields[i].integer = strtoll(text, &end, 10);
-    if (text && fields[i].real) *fields[i].real = strtod(text, &end);
-    if (!text || end == text || *end)
+    if (!text || !parse_field(&fields[i], text))
       return mica__fail(MICA_E_FORMAT, "%s: it is no checkpoint of a run: '%s' is %s", path, fields[i].key,
                         text ? "no number" : "missing");
   }
-  if (progress->step >= 0 && progress->epoch >= 0 && progress->batch >= 0) return MICA_OK;
+  if (progress->step >= 0 && progress->epoch >= 0 && progress->batch >= 0 && totals->samples >= 0) return MICA_OK;
   return mica__fail(MICA_E_FORMAT, "%s: it is no checkpoint of a run: a count is negative", path);
 }
 
@@ -170,14 +205,20 @@ mica_status mica_trainer_load(mica_trainer *t, const char *path) {
   mica_safetensors *file = NULL;
   if (!t || !path) return mica__fail(MICA_E_INVALID, "mica_trainer_load: a pointer is NULL");
   mica__progress progress = t->progress;
-  MICA_TRY(mica_safetensors_open(path, &file));
-  mica_status status = parse_fields(path, file, &progress);
+  mica__totals totals = {.sums = calloc(t->training.sum_count, sizeof *totals.sums)};
+  mica_status status = totals.sums ? mica_safetensors_open(path, &file) : mica__fail_nomem("a checkpoint");
+  if (status == MICA_OK) status = parse_fields(path, file, &t->training, &progress, &totals);
   if (status == MICA_OK) status = load(t->training.nn, t->training.session, true, path, file, NULL);
   mica_safetensors_close(file);
-  MICA_TRY(status);
-  mica__train_discard(t);
-  t->progress = progress;
-  t->unread_from = progress.step;
-  t->rates_from = -1;
-  return MICA_OK;
+  if (status == MICA_OK) {
+    mica__train_discard(t);
+    t->progress = progress;
+    memcpy(t->epoch.sums, totals.sums, t->training.sum_count * sizeof *totals.sums);
+    t->epoch.samples = totals.samples;
+    t->unread_from = progress.step;
+    t->unread_samples = 0;
+    t->rates_from = -1;
+  }
+  free(totals.sums);
+  return status;
 }

@@ -3,6 +3,8 @@
 #include "base/text.h"
 #include "train/train.h"
 
+#include <math.h>
+
 typedef struct run {
   mica_trainer *t;
   const mica_batch_source *training, *validation;
@@ -12,18 +14,18 @@ typedef struct run {
   double last_readback; /* time at which the last readback arrived */
 } run;
 
-static mica_train_progress event_of(const run *r, mica_train_event kind) {
+static mica_status event_of(const run *r, mica_train_event kind, mica_train_progress *event) {
   const mica_trainer *t = r->t;
-  return (mica_train_progress){.event = kind,
-                               .epoch = t->progress.epoch,
-                               .epochs = t->config.epochs,
-                               .batch = t->progress.batch,
-                               .batches = (int64_t)r->training->batches,
-                               .step = t->progress.step,
-                               .rate = mica__train_rate(t, t->progress.step > 0 ? t->progress.step - 1 : 0),
-                               .training = mica__metrics_of(&t->config, &t->progress.totals, false),
-                               .seconds = t->seconds + (t->begun > 0 ? mica__clock() - t->begun : 0),
-                               .data_seconds = t->data_seconds};
+  *event = (mica_train_progress){.event = kind,
+                                 .epoch = t->progress.epoch,
+                                 .epochs = t->config.epochs,
+                                 .batch = t->progress.batch,
+                                 .batches = (int64_t)r->training->batches,
+                                 .step = t->progress.step,
+                                 .rate = mica__train_rate(t, t->progress.step > 0 ? t->progress.step - 1 : 0),
+                                 .seconds = t->seconds + (t->begun > 0 ? mica__clock() - t->begun : 0),
+                                 .data_seconds = t->data_seconds};
+  return mica__metrics_of(&t->training, &t->epoch, &event->training);
 }
 
 static void notify(run *r, const mica_train_progress *event) {
@@ -52,12 +54,13 @@ static mica_status drain(run *r) {
   mica__readback readback = t->readbacks[t->first_readback];
   MICA_TRY(mica__train_drain(t));
   adapt_every(r);
-  mica_train_progress event = event_of(r, MICA_TRAIN_EVENT_STEPS);
+  mica_train_progress event;
+  MICA_TRY(event_of(r, MICA_TRAIN_EVENT_STEPS, &event));
   event.batch = readback.batch;
   event.step = readback.last_step;
   event.rate = readback.rate;
-  event.recent = mica__metrics_of(&t->config, &t->recent, false);
-  t->recent = (mica__totals){0};
+  MICA_TRY(mica__metrics_of(&t->training, &t->recent, &event.recent));
+  mica__totals_clear(&t->recent, &t->training);
   notify(r, &event);
   return MICA_OK;
 }
@@ -87,9 +90,10 @@ static mica_status write_to(run *r, const char *name, bool notifies) {
   mica_status status = mica__text_status(&path);
   if (status == MICA_OK) status = mica_trainer_save(t, path.data);
   if (status == MICA_OK && notifies) {
-    mica_train_progress event = event_of(r, MICA_TRAIN_EVENT_CHECKPOINT);
+    mica_train_progress event;
+    status = event_of(r, MICA_TRAIN_EVENT_CHECKPOINT, &event);
     event.path = path.data;
-    notify(r, &event);
+    if (status == MICA_OK) notify(r, &event);
   }
   mica__text_free(&path);
   return status;
@@ -134,16 +138,18 @@ static mica_status run_steps(run *r) {
   return MICA_OK;
 }
 
-/* The measure by which epochs are compared; lower is better. */
+/* The measure by which epochs are compared; lower is better. The loss takes the place of a metric that is not there,
+ * as without validation one of tests is not. */
 static double measure_of(const mica_trainer_config *c, const mica_metrics *m) {
-  return c->loss == MICA_LOSS_CROSS_ENTROPY ? -m->accuracy : m->loss;
+  const double watched = mica_metrics_get(m, c->watch);
+  return isnan(watched) ? m->loss : c->falling ? watched : -watched;
 }
 
 /* Compares the epoch with the best one; true if it is better. */
 static bool note_epoch(mica_trainer *t, const mica_metrics *m) {
   mica__progress *p = &t->progress;
   double measure = measure_of(&t->config, m);
-  bool best = p->measured++ == 0 || measure < p->best;
+  bool best = p->measured++ == 0 || measure < p->best || (isnan(p->best) && !isnan(measure));
   if (best) p->best = measure;
   p->worse = best ? 0 : p->worse + 1;
   if (t->config.on_plateau) {
@@ -155,12 +161,13 @@ static bool note_epoch(mica_trainer *t, const mica_metrics *m) {
 
 static mica_status end_epoch(run *r) {
   mica_trainer *t = r->t;
-  mica_train_progress event = event_of(r, MICA_TRAIN_EVENT_EPOCH);
-  if (r->validation) MICA_TRY(mica_trainer_test(t, r->validation, &event.validation, NULL));
+  mica_train_progress event;
+  MICA_TRY(event_of(r, MICA_TRAIN_EVENT_EPOCH, &event));
+  if (r->validation) MICA_TRY(mica_trainer_test(t, r->validation, &event.validation));
   event.best = note_epoch(t, r->validation ? &event.validation : &event.training);
   t->progress.epoch++;
   t->progress.batch = 0;
-  t->progress.totals = (mica__totals){0};
+  mica__totals_clear(&t->epoch, &t->training);
   t->seconds = t->data_seconds = 0;
   notify(r, &event);
   if (event.best) MICA_TRY(write_to(r, "best.safetensors", false));
@@ -172,7 +179,8 @@ static mica_status end_epoch(run *r) {
 
 static mica_status stop(run *r) {
   MICA_TRY(write_to(r, "last.safetensors", true));
-  mica_train_progress event = event_of(r, MICA_TRAIN_EVENT_STOPPED);
+  mica_train_progress event;
+  MICA_TRY(event_of(r, MICA_TRAIN_EVENT_STOPPED, &event));
   event.reason = r->reason;
   notify(r, &event);
   return MICA_OK;
@@ -181,7 +189,8 @@ static mica_status stop(run *r) {
 /* Reports the loss of the test network first: it needs the kernels of the forward pass only, so that with empty caches
  * it is known long before the loss of the first step. */
 static mica_status begin(run *r) {
-  mica_train_progress event = event_of(r, MICA_TRAIN_EVENT_BEGIN);
+  mica_train_progress event;
+  MICA_TRY(event_of(r, MICA_TRAIN_EVENT_BEGIN, &event));
   MICA_TRY(mica__train_first_batch(r->t, r->training, &event.recent));
   if (event.recent.samples > 0) notify(r, &event);
   r->last_readback = mica__clock();
@@ -193,9 +202,10 @@ static mica_status fit(run *r) {
   mica__progress *p = &t->progress;
   if (t->schedule.steps == 0) t->schedule.steps = t->config.epochs * (int64_t)r->training->batches;
   t->unread_from = p->step;
+  t->unread_samples = 0;
   r->every = t->config.on_plateau ? t->config.report_every : 1;
   r->last_readback = mica__clock();
-  t->recent = (mica__totals){0};
+  mica__totals_clear(&t->recent, &t->training);
   t->rates_from = -1;
   t->seconds = t->data_seconds = 0;
   if (p->step == 0) MICA_TRY(begin(r));

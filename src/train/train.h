@@ -1,8 +1,8 @@
-/* train/train.h: the trainer.
+/* train/train.h: the trainer, which knows no task: a step's objective names what is added up.
  *
- * Losses and metrics of runs add up in a parameter of the session, "metrics". From time to time a readback, queued like
- * any other work, downloads it and sets it to zero, so that the host reads sums that are some runs old and never
- * waits. */
+ * The loss and the metrics of runs add up in a parameter of the session, "metrics". From time to time a readback,
+ * queued like any other work, downloads it and sets it to zero, so that the host reads sums that are some runs old and
+ * never waits. Sums without a weight ("sum.NAME") are counted by tests alone. */
 #ifndef MICA_TRAIN_TRAIN_H
 #define MICA_TRAIN_TRAIN_H
 
@@ -16,36 +16,68 @@
 /* Readbacks in flight at most. */
 #define MICA__READBACKS 2
 
-/* The elements of "metrics": sums over samples, and the number of runs with a finite loss. */
-typedef enum mica__sum {
-  MICA__SUM_LOSS,
-  MICA__SUM_MEASURE, /* of hits, or of absolute errors */
-  MICA__SUM_SAMPLES,
-  MICA__SUM_FINITE,
-  MICA__SUM_TOP_K,
-  MICA__SUMS
-} mica__sum;
+/* The first elements of "metrics". A metric's sums and weights follow, then those of the next one. */
+enum {
+  MICA__SUM_LOSS,   /* times its weight */
+  MICA__SUM_WEIGHT, /* of the loss */
+  MICA__SUM_FINITE, /* runs with a finite loss */
+  MICA__SUM_FIRST,
+};
 
-/* One phase, training or testing: the network on a graph of its own, with its session. */
+/* A metric of a phase. */
+typedef struct mica__metric_slot {
+  char *name, **parts; /* parts NULL: one sum and one weight */
+  size_t count;        /* elements of the sum, and of the weight where it has one */
+  size_t at;           /* of the sums in "metrics", the weights behind them; unused without a weight */
+  bool weighted;
+  char *parameter;     /* without a weight: "sum.NAME"; */
+  mica_tensor *tensor; /* the session's; */
+  double *totals;      /* count; of the last test */
+} mica__metric_slot;
+
+/* A column of batches as an input of a phase's graph. */
+typedef struct mica__column {
+  char *name, *input; /* NAME and "batch.NAME" */
+  mica_dtype dtype;
+  mica_shape shape;
+  mica_value value; /* null: the step did not ask for it */
+} mica__column;
+
+struct mica_batch_values {
+  mica_graph *graph;
+  mica__column *columns;
+  size_t count;
+};
+
+/* The network on a graph of its own, with its session: to train, to test, to predict. */
 typedef struct mica__phase {
   mica_graph *graph;
   mica_nn *nn;
   mica_session *session;
-  mica_tensor *metrics; /* the session's */
+  mica_tensor *metrics; /* the session's; NULL when predicting */
+  mica_batch_values batch;
+  mica__metric_slot slots[MICA_OBJECTIVE_METRICS];
+  size_t slot_count, sum_count; /* sum_count: elements of "metrics" */
+  char *outputs[MICA_OBJECTIVE_OUTPUTS];
+  size_t output_count;
+  mica_feed *feeds; /* as many as columns and a rate */
 } mica__phase;
-
-typedef struct mica__totals {
-  double sums[MICA__SUMS];
-} mica__totals;
 
 /* A download of the sums, in flight. */
 typedef struct mica__readback {
   mica_event *event; /* NULL: none */
-  float sums[MICA__SUMS];
+  float *sums;
   int64_t first_step, last_step; /* the runs that it covers: [first_step, last_step) */
+  int64_t samples;               /* of these */
   double rate;                   /* of the last run */
   int64_t batch;                 /* batches of the epoch done by then */
 } mica__readback;
+
+/* Sums of a phase and the samples that they are of. */
+typedef struct mica__totals {
+  double *sums;
+  int64_t samples;
+} mica__totals;
 
 /* The position of a run: what a checkpoint holds beside tensors. */
 typedef struct mica__progress {
@@ -54,32 +86,38 @@ typedef struct mica__progress {
   int64_t measured; /* epochs that were compared with it */
   int64_t worse;    /* epochs since the best one */
   mica_plateau plateau;
-  mica__totals totals; /* of the epoch so far */
 } mica__progress;
 
 struct mica_trainer {
   mica_engine *engine;
   mica_queue *queue;
   mica_trainer_config config;
-  mica__phase training, testing;
+  mica__phase training, testing, predicting;
   mica_tensor *rates, *rate[MICA__RATES];
   float rates_sent[MICA__RATES][MICA__RATE_STRIDE]; /* what `rates` holds, to skip equal uploads */
   int64_t rates_from;                               /* the step of rate[0]; -1: the rates are stale */
   mica_schedule_config schedule;
   mica__progress progress;
+  mica__totals epoch, recent; /* of the epoch so far; drained since the last event */
+  mica__totals tested;        /* of the last test; samples 0: nothing was tested */
   mica__readback readbacks[MICA__READBACKS];
   int first_readback, readback_count;
-  int64_t unread_from;                 /* the first step that no readback covers */
-  mica__totals recent;                 /* drained since the last event */
+  int64_t unread_from, unread_samples; /* the first step that no readback covers; samples since */
   double begun, seconds, data_seconds; /* of the epoch: start of the current part; sums of those before */
 };
 
-/* Builds inputs, model, loss and sums into the phase's graph; *loss is to be optimised, *result is f32. */
-void mica__train_graph(const mica_trainer_config *config, mica__phase *phase, bool test, mica_value *loss,
-                       mica_value *result);
+typedef enum mica__phase_kind { MICA__PHASE_TRAIN, MICA__PHASE_TEST, MICA__PHASE_PREDICT } mica__phase_kind;
 
-/* Divides sums by the number of samples; `test`: with top_k. */
-mica_metrics mica__metrics_of(const mica_trainer_config *config, const mica__totals *totals, bool test);
+/* Builds the step and its sums on a graph of the phase's own, and the session. columns: what batches have. */
+mica_status mica__phase_build(mica_trainer *trainer, mica__phase *phase, mica__phase_kind kind,
+                              const mica_batch_column *columns, size_t count);
+void mica__phase_free(mica__phase *phase);
+/* Queues a run of the phase on a batch. rate NULL: it has none. */
+mica_status mica__phase_run(mica_trainer *trainer, mica__phase *phase, const mica_batch *batch,
+                            const mica_tensor *rate);
+
+/* Sums as metrics. MICA_E_OVERFLOW where they are too many. */
+mica_status mica__metrics_of(const mica__phase *phase, const mica__totals *totals, mica_metrics *metrics);
 
 /* The learning rate of a step. */
 double mica__train_rate(const mica_trainer *trainer, int64_t step);
@@ -94,5 +132,6 @@ mica_status mica__train_read(mica_trainer *trainer);
 mica_status mica__train_drain(mica_trainer *trainer);
 /* Waits for all readbacks and drops them. */
 void mica__train_discard(mica_trainer *trainer);
+void mica__totals_clear(mica__totals *totals, const mica__phase *phase);
 
 #endif

@@ -7,33 +7,46 @@
 #include <string.h>
 
 static mica_status check(const mica_trainer_config *c) {
-  if (!c->model) return mica__fail(MICA_E_INVALID, "mica_trainer_create: there is no model");
-  if ((size_t)c->loss > MICA_LOSS_BCE) return mica__fail(MICA_E_INVALID, "mica_trainer_create: no loss %d", c->loss);
-  if (c->loss == MICA_LOSS_CROSS_ENTROPY && c->classes < 1)
-    return mica__fail(MICA_E_INVALID, "mica_trainer_create: %lld classes", (long long)c->classes);
+  if (!c->step) return mica__fail(MICA_E_INVALID, "mica_trainer_create: there is no step");
+  if (!c->columns || !c->column_count) return mica__fail(MICA_E_INVALID, "mica_trainer_create: there are no columns");
   if (c->epochs < 0 || c->patience < 0 || c->report_every < 0 || c->checkpoint_steps < 0)
     return mica__fail(MICA_E_INVALID, "mica_trainer_create: a negative count");
   return MICA_OK;
 }
 
-static mica_status build(mica_trainer *t, mica__phase *phase, bool test) {
-  const mica_trainer_config *c = &t->config;
-  mica_value loss = {0}, outputs[2] = {{0}};
-  MICA_TRY(mica_graph_create(&phase->graph));
-  MICA_TRY(mica_nn_create(phase->graph, &(mica_nn_config){.training = !test, .dtype = c->dtype, .seed = c->seed},
-                          &phase->nn));
-  mica__train_graph(c, phase, test, &loss, &outputs[0]);
-  if (!test) {
-    if (c->freeze) MICA_TRY(mica_nn_freeze(phase->nn, c->freeze, true, NULL));
-    mica_optimize(phase->nn, loss, &c->optimizer, NULL);
+static mica_status make_totals(mica__totals *totals, const mica__phase *phase) {
+  totals->sums = calloc(phase->sum_count, sizeof *totals->sums);
+  return totals->sums ? MICA_OK : mica__fail_nomem("a trainer");
+}
+
+void mica__totals_clear(mica__totals *totals, const mica__phase *phase) {
+  memset(totals->sums, 0, phase->sum_count * sizeof *totals->sums);
+  totals->samples = 0;
+}
+
+static mica_status make_sums(mica_trainer *t) {
+  for (int i = 0; i < MICA__READBACKS; i++) {
+    t->readbacks[i].sums = calloc(t->training.sum_count, sizeof(float));
+    if (!t->readbacks[i].sums) return mica__fail_nomem("a trainer");
   }
-  outputs[1] = loss;
-  /* Both phases share the weights; each has sums of its own. */
-  mica_session_config config = {.share = t->training.session, .parameters = &(mica_binding){"metrics", NULL}};
-  config.parameter_count = 1;
-  MICA_TRY(mica_session_create(t->engine, phase->graph, outputs, test ? 2 : 0, &config, &phase->session));
-  phase->metrics = mica_session_parameter(phase->session, "metrics");
-  return MICA_OK;
+  MICA_TRY(make_totals(&t->epoch, &t->training));
+  MICA_TRY(make_totals(&t->recent, &t->training));
+  return make_totals(&t->tested, &t->testing);
+}
+
+/* The averaged weights, where the optimiser has them, are those that are tested and predict. */
+static mica_status share_averages(mica_trainer *t, mica__phase *phase) {
+  return t->config.optimizer.ema > 0 ? mica_nn_share_ema(phase->nn, phase->session, t->training.session) : MICA_OK;
+}
+
+static mica_status build(mica_trainer *t) {
+  const mica_trainer_config *c = &t->config;
+  const bool apart = c->test_columns != NULL;
+  MICA_TRY(mica__phase_build(t, &t->training, MICA__PHASE_TRAIN, c->columns, c->column_count));
+  MICA_TRY(mica__phase_build(t, &t->testing, MICA__PHASE_TEST, apart ? c->test_columns : c->columns,
+                             apart ? c->test_column_count : c->column_count));
+  MICA_TRY(mica_nn_initialise(t->training.nn, t->training.session));
+  return share_averages(t, &t->testing);
 }
 
 static mica_status make_rates(mica_trainer *t) {
@@ -54,11 +67,8 @@ mica_status mica_trainer_create(mica_engine *engine, const mica_trainer_config *
   if (t->config.report_every == 0) t->config.report_every = 32;
   t->schedule = t->config.schedule;
   t->progress.plateau = t->config.plateau;
-  mica_status status = build(t, &t->training, false);
-  if (status == MICA_OK) status = build(t, &t->testing, true);
-  if (status == MICA_OK) status = mica_nn_initialise(t->training.nn, t->training.session);
-  if (status == MICA_OK && config->optimizer.ema > 0)
-    status = mica_nn_share_ema(t->testing.nn, t->testing.session, t->training.session);
+  mica_status status = build(t);
+  if (status == MICA_OK) status = make_sums(t);
   if (status == MICA_OK) status = make_rates(t);
   if (status == MICA_OK)
     *out = t;
@@ -67,20 +77,19 @@ mica_status mica_trainer_create(mica_engine *engine, const mica_trainer_config *
   return status;
 }
 
-static void destroy_phase(mica__phase *phase) {
-  mica_session_destroy(phase->session);
-  mica_nn_destroy(phase->nn);
-  mica_graph_destroy(phase->graph);
-}
-
 void mica_trainer_destroy(mica_trainer *t) {
   if (!t) return;
   /* Downloads in flight write into the trainer. */
   mica__train_discard(t);
   for (int i = 0; i < MICA__RATES; i++) mica_tensor_destroy(t->rate[i]);
   mica_tensor_destroy(t->rates);
-  destroy_phase(&t->testing);
-  destroy_phase(&t->training);
+  mica__phase_free(&t->predicting);
+  mica__phase_free(&t->testing);
+  mica__phase_free(&t->training);
+  for (int i = 0; i < MICA__READBACKS; i++) free(t->readbacks[i].sums);
+  free(t->epoch.sums);
+  free(t->recent.sums);
+  free(t->tested.sums);
   free(t);
 }
 
@@ -114,12 +123,12 @@ static mica_status find_rate(mica_trainer *t, const mica_tensor **out) {
 }
 
 mica_status mica_trainer_step(mica_trainer *t, const mica_batch *batch) {
-  if (!t || !batch || !batch->inputs || !batch->targets)
-    return mica__fail(MICA_E_INVALID, "mica_trainer_step: a pointer is NULL");
-  mica_feed feeds[] = {{"inputs", batch->inputs}, {"targets", batch->targets}, {MICA_LEARNING_RATE, NULL}};
-  MICA_TRY(find_rate(t, &feeds[2].tensor));
-  MICA_TRY(mica_session_run(t->training.session, t->queue, feeds, 3));
+  const mica_tensor *rate = NULL;
+  if (!t || !batch || !batch->tensors) return mica__fail(MICA_E_INVALID, "mica_trainer_step: a pointer is NULL");
+  MICA_TRY(find_rate(t, &rate));
+  MICA_TRY(mica__phase_run(t, &t->training, batch, rate));
   t->progress.step++;
+  t->unread_samples += batch->count;
   return MICA_OK;
 }
 
@@ -133,9 +142,12 @@ mica_status mica__train_read(mica_trainer *t) {
   r->last_step = t->progress.step;
   r->rate = mica__train_rate(t, t->progress.step - 1);
   r->batch = t->progress.batch;
-  MICA_TRY(mica_tensor_download_async(t->queue, t->training.metrics, r->sums, sizeof r->sums, &r->event));
+  r->samples = t->unread_samples;
+  MICA_TRY(mica_tensor_download_async(t->queue, t->training.metrics, r->sums, t->training.sum_count * sizeof *r->sums,
+                                      &r->event));
   t->readback_count++;
   t->unread_from = t->progress.step;
+  t->unread_samples = 0;
   MICA_TRY(mica_op_fill(t->queue, 0, t->training.metrics));
   return mica_queue_flush(t->queue);
 }
@@ -155,10 +167,12 @@ mica_status mica__train_drain(mica_trainer *t) {
                       isnan(r->sums[MICA__SUM_LOSS]) ? "not a number" : "infinite", (long long)step,
                       mica__train_rate(t, step));
   }
-  for (int k = 0; k < MICA__SUMS; k++) {
+  for (size_t k = 0; k < t->training.sum_count; k++) {
     t->recent.sums[k] += (double)r->sums[k];
-    t->progress.totals.sums[k] += (double)r->sums[k];
+    t->epoch.sums[k] += (double)r->sums[k];
   }
+  t->recent.samples += r->samples;
+  t->epoch.samples += r->samples;
   return MICA_OK;
 }
 
@@ -177,65 +191,7 @@ mica_status mica_trainer_take_metrics(mica_trainer *t, mica_metrics *metrics) {
   if (!t || !metrics) return mica__fail(MICA_E_INVALID, "mica_trainer_take_metrics: a pointer is NULL");
   MICA_TRY(mica__train_read(t));
   while (t->readback_count) MICA_TRY(mica__train_drain(t));
-  *metrics = mica__metrics_of(&t->config, &t->recent, false);
-  t->recent = (mica__totals){0};
+  MICA_TRY(mica__metrics_of(&t->training, &t->recent, metrics));
+  mica__totals_clear(&t->recent, &t->training);
   return MICA_OK;
-}
-
-/* --- testing --- */
-
-static mica_status test_sums(mica_trainer *t, mica__totals *totals) {
-  float sums[MICA__SUMS];
-  MICA_TRY(mica_tensor_download(t->queue, t->testing.metrics, sums, sizeof sums));
-  for (int k = 0; k < MICA__SUMS; k++) totals->sums[k] += (double)sums[k];
-  return mica_op_fill(t->queue, 0, t->testing.metrics);
-}
-
-static mica_status read_confusion(mica_trainer *t, mica_tensor *tensor, int64_t *confusion) {
-  size_t count = (size_t)(t->config.classes * t->config.classes);
-  float *counts = malloc(count * sizeof *counts);
-  if (!counts) return mica__fail_nomem("a confusion matrix");
-  mica_status status = mica_tensor_download(t->queue, tensor, counts, count * sizeof *counts);
-  for (size_t i = 0; status == MICA_OK && i < count; i++) confusion[i] = (int64_t)counts[i];
-  free(counts);
-  return status;
-}
-
-static mica_status test_batch(mica_trainer *t, const mica_batch *batch) {
-  mica_feed feeds[] = {{"inputs", batch->inputs}, {"targets", batch->targets}};
-  return mica_session_run(t->testing.session, t->queue, feeds, 2);
-}
-
-mica_status mica__train_first_batch(mica_trainer *t, const mica_batch_source *source, mica_metrics *metrics) {
-  mica__totals totals = {0};
-  mica_batch batch = {0};
-  MICA_TRY(mica_op_fill(t->queue, 0, t->testing.metrics));
-  MICA_TRY(source->seek(source->user, 0, 0));
-  MICA_TRY(source->next(source->user, t->queue, &batch));
-  if (batch.count > 0) MICA_TRY(test_batch(t, &batch));
-  MICA_TRY(test_sums(t, &totals));
-  *metrics = mica__metrics_of(&t->config, &totals, true);
-  return MICA_OK;
-}
-
-mica_status mica_trainer_test(mica_trainer *t, const mica_batch_source *source, mica_metrics *metrics,
-                              int64_t *confusion) {
-  mica__totals totals = {0};
-  mica_batch batch = {0};
-  if (!t || !source || !metrics) return mica__fail(MICA_E_INVALID, "mica_trainer_test: a pointer is NULL");
-  if (confusion && t->config.loss != MICA_LOSS_CROSS_ENTROPY)
-    return mica__fail(MICA_E_INVALID, "mica_trainer_test: a confusion matrix is of classes");
-  mica_tensor *counts = mica_session_parameter(t->testing.session, "confusion");
-  MICA_TRY(mica_op_fill(t->queue, 0, t->testing.metrics));
-  if (counts) MICA_TRY(mica_op_fill(t->queue, 0, counts));
-  MICA_TRY(source->seek(source->user, 0, 0));
-  for (int64_t n = 1;; n++) {
-    MICA_TRY(source->next(source->user, t->queue, &batch));
-    if (batch.count == 0) break;
-    MICA_TRY(test_batch(t, &batch));
-    if (n % t->config.report_every == 0) MICA_TRY(test_sums(t, &totals));
-  }
-  MICA_TRY(test_sums(t, &totals));
-  *metrics = mica__metrics_of(&t->config, &totals, true);
-  return confusion ? read_confusion(t, counts, confusion) : MICA_OK;
 }

@@ -30,6 +30,8 @@ static const task tasks[] = {{"mlp", 64, 28, 1, MICA_OPTIMIZER_ADAM, 0, 1e-3},
 typedef struct own {
   mica_trainer *trainer;
   mica_batch batches[READY];
+  mica_tensor *x[READY], *y[READY];
+  mica_feed tensors[READY][2];
   int at;
 } own;
 
@@ -53,19 +55,32 @@ static void make_batches(const bench *b, const task *t, own *o) {
     for (size_t i = 0; i < count; i++) x[i] = number(&state);
     for (int i = 0; i < t->batch; i++) y[i] = (int32_t)((number(&state) + 4) * 1000) % 10;
     o->batches[k].count = t->batch;
-    bench_ok(mica_tensor_create_from(b->engine, MICA_F32, shape, x, &o->batches[k].inputs));
-    bench_ok(mica_tensor_create_from(b->engine, MICA_I32, MICA_SHAPE(t->batch), y, &o->batches[k].targets));
+    bench_ok(mica_tensor_create_from(b->engine, MICA_F32, shape, x, &o->x[k]));
+    bench_ok(mica_tensor_create_from(b->engine, MICA_I32, MICA_SHAPE(t->batch), y, &o->y[k]));
+    o->tensors[k][0] = (mica_feed){"image", o->x[k]};
+    o->tensors[k][1] = (mica_feed){"label", o->y[k]};
+    o->batches[k].tensors = o->tensors[k];
+    o->batches[k].tensor_count = 2;
   }
   free(x);
   free(y);
 }
 
+static void step(mica_nn *nn, const mica_batch_values *batch, const void *config, mica_objective *out) {
+  mica_value x = mica_batch_value(batch, "image"), y = mica_batch_value(batch, "label");
+  mica_value z = mica_model_build(nn, x, config);
+  out->loss = mica_cross_entropy(z, y, NULL);
+  out->metrics[0] = mica_metric_mean("accuracy", mica_hits(z, y));
+}
+
 static void make(const bench *b, const task *t, own *o) {
   mica_model_config model = {.name = t->name, .stem = MICA_STEM_LARGE};
-  mica_trainer_config c = {.model = mica_model_build,
-                           .model_config = &model,
-                           .input = MICA_SHAPE(t->channels, t->side, t->side),
-                           .classes = 10,
+  const mica_batch_column columns[] = {{"image", MICA_F32, {4, {MICA_DYNAMIC, t->channels, t->side, t->side}}},
+                                       {"label", MICA_I32, {1, {MICA_DYNAMIC}}}};
+  mica_trainer_config c = {.step = step,
+                           .step_config = &model,
+                           .columns = columns,
+                           .column_count = 2,
                            .optimizer = mica_optimizer_config_default(t->optimizer),
                            .schedule = {.rate = t->rate}};
   c.optimizer.momentum = t->momentum;
@@ -178,8 +193,8 @@ static void measure(const bench *b, const task *t, rival *r) {
   if (b->profile) print_profile(b, &o);
   mica_trainer_destroy(o.trainer);
   for (int k = 0; k < READY; k++) {
-    mica_tensor_destroy(o.batches[k].inputs);
-    mica_tensor_destroy(o.batches[k].targets);
+    mica_tensor_destroy(o.x[k]);
+    mica_tensor_destroy(o.y[k]);
   }
   free(mine);
   free(theirs);

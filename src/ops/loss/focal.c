@@ -1,0 +1,38 @@
+/* Focal and quantile losses, made of pointwise ops and reductions as those of loss.c are. */
+#include "ops/common/build.h"
+
+#include <mica/loss.h>
+
+/* The smallest 1 - p whose power is differentiated. */
+#define LEAST 1e-7
+
+static mica_value power(mica_value x, double gamma) {
+  if (gamma == 0) return mica_full_like(x, 1);
+  if (gamma == 1) return x;
+  if (gamma == 2) return mica_square(x);
+  return mica_exp(mica_affine(mica_log(x), gamma, 0));
+}
+
+mica_value mica_focal(mica_value logits, mica_value target, const mica_focal_config *given) {
+  static const mica_focal_config defaults = {0};
+  const mica_focal_config *config = given ? given : &defaults;
+  const double gamma = config->gamma == MICA_ZERO ? 0 : config->gamma == 0 ? 2 : config->gamma;
+  const int32_t axis = mica_value_shape(logits).rank > 1 ? 1 : 0;
+  if (!(gamma >= 0)) return mica__builder_fail("focal", logits, MICA_E_INVALID, "gamma is %g", gamma);
+  mica_value logs = mica_log_softmax(mica__widen(logits), axis);
+  mica_value rest = mica_maximum(mica_affine(mica_exp(logs), -1, 1), mica__number(logs, LEAST));
+  const mica_cross_entropy_config how = {
+      .reduction = config->reduction, .label_smoothing = config->label_smoothing, .weights = config->weights};
+  return mica__narrow(mica_nll(mica_mul(power(rest, gamma), logs), target, &how), logits);
+}
+
+mica_value mica_quantile_loss(mica_value prediction, mica_value target, double q, mica_loss_reduction reduction) {
+  if (!(q > 0 && q < 1))
+    return mica__builder_fail("quantile_loss", prediction, MICA_E_INVALID, "q is %g, not between 0 and 1", q);
+  mica_value d = mica_sub(mica__widen(target), mica__widen(prediction));
+  mica_value losses = mica_maximum(mica_affine(d, q, 0), mica_affine(d, q - 1, 0));
+  mica_value y = reduction == MICA_LOSS_REDUCTION_MEAN  ? mica_mean(losses, MICA_ALL_AXES, false)
+                 : reduction == MICA_LOSS_REDUCTION_SUM ? mica_sum(losses, MICA_ALL_AXES, false)
+                                                        : losses;
+  return mica__narrow(y, prediction);
+}

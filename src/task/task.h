@@ -1,0 +1,32 @@
+/* task/task.h: tasks as rows: what `mica train --task NAME` does with data. A task is a file, which defines its row as
+ * mica__task_NAME, and a line in tasks.def; trainer, run and command know none of them. */
+#ifndef MICA_TASK_TASK_H
+#define MICA_TASK_TASK_H
+
+#include "base/error.h"
+
+#include <mica/run.h>
+
+typedef struct mica__task_row {
+  const char *name, *text;
+  const mica_task_metric *metrics;            /* the first one is watched unless prepare says otherwise */
+  const mica_setting_row *settings;           /* --help, config.json and completion come from it; may be NULL */
+  int32_t (*suits)(const mica_dataset *data); /* 0: not at all; the highest wins where no --task is given */
+  /* Facts of the run (class names, scaling, vocabulary), loaders' configurations, the network. Of a run that was
+   * opened there is no data, and the facts are there already. */
+  mica_status (*prepare)(mica_run *run);
+  /* MICA_E_FORMAT, naming both sides, where other data do not fit the run's facts. */
+  mica_status (*fits)(const mica_run *run, const mica_dataset *data);
+  mica_step_fn *step; /* its config is the const mica_run * */
+  /* Metrics that are no sums; NULL: sums suffice. */
+  mica_status (*evaluate)(mica_run *run, const mica_batch_source *source, mica_metrics *metrics);
+  /* Adds a section for each sample. */
+  mica_status (*predict)(mica_run *run, const mica_run_input *input, mica_report *prediction);
+  mica_status (*report)(mica_run *run, mica_report *report); /* adds its sections; NULL: none */
+} mica__task_row;
+
+#define TASK(name) extern const mica__task_row mica__task_##name;
+#include "task/tasks.def"
+#undef TASK
+
+#endif

@@ -1,0 +1,260 @@
+/* A phase: the step built for training, testing or predicting, its sums, and the session that runs it. */
+#include "base/text.h"
+#include "ops/common/build.h"
+#include "train/train.h"
+
+#include <mica/nodes.h>
+#include <stdlib.h>
+#include <string.h>
+
+static char *joined(const char *first, const char *second) {
+  mica__text text = {0};
+  mica__text_add(&text, first);
+  mica__text_add(&text, second);
+  if (mica__text_status(&text) != MICA_OK) mica__text_free(&text);
+  return text.data;
+}
+
+/* --- columns --- */
+
+static mica__column *find(const mica_batch_values *batch, const char *name) {
+  for (size_t i = 0; name && i < batch->count; i++)
+    if (!strcmp(batch->columns[i].name, name)) return &batch->columns[i];
+  return NULL;
+}
+
+bool mica_batch_has(const mica_batch_values *batch, const char *name) { return batch && find(batch, name) != NULL; }
+
+mica_value mica_batch_value(const mica_batch_values *batch, const char *name) {
+  mica__text list = {0};
+  if (!batch) return (mica_value){0};
+  mica__column *column = find(batch, name);
+  if (column) {
+    if (!column->value.graph) column->value = mica_input(batch->graph, column->input, column->dtype, column->shape);
+    return column->value;
+  }
+  for (size_t i = 0; i < batch->count; i++) mica__text_addf(&list, "%s'%s'", i ? ", " : "", batch->columns[i].name);
+  mica_value null = mica__graph_fail(batch->graph, MICA_E_NOT_FOUND, "batches have no column '%s'; there is %s",
+                                     name ? name : "NULL", list.data ? list.data : "none");
+  mica__text_free(&list);
+  return null;
+}
+
+mica_value mica_batch_samples(const mica_batch_values *batch) {
+  for (size_t i = 0; batch && i < batch->count; i++) {
+    mica_value value = batch->columns[i].value;
+    if (value.graph && mica_value_shape(value).rank > 0)
+      return mica__count_along(mica_cast(value, MICA_F32), MICA_AXES(0));
+  }
+  return batch ? mica__graph_fail(batch->graph, MICA_E_STATE, "the samples of a batch are counted before its columns")
+               : (mica_value){0};
+}
+
+static mica_status take_columns(mica__phase *phase, const mica_batch_column *columns, size_t count) {
+  phase->batch = (mica_batch_values){.graph = phase->graph, .columns = calloc(count + 1, sizeof(mica__column))};
+  phase->feeds = calloc(count + 1, sizeof *phase->feeds);
+  if (!phase->batch.columns || !phase->feeds) return mica__fail_nomem("a trainer");
+  for (size_t i = 0; i < count; i++) {
+    mica__column *column = &phase->batch.columns[phase->batch.count++];
+    if (!columns[i].name || !*columns[i].name)
+      return mica__fail(MICA_E_INVALID, "mica_trainer_create: column %zu has no name", i);
+    *column = (mica__column){.name = mica__strdup(columns[i].name), .input = joined("batch.", columns[i].name)};
+    column->dtype = columns[i].dtype;
+    column->shape = columns[i].shape;
+    if (!column->name || !column->input) return mica__fail_nomem("a trainer");
+  }
+  return MICA_OK;
+}
+
+/* --- sums --- */
+
+static size_t elements(mica_value value) {
+  mica_shape shape = mica_value_shape(value);
+  size_t count = 1;
+  for (int32_t i = 0; i < shape.rank; i++) count *= shape.dim[i] > 0 ? (size_t)shape.dim[i] : 0;
+  return count;
+}
+
+static mica_status wrong(const char *name, const char *what) {
+  return mica__fail(MICA_E_INVALID, "the step's metric '%.64s' %s", name, what);
+}
+
+/* Checks what the step made; the graph is good. */
+static mica_status check_metric(const mica_objective *made, size_t k) {
+  const mica_metric *m = &made->metrics[k];
+  size_t parts = 0;
+  if (!*m->name || strlen(m->name) >= MICA_METRIC_NAME)
+    return wrong(m->name, "has no name, or one of 32 bytes or more");
+  for (size_t j = 0; j < k; j++)
+    if (!strcmp(made->metrics[j].name, m->name)) return wrong(m->name, "is there twice");
+  if (!m->sum.graph || mica_value_dtype(m->sum) != MICA_F32 || !elements(m->sum))
+    return wrong(m->name, "is no f32 sum of a known shape");
+  if (!m->weight.graph) return MICA_OK;
+  while (m->parts && m->parts[parts]) parts++;
+  if (mica_value_dtype(m->weight) != MICA_F32 ||
+      !mica_shape_equal(mica_value_shape(m->sum), mica_value_shape(m->weight)))
+    return wrong(m->name, "has a weight of another shape or type than its sum");
+  if (mica_value_shape(m->sum).rank != (m->parts ? 1 : 0) || (m->parts && elements(m->sum) != parts))
+    return wrong(m->name, "is no scalar, and has not as many parts as elements");
+  return MICA_OK;
+}
+
+static mica_status copy_parts(mica__metric_slot *slot, const char *const *parts) {
+  slot->parts = calloc(slot->count + 1, sizeof *slot->parts);
+  if (!slot->parts) return mica__fail_nomem("a trainer");
+  for (size_t i = 0; i < slot->count; i++)
+    if (!(slot->parts[i] = mica__strdup(parts[i]))) return mica__fail_nomem("a trainer");
+  return MICA_OK;
+}
+
+static mica_status make_slots(mica__phase *phase, const mica_objective *made, bool test) {
+  phase->sum_count = MICA__SUM_FIRST;
+  for (size_t k = 0; k < MICA_OBJECTIVE_METRICS && made->metrics[k].name; k++) {
+    const mica_metric *m = &made->metrics[k];
+    MICA_TRY(check_metric(made, k));
+    if (!m->weight.graph && !test) continue;
+    mica__metric_slot *slot = &phase->slots[phase->slot_count++];
+    *slot = (mica__metric_slot){.name = mica__strdup(m->name), .count = elements(m->sum)};
+    slot->weighted = m->weight.graph != NULL;
+    slot->totals = calloc(slot->count, sizeof *slot->totals);
+    slot->parameter = joined("sum.", m->name);
+    if (!slot->name || !slot->totals || !slot->parameter) return mica__fail_nomem("a trainer");
+    if (!slot->weighted) continue;
+    slot->at = phase->sum_count;
+    phase->sum_count += 2 * slot->count;
+    if (m->parts) MICA_TRY(copy_parts(slot, m->parts));
+  }
+  return MICA_OK;
+}
+
+static mica_value as_f32(mica_value x) { return mica_value_dtype(x) == MICA_F32 ? x : mica_cast(x, MICA_F32); }
+
+/* "metrics" += [sums]: scalars are chosen by their index, which one generated kernel does; vectors follow them. */
+static void add_up(mica__phase *phase, const mica_objective *made) {
+  mica_graph *graph = phase->graph;
+  mica_value loss = as_f32(made->loss), weight = made->weight.graph ? made->weight : mica_batch_samples(&phase->batch);
+  mica_value total = mica_parameter(graph, "metrics", MICA_F32, MICA_SHAPE((int64_t)phase->sum_count)), next = total;
+  mica_value index = mica_range(graph, MICA_F32, (int64_t)phase->sum_count), zero = mica_scalar(graph, MICA_F32, 0);
+  const mica_value first[MICA__SUM_FIRST] = {mica_mul(loss, weight), weight, as_f32(mica_isfinite(loss))};
+  for (int i = 0; i < MICA__SUM_FIRST; i++)
+    next = mica_add(next, mica_where(mica_equal(index, mica_scalar(graph, MICA_F32, i)), first[i], zero));
+  size_t s = 0;
+  for (size_t k = 0; k < MICA_OBJECTIVE_METRICS && made->metrics[k].name; k++) {
+    const mica_metric *m = &made->metrics[k];
+    const mica__metric_slot *slot = &phase->slots[s];
+    if (s == phase->slot_count || strcmp(slot->name, m->name) != 0) continue;
+    s++;
+    if (!slot->weighted) {
+      mica_value counts = mica_parameter(graph, slot->parameter, MICA_F32, mica_value_shape(m->sum));
+      mica_assign(counts, mica_add(counts, m->sum));
+      continue;
+    }
+    const mica_value pair[2] = {m->sum, m->weight};
+    for (size_t half = 0; half < 2; half++) {
+      const int64_t at = (int64_t)(slot->at + half * slot->count), n = (int64_t)slot->count;
+      if (slot->parts)
+        next = mica_add(next, mica__pad_axis(pair[half], 0, at, (int64_t)phase->sum_count - at - n, 0));
+      else
+        next =
+            mica_add(next, mica_where(mica_equal(index, mica_scalar(graph, MICA_F32, (double)at)), pair[half], zero));
+    }
+  }
+  mica_assign(total, next);
+}
+
+/* --- phases --- */
+
+static mica_status take_outputs(mica__phase *phase, const mica_objective *made, mica_value *outputs) {
+  for (size_t i = 0; i < MICA_OBJECTIVE_OUTPUTS && made->output_names[i]; i++) {
+    if (!made->outputs[i].graph)
+      return mica__fail(MICA_E_INVALID, "the step's output '%.64s' is null", made->output_names[i]);
+    outputs[phase->output_count] = made->outputs[i];
+    if (!(phase->outputs[phase->output_count++] = mica__strdup(made->output_names[i])))
+      return mica__fail_nomem("a trainer");
+  }
+  return MICA_OK;
+}
+
+static mica_status make_session(mica_trainer *t, mica__phase *phase, const mica_value *outputs, size_t count) {
+  /* All phases share the weights; each has sums of its own. */
+  mica_binding own[1 + MICA_OBJECTIVE_METRICS] = {{"metrics", NULL}};
+  mica_session_config config = {.share = t->training.session, .parameters = own, .parameter_count = 0};
+  if (phase->sum_count) config.parameter_count = 1;
+  for (size_t s = 0; s < phase->slot_count; s++)
+    if (!phase->slots[s].weighted) own[config.parameter_count++] = (mica_binding){phase->slots[s].parameter, NULL};
+  MICA_TRY(mica_session_create(t->engine, phase->graph, outputs, count, &config, &phase->session));
+  phase->metrics = phase->sum_count ? mica_session_parameter(phase->session, "metrics") : NULL;
+  for (size_t s = 0; s < phase->slot_count; s++)
+    if (!phase->slots[s].weighted)
+      phase->slots[s].tensor = mica_session_parameter(phase->session, phase->slots[s].parameter);
+  return MICA_OK;
+}
+
+static mica_status graph_status(const mica_graph *graph) {
+  mica_status status = mica_graph_status(graph);
+  return status == MICA_OK ? MICA_OK : mica__fail(status, "%s", mica_graph_message(graph));
+}
+
+mica_status mica__phase_build(mica_trainer *t, mica__phase *phase, mica__phase_kind kind,
+                              const mica_batch_column *columns, size_t count) {
+  const mica_trainer_config *c = &t->config;
+  mica_objective made = {0};
+  mica_value outputs[MICA_OBJECTIVE_OUTPUTS];
+  mica_nn_config how = {.training = kind == MICA__PHASE_TRAIN, .dtype = c->dtype, .seed = c->seed};
+  MICA_TRY(mica_graph_create(&phase->graph));
+  MICA_TRY(mica_nn_create(phase->graph, &how, &phase->nn));
+  MICA_TRY(take_columns(phase, columns, count));
+  c->step(phase->nn, &phase->batch, c->step_config, &made);
+  MICA_TRY(graph_status(phase->graph));
+  if (kind != MICA__PHASE_PREDICT) {
+    if (!made.loss.graph || mica_value_shape(made.loss).rank != 0)
+      return mica__fail(MICA_E_INVALID, "the step made no loss, or one that is no scalar");
+    MICA_TRY(make_slots(phase, &made, kind == MICA__PHASE_TEST));
+    add_up(phase, &made);
+  }
+  if (kind == MICA__PHASE_TRAIN) {
+    if (c->freeze) MICA_TRY(mica_nn_freeze(phase->nn, c->freeze, true, NULL));
+    mica_optimize(phase->nn, made.loss, &c->optimizer, NULL);
+  } else {
+    MICA_TRY(take_outputs(phase, &made, outputs));
+  }
+  MICA_TRY(graph_status(phase->graph));
+  return make_session(t, phase, outputs, phase->output_count);
+}
+
+void mica__phase_free(mica__phase *phase) {
+  mica_session_destroy(phase->session);
+  mica_nn_destroy(phase->nn);
+  mica_graph_destroy(phase->graph);
+  for (size_t i = 0; i < phase->batch.count; i++) {
+    free(phase->batch.columns[i].name);
+    free(phase->batch.columns[i].input);
+  }
+  free(phase->batch.columns);
+  free(phase->feeds);
+  for (size_t s = 0; s < phase->slot_count; s++) {
+    mica__metric_slot *slot = &phase->slots[s];
+    for (size_t i = 0; slot->parts && i < slot->count; i++) free(slot->parts[i]);
+    free(slot->parts);
+    free(slot->name);
+    free(slot->parameter);
+    free(slot->totals);
+  }
+  for (size_t i = 0; i < phase->output_count; i++) free(phase->outputs[i]);
+  *phase = (mica__phase){0};
+}
+
+mica_status mica__phase_run(mica_trainer *t, mica__phase *phase, const mica_batch *batch, const mica_tensor *rate) {
+  size_t count = 0;
+  for (size_t i = 0; i < phase->batch.count; i++) {
+    const mica__column *column = &phase->batch.columns[i];
+    const mica_tensor *tensor = NULL;
+    if (!column->value.graph) continue;
+    for (size_t k = 0; k < batch->tensor_count && !tensor; k++)
+      if (!strcmp(batch->tensors[k].name, column->name)) tensor = batch->tensors[k].tensor;
+    if (!tensor) return mica__fail(MICA_E_INVALID, "the batch has no column '%s'", column->name);
+    phase->feeds[count++] = (mica_feed){column->input, tensor};
+  }
+  if (rate) phase->feeds[count++] = (mica_feed){MICA_LEARNING_RATE, rate};
+  return mica_session_run(phase->session, t->queue, phase->feeds, count);
+}

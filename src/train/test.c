@@ -1,0 +1,117 @@
+/* Testing and predicting: runs of the network on the weights as they are. */
+#include "train/train.h"
+
+#include <mica/ops.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* Adds a tensor of the device to totals and sets it to zero. */
+static mica_status collect(mica_trainer *t, mica_tensor *tensor, size_t count, double *totals) {
+  float *sums = malloc(count * sizeof *sums);
+  if (!sums) return mica__fail_nomem("a test's sums");
+  mica_status status = mica_tensor_download(t->queue, tensor, sums, count * sizeof *sums);
+  for (size_t k = 0; status == MICA_OK && k < count; k++) totals[k] += (double)sums[k];
+  free(sums);
+  return status == MICA_OK ? mica_op_fill(t->queue, 0, tensor) : status;
+}
+
+static mica_status collect_all(mica_trainer *t) {
+  mica__phase *phase = &t->testing;
+  MICA_TRY(collect(t, phase->metrics, phase->sum_count, t->tested.sums));
+  for (size_t s = 0; s < phase->slot_count; s++)
+    if (!phase->slots[s].weighted)
+      MICA_TRY(collect(t, phase->slots[s].tensor, phase->slots[s].count, phase->slots[s].totals));
+  return MICA_OK;
+}
+
+static mica_status begin(mica_trainer *t, const mica_batch_source *source) {
+  mica__phase *phase = &t->testing;
+  mica__totals_clear(&t->tested, phase);
+  MICA_TRY(mica_op_fill(t->queue, 0, phase->metrics));
+  for (size_t s = 0; s < phase->slot_count; s++) {
+    memset(phase->slots[s].totals, 0, phase->slots[s].count * sizeof *phase->slots[s].totals);
+    if (!phase->slots[s].weighted) MICA_TRY(mica_op_fill(t->queue, 0, phase->slots[s].tensor));
+  }
+  return source->seek(source->user, 0, 0);
+}
+
+static mica_status test_batch(mica_trainer *t, const mica_batch *batch) {
+  t->tested.samples += batch->count;
+  return mica__phase_run(t, &t->testing, batch, NULL);
+}
+
+mica_status mica__train_first_batch(mica_trainer *t, const mica_batch_source *source, mica_metrics *metrics) {
+  mica_batch batch = {0};
+  MICA_TRY(begin(t, source));
+  MICA_TRY(source->next(source->user, t->queue, &batch));
+  if (batch.count > 0) MICA_TRY(test_batch(t, &batch));
+  MICA_TRY(collect_all(t));
+  return mica__metrics_of(&t->testing, &t->tested, metrics);
+}
+
+mica_status mica_trainer_test(mica_trainer *t, const mica_batch_source *source, mica_metrics *metrics) {
+  mica_metrics made;
+  mica_batch batch = {0};
+  if (!t || !source || !metrics) return mica__fail(MICA_E_INVALID, "mica_trainer_test: a pointer is NULL");
+  MICA_TRY(begin(t, source));
+  for (int64_t n = 1;; n++) {
+    MICA_TRY(source->next(source->user, t->queue, &batch));
+    if (batch.count == 0) break;
+    MICA_TRY(test_batch(t, &batch));
+    if (n % t->config.report_every == 0) MICA_TRY(collect_all(t));
+  }
+  MICA_TRY(collect_all(t));
+  MICA_TRY(mica__metrics_of(&t->testing, &t->tested, &made));
+  if (t->config.evaluate) MICA_TRY(t->config.evaluate(t->config.evaluate_user, t, source, &made));
+  *metrics = made;
+  return MICA_OK;
+}
+
+mica_status mica_trainer_sum(mica_trainer *t, const char *metric, double *to, size_t count) {
+  if (!t || !metric || !to) return mica__fail(MICA_E_INVALID, "mica_trainer_sum: a pointer is NULL");
+  if (t->tested.samples == 0) return mica__fail(MICA_E_STATE, "mica_trainer_sum: nothing was tested");
+  for (size_t s = 0; s < t->testing.slot_count; s++) {
+    const mica__metric_slot *slot = &t->testing.slots[s];
+    if (strcmp(slot->name, metric) != 0) continue;
+    if (slot->count != count)
+      return mica__fail(MICA_E_INVALID, "mica_trainer_sum: '%s' has %zu elements, not %zu", metric, slot->count, count);
+    memcpy(to, slot->weighted ? t->tested.sums + slot->at : slot->totals, count * sizeof *to);
+    return MICA_OK;
+  }
+  return mica__fail(MICA_E_NOT_FOUND, "mica_trainer_sum: there is no metric '%s'", metric);
+}
+
+/* --- predicting --- */
+
+/* The test's columns that the batch has. */
+static mica_status build_predicting(mica_trainer *t, const mica_batch *batch) {
+  const mica_trainer_config *c = &t->config;
+  const mica_batch_column *columns = c->test_columns ? c->test_columns : c->columns;
+  size_t all = c->test_columns ? c->test_column_count : c->column_count, count = 0;
+  mica_batch_column *there = calloc(all, sizeof *there);
+  if (!there) return mica__fail_nomem("a trainer");
+  for (size_t i = 0; i < all; i++)
+    for (size_t k = 0; k < batch->tensor_count; k++)
+      if (!strcmp(batch->tensors[k].name, columns[i].name)) {
+        there[count++] = columns[i];
+        break;
+      }
+  mica_status status = mica__phase_build(t, &t->predicting, MICA__PHASE_PREDICT, there, count);
+  free(there);
+  if (status == MICA_OK && c->optimizer.ema > 0)
+    status = mica_nn_share_ema(t->predicting.nn, t->predicting.session, t->training.session);
+  if (status != MICA_OK) mica__phase_free(&t->predicting);
+  return status;
+}
+
+mica_status mica_trainer_predict(mica_trainer *t, const mica_batch *batch) {
+  if (!t || !batch || !batch->tensors) return mica__fail(MICA_E_INVALID, "mica_trainer_predict: a pointer is NULL");
+  if (!t->predicting.session) MICA_TRY(build_predicting(t, batch));
+  return mica__phase_run(t, &t->predicting, batch, NULL);
+}
+
+const mica_tensor *mica_trainer_output(const mica_trainer *t, const char *name) {
+  for (size_t i = 0; t && name && t->predicting.session && i < t->predicting.output_count; i++)
+    if (!strcmp(t->predicting.outputs[i], name)) return mica_session_output(t->predicting.session, i);
+  return NULL;
+}
