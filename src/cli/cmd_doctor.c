@@ -13,7 +13,8 @@ struct values {
 };
 
 static const cli_option options[] = {
-    CLI_ROW("OP", struct values, op, .role = CLI_OPTIONAL_OPERAND, .help = "examine the kernels of this op alone"),
+    CLI_ROW("OP", struct values, op, .role = CLI_OPTIONAL_OPERAND,
+            .help = "examine the kernels of this op alone, or of one of its kernels"),
     CLI_ROW("device", struct values, device, .value = "SELECTOR", .help = "examine this one, named as in MICA_DEVICE"),
     CLI_ROW("json", struct values, json, .help = "write JSON"),
     {0},
@@ -55,7 +56,7 @@ static void print_line(const mica_doctor_line *line, verdict result) {
   printf("%s%-7s%s  %-16s  %-12s  %s", cli_colour_code(result.colour), result.text, cli_colour_code(CLI_PLAIN),
          line->kernel, line->variant, line->cases);
   if (line->status != MICA_OK)
-    printf("; %s\n", line->message);
+    printf("%s%s\n", *line->cases ? "; " : "", line->message);
   else if (line->worst > 0)
     printf("; error at most %.2f of its bound\n", line->worst);
   else

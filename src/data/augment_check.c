@@ -179,7 +179,7 @@ static mica_status check_augment(mica__check *check) {
     mica__check_group group = mica__check_begin(check, mica__augment_kernel.name, variant->name, "samples");
     for (size_t i = 0; i < count; i++)
       if (!mica__check_note(&group, run_case(&group, variant, cases[i]), "case %zu", i)) break;
-    mica__check_end(&group);
+    MICA_TRY(mica__check_end(&group));
   }
   return MICA_OK;
 }

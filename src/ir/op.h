@@ -76,6 +76,7 @@ typedef struct mica__exec {
   mica_tensor *output;         /* result 0 */
   mica_tensor *const *outputs; /* of an op with several: all, NULL where nobody wants the result */
   unsigned classes; /* MICA__ON_... whose kernel variants to take; 0 for the device's own. The checks set it. */
+  struct mica__launch_notes *notes; /* of the checks: gets the kernels and variants that the launch takes; or NULL */
   /* bit k: input k stays as it is from run to run (a constant, or a parameter that the session does not assign). What
    * an op computes from such inputs alone it may compute in the prologue, into a mica__workspace_create of `prologue`:
    * what is queued there runs before the first run, and again when an input has changed. NULL where constant is 0. */

@@ -18,15 +18,23 @@ bool mica__variant_is_bad(mica_engine *engine, const mica__kernel_desc *desc, co
 
 mica_status mica__kernel_choose(mica_engine *engine, const mica__kernel_desc *desc, const mica__variant **variant) {
   const mica_device_info *device = &engine->device.info;
+  bool bad = false;
   for (int any_class = 0; any_class < 2; any_class++)
     for (int i = 0; i < desc->variant_count; i++) {
       mica__variant v = desc->variants[i];
       if (any_class) v.classes = MICA__ON_ANY;
-      if (!mica__variant_fits(desc, &v, device) || mica__variant_is_bad(engine, desc, &v)) continue;
+      if (!mica__variant_fits(desc, &v, device)) continue;
+      if (mica__variant_is_bad(engine, desc, &v)) {
+        bad = true;
+        continue;
+      }
       *variant = &desc->variants[i];
       return MICA_OK;
     }
-  return mica__fail(MICA_E_UNSUPPORTED, "kernel %s has no variant that is right on %s", desc->name, device->name);
+  if (!bad) return mica__fail(MICA_E_UNSUPPORTED, "kernel %s has no variant for %s", desc->name, device->name);
+  return mica__fail(MICA_E_UNSUPPORTED,
+                    "kernel %s has no variant that was found right on %s; `mica doctor %s` examines it anew",
+                    desc->name, device->name, desc->name);
 }
 
 mica_status mica__kernel_get(mica_engine *engine, const mica__kernel_desc *desc, const int32_t *values,

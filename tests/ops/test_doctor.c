@@ -1,14 +1,21 @@
 /* labels: device
  *
- * The doctor's quarantine: a variant found wrong is not chosen again until it is found right. */
+ * The doctor's quarantine: a variant found wrong, and only such a one, is not chosen again until it is found right. And
+ * its report: no implementation is passed over in silence. */
+#include "ops/conv/conv.h"
+#include "ops/matmul/gemm.h"
 #include "ops/reduce/reduce.h"
+#include "ops/select/launch_check.h"
+#include "ops/select/registry.h"
 #include "runtime/kernel.h"
 #include "runtime/tuning.h"
 #include "support/check_main.h"
 #include "support/engine.h"
+#include "support/fault_api.h"
 
-#include <mica/doctor.h>
+#include <mica/mica.h>
 #include <stdio.h>
+#include <string.h>
 
 START_TEST(a_variant_in_quarantine_is_not_chosen) {
   /* An engine without a cache directory, so that tests beside this one do not see the quarantine. */
@@ -62,12 +69,223 @@ START_TEST(an_examination_passes_and_acquits) {
 }
 END_TEST
 
+/* --- launches that choose through mica__exec_values --- */
+
+/* y = f(x) of six numbers, run on the engine. */
+static mica_status run_op(mica_engine *engine, mica_value (*build)(mica_value x), float *y) {
+  static const float data[6] = {3, 1, 2, 6, 5, 4};
+  mica_graph *graph = NULL;
+  mica_session *session = NULL;
+  mica_tensor *x = NULL;
+  ck_ok(mica_graph_create(&graph));
+  mica_value out = build(mica_input(graph, "x", MICA_F32, MICA_SHAPE(1, 1, 1, 6)));
+  ck_ok(mica_tensor_create_from(engine, MICA_F32, MICA_SHAPE(1, 1, 1, 6), data, &x));
+  mica_status status = mica_session_create(engine, graph, &out, 1, NULL, &session);
+  if (status == MICA_OK) status = mica_session_run(session, mica_engine_queue(engine), &(mica_feed){"x", x}, 1);
+  if (status == MICA_OK) {
+    const mica_tensor *output = mica_session_output(session, 0);
+    status = mica_tensor_download(mica_engine_queue(engine), output, y, mica_tensor_bytes(output));
+  }
+  mica_session_destroy(session);
+  mica_graph_destroy(graph);
+  mica_tensor_destroy(x);
+  return status;
+}
+
+static mica_value two_largest(mica_value x) { return mica_top_k(x, 2, 3, false).values; }
+static mica_value running_sum(mica_value x) { return mica_cumsum(x, 3, false, false); }
+static mica_value pooled(mica_value x) { return mica_max_pool(x, &(mica_pool_config){.size = {1, 2}}); }
+static mica_value picked(mica_value x) {
+  static const int32_t indices[2] = {3, 0};
+  return mica_gather(x, mica_constant(x.graph, MICA_I32, MICA_SHAPE(2), indices), 3);
+}
+
+START_TEST(launches_heed_the_quarantine) {
+  static const struct {
+    const char *kernel, *bad; /* "" for the variant of the device's class */
+    mica_value (*build)(mica_value x);
+    size_t count;
+    float want[6];
+  } cases[] = {
+      {"cumulative", "", running_sum, 6, {3, 4, 6, 12, 17, 21}},
+      {"gather", "", picked, 2, {6, 3}},
+      {"max_pool_lines", "cpu", pooled, 3, {3, 6, 5}},
+  };
+  const char *class = mica__kernel_class(mica_engine_device(test_engine())) == MICA__ON_CPU ? "cpu" : "gpu";
+  mica_profile_row rows[8];
+  size_t count = 0;
+  float y[6];
+  mica_engine *engine = NULL;
+  ck_ok(mica_engine_create(&(mica_engine_config){.cache_dir = ""}, &engine));
+  for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+    char name[MICA__TUNING_TEXT];
+    snprintf(name, sizeof name, "%s.%s", cases[i].kernel, *cases[i].bad ? cases[i].bad : class);
+    ck_ok(mica__tuning_quarantine(engine, name, "a test says so"));
+    ck_ok(mica_profile_start(engine));
+    ck_ok(run_op(engine, cases[i].build, y));
+    ck_ok(mica_profile_stop(engine));
+    for (size_t k = 0; k < cases[i].count; k++) ck_assert_float_eq(y[k], cases[i].want[k]);
+    if (!*cases[i].bad) continue;
+    ck_ok(mica_profile_rows(engine, rows, 8, &count));
+    for (size_t r = 0; r < count; r++) ck_assert_str_ne(rows[r].kernel, cases[i].kernel);
+  }
+  /* No variant is left: the sentence says what helps, and it does. */
+  ck_ok(run_op(engine, two_largest, y));
+  ck_ok(mica__tuning_quarantine(engine, "top_k.any", "a test says so"));
+  ck_assert_int_eq(run_op(engine, two_largest, y), MICA_E_UNSUPPORTED);
+  ck_assert_msg(strstr(mica_error_message(), "`mica doctor top_k`") != NULL, "%s", mica_error_message());
+  mica_doctor_summary summary = {0};
+  ck_ok(mica_doctor_run(engine, "top_k", NULL, NULL, &summary));
+  ck_ok(run_op(engine, two_largest, y));
+  ck_assert_float_eq(y[0], 6);
+  mica_engine_destroy(engine);
+}
+END_TEST
+
+static mica_status wrong_reference(const mica__eval *eval) {
+  MICA_TRY(mica__op_cumsum.evaluate(eval));
+  eval->output[0] += 1e6;
+  return MICA_OK;
+}
+
+static mica_status check_wrongly(mica__check *check) {
+  static const mica__launch_case list[] = {{.inputs = {{MICA_F32, {1, {4}}}}, .input_count = 1, .terms = 4}};
+  mica__op wrong = mica__op_cumsum;
+  wrong.evaluate = wrong_reference;
+  return mica__check_launches(check, &wrong, "wrong", list, 1);
+}
+
+static void find_wrong(void *user, const mica_doctor_line *line) {
+  unsigned *found = user;
+  ck_assert_str_eq(line->kernel, "cumulative");
+  ck_assert_int_eq(line->status, MICA_E_NUMERIC);
+  if (!strcmp(line->variant, "cpu")) *found |= MICA__ON_CPU;
+  if (!strcmp(line->variant, "gpu")) *found |= MICA__ON_GPU;
+}
+
+/* What a check finds wrong has the name by which launches look for it. */
+START_TEST(a_wrong_launch_is_filed_by_kernel_and_variant) {
+  mica__op op = mica__op_cumsum;
+  mica_doctor_summary summary = {0};
+  unsigned found = 0;
+  op.check = check_wrongly;
+  ck_ok(mica__check_run(test_engine(), &op, MICA__CHECK_QUICK, find_wrong, &found, &summary));
+  ck_assert_uint_eq(found, MICA__ON_ANY);
+  ck_assert_uint_eq(summary.failed, 2);
+}
+END_TEST
+
+/* --- what says nothing of a kernel --- */
+
+static void fault_begin(void) { fault_install(mica__cl_loader()); }
+
+START_TEST(memory_that_is_short_quarantines_nothing) {
+  mica_engine *engine = NULL;
+  mica_doctor_summary summary = {.passed = 77};
+  ck_ok(mica_engine_create(&(mica_engine_config){.cache_dir = ""}, &engine));
+  /* The first allocation: for a later one what the engine keeps idle would be given back, and it tried again. */
+  fault_arm(FAULT_CreateBuffer, 1, CL_MEM_OBJECT_ALLOCATION_FAILURE);
+  ck_assert_int_eq(mica_doctor_run(engine, "top_k", NULL, NULL, &summary), MICA_E_DEVICE_MEMORY);
+  ck_assert_int_eq(fault_fired(), FAULT_CreateBuffer);
+  ck_assert_uint_eq(summary.passed, 77);
+  fault_arm(FAULT_ANY, 0, 0);
+  ck_assert(!mica__tuning_is_bad(engine, "top_k.any"));
+  ck_assert(!mica__tuning_is_bad(engine, "top_k.cpu"));
+  float y[2];
+  ck_ok(run_op(engine, two_largest, y));
+  ck_ok(mica_doctor_run(engine, "top_k", NULL, NULL, &summary));
+  ck_assert_uint_eq(summary.failed, 0);
+  mica_engine_destroy(engine);
+}
+END_TEST
+
+/* --- what was not run --- */
+
+typedef struct coverage {
+  char names[1 << 14]; /* of implementations with cases */
+  size_t without;
+} coverage;
+
+static void note_coverage(void *user, const mica_doctor_line *line) {
+  coverage *c = user;
+  size_t at = strlen(c->names);
+  if (line->status == MICA_OK) {
+    char name[128];
+    snprintf(name, sizeof name, " %s.%.16s ", line->kernel, line->cases);
+    if (!strstr(c->names, name)) snprintf(c->names + at, sizeof c->names - at, "%s", name);
+    return;
+  }
+  printf("%s %s %s: %s\n", line->kernel, line->variant, line->cases, line->message);
+  c->without++;
+}
+
+START_TEST(every_implementation_has_cases) {
+  static const mica__op *const ops[] = {&mica__op_conv, &mica__op_gemm};
+  for (size_t i = 0; i < 2; i++)
+    for (int full = 0; full < 2; full++) {
+      static coverage c;
+      c = (coverage){.without = 0};
+      mica_doctor_summary summary = {0};
+      ck_ok(mica__check_list(test_engine(), ops[i], full ? MICA__CHECK_FULL : MICA__CHECK_QUICK, note_coverage, &c,
+                             &summary));
+      ck_assert_uint_eq(c.without, 0);
+      for (const mica__impl *const *impl = mica__gemm_impls; ops[i] == &mica__op_gemm && *impl; impl++)
+        ck_assert_msg(strstr(c.names, (*impl)->name) != NULL, "%s", (*impl)->name);
+      for (int pass = 0; ops[i] == &mica__op_conv && pass < MICA__CONV_PASSES; pass++)
+        for (const mica__impl *const *impl = mica__conv_impls[pass]; *impl; impl++)
+          ck_assert_msg(strstr(c.names, (*impl)->name) != NULL, "%s", (*impl)->name);
+    }
+}
+END_TEST
+
+static mica_status check_nothing(mica__check *check) {
+  return mica__check_launches(check, &mica__op_cumsum, "none", NULL, 0);
+}
+
+static void expect_no_case(void *user, const mica_doctor_line *line) {
+  ck_assert_str_eq(line->kernel, "cumulative");
+  ck_assert_int_eq(line->status, MICA_E_UNSUPPORTED);
+  ck_assert_str_eq(line->message, MICA__NO_CASE);
+  ++*(size_t *)user;
+}
+
+START_TEST(what_no_case_runs_is_named) {
+  mica__op op = mica__op_cumsum;
+  mica_doctor_summary summary = {0};
+  size_t lines = 0;
+  op.check = check_nothing;
+  ck_ok(mica__check_run(test_engine(), &op, MICA__CHECK_QUICK, expect_no_case, &lines, &summary));
+  ck_assert_uint_eq(lines, 2);
+  ck_assert_uint_eq(summary.skipped, 2);
+}
+END_TEST
+
+START_TEST(a_kernel_names_its_op) {
+  mica_doctor_summary summary = {0};
+  ck_ok(mica_doctor_run(test_engine(), "cumulative", NULL, NULL, &summary));
+  ck_assert_uint_gt(summary.passed, 0);
+  ck_assert_int_eq(mica_doctor_run(test_engine(), "softmax", NULL, NULL, &summary), MICA_E_NOT_FOUND);
+  ck_assert_msg(strstr(mica_error_message(), "scale_add, reduce, gemm, conv"), "%s", mica_error_message());
+}
+END_TEST
+
 Suite *test_suite(void) {
   if (!test_engine()) return test_skip("no device");
   Suite *suite = suite_create("doctor");
   TCase *quarantine = tcase_create("quarantine");
   tcase_add_test(quarantine, a_variant_in_quarantine_is_not_chosen);
   tcase_add_test(quarantine, an_examination_passes_and_acquits);
+  tcase_add_test(quarantine, launches_heed_the_quarantine);
+  tcase_add_test(quarantine, a_wrong_launch_is_filed_by_kernel_and_variant);
   suite_add_tcase(suite, quarantine);
+  TCase *faults = tcase_create("faults");
+  tcase_add_checked_fixture(faults, fault_begin, fault_remove);
+  tcase_add_test(faults, memory_that_is_short_quarantines_nothing);
+  suite_add_tcase(suite, faults);
+  TCase *report = tcase_create("report");
+  tcase_add_test(report, every_implementation_has_cases);
+  tcase_add_test(report, what_no_case_runs_is_named);
+  tcase_add_test(report, a_kernel_names_its_op);
+  suite_add_tcase(suite, report);
   return suite;
 }

@@ -23,6 +23,7 @@ static const geometry quick[] = {
     {2, 6, 4, {10, 7}, {3, 2}, {.stride = {2, 1}, .pad = {1, 0}, .pad_more = {-1, 1}, .groups = 2}, 0},
     {1, 17, 17, {8, 8}, {3, 3}, {.stride = ALL(1), .pad = ALL(1), .groups = 17}, 0},
     {17, 5, 9, {2, 2}, {3, 3}, {.stride = ALL(1), .pad = ALL(1)}, 0},
+    {1, 18, 20, {5, 6}, {1, 1}, {.groups = 1}, 0},
 };
 /* Every case differs from the others in what it demands of the cutting: planes that fill no vector, channels on both
  * sides of a tile, all that a config may say. */
@@ -172,6 +173,7 @@ static mica_status run_made(mica__check_group *group, const mica__impl *impl, co
     group->case_count--;
     return MICA_OK;
   }
+  if (check->dry_run) return MICA_OK;
   if (s->constant && pass != MICA__CONV_BWD_FILTER) {
     conv.prologue = check->queue;
     conv.nontemporal = true;
@@ -195,15 +197,16 @@ static mica_status run_case(mica__check_group *group, const mica__impl *impl, co
   return status;
 }
 
-static void check_setting(mica__check *check, const mica__impl *impl, const mica__variant *variant, const setting *s,
-                          mica__conv_pass pass) {
-  static const char *const passes[] = {"forward", "backward data", "backward filter"};
+static const char *const passes[] = {"forward", "backward data", "backward filter"};
+
+static mica_status check_setting(mica__check *check, const mica__impl *impl, const mica__variant *variant,
+                                 const setting *s, mica__conv_pass pass) {
   bool all = check->level == MICA__CHECK_FULL;
   const geometry *list = all ? full : quick;
   size_t count = all ? sizeof full / sizeof *full : sizeof quick / sizeof *quick;
   char cases[96];
   snprintf(cases, sizeof cases, "%s, %s", passes[pass], s->name);
-  mica__check_group group = mica__check_begin(check, impl->kernel->name, variant->name, cases);
+  mica__check_group group = mica__check_begin(check, impl->name, variant->name, cases);
   for (size_t i = 0; i < count; i += all ? s->every : 1) {
     const geometry *z = &list[i];
     if (!mica__check_note(&group, run_case(&group, impl, variant, s, z, pass),
@@ -211,7 +214,7 @@ static void check_setting(mica__check *check, const mica__impl *impl, const mica
                           (long long)z->k, (long long)z->in[0], (long long)z->in[1], (long long)z->in[2], i))
       break;
   }
-  if (group.case_count > 0) mica__check_end(&group);
+  return mica__check_end(&group);
 }
 
 static bool takes(const mica__check *check, const mica__impl *impl, const setting *s) {
@@ -228,23 +231,28 @@ static const mica__variant *last_variant(const mica__kernel_desc *kernel, const 
 /* What the device might choose sees all settings in its last variant, the first one in the others. On the full grid a
  * CPU also runs the last variant of each GPU's kernel, in the first setting: building more takes it longer than all
  * other checks together. */
-static void check_impl(mica__check *check, const mica__impl *impl, mica__conv_pass pass) {
+static mica_status check_impl(mica__check *check, const mica__impl *impl, mica__conv_pass pass) {
   const mica__kernel_desc *kernel = impl->kernel;
   const mica_device_info *device = mica_engine_device(check->engine);
   const mica__variant *last = last_variant(kernel, device);
-  bool all = check->level == MICA__CHECK_FULL, foreign = check->level != MICA__CHECK_QUICK;
+  bool all = check->level == MICA__CHECK_FULL, foreign = check->level != MICA__CHECK_QUICK || check->dry_run;
+  bool tried = false;
+  size_t cases = check->cases;
   for (const mica__variant *variant = kernel->variants; variant <= last; variant++) {
     bool fits = mica__variant_fits(kernel, variant, device);
     if (!fits && !(foreign && variant == last)) continue;
+    tried = true;
     for (size_t s = 0; s < sizeof settings / sizeof *settings; s++)
       if ((s == 0 || (fits && all && variant == last)) && takes(check, impl, &settings[s]))
-        check_setting(check, impl, variant, &settings[s], pass);
+        MICA_TRY(check_setting(check, impl, variant, &settings[s], pass));
   }
+  if (check->cases == cases) mica__check_skip(check, impl->name, "any", passes[pass], tried);
+  return MICA_OK;
 }
 
 mica_status mica__conv_check(mica__check *check) {
   for (int pass = 0; pass < MICA__CONV_PASSES; pass++)
     for (const mica__impl *const *impl = mica__conv_impls[pass]; *impl; impl++)
-      check_impl(check, *impl, (mica__conv_pass)pass);
+      MICA_TRY(check_impl(check, *impl, (mica__conv_pass)pass));
   return MICA_OK;
 }

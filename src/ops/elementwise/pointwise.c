@@ -32,8 +32,7 @@ static mica_status check_types(mica__check *check, const mica__kernel_desc *desc
     if (!mica__check_note(&group, run(&group, variant, x_type, y_type, sizes[i]), "%s n=%lld", cases,
                           (long long)sizes[i]))
       break;
-  mica__check_end(&group);
-  return MICA_OK;
+  return mica__check_end(&group);
 }
 
 /* The values of a type parameter; one f32 where the table has no such parameter. */

@@ -82,7 +82,7 @@ static mica_status launch_gather(const mica__exec *exec) {
   int32_t values[MICA__MAX_PARAMS];
   mica__kernel *kernel = NULL;
   if (mica_tensor_count(exec->output) == 0) return MICA_OK;
-  mica__exec_values(exec, &gather, values);
+  MICA_TRY(mica__exec_values(exec, &gather, values));
   mica__kernel_set(&gather, values, "X_T", (int32_t)mica_tensor_dtype(x));
   mica__kernel_set(&gather, values, "I_T", (int32_t)mica_tensor_dtype(indices));
   mica__kernel_set(&gather, values, "ELEMENTS", attrs->elements);

@@ -95,7 +95,7 @@ static mica_status launch_order(const mica__exec *exec, const mica__kernel_desc 
                                 int64_t items, const sorted *s) {
   int32_t values[MICA__MAX_PARAMS];
   mica__kernel *kernel = NULL;
-  mica__kernel_values(desc, &desc->variants[0], values);
+  MICA_TRY(mica__exec_values(exec, desc, values));
   mica__kernel_set(desc, values, "I_T", (int32_t)mica_tensor_dtype(exec->inputs[1]));
   MICA_TRY(mica__kernel_get(mica__queue_engine(exec->queue), desc, values, NULL, &kernel));
   mica__launch launch = mica__launch_of(kernel);
@@ -110,13 +110,11 @@ static mica_status launch_order(const mica__exec *exec, const mica__kernel_desc 
 }
 
 static mica_status sort(const mica__exec *exec, const mica__index_view *v, sorted *s) {
-  mica_engine *engine = mica__queue_engine(exec->queue);
-  unsigned classes = exec->classes ? exec->classes : mica__kernel_class(mica_engine_device(engine));
   if (v->n > INT32_MAX - 2)
     return mica__fail(MICA_E_OVERFLOW, "scatter: an axis of %lld does not fit 32 bits", (long long)v->n);
   MICA_TRY(mica__workspace_tensor(exec->queue, MICA_I32, MICA_SHAPE(v->n + 2), &s->start));
   MICA_TRY(mica__workspace_tensor(exec->queue, MICA_I32, MICA_SHAPE(v->m), &s->order));
-  if (classes == MICA__ON_CPU) return launch_order(exec, &order_serial, v, 1, s);
+  if (mica__exec_takes(exec, &order_serial)) return launch_order(exec, &order_serial, v, 1, s);
   MICA_TRY(launch_order(exec, &order_starts, v, v->n + 1, s));
   return launch_order(exec, &order_scatter, v, v->m, s);
 }
@@ -154,7 +152,7 @@ static mica_status end(const mica__exec *exec, const mica__index_view *v, int64_
 static mica_status launch_elements(const mica__exec *exec, const mica__index_view *v) {
   int32_t values[MICA__MAX_PARAMS];
   mica__launch launch;
-  mica__exec_values(exec, &scatter_elements, values);
+  MICA_TRY(mica__exec_values(exec, &scatter_elements, values));
   mica__kernel_set(&scatter_elements, values, "I_T", (int32_t)mica_tensor_dtype(exec->inputs[1]));
   MICA_TRY(begin(exec, &scatter_elements, values, &launch));
   mica__launch_tensor(&launch, exec->inputs[1]);
@@ -164,7 +162,7 @@ static mica_status launch_elements(const mica__exec *exec, const mica__index_vie
 static mica_status launch_rows(const mica__exec *exec, const mica__index_view *v, const sorted *s) {
   int32_t values[MICA__MAX_PARAMS];
   mica__launch launch;
-  mica__exec_values(exec, &scatter_rows, values);
+  MICA_TRY(mica__exec_values(exec, &scatter_rows, values));
   int64_t width = values[mica__kernel_param_index(&scatter_rows, "VW")];
   MICA_TRY(begin(exec, &scatter_rows, values, &launch));
   mica__launch_tensor(&launch, s->start);
@@ -255,10 +253,12 @@ static mica_status check_zeros(mica__check *check) { return check_joins(check, &
 
 static const mica__kernel_desc *const kernels[] = {
     &scatter_rows, &scatter_elements, &order_serial, &order_starts, &order_scatter, &mica__scatter_update_kernel, NULL};
+static const mica__kernel_desc *const zeros_kernels[] = {&scatter_rows, &scatter_elements, &order_serial,
+                                                         &order_starts, &order_scatter,    NULL};
 
-#define SCATTER(label, check_fn, unread, from)                                                                         \
+#define SCATTER(label, kernel_list, check_fn, unread, from)                                                            \
   const mica__op mica__op_##label = {.name = #label,                                                                   \
-                                     .kernels = kernels,                                                               \
+                                     .kernels = kernel_list,                                                           \
                                      .check = check_fn,                                                                \
                                      .kind = MICA__OP_LAUNCH,                                                          \
                                      .min_inputs = 3,                                                                  \
@@ -272,8 +272,8 @@ static const mica__kernel_desc *const kernels[] = {
                                      .may_alias = from,                                                                \
                                      .updates = from,                                                                  \
                                      .shape_only = unread};
-SCATTER(scatter, check_scatter, 0, 1)
-SCATTER(scatter_into_zeros, check_zeros, 1, 0)
+SCATTER(scatter, kernels, check_scatter, 0, 1)
+SCATTER(scatter_into_zeros, zeros_kernels, check_zeros, 1, 0)
 
 mica_value mica__scatter_sum(mica_value x, mica_value indices, mica_value updates, int32_t axis) {
   const mica__index_attrs attrs = {.axis = axis, .elements = true, .join = MICA_SCATTER_ADD};

@@ -30,7 +30,7 @@ mica_status mica__scatter_update(const mica__exec *exec, const mica__index_view 
   const mica__kernel_desc *desc = &mica__scatter_update_kernel;
   int32_t values[MICA__MAX_PARAMS];
   mica__kernel *kernel = NULL;
-  mica__exec_values(exec, desc, values);
+  MICA_TRY(mica__exec_values(exec, desc, values));
   mica__kernel_set(desc, values, "U_T", (int32_t)mica_tensor_dtype(exec->output));
   mica__kernel_set(desc, values, "I_T", (int32_t)mica_tensor_dtype(exec->inputs[1]));
   mica__kernel_set(desc, values, "JOIN", join);

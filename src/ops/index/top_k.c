@@ -72,7 +72,7 @@ static mica_status launch_top_k(const mica__exec *exec) {
   const mica_tensor *values_to = exec->outputs[VALUES], *indices_to = exec->outputs[INDICES];
   int64_t count = r.outer * attrs->k * r.inner;
   if (count == 0) return MICA_OK;
-  mica__exec_values(exec, &top_k, values);
+  MICA_TRY(mica__exec_values(exec, &top_k, values));
   mica__kernel_set(&top_k, values, "X_T", (int32_t)mica_tensor_dtype(exec->inputs[0]));
   mica__kernel_set(&top_k, values, "VALUES", values_to != NULL);
   mica__kernel_set(&top_k, values, "INDICES", indices_to != NULL);

@@ -127,7 +127,7 @@ static mica_status check_case(mica__check_group *group, const mica__variant *var
   return status;
 }
 
-static void check_type(mica__check *check, const mica__variant *variant, mica_dtype dtype) {
+static mica_status check_type(mica__check *check, const mica__variant *variant, mica_dtype dtype) {
   static const mica_shape spaces[] = {
       {0, {0}},    {1, {1}},        {1, {1000}},          {2, {3, 17}},
       {2, {0, 4}}, {3, {2, 1, 33}}, {5, {2, 3, 2, 1, 5}}, {8, {2, 1, 2, 2, 3, 2, 2, 16}},
@@ -141,13 +141,14 @@ static void check_type(mica__check *check, const mica__variant *variant, mica_dt
                               mica_dtype_name(dtype), mica_shape_format(spaces[i], text), (int)x_axis, (int)y_axis))
           break;
       }
-  mica__check_end(&group);
+  return mica__check_end(&group);
 }
 
 static mica_status check_strided_copy(mica__check *check) {
   static const mica_dtype types[] = {MICA_F32, MICA_I8, MICA_F16, MICA_I64};
   for (int v = 0; v < strided_copy.variant_count; v++)
-    for (size_t t = 0; t < sizeof types / sizeof *types; t++) check_type(check, &strided_copy.variants[v], types[t]);
+    for (size_t t = 0; t < sizeof types / sizeof *types; t++)
+      MICA_TRY(check_type(check, &strided_copy.variants[v], types[t]));
   return MICA_OK;
 }
 

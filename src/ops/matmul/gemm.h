@@ -89,9 +89,9 @@ extern const mica__kernel_desc mica__gemm_mma_kernel, mica__gemm_subgroup_kernel
     mica__gemm_naive_kernel, mica__gemm_pack_kernel;
 
 /* For the tests: every variant of every kernel for GPUs, with every type and layout that it takes, over matrices on
- * both sides of its tiles' edges, on whatever device: groups first, first + step, ... of all, which it counts. step 0:
- * counts alone. */
-size_t mica__gemm_check_grid(struct mica__check *check, size_t first, size_t step);
+ * both sides of its tiles' edges, on whatever device: groups first, first + step, ... of all. *groups: how many there
+ * are. step 0: counts alone. */
+MICA_CHECKED mica_status mica__gemm_check_grid(struct mica__check *check, size_t first, size_t step, size_t *groups);
 
 /* All implementations, in order; ends in NULL. */
 extern const mica__impl *const mica__gemm_impls[];

@@ -225,7 +225,9 @@ static mica_status run_case(mica__check_group *group, const mica__impl *impl, co
     gemm.constant = 3;
     gemm.prologue = check->queue;
   }
-  if (status == MICA_OK && impl->unable && impl->unable(&gemm)) {
+  bool unable = status == MICA_OK && impl->unable && impl->unable(&gemm);
+  if (unable) group->case_count--;
+  if (unable || (status == MICA_OK && check->dry_run)) {
     operands_free(&o);
     return MICA_OK;
   }
@@ -239,7 +241,8 @@ static mica_status run_case(mica__check_group *group, const mica__impl *impl, co
   return status;
 }
 
-static void check_group(mica__check *check, const mica__impl *impl, const mica__variant *variant, const group_of *g) {
+static mica_status check_group(mica__check *check, const mica__impl *impl, const mica__variant *variant,
+                               const group_of *g) {
   static const char *const layouts[] = {"any", "k", "outer"};
   bool full = check->level == MICA__CHECK_FULL, only_vectors = impl == &mica__gemv_gpu;
   const types *t = g->types;
@@ -252,10 +255,9 @@ static void check_group(mica__check *check, const mica__impl *impl, const mica__
   snprintf(cases, sizeof cases, "%s%s%s %s %s, a %s, b %s", impl == &mica__gemm_splitk ? "split, " : "",
            g->constant ? "constant, " : "", mica_dtype_name(t->a), mica_dtype_name(t->b), mica_dtype_name(t->d),
            layouts[g->a_layout], layouts[g->b_layout]);
-  size_t number = g->number ? g->number : check->summary.passed + check->summary.failed + check->summary.skipped;
+  size_t number = g->number ? g->number : check->groups;
   setting group_wide = group_setting(impl->kernel ? (int)number : NO_EPILOGUE, g);
-  mica__check_group group = mica__check_begin(check, impl->kernel ? impl->kernel->name : impl->name,
-                                              variant ? variant->name : "library", cases);
+  mica__check_group group = mica__check_begin(check, impl->name, variant ? variant->name : "library", cases);
   for (size_t i = 0; i < count; i++) {
     const sizes *z = &list[i];
     setting s = case_setting(&group_wide, (int)i, t);
@@ -263,7 +265,7 @@ static void check_group(mica__check *check, const mica__impl *impl, const mica__
                           cases, (long long)z->m, (long long)z->n, (long long)z->k, (long long)z->batches))
       break;
   }
-  mica__check_end(&group);
+  return mica__check_end(&group);
 }
 
 static bool takes(const mica__impl *impl, const types *t) {
@@ -274,44 +276,48 @@ static bool takes(const mica__impl *impl, const types *t) {
 
 /* One variant that the device might choose. The smallest tiles of a kernel (its last variant) see all types, and on the
  * full grid all layouts; the others differ in tiles alone. */
-static void check_variant(mica__check *check, const mica__impl *impl, const mica__variant *variant, bool last) {
+static mica_status check_variant(mica__check *check, const mica__impl *impl, const mica__variant *variant, bool last) {
   bool full = check->level == MICA__CHECK_FULL;
   group_of g = {.a_layout = MICA__LAYOUT_K, .b_layout = MICA__LAYOUT_OUTER};
   for (size_t t = 0; last && t < sizeof all_types / sizeof *all_types; t++) {
     g.types = &all_types[t];
-    if (mica__check_has_dtype(check, g.types->a) && takes(impl, g.types)) check_group(check, impl, variant, &g);
+    if (mica__check_has_dtype(check, g.types->a) && takes(impl, g.types))
+      MICA_TRY(check_group(check, impl, variant, &g));
   }
   g.types = &all_types[0];
   for (int l = 0; l < 9; l++) {
     g.a_layout = l / 3, g.b_layout = l % 3;
     bool ordinary = g.a_layout == MICA__LAYOUT_OUTER && g.b_layout == MICA__LAYOUT_K;
-    if (ordinary || (last && full)) check_group(check, impl, variant, &g);
+    if (ordinary || (last && full)) MICA_TRY(check_group(check, impl, variant, &g));
   }
   g.constant = true;
-  if (last && impl == &mica__gemm_tile) check_group(check, impl, variant, &g);
+  return last && impl == &mica__gemm_tile ? check_group(check, impl, variant, &g) : MICA_OK;
 }
 
 /* What the device would not choose: the full grid runs a GPU's kernel on a CPU once for each layout of tiles in local
  * memory, in its smallest tiles. Building more of them takes a CPU's compiler longer than all other checks together;
  * tests/vendor/run.sh compiles every variant, and on a GPU all of them run. */
-static void check_foreign(mica__check *check, const mica__impl *impl, const mica__variant *variant) {
-  check_group(check, impl, variant, &(group_of){&all_types[0], MICA__LAYOUT_K, MICA__LAYOUT_OUTER, false, false, 0});
-  if (impl != &mica__gemm_mma)
-    check_group(check, impl, variant, &(group_of){&all_types[0], MICA__LAYOUT_OUTER, MICA__LAYOUT_K, false, false, 0});
+static mica_status check_foreign(mica__check *check, const mica__impl *impl, const mica__variant *variant) {
+  MICA_TRY(check_group(check, impl, variant,
+                       &(group_of){&all_types[0], MICA__LAYOUT_K, MICA__LAYOUT_OUTER, false, false, 0}));
+  if (impl == &mica__gemm_mma) return MICA_OK;
+  return check_group(check, impl, variant,
+                     &(group_of){&all_types[0], MICA__LAYOUT_OUTER, MICA__LAYOUT_K, false, false, 0});
 }
 
 /* Another library's: on a GPU all types and layouts that it takes. Its kernels take a CPU's compiler many seconds, so
  * that there one case has to do. */
-static void check_library(mica__check *check, const mica__impl *impl) {
+static mica_status check_library(mica__check *check, const mica__impl *impl) {
   static const types real[] = {{MICA_F32, MICA_F32, MICA_F32}, {MICA_F64, MICA_F64, MICA_F64}};
   bool gpu = !mica__needs_gpu(mica_engine_device(check->engine));
   for (int t = 0; t < (gpu ? 2 : 1); t++)
     for (int l = 0; l < (gpu ? 4 : 1) && mica__check_has_dtype(check, real[t].a); l++)
-      check_group(check, impl, NULL,
-                  &(group_of){&real[t], MICA__LAYOUT_OUTER - l / 2, MICA__LAYOUT_K + l % 2, false, !gpu, 0});
+      MICA_TRY(check_group(check, impl, NULL,
+                           &(group_of){&real[t], MICA__LAYOUT_OUTER - l / 2, MICA__LAYOUT_K + l % 2, false, !gpu, 0}));
+  return MICA_OK;
 }
 
-size_t mica__gemm_check_grid(mica__check *check, size_t first, size_t step) {
+mica_status mica__gemm_check_grid(mica__check *check, size_t first, size_t step, size_t *groups) {
   static const mica__impl *const impls[] = {&mica__gemv_gpu,      &mica__gemm_mma,    &mica__gemm_direct,
                                             &mica__gemm_subgroup, &mica__gemm_splitk, &mica__gemm_gpu};
   const size_t impl_count = sizeof impls / sizeof *impls, type_count = sizeof all_types / sizeof *all_types;
@@ -326,25 +332,37 @@ size_t mica__gemm_check_grid(mica__check *check, size_t first, size_t step) {
     /* How k is split has to do with types and with layouts, but not with both at once. */
     if (impl == &mica__gemm_splitk && t != all_types && l != LAYOUT_K_OUTER) continue;
     group_of g = {.types = t, .a_layout = (int)l / 3, .b_layout = (int)l % 3, .number = ++count};
-    if (step && (count - 1) % step == first) check_group(check, impl, &impl->kernel->variants[v], &g);
+    if (step && (count - 1) % step == first) MICA_TRY(check_group(check, impl, &impl->kernel->variants[v], &g));
   }
-  return count;
+  *groups = count;
+  return MICA_OK;
+}
+
+/* *tried: whether there was any to be run here. */
+static mica_status check_impl(mica__check *check, const mica__impl *impl, bool *tried) {
+  const mica_device_info *device = mica_engine_device(check->engine);
+  const mica__kernel_desc *kernel = impl->kernel;
+  bool foreign = check->level != MICA__CHECK_QUICK || check->dry_run;
+  if (!kernel) {
+    *tried = check->level == MICA__CHECK_FULL || check->dry_run || !mica__needs_gpu(device);
+    return *tried ? check_library(check, impl) : MICA_OK;
+  }
+  const mica__variant *last = NULL, *smallest = &kernel->variants[kernel->variant_count - 1];
+  for (int v = 0; v < kernel->variant_count; v++)
+    if (mica__variant_fits(kernel, &kernel->variants[v], device)) last = &kernel->variants[v];
+  *tried = last || foreign;
+  if (!last && foreign) MICA_TRY(check_foreign(check, impl, smallest));
+  for (const mica__variant *variant = kernel->variants; last && variant <= last; variant++)
+    if (mica__variant_fits(kernel, variant, device)) MICA_TRY(check_variant(check, impl, variant, variant == last));
+  return MICA_OK;
 }
 
 static mica_status check_gemm(mica__check *check) {
-  const mica_device_info *device = mica_engine_device(check->engine);
   for (const mica__impl *const *impl = mica__gemm_impls; *impl; impl++) {
-    const mica__kernel_desc *kernel = (*impl)->kernel;
-    if (!kernel) {
-      if (check->level == MICA__CHECK_FULL || !mica__needs_gpu(device)) check_library(check, *impl);
-      continue;
-    }
-    const mica__variant *last = NULL, *smallest = &kernel->variants[kernel->variant_count - 1];
-    for (int v = 0; v < kernel->variant_count; v++)
-      if (mica__variant_fits(kernel, &kernel->variants[v], device)) last = &kernel->variants[v];
-    if (!last && check->level != MICA__CHECK_QUICK) check_foreign(check, *impl, smallest);
-    for (const mica__variant *variant = kernel->variants; last && variant <= last; variant++)
-      if (mica__variant_fits(kernel, variant, device)) check_variant(check, *impl, variant, variant == last);
+    size_t cases = check->cases;
+    bool tried = false;
+    MICA_TRY(check_impl(check, *impl, &tried));
+    if (check->cases == cases) mica__check_skip(check, (*impl)->name, "any", "", tried);
   }
   return MICA_OK;
 }

@@ -175,10 +175,8 @@ typedef struct walk {
   size_t elements;             /* in local memory, of each of two arrays */
 } walk;
 
-static bool walks(const mica__exec *exec, const planes *p) {
-  unsigned classes = exec->classes;
-  if (!classes) classes = mica__kernel_class(mica_engine_device(mica__queue_engine(exec->queue)));
-  return classes & MICA__ON_CPU && !(p->windows[0].outputs | p->windows[1].outputs | p->windows[2].outputs);
+static bool walks(const mica__exec *exec, const mica__kernel_desc *desc, const planes *p) {
+  return mica__exec_takes(exec, desc) && !(p->windows[0].outputs | p->windows[1].outputs | p->windows[2].outputs);
 }
 
 static bool fits_local(const mica__exec *exec, int64_t elements, mica_dtype dtype) {
@@ -190,7 +188,7 @@ static bool fits_local(const mica__exec *exec, int64_t elements, mica_dtype dtyp
 static walk walk_of_lines(const mica__exec *exec, const planes *p, mica_dtype dtype) {
   const mica__window *w = &p->windows[2];
   walk made = {.width = 16};
-  if (!walks(exec, p)) return made;
+  if (!walks(exec, &max_pool_lines, p)) return made;
   made.length = (p->m[2] - 1) * w->stride + (w->size - 1) * w->dilation + 1;
   int64_t least = p->n[2] < made.length - w->pad ? p->n[2] : made.length - w->pad;
   if (p->m[2] < least) least = p->m[2];
@@ -213,7 +211,7 @@ static int64_t covers(const mica__window *w, int64_t lines, int64_t outputs) {
 static walk walk_of_strips(const mica__exec *exec, const planes *p, mica_dtype dtype) {
   const mica__window *w = &p->windows[2];
   walk made = {.width = 16};
-  if (!walks(exec, p) || w->stride > 2 || p->n[2] < w->stride) return made;
+  if (!walks(exec, &max_pool_grad_strips, p) || w->stride > 2 || p->n[2] < w->stride) return made;
   int64_t least = p->n[2] / w->stride < p->m[2] ? p->n[2] / w->stride : p->m[2];
   while (made.width > least) made.width /= 2;
   int64_t before = (w->size - 1) * w->dilation / w->stride + 1, span = (p->n[2] + w->pad) / w->stride + made.width;
@@ -259,7 +257,7 @@ static mica_status choose(const mica__exec *exec, const mica__kernel_desc *desc,
                           const walk *how, const planes *p, mica__kernel **kernel) {
   int32_t values[MICA__MAX_PARAMS];
   int64_t stride = p->windows[2].stride;
-  mica__exec_values(exec, desc, values);
+  MICA_TRY(mica__exec_values(exec, desc, values));
   mica__kernel_set(desc, values, "X_T", (int32_t)dtype);
   if (mica__kernel_param_index(desc, "INDICES") >= 0) mica__kernel_set(desc, values, "INDICES", positions);
   if (how->per) {

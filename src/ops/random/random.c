@@ -84,7 +84,7 @@ static mica_status launch_random(const mica__exec *exec) {
   int64_t count = mica_tensor_count(exec->output);
   uint64_t key = (uint64_t)attrs->key;
   if (count == 0) return MICA_OK;
-  mica__exec_values(exec, &random_kernel, values);
+  MICA_TRY(mica__exec_values(exec, &random_kernel, values));
   mica__kernel_set(&random_kernel, values, "KIND", attrs->kind);
   mica__kernel_set(&random_kernel, values, "Y_T", (int32_t)dtype);
   mica__kernel_set(&random_kernel, values, "S_T", (int32_t)mica_tensor_dtype(exec->inputs[0]));

@@ -51,7 +51,7 @@ static mica_status launch_cumulative(const mica__exec *exec) {
   int32_t values[MICA__MAX_PARAMS];
   mica__kernel *kernel = NULL;
   if (mica_tensor_count(exec->output) == 0) return MICA_OK;
-  mica__exec_values(exec, &cumulative, values);
+  MICA_TRY(mica__exec_values(exec, &cumulative, values));
   mica__kernel_set(&cumulative, values, "X_T", (int32_t)mica_tensor_dtype(exec->output));
   mica__kernel_set(&cumulative, values, "PRODUCT", how->product);
   mica__kernel_set(&cumulative, values, "EXCLUSIVE", how->exclusive);

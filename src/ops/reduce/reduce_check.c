@@ -82,8 +82,8 @@ static const mica__reduce_view full[] = {
 };
 
 /* The views that one of the two kernels serves. */
-static void check_group(mica__check *check, const mica__kernel_desc *desc, const mica__variant *variant,
-                        mica_reduction reduction, mica_dtype type) {
+static mica_status check_group(mica__check *check, const mica__kernel_desc *desc, const mica__variant *variant,
+                               mica_reduction reduction, mica_dtype type) {
 #define REDUCTION_TEXT(name, text) text,
   static const char *const names[] = {MICA_REDUCTION_LIST(REDUCTION_TEXT)};
 #undef REDUCTION_TEXT
@@ -98,7 +98,7 @@ static void check_group(mica__check *check, const mica__kernel_desc *desc, const
                           (long long)views[i].outer, (long long)views[i].n, (long long)views[i].inner))
       break;
   }
-  mica__check_end(&group);
+  return mica__check_end(&group);
 }
 
 static mica_status check_reduce(mica__check *check) {
@@ -109,7 +109,8 @@ static mica_status check_reduce(mica__check *check) {
       for (int r = MICA_REDUCTION_SUM; r <= MICA_REDUCTION_ARGMAX; r++)
         for (int t = 0; t < types->choice_count; t++)
           if (mica__check_has_dtype(check, (mica_dtype)types->choices[t]))
-            check_group(check, descs[d], &descs[d]->variants[v], (mica_reduction)r, (mica_dtype)types->choices[t]);
+            MICA_TRY(
+                check_group(check, descs[d], &descs[d]->variants[v], (mica_reduction)r, (mica_dtype)types->choices[t]));
   }
   return MICA_OK;
 }

@@ -208,8 +208,9 @@ static const mica__kernel_desc resample_rows = {
     MICA__KERNEL("resample_rows", "resample/resample.cl", params, variants)};
 static const mica__kernel_desc resample_each = {
     MICA__KERNEL("resample_each", "resample/resample.cl", params, variants)};
+static const mica__variant lines_variants[] = {MICA__VARIANT("cpu", MICA__ON_CPU, MICA_F32, 16)};
 static const mica__kernel_desc resample_lines = {
-    MICA__KERNEL("resample_lines", "resample/resample.cl", params, variants)};
+    MICA__KERNEL("resample_lines", "resample/resample.cl", params, lines_variants)};
 
 /* The bytes of a row in local memory. */
 static size_t line_bytes(const sizes *s, mica_dtype dtype) { return ((size_t)s->W + 1) * (dtype == MICA_F64 ? 8 : 4); }
@@ -217,10 +218,9 @@ static size_t line_bytes(const sizes *s, mica_dtype dtype) { return ((size_t)s->
 /* On a CPU a work-item makes whole rows; elsewhere one element, so that neighbouring work-items share their reads. */
 static const mica__kernel_desc *kernel_of(const mica__exec *exec, const sizes *s) {
   const mica_device_info *device = mica_engine_device(mica__queue_engine(exec->queue));
-  unsigned classes = exec->classes ? exec->classes : mica__kernel_class(device);
   if (exec->input_count != WITH_COLUMNS) return &resample_rows;
   bool fits = line_bytes(s, mica_tensor_dtype(exec->output)) <= device->local_bytes;
-  return classes & MICA__ON_CPU && fits ? &resample_lines : &resample_each;
+  return fits && mica__exec_takes(exec, &resample_lines) ? &resample_lines : &resample_each;
 }
 
 static mica_status launch_resample(const mica__exec *exec) {
@@ -232,7 +232,7 @@ static mica_status launch_resample(const mica__exec *exec) {
   int32_t values[MICA__MAX_PARAMS];
   mica__kernel *kernel = NULL;
   if (mica_tensor_count(exec->output) == 0) return MICA_OK;
-  mica__exec_values(exec, desc, values);
+  MICA_TRY(mica__exec_values(exec, desc, values));
   mica__kernel_set(desc, values, "X_T", (int32_t)mica_tensor_dtype(exec->output));
   int64_t width = values[mica__kernel_param_index(desc, "VW")], lines = s.outer * s.P, per = 1;
   while (width > 1 && width > s.W) width /= 2;
@@ -259,7 +259,18 @@ static mica_status launch_resample(const mica__exec *exec) {
 }
 
 static mica_status check_resample(mica__check *check) {
+  /* A row that has no room in local memory. */
+  const int64_t wide = (int64_t)mica_engine_device(check->engine)->local_bytes / 4;
   const mica__launch_case list[] = {
+      {.attrs = &(mica__resample_attrs){0},
+       .inputs = {{MICA_F32, {2, {3, wide}}},
+                  {MICA_I32, {2, {1, 2}}},
+                  {MICA_F32, {2, {1, 2}}},
+                  {MICA_I32, {2, {1, 5}}},
+                  {MICA_F32, {2, {1, 5}}}},
+       .input_count = 5,
+       .bound = {2, 3, 1, (double)wide, 1},
+       .terms = 1},
       {.attrs = &(mica__resample_attrs){1},
        .inputs = {{MICA_F32, {3, {2, 7, 33}}}, {MICA_I32, {2, {3, 5}}}, {MICA_F32, {2, {3, 5}}}},
        .input_count = 3,

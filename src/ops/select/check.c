@@ -16,6 +16,7 @@
 
 mica__check_group mica__check_begin(mica__check *check, const char *kernel, const char *variant, const char *cases) {
   mica__check_group group = {.check = check, .kernel = kernel, .variant = variant};
+  check->groups++;
   snprintf(group.cases, sizeof group.cases, "%s", cases);
   return group;
 }
@@ -33,24 +34,48 @@ bool mica__check_note(mica__check_group *group, mica_status status, const char *
   return false;
 }
 
-void mica__check_end(mica__check_group *group) {
-  mica__check *check = group->check;
-  char cases[160];
-  snprintf(cases, sizeof cases, "%s, %zu case%s", group->cases, group->case_count, group->case_count == 1 ? "" : "s");
-  if (group->status == MICA_OK)
+static void report(mica__check *check, mica_doctor_line line) {
+  line.op = check->op;
+  if (line.status == MICA_OK)
     check->summary.passed++;
-  else if (group->status == MICA_E_UNSUPPORTED)
+  else if (line.status == MICA_E_UNSUPPORTED)
     check->summary.skipped++;
   else
     check->summary.failed++;
-  const mica_doctor_line line = {.op = check->op,
-                                 .kernel = group->kernel,
-                                 .variant = group->variant,
-                                 .cases = cases,
-                                 .status = group->status,
-                                 .message = group->message,
-                                 .worst = group->worst};
   if (check->fn) check->fn(check->user, &line);
+}
+
+mica_status mica__check_end(mica__check_group *group) {
+  mica__check *check = group->check;
+  char cases[160];
+  if (group->case_count == 0) return MICA_OK;
+  snprintf(cases, sizeof cases, "%s, %zu case%s", group->cases, group->case_count, group->case_count == 1 ? "" : "s");
+  check->cases += group->case_count;
+  mica__text_addf(&check->run, "\n%s.%s\n", group->kernel, group->variant);
+  report(check, (mica_doctor_line){.kernel = group->kernel,
+                                   .variant = group->variant,
+                                   .cases = cases,
+                                   .status = group->status,
+                                   .message = group->message,
+                                   .worst = group->worst});
+  bool of_the_kernel = group->status == MICA_OK || group->status == MICA_E_NUMERIC || group->status == MICA_E_BUILD ||
+                       group->status == MICA_E_UNSUPPORTED;
+  return of_the_kernel ? MICA_OK
+                       : mica__fail(group->status, "%s.%s: %s", group->kernel, group->variant, group->message);
+}
+
+void mica__check_skip(mica__check *check, const char *kernel, const char *variant, const char *cases, bool tried) {
+  report(check, (mica_doctor_line){.kernel = kernel,
+                                   .variant = variant,
+                                   .cases = cases,
+                                   .status = MICA_E_UNSUPPORTED,
+                                   .message = tried ? MICA__NO_CASE : "it is for other devices"});
+}
+
+static bool has_run(const mica__check *check, const char *kernel, const char *variant) {
+  char line[160];
+  snprintf(line, sizeof line, "\n%s.%s\n", kernel, variant);
+  return check->run.data && strstr(check->run.data, line);
 }
 
 /* splitmix64: short, and good enough to fill test data. */
@@ -176,18 +201,36 @@ mica_status mica__check_compare(mica__check_group *group, const mica__check_tens
   return status;
 }
 
-mica_status mica__check_run(mica_engine *engine, const mica__op *op, mica__check_level level, mica_doctor_fn *fn,
-                            void *user, mica_doctor_summary *summary) {
+static mica_status run(mica_engine *engine, const mica__op *op, mica__check_level level, bool dry, mica_doctor_fn *fn,
+                       void *user, mica_doctor_summary *summary) {
   mica__check check = {.engine = engine,
                        .queue = mica_engine_queue(engine),
                        .level = level,
                        .op = op->name,
                        .fn = fn,
                        .user = user,
-                       .random = SEED};
+                       .random = SEED,
+                       .dry_run = dry};
   mica_status status = op->check(&check);
+  for (const mica__kernel_desc *const *kernel = op->kernels; status == MICA_OK && check.launches && kernel && *kernel;
+       kernel++)
+    for (int v = 0; v < (*kernel)->variant_count; v++)
+      if (!has_run(&check, (*kernel)->name, (*kernel)->variants[v].name))
+        mica__check_skip(&check, (*kernel)->name, (*kernel)->variants[v].name, op->name, true);
+  if (status == MICA_OK) status = mica__text_status(&check.run);
+  mica__text_free(&check.run);
   summary->passed += check.summary.passed;
   summary->failed += check.summary.failed;
   summary->skipped += check.summary.skipped;
   return status;
+}
+
+mica_status mica__check_run(mica_engine *engine, const mica__op *op, mica__check_level level, mica_doctor_fn *fn,
+                            void *user, mica_doctor_summary *summary) {
+  return run(engine, op, level, false, fn, user, summary);
+}
+
+mica_status mica__check_list(mica_engine *engine, const mica__op *op, mica__check_level level, mica_doctor_fn *fn,
+                             void *user, mica_doctor_summary *summary) {
+  return run(engine, op, level, true, fn, user, summary);
 }

@@ -21,6 +21,11 @@ typedef struct mica__check {
   void *user;
   mica_doctor_summary summary;
   uint64_t random; /* state of the generator; the same in every run */
+  size_t groups;   /* begun so far */
+  size_t cases;    /* of the lines so far */
+  mica__text run;  /* KERNEL.VARIANT of every line with cases, each between newlines */
+  bool launches;   /* mica__check_launches was asked, which sees every kernel that it runs */
+  bool dry_run;    /* conv and gemm: cases are made and counted, not launched */
 } mica__check;
 
 /* The cases of one variant, joined into one line of the report. */
@@ -39,7 +44,14 @@ mica__check_group mica__check_begin(mica__check *check, const char *kernel, cons
  * ("f16 n=17"). Returns whether the group goes on: it ends at the first case that is not right. */
 bool mica__check_note(mica__check_group *group, mica_status status, const char *where, ...)
     __attribute__((format(printf, 3, 4)));
-void mica__check_end(mica__check_group *group);
+/* Reports the group, unless it has no case. A status that says nothing of the kernel (it is neither MICA_E_NUMERIC,
+ * MICA_E_BUILD nor MICA_E_UNSUPPORTED) is returned: the examination cannot go on. */
+MICA_CHECKED mica_status mica__check_end(mica__check_group *group);
+
+/* Reports a kernel, or an implementation, that was not run: no case suited it, or none was tried, since it is for other
+ * devices. The former is a defect of the check; the tests look for its sentence, MICA__NO_CASE. */
+#define MICA__NO_CASE "no case"
+void mica__check_skip(mica__check *check, const char *kernel, const char *variant, const char *cases, bool tried);
 
 /* A tensor whose content is also known to the host as doubles. Guard elements stand on both sides of it. */
 typedef struct mica__check_tensor {
@@ -76,5 +88,9 @@ bool mica__check_has_dtype(const mica__check *check, mica_dtype dtype);
 struct mica__op;
 mica_status mica__check_run(mica_engine *engine, const struct mica__op *op, mica__check_level level, mica_doctor_fn *fn,
                             void *user, mica_doctor_summary *summary);
+/* The lines that it would have on any device, with the numbers of cases, for an op that chooses among implementations
+ * (conv, gemm): nothing is launched. */
+mica_status mica__check_list(mica_engine *engine, const struct mica__op *op, mica__check_level level,
+                             mica_doctor_fn *fn, void *user, mica_doctor_summary *summary);
 
 #endif

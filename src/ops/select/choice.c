@@ -81,13 +81,22 @@ static void plan_task(const mica__impl *impl, mica__task *task) {
   if (impl->plan) impl->plan(task);
 }
 
+/* True if a check or a tuner found the implementation wrong with this variant. One that is named like its kernel is
+ * known by that. */
+static bool is_bad_with(mica_engine *engine, const mica__impl *impl, const mica__variant *variant) {
+  char name[MICA__TUNING_TEXT];
+  snprintf(name, sizeof name, "%s.%s", impl->name, variant->name);
+  return mica__tuning_is_bad(engine, name);
+}
+
 bool mica__choice_is_open(mica_engine *engine, const mica__choice *choice, const void *problem) {
   const mica_device_info *device = mica_engine_device(engine);
   char name[MICA__TUNING_TEXT];
   if (is_left_out(choice->impl)) return false;
   if (mica__tuning_is_bad(engine, mica__choice_format(choice, name))) return false;
   if (choice->base && (!mica__variant_fits(choice->impl->kernel, &choice->variant, device) ||
-                       mica__variant_is_bad(engine, choice->impl->kernel, choice->base)))
+                       mica__variant_is_bad(engine, choice->impl->kernel, choice->base) ||
+                       is_bad_with(engine, choice->impl, choice->base)))
     return false;
   if (choice->impl->unable && choice->impl->unable(problem)) return false;
   mica__task task = {
@@ -122,7 +131,7 @@ static const char *reason_against(mica_engine *engine, const mica__impl *impl, m
   mica__attempt_begin();
   if (mica__kernel_choose(engine, impl->kernel, &variant) != MICA_OK) reason = "its kernels are wrong on this device";
   mica__attempt_end();
-  return reason;
+  return !reason && is_bad_with(engine, impl, variant) ? "its results are wrong on this device" : reason;
 }
 
 mica__choice mica__choose(mica_engine *engine, const mica__impl *const *list, const void *problem, const char *key) {

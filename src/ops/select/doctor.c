@@ -12,11 +12,17 @@ typedef struct examination {
   mica_engine *engine;
   mica_doctor_fn *fn;
   void *user;
-  mica__text failed; /* names of variants, each between newlines */
+  mica__text named, passed, failed; /* KERNEL.VARIANT of lines, each between newlines */
 } examination;
 
 static void variant_name(char name[MICA__TUNING_TEXT], const char *kernel, const char *variant) {
   snprintf(name, MICA__TUNING_TEXT, "%s.%s", kernel, variant);
+}
+
+static bool holds(const mica__text *names, const char *name) {
+  char line[MICA__TUNING_TEXT + 2];
+  snprintf(line, sizeof line, "\n%s\n", name);
+  return names->data && strstr(names->data, line);
 }
 
 /* A directory that cannot be written costs the memory of it, not the examination. */
@@ -24,11 +30,15 @@ static void log_unless_ok(mica_status status) {
   if (status != MICA_OK) mica__log(MICA_LOG_LEVEL_INFO, "the doctor's finding is not kept: %s", mica_error_message());
 }
 
+/* Wrong results and kernels that cannot be built speak against a variant; that memory was short, say, does not. */
 static void take_note(void *user, const mica_doctor_line *line) {
   examination *e = user;
-  if (line->status != MICA_OK && line->status != MICA_E_UNSUPPORTED) {
-    char name[MICA__TUNING_TEXT];
-    variant_name(name, line->kernel, line->variant);
+  char name[MICA__TUNING_TEXT];
+  bool bad = line->status == MICA_E_NUMERIC || line->status == MICA_E_BUILD;
+  variant_name(name, line->kernel, line->variant);
+  mica__text_addf(&e->named, "\n%s\n", name);
+  if (line->status == MICA_OK) mica__text_addf(&e->passed, "\n%s\n", name);
+  if (bad) {
     mica__text_addf(&e->failed, "\n%s\n", name);
     mica__attempt_begin();
     log_unless_ok(mica__tuning_quarantine(e->engine, name, line->message));
@@ -37,43 +47,80 @@ static void take_note(void *user, const mica_doctor_line *line) {
   if (e->fn) e->fn(e->user, line);
 }
 
-static bool has_failed(const examination *e, const char *name) {
-  char line[MICA__TUNING_TEXT + 2];
-  snprintf(line, sizeof line, "\n%s\n", name);
-  return e->failed.data && strstr(e->failed.data, line);
+static void unquarantine(examination *e, const char *name) {
+  if (!holds(&e->failed, name) && mica__tuning_is_bad(e->engine, name))
+    log_unless_ok(mica__tuning_unquarantine(e->engine, name));
 }
 
-/* Variants that an earlier examination found wrong, with another driver or a broken kernel, and this one did not. */
-static void unquarantine(examination *e, const mica__op *op) {
-  for (const mica__kernel_desc *const *kernel = op->kernels; *kernel; kernel++)
+/* Releases what an earlier examination found wrong, with another driver or a broken kernel, and this one did not. A
+ * kernel that no line names is part of implementations that lines do name. */
+static void release(examination *e, const mica__op *op) {
+  for (const mica__kernel_desc *const *kernel = op->kernels; kernel && *kernel; kernel++)
     for (int v = 0; v < (*kernel)->variant_count; v++) {
       char name[MICA__TUNING_TEXT];
       variant_name(name, (*kernel)->name, (*kernel)->variants[v].name);
-      if (mica__tuning_is_bad(e->engine, name) && !has_failed(e, name))
-        log_unless_ok(mica__tuning_unquarantine(e->engine, name));
+      if (!holds(&e->named, name)) unquarantine(e, name);
     }
+  for (const char *at = e->passed.data; at && *at;) {
+    char name[MICA__TUNING_TEXT];
+    size_t n = strcspn(at, "\n");
+    if (n > 0 && n < sizeof name) {
+      memcpy(name, at, n);
+      name[n] = '\0';
+      unquarantine(e, name);
+    }
+    at += n + (at[n] == '\n');
+  }
 }
 
-mica_status mica_doctor_run(mica_engine *engine, const char *op_name, mica_doctor_fn *fn, void *user,
+/* True if the op is of this name, or one of its kernels is. */
+static bool is_named(const mica__op *op, const char *name) {
+  if (!strcmp(op->name, name)) return true;
+  for (const mica__kernel_desc *const *kernel = op->kernels; kernel && *kernel; kernel++)
+    if (!strcmp((*kernel)->name, name)) return true;
+  return false;
+}
+
+static mica_status examine(examination *e, const mica__op *op, mica_doctor_summary *total) {
+  mica_status status = mica__check_run(e->engine, op, MICA__CHECK_QUICK, take_note, e, total);
+  if (status == MICA_OK) {
+    mica__attempt_begin();
+    release(e, op);
+    mica__attempt_end();
+  }
+  mica__text_free(&e->named);
+  mica__text_free(&e->passed);
+  mica__text_free(&e->failed);
+  return status;
+}
+
+static mica_status fail_unknown(const char *name) {
+  mica__text names = {0};
+  for (size_t i = 0; i < mica__op_count; i++)
+    if (mica__ops[i]->check) mica__text_addf(&names, "%s%s", names.length ? ", " : "", mica__ops[i]->name);
+  mica_status status = mica__text_status(&names);
+  if (status == MICA_OK)
+    status = mica__fail(MICA_E_NOT_FOUND, "there is no op or kernel %s to examine; there are %s", name, names.data);
+  mica__text_free(&names);
+  return status;
+}
+
+mica_status mica_doctor_run(mica_engine *engine, const char *name, mica_doctor_fn *fn, void *user,
                             mica_doctor_summary *summary) {
   if (!engine || !summary) return mica__fail(MICA_E_INVALID, "mica_doctor_run: a pointer is NULL");
   if (mica_engine_device(engine)->device_class == MICA_DEVICE_CLASS_NULL)
     return mica__fail(MICA_E_UNSUPPORTED, "the null device runs no kernels; there is nothing to examine");
   mica_doctor_summary total = {0};
-  examination e = {.engine = engine, .fn = fn, .user = user};
   mica_status status = MICA_OK;
   bool found = false;
   for (size_t i = 0; status == MICA_OK && i < mica__op_count; i++) {
     const mica__op *op = mica__ops[i];
-    if (!op->check || (op_name && strcmp(op->name, op_name) != 0)) continue;
+    if (!op->check || (name && !is_named(op, name))) continue;
+    examination e = {.engine = engine, .fn = fn, .user = user};
     found = true;
-    status = mica__check_run(engine, op, MICA__CHECK_QUICK, take_note, &e, &total);
-    mica__attempt_begin();
-    if (status == MICA_OK) unquarantine(&e, op);
-    mica__attempt_end();
+    status = examine(&e, op, &total);
   }
-  mica__text_free(&e.failed);
-  if (!found) return mica__fail(MICA_E_NOT_FOUND, "there is no op %s with kernels to examine", op_name ? op_name : "");
+  if (!found) return fail_unknown(name ? name : "");
   if (status == MICA_OK) *summary = total;
   return status;
 }

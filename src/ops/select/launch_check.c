@@ -6,14 +6,41 @@
 
 #include <math.h>
 #include <mica/ops.h>
+#include <stdio.h>
 #include <stdlib.h>
 
-void mica__exec_values(const mica__exec *exec, const mica__kernel_desc *desc, int32_t *values) {
-  const mica__variant *variant = NULL;
-  for (int v = 0; exec->classes && !variant && v < desc->variant_count; v++)
-    if (desc->variants[v].classes & exec->classes) variant = &desc->variants[v];
-  if (!variant) variant = mica__kernel_variant(desc, mica_engine_device(mica__queue_engine(exec->queue)));
+static mica_status note(mica__launch_notes *notes, const mica__kernel_desc *desc, const mica__variant *variant) {
+  for (size_t i = 0; i < notes->count; i++)
+    if (notes->list[i].kernel == desc && notes->list[i].variant == variant) return MICA_OK;
+  if (notes->count == MICA__LAUNCH_NOTES)
+    return mica__fail(MICA_E_STATE, "a launch of more than %d kernels cannot be checked", MICA__LAUNCH_NOTES);
+  notes->list[notes->count].kernel = desc;
+  notes->list[notes->count++].variant = variant;
+  return MICA_OK;
+}
+
+static const mica__variant *of_classes(const mica__kernel_desc *desc, unsigned classes) {
+  for (int v = 0; v < desc->variant_count; v++)
+    if (desc->variants[v].classes & classes) return &desc->variants[v];
+  return NULL;
+}
+
+mica_status mica__exec_values(const mica__exec *exec, const mica__kernel_desc *desc, int32_t *values) {
+  const mica__variant *variant = of_classes(desc, exec->classes);
+  if (!variant) MICA_TRY(mica__kernel_choose(mica__queue_engine(exec->queue), desc, &variant));
+  if (exec->notes) MICA_TRY(note(exec->notes, desc, variant));
   mica__kernel_values(desc, variant, values);
+  return MICA_OK;
+}
+
+bool mica__exec_takes(const mica__exec *exec, const mica__kernel_desc *desc) {
+  mica_engine *engine = mica__queue_engine(exec->queue);
+  if (exec->classes) return of_classes(desc, exec->classes) != NULL;
+  for (int v = 0; v < desc->variant_count; v++)
+    if (mica__variant_fits(desc, &desc->variants[v], mica_engine_device(engine)) &&
+        !mica__variant_is_bad(engine, desc, &desc->variants[v]))
+      return true;
+  return false;
 }
 
 /* One case as it runs. */
@@ -84,7 +111,7 @@ static void find_bounds(const mica__launch_case *c, int32_t k, run *r) {
 }
 
 static mica_status run_case(mica__check_group *group, const mica__op *op, const mica__launch_case *c, unsigned classes,
-                            run *r) {
+                            mica__launch_notes *notes, run *r) {
   mica__check *check = group->check;
   const mica_tensor *inputs[MICA__CHECK_INPUTS] = {0};
   mica_tensor *outputs[MICA__MAX_RESULTS] = {0};
@@ -106,7 +133,8 @@ static mica_status run_case(mica__check_group *group, const mica__op *op, const 
                      .input_count = c->input_count,
                      .output = outputs[0],
                      .outputs = outputs,
-                     .classes = classes};
+                     .classes = classes,
+                     .notes = notes};
   MICA_TRY(op->launch(&exec));
   for (int32_t k = 0; k < r->results; k++) {
     find_bounds(c, k, r);
@@ -120,6 +148,60 @@ static mica_status run_case(mica__check_group *group, const mica__op *op, const 
   return mica__check_compare(group, &r->outputs[0], r->want[0], r->magnitude[0]);
 }
 
+/* The groups of one class: one for each kernel and variant met; the first is for launches that fail before any. */
+typedef struct class_groups {
+  mica__check_group list[1 + MICA__LAUNCH_NOTES];
+  const mica__variant *variants[1 + MICA__LAUNCH_NOTES];
+  size_t count;
+} class_groups;
+
+static mica_status find_group(class_groups *groups, const mica__kernel_desc *kernel, const mica__variant *variant,
+                              mica__check_group **out) {
+  size_t at = 1;
+  while (at < groups->count && (groups->variants[at] != variant || groups->list[at].kernel != kernel->name)) at++;
+  if (at == 1 + MICA__LAUNCH_NOTES)
+    return mica__fail(MICA_E_STATE, "an op of more than %d kernels cannot be checked", MICA__LAUNCH_NOTES);
+  if (at == groups->count) {
+    groups->variants[groups->count++] = variant;
+    groups->list[at] = mica__check_begin(groups->list[0].check, kernel->name, variant->name, groups->list[0].cases);
+  }
+  *out = &groups->list[at];
+  return MICA_OK;
+}
+
+/* Adds a case to the groups of what it launched. *right: whether the checking goes on. */
+static mica_status add_case(class_groups *groups, const mica__launch_notes *notes, mica_status status, double worst,
+                            size_t number, bool *right) {
+  /* A kernel that cannot be built is the last that was asked for. */
+  size_t first = status == MICA_E_BUILD && notes->count > 0 ? notes->count - 1 : 0;
+  *right = status == MICA_OK;
+  if (notes->count == 0 && status != MICA_OK) mica__check_note(&groups->list[0], status, "case %zu", number);
+  for (size_t n = first; n < notes->count; n++) {
+    mica__check_group *group = NULL;
+    MICA_TRY(find_group(groups, notes->list[n].kernel, notes->list[n].variant, &group));
+    if (worst > group->worst) group->worst = worst;
+    mica__check_note(group, status, "case %zu of %s", number, groups->list[0].cases);
+  }
+  return MICA_OK;
+}
+
+static mica_status check_class(mica__check *check, const mica__op *op, const mica__launch_case *list, size_t count,
+                               unsigned class, class_groups *groups) {
+  bool right = true;
+  for (size_t i = 0; right && i < count; i++) {
+    run r = {0};
+    mica__launch_notes notes = {.count = 0};
+    mica__check_group now = {.check = check};
+    bool wanted = true;
+    for (int32_t t = 0; t < list[i].input_count; t++)
+      wanted = wanted && mica__check_has_dtype(check, list[i].inputs[t].dtype);
+    mica_status status = wanted ? run_case(&now, op, &list[i], class, &notes, &r) : MICA_OK;
+    free_run(&r);
+    MICA_TRY(add_case(groups, &notes, status, now.worst, i, &right));
+  }
+  return MICA_OK;
+}
+
 mica_status mica__check_launches(mica__check *check, const mica__op *op, const char *cases,
                                  const mica__launch_case *list, size_t count) {
   static const struct {
@@ -129,18 +211,18 @@ mica_status mica__check_launches(mica__check *check, const mica__op *op, const c
       {"cpu", MICA__ON_CPU},
       {"gpu", MICA__ON_GPU},
   };
-  for (size_t k = 0; k < sizeof classes / sizeof *classes; k++) {
-    mica__check_group group = mica__check_begin(check, op->name, classes[k].name, cases);
-    for (size_t i = 0; i < count; i++) {
-      run r = {0};
-      bool wanted = true;
-      for (int32_t t = 0; t < list[i].input_count; t++)
-        wanted = wanted && mica__check_has_dtype(check, list[i].inputs[t].dtype);
-      mica_status status = wanted ? run_case(&group, op, &list[i], classes[k].bit, &r) : MICA_OK;
-      free_run(&r);
-      if (!mica__check_note(&group, status, "case %zu of %s", i, cases)) break;
+  mica_status status = MICA_OK;
+  check->launches = true;
+  for (size_t k = 0; status == MICA_OK && k < sizeof classes / sizeof *classes; k++) {
+    class_groups groups = {.count = 1};
+    char text[96];
+    snprintf(text, sizeof text, "%s as on a %s", cases, classes[k].name);
+    groups.list[0] = mica__check_begin(check, op->name, classes[k].name, text);
+    status = check_class(check, op, list, count, classes[k].bit, &groups);
+    for (size_t g = 0; g < groups.count; g++) {
+      mica_status ended = mica__check_end(&groups.list[g]);
+      if (status == MICA_OK) status = ended;
     }
-    mica__check_end(&group);
   }
-  return MICA_OK;
+  return status;
 }

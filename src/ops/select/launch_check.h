@@ -19,11 +19,27 @@ typedef struct mica__launch_case {
   uint32_t unwanted; /* bit k: the launch gets no tensor for result k */
 } mica__launch_case;
 
-/* All cases as one line of the report for each class. Fails only when the checking itself cannot go on. */
+/* All cases for each class, as one line of the report for each kernel and variant that their launches took. A case that
+ * is wrong speaks against every kernel of its launch. Fails only when the checking itself cannot go on. */
 mica_status mica__check_launches(mica__check *check, const mica__op *op, const char *cases,
                                  const mica__launch_case *list, size_t count);
 
-/* The values of a kernel for these tensors: the variant of exec->classes, or the device's own. */
-void mica__exec_values(const mica__exec *exec, const struct mica__kernel_desc *desc, int32_t *values);
+/* The values of a kernel for these tensors: the variant of exec->classes, or what mica__kernel_choose finds, which
+ * leaves out what is in quarantine. MICA_E_UNSUPPORTED where nothing is left. */
+MICA_CHECKED mica_status mica__exec_values(const mica__exec *exec, const mica__kernel_desc *desc, int32_t *values);
+
+/* For an op with several kernels for the same: whether the launch may take this one, a variant of which suits
+ * exec->classes, or the device and is not in quarantine. */
+bool mica__exec_takes(const mica__exec *exec, const mica__kernel_desc *desc);
+
+/* The kernels and variants of a launch, noted by mica__exec_values. */
+#define MICA__LAUNCH_NOTES 8
+typedef struct mica__launch_notes {
+  struct {
+    const mica__kernel_desc *kernel;
+    const mica__variant *variant;
+  } list[MICA__LAUNCH_NOTES];
+  size_t count;
+} mica__launch_notes;
 
 #endif
