@@ -1,11 +1,11 @@
 /* conv/wgrad_reduce.cl: the second half of every weight gradient on CPUs: dW from the partial sums T.
  *
  * T is [PARTS][groups * panels][tiles][taps][MR][NR] of float, NR = NV * 16; parts are added in their order, so that
- * the same inputs give the same bits. Lanes are channels (PANEL 1) or filters (2; 3, where rows are pairs of channel
- * and tap, here channels of one tap). Taps are those of the filter from `first` on (PANEL 3: all); the others are
- * zero. size: groups, channels and filters of one, PARTS, the filter's depth, height and width; box: first depth,
- * height and width, and how many. dW is [G KG][CG][filter]. NDRange: groups * panels, tiles; work-group (1, 1, 1).
- * scratch: (MR + 1) * NR * the filter's taps + 16 floats (PANEL 3: as of one tap). */
+ * the same inputs give the same bits. Lanes are channels (PANEL_X) or filters (PANEL_Y; PANEL_Y_TAPS, where rows are
+ * pairs of channel and tap, here channels of one tap). Taps are those of the filter from `first` on (PANEL_Y_TAPS:
+ * all); the others are zero. size: groups, channels and filters of one, PARTS, the filter's depth, height and width;
+ * box: first depth, height and width, and how many. dW is [G KG][CG][filter]. NDRange: groups * panels, tiles;
+ * work-group (1, 1, 1). scratch: (MR + 1) * NR * the filter's taps + 16 floats (PANEL_Y_TAPS: as of one tap). */
 #include "common/simd.clh"
 #include "common/transpose.clh"
 
@@ -19,9 +19,9 @@
 #define NV 2
 #endif
 
-#define X 1
-#define Y 2
-#define Y_TAPS 3
+#define PANEL_X 1
+#define PANEL_Y 2
+#define PANEL_Y_TAPS 3
 #define NR (NV * VW)
 
 /* Stores the transpose of `count` rows from[i][NR]: `count` adjacent elements of each of `lanes` lanes, which are
@@ -71,17 +71,15 @@ static inline void store_adjacent_columns(__local float *from, const int count, 
 CPU_KERNEL conv_wgrad_reduce(const int8 size, const int8 box, __global const float *restrict T, const long T_at,
                              __global STORAGE(D_T) *restrict D, const long D_at, __local float *scratch) {
   const int CG = size.s1, KG = size.s2, PARTS = size.s3, R1 = size.s5, R2 = size.s6, all = size.s4 * R1 * R2;
-  const bool paired = PANEL == Y_TAPS;
+  const bool paired = PANEL == PANEL_Y_TAPS;
   const int taps = paired ? 1 : all, summed = paired ? 1 : box.s3 * box.s4 * box.s5, channels = paired ? CG * all : CG;
-  const int lane_count = PANEL == X
-  ? channels : KG, row_count = PANEL == X
-  ? KG : channels;
+  const int lane_count = PANEL == PANEL_X ? channels : KG, row_count = PANEL == PANEL_X ? KG : channels;
   const int panels = (lane_count + NR - 1) / NR, tiles = (row_count + MR - 1) / MR, tile = (int)get_group_id(1);
   const int g = (int)get_group_id(0) / panels, panel = (int)get_group_id(0) % panels;
   const long block = (long)summed * MR * NR, part = (long)get_num_groups(0) * tiles * block;
   const int lanes = min(NR, lane_count - panel * NR), rows = min(MR, row_count - tile * MR);
   __local float *buffer = scratch + MR * taps * NR;
-#if PANEL != X
+#if PANEL != PANEL_X
   const long at = D_at + (((long)g * KG + panel * NR) * channels + (long)tile * MR) * taps;
   for (int lane = 0; lane < lanes; lane++)
     for (int i = 0; i < rows * taps + VW; i += VW) PREFETCH_WRITE(D + at + (long)lane * channels * taps + i);
@@ -99,7 +97,7 @@ CPU_KERNEL conv_wgrad_reduce(const int8 size, const int8 box, __global const flo
         STOREV(f32, VW, sum, scratch, (row * taps + tap) * NR + v);
       }
   }
-#if PANEL == X
+#if PANEL == PANEL_X
   for (int row = 0; row < rows; row++) {
     const long at = D_at + (((long)g * KG + tile * MR + row) * CG + panel * NR) * taps;
     store_adjacent_columns(scratch + row * taps * NR, taps, lanes, buffer, D, at);

@@ -114,8 +114,7 @@
 /* Puts the share into the local tile. */
 #define DEPOSIT(X, tile)                                                                                               \
   UNROLL for (int i = 0; i < FETCHES_##X; i++) {                                                                       \
-    const int at = TILE_OUTER(X) + TILE_DEPTH(X) * PITCH_##X                                                           \
-    +i *(OUTER_STEP(X) + DEPTH_STEP(X) * PITCH_##X);                                                                   \
+    const int at = TILE_OUTER(X) + TILE_DEPTH(X) * PITCH_##X + i * (OUTER_STEP(X) + DEPTH_STEP(X) * PITCH_##X);        \
     if (ALONG_K(X)) {                                                                                                  \
       acc_t lanes[VEC];                                                                                                \
       MICA_VSTORE(VEC, OF(X, share)[i], lanes, 0);                                                                     \

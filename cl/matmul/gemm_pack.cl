@@ -23,8 +23,8 @@
 #endif
 #define PACK_PARAMS                                                                                                    \
   const int batches, const int outer, const int K, const int width, const int pitch, const int KB,                     \
-      __global const float *X                                                                                          \
-  , const long X_at, const long X_batch, const long X_outer, const long X_k, __global float *P, const long P_at
+      __global const float *X, const long X_at, const long X_batch, const long X_outer, const long X_k,                \
+      __global float *P, const long P_at
 
 #if NV == 0
 RANGE_KERNEL gemm_pack(PACK_PARAMS) {
@@ -33,8 +33,7 @@ RANGE_KERNEL gemm_pack(PACK_PARAMS) {
   if (index < (long)K * panels * batches) {
     const int k = index % K, first = index / K % panels * width, count = min(width, outer - first);
     const long from = X_at + index / K / panels * X_batch + first * X_outer + k * X_k, to = P_at + index * pitch;
-    for (int i = 0; i < count; i++) P[to + i] = X
-    [from + i * X_outer];
+    for (int i = 0; i < count; i++) P[to + i] = X[from + i * X_outer];
     for (int i = count; i < pitch; i++) P[to + i] = 0.0f;
   }
 }

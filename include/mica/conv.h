@@ -38,8 +38,8 @@ MICA_API MICA_CHECKED mica_status mica_op_conv_fwd(mica_queue *queue, const mica
                                                    const mica_tensor *x, const mica_tensor *w,
                                                    const mica_conv_epilogue *epilogue, mica_tensor *y);
 /* The gradient with respect to x, from that with respect to y:
- *   dx[n, c, h, w] = sum over k, p, q, r, s with h = p stride - pad + r dilation (w likewise) of dy[n, k, p, q] w[k, c,
- *   r, s]
+ *   dx[n, c, h, w] = sum of dy[n, k, p, q] w[k, c, r, s]
+ *                    over k, p, q, r, s with h = p stride - pad + r dilation, w likewise
  * A transposed convolution of dy. The bias of the epilogue has C elements. */
 MICA_API MICA_CHECKED mica_status mica_op_conv_bwd_data(mica_queue *queue, const mica_conv_config *config,
                                                         const mica_tensor *dy, const mica_tensor *w,

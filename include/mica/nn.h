@@ -105,9 +105,9 @@ MICA_API const char *mica_init_name(mica_init kind);
 
 typedef struct mica_init_config {
   mica_init kind;
-  double
-      value; /* CONSTANT: the value; UNIFORM: the bound b of [-b, b); NORMAL ones: the deviation (for these three 0 is
-                 * 0); else the gain g, 0: 1 */
+  /* CONSTANT: the value; UNIFORM: the bound b of [-b, b); NORMAL and TRUNCATED_NORMAL: the deviation (for these, 0 is
+   * 0). Others: the gain g, 0: 1. */
+  double value;
   bool fan_out;   /* KAIMING: by fan_out instead of fan_in */
   int64_t fan_in; /* in place of the fan_in that the shape has; 0 for none */
 } mica_init_config;

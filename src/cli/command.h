@@ -1,9 +1,8 @@
 /* cli/command.h: the subcommands of `mica`, and the table of all of them.
  *
  * A new subcommand is a file src/cli/cmd_<name>.c that defines cli_command_<name>, and a row of
- * cli/commands.def. Its
- * options are rows of a table; the parser fills a struct from them and --help is written from them, so that neither
- * can say what the other does not do. */
+ * cli/commands.def. Its options are rows of a table; the parser fills a struct from them and --help is written from
+ * them, so that neither can say what the other does not do. */
 #ifndef MICA_CLI_COMMAND_H
 #define MICA_CLI_COMMAND_H
 

@@ -38,7 +38,7 @@ static void find_depends(const mica__fused *fused, mica__fused_plan *plan) {
   }
 }
 
-/* Levels, and from them the number of walks. */
+/* Assigns each instruction its level and counts the walks over the row. */
 static void find_levels(const mica__fused *fused, mica__fused_plan *plan) {
   plan->walks = 0;
   for (int32_t k = 0; k < fused->count; k++) {

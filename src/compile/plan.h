@@ -41,8 +41,8 @@ typedef struct mica__plan {
   mica_buffer *arena, *constants, *results;
   mica__plan_output *outputs;
   mica__recording *recording; /* NULL until recorded */
-  /* What still steps, and ops (mica__exec.prologue), compute from constants and parameters alone, and the count of
-   * the parameters' changes when it last ran. */
+  /* The prologue: invariant steps, and launches that ops ask for (mica__exec.prologue), which depend on constants and
+   * parameters alone; and the count of the parameters' changes when it last ran. */
   mica__recording *prologue;
   uint64_t changes;
   int32_t *step_of_launch; /* by launch: the step, or -1 - assignment for a copy */

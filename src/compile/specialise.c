@@ -78,8 +78,7 @@ static int32_t *find_slot(sweep *s, const draft *d) {
 }
 
 /* Adds the draft, or finds its like. Each run of a template draws inputs and parameters from outside: they are unique
- * by
- * their names, which the caller sets. */
+ * by their names, which the caller sets. */
 static mica_status put(sweep *s, const draft *d, int32_t *id) {
   bool merge = s->simplify && d->op != &mica__op_input && d->op != &mica__op_parameter;
   int32_t *slot = merge ? find_slot(s, d) : NULL, results = d->op->results ? d->op->results : 1;

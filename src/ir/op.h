@@ -186,8 +186,7 @@ typedef struct mica__op {
    * attributes of known shapes. */
   bool (*view)(const struct mica__node *node, mica_shape input, mica__access *access);
   /* LAUNCH: whether it can do what a user does; see mica__epilogue_fusion. The user's shape has as many elements as
-   * the result
-   * and the same last dimension. May be NULL. */
+   * the result and the same last dimension. May be NULL. */
   bool (*fuse_epilogue)(mica__epilogue_fusion *fusion);
   /* LAUNCH: whether its result times the user's other operand is the same launch on its own operand *operand times that
    * factor in *shape; the user must be a product of two. Of fusion nothing is filled. May be NULL. */

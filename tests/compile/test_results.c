@@ -79,18 +79,16 @@ static mica_status launch_cell(const mica__exec *exec) {
   for (int k = 0; status == MICA_OK && k < RESULTS; k++) {
     if (!exec->outputs[k]) continue;
     asked |= 1u << k;
-    const mica_arg args[] = {
-      MICA_ARG_TENSOR(exec->inputs[X]),
-      MICA_ARG_TENSOR(exec->inputs[H]),
-      MICA_ARG_TENSOR(exec->inputs[C]),
-      MICA_ARG_TENSOR(exec->inputs[W]),
-      MICA_ARG_TENSOR(exec->inputs[R]),
-      MICA_ARG_TENSOR(exec->outputs[NEXT_C]),
-      MICA_ARG_TENSOR(exec->outputs[k]),
-      MICA_ARG_INT(k),
-      MICA_ARG_INT(in),
-      MICA_ARG_INT(width)
-    };
+    const mica_arg args[] = {MICA_ARG_TENSOR(exec->inputs[X]),
+                             MICA_ARG_TENSOR(exec->inputs[H]),
+                             MICA_ARG_TENSOR(exec->inputs[C]),
+                             MICA_ARG_TENSOR(exec->inputs[W]),
+                             MICA_ARG_TENSOR(exec->inputs[R]),
+                             MICA_ARG_TENSOR(exec->outputs[NEXT_C]),
+                             MICA_ARG_TENSOR(exec->outputs[k]),
+                             MICA_ARG_INT(k),
+                             MICA_ARG_INT(in),
+                             MICA_ARG_INT(width)};
     status = mica_kernel_run(exec->queue, kernel, args, sizeof args / sizeof *args,
                              (size_t[]){(size_t)(rows * width), 1, 1}, (size_t[]){1, 1, 1});
   }

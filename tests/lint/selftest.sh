@@ -105,6 +105,9 @@ finds words src/base/b.c 'b.c:1: a comment begins' 'int b; /* Of which. */\n'
 finds words cl/b.cl 'b.cl:1: a comment begins' '// Those.\n'
 finds words tests/b.sh 'b.sh:2: a comment begins' ': a\n# Of which\n'
 finds words cmake/b.cmake 'b.cmake:3: a comment begins' '# A sentence.\n#\n# Of which\n'
+long=$(printf '%085d' 0 | sed 's/00000/word /g')
+finds words src/base/b.c 'b.c:3: the line above has only "a word"' \
+  "/* A long $long\n * a word\n * that is followed by more. */\n"
 finds words src/base/b.c 'b.c:2: "habits"; the field says' '/* One of\n * the habits. */\n'
 finds words src/base/b.c 'b.c:1: "places"' 'const char *b = "all places";\n'
 finds words src/base/b.c 'b.c:1: "stand-in"' '/* A stand-in. */\n'
@@ -113,6 +116,7 @@ finds words src/base/b.c 'b.c:1: "slide" in slide_b' '#define SLIDE_B 1\n'
 finds words cl/b.cl 'b.cl:1: "LEAVE"' '#define LEAVE(x) x\n'
 finds words src/base/b.c 'b.c:1: "tap_runs"' '/* b */ int tap_runs;\n'
 fresh_tree
+printf '/* Long %s\n * x\n *\n * more, which is long %s\n *   y\n * z. */\n' "$long" "$long" >src/base/c.c
 printf '/* In place and in turn,\n * of which one is turned off. */\nint b = in_place_b; /* of b */\n' >src/base/b.c
 expect 0 words ''
 

@@ -1,9 +1,10 @@
 #!/bin/sh
 # sh tests/lint/words.sh [ROOT [FOLDER...]]: comments are sentences with their subject, and words are the field's.
 #
-# A comment, or a paragraph of one, does not begin with Of, That, Those, Whether or The same. Names and prose do without
-# the private words below; src/README.md has the glossary of those that remain. FOLDERs: all, unless given. The lints
-# themselves are not read: they name what they refuse.
+# A comment, or a paragraph of one, does not begin with Of, That, Those, Whether or The same, and no line of one or two
+# words stands between full ones: a replacement that broke a line without refilling the paragraph leaves such. Names
+# and prose do without the private words below; src/README.md has the glossary of those that remain. FOLDERs: all,
+# unless given. The lints themselves are not read: they name what they refuse.
 set -eu
 cd "${1:-$(dirname "$0")/../..}"
 [ $# -eq 0 ] || shift
@@ -60,9 +61,24 @@ find "$@" -type f \( -name '*.[ch]' -o -name '*.in' -o -name '*.cl' -o -name '*.
     if (match(text, /^(Of|That|Those|Whether|The same)([^A-Za-z]|$)/))
       complain("a comment begins with \"" substr(text, 1, RLENGTH - 1) "\"; begin with its subject")
   }
+  # A line that lies in a comment from its beginning; `full` and `torn` are about the line before. A line
+  # further to the left begins another item of a list.
+  function check_filling(text,   words, n, ends, indent) {
+    ends = index(text, "*/")
+    match(text, /^[ *]*/)
+    indent = RLENGTH
+    sub(/\*\/.*/, "", text)
+    sub(/^[ *]*/, "", text)
+    n = split(text, words, " ")
+    if (torn && n > 0 && indent >= torn_indent) complain("the line above has only \"" torn "\"; refill the paragraph")
+    torn = full && n > 0 && n < 3 && !ends ? text : ""
+    torn_indent = indent
+    full = n > 2 && length($0) >= 90
+  }
   FNR == 1 {
-    inside = 0
+    inside = full = 0
     fresh = 1
+    torn = ""
     hashes = FILENAME ~ /(\.sh|\.cmake|CMakeLists\.txt)$/
   }
   hashes {
@@ -79,6 +95,8 @@ find "$@" -type f \( -name '*.[ch]' -o -name '*.in' -o -name '*.cl' -o -name '*.
     next
   }
   {
+    if (inside) check_filling($0)
+    else { torn = ""; full = length($0) >= 90 }
     rest = $0
     code = ""
     while (rest != "") {

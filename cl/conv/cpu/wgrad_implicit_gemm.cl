@@ -8,14 +8,15 @@
  * reads inside X: padding costs nothing. Then each tile adds, in registers, a broadcast row times a panel vector for
  * each pixel of the list. PANEL says which operand is packed:
  *
- *   1 X        rows are filters, read from dY in place; for a single tap with a stride only what it reads of X is
- *   packed 2 Y        rows are input channels, read from X in place, at any stride
- *   3 Y_TAPS   for few input channels: rows are (channel, tap) pairs, read from a padded copy of X's rows. Planes of
- *              depth 1 only; one list serves all taps
+ *   PANEL_X (1)        rows are filters, read from dY in place; for a single tap with a stride only those elements of X
+ *                      that it reads are packed
+ *   PANEL_Y (2)        rows are input channels, read from X in place, at any stride
+ *   PANEL_Y_TAPS (3)   for few input channels: rows are (channel, tap) pairs, read from a padded copy of X's rows.
+ *                      Planes of depth 1 only; one list serves all taps
  *
  * blocking: BLOCK, PARTS; images a chunk, of which more than one are whole; rows of an image's plane a chunk; where in
  * the scratch the copy of X begins, and where the lists; PANELS; columns of a row a chunk, fewer than there are only
- * with PANEL 2 and one row. An image here is a slice (n, o0) of depth 1: the depth taps are an outer loop. T holds
+ * with PANEL_Y and one row. An image here is a slice (n, o0) of depth 1: the depth taps are an outer loop. T holds
  * float sums [PARTS][groups * panels][tiles][taps][MR][NR], to be added by conv_wgrad_reduce; rows and lanes beyond the
  * operands may hold anything.
  *
@@ -34,9 +35,9 @@
 #define NV 2
 #endif
 
-#define X 1
-#define Y 2
-#define Y_TAPS 3
+#define PANEL_X 1
+#define PANEL_Y 2
+#define PANEL_Y_TAPS 3
 #define NR (NV * VW)
 DEFINE_INTERLEAVE(float16)
 DEFINE_INTERLEAVE(float8)
@@ -118,8 +119,8 @@ static inline chunk chunk_at(CONV_PARAMS, const int slices, const int rows, cons
 
 /* COMPACT: only the pixels of x that the one tap reads are packed, otherwise whole rows, and STRIDED reads skip pixels.
  */
-#define COMPACT (PANEL == X && R1 * R2 == 1 && ST1 * ST2 > 1)
-#define STRIDED (PANEL == X && !COMPACT)
+#define COMPACT (PANEL == PANEL_X && R1 * R2 == 1 && ST1 * ST2 > 1)
+#define STRIDED (PANEL == PANEL_X && !COMPACT)
 
 /* Packs what a chunk and the depth tap r0 need of the packed operand's channels from `channel` of group g on; `from` is
  * where the group begins. */
@@ -128,7 +129,7 @@ static inline void pack_chunk(CONV_PARAMS, const chunk at, const int r0, const i
   CONV_UNPACK
   const long x_plane = (long)I0 * I1 * I2, y_plane = (long)O0 * O1 * O2;
   for (int s = at.s_begin; s < at.s_end; s++) {
-#if PANEL == X
+#if PANEL == PANEL_X
     const int i0 = DEPTH_AT(s, r0), from2 = first_at(0, -PA2, ST2, 0), to2 = min(O2, first_at(I2, -PA2, ST2, 0));
     const long end = ((long)N * G - g) * CG * x_plane;
     const int run = COMPACT ? (at.o_end - at.o_begin) * O2 : (at.i_end - at.i_begin) * I2;
@@ -149,7 +150,7 @@ static inline void pack_chunk(CONV_PARAMS, const chunk at, const int r0, const i
   }
 }
 
-#if PANEL == Y_TAPS
+#if PANEL == PANEL_Y_TAPS
 /* Rows of x with their padding, to[slice][c][row][column]: those that the chunk reads. */
 static void copy_rows(CONV_PARAMS, const chunk at, source x, const int high, const int wide, __local float *to) {
   CONV_UNPACK
@@ -186,9 +187,7 @@ static inline int list_pixels(CONV_PARAMS, const chunk at, const int r0, const i
       const int y_at = (int)((n * (long)G * KG * O0 + s % O0) * y_plane) + o1 * O2 + from2;
       const int x_packed = (slice * in_rows + i1 - at.i_begin) * I2 + i2;
       const int y_packed = (slice * out_rows + o1 - at.o_begin) * (at.c_end - at.c_begin) + from2 - at.c_begin;
-      const int a = PANEL == X
-      ? y_at : x_at, a_step = PANEL == X
-      ? 1 : ST2;
+      const int a = PANEL == PANEL_X ? y_at : x_at, a_step = PANEL == PANEL_X ? 1 : ST2;
       const int b = STRIDED ? x_packed : y_packed, b_step = STRIDED ? ST2 : 1;
       for (int o2 = 0; o2 < to2 - from2; o2 += VW) {
         MICA_VSTORE(VW, a + (o2 + LANE_NUMBERS(16)) * a_step, a_list, count + o2);
@@ -200,7 +199,7 @@ static inline int list_pixels(CONV_PARAMS, const chunk at, const int r0, const i
   return count;
 }
 
-#if PANEL == Y_TAPS
+#if PANEL == PANEL_Y_TAPS
 typedef __local const float *row_t;
 #define A_ELEMENT(i, at) a[i][at]
 #define A_AHEAD(i, at)
@@ -232,8 +231,8 @@ static inline void add_products(const row_t *a, const long ahead, __local const 
   TILE_STORE(sum, MR, NV, sums, NR);
 }
 
-#if PANEL == Y_TAPS
-/* The list for all taps: elements of the copy of x, at its first tap, and of the panel. */
+#if PANEL == PANEL_Y_TAPS
+/* One pixel list for all taps: offsets into the padded copy of x (at its first tap) and into the panel. */
 static int list_copied(CONV_PARAMS, const chunk at, const int high, const int wide, __local int *a_list,
                        __local int *b_list) {
   CONV_UNPACK
@@ -254,12 +253,10 @@ CPU_KERNEL conv_cpu_wgrad_implicit_gemm(CONV_PARAMS, const int8 blocking, source
   CONV_UNPACK
   const int BLOCK = blocking.s0, PARTS = blocking.s1, slices = blocking.s2, rows = blocking.s3, PANELS = blocking.s6,
             columns = blocking.s7;
-  const int lane_count = PANEL == X
-  ? CG : KG;
-  const int row_count = PANEL == X
-  ? KG : PANEL == Y ? CG : CG *R1 *R2;
+  const int lane_count = PANEL == PANEL_X ? CG : KG;
+  const int row_count = PANEL == PANEL_X ? KG : PANEL == PANEL_Y ? CG : CG * R1 * R2;
   const int panels = (lane_count + NR - 1) / NR, tiles = (row_count + MR - 1) / MR;
-  const int taps = PANEL == Y_TAPS ? 1 : R1 * R2, depth_taps = PANEL == Y_TAPS ? 1 : R0;
+  const int taps = PANEL == PANEL_Y_TAPS ? 1 : R1 * R2, depth_taps = PANEL == PANEL_Y_TAPS ? 1 : R0;
   const int shares = (panels + PANELS - 1) / PANELS, g = (int)get_group_id(0) / shares;
   const int panel_begin = (int)get_group_id(0) % shares * PANELS, panel_end = min(panel_begin + PANELS, panels);
   const int tile_begin = (int)get_group_id(1) * BLOCK, tile_end = min(tile_begin + BLOCK, tiles);
@@ -276,14 +273,14 @@ CPU_KERNEL conv_cpu_wgrad_implicit_gemm(CONV_PARAMS, const int8 blocking, source
   for (int index = chunk_begin; index < chunk_end; index++) {
     const chunk at = chunk_at(CONV, slices, rows, columns, index);
     const int n_begin = at.s_begin / O0;
-#if PANEL == Y_TAPS
+#if PANEL == PANEL_Y_TAPS
     copy_rows(CONV, at, x, high, wide, copied);
 #endif
     for (int panel = panel_begin; panel < panel_end; panel++)
       for (int r = 0; r < depth_taps * taps; r++) {
         const int r0 = r / taps, tap = r % taps;
-        if (tap == 0) pack_chunk(CONV, at, r0, g, panel * NR, PANEL == X ? x : y, scratch);
-#if PANEL == Y_TAPS
+        if (tap == 0) pack_chunk(CONV, at, r0, g, panel * NR, PANEL == PANEL_X ? x : y, scratch);
+#if PANEL == PANEL_Y_TAPS
         const int count = list_copied(CONV, at, high, wide, a_list, b_list);
 #else
         const int count = list_pixels(CONV, at, r0, tap / R2, tap % R2, a_list, b_list);
@@ -292,17 +289,17 @@ CPU_KERNEL conv_cpu_wgrad_implicit_gemm(CONV_PARAMS, const int8 blocking, source
           row_t a[MR];
           UNROLL for (int i = 0; i < MR; i++) {
             const int row = min(tile * MR + i, row_count - 1);
-#if PANEL == X
+#if PANEL == PANEL_X
             a[i] = y + ((long)n_begin * G * KG + row) * y_plane;
-#elif PANEL == Y
+#elif PANEL == PANEL_Y
             a[i] = x + ((long)n_begin * G * CG + row) * x_plane;
 #else
             const int c = row / (R1 * R2), r1 = row / R2 % R1, r2 = row % R2;
             a[i] = copied + (c * high + r1 * DI1) * wide + r2 * DI2;
 #endif
           }
-          add_products(a, MR * (PANEL == X ? y_plane : x_plane), scratch, a_list, b_list, count, index == chunk_begin,
-                       T + (((long)panel * tiles + tile) * depth_taps * taps + r) * MR * NR);
+          add_products(a, MR * (PANEL == PANEL_X ? y_plane : x_plane), scratch, a_list, b_list, count,
+                       index == chunk_begin, T + (((long)panel * tiles + tile) * depth_taps * taps + r) * MR * NR);
         }
       }
   }

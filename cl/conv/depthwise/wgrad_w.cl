@@ -112,7 +112,7 @@ INLINE void add_plane(const plane x, const plane y, const dimension rows, const 
     const long x_plane = (long)rows.in * columns.in, y_plane = (long)rows.out * columns.out;                           \
     for (int k = 0; k < filters; k++, sums += LANES) {                                                                 \
       const long x_at = (n * (long)G + (first + k) / KG) * x_plane, y_at = (n * (long)G * KG + first + k) * y_plane;   \
-      const plane x = { X + x_at, -x_at, N * (long)G * x_plane - x_at, inside };                                       \
+      const plane x = {X + x_at, -x_at, N * (long)G * x_plane - x_at, inside};                                         \
       const plane y = {Y + y_at, -y_at, N * (long)G * KG * y_plane - y_at, inside};                                    \
       row sum[FR][FS];                                                                                                 \
       EACH_TAP(r, s) sum[r][s] = MICA_VLOAD(LANES, sums, SUM(r, s));                                                   \

@@ -33,8 +33,7 @@ __kernel __attribute__((reqd_work_group_size(THREADS, 1, 1))) void conv_gpu_dept
   const int item = (int)get_local_id(0), group = (int)get_group_id(0), filters = G * KG;
   const int filter = group % filters, part = group / filters, outputs = O1 * O2;
   const int begin = part * parts.s1, end = min(begin + parts.s1, N * outputs);
-  X
-  += X_at + (long)(filter / KG) * I1 * I2;
+  X += X_at + (long)(filter / KG) * I1 * I2;
   Y += Y_at + (long)filter * outputs;
   acc_t sums[TAPS_H][TAPS_W];
   UNROLL for (int t1 = 0; t1 < TAPS_H; t1++) UNROLL for (int t2 = 0; t2 < TAPS_W; t2++) sums[t1][t2] = 0;
@@ -42,8 +41,7 @@ __kernel __attribute__((reqd_work_group_size(THREADS, 1, 1))) void conv_gpu_dept
   for (int pixel = begin + item; pixel < end; pixel += THREADS) {
     const int n = pixel / outputs, o = pixel - n * outputs, o1 = o / O2, o2 = o - o1 * O2;
     const int i1 = o1 * ST1 - PA1, i2 = o2 * ST2 - PA2;
-    __global const STORAGE(D_T) *x = X
-    +(long)n *G *I1 *I2;
+    __global const STORAGE(D_T) *x = X + (long)n * G * I1 * I2;
     const acc_t y = (acc_t)LOAD(D_T, Y, (long)n * filters * outputs + o);
     UNROLL for (int t1 = 0; t1 < TAPS_H; t1++) {
       const int row = i1 + t1 * DI1;

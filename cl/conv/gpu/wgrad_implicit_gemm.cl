@@ -100,8 +100,7 @@ conv_gpu_wgrad_implicit_gemm(CONV_PARAMS, const int8 advance, __global const STO
   int left = end - first, n = first / outputs, o0 = first % outputs / (O1 * O2), o1 = first / O2 % O1, o2 = first % O2;
 
   const long x_image = (long)G * CG * inputs, y_image = (long)G * KG * outputs;
-  __global const STORAGE(D_T) * X
-  = X_all + X_at + (long)g * CG * inputs;
+  __global const STORAGE(D_T) *X = X_all + X_at + (long)g * CG * inputs;
   __global const STORAGE(D_T) *Y = Y_all + Y_at + (long)g * KG * outputs;
   int a_row[FETCHES_A], b_offset[FETCHES_B], b_0[FETCHES_B], b_1[FETCHES_B], b_2[FETCHES_B];
   UNROLL for (int f = 0; f < FETCHES_A; f++) a_row[f] = min(row0 + item / TILE_K + f * STEP, KG - 1) * outputs;

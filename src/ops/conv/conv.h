@@ -7,8 +7,8 @@
  * mica__conv_problem has checked is not checked again.
  *
  * To add an implementation: a file with its mica__impl, its lines in conv.def (before what is more general), and its
- * kernels' there. It says in `unable` what it cannot compute at all and in
- * `decline` where others are faster; the check (check.c) then runs each of its variants over the whole grid. */
+ * kernels' there. It says in `unable` what it cannot compute at all and in `decline` where others are faster; the check
+ * (check.c) then runs each of its variants over the whole grid. */
 #ifndef MICA_OPS_CONV_CONV_H
 #define MICA_OPS_CONV_CONV_H
 

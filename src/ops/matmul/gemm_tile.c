@@ -73,7 +73,7 @@ static int32_t value(const int32_t *values, const char *macro) {
 static int64_t block_m(const mica__core_model *core) { return core->l2_floats / 4 / BLOCK_K; }
 #define IN_PLACE_K 512
 #define IN_PLACE_M 128
-/* So few rows one group takes, which reads B once. */
+/* Up to this many rows D is not cut: one group then reads B once. */
 #define UNCUT_M 64
 /* Blocks of a B that is read once: short in K, so that rows are read in long runs, with sums that stay in the first
  * level cache. */

@@ -65,7 +65,7 @@ static void free_run(run *r) {
   free(r->attrs);
 }
 
-/* The reference, and the same of the magnitudes, which bounds the error of sums. */
+/* The reference result, and the reference applied to absolute values, which bounds the error of sums. */
 static mica_status evaluate(const mica__op *op, const mica__launch_case *c, run *r) {
   const double *plain[MICA__CHECK_INPUTS] = {0}, *magnitudes[MICA__CHECK_INPUTS] = {0};
   for (int32_t i = 0; i < c->input_count; i++) {

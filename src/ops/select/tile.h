@@ -48,8 +48,7 @@ typedef struct mica__tile_plan {
   int64_t splits;
 } mica__tile_plan;
 
-/* The task's variant, else that of the kernel's variants which costs least, with as many parts, at most `most`, as cost
- * least. */
+/* The task's variant, or the cheapest that fits the device; and the cheapest split of the depth, up to `most` parts. */
 mica__tile_plan mica__tile_choose(const mica__kernel_desc *desc, const mica__task *task, const mica__tiled *product,
                                   int64_t most);
 

@@ -26,7 +26,7 @@ static int64_t panel_floats(const mica_device_info *device) { return 3 * mica__c
 /* Panels have at least all taps of one channel. */
 #define MOST_TAPS 8192
 #define MOST_ROWS 1024
-/* Groups a core, where there are as many panels: with few one core waits for the other. */
+/* Groups a core, where there are as many panels: with fewer, the last group leaves a core idle. */
 #define GROUPS 128
 
 /* One phase, or two that differ in the phase of their width with a stride of 2 and are computed together. zero_rows:
