@@ -72,6 +72,10 @@ double mica__element_get(mica_dtype dtype, const void *data, int64_t i) {
   return 0;
 }
 
+bool mica__element_is_exact(mica_dtype dtype, double value) {
+  return mica_dtype_kind_of(dtype) == MICA_DTYPE_KIND_FLOAT || fabs(value) < 0x1p53;
+}
+
 void mica__element_set(mica_dtype dtype, void *data, int64_t i, double value) {
   switch (dtype) {
   case MICA_F32: ((float *)data)[i] = (float)value; break;

@@ -4,10 +4,15 @@
 #define MICA_BASE_ELEMENT_H
 
 #include <mica/dtype.h>
+#include <stdbool.h>
 #include <stdint.h>
 
 /* Element i of data. i64 and u64 beyond 2^53 are rounded. */
 double mica__element_get(mica_dtype dtype, const void *data, int64_t i);
+
+/* True if value, which mica__element_get gave, tells the element: false for integers of magnitude 2^53 and more, where
+ * several round to the same double. */
+bool mica__element_is_exact(mica_dtype dtype, double value);
 
 /* Stores value as element i: floating types round to nearest even, integers saturate (NaN gives 0), bool is
  * value != 0. */

@@ -2,7 +2,6 @@
 
 #include "base/element.h"
 
-#include <math.h>
 #include <string.h>
 
 static mica__node *node_at(const mica__emission *e, int32_t id) { return mica__graph_node(e->graph, id); }
@@ -57,7 +56,7 @@ static bool is_number(const mica__node *node, double *value) {
     *value = mica__element_get(node->type.dtype, node->data, 0);
   else
     return false;
-  return mica_dtype_kind_of(node->type.dtype) == MICA_DTYPE_KIND_FLOAT || fabs(*value) <= 0x1p53;
+  return mica__element_is_exact(node->type.dtype, *value);
 }
 
 static int32_t emit_number(mica__emission *e, int32_t id, double value) {

@@ -8,8 +8,6 @@
 
 /* Above this a constant would cost more memory and host time than its kernel costs device time. */
 #define MOST_ELEMENTS 65536
-/* Beyond it doubles no longer tell integers apart. */
-#define EXACT_INTEGERS 0x1p53
 
 static int64_t count_of(mica_shape shape) {
   int64_t count = 1;
@@ -23,10 +21,6 @@ size_t mica__node_bytes(const mica__node *node) {
   return (size_t)mica__node_count(node) * mica_dtype_size(node->type.dtype);
 }
 
-static bool is_exact(mica_dtype dtype, double value) {
-  return mica_dtype_kind_of(dtype) == MICA_DTYPE_KIND_FLOAT || fabs(value) <= EXACT_INTEGERS;
-}
-
 mica_status mica__template_values(const mica__node *node, double **out) {
   int64_t count = mica__node_count(node);
   *out = NULL;
@@ -37,7 +31,7 @@ mica_status mica__template_values(const mica__node *node, double **out) {
   for (int64_t i = 0; i < count; i++) {
     values[i] =
         node->op == &mica__op_full ? mica__full_value(node) : mica__element_get(node->type.dtype, node->data, i);
-    exact = exact && is_exact(node->type.dtype, values[i]);
+    exact = exact && mica__element_is_exact(node->type.dtype, values[i]);
   }
   if (exact)
     *out = values;
@@ -51,7 +45,7 @@ static bool holds(mica_dtype dtype, double value) {
   unsigned char element[8] = {0};
   if (mica_dtype_kind_of(dtype) == MICA_DTYPE_KIND_FLOAT) return true;
   mica__element_set(dtype, element, 0, value);
-  return fabs(value) <= EXACT_INTEGERS && mica__element_get(dtype, element, 0) == value;
+  return mica__element_is_exact(dtype, value) && mica__element_get(dtype, element, 0) == value;
 }
 
 static void step(mica_shape shape, int64_t index[MICA_MAX_RANK]) {
@@ -86,6 +80,17 @@ static bool fold_view(const mica_graph *graph, const mica__node *node, const dou
   if (!node->op->view(node, mica__graph_node(graph, node->inputs[0])->type.shape, &access)) return false;
   for (int64_t i = 0; i < count; i++, step(node->type.shape, index))
     out[i] = input[reach(&access, node->type.shape, index)];
+  return true;
+}
+
+/* True if no partial sum of an op over the inputs' elements can be an integer that a double does not tell. */
+static bool sums_are_exact(const mica_graph *graph, const mica__node *node, double *const *inputs) {
+  for (int32_t k = 0; k < node->input_count; k++) {
+    const mica__type type = mica__graph_node(graph, node->inputs[k])->type;
+    double sum = 0;
+    for (int64_t i = 0; inputs[k] && i < count_of(type.shape); i++) sum += fabs(inputs[k][i]);
+    if (!mica__element_is_exact(type.dtype, sum)) return false;
+  }
   return true;
 }
 
@@ -135,7 +140,7 @@ static mica_status fold(const mica_graph *graph, const mica__node *node, const m
     fold_pointwise(graph, node, inputs, values[0]);
   else if (node->op->kind == MICA__OP_VIEW)
     *known = fold_view(graph, node, inputs[0], values[0]);
-  else
+  else if ((*known = sums_are_exact(graph, node, inputs)))
     MICA_TRY(fold_whole(graph, node, types, inputs, values));
   for (int32_t r = 0; r < mica__node_results(node); r++)
     for (int64_t i = 0; *known && i < count_of(types[r].shape); i++) *known = holds(types[r].dtype, values[r][i]);

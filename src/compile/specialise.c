@@ -111,7 +111,7 @@ static mica_status put_constant(sweep *s, mica__type type, const void *data, int
   MICA_TRY(mica_shape_count(type.shape, &count));
   while (same < count && !memcmp(data, (const char *)data + (size_t)same * size, size)) same++;
   double value = count ? mica__element_get(type.dtype, data, 0) : 0;
-  bool exact = mica_dtype_kind_of(type.dtype) == MICA_DTYPE_KIND_FLOAT ? !isnan(value) : fabs(value) <= 0x1p53;
+  bool exact = mica__element_is_exact(type.dtype, value) && !isnan(value); /* NaNs differ in their bits */
   if (!s->simplify || same < count || !exact) return put(s, &d, id);
   d = (draft){.op = &mica__op_full, .types = {type}, .attrs = &(mica__full_attrs){value}};
   return put(s, &d, id);
