@@ -1,5 +1,7 @@
 /* Activations of tensors: the functions of mica_activation, and their derivatives. */
 #include "eager/eager.h"
+#include "ops/common/operand.h"
+#include "runtime/tensor.h"
 
 #include <mica/nodes.h>
 #include <mica/ops.h>
@@ -32,12 +34,19 @@ static mica_status check(mica_activation activation) {
   return mica__fail(MICA_E_INVALID, "activation: %d is no activation", (int)activation);
 }
 
+/* y = x, which may be one tensor. */
+static mica_status copy(mica_queue *queue, const mica_tensor *x, mica_tensor *y) {
+  return x && y && mica__tensor_is_same(x, y) ? mica__operand_check(queue, "activation", "x", x)
+                                              : mica_op_copy(queue, x, y);
+}
+
 mica_status mica_op_activation_fwd(mica_queue *queue, mica_activation activation, double argument, const mica_tensor *x,
                                    mica_tensor *y) {
   MICA_TRY(check(activation));
-  if (activation == MICA_ACTIVATION_NONE) return mica_op_copy(queue, x, y);
+  if (activation == MICA_ACTIVATION_NONE) return copy(queue, x, y);
   mica__eager_call call = {.op = "activation_fwd",
                            .build = build,
+                           .in_place = true,
                            .ints = {activation},
                            .real = argument,
                            .in = {MICA__TENSOR(x)},
@@ -48,10 +57,11 @@ mica_status mica_op_activation_fwd(mica_queue *queue, mica_activation activation
 mica_status mica_op_activation_bwd(mica_queue *queue, mica_activation activation, double argument, const mica_tensor *x,
                                    const mica_tensor *dy, mica_tensor *dx) {
   MICA_TRY(check(activation));
-  if (activation == MICA_ACTIVATION_NONE) return mica_op_copy(queue, dy, dx);
+  if (activation == MICA_ACTIVATION_NONE) return copy(queue, dy, dx);
   mica__eager_call call = {.op = "activation_bwd",
                            .build = build,
                            .backward = true,
+                           .in_place = true,
                            .ints = {activation},
                            .real = argument,
                            .in = {MICA__TENSOR(x), MICA__TENSOR(dy)},

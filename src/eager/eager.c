@@ -193,6 +193,18 @@ static mica_status check(const mica_queue *queue, const mica__eager_call *call, 
   return MICA_OK;
 }
 
+static mica_status check_overlaps(const mica__eager_call *call) {
+  for (const mica__eager_tensor *out = call->out; out->name; out++) {
+    if (!out->tensor) continue;
+    for (const mica__eager_tensor *in = call->in; in->name; in++)
+      MICA_TRY((call->in_place ? mica__operand_apart_or_same : mica__operand_apart)(call->op, out->name, out->tensor,
+                                                                                    in->name, in->tensor));
+    for (const mica__eager_tensor *other = call->out; other != out; other++)
+      MICA_TRY(mica__operand_apart(call->op, out->name, out->tensor, other->name, other->tensor));
+  }
+  return MICA_OK;
+}
+
 /* Binds the i-th result of the call that has a tensor, all of them in order; or none, so that the session does not keep
  * the caller's memory. */
 static mica_status bind_results(mica_session *session, const mica__eager_call *call, bool bound) {
@@ -225,6 +237,7 @@ mica_status mica__eager_run(mica_queue *queue, const mica__eager_call *call) {
   if (!queue) return mica__fail(MICA_E_INVALID, "%s: queue is NULL", call->op);
   MICA_TRY(check(queue, call, call->in));
   MICA_TRY(check(queue, call, call->out));
+  MICA_TRY(check_overlaps(call));
   for (size_t i = 0; call->out[i].name; i++) any = any || call->out[i].tensor;
   if (!any) return MICA_OK;
   MICA_TRY(mica__engine_attachment(mica__queue_engine(queue), cache_make, cache_destroy, &object));

@@ -36,6 +36,7 @@ struct mica__eager_call {
    * of the sum of y dy with respect to operand i. An operand without a tensor whose result has one is ones of its
    * shape. */
   bool backward;
+  bool in_place;      /* element k of a result depends on element k of operands alone: a result may be an operand */
   const void *config; /* for build, where ints say all of it */
   /* Arguments; calls that agree in these, in shapes and in dtypes are one session. */
   int64_t ints[MICA__EAGER_INTS];
@@ -44,9 +45,9 @@ struct mica__eager_call {
   mica__eager_tensor out[MICA__EAGER_RESULTS + 1]; /* written to, though their pointers are const */
 };
 
-/* Checks the tensors (of the queue's engine, contiguous) and queues the call. In steady state, which is any call with
- * arguments, shapes and queue of one of the last 64 different ones, it waits for nothing, builds nothing and allocates
- * no device memory. */
+/* Checks the tensors (of the queue's engine, contiguous, results apart from operands and each other) and queues the
+ * call. In steady state, which is any call with arguments, shapes and queue of one of the last 64 different ones, it
+ * waits for nothing, builds nothing and allocates no device memory. */
 mica_status mica__eager_run(mica_queue *queue, const mica__eager_call *call);
 
 #endif

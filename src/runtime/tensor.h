@@ -14,6 +14,13 @@ int64_t mica__tensor_first(const mica_tensor *tensor);
 /* True when both begin at the same element of the same buffer. */
 bool mica__tensor_same_memory(const mica_tensor *a, const mica_tensor *b);
 
+/* True when some byte belongs to an element of both. Exact for strides that both have and for contiguous rows, as views
+ * of one matrix have them; where strides mix in another way it may be true for tensors that only interlace. */
+bool mica__tensor_overlaps(const mica_tensor *a, const mica_tensor *b);
+
+/* True when both are the same elements in the same order: one memory, dtype, shape and strides. */
+bool mica__tensor_is_same(const mica_tensor *a, const mica_tensor *b);
+
 /* True when the first element lies at a multiple of MICA__TENSOR_ALIGNMENT in the buffer. */
 bool mica__tensor_is_aligned(const mica_tensor *tensor);
 

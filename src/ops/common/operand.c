@@ -1,6 +1,7 @@
 #include "ops/common/operand.h"
 
 #include "runtime/launch.h"
+#include "runtime/tensor.h"
 
 mica_status mica__operand_check_strided(const mica_queue *queue, const char *op, const char *name,
                                         const mica_tensor *tensor) {
@@ -15,6 +16,18 @@ mica_status mica__operand_check(const mica_queue *queue, const char *op, const c
   MICA_TRY(mica__operand_check_strided(queue, op, name, tensor));
   if (!mica_tensor_is_contiguous(tensor)) return mica__fail(MICA_E_INVALID, "%s: %s is not contiguous", op, name);
   return MICA_OK;
+}
+
+mica_status mica__operand_apart(const char *op, const char *result_name, const mica_tensor *result, const char *name,
+                                const mica_tensor *operand) {
+  if (!operand || !mica__tensor_overlaps(result, operand)) return MICA_OK;
+  return mica__fail(MICA_E_INVALID, "%s: %s overlaps %s", op, result_name, name);
+}
+
+mica_status mica__operand_apart_or_same(const char *op, const char *result_name, const mica_tensor *result,
+                                        const char *name, const mica_tensor *operand) {
+  if (!operand || mica__tensor_is_same(result, operand)) return MICA_OK;
+  return mica__operand_apart(op, result_name, result, name, operand);
 }
 
 mica_status mica__operand_same_shape(const char *op, const mica_tensor *a, const mica_tensor *b) {

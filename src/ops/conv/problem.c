@@ -136,6 +136,18 @@ static const mica_tensor *result_of(const mica__conv *conv) {
   return conv->pass == MICA__CONV_FWD ? conv->y : conv->pass == MICA__CONV_BWD_DATA ? conv->x : conv->w;
 }
 
+/* names: those of x, w and y in the pass. */
+static mica_status check_overlaps(const mica_conv_epilogue *epilogue, const mica__conv *conv,
+                                  const char *const names[3]) {
+  const mica_tensor *result = result_of(conv), *const tensors[] = {conv->x, conv->w, conv->y};
+  const char *name = conv->pass == MICA__CONV_FWD ? names[2] : conv->pass == MICA__CONV_BWD_DATA ? names[0] : names[1];
+  for (int i = 0; i < 3; i++)
+    if (tensors[i] != result || names[i] != name)
+      MICA_TRY(mica__operand_apart("conv", name, result, names[i], tensors[i]));
+  MICA_TRY(mica__operand_apart("conv", name, result, "bias", epilogue->bias));
+  return mica__operand_apart_or_same("conv", name, result, "addend", epilogue->addend);
+}
+
 /* The largest number of rows, columns and images: a tile that begins below it still ends within an int. */
 #define MAX_RESULT (INT32_MAX - 65536)
 
@@ -172,9 +184,10 @@ mica_status mica__conv_problem(mica_queue *queue, mica__conv_pass pass, const mi
   static const mica_conv_epilogue none;
   if (!epilogue) epilogue = &none;
   bool data = pass == MICA__CONV_BWD_DATA, filter = pass == MICA__CONV_BWD_FILTER;
-  MICA_TRY(mica__operand_check(queue, "conv", data ? "dx" : "x", x));
-  MICA_TRY(mica__operand_check(queue, "conv", filter ? "dw" : "w", w));
-  MICA_TRY(mica__operand_check(queue, "conv", pass == MICA__CONV_FWD ? "y" : "dy", y));
+  const char *const names[] = {data ? "dx" : "x", filter ? "dw" : "w", pass == MICA__CONV_FWD ? "y" : "dy"};
+  MICA_TRY(mica__operand_check(queue, "conv", names[0], x));
+  MICA_TRY(mica__operand_check(queue, "conv", names[1], w));
+  MICA_TRY(mica__operand_check(queue, "conv", names[2], y));
   *conv = (mica__conv){.pass = pass, .x = x, .w = w, .y = y};
   mica_shape shape = mica_tensor_shape(y);
   mica_status status = mica__conv_dims_of(config, mica_tensor_shape(x), mica_tensor_shape(w), &shape, &conv->dims);
@@ -182,7 +195,8 @@ mica_status mica__conv_problem(mica_queue *queue, mica__conv_pass pass, const mi
   MICA_TRY(check_types(mica__queue_engine(queue), epilogue, conv));
   MICA_TRY(set_result(epilogue, conv));
   conv->nontemporal = mica_tensor_bytes(result_of(conv)) >= NONTEMPORAL_BYTES;
-  return check_epilogue(queue, epilogue, conv->rows, result_of(conv));
+  MICA_TRY(check_epilogue(queue, epilogue, conv->rows, result_of(conv)));
+  return check_overlaps(epilogue, conv, names);
 }
 
 void mica__conv_key(const mica__conv *conv, char key[MICA__TUNING_TEXT]) {

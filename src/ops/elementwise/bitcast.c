@@ -33,6 +33,7 @@ mica_status mica_op_bitcast(mica_queue *queue, const mica_tensor *x, mica_tensor
   MICA_TRY(mica__operand_check(queue, "bitcast", "x", x));
   MICA_TRY(mica__operand_check(queue, "bitcast", "y", y));
   MICA_TRY(mica__operand_same_shape("bitcast", x, y));
+  MICA_TRY(mica__operand_apart("bitcast", "y", y, "x", x));
   mica_status status = check_sizes(mica_tensor_dtype(x), mica_tensor_dtype(y));
   return status == MICA_OK ? launch(queue, NULL, x, y) : mica__fail_in(status, "bitcast");
 }

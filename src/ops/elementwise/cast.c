@@ -35,6 +35,7 @@ mica_status mica_op_cast(mica_queue *queue, const mica_tensor *x, mica_tensor *y
   MICA_TRY(mica__operand_check(queue, "cast", "x", x));
   MICA_TRY(mica__operand_check(queue, "cast", "y", y));
   MICA_TRY(mica__operand_same_shape("cast", x, y));
+  MICA_TRY(mica__operand_apart("cast", "y", y, "x", x));
   return launch_cast(queue, NULL, x, y);
 }
 
@@ -43,6 +44,7 @@ mica_status mica_op_copy(mica_queue *queue, const mica_tensor *x, mica_tensor *y
   MICA_TRY(mica__operand_check(queue, "copy", "y", y));
   MICA_TRY(mica__operand_same_shape("copy", x, y));
   MICA_TRY(mica__operand_same_dtype("copy", x, y));
+  MICA_TRY(mica__operand_apart("copy", "y", y, "x", x));
   return launch_cast(queue, NULL, x, y);
 }
 

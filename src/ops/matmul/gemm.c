@@ -164,9 +164,13 @@ mica_status mica__gemm_problem(mica_queue *queue, const mica_gemm_config *config
     if (sc.rank < 2 || sc.dim[sc.rank - 2] != gemm->m || sc.dim[sc.rank - 1] != gemm->n)
       return mica__operand_same_shape("gemm", c, d);
     MICA_TRY(set_result("c", c, gemm, &shape, &gemm->epilogue.c));
+    MICA_TRY(mica__operand_apart_or_same("gemm", "d", d, "c", c));
   }
   if (bias) MICA_TRY(mica__operand_check(queue, "gemm", "bias", bias));
   MICA_TRY(check_epilogue(gemm, c));
+  MICA_TRY(mica__operand_apart("gemm", "d", d, "a", a));
+  MICA_TRY(mica__operand_apart("gemm", "d", d, "b", b));
+  MICA_TRY(mica__operand_apart("gemm", "d", d, "bias", bias));
   return check_types(mica__queue_engine(queue), gemm);
 }
 

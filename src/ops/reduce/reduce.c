@@ -122,6 +122,7 @@ mica_status mica_op_reduce(mica_queue *queue, mica_reduction reduction, const mi
   if (reduction < MICA_REDUCTION_SUM || reduction > MICA_REDUCTION_ARGMAX)
     return mica__fail(MICA_E_INVALID, "reduce: %d is no reduction", (int)reduction);
   MICA_TRY(check_types(reduction, mica_tensor_dtype(x), mica_tensor_dtype(y)));
+  MICA_TRY(mica__operand_apart("reduce", "y", y, "x", x));
   mica__reduce_view view = {.outer = 1, .n = shape.dim[axis], .inner = 1};
   for (int32_t i = 0; i < axis; i++) view.outer *= shape.dim[i];
   for (int32_t i = axis + 1; i < shape.rank; i++) view.inner *= shape.dim[i];
