@@ -21,6 +21,7 @@ bool mica_shape_equal(mica_shape a, mica_shape b) {
 
 mica_status mica_shape_count(mica_shape shape, int64_t *count) {
   char text[MICA_SHAPE_TEXT];
+  if (!count) return mica__fail(MICA_E_INVALID, "mica_shape_count: count is NULL");
   if (!mica_shape_is_valid(shape))
     return mica__fail(MICA_E_INVALID, "%s is not a shape", mica_shape_format(shape, text));
   /* Zeros first: (2^40, 2^40, 0) has no elements, and its product must not count as an overflow. */

@@ -123,6 +123,8 @@ mica_value mica_nn_embedding(mica_nn *nn, const char *name, mica_value indices, 
 }
 
 mica_value mica_nn_dropout(mica_nn *nn, mica_value x, double rate) {
+  if (!mica_value_is_null(x) && !(rate >= 0 && rate < 1))
+    return mica__graph_fail(x.graph, MICA_E_INVALID, "dropout: a rate of %g is not in [0, 1)", rate);
   if (!nn->config.training || mica_value_is_null(x)) return x;
   return mica_dropout(x, mica_nn_step(nn), nn->config.seed + ++nn->draws, rate);
 }

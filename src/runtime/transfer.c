@@ -263,6 +263,9 @@ mica_status mica_tensor_map(mica_queue *queue, mica_tensor *tensor, mica_map_mod
   MICA_TRY(check_transfer(queue, tensor, data, tensor ? mica_tensor_bytes(tensor) : 0, "mica_tensor_map"));
   size_t bytes = mica_tensor_bytes(tensor);
   if (!data || bytes == 0) return mica__fail(MICA_E_INVALID, "mica_tensor_map: nothing to map");
+  if (mode < MICA_MAP_MODE_READ || mode > MICA_MAP_MODE_READ_WRITE)
+    return mica__fail(MICA_E_INVALID, "mica_tensor_map: mode %d is none of 0 to %d", (int)mode,
+                      (int)MICA_MAP_MODE_READ_WRITE);
   cl_map_flags flags = mode == MICA_MAP_MODE_READ    ? CL_MAP_READ
                        : mode == MICA_MAP_MODE_WRITE ? CL_MAP_WRITE_INVALIDATE_REGION
                                                      : CL_MAP_READ | CL_MAP_WRITE;

@@ -20,19 +20,45 @@ bool mica__builder_axis(const char *op, mica_value x, int64_t *axis) {
   return false;
 }
 
-bool mica__builder_axes(const char *op, mica_value x, mica_axes axes, uint32_t *set) {
-  int32_t rank = mica_value_shape(x).rank;
-  *set = axes.count == 0 ? (1u << rank) - 1 : 0;
+static mica_status name_axes(mica_axes axes, int32_t rank, uint32_t *set) {
+  *set = 0;
+  if (axes.count < 0 || axes.count > MICA_MAX_RANK)
+    return mica__fail(MICA_E_INVALID, "%d axes; there are 0 to %d", (int)axes.count, MICA_MAX_RANK);
   for (int32_t i = 0; i < axes.count; i++) {
     int64_t axis = axes.axis[i];
-    if (!mica__builder_axis(op, x, &axis)) return false;
-    if (*set >> axis & 1) {
-      mica__builder_fail(op, x, MICA_E_SHAPE, "axis %lld is named twice", (long long)axis);
-      return false;
-    }
+    MICA_TRY(mica__axis(&axis, rank));
+    if (*set >> axis & 1) return mica__fail(MICA_E_SHAPE, "axis %lld is named twice", (long long)axis);
     *set |= 1u << axis;
   }
+  return MICA_OK;
+}
+
+bool mica__builder_named_axes(const char *op, mica_value x, mica_axes axes, int32_t rank, uint32_t *set) {
+  if (!x.graph) return false;
+  mica_status status = name_axes(axes, rank, set);
+  if (status == MICA_OK) return true;
+  mica__graph_fail_at(x.graph, status, op, &x, 1);
+  return false;
+}
+
+bool mica__builder_axes(const char *op, mica_value x, mica_axes axes, uint32_t *set) {
+  int32_t rank = mica_value_shape(x).rank;
+  if (!mica__builder_named_axes(op, x, axes, rank, set)) return false;
+  if (axes.count == 0) *set = (1u << rank) - 1;
   return true;
+}
+
+bool mica__builder_choice(const char *op, mica_value x, const char *what, int64_t value, int64_t count) {
+  if (!x.graph || (value >= 0 && value < count)) return x.graph != NULL;
+  mica__builder_fail(op, x, MICA_E_INVALID, "%s %lld is none of 0 to %lld", what, (long long)value,
+                     (long long)(count - 1));
+  return false;
+}
+
+bool mica__builder_number(const char *op, mica_value x, const char *what, double value, double least, double most) {
+  if (!x.graph || (value >= least && value <= most)) return x.graph != NULL;
+  mica__builder_fail(op, x, MICA_E_INVALID, "%s of %g is not in [%g, %g]", what, value, least, most);
+  return false;
 }
 
 mica_axes mica__axes_of(uint32_t set) {

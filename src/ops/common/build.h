@@ -17,8 +17,10 @@ MICA__ATTR_STRUCT(transpose, MICA__TRANSPOSE_ATTRS);
 const void *mica__attrs_of(mica_value value);
 
 /* Bit k for each axis k of x that is named, all of them where axes are none; false when the error was recorded: an axis
- * that x has not, or one that is named twice. */
+ * that x has not, one that is named twice, a count that is none. */
 bool mica__builder_axes(const char *op, mica_value x, mica_axes axes, uint32_t *set);
+/* mica__builder_axes of a tensor of that rank made from x; no bit where axes are none. */
+bool mica__builder_named_axes(const char *op, mica_value x, mica_axes axes, int32_t rank, uint32_t *set);
 /* And back. */
 mica_axes mica__axes_of(uint32_t set);
 
@@ -32,6 +34,10 @@ mica_value mica__builder_fail(const char *op, mica_value x, mica_status status, 
     __attribute__((format(printf, 4, 5)));
 /* mica__axis in a builder: false when the error was recorded in x's graph. */
 bool mica__builder_axis(const char *op, mica_value x, int64_t *axis);
+/* False, and the error is recorded, unless value is one of the `count` of an enumeration: "mode 9 is none of 0 to 3";
+ * or unless it lies in [least, most]: "a probability of 2 is not in [0, 1]". False for a null x too. */
+bool mica__builder_choice(const char *op, mica_value x, const char *what, int64_t value, int64_t count);
+bool mica__builder_number(const char *op, mica_value x, const char *what, double value, double least, double most);
 
 /* In a shape that reshape is given: as large as dimension k of the operand. */
 #define MICA__COPY_DIM(k) (-2 - (int64_t)(k))

@@ -14,7 +14,7 @@
   X(S, BOOL, unique, false, "of a scatter: no element is named twice")
 MICA__ATTR_STRUCT(index, MICA__INDEX_ATTRS);
 extern const mica__attr_list mica__index_attr_list;
-/* The names of mica_scatter_join. */
+/* The names of mica_scatter. */
 extern const char *const mica__scatter_joins[];
 
 /* The indexed tensor is (outer, n, inner), the tensor gathered from it or scattered into it (outer, m, inner). */

@@ -6,8 +6,12 @@
 
 void mica_split(mica_value x, int32_t axis, const int64_t *sizes, size_t count, mica_value *parts) {
   int64_t k = axis, begin = 0;
-  for (size_t i = 0; i < count; i++) parts[i] = (mica_value){0};
+  for (size_t i = 0; i < count && parts; i++) parts[i] = (mica_value){0};
   if (!mica__builder_axis("split", x, &k)) return;
+  if (count > 0 && (!sizes || !parts)) {
+    mica__builder_fail("split", x, MICA_E_INVALID, "%s is NULL", sizes ? "parts" : "sizes");
+    return;
+  }
   for (size_t i = 0; i < count; i++) {
     if (sizes[i] < 0) break;
     parts[i] = mica_slice(x, (int32_t)k, begin, begin + sizes[i], 1);
@@ -18,47 +22,33 @@ void mica_split(mica_value x, int32_t axis, const int64_t *sizes, size_t count, 
                        (long long)begin, (long long)k, (long long)mica_value_shape(x).dim[k]);
 }
 
-/* Marks the axes that are named; false when the error was recorded. */
-static bool name_axes(const char *op, mica_value x, int32_t rank, mica_axes axes, bool named[MICA_MAX_RANK]) {
-  for (int32_t k = 0; k < MICA_MAX_RANK; k++) named[k] = false;
-  for (int32_t i = 0; i < axes.count; i++) {
-    int64_t k = axes.axis[i];
-    mica_status status = mica__axis(&k, rank);
-    if (status == MICA_OK && named[k]) status = mica__fail(MICA_E_SHAPE, "axis %lld is named twice", (long long)k);
-    if (status != MICA_OK) {
-      mica__graph_fail_at(x.graph, status, op, &x, 1);
-      return false;
-    }
-    named[k] = true;
-  }
-  return true;
-}
-
 mica_value mica_squeeze(mica_value x, mica_axes axes) {
   mica_shape from = mica_value_shape(x), to = {0};
-  bool named[MICA_MAX_RANK];
+  uint32_t named = 0;
   char text[MICA_SHAPE_TEXT];
-  if (!x.graph || !name_axes("squeeze", x, from.rank, axes, named)) return (mica_value){0};
+  if (!mica__builder_named_axes("squeeze", x, axes, from.rank, &named)) return (mica_value){0};
   for (int32_t k = 0; k < from.rank; k++) {
-    if (named[k] && from.dim[k] != 1)
+    const bool drop = named >> k & 1;
+    if (drop && from.dim[k] != 1)
       return mica__builder_fail("squeeze", x, MICA_E_SHAPE, "axis %d of %s is not 1", (int)k,
                                 mica_shape_format(from, text));
-    if (named[k] || (axes.count == 0 && from.dim[k] == 1)) continue;
+    if (drop || (axes.count == 0 && from.dim[k] == 1)) continue;
     to.dim[to.rank++] = MICA__COPY_DIM(k);
   }
   return mica_reshape(x, to);
 }
 
 mica_value mica_unsqueeze(mica_value x, mica_axes axes) {
-  mica_shape from = mica_value_shape(x), to = {.rank = from.rank + axes.count};
-  bool named[MICA_MAX_RANK];
+  const mica_shape from = mica_value_shape(x);
+  uint32_t named = 0;
   if (!x.graph) return x;
-  if (to.rank > MICA_MAX_RANK)
-    return mica__builder_fail("unsqueeze", x, MICA_E_SHAPE, "%d dimensions; there are at most %d", (int)to.rank,
+  if (axes.count > MICA_MAX_RANK - from.rank)
+    return mica__builder_fail("unsqueeze", x, MICA_E_SHAPE, "%d axes more; there are at most %d", (int)axes.count,
                               MICA_MAX_RANK);
-  if (!name_axes("unsqueeze", x, to.rank, axes, named)) return (mica_value){0};
+  if (!mica__builder_named_axes("unsqueeze", x, axes, from.rank + axes.count, &named)) return (mica_value){0};
+  mica_shape to = {.rank = from.rank + axes.count};
   int32_t k = 0;
-  for (int32_t i = 0; i < to.rank; i++) to.dim[i] = named[i] ? 1 : MICA__COPY_DIM(k++);
+  for (int32_t i = 0; i < to.rank; i++) to.dim[i] = named >> i & 1 ? 1 : MICA__COPY_DIM(k++);
   return mica_reshape(x, to);
 }
 
@@ -77,9 +67,13 @@ mica_value mica_flatten(mica_value x, int32_t axis) {
 
 mica_value mica_tile(mica_value x, const int64_t *repeats) {
   int32_t rank = mica_value_shape(x).rank;
+  if (x.graph && rank > 0 && !repeats) return mica__builder_fail("tile", x, MICA_E_INVALID, "repeats is NULL");
   for (int32_t k = 0; k < rank && x.graph; k++) {
     if (repeats[k] == 1) continue;
     if (repeats[k] < 0) return mica__builder_fail("tile", x, MICA_E_INVALID, "%lld repetitions", (long long)repeats[k]);
+    if (times(mica_value_shape(x).dim[k], repeats[k]) == INT64_MAX)
+      return mica__builder_fail("tile", x, MICA_E_OVERFLOW, "%lld repetitions of axis %d", (long long)repeats[k],
+                                (int)k);
     mica_shape shape = mica_value_shape(x), wide = {.rank = rank + 1}, merged = shape;
     for (int32_t i = 0; i < wide.rank; i++) wide.dim[i] = i == k ? repeats[k] : MICA_DYNAMIC;
     for (int32_t i = 0; i < rank; i++)
@@ -111,7 +105,13 @@ static mica_value pad_axis(mica_value x, int32_t axis, int64_t before, int64_t a
   mica_value parts[3] = {{0}};
   size_t count = 0;
   if (before < 0 || after < 0) {
-    int64_t n = mica_value_shape(x).dim[axis];
+    int64_t n = mica_value_shape(x).dim[axis], rest = n;
+    bool fits = !__builtin_add_overflow(rest, before < 0 ? before : 0, &rest) &&
+                !__builtin_add_overflow(rest, after < 0 ? after : 0, &rest) && rest >= 0;
+    if (n != MICA_DYNAMIC && !fits)
+      return mica__builder_fail("pad", x, MICA_E_SHAPE, "%lld and %lld elements less along axis %d of %lld",
+                                (long long)(before < 0 ? before : 0), (long long)(after < 0 ? after : 0), (int)axis,
+                                (long long)n);
     x = mica_slice(x, axis, before < 0 ? -before : 0, after < 0 ? n + after : n, 1);
     before = before < 0 ? 0 : before;
     after = after < 0 ? 0 : after;
@@ -126,6 +126,9 @@ static mica_value pad_axis(mica_value x, int32_t axis, int64_t before, int64_t a
 
 mica_value mica_pad(mica_value x, const int64_t *before, const int64_t *after, mica_pad_mode mode, double value) {
   int32_t rank = mica_value_shape(x).rank;
+  if (!mica__builder_choice("pad", x, "mode", (int32_t)mode, MICA_PAD_MODE_WRAP + 1)) return (mica_value){0};
+  if (rank > 0 && (!before || !after))
+    return mica__builder_fail("pad", x, MICA_E_INVALID, "%s is NULL", before ? "after" : "before");
   for (int32_t k = 0; k < rank; k++) x = pad_axis(x, k, before[k], after[k], mode, value);
   return x;
 }

@@ -179,12 +179,10 @@ mica_value mica_slice(mica_value x, int32_t axis, int64_t start, int64_t stop, i
 
 mica_value mica_flip(mica_value x, mica_axes axes) {
   mica__window_attrs attrs = whole(x);
-  for (int32_t i = 0; i < (axes.count ? axes.count : attrs.shape.rank); i++) {
-    int64_t k = axes.count ? axes.axis[i] : i;
-    if (!mica__builder_axis("flip", x, &k)) return (mica_value){0};
-    attrs.start[k] = -1;
-    attrs.step[k] = -1;
-  }
+  uint32_t set = 0;
+  if (!mica__builder_axes("flip", x, axes, &set)) return (mica_value){0};
+  for (int32_t k = 0; k < attrs.shape.rank; k++)
+    if (set >> k & 1) attrs.start[k] = attrs.step[k] = -1;
   return mica__graph_add(&mica__op_slice, &x, 1, &attrs);
 }
 
@@ -194,7 +192,10 @@ mica_value mica__pad_axis(mica_value x, int32_t axis, int64_t before, int64_t af
   if (extent == MICA_DYNAMIC)
     return mica__builder_fail("pad", x, MICA_E_SHAPE, "axis %d of '%s' is open", (int)axis, mica_value_name(x));
   attrs.start[axis] = before;
-  attrs.shape.dim[axis] = before + extent + after;
+  if (__builtin_add_overflow(before, extent, &extent) || __builtin_add_overflow(extent, after, &extent))
+    return mica__builder_fail("pad", x, MICA_E_OVERFLOW, "%lld and %lld elements more along axis %d", (long long)before,
+                              (long long)after, (int)axis);
+  attrs.shape.dim[axis] = extent;
   attrs.value = value;
   return mica__graph_add(&mica__op_pad, &x, 1, &attrs);
 }

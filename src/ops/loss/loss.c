@@ -2,7 +2,9 @@
  * operands have 16 bits. */
 #include "ops/common/build.h"
 
-static mica_value reduced(mica_value losses, mica_value x, mica_loss_reduction reduction) {
+static mica_value reduced(const char *op, mica_value losses, mica_value x, mica_loss_reduction reduction) {
+  if (!mica__builder_choice(op, losses, "reduction", (int32_t)reduction, MICA_LOSS_REDUCTION_NONE + 1))
+    return (mica_value){0};
   mica_value y = reduction == MICA_LOSS_REDUCTION_MEAN  ? mica_mean(losses, MICA_ALL_AXES, false)
                  : reduction == MICA_LOSS_REDUCTION_SUM ? mica_sum(losses, MICA_ALL_AXES, false)
                                                         : losses;
@@ -62,12 +64,13 @@ static mica_value class_loss(const char *op, mica_value logs, mica_value target,
   if (!logs.graph || !target.graph) return (mica_value){0};
   if (shape.rank < 2 || shape.dim[1] < 0)
     return mica__builder_fail(op, logs, MICA_E_SHAPE, "%s has no classes along axis 1", mica_shape_format(shape, text));
+  if (!mica__builder_number(op, logs, "a label_smoothing", config->label_smoothing, 0, 1)) return (mica_value){0};
   if (mica_dtype_kind_of(mica_value_dtype(target)) == MICA_DTYPE_KIND_FLOAT) {
     mica_value losses = probability_losses(logs, target, config);
-    return reduced(losses, x, config->reduction);
+    return reduced(op, losses, x, config->reduction);
   }
   mica_value weight, losses = index_losses(logs, target, config, &weight);
-  if (config->reduction != MICA_LOSS_REDUCTION_MEAN || !weight.graph) return reduced(losses, x, config->reduction);
+  if (config->reduction != MICA_LOSS_REDUCTION_MEAN || !weight.graph) return reduced(op, losses, x, config->reduction);
   mica_value total = mica_sum(losses, MICA_ALL_AXES, false);
   return mica__narrow(mica_div(total, mica_sum(weight, MICA_ALL_AXES, false)), x);
 }
@@ -84,17 +87,17 @@ mica_value mica_nll(mica_value log_probabilities, mica_value target, const mica_
 static mica_value difference(mica_value a, mica_value b) { return mica_sub(mica__widen(a), mica__widen(b)); }
 
 mica_value mica_mse(mica_value a, mica_value b, mica_loss_reduction reduction) {
-  return reduced(mica_square(difference(a, b)), a, reduction);
+  return reduced("mse", mica_square(difference(a, b)), a, reduction);
 }
 
 mica_value mica_mae(mica_value a, mica_value b, mica_loss_reduction reduction) {
-  return reduced(mica_abs(difference(a, b)), a, reduction);
+  return reduced("mae", mica_abs(difference(a, b)), a, reduction);
 }
 
 mica_value mica_huber(mica_value a, mica_value b, double delta, mica_loss_reduction reduction) {
   mica_value d = difference(a, b), size = mica_abs(d);
   mica_value near = mica_affine(mica_square(d), 0.5, 0), far = mica_affine(size, delta, -0.5 * delta * delta);
-  return reduced(mica_where(mica_less_equal(size, mica__number(d, delta)), near, far), a, reduction);
+  return reduced("huber", mica_where(mica_less_equal(size, mica__number(d, delta)), near, far), a, reduction);
 }
 
 /* -(p t log s(x) + (1 - t) log(1 - s(x))) with s the sigmoid, by log s(x) = min(x, 0) - log(1 + e^-|x|). */
@@ -105,7 +108,7 @@ mica_value mica_bce_with_logits(mica_value logits, mica_value target, double pos
   mica_value against = mica_add(mica_relu(x), tail), in_favour = mica_add(mica_relu(mica_neg(x)), tail);
   mica_value losses =
       mica_add(mica_mul(mica_affine(t, -1, 1), against), mica_mul(mica_affine(t, positive_weight, 0), in_favour));
-  return reduced(losses, logits, reduction);
+  return reduced("bce_with_logits", losses, logits, reduction);
 }
 
 mica_value mica_cosine_similarity(mica_value a, mica_value b, int32_t axis, double epsilon) {
@@ -122,5 +125,5 @@ mica_value mica_kl_divergence(mica_value log_q, mica_value p, mica_loss_reductio
   mica_value q = mica__widen(log_q), t = mica__widen(p), zero = mica__number(t, 0);
   mica_value positive = mica_greater(t, zero);
   mica_value log_p = mica_log(mica_where(positive, t, mica__number(t, 1)));
-  return reduced(mica_where(positive, mica_mul(t, mica_sub(log_p, q)), zero), log_q, reduction);
+  return reduced("kl_divergence", mica_where(positive, mica_mul(t, mica_sub(log_p, q)), zero), log_q, reduction);
 }

@@ -153,14 +153,20 @@ static mica_value draw(mica_value step, mica_value like, mica_dtype dtype, int32
 }
 
 mica_value mica_random_uniform(mica_value step, mica_value like, uint64_t seed, double low, double high) {
+  if (like.graph && !(low <= high))
+    return mica__builder_fail("random_uniform", like, MICA_E_INVALID, "[%g, %g) is no interval", low, high);
   return draw(step, like, mica_value_dtype(like), UNIFORM, seed, low, high);
 }
 
 mica_value mica_random_normal(mica_value step, mica_value like, uint64_t seed, double mean, double deviation) {
+  if (like.graph && !mica__builder_number("random_normal", like, "a deviation", deviation, 0, INFINITY))
+    return (mica_value){0};
   return draw(step, like, mica_value_dtype(like), NORMAL, seed, mean, deviation);
 }
 
 mica_value mica_random_bernoulli(mica_value step, mica_value like, uint64_t seed, double probability) {
+  if (like.graph && !mica__builder_number("random_bernoulli", like, "a probability", probability, 0, 1))
+    return (mica_value){0};
   return draw(step, like, MICA_BOOL, BELOW, seed, probability, 0);
 }
 

@@ -3,6 +3,7 @@
 #include "ops/select/registry.h"
 #include "ops/select/tunable.h"
 
+#include <math.h>
 #include <mica/tune.h>
 #include <stdlib.h>
 #include <string.h>
@@ -165,6 +166,7 @@ mica_status mica_tuner_measure(mica_tuner *tuner, size_t index, double budget, d
 
 mica_status mica_tuner_keep(mica_tuner *tuner, size_t index, double seconds) {
   MICA_TRY(check_index(tuner, index));
+  if (!(seconds > 0 && seconds < INFINITY)) return mica__fail(MICA_E_INVALID, "mica_tuner_keep: %g seconds", seconds);
   return mica__tuning_keep(tuner->engine, tuner->trial->key, tuner->candidates[index].text, seconds);
 }
 

@@ -1,5 +1,6 @@
 /* Resizing: axis by axis, by the op that resamples; of types that have no sums, by gathering the nearest. */
 #include "base/error.h"
+#include "ops/common/build.h"
 #include "ops/resample/resample.h"
 
 /* The map of axis k by the configuration; false if it leaves the axis alone. */
@@ -61,7 +62,11 @@ mica_value mica_resize(mica_value x, const mica_resize_config *given) {
   const mica_resize_config *config = given ? given : &defaults;
   mica__axis_map maps[MICA_MAX_RANK];
   mica_status status = MICA_OK;
-  if (!x.graph) return x;
+  if (!mica__builder_choice("resize", x, "mode", (int32_t)config->mode, MICA_RESIZE_MODE_CUBIC + 1) ||
+      !mica__builder_choice("resize", x, "coordinates", (int32_t)config->coordinates,
+                            MICA_RESIZE_COORDINATES_TF_CROP + 1) ||
+      !mica__builder_choice("resize", x, "nearest", (int32_t)config->nearest, MICA_RESIZE_NEAREST_CEIL + 1))
+    return (mica_value){0};
   bool any = false;
   for (int32_t k = 0; k < mica_value_shape(x).rank && status == MICA_OK; k++) {
     status = check_axis(x, config, k);
