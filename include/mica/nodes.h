@@ -87,7 +87,7 @@ MICA_API mica_value mica_hard_sigmoid(mica_value x, double scale, double shift);
 /* x as another type: floats to integers are cut towards zero and saturate, NaN gives 0; integers wrap; bool is x != 0.
  * The gradient is cast back. */
 MICA_API mica_value mica_cast(mica_value x, mica_dtype dtype);
-/* The bytes of x as another type of the same size. No gradient. */
+/* The bytes of x as another type of the same size, not bool: a byte may be neither 0 nor 1. No gradient. */
 MICA_API mica_value mica_bitcast(mica_value x, mica_dtype dtype);
 
 /* --- pointwise: two operands, broadcast --- */

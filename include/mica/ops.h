@@ -25,7 +25,8 @@ MICA_API MICA_CHECKED mica_status mica_op_copy(mica_queue *queue, const mica_ten
  * x, y: contiguous, of one shape. */
 MICA_API MICA_CHECKED mica_status mica_op_cast(mica_queue *queue, const mica_tensor *x, mica_tensor *y);
 
-/* The bytes of y[i] = those of x[i]. x, y: contiguous, of one shape, their dtypes of one size. */
+/* The bytes of y[i] = those of x[i]. x, y: contiguous, of one shape, their dtypes of one size; y is no bool unless x is
+ * one: a byte may be neither 0 nor 1. */
 MICA_API MICA_CHECKED mica_status mica_op_bitcast(mica_queue *queue, const mica_tensor *x, mica_tensor *y);
 
 /* y[i] = alpha x[i] + beta y[i]; y is not read where beta is 0, so that it may hold anything.

@@ -68,6 +68,14 @@ START_TEST(pairs_are_checked) {
     refused(pairs[_i].run(x, integers), MICA_E_DTYPE, "i32");
   else
     ck_ok(pairs[_i].run(x, integers));
+  if (pairs[_i].run == bitcast) {
+    mica_tensor *bytes = tensor_of(engine, MICA_U8, MICA_SHAPE(2, 3)),
+                *bools = tensor_of(engine, MICA_BOOL, MICA_SHAPE(2, 3));
+    ck_ok(bitcast(bools, bytes));
+    refused(bitcast(bytes, bools), MICA_E_DTYPE, "bytes of u8 may be no bools");
+    mica_tensor_destroy(bytes);
+    mica_tensor_destroy(bools);
+  }
   if (pairs[_i].floats) refused(pairs[_i].run(integers, integers), MICA_E_DTYPE, "i32");
   refused(mica_op_fill(queue, 1, NULL), MICA_E_INVALID, "fill");
   refused(mica_op_fill(queue, 1, view), MICA_E_INVALID, "contiguous");

@@ -7,7 +7,10 @@
 #include <mica/nodes.h>
 #include <mica/ops.h>
 
-static mica_status check_sizes(mica_dtype from, mica_dtype to) {
+/* A bool is 0 or 1, which other types' bytes are not. */
+static mica_status check_types(mica_dtype from, mica_dtype to) {
+  if (to == MICA_BOOL && from != MICA_BOOL)
+    return mica__fail(MICA_E_DTYPE, "bytes of %s may be no bools; compare them with 0 instead", mica_dtype_name(from));
   if (mica_dtype_size(from) == mica_dtype_size(to)) return MICA_OK;
   return mica__fail(MICA_E_DTYPE, "%s has %d bytes, %s %d", mica_dtype_name(from), (int)mica_dtype_size(from),
                     mica_dtype_name(to), (int)mica_dtype_size(to));
@@ -34,7 +37,7 @@ mica_status mica_op_bitcast(mica_queue *queue, const mica_tensor *x, mica_tensor
   MICA_TRY(mica__operand_check(queue, "bitcast", "y", y));
   MICA_TRY(mica__operand_same_shape("bitcast", x, y));
   MICA_TRY(mica__operand_apart("bitcast", "y", y, "x", x));
-  mica_status status = check_sizes(mica_tensor_dtype(x), mica_tensor_dtype(y));
+  mica_status status = check_types(mica_tensor_dtype(x), mica_tensor_dtype(y));
   return status == MICA_OK ? launch(queue, NULL, x, y) : mica__fail_in(status, "bitcast");
 }
 
@@ -50,7 +53,7 @@ static mica_status infer_bitcast(const mica__type *inputs, int32_t input_count, 
   if (!mica_dtype_is_valid(bitcast_attrs->to))
     return mica__fail(MICA_E_DTYPE, "%d is no dtype to cast to", (int)bitcast_attrs->to);
   *out = (mica__type){bitcast_attrs->to, inputs[0].shape};
-  return check_sizes(inputs[0].dtype, bitcast_attrs->to);
+  return check_types(inputs[0].dtype, bitcast_attrs->to);
 }
 
 static mica_status launch_bitcast(const mica__exec *exec) {
