@@ -31,9 +31,10 @@ typedef struct mica_safetensors_pair {
 typedef struct mica_safetensors mica_safetensors;
 
 /* Maps the file and checks all of its header: MICA_E_FORMAT, naming file and reason, for whatever is not as the format
- * demands (a header above 100 MB, gaps, overlaps, sizes that do not fit, a name used twice, more than MICA_MAX_RANK
- * dimensions). MICA_E_NOT_FOUND, MICA_E_IO. A file that is replaced by renaming, as mica_safetensors_write does, stays
- * readable here; it must not be cut short in place while it is open. */
+ * demands (a header above 100 MB, gaps, overlaps, sizes that do not fit, a name used twice, a header that is no UTF-8
+ * or has U+0000 in a text, more than MICA_MAX_RANK dimensions), and for a BOOL that is neither 0 nor 1.
+ * MICA_E_NOT_FOUND, MICA_E_IO. A file that is replaced by renaming, as mica_safetensors_write does, stays readable
+ * here; it must not be cut short in place while it is open. */
 MICA_API MICA_CHECKED mica_status mica_safetensors_open(const char *path, mica_safetensors **file);
 
 /* Opens a file's content in memory, which must outlive what is opened. name stands in messages. */

@@ -1,5 +1,6 @@
 #include "base/checked.h"
 #include "base/file.h"
+#include "base/utf8.h"
 #include "io/safetensors.h"
 
 #include <math.h>
@@ -30,15 +31,38 @@ static bool read_size(const cJSON *item, size_t *out) {
   return true;
 }
 
-static bool read_shape(const cJSON *item, mica_shape *shape) {
+static mica_status read_shape(const char *path, const char *name, const cJSON *item, mica_shape *shape) {
   *shape = MICA_SCALAR;
-  if (!cJSON_IsArray(item)) return false;
+  if (!cJSON_IsArray(item)) return mica__fail(MICA_E_FORMAT, "%s: tensor \"%.200s\" has no shape", path, name);
   for (const cJSON *at = item->child; at; at = at->next) {
     size_t dim = 0;
-    if (shape->rank == MICA_MAX_RANK || !read_size(at, &dim)) return false;
+    if (shape->rank == MICA_MAX_RANK)
+      return mica__fail(MICA_E_FORMAT, "%s: tensor \"%.200s\" has %d dimensions; there may be %d", path, name,
+                        cJSON_GetArraySize(item), MICA_MAX_RANK);
+    if (!read_size(at, &dim))
+      return mica__fail(MICA_E_FORMAT,
+                        "%s: tensor \"%.200s\" has a shape whose dimension %d is no integer of 0 to 2^53", path, name,
+                        (int)shape->rank);
     shape->dim[shape->rank++] = (int64_t)dim;
   }
-  return true;
+  return MICA_OK;
+}
+
+/* The offsets of a tensor's first byte and of the one after its last. */
+static mica_status read_offsets(const char *path, const char *name, const cJSON *item, size_t *begin, size_t *end) {
+  if (!cJSON_IsArray(item)) return mica__fail(MICA_E_FORMAT, "%s: tensor \"%.200s\" has no data_offsets", path, name);
+  bool pair = cJSON_GetArraySize(item) == 2 && read_size(item->child, begin) && read_size(item->child->next, end);
+  if (pair && *begin <= *end) return MICA_OK;
+  return mica__fail(MICA_E_FORMAT,
+                    "%s: tensor \"%.200s\" has data_offsets that are not two sizes, the lesser one first", path, name);
+}
+
+static mica_status check_bools(const char *path, const mica_safetensors_entry *entry) {
+  for (size_t i = 0; entry->dtype == MICA_BOOL && i < entry->bytes; i++)
+    if (((const unsigned char *)entry->data)[i] > 1)
+      return mica__fail(MICA_E_FORMAT, "%s: tensor \"%.200s\", BOOL, has %d as element %zu; a bool is 0 or 1", path,
+                        entry->name, ((const unsigned char *)entry->data)[i], i);
+  return MICA_OK;
 }
 
 static mica_status read_entry(const char *path, const cJSON *item, const unsigned char *data, size_t data_size,
@@ -53,23 +77,21 @@ static mica_status read_entry(const char *path, const cJSON *item, const unsigne
     return mica__fail(MICA_E_FORMAT, "%s: tensor \"%.200s\" is of the unknown dtype \"%.40s\"", path, name,
                       dtype->valuestring);
   *entry = (mica_safetensors_entry){.name = name, .type = type->name, .dtype = type->dtype};
-  if (!read_shape(cJSON_GetObjectItemCaseSensitive(item, "shape"), &entry->shape))
-    return mica__fail(MICA_E_FORMAT, "%s: tensor \"%.200s\" has no shape of at most %d dimensions", path, name,
-                      MICA_MAX_RANK);
+  MICA_TRY(read_shape(path, name, cJSON_GetObjectItemCaseSensitive(item, "shape"), &entry->shape));
   size_t begin = 0, end = 0;
-  bool pair = cJSON_IsArray(offsets) && offsets->child && offsets->child->next && !offsets->child->next->next;
-  if (!pair || !read_size(offsets->child, &begin) || !read_size(offsets->child->next, &end) || end < begin)
-    return mica__fail(MICA_E_FORMAT, "%s: tensor \"%.200s\" has no data_offsets", path, name);
+  MICA_TRY(read_offsets(path, name, offsets, &begin, &end));
   if (end > data_size)
     return mica__fail(MICA_E_FORMAT, "%s is truncated: tensor \"%.200s\" ends at byte %zu of %zu", path, name, end,
                       data_size);
-  if (!mica__safetensors_bytes(type, entry->shape, &entry->bytes) || entry->bytes != end - begin) {
-    char text[MICA_SHAPE_TEXT];
-    return mica__fail(MICA_E_FORMAT, "%s: tensor \"%.200s\", %s %s, takes %zu bytes", path, name, type->name,
-                      mica_shape_format(entry->shape, text), end - begin);
-  }
+  char text[MICA_SHAPE_TEXT];
+  if (!mica__safetensors_bytes(type, entry->shape, &entry->bytes))
+    return mica__fail(MICA_E_FORMAT, "%s: tensor \"%.200s\", %s %s, takes 2^64 bytes or more", path, name, type->name,
+                      mica_shape_format(entry->shape, text));
+  if (entry->bytes != end - begin)
+    return mica__fail(MICA_E_FORMAT, "%s: tensor \"%.200s\", %s %s, takes %zu bytes, but its data_offsets name %zu",
+                      path, name, type->name, mica_shape_format(entry->shape, text), entry->bytes, end - begin);
   entry->data = data + begin;
-  return MICA_OK;
+  return check_bools(path, entry);
 }
 
 static int by_offset(const void *a, const void *b) {
@@ -119,6 +141,24 @@ static bool is_blank(const char *at, const char *end) {
   return at == end;
 }
 
+/* A text of JSON cannot hold a character of value 0 here: it would end there. */
+static bool escapes_zero(const char *text, size_t length) {
+  for (size_t i = 0; i + 5 < length; i++) {
+    if (text[i] != '\\') continue;
+    if (!memcmp(&text[i + 1], "u0000", 5)) return true;
+    i++; /* what is escaped is no escape */
+  }
+  return false;
+}
+
+static mica_status check_text(const char *path, const char *text, size_t length) {
+  const size_t valid = mica__utf8_prefix(text, length);
+  if (valid < length) return mica__fail(MICA_E_FORMAT, "%s: byte %zu of its header is no UTF-8", path, valid);
+  if (memchr(text, 0, length) || escapes_zero(text, length))
+    return mica__fail(MICA_E_FORMAT, "%s: a name or text in its header has the character U+0000", path);
+  return MICA_OK;
+}
+
 static mica_status parse_header(const char *path, mica_safetensors *file) {
   uint64_t length = 0;
   if (file->size < 8) return mica__fail(MICA_E_FORMAT, "%s is truncated: %zu bytes", path, file->size);
@@ -130,6 +170,7 @@ static mica_status parse_header(const char *path, mica_safetensors *file) {
     return mica__fail(MICA_E_FORMAT, "%s is truncated: a header of %llu bytes in a file of %zu", path,
                       (unsigned long long)length, file->size);
   const char *text = (const char *)file->data + 8, *parsed = text, *end = text + length;
+  if (length > 0 && *text == '{') MICA_TRY(check_text(path, text, (size_t)length));
   /* A header begins with its brace, which rejects most files of other kinds at once. */
   if (length > 0 && *text == '{') file->header = cJSON_ParseWithLengthOpts(text, (size_t)length, &parsed, false);
   if (!cJSON_IsObject(file->header) || !is_blank(parsed, end))

@@ -1,5 +1,6 @@
 #include "base/checked.h"
 #include "base/file.h"
+#include "base/utf8.h"
 #include "io/safetensors.h"
 
 #include <stdlib.h>
@@ -20,6 +21,8 @@ static mica_status check_entry(const mica_safetensors_entry *entry, size_t index
   size_t bytes = 0;
   if (!entry->name || !strcmp(entry->name, MICA__SAFETENSORS_METADATA))
     return mica__fail(MICA_E_INVALID, "safetensors: tensor %zu has no name of its own", index);
+  if (mica__utf8_prefix(entry->name, strlen(entry->name)) < strlen(entry->name))
+    return mica__fail(MICA_E_INVALID, "safetensors: the name \"%s\" of tensor %zu is no UTF-8", entry->name, index);
   *out = (item){
       entry, entry->type ? mica__safetensors_type_named(entry->type) : mica__safetensors_type_of(entry->dtype), index};
   if (!out->type || !mica_shape_is_valid(entry->shape))

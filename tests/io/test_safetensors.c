@@ -106,19 +106,27 @@ START_TEST(what_the_format_forbids_is_refused_with_the_reason) {
       {"{" TENSOR("b", "F32", "[]", 4, 8) "," TENSOR("a", "F32", "[1]", 0, 4) "}", 8, NULL},
       {"{" TENSOR("a", "F32", "[2]", 0, 8) "}", 7, "truncated"},
       {"{" TENSOR("a", "F32", "[2]", 0, 8) "}", 9, "after the last"},
-      {"{" TENSOR("a", "F32", "[2]", 0, 4) "}", 4, "takes 4 bytes"},
-      {"{" TENSOR("a", "F32", "[2]", 8, 0) "}", 8, "data_offsets"},
-      {"{" TENSOR("a", "F32", "[2]", -8, 0) "}", 8, "data_offsets"},
+      {"{" TENSOR("a", "F32", "[2]", 0, 4) "}", 4, "takes 8 bytes, but its data_offsets name 4"},
+      {"{" TENSOR("a", "U64", "[2,3]", 0, 24) "}", 24, "U64 (2, 3), takes 48 bytes, but its data_offsets name 24"},
+      {"{" TENSOR("a", "F32", "[2]", 8, 0) "}", 8, "the lesser one first"},
+      {"{" TENSOR("a", "F32", "[2]", -8, 0) "}", 8, "data_offsets that are not two sizes"},
       {"{" TENSOR("a", "F32", "[2]", 0, 8.5) "}", 8, "data_offsets"},
       {"{" TENSOR("a", "F32", "[2]", 0, 1e300) "}", 8, "data_offsets"},
-      {"{" TENSOR("a", "F32", "[4294967296,4294967296,4]", 0, 0) "}", 0, "takes 0 bytes"},
-      {"{" TENSOR("a", "F32", "[2,-1]", 0, 8) "}", 8, "no shape"},
-      {"{" TENSOR("a", "F32", "[1,1,1,1,1,1,1,1,1]", 0, 4) "}", 4, "no shape"},
+      {"{" TENSOR("a", "F32", "[4294967296,4294967296,4]", 0, 0) "}", 0, "takes 2^64 bytes or more"},
+      {"{" TENSOR("a", "F32", "[2,-1]", 0, 8) "}", 8, "a shape whose dimension 1 is no integer"},
+      {"{" TENSOR("a", "F32", "[4611686018427387904,4]", 0, 8) "}", 8, "dimension 0 is no integer of 0 to 2^53"},
+      {"{" TENSOR("a", "F32", "[12.5]", 0, 8) "}", 8, "dimension 0 is no integer"},
+      {"{" TENSOR("a", "F32", "[1,1,1,1,1,1,1,1,1]", 0, 4) "}", 4, "9 dimensions; there may be 8"},
       {"{" TENSOR("a", "F32", "\"2\"", 0, 8) "}", 8, "no shape"},
       {"{" TENSOR("a", "F31", "[2]", 0, 8) "}", 8, "unknown dtype"},
       {"{" TENSOR("a", "U8", "[1]", 0, 1) "," TENSOR("b", "U8", "[1]", 0, 1) "}", 1, "overlaps"},
       {"{" TENSOR("a", "U8", "[1]", 0, 1) "," TENSOR("b", "U8", "[1]", 2, 3) "}", 3, "gap"},
       {"{" TENSOR("a", "U8", "[1]", 0, 1) "," TENSOR("a", "U8", "[1]", 1, 2) "}", 2, "two tensors"},
+      {"{" TENSOR("a\\u0000b", "U8", "[1]", 0, 1) "}", 1, "U+0000"},
+      {"{" TENSOR("a\\\\u0000b", "U8", "[1]", 0, 1) "}", 1, NULL},
+      {"{\"__metadata__\":{\"a\":\"\\u0000\"}}", 0, "U+0000"},
+      {"{" TENSOR("\xc3\xa4", "U8", "[1]", 0, 1) "}", 1, NULL},
+      {"{" TENSOR("\xe4", "U8", "[1]", 0, 1) "}", 1, "byte 2 of its header is no UTF-8"},
       {"{\"a\":1}", 0, "no dtype"},
       {"{\"__metadata__\":{\"a\":1}}", 0, "no text"},
       {"{\"__metadata__\":1}", 0, "no single object"},
@@ -143,6 +151,28 @@ START_TEST(what_the_format_forbids_is_refused_with_the_reason) {
     mica_safetensors_close(file);
     free(data);
   }
+}
+END_TEST
+
+START_TEST(a_bool_is_0_or_1) {
+  mica_safetensors *file = NULL;
+  size_t size = 0;
+  unsigned char *data = file_of("{" TENSOR("a", "BOOL", "[3]", 0, 3) "}", 3, &size);
+  data[size - 3] = 1;
+  ck_ok(mica_safetensors_open_memory("x.safetensors", data, size, &file));
+  mica_safetensors_close(file);
+  data[size - 1] = 2;
+  ck_assert_int_eq(mica_safetensors_open_memory("x.safetensors", data, size, &file), MICA_E_FORMAT);
+  ck_assert_ptr_nonnull(strstr(mica_error_message(), "\"a\", BOOL, has 2 as element 2"));
+  free(data);
+}
+END_TEST
+
+START_TEST(a_name_that_is_no_text_is_not_written) {
+  const float one = 1;
+  const mica_safetensors_entry entry = {.name = "w\xff", .dtype = MICA_F32, .data = &one, .bytes = sizeof one};
+  ck_assert_int_eq(mica_safetensors_write("never.safetensors", &entry, 1, NULL, 0), MICA_E_INVALID);
+  ck_assert_ptr_nonnull(strstr(mica_error_message(), "is no UTF-8"));
 }
 END_TEST
 
@@ -264,6 +294,8 @@ Suite *test_suite(void) {
   tcase_add_test(tcase, what_is_written_comes_back);
   tcase_add_test(tcase, every_dtype_has_a_name_in_the_format);
   tcase_add_test(tcase, what_the_format_forbids_is_refused_with_the_reason);
+  tcase_add_test(tcase, a_bool_is_0_or_1);
+  tcase_add_test(tcase, a_name_that_is_no_text_is_not_written);
   tcase_add_test(tcase, a_header_that_is_no_header_is_refused);
   tcase_add_test(tcase, what_the_format_cannot_hold_is_not_written);
   tcase_add_test(tcase, a_disk_that_is_full_leaves_the_old_file);
