@@ -1,6 +1,7 @@
 /* Engines: made, taken apart, asked. */
 #include "base/error.h"
 #include "base/text.h"
+#include "runtime/at_exit.h"
 #include "runtime/attachment.h"
 #include "runtime/buffer.h"
 #include "runtime/cl_error.h"
@@ -106,6 +107,7 @@ static mica_status engine_create(const mica__device *device, cl_context context,
   MICA_TRY_GOTO(mica__profile_init(engine->profile), fail_programs);
   MICA_TRY_GOTO(mica__tuning_init(engine->tuning), fail_profile);
   MICA_TRY_GOTO(mica__queue_create(engine, queue, &engine->queue), fail_tuning);
+  mica__at_exit_add(engine);
   *out = engine;
   return MICA_OK;
 
@@ -143,6 +145,7 @@ mica_status mica_engine_create_from_opencl(cl_context context, cl_device_id id, 
 
 void mica_engine_destroy(mica_engine *engine) {
   if (!engine) return;
+  mica__at_exit_forget(engine);
   if (engine->attached) engine->detach(engine->attached);
   mica_queue_destroy(engine->queue);
   mica__programs_store_last(engine);

@@ -40,6 +40,7 @@ struct mica_engine {
   char *builder;   /* mica_engine_config.builder; "" for none */
   void *attached;  /* see attachment.h */
   void (*detach)(void *attached);
+  mica_engine *next; /* see at_exit.h */
 };
 
 struct mica_buffer {

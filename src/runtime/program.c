@@ -1,4 +1,5 @@
 #include "runtime/program.h"
+#include "runtime/at_exit.h"
 
 #include "base/error.h"
 #include "base/text.h"
@@ -79,6 +80,7 @@ static mica_status build(mica_engine *engine, cl_program handle, const request *
   mica_status status = mica__text_status(&options);
   cl_int error = CL_SUCCESS;
   if (status == MICA_OK) error = engine->api->BuildProgram(handle, 1, &engine->device.id, options.data, NULL, NULL);
+  mica__at_exit_renew();
   mica__text_free(&options);
   MICA_TRY(status);
   return error == CL_SUCCESS ? MICA_OK : fail_build(engine, handle, r, error);
