@@ -25,8 +25,8 @@
 #define VW 4
 #endif
 
-RANGE_KERNEL gather(__global const STORAGE(X_T) *x, const long x_at, __global const STORAGE(I_T) *indices,
-                    const long indices_at, __global STORAGE(X_T) *y, const long y_at, const int outer, const int n,
+RANGE_KERNEL gather(__global const STORAGE(X_T) * x, const long x_at, __global const STORAGE(I_T) * indices,
+                    const long indices_at, __global STORAGE(X_T) * y, const long y_at, const int outer, const int n,
                     const int m, const int inner) {
   const int chunks = (inner + VW - 1) / VW;
   const long item = get_global_id(0);
@@ -48,8 +48,7 @@ RANGE_KERNEL gather(__global const STORAGE(X_T) *x, const long x_at, __global co
   if (k < n && begin + VW <= inner) {
     STOREV(X_T, VW, LOADV(X_T, VW, x, k * inner + begin), y, begin);
   } else {
-    for (int i = begin; i < min(begin + VW, inner); i++)
-      STORE(X_T, k < n ? LOAD(X_T, x, k * inner + i) : 0, y, i);
+    for (int i = begin; i < min(begin + VW, inner); i++) STORE(X_T, k < n ? LOAD(X_T, x, k * inner + i) : 0, y, i);
   }
 #endif
 }

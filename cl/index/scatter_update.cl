@@ -7,10 +7,12 @@
  *   I_T    type of the indices, i32 or i64
  *   JOIN   0 the last one stays, 1 sum, 2 product, 3 largest, 4 smallest
  *   EACH   1: an index for every element; then VW counts as 1
+ *   FIND   how equal indices are found: 0 each is compared with all, for few; 1 there are none; 2 by `order`, that of
+ *          sort/order.cl: the positions j as their indices rise, (m), with EACH (outer inner, m)
  *   VW     elements along `inner` a work-item makes
  *
- * One dimension of outer * m * ceil(inner / VW) work-items. The first j of equal indices does the work
- * of all of them, so that the order of every sum depends on the indices alone; m indices are read twice: for few. */
+ * One dimension of outer * m * ceil(inner / VW) work-items. The first of equal indices does the work of all of them, so
+ * that the order of every sum depends on the indices alone. */
 #include "common/group.clh"
 #include "index/index.clh"
 
@@ -25,6 +27,9 @@
 #endif
 #ifndef EACH
 #define EACH 0
+#endif
+#ifndef FIND
+#define FIND 0
 #endif
 #ifndef VW
 #define VW 4
@@ -50,34 +55,60 @@
 #define INDEX_OF(k) INDEX(I_T, indices, k, n)
 #endif
 
+/* The k-th position to be looked at. */
+#if FIND == 2
+#define POSITION(k) order[k]
+#else
+#define POSITION(k) (k)
+#endif
+
+#if FIND == 0
+#define MORE(k) ((k) < m)
+#define TAKES(k) (INDEX_OF(k) == v)
+#elif FIND == 1
+#define MORE(k) ((k) == first)
+#define TAKES(k) true
+#else
+#define MORE(k) ((k) < m && INDEX_OF(order[k]) == v)
+#define TAKES(k) true
+#endif
+
 #define ROW(w, i)                                                                                                      \
   do {                                                                                                                 \
     COMPUTEV(U_T, w) sum = LOADV(U_T, w, y, y_first + (i));                                                            \
-    for (int k = j; k < m; k++) {                                                                                      \
-      if (INDEX_OF(k) != v) continue;                                                                                  \
-      const COMPUTEV(U_T, w) next = LOADV(U_T, w, u, (o * m + k) * inner + (i));                                       \
+    for (int k = first; MORE(k); k++) {                                                                                \
+      if (!TAKES(k)) continue;                                                                                         \
+      const COMPUTEV(U_T, w) next = LOADV(U_T, w, u, (o * m + POSITION(k)) * inner + (i));                             \
       sum = JOINED(sum, next);                                                                                         \
     }                                                                                                                  \
     STOREV(U_T, w, sum, y, y_first + (i));                                                                             \
   } while (0)
 
-RANGE_KERNEL scatter_update(__global const STORAGE(U_T) *u, const long u_at, __global STORAGE(U_T) *y,
-                            const long y_at, __global const STORAGE(I_T) *indices, const long indices_at,
-                            const int outer, const int n, const int m, const int inner) {
+RANGE_KERNEL scatter_update(__global const STORAGE(U_T) * u, const long u_at, __global STORAGE(U_T) * y,
+                            const long y_at, __global const STORAGE(I_T) * indices, const long indices_at,
+                            __global const int *order, const long order_at, const int outer, const int n, const int m,
+                            const int inner) {
   const int chunks = (inner + WIDTH - 1) / WIDTH;
   const long item = get_global_id(0);
   const int begin = (int)(item % chunks) * WIDTH;
   const long row = item / chunks;
   const long o = row / m;
-  const int j = (int)(row % m);
+  const int first = (int)(row % m);
   if (o >= outer) return;
   u += u_at;
   y += y_at;
   indices += indices_at;
-  const long v = INDEX_OF(j);
-  bool first = v < n;
-  for (int k = 0; k < j && first; k++) first = INDEX_OF(k) != v;
-  if (!first) return;
+#if FIND == 2
+  order += order_at + (EACH ? (o * inner + begin) * m : 0);
+#endif
+  const long v = INDEX_OF(POSITION(first));
+  bool alone = v < n;
+#if FIND == 0
+  for (int k = 0; k < first && alone; k++) alone = INDEX_OF(k) != v;
+#elif FIND == 2
+  alone = alone && (first == 0 || INDEX_OF(order[first - 1]) != v);
+#endif
+  if (!alone) return;
   const long y_first = (o * n + v) * inner;
   if (begin + WIDTH <= inner)
     ROW(WIDTH, begin);

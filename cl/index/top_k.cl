@@ -32,7 +32,7 @@
 #define BEFORE(a, b) ((a) > (b) || ((a) != (a) && (b) == (b)))
 #endif
 
-RANGE_KERNEL top_k(__global const STORAGE(X_T) *x, const long x_at, __global STORAGE(X_T) *values,
+RANGE_KERNEL top_k(__global const STORAGE(X_T) * x, const long x_at, __global STORAGE(X_T) * values,
                    const long values_at, __global long *indices, const long indices_at, const int outer, const int n,
                    const int k, const int inner) {
   const long item = get_global_id(0);

@@ -31,17 +31,12 @@ mica_status mica__index_infer(mica__index_attrs *attrs, const mica__type *indexe
 /* An index, negative ones counted from the end, as 0 to n - 1; -1 if it is out of range. */
 int64_t mica__index_resolve(double index, int64_t n);
 
-/* True if the result of a scatter is the memory of its base and the indices are few enough to compare each with all
- * others; then mica__scatter_update writes the elements that they name, and nothing else. */
-bool mica__scatter_takes_update(const mica__exec *exec, const mica__index_view *view);
-mica_status mica__scatter_update(const mica__exec *exec, const mica__index_view *view, bool elements, int32_t join);
-extern const struct mica__kernel_desc mica__scatter_update_kernel;
-
 mica_value mica__scatter(mica_value x, mica_value indices, mica_value updates, int32_t axis, bool elements,
                          mica_scatter how);
 
-/* Zeros of x's shape with the updates summed where an index for every element says. */
-mica_value mica__scatter_sum(mica_value x, mica_value indices, mica_value updates, int32_t axis);
+/* Zeros of x's shape with the updates summed where an index for every element says; unique: no element is named
+ * twice. */
+mica_value mica__scatter_sum(mica_value x, mica_value indices, mica_value updates, int32_t axis, bool unique);
 
 extern const mica__op mica__op_gather, mica__op_gather_elements, mica__op_scatter, mica__op_scatter_into_zeros;
 

@@ -1,11 +1,12 @@
 #include "base/error.h"
 #include "ops/index/index.h"
 #include "ops/select/launch_check.h"
+#include "ops/sort/order.h"
 #include "runtime/launch.h"
 #include "runtime/tensor.h"
-#include "runtime/workspace.h"
 
 #include <math.h>
+#include <mica/ops.h>
 
 /* Operands: the base (or, into zeros, what has the result's shape), the indices, the updates. */
 static mica_status infer_scatter(const mica__type *inputs, int32_t input_count, void *attrs, mica__type *out) {
@@ -53,136 +54,73 @@ static mica_status evaluate_scatter(const mica__eval *eval) {
   return MICA_OK;
 }
 
-static const mica__kernel_param rows_params[] = {
-    MICA__DTYPE("U_T", "type of the updates and the result", MICA__DTYPES),
-    MICA__INT("JOIN", "0 the last stays, 1 sum, 2 product, 3 largest, 4 smallest", 0, 1, 2, 3, 4),
-    MICA__INT("BASE", "1: there is a tensor to start from, 2: the result itself", 0, 1, 2),
-    MICA__INT("VW", "elements a work-item makes", 1, 2, 4, 8, 16),
-};
-static const mica__variant rows_variants[] = {
-    MICA__VARIANT("cpu", MICA__ON_CPU, MICA_F32, MICA_SCATTER_ADD, 0, 16),
-    MICA__VARIANT("gpu", MICA__ON_GPU, MICA_F32, MICA_SCATTER_ADD, 0, 1),
-};
-static const mica__kernel_desc scatter_rows = {
-    MICA__KERNEL("scatter_rows", "index/scatter.cl", rows_params, rows_variants)};
-
-static const mica__kernel_param elements_params[] = {
+static const mica__kernel_param params[] = {
     MICA__DTYPE("U_T", "type of the updates and the result", MICA__DTYPES),
     MICA__DTYPE("I_T", "type of the indices", MICA_I64, MICA_I32),
     MICA__INT("JOIN", "0 the last stays, 1 sum, 2 product, 3 largest, 4 smallest", 0, 1, 2, 3, 4),
-    MICA__INT("BASE", "1: there is a tensor to start from, 2: the result itself", 0, 1, 2),
+    MICA__INT("EACH", "1: an index for every element, not for every row", 0, 1),
+    MICA__INT("FIND", "equal indices: 0 are compared, 1 there are none, 2 are sorted", 0, 1, 2),
+    MICA__INT("VW", "elements a work-item makes", 1, 2, 4, 8, 16),
 };
-static const mica__variant elements_variants[] = {
-    MICA__VARIANT("any", MICA__ON_ANY, MICA_F32, MICA_I64, MICA_SCATTER_ADD, 0),
+static const mica__variant variants[] = {
+    MICA__VARIANT("cpu", MICA__ON_CPU, MICA_F32, MICA_I64, MICA_SCATTER_SET, 0, 0, 16),
+    MICA__VARIANT("gpu", MICA__ON_GPU, MICA_F32, MICA_I64, MICA_SCATTER_SET, 0, 0, 1),
 };
-static const mica__kernel_desc scatter_elements = {
-    MICA__KERNEL("scatter_elements", "index/scatter.cl", elements_params, elements_variants)};
+static const mica__kernel_desc update = {MICA__KERNEL("scatter_update", "index/scatter_update.cl", params, variants)};
 
-static const mica__kernel_param order_params[] = {MICA__DTYPE("I_T", "type of the indices", MICA_I64, MICA_I32)};
-static const mica__variant order_cpu[] = {MICA__VARIANT("cpu", MICA__ON_CPU, MICA_I64)};
-static const mica__variant order_gpu[] = {MICA__VARIANT("gpu", MICA__ON_GPU, MICA_I64)};
-static const mica__kernel_desc order_serial = {MICA__KERNEL("order_serial", "index/order.cl", order_params, order_cpu)};
-static const mica__kernel_desc order_starts = {MICA__KERNEL("order_starts", "index/order.cl", order_params, order_gpu)};
-static const mica__kernel_desc order_scatter = {
-    MICA__KERNEL("order_scatter", "index/order.cl", order_params, order_gpu)};
+/* Every index is compared with all others; above this many, sorting them takes less time. */
+#define MOST_COMPARED 64
+enum { FIND_COMPARED, FIND_NONE, FIND_SORTED };
 
-/* The arrays start and order of cl/index/order.cl. */
-typedef struct sorted {
-  mica_tensor *start, *order;
-} sorted;
-
-static mica_status launch_order(const mica__exec *exec, const mica__kernel_desc *desc, const mica__index_view *v,
-                                int64_t items, const sorted *s) {
+/* Joins the updates into the output, which holds the base; order: of the indices, NULL unless they are sorted. */
+static mica_status launch_update(const mica__exec *exec, const mica__index_view *v, int find,
+                                 const mica_tensor *order) {
+  const mica__index_attrs *attrs = exec->attrs;
   int32_t values[MICA__MAX_PARAMS];
   mica__kernel *kernel = NULL;
-  MICA_TRY(mica__exec_values(exec, desc, values));
-  mica__kernel_set(desc, values, "I_T", (int32_t)mica_tensor_dtype(exec->inputs[1]));
-  MICA_TRY(mica__kernel_get(mica__queue_engine(exec->queue), desc, values, NULL, &kernel));
+  MICA_TRY(mica__exec_values(exec, &update, values));
+  mica__kernel_set(&update, values, "U_T", (int32_t)mica_tensor_dtype(exec->output));
+  mica__kernel_set(&update, values, "I_T", (int32_t)mica_tensor_dtype(exec->inputs[1]));
+  mica__kernel_set(&update, values, "JOIN", attrs->join);
+  mica__kernel_set(&update, values, "EACH", attrs->elements);
+  mica__kernel_set(&update, values, "FIND", find);
+  int64_t width = attrs->elements ? 1 : mica__kernel_value(&update, values, "VW");
+  MICA_TRY(mica__kernel_get(mica__queue_engine(exec->queue), &update, values, NULL, &kernel));
   mica__launch launch = mica__launch_of(kernel);
+  mica__launch_tensor(&launch, exec->inputs[2]);
+  mica__launch_tensor(&launch, exec->output);
   mica__launch_tensor(&launch, exec->inputs[1]);
-  mica__launch_tensor(&launch, s->start);
-  mica__launch_tensor(&launch, s->order);
+  mica__launch_optional(&launch, order);
+  mica__launch_size(&launch, v->outer);
   mica__launch_size(&launch, v->n);
   mica__launch_size(&launch, v->m);
-  mica__launch_range1(&launch, items, items == 1 ? 1 : MICA__RANGE_GROUP);
-  mica__launch_cost(&launch, 0, (double)items * (double)mica_tensor_bytes(exec->inputs[1]));
+  mica__launch_size(&launch, v->inner);
+  mica__launch_range1(&launch, v->outer * v->m * ((v->inner + width - 1) / width), MICA__RANGE_GROUP);
+  /* The updates are read, and as much is written; what is joined with the old elements reads these too. */
+  bool sets = attrs->join == MICA_SCATTER_SET;
+  mica__launch_cost(&launch, sets ? 0 : (double)mica_tensor_count(exec->inputs[2]),
+                    (sets ? 2 : 3) * (double)mica_tensor_bytes(exec->inputs[2]) +
+                        (double)mica_tensor_bytes(exec->inputs[1]));
   return mica__queue_submit(exec->queue, &launch);
 }
 
-static mica_status sort(const mica__exec *exec, const mica__index_view *v, sorted *s) {
-  if (v->n > INT32_MAX - 2)
-    return mica__fail(MICA_E_OVERFLOW, "scatter: an axis of %lld does not fit 32 bits", (long long)v->n);
-  MICA_TRY(mica__workspace_tensor(exec->queue, MICA_I32, MICA_SHAPE(v->n + 2), &s->start));
-  MICA_TRY(mica__workspace_tensor(exec->queue, MICA_I32, MICA_SHAPE(v->m), &s->order));
-  if (mica__exec_takes(exec, &order_serial)) return launch_order(exec, &order_serial, v, 1, s);
-  MICA_TRY(launch_order(exec, &order_starts, v, v->n + 1, s));
-  return launch_order(exec, &order_scatter, v, v->m, s);
-}
-
-/* The common part of both launches: the kernel and its first arguments. */
-static mica_status begin(const mica__exec *exec, const mica__kernel_desc *desc, int32_t *values, mica__launch *launch) {
-  mica__kernel *kernel = NULL;
-  const mica__index_attrs *attrs = exec->attrs;
-  const mica_tensor *base = attrs->base ? exec->inputs[0] : NULL;
-  mica__kernel_set(desc, values, "U_T", (int32_t)mica_tensor_dtype(exec->output));
-  mica__kernel_set(desc, values, "JOIN", attrs->join);
-  mica__kernel_set(desc, values, "BASE", !base ? 0 : mica__tensor_same_memory(base, exec->output) ? 2 : 1);
-  MICA_TRY(mica__kernel_get(mica__queue_engine(exec->queue), desc, values, NULL, &kernel));
-  *launch = mica__launch_of(kernel);
-  mica__launch_optional(launch, base);
-  mica__launch_tensor(launch, exec->inputs[2]);
-  mica__launch_tensor(launch, exec->output);
-  return MICA_OK;
-}
-
-static mica_status end(const mica__exec *exec, const mica__index_view *v, int64_t items, mica__launch *launch) {
-  const mica__index_attrs *attrs = exec->attrs;
-  bool in_place = attrs->base && mica__tensor_same_memory(exec->inputs[0], exec->output);
-  mica__launch_size(launch, v->outer);
-  mica__launch_size(launch, v->n);
-  mica__launch_size(launch, v->m);
-  mica__launch_size(launch, v->inner);
-  mica__launch_range1(launch, items, MICA__RANGE_GROUP);
-  mica__launch_cost(launch, (double)mica_tensor_count(exec->inputs[2]),
-                    (double)mica_tensor_bytes(in_place ? exec->inputs[2] : exec->output) +
-                        (double)mica_tensor_bytes(exec->inputs[2]));
-  return mica__queue_submit(exec->queue, launch);
-}
-
-static mica_status launch_elements(const mica__exec *exec, const mica__index_view *v) {
-  int32_t values[MICA__MAX_PARAMS];
-  mica__launch launch;
-  MICA_TRY(mica__exec_values(exec, &scatter_elements, values));
-  mica__kernel_set(&scatter_elements, values, "I_T", (int32_t)mica_tensor_dtype(exec->inputs[1]));
-  MICA_TRY(begin(exec, &scatter_elements, values, &launch));
-  mica__launch_tensor(&launch, exec->inputs[1]);
-  return end(exec, v, v->outer * v->n * v->inner, &launch);
-}
-
-static mica_status launch_rows(const mica__exec *exec, const mica__index_view *v, const sorted *s) {
-  int32_t values[MICA__MAX_PARAMS];
-  mica__launch launch;
-  MICA_TRY(mica__exec_values(exec, &scatter_rows, values));
-  int64_t width = values[mica__kernel_param_index(&scatter_rows, "VW")];
-  MICA_TRY(begin(exec, &scatter_rows, values, &launch));
-  mica__launch_tensor(&launch, s->start);
-  mica__launch_tensor(&launch, s->order);
-  return end(exec, v, v->outer * v->n * ((v->inner + width - 1) / width), &launch);
-}
-
 static mica_status launch_scatter(const mica__exec *exec) {
-  const mica__index_view v =
-      mica__index_view_of(exec->attrs, mica_tensor_shape(exec->output), mica_tensor_shape(exec->inputs[1]));
-  if (mica_tensor_count(exec->output) == 0) return MICA_OK;
   const mica__index_attrs *attrs = exec->attrs;
-  if (attrs->base && mica__scatter_takes_update(exec, &v))
-    return mica__scatter_update(exec, &v, attrs->elements, attrs->join);
-  if (attrs->elements) return launch_elements(exec, &v);
-  sorted s = {0};
-  mica_status status = sort(exec, &v, &s);
-  if (status == MICA_OK) status = launch_rows(exec, &v, &s);
-  mica_tensor_destroy(s.start);
-  mica_tensor_destroy(s.order);
+  const mica__index_view v =
+      mica__index_view_of(attrs, mica_tensor_shape(exec->output), mica_tensor_shape(exec->inputs[1]));
+  if (mica_tensor_count(exec->output) == 0) return MICA_OK;
+  if (!attrs->base)
+    MICA_TRY(mica_op_fill(exec->queue, 0, exec->output));
+  else if (!mica__tensor_same_memory(exec->inputs[0], exec->output))
+    MICA_TRY(mica_op_copy(exec->queue, exec->inputs[0], exec->output));
+  if (mica_tensor_count(exec->inputs[2]) == 0) return MICA_OK;
+  if (attrs->unique) return launch_update(exec, &v, FIND_NONE, NULL);
+  if (v.m <= MOST_COMPARED) return launch_update(exec, &v, FIND_COMPARED, NULL);
+  mica_tensor *order = NULL;
+  const mica__rows rows = {attrs->elements ? v.outer : 1, v.m, attrs->elements ? v.inner : 1};
+  MICA_TRY(mica__sort_order(exec, exec->inputs[1], rows, MICA__ORDER_INDEX, v.n, &order));
+  mica_status status = launch_update(exec, &v, FIND_SORTED, order);
+  mica_tensor_destroy(order);
   return status;
 }
 
@@ -219,6 +157,10 @@ static mica_status check_joins(mica__check *check, const mica__op *op, bool base
        .inputs = {{MICA_F32, {2, {300, 16}}}, {MICA_I64, {1, {1000}}}, {MICA_F32, {2, {1000, 16}}}},
        .bound = {1, 300},
        .terms = 20},
+      {.attrs = &each,
+       .inputs = {{MICA_F32, {2, {9, 3}}}, {MICA_I32, {2, {100, 3}}}, {MICA_F32, {2, {100, 3}}}},
+       .bound = {1, 10},
+       .terms = 30},
       {.attrs = &columns,
        .inputs = {{MICA_F32, {3, {2, 4, 3}}}, {MICA_I64, {1, {5}}}, {MICA_F32, {3, {2, 5, 3}}}},
        .bound = {2, 4},
@@ -251,14 +193,11 @@ static mica_status check_joins(mica__check *check, const mica__op *op, bool base
 static mica_status check_scatter(mica__check *check) { return check_joins(check, &mica__op_scatter, true); }
 static mica_status check_zeros(mica__check *check) { return check_joins(check, &mica__op_scatter_into_zeros, false); }
 
-static const mica__kernel_desc *const kernels[] = {
-    &scatter_rows, &scatter_elements, &order_serial, &order_starts, &order_scatter, &mica__scatter_update_kernel, NULL};
-static const mica__kernel_desc *const zeros_kernels[] = {&scatter_rows, &scatter_elements, &order_serial,
-                                                         &order_starts, &order_scatter,    NULL};
+static const mica__kernel_desc *const kernels[] = {&update, MICA__SORT_KERNELS, NULL};
 
-#define SCATTER(label, kernel_list, check_fn, unread, from)                                                            \
+#define SCATTER(label, check_fn, unread, from)                                                                         \
   const mica__op mica__op_##label = {.name = #label,                                                                   \
-                                     .kernels = kernel_list,                                                           \
+                                     .kernels = kernels,                                                               \
                                      .check = check_fn,                                                                \
                                      .kind = MICA__OP_LAUNCH,                                                          \
                                      .min_inputs = 3,                                                                  \
@@ -272,11 +211,11 @@ static const mica__kernel_desc *const zeros_kernels[] = {&scatter_rows, &scatter
                                      .may_alias = from,                                                                \
                                      .updates = from,                                                                  \
                                      .shape_only = unread};
-SCATTER(scatter, kernels, check_scatter, 0, 1)
-SCATTER(scatter_into_zeros, zeros_kernels, check_zeros, 1, 0)
+SCATTER(scatter, check_scatter, 0, 1)
+SCATTER(scatter_into_zeros, check_zeros, 1, 0)
 
-mica_value mica__scatter_sum(mica_value x, mica_value indices, mica_value updates, int32_t axis) {
-  const mica__index_attrs attrs = {.axis = axis, .elements = true, .join = MICA_SCATTER_ADD};
+mica_value mica__scatter_sum(mica_value x, mica_value indices, mica_value updates, int32_t axis, bool unique) {
+  const mica__index_attrs attrs = {.axis = axis, .elements = true, .join = MICA_SCATTER_ADD, .unique = unique};
   return mica__graph_add(&mica__op_scatter_into_zeros, (mica_value[]){x, indices, updates}, 3, &attrs);
 }
 

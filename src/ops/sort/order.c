@@ -1,0 +1,271 @@
+/* Stable orders: rows of up to MOST_RANKED elements by comparing each with all, longer ones by a radix sort in
+ * passes of three launches: count the digits of blocks, scan the counts, put the elements in their slots. */
+#include "ops/sort/order.h"
+
+#include "base/error.h"
+#include "ops/select/launch_check.h"
+#include "runtime/kernel.h"
+#include "runtime/launch.h"
+#include "runtime/workspace.h"
+
+/* Comparing n elements with each other takes n n steps in one launch, sorting them about 30 n in fourteen or more. */
+#define MOST_RANKED 64
+/* Elements of a CPU's block, at least, and blocks of all rows, at most: more than cores, so that none waits for
+ * long. */
+#define LEAST_BLOCK 4096
+#define MOST_BLOCKS 128
+/* Elements of a GPU's work-item that takes a block by itself. */
+#define GPU_BLOCK 16
+
+static const mica__kernel_param key_params[] = {
+    MICA__DTYPE("X_T", "type of x", MICA__NUMBERS),
+    MICA__CASE("KIND", "0 rising, 1 falling, 2 indices", 0, 1, 2),
+    MICA__CASE("KEY_BYTES", "bytes of a key", 4, 8),
+};
+static const mica__variant key_variants[] = {MICA__VARIANT("any", MICA__ON_ANY, MICA_F32, 0, 4)};
+const mica__kernel_desc mica__sort_keys_kernel = {MICA__KERNEL("sort_keys", "sort/order.cl", key_params, key_variants)};
+const mica__kernel_desc mica__sort_rank_kernel = {MICA__KERNEL("sort_rank", "sort/order.cl", key_params, key_variants)};
+
+static const mica__kernel_param cpu_params[] = {MICA__CASE("KEY_BYTES", "bytes of a key", 4, 8)};
+static const mica__variant cpu_variants[] = {MICA__VARIANT("cpu", MICA__ON_CPU, 4)};
+const mica__kernel_desc mica__radix_count_kernel = {
+    MICA__KERNEL("radix_count", "sort/radix.cl", cpu_params, cpu_variants)};
+const mica__kernel_desc mica__radix_scatter_kernel = {
+    MICA__KERNEL("radix_scatter", "sort/radix.cl", cpu_params, cpu_variants)};
+
+static bool has_room(const int32_t *values, const mica_device_info *device);
+static const mica__kernel_param gpu_params[] = {
+    MICA__CASE("KEY_BYTES", "bytes of a key", 4, 8),
+    MICA__INT("GROUP", "work-items of a group", 64, 128, 256),
+    MICA__INT("EACH", "elements of a work-item", 4, 8, 16),
+};
+static const mica__variant gpu_variants[] = {
+    MICA__VARIANT("gpu", MICA__ON_GPU, 4, 128, 8),
+    MICA__VARIANT("gpu.64", MICA__ON_GPU, 4, 64, 8),
+};
+const mica__kernel_desc mica__radix_count_gpu_kernel = {
+    MICA__KERNEL("radix_count_gpu", "sort/radix_gpu.cl", gpu_params, gpu_variants), .has_room = has_room};
+const mica__kernel_desc mica__radix_scatter_gpu_kernel = {
+    MICA__KERNEL("radix_scatter_gpu", "sort/radix_gpu.cl", gpu_params, gpu_variants), .has_room = has_room};
+
+static bool has_room(const int32_t *values, const mica_device_info *device) {
+  size_t group = (size_t)mica__kernel_value(&mica__radix_count_gpu_kernel, values, "GROUP");
+  return group <= device->max_group && 17 * group * sizeof(int32_t) <= device->local_bytes;
+}
+
+static bool scan_has_room(const int32_t *values, const mica_device_info *device);
+static const mica__kernel_param scan_params[] = {MICA__INT("GROUP", "work-items of a group", 1, 64, 256)};
+static const mica__variant scan_variants[] = {
+    MICA__VARIANT("cpu", MICA__ON_CPU, 1),
+    MICA__VARIANT("gpu", MICA__ON_GPU, 256),
+    MICA__VARIANT("gpu.64", MICA__ON_GPU, 64),
+};
+const mica__kernel_desc mica__radix_scan_kernel = {
+    MICA__KERNEL("radix_scan", "sort/scan.cl", scan_params, scan_variants), .has_room = scan_has_room};
+
+static bool scan_has_room(const int32_t *values, const mica_device_info *device) {
+  return (size_t)mica__kernel_value(&mica__radix_scan_kernel, values, "GROUP") <= device->max_group;
+}
+
+static const mica__kernel_param result_params[] = {
+    MICA__DTYPE("X_T", "type of x", MICA__NUMBERS),
+    MICA__CASE("VALUES", "1: the values are written", 1, 0),
+    MICA__CASE("INDICES", "1: the indices are written", 1, 0),
+};
+static const mica__variant result_variants[] = {MICA__VARIANT("any", MICA__ON_ANY, MICA_F32, 1, 1)};
+const mica__kernel_desc mica__sort_results_kernel = {
+    MICA__KERNEL("sort_results", "sort/results.cl", result_params, result_variants)};
+
+/* A sort under way: keys and order go from [0] to [1] and back. */
+typedef struct sort {
+  const mica__exec *exec;
+  mica__rows r;
+  mica__order_kind kind;
+  int64_t extent;
+  int32_t bits, key_bytes, digits; /* of the keys; values of a digit */
+  int64_t blocks, size;            /* of a row; elements of a block */
+  bool cpu;
+  int32_t values[MICA__MAX_PARAMS]; /* of the passes' kernels */
+  mica_tensor *keys[2], *order[2], *starts;
+} sort;
+
+static int32_t bits_below(int64_t count) {
+  int32_t bits = 1;
+  while (bits < 31 && (int64_t)1 << bits < count) bits++;
+  return bits;
+}
+
+static mica_status key_kernel(const sort *s, const mica__kernel_desc *desc, mica_dtype dtype, mica__kernel **kernel) {
+  int32_t values[MICA__MAX_PARAMS];
+  MICA_TRY(mica__exec_values(s->exec, desc, values));
+  mica__kernel_set(desc, values, "X_T", (int32_t)dtype);
+  mica__kernel_set(desc, values, "KIND", (int32_t)s->kind);
+  mica__kernel_set(desc, values, "KEY_BYTES", s->key_bytes);
+  return mica__kernel_get(mica__queue_engine(s->exec->queue), desc, values, NULL, kernel);
+}
+
+/* sort_keys or sort_rank. */
+static mica_status launch_keys(const sort *s, const mica_tensor *x, bool rank) {
+  mica__kernel *kernel = NULL;
+  int64_t count = s->r.outer * s->r.n * s->r.inner;
+  MICA_TRY(key_kernel(s, rank ? &mica__sort_rank_kernel : &mica__sort_keys_kernel, mica_tensor_dtype(x), &kernel));
+  mica__launch launch = mica__launch_of(kernel);
+  mica__launch_tensor(&launch, x);
+  if (!rank) mica__launch_tensor(&launch, s->keys[0]);
+  mica__launch_tensor(&launch, s->order[0]);
+  mica__launch_size(&launch, s->r.outer);
+  mica__launch_size(&launch, s->r.n);
+  mica__launch_size(&launch, s->r.inner);
+  mica__launch_size(&launch, s->kind == MICA__ORDER_INDEX ? s->extent : 0);
+  mica__launch_range1(&launch, count, MICA__RANGE_GROUP);
+  mica__launch_cost(&launch, rank ? (double)count * (double)s->r.n : (double)count,
+                    (double)mica_tensor_bytes(x) + (double)count * (rank ? 4 : 4 + s->key_bytes));
+  return mica__queue_submit(s->exec->queue, &launch);
+}
+
+static mica_status launch_pass(const sort *s, const mica__kernel_desc *desc, int from, int shift, bool scatter) {
+  mica__kernel *kernel = NULL;
+  int64_t groups = s->r.outer * s->r.inner * s->blocks, count = s->r.outer * s->r.n * s->r.inner;
+  int32_t group = s->cpu ? 1 : mica__kernel_value(desc, s->values, "GROUP");
+  MICA_TRY(mica__kernel_get(mica__queue_engine(s->exec->queue), desc, s->values, NULL, &kernel));
+  mica__launch launch = mica__launch_of(kernel);
+  mica__launch_tensor(&launch, s->keys[from]);
+  if (scatter) {
+    mica__launch_tensor(&launch, s->order[from]);
+    mica__launch_tensor(&launch, s->keys[1 - from]);
+    mica__launch_tensor(&launch, s->order[1 - from]);
+  }
+  mica__launch_tensor(&launch, s->starts);
+  mica__launch_size(&launch, s->r.n);
+  mica__launch_size(&launch, s->blocks);
+  if (s->cpu) mica__launch_size(&launch, s->size);
+  mica__launch_int(&launch, shift);
+  mica__launch_range1(&launch, groups * group, (size_t)group);
+  mica__launch_cost(&launch, (double)count, (double)count * (scatter ? 2 * (s->key_bytes + 4) : s->key_bytes));
+  return mica__queue_submit(s->exec->queue, &launch);
+}
+
+mica_status mica__sort_scan(const mica__exec *exec, const mica_tensor *x, int64_t rows, int64_t n) {
+  const mica__kernel_desc *desc = &mica__radix_scan_kernel;
+  int32_t values[MICA__MAX_PARAMS];
+  mica__kernel *kernel = NULL;
+  MICA_TRY(mica__exec_values(exec, desc, values));
+  int64_t group = values[0];
+  MICA_TRY(mica__kernel_get(mica__queue_engine(exec->queue), desc, values, NULL, &kernel));
+  mica__launch launch = mica__launch_of(kernel);
+  mica__launch_tensor(&launch, x);
+  mica__launch_size(&launch, n);
+  mica__launch_range1(&launch, rows * group, (size_t)group);
+  mica__launch_cost(&launch, (double)(rows * n), 8 * (double)(rows * n));
+  return mica__queue_submit(exec->queue, &launch);
+}
+
+static bool on_cpu(const mica__exec *exec) {
+  mica_engine *engine = mica__queue_engine(exec->queue);
+  return (exec->classes ? exec->classes : mica__kernel_class(mica_engine_device(engine))) == MICA__ON_CPU;
+}
+
+static mica__blocks cut(int64_t rows, int64_t n) {
+  int64_t most = rows < MOST_BLOCKS ? MOST_BLOCKS / rows : 1, wanted = (n + LEAST_BLOCK - 1) / LEAST_BLOCK;
+  int64_t count = wanted < most ? wanted : most;
+  return (mica__blocks){count, (n + count - 1) / count};
+}
+
+mica__blocks mica__sort_blocks(const mica__exec *exec, mica__rows r) {
+  if (on_cpu(exec)) return cut(r.outer * r.inner, r.n);
+  return (mica__blocks){(r.n + GPU_BLOCK - 1) / GPU_BLOCK, GPU_BLOCK};
+}
+
+/* The shape of the passes, and their memory. */
+static mica_status prepare(sort *s) {
+  mica_queue *queue = s->exec->queue;
+  int64_t rows = s->r.outer * s->r.inner;
+  s->cpu = on_cpu(s->exec);
+  const mica__kernel_desc *desc = s->cpu ? &mica__radix_count_kernel : &mica__radix_count_gpu_kernel;
+  MICA_TRY(mica__exec_values(s->exec, desc, s->values));
+  mica__kernel_set(desc, s->values, "KEY_BYTES", s->key_bytes);
+  s->digits = s->cpu ? 256 : 16;
+  if (s->cpu) {
+    const mica__blocks b = cut(rows, s->r.n);
+    s->blocks = b.count;
+    s->size = b.size;
+  } else {
+    s->size = (int64_t)mica__kernel_value(desc, s->values, "GROUP") * mica__kernel_value(desc, s->values, "EACH");
+    s->blocks = (s->r.n + s->size - 1) / s->size;
+  }
+  for (int i = 0; i < 2; i++)
+    MICA_TRY(
+        mica__workspace_tensor(queue, s->key_bytes == 8 ? MICA_U64 : MICA_U32, MICA_SHAPE(rows, s->r.n), &s->keys[i]));
+  MICA_TRY(mica__workspace_tensor(queue, MICA_I32, MICA_SHAPE(rows, s->r.n), &s->order[1]));
+  return mica__workspace_tensor(queue, MICA_I32, MICA_SHAPE(rows, s->digits, s->blocks), &s->starts);
+}
+
+static mica_status run_passes(sort *s, const mica_tensor *x) {
+  const mica__kernel_desc *count = s->cpu ? &mica__radix_count_kernel : &mica__radix_count_gpu_kernel;
+  const mica__kernel_desc *scatter = s->cpu ? &mica__radix_scatter_kernel : &mica__radix_scatter_gpu_kernel;
+  int width = s->cpu ? 8 : 4, from = 0;
+  MICA_TRY(launch_keys(s, x, false));
+  for (int shift = 0; shift < s->bits; shift += width, from = 1 - from) {
+    MICA_TRY(launch_pass(s, count, from, shift, false));
+    MICA_TRY(mica__sort_scan(s->exec, s->starts, s->r.outer * s->r.inner, s->digits * s->blocks));
+    MICA_TRY(launch_pass(s, scatter, from, shift, true));
+  }
+  if (from == 0) return MICA_OK;
+  mica_tensor *sorted = s->order[1];
+  s->order[1] = s->order[0];
+  s->order[0] = sorted;
+  return MICA_OK;
+}
+
+mica_status mica__sort_order(const mica__exec *exec, const mica_tensor *x, mica__rows r, mica__order_kind kind,
+                             int64_t extent, mica_tensor **order) {
+  size_t bytes = mica_dtype_size(mica_tensor_dtype(x));
+  sort s = {.exec = exec, .r = r, .kind = kind, .extent = extent};
+  bool index = kind == MICA__ORDER_INDEX;
+  if (r.n > INT32_MAX / 2 || (index && extent > INT32_MAX - 1))
+    return mica__fail(MICA_E_OVERFLOW, "sort: rows of %lld elements, indices to %lld do not fit 32 bits",
+                      (long long)r.n, (long long)extent);
+  s.bits = index ? bits_below(extent + 1) : (int32_t)bytes * 8;
+  s.key_bytes = s.bits > 32 ? 8 : 4;
+  mica_status status = mica__workspace_tensor(exec->queue, MICA_I32, MICA_SHAPE(r.outer * r.inner, r.n), &s.order[0]);
+  if (r.n > MOST_RANKED) {
+    if (status == MICA_OK) status = prepare(&s);
+    if (status == MICA_OK) status = run_passes(&s, x);
+  } else if (status == MICA_OK) {
+    status = launch_keys(&s, x, true);
+  }
+  if (status == MICA_OK)
+    *order = s.order[0];
+  else
+    mica_tensor_destroy(s.order[0]);
+  mica_tensor_destroy(s.order[1]);
+  mica_tensor_destroy(s.keys[0]);
+  mica_tensor_destroy(s.keys[1]);
+  mica_tensor_destroy(s.starts);
+  return status;
+}
+
+mica_status mica__sort_results(const mica__exec *exec, const mica_tensor *x, mica__rows r, int64_t k,
+                               const mica_tensor *order, const mica_tensor *values_to, const mica_tensor *indices_to) {
+  const mica__kernel_desc *desc = &mica__sort_results_kernel;
+  int32_t values[MICA__MAX_PARAMS];
+  mica__kernel *kernel = NULL;
+  int64_t count = r.outer * k * r.inner;
+  MICA_TRY(mica__exec_values(exec, desc, values));
+  mica__kernel_set(desc, values, "X_T", (int32_t)mica_tensor_dtype(x));
+  mica__kernel_set(desc, values, "VALUES", values_to != NULL);
+  mica__kernel_set(desc, values, "INDICES", indices_to != NULL);
+  MICA_TRY(mica__kernel_get(mica__queue_engine(exec->queue), desc, values, NULL, &kernel));
+  mica__launch launch = mica__launch_of(kernel);
+  mica__launch_tensor(&launch, x);
+  mica__launch_tensor(&launch, order);
+  mica__launch_optional(&launch, values_to);
+  mica__launch_optional(&launch, indices_to);
+  mica__launch_size(&launch, r.outer);
+  mica__launch_size(&launch, r.n);
+  mica__launch_size(&launch, k);
+  mica__launch_size(&launch, r.inner);
+  mica__launch_range1(&launch, count, MICA__RANGE_GROUP);
+  mica__launch_cost(&launch, 0, (double)count * (12 + 2 * (double)mica_dtype_size(mica_tensor_dtype(x))));
+  return mica__queue_submit(exec->queue, &launch);
+}
