@@ -1,26 +1,23 @@
-/* data/augment.cl: gathers a batch of samples, normalises and augments them, and makes their targets.
+/* data/augment.cl: gathers a batch of samples, normalises and augments them, and takes its small columns along.
  *
- * x holds samples of C planes of H x W elements, labels one word a sample. Sample s of the batch, 0 <= s < N, is number
- * i = permutation(first + s) of x, and p = position + s decides what is random about it, together with epoch and seed.
+ * x holds samples of C planes of H x W elements. Sample s of the batch, 0 <= s < N, is number i = order(first + s) of
+ * x, and position + s decides what is random about it, together with epoch and seed (draw.clh).
  *
  *   y[s, c, r, q] = gain n + lift scale[c], n = scale[c] x[i, c, r', q'] + shift[c], and 0 for what lies outside of x
  *
- * `affine` holds scale and shift of each channel. With AUGMENT 0 (r', q') = (r, q), gain 1 and lift 0. With AUGMENT 1
- * the picture is moved by up to `crop` pixels in each direction and mirrored with probability 1/2 where `flip` is 1;
- * with 2 it is also rotated by up to `angle` radians and scaled by 1 - zoom to 1 + zoom about its centre (bilinear
- * between pixels). gain is from 1 - contrast to 1 + contrast, lift from -brightness to brightness. In a square of
- * `cutout` pixels about a random pixel y is 0.
+ * `affine` holds scale and shift of each channel. With AUGMENT 0 (r', q') = (r, q), gain 1 and lift 0; else they are
+ * draw_source(q, r), bilinear between pixels. gain is from 1 - contrast to 1 + contrast, lift from -brightness to
+ * brightness. In a square of `cutout` pixels about a random pixel y is 0.
  * With MIX 1 y is blend y + (1 - blend) y', where y' is sample N - 1 - s made likewise.
- * TARGETS 0: t[s] = labels[i]; 1: t is (N, classes), the probability of each class, those of both samples blended.
+ * Words of the samples' records (`width` of them, or none) go where words.clh says, `blend` being the share of labels.
  *
- *   X_T       type of x: u8 or f32      Y_T   type of y      AUGMENT, MIX, TARGETS   as above
+ *   X_T       type of x: u8 or f32      Y_T   type of y      AUGMENT   0, or as in draw.clh      MIX   as above
+ *   TARGETS   as in words.clh           ORDERED   1: order(p) is order[p]; 0: a permutation
  *   SPAN      elements of a plane that a work-item makes; all of it where that is less
  *   VW        elements it takes at once with AUGMENT 0; SPAN is a multiple of it (with AUGMENT they are 4)
  *
  * One dimension of N C ceil(H W / SPAN) work-items, any group size. */
 #include "common/dtype.clh"
-#include "random/permutation.clh"
-#include "random/philox.clh"
 
 #ifndef X_T
 #define X_T u8
@@ -37,6 +34,9 @@
 #ifndef TARGETS
 #define TARGETS 1
 #endif
+#ifndef ORDERED
+#define ORDERED 0
+#endif
 #ifndef SPAN
 #define SPAN 4
 #endif
@@ -44,44 +44,8 @@
 #define VW 4
 #endif
 
-/* The random choices for one sample. */
-typedef struct sample_draw {
-  int dx, dy, mirrored, cut_x, cut_y;
-  float gain, lift, cosine, sine;
-} sample_draw;
-
-/* A whole number from 0 to n - 1. */
-static inline int draw_below(const uint word, const int n) { return (int)mul_hi(word, (uint)n); }
-
-/* From -1 to 1, a multiple of 2^-23. */
-static inline float draw_signed(const uint word) { return (float)(word >> 8) * 0x1p-23f - 1.0f; }
-
-/* Counter word 1 is 0, since positions are below 2^32; word 3 ("aug" and a number) separates the uses. */
-static inline uint4 draw_words(const uint position, const uint epoch, const uint use, const uint2 seed) {
-  return mica_philox((uint4)(position, 0, epoch, 0x61756700u + use), seed);
-}
-
-static inline sample_draw draw_sample(const uint position, const uint epoch, const uint2 seed, const int H, const int W,
-                                      const int crop, const int flip, const float8 range) {
-  const uint4 a = draw_words(position, epoch, 0, seed), b = draw_words(position, epoch, 1, seed);
-  sample_draw d;
-  d.dx = draw_below(a.x, 2 * crop + 1) - crop;
-  d.dy = draw_below(a.y, 2 * crop + 1) - crop;
-  d.mirrored = flip & (int)(a.z >> 31);
-  d.gain = 1.0f + range.s3 * draw_signed(a.w);
-  d.lift = range.s2 * draw_signed(b.x);
-  d.cut_x = draw_below(b.y, W);
-  d.cut_y = draw_below(b.z, H);
-  d.cosine = 1;
-  d.sine = 0;
-#if AUGMENT == 2
-  const uint4 c = draw_words(position, epoch, 2, seed);
-  const float angle = range.s0 * draw_signed(b.w), zoom = 1.0f + range.s1 * draw_signed(c.x);
-  d.cosine = cos(angle) / zoom;
-  d.sine = sin(angle) / zoom;
-#endif
-  return d;
-}
+#include "data/draw.clh"
+#include "data/words.clh"
 
 /* A normalised element; 0 outside of the plane. */
 static inline float pixel(__global const STORAGE(X_T) * plane, const int r, const int q, const int H, const int W,
@@ -92,11 +56,9 @@ static inline float pixel(__global const STORAGE(X_T) * plane, const int r, cons
 /* Element (r, q) of the augmented plane. */
 static inline float element(__global const STORAGE(X_T) * plane, const sample_draw d, const int r, const int q,
                             const int H, const int W, const float2 affine, const int cutout) {
-  const int left = d.mirrored ? W - 1 - q : q;
 #if AUGMENT == 2
-  const float u = (float)left - 0.5f * (float)(W - 1), v = (float)r - 0.5f * (float)(H - 1);
-  const float x = d.cosine * u - d.sine * v + 0.5f * (float)(W - 1) + (float)d.dx;
-  const float y = d.sine * u + d.cosine * v + 0.5f * (float)(H - 1) + (float)d.dy;
+  const float2 from = draw_source(d, q, r, H, W);
+  const float x = from.x, y = from.y;
   const int x0 = (int)x - (x < (float)(int)x), y0 = (int)y - (y < (float)(int)y);
   const float wx = x - (float)x0, wy = y - (float)y0;
   const float a = pixel(plane, y0, x0, H, W, affine), b = pixel(plane, y0, x0 + 1, H, W, affine);
@@ -104,7 +66,7 @@ static inline float element(__global const STORAGE(X_T) * plane, const sample_dr
   const float above = a + (b - a) * wx, below = c + (e - c) * wx;
   const float n = above + (below - above) * wy;
 #else
-  const float n = pixel(plane, r + d.dy, left + d.dx, H, W, affine);
+  const float n = pixel(plane, r + d.dy, (d.mirrored ? W - 1 - q : q) + d.dx, H, W, affine);
 #endif
   const int cut = (uint)(r - d.cut_y + cutout / 2) < (uint)cutout && (uint)(q - d.cut_x + cutout / 2) < (uint)cutout;
   return cut ? 0.0f : d.gain * n + d.lift * affine.x;
@@ -159,35 +121,36 @@ static inline float4 four_elements(__global const STORAGE(X_T) * plane, const sa
 
 /* sizes: N, C, H, W, crop, flip, cutout, classes; keys: six of the permutation, two of the seed; range: angle, zoom,
  * brightness (times what stands for 1 in x), contrast, blend, three unused. */
-__kernel void augment(__global const STORAGE(X_T) * x, const long x_at, __global const int *labels,
-                      const long labels_at, __global const float *affine, const long affine_at,
-                      __global STORAGE(Y_T) * y, const long y_at, __global int *targets, const long targets_at,
-                      const int8 sizes, const int8 keys, const float8 range, const int n, const int bits,
-                      const int first, const int position, const int epoch) {
+__kernel void augment(__global const STORAGE(X_T) * x, const long x_at, __global const int *records,
+                      const long records_at, __global const int *table, const long table_at, __global const int *order,
+                      const long order_at, __global const float *affine, const long affine_at,
+                      __global STORAGE(Y_T) * y, const long y_at, __global int *out, const long out_at,
+                      __global float *mixed, const long mixed_at, const int8 sizes, const int8 keys,
+                      const float8 range, const int n, const int bits, const int first, const int position,
+                      const int epoch, const int width) {
   const int C = sizes.s1, H = sizes.s2, W = sizes.s3, plane = H * W, spans = (plane + SPAN - 1) / SPAN;
   const long item = get_global_id(0);
   const int c = (int)(item / spans % C), s = (int)(item / spans / C);
   const int begin = (int)(item % spans) * SPAN, end = min(begin + SPAN, plane);
   if (s >= sizes.s0) return;
-  const uint i = mica_permute((uint)(first + s), (uint)n, (uint)bits, keys);
+  const uint i = SAMPLE_AT(first + s);
   const float2 a = vload2(c, affine + affine_at);
   __global const STORAGE(X_T) *from = x + x_at + ((long)i * C + c) * plane;
-#if MIX
+#if MIX || TARGETS == 1
   const int other = sizes.s0 - 1 - s;
-  const uint k = mica_permute((uint)(first + other), (uint)n, (uint)bits, keys);
+  const uint k = SAMPLE_AT(first + other);
+#endif
+#if MIX
   __global const STORAGE(X_T) *with = x + x_at + ((long)k * C + c) * plane;
-#else
-  const uint k = i;
 #endif
   y += y_at + ((long)s * C + c) * plane;
-  if (c == 0 && begin == 0) {
+  if (c == 0 && begin == 0 && width > 0) {
+    __global const int *record = records + records_at + (long)i * width;
 #if TARGETS == 1
-    __global float *t = (__global float *)targets + targets_at + (long)s * sizes.s7;
-    const int one = labels[labels_at + i], two = labels[labels_at + k];
-    for (int j = 0; j < sizes.s7; j++) t[j] = (j == one ? range.s4 : 0.0f) + (j == two ? 1.0f - range.s4 : 0.0f);
-#else
-    targets[targets_at + s] = labels[labels_at + i];
+    write_probabilities(mixed + mixed_at + (long)s * sizes.s7, sizes.s7, record[0],
+                        records[records_at + (long)k * width], range.s4);
 #endif
+    for (int w = TARGETS; w < width; w++) word_copy(record, table + table_at, out + out_at, s, w);
   }
 #if AUGMENT
   const uint2 seed = (uint2)((uint)keys.s6, (uint)keys.s7);

@@ -98,19 +98,30 @@ typedef struct mica_dataset_config {
 MICA_API MICA_CHECKED mica_status mica_dataset_open(const char *path, const mica_dataset_config *config,
                                                     mica_dataset **dataset);
 
-/* Samples in the caller's memory, which must outlive the dataset: count inputs of `shape`, u8 or f32, and as many
- * labels (classes 0 .. classes - 1; MICA_E_FORMAT names one out of range) or targets. */
-typedef struct mica_samples {
-  uint64_t count;
-  mica_dtype dtype; /* MICA_U8 or MICA_F32 */
-  mica_shape shape;
-  const void *inputs;
-  const int32_t *labels; /* NULL where there are targets */
-  int32_t classes;
-  const float *targets;
-} mica_samples;
-MICA_API MICA_CHECKED mica_status mica_dataset_create(const char *name, const mica_samples *samples,
-                                                      mica_dataset **dataset);
+/* A column of the caller's: an array, or functions that read it sample by sample. */
+typedef struct mica_column_data {
+  /* classes 0 of a CLASS column of scalars in memory: one more than the largest. */
+  mica_column column;
+  /* count samples one after another; of a ragged column the rows of all samples, those of sample i being offsets[i] to
+   * offsets[i + 1] - 1 (count + 1 offsets). Both are the caller's and outlive the dataset. */
+  const void *data;
+  const int64_t *offsets;
+  /* In place of data: writes the sample's `bytes` bytes; of a ragged column `length` says the rows of it. Several
+   * threads call them at once. What is not MICA_OK fails the call or the batch that wanted the sample. */
+  void *user;
+  mica_status (*read)(void *user, uint64_t sample, void *data, size_t bytes);
+  mica_status (*length)(void *user, uint64_t sample, int64_t *length);
+  const char *const *class_names; /* as many as classes; NULL: numbers. Copied */
+} mica_column_data;
+
+/* A dataset of n columns. MICA_E_FORMAT names the column and the sample that cannot be: of a class out of range, of
+ * offsets that fall. */
+MICA_API MICA_CHECKED mica_status mica_dataset_create(const char *name, uint64_t count, const mica_column_data *columns,
+                                                      size_t n, mica_dataset **dataset);
+/* The samples of a dataset with n columns added, each in place of one of its name: tokens beside a text. Both share
+ * what the dataset holds; each may be destroyed first. */
+MICA_API MICA_CHECKED mica_status mica_dataset_derive(const mica_dataset *dataset, const mica_column_data *added,
+                                                      size_t n, mica_dataset **out);
 
 /* Datasets made from this one by mica_dataset_split stay. NULL is a no-op. */
 MICA_API void mica_dataset_destroy(mica_dataset *dataset);
@@ -119,6 +130,23 @@ MICA_API void mica_dataset_destroy(mica_dataset *dataset);
  * share what they hold with the dataset. */
 MICA_API MICA_CHECKED mica_status mica_dataset_split(const mica_dataset *dataset, double share, uint64_t seed,
                                                      mica_dataset **part, mica_dataset **rest);
+
+/* How a dataset is parted. Zero fields do not count; one of group, time and file at most. */
+typedef struct mica_split_config {
+  double share;        /* of the samples that go to the part, above 0 and below 1 */
+  int32_t fold, folds; /* in place of share: range `fold` of `folds` equal ones */
+  uint64_t seed;       /* decides which samples, or groups, go where */
+  const char *group;   /* a column: samples with the same value of it stay together */
+  const char *time;    /* a column: the part is the latest share; a fold is a range of time, and equal times stay
+                         together */
+  const char *file;    /* a text file with the number of a sample of the part in each line, from 0 */
+} mica_split_config;
+
+/* *part gets the samples chosen, *rest the others, each in their old order; both share what the dataset holds.
+ * MICA_E_INVALID when either would be empty, MICA_E_NOT_FOUND for a column that is not there, MICA_E_FORMAT naming the
+ * file and its line. */
+MICA_API MICA_CHECKED mica_status mica_dataset_split_by(const mica_dataset *dataset, const mica_split_config *config,
+                                                        mica_dataset **part, mica_dataset **rest);
 
 MICA_API uint64_t mica_dataset_count(const mica_dataset *dataset);
 /* The dtype of stored inputs: MICA_U8, where 0 to 255 stand for 0 to 1, or MICA_F32. */
@@ -131,6 +159,9 @@ MICA_API int32_t mica_dataset_classes(const mica_dataset *dataset);
 MICA_API const char *mica_dataset_class_name(const mica_dataset *dataset, int32_t class_index);
 /* The path or the name that it was made with. Lives as long as the dataset. */
 MICA_API const char *mica_dataset_name(const mica_dataset *dataset);
+/* What was understood of a file, in a few words ("4 columns, label 'target', 3 classes"); "" where there is nothing to
+ * say. Lives as long as the dataset. */
+MICA_API const char *mica_dataset_summary(const mica_dataset *dataset);
 /* Bytes of one input. */
 MICA_API size_t mica_dataset_input_bytes(const mica_dataset *dataset);
 
@@ -157,8 +188,12 @@ MICA_API float mica_dataset_target(const mica_dataset *dataset, uint64_t index);
 MICA_API MICA_CHECKED mica_status mica_dataset_input(const mica_dataset *dataset, uint64_t index, void *input,
                                                      size_t bytes);
 
-/* Mean and standard deviation (at least 1e-6) of each channel, or of each number of a row, of u8 in units of 255; over
- * all samples, of a folder of pictures over at most 10,000 of them. mean and deviation have shape.dim[0] elements. */
+/* Mean and standard deviation of each channel of a column of pictures, or of each number of a sample (of a ragged
+ * column: of a row), of u8 in units of 255, of i16 in units of 32768; 1 for the deviation of what is constant. Over all
+ * samples in memory, of others over at most 10,000. mean and deviation have as many elements. */
+MICA_API MICA_CHECKED mica_status mica_dataset_measure_column(const mica_dataset *dataset, size_t column, float *mean,
+                                                              float *deviation);
+/* Mean and deviation of the inputs: mica_dataset_shape().dim[0] elements. */
 MICA_API MICA_CHECKED mica_status mica_dataset_measure(const mica_dataset *dataset, float *mean, float *deviation);
 
 /* --- batches --- */
@@ -187,6 +222,17 @@ MICA_API const char *mica_augment_name(size_t index);
  * host, decoded and uploaded ahead by threads. */
 typedef enum mica_residence { MICA_RESIDENCE_AUTO, MICA_RESIDENCE_DEVICE, MICA_RESIDENCE_STREAM } mica_residence;
 
+/* How one column comes to batches. */
+typedef struct mica_column_config {
+  const char *name;
+  bool left_out;     /* it does not come. TEXT columns come only where a row names them */
+  mica_dtype dtype;  /* of numbers, pictures and sound: f16 or bf16 in place of what they are otherwise */
+  const float *mean; /* of each channel or number, as mica_dataset_measure_column gives them; with deviation */
+  const float *deviation;
+  int64_t most; /* ragged: samples lose what is behind so many rows; 0: nothing */
+  int32_t pad;  /* ragged, of integers: what stands behind the end; 0: of classes -1, else 0 */
+} mica_column_config;
+
 typedef struct mica_loader_config {
   int64_t batch;          /* samples of a batch; 0: 64 */
   bool shuffle;           /* another order each epoch, decided by the seed */
@@ -197,9 +243,17 @@ typedef struct mica_loader_config {
   const float *mean;      /* of each channel, or number of a row; with deviation. NULL: measured (training data's are */
   const float *deviation; /* to be given for test data) */
   mica_augment_config augment;
-  mica_residence residence; /* AUTO: on the device where that is a quarter of its memory at most */
-  int32_t threads;          /* that decode; 0: a core less than there are, at least 1 */
-  int32_t prefetch;         /* batches on their way; 0: 3 */
+  mica_residence residence;          /* AUTO: on the device where that is a quarter of its memory at most */
+  int32_t threads;                   /* that decode; 0: a core less than there are, at least 1 */
+  int32_t prefetch;                  /* batches on their way; 0: 3 */
+  const mica_column_config *columns; /* rows for columns of which something is to be said; read during creation */
+  size_t column_count;
+  /* Lengths that ragged columns are padded to, 1 to 8; 0: 4. A batch gets the least that holds its samples; where it is
+   * shuffled, samples of a length come together. */
+  int32_t buckets;
+  /* This loader gives part `shard` of `shards` (0: 1) of every batch of batch * shards samples, the same number of
+   * batches in each; a last batch with fewer samples than shards is left out. */
+  int32_t shard, shards;
 } mica_loader_config;
 
 /* Batches of a dataset on an engine's device, a tensor a column under its name: pictures and rows are normalised,

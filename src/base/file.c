@@ -44,7 +44,7 @@ static mica_status read_open(int file, const char *path, unsigned char **data, s
 }
 
 static mica_status open_to_read(const char *path, int *file) {
-  *file = open(path, O_RDONLY | O_CLOEXEC);
+  *file = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
   if (*file >= 0) return MICA_OK;
   if (errno == ENOENT || errno == ENOTDIR) return mica__fail(MICA_E_NOT_FOUND, "there is no file %s", path);
   return fail_io("read", path, errno);

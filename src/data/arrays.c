@@ -25,21 +25,21 @@ static mica_status input_shape(const char *name, mica_shape all, mica_shape *one
 
 /* Stores inputs of u8 and f32 without a copy, others as f32. Takes the content over. */
 static mica_status take_inputs(mica__store *store, const mica__array *inputs, uint8_t *content) {
-  store->content = content;
+  mica__column *column = NULL;
   mica_shape shape;
+  MICA_TRY(mica__store_own(store, content, free));
   MICA_TRY(input_shape(store->name, inputs->shape, &shape));
-  bool kept = inputs->dtype == MICA_U8 || inputs->dtype == MICA_F32;
-  MICA_TRY(mica__store_set_shape(store, (uint64_t)inputs->shape.dim[0], kept ? inputs->dtype : MICA_F32, shape));
-  store->input = inputs->elements;
+  const bool kept = inputs->dtype == MICA_U8 || inputs->dtype == MICA_F32;
+  MICA_TRY(mica__store_set_count(store, (uint64_t)inputs->shape.dim[0]));
+  MICA_TRY(mica__store_add_input(store, kept ? inputs->dtype : MICA_F32, shape, &column));
+  column->data = inputs->elements;
   if (kept) return MICA_OK;
-  float *converted = malloc((size_t)store->count * store->input_bytes);
+  float *converted = malloc((size_t)store->count * column->bytes);
   if (!converted) return mica__fail_nomem(store->name);
-  int64_t count = (int64_t)store->count * (int64_t)(store->input_bytes / sizeof *converted);
+  const int64_t count = (int64_t)store->count * (int64_t)(column->bytes / sizeof *converted);
   for (int64_t i = 0; i < count; i++) converted[i] = (float)mica__element_get(inputs->dtype, inputs->elements, i);
-  free(content);
-  store->content = converted;
-  store->input = (const uint8_t *)converted;
-  return MICA_OK;
+  column->data = (const uint8_t *)converted;
+  return mica__store_own(store, converted, free);
 }
 
 mica_status mica__arrays_join(mica__array inputs, uint8_t *content, const mica__array *labels,
@@ -55,9 +55,9 @@ mica_status mica__arrays_join(mica__array inputs, uint8_t *content, const mica__
                       mica_dtype_name(labels->dtype));
   if (!config->regression)
     return mica__store_convert_labels(store, labels->dtype, labels->elements, mica__config_classes(config));
-  store->targets = malloc((size_t)store->count * sizeof *store->targets);
-  if (!store->targets) return mica__fail_nomem("targets");
+  float *targets = malloc((size_t)store->count * sizeof *targets);
+  if (!targets) return mica__fail_nomem("targets");
   for (uint64_t i = 0; i < store->count; i++)
-    store->targets[i] = (float)mica__element_get(labels->dtype, labels->elements, (int64_t)i);
-  return MICA_OK;
+    targets[i] = (float)mica__element_get(labels->dtype, labels->elements, (int64_t)i);
+  return mica__store_add_targets(store, targets);
 }

@@ -11,9 +11,10 @@ static const char *const names10[10] = {"airplane", "automobile", "bird",  "cat"
 
 mica_status mica__cifar_parse(const char *name, uint8_t *content, size_t size, const mica_dataset_config *config,
                               mica__store *store) {
-  store->content = content;
+  MICA_TRY(mica__store_own(store, content, free));
   size_t labels = size % (PIXELS + 1) == 0 ? 1 : 2, record = PIXELS + labels;
   int32_t classes = labels == 1 ? 10 : 100;
+  mica__column *column = NULL;
   if (size == 0) return mica__fail(MICA_E_FORMAT, "%s is empty", name);
   if (size % record)
     return mica__fail(MICA_E_FORMAT,
@@ -22,12 +23,13 @@ mica_status mica__cifar_parse(const char *name, uint8_t *content, size_t size, c
   int32_t given = mica__config_classes(config);
   if (given && given != classes)
     return mica__fail(MICA_E_FORMAT, "%s has %d classes, what it goes with has %d", name, classes, given);
-  MICA_TRY(mica__store_set_shape(store, size / record, MICA_U8, MICA_SHAPE(3, 32, 32)));
-  store->input = content + labels;
-  store->stride = record;
+  MICA_TRY(mica__store_set_count(store, size / record));
+  MICA_TRY(mica__store_add_input(store, MICA_U8, MICA_SHAPE(3, 32, 32), &column));
+  column->data = content + labels;
+  column->stride = record;
   int32_t *read = malloc((size_t)store->count * sizeof *read);
   if (!read) return mica__fail_nomem("labels");
   for (uint64_t i = 0; i < store->count; i++) read[i] = content[i * record + labels - 1];
-  MICA_TRY(mica__store_set_labels(store, read, classes));
-  return mica__store_name_classes(store, names10, 10);
+  MICA_TRY(mica__store_add_labels(store, read, classes));
+  return mica__column_name_classes(mica__store_find(store, "label"), names10, 10);
 }

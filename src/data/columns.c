@@ -1,4 +1,4 @@
-/* The columns of a dataset, by name and kind. */
+/* The columns of a dataset, by name and kind, and their samples. */
 #include "base/checked.h"
 #include "data/dataset.h"
 
@@ -11,39 +11,26 @@ const char *mica_column_kind_name(mica_column_kind kind) {
   return (size_t)kind < sizeof names / sizeof *names ? names[kind] : "?";
 }
 
-void mica__store_make_columns(mica__store *store) {
-  const bool picture = store->shape.rank == 3;
-  store->columns[0] = (mica_column){.name = picture ? "image" : "x",
-                                    .kind = picture ? MICA_COLUMN_KIND_IMAGE : MICA_COLUMN_KIND_NUMBER,
-                                    .dtype = store->dtype,
-                                    .shape = store->shape};
-  store->columns[1] = (mica_column){.name = "label",
-                                    .kind = store->labels ? MICA_COLUMN_KIND_CLASS : MICA_COLUMN_KIND_NUMBER,
-                                    .dtype = store->labels ? MICA_I32 : MICA_F32,
-                                    .classes = store->classes};
-}
-
-size_t mica_dataset_column_count(const mica_dataset *dataset) {
-  return sizeof dataset->store->columns / sizeof *dataset->store->columns;
-}
+size_t mica_dataset_column_count(const mica_dataset *dataset) { return dataset->store->column_count; }
 
 const mica_column *mica_dataset_column(const mica_dataset *dataset, size_t column) {
-  return column < mica_dataset_column_count(dataset) ? &dataset->store->columns[column] : NULL;
+  return column < dataset->store->column_count ? &dataset->store->columns[column].about : NULL;
 }
 
 size_t mica_dataset_column_index(const mica_dataset *dataset, const char *name) {
-  size_t k = 0;
-  while (k < mica_dataset_column_count(dataset) && strcmp(dataset->store->columns[k].name, name)) k++;
-  return k;
+  const mica__column *found = name ? mica__store_find(dataset->store, name) : NULL;
+  return found ? (size_t)(found - dataset->store->columns) : dataset->store->column_count;
 }
 
 const char *mica_dataset_column_class(const mica_dataset *dataset, size_t column, int32_t class_index) {
-  const mica_column *about = mica_dataset_column(dataset, column);
-  return about && about->classes > 0 ? mica_dataset_class_name(dataset, class_index) : NULL;
+  if (column >= dataset->store->column_count) return NULL;
+  const mica__column *from = &dataset->store->columns[column];
+  return from->class_names && class_index >= 0 && class_index < from->about.classes ? from->class_names[class_index]
+                                                                                    : NULL;
 }
 
 static mica_status check_sample(const mica_dataset *dataset, size_t column, uint64_t sample) {
-  if (!dataset || column >= mica_dataset_column_count(dataset))
+  if (!dataset || column >= dataset->store->column_count)
     return mica__fail(MICA_E_INVALID, "a dataset has no column of number %zu", column);
   if (sample >= dataset->count)
     return mica__fail(MICA_E_INVALID, "%s has %llu samples, none of number %llu", dataset->store->name,
@@ -51,21 +38,77 @@ static mica_status check_sample(const mica_dataset *dataset, size_t column, uint
   return MICA_OK;
 }
 
+/* The sample's index in its column. */
+static uint64_t stored_index(const mica_dataset *dataset, const mica__column *column, uint64_t sample) {
+  const uint64_t stored = mica__dataset_index(dataset, sample);
+  return column->map ? column->map[stored] : stored;
+}
+
+const uint8_t *mica__dataset_at(const mica_dataset *dataset, size_t column, uint64_t sample) {
+  const mica__column *from = &dataset->store->columns[column];
+  const uint64_t stored = stored_index(dataset, from, sample);
+  if (!from->data) return NULL;
+  return from->data + (from->offsets ? (uint64_t)from->offsets[stored] : stored) * from->stride;
+}
+
+/* The caller's functions give a status, and this library the sentence. */
+static mica_status fail_foreign(const mica_dataset *dataset, const mica__column *from, uint64_t sample,
+                                mica_status status) {
+  if (status == MICA_OK || !from->foreign) return status;
+  return mica__fail(status, "%s: the column \"%s\" of sample %llu cannot be read", dataset->store->name,
+                    from->about.name, (unsigned long long)sample);
+}
+
 mica_status mica_dataset_length(const mica_dataset *dataset, size_t column, uint64_t sample, int64_t *length) {
   if (!length) return mica__fail(MICA_E_INVALID, "mica_dataset_length: a pointer is NULL");
   MICA_TRY(check_sample(dataset, column, sample));
-  const mica_shape shape = dataset->store->columns[column].shape;
-  *length = shape.rank > 0 ? shape.dim[0] : 1;
+  const mica__column *from = &dataset->store->columns[column];
+  const mica_shape shape = from->about.shape;
+  const uint64_t stored = stored_index(dataset, from, sample);
+  int64_t found = shape.rank > 0 ? shape.dim[0] : 1;
+  if (from->offsets)
+    found = from->offsets[stored + 1] - from->offsets[stored];
+  else if (mica__column_is_ragged(from))
+    MICA_TRY(fail_foreign(dataset, from, sample, from->length(from->user, stored, &found)));
+  if (found < 0 || found > INT32_MAX)
+    return mica__fail(MICA_E_FORMAT, "%s: the column \"%s\" of sample %llu has a length of %lld", dataset->store->name,
+                      from->about.name, (unsigned long long)sample, (long long)found);
+  *length = found;
+  return MICA_OK;
+}
+
+/* Sees that classes from the caller's function are some. */
+static mica_status check_classes(const mica_dataset *dataset, const mica__column *from, uint64_t sample,
+                                 const void *data, size_t bytes) {
+  const int32_t *classes = data;
+  if (from->about.kind != MICA_COLUMN_KIND_CLASS || !from->foreign) return MICA_OK;
+  for (size_t i = 0; i < bytes / sizeof *classes; i++)
+    if (classes[i] < -1 || classes[i] >= from->about.classes)
+      return mica__fail(MICA_E_FORMAT, "%s: the class %d in column \"%s\" of sample %llu is out of range, 0 to %d",
+                        dataset->store->name, classes[i], from->about.name, (unsigned long long)sample,
+                        from->about.classes - 1);
   return MICA_OK;
 }
 
 mica_status mica_dataset_read(const mica_dataset *dataset, size_t column, uint64_t sample, void *data, size_t bytes) {
   MICA_TRY(check_sample(dataset, column, sample));
-  if (column == 0) return mica_dataset_input(dataset, sample, data, bytes);
-  if (!data || bytes != sizeof(int32_t))
-    return mica__fail(MICA_E_INVALID, "%s: a label has 4 bytes, not %zu", dataset->store->name, bytes);
-  const int32_t label = mica_dataset_label(dataset, sample);
-  const float target = mica_dataset_target(dataset, sample);
-  memcpy(data, dataset->store->labels ? (const void *)&label : (const void *)&target, bytes);
-  return MICA_OK;
+  const mica__column *from = &dataset->store->columns[column];
+  size_t have = from->bytes;
+  if (mica__column_is_ragged(from)) {
+    int64_t length = 0;
+    MICA_TRY(mica_dataset_length(dataset, column, sample, &length));
+    if (!mica__mul_size(from->bytes, (size_t)length, &have)) have = SIZE_MAX;
+  }
+  if (bytes != have || (!data && bytes > 0))
+    return mica__fail(MICA_E_INVALID, "%s: the column \"%s\" of sample %llu has %zu bytes, not %zu",
+                      dataset->store->name, from->about.name, (unsigned long long)sample, have, bytes);
+  const uint8_t *there = mica__dataset_at(dataset, column, sample);
+  if (bytes == 0) return MICA_OK;
+  if (there) {
+    memcpy(data, there, bytes);
+    return MICA_OK;
+  }
+  const uint64_t stored = stored_index(dataset, from, sample);
+  MICA_TRY(fail_foreign(dataset, from, sample, from->read(from->user, stored, data, bytes)));
+  return check_classes(dataset, from, sample, data, bytes);
 }

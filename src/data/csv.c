@@ -5,6 +5,7 @@
 #include "data/dataset.h"
 
 #include <math.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -216,61 +217,70 @@ static mica_status look_up(const table *t, const field *names, size_t count, int
   return MICA_OK;
 }
 
-static mica_status text_classes(const table *t, field *names, mica__store *store, int32_t *labels) {
-  size_t count = 0;
+/* Sorts the different labels into names, which *count gets the number of. */
+static mica_status text_classes(const table *t, field *names, size_t *count, int32_t *labels) {
   memcpy(names, t->labels, t->samples * sizeof *names);
   qsort(names, t->samples, sizeof *names, by_text);
   for (size_t i = 0; i < t->samples; i++)
-    if (i == 0 || by_text(&names[count - 1], &names[i])) names[count++] = names[i];
-  if (count >= MICA__MAX_CLASSES) return mica__fail(MICA_E_FORMAT, "%s: too many different labels", t->name);
-  MICA_TRY(look_up(t, names, count, labels));
-  store->class_names = calloc(count, sizeof *store->class_names);
-  if (!store->class_names) return mica__fail_nomem("names of classes");
-  store->classes = (int32_t)count;
+    if (i == 0 || by_text(&names[*count - 1], &names[i])) names[(*count)++] = names[i];
+  if (*count >= MICA__MAX_CLASSES) return mica__fail(MICA_E_FORMAT, "%s: too many different labels", t->name);
+  return look_up(t, names, *count, labels);
+}
+
+static mica_status name_classes(mica__column *column, const field *names, size_t count) {
+  column->class_names = calloc(count, sizeof *column->class_names);
+  if (!column->class_names) return mica__fail_nomem("names of classes");
   for (size_t i = 0; i < count; i++) {
-    if (!(store->class_names[i] = malloc(names[i].length + 1))) return mica__fail_nomem("names of classes");
-    memcpy(store->class_names[i], names[i].text, names[i].length);
-    store->class_names[i][names[i].length] = '\0';
+    if (!(column->class_names[i] = malloc(names[i].length + 1))) return mica__fail_nomem("names of classes");
+    memcpy(column->class_names[i], names[i].text, names[i].length);
+    column->class_names[i][names[i].length] = '\0';
   }
   return MICA_OK;
 }
 
 /* Numbers the labels by the classes of the known dataset. */
-static mica_status known_classes(const table *t, const mica__store *known, mica__store *store, int32_t *labels) {
+static mica_status known_classes(const table *t, const mica_dataset_config *config, int32_t *labels) {
   for (size_t i = 0; i < t->samples; i++) {
-    labels[i] = -1;
-    for (int32_t k = 0; labels[i] < 0 && k < known->classes; k++)
-      if (field_is(t->labels[i], known->class_names[k])) labels[i] = k;
+    char name[256];
+    snprintf(name, sizeof name, "%.*s", (int)(t->labels[i].length < 255 ? t->labels[i].length : 255),
+             t->labels[i].text);
+    labels[i] = mica__config_class_of(config, name);
     if (labels[i] < 0) return fail_label(t, i, "is out of range: no class has this name");
   }
-  store->classes = known->classes;
   return MICA_OK;
 }
 
 static mica_status set_labels(const table *t, const mica_dataset_config *config, mica__store *store) {
   int32_t *labels = malloc(t->samples * sizeof *labels);
   field *names = malloc(t->samples * sizeof *names);
+  size_t count = 0;
   mica_status status = labels && names ? MICA_OK : mica__fail_nomem("labels");
-  store->labels = labels;
   if (status == MICA_OK && config->like)
-    status = known_classes(t, config->like->store, store, labels);
-  else if (status == MICA_OK && all_numbers(t, labels))
-    status = mica__store_set_labels(store, labels, 0);
-  else if (status == MICA_OK)
-    status = text_classes(t, names, store, labels);
+    status = known_classes(t, config, labels);
+  else if (status == MICA_OK && !all_numbers(t, labels))
+    status = text_classes(t, names, &count, labels);
+  if (status == MICA_OK) {
+    status = mica__store_add_labels(store, labels, config->like ? mica__config_classes(config) : (int32_t)count);
+    labels = NULL;
+  }
+  if (status == MICA_OK && count > 0) status = name_classes(mica__store_find(store, "label"), names, count);
+  free(labels);
   free(names);
   return status;
 }
 
 static mica_status set_targets(const table *t, mica__store *store) {
-  store->targets = malloc(t->samples * sizeof *store->targets);
-  if (!store->targets) return mica__fail_nomem("targets");
+  float *targets = malloc(t->samples * sizeof *targets);
+  if (!targets) return mica__fail_nomem("targets");
   for (size_t i = 0; i < t->samples; i++) {
     double value = 0;
-    if (!number_of(t->labels[i], &value)) return fail_label(t, i, "is no number");
-    store->targets[i] = (float)value;
+    if (!number_of(t->labels[i], &value)) {
+      free(targets);
+      return fail_label(t, i, "is no number");
+    }
+    targets[i] = (float)value;
   }
-  return MICA_OK;
+  return mica__store_add_targets(store, targets);
 }
 
 mica_status mica__csv_parse(const char *name, const char *content, size_t size, const mica_dataset_config *config,
@@ -280,11 +290,15 @@ mica_status mica__csv_parse(const char *name, const char *content, size_t size, 
   mica_status status = memchr(content, '\0', (size_t)(t.end - content))
                            ? mica__fail(MICA_E_FORMAT, "%s is of no kind that is known, nor text", name)
                            : read_table(&t, content, config);
-  if (status == MICA_OK) status = mica__store_set_shape(store, t.samples, MICA_F32, MICA_SHAPE((int64_t)t.columns - 1));
+  mica__column *x = NULL;
+  if (status == MICA_OK) status = mica__store_set_count(store, t.samples);
+  if (status == MICA_OK) status = mica__store_add_input(store, MICA_F32, MICA_SHAPE((int64_t)t.columns - 1), &x);
   if (status == MICA_OK) {
-    store->content = t.values;
-    store->input = (const uint8_t *)t.values;
+    x->data = (const uint8_t *)t.values;
+    status = mica__store_own(store, t.values, free);
     t.values = NULL;
+  }
+  if (status == MICA_OK) {
     status = config->regression ? set_targets(&t, store) : set_labels(&t, config, store);
   }
   free(t.fields);

@@ -10,23 +10,38 @@
 /* Labels from this number on are taken for garbage. */
 #define MICA__MAX_CLASSES 1000000
 
-/* The samples, shared by reference count between the datasets that are views of them. */
+/* A column of a store: in memory, or read sample by sample. */
+typedef struct mica__column {
+  mica_column about;
+  size_t bytes;           /* of a sample; of a ragged column of one of its rows */
+  const uint8_t *data;    /* the first sample, or row; NULL where `read` gives them */
+  size_t stride;          /* bytes from one sample, or row, to the next */
+  const int64_t *offsets; /* of a ragged column in memory: the rows of sample i are offsets[i] to offsets[i + 1] - 1 */
+  void *user;
+  mica_status (*read)(void *user, uint64_t sample, void *data, size_t bytes);
+  mica_status (*length)(void *user, uint64_t sample, int64_t *length);
+  bool foreign;        /* the functions are the caller's: failures get a sentence, classes are checked */
+  const uint32_t *map; /* the sample in the column of each of the store's; NULL: the same */
+  char **class_names;  /* NULL until mica__store_number_classes */
+} mica__column;
+
+/* What a store releases with itself. */
+typedef struct mica__owned {
+  void *object;
+  void (*release)(void *object);
+} mica__owned;
+
+/* Samples, shared by reference count between the datasets that are views of them. */
 typedef struct mica__store {
   atomic_int references;
   char *name;
+  char *summary; /* what was understood; NULL: nothing worth a sentence */
   uint64_t count;
-  mica_dtype dtype;
-  mica_shape shape;     /* of one input */
-  size_t input_bytes;   /* of one input */
-  const uint8_t *input; /* the first; NULL where files are read when needed */
-  size_t stride;        /* bytes from one input to the next */
-  char **files;         /* of each sample, where input is NULL */
-  int32_t *labels;      /* NULL where there are targets */
-  float *targets;
-  int32_t classes;
-  char **class_names;     /* NULL where classes have none */
-  void *content;          /* the memory behind input, to be freed */
-  mica_column columns[2]; /* input and label */
+  mica__column *columns;
+  size_t column_count;
+  size_t input, label; /* the columns that stand for both; column_count where there is none */
+  mica__owned *owned;
+  size_t owned_count;
 } mica__store;
 
 struct mica_dataset {
@@ -39,35 +54,65 @@ struct mica_dataset {
 mica_status mica__store_create(const char *name, mica__store **store);
 void mica__store_release(mica__store *store);
 
-/* Sets dtype, shape and input_bytes. MICA_E_FORMAT unless the shape has 1 or 3 dimensions, none of them 0, and count
- * samples of it are a size. */
-mica_status mica__store_set_shape(mica__store *store, uint64_t count, mica_dtype dtype, mica_shape shape);
+/* The store releases the object with itself; it does so at once where memory is short. A NULL object is a no-op. */
+mica_status mica__store_own(mica__store *store, void *object, void (*release)(void *object));
 
-/* Takes labels over and checks that they are classes 0 to classes - 1, where classes 0 stands for one more than the
- * largest. MICA_E_FORMAT names the first that is not. */
-mica_status mica__store_set_labels(mica__store *store, int32_t *labels, int32_t classes);
-/* mica__store_set_labels of a copy of labels of any integer type. */
+/* Sets the number of samples. MICA_E_FORMAT for none and for more than 2^32 - 1. */
+mica_status mica__store_set_count(mica__store *store, uint64_t count);
+
+/* Adds a column that has neither memory nor functions yet; the name is copied. *column is valid until the next one is
+ * added. MICA_E_FORMAT for a name that there is, a shape without elements, and a kind that such a dtype or shape does
+ * not suit. */
+mica_status mica__store_add(mica__store *store, const mica_column *about, mica__column **column);
+
+/* Adds the column of inputs: "image" where the shape is (C, H, W), else "x". */
+mica_status mica__store_add_input(mica__store *store, mica_dtype dtype, mica_shape shape, mica__column **column);
+
+/* Checks that the labels are classes 0 to classes - 1, where classes 0 stands for one more than the largest, and adds
+ * them as column "label", which owns them (also on failure). MICA_E_FORMAT names the first that is not, and a largest
+ * one that so few samples cannot mean. */
+mica_status mica__store_add_labels(mica__store *store, int32_t *labels, int32_t classes);
+/* mica__store_add_labels of a copy of labels of any integer type. */
 mica_status mica__store_convert_labels(mica__store *store, mica_dtype dtype, const void *labels, int32_t classes);
+/* Adds numbers as column "label", which owns them. */
+mica_status mica__store_add_targets(mica__store *store, float *targets);
 
-/* Describes the store's columns, once all else is set. */
-void mica__store_make_columns(mica__store *store);
-
-/* Copies the names of `count` classes. */
-mica_status mica__store_name_classes(mica__store *store, const char *const *names, int32_t count);
-/* Names classes that have none by their numbers. */
-mica_status mica__store_number_classes(mica__store *store);
-
-/* The number of classes that labels may have: that of config->like, or 0 for any. */
-int32_t mica__config_classes(const mica_dataset_config *config);
+/* Copies the names of a column's classes; does nothing where there are not as many. */
+mica_status mica__column_name_classes(mica__column *column, const char *const *names, int32_t count);
 
 /* Makes a dataset of all samples of the store, which it takes over (also on failure). Classes without names get numbers
  * as names. */
 mica_status mica__dataset_of(mica__store *store, mica_dataset **dataset);
 
+/* The column of that name; NULL when there is none. */
+mica__column *mica__store_find(const mica__store *store, const char *name);
+/* The columns that stand for inputs and labels; NULL when there is none. */
+static inline mica__column *mica__store_input(const mica__store *store) {
+  return store->input < store->column_count ? &store->columns[store->input] : NULL;
+}
+static inline mica__column *mica__store_label(const mica__store *store) {
+  return store->label < store->column_count ? &store->columns[store->label] : NULL;
+}
+
+/* What config->like knows of the labels: their number of classes (0: any, also where there is no `like`), and the class
+ * of a name (-1: none). */
+int32_t mica__config_classes(const mica_dataset_config *config);
+int32_t mica__config_class_of(const mica_dataset_config *config, const char *name);
+
+static inline bool mica__column_is_ragged(const mica__column *column) {
+  return column->about.shape.rank > 0 && column->about.shape.dim[0] < 0;
+}
+
 /* The index in the store of a sample. */
 static inline uint64_t mica__dataset_index(const mica_dataset *dataset, uint64_t index) {
   return dataset->map ? dataset->map[index] : index;
 }
+
+/* The bytes of a sample of the dataset; NULL where it is not in memory. */
+const uint8_t *mica__dataset_at(const mica_dataset *dataset, size_t column, uint64_t sample);
+
+/* The numbers of a column that have a mean of their own: channels of a picture, numbers of a row. */
+int64_t mica__column_channels(const mica__column *column);
 
 /* Reads a whole file, inflated if it is gzip; a NUL follows its end. *data is the caller's to free. */
 mica_status mica__content_read(const char *path, uint8_t **data, size_t *size);
@@ -104,9 +149,6 @@ mica_status mica__arrays_join(mica__array inputs, uint8_t *content, const mica__
 /* Samples of a folder with a folder a class. */
 mica_status mica__folder_read(const char *path, const mica_dataset_config *config, mica__store *store);
 
-/* Reads one sample of such a store. Any thread. */
-mica_status mica__folder_input(const mica__store *store, uint64_t stored, uint8_t *input);
-
 /* The names in a directory in strcmp's order, without hidden ones; released by mica__names_free. */
 typedef struct mica__names {
   char **names;
@@ -114,5 +156,9 @@ typedef struct mica__names {
 } mica__names;
 mica_status mica__names_read(const char *path, mica__names *names);
 void mica__names_free(mica__names *names);
+
+/* A copy of the name with control characters and bytes that are not UTF-8 written as \\x1b, fit for a terminal and for
+ * JSON; NULL when memory is short. */
+char *mica__name_printable(const char *name);
 
 #endif

@@ -12,63 +12,69 @@ static bool is_folder(const char *path) {
   return stat(path, &about) == 0 && S_ISDIR(about.st_mode);
 }
 
-/* Doubles the capacity of files and labels. */
-static mica_status grow(mica__store *store, size_t *capacity) {
-  *capacity = *capacity ? *capacity * 2 : 256;
-  char **files = realloc(store->files, *capacity * sizeof *files);
-  if (files) store->files = files;
-  int32_t *labels = files ? realloc(store->labels, *capacity * sizeof *labels) : NULL;
+/* The files of a folder's pictures, and what they are brought to; the column's `user`. */
+typedef struct pictures {
+  char **files;
+  int32_t *labels;
+  size_t count, capacity;
+  int32_t channels, height, width;
+} pictures;
+
+static void release_pictures(void *object) {
+  pictures *p = object;
+  for (size_t i = 0; i < p->count; i++) free(p->files[i]);
+  free(p->files);
+  free(p->labels);
+  free(p);
+}
+
+static mica_status grow(pictures *p) {
+  const size_t capacity = p->capacity ? p->capacity * 2 : 256;
+  char **files = realloc(p->files, capacity * sizeof *files);
+  if (files) p->files = files;
+  int32_t *labels = files ? realloc(p->labels, capacity * sizeof *labels) : NULL;
   if (!labels) return mica__fail_nomem("the names of pictures");
-  store->labels = labels;
+  p->labels = labels;
+  p->capacity = capacity;
   return MICA_OK;
 }
 
 /* Adds the pictures of one class. */
-static mica_status add_class(mica__store *store, const char *path, int32_t label, size_t *capacity) {
+static mica_status add_class(pictures *p, const char *path, int32_t label) {
   mica__names names;
   MICA_TRY(mica__names_read(path, &names));
   mica_status status = MICA_OK;
-  uint64_t before = store->count;
+  const size_t before = p->count;
   for (size_t i = 0; status == MICA_OK && i < names.count; i++) {
     mica__text file = {0};
     if (!mica__image_is_named(names.names[i])) continue;
-    if (store->count == *capacity) status = grow(store, capacity);
+    if (p->count == p->capacity) status = grow(p);
     mica__text_addf(&file, "%s/%s", path, names.names[i]);
     if (status == MICA_OK) status = mica__text_status(&file);
     if (status != MICA_OK) {
       mica__text_free(&file);
       break;
     }
-    store->labels[store->count] = label;
-    store->files[store->count++] = file.data;
+    p->labels[p->count] = label;
+    p->files[p->count++] = file.data;
   }
   mica__names_free(&names);
-  if (status == MICA_OK && store->count == before)
-    return mica__fail(MICA_E_FORMAT, "the folder %s holds no pictures", path);
+  if (status == MICA_OK && p->count == before)
+    return mica__fail(MICA_E_FORMAT, "the folder %s holds no pictures: no file ends in .png, .jpg or .jpeg", path);
   return status;
 }
 
 /* The class of a folder: the next number, or that of its name in config->like. */
 static mica_status class_of(const mica_dataset_config *config, const char *path, const char *name, int32_t next,
                             int32_t *label) {
-  *label = next;
-  if (!config->like) return MICA_OK;
-  const mica__store *known = config->like->store;
-  for (int32_t i = 0; i < known->classes; i++)
-    if (!strcmp(known->class_names[i], name)) {
-      *label = i;
-      return MICA_OK;
-    }
+  *label = config->like ? mica__config_class_of(config, name) : next;
+  if (*label >= 0) return MICA_OK;
   return mica__fail(MICA_E_FORMAT, "%s: the label \"%s\" is out of range: no class has this name", path, name);
 }
 
-/* Makes a class of each folder among the names. */
-static mica_status add_classes(mica__store *store, const char *path, const mica__names *names,
-                               const mica_dataset_config *config) {
-  size_t capacity = 0;
-  int32_t classes = 0;
-  const char **found = calloc(names->count + 1, sizeof *found);
-  if (!found) return mica__fail_nomem("names of classes");
+/* Makes a class of each folder among the names; *names gets those of classes, *classes their number. */
+static mica_status add_classes(pictures *p, const char *path, const mica__names *names,
+                               const mica_dataset_config *config, char **found, int32_t *classes) {
   mica_status status = MICA_OK;
   for (size_t i = 0; status == MICA_OK && i < names->count; i++) {
     mica__text folder = {0};
@@ -76,61 +82,97 @@ static mica_status add_classes(mica__store *store, const char *path, const mica_
     mica__text_addf(&folder, "%s/%s", path, names->names[i]);
     status = mica__text_status(&folder);
     if (status == MICA_OK && is_folder(folder.data)) {
-      status = class_of(config, path, names->names[i], classes, &label);
-      if (status == MICA_OK) status = add_class(store, folder.data, label, &capacity);
-      found[classes++] = names->names[i];
+      char *name = mica__name_printable(names->names[i]);
+      status = name ? class_of(config, path, name, *classes, &label) : mica__fail_nomem("names of classes");
+      if (status == MICA_OK) status = add_class(p, folder.data, label);
+      found[(*classes)++] = name;
     }
     mica__text_free(&folder);
   }
-  if (status == MICA_OK && classes == 0)
-    status = mica__fail(MICA_E_FORMAT, "the folder %s holds no folders of pictures", path);
-  store->classes = config->like ? config->like->store->classes : classes;
-  if (status == MICA_OK && !config->like) status = mica__store_name_classes(store, found, classes);
-  free(found);
   return status;
 }
 
+/* The sentence for a folder that holds no class. */
+static mica_status fail_empty(const char *path, const mica__names *names) {
+  for (size_t i = 0; i < names->count; i++)
+    if (mica__image_is_named(names->names[i]))
+      return mica__fail(MICA_E_FORMAT, "the folder %s holds pictures, but no folders of them, one a class", path);
+  return mica__fail(MICA_E_FORMAT,
+                    "the folder %s holds no folders of pictures, nor train*, val* or test* files of a known kind",
+                    path);
+}
+
 /* The shape that pictures are scaled and cropped to. */
-static mica_status choose_shape(const mica__store *store, const mica_dataset_config *config, mica_shape *shape) {
+static mica_status choose_shape(const pictures *p, const mica_dataset_config *config, mica_shape *shape) {
   mica_shape first = MICA_SCALAR;
   uint8_t *pixels = NULL;
   if (config->like) {
-    *shape = config->like->store->shape;
+    *shape = mica_dataset_shape(config->like);
     return MICA_OK;
   }
   *shape = MICA_SHAPE(config->channels, config->height, config->width);
   if (shape->dim[0] && shape->dim[1] && shape->dim[2]) return MICA_OK;
-  MICA_TRY(mica_image_read(store->files[0], MICA_SHAPE(config->channels, 0, 0), &pixels, &first));
+  MICA_TRY(mica_image_read(p->files[0], MICA_SHAPE(config->channels, 0, 0), &pixels, &first));
   mica_free(pixels);
   for (int i = 0; i < 3; i++)
     if (shape->dim[i] == 0) shape->dim[i] = first.dim[i];
   return MICA_OK;
 }
 
-mica_status mica__folder_read(const char *path, const mica_dataset_config *config, mica__store *store) {
-  mica__names names;
-  mica_shape shape;
-  MICA_TRY(mica__names_read(path, &names));
-  mica_status status = add_classes(store, path, &names, config);
-  mica__names_free(&names);
-  if (status == MICA_OK) status = choose_shape(store, config, &shape);
-  if (status != MICA_OK) return status;
-  if (shape.rank != 3 || (shape.dim[0] != 1 && shape.dim[0] != 3))
-    return mica__fail(MICA_E_FORMAT, "%s: what it goes with holds no pictures of 1 or 3 channels", path);
-  return mica__store_set_shape(store, store->count, MICA_U8, shape);
-}
-
-mica_status mica__folder_input(const mica__store *store, uint64_t stored, uint8_t *input) {
-  const char *path = store->files[stored];
-  const int32_t channels = (int32_t)store->shape.dim[0], height = (int32_t)store->shape.dim[1],
-                width = (int32_t)store->shape.dim[2];
+/* Reads and scales one picture. Any thread. */
+static mica_status read_picture(void *user, uint64_t sample, void *data, size_t bytes) {
+  const pictures *p = user;
+  const char *path = p->files[sample];
   uint8_t *content = NULL;
   size_t size = 0;
   mica__image image = {0};
+  (void)bytes;
   MICA_TRY(mica__content_read(path, &content, &size));
-  mica_status status = mica__image_decode(path, content, size, channels, height, width, &image);
+  mica_status status = mica__image_decode(path, content, size, p->channels, p->height, p->width, &image);
   free(content);
-  if (status == MICA_OK) status = mica__image_fit(&image, height, width, input);
+  if (status == MICA_OK) status = mica__image_fit(&image, p->height, p->width, data);
   free(image.pixels);
+  return status;
+}
+
+/* Adds both columns. */
+static mica_status fill_store(mica__store *store, pictures *p, const char *path, const mica_dataset_config *config,
+                              char **names, int32_t classes) {
+  mica_shape shape;
+  mica__column *column = NULL;
+  int32_t *labels = NULL;
+  MICA_TRY(choose_shape(p, config, &shape));
+  if (shape.rank != 3 || (shape.dim[0] != 1 && shape.dim[0] != 3))
+    return mica__fail(MICA_E_FORMAT, "%s: what it goes with holds no pictures of 1 or 3 channels", path);
+  p->channels = (int32_t)shape.dim[0];
+  p->height = (int32_t)shape.dim[1];
+  p->width = (int32_t)shape.dim[2];
+  MICA_TRY(mica__store_set_count(store, p->count));
+  MICA_TRY(mica__store_add_input(store, MICA_U8, shape, &column));
+  column->user = p;
+  column->read = read_picture;
+  labels = p->labels;
+  p->labels = NULL;
+  const int32_t known = mica__config_classes(config);
+  MICA_TRY(mica__store_add_labels(store, labels, known ? known : classes));
+  if (config->like) return MICA_OK;
+  return mica__column_name_classes(mica__store_find(store, "label"), (const char *const *)names, classes);
+}
+
+mica_status mica__folder_read(const char *path, const mica_dataset_config *config, mica__store *store) {
+  mica__names names;
+  int32_t classes = 0;
+  pictures *p = calloc(1, sizeof *p);
+  if (!p) return mica__fail_nomem("the names of pictures");
+  MICA_TRY(mica__store_own(store, p, release_pictures));
+  MICA_TRY(mica__names_read(path, &names));
+  char **found = calloc(names.count + 1, sizeof *found);
+  mica_status status =
+      found ? add_classes(p, path, &names, config, found, &classes) : mica__fail_nomem("names of classes");
+  if (status == MICA_OK && classes == 0) status = fail_empty(path, &names);
+  if (status == MICA_OK) status = fill_store(store, p, path, config, found, classes);
+  for (int32_t i = 0; i < classes; i++) free(found[i]);
+  free(found);
+  mica__names_free(&names);
   return status;
 }

@@ -14,26 +14,44 @@
 
 /* --- creation --- */
 
-static mica_status check_config(const mica_dataset *dataset, const mica_loader_config *c) {
+static mica_status check_augment(const mica_dataset *dataset, const mica_loader_config *c) {
   const mica_augment_config *a = &c->augment;
-  bool rows = dataset->store->shape.rank == 1, classes = dataset->store->classes > 0;
+  const mica__store *store = dataset->store;
+  const mica__column *label = mica__store_label(store);
   const float shares[] = {a->rotate, a->scale, a->brightness, a->contrast, a->mixup};
+  bool pictures = false;
+  for (size_t k = 0; k < store->column_count; k++)
+    pictures = pictures || store->columns[k].about.kind == MICA_COLUMN_KIND_IMAGE;
   for (size_t i = 0; i < sizeof shares / sizeof *shares; i++)
-    if (!(shares[i] >= 0 && shares[i] <= 360)) return mica__fail(MICA_E_INVALID, "augmentation: %g", shares[i]);
+    if (!(shares[i] >= 0 && shares[i] <= 360)) return mica__fail(MICA_E_INVALID, "augmentation: %g", (double)shares[i]);
+  if (a->crop < 0 || a->crop > 16384 || a->cutout < 0 || a->cutout > 32768 || a->scale >= 1 || a->mixup > 4)
+    return mica__fail(MICA_E_INVALID, "augmentation: crop, scale, cutout or mixup is beyond what it may be");
+  if (!pictures &&
+      (a->crop || a->flip || a->cutout || a->rotate > 0 || a->scale > 0 || a->brightness > 0 || a->contrast > 0))
+    return mica__fail(MICA_E_INVALID, "%s holds rows of numbers; only pictures are augmented", store->name);
+  if ((a->mixup > 0 || c->probabilities) && (!label || label->about.kind != MICA_COLUMN_KIND_CLASS))
+    return mica__fail(MICA_E_INVALID, "%s has no classes, whose probabilities mixup needs", store->name);
+  for (size_t k = 0; a->mixup > 0 && k < store->column_count; k++)
+    if (store->columns[k].about.kind == MICA_COLUMN_KIND_MASK || store->columns[k].about.kind == MICA_COLUMN_KIND_BOXES)
+      return mica__fail(MICA_E_INVALID, "%s: mixup blends classes of whole pictures; column \"%s\" holds %s",
+                        store->name, store->columns[k].about.name, mica_column_kind_name(store->columns[k].about.kind));
+  return MICA_OK;
+}
+
+static mica_status check_config(const mica_dataset *dataset, const mica_loader_config *c) {
+  MICA_TRY(check_augment(dataset, c));
   if (c->batch < 0 || c->batch > INT32_MAX || c->threads < 0 || c->prefetch < 0 || c->prefetch > 64)
     return mica__fail(MICA_E_INVALID, "mica_loader_create: no batch, thread or prefetch count may be negative");
   if (c->dtype != MICA_F32 && c->dtype != MICA_F16 && c->dtype != MICA_BF16)
     return mica__fail(MICA_E_DTYPE, "mica_loader_create: batches are f32, f16 or bf16, not %s",
                       mica_dtype_name(c->dtype));
-  if (a->crop < 0 || a->crop > 16384 || a->cutout < 0 || a->cutout > 32768 || a->scale >= 1 || a->mixup > 4)
-    return mica__fail(MICA_E_INVALID, "augmentation: crop, scale, cutout or mixup is beyond what it may be");
-  if (rows &&
-      (a->crop || a->flip || a->cutout || a->rotate > 0 || a->scale > 0 || a->brightness > 0 || a->contrast > 0))
-    return mica__fail(MICA_E_INVALID, "%s holds rows of numbers; only pictures are augmented", dataset->store->name);
-  if ((a->mixup > 0 || c->probabilities) && !classes)
-    return mica__fail(MICA_E_INVALID, "%s has no classes, whose probabilities mixup needs", dataset->store->name);
   if (!c->mean != !c->deviation)
     return mica__fail(MICA_E_INVALID, "mica_loader_create: mean and deviation come together");
+  if (c->buckets < 0 || c->buckets > MICA__MAX_BUCKETS)
+    return mica__fail(MICA_E_INVALID, "mica_loader_create: %d buckets; there are 1 to %d", c->buckets,
+                      MICA__MAX_BUCKETS);
+  if (c->shards < 0 || c->shard < 0 || (c->shard > 0 && c->shard >= c->shards))
+    return mica__fail(MICA_E_INVALID, "mica_loader_create: there is no shard %d of %d", c->shard, c->shards);
   return MICA_OK;
 }
 
@@ -44,85 +62,54 @@ static void fill_defaults(mica_loader *loader) {
   if (c->prefetch == 0) c->prefetch = DEFAULT_PREFETCH;
   if (c->prefetch < 2) c->prefetch = 2; /* one is computed on while the next is filled */
   if (c->threads == 0) c->threads = cores > 2 ? (int32_t)(cores < 33 ? cores - 1 : 32) : 1;
+  if (c->shards == 0) c->shards = 1;
   if (c->augment.mixup > 0) c->probabilities = true;
-  loader->samples = mica_dataset_count(loader->dataset);
-  if (c->batch > (int64_t)loader->samples) c->batch = (int64_t)loader->samples;
-  if (c->drop_last) loader->samples -= loader->samples % (uint64_t)c->batch;
-  loader->batches = (loader->samples + (uint64_t)c->batch - 1) / (uint64_t)c->batch;
-  loader->rows = loader->dataset->store->shape.rank == 1;
-  loader->sample_dtype = loader->rows ? MICA_F32 : loader->dataset->store->dtype;
-  loader->sample_bytes =
-      loader->rows ? (size_t)loader->dataset->store->shape.dim[0] * sizeof(float) : loader->dataset->store->input_bytes;
 }
 
-/* Sets mean and deviation, and from them the kernel's scale and shift. */
-static mica_status make_affine(mica_loader *loader) {
-  const mica_loader_config *c = &loader->config;
-  const int64_t channels = loader->dataset->store->shape.dim[0];
-  float *numbers = malloc(4 * (size_t)channels * sizeof *numbers);
-  if (!numbers) return mica__fail_nomem("a loader");
-  float *affine = numbers + 2 * channels;
-  loader->mean = numbers;
-  loader->deviation = numbers + channels;
-  if (c->mean) {
-    memcpy(loader->mean, c->mean, (size_t)channels * sizeof *numbers);
-    memcpy(loader->deviation, c->deviation, (size_t)channels * sizeof *numbers);
-  } else {
-    MICA_TRY(mica_dataset_measure(loader->dataset, loader->mean, loader->deviation));
+/* Bytes of all samples on the device; SIZE_MAX when they are no size. *in_memory: all columns are. */
+static size_t resident_bytes(const mica_loader *loader, size_t *largest, bool *in_memory) {
+  const uint64_t count = mica_dataset_count(loader->dataset);
+  size_t total = 0;
+  *largest = 0;
+  *in_memory = true;
+  for (size_t k = 0; k <= loader->count; k++) {
+    const mica__carried *c = k < loader->count ? &loader->carried[k] : NULL;
+    uint64_t rows = count;
+    size_t bytes = 0, each = c ? c->bytes : (size_t)loader->words * sizeof(int32_t);
+    if (c && c->way == MICA__WAY_WORDS) each = 0;
+    if (c && c->way == MICA__WAY_RAGGED)
+      for (uint64_t i = rows = 0; i < count; i++) rows += (uint64_t)c->lengths[i];
+    if (c && !c->from->data) *in_memory = false;
+    if (!mica__mul_size((size_t)rows, each, &bytes) || !mica__add_size(total, bytes, &total)) return SIZE_MAX;
+    if (bytes > *largest) *largest = bytes;
   }
-  const float one = loader->sample_dtype == MICA_U8 ? 255.0f : 1.0f;
-  for (int64_t i = 0; i < channels; i++) {
-    if (!(loader->deviation[i] > 0) || !isfinite(loader->mean[i]))
-      return mica__fail(MICA_E_INVALID, "mica_loader_create: a deviation of %g", loader->deviation[i]);
-    affine[2 * i] = loader->rows ? 1.0f : 1.0f / (one * loader->deviation[i]);
-    affine[2 * i + 1] = loader->rows ? 0.0f : -loader->mean[i] / loader->deviation[i];
-  }
-  return mica_tensor_create_from(loader->engine, MICA_F32, MICA_SHAPE(loader->rows ? 1 : channels, 2), affine,
-                                 &loader->affine);
-}
-
-/* The tensors that batches are made in; the last, smaller one is a part of the others. */
-static mica_status make_batches(mica_loader *loader) {
-  const mica_loader_config *c = &loader->config;
-  const int64_t rest = mica__loader_count(loader, loader->batches - 1);
-  const mica_dtype type = loader->dataset->store->labels && !c->probabilities ? MICA_I32 : MICA_F32;
-  mica_shape targets = {.rank = c->probabilities ? 2 : 1, .dim = {c->batch, 0}};
-  if (c->probabilities) targets.dim[1] = loader->dataset->store->classes;
-  MICA_TRY(mica_tensor_create(loader->engine, c->dtype, mica__loader_shape(loader, c->batch), &loader->inputs[0]));
-  MICA_TRY(mica_tensor_create(loader->engine, type, targets, &loader->targets[0]));
-  targets.dim[0] = rest;
-  MICA_TRY(mica_tensor_view(loader->inputs[0], mica__loader_shape(loader, rest), NULL, 0, &loader->inputs[1]));
-  MICA_TRY(mica_tensor_view(loader->targets[0], targets, NULL, 0, &loader->targets[1]));
-  for (int k = 0; k < 2; k++) {
-    const mica_tensor *full = k == 0 ? loader->inputs[0] : loader->targets[0];
-    const char *name = loader->dataset->store->columns[k].name;
-    loader->columns[k] = (mica_batch_column){name, mica_tensor_dtype(full), mica_tensor_shape(full)};
-    loader->columns[k].shape.dim[0] = MICA_DYNAMIC;
-    for (int small = 0; small < 2; small++)
-      loader->feeds[small][k] = (mica_feed){name, k == 0 ? loader->inputs[small] : loader->targets[small]};
-  }
-  return MICA_OK;
+  return total;
 }
 
 /* True if all samples are kept on the device. */
-static bool is_resident(const mica_loader *loader, uint64_t bytes) {
+static bool is_resident(const mica_loader *loader, size_t bytes, size_t largest, bool in_memory) {
   const mica_device_info *device = mica_engine_device(loader->engine);
   switch (loader->config.residence) {
   case MICA_RESIDENCE_DEVICE: return true;
   case MICA_RESIDENCE_STREAM: return false;
-  default:
-    return loader->dataset->store->input && bytes <= device->max_buffer_bytes && bytes <= device->global_bytes / 4;
+  default: return in_memory && largest <= device->max_buffer_bytes && bytes <= device->global_bytes / 4;
   }
 }
 
 static mica_status fill_loader(mica_loader *loader) {
-  const uint64_t count = mica_dataset_count(loader->dataset), before = mica_engine_stats(loader->engine).bytes_in_use;
-  size_t bytes = 0;
-  if (!mica__mul_size((size_t)count, loader->sample_bytes, &bytes))
-    return mica__fail(MICA_E_OVERFLOW, "%s is too large", loader->dataset->store->name);
-  MICA_TRY(make_affine(loader));
-  MICA_TRY(make_batches(loader));
-  loader->stats.resident = is_resident(loader, bytes);
+  const uint64_t before = mica_engine_stats(loader->engine).bytes_in_use;
+  size_t largest = 0;
+  bool in_memory = false;
+  MICA_TRY(mica__loader_set_batches(loader));
+  MICA_TRY(mica__loader_carry(loader));
+  if (loader->config.probabilities && !loader->label)
+    return mica__fail(MICA_E_INVALID, "%s: mixup needs the column \"label\", which is left out",
+                      loader->dataset->store->name);
+  MICA_TRY(mica__loader_make_buckets(loader));
+  MICA_TRY(mica__loader_make_batches(loader));
+  const size_t bytes = resident_bytes(loader, &largest, &in_memory);
+  if (bytes == SIZE_MAX) return mica__fail(MICA_E_OVERFLOW, "%s is too large", loader->dataset->store->name);
+  loader->stats.resident = is_resident(loader, bytes, largest, in_memory);
   MICA_TRY(loader->stats.resident ? mica__resident_create(loader, &loader->resident)
                                   : mica__stream_create(loader, &loader->stream));
   loader->stats.device_bytes = mica_engine_stats(loader->engine).bytes_in_use - before;
@@ -151,12 +138,16 @@ void mica_loader_destroy(mica_loader *loader) {
   if (!loader) return;
   mica__stream_destroy(loader->stream);
   mica__resident_destroy(loader->resident);
-  for (int i = 0; i < 2; i++) {
-    mica_tensor_destroy(loader->inputs[i]);
-    mica_tensor_destroy(loader->targets[i]);
+  for (size_t k = 0; k < loader->count; k++) mica__carried_free(&loader->carried[k]);
+  for (int small = 0; small < 2; small++) {
+    mica_tensor_destroy(loader->mixed_out[small]);
+    for (int b = 0; b < MICA__MAX_BUCKETS; b++) free(loader->feeds[small][b]);
   }
-  mica_tensor_destroy(loader->affine);
-  free(loader->mean);
+  mica_tensor_destroy(loader->table);
+  mica_tensor_destroy(loader->words_out);
+  mica_buffer_destroy(loader->words_memory);
+  free(loader->columns);
+  free(loader->carried);
   free(loader);
 }
 
@@ -181,10 +172,7 @@ static float mixup_share(const mica_loader *loader) {
 
 static mica__augment augment_of(const mica_loader *loader) {
   const mica_augment_config *a = &loader->config.augment;
-  const uint32_t first = (uint32_t)(loader->batch * (uint64_t)loader->config.batch);
-  return (mica__augment){.permutation = {.n = (uint32_t)mica_dataset_count(loader->dataset)},
-                         .first = first,
-                         .position = first,
+  return (mica__augment){.position = (uint32_t)mica__loader_first(loader, loader->batch),
                          .epoch = (uint32_t)loader->epoch,
                          .seed = loader->config.seed,
                          .crop = a->crop,
@@ -197,17 +185,50 @@ static mica__augment augment_of(const mica_loader *loader) {
                          .blend = a->mixup > 0 ? mixup_share(loader) : 1};
 }
 
-static mica_status make_batch(mica_loader *loader, mica_queue *queue, mica_batch *batch) {
-  mica__augment augment = augment_of(loader);
-  const mica_tensor *x = NULL, *labels = NULL;
-  if (loader->stream) {
-    MICA_TRY(mica__stream_take(loader->stream, queue, &x, &labels, &batch->waited));
-    augment.first = 0; /* streamed samples are in order already */
-  } else {
-    MICA_TRY(mica__resident_take(loader->resident, queue, &x, &labels, &batch->waited));
-    augment.permutation = mica__loader_order(loader, loader->epoch);
+/* Queues the launch that makes the batch of one column; *words are taken along by the first one that can. */
+static mica_status make_column(const mica_loader *loader, mica_queue *queue, const mica__augment *augment,
+                               const mica__taken *taken, size_t k, int small, mica__words *words) {
+  const mica__carried *c = &loader->carried[k];
+  mica_tensor *out = c->out[small][c->way == MICA__WAY_RAGGED ? taken->bucket : 0];
+  const bool picture = c->from->about.kind == MICA_COLUMN_KIND_IMAGE;
+  const mica__augment plain = mica__augment_plain(augment);
+  if (c->way == MICA__WAY_MASK)
+    return mica__mask_launch(queue, NULL, augment, taken->x[k], c->from->about.classes, out);
+  if (c->way == MICA__WAY_PLANES) {
+    const bool takes = words->records != NULL && loader->words <= MICA__SMALL_WORDS;
+    MICA_TRY(mica__augment_launch(queue, NULL, picture ? augment : &plain, taken->x[k], c->affine, out,
+                                  takes ? words : NULL));
+    if (takes) words->records = NULL;
+    return MICA_OK;
   }
-  MICA_TRY(mica__augment_launch(queue, &augment, x, labels, loader->affine, batch->inputs, batch->targets));
+  const mica_shape pictures = loader->input ? loader->input->from->about.shape : MICA_SCALAR;
+  const bool boxes = c->from->about.kind == MICA_COLUMN_KIND_BOXES && pictures.rank == 3;
+  const mica__ragged ragged = {.x = taken->x[k],
+                               .starts = taken->starts[k],
+                               .records = taken->words,
+                               .word = c->word,
+                               .pad = (int32_t)c->pad,
+                               .scale = c->up == MICA_I16 ? 1.0f / 32768 : 1,
+                               .height = boxes ? (int32_t)pictures.dim[1] : 0,
+                               .width = boxes ? (int32_t)pictures.dim[2] : 0};
+  return mica__ragged_launch(queue, NULL, augment, &ragged, out);
+}
+
+static mica_status make_batch(mica_loader *loader, mica_queue *queue, int64_t count, int small, mica_batch *batch,
+                              int32_t *bucket) {
+  mica__augment augment = augment_of(loader);
+  mica__taken taken = {0};
+  MICA_TRY(loader->stream ? mica__stream_take(loader->stream, queue, &taken, &batch->waited)
+                          : mica__resident_take(loader->resident, queue, &taken, &batch->waited));
+  augment.order = taken.order;
+  augment.permutation = taken.permutation;
+  augment.first = (uint32_t)taken.first;
+  mica__words words = {taken.words, loader->table, loader->words_out, loader->mixed_out[small]};
+  for (size_t k = 0; k < loader->count; k++)
+    if (loader->carried[k].way != MICA__WAY_WORDS)
+      MICA_TRY(make_column(loader, queue, &augment, &taken, k, small, &words));
+  if (words.records) MICA_TRY(mica__words_launch(queue, NULL, &augment, &words, count));
+  *bucket = taken.bucket;
   return loader->stream ? mica__stream_give(loader->stream, queue) : MICA_OK;
 }
 
@@ -223,12 +244,14 @@ static mica_status loader_next(void *user, mica_queue *queue, mica_batch *batch)
   }
   const int64_t count = mica__loader_count(loader, loader->batch);
   const int small = count < loader->config.batch;
-  *batch = (mica_batch){.inputs = loader->inputs[small],
-                        .targets = loader->targets[small],
-                        .count = count,
-                        .tensors = loader->feeds[small],
-                        .tensor_count = 2};
-  MICA_TRY(make_batch(loader, queue, batch));
+  int32_t bucket = 0;
+  mica_batch made = {.count = count, .tensor_count = loader->column_count};
+  MICA_TRY(make_batch(loader, queue, count, small, &made, &bucket));
+  made.tensors = loader->feeds[small][bucket];
+  if (loader->input) made.inputs = loader->input->out[small][0];
+  if (loader->label)
+    made.targets = loader->config.probabilities ? loader->mixed_out[small] : loader->label->out[small][0];
+  *batch = made;
   loader->batch++;
   loader->stats.batches++;
   loader->stats.wait_seconds += batch->waited;
@@ -254,9 +277,11 @@ mica_batch_source mica_loader_source(mica_loader *loader) {
                              .next = loader_next,
                              .seek = loader_seek,
                              .columns = loader->columns,
-                             .column_count = 2};
+                             .column_count = loader->column_count};
 }
 
 mica_loader_stats mica_loader_describe(const mica_loader *loader) { return loader->stats; }
-const float *mica_loader_mean(const mica_loader *loader) { return loader->mean; }
-const float *mica_loader_deviation(const mica_loader *loader) { return loader->deviation; }
+const float *mica_loader_mean(const mica_loader *loader) { return loader->input ? loader->input->mean : NULL; }
+const float *mica_loader_deviation(const mica_loader *loader) {
+  return loader->input ? loader->input->deviation : NULL;
+}

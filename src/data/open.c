@@ -93,6 +93,11 @@ static mica_status labels_of(const char *path, bool npy, char **labels) {
   return MICA_OK;
 }
 
+static mica_status name_labels(mica__store *store, const char *const *names, int32_t count) {
+  mica__column *label = mica__store_find(store, "label");
+  return label ? mica__column_name_classes(label, names, count) : MICA_OK;
+}
+
 static mica_status parse_array(const char *path, uint8_t *content, size_t size, bool npy, mica__array *array) {
   return npy ? mica__npy_parse(path, content, size, array) : mica__idx_parse(path, content, size, array);
 }
@@ -111,7 +116,7 @@ static mica_status read_arrays(const char *path, uint8_t *content, size_t size, 
     status = mica__arrays_join(inputs, content, &labels, config, store);
   else
     free(content);
-  if (status == MICA_OK && strstr(path, FASHION_MNIST)) status = mica__store_name_classes(store, fashion_names, 10);
+  if (status == MICA_OK && strstr(path, FASHION_MNIST)) status = name_labels(store, fashion_names, 10);
   free(labels_path);
   free(labels_content);
   return status;
@@ -211,16 +216,22 @@ static mica_status read_folder(const char *path, const mica_dataset_config *conf
 
 static mica_status check_like(const mica__store *store, const mica_dataset_config *config) {
   char a[MICA_SHAPE_TEXT], b[MICA_SHAPE_TEXT];
-  if (!config->like || mica_shape_equal(store->shape, config->like->store->shape)) return MICA_OK;
+  const mica__column *known = config->like ? mica__store_input(config->like->store) : NULL;
+  const mica__column *found = known ? mica__store_find(store, known->about.name) : NULL;
+  if (!known || (found && mica_shape_equal(found->about.shape, known->about.shape))) return MICA_OK;
+  if (!found)
+    return mica__fail(MICA_E_FORMAT, "%s has no column \"%s\", which what it goes with has", store->name,
+                      known->about.name);
   return mica__fail(MICA_E_FORMAT, "%s holds inputs of shape %s, what it goes with %s", store->name,
-                    mica_shape_format(store->shape, a), mica_shape_format(config->like->store->shape, b));
+                    mica_shape_format(found->about.shape, a), mica_shape_format(known->about.shape, b));
 }
 
 /* Copies class names from config->like where the files have none. */
 static mica_status take_names(mica__store *store, const mica_dataset_config *config) {
-  if (!config->like || store->class_names) return MICA_OK;
-  const mica__store *like = config->like->store;
-  return mica__store_name_classes(store, (const char *const *)like->class_names, like->classes);
+  const mica__column *known = config->like ? mica__store_label(config->like->store) : NULL;
+  const mica__column *label = mica__store_find(store, "label");
+  if (!known || !known->class_names || !label || label->class_names) return MICA_OK;
+  return name_labels(store, (const char *const *)known->class_names, known->about.classes);
 }
 
 mica_status mica_dataset_open(const char *path, const mica_dataset_config *config, mica_dataset **dataset) {

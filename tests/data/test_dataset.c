@@ -253,9 +253,11 @@ START_TEST(samples_in_memory_are_split_by_seed) {
   static float inputs[N][2];
   static int32_t labels[N];
   for (int i = 0; i < N; i++) inputs[i][0] = (float)i, labels[i] = i % 7;
-  mica_samples samples = {.count = N, .dtype = MICA_F32, .shape = {1, {2}}, .inputs = inputs, .labels = labels};
+  mica_column_data columns[] = {
+      {.column = {"x", MICA_COLUMN_KIND_NUMBER, MICA_F32, {1, {2}}, 0}, .data = inputs},
+      {.column = {"label", MICA_COLUMN_KIND_CLASS, MICA_I32, MICA_SCALAR, 0}, .data = labels}};
   mica_dataset *all = NULL, *part = NULL, *rest = NULL, *again = NULL, *other = NULL;
-  ck_ok(mica_dataset_create("memory", &samples, &all));
+  ck_ok(mica_dataset_create("memory", N, columns, 2, &all));
   ck_assert_int_eq(mica_dataset_classes(all), 7);
   ck_ok(mica_dataset_split(all, 0.25, 6, &part, &rest));
   ck_assert_uint_eq(mica_dataset_count(part), 25);
@@ -290,9 +292,9 @@ START_TEST(samples_in_memory_are_split_by_seed) {
   mica_dataset_destroy(again);
   mica_dataset_destroy(other);
   labels[3] = 9;
-  samples.classes = 7;
-  ck_assert_int_eq(mica_dataset_create("memory", &samples, &all), MICA_E_FORMAT);
-  ck_assert_ptr_nonnull(strstr(mica_error_message(), "the label 9 of sample 3"));
+  columns[1].column.classes = 7;
+  ck_assert_int_eq(mica_dataset_create("memory", N, columns, 2, &all), MICA_E_FORMAT);
+  ck_assert_ptr_nonnull(strstr(mica_error_message(), "the class 9 in column \"label\", number 3"));
 }
 END_TEST
 

@@ -23,13 +23,10 @@ static mica_dataset *make_pictures(void) {
     for (int k = 0; k < PIXELS; k++) pictures[i][k] = (uint8_t)(i * 31 + k * 7);
   }
   mica_dataset *dataset = NULL;
-  mica_samples samples = {.count = SAMPLES,
-                          .dtype = MICA_U8,
-                          .shape = {3, {CHANNELS, SIDE, SIDE}},
-                          .inputs = pictures,
-                          .labels = labels,
-                          .classes = 5};
-  ck_ok(mica_dataset_create("pictures", &samples, &dataset));
+  const mica_column_data columns[] = {
+      {.column = {"image", MICA_COLUMN_KIND_IMAGE, MICA_U8, {3, {CHANNELS, SIDE, SIDE}}, 0}, .data = pictures},
+      {.column = {"label", MICA_COLUMN_KIND_CLASS, MICA_I32, MICA_SCALAR, 5}, .data = labels}};
+  ck_ok(mica_dataset_create("pictures", SAMPLES, columns, 2, &dataset));
   return dataset;
 }
 
@@ -64,9 +61,11 @@ START_TEST(every_sample_comes_once_an_epoch) {
   int32_t order[2][SAMPLES];
   for (int i = 0; i < SAMPLES; i++) numbers[i] = (float)i;
   mica_dataset *dataset = NULL;
-  mica_samples samples = {.count = SAMPLES, .dtype = MICA_F32, .shape = {1, {1}}, .inputs = numbers, .labels = labels};
+  const mica_column_data columns[] = {
+      {.column = {"x", MICA_COLUMN_KIND_NUMBER, MICA_F32, {1, {1}}, 0}, .data = numbers},
+      {.column = {"label", MICA_COLUMN_KIND_CLASS, MICA_I32, MICA_SCALAR, 0}, .data = labels}};
   mica_dataset_destroy(make_pictures()); /* fills the labels */
-  ck_ok(mica_dataset_create("numbers", &samples, &dataset));
+  ck_ok(mica_dataset_create("numbers", SAMPLES, columns, 2, &dataset));
   mica_loader_config config = {.batch = 8, .shuffle = true, .seed = 6, .mean = &(float){0}, .deviation = &(float){1}};
   mica_batch_source source;
   mica_loader *loader = make_loader(dataset, config, &source);
@@ -295,8 +294,10 @@ START_TEST(what_cannot_be_is_refused) {
   mica_dataset *dataset = make_pictures(), *rows = NULL;
   mica_loader *loader = NULL;
   static float numbers[4], targets[2];
-  mica_samples samples = {.count = 2, .dtype = MICA_F32, .shape = {1, {2}}, .inputs = numbers, .targets = targets};
-  ck_ok(mica_dataset_create("rows", &samples, &rows));
+  const mica_column_data columns[] = {
+      {.column = {"x", MICA_COLUMN_KIND_NUMBER, MICA_F32, {1, {2}}, 0}, .data = numbers},
+      {.column = {"label", MICA_COLUMN_KIND_NUMBER, MICA_F32, MICA_SCALAR, 0}, .data = targets}};
+  ck_ok(mica_dataset_create("rows", 2, columns, 2, &rows));
   static const mica_loader_config wrong[] = {{.batch = -1},        {.dtype = MICA_I32},    {.augment.crop = -1},
                                              {.augment.scale = 1}, {.augment.mixup = NAN}, {.augment.mixup = 5},
                                              {.mean = numbers}};

@@ -18,8 +18,10 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
   if (mica__content_inflate("fuzz", raw, size, &content, &content_size) == MICA_OK &&
       mica__cifar_parse("fuzz", content, content_size, &config, store) == MICA_OK)
     for (uint64_t i = 0; i < store->count; i++) {
-      const uint8_t *last = store->input + i * store->stride + store->input_bytes - 1;
-      if (store->labels[i] >= store->classes || last >= content + content_size) abort();
+      const mica__column *image = mica__store_find(store, "image"), *label = mica__store_find(store, "label");
+      const uint8_t *last = image->data + i * image->stride + image->bytes - 1;
+      if (((const int32_t *)(const void *)label->data)[i] >= label->about.classes || last >= content + content_size)
+        abort();
     }
   mica__store_release(store);
   return 0;

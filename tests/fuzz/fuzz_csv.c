@@ -14,9 +14,13 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
   if (content) {
     memcpy(content, data + 1, size - 1);
     content[size - 1] = '\0';
-    if (mica__csv_parse("fuzz", content, size - 1, &config, store) == MICA_OK)
-      for (uint64_t i = 0; store->labels && i < store->count; i++)
-        if (store->labels[i] < 0 || store->labels[i] >= store->classes) abort();
+    if (mica__csv_parse("fuzz", content, size - 1, &config, store) == MICA_OK) {
+      const mica__column *label = mica__store_find(store, "label");
+      for (uint64_t i = 0; label->about.kind == MICA_COLUMN_KIND_CLASS && i < store->count; i++) {
+        const int32_t found = ((const int32_t *)(const void *)label->data)[i];
+        if (found < 0 || found >= label->about.classes) abort();
+      }
+    }
   }
   free(content);
   mica__store_release(store);

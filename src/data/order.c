@@ -1,0 +1,123 @@
+/* The order of an epoch: which sample stands at which position, and which positions are a batch of this shard. */
+#include "data/loader.h"
+
+#include <stdlib.h>
+
+/* Batches whose samples are sorted by length together: enough that most batches hold one bucket, few enough that an
+ * epoch stays mixed. */
+#define WINDOW_BATCHES 32
+
+/* Samples of one batch of all shards. */
+static uint64_t span_of(const mica_loader *loader) {
+  return (uint64_t)loader->config.batch * (uint64_t)loader->config.shards;
+}
+
+/* A last batch that is smaller is shared out evenly, the first shards getting one more. */
+static uint64_t last_share(const mica_loader *loader, uint64_t rest, uint64_t shard) {
+  const uint64_t shards = (uint64_t)loader->config.shards;
+  return rest / shards + (shard < rest % shards);
+}
+
+uint64_t mica__loader_first(const mica_loader *loader, uint64_t batch) {
+  const uint64_t span = span_of(loader), count = mica_dataset_count(loader->dataset), begin = batch * span;
+  const uint64_t shard = (uint64_t)loader->config.shard, shards = (uint64_t)loader->config.shards;
+  if (count - begin >= span) return begin + shard * (uint64_t)loader->config.batch;
+  const uint64_t rest = count - begin, more = rest % shards;
+  return begin + shard * (rest / shards) + (shard < more ? shard : more);
+}
+
+int64_t mica__loader_count(const mica_loader *loader, uint64_t batch) {
+  const uint64_t span = span_of(loader), begin = batch * span, count = mica_dataset_count(loader->dataset);
+  if (count - begin >= span) return loader->config.batch;
+  return (int64_t)last_share(loader, count - begin, (uint64_t)loader->config.shard);
+}
+
+mica_status mica__loader_set_batches(mica_loader *loader) {
+  mica_loader_config *c = &loader->config;
+  const uint64_t count = mica_dataset_count(loader->dataset), shards = (uint64_t)c->shards;
+  if (count < shards)
+    return mica__fail(MICA_E_INVALID, "%s has %llu samples, too few for %d shards", loader->dataset->store->name,
+                      (unsigned long long)count, c->shards);
+  if ((uint64_t)c->batch > count / shards) c->batch = (int64_t)(count / shards);
+  const uint64_t span = span_of(loader), rest = count % span;
+  loader->batches = count / span;
+  loader->samples = loader->batches * (uint64_t)c->batch;
+  /* A rest that not every shard has a sample of is left out, since all make as many steps. */
+  if (rest < shards || c->drop_last) return MICA_OK;
+  loader->samples += last_share(loader, rest, (uint64_t)c->shard);
+  loader->batches++;
+  return MICA_OK;
+}
+
+int32_t mica__loader_bucket(const mica_loader *loader, uint64_t sample) {
+  int32_t bucket = 0;
+  for (size_t k = 0; k < loader->count; k++) {
+    const mica__carried *c = &loader->carried[k];
+    if (c->way != MICA__WAY_RAGGED) continue;
+    while (bucket + 1 < loader->buckets && c->lengths[sample] > c->bucket[bucket]) bucket++;
+  }
+  return bucket;
+}
+
+int32_t mica__order_bucket(const mica_loader *loader, const mica__order *order, uint64_t first, int64_t count) {
+  int32_t most = 0;
+  for (int64_t i = 0; loader->buckets > 1 && i < count; i++) {
+    const int32_t bucket = mica__loader_bucket(loader, mica__order_at(order, first + (uint64_t)i));
+    if (bucket > most) most = bucket;
+  }
+  return most;
+}
+
+/* Moves the whole batches of a window about, so that an epoch does not go from short to long. */
+static void shuffle_batches(const mica_loader *loader, uint64_t epoch, uint64_t window, uint32_t *at, uint64_t batches,
+                            uint32_t *scratch) {
+  const uint64_t span = span_of(loader);
+  const mica__permutation order = mica__permutation_of((uint32_t)batches, loader->config.seed ^ (window + 1), epoch);
+  for (uint64_t b = 0; b < batches; b++) {
+    const uint64_t to = mica__permute(&order, (uint32_t)b);
+    for (uint64_t i = 0; i < span; i++) scratch[to * span + i] = at[b * span + i];
+  }
+  for (uint64_t i = 0; i < batches * span; i++) at[i] = scratch[i];
+}
+
+/* Sorts a window's samples by bucket, stably, by counting. */
+static void sort_window(const mica_loader *loader, uint32_t *at, uint64_t n, uint32_t *scratch) {
+  uint64_t begin[MICA__MAX_BUCKETS + 1] = {0};
+  for (uint64_t i = 0; i < n; i++) begin[mica__loader_bucket(loader, at[i]) + 1]++;
+  for (int32_t b = 0; b < loader->buckets; b++) begin[b + 1] += begin[b];
+  for (uint64_t i = 0; i < n; i++) scratch[begin[mica__loader_bucket(loader, at[i])]++] = at[i];
+  for (uint64_t i = 0; i < n; i++) at[i] = scratch[i];
+}
+
+static mica_status group(const mica_loader *loader, mica__order *order) {
+  const uint64_t count = mica_dataset_count(loader->dataset), span = span_of(loader);
+  const uint64_t size = WINDOW_BATCHES * span < count ? WINDOW_BATCHES * span : count;
+  if (!order->grouped) order->grouped = malloc((size_t)count * sizeof *order->grouped);
+  uint32_t *scratch = malloc((size_t)size * sizeof *scratch);
+  if (!order->grouped || !scratch) {
+    free(scratch);
+    return mica__fail_nomem("an order of samples");
+  }
+  for (uint64_t i = 0; i < count; i++) order->grouped[i] = mica__permute(&order->permutation, (uint32_t)i);
+  for (uint64_t at = 0, window = 0; at < count; at += size, window++) {
+    const uint64_t n = count - at < size ? count - at : size;
+    sort_window(loader, order->grouped + at, n, scratch);
+    shuffle_batches(loader, order->epoch, window, order->grouped + at, n / span, scratch);
+  }
+  free(scratch);
+  return MICA_OK;
+}
+
+mica_status mica__order_set(const mica_loader *loader, mica__order *order, uint64_t epoch) {
+  if (order->made && order->epoch == epoch) return MICA_OK;
+  const uint32_t n = (uint32_t)mica_dataset_count(loader->dataset);
+  order->made = false;
+  order->epoch = epoch;
+  order->permutation = (mica__permutation){.n = n};
+  if (loader->config.shuffle) order->permutation = mica__permutation_of(n, loader->config.seed, epoch);
+  if (mica__loader_groups(loader)) MICA_TRY(group(loader, order));
+  order->made = true;
+  return MICA_OK;
+}
+
+void mica__order_free(mica__order *order) { free(order->grouped); }

@@ -1,0 +1,210 @@
+/* Parts of a dataset: by chance, by fold, by group, by time, or as a file says. */
+#include "base/file.h"
+#include "data/dataset.h"
+#include "ops/random/permutation.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* A dataset of `count` samples of the store, its map allocated but not filled. */
+static mica_dataset *subset(const mica_dataset *dataset, uint64_t count) {
+  mica_dataset *part = calloc(1, sizeof *part);
+  if (!part) return NULL;
+  part->map = malloc((size_t)(count ? count : 1) * sizeof *part->map);
+  part->store = dataset->store;
+  part->count = count;
+  atomic_fetch_add(&part->store->references, 1);
+  if (part->map) return part;
+  mica_dataset_destroy(part);
+  return NULL;
+}
+
+/* Makes both parts: the samples whose byte is 1, and the others. */
+static mica_status part_by(const mica_dataset *dataset, const uint8_t *chosen, mica_dataset **part,
+                           mica_dataset **rest) {
+  uint64_t count = 0, ia = 0, ib = 0;
+  for (uint64_t i = 0; i < dataset->count; i++) count += chosen[i];
+  if (count == 0 || count == dataset->count)
+    return mica__fail(MICA_E_INVALID, "%s: the split leaves one part of %llu samples empty", dataset->store->name,
+                      (unsigned long long)dataset->count);
+  mica_dataset *a = subset(dataset, count), *b = subset(dataset, dataset->count - count);
+  if (!a || !b) {
+    mica_dataset_destroy(a);
+    mica_dataset_destroy(b);
+    return mica__fail_nomem("a part of a dataset");
+  }
+  for (uint64_t i = 0; i < dataset->count; i++) {
+    const uint32_t stored = (uint32_t)mica__dataset_index(dataset, i);
+    if (chosen[i])
+      a->map[ia++] = stored;
+    else
+      b->map[ib++] = stored;
+  }
+  *part = a;
+  *rest = b;
+  return MICA_OK;
+}
+
+/* A sample and the value of a column that decides. */
+typedef struct keyed {
+  double key;
+  uint32_t sample;
+} keyed;
+
+static int by_key(const void *a, const void *b) {
+  const keyed *x = a, *y = b;
+  if (x->key != y->key) return x->key < y->key ? -1 : 1;
+  return x->sample < y->sample ? -1 : x->sample > y->sample;
+}
+
+/* The values of a column of scalars: numbers, classes, ids, times. 2^53 bounds what is told apart. */
+static mica_status read_keys(const mica_dataset *dataset, const char *name, keyed *keys) {
+  const size_t k = mica_dataset_column_index(dataset, name);
+  const mica_column *about = mica_dataset_column(dataset, k);
+  if (!about) return mica__fail(MICA_E_NOT_FOUND, "%s has no column \"%s\" to split by", dataset->store->name, name);
+  if (about->shape.rank != 0)
+    return mica__fail(MICA_E_INVALID, "%s: the column \"%s\" to split by holds no single values", dataset->store->name,
+                      name);
+  for (uint64_t i = 0; i < dataset->count; i++) {
+    union {
+      float f32;
+      int32_t i32;
+      int64_t i64;
+      uint8_t u8;
+    } value;
+    MICA_TRY(mica_dataset_read(dataset, k, i, &value, mica_dtype_size(about->dtype)));
+    keys[i].sample = (uint32_t)i;
+    switch (about->dtype) {
+    case MICA_F32: keys[i].key = (double)value.f32; break;
+    case MICA_I32: keys[i].key = value.i32; break;
+    case MICA_I64: keys[i].key = (double)value.i64; break;
+    default: keys[i].key = value.u8;
+    }
+  }
+  return MICA_OK;
+}
+
+/* Chooses among `units` numbered in order: those at positions first to last - 1 of the seed's permutation. */
+static bool is_chosen(const mica__permutation *order, uint32_t unit, uint64_t first, uint64_t last) {
+  const uint32_t position = mica__permute(order, unit);
+  return position >= first && position < last;
+}
+
+/* The positions of a fold or share among so many units. */
+static void range_of(const mica_split_config *config, uint64_t units, uint64_t *first, uint64_t *last) {
+  *first = 0;
+  *last = (uint64_t)(config->share * (double)units);
+  if (config->folds == 0) return;
+  *first = units * (uint64_t)config->fold / (uint64_t)config->folds;
+  *last = units * (uint64_t)(config->fold + 1) / (uint64_t)config->folds;
+}
+
+/* Samples of one value of the column stay together: groups are shared out until their samples are as many as wanted. */
+static mica_status choose_groups(const mica_dataset *dataset, const mica_split_config *config, keyed *keys,
+                                 uint8_t *chosen) {
+  MICA_TRY(read_keys(dataset, config->group, keys));
+  qsort(keys, (size_t)dataset->count, sizeof *keys, by_key);
+  uint64_t groups = 0, first = 0, last = 0;
+  for (uint64_t i = 0; i < dataset->count; i++) groups += i == 0 || keys[i].key != keys[i - 1].key;
+  range_of(config, groups, &first, &last);
+  const mica__permutation order = mica__permutation_of((uint32_t)groups, config->seed, MICA__PERMUTATION_SPLIT);
+  uint64_t group = 0;
+  for (uint64_t i = 0; i < dataset->count; i++) {
+    if (i > 0 && keys[i].key != keys[i - 1].key) group++;
+    chosen[keys[i].sample] = is_chosen(&order, (uint32_t)group, first, last);
+  }
+  return MICA_OK;
+}
+
+/* The latest share is the part; a fold is a range of time. Samples of the same time stay together, where the range
+ * begins. */
+static mica_status choose_times(const mica_dataset *dataset, const mica_split_config *config, keyed *keys,
+                                uint8_t *chosen) {
+  MICA_TRY(read_keys(dataset, config->time, keys));
+  qsort(keys, (size_t)dataset->count, sizeof *keys, by_key);
+  uint64_t first = 0, last = 0;
+  range_of(config, dataset->count, &first, &last);
+  if (config->folds == 0) first = dataset->count - last, last = dataset->count;
+  while (first > 0 && first < dataset->count && keys[first].key == keys[first - 1].key) first++;
+  while (last > 0 && last < dataset->count && keys[last].key == keys[last - 1].key) last++;
+  for (uint64_t i = first; i < last; i++) chosen[keys[i].sample] = 1;
+  return MICA_OK;
+}
+
+/* The file holds the number of a sample of the part in each line. */
+static mica_status choose_file(const mica_dataset *dataset, const char *path, uint8_t *chosen) {
+  unsigned char *content = NULL;
+  size_t size = 0, line = 0;
+  MICA_TRY(mica__file_read(path, &content, &size));
+  mica_status status = MICA_OK;
+  for (char *at = (char *)content; status == MICA_OK && at < (char *)content + size;) {
+    char *newline = memchr(at, '\n', (size_t)((char *)content + size - at)), *end = NULL;
+    if (!newline) newline = (char *)content + size;
+    *newline = '\0';
+    line++;
+    errno = 0;
+    at += strspn(at, " \t\r");
+    const unsigned long long index = strtoull(at, &end, 10);
+    const bool empty = *at == '\0' || *at == '#';
+    if (!empty && (*at < '0' || *at > '9' || end[strspn(end, " \t\r")] || errno || index >= dataset->count))
+      status = mica__fail(MICA_E_FORMAT, "%s line %zu: \"%.40s\" is no number of a sample, 0 to %llu", path, line, at,
+                          (unsigned long long)dataset->count - 1);
+    else if (!empty)
+      chosen[index] = 1;
+    at = newline + 1;
+  }
+  free(content);
+  return status;
+}
+
+static mica_status check_split(const mica_dataset *dataset, const mica_split_config *config) {
+  const int ways = (config->group != NULL) + (config->time != NULL) + (config->file != NULL);
+  const char *name = dataset->store->name;
+  if (ways > 1) return mica__fail(MICA_E_INVALID, "%s is split by one of group, time and file", name);
+  if (config->folds < 0 || config->folds == 1 || config->fold < 0 ||
+      (config->folds > 0 && config->fold >= config->folds) || (config->folds == 0 && config->fold > 0))
+    return mica__fail(MICA_E_INVALID, "%s: there is no fold %d of %d", name, config->fold, config->folds);
+  if (config->folds > 0 && config->share > 0)
+    return mica__fail(MICA_E_INVALID, "%s: a fold has its own share; %g is one too many", name, config->share);
+  if (config->file) return MICA_OK;
+  if (config->folds == 0 && !(config->share > 0 && config->share < 1))
+    return mica__fail(MICA_E_INVALID, "%s: a share of %g leaves one part of %llu samples empty", name, config->share,
+                      (unsigned long long)dataset->count);
+  return MICA_OK;
+}
+
+static mica_status choose(const mica_dataset *dataset, const mica_split_config *config, uint8_t *chosen) {
+  if (config->file) return choose_file(dataset, config->file, chosen);
+  if (config->group || config->time) {
+    keyed *keys = malloc((size_t)dataset->count * sizeof *keys);
+    if (!keys) return mica__fail_nomem("a part of a dataset");
+    mica_status status =
+        config->group ? choose_groups(dataset, config, keys, chosen) : choose_times(dataset, config, keys, chosen);
+    free(keys);
+    return status;
+  }
+  uint64_t first = 0, last = 0;
+  range_of(config, dataset->count, &first, &last);
+  const mica__permutation order = mica__permutation_of((uint32_t)dataset->count, config->seed, MICA__PERMUTATION_SPLIT);
+  for (uint32_t i = 0; i < dataset->count; i++) chosen[i] = is_chosen(&order, i, first, last);
+  return MICA_OK;
+}
+
+mica_status mica_dataset_split_by(const mica_dataset *dataset, const mica_split_config *config, mica_dataset **part,
+                                  mica_dataset **rest) {
+  if (!dataset || !config || !part || !rest)
+    return mica__fail(MICA_E_INVALID, "mica_dataset_split_by: a pointer is NULL");
+  MICA_TRY(check_split(dataset, config));
+  uint8_t *chosen = calloc((size_t)dataset->count, 1);
+  if (!chosen) return mica__fail_nomem("a part of a dataset");
+  mica_status status = choose(dataset, config, chosen);
+  if (status == MICA_OK) status = part_by(dataset, chosen, part, rest);
+  free(chosen);
+  return status;
+}
+
+mica_status mica_dataset_split(const mica_dataset *dataset, double share, uint64_t seed, mica_dataset **part,
+                               mica_dataset **rest) {
+  return mica_dataset_split_by(dataset, &(mica_split_config){.share = share, .seed = seed}, part, rest);
+}
