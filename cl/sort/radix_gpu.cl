@@ -14,7 +14,7 @@
 #define KEY_BYTES 4
 #endif
 #ifndef GROUP
-#define GROUP 128
+#define GROUP 64
 #endif
 #ifndef EACH
 #define EACH 8

@@ -6,7 +6,8 @@
  *   device buffer tensor          an engine owns a device; queues order its work; tensors lie in its memory
  *   ops conv pool norm            operations on tensors, forward and backward: mica_op_gemm, mica_op_conv_fwd, ...
  *   kernel opencl                 kernels of your own; an engine on OpenCL objects of your own
- *   graph nodes rnn index loss    computations as graphs: builders, gradients
+ *   graph nodes rnn index         computations as graphs: builders, gradients
+ *   loss vision                   losses; boxes and pictures
  *   session                       a graph compiled for a device, to be run again and again
  *   nn optim model                layers with named parameters, optimisers, networks known by name
  *   batch data                    batches, datasets on disk, loaders
@@ -80,6 +81,7 @@
 #include <mica/train.h>
 #include <mica/tune.h>
 #include <mica/version.h>
+#include <mica/vision.h>
 #include <mica/window.h>
 
 #endif

@@ -193,7 +193,7 @@ static mica_status check_joins(mica__check *check, const mica__op *op, bool base
 static mica_status check_scatter(mica__check *check) { return check_joins(check, &mica__op_scatter, true); }
 static mica_status check_zeros(mica__check *check) { return check_joins(check, &mica__op_scatter_into_zeros, false); }
 
-static const mica__kernel_desc *const kernels[] = {&update, MICA__SORT_KERNELS, NULL};
+static const mica__kernel_desc *const kernels[] = {&update, MICA__SORT_LONG_KERNELS, NULL};
 
 #define SCATTER(label, check_fn, unread, from)                                                                         \
   const mica__op mica__op_##label = {.name = #label,                                                                   \

@@ -137,7 +137,7 @@ static mica_status check_top_k(mica__check *check) {
   return mica__check_launches(check, &mica__op_top_k, "top_k", list, sizeof list / sizeof *list);
 }
 
-static const mica__kernel_desc *const kernels[] = {&top_k, MICA__SORT_KERNELS, &mica__sort_results_kernel, NULL};
+static const mica__kernel_desc *const kernels[] = {&top_k, MICA__SORT_LONG_KERNELS, &mica__sort_results_kernel, NULL};
 const mica__op mica__op_top_k = {.name = "top_k",
                                  .kernels = kernels,
                                  .check = check_top_k,

@@ -33,39 +33,26 @@ const mica__kernel_desc mica__radix_count_kernel = {
 const mica__kernel_desc mica__radix_scatter_kernel = {
     MICA__KERNEL("radix_scatter", "sort/radix.cl", cpu_params, cpu_variants)};
 
-static bool has_room(const int32_t *values, const mica_device_info *device);
 static const mica__kernel_param gpu_params[] = {
     MICA__CASE("KEY_BYTES", "bytes of a key", 4, 8),
-    MICA__INT("GROUP", "work-items of a group", 64, 128, 256),
+    MICA__INT("GROUP", "work-items of a group", 32, 64),
     MICA__INT("EACH", "elements of a work-item", 4, 8, 16),
 };
 static const mica__variant gpu_variants[] = {
-    MICA__VARIANT("gpu", MICA__ON_GPU, 4, 128, 8),
-    MICA__VARIANT("gpu.64", MICA__ON_GPU, 4, 64, 8),
+    MICA__VARIANT("gpu", MICA__ON_GPU, 4, 64, 8),
 };
 const mica__kernel_desc mica__radix_count_gpu_kernel = {
-    MICA__KERNEL("radix_count_gpu", "sort/radix_gpu.cl", gpu_params, gpu_variants), .has_room = has_room};
+    MICA__KERNEL("radix_count_gpu", "sort/radix_gpu.cl", gpu_params, gpu_variants)};
 const mica__kernel_desc mica__radix_scatter_gpu_kernel = {
-    MICA__KERNEL("radix_scatter_gpu", "sort/radix_gpu.cl", gpu_params, gpu_variants), .has_room = has_room};
+    MICA__KERNEL("radix_scatter_gpu", "sort/radix_gpu.cl", gpu_params, gpu_variants)};
 
-static bool has_room(const int32_t *values, const mica_device_info *device) {
-  size_t group = (size_t)mica__kernel_value(&mica__radix_count_gpu_kernel, values, "GROUP");
-  return group <= device->max_group && 17 * group * sizeof(int32_t) <= device->local_bytes;
-}
-
-static bool scan_has_room(const int32_t *values, const mica_device_info *device);
-static const mica__kernel_param scan_params[] = {MICA__INT("GROUP", "work-items of a group", 1, 64, 256)};
+static const mica__kernel_param scan_params[] = {MICA__INT("GROUP", "work-items of a group", 1, 32, 64)};
 static const mica__variant scan_variants[] = {
     MICA__VARIANT("cpu", MICA__ON_CPU, 1),
-    MICA__VARIANT("gpu", MICA__ON_GPU, 256),
-    MICA__VARIANT("gpu.64", MICA__ON_GPU, 64),
+    MICA__VARIANT("gpu", MICA__ON_GPU, 64),
 };
 const mica__kernel_desc mica__radix_scan_kernel = {
-    MICA__KERNEL("radix_scan", "sort/scan.cl", scan_params, scan_variants), .has_room = scan_has_room};
-
-static bool scan_has_room(const int32_t *values, const mica_device_info *device) {
-  return (size_t)mica__kernel_value(&mica__radix_scan_kernel, values, "GROUP") <= device->max_group;
-}
+    MICA__KERNEL("radix_scan", "sort/scan.cl", scan_params, scan_variants)};
 
 static const mica__kernel_param result_params[] = {
     MICA__DTYPE("X_T", "type of x", MICA__NUMBERS),
@@ -85,7 +72,6 @@ typedef struct sort {
   int32_t bits, key_bytes, digits; /* of the keys; values of a digit */
   int64_t blocks, size;            /* of a row; elements of a block */
   bool cpu;
-  int32_t values[MICA__MAX_PARAMS]; /* of the passes' kernels */
   mica_tensor *keys[2], *order[2], *starts;
 } sort;
 
@@ -125,9 +111,12 @@ static mica_status launch_keys(const sort *s, const mica_tensor *x, bool rank) {
 
 static mica_status launch_pass(const sort *s, const mica__kernel_desc *desc, int from, int shift, bool scatter) {
   mica__kernel *kernel = NULL;
+  int32_t values[MICA__MAX_PARAMS];
   int64_t groups = s->r.outer * s->r.inner * s->blocks, count = s->r.outer * s->r.n * s->r.inner;
-  int32_t group = s->cpu ? 1 : mica__kernel_value(desc, s->values, "GROUP");
-  MICA_TRY(mica__kernel_get(mica__queue_engine(s->exec->queue), desc, s->values, NULL, &kernel));
+  MICA_TRY(mica__exec_values(s->exec, desc, values));
+  mica__kernel_set(desc, values, "KEY_BYTES", s->key_bytes);
+  int32_t group = s->cpu ? 1 : mica__kernel_value(desc, values, "GROUP");
+  MICA_TRY(mica__kernel_get(mica__queue_engine(s->exec->queue), desc, values, NULL, &kernel));
   mica__launch launch = mica__launch_of(kernel);
   mica__launch_tensor(&launch, s->keys[from]);
   if (scatter) {
@@ -178,19 +167,19 @@ mica__blocks mica__sort_blocks(const mica__exec *exec, mica__rows r) {
 
 /* The shape of the passes, and their memory. */
 static mica_status prepare(sort *s) {
+  const mica__kernel_desc *desc = &mica__radix_count_gpu_kernel;
+  int32_t values[MICA__MAX_PARAMS];
   mica_queue *queue = s->exec->queue;
   int64_t rows = s->r.outer * s->r.inner;
   s->cpu = on_cpu(s->exec);
-  const mica__kernel_desc *desc = s->cpu ? &mica__radix_count_kernel : &mica__radix_count_gpu_kernel;
-  MICA_TRY(mica__exec_values(s->exec, desc, s->values));
-  mica__kernel_set(desc, s->values, "KEY_BYTES", s->key_bytes);
   s->digits = s->cpu ? 256 : 16;
   if (s->cpu) {
     const mica__blocks b = cut(rows, s->r.n);
     s->blocks = b.count;
     s->size = b.size;
   } else {
-    s->size = (int64_t)mica__kernel_value(desc, s->values, "GROUP") * mica__kernel_value(desc, s->values, "EACH");
+    MICA_TRY(mica__exec_values(s->exec, desc, values));
+    s->size = (int64_t)mica__kernel_value(desc, values, "GROUP") * mica__kernel_value(desc, values, "EACH");
     s->blocks = (s->r.n + s->size - 1) / s->size;
   }
   for (int i = 0; i < 2; i++)

@@ -32,10 +32,12 @@ mica__blocks mica__sort_blocks(const mica__exec *exec, mica__rows r);
 /* x (rows, n), i32: each element becomes the sum of those before it in its row. */
 mica_status mica__sort_scan(const mica__exec *exec, const mica_tensor *x, int64_t rows, int64_t n);
 
-/* The kernels of mica__sort_order, for the list of an op that calls it. */
-#define MICA__SORT_KERNELS                                                                                             \
-  &mica__sort_keys_kernel, &mica__sort_rank_kernel, &mica__radix_count_kernel, &mica__radix_scatter_kernel,            \
-      &mica__radix_count_gpu_kernel, &mica__radix_scatter_gpu_kernel, &mica__radix_scan_kernel
+/* The kernels of mica__sort_order, for the list of an op that calls it; MICA__SORT_LONG_KERNELS without that of rows of
+ * up to 64 elements. */
+#define MICA__SORT_KERNELS &mica__sort_rank_kernel, MICA__SORT_LONG_KERNELS
+#define MICA__SORT_LONG_KERNELS                                                                                        \
+  &mica__sort_keys_kernel, &mica__radix_count_kernel, &mica__radix_scatter_kernel, &mica__radix_count_gpu_kernel,      \
+      &mica__radix_scatter_gpu_kernel, &mica__radix_scan_kernel
 extern const struct mica__kernel_desc mica__sort_keys_kernel, mica__sort_rank_kernel, mica__radix_count_kernel,
     mica__radix_scatter_kernel, mica__radix_count_gpu_kernel, mica__radix_scatter_gpu_kernel, mica__radix_scan_kernel,
     mica__sort_results_kernel;
