@@ -73,7 +73,7 @@ mica_status mica__fused_source(const mica__fused *fused, unsigned device_class, 
 
 /* Builds (or finds) the kernel and queues it; few long rows take several kernels and workspace between them.
  * operands[k] gives buffer and first element; accesses count from there. The operand of a STORE may share memory with
- * that of a LOAD whose access is the same. Extents may be 0, but a max, min, argmax or argmin of nothing is
+ * that of a LOAD before it whose access is the same. Extents may be 0, but a max, min, argmax or argmin of nothing is
  * undefined. */
 mica_status mica__fused_launch(mica_queue *queue, const mica__fused *fused, const mica_tensor *const *operands);
 

@@ -73,29 +73,11 @@ static mica_status locate_sources(planner *p) {
   return MICA_OK;
 }
 
-/* True if the kernel reads `from` only where it stores `to`, at every point the same element. */
-static bool meets_at_every_point(const mica__step *step, int32_t from, int32_t to) {
-  const mica__fused *fused = step->fused;
-  const mica__access *store = NULL;
-  mica_shape space = {.rank = fused->rank};
-  memcpy(space.dim, fused->extent, sizeof space.dim);
-  for (int32_t i = 0; i < fused->count; i++)
-    if (fused->instrs[i].kind == MICA__FUSED_STORE && step->operands[fused->instrs[i].operand] == to)
-      store = &fused->instrs[i].access;
-  for (int32_t i = 0; i < fused->count; i++) {
-    const mica__fused_instr *instr = &fused->instrs[i];
-    if (instr->kind == MICA__FUSED_LOAD && step->operands[instr->operand] == from &&
-        (instr->bounded || !store || !mica__access_equal(space, &instr->access, store)))
-      return false;
-  }
-  return true;
-}
-
 static bool may_take_over(const planner *p, const mica__step *step, int32_t from, int32_t to) {
   if (node_at(p, from)->type.dtype != node_at(p, to)->type.dtype ||
       mica__node_count(node_at(p, from)) != mica__node_count(node_at(p, to)))
     return false;
-  if (step->fused) return meets_at_every_point(step, from, to);
+  if (step->fused) return mica__step_meets(step, from, to);
   const mica__node *node = node_at(p, to);
   bool found = false;
   for (int32_t k = 0; k < node->input_count; k++) {

@@ -423,6 +423,22 @@ static mica_status make_steps(work *w, mica__partition *partition) {
   return MICA_OK;
 }
 
+/* What reads a value that each run makes anew is not invariant, whatever the value is made of: a kernel that stores an
+ * output may store it beside. */
+static void mark_readers(mica__partition *partition) {
+  for (bool changed = true; changed;) {
+    changed = false;
+    for (int32_t s = 0; s < partition->count; s++) {
+      mica__step *step = &partition->steps[s];
+      for (int32_t r = 0; step->invariant && r < step->read_count; r++) {
+        int32_t from = partition->step_of[step->reads[r] - 1];
+        step->invariant = from < 0 || partition->steps[from].invariant;
+        changed = changed || !step->invariant;
+      }
+    }
+  }
+}
+
 /* In a template that assigns something all parameters may look changed: they share a buffer. */
 static mica_status find_invariant(const work *w, const mica__template *template, mica__partition *partition) {
   bool *invariant = calloc((size_t)w->count + 1, sizeof *invariant);
@@ -433,6 +449,7 @@ static mica_status find_invariant(const work *w, const mica__template *template,
     step->invariant = true;
     for (int32_t i = 0; i < step->count; i++) step->invariant = step->invariant && invariant[step->members[i] - 1];
   }
+  mark_readers(partition);
   free(invariant);
   return MICA_OK;
 }
@@ -494,6 +511,24 @@ void mica__step_note_stores(mica__partition *partition, int32_t at) {
   int32_t count = step->fused ? step->fused->operand_count : step->count;
   for (int32_t k = 0; k < count; k++)
     if (step->stores >> k & 1) partition->step_of[(step->fused ? step->operands : step->members)[k] - 1] = at;
+}
+
+bool mica__step_meets(const mica__step *step, int32_t from, int32_t to) {
+  const mica__fused *fused = step->fused;
+  int32_t store = 0;
+  mica_shape space = {.rank = fused->rank};
+  memcpy(space.dim, fused->extent, sizeof space.dim);
+  while (store < fused->count &&
+         (fused->instrs[store].kind != MICA__FUSED_STORE || step->operands[fused->instrs[store].operand] != to))
+    store++;
+  for (int32_t i = 0; i < fused->count; i++) {
+    const mica__fused_instr *instr = &fused->instrs[i];
+    if (instr->kind == MICA__FUSED_LOAD && step->operands[instr->operand] == from &&
+        (instr->bounded || i > store || store == fused->count ||
+         !mica__access_equal(space, &instr->access, &fused->instrs[store].access)))
+      return false;
+  }
+  return store < fused->count;
 }
 
 void mica__partition_free(mica__partition *partition) {

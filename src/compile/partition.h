@@ -51,4 +51,8 @@ int32_t mica__partition_updated(const mica_graph *graph, const mica__node *node)
 /* True if the node is launched by its op. */
 bool mica__node_is_launched(const mica__node *node);
 
+/* True if the step's kernel reads `from` only before it stores `to`, at every point the same element, so that both may
+ * have one memory. */
+bool mica__step_meets(const mica__step *step, int32_t from, int32_t to);
+
 #endif

@@ -162,25 +162,6 @@ static bool a_reader_comes_after(schedule *s, int32_t parameter, int32_t writer)
   return s->seen[writer] == s->stamp;
 }
 
-/* True if a kernel that reads the parameter and stores its new value touches the same element at the same point. */
-static bool overwrites_itself(const mica__step *step, mica__assignment a) {
-  const mica__fused *fused = step->fused;
-  const mica__access *store = NULL;
-  mica_shape space = {.rank = fused ? fused->rank : 0};
-  if (!fused) return false;
-  memcpy(space.dim, fused->extent, sizeof space.dim);
-  for (int32_t i = 0; i < fused->count; i++)
-    if (fused->instrs[i].kind == MICA__FUSED_STORE && step->operands[fused->instrs[i].operand] == a.value)
-      store = &fused->instrs[i].access;
-  for (int32_t i = 0; i < fused->count; i++) {
-    const mica__fused_instr *instr = &fused->instrs[i];
-    if (instr->kind == MICA__FUSED_LOAD && step->operands[instr->operand] == a.parameter &&
-        (!store || !mica__access_equal(space, &instr->access, store)))
-      return false;
-  }
-  return store != NULL;
-}
-
 static int32_t updated_by(const schedule *s, int32_t id) {
   const mica__step *step = &s->partition->steps[s->partition->step_of[id - 1]];
   return step->fused ? 0 : mica__partition_updated(s->partition->graph, mica__graph_node(s->partition->graph, id));
@@ -201,7 +182,7 @@ static mica_status insert_assignment(schedule *s, mica__assignment a, bool *defe
   int32_t update = first_update(s, a), writer = s->partition->step_of[(update ? update : a.value) - 1];
   const mica__step *step = &s->partition->steps[writer];
   bool late = false; /* a reader's rank is above the writer's, so that an edge to the writer makes the ranks wrong */
-  *deferred = (!update && reads(step, a.parameter) && !overwrites_itself(step, a)) ||
+  *deferred = (!update && reads(step, a.parameter) && !(step->fused && mica__step_meets(step, a.parameter, a.value))) ||
               a_reader_comes_after(s, a.parameter, writer);
   for (int32_t r = s->first_reader[a.parameter - 1]; !*deferred && r < s->first_reader[a.parameter]; r++) {
     int32_t reader = s->readers_of[r];

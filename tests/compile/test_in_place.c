@@ -289,6 +289,45 @@ START_TEST(wrong_slices) {
 }
 END_TEST
 
+/* A kernel of two results, the first of which is stored before the operand of the second is read: it must not take that
+ * operand's memory. */
+START_TEST(a_store_before_a_read_takes_no_memory_over) {
+  static const int32_t back[4] = {3, 2, 1, 0};
+  mica_value indices = mica_constant(graph, MICA_I32, MICA_SHAPE(4), back);
+  mica_value x = mica_input(graph, "x", MICA_F32, MICA_SHAPE(4)), y = mica_input(graph, "y", MICA_F32, MICA_SHAPE(4));
+  mica_value reversed = mica_gather(x, indices, 0), product = mica_mul(x, y);
+  mica_value outputs[] = {mica_mul(reversed, y), mica_gather(product, indices, 0)};
+  mica_tensor *fed[2];
+  compile(outputs, 2);
+  fed[0] = tensor_of(MICA_F32, MICA_SHAPE(4), (float[]){1, 2, 3, 4});
+  fed[1] = tensor_of(MICA_F32, MICA_SHAPE(4), (float[]){5, 6, 7, 8});
+  ck_ok(mica_session_run(session, test_queue(), (mica_feed[]){{"x", fed[0]}, {"y", fed[1]}}, 2));
+  expect(mica_session_output(session, 0), (float[]){20, 18, 14, 8}, 4);
+  expect(mica_session_output(session, 1), (float[]){32, 21, 12, 5}, 4);
+  mica_tensor_destroy(fed[0]);
+  mica_tensor_destroy(fed[1]);
+}
+END_TEST
+
+/* A parameter whose new value is stored before the old one is read gets it later. */
+START_TEST(a_parameter_is_read_before_it_is_stored) {
+  mica_value p = mica_parameter(graph, "p", MICA_F32, MICA_SHAPE(4));
+  mica_value x = mica_input(graph, "x", MICA_F32, MICA_SHAPE(4)), y = mica_input(graph, "y", MICA_F32, MICA_SHAPE(4));
+  mica_value next = mica_mul(x, y), out = mica_mul(p, y);
+  mica_tensor *fed[2];
+  mica_assign(p, next);
+  compile(&out, 1);
+  upload("p", (float[]){1, 2, 3, 4});
+  fed[0] = tensor_of(MICA_F32, MICA_SHAPE(4), (float[]){1, 1, 1, 2});
+  fed[1] = tensor_of(MICA_F32, MICA_SHAPE(4), (float[]){5, 6, 7, 8});
+  ck_ok(mica_session_run(session, test_queue(), (mica_feed[]){{"x", fed[0]}, {"y", fed[1]}}, 2));
+  expect(mica_session_output(session, 0), (float[]){5, 12, 21, 32}, 4);
+  expect_parameter("p", (float[]){5, 6, 7, 16}, 4);
+  mica_tensor_destroy(fed[0]);
+  mica_tensor_destroy(fed[1]);
+}
+END_TEST
+
 Suite *test_suite(void) {
   if (!test_engine()) return test_skip("no device");
   Suite *suite = suite_create("in_place");
@@ -306,6 +345,8 @@ Suite *test_suite(void) {
   tcase_add_test(tests, an_update_between_that_is_read);
   tcase_add_test(tests, temporaries_are_updated_in_place);
   tcase_add_test(tests, wrong_slices);
+  tcase_add_test(tests, a_store_before_a_read_takes_no_memory_over);
+  tcase_add_test(tests, a_parameter_is_read_before_it_is_stored);
   suite_add_tcase(suite, tests);
   return suite;
 }
