@@ -45,8 +45,8 @@ MICA_API MICA_CHECKED mica_status mica_profile_sum(mica_engine *engine, mica_pro
  * mica_free. */
 MICA_API MICA_CHECKED mica_status mica_profile_text(mica_engine *engine, char **text);
 
-/* Writes the launches as a Chrome trace (JSON; open it in a browser's tracing page or in Perfetto); its
- * otherData says what mica_profile_sum does, times in microseconds. */
+/* Writes the launches as a Chrome trace (JSON; open it in a browser's tracing page or in Perfetto), and as process 1
+ * what ops of the host did in sessions' runs; its otherData says what mica_profile_sum does, times in microseconds. */
 MICA_API MICA_CHECKED mica_status mica_profile_write_trace(mica_engine *engine, const char *path);
 
 MICA_END_DECLS

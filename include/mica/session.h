@@ -68,8 +68,8 @@ typedef struct mica_feed {
  * then the outputs, then the assignments. Returns without waiting. In steady state (a shape met before) it allocates
  * nothing, builds nothing and waits for nothing. A new shape is planned and recorded once, without new kernels. Feeds
  * are read when the device gets there: do not overwrite them from another queue before. An op that exists on the host
- * alone makes the run wait for what it reads; where one fails the run ends with its status, earlier assignments
- * done. */
+ * alone makes the run wait for what it reads (one in two halves for what it computes, where that is needed); where one
+ * fails the run ends with its status, earlier assignments done. */
 MICA_API MICA_CHECKED mica_status mica_session_run(mica_session *session, mica_queue *queue, const mica_feed *feeds,
                                                    size_t feed_count);
 

@@ -56,14 +56,16 @@ static void add_step(mica__text *text, const mica__plan *v, const mica__step *st
   }
 }
 
-/* The host steps that stand behind so many launches. */
+/* The host steps, and halves of such, that stand behind so many launches. */
 static void add_host_steps(mica__text *text, const mica__plan *v, size_t launches) {
-  for (size_t h = 0; h < mica__recording_host_step_count(v->recording); h++) {
-    size_t before = 0;
-    int32_t step = mica__recording_host_step(v->recording, h, &before);
-    if (before != launches) continue;
-    mica__text_add(text, "  - on the host: ");
-    add_step(text, v, &v->partition.steps[step], step);
+  mica__host_entry entry;
+  for (size_t i = 0; mica__recording_host_entry(v->recording, i, &entry); i++) {
+    if (entry.launches_before != launches) continue;
+    mica__text_addf(text, "  - on the host%s: ", entry.is_begin ? " begins" : entry.is_end ? " ends" : "");
+    if (entry.is_begin)
+      mica__text_add(text, mica__step_op(&v->partition, entry.number)->name);
+    else
+      add_step(text, v, &v->partition.steps[entry.number], entry.number);
     mica__text_add(text, "\n");
   }
 }

@@ -103,6 +103,8 @@ static int32_t inherited_block(const planner *p, int32_t s, int32_t id) {
 
 static mica_status locate_value(planner *p, int32_t s, int32_t id) {
   int32_t dies = p->last_use[id - 1] > s ? p->last_use[id - 1] : s;
+  /* A host step in two halves writes when it ends: a result that nobody reads when the run does. */
+  if (dies == s && mica__step_op(p->partition, s)->begin) dies = p->partition->count;
   mica__location *location = &p->memory->locations[id - 1];
   if (location->home != MICA__HOME_NONE) return MICA_OK;
   if (p->partition->steps[s].invariant) {

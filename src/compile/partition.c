@@ -83,7 +83,9 @@ int32_t mica__partition_updated(const mica_graph *graph, const mica__node *node)
 /* --- what is needed, and who uses it --- */
 
 /* True if result r needs memory even where nobody wants it. */
-static bool must_fill(const mica__node *node, int32_t r) { return node->op->host || node->op->fills >> r & 1; }
+static bool must_fill(const mica__node *node, int32_t r) {
+  return node->op->host || node->op->begin || node->op->fills >> r & 1;
+}
 
 static void find_needed(work *w, const mica__template *template) {
   for (int32_t i = 0; i < template->output_count; i++) w->wanted[template->outputs[i] - 1] = true;

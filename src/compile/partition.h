@@ -33,7 +33,8 @@ void mica__partition_free(mica__partition *partition);
 void mica__step_note_stores(mica__partition *partition, int32_t at);
 
 /* Orders the steps: what a step reads is stored before, a parameter is written after all that read it. A step that
- * frees at least the memory it takes runs as soon as it can, others in the order in which they were built. A launch
+ * frees at least the memory it takes runs as soon as it can, others in the order in which they were built; before both
+ * what is MICA__ORDER_SOON, after both what reads a result of a host step in two halves. A launch
  * that updates a parameter which is assigned its result, or each of a chain of them, gets `updated` where nothing
  * reads the old value afterwards. deferred[i] is set where assignment i cannot be written over the old value, since
  * something that depends on the new one still reads the old: then its value has memory of its own, to be copied when
@@ -54,5 +55,10 @@ bool mica__node_is_launched(const mica__node *node);
 /* True if the step's kernel reads `from` only before it stores `to`, at every point the same element, so that both may
  * have one memory. */
 bool mica__step_meets(const mica__step *step, int32_t from, int32_t to);
+
+/* The op of the step's first node: of a launch its own. */
+static inline const mica__op *mica__step_op(const mica__partition *partition, int32_t step) {
+  return mica__graph_node(partition->graph, partition->steps[step].members[0])->op;
+}
 
 #endif

@@ -150,48 +150,6 @@ static uint32_t constant_inputs(const recorder *r, const mica__node *node) {
   return constant;
 }
 
-/* What a host step needs to know; the types of the inputs follow. */
-typedef struct host_node {
-  const mica__node *node;
-  mica__type results[MICA__MAX_RESULTS];
-  mica__type types[];
-} host_node;
-
-static mica_status run_on_host(const void *user, const void *const *inputs, void *const *outputs) {
-  const host_node *h = user;
-  const mica__host host = {.attrs = h->node->attrs,
-                           .types = h->types,
-                           .input_count = h->node->input_count,
-                           .type = h->results,
-                           .inputs = inputs,
-                           .output = outputs[0],
-                           .outputs = outputs};
-  return h->node->op->host(&host);
-}
-
-static mica_status record_host(recorder *r, const mica__step *step, const mica__exec *exec) {
-  const mica_graph *graph = r->v->template.graph;
-  const mica__node *node = mica__graph_node(graph, step->members[0]);
-  size_t bytes = sizeof(host_node) + (size_t)node->input_count * sizeof(mica__type);
-  host_node *user = malloc(bytes);
-  if (!user) return mica__fail_nomem("a session");
-  user->node = node;
-  for (int32_t k = 0; k < step->count; k++) user->results[k] = node[k].type;
-  for (int32_t k = 0; k < node->input_count; k++) user->types[k] = mica__graph_node(graph, node->inputs[k])->type;
-  mica_status status =
-      mica__recorder_add_host_step(exec->queue, &(mica__host_call){.name = node->op->name,
-                                                                   .run = run_on_host,
-                                                                   .user = user,
-                                                                   .user_bytes = bytes,
-                                                                   .inputs = exec->inputs,
-                                                                   .input_count = node->input_count,
-                                                                   .outputs = exec->outputs,
-                                                                   .output_count = step->count,
-                                                                   .number = (int32_t)(step - r->v->partition.steps)});
-  free(user);
-  return status;
-}
-
 static mica_status record_op(recorder *r, const mica__step *step) {
   int32_t id = step->members[0];
   const mica__node *node = mica__graph_node(r->v->template.graph, id);
@@ -207,9 +165,10 @@ static mica_status record_op(recorder *r, const mica__step *step) {
     if (step->stores >> k & 1) status = tensor_of(r, id + k, &outputs[k]);
   exec.output = outputs[0];
   exec.outputs = outputs;
-  if (status == MICA_OK && !node->op->launch && !node->op->host)
+  if (status == MICA_OK && !node->op->launch && !node->op->host && !node->op->begin)
     status = mica__fail(MICA_E_UNSUPPORTED, "%s cannot run on a device yet", node->op->name);
-  if (status == MICA_OK) status = node->op->launch ? node->op->launch(&exec) : record_host(r, step, &exec);
+  if (status == MICA_OK)
+    status = node->op->launch ? node->op->launch(&exec) : mica__partition_record_host(&r->v->partition, step, &exec);
   for (int32_t k = 0; k < node->input_count; k++) mica_tensor_destroy(operands[k]);
   free(operands);
   return status;
@@ -225,8 +184,17 @@ static mica_status note_launches(recorder *r, size_t from, int32_t step) {
   return MICA_OK;
 }
 
+/* Host steps in two halves end before what reads them. One of the prologue ends with that. */
+static mica_status end_host_step(recorder *r, mica_queue *queue, int32_t read) {
+  const mica__partition *p = &r->v->partition;
+  int32_t from = p->step_of[read - 1];
+  if (from < 0 || !mica__step_op(p, from)->end || queue_of(r, &p->steps[from]) != queue) return MICA_OK;
+  return mica__recorder_end_host_step(queue, from);
+}
+
 static mica_status record_step(recorder *r, int32_t index) {
   const mica__step *step = &r->v->partition.steps[index];
+  for (int32_t i = 0; i < step->read_count; i++) MICA_TRY(end_host_step(r, queue_of(r, step), step->reads[i]));
   size_t from = mica__recorder_count(r->recorder);
   mica_status status = step->fused ? record_kernel(r, step) : record_op(r, step);
   return status == MICA_OK ? note_launches(r, from, index) : status;
@@ -236,6 +204,7 @@ static mica_status record_copy(recorder *r, int32_t index) {
   mica__assignment a = r->v->template.assignments[index];
   mica_tensor *value = NULL, *to = r->session->tensors[r->v->parameters[a.parameter - 1]], *shaped = NULL;
   size_t from = mica__recorder_count(r->recorder);
+  MICA_TRY(end_host_step(r, r->recorder, a.value));
   MICA_TRY(tensor_of(r, a.value, &value));
   MICA_TRY(mica_tensor_view(value, mica_tensor_shape(to), NULL, 0, &shaped));
   mica_status status = mica_op_copy(r->recorder, shaped, to);

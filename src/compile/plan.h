@@ -77,6 +77,9 @@ size_t mica__session_alignment(const mica_engine *engine);
 mica_status mica__plan_create(mica_session *session, const mica_shape *shapes, mica__plan **plan);
 /* Builds kernels, allocates and records. Constants are uploaded on the queue. */
 mica_status mica__plan_record(mica_session *session, mica__plan *plan, mica_queue *queue);
+/* Adds the step, an op of the host, to the recorder exec->queue, under its index. */
+mica_status mica__partition_record_host(const mica__partition *partition, const mica__step *step,
+                                        const mica__exec *exec);
 /* Queues one run. */
 mica_status mica__plan_run(mica_session *session, mica__plan *plan, mica_queue *queue);
 /* Forgets the recording, whose parameters have moved. */

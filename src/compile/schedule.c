@@ -32,6 +32,7 @@ typedef struct schedule {
   int32_t *seen, stamp;  /* by step: the last search that met it */
   int32_t *stack;
   heap ready, ready_shrinking;
+  heap ready_soon, ready_late; /* MICA__ORDER_SOON; what reads a result of a host step in two halves */
 } schedule;
 
 static bool reads(const mica__step *step, int32_t id) {
@@ -229,6 +230,27 @@ static void push_by_growth(schedule *s, int32_t step) {
   heap_push(s, s->shrinks[step] ? &s->ready_shrinking : &s->ready, step);
 }
 
+/* The end of a host step in two halves comes before the first step that reads a result. */
+static bool reads_what_has_begun(const schedule *s, const mica__step *step) {
+  for (int32_t i = 0; i < step->read_count; i++) {
+    int32_t from = s->partition->step_of[step->reads[i] - 1];
+    if (from >= 0 && mica__step_op(s->partition, from)->begin) return true;
+  }
+  return false;
+}
+
+/* Steps that run soon or late are in no other heap: `shrinks` keeps them out. */
+static void push_by_order(schedule *s, int32_t step) {
+  bool late = reads_what_has_begun(s, &s->partition->steps[step]);
+  bool soon = !late && !s->partition->steps[step].fused && mica__step_op(s->partition, step)->order == MICA__ORDER_SOON;
+  if (!late && !soon) {
+    push_by_growth(s, step);
+    return;
+  }
+  s->shrinks[step] = true;
+  heap_push(s, late ? &s->ready_late : &s->ready_soon, step);
+}
+
 /* Whoever alone has still to read a value frees it. */
 static void look_again_at_last_reader(schedule *s, int32_t id) {
   for (int32_t r = s->first_reader[id - 1]; r < s->first_reader[id]; r++) {
@@ -241,11 +263,13 @@ static void look_again_at_last_reader(schedule *s, int32_t id) {
 
 /* The next step; -1 when none is ready, which would be a cycle. */
 static int32_t choose(schedule *s) {
+  if (s->ready_soon.count > 0) return heap_pop(s, &s->ready_soon);
   while (s->ready_shrinking.count == 0 && s->ready.count > 0) {
     int32_t step = heap_pop(s, &s->ready);
     if (!s->shrinks[step]) return step;
   }
-  return s->ready_shrinking.count > 0 ? heap_pop(s, &s->ready_shrinking) : -1;
+  if (s->ready_shrinking.count > 0) return heap_pop(s, &s->ready_shrinking);
+  return s->ready_late.count > 0 ? heap_pop(s, &s->ready_late) : -1;
 }
 
 static void run(schedule *s, int32_t at) {
@@ -254,7 +278,7 @@ static void run(schedule *s, int32_t at) {
   for (int32_t i = 0; i < step->read_count; i++) s->readers[step->reads[i] - 1]--;
   for (int32_t i = 0; i < step->read_count; i++)
     if (s->readers[step->reads[i] - 1] == 1) look_again_at_last_reader(s, step->reads[i]);
-  release_waiting(s, at, push_by_growth);
+  release_waiting(s, at, push_by_order);
 }
 
 static mica_status order(schedule *s) {
@@ -264,7 +288,7 @@ static mica_status order(schedule *s) {
   count_waits(s);
   s->ready.count = 0;
   for (int32_t i = 0; i < p->count; i++)
-    if (s->waits[i] == 0) push_by_growth(s, i);
+    if (s->waits[i] == 0) push_by_order(s, i);
   for (int32_t n = 0; n < p->count; n++) {
     int32_t next = choose(s);
     if (next < 0) {
@@ -296,8 +320,11 @@ static bool allocate(schedule *s) {
   s->stack = calloc(steps, sizeof *s->stack);
   s->ready.steps = calloc(steps, sizeof *s->ready.steps);
   s->ready_shrinking.steps = calloc(steps, sizeof *s->ready_shrinking.steps);
+  s->ready_soon.steps = calloc(steps, sizeof *s->ready_soon.steps);
+  s->ready_late.steps = calloc(steps, sizeof *s->ready_late.steps);
   return s->out && s->in && s->first_reader && s->waits && s->readers && s->kept && s->done && s->shrinks && s->rank &&
-         s->seen && s->stack && s->ready.steps && s->ready_shrinking.steps;
+         s->seen && s->stack && s->ready.steps && s->ready_shrinking.steps && s->ready_soon.steps &&
+         s->ready_late.steps;
 }
 
 mica_status mica__partition_schedule(const mica__template *template, mica__partition *partition, bool *deferred) {
@@ -305,8 +332,23 @@ mica_status mica__partition_schedule(const mica__template *template, mica__parti
   mica_status status = allocate(&s) ? find_readers(&s) : mica__fail_nomem("a session");
   if (status == MICA_OK) status = insert_assignments(&s, template, deferred);
   if (status == MICA_OK) status = order(&s);
-  void *all[] = {s.edges, s.out,  s.in,    s.readers_of,  s.first_reader,          s.waits,  s.readers, s.kept, s.done,
-                 s.rank,  s.seen, s.stack, s.ready.steps, s.ready_shrinking.steps, s.shrinks};
+  void *all[] = {s.edges,
+                 s.out,
+                 s.in,
+                 s.readers_of,
+                 s.first_reader,
+                 s.waits,
+                 s.readers,
+                 s.kept,
+                 s.done,
+                 s.rank,
+                 s.seen,
+                 s.stack,
+                 s.ready.steps,
+                 s.ready_shrinking.steps,
+                 s.shrinks,
+                 s.ready_soon.steps,
+                 s.ready_late.steps};
   for (size_t i = 0; i < sizeof all / sizeof *all; i++) free(all[i]);
   return status;
 }

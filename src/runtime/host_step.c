@@ -1,9 +1,12 @@
 #include "runtime/host_step.h"
 
 #include "base/checked.h"
+#include "base/clock.h"
 #include "base/error.h"
 #include "runtime/buffer.h"
 #include "runtime/objects.h"
+#include "runtime/profile.h"
+#include "runtime/tensor.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -24,6 +27,10 @@ struct mica__host_step {
   operand *operands;    /* inputs, then outputs */
   void **elements;      /* of the operands */
   char *memory;         /* theirs, and the copy of call.user */
+  void *user;           /* that copy */
+  mica_event ready;     /* of two halves: when the inputs are on the host */
+  bool begun;
+  void *pending; /* what begin leaves for end */
 };
 
 static int32_t count_of(const mica__host_step *step) { return step->call.input_count + step->call.output_count; }
@@ -62,7 +69,7 @@ mica_status mica__host_step_create(const mica__host_call *call, mica__host_step 
     return status;
   }
   if (call->user_bytes) memcpy(step->memory, call->user, call->user_bytes);
-  step->call.user = step->memory;
+  step->user = step->memory;
   for (int32_t i = 0; i < count_of(step); i++)
     if (step->operands[i].tensor.buffer) step->elements[i] = step->memory + step->operands[i].offset;
   *out = step;
@@ -71,20 +78,92 @@ mica_status mica__host_step_create(const mica__host_call *call, mica__host_step 
 
 int32_t mica__host_step_number(const mica__host_step *step) { return step->call.number; }
 
-mica_status mica__host_step_run(mica__host_step *step, mica_queue *queue) {
+bool mica__host_step_is_begun(const mica__host_step *step) { return step->begun; }
+
+bool mica__host_step_has_end(const mica__host_step *step) { return step->call.end != NULL; }
+
+static mica_status upload(mica__host_step *step, mica_queue *queue) {
+  for (int32_t i = step->call.input_count; i < count_of(step); i++) {
+    mica_tensor *tensor = &step->operands[i].tensor;
+    if (step->elements[i]) MICA_TRY(mica_tensor_upload(queue, tensor, step->elements[i], mica_tensor_bytes(tensor)));
+  }
+  return MICA_OK;
+}
+
+static mica_status run_whole(mica__host_step *step, mica_queue *queue) {
   int32_t inputs = step->call.input_count;
   for (int32_t i = 0; i < inputs; i++) {
     const mica_tensor *tensor = &step->operands[i].tensor;
     if (!step->elements[i]) continue;
     MICA_TRY(mica_tensor_download(queue, tensor, step->elements[i], mica_tensor_bytes(tensor)));
   }
-  mica_status status = step->call.run(step->call.user, (const void *const *)step->elements, step->elements + inputs);
+  double start = mica__clock();
+  mica_status status = step->call.run(step->user, (const void *const *)step->elements, step->elements + inputs);
+  mica__profile_add_host(queue->engine, queue, "", step->call.name, start);
   if (status != MICA_OK) return mica__fail_in(status, step->call.name);
-  for (int32_t i = inputs; i < count_of(step); i++) {
-    mica_tensor *tensor = &step->operands[i].tensor;
-    MICA_TRY(mica_tensor_upload(queue, tensor, step->elements[i], mica_tensor_bytes(tensor)));
+  return upload(step, queue);
+}
+
+/* Queues are in order: the last download is done when all are. */
+static mica_status download(mica__host_step *step, mica_queue *queue) {
+  mica__event_clear(&step->ready);
+  step->ready.engine = queue->engine;
+  for (int32_t i = 0; i < step->call.input_count; i++) {
+    const mica_tensor *tensor = &step->operands[i].tensor;
+    if (step->elements[i] && mica_tensor_bytes(tensor) > 0)
+      MICA_TRY(mica__tensor_download_begin(queue, tensor, step->elements[i], &step->ready));
   }
-  return MICA_OK;
+  return mica__queue_flush(queue);
+}
+
+/* Waits until nothing is in flight that writes to the step's memory. */
+static mica_status drain(mica__host_step *step) {
+  bool done = true;
+  if (!step->ready.engine) return MICA_OK;
+  MICA_TRY(mica_event_is_done(&step->ready, &done));
+  return done ? MICA_OK : mica_event_wait(&step->ready);
+}
+
+/* It waits where the run has failed by something else. */
+static void drain_quietly(mica__host_step *step) {
+  mica__attempt_begin();
+  if (drain(step) != MICA_OK) mica__log(MICA_LOG_LEVEL_INFO, "%s: %s", step->call.name, mica_error_message());
+  mica__attempt_end();
+}
+
+static mica_status begin(mica__host_step *step, mica_queue *queue) {
+  double start = mica__clock();
+  mica_status status = download(step, queue);
+  step->pending = NULL;
+  if (status == MICA_OK) {
+    status = step->call.begin(step->user, (const void *const *)step->elements, step->elements + step->call.input_count,
+                              &step->ready, &step->pending);
+    if (status != MICA_OK) status = mica__fail_in(status, step->call.name);
+  }
+  mica__profile_add_host(queue->engine, queue, "begin ", step->call.name, start);
+  step->begun = status == MICA_OK;
+  if (!step->begun) drain_quietly(step);
+  return status;
+}
+
+mica_status mica__host_step_run(mica__host_step *step, mica_queue *queue) {
+  return step->call.begin ? begin(step, queue) : run_whole(step, queue);
+}
+
+mica_status mica__host_step_end(mica__host_step *step, mica_queue *queue, mica_status failed) {
+  double start = mica__clock();
+  /* The launches between the halves are to run while this waits. */
+  if (failed == MICA_OK) failed = mica__queue_flush(queue);
+  mica_status status = step->call.end(step->user, step->pending, failed);
+  if (status != MICA_OK) status = mica__fail_in(status, step->call.name);
+  step->begun = false;
+  mica__profile_add_host(queue->engine, queue, "end ", step->call.name, start);
+  if (status == MICA_OK)
+    status = drain(step);
+  else
+    drain_quietly(step);
+  if (failed != MICA_OK) return failed;
+  return status == MICA_OK ? upload(step, queue) : status;
 }
 
 void mica__host_step_bind(mica__host_step *step, const mica_buffer *placeholder, const mica_tensor *tensor) {
@@ -98,6 +177,7 @@ void mica__host_step_bind(mica__host_step *step, const mica_buffer *placeholder,
 
 void mica__host_step_destroy(mica__host_step *step) {
   if (!step) return;
+  mica__event_clear(&step->ready);
   for (int32_t i = 0; step->operands && i < count_of(step); i++)
     if (!step->operands[i].placeholder) mica_buffer_destroy(step->operands[i].tensor.buffer);
   free(step->operands);

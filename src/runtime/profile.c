@@ -1,5 +1,6 @@
 #include "runtime/profile.h"
 
+#include "base/clock.h"
 #include "base/text.h"
 #include "runtime/cl_error.h"
 #include "runtime/kernel_table.h"
@@ -24,7 +25,12 @@ static void forget(mica_engine *engine) {
   free(profile->entries);
   profile->entries = NULL;
   profile->count = profile->capacity = 0;
+  free(profile->host);
+  profile->host = NULL;
+  profile->host_count = profile->host_capacity = 0;
 }
+
+static uint64_t nanoseconds(double clock) { return (uint64_t)llround(1e9 * clock); }
 
 void mica__profile_destroy(mica_engine *engine) {
   forget(engine);
@@ -49,11 +55,33 @@ void mica__profile_add(mica_engine *engine, const mica_queue *queue, const mica_
                                                                .queue = queue->id,
                                                                .flops = launch->flops,
                                                                .bytes = launch->bytes,
-                                                               .event = event};
+                                                               .event = event,
+                                                               .queued = nanoseconds(mica__clock())};
   } else {
     if (wanted) mica__log(MICA_LOG_LEVEL_WARNING, "no memory to profile a launch of %s", launch->kernel->name);
     engine->api->ReleaseEvent(event);
   }
+  pthread_mutex_unlock(&profile->lock);
+}
+
+void mica__profile_add_host(mica_engine *engine, const mica_queue *queue, const char *part, const char *name,
+                            double start) {
+  mica__profile *profile = engine->profile;
+  if (!atomic_load_explicit(&profile->active, memory_order_relaxed)) return;
+  pthread_mutex_lock(&profile->lock);
+  if (profile->host_count == profile->host_capacity) {
+    size_t capacity = profile->host_capacity ? profile->host_capacity * 2 : 64;
+    mica__profile_host *grown = realloc(profile->host, capacity * sizeof *grown);
+    if (grown) {
+      profile->host = grown;
+      profile->host_capacity = capacity;
+    }
+  }
+  if (profile->host_count < profile->host_capacity)
+    profile->host[profile->host_count++] =
+        (mica__profile_host){part, name, queue->id, nanoseconds(start), nanoseconds(mica__clock())};
+  else
+    mica__log(MICA_LOG_LEVEL_WARNING, "no memory to profile %s%s", part, name);
   pthread_mutex_unlock(&profile->lock);
 }
 
@@ -68,8 +96,20 @@ mica_status mica_profile_start(mica_engine *engine) {
   return MICA_OK;
 }
 
-/* Waits for one launch and takes its times. */
-static mica_status resolve(mica_engine *engine, mica__profile_entry *entry) {
+/* When the host queued a launch, by both clocks: the host's was read a little later, so that the largest difference is
+ * the truest. Where a driver does not say it the clocks count as one. */
+static void align_clocks(const mica_engine *engine, const mica__profile_entry *entry, int64_t *shift, bool *aligned) {
+  cl_ulong queued = 0;
+  if (engine->profile->host_count == 0) return;
+  cl_int error =
+      engine->api->GetEventProfilingInfo(entry->event, CL_PROFILING_COMMAND_QUEUED, sizeof queued, &queued, NULL);
+  if (error != CL_SUCCESS || queued == 0 || (*aligned && (int64_t)(queued - entry->queued) <= *shift)) return;
+  *shift = (int64_t)(queued - entry->queued);
+  *aligned = true;
+}
+
+/* Waits for one launch and takes its times. *shift: what the device's clock has more than the host's, once *aligned. */
+static mica_status resolve(mica_engine *engine, mica__profile_entry *entry, int64_t *shift, bool *aligned) {
   const mica__cl_api *api = engine->api;
   cl_ulong start = 0, end = 0;
   MICA_TRY(mica__cl_check(api->WaitForEvents(1, &entry->event), "waiting for a profiled kernel"));
@@ -79,6 +119,7 @@ static mica_status resolve(mica_engine *engine, mica__profile_entry *entry) {
                           "profiling"));
   entry->start = start;
   entry->end = end > start ? end : start; /* some drivers' clocks tick coarsely enough to stumble */
+  align_clocks(engine, entry, shift, aligned);
   api->ReleaseEvent(entry->event);
   entry->event = NULL;
   return MICA_OK;
@@ -93,10 +134,16 @@ mica_status mica_profile_stop(mica_engine *engine) {
   if (!engine) return mica__fail(MICA_E_INVALID, "mica_profile_stop: engine is NULL");
   mica__profile *profile = engine->profile;
   mica_status status = MICA_OK;
+  int64_t shift = 0;
+  bool aligned = false;
   pthread_mutex_lock(&profile->lock);
   atomic_store(&profile->active, false);
   for (size_t i = 0; status == MICA_OK && i < profile->count; i++)
-    if (profile->entries[i].event) status = resolve(engine, &profile->entries[i]);
+    if (profile->entries[i].event) status = resolve(engine, &profile->entries[i], &shift, &aligned);
+  for (size_t i = 0; i < profile->host_count; i++) {
+    profile->host[i].start += (uint64_t)shift;
+    profile->host[i].end += (uint64_t)shift;
+  }
   if (status != MICA_OK) forget(engine);
   if (profile->count) qsort(profile->entries, profile->count, sizeof *profile->entries, first_started);
   pthread_mutex_unlock(&profile->lock);
@@ -223,7 +270,9 @@ static void write_total(FILE *file, mica_profile_total total) {
 }
 
 static void write_entries(FILE *file, const mica__profile *profile) {
-  uint64_t origin = profile->count ? profile->entries[0].start : 0;
+  uint64_t origin = profile->count ? profile->entries[0].start : profile->host_count ? profile->host[0].start : 0;
+  for (size_t i = 0; i < profile->host_count; i++)
+    if (profile->host[i].start < origin) origin = profile->host[i].start;
   for (size_t i = 0; i < profile->count; i++) {
     const mica__profile_entry *e = &profile->entries[i];
     /* Kernel names are C identifiers and need no escaping. */
@@ -233,6 +282,16 @@ static void write_entries(FILE *file, const mica__profile *profile) {
     fputs(",\"dur\":", file);
     write_microseconds(file, e->end - e->start);
     fprintf(file, ",\"args\":{\"flops\":%.0f,\"bytes\":%.0f}}", e->flops, e->bytes);
+  }
+  for (size_t i = 0; i < profile->host_count; i++) {
+    const mica__profile_host *h = &profile->host[i];
+    fprintf(file,
+            "%s\n{\"name\":\"%s%s\",\"ph\":\"X\",\"pid\":1,\"tid\":%" PRIu64 ",\"ts\":", profile->count + i ? "," : "",
+            h->part, h->name, h->queue);
+    write_microseconds(file, h->start - origin);
+    fputs(",\"dur\":", file);
+    write_microseconds(file, h->end - h->start);
+    fputs("}", file);
   }
 }
 

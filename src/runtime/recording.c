@@ -31,10 +31,11 @@ typedef struct scratch {
   int named; /* by recorded launches */
 } scratch;
 
-/* A step of the host, and where it stands. */
+/* A step of the host, or its second half, and where it stands. */
 typedef struct host_entry {
   mica__host_step *step;
   size_t before; /* launches that come before it */
+  bool is_end;
 } host_entry;
 
 struct mica__recording {
@@ -179,17 +180,34 @@ static void note_first_run(step *s) {
   s->ran = true;
 }
 
+static mica_status add_entry(mica__recording *recording, mica__host_step *at, bool is_end) {
+  host_entry *grown = realloc(recording->host_steps, (recording->host_step_count + 1) * sizeof *grown);
+  if (!grown) return mica__fail_nomem("a recording");
+  recording->host_steps = grown;
+  grown[recording->host_step_count++] = (host_entry){.step = at, .before = recording->count, .is_end = is_end};
+  return MICA_OK;
+}
+
 mica_status mica__recorder_add_host_step(mica_queue *recorder, const mica__host_call *call) {
   mica__recording *recording = recorder->recording;
   if (!recording) return mica__fail(MICA_E_STATE, "%s: the queue is no recorder", call->name);
   if (recording->dry_run) return MICA_OK;
-  host_entry *grown = realloc(recording->host_steps, (recording->host_step_count + 1) * sizeof *grown);
-  if (!grown) return mica__fail_nomem("a recording");
-  recording->host_steps = grown;
-  grown[recording->host_step_count].before = recording->count;
-  MICA_TRY(mica__host_step_create(call, &grown[recording->host_step_count].step));
-  recording->host_step_count++;
-  return MICA_OK;
+  mica__host_step *made = NULL;
+  MICA_TRY(mica__host_step_create(call, &made));
+  mica_status status = add_entry(recording, made, false);
+  if (status != MICA_OK) mica__host_step_destroy(made);
+  return status;
+}
+
+mica_status mica__recorder_end_host_step(mica_queue *recorder, int32_t number) {
+  mica__recording *recording = recorder->recording;
+  mica__host_step *found = NULL;
+  for (size_t h = 0; h < recording->host_step_count; h++) {
+    mica__host_step *at = recording->host_steps[h].step;
+    if (mica__host_step_number(at) != number) continue;
+    found = recording->host_steps[h].is_end || !mica__host_step_has_end(at) ? NULL : at;
+  }
+  return found ? add_entry(recording, found, true) : MICA_OK;
 }
 
 /* The launches from `begin` to before `end`. */
@@ -202,29 +220,60 @@ static mica_status replay_segment(mica__recording *recording, mica_queue *queue,
   return MICA_OK;
 }
 
-mica_status mica__recording_replay(mica__recording *recording, mica_queue *queue) {
-  size_t begin = 0;
-  if (queue->recording) return mica__fail(MICA_E_STATE, "a recording cannot be replayed into a recorder");
-  for (size_t h = 0; h < recording->host_step_count; h++) {
-    const host_entry *entry = &recording->host_steps[h];
-    MICA_TRY(replay_segment(recording, queue, begin, entry->before));
-    MICA_TRY(mica__host_step_run(entry->step, queue));
-    begin = entry->before;
-  }
-  return replay_segment(recording, queue, begin, recording->count);
+static mica_status run_entry(const host_entry *entry, mica_queue *queue) {
+  return entry->is_end ? mica__host_step_end(entry->step, queue, MICA_OK) : mica__host_step_run(entry->step, queue);
 }
 
-size_t mica__recording_host_step_count(const mica__recording *recording) { return recording->host_step_count; }
+/* Ends what has begun, in the order of the beginnings. Returns the status of the replay. */
+static mica_status end_all(mica__recording *recording, mica_queue *queue, mica_status status) {
+  for (size_t h = 0; h < recording->host_step_count; h++) {
+    mica__host_step *at = recording->host_steps[h].step;
+    if (!mica__host_step_is_begun(at)) continue;
+    if (status == MICA_OK) {
+      status = mica__host_step_end(at, queue, MICA_OK);
+      continue;
+    }
+    mica__attempt_begin();
+    status = mica__host_step_end(at, queue, status);
+    mica__attempt_end();
+  }
+  return status;
+}
 
-int32_t mica__recording_host_step(const mica__recording *recording, size_t i, size_t *launches_before) {
-  *launches_before = recording->host_steps[i].before;
-  return mica__host_step_number(recording->host_steps[i].step);
+mica_status mica__recording_replay(mica__recording *recording, mica_queue *queue) {
+  size_t at = 0;
+  mica_status status = MICA_OK;
+  if (queue->recording) return mica__fail(MICA_E_STATE, "a recording cannot be replayed into a recorder");
+  for (size_t h = 0; status == MICA_OK && h < recording->host_step_count; h++) {
+    const host_entry *entry = &recording->host_steps[h];
+    status = replay_segment(recording, queue, at, entry->before);
+    if (status == MICA_OK) status = run_entry(entry, queue);
+    at = entry->before;
+  }
+  if (status == MICA_OK) status = replay_segment(recording, queue, at, recording->count);
+  return end_all(recording, queue, status);
+}
+
+size_t mica__recording_host_step_count(const mica__recording *recording) {
+  size_t count = 0;
+  for (size_t h = 0; h < recording->host_step_count; h++) count += !recording->host_steps[h].is_end;
+  return count;
+}
+
+bool mica__recording_host_entry(const mica__recording *recording, size_t i, mica__host_entry *entry) {
+  if (i >= recording->host_step_count) return false;
+  const host_entry *at = &recording->host_steps[i];
+  *entry = (mica__host_entry){.number = mica__host_step_number(at->step),
+                              .launches_before = at->before,
+                              .is_begin = !at->is_end && mica__host_step_has_end(at->step),
+                              .is_end = at->is_end};
+  return true;
 }
 
 mica_status mica__recording_bind(mica__recording *recording, const mica_buffer *placeholder,
                                  const mica_tensor *tensor) {
   for (size_t h = 0; h < recording->host_step_count; h++)
-    mica__host_step_bind(recording->host_steps[h].step, placeholder, tensor);
+    if (!recording->host_steps[h].is_end) mica__host_step_bind(recording->host_steps[h].step, placeholder, tensor);
   for (size_t i = 0; i < recording->slot_count; i++) {
     const slot *at = &recording->slots[i];
     if (at->placeholder != placeholder) continue;
@@ -266,7 +315,8 @@ void mica__recording_destroy(mica__recording *recording) {
     recording->engine->api->ReleaseKernel(recording->steps[i].handle);
   }
   for (size_t i = 0; i < recording->scratch_count; i++) mica_buffer_destroy(recording->scratches[i].buffer);
-  for (size_t h = 0; h < recording->host_step_count; h++) mica__host_step_destroy(recording->host_steps[h].step);
+  for (size_t h = 0; h < recording->host_step_count; h++)
+    if (!recording->host_steps[h].is_end) mica__host_step_destroy(recording->host_steps[h].step);
   free(recording->host_steps);
   free(recording->scratches);
   free(recording->slots);

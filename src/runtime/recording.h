@@ -23,11 +23,18 @@ mica_status mica__recorder_add(mica_queue *recorder, const mica__launch *launch)
 mica_status mica__recorder_workspace(mica_queue *recorder, size_t bytes, mica_buffer **workspace);
 
 /* Starts every launch in order. Allocates nothing, builds nothing, and waits for nothing but what host steps between
- * segments of launches read (host_step.h); without such a recording is one segment. One thread at a time. */
+ * segments of launches read, or give where they have two halves (host_step.h); without such a recording is one segment.
+ * One thread at a time. */
 mica_status mica__recording_replay(mica__recording *recording, mica_queue *queue);
 size_t mica__recording_host_step_count(const mica__recording *recording);
-/* The number that its caller gave the i-th host step, and how many launches come before it. */
-int32_t mica__recording_host_step(const mica__recording *recording, size_t i, size_t *launches_before);
+/* A host step or one of its halves, in the order of running. */
+typedef struct mica__host_entry {
+  int32_t number; /* that its caller gave the step */
+  size_t launches_before;
+  bool is_begin, is_end; /* neither: a step in one go */
+} mica__host_entry;
+/* The i-th of them; false when there are no more. */
+bool mica__recording_host_entry(const mica__recording *recording, size_t i, mica__host_entry *entry);
 size_t mica__recording_count(const mica__recording *recording);
 const mica__launch *mica__recording_at(const mica__recording *recording, size_t index);
 /* Bytes of the workspace that its launches share. */

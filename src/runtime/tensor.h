@@ -34,4 +34,12 @@ void mica__tensor_changed(const mica_tensor *tensor);
  * built. Not on a recorder. */
 mica_status mica__tensor_fill(mica_queue *queue, mica_tensor *tensor, const void *element);
 
+/* Queues a download of all elements, for which from now on the event stands, which is the caller's own.
+ * mica__queue_flush starts it. */
+mica_status mica__tensor_download_begin(mica_queue *queue, const mica_tensor *tensor, void *data, mica_event *event);
+/* Starts what is queued. */
+mica_status mica__queue_flush(mica_queue *queue);
+/* The event stands for nothing. */
+void mica__event_clear(mica_event *event);
+
 #endif

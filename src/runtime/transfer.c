@@ -178,6 +178,30 @@ static mica_status event_start(mica_queue *queue, mica_event *event, mica_status
   return status;
 }
 
+void mica__event_clear(mica_event *event) {
+  if (event->handle) event->engine->api->ReleaseEvent(event->handle);
+  event->handle = NULL;
+}
+
+mica_status mica__tensor_download_begin(mica_queue *queue, const mica_tensor *tensor, void *data, mica_event *event) {
+  cl_event handle = NULL;
+  size_t bytes = mica_tensor_bytes(tensor);
+  MICA_TRY(check_transfer(queue, tensor, data, bytes, "downloading"));
+  MICA_TRY(mica__cl_check(queue->engine->api->EnqueueReadBuffer(queue->handle, tensor->buffer->memory, CL_FALSE,
+                                                                first_byte(tensor), bytes, data, 0, NULL, &handle),
+                          "downloading"));
+  count_submission(queue, tensor);
+  atomic_fetch_add(&queue->engine->stats.bytes_downloaded, bytes);
+  mica__event_clear(event);
+  event->engine = queue->engine;
+  event->handle = handle;
+  return MICA_OK;
+}
+
+mica_status mica__queue_flush(mica_queue *queue) {
+  return mica__cl_check(queue->engine->api->Flush(queue->handle), "starting a queue");
+}
+
 mica_status mica_tensor_download_async(mica_queue *queue, const mica_tensor *tensor, void *data, size_t bytes,
                                        mica_event **out) {
   MICA_TRY(check_transfer(queue, tensor, data, bytes, "mica_tensor_download_async"));
