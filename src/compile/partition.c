@@ -441,11 +441,12 @@ static void mark_readers(mica__partition *partition) {
   }
 }
 
-/* In a template that assigns something all parameters may look changed: they share a buffer. */
-static mica_status find_invariant(const work *w, const mica__template *template, mica__partition *partition) {
+/* Outputs, what is assigned, and the parameters that it is assigned to are written by each run. */
+static mica_status find_invariant(work *w, const mica__template *template, mica__partition *partition) {
   bool *invariant = calloc((size_t)w->count + 1, sizeof *invariant);
   if (!invariant) return mica__fail_nomem("a session");
-  if (template->assignment_count == 0) mica__template_find_invariant(w->graph, w->wanted, invariant);
+  for (int32_t a = 0; a < template->assignment_count; a++) w->wanted[template->assignments[a].parameter - 1] = true;
+  mica__template_find_invariant(w->graph, w->wanted, invariant);
   for (int32_t s = 0; s < partition->count; s++) {
     mica__step *step = &partition->steps[s];
     step->invariant = true;

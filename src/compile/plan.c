@@ -136,16 +136,16 @@ static mica_status make_operands(recorder *r, const mica__node *node, mica_tenso
   return MICA_OK;
 }
 
-/* The inputs that no run changes. All parameters share a buffer, so that one that is assigned makes all look changed:
- * where any is, none counts. */
+/* The inputs that no run changes. */
 static uint32_t constant_inputs(const recorder *r, const mica__node *node) {
   uint32_t constant = 0;
   for (int32_t k = 0; k < node->input_count && k < 32; k++) {
     int32_t base = 0;
     mica__partition_operand(r->v->template.graph, node, k, &base);
-    mica__home home = r->v->memory.locations[base - 1].home;
-    bool invariant = home == MICA__HOME_PARAMETER && r->session->template.assignment_count == 0;
-    if (home == MICA__HOME_CONSTANT || invariant) constant |= 1u << k;
+    const mica__location *location = &r->v->memory.locations[base - 1];
+    bool invariant = location->home == MICA__HOME_PARAMETER &&
+                     !r->session->parameters[r->v->parameters[location->node - 1]].assigned;
+    if (location->home == MICA__HOME_CONSTANT || invariant) constant |= 1u << k;
   }
   return constant;
 }
@@ -326,10 +326,11 @@ mica_status mica__plan_record(mica_session *session, mica__plan *v, mica_queue *
   return status;
 }
 
-/* Another number when any parameter may have changed: each tensor's only grows. */
+/* Another number when any parameter that no run assigns may have changed: each tensor's only grows. */
 static uint64_t parameter_changes(const mica_session *session) {
   uint64_t changes = 0;
-  for (int32_t i = 0; i < session->parameter_count; i++) changes += mica__tensor_changes(session->tensors[i]);
+  for (int32_t i = 0; i < session->parameter_count; i++)
+    if (!session->parameters[i].assigned) changes += mica__tensor_changes(session->tensors[i]);
   return changes;
 }
 

@@ -15,6 +15,7 @@ typedef struct mica__slot {
   mica__type type; /* as declared; an input's dimensions may be open */
   int32_t node;    /* in the session's template */
   bool needed;     /* something reads or assigns it */
+  bool assigned;   /* a parameter to which each run writes */
 } mica__slot;
 
 typedef struct mica__plan_input {
@@ -42,7 +43,7 @@ typedef struct mica__plan {
   mica__plan_output *outputs;
   mica__recording *recording; /* NULL until recorded */
   /* The prologue: invariant steps, and launches that ops ask for (mica__exec.prologue), which depend on constants and
-   * parameters alone; and the count of the parameters' changes when it last ran. */
+   * parameters alone; and the count of changes of those that no run assigns, when it last ran. */
   mica__recording *prologue;
   uint64_t changes;
   int32_t *step_of_launch; /* by launch: the step, or -1 - assignment for a copy */

@@ -11,12 +11,16 @@
 
 typedef struct search {
   const mica_graph *graph;
-  bool *invariant, *output;
-  int32_t *uses; /* by id - 1: how often needed nodes name it */
+  bool *invariant, *output; /* output: written by each run */
+  int32_t *uses;            /* by id - 1: how often needed nodes name it */
 } search;
 
 static void look_around(search *s, const mica_value *outputs, size_t output_count, const bool *needed) {
   for (size_t i = 0; i < output_count; i++) s->output[outputs[i].id - 1] = true;
+  for (int32_t id = 1; id <= s->graph->count; id++) {
+    int32_t assigned = mica__graph_node(s->graph, id)->assigned;
+    if (assigned) s->output[id - 1] = s->output[assigned - 1] = true;
+  }
   mica__template_find_invariant(s->graph, s->output, s->invariant);
   for (int32_t id = 1; id <= s->graph->count; id++) {
     const mica__node *node = mica__graph_node(s->graph, id);

@@ -6,6 +6,7 @@
 
 #include <mica/ops.h>
 #include <stdlib.h>
+#include <string.h>
 
 static const char *const who = "mica_session_create";
 
@@ -18,7 +19,7 @@ static mica_status add_slot(mica__slot *slots, int32_t *count, mica__name_table 
   return mica__name_table_add(names, slot->name, *count - 1);
 }
 
-/* Marks the inputs whose elements or shape an output or another value needs. */
+/* Marks the inputs whose elements or shape an output or another value needs, and the parameters that are assigned. */
 static mica_status find_needed(mica_session *session) {
   const mica__template *template = &session->template;
   bool *named = calloc((size_t) template->graph->count + 1, sizeof *named);
@@ -30,6 +31,10 @@ static mica_status find_needed(mica_session *session) {
     for (int32_t k = 0; k < node->input_count; k++) named[node->inputs[k] - 1] = true;
   }
   for (int32_t i = 0; i < session->input_count; i++) session->inputs[i].needed = named[session->inputs[i].node - 1];
+  memset(named, 0, (size_t) template->graph->count * sizeof *named);
+  for (int32_t a = 0; a < template->assignment_count; a++) named[template->assignments[a].parameter - 1] = true;
+  for (int32_t i = 0; i < session->parameter_count; i++)
+    session->parameters[i].assigned = named[session->parameters[i].node - 1];
   free(named);
   return MICA_OK;
 }

@@ -66,48 +66,45 @@ static mica_status take_given(mica_session *session, const mica_graph *graph, co
   return MICA_OK;
 }
 
-/* One buffer for the parameters that have no memory yet, zero to begin with. */
-static mica_status make_own(mica_session *session, mica_buffer **memory) {
-  size_t align = mica__session_alignment(session->engine);
-  bool *own = calloc((size_t)session->parameter_count + 1, sizeof *own);
-  if (!own) return mica__fail_nomem("a session");
+/* One buffer for the parameters of a kind that have no memory yet, zero to begin with. What runs assign lies apart from
+ * what they only read: memory counts its changes as a whole (mica__tensor_changes). */
+static mica_status make_own(mica_session *session, bool assigned, const bool *own) {
+  size_t align = mica__session_alignment(session->engine), bytes = 0;
+  mica_buffer *memory = NULL;
+  mica_tensor *all = NULL;
   mica_status status = MICA_OK;
-  bool any = false;
-  for (int32_t i = 0; i < session->parameter_count; i++) any |= own[i] = !session->tensors[i];
   for (int pass = 0; status == MICA_OK && pass < 2; pass++) {
     size_t at = 0;
+    bool any = false;
     for (int32_t i = 0; status == MICA_OK && i < session->parameter_count; i++) {
       const mica__node *node = mica__graph_node(session->template.graph, session->parameters[i].node);
-      if (!own[i]) continue;
-      if (pass) status = mica_tensor_wrap(*memory, at, node->type.dtype, node->type.shape, &session->tensors[i]);
+      if (!own[i] || session->parameters[i].assigned != assigned) continue;
+      any = true;
+      if (pass) status = mica_tensor_wrap(memory, at, node->type.dtype, node->type.shape, &session->tensors[i]);
       if (status == MICA_OK && !mica__add_size(at, mica__round_up(mica__node_bytes(node), align), &at))
         status = mica__fail(MICA_E_OVERFLOW, "the parameters of a session are too large for the host's addresses");
     }
-    session->parameter_bytes = at;
-    if (status == MICA_OK && !pass && any) status = mica_buffer_create(session->engine, at, memory);
+    bytes = at;
+    if (!any) break;
+    if (status == MICA_OK && !pass) status = mica_buffer_create(session->engine, bytes, &memory);
   }
-  free(own);
-  return status;
-}
-
-static mica_status fill_with_zeros(mica_session *session, mica_buffer *memory) {
-  mica_tensor *all = NULL;
-  MICA_TRY(mica_tensor_wrap(memory, 0, MICA_U8, MICA_SHAPE((int64_t)session->parameter_bytes), &all));
-  mica_status status = mica_op_fill(mica_engine_queue(session->engine), 0, all);
+  session->parameter_bytes += bytes;
+  if (status == MICA_OK && memory) status = mica_tensor_wrap(memory, 0, MICA_U8, MICA_SHAPE((int64_t)bytes), &all);
+  if (all) status = mica_op_fill(mica_engine_queue(session->engine), 0, all);
   mica_tensor_destroy(all);
+  mica_buffer_destroy(memory);
   return status;
 }
 
 mica_status mica__session_make_parameters(mica_session *session, const mica_graph *graph,
                                           const mica_session_config *config) {
-  mica_buffer *memory = NULL;
-  bool *given = calloc((size_t)session->parameter_count + 1, sizeof *given);
-  mica_status status = given ? MICA_OK : mica__fail_nomem("a session");
-  if (status == MICA_OK && config) status = take_given(session, graph, config, given);
-  if (status == MICA_OK) status = make_own(session, &memory);
-  if (status == MICA_OK && memory) status = fill_with_zeros(session, memory);
-  mica_buffer_destroy(memory);
-  free(given);
+  bool *marks = calloc((size_t)session->parameter_count + 1, sizeof *marks);
+  mica_status status = marks ? MICA_OK : mica__fail_nomem("a session");
+  if (status == MICA_OK && config) status = take_given(session, graph, config, marks);
+  for (int32_t i = 0; marks && i < session->parameter_count; i++) marks[i] = !session->tensors[i];
+  if (status == MICA_OK) status = make_own(session, false, marks);
+  if (status == MICA_OK) status = make_own(session, true, marks);
+  free(marks);
   return status;
 }
 

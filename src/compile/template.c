@@ -67,12 +67,6 @@ static mica_status copy_node(const mica_graph *graph, int32_t id, int32_t *map, 
   return MICA_OK;
 }
 
-static bool assigns(const mica_graph *graph) {
-  for (int32_t id = 1; id <= graph->count; id++)
-    if (mica__graph_node(graph, id)->assigned) return true;
-  return false;
-}
-
 /* What a clone is made by: which nodes are needed, which products are launches', and ids of the copy by ids. */
 typedef struct cloning {
   const mica_graph *graph;
@@ -94,8 +88,7 @@ static mica_status clone_into(const cloning *c, const mica_value *outputs, size_
   template->assignments = calloc((size_t)graph->count + 1, sizeof *template->assignments);
   if (!template->outputs || !template->assignments) return mica__fail_nomem("a session");
   mark_needed(graph, outputs, output_count, c->needed);
-  if (scale_folding && !assigns(graph))
-    MICA_TRY(mica__template_find_scaled(graph, outputs, output_count, c->needed, c->scaled));
+  if (scale_folding) MICA_TRY(mica__template_find_scaled(graph, outputs, output_count, c->needed, c->scaled));
   for (int32_t id = 1; id <= graph->count; id++)
     if (c->needed[id - 1]) MICA_TRY(clone_node(c, id, template->graph));
   for (size_t i = 0; i < output_count; i++) template->outputs[template->output_count++] = c->map[outputs[i].id - 1];

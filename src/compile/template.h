@@ -23,15 +23,14 @@ typedef struct mica__template {
 
 void mica__template_free(mica__template *template);
 
-/* The part of the graph that the outputs and all assignments need. Where nothing is assigned and `scale_folding`,
- * launches multiply into an operand (mica__op.scale) those factors of their results that stay as they are from run to
- * run. */
+/* The part of the graph that the outputs and all assignments need. Where `scale_folding`, launches multiply
+ * into an operand (mica__op.scale) those factors of their results that stay as they are from run to run. */
 mica_status mica__template_clone(const mica_graph *graph, const mica_value *outputs, size_t output_count,
                                  bool scale_folding, mica__template *template);
 
-/* invariant[id - 1]: whether the node is made of constants and parameters alone, so that in a session which assigns
- * nothing it stays as it is from run to run. Nodes with written[id - 1] are not invariant, nor is what is made of them:
- * each run writes outputs anew. */
+/* invariant[id - 1]: whether the node is made of constants and parameters alone, so that it stays as it is from run to
+ * run. But those with written[id - 1] are not, nor is what is made of them: each run writes outputs anew, and the
+ * parameters that something is assigned to. */
 void mica__template_find_invariant(const mica_graph *graph, const bool *written, bool *invariant);
 
 /* Finds the products of launches that the launch itself can give, where what it takes for that stays as it is.
