@@ -71,6 +71,7 @@ mica_axes mica__axes_of(uint32_t set) {
 mica_value mica__builder_fail(const char *op, mica_value x, mica_status status, const char *format, ...) {
   char text[512];
   va_list args;
+  if (!x.graph) return x;
   va_start(args, format);
   vsnprintf(text, sizeof text, format, args);
   va_end(args);

@@ -29,7 +29,8 @@ bool mica__shape_is_known(mica_shape shape);
 
 /* *axis from -rank .. rank-1 to 0 .. rank-1; MICA_E_SHAPE names both. */
 mica_status mica__axis(int64_t *axis, int32_t rank);
-/* A builder of op cannot take x: records "op(%3 'x' f32 (64, 128)): " and the sentence, and returns the null value. */
+/* A builder of op cannot take x: records "op(%3 'x' f32 (64, 128)): " and the sentence, and returns the null value.
+ * Nothing of a null x, whose graph knows its error already. */
 mica_value mica__builder_fail(const char *op, mica_value x, mica_status status, const char *format, ...)
     __attribute__((format(printf, 4, 5)));
 /* mica__axis in a builder: false when the error was recorded in x's graph. */

@@ -103,25 +103,28 @@ static const char *why_not_clblast(mica_queue *queue, const mica_gemm_config *co
 /* What CLBlast cannot do, or does wrongly, it is not asked for. */
 START_TEST(clblast_says_what_it_cannot_do) {
   mica_tensor *x = NULL, *strided = NULL, *bias = NULL, *d = NULL, *column = NULL, *row = NULL, *halves = NULL;
+  mica_tensor *a = NULL, *half = NULL;
   mica_queue *recorder = NULL, *queue = test_queue();
   mica_gemm_config relu = {.alpha = 1, .activation = MICA_ACTIVATION_RELU};
   ck_ok(mica_tensor_create(test_engine(), MICA_F32, MICA_SHAPE(16, 16), &x));
   ck_ok(mica_tensor_create(test_engine(), MICA_F32, MICA_SHAPE(8, 8), &d));
+  ck_ok(mica_tensor_create(test_engine(), MICA_F32, MICA_SHAPE(8, 8), &a));
+  ck_ok(mica_tensor_create(test_engine(), MICA_F16, MICA_SHAPE(8, 8), &half));
   ck_ok(mica_tensor_create(test_engine(), MICA_F16, MICA_SHAPE(8, 8), &halves));
   ck_ok(mica_tensor_create(test_engine(), MICA_F32, MICA_SHAPE(8), &bias));
   ck_ok(mica_tensor_view(x, MICA_SHAPE(8, 8), (int64_t[]){32, 2}, 0, &strided));
   ck_ok(mica_tensor_view(x, MICA_SHAPE(8, 1), (int64_t[]){16, 1}, 0, &column));
   ck_ok(mica_tensor_view(x, MICA_SHAPE(1, 8), (int64_t[]){16, 1}, 0, &row));
   ck_ok(mica__recorder_create(test_engine(), &recorder));
-  ck_assert_ptr_nonnull(why_not_clblast(recorder, NULL, d, d, NULL, d));
-  ck_assert_ptr_nonnull(why_not_clblast(queue, &relu, d, d, NULL, d));
-  ck_assert_ptr_nonnull(why_not_clblast(queue, NULL, d, d, bias, d));
+  ck_assert_ptr_nonnull(why_not_clblast(recorder, NULL, a, a, NULL, d));
+  ck_assert_ptr_nonnull(why_not_clblast(queue, &relu, a, a, NULL, d));
+  ck_assert_ptr_nonnull(why_not_clblast(queue, NULL, a, a, bias, d));
   ck_assert_ptr_nonnull(why_not_clblast(queue, NULL, column, row, NULL, d));
-  ck_assert_ptr_nonnull(why_not_clblast(queue, NULL, strided, d, NULL, d));
-  ck_assert_ptr_nonnull(why_not_clblast(queue, NULL, halves, halves, NULL, halves));
-  if (mica__clblast_is_built()) ck_assert_ptr_null(why_not_clblast(queue, NULL, d, d, NULL, d));
+  ck_assert_ptr_nonnull(why_not_clblast(queue, NULL, strided, a, NULL, d));
+  ck_assert_ptr_nonnull(why_not_clblast(queue, NULL, half, half, NULL, halves));
+  if (mica__clblast_is_built()) ck_assert_ptr_null(why_not_clblast(queue, NULL, a, a, NULL, d));
   mica__recording_destroy(mica__recorder_end(recorder));
-  mica_tensor *const all[] = {row, column, strided, bias, halves, d, x};
+  mica_tensor *const all[] = {row, column, strided, bias, half, halves, a, d, x};
   for (size_t i = 0; i < sizeof all / sizeof *all; i++) mica_tensor_destroy(all[i]);
 }
 END_TEST
