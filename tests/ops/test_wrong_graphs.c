@@ -5,6 +5,7 @@
 #include "ops/select/registry.h"
 #include "support/check_main.h"
 
+#include <math.h>
 #include <mica/mica.h>
 #include <string.h>
 

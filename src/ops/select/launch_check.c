@@ -105,7 +105,9 @@ static mica_status make_output(mica__check *check, int32_t k, run *r) {
 /* The bounds of a result, in the place of its magnitudes. */
 static void find_bounds(const mica__launch_case *c, int32_t k, run *r) {
   mica_dtype dtype = r->types[k].dtype, compute = dtype == MICA_F16 || dtype == MICA_BF16 ? MICA_F32 : dtype;
-  double *bound = r->magnitude[k];
+  double *bound = r->magnitude[k], largest = 0;
+  for (int64_t i = 0; i < r->outputs[k].count; i++) largest = fmax(largest, fabs(r->want[k][i]));
+  for (int64_t i = 0; c->normwise && i < r->outputs[k].count; i++) bound[i] = largest;
   for (int64_t i = 0; i < r->outputs[k].count; i++)
     bound[i] = c->terms > 0 ? mica__tolerance_sum(compute, dtype, c->terms, fabs(bound[i]), r->want[k][i]) : 0;
 }

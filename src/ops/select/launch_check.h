@@ -16,6 +16,9 @@ typedef struct mica__launch_case {
       [MICA__CHECK_INPUTS]; /* inputs are random from -bound to bound; integers are cut towards zero. 0 stands for 2 */
   /* How many terms a result is the sum of, for its tolerance; 0 where elements are moved or counted exactly. */
   double terms;
+  /* The bound is that of a sum whose terms add up to the largest element of the result, for ops that are no sums: what
+   * the reference makes of magnitudes bounds nothing there. */
+  bool normwise;
   uint32_t unwanted; /* bit k: the launch gets no tensor for result k */
 } mica__launch_case;
 

@@ -1,0 +1,140 @@
+/* ops/rnn/rnn.h: a recurrent layer as data. The op `rnn` walks forward and, where its gradient is wanted, keeps what
+ * `rnn_grad` needs; that finds the gradients of the gates' sums and of the first states, of which ordinary products
+ * make all others. */
+#ifndef MICA_OPS_RNN_RNN_H
+#define MICA_OPS_RNN_RNN_H
+
+#include "ir/graph.h"
+#include "ops/select/launch_check.h"
+#include "runtime/launch.h"
+
+#include <mica/rnn.h>
+
+/* Numbers of the kernels' macro KIND: TANH and RELU are PLAIN, GRU_BEFORE resets the state before its product. */
+enum { MICA__RNN_PLAIN, MICA__RNN_LSTM, MICA__RNN_GRU, MICA__RNN_GRU_BEFORE };
+
+/* Operands of rnn and of rnn_grad, those that must be there first; and results. */
+enum {
+  MICA__RNN_X,
+  MICA__RNN_W,
+  MICA__RNN_R,
+  MICA__RNN_B,
+  MICA__RNN_LENGTHS,
+  MICA__RNN_H0,
+  MICA__RNN_C0,
+  MICA__RNN_PEEPHOLES,
+  MICA__RNN_OPERANDS
+};
+/* SUMS: (T, B, D, sums H), of every step what the kernels' cell.clh says; BEFORE: h before every step; CELLS: c before
+ * every step of LSTM, r h of GRU_BEFORE, else without elements. All 0 behind a sequence's length. */
+enum { MICA__RNN_Y, MICA__RNN_H, MICA__RNN_C, MICA__RNN_SUMS, MICA__RNN_BEFORE, MICA__RNN_CELLS, MICA__RNN_RESULTS };
+enum {
+  MICA__RNN_OF_R,
+  MICA__RNN_OF_SUMS,
+  MICA__RNN_OF_BEFORE,
+  MICA__RNN_OF_LENGTHS,
+  MICA__RNN_OF_CELLS,
+  MICA__RNN_OF_PEEPHOLES,
+  MICA__RNN_OF_DY,
+  MICA__RNN_OF_DH,
+  MICA__RNN_OF_DC,
+  MICA__RNN_GRAD_OPERANDS
+};
+/* DSUMS, and DHIDDEN of GRU: (T, B, D, G H), with respect to w x + b_w and to r h + b_r; DPEEPHOLES (D, B, 3 H), to be
+ * summed over B. */
+enum { MICA__RNN_DSUMS, MICA__RNN_DHIDDEN, MICA__RNN_DH0, MICA__RNN_DC0, MICA__RNN_DPEEPHOLES, MICA__RNN_GRAD_RESULTS };
+
+#define MICA__RNN_FUNCTION_ATTRS(X, S, label)                                                                          \
+  X(S, ENUM, label, 0, "a gate's function", mica__rnn_function_names)                                                  \
+  X(S, REAL, label##_alpha, 0, "its alpha")                                                                            \
+  X(S, REAL, label##_beta, 0, "its beta")
+/* f0: f of direction 0. No function is DEFAULT and no alpha or beta stands for another. */
+#define MICA__RNN_ATTRS(X, S)                                                                                          \
+  X(S, INT, present, 0, "operands that are there")                                                                     \
+  X(S, ENUM, kind, 0, "of the cell", mica__rnn_kind_names)                                                             \
+  X(S, ENUM, direction, 0, "of the walk", mica__rnn_direction_names)                                                   \
+  X(S, BOOL, batch_first, false, "sequences are (B, T, ...)")                                                          \
+  X(S, BOOL, input_forget, false, "the forget gate is 1 - the input gate")                                             \
+  X(S, REAL, clip, 0, "of sums; 0: none")                                                                              \
+  MICA__RNN_FUNCTION_ATTRS(X, S, f0)                                                                                   \
+  MICA__RNN_FUNCTION_ATTRS(X, S, g0)                                                                                   \
+  MICA__RNN_FUNCTION_ATTRS(X, S, p0)                                                                                   \
+  MICA__RNN_FUNCTION_ATTRS(X, S, f1)                                                                                   \
+  MICA__RNN_FUNCTION_ATTRS(X, S, g1)                                                                                   \
+  MICA__RNN_FUNCTION_ATTRS(X, S, p1)
+MICA__ATTR_STRUCT(rnn, MICA__RNN_ATTRS);
+extern const char *const mica__rnn_function_names[], *const mica__rnn_kind_names[], *const mica__rnn_direction_names[];
+extern const mica__attr_list mica__rnn_attr_list;
+extern const mica__op mica__op_rnn, mica__op_rnn_grad;
+
+/* A layer's sizes and cell. Row t time_stride + b batch_stride of a sequence tensor is step t of sequence b. */
+typedef struct mica__rnn_layer {
+  int32_t kind;
+  int64_t gates, sums; /* rows of w and r a unit; numbers that a step keeps a unit */
+  int64_t T, B, H, D;
+  int64_t time_stride, batch_stride;
+  uint32_t reverse; /* bit d: direction d runs backwards */
+  bool input_forget;
+  double clip; /* infinite where nothing is clipped */
+  mica_rnn_activation functions[2][3];
+} mica__rnn_layer;
+
+int64_t mica__rnn_gates(int32_t kind);
+int64_t mica__rnn_sums(int32_t kind);
+int64_t mica__rnn_directions(int32_t direction);
+/* sequence: the shape of a tensor with a row a step; r: that of r. Both are known. */
+mica__rnn_layer mica__rnn_layer_of(const mica__rnn_attrs *attrs, mica_shape sequence, mica_shape r);
+
+/* MICA_E_SHAPE, naming the operand, unless shape is want, of which open dimensions are any. */
+mica_status mica__rnn_expect(const char *name, mica_shape shape, mica_shape want);
+
+/* mica__op.evaluate of both ops: the naive walk, in double. */
+mica_status mica__rnn_evaluate(const mica__eval *eval);
+mica_status mica__rnn_grad_evaluate(const mica__eval *eval);
+/* mica__op.grad of rnn. */
+mica_status mica__rnn_gradient(const mica__grad *grad);
+/* The check of rnn, or of rnn_grad (backward). */
+mica_status mica__rnn_check_layers(struct mica__check *check, const mica__op *op, bool backward);
+
+/* --- launches --- */
+
+/* Operand k of a launch; NULL where it is absent. */
+const mica_tensor *mica__rnn_operand(const mica__exec *exec, int32_t k);
+/* Result `to` is operand `from`, or zeros where that is absent; nothing where the result is not wanted. */
+mica_status mica__rnn_copy_state(const mica__exec *exec, int32_t from, int32_t to);
+/* True where the kernels for CPUs are to be taken. */
+bool mica__rnn_on_cpu(const mica__exec *exec);
+
+/* The rows of a kernel's table that say which cell it computes, and their values in shipped variants. */
+#define MICA__RNN_CELL_PARAMS                                                                                          \
+  MICA__DTYPE("X_T", "type of operands", MICA__FLOATS), MICA__DTYPE("LEN_T", "type of lengths", MICA_I32, MICA_I64),   \
+      MICA__CASE("KIND", "0 one gate, 1 LSTM, 2 GRU, 3 GRU that resets before", 0, 1, 2, 3),                           \
+      MICA__CASE("ACT_F", "f, as mica_rnn_function", 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11),                               \
+      MICA__CASE("ACT_G", "g", 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11),                                                     \
+      MICA__CASE("ACT_P", "p", 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11), MICA__CASE("CLIP", "1: sums are clipped", 0, 1),    \
+      MICA__CASE("INPUT_FORGET", "1: LSTM's forget gate is 1 - its input gate", 0, 1),                                 \
+      MICA__CASE("PEEPHOLES", "1: LSTM has peepholes", 0, 1)
+#define MICA__RNN_CELL_VALUES MICA_F32, MICA_I32, MICA__RNN_LSTM, 1, 2, 2, 0, 0, 0
+
+/* Directions that one launch takes: those from `first` on whose functions are the same. */
+int64_t mica__rnn_alike(const mica__rnn_layer *layer, int64_t first);
+/* Sets those parameters for directions of functions[first]. lengths and peepholes may be NULL. */
+void mica__rnn_set_cell(const mica__kernel_desc *desc, int32_t *values, const mica__rnn_layer *layer, int64_t first,
+                        mica_dtype dtype, const mica_tensor *lengths, const mica_tensor *peepholes);
+/* Adds FUNCTION_PARAMS (cl/rnn/cell.clh). */
+void mica__rnn_add_functions(mica__launch *launch, const mica__rnn_layer *layer, int64_t first, mica_dtype dtype);
+/* The dtype that numbers of a dtype are computed in. */
+mica_dtype mica__rnn_compute(mica_dtype dtype);
+/* Notes a launch's share of the layer's operations: `share` of 2 T B D G H (H + inputs). */
+void mica__rnn_add_cost(mica__launch *launch, const mica__rnn_layer *layer, int64_t inputs, double share);
+
+/* In cpu.c and gpu.c. */
+mica_status mica__rnn_forward_on_cpu(const mica__exec *exec, const mica__rnn_layer *layer);
+mica_status mica__rnn_forward_on_gpu(const mica__exec *exec, const mica__rnn_layer *layer);
+mica_status mica__rnn_backward_on_cpu(const mica__exec *exec, const mica__rnn_layer *layer);
+mica_status mica__rnn_backward_on_gpu(const mica__exec *exec, const mica__rnn_layer *layer);
+extern const mica__kernel_desc mica__rnn_pack_forward_kernel, mica__rnn_pack_backward_kernel,
+    mica__rnn_forward_cpu_kernel, mica__rnn_backward_cpu_kernel, mica__rnn_forward_gpu_kernel,
+    mica__rnn_backward_gpu_kernel;
+
+#endif
