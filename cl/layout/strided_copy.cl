@@ -5,9 +5,10 @@
  *   RANK   dimensions
  *   UNIT   1: the last dimension has stride 1 on both sides, and vectors are moved
  *   VW     elements of the last dimension a work-item moves
+ *   GROUP  work-items of a group, along the last dimension
  *
- * Two dimensions: ceil(e<RANK-1> / VW) work-items by the product of the other extents; any group size. Strides may be
- * negative. No place of y may be named twice, and none may lie in what is read. */
+ * NDRange: ceil(e<RANK-1> / VW) work-items by the product of the other extents; work-group (GROUP, 1, 1). Strides may
+ * be negative. No place of y may be named twice, and none may lie in what is read. */
 #include "common/dtype.clh"
 
 #ifndef X_T
@@ -21,6 +22,9 @@
 #endif
 #ifndef VW
 #define VW 4
+#endif
+#ifndef GROUP
+#define GROUP 1
 #endif
 
 #define DIMENSION(k) const int e##k, const long xs##k, const long ys##k
@@ -51,9 +55,10 @@
 #define LAST_DIMENSION 7
 #endif
 
-__kernel void strided_copy(__global const STORAGE(X_T) *x, long x_at, __global STORAGE(X_T) *y, long y_at,
-                           const long x_from, const long y_from, DIMENSION(0), DIMENSION(1), DIMENSION(2),
-                           DIMENSION(3), DIMENSION(4), DIMENSION(5), DIMENSION(6), DIMENSION(7)) {
+__kernel __attribute__((reqd_work_group_size(GROUP, 1, 1))) void strided_copy(
+    __global const STORAGE(X_T) *x, long x_at, __global STORAGE(X_T) *y, long y_at, const long x_from,
+    const long y_from, DIMENSION(0), DIMENSION(1), DIMENSION(2), DIMENSION(3), DIMENSION(4), DIMENSION(5), DIMENSION(6),
+    DIMENSION(7)) {
   int rest = get_global_id(1);
   const int begin = get_global_id(0) * VW;
   const int end = min(begin + VW, LAST(e));

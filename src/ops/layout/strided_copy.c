@@ -11,10 +11,11 @@ static const mica__kernel_param params[] = {
     MICA__INT("RANK", "dimensions", 1, 2, 3, 4, 5, 6, 7, 8),
     MICA__INT("UNIT", "1: the last dimension has stride 1 on both sides", 0, 1),
     MICA__INT("VW", "elements a work-item moves", 1, 2, 4, 8, 16),
+    MICA__INT("GROUP", "work-items of a group, along the last dimension", 1, MICA__RANGE_GROUP),
 };
 static const mica__variant variants[] = {
-    MICA__VARIANT("cpu", MICA__ON_CPU, MICA_I32, 2, 1, 16),
-    MICA__VARIANT("gpu", MICA__ON_GPU, MICA_I32, 2, 1, 1),
+    MICA__VARIANT("cpu", MICA__ON_CPU, MICA_I32, 2, 1, 16, 1),
+    MICA__VARIANT("gpu", MICA__ON_GPU, MICA_I32, 2, 1, 1, MICA__RANGE_GROUP),
 };
 static const mica__kernel_desc strided_copy = {
     MICA__KERNEL("strided_copy", "layout/strided_copy.cl", params, variants)};
@@ -65,6 +66,9 @@ mica_status mica__strided_copy(mica_queue *queue, const mica__variant *variant, 
   mica__kernel_set(&strided_copy, values, "RANK", p.rank);
   int64_t width = values[mica__kernel_param_index(&strided_copy, "VW")];
   mica__kernel_set(&strided_copy, values, "UNIT", p.from[last] == 1 && p.to[last] == 1 && width > 1);
+  int64_t steps = (p.extent[last] + width - 1) / width;
+  int32_t group = steps >= MICA__RANGE_GROUP ? MICA__RANGE_GROUP : 1;
+  mica__kernel_set(&strided_copy, values, "GROUP", group);
   MICA_TRY(mica__kernel_get(engine, &strided_copy, values, NULL, &kernel));
   mica__launch launch = mica__launch_of(kernel);
   for (int32_t i = 0; i < last; i++) outer *= p.extent[i];
@@ -77,9 +81,7 @@ mica_status mica__strided_copy(mica_queue *queue, const mica__variant *variant, 
     mica__launch_long(&launch, i < p.rank ? p.from[i] : 0);
     mica__launch_long(&launch, i < p.rank ? p.to[i] : 0);
   }
-  int64_t steps = (p.extent[last] + width - 1) / width;
-  mica__launch_range3(&launch, (int64_t[]){steps, outer, 1},
-                      (size_t[]){steps >= MICA__RANGE_GROUP ? MICA__RANGE_GROUP : 1, 1, 1});
+  mica__launch_range3(&launch, (int64_t[]){steps, outer, 1}, (size_t[]){(size_t)group, 1, 1});
   mica__launch_cost(&launch, 0, 2 * (double)count * (double)mica_dtype_size(mica_tensor_dtype(x)));
   return mica__queue_submit(queue, &launch);
 }
