@@ -30,6 +30,11 @@ START_TEST(op_is_right) {
 }
 END_TEST
 
+void test_list(void) {
+  for (size_t i = 0; i < mica__op_count; i++)
+    if (mica__ops[i]->check) puts(mica__ops[i]->name);
+}
+
 Suite *test_suite(void) {
   if (!test_engine()) return test_skip("no device");
   Suite *suite = suite_create("checks");

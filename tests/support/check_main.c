@@ -64,8 +64,12 @@ int main(int argc, char **argv) {
   set_environment();
   const char *only = NULL;
   if (!parse_arguments(argc, argv, &only)) {
-    fprintf(stderr, "usage: %s [CASE | --shard PART/PARTS]\n", argv[0]);
+    fprintf(stderr, "usage: %s [CASE | --shard PART/PARTS | --list]\n", argv[0]);
     return 2;
+  }
+  if (only && !strcmp(only, "--list") && test_list) {
+    test_list();
+    return 0;
   }
   Suite *suite = test_suite();
   if (!suite) return 77;

@@ -3,6 +3,7 @@
  *   build/bin/tests/test_x          runs all cases
  *   build/bin/tests/test_x CASE     runs the case of that name
  *   build/bin/tests/test_x --shard 2/4    runs the second of four parts, where the program divides itself
+ *   build/bin/tests/test_x --list         prints names of cases, a line each, where the program defines test_list
  *
  * Exit status: 0 all passed, 1 a test failed, 77 skipped. Each failing case ends in a line "reproduce: PROGRAM CASE".
  * Tests run in the program's own process, which is fast and lets a debugger in; CK_FORK=yes gives each one its own. */
@@ -16,6 +17,9 @@
 
 /* Every test program defines it: its cases, or what test_skip returned. */
 Suite *test_suite(void);
+
+/* Prints the names of cases for --list; most programs have none. */
+void test_list(void) __attribute__((weak));
 
 /* Says why the program cannot run here, such as "no device". Returns NULL, to be returned from test_suite. */
 Suite *test_skip(const char *reason);
