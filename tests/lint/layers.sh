@@ -1,9 +1,13 @@
 #!/bin/sh
 # sh tests/lint/layers.sh [ROOT]: who may include whom. Dependencies point down only; src/README.md has the diagram.
+# compile knows ops by their descriptors alone, which registry.h lists.
 set -eu
 cd "${1:-$(dirname "$0")/../..}"
 
-find include src samples -name '*.[ch]' | sort | xargs awk '
+bench=tests/bench
+[ -d $bench ] || bench=''
+# shellcheck disable=SC2086
+find include src samples $bench -name '*.[ch]' -o -name '*.def' | sort | xargs awk '
   BEGIN {
     below["base"] = "base"
     below["runtime"] = "runtime base"
@@ -18,19 +22,24 @@ find include src samples -name '*.[ch]' | sort | xargs awk '
     below["cli"] = "cli"       # and the public headers, as everybody
     excepted["cli", "runtime/serve_builds.h"] = 1 # what its processes of builders do
     below["samples"] = ""
+    below["bench"] = "bench " below["compile"] # what it measures
     below["include"] = ""
   }
   FNR == 1 {
     split(FILENAME, path, "/")
-    layer = path[1] == "src" ? path[2] : path[1]
+    layer = path[1] == "src" || path[1] == "tests" ? path[2] : path[1]
   }
-  /^[ \t]*#[ \t]*include[ \t]*"/ {
-    split($0, quoted, "\"")
+  /^[ \t]*#[ \t]*include[ \t]*["<]/ {
+    split($0, quoted, /["<>]/)
     split(quoted[2], target, "/")
     if (target[1] == "mica" || (layer, quoted[2]) in excepted) next
-    if (!(layer in below)) complaint = "src/" layer " is no layer"
+    if ($0 ~ /</ && !(target[1] in below && target[2] ~ /\.(h|def)$/)) next # the system'"'"'s
+    if ($0 ~ /</) complaint = "<" quoted[2] "> is ours: it is quoted"
+    else if (!(layer in below)) complaint = "src/" layer " is no layer"
     else if (target[2] == "" || !(target[1] in below))
       complaint = "\"" quoted[2] "\" is not spelled from src/, as in \"base/hash.h\""
+    else if (layer == "compile" && target[1] == "ops" && quoted[2] != "ops/select/registry.h")
+      complaint = "compile must not include " quoted[2] ": it reaches ops through ir/op.h and ops/select/registry.h"
     else if (index(" " below[layer] " ", " " target[1] " ") == 0) complaint = layer " must not include " quoted[2]
     else next
     print FILENAME ":" FNR ": " complaint

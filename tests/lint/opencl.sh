@@ -17,8 +17,9 @@ find include src samples -name '*.[ch]' | sort | xargs awk '
     }
     if (sub(/\/\*.*/, "", text)) in_comment = 1
     sub(/\/\/.*/, "", text)
+    gsub(/"([^"\\]|\\.)*"/, "\"\"", text)
   }
-  text ~ /(^|[^A-Za-z0-9_.>])cl[A-Z][A-Za-z]*[ ]*\(/ && FILENAME != "src/runtime/opencl_api.c" && !own {
+  text ~ /(^|[^A-Za-z0-9_.>])cl[A-Z][A-Za-z]*([^A-Za-z0-9_]|$)/ && FILENAME != "src/runtime/opencl_api.c" && !own {
     print FILENAME ":" FNR ": OpenCL is called through the table of src/runtime/opencl_api.h: " $0
     bad = 1
   }

@@ -40,7 +40,7 @@ finds() {
 lines() { awk -v n="$1" -v text="$2" 'BEGIN { while (n-- > 0) print text }'; }
 
 fresh_tree
-for name in layers circles vendors sizes format opencl extensions hygiene words; do expect 0 $name ''; done
+for name in layers circles vendors sizes format opencl extensions hygiene words contracts; do expect 0 $name ''; done
 
 finds layers src/base/b.c 'src/base/b.c:1: base must not include ir/graph.h' '#include "ir/graph.h"\n'
 finds layers src/runtime/b.c 'runtime must not include ir/graph.h' '#include "ir/graph.h"\n'
@@ -50,6 +50,14 @@ finds layers samples/b.c 'samples must not include base/hash.h' '#include "base/
 finds layers include/mica/b.h 'include must not include base/hash.h' '#include "base/hash.h"\n'
 finds layers src/nn/b.c 'is not spelled from src/' '#include "b.h"\n'
 finds layers src/new/b.c 'src/new is no layer' '#include "base/b.h"\n'
+finds layers src/base/b.c '<runtime/device.h> is ours' '#include <stdio.h>\n#include <runtime/device.h>\n'
+finds layers src/base/b.def 'src/base/b.def:1: base must not include ir/b.def' '#include "ir/b.def"\n'
+finds layers src/compile/b.c 'it reaches ops through' '#include "ops/conv/conv.h"\n'
+finds layers tests/bench/b.c 'bench must not include train/b.h' '#include "ops/conv/b.h"\n#include "train/b.h"\n'
+fresh_tree
+printf '#include "ops/select/registry.h"\n#include <sys/stat.h>\n' >src/base/a.c
+mkdir src/compile && mv src/base/a.c src/compile/a.c
+expect 0 layers ''
 
 two_files() { # FILE CONTENT: beside the file of `finds`
   mkdir -p "$work/more/$(dirname "$1")"
@@ -67,6 +75,10 @@ finds circles tests/lint/circles.allow 'has no reason' 'base/a base/b\n'
 
 finds vendors src/ops/b.c 'src/ops/b.c:1' 'if (device->vendor == 3) return 1;\n'
 finds vendors src/ops/b.c 'src/ops/b.c:1' 'if (v == MICA_VENDOR_INTEL) return 1;\n'
+finds vendors src/ops/b.c 'src/ops/b.c:1' 'if (strstr(d->name, "NVIDIA")) return 1;\n'
+finds vendors src/ops/b.c 'src/ops/b.c:1' 'if (!strcmp(d->name, "Mali-G71")) return 1;\n'
+finds vendors src/ops/b.c 'src/ops/b.c:1' 'if (d->compute_capability >= 80) return 1;\n'
+finds vendors src/ops/b.c 'src/ops/b.c:1' 'return mask >> MICA_VENDOR_AMD & 1;\n'
 finds vendors tests/lint/vendors.allow 'src/base/a.c does not test a vendor' 'src/base/a.c it did once\n'
 finds vendors tests/lint/vendors.allow 'has no reason' 'src/base/a.c\n'
 fresh_tree
@@ -81,8 +93,24 @@ finds extensions cl/b.cl 'cl/b.cl:4' \
   '#ifdef MICA_HAS_PREFETCH\n__builtin_prefetch(p);\n#else\n__builtin_b(p);\n#endif\n'
 finds extensions cl/b.cl 'cl/b.cl:1' '#if __has_builtin(__builtin_prefetch)\n#endif\n'
 finds extensions cl/b.cl 'cl/b.cl:2' '#ifdef B\n__asm__("b");\n#endif\n'
+finds extensions cl/b.cl 'cl/b.cl:1' 'asm volatile("b");\n'
+finds extensions cl/b.cl 'cl/b.cl:1' '#if __NV_CL_C_VERSION\n#endif\n'
+finds extensions cl/b.cl 'cl/b.cl:1' 'x = work_group_reduce_add(x);\n'
+finds extensions cl/b.cl 'cl/b.cl:1' 'x = sub_group_reduce_add(x);\n'
+finds extensions cl/b.cl 'cl/b.cl:1' '#pragma OPENCL EXTENSION cl_khr_subgroups : enable\n'
+finds extensions cl/b.cl 'cl/b.cl:2: a kernel that declares no group' '\n__kernel void b(int b) {\n}\n'
+finds extensions cl/b.cl 'cl/b.cl:1: a kernel that declares no group' \
+  '__kernel __attribute__((b)) void\nb(int b) {\n}\n'
+finds extensions tests/lint/extensions.allow 'all kernels declare their group' 'cl/b.cl it was different once\n'
+finds extensions tests/lint/extensions.allow 'has no reason' 'cl/b.cl\n'
+fresh_tree
+printf '__kernel __attribute__((reqd_work_group_size(1, 1, 1))) void\nb(int b) {\n}\n' >cl/b.cl
+printf '#define K __kernel __attribute__((reqd_work_group_size(1, 1, 1))) void\n' >cl/b.clh
+printf '#if MICA_SUBGROUPS == 2\nb\n#elif MICA_SUBGROUPS\nx = sub_group_reduce_add(x);\n#endif\n' >cl/c.clh
+expect 0 extensions ''
 
 finds opencl src/nn/b.c 'src/nn/b.c:1' 'int b(void) { return clFinish(q); }\n'
+finds opencl src/nn/b.c 'src/nn/b.c:1' 'cl_int (*b)(cl_command_queue) = clFinish;\n'
 finds opencl src/runtime/b.c 'src/runtime/b.c:3' '/* clFinish(q) is\n * clFlush(q) and more */\nint b = clFinish(q);\n'
 finds opencl src/ir/b.c 'src/ir/b.c:1' '#include <CL/cl.h>\n'
 
@@ -90,6 +118,10 @@ finds hygiene src/base/b.c 'b.c:1: a tab' '\tint b;\n'
 finds hygiene cl/b.cl 'b.cl:1: trailing blanks' 'int b; \n'
 finds hygiene src/base/b.c 'a carriage return' 'int b;\r\n'
 finds hygiene src/base/b.c 'unfinished business' '/* TO''DO: more */\n'
+finds hygiene src/base/b.c 'unfinished business' '/* to''do: more */\n'
+finds hygiene src/base/b.c 'unfinished business' '/* HA''CK: it works */\n'
+finds hygiene tests/b.py 'b.py:1: a path of one machine' 'open("/ro''ot/x")\n'
+finds hygiene src/notes.md '151 columns' "$(lines 1 "$(printf '%0151d' 0)")\n"
 finds hygiene src/base/b.c 'a path of one machine' 'char *b = "/ho''me/me/x";\n'
 finds hygiene src/base/b.c 'no newline at its end' 'int b;'
 finds hygiene src/base/b.c '130 columns' "$(lines 1 "$(printf '%0130d' 0)")\n"
@@ -99,6 +131,7 @@ finds hygiene notes.txt 'notes.txt: does not belong at the root' 'x\n'
 for word in Of That Those Whether 'The same'; do
   finds words src/base/b.c "b.c:1: a comment begins with \"$word\"" "/* $word which. */\n"
 done
+finds words src/base/b.c 'b.c:1: a comment begins with "whether"' 'int b; /* whether it is. */\n'
 finds words src/base/b.h 'b.h:1: a comment begins' '/* base/b.h: Of which. */\n'
 finds words src/base/b.c 'b.c:3: a comment begins' '/* A sentence.\n *\n * Of which. */\n'
 finds words src/base/b.c 'b.c:1: a comment begins' 'int b; /* Of which. */\n'
@@ -133,6 +166,8 @@ describes() {
 }
 describes '' '/* base/b.c */\nOP(b)\n' "$descriptor" 0
 describes '' '/* base/b.c */\nOP(b)\n' '#define OP(label) const mica__op mica__op_##label\nOP(b)\n' 0
+describes '' '/* base/b.c */\nOP(b_c)\n' '#define OP(label) const mica__op mica__op_b_##label\nOP(c)\n' 0
+describes 'src/base/b.c does not define mica__op_b_k' '/* base/b.c */\nOP(b)\nOP(b_k)\n' "$descriptor/* k */\n"
 describes 'b has no file above it' 'OP(b)\n' "$descriptor"
 describes 'there is no src/base/c.c' '/* base/c.c */\nOP(b)\n' "$descriptor"
 describes 'src/base/a.c does not define mica__op_b' '/* base/a.c */\nOP(b)\n' "$descriptor"
@@ -148,7 +183,20 @@ expect 0 umbrella ''
 printf '#include <mica/queue.h>\n' >>include/mica/mica.h
 expect 1 umbrella 'the table of levels does not name queue'
 
+fresh_tree
+mkdir -p src/ops
+printf '/* base/b.c */\nOP(b)\n' >src/ops/ops.def
+printf '%b' "$descriptor" >src/base/b.c
+printf 'const mica__op mica__op_c = {0};\n' >src/ops/c.c
+expect 1 descriptors 'c of src/ops/c.c is not listed'
+
+printf 'MICA_API int mica_b(void);\n' >include/mica/b.h
+expect 1 contracts 'include/mica/b.h: no word about threads'
 finds sizes src/base/b.c 'src/base/b.c: 601 lines' "$(lines 601 'int b;')\n"
+finds sizes src/base/b.def 'src/base/b.def: 601 lines' "$(lines 601 'X(b)')\n"
+finds sizes src/base/b.h 'src/base/b.h:BIG: 81 lines' "#define BIG(b) \\\\\n$(lines 79 '  b \\\\')\n  b\n"
+finds sizes tests/b.sh 'tests/b.sh:big: 81 lines' "big() {\n$(lines 79 '  b')\n}\n"
+finds sizes src/base/b.c 'src/base/b.c:big: 81 lines' "MAKE(small)\nint big(int b) {\n$(lines 79 '  b++;')\n}\n"
 finds sizes cl/b.cl 'cl/b.cl: 401 lines' "$(lines 401 'int b;')\n"
 finds sizes src/base/b.c 'src/base/b.c:big: 81 lines' "int *big(int b,\n    int c) {\n$(lines 78 '  b++;')\n}\n"
 finds sizes cl/b.cl 'cl/b.cl:big: 81 lines' "__kernel void big(int b) {\n$(lines 79 '  b++;')\n}\n"

@@ -1,8 +1,9 @@
 #!/bin/sh
-# sh tests/lint/vendors.sh [ROOT]: a device's vendor is asked for by src/runtime/device.*, which finds it, core_model.*,
-# which knows cores, and kernel_desc.c, which holds it against the vendors of a variant. All others take a variant or a
-# number from these; they may name the vendor to people (mica_vendor_name). tests/lint/vendors.allow lists exceptions,
-# "<file> <reason>"; one that is no longer needed fails too.
+# sh tests/lint/vendors.sh [ROOT]: a device's vendor, by number, name or generation, is asked for by
+# src/runtime/device.*, which finds it, core_model.*, which knows cores, and kernel_desc.c, which holds it against the
+# vendors of a variant. All others take a variant or a number from these; they may name the vendor to people
+# (mica_vendor_name). tests/lint/vendors.allow lists exceptions, "<file> <reason>"; one that is no longer needed fails
+# too.
 set -eu
 cd "${1:-$(dirname "$0")/../..}"
 allow=tests/lint/vendors.allow
@@ -22,7 +23,11 @@ find src -name '*.[ch]' | grep -v '^src/runtime/\(device\.[ch]\|core_model\.[ch]
   {
     text = $0
     gsub(/mica_vendor_name\([^)]*\)/, "", text)
-    if (text !~ /(->|\.)vendor([^A-Za-z0-9_]|$)/ && text !~ /[=!]= *MICA_VENDOR_|case MICA_VENDOR_/) next
+    asked = text ~ /(->|\.)vendor([^A-Za-z0-9_]|$)/ || text ~ /([=!]=|>>) *MICA_VENDOR_|case MICA_VENDOR_/ ||
+            text ~ /compute_capability *[<>=!]/ ||
+            text ~ /str[a-z]*cmp\(.*"[^"]*(NVIDIA|AMD|Advanced Micro|Intel|Qualcomm|Mali|Apple)/ ||
+            text ~ /str(case)?str\(.*"[^"]*(NVIDIA|AMD|Advanced Micro|Intel|Qualcomm|Mali|Apple)/
+    if (!asked) next
     used[FILENAME] = 1
     if (!(FILENAME in allowed)) complain(FILENAME ":" FNR ": a test of the vendor is core_model.h'"'"'s: " $0)
   }

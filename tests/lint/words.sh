@@ -58,7 +58,7 @@ find "$@" -type f \( -name '*.[ch]' -o -name '*.in' -o -name '*.cl' -o -name '*.
   # The first words of a comment or of a paragraph of one; "file.h: " before them is its title.
   function check_opening(text) {
     sub(/^[ *]*([a-z_0-9\/<>.]+\.[a-z]+: )?/, "", text)
-    if (match(text, /^(Of|That|Those|Whether|The same)([^A-Za-z]|$)/))
+    if (match(text, /^(Of|That|Those|[Ww]hether|The same)([^A-Za-z]|$)/))
       complain("a comment begins with \"" substr(text, 1, RLENGTH - 1) "\"; begin with its subject")
   }
   # A line that lies in a comment from its beginning; `full` and `torn` are about the line before. A line
