@@ -26,41 +26,115 @@ static bool dtype_of(const char *descr, mica_dtype *dtype) {
   return false;
 }
 
-/* The text after 'key': in the header and after blanks; NULL if the key is absent. */
-static const char *value_of(const char *header, const char *key) {
-  char quoted[32];
-  snprintf(quoted, sizeof quoted, "'%s':", key);
-  const char *at = strstr(header, quoted);
-  if (!at) return NULL;
-  at += strlen(quoted);
-  return at + strspn(at, " ");
+/* --- the dictionary: what Python writes for strings, truth values and tuples of integers, in any order --- */
+
+static const char *skip_blanks(const char *at) { return at + strspn(at, " \t\r\n"); }
+
+/* Copies a text in either kind of quotes, without escapes, that has less than `room` bytes; the text after it, or
+ * NULL. */
+static const char *parse_string(const char *at, char *out, size_t room) {
+  const char quote = *at++;
+  const char *end = quote == '\'' || quote == '"' ? strchr(at, quote) : NULL;
+  if (!end || (size_t)(end - at) >= room || memchr(at, '\\', (size_t)(end - at))) return NULL;
+  memcpy(out, at, (size_t)(end - at));
+  out[end - at] = '\0';
+  return end + 1;
 }
 
-/* Parses "(3, 4)", "(3,)" or "()". */
-static bool parse_shape(const char *at, mica_shape *shape) {
-  if (!at || *at++ != '(') return false;
-  for (;;) {
-    at += strspn(at, " ,");
-    if (*at == ')') return true;
-    if (*at < '0' || *at > '9' || shape->rank == MICA_MAX_RANK) return false;
+/* Parses "(3, 4)", "(3,)" or "()"; Python 2 wrote "(3L, 4L)". The text after it, or NULL. */
+static const char *parse_shape(const char *at, mica_shape *shape) {
+  if (*at++ != '(') return NULL;
+  for (at = skip_blanks(at); *at != ')'; at = skip_blanks(at)) {
     int64_t dim = 0;
+    if (*at < '0' || *at > '9' || shape->rank == MICA_MAX_RANK) return NULL;
     for (; *at >= '0' && *at <= '9'; at++)
-      if (!mica__mul_i64(dim, 10, &dim) || __builtin_add_overflow(dim, *at - '0', &dim)) return false;
+      if (!mica__mul_i64(dim, 10, &dim) || __builtin_add_overflow(dim, *at - '0', &dim)) return NULL;
     shape->dim[shape->rank++] = dim;
+    at = skip_blanks(at + (*at == 'L'));
+    if (*at == ',')
+      at++;
+    else if (*at != ')' || shape->rank == 1) /* (3) is no tuple */
+      return NULL;
   }
+  return at + 1;
 }
 
-static mica_status parse_text(const char *name, const char *header, mica__npy *npy) {
+enum { DESCR, ORDER, SHAPE, KEYS };
+static const char *const keys[KEYS] = {"descr", "fortran_order", "shape"};
+
+/* The value of a key; *at moves behind it. */
+static mica_status parse_value(const char *name, int key, const char **at, mica__npy *npy) {
   char descr[16] = "";
-  const char *type = value_of(header, "descr"), *order = value_of(header, "fortran_order");
-  if (!type || sscanf(type, "'%15[^']'", descr) != 1 || !order)
-    return mica__fail(MICA_E_FORMAT, "%s: its header is no npy header", name);
-  if (!dtype_of(descr, &npy->dtype))
-    return mica__fail(MICA_E_FORMAT, "%s holds elements of type %s, which are not read", name, descr);
-  if (strncmp(order, "False", 5))
-    return mica__fail(MICA_E_FORMAT, "%s is in Fortran's order; numpy.ascontiguousarray makes it C's", name);
-  if (!parse_shape(value_of(header, "shape"), &npy->shape))
-    return mica__fail(MICA_E_FORMAT, "%s: its header has no shape of at most %d dimensions", name, MICA_MAX_RANK);
+  if (key == SHAPE) {
+    *at = parse_shape(*at, &npy->shape);
+    if (!*at)
+      return mica__fail(MICA_E_FORMAT, "%s: its header has no shape of at most %d dimensions", name, MICA_MAX_RANK);
+  } else if (key == ORDER) {
+    if (!strncmp(*at, "True", 4))
+      return mica__fail(MICA_E_FORMAT, "%s is in Fortran's order; numpy.ascontiguousarray makes it C's", name);
+    *at = strncmp(*at, "False", 5) ? NULL : *at + 5;
+    if (!*at) return mica__fail(MICA_E_FORMAT, "%s: its header's fortran_order is neither True nor False", name);
+  } else {
+    const char *end = parse_string(*at, descr, sizeof descr);
+    if (!end || !dtype_of(descr, &npy->dtype))
+      return mica__fail(MICA_E_FORMAT, "%s holds elements of type %.*s, which are not read", name,
+                        (int)(end ? end - *at : (int)strcspn(*at, "\n")), *at);
+    *at = end;
+  }
+  return MICA_OK;
+}
+
+/* One "'key': value" and its comma. */
+static mica_status parse_item(const char *name, const char **at, bool seen[KEYS], mica__npy *npy) {
+  char text[32] = "";
+  int key = 0;
+  const char *end = parse_string(*at, text, sizeof text);
+  end = end ? skip_blanks(end) : "";
+  if (*end != ':') return mica__fail(MICA_E_FORMAT, "%s: its header is no npy header", name);
+  while (key < KEYS && strcmp(keys[key], text) != 0) key++;
+  if (key == KEYS || seen[key])
+    return mica__fail(MICA_E_FORMAT, "%s: its header has %s '%s'", name,
+                      key == KEYS ? "the unknown key" : "two values of", text);
+  seen[key] = true;
+  *at = skip_blanks(end + 1);
+  MICA_TRY(parse_value(name, key, at, npy));
+  *at = skip_blanks(*at);
+  if (**at == ',')
+    *at = skip_blanks(*at + 1);
+  else if (**at != '}')
+    return mica__fail(MICA_E_FORMAT, "%s: its header is no npy header after '%s'", name, text);
+  return MICA_OK;
+}
+
+static mica_status parse_text(const char *name, const char *header, size_t length, mica__npy *npy) {
+  bool seen[KEYS] = {false};
+  const char *at = skip_blanks(header);
+  if (*at != '{' || strlen(header) != length) return mica__fail(MICA_E_FORMAT, "%s: its header is no npy header", name);
+  for (at = skip_blanks(at + 1); *at != '}';) MICA_TRY(parse_item(name, &at, seen, npy));
+  for (int key = 0; key < KEYS; key++)
+    if (!seen[key]) return mica__fail(MICA_E_FORMAT, "%s: its header has no '%s'", name, keys[key]);
+  if (*skip_blanks(at + 1)) return mica__fail(MICA_E_FORMAT, "%s: its header goes on after its dictionary", name);
+  return MICA_OK;
+}
+
+/* --- the file --- */
+
+/* Computes npy->bytes; the data is `have` bytes long. */
+static mica_status check_bytes(const char *name, const uint8_t *data, size_t have, mica__npy *npy) {
+  char text[MICA_SHAPE_TEXT];
+  bool fits = true;
+  npy->bytes = mica_dtype_size(npy->dtype);
+  for (int32_t i = 0; i < npy->shape.rank; i++)
+    fits = fits && (uint64_t)npy->shape.dim[i] <= SIZE_MAX &&
+           mica__mul_size(npy->bytes, (size_t)npy->shape.dim[i], &npy->bytes);
+  if (!fits || npy->bytes > have)
+    return mica__fail(MICA_E_FORMAT, "%s is truncated: %zu bytes of data for %s %s", name, have,
+                      mica_dtype_name(npy->dtype), mica_shape_format(npy->shape, text));
+  if (npy->bytes < have)
+    return mica__fail(MICA_E_FORMAT, "%s has %zu bytes after its %s %s", name, have - npy->bytes,
+                      mica_dtype_name(npy->dtype), mica_shape_format(npy->shape, text));
+  for (size_t i = 0; npy->dtype == MICA_BOOL && i < npy->bytes; i++)
+    if (data[i] > 1) return mica__fail(MICA_E_FORMAT, "%s: element %zu is %d; a bool is 0 or 1", name, i, data[i]);
   return MICA_OK;
 }
 
@@ -69,6 +143,9 @@ mica_status mica__npy_parse_header(const char *name, const void *content, size_t
   mica__npy found = {0};
   char header[MAX_HEADER + 1];
   if (size < 12 || memcmp(data, "\x93NUMPY", 6)) return mica__fail(MICA_E_FORMAT, "%s is no npy file", name);
+  if (data[6] < 1 || data[6] > 3 || data[7] != 0)
+    return mica__fail(MICA_E_FORMAT, "%s is of version %d.%d of the format; 1.0 to 3.0 are read", name, data[6],
+                      data[7]);
   size_t prefix = data[6] == 1 ? 10 : 12;
   size_t length = (size_t)data[8] | (size_t)data[9] << 8;
   if (data[6] > 1) length |= (size_t)data[10] << 16 | (size_t)data[11] << 24;
@@ -76,19 +153,9 @@ mica_status mica__npy_parse_header(const char *name, const void *content, size_t
   if (length > MAX_HEADER) return mica__fail(MICA_E_FORMAT, "%s: a header of %zu bytes", name, length);
   memcpy(header, data + prefix, length);
   header[length] = '\0';
-  MICA_TRY(parse_text(name, header, &found));
-  size_t have = size - prefix - length;
-  bool fits = true;
-  found.bytes = mica_dtype_size(found.dtype);
-  for (int32_t i = 0; i < found.shape.rank; i++)
-    fits = fits && (uint64_t)found.shape.dim[i] <= SIZE_MAX &&
-           mica__mul_size(found.bytes, (size_t)found.shape.dim[i], &found.bytes);
-  if (!fits || found.bytes > have) {
-    char text[MICA_SHAPE_TEXT];
-    return mica__fail(MICA_E_FORMAT, "%s is truncated: %zu bytes of data for %s %s", name, have,
-                      mica_dtype_name(found.dtype), mica_shape_format(found.shape, text));
-  }
+  MICA_TRY(parse_text(name, header, length, &found));
   found.offset = prefix + length;
+  MICA_TRY(check_bytes(name, data + found.offset, size - found.offset, &found));
   *npy = found;
   return MICA_OK;
 }

@@ -16,7 +16,8 @@ typedef struct mica__npy {
   size_t offset, bytes;
 } mica__npy;
 
-/* Reads the header of a file's content; MICA_E_FORMAT names the file and says what is no npy, not read, or cut off. */
+/* Reads the header of a file's content, whose rest must be the elements; MICA_E_FORMAT names the file and says what is
+ * no npy, not read, cut off or too much. */
 mica_status mica__npy_parse_header(const char *name, const void *content, size_t size, mica__npy *npy);
 
 /* The longest header that is written. */

@@ -89,6 +89,73 @@ START_TEST(what_cannot_be_is_refused) {
 }
 END_TEST
 
+/* Headers, and a part of the sentence for those that are refused; the data are six bytes. */
+static const struct {
+  const char *header, *sentence;
+} headers[] = {
+    {"{'descr': '|u1', 'fortran_order': False, 'shape': (2, 3), }", NULL},
+    {"{\"shape\":(2,3,),\"fortran_order\":False,\"descr\":\"|u1\"}\n", NULL},
+    {" { 'shape' : ( 6L , ) , 'descr' : '|u1' , 'fortran_order' : False } \n", NULL},
+    {"{'descr': '|u1', 'fortran_order': False, 'shape': (2, 4), }", "truncated: 6 bytes"},
+    {"{'descr': '|u1', 'fortran_order': False, 'shape': (5,), }", "has 1 bytes after its u8 (5)"},
+    {"{'descr': '|u1', 'fortran_order': False, 'shape': (6,), 'shape': (2,), }", "two values of 'shape'"},
+    {"{'descr': '|u1', 'fortran_order': False, 'x': '\\'shape\\': (9, 9)', 'shape': (6,), }", "unknown key 'x'"},
+    {"{'descr': \"'shape': (9, 9)\", 'fortran_order': False, 'shape': (6,), }", "elements of type \"'shape': (9, 9)\""},
+    {"{'descr': [('a', '<i2')], 'fortran_order': False, 'shape': (6,), }", "elements of type [('a', '<i2')]"},
+    {"{'descr': '|u1', 'fortran_order': False, }", "no 'shape'"},
+    {"{'fortran_order': False, 'shape': (6,), }", "no 'descr'"},
+    {"{'descr': '|u1', 'fortran_order': 0, 'shape': (6,), }", "neither True nor False"},
+    {"{'descr': '|u1', 'fortran_order': True, 'shape': (6,), }", "Fortran"},
+    {"{'descr': '|u1', 'fortran_order': False, 'shape': (6), }", "no shape"},
+    {"{'descr': '|u1', 'fortran_order': False, 'shape': (-6,), }", "no shape"},
+    {"{'descr': '|u1', 'fortran_order': False, 'shape': (,), }", "no shape"},
+    {"{'descr': '|u1', 'fortran_order': False, 'shape': (1, 1, 1, 1, 1, 1, 1, 1, 6), }", "at most 8 dimensions"},
+    {"{'descr': '|u1', 'fortran_order': False, 'shape': (99999999999999999999,), }", "no shape"},
+    {"{'descr': '|u1', 'fortran_order': False, 'shape': (6,), } x", "goes on after its dictionary"},
+    {"{'descr': '|u1' 'fortran_order': False, 'shape': (6,), }", "no npy header after 'descr'"},
+    {"'descr': '|u1'", "no npy header"},
+    {"{'descr': '|u1', 'fortran_order': False, 'shape': (6,), ", "no npy header"},
+    {"", "no npy header"},
+};
+#define HEADERS ((int)(sizeof headers / sizeof *headers))
+
+START_TEST(headers_are_dictionaries) {
+  char file[256] = "\x93NUMPY\x01";
+  size_t n = strlen(headers[_i].header);
+  mica_dtype dtype;
+  mica_shape shape;
+  void *data = NULL;
+  file[8] = (char)n;
+  memcpy(file + 10, headers[_i].header, n);
+  memcpy(file + 10 + n, "abcdef", 6);
+  files_write("f.npy", file, 10 + n + 6);
+  if (headers[_i].sentence) {
+    ck_failed(mica_npy_read(files_path("f.npy"), &dtype, &shape, &data), MICA_E_FORMAT, headers[_i].sentence);
+    return;
+  }
+  ck_ok(mica_npy_read(files_path("f.npy"), &dtype, &shape, &data));
+  ck_assert_int_eq(dtype, MICA_U8);
+  ck_assert_mem_eq(data, "abcdef", 6);
+  mica_free(data);
+}
+END_TEST
+
+START_TEST(versions_and_bools_are_looked_at) {
+  char file[256];
+  mica_dtype dtype;
+  mica_shape shape;
+  void *data = NULL;
+  size_t bytes = numpy_file("|b1", "(3,)", flags, sizeof flags, file);
+  file[130] = 2;
+  files_write("g.npy", file, bytes);
+  ck_failed(mica_npy_read(files_path("g.npy"), &dtype, &shape, &data), MICA_E_FORMAT,
+            "element 2 is 2; a bool is 0 or 1");
+  file[6] = file[7] = 9;
+  files_write("g.npy", file, bytes);
+  ck_failed(mica_npy_read(files_path("g.npy"), &dtype, &shape, &data), MICA_E_FORMAT, "version 9.9");
+}
+END_TEST
+
 Suite *test_suite(void) {
   Suite *suite = suite_create("npy");
   TCase *tests = tcase_create("npy");
@@ -96,6 +163,8 @@ Suite *test_suite(void) {
   tcase_add_loop_test(tests, files_are_numpys, 0, ARRAYS);
   tcase_add_loop_test(tests, files_come_back, 0, ARRAYS);
   tcase_add_test(tests, what_cannot_be_is_refused);
+  tcase_add_loop_test(tests, headers_are_dictionaries, 0, HEADERS);
+  tcase_add_test(tests, versions_and_bools_are_looked_at);
   suite_add_tcase(suite, tests);
   return suite;
 }
