@@ -203,9 +203,11 @@ static int tune(const cli_command *self, const struct values *values, const mica
   if (values->json) {
     int printed = cli_json_print(&json, self);
     if (status == CLI_OK) status = printed;
-  } else if (status == CLI_OK) {
+  } else if (status == CLI_OK && *mica_engine_cache_dir(engine)) {
     printf("kept in %s\n", mica_engine_cache_dir(engine));
   }
+  if (status == CLI_OK && !*mica_engine_cache_dir(engine))
+    fprintf(stderr, "mica tune: nothing is kept, for there is no cache directory (MICA_CACHE_DIR is empty)\n");
   return status;
 }
 
@@ -239,6 +241,16 @@ static bool find_op(const char *name, mica_tunable *tunable) {
 static int run(const cli_command *self, const void *given) {
   const struct values *values = given;
   mica_tunable tunable = {0};
+  const char *lost = values->shapes ? "shapes" : values->shape ? "shape" : values->budget ? "budget" : NULL;
+  if (!lost && values->device && !values->worker) lost = "device";
+  if (!values->op && !values->worker && lost) {
+    cli_fail(self, "--%s is for an op to tune; mica tune lists them", lost);
+    return CLI_USAGE;
+  }
+  if (values->shapes && values->shape) {
+    cli_fail(self, "--shapes and --shape are two ways to say the same");
+    return CLI_USAGE;
+  }
   if (!values->op && !values->worker) return list_ops(values->json, self);
   if (values->op && !find_op(values->op, &tunable)) {
     cli_fail(self, "%s cannot be tuned; mica tune lists what can", values->op);

@@ -18,6 +18,16 @@ run tune gemm --budget soon
 ends 2 '' '*seconds*'
 run tune gemm --shape 1,2
 ends 1 '*' 'mica tune: *is no matrix product*'
+for shape in fwd,n1,c4,h8x8,k4,r3x3x3 n1,n2,fwd,c4,h8,k4 fwd,n1,c4,h8,k4,s0 fwd,n1,c4,h8,k4,d0 fwd,n1,c4,h8,k4,r0; do
+  run tune conv --shape $shape
+  ends 1 '*' "mica tune: \"$shape\" is no convolution*"
+done
+for option in --device=bogus --shape=1,1,1 --shapes=x --budget=1; do
+  run tune $option
+  ends 2 '' "*${option%%=*} is for an op to tune*"
+done
+run tune gemm --shape 8,8,8 --shapes x
+ends 2 '' '*two ways to say the same*'
 run tune gemm --shapes /nonexistent
 ends 1 '*' 'mica tune: cannot read /nonexistent'
 
@@ -41,4 +51,9 @@ holds problems.0.wrong 0
 grep -q '^best.conv bwd_data f32 n2 g1 c8 k8' "$MICA_CACHE_DIR"/tuning/*.txt || fault 'no convolution was kept'
 run tune gemm --shape 8,8,8 --budget 1
 ends 0 '*m8 n8 k8*kept in*' ''
+MICA_CACHE_DIR='' run tune gemm --shape 8,8,8 --budget 1
+ends 0 '*m8 n8 k8*' '*nothing is kept*'
+case $out in *'kept in'*) fault 'something is said to be kept' ;; esac
+MICA_CACHE_DIR=/proc/none run tune gemm --shape 8,8,8 --budget 1
+ends 1 '*m8 n8 k8*' 'mica tune: *cannot make*/proc/none*'
 exit "$failed"

@@ -19,7 +19,8 @@ typedef struct shape {
   mica_dtype dtype;
   int64_t n, c, k, groups;
   int64_t in[3], filter[3], stride[3], pad[3], dilation[3], out[3];
-  int rank;
+  int rank, most_extents; /* of the image, and of what else has a number for each dimension */
+  unsigned given;         /* bit k: field k of parse_word */
   bool has_out;
 } shape;
 
@@ -28,7 +29,7 @@ typedef struct conv_trial {
   mica__conv conv;
 } conv_trial;
 
-/* H, HxW or DxHxW into the last of three; how many dimensions that says, 0 for none. */
+/* H, HxW or DxHxW into the last of three; how many dimensions that says (two by one number), 0 for none. */
 static int parse_extent(const char *at, int64_t extent[3]) {
   int64_t values[3];
   int count = 0;
@@ -58,12 +59,19 @@ static bool parse_word(const char *word, shape *s) {
                 {'d', NULL, s->dilation}, {'o', NULL, s->out}};
   for (size_t i = 0; i < sizeof fields / sizeof *fields; i++) {
     if (word[0] != fields[i].letter) continue;
-    int64_t extent[3] = {0};
-    int count = parse_extent(word + 1, fields[i].extent ? fields[i].extent : extent);
-    if (word[0] == 'h') s->rank = count;
+    int64_t extent[3] = {1, 1, 1}, *to = fields[i].extent;
+    int count = parse_extent(word + 1, extent);
+    for (int k = 0; k < 3 && to; k++)
+      if (k >= 3 - count) to[k] = extent[k];
+    if (word[0] == 'h')
+      s->rank = count;
+    else if (to && count > s->most_extents)
+      s->most_extents = count;
     if (word[0] == 'o') s->has_out = true;
     if (fields[i].one) *fields[i].one = extent[2];
-    return count > 0 && (fields[i].extent || (!strchr(word, 'x') && extent[2] > 0));
+    bool again = s->given >> i & 1, zero = word[0] != 'p' && mica__product3(extent) == 0;
+    s->given |= 1u << i;
+    return count > 0 && !again && !zero && (to || !strchr(word, 'x'));
   }
   return false;
 }
@@ -83,8 +91,8 @@ static mica_status parse_shape(const char *text, shape *s) {
     at += n;
     if (*at == ',') good = good && *++at;
   }
-  good = good && s->pass != MICA__CONV_PASSES && s->n && s->c && s->k && s->rank && s->c % s->groups == 0 &&
-         s->k % s->groups == 0 && mica__product3(s->in) > 0;
+  good = good && s->pass != MICA__CONV_PASSES && s->n && s->c && s->k && s->rank && s->most_extents <= s->rank &&
+         s->c % s->groups == 0 && s->k % s->groups == 0;
   return good ? MICA_OK : mica__fail(MICA_E_FORMAT, "\"%s\" is no convolution; " SYNTAX " is", text);
 }
 
