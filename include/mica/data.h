@@ -76,6 +76,13 @@ typedef struct mica_dataset_config {
    * or "target", else the last. */
   const char *label_column;
   bool regression; /* CSV and npy: labels are numbers, not classes */
+  /* CSV: kinds of columns that its cells do not tell: "user=class,year=class,note=text"; number, class, text or time.
+   * Without it numbers are numbers, and texts classes where few differ, else texts. */
+  const char *kinds;
+  bool fill_missing; /* CSV: the mean of its column stands for a missing number (empty, ?, NA), else an error */
+  /* Bytes of a file that are kept in memory; samples of a larger one are read from it when they are needed. 0: a
+   * quarter of the machine's memory, 1 GiB at most. Files in gzip are always unpacked into memory. */
+  uint64_t memory;
 } mica_dataset_config;
 
 /* Opens the dataset at path, gzipped or not; config may be NULL.
@@ -90,7 +97,11 @@ typedef struct mica_dataset_config {
  *   an IDX file of inputs           the labels' file is named alike, with "labels" for "images" and "idx1" for "idx3"
  *   a CIFAR binary file             CIFAR-10 or CIFAR-100 (fine labels), told apart by its size
  *   an npy file x*.npy              the labels are in y*.npy
- *   any other file                  CSV: numbers parted by , ; or tabs, the label a number or a text
+ *   any other file                  CSV: cells parted by , ; or tabs, quoted where they hold such or a line's end; the
+ *                                   first line may hold names. Its numbers but the label are the column "x", classes,
+ *                                   texts and dates columns by their names. A label that is a number is its class, or
+ *                                   where it is not whole or negative (and more than a few differ) to be predicted.
+ *                                   With `like` columns are found by their names, and the label may be absent
  *
  * MICA_E_NOT_FOUND when nothing is there or not this part of it, MICA_E_FORMAT, naming file and reason, when it is
  * truncated, of a wrong kind, empty, or holds a label out of range; MICA_E_UNSUPPORTED when the build lacks libdeflate,
@@ -173,6 +184,8 @@ MICA_API size_t mica_dataset_column_index(const mica_dataset *dataset, const cha
 /* The name of a class of a CLASS, CLASSES or MASK column: its number where it has none. NULL for no class. Lives as
  * long as the dataset. */
 MICA_API const char *mica_dataset_column_class(const mica_dataset *dataset, size_t column, int32_t class_index);
+/* The name that a number of a row has in a table's header: of column "x". NULL where it has none. */
+MICA_API const char *mica_dataset_number_name(const mica_dataset *dataset, size_t column, int64_t index);
 /* The first dimension of a sample of a ragged column; of others dim[0] of its shape, 1 for a scalar. Any thread. */
 MICA_API MICA_CHECKED mica_status mica_dataset_length(const mica_dataset *dataset, size_t column, uint64_t sample,
                                                       int64_t *length);

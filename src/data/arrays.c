@@ -1,14 +1,11 @@
 /* Datasets of two arrays, inputs and labels, as IDX and npy files hold them. */
 #include "base/element.h"
-#include "data/dataset.h"
+#include "base/npy.h"
+#include "base/text.h"
+#include "data/source.h"
 
 #include <stdlib.h>
 #include <string.h>
-
-uint8_t *mica__elements_align(uint8_t *content, size_t header, size_t bytes) {
-  if (header % sizeof(double) == 0) return content + header;
-  return memmove(content, content + header, bytes);
-}
 
 /* The shape of one input: (N, F) rows, (N, H, W) grey pictures, (N, C, H, W) pictures. */
 static mica_status input_shape(const char *name, mica_shape all, mica_shape *one) {
@@ -42,14 +39,13 @@ static mica_status take_inputs(mica__store *store, const mica__array *inputs, ui
   return mica__store_own(store, converted, free);
 }
 
-mica_status mica__arrays_join(mica__array inputs, uint8_t *content, const mica__array *labels,
-                              const mica_dataset_config *config, mica__store *store) {
+/* Adds labels to as many inputs. */
+static mica_status add_labels(mica__store *store, const mica__array *labels, const mica_dataset_config *config) {
   char text[MICA_SHAPE_TEXT];
-  MICA_TRY(take_inputs(store, &inputs, content));
   bool column = labels->shape.rank == 1 || (labels->shape.rank == 2 && labels->shape.dim[1] == 1);
-  if (!column || labels->shape.dim[0] != inputs.shape.dim[0])
+  if (!column || labels->shape.dim[0] != (int64_t)store->count)
     return mica__fail(MICA_E_FORMAT, "%s holds %lld inputs, its labels are of shape %s", store->name,
-                      (long long)inputs.shape.dim[0], mica_shape_format(labels->shape, text));
+                      (long long)store->count, mica_shape_format(labels->shape, text));
   if (!config->regression && mica_dtype_kind_of(labels->dtype) == MICA_DTYPE_KIND_FLOAT)
     return mica__fail(MICA_E_FORMAT, "%s: labels of type %s are no classes", store->name,
                       mica_dtype_name(labels->dtype));
@@ -61,3 +57,139 @@ mica_status mica__arrays_join(mica__array inputs, uint8_t *content, const mica__
     targets[i] = (float)mica__element_get(labels->dtype, labels->elements, (int64_t)i);
   return mica__store_add_targets(store, targets);
 }
+
+mica_status mica__arrays_join(mica__array inputs, uint8_t *content, const mica__array *labels,
+                              const mica_dataset_config *config, mica__store *store) {
+  MICA_TRY(take_inputs(store, &inputs, content));
+  return add_labels(store, labels, config);
+}
+
+/* --- files --- */
+
+/* The longest header of a file of either format, and what stands before it. */
+#define HEADER_BYTES (65536 + 64)
+
+/* Adds inputs that stay in their file. */
+static mica_status map_inputs(mica__store *store, const char *path, bool npy) {
+  uint8_t *begin = malloc(HEADER_BYTES);
+  uint64_t size = 0;
+  size_t offset = 0;
+  mica__array inputs = {0};
+  mica__npy header;
+  mica_status status = begin ? mica__file_begin(path, begin, HEADER_BYTES, &size) : mica__fail_nomem(path);
+  if (status == MICA_OK && npy) {
+    status = mica__npy_parse_header(path, begin, (size_t)size, &header);
+    if (status == MICA_OK) inputs.dtype = header.dtype, inputs.shape = header.shape, offset = header.offset;
+  } else if (status == MICA_OK) {
+    status = mica__idx_parse_header(path, begin, (size_t)size, &inputs, &offset);
+  }
+  free(begin);
+  mica__column *column = NULL;
+  mica_shape shape;
+  MICA_TRY(status);
+  MICA_TRY(input_shape(store->name, inputs.shape, &shape));
+  MICA_TRY(mica__store_set_count(store, (uint64_t)inputs.shape.dim[0]));
+  const bool kept = inputs.dtype == MICA_U8 || inputs.dtype == MICA_F32;
+  MICA_TRY(mica__store_add_input(store, kept ? inputs.dtype : MICA_F32, shape, &column));
+  const size_t stride = column->bytes / mica_dtype_size(column->about.dtype) * mica_dtype_size(inputs.dtype);
+  return mica__store_map(store, column, path, &(mica__file_rows){offset, stride, inputs.dtype, !npy});
+}
+
+/* Replaces the last `old` of the text by `new` of the same length; false if there is none. */
+static bool replace_last(char *text, const char *old, const char *new) {
+  char *found = NULL;
+  for (char *at = text; (at = strstr(at, old)); at++) found = at;
+  if (found) memcpy(found, new, strlen(new)); /* NOLINT(bugprone-not-null-terminated-result) */
+  return found != NULL;
+}
+
+/* The path of the labels of a file of inputs. */
+static mica_status labels_of(const char *path, bool npy, char **labels) {
+  char *name = mica__strdup(path);
+  if (!name) return mica__fail_nomem(path);
+  char *slash = strrchr(name, '/'), *base = slash ? slash + 1 : name;
+  bool renamed = false;
+  if (npy && (base[0] == 'x' || base[0] == 'X')) {
+    base[0] = 'y';
+    renamed = true;
+  } else if (!npy) {
+    renamed = replace_last(base, "images", "labels");
+    replace_last(base, "idx3", "idx1");
+  }
+  if (!renamed) {
+    free(name);
+    return mica__fail(MICA_E_FORMAT, "%s holds inputs; where their labels are, its name does not say (%s)", path,
+                      npy ? "x... for inputs, y... for labels" : "...images... for inputs, ...labels... for labels");
+  }
+  *labels = name;
+  return MICA_OK;
+}
+
+static mica_status parse_array(const char *path, uint8_t *content, size_t size, bool npy, mica__array *array) {
+  return npy ? mica__npy_parse(path, content, size, array) : mica__idx_parse(path, content, size, array);
+}
+
+/* Reads inputs into memory, or leaves them in their file. */
+static mica_status read_inputs(const char *path, bool npy, const mica_dataset_config *config, mica__store *store) {
+  uint8_t *content = NULL;
+  size_t size = 0;
+  mica__array inputs = {0};
+  if (mica__stays_in_file(path, config)) return map_inputs(store, path, npy);
+  MICA_TRY(mica__content_read(path, &content, &size));
+  mica_status status = parse_array(path, content, size, npy, &inputs);
+  if (status == MICA_OK) return take_inputs(store, &inputs, content);
+  free(content);
+  return status;
+}
+
+/* Reads inputs, and labels from the file that belongs to them. */
+static mica_status open_arrays(const char *path, bool npy, const mica_dataset_config *config, mica__store *store) {
+  char *labels_path = NULL;
+  uint8_t *content = NULL;
+  size_t size = 0;
+  mica__array labels = {0};
+  MICA_TRY(read_inputs(path, npy, config, store));
+  MICA_TRY(labels_of(path, npy, &labels_path));
+  mica_status status = mica__content_read(labels_path, &content, &size);
+  if (status == MICA_OK) status = parse_array(labels_path, content, size, npy, &labels);
+  if (status == MICA_OK) status = add_labels(store, &labels, config);
+  free(labels_path);
+  free(content);
+  return status;
+}
+
+static bool is_idx_part(mica_part part, const char *name, const char *rest) {
+  (void)part, (void)name;
+  return rest && !strncmp(rest, "-images", 7);
+}
+
+static bool is_idx_file(const char *path, const uint8_t *begin, size_t size) {
+  return strstr(path, "-idx") || (size >= 4 && !begin[0] && !begin[1] && begin[2] >= 8 && begin[2] <= 14 &&
+                                  begin[3] >= 1 && begin[3] <= MICA_MAX_RANK);
+}
+
+static mica_status open_idx(const char *const *paths, size_t count, const mica_dataset_config *config,
+                            mica__store *store) {
+  (void)count;
+  return open_arrays(paths[0], false, config, store);
+}
+
+static bool is_npy_part(mica_part part, const char *name, const char *rest) {
+  static const char *const words[] = {"train", "val", "test"};
+  (void)rest;
+  return (name[0] == 'x' || name[0] == 'X') && name[1] == '_' && !strncmp(name + 2, words[part], strlen(words[part])) &&
+         mica__name_ends(name, ".npy");
+}
+
+static bool is_npy_file(const char *path, const uint8_t *begin, size_t size) {
+  return mica__name_ends(path, ".npy") || (size >= 6 && !memcmp(begin, "\x93NUMPY", 6));
+}
+
+static mica_status open_npy(const char *const *paths, size_t count, const mica_dataset_config *config,
+                            mica__store *store) {
+  (void)count;
+  return open_arrays(paths[0], true, config, store);
+}
+
+const mica__source mica__source_idx = {.is_part = is_idx_part, .is_file = is_idx_file, .open = open_idx};
+const mica__source mica__source_npy = {.is_part = is_npy_part, .is_file = is_npy_file, .open = open_npy};

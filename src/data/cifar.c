@@ -1,8 +1,10 @@
 /* CIFAR's binary files are records of a label (CIFAR-100: a coarse and a fine one) and 32 x 32 bytes each of red, green
  * and blue. */
-#include "data/dataset.h"
+#include "base/checked.h"
+#include "data/source.h"
 
 #include <stdlib.h>
+#include <string.h>
 
 #define PIXELS (3 * 32 * 32)
 
@@ -33,3 +35,39 @@ mica_status mica__cifar_parse(const char *name, uint8_t *content, size_t size, c
   MICA_TRY(mica__store_add_labels(store, read, classes));
   return mica__column_name_classes(mica__store_find(store, "label"), names10, 10);
 }
+
+static bool is_part(mica_part part, const char *name, const char *rest) {
+  (void)part, (void)name;
+  return rest && mica__name_ends(rest, ".bin");
+}
+
+static bool is_file(const char *path, const uint8_t *begin, size_t size) {
+  (void)begin, (void)size;
+  return mica__name_ends(path, ".bin");
+}
+
+/* Reads the files one after the other into one content. */
+static mica_status open_files(const char *const *paths, size_t count, const mica_dataset_config *config,
+                              mica__store *store) {
+  uint8_t *all = NULL;
+  size_t total = 0;
+  mica_status status = MICA_OK;
+  for (size_t i = 0; status == MICA_OK && i < count; i++) {
+    uint8_t *content = NULL, *grown = NULL;
+    size_t size = 0, sum = 0;
+    status = mica__content_read(paths[i], &content, &size);
+    if (status == MICA_OK && (!mica__add_size(total, size, &sum) || !(grown = realloc(all, sum + 1))))
+      status = mica__fail_nomem(paths[i]);
+    if (grown) {
+      memcpy(grown + total, content, size);
+      all = grown;
+      total = sum;
+    }
+    free(content);
+  }
+  if (status == MICA_OK) return mica__cifar_parse(store->name, all, total, config, store);
+  free(all);
+  return status;
+}
+
+const mica__source mica__source_cifar = {.is_part = is_part, .is_file = is_file, .many = true, .open = open_files};

@@ -29,6 +29,12 @@ const char *mica_dataset_column_class(const mica_dataset *dataset, size_t column
                                                                                     : NULL;
 }
 
+const char *mica_dataset_number_name(const mica_dataset *dataset, size_t column, int64_t index) {
+  if (column >= dataset->store->column_count) return NULL;
+  const mica__column *from = &dataset->store->columns[column];
+  return from->part_names && index >= 0 && index < from->about.shape.dim[0] ? from->part_names[index] : NULL;
+}
+
 static mica_status check_sample(const mica_dataset *dataset, size_t column, uint64_t sample) {
   if (!dataset || column >= dataset->store->column_count)
     return mica__fail(MICA_E_INVALID, "a dataset has no column of number %zu", column);

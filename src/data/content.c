@@ -118,3 +118,8 @@ mica_status mica__content_read(const char *path, uint8_t **data, size_t *size) {
   mica__file_unmap(raw, raw_size);
   return packed ? status : mica__file_read(path, data, size);
 }
+
+uint8_t *mica__elements_align(uint8_t *content, size_t header, size_t bytes) {
+  if (header % sizeof(double) == 0) return content + header;
+  return memmove(content, content + header, bytes);
+}

@@ -20,9 +20,10 @@ typedef struct mica__column {
   void *user;
   mica_status (*read)(void *user, uint64_t sample, void *data, size_t bytes);
   mica_status (*length)(void *user, uint64_t sample, int64_t *length);
-  bool foreign;        /* the functions are the caller's: failures get a sentence, classes are checked */
-  const uint32_t *map; /* the sample in the column of each of the store's; NULL: the same */
-  char **class_names;  /* NULL until mica__store_number_classes */
+  bool foreign;                  /* the functions are the caller's: failures get a sentence, classes are checked */
+  const uint32_t *map;           /* the sample in the column of each of the store's; NULL: the same */
+  char **class_names;            /* of a column with classes, once the store is a dataset */
+  const char *const *part_names; /* of each number of a row; NULL: they have none */
 } mica__column;
 
 /* What a store releases with itself. */
@@ -39,7 +40,8 @@ typedef struct mica__store {
   uint64_t count;
   mica__column *columns;
   size_t column_count;
-  size_t input, label; /* the columns that stand for both; column_count where there is none */
+  const struct mica__schema *schema; /* of a table as text (data/table.h) */
+  size_t input, label;               /* the columns that stand for both; column_count where there is none */
   mica__owned *owned;
   size_t owned_count;
 } mica__store;
@@ -126,7 +128,10 @@ typedef struct mica__array {
   uint8_t *elements;
 } mica__array;
 
-/* IDX: two zero bytes, a type, a rank, the dimensions (big-endian), the elements (big-endian, byte-swapped here). */
+/* IDX: two zero bytes, a type, a rank, the dimensions (big-endian), the elements (big-endian, byte-swapped here). Of
+ * the header the content may hold the first 36 bytes alone; *offset gets where the elements begin. */
+mica_status mica__idx_parse_header(const char *name, const uint8_t *content, size_t size, mica__array *array,
+                                   size_t *offset);
 mica_status mica__idx_parse(const char *name, uint8_t *content, size_t size, mica__array *array);
 /* NumPy's npy, of little-endian elements in C order. */
 mica_status mica__npy_parse(const char *name, uint8_t *content, size_t size, mica__array *array);
@@ -134,9 +139,21 @@ mica_status mica__npy_parse(const char *name, uint8_t *content, size_t size, mic
 /* Moves the bytes at the end of a file's header to an address that elements of any type may have. */
 uint8_t *mica__elements_align(uint8_t *content, size_t header, size_t bytes);
 
-/* Samples of a text of numbers and labels, which a NUL ends; content is not kept. */
-mica_status mica__csv_parse(const char *name, const char *content, size_t size, const mica_dataset_config *config,
-                            mica__store *store);
+/* True if so large a file is read sample by sample, as config->memory says; gzip files never are. */
+bool mica__stays_in_file(const char *path, const mica_dataset_config *config);
+/* Reads `size` bytes; MICA_E_IO where the file has become shorter. */
+mica_status mica__file_read_at(const char *name, int file, uint64_t offset, void *data, size_t size);
+/* Reads the first bytes of a file, zeros behind its end; *size gets all that it has. */
+mica_status mica__file_begin(const char *path, void *bytes, size_t capacity, uint64_t *size);
+/* Samples in a file: the first at `offset`, others `stride` bytes apart. */
+typedef struct mica__file_rows {
+  uint64_t offset;
+  size_t stride;
+  mica_dtype dtype; /* u8, f32, or what becomes f32 */
+  bool big_endian;
+} mica__file_rows;
+/* Has a column read its samples from there. MICA_E_FORMAT where the file is too short for them. */
+mica_status mica__store_map(mica__store *store, mica__column *column, const char *path, const mica__file_rows *rows);
 
 /* Samples of a content of CIFAR-10 or CIFAR-100 records, which the store takes over. */
 mica_status mica__cifar_parse(const char *name, uint8_t *content, size_t size, const mica_dataset_config *config,

@@ -1,16 +1,10 @@
 /* Folders of pictures, one folder a class. */
 #include "base/text.h"
-#include "data/dataset.h"
 #include "data/image.h"
+#include "data/source.h"
 
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
-
-static bool is_folder(const char *path) {
-  struct stat about;
-  return stat(path, &about) == 0 && S_ISDIR(about.st_mode);
-}
 
 /* The files of a folder's pictures, and what they are brought to; the column's `user`. */
 typedef struct pictures {
@@ -81,7 +75,7 @@ static mica_status add_classes(pictures *p, const char *path, const mica__names 
     int32_t label = 0;
     mica__text_addf(&folder, "%s/%s", path, names->names[i]);
     status = mica__text_status(&folder);
-    if (status == MICA_OK && is_folder(folder.data)) {
+    if (status == MICA_OK && mica__is_folder(folder.data)) {
       char *name = mica__name_printable(names->names[i]);
       status = name ? class_of(config, path, name, *classes, &label) : mica__fail_nomem("names of classes");
       if (status == MICA_OK) status = add_class(p, folder.data, label);
@@ -176,3 +170,15 @@ mica_status mica__folder_read(const char *path, const mica_dataset_config *confi
   mica__names_free(&names);
   return status;
 }
+
+static bool is_part(mica_part part, const char *name, const char *rest) {
+  return rest && (!*rest || (part == MICA_PART_VALIDATION && !strcmp(name, "validation")));
+}
+
+static mica_status open_folder(const char *const *paths, size_t count, const mica_dataset_config *config,
+                               mica__store *store) {
+  (void)count;
+  return mica__folder_read(paths[0], config, store);
+}
+
+const mica__source mica__source_pictures = {.is_part = is_part, .is_folder = mica__is_folder, .open = open_folder};

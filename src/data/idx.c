@@ -25,7 +25,8 @@ static void swap_bytes(uint8_t *elements, size_t count, size_t width) {
     }
 }
 
-mica_status mica__idx_parse(const char *name, uint8_t *content, size_t size, mica__array *array) {
+mica_status mica__idx_parse_header(const char *name, const uint8_t *content, size_t size, mica__array *array,
+                                   size_t *offset) {
   mica__array found = {0};
   if (size < 4) return mica__fail(MICA_E_FORMAT, "%s is truncated: %zu bytes", name, size);
   if (content[0] || content[1] || !dtype_of(content[2], &found.dtype))
@@ -50,8 +51,18 @@ mica_status mica__idx_parse(const char *name, uint8_t *content, size_t size, mic
   }
   if (bytes < size - header)
     return mica__fail(MICA_E_FORMAT, "%s: %zu bytes after the last element", name, size - header - bytes);
+  *offset = header;
+  *array = found;
+  return MICA_OK;
+}
+
+mica_status mica__idx_parse(const char *name, uint8_t *content, size_t size, mica__array *array) {
+  mica__array found = {0};
+  size_t header = 0;
+  MICA_TRY(mica__idx_parse_header(name, content, size, &found, &header));
+  const size_t width = mica_dtype_size(found.dtype), bytes = size - header;
   found.elements = mica__elements_align(content, header, bytes);
-  swap_bytes(found.elements, count, width);
+  swap_bytes(found.elements, bytes / width, width);
   *array = found;
   return MICA_OK;
 }

@@ -1,13 +1,19 @@
-/* Opens datasets: recognises the kind of what lies at a path. */
+/* Opens datasets: recognises the format of what lies at a path. */
 #include "base/text.h"
-#include "data/dataset.h"
+#include "data/source.h"
 
+#include <errno.h>
+#include <fcntl.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <unistd.h>
 
 #define FASHION_MNIST "fashion-mnist"
 #define FASHION_MNIST_PATH "/usr/share/datasets/fashion-mnist"
+
+/* The bytes of a file by which formats know it. */
+#define FIRST_BYTES 512
 
 static const char *const fashion_names[10] = {"T-shirt/top", "trouser", "pullover", "dress", "coat",
                                               "sandal",      "shirt",   "sneaker",  "bag",   "ankle boot"};
@@ -19,43 +25,20 @@ static const char *const part_words[3][3] = {
     [MICA_PART_TEST] = {"test", "t10k"},
 };
 
-/* The kinds of content of a folder, in the order in which they are tried. */
-typedef enum kind { IDX, CIFAR, NPY, CSV, PICTURES, KINDS } kind;
+static const mica__source *const sources[] = {
+#define SOURCE(name) &mica__source_##name,
+#include "data/sources.def"
+#undef SOURCE
+};
+#define SOURCES (sizeof sources / sizeof *sources)
 
-static bool ends_in(const char *name, const char *ending) {
+bool mica__name_ends(const char *name, const char *ending) {
   size_t n = strlen(name), m = strlen(ending);
   if (n > 3 && !strcmp(name + n - 3, ".gz")) n -= 3;
   return n >= m && !strncmp(name + n - m, ending, m);
 }
 
-/* True if the name is that of this part in a dataset of this kind. */
-static bool is_part(kind what, mica_part part, const char *name) {
-  for (int i = 0; i < 3 && part_words[part][i]; i++) {
-    const char *word = part_words[part][i];
-    size_t n = strlen(word);
-    const char *rest = strncmp(name, word, n) ? NULL : name + n;
-    switch (what) {
-    case IDX:
-      if (rest && !strncmp(rest, "-images", 7)) return true;
-      break;
-    case CIFAR:
-      if (rest && ends_in(rest, ".bin")) return true;
-      break;
-    case NPY:
-      if ((name[0] == 'x' || name[0] == 'X') && name[1] == '_' && !strncmp(name + 2, word, n) && ends_in(name, ".npy"))
-        return true;
-      break;
-    case CSV:
-      if (rest && (ends_in(rest, ".csv") || ends_in(rest, ".tsv"))) return true;
-      break;
-    default:
-      if (rest && (!*rest || (part == MICA_PART_VALIDATION && !strcmp(name, "validation")))) return true;
-    }
-  }
-  return false;
-}
-
-static mica_status path_of(const char *folder, const char *name, char **path) {
+mica_status mica__path_join(const char *folder, const char *name, char **path) {
   mica__text text = {0};
   mica__text_addf(&text, "%s/%s", folder, name);
   MICA_TRY(mica__text_status(&text));
@@ -63,155 +46,111 @@ static mica_status path_of(const char *folder, const char *name, char **path) {
   return MICA_OK;
 }
 
-/* Replaces the last `old` of the text by `new` of the same length; false if there is none. */
-static bool replace_last(char *text, const char *old, const char *new) {
-  char *found = NULL;
-  for (char *at = text; (at = strstr(at, old)); at++) found = at;
-  if (found) memcpy(found, new, strlen(new)); /* NOLINT(bugprone-not-null-terminated-result) */
-  return found != NULL;
+bool mica__is_folder(const char *path) {
+  struct stat about;
+  return stat(path, &about) == 0 && S_ISDIR(about.st_mode);
 }
 
-/* The path of the labels of a file of inputs. */
-static mica_status labels_of(const char *path, bool npy, char **labels) {
-  char *name = mica__strdup(path);
-  if (!name) return mica__fail_nomem(path);
-  char *slash = strrchr(name, '/'), *base = slash ? slash + 1 : name;
-  bool renamed = false;
-  if (npy && (base[0] == 'x' || base[0] == 'X')) {
-    base[0] = 'y';
-    renamed = true;
-  } else if (!npy) {
-    renamed = replace_last(base, "images", "labels");
-    replace_last(base, "idx3", "idx1");
+/* True if the name is that of this part in a folder of this format. */
+static bool is_part(const mica__source *source, mica_part part, const char *name) {
+  for (int i = 0; i < 3 && part_words[part][i]; i++) {
+    const size_t n = strlen(part_words[part][i]);
+    const char *rest = strncmp(name, part_words[part][i], n) ? NULL : name + n;
+    if (source->is_part(part, name, rest)) return true;
   }
-  if (!renamed) {
-    free(name);
-    return mica__fail(MICA_E_FORMAT, "%s holds inputs; where their labels are, its name does not say (%s)", path,
-                      npy ? "x... for inputs, y... for labels" : "...images... for inputs, ...labels... for labels");
+  return false;
+}
+
+/* The paths of a part in a folder, the caller's to free one by one. */
+static mica_status find_part(const mica__source *source, mica_part part, const char *folder, const mica__names *names,
+                             char **paths, size_t *count) {
+  for (size_t i = 0; i < names->count; i++) {
+    char *path = NULL;
+    if (!is_part(source, part, names->names[i])) continue;
+    MICA_TRY(mica__path_join(folder, names->names[i], &path));
+    const bool is_folder = mica__is_folder(path);
+    if (is_folder ? !source->is_folder || !source->is_folder(path) : !source->is_file) {
+      free(path);
+      continue;
+    }
+    paths[(*count)++] = path;
+    if (!source->many) return MICA_OK;
   }
-  *labels = name;
   return MICA_OK;
 }
 
-static mica_status name_labels(mica__store *store, const char *const *names, int32_t count) {
-  mica__column *label = mica__store_find(store, "label");
-  return label ? mica__column_name_classes(label, names, count) : MICA_OK;
+static void free_paths(char **paths, size_t *count) {
+  while (*count > 0) free(paths[--*count]);
 }
 
-static mica_status parse_array(const char *path, uint8_t *content, size_t size, bool npy, mica__array *array) {
-  return npy ? mica__npy_parse(path, content, size, array) : mica__idx_parse(path, content, size, array);
-}
-
-/* Reads inputs from their content, which it takes over, and labels from the file that belongs to it. */
-static mica_status read_arrays(const char *path, uint8_t *content, size_t size, bool npy,
-                               const mica_dataset_config *config, mica__store *store) {
-  char *labels_path = NULL;
-  uint8_t *labels_content = NULL;
-  mica__array inputs = {0}, labels = {0};
-  mica_status status = parse_array(path, content, size, npy, &inputs);
-  if (status == MICA_OK) status = labels_of(path, npy, &labels_path);
-  if (status == MICA_OK) status = mica__content_read(labels_path, &labels_content, &size);
-  if (status == MICA_OK) status = parse_array(labels_path, labels_content, size, npy, &labels);
-  if (status == MICA_OK)
-    status = mica__arrays_join(inputs, content, &labels, config, store);
-  else
-    free(content);
-  if (status == MICA_OK && strstr(path, FASHION_MNIST)) status = name_labels(store, fashion_names, 10);
-  free(labels_path);
-  free(labels_content);
-  return status;
-}
-
-static bool is_idx(const uint8_t *content, size_t size) {
-  return size >= 4 && !content[0] && !content[1] && content[2] >= 8 && content[2] <= 14 && content[3] >= 1 &&
-         content[3] <= MICA_MAX_RANK;
-}
-
-static mica_status read_content(const char *path, uint8_t *content, size_t size, const mica_dataset_config *config,
-                                mica__store *store) {
-  bool npy = size >= 6 && !memcmp(content, "\x93NUMPY", 6);
-  if (npy || ends_in(path, ".npy") || is_idx(content, size) || strstr(path, "-idx"))
-    return read_arrays(path, content, size, npy || ends_in(path, ".npy"), config, store);
-  if (ends_in(path, ".bin")) return mica__cifar_parse(path, content, size, config, store);
-  mica_status status = mica__csv_parse(path, (const char *)content, size, config, store);
-  free(content);
-  return status;
-}
-
-static mica_status read_file(const char *path, const mica_dataset_config *config, mica__store *store) {
-  uint8_t *content = NULL;
-  size_t size = 0;
-  MICA_TRY(mica__content_read(path, &content, &size));
-  return read_content(path, content, size, config, store);
-}
-
-/* Reads CIFAR's files of one part, one after the other into one content. */
-static mica_status read_cifar(const char *folder, const mica__names *names, const mica_dataset_config *config,
-                              mica__store *store) {
-  uint8_t *all = NULL;
-  size_t total = 0;
-  mica_status status = MICA_OK;
-  for (size_t i = 0; status == MICA_OK && i < names->count; i++) {
-    char *path = NULL;
-    uint8_t *content = NULL, *grown = NULL;
-    size_t size = 0;
-    if (!is_part(CIFAR, config->part, names->names[i])) continue;
-    status = path_of(folder, names->names[i], &path);
-    if (status == MICA_OK) status = mica__content_read(path, &content, &size);
-    if (status == MICA_OK && !(grown = realloc(all, total + size + 1))) status = mica__fail_nomem(path);
-    if (grown) {
-      memcpy(grown + total, content, size);
-      all = grown;
-      total += size;
-    }
-    free(content);
-    free(path);
-  }
-  if (status == MICA_OK) return mica__cifar_parse(folder, all, total, config, store);
-  free(all);
-  return status;
-}
-
-static mica_status read_part(kind what, const char *folder, const mica__names *names, const mica_dataset_config *config,
-                             mica__store *store) {
-  if (what == CIFAR) return read_cifar(folder, names, config, store);
-  for (size_t i = 0; i < names->count; i++)
-    if (is_part(what, config->part, names->names[i])) {
-      char *path = NULL;
-      MICA_TRY(path_of(folder, names->names[i], &path));
-      mica_status status = what == PICTURES ? mica__folder_read(path, config, store) : read_file(path, config, store);
-      free(path);
+static mica_status open_parts(const char *folder, const mica__names *names, const mica_dataset_config *config,
+                              mica__store *store, char **paths, bool *parted) {
+  size_t count = 0;
+  *parted = true;
+  for (size_t k = 0; k < SOURCES; k++)
+    for (int part = 0; part < 3; part++) {
+      mica_status status = find_part(sources[k], (mica_part)part, folder, names, paths, &count);
+      const bool found = count > 0;
+      free_paths(paths, &count);
+      if (status != MICA_OK) return status;
+      if (!found) continue;
+      status = find_part(sources[k], config->part, folder, names, paths, &count);
+      if (status == MICA_OK && count == 0)
+        status = mica__fail(MICA_E_NOT_FOUND, "%s has no %s part", folder, mica_part_name(config->part));
+      if (status == MICA_OK) status = sources[k]->open((const char *const *)paths, count, config, store);
+      free_paths(paths, &count);
       return status;
     }
-  return mica__fail(MICA_E_NOT_FOUND, "%s has no %s part", folder, mica_part_name(config->part));
-}
-
-static bool has_part(kind what, mica_part part, const mica__names *names) {
-  for (size_t i = 0; i < names->count; i++)
-    if (is_part(what, part, names->names[i])) return true;
-  return false;
+  *parted = false;
+  return MICA_OK;
 }
 
 static mica_status read_folder(const char *path, const mica_dataset_config *config, mica__store *store) {
   mica__names names;
+  bool parted = false;
   MICA_TRY(mica__names_read(path, &names));
-  kind what = KINDS;
-  for (int k = 0; k < KINDS && what == KINDS; k++)
-    for (int part = 0; part < 3; part++)
-      if (has_part((kind)k, (mica_part)part, &names)) what = (kind)k;
-  mica_status status = MICA_OK;
-  if (names.count == 0)
-    status = mica__fail(MICA_E_FORMAT, "the folder %s is empty", path);
-  else if (what != KINDS && !has_part(what, config->part, &names))
-    status = mica__fail(MICA_E_NOT_FOUND, "%s has no %s part", path, mica_part_name(config->part));
-  else if (what != KINDS)
-    status = read_part(what, path, &names, config, store);
-  else if (config->part != MICA_PART_TRAIN)
-    status = mica__fail(MICA_E_NOT_FOUND, "%s is not in parts: there is no %s one", path, mica_part_name(config->part));
-  else
-    status = mica__folder_read(path, config, store);
+  char **paths = calloc(names.count + 1, sizeof *paths);
+  mica_status status = paths ? MICA_OK : mica__fail_nomem(path);
+  if (status == MICA_OK && names.count == 0) status = mica__fail(MICA_E_FORMAT, "the folder %s is empty", path);
+  if (status == MICA_OK) status = open_parts(path, &names, config, store, paths, &parted);
+  free(paths);
   mica__names_free(&names);
-  return status;
+  if (status != MICA_OK || parted) return status;
+  if (config->part != MICA_PART_TRAIN)
+    return mica__fail(MICA_E_NOT_FOUND, "%s is not in parts: there is no %s one", path, mica_part_name(config->part));
+  for (size_t k = 0; k < SOURCES; k++)
+    if (sources[k]->is_folder && sources[k]->is_folder(path)) return sources[k]->open(&path, 1, config, store);
+  return mica__fail(MICA_E_FORMAT, "the folder %s holds no data of a known kind", path);
+}
+
+/* Reads the first bytes of a file, unpacked; fewer where it ends. */
+static mica_status read_first(const char *path, uint8_t *bytes, size_t *size) {
+  const int file = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
+  if (file < 0) return mica__fail(MICA_E_IO, "cannot read %s: %s", path, strerror(errno));
+  const ssize_t got = pread(file, bytes, FIRST_BYTES, 0);
+  const int error = errno;
+  close(file);
+  if (got < 0) return mica__fail(MICA_E_IO, "cannot read %s: %s", path, strerror(error));
+  *size = (size_t)got;
+  if (*size < 2 || bytes[0] != 0x1f || bytes[1] != 0x8b) return MICA_OK;
+  uint8_t *content = NULL;
+  size_t whole = 0;
+  MICA_TRY(mica__content_read(path, &content, &whole));
+  *size = whole < FIRST_BYTES ? whole : FIRST_BYTES;
+  memcpy(bytes, content, *size);
+  free(content);
+  return MICA_OK;
+}
+
+static mica_status read_file(const char *path, const mica_dataset_config *config, mica__store *store) {
+  uint8_t bytes[FIRST_BYTES];
+  size_t size = 0;
+  if (config->part != MICA_PART_TRAIN)
+    return mica__fail(MICA_E_NOT_FOUND, "%s is not in parts: there is no %s one", path, mica_part_name(config->part));
+  MICA_TRY(read_first(path, bytes, &size));
+  for (size_t k = 0; k < SOURCES; k++)
+    if (sources[k]->is_file && sources[k]->is_file(path, bytes, size)) return sources[k]->open(&path, 1, config, store);
+  return mica__fail(MICA_E_FORMAT, "%s is of no kind that is known", path);
 }
 
 static mica_status check_like(const mica__store *store, const mica_dataset_config *config) {
@@ -226,12 +165,24 @@ static mica_status check_like(const mica__store *store, const mica_dataset_confi
                     mica_shape_format(found->about.shape, a), mica_shape_format(known->about.shape, b));
 }
 
-/* Copies class names from config->like where the files have none. */
-static mica_status take_names(mica__store *store, const mica_dataset_config *config) {
+static mica_status name_labels(mica__store *store, const char *const *names, int32_t count) {
+  mica__column *label = mica__store_find(store, "label");
+  return label && !label->class_names ? mica__column_name_classes(label, names, count) : MICA_OK;
+}
+
+/* Names classes where the files do not: as Fashion-MNIST's are, or as config->like does. */
+static mica_status name_classes(const char *path, mica__store *store, const mica_dataset_config *config) {
   const mica__column *known = config->like ? mica__store_label(config->like->store) : NULL;
-  const mica__column *label = mica__store_find(store, "label");
-  if (!known || !known->class_names || !label || label->class_names) return MICA_OK;
-  return name_labels(store, (const char *const *)known->class_names, known->about.classes);
+  if (known && known->class_names)
+    MICA_TRY(name_labels(store, (const char *const *)known->class_names, known->about.classes));
+  return strstr(path, FASHION_MNIST) ? name_labels(store, fashion_names, 10) : MICA_OK;
+}
+
+static mica_status check_config(const mica_dataset_config *config) {
+  if ((unsigned)config->part > MICA_PART_TEST || config->height < 0 || config->height > 32768 || config->width < 0 ||
+      config->width > 32768 || (config->channels != 0 && config->channels != 1 && config->channels != 3))
+    return mica__fail(MICA_E_INVALID, "mica_dataset_open: no such part, or pictures of no such size");
+  return MICA_OK;
 }
 
 mica_status mica_dataset_open(const char *path, const mica_dataset_config *config, mica_dataset **dataset) {
@@ -239,26 +190,20 @@ mica_status mica_dataset_open(const char *path, const mica_dataset_config *confi
   struct stat about;
   if (!path || !dataset) return mica__fail(MICA_E_INVALID, "mica_dataset_open: a pointer is NULL");
   if (!config) config = &none;
-  if ((unsigned)config->part > MICA_PART_TEST || config->height < 0 || config->height > 32768 || config->width < 0 ||
-      config->width > 32768 || (config->channels != 0 && config->channels != 1 && config->channels != 3))
-    return mica__fail(MICA_E_INVALID, "mica_dataset_open: no such part, or pictures of no such size");
+  MICA_TRY(check_config(config));
   const char *found = strcmp(path, FASHION_MNIST) ? path : FASHION_MNIST_PATH;
   if (stat(found, &about)) {
     if (found != path)
       return mica__fail(MICA_E_NOT_FOUND, "there is no %s; Debian's package dataset-fashion-mnist brings it", found);
     return mica__fail(MICA_E_NOT_FOUND, "there is no dataset %s", path);
   }
+  if (!S_ISDIR(about.st_mode) && !S_ISREG(about.st_mode))
+    return mica__fail(MICA_E_FORMAT, "%s is neither a file nor a folder", path);
   mica__store *store = NULL;
   MICA_TRY(mica__store_create(path, &store));
-  mica_status status = MICA_OK;
-  if (S_ISDIR(about.st_mode))
-    status = read_folder(found, config, store);
-  else if (config->part != MICA_PART_TRAIN)
-    status = mica__fail(MICA_E_NOT_FOUND, "%s is not in parts: there is no %s one", path, mica_part_name(config->part));
-  else
-    status = read_file(found, config, store);
+  mica_status status = S_ISDIR(about.st_mode) ? read_folder(found, config, store) : read_file(found, config, store);
   if (status == MICA_OK) status = check_like(store, config);
-  if (status == MICA_OK) status = take_names(store, config);
+  if (status == MICA_OK) status = name_classes(found, store, config);
   if (status == MICA_OK) return mica__dataset_of(store, dataset);
   mica__store_release(store);
   return status;

@@ -11,6 +11,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 
 #define IMAGES "idx/train-images-idx3-ubyte.gz"
 #define LABELS "idx/train-labels-idx1-ubyte"
@@ -163,8 +164,9 @@ START_TEST(csv_files) {
   ck_assert_int_eq(mica_dataset_label(a, 2), 1);
   ck_ok(mica_dataset_input(a, 1, row, sizeof row));
   ck_assert(row[0] == -300 && row[1] == 4);
-  files_write_text("b.csv", "1;2;rose\n3;4;tulip\n");
-  refuse("b.csv", &(mica_dataset_config){.like = a}, MICA_E_FORMAT, "\"tulip\" of sample 1 is out of range");
+  files_write_text("b.csv", "1;rose;2\n3;tulip;4\n");
+  refuse("b.csv", &(mica_dataset_config){.like = a}, MICA_E_FORMAT,
+         "line 2: column \"species\" holds \"tulip\", which is out of range");
   mica_dataset_destroy(a);
   files_write_text("c.tsv", "label\tx\ty\n7\t1\t2\n0\t3\t4\n");
   mica_dataset *c = open_at("c.tsv", NULL);
@@ -187,9 +189,9 @@ START_TEST(csv_files_that_are_wrong) {
       {"# nothing\n\n", "is empty"},
       {"1\n2\n", "no table"},
       {"1,2,3\n4,5\n", "line 2 has 2 columns"},
-      {"1,x,3\n4,y,6\n", "line 1: column 1 holds \"x\""},
-      {"1,,3\n", "line 1: column 1 holds \"\""},
-      {"1,nan,3\n", "instead of a number"},
+      {"1,2,3\n4,y,6\n7,8,9\n", "line 2: column \"1\" holds \"y\""},
+      {"1,,3\n", "line 1: column \"1\" has no number"},
+      {"1,nan,3\n", "has no number"},
       {"1,2e999,3\n", "instead of a number"},
       {"1,2,-3\n4,5,6\n", NULL}, /* -3 is a name */
   };
@@ -298,6 +300,85 @@ START_TEST(samples_in_memory_are_split_by_seed) {
 }
 END_TEST
 
+static const uint8_t png_16_gamma[] = {
+    137, 80, 78,  71,  13, 10,  26,  10,  0,   0,   0,  13, 73, 72,  68,  82,  0,   0,  0,  2,  0, 0,
+    0,   1,  16,  0,   0,  0,   0,   129, 217, 252, 21, 0,  0,  0,   4,   103, 65,  77, 65, 0,  1, 134,
+    160, 49, 232, 150, 95, 0,   0,   0,   13,  73,  68, 65, 84, 120, 218, 99,  104, 96, 16, 50, 1, 0,
+    2,   93, 0,   199, 0,  152, 125, 9,   0,   0,   0,  0,  73, 69,  78,  68,  174, 66, 96, 130};
+static const uint8_t png_palette[] = {
+    137, 80,  78, 71,  13,  10,  26,  10,  0,   0,   0,   13, 73, 72, 68, 82,  0,   0,  0,  2,   0,  0,
+    0,   1,   8,  3,   0,   0,   0,   195, 252, 143, 184, 0,  0,  0,  6,  80,  76,  84, 69, 10,  20, 30,
+    200, 100, 50, 119, 160, 179, 156, 0,   0,   0,   11,  73, 68, 65, 84, 120, 218, 99, 96, 100, 0,  0,
+    0,   5,   0,  2,   66,  194, 68,  159, 0,   0,   0,   0,  73, 69, 78, 68,  174, 66, 96, 130};
+static const uint8_t png_alpha[] = {
+    137, 80, 78,  71, 13, 10,  26,  10,  0,   0,   0,   13, 73, 72,  68,  82,  0,  0,   0,   2,   0,  0,
+    0,   1,  8,   6,  0,  0,   0,   244, 34,  127, 138, 0,  0,  0,   4,   103, 65, 77,  65,  0,   0,  177,
+    143, 11, 252, 97, 5,  0,   0,   0,   15,  73,  68,  65, 84, 120, 218, 99,  56, 145, 98,  244, 31, 136,
+    141, 1,  20,  15, 3,  239, 104, 106, 193, 57,  0,   0,  0,  0,   73,  69,  78, 68,  174, 66,  96, 130};
+
+START_TEST(pictures_are_read_as_they_are_stored) {
+#if MICA_WITH_PNG
+  static const struct {
+    const uint8_t *file;
+    size_t size;
+    int32_t channels;
+    uint8_t want[6];
+  } cases[] = {
+      {png_16_gamma, sizeof png_16_gamma, 1, {128, 18}}, /* 0x8000 and 0x1234 of 65535, whatever the gamma */
+      {png_palette, sizeof png_palette, 3, {200, 10, 100, 20, 50, 30}},
+      {png_alpha, sizeof png_alpha, 3, {200, 40, 100, 20, 50, 10}}, /* 51 of 255 on black is a fifth */
+  };
+  for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+    uint8_t *pixels = NULL;
+    mica_shape shape;
+    files_write("one.png", cases[i].file, cases[i].size);
+    ck_ok(mica_image_read(files_path("one.png"), MICA_SHAPE(0, 0, 0), &pixels, &shape));
+    ck_assert(mica_shape_equal(shape, MICA_SHAPE(cases[i].channels, 1, 2)));
+    for (int k = 0; k < 2 * cases[i].channels; k++)
+      ck_assert_msg(pixels[k] == cases[i].want[k], "%zu: pixel %d is %d", i, k, pixels[k]);
+    mica_free(pixels);
+  }
+#endif
+}
+END_TEST
+
+START_TEST(names_of_classes_are_printable) {
+#if MICA_WITH_PNG
+  files_write("odd/caf\xe9/1.png", png_palette, sizeof png_palette);
+  files_write("odd/\x1b[31mred/1.png", png_palette, sizeof png_palette);
+  files_write("odd/gr\xc3\xbcn/1.png", png_palette, sizeof png_palette);
+  mica_dataset *dataset = open_at("odd", NULL), *again = NULL;
+  ck_assert_str_eq(mica_dataset_class_name(dataset, 0), "\\x1b[31mred");
+  ck_assert_str_eq(mica_dataset_class_name(dataset, 1), "caf\\xe9");
+  ck_assert_str_eq(mica_dataset_class_name(dataset, 2), "gr\xc3\xbcn");
+  ck_ok(mica_dataset_open(files_path("odd"), &(mica_dataset_config){.like = dataset}, &again));
+  mica_dataset_destroy(again);
+  mica_dataset_destroy(dataset);
+#endif
+}
+END_TEST
+
+START_TEST(what_is_no_file_is_refused_at_once) {
+  files_write_text("pipes/a/ignored", "");
+  ck_assert_int_eq(mkfifo(files_path("pipe"), 0600), 0);
+  ck_assert_int_eq(mkfifo(files_path("pipes/a/1.png"), 0600), 0);
+  refuse("pipe", NULL, MICA_E_FORMAT, "neither a file nor a folder");
+  refuse("pipes", NULL, MICA_E_NOT_FOUND, "is no file");
+}
+END_TEST
+
+START_TEST(constants_have_a_deviation_of_one) {
+  float mean[3], deviation[3];
+  files_write_text("constant.csv", "a,b,c,label\n0.1,5e-9,7,0\n0.1,1e-9,8,1\n0.1,3e-9,9,0\n");
+  mica_dataset *dataset = open_at("constant.csv", NULL);
+  ck_ok(mica_dataset_measure(dataset, mean, deviation));
+  ck_assert_float_eq(deviation[0], 1.0f);
+  ck_assert_float_eq_tol(deviation[1], 1.632993e-9f, 1e-14f);
+  ck_assert_float_eq_tol(deviation[2], 0.8164966f, 1e-6f);
+  mica_dataset_destroy(dataset);
+}
+END_TEST
+
 START_TEST(folders_that_hold_nothing) {
   files_write_text("empty/.hidden", "");
   refuse("empty", NULL, MICA_E_FORMAT, "is empty");
@@ -325,6 +406,10 @@ Suite *test_suite(void) {
   tcase_add_test(tcase, csv_files_that_are_wrong);
   tcase_add_test(tcase, npy_files);
   tcase_add_test(tcase, samples_in_memory_are_split_by_seed);
+  tcase_add_test(tcase, pictures_are_read_as_they_are_stored);
+  tcase_add_test(tcase, names_of_classes_are_printable);
+  tcase_add_test(tcase, what_is_no_file_is_refused_at_once);
+  tcase_add_test(tcase, constants_have_a_deviation_of_one);
   tcase_add_test(tcase, folders_that_hold_nothing);
   suite_add_tcase(suite, tcase);
   return suite;

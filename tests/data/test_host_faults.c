@@ -83,6 +83,8 @@ static void write_all(void) {
   files_write_text("table/val.csv", "a,b,label\n7,8,dog\n");
   files_write_text("numbers.csv", "a,b,c\n1,2,3\n3,4,5\n5,6,7\n");
   files_write_text("numbers.tsv", "1\t2\t0.5\n3\t4\t1.5\n");
+  files_write_text("mixed.csv", "a,note,when,label\n1,one,2026-01-01,x\n2,\"t\"\"wo\",2026-01-02,y\n3,,2026-01-03,x\n"
+                                "4,four,2026-01-04,y\n");
   write_npy("arrays/x_train.npy", "<f4", "(3, 2)", x, sizeof x);
   write_npy("arrays/y_train.npy", "<i8", "(3,)", y, sizeof y);
   for (int i = 0; i < 4; i++) {
@@ -127,6 +129,9 @@ static void open_each(unsigned kinds, unsigned at_least) {
                         {"numbers.csv", {.label_column = "b", .regression = true}, 3},
                         {"numbers.tsv", {.regression = true}, 2},
                         {"arrays", {.part = MICA_PART_TRAIN}, 3},
+                        {"arrays", {.memory = 1}, 3},
+                        {"mixed.csv", {.kinds = "note=text"}, 4},
+                        {"mixed.csv", {.kinds = "note=text", .memory = 1}, 4},
                         {"pictures", pictures_config, 4}};
   for (size_t i = 0; i < sizeof all / sizeof *all; i++)
     fault_libc_each(kinds, open_and_split, (void *)(uintptr_t)&all[i], at_least);
@@ -138,14 +143,21 @@ START_TEST(files_of_datasets) { open_each(FAULT_FILES, 4); }
 END_TEST
 
 /* Two epochs, the second from its second batch on. */
+typedef struct loaded {
+  const char *name;
+  mica_dataset_config *dataset;
+  mica_loader_config loader;
+} loaded;
+
 static mica_status load(void *user) {
-  const mica_loader_config *config = user;
+  const loaded *l = user;
+  const mica_loader_config *config = &l->loader;
   mica_engine *engine = NULL;
   mica_dataset *dataset = NULL;
   mica_loader *loader = NULL;
   int64_t samples = 0;
   mica_status status = mica_engine_create(&(mica_engine_config){.device = "null", .cache_dir = ""}, &engine);
-  if (status == MICA_OK) status = mica_dataset_open(files_path("pictures"), &pictures_config, &dataset);
+  if (status == MICA_OK) status = mica_dataset_open(files_path(l->name), l->dataset, &dataset);
   if (status == MICA_OK) status = mica_loader_create(engine, dataset, config, &loader);
   if (status == MICA_OK) {
     mica_batch_source source = mica_loader_source(loader);
@@ -166,10 +178,20 @@ static mica_status load(void *user) {
 }
 
 static void load_each(unsigned kinds, unsigned at_least) {
-  static const mica_loader_config configs[] = {
-      {.batch = 3, .shuffle = true, .residence = MICA_RESIDENCE_DEVICE, .threads = 1},
-      {.batch = 3, .residence = MICA_RESIDENCE_STREAM, .threads = 2, .prefetch = 2, .augment = {.mixup = 0.2f}}};
-  for (size_t i = 0; i < 2; i++) fault_libc_each(kinds, load, (void *)(uintptr_t)&configs[i], at_least);
+  static const mica_column_config texts = {.name = "note"};
+  static mica_dataset_config in_memory = {.kinds = "note=text"}, in_file = {.kinds = "note=text", .memory = 1};
+  static loaded all[] = {
+      {"pictures", &pictures_config, {.batch = 3, .shuffle = true, .residence = MICA_RESIDENCE_DEVICE, .threads = 1}},
+      {"pictures",
+       &pictures_config,
+       {.batch = 3, .residence = MICA_RESIDENCE_STREAM, .threads = 2, .prefetch = 2, .augment = {.mixup = 0.2f}}},
+      {"mixed.csv", &in_memory, {.batch = 3, .shuffle = true, .columns = &texts, .column_count = 1, .buckets = 2}},
+      {"mixed.csv",
+       &in_file,
+       {.batch = 3, .shuffle = true, .columns = &texts, .column_count = 1, .buckets = 2, .prefetch = 2, .threads = 1}},
+  };
+  for (size_t i = 0; i < sizeof all / sizeof *all; i++)
+    fault_libc_each(kinds, load, &all[i], i < 2 || at_least < 2 ? at_least : 2);
 }
 
 START_TEST(memory_of_loaders) { load_each(FAULT_MEMORY, 20); }

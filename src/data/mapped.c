@@ -1,0 +1,111 @@
+/* Samples that stay in their file: each is read when it is needed. Reading, unlike a mapping, ends in a status where
+ * the file became shorter meanwhile. */
+#include "base/checked.h"
+#include "base/element.h"
+#include "data/dataset.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+/* More than this of a file is not kept in memory, whatever there is. */
+#define MOST_IN_MEMORY ((uint64_t)1 << 30)
+
+typedef struct mapped {
+  int file;
+  const char *name; /* the store's */
+  mica__file_rows rows;
+  size_t bytes;     /* of a sample in the file */
+  int64_t elements; /* of a sample */
+} mapped;
+
+bool mica__stays_in_file(const char *path, const mica_dataset_config *config) {
+  struct stat about;
+  const long pages = sysconf(_SC_PHYS_PAGES), page = sysconf(_SC_PAGESIZE);
+  uint64_t most = config->memory ? config->memory : pages > 0 && page > 0 ? (uint64_t)pages * (uint64_t)page / 4 : 0;
+  const size_t n = strlen(path);
+  const bool packed = n > 3 && !strcmp(path + n - 3, ".gz");
+  if (most == 0 || most > MOST_IN_MEMORY) most = MOST_IN_MEMORY;
+  return !packed && !stat(path, &about) && S_ISREG(about.st_mode) && (uint64_t)about.st_size > most;
+}
+
+mica_status mica__file_read_at(const char *name, int file, uint64_t offset, void *data, size_t size) {
+  for (size_t at = 0; at < size;) {
+    const ssize_t got = pread(file, (uint8_t *)data + at, size - at, (off_t)(offset + at));
+    if (got < 0 && errno == EINTR) continue;
+    if (got <= 0) return mica__fail(MICA_E_IO, "cannot read %s: %s", name, got ? strerror(errno) : "it became shorter");
+    at += (size_t)got;
+  }
+  return MICA_OK;
+}
+
+mica_status mica__file_begin(const char *path, void *bytes, size_t capacity, uint64_t *size) {
+  struct stat about;
+  const int file = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
+  if (file < 0 || fstat(file, &about)) {
+    const int error = errno;
+    if (file >= 0) close(file);
+    return mica__fail(MICA_E_IO, "cannot read %s: %s", path, strerror(error));
+  }
+  *size = (uint64_t)about.st_size;
+  memset(bytes, 0, capacity);
+  mica_status status = mica__file_read_at(path, file, 0, bytes, *size < capacity ? (size_t)*size : capacity);
+  close(file);
+  return status;
+}
+
+static void release_mapped(void *object) {
+  mapped *m = object;
+  close(m->file);
+  free(m);
+}
+
+static void swap_bytes(uint8_t *data, int64_t count, size_t width) {
+  for (int64_t i = 0; i < count; i++, data += width)
+    for (size_t k = 0; k < width / 2; k++) {
+      const uint8_t kept = data[k];
+      data[k] = data[width - 1 - k];
+      data[width - 1 - k] = kept;
+    }
+}
+
+/* Reads a sample; elements of types that columns do not have become f32. */
+static mica_status read_sample(void *user, uint64_t sample, void *data, size_t bytes) {
+  const mapped *m = user;
+  const uint64_t offset = m->rows.offset + sample * m->rows.stride;
+  const bool same = m->bytes == bytes && (m->rows.dtype == MICA_U8 || m->rows.dtype == MICA_F32);
+  uint8_t *raw = same ? data : malloc(m->bytes);
+  if (!raw) return mica__fail_nomem(m->name);
+  mica_status status = mica__file_read_at(m->name, m->file, offset, raw, m->bytes);
+  if (status == MICA_OK && m->rows.big_endian) swap_bytes(raw, m->elements, mica_dtype_size(m->rows.dtype));
+  float *out = data;
+  for (int64_t i = 0; status == MICA_OK && !same && i < m->elements; i++)
+    out[i] = (float)mica__element_get(m->rows.dtype, raw, i);
+  if (!same) free(raw);
+  return status;
+}
+
+mica_status mica__store_map(mica__store *store, mica__column *column, const char *path, const mica__file_rows *rows) {
+  struct stat about;
+  mapped *m = calloc(1, sizeof *m);
+  if (!m) return mica__fail_nomem(path);
+  *m = (mapped){
+      .name = store->name, .rows = *rows, .elements = (int64_t)(column->bytes / mica_dtype_size(column->about.dtype))};
+  m->bytes = (size_t)m->elements * mica_dtype_size(rows->dtype);
+  m->file = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
+  if (m->file < 0) {
+    free(m);
+    return mica__fail(MICA_E_IO, "cannot read %s: %s", path, strerror(errno));
+  }
+  column->user = m;
+  column->read = read_sample;
+  MICA_TRY(mica__store_own(store, m, release_mapped));
+  const uint64_t end = rows->offset + (store->count - 1) * rows->stride + m->bytes;
+  if (fstat(m->file, &about) || (uint64_t)about.st_size < end)
+    return mica__fail(MICA_E_FORMAT, "%s is truncated: %llu bytes of %llu", path, (unsigned long long)about.st_size,
+                      (unsigned long long)end);
+  return MICA_OK;
+}

@@ -1,0 +1,536 @@
+/* What the columns of a table are: names, kinds, classes. */
+#include "base/text.h"
+#include "data/table.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <strings.h>
+
+/* Records in which numbers are looked for to tell names from values. */
+#define JUDGED_RECORDS 20
+/* Texts are classes where there are so few different ones, or each occurs so many times on average. */
+#define FEW_TEXTS 20
+#define MANY_TEXTS 1000
+#define TEXT_REPEATS 2
+/* Longer cells are texts whatever they hold. */
+#define LONGEST_CLASS 100
+
+/* --- dictionaries --- */
+
+static void free_dictionary(mica__dictionary *d) {
+  for (int32_t i = 0; i < d->count; i++) free(d->names[i]);
+  free(d->names);
+  mica__name_table_free(&d->table);
+}
+
+static mica_status add_name(mica__dictionary *d, const char *name) {
+  if (mica__name_table_find(&d->table, name) >= 0) return MICA_OK;
+  if (d->count == d->capacity) {
+    const int32_t capacity = d->capacity ? d->capacity * 2 : 16;
+    char **grown = realloc(d->names, (size_t)capacity * sizeof *grown);
+    if (!grown) return mica__fail_nomem("names of classes");
+    d->names = grown;
+    d->capacity = capacity;
+  }
+  char *copy = mica__strdup(name);
+  if (!copy) return mica__fail_nomem("names of classes");
+  d->names[d->count] = copy;
+  return mica__name_table_add(&d->table, copy, d->count++);
+}
+
+/* Whole numbers by value, before texts by their bytes. */
+static int by_name(const void *a, const void *b) {
+  const char *x = *(char *const *)a, *y = *(char *const *)b;
+  char *end_x = NULL, *end_y = NULL;
+  const long long i = strtoll(x, &end_x, 10), k = strtoll(y, &end_y, 10);
+  const bool number_x = *x && !*end_x, number_y = *y && !*end_y;
+  if (number_x != number_y) return number_x ? -1 : 1;
+  if (number_x && i != k) return i < k ? -1 : 1;
+  return strcmp(x, y);
+}
+
+static mica_status sort_dictionary(mica__dictionary *d) {
+  mica__name_table_free(&d->table);
+  d->table = (mica__name_table){0};
+  if (d->count > 1) qsort(d->names, (size_t)d->count, sizeof *d->names, by_name);
+  for (int32_t i = 0; i < d->count; i++) MICA_TRY(mica__name_table_add(&d->table, d->names[i], i));
+  return MICA_OK;
+}
+
+mica_status mica__class_name(mica__cell cell, char **name, size_t *capacity) {
+  double value = 0;
+  if (cell.length + 32 > *capacity) {
+    char *grown = realloc(*name, cell.length + 32);
+    if (!grown) return mica__fail_nomem("a class");
+    *name = grown;
+    *capacity = cell.length + 32;
+  }
+  if (mica__cell_number(cell, &value) && value == floor(value) && fabs(value) < 1e15) {
+    snprintf(*name, *capacity, "%.0f", value == 0 ? 0 : value);
+    return MICA_OK;
+  }
+  (*name)[mica__cell_unquote(cell, *name)] = '\0';
+  char *printable = mica__name_printable(*name);
+  if (!printable) return mica__fail_nomem("a class");
+  free(*name);
+  *name = printable;
+  *capacity = strlen(printable) + 1;
+  return MICA_OK;
+}
+
+/* --- schemas --- */
+
+void mica__schema_release(void *object) {
+  mica__schema *schema = object;
+  if (!schema) return;
+  for (size_t i = 0; i < schema->count; i++) {
+    free_dictionary(&schema->fields[i].classes);
+    free(schema->fields[i].name);
+  }
+  free(schema->fields);
+  free(schema);
+}
+
+/* What is known of a column before its kind is. */
+typedef struct column {
+  size_t numbers, times, missing, texts; /* cells of each; missing ones are no texts */
+  size_t huge;                           /* texts that are numbers, above what f32 holds */
+  size_t line;                           /* of the first text */
+  char first[41];                        /* its beginning */
+  size_t missing_line, longest;
+  bool whole; /* all numbers are whole and not negative */
+  double sum, most;
+  mica__dictionary seen; /* different texts, up to some more than may be classes */
+} column;
+
+typedef struct inference {
+  mica__records *records;
+  const mica_dataset_config *config;
+  mica__schema *schema;
+  column *columns;
+  char *name; /* a buffer of mica__class_name */
+  size_t capacity;
+} inference;
+
+static mica_status fail_columns(const inference *in) {
+  return mica__fail(MICA_E_FORMAT, "%s line %zu has %zu columns, those before have %zu", in->records->name,
+                    in->records->line, in->records->count, in->schema->columns);
+}
+
+/* Sees whether the first record holds names: some text above numbers, and no number above one. */
+static mica_status find_header(inference *in) {
+  mica__records *r = in->records;
+  bool found = false, named = false, numbered = false;
+  MICA_TRY(mica__records_next(r, &found));
+  if (!found) return mica__fail(MICA_E_FORMAT, "%s is empty", r->name);
+  const size_t n = in->schema->columns = r->count;
+  if (n < 2 && !in->config->like)
+    return mica__fail(MICA_E_FORMAT, "%s is no table: line %zu has one column", r->name, r->line);
+  in->schema->fields = calloc(n, sizeof *in->schema->fields);
+  in->columns = calloc(n, sizeof *in->columns);
+  char *is_text = calloc(n, 1), *is_number = calloc(n, 1);
+  mica_status status = in->schema->fields && in->columns && is_text && is_number ? MICA_OK : mica__fail_nomem(r->name);
+  for (size_t i = 0; status == MICA_OK && i < n; i++) {
+    double value;
+    in->schema->count = i + 1;
+    is_number[i] = mica__cell_is_numeric(r->cells[i], &value);
+    is_text[i] = !is_number[i] && !mica__cell_is_missing(r->cells[i]);
+    char *name = calloc(1, r->cells[i].length + 1);
+    if (name) mica__cell_unquote(r->cells[i], name);
+    in->schema->fields[i].name = name ? mica__name_printable(name) : NULL;
+    in->schema->fields[i].at = i;
+    free(name);
+    if (!in->schema->fields[i].name) status = mica__fail_nomem(r->name);
+  }
+  for (int k = 0; status == MICA_OK && k < JUDGED_RECORDS; k++) {
+    status = mica__records_next(r, &found);
+    if (status != MICA_OK || !found) break;
+    for (size_t i = 0; i < n && i < r->count; i++) {
+      double value;
+      const bool number = mica__cell_is_numeric(r->cells[i], &value);
+      named = named || (is_text[i] && number);
+      numbered = numbered || (is_number[i] && number);
+    }
+  }
+  in->schema->header = named && !numbered;
+  free(is_text);
+  free(is_number);
+  return status;
+}
+
+static const char *const customary[] = {"label", "class", "target"};
+
+static bool is_customary(const char *name) {
+  for (size_t k = 0; k < sizeof customary / sizeof *customary; k++)
+    if (!strcasecmp(name, customary[k])) return true;
+  return false;
+}
+
+/* A header of texts above texts is known by the label's name. */
+static void recognise_header(inference *in) {
+  const char *wanted = in->config->label_column;
+  for (size_t i = 0; i < in->schema->count; i++) {
+    const char *name = in->schema->fields[i].name;
+    if (wanted ? !strcmp(name, wanted) : is_customary(name)) in->schema->header = true;
+  }
+}
+
+/* Numbers columns without names; two columns of one name cannot be told apart. */
+static mica_status name_fields(inference *in) {
+  mica__schema *schema = in->schema;
+  for (size_t i = 0; i < schema->count; i++) {
+    mica__field *field = &schema->fields[i];
+    if (!schema->header || !*field->name) {
+      char number[24];
+      snprintf(number, sizeof number, "%zu", i);
+      free(field->name);
+      if (!(field->name = mica__strdup(number))) return mica__fail_nomem(in->records->name);
+    }
+    field->slot = -1;
+  }
+  return MICA_OK;
+}
+
+static mica_status find_label(inference *in) {
+  const char *wanted = in->config->label_column;
+  mica__schema *schema = in->schema;
+  size_t label = schema->count;
+  char *end = NULL;
+  const unsigned long number = wanted ? strtoul(wanted, &end, 10) : 0;
+  for (int any_case = 0; wanted && any_case < 2; any_case++)
+    for (size_t i = 0; i < schema->count && label == schema->count; i++)
+      if (any_case ? !strcasecmp(schema->fields[i].name, wanted) : !strcmp(schema->fields[i].name, wanted)) label = i;
+  if (wanted && label == schema->count && *wanted >= '0' && *wanted <= '9' && !*end && number < schema->count)
+    label = number;
+  if (wanted && label == schema->count)
+    return mica__fail(MICA_E_NOT_FOUND, "%s has no column \"%s\" for labels", in->records->name, wanted);
+  for (size_t i = 0; !wanted && schema->header && i < schema->count && label == schema->count; i++)
+    if (is_customary(schema->fields[i].name)) label = i;
+  schema->fields[label < schema->count ? label : schema->count - 1].label = true;
+  return MICA_OK;
+}
+
+static mica_status note_cell(inference *in, column *c, mica__cell cell, bool every) {
+  double value;
+  int64_t seconds;
+  if (cell.length > c->longest) c->longest = cell.length;
+  if (mica__cell_number(cell, &value)) {
+    c->numbers++;
+    c->sum += value;
+    c->most = fmax(c->most, value);
+    c->whole = c->whole && value >= 0 && value == floor(value);
+    if (!every) return MICA_OK;
+  } else if (mica__cell_is_missing(cell)) {
+    if (c->missing++ == 0) c->missing_line = in->records->line;
+    return MICA_OK;
+  } else {
+    if (c->texts++ == 0) {
+      c->line = in->records->line;
+      snprintf(c->first, sizeof c->first, "%.*s", (int)(cell.length < 40 ? cell.length : 40), cell.text);
+    }
+    c->times += mica__cell_time(cell, &seconds);
+    c->huge += mica__cell_is_numeric(cell, &value);
+  }
+  if (c->seen.count > MICA__MAX_CLASSES || (!every && (c->seen.count > MANY_TEXTS || cell.length > LONGEST_CLASS)))
+    return MICA_OK;
+  MICA_TRY(mica__class_name(cell, &in->name, &in->capacity));
+  return add_name(&c->seen, in->name);
+}
+
+/* Walks over all records and counts what there is in each column. */
+static mica_status count_cells(inference *in) {
+  mica__records *r = in->records;
+  bool found = false;
+  for (size_t i = 0; i < in->schema->count; i++) in->columns[i].whole = true;
+  mica__records_rewind(r);
+  if (in->schema->header) MICA_TRY(mica__records_next(r, &found));
+  for (;;) {
+    MICA_TRY(mica__records_next(r, &found));
+    if (!found) break;
+    if (r->count != in->schema->columns) return fail_columns(in);
+    for (size_t i = 0; i < in->schema->count; i++)
+      MICA_TRY(note_cell(in, &in->columns[i], r->cells[in->schema->fields[i].at], in->schema->fields[i].label));
+    in->schema->samples++;
+  }
+  return in->schema->samples > 0 ? MICA_OK
+                                 : mica__fail(MICA_E_FORMAT, "%s holds no samples, only the names of columns", r->name);
+}
+
+/* The kind that config->kinds states: "user=class,text=text"; false where it says nothing of the column. */
+static mica_status stated_kind(const inference *in, const char *name, mica_column_kind *kind, bool *stated) {
+  static const mica_column_kind known[] = {MICA_COLUMN_KIND_NUMBER, MICA_COLUMN_KIND_CLASS, MICA_COLUMN_KIND_TEXT,
+                                           MICA_COLUMN_KIND_TIME};
+  *stated = false;
+  for (const char *at = in->config->kinds; at && *at;) {
+    const size_t length = strcspn(at, ","), n = strcspn(at, "=");
+    if (n >= length) return mica__fail(MICA_E_INVALID, "kinds of columns: \"%.*s\" is not NAME=KIND", (int)length, at);
+    if (n == strlen(name) && !strncmp(at, name, n)) {
+      for (size_t k = 0; k < sizeof known / sizeof *known; k++) {
+        const char *word = mica_column_kind_name(known[k]);
+        if (strlen(word) == length - n - 1 && !strncmp(at + n + 1, word, length - n - 1))
+          *kind = known[k], *stated = true;
+      }
+      if (!*stated)
+        return mica__fail(MICA_E_INVALID, "kinds of columns: \"%.*s\": a kind is number, class, text or time",
+                          (int)length, at);
+    }
+    at += length + (at[length] == ',');
+  }
+  return MICA_OK;
+}
+
+static mica_status fail_text(const inference *in, const mica__field *field, const column *c) {
+  return mica__fail(MICA_E_FORMAT, "%s line %zu: column \"%s\" holds \"%s\" instead of a number", in->records->name,
+                    c->line, field->name, c->first);
+}
+
+/* The kind that a column's cells make it. */
+static mica_column_kind guess_kind(const inference *in, const mica__field *field, const column *c) {
+  const size_t filled = c->numbers + c->texts;
+  if (field->label && in->config->regression) return MICA_COLUMN_KIND_NUMBER;
+  if (field->label && c->texts == 0 && !c->whole) {
+    /* Numbers that are not whole, or negative, are to be predicted, unless they are two or so: -1 and 1. */
+    return c->seen.count > FEW_TEXTS ? MICA_COLUMN_KIND_NUMBER : MICA_COLUMN_KIND_CLASS;
+  }
+  if (field->label) return MICA_COLUMN_KIND_CLASS;
+  if (c->numbers + 2 * c->huge > c->texts || filled == 0) return MICA_COLUMN_KIND_NUMBER;
+  if (c->times == filled) return MICA_COLUMN_KIND_TIME;
+  const bool few =
+      c->seen.count <= FEW_TEXTS || (c->seen.count <= MANY_TEXTS && (size_t)c->seen.count * TEXT_REPEATS <= filled);
+  return few && c->longest <= LONGEST_CLASS ? MICA_COLUMN_KIND_CLASS : MICA_COLUMN_KIND_TEXT;
+}
+
+/* Sees that the cells are what the kind wants. */
+static mica_status check_kind(inference *in, mica__field *field, const column *c) {
+  const char *name = in->records->name;
+  switch (field->kind) {
+  case MICA_COLUMN_KIND_NUMBER:
+    if (c->texts > 0) return fail_text(in, field, c);
+    if (c->missing > 0 && (!in->config->fill_missing || field->label || c->numbers == 0))
+      return mica__fail(MICA_E_FORMAT, "%s line %zu: column \"%s\" has no number", name, c->missing_line, field->name);
+    if (c->missing > 0) in->schema->fills = true;
+    field->fill = c->numbers ? c->sum / (double)c->numbers : 0;
+    return MICA_OK;
+  case MICA_COLUMN_KIND_TIME:
+    if (c->times == c->texts && c->texts > 0 && c->numbers == 0 && c->missing == 0) return MICA_OK;
+    return mica__fail(MICA_E_FORMAT, "%s: column \"%s\" does not hold dates alone (2026-01-31, 2026-01-31 23:59:59)",
+                      name, field->name);
+  case MICA_COLUMN_KIND_CLASS:
+    if (field->label && c->missing > 0)
+      return mica__fail(MICA_E_FORMAT, "%s line %zu: column \"%s\" has no label", name, c->missing_line, field->name);
+    if (field->label && c->texts > 0 && c->seen.count > FEW_TEXTS && (size_t)c->seen.count == in->schema->samples)
+      return mica__fail(MICA_E_FORMAT, "%s: each of %zu samples has a label of its own in column \"%s\": no classes",
+                        name, in->schema->samples, field->name);
+    return MICA_OK;
+  default: return MICA_OK;
+  }
+}
+
+/* So many classes need not be refused for want of samples; above that there are no more than so many a sample. */
+#define FEW_CLASSES 1000
+#define CLASSES_PER_SAMPLE 10
+
+/* Labels that are whole numbers are the classes 0 to the largest. */
+static mica_status number_classes(const inference *in, mica__field *field, const column *c) {
+  const size_t samples = in->schema->samples;
+  if (c->most >= FEW_CLASSES && c->most / CLASSES_PER_SAMPLE > (double)samples)
+    return mica__fail(
+        MICA_E_FORMAT,
+        "%s: the label %.0f in column \"%s\" would make %.0f classes of %zu samples; is it a number to be "
+        "predicted (regression)?",
+        in->records->name, c->most, field->name, c->most + 1, samples);
+  if (c->most >= MICA__MAX_CLASSES)
+    return mica__fail(MICA_E_FORMAT, "%s: the label %.0f in column \"%s\" is above %d", in->records->name, c->most,
+                      field->name, MICA__MAX_CLASSES - 1);
+  field->numbered = true;
+  field->limit = (int32_t)c->most + 1;
+  return MICA_OK;
+}
+
+static mica_status decide_kinds(inference *in) {
+  for (size_t i = 0; i < in->schema->count; i++) {
+    mica__field *field = &in->schema->fields[i];
+    bool stated = false;
+    MICA_TRY(stated_kind(in, field->name, &field->kind, &stated));
+    if (!stated) field->kind = guess_kind(in, field, &in->columns[i]);
+    MICA_TRY(check_kind(in, field, &in->columns[i]));
+    if (field->kind == MICA_COLUMN_KIND_CLASS && field->label && in->columns[i].texts == 0 && in->columns[i].whole)
+      MICA_TRY(number_classes(in, field, &in->columns[i]));
+    field->fills = in->config->fill_missing;
+    if (field->kind == MICA_COLUMN_KIND_NUMBER && !field->label) field->slot = in->schema->numbers++;
+  }
+  return MICA_OK;
+}
+
+/* Walks once more, to collect the classes of columns in which some cells were not noted. */
+static mica_status collect_classes(inference *in) {
+  mica__records *r = in->records;
+  mica__schema *schema = in->schema;
+  bool found = false, wanted = false;
+  for (size_t i = 0; i < schema->count; i++)
+    wanted = wanted || (schema->fields[i].kind == MICA_COLUMN_KIND_CLASS && !schema->fields[i].numbered);
+  mica__records_rewind(r);
+  if (schema->header) MICA_TRY(mica__records_next(r, &found));
+  while (wanted) {
+    MICA_TRY(mica__records_next(r, &found));
+    if (!found) break;
+    for (size_t i = 0; i < schema->count && i < r->count; i++) {
+      mica__field *field = &schema->fields[i];
+      if (field->kind != MICA_COLUMN_KIND_CLASS || field->numbered) continue;
+      MICA_TRY(mica__class_name(r->cells[field->at], &in->name, &in->capacity));
+      MICA_TRY(add_name(&field->classes, in->name));
+      if (field->classes.count > MICA__MAX_CLASSES)
+        return mica__fail(MICA_E_FORMAT, "%s: column \"%s\" has too many different classes", r->name, field->name);
+    }
+  }
+  for (size_t i = 0; i < schema->count; i++) MICA_TRY(sort_dictionary(&schema->fields[i].classes));
+  return MICA_OK;
+}
+
+/* --- what goes with another table --- */
+
+static mica_status copy_field(const mica__field *from, mica__field *to) {
+  *to = *from;
+  to->classes = (mica__dictionary){0};
+  to->at = SIZE_MAX;
+  if (!(to->name = mica__strdup(from->name))) return mica__fail_nomem("a column");
+  for (int32_t i = 0; i < from->classes.count; i++) MICA_TRY(add_name(&to->classes, from->classes.names[i]));
+  return MICA_OK;
+}
+
+/* Finds each column of the known table by its name, or without names by its number; labels may be absent. */
+static mica_status locate_fields(inference *in, const mica__schema *known, mica__schema *own) {
+  const char *name = in->records->name;
+  const bool unlabelled = !in->schema->header && in->schema->columns + 1 == known->columns;
+  for (size_t i = 0, at = 0; i < known->count; i++) {
+    mica__field *field = &own->fields[i];
+    own->count = i + 1;
+    MICA_TRY(copy_field(&known->fields[i], field));
+    for (size_t k = 0; in->schema->header && k < in->schema->count; k++)
+      if (!strcmp(in->schema->fields[k].name, field->name)) field->at = k;
+    if (!in->schema->header && !(unlabelled && field->label)) field->at = at++;
+    if (field->at == SIZE_MAX && !field->label)
+      return mica__fail(MICA_E_FORMAT, "%s has no column \"%s\", which what it goes with has", name, field->name);
+    if (field->at != SIZE_MAX && field->at >= in->schema->columns)
+      return mica__fail(MICA_E_FORMAT, "%s has %zu columns, what it goes with has %zu", name, in->schema->columns,
+                        known->columns);
+  }
+  return MICA_OK;
+}
+
+/* Follows the schema of config->like; its header is recognised where each name of it is known. */
+static mica_status follow(inference *in, const mica__schema *known) {
+  size_t matches = 0;
+  for (size_t i = 0; i < in->schema->count; i++)
+    for (size_t k = 0; known->header && k < known->count; k++)
+      matches += !strcmp(in->schema->fields[i].name, known->fields[k].name);
+  in->schema->header = known->header && matches > 0 &&
+                       matches + 1 >= (in->schema->count < known->count ? in->schema->count : known->count);
+  MICA_TRY(name_fields(in));
+  mica__schema *own = calloc(1, sizeof *own);
+  if (own) own->fields = calloc(known->count, sizeof *own->fields);
+  if (!own || !own->fields) {
+    free(own);
+    return mica__fail_nomem(in->records->name);
+  }
+  own->header = in->schema->header;
+  own->columns = in->schema->columns;
+  own->numbers = known->numbers;
+  own->fills = known->fills;
+  mica_status status = locate_fields(in, known, own);
+  bool found = false;
+  mica__records_rewind(in->records);
+  if (status == MICA_OK && own->header) status = mica__records_next(in->records, &found);
+  while (status == MICA_OK) {
+    status = mica__records_next(in->records, &found);
+    if (status != MICA_OK || !found) break;
+    own->samples++;
+    if (in->records->count != own->columns) status = fail_columns(in);
+  }
+  mica__schema_release(in->schema);
+  in->schema = own;
+  return status;
+}
+
+/* Labels of a table that goes with a dataset of another kind are its classes. */
+static mica_status adopt_classes(inference *in) {
+  const mica__column *label = mica__store_label(in->config->like->store);
+  for (size_t i = 0; label && label->class_names && i < in->schema->count; i++) {
+    mica__field *field = &in->schema->fields[i];
+    if (!field->label || field->kind != MICA_COLUMN_KIND_CLASS) continue;
+    free_dictionary(&field->classes);
+    field->classes = (mica__dictionary){0};
+    field->numbered = false;
+    for (int32_t k = 0; k < label->about.classes; k++) MICA_TRY(add_name(&field->classes, label->class_names[k]));
+  }
+  return MICA_OK;
+}
+
+static mica_status infer(inference *in) {
+  const mica__schema *known = in->config->like ? in->config->like->store->schema : NULL;
+  MICA_TRY(mica__records_find_delimiter(in->records));
+  MICA_TRY(find_header(in));
+  if (known) return follow(in, known);
+  recognise_header(in);
+  MICA_TRY(name_fields(in));
+  MICA_TRY(find_label(in));
+  MICA_TRY(count_cells(in));
+  MICA_TRY(decide_kinds(in));
+  MICA_TRY(collect_classes(in));
+  return in->config->like ? adopt_classes(in) : MICA_OK;
+}
+
+mica_status mica__schema_infer(mica__records *records, const mica_dataset_config *config, mica__schema **schema) {
+  inference in = {.records = records, .config = config, .schema = calloc(1, sizeof *in.schema)};
+  mica_status status = in.schema ? infer(&in) : mica__fail_nomem(records->name);
+  for (size_t i = 0; in.columns && in.schema && i < in.schema->count; i++)
+    if (!config->like || !config->like->store->schema) free_dictionary(&in.columns[i].seen);
+  free(in.columns);
+  free(in.name);
+  if (status == MICA_OK)
+    *schema = in.schema;
+  else
+    mica__schema_release(in.schema);
+  return status;
+}
+
+/* --- cells --- */
+
+static mica_status fail_cell(const mica__field *field, const mica__records *r, const char *what) {
+  const mica__cell cell = r->cells[field->at];
+  return mica__fail(MICA_E_FORMAT, "%s line %zu: column \"%s\" holds \"%.*s\", which %s", r->name, r->line, field->name,
+                    (int)(cell.length < 40 ? cell.length : 40), cell.text, what);
+}
+
+mica_status mica__field_class(const mica__field *field, const mica__records *r, int32_t *class_index) {
+  double value = 0;
+  if (field->numbered) {
+    if (!mica__cell_number(r->cells[field->at], &value) || value != floor(value) || value < 0 ||
+        value >= (double)field->limit)
+      return fail_cell(field, r, "is out of range: no class has this number");
+    *class_index = (int32_t)value;
+    return MICA_OK;
+  }
+  char *name = NULL;
+  size_t capacity = 0;
+  const mica_status status = mica__class_name(r->cells[field->at], &name, &capacity);
+  *class_index = status == MICA_OK ? mica__name_table_find(&field->classes.table, name) : -1;
+  free(name);
+  MICA_TRY(status);
+  return *class_index >= 0 ? MICA_OK : fail_cell(field, r, "is out of range: no class has this name");
+}
+
+mica_status mica__field_number(const mica__field *field, const mica__records *r, float *value) {
+  const mica__cell cell = r->cells[field->at];
+  double number = field->fill;
+  if (!mica__cell_number(cell, &number) && !(field->fills && mica__cell_is_missing(cell)))
+    return fail_cell(field, r, "is no number");
+  *value = (float)number;
+  return MICA_OK;
+}
+
+mica_status mica__field_time(const mica__field *field, const mica__records *r, int64_t *seconds) {
+  return mica__cell_time(r->cells[field->at], seconds) ? MICA_OK : fail_cell(field, r, "is no date");
+}

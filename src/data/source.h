@@ -1,0 +1,31 @@
+/* data/source.h: formats of datasets. A format is a file with a mica__source, and a row of data/sources.def. */
+#ifndef MICA_DATA_SOURCE_H
+#define MICA_DATA_SOURCE_H
+
+#include "data/dataset.h"
+
+typedef struct mica__source {
+  /* True if what has this name in a folder belongs to the part; rest is what follows the part's word in it ("train",
+   * "data_batch", "val", "test", "t10k"), NULL where the name begins with none. */
+  bool (*is_part)(mica_part part, const char *name, const char *rest);
+  /* True if a file is of this format, by its name and its first bytes; NULL: files alone are none. */
+  bool (*is_file)(const char *path, const uint8_t *begin, size_t size);
+  /* True if a folder is of this format, as a part or as all there is; NULL: folders are none. */
+  bool (*is_folder)(const char *path);
+  bool many; /* a part is all files that belong to it, not the first */
+  /* Fills the store from the files or the folder. */
+  mica_status (*open)(const char *const *paths, size_t count, const mica_dataset_config *config, mica__store *store);
+} mica__source;
+
+#define SOURCE(name) extern const mica__source mica__source_##name;
+#include "data/sources.def"
+#undef SOURCE
+
+/* True if the name ends so, before ".gz" where it has that. */
+bool mica__name_ends(const char *name, const char *ending);
+/* "FOLDER/NAME" */
+mica_status mica__path_join(const char *folder, const char *name, char **path);
+/* True if there is a folder, or a file, of that path. */
+bool mica__is_folder(const char *path);
+
+#endif

@@ -1,0 +1,117 @@
+/* data/table.h: tables as text. A record a line, cells separated by , ; or tabs, quoted where they hold such or a line
+ * end ("" is a quote inside of quotes). Empty lines and lines that begin with # are skipped. */
+#ifndef MICA_DATA_TABLE_H
+#define MICA_DATA_TABLE_H
+
+#include "base/name_table.h"
+#include "data/dataset.h"
+
+/* --- records (records.c) --- */
+
+/* A cell without quotes and blanks around it; `doubled`: it holds quotes that are written twice. */
+typedef struct mica__cell {
+  const char *text;
+  size_t length;
+  bool doubled;
+} mica__cell;
+
+/* A walk over the records of a text, in memory or through a window on a file. */
+typedef struct mica__records {
+  const char *name;
+  int file;     /* -1: all of it is in memory */
+  char *window; /* a NUL follows what is filled */
+  size_t filled, capacity, at;
+  uint64_t window_offset; /* of the window in the file */
+  bool ended;             /* nothing follows the window */
+  char delimiter;
+  size_t line, next_line; /* of the present record, from 1, and of the one after it */
+  uint64_t offset;        /* of the present record in the text */
+  size_t bytes;           /* of the present record */
+  mica__cell *cells;      /* of the present record; valid until the next */
+  size_t count, capacity_cells;
+} mica__records;
+
+/* Text in memory, which a NUL ends and which outlives the walk. */
+mica__records mica__records_in(const char *name, char *content, size_t size);
+/* A file, whose descriptor stays the caller's. */
+mica__records mica__records_of(const char *name, int file);
+void mica__records_free(mica__records *records);
+/* Goes back to the beginning. */
+void mica__records_rewind(mica__records *records);
+/* Finds the next record; *found is false at the end. MICA_E_FORMAT, naming the line, for a quote that is not closed,
+ * for bytes that are no text and for too many columns. */
+mica_status mica__records_next(mica__records *records, bool *found);
+/* Chooses the delimiter under which the first records have as many cells each; back at the beginning after it. */
+mica_status mica__records_find_delimiter(mica__records *records);
+/* Splits one record that stands alone in a text of `size` bytes, which a NUL ends. */
+mica_status mica__records_split(mica__records *records, const char *text, size_t size);
+
+/* The number that all of the cell is, finite in f32. */
+bool mica__cell_number(mica__cell cell, double *value);
+/* The number that it is, which may be too large, or infinite. */
+bool mica__cell_is_numeric(mica__cell cell, double *value);
+/* The seconds since 1970 of a date (2026-01-31) or a date and time (2026-01-31 23:59:59, or with T and Z). */
+bool mica__cell_time(mica__cell cell, int64_t *seconds);
+/* True for cells that hold nothing: empty, ?, NA, N/A, nan, null, none in any case. */
+bool mica__cell_is_missing(mica__cell cell);
+/* The text with quotes written once, as *length bytes at `out` of cell.length bytes. */
+size_t mica__cell_unquote(mica__cell cell, char *out);
+bool mica__cell_is(mica__cell cell, const char *text, bool any_case);
+
+/* --- schemas (schema.c) --- */
+
+/* The classes of a column by their names: sorted, or in the order of config->like. */
+typedef struct mica__dictionary {
+  char **names;
+  int32_t count, capacity;
+  mica__name_table table;
+} mica__dictionary;
+
+/* What a column of the text is. */
+typedef struct mica__field {
+  char *name;            /* of the header; its number where there is none */
+  mica_column_kind kind; /* NUMBER, CLASS, TEXT or TIME */
+  bool label;
+  bool numbered; /* CLASS: the class is the number that the cell is, below `limit` */
+  int32_t limit;
+  int32_t slot; /* NUMBER but for the label: which number of "x" */
+  size_t at;    /* the column in the text; SIZE_MAX: it is not there */
+  bool fills;   /* NUMBER: `fill` stands for missing cells */
+  double fill;
+  mica__dictionary classes;
+} mica__field;
+
+typedef struct mica__schema {
+  mica__field *fields;
+  size_t count;
+  bool header;
+  size_t columns;  /* of the text */
+  int32_t numbers; /* of "x" */
+  size_t samples;
+  bool fills; /* missing numbers have been replaced */
+} mica__schema;
+
+/* Finds out what the columns are, in some walks over the records; like's schema is followed where it has one. */
+mica_status mica__schema_infer(mica__records *records, const mica_dataset_config *config, mica__schema **schema);
+void mica__schema_release(void *schema);
+/* The class of a cell; MICA_E_FORMAT, naming file, line and column, where it is none. */
+mica_status mica__field_class(const mica__field *field, const mica__records *records, int32_t *class_index);
+/* The number of a cell, or of a missing one what stands for it; MICA_E_FORMAT likewise. */
+mica_status mica__field_number(const mica__field *field, const mica__records *records, float *value);
+mica_status mica__field_time(const mica__field *field, const mica__records *records, int64_t *seconds);
+/* The name that class texts are compared by: quotes once, whole numbers in one form. *name is a buffer that grows. */
+mica_status mica__class_name(mica__cell cell, char **name, size_t *capacity);
+
+/* --- tables --- */
+
+/* Samples of a text in memory, which a NUL ends; content is not kept. */
+mica_status mica__table_parse(const char *name, char *content, size_t size, const mica_dataset_config *config,
+                              mica__store *store);
+/* Samples of a file whose records stay in it and are read when they are needed. */
+mica_status mica__table_open(const char *path, const mica_dataset_config *config, mica__store *store);
+/* The store's columns of a schema, without data, but for labels of a table in memory. The store takes the schema. */
+mica_status mica__table_add_columns(mica__schema *schema, mica__store *store);
+/* The name of a field's column in the store. */
+const char *mica__field_column(const mica__field *field);
+
+#endif

@@ -1,0 +1,82 @@
+/* The columns that a table's schema gives a store. */
+#include "data/table.h"
+
+#include "base/text.h"
+
+#include <stdlib.h>
+
+const char *mica__field_column(const mica__field *field) {
+  if (field->label) return "label";
+  return field->kind == MICA_COLUMN_KIND_NUMBER ? "x" : field->name;
+}
+
+/* What was understood: "4 columns, label 'target', 3 classes". */
+static mica_status summarise(const mica__schema *schema, mica__store *store) {
+  mica__text text = {0};
+  mica__text_addf(&text, "%zu columns", schema->columns);
+  for (size_t i = 0; i < schema->count; i++) {
+    const mica__field *field = &schema->fields[i];
+    if (!field->label || field->at == SIZE_MAX) continue;
+    mica__text_addf(&text, ", label '%s', ", field->name);
+    if (field->kind == MICA_COLUMN_KIND_CLASS)
+      mica__text_addf(&text, "%d classes", field->numbered ? field->limit : field->classes.count);
+    else
+      mica__text_add(&text, "a number");
+  }
+  for (size_t i = 0; i < schema->count; i++) {
+    const mica__field *field = &schema->fields[i];
+    if (field->label || field->kind == MICA_COLUMN_KIND_NUMBER) continue;
+    mica__text_addf(&text, ", %s '%s'", mica_column_kind_name(field->kind), field->name);
+  }
+  if (schema->fills) mica__text_add(&text, ", missing numbers are their column's mean");
+  if (mica__text_status(&text) != MICA_OK) {
+    mica__text_free(&text);
+    return mica__fail_nomem(store->name);
+  }
+  store->summary = text.data;
+  return MICA_OK;
+}
+
+/* Adds "x", and keeps the names of its numbers. */
+static mica_status add_numbers(mica__schema *schema, mica__store *store) {
+  mica__column *column = NULL;
+  if (schema->numbers == 0) return MICA_OK;
+  MICA_TRY(mica__store_add_input(store, MICA_F32, MICA_SHAPE(schema->numbers), &column));
+  const char **names = calloc((size_t)schema->numbers, sizeof *names);
+  if (!names) return mica__fail_nomem(store->name);
+  for (size_t i = 0; i < schema->count; i++)
+    if (schema->fields[i].slot >= 0) names[schema->fields[i].slot] = schema->fields[i].name;
+  column->part_names = names;
+  return mica__store_own(store, names, free);
+}
+
+static void release_schema(void *schema) { mica__schema_release(schema); }
+
+mica_status mica__table_add_columns(mica__schema *schema, mica__store *store) {
+  store->schema = schema;
+  MICA_TRY(mica__store_own(store, schema, release_schema));
+  MICA_TRY(mica__store_set_count(store, schema->samples));
+  MICA_TRY(add_numbers(schema, store));
+  for (size_t i = 0; i < schema->count; i++) {
+    const mica__field *field = &schema->fields[i];
+    if (field->at == SIZE_MAX || (field->kind == MICA_COLUMN_KIND_NUMBER && !field->label)) continue;
+    mica__column *column = NULL;
+    mica_column about = {.name = mica__field_column(field), .kind = field->kind};
+    switch (field->kind) {
+    case MICA_COLUMN_KIND_CLASS:
+      about.dtype = MICA_I32;
+      about.classes = field->numbered ? field->limit : field->classes.count;
+      break;
+    case MICA_COLUMN_KIND_TEXT:
+      about.dtype = MICA_U8;
+      about.shape = MICA_SHAPE(MICA_DYNAMIC);
+      break;
+    case MICA_COLUMN_KIND_TIME: about.dtype = MICA_I64; break;
+    default: about.dtype = MICA_F32;
+    }
+    MICA_TRY(mica__store_add(store, &about, &column));
+    if (field->kind == MICA_COLUMN_KIND_CLASS && !field->numbered)
+      MICA_TRY(mica__column_name_classes(column, (const char *const *)field->classes.names, about.classes));
+  }
+  return summarise(schema, store);
+}

@@ -1,0 +1,244 @@
+/* labels: null
+ *
+ * Tables as text: what is understood of their columns, from memory and from the file alike, and what is refused with a
+ * sentence that names the line. */
+#include "support/check_main.h"
+#include "support/engine.h"
+#include "support/files.h"
+
+#include <mica/mica.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+static mica_dataset *open_table(const char *text, mica_dataset_config config) {
+  mica_dataset *dataset = NULL;
+  files_write_text("table.csv", text);
+  ck_ok(mica_dataset_open(files_path("table.csv"), &config, &dataset));
+  return dataset;
+}
+
+static const mica_column *column_of(const mica_dataset *dataset, const char *name) {
+  const mica_column *column = mica_dataset_column(dataset, mica_dataset_column_index(dataset, name));
+  ck_assert_msg(column != NULL, "no column %s", name);
+  return column;
+}
+
+static float number_at(const mica_dataset *dataset, uint64_t sample, int64_t index) {
+  float row[16];
+  const size_t k = mica_dataset_column_index(dataset, "x");
+  ck_ok(mica_dataset_read(dataset, k, sample, row, (size_t)column_of(dataset, "x")->shape.dim[0] * sizeof *row));
+  return row[index];
+}
+
+/* The name of the class of a sample. */
+static const char *class_at(const mica_dataset *dataset, const char *name, uint64_t sample) {
+  const size_t k = mica_dataset_column_index(dataset, name);
+  int32_t class_index = -1;
+  ck_ok(mica_dataset_read(dataset, k, sample, &class_index, sizeof class_index));
+  return mica_dataset_column_class(dataset, k, class_index);
+}
+
+static void check_text(const mica_dataset *dataset, const char *name, uint64_t sample, const char *want) {
+  const size_t k = mica_dataset_column_index(dataset, name);
+  char text[64] = "";
+  int64_t length = 0;
+  ck_ok(mica_dataset_length(dataset, k, sample, &length));
+  ck_assert_int_lt(length, (int64_t)sizeof text);
+  ck_ok(mica_dataset_read(dataset, k, sample, text, (size_t)length));
+  ck_assert_str_eq(text, want);
+}
+
+static const char *const typed = "size,colour,when,note,Class\n"
+                                 "1.5,red,2026-01-31,\"a, \"\"b\"\"\nc\",yes\n"
+                                 "-2,blue,2026-02-01 10:00:00,,no\n"
+                                 "3e2,red,1970-01-01T00:00:01Z,  plain ,yes\n";
+
+START_TEST(columns_have_kinds) {
+  for (int in_file = 0; in_file < 2; in_file++) {
+    mica_dataset *d = open_table(typed, (mica_dataset_config){.kinds = "note=text", .memory = in_file ? 1 : 0});
+    ck_assert_uint_eq(mica_dataset_count(d), 3);
+    ck_assert_uint_eq(mica_dataset_column_count(d), 5);
+    ck_assert_str_eq(mica_dataset_summary(d),
+                     "5 columns, label 'Class', 2 classes, class 'colour', time 'when', text 'note'");
+    ck_assert_str_eq(mica_dataset_number_name(d, mica_dataset_column_index(d, "x"), 0), "size");
+    ck_assert_int_eq(column_of(d, "colour")->kind, MICA_COLUMN_KIND_CLASS);
+    ck_assert_int_eq(column_of(d, "when")->kind, MICA_COLUMN_KIND_TIME);
+    ck_assert_int_eq(column_of(d, "note")->kind, MICA_COLUMN_KIND_TEXT);
+    ck_assert_float_eq(number_at(d, 0, 0), 1.5f);
+    ck_assert_float_eq(number_at(d, 2, 0), 300.0f);
+    ck_assert_str_eq(class_at(d, "colour", 1), "blue");
+    ck_assert_str_eq(class_at(d, "label", 0), "yes");
+    ck_assert_str_eq(mica_dataset_class_name(d, mica_dataset_label(d, 1)), "no");
+    check_text(d, "note", 0, "a, \"b\"\nc");
+    check_text(d, "note", 1, "");
+    check_text(d, "note", 2, "plain");
+    int64_t when[3];
+    for (uint64_t i = 0; i < 3; i++)
+      ck_ok(mica_dataset_read(d, mica_dataset_column_index(d, "when"), i, &when[i], sizeof *when));
+    ck_assert_int_eq(when[0], INT64_C(1769817600));
+    ck_assert_int_eq(when[1], INT64_C(1769940000));
+    ck_assert_int_eq(when[2], 1);
+    mica_dataset_destroy(d);
+  }
+}
+END_TEST
+
+START_TEST(headers_are_told_from_values) {
+  static const struct {
+    const char *text;
+    uint64_t samples;
+    int32_t classes;
+  } cases[] = {
+      {"a,b,label\n1,2,cat\n3,4,dog\n", 2, 2},
+      {"1,2,cat\n3,4,dog\n", 2, 2},
+      {"a,b,c\n1,2,0\n3,4,1\n", 2, 2},
+      {"label;text\nham;one, two\nspam;three\nham;four, five\n", 3, 2},
+      {"Class\ttext\nham\tone, two, three\nspam\tfour\n", 2, 2},
+      {"\xef\xbb\xbf"
+       "a,label\r\n1,2\r\n2,2.0\r\n3,0\r\n",
+       3, 3},
+      {"\n# aside\na,label\n\n1,x\n", 1, 1},
+  };
+  for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+    mica_dataset *d = open_table(cases[i].text, (mica_dataset_config){0});
+    ck_assert_msg(mica_dataset_count(d) == cases[i].samples, "%zu", i);
+    ck_assert_msg(mica_dataset_classes(d) == cases[i].classes, "%zu: %d", i, mica_dataset_classes(d));
+    mica_dataset_destroy(d);
+  }
+  /* A missing cell in the first line is no name. */
+  mica_dataset *d = open_table("1,?,a\n2,3,b\n3,5,a\n", (mica_dataset_config){.fill_missing = true});
+  ck_assert_uint_eq(mica_dataset_count(d), 3);
+  ck_assert_float_eq(number_at(d, 0, 1), 4.0f);
+  ck_assert_ptr_nonnull(strstr(mica_dataset_summary(d), "missing numbers"));
+  mica_dataset_destroy(d);
+}
+END_TEST
+
+START_TEST(labels_are_classes_or_numbers) {
+  mica_dataset *d = open_table("a,label\n1,2.0\n2,2\n3,cat\n", (mica_dataset_config){0});
+  ck_assert_int_eq(mica_dataset_classes(d), 2); /* 2 and cat */
+  ck_assert_str_eq(mica_dataset_class_name(d, 0), "2");
+  mica_dataset_destroy(d);
+  d = open_table("a,label\n1,-1\n2,1\n3,-1\n", (mica_dataset_config){0});
+  ck_assert_int_eq(mica_dataset_classes(d), 2);
+  ck_assert_str_eq(mica_dataset_class_name(d, 0), "-1");
+  mica_dataset_destroy(d);
+  char text[2048] = "a,price\n";
+  for (int i = 0; i < 30; i++) snprintf(text + strlen(text), 32, "%d,%d.5\n", i, i);
+  d = open_table(text, (mica_dataset_config){0});
+  ck_assert_int_eq(mica_dataset_classes(d), 0);
+  ck_assert_float_eq(mica_dataset_target(d, 3), 3.5f);
+  ck_assert_str_eq(mica_dataset_summary(d), "2 columns, label 'price', a number");
+  mica_dataset_destroy(d);
+  d = open_table("target,a\n3,1\n4,2\n", (mica_dataset_config){.regression = true});
+  ck_assert_float_eq(mica_dataset_target(d, 1), 4.0f);
+  mica_dataset_destroy(d);
+  d = open_table("user,item,label\n900,7,1\n20,7,0\n900,8,1\n",
+                 (mica_dataset_config){.kinds = "user=class,item=class"});
+  ck_assert_uint_eq(mica_dataset_column_count(d), 3);
+  ck_assert_int_eq(column_of(d, "user")->classes, 2);
+  ck_assert_str_eq(class_at(d, "user", 1), "20");
+  mica_dataset_destroy(d);
+}
+END_TEST
+
+START_TEST(what_goes_with_another_table_follows_it) {
+  static const char *const others[] = {"colour,label,b,a\nred,yes,20,10\nblue,no,40,30\n", /* another order */
+                                       "a,b,colour\n10,20,red\n30,40,blue\n"};             /* no label */
+  mica_dataset *train =
+      open_table("a,b,colour,label\n1,2,red,no\n3,4,blue,yes\n5,6,green,maybe\n", (mica_dataset_config){0});
+  for (int in_file = 0; in_file < 2; in_file++)
+    for (int i = 0; i < 2; i++) {
+      mica_dataset *d = open_table(others[i], (mica_dataset_config){.like = train, .memory = in_file ? 1 : 0});
+      ck_assert_uint_eq(mica_dataset_count(d), 2);
+      ck_assert_float_eq(number_at(d, 0, 0), 10.0f);
+      ck_assert_float_eq(number_at(d, 1, 1), 40.0f);
+      ck_assert_str_eq(class_at(d, "colour", 0), "red");
+      ck_assert_int_eq(column_of(d, "colour")->classes, 3);
+      if (i == 0) {
+        ck_assert_int_eq(mica_dataset_classes(d), 3);
+        ck_assert_str_eq(class_at(d, "label", 0), "yes");
+      } else {
+        ck_assert_uint_eq(mica_dataset_column_index(d, "label"), mica_dataset_column_count(d));
+      }
+      mica_dataset_destroy(d);
+    }
+  static const char *const wrong[][2] = {
+      {"a,colour,label\n1,red,no\n", "column \"b\""},
+      {"a,b,colour,label\n1,2,pink,no\n", "line 2: column \"colour\" holds \"pink\""},
+      {"a,b,colour,label\n1,x,red,no\n", "line 2: column \"b\" holds \"x\""},
+      {"a,b,colour,label\n1,?,red,no\n", "line 2: column \"b\" holds \"?\""},
+  };
+  for (size_t i = 0; i < sizeof wrong / sizeof *wrong; i++) {
+    mica_dataset *d = NULL;
+    files_write_text("table.csv", wrong[i][0]);
+    ck_assert_int_eq(mica_dataset_open(files_path("table.csv"), &(mica_dataset_config){.like = train}, &d),
+                     MICA_E_FORMAT);
+    ck_assert_msg(strstr(mica_error_message(), wrong[i][1]) != NULL, "%zu: %s", i, mica_error_message());
+  }
+  mica_dataset_destroy(train);
+}
+END_TEST
+
+START_TEST(what_is_wrong_is_named_with_its_line) {
+  static const struct {
+    const char *text, *kinds, *sentence;
+  } cases[] = {
+      {"a,b\n1,2\n3\n", NULL, "line 3 has 1 columns, those before have 2"},
+      {"a,b,label\n1,2,x\n3,?,y\n", NULL, "line 3: column \"b\" has no number"},
+      {"a,b,label\n1,2,x\n3,4,\n", NULL, "line 3: column \"label\" has no label"},
+      {"a,label\n1,x\n2,y\n3,x\ntwo,y\n", NULL, "line 5: column \"a\" holds \"two\" instead of a number"},
+      {"a,label\n1,2\n1,999999\n", NULL,
+       "the label 999999 in column \"label\" would make 1000000 classes of 2 samples"},
+      {"a,label\n1,2000000\n", NULL, "2000000"},
+      {"a,label\n1,\"x\n2,y\n", NULL, "a quote is not closed"},
+      {"a,label\n", NULL, "holds no samples"},
+      {"label\n1\n", NULL, "one column"},
+      {"a,label\n1,2\n", "a=picture", "a kind is number, class, text or time"},
+      {"a,label\n1,2\n", "a", "is not NAME=KIND"},
+      {"a,label\n1,2\n", "a=time", "does not hold dates alone"},
+      {"a,label\nx,2\n", "a=number", "line 2: column \"a\" holds \"x\""},
+      {"1e39,2\n1,3\n", NULL, "instead of a number"},
+      {"# nothing\n\n", NULL, "is empty"},
+  };
+  for (size_t i = 0; i < sizeof cases / sizeof *cases; i++)
+    for (int in_file = 0; in_file < 2; in_file++) {
+      mica_dataset *d = NULL;
+      const mica_dataset_config config = {.kinds = cases[i].kinds, .memory = in_file ? 1 : 0};
+      files_write_text("table.csv", cases[i].text);
+      ck_assert_msg(mica_dataset_open(files_path("table.csv"), &config, &d) != MICA_OK, "%zu", i);
+      ck_assert_msg(strstr(mica_error_message(), cases[i].sentence) != NULL, "%zu: %s", i, mica_error_message());
+      ck_assert_msg(strstr(mica_error_message(), "table.csv") || cases[i].kinds, "%s", mica_error_message());
+    }
+  /* More columns than there may be. */
+  char *text = malloc(3 * 70000);
+  ck_assert_ptr_nonnull(text);
+  for (int i = 0; i < 70000; i++) memcpy(text + (size_t)i * 2, "1,", 2);
+  strcpy(text + 140000, "1\n");
+  files_write_text("wide.csv", text);
+  free(text);
+  mica_dataset *d = NULL;
+  ck_assert_int_eq(mica_dataset_open(files_path("wide.csv"), NULL, &d), MICA_E_FORMAT);
+  ck_assert_ptr_nonnull(strstr(mica_error_message(), "line 1 has more than 65536 columns"));
+  /* Each sample with a label of its own. */
+  char many[1024] = "a,label\n";
+  for (int i = 0; i < 30; i++) snprintf(many + strlen(many), 16, "%d,n%d\n", i, i);
+  files_write_text("table.csv", many);
+  ck_assert_int_eq(mica_dataset_open(files_path("table.csv"), NULL, &d), MICA_E_FORMAT);
+  ck_assert_ptr_nonnull(strstr(mica_error_message(), "a label of its own"));
+}
+END_TEST
+
+Suite *test_suite(void) {
+  Suite *suite = suite_create("table");
+  TCase *tcase = tcase_create("table");
+  tcase_add_unchecked_fixture(tcase, NULL, files_remove);
+  tcase_add_test(tcase, columns_have_kinds);
+  tcase_add_test(tcase, headers_are_told_from_values);
+  tcase_add_test(tcase, labels_are_classes_or_numbers);
+  tcase_add_test(tcase, what_goes_with_another_table_follows_it);
+  tcase_add_test(tcase, what_is_wrong_is_named_with_its_line);
+  suite_add_tcase(suite, tcase);
+  return suite;
+}
