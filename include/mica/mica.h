@@ -10,6 +10,7 @@
  *   loss vision                   losses; boxes and pictures
  *   session                       a graph compiled for a device, to be run again and again
  *   nn optim model                layers with named parameters, optimisers, networks known by name
+ *   onnx                          models in ONNX files: read, described, run
  *   batch data                    batches, datasets on disk, loaders
  *   train metric                  epochs, validation, metrics, checkpoints
  *   run report                    tasks: data and settings become a folder with a trained network
@@ -66,6 +67,7 @@
 #include <mica/nn.h>
 #include <mica/nodes.h>
 #include <mica/norm.h>
+#include <mica/onnx.h>
 #include <mica/ops.h>
 #include <mica/optim.h>
 #include <mica/pool.h>

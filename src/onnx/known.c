@@ -1,0 +1,126 @@
+/* What is known on the host: reading it, demanding it. */
+#include "onnx/lowering.h"
+
+#include "base/element.h"
+#include "compile/template.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+/* Demands the inputs and initial values below a value; false where something else is computed from none of them. */
+static bool demand_below(mica__lowering *l, int32_t id) {
+  bool *below = calloc((size_t)id + 1, sizeof *below);
+  bool found = false;
+  if (!below) {
+    l->status = mica__fail_nomem("a model's lowering");
+    return false;
+  }
+  below[id] = true;
+  for (int32_t at = id; at >= 1; at--) {
+    const mica__node *node = mica__graph_node(l->graph, at);
+    if (!below[at]) continue;
+    for (int32_t k = 0; k < node->input_count; k++) below[node->inputs[k]] = true;
+    for (size_t i = 0; node->op == &mica__op_input && i < l->input_count; i++)
+      if (l->input_values[i].id == at && mica__node_count(node) <= 65536) l->demanded[i] = found = true;
+    for (size_t i = 0; node->op == &mica__op_parameter && i < l->weight_count; i++)
+      if (l->weights[i].value.id == at && mica__node_count(node) <= 65536) {
+        l->demanded_tensor = l->weights[i].tensor;
+        found = true;
+      }
+  }
+  free(below);
+  return found;
+}
+
+static bool demand(mica__lowering *l, const mica__onnx_node *node, int32_t k, mica_value value) {
+  if (l->status != MICA_OK || l->demands) return false;
+  l->demands = demand_below(l, value.id);
+  if (!l->demands && l->status == MICA_OK)
+    mica__lower_fail(l, node, MICA_E_UNSUPPORTED,
+                     "operand %d, '%.80s', has to be known before the graph is made, and is computed from data", (int)k,
+                     node->inputs[k]);
+  return false;
+}
+
+/* The operand's elements: of an initial value, read into the lowering's room, or of a constant. */
+static bool read_operand(mica__lowering *l, const mica__onnx_node *node, int32_t k, mica__type *type,
+                         const void **data) {
+  const mica__lower_value *found = mica__lower_has(l, node, k) ? mica__scope_find(l, node->inputs[k]) : NULL;
+  if (found && found->tensor && !found->value.graph) {
+    mica__onnx_tensor tensor = {0};
+    mica_status status = mica__onnx_tensor_read(l->external, found->tensor, &tensor);
+    size_t bytes = (size_t)tensor.count * mica_dtype_size(tensor.dtype);
+    void *own = status == MICA_OK ? mica__lower_room(l, bytes + 1, 1) : NULL;
+    if (own) memcpy(own, tensor.data, bytes);
+    *type = (mica__type){tensor.dtype, tensor.shape};
+    *data = own;
+    mica__onnx_tensor_free(&tensor);
+    if (status != MICA_OK) mica__lower_fail(l, node, status, "%s", mica_error_message());
+    return own != NULL;
+  }
+  mica_value value = mica__lower_operand(l, node, k);
+  if (!value.graph) return false;
+  const mica__node *at = mica__graph_node(l->graph, value.id);
+  int64_t count = mica__node_count(at);
+  if (!mica__lower_is_known(l->graph, value.id) || count > 1 << 22) return demand(l, node, k, value);
+  *type = at->type;
+  *data = at->data;
+  if (at->op != &mica__op_full) return true;
+  unsigned char *own = mica__lower_room(l, (size_t)count * mica_dtype_size(type->dtype) + 1, 1);
+  for (int64_t i = 0; own && i < count; i++) mica__element_set(type->dtype, own, i, mica__full_value(at));
+  *data = own;
+  return own != NULL;
+}
+
+static int64_t integer_at(mica_dtype dtype, const void *data, int64_t i) {
+  if (dtype == MICA_I64) return ((const int64_t *)data)[i];
+  if (dtype == MICA_U64) {
+    uint64_t value = ((const uint64_t *)data)[i];
+    return value > INT64_MAX ? INT64_MAX : (int64_t)value;
+  }
+  double value = mica__element_get(dtype, data, i);
+  return value >= 0x1p62 ? INT64_MAX : value <= -0x1p62 ? INT64_MIN : value != value ? 0 : (int64_t)value;
+}
+
+bool mica__lower_integers(mica__lowering *l, const mica__onnx_node *node, int32_t k, mica__integers *out) {
+  mica__type type;
+  const void *data = NULL;
+  int64_t count = 0;
+  *out = (mica__integers){0};
+  if (!mica__lower_has(l, node, k)) return true;
+  if (!read_operand(l, node, k, &type, &data) || mica_shape_count(type.shape, &count) != MICA_OK) return false;
+  int64_t *values = mica__lower_room(l, (size_t)count, sizeof *values);
+  for (int64_t i = 0; values && i < count; i++) values[i] = integer_at(type.dtype, data, i);
+  *out = (mica__integers){values, count, type.shape};
+  return values != NULL;
+}
+
+bool mica__lower_reals(mica__lowering *l, const mica__onnx_node *node, int32_t k, mica__reals *out) {
+  mica__type type;
+  const void *data = NULL;
+  int64_t count = 0;
+  *out = (mica__reals){0};
+  if (!mica__lower_has(l, node, k)) return true;
+  if (!read_operand(l, node, k, &type, &data) || mica_shape_count(type.shape, &count) != MICA_OK) return false;
+  double *values = mica__lower_room(l, (size_t)count, sizeof *values);
+  for (int64_t i = 0; values && i < count; i++) values[i] = mica__element_get(type.dtype, data, i);
+  *out = (mica__reals){values, count, type.shape};
+  return values != NULL;
+}
+
+bool mica__lower_known_number(mica__lowering *l, const mica__onnx_node *node, int32_t k, double *number) {
+  mica_value value = mica__lower_has(l, node, k) ? mica__lower_operand(l, node, k) : (mica_value){0};
+  if (!value.graph || !mica__lower_is_known(l->graph, value.id)) return false;
+  const mica__node *at = mica__graph_node(l->graph, value.id);
+  if (mica__node_count(at) != 1) return false;
+  *number = at->op == &mica__op_full ? mica__full_value(at) : mica__element_get(at->type.dtype, at->data, 0);
+  return true;
+}
+
+mica_value mica__lower_integer_constant(mica__lowering *l, const int64_t *values, int64_t count, int32_t rank) {
+  return mica_constant(l->graph, MICA_I64, rank ? MICA_SHAPE(count) : MICA_SCALAR, values);
+}
+
+mica_value mica__lower_number(mica_value like, double number) {
+  return like.graph ? mica_scalar(like.graph, mica_value_dtype(like), number) : like;
+}

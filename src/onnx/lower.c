@@ -1,0 +1,180 @@
+#include "onnx/lowering.h"
+
+#include "ir/graph.h"
+#include "onnx/ops/table.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+/* Functions and bodies inside each other, and nodes in all, bodies and functions counted each time: what a file of a
+ * few kilobytes must not exceed. */
+#define MOST_DEPTH 64
+#define MOST_NODES 1000000
+
+/* --- functions --- */
+
+/* The function's attributes: those of the call, and the defaults of those that it lacks. */
+static const Onnx__AttributeProto *given_attr(const mica__onnx_node *call, const char *name) {
+  const Onnx__AttributeProto *given = mica__onnx_attr(call, name);
+  const Onnx__FunctionProto *f = call->function->proto;
+  for (size_t i = 0; !given && i < f->n_attribute_proto; i++)
+    if (!strcmp(mica__onnx_text(f->attribute_proto[i]->name), name)) given = f->attribute_proto[i];
+  return given;
+}
+
+/* The node of a function's body with the call's attributes in the place of references. */
+static mica_status resolve(mica__lowering *l, const mica__onnx_node *call, const mica__onnx_node *node,
+                           mica__onnx_node *out) {
+  *out = *node;
+  Onnx__AttributeProto **attrs = mica__lower_room(l, (size_t)node->attr_count, sizeof(Onnx__AttributeProto *));
+  if (!attrs) return l->status;
+  out->attrs = attrs;
+  out->attr_count = 0;
+  for (int32_t i = 0; i < node->attr_count; i++) {
+    const char *reference = mica__onnx_text(node->attrs[i]->ref_attr_name);
+    attrs[out->attr_count] = node->attrs[i];
+    if (*reference) {
+      const Onnx__AttributeProto *given = given_attr(call, reference);
+      Onnx__AttributeProto *own = given ? mica__lower_room(l, 1, sizeof *own) : NULL;
+      if (given && !own) return l->status;
+      if (!given) continue;
+      *own = *given;
+      own->name = node->attrs[i]->name;
+      attrs[out->attr_count] = own;
+    }
+    out->attr_count++;
+  }
+  return MICA_OK;
+}
+
+static mica_status lower_node(mica__lowering *l, const mica__onnx_node *node);
+
+/* Files the call's operands as the function's inputs. */
+static mica_status put_operands(mica__lowering *l, const mica__onnx_node *call, mica__lower_scope *scope) {
+  const Onnx__FunctionProto *f = call->function->proto;
+  for (size_t i = 0; i < f->n_input; i++) {
+    mica__lower_value value = {0};
+    if (mica__lower_has(l, call, (int32_t)i)) value.value = mica__lower_operand(l, call, (int32_t)i);
+    if (l->status != MICA_OK || l->demands) return l->status;
+    mica__lower_scope *outer = l->scope;
+    l->scope = scope;
+    mica_status status = mica__scope_put(l, f->input[i], value);
+    l->scope = outer;
+    MICA_TRY(status);
+  }
+  return MICA_OK;
+}
+
+/* NOLINTNEXTLINE(misc-no-recursion): at most MOST_DEPTH deep. */
+static mica_status lower_body(mica__lowering *l, const mica__onnx_node *call) {
+  const mica__onnx_graph *body = &call->function->body;
+  for (int32_t i = 0; i < body->count && !l->demands; i++) {
+    mica__onnx_node node;
+    MICA_TRY(resolve(l, call, &body->nodes[i], &node));
+    MICA_TRY(lower_node(l, &node));
+  }
+  return MICA_OK;
+}
+
+/* NOLINTNEXTLINE(misc-no-recursion): see lower_body. */
+static mica_status lower_call(mica__lowering *l, const mica__onnx_node *call) {
+  const Onnx__FunctionProto *f = call->function->proto;
+  mica__lower_scope scope = {0}, *outer = l->scope;
+  mica_status status = put_operands(l, call, &scope);
+  l->scope = &scope;
+  if (status == MICA_OK && !l->demands) status = lower_body(l, call);
+  mica_value results[64] = {{0}};
+  int32_t count = call->output_count < 64 ? call->output_count : 64;
+  if ((size_t)count > f->n_output) count = (int32_t)f->n_output;
+  for (int32_t k = 0; status == MICA_OK && !l->demands && k < count; k++)
+    if (mica__lower_wants(call, k)) {
+      results[k] = mica__scope_value(l, call, f->output[k]);
+      status = l->status;
+    }
+  l->scope = outer;
+  mica__scope_close(l, &scope);
+  for (int32_t k = 0; status == MICA_OK && !l->demands && k < count; k++)
+    if (mica__lower_wants(call, k))
+      status = mica__scope_put(l, call->outputs[k], (mica__lower_value){.value = results[k]});
+  return status;
+}
+
+/* --- nodes --- */
+
+/* NOLINTNEXTLINE(misc-no-recursion): see lower_body. */
+static mica_status lower_node(mica__lowering *l, const mica__onnx_node *node) {
+  if (++l->nodes > MOST_NODES) return mica__lower_fail(l, node, MICA_E_UNSUPPORTED, "more than %d nodes", MOST_NODES);
+  if (node->function) {
+    if (l->depth == MOST_DEPTH)
+      return mica__lower_fail(l, node, MICA_E_UNSUPPORTED, "functions stand more than %d deep", MOST_DEPTH);
+    l->depth++;
+    mica_status status = lower_call(l, node);
+    l->depth--;
+    return status;
+  }
+  const mica__onnx_op *op = mica__onnx_op_find(node->domain, node->op, node->version);
+  if (!op)
+    return mica__lower_fail(l, node, MICA_E_UNSUPPORTED, "version %lld of the operator is not supported",
+                            (long long)node->version);
+  l->before = l->graph->count;
+  mica_status status = op->lower(l, node);
+  if (status != MICA_OK && l->status == MICA_OK) mica__lower_fail(l, node, status, "%s", mica_error_message());
+  mica__lower_pass_graph_error(l, node);
+  return l->status;
+}
+
+mica_status mica__lower_nodes(mica__lowering *l, const mica__onnx_graph *graph) {
+  for (int32_t i = 0; i < graph->count && !l->demands; i++) MICA_TRY(lower_node(l, &graph->nodes[i]));
+  return MICA_OK;
+}
+
+/* --- models --- */
+
+static mica_status put_inputs(mica__lowering *l) {
+  l->input_values = mica__lower_room(l, l->input_count, sizeof *l->input_values);
+  if (!l->input_values) return l->status;
+  for (size_t i = 0; i < l->input_count; i++) {
+    const mica__lower_input *input = &l->inputs[i];
+    mica__lower_value value = {0};
+    if (input->given)
+      value.value = input->data ? mica_constant(l->graph, input->dtype, input->shape, input->data)
+                                : mica_input(l->graph, input->name, input->dtype, input->shape);
+    l->input_values[i] = value.value;
+    if (input->given && !value.value.graph)
+      return mica__fail(mica_graph_status(l->graph), "%s", mica_graph_message(l->graph));
+    MICA_TRY(mica__scope_put(l, input->name, value));
+  }
+  return MICA_OK;
+}
+
+static mica_status take_outputs(mica__lowering *l, mica_value *outputs) {
+  const Onnx__GraphProto *graph = l->model->proto->graph;
+  for (size_t i = 0; i < graph->n_output; i++) {
+    const char *name = graph->output[i]->name;
+    const mica__onnx_node whole = {.op = "output", .domain = "", .name = name};
+    outputs[i] = mica__scope_value(l, &whole, name);
+    MICA_TRY(l->status);
+  }
+  return MICA_OK;
+}
+
+mica_status mica__lower_model(mica__lowering *l, mica_value *outputs) {
+  mica__lower_scope scope = {0};
+  l->scope = &scope;
+  mica_status status = put_inputs(l);
+  if (status == MICA_OK) status = mica__scope_put_initials(l, l->model->proto->graph);
+  if (status == MICA_OK) status = mica__lower_nodes(l, &l->model->graph);
+  if (status == MICA_OK && !l->demands) status = take_outputs(l, outputs);
+  mica__scope_close(l, &scope);
+  l->scope = NULL;
+  return status;
+}
+
+void mica__lower_free(mica__lowering *l) {
+  for (size_t i = 0; i < l->room_count; i++) free(l->rooms[i]);
+  free(l->rooms);
+  free(l->weights);
+  l->rooms = NULL;
+  l->weights = NULL;
+  l->room_count = l->weight_count = 0;
+}

@@ -1,0 +1,88 @@
+/* onnx/lowering.h: the inside of a lowering: scopes of names, what is bound, what is demanded; for run.c and for those
+ * operators that have bodies. Operators see lower.h alone. */
+#ifndef MICA_ONNX_LOWERING_H
+#define MICA_ONNX_LOWERING_H
+
+#include "onnx/lower.h"
+
+/* What a name stands for. */
+typedef struct mica__lower_value {
+  mica_value value;                /* null: not made yet, or absent */
+  const Onnx__TensorProto *tensor; /* an initial value, made when it is first used */
+  const Onnx__SparseTensorProto *sparse;
+} mica__lower_value;
+
+/* The names of a graph or function that is being lowered. A body sees the names around it, a function does not. */
+typedef struct mica__lower_scope {
+  struct mica__lower_scope *outer;
+  mica__name_table names;
+  mica__lower_value *values;
+  int32_t count, capacity;
+} mica__lower_scope;
+
+/* An initial value that became a parameter of the graph. */
+typedef struct mica__lower_weight {
+  const Onnx__TensorProto *tensor;
+  const char *parameter; /* its name in the graph */
+  mica_value value;
+} mica__lower_weight;
+
+/* An input of the model: its type, and its elements where it is bound. */
+typedef struct mica__lower_input {
+  const char *name;
+  mica_dtype dtype;
+  mica_shape shape;
+  const void *data; /* NULL: not bound */
+  bool given;       /* false for an optional input that is left out */
+} mica__lower_input;
+
+struct mica__lowering {
+  mica_onnx *model;
+  mica__external *external;
+  mica_graph *graph;
+  mica__lower_scope *scope;
+  const mica__lower_input *inputs;
+  mica_value *input_values;
+  size_t input_count;
+  bool *demanded; /* by input: to be bound; then the lowering begins again */
+  bool demands;
+  const Onnx__TensorProto *const *known; /* initial values that have to be constants */
+  size_t known_count;
+  const Onnx__TensorProto *demanded_tensor;
+  mica__lower_weight *weights;
+  size_t weight_count, weight_capacity;
+  int32_t before; /* how many nodes the graph had before the operator that is being lowered */
+  int32_t depth;  /* functions and bodies inside each other */
+  uint64_t nodes; /* lowered so far, bodies and functions each time */
+  mica_status status;
+  void **rooms;
+  size_t room_count, room_capacity;
+};
+
+/* Lowers the model: *outputs gets a value for each of its outputs. Where l->demands is set afterwards nothing else is
+ * of use. l is zero but for model, external, graph, inputs, input_count, demanded, known and known_count. */
+mica_status mica__lower_model(mica__lowering *l, mica_value *outputs);
+void mica__lower_free(mica__lowering *l);
+
+/* Lowers the nodes of a graph in the present scope. */
+mica_status mica__lower_nodes(mica__lowering *l, const mica__onnx_graph *graph);
+
+mica_status mica__scope_open(mica__lowering *l, bool sees_outer, mica__lower_scope *scope);
+void mica__scope_close(mica__lowering *l, mica__lower_scope *scope);
+/* Files a value under a name of the present scope, which is borrowed. */
+mica_status mica__scope_put(mica__lowering *l, const char *name, mica__lower_value value);
+/* NULL where no scope in sight has the name. Valid until the next name is filed. */
+mica__lower_value *mica__scope_find(const mica__lowering *l, const char *name);
+/* Files the initial values of a graph. */
+mica_status mica__scope_put_initials(mica__lowering *l, const Onnx__GraphProto *graph);
+/* The value behind a name, made if need be; null with an error recorded for none. */
+mica_value mica__scope_value(mica__lowering *l, const mica__onnx_node *node, const char *name);
+
+/* Makes an error of the graph's the node's. */
+void mica__lower_pass_graph_error(mica__lowering *l, const mica__onnx_node *node);
+/* True if the node is a constant. */
+bool mica__lower_is_known(const mica_graph *graph, int32_t id);
+/* The value computed on the host if all that it is made of since l->before is known, else itself (fold.c). */
+mica_value mica__lower_fold(mica__lowering *l, mica_value value);
+
+#endif

@@ -1,0 +1,44 @@
+/* Operands and results of the node that is being lowered. */
+#include "ir/graph.h"
+#include "onnx/lowering.h"
+#include "ops/select/match.h"
+
+mica_value mica__lower_operand(mica__lowering *l, const mica__onnx_node *node, int32_t k) {
+  if (l->status != MICA_OK || l->demands) return (mica_value){0};
+  if (k < node->input_count && *node->inputs[k]) return mica__scope_value(l, node, node->inputs[k]);
+  mica__lower_fail(l, node, MICA_E_FORMAT, "operand %d is absent", (int)k);
+  return (mica_value){0};
+}
+
+mica_value mica__lower_floating(mica__lowering *l, const mica__onnx_node *node, int32_t k) {
+  mica_value x = mica__lower_operand(l, node, k);
+  if (!x.graph || mica_dtype_kind_of(mica_value_dtype(x)) == MICA_DTYPE_KIND_FLOAT) return x;
+  return mica_cast(x, MICA_F32);
+}
+
+bool mica__lower_has(const mica__lowering *l, const mica__onnx_node *node, int32_t k) {
+  if (k >= node->input_count || !*node->inputs[k]) return false;
+  const mica__lower_value *found = mica__scope_find(l, node->inputs[k]);
+  /* A name that nobody makes is an error, which whoever asks for the operand gets. */
+  return !found || found->value.graph || found->tensor || found->sparse;
+}
+
+bool mica__lower_wants(const mica__onnx_node *node, int32_t k) { return k < node->output_count && *node->outputs[k]; }
+
+void mica__lower_pass_graph_error(mica__lowering *l, const mica__onnx_node *node) {
+  if (l->status != MICA_OK || l->demands || mica_graph_status(l->graph) == MICA_OK) return;
+  mica__lower_fail(l, node, mica_graph_status(l->graph), "%s", mica_graph_message(l->graph));
+}
+
+void mica__lower_result(mica__lowering *l, const mica__onnx_node *node, int32_t k, mica_value value) {
+  mica__lower_pass_graph_error(l, node);
+  if (l->status != MICA_OK || l->demands || !mica__lower_wants(node, k)) return;
+  if (!value.graph) {
+    mica__lower_fail(l, node, MICA_E_FORMAT, "result %d cannot be made: an operand is absent", (int)k);
+    return;
+  }
+  value = mica__lower_fold(l, value);
+  if (value.id > l->before) value = mica__matched(value);
+  mica_status status = mica__scope_put(l, node->outputs[k], (mica__lower_value){.value = value});
+  if (status != MICA_OK) l->status = status;
+}

@@ -1,0 +1,280 @@
+/* Arithmetic, comparisons, activations, casts: everything that goes element by element. */
+#include "onnx/ops/family.h"
+
+#include <math.h>
+#include <string.h>
+
+/* --- one operand --- */
+
+static const struct {
+  const char *op;
+  mica_value (*build)(mica_value x);
+} unaries[] = {{"Abs", mica_abs},
+               {"Neg", mica_neg},
+               {"Sign", mica_sign},
+               {"Relu", mica_relu},
+               {"Reciprocal", mica_reciprocal},
+               {"Sqrt", mica_sqrt},
+               {"Exp", mica_exp},
+               {"Log", mica_log},
+               {"Erf", mica_erf},
+               {"Sin", mica_sin},
+               {"Cos", mica_cos},
+               {"Tan", mica_tan},
+               {"Asin", mica_asin},
+               {"Acos", mica_acos},
+               {"Atan", mica_atan},
+               {"Sinh", mica_sinh},
+               {"Cosh", mica_cosh},
+               {"Tanh", mica_tanh},
+               {"Asinh", mica_asinh},
+               {"Acosh", mica_acosh},
+               {"Atanh", mica_atanh},
+               {"Floor", mica_floor},
+               {"Ceil", mica_ceil},
+               {"Round", mica_round},
+               {"IsNaN", mica_isnan},
+               {"Not", mica_logical_not},
+               {"BitwiseNot", mica_bit_not},
+               {"Sigmoid", mica_sigmoid},
+               {"Mish", mica_mish},
+               {"Softplus", mica_softplus},
+               {"Softsign", mica_softsign},
+               {"HardSwish", mica_hard_swish}};
+
+MICA__LOWER(unary) {
+  for (size_t i = 0; i < sizeof unaries / sizeof *unaries; i++)
+    if (!strcmp(unaries[i].op, node->op)) return give(l, node, unaries[i].build(x_of(l, node)));
+  return mica__lower_fail(l, node, MICA_E_UNSUPPORTED, "an operator without a builder");
+}
+
+MICA__LOWER(identity) { return give(l, node, x_of(l, node)); }
+
+/* In inference it passes x on; the mask is true everywhere, of x's type before version 10. */
+MICA__LOWER(dropout) {
+  mica_value x = x_of(l, node);
+  if (mica__lower_has(l, node, 2)) {
+    mica__integers training;
+    double ratio = 0.5;
+    mica__reals given;
+    if (!mica__lower_integers(l, node, 2, &training) || !mica__lower_reals(l, node, 1, &given)) return MICA_OK;
+    if (given.count) ratio = given.values[0];
+    if (training.count && training.values[0] && ratio != 0)
+      return mica__lower_fail(l, node, MICA_E_UNSUPPORTED, "it drops at random, as in training");
+  }
+  mica__lower_result(l, node, 0, x);
+  if (mica__lower_wants(node, 1) && x.graph)
+    mica__lower_result(
+        l, node, 1,
+        mica_full(mica__lower_graph(l), node->version < 10 ? mica_value_dtype(x) : MICA_BOOL, mica_value_shape(x), 1));
+  return MICA_OK;
+}
+
+MICA__LOWER(elu) { return give(l, node, mica_elu(x_of(l, node), mica__onnx_real(node, "alpha", 1))); }
+MICA__LOWER(celu) { return give(l, node, mica_celu(x_of(l, node), mica__onnx_real(node, "alpha", 1))); }
+
+MICA__LOWER(selu) {
+  const double alpha = 1.67326319217681884765625, gamma = 1.05070102214813232421875;
+  double a = mica__onnx_real(node, "alpha", node->version < 6 ? 1.6732 : alpha);
+  double g = mica__onnx_real(node, "gamma", node->version < 6 ? 1.0507 : gamma);
+  mica_value x = x_of(l, node);
+  return give(l, node, a == alpha && g == gamma ? mica_selu(x) : mica_affine(mica_elu(x, a), g, 0));
+}
+
+MICA__LOWER(leaky_relu) { return give(l, node, mica_leaky_relu(x_of(l, node), mica__onnx_real(node, "alpha", 0.01))); }
+
+MICA__LOWER(thresholded_relu) {
+  return give(l, node, mica_thresholded_relu(x_of(l, node), mica__onnx_real(node, "alpha", 1)));
+}
+
+MICA__LOWER(hard_sigmoid) {
+  double alpha = mica__onnx_real(node, "alpha", 0.2), beta = mica__onnx_real(node, "beta", 0.5);
+  return give(l, node, mica_hard_sigmoid(x_of(l, node), alpha, beta));
+}
+
+MICA__LOWER(shrink) {
+  mica_value x = mica__lower_floating(l, node, 0);
+  mica_value y = mica_shrink(x, mica__onnx_real(node, "lambd", 0.5), mica__onnx_real(node, "bias", 0));
+  return give(l, node, mica_cast(y, mica_value_dtype(x_of(l, node))));
+}
+
+MICA__LOWER(gelu) {
+  int32_t how = mica__lower_choice(l, node, "approximate", "none tanh", 0);
+  return give(l, node, how ? mica_gelu_tanh(x_of(l, node)) : mica_gelu(x_of(l, node)));
+}
+
+MICA__LOWER(swish) {
+  double alpha = mica__onnx_real(node, "alpha", 1);
+  mica_value x = x_of(l, node);
+  return give(l, node, alpha == 1 ? mica_silu(x) : mica_mul(x, mica_sigmoid(mica_affine(x, alpha, 0))));
+}
+
+MICA__LOWER(is_inf) {
+  bool below = mica__onnx_int(node, "detect_negative", 1), above = mica__onnx_int(node, "detect_positive", 1);
+  mica_value x = x_of(l, node);
+  if (below && above) return give(l, node, mica_isinf(x));
+  if (!x.graph) return MICA_OK;
+  if (!below && !above) return give(l, node, mica_full(mica__lower_graph(l), MICA_BOOL, mica_value_shape(x), 0));
+  return give(l, node, mica_equal(x, mica__lower_number(x, above ? (double)INFINITY : -(double)INFINITY)));
+}
+
+/* --- two operands --- */
+
+static const struct {
+  const char *op;
+  mica_value (*build)(mica_value a, mica_value b);
+} binaries[] = {{"Add", mica_add},
+                {"Sub", mica_sub},
+                {"Mul", mica_mul},
+                {"Div", mica_div},
+                {"And", mica_logical_and},
+                {"Or", mica_logical_or},
+                {"Xor", mica_logical_xor},
+                {"Equal", mica_equal},
+                {"Less", mica_less},
+                {"LessOrEqual", mica_less_equal},
+                {"Greater", mica_greater},
+                {"GreaterOrEqual", mica_greater_equal},
+                {"BitwiseAnd", mica_bit_and},
+                {"BitwiseOr", mica_bit_or},
+                {"BitwiseXor", mica_bit_xor}};
+
+/* Operand 1 beside operand 0. Before version 7 it is broadcast where an attribute says so, from axis `axis` of
+ * operand 0 on; without that attribute its axes are the last ones, as NumPy has it. */
+static mica_value beside(mica__lowering *l, const mica__onnx_node *node, mica_value a) {
+  mica_value b = mica__lower_operand(l, node, 1);
+  if (node->version >= 7 || !a.graph || !b.graph || !mica__onnx_int(node, "broadcast", 0)) return b;
+  mica_shape whole = mica_value_shape(a), own = mica_value_shape(b);
+  int64_t axis = mica__onnx_int(node, "axis", whole.rank - own.rank);
+  if (axis < 0) axis += whole.rank;
+  if (axis < 0 || axis + own.rank > whole.rank) return b;
+  while (axis + own.rank < whole.rank) own.dim[own.rank++] = 1;
+  return mica_reshape(b, own);
+}
+
+MICA__LOWER(binary) {
+  mica_value a = x_of(l, node), b = beside(l, node, a);
+  for (size_t i = 0; i < sizeof binaries / sizeof *binaries; i++)
+    if (!strcmp(binaries[i].op, node->op)) return give(l, node, binaries[i].build(a, b));
+  return mica__lower_fail(l, node, MICA_E_UNSUPPORTED, "an operator without a builder");
+}
+
+MICA__LOWER(variadic) {
+  mica_value y = x_of(l, node);
+  bool most = !strcmp(node->op, "Max"), least = !strcmp(node->op, "Min");
+  for (int32_t k = 1; k < node->input_count; k++) {
+    mica_value x = mica__lower_operand(l, node, k);
+    y = most ? mica_maximum(y, x) : least ? mica_minimum(y, x) : mica_add(y, x);
+  }
+  if (!strcmp(node->op, "Mean") && node->input_count > 1) y = mica_affine(y, 1.0 / node->input_count, 0);
+  return give(l, node, y);
+}
+
+/* The exponents that are no powers on a device; null for others. */
+static mica_value simple_power(mica_value x, double exponent) {
+  if (exponent == 1) return x;
+  if (exponent == 2) return mica_square(x);
+  if (exponent == 3) return mica_mul(mica_square(x), x);
+  if (exponent == 0.5) return mica_sqrt(x);
+  if (exponent == -1) return mica_reciprocal(x);
+  if (exponent == -0.5) return mica_rsqrt(x);
+  return (mica_value){0};
+}
+
+MICA__LOWER(pow) {
+  mica_value x = x_of(l, node), e = beside(l, node, x);
+  double exponent = 0;
+  if (!x.graph || !e.graph) return MICA_OK;
+  mica_dtype dtype = mica_value_dtype(x);
+  bool floating = is_floating(x),
+       whole = mica__lower_known_number(l, node, 1, &exponent) && mica_value_shape(e).rank <= mica_value_shape(x).rank;
+  mica_value simple = whole && (floating || (exponent >= 1 && exponent <= 3 && rint(exponent) == exponent))
+                          ? simple_power(x, exponent)
+                          : (mica_value){0};
+  if (simple.graph) return give(l, node, simple);
+  mica_dtype wide = floating ? dtype : MICA_F64;
+  mica_value y = mica_pow(mica_cast(x, wide), mica_cast(e, wide));
+  if (!floating && !is_floating(e)) y = mica_round(y);
+  return give(l, node, mica_cast(y, dtype));
+}
+
+MICA__LOWER(mod) {
+  mica_value a = x_of(l, node), b = mica__lower_operand(l, node, 1);
+  return give(l, node, mica__onnx_int(node, "fmod", 0) ? mica_fmod(a, b) : mica_mod(a, b));
+}
+
+MICA__LOWER(bit_shift) {
+  mica_value a = x_of(l, node), b = mica__lower_operand(l, node, 1);
+  int32_t left = mica__lower_choice(l, node, "direction", "RIGHT LEFT", 0);
+  return give(l, node, left ? mica_shift_left(a, b) : mica_shift_right(a, b));
+}
+
+/* Before version 7 the slope is a number, or one a channel. */
+MICA__LOWER(prelu) {
+  mica_value x = x_of(l, node), slope = mica__lower_operand(l, node, 1);
+  if (!x.graph || !slope.graph) return MICA_OK;
+  mica_shape own = mica_value_shape(slope);
+  if (node->version < 7 && own.rank == 1 && mica_value_shape(x).rank > 2) {
+    while (own.rank < mica_value_shape(x).rank - 1) own.dim[own.rank++] = 1;
+    slope = mica_reshape(slope, own);
+  }
+  if (is_floating(x)) return give(l, node, mica_prelu(x, slope));
+  return give(l, node, mica_where(mica_less(x, mica__lower_number(x, 0)), mica_mul(x, slope), x));
+}
+
+MICA__LOWER(where) {
+  mica_value a = mica__lower_operand(l, node, 1), b = mica__lower_operand(l, node, 2);
+  return give(l, node, mica_where(x_of(l, node), a, b));
+}
+
+/* --- bounds --- */
+
+/* Bound k as a number; *known is false where only the device has it. */
+static double bound(mica__lowering *l, const mica__onnx_node *node, int32_t k, const char *name, double standard,
+                    bool *known) {
+  double number = standard;
+  if (node->version < 11) return mica__onnx_real(node, name, standard);
+  if (mica__lower_has(l, node, k) && !mica__lower_known_number(l, node, k, &number)) *known = false;
+  return number;
+}
+
+MICA__LOWER(clip) {
+  bool known = true;
+  double low = bound(l, node, 1, "min", -(double)INFINITY, &known);
+  double high = bound(l, node, 2, "max", (double)INFINITY, &known);
+  mica_value x = x_of(l, node);
+  if (known && low <= high) return give(l, node, mica_clip(x, low, high));
+  if (known) return give(l, node, mica_full_like(x, high));
+  if (mica__lower_has(l, node, 1)) x = mica_maximum(x, mica__lower_operand(l, node, 1));
+  if (mica__lower_has(l, node, 2)) x = mica_minimum(x, mica__lower_operand(l, node, 2));
+  return give(l, node, x);
+}
+
+/* --- types --- */
+
+/* The dtype that an attribute names; before version 6 it was a text. */
+static bool target(mica__lowering *l, const mica__onnx_node *node, mica_dtype *dtype) {
+  const Onnx__AttributeProto *to = mica__onnx_attr(node, "to");
+  int32_t type = to && to->has_i ? (int32_t)to->i : 0;
+  if (to && to->has_s)
+    type =
+        1 + mica__lower_choice(l, node, "to",
+                               "FLOAT UINT8 INT8 UINT16 INT16 INT32 INT64 STRING BOOL FLOAT16 DOUBLE UINT32 UINT64", 0);
+  if (mica__onnx_dtype(type, dtype)) return true;
+  mica__lower_fail(l, node, MICA_E_UNSUPPORTED, "a cast to %s", mica__onnx_type_name(type));
+  return false;
+}
+
+MICA__LOWER(cast) {
+  mica_dtype dtype;
+  return target(l, node, &dtype) ? give(l, node, mica_cast(x_of(l, node), dtype)) : MICA_OK;
+}
+
+MICA__LOWER(cast_like) {
+  return give(l, node, mica_cast(x_of(l, node), mica_value_dtype(mica__lower_operand(l, node, 1))));
+}
+
+MICA__LOWER(bit_cast) {
+  mica_dtype dtype;
+  return target(l, node, &dtype) ? give(l, node, mica_bitcast(x_of(l, node), dtype)) : MICA_OK;
+}

@@ -1,0 +1,102 @@
+#include "onnx/ops/family.h"
+
+/* Operand k as indices of a kind that Mica takes. */
+static mica_value indices_of(mica__lowering *l, const mica__onnx_node *node, int32_t k) {
+  mica_value indices = mica__lower_operand(l, node, k);
+  mica_dtype dtype = mica_value_dtype(indices);
+  return dtype == MICA_I64 || dtype == MICA_I32 ? indices : mica_cast(indices, MICA_I64);
+}
+
+static bool axis_of(mica__lowering *l, const mica__onnx_node *node, mica_value x, int64_t *axis) {
+  *axis = mica__onnx_int(node, "axis", 0);
+  return x.graph && mica__lower_axis(l, node, mica_value_shape(x).rank, axis);
+}
+
+MICA__LOWER(gather) {
+  int64_t axis;
+  mica_value x = x_of(l, node), indices = indices_of(l, node, 1);
+  if (!axis_of(l, node, x, &axis)) return MICA_OK;
+  return give(l, node, mica_gather(x, indices, (int32_t)axis));
+}
+
+MICA__LOWER(gather_elements) {
+  int64_t axis;
+  mica_value x = x_of(l, node), indices = indices_of(l, node, 1);
+  if (!axis_of(l, node, x, &axis) || !indices.graph) return MICA_OK;
+  mica_shape own = mica_value_shape(indices), whole = mica_value_shape(x);
+  /* Beside the axis the indices may be smaller than x. */
+  for (int32_t i = 0; i < whole.rank && own.rank == whole.rank; i++)
+    if (i != axis && own.dim[i] < whole.dim[i]) x = mica_slice(x, i, 0, own.dim[i], 1);
+  return give(l, node, mica_gather_elements(x, indices, (int32_t)axis));
+}
+
+/* The first batch_dims axes belong together: their indices stand before the others. */
+MICA__LOWER(gather_nd) {
+  mica_value x = x_of(l, node), indices = indices_of(l, node, 1);
+  int64_t batch = mica__onnx_int(node, "batch_dims", 0);
+  if (!x.graph || !indices.graph) return MICA_OK;
+  mica_shape shape = mica_value_shape(indices);
+  if (batch < 0 || batch >= shape.rank || batch >= mica_value_shape(x).rank)
+    return mica__lower_fail(l, node, MICA_E_SHAPE, "batch_dims is %lld", (long long)batch);
+  mica_value columns[MICA_MAX_RANK + 1];
+  for (int32_t i = 0; i < batch; i++) {
+    mica_shape column = {.rank = shape.rank}, own = shape;
+    for (int32_t d = 0; d < shape.rank; d++) column.dim[d] = d == i ? shape.dim[d] : 1;
+    own.dim[shape.rank - 1] = 1;
+    mica_value positions = mica_reshape(mica_range(mica__lower_graph(l), MICA_I64, shape.dim[i]), column);
+    columns[i] = mica_expand(positions, own);
+  }
+  columns[batch] = batch ? mica_cast(indices, MICA_I64) : indices;
+  if (batch) indices = mica_concat(columns, (size_t)batch + 1, shape.rank - 1);
+  return give(l, node, mica_gather_nd(x, indices));
+}
+
+static mica_scatter how(mica__lowering *l, const mica__onnx_node *node) {
+  static const mica_scatter list[] = {MICA_SCATTER_SET, MICA_SCATTER_ADD, MICA_SCATTER_MUL, MICA_SCATTER_MAX,
+                                      MICA_SCATTER_MIN};
+  return list[mica__lower_choice(l, node, "reduction", "none add mul max min", 0)];
+}
+
+MICA__LOWER(scatter_elements) {
+  int64_t axis;
+  mica_value x = x_of(l, node), indices = indices_of(l, node, 1), updates = mica__lower_operand(l, node, 2);
+  if (!axis_of(l, node, x, &axis)) return MICA_OK;
+  return give(l, node, mica_scatter_elements(x, indices, updates, (int32_t)axis, how(l, node)));
+}
+
+MICA__LOWER(scatter_nd) {
+  mica_value x = x_of(l, node), indices = indices_of(l, node, 1), updates = mica__lower_operand(l, node, 2);
+  return give(l, node, mica_scatter_nd(x, indices, updates, how(l, node)));
+}
+
+/* A cache along `axis`: sequence b takes its update from write_indices[b] on, modulo the extent where it is circular.
+ * */
+MICA__LOWER(tensor_scatter) {
+  mica_value x = x_of(l, node), update = mica__lower_operand(l, node, 1);
+  int64_t axis = mica__onnx_int(node, "axis", -2);
+  bool circular = mica__lower_choice(l, node, "mode", "linear circular", 0);
+  if (!x.graph || !update.graph || !mica__lower_axis(l, node, mica_value_shape(x).rank, &axis)) return MICA_OK;
+  mica_shape shape = mica_value_shape(update), along = {.rank = shape.rank}, batch = {.rank = shape.rank};
+  for (int32_t i = 0; i < shape.rank; i++) {
+    along.dim[i] = i == axis ? shape.dim[i] : 1;
+    batch.dim[i] = i == 0 ? shape.dim[i] : 1;
+  }
+  mica_value positions = mica_reshape(mica_range(mica__lower_graph(l), MICA_I64, shape.dim[axis]), along);
+  if (mica__lower_has(l, node, 2))
+    positions = mica_add(positions, mica_reshape(mica_cast(mica__lower_operand(l, node, 2), MICA_I64), batch));
+  if (circular) positions = mica_mod(positions, mica__lower_number(positions, (double)mica_value_shape(x).dim[axis]));
+  return give(l, node,
+              mica_scatter_elements(x, mica_expand(positions, shape), update, (int32_t)axis, MICA_SCATTER_SET));
+}
+
+MICA__LOWER(one_hot) {
+  mica__integers depth;
+  mica_value indices = indices_of(l, node, 0), values = mica__lower_operand(l, node, 2);
+  if (!mica__lower_integers(l, node, 1, &depth) || !indices.graph || !values.graph) return MICA_OK;
+  int64_t axis = mica__onnx_int(node, "axis", -1);
+  if (depth.count != 1 || !mica__lower_axis(l, node, mica_value_shape(indices).rank + 1, &axis))
+    return mica__lower_fail(l, node, MICA_E_SHAPE, "depth is no single number, or the axis is none");
+  mica_value off = mica_reshape(mica_slice(values, 0, 0, 1, 1), MICA_SCALAR);
+  mica_value on = mica_reshape(mica_slice(values, 0, 1, 2, 1), MICA_SCALAR);
+  return give(l, node, mica_one_hot(indices, depth.values[0], (int32_t)axis, off, on));
+}

@@ -1,0 +1,137 @@
+/* Shapes and orders. */
+#include "onnx/ops/family.h"
+
+#include <string.h>
+
+static mica_status rank_too_high(mica__lowering *l, const mica__onnx_node *node, int64_t rank) {
+  return mica__lower_fail(l, node, MICA_E_UNSUPPORTED, "a value of rank %lld; %d is the highest", (long long)rank,
+                          MICA_MAX_RANK);
+}
+
+/* The shape of a list of dimensions; false when the error is recorded. */
+static bool shape_of(mica__lowering *l, const mica__onnx_node *node, const mica__integers *list, mica_shape *shape) {
+  *shape = (mica_shape){.rank = (int32_t)list->count};
+  if (list->count > MICA_MAX_RANK) return (void)rank_too_high(l, node, list->count), false;
+  for (int32_t i = 0; i < shape->rank; i++) shape->dim[i] = list->values[i];
+  return true;
+}
+
+/* A dimension of 0 is the operand's unless allowzero; -1 is what remains. */
+MICA__LOWER(reshape) {
+  mica__integers list;
+  mica_shape shape;
+  mica_value x = x_of(l, node);
+  if (node->version < 5)
+    mica__onnx_ints(node, "shape", &list);
+  else if (!mica__lower_integers(l, node, 1, &list))
+    return MICA_OK;
+  if (!x.graph || !shape_of(l, node, &list, &shape)) return MICA_OK;
+  bool zeros = mica__onnx_int(node, "allowzero", 0);
+  for (int32_t i = 0; i < shape.rank; i++) {
+    if (shape.dim[i] == 0 && !zeros) {
+      if (i >= mica_value_shape(x).rank)
+        return mica__lower_fail(l, node, MICA_E_SHAPE, "dimension %d of the new shape is 0, and x has no such", (int)i);
+      shape.dim[i] = mica_value_shape(x).dim[i];
+    }
+    if (shape.dim[i] < -1)
+      return mica__lower_fail(l, node, MICA_E_SHAPE, "dimension %d of the new shape is %lld", (int)i,
+                              (long long)shape.dim[i]);
+  }
+  return give(l, node, mica_reshape(x, shape));
+}
+
+MICA__LOWER(transpose) {
+  mica__integers perm;
+  mica_axes axes;
+  mica_value x = x_of(l, node);
+  if (!x.graph) return MICA_OK;
+  mica__onnx_ints(node, "perm", &perm);
+  if (!mica__lower_axes(l, node, &perm, mica_value_shape(x).rank, &axes)) return MICA_OK;
+  if (axes.count && axes.count != mica_value_shape(x).rank)
+    return mica__lower_fail(l, node, MICA_E_SHAPE, "perm names %d of %d axes", (int)axes.count,
+                            (int)mica_value_shape(x).rank);
+  return give(l, node, mica_value_shape(x).rank ? mica_transpose(x, axes) : x);
+}
+
+/* The axes of an attribute before version 13, then of operand 1. */
+static bool axes_of(mica__lowering *l, const mica__onnx_node *node, int32_t rank, mica_axes *axes) {
+  mica__integers list;
+  if (!mica__onnx_ints(node, "axes", &list) && !mica__lower_integers(l, node, 1, &list)) return false;
+  return mica__lower_axes(l, node, &list, rank, axes);
+}
+
+MICA__LOWER(squeeze) {
+  mica_axes axes;
+  mica_value x = x_of(l, node);
+  if (!x.graph || !axes_of(l, node, mica_value_shape(x).rank, &axes)) return MICA_OK;
+  bool given = mica__onnx_attr(node, "axes") || mica__lower_has(l, node, 1);
+  return give(l, node, given && axes.count == 0 ? x : mica_squeeze(x, axes));
+}
+
+MICA__LOWER(unsqueeze) {
+  mica__integers list;
+  mica_axes axes;
+  mica_value x = x_of(l, node);
+  if (!mica__onnx_ints(node, "axes", &list) && !mica__lower_integers(l, node, 1, &list)) return MICA_OK;
+  if (!x.graph) return MICA_OK;
+  int64_t rank = mica_value_shape(x).rank + list.count;
+  if (rank > MICA_MAX_RANK) return rank_too_high(l, node, rank);
+  if (!mica__lower_axes(l, node, &list, (int32_t)rank, &axes)) return MICA_OK;
+  return give(l, node, axes.count ? mica_unsqueeze(x, axes) : x);
+}
+
+MICA__LOWER(flatten) {
+  mica_value x = x_of(l, node);
+  int64_t axis = mica__onnx_int(node, "axis", 1), rank = mica_value_shape(x).rank;
+  if (x.graph && axis != rank && !mica__lower_axis(l, node, (int32_t)rank, &axis)) return MICA_OK;
+  return give(l, node, mica_flatten(x, (int32_t)axis));
+}
+
+MICA__LOWER(expand) {
+  mica__integers list;
+  mica_shape shape;
+  mica_value x = x_of(l, node);
+  if (!mica__lower_integers(l, node, 1, &list) || !shape_of(l, node, &list, &shape)) return MICA_OK;
+  return give(l, node, mica_expand(x, shape));
+}
+
+MICA__LOWER(concat) {
+  mica_value *values = mica__lower_room(l, (size_t)node->input_count, sizeof *values);
+  if (!values || node->input_count < 1) return mica__lower_fail(l, node, MICA_E_FORMAT, "no operands");
+  for (int32_t k = 0; k < node->input_count; k++) {
+    values[k] = mica__lower_operand(l, node, k);
+    if (!values[k].graph) return MICA_OK;
+  }
+  int64_t axis = mica__onnx_int(node, "axis", 1);
+  if (!mica__lower_axis(l, node, mica_value_shape(values[0]).rank, &axis)) return MICA_OK;
+  if (node->input_count == 1) return give(l, node, values[0]);
+  return give(l, node, mica_concat(values, (size_t)node->input_count, (int32_t)axis));
+}
+
+MICA__LOWER(tile) {
+  mica__integers repeats;
+  mica_value x = x_of(l, node);
+  if (!mica__lower_integers(l, node, 1, &repeats) || !x.graph) return MICA_OK;
+  if (repeats.count != mica_value_shape(x).rank)
+    return mica__lower_fail(l, node, MICA_E_SHAPE, "%lld repeats for a value of rank %d", (long long)repeats.count,
+                            (int)mica_value_shape(x).rank);
+  return give(l, node, repeats.count ? mica_tile(x, repeats.values) : x);
+}
+
+MICA__LOWER(depth_to_space) {
+  int64_t block = mica__onnx_int(node, "blocksize", 0);
+  int32_t columns_first = mica__lower_choice(l, node, "mode", "DCR CRD", 0);
+  return give(l, node, mica_depth_to_space(x_of(l, node), (int32_t)block, columns_first));
+}
+
+MICA__LOWER(space_to_depth) {
+  mica_value x = x_of(l, node);
+  int64_t b = mica__onnx_int(node, "blocksize", 0);
+  if (mica__lower_choice(l, node, "mode", "DCR CRD", 0) == 0) return give(l, node, mica_space_to_depth(x, (int32_t)b));
+  mica_shape s = mica_value_shape(x);
+  if (!x.graph || s.rank != 4 || b < 1 || s.dim[2] % b || s.dim[3] % b)
+    return mica__lower_fail(l, node, MICA_E_SHAPE, "blocks of %lld do not fit", (long long)b);
+  mica_value blocks = mica_reshape(x, MICA_SHAPE(s.dim[0], s.dim[1], s.dim[2] / b, b, s.dim[3] / b, b));
+  mica_value depth = mica_transpose(blocks, MICA_AXES(0, 1, 3, 5, 2, 4));
+  return give(l, node, mica_reshape(depth, MICA_SHAPE(s.dim[0], s.dim[1] * b * b, s.dim[2] / b, s.dim[3] / b)));
+}

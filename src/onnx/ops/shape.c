@@ -1,0 +1,96 @@
+/* Values that are known from shapes and attributes alone. */
+#include "onnx/ops/family.h"
+
+#include <math.h>
+#include <string.h>
+
+MICA__LOWER(shape) {
+  mica_value x = x_of(l, node);
+  mica_shape shape = mica_value_shape(x);
+  int64_t start = mica__onnx_int(node, "start", 0), end = mica__onnx_int(node, "end", shape.rank);
+  if (!x.graph) return MICA_OK;
+  if (start < 0) start += shape.rank;
+  if (end < 0) end += shape.rank;
+  start = start < 0 ? 0 : start > shape.rank ? shape.rank : start;
+  end = end > shape.rank ? shape.rank : end < start ? start : end;
+  return give(l, node, mica__lower_integer_constant(l, shape.dim + start, end - start, 1));
+}
+
+MICA__LOWER(size) {
+  int64_t count = 0;
+  mica_value x = x_of(l, node);
+  if (!x.graph) return MICA_OK;
+  MICA_TRY(mica_shape_count(mica_value_shape(x), &count));
+  return give(l, node, mica__lower_integer_constant(l, &count, 1, 0));
+}
+
+static mica_value reals(mica__lowering *l, const float *values, size_t count, mica_shape shape) {
+  return mica_constant(mica__lower_graph(l), MICA_F32, shape, count ? values : &(const float){0});
+}
+
+MICA__LOWER(constant) {
+  for (int32_t i = 0; i < node->attr_count; i++) {
+    const Onnx__AttributeProto *a = node->attrs[i];
+    const char *name = mica__onnx_text(a->name);
+    if (!strcmp(name, "value") && a->t) return give(l, node, mica__lower_tensor(l, a->t));
+    if (!strcmp(name, "sparse_value") && a->sparse_tensor)
+      return give(l, node, mica__lower_sparse(l, a->sparse_tensor));
+    if (!strcmp(name, "value_float")) return give(l, node, reals(l, &a->f, 1, MICA_SCALAR));
+    if (!strcmp(name, "value_floats"))
+      return give(l, node, reals(l, a->floats, a->n_floats, MICA_SHAPE((int64_t)a->n_floats)));
+    if (!strcmp(name, "value_int")) return give(l, node, mica__lower_integer_constant(l, &a->i, 1, 0));
+    if (!strcmp(name, "value_ints"))
+      return give(l, node,
+                  mica__lower_integer_constant(l, a->n_ints ? a->ints : &(const int64_t){0}, (int64_t)a->n_ints, 1));
+  }
+  return mica__lower_fail(l, node, MICA_E_UNSUPPORTED, "a constant of no kind that is supported");
+}
+
+/* A dimension's product must not overflow: mica_full sees to that. */
+MICA__LOWER(constant_of_shape) {
+  mica__integers list;
+  mica_shape shape = {0};
+  mica_dtype dtype = MICA_F32;
+  double value = 0;
+  if (!mica__lower_integers(l, node, 0, &list)) return MICA_OK;
+  if (list.count > MICA_MAX_RANK)
+    return mica__lower_fail(l, node, MICA_E_UNSUPPORTED, "a value of rank %lld", (long long)list.count);
+  for (int64_t i = 0; i < list.count; i++) shape.dim[shape.rank++] = list.values[i];
+  const Onnx__AttributeProto *attr = mica__onnx_attr(node, "value");
+  if (attr && attr->t) MICA_TRY(mica__onnx_tensor_number(attr->t, &dtype, &value));
+  return give(l, node, mica_full(mica__lower_graph(l), dtype, shape, value));
+}
+
+MICA__LOWER(eye_like) {
+  mica_value x = x_of(l, node);
+  mica_shape shape = mica_value_shape(x);
+  mica_dtype dtype = mica_value_dtype(x);
+  int64_t type = mica__onnx_int(node, "dtype", -1), k = mica__onnx_int(node, "k", 0);
+  if (!x.graph) return MICA_OK;
+  if (shape.rank != 2) return mica__lower_fail(l, node, MICA_E_SHAPE, "x is no matrix");
+  if (type >= 0 && !mica__onnx_dtype((int32_t)type, &dtype))
+    return mica__lower_fail(l, node, MICA_E_UNSUPPORTED, "elements of type %s", mica__onnx_type_name((int32_t)type));
+  mica_graph *graph = mica__lower_graph(l);
+  mica_value rows = mica_reshape(mica_range(graph, MICA_I64, shape.dim[0]), MICA_SHAPE(shape.dim[0], 1));
+  mica_value columns = mica_range(graph, MICA_I64, shape.dim[1]);
+  return give(l, node, mica_cast(mica_equal(columns, mica_add(rows, mica__lower_number(rows, (double)k))), dtype));
+}
+
+MICA__LOWER(range) {
+  mica__reals start, limit, delta;
+  mica_value x = x_of(l, node);
+  if (!mica__lower_reals(l, node, 0, &start) || !mica__lower_reals(l, node, 1, &limit) ||
+      !mica__lower_reals(l, node, 2, &delta))
+    return MICA_OK;
+  if (start.count != 1 || limit.count != 1 || delta.count != 1 || delta.values[0] == 0)
+    return mica__lower_fail(l, node, MICA_E_INVALID, "start, limit and delta are three numbers, and delta is not 0");
+  double count = ceil((limit.values[0] - start.values[0]) / delta.values[0]);
+  if (!(count <= 1 << 24)) return mica__lower_fail(l, node, MICA_E_UNSUPPORTED, "a range of %g elements", count);
+  mica_dtype dtype = mica_value_dtype(x);
+  mica_value positions = mica_range(mica__lower_graph(l), MICA_I64, count > 0 ? (int64_t)count : 0);
+  if (is_floating(x))
+    return give(l, node,
+                mica_cast(mica_affine(mica_cast(positions, MICA_F64), delta.values[0], start.values[0]), dtype));
+  mica_value step = mica_mul(positions, mica__lower_number(positions, delta.values[0]));
+  return give(l, node, mica_cast(mica_add(step, mica__lower_number(positions, start.values[0])), dtype));
+}

@@ -1,0 +1,40 @@
+/* What every part of a lowering stands on: its errors and its memory. */
+#include "onnx/lowering.h"
+
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+mica_graph *mica__lower_graph(mica__lowering *l) { return l->graph; }
+
+mica_status mica__lower_fail(mica__lowering *l, const mica__onnx_node *node, mica_status status, const char *format,
+                             ...) {
+  char text[1024];
+  va_list args;
+  va_start(args, format);
+  vsnprintf(text, sizeof text, format, args);
+  va_end(args);
+  l->status = mica__fail(status, "%s: node '%.80s' (%.80s): %s", l->model->name,
+                         *node->name          ? node->name
+                         : node->output_count ? node->outputs[0]
+                                              : "",
+                         node->op, text);
+  return l->status;
+}
+
+void *mica__lower_room(mica__lowering *l, size_t count, size_t size) {
+  if (l->room_count == l->room_capacity) {
+    size_t capacity = l->room_capacity ? 2 * l->room_capacity : 64;
+    void **rooms = realloc(l->rooms, capacity * sizeof *rooms);
+    if (rooms) {
+      l->rooms = rooms;
+      l->room_capacity = capacity;
+    }
+  }
+  void *room = l->room_count < l->room_capacity ? calloc(count ? count : 1, size) : NULL;
+  if (!room)
+    l->status = mica__fail_nomem("a model's lowering");
+  else
+    l->rooms[l->room_count++] = room;
+  return room;
+}

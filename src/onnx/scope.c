@@ -1,0 +1,143 @@
+/* Names, and the values behind them. */
+#include "onnx/lowering.h"
+
+#include "base/text.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* Floating initial values of no more elements are constants, which are known on the host. */
+#define SMALL 32
+
+mica_status mica__scope_open(mica__lowering *l, bool sees_outer, mica__lower_scope *scope) {
+  *scope = (mica__lower_scope){.outer = sees_outer ? l->scope : NULL};
+  l->scope = scope;
+  return MICA_OK;
+}
+
+void mica__scope_close(mica__lowering *l, mica__lower_scope *scope) {
+  (void)l;
+  mica__name_table_free(&scope->names);
+  free(scope->values);
+  *scope = (mica__lower_scope){0};
+}
+
+mica_status mica__scope_put(mica__lowering *l, const char *name, mica__lower_value value) {
+  mica__lower_scope *scope = l->scope;
+  if (!*name) return MICA_OK;
+  if (mica__name_table_find(&scope->names, name) >= 0)
+    return mica__fail(MICA_E_FORMAT, "%s: two values have the name '%.80s'", l->model->name, name);
+  if (scope->count == scope->capacity) {
+    int32_t capacity = scope->capacity ? 2 * scope->capacity : 64;
+    mica__lower_value *values = realloc(scope->values, (size_t)capacity * sizeof *values);
+    if (!values) return mica__fail_nomem("a model's lowering");
+    scope->values = values;
+    scope->capacity = capacity;
+  }
+  scope->values[scope->count] = value;
+  MICA_TRY(mica__name_table_add(&scope->names, name, scope->count));
+  scope->count++;
+  return MICA_OK;
+}
+
+mica__lower_value *mica__scope_find(const mica__lowering *l, const char *name) {
+  for (const mica__lower_scope *scope = l->scope; scope; scope = scope->outer) {
+    int32_t at = mica__name_table_find(&scope->names, name);
+    if (at >= 0) return &scope->values[at];
+  }
+  return NULL;
+}
+
+mica_status mica__scope_put_initials(mica__lowering *l, const Onnx__GraphProto *graph) {
+  for (size_t i = 0; i < graph->n_initializer; i++)
+    MICA_TRY(mica__scope_put(l, mica__onnx_text(graph->initializer[i]->name),
+                             (mica__lower_value){.tensor = graph->initializer[i]}));
+  for (size_t i = 0; i < graph->n_sparse_initializer; i++) {
+    const Onnx__SparseTensorProto *sparse = graph->sparse_initializer[i];
+    if (sparse->values)
+      MICA_TRY(mica__scope_put(l, mica__onnx_text(sparse->values->name), (mica__lower_value){.sparse = sparse}));
+  }
+  return MICA_OK;
+}
+
+/* --- initial values --- */
+
+static bool has_to_be_known(const mica__lowering *l, const Onnx__TensorProto *tensor) {
+  for (size_t i = 0; i < l->known_count; i++)
+    if (l->known[i] == tensor) return true;
+  return false;
+}
+
+/* A name for a parameter that no input and no other parameter of the graph has. */
+static const char *parameter_name(mica__lowering *l, const char *name) {
+  size_t room = strlen(name) + 32;
+  char *own = mica__lower_room(l, room, 1);
+  if (own) snprintf(own, room, "%s%sw%zu", name, *name ? "#" : "", l->weight_count);
+  return own;
+}
+
+static mica_value add_weight(mica__lowering *l, const Onnx__TensorProto *tensor, mica_dtype dtype, mica_shape shape) {
+  if (l->weight_count == l->weight_capacity) {
+    size_t capacity = l->weight_capacity ? 2 * l->weight_capacity : 64;
+    mica__lower_weight *weights = realloc(l->weights, capacity * sizeof *weights);
+    if (!weights) {
+      l->status = mica__fail_nomem("a model's lowering");
+      return (mica_value){0};
+    }
+    l->weights = weights;
+    l->weight_capacity = capacity;
+  }
+  const char *name = parameter_name(l, mica__onnx_text(tensor->name));
+  if (!name) return (mica_value){0};
+  mica_value value = mica_parameter(l->graph, name, dtype, shape);
+  l->weights[l->weight_count++] = (mica__lower_weight){tensor, name, value};
+  return value;
+}
+
+mica_value mica__lower_tensor(mica__lowering *l, const Onnx__TensorProto *proto) {
+  mica_dtype dtype;
+  mica_shape shape;
+  int64_t count = 0;
+  for (size_t i = 0; i < l->weight_count; i++)
+    if (l->weights[i].tensor == proto) return l->weights[i].value;
+  l->status = mica__onnx_tensor_type(proto, &dtype, &shape);
+  if (l->status == MICA_OK) l->status = mica_shape_count(shape, &count);
+  if (l->status != MICA_OK) return (mica_value){0};
+  bool floating = mica_dtype_kind_of(dtype) == MICA_DTYPE_KIND_FLOAT;
+  if ((floating && count > SMALL) || count > 65536)
+    if (!has_to_be_known(l, proto)) return add_weight(l, proto, dtype, shape);
+  mica__onnx_tensor tensor = {0};
+  l->status = mica__onnx_tensor_read(l->external, proto, &tensor);
+  mica_value value = {0};
+  if (l->status == MICA_OK) value = mica_constant(l->graph, tensor.dtype, tensor.shape, tensor.data);
+  mica__onnx_tensor_free(&tensor);
+  return value;
+}
+
+mica_value mica__lower_sparse(mica__lowering *l, const Onnx__SparseTensorProto *proto) {
+  mica__onnx_tensor tensor = {0};
+  mica_value value = {0};
+  l->status = mica__onnx_sparse_read(l->external, proto, &tensor);
+  if (l->status == MICA_OK) value = mica_constant(l->graph, tensor.dtype, tensor.shape, tensor.data);
+  mica__onnx_tensor_free(&tensor);
+  return value;
+}
+
+mica_value mica__scope_value(mica__lowering *l, const mica__onnx_node *node, const char *name) {
+  mica__lower_value *found = mica__scope_find(l, name);
+  if (!found) {
+    mica__lower_fail(l, node, MICA_E_FORMAT, "nothing makes the value '%.80s'", name);
+    return (mica_value){0};
+  }
+  if (found->value.graph) return found->value;
+  if (found->tensor || found->sparse) {
+    found->value = found->tensor ? mica__lower_tensor(l, found->tensor) : mica__lower_sparse(l, found->sparse);
+    if (found->value.graph) return found->value;
+    mica__lower_fail(l, node, l->status == MICA_OK ? mica_graph_status(l->graph) : l->status, "%s",
+                     l->status == MICA_OK ? mica_graph_message(l->graph) : mica_error_message());
+    return found->value;
+  }
+  mica__lower_fail(l, node, MICA_E_FORMAT, "the value '%.80s' is absent", name);
+  return (mica_value){0};
+}

@@ -1,0 +1,265 @@
+#include "onnx/tensor.h"
+
+#include "base/checked.h"
+#include "base/element.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* --- element types --- */
+
+static const struct {
+  const char *name;
+  int8_t dtype; /* -1: none of Mica's */
+} types[] = {{"undefined", -1},
+             {"float", MICA_F32},
+             {"uint8", MICA_U8},
+             {"int8", MICA_I8},
+             {"uint16", MICA_U16},
+             {"int16", MICA_I16},
+             {"int32", MICA_I32},
+             {"int64", MICA_I64},
+             {"string", -1},
+             {"bool", MICA_BOOL},
+             {"float16", MICA_F16},
+             {"double", MICA_F64},
+             {"uint32", MICA_U32},
+             {"uint64", MICA_U64},
+             {"complex64", -1},
+             {"complex128", -1},
+             {"bfloat16", MICA_BF16},
+             {"float8e4m3fn", -1},
+             {"float8e4m3fnuz", -1},
+             {"float8e5m2", -1},
+             {"float8e5m2fnuz", -1},
+             {"uint4", -1},
+             {"int4", -1},
+             {"float4e2m1", -1},
+             {"float8e8m0", -1},
+             {"uint2", -1},
+             {"int2", -1}};
+#define TYPES ((int32_t)(sizeof types / sizeof *types))
+
+bool mica__onnx_dtype(int32_t type, mica_dtype *dtype) {
+  if (type < 0 || type >= TYPES || types[type].dtype < 0) return false;
+  *dtype = (mica_dtype)types[type].dtype;
+  return true;
+}
+
+int32_t mica__onnx_type_of(mica_dtype dtype) {
+  for (int32_t i = 0; i < TYPES; i++)
+    if (types[i].dtype == (int8_t)dtype) return i;
+  return 0;
+}
+
+const char *mica__onnx_type_name(int32_t type) { return type >= 0 && type < TYPES ? types[type].name : "?"; }
+
+/* --- shapes --- */
+
+static const char *name_of(const Onnx__TensorProto *proto) { return mica__onnx_text(proto->name); }
+
+static mica_status shape_of(const char *name, const int64_t *dims, size_t rank, mica_dtype dtype, mica_shape *shape,
+                            int64_t *count) {
+  size_t bytes = 0;
+  if (rank > MICA_MAX_RANK)
+    return mica__fail(MICA_E_UNSUPPORTED, "tensor '%.80s' has %zu dimensions; %d at most are supported", name, rank,
+                      MICA_MAX_RANK);
+  *shape = (mica_shape){.rank = (int32_t)rank};
+  for (size_t i = 0; i < rank; i++) shape->dim[i] = dims[i];
+  for (size_t i = 0; i < rank; i++)
+    if (dims[i] < 0)
+      return mica__fail(MICA_E_FORMAT, "tensor '%.80s': dimension %zu is %lld", name, i, (long long)dims[i]);
+  if (mica_shape_count(*shape, count) != MICA_OK || !mica__mul_size((size_t)*count, mica_dtype_size(dtype), &bytes) ||
+      bytes > INT64_MAX)
+    return mica__fail(MICA_E_FORMAT, "tensor '%.80s': more elements than a size can count", name);
+  return MICA_OK;
+}
+
+mica_status mica__onnx_tensor_type(const Onnx__TensorProto *proto, mica_dtype *dtype, mica_shape *shape) {
+  int64_t count = 0;
+  if (!mica__onnx_dtype(proto->data_type, dtype))
+    return mica__fail(MICA_E_UNSUPPORTED, "tensor '%.80s' has elements of type %s (%d), which are not supported",
+                      name_of(proto), mica__onnx_type_name(proto->data_type), (int)proto->data_type);
+  return shape_of(name_of(proto), proto->dims, proto->n_dims, *dtype, shape, &count);
+}
+
+/* --- elements --- */
+
+static mica_status wrong_count(const Onnx__TensorProto *proto, const mica__onnx_tensor *t, const char *what,
+                               size_t have) {
+  char text[MICA_SHAPE_TEXT];
+  return mica__fail(MICA_E_FORMAT, "tensor '%.80s' is %s %s, and has %zu %s", name_of(proto), mica_dtype_name(t->dtype),
+                    mica_shape_format(t->shape, text), have, what);
+}
+
+/* Takes bytes as elements: as they are where their address allows it, else copied. */
+static mica_status take_bytes(const Onnx__TensorProto *proto, const unsigned char *data, size_t bytes,
+                              mica__onnx_tensor *t) {
+  size_t size = mica_dtype_size(t->dtype), want = (size_t)t->count * size;
+  if (bytes != want) return wrong_count(proto, t, "bytes", bytes);
+  t->data = data ? (const void *)data : "";
+  if ((uintptr_t)data % size == 0 && t->dtype != MICA_BOOL) return MICA_OK;
+  t->owned = malloc(want + 1);
+  if (!t->owned) return mica__fail_nomem("a tensor");
+  unsigned char *own = t->owned;
+  if (want) memcpy(own, data, want);
+  for (size_t i = 0; t->dtype == MICA_BOOL && i < want; i++) own[i] = own[i] != 0;
+  t->data = own;
+  return MICA_OK;
+}
+
+static mica_status take_typed(const Onnx__TensorProto *proto, mica__onnx_tensor *t) {
+  size_t count = (size_t)t->count, size = mica_dtype_size(t->dtype), have = 0;
+  switch (t->dtype) {
+  case MICA_F32: have = proto->n_float_data; break;
+  case MICA_F64: have = proto->n_double_data; break;
+  case MICA_I64: have = proto->n_int64_data; break;
+  case MICA_U32:
+  case MICA_U64: have = proto->n_uint64_data; break;
+  default: have = proto->n_int32_data; break;
+  }
+  if (have != count) return wrong_count(proto, t, "elements", have);
+  t->owned = malloc(count * size + 1);
+  if (!t->owned) return mica__fail_nomem("a tensor");
+  t->data = t->owned;
+  for (size_t i = 0; i < count; i++) {
+    void *element = (unsigned char *)t->owned + i * size;
+    switch (t->dtype) {
+    case MICA_F32: memcpy(element, &proto->float_data[i], size); break;
+    case MICA_F64: memcpy(element, &proto->double_data[i], size); break;
+    case MICA_I64: memcpy(element, &proto->int64_data[i], size); break;
+    case MICA_U64: memcpy(element, &proto->uint64_data[i], size); break;
+    case MICA_U32: *(uint32_t *)element = (uint32_t)proto->uint64_data[i]; break;
+    case MICA_I32: *(int32_t *)element = proto->int32_data[i]; break;
+    case MICA_BOOL: *(uint8_t *)element = proto->int32_data[i] != 0; break;
+    default: /* 8 and 16 bits: the low bits, of halves their pattern */
+      if (size == 1)
+        *(uint8_t *)element = (uint8_t)proto->int32_data[i];
+      else
+        *(uint16_t *)element = (uint16_t)proto->int32_data[i];
+    }
+  }
+  return MICA_OK;
+}
+
+/* A number of decimal digits alone. */
+static bool parse_number(const char *text, uint64_t *number) {
+  *number = 0;
+  if (!*text) return false;
+  for (; *text >= '0' && *text <= '9'; text++)
+    if (__builtin_mul_overflow(*number, 10, number) || __builtin_add_overflow(*number, (uint64_t)(*text - '0'), number))
+      return false;
+  return !*text;
+}
+
+static mica_status take_external(mica__external *external, const Onnx__TensorProto *proto, mica__onnx_tensor *t) {
+  const char *location = NULL;
+  uint64_t offset = 0, length = (uint64_t)t->count * mica_dtype_size(t->dtype), given = length;
+  for (size_t i = 0; i < proto->n_external_data; i++) {
+    const char *key = mica__onnx_text(proto->external_data[i]->key);
+    const char *value = mica__onnx_text(proto->external_data[i]->value);
+    bool right = true;
+    if (!strcmp(key, "location")) location = value;
+    if (!strcmp(key, "offset")) right = parse_number(value, &offset);
+    if (!strcmp(key, "length")) right = parse_number(value, &given);
+    if (!right)
+      return mica__fail(MICA_E_FORMAT, "tensor '%.80s': external data has the %s '%.40s'", name_of(proto), key, value);
+  }
+  if (!location || !*location)
+    return mica__fail(MICA_E_FORMAT, "tensor '%.80s': external data without a location", name_of(proto));
+  if (given != length) return wrong_count(proto, t, "bytes of external data", (size_t)given);
+  const unsigned char *data = (const unsigned char *)"";
+  size_t bytes = 0;
+  if (length) MICA_TRY(mica__external_bytes(external, name_of(proto), location, offset, length, &data, &bytes));
+  return take_bytes(proto, data, bytes, t);
+}
+
+mica_status mica__onnx_tensor_read(mica__external *external, const Onnx__TensorProto *proto, mica__onnx_tensor *out) {
+  mica__onnx_tensor t = {0};
+  MICA_TRY(mica__onnx_tensor_type(proto, &t.dtype, &t.shape));
+  MICA_TRY(mica_shape_count(t.shape, &t.count));
+  bool raw = proto->has_raw_data && (proto->raw_data.len || !t.count);
+  mica_status status = proto->data_location == 1 ? take_external(external, proto, &t)
+                       : raw                     ? take_bytes(proto, proto->raw_data.data, proto->raw_data.len, &t)
+                                                 : take_typed(proto, &t);
+  if (status == MICA_OK)
+    *out = t;
+  else
+    free(t.owned);
+  return status;
+}
+
+mica_status mica__onnx_tensor_number(const Onnx__TensorProto *proto, mica_dtype *dtype, double *number) {
+  mica__external none = {0};
+  mica__onnx_tensor tensor = {0};
+  MICA_TRY(mica__onnx_tensor_read(&none, proto, &tensor));
+  mica_status status = tensor.count == 1
+                           ? MICA_OK
+                           : wrong_count(proto, &tensor, "elements in the position of one", (size_t)tensor.count);
+  if (status == MICA_OK) *number = mica__element_get(tensor.dtype, tensor.data, 0);
+  *dtype = tensor.dtype;
+  mica__onnx_tensor_free(&tensor);
+  return status;
+}
+
+void mica__onnx_tensor_free(mica__onnx_tensor *tensor) {
+  free(tensor->owned);
+  *tensor = (mica__onnx_tensor){0};
+}
+
+/* --- sparse ones --- */
+
+/* The position of element i among the dense ones; -1 where an index lies outside. */
+static int64_t position_of(const mica__onnx_tensor *indices, mica_shape dense, int64_t count, int64_t i) {
+  const int64_t *index = indices->data;
+  if (indices->shape.rank == 1) return index[i] >= 0 && index[i] < count ? index[i] : -1;
+  int64_t position = 0;
+  for (int32_t k = 0; k < dense.rank; k++) {
+    int64_t at = index[i * dense.rank + k];
+    if (at < 0 || at >= dense.dim[k]) return -1;
+    position = position * dense.dim[k] + at;
+  }
+  return position;
+}
+
+static mica_status scatter(const Onnx__SparseTensorProto *proto, const mica__onnx_tensor *values,
+                           const mica__onnx_tensor *indices, mica__onnx_tensor *t) {
+  const char *name = name_of(proto->values);
+  size_t size = mica_dtype_size(values->dtype);
+  int32_t rank = indices->shape.rank;
+  bool fits = indices->dtype == MICA_I64 && values->shape.rank == 1 &&
+              (rank == 1 || (rank == 2 && indices->shape.dim[1] == (int64_t)proto->n_dims)) &&
+              indices->shape.dim[0] == values->count;
+  if (!fits) return mica__fail(MICA_E_FORMAT, "sparse tensor '%.80s': values and indices do not go together", name);
+  t->dtype = values->dtype;
+  MICA_TRY(shape_of(name, proto->dims, proto->n_dims, t->dtype, &t->shape, &t->count));
+  t->owned = calloc((size_t)t->count + 1, size);
+  if (!t->owned) return mica__fail_nomem("a sparse tensor");
+  t->data = t->owned;
+  for (int64_t i = 0; i < values->count; i++) {
+    int64_t position = position_of(indices, t->shape, t->count, i);
+    if (position < 0)
+      return mica__fail(MICA_E_FORMAT, "sparse tensor '%.80s': index %lld lies outside", name, (long long)i);
+    memcpy((unsigned char *)t->owned + (size_t)position * size, (const unsigned char *)values->data + (size_t)i * size,
+           size);
+  }
+  return MICA_OK;
+}
+
+mica_status mica__onnx_sparse_read(mica__external *external, const Onnx__SparseTensorProto *proto,
+                                   mica__onnx_tensor *out) {
+  mica__onnx_tensor values = {0}, indices = {0}, dense = {0};
+  if (!proto->values || !proto->indices)
+    return mica__fail(MICA_E_FORMAT, "a sparse tensor without values or without indices");
+  mica_status status = mica__onnx_tensor_read(external, proto->values, &values);
+  if (status == MICA_OK) status = mica__onnx_tensor_read(external, proto->indices, &indices);
+  if (status == MICA_OK) status = scatter(proto, &values, &indices, &dense);
+  mica__onnx_tensor_free(&values);
+  mica__onnx_tensor_free(&indices);
+  if (status == MICA_OK)
+    *out = dense;
+  else
+    mica__onnx_tensor_free(&dense);
+  return status;
+}

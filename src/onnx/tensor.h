@@ -1,0 +1,37 @@
+/* onnx/tensor.h: a tensor of a file as a Mica array. */
+#ifndef MICA_ONNX_TENSOR_H
+#define MICA_ONNX_TENSOR_H
+
+#include "onnx/model.h"
+
+#include <mica/shape.h>
+
+/* Elements in C order at an address that their type may have. data is the model's unless `owned`. */
+typedef struct mica__onnx_tensor {
+  mica_dtype dtype;
+  mica_shape shape;
+  int64_t count;
+  const void *data;
+  void *owned;
+} mica__onnx_tensor;
+
+/* The dtype of an element type's number in ONNX; false for those that Mica has not. */
+bool mica__onnx_dtype(int32_t type, mica_dtype *dtype);
+/* And back; 0 for none. */
+int32_t mica__onnx_type_of(mica_dtype dtype);
+/* "float8e4m3fn", "?" for none. */
+const char *mica__onnx_type_name(int32_t type);
+
+/* dtype and shape alone. MICA_E_FORMAT names the tensor and what is wrong, MICA_E_UNSUPPORTED an element type or a rank
+ * that Mica lacks. */
+mica_status mica__onnx_tensor_type(const Onnx__TensorProto *proto, mica_dtype *dtype, mica_shape *shape);
+/* Elements too, from raw bytes, typed fields or external data; to be freed. A bool that is neither 0 nor 1 is 1. */
+mica_status mica__onnx_tensor_read(mica__external *external, const Onnx__TensorProto *proto, mica__onnx_tensor *tensor);
+/* A sparse tensor as a dense one; to be freed. */
+mica_status mica__onnx_sparse_read(mica__external *external, const Onnx__SparseTensorProto *proto,
+                                   mica__onnx_tensor *tensor);
+/* The one element of a tensor that lies in the file itself. */
+mica_status mica__onnx_tensor_number(const Onnx__TensorProto *proto, mica_dtype *dtype, double *number);
+void mica__onnx_tensor_free(mica__onnx_tensor *tensor);
+
+#endif
