@@ -1,4 +1,5 @@
 #include "cli/json.h"
+#include "cli/onnx_info.h"
 #include "cli/run.h"
 #include "cli/text.h"
 #include "cli/trained.h"
@@ -15,7 +16,7 @@ struct values {
 
 static const cli_option options[] = {
     CLI_ROW("MODEL", struct values, model, .role = CLI_OPERAND,
-            .help = "a folder that mica train wrote, or a safetensors file of any origin"),
+            .help = "a folder that mica train wrote, a safetensors file of any origin, or a model in ONNX"),
     CLI_ROW("json", struct values, json, .help = "write JSON"),
     {0},
 };
@@ -73,6 +74,7 @@ static void print_run(const cli_run *run) {
 
 static int run(const cli_command *self, const void *given) {
   const struct values *v = given;
+  if (cli_onnx_is_model(v->model)) return cli_onnx_info(self, v->model, v->json);
   struct stat about;
   char path[CLI_PATH];
   cli_run trained;
@@ -102,7 +104,7 @@ static int run(const cli_command *self, const void *given) {
 
 const cli_command cli_command_info = {
     .name = "info",
-    .summary = "what is in a trained network or a safetensors file",
+    .summary = "what is in a trained network, a safetensors file or a model in ONNX",
     .options = options,
     .values_size = sizeof(struct values),
     .run = run,

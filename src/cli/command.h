@@ -19,7 +19,7 @@ typedef enum cli_kind {
   CLI_FLAG,   /* bool: true when given */
   CLI_TEXT,   /* const char *: the value as typed; NULL when not given */
   CLI_CHOICE, /* int: which of the choices; -1 when not given */
-  CLI_WORDS,  /* cli_words: all operands from here on */
+  CLI_WORDS,  /* cli_words: all operands from here on, or an option's values; one list a command */
 } cli_kind;
 
 /* Words of the command line. */

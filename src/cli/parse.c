@@ -61,43 +61,45 @@ static cli_parsed store_choice(const cli_command *self, const cli_option *option
   return CLI_PARSED_WRONG;
 }
 
-static cli_parsed store(const cli_command *self, const cli_option *option, const char *text, void *values) {
+/* Adds a text to a list, whose texts move together at the word where the first stood, over words that are parsed
+ * already. */
+static void add_word(char **word, const char *text, cli_words *list) {
+  if (list->count == 0) list->words = word;
+  list->words[list->count++] = (char *)text;
+}
+
+/* word is where the text, or the option before it, stands. */
+static cli_parsed store(const cli_command *self, const cli_option *option, char **word, const char *text,
+                        void *values) {
   void *field = (char *)values + option->at;
   switch (option->kind) {
   case CLI_FLAG: *(bool *)field = true; return CLI_PARSED;
   case CLI_TEXT: *(const char **)field = text; return CLI_PARSED;
   case CLI_CHOICE: return store_choice(self, option, text, field);
-  case CLI_WORDS: break; /* cli_parse stores these */
+  case CLI_WORDS: add_word(word, text, field); return CLI_PARSED;
   }
   return CLI_PARSED_WRONG;
 }
 
-/* word is "--name" or "--name=value"; next the word after it, or NULL. *used_next says whether it was the value. */
-static cli_parsed parse_option(const cli_command *self, const char *word, const char *next, bool *used_next,
-                               void *values) {
-  const char *name = word + 2, *equals = strchr(name, '=');
+/* *word is "--name" or "--name=value"; next the word after it, or NULL. *used_next says whether it was the value. */
+static cli_parsed parse_option(const cli_command *self, char **word, const char *next, bool *used_next, void *values) {
+  const char *name = *word + 2, *equals = strchr(name, '=');
   size_t length = equals ? (size_t)(equals - name) : strlen(name);
   const cli_option *option = find_option(self, name, length);
   *used_next = false;
   if (!option) return wrong_option(self, name, length);
   if (option->kind == CLI_FLAG) {
-    if (!equals) return option == &help_option ? CLI_PARSED_HELP : store(self, option, NULL, values);
+    if (!equals) return option == &help_option ? CLI_PARSED_HELP : store(self, option, word, NULL, values);
     cli_fail(self, "--%s takes no value", option->name);
     return CLI_PARSED_WRONG;
   }
-  if (equals) return store(self, option, equals + 1, values);
+  if (equals) return store(self, option, word, equals + 1, values);
   if (next) {
     *used_next = true;
-    return store(self, option, next, values);
+    return store(self, option, word, next, values);
   }
   cli_fail(self, "--%s needs a value: --%s %s", option->name, option->name, option->value);
   return CLI_PARSED_WRONG;
-}
-
-/* Adds a word to a list, whose words move together at its first one, over words that are parsed already. */
-static void add_word(char **words, int at, cli_words *list) {
-  if (list->count == 0) list->words = words + at;
-  list->words[list->count++] = words[at];
 }
 
 cli_parsed cli_parse(const cli_command *self, int count, char **words, void *values) {
@@ -114,15 +116,13 @@ cli_parsed cli_parse(const cli_command *self, int count, char **words, void *val
       parsed = CLI_PARSED_HELP;
     } else if (!only_operands && strncmp(words[i], "--", 2) == 0) {
       bool used_next = false;
-      parsed = parse_option(self, words[i], i + 1 < count ? words[i + 1] : NULL, &used_next, values);
+      parsed = parse_option(self, &words[i], i + 1 < count ? words[i + 1] : NULL, &used_next, values);
       i += used_next;
     } else if (!(option = find_operand(self, operands++))) {
       cli_fail(self, "\"%s\" is one word too many; mica %s --help shows the usage", words[i], self->name);
       parsed = CLI_PARSED_WRONG;
-    } else if (option->kind == CLI_WORDS) {
-      add_word(words, i, (cli_words *)((char *)values + option->at));
     } else {
-      parsed = store(self, option, words[i], values);
+      parsed = store(self, option, &words[i], words[i], values);
     }
     if (parsed != CLI_PARSED) return parsed;
   }

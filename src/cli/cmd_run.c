@@ -1,0 +1,182 @@
+#include "cli/json.h"
+#include "cli/number.h"
+#include "cli/onnx_check.h"
+#include "cli/onnx_feeds.h"
+
+#include <mica/io.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+struct values {
+  const char *model, *shape, *seed, *out, *check, *repeat, *device;
+  cli_words input;
+  bool json;
+};
+
+static const cli_option options[] = {
+    CLI_ROW("MODEL", struct values, model, .role = CLI_OPTIONAL_OPERAND, .help = "a model in ONNX"),
+    CLI_ROW("input", struct values, input, .value = "NAME=FILE",
+            .help = "an input's elements, .npy or .pb; may be repeated; random without"),
+    CLI_ROW("shape", struct values, shape, .value = "NAME=1x3x224x224", .help = "the shape of a random input"),
+    CLI_ROW("seed", struct values, seed, .value = "N", .help = "of random inputs; 0"),
+    CLI_ROW("out", struct values, out, .value = "DIR", .help = "write outputs there, as <number>_<name>.npy"),
+    CLI_ROW("check", struct values, check, .value = "DIR",
+            .help = "compare with the recorded test_data_set_<n> in DIR; without MODEL: of all models below DIR"),
+    CLI_ROW("repeat", struct values, repeat, .value = "N", .help = "run N times more and say how long one takes"),
+    CLI_ROW("device", struct values, device, .value = "SELECTOR", .help = "run on this one, named as in MICA_DEVICE"),
+    CLI_ROW("json", struct values, json, .help = "write JSON"),
+    {0},
+};
+
+/* An output on the host. */
+typedef struct result {
+  mica_onnx_port port;
+  mica_dtype dtype;
+  mica_shape shape;
+  void *data;
+} result;
+
+static int fetch(const cli_command *self, mica_queue *queue, const mica_onnx_runner *runner, size_t i, result *r) {
+  const mica_tensor *tensor = mica_onnx_output(runner, i);
+  *r = (result){mica_onnx_output_port(mica_onnx_runner_model(runner), i), mica_tensor_dtype(tensor),
+                mica_tensor_shape(tensor), malloc(mica_tensor_bytes(tensor) + 1)};
+  if (!r->data) return cli_fail(self, "the host is out of memory");
+  return mica_tensor_download(queue, tensor, r->data, mica_tensor_bytes(tensor)) == MICA_OK ? CLI_OK
+                                                                                            : cli_fail_library(self);
+}
+
+/* DIR/<number>_<name>.npy; letters that are no part of a plain file name become '_'. */
+static int write_result(const cli_command *self, const char *folder, size_t i, const result *r) {
+  char name[96], path[4096];
+  snprintf(name, sizeof name, "%.80s", r->port.name);
+  for (char *c = name; *c; c++)
+    if (!strchr("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789.-_", *c)) *c = '_';
+  int n = snprintf(path, sizeof path, "%s/%zu_%s.npy", folder, i, name);
+  if (n < 0 || (size_t)n >= sizeof path) return cli_fail(self, "the path %s is too long", folder);
+  return mica_npy_write(path, r->dtype, r->shape, r->data) == MICA_OK ? CLI_OK : cli_fail_library(self);
+}
+
+static double now(void) {
+  struct timespec t;
+  clock_gettime(CLOCK_MONOTONIC, &t);
+  return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
+}
+
+static int compare_doubles(const void *a, const void *b) {
+  double x = *(const double *)a, y = *(const double *)b;
+  return x < y ? -1 : x > y;
+}
+
+/* Median and 95th percentile of n runs, in milliseconds. */
+static int measure(const cli_command *self, mica_queue *queue, mica_onnx_runner *runner, const cli_onnx_feeds *feeds,
+                   int64_t n, double *median, double *p95) {
+  double *times = calloc((size_t)n, sizeof *times);
+  if (!times) return cli_fail(self, "the host is out of memory");
+  mica_status status = MICA_OK;
+  for (int64_t i = 0; status == MICA_OK && i < n; i++) {
+    double begin = now();
+    status = mica_onnx_run(runner, queue, feeds->feeds, feeds->count);
+    if (status == MICA_OK) status = mica_queue_finish(queue);
+    times[i] = 1e3 * (now() - begin);
+  }
+  qsort(times, (size_t)n, sizeof *times, compare_doubles);
+  *median = times[n / 2];
+  *p95 = times[n * 95 / 100];
+  free(times);
+  return status == MICA_OK ? CLI_OK : cli_fail_library(self);
+}
+
+static void add_result(cli_json *json, cJSON *list, const result *r) {
+  cJSON *one = cli_json_object(json, list, NULL), *shape;
+  cli_json_text(json, one, "name", r->port.name);
+  cli_json_text(json, one, "dtype", mica_dtype_name(r->dtype));
+  shape = cli_json_array(json, one, "shape");
+  for (int32_t d = 0; d < r->shape.rank; d++) cli_json_integer(json, shape, NULL, (uint64_t)r->shape.dim[d]);
+}
+
+static int report(const cli_command *self, const struct values *v, mica_queue *queue, const mica_onnx_runner *runner,
+                  int64_t repeat, double median, double p95) {
+  char shape[MICA_SHAPE_TEXT];
+  cli_json json;
+  cJSON *list = NULL;
+  int status = CLI_OK;
+  if (v->json) {
+    cli_json_begin(&json);
+    list = cli_json_array(&json, json.root, "outputs");
+  }
+  for (size_t i = 0; status == CLI_OK && i < mica_onnx_output_count(mica_onnx_runner_model(runner)); i++) {
+    result r;
+    status = fetch(self, queue, runner, i, &r);
+    if (status == CLI_OK && v->out) status = write_result(self, v->out, i, &r);
+    if (status == CLI_OK && v->json) add_result(&json, list, &r);
+    if (status == CLI_OK && !v->json)
+      printf("%-24s %s %s\n", r.port.name, mica_dtype_name(r.dtype), mica_shape_format(r.shape, shape));
+    free(r.data);
+  }
+  if (repeat && v->json) {
+    cli_json_real(&json, json.root, "median_ms", median);
+    cli_json_real(&json, json.root, "p95_ms", p95);
+  } else if (repeat) {
+    printf("median %.3f ms, 95 %% below %.3f ms\n", median, p95);
+  }
+  if (!v->json) return status;
+  int printed = cli_json_print(&json, self);
+  return status == CLI_OK ? printed : status;
+}
+
+static int run_model(const cli_command *self, const struct values *v, mica_engine *engine, mica_onnx *model,
+                     int64_t seed, int64_t repeat) {
+  cli_onnx_feeds *feeds = calloc(1, sizeof *feeds);
+  if (!feeds) return cli_fail(self, "the host is out of memory");
+  mica_onnx_runner *runner = NULL;
+  mica_queue *queue = mica_engine_queue(engine);
+  double median = 0, p95 = 0;
+  int status = cli_onnx_feeds_make(feeds, self, model, v->input, v->shape, (uint64_t)seed);
+  if (status == CLI_OK && mica_onnx_runner_create(engine, model, NULL, &runner) != MICA_OK)
+    status = cli_fail_library(self);
+  if (status == CLI_OK && mica_onnx_run(runner, queue, feeds->feeds, feeds->count) != MICA_OK)
+    status = cli_fail_library(self);
+  if (status == CLI_OK && repeat) status = measure(self, queue, runner, feeds, repeat, &median, &p95);
+  if (status == CLI_OK) status = report(self, v, queue, runner, repeat, median, p95);
+  mica_onnx_runner_destroy(runner);
+  cli_onnx_feeds_free(feeds);
+  free(feeds);
+  return status;
+}
+
+static int run(const cli_command *self, const void *given) {
+  const struct values *v = given;
+  int64_t seed = 0, repeat = 0;
+  mica_engine *engine = NULL;
+  mica_onnx *model = NULL;
+  mica_engine_config config = mica_engine_config_default();
+  config.device = v->device;
+  if (!v->model && !v->check) {
+    cli_fail(self, "MODEL is missing; mica run --help shows the usage");
+    return CLI_USAGE;
+  }
+  int status = cli_integer(self, "seed", v->seed, 0, INT64_MAX, &seed);
+  if (status == CLI_OK) status = cli_integer(self, "repeat", v->repeat, 1, 1000000, &repeat);
+  if (status != CLI_OK) return status;
+  if (v->model && mica_onnx_open(v->model, &model) != MICA_OK) return cli_fail_library(self);
+  if (mica_engine_create(&config, &engine) != MICA_OK)
+    status = cli_fail_library(self);
+  else if (v->check)
+    status = model ? cli_onnx_check_model(self, engine, model, v->check, v->json)
+                   : cli_onnx_check_all(self, engine, v->check, v->json);
+  else
+    status = run_model(self, v, engine, model, seed, repeat);
+  mica_onnx_close(model);
+  mica_engine_destroy(engine);
+  return status;
+}
+
+const cli_command cli_command_run = {
+    .name = "run",
+    .summary = "run a model in ONNX, or check it against recorded outputs",
+    .options = options,
+    .values_size = sizeof(struct values),
+    .run = run,
+};

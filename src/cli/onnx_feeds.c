@@ -1,0 +1,127 @@
+#include "cli/onnx_feeds.h"
+
+#include <mica/io.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* "NAME=rest": the rest, where the word is for that name; NULL otherwise. Names may hold '=' themselves. */
+static const char *rest_for(const char *word, const char *name) {
+  size_t n = strlen(name);
+  return word && !strncmp(word, name, n) && word[n] == '=' ? word + n + 1 : NULL;
+}
+
+static bool ends_in(const char *text, const char *end) {
+  size_t n = strlen(text), m = strlen(end);
+  return n >= m && !strcmp(text + n - m, end);
+}
+
+static int read_file(const cli_command *self, const char *path, mica_onnx_feed *feed, void **owned) {
+  mica_status status = ends_in(path, ".pb") ? mica_onnx_tensor_read(path, &feed->dtype, &feed->shape, owned)
+                                            : mica_npy_read(path, &feed->dtype, &feed->shape, owned);
+  feed->data = *owned;
+  return status == MICA_OK ? CLI_OK : cli_fail_library(self);
+}
+
+/* "2x3x224x224" */
+static bool parse_shape(const char *text, mica_shape *shape) {
+  *shape = (mica_shape){0};
+  while (shape->rank < MICA_MAX_RANK) {
+    char *end = NULL;
+    long long dim = strtoll(text, &end, 10);
+    if (end == text || dim < 0) return false;
+    shape->dim[shape->rank++] = dim;
+    if (!*end) return true;
+    if (*end != 'x') return false;
+    text = end + 1;
+  }
+  return false;
+}
+
+/* Steele, Lea and Flood's splitmix64 (2014). */
+static uint64_t next(uint64_t *state) {
+  uint64_t z = *state += 0x9e3779b97f4a7c15u;
+  z = (z ^ z >> 30) * 0xbf58476d1ce4e5b9u;
+  z = (z ^ z >> 27) * 0x94d049bb133111ebu;
+  return z ^ z >> 31;
+}
+
+static bool fill(mica_dtype dtype, void *data, int64_t count, uint64_t *state) {
+  size_t size = mica_dtype_size(dtype);
+  bool floating = mica_dtype_kind_of(dtype) == MICA_DTYPE_KIND_FLOAT;
+  if (floating && dtype != MICA_F32 && dtype != MICA_F64) return false;
+  memset(data, 0, (size_t)count * size);
+  for (int64_t i = 0; i < count; i++) {
+    double value = (double)(next(state) >> 11) * 0x1p-53;
+    if (dtype == MICA_F32)
+      ((float *)data)[i] = (float)value;
+    else if (dtype == MICA_F64)
+      ((double *)data)[i] = value;
+    else
+      ((unsigned char *)data)[(size_t)i * size] = value >= 0.5; /* little-endian, as every device of Mica's */
+  }
+  return true;
+}
+
+static int make_random(const cli_command *self, const mica_onnx_port *port, const char *shape, uint64_t *state,
+                       mica_onnx_feed *feed, void **owned) {
+  int64_t count = 0;
+  mica_shape own = port->shape;
+  if (port->kind != MICA_ONNX_KIND_TENSOR || !port->has_dtype || (!port->has_shape && !shape))
+    return cli_fail(self, "input '%s' needs a file: --input %s=FILE", port->name, port->name);
+  for (int32_t i = 0; i < own.rank; i++)
+    if (own.dim[i] == MICA_DYNAMIC) own.dim[i] = 1;
+  if (shape && !parse_shape(shape, &own)) return cli_fail(self, "--shape wants NAME=2x3x224x224, not \"%s\"", shape);
+  if (mica_shape_count(own, &count) != MICA_OK) return cli_fail_library(self);
+  *owned = calloc((size_t)count + 1, mica_dtype_size(port->dtype));
+  if (!*owned) return cli_fail(self, "the host is out of memory");
+  if (!fill(port->dtype, *owned, count, state))
+    return cli_fail(self, "input '%s' is %s, of which there are no random values: give --input %s=FILE", port->name,
+                    mica_dtype_name(port->dtype), port->name);
+  feed->dtype = port->dtype;
+  feed->shape = own;
+  feed->data = *owned;
+  return CLI_OK;
+}
+
+static int check_names(const cli_command *self, const mica_onnx *model, cli_words files, const char *shape) {
+  for (size_t f = 0; f <= files.count; f++) {
+    const char *word = f < files.count ? files.words[f] : shape;
+    bool found = !word;
+    for (size_t i = 0; !found && i < mica_onnx_input_count(model); i++)
+      found = rest_for(word, mica_onnx_input(model, i).name) != NULL;
+    if (!found)
+      return cli_fail(self, "\"%s\" names no input of the model; it has%s%s", word,
+                      mica_onnx_input_count(model) ? " " : " none",
+                      mica_onnx_input_count(model) ? mica_onnx_input(model, 0).name : "");
+  }
+  return CLI_OK;
+}
+
+int cli_onnx_feeds_make(cli_onnx_feeds *feeds, const cli_command *self, const mica_onnx *model, cli_words files,
+                        const char *shape, uint64_t seed) {
+  size_t inputs = mica_onnx_input_count(model);
+  if (inputs > CLI_ONNX_INPUTS)
+    return cli_fail(self, "a model of %zu inputs; %d are possible", inputs, CLI_ONNX_INPUTS);
+  int status = check_names(self, model, files, shape);
+  uint64_t state = seed;
+  for (size_t i = 0; status == CLI_OK && i < inputs; i++) {
+    mica_onnx_port port = mica_onnx_input(model, i);
+    const char *path = NULL;
+    for (size_t f = 0; f < files.count; f++) {
+      const char *rest = rest_for(files.words[f], port.name);
+      if (rest) path = rest;
+    }
+    if (!path && port.kind == MICA_ONNX_KIND_OPTIONAL) continue;
+    mica_onnx_feed *feed = &feeds->feeds[feeds->count];
+    *feed = (mica_onnx_feed){.name = port.name};
+    void **owned = &feeds->owned[feeds->count++];
+    status = path ? read_file(self, path, feed, owned)
+                  : make_random(self, &port, rest_for(shape, port.name), &state, feed, owned);
+  }
+  return status;
+}
+
+void cli_onnx_feeds_free(cli_onnx_feeds *feeds) {
+  for (size_t i = 0; i < feeds->count; i++) mica_free(feeds->owned[i]);
+  feeds->count = 0;
+}
