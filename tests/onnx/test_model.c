@@ -1,0 +1,256 @@
+/* labels: null
+ *
+ * Models that are opened and described, and files that are refused: with a sentence, whatever they hold. */
+#include "support/check_main.h"
+#include "support/engine.h"
+#include "support/files.h"
+#include "support/wire.h"
+
+#include <mica/onnx.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#define ck_refused(call, status, sentence)                                                                             \
+  do {                                                                                                                 \
+    ck_assert_int_eq(call, status);                                                                                    \
+    ck_assert_msg(strstr(mica_error_message(), sentence) != NULL, "%s", mica_error_message());                         \
+  } while (0)
+
+static const int64_t two[] = {2, -1}, rows[] = {WIRE_OPEN, 2, -1};
+
+static void add_node(mica__text *graph, const char *text) {
+  mica__text node = wire_node(text);
+  wire_inside(graph, WIRE_GRAPH_NODE, &node);
+}
+
+static mica__text graph_of(const char *const *nodes) {
+  mica__text graph = {0}, x = wire_port("x", 1, rows), y = wire_port("y", 10, two);
+  wire_inside(&graph, WIRE_GRAPH_INPUT, &x);
+  wire_inside(&graph, WIRE_GRAPH_OUTPUT, &y);
+  for (; *nodes; nodes++) add_node(&graph, *nodes);
+  return graph;
+}
+
+static mica_status open_model(mica__text *model, mica_onnx **out) {
+  *out = NULL;
+  mica_status status = mica_onnx_open_memory("model", model->data, model->length, out);
+  mica__text_free(model);
+  return status;
+}
+
+static mica_status open_nodes(const char *const *nodes, mica_onnx **out) {
+  mica__text graph = graph_of(nodes), model = wire_model(&graph);
+  return open_model(&model, out);
+}
+
+START_TEST(a_model_is_described) {
+  mica_onnx *model;
+  mica__text graph = graph_of((const char *[]){"Relu x > h", "Relu h > y", "Strange.h h > z", NULL});
+  mica__text weight = wire_tensor("w", 1, two, (float[]){1, 2}, 8);
+  wire_inside(&graph, WIRE_GRAPH_INITIALIZER, &weight);
+  mica__text file = wire_model(&graph);
+  ck_ok(open_model(&file, &model));
+  ck_assert_uint_eq(mica_onnx_input_count(model), 1);
+  mica_onnx_port x = mica_onnx_input(model, 0), y = mica_onnx_output_port(model, 0);
+  ck_assert_str_eq(x.name, "x");
+  ck_assert(x.has_dtype && x.dtype == MICA_F32 && x.has_shape && x.shape.rank == 2);
+  ck_assert_int_eq(x.shape.dim[0], MICA_DYNAMIC);
+  ck_assert_int_eq(x.shape.dim[1], 2);
+  ck_assert_str_eq(x.dim_name[0], "n");
+  ck_assert(y.dtype == MICA_F16 && !strcmp(y.type, "float16"));
+  ck_assert_uint_eq(mica_onnx_operator_count(model), 2);
+  mica_onnx_operator relu = mica_onnx_operator_at(model, 0), other = mica_onnx_operator_at(model, 1);
+  ck_assert(!strcmp(relu.name, "Relu") && relu.count == 2 && relu.version == 17 && relu.supported);
+  ck_assert(!strcmp(other.name, "Strange.h") && !other.supported);
+  mica_onnx_info info = mica_onnx_describe(model);
+  ck_assert_int_eq(info.opset, 17);
+  ck_assert_uint_eq(info.nodes, 3);
+  ck_assert_uint_eq(info.depth, 2);
+  ck_assert_uint_eq(info.weight_elements, 2);
+  ck_assert_uint_eq(info.weight_bytes, 8);
+  mica_onnx_close(model);
+}
+END_TEST
+
+START_TEST(what_is_no_model_is_refused) {
+  mica_onnx *model = NULL;
+  ck_refused(mica_onnx_open_memory("empty", "", 0, &model), MICA_E_FORMAT, "empty holds no graph");
+  ck_refused(mica_onnx_open_memory("text", "\x7fthis is text", 13, &model), MICA_E_FORMAT, "text: byte 0");
+  ck_refused(mica_onnx_open("/nowhere/model.onnx", &model), MICA_E_NOT_FOUND, "/nowhere/model.onnx");
+  ck_refused(mica_onnx_open_memory("long", "\x3a\x7f\x01", 3, &model), MICA_E_FORMAT, "a length beyond the end");
+  ck_refused(mica_onnx_open_memory("group", "\x3b\x01", 2, &model), MICA_E_FORMAT, "a field of a kind");
+  ck_refused(mica_onnx_open_memory("number", "\x08\xff\xff\xff\xff\xff\xff\xff\xff\xff\x7f", 11, &model), MICA_E_FORMAT,
+             "a number that does not end");
+  ck_refused(open_nodes((const char *[]){"Relu x > y", "Neg x > y", NULL}, &model), MICA_E_FORMAT, "'y' is made twice");
+  ck_refused(open_nodes((const char *[]){"Relu b > a", "Neg a > b", NULL}, &model), MICA_E_FORMAT, "in a cycle");
+}
+END_TEST
+
+/* Messages inside each other, 50,000 deep in 200 kB or less: graph, node, attribute, graph. */
+START_TEST(deep_nesting_is_refused) {
+  mica_onnx *model = NULL;
+  static const int fields[] = {WIRE_GRAPH_NODE, WIRE_ATTRIBUTE_GRAPH, WIRE_NODE_ATTRIBUTE};
+  size_t most = 1u << 20, at = most;
+  unsigned char *file = malloc(most);
+  ck_assert_ptr_nonnull(file);
+  /* Written from the end: each message is its length and what is inside. */
+  for (int depth = 0; depth < 50000; depth++) {
+    size_t length = most - at, bytes = 1;
+    for (size_t rest = length; rest >= 128; rest >>= 7) bytes++;
+    at -= bytes;
+    for (size_t i = 0; i < bytes; i++)
+      file[at + i] = (unsigned char)((length >> (7 * i) & 127) | (i + 1 < bytes ? 128 : 0));
+    file[--at] = (unsigned char)((depth == 49999 ? WIRE_MODEL_GRAPH : fields[depth % 3]) << 3 | 2);
+  }
+  ck_refused(mica_onnx_open_memory("deep", file + at, most - at, &model), MICA_E_FORMAT, "more than 200 deep");
+  free(file);
+}
+END_TEST
+
+/* Two bytes a message: more than the limit in 9 MB. */
+START_TEST(too_many_messages_are_refused) {
+  mica_onnx *model = NULL;
+  size_t bytes = 9000000;
+  unsigned char *file = calloc(bytes, 1);
+  ck_assert_ptr_nonnull(file);
+  for (size_t i = 0; i < bytes; i += 2) file[i] = WIRE_MODEL_GRAPH << 3 | 2;
+  ck_refused(mica_onnx_open_memory("many", file, bytes, &model), MICA_E_FORMAT, "more than 4000000 messages");
+  free(file);
+}
+END_TEST
+
+START_TEST(functions_that_call_themselves_are_refused) {
+  mica_onnx *model = NULL;
+  mica__text graph = graph_of((const char *[]){"Twice x > y", NULL}), file = wire_model(&graph), function = {0};
+  wire_text(&function, 1, "Twice");
+  wire_text(&function, 4, "a");
+  wire_text(&function, 5, "b");
+  mica__text node = wire_node("Twice a > b");
+  wire_inside(&function, 7, &node);
+  wire_inside(&file, WIRE_MODEL_FUNCTION, &function);
+  ck_refused(open_model(&file, &model), MICA_E_FORMAT, "'Twice' calls itself");
+}
+END_TEST
+
+/* --- tensors --- */
+
+static mica_status read_tensor(mica__text *tensor) {
+  mica_dtype dtype;
+  mica_shape shape;
+  void *data = NULL;
+  files_write("t.pb", tensor->data, tensor->length);
+  mica__text_free(tensor);
+  mica_status status = mica_onnx_tensor_read(files_path("t.pb"), &dtype, &shape, &data);
+  if (status == MICA_OK) mica_free(data);
+  return status;
+}
+
+START_TEST(tensors_that_cannot_be_are_refused) {
+  static const struct {
+    int64_t dims[10];
+    int type;
+    size_t bytes;
+    mica_status status;
+    const char *sentence;
+  } wrong[] = {
+      {{2, 3, -1}, 1, 20, MICA_E_FORMAT, "f32 (2, 3), and has 20 bytes"},
+      {{3037000500, 3037000500, -1}, 1, 4, MICA_E_FORMAT, "more elements than a size can count"},
+      {{INT64_MAX, 2, -1}, 2, 4, MICA_E_FORMAT, "more elements than a size can count"},
+      {{1, 1, 1, 1, 1, 1, 1, 1, 1, -1}, 1, 4, MICA_E_UNSUPPORTED, "9 dimensions"},
+      {{1, -1}, 17, 1, MICA_E_UNSUPPORTED, "float8e4m3fn (17)"},
+      {{1, -1}, 99, 1, MICA_E_UNSUPPORTED, "? (99)"},
+  };
+  static const char zeros[64];
+  for (size_t i = 0; i < sizeof wrong / sizeof *wrong; i++) {
+    mica__text tensor = wire_tensor("t", wrong[i].type, wrong[i].dims, zeros, wrong[i].bytes);
+    ck_refused(read_tensor(&tensor), wrong[i].status, wrong[i].sentence);
+  }
+  mica__text negative = wire_tensor("t", 1, two, zeros, 8);
+  wire_int(&negative, 1, -5);
+  ck_refused(read_tensor(&negative), MICA_E_FORMAT, "dimension 1 is -5");
+  mica__text few = wire_tensor("t", 1, two, NULL, 0);
+  wire_float(&few, 4, 1);
+  ck_refused(read_tensor(&few), MICA_E_FORMAT, "has 1 elements");
+}
+END_TEST
+
+static void add_external(mica__text *tensor, const char *key, const char *value) {
+  mica__text entry = {0};
+  wire_text(&entry, 1, key);
+  wire_text(&entry, 2, value);
+  wire_inside(tensor, 13, &entry);
+}
+
+/* Runs a model on the null device whose one weight lies in the file. */
+static mica_status run_external(const char *location, const char *offset, const char *length) {
+  mica__text graph = graph_of((const char *[]){"Add x w > y", NULL});
+  mica__text tensor = wire_tensor("w", 1, (int64_t[]){64, 2, -1}, NULL, 0);
+  add_external(&tensor, "location", location);
+  if (offset) add_external(&tensor, "offset", offset);
+  if (length) add_external(&tensor, "length", length);
+  wire_int(&tensor, 14, 1);
+  wire_inside(&graph, WIRE_GRAPH_INITIALIZER, &tensor);
+  mica__text file = wire_model(&graph);
+  files_write("inside/model.onnx", file.data, file.length);
+  mica__text_free(&file);
+  mica_onnx *model = NULL;
+  mica_onnx_runner *runner = NULL;
+  mica_engine *engine = NULL;
+  mica_engine_config config = mica_engine_config_default();
+  config.device = "null";
+  ck_ok(mica_engine_create(&config, &engine));
+  ck_ok(mica_onnx_open(files_path("inside/model.onnx"), &model));
+  ck_ok(mica_onnx_runner_create(engine, model, NULL, &runner));
+  const float x[128] = {0};
+  mica_onnx_feed feed = {.name = "x", .dtype = MICA_F32, .shape = MICA_SHAPE(64, 2), .data = x};
+  mica_status status = mica_onnx_run(runner, mica_engine_queue(engine), &feed, 1);
+  mica_onnx_runner_destroy(runner);
+  mica_onnx_close(model);
+  mica_engine_destroy(engine);
+  return status;
+}
+
+START_TEST(external_data_stay_inside) {
+  static const float weights[128] = {1};
+  files_write("inside/w.bin", weights, sizeof weights);
+  files_write("inside/deeper/w.bin", weights, sizeof weights);
+  files_write("outside.bin", weights, sizeof weights);
+  ck_ok(run_external("w.bin", NULL, NULL));
+  ck_ok(run_external("deeper/w.bin", "0", "512"));
+  ck_refused(run_external("../outside.bin", NULL, NULL), MICA_E_FORMAT, "no name of a file inside");
+  ck_refused(run_external("deeper/../../outside.bin", NULL, NULL), MICA_E_FORMAT, "no name of a file inside");
+  ck_refused(run_external("/etc/passwd", NULL, NULL), MICA_E_FORMAT, "no name of a file inside");
+  ck_refused(run_external("", NULL, NULL), MICA_E_FORMAT, "without a location");
+  ck_refused(run_external("none.bin", NULL, NULL), MICA_E_NOT_FOUND, "none.bin");
+  ck_refused(run_external("w.bin", "4", NULL), MICA_E_FORMAT, "bytes 4 to 516 of 'w.bin', which has 512");
+  ck_refused(run_external("w.bin", "18446744073709551615", NULL), MICA_E_FORMAT, "which has 512");
+  ck_refused(run_external("w.bin", "-1", NULL), MICA_E_FORMAT, "the offset '-1'");
+  ck_refused(run_external("w.bin", "0", "100"), MICA_E_FORMAT, "has 100 bytes");
+  ck_refused(run_external("deeper", NULL, NULL), MICA_E_FORMAT, "no regular file");
+  (void)!symlink("../outside.bin", files_path("inside/link.bin"));
+  ck_refused(run_external("link.bin", NULL, NULL), MICA_E_FORMAT, "a link");
+  (void)!symlink("..", files_path("inside/up"));
+  ck_refused(run_external("up/outside.bin", NULL, NULL), MICA_E_FORMAT, "a link");
+  (void)!link(files_path("outside.bin"), files_path("inside/hard.bin"));
+  ck_refused(run_external("hard.bin", NULL, NULL), MICA_E_FORMAT, "no regular file of one name");
+}
+END_TEST
+
+Suite *test_suite(void) {
+#if !MICA_WITH_ONNX
+  return test_skip("this build has no protobuf-c");
+#endif
+  Suite *suite = suite_create("onnx model");
+  TCase *tests = tcase_create("onnx model");
+  tcase_add_unchecked_fixture(tests, NULL, files_remove);
+  tcase_add_test(tests, a_model_is_described);
+  tcase_add_test(tests, what_is_no_model_is_refused);
+  tcase_add_test(tests, deep_nesting_is_refused);
+  tcase_add_test(tests, too_many_messages_are_refused);
+  tcase_add_test(tests, functions_that_call_themselves_are_refused);
+  tcase_add_test(tests, tensors_that_cannot_be_are_refused);
+  tcase_add_test(tests, external_data_stay_inside);
+  suite_add_tcase(suite, tests);
+  return suite;
+}
