@@ -1,4 +1,5 @@
 /* Activations of tensors: the functions of mica_activation, and their derivatives. */
+#include "ops/common/activation.h"
 #include "eager/eager.h"
 #include "ops/common/operand.h"
 #include "runtime/tensor.h"
@@ -25,8 +26,15 @@ static mica_value apply(mica_activation activation, double p, mica_value x) {
   return (mica_value){0};
 }
 
+#define ACTIVATION_ATTRS(X, S)                                                                                         \
+  X(S, ENUM, activation, MICA_ACTIVATION_NONE, "the function", mica__activation_names)                                 \
+  X(S, REAL, argument, 0, "its p")
+MICA__ATTR_STRUCT(activation_call, ACTIVATION_ATTRS);
+static MICA__ATTR_TABLE(activation_call, ACTIVATION_ATTRS);
+
 static void build(const mica__eager_call *call, const mica_value *in, mica_value *out) {
-  out[0] = apply((mica_activation)call->ints[0], call->real, in[0]);
+  const mica__activation_call_attrs *attrs = call->attrs;
+  out[0] = apply((mica_activation)attrs->activation, attrs->argument, in[0]);
 }
 
 static mica_status check(mica_activation activation) {
@@ -47,8 +55,8 @@ mica_status mica_op_activation_fwd(mica_queue *queue, mica_activation activation
   mica__eager_call call = {.op = "activation_fwd",
                            .build = build,
                            .in_place = true,
-                           .ints = {activation},
-                           .real = argument,
+                           .attr_list = &mica__activation_call_attr_list,
+                           .attrs = &(mica__activation_call_attrs){(int32_t)activation, argument},
                            .in = {MICA__TENSOR(x)},
                            .out = {MICA__TENSOR(y)}};
   return mica__eager_run(queue, &call);
@@ -62,8 +70,8 @@ mica_status mica_op_activation_bwd(mica_queue *queue, mica_activation activation
                            .build = build,
                            .backward = true,
                            .in_place = true,
-                           .ints = {activation},
-                           .real = argument,
+                           .attr_list = &mica__activation_call_attr_list,
+                           .attrs = &(mica__activation_call_attrs){(int32_t)activation, argument},
                            .in = {MICA__TENSOR(x), MICA__TENSOR(dy)},
                            .out = {MICA__TENSOR(dx)}};
   return mica__eager_run(queue, &call);

@@ -14,9 +14,10 @@
 /* A network's step makes some dozens of different calls; a session of a small graph holds little but its launches. */
 #define MOST_ENTRIES 64
 #define TENSORS (MICA__EAGER_OPERANDS + MICA__EAGER_RESULTS)
-#define KEY_WORDS (4 + MICA__EAGER_INTS + TENSORS * (2 + MICA_MAX_RANK))
+#define KEY_WORDS (2 + TENSORS * (2 + MICA_MAX_RANK))
 
-/* All that a session depends on. The queue belongs to it because the temporaries of a session serve one queue. */
+/* All that a session depends on, beside the call's attributes. The queue belongs to it because the temporaries of a
+ * session serve one queue. */
 typedef struct key {
   size_t count;
   uint64_t words[KEY_WORDS];
@@ -26,6 +27,7 @@ typedef struct entry {
   struct entry *next; /* used longer ago */
   mica__hash hash;
   key key;
+  void *attrs; /* a copy of the call's */
   mica_session *session;
 } entry;
 
@@ -46,6 +48,7 @@ static mica_status cache_make(void **object) {
 
 static void entry_free(entry *e) {
   mica_session_destroy(e->session);
+  free(e->attrs);
   free(e);
 }
 
@@ -72,21 +75,23 @@ static void add_tensors(key *k, const mica__eager_tensor *list) {
 }
 
 static key key_of(const mica_queue *queue, const mica__eager_call *call) {
-  key k = {.words = {(uint64_t)(uintptr_t)queue, (uint64_t)(uintptr_t)call->op}, .count = 3};
-  memcpy(&k.words[2], &call->real, sizeof call->real);
-  for (size_t i = 0; i < MICA__EAGER_INTS; i++) k.words[k.count++] = (uint64_t)call->ints[i];
+  key k = {.words = {(uint64_t)(uintptr_t)queue, (uint64_t)(uintptr_t)call->op}, .count = 2};
   add_tensors(&k, call->in);
   add_tensors(&k, call->out);
   return k;
 }
 
-/* The entry of a key, moved to the front; NULL when there is none. */
-static entry *find(cache *c, const key *k, mica__hash hash) {
+/* An op has one table of attributes. */
+static bool is_entry_of(const entry *e, const key *k, const mica__eager_call *call) {
+  return e->key.count == k->count && !memcmp(e->key.words, k->words, k->count * sizeof *k->words) &&
+         mica__attrs_equal(call->attr_list, e->attrs, call->attrs);
+}
+
+/* The entry of a call, moved to the front; NULL when there is none. */
+static entry *find(cache *c, const key *k, const mica__eager_call *call, mica__hash hash) {
   for (entry **at = &c->first; *at; at = &(*at)->next) {
     entry *e = *at;
-    if (!mica__hash_equal(e->hash, hash) || e->key.count != k->count ||
-        memcmp(e->key.words, k->words, k->count * sizeof *k->words) != 0)
-      continue;
+    if (!mica__hash_equal(e->hash, hash) || !is_entry_of(e, k, call)) continue;
     *at = e->next;
     e->next = c->first;
     return c->first = e;
@@ -172,11 +177,12 @@ static mica_status add(cache *c, mica_engine *engine, const mica__eager_call *ca
   if (!e) return mica__fail_nomem("a session's key");
   e->key = *k;
   e->hash = hash;
-  mica_status status = mica_graph_create(&graph);
+  mica_status status = mica__attrs_copy(call->attr_list, call->attrs, &e->attrs);
+  if (status == MICA_OK) status = mica_graph_create(&graph);
   if (status == MICA_OK) status = build(engine, graph, call, &e->session);
   mica_graph_destroy(graph);
   if (status != MICA_OK) {
-    free(e);
+    entry_free(e);
     return status;
   }
   e->next = c->first;
@@ -221,7 +227,8 @@ static mica_status run(cache *c, mica_queue *queue, const mica__eager_call *call
   size_t count = 0;
   key k = key_of(queue, call);
   mica__hash hash = mica__hash_bytes((mica__hash){0}, k.words, k.count * sizeof *k.words);
-  entry *e = find(c, &k, hash);
+  hash = mica__attrs_hash(hash, call->attr_list, call->attrs);
+  entry *e = find(c, &k, call, hash);
   if (!e) MICA_TRY(add(c, mica__queue_engine(queue), call, &k, hash, &e));
   for (size_t i = 0; call->in[i].name; i++)
     if (call->in[i].tensor) feeds[count++] = (mica_feed){call->in[i].name, call->in[i].tensor};

@@ -3,14 +3,13 @@
 #ifndef MICA_EAGER_EAGER_H
 #define MICA_EAGER_EAGER_H
 
-#include "base/error.h"
+#include "ir/attr.h"
 
 #include <mica/graph.h>
 #include <mica/tensor.h>
 
 #define MICA__EAGER_OPERANDS 6
 #define MICA__EAGER_RESULTS 3
-#define MICA__EAGER_INTS 20
 
 /* An operand or a result of a call. */
 typedef struct mica__eager_tensor {
@@ -36,11 +35,11 @@ struct mica__eager_call {
    * of the sum of y dy with respect to operand i. An operand without a tensor whose result has one is ones of its
    * shape. */
   bool backward;
-  bool in_place;      /* element k of a result depends on element k of operands alone: a result may be an operand */
-  const void *config; /* for build, where ints say all of it */
-  /* Arguments; calls that agree in these, in shapes and in dtypes are one session. */
-  int64_t ints[MICA__EAGER_INTS];
-  double real;
+  bool in_place; /* element k of a result depends on element k of operands alone: a result may be an operand */
+  /* Arguments, of the table that says what they are; calls that agree in these, in shapes and in dtypes are one
+   * session. */
+  const mica__attr_list *attr_list;
+  const void *attrs;
   mica__eager_tensor in[MICA__EAGER_OPERANDS + 1];
   mica__eager_tensor out[MICA__EAGER_RESULTS + 1]; /* written to, though their pointers are const */
 };
@@ -49,5 +48,8 @@ struct mica__eager_call {
  * call. In steady state, which is any call with arguments, shapes and queue of one of the last 64 different ones, it
  * waits for nothing, builds nothing and allocates no device memory. */
 mica_status mica__eager_run(mica_queue *queue, const mica__eager_call *call);
+
+/* The fields of mica_pool_config, which is its own struct of arguments. */
+extern const mica__attr_list mica__pool_config_list;
 
 #endif

@@ -4,25 +4,33 @@
 #include <mica/nodes.h>
 #include <mica/pool.h>
 
-/* The config as arguments of a call; builders find it in one piece. */
+#define ROW(of, tag)                                                                                                   \
+  { .name = #of, .kind = MICA__ATTR_##tag, .offset = offsetof(mica_pool_config, of) }
+_Static_assert(sizeof((mica_pool_config){0}.size) == MICA__MAX_SPATIAL * sizeof(int64_t), "a SPATIAL");
+static const mica__attr rows[] = {ROW(size, SPATIAL),
+                                  ROW(stride, SPATIAL),
+                                  ROW(pad, SPATIAL),
+                                  ROW(pad_more, SPATIAL),
+                                  ROW(dilation, SPATIAL),
+                                  ROW(ceil_mode, BOOL),
+                                  ROW(count_include_pad, BOOL),
+                                  ROW(p, REAL)};
+const mica__attr_list mica__pool_config_list = {
+    .rows = rows, .count = sizeof rows / sizeof *rows, .bytes = sizeof(mica_pool_config)};
+
 static mica_status run(mica_queue *queue, mica__eager_call call, const mica_pool_config *c) {
   static const mica_pool_config none = {0};
-  if (!c) c = &none;
-  const int64_t *const parts[] = {c->size, c->stride, c->pad, c->pad_more, c->dilation};
-  call.config = c;
-  for (size_t i = 0; i < 5; i++)
-    for (size_t k = 0; k < 3; k++) call.ints[3 * i + k] = parts[i][k];
-  call.ints[15] = c->ceil_mode;
-  call.ints[16] = c->count_include_pad;
+  call.attr_list = &mica__pool_config_list;
+  call.attrs = c ? c : &none;
   return mica__eager_run(queue, &call);
 }
 
 static void build_max(const mica__eager_call *call, const mica_value *in, mica_value *out) {
-  out[0] = mica_max_pool(in[0], call->config);
+  out[0] = mica_max_pool(in[0], call->attrs);
 }
 
 static void build_average(const mica__eager_call *call, const mica_value *in, mica_value *out) {
-  out[0] = mica_average_pool(in[0], call->config);
+  out[0] = mica_average_pool(in[0], call->attrs);
 }
 
 static void build_global_max(const mica__eager_call *call, const mica_value *in, mica_value *out) {

@@ -4,6 +4,7 @@
  * naive references in double, which stand here, within the bounds that rounding allows (tests/support/interpret.h). All
  * results are NaN before. What repeated calls cost, what the cache of calls keeps, and what is refused. */
 #include "base/element.h"
+#include "eager/eager.h"
 #include "support/check_main.h"
 #include "support/engine.h"
 #include "support/interpret.h"
@@ -514,6 +515,22 @@ START_TEST(many_shapes) {
 }
 END_TEST
 
+/* --- what makes two calls one session --- */
+
+/* Every byte of a pooling's configuration, but those between its fields, tells it from another. */
+START_TEST(every_field_of_a_pooling_counts) {
+  static const mica_pool_config zeros;
+  for (size_t i = 0; i < sizeof zeros; i++) {
+    mica_pool_config c = {.size = {0}};
+    if (i > offsetof(mica_pool_config, count_include_pad) && i < offsetof(mica_pool_config, p)) continue;
+    ((unsigned char *)&c)[i] = 1;
+    ck_assert_msg(!mica__attrs_equal(&mica__pool_config_list, &zeros, &c), "byte %zu", i);
+    mica__hash a = mica__attrs_hash((mica__hash){0}, &mica__pool_config_list, &zeros);
+    ck_assert_msg(!mica__hash_equal(a, mica__attrs_hash((mica__hash){0}, &mica__pool_config_list, &c)), "byte %zu", i);
+  }
+}
+END_TEST
+
 /* --- what is refused, with a sentence that names op and operand --- */
 
 static void refused(mica_status status, mica_status wanted, const char *words) {
@@ -562,6 +579,7 @@ Suite *test_suite(void) {
   tcase_add_loop_test(others, activations, 0, MICA_ACTIVATION_HARD_SWISH + 1);
   tcase_add_test(others, steady_state);
   tcase_add_test(others, many_shapes);
+  tcase_add_test(others, every_field_of_a_pooling_counts);
   tcase_add_test(others, refusals);
   suite_add_tcase(suite, others);
   return suite;
