@@ -244,8 +244,9 @@ MICA_API mica_value mica_scatter_elements(mica_value x, mica_value indices, mica
 /* indices (..., k): x with updates[...] reduced into x[indices[..., 0], ... indices[..., k - 1]]. */
 MICA_API mica_value mica_scatter_nd(mica_value x, mica_value indices, mica_value updates, mica_scatter how);
 /* x with values as its elements start, start + step, ... along one axis, as Python's x[:, start::step] = values. A
- * negative start counts from the end; the extent of values says how many, all inside x. Like every scatter it writes
- * only what changes where its result is assigned to the parameter that it reads. */
+ * negative start counts from the end; the extent of values says how many, all inside x. The axis is open in neither;
+ * beside it both have one shape. Like every scatter it writes only what changes where its result is assigned to the
+ * parameter that it reads. */
 MICA_API mica_value mica_slice_assign(mica_value x, mica_value values, int32_t axis, int64_t start, int64_t step);
 /* A new axis of `depth` at `axis` of the result: `on` at the index, `off` elsewhere; both scalars of one type. */
 MICA_API mica_value mica_one_hot(mica_value indices, int64_t depth, int32_t axis, mica_value off, mica_value on);

@@ -4,6 +4,7 @@
 #include "base/text.h"
 #include "data/dataset.h"
 
+#include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -173,12 +174,31 @@ mica_status mica__store_add_labels(mica__store *store, int32_t *labels, int32_t 
   return MICA_OK;
 }
 
+/* The label as it stands in the file, which a double or 32 bits may not hold. */
+static mica_status fail_label(const mica__store *store, mica_dtype dtype, const void *labels, uint64_t i,
+                              int32_t limit) {
+  char text[32];
+  if (dtype == MICA_U64)
+    snprintf(text, sizeof text, "%" PRIu64, ((const uint64_t *)labels)[i]);
+  else if (dtype == MICA_I64)
+    snprintf(text, sizeof text, "%" PRId64, ((const int64_t *)labels)[i]);
+  else
+    snprintf(text, sizeof text, "%.15g", mica__element_get(dtype, labels, (int64_t)i));
+  return mica__fail(MICA_E_FORMAT, "%s: the label %s of sample %" PRIu64 " is out of range, 0 to %d", store->name, text,
+                    i, (int)limit - 1);
+}
+
 mica_status mica__store_convert_labels(mica__store *store, mica_dtype dtype, const void *labels, int32_t classes) {
+  const int32_t limit = classes > 0 ? classes : MICA__MAX_CLASSES;
   int32_t *converted = malloc((size_t)store->count * sizeof *converted);
   if (!converted) return mica__fail_nomem("labels");
   for (uint64_t i = 0; i < store->count; i++) {
     double value = mica__element_get(dtype, labels, (int64_t)i);
-    converted[i] = value >= 0 && value <= MICA__MAX_CLASSES ? (int32_t)value : value > 0 ? INT32_MAX : -1;
+    if (!(value >= 0 && value < limit)) {
+      free(converted);
+      return fail_label(store, dtype, labels, i, limit);
+    }
+    converted[i] = (int32_t)value;
   }
   return mica__store_add_labels(store, converted, classes);
 }

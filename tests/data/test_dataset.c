@@ -220,6 +220,8 @@ static void write_npy(const char *name, const char *dictionary, const void *data
 START_TEST(npy_files) {
   static const double x[6] = {1, 2, 3, 4, 5, 6};
   static const int64_t y[2] = {1, 0}, negative[2] = {1, -1};
+  static const uint64_t large[] = {0, (1ull << 63) + 5};
+  static const uint32_t most[] = {1u << 31, 0};
   static const float numbers[2] = {0.5f, -2};
   float row[3];
   write_npy("npy/x_train.npy", "{'descr': '<f8', 'fortran_order': False, 'shape': (2, 3), }\n", x, sizeof x);
@@ -232,6 +234,10 @@ START_TEST(npy_files) {
   mica_dataset_destroy(dataset);
   write_npy("npy/y_train.npy", "{'descr': '<i8', 'fortran_order': False, 'shape': (2,), }\n", negative, sizeof y);
   refuse("npy/x_train.npy", NULL, MICA_E_FORMAT, "the label -1 of sample 1");
+  write_npy("npy/y_train.npy", "{'descr': '<u8', 'fortran_order': False, 'shape': (2,), }\n", large, sizeof large);
+  refuse("npy/x_train.npy", NULL, MICA_E_FORMAT, "the label 9223372036854775813 of sample 1");
+  write_npy("npy/y_train.npy", "{'descr': '<u4', 'fortran_order': False, 'shape': (2,), }\n", most, sizeof most);
+  refuse("npy/x_train.npy", NULL, MICA_E_FORMAT, "the label 2147483648 of sample 0");
   write_npy("npy/y_train.npy", "{'descr': '<f4', 'fortran_order': False, 'shape': (2, 1), }", numbers, sizeof numbers);
   refuse("npy/x_train.npy", NULL, MICA_E_FORMAT, "no classes");
   dataset = open_at("npy/x_train.npy", &(mica_dataset_config){.regression = true});

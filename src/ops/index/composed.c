@@ -76,23 +76,38 @@ mica_value mica_scatter_nd(mica_value x, mica_value indices, mica_value updates,
   return mica__reshape_like(mica__scatter(merged, positions, updates, 0, false, how), x);
 }
 
+/* True if two shapes agree in all axes but one, as far as they are known. */
+static bool same_beside(mica_shape a, mica_shape b, int64_t axis) {
+  bool same = a.rank == b.rank;
+  for (int32_t k = 0; same && k < a.rank; k++)
+    same = k == axis || a.dim[k] == b.dim[k] || a.dim[k] == MICA_DYNAMIC || b.dim[k] == MICA_DYNAMIC;
+  return same;
+}
+
 mica_value mica_slice_assign(mica_value x, mica_value values, int32_t axis, int64_t start, int64_t step) {
   mica_shape shape = mica_value_shape(x), given = mica_value_shape(values);
   char tx[MICA_SHAPE_TEXT], tv[MICA_SHAPE_TEXT];
   int64_t k = axis;
   if (!x.graph || !values.graph || !mica__builder_axis("slice_assign", x, &k)) return (mica_value){0};
-  int64_t count = given.rank == shape.rank ? given.dim[k] : -1, extent = shape.dim[k], last = 0;
+  if (step == 0) return mica__builder_fail("slice_assign", x, MICA_E_INVALID, "a step of 0");
+  if (!same_beside(shape, given, k))
+    return mica__builder_fail("slice_assign", x, MICA_E_SHAPE, "values %s differ from it beside axis %d",
+                              mica_shape_format(given, tv), (int)k);
+  int64_t count = given.dim[k], extent = shape.dim[k], first = start, last = 0;
   if (count == 0) return x;
-  if (start < 0) start += extent;
-  bool fits = extent != MICA_DYNAMIC && count > 0 && step != 0 && mica__mul_i64(count - 1, step, &last) &&
-              !__builtin_add_overflow(last, start, &last) && start >= 0 && start < extent && last >= 0 && last < extent;
+  if (extent == MICA_DYNAMIC || count < 0)
+    return mica__builder_fail("slice_assign", x, MICA_E_SHAPE, "axis %d of '%s' is open", (int)k,
+                              mica_value_name(extent == MICA_DYNAMIC ? x : values));
+  if (start < 0) first += extent;
+  bool fits = mica__mul_i64(count - 1, step, &last) && !__builtin_add_overflow(last, first, &last) && first >= 0 &&
+              first < extent && last >= 0 && last < extent;
   if (!fits)
     return mica__builder_fail("slice_assign", x, MICA_E_SHAPE, "%s from %lld by %lld on axis %d is not inside %s",
                               mica_shape_format(given, tv), (long long)start, (long long)step, (int)k,
                               mica_shape_format(shape, tx));
   int64_t *rows = calloc((size_t)count, sizeof *rows);
   if (!rows) return mica__graph_fail_with(x.graph, mica__fail_nomem("a slice"));
-  for (int64_t i = 0; i < count; i++) rows[i] = start + i * step;
+  for (int64_t i = 0; i < count; i++) rows[i] = first + i * step;
   mica_value indices = mica_constant(x.graph, MICA_I64, MICA_SHAPE(count), rows);
   free(rows);
   return mica__scatter(x, indices, values, (int32_t)k, false, MICA_SCATTER_SET);

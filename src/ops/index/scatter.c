@@ -221,7 +221,6 @@ mica_value mica__scatter_sum(mica_value x, mica_value indices, mica_value update
 
 mica_value mica__scatter(mica_value x, mica_value indices, mica_value updates, int32_t axis, bool elements,
                          mica_scatter how) {
-  if (!mica__builder_choice("scatter", x, "how", (int32_t)how, MICA_SCATTER_MIN + 1)) return (mica_value){0};
   const mica__index_attrs attrs = {.axis = axis, .elements = elements, .join = (int32_t)how, .base = true};
   return mica__graph_add(&mica__op_scatter, (mica_value[]){x, indices, updates}, 3, &attrs);
 }

@@ -70,11 +70,19 @@ PASS(log_softmax, 2)
 PASS(standardize, 3)
 PASS(rescale, 3)
 
-/* The axes from `first` on, or that one alone; false when the error was recorded. */
+/* The axes from `first` on, or that one alone, of floating values; false when the error was recorded. */
 static bool row_axes(const char *op, mica_value x, int32_t first, bool alone, mica_axes *axes) {
   int64_t axis = first;
   *axes = (mica_axes){0};
   if (!mica__builder_axis(op, x, &axis)) return false;
+  if (mica_dtype_kind_of(mica_value_dtype(x)) != MICA_DTYPE_KIND_FLOAT) {
+    mica__builder_fail(op, x, MICA_E_DTYPE, "it takes floating types");
+    return false;
+  }
+  if (alone && mica_value_shape(x).dim[axis] == 0) {
+    mica__builder_fail(op, x, MICA_E_SHAPE, "axis %d has no elements", (int)axis);
+    return false;
+  }
   for (int64_t k = axis; k < (alone ? axis + 1 : mica_value_shape(x).rank); k++) axes->axis[axes->count++] = (int32_t)k;
   return true;
 }
