@@ -32,53 +32,47 @@ const mica__kernel_desc mica__rnn_backward_cpu_kernel = {
  * 32 ran at 98 to 99 % of a whole batch's speed (LSTM, 256 and 512 units, Zen 4). */
 #define MOST_ROWS 32
 
-/* How a layer is cut. */
+/* How a layer is cut, and the values of its kernel. */
 typedef struct cut {
+  int32_t values[MICA__MAX_PARAMS];
   int64_t vw, mr;
   int64_t rows, blocks; /* sequences of a work-item, a multiple of mr; work-items a direction */
   int64_t slices, pitch;
   int64_t planes; /* of a work-item's state */
 } cut;
 
-/* Vectors of doubles are half as long. */
-static int64_t vector_of(const mica__kernel_desc *desc, const mica__variant *variant, mica_dtype dtype) {
-  int32_t vw = mica__kernel_value(desc, variant->values, "VW");
-  return dtype == MICA_F64 ? vw / 2 : vw;
-}
-
 /* units: of a slice, in vectors. */
-static cut cut_of(const mica__exec *exec, const mica__kernel_desc *desc, const mica__rnn_layer *layer, mica_dtype dtype,
-                  int64_t units, int64_t planes) {
+static mica_status make_cut(const mica__exec *exec, const mica__kernel_desc *desc, const mica__rnn_layer *layer,
+                            mica_dtype dtype, int64_t units, int64_t planes, cut *c) {
   const mica_device_info *device = mica_engine_device(mica__queue_engine(exec->queue));
-  const mica__variant *variant = mica__kernel_suited(desc, device->vector_bytes);
-  cut c = {.vw = vector_of(desc, variant, dtype), .planes = planes};
-  c.mr = layer->B == 1 ? 1 : mica__kernel_value(desc, variant->values, "MR");
+  *c = (cut){.planes = planes};
+  MICA_TRY(mica__exec_values(exec, desc, c->values));
+  /* Vectors of doubles are half as long. */
+  c->vw = mica__kernel_value(desc, c->values, "VW") / (dtype == MICA_F64 ? 2 : 1);
+  c->mr = layer->B == 1 ? 1 : mica__kernel_value(desc, c->values, "MR");
   int64_t cores = mica__max(device->compute_units, 1), items = mica__max(cores / layer->D, 1);
-  c.rows = mica__min(mica__ceil_div(layer->B, items), MOST_ROWS);
-  c.rows = mica__ceil_div(c.rows, c.mr) * c.mr;
-  c.blocks = mica__ceil_div(layer->B, c.rows);
-  c.slices = mica__ceil_div(layer->H, units * c.vw);
-  c.pitch = c.slices * units * c.vw;
-  return c;
+  c->rows = mica__min(mica__ceil_div(layer->B, items), MOST_ROWS);
+  c->rows = mica__ceil_div(c->rows, c->mr) * c->mr;
+  c->blocks = mica__ceil_div(layer->B, c->rows);
+  c->slices = mica__ceil_div(layer->H, units * c->vw);
+  c->pitch = c->slices * units * c->vw;
+  return MICA_OK;
 }
 
 static mica_status kernel_of(const mica__exec *exec, const mica__kernel_desc *desc, const mica__rnn_layer *layer,
-                             const cut *c, int64_t first, mica_dtype dtype, const mica_tensor *lengths,
+                             cut *c, int64_t first, mica_dtype dtype, const mica_tensor *lengths,
                              const mica_tensor *peepholes, mica__kernel **kernel) {
-  const mica_device_info *device = mica_engine_device(mica__queue_engine(exec->queue));
-  int32_t values[MICA__MAX_PARAMS];
-  mica__kernel_values(desc, mica__kernel_suited(desc, device->vector_bytes), values);
-  mica__rnn_set_cell(desc, values, layer, first, dtype, lengths, peepholes);
-  mica__kernel_set(desc, values, "VW", (int32_t)c->vw);
-  mica__kernel_set(desc, values, "MR", (int32_t)c->mr);
-  return mica__kernel_get(mica__queue_engine(exec->queue), desc, values, NULL, kernel);
+  mica__rnn_set_cell(desc, c->values, layer, first, dtype, lengths, peepholes);
+  mica__kernel_set(desc, c->values, "VW", (int32_t)c->vw);
+  mica__kernel_set(desc, c->values, "MR", (int32_t)c->mr);
+  return mica__kernel_get(mica__queue_engine(exec->queue), desc, c->values, NULL, kernel);
 }
 
 static mica_status begin_pack(const mica__exec *exec, const mica__kernel_desc *desc, const mica__rnn_layer *layer,
                               const cut *c, mica_dtype dtype, mica__launch *launch) {
   mica__kernel *kernel = NULL;
   int32_t values[MICA__MAX_PARAMS];
-  mica__kernel_values(desc, &pack_variants[1], values);
+  MICA_TRY(mica__exec_values(exec, desc, values));
   mica__kernel_set(desc, values, "X_T", (int32_t)dtype);
   mica__kernel_set(desc, values, "KIND", layer->kind);
   mica__kernel_set(desc, values, "VW", (int32_t)c->vw);
@@ -142,7 +136,7 @@ static mica_status pack_forward(const mica__exec *exec, const mica__rnn_layer *l
   return submit_pack(queue, &launch, layer, c, 2 * (double)mica_tensor_bytes(weights));
 }
 
-static mica_status walk_forward(const mica__exec *exec, const mica__rnn_layer *layer, const cut *c, int64_t first,
+static mica_status walk_forward(const mica__exec *exec, const mica__rnn_layer *layer, cut *c, int64_t first,
                                 const mica_tensor *weights, const mica_tensor *biases, const mica_tensor *state) {
   const mica_tensor *x = exec->inputs[MICA__RNN_X], *lengths = mica__rnn_operand(exec, MICA__RNN_LENGTHS);
   const mica_tensor *peepholes = mica__rnn_operand(exec, MICA__RNN_PEEPHOLES);
@@ -170,7 +164,8 @@ mica_status mica__rnn_forward_on_cpu(const mica__exec *exec, const mica__rnn_lay
   int64_t per_gate = layer->kind == MICA__RNN_PLAIN ? 4 : 1, k = mica_tensor_shape(exec->inputs[MICA__RNN_X]).dim[2];
   int64_t planes = layer->kind == MICA__RNN_LSTM ? 3 : layer->kind == MICA__RNN_GRU_BEFORE ? 4 : 2;
   mica_dtype dtype = mica_tensor_dtype(exec->inputs[MICA__RNN_X]);
-  const cut c = cut_of(exec, &mica__rnn_forward_cpu_kernel, layer, dtype, per_gate, planes);
+  cut c;
+  MICA_TRY(make_cut(exec, &mica__rnn_forward_cpu_kernel, layer, dtype, per_gate, planes, &c));
   bool bias = mica__rnn_operand(exec, MICA__RNN_B) != NULL;
   mica_queue *packing = packing_queue(exec, 1u << MICA__RNN_W | 1u << MICA__RNN_R | (bias ? 1u << MICA__RNN_B : 0));
   mica_tensor *weights = NULL, *biases = NULL, *state = NULL;
@@ -204,7 +199,7 @@ static mica_status pack_backward(const mica__exec *exec, const mica__rnn_layer *
   return submit_pack(queue, &launch, layer, c, 2 * (double)mica_tensor_bytes(weights));
 }
 
-static mica_status walk_backward(const mica__exec *exec, const mica__rnn_layer *layer, const cut *c, int64_t first,
+static mica_status walk_backward(const mica__exec *exec, const mica__rnn_layer *layer, cut *c, int64_t first,
                                  const mica_tensor *weights, const mica_tensor *state) {
   static const int32_t operands[] = {MICA__RNN_OF_LENGTHS,   MICA__RNN_OF_SUMS, MICA__RNN_OF_BEFORE, MICA__RNN_OF_CELLS,
                                      MICA__RNN_OF_PEEPHOLES, MICA__RNN_OF_DY,   MICA__RNN_OF_DH,     MICA__RNN_OF_DC};
@@ -228,7 +223,8 @@ static mica_status walk_backward(const mica__exec *exec, const mica__rnn_layer *
 
 mica_status mica__rnn_backward_on_cpu(const mica__exec *exec, const mica__rnn_layer *layer) {
   mica_dtype dtype = mica_tensor_dtype(exec->inputs[MICA__RNN_OF_R]);
-  const cut c = cut_of(exec, &mica__rnn_backward_cpu_kernel, layer, dtype, BACK_VECTORS, FIRST_GATE + layer->gates);
+  cut c;
+  MICA_TRY(make_cut(exec, &mica__rnn_backward_cpu_kernel, layer, dtype, BACK_VECTORS, FIRST_GATE + layer->gates, &c));
   mica_queue *packing = packing_queue(exec, 1u << MICA__RNN_OF_R);
   mica_tensor *weights = NULL, *state = NULL;
   mica_status status = packed_tensor(packing, layer, &c, layer->gates * layer->H, BACK_VECTORS * c.vw, dtype, &weights);

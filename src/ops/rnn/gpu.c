@@ -36,7 +36,7 @@ static mica_status stages_of(const mica__exec *exec, const mica__kernel_desc *de
                              int64_t first, mica_dtype dtype, const mica_tensor *lengths, const mica_tensor *peepholes,
                              int64_t more, stages *s) {
   int32_t values[MICA__MAX_PARAMS];
-  mica__kernel_values(desc, &variants[0], values);
+  MICA_TRY(mica__exec_values(exec, desc, values));
   mica__rnn_set_cell(desc, values, layer, first, dtype, lengths, peepholes);
   int64_t units = mica__kernel_value(desc, values, "UNITS"), rows = mica__kernel_value(desc, values, "ROWS");
   bool walks = layer->H <= WALKED_UNITS;
