@@ -1,6 +1,6 @@
 /* mica/history.h: the record of a training run: a table of its epochs, and TensorBoard's event files.
  *
- * Functions may be called from any thread; one event file is used by one thread at a time. */
+ * Functions may be called from any thread; one table and one event file are used by one thread at a time. */
 #ifndef MICA_HISTORY_H
 #define MICA_HISTORY_H
 
@@ -12,30 +12,43 @@ MICA_BEGIN_DECLS
 
 /* --- history.csv --- */
 
-/* An epoch: name of the column, what it says. NaN is an empty field. */
+/* Columns that every history has, in their order: name, what it says. Others, of a run's metrics, follow by the names
+ * that they were first set under. */
 #define MICA_HISTORY_LIST(X)                                                                                           \
   X(epoch, "counted from 1")                                                                                           \
   X(step, "steps so far")                                                                                              \
   X(learning_rate, "of the last step")                                                                                 \
   X(loss, "mean over the epoch's training samples")                                                                    \
-  X(accuracy, "of the same")                                                                                           \
   X(validation_loss, "after the epoch")                                                                                \
-  X(validation_accuracy, "after the epoch")                                                                            \
   X(seconds, "for training")                                                                                           \
   X(samples_per_second, "in training")                                                                                 \
   X(data_wait_share, "of the training time spent waiting for data")
 
-typedef struct mica_history_row {
-#define MICA_HISTORY_FIELD(name, text) double name;
-  MICA_HISTORY_LIST(MICA_HISTORY_FIELD)
-#undef MICA_HISTORY_FIELD
-} mica_history_row;
+/* A table of epochs: columns by name, a row an epoch; NaN is an empty field. Used by one thread at a time. */
+typedef struct mica_history mica_history;
 
-/* A line of names, a line an epoch. */
-MICA_API MICA_CHECKED mica_status mica_history_write(const char *path, const mica_history_row *rows, size_t count);
-/* Reads such a table, for a run that is resumed; *rows is the caller's to mica_free. Columns may stand in any order;
- * those that are not there are NaN, others are passed over. MICA_E_FORMAT names a line that is no such row. */
-MICA_API MICA_CHECKED mica_status mica_history_read(const char *path, mica_history_row **rows, size_t *count);
+MICA_API MICA_CHECKED mica_status mica_history_create(mica_history **history);
+/* NULL is a no-op. */
+MICA_API void mica_history_destroy(mica_history *history);
+
+/* Adds a row of NaN. */
+MICA_API MICA_CHECKED mica_status mica_history_begin(mica_history *history);
+/* Sets a field of the last row; a column of a new name is added. MICA_E_INVALID: there is no row, or the name is empty
+ * or holds a comma, a quote or a control character; MICA_E_OVERFLOW: there are 256 columns. */
+MICA_API MICA_CHECKED mica_status mica_history_set(mica_history *history, const char *column, double value);
+
+MICA_API size_t mica_history_rows(const mica_history *history);
+MICA_API size_t mica_history_columns(const mica_history *history);
+/* NULL beyond the columns. */
+MICA_API const char *mica_history_column(const mica_history *history, size_t column);
+/* NaN for what is not there. */
+MICA_API double mica_history_get(const mica_history *history, size_t row, const char *column);
+
+/* Writes a line of names, and a line a row. */
+MICA_API MICA_CHECKED mica_status mica_history_write(const mica_history *history, const char *path);
+/* Reads such a table, for a run that is resumed; *history is the caller's. Columns may stand in any order; fields of
+ * further columns that are no numbers are NaN. MICA_E_FORMAT names a line that is no such row. */
+MICA_API MICA_CHECKED mica_status mica_history_read(const char *path, mica_history **history);
 
 /* --- TensorBoard --- */
 

@@ -1,8 +1,9 @@
 #include "cli/json.h"
 #include "cli/onnx_info.h"
-#include "cli/run.h"
+#include "cli/result.h"
 #include "cli/text.h"
-#include "cli/trained.h"
+
+#include <mica/mica.h>
 
 #include <inttypes.h>
 #include <stdio.h>
@@ -16,7 +17,7 @@ struct values {
 
 static const cli_option options[] = {
     CLI_ROW("MODEL", struct values, model, .role = CLI_OPERAND,
-            .help = "a folder that mica train wrote, a safetensors file of any origin, or a model in ONNX"),
+            .help = "a folder that mica train wrote, a network such as resnet18, a safetensors file or a model in ONNX"),
     CLI_ROW("json", struct values, json, .help = "write JSON"),
     {0},
 };
@@ -62,49 +63,132 @@ static void add_tensors(cli_json *json, const mica_safetensors *file) {
   }
 }
 
-static void print_run(const cli_run *run) {
-  printf("model     %s, trained on %s\n", run->model, run->data);
-  printf("input    ");
-  for (int32_t i = 0; i < run->input.rank; i++) printf("%s %" PRId64, i ? " x" : "", run->input.dim[i]);
-  printf("\nclasses   %d", (int)run->classes);
-  for (int32_t i = 0; i < run->classes && i < 20; i++) printf("%s %s", i ? "," : ":", run->class_names[i]);
-  printf("\ntraining  %s at %g, %s, batch %" PRId64 ", %" PRId64 " epochs, seed %" PRId64 "\n\n", run->optimizer,
-         run->lr, run->schedule, run->batch, run->epochs, run->seed);
+/* --- runs --- */
+
+static void print_run(const mica_run *run) {
+  size_t classes = 0, rank = 0;
+  const char *const *names = mica_run_fact(run, "classes", &classes);
+  const double *input = mica_run_fact_numbers(run, "input", &rank);
+  printf("task      %s\nmodel     %s\ninput    ", mica_run_task(run), mica_run_setting(run, "model"));
+  for (size_t i = 0; i < rank; i++) printf("%s %.0f", i ? " x" : "", input[i]);
+  if (classes) printf("\nclasses   %zu", classes);
+  for (size_t i = 0; i < classes && i < 20; i++) printf("%s %s", i ? "," : ":", cli_clean(names[i]));
+  printf("\ntraining  %s at %s, %s, batch %s, %s epochs, seed %s\n\n", mica_run_setting(run, "optimizer"),
+         mica_run_setting(run, "lr"), mica_run_setting(run, "schedule"), mica_run_setting(run, "batch"),
+         mica_run_setting(run, "epochs"), mica_run_setting(run, "seed"));
 }
 
-static int run(const cli_command *self, const void *given) {
-  const struct values *v = given;
-  if (cli_onnx_is_model(v->model)) return cli_onnx_info(self, v->model, v->json);
-  struct stat about;
-  char path[CLI_PATH];
-  cli_run trained;
+static int show_file(const cli_command *self, const char *path, const mica_run *run, bool as_json) {
   mica_safetensors *file = NULL;
-  bool folder = stat(v->model, &about) == 0 && S_ISDIR(about.st_mode);
+  if (mica_safetensors_open(path, &file) != MICA_OK) return cli_fail_library(self);
   int status = CLI_OK;
-  cli_run_begin(&trained);
-  if (folder) status = cli_run_read(&trained, self, v->model);
-  if (status == CLI_OK && folder && !cli_run_path(path, v->model, CLI_MODEL_FILE))
-    status = cli_fail(self, "the path %s is too long", v->model);
-  if (status == CLI_OK && mica_safetensors_open(folder ? path : v->model, &file) != MICA_OK)
-    status = cli_fail_library(self);
-  if (status == CLI_OK && v->json) {
+  if (as_json) {
     cli_json json;
     cli_json_begin(&json);
-    if (folder) cli_json_text(&json, json.root, "model", trained.model);
+    if (run) {
+      cli_json_text(&json, json.root, "task", mica_run_task(run));
+      cli_json_text(&json, json.root, "model", mica_run_setting(run, "model"));
+    }
     add_tensors(&json, file);
     status = cli_json_print(&json, self);
-  } else if (status == CLI_OK) {
-    if (folder) print_run(&trained);
+  } else {
+    if (run) print_run(run);
     print_tensors(file);
   }
   mica_safetensors_close(file);
-  cli_run_free(&trained);
   return status;
+}
+
+/* A run is described without a device that computes. */
+static int show_run(const cli_command *self, const char *folder, bool as_json) {
+  mica_engine *engine = NULL;
+  mica_run *run = NULL;
+  char path[4096];
+  if (snprintf(path, sizeof path, "%s/model.safetensors", folder) >= (int)sizeof path)
+    return cli_fail(self, "the path %s is too long", folder);
+  int status = CLI_OK;
+  if (mica_engine_create(&(mica_engine_config){.device = "null"}, &engine) != MICA_OK ||
+      mica_run_open(engine, folder, &run) != MICA_OK)
+    status = cli_fail_library(self);
+  if (status == CLI_OK) status = show_file(self, path, run, as_json);
+  mica_run_destroy(run);
+  mica_engine_destroy(engine);
+  return status;
+}
+
+/* --- networks of the zoo --- */
+
+static size_t zoo_index(const char *name) {
+  size_t i = 0;
+  while (mica_model_name(i) && strcmp(mica_model_name(i), name) != 0) i++;
+  return i;
+}
+
+static int show_network(const cli_command *self, const char *name, bool as_json) {
+  const size_t index = zoo_index(name);
+  mica_engine *engine = NULL;
+  mica_model *model = NULL;
+  char *text = NULL;
+  int status = CLI_OK;
+  if (mica_engine_create(&(mica_engine_config){.device = "null"}, &engine) != MICA_OK ||
+      mica_model_create(engine, name, NULL, &model) != MICA_OK ||
+      mica_nn_summary(mica_model_network(model), &text) != MICA_OK)
+    status = cli_fail_library(self);
+  if (status == CLI_OK && as_json) {
+    cli_json json;
+    cli_json_begin(&json);
+    cli_json_text(&json, json.root, "model", name);
+    cli_json_text(&json, json.root, "text", mica_model_text(index));
+    cli_json_text(&json, json.root, "family", mica_model_family_name(mica_model_family_of(index)));
+    cli_json_integer(&json, json.root, "parameters", (uint64_t)mica_nn_element_count(mica_model_network(model), false));
+    status = cli_json_print(&json, self);
+  } else if (status == CLI_OK) {
+    printf("model     %s: %s\nfamily    %s, ten classes here\n\n%s", name, mica_model_text(index),
+           mica_model_family_name(mica_model_family_of(index)), text);
+  }
+  mica_free(text);
+  mica_model_destroy(model);
+  mica_engine_destroy(engine);
+  return status;
+}
+
+/* --- kinds of things --- */
+
+static bool is_folder(const char *path) {
+  struct stat about;
+  return stat(path, &about) == 0 && S_ISDIR(about.st_mode);
+}
+
+static bool is_network(const char *path) {
+  struct stat about;
+  return stat(path, &about) != 0 && mica_model_name(zoo_index(path));
+}
+
+static bool is_any(const char *path) { return path != NULL; }
+
+static int show_safetensors(const cli_command *self, const char *path, bool as_json) {
+  return show_file(self, path, NULL, as_json);
+}
+
+/* What a path or a name may be; the first row that fits shows it. */
+static const struct kind {
+  bool (*is)(const char *path);
+  int (*show)(const cli_command *self, const char *path, bool as_json);
+} kinds[] = {{is_folder, show_run},
+             {is_network, show_network},
+             {cli_onnx_is_model, cli_onnx_info},
+             {is_any, show_safetensors}};
+
+static int run(const cli_command *self, const void *given) {
+  const struct values *v = given;
+  const struct kind *kind = kinds;
+  while (!kind->is(v->model)) kind++;
+  return kind->show(self, v->model, v->json);
 }
 
 const cli_command cli_command_info = {
     .name = "info",
-    .summary = "what is in a trained network, a safetensors file or a model in ONNX",
+    .summary = "what is in a trained network, a network by name or a safetensors file",
     .options = options,
     .values_size = sizeof(struct values),
     .run = run,

@@ -1,145 +1,143 @@
-#include "cli/json.h"
 #include "cli/number.h"
-#include "cli/picture.h"
-#include "cli/samples.h"
-#include "cli/terminal.h"
-#include "cli/trained.h"
+#include "cli/result.h"
 
+#include <mica/io.h>
 #include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
 
-#define PICTURES_A_ROW 5
+/* Standard input is read up to so many bytes. */
+#define MOST_INPUT ((size_t)1 << 28)
 
 struct values {
-  cli_words images;
-  const char *model, *data, *count, *top, *device;
+  cli_words inputs;
+  const char *model, *data, *count, *top, *out, *device;
   bool pictures, json;
 };
 
 static const cli_option options[] = {
-    CLI_ROW("IMAGE", struct values, images, .role = CLI_OPTIONAL_OPERAND, .help = "PNG or JPEG files"),
+    CLI_ROW("INPUT", struct values, inputs, .role = CLI_OPTIONAL_OPERAND,
+            .help = "pictures, folders of them, a table; - for a table from standard input"),
     CLI_ROW("model", struct values, model, .value = "DIR", .help = "what mica train wrote"),
-    CLI_ROW("data", struct values, data, .value = "DATA", .help = "samples of its test part in place of images"),
+    CLI_ROW("data", struct values, data, .value = "DATA", .help = "samples of its test part in place of inputs"),
     CLI_ROW("count", struct values, count, .value = "N", .help = "how many of them; 10"),
     CLI_ROW("top", struct values, top, .value = "K", .help = "the K likeliest classes of each; 3"),
+    CLI_ROW("out", struct values, out, .value = "DIR", .help = "write the pictures that are predicted there"),
     CLI_ROW("pictures", struct values, pictures, .help = "show the pictures in the terminal"),
     CLI_ROW("device", struct values, device, .value = "SELECTOR", .help = "run on this one, named as in MICA_DEVICE"),
-    CLI_ROW("json", struct values, json, .help = "write JSON"),
+    CLI_ROW("json", struct values, json, .help = "write a JSON object: task and predictions"),
     {0},
 };
 
-static void print_sample(const cli_samples *s, const cli_run *run, int64_t i, int64_t top, const char *name) {
-  const float *shares = s->outputs + i * s->width;
-  printf("%-24s", name);
-  if (!run->classes) printf("  %.6g", (double)shares[0]);
-  for (int64_t k = 0; run->classes && k < top && k < run->classes; k++) {
-    int32_t class_index = cli_samples_class(s, i, k);
-    printf("%s%s %.1f %%", k ? ", " : "  ", run->class_names[class_index], 100 * (double)shares[class_index]);
+/* All of standard input, the caller's to free; NULL having said what failed. */
+static char *read_input(const cli_command *self) {
+  size_t size = 0, capacity = 1 << 16;
+  char *text = malloc(capacity);
+  while (text && size < MOST_INPUT) {
+    const size_t got = fread(text + size, 1, capacity - size - 1, stdin);
+    size += got;
+    if (!got) break;
+    if (capacity - size > 1) continue;
+    char *grown = realloc(text, capacity *= 2);
+    if (!grown) free(text);
+    text = grown;
   }
-  if (s->truth[i] >= 0) {
-    bool right = cli_samples_class(s, i, 0) == s->truth[i];
-    printf("  %s%s%s", cli_colour_code(right ? CLI_GREEN : CLI_RED), right ? "right" : "wrong: it is ",
-           right ? "" : run->class_names[s->truth[i]]);
-    printf("%s", cli_colour_code(CLI_PLAIN));
+  if (!text) {
+    cli_fail(self, "the host has no memory");
+    return NULL;
   }
-  putchar('\n');
+  text[size] = '\0';
+  if (size && !ferror(stdin) && size < MOST_INPUT) return text;
+  cli_fail(self, size ? "standard input cannot be read, or is too long" : "standard input is empty");
+  free(text);
+  return NULL;
 }
 
-static void print_pictures(const cli_samples *s, const cli_run *run) {
-  for (int64_t from = 0; from < s->count; from += PICTURES_A_ROW) {
-    const char *texts[PICTURES_A_ROW];
-    int count = 0;
-    for (; count < PICTURES_A_ROW && from + count < s->count; count++)
-      texts[count] = run->class_names[cli_samples_class(s, from + count, 0)];
-    cli_picture_print((const uint8_t *const *)s->pixels + from, texts, count, (int)run->input.dim[0],
-                      (int)run->input.dim[1], (int)run->input.dim[2]);
-  }
+/* Writes the pictures that samples were given as DIR/NUMBER-ITEM.png. */
+static int write_pictures(const cli_command *self, const char *folder, const mica_report *p) {
+  for (size_t s = 0; s < mica_report_count(p); s++)
+    for (size_t i = 0; i < mica_report_item_count(p, s); i++) {
+      const mica_item *item = mica_report_item(p, s, i);
+      char path[4096];
+      uint8_t *png = NULL;
+      size_t bytes = 0;
+      if (!item->planes || !strcmp(item->name, "picture")) continue;
+      if (snprintf(path, sizeof path, "%s/%zu-%s.png", folder, s, item->name) >= (int)sizeof path)
+        return cli_fail(self, "the path %s is too long", folder);
+      mica_status status = mica_png_encode(item->planes, item->shape, &png, &bytes);
+      if (status == MICA_OK) status = mica_file_write(path, png, bytes);
+      mica_free(png);
+      if (status != MICA_OK) return cli_fail_library(self);
+    }
+  return CLI_OK;
 }
 
-static void add_sample(cli_json *json, cJSON *list, const cli_samples *s, const cli_run *run, int64_t i, int64_t top,
-                       const char *name) {
-  cJSON *one = cli_json_object(json, list, NULL);
-  const float *shares = s->outputs + i * s->width;
-  cli_json_text(json, one, "name", name);
-  if (s->truth[i] >= 0) cli_json_text(json, one, "truth", run->class_names[s->truth[i]]);
-  if (!run->classes) {
-    cli_json_real(json, one, "value", (double)shares[0]);
-    return;
+static int show(const cli_command *self, const struct values *v, const mica_run *run, const mica_report *prediction) {
+  char head[64];
+  char *text = NULL;
+  if (v->out) {
+    int status = write_pictures(self, v->out, prediction);
+    if (status != CLI_OK) return status;
   }
-  cJSON *classes = cli_json_array(json, one, "classes");
-  for (int64_t k = 0; k < top && k < run->classes; k++) {
-    cJSON *guess = cli_json_object(json, classes, NULL);
-    int32_t class_index = cli_samples_class(s, i, k);
-    cli_json_text(json, guess, "name", run->class_names[class_index]);
-    cli_json_real(json, guess, "probability", (double)shares[class_index]);
+  if (!v->json) {
+    cli_print_prediction(prediction, v->pictures);
+    return CLI_OK;
   }
+  snprintf(head, sizeof head, "\"task\": \"%s\", ", mica_run_task(run));
+  if (mica_report_json(prediction, "predictions", head, &text) != MICA_OK) return cli_fail_library(self);
+  puts(text);
+  mica_free(text);
+  return CLI_OK;
 }
 
-static int report(const cli_command *self, const struct values *v, const cli_run *run, const cli_samples *s,
-                  int64_t top) {
-  cli_json json;
-  cJSON *list = NULL;
-  if (v->json) {
-    cli_json_begin(&json);
-    list = cli_json_array(&json, json.root, "predictions");
-  } else if (v->pictures && run->input.rank == 3 && run->classes &&
-             (run->input.dim[0] == 1 || run->input.dim[0] == 3)) {
-    print_pictures(s, run);
+static int predict(const cli_command *self, const struct values *v, mica_run *run, int64_t count, int64_t top) {
+  const bool piped = v->inputs.count == 1 && !strcmp(v->inputs.words[0], "-");
+  mica_run_input input = {.top = top};
+  mica_report *prediction = NULL;
+  char *text = NULL;
+  if (v->data) {
+    input.data = v->data;
+    input.part = MICA_PART_TEST;
+    input.count = count;
+  } else if (piped) {
+    if (!(text = read_input(self))) return CLI_FAILED;
+    input.text = text;
+  } else {
+    input.files = (const char *const *)v->inputs.words;
+    input.file_count = v->inputs.count;
   }
-  for (int64_t i = 0; i < s->count; i++) {
-    char number[32];
-    snprintf(number, sizeof number, "sample %d", (int)i);
-    const char *name = i < (int64_t)v->images.count ? v->images.words[i] : number;
-    if (v->json)
-      add_sample(&json, list, s, run, i, top, name);
-    else
-      print_sample(s, run, i, top, name);
-  }
-  return v->json ? cli_json_print(&json, self) : CLI_OK;
-}
-
-static int predict(const cli_command *self, const struct values *v, const cli_trained *trained,
-                   const mica_dataset *dataset, int64_t count, int64_t top) {
-  const cli_run *run = &trained->run;
-  cli_samples s = {0};
-  int status = cli_samples_create(&s, self, run, count);
-  if (status == CLI_OK)
-    status =
-        dataset ? cli_samples_read(&s, self, run, dataset, 0) : cli_samples_read_images(&s, self, run, v->images.words);
-  if (status == CLI_OK) status = cli_samples_infer(&s, self, run, trained->engine, trained->trainer);
-  if (status == CLI_OK) status = report(self, v, run, &s, top);
-  cli_samples_free(&s);
+  int status = mica_run_predict(run, &input, &prediction) == MICA_OK ? CLI_OK : cli_fail_library(self);
+  if (status == CLI_OK) status = show(self, v, run, prediction);
+  mica_report_destroy(prediction);
+  free(text);
   return status;
 }
 
 static int run(const cli_command *self, const void *given) {
   const struct values *v = given;
   int64_t count = 10, top = 3;
-  cli_trained trained = {0};
-  mica_dataset *dataset = NULL;
+  mica_engine *engine = NULL;
+  mica_run *trained = NULL;
   int status = cli_integer(self, "count", v->count, 1, 100000, &count);
   if (status == CLI_OK) status = cli_integer(self, "top", v->top, 1, 1000, &top);
   if (status != CLI_OK) return status;
-  if (!v->model || !v->data == !v->images.count) {
+  if (!v->model || !v->data == !v->inputs.count) {
     cli_fail(self, !v->model ? "--model is missing: the folder that mica train wrote"
-                             : "pictures or --data, one of the two; mica predict --help shows the usage");
+                             : "inputs or --data, one of the two; mica predict --help shows the usage");
     return CLI_USAGE;
   }
-  status = cli_trained_open(&trained, self, v->model, v->device);
-  mica_dataset_config config = {.part = MICA_PART_TEST, .regression = trained.run.classes == 0};
-  if (status == CLI_OK && v->data && mica_dataset_open(v->data, &config, &dataset) != MICA_OK)
-    status = cli_fail_library(self);
-  if (!v->data) count = (int64_t)v->images.count;
-  if (dataset && (uint64_t)count > mica_dataset_count(dataset)) count = (int64_t)mica_dataset_count(dataset);
-  if (status == CLI_OK) status = predict(self, v, &trained, dataset, count, top);
-  mica_dataset_destroy(dataset);
-  cli_trained_close(&trained);
+  status = cli_open_run(self, v->model, v->device, &engine, &trained);
+  if (status == CLI_OK) status = predict(self, v, trained, count, top);
+  mica_run_destroy(trained);
+  mica_engine_destroy(engine);
   return status;
 }
 
 const cli_command cli_command_predict = {
     .name = "predict",
-    .summary = "what a trained network takes pictures for",
-    .details = "\nPictures are scaled and cut to the size that the network was trained on.\n",
+    .summary = "what a trained network makes of pictures or rows",
+    .details = "\nPictures are scaled and cut to the size that the network was trained on. A table has the columns\n"
+               "that it was trained on, with or without the answers.\n",
     .options = options,
     .values_size = sizeof(struct values),
     .run = run,

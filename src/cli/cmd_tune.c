@@ -28,7 +28,7 @@ static const cli_option options[] = {
     CLI_ROW("budget", struct values, budget, .value = "SECONDS", .help = "time for all shapes together; 60 by default"),
     CLI_ROW("device", struct values, device, .value = "SELECTOR", .help = "tune this one, named as in MICA_DEVICE"),
     CLI_ROW("json", struct values, json, .help = "write JSON"),
-    CLI_ROW("worker", struct values, worker,
+    CLI_ROW("worker", struct values, worker, .hidden = true,
             .help = "measure what standard input asks for; tune starts such a process"),
     {0},
 };

@@ -6,11 +6,12 @@
 #ifndef MICA_CLI_COMMAND_H
 #define MICA_CLI_COMMAND_H
 
+#include <mica/run.h>
 #include <stdbool.h>
 #include <stddef.h>
 
 /* Exit statuses. */
-enum { CLI_OK = 0, CLI_FAILED = 1, CLI_USAGE = 2 };
+enum { CLI_OK = 0, CLI_FAILED = 1, CLI_USAGE = 2, CLI_INTERRUPTED = 130 };
 
 /* The path by which this program starts another process of itself. */
 #define CLI_ITSELF "/proc/self/exe"
@@ -49,6 +50,7 @@ typedef struct cli_option {
   const cli_choice *choices; /* ends with a row of zeros */
   /* Values of the option that the library has a table of, listed before help; NULL behind the last. */
   const char *(*names)(size_t index);
+  bool hidden; /* not shown in help: for the command itself */
 } cli_option;
 
 /* CLI_ROW("json", struct values, json, .help = "write JSON"): the field's type decides the kind. */
@@ -57,6 +59,13 @@ typedef struct cli_option {
 #define CLI_KIND_OF(field)                                                                                             \
   _Generic((field), bool : CLI_FLAG, const char * : CLI_TEXT, int : CLI_CHOICE, cli_words : CLI_WORDS)
 
+/* Settings of a run as they were typed: options that the library's tables list (cli/settings.h). */
+#define CLI_MOST_SETTINGS 96
+typedef struct cli_settings {
+  mica_setting list[CLI_MOST_SETTINGS];
+  size_t count;
+} cli_settings;
+
 typedef struct cli_command cli_command;
 struct cli_command {
   const char *name;
@@ -64,6 +73,7 @@ struct cli_command {
   const char *details;       /* paragraphs for --help that end with a newline, or NULL */
   const cli_option *options; /* ends with a row of zeros; NULL when there are none */
   size_t values_size;        /* of the struct that the options fill; 0 when there are none */
+  size_t settings_at;        /* offset of a cli_settings in it; 0: the command takes no settings */
   /* values is that struct. Returns an exit status; what failed has been said by cli_fail. */
   int (*run)(const cli_command *self, const void *values);
 };
@@ -89,5 +99,8 @@ int cli_fail(const cli_command *self, const char *format, ...) __attribute__((fo
 
 /* cli_fail with the library's last sentence. */
 int cli_fail_library(const cli_command *self);
+
+/* The row of all options at index: the command's own, then --help; NULL past the end. */
+const cli_option *cli_option_at(const cli_command *self, size_t index);
 
 #endif

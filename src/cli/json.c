@@ -81,11 +81,14 @@ void cli_json_bool(cli_json *json, cJSON *parent, const char *key, bool value) {
   attach(json, parent, key, cJSON_CreateBool(value));
 }
 
-int cli_json_print(cli_json *json, const cli_command *self) {
-  char *text = json->failed ? NULL : cJSON_Print(json->root);
+static int print(cli_json *json, const cli_command *self, bool line) {
+  char *text = json->failed ? NULL : line ? cJSON_PrintUnformatted(json->root) : cJSON_Print(json->root);
   cJSON_Delete(json->root);
   if (!text) return cli_fail(self, "the host has no memory for the JSON");
   puts(text);
   cJSON_free(text);
   return CLI_OK;
 }
+
+int cli_json_print(cli_json *json, const cli_command *self) { return print(json, self, false); }
+int cli_json_print_line(cli_json *json, const cli_command *self) { return print(json, self, true); }

@@ -28,5 +28,7 @@ void cli_json_bool(cli_json *json, cJSON *parent, const char *key, bool value);
 
 /* Writes the whole to stdout with a newline and frees it. Returns CLI_OK, or CLI_FAILED having said so. */
 int cli_json_print(cli_json *json, const cli_command *self);
+/* Likewise, on one line. */
+int cli_json_print_line(cli_json *json, const cli_command *self);
 
 #endif

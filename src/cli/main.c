@@ -60,7 +60,7 @@ static int dispatch(int count, char **words) {
   }
   const char *name = words[0];
   if (strcmp(name, "-h") == 0 || strcmp(name, "--help") == 0) name = cli_command_help.name;
-  if (strcmp(name, "--version") == 0) name = cli_command_version.name;
+  if (strcmp(name, "--version") == 0 || strcmp(name, "-V") == 0) name = cli_command_version.name;
   const cli_command *command = cli_command_find(name);
   return command ? run(command, count - 1, words + 1) : cli_fail_unknown(NULL, name);
 }

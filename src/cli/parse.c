@@ -1,5 +1,6 @@
 /* The parser of every subcommand's words, and the help that is written from the same rows. */
 #include "cli/command.h"
+#include "cli/settings.h"
 #include "cli/text.h"
 
 #include <ctype.h>
@@ -8,8 +9,7 @@
 
 static const cli_option help_option = {.name = "help", .kind = CLI_FLAG, .help = "show this"};
 
-/* Row i of a command, its own rows before the one that all commands have; NULL past the end. */
-static const cli_option *row(const cli_command *self, size_t i) {
+const cli_option *cli_option_at(const cli_command *self, size_t i) {
   size_t own = 0;
   while (self->options && self->options[own].name) own++;
   return i < own ? &self->options[i] : i == own ? &help_option : NULL;
@@ -17,14 +17,14 @@ static const cli_option *row(const cli_command *self, size_t i) {
 
 static const cli_option *find_option(const cli_command *self, const char *name, size_t length) {
   const cli_option *option;
-  for (size_t i = 0; (option = row(self, i)); i++)
+  for (size_t i = 0; (option = cli_option_at(self, i)); i++)
     if (option->role == CLI_OPTION && strncmp(option->name, name, length) == 0 && !option->name[length]) return option;
   return NULL;
 }
 
 static const cli_option *find_operand(const cli_command *self, size_t index) {
   const cli_option *option;
-  for (size_t i = 0; (option = row(self, i)); i++)
+  for (size_t i = 0; (option = cli_option_at(self, i)); i++)
     if (option->role != CLI_OPTION && (index-- == 0 || option->kind == CLI_WORDS)) return option;
   return NULL;
 }
@@ -36,8 +36,10 @@ static cli_parsed wrong_option(const cli_command *self, const char *name, size_t
   snprintf(typed, sizeof typed, "%.*s", (int)length, name);
   cli_guess guess = {.word = typed};
   const cli_option *option;
-  for (size_t i = 0; (option = row(self, i)); i++)
+  for (size_t i = 0; (option = cli_option_at(self, i)); i++)
     if (option->role == CLI_OPTION) cli_guess_consider(&guess, option->name);
+  for (size_t i = 0; self->settings_at && cli_setting_at(i, NULL); i++)
+    cli_guess_consider(&guess, cli_setting_at(i, NULL)->name);
   if (guess.best)
     cli_fail(self, "there is no option --%s; did you mean --%s?", typed, guess.best);
   else
@@ -81,12 +83,36 @@ static cli_parsed store(const cli_command *self, const cli_option *option, char 
   return CLI_PARSED_WRONG;
 }
 
+/* Takes a setting, whose value the library checks. */
+static cli_parsed parse_setting(const cli_command *self, const mica_setting_row *setting, const char *value,
+                                const char *next, bool *used_next, void *values) {
+  cli_settings *settings = (cli_settings *)((char *)values + self->settings_at);
+  const bool flag = setting->kind == MICA_SETTING_KIND_FLAG;
+  if (flag && value) {
+    cli_fail(self, "--%s takes no value", setting->name);
+    return CLI_PARSED_WRONG;
+  }
+  *used_next = !flag && !value && next;
+  if (!flag && !value && !next) {
+    cli_fail(self, "--%s needs a value: --%s %s", setting->name, setting->name, setting->hint);
+    return CLI_PARSED_WRONG;
+  }
+  if (settings->count == CLI_MOST_SETTINGS) {
+    cli_fail(self, "more than %d settings", CLI_MOST_SETTINGS);
+    return CLI_PARSED_WRONG;
+  }
+  settings->list[settings->count++] = (mica_setting){setting->name, flag ? "true" : value ? value : next};
+  return CLI_PARSED;
+}
+
 /* *word is "--name" or "--name=value"; next the word after it, or NULL. *used_next says whether it was the value. */
 static cli_parsed parse_option(const cli_command *self, char **word, const char *next, bool *used_next, void *values) {
   const char *name = *word + 2, *equals = strchr(name, '=');
   size_t length = equals ? (size_t)(equals - name) : strlen(name);
   const cli_option *option = find_option(self, name, length);
   *used_next = false;
+  const mica_setting_row *setting = self->settings_at && !option ? cli_setting_find(name, length) : NULL;
+  if (setting) return parse_setting(self, setting, equals ? equals + 1 : NULL, next, used_next, values);
   if (!option) return wrong_option(self, name, length);
   if (option->kind == CLI_FLAG) {
     if (!equals) return option == &help_option ? CLI_PARSED_HELP : store(self, option, word, NULL, values);
@@ -106,7 +132,7 @@ cli_parsed cli_parse(const cli_command *self, int count, char **words, void *val
   const cli_option *option;
   size_t operands = 0;
   bool only_operands = false;
-  for (size_t i = 0; (option = row(self, i)); i++)
+  for (size_t i = 0; (option = cli_option_at(self, i)); i++)
     if (option->kind == CLI_CHOICE) *(int *)((char *)values + option->at) = -1;
   for (int i = 0; i < count; i++) {
     cli_parsed parsed = CLI_PARSED;
@@ -135,17 +161,52 @@ cli_parsed cli_parse(const cli_command *self, int count, char **words, void *val
 static void print_usage(const cli_command *self) {
   const cli_option *option;
   printf("usage: mica %s", self->name);
-  for (size_t i = 0; (option = row(self, i)); i++) {
+  for (size_t i = 0; (option = cli_option_at(self, i)); i++) {
     if (option->role == CLI_OPERAND)
       printf(" %s", option->name);
     else if (option->role == CLI_OPTIONAL_OPERAND)
       printf(" [%s%s]", option->name, option->kind == CLI_WORDS ? "..." : "");
+    else if (option->hidden)
+      continue;
     else if (option->kind == CLI_FLAG)
       printf(" [--%s]", option->name);
     else
       printf(" [--%s %s]", option->name, option->value);
   }
-  putchar('\n');
+  puts(self->settings_at ? " [SETTING]..." : "");
+}
+
+/* A list of names, as many to a line as fit in 80 columns. */
+static void print_names(const char *(*names)(size_t), const char *help) {
+  int column = 24;
+  for (size_t n = 0; names && names(n); n++) {
+    const int length = (int)strlen(names(n)) + 2;
+    if (column + length > 80) {
+      printf("\n%24s", "");
+      column = 24;
+    }
+    column += length;
+    printf("%s%s", names(n), names(n + 1) ? ", " : "; ");
+  }
+  if (names && column + (int)strlen(help) > 80) printf("\n%24s", "");
+  puts(help);
+}
+
+static void print_settings(void) {
+  const char *task = NULL, *last = "";
+  const mica_setting_row *row;
+  for (size_t i = 0; (row = cli_setting_at(i, &task)); i++) {
+    if (!task && *last == '\0' && i == 0)
+      printf("\nSettings of the run, kept in its config.json (default in brackets):\n");
+    if (task && strcmp(task, last) != 0) printf("\nSettings of the task %s:\n", task);
+    last = task ? task : "";
+    char left[64], help[256];
+    snprintf(left, sizeof left, "--%s %s", row->name, row->hint);
+    snprintf(help, sizeof help, *row->value && row->kind != MICA_SETTING_KIND_FLAG ? "%s [%s]" : "%s", row->text,
+             row->value);
+    printf("  %-20s  ", left);
+    print_names(row->names, help);
+  }
 }
 
 void cli_print_help(const cli_command *self) {
@@ -154,13 +215,14 @@ void cli_print_help(const cli_command *self) {
   printf("\n%c%s.\n", toupper((unsigned char)self->summary[0]), self->summary + 1);
   if (self->details) printf("%s", self->details);
   putchar('\n');
-  for (size_t i = 0; (option = row(self, i)); i++) {
+  for (size_t i = 0; (option = cli_option_at(self, i)); i++) {
     char left[64];
+    if (option->hidden) continue;
     snprintf(left, sizeof left, "%s%s %s", dashes(option), option->name, option->value ? option->value : "");
     printf("  %-20s  ", left);
-    for (size_t n = 0; option->names && option->names(n); n++) printf("%s%s", n ? ", " : "", option->names(n));
-    printf("%s%s\n", option->names ? "; " : "", option->help);
+    print_names(option->names, option->help);
     for (const cli_choice *choice = option->choices; choice && choice->name; choice++)
       printf("    %-18s  %s\n", choice->name, choice->help);
   }
+  if (self->settings_at) print_settings();
 }

@@ -14,12 +14,13 @@ static const char style[] =
     "table{border-collapse:collapse;font-variant-numeric:tabular-nums}\n"
     "th,td{padding:.2rem .6rem;text-align:right;border-bottom:1px solid var(--line)}\n"
     "th:first-child,td:first-child{text-align:left}\n"
-    ".charts,.mistakes{display:flex;flex-wrap:wrap;gap:1.5rem}\n"
+    ".charts,.pictures{display:flex;flex-wrap:wrap;gap:1.5rem}\n"
     ".scroll{overflow-x:auto}\n"
     "svg text{font:11px system-ui,sans-serif;fill:currentColor}\n"
     "svg .grid{stroke:var(--line)}svg polyline{fill:none;stroke-width:2}\n"
     ".a{stroke:var(--a);fill:var(--a)}.b{stroke:var(--b);fill:var(--b)}\n"
-    "figure{margin:0;width:9rem}figure img{width:9rem;image-rendering:pixelated;background:#000}\n"
+    "figure{margin:0;width:9rem}figure img,figure svg{width:9rem;image-rendering:pixelated;background:#000}\n"
+    "rect{fill:none;stroke:#f59e0b;stroke-width:2}\n"
     "figcaption{font-size:12px;line-height:1.35}\n"
     "</style>\n";
 
@@ -42,33 +43,18 @@ static void add_element(FILE *out, const char *tag, const char *text) {
   fprintf(out, "</%s>", tag);
 }
 
-static void add_facts(FILE *out, const cli_report_page *page) {
-  if (!page->fact_count) return;
-  fputs("<table>\n", out);
-  for (size_t i = 0; i < page->fact_count; i++) {
-    fputs("<tr>", out);
-    add_element(out, "th", page->facts[i].name);
-    add_element(out, "td", page->facts[i].value);
-    fputs("</tr>\n", out);
-  }
-  fputs("</table>\n", out);
-}
-
 /* --- curves --- */
 
 enum { WIDTH = 480, HEIGHT = 260, LEFT = 52, RIGHT = 12, TOP = 24, BOTTOM = 28 };
 
-/* One chart: two columns of the history over the epochs. */
+/* A curve's item and the range of its series. The first column is the horizontal axis. */
 typedef struct chart {
-  const char *title;
-  size_t columns[2]; /* offsets in mica_history_row */
+  const mica_item *item;
   double low, high;
 } chart;
 
-static double value_of(const mica_history_row *row, size_t offset) {
-  double value;
-  memcpy(&value, (const char *)row + offset, sizeof value);
-  return value;
+static double value_of(const chart *c, size_t row, size_t column) {
+  return c->item->numbers[row * c->item->columns + column];
 }
 
 /* 1, 2 or 5 times a power of ten: the step of about four lines. */
@@ -79,11 +65,11 @@ static double grid_step(double range) {
 }
 
 /* Sets the range of the values; false when there are none. */
-static bool find_range(const cli_report_page *page, chart *c) {
+static bool find_range(chart *c) {
   c->low = INFINITY, c->high = -INFINITY;
-  for (size_t i = 0; i < page->epochs; i++)
-    for (int k = 0; k < 2; k++) {
-      const double value = value_of(&page->history[i], c->columns[k]);
+  for (size_t i = 0; i < c->item->rows; i++)
+    for (size_t k = 1; k < c->item->columns; k++) {
+      const double value = value_of(c, i, k);
       if (!isfinite(value)) continue;
       c->low = fmin(c->low, value);
       c->high = fmax(c->high, value);
@@ -96,8 +82,8 @@ static bool find_range(const cli_report_page *page, chart *c) {
   return true;
 }
 
-static double x_of(const cli_report_page *page, size_t i) {
-  const double all = page->epochs > 1 ? (double)page->epochs - 1 : 1;
+static double x_of(const chart *c, size_t i) {
+  const double all = c->item->rows > 1 ? (double)c->item->rows - 1 : 1;
   return LEFT + (WIDTH - LEFT - RIGHT) * (double)i / all;
 }
 
@@ -105,106 +91,96 @@ static double y_of(const chart *c, double value) {
   return HEIGHT - BOTTOM - (HEIGHT - TOP - BOTTOM) * (value - c->low) / (c->high - c->low);
 }
 
-static void add_grid(FILE *out, const cli_report_page *page, const chart *c) {
+static void add_grid(FILE *out, const chart *c) {
   const double step = grid_step(c->high - c->low);
   for (int i = 0; i < 12 && c->low + i * step <= c->high + step / 2; i++) {
     const double value = c->low + i * step, y = y_of(c, value);
     fprintf(out, "<line class=grid x1=%d x2=%d y1=%.1f y2=%.1f /><text x=%d y=%.1f text-anchor=end>%g</text>\n", LEFT,
             WIDTH - RIGHT, y, y, LEFT - 6, y + 4, fabs(value) < step / 1e6 ? 0 : value);
   }
-  const size_t every = (page->epochs + 9) / 10;
-  for (size_t i = 0; i < page->epochs; i += every)
-    fprintf(out, "<text x=%.1f y=%d text-anchor=middle>%g</text>\n", x_of(page, i), HEIGHT - 8, page->history[i].epoch);
+  const size_t every = (c->item->rows + 9) / 10;
+  for (size_t i = 0; i < c->item->rows; i += every)
+    fprintf(out, "<text x=%.1f y=%d text-anchor=middle>%g</text>\n", x_of(c, i), HEIGHT - 8, value_of(c, i, 0));
 }
 
-static void add_curve(FILE *out, const cli_report_page *page, const chart *c, int k) {
-  static const char *const labels[] = {"training", "validation"};
-  const char class_name = k ? 'b' : 'a';
+static void add_series(FILE *out, const chart *c, size_t k) {
+  const char class_name = k % 2 ? 'a' : 'b';
   size_t points = 0;
   fprintf(out, "<polyline class=%c style=\"fill:none\" points=\"", class_name);
-  for (size_t i = 0; i < page->epochs; i++) {
-    const double value = value_of(&page->history[i], c->columns[k]);
-    if (!isfinite(value)) continue;
-    fprintf(out, "%.1f,%.1f ", x_of(page, i), y_of(c, value));
+  for (size_t i = 0; i < c->item->rows; i++) {
+    if (!isfinite(value_of(c, i, k))) continue;
+    fprintf(out, "%.1f,%.1f ", x_of(c, i), y_of(c, value_of(c, i, k)));
     points++;
   }
   fputs("\"/>\n", out);
-  for (size_t i = 0; i < page->epochs; i++) {
-    const double value = value_of(&page->history[i], c->columns[k]);
-    if (isfinite(value))
-      fprintf(out, "<circle class=%c cx=%.1f cy=%.1f r=2.5><title>%s, epoch %g: %.6g</title></circle>\n", class_name,
-              x_of(page, i), y_of(c, value), labels[k], page->history[i].epoch, value);
+  for (size_t i = 0; i < c->item->rows; i++) {
+    const double value = value_of(c, i, k);
+    if (!isfinite(value)) continue;
+    fprintf(out, "<circle class=%c cx=%.1f cy=%.1f r=2.5><title>", class_name, x_of(c, i), y_of(c, value));
+    add_escaped(out, c->item->column_names[k]);
+    fprintf(out, ", %g: %.6g</title></circle>\n", value_of(c, i, 0), value);
   }
-  if (points)
-    fprintf(out, "<circle class=%c cx=%d cy=14 r=4 /><text x=%d y=18>%s</text>\n", class_name, WIDTH - 170 + 90 * k,
-            WIDTH - 162 + 90 * k, labels[k]);
+  if (!points) return;
+  const int x = WIDTH - 250 + 120 * (int)(k - 1);
+  fprintf(out, "<circle class=%c cx=%d cy=14 r=4 /><text x=%d y=18>", class_name, x, x + 8);
+  add_escaped(out, c->item->column_names[k]);
+  fputs("</text>\n", out);
 }
 
-static void add_charts(FILE *out, const cli_report_page *page) {
-  chart charts[] = {
-      {"Loss", {offsetof(mica_history_row, loss), offsetof(mica_history_row, validation_loss)}, 0, 0},
-      {"Accuracy", {offsetof(mica_history_row, accuracy), offsetof(mica_history_row, validation_accuracy)}, 0, 0}};
-  if (!page->epochs) return;
-  fputs("<h2>Curves</h2>\n<div class=charts>\n", out);
-  for (size_t i = 0; i < sizeof charts / sizeof *charts; i++) {
-    if (!find_range(page, &charts[i])) continue;
-    fprintf(out, "<svg width=%d height=%d viewBox=\"0 0 %d %d\" role=img>\n<text x=%d y=18>%s</text>\n", WIDTH, HEIGHT,
-            WIDTH, HEIGHT, LEFT, charts[i].title);
-    add_grid(out, page, &charts[i]);
-    for (int k = 0; k < 2; k++) add_curve(out, page, &charts[i], k);
-    fputs("</svg>\n", out);
-  }
-  fputs("</div>\n", out);
+static void add_chart(FILE *out, const mica_item *item) {
+  chart c = {.item = item};
+  if (!find_range(&c)) return;
+  fprintf(out, "<svg width=%d height=%d viewBox=\"0 0 %d %d\" role=img>\n<text x=%d y=18>", WIDTH, HEIGHT, WIDTH,
+          HEIGHT, LEFT);
+  add_escaped(out, item->name);
+  fputs("</text>\n", out);
+  add_grid(out, &c);
+  for (size_t k = 1; k < item->columns; k++) add_series(out, &c, k);
+  fputs("</svg>\n", out);
 }
 
-/* --- classes --- */
+/* --- tables --- */
 
-static void add_class(FILE *out, const cli_report_page *page, const char *tag, int32_t index) {
-  char number[16];
-  snprintf(number, sizeof number, "%d", index);
-  bool named = page->class_names && index >= 0 && index < page->classes && page->class_names[index];
-  add_element(out, tag, named ? page->class_names[index] : number);
-}
-
-/* Part of whole in per cent; a dash where there is no whole. */
-static void add_percent(FILE *out, double part, double whole) {
-  if (whole > 0)
-    fprintf(out, "<td>%.1f</td>", 100 * part / whole);
+static void add_cell(FILE *out, const mica_item *item, size_t at) {
+  if (item->texts)
+    add_element(out, "td", item->texts[at]);
+  else if (isfinite(item->numbers[at]))
+    fprintf(out, "<td>%.6g</td>", item->numbers[at]);
   else
     fputs("<td>&ndash;</td>", out);
 }
 
-static void add_row(FILE *out, const cli_report_page *page, int32_t row) {
-  const int64_t *counts = page->confusion + (int64_t)row * page->classes;
-  double labelled = 0, predicted = 0;
-  for (int32_t i = 0; i < page->classes; i++) {
-    labelled += (double)counts[i];
-    predicted += (double)page->confusion[(int64_t)i * page->classes + row];
-  }
-  const double right = (double)counts[row];
-  fputs("<tr>", out);
-  add_class(out, page, "th", row);
-  for (int32_t i = 0; i < page->classes; i++) {
-    const double share = labelled > 0 ? (double)counts[i] / labelled : 0;
-    fprintf(out, "<td style=\"background:rgb(%s/%.2f)\">%lld</td>", i == row ? "37 99 235" : "217 119 6",
-            i == row ? 0.6 * share : fmin(2 * share, 0.8), (long long)counts[i]);
-  }
-  add_percent(out, right, predicted);
-  add_percent(out, right, labelled);
-  add_percent(out, 2 * right, labelled + predicted); /* F1, the harmonic mean of the two */
-  fputs("</tr>\n", out);
+/* A cell of counts in the shade of its share of the row. */
+static void add_count(FILE *out, const mica_item *item, size_t row, size_t column) {
+  const double *counts = item->numbers + row * item->columns;
+  double all = 0;
+  for (size_t c = 0; c < item->columns; c++) all += counts[c];
+  const double share = all > 0 ? counts[column] / all : 0;
+  fprintf(out, "<td style=\"background:rgb(%s/%.2f)\">%.0f</td>", row == column ? "37 99 235" : "217 119 6",
+          row == column ? 0.6 * share : fmin(2 * share, 0.8), counts[column]);
 }
 
-static void add_confusion(FILE *out, const cli_report_page *page) {
-  if (!page->confusion || page->classes < 1) return;
-  fputs("<h2>Confusion matrix</h2>\n<p>Rows are the labels, columns the predictions; precision, recall "
-        "and F1 in per cent.</p>\n<div class=scroll><table>\n<tr><th></th>",
-        out);
-  for (int32_t i = 0; i < page->classes; i++) add_class(out, page, "th", i);
-  fputs("<th>precision</th><th>recall</th><th>F1</th></tr>\n", out);
-  for (int32_t i = 0; i < page->classes; i++) add_row(out, page, i);
+static void add_table(FILE *out, const mica_item *item) {
+  fputs("<h3>", out);
+  add_escaped(out, item->name);
+  fputs("</h3>\n<div class=scroll><table>\n<tr>", out);
+  if (item->row_names) fputs("<th></th>", out);
+  for (size_t c = 0; item->column_names && c < item->columns; c++) add_element(out, "th", item->column_names[c]);
+  fputs("</tr>\n", out);
+  for (size_t r = 0; r < item->rows; r++) {
+    fputs("<tr>", out);
+    if (item->row_names) add_element(out, "th", item->row_names[r]);
+    for (size_t c = 0; c < item->columns; c++)
+      if (item->kind == MICA_ITEM_KIND_MATRIX)
+        add_count(out, item, r, c);
+      else
+        add_cell(out, item, r * item->columns + c);
+    fputs("</tr>\n", out);
+  }
   fputs("</table></div>\n", out);
 }
+
+/* --- pictures --- */
 
 static void add_base64(FILE *out, const uint8_t *data, size_t n) {
   static const char digits[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
@@ -218,40 +194,118 @@ static void add_base64(FILE *out, const uint8_t *data, size_t n) {
   }
 }
 
-/* An img element; nothing in a build that cannot make pictures. */
-static mica_status add_picture(FILE *out, const cli_report_mistake *mistake) {
+/* The picture as the value of an attribute; false in a build that cannot make pictures. */
+static mica_status add_data(FILE *out, const mica_item *item, const char *before) {
   uint8_t *png = NULL;
   size_t bytes = 0;
-  if (!mistake->pixels) return MICA_OK;
-  mica_status status = mica_png_encode(mistake->pixels, mistake->shape, &png, &bytes);
+  if (!item->planes) return MICA_OK;
+  mica_status status = mica_png_encode(item->planes, item->shape, &png, &bytes);
   if (status != MICA_OK) return status == MICA_E_UNSUPPORTED ? MICA_OK : status;
-  fputs("<img alt=\"\" src=\"data:image/png;base64,", out);
+  fprintf(out, "%s\"data:image/png;base64,", before);
   add_base64(out, png, bytes);
   fputs("\">", out);
   mica_free(png);
   return MICA_OK;
 }
 
-static mica_status add_mistakes(FILE *out, const cli_report_page *page) {
-  if (!page->mistake_count) return MICA_OK;
-  fputs("<h2>Worst mistakes</h2>\n<div class=mistakes>\n", out);
-  for (size_t i = 0; i < page->mistake_count; i++) {
-    const cli_report_mistake *mistake = &page->mistakes[i];
-    fputs("<figure>", out);
-    mica_status status = add_picture(out, mistake);
-    if (status != MICA_OK) return status;
-    fprintf(out, "<figcaption>%.1f %% ", 100 * mistake->confidence);
-    add_class(out, page, "b", mistake->predicted);
-    fputs("<br>is ", out);
-    add_class(out, page, "b", mistake->label);
-    fputs("</figcaption></figure>\n", out);
+static mica_status add_boxes(FILE *out, const mica_item *item) {
+  const int width = item->planes ? (int)item->shape.dim[2] : 100, height = item->planes ? (int)item->shape.dim[1] : 100;
+  fprintf(out, "<svg viewBox=\"0 0 %d %d\">", width, height);
+  mica_status status = add_data(out, item, "<image width=100% height=100% href=");
+  for (size_t i = 0; i < item->rows; i++) {
+    const double *box = item->numbers + 5 * i;
+    fprintf(out, "<rect x=%.1f y=%.1f width=%.1f height=%.1f><title>", box[0], box[1], box[2] - box[0],
+            box[3] - box[1]);
+    add_escaped(out, item->row_names[i]);
+    fprintf(out, " %.3g</title></rect>", box[4]);
   }
-  fputs("</div>\n", out);
+  fputs("</svg>", out);
+  return status;
+}
+
+static mica_status add_figure(FILE *out, const mica_item *item) {
+  fputs("<figure>", out);
+  mica_status status =
+      item->kind == MICA_ITEM_KIND_BOXES ? add_boxes(out, item) : add_data(out, item, "<img alt=\"\" src=");
+  add_element(out, "figcaption", item->text ? item->text : item->name);
+  fputs("</figure>\n", out);
+  return status;
+}
+
+/* --- sections --- */
+
+static void add_fact(FILE *out, const mica_item *item) {
+  fputs("<tr>", out);
+  add_element(out, "th", item->name);
+  if (item->kind == MICA_ITEM_KIND_TEXT)
+    add_element(out, "td", item->text);
+  else if (isfinite(item->number))
+    fprintf(out, "<td>%.6g</td>", item->number);
+  else
+    fputs("<td>&ndash;</td>", out);
+  fputs("</tr>\n", out);
+}
+
+/* Items in their order; those that belong together share an element. */
+typedef enum group { GROUP_NONE, GROUP_FACTS, GROUP_CHARTS, GROUP_PICTURES } group;
+
+static group group_of(const mica_item *item) {
+  switch (item->kind) {
+  case MICA_ITEM_KIND_NUMBER:
+  case MICA_ITEM_KIND_TEXT: return GROUP_FACTS;
+  case MICA_ITEM_KIND_CURVE: return GROUP_CHARTS;
+  case MICA_ITEM_KIND_PICTURE:
+  case MICA_ITEM_KIND_BOXES: return GROUP_PICTURES;
+  default: return GROUP_NONE;
+  }
+}
+
+static mica_status add_item(FILE *out, const mica_item *item) {
+  switch (item->kind) {
+  case MICA_ITEM_KIND_NUMBER:
+  case MICA_ITEM_KIND_TEXT: add_fact(out, item); return MICA_OK;
+  case MICA_ITEM_KIND_CURVE: add_chart(out, item); return MICA_OK;
+  case MICA_ITEM_KIND_TABLE:
+  case MICA_ITEM_KIND_MATRIX: add_table(out, item); return MICA_OK;
+  case MICA_ITEM_KIND_NUMBERS:
+  case MICA_ITEM_KIND_CHOICES:
+    add_element(out, "h3", item->name);
+    for (size_t i = 0; i < item->rows; i++) {
+      fputs("<p>", out);
+      if (item->row_names) add_escaped(out, item->row_names[i]);
+      fprintf(out, " %.6g</p>\n", item->numbers[i]);
+    }
+    return MICA_OK;
+  case MICA_ITEM_KIND_PICTURE:
+  case MICA_ITEM_KIND_BOXES: return add_figure(out, item);
+  }
   return MICA_OK;
 }
 
-static mica_status add_page(FILE *out, const cli_report_page *page) {
-  const char *title = page->title ? page->title : "Training report";
+static mica_status add_section(FILE *out, const mica_report *report, size_t s) {
+  static const char *const opens[] = {"", "<table>\n", "<div class=charts>\n", "<div class=pictures>\n"};
+  static const char *const closes[] = {"", "</table>\n", "</div>\n", "</div>\n"};
+  group open = GROUP_NONE;
+  mica_status status = MICA_OK;
+  add_element(out, "h2", mica_report_title(report, s));
+  fputc('\n', out);
+  for (size_t i = 0; status == MICA_OK && i < mica_report_item_count(report, s); i++) {
+    const mica_item *item = mica_report_item(report, s, i);
+    const group next = group_of(item);
+    if (next != open) {
+      fputs(closes[open], out);
+      fputs(opens[next], out);
+      open = next;
+    }
+    status = add_item(out, item);
+  }
+  fputs(closes[open], out);
+  return status;
+}
+
+static mica_status add_page(FILE *out, const char *given, const mica_report *report) {
+  const char *title = given ? given : "Training report";
+  mica_status status = MICA_OK;
   fputs("<!doctype html>\n<html lang=en><head><meta charset=utf-8>\n"
         "<meta name=viewport content=\"width=device-width\">\n",
         out);
@@ -259,20 +313,17 @@ static mica_status add_page(FILE *out, const cli_report_page *page) {
   fputs(style, out);
   fputs("</head><body>\n", out);
   add_element(out, "h1", title);
-  add_facts(out, page);
-  add_charts(out, page);
-  add_confusion(out, page);
-  mica_status status = add_mistakes(out, page);
+  for (size_t s = 0; status == MICA_OK && s < mica_report_count(report); s++) status = add_section(out, report, s);
   fputs("</body></html>\n", out);
   return status;
 }
 
-int cli_report_page_write(const cli_command *self, const char *path, const cli_report_page *page) {
+int cli_report_page_write(const cli_command *self, const char *path, const char *title, const mica_report *report) {
   char *text = NULL;
   size_t length = 0;
   FILE *out = open_memstream(&text, &length);
   if (!out) return cli_fail(self, "the host has no memory");
-  mica_status made = add_page(out, page);
+  mica_status made = add_page(out, title, report);
   bool whole = !ferror(out);
   whole = fclose(out) == 0 && whole;
   int status = CLI_OK;

@@ -6,10 +6,10 @@
 
 #include <mica/history.h>
 
-/* Columns of a file that are read; further ones are ignored. */
+/* Columns of a history at most; further ones of a file are passed over. */
 #define MICA__HISTORY_MAX_COLUMNS 256
 
 /* mica_history_read of a NUL-terminated text. */
-mica_status mica__history_parse(const char *name, const char *text, mica_history_row **rows, size_t *count);
+mica_status mica__history_parse(const char *name, const char *text, mica_history **history);
 
 #endif

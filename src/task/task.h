@@ -9,8 +9,10 @@
 
 typedef struct mica__task_row {
   const char *name, *text;
-  const mica_task_metric *metrics;            /* the first one is watched unless prepare says otherwise */
-  const mica_setting_row *settings;           /* --help, config.json and completion come from it; may be NULL */
+  const mica_task_metric *metrics;  /* the first one is watched unless prepare says otherwise */
+  const mica_setting_row *settings; /* --help, config.json and completion come from it; may be NULL */
+  /* How data are opened for the task; NULL: as they are. */
+  void (*opens)(const mica_run *run, mica_dataset_config *config);
   int32_t (*suits)(const mica_dataset *data); /* 0: not at all; the highest wins where no --task is given */
   /* Facts of the run (class names, scaling, vocabulary), loaders' configurations, the network. Of a run that was
    * opened there is no data, and the facts are there already. */

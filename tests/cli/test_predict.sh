@@ -38,7 +38,7 @@ holds predictions.2.truth '[dl]*'
 run eval --model "$folder" --data "$work/pictures"
 ends 0 '*dark*light*' ''
 run eval --model "$folder" --json
-holds samples 10
+holds metrics.samples 10
 
 run predict --model "$folder"
 ends 2 '' '*'

@@ -3,6 +3,7 @@
  * The page report.html: what it must hold, and that its pictures are those that were given. */
 #include "cli/report_page.h"
 #include "support/check_main.h"
+#include "support/engine.h"
 #include "support/files.h"
 
 #include <math.h>
@@ -16,10 +17,11 @@ static size_t count_of(const char *text, const char *what) {
   return count;
 }
 
-/* The page as a text that the caller frees. */
-static char *page_of(const cli_report_page *page) {
+/* The page as a text that the caller frees; the report is destroyed. */
+static char *page_of(const char *title, mica_report *report) {
   size_t size = 0;
-  ck_assert_int_eq(cli_report_page_write(NULL, files_path("report.html"), page), CLI_OK);
+  ck_assert_int_eq(cli_report_page_write(NULL, files_path("report.html"), title, report), CLI_OK);
+  mica_report_destroy(report);
   uint8_t *bytes = files_read(files_path("report.html"), &size);
   char *text = strndup((const char *)bytes, size);
   ck_assert_ptr_nonnull(text);
@@ -27,35 +29,48 @@ static char *page_of(const cli_report_page *page) {
   return text;
 }
 
+static mica_report *begin(const char *title) {
+  mica_report *report = NULL;
+  ck_ok(mica_report_create(&report));
+  ck_ok(mica_report_begin(report, title));
+  return report;
+}
+
 START_TEST(a_page_holds_everything) {
-  static const mica_history_row history[] = {
-      {.epoch = 1, .loss = 0.5, .accuracy = 0.8, .validation_loss = 0.4, .validation_accuracy = 0.85},
-      {.epoch = 2, .loss = 0.35, .accuracy = 0.87, .validation_loss = NAN, .validation_accuracy = NAN}};
-  static const cli_report_fact facts[] = {{"device", "<pocl> & \"co\""}, {"epochs", "2"}};
-  static const char *const names[] = {"cat", "d<o>g"};
-  static const int64_t confusion[4] = {8, 2, 1, 9};
-  const cli_report_mistake mistakes[] = {{NULL, {0}, 0, 1, 0.987}, {NULL, {0}, 1, 0, 0.5}};
-  const cli_report_page page = {.title = "mlp on <data>",
-                                .facts = facts,
-                                .fact_count = 2,
-                                .history = history,
-                                .epochs = 2,
-                                .classes = 2,
-                                .class_names = names,
-                                .confusion = confusion,
-                                .mistakes = mistakes,
-                                .mistake_count = 2};
-  char *text = page_of(&page);
+  static const char *const columns[] = {"epoch", "loss", "validation_loss"}, *const names[] = {"cat", "d<o>g"};
+  static const char *const scores[] = {"precision", "text"};
+  static const double curve[] = {1, 0.5, 0.4, 2, 0.35, NAN}, confusion[] = {8, 2, 1, 9},
+                      table[] = {88.9, NAN, 80, 84.2};
+  static const double box[] = {1, 2, 11, 22, 0.5};
+  mica_report *report = begin("Facts");
+  ck_ok(mica_report_add_text(report, "device", "<pocl> & \"co\""));
+  ck_ok(mica_report_add_number(report, "accuracy", 0.875));
+  ck_ok(mica_report_begin(report, "Curves"));
+  mica_item item = {.kind = MICA_ITEM_KIND_CURVE, .name = "loss", .rows = 2, .columns = 3};
+  item.numbers = curve, item.column_names = columns;
+  ck_ok(mica_report_add(report, &item));
+  item = (mica_item){.kind = MICA_ITEM_KIND_MATRIX, .name = "confusion", .rows = 2, .columns = 2, .numbers = confusion};
+  item.row_names = item.column_names = names;
+  ck_ok(mica_report_add(report, &item));
+  item = (mica_item){.kind = MICA_ITEM_KIND_TABLE, .name = "scores", .rows = 2, .columns = 2, .numbers = table};
+  item.column_names = scores;
+  ck_ok(mica_report_add(report, &item));
+  item = (mica_item){.kind = MICA_ITEM_KIND_BOXES, .name = "boxes", .rows = 1, .columns = 5, .numbers = box};
+  item.row_names = names;
+  ck_ok(mica_report_add(report, &item));
+  char *text = page_of("mlp on <data>", report);
   ck_assert_ptr_nonnull(strstr(text, "<title>mlp on &lt;data&gt;</title>"));
   ck_assert_ptr_nonnull(strstr(text, "&lt;pocl&gt; &amp; &quot;co&quot;"));
+  ck_assert_ptr_nonnull(strstr(text, "<th>accuracy</th><td>0.875</td>"));
   ck_assert_uint_eq(count_of(text, "<svg"), 2);
-  ck_assert_uint_eq(count_of(text, "<polyline"), 4);
-  ck_assert_uint_eq(count_of(text, "<figure>"), 2);
-  ck_assert_ptr_nonnull(strstr(text, "98.7 % <b>d&lt;o&gt;g</b><br>is <b>cat</b>"));
-  /* cat: precision 8 of 9, recall 8 of 10, F1 16 of 19 */
-  ck_assert_ptr_nonnull(strstr(text, "<td>88.9</td><td>80.0</td><td>84.2</td>"));
+  ck_assert_uint_eq(count_of(text, "<polyline"), 2);
+  ck_assert_uint_eq(count_of(text, "<circle"), 3 + 2);
+  ck_assert_uint_eq(count_of(text, "<h2>"), 2);
+  ck_assert_uint_eq(count_of(text, "<rect x=1.0 y=2.0 width=10.0 height=20.0><title>cat 0.5"), 1);
+  ck_assert_ptr_nonnull(strstr(text, "d&lt;o&gt;g"));
+  ck_assert_ptr_nonnull(strstr(text, "<td>88.9</td><td>&ndash;</td>"));
   /* Nothing comes from elsewhere, and no number is none. */
-  ck_assert_uint_eq(count_of(text, "http") + count_of(text, "nan") + count_of(text, "inf"), 0);
+  ck_assert_uint_eq(count_of(text, "http") + count_of(text, ">nan") + count_of(text, "inf"), 0);
   free(text);
 }
 END_TEST
@@ -83,9 +98,12 @@ START_TEST(the_page_holds_the_pictures) {
   size_t bytes = 0;
   for (size_t i = 0; i < sizeof pixels; i++) pixels[i] = (uint8_t)(i * 37);
   for (int64_t width = 3; width <= 5; width++) {
-    const cli_report_mistake mistake = {pixels, MICA_SHAPE(3, 4, width), 0, 1, 0.5};
-    char *text = page_of(&(cli_report_page){.classes = 2, .mistakes = &mistake, .mistake_count = 1});
-    mica_status status = mica_png_encode(pixels, mistake.shape, &png, &bytes);
+    mica_report *report = begin("Pictures");
+    const mica_item item = {
+        .kind = MICA_ITEM_KIND_PICTURE, .name = "a", .planes = pixels, .shape = MICA_SHAPE(3, 4, width)};
+    ck_ok(mica_report_add(report, &item));
+    char *text = page_of("pictures", report);
+    mica_status status = mica_png_encode(pixels, item.shape, &png, &bytes);
     ck_assert_uint_eq(count_of(text, "<img"), status == MICA_OK);
     if (status == MICA_OK) {
       ck_assert_uint_eq(picture_of(text, shown), bytes);
@@ -100,11 +118,15 @@ START_TEST(the_page_holds_the_pictures) {
 END_TEST
 
 START_TEST(any_part_may_be_absent) {
-  char *text = page_of(&(cli_report_page){0});
+  mica_report *report = NULL;
+  ck_ok(mica_report_create(&report));
+  char *text = page_of(NULL, report);
   ck_assert_ptr_nonnull(strstr(text, "<h1>Training report</h1>"));
   ck_assert_uint_eq(count_of(text, "<table>") + count_of(text, "<svg") + count_of(text, "<figure>"), 0);
   free(text);
-  ck_assert_int_eq(cli_report_page_write(NULL, "/proc/mica/report.html", &(cli_report_page){0}), CLI_FAILED);
+  report = begin("none");
+  ck_assert_int_eq(cli_report_page_write(NULL, "/proc/mica/report.html", NULL, report), CLI_FAILED);
+  mica_report_destroy(report);
 }
 END_TEST
 

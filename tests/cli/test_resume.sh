@@ -58,7 +58,7 @@ kill -INT $pid 2>/dev/null
 wait $pid
 status=$?
 if [ $status != 0 ]; then
-  [ $status = 1 ] || fault "exit status $status after an interrupt"
+  [ $status = 130 ] || fault "exit status $status after an interrupt"
   grep -q 'stopped' "$work/out" || fault "says nothing of an interrupt: $(cat "$work/out")"
   (train "$work/killed" --resume) >"$work/out" 2>&1 || fault "$(cat "$work/out")"
 fi

@@ -26,9 +26,10 @@ done
 
 run eval --model "$folder" --part train --json
 ends 0 '*' ''
-holds samples 900
+holds task classify
+holds metrics.samples 900
 holds classes.1.name birch
-awk -v a="$(json accuracy)" 'BEGIN { exit !(a > 0.95) }' || fault "accuracy $(json accuracy)"
+awk -v a="$(json metrics.accuracy)" 'BEGIN { exit !(a > 0.95) }' || fault "accuracy $(json metrics.accuracy)"
 
 run info "$folder"
 ends 0 '*mlp*ash, birch, cedar*fc1.weight*' ''
@@ -52,18 +53,18 @@ run train --data "$work/none.csv" --out "$work/none"
 ends 1 '' '*none.csv*'
 [ ! -e "$work/none" ] || fault 'a folder for nothing'
 run train --data "$work/trees.csv" --epochs 0 --out "$work/none"
-ends 2 '' '*--epochs wants a whole number*'
+ends 2 '' '*epochs wants a whole number*'
 run train --data "$work/trees.csv" --model mpl --out "$work/none"
-ends 1 '' '*mlp*'
+ends 2 '' '*mlp*'
 run train --data "$work/trees.csv" --optimizer sdg --out "$work/none"
-ends 1 '' '*sgd*'
+ends 2 '' '*sgd*'
 run train --data "$work/trees.csv" --model mlp --lr 1000000 --optimizer sgd --schedule constant --out "$work/nan"
 ends 1 '*' '*not a number*'
 printf 'a,b\n1,x\n2\n' >"$work/short.csv"
 run train --data "$work/short.csv" --out "$work/none"
 ends 1 '' '*short.csv*'
 run eval --model "$work"
-ends 1 '' '*no training run*'
+ends 1 '' '*holds no training run*'
 run eval
 ends 2 '' '*--model is missing*'
 head -c 1000 "$work/again/model.safetensors" >"$work/cut" && mv "$work/cut" "$work/again/model.safetensors"
@@ -72,7 +73,21 @@ ends 1 '' '*model.safetensors*'
 cp "$folder/config.json" "$work/again/config.json"
 sed -i 's/"mlp"/"cnn"/' "$work/again/config.json"
 run train --resume --out "$work/again"
-ends 1 '*' '*'
+ends 2 '' '*the network cnn takes pictures*'
+run train --data "$work/trees.csv" --model unet --out "$work/none"
+ends 2 '' '*unet answers for every pixel*'
+run train --data "$work/trees.csv" --model resnet18 --out "$work/none"
+ends 2 '' '*resnet18 takes pictures*'
+run train --data "$work/none.csv" --lr 0 --out "$work/none"
+ends 2 '' '*lr wants a number*'
+run train --resume --seed 8 --out "$folder"
+ends 2 '' '*seed is "7" in the run that is resumed*'
+run train --data "$work/trees.csv" --device null --out "$work/none"
+ends 2 '' '*null computes nothing*'
+mkfifo "$work/fifo"
+run train --data "$work/fifo" --out "$work/none"
+ends 1 '' '*fifo is neither a file nor a folder*'
+[ ! -e "$work/none" ] || fault 'a folder for nothing'
 run predict --model "$folder" --data "$work/trees.csv" "$work/picture.png"
 ends 2 '' '*one of the two*'
 run predict --model "$folder" "$work/picture.png"

@@ -6,15 +6,16 @@
 #include <string.h>
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
-  mica_history_row *rows = NULL;
-  size_t count = 0;
+  mica_history *history = NULL;
   char *text = malloc(size + 1);
   if (!text) return 0;
   memcpy(text, data, size);
   text[size] = '\0';
-  if (mica__history_parse("fuzz", text, &rows, &count) == MICA_OK) {
-    if (count > size) abort();
-    free(rows);
+  if (mica__history_parse("fuzz", text, &history) == MICA_OK) {
+    if (mica_history_rows(history) > size || mica_history_columns(history) > 256) abort();
+    for (size_t c = 0; c < mica_history_columns(history); c++)
+      if (mica_history_rows(history)) (void)mica_history_get(history, 0, mica_history_column(history, c));
+    mica_history_destroy(history);
   }
   free(text);
   return 0;

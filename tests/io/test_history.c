@@ -15,28 +15,22 @@
 #include <stdlib.h>
 #include <string.h>
 
-static const mica_history_row history[] = {
-    {.epoch = 1,
-     .step = 938,
-     .learning_rate = 0.001,
-     .loss = 0.51234567,
-     .accuracy = 0.8,
-     .validation_loss = 0.4,
-     .validation_accuracy = 0.85,
-     .seconds = 1.5,
-     .samples_per_second = 40000,
-     .data_wait_share = 0.001},
-    {.epoch = 2,
-     .step = 1876,
-     .learning_rate = 0.0005,
-     .loss = 0.35,
-     .accuracy = 0.87,
-     .validation_loss = NAN,
-     .validation_accuracy = NAN,
-     .seconds = 1.5,
-     .samples_per_second = 40000,
-     .data_wait_share = NAN},
-};
+static void set(mica_history *h, const char *column, double value) { ck_ok(mica_history_set(h, column, value)); }
+
+/* Two epochs; the second one has no validation, and a metric that the first one had not. */
+static mica_history *made(void) {
+  mica_history *h = NULL;
+  ck_ok(mica_history_create(&h));
+  ck_assert_int_eq(mica_history_set(h, "loss", 1), MICA_E_INVALID);
+  ck_ok(mica_history_begin(h));
+  set(h, "epoch", 1), set(h, "step", 938), set(h, "learning_rate", 0.001), set(h, "loss", 0.51234567);
+  set(h, "accuracy", 0.8), set(h, "validation_loss", 0.4), set(h, "seconds", 1.5), set(h, "data_wait_share", 0.001);
+  ck_ok(mica_history_begin(h));
+  set(h, "epoch", 2), set(h, "step", 1876), set(h, "learning_rate", 0.0005), set(h, "loss", 0.35);
+  set(h, "accuracy", 0.87), set(h, "seconds", 1.5), set(h, "samples_per_second", 40000), set(h, "f1", 0.5);
+  ck_assert_int_eq(mica_history_set(h, "a,b", 1), MICA_E_INVALID);
+  return h;
+}
 
 static char *read_all(const char *path, size_t *size) {
   static char content[1 << 20];
@@ -49,26 +43,32 @@ static char *read_all(const char *path, size_t *size) {
 }
 
 START_TEST(a_history_comes_back) {
-  mica_history_row *rows = NULL;
-  size_t count = 0, size = 0;
-  ck_ok(mica_history_write(files_path("history.csv"), history, 2));
+  mica_history *h = made();
+  size_t size = 0;
+  ck_ok(mica_history_write(h, files_path("history.csv")));
+  mica_history_destroy(h);
   const char *text = read_all(files_path("history.csv"), &size);
-  ck_assert_ptr_nonnull(strstr(text, "epoch,step,learning_rate,loss,accuracy,validation_loss"));
-  ck_assert_ptr_nonnull(strstr(text, "\n2,1876,0.0005,0.35,0.87,,,1.5,40000,\n"));
-  ck_ok(mica_history_read(files_path("history.csv"), &rows, &count));
-  ck_assert_uint_eq(count, 2);
-  ck_assert_double_eq(rows[0].loss, 0.51234567);
-  ck_assert(isnan(rows[1].validation_loss) && isnan(rows[1].data_wait_share));
-  mica_free(rows);
-  files_write_text("other.csv", "loss,colour,epoch\n0.5,red,3\n");
-  ck_ok(mica_history_read(files_path("other.csv"), &rows, &count));
-  ck_assert_uint_eq(count, 1);
-  ck_assert(rows[0].epoch == 3 && rows[0].loss == 0.5 && isnan(rows[0].accuracy));
-  mica_free(rows);
+  ck_assert_ptr_nonnull(strstr(text, "epoch,step,learning_rate,loss,validation_loss,seconds,samples_per_second,"
+                                     "data_wait_share,accuracy,f1\n1,938,0.001,0.51234567,0.4,1.5,,0.001,0.8,\n"));
+  ck_assert_ptr_nonnull(strstr(text, "\n2,1876,0.0005,0.35,,1.5,40000,,0.87,0.5\n"));
+  ck_ok(mica_history_read(files_path("history.csv"), &h));
+  ck_assert_uint_eq(mica_history_rows(h), 2);
+  ck_assert_uint_eq(mica_history_columns(h), 10);
+  ck_assert_str_eq(mica_history_column(h, 9), "f1");
+  ck_assert_double_eq(mica_history_get(h, 0, "loss"), 0.51234567);
+  ck_assert(isnan(mica_history_get(h, 1, "validation_loss")) && isnan(mica_history_get(h, 0, "none")));
+  mica_history_destroy(h);
+  /* A table of Mica 0.2, in its order, and a column that is none of ours. */
+  files_write_text("other.csv", "loss,accuracy,colour,epoch\n0.5,0.9,red,3\n");
+  ck_ok(mica_history_read(files_path("other.csv"), &h));
+  ck_assert_uint_eq(mica_history_rows(h), 1);
+  ck_assert(mica_history_get(h, 0, "epoch") == 3 && mica_history_get(h, 0, "loss") == 0.5);
+  ck_assert(mica_history_get(h, 0, "accuracy") == 0.9 && isnan(mica_history_get(h, 0, "colour")));
+  mica_history_destroy(h);
   static const char *const wrong[] = {"", "colour\nred\n", "loss\nlow\n", "loss,epoch\n1\n", "loss,epoch\n1,2,3\n"};
   for (size_t i = 0; i < sizeof wrong / sizeof *wrong; i++) {
     files_write_text("wrong.csv", wrong[i]);
-    ck_assert_int_eq(mica_history_read(files_path("wrong.csv"), &rows, &count), MICA_E_FORMAT);
+    ck_assert_int_eq(mica_history_read(files_path("wrong.csv"), &h), MICA_E_FORMAT);
     ck_assert_ptr_nonnull(strstr(mica_error_message(), "wrong.csv line"));
   }
 }
@@ -141,7 +141,9 @@ END_TEST
 START_TEST(what_cannot_be_written_is_a_sentence) {
   ck_assert_int_eq(mica_file_write("/proc/mica/file", "x", 1), MICA_E_IO);
   ck_assert_ptr_nonnull(strstr(mica_error_message(), "/proc/mica"));
-  ck_assert_int_eq(mica_history_write("/proc/mica/history.csv", history, 2), MICA_E_IO);
+  mica_history *h = made();
+  ck_assert_int_eq(mica_history_write(h, "/proc/mica/history.csv"), MICA_E_IO);
+  mica_history_destroy(h);
 }
 END_TEST
 

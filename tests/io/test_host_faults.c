@@ -39,16 +39,22 @@ static mica_status safetensors(void *user) {
 }
 
 static mica_status history(void *user) {
-  const mica_history_row rows[2] = {{.epoch = 1, .loss = 0.5}, {.epoch = 2, .loss = NAN}};
-  mica_history_row *got = NULL;
-  size_t count = 0;
+  mica_history *made = NULL, *got = NULL;
   const char *path = files_path("x/history.csv");
   (void)user;
-  mica_status status = mica_history_write(path, rows, 2);
-  if (status == MICA_OK) status = mica_history_write(path, rows, 2);
-  if (status == MICA_OK) status = mica_history_read(path, &got, &count);
-  if (status == MICA_OK && (count != 2 || got[0].loss != 0.5)) status = MICA_E_NUMERIC;
-  mica_free(got);
+  mica_status status = mica_history_create(&made);
+  for (int i = 0; status == MICA_OK && i < 2; i++) {
+    status = mica_history_begin(made);
+    if (status == MICA_OK) status = mica_history_set(made, "loss", 0.5);
+    if (status == MICA_OK) status = mica_history_set(made, i ? "accuracy" : "epoch", 1);
+  }
+  if (status == MICA_OK) status = mica_history_write(made, path);
+  if (status == MICA_OK) status = mica_history_write(made, path);
+  if (status == MICA_OK) status = mica_history_read(path, &got);
+  if (status == MICA_OK && (mica_history_rows(got) != 2 || mica_history_get(got, 0, "loss") != 0.5))
+    status = MICA_E_NUMERIC;
+  mica_history_destroy(got);
+  mica_history_destroy(made);
   return status;
 }
 

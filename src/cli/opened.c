@@ -1,0 +1,24 @@
+/* Trained runs opened for a command. */
+#include "cli/result.h"
+
+#include <mica/device.h>
+#include <stdlib.h>
+#include <string.h>
+
+int cli_refuse_null(const cli_command *self, const char *device) {
+  const char *selected = device ? device : getenv("MICA_DEVICE");
+  if (!selected || strcmp(selected, "null") != 0) return CLI_OK;
+  cli_fail(self, "the device null computes nothing; mica devices lists those that do");
+  return CLI_USAGE;
+}
+
+int cli_open_run(const cli_command *self, const char *folder, const char *device, mica_engine **engine,
+                 mica_run **run) {
+  mica_engine_config config = mica_engine_config_default();
+  int status = cli_refuse_null(self, device);
+  if (status != CLI_OK) return status;
+  config.device = device;
+  config.builder = CLI_ITSELF;
+  if (mica_engine_create(&config, engine) != MICA_OK) return cli_fail_library(self);
+  return mica_run_open(*engine, folder, run) == MICA_OK ? CLI_OK : cli_fail_library(self);
+}

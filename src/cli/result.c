@@ -1,0 +1,200 @@
+#include "cli/result.h"
+
+#include "cli/picture.h"
+#include "cli/terminal.h"
+
+#include <inttypes.h>
+#include <math.h>
+#include <string.h>
+
+/* A table of more rows than this is cut to its head. */
+#define MOST_ROWS 40
+#define PICTURES_A_ROW 5
+
+const char *cli_clean(const char *s) {
+  static char texts[8][256];
+  static int at;
+  char *text = texts[at = (at + 1) % 8];
+  snprintf(text, sizeof texts[0], "%s", s);
+  for (char *c = text; *c; c++)
+    if ((unsigned char)*c < 0x20 || *c == 0x7f) *c = '?';
+  return text;
+}
+
+/* Metrics that people read in per cent. */
+static bool is_share(const char *name) {
+  static const char *const shares[] = {"accuracy", "top_5", "f1", "precision", "recall", "map"};
+  for (size_t i = 0; i < sizeof shares / sizeof *shares; i++)
+    if (!strcmp(shares[i], name)) return true;
+  return false;
+}
+
+const char *cli_format_metric(const char *name, double value, char text[CLI_METRIC_TEXT]) {
+  snprintf(text, CLI_METRIC_TEXT, is_share(name) ? "%.40s %.2f %%" : "%.40s %.4g", name,
+           is_share(name) ? 100 * value : value);
+  return text;
+}
+
+static const char *watched(const mica_run *run) { return mica_task_metrics(mica_run_task(run))[0].name; }
+
+void cli_print_metrics(FILE *out, const char *part, const mica_run *run, const mica_metrics *m) {
+  char text[CLI_METRIC_TEXT];
+  const char *first = watched(run);
+  int column = fprintf(out, "\n%s%s %s%s  (loss %.4f", cli_colour_code(CLI_BOLD), part,
+                       cli_format_metric(first, mica_metrics_get(m, first), text), cli_colour_code(CLI_PLAIN), m->loss);
+  for (int32_t i = 0; i < m->count; i++) {
+    if (!strcmp(m->values[i].name, first)) continue;
+    cli_format_metric(m->values[i].name, m->values[i].value, text);
+    if (column + (int)strlen(text) > 76)
+      column = fprintf(out, ",\n  ") - 2, fputs("  ", out);
+    else
+      column += fprintf(out, ", ");
+    column += fprintf(out, "%s", text);
+  }
+  fprintf(out, ", %" PRId64 " samples)\n", m->samples);
+}
+
+/* --- tables --- */
+
+static void print_cell(FILE *out, const mica_item *item, size_t row, size_t column) {
+  const size_t at = row * item->columns + column;
+  if (item->texts)
+    fprintf(out, " %11.11s", cli_clean(item->texts[at]));
+  else if (isnan(item->numbers[at]))
+    fprintf(out, " %11s", "");
+  else if (item->column_names && is_share(item->column_names[column]))
+    fprintf(out, " %9.1f %%", 100 * item->numbers[at]);
+  else
+    fprintf(out, " %11.6g", item->numbers[at]);
+}
+
+static void print_table(FILE *out, const mica_item *item) {
+  fprintf(out, "\n  %-20.20s", item->name);
+  for (size_t c = 0; item->column_names && c < item->columns; c++) fprintf(out, " %11.11s", item->column_names[c]);
+  fputc('\n', out);
+  for (size_t r = 0; r < item->rows && r < MOST_ROWS; r++) {
+    fprintf(out, "  %-20.20s", item->row_names ? cli_clean(item->row_names[r]) : "");
+    for (size_t c = 0; c < item->columns; c++) print_cell(out, item, r, c);
+    fputc('\n', out);
+  }
+  if (item->rows > MOST_ROWS) fprintf(out, "  ... %zu more\n", item->rows - MOST_ROWS);
+}
+
+void cli_print_tables(FILE *out, const mica_report *report) {
+  for (size_t s = 0; s < mica_report_count(report); s++)
+    for (size_t i = 0; i < mica_report_item_count(report, s); i++) {
+      const mica_item *item = mica_report_item(report, s, i);
+      if (item->kind == MICA_ITEM_KIND_TABLE) print_table(out, item);
+    }
+}
+
+/* --- JSON --- */
+
+static void add_cell(cli_json *json, cJSON *parent, const char *key, const mica_item *item, size_t at) {
+  if (item->texts)
+    cli_json_text(json, parent, key, item->texts[at]);
+  else if (item->kind == MICA_ITEM_KIND_MATRIX)
+    cli_json_integer(json, parent, key, (uint64_t)item->numbers[at]);
+  else
+    cli_json_real(json, parent, key, item->numbers[at]);
+}
+
+/* A table as a list of objects, a matrix as a list of lists. */
+static void add_table(cli_json *json, const mica_item *item) {
+  const bool table = item->kind == MICA_ITEM_KIND_TABLE;
+  cJSON *rows = cli_json_array(json, json->root, item->name);
+  for (size_t r = 0; r < item->rows; r++) {
+    cJSON *row = table ? cli_json_object(json, rows, NULL) : cli_json_array(json, rows, NULL);
+    if (table && item->row_names) cli_json_text(json, row, "name", item->row_names[r]);
+    for (size_t c = 0; c < item->columns; c++)
+      add_cell(json, row, table ? item->column_names[c] : NULL, item, r * item->columns + c);
+  }
+}
+
+int cli_print_json(const cli_command *self, const mica_run *run, const char *part, const mica_metrics *m,
+                   const mica_report *report) {
+  cli_json json;
+  cli_json_begin(&json);
+  cli_json_text(&json, json.root, "task", mica_run_task(run));
+  cli_json_text(&json, json.root, "part", part);
+  cJSON *metrics = cli_json_object(&json, json.root, "metrics");
+  cli_json_integer(&json, metrics, "samples", (uint64_t)m->samples);
+  cli_json_real(&json, metrics, "loss", m->loss);
+  for (int32_t i = 0; i < m->count; i++) cli_json_real(&json, metrics, m->values[i].name, m->values[i].value);
+  for (size_t s = 0; s < mica_report_count(report); s++)
+    for (size_t i = 0; i < mica_report_item_count(report, s); i++) {
+      const mica_item *item = mica_report_item(report, s, i);
+      if (item->kind == MICA_ITEM_KIND_TABLE || item->kind == MICA_ITEM_KIND_MATRIX) add_table(&json, item);
+    }
+  return cli_json_print_line(&json, self);
+}
+
+/* --- predictions --- */
+
+static void print_item(const mica_item *item) {
+  switch (item->kind) {
+  case MICA_ITEM_KIND_NUMBER: printf("  %s %.6g", item->name, item->number); break;
+  case MICA_ITEM_KIND_TEXT: printf("  %s", cli_clean(item->text)); break;
+  case MICA_ITEM_KIND_NUMBERS:
+    printf("  %s", item->name);
+    for (size_t i = 0; i < item->rows; i++) printf(" %.6g", item->numbers[i]);
+    break;
+  case MICA_ITEM_KIND_CHOICES:
+    for (size_t i = 0; i < item->rows; i++)
+      printf("%s%s %.1f %%", i ? ", " : "  ", cli_clean(item->row_names[i]), 100 * item->numbers[i]);
+    break;
+  case MICA_ITEM_KIND_BOXES:
+    for (size_t i = 0; i < item->rows; i++)
+      printf("\n    %s %.1f %%  (%.0f, %.0f) to (%.0f, %.0f)", cli_clean(item->row_names[i]),
+             100 * item->numbers[5 * i + 4], item->numbers[5 * i], item->numbers[5 * i + 1], item->numbers[5 * i + 2],
+             item->numbers[5 * i + 3]);
+    break;
+  case MICA_ITEM_KIND_TABLE:
+  case MICA_ITEM_KIND_MATRIX:
+  case MICA_ITEM_KIND_CURVE:
+  case MICA_ITEM_KIND_PICTURE: break;
+  }
+}
+
+/* Says if the likeliest class is the truth. */
+static void print_verdict(const mica_item *truth, const mica_item *classes) {
+  const bool right = classes->rows && !strcmp(classes->row_names[0], truth->text);
+  printf("  %s%s%s%s", cli_colour_code(right ? CLI_GREEN : CLI_RED), right ? "right" : "wrong: it is ",
+         right ? "" : cli_clean(truth->text), cli_colour_code(CLI_PLAIN));
+}
+
+static void print_sample(const mica_report *p, size_t s) {
+  const mica_item *truth = mica_report_find(p, s, "truth"), *classes = mica_report_find(p, s, "classes");
+  const bool judged = truth && classes && truth->kind == MICA_ITEM_KIND_TEXT && classes->kind == MICA_ITEM_KIND_CHOICES;
+  printf("%-24s", cli_clean(mica_report_title(p, s)));
+  for (size_t i = 0; i < mica_report_item_count(p, s); i++) {
+    const mica_item *item = mica_report_item(p, s, i);
+    if (!judged || item != truth) print_item(item);
+  }
+  if (judged) print_verdict(truth, classes);
+  putchar('\n');
+}
+
+static void print_pictures(const mica_report *p) {
+  const size_t all = mica_report_count(p);
+  for (size_t from = 0; from < all;) {
+    const char *texts[PICTURES_A_ROW];
+    const uint8_t *planes[PICTURES_A_ROW];
+    const mica_item *first = mica_report_find(p, from, "picture");
+    int count = 0;
+    for (; from < all && count < PICTURES_A_ROW; from++) {
+      const mica_item *item = mica_report_find(p, from, "picture");
+      if (!item || !first || !mica_shape_equal(item->shape, first->shape)) break;
+      texts[count] = item->text ? cli_clean(item->text) : "";
+      planes[count++] = item->planes;
+    }
+    if (!count) return;
+    cli_picture_print(planes, texts, count, (int)first->shape.dim[0], (int)first->shape.dim[1],
+                      (int)first->shape.dim[2]);
+  }
+}
+
+void cli_print_prediction(const mica_report *prediction, bool pictures) {
+  if (pictures) print_pictures(prediction);
+  for (size_t s = 0; s < mica_report_count(prediction); s++) print_sample(prediction, s);
+}

@@ -1,0 +1,37 @@
+/* cli/result.h: metrics, reports and predictions in a terminal and as JSON. */
+#ifndef MICA_CLI_RESULT_H
+#define MICA_CLI_RESULT_H
+
+#include "cli/json.h"
+
+#include <mica/run.h>
+#include <stdio.h>
+
+/* CLI_OK unless the device (NULL: the environment's) is the one that computes nothing: then CLI_USAGE, having said
+ * so. */
+int cli_refuse_null(const cli_command *self, const char *device);
+/* Makes an engine on the device and opens a run. Returns an exit status, having said what failed; what was made is the
+ * caller's either way. */
+int cli_open_run(const cli_command *self, const char *folder, const char *device, mica_engine **engine, mica_run **run);
+
+#define CLI_METRIC_TEXT 64
+
+/* "accuracy 92.51 %", "rmse 0.4112". Returns text. */
+const char *cli_format_metric(const char *name, double value, char text[CLI_METRIC_TEXT]);
+
+/* A line of the part's metrics, the watched one first. */
+void cli_print_metrics(FILE *out, const char *part, const mica_run *run, const mica_metrics *metrics);
+/* The tables of a report's sections. */
+void cli_print_tables(FILE *out, const mica_report *report);
+
+/* Writes {"task", "part", "metrics": {...}} and, with a report, its tables and matrices by name, as one line. */
+int cli_print_json(const cli_command *self, const mica_run *run, const char *part, const mica_metrics *metrics,
+                   const mica_report *report);
+
+/* Prints a prediction, a sample a line; pictures: in the terminal instead. */
+void cli_print_prediction(const mica_report *prediction, bool pictures);
+
+/* s with control characters as '?': a name of a file may hold escapes of terminals. The last eight results stay. */
+const char *cli_clean(const char *s);
+
+#endif

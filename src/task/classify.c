@@ -1,0 +1,509 @@
+/* classify: which class a sample belongs to, or which of several. */
+#include "task/run.h"
+
+#include <math.h>
+#include <mica/loss.h>
+#include <mica/nodes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* Counts of pairs of classes are kept up to so many classes. */
+#define MOST_CONFUSED 2000
+/* Samples of the judged part that are looked at for mistakes, and those that are shown. */
+#define LOOKED_AT 2000
+#define AT_A_TIME 250
+#define SHOWN 24
+
+static const char *loss_at(size_t i) {
+  static const char *const names[] = {"cross_entropy", "focal", NULL};
+  return names[i];
+}
+
+static const mica_setting_row settings[] = {
+    {.name = "loss",
+     .kind = MICA_SETTING_KIND_CHOICE,
+     .value = "cross_entropy",
+     .hint = "NAME",
+     .names = loss_at,
+     .text = "what is minimised; several labels a sample: binary cross entropy",
+     .fixed = true},
+    {.name = "gamma",
+     .kind = MICA_SETTING_KIND_REAL,
+     .value = "2",
+     .hint = "G",
+     .low = 0,
+     .high = 100,
+     .text = "of the focal loss: how little easy samples count",
+     .fixed = true},
+    {.name = "label-smoothing",
+     .kind = MICA_SETTING_KIND_REAL,
+     .value = "0",
+     .hint = "S",
+     .low = 0,
+     .high = 1,
+     .text = "share of the target that all classes get alike",
+     .fixed = true},
+    {.name = "class-weights",
+     .kind = MICA_SETTING_KIND_TEXT,
+     .value = "",
+     .hint = "LIST",
+     .text = "balanced, or a number a class in their order, as in 1,5,2",
+     .fixed = true},
+    {0},
+};
+
+static const mica_task_metric metrics[] = {{"accuracy", false}, {"f1", false}, {"top_5", false}, {NULL, false}};
+
+static int64_t classes_of(const mica_run *run) {
+  size_t count = 0;
+  mica_run_fact(run, "classes", &count);
+  return (int64_t)count;
+}
+
+static bool has_several(const mica_run *run) { return mica__run_fact_number(run, "several", 0) > 0; }
+
+static int32_t suits(const mica_dataset *data) {
+  int32_t best = 0;
+  for (size_t i = 0; i < mica_dataset_column_count(data); i++) {
+    const mica_column_kind kind = mica_dataset_column(data, i)->kind;
+    if (kind == MICA_COLUMN_KIND_CLASS || kind == MICA_COLUMN_KIND_CLASSES) best = 10;
+  }
+  return best;
+}
+
+/* --- preparation --- */
+
+static mica_status note_classes(mica_run *run, const mica_column *label) {
+  const size_t column = mica_dataset_column_index(run->whole, label->name), count = (size_t)label->classes;
+  const char **names = calloc(count + 1, sizeof *names);
+  if (!names) return mica__fail_nomem("classes");
+  for (size_t i = 0; i < count; i++) names[i] = mica_dataset_column_class(run->whole, column, (int32_t)i);
+  mica_status status = mica__run_note(run, "classes", names, count);
+  free(names);
+  return status;
+}
+
+/* N / (classes n_c): classes count alike, and the mean weight of a sample is 1. */
+static mica_status balance(mica_run *run, double *weights, int64_t classes) {
+  const mica_dataset *data = run->parts[MICA_PART_TRAIN].data;
+  const uint64_t count = mica_dataset_count(data);
+  for (uint64_t i = 0; i < count; i++) {
+    const int32_t label = mica_dataset_label(data, i);
+    if (label >= 0 && label < classes) weights[label]++;
+  }
+  for (int64_t c = 0; c < classes; c++)
+    weights[c] = weights[c] > 0 ? (double)count / ((double)classes * weights[c]) : 0;
+  return MICA_OK;
+}
+
+static mica_status parse_weights(const char *text, double *weights, int64_t classes) {
+  const char *at = text;
+  int64_t count = 0;
+  for (char *end = NULL; *at; count++) {
+    const double weight = strtod(at, &end);
+    if (end == at || (*end && *end != ',') || !(weight >= 0) || !isfinite(weight))
+      return mica__fail(MICA_E_INVALID, "class-weights wants balanced, or numbers as in 1,5,2, not \"%s\"", text);
+    if (count < classes) weights[count] = weight;
+    at = *end ? end + 1 : end;
+  }
+  return count == classes ? MICA_OK
+                          : mica__fail(MICA_E_INVALID, "class-weights has %lld numbers, the data %lld classes",
+                                       (long long)count, (long long)classes);
+}
+
+static mica_status note_weights(mica_run *run) {
+  const char *text = mica_run_setting(run, "class-weights");
+  const int64_t classes = classes_of(run);
+  if (!*text) return MICA_OK;
+  if (has_several(run)) return mica__fail(MICA_E_INVALID, "class-weights are for one label a sample");
+  double *weights = calloc((size_t)classes + 1, sizeof *weights);
+  if (!weights) return mica__fail_nomem("classes");
+  mica_status status =
+      !strcmp(text, "balanced") ? balance(run, weights, classes) : parse_weights(text, weights, classes);
+  if (status == MICA_OK) status = mica__run_note_numbers(run, "class_weights", weights, (size_t)classes);
+  free(weights);
+  return status;
+}
+
+static mica_status prepare(mica_run *run) {
+  const mica_column *label = NULL;
+  const double one = 1;
+  if (!run->whole) return classes_of(run) ? MICA_OK : mica__fail(MICA_E_FORMAT, "%s has no classes", run->folder);
+  MICA_TRY(mica__run_note_columns(run, &label));
+  if (label->kind != MICA_COLUMN_KIND_CLASS && label->kind != MICA_COLUMN_KIND_CLASSES)
+    return mica__fail(MICA_E_FORMAT, "%s: the column '%s' holds a %s, not a class; --task regress learns numbers",
+                      run->data, label->name, mica_column_kind_name(label->kind));
+  if (label->kind == MICA_COLUMN_KIND_CLASSES) MICA_TRY(mica__run_note_numbers(run, "several", &one, 1));
+  MICA_TRY(note_classes(run, label));
+  return note_weights(run);
+}
+
+static mica_status fits(const mica_run *run, const mica_dataset *data) {
+  int32_t *map = NULL;
+  MICA_TRY(mica__run_fits_input(run, data));
+  if (has_several(run)) return MICA_OK;
+  mica_status status = mica__run_map_classes(run, data, &map);
+  free(map);
+  return status;
+}
+
+/* --- the step --- */
+
+static mica_value class_weights(const mica_run *run, mica_graph *graph) {
+  size_t count = 0;
+  const double *weights = mica_run_fact_numbers(run, "class_weights", &count);
+  float *numbers = weights ? malloc((count + 1) * sizeof *numbers) : NULL;
+  if (!numbers) return (mica_value){0};
+  for (size_t i = 0; i < count; i++) numbers[i] = (float)weights[i];
+  mica_value value = mica_constant(graph, MICA_F32, MICA_SHAPE((int64_t)count), numbers);
+  free(numbers);
+  return value;
+}
+
+static mica_value loss_of(const mica_run *run, mica_value z, mica_value y, mica_value weights) {
+  const double smoothing = mica_run_number(run, "label-smoothing");
+  if (!strcmp(mica_run_setting(run, "loss"), "focal")) {
+    const double gamma = mica_run_number(run, "gamma");
+    return mica_focal(
+        z, y,
+        &(mica_focal_config){.gamma = gamma > 0 ? gamma : MICA_ZERO, .label_smoothing = smoothing, .weights = weights});
+  }
+  return mica_cross_entropy(z, y, &(mica_cross_entropy_config){.label_smoothing = smoothing, .weights = weights});
+}
+
+static void step(mica_nn *nn, const mica_batch_values *batch, const void *config, mica_objective *out) {
+  const mica_run *run = config;
+  const char *label = mica__run_fact_text(run, "label_column");
+  const int64_t classes = classes_of(run);
+  const bool several = has_several(run), training = mica_nn_is_training(nn);
+  mica_value x = mica_batch_value(batch, mica__run_fact_text(run, "input_column"));
+  mica_value y = mica_batch_has(batch, label) ? mica_batch_value(batch, label) : (mica_value){0};
+  mica_value z = mica__run_network(run, nn, x, classes);
+  if (!training) out->outputs[0] = several ? mica_sigmoid(z) : mica_softmax(z, 1), out->output_names[0] = "shares";
+  if (!y.graph || !z.graph) return;
+  if (several) {
+    mica_value said = mica_cast(mica_greater(z, mica_full_like(z, 0)), MICA_F32);
+    out->loss = mica_bce_with_logits(z, y, 1, MICA_LOSS_REDUCTION_MEAN);
+    out->metrics[0] = mica_metric_mean("accuracy", mica_cast(mica_equal(said, y), MICA_F32));
+    return;
+  }
+  mica_value weights = class_weights(run, z.graph);
+  const bool mixed = mica_value_dtype(y) == MICA_F32;
+  out->loss = loss_of(run, z, y, weights);
+  if (weights.graph && !mixed) out->weight = mica_sum(mica_gather(weights, y, 0), MICA_ALL_AXES, false);
+  out->metrics[0] = mica_metric_mean("accuracy", mica_hits(z, y));
+  if (training) return;
+  size_t k = 1;
+  if (classes > 5) out->metrics[k++] = mica_metric_mean("top_5", mica_top_k_hits(z, y, 5));
+  if (classes <= MOST_CONFUSED) out->metrics[k] = (mica_metric){.name = "confusion", .sum = mica_confusion(z, y)};
+}
+
+/* --- metrics that are no sums --- */
+
+/* The confusion of the last test, classes x classes, the caller's to free. */
+static mica_status read_confusion(mica_run *run, int64_t **out) {
+  const size_t classes = (size_t)classes_of(run), count = classes * classes;
+  double *sums = malloc((count + 1) * sizeof *sums);
+  int64_t *counts = malloc((count + 1) * sizeof *counts);
+  mica_status status = sums && counts ? MICA_OK : mica__fail_nomem("a confusion matrix");
+  if (status == MICA_OK) status = mica_trainer_sum(run->trainer, "confusion", sums, count);
+  for (size_t i = 0; status == MICA_OK && i < count; i++) counts[i] = (int64_t)sums[i];
+  free(sums);
+  if (status == MICA_OK)
+    *out = counts;
+  else
+    free(counts);
+  return status;
+}
+
+/* The columns of a batch without the answers. */
+static size_t without(const mica_batch *batch, const char *label, mica_feed feeds[64]) {
+  size_t count = 0;
+  for (size_t i = 0; i < batch->tensor_count && count < 64; i++)
+    if (strcmp(batch->tensors[i].name, label) != 0) feeds[count++] = batch->tensors[i];
+  return count;
+}
+
+/* Shares and truths of all samples of a source, row-major. */
+typedef struct ranking {
+  float *shares, *truths, *ranked; /* ranked: the shares of one class */
+  uint8_t *column;                 /* its truths */
+  size_t rows, classes;
+} ranking;
+
+static mica_status take_batch(mica_run *run, mica_queue *queue, const mica_batch *batch, ranking *r, uint64_t most) {
+  mica_feed feeds[64];
+  const char *label = mica__run_fact_text(run, "label_column");
+  const size_t bytes = (size_t)batch->count * r->classes * sizeof(float), at = r->rows * r->classes;
+  if (r->rows + (size_t)batch->count > most) return mica__fail(MICA_E_STATE, "a source gave more samples than it has");
+  for (size_t i = 0; i < batch->tensor_count; i++)
+    if (!strcmp(batch->tensors[i].name, label))
+      MICA_TRY(mica_tensor_download(queue, batch->tensors[i].tensor, r->truths + at, bytes));
+  const mica_batch blind = {.count = batch->count, .tensors = feeds, .tensor_count = without(batch, label, feeds)};
+  MICA_TRY(mica_trainer_predict(run->trainer, &blind));
+  MICA_TRY(mica_tensor_download(queue, mica_trainer_output(run->trainer, "shares"), r->shares + at, bytes));
+  r->rows += (size_t)batch->count;
+  return MICA_OK;
+}
+
+/* Mean over classes of the average precision. */
+static mica_status rank(mica_run *run, const mica_batch_source *source, ranking *r, double *mean) {
+  mica_queue *queue = mica_engine_queue(run->engine);
+  double sum = 0;
+  int64_t there = 0;
+  MICA_TRY(source->seek(source->user, 0, 0));
+  for (mica_batch batch = {0};;) {
+    MICA_TRY(source->next(source->user, queue, &batch));
+    if (!batch.count) break;
+    MICA_TRY(take_batch(run, queue, &batch, r, source->samples));
+  }
+  for (size_t c = 0; c < r->classes; c++) {
+    double precision = NAN;
+    for (size_t i = 0; i < r->rows; i++) {
+      r->column[i] = r->truths[i * r->classes + c] > 0.5f;
+      r->ranked[i] = r->shares[i * r->classes + c];
+    }
+    MICA_TRY(mica_average_precision(r->ranked, r->column, r->rows, &precision));
+    if (!isnan(precision)) sum += precision, there++;
+  }
+  *mean = there ? sum / (double)there : (double)NAN;
+  return MICA_OK;
+}
+
+static mica_status evaluate_several(mica_run *run, const mica_batch_source *source, mica_metrics *m) {
+  const size_t classes = (size_t)classes_of(run), rows = (size_t)source->samples;
+  ranking r = {.shares = malloc((rows * classes + 1) * sizeof(float)),
+               .truths = malloc((rows * classes + 1) * sizeof(float)),
+               .ranked = malloc((rows + 1) * sizeof(float)),
+               .column = malloc(rows + 1),
+               .classes = classes};
+  double mean = NAN;
+  mica_status status =
+      r.shares && r.truths && r.ranked && r.column ? rank(run, source, &r, &mean) : mica__fail_nomem("a ranking");
+  free(r.shares);
+  free(r.truths);
+  free(r.ranked);
+  free(r.column);
+  return status == MICA_OK ? mica_metrics_add(m, "map", mean) : status;
+}
+
+static mica_status evaluate(mica_run *run, const mica_batch_source *source, mica_metrics *m) {
+  int64_t *confusion = NULL;
+  mica_class_scores mean;
+  const int64_t classes = classes_of(run);
+  if (has_several(run)) return evaluate_several(run, source, m);
+  if (classes > MOST_CONFUSED) return MICA_OK;
+  MICA_TRY(read_confusion(run, &confusion));
+  mica_confusion_scores(confusion, classes, NULL, &mean, NULL);
+  free(confusion);
+  MICA_TRY(mica_metrics_add(m, "f1", mean.f1));
+  MICA_TRY(mica_metrics_add(m, "precision", mean.precision));
+  return mica_metrics_add(m, "recall", mean.recall);
+}
+
+/* --- predictions --- */
+
+/* The k-th likeliest class, from 0; of equal ones the first. */
+static int64_t likeliest(const float *shares, int64_t classes, int64_t k) {
+  for (int64_t c = 0; c < classes; c++) {
+    int64_t above = 0;
+    for (int64_t j = 0; j < classes; j++) above += shares[j] > shares[c] || (j < c && shares[j] == shares[c]);
+    if (above == k) return c;
+  }
+  return 0;
+}
+
+static mica_status add_picture(const mica_run *run, mica_report *report, const uint8_t *pixels, const char *name,
+                               const char *text) {
+  size_t dims = 0;
+  const double *input = mica_run_fact_numbers(run, "input", &dims);
+  if (!pixels || dims != 3 || (input[0] != 1 && input[0] != 3)) return MICA_OK;
+  const mica_item item = {.kind = MICA_ITEM_KIND_PICTURE,
+                          .name = name,
+                          .text = text,
+                          .planes = pixels,
+                          .shape = MICA_SHAPE((int64_t)input[0], (int64_t)input[1], (int64_t)input[2])};
+  return mica_report_add(report, &item);
+}
+
+static mica_status add_sample(const mica_run *run, mica_report *p, const mica__samples *s, int64_t i,
+                              const float *shares, int64_t top) {
+  size_t classes = 0;
+  const char *const *names = mica_run_fact(run, "classes", &classes);
+  const char *row_names[1000];
+  double numbers[1000];
+  size_t rows = 0;
+  MICA_TRY(mica_report_begin(p, s->names[i]));
+  if (!isnan(s->truths[i])) MICA_TRY(mica_report_add_text(p, "truth", names[(size_t)s->truths[i]]));
+  for (; rows < (size_t)top && rows < classes && rows < 1000; rows++) {
+    const int64_t c = likeliest(shares, (int64_t)classes, (int64_t)rows);
+    row_names[rows] = names[c];
+    numbers[rows] = (double)shares[c];
+  }
+  const mica_item item = {.kind = MICA_ITEM_KIND_CHOICES,
+                          .name = "classes",
+                          .rows = rows,
+                          .columns = 1,
+                          .row_names = row_names,
+                          .numbers = numbers};
+  MICA_TRY(mica_report_add(p, &item));
+  return add_picture(run, p, s->pixels[i], "picture", row_names[0]);
+}
+
+static mica_status predict_all(mica_run *run, const mica__samples *s, int64_t top, mica_report *p) {
+  const int64_t classes = classes_of(run);
+  float *shares = malloc((size_t)(AT_A_TIME * classes) * sizeof *shares);
+  mica_status status = shares ? MICA_OK : mica__fail_nomem("predictions");
+  for (int64_t from = 0; status == MICA_OK && from < s->count; from += AT_A_TIME) {
+    const int64_t count = s->count - from < AT_A_TIME ? s->count - from : AT_A_TIME;
+    status = mica__samples_infer(run, s, from, count, "shares", classes, shares);
+    for (int64_t i = 0; status == MICA_OK && i < count; i++)
+      status = add_sample(run, p, s, from + i, shares + i * classes, top);
+  }
+  free(shares);
+  return status;
+}
+
+static mica_status predict(mica_run *run, const mica_run_input *input, mica_report *p) {
+  mica__samples samples = {0};
+  mica_status status = mica__samples_read(run, input, &samples);
+  if (status == MICA_OK) status = predict_all(run, &samples, input->top > 0 ? input->top : 3, p);
+  mica__samples_free(&samples);
+  return status;
+}
+
+/* --- the report --- */
+
+/* Precision, recall and F1 of each class, how many samples it has, and what it is most often taken for. */
+static mica_status add_classes(const mica_run *run, mica_report *report, const int64_t *confusion) {
+  static const char *const columns[] = {"samples", "precision", "recall", "f1"};
+  const int64_t classes = classes_of(run);
+  mica_class_scores *scores = calloc((size_t)classes + 1, sizeof *scores);
+  double *numbers = calloc((size_t)classes * 4 + 1, sizeof *numbers);
+  mica_status status = scores && numbers ? MICA_OK : mica__fail_nomem("a report");
+  if (status == MICA_OK) mica_confusion_scores(confusion, classes, scores, NULL, NULL);
+  for (int64_t c = 0; status == MICA_OK && c < classes; c++) {
+    for (int64_t k = 0; k < classes; k++) numbers[4 * c] += (double)confusion[c * classes + k];
+    numbers[4 * c + 1] = scores[c].precision;
+    numbers[4 * c + 2] = scores[c].recall;
+    numbers[4 * c + 3] = scores[c].f1;
+  }
+  const mica_item table = {.kind = MICA_ITEM_KIND_TABLE,
+                           .name = "classes",
+                           .rows = (size_t)classes,
+                           .columns = 4,
+                           .row_names = mica_run_fact(run, "classes", NULL),
+                           .column_names = columns,
+                           .numbers = numbers};
+  if (status == MICA_OK) status = mica_report_add(report, &table);
+  free(scores);
+  free(numbers);
+  return status;
+}
+
+static mica_status add_confusion(const mica_run *run, mica_report *report, const int64_t *confusion) {
+  const size_t classes = (size_t)classes_of(run);
+  double *numbers = malloc((classes * classes + 1) * sizeof *numbers);
+  if (!numbers) return mica__fail_nomem("a report");
+  for (size_t i = 0; i < classes * classes; i++) numbers[i] = (double)confusion[i];
+  const char *const *names = mica_run_fact(run, "classes", NULL);
+  const mica_item matrix = {.kind = MICA_ITEM_KIND_MATRIX,
+                            .name = "confusion",
+                            .rows = classes,
+                            .columns = classes,
+                            .row_names = names,
+                            .column_names = names,
+                            .numbers = numbers};
+  mica_status status = mica_report_add(report, &matrix);
+  free(numbers);
+  return status;
+}
+
+/* A sample that the network takes for another class. */
+typedef struct mistake {
+  uint64_t sample;
+  int64_t guess, truth;
+  float share;
+} mistake;
+
+/* Keeps the mistakes made with the most confidence, in falling order. */
+static void add_mistake(mistake list[SHOWN], size_t *count, mistake found) {
+  size_t at = *count;
+  while (at > 0 && list[at - 1].share < found.share) at--;
+  if (at == SHOWN) return;
+  if (*count == SHOWN) --*count;
+  memmove(list + at + 1, list + at, (*count - at) * sizeof *list);
+  list[at] = found;
+  ++*count;
+}
+
+static mica_status find_mistakes(mica_run *run, mistake list[SHOWN], size_t *count) {
+  const int64_t classes = classes_of(run), all = (int64_t)mica_dataset_count(run->judged);
+  float *shares = malloc((size_t)(AT_A_TIME * classes) * sizeof *shares);
+  mica_status status = shares ? MICA_OK : mica__fail_nomem("a report");
+  for (int64_t from = 0; status == MICA_OK && from < all && from < LOOKED_AT; from += AT_A_TIME) {
+    const int64_t n = all - from < AT_A_TIME ? all - from : AT_A_TIME;
+    mica__samples s = {0};
+    status = mica__samples_of(run, run->judged, (uint64_t)from, n, &s);
+    if (status == MICA_OK) status = mica__samples_infer(run, &s, 0, n, "shares", classes, shares);
+    for (int64_t i = 0; status == MICA_OK && i < n; i++) {
+      const int64_t guess = likeliest(shares + i * classes, classes, 0);
+      if (!isnan(s.truths[i]) && (int64_t)s.truths[i] != guess)
+        add_mistake(list, count,
+                    (mistake){(uint64_t)(from + i), guess, (int64_t)s.truths[i], shares[i * classes + guess]});
+    }
+    mica__samples_free(&s);
+  }
+  free(shares);
+  return status;
+}
+
+static mica_status add_mistakes(mica_run *run, mica_report *report) {
+  mistake list[SHOWN];
+  size_t count = 0;
+  const char *const *names = mica_run_fact(run, "classes", NULL);
+  MICA_TRY(find_mistakes(run, list, &count));
+  if (!count) return MICA_OK;
+  MICA_TRY(mica_report_begin(report, "Wrong with the most confidence"));
+  for (size_t i = 0; i < count; i++) {
+    mica__samples s = {0};
+    mica__text text = {0};
+    mica_status status = mica__samples_of(run, run->judged, list[i].sample, 1, &s);
+    mica__text_addf(&text, "%s, taken for %s (%.1f %%)", names[list[i].truth], names[list[i].guess],
+                    100 * (double)list[i].share);
+    if (status == MICA_OK) status = mica__text_status(&text);
+    if (status == MICA_OK)
+      status = s.pixels[0] ? add_picture(run, report, s.pixels[0], s.names[0], text.data)
+                           : mica_report_add_text(report, s.names[0], text.data);
+    mica__text_free(&text);
+    mica__samples_free(&s);
+    MICA_TRY(status);
+  }
+  return MICA_OK;
+}
+
+static mica_status report_classes(mica_run *run, mica_report *report) {
+  int64_t *confusion = NULL;
+  if (has_several(run) || classes_of(run) > MOST_CONFUSED) return MICA_OK;
+  MICA_TRY(read_confusion(run, &confusion));
+  mica_status status = mica_report_begin(report, "Classes");
+  if (status == MICA_OK) status = add_classes(run, report, confusion);
+  if (status == MICA_OK) status = add_confusion(run, report, confusion);
+  free(confusion);
+  return status == MICA_OK ? add_mistakes(run, report) : status;
+}
+
+const mica__task_row mica__task_classify = {
+    .name = "classify",
+    .text = "the class of a picture or a row of a table, or several classes of it",
+    .metrics = metrics,
+    .settings = settings,
+    .suits = suits,
+    .prepare = prepare,
+    .fits = fits,
+    .step = step,
+    .evaluate = evaluate,
+    .predict = predict,
+    .report = report_classes,
+};

@@ -1,0 +1,213 @@
+/* config.json: what was asked for and what the data is like. Written as text, read through cJSON. */
+#include "base/file.h"
+#include "task/json.h"
+#include "task/run.h"
+
+#include <mica/io.h>
+#include <mica/version.h>
+#include <stdlib.h>
+#include <string.h>
+
+#if MICA_WITH_CJSON
+#include <cjson/cJSON.h>
+#endif
+
+#define FILE_NAME "config.json"
+
+char *mica__run_path(const mica_run *run, const char *name) {
+  mica__text path = {0};
+  mica__text_addf(&path, "%s/%s", run->folder, name);
+  if (mica__text_status(&path) != MICA_OK) mica__text_free(&path);
+  return path.data;
+}
+
+/* --- writing --- */
+
+static void add_fact(mica__text *json, const mica__fact *fact) {
+  mica__json_string(json, fact->name);
+  mica__text_add(json, ": [");
+  for (size_t i = 0; i < fact->count; i++) {
+    mica__text_add(json, i ? ", " : "");
+    if (fact->texts)
+      mica__json_string(json, fact->texts[i]);
+    else
+      mica__text_addf(json, "%.17g", fact->numbers[i]);
+  }
+  mica__text_add(json, "]");
+}
+
+mica_status mica__run_write_config(const mica_run *run) {
+  mica__text json = {0};
+  mica__text_add(&json, "{\n  \"mica\": ");
+  mica__json_string(&json, mica_version());
+  mica__text_add(&json, ",\n  \"task\": ");
+  mica__json_string(&json, run->task->name);
+  mica__text_add(&json, ",\n  \"data\": ");
+  mica__json_string(&json, run->data);
+  mica__text_add(&json, ",\n  \"settings\": {");
+  for (size_t i = 0; i < run->row_count; i++) {
+    mica__text_add(&json, i ? ",\n    " : "\n    ");
+    mica__json_string(&json, run->rows[i]->name);
+    mica__text_add(&json, ": ");
+    mica__json_string(&json, mica_run_setting(run, run->rows[i]->name));
+  }
+  mica__text_add(&json, "\n  },\n  \"facts\": {");
+  for (size_t i = 0; i < run->fact_count; i++) {
+    mica__text_add(&json, i ? ",\n    " : "\n    ");
+    add_fact(&json, &run->facts[i]);
+  }
+  mica__text_add(&json, "\n  }\n}\n");
+  char *path = mica__run_path(run, FILE_NAME);
+  mica_status status = path ? mica__text_status(&json) : mica__fail_nomem("a run");
+  if (status == MICA_OK) status = mica_file_write(path, json.data, json.length);
+  free(path);
+  mica__text_free(&json);
+  return status;
+}
+
+/* --- reading --- */
+
+#if MICA_WITH_CJSON
+
+static const char *text_of(const cJSON *root, const char *name) {
+  return cJSON_GetStringValue(cJSON_GetObjectItemCaseSensitive(root, name));
+}
+
+/* A list of texts or of numbers; false for anything else. */
+static bool take_fact(mica_run *run, const char *name, const cJSON *list, mica_status *status) {
+  const int count = cJSON_IsArray(list) ? cJSON_GetArraySize(list) : -1;
+  if (count < 0 || !name) return false;
+  const bool texts = count && cJSON_IsString(list->child);
+  const char **strings = calloc((size_t)count + 1, sizeof *strings);
+  double *numbers = calloc((size_t)count + 1, sizeof *numbers);
+  bool good = true;
+  size_t i = 0;
+  const cJSON *item;
+  *status = strings && numbers ? MICA_OK : mica__fail_nomem("a run");
+  if (*status == MICA_OK) {
+    cJSON_ArrayForEach(item, list) {
+      good = good && (texts ? cJSON_IsString(item) : cJSON_IsNumber(item));
+      strings[i] = item->valuestring;
+      numbers[i++] = item->valuedouble;
+    }
+    if (good) *status = texts ? mica__run_note(run, name, strings, i) : mica__run_note_numbers(run, name, numbers, i);
+  }
+  free(strings);
+  free(numbers);
+  return good;
+}
+
+/* Values are taken as they stand where they are right; a setting that this version does not know is passed over. */
+static mica_status take_setting(mica_run *run, const char *name, const char *value) {
+  mica_status status = MICA_OK;
+  mica__attempt_begin();
+  if (!value || mica__settings_check(run->task->name, &(mica_setting){name, value}, 1) == MICA_OK || !*value ||
+      !strcmp(name, "init"))
+    status = value ? mica__run_set(run, name, value) : MICA_OK;
+  mica__attempt_end();
+  return status == MICA_E_NOMEM ? mica__fail_nomem("a run") : MICA_OK;
+}
+
+static mica_status damaged(const char *path) { return mica__fail(MICA_E_FORMAT, "%s is damaged, or not Mica's", path); }
+
+static mica_status take_data(mica_run *run, const char *path, const cJSON *root) {
+  const char *data = text_of(root, "data");
+  if (!data) return damaged(path);
+  free(run->data);
+  run->data = mica__strdup(data);
+  return run->data ? MICA_OK : mica__fail_nomem("a run");
+}
+
+/* The file of this version. */
+static mica_status take(mica_run *run, const char *path, const cJSON *root) {
+  const cJSON *settings = cJSON_GetObjectItemCaseSensitive(root, "settings"), *item;
+  const cJSON *facts = cJSON_GetObjectItemCaseSensitive(root, "facts");
+  mica_status status = MICA_OK;
+  if (!cJSON_IsObject(settings) || !cJSON_IsObject(facts)) return damaged(path);
+  run->task = mica__task_find(text_of(root, "task"));
+  if (!run->task) return mica__fail_in(MICA_E_FORMAT, path);
+  mica__run_take_rows(run);
+  MICA_TRY(take_data(run, path, root));
+  cJSON_ArrayForEach(item, settings) MICA_TRY(take_setting(run, item->string, cJSON_GetStringValue(item)));
+  cJSON_ArrayForEach(item, facts) {
+    if (!take_fact(run, item->string, item, &status)) return damaged(path);
+    MICA_TRY(status);
+  }
+  return MICA_OK;
+}
+
+/* A setting of Mica 0.2 under its name of today. */
+static mica_status take_old_setting(mica_run *run, const cJSON *root, const char *was, const char *name) {
+  const cJSON *item = cJSON_GetObjectItemCaseSensitive(root, was);
+  if (cJSON_IsString(item) && *item->valuestring) return take_setting(run, name, item->valuestring);
+  mica__text text = {0};
+  if (cJSON_IsNumber(item)) mica__text_addf(&text, "%.15g", item->valuedouble);
+  mica_status status = take_setting(run, name, text.data);
+  mica__text_free(&text);
+  return status;
+}
+
+/* A run of Mica 0.2: images or rows with classes, or numbers that were not standardised. */
+static mica_status take_old(mica_run *run, const char *path, const cJSON *root) {
+  static const char *const names[][2] = {{"model", "model"},
+                                         {"epochs", "epochs"},
+                                         {"batch", "batch"},
+                                         {"optimizer", "optimizer"},
+                                         {"lr", "lr"},
+                                         {"schedule", "schedule"},
+                                         {"augment", "augment"},
+                                         {"seed", "seed"},
+                                         {"precision", "precision"},
+                                         {"validation", "validation"},
+                                         {"weight_decay", "weight-decay"},
+                                         {"label_smoothing", "label-smoothing"}};
+  static const char *const facts[] = {"input", "mean", "deviation", "classes"};
+  const cJSON *classes = cJSON_GetObjectItemCaseSensitive(root, "classes");
+  const cJSON *input = cJSON_GetObjectItemCaseSensitive(root, "input");
+  mica_status status = MICA_OK;
+  if (!cJSON_IsArray(classes) || !cJSON_IsArray(input)) return damaged(path);
+  run->task = mica__task_find(cJSON_GetArraySize(classes) ? "classify" : "regress");
+  if (!run->task) return MICA_E_FORMAT;
+  mica__run_take_rows(run);
+  MICA_TRY(take_data(run, path, root));
+  for (size_t i = 0; i < sizeof names / sizeof *names; i++)
+    MICA_TRY(take_old_setting(run, root, names[i][0], names[i][1]));
+  for (size_t i = 0; i < sizeof facts / sizeof *facts; i++) {
+    const cJSON *list = cJSON_GetObjectItemCaseSensitive(root, facts[i]);
+    if (cJSON_IsArray(list) && !cJSON_GetArraySize(list)) continue;
+    if (!take_fact(run, facts[i], list, &status)) return damaged(path);
+    MICA_TRY(status);
+  }
+  MICA_TRY(mica__run_note_text(run, "input_column", cJSON_GetArraySize(input) == 3 ? "image" : "x"));
+  MICA_TRY(mica__run_note_text(run, "label_column", "label"));
+  return mica__run_note_text(run, "version", "0.2");
+}
+
+static mica_status read_config(mica_run *run, const char *path) {
+  unsigned char *text = NULL;
+  size_t size = 0;
+  if (mica__file_read(path, &text, &size) != MICA_OK)
+    return mica__fail(MICA_E_NOT_FOUND, "%s holds no training run: there is no %s", run->folder, FILE_NAME);
+  cJSON *root = cJSON_Parse((const char *)text);
+  free(text);
+  mica_status status = !cJSON_IsObject(root)    ? damaged(path)
+                       : text_of(root, "task")  ? take(run, path, root)
+                       : text_of(root, "model") ? take_old(run, path, root)
+                                                : damaged(path);
+  cJSON_Delete(root);
+  return status;
+}
+
+#else
+static mica_status read_config(mica_run *run, const char *path) {
+  (void)run;
+  return mica__fail(MICA_E_UNSUPPORTED, "%s cannot be read: this build has no cJSON", path);
+}
+#endif
+
+mica_status mica__run_read_config(mica_run *run) {
+  char *path = mica__run_path(run, FILE_NAME);
+  mica_status status = path ? read_config(run, path) : mica__fail_nomem("a run");
+  free(path);
+  return status;
+}

@@ -1,0 +1,260 @@
+/* A run's data: opened, parted, and on their way to the device. */
+#include "task/run.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+void mica__run_close_data(mica_run *run) {
+  for (int i = 0; i < MICA__PARTS; i++) mica_loader_destroy(run->parts[i].loader);
+  for (int i = 0; i < MICA__PARTS; i++)
+    if (run->parts[i].data != run->whole) mica_dataset_destroy(run->parts[i].data);
+  mica_dataset_destroy(run->whole);
+  mica_dataset_destroy(run->judged_own);
+  for (size_t i = 0; i < run->column_count; i++) free((void *)run->columns[i].name);
+  free(run->columns);
+}
+
+mica_dataset_config mica__run_opening(const mica_run *run, mica_part part) {
+  mica_dataset_config config = {.part = part, .like = run->whole};
+  size_t rank = 0;
+  const double *input = mica_run_fact_numbers(run, "input", &rank);
+  const char *label = mica_run_setting(run, "label");
+  if (!run->whole && input && rank == 3) {
+    config.channels = (int32_t)input[0];
+    config.height = (int32_t)input[1];
+    config.width = (int32_t)input[2];
+  }
+  if (*label) config.label_column = label;
+  if (run->task && run->task->opens) run->task->opens(run, &config);
+  return config;
+}
+
+/* Opens a part; it stays NULL if there is none. */
+static mica_status open_optional(mica_run *run, mica_part part) {
+  const mica_dataset_config config = mica__run_opening(run, part);
+  mica_status status = mica_dataset_open(run->data, &config, &run->parts[part].data);
+  return status == MICA_E_NOT_FOUND ? MICA_OK : status;
+}
+
+static mica_status find_task(mica_run *run) {
+  int32_t best = 0;
+  const mica__task_row *task;
+  for (size_t i = 0; (task = mica__task_at(i)); i++) {
+    const int32_t suits = task->suits(run->whole);
+    if (suits > best) best = suits, run->task = task;
+  }
+  if (!best) return mica__fail(MICA_E_FORMAT, "%s suits no task; --task chooses one", run->data);
+  mica__run_take_rows(run);
+  return mica__settings_check(run->task->name, run->config.settings, run->config.setting_count);
+}
+
+/* The part to train on, the one to validate on, and the task. */
+static mica_status open_training(mica_run *run) {
+  const mica_dataset_config config = mica__run_opening(run, MICA_PART_TRAIN);
+  MICA_TRY(mica_dataset_open(run->data, &config, &run->whole));
+  if (!run->task) MICA_TRY(find_task(run));
+  MICA_TRY(open_optional(run, MICA_PART_VALIDATION));
+  run->parts[MICA_PART_TRAIN].data = run->whole;
+  const double share = mica_run_number(run, "validation");
+  if (run->parts[MICA_PART_VALIDATION].data || !(share > 0)) return MICA_OK;
+  return mica_dataset_split(run->whole, share, (uint64_t)mica_run_number(run, "seed"),
+                            &run->parts[MICA_PART_VALIDATION].data, &run->parts[MICA_PART_TRAIN].data);
+}
+
+static mica_status open_test(mica_run *run) { return open_optional(run, MICA_PART_TEST); }
+
+/* A read in a thread of its own, and its result; the sentence is per thread, hence the copy. */
+typedef struct reading {
+  mica_status (*open)(mica_run *run);
+  mica_run *run;
+  pthread_t thread;
+  bool apart;
+  mica_status status;
+  char message[1024];
+} reading;
+
+static void *read_parts(void *user) {
+  reading *r = user;
+  r->status = r->open(r->run);
+  if (r->status != MICA_OK) snprintf(r->message, sizeof r->message, "%s", mica_error_message());
+  return NULL;
+}
+
+/* Starts the read; without a thread it is done at once. */
+static void begin_reading(reading *r) {
+  r->apart = pthread_create(&r->thread, NULL, read_parts, r) == 0;
+  if (!r->apart) read_parts(r);
+}
+
+/* Waits for the read. Returns status, or the failure of the read if status is MICA_OK. */
+static mica_status end_reading(reading *r, mica_status status) {
+  if (r->apart) pthread_join(r->thread, NULL);
+  return status == MICA_OK && r->status != MICA_OK ? mica__fail(r->status, "%s", r->message) : status;
+}
+
+/* --- loaders --- */
+
+/* Takes a fact's numbers for the loader, as floats that the run keeps. */
+static const float *floats(mica_run *run, const char *name, float **keep) {
+  size_t count = 0;
+  const double *numbers = mica_run_fact_numbers(run, name, &count);
+  if (!numbers || !(*keep = realloc(*keep, (count + 1) * sizeof **keep))) return NULL;
+  for (size_t i = 0; i < count; i++) (*keep)[i] = (float)numbers[i];
+  return *keep;
+}
+
+mica_loader_config mica__run_testing(mica_run *run) {
+  return (mica_loader_config){.batch = (int64_t)mica_run_number(run, "batch"),
+                              .seed = (uint64_t)mica_run_number(run, "seed"),
+                              .threads = (int32_t)mica_run_number(run, "threads"),
+                              .mean = floats(run, "mean", &run->mean),
+                              .deviation = floats(run, "deviation", &run->deviation)};
+}
+
+static mica_status note_scaling(mica_run *run, const mica_loader *loader) {
+  const int64_t count = mica_dataset_shape(run->whole).dim[0];
+  const float *from[2] = {mica_loader_mean(loader), mica_loader_deviation(loader)};
+  double *numbers = malloc((size_t)count * sizeof *numbers);
+  mica_status status = numbers ? MICA_OK : mica__fail_nomem("a run");
+  for (int half = 0; status == MICA_OK && half < 2; half++) {
+    for (int64_t i = 0; i < count; i++) numbers[i] = (double)from[half][i];
+    status = mica__run_note_numbers(run, half ? "deviation" : "mean", numbers, (size_t)count);
+  }
+  free(numbers);
+  return status;
+}
+
+/* The columns of tests as facts, a text each: "label i32 -1". */
+static mica_status note_columns(mica_run *run, const mica_batch_source *source) {
+  mica__text texts[64] = {{0}};
+  const char *list[64];
+  mica_status status = source->column_count <= 64 ? MICA_OK : mica__fail(MICA_E_OVERFLOW, "more than 64 columns");
+  for (size_t i = 0; status == MICA_OK && i < source->column_count; i++) {
+    const mica_batch_column *column = &source->columns[i];
+    mica__text_addf(&texts[i], "%s %s", column->name, mica_dtype_name(column->dtype));
+    for (int32_t d = 0; d < column->shape.rank; d++)
+      mica__text_addf(&texts[i], " %lld", (long long)column->shape.dim[d]);
+    status = mica__text_status(&texts[i]);
+    list[i] = texts[i].data;
+  }
+  if (status == MICA_OK) status = mica__run_note(run, "columns", list, source->column_count);
+  for (size_t i = 0; i < 64; i++) mica__text_free(&texts[i]);
+  return status;
+}
+
+/* Parses "NAME TYPE DIM..."; false for anything else. */
+static bool parse_column(const char *text, mica_batch_column *column) {
+  const char *end = text + strlen(text), *at = NULL;
+  int parts = 0;
+  /* The name may hold spaces: it ends where the last type name begins. */
+  for (const char *space = strchr(text, ' '); space; space = strchr(space + 1, ' '))
+    for (int d = 0; d < MICA_DTYPE_COUNT; d++) {
+      const char *name = mica_dtype_name((mica_dtype)d);
+      const size_t n = strlen(name);
+      if (!strncmp(space + 1, name, n) && (space[1 + n] == ' ' || !space[1 + n])) {
+        at = space;
+        column->dtype = (mica_dtype)d;
+        parts = (int)n;
+      }
+    }
+  if (!at || at == text) return false;
+  char *name = malloc((size_t)(at - text) + 1);
+  if (!name) return false;
+  memcpy(name, text, (size_t)(at - text));
+  name[at - text] = '\0';
+  column->name = name;
+  column->shape.rank = 0;
+  for (const char *dim = at + 1 + parts; dim < end && column->shape.rank < MICA_MAX_RANK;) {
+    char *next = NULL;
+    const long long size = strtoll(dim, &next, 10);
+    if (next == dim || size < -1 || size > INT32_MAX) return false;
+    column->shape.dim[column->shape.rank++] = size;
+    dim = next;
+  }
+  return column->shape.rank > 0;
+}
+
+/* The columns of Mica 0.2, which wrote none. */
+static mica_status old_columns(mica_run *run) {
+  size_t rank = 0, classes = 0;
+  const double *input = mica_run_fact_numbers(run, "input", &rank);
+  mica_run_fact(run, "classes", &classes);
+  if (!input || rank + 1 > MICA_MAX_RANK) return mica__fail(MICA_E_FORMAT, "%s: the run has no columns", run->folder);
+  run->columns = calloc(2, sizeof *run->columns);
+  if (!run->columns) return mica__fail_nomem("a run");
+  run->columns[0] =
+      (mica_batch_column){mica__strdup(rank == 3 ? "image" : "x"), MICA_F32, {(int32_t)rank + 1, {MICA_DYNAMIC}}};
+  for (size_t i = 0; i < rank; i++) run->columns[0].shape.dim[i + 1] = (int64_t)input[i];
+  run->columns[1] =
+      (mica_batch_column){mica__strdup("label"), classes ? MICA_I32 : MICA_F32, {classes ? 1 : 2, {MICA_DYNAMIC, 1}}};
+  run->column_count = 2;
+  return run->columns[0].name && run->columns[1].name ? MICA_OK : mica__fail_nomem("a run");
+}
+
+mica_status mica__run_recall_columns(mica_run *run) {
+  size_t count = 0;
+  const char *const *texts = mica_run_fact(run, "columns", &count);
+  if (!texts) return old_columns(run);
+  run->columns = calloc(count + 1, sizeof *run->columns);
+  if (!run->columns) return mica__fail_nomem("a run");
+  for (; run->column_count < count; run->column_count++)
+    if (!parse_column(texts[run->column_count], &run->columns[run->column_count]))
+      return mica__fail(MICA_E_FORMAT, "%s: '%s' is no column", run->folder, texts[run->column_count]);
+  return MICA_OK;
+}
+
+static mica_status make_loader(mica_run *run, mica_part part) {
+  const mica_loader_config config = mica__run_testing(run);
+  mica__part *p = &run->parts[part];
+  return p->data ? mica_loader_create(run->engine, p->data, &config, &p->loader) : MICA_OK;
+}
+
+static mica_status make_training_loader(mica_run *run) {
+  mica__part *p = &run->parts[MICA_PART_TRAIN];
+  mica_loader_config config = mica__run_testing(run);
+  config.mean = config.deviation = NULL;
+  config.shuffle = config.drop_last = true;
+  MICA_TRY(mica_augment_parse(mica_run_setting(run, "augment"), &config.augment));
+  if (mica_dataset_count(p->data) < (uint64_t)config.batch) config.drop_last = false;
+  MICA_TRY(mica_loader_create(run->engine, p->data, &config, &p->loader));
+  return note_scaling(run, p->loader);
+}
+
+/* Tests see labels as they are, where training may mix them. */
+static mica_status find_columns(mica_run *run) {
+  mica_loader *plain = NULL, *loader = run->parts[MICA_PART_VALIDATION].loader;
+  mica_loader_config config = mica__run_testing(run);
+  config.residence = MICA_RESIDENCE_STREAM;
+  if (!loader) loader = run->parts[MICA_PART_TEST].loader;
+  if (!loader) {
+    MICA_TRY(mica_loader_create(run->engine, run->parts[MICA_PART_TRAIN].data, &config, &plain));
+    loader = plain;
+  }
+  const mica_batch_source source = mica_loader_source(loader);
+  mica_status status = note_columns(run, &source);
+  mica_loader_destroy(plain);
+  return status == MICA_OK ? mica__run_recall_columns(run) : status;
+}
+
+static mica_status make_engine(mica_run *run) {
+  if (run->engine) return MICA_OK;
+  run->own_engine = true;
+  return mica_engine_create(run->config.engine, &run->engine);
+}
+
+/* Reading takes as long as the other work, so the engine is created while the training data are read, and these are
+ * uploaded while the test data are read. */
+mica_status mica__run_open_data(mica_run *run) {
+  reading training = {.open = open_training, .run = run}, test = {.open = open_test, .run = run};
+  begin_reading(&training);
+  mica_status status = make_engine(run);
+  MICA_TRY(end_reading(&training, status));
+  MICA_TRY(run->task->prepare(run));
+  begin_reading(&test);
+  status = make_training_loader(run);
+  if (status == MICA_OK) status = make_loader(run, MICA_PART_VALIDATION);
+  MICA_TRY(end_reading(&test, status));
+  MICA_TRY(make_loader(run, MICA_PART_TEST));
+  return find_columns(run);
+}

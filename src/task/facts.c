@@ -1,0 +1,77 @@
+/* Facts of a run, which data must fit. */
+#include "task/run.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+static void free_fact(mica__fact *fact) {
+  for (size_t i = 0; fact->texts && i < fact->count; i++) free(fact->texts[i]);
+  free(fact->texts);
+  free(fact->numbers);
+  free(fact->name);
+  *fact = (mica__fact){0};
+}
+
+void mica__facts_free(mica_run *run) {
+  for (size_t i = 0; i < run->fact_count; i++) free_fact(&run->facts[i]);
+  run->fact_count = 0;
+}
+
+const mica__fact *mica__run_find_fact(const mica_run *run, const char *name) {
+  for (size_t i = 0; run && name && i < run->fact_count; i++)
+    if (!strcmp(run->facts[i].name, name)) return &run->facts[i];
+  return NULL;
+}
+
+/* Replaces a fact of its name by this one, or adds it behind all; it is freed where there is no room. */
+static mica_status put(mica_run *run, mica__fact *fact, bool good) {
+  mica__fact *old = fact->name ? (mica__fact *)mica__run_find_fact(run, fact->name) : NULL;
+  if (good && !old && run->fact_count < MICA__FACTS) old = &run->facts[run->fact_count++];
+  if (!good || !old) {
+    free_fact(fact);
+    return good ? mica__fail(MICA_E_OVERFLOW, "a run has too many facts") : mica__fail_nomem("a run's facts");
+  }
+  free_fact(old);
+  *old = *fact;
+  return MICA_OK;
+}
+
+mica_status mica__run_note(mica_run *run, const char *name, const char *const *texts, size_t count) {
+  mica__fact fact = {.name = mica__strdup(name), .texts = calloc(count + 1, sizeof(char *)), .count = count};
+  bool good = fact.name && fact.texts;
+  for (size_t i = 0; good && i < count; i++) good = (fact.texts[i] = mica__strdup(texts[i])) != NULL;
+  return put(run, &fact, good);
+}
+
+mica_status mica__run_note_text(mica_run *run, const char *name, const char *text) {
+  return mica__run_note(run, name, &text, 1);
+}
+
+mica_status mica__run_note_numbers(mica_run *run, const char *name, const double *numbers, size_t count) {
+  mica__fact fact = {.name = mica__strdup(name), .numbers = calloc(count + 1, sizeof(double)), .count = count};
+  const bool good = fact.name && fact.numbers;
+  if (good && count) memcpy(fact.numbers, numbers, count * sizeof *numbers);
+  return put(run, &fact, good);
+}
+
+const char *const *mica_run_fact(const mica_run *run, const char *name, size_t *count) {
+  const mica__fact *fact = mica__run_find_fact(run, name);
+  if (count) *count = fact && fact->texts ? fact->count : 0;
+  return fact ? (const char *const *)fact->texts : NULL;
+}
+
+const double *mica_run_fact_numbers(const mica_run *run, const char *name, size_t *count) {
+  const mica__fact *fact = mica__run_find_fact(run, name);
+  if (count) *count = fact && fact->numbers ? fact->count : 0;
+  return fact ? fact->numbers : NULL;
+}
+
+const char *mica__run_fact_text(const mica_run *run, const char *name) {
+  const mica__fact *fact = mica__run_find_fact(run, name);
+  return fact && fact->texts && fact->count ? fact->texts[0] : "";
+}
+
+double mica__run_fact_number(const mica_run *run, const char *name, double otherwise) {
+  const mica__fact *fact = mica__run_find_fact(run, name);
+  return fact && fact->numbers && fact->count ? fact->numbers[0] : otherwise;
+}

@@ -1,0 +1,119 @@
+/* Training a run: the record of its epochs, and the weights that are kept. */
+#include "base/clock.h"
+#include "task/run.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+static double rate_of(const mica_train_progress *e) {
+  return e->seconds > 0 ? (double)e->training.samples / e->seconds : 0;
+}
+
+/* Adds the metrics of a part: to the epoch's row, and to TensorBoard's events, whose tags it groups by the text before
+ * the slash. */
+static mica_status note_metrics(mica_run *run, const mica_metrics *m, const char *prefix, const char *part,
+                                int64_t step) {
+  char column[64];
+  for (int32_t i = -1; i < m->count; i++) {
+    const char *name = i < 0 ? "loss" : m->values[i].name;
+    const double value = i < 0 ? m->loss : m->values[i].value;
+    snprintf(column, sizeof column, "%s%s", prefix, name);
+    for (char *c = column; *c; c++)
+      if (*c == ',' || *c == '"' || (unsigned char)*c < ' ') *c = '_';
+    MICA_TRY(mica_history_set(run->history, column, value));
+    snprintf(column, sizeof column, "%s/%s", name, part);
+    if (run->events && isfinite(value)) MICA_TRY(mica_events_scalar(run->events, column, step, value));
+  }
+  return MICA_OK;
+}
+
+static mica_status note_epoch(mica_run *run, const mica_train_progress *e) {
+  const struct {
+    const char *column;
+    double value;
+  } fields[] = {
+      {"epoch", (double)e->epoch + 1},    {"step", (double)e->step},
+      {"learning_rate", e->rate},         {"seconds", e->seconds},
+      {"samples_per_second", rate_of(e)}, {"data_wait_share", e->seconds > 0 ? e->data_seconds / e->seconds : 0}};
+  MICA_TRY(mica_history_begin(run->history));
+  for (size_t i = 0; i < sizeof fields / sizeof *fields; i++)
+    MICA_TRY(mica_history_set(run->history, fields[i].column, fields[i].value));
+  MICA_TRY(note_metrics(run, &e->training, "", "training", e->step));
+  if (e->validation.samples) MICA_TRY(note_metrics(run, &e->validation, "validation_", "validation", e->step));
+  if (run->events) {
+    MICA_TRY(mica_events_scalar(run->events, "learning_rate", e->step, e->rate));
+    MICA_TRY(mica_events_scalar(run->events, "samples_per_second", e->step, rate_of(e)));
+  }
+  if (!run->folder) return MICA_OK;
+  char *path = mica__run_path(run, "history.csv");
+  mica_status status = path ? mica_history_write(run->history, path) : mica__fail_nomem("a history");
+  free(path);
+  return status;
+}
+
+/* Passes the event on. A record that cannot be written is a warning, and does not end the training. */
+static bool report(void *user, const mica_train_progress *progress) {
+  mica_run *run = user;
+  if (progress->event == MICA_TRAIN_EVENT_EPOCH) {
+    mica__attempt_begin();
+    if (note_epoch(run, progress) != MICA_OK) mica__log(MICA_LOG_LEVEL_WARNING, "%s", mica_error_message());
+    mica__attempt_end();
+  }
+  if (progress->event == MICA_TRAIN_EVENT_STOPPED) run->stopped = mica__strdup(progress->reason);
+  return !run->config.report || run->config.report(run->config.user, progress);
+}
+
+/* The history that is there, where a run is resumed; a damaged one is begun anew. */
+static mica_status begin_record(mica_run *run) {
+  char *path = run->folder ? mica__run_path(run, "history.csv") : NULL;
+  mica_status status = MICA_E_NOT_FOUND;
+  if (run->folder && !path) return mica__fail_nomem("a history");
+  mica_history_destroy(run->history);
+  run->history = NULL;
+  if (run->resumed && path && access(path, R_OK) == 0) {
+    mica__attempt_begin();
+    status = mica_history_read(path, &run->history);
+    if (status != MICA_OK) mica__log(MICA_LOG_LEVEL_WARNING, "%s; the table is begun anew", mica_error_message());
+    mica__attempt_end();
+  }
+  free(path);
+  if (status != MICA_OK) MICA_TRY(mica_history_create(&run->history));
+  return run->folder && !run->events ? mica_events_create(run->folder, &run->events) : MICA_OK;
+}
+
+/* Keeps the weights of the best epoch; without validation those of the last one. */
+static mica_status keep_weights(mica_run *run) {
+  mica_nn *nn = mica_trainer_test_network(run->trainer);
+  mica_session *session = mica_trainer_test_session(run->trainer);
+  char *best = mica__run_path(run, "best.safetensors"), *model = mica__run_path(run, "model.safetensors");
+  mica_status status = best && model ? MICA_OK : mica__fail_nomem("a run");
+  if (status == MICA_OK && access(best, R_OK) == 0) status = mica_nn_load(nn, session, best, NULL);
+  if (status == MICA_OK) status = mica_nn_save(nn, session, model, NULL, 0);
+  free(best);
+  free(model);
+  return status;
+}
+
+mica_status mica_run_fit(mica_run *run) {
+  mica_batch_source training, validation;
+  if (!run) return mica__fail(MICA_E_INVALID, "mica_run_fit: a pointer is NULL");
+  mica_loader *loader = run->parts[MICA_PART_TRAIN].loader, *judge = run->parts[MICA_PART_VALIDATION].loader;
+  if (!loader) return mica__fail(MICA_E_STATE, "mica_run_fit: the run was opened, which is for predicting");
+  free(run->stopped);
+  run->stopped = NULL;
+  MICA_TRY(begin_record(run));
+  training = mica_loader_source(loader);
+  if (judge) validation = mica_loader_source(judge);
+  MICA_TRY(mica_trainer_fit(run->trainer, &training, judge ? &validation : NULL));
+  return run->stopped || !run->folder ? MICA_OK : keep_weights(run);
+}
+
+void mica__run_configure_record(mica_run *run) {
+  run->training.report = report;
+  run->training.user = run;
+  run->training.folder = run->folder;
+  run->training.stop = run->config.stop;
+}

@@ -1,0 +1,208 @@
+/* The network of a run, its optimiser, and weights that it begins with. */
+#include "task/run.h"
+
+#include <math.h>
+#include <mica/nodes.h>
+#include <mica/safetensors.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* Default settings of a model, measured on Fashion-MNIST and CIFAR-10; the last row is for all others. */
+static const struct model_defaults {
+  const char *model, *optimizer;
+  double lr, weight_decay;
+} defaults[] = {
+    {"resnet18", "sgd", 0.1, 5e-4}, {"resnet50", "sgd", 0.1, 5e-4}, {"mobilenetv2", "sgd", 0.1, 1e-4},
+    {"vgg11", "sgd", 0.05, 5e-4},   {"", "adamw", 3e-3, 1e-2},
+};
+
+static double usual_rate(const char *optimizer) {
+  if (!strcmp(optimizer, "sgd")) return 0.05;
+  if (!strcmp(optimizer, "adagrad")) return 1e-2;
+  return !strcmp(optimizer, "lion") ? 3e-4 : 1e-3;
+}
+
+static bool is_set(const mica_run *run, const char *name) { return *mica_run_setting(run, name) != '\0'; }
+
+/* Settings that were left out get the values that suit the model. */
+static mica_status set_defaults(mica_run *run) {
+  const struct model_defaults *d = defaults;
+  size_t rank = 0;
+  mica_run_fact_numbers(run, "input", &rank);
+  if (!is_set(run, "model")) MICA_TRY(mica__run_set(run, "model", rank == 3 ? "cnn" : "mlp"));
+  while (*d->model && strcmp(d->model, mica_run_setting(run, "model")) != 0) d++;
+  const bool usual = !is_set(run, "optimizer") || !strcmp(mica_run_setting(run, "optimizer"), d->optimizer);
+  if (!is_set(run, "optimizer")) MICA_TRY(mica__run_set(run, "optimizer", d->optimizer));
+  if (!is_set(run, "lr"))
+    MICA_TRY(mica__run_set_number(run, "lr", usual ? d->lr : usual_rate(mica_run_setting(run, "optimizer"))));
+  if (!is_set(run, "weight-decay")) MICA_TRY(mica__run_set_number(run, "weight-decay", usual ? d->weight_decay : 0));
+  if (is_set(run, "schedule")) return MICA_OK;
+  return mica__run_set(run, "schedule", mica_run_number(run, "warm-up") > 0 ? "cosine" : "one_cycle");
+}
+
+/* The network takes such inputs and gives one answer a sample. */
+static mica_status check_network(const mica_run *run) {
+  const char *name = mica_run_setting(run, "model");
+  size_t i = 0, rank = 0;
+  mica_run_fact_numbers(run, "input", &rank);
+  while (mica_model_name(i) && strcmp(mica_model_name(i), name) != 0) i++;
+  if (!mica_model_name(i)) return mica__fail(MICA_E_INVALID, "there is no network \"%s\"", name);
+  if (!strcmp(name, "unet"))
+    return mica__fail(MICA_E_INVALID, "the network unet answers for every pixel, the task %s wants one answer a sample",
+                      run->task->name);
+  const mica_model_family family = mica_model_family_of(i);
+  if (family == MICA_MODEL_FAMILY_TABLE || (family == MICA_MODEL_FAMILY_IMAGE && rank == 3)) return MICA_OK;
+  return mica__fail(MICA_E_INVALID, "the network %s takes %s; %s has %s", name,
+                    family == MICA_MODEL_FAMILY_IMAGE ? "pictures" : "tokens", run->data,
+                    rank == 3 ? "pictures" : "rows of numbers");
+}
+
+mica_value mica__run_network(const mica_run *run, mica_nn *nn, mica_value x, int64_t outputs) {
+  const mica_model_config config = {.name = mica_run_setting(run, "model"), .classes = outputs};
+  mica_value z = mica_model_build(nn, x, &config);
+  return mica_value_dtype(z) == MICA_F32 ? z : mica_cast(z, MICA_F32);
+}
+
+static mica_dtype precision(const mica_run *run) {
+  const char *name = mica_run_setting(run, "precision");
+  return !strcmp(name, "f16") ? MICA_F16 : !strcmp(name, "bf16") ? MICA_BF16 : MICA_F32;
+}
+
+static mica_status evaluate(void *user, mica_trainer *trainer, const mica_batch_source *source, mica_metrics *metrics) {
+  mica_run *run = user;
+  /* During creation the run has no trainer yet, and nothing is tested. */
+  run->trainer = trainer;
+  return run->task->evaluate ? run->task->evaluate(run, source, metrics) : MICA_OK;
+}
+
+static mica_status configure(mica_run *run, mica_trainer_config *c) {
+  mica_optimizer optimizer;
+  MICA_TRY(mica_optimizer_find(mica_run_setting(run, "optimizer"), &optimizer));
+  MICA_TRY(mica_schedule_find(mica_run_setting(run, "schedule"), &c->schedule.kind));
+  c->step = run->task->step;
+  c->step_config = run;
+  c->test_columns = run->columns;
+  c->test_column_count = run->column_count;
+  c->evaluate = evaluate;
+  c->evaluate_user = run;
+  c->dtype = precision(run);
+  c->seed = (uint64_t)mica_run_number(run, "seed");
+  c->optimizer = mica_optimizer_config_default(optimizer);
+  c->optimizer.weight_decay = mica_run_number(run, "weight-decay");
+  c->optimizer.clip_norm = mica_run_number(run, "clip-norm");
+  c->optimizer.accumulate = (int32_t)mica_run_number(run, "accumulate");
+  c->optimizer.ema = mica_run_number(run, "ema");
+  if (c->dtype == MICA_F16) c->optimizer.loss_scale = 65536;
+  c->schedule.rate = mica_run_number(run, "lr");
+  c->schedule.warmup = (int64_t)mica_run_number(run, "warm-up");
+  if (c->schedule.warmup && c->schedule.kind == MICA_SCHEDULE_ONE_CYCLE)
+    return mica__fail(MICA_E_INVALID, "the schedule one_cycle warms up by itself: it takes no warm-up");
+  c->freeze = *mica_run_setting(run, "freeze") ? mica_run_setting(run, "freeze") : NULL;
+  c->epochs = (int64_t)mica_run_number(run, "epochs");
+  c->patience = (int64_t)mica_run_number(run, "patience");
+  c->checkpoint_steps = (int64_t)mica_run_number(run, "checkpoint-steps");
+  c->watch = run->task->metrics[0].name;
+  c->falling = run->task->metrics[0].falling;
+  return MICA_OK;
+}
+
+mica_status mica__run_make_trainer(mica_run *run) {
+  mica_trainer_config *c = &run->training;
+  MICA_TRY(set_defaults(run));
+  MICA_TRY(check_network(run));
+  MICA_TRY(configure(run, c));
+  c->columns = run->columns;
+  c->column_count = run->column_count;
+  if (run->parts[MICA_PART_TRAIN].loader) {
+    const mica_batch_source source = mica_loader_source(run->parts[MICA_PART_TRAIN].loader);
+    c->columns = source.columns;
+    c->column_count = source.column_count;
+    if (mica_run_setting(run, "find-lr") && mica__run_flag(run, "find-lr") && !run->resumed) {
+      MICA_TRY(mica__run_find_rate(run));
+      c->schedule.rate = mica_run_number(run, "lr");
+    }
+  }
+  return mica_trainer_create(run->engine, c, &run->trainer);
+}
+
+/* --- weights to begin with --- */
+
+mica_status mica__run_take_weights(mica_run *run, const char *path) {
+  mica_nn *nn = mica_trainer_network(run->trainer);
+  mica_session *session = mica_trainer_session(run->trainer);
+  mica_safetensors *file = NULL;
+  size_t taken = 0, other = 0;
+  MICA_TRY(mica_safetensors_open(path, &file));
+  mica_status status = MICA_OK;
+  for (size_t i = 0; status == MICA_OK && i < mica_nn_parameter_count(nn); i++) {
+    const mica_nn_parameter_info *info = mica_nn_parameter_at(nn, i);
+    mica_tensor *tensor = mica_session_parameter(session, info->name);
+    const mica_safetensors_entry *entry = mica_safetensors_find(file, info->name);
+    if (!tensor || info->role == MICA_NN_ROLE_OPTIMIZER || !entry) continue;
+    const bool fits =
+        entry->dtype == mica_tensor_dtype(tensor) && mica_shape_equal(entry->shape, mica_tensor_shape(tensor));
+    if (fits) status = mica_tensor_upload(mica_engine_queue(run->engine), tensor, entry->data, entry->bytes);
+    taken += fits;
+    other += !fits;
+  }
+  mica_safetensors_close(file);
+  MICA_TRY(status);
+  if (!taken)
+    return mica__fail(MICA_E_FORMAT, "%s: it has no tensor that the network %s could begin with", path,
+                      mica_run_setting(run, "model"));
+  mica__log(MICA_LOG_LEVEL_INFO, "%s: %zu tensors are taken, %zu are of another shape", path, taken, other);
+  return MICA_OK;
+}
+
+/* --- the learning rate --- */
+
+#define SWEEP_STEPS 100
+#define SWEEP_FROM 1e-6
+#define SWEEP_TO 1.0
+/* The sweep ends where the loss is so much above the lowest one. */
+#define SWEEP_WORSE 4.0
+
+/* The rate at which the smoothed loss was lowest, divided by ten: beyond it training begins to diverge (Smith 2017). */
+static mica_status sweep(mica_trainer *trainer, const mica_batch_source *source, mica_queue *queue, double *found) {
+  const double growth = pow(SWEEP_TO / SWEEP_FROM, 1.0 / SWEEP_STEPS);
+  double smooth = 0, lowest = INFINITY, rate = SWEEP_FROM;
+  *found = SWEEP_FROM;
+  MICA_TRY(source->seek(source->user, 0, 0));
+  for (int i = 0; i < SWEEP_STEPS; i++, rate *= growth) {
+    mica_batch batch = {0};
+    mica_metrics metrics;
+    MICA_TRY(source->next(source->user, queue, &batch));
+    if (!batch.count) MICA_TRY(source->next(source->user, queue, &batch));
+    if (!batch.count) break;
+    MICA_TRY(mica_trainer_step(trainer, &batch));
+    mica__attempt_begin();
+    mica_status status = mica_trainer_take_metrics(trainer, &metrics);
+    if (status != MICA_OK && status != MICA_E_NUMERIC) return mica__attempt_pass(status);
+    mica__attempt_end();
+    if (status == MICA_E_NUMERIC) break;
+    smooth = i ? 0.9 * smooth + 0.1 * metrics.loss : metrics.loss;
+    if (smooth < lowest) lowest = smooth, *found = rate;
+    if (smooth > SWEEP_WORSE * lowest && i > 10) break;
+  }
+  *found /= 10;
+  return MICA_OK;
+}
+
+mica_status mica__run_find_rate(mica_run *run) {
+  const mica_batch_source source = mica_loader_source(run->parts[MICA_PART_TRAIN].loader);
+  mica_trainer_config config = run->training;
+  mica_trainer *trainer = NULL;
+  char text[32];
+  double rate = 0;
+  config.schedule = (mica_schedule_config){.kind = MICA_SCHEDULE_EXPONENTIAL, .rate = SWEEP_FROM, .every = 1};
+  config.schedule.gamma = pow(SWEEP_TO / SWEEP_FROM, 1.0 / SWEEP_STEPS);
+  config.folder = NULL;
+  config.report = NULL;
+  MICA_TRY(mica_trainer_create(run->engine, &config, &trainer));
+  mica_status status = sweep(trainer, &source, mica_engine_queue(run->engine), &rate);
+  mica_trainer_destroy(trainer);
+  MICA_TRY(status);
+  snprintf(text, sizeof text, "%.3g", rate);
+  return mica__run_set(run, "lr", text);
+}

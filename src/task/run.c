@@ -1,0 +1,376 @@
+/* Runs: created from data and settings, or opened from their folder; evaluated, asked and shown. */
+#include "task/run.h"
+
+#include <errno.h>
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+/* --- before data are read --- */
+
+static mica_status no_memory(void) { return mica__fail_nomem("a run"); }
+
+/* True if the folder holds a run. */
+static bool holds_run(const char *folder) {
+  mica__text path = {0};
+  mica__text_addf(&path, "%s/config.json", folder);
+  const bool there = path.data && access(path.data, F_OK) == 0;
+  mica__text_free(&path);
+  return there;
+}
+
+mica_status mica_run_check(const mica_run_config *c) {
+  struct stat about;
+  if (!c || (c->setting_count && !c->settings)) return mica__fail(MICA_E_INVALID, "mica_run_check: a pointer is NULL");
+  MICA_TRY(mica__settings_check(c->task, c->settings, c->setting_count));
+  if (c->resume && !c->folder) return mica__fail(MICA_E_INVALID, "a run is resumed from its folder");
+  if (!c->data && !c->resume) return mica__fail(MICA_E_INVALID, "the data are missing");
+  if (c->folder && !c->resume && holds_run(c->folder))
+    return mica__fail(MICA_E_STATE, "%s holds a run already", c->folder);
+  if (c->data && stat(c->data, &about) == 0 && !S_ISREG(about.st_mode) && !S_ISDIR(about.st_mode))
+    return mica__fail(MICA_E_FORMAT, "%s is neither a file nor a folder", c->data);
+  return MICA_OK;
+}
+
+/* --- creation --- */
+
+/* The path becomes absolute, since the run may be resumed from another folder. */
+static mica_status take_data_path(mica_run *run, const char *data) {
+  char *whole = realpath(data, NULL), *copy = mica__strdup(whole ? whole : data);
+  free(whole);
+  if (!copy) return no_memory();
+  free(run->data);
+  run->data = copy;
+  return MICA_OK;
+}
+
+static bool equal_values(const char *a, const char *b) {
+  char *end_a = NULL, *end_b = NULL;
+  const double x = strtod(a, &end_a), y = strtod(b, &end_b);
+  return !strcmp(a, b) || (*a && *b && !*end_a && !*end_b && x == y);
+}
+
+/* The settings of the configuration; those that a resumed run has for good may not change. */
+static mica_status take_settings(mica_run *run) {
+  for (size_t i = 0; i < run->config.setting_count; i++) {
+    const mica_setting *s = &run->config.settings[i];
+    for (size_t k = 0; run->resumed && k < run->row_count; k++)
+      if (run->rows[k]->fixed && !strcmp(run->rows[k]->name, s->name) &&
+          !equal_values(mica_run_setting(run, s->name), s->value))
+        return mica__fail(MICA_E_INVALID, "%s is \"%s\" in the run that is resumed, and cannot become \"%s\"", s->name,
+                          mica_run_setting(run, s->name), s->value);
+    MICA_TRY(mica__run_set(run, s->name, s->value));
+  }
+  return MICA_OK;
+}
+
+static mica_status begin(mica_run *run, mica_engine *engine, const mica_run_config *config, const char *folder) {
+  run->engine = engine;
+  if (config) run->config = *config;
+  run->resumed = run->config.resume;
+  if (folder && !(run->folder = mica__strdup(folder))) return no_memory();
+  return MICA_OK;
+}
+
+/* Makes the folder last of all, when everything else has succeeded. */
+static mica_status make_folder(const char *folder) {
+  if (mkdir(folder, 0777) != 0 && errno != EEXIST)
+    return mica__fail(MICA_E_IO, "%s cannot be made: %s", folder, strerror(errno));
+  if (access(folder, W_OK) != 0) return mica__fail(MICA_E_IO, "%s cannot be written: %s", folder, strerror(errno));
+  return MICA_OK;
+}
+
+static mica_status take_task(mica_run *run) {
+  const char *name = run->config.task;
+  if (!name) return MICA_OK;
+  if (run->task && strcmp(run->task->name, name) != 0)
+    return mica__fail(MICA_E_INVALID, "the task is %s in the run that is resumed, and cannot become %s",
+                      run->task->name, name);
+  run->task = mica__task_find(name);
+  return run->task ? MICA_OK : MICA_E_INVALID;
+}
+
+/* The rest of a creation that resumes: the checkpoint, where there is one. */
+static mica_status go_on(mica_run *run) {
+  char *last = mica__run_path(run, "last.safetensors");
+  mica_status status = last ? MICA_OK : no_memory();
+  if (status == MICA_OK && access(last, F_OK) == 0) status = mica_trainer_load(run->trainer, last);
+  free(last);
+  return status;
+}
+
+static mica_status create(mica_run *run) {
+  if (run->resumed) {
+    MICA_TRY(mica__run_read_config(run));
+    if (!strcmp(mica__run_fact_text(run, "version"), "0.2"))
+      return mica__fail(MICA_E_UNSUPPORTED, "%s is a run of Mica 0.2, which cannot be resumed; it can be used",
+                        run->folder);
+  }
+  MICA_TRY(take_task(run));
+  mica__run_take_rows(run);
+  if (run->config.data) MICA_TRY(take_data_path(run, run->config.data));
+  const bool known = run->task != NULL;
+  if (known) MICA_TRY(take_settings(run));
+  if (!known) MICA_TRY(mica__run_take_common(run));
+  MICA_TRY(mica__run_open_data(run));
+  if (!known) MICA_TRY(take_settings(run));
+  mica__run_configure_record(run);
+  MICA_TRY(mica__run_make_trainer(run));
+  const char *init = mica_run_setting(run, "init");
+  if (*init && !run->resumed) MICA_TRY(mica__run_take_weights(run, init));
+  if (run->resumed) MICA_TRY(go_on(run));
+  if (!run->folder) return MICA_OK;
+  MICA_TRY(make_folder(run->folder));
+  return mica__run_write_config(run);
+}
+
+mica_status mica_run_create(mica_engine *engine, const mica_run_config *config, mica_run **out) {
+  if (!config || !out) return mica__fail(MICA_E_INVALID, "mica_run_create: a pointer is NULL");
+  MICA_TRY(mica_run_check(config));
+  mica_run *run = calloc(1, sizeof *run);
+  mica_status status = run ? begin(run, engine, config, config->folder) : no_memory();
+  if (status == MICA_OK) status = create(run);
+  if (status == MICA_OK)
+    *out = run;
+  else
+    mica_run_destroy(run);
+  return status;
+}
+
+/* --- opening --- */
+
+static mica_status open_run(mica_run *run) {
+  MICA_TRY(mica__run_read_config(run));
+  if (!run->engine) {
+    run->own_engine = true;
+    MICA_TRY(mica_engine_create(NULL, &run->engine));
+  }
+  MICA_TRY(run->task->prepare(run));
+  MICA_TRY(mica__run_recall_columns(run));
+  MICA_TRY(mica__run_make_trainer(run));
+  char *path = mica__run_path(run, "model.safetensors");
+  if (!path) return no_memory();
+  mica_status status =
+      mica_nn_load(mica_trainer_test_network(run->trainer), mica_trainer_test_session(run->trainer), path, NULL);
+  free(path);
+  return status;
+}
+
+mica_status mica_run_open(mica_engine *engine, const char *folder, mica_run **out) {
+  if (!folder || !out) return mica__fail(MICA_E_INVALID, "mica_run_open: a pointer is NULL");
+  mica_run *run = calloc(1, sizeof *run);
+  mica_status status = run ? begin(run, engine, NULL, folder) : no_memory();
+  if (status == MICA_OK) status = open_run(run);
+  if (status == MICA_OK)
+    *out = run;
+  else
+    mica_run_destroy(run);
+  return status;
+}
+
+void mica_run_destroy(mica_run *run) {
+  if (!run) return;
+  mica_trainer_destroy(run->trainer);
+  mica__run_close_data(run);
+  mica_history_destroy(run->history);
+  mica_events_close(run->events);
+  mica__facts_free(run);
+  for (size_t i = 0; i < MICA__SETTINGS; i++) free(run->values[i]);
+  if (run->own_engine) mica_engine_destroy(run->engine);
+  free(run->labels);
+  free(run->inputs);
+  free(run->mean);
+  free(run->deviation);
+  free(run->stopped);
+  free(run->data);
+  free(run->folder);
+  free(run);
+}
+
+/* --- evaluating --- */
+
+/* The inputs of all samples, one after another. */
+static mica_status copy_inputs(mica_run *run, const mica_dataset *data) {
+  const uint64_t count = mica_dataset_count(data);
+  const size_t bytes = mica_dataset_input_bytes(data);
+  free(run->inputs);
+  run->inputs = count <= SIZE_MAX / (bytes + 1) ? malloc((size_t)count * bytes + 1) : NULL;
+  if (!run->inputs) return no_memory();
+  for (uint64_t i = 0; i < count; i++) MICA_TRY(mica_dataset_input(data, i, run->inputs + i * bytes, bytes));
+  return MICA_OK;
+}
+
+/* Labels in the run's numbers; *out is the dataset itself where they are that already. */
+static mica_status relabel(mica_run *run, mica_dataset *data, mica_dataset **out) {
+  int32_t *map = NULL;
+  *out = data;
+  if (!mica_dataset_classes(data)) return MICA_OK;
+  MICA_TRY(mica__run_map_classes(run, data, &map));
+  if (!map) return MICA_OK;
+  const uint64_t count = mica_dataset_count(data);
+  size_t known = 0;
+  mica_run_fact(run, "classes", &known);
+  free(run->labels);
+  run->labels = malloc((size_t)count * sizeof *run->labels);
+  mica_status status = run->labels ? MICA_OK : no_memory();
+  for (uint64_t i = 0; status == MICA_OK && i < count; i++) {
+    const int32_t label = mica_dataset_label(data, i);
+    run->labels[i] = label < 0 ? label : map[label];
+  }
+  free(map);
+  if (status == MICA_OK) status = copy_inputs(run, data);
+  const mica_samples samples = {.count = count,
+                                .dtype = mica_dataset_dtype(data),
+                                .shape = mica_dataset_shape(data),
+                                .inputs = run->inputs,
+                                .labels = run->labels,
+                                .classes = (int32_t)known};
+  return status == MICA_OK ? mica_dataset_create(mica_dataset_name(data), &samples, out) : status;
+}
+
+static mica_status open_judged(mica_run *run, const char *path, mica_part part) {
+  const mica_dataset_config config = mica__run_opening(run, part);
+  mica_dataset *data = NULL, *same = NULL;
+  MICA_TRY(mica_dataset_open(path, &config, &data));
+  mica_status status = run->task->fits(run, data);
+  if (status == MICA_OK) status = relabel(run, data, &same);
+  if (status != MICA_OK || same != data) mica_dataset_destroy(data);
+  if (status == MICA_OK) run->judged = run->judged_own = same;
+  return status;
+}
+
+static mica_status judge(mica_run *run, mica_loader *loader, mica_metrics *metrics) {
+  const mica_batch_source source = mica_loader_source(loader);
+  mica_metrics made;
+  MICA_TRY(mica_trainer_test(run->trainer, &source, &made));
+  if (isnan(made.loss))
+    return mica__fail(MICA_E_NUMERIC, "the loss on %s is not a number: the weights, or the data, are of no use",
+                      mica_dataset_name(run->judged));
+  *metrics = run->metrics = made;
+  return MICA_OK;
+}
+
+mica_status mica_run_evaluate(mica_run *run, const char *path, mica_part part, mica_metrics *metrics) {
+  mica_loader *loader = NULL;
+  if (!run || !metrics || part < MICA_PART_TRAIN || part > MICA_PART_TEST)
+    return mica__fail(MICA_E_INVALID, "mica_run_evaluate: a pointer is NULL, or there is no such part");
+  mica_dataset_destroy(run->judged_own);
+  run->judged = run->judged_own = NULL;
+  snprintf(run->judged_part, sizeof run->judged_part, "%s", mica_part_name(part));
+  if (!path && run->parts[part].data && part != MICA_PART_TRAIN) {
+    run->judged = run->parts[part].data;
+    return judge(run, run->parts[part].loader, metrics);
+  }
+  MICA_TRY(open_judged(run, path ? path : run->data, part));
+  const mica_loader_config config = mica__run_testing(run);
+  mica_status status = mica_loader_create(run->engine, run->judged, &config, &loader);
+  if (status == MICA_OK) status = judge(run, loader, metrics);
+  mica_loader_destroy(loader);
+  return status;
+}
+
+/* --- predicting and reporting --- */
+
+mica_status mica_run_predict(mica_run *run, const mica_run_input *input, mica_report **out) {
+  mica_report *prediction = NULL;
+  if (!run || !input || !out) return mica__fail(MICA_E_INVALID, "mica_run_predict: a pointer is NULL");
+  if ((input->file_count != 0) + (input->data != NULL) + (input->text != NULL) != 1)
+    return mica__fail(MICA_E_INVALID, "mica_run_predict: files, data or a text, one of the three");
+  MICA_TRY(mica_report_create(&prediction));
+  mica_status status = run->task->predict(run, input, prediction);
+  if (status == MICA_OK)
+    *out = prediction;
+  else
+    mica_report_destroy(prediction);
+  return status;
+}
+
+static mica_status add_facts(const mica_run *run, mica_report *report) {
+  mica__text training = {0};
+  mica__text_addf(&training, "%s at %s, %s, weight decay %s, batch %s", mica_run_setting(run, "optimizer"),
+                  mica_run_setting(run, "lr"), mica_run_setting(run, "schedule"), mica_run_setting(run, "weight-decay"),
+                  mica_run_setting(run, "batch"));
+  mica_status status = mica__text_status(&training);
+  const char *const facts[][2] = {{"task", run->task->name},
+                                  {"model", mica_run_setting(run, "model")},
+                                  {"data", run->data},
+                                  {"device", mica_engine_device(run->engine)->name},
+                                  {"training", training.data},
+                                  {"augmentation", mica_run_setting(run, "augment")},
+                                  {"precision", mica_run_setting(run, "precision")},
+                                  {"seed", mica_run_setting(run, "seed")}};
+  if (status == MICA_OK) status = mica_report_begin(report, "Run");
+  for (size_t i = 0; status == MICA_OK && i < sizeof facts / sizeof *facts; i++)
+    status = mica_report_add_text(report, facts[i][0], facts[i][1]);
+  mica__text_free(&training);
+  return status;
+}
+
+static mica_status add_metrics(const mica_run *run, mica_report *report) {
+  if (!run->metrics.samples) return MICA_OK;
+  MICA_TRY(mica_report_begin(report, "Metrics"));
+  MICA_TRY(mica_report_add_text(report, "part", run->judged_part));
+  MICA_TRY(mica_report_add_number(report, "samples", (double)run->metrics.samples));
+  MICA_TRY(mica_report_add_number(report, "loss", run->metrics.loss));
+  for (int32_t i = 0; i < run->metrics.count; i++)
+    MICA_TRY(mica_report_add_number(report, run->metrics.values[i].name, run->metrics.values[i].value));
+  return MICA_OK;
+}
+
+/* A curve of a column of the history beside that of validation. */
+static mica_status add_curve(const mica_run *run, mica_report *report, const char *name) {
+  const size_t rows = mica_history_rows(run->history);
+  const char *columns[3] = {"epoch", name, NULL};
+  char validation[80];
+  snprintf(validation, sizeof validation, "validation_%.64s", name);
+  columns[2] = validation;
+  double *numbers = malloc((3 * rows + 1) * sizeof *numbers);
+  if (!numbers) return no_memory();
+  for (size_t i = 0; i < rows; i++)
+    for (size_t k = 0; k < 3; k++) numbers[3 * i + k] = mica_history_get(run->history, i, columns[k]);
+  const mica_item item = {.kind = MICA_ITEM_KIND_CURVE,
+                          .name = name,
+                          .rows = rows,
+                          .columns = 3,
+                          .column_names = columns,
+                          .numbers = numbers};
+  mica_status status = mica_report_add(report, &item);
+  free(numbers);
+  return status;
+}
+
+static mica_status add_curves(const mica_run *run, mica_report *report) {
+  if (!mica_history_rows(run->history)) return MICA_OK;
+  MICA_TRY(mica_report_begin(report, "Training"));
+  MICA_TRY(add_curve(run, report, "loss"));
+  for (const mica_task_metric *m = run->task->metrics; m->name; m++) MICA_TRY(add_curve(run, report, m->name));
+  return MICA_OK;
+}
+
+mica_status mica_run_report(mica_run *run, mica_report **out) {
+  mica_report *report = NULL;
+  if (!run || !out) return mica__fail(MICA_E_INVALID, "mica_run_report: a pointer is NULL");
+  MICA_TRY(mica_report_create(&report));
+  mica_status status = add_facts(run, report);
+  if (status == MICA_OK) status = add_metrics(run, report);
+  if (status == MICA_OK) status = add_curves(run, report);
+  if (status == MICA_OK && run->task->report && run->judged) status = run->task->report(run, report);
+  if (status == MICA_OK)
+    *out = report;
+  else
+    mica_report_destroy(report);
+  return status;
+}
+
+/* --- what it is --- */
+
+const char *mica_run_stopped(const mica_run *run) { return run ? run->stopped : NULL; }
+const char *mica_run_task(const mica_run *run) { return run->task->name; }
+mica_engine *mica_run_engine(const mica_run *run) { return run->engine; }
+mica_trainer *mica_run_trainer(const mica_run *run) { return run->trainer; }
+const mica_dataset *mica_run_data(const mica_run *run, mica_part part) {
+  return run && part >= MICA_PART_TRAIN && part <= MICA_PART_TEST ? run->parts[part].data : NULL;
+}

@@ -1,0 +1,151 @@
+/* task/run.h: a run as tasks see it. */
+#ifndef MICA_TASK_RUN_H
+#define MICA_TASK_RUN_H
+
+#include "base/text.h"
+#include "task/task.h"
+
+#include <mica/history.h>
+#include <mica/model.h>
+#include <pthread.h>
+
+/* Rows of the table of all tasks' settings and of a task's own at most. */
+#define MICA__SETTINGS 96
+#define MICA__FACTS 48
+#define MICA__PARTS 3
+
+/* What data must fit, by name: texts or numbers. */
+typedef struct mica__fact {
+  char *name;
+  char **texts;
+  double *numbers;
+  size_t count;
+} mica__fact;
+
+/* The data of a part and its way to the device. */
+typedef struct mica__part {
+  mica_dataset *data;
+  mica_loader *loader;
+} mica__part;
+
+struct mica_run {
+  mica_engine *engine;
+  bool own_engine, resumed;
+  mica_run_config config;
+  const mica__task_row *task;
+  char *data, *folder;
+  const mica_setting_row *rows[MICA__SETTINGS];
+  char *values[MICA__SETTINGS]; /* NULL: the row's default */
+  size_t row_count;
+  mica__fact facts[MICA__FACTS];
+  size_t fact_count;
+  /* Data: the whole that training samples are a part of, and the parts by mica_part. */
+  mica_dataset *whole;
+  mica__part parts[MICA__PARTS];
+  float *mean, *deviation;    /* the facts of these names as loaders take them */
+  mica_batch_column *columns; /* of tests */
+  size_t column_count;
+  mica_trainer_config training; /* prepare may change `watch` and `falling` */
+  mica_trainer *trainer;
+  mica_history *history;
+  mica_events *events;
+  char *stopped;
+  /* What was evaluated last: by a report it is shown. */
+  const mica_dataset *judged;
+  mica_dataset *judged_own; /* opened for the evaluation */
+  int32_t *labels;          /* of it in the run's numbers, where the data's are others, with the inputs */
+  uint8_t *inputs;
+  mica_metrics metrics;
+  char judged_part[16];
+};
+
+/* --- settings and facts --- */
+
+/* Takes the settings of a task (NULL: of all tasks alone) with their checks; those of other tasks are passed over where
+ * the task is not known yet. */
+mica_status mica__settings_check(const char *task, const mica_setting *settings, size_t count);
+/* The task of the name; NULL, with the sentence that lists them. */
+const mica__task_row *mica__task_find(const char *name);
+const mica__task_row *mica__task_at(size_t index);
+/* The rows that the run has from now on, those of its task too. */
+void mica__run_take_rows(mica_run *run);
+/* Takes those settings of the configuration that all tasks have, before the task is known. */
+mica_status mica__run_take_common(mica_run *run);
+/* Sets a setting to what was found or typed. */
+mica_status mica__run_set(mica_run *run, const char *name, const char *value);
+mica_status mica__run_set_number(mica_run *run, const char *name, double value);
+/* True if it was typed, read from config.json, or found already. */
+bool mica__run_is_set(const mica_run *run, const char *name);
+bool mica__run_flag(const mica_run *run, const char *name);
+
+/* Copies texts or numbers as a fact; one of the name is replaced. */
+mica_status mica__run_note(mica_run *run, const char *name, const char *const *texts, size_t count);
+mica_status mica__run_note_text(mica_run *run, const char *name, const char *text);
+mica_status mica__run_note_numbers(mica_run *run, const char *name, const double *numbers, size_t count);
+const mica__fact *mica__run_find_fact(const mica_run *run, const char *name);
+void mica__facts_free(mica_run *run);
+/* The first text of a fact, "" without it; the first number, `otherwise` without it. */
+const char *mica__run_fact_text(const mica_run *run, const char *name);
+double mica__run_fact_number(const mica_run *run, const char *name, double otherwise);
+
+/* --- config.json --- */
+
+mica_status mica__run_write_config(const mica_run *run);
+/* Sets task, data, settings and facts. MICA_E_NOT_FOUND where the folder holds no run. */
+mica_status mica__run_read_config(mica_run *run);
+/* folder/name, the caller's to free; NULL when memory is short. */
+char *mica__run_path(const mica_run *run, const char *name);
+
+/* --- data --- */
+
+/* How the run opens data: pictures of its size, labels as its task takes them. */
+mica_dataset_config mica__run_opening(const mica_run *run, mica_part part);
+/* Opens the training's data, finds the task, prepares it and makes loaders. */
+mica_status mica__run_open_data(mica_run *run);
+/* The columns of tests from the facts of a run that was opened. */
+mica_status mica__run_recall_columns(mica_run *run);
+void mica__run_close_data(mica_run *run);
+/* The loader's configuration for tests, by the run's settings and facts. */
+mica_loader_config mica__run_testing(mica_run *run);
+
+/* --- what tasks of one input and one answer share --- */
+
+/* Notes the columns: "input" (shape), "input_column", "label_column". MICA_E_FORMAT names what is missing. */
+mica_status mica__run_note_columns(mica_run *run, const mica_column **label);
+/* Compares an input of other data with the run's. */
+mica_status mica__run_fits_input(const mica_run *run, const mica_dataset *data);
+/* The network of the setting "model" with so many outputs: (N, outputs) f32. */
+mica_value mica__run_network(const mica_run *run, mica_nn *nn, mica_value x, int64_t outputs);
+
+/* Samples to predict from: names, inputs as the network takes them, pictures and truths where there are any. */
+typedef struct mica__samples {
+  int64_t count, size; /* size: elements of an input */
+  char **names;
+  uint8_t **pixels; /* each NULL where inputs are rows of numbers */
+  float *inputs;
+  double *truths; /* NaN: unknown; classes in the run's numbers */
+} mica__samples;
+mica_status mica__samples_read(const mica_run *run, const mica_run_input *input, mica__samples *samples);
+/* Samples `from` and following of a dataset, `count` of them. */
+mica_status mica__samples_of(const mica_run *run, const mica_dataset *data, uint64_t from, int64_t count,
+                             mica__samples *samples);
+void mica__samples_free(mica__samples *samples);
+/* Runs the network on samples `from` and following; outputs gets `width` numbers of each. */
+mica_status mica__samples_infer(mica_run *run, const mica__samples *samples, int64_t from, int64_t count,
+                                const char *output, int64_t width, float *outputs);
+/* classes of the data in the run's numbers; *map is the caller's to free, NULL where they are the same. MICA_E_FORMAT
+ * names a class that the run lacks. */
+mica_status mica__run_map_classes(const mica_run *run, const mica_dataset *data, int32_t **map);
+
+/* --- training --- */
+
+/* Fills what settings decide of the trainer's configuration and makes the trainer. */
+mica_status mica__run_make_trainer(mica_run *run);
+/* Takes weights of a file by name and shape. */
+mica_status mica__run_take_weights(mica_run *run, const char *path);
+/* Lets the trainer report to the run. */
+void mica__run_configure_record(mica_run *run);
+/* Sweeps the learning rate on a network that is thrown away, and sets "lr". */
+mica_status mica__run_find_rate(mica_run *run);
+
+#endif

@@ -1,0 +1,321 @@
+/* Samples to predict from: pictures, folders of them, tables, and parts of datasets. */
+#include "base/file.h"
+#include "task/run.h"
+
+#include <dirent.h>
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+
+/* Samples are run in batches of so many, all of one shape but the last. */
+#define MOST_SAMPLES 1000000
+
+void mica__samples_free(mica__samples *s) {
+  for (int64_t i = 0; s->pixels && i < s->count; i++) free(s->pixels[i]);
+  for (int64_t i = 0; s->names && i < s->count; i++) free(s->names[i]);
+  free(s->pixels);
+  free(s->names);
+  free(s->inputs);
+  free(s->truths);
+  *s = (mica__samples){0};
+}
+
+static mica_shape input_of(const mica_run *run) {
+  size_t rank = 0;
+  mica_shape shape = {.rank = 0};
+  const double *input = mica_run_fact_numbers(run, "input", &rank);
+  for (size_t i = 0; input && i < rank && i < MICA_MAX_RANK; i++) shape.dim[shape.rank++] = (int64_t)input[i];
+  return shape;
+}
+
+static mica_status make(const mica_run *run, int64_t count, mica__samples *s) {
+  const mica_shape input = input_of(run);
+  if (count < 1 || count > MOST_SAMPLES)
+    return mica__fail(MICA_E_INVALID, "1 to %d samples are predicted at once, not %lld", MOST_SAMPLES,
+                      (long long)count);
+  *s = (mica__samples){.count = count, .size = 1};
+  for (int32_t i = 0; i < input.rank; i++) s->size *= input.dim[i];
+  s->pixels = calloc((size_t)count, sizeof *s->pixels);
+  s->names = calloc((size_t)count, sizeof *s->names);
+  s->inputs = calloc((size_t)count * (size_t)s->size, sizeof *s->inputs);
+  s->truths = calloc((size_t)count, sizeof *s->truths);
+  for (int64_t i = 0; s->truths && i < count; i++) s->truths[i] = NAN;
+  return s->pixels && s->names && s->inputs && s->truths ? MICA_OK : mica__fail_nomem("samples");
+}
+
+/* Normalises like the loader: u8 in units of 255, by channel or by index in a row. numbers NULL: from the pixels. */
+static void normalise(const mica_run *run, mica__samples *s, int64_t i, const float *numbers) {
+  size_t count = 0;
+  const double *mean = mica_run_fact_numbers(run, "mean", &count);
+  const double *deviation = mica_run_fact_numbers(run, "deviation", NULL);
+  const int64_t plane = count ? s->size / (int64_t)count : s->size;
+  float *to = s->inputs + i * s->size;
+  for (int64_t k = 0; k < s->size; k++) {
+    const float x = numbers ? numbers[k] : (float)s->pixels[i][k] / 255;
+    to[k] = mean && deviation ? (x - (float)mean[k / plane]) / (float)deviation[k / plane] : x;
+  }
+}
+
+static mica_status take_pixels(const mica_run *run, mica__samples *s, int64_t i, const uint8_t *pixels) {
+  s->pixels[i] = malloc((size_t)s->size);
+  if (!s->pixels[i]) return mica__fail_nomem("samples");
+  memcpy(s->pixels[i], pixels, (size_t)s->size);
+  normalise(run, s, i, NULL);
+  return MICA_OK;
+}
+
+static mica_status name_sample(mica__samples *s, int64_t i, const char *text) {
+  s->names[i] = mica__strdup(text);
+  return s->names[i] ? MICA_OK : mica__fail_nomem("samples");
+}
+
+/* "row 7" */
+static mica_status number_sample(mica__samples *s, int64_t i, const char *what, long long number) {
+  char text[48];
+  snprintf(text, sizeof text, "%s %lld", what, number);
+  return name_sample(s, i, text);
+}
+
+/* --- pictures --- */
+
+/* Paths of files, and of the pictures of folders. */
+typedef struct paths {
+  char **list;
+  size_t count, capacity;
+} paths;
+
+static mica_status add_path(paths *p, const char *folder, const char *name) {
+  mica__text path = {0};
+  if (p->count == p->capacity) {
+    const size_t capacity = p->capacity ? 2 * p->capacity : 16;
+    char **grown = realloc(p->list, capacity * sizeof *grown);
+    if (!grown) return mica__fail_nomem("samples");
+    p->list = grown;
+    p->capacity = capacity;
+  }
+  mica__text_addf(&path, folder ? "%s/%s" : "%s%s", folder ? folder : "", name);
+  MICA_TRY(mica__text_status(&path));
+  p->list[p->count++] = path.data;
+  return MICA_OK;
+}
+
+static bool is_picture(const char *name) {
+  static const char *const ends[] = {".png", ".jpg", ".jpeg", ".PNG", ".JPG", ".JPEG"};
+  for (size_t i = 0; i < sizeof ends / sizeof *ends; i++) {
+    const size_t n = strlen(name), m = strlen(ends[i]);
+    if (n > m && !strcmp(name + n - m, ends[i])) return true;
+  }
+  return false;
+}
+
+static int by_text(const void *a, const void *b) { return strcmp(*(char *const *)a, *(char *const *)b); }
+
+static mica_status add_folder(paths *p, const char *folder) {
+  const size_t before = p->count;
+  DIR *directory = opendir(folder);
+  mica_status status = directory ? MICA_OK : mica__fail(MICA_E_IO, "cannot read the folder %s", folder);
+  for (const struct dirent *entry; status == MICA_OK && (entry = readdir(directory));)
+    if (entry->d_name[0] != '.' && is_picture(entry->d_name)) status = add_path(p, folder, entry->d_name);
+  if (directory) closedir(directory);
+  MICA_TRY(status);
+  if (p->count == before)
+    return mica__fail(MICA_E_NOT_FOUND, "%s: the folder holds no picture (.png, .jpg, .jpeg)", folder);
+  qsort(p->list + before, p->count - before, sizeof *p->list, by_text);
+  return MICA_OK;
+}
+
+static mica_status read_pictures(const mica_run *run, const paths *p, mica__samples *s) {
+  const mica_shape size = input_of(run);
+  MICA_TRY(make(run, (int64_t)p->count, s));
+  for (int64_t i = 0; i < s->count; i++) {
+    mica_shape shape;
+    uint8_t *pixels = NULL;
+    MICA_TRY(mica_image_read(p->list[i], size, &pixels, &shape));
+    mica_status status = take_pixels(run, s, i, pixels);
+    mica_free(pixels);
+    MICA_TRY(status);
+    MICA_TRY(name_sample(s, i, p->list[i]));
+  }
+  return MICA_OK;
+}
+
+/* --- tables --- */
+
+static char *next_field(char **at, char mark) {
+  char *field = *at, *end = *at ? strchr(*at, mark) : NULL;
+  *at = end ? end + 1 : NULL;
+  if (end) *end = '\0';
+  return field;
+}
+
+static bool parse_number(const char *field, float *number) {
+  char *end = NULL;
+  while (*field == ' ') field++;
+  *number = strtof(field, &end);
+  if (end == field) return false;
+  while (*end == ' ' || *end == '\r') end++;
+  return !*end;
+}
+
+/* The cells of a line as numbers; false where a cell is none. *count says how many cells there are. */
+static bool parse_line(char *line, char mark, float *numbers, int64_t size, int64_t *count) {
+  bool good = true;
+  *count = 0;
+  for (char *at = line, *field; (field = next_field(&at, mark)); ++*count)
+    if (*count < size) good = good && parse_number(field, &numbers[*count]);
+  return good;
+}
+
+static char mark_of(const char *text) {
+  static const char marks[] = "\t;,";
+  const size_t line = strcspn(text, "\n");
+  for (const char *mark = marks; *mark; mark++)
+    if (memchr(text, *mark, line)) return *mark;
+  return ',';
+}
+
+/* Rows of numbers, as many as the run's inputs have: a first line that is none is a header. */
+static mica_status read_rows(const mica_run *run, const char *name, char *text, mica__samples *s) {
+  const char mark = mark_of(text);
+  int64_t lines = 0, rows = 0, number = 0;
+  for (const char *c = text; *c; c++) lines += *c == '\n';
+  MICA_TRY(make(run, lines + 1, s));
+  float *row = calloc((size_t)s->size, sizeof *row);
+  mica_status status = row ? MICA_OK : mica__fail_nomem("samples");
+  for (char *at = text, *line; status == MICA_OK && (line = next_field(&at, '\n'));) {
+    int64_t cells = 0;
+    number++;
+    if (!line[strspn(line, " \r")]) continue;
+    const bool good = parse_line(line, mark, row, s->size, &cells);
+    if (cells != s->size)
+      status = mica__fail(MICA_E_FORMAT, "%s line %lld has %lld columns, the network was trained on %lld", name,
+                          (long long)number, (long long)cells, (long long)s->size);
+    else if (!good && rows + (number > 1))
+      status = mica__fail(MICA_E_FORMAT, "%s line %lld: a cell is no number", name, (long long)number);
+    if (status != MICA_OK || !good) continue;
+    normalise(run, s, rows, row);
+    status = number_sample(s, rows++, "row", (long long)number);
+  }
+  free(row);
+  MICA_TRY(status);
+  s->count = rows;
+  return rows ? MICA_OK : mica__fail(MICA_E_FORMAT, "%s holds no row", name);
+}
+
+/* The cells of a table's first line. */
+static int64_t columns_of(const char *text) {
+  int64_t count = 1;
+  const char mark = mark_of(text);
+  for (; *text && *text != '\n'; text++) count += *text == mark;
+  return count;
+}
+
+static mica_status read_dataset(const mica_run *run, const char *path, mica_part part, bool in_parts, int64_t count,
+                                mica__samples *s) {
+  mica_dataset_config config = mica__run_opening(run, part);
+  mica_dataset *data = NULL;
+  mica_status status = mica_dataset_open(path, &config, &data);
+  if (status == MICA_E_NOT_FOUND && !in_parts) {
+    config.part = MICA_PART_TRAIN; /* a file that is not in parts is whole */
+    status = mica_dataset_open(path, &config, &data);
+  }
+  MICA_TRY(status);
+  status = run->task->fits(run, data);
+  const int64_t all = (int64_t)mica_dataset_count(data);
+  if (status == MICA_OK) status = mica__samples_of(run, data, 0, count > 0 && count < all ? count : all, s);
+  mica_dataset_destroy(data);
+  return status;
+}
+
+/* A table with as many columns as inputs has no answers; one with a column more is a dataset. */
+static mica_status read_table(const mica_run *run, const char *path, int64_t count, mica__samples *s) {
+  unsigned char *text = NULL;
+  size_t size = 0;
+  const mica_shape input = input_of(run);
+  MICA_TRY(mica__file_read(path, &text, &size));
+  mica_status status = MICA_OK;
+  if (input.rank == 1 && columns_of((char *)text) == input.dim[0] + 1)
+    status = read_dataset(run, path, MICA_PART_TEST, false, count, s);
+  else
+    status = read_rows(run, path, (char *)text, s);
+  free(text);
+  return status;
+}
+
+/* --- all of them --- */
+
+mica_status mica__samples_of(const mica_run *run, const mica_dataset *data, uint64_t from, int64_t count,
+                             mica__samples *s) {
+  int32_t *map = NULL;
+  const bool pixels = mica_dataset_dtype(data) == MICA_U8;
+  const size_t bytes = mica_dataset_input_bytes(data);
+  MICA_TRY(make(run, count, s));
+  void *input = malloc(bytes);
+  mica_status status = input ? MICA_OK : mica__fail_nomem("samples");
+  if (status == MICA_OK && mica_dataset_classes(data)) status = mica__run_map_classes(run, data, &map);
+  for (int64_t i = 0; status == MICA_OK && i < count; i++) {
+    const uint64_t sample = from + (uint64_t)i;
+    status = mica_dataset_input(data, sample, input, bytes);
+    if (status == MICA_OK && pixels) status = take_pixels(run, s, i, input);
+    if (status == MICA_OK && !pixels) normalise(run, s, i, input);
+    if (status == MICA_OK) status = number_sample(s, i, "sample", (long long)sample);
+    const int32_t label = mica_dataset_classes(data) ? mica_dataset_label(data, sample) : -1;
+    s->truths[i] = label < 0 ? mica_dataset_classes(data) ? (double)NAN : (double)mica_dataset_target(data, sample)
+                   : map ? map[label]
+                             : label;
+  }
+  free(map);
+  free(input);
+  return status;
+}
+
+mica_status mica__samples_read(const mica_run *run, const mica_run_input *input, mica__samples *s) {
+  const bool pictures = input_of(run).rank == 3;
+  paths list = {0};
+  mica_status status = MICA_OK;
+  if (input->data) return read_dataset(run, input->data, input->part, true, input->count, s);
+  if (input->text) {
+    if (pictures) return mica__fail(MICA_E_INVALID, "the network was trained on pictures, not on rows");
+    char *copy = mica__strdup(input->text);
+    status = copy ? read_rows(run, "the text", copy, s) : mica__fail_nomem("samples");
+    free(copy);
+    return status;
+  }
+  if (!input->file_count) return mica__fail(MICA_E_INVALID, "there is nothing to predict from");
+  if (!pictures) {
+    if (input->file_count > 1) return mica__fail(MICA_E_INVALID, "one table at a time is predicted from");
+    return is_picture(input->files[0])
+               ? mica__fail(MICA_E_INVALID, "%s: the network was not trained on pictures", input->files[0])
+               : read_table(run, input->files[0], input->count, s);
+  }
+  for (size_t i = 0; status == MICA_OK && i < input->file_count; i++) {
+    struct stat about;
+    const bool folder = stat(input->files[i], &about) == 0 && S_ISDIR(about.st_mode);
+    status = folder ? add_folder(&list, input->files[i]) : add_path(&list, NULL, input->files[i]);
+  }
+  if (status == MICA_OK) status = read_pictures(run, &list, s);
+  for (size_t i = 0; i < list.count; i++) free(list.list[i]);
+  free(list.list);
+  return status;
+}
+
+mica_status mica__samples_infer(mica_run *run, const mica__samples *s, int64_t from, int64_t count, const char *output,
+                                int64_t width, float *outputs) {
+  mica_queue *queue = mica_engine_queue(run->engine);
+  const mica_shape input = input_of(run);
+  mica_shape shape = {.rank = input.rank + 1, .dim = {count}};
+  mica_tensor *x = NULL;
+  memcpy(shape.dim + 1, input.dim, (size_t)input.rank * sizeof *shape.dim);
+  MICA_TRY(mica_tensor_create_from(run->engine, MICA_F32, shape, s->inputs + from * s->size, &x));
+  const mica_feed feed = {mica__run_fact_text(run, "input_column"), x};
+  mica_status status =
+      mica_trainer_predict(run->trainer, &(mica_batch){.count = count, .tensors = &feed, .tensor_count = 1});
+  const mica_tensor *result = status == MICA_OK ? mica_trainer_output(run->trainer, output) : NULL;
+  if (status == MICA_OK && (!result || mica_tensor_bytes(result) != (size_t)(count * width) * sizeof *outputs))
+    status = mica__fail(MICA_E_STATE, "the network has no output '%s' of %lld numbers", output, (long long)width);
+  if (status == MICA_OK) status = mica_tensor_download(queue, result, outputs, mica_tensor_bytes(result));
+  mica_tensor_destroy(x);
+  return status;
+}

@@ -1,0 +1,249 @@
+/* Settings: the table of all tasks', a run's values, and checks that need no data. */
+#include "task/run.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <math.h>
+#include <mica/optim.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+/* --- tasks --- */
+
+static const mica__task_row *const tasks[] = {
+#define TASK(name) &mica__task_##name,
+#include "task/tasks.def"
+#undef TASK
+};
+#define TASKS (sizeof tasks / sizeof *tasks)
+
+const mica__task_row *mica__task_at(size_t i) { return i < TASKS ? tasks[i] : NULL; }
+const char *mica_task_name(size_t i) { return i < TASKS ? tasks[i]->name : NULL; }
+const char *mica_task_text(size_t i) { return i < TASKS ? tasks[i]->text : NULL; }
+
+static const mica__task_row *find_task(const char *name) {
+  for (size_t i = 0; name && i < TASKS; i++)
+    if (!strcmp(tasks[i]->name, name)) return tasks[i];
+  return NULL;
+}
+
+const mica__task_row *mica__task_find(const char *name) {
+  mica__text list = {0};
+  const mica__task_row *task = find_task(name);
+  if (task) return task;
+  for (size_t i = 0; i < TASKS; i++) mica__text_addf(&list, i ? ", %s" : "%s", tasks[i]->name);
+  mica__fail(MICA_E_INVALID, "there is no task \"%s\"; there are %s", name ? name : "", list.data ? list.data : "some");
+  mica__text_free(&list);
+  return NULL;
+}
+
+const mica_task_metric *mica_task_metrics(const char *name) {
+  const mica__task_row *task = find_task(name);
+  return task ? task->metrics : NULL;
+}
+
+/* --- tables --- */
+
+#define TEXT_OF(name, text) text,
+static const char *optimizer_at(size_t i) {
+  static const char *const names[] = {MICA_OPTIMIZER_LIST(TEXT_OF) NULL};
+  return names[i];
+}
+
+static const char *schedule_at(size_t i) {
+  static const char *const names[] = {MICA_SCHEDULE_LIST(TEXT_OF) NULL};
+  return names[i];
+}
+#undef TEXT_OF
+
+static const char *precision_at(size_t i) {
+  static const char *const names[] = {"f32", "f16", "bf16", NULL};
+  return names[i];
+}
+
+/* name, kind, default, how help calls a value, help and further fields */
+#define ROW(name_, kind_, value_, hint_, ...)                                                                          \
+  { .name = (name_), .kind = MICA_SETTING_KIND_##kind_, .value = (value_), .hint = (hint_), .text = __VA_ARGS__ }
+
+static const mica_setting_row common[] = {
+    ROW("model", TEXT, "", "NAME", "cnn for pictures, mlp for tables unless given", .names = mica_model_name,
+        .fixed = true),
+    ROW("epochs", INT, "10", "N", "times through the data", .low = 1, .high = 1e6),
+    ROW("batch", INT, "64", "N", "samples of a step", .low = 1, .high = 1 << 20, .fixed = true),
+    ROW("optimizer", CHOICE, "", "NAME", "the model's own by default", .names = optimizer_at, .fixed = true),
+    ROW("lr", REAL, "", "RATE", "the highest learning rate; the optimizer's by default", .low = 1e-12, .high = 1e6),
+    ROW("find-lr", FLAG, "false", "", "find the learning rate by a short sweep first", .fixed = true),
+    ROW("schedule", CHOICE, "", "NAME", "one_cycle by default", .names = schedule_at),
+    ROW("warm-up", INT, "0", "STEPS", "of a rising rate; the schedule is cosine then unless given", .low = 0,
+        .high = 1e9),
+    ROW("weight-decay", REAL, "", "W", "the model's own by default", .low = 0, .high = 1e6),
+    ROW("clip-norm", REAL, "0", "NORM", "scale gradients to this norm at most; 0: never", .low = 0, .high = 1e9),
+    ROW("accumulate", INT, "1", "N", "a step from the mean gradient of N batches", .low = 1, .high = 65536,
+        .fixed = true),
+    ROW("ema", REAL, "0", "SHARE", "test moving averages of the weights, that keep SHARE a step", .low = 0,
+        .high = 0.999999, .fixed = true),
+    ROW("augment", TEXT, "none", "LIST", "a list as in crop,rotate=15", .names = mica_augment_name, .fixed = true),
+    ROW("label", TEXT, "", "COLUMN", "the answer's column, by name or number; found by default", .fixed = true),
+    ROW("validation", REAL, "0.1", "SHARE", "of the training data, where it has no part of its own for that", .low = 0,
+        .high = 0.9, .fixed = true),
+    ROW("patience", INT, "0", "N", "stop after so many epochs without a better one; 0: never", .low = 0, .high = 1e6),
+    ROW("checkpoint-steps", INT, "0", "N", "write a checkpoint every so many steps, not only after an epoch", .low = 0,
+        .high = INT32_MAX),
+    ROW("init", PATH, "", "FILE", "begin with the weights of a safetensors file, by name and shape"),
+    ROW("freeze", TEXT, "", "PATTERN", "leave weights as they are, as in features.*", .fixed = true),
+    ROW("seed", INT, "0", "N", "of weights, order and augmentation", .low = 0, .high = 0x1p53, .fixed = true),
+    ROW("precision", CHOICE, "f32", "TYPE", "f16 or bf16: mixed precision, weights stay f32", .names = precision_at,
+        .fixed = true),
+    ROW("threads", INT, "0", "N", "that decode samples; 0: a core less than there are", .low = 0, .high = 1024),
+    {0},
+};
+
+const mica_setting_row *mica_task_settings(const char *name) {
+  static const mica_setting_row none[1];
+  if (!name) return common;
+  const mica__task_row *task = find_task(name);
+  return task ? task->settings ? task->settings : none : NULL;
+}
+
+static const mica_setting_row *find_row(const mica_setting_row *rows, const char *name) {
+  for (; rows && rows->name; rows++)
+    if (!strcmp(rows->name, name)) return rows;
+  return NULL;
+}
+
+/* --- checks --- */
+
+static mica_status wrong_choice(const mica_setting_row *row, const char *value) {
+  mica__text list = {0};
+  for (size_t i = 0; row->names(i); i++) mica__text_addf(&list, i ? ", %s" : "%s", row->names(i));
+  mica__fail(MICA_E_INVALID, "%s cannot be \"%s\"; it is one of %s", row->name, value, list.data ? list.data : "some");
+  mica__text_free(&list);
+  return MICA_E_INVALID;
+}
+
+static mica_status check_number(const mica_setting_row *row, const char *value) {
+  const bool whole = row->kind == MICA_SETTING_KIND_INT;
+  char *end = NULL;
+  const double number = strtod(value, &end);
+  if (end != value && !*end && number >= row->low && number <= row->high && (!whole || number == floor(number)) &&
+      (!whole || !strpbrk(value, ".eExX")))
+    return MICA_OK;
+  return mica__fail(MICA_E_INVALID, "%s wants a %snumber from %.15g to %.15g, not \"%s\"", row->name,
+                    whole ? "whole " : "", row->low, row->high, value);
+}
+
+static mica_status check_value(const mica_setting_row *row, const char *value) {
+  mica_augment_config augment;
+  switch (row->kind) {
+  case MICA_SETTING_KIND_FLAG:
+    if (!strcmp(value, "true") || !strcmp(value, "false")) return MICA_OK;
+    return mica__fail(MICA_E_INVALID, "%s is true or false, not \"%s\"", row->name, value);
+  case MICA_SETTING_KIND_INT:
+  case MICA_SETTING_KIND_REAL: return check_number(row, value);
+  case MICA_SETTING_KIND_CHOICE:
+    for (size_t i = 0; row->names(i); i++)
+      if (!strcmp(row->names(i), value)) return MICA_OK;
+    return wrong_choice(row, value);
+  case MICA_SETTING_KIND_PATH:
+    if (access(value, R_OK) == 0) return MICA_OK;
+    return mica__fail(MICA_E_INVALID, "%s: cannot read %s: %s", row->name, value, strerror(errno));
+  case MICA_SETTING_KIND_TEXT: break;
+  }
+  if (row->names == mica_augment_name) return mica_augment_parse(value, &augment);
+  if (row->names != mica_model_name) return MICA_OK;
+  for (size_t i = 0; mica_model_name(i); i++)
+    if (!strcmp(mica_model_name(i), value)) return MICA_OK;
+  return wrong_choice(row, value);
+}
+
+/* The value is right for the row of the one task, or of any task that has such a setting. */
+static mica_status check_setting(const mica__task_row *task, const mica_setting *setting) {
+  const mica_setting_row *row = find_row(common, setting->name);
+  mica_status status = MICA_E_INVALID;
+  bool found = row != NULL;
+  if (row) return check_value(row, setting->value);
+  for (size_t i = 0; i < TASKS && status != MICA_OK; i++) {
+    if (task && tasks[i] != task) continue;
+    row = find_row(tasks[i]->settings, setting->name);
+    found = found || row;
+    if (row) status = check_value(row, setting->value);
+  }
+  if (found) return status;
+  return mica__fail(MICA_E_INVALID, task ? "there is no setting %s of the task %s" : "there is no setting %s",
+                    setting->name, task ? task->name : "");
+}
+
+mica_status mica__settings_check(const char *name, const mica_setting *settings, size_t count) {
+  const mica__task_row *task = name ? mica__task_find(name) : NULL;
+  if (name && !task) return MICA_E_INVALID;
+  for (size_t i = 0; i < count; i++) {
+    if (!settings[i].name || !settings[i].value) return mica__fail(MICA_E_INVALID, "a setting is NULL");
+    MICA_TRY(check_setting(task, &settings[i]));
+  }
+  return MICA_OK;
+}
+
+/* --- values --- */
+
+void mica__run_take_rows(mica_run *run) {
+  run->row_count = 0;
+  for (const mica_setting_row *row = common; row->name && run->row_count < MICA__SETTINGS; row++)
+    run->rows[run->row_count++] = row;
+  if (!run->task || !run->task->settings) return;
+  for (const mica_setting_row *row = run->task->settings; row->name && run->row_count < MICA__SETTINGS; row++)
+    run->rows[run->row_count++] = row;
+}
+
+static size_t index_of(const mica_run *run, const char *name) {
+  size_t i = 0;
+  while (i < run->row_count && strcmp(run->rows[i]->name, name) != 0) i++;
+  return i;
+}
+
+mica_status mica__run_set(mica_run *run, const char *name, const char *value) {
+  const size_t i = index_of(run, name);
+  if (i == run->row_count)
+    return mica__fail(MICA_E_INVALID, "there is no setting %s of the task %s", name, run->task ? run->task->name : "?");
+  char *copy = mica__strdup(value);
+  if (!copy) return mica__fail_nomem("a setting");
+  free(run->values[i]);
+  run->values[i] = copy;
+  return MICA_OK;
+}
+
+mica_status mica__run_set_number(mica_run *run, const char *name, double value) {
+  mica__text text = {0};
+  mica__text_addf(&text, "%.15g", value);
+  mica_status status = mica__text_status(&text);
+  if (status == MICA_OK) status = mica__run_set(run, name, text.data);
+  mica__text_free(&text);
+  return status;
+}
+
+mica_status mica__run_take_common(mica_run *run) {
+  for (size_t i = 0; i < run->config.setting_count; i++)
+    if (find_row(common, run->config.settings[i].name))
+      MICA_TRY(mica__run_set(run, run->config.settings[i].name, run->config.settings[i].value));
+  return MICA_OK;
+}
+
+bool mica__run_is_set(const mica_run *run, const char *name) {
+  const size_t i = index_of(run, name);
+  return i < run->row_count && run->values[i];
+}
+
+const char *mica_run_setting(const mica_run *run, const char *name) {
+  const size_t i = run && name ? index_of(run, name) : 0;
+  if (!run || !name || i == run->row_count) return "";
+  return run->values[i] ? run->values[i] : run->rows[i]->value;
+}
+
+double mica_run_number(const mica_run *run, const char *name) {
+  const char *text = mica_run_setting(run, name);
+  char *end = NULL;
+  const double number = strtod(text, &end);
+  return *text && !*end ? number : (double)NAN;
+}
+
+bool mica__run_flag(const mica_run *run, const char *name) { return !strcmp(mica_run_setting(run, name), "true"); }
