@@ -40,7 +40,9 @@ names() { sed -n "/#define $2(X)/,/[^\\]\$/s/^  X([A-Za-z_0-9]*, \"\([a-z_0-9]*\
 lists() {
   option=$1
   shift
-  line=$(printf '%s\n' "$out" | awk '{ if (/^                    /) { sub(/^ */, " "); printf "%s", $0 } else printf "\n%s", $0 }' |
+  # Lines that go on are indented.
+  line=$(printf '%s\n' "$out" |
+    awk '{ if (/^                    /) { sub(/^ */, " "); printf "%s", $0 } else printf "\n%s", $0 }' |
     sed -n "s/^  --$option [A-Z]*  *//p" | sed 's/,  */, /g')
   [ $# -gt 2 ] || fault "--$option: a table of only $# names"
   for name in "$@"; do
