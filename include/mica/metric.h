@@ -65,7 +65,8 @@ typedef struct mica_class_scores {
   double precision, recall, f1;
 } mica_class_scores;
 /* confusion: classes x classes counts, row-major, row the target and column the prediction. scores (may be NULL): one a
- * class; *mean: their means over classes; *accuracy: the diagonal's share. The last two may be NULL. */
+ * class; *mean: their means over the classes that occur as target or prediction; *accuracy: the diagonal's share. The
+ * last two may be NULL. */
 MICA_API void mica_confusion_scores(const int64_t *confusion, int64_t classes, mica_class_scores *scores,
                                     mica_class_scores *mean, double *accuracy);
 

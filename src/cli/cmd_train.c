@@ -64,6 +64,7 @@ static void print_summary(FILE *out, mica_run *run) {
   mica_run_fact(run, "classes", &classes);
   fprintf(out, "device    %s, %s\n", device->name, device->platform);
   fprintf(out, "data      %s\n", cli_clean(mica_dataset_name(data)));
+  if (*mica_dataset_summary(data)) fprintf(out, "          %s\n", cli_clean(mica_dataset_summary(data)));
   fprintf(out, "          %" PRIu64 " to train on, %" PRIu64 " to validate, %" PRIu64 " to test; %s",
           count_of(run, MICA_PART_TRAIN), count_of(run, MICA_PART_VALIDATION), count_of(run, MICA_PART_TEST),
           mica_shape_format(mica_dataset_shape(data), shape));

@@ -181,7 +181,6 @@ void mica_run_destroy(mica_run *run) {
   for (size_t i = 0; i < MICA__SETTINGS; i++) free(run->values[i]);
   if (run->own_engine) mica_engine_destroy(run->engine);
   free(run->labels);
-  free(run->inputs);
   free(run->mean);
   free(run->deviation);
   free(run->stopped);
@@ -191,17 +190,6 @@ void mica_run_destroy(mica_run *run) {
 }
 
 /* --- evaluating --- */
-
-/* The inputs of all samples, one after another. */
-static mica_status copy_inputs(mica_run *run, const mica_dataset *data) {
-  const uint64_t count = mica_dataset_count(data);
-  const size_t bytes = mica_dataset_input_bytes(data);
-  free(run->inputs);
-  run->inputs = count <= SIZE_MAX / (bytes + 1) ? malloc((size_t)count * bytes + 1) : NULL;
-  if (!run->inputs) return no_memory();
-  for (uint64_t i = 0; i < count; i++) MICA_TRY(mica_dataset_input(data, i, run->inputs + i * bytes, bytes));
-  return MICA_OK;
-}
 
 /* Labels in the run's numbers; *out is the dataset itself where they are that already. */
 static mica_status relabel(mica_run *run, mica_dataset *data, mica_dataset **out) {
@@ -221,14 +209,13 @@ static mica_status relabel(mica_run *run, mica_dataset *data, mica_dataset **out
     run->labels[i] = label < 0 ? label : map[label];
   }
   free(map);
-  if (status == MICA_OK) status = copy_inputs(run, data);
-  const mica_samples samples = {.count = count,
-                                .dtype = mica_dataset_dtype(data),
-                                .shape = mica_dataset_shape(data),
-                                .inputs = run->inputs,
-                                .labels = run->labels,
-                                .classes = (int32_t)known};
-  return status == MICA_OK ? mica_dataset_create(mica_dataset_name(data), &samples, out) : status;
+  const mica_column_data column = {.column = {.name = mica__run_fact_text(run, "label_column"),
+                                              .kind = MICA_COLUMN_KIND_CLASS,
+                                              .dtype = MICA_I32,
+                                              .classes = (int32_t)known},
+                                   .data = run->labels,
+                                   .class_names = mica_run_fact(run, "classes", NULL)};
+  return status == MICA_OK ? mica_dataset_derive(data, &column, 1, out) : status;
 }
 
 static mica_status open_judged(mica_run *run, const char *path, mica_part part) {

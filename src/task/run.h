@@ -53,8 +53,7 @@ struct mica_run {
   /* What was evaluated last: by a report it is shown. */
   const mica_dataset *judged;
   mica_dataset *judged_own; /* opened for the evaluation */
-  int32_t *labels;          /* of it in the run's numbers, where the data's are others, with the inputs */
-  uint8_t *inputs;
+  int32_t *labels;          /* of it in the run's numbers, where the data's are others */
   mica_metrics metrics;
   char judged_part[16];
 };

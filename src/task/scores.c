@@ -10,7 +10,7 @@ static double ratio(double a, double b) { return b > 0 ? a / b : 0; }
 void mica_confusion_scores(const int64_t *confusion, int64_t classes, mica_class_scores *scores,
                            mica_class_scores *mean, double *accuracy) {
   mica_class_scores total = {0};
-  double right = 0, all = 0;
+  double right = 0, all = 0, there = 0;
   for (int64_t k = 0; k < classes; k++) {
     double hits = (double)confusion[k * classes + k], of_class = 0, as_class = 0;
     for (int64_t j = 0; j < classes; j++) {
@@ -20,13 +20,15 @@ void mica_confusion_scores(const int64_t *confusion, int64_t classes, mica_class
     mica_class_scores own = {.precision = ratio(hits, as_class), .recall = ratio(hits, of_class)};
     own.f1 = ratio(2 * own.precision * own.recall, own.precision + own.recall);
     if (scores) scores[k] = own;
-    total.precision += own.precision / (double)classes;
-    total.recall += own.recall / (double)classes;
-    total.f1 += own.f1 / (double)classes;
+    there += of_class + as_class > 0;
+    total.precision += own.precision;
+    total.recall += own.recall;
+    total.f1 += own.f1;
     right += hits;
     all += of_class;
   }
-  if (mean) *mean = total;
+  if (mean)
+    *mean = (mica_class_scores){ratio(total.precision, there), ratio(total.recall, there), ratio(total.f1, there)};
   if (accuracy) *accuracy = ratio(right, all);
 }
 

@@ -277,7 +277,7 @@ START_TEST(confusion_scores) {
   ck_assert_double_eq_tol(scores[0].recall, 0.8, 1e-12);
   ck_assert_double_eq_tol(scores[1].f1, 2 * 0.6 * 0.75 / 1.35, 1e-12);
   ck_assert_double_eq(scores[2].precision + scores[2].recall + scores[2].f1, 0);
-  ck_assert_double_eq_tol(mean.recall, (0.8 + 0.75) / 3, 1e-12);
+  ck_assert_double_eq_tol(mean.recall, (0.8 + 0.75) / 2, 1e-12);
   ck_assert_double_eq_tol(accuracy, 11.0 / 14, 1e-12);
 }
 END_TEST
