@@ -46,7 +46,8 @@ static mica_status find_task(mica_run *run) {
   }
   if (!best) return mica__fail(MICA_E_FORMAT, "%s suits no task; --task chooses one", run->data);
   mica__run_take_rows(run);
-  return mica__settings_check(run->task->name, run->config.settings, run->config.setting_count);
+  MICA_TRY(mica__settings_check(run->task->name, run->config.settings, run->config.setting_count));
+  return mica__run_take_settings(run);
 }
 
 /* The part to train on, the one to validate on, and the task. */

@@ -54,7 +54,7 @@ static bool equal_values(const char *a, const char *b) {
 }
 
 /* The settings of the configuration; those that a resumed run has for good may not change. */
-static mica_status take_settings(mica_run *run) {
+mica_status mica__run_take_settings(mica_run *run) {
   for (size_t i = 0; i < run->config.setting_count; i++) {
     const mica_setting *s = &run->config.settings[i];
     for (size_t k = 0; run->resumed && k < run->row_count; k++)
@@ -112,11 +112,8 @@ static mica_status create(mica_run *run) {
   MICA_TRY(take_task(run));
   mica__run_take_rows(run);
   if (run->config.data) MICA_TRY(take_data_path(run, run->config.data));
-  const bool known = run->task != NULL;
-  if (known) MICA_TRY(take_settings(run));
-  if (!known) MICA_TRY(mica__run_take_common(run));
+  MICA_TRY(run->task ? mica__run_take_settings(run) : mica__run_take_common(run));
   MICA_TRY(mica__run_open_data(run));
-  if (!known) MICA_TRY(take_settings(run));
   mica__run_configure_record(run);
   MICA_TRY(mica__run_make_trainer(run));
   const char *init = mica_run_setting(run, "init");

@@ -68,6 +68,8 @@ const mica__task_row *mica__task_find(const char *name);
 const mica__task_row *mica__task_at(size_t index);
 /* The rows that the run has from now on, those of its task too. */
 void mica__run_take_rows(mica_run *run);
+/* Takes the settings of the configuration; those that a resumed run has for good may not change. */
+mica_status mica__run_take_settings(mica_run *run);
 /* Takes those settings of the configuration that all tasks have, before the task is known. */
 mica_status mica__run_take_common(mica_run *run);
 /* Sets a setting to what was found or typed. */

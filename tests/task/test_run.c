@@ -1,0 +1,271 @@
+/* labels: device slow
+ *
+ * Runs through the library alone: trained, opened, asked, evaluated on data that fit and on data that do not; settings
+ * that are wrong; runs of Mica 0.2. */
+#include "support/check_main.h"
+#include "support/engine.h"
+#include "support/files.h"
+
+#include <math.h>
+#include <mica/mica.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+static uint32_t state;
+
+/* Uniform in [-1, 1). */
+static double uniform(void) {
+  state = state * 1664525u + 1013904223u;
+  return (double)(int32_t)state * 0x1p-31;
+}
+
+/* Roughly normal. */
+static double normal(void) {
+  double sum = 0;
+  for (int i = 0; i < 12; i++) sum += uniform();
+  return sum / 2;
+}
+
+/* Clouds of `kinds` trees in five dimensions, which no two features tell apart alone. */
+static void write_trees(const char *name, int rows, const char *const *kinds, int count) {
+  FILE *file = fopen(files_path(name), "w");
+  ck_assert_ptr_nonnull(file);
+  fputs("a,b,c,d,e,kind\n", file);
+  state = 1;
+  for (int i = 0; i < rows; i++) {
+    const int k = i % count, which = kinds[k][0] == 'a' ? 0 : kinds[k][0] == 'b' ? 1 : 2;
+    for (int j = 0; j < 5; j++)
+      fprintf(file, "%.4f,", 3 * (which == 0 ? j % 2 : which == 1 ? 1 - j % 2 : 0.5) + 1 + uniform() / 2);
+    fprintf(file, "%s\n", kinds[k]);
+  }
+  fclose(file);
+}
+
+static const char *const kinds[] = {"ash", "birch", "cedar"};
+
+static mica_run *train(const char *task, const char *data, const char *folder, const mica_setting *settings,
+                       size_t count) {
+  const mica_run_config config = {
+      .task = task, .data = data, .folder = folder, .settings = settings, .setting_count = count};
+  mica_run *run = NULL;
+  ck_ok(mica_run_create(test_engine(), &config, &run));
+  ck_ok(mica_run_fit(run));
+  ck_assert_ptr_null(mica_run_stopped(run));
+  return run;
+}
+
+/* --- classes --- */
+
+START_TEST(a_run_is_trained_and_opened) {
+  static const mica_setting settings[] = {{"epochs", "4"}, {"batch", "16"}, {"class-weights", "balanced"}};
+  mica_metrics before, after;
+  write_trees("trees.csv", 600, kinds, 3);
+  char data[512], folder[512];
+  snprintf(data, sizeof data, "%s", files_path("trees.csv"));
+  snprintf(folder, sizeof folder, "%s", files_path("trees"));
+  mica_run *run = train(NULL, data, folder, settings, 3);
+  ck_assert_str_eq(mica_run_task(run), "classify");
+  ck_assert_str_eq(mica_run_setting(run, "model"), "mlp");
+  ck_ok(mica_run_evaluate(run, data, MICA_PART_TRAIN, &before));
+  ck_assert_double_gt(mica_metrics_get(&before, "accuracy"), 0.95);
+  mica_run_destroy(run);
+  ck_ok(mica_run_open(test_engine(), folder, &run));
+  ck_ok(mica_run_evaluate(run, NULL, MICA_PART_TRAIN, &after));
+  ck_assert_double_eq(before.loss, after.loss);
+  /* Fewer classes, in another order: the run's numbers count. */
+  static const char *const two[] = {"cedar", "ash"};
+  write_trees("two.csv", 200, two, 2);
+  ck_ok(mica_run_evaluate(run, files_path("two.csv"), MICA_PART_TRAIN, &after));
+  ck_assert_double_gt(mica_metrics_get(&after, "accuracy"), 0.95);
+  ck_assert_double_gt(mica_metrics_get(&after, "f1"), 0.6);
+  static const char *const other[] = {"ash", "oak"};
+  write_trees("oak.csv", 20, other, 2);
+  ck_assert_int_eq(mica_run_evaluate(run, files_path("oak.csv"), MICA_PART_TRAIN, &after), MICA_E_FORMAT);
+  ck_assert_msg(strstr(mica_error_message(), "'oak'") && strstr(mica_error_message(), "ash, birch, cedar"), "%s",
+                mica_error_message());
+  files_write_text("narrow.csv", "a,b,c,kind\n1,2,3,ash\n1,2,3,birch\n");
+  ck_assert_int_eq(mica_run_evaluate(run, files_path("narrow.csv"), MICA_PART_TRAIN, &after), MICA_E_FORMAT);
+  ck_assert_msg(strstr(mica_error_message(), "(3)") && strstr(mica_error_message(), "(5)"), "%s", mica_error_message());
+  mica_run_destroy(run);
+}
+END_TEST
+
+/* What a program of one's own needs: a run, an input, JSON. */
+static mica_status predict_as_json(const char *folder, const char *rows, char **json) {
+  mica_run *run = NULL;
+  mica_report *prediction = NULL;
+  mica_status status = mica_run_open(test_engine(), folder, &run);
+  if (!status) status = mica_run_predict(run, &(mica_run_input){.text = rows, .top = 1}, &prediction);
+  if (!status) status = mica_report_json(prediction, "predictions", "", json);
+  mica_report_destroy(prediction);
+  mica_run_destroy(run);
+  return status;
+}
+
+START_TEST(a_program_predicts) {
+  static const mica_setting settings[] = {{"epochs", "4"}, {"batch", "16"}, {"loss", "focal"}};
+  char *json = NULL;
+  char data[512], folder[512];
+  write_trees("focal.csv", 600, kinds, 3);
+  snprintf(data, sizeof data, "%s", files_path("focal.csv"));
+  snprintf(folder, sizeof folder, "%s", files_path("focal"));
+  mica_run_destroy(train("classify", data, folder, settings, 3));
+  ck_ok(predict_as_json(folder, "a,b,c,d,e\n0.9,4.1,1,3.9,1\n4,1,4,1,4\n", &json));
+  const char *first = strstr(json, "\"row 2\", \"classes\": [{\"name\": \"ash\""), *second = strstr(json, "\"birch\"");
+  ck_assert_msg(strstr(json, "{\"predictions\": [{") == json && first && second && first < second, "%s", json);
+  mica_free(json);
+  ck_assert_int_eq(predict_as_json(folder, "1,2,3\n", &json), MICA_E_FORMAT);
+  ck_assert_msg(strstr(mica_error_message(), "line 1 has 3 columns, the network was trained on 5"), "%s",
+                mica_error_message());
+  ck_assert_int_eq(predict_as_json(folder, "1,2,3,4,5\n1,2,x,4,5\n", &json), MICA_E_FORMAT);
+  ck_assert_msg(strstr(mica_error_message(), "line 2: a cell is no number"), "%s", mica_error_message());
+  ck_assert_int_eq(predict_as_json(files_path("nowhere"), "1\n", &json), MICA_E_NOT_FOUND);
+}
+END_TEST
+
+/* --- numbers --- */
+
+/* 4,000 rows of a function of six numbers and noise of a fiftieth of the variance, so that no model has a better R2
+ * than 0.98. */
+static void write_numbers(const char *name, double scale) {
+  FILE *file = fopen(files_path(name), "w");
+  ck_assert_ptr_nonnull(file);
+  fputs("a,b,c,d,e,f,target\n", file);
+  state = 7;
+  static double f[4000], x[4000][6];
+  double mean = 0, variance = 0;
+  for (int i = 0; i < 4000; i++) {
+    for (int j = 0; j < 6; j++) x[i][j] = uniform();
+    f[i] = sin(2 * x[i][0]) + x[i][1] * x[i][2] + 0.5 * x[i][3] * x[i][3] + 0.3 * x[i][4];
+    mean += f[i] / 4000;
+  }
+  for (int i = 0; i < 4000; i++) variance += (f[i] - mean) * (f[i] - mean) / 4000;
+  for (int i = 0; i < 4000; i++) {
+    for (int j = 0; j < 6; j++) fprintf(file, "%.6f,", x[i][j]);
+    fprintf(file, "%.6f\n", scale * (5 + f[i] + sqrt(variance * 0.02 / 0.98) * normal()));
+  }
+  fclose(file);
+}
+
+START_TEST(numbers_are_learned_in_their_units) {
+  char seed[2] = {(char)('0' + _i), 0};
+  const mica_setting settings[] = {{"seed", seed}};
+  mica_metrics m;
+  write_numbers("numbers.csv", 1000);
+  mica_run *run = train("regress", files_path("numbers.csv"), NULL, settings, 1);
+  ck_ok(mica_run_evaluate(run, NULL, MICA_PART_VALIDATION, &m));
+  const double r2 = mica_metrics_get(&m, "r2"), rmse = mica_metrics_get(&m, "rmse");
+  printf("seed %d: R2 %.4f, rmse %.1f\n", _i, r2, rmse);
+  ck_assert_double_ge(r2, 0.97);
+  /* The target's deviation is about 830 of the user's units, the noise's 117. */
+  ck_assert(rmse > 100 && rmse < 150 && mica_metrics_get(&m, "mae") < rmse);
+  mica_run_destroy(run);
+}
+END_TEST
+
+START_TEST(every_loss_of_numbers_trains) {
+  static const char *const losses[] = {"mae", "huber", "quantile"};
+  const mica_setting settings[] = {{"loss", losses[_i]}, {"epochs", "15"}, {"precision", _i == 1 ? "bf16" : "f32"}};
+  mica_metrics m;
+  write_numbers("losses.csv", 1);
+  mica_run *run = train("regress", files_path("losses.csv"), NULL, settings, 3);
+  ck_ok(mica_run_evaluate(run, NULL, MICA_PART_VALIDATION, &m));
+  ck_assert_msg(mica_metrics_get(&m, "r2") > 0.85, "%s: R2 %g", losses[_i], mica_metrics_get(&m, "r2"));
+  mica_run_destroy(run);
+}
+END_TEST
+
+/* --- what is wrong --- */
+
+START_TEST(wrong_settings_are_named) {
+  static const struct {
+    const char *task;
+    mica_setting setting;
+    const char *sentence;
+  } cases[] = {{"classfy", {"epochs", "1"}, "there is no task \"classfy\"; there are classify, regress"},
+               {NULL, {"epochs", "1.5"}, "epochs wants a whole number from 1"},
+               {NULL, {"lr", "nan"}, "lr wants a number"},
+               {NULL, {"optimizer", "sdg"}, "optimizer cannot be \"sdg\"; it is one of sgd"},
+               {NULL, {"colour", "red"}, "there is no setting colour"},
+               {"regress", {"class-weights", "1,2"}, "there is no setting class-weights of the task regress"},
+               {"regress", {"loss", "focal"}, "loss cannot be \"focal\"; it is one of mse"},
+               {NULL, {"loss", "hinge"}, "loss cannot be \"hinge\""},
+               {NULL, {"augment", "flap"}, "flap"},
+               {NULL, {"init", "nowhere.safetensors"}, "cannot read nowhere.safetensors"}};
+  for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+    const mica_run_config config = {
+        .task = cases[i].task, .data = "nowhere.csv", .settings = &cases[i].setting, .setting_count = 1};
+    ck_assert_int_eq(mica_run_check(&config), MICA_E_INVALID);
+    ck_assert_msg(strstr(mica_error_message(), cases[i].sentence), "%s", mica_error_message());
+  }
+  ck_ok(mica_run_check(&(mica_run_config){.data = "nowhere.csv"}));
+}
+END_TEST
+
+/* A run whose network cannot be what the settings ask for leaves nothing behind. */
+START_TEST(runs_that_cannot_be) {
+  static const mica_setting cases[] = {{"model", "unet"}, {"model", "cnn"}, {"class-weights", "1,2"}};
+  static const char *const sentences[] = {"answers for every pixel", "the network cnn takes pictures",
+                                          "class-weights has 2 numbers, the data 3 classes"};
+  write_trees("wrong.csv", 90, kinds, 3);
+  for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+    mica_run *run = NULL;
+    const mica_run_config config = {
+        .data = files_path("wrong.csv"), .folder = "never-made", .settings = &cases[i], .setting_count = 1};
+    ck_assert_int_eq(mica_run_create(test_engine(), &config, &run), MICA_E_INVALID);
+    ck_assert_msg(strstr(mica_error_message(), sentences[i]), "%s", mica_error_message());
+    ck_assert_ptr_null(run);
+  }
+  FILE *made = fopen("never-made/config.json", "r");
+  ck_assert_ptr_null(made);
+}
+END_TEST
+
+/* --- runs of Mica 0.2 --- */
+
+/* What the command of 0.2.0 said of these rows. */
+START_TEST(an_old_run_predicts_as_it_did) {
+  static const char *const classes[] = {"ash", "birch", "ash"};
+  static const double shares[] = {0.98602390289306641, 0.55406367778778076, 0.81738775968551636};
+  char folder[4096];
+  mica_run *run = NULL;
+  mica_report *p = NULL;
+  snprintf(folder, sizeof folder, "%s/tests/task/run-0.2", getenv("MICA_SOURCE_DIR"));
+  ck_ok(mica_run_open(test_engine(), folder, &run));
+  const char *rows = "0.5,3.5,0.5,3.5,0.5\n3.5,0.5,3.5,0.5,3.5\n2,2,2,2,2\n";
+  ck_ok(mica_run_predict(run, &(mica_run_input){.text = rows, .top = 1}, &p));
+  ck_assert_uint_eq(mica_report_count(p), 3);
+  for (size_t i = 0; i < 3; i++) {
+    const mica_item *item = mica_report_find(p, i, "classes");
+    ck_assert_str_eq(item->row_names[0], classes[i]);
+    ck_assert_double_eq_tol(item->numbers[0], shares[i], 1e-5);
+  }
+  mica_report_destroy(p);
+  mica_run_destroy(run);
+  const mica_run_config config = {.folder = folder, .resume = true};
+  ck_assert_int_eq(mica_run_create(test_engine(), &config, &run), MICA_E_UNSUPPORTED);
+  ck_assert_msg(strstr(mica_error_message(), "Mica 0.2, which cannot be resumed"), "%s", mica_error_message());
+}
+END_TEST
+
+Suite *test_suite(void) {
+#if !MICA_WITH_CJSON
+  return test_skip("this build has no cJSON");
+#else
+  if (!test_engine()) return test_skip("no device");
+  Suite *suite = suite_create("run");
+  TCase *tcase = tcase_create("run");
+  tcase_set_timeout(tcase, 300);
+  tcase_add_unchecked_fixture(tcase, NULL, files_remove);
+  tcase_add_test(tcase, a_run_is_trained_and_opened);
+  tcase_add_test(tcase, a_program_predicts);
+  tcase_add_loop_test(tcase, numbers_are_learned_in_their_units, 0, 3);
+  tcase_add_loop_test(tcase, every_loss_of_numbers_trains, 0, 3);
+  tcase_add_test(tcase, wrong_settings_are_named);
+  tcase_add_test(tcase, runs_that_cannot_be);
+  tcase_add_test(tcase, an_old_run_predicts_as_it_did);
+  suite_add_tcase(suite, tcase);
+  return suite;
+#endif
+}

@@ -1,0 +1,122 @@
+/* labels: null
+ *
+ * Scores of classes and rankings against scikit-learn's (golden values beside the project). */
+#include "support/check_main.h"
+#include "support/engine.h"
+
+#include <cjson/cJSON.h>
+#include <math.h>
+#include <mica/metric.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+static cJSON *golden;
+
+/* The values, or NULL where they do not lie beside the project. */
+static cJSON *read_golden(void) {
+  const char *root = getenv("MICA_SOURCE_DIR");
+  char path[4096];
+  static char text[1 << 20];
+  snprintf(path, sizeof path, "%s/../shared/golden/metrics/metrics.json", root ? root : ".");
+  FILE *file = fopen(path, "rb");
+  if (!file) return NULL;
+  const size_t size = fread(text, 1, sizeof text - 1, file);
+  fclose(file);
+  return cJSON_ParseWithLength(text, size);
+}
+
+static double number(const cJSON *item, const char *name) {
+  const cJSON *value = cJSON_GetObjectItemCaseSensitive(item, name);
+  ck_assert_msg(cJSON_IsNumber(value), "no number %s", name);
+  return value->valuedouble;
+}
+
+static double at(const cJSON *item, const char *name, int i) {
+  return cJSON_GetArrayItem(cJSON_GetObjectItemCaseSensitive(item, name), i)->valuedouble;
+}
+
+START_TEST(classes) {
+  const cJSON *one;
+  int cases = 0;
+  cJSON_ArrayForEach(one, cJSON_GetObjectItemCaseSensitive(golden, "classification")) {
+    const int n = (int)number(one, "classes");
+    int64_t *confusion = calloc((size_t)(n * n), sizeof *confusion);
+    mica_class_scores *scores = calloc((size_t)n, sizeof *scores), mean;
+    double accuracy, occurring = 0;
+    const cJSON *rows = cJSON_GetObjectItemCaseSensitive(one, "confusion");
+    for (int i = 0; i < n * n; i++)
+      confusion[i] = (int64_t)cJSON_GetArrayItem(cJSON_GetArrayItem(rows, i / n), i % n)->valuedouble;
+    mica_confusion_scores(confusion, n, scores, &mean, &accuracy);
+    ck_assert_double_eq_tol(accuracy, number(one, "accuracy"), 1e-9);
+    double f1 = 0;
+    for (int k = 0; k < n; k++) {
+      ck_assert_double_eq_tol(scores[k].precision, at(one, "precision", k), 1e-9);
+      ck_assert_double_eq_tol(scores[k].recall, at(one, "recall", k), 1e-9);
+      ck_assert_double_eq_tol(scores[k].f1, at(one, "f1", k), 1e-9);
+      double count = 0;
+      for (int j = 0; j < n; j++) count += (double)(confusion[k * n + j] + confusion[j * n + k]);
+      occurring += count > 0;
+      f1 += at(one, "f1", k);
+    }
+    ck_assert_double_eq_tol(mean.f1, f1 / occurring, 1e-9);
+    free(confusion);
+    free(scores);
+    cases++;
+  }
+  ck_assert_int_ge(cases, 10);
+}
+END_TEST
+
+static double precision_of(const cJSON *one, int column, int columns) {
+  const cJSON *labels = cJSON_GetObjectItemCaseSensitive(one, "labels");
+  const cJSON *scores = cJSON_GetObjectItemCaseSensitive(one, "scores");
+  const int n = cJSON_GetArraySize(labels);
+  float *score = calloc((size_t)n + 1, sizeof *score);
+  uint8_t *truth = calloc((size_t)n + 1, 1);
+  double precision;
+  for (int i = 0; i < n; i++) {
+    const cJSON *label = cJSON_GetArrayItem(labels, i), *value = cJSON_GetArrayItem(scores, i);
+    if (columns > 1) label = cJSON_GetArrayItem(label, column), value = cJSON_GetArrayItem(value, column);
+    score[i] =
+        cJSON_IsString(value) ? (value->valuestring[0] == '-' ? -INFINITY : INFINITY) : (float)value->valuedouble;
+    truth[i] = label->valuedouble > 0;
+  }
+  ck_ok(mica_average_precision(score, truth, (size_t)n, &precision));
+  free(score);
+  free(truth);
+  return precision;
+}
+
+START_TEST(rankings) {
+  const cJSON *one;
+  int cases = 0;
+  cJSON_ArrayForEach(one, cJSON_GetObjectItemCaseSensitive(golden, "binary")) {
+    const cJSON *want = cJSON_GetObjectItemCaseSensitive(one, "average_precision");
+    if (!cJSON_IsNumber(want)) continue;
+    const double got = precision_of(one, 0, 1);
+    ck_assert_msg(fabs(got - want->valuedouble) < 1e-9, "%s: %.12g, not %.12g",
+                  cJSON_GetObjectItemCaseSensitive(one, "kind")->valuestring, got, want->valuedouble);
+    cases++;
+  }
+  cJSON_ArrayForEach(one, cJSON_GetObjectItemCaseSensitive(golden, "multilabel")) {
+    const cJSON *want = cJSON_GetObjectItemCaseSensitive(one, "average_precision");
+    const int columns = cJSON_GetArraySize(want);
+    for (int c = 0; c < columns; c++, cases++)
+      if (cJSON_IsNumber(cJSON_GetArrayItem(want, c)))
+        ck_assert_double_eq_tol(precision_of(one, c, columns), cJSON_GetArrayItem(want, c)->valuedouble, 1e-9);
+  }
+  ck_assert_int_ge(cases, 10);
+}
+END_TEST
+
+Suite *test_suite(void) {
+  golden = read_golden();
+  if (!golden) return test_skip("no golden values beside the project");
+  Suite *suite = suite_create("scores");
+  TCase *tcase = tcase_create("scores");
+  tcase_add_test(tcase, classes);
+  tcase_add_test(tcase, rankings);
+  suite_add_tcase(suite, tcase);
+  return suite;
+}

@@ -1,0 +1,220 @@
+/* labels: device
+ *
+ * Steps that the trainer knows nothing of: a recommender of two inputs and a classifier of ragged texts train through
+ * the same calls as any network. */
+#include "support/check_main.h"
+#include "support/engine.h"
+
+#include <math.h>
+#include <mica/mica.h>
+#include <string.h>
+
+#define BATCH 32
+#define BATCHES 8
+#define SAMPLES (BATCH * BATCHES)
+
+/* Batches of up to four columns whose tensors were made before. */
+typedef struct source {
+  mica_tensor *tensors[BATCHES][4];
+  mica_feed feeds[4];
+  const mica_batch_column *columns;
+  size_t column_count;
+  uint64_t at;
+} source;
+
+static mica_status next(void *user, mica_queue *queue, mica_batch *batch) {
+  source *s = user;
+  (void)queue;
+  *batch = (mica_batch){0};
+  if (s->at == BATCHES) {
+    s->at = 0;
+    return MICA_OK;
+  }
+  for (size_t k = 0; k < s->column_count; k++) s->feeds[k] = (mica_feed){s->columns[k].name, s->tensors[s->at][k]};
+  s->at++;
+  *batch = (mica_batch){.count = BATCH, .tensors = s->feeds, .tensor_count = s->column_count};
+  return MICA_OK;
+}
+
+static mica_status seek(void *user, uint64_t epoch, uint64_t batch) {
+  (void)epoch;
+  ((source *)user)->at = batch;
+  return MICA_OK;
+}
+
+static void add(source *s, size_t batch, size_t column, mica_shape shape, const void *data) {
+  ck_ok(mica_tensor_create_from(test_engine(), s->columns[column].dtype, shape, data, &s->tensors[batch][column]));
+}
+
+static void release(source *s) {
+  for (size_t b = 0; b < BATCHES; b++)
+    for (size_t k = 0; k < 4; k++) mica_tensor_destroy(s->tensors[b][k]);
+}
+
+/* Trains and returns the metrics before and after. */
+static void train(mica_step_fn *step, source *s, int64_t epochs, mica_metrics *before, mica_metrics *after) {
+  const mica_batch_source batches = {.user = s, .batches = BATCHES, .samples = SAMPLES, .next = next, .seek = seek};
+  const mica_trainer_config config = {.step = step,
+                                      .columns = s->columns,
+                                      .column_count = s->column_count,
+                                      .optimizer = mica_optimizer_config_default(MICA_OPTIMIZER_ADAM),
+                                      .schedule = {.kind = MICA_SCHEDULE_COSINE, .rate = 0.05},
+                                      .epochs = epochs};
+  mica_trainer *t = NULL;
+  ck_ok(mica_trainer_create(test_engine(), &config, &t));
+  ck_ok(mica_trainer_test(t, &batches, before));
+  ck_ok(mica_trainer_fit(t, &batches, NULL));
+  ck_ok(mica_trainer_test(t, &batches, after));
+  mica_trainer_destroy(t);
+}
+
+static uint32_t draw(uint32_t *state) { return (*state = *state * 1664525u + 1013904223u) >> 8; }
+
+/* --- a recommender --- */
+
+#define USERS 20
+#define ITEMS 30
+
+static void recommend(mica_nn *nn, const mica_batch_values *batch, const void *config, mica_objective *out) {
+  mica_value user = mica_nn_embedding(nn, "user", mica_batch_value(batch, "user"), USERS, 8, NULL);
+  mica_value item = mica_nn_embedding(nn, "item", mica_batch_value(batch, "item"), ITEMS, 8, NULL);
+  mica_value rating = mica_sum(mica_mul(user, item), MICA_AXES(1), false);
+  (void)config;
+  out->outputs[0] = rating, out->output_names[0] = "rating";
+  if (!mica_batch_has(batch, "rating")) return;
+  mica_value error = mica_sub(rating, mica_batch_value(batch, "rating"));
+  out->loss = mica_mean(mica_square(error), MICA_ALL_AXES, false);
+  out->metrics[0] = mica_metric_mean("mae", mica_abs(error));
+}
+
+START_TEST(a_recommender_of_two_inputs) {
+  static const mica_batch_column columns[] = {{"user", MICA_I32, {1, {MICA_DYNAMIC}}},
+                                              {"item", MICA_I32, {1, {MICA_DYNAMIC}}},
+                                              {"rating", MICA_F32, {1, {MICA_DYNAMIC}}}};
+  source s = {.columns = columns, .column_count = 3};
+  mica_metrics before, after;
+  uint32_t state = 3;
+  for (size_t b = 0; b < BATCHES; b++) {
+    int32_t user[BATCH], item[BATCH];
+    float rating[BATCH];
+    for (int i = 0; i < BATCH; i++) {
+      user[i] = (int32_t)(draw(&state) % USERS);
+      item[i] = (int32_t)(draw(&state) % ITEMS);
+      rating[i] = sinf((float)user[i]) * cosf((float)item[i]) + (float)(user[i] % 3) * (float)(item[i] % 2);
+    }
+    add(&s, b, 0, MICA_SHAPE(BATCH), user);
+    add(&s, b, 1, MICA_SHAPE(BATCH), item);
+    add(&s, b, 2, MICA_SHAPE(BATCH), rating);
+  }
+  train(recommend, &s, 40, &before, &after);
+  ck_assert_msg(after.loss < 0.05 * before.loss, "from %g to %g", before.loss, after.loss);
+  ck_assert_double_lt(mica_metrics_get(&after, "mae"), 0.3 * mica_metrics_get(&before, "mae"));
+  release(&s);
+}
+END_TEST
+
+/* --- texts --- */
+
+#define WORDS 50
+#define LONGEST 12
+
+/* The mean of the words' vectors, of those that are there, and two classes. */
+static void read_texts(mica_nn *nn, const mica_batch_values *batch, const void *config, mica_objective *out) {
+  mica_value tokens = mica_batch_value(batch, "text"), length = mica_batch_value(batch, "text.length");
+  mica_value there = mica_cumsum(mica_cast(mica_full_like(tokens, 1), MICA_F32), 1, false, false);
+  mica_value used =
+      mica_cast(mica_less_equal(there, mica_unsqueeze(mica_cast(length, MICA_F32), MICA_AXES(1))), MICA_F32);
+  mica_value words =
+      mica_mul(mica_nn_embedding(nn, "word", tokens, WORDS, 8, NULL), mica_unsqueeze(used, MICA_AXES(2)));
+  mica_value mean = mica_div(mica_sum(words, MICA_AXES(1), false), mica_sum(used, MICA_AXES(1), true));
+  mica_value z = mica_nn_dense(nn, "fc", mean, 2, NULL);
+  (void)config;
+  if (!mica_batch_has(batch, "kind")) return;
+  mica_value kind = mica_batch_value(batch, "kind");
+  out->loss = mica_cross_entropy(z, kind, NULL);
+  out->metrics[0] = mica_metric_mean("accuracy", mica_hits(z, kind));
+  out->metrics[1] =
+      (mica_metric){.name = "words", .sum = mica_sum(used, MICA_ALL_AXES, false), .weight = mica_batch_samples(batch)};
+}
+
+/* A text is of the one kind where even words outnumber odd ones. */
+START_TEST(texts_of_any_length) {
+  static const mica_batch_column columns[] = {{"text", MICA_I32, {2, {MICA_DYNAMIC, MICA_DYNAMIC}}},
+                                              {"text.length", MICA_I32, {1, {MICA_DYNAMIC}}},
+                                              {"kind", MICA_I32, {1, {MICA_DYNAMIC}}}};
+  source s = {.columns = columns, .column_count = 3};
+  mica_metrics before, after;
+  uint32_t state = 5;
+  double words = 0;
+  for (size_t b = 0; b < BATCHES; b++) {
+    const int longest = b % 2 ? LONGEST : LONGEST / 2; /* a bucket each */
+    int32_t text[BATCH * LONGEST] = {0}, length[BATCH], kind[BATCH];
+    for (int i = 0; i < BATCH; i++) {
+      int even = 0;
+      length[i] = 1 + 2 * (int32_t)(draw(&state) % (uint32_t)(longest / 2));
+      words += length[i];
+      for (int t = 0; t < length[i]; t++) {
+        text[i * longest + t] = (int32_t)(draw(&state) % WORDS);
+        even += text[i * longest + t] % 2 ? -1 : 1;
+      }
+      kind[i] = even > 0;
+    }
+    add(&s, b, 0, MICA_SHAPE(BATCH, longest), text);
+    add(&s, b, 1, MICA_SHAPE(BATCH), length);
+    add(&s, b, 2, MICA_SHAPE(BATCH), kind);
+  }
+  train(read_texts, &s, 30, &before, &after);
+  ck_assert_double_gt(mica_metrics_get(&after, "accuracy"), 0.97);
+  ck_assert_double_eq_tol(mica_metrics_get(&after, "words"), words / SAMPLES, 1e-6);
+  release(&s);
+}
+END_TEST
+
+/* --- what goes wrong --- */
+
+static void asks_for_more(mica_nn *nn, const mica_batch_values *batch, const void *config, mica_objective *out) {
+  (void)nn, (void)config;
+  out->loss = mica_mean(mica_batch_value(batch, "height"), MICA_ALL_AXES, false);
+}
+
+static void makes_nothing(mica_nn *nn, const mica_batch_values *batch, const void *config, mica_objective *out) {
+  (void)nn, (void)batch, (void)config, (void)out;
+}
+
+static void weighs_wrongly(mica_nn *nn, const mica_batch_values *batch, const void *config, mica_objective *out) {
+  mica_value x = mica_batch_value(batch, "rating");
+  (void)config;
+  out->loss = mica_mean(mica_nn_dense(nn, "fc", mica_unsqueeze(x, MICA_AXES(1)), 1, NULL), MICA_ALL_AXES, false);
+  out->metrics[0] = (mica_metric){.name = "mean", .sum = mica_sum(x, MICA_ALL_AXES, false), .weight = x};
+}
+
+START_TEST(wrong_steps_are_named) {
+  static const mica_batch_column columns[] = {{"rating", MICA_F32, {1, {MICA_DYNAMIC}}}};
+  static const struct {
+    mica_step_fn *step;
+    const char *sentence;
+  } cases[] = {{NULL, "there is no step"},
+               {asks_for_more, "no column 'height'; there is 'rating'"},
+               {makes_nothing, "made no loss"},
+               {weighs_wrongly, "'mean' has a weight of another shape"}};
+  for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+    const mica_trainer_config config = {.step = cases[i].step, .columns = columns, .column_count = 1};
+    mica_trainer *t = NULL;
+    ck_assert_int_ne(mica_trainer_create(test_engine(), &config, &t), MICA_OK);
+    ck_assert_msg(strstr(mica_error_message(), cases[i].sentence), "%s", mica_error_message());
+    ck_assert_ptr_null(t);
+  }
+}
+END_TEST
+
+Suite *test_suite(void) {
+  if (!test_engine()) return test_skip("no device");
+  Suite *suite = suite_create("own steps");
+  TCase *tcase = tcase_create("own steps");
+  tcase_set_timeout(tcase, 120);
+  tcase_add_test(tcase, a_recommender_of_two_inputs);
+  tcase_add_test(tcase, texts_of_any_length);
+  tcase_add_test(tcase, wrong_steps_are_named);
+  suite_add_tcase(suite, tcase);
+  return suite;
+}
