@@ -18,6 +18,8 @@ struct mica_safetensors {
   bool mapped;   /* data must be unmapped by this object */
   cJSON *header; /* owns the texts */
   const cJSON *metadata;
+  const cJSON **pairs; /* its items by index */
+  size_t pair_count;
   mica_safetensors_entry *entries;
   const mica_safetensors_entry **by_name; /* the entries, sorted */
   size_t count;
@@ -133,6 +135,9 @@ static mica_status read_metadata(const char *path, mica_safetensors *file, const
   for (const cJSON *at = item->child; at; at = at->next)
     if (!cJSON_IsString(at)) return mica__fail(MICA_E_FORMAT, "%s: metadata \"%.200s\" is no text", path, at->string);
   file->metadata = item;
+  file->pairs = calloc((size_t)cJSON_GetArraySize(item) + 1, sizeof *file->pairs);
+  if (!file->pairs) return mica__fail_nomem(path);
+  for (const cJSON *at = item->child; at; at = at->next) file->pairs[file->pair_count++] = at;
   return MICA_OK;
 }
 
@@ -195,6 +200,7 @@ void mica_safetensors_close(mica_safetensors *file) {
   cJSON_Delete(file->header);
   free(file->entries);
   free(file->by_name);
+  free(file->pairs);
   free(file);
 }
 
@@ -240,13 +246,10 @@ const mica_safetensors_entry *mica_safetensors_find(const mica_safetensors *file
   return found ? *found : NULL;
 }
 
-size_t mica_safetensors_metadata_count(const mica_safetensors *file) {
-  return file->metadata ? (size_t)cJSON_GetArraySize(file->metadata) : 0;
-}
+size_t mica_safetensors_metadata_count(const mica_safetensors *file) { return file->pair_count; }
 
 mica_safetensors_pair mica_safetensors_metadata_at(const mica_safetensors *file, size_t index) {
-  const cJSON *item = file->metadata ? file->metadata->child : NULL;
-  while (item && index-- > 0) item = item->next;
+  const cJSON *item = index < file->pair_count ? file->pairs[index] : NULL;
   return item ? (mica_safetensors_pair){item->string, item->valuestring} : (mica_safetensors_pair){NULL, NULL};
 }
 
