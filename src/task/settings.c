@@ -221,6 +221,26 @@ mica_status mica__run_set_number(mica_run *run, const char *name, double value) 
   return status;
 }
 
+static bool equal_values(const char *a, const char *b) {
+  char *end_a = NULL, *end_b = NULL;
+  const double x = strtod(a, &end_a), y = strtod(b, &end_b);
+  return !strcmp(a, b) || (*a && *b && !*end_a && !*end_b && x == y);
+}
+
+/* The settings of the configuration; those that a resumed run has for good may not change. */
+mica_status mica__run_take_settings(mica_run *run) {
+  for (size_t i = 0; i < run->config.setting_count; i++) {
+    const mica_setting *s = &run->config.settings[i];
+    for (size_t k = 0; run->resumed && k < run->row_count; k++)
+      if (run->rows[k]->fixed && !strcmp(run->rows[k]->name, s->name) &&
+          !equal_values(mica_run_setting(run, s->name), s->value))
+        return mica__fail(MICA_E_INVALID, "%s is \"%s\" in the run that is resumed, and cannot become \"%s\"", s->name,
+                          mica_run_setting(run, s->name), s->value);
+    MICA_TRY(mica__run_set(run, s->name, s->value));
+  }
+  return MICA_OK;
+}
+
 mica_status mica__run_take_common(mica_run *run) {
   for (size_t i = 0; i < run->config.setting_count; i++)
     if (find_row(common, run->config.settings[i].name))
