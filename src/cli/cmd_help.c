@@ -1,14 +1,23 @@
-#include "cli/command.h"
+#include "cli/manual.h"
 #include "cli/terminal.h"
 
 #include <stdio.h>
 
 struct values {
-  const char *command;
+  const char *command, *completion;
+  bool man;
 };
+
+static const char *shell_at(size_t i) {
+  static const char *const names[] = {"bash", "zsh", "fish", NULL};
+  return names[i];
+}
 
 static const cli_option options[] = {
     CLI_ROW("COMMAND", struct values, command, .role = CLI_OPTIONAL_OPERAND, .help = "the command to explain"),
+    CLI_ROW("man", struct values, man, .help = "write the manual page: mica help --man | man -l -"),
+    CLI_ROW("completion", struct values, completion, .value = "SHELL", .names = shell_at,
+            .help = "write a script that completes the command line"),
     {0},
 };
 
@@ -31,11 +40,21 @@ static void print_overview(void) {
   printf("  mica COMMAND --help says more about one.\n\n%senvironment%s\n", bold, plain);
   for (size_t i = 0; i < sizeof variables / sizeof *variables; i++)
     printf("  %-16s  %s\n", variables[i].name, variables[i].meaning);
-  printf("\nThe exit status is 0 for success, 1 for failure and 2 for a mistyped command.\n");
+  printf("\nThe exit status is 0 for success, 1 for failure, 2 for a mistyped command and 130 for a\n"
+         "run that ctrl-C stopped.\n");
 }
 
 static int run(const cli_command *self, const void *given) {
   const struct values *values = given;
+  if (values->man) {
+    cli_print_man();
+    return CLI_OK;
+  }
+  if (values->completion) {
+    if (cli_print_completion(values->completion)) return CLI_OK;
+    cli_fail(self, "--completion cannot be \"%s\"; it is bash, zsh or fish", values->completion);
+    return CLI_USAGE;
+  }
   if (!values->command) {
     print_overview();
     return CLI_OK;

@@ -136,8 +136,8 @@ static int run(const cli_command *self, const void *given) {
 const cli_command cli_command_predict = {
     .name = "predict",
     .summary = "what a trained network makes of pictures or rows",
-    .details = "\nPictures are scaled and cut to the size that the network was trained on. A table has the columns\n"
-               "that it was trained on, with or without the answers.\n",
+    .details = "\nPictures are scaled and cut to the size that the network was trained on. A table\n"
+               "has the columns that it was trained on, with or without the answers.\n",
     .options = options,
     .values_size = sizeof(struct values),
     .run = run,

@@ -199,10 +199,10 @@ static int run_train(const cli_command *self, const void *given) {
 const cli_command cli_command_train = {
     .name = "train",
     .summary = "train a network on images or tables",
-    .details = "\nDIR receives model.safetensors (the best epoch), last.safetensors (to go on from), config.json,\n"
-               "history.csv, event files for TensorBoard, and report.html. A run that was stopped, by ctrl-C\n"
-               "(exit status 130) or by a power cut, goes on with --resume from its last checkpoint to the\n"
-               "same result.\n",
+    .details = "\nDIR receives model.safetensors (the best epoch), last.safetensors (to go on\n"
+               "from), config.json, history.csv, event files for TensorBoard, and report.html. A\n"
+               "run that was stopped, by ctrl-C (exit status 130) or by a power cut, goes on\n"
+               "with --resume from its last checkpoint to the same result.\n",
     .options = options,
     .values_size = sizeof(struct values),
     .settings_at = offsetof(struct values, settings),

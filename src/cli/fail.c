@@ -6,12 +6,15 @@
 #include <stdio.h>
 
 int cli_fail(const cli_command *self, const char *format, ...) {
-  fprintf(stderr, self ? "mica %s: " : "mica: ", self ? self->name : "");
+  char text[4096];
   va_list args;
   va_start(args, format);
-  vfprintf(stderr, format, args);
+  vsnprintf(text, sizeof text, format, args);
   va_end(args);
-  fputc('\n', stderr);
+  /* A name of a file may hold escapes of terminals. */
+  for (char *c = text; *c; c++)
+    if (((unsigned char)*c < 0x20 && *c != '\n') || *c == 0x7f) *c = '?';
+  fprintf(stderr, self ? "mica %s: %s\n" : "mica: %s%s\n", self ? self->name : "", text);
   return CLI_FAILED;
 }
 

@@ -176,20 +176,34 @@ static void print_usage(const cli_command *self) {
   puts(self->settings_at ? " [SETTING]..." : "");
 }
 
-/* A list of names, as many to a line as fit in 80 columns. */
-static void print_names(const char *(*names)(size_t), const char *help) {
+/* Prints text from column 24 on, in lines of 80 columns that break at spaces. */
+static void print_wrapped(const char *text) {
   int column = 24;
-  for (size_t n = 0; names && names(n); n++) {
-    const int length = (int)strlen(names(n)) + 2;
-    if (column + length > 80) {
+  while (*text) {
+    const size_t length = strcspn(text, " ");
+    const int word = (int)length;
+    if (column > 24 && column + 1 + word > 80) {
       printf("\n%24s", "");
       column = 24;
+    } else if (column > 24) {
+      putchar(' ');
+      column++;
     }
-    column += length;
-    printf("%s%s", names(n), names(n + 1) ? ", " : "; ");
+    printf("%.*s", word, text);
+    column += word;
+    text += length + strspn(text + length, " ");
   }
-  if (names && column + (int)strlen(help) > 80) printf("\n%24s", "");
-  puts(help);
+  putchar('\n');
+}
+
+/* Names, then the help. */
+static void print_names(const char *(*names)(size_t), const char *help) {
+  char text[2048];
+  size_t at = 0;
+  for (size_t n = 0; names && names(n) && at < sizeof text; n++)
+    at += (size_t)snprintf(text + at, sizeof text - at, "%s%s", names(n), names(n + 1) ? ", " : "; ");
+  if (at < sizeof text) snprintf(text + at, sizeof text - at, "%s", help);
+  print_wrapped(text);
 }
 
 static void print_settings(void) {
