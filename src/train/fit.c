@@ -186,13 +186,24 @@ static mica_status stop(run *r) {
   return MICA_OK;
 }
 
+/* The source whose batches the test network takes: not that of training where its columns are others. */
+static const mica_batch_source *source_of_tests(const run *r) {
+  const mica_trainer_config *c = &r->t->config;
+  bool alike = !c->test_columns || c->test_column_count == c->column_count;
+  for (size_t i = 0; alike && c->test_columns && i < c->column_count; i++)
+    alike = c->columns[i].dtype == c->test_columns[i].dtype &&
+            mica_shape_equal(c->columns[i].shape, c->test_columns[i].shape);
+  return alike ? r->training : r->validation;
+}
+
 /* Reports the loss of the test network first: it needs the kernels of the forward pass only, so that with empty caches
  * it is known long before the loss of the first step. */
 static mica_status begin(run *r) {
   mica_train_progress event;
+  const mica_batch_source *source = source_of_tests(r);
   MICA_TRY(event_of(r, MICA_TRAIN_EVENT_BEGIN, &event));
-  MICA_TRY(mica__train_first_batch(r->t, r->training, &event.recent));
-  if (event.recent.samples > 0) notify(r, &event);
+  if (source) MICA_TRY(mica__train_first_batch(r->t, source, &event.recent));
+  if (source && event.recent.samples > 0) notify(r, &event);
   r->last_readback = mica__clock();
   return MICA_OK;
 }
