@@ -17,7 +17,8 @@ struct values {
 
 static const cli_option options[] = {
     CLI_ROW("MODEL", struct values, model, .role = CLI_OPERAND,
-            .help = "a folder that mica train wrote, a network such as resnet18, a safetensors file or a model in ONNX"),
+            .help =
+                "a folder that mica train wrote, a network such as resnet18, a safetensors file or a model in ONNX"),
     CLI_ROW("json", struct values, json, .help = "write JSON"),
     {0},
 };
@@ -174,10 +175,8 @@ static int show_safetensors(const cli_command *self, const char *path, bool as_j
 static const struct kind {
   bool (*is)(const char *path);
   int (*show)(const cli_command *self, const char *path, bool as_json);
-} kinds[] = {{is_folder, show_run},
-             {is_network, show_network},
-             {cli_onnx_is_model, cli_onnx_info},
-             {is_any, show_safetensors}};
+} kinds[] = {
+    {is_folder, show_run}, {is_network, show_network}, {cli_onnx_is_model, cli_onnx_info}, {is_any, show_safetensors}};
 
 static int run(const cli_command *self, const void *given) {
   const struct values *v = given;
