@@ -133,6 +133,12 @@ static mica_status input_values(const mica_graph *graph, const mica__node *node,
   return MICA_OK;
 }
 
+/* References of pointwise ops leave it to the caller to cut integer results towards zero: 3 / 2 is 1. */
+static void cut_integers(mica__type type, double *values) {
+  if (mica_dtype_kind_of(type.dtype) == MICA_DTYPE_KIND_FLOAT) return;
+  for (int64_t i = 0; i < count_of(type.shape); i++) values[i] = trunc(values[i]);
+}
+
 /* Computes the results of a node whose inputs are known; false in *known when one cannot be held. */
 static mica_status fold(const mica_graph *graph, const mica__node *node, const mica__type *types, double *const *inputs,
                         double *const *values, bool *known) {
@@ -142,6 +148,7 @@ static mica_status fold(const mica_graph *graph, const mica__node *node, const m
     *known = fold_view(graph, node, inputs[0], values[0]);
   else if ((*known = sums_are_exact(graph, node, inputs)))
     MICA_TRY(fold_whole(graph, node, types, inputs, values));
+  if (node->op->kind == MICA__OP_POINTWISE) cut_integers(types[0], values[0]);
   for (int32_t r = 0; r < mica__node_results(node); r++)
     for (int64_t i = 0; *known && i < count_of(types[r].shape); i++) *known = holds(types[r].dtype, values[r][i]);
   return MICA_OK;
