@@ -90,15 +90,15 @@ MICA__LOWER(max_unpool) {
   mica_shape pooled = mica_value_shape(x), whole = pooled;
   for (int32_t i = 0; i < w.rank; i++)
     whole.dim[2 + i] = (w.extent[i] - 1) * w.stride[i] + w.size[i] - w.before[i] - w.after[i];
-  mica_shape out = whole;
   if (wanted.count && wanted.count != whole.rank)
     return mica__lower_fail(l, node, MICA_E_SHAPE, "output_shape has %lld numbers", (long long)wanted.count);
-  for (int32_t i = 0; wanted.count && i < out.rank; i++) out.dim[i] = wanted.values[i];
-  int64_t count = 0, all = 0;
+  int64_t count = 0, all = 0, before[MICA_MAX_RANK] = {0}, after[MICA_MAX_RANK] = {0};
   MICA_TRY(mica_shape_count(pooled, &count));
-  MICA_TRY(mica_shape_count(out, &all));
-  mica_value flat = mica_scatter_elements(mica_full(mica__lower_graph(l), mica_value_dtype(x), MICA_SHAPE(all), 0),
-                                          mica_reshape(indices, MICA_SHAPE(count)), mica_reshape(x, MICA_SHAPE(count)),
-                                          0, MICA_SCATTER_SET);
-  return give(l, node, mica_reshape(flat, out));
+  MICA_TRY(mica_shape_count(whole, &all));
+  mica_value zeros = mica_full(mica__lower_graph(l), mica_value_dtype(x), MICA_SHAPE(all), 0);
+  mica_value flat = mica_scatter_elements(zeros, mica_reshape(indices, MICA_SHAPE(count)),
+                                          mica_reshape(x, MICA_SHAPE(count)), 0, MICA_SCATTER_SET);
+  mica_value y = mica_reshape(flat, whole);
+  for (int32_t i = 0; wanted.count && i < whole.rank; i++) after[i] = wanted.values[i] - whole.dim[i];
+  return give(l, node, wanted.count ? mica_pad(y, before, after, MICA_PAD_MODE_CONSTANT, 0) : y);
 }

@@ -75,7 +75,7 @@ bool mica__lower_window(mica__lowering *l, const mica__onnx_node *node, mica_val
   return true;
 }
 
-static mica_conv_config conv_config(const mica__onnx_node *node, const mica__window *w) {
+mica_conv_config mica__lower_conv_config(const mica__onnx_node *node, const mica__window *w) {
   mica_conv_config config = {.groups = mica__onnx_int(node, "group", 1)};
   for (int32_t i = 0; i < w->rank; i++) {
     config.stride[i] = w->stride[i];
@@ -94,7 +94,7 @@ MICA__LOWER(conv) {
   mica__window w;
   mica_value x = x_of(l, node), filter = mica__lower_operand(l, node, 1);
   if (!x.graph || !filter.graph || !mica__lower_window(l, node, x, filter, &w)) return MICA_OK;
-  mica_conv_config config = conv_config(node, &w);
+  mica_conv_config config = mica__lower_conv_config(node, &w);
   return give(l, node, mica_conv(x, filter, bias_of(l, node), &config));
 }
 
@@ -126,7 +126,7 @@ MICA__LOWER(conv_transpose) {
   mica__window w;
   mica_value x = x_of(l, node), filter = mica__lower_operand(l, node, 1);
   if (!x.graph || !filter.graph || !mica__lower_window(l, node, x, filter, &w)) return MICA_OK;
-  mica_conv_config config = conv_config(node, &w);
+  mica_conv_config config = mica__lower_conv_config(node, &w);
   if (!transposed_pads(l, node, &w, &config)) return MICA_OK;
   return give(l, node, mica_conv_transpose(x, filter, bias_of(l, node), &config));
 }

@@ -20,4 +20,7 @@ typedef struct mica__window {
 bool mica__lower_window(mica__lowering *l, const mica__onnx_node *node, mica_value x, mica_value w,
                         mica__window *window);
 
+/* The configuration of a convolution with that window, and of the attribute group. */
+mica_conv_config mica__lower_conv_config(const mica__onnx_node *node, const mica__window *window);
+
 #endif

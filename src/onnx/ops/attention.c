@@ -1,0 +1,177 @@
+/* Scaled products of queries and keys, softmax, and the values that they weigh (Vaswani et al. 2017), as ONNX 23 and 24
+ * have them: heads in an axis or behind the rows, shared by groups, caches, masks, a soft cap. */
+#include "onnx/ops/family.h"
+
+#include <math.h>
+
+typedef struct attention {
+  mica_value q, k, v;        /* (batch, heads, rows, width) */
+  mica_value past_k, past_v; /* null: none */
+  int64_t past;              /* rows of the cache */
+  int64_t heads, key_heads;
+  bool flat; /* q, k and v came as (batch, rows, heads width) */
+} attention;
+
+static mica_value optional(mica__lowering *l, const mica__onnx_node *node, int32_t k) {
+  return mica__lower_has(l, node, k) ? mica__lower_operand(l, node, k) : (mica_value){0};
+}
+
+/* (batch, rows, heads width) as (batch, heads, rows, width). */
+static mica_value split_heads(mica__lowering *l, const mica__onnx_node *node, mica_value x, int64_t heads) {
+  mica_shape s = mica_value_shape(x);
+  if (!x.graph || s.rank == 4) return x;
+  if (s.rank != 3 || heads < 1 || s.dim[2] % heads) {
+    mica__lower_fail(l, node, MICA_E_SHAPE, "%lld heads do not divide what is attended to", (long long)heads);
+    return (mica_value){0};
+  }
+  mica_value apart = mica_reshape(x, MICA_SHAPE(s.dim[0], s.dim[1], heads, s.dim[2] / heads));
+  return mica_transpose(apart, MICA_AXES(0, 2, 1, 3));
+}
+
+static bool take_operands(mica__lowering *l, const mica__onnx_node *node, attention *a) {
+  mica_value q = x_of(l, node), k = mica__lower_operand(l, node, 1), v = mica__lower_operand(l, node, 2);
+  if (!q.graph || !k.graph || !v.graph) return false;
+  a->flat = mica_value_shape(q).rank == 3;
+  a->heads = a->flat ? mica__onnx_int(node, "q_num_heads", 0) : mica_value_shape(q).dim[1];
+  a->key_heads = a->flat ? mica__onnx_int(node, "kv_num_heads", 0) : mica_value_shape(k).dim[1];
+  a->q = split_heads(l, node, q, a->heads);
+  a->k = split_heads(l, node, k, a->key_heads);
+  a->v = split_heads(l, node, v, a->key_heads);
+  a->past_k = optional(l, node, 4);
+  a->past_v = optional(l, node, 5);
+  a->past = a->past_k.graph ? mica_value_shape(a->past_k).dim[2] : 0;
+  if (a->past_k.graph) a->k = mica_concat((mica_value[]){a->past_k, a->k}, 2, 2);
+  if (a->past_v.graph) a->v = mica_concat((mica_value[]){a->past_v, a->v}, 2, 2);
+  if (!a->q.graph || !a->k.graph || !a->v.graph) return false;
+  if (a->key_heads >= 1 && a->heads % a->key_heads == 0 && mica_value_shape(a->k).rank == 4) return true;
+  mica__lower_fail(l, node, MICA_E_SHAPE, "%lld heads of queries for %lld of keys", (long long)a->heads,
+                   (long long)a->key_heads);
+  return false;
+}
+
+/* Every head of keys or values for as many heads of queries as share it. */
+static mica_value shared(mica_value x, int64_t heads) {
+  mica_shape s = mica_value_shape(x);
+  if (s.dim[1] == heads) return x;
+  mica_value apart = mica_reshape(x, MICA_SHAPE(s.dim[0], s.dim[1], 1, s.dim[2], s.dim[3]));
+  mica_value wide = mica_expand(apart, MICA_SHAPE(s.dim[0], s.dim[1], heads / s.dim[1], s.dim[2], s.dim[3]));
+  return mica_reshape(wide, MICA_SHAPE(s.dim[0], heads, s.dim[2], s.dim[3]));
+}
+
+/* 0 where a row of keys is seen and minus infinity where it is not. */
+static mica_value as_bias(mica_value seen, mica_value like) {
+  return mica_where(seen, mica__lower_number(like, 0), mica__lower_number(like, -(double)INFINITY));
+}
+
+/* The given mask as a bias, padded where it is shorter than the keys. */
+static mica_value mask_bias(mica_value mask, mica_value scores, int64_t rows) {
+  int64_t before[MICA_MAX_RANK] = {0}, after[MICA_MAX_RANK] = {0};
+  if (mica_value_dtype(mask) == MICA_BOOL) mask = as_bias(mask, scores);
+  int32_t last = mica_value_shape(mask).rank - 1;
+  after[last] = rows - mica_value_shape(mask).dim[last];
+  if (after[last] > 0 && mica_value_shape(mask).dim[last] != 1)
+    mask = mica_pad(mask, before, after, MICA_PAD_MODE_CONSTANT, -(double)INFINITY);
+  return mica_cast(mask, mica_value_dtype(scores));
+}
+
+static mica_value add_bias(mica_value sum, mica_value bias) { return sum.graph ? mica_add(sum, bias) : bias; }
+
+/* All that is added to the scores; null for nothing. */
+static mica_value biases(mica__lowering *l, const mica__onnx_node *node, const attention *a, mica_value scores) {
+  int64_t rows = mica_value_shape(a->q).dim[2], keys = mica_value_shape(a->k).dim[2];
+  mica_graph *graph = mica__lower_graph(l);
+  mica_value sum = {0}, key = mica_range(graph, MICA_I64, keys), lengths = optional(l, node, 6);
+  if (mica__onnx_int(node, "is_causal", 0)) {
+    mica_value row = mica_reshape(mica_range(graph, MICA_I64, rows), MICA_SHAPE(rows, 1));
+    sum = as_bias(mica_less_equal(key, mica_add(row, mica__lower_number(row, (double)a->past))), scores);
+  }
+  if (mica__lower_has(l, node, 3)) sum = add_bias(sum, mask_bias(mica__lower_operand(l, node, 3), scores, keys));
+  if (lengths.graph) {
+    mica_value own = mica_reshape(lengths, MICA_SHAPE(mica_value_shape(lengths).dim[0], 1, 1, 1));
+    sum = add_bias(sum, as_bias(mica_less(key, own), scores));
+  }
+  return sum;
+}
+
+/* What the fourth result shows: the scores, capped, with what is added, or their softmax. */
+enum { SHOW_SCORES, SHOW_CAPPED, SHOW_BIASED, SHOW_SOFTMAX };
+
+static mica_value weights_of(mica__lowering *l, const mica__onnx_node *node, const attention *a, mica_value *shown) {
+  double scale = mica__onnx_real(node, "scale", 0), cap = mica__onnx_real(node, "softcap", 0);
+  int64_t show = mica__onnx_int(node, "qk_matmul_output_mode", 0);
+  if (scale == 0) scale = 1 / sqrt((double)mica_value_shape(a->q).dim[3]);
+  mica_value q = mica_affine(a->q, sqrt(scale), 0), k = mica_affine(shared(a->k, a->heads), sqrt(scale), 0);
+  mica_value scores = mica_matmul(q, mica_transpose(k, MICA_AXES(0, 1, 3, 2)));
+  if (!scores.graph) return scores;
+  if (show == SHOW_SCORES) *shown = scores;
+  if (cap != 0) scores = mica_affine(mica_tanh(mica_affine(scores, 1 / cap, 0)), cap, 0);
+  if (show == SHOW_CAPPED) *shown = scores;
+  mica_value bias = biases(l, node, a, scores);
+  if (bias.graph) scores = mica_add(scores, bias);
+  if (show == SHOW_BIASED) *shown = scores;
+  mica_value weights = mica_softmax(scores, -1);
+  if (show == SHOW_SOFTMAX) *shown = weights;
+  return weights;
+}
+
+MICA__LOWER(attention) {
+  attention a = {0};
+  mica_value shown = {0};
+  if (!take_operands(l, node, &a)) return MICA_OK;
+  mica_value weights = weights_of(l, node, &a, &shown), y = mica_matmul(weights, shared(a.v, a.heads));
+  mica_shape s = mica_value_shape(y);
+  if (a.flat && y.graph)
+    y = mica_reshape(mica_transpose(y, MICA_AXES(0, 2, 1, 3)), MICA_SHAPE(s.dim[0], s.dim[2], s.dim[1] * s.dim[3]));
+  mica__lower_result(l, node, 0, y);
+  mica__lower_result(l, node, 1, a.k);
+  mica__lower_result(l, node, 2, a.v);
+  if (mica__lower_wants(node, 3)) mica__lower_result(l, node, 3, shown);
+  return MICA_OK;
+}
+
+/* --- positions --- */
+
+/* The first `width` numbers of each head rotated by the angles whose cosines and sines are given, (batch, 1, rows,
+ * width / 2): pairs are neighbours, or one of each half. */
+static mica_value rotated(mica_value x, mica_value cosine, mica_value sine, bool neighbours) {
+  mica_shape s = mica_value_shape(x);
+  int64_t half = s.dim[3] / 2;
+  mica_value a = neighbours ? mica_slice(x, 3, 0, s.dim[3], 2) : mica_slice(x, 3, 0, half, 1);
+  mica_value b = neighbours ? mica_slice(x, 3, 1, s.dim[3], 2) : mica_slice(x, 3, half, s.dim[3], 1);
+  mica_value real = mica_sub(mica_mul(cosine, a), mica_mul(sine, b));
+  mica_value imaginary = mica_add(mica_mul(sine, a), mica_mul(cosine, b));
+  if (!neighbours) return mica_concat((mica_value[]){real, imaginary}, 2, 3);
+  mica_value pair[] = {mica_unsqueeze(real, MICA_AXES(4)), mica_unsqueeze(imaginary, MICA_AXES(4))};
+  return mica_reshape(mica_concat(pair, 2, 4), s);
+}
+
+/* Rotary position embedding (Su et al. 2021). */
+MICA__LOWER(rotary_embedding) {
+  mica_value x = x_of(l, node), cosine = mica__lower_operand(l, node, 1), sine = mica__lower_operand(l, node, 2);
+  int64_t heads = mica__onnx_int(node, "num_heads", 0), width = mica__onnx_int(node, "rotary_embedding_dim", 0);
+  if (!x.graph || !cosine.graph || !sine.graph) return MICA_OK;
+  mica_shape whole = mica_value_shape(x);
+  mica_value apart = split_heads(l, node, x, heads);
+  if (!apart.graph) return MICA_OK;
+  mica_shape s = mica_value_shape(apart);
+  if (width == 0) width = s.dim[3];
+  if (width < 2 || width % 2 || width > s.dim[3])
+    return mica__lower_fail(l, node, MICA_E_SHAPE, "%lld of %lld numbers are to be rotated", (long long)width,
+                            (long long)s.dim[3]);
+  if (mica__lower_has(l, node, 3)) {
+    mica_value positions = mica__lower_operand(l, node, 3);
+    cosine = mica_gather(cosine, positions, 0);
+    sine = mica_gather(sine, positions, 0);
+  }
+  if (!cosine.graph || !sine.graph) return MICA_OK;
+  mica_shape angles = mica_value_shape(cosine);
+  if (angles.rank != 3 || angles.dim[2] < width / 2)
+    return mica__lower_fail(l, node, MICA_E_SHAPE, "cosines and sines are not for (batch, rows, %lld)",
+                            (long long)(width / 2));
+  cosine = mica_unsqueeze(mica_slice(cosine, 2, 0, width / 2, 1), MICA_AXES(1));
+  sine = mica_unsqueeze(mica_slice(sine, 2, 0, width / 2, 1), MICA_AXES(1));
+  mica_value y = rotated(mica_slice(apart, 3, 0, width, 1), cosine, sine, mica__onnx_int(node, "interleaved", 0));
+  if (width < s.dim[3]) y = mica_concat((mica_value[]){y, mica_slice(apart, 3, width, s.dim[3], 1)}, 2, 3);
+  if (whole.rank == 3) y = mica_reshape(mica_transpose(y, MICA_AXES(0, 2, 1, 3)), whole);
+  return give(l, node, y);
+}

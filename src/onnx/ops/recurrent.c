@@ -1,0 +1,126 @@
+/* RNN, LSTM and GRU as mica_rnn: gates are put in its order, axes where it has them. */
+#include "onnx/ops/family.h"
+
+#include <mica/rnn.h>
+#include <string.h>
+#include <strings.h>
+
+#define MOST_GATES 4
+#define MOST_FUNCTIONS 3
+
+/* gates[k]: which of ONNX's gates is Mica's k-th; peepholes likewise, of which LSTM has i o f. */
+typedef struct form {
+  const char *op;
+  mica_rnn_kind kind;
+  int32_t gate_count, functions;
+  int32_t gates[MOST_GATES];
+} form;
+static const form forms[] = {{"RNN", MICA_RNN_KIND_TANH, 1, 1, {0}},
+                             {"LSTM", MICA_RNN_KIND_LSTM, 4, 3, {0, 2, 3, 1}},
+                             {"GRU", MICA_RNN_KIND_GRU, 3, 2, {1, 0, 2}}};
+static const int32_t peephole_order[] = {0, 2, 1};
+
+/* Equal parts of axis 1, `blocks` times `count` of them, each block in another order. */
+static mica_value reorder(mica_value x, int32_t blocks, int32_t count, const int32_t *order) {
+  mica_value parts[2 * MOST_GATES];
+  if (!x.graph || count == 1) return x;
+  int64_t size = mica_value_shape(x).dim[1] / (blocks * count);
+  for (int32_t b = 0; b < blocks; b++)
+    for (int32_t k = 0; k < count; k++) {
+      int64_t from = (b * count + order[k]) * size;
+      parts[b * count + k] = mica_slice(x, 1, from, from + size, 1);
+    }
+  return mica_concat(parts, (size_t)(blocks * count), 1);
+}
+
+static const struct {
+  const char *name;
+  mica_rnn_function function;
+  bool alpha, beta;
+} functions[] = {{"Relu", MICA_RNN_FUNCTION_RELU, false, false},
+                 {"Tanh", MICA_RNN_FUNCTION_TANH, false, false},
+                 {"Sigmoid", MICA_RNN_FUNCTION_SIGMOID, false, false},
+                 {"Affine", MICA_RNN_FUNCTION_AFFINE, true, true},
+                 {"LeakyRelu", MICA_RNN_FUNCTION_LEAKY_RELU, true, false},
+                 {"ThresholdedRelu", MICA_RNN_FUNCTION_THRESHOLDED_RELU, true, false},
+                 {"ScaledTanh", MICA_RNN_FUNCTION_SCALED_TANH, true, true},
+                 {"HardSigmoid", MICA_RNN_FUNCTION_HARD_SIGMOID, true, true},
+                 {"Elu", MICA_RNN_FUNCTION_ELU, true, false},
+                 {"Softsign", MICA_RNN_FUNCTION_SOFTSIGN, false, false},
+                 {"Softplus", MICA_RNN_FUNCTION_SOFTPLUS, false, false}};
+#define FUNCTIONS (sizeof functions / sizeof *functions)
+
+/* The next number of a list; 0, which stands for the function's default, behind its end. */
+static double next(const Onnx__AttributeProto *list, size_t *at) {
+  if (!list || *at >= list->n_floats) return 0;
+  double value = (double)list->floats[(*at)++];
+  return value == 0 ? MICA_ZERO : value;
+}
+
+/* Functions of each direction in turn; numbers belong to those that take any, in the same order. */
+static bool take_activations(mica__lowering *l, const mica__onnx_node *node, const form *f, mica_rnn_config *config) {
+  const Onnx__AttributeProto *names = mica__onnx_attr(node, "activations");
+  const Onnx__AttributeProto *alphas = mica__onnx_attr(node, "activation_alpha");
+  const Onnx__AttributeProto *betas = mica__onnx_attr(node, "activation_beta");
+  size_t alpha = 0, beta = 0, directions = config->direction == MICA_RNN_DIRECTION_BOTH ? 2 : 1;
+  for (size_t i = 0; names && i < names->n_strings && i < directions * (size_t)f->functions; i++) {
+    size_t at = 0;
+    const ProtobufCBinaryData *name = &names->strings[i];
+    while (at < FUNCTIONS && (name->len != strlen(functions[at].name) ||
+                              strncasecmp((const char *)name->data, functions[at].name, name->len) != 0))
+      at++;
+    if (at == FUNCTIONS) {
+      mica__lower_fail(l, node, MICA_E_UNSUPPORTED, "the activation '%.*s'", (int)(name->len < 40 ? name->len : 40),
+                       name->len ? (const char *)name->data : "");
+      return false;
+    }
+    mica_rnn_activation *a = &config->activations[i / (size_t)f->functions][i % (size_t)f->functions];
+    a->function = functions[at].function;
+    if (functions[at].alpha) a->alpha = next(alphas, &alpha);
+    if (functions[at].beta) a->beta = next(betas, &beta);
+  }
+  return true;
+}
+
+/* A state (D, B, H), which stands as (B, D, H) where batches come first. */
+static mica_value state(mica_value x, bool batch_first) {
+  return x.graph && batch_first ? mica_transpose(x, MICA_AXES(1, 0, 2)) : x;
+}
+
+static mica_value optional(mica__lowering *l, const mica__onnx_node *node, int32_t k) {
+  return mica__lower_has(l, node, k) ? mica__lower_operand(l, node, k) : (mica_value){0};
+}
+
+MICA__LOWER(recurrent) {
+  const form *f = forms;
+  while (strcmp(f->op, node->op)) f++;
+  static const mica_rnn_direction directions[] = {MICA_RNN_DIRECTION_FORWARD, MICA_RNN_DIRECTION_REVERSE,
+                                                  MICA_RNN_DIRECTION_BOTH};
+  bool first = mica__onnx_int(node, "layout", 0);
+  mica_rnn_config config = {
+      .kind = f->kind,
+      .direction = directions[mica__lower_choice(l, node, "direction", "forward reverse bidirectional", 0)],
+      .batch_first = first,
+      .clip = mica__onnx_real(node, "clip", 0),
+      .reset_before = !mica__onnx_int(node, "linear_before_reset", 0),
+      .input_forget = mica__onnx_int(node, "input_forget", 0)};
+  if (f->kind != MICA_RNN_KIND_GRU) config.reset_before = false;
+  if (f->kind != MICA_RNN_KIND_LSTM) config.input_forget = false;
+  mica_value x = x_of(l, node), w = mica__lower_operand(l, node, 1), r = mica__lower_operand(l, node, 2);
+  mica_value b = optional(l, node, 3);
+  config.lengths = optional(l, node, 4);
+  config.h0 = state(optional(l, node, 5), first);
+  if (f->kind == MICA_RNN_KIND_LSTM) {
+    config.c0 = state(optional(l, node, 6), first);
+    config.peepholes = reorder(optional(l, node, 7), 1, 3, peephole_order);
+  }
+  if (!x.graph || !w.graph || !r.graph || !take_activations(l, node, f, &config)) return MICA_OK;
+  if (mica_value_shape(w).rank != 3 || mica_value_shape(r).rank != 3 || (b.graph && mica_value_shape(b).rank != 2))
+    return mica__lower_fail(l, node, MICA_E_SHAPE, "weights of another rank than 3, or biases of another than 2");
+  mica_rnn_results y = mica_rnn(x, reorder(w, 1, f->gate_count, f->gates), reorder(r, 1, f->gate_count, f->gates),
+                                reorder(b, 2, f->gate_count, f->gates), &config);
+  mica__lower_result(l, node, 0, first ? y.y : mica_transpose(y.y, MICA_AXES(0, 2, 1, 3)));
+  mica__lower_result(l, node, 1, state(y.h, first));
+  if (f->kind == MICA_RNN_KIND_LSTM) mica__lower_result(l, node, 2, state(y.c, first));
+  return MICA_OK;
+}
