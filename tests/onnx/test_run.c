@@ -1,0 +1,217 @@
+/* labels: device
+ *
+ * Runs of small models: shapes from operands, inputs that are bound, functions, several shapes, wrong feeds. */
+#include "support/check_main.h"
+#include "support/engine.h"
+#include "support/wire.h"
+
+#include <mica/onnx.h>
+#include <string.h>
+
+#define ck_refused(call, status, sentence)                                                                             \
+  do {                                                                                                                 \
+    ck_assert_int_eq(call, status);                                                                                    \
+    ck_assert_msg(strstr(mica_error_message(), sentence) != NULL, "%s", mica_error_message());                         \
+  } while (0)
+
+static const int64_t rows[] = {WIRE_OPEN, 4, -1}, two[] = {2, -1}, one[] = {1, -1};
+
+typedef struct program {
+  mica_onnx *model;
+  mica_onnx_runner *runner;
+} program;
+
+static mica__text graph_of(const char *const *nodes) {
+  mica__text graph = {0}, x = wire_port("x", 1, rows), y = wire_port("y", 1, rows);
+  wire_inside(&graph, WIRE_GRAPH_INPUT, &x);
+  wire_inside(&graph, WIRE_GRAPH_OUTPUT, &y);
+  for (; *nodes; nodes++) {
+    mica__text node = wire_node(*nodes);
+    wire_inside(&graph, WIRE_GRAPH_NODE, &node);
+  }
+  return graph;
+}
+
+static program start(mica__text *file, const mica_onnx_runner_config *config) {
+  program p = {0};
+  ck_ok(mica_onnx_open_memory("model", file->data, file->length, &p.model));
+  mica__text_free(file);
+  ck_ok(mica_onnx_runner_create(test_engine(), p.model, config, &p.runner));
+  return p;
+}
+
+static void end(program *p) {
+  mica_onnx_runner_destroy(p->runner);
+  mica_onnx_close(p->model);
+}
+
+static const float numbers[16] = {1, -2, 3, -4, 5, -6, 7, -8, 9, -10, 11, -12, 13, -14, 15, -16};
+
+static mica_onnx_feed feed_x(int64_t count) {
+  return (mica_onnx_feed){.name = "x", .dtype = MICA_F32, .shape = MICA_SHAPE(count, 4), .data = numbers};
+}
+
+static void expect(const program *p, mica_shape shape, const float *want) {
+  float got[16];
+  const mica_tensor *y = mica_onnx_output(p->runner, 0);
+  ck_assert_ptr_nonnull(y);
+  ck_assert(mica_shape_equal(mica_tensor_shape(y), shape));
+  ck_ok(mica_tensor_download(test_queue(), y, got, mica_tensor_bytes(y)));
+  ck_assert_mem_eq(got, want, mica_tensor_bytes(y));
+}
+
+/* Half as many rows, of twice the length: (rows / 2, 8), which integers round towards zero. */
+START_TEST(shapes_are_computed_on_the_host) {
+  mica__text graph = graph_of((const char *[]){"Shape x > s", "Div s k > h", "Mul h m > d", "Reshape x d > y", NULL});
+  mica__text k = wire_tensor("k", 7, two, (const int64_t[]){2, 3}, 16);
+  mica__text m = wire_tensor("m", 7, two, (const int64_t[]){1, 8}, 16);
+  wire_inside(&graph, WIRE_GRAPH_INITIALIZER, &k);
+  wire_inside(&graph, WIRE_GRAPH_INITIALIZER, &m);
+  mica__text file = wire_model(&graph);
+  program p = start(&file, NULL);
+  mica_onnx_feed x = feed_x(2);
+  ck_ok(mica_onnx_run(p.runner, test_queue(), &x, 1));
+  expect(&p, MICA_SHAPE(1, 8), numbers);
+  x = feed_x(4);
+  ck_ok(mica_onnx_run(p.runner, test_queue(), &x, 1));
+  expect(&p, MICA_SHAPE(2, 8), numbers);
+  ck_assert_uint_eq(mica_onnx_lowering_count(p.runner), 2);
+  ck_assert(!mica_onnx_is_bound(p.runner, "x"));
+  end(&p);
+}
+END_TEST
+
+/* The axes of a reduction are an input: its elements belong to what is compiled. */
+START_TEST(inputs_that_shapes_need_are_bound) {
+  mica__text graph = graph_of((const char *[]){"ReduceSum x axes > y", NULL}), axes = wire_port("axes", 7, one);
+  wire_inside(&graph, WIRE_GRAPH_INPUT, &axes);
+  mica__text file = wire_model(&graph);
+  program p = start(&file, NULL);
+  int64_t axis = 1;
+  mica_onnx_feed feeds[] = {feed_x(2), {.name = "axes", .dtype = MICA_I64, .shape = MICA_SHAPE(1), .data = &axis}};
+  for (int again = 0; again < 2; again++) {
+    axis = 1;
+    ck_ok(mica_onnx_run(p.runner, test_queue(), feeds, 2));
+    expect(&p, MICA_SHAPE(2, 1), (const float[]){-2, -2});
+    axis = 0;
+    ck_ok(mica_onnx_run(p.runner, test_queue(), feeds, 2));
+    expect(&p, MICA_SHAPE(1, 4), (const float[]){6, -8, 10, -12});
+  }
+  ck_assert(mica_onnx_is_bound(p.runner, "axes") && !mica_onnx_is_bound(p.runner, "x"));
+  ck_assert_uint_eq(mica_onnx_lowering_count(p.runner), 2);
+  axis = 5;
+  ck_refused(mica_onnx_run(p.runner, test_queue(), feeds, 2), MICA_E_SHAPE, "node 'y' (ReduceSum): axis 5");
+  mica_tensor *tensor = NULL;
+  axis = 0;
+  ck_ok(mica_tensor_create_from(test_engine(), MICA_I64, MICA_SHAPE(1), &axis, &tensor));
+  feeds[1] = (mica_onnx_feed){.name = "axes", .tensor = tensor};
+  ck_ok(mica_onnx_run(p.runner, test_queue(), feeds, 2));
+  expect(&p, MICA_SHAPE(1, 4), (const float[]){6, -8, 10, -12});
+  mica_tensor_destroy(tensor);
+  end(&p);
+}
+END_TEST
+
+/* What was used longest ago goes, and comes back. */
+START_TEST(lowerings_are_limited) {
+  mica__text graph = graph_of((const char *[]){"Relu x > y", NULL}), file = wire_model(&graph);
+  program p = start(&file, &(mica_onnx_runner_config){.most_lowerings = 2});
+  for (int64_t i = 0; i < 8; i++) {
+    mica_onnx_feed x = feed_x(1 + i % 4);
+    ck_ok(mica_onnx_run(p.runner, test_queue(), &x, 1));
+    expect(&p, MICA_SHAPE(1 + i % 4, 4), (const float[]){1, 0, 3, 0, 5, 0, 7, 0, 9, 0, 11, 0, 13, 0, 15, 0});
+    ck_assert_uint_le(mica_onnx_lowering_count(p.runner), 2);
+  }
+  end(&p);
+}
+END_TEST
+
+/* A function that calls another, and an initial value larger than what is a constant. */
+START_TEST(functions_are_inlined) {
+  float w[64];
+  for (int i = 0; i < 64; i++) w[i] = (float)(i % 4);
+  mica__text graph = graph_of((const char *[]){"Outer x w > y", NULL});
+  mica__text weight = wire_tensor("w", 1, (int64_t[]){16, 4, -1}, w, sizeof w);
+  wire_inside(&graph, WIRE_GRAPH_INITIALIZER, &weight);
+  mica__text file = wire_model(&graph);
+  static const struct {
+    const char *name, *in[2], *nodes[3];
+  } functions[] = {{"Outer", {"a", "b"}, {"Transpose b > t", "Inner a t > c"}},
+                   {"Inner", {"a", "t"}, {"MatMul a t > p", "Neg p > c"}}};
+  for (int f = 0; f < 2; f++) {
+    mica__text function = {0}, set = {0};
+    wire_text(&function, 1, functions[f].name);
+    for (int k = 0; k < 2; k++) wire_text(&function, 4, functions[f].in[k]);
+    wire_text(&function, 5, "c");
+    for (int k = 0; k < 2; k++) {
+      mica__text node = wire_node(functions[f].nodes[k]);
+      wire_inside(&function, 7, &node);
+    }
+    wire_int(&set, 2, 17);
+    wire_inside(&function, 9, &set);
+    wire_inside(&file, WIRE_MODEL_FUNCTION, &function);
+  }
+  program p = start(&file, NULL);
+  mica_onnx_feed x = feed_x(1);
+  ck_ok(mica_onnx_run(p.runner, test_queue(), &x, 1));
+  float want[16];
+  for (int i = 0; i < 16; i++) want[i] = -(-2 + 2 * 3 - 3 * 4);
+  expect(&p, MICA_SHAPE(1, 16), want);
+  end(&p);
+}
+END_TEST
+
+START_TEST(wrong_feeds_are_refused) {
+  mica__text graph = graph_of((const char *[]){"Relu x > y", NULL}), file = wire_model(&graph);
+  program p = start(&file, NULL);
+  mica_onnx_feed x = feed_x(2), twice[] = {x, x}, other = x, half = x, flat = x, nothing = x;
+  other.name = "z";
+  half.dtype = MICA_F16;
+  flat.shape = MICA_SHAPE(8);
+  nothing.data = NULL;
+  ck_refused(mica_onnx_run(p.runner, test_queue(), NULL, 0), MICA_E_INVALID, "input 'x' is not fed");
+  ck_refused(mica_onnx_run(p.runner, test_queue(), twice, 2), MICA_E_INVALID, "fed twice");
+  ck_refused(mica_onnx_run(p.runner, test_queue(), &other, 1), MICA_E_NOT_FOUND, "no input 'z'");
+  ck_refused(mica_onnx_run(p.runner, test_queue(), &half, 1), MICA_E_DTYPE, "is f32, and was fed f16");
+  ck_refused(mica_onnx_run(p.runner, test_queue(), &flat, 1), MICA_E_SHAPE, "was fed (8)");
+  ck_refused(mica_onnx_run(p.runner, test_queue(), &nothing, 1), MICA_E_INVALID, "neither a tensor nor elements");
+  ck_assert_ptr_null(mica_onnx_output(p.runner, 0));
+  ck_ok(mica_onnx_run(p.runner, test_queue(), &x, 1));
+  ck_assert_ptr_null(mica_onnx_output(p.runner, 1));
+  end(&p);
+}
+END_TEST
+
+START_TEST(what_is_missing_is_named) {
+  mica__text graph = graph_of((const char *[]){"Strange x > h", "Odd h > y", NULL}), file = wire_model(&graph);
+  program p = {0};
+  ck_ok(mica_onnx_open_memory("model", file.data, file.length, &p.model));
+  mica__text_free(&file);
+  ck_refused(mica_onnx_runner_create(test_engine(), p.model, NULL, &p.runner), MICA_E_UNSUPPORTED,
+             "Strange (version 17), Odd (version 17)");
+  mica_onnx_close(p.model);
+  graph = graph_of((const char *[]){"Relu nowhere > y", NULL});
+  file = wire_model(&graph);
+  p = start(&file, NULL);
+  mica_onnx_feed x = feed_x(1);
+  ck_refused(mica_onnx_run(p.runner, test_queue(), &x, 1), MICA_E_FORMAT, "nothing makes the value 'nowhere'");
+  end(&p);
+}
+END_TEST
+
+Suite *test_suite(void) {
+#if !MICA_WITH_ONNX
+  return test_skip("this build has no protobuf-c");
+#endif
+  if (!test_engine()) return test_skip("no device");
+  Suite *suite = suite_create("onnx run");
+  TCase *tests = tcase_create("onnx run");
+  tcase_add_test(tests, shapes_are_computed_on_the_host);
+  tcase_add_test(tests, inputs_that_shapes_need_are_bound);
+  tcase_add_test(tests, lowerings_are_limited);
+  tcase_add_test(tests, functions_are_inlined);
+  tcase_add_test(tests, wrong_feeds_are_refused);
+  tcase_add_test(tests, what_is_missing_is_named);
+  suite_add_tcase(suite, tests);
+  return suite;
+}
