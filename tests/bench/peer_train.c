@@ -12,15 +12,20 @@ const char *peer_train_python(void) {
   return asked && *asked ? asked : BENCH_PYTHON;
 }
 
-static void become(int input, int output, const char *model, int batch, int side) {
-  char b[16], s[16], threads[16];
-  snprintf(b, sizeof b, "%d", batch);
-  snprintf(s, sizeof s, "%d", side);
+enum { MOST_ARGUMENTS = 8 };
+
+static void become(int input, int output, const char *script, const char *const *arguments) {
+  char path[512], threads[16];
+  const char *python = peer_train_python();
+  const char *words[MOST_ARGUMENTS + 4] = {python, path};
+  int count = 2;
+  snprintf(path, sizeof path, "%s/%s", BENCH_PEERS, script);
   snprintf(threads, sizeof threads, "%ld", sysconf(_SC_NPROCESSORS_ONLN));
+  for (int i = 0; arguments[i] && i < MOST_ARGUMENTS; i++) words[count++] = arguments[i];
+  words[count] = threads;
   if (dup2(input, 0) < 0 || dup2(output, 1) < 0) _exit(127);
   for (int fd = 3; fd < 256; fd++) close(fd);
-  const char *python = peer_train_python();
-  execlp(python, python, BENCH_PEERS "/torch_train.py", model, b, s, threads, (char *)NULL);
+  execvp(python, (char *const *)words);
   _exit(127);
 }
 
@@ -38,12 +43,12 @@ static bool greet(peer_train *peer) {
   return false;
 }
 
-bool peer_train_start(peer_train *peer, const char *model, int batch, int side) {
+bool peer_train_start_script(peer_train *peer, const char *script, const char *const *arguments) {
   int to[2], from[2];
   *peer = (peer_train){0};
   if (pipe(to) != 0 || pipe(from) != 0) return false;
   peer->process = fork();
-  if (peer->process == 0) become(to[0], from[1], model, batch, side);
+  if (peer->process == 0) become(to[0], from[1], script, arguments);
   close(to[0]);
   close(from[1]);
   peer->to = fdopen(to[1], "w");
@@ -51,6 +56,13 @@ bool peer_train_start(peer_train *peer, const char *model, int batch, int side) 
   if (peer->process > 0 && peer->to && peer->from && greet(peer)) return true;
   if (peer->to && peer->from) peer_train_end(peer);
   return false;
+}
+
+bool peer_train_start(peer_train *peer, const char *model, int batch, int side) {
+  char b[16], s[16];
+  snprintf(b, sizeof b, "%d", batch);
+  snprintf(s, sizeof s, "%d", side);
+  return peer_train_start_script(peer, "torch_train.py", (const char *const[]){model, b, s, NULL});
 }
 
 static double ask(peer_train *peer, const char *question) {

@@ -17,6 +17,9 @@ const char *peer_train_python(void);
 
 /* false where there is no Python with PyTorch; it has said why on stderr. */
 bool peer_train_start(peer_train *peer, const char *model, int batch, int side);
+/* Starts another script of bench/peers, which speaks as torch_train.py does; arguments, 8 at most, end in NULL,
+ * and the number of threads follows them. */
+bool peer_train_start_script(peer_train *peer, const char *script, const char *const *arguments);
 /* Seconds for so many steps; negative when the peer is gone. */
 double peer_train_steps(peer_train *peer, int steps);
 /* Ends the process; the peak of its resident memory in bytes. */
