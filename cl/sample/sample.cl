@@ -1,0 +1,261 @@
+/* sample/sample.cl: x (N, C, D, H, W) read between its elements at grid (M, P, DIMS), whose last axis is x, y, z.
+ *
+ *   sample             y[m, c, p] = sum over the taps k of weight[k] x[n, c, k], n = images[m], m where there are none
+ *   sample_grad_x      dx[n, c, k] = the sum of weight[k] dy[m, c, p] over m and p in rising order
+ *   sample_grad_grid   dgrid[m, p, a] = sum over c and k of dy[m, c, p] x[n, c, k] times the slope of weight[k] along a
+ *
+ * The taps of an axis of `size` elements are found from the coordinate g: the position u is g where PIXELS is 1,
+ * else (g + 1) / 2 (size - 1) with ALIGN, ((g + 1) size - 1) / 2 without. MODE 0 takes the two neighbours of u, 1
+ * the nearest element (ties to even), 2 four by cubic convolution with a = -0.75 (Keys 1981). Outside PAD 0 reads 0;
+ * 1 the border; 2 reflects at the borders' centres (ALIGN) or edges. An image that is none reads as 0.
+ *
+ *   X_T     type of x as sample and sample_grad_grid read it
+ *   Y_T     type of everything else, f32 or f64
+ *   I_T     type of images, i32 or i64
+ *   IMAGES  1: there are images
+ *   DIMS    2 or 3 axes; of 2 d is 1
+ *   MODE, PAD, ALIGN, PIXELS   as above; no MODE 2 of three axes
+ *   GROUP   work-items of a group
+ *
+ * One dimension of M P work-items (sample, sample_grad_grid), N C (sample_grad_x). */
+#include "index/index.clh"
+
+#ifndef X_T
+#define X_T f32
+#endif
+#ifndef Y_T
+#define Y_T f32
+#endif
+#ifndef I_T
+#define I_T i64
+#endif
+#ifndef IMAGES
+#define IMAGES 0
+#endif
+#ifndef DIMS
+#define DIMS 2
+#endif
+#ifndef MODE
+#define MODE 0
+#endif
+#ifndef PAD
+#define PAD 0
+#endif
+#ifndef ALIGN
+#define ALIGN 0
+#endif
+#ifndef PIXELS
+#define PIXELS 0
+#endif
+#ifndef GROUP
+#define GROUP 64
+#endif
+
+typedef COMPUTE(Y_T) real;
+
+#if MODE == 0
+#define TAPS 2
+#elif MODE == 1
+#define TAPS 1
+#else
+#define TAPS 4
+#endif
+#define PLANE_TAPS (TAPS * TAPS)
+#define ALL_TAPS (DIMS == 3 ? TAPS * PLANE_TAPS : PLANE_TAPS)
+
+#define SAMPLE_KERNEL __kernel __attribute__((reqd_work_group_size(GROUP, 1, 1))) void
+
+/* The position that PAD reads in place of u; *slope, du / dg, becomes what it is there. */
+static inline real padded(const real u, const int size, real *slope) {
+  real v = u;
+#if PAD == 2
+  const real low = ALIGN ? (real)0 : (real)-0.5, span = ALIGN ? (real)(size - 1) : (real)size;
+  if (span == 0) {
+    *slope = 0;
+    return 0;
+  }
+  v = fabs(u - low);
+  if (u < low) *slope = -*slope;
+  const real flips = floor(v / span);
+  const bool odd = fmod(flips, (real)2) != 0;
+  v -= flips * span;
+  if (odd) *slope = -*slope;
+  v = (odd ? span - v : v) + low;
+#endif
+#if PAD
+  if (!(v > 0)) {
+    *slope = 0;
+    v = 0;
+  } else if (v >= size - 1) {
+    *slope = 0;
+    v = size - 1;
+  }
+#endif
+  return v;
+}
+
+static inline int tap_at(const real v, const int size) { return v >= 0 && v < size ? (int)v : -1; }
+
+/* Cubic convolution at distance d from a tap, and its slope for d = u - tap. */
+static inline real cubic(const real d, real *slope) {
+  const real a = (real)-0.75, s = fabs(d), sign = d < 0 ? -1 : 1;
+  if (s <= 1) {
+    *slope = sign * (3 * (a + 2) * s - 2 * (a + 3)) * s;
+    return ((a + 2) * s - (a + 3)) * s * s + 1;
+  }
+  if (s >= 2) {
+    *slope = 0;
+    return 0;
+  }
+  *slope = sign * a * ((3 * s - 10) * s + 8);
+  return a * (((s - 5) * s + 8) * s - 4);
+}
+
+typedef struct axis {
+  int at[TAPS]; /* -1: outside */
+  real weight[TAPS], slope[TAPS];
+} axis;
+
+static inline axis axis_of(const real g, const int size) {
+  axis a;
+  real slope = PIXELS ? (real)1 : ALIGN ? (real)(size - 1) / 2 : (real)size / 2;
+  const real u = PIXELS ? g : ALIGN ? (g + 1) * slope : (g + 1) * slope - (real)0.5;
+#if MODE == 2
+  const real first = floor(u) - 1;
+  for (int k = 0; k < 4; k++) {
+    real unused = 0;
+    a.weight[k] = cubic(u - (first + k), &a.slope[k]);
+    a.slope[k] *= slope;
+    a.at[k] = tap_at(rint(padded(first + k, size, &unused)), size);
+  }
+#elif MODE == 1
+  a.at[0] = tap_at(rint(padded(u, size, &slope)), size);
+  a.weight[0] = 1;
+  a.slope[0] = 0;
+#else
+  const real v = padded(u, size, &slope), first = floor(v), t = v - first;
+  a.at[0] = tap_at(first, size);
+  a.at[1] = tap_at(first + 1, size);
+  a.weight[0] = 1 - t;
+  a.weight[1] = t;
+  a.slope[0] = -slope;
+  a.slope[1] = slope;
+#endif
+  return a;
+}
+
+/* All taps of a point: element of a plane (-1: none) and weight. */
+typedef struct taps {
+  int at[ALL_TAPS];
+  real weight[ALL_TAPS];
+  axis x, y;
+#if DIMS == 3
+  axis z;
+#endif
+} taps;
+
+static inline taps taps_of(__global const STORAGE(Y_T) * g, const long at, const int d, const int h, const int w) {
+  taps t;
+  t.x = axis_of(LOAD(Y_T, g, at), w);
+  t.y = axis_of(LOAD(Y_T, g, at + 1), h);
+#if DIMS == 3
+  t.z = axis_of(LOAD(Y_T, g, at + 2), d);
+#endif
+  for (int k = 0; k < ALL_TAPS; k++) {
+    const int i = k % TAPS, j = k / TAPS % TAPS;
+    const bool inside = t.x.at[i] >= 0 && t.y.at[j] >= 0;
+    t.at[k] = inside ? t.y.at[j] * w + t.x.at[i] : -1;
+    t.weight[k] = t.y.weight[j] * t.x.weight[i];
+#if DIMS == 3
+    const int l = k / PLANE_TAPS;
+    t.at[k] = inside && t.z.at[l] >= 0 ? t.z.at[l] * h * w + t.at[k] : -1;
+    t.weight[k] *= t.z.weight[l];
+#endif
+  }
+  return t;
+}
+
+static inline long image_of(__global const STORAGE(I_T) * images, const long at, const long m, const int n) {
+#if IMAGES
+  return INDEX(I_T, images, at + m, n);
+#else
+  return m;
+#endif
+}
+
+SAMPLE_KERNEL sample(__global const STORAGE(X_T) * x, const long x_at, __global const STORAGE(Y_T) * grid,
+                     const long grid_at, __global const STORAGE(I_T) * images, const long images_at,
+                     __global STORAGE(Y_T) * y, const long y_at, const int n, const int c, const int d, const int h,
+                     const int w, const int m, const int p) {
+  const long item = get_global_id(0);
+  const long row = item / p;
+  const int point = (int)(item % p);
+  if (row >= m) return;
+  const taps t = taps_of(grid, grid_at + item * DIMS, d, h, w);
+  const long image = image_of(images, images_at, row, n), size = (long)d * h * w;
+  x += x_at + image * c * size;
+  y += y_at + row * c * p + point;
+  for (int k = 0; k < c; k++) {
+    real sum = 0;
+    for (int i = 0; i < ALL_TAPS; i++)
+      if (t.at[i] >= 0 && image < n) sum += t.weight[i] * LOAD(X_T, x, k * size + t.at[i]);
+    STORE(Y_T, sum, y, (long)k * p);
+  }
+}
+
+SAMPLE_KERNEL sample_grad_grid(__global const STORAGE(X_T) * x, const long x_at, __global const STORAGE(Y_T) * grid,
+                               const long grid_at, __global const STORAGE(Y_T) * dy, const long dy_at,
+                               __global const STORAGE(I_T) * images, const long images_at,
+                               __global STORAGE(Y_T) * dgrid, const long dgrid_at, const int n, const int c,
+                               const int d, const int h, const int w, const int m, const int p) {
+  const long item = get_global_id(0);
+  const long row = item / p;
+  const int point = (int)(item % p);
+  if (row >= m) return;
+  const taps t = taps_of(grid, grid_at + item * DIMS, d, h, w);
+  const long image = image_of(images, images_at, row, n), size = (long)d * h * w;
+  real dots[ALL_TAPS], sum_x = 0, sum_y = 0, sum_z = 0;
+  for (int i = 0; i < ALL_TAPS; i++) dots[i] = 0;
+  x += x_at + image * c * size;
+  dy += dy_at + row * c * p + point;
+  for (int k = 0; k < c; k++)
+    for (int i = 0; i < ALL_TAPS; i++)
+      if (t.at[i] >= 0 && image < n) dots[i] += LOAD(Y_T, dy, (long)k * p) * LOAD(X_T, x, k * size + t.at[i]);
+  for (int k = 0; k < ALL_TAPS; k++) {
+    const int i = k % TAPS, j = k / TAPS % TAPS;
+    real z = 1;
+#if DIMS == 3
+    const int l = k / PLANE_TAPS;
+    z = t.z.weight[l];
+    sum_z += t.z.slope[l] * t.y.weight[j] * t.x.weight[i] * dots[k];
+#endif
+    sum_x += z * t.y.weight[j] * t.x.slope[i] * dots[k];
+    sum_y += z * t.y.slope[j] * t.x.weight[i] * dots[k];
+  }
+  STORE(Y_T, sum_x, dgrid, dgrid_at + item * DIMS);
+  STORE(Y_T, sum_y, dgrid, dgrid_at + item * DIMS + 1);
+#if DIMS == 3
+  STORE(Y_T, sum_z, dgrid, dgrid_at + item * DIMS + 2);
+#endif
+}
+
+SAMPLE_KERNEL sample_grad_x(__global const STORAGE(Y_T) * grid, const long grid_at, __global const STORAGE(Y_T) * dy,
+                            const long dy_at, __global const STORAGE(I_T) * images, const long images_at,
+                            __global STORAGE(Y_T) * dx, const long dx_at, const int n, const int c, const int d,
+                            const int h, const int w, const int m, const int p) {
+  const long item = get_global_id(0);
+  const long own = item / c, size = (long)d * h * w;
+  const int channel = (int)(item % c);
+  if (own >= n) return;
+  dx += dx_at + item * size;
+  for (long i = 0; i < size; i++) dx[i] = 0;
+  for (long row = IMAGES ? 0 : own; row < (IMAGES ? m : own + 1); row++) {
+    if (image_of(images, images_at, row, n) != own) continue;
+    for (int point = 0; point < p; point++) {
+      const taps t = taps_of(grid, grid_at + (row * p + point) * DIMS, d, h, w);
+      const real g = LOAD(Y_T, dy, dy_at + (row * c + channel) * p + point);
+      for (int i = 0; i < ALL_TAPS; i++)
+        if (t.at[i] >= 0) dx[t.at[i]] += t.weight[i] * g;
+    }
+  }
+}

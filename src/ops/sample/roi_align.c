@@ -1,0 +1,63 @@
+/* Boxes of pictures as maps of one size, made of samples. */
+#include "base/arith.h"
+#include "base/error.h"
+#include "ops/sample/sample.h"
+
+/* Along one axis: first and last edge of the boxes (K, 1), and where samples are taken. */
+typedef struct span {
+  mica_value positions; /* (K, cells per) */
+  mica_value inside;    /* bool: within a pixel of the picture */
+} span;
+
+static mica_value edge(mica_value boxes, int32_t k, double scale, double shift) {
+  return mica_affine(mica_slice(boxes, 1, k, k + 1, 1), scale, shift);
+}
+
+static span span_of(mica_value boxes, int32_t k, int64_t cells, int64_t per, int64_t extent, const mica_roi_config *c) {
+  double shift = c->whole_pixels ? 0 : -0.5;
+  mica_dtype dtype = mica_value_dtype(boxes);
+  mica_value first = edge(boxes, k, c->scale, shift), last = edge(boxes, k + 2, c->scale, shift);
+  mica_value size = mica_sub(last, first);
+  if (c->whole_pixels) size = mica_maximum(size, mica__number(size, 1));
+  mica_value steps = mica_affine(mica_range(boxes.graph, dtype, cells * per), 1, 0.5);
+  steps = mica_affine(steps, 1 / ((double)cells * (double)per), 0);
+  span s = {.positions = mica_add(first, mica_mul(size, steps))};
+  s.inside = mica_logical_and(mica_greater_equal(s.positions, mica__number(boxes, -1)),
+                              mica_less_equal(s.positions, mica__number(boxes, (double)extent)));
+  return s;
+}
+
+mica_value mica_roi_align(mica_value x, mica_value boxes, mica_value images, const mica_roi_config *config) {
+  mica_roi_config c = config ? *config : (mica_roi_config){0};
+  mica_shape shape = mica_value_shape(x), given = mica_value_shape(boxes);
+  char tx[MICA_SHAPE_TEXT], tb[MICA_SHAPE_TEXT];
+  if (mica_value_is_null(x) || mica_value_is_null(boxes) || mica_value_is_null(images)) return (mica_value){0};
+  if (c.scale == 0) c.scale = 1;
+  if (c.sampling == 0) c.sampling = 2;
+  if (c.height == 0) c.height = 7;
+  if (c.width == 0) c.width = 7;
+  if (shape.rank != 4 || shape.dim[2] < 1 || shape.dim[3] < 1 || given.rank != 2 || given.dim[1] != 4 ||
+      mica_dtype_kind_of(mica_value_dtype(boxes)) != MICA_DTYPE_KIND_FLOAT)
+    return mica__builder_fail("roi_align", x, MICA_E_SHAPE, "x is (N, C, H, W), not %s, boxes are float (K, 4), not %s",
+                              mica_shape_format(shape, tx), mica_shape_format(given, tb));
+  if (c.height < 0 || c.width < 0 || c.sampling < 0 || c.height * c.sampling > INT32_MAX / 4 ||
+      c.width * c.sampling > INT32_MAX / 4)
+    return mica__builder_fail("roi_align", x, MICA_E_SHAPE, "%lld x %lld cells of %lld samples", (long long)c.height,
+                              (long long)c.width, (long long)c.sampling);
+  boxes = mica_stop_gradient(mica__widen(boxes));
+  span v = span_of(boxes, 1, c.height, c.sampling, shape.dim[2], &c);
+  span u = span_of(boxes, 0, c.width, c.sampling, shape.dim[3], &c);
+  /* (K, rows, columns) of both. */
+  mica_value zero = mica__number(boxes, 0), ys = mica__insert_axis(v.positions, 2),
+             xs = mica__insert_axis(u.positions, 1), none = mica_mul(mica_add(xs, ys), zero);
+  mica_value pair[] = {mica__insert_axis(mica_add(xs, none), 3), mica__insert_axis(mica_add(ys, none), 3)};
+  mica_value grid = mica_concat(pair, 2, 3);
+  mica_sample_config how = {.padding = MICA_SAMPLE_PADDING_BORDER, .pixels = true, .images = images};
+  mica_value wide = mica__widen(x), y = mica_sample(wide, grid, &how);
+  mica_value inside = mica_logical_and(mica__insert_axis(v.inside, 2), mica__insert_axis(u.inside, 1));
+  y = mica_where(mica__insert_axis(inside, 1), y, mica__number(wide, 0));
+  mica_shape cells = {6, {MICA__COPY_DIM(0), MICA__COPY_DIM(1), c.height, c.sampling, c.width, c.sampling}};
+  y = mica_reshape(y, cells);
+  y = c.largest ? mica_max(y, MICA_AXES(3, 5), false) : mica_mean(y, MICA_AXES(3, 5), false);
+  return mica__narrow(y, x);
+}
