@@ -260,8 +260,12 @@ MICA_API mica_top_k_results mica_top_k(mica_value x, int64_t k, int32_t axis, bo
 /* --- matrices --- */
 
 /* NumPy's matmul: (..., M, K) times (..., K, N) gives (..., M, N); leading axes broadcast; a vector on the left is a
- * row, one on the right a column, and that axis is dropped again. Float; sums in f32 (f64 for f64). */
+ * row, one on the right a column, and that axis is dropped again. Number: floats are summed in f32 (f64 for f64),
+ * integers wrap. */
 MICA_API mica_value mica_matmul(mica_value a, mica_value b);
+/* The determinant of each matrix of (..., n, n), by elimination with partial pivoting, in f32 (f64 for f64); 1 of
+ * none. Float; no gradient. */
+MICA_API mica_value mica_determinant(mica_value x);
 /* alpha a b + beta c; c broadcasts, and may be null: then alpha a b. Transposed operands are mica_transpose. */
 MICA_API mica_value mica_gemm(mica_value a, mica_value b, mica_value c, double alpha, double beta);
 /* Einstein's summation: "ij,jk->ik": a letter names an axis of each term that has it; letters that the output lacks are

@@ -9,6 +9,13 @@
  * The result may have any shape of M N elements. */
 extern const mica__op mica__op_linear;
 
+/* A shape without its last two dimensions. */
+mica_shape mica__matmul_lead(mica_shape shape);
+/* mica__op.infer of products (..., M, K) (..., K, N); and the product of integers. */
+mica_status mica__matmul_infer(const struct mica__type *inputs, int32_t input_count, void *attrs,
+                               struct mica__type *out);
+extern const mica__op mica__op_matmul_integer;
+
 /* mica__op.fuse_epilogue of matmul and linear. */
 bool mica__linear_fuse_epilogue(mica__epilogue_fusion *fusion);
 

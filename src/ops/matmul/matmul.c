@@ -6,30 +6,6 @@
 
 #include <mica/ops.h>
 
-/* Without the last two dimensions. */
-static mica_shape lead_of(mica_shape shape) {
-  shape.rank -= 2;
-  shape.dim[shape.rank] = shape.dim[shape.rank + 1] = 0;
-  return shape;
-}
-
-static mica_status infer_matmul(const mica__type *inputs, int32_t input_count, void *attrs, mica__type *out) {
-  (void)input_count, (void)attrs;
-  char ta[MICA_SHAPE_TEXT], tb[MICA_SHAPE_TEXT];
-  mica_shape a = inputs[0].shape, b = inputs[1].shape;
-  if (a.rank < 2 || b.rank < 2)
-    return mica__fail(MICA_E_SHAPE, "%s times %s: both need a rank of at least 2", mica_shape_format(a, ta),
-                      mica_shape_format(b, tb));
-  int64_t k = a.dim[a.rank - 1], l = b.dim[b.rank - 2];
-  if (k != l && k != MICA_DYNAMIC && l != MICA_DYNAMIC)
-    return mica__fail(MICA_E_SHAPE, "%s times %s: %lld columns do not meet %lld rows", mica_shape_format(a, ta),
-                      mica_shape_format(b, tb), (long long)k, (long long)l);
-  MICA_TRY(mica__shape_broadcast(lead_of(a), lead_of(b), &out->shape));
-  out->shape.dim[out->shape.rank++] = a.dim[a.rank - 2];
-  out->shape.dim[out->shape.rank++] = b.dim[b.rank - 1];
-  return MICA_OK;
-}
-
 /* The first element of the matrix that stands at a leading index of the result. */
 static int64_t matrix_at(mica_shape shape, mica_shape out, const int64_t *index) {
   int64_t stride[MICA_MAX_RANK], at = 0;
@@ -40,7 +16,7 @@ static int64_t matrix_at(mica_shape shape, mica_shape out, const int64_t *index)
 }
 
 static mica_status evaluate_matmul(const mica__eval *eval) {
-  mica_shape a = eval->types[0].shape, b = eval->types[1].shape, out = eval->type->shape, lead = lead_of(out);
+  mica_shape a = eval->types[0].shape, b = eval->types[1].shape, out = eval->type->shape, lead = mica__matmul_lead(out);
   int64_t m = out.dim[out.rank - 2], n = out.dim[out.rank - 1], k = a.dim[a.rank - 1], count = 0;
   int64_t index[MICA_MAX_RANK] = {0};
   MICA_TRY(mica_shape_count(lead, &count));
@@ -168,7 +144,7 @@ const mica__op mica__op_matmul = {.name = "matmul",
                                   .min_inputs = 2,
                                   .max_inputs = 2,
                                   .dtypes = "f0>0",
-                                  .infer = infer_matmul,
+                                  .infer = mica__matmul_infer,
                                   .grad = grad_matmul,
                                   .evaluate = evaluate_matmul,
                                   .launch = launch_matmul,
@@ -178,11 +154,11 @@ const mica__op mica__op_matmul = {.name = "matmul",
                                   .takes_halves = 3};
 
 /* Many small matrices times one are one large product: (..., M, K) (K, N) as (... M, K) (K, N). */
-static mica_value matmul_flat(mica_value a, mica_value b) {
+static mica_value matmul_flat(const mica__op *op, mica_value a, mica_value b) {
   mica_shape shape = mica_value_shape(a);
   int32_t last = shape.rank - 1;
   mica_value flat = mica_reshape(a, MICA_SHAPE(MICA_DYNAMIC, shape.dim[last]));
-  mica_value product = mica__graph_add(&mica__op_matmul, (mica_value[]){flat, b}, 2, NULL);
+  mica_value product = mica__graph_add(op, (mica_value[]){flat, b}, 2, NULL);
   shape.dim[last] = mica_value_shape(b).dim[1];
   return mica_reshape(product, shape);
 }
@@ -200,9 +176,12 @@ static bool can_be_flat(mica_shape a, mica_shape b) {
 mica_value mica_matmul(mica_value a, mica_value b) {
   int32_t rank_a = mica_value_shape(a).rank, rank_b = mica_value_shape(b).rank;
   mica_value left = rank_a == 1 ? mica__insert_axis(a, 0) : a, right = rank_b == 1 ? mica__insert_axis(b, 1) : b;
+  mica_dtype_kind kind = mica_dtype_kind_of(mica_value_dtype(a));
+  bool whole = kind == MICA_DTYPE_KIND_SIGNED || kind == MICA_DTYPE_KIND_UNSIGNED;
+  const mica__op *op = whole ? &mica__op_matmul_integer : &mica__op_matmul;
   mica_value product = can_be_flat(mica_value_shape(left), mica_value_shape(right))
-                           ? matmul_flat(left, right)
-                           : mica__graph_add(&mica__op_matmul, (mica_value[]){left, right}, 2, NULL);
+                           ? matmul_flat(op, left, right)
+                           : mica__graph_add(op, (mica_value[]){left, right}, 2, NULL);
   int32_t rank = mica_value_shape(product).rank;
   if (rank_b == 1) product = mica__drop_axis(product, rank - 1);
   if (rank_a == 1) product = mica__drop_axis(product, rank - 1 - (rank_b != 1));

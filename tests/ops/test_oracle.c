@@ -1,6 +1,7 @@
 /* labels: device oracle
  *
- * Samples, boxes as maps and deformable convolutions with their gradients against torch and torchvision, in f64. */
+ * Ops against numpy, torch and torchvision in f64: samples, boxes as maps and deformable convolutions with their
+ * gradients, determinants, products of integers, sorted and different elements. */
 #include "support/check_main.h"
 #include "support/engine.h"
 
@@ -22,6 +23,7 @@ static size_t feed_count;
 
 static const mica_safetensors_entry *find(const char *name) {
   char full[64];
+  ck_assert_ptr_nonnull(file);
   snprintf(full, sizeof full, "%s.%s", label, name);
   return mica_safetensors_find(file, full);
 }
@@ -75,6 +77,18 @@ static void run(mica_value y, const mica_value *inputs, size_t count) {
   ck_ok(mica_session_create(test_engine(), graph, outputs, n + 1, NULL, &session));
   ck_ok(mica_session_run(session, test_queue(), feeds, feed_count));
   for (size_t i = 0; i <= n; i++) compare(mica_session_output(session, i), wanted[i]);
+  mica_session_destroy(session);
+}
+
+/* Runs values alone. */
+static void run_values(const mica_value *outputs, const char *const *wanted, size_t count) {
+  mica_session *session = NULL;
+  mica_value wide[4];
+  for (size_t i = 0; i < count; i++) wide[i] = mica_cast(outputs[i], MICA_F64);
+  ck_assert_msg(mica_graph_status(graph) == MICA_OK, "%s: %s", label, mica_graph_message(graph));
+  ck_ok(mica_session_create(test_engine(), graph, wide, count, NULL, &session));
+  ck_ok(mica_session_run(session, test_queue(), feeds, feed_count));
+  for (size_t i = 0; i < count; i++) compare(mica_session_output(session, i), wanted[i]);
   mica_session_destroy(session);
 }
 
@@ -144,6 +158,36 @@ START_TEST(deformable_convolutions) {
 }
 END_TEST
 
+START_TEST(matrices) {
+  begin("det");
+  mica_value det = mica_determinant(given("x"));
+  run_values(&det, (const char *const[]){"y"}, 1);
+  end();
+  begin("whole");
+  mica_value a = given("a"), b = given("b"), product = mica_matmul(a, b);
+  run_values(&product, (const char *const[]){"y"}, 1);
+  end();
+}
+END_TEST
+
+/* numpy's NaNs are moved to the front there. */
+START_TEST(orders) {
+  static const char *const wanted[] = {"values", "indices", "count"};
+  for (int falls = 0; falls < 2; falls++) {
+    begin(falls ? "falling" : "rising");
+    mica_top_k_results r = mica_sort(given("x"), 1, falls);
+    run_values(
+        (const mica_value[]){mica_where(mica_isnan(r.values), mica_scalar(graph, MICA_F32, 77), r.values), r.indices},
+        wanted, 2);
+    end();
+  }
+  begin("unique");
+  mica_unique_results u = mica_unique(given("x"), -1);
+  run_values((const mica_value[]){u.values, u.inverse, u.count}, wanted, 3);
+  end();
+}
+END_TEST
+
 static char values[2048]; /* the file */
 static int status_of_python;
 
@@ -159,8 +203,8 @@ static bool ask_python(void) {
   const char *build = getenv("MICA_BUILD_DIR");
   char command[8192];
   if (!python || !*python || !root || !build) return false;
-  snprintf(values, sizeof values, "%s/vision_oracle.%ld.safetensors", build, (long)getpid());
-  snprintf(command, sizeof command, "'%s' '%s/tests/ops/vision_oracle.py' '%s'", python, root, values);
+  snprintf(values, sizeof values, "%s/ops_oracle.%ld.safetensors", build, (long)getpid());
+  snprintf(command, sizeof command, "'%s' '%s/tests/ops/oracle.py' '%s'", python, root, values);
   int status = system(command);
   status_of_python = status == -1 || !WIFEXITED(status) ? -1 : WEXITSTATUS(status);
   return status_of_python != 77 && status_of_python != 127;
@@ -175,14 +219,16 @@ Suite *test_suite(void) {
   if (!test_engine()) return test_skip("no device");
   if (!(mica_engine_device(test_engine())->features & MICA_FEATURE_FP64)) return test_skip("no doubles");
   if (!ask_python()) return test_skip("no MICA_ORACLE_PYTHON with torch, torchvision and safetensors");
-  Suite *suite = suite_create("vision_oracle");
-  TCase *all = tcase_create("vision_oracle");
+  Suite *suite = suite_create("ops_oracle");
+  TCase *all = tcase_create("ops_oracle");
   tcase_set_timeout(all, 240);
   tcase_add_unchecked_fixture(all, NULL, close_file);
   tcase_add_test(all, values_are_there);
   tcase_add_test(all, samples);
   tcase_add_test(all, boxes_as_maps);
   tcase_add_test(all, deformable_convolutions);
+  tcase_add_test(all, matrices);
+  tcase_add_test(all, orders);
   suite_add_tcase(suite, all);
   return suite;
 }

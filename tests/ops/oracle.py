@@ -1,8 +1,10 @@
-"""vision_oracle.py FILE: what torch and torchvision compute of samples, boxes and deformable convolutions, in f64, as
-safetensors. Exit status 77: a package is missing."""
+"""oracle.py FILE: what numpy, torch and torchvision compute of what tests/ops/test_oracle.c compares, as safetensors.
+
+Exit status 77: a package is missing."""
 import sys
 
 try:
+    import numpy as np
     import torch
     import torch.nn.functional as F
     import torchvision.ops as ops
@@ -86,5 +88,32 @@ for index, (groups, parts, stride, pad, dilation, masked) in enumerate(
         ),
         **operands,
     )
+
+matrices = draw(3, 2, 6, 6)
+matrices[1, 1, :, 2] = 0
+note("det", x=matrices, y=torch.linalg.det(matrices))
+
+random = np.random.default_rng(7)
+a = random.integers(-(2**31), 2**31, (3, 1, 7, 19)).astype(np.int32)
+b = random.integers(-(2**31), 2**31, (2, 19, 33)).astype(np.int32)
+note("whole", a=torch.from_numpy(a), b=torch.from_numpy(b), y=torch.from_numpy(np.matmul(a, b).astype(np.float64)))
+
+x = random.integers(-3000, 3000, (3, 40001)).astype(np.float32) / 8
+x[:, ::7] = np.nan
+for name, sign in (("rising", 1), ("falling", -1)):
+    # A NaN comes first: numpy's stable sort has it last.
+    indices = np.argsort(np.where(np.isnan(x), -np.inf, sign * x), axis=1, kind="stable")
+    values = np.nan_to_num(np.take_along_axis(x, indices, 1), nan=77)
+    note(name, x=torch.from_numpy(x), values=torch.from_numpy(values.astype(np.float64)),
+         indices=torch.from_numpy(indices.astype(np.float64)))
+
+ids = random.integers(-(2**40), 2**40, 300000)
+ids = np.concatenate([ids, ids[::3], ids[:1005]]).reshape(-1, 11)
+different, inverse = np.unique(ids, return_inverse=True)
+padded = np.full(ids.size, -1.0)
+padded[: different.size] = different
+note("unique", x=torch.from_numpy(ids), values=torch.from_numpy(padded),
+     indices=torch.from_numpy(inverse.reshape(ids.shape).astype(np.float64)),
+     count=torch.tensor(float(different.size), dtype=torch.float64))
 
 save_file(out, sys.argv[1])
