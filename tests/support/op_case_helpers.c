@@ -15,3 +15,10 @@ mica_value test_batch_statistics(mica_value x) {
   mica_value both = mica_mul(mean, variance);
   return mica_sub(mica_cast(y, mica_value_dtype(both)), mica_reshape(both, MICA_SHAPE(MICA_DYNAMIC, 1)));
 }
+
+mica_value test_focal(mica_value logits, mica_value target, double gamma) {
+  mica_value losses =
+      mica_cross_entropy(logits, target, &(mica_cross_entropy_config){.reduction = MICA_LOSS_REDUCTION_NONE});
+  mica_value rest = mica_affine(mica_exp(mica_neg(losses)), -1, 1);
+  return mica_mean(mica_mul(mica_pow(rest, mica_full_like(rest, gamma)), losses), MICA_ALL_AXES, false);
+}

@@ -1,4 +1,5 @@
 /* Focal and quantile losses, made of pointwise ops and reductions as those of loss.c are. */
+#include "base/arith.h"
 #include "ops/common/build.h"
 
 #include <mica/loss.h>
@@ -16,7 +17,7 @@ static mica_value power(mica_value x, double gamma) {
 mica_value mica_focal(mica_value logits, mica_value target, const mica_focal_config *given) {
   static const mica_focal_config defaults = {0};
   const mica_focal_config *config = given ? given : &defaults;
-  const double gamma = config->gamma == MICA_ZERO ? 0 : config->gamma == 0 ? 2 : config->gamma;
+  const double gamma = mica__or_default(config->gamma, 2);
   const int32_t axis = mica_value_shape(logits).rank > 1 ? 1 : 0;
   if (!(gamma >= 0)) return mica__builder_fail("focal", logits, MICA_E_INVALID, "gamma is %g", gamma);
   mica_value logs = mica_log_softmax(mica__widen(logits), axis);
@@ -29,6 +30,8 @@ mica_value mica_focal(mica_value logits, mica_value target, const mica_focal_con
 mica_value mica_quantile_loss(mica_value prediction, mica_value target, double q, mica_loss_reduction reduction) {
   if (!(q > 0 && q < 1))
     return mica__builder_fail("quantile_loss", prediction, MICA_E_INVALID, "q is %g, not between 0 and 1", q);
+  if (!mica__builder_choice("quantile_loss", prediction, "reduction", (int32_t)reduction, MICA_LOSS_REDUCTION_NONE + 1))
+    return (mica_value){0};
   mica_value d = mica_sub(mica__widen(target), mica__widen(prediction));
   mica_value losses = mica_maximum(mica_affine(d, q, 0), mica_affine(d, q - 1, 0));
   mica_value y = reduction == MICA_LOSS_REDUCTION_MEAN  ? mica_mean(losses, MICA_ALL_AXES, false)
