@@ -59,6 +59,9 @@ static mica_status open_training(mica_run *run) {
   run->parts[MICA_PART_TRAIN].data = run->whole;
   const double share = mica_run_number(run, "validation");
   if (run->parts[MICA_PART_VALIDATION].data || !(share > 0)) return MICA_OK;
+  /* So few samples that a part would be empty are all trained on. */
+  const double all = (double)mica_dataset_count(run->whole);
+  if (all * share < 1 || all * (1 - share) < 1) return MICA_OK;
   return mica_dataset_split(run->whole, share, (uint64_t)mica_run_number(run, "seed"),
                             &run->parts[MICA_PART_VALIDATION].data, &run->parts[MICA_PART_TRAIN].data);
 }
@@ -96,21 +99,26 @@ static mica_status end_reading(reading *r, mica_status status) {
 
 /* --- loaders --- */
 
-/* Takes a fact's numbers for the loader, as floats that the run keeps. */
-static const float *floats(mica_run *run, const char *name, float **keep) {
+/* Copies a fact's numbers as floats that the run keeps; *keep stays NULL without such a fact. */
+static mica_status take_floats(const mica_run *run, const char *name, float **keep) {
   size_t count = 0;
   const double *numbers = mica_run_fact_numbers(run, name, &count);
-  if (!numbers || !(*keep = realloc(*keep, (count + 1) * sizeof **keep))) return NULL;
+  free(*keep);
+  *keep = numbers ? malloc((count + 1) * sizeof **keep) : NULL;
+  if (numbers && !*keep) return mica__fail_nomem("a run");
   for (size_t i = 0; i < count; i++) (*keep)[i] = (float)numbers[i];
-  return *keep;
+  return MICA_OK;
 }
 
-mica_loader_config mica__run_testing(mica_run *run) {
-  return (mica_loader_config){.batch = (int64_t)mica_run_number(run, "batch"),
-                              .seed = (uint64_t)mica_run_number(run, "seed"),
-                              .threads = (int32_t)mica_run_number(run, "threads"),
-                              .mean = floats(run, "mean", &run->mean),
-                              .deviation = floats(run, "deviation", &run->deviation)};
+mica_status mica__run_testing(mica_run *run, mica_loader_config *config) {
+  MICA_TRY(take_floats(run, "mean", &run->mean));
+  MICA_TRY(take_floats(run, "deviation", &run->deviation));
+  *config = (mica_loader_config){.batch = (int64_t)mica_run_number(run, "batch"),
+                                 .seed = (uint64_t)mica_run_number(run, "seed"),
+                                 .threads = (int32_t)mica_run_number(run, "threads"),
+                                 .mean = run->mean,
+                                 .deviation = run->deviation};
+  return MICA_OK;
 }
 
 static mica_status note_scaling(mica_run *run, const mica_loader *loader) {
@@ -144,7 +152,7 @@ static mica_status note_columns(mica_run *run, const mica_batch_source *source) 
   return status;
 }
 
-/* Parses "NAME TYPE DIM..."; false for anything else. */
+/* Parses "NAME TYPE DIM..."; false for anything else, and without a name where memory is short. */
 static bool parse_column(const char *text, mica_batch_column *column) {
   const char *end = text + strlen(text), *at = NULL;
   int parts = 0;
@@ -159,12 +167,10 @@ static bool parse_column(const char *text, mica_batch_column *column) {
         parts = (int)n;
       }
     }
-  if (!at || at == text) return false;
-  char *name = malloc((size_t)(at - text) + 1);
-  if (!name) return false;
-  memcpy(name, text, (size_t)(at - text));
-  name[at - text] = '\0';
+  char *name = mica__strdup(text);
   column->name = name;
+  if (!name || !at || at == text) return false;
+  name[at - text] = '\0';
   column->shape.rank = 0;
   for (const char *dim = at + 1 + parts; dim < end && column->shape.rank < MICA_MAX_RANK;) {
     char *next = NULL;
@@ -199,21 +205,28 @@ mica_status mica__run_recall_columns(mica_run *run) {
   if (!texts) return old_columns(run);
   run->columns = calloc(count + 1, sizeof *run->columns);
   if (!run->columns) return mica__fail_nomem("a run");
-  for (; run->column_count < count; run->column_count++)
-    if (!parse_column(texts[run->column_count], &run->columns[run->column_count]))
-      return mica__fail(MICA_E_FORMAT, "%s: '%s' is no column", run->folder, texts[run->column_count]);
+  for (; run->column_count < count; run->column_count++) {
+    mica_batch_column *column = &run->columns[run->column_count];
+    if (parse_column(texts[run->column_count], column)) continue;
+    if (!column->name) return mica__fail_nomem("a run");
+    free((void *)column->name);
+    return mica__fail(MICA_E_FORMAT, "'%s' is no column of batches", texts[run->column_count]);
+  }
   return MICA_OK;
 }
 
 static mica_status make_loader(mica_run *run, mica_part part) {
-  const mica_loader_config config = mica__run_testing(run);
   mica__part *p = &run->parts[part];
-  return p->data ? mica_loader_create(run->engine, p->data, &config, &p->loader) : MICA_OK;
+  mica_loader_config config;
+  if (!p->data) return MICA_OK;
+  MICA_TRY(mica__run_testing(run, &config));
+  return mica_loader_create(run->engine, p->data, &config, &p->loader);
 }
 
 static mica_status make_training_loader(mica_run *run) {
   mica__part *p = &run->parts[MICA_PART_TRAIN];
-  mica_loader_config config = mica__run_testing(run);
+  mica_loader_config config;
+  MICA_TRY(mica__run_testing(run, &config));
   config.mean = config.deviation = NULL;
   config.shuffle = config.drop_last = true;
   MICA_TRY(mica_augment_parse(mica_run_setting(run, "augment"), &config.augment));
@@ -225,7 +238,8 @@ static mica_status make_training_loader(mica_run *run) {
 /* Tests see labels as they are, where training may mix them. */
 static mica_status find_columns(mica_run *run) {
   mica_loader *plain = NULL, *loader = run->parts[MICA_PART_VALIDATION].loader;
-  mica_loader_config config = mica__run_testing(run);
+  mica_loader_config config;
+  MICA_TRY(mica__run_testing(run, &config));
   config.residence = MICA_RESIDENCE_STREAM;
   if (!loader) loader = run->parts[MICA_PART_TEST].loader;
   if (!loader) {

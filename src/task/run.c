@@ -2,6 +2,7 @@
 #include "task/run.h"
 
 #include <errno.h>
+#include <limits.h>
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -39,8 +40,8 @@ mica_status mica_run_check(const mica_run_config *c) {
 
 /* The path becomes absolute, since the run may be resumed from another folder. */
 static mica_status take_data_path(mica_run *run, const char *data) {
-  char *whole = realpath(data, NULL), *copy = mica__strdup(whole ? whole : data);
-  free(whole);
+  char whole[PATH_MAX];
+  char *copy = mica__strdup(realpath(data, whole) ? whole : data);
   if (!copy) return no_memory();
   free(run->data);
   run->data = copy;
@@ -229,7 +230,8 @@ mica_status mica_run_evaluate(mica_run *run, const char *path, mica_part part, m
     return judge(run, run->parts[part].loader, metrics);
   }
   MICA_TRY(open_judged(run, path ? path : run->data, part));
-  const mica_loader_config config = mica__run_testing(run);
+  mica_loader_config config;
+  MICA_TRY(mica__run_testing(run, &config));
   mica_status status = mica_loader_create(run->engine, run->judged, &config, &loader);
   if (status == MICA_OK) status = judge(run, loader, metrics);
   mica_loader_destroy(loader);

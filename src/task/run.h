@@ -107,7 +107,7 @@ mica_status mica__run_open_data(mica_run *run);
 mica_status mica__run_recall_columns(mica_run *run);
 void mica__run_close_data(mica_run *run);
 /* The loader's configuration for tests, by the run's settings and facts. */
-mica_loader_config mica__run_testing(mica_run *run);
+mica_status mica__run_testing(mica_run *run, mica_loader_config *config);
 
 /* --- what tasks of one input and one answer share --- */
 
