@@ -1,7 +1,7 @@
 #!/bin/sh
 # labels: device slow
 # A training run that is killed at any moment and resumed ends with the bits of one that was not. MICA_TEST_KILLS says
-# how often it is killed (5 times unless it does).
+# how often it is killed (10 times unless it does).
 # shellcheck source-path=SCRIPTDIR source=cli.sh
 . "$(dirname "$0")/cli.sh"
 need_device
@@ -26,7 +26,7 @@ want=$(cksum <"$work/whole/last.safetensors")
 # The moments lie within the time that a whole run takes, by a fixed series.
 kills=0
 round=0
-while [ "$kills" -lt "${MICA_TEST_KILLS:-5}" ]; do
+while [ "$kills" -lt "${MICA_TEST_KILLS:-10}" ]; do
   round=$((round + 1))
   rm -rf "$work/killed"
   again=''
@@ -39,7 +39,7 @@ while [ "$kills" -lt "${MICA_TEST_KILLS:-5}" ]; do
     wait $pid 2>/dev/null
     [ $killed = 1 ] || break
     [ -s "$work/killed/config.json" ] && again=--resume || again=''
-    [ "$kills" -lt "${MICA_TEST_KILLS:-5}" ] || break
+    [ "$kills" -lt "${MICA_TEST_KILLS:-10}" ] || break
   done
   [ $killed = 0 ] || (train "$work/killed" $again) >"$work/out" 2>&1 || fault "$(cat "$work/out")"
   [ "$(cksum <"$work/killed/last.safetensors")" = "$want" ] || fault "other weights after $kills kills"

@@ -1,0 +1,88 @@
+#!/bin/sh
+# labels: device slow
+# Tasks and settings by the command: found from the data, typed, wrong; JSON; predictions of tables; manual and
+# completion.
+# shellcheck source-path=SCRIPTDIR source=cli.sh
+. "$(dirname "$0")/cli.sh"
+
+# The manual and completions are made of the tables; the shell takes the script.
+run help --man
+ends 0 '.TH MICA 1*class?-weights*.SH EXIT STATUS*' ''
+run help --completion bash
+ends 0 '*--clip-norm*complete -o default -F _mica mica' ''
+sh -n "$work/out" 2>/dev/null || bash -n "$work/out" || fault 'the script is no script'
+run help --completion csh
+ends 2 '' '*bash, zsh or fish*'
+run -V
+ends 0 'mica [0-9]*' ''
+run info resnet18
+ends 0 'model     resnet18*family    image*' ''
+run info cnn --json
+holds parameters '[0-9]*'
+
+need_device
+
+awk 'BEGIN {
+  srand(4)
+  print "a;b;c;price"
+  for (i = 0; i < 600; i++) {
+    a = rand(); b = rand(); c = rand()
+    printf "%.4f;%.4f;%.4f;%.3f\n", a, b, c, 1000 + 300 * a - 200 * b * b + 5 * rand()
+  }
+}' >"$work/prices.csv"
+run train --data "$work/prices.csv" --epochs 60 --json --quiet --out "$work/prices"
+ends 0 '{"task":"regress"*' ''
+awk -v r="$(json metrics.r2)" 'BEGIN { exit !(r > 0.97) }' || fault "R2 $(json metrics.r2)"
+run eval --model "$work/prices" --part train --json
+holds task regress
+holds metrics.rmse '[0-9]*'
+holds residuals.0.truth '[0-9]*'
+# A table without answers, from a file and from standard input; one of another width.
+cut -d';' -f1-3 "$work/prices.csv" | head -4 >"$work/rows.csv"
+run predict --model "$work/prices" "$work/rows.csv"
+ends 0 'row 2 *value 1*row 4 *' ''
+"$mica" predict --model "$work/prices" --json - <"$work/rows.csv" >"$work/out" || fault 'nothing of standard input'
+holds task regress
+holds predictions.2.value '1[0-9][0-9][0-9]*'
+run predict --model "$work/prices" "$work/prices.csv"
+ends 0 '*truth *' ''
+cut -d';' -f1-2 "$work/rows.csv" >"$work/narrow.csv"
+run predict --model "$work/prices" "$work/narrow.csv"
+ends 1 '' '*line 1 has 2 columns, the network was trained on 3*'
+run predict --model "$work/prices" - <"$work/narrow.csv"
+ends 1 '' '*'
+run train --data "$work/prices.csv" --task regress --augment mixup --out "$work/none"
+ends 2 '' '*mixup blends classes*'
+run train --data "$work/prices.csv" --task classify --out "$work/none"
+[ "$status" != 0 ] || fault 'numbers are no classes'
+run train --data "$work/prices.csv" --task rank --out "$work/none"
+ends 2 '' '*no task "rank"; there are classify, regress*'
+run train --data "$work/prices.csv" --class-weights 1,2 --out "$work/none"
+ends 2 '' '*no setting class-weights of the task regress*'
+run train --data "$work/prices.csv" --warm-up 10 --schedule one_cycle --out "$work/none"
+ends 2 '' '*takes no warm-up*'
+[ ! -e "$work/none" ] || fault 'a folder for nothing'
+
+# Weights to begin with, frozen ones, a rate that is found.
+run train --data "$work/prices.csv" --epochs 1 --lr 1e-12 --init "$work/prices/model.safetensors" --json --quiet \
+  --out "$work/init"
+ends 0 '*' ''
+awk -v r="$(json metrics.r2)" 'BEGIN { exit !(r > 0.97) }' || fault "begun anew: R2 $(json metrics.r2)"
+run train --data "$work/prices.csv" --epochs 3 --freeze 'fc1.*' --init "$work/prices/model.safetensors" --find-lr \
+  --clip-norm 1 --ema 0.9 --warm-up 5 --threads 1 --out "$work/frozen"
+ends 0 '*129 are trained*' ''
+grep -q '"lr": "0.003"' "$work/frozen/config.json" && fault 'no rate was found'
+run train --data "$work/prices.csv" --init "$work/rows.csv" --out "$work/none"
+ends 1 '*' '*rows.csv*'
+
+# Ten classes of rows that overlap little, with names that are no text for a terminal.
+awk 'BEGIN { srand(5); print "a,b,kind"
+  for (i = 0; i < 400; i++) printf "%.3f,%.3f,%s\n", 3 * (i % 2) + rand(), rand(), i % 2 ? "\033[31mred" : "plain" }' \
+  >"$work/escapes.csv"
+run train --data "$work/escapes.csv" --epochs 4 --batch 16 --loss focal --class-weights 1,2 --out "$work/escapes"
+ends 0 '*?[[]31mred*' ''
+case $out in *"$(printf '\033')"*) fault 'an escape reaches the terminal' ;; esac
+run train --data "$work/escapes.csv" --class-weights 1,2,3 --out "$work/none"
+ends 2 '' '*3 numbers, the data 2 classes*'
+
+exit $failed
