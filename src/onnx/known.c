@@ -4,6 +4,7 @@
 #include "base/element.h"
 #include "compile/template.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -32,14 +33,28 @@ static bool demand_below(mica__lowering *l, int32_t id) {
   return found;
 }
 
-static bool demand(mica__lowering *l, const mica__onnx_node *node, int32_t k, mica_value value) {
-  if (l->status != MICA_OK || l->demands) return false;
+mica_status mica__lower_demand(mica__lowering *l, const mica__onnx_node *node, mica_value value, const char *what) {
+  if (l->status != MICA_OK || l->demands) return l->status;
   l->demands = demand_below(l, value.id);
   if (!l->demands && l->status == MICA_OK)
     mica__lower_fail(l, node, MICA_E_UNSUPPORTED,
-                     "operand %d, '%.80s', has to be known before the graph is made, and is computed from data", (int)k,
-                     node->inputs[k]);
+                     "%s has to be known before the graph is made, and is computed from data", what);
+  return l->status;
+}
+
+static bool demand(mica__lowering *l, const mica__onnx_node *node, int32_t k, mica_value value) {
+  char what[128];
+  snprintf(what, sizeof what, "operand %d, '%.80s',", (int)k, node->inputs[k]);
+  mica__lower_demand(l, node, value, what);
   return false;
+}
+
+bool mica__lower_truth(const mica__lowering *l, mica_value value, bool *on) {
+  if (!value.graph || !mica__lower_is_known(l->graph, value.id)) return false;
+  const mica__node *at = mica__graph_node(l->graph, value.id);
+  if (mica__node_count(at) != 1) return false;
+  *on = (at->op == &mica__op_full ? mica__full_value(at) : mica__element_get(at->type.dtype, at->data, 0)) != 0;
+  return true;
 }
 
 /* The operand's elements: of an initial value, read into the lowering's room, or of a constant. */

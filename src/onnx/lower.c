@@ -8,7 +8,6 @@
 
 /* Functions and bodies inside each other, and nodes in all, bodies and functions counted each time: what a file of a
  * few kilobytes must not exceed. */
-#define MOST_DEPTH 64
 #define MOST_NODES 1000000
 
 /* --- functions --- */
@@ -65,7 +64,7 @@ static mica_status put_operands(mica__lowering *l, const mica__onnx_node *call, 
   return MICA_OK;
 }
 
-/* NOLINTNEXTLINE(misc-no-recursion): at most MOST_DEPTH deep. */
+/* NOLINTNEXTLINE(misc-no-recursion): at most MICA__LOWER_DEPTH deep. */
 static mica_status lower_body(mica__lowering *l, const mica__onnx_node *call) {
   const mica__onnx_graph *body = &call->function->body;
   for (int32_t i = 0; i < body->count && !l->demands; i++) {
@@ -105,8 +104,8 @@ static mica_status lower_call(mica__lowering *l, const mica__onnx_node *call) {
 static mica_status lower_node(mica__lowering *l, const mica__onnx_node *node) {
   if (++l->nodes > MOST_NODES) return mica__lower_fail(l, node, MICA_E_UNSUPPORTED, "more than %d nodes", MOST_NODES);
   if (node->function) {
-    if (l->depth == MOST_DEPTH)
-      return mica__lower_fail(l, node, MICA_E_UNSUPPORTED, "functions stand more than %d deep", MOST_DEPTH);
+    if (l->depth == MICA__LOWER_DEPTH)
+      return mica__lower_fail(l, node, MICA_E_UNSUPPORTED, "functions stand more than %d deep", MICA__LOWER_DEPTH);
     l->depth++;
     mica_status status = lower_call(l, node);
     l->depth--;
@@ -123,7 +122,8 @@ static mica_status lower_node(mica__lowering *l, const mica__onnx_node *node) {
   return l->status;
 }
 
-mica_status mica__lower_nodes(mica__lowering *l, const mica__onnx_graph *graph) {
+/* NOLINTNEXTLINE(misc-no-recursion): see lower_body. */
+static mica_status lower_nodes(mica__lowering *l, const mica__onnx_graph *graph) {
   for (int32_t i = 0; i < graph->count && !l->demands; i++) MICA_TRY(lower_node(l, &graph->nodes[i]));
   return MICA_OK;
 }
@@ -161,9 +161,10 @@ static mica_status take_outputs(mica__lowering *l, mica_value *outputs) {
 mica_status mica__lower_model(mica__lowering *l, mica_value *outputs) {
   mica__lower_scope scope = {0};
   l->scope = &scope;
+  l->lower_nodes = lower_nodes;
   mica_status status = put_inputs(l);
   if (status == MICA_OK) status = mica__scope_put_initials(l, l->model->proto->graph);
-  if (status == MICA_OK) status = mica__lower_nodes(l, &l->model->graph);
+  if (status == MICA_OK) status = lower_nodes(l, &l->model->graph);
   if (status == MICA_OK && !l->demands) status = take_outputs(l, outputs);
   mica__scope_close(l, &scope);
   l->scope = NULL;

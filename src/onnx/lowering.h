@@ -3,7 +3,11 @@
 #ifndef MICA_ONNX_LOWERING_H
 #define MICA_ONNX_LOWERING_H
 
+#include "ir/graph.h"
 #include "onnx/lower.h"
+
+/* Functions and bodies inside each other. */
+#define MICA__LOWER_DEPTH 64
 
 /* What a name stands for. */
 typedef struct mica__lower_value {
@@ -51,6 +55,7 @@ struct mica__lowering {
   const Onnx__TensorProto *demanded_tensor;
   mica__lower_weight *weights;
   size_t weight_count, weight_capacity;
+  mica_status (*lower_nodes)(mica__lowering *l, const mica__onnx_graph *graph); /* in the present scope; for bodies */
   int32_t before; /* how many nodes the graph had before the operator that is being lowered */
   int32_t depth;  /* functions and bodies inside each other */
   uint64_t nodes; /* lowered so far, bodies and functions each time */
@@ -64,8 +69,10 @@ struct mica__lowering {
 mica_status mica__lower_model(mica__lowering *l, mica_value *outputs);
 void mica__lower_free(mica__lowering *l);
 
-/* Lowers the nodes of a graph in the present scope. */
-mica_status mica__lower_nodes(mica__lowering *l, const mica__onnx_graph *graph);
+/* True if the value is a constant of one element; then *on is whether that is not 0. */
+bool mica__lower_truth(const mica__lowering *l, mica_value value, bool *on);
+/* Demands a value that an operator needs on the host; `what` is for the sentence where it comes from data. */
+mica_status mica__lower_demand(mica__lowering *l, const mica__onnx_node *node, mica_value value, const char *what);
 
 mica_status mica__scope_open(mica__lowering *l, bool sees_outer, mica__lower_scope *scope);
 void mica__scope_close(mica__lowering *l, mica__lower_scope *scope);

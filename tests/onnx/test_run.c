@@ -161,6 +161,90 @@ START_TEST(functions_are_inlined) {
 }
 END_TEST
 
+/* A body of the nodes, whose inputs and outputs are named by a word each; as an attribute. */
+static mica__text body_of(const char *name, const char *const *in, const char *const *out, const char *const *nodes) {
+  mica__text body = {0}, attribute = {0};
+  for (; *nodes; nodes++) {
+    mica__text node = wire_node(*nodes);
+    wire_inside(&body, WIRE_GRAPH_NODE, &node);
+  }
+  for (; *in; in++) {
+    mica__text port = wire_port(*in, 1, two);
+    wire_inside(&body, WIRE_GRAPH_INPUT, &port);
+  }
+  for (; *out; out++) {
+    mica__text port = wire_port(*out, 1, two);
+    wire_inside(&body, WIRE_GRAPH_OUTPUT, &port);
+  }
+  wire_text(&attribute, 1, name);
+  wire_inside(&attribute, WIRE_ATTRIBUTE_GRAPH, &body);
+  return attribute;
+}
+
+/* x doubled `trips` times by a loop, whose trips are an input. */
+static program loop_program(const char *condition) {
+  mica__text graph = graph_of((const char *[]){NULL}), loop = wire_node("Loop trips - x > y"), trips;
+  mica__text body =
+      body_of("body", (const char *[]){"i", "on", "v", NULL}, (const char *[]){condition, "w", NULL},
+              (const char *[]){"Add v v > w", "Less i more > few", "ReduceMax w - > m", "Less m big > low", NULL});
+  mica__text more = wire_tensor("more", 7, (int64_t[]){-1}, &(int64_t){2}, 8);
+  mica__text big = wire_tensor("big", 1, (int64_t[]){-1}, &(float){100}, 4);
+  wire_inside(&graph, WIRE_GRAPH_INITIALIZER, &more);
+  wire_inside(&graph, WIRE_GRAPH_INITIALIZER, &big);
+  wire_inside(&loop, WIRE_NODE_ATTRIBUTE, &body);
+  wire_inside(&graph, WIRE_GRAPH_NODE, &loop);
+  trips = wire_port("trips", 7, (int64_t[]){-1});
+  wire_inside(&graph, WIRE_GRAPH_INPUT, &trips);
+  mica__text file = wire_model(&graph);
+  return start(&file, NULL);
+}
+
+START_TEST(loops_of_known_trips_are_unrolled) {
+  float want[4];
+  for (int ends = 0; ends < 2; ends++) {
+    program p = loop_program(ends ? "few" : "on");
+    int64_t trips = 0;
+    mica_onnx_feed feeds[] = {feed_x(1), {.name = "trips", .dtype = MICA_I64, .data = &trips}};
+    for (trips = 0; trips < 6; trips++) {
+      /* With an end of its own the trip of i = 2 is the last one. */
+      float factor = (float)(1 << (ends && trips > 3 ? 3 : trips));
+      for (int i = 0; i < 4; i++) want[i] = factor * numbers[i];
+      ck_ok(mica_onnx_run(p.runner, test_queue(), feeds, 2));
+      expect(&p, MICA_SHAPE(1, 4), want);
+    }
+    trips = 100000;
+    if (!ends) ck_refused(mica_onnx_run(p.runner, test_queue(), feeds, 2), MICA_E_UNSUPPORTED, "trips through 4 nodes");
+    end(&p);
+  }
+}
+END_TEST
+
+START_TEST(branches_are_of_known_conditions) {
+  mica__text graph = graph_of((const char *[]){"ReduceMax x > m", "Greater m zero > c", NULL}), file;
+  mica__text branch = wire_node("If flag > y");
+  mica__text on =
+      body_of("then_branch", (const char *[]){NULL}, (const char *[]){"a", NULL}, (const char *[]){"Neg x > a", NULL});
+  mica__text off = body_of("else_branch", (const char *[]){NULL}, (const char *[]){"x", NULL}, (const char *[]){NULL});
+  wire_inside(&branch, WIRE_NODE_ATTRIBUTE, &off);
+  wire_inside(&branch, WIRE_NODE_ATTRIBUTE, &on);
+  wire_inside(&graph, WIRE_GRAPH_NODE, &branch);
+  mica__text flag = wire_port("flag", 9, (int64_t[]){-1});
+  mica__text zero = wire_tensor("zero", 1, (int64_t[]){-1}, &(float){0}, 4);
+  wire_inside(&graph, WIRE_GRAPH_INPUT, &flag);
+  wire_inside(&graph, WIRE_GRAPH_INITIALIZER, &zero);
+  file = wire_model(&graph);
+  program p = start(&file, NULL);
+  bool yes = true;
+  mica_onnx_feed feeds[] = {feed_x(1), {.name = "flag", .dtype = MICA_BOOL, .data = &yes}};
+  ck_ok(mica_onnx_run(p.runner, test_queue(), feeds, 2));
+  expect(&p, MICA_SHAPE(1, 4), (const float[]){-1, 2, -3, 4});
+  yes = false;
+  ck_ok(mica_onnx_run(p.runner, test_queue(), feeds, 2));
+  expect(&p, MICA_SHAPE(1, 4), numbers);
+  end(&p);
+}
+END_TEST
+
 START_TEST(wrong_feeds_are_refused) {
   mica__text graph = graph_of((const char *[]){"Relu x > y", NULL}), file = wire_model(&graph);
   program p = start(&file, NULL);
@@ -210,6 +294,8 @@ Suite *test_suite(void) {
   tcase_add_test(tests, inputs_that_shapes_need_are_bound);
   tcase_add_test(tests, lowerings_are_limited);
   tcase_add_test(tests, functions_are_inlined);
+  tcase_add_test(tests, loops_of_known_trips_are_unrolled);
+  tcase_add_test(tests, branches_are_of_known_conditions);
   tcase_add_test(tests, wrong_feeds_are_refused);
   tcase_add_test(tests, what_is_missing_is_named);
   suite_add_tcase(suite, tests);

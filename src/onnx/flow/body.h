@@ -1,0 +1,24 @@
+/* onnx/flow/body.h: lowering the body of an operator, once or a known number of times. */
+#ifndef MICA_ONNX_FLOW_BODY_H
+#define MICA_ONNX_FLOW_BODY_H
+
+#include "onnx/lowering.h"
+
+/* The body that an attribute holds; NULL with an error recorded for none. */
+const mica__onnx_graph *mica__flow_body(mica__lowering *l, const mica__onnx_node *node, const char *name);
+
+/* Lowers a body in a scope of its own, which sees the names around it: its inputs are these values, of which there are
+ * as many as it has (MICA_E_FORMAT otherwise), and outputs, with room for as many as it has, becomes its results. Where
+ * something is demanded they are of no use. */
+mica_status mica__flow_lower(mica__lowering *l, const mica__onnx_node *node, const mica__onnx_graph *body,
+                             const mica_value *inputs, size_t input_count, mica_value *outputs);
+
+/* True if `trips` times the body's nodes are not too many to stand in the graph one after another; else an error is
+ * recorded. */
+bool mica__flow_may_unroll(mica__lowering *l, const mica__onnx_node *node, const mica__onnx_graph *body, int64_t trips);
+
+/* Values of one shape one after another along a new axis; of none an empty value of what the body declares. */
+mica_value mica__flow_stack(mica__lowering *l, const mica__onnx_node *node, const mica_value *values, size_t count,
+                            int32_t axis, const Onnx__ValueInfoProto *declared);
+
+#endif

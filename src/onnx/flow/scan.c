@@ -1,0 +1,132 @@
+/* Scans: a body for each slice of the scanned operands, with states that go from one to the next. */
+#include "onnx/flow/body.h"
+
+#include <string.h>
+
+#define MOST_VALUES 64
+
+typedef struct scan {
+  const mica__onnx_graph *body;
+  size_t states, inputs, outputs; /* what goes from trip to trip, what is scanned, what is collected */
+  int64_t axis_in[MOST_VALUES], axis_out[MOST_VALUES];
+  bool back_in[MOST_VALUES], back_out[MOST_VALUES];
+  int64_t trips;
+} scan;
+
+/* Number k of a list, `standard` behind its end or where there is no list. */
+static int64_t of_list(const mica__onnx_node *node, const char *name, size_t k) {
+  mica__integers list;
+  mica__onnx_ints(node, name, &list);
+  return (int64_t)k < list.count ? list.values[k] : 0;
+}
+
+static mica_status begin(mica__lowering *l, const mica__onnx_node *node, size_t operands, scan *s) {
+  int64_t scanned = mica__onnx_int(node, "num_scan_inputs", 0);
+  s->body = mica__flow_body(l, node, "body");
+  if (!s->body) return l->status;
+  if (scanned < 1 || scanned > (int64_t)operands || s->body->proto->n_input != operands)
+    return mica__lower_fail(l, node, MICA_E_FORMAT, "%lld of %zu operands are scanned, by a body of %zu inputs",
+                            (long long)scanned, operands, s->body->proto->n_input);
+  s->inputs = (size_t)scanned;
+  s->states = operands - s->inputs;
+  if (s->body->proto->n_output < s->states)
+    return mica__lower_fail(l, node, MICA_E_FORMAT, "its body has %zu outputs", s->body->proto->n_output);
+  s->outputs = s->body->proto->n_output - s->states;
+  if (operands > MOST_VALUES || s->states + s->outputs > MOST_VALUES)
+    return mica__lower_fail(l, node, MICA_E_UNSUPPORTED, "a scan of more than %d values", MOST_VALUES);
+  bool old = node->version < 9; /* one list of directions, no axes */
+  for (size_t k = 0; k < s->inputs; k++) {
+    s->axis_in[k] = old ? 0 : of_list(node, "scan_input_axes", k);
+    s->back_in[k] = of_list(node, old ? "directions" : "scan_input_directions", k) == 1;
+  }
+  for (size_t k = 0; k < s->outputs; k++) {
+    s->axis_out[k] = old ? 0 : of_list(node, "scan_output_axes", k);
+    s->back_out[k] = !old && of_list(node, "scan_output_directions", k) == 1;
+  }
+  return MICA_OK;
+}
+
+/* Slice t of a value along an axis, without that axis. */
+static mica_value slice_at(mica_value x, int64_t axis, int64_t t) {
+  return mica_squeeze(mica_slice(x, (int32_t)axis, t, t + 1, 1), MICA_AXES((int32_t)axis));
+}
+
+static mica_status count_trips(mica__lowering *l, const mica__onnx_node *node, scan *s, const mica_value *values) {
+  for (size_t k = 0; k < s->inputs; k++) {
+    mica_shape shape = mica_value_shape(values[s->states + k]);
+    if (!mica__lower_axis(l, node, shape.rank, &s->axis_in[k])) return l->status;
+    int64_t extent = shape.dim[s->axis_in[k]];
+    if (k && extent != s->trips)
+      return mica__lower_fail(l, node, MICA_E_SHAPE, "operands of %lld and %lld slices", (long long)s->trips,
+                              (long long)extent);
+    s->trips = extent;
+  }
+  return mica__flow_may_unroll(l, node, s->body, s->trips) ? MICA_OK : l->status;
+}
+
+/* The results for these operands: states, then what is collected. */
+static mica_status unroll(mica__lowering *l, const mica__onnx_node *node, scan *s, const mica_value *values,
+                          mica_value *results) {
+  mica_value inputs[MOST_VALUES], outputs[MOST_VALUES];
+  MICA_TRY(count_trips(l, node, s, values));
+  mica_value *kept = mica__lower_room(l, (size_t)s->trips * s->outputs, sizeof *kept);
+  if (!kept) return l->status;
+  memcpy(inputs, values, s->states * sizeof *inputs);
+  for (int64_t t = 0; t < s->trips; t++) {
+    for (size_t k = 0; k < s->inputs; k++)
+      inputs[s->states + k] = slice_at(values[s->states + k], s->axis_in[k], s->back_in[k] ? s->trips - 1 - t : t);
+    MICA_TRY(mica__flow_lower(l, node, s->body, inputs, s->states + s->inputs, outputs));
+    if (l->demands) return MICA_OK;
+    memcpy(inputs, outputs, s->states * sizeof *inputs);
+    for (size_t k = 0; k < s->outputs; k++)
+      kept[k * (size_t)s->trips + (size_t)(s->back_out[k] ? s->trips - 1 - t : t)] = outputs[s->states + k];
+  }
+  memcpy(results, inputs, s->states * sizeof *results);
+  for (size_t k = 0; k < s->outputs; k++) {
+    mica_value *list = &kept[k * (size_t)s->trips];
+    int64_t axis = s->axis_out[k];
+    if (s->trips && !mica__lower_axis(l, node, mica_value_shape(list[0]).rank + 1, &axis)) return l->status;
+    results[s->states + k] =
+        mica__flow_stack(l, node, list, (size_t)s->trips, (int32_t)axis, s->body->proto->output[s->states + k]);
+  }
+  return MICA_OK;
+}
+
+/* Version 8: axis 0 of every operand is a batch, and each sequence is scanned by itself. */
+static mica_status unroll_batch(mica__lowering *l, const mica__onnx_node *node, scan *s, const mica_value *values,
+                                mica_value *results) {
+  size_t operands = s->states + s->inputs, count = s->states + s->outputs;
+  int64_t batch = mica_value_shape(values[0]).rank ? mica_value_shape(values[0]).dim[0] : 0;
+  mica_value *all = mica__lower_room(l, count * (size_t)batch, sizeof *all);
+  if (!all) return l->status;
+  if (batch < 1) return mica__lower_fail(l, node, MICA_E_SHAPE, "operands without a batch");
+  for (int64_t b = 0; b < batch; b++) {
+    mica_value own[MOST_VALUES], out[MOST_VALUES];
+    for (size_t k = 0; k < operands; k++) own[k] = slice_at(values[k], 0, b);
+    MICA_TRY(unroll(l, node, s, own, out));
+    if (l->demands) return MICA_OK;
+    for (size_t k = 0; k < count; k++) all[k * (size_t)batch + (size_t)b] = out[k];
+  }
+  for (size_t k = 0; k < count; k++)
+    results[k] = mica__flow_stack(l, node, &all[k * (size_t)batch], (size_t)batch, 0, NULL);
+  return MICA_OK;
+}
+
+MICA__LOWER(scan) {
+  scan s = {0};
+  mica_value values[MOST_VALUES], results[MOST_VALUES] = {{0}};
+  int32_t first = node->version < 9 ? 1 : 0; /* the lengths of sequences stand before */
+  if (first && mica__lower_has(l, node, 0))
+    return mica__lower_fail(l, node, MICA_E_UNSUPPORTED, "sequences of different lengths");
+  if (node->input_count - first > MOST_VALUES)
+    return mica__lower_fail(l, node, MICA_E_UNSUPPORTED, "a scan of more than %d values", MOST_VALUES);
+  MICA_TRY(begin(l, node, (size_t)(node->input_count - first), &s));
+  for (size_t k = 0; k < s.states + s.inputs; k++) {
+    values[k] = mica__lower_operand(l, node, first + (int32_t)k);
+    if (!values[k].graph) return MICA_OK;
+  }
+  MICA_TRY(first ? unroll_batch(l, node, &s, values, results) : unroll(l, node, &s, values, results));
+  l->before = l->graph->count;
+  for (size_t k = 0; !l->demands && k < s.states + s.outputs; k++) mica__lower_result(l, node, (int32_t)k, results[k]);
+  return MICA_OK;
+}
