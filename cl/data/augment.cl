@@ -8,7 +8,8 @@
  * `affine` holds scale and shift of each channel. With AUGMENT 0 (r', q') = (r, q), gain 1 and lift 0; else they are
  * draw_source(q, r), bilinear between pixels. gain is from 1 - contrast to 1 + contrast, lift from -brightness to
  * brightness. In a square of `cutout` pixels about a random pixel y is 0.
- * With MIX 1 y is blend y + (1 - blend) y', where y' is sample N - 1 - s made likewise.
+ * With MIX 1 y is blend y + (1 - blend) y', where y' is sample N - 1 - s made likewise; with MIX 2 and AUGMENT 1 to 3
+ * it is y' in a rectangle (draw_is_inside) and y elsewhere.
  * Words of the samples' records (`width` of them, or none) go where words.clh says, `blend` being the share of labels.
  *
  *   X_T       type of x: u8 or f32      Y_T   type of y      AUGMENT   0, or as in draw.clh      MIX   as above
@@ -56,7 +57,7 @@ static inline float pixel(__global const STORAGE(X_T) * plane, const int r, cons
 /* Element (r, q) of the augmented plane. */
 static inline float element(__global const STORAGE(X_T) * plane, const sample_draw d, const int r, const int q,
                             const int H, const int W, const float2 affine, const int cutout) {
-#if AUGMENT == 2
+#if AUGMENT >= 2
   const float2 from = draw_source(d, q, r, H, W);
   const float x = from.x, y = from.y;
   const int x0 = (int)x - (x < (float)(int)x), y0 = (int)y - (y < (float)(int)y);
@@ -127,7 +128,7 @@ __kernel void augment(__global const STORAGE(X_T) * x, const long x_at, __global
                       __global STORAGE(Y_T) * y, const long y_at, __global int *out, const long out_at,
                       __global float *mixed, const long mixed_at, const int8 sizes, const int8 keys,
                       const float8 range, const int n, const int bits, const int first, const int position,
-                      const int epoch, const int width) {
+                      const int epoch, const int width, const int across, const int down) {
   const int C = sizes.s1, H = sizes.s2, W = sizes.s3, plane = H * W, spans = (plane + SPAN - 1) / SPAN;
   const long item = get_global_id(0);
   const int c = (int)(item / spans % C), s = (int)(item / spans / C);
@@ -159,16 +160,22 @@ __kernel void augment(__global const STORAGE(X_T) * x, const long x_at, __global
   const sample_draw e = draw_sample((uint)(position + other), (uint)epoch, seed, H, W, sizes.s4, sizes.s5, range);
 #endif
   for (int r = begin / W, q = begin % W, at = begin; at < end;) {
-    if (q + 4 <= W && at + 4 <= end) {
+    if (AUGMENT != 3 && q + 4 <= W && at + 4 <= end) {
       float4 value = four_elements(from, d, r, q, H, W, a, sizes.s6);
-#if MIX
+#if MIX == 1
       value = range.s4 * value + (1.0f - range.s4) * four_elements(with, e, r, q, H, W, a, sizes.s6);
+#elif MIX == 2
+      const int4 inside = -(int4)(draw_is_inside(q, r, across, down), draw_is_inside(q + 1, r, across, down),
+                                  draw_is_inside(q + 2, r, across, down), draw_is_inside(q + 3, r, across, down));
+      value = select(value, four_elements(with, e, r, q, H, W, a, sizes.s6), inside);
 #endif
       STOREV(Y_T, 4, value, y, at);
       at += 4, q += 4;
     } else {
       float value = element(from, d, r, q, H, W, a, sizes.s6);
-#if MIX
+#if MIX == 2
+      if (draw_is_inside(q, r, across, down)) value = element(with, e, r, q, H, W, a, sizes.s6);
+#elif MIX == 1
       value = range.s4 * value + (1.0f - range.s4) * element(with, e, r, q, H, W, a, sizes.s6);
 #endif
       STORE(Y_T, value, y, at);

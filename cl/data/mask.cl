@@ -2,9 +2,11 @@
  *
  * x holds masks of H x W bytes; sample s of the batch, 0 <= s < N, is number order(first + s) of them, and position +
  * s decides its change. y[s, r, q] is the class of the pixel of x that lies nearest to draw_source(q, r); -1 where that
- * is 255, is not below `classes`, or lies outside.
+ * is 255, is not below `classes`, or lies outside. With CUT 1 a rectangle of y (draw_is_inside) is that of sample
+ * N - 1 - s.
  *
  *   AUGMENT   0: as it is; else as in draw.clh     ORDERED   1: order(p) is order[p]; 0: a permutation
+ *   CUT       as above
  *   SPAN      elements that a work-item makes
  *
  * One dimension of N ceil(H W / SPAN) work-items. */
@@ -14,36 +16,54 @@
 #ifndef ORDERED
 #define ORDERED 0
 #endif
+#ifndef CUT
+#define CUT 1
+#endif
 #ifndef SPAN
 #define SPAN 4
 #endif
 
 #include "data/draw.clh"
 
+/* The class at pixel (q, r) of a changed mask. */
+static inline int class_at(__global const uchar *x, const sample_draw d, const int q, const int r, const int H,
+                           const int W, const int classes) {
+#if AUGMENT
+  const float2 from = draw_source(d, q, r, H, W) + 0.5f;
+  const int qx = from.x >= 0 && from.x < (float)W ? (int)from.x : -1;
+  const int rx = from.y >= 0 && from.y < (float)H ? (int)from.y : -1;
+  const int value = qx >= 0 && rx >= 0 ? x[rx * W + qx] : 255;
+#else
+  const int value = x[r * W + q];
+#endif
+  return value < classes ? value : -1;
+}
+
 /* sizes: N, H, W, crop, flip, classes, two unused; keys: six of the permutation, two of the seed; range: angle, zoom,
  * six unused. */
 __kernel void mask(__global const uchar *x, const long x_at, __global const int *order, const long order_at,
                    __global int *y, const long y_at, const int8 sizes, const int8 keys, const float8 range, const int n,
-                   const int bits, const int first, const int position, const int epoch) {
+                   const int bits, const int first, const int position, const int epoch, const int across,
+                   const int down) {
   const int H = sizes.s1, W = sizes.s2, plane = H * W, spans = (plane + SPAN - 1) / SPAN;
   const long item = get_global_id(0);
   const int s = (int)(item / spans), begin = (int)(item % spans) * SPAN, end = min(begin + SPAN, plane);
   if (s >= sizes.s0) return;
-  x += x_at + (long)SAMPLE_AT(first + s) * plane;
-  y += y_at + (long)s * plane;
-#if AUGMENT
+  __global const uchar *mine = x + x_at + (long)SAMPLE_AT(first + s) * plane;
   const uint2 seed = (uint2)((uint)keys.s6, (uint)keys.s7);
   const sample_draw d = draw_sample((uint)(position + s), (uint)epoch, seed, H, W, sizes.s3, sizes.s4, range);
+#if CUT
+  const int other = sizes.s0 - 1 - s;
+  __global const uchar *its = x + x_at + (long)SAMPLE_AT(first + other) * plane;
+  const sample_draw e = draw_sample((uint)(position + other), (uint)epoch, seed, H, W, sizes.s3, sizes.s4, range);
 #endif
+  y += y_at + (long)s * plane;
   for (int at = begin; at < end; at++) {
-#if AUGMENT
-    const float2 from = draw_source(d, at % W, at / W, H, W) + 0.5f;
-    const int q = from.x >= 0 && from.x < (float)W ? (int)from.x : -1;
-    const int r = from.y >= 0 && from.y < (float)H ? (int)from.y : -1;
-    const int value = q >= 0 && r >= 0 ? x[r * W + q] : 255;
-#else
-    const int value = x[at];
+    const int q = at % W, r = at / W;
+    int value = class_at(mine, d, q, r, H, W, sizes.s5);
+#if CUT
+    if (draw_is_inside(q, r, across, down)) value = class_at(its, e, q, r, H, W, sizes.s5);
 #endif
-    y[at] = value < sizes.s5 ? value : -1;
+    y[at] = value;
   }
 }

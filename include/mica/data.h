@@ -221,12 +221,17 @@ typedef struct mica_augment_config {
   float brightness; /* up to so much added, where 1 is white */
   float contrast;   /* times 1 - contrast to 1 + contrast, about the mean */
   int32_t cutout;   /* a square of so many pixels, somewhere, becomes the mean (DeVries and Taylor 2017) */
+  float elastic;    /* bent: nodes of a grid of 4 x 4 cells are moved by up to so many pixels, and what is between them
+                       (Simard et al. 2003). Not with boxes */
+  float cutmix;     /* a rectangle is that of another sample of the batch, its share from Beta(cutmix, cutmix), and
+                       targets are probabilities as with mixup (Yun et al. 2019). At most 4. Not with mixup or boxes */
   float mixup;      /* blended with another sample of the batch, the share from Beta(mixup, mixup) (Zhang et al. 2018);
                        targets are probabilities then. At most 4 */
 } mica_augment_config;
 
 /* Reads "crop,flip", "crop=2,rotate=15,mixup=0.2" and "none": names of fields with or without a value. Without one crop
- * is 4, rotate 15, scale 0.1, brightness 0.2, contrast 0.2, cutout 8, mixup 0.2. MICA_E_INVALID names what is wrong. */
+ * is 4, rotate 15, scale 0.1, brightness 0.2, contrast 0.2, cutout 8, elastic 4, cutmix 1, mixup 0.2. MICA_E_INVALID
+ * names what is wrong. */
 MICA_API MICA_CHECKED mica_status mica_augment_parse(const char *text, mica_augment_config *config);
 /* The names that mica_augment_parse reads, in order; NULL behind the last. */
 MICA_API const char *mica_augment_name(size_t index);

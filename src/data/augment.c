@@ -7,14 +7,15 @@
 
 /* Parameters that several of the kernels have. */
 #define ORDERED_PARAM MICA__CASE("ORDERED", "1: by an order in memory, 0 by a permutation", 0, 1)
-#define AUGMENT_PARAM MICA__CASE("AUGMENT", "0 none; 1 moved, mirrored, brightness; 2 also rotated and scaled", 0, 1, 2)
+#define AUGMENT_PARAM                                                                                                  \
+  MICA__CASE("AUGMENT", "0 none; 1 moved, mirrored, brightness; 2 also rotated and scaled; 3 also bent", 0, 1, 2, 3)
 #define SPAN_PARAM MICA__INT("SPAN", "elements a work-item makes", 4, 16, 64, 256, 1024, 4096)
 
 static const mica__kernel_param params[] = {
     MICA__DTYPE("X_T", "type of samples", MICA_U8, MICA_F32),
     MICA__DTYPE("Y_T", "type of the batch", MICA_F32, MICA_F16, MICA_BF16),
     AUGMENT_PARAM,
-    MICA__CASE("MIX", "1: blended with the opposite sample", 0, 1),
+    MICA__CASE("MIX", "1: blended with the opposite sample; 2: a rectangle of it", 0, 1, 2),
     MICA__CASE("TARGETS", "0 labels, 1 probabilities", 0, 1),
     ORDERED_PARAM,
     MICA__INT("SPAN", "elements of a plane a work-item makes", 4, 16, 64, 256, 1024, 4096),
@@ -33,10 +34,11 @@ static const mica__kernel_param words_params[] = {
 static const mica__variant words_variants[] = {MICA__VARIANT("any", MICA__ON_ANY, 0, 0)};
 const mica__kernel_desc mica__words_kernel = {MICA__KERNEL("words", "data/words.cl", words_params, words_variants)};
 
-static const mica__kernel_param mask_params[] = {AUGMENT_PARAM, ORDERED_PARAM, SPAN_PARAM};
+static const mica__kernel_param mask_params[] = {
+    AUGMENT_PARAM, ORDERED_PARAM, MICA__CASE("CUT", "1: a rectangle is that of the opposite sample", 0, 1), SPAN_PARAM};
 static const mica__variant mask_variants[] = {
-    MICA__VARIANT("cpu", MICA__ON_CPU, 0, 0, 1024),
-    MICA__VARIANT("gpu", MICA__ON_GPU, 0, 0, 4),
+    MICA__VARIANT("cpu", MICA__ON_CPU, 0, 0, 0, 1024),
+    MICA__VARIANT("gpu", MICA__ON_GPU, 0, 0, 0, 4),
 };
 const mica__kernel_desc mica__mask_kernel = {MICA__KERNEL("mask", "data/mask.cl", mask_params, mask_variants)};
 
@@ -56,7 +58,9 @@ static const mica__variant ragged_variants[] = {
 const mica__kernel_desc mica__ragged_kernel = {
     MICA__KERNEL("ragged", "data/ragged.cl", ragged_params, ragged_variants)};
 
-bool mica__augment_moves(const mica__augment *a) { return a->crop || a->flip || a->angle > 0 || a->zoom > 0; }
+bool mica__augment_moves(const mica__augment *a) {
+  return a->crop || a->flip || a->angle > 0 || a->zoom > 0 || a->elastic > 0;
+}
 
 bool mica__augment_is_active(const mica__augment *a) {
   return mica__augment_moves(a) || a->cutout || a->brightness > 0 || a->contrast > 0;
@@ -65,11 +69,16 @@ bool mica__augment_is_active(const mica__augment *a) {
 mica__augment mica__augment_plain(const mica__augment *augment) {
   mica__augment plain = *augment;
   plain.crop = plain.flip = plain.cutout = 0;
-  plain.angle = plain.zoom = plain.brightness = plain.contrast = 0;
+  plain.angle = plain.zoom = plain.brightness = plain.contrast = plain.elastic = 0;
+  if (plain.cuts) plain.blend = 1;
+  plain.cuts = false;
   return plain;
 }
 
-static int32_t augment_case(const mica__augment *a, bool active) { return a->angle > 0 || a->zoom > 0 ? 2 : active; }
+static int32_t augment_case(const mica__augment *a, bool active) {
+  if (a->elastic > 0) return 3;
+  return a->angle > 0 || a->zoom > 0 ? 2 : active;
+}
 
 /* The keys that every kernel takes: six of the permutation, two of the seed. */
 static void add_keys(mica__launch *launch, const mica__augment *a) {
@@ -88,6 +97,12 @@ static void add_permutation(mica__launch *launch, const mica__augment *a) {
 static void add_position(mica__launch *launch, const mica__augment *a) {
   mica__launch_int(launch, (int32_t)a->position);
   mica__launch_int(launch, (int32_t)a->epoch);
+}
+
+/* Both sides of the rectangle, two numbers of 16 bits in each. */
+static void add_rectangle(mica__launch *launch, const mica__augment *a) {
+  for (int k = 0; k < 2; k++)
+    mica__launch_int(launch, (int32_t)((uint32_t)a->rect[k] | (uint32_t)a->rect[k + 2] << 16));
 }
 
 /* Work-items of `span` elements of each of N rows. A CPU core takes a work-group at a time. */
@@ -118,8 +133,8 @@ mica_status mica__augment_launch(mica_queue *queue, const mica__variant *variant
   MICA_TRY(choose(queue, desc, &variant, values));
   mica__kernel_set(desc, values, "X_T", (int32_t)mica_tensor_dtype(x));
   mica__kernel_set(desc, values, "Y_T", (int32_t)mica_tensor_dtype(y));
-  mica__kernel_set(desc, values, "AUGMENT", augment_case(a, mica__augment_is_active(a)));
-  mica__kernel_set(desc, values, "MIX", a->blend < 1);
+  mica__kernel_set(desc, values, "AUGMENT", augment_case(a, a->cuts || mica__augment_is_active(a)));
+  mica__kernel_set(desc, values, "MIX", a->cuts ? 2 : a->blend < 1);
   mica__kernel_set(desc, values, "TARGETS", words->mixed != NULL);
   mica__kernel_set(desc, values, "ORDERED", a->order != NULL);
   MICA_TRY(mica__kernel_get(mica__queue_engine(queue), desc, values, NULL, &kernel));
@@ -137,10 +152,11 @@ mica_status mica__augment_launch(mica_queue *queue, const mica__variant *variant
   mica__launch_int8(&launch, (int32_t[8]){(int32_t)N, (int32_t)C, (int32_t)H, (int32_t)W, a->crop, a->flip, a->cutout,
                                           words->mixed ? (int32_t)mixed.dim[1] : 0});
   add_keys(&launch, a);
-  mica__launch_float8(&launch, (float[8]){a->angle, a->zoom, a->brightness * one, a->contrast, a->blend});
+  mica__launch_float8(&launch, (float[8]){a->angle, a->zoom, a->brightness * one, a->contrast, a->blend, a->elastic});
   add_permutation(&launch, a);
   add_position(&launch, a);
   mica__launch_int(&launch, words->records ? (int32_t)mica_tensor_shape(words->records).dim[1] : 0);
+  add_rectangle(&launch, a);
   add_range(&launch, variant, N * C, H * W, values[mica__kernel_param_index(desc, "SPAN")]);
   mica__launch_cost(&launch, 2.0 * (double)mica_tensor_count(y),
                     (double)mica_tensor_count(y) * (double)mica_dtype_size(mica_tensor_dtype(x)) +
@@ -184,6 +200,7 @@ mica_status mica__mask_launch(mica_queue *queue, const mica__variant *variant, c
   MICA_TRY(choose(queue, desc, &variant, values));
   mica__kernel_set(desc, values, "AUGMENT", augment_case(a, mica__augment_moves(a)));
   mica__kernel_set(desc, values, "ORDERED", a->order != NULL);
+  mica__kernel_set(desc, values, "CUT", a->cuts);
   MICA_TRY(mica__kernel_get(mica__queue_engine(queue), desc, values, NULL, &kernel));
   mica__launch launch = mica__launch_of(kernel);
   mica__launch_tensor(&launch, x);
@@ -192,9 +209,10 @@ mica_status mica__mask_launch(mica_queue *queue, const mica__variant *variant, c
   mica__launch_int8(&launch, (int32_t[8]){(int32_t)shape.dim[0], (int32_t)shape.dim[1], (int32_t)shape.dim[2], a->crop,
                                           a->flip, classes > 0 && classes < 255 ? classes : 255});
   add_keys(&launch, a);
-  mica__launch_float8(&launch, (float[8]){a->angle, a->zoom});
+  mica__launch_float8(&launch, (float[8]){a->angle, a->zoom, 0, 0, 0, a->elastic});
   add_permutation(&launch, a);
   add_position(&launch, a);
+  add_rectangle(&launch, a);
   add_range(&launch, variant, shape.dim[0], shape.dim[1] * shape.dim[2],
             values[mica__kernel_param_index(desc, "SPAN")]);
   mica__launch_cost(&launch, 0, 5.0 * (double)mica_tensor_count(y));

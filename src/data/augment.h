@@ -17,7 +17,10 @@ typedef struct mica__augment {
   uint64_t seed;
   int32_t crop, flip, cutout;
   float angle, zoom, brightness, contrast;
-  float blend; /* weight of the sample itself; 1 - blend is that of sample N - 1 - s. 1: no mixing */
+  float elastic;
+  bool cuts;       /* a rectangle is that of sample N - 1 - s, and blend the share of the rest, for labels alone */
+  int32_t rect[4]; /* x0 y0 x1 y1, the latter two outside of it */
+  float blend;     /* weight of the sample itself; 1 - blend is that of sample N - 1 - s. 1: no mixing */
 } mica__augment;
 
 /* True if pictures are changed other than by mixing; and if they are moved. */

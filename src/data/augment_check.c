@@ -36,13 +36,14 @@ static double element(const problem *p, int64_t sample, const mica__draw *d, int
   if (y >= 0 && y < cut && x >= 0 && x < cut) return 0;
   double value = 0, at[2];
   mica__draw_source(d, q, r, p->H, p->W, at);
-  if (p->augment.angle > 0 || p->augment.zoom > 0) {
+  if (p->augment.angle > 0 || p->augment.zoom > 0 || p->augment.elastic > 0) {
     const double at_x = at[0], at_y = at[1];
     const int64_t x0 = (int64_t)floor(at_x), y0 = (int64_t)floor(at_y);
     const double wx = at_x - (double)x0, wy = at_y - (double)y0;
     for (int k = 0; k < 4; k++)
       value += (k & 1 ? wx : 1 - wx) * (k & 2 ? wy : 1 - wy) * pixel(p, sample, c, y0 + (k >> 1), x0 + (k & 1));
-    *scale += 4 * fabs(d->gain) * largest * (double)(p->H + p->W + 2 * p->augment.crop) / d->zoom;
+    *scale += 4 * fabs(d->gain) * largest *
+              ((double)(p->H + p->W + 2 * p->augment.crop) / d->zoom + 2 * (double)p->augment.elastic);
   } else {
     value = pixel(p, sample, c, (int64_t)at[1], (int64_t)at[0]);
   }
@@ -64,6 +65,10 @@ static void reference_words(const problem *p, int64_t s, int64_t i, int64_t k, d
         ((double)j == p->records[i * WIDTH] ? share : 0) + ((double)j == p->records[k * WIDTH] ? 1 - share : 0);
 }
 
+static bool is_inside(const mica__augment *a, int64_t q, int64_t r) {
+  return q >= a->rect[0] && r >= a->rect[1] && q < a->rect[2] && r < a->rect[3];
+}
+
 static void reference(const problem *p, double *want, double *bound, double *words, double *mixed) {
   const mica__augment *a = &p->augment;
   const double blend = (double)a->blend, one = p->x_type == MICA_U8 ? 255 : 1;
@@ -76,6 +81,12 @@ static void reference(const problem *p, double *want, double *bound, double *wor
       for (int64_t r = 0; r < p->H; r++)
         for (int64_t q = 0; q < p->W; q++, at++) {
           double scale = 0, scale_other = 0;
+          if (a->cuts) {
+            const bool cut = is_inside(a, q, r);
+            want[at] = element(p, cut ? k : i, cut ? &e : &d, c, r, q, &scale);
+            bound[at] = mica__tolerance_sum(MICA_F32, p->y_type, 4, scale, want[at]);
+            continue;
+          }
           want[at] = blend * element(p, i, &d, c, r, q, &scale);
           if (blend < 1) want[at] += (1 - blend) * element(p, k, &e, c, r, q, &scale_other);
           bound[at] = mica__tolerance_sum(MICA_F32, p->y_type, 4, scale + scale_other, want[at]);
@@ -176,6 +187,10 @@ static mica_status check_augment(mica__check *check) {
   rotated.angle = 0.5f, rotated.zoom = 0.25f;
   mixed.blend = 0.75f;
   mica__augment all = moved;
+  mica__augment bent = rotated, cut = moved, patch = plain;
+  bent.elastic = 3, bent.crop = 2;
+  cut.cuts = patch.cuts = true, cut.blend = 0.75f;
+  cut.rect[0] = 2, cut.rect[1] = 1, cut.rect[2] = 7, cut.rect[3] = 9;
   all.permutation = shuffled.permutation, all.angle = 0.25f, all.zoom = 0.125f, all.blend = 0.625f;
   const problem cases[] = {
       {.augment = plain, .n = 11, .N = 5, .C = 1, .H = 7, .W = 9, .x_type = MICA_U8},
@@ -184,6 +199,9 @@ static mica_status check_augment(mica__check *check) {
       {.augment = moved, .n = 9, .N = 5, .C = 3, .H = 9, .W = 7, .x_type = MICA_U8},
       {.augment = rotated, .n = 9, .N = 5, .C = 2, .H = 8, .W = 9, .x_type = MICA_U8},
       {.augment = mixed, .n = 9, .N = 3, .C = 1, .H = 5, .W = 5, .classes = 4, .x_type = MICA_U8, .y_type = MICA_BF16},
+      {.augment = bent, .n = 9, .N = 5, .C = 2, .H = 13, .W = 10, .x_type = MICA_U8},
+      {.augment = cut, .n = 9, .N = 4, .C = 2, .H = 11, .W = 14, .classes = 3},
+      {.augment = patch, .n = 9, .N = 3, .C = 1, .H = 5, .W = 6, .x_type = MICA_U8},
       {.augment = all, .n = 11, .N = 6, .C = 3, .H = 17, .W = 16, .classes = 5},
       {.augment = all, .n = 11, .N = 6, .C = 1, .H = 5, .W = 6, .classes = 5, .ordered = true},
   };

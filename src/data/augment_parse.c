@@ -13,6 +13,8 @@
   X(brightness, float, 0.2)                                                                                            \
   X(contrast, float, 0.2)                                                                                              \
   X(cutout, int32_t, 8)                                                                                                \
+  X(elastic, float, 4)                                                                                                 \
+  X(cutmix, float, 1)                                                                                                  \
   X(mixup, float, 0.2)
 
 const char *mica_augment_name(size_t index) {

@@ -54,12 +54,15 @@ static double class_of(const problem *p, double value) {
 }
 
 static void mask_reference(const problem *p, double *want, double *bound) {
-  const bool moves = mica__augment_moves(&p->augment);
+  const mica__augment *a = &p->augment;
+  const bool moves = mica__augment_moves(a);
   for (int64_t s = 0, at = 0; s < p->N; s++) {
-    const double *x = p->x + sample_at(p, s) * p->H * p->W;
-    const mica__draw d = mica__draw_of(&p->augment, p->augment.position + (uint32_t)s, p->H, p->W, 1);
     for (int64_t r = 0; r < p->H; r++)
       for (int64_t q = 0; q < p->W; q++, at++) {
+        const bool cut = a->cuts && q >= a->rect[0] && r >= a->rect[1] && q < a->rect[2] && r < a->rect[3];
+        const int64_t from_sample = cut ? p->N - 1 - s : s;
+        const double *x = p->x + sample_at(p, from_sample) * p->H * p->W;
+        const mica__draw d = mica__draw_of(a, a->position + (uint32_t)from_sample, p->H, p->W, 1);
         double from[2] = {(double)q, (double)r};
         if (moves) mica__draw_source(&d, q, r, p->H, p->W, from);
         const double y = floor(from[1] + 0.5), z = floor(from[0] + 0.5);
@@ -67,7 +70,7 @@ static void mask_reference(const problem *p, double *want, double *bound) {
         want[at] = inside ? class_of(p, x[(int64_t)y * p->W + (int64_t)z]) : -1;
         for (int k = 0; k < 2; k++) {
           const double rest = from[k] + 0.5 - floor(from[k] + 0.5);
-          if (p->augment.angle > 0 && (rest < UNDECIDED || rest > 1 - UNDECIDED)) bound[at] = 256;
+          if ((a->angle > 0 || a->elastic > 0) && (rest < UNDECIDED || rest > 1 - UNDECIDED)) bound[at] = 256;
         }
       }
   }
@@ -202,12 +205,17 @@ static mica_status check_columns(mica__check *check) {
   mica__augment shuffled = plain, moved = plain, rotated = plain;
   shuffled.permutation = mica__permutation_of(11, 5, 2);
   moved.crop = 3, moved.flip = 1, moved.permutation = shuffled.permutation;
+  mica__augment bent = plain, cut = moved;
+  bent.elastic = 4;
+  cut.cuts = true, cut.rect[0] = 1, cut.rect[1] = 2, cut.rect[2] = 6, cut.rect[3] = 5;
   rotated.angle = 0.5f, rotated.zoom = 0.25f, rotated.crop = 2, rotated.flip = 1;
   const problem masks[] = {
       {.augment = plain, .n = 11, .N = 5, .H = 7, .W = 9},
       {.augment = shuffled, .n = 11, .N = 7, .H = 33, .W = 32, .classes = 4},
       {.augment = moved, .n = 11, .N = 7, .H = 5, .W = 1, .classes = 9},
       {.augment = rotated, .n = 11, .N = 3, .H = 17, .W = 12, .ordered = true},
+      {.augment = bent, .n = 11, .N = 3, .H = 14, .W = 19},
+      {.augment = cut, .n = 11, .N = 3, .H = 7, .W = 8, .classes = 8},
   };
   const problem ragged[] = {
       {.augment = plain, .n = 11, .N = 5, .T = 4, .E = 1, .x_type = MICA_I32, .y_type = MICA_I32, .pad = -1},

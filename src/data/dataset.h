@@ -166,6 +166,9 @@ mica_status mica__arrays_join(mica__array inputs, uint8_t *content, const mica__
 /* Samples of a folder with a folder a class. */
 mica_status mica__folder_read(const char *path, const mica_dataset_config *config, mica__store *store);
 
+/* Marks the samples below `count` whose numbers a text has, one a line; it is written to, and a NUL ends it. */
+mica_status mica__split_parse(const char *name, char *content, size_t size, uint64_t count, uint8_t *chosen);
+
 /* The names in a directory in strcmp's order, without hidden ones; released by mica__names_free. */
 typedef struct mica__names {
   char **names;

@@ -23,7 +23,25 @@ mica__draw mica__draw_of(const mica__augment *a, uint32_t position, int64_t H, i
                       .cut_x = below(w[1][1], W),
                       .cut_y = below(w[1][2], H),
                       .angle = (double)a->angle * signed_unit(w[1][3]),
-                      .zoom = 1 + (double)a->zoom * signed_unit(w[2][0])};
+                      .zoom = 1 + (double)a->zoom * signed_unit(w[2][0]),
+                      .augment = a,
+                      .position = position};
+}
+
+#define GRID_CELLS 4
+
+/* The elastic shift at pixel (q, r), added to at[0] and at[1]. */
+static void add_shift(const mica__draw *d, int64_t q, int64_t r, int64_t H, int64_t W, double at[2]) {
+  const double x = ((double)q + 0.5) * GRID_CELLS / (double)W, y = ((double)r + 0.5) * GRID_CELLS / (double)H;
+  const int across = x < GRID_CELLS - 1 ? (int)x : GRID_CELLS - 1, down = y < GRID_CELLS - 1 ? (int)y : GRID_CELLS - 1;
+  const double u = x - across, v = y - down, wx = u * u * (3 - 2 * u), wy = v * v * (3 - 2 * v);
+  for (int k = 0; k < 4; k++) {
+    uint32_t words[4];
+    draw_words(d->augment, d->position, 16 + (uint32_t)((down + (k >> 1)) * (GRID_CELLS + 1) + across + (k & 1)),
+               words);
+    const double weight = (k & 1 ? wx : 1 - wx) * (k & 2 ? wy : 1 - wy) * (double)d->augment->elastic;
+    for (int i = 0; i < 2; i++) at[i] += weight * signed_unit(words[i]);
+  }
 }
 
 void mica__draw_source(const mica__draw *d, int64_t q, int64_t r, int64_t H, int64_t W, double at[2]) {
@@ -31,6 +49,7 @@ void mica__draw_source(const mica__draw *d, int64_t q, int64_t r, int64_t H, int
   const double v = (double)r - 0.5 * (double)(H - 1);
   at[0] = (cos(d->angle) * u - sin(d->angle) * v) / d->zoom + 0.5 * (double)(W - 1) + (double)d->dx;
   at[1] = (sin(d->angle) * u + cos(d->angle) * v) / d->zoom + 0.5 * (double)(H - 1) + (double)d->dy;
+  if (d->augment->elastic > 0) add_shift(d, q, r, H, W, at);
 }
 
 void mica__draw_target(const mica__draw *d, double x, double y, int64_t H, int64_t W, double at[2]) {

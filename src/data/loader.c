@@ -14,28 +14,55 @@
 
 /* --- creation --- */
 
+/* The first column of a kind; NULL when there is none. */
+static const mica_column *column_of(const mica_dataset *dataset, mica_column_kind kind) {
+  for (size_t k = 0; k < dataset->store->column_count; k++)
+    if (dataset->store->columns[k].about.kind == kind) return &dataset->store->columns[k].about;
+  return NULL;
+}
+
+/* Sees that samples may be mixed: labels are classes, boxes there are none, masks only with cutmix. */
+static mica_status check_mixing(const mica_dataset *dataset, const mica_loader_config *c) {
+  const mica_augment_config *a = &c->augment;
+  const char *name = dataset->store->name, *how = a->mixup > 0 ? "mixup" : "cutmix";
+  const mica__column *label = mica__store_label(dataset->store);
+  const mica_column *boxes = column_of(dataset, MICA_COLUMN_KIND_BOXES),
+                    *mask = column_of(dataset, MICA_COLUMN_KIND_MASK);
+  const bool classes = label && label->about.kind == MICA_COLUMN_KIND_CLASS;
+  if (a->mixup > 0 && a->cutmix > 0) return mica__fail(MICA_E_INVALID, "%s: mixup or cutmix, not both", name);
+  if ((a->mixup > 0 || c->probabilities) && !classes)
+    return mica__fail(MICA_E_INVALID, "%s has no classes, whose probabilities mixup needs", name);
+  if (a->cutmix > 0 && (!column_of(dataset, MICA_COLUMN_KIND_IMAGE) || (!classes && !mask)))
+    return mica__fail(MICA_E_INVALID, "%s has no pictures with classes or masks, which cutmix needs", name);
+  if (a->mixup > 0 && mask)
+    return mica__fail(MICA_E_INVALID, "%s: mixup blends classes of whole pictures; column \"%s\" holds those of pixels",
+                      name, mask->name);
+  if ((a->mixup > 0 || a->cutmix > 0) && boxes)
+    return mica__fail(MICA_E_INVALID, "%s: no %s where column \"%s\" holds boxes", name, how, boxes->name);
+  if (a->elastic > 0 && boxes)
+    return mica__fail(MICA_E_INVALID, "%s: boxes (column \"%s\") are not bent; no elastic", name, boxes->name);
+  return MICA_OK;
+}
+
 static mica_status check_augment(const mica_dataset *dataset, const mica_loader_config *c) {
   const mica_augment_config *a = &c->augment;
-  const mica__store *store = dataset->store;
-  const mica__column *label = mica__store_label(store);
-  const float shares[] = {a->rotate, a->scale, a->brightness, a->contrast, a->mixup};
-  bool pictures = false;
-  for (size_t k = 0; k < store->column_count; k++)
-    pictures = pictures || store->columns[k].about.kind == MICA_COLUMN_KIND_IMAGE;
+  const float shares[] = {a->rotate, a->scale, a->brightness, a->contrast, a->mixup, a->elastic, a->cutmix};
+  const mica_column *image = column_of(dataset, MICA_COLUMN_KIND_IMAGE),
+                    *mask = column_of(dataset, MICA_COLUMN_KIND_MASK);
   for (size_t i = 0; i < sizeof shares / sizeof *shares; i++)
     if (!(shares[i] >= 0 && shares[i] <= 360)) return mica__fail(MICA_E_INVALID, "augmentation: %g", (double)shares[i]);
-  if (a->crop < 0 || a->crop > 16384 || a->cutout < 0 || a->cutout > 32768 || a->scale >= 1 || a->mixup > 4)
-    return mica__fail(MICA_E_INVALID, "augmentation: crop, scale, cutout or mixup is beyond what it may be");
-  if (!pictures &&
-      (a->crop || a->flip || a->cutout || a->rotate > 0 || a->scale > 0 || a->brightness > 0 || a->contrast > 0))
-    return mica__fail(MICA_E_INVALID, "%s holds rows of numbers; only pictures are augmented", store->name);
-  if ((a->mixup > 0 || c->probabilities) && (!label || label->about.kind != MICA_COLUMN_KIND_CLASS))
-    return mica__fail(MICA_E_INVALID, "%s has no classes, whose probabilities mixup needs", store->name);
-  for (size_t k = 0; a->mixup > 0 && k < store->column_count; k++)
-    if (store->columns[k].about.kind == MICA_COLUMN_KIND_MASK || store->columns[k].about.kind == MICA_COLUMN_KIND_BOXES)
-      return mica__fail(MICA_E_INVALID, "%s: mixup blends classes of whole pictures; column \"%s\" holds %s",
-                        store->name, store->columns[k].about.name, mica_column_kind_name(store->columns[k].about.kind));
-  return MICA_OK;
+  if (a->crop < 0 || a->crop > 16384 || a->cutout < 0 || a->cutout > 32768 || a->scale >= 1 || a->mixup > 4 ||
+      a->cutmix > 4)
+    return mica__fail(MICA_E_INVALID, "augmentation: crop, scale, cutout, mixup or cutmix is beyond what it may be");
+  if (!image && (a->crop || a->flip || a->cutout || a->rotate > 0 || a->scale > 0 || a->brightness > 0 ||
+                 a->contrast > 0 || a->elastic > 0))
+    return mica__fail(MICA_E_INVALID, "%s holds rows of numbers; only pictures are augmented", dataset->store->name);
+  if (image && mask && (image->shape.dim[1] != mask->shape.dim[0] || image->shape.dim[2] != mask->shape.dim[1]))
+    return mica__fail(MICA_E_FORMAT,
+                      "%s: the masks in column \"%s\" are of %lld x %lld pixels, the pictures of %lld x %lld",
+                      dataset->store->name, mask->name, (long long)mask->shape.dim[1], (long long)mask->shape.dim[0],
+                      (long long)image->shape.dim[2], (long long)image->shape.dim[1]);
+  return check_mixing(dataset, c);
 }
 
 static mica_status check_config(const mica_dataset *dataset, const mica_loader_config *c) {
@@ -63,7 +90,9 @@ static void fill_defaults(mica_loader *loader) {
   if (c->prefetch < 2) c->prefetch = 2; /* one is computed on while the next is filled */
   if (c->threads == 0) c->threads = cores > 2 ? (int32_t)(cores < 33 ? cores - 1 : 32) : 1;
   if (c->shards == 0) c->shards = 1;
-  if (c->augment.mixup > 0) c->probabilities = true;
+  const mica__column *label = mica__store_label(loader->dataset->store);
+  if (c->augment.mixup > 0 || (c->augment.cutmix > 0 && label && label->about.kind == MICA_COLUMN_KIND_CLASS))
+    c->probabilities = true;
 }
 
 /* Bytes of all samples on the device; SIZE_MAX when they are no size. *in_memory: all columns are. */
@@ -155,14 +184,19 @@ void mica_loader_destroy(mica_loader *loader) {
 
 static double unit(uint32_t word) { return ((double)word + 0.5) * 0x1p-32; }
 
-/* Draws a weight from Beta(a, a) by Joehnk's method (1964): the first pair u^(1/a), v^(1/a) whose sum is at most 1. */
-static float mixup_share(const mica_loader *loader) {
-  const double power = 1 / (double)loader->config.augment.mixup;
+/* The random words of a batch; `use` keeps them apart from those of other uses of the seed. */
+static void batch_words(const mica_loader *loader, uint32_t attempt, uint32_t use, uint32_t words[4]) {
   const uint64_t seed = loader->config.seed;
+  words[0] = attempt, words[1] = use, words[2] = (uint32_t)loader->epoch, words[3] = (uint32_t)loader->batch;
+  mica__philox(words, (uint32_t)seed, (uint32_t)(seed >> 32));
+}
+
+/* Draws a weight from Beta(a, a) by Joehnk's method (1964): the first pair u^(1/a), v^(1/a) whose sum is at most 1. */
+static float draw_share(const mica_loader *loader, float a) {
+  const double power = 1 / (double)a;
   for (uint32_t attempt = 0;; attempt++) {
-    /* The second word, "mixu", keeps these numbers apart from those of other uses of the seed. */
-    uint32_t words[4] = {attempt, UINT32_C(0x6d697875), (uint32_t)loader->epoch, (uint32_t)loader->batch};
-    mica__philox(words, (uint32_t)seed, (uint32_t)(seed >> 32));
+    uint32_t words[4];
+    batch_words(loader, attempt, UINT32_C(0x6d697875), words); /* "mixu" */
     for (int i = 0; i < 4; i += 2) {
       const double x = pow(unit(words[i]), power), y = pow(unit(words[i + 1]), power);
       if (x + y > 0 && x + y <= 1) return (float)(x / (x + y));
@@ -170,19 +204,40 @@ static float mixup_share(const mica_loader *loader) {
   }
 }
 
+/* Draws cutmix's rectangle: sides that leave the share, a centre anywhere, cut at the edges. The share becomes what is
+ * left then. */
+static void draw_rectangle(const mica_loader *loader, mica__augment *augment) {
+  const mica_shape shape = column_of(loader->dataset, MICA_COLUMN_KIND_IMAGE)->shape;
+  const double side = sqrt(1 - (double)draw_share(loader, loader->config.augment.cutmix));
+  uint32_t words[4];
+  double area = 1;
+  batch_words(loader, 0, UINT32_C(0x6375746d), words); /* "cutm" */
+  for (int k = 0; k < 2; k++) {
+    const double all = (double)shape.dim[2 - k], centre = unit(words[k]) * all;
+    augment->rect[k] = (int32_t)fmax(floor(centre - side * all / 2), 0);
+    augment->rect[k + 2] = (int32_t)fmin(floor(centre + side * all / 2), all);
+    area *= (augment->rect[k + 2] - augment->rect[k]) / all;
+  }
+  augment->cuts = true;
+  augment->blend = (float)(1 - area);
+}
+
 static mica__augment augment_of(const mica_loader *loader) {
   const mica_augment_config *a = &loader->config.augment;
-  return (mica__augment){.position = (uint32_t)mica__loader_first(loader, loader->batch),
-                         .epoch = (uint32_t)loader->epoch,
-                         .seed = loader->config.seed,
-                         .crop = a->crop,
-                         .flip = a->flip,
-                         .cutout = a->cutout,
-                         .angle = (float)(a->rotate * PI / 180),
-                         .zoom = a->scale,
-                         .brightness = a->brightness,
-                         .contrast = a->contrast,
-                         .blend = a->mixup > 0 ? mixup_share(loader) : 1};
+  mica__augment augment = {.position = (uint32_t)mica__loader_first(loader, loader->batch),
+                           .epoch = (uint32_t)loader->epoch,
+                           .seed = loader->config.seed,
+                           .crop = a->crop,
+                           .flip = a->flip,
+                           .cutout = a->cutout,
+                           .angle = (float)(a->rotate * PI / 180),
+                           .zoom = a->scale,
+                           .brightness = a->brightness,
+                           .contrast = a->contrast,
+                           .elastic = a->elastic,
+                           .blend = a->mixup > 0 ? draw_share(loader, a->mixup) : 1};
+  if (a->cutmix > 0) draw_rectangle(loader, &augment);
+  return augment;
 }
 
 /* Queues the launch that makes the batch of one column; *words are taken along by the first one that can. */

@@ -99,9 +99,26 @@ static mica_status add_cell(mica__records *r, mica__cell cell) {
 
 static bool is_blank(char c) { return c == ' ' || c == '\r'; }
 
+/* A cell between tabs, which is quoted where it begins and ends so; other quotes are part of it. */
+static const char *tab_cell_end(const char *at, const char *end, mica__cell *cell) {
+  const char *begin = at;
+  while (at < end && *at != '\t' && *at != '\n') at++;
+  const char *last = at;
+  while (begin < last && is_blank(*begin)) begin++;
+  while (last > begin && is_blank(last[-1])) last--;
+  if (last - begin >= 2 && *begin == '"' && last[-1] == '"') {
+    begin++, last--;
+    for (const char *c = begin; c + 1 < last && !cell->doubled; c++) cell->doubled = c[0] == '"' && c[1] == '"';
+  }
+  cell->text = begin;
+  cell->length = (size_t)(last - begin);
+  return at;
+}
+
 /* The end of the cell at `at`: its delimiter, its line's end, or `end`; NULL where a quote is not closed before. */
 static const char *cell_end(const char *at, const char *end, char delimiter, mica__cell *cell) {
   *cell = (mica__cell){0};
+  if (delimiter == '\t') return tab_cell_end(at, end, cell);
   while (at < end && is_blank(*at)) at++;
   const bool quoted = at < end && *at == '"';
   if (quoted) {
@@ -285,11 +302,18 @@ bool mica__cell_is_missing(mica__cell cell) {
   return false;
 }
 
+size_t mica__cell_unquoted_length(mica__cell cell) {
+  size_t n = 0;
+  for (size_t i = 0; i < cell.length; i++, n++)
+    if (cell.doubled && cell.text[i] == '"' && i + 1 < cell.length && cell.text[i + 1] == '"') i++;
+  return n;
+}
+
 size_t mica__cell_unquote(mica__cell cell, char *out) {
   size_t n = 0;
   for (size_t i = 0; i < cell.length; i++) {
     out[n++] = cell.text[i];
-    if (cell.doubled && cell.text[i] == '"') i++;
+    if (cell.doubled && cell.text[i] == '"' && i + 1 < cell.length && cell.text[i + 1] == '"') i++;
   }
   return n;
 }

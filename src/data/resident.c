@@ -167,7 +167,9 @@ void mica__resident_destroy(mica__resident *r) {
 static mica_status set_order(mica__resident *r, mica_queue *queue) {
   const mica_loader *loader = r->loader;
   if (r->order.made && r->order.epoch == loader->epoch) return MICA_OK;
-  if (r->sent) MICA_TRY(mica_event_wait(r->sent)); /* an epoch ago */
+  bool done = !r->sent;
+  if (!done) MICA_TRY(mica_event_is_done(r->sent, &done));
+  if (!done) MICA_TRY(mica_event_wait(r->sent)); /* queued an epoch ago */
   mica_event_destroy(r->sent);
   r->sent = NULL;
   MICA_TRY(mica__order_set(loader, &r->order, loader->epoch));

@@ -314,8 +314,9 @@ static mica_status check_kind(inference *in, mica__field *field, const column *c
     field->fill = c->numbers ? c->sum / (double)c->numbers : 0;
     return MICA_OK;
   case MICA_COLUMN_KIND_TIME:
-    if (c->times == c->texts && c->texts > 0 && c->numbers == 0 && c->missing == 0) return MICA_OK;
-    return mica__fail(MICA_E_FORMAT, "%s: column \"%s\" does not hold dates alone (2026-01-31, 2026-01-31 23:59:59)",
+    if (c->times == c->texts && c->missing == 0 && (c->numbers == 0 || c->whole)) return MICA_OK;
+    return mica__fail(MICA_E_FORMAT,
+                      "%s: column \"%s\" does not hold times alone: 2026-01-31, 2026-01-31 23:59:59, or whole numbers",
                       name, field->name);
   case MICA_COLUMN_KIND_CLASS:
     if (field->label && c->missing > 0)
@@ -532,5 +533,10 @@ mica_status mica__field_number(const mica__field *field, const mica__records *r,
 }
 
 mica_status mica__field_time(const mica__field *field, const mica__records *r, int64_t *seconds) {
-  return mica__cell_time(r->cells[field->at], seconds) ? MICA_OK : fail_cell(field, r, "is no date");
+  double value = 0;
+  if (mica__cell_time(r->cells[field->at], seconds)) return MICA_OK;
+  if (!mica__cell_number(r->cells[field->at], &value) || value != floor(value) || fabs(value) > 1e15)
+    return fail_cell(field, r, "is no time");
+  *seconds = (int64_t)value;
+  return MICA_OK;
 }

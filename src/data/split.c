@@ -132,28 +132,31 @@ static mica_status choose_times(const mica_dataset *dataset, const mica_split_co
   return MICA_OK;
 }
 
-/* The file holds the number of a sample of the part in each line. */
-static mica_status choose_file(const mica_dataset *dataset, const char *path, uint8_t *chosen) {
-  unsigned char *content = NULL;
-  size_t size = 0, line = 0;
-  MICA_TRY(mica__file_read(path, &content, &size));
-  mica_status status = MICA_OK;
-  for (char *at = (char *)content; status == MICA_OK && at < (char *)content + size;) {
-    char *newline = memchr(at, '\n', (size_t)((char *)content + size - at)), *end = NULL;
-    if (!newline) newline = (char *)content + size;
+mica_status mica__split_parse(const char *name, char *content, size_t size, uint64_t count, uint8_t *chosen) {
+  size_t line = 0;
+  for (char *at = content; at < content + size;) {
+    char *newline = memchr(at, '\n', (size_t)(content + size - at)), *end = NULL;
+    if (!newline) newline = content + size;
     *newline = '\0';
     line++;
     errno = 0;
     at += strspn(at, " \t\r");
     const unsigned long long index = strtoull(at, &end, 10);
     const bool empty = *at == '\0' || *at == '#';
-    if (!empty && (*at < '0' || *at > '9' || end[strspn(end, " \t\r")] || errno || index >= dataset->count))
-      status = mica__fail(MICA_E_FORMAT, "%s line %zu: \"%.40s\" is no number of a sample, 0 to %llu", path, line, at,
-                          (unsigned long long)dataset->count - 1);
-    else if (!empty)
-      chosen[index] = 1;
+    if (!empty && (*at < '0' || *at > '9' || end[strspn(end, " \t\r")] || errno || index >= count))
+      return mica__fail(MICA_E_FORMAT, "%s line %zu: \"%.40s\" is no number of a sample, 0 to %llu", name, line, at,
+                        (unsigned long long)count - 1);
+    if (!empty) chosen[index] = 1;
     at = newline + 1;
   }
+  return MICA_OK;
+}
+
+static mica_status choose_file(const mica_dataset *dataset, const char *path, uint8_t *chosen) {
+  unsigned char *content = NULL;
+  size_t size = 0;
+  MICA_TRY(mica__file_read(path, &content, &size));
+  mica_status status = mica__split_parse(path, (char *)content, size, dataset->count, chosen);
   free(content);
   return status;
 }

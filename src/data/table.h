@@ -1,5 +1,6 @@
-/* data/table.h: tables as text. A record a line, cells separated by , ; or tabs, quoted where they hold such or a line
- * end ("" is a quote inside of quotes). Empty lines and lines that begin with # are skipped. */
+/* data/table.h: tables as text. A record a line, cells separated by , ; or tabs, quoted where they hold such or a
+ * line end ("" is a quote inside of quotes); between tabs a quote that is not closed there is part of its cell, as
+ * is usual. Empty lines and lines that begin with # are skipped. */
 #ifndef MICA_DATA_TABLE_H
 #define MICA_DATA_TABLE_H
 
@@ -55,6 +56,7 @@ bool mica__cell_time(mica__cell cell, int64_t *seconds);
 /* True for cells that hold nothing: empty, ?, NA, N/A, nan, null, none in any case. */
 bool mica__cell_is_missing(mica__cell cell);
 /* The text with quotes written once, as *length bytes at `out` of cell.length bytes. */
+size_t mica__cell_unquoted_length(mica__cell cell);
 size_t mica__cell_unquote(mica__cell cell, char *out);
 bool mica__cell_is(mica__cell cell, const char *text, bool any_case);
 

@@ -85,9 +85,7 @@ static mica_status read_length(void *user, uint64_t sample, int64_t *length) {
   mica_status status = read_record(column->table, sample, &r, &text);
   if (status == MICA_OK) {
     const mica__cell cell = r.cells[column->field->at];
-    *length = 0;
-    for (size_t i = 0; i < cell.length; i++, ++*length)
-      if (cell.doubled && cell.text[i] == '"') i++;
+    *length = (int64_t)mica__cell_unquoted_length(cell);
   }
   mica__records_free(&r);
   free(text);

@@ -135,6 +135,52 @@ START_TEST(optdigits) {
 END_TEST
 
 #if MICA_WITH_PNG
+START_TEST(ratings) {
+  const mica_dataset_config config = {
+      .label_column = "rating", .regression = true, .kinds = "userId=class,movieId=class,timestamp=time"};
+  mica_dataset *dataset = NULL, *last = NULL, *rest = NULL;
+  size_t size = 0, lines = 0;
+  uint8_t *text = files_read(files_shared("movielens_small/ratings.csv"), &size);
+  for (size_t i = 0; i < size; i++) lines += text[i] == '\n' || i + 1 == size;
+  free(text);
+  ck_ok(mica_dataset_open(files_shared("movielens_small/ratings.csv"), &config, &dataset));
+  ck_assert_uint_ge(lines, 100837); /* as published, behind a header */
+  ck_assert_uint_eq(mica_dataset_count(dataset), lines - 1);
+  ck_assert_str_eq(mica_dataset_summary(dataset),
+                   "4 columns, label 'rating', a number, class 'userId', class 'movieId', time 'timestamp'");
+  ck_assert_int_ge(mica_dataset_column(dataset, mica_dataset_column_index(dataset, "userId"))->classes, 610);
+  ck_assert_int_ge(mica_dataset_column(dataset, mica_dataset_column_index(dataset, "movieId"))->classes, 9724);
+  ck_assert_float_eq(mica_dataset_target(dataset, 0), 4.0f);
+  ck_ok(mica_dataset_split_by(dataset, &(mica_split_config){.share = 0.1, .time = "timestamp"}, &last, &rest));
+  ck_assert_uint_ge(mica_dataset_count(last), 10000);
+  mica_dataset_destroy(last);
+  mica_dataset_destroy(rest);
+  mica_dataset_destroy(dataset);
+}
+END_TEST
+
+START_TEST(messages) {
+  mica_dataset *dataset = NULL;
+  char first[256] = "";
+  int64_t length = 0;
+  ck_ok(mica_dataset_open(files_shared("sms_spam/SMSSpamCollection"), NULL, &dataset));
+  ck_assert_str_eq(mica_dataset_summary(dataset), "2 columns, label 'Label', 2 classes, text 'SMS'");
+  ck_assert_str_eq(mica_dataset_class_name(dataset, 1), "spam");
+  const size_t k = mica_dataset_column_index(dataset, "SMS");
+  ck_ok(mica_dataset_length(dataset, k, 0, &length));
+  ck_assert_int_lt(length, (int64_t)sizeof first);
+  ck_ok(mica_dataset_read(dataset, k, 0, first, (size_t)length));
+  ck_assert_str_eq(first,
+                   "Go until jurong point, crazy.. Available only in bugis n great world la e buffet... Cine there "
+                   "got amore wat...");
+  int spam = 0;
+  for (uint64_t i = 0; i < mica_dataset_count(dataset); i++) spam += mica_dataset_label(dataset, i);
+  ck_assert_uint_eq(mica_dataset_count(dataset), 5574);
+  ck_assert_int_eq(spam, 747); /* 747 spam and 4,827 ham, as its authors say */
+  mica_dataset_destroy(dataset);
+}
+END_TEST
+
 START_TEST(folders_of_pictures) {
   mica_dataset *dataset = NULL;
   const char *path = files_shared("isbi_membrane/train");
@@ -193,6 +239,8 @@ Suite *test_suite(void) {
   if (files_shared("cifar10")) tcase_add_test(tcase, cifar10);
   if (files_shared("optdigits")) tcase_add_test(tcase, optdigits);
 #if MICA_WITH_PNG
+  if (files_shared("movielens_small")) tcase_add_test(tcase, ratings);
+  if (files_shared("sms_spam")) tcase_add_test(tcase, messages);
   if (files_shared("isbi_membrane")) tcase_add_test(tcase, folders_of_pictures);
 #endif
   if (files_shared("photos")) tcase_add_test(tcase, photos);

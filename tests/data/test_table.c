@@ -197,7 +197,7 @@ START_TEST(what_is_wrong_is_named_with_its_line) {
       {"label\n1\n", NULL, "one column"},
       {"a,label\n1,2\n", "a=picture", "a kind is number, class, text or time"},
       {"a,label\n1,2\n", "a", "is not NAME=KIND"},
-      {"a,label\n1,2\n", "a=time", "does not hold dates alone"},
+      {"a,label\n1.5,2\n", "a=time", "does not hold times alone"},
       {"a,label\nx,2\n", "a=number", "line 2: column \"a\" holds \"x\""},
       {"1e39,2\n1,3\n", NULL, "instead of a number"},
       {"# nothing\n\n", NULL, "is empty"},
