@@ -11,6 +11,8 @@ static mica_status check(const mica_trainer_config *c) {
   if (!c->columns || !c->column_count) return mica__fail(MICA_E_INVALID, "mica_trainer_create: there are no columns");
   if (c->epochs < 0 || c->patience < 0 || c->report_every < 0 || c->checkpoint_steps < 0)
     return mica__fail(MICA_E_INVALID, "mica_trainer_create: a negative count");
+  if (!strcmp(mica_schedule_name(c->schedule.kind), "?"))
+    return mica__fail(MICA_E_INVALID, "mica_trainer_create: %d is no mica_schedule", (int)c->schedule.kind);
   return MICA_OK;
 }
 

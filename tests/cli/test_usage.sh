@@ -40,4 +40,8 @@ if [ -e /dev/full ]; then
   err=$("$mica" version 2>&1 >/dev/full) && fault 'exit status 0 though nothing was written'
   case $err in 'mica: the output cannot be written') ;; *) fault "stderr is: $err" ;; esac
 fi
+
+# A folder that is no run: the file that is missed is named.
+run info "$work"
+ends 1 "" "*$work holds no training run: there is no config.json"
 exit "$failed"

@@ -407,6 +407,33 @@ START_TEST(a_checkpoint_of_another_network) {
 }
 END_TEST
 
+/* The weights of the same network in 16 bits are no other network's. */
+START_TEST(a_checkpoint_in_other_bits) {
+  static const uint16_t halves[FIRST_WEIGHT];
+  const mica_safetensors_entry entry = {
+      .name = "fc1.weight", .dtype = MICA_F16, .shape = {2, {16, INPUTS}}, .data = halves, .bytes = sizeof halves};
+  mica_trainer_config c = usual();
+  mica_trainer *t = make(&c);
+  size_t missing = 0;
+  ck_ok(mica_safetensors_write(in_folder("best.safetensors"), &entry, 1, NULL, 0));
+  ck_assert_int_eq(
+      mica_nn_load(mica_trainer_network(t), mica_trainer_session(t), in_folder("best.safetensors"), &missing),
+      MICA_E_FORMAT);
+  ck_assert_msg(strstr(mica_error_message(), "'fc1.weight' is F16, but f32 in this network; convert"), "%s",
+                mica_error_message());
+  mica_trainer_destroy(t);
+}
+END_TEST
+
+START_TEST(a_config_that_is_none) {
+  mica_trainer_config c = usual();
+  mica_trainer *t = NULL;
+  c.schedule.kind = (mica_schedule)99;
+  ck_assert_int_eq(mica_trainer_create(test_engine(), &c, &t), MICA_E_INVALID);
+  ck_assert_msg(strstr(mica_error_message(), "99 is no mica_schedule"), "%s", mica_error_message());
+}
+END_TEST
+
 Suite *test_suite(void) {
   if (!test_engine()) return test_skip("no device");
   Suite *suite = suite_create("trainer");
@@ -421,7 +448,9 @@ Suite *test_suite(void) {
                {"stop", the_stop_flag_writes_a_checkpoint},
                {"patience", patience_ends},
                {"nan", a_loss_that_is_no_number_ends_the_run},
-               {"other", a_checkpoint_of_another_network}};
+               {"other", a_checkpoint_of_another_network},
+               {"bits", a_checkpoint_in_other_bits},
+               {"config", a_config_that_is_none}};
   for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
     TCase *tcase = tcase_create(cases[i].name);
     tcase_add_checked_fixture(tcase, setup, teardown);
