@@ -26,8 +26,9 @@ mica_status mica_session_describe(mica_session *session, mica_session_report *re
                                   .values = v->memory.value_count,
                                   .planned_bytes = v->memory.arena_bytes,
                                   .unplanned_bytes = v->memory.unplanned_bytes,
-                                  .workspace_bytes =
-                                      mica__recording_workspace(v->recording) + mica__recording_workspace(v->prologue),
+                                  .workspace_bytes = mica__recording_workspace(v->recording) +
+                                                     mica__recording_workspace(v->prologue) +
+                                                     mica__plan_derived_bytes(session, v),
                                   .parameter_bytes = session->parameter_bytes,
                                   .io_bytes = v->memory.output_bytes,
                                   .plan_bytes = mica__session_plan_bytes(session)};

@@ -63,6 +63,8 @@ mica_status mica__partition_record_host(const mica__partition *partition, const 
   else
     call.run = run;
   mica_status status = mica__recorder_add_host_step(exec->queue, &call);
+  /* The parts of a prologue run one by one. */
+  if (status == MICA_OK && step->invariant) status = mica__recorder_end_host_step(exec->queue, call.number);
   free(user);
   return status;
 }

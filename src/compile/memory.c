@@ -108,8 +108,8 @@ static mica_status locate_value(planner *p, int32_t s, int32_t id) {
   mica__location *location = &p->memory->locations[id - 1];
   if (location->home != MICA__HOME_NONE) return MICA_OK;
   if (p->partition->steps[s].invariant) {
-    location->home = MICA__HOME_CONSTANT;
-    return claim(p, id, &p->memory->constant_bytes, &location->offset);
+    location->home = MICA__HOME_DERIVED;
+    return MICA_OK;
   }
   size_t bytes = mica__node_bytes(node_at(p, id));
   int32_t b = inherited_block(p, s, id);

@@ -8,6 +8,7 @@ typedef enum mica__home {
   MICA__HOME_NONE, /* never in memory */
   MICA__HOME_ARENA,
   MICA__HOME_CONSTANT,
+  MICA__HOME_DERIVED, /* made by the prologue, see recorder.h */
   MICA__HOME_OUTPUT,
   MICA__HOME_INPUT,     /* the caller's tensor */
   MICA__HOME_PARAMETER, /* the session's tensor of the parameter `node` */

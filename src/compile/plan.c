@@ -1,4 +1,4 @@
-#include "compile/plan.h"
+#include "compile/recorder.h"
 
 #include "base/checked.h"
 #include "runtime/buffer.h"
@@ -74,22 +74,24 @@ mica_status mica__plan_create(mica_session *session, const mica_shape *shapes, m
 
 #define NEVER UINT64_MAX /* no count of changes */
 
-typedef struct recorder {
-  mica_session *session;
-  mica__plan *v;
-  mica_queue *queue;     /* of the uploads */
-  mica_queue *recorder;  /* of the launches */
-  mica_queue *prologue;  /* of those that come before the first run */
-  mica_tensor **tensors; /* by id - 1: the memory of a node, made when first named */
-} recorder;
+typedef mica__recorder recorder;
 
-static mica_status wrap(const recorder *r, int32_t id, mica_tensor **out) {
+/* What an invariant step stores gets memory when it is known what it is made of (recorder.h). */
+static mica_status wrap_derived(recorder *r, int32_t id, mica_tensor **out) {
+  const mica__node *node = mica__graph_node(r->v->template.graph, id);
+  mica_buffer **placeholder = &r->derived[id - 1];
+  if (!*placeholder) MICA_TRY(mica__placeholder_create(r->session->engine, mica__node_bytes(node), placeholder));
+  return mica_tensor_wrap(*placeholder, 0, node->type.dtype, node->type.shape, out);
+}
+
+static mica_status wrap(recorder *r, int32_t id, mica_tensor **out) {
   const mica__node *node = mica__graph_node(r->v->template.graph, id);
   const mica__location *location = &r->v->memory.locations[id - 1];
   mica_buffer *buffer = NULL;
   switch (location->home) {
   case MICA__HOME_ARENA: buffer = r->v->arena; break;
   case MICA__HOME_CONSTANT: buffer = r->v->constants; break;
+  case MICA__HOME_DERIVED: return wrap_derived(r, id, out);
   case MICA__HOME_OUTPUT:
     return mica_tensor_wrap(r->v->outputs[location->node].placeholder, 0, node->type.dtype, node->type.shape, out);
   case MICA__HOME_INPUT:
@@ -145,7 +147,7 @@ static uint32_t constant_inputs(const recorder *r, const mica__node *node) {
     const mica__location *location = &r->v->memory.locations[base - 1];
     bool invariant = location->home == MICA__HOME_PARAMETER &&
                      !r->session->parameters[r->v->parameters[location->node - 1]].assigned;
-    if (location->home == MICA__HOME_CONSTANT || invariant) constant |= 1u << k;
+    if (location->home == MICA__HOME_CONSTANT || location->home == MICA__HOME_DERIVED || invariant) constant |= 1u << k;
   }
   return constant;
 }
@@ -184,7 +186,7 @@ static mica_status note_launches(recorder *r, size_t from, int32_t step) {
   return MICA_OK;
 }
 
-/* Host steps in two halves end before what reads them. One of the prologue ends with that. */
+/* Host steps in two halves end before what reads them. One of the prologue has ended. */
 static mica_status end_host_step(recorder *r, mica_queue *queue, int32_t read) {
   const mica__partition *p = &r->v->partition;
   int32_t from = p->step_of[read - 1];
@@ -196,8 +198,11 @@ static mica_status record_step(recorder *r, int32_t index) {
   const mica__step *step = &r->v->partition.steps[index];
   for (int32_t i = 0; i < step->read_count; i++) MICA_TRY(end_host_step(r, queue_of(r, step), step->reads[i]));
   size_t from = mica__recorder_count(r->recorder);
-  mica_status status = step->fused ? record_kernel(r, step) : record_op(r, step);
-  return status == MICA_OK ? note_launches(r, from, index) : status;
+  mica__recorder_mark before;
+  mica__prologue_begin(r, step, &before);
+  MICA_TRY(step->fused ? record_kernel(r, step) : record_op(r, step));
+  MICA_TRY(mica__prologue_end(r, step, before));
+  return note_launches(r, from, index);
 }
 
 static mica_status record_copy(recorder *r, int32_t index) {
@@ -306,40 +311,40 @@ static void build_ahead(const recorder *real) {
   mica__attempt_end();
 }
 
+static void free_recorder(recorder *r) {
+  int32_t nodes = r->v->template.graph->count;
+  for (int32_t i = 0; r->tensors && i < nodes; i++) mica_tensor_destroy(r->tensors[i]);
+  for (int32_t i = 0; r->derived && i < nodes; i++) mica_buffer_destroy(r->derived[i]);
+  for (size_t i = 0; i < r->given_count; i++) mica_buffer_destroy(r->given[i].placeholder);
+  free(r->tensors);
+  free(r->derived);
+  free(r->given);
+}
+
+static mica_status record(recorder *r) {
+  mica__plan *v = r->v;
+  size_t nodes = (size_t)v->template.graph->count + 1;
+  r->tensors = calloc(nodes, sizeof *r->tensors);
+  r->derived = calloc(nodes, sizeof *r->derived);
+  if (!r->tensors || !r->derived) return mica__fail_nomem("a session");
+  build_ahead(r);
+  mica_status status = mica__recorder_create(r->session->engine, &r->recorder);
+  if (status == MICA_OK) status = mica__recorder_create(r->session->engine, &r->prologue);
+  if (status == MICA_OK) status = record_all(r);
+  if (r->recorder) v->recording = mica__recorder_end(r->recorder);
+  if (r->prologue) v->prologue = mica__recorder_end(r->prologue);
+  return status == MICA_OK ? mica__prologue_give(r) : status;
+}
+
 mica_status mica__plan_record(mica_session *session, mica__plan *v, mica_queue *queue) {
   recorder r = {.session = session, .v = v, .queue = queue};
-  int32_t nodes = v->template.graph->count;
   MICA_TRY(allocate(session, v));
   MICA_TRY(make_outputs(session, v));
-  r.tensors = calloc((size_t)nodes + 1, sizeof *r.tensors);
-  if (!r.tensors) return mica__fail_nomem("a session");
-  build_ahead(&r);
-  mica_status status = mica__recorder_create(session->engine, &r.recorder);
-  if (status == MICA_OK) status = mica__recorder_create(session->engine, &r.prologue);
-  if (status == MICA_OK) status = record_all(&r);
-  if (r.recorder) v->recording = mica__recorder_end(r.recorder);
-  if (r.prologue) v->prologue = mica__recorder_end(r.prologue);
   v->changes = NEVER;
+  mica_status status = record(&r);
   if (status != MICA_OK) mica__plan_forget(v);
-  for (int32_t i = 0; i < nodes; i++) mica_tensor_destroy(r.tensors[i]);
-  free(r.tensors);
+  free_recorder(&r);
   return status;
-}
-
-/* Another number when any parameter that no run assigns may have changed: each tensor's only grows. */
-static uint64_t parameter_changes(const mica_session *session) {
-  uint64_t changes = 0;
-  for (int32_t i = 0; i < session->parameter_count; i++)
-    if (!session->parameters[i].assigned) changes += mica__tensor_changes(session->tensors[i]);
-  return changes;
-}
-
-static mica_status run_prologue(mica_session *session, mica__plan *v, mica_queue *queue) {
-  uint64_t changes = parameter_changes(session);
-  if (changes == v->changes) return MICA_OK;
-  MICA_TRY(mica__recording_replay(v->prologue, queue));
-  v->changes = changes;
-  return MICA_OK;
 }
 
 /* What a run writes outside of its arena. */
@@ -350,8 +355,7 @@ static void note_writes(const mica_session *session, const mica__plan *v) {
 }
 
 mica_status mica__plan_run(mica_session *session, mica__plan *v, mica_queue *queue) {
-  bool prologue = mica__recording_count(v->prologue) + mica__recording_host_step_count(v->prologue) > 0;
-  if (prologue) MICA_TRY(run_prologue(session, v, queue));
+  MICA_TRY(mica__plan_run_prologue(session, v, queue));
   mica_status status = mica__recording_replay(v->recording, queue);
   note_writes(session, v);
   return status;
@@ -361,6 +365,10 @@ void mica__plan_forget(mica__plan *v) {
   mica__recording_destroy(v->recording);
   mica__recording_destroy(v->prologue);
   v->recording = v->prologue = NULL;
+  for (size_t i = 0; i < v->part_count; i++) mica__derived_release(v->parts[i].derived);
+  free(v->parts);
+  v->parts = NULL;
+  v->part_count = 0;
   for (int32_t i = 0; v->outputs && i < v->template.output_count; i++) v->outputs[i].at = NULL;
   free(v->step_of_launch);
   v->step_of_launch = NULL;

@@ -4,6 +4,7 @@
 
 #include "base/name_table.h"
 #include "compile/memory.h"
+#include "runtime/derived.h"
 #include "runtime/launch.h"
 #include "runtime/recording.h"
 
@@ -30,6 +31,12 @@ typedef struct mica__plan_output {
   const mica_tensor *at;    /* where the recording writes; NULL before it is told */
 } mica__plan_output;
 
+/* A part of the prologue, and the memory that it fills. */
+typedef struct mica__plan_part {
+  mica__recorder_mark from, to;
+  mica__derived *derived;
+} mica__plan_part;
+
 typedef struct mica__plan {
   struct mica__plan *next; /* used before this one */
   mica_shape *shapes;      /* of the inputs, in the session's order */
@@ -45,7 +52,10 @@ typedef struct mica__plan {
   /* The prologue: invariant steps, and launches that ops ask for (mica__exec.prologue), which depend on constants and
    * parameters alone; and the count of changes of those that no run assigns, when it last ran. */
   mica__recording *prologue;
+  mica__plan_part *parts;
+  size_t part_count;
   uint64_t changes;
+  uint64_t prologue_queue; /* on which it ran last */
   int32_t *step_of_launch; /* by launch: the step, or -1 - assignment for a copy */
 } mica__plan;
 
@@ -81,6 +91,8 @@ mica_status mica__plan_record(mica_session *session, mica__plan *plan, mica_queu
 /* Adds the step, an op of the host, to the recorder exec->queue, under its index. */
 mica_status mica__partition_record_host(const mica__partition *partition, const mica__step *step,
                                         const mica__exec *exec);
+/* Queues the parts of the prologue whose parameters have changed since they last ran, for whatever plan. */
+mica_status mica__plan_run_prologue(mica_session *session, mica__plan *plan, mica_queue *queue);
 /* Queues one run. */
 mica_status mica__plan_run(mica_session *session, mica__plan *plan, mica_queue *queue);
 /* Forgets the recording, whose parameters have moved. */
@@ -94,6 +106,8 @@ mica_status mica__session_find_plan(mica_session *session, mica_queue *queue, mi
 void mica__session_trim(mica_session *session, const mica__plan *keep);
 /* Bytes that the session's plans hold on the device; those they share once. */
 uint64_t mica__session_plan_bytes(const mica_session *session);
+/* Bytes of those that the plan's prologue fills. */
+uint64_t mica__plan_derived_bytes(const mica_session *session, const mica__plan *plan);
 
 /* Makes the tensors of the outputs in memory of the plan's own, where they are not there yet. */
 mica_status mica__plan_make_results(mica_session *session, mica__plan *plan);

@@ -23,9 +23,22 @@ static uint64_t bytes_of(const mica_session *session, const mica__plan *v) {
   return bytes;
 }
 
+/* Bytes of what the plan's prologue fills and no other plan before. */
+static uint64_t count_derived(const mica__plan *v) {
+  uint64_t bytes = 0;
+  for (size_t i = 0; i < v->part_count; i++) bytes += mica__derived_count(v->parts[i].derived);
+  return bytes;
+}
+
+uint64_t mica__plan_derived_bytes(const mica_session *session, const mica__plan *v) {
+  mica__derived_count_begin(session->engine);
+  return count_derived(v);
+}
+
 uint64_t mica__session_plan_bytes(const mica_session *session) {
   uint64_t bytes = 0;
-  for (const mica__plan *v = session->plans; v; v = v->next) bytes += bytes_of(session, v);
+  mica__derived_count_begin(session->engine);
+  for (const mica__plan *v = session->plans; v; v = v->next) bytes += bytes_of(session, v) + count_derived(v);
   return bytes;
 }
 
@@ -35,7 +48,9 @@ static bool is_too_much(const mica_session *session) {
   if (!most) most = mica_engine_device(session->engine)->global_bytes / SHARE_OF_MEMORY;
   for (const mica__plan *v = session->plans; v; v = v->next) count++;
   bool many = count > (session->config.most_plans ? session->config.most_plans : MOST_PLANS);
-  return many || mica__session_plan_bytes(session) > most;
+  /* What the first plan's prologue fills stays whatever goes. */
+  uint64_t stays = session->plans ? mica__plan_derived_bytes(session, session->plans) : 0;
+  return many || mica__session_plan_bytes(session) - stays > most;
 }
 
 void mica__session_trim(mica_session *session, const mica__plan *keep) {

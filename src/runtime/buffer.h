@@ -26,6 +26,9 @@ void mica__buffer_retain(mica_buffer *buffer);
 /* Marks the buffer as used by the queue's next submission. Several queues in several threads may use one buffer. */
 void mica__buffer_use(mica_buffer *buffer, const mica_queue *queue);
 
+/* See mica__tensor_changes. */
+uint64_t mica__buffer_changes(mica_buffer *buffer);
+
 /* A buffer of so many bytes without memory: it stands for memory that is known only when a recording is replayed
  * (mica__recording_bind). A tensor that wraps it may be an operand of recorded launches, of no others. */
 mica_status mica__placeholder_create(mica_engine *engine, size_t bytes, mica_buffer **placeholder);

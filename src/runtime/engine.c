@@ -6,6 +6,7 @@
 #include "runtime/buffer.h"
 #include "runtime/cl_error.h"
 #include "runtime/clblast.h"
+#include "runtime/derived.h"
 #include "runtime/kernel_table.h"
 #include "runtime/profile.h"
 #include "runtime/program.h"
@@ -51,6 +52,7 @@ typedef struct whole {
   mica__kernels kernels;
   mica__profile profile;
   mica__tuning tuning;
+  mica__derivations derivations;
 } whole;
 
 static mica_engine *engine_allocate(void) {
@@ -62,6 +64,7 @@ static mica_engine *engine_allocate(void) {
   engine->kernels = &all->kernels;
   engine->profile = &all->profile;
   engine->tuning = &all->tuning;
+  engine->derivations = &all->derivations;
   return engine;
 }
 
@@ -106,11 +109,14 @@ static mica_status engine_create(const mica__device *device, cl_context context,
   MICA_TRY_GOTO(mica__programs_init(engine->programs), fail_pool);
   MICA_TRY_GOTO(mica__profile_init(engine->profile), fail_programs);
   MICA_TRY_GOTO(mica__tuning_init(engine->tuning), fail_profile);
-  MICA_TRY_GOTO(mica__queue_create(engine, queue, &engine->queue), fail_tuning);
+  MICA_TRY_GOTO(mica__derivations_init(engine->derivations), fail_tuning);
+  MICA_TRY_GOTO(mica__queue_create(engine, queue, &engine->queue), fail_derivations);
   mica__at_exit_add(engine);
   *out = engine;
   return MICA_OK;
 
+fail_derivations:
+  mica__derivations_destroy(engine->derivations);
 fail_tuning:
   mica__tuning_destroy(engine->tuning);
 fail_profile:
@@ -149,6 +155,7 @@ void mica_engine_destroy(mica_engine *engine) {
   if (engine->attached) engine->detach(engine->attached);
   mica_queue_destroy(engine->queue);
   mica__programs_store_last(engine);
+  mica__derivations_destroy(engine->derivations);
   mica__tuning_destroy(engine->tuning);
   mica__profile_destroy(engine);
   mica__kernels_destroy(engine);

@@ -175,6 +175,16 @@ void mica__host_step_bind(mica__host_step *step, const mica_buffer *placeholder,
   }
 }
 
+void mica__host_step_give(mica__host_step *step, const mica_buffer *placeholder, mica_buffer *buffer) {
+  for (int32_t i = 0; i < count_of(step); i++) {
+    operand *o = &step->operands[i];
+    if (!o->placeholder || o->placeholder != placeholder) continue;
+    mica__buffer_retain(buffer);
+    o->tensor.buffer = buffer;
+    o->placeholder = NULL;
+  }
+}
+
 void mica__host_step_destroy(mica__host_step *step) {
   if (!step) return;
   mica__event_clear(&step->ready);

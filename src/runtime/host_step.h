@@ -47,6 +47,8 @@ bool mica__host_step_has_end(const mica__host_step *step);
 int32_t mica__host_step_number(const mica__host_step *step);
 /* See mica__recording_bind. */
 void mica__host_step_bind(mica__host_step *step, const mica_buffer *placeholder, const mica_tensor *tensor);
+/* See mica__recording_give. */
+void mica__host_step_give(mica__host_step *step, const mica_buffer *placeholder, mica_buffer *buffer);
 void mica__host_step_destroy(mica__host_step *step);
 
 #endif

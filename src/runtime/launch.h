@@ -90,6 +90,8 @@ void mica__launch_cost(mica__launch *launch, double flops, double bytes);
 /* The queue's engine, and whether the queue is a recorder (runtime/recording.h). */
 mica_engine *mica__queue_engine(const mica_queue *queue);
 bool mica__queue_records(const mica_queue *queue);
+/* A number that no other queue of the engine has or had. */
+uint64_t mica__queue_id(const mica_queue *queue);
 
 /* Starts or records the launch. MICA_E_UNSUPPORTED when the group is too large for the device or kernel. */
 mica_status mica__queue_submit(mica_queue *queue, const mica__launch *launch);

@@ -32,6 +32,7 @@ struct mica_engine {
   struct mica__kernels *kernels;
   struct mica__profile *profile;
   struct mica__tuning *tuning;
+  struct mica__derivations *derivations;
   bool tunes; /* mica_engine_config.tune */
   atomic_bool has_run_clblast;
   mica__counters stats;

@@ -49,6 +49,9 @@ struct mica__recording {
   size_t scratch_count;
   host_entry *host_steps;
   size_t host_step_count;
+  bool keeps; /* workspaces are placeholders, and listed */
+  mica_buffer **kept;
+  size_t kept_count;
 };
 
 mica_status mica__recorder_create(mica_engine *engine, mica_queue **out) {
@@ -121,8 +124,30 @@ static mica_buffer *find_scratch(const mica__recording *recording, size_t bytes)
   return found;
 }
 
+static mica_status keep_workspace(mica__recording *recording, size_t bytes, mica_buffer **out) {
+  mica_buffer **grown = realloc(recording->kept, (recording->kept_count + 1) * sizeof *grown);
+  if (!grown) return mica__fail_nomem("a recording");
+  recording->kept = grown;
+  MICA_TRY(mica__placeholder_create(recording->engine, bytes, out));
+  mica__buffer_retain(*out);
+  recording->kept[recording->kept_count++] = *out;
+  return MICA_OK;
+}
+
+void mica__recorder_keep(mica_queue *recorder) { recorder->recording->keeps = true; }
+
+void mica__recorder_kept(mica_queue *recorder, mica_buffer ***kept, size_t *count) {
+  mica__recording *recording = recorder->recording;
+  *kept = recording->kept;
+  *count = recording->kept_count;
+  recording->kept = NULL;
+  recording->kept_count = 0;
+  recording->keeps = false;
+}
+
 mica_status mica__recorder_workspace(mica_queue *recorder, size_t bytes, mica_buffer **out) {
   mica__recording *recording = recorder->recording;
+  if (recording->keeps) return keep_workspace(recording, bytes, out);
   mica_buffer *found = find_scratch(recording, bytes);
   if (!found) {
     scratch *grown = realloc(recording->scratches, (recording->scratch_count + 1) * sizeof *grown);
@@ -241,16 +266,22 @@ static mica_status end_all(mica__recording *recording, mica_queue *queue, mica_s
 }
 
 mica_status mica__recording_replay(mica__recording *recording, mica_queue *queue) {
-  size_t at = 0;
+  return mica__recording_replay_part(recording, queue, (mica__recorder_mark){0, 0},
+                                     (mica__recorder_mark){recording->count, recording->host_step_count});
+}
+
+mica_status mica__recording_replay_part(mica__recording *recording, mica_queue *queue, mica__recorder_mark from,
+                                        mica__recorder_mark to) {
+  size_t at = from.launches;
   mica_status status = MICA_OK;
   if (queue->recording) return mica__fail(MICA_E_STATE, "a recording cannot be replayed into a recorder");
-  for (size_t h = 0; status == MICA_OK && h < recording->host_step_count; h++) {
+  for (size_t h = from.host_entries; status == MICA_OK && h < to.host_entries; h++) {
     const host_entry *entry = &recording->host_steps[h];
     status = replay_segment(recording, queue, at, entry->before);
     if (status == MICA_OK) status = run_entry(entry, queue);
     at = entry->before;
   }
-  if (status == MICA_OK) status = replay_segment(recording, queue, at, recording->count);
+  if (status == MICA_OK) status = replay_segment(recording, queue, at, to.launches);
   return end_all(recording, queue, status);
 }
 
@@ -293,9 +324,37 @@ mica_status mica__recording_bind(mica__recording *recording, const mica_buffer *
   return MICA_OK;
 }
 
+mica_status mica__recording_give(mica__recording *recording, const mica_buffer *placeholder, mica_buffer *buffer) {
+  size_t left = 0;
+  mica_status status = MICA_OK;
+  for (size_t h = 0; h < recording->host_step_count; h++)
+    if (!recording->host_steps[h].is_end) mica__host_step_give(recording->host_steps[h].step, placeholder, buffer);
+  for (size_t i = 0; i < recording->slot_count; i++) {
+    const slot at = recording->slots[i];
+    if (at.placeholder != placeholder || status != MICA_OK) {
+      recording->slots[left++] = at;
+      continue;
+    }
+    step *s = &recording->steps[at.step];
+    s->launch.args[at.arg].value.buffer = buffer;
+    mica__buffer_retain(buffer);
+    status = mica__launch_set_arg(recording->engine, s->handle, &s->launch, at.arg);
+  }
+  recording->slot_count = left;
+  return status;
+}
+
 bool mica__recorder_is_dry_run(const mica_queue *recorder) { return recorder->recording->dry_run; }
 
 size_t mica__recorder_count(const mica_queue *recorder) { return recorder->recording->count; }
+
+const mica__launch *mica__recorder_launch(const mica_queue *recorder, size_t i) {
+  return &recorder->recording->steps[i].launch;
+}
+
+mica__recorder_mark mica__recorder_position(const mica_queue *recorder) {
+  return (mica__recorder_mark){recorder->recording->count, recorder->recording->host_step_count};
+}
 
 size_t mica__recording_count(const mica__recording *recording) { return recording->count; }
 
@@ -317,6 +376,8 @@ void mica__recording_destroy(mica__recording *recording) {
   for (size_t i = 0; i < recording->scratch_count; i++) mica_buffer_destroy(recording->scratches[i].buffer);
   for (size_t h = 0; h < recording->host_step_count; h++)
     if (!recording->host_steps[h].is_end) mica__host_step_destroy(recording->host_steps[h].step);
+  for (size_t i = 0; i < recording->kept_count; i++) mica_buffer_destroy(recording->kept[i]);
+  free(recording->kept);
   free(recording->host_steps);
   free(recording->scratches);
   free(recording->slots);

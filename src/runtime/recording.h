@@ -14,6 +14,19 @@ mica_status mica__dry_run_create(mica_engine *engine, mica_queue **recorder);
 bool mica__recorder_is_dry_run(const mica_queue *recorder);
 /* Launches recorded so far. */
 size_t mica__recorder_count(const mica_queue *recorder);
+const mica__launch *mica__recorder_launch(const mica_queue *recorder, size_t i);
+
+/* What is recorded so far. */
+typedef struct mica__recorder_mark {
+  size_t launches, host_entries;
+} mica__recorder_mark;
+mica__recorder_mark mica__recorder_position(const mica_queue *recorder);
+
+/* From here on workspaces are placeholders, whose memory is given when the recording has ended. */
+void mica__recorder_keep(mica_queue *recorder);
+/* Until here: *count of them since, the caller's to destroy and *kept to free. */
+void mica__recorder_kept(mica_queue *recorder, mica_buffer ***kept, size_t *count);
+
 /* Ends recording: the recorder is destroyed, its launches are the caller's. NULL gives NULL. */
 mica__recording *mica__recorder_end(mica_queue *recorder);
 
@@ -26,6 +39,9 @@ mica_status mica__recorder_workspace(mica_queue *recorder, size_t bytes, mica_bu
  * segments of launches read, or give where they have two halves (host_step.h); without such a recording is one segment.
  * One thread at a time. */
 mica_status mica__recording_replay(mica__recording *recording, mica_queue *queue);
+/* Replays from one position to another; host steps in two halves begin and end within. */
+mica_status mica__recording_replay_part(mica__recording *recording, mica_queue *queue, mica__recorder_mark from,
+                                        mica__recorder_mark to);
 size_t mica__recording_host_step_count(const mica__recording *recording);
 /* A host step or one of its halves, in the order of running. */
 typedef struct mica__host_entry {
@@ -43,6 +59,8 @@ size_t mica__recording_workspace(const mica__recording *recording);
  * the next call. The tensor's memory is not retained: it must live until the replays that use it are queued. Allocates
  * nothing. */
 mica_status mica__recording_bind(mica__recording *recording, const mica_buffer *placeholder, const mica_tensor *tensor);
+/* Lets every launch and host step that names the placeholder use the buffer for good, which the recording retains. */
+mica_status mica__recording_give(mica__recording *recording, const mica_buffer *placeholder, mica_buffer *buffer);
 /* NULL is a no-op. */
 void mica__recording_destroy(mica__recording *recording);
 

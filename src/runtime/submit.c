@@ -8,6 +8,8 @@ mica_engine *mica__queue_engine(const mica_queue *queue) { return queue->engine;
 
 bool mica__queue_records(const mica_queue *queue) { return queue->recording != NULL; }
 
+uint64_t mica__queue_id(const mica_queue *queue) { return queue->id; }
+
 mica_status mica__queue_submit(mica_queue *queue, const mica__launch *launch) {
   MICA_TRY(mica__launch_check(queue->engine, launch));
   if (mica__launch_is_empty(launch)) return MICA_OK;

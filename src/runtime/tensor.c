@@ -138,10 +138,14 @@ bool mica__tensor_is_aligned(const mica_tensor *tensor) {
 
 void mica__tensor_changed(const mica_tensor *tensor) { atomic_fetch_add(&tensor->buffer->changes, 1); }
 
-uint64_t mica__tensor_changes(const mica_tensor *tensor) {
-  if (atomic_load(&tensor->buffer->foreign)) mica__tensor_changed(tensor);
-  return atomic_load(&tensor->buffer->changes);
+uint64_t mica__buffer_changes(mica_buffer *buffer) {
+  if (atomic_load(&buffer->foreign)) atomic_fetch_add(&buffer->changes, 1);
+  return atomic_load(&buffer->changes);
 }
+
+uint64_t mica__tensor_changes(const mica_tensor *tensor) { return mica__buffer_changes(tensor->buffer); }
+
+mica_buffer *mica__tensor_buffer(const mica_tensor *tensor) { return tensor->buffer; }
 
 mica_engine *mica_tensor_engine(const mica_tensor *tensor) { return tensor->buffer->engine; }
 mica_dtype mica_tensor_dtype(const mica_tensor *tensor) { return tensor->dtype; }

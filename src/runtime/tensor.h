@@ -24,6 +24,9 @@ bool mica__tensor_is_same(const mica_tensor *a, const mica_tensor *b);
 /* True when the first element lies at a multiple of MICA__TENSOR_ALIGNMENT in the buffer. */
 bool mica__tensor_is_aligned(const mica_tensor *tensor);
 
+/* The buffer that it looks at; not retained. */
+mica_buffer *mica__tensor_buffer(const mica_tensor *tensor);
+
 /* Another number whenever something may have written to the tensor's buffer since the last call: a transfer, a launch,
  * or whoever has been given its memory. Launches of recordings are not seen: whoever replays one says what it writes.
  * What was computed from a tensor once stays good as long as the number does. */
