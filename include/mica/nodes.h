@@ -183,7 +183,8 @@ MICA_API mica_value mica_expand(mica_value x, mica_shape shape);
 MICA_API mica_value mica_slice(mica_value x, int32_t axis, int64_t start, int64_t stop, int64_t step);
 /* The axes backwards. */
 MICA_API mica_value mica_flip(mica_value x, mica_axes axes);
-/* The values one after another along an axis; they agree in dtype and in the other axes. */
+/* The values one after another along an axis; they agree in dtype and in the other axes. Of no values there is no graph
+ * to hold the error: the null value, and a sentence in mica_error_message. */
 MICA_API mica_value mica_concat(const mica_value *values, size_t count, int32_t axis);
 /* parts[i] takes the next sizes[i] elements of the axis; the sizes add up to its extent. */
 MICA_API void mica_split(mica_value x, int32_t axis, const int64_t *sizes, size_t count, mica_value *parts);

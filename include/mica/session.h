@@ -29,9 +29,9 @@ typedef struct mica_session_config {
   mica_session *share;
   /* Memory for single parameters, before what `share` says: of the caller, or of any session
    * (mica_session_parameter). A tensor is contiguous, has the parameter's dtype and shape and begins at a multiple of
-   * 64 bytes in its buffer, as tensors of their own do; two parameters must not overlap. A binding without a tensor
-   * gives its parameter memory of the session's own although `share` has one of the name; a binding of a parameter
-   * that the outputs do not need does nothing. */
+   * 64 bytes in its buffer, as tensors of their own do; two parameters must not overlap (MICA_E_INVALID). A binding
+   * without a tensor gives its parameter memory of the session's own although `share` has one of the name; a binding of
+   * a parameter that the outputs do not need does nothing. */
   const mica_binding *parameters;
   size_t parameter_count;
   /* A session keeps a plan (memory and recorded launches) for every set of input shapes it has met, until there are
@@ -78,10 +78,10 @@ MICA_API MICA_CHECKED mica_status mica_session_run(mica_session *session, mica_q
  * dimensions, and for an index beyond the outputs. */
 MICA_API const mica_tensor *mica_session_output(const mica_session *session, size_t index);
 /* Binds output i to the tensor's memory: from the next run on it is written there, which spares a copy: contiguous, of
- * the output's dtype, and in each run of the shape that the output then has (MICA_E_SHAPE otherwise). It overlaps no
- * feed, parameter or other output. Best it begins at a multiple of 64 bytes in its buffer: one that does not is copied
- * to after the run. The session keeps the memory alive until another tensor is bound; NULL unbinds. Neither waits nor
- * allocates device memory. */
+ * the output's dtype and declared shape (MICA_E_DTYPE, MICA_E_SHAPE), and in each run of the shape that the output then
+ * has (MICA_E_SHAPE). It overlaps no parameter and no other output, nor in a run a feed (MICA_E_INVALID). Best it
+ * begins at a multiple of 64 bytes in its buffer: one that does not is copied to after the run. The session keeps the
+ * memory alive until another tensor is bound; NULL unbinds. Neither waits nor allocates device memory. */
 MICA_API MICA_CHECKED mica_status mica_session_bind_output(mica_session *session, size_t index, mica_tensor *tensor);
 
 typedef struct mica_session_report {

@@ -109,6 +109,8 @@ uint64_t mica__session_plan_bytes(const mica_session *session);
 /* Bytes of those that the plan's prologue fills. */
 uint64_t mica__plan_derived_bytes(const mica_session *session, const mica__plan *plan);
 
+/* MICA_E_INVALID where session->feeds overlaps a bound output. */
+mica_status mica__session_check_feeds(const mica_session *session);
 /* Makes the tensors of the outputs in memory of the plan's own, where they are not there yet. */
 mica_status mica__plan_make_results(mica_session *session, mica__plan *plan);
 /* Points the recording of a plan at the tensors of its outputs; checks those that are bound. */

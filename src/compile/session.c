@@ -143,9 +143,7 @@ static mica_status take_feed(mica_session *session, const mica_feed *feed) {
   if (session->feeds[i]) return mica__fail(MICA_E_INVALID, "mica_session_run: input '%s' is fed twice", feed->name);
   mica__type type = {mica_tensor_dtype(feed->tensor), mica_tensor_shape(feed->tensor)};
   mica__type wanted = session->inputs[i].type;
-  bool fits = type.shape.rank == wanted.shape.rank;
-  for (int32_t d = 0; fits && d < type.shape.rank; d++)
-    fits = wanted.shape.dim[d] == MICA_DYNAMIC || wanted.shape.dim[d] == type.shape.dim[d];
+  bool fits = mica__shape_fits(type.shape, wanted.shape);
   if (type.dtype != wanted.dtype || !fits)
     return mica__fail(type.dtype != wanted.dtype ? MICA_E_DTYPE : MICA_E_SHAPE,
                       "mica_session_run: input '%s' is %s, and was fed %s", feed->name, mica__type_format(wanted, want),
@@ -196,6 +194,7 @@ mica_status mica_session_run(mica_session *session, mica_queue *queue, const mic
   if (mica__queue_engine(queue) != session->engine)
     return mica__fail(MICA_E_INVALID, "mica_session_run: the queue belongs to another engine");
   MICA_TRY(take_feeds(session, feeds, feed_count));
+  MICA_TRY(mica__session_check_feeds(session));
   MICA_TRY(mica__session_find_plan(session, queue, &v));
   for (int32_t i = 0; i < session->input_count; i++)
     if (session->feeds[i]) MICA_TRY(bind_feed(v, session->engine, queue, i, session->feeds[i]));

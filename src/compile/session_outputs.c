@@ -53,6 +53,40 @@ mica_status mica__plan_copy_outputs(const mica_session *session, const mica__pla
   return MICA_OK;
 }
 
+/* The output's type as it is declared: dimensions that are open may be any. */
+static mica_status check_type(const mica_session *session, const char *call, size_t index, const mica_tensor *tensor) {
+  char is[MICA__TYPE_TEXT], want[MICA__TYPE_TEXT];
+  mica__type type = {mica_tensor_dtype(tensor), mica_tensor_shape(tensor)};
+  mica__type wanted = mica__graph_node(session->template.graph, session->template.outputs[index])->type;
+  if (type.dtype == wanted.dtype && mica__shape_fits(type.shape, wanted.shape)) return MICA_OK;
+  return mica__fail(type.dtype != wanted.dtype ? MICA_E_DTYPE : MICA_E_SHAPE,
+                    "%s: output %zu is %s, and would be bound to %s", call, index, mica__type_format(wanted, want),
+                    mica__type_format(type, is));
+}
+
+/* What is written to an output must not be seen in another or in a parameter. */
+static mica_status check_overlaps(const mica_session *session, const char *call, size_t index,
+                                  const mica_tensor *tensor) {
+  for (int32_t i = 0; i < session->template.output_count; i++)
+    if ((size_t)i != index && session->bound[i] && mica__tensor_overlaps(tensor, session->bound[i]))
+      return mica__fail(MICA_E_INVALID, "%s: the tensor for output %zu overlaps that of output %d", call, index,
+                        (int)i);
+  for (int32_t i = 0; i < session->parameter_count; i++)
+    if (mica__tensor_overlaps(tensor, session->tensors[i]))
+      return mica__fail(MICA_E_INVALID, "%s: the tensor for output %zu overlaps the parameter '%s'", call, index,
+                        session->parameters[i].name);
+  return MICA_OK;
+}
+
+mica_status mica__session_check_feeds(const mica_session *session) {
+  for (int32_t i = 0; i < session->template.output_count; i++)
+    for (int32_t k = 0; session->bound[i] && k < session->input_count; k++)
+      if (session->feeds[k] && mica__tensor_overlaps(session->feeds[k], session->bound[i]))
+        return mica__fail(MICA_E_INVALID, "mica_session_run: the tensor for '%s' overlaps that of output %d",
+                          session->inputs[k].name, (int)i);
+  return MICA_OK;
+}
+
 mica_status mica_session_bind_output(mica_session *session, size_t index, mica_tensor *tensor) {
   static const char *const call = "mica_session_bind_output";
   mica_tensor *handle = NULL;
@@ -64,6 +98,8 @@ mica_status mica_session_bind_output(mica_session *session, size_t index, mica_t
     return mica__fail(MICA_E_INVALID, "%s: the tensor for output %zu belongs to another engine", call, index);
   if (tensor && !mica_tensor_is_contiguous(tensor))
     return mica__fail(MICA_E_INVALID, "%s: the tensor for output %zu is not contiguous", call, index);
+  if (tensor) MICA_TRY(check_type(session, call, index, tensor));
+  if (tensor) MICA_TRY(check_overlaps(session, call, index, tensor));
   if (tensor) MICA_TRY(mica_tensor_view(tensor, mica_tensor_shape(tensor), NULL, 0, &handle));
   mica_tensor_destroy(session->bound[index]);
   session->bound[index] = handle;

@@ -25,6 +25,19 @@ static mica_status check_tensor(const mica_session *session, const char *call, i
   return MICA_OK;
 }
 
+/* No two parameters have memory in common, nor has one with an output. */
+static mica_status check_overlaps(const mica_session *session, const char *call, int32_t i, const mica_tensor *tensor) {
+  for (int32_t k = 0; k < session->parameter_count; k++)
+    if (k != i && session->tensors[k] && mica__tensor_overlaps(tensor, session->tensors[k]))
+      return mica__fail(MICA_E_INVALID, "%s: the tensor for '%s' overlaps that of '%s'", call,
+                        session->parameters[i].name, session->parameters[k].name);
+  for (int32_t k = 0; k < session->template.output_count; k++)
+    if (session->bound[k] && mica__tensor_overlaps(tensor, session->bound[k]))
+      return mica__fail(MICA_E_INVALID, "%s: the tensor for '%s' overlaps that of output %d", call,
+                        session->parameters[i].name, (int)k);
+  return MICA_OK;
+}
+
 /* A handle of the session's own on the tensor's memory, in place of the one there is. */
 static mica_status use_tensor(mica_session *session, int32_t i, const mica_tensor *tensor) {
   mica_tensor *handle = NULL;
@@ -55,12 +68,16 @@ static mica_status take_given(mica_session *session, const mica_graph *graph, co
     given[i] = true;
     if (!binding->tensor) continue;
     MICA_TRY(check_tensor(session, call, i, binding->tensor));
+    MICA_TRY(check_overlaps(session, call, i, binding->tensor));
     MICA_TRY(use_tensor(session, i, binding->tensor));
   }
+  if (config->share && config->share->engine != session->engine)
+    return mica__fail(MICA_E_INVALID, "%s: the session to share parameters with belongs to another engine", call);
   for (int32_t i = 0; config->share && i < session->parameter_count; i++) {
     const mica_tensor *tensor = mica_session_parameter(config->share, session->parameters[i].name);
     if (given[i] || !tensor) continue;
     MICA_TRY(check_tensor(session, call, i, tensor));
+    if (config->parameter_count) MICA_TRY(check_overlaps(session, call, i, tensor));
     MICA_TRY(use_tensor(session, i, tensor));
   }
   return MICA_OK;
@@ -119,6 +136,7 @@ mica_status mica_session_share(mica_session *session, const char *name, mica_ten
   int32_t i = mica__name_table_find(&session->parameter_names, name);
   if (i < 0) return mica__fail(MICA_E_NOT_FOUND, "%s: the session has no parameter '%s'", call, name);
   MICA_TRY(check_tensor(session, call, i, tensor));
+  MICA_TRY(check_overlaps(session, call, i, tensor));
   MICA_TRY(use_tensor(session, i, tensor));
   for (mica__plan *v = session->plans; v; v = v->next) mica__plan_forget(v);
   return MICA_OK;

@@ -19,6 +19,8 @@ typedef struct mica__type {
 const char *mica__type_format(mica__type type, char text[MICA__TYPE_TEXT]);
 
 bool mica__shape_is_open(mica_shape shape);
+/* True if a shape without open dimensions may stand where `declared` does. */
+bool mica__shape_fits(mica_shape shape, mica_shape declared);
 /* mica_shape_broadcast where dimensions may be open: an open one against 1 or open stays open; against any other it
  * must become that one. */
 mica_status mica__shape_broadcast(mica_shape a, mica_shape b, mica_shape *out);

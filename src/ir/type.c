@@ -14,6 +14,13 @@ bool mica__shape_is_open(mica_shape shape) {
   return false;
 }
 
+bool mica__shape_fits(mica_shape shape, mica_shape declared) {
+  bool fits = shape.rank == declared.rank;
+  for (int32_t d = 0; fits && d < shape.rank; d++)
+    fits = declared.dim[d] == MICA_DYNAMIC || declared.dim[d] == shape.dim[d];
+  return fits;
+}
+
 mica_status mica__shape_broadcast(mica_shape a, mica_shape b, mica_shape *out) {
   /* For the public rule an open dimension stands as the other's, and as 1 where the other is open too. */
   mica_shape closed_a = a, closed_b = b, result;

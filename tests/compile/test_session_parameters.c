@@ -147,6 +147,56 @@ END_TEST
 
 /* --- the weights of ResNet-50, once: on the null device, which counts bytes like any other --- */
 
+START_TEST(parameters_do_not_overlap) {
+  mica_value w = mica_parameter(graph, "w", MICA_F32, MICA_SHAPE(16)),
+             b = mica_parameter(graph, "b", MICA_F32, MICA_SHAPE(16));
+  mica_value sum = mica_add(w, b);
+  mica_session *session = NULL, *other = NULL, *second = NULL;
+  mica_tensor *both, *part[2], *rest;
+  ck_ok(mica_tensor_create(test_engine(), MICA_F32, MICA_SHAPE(64), &both));
+  ck_ok(mica_tensor_view(both, MICA_SHAPE(16), NULL, 0, &part[0]));
+  ck_ok(mica_tensor_view(both, MICA_SHAPE(16), NULL, 16, &part[1]));
+  ck_ok(mica_tensor_view(both, MICA_SHAPE(16), NULL, 48, &rest));
+  mica_binding bindings[] = {{"w", part[0]}, {"b", part[0]}};
+  const mica_session_config config = {.parameters = bindings, .parameter_count = 2};
+  ck_assert_int_eq(create(sum, &config, &session), MICA_E_INVALID);
+  ck_assert_str_eq(mica_error_message(), "mica_session_create: the tensor for 'b' overlaps that of 'w'");
+  bindings[1].tensor = part[1];
+  ck_ok(create(sum, &config, &session));
+  ck_assert_int_eq(mica_session_share(session, "b", part[0]), MICA_E_INVALID);
+  ck_ok(mica_session_share(session, "b", rest));
+  ck_ok(mica_session_share(session, "b", rest));
+  /* One of another session's, and one that is given in its memory. */
+  bindings[0].tensor = rest;
+  ck_assert_int_eq(
+      create(sum, &(mica_session_config){.share = session, .parameters = bindings, .parameter_count = 1}, &other),
+      MICA_E_INVALID);
+  ck_assert_ptr_nonnull(strstr(mica_error_message(), "the tensor for 'b' overlaps that of 'w'"));
+  /* An output is in no parameter's memory, nor comes a parameter to an output's. */
+  ck_assert_int_eq(mica_session_bind_output(session, 0, part[0]), MICA_E_INVALID);
+  ck_assert_str_eq(mica_error_message(),
+                   "mica_session_bind_output: the tensor for output 0 overlaps the parameter 'w'");
+  ck_ok(mica_session_bind_output(session, 0, part[1]));
+  ck_assert_int_eq(mica_session_share(session, "b", part[1]), MICA_E_INVALID);
+  ck_ok(mica_session_run(session, test_queue(), NULL, 0));
+  /* Another engine's session has nothing to share. */
+  mica_engine *engine = NULL;
+  mica_graph *elsewhere = NULL;
+  ck_ok(mica_engine_create(&(mica_engine_config){.device = "null", .cache_dir = ""}, &engine));
+  ck_ok(mica_graph_create(&elsewhere));
+  mica_value x = mica_input(elsewhere, "x", MICA_F32, MICA_SHAPE(2)), y = mica_exp(x);
+  ck_ok(mica_session_create(engine, elsewhere, &y, 1, NULL, &second));
+  ck_assert_int_eq(create(sum, &(mica_session_config){.share = second}, &other), MICA_E_INVALID);
+  ck_assert_ptr_nonnull(strstr(mica_error_message(), "belongs to another engine"));
+  mica_session_destroy(second);
+  mica_graph_destroy(elsewhere);
+  mica_engine_destroy(engine);
+  mica_session_destroy(session);
+  mica_tensor *all[] = {both, part[0], part[1], rest};
+  for (int i = 0; i < 4; i++) mica_tensor_destroy(all[i]);
+}
+END_TEST
+
 static mica_session *resnet(mica_engine *engine, int64_t batch, bool training, mica_session *share) {
   mica_graph *network;
   mica_nn *nn;
@@ -199,6 +249,7 @@ Suite *test_suite(void) {
   tcase_add_test(tests, training_is_seen_by_inference);
   tcase_add_test(tests, bindings_come_before_what_is_shared);
   tcase_add_test(tests, what_does_not_fit_names_both_sides);
+  tcase_add_test(tests, parameters_do_not_overlap);
   tcase_add_test(tests, resnet50_holds_its_weights_once);
   suite_add_tcase(suite, tests);
   return suite;

@@ -177,13 +177,14 @@ END_TEST
 /* --- outputs in the caller's memory --- */
 
 START_TEST(an_output_is_written_where_the_caller_wants_it) {
-  mica_tensor *x = rows_of(3), *all, *even, *odd, *wrong, *integers;
+  mica_tensor *x = rows_of(3), *all, *even, *odd, *wrong, *integers, *narrow;
   make_session(NULL);
   ck_ok(mica_tensor_create(test_engine(), MICA_F32, MICA_SHAPE(8, WIDTH), &all));
   ck_ok(mica_tensor_view(all, MICA_SHAPE(3, WIDTH), NULL, 2 * WIDTH, &even));
   ck_ok(mica_tensor_view(all, MICA_SHAPE(3, WIDTH), NULL, 5, &odd));
   ck_ok(mica_tensor_create(test_engine(), MICA_F32, MICA_SHAPE(2, WIDTH), &wrong));
   ck_ok(mica_tensor_create(test_engine(), MICA_I32, MICA_SHAPE(3, WIDTH), &integers));
+  ck_ok(mica_tensor_create(test_engine(), MICA_F32, MICA_SHAPE(2, WIDTH - 1), &narrow));
   ck_ok(mica_session_bind_output(session, 0, even));
   run(x);
   uint64_t launches = mica_engine_stats(test_engine()).launches;
@@ -211,8 +212,12 @@ START_TEST(an_output_is_written_where_the_caller_wants_it) {
   ck_ok(mica_session_bind_output(session, 0, wrong));
   ck_assert_int_eq(mica_session_run(session, test_queue(), &(mica_feed){"x", x}, 1), MICA_E_SHAPE);
   ck_assert_ptr_nonnull(strstr(mica_error_message(), "output 0 is f32 (3, 64), and is bound to f32 (2, 64)"));
-  ck_ok(mica_session_bind_output(session, 0, integers));
-  ck_assert_int_eq(mica_session_run(session, test_queue(), &(mica_feed){"x", x}, 1), MICA_E_DTYPE);
+  /* What can be seen to be wrong is refused at once, and the tensor before it stays. */
+  ck_assert_int_eq(mica_session_bind_output(session, 0, integers), MICA_E_DTYPE);
+  ck_assert_msg(strstr(mica_error_message(), "is f32 (?, 64), and would be bound to i32 (3, 64)") != NULL, "%s",
+                mica_error_message());
+  ck_assert_int_eq(mica_session_bind_output(session, 0, narrow), MICA_E_SHAPE);
+  ck_assert_int_eq(mica_session_run(session, test_queue(), &(mica_feed){"x", x}, 1), MICA_E_SHAPE);
   ck_assert_int_eq(mica_session_bind_output(session, 1, NULL), MICA_E_NOT_FOUND);
   ck_assert_int_eq(mica_session_bind_output(NULL, 0, NULL), MICA_E_INVALID);
   ck_ok(mica_session_bind_output(session, 0, NULL));
@@ -220,7 +225,34 @@ START_TEST(an_output_is_written_where_the_caller_wants_it) {
   expect_rows(mica_session_output(session, 0), 3);
   mica_tensor_destroy(wrong);
   mica_tensor_destroy(integers);
+  mica_tensor_destroy(narrow);
   mica_tensor_destroy(x);
+}
+END_TEST
+
+START_TEST(outputs_do_not_overlap) {
+  mica_value x = mica_input(graph, "x", MICA_F32, MICA_SHAPE(4, WIDTH));
+  mica_value outputs[] = {mica_affine(x, 3, 0), mica_affine(x, 5, 0)};
+  mica_tensor *all, *head, *next, *middle, *fed = rows_of(4);
+  ck_ok(mica_session_create(test_engine(), graph, outputs, 2, NULL, &session));
+  ck_ok(mica_tensor_create(test_engine(), MICA_F32, MICA_SHAPE(12, WIDTH), &all));
+  ck_ok(mica_tensor_view(all, MICA_SHAPE(4, WIDTH), NULL, 0, &head));
+  ck_ok(mica_tensor_view(all, MICA_SHAPE(4, WIDTH), NULL, 4 * WIDTH, &next));
+  ck_ok(mica_tensor_view(all, MICA_SHAPE(4, WIDTH), NULL, 2 * WIDTH, &middle));
+  ck_ok(mica_session_bind_output(session, 0, head));
+  ck_assert_int_eq(mica_session_bind_output(session, 1, head), MICA_E_INVALID);
+  ck_assert_str_eq(mica_error_message(), "mica_session_bind_output: the tensor for output 1 overlaps that of output 0");
+  ck_assert_int_eq(mica_session_bind_output(session, 1, middle), MICA_E_INVALID);
+  ck_ok(mica_session_bind_output(session, 0, head));
+  ck_ok(mica_session_bind_output(session, 1, next));
+  run(fed);
+  /* A run is not fed with what it writes. */
+  ck_assert_int_eq(mica_session_run(session, test_queue(), &(mica_feed){"x", middle}, 1), MICA_E_INVALID);
+  ck_assert_str_eq(mica_error_message(), "mica_session_run: the tensor for 'x' overlaps that of output 0");
+  ck_ok(mica_session_bind_output(session, 0, NULL));
+  ck_ok(mica_session_run(session, test_queue(), &(mica_feed){"x", head}, 1));
+  mica_tensor *list[] = {all, head, next, middle, fed};
+  for (int i = 0; i < 5; i++) mica_tensor_destroy(list[i]);
 }
 END_TEST
 
@@ -259,6 +291,7 @@ Suite *test_suite(void) {
   tcase_add_test(tests, a_plan_in_flight_is_not_freed);
   tcase_add_test(tests, an_output_is_a_feed);
   tcase_add_test(tests, an_output_is_written_where_the_caller_wants_it);
+  tcase_add_test(tests, outputs_do_not_overlap);
   tcase_add_test(tests, binding_costs_no_wait);
   suite_add_tcase(suite, tests);
   return suite;

@@ -295,7 +295,10 @@ const mica__op mica__op_concat = {.name = "concat",
                                   .takes_strides = UINT32_MAX};
 
 mica_value mica_concat(const mica_value *values, size_t count, int32_t axis) {
-  if (count == 0 || !values) return (mica_value){0};
+  if (count == 0 || !values) {
+    (void)mica__fail(MICA_E_INVALID, "concat: there are no operands");
+    return (mica_value){0};
+  }
   if (count == 1) return values[0];
   if (count > INT32_MAX) return mica__graph_fail(values[0].graph, MICA_E_INVALID, "concat: too many operands");
   return mica__graph_add(&mica__op_concat, values, (int32_t)count, &(mica__concat_attrs){axis});

@@ -213,11 +213,18 @@ mica_value mica_einsum(const char *equation, const mica_value *values, size_t co
   char letters[MAX_TERMS][MICA_MAX_RANK + 1] = {{0}}, output[MICA_MAX_RANK + 1] = "";
   term terms[MAX_TERMS];
   size_t parsed = 0;
-  if (count == 0 || !equation || !values || !values[0].graph) return (mica_value){0};
+  mica_graph *graph = NULL;
+  for (size_t t = 0; values && !graph && t < count; t++) graph = values[t].graph;
+  if (!graph) {
+    (void)mica__fail(MICA_E_INVALID, "einsum: there are no operands");
+    return (mica_value){0};
+  }
+  if (!equation) return mica__graph_fail(graph, MICA_E_INVALID, "einsum: the equation is NULL");
   const char *fault = parse(equation, letters, &parsed, output);
   if (!fault && parsed != count) fault = "has not as many terms as there are operands";
   for (size_t t = 0; t < count; t++)
-    if (!values[t].graph) return values[t];
+    if (!values[t].graph)
+      return mica__graph_fail(graph, MICA_E_INVALID, "einsum '%s': operand %zu is the null value", equation, t);
   if (!fault) fault = name_axes(letters, values, count, terms, output);
   if (!fault) fault = misfit(terms, count, output);
   if (fault) return mica__graph_fail(values[0].graph, MICA_E_SHAPE, "einsum '%s' %s", equation, fault);
