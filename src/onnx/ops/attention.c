@@ -1,5 +1,7 @@
 /* Scaled products of queries and keys, softmax, and the values that they weigh (Vaswani et al. 2017), as ONNX 23 and 24
  * have them: heads in an axis or behind the rows, shared by groups, caches, masks, a soft cap. */
+#include "onnx/ops/attention.h"
+
 #include "onnx/ops/family.h"
 
 #include <math.h>
@@ -16,8 +18,7 @@ static mica_value optional(mica__lowering *l, const mica__onnx_node *node, int32
   return mica__lower_has(l, node, k) ? mica__lower_operand(l, node, k) : (mica_value){0};
 }
 
-/* (batch, rows, heads width) as (batch, heads, rows, width). */
-static mica_value split_heads(mica__lowering *l, const mica__onnx_node *node, mica_value x, int64_t heads) {
+mica_value mica__lower_split_heads(mica__lowering *l, const mica__onnx_node *node, mica_value x, int64_t heads) {
   mica_shape s = mica_value_shape(x);
   if (!x.graph || s.rank == 4) return x;
   if (s.rank != 3 || heads < 1 || s.dim[2] % heads) {
@@ -34,9 +35,9 @@ static bool take_operands(mica__lowering *l, const mica__onnx_node *node, attent
   a->flat = mica_value_shape(q).rank == 3;
   a->heads = a->flat ? mica__onnx_int(node, "q_num_heads", 0) : mica_value_shape(q).dim[1];
   a->key_heads = a->flat ? mica__onnx_int(node, "kv_num_heads", 0) : mica_value_shape(k).dim[1];
-  a->q = split_heads(l, node, q, a->heads);
-  a->k = split_heads(l, node, k, a->key_heads);
-  a->v = split_heads(l, node, v, a->key_heads);
+  a->q = mica__lower_split_heads(l, node, q, a->heads);
+  a->k = mica__lower_split_heads(l, node, k, a->key_heads);
+  a->v = mica__lower_split_heads(l, node, v, a->key_heads);
   a->past_k = optional(l, node, 4);
   a->past_v = optional(l, node, 5);
   a->past = a->past_k.graph ? mica_value_shape(a->past_k).dim[2] : 0;
@@ -49,8 +50,7 @@ static bool take_operands(mica__lowering *l, const mica__onnx_node *node, attent
   return false;
 }
 
-/* Every head of keys or values for as many heads of queries as share it. */
-static mica_value shared(mica_value x, int64_t heads) {
+mica_value mica__lower_share_heads(mica_value x, int64_t heads) {
   mica_shape s = mica_value_shape(x);
   if (s.dim[1] == heads) return x;
   mica_value apart = mica_reshape(x, MICA_SHAPE(s.dim[0], s.dim[1], 1, s.dim[2], s.dim[3]));
@@ -100,7 +100,8 @@ static mica_value weights_of(mica__lowering *l, const mica__onnx_node *node, con
   double scale = mica__onnx_real(node, "scale", 0), cap = mica__onnx_real(node, "softcap", 0);
   int64_t show = mica__onnx_int(node, "qk_matmul_output_mode", 0);
   if (scale == 0) scale = 1 / sqrt((double)mica_value_shape(a->q).dim[3]);
-  mica_value q = mica_affine(a->q, sqrt(scale), 0), k = mica_affine(shared(a->k, a->heads), sqrt(scale), 0);
+  mica_value q = mica_affine(a->q, sqrt(scale), 0),
+             k = mica_affine(mica__lower_share_heads(a->k, a->heads), sqrt(scale), 0);
   mica_value scores = mica_matmul(q, mica_transpose(k, MICA_AXES(0, 1, 3, 2)));
   if (!scores.graph) return scores;
   if (show == SHOW_SCORES) *shown = scores;
@@ -118,7 +119,7 @@ MICA__LOWER(attention) {
   attention a = {0};
   mica_value shown = {0};
   if (!take_operands(l, node, &a)) return MICA_OK;
-  mica_value weights = weights_of(l, node, &a, &shown), y = mica_matmul(weights, shared(a.v, a.heads));
+  mica_value weights = weights_of(l, node, &a, &shown), y = mica_matmul(weights, mica__lower_share_heads(a.v, a.heads));
   mica_shape s = mica_value_shape(y);
   if (a.flat && y.graph)
     y = mica_reshape(mica_transpose(y, MICA_AXES(0, 2, 1, 3)), MICA_SHAPE(s.dim[0], s.dim[2], s.dim[1] * s.dim[3]));
@@ -151,7 +152,7 @@ MICA__LOWER(rotary_embedding) {
   int64_t heads = mica__onnx_int(node, "num_heads", 0), width = mica__onnx_int(node, "rotary_embedding_dim", 0);
   if (!x.graph || !cosine.graph || !sine.graph) return MICA_OK;
   mica_shape whole = mica_value_shape(x);
-  mica_value apart = split_heads(l, node, x, heads);
+  mica_value apart = mica__lower_split_heads(l, node, x, heads);
   if (!apart.graph) return MICA_OK;
   mica_shape s = mica_value_shape(apart);
   if (width == 0) width = s.dim[3];
