@@ -97,6 +97,7 @@ static mica_status create(mica_run *run) {
   MICA_TRY(mica__run_open_data(run));
   mica__run_configure_record(run);
   MICA_TRY(mica__run_make_trainer(run));
+  if (run->task->begin && !run->resumed) MICA_TRY(run->task->begin(run));
   const char *init = mica_run_setting(run, "init");
   if (*init && !run->resumed) MICA_TRY(mica__run_take_weights(run, init));
   if (run->resumed) MICA_TRY(go_on(run));

@@ -19,6 +19,8 @@ typedef struct mica__task_row {
   mica_status (*prepare)(mica_run *run);
   /* MICA_E_FORMAT, naming both sides, where other data do not fit the run's facts. */
   mica_status (*fits)(const mica_run *run, const mica_dataset *data);
+  /* Initial values beside the network's own, of a run that begins; NULL: none. */
+  mica_status (*begin)(mica_run *run);
   mica_step_fn *step; /* its config is the const mica_run * */
   /* Metrics that are no sums; NULL: sums suffice. */
   mica_status (*evaluate)(mica_run *run, const mica_batch_source *source, mica_metrics *metrics);
