@@ -56,6 +56,7 @@ START_TEST(literals) {
 END_TEST
 
 START_TEST(counting) {
+  ck_assert_int_eq(mica_shape_count(MICA_SHAPE(2), NULL), MICA_E_INVALID);
   static const struct {
     mica_shape shape;
     mica_status status;

@@ -81,6 +81,23 @@ START_TEST(names) {
 }
 END_TEST
 
+/* Enumerators and numbers outside of theirs, also where nothing is drawn. */
+START_TEST(what_is_no_stem_and_no_rate) {
+  mica_model_config stem = {.name = "resnet18", .input = {3, {3, 32, 32}}, .stem = (mica_stem)99};
+  ck_assert(mica_value_is_null(build(stem, 1, false)));
+  ck_assert_int_eq(mica_graph_status(graph), MICA_E_INVALID);
+  ck_assert_ptr_nonnull(strstr(mica_graph_message(graph), "resnet18: stem 99 is none of 0 to 2"));
+  drop();
+  for (int training = 0; training < 2; training++) {
+    mica_model_config rate = {.name = "mlp", .input = {3, {1, 28, 28}}, .dropout = 7};
+    ck_assert(mica_value_is_null(build(rate, 1, training)));
+    ck_assert_int_eq(mica_graph_status(graph), MICA_E_INVALID);
+    ck_assert_ptr_nonnull(strstr(mica_graph_message(graph), "a rate of 7 is not in [0, 1)"));
+    drop();
+  }
+}
+END_TEST
+
 START_TEST(a_model_with_a_session) {
   mica_model *model = NULL;
   float x[3 * 28 * 28], z[3 * 10];
@@ -187,6 +204,7 @@ Suite *test_suite(void) {
   tcase_set_timeout(runs, 120);
   tcase_add_test(graphs, sizes);
   tcase_add_test(graphs, names);
+  tcase_add_test(graphs, what_is_no_stem_and_no_rate);
   tcase_add_test(runs, a_model_with_a_session);
   tcase_add_test(runs, the_cnn_learns);
   tcase_add_test(runs, norms_and_transposed_convolutions_learn);

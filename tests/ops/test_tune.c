@@ -7,6 +7,7 @@
 #include "support/check_main.h"
 #include "support/engine.h"
 
+#include <math.h>
 #include <mica/tune.h>
 #include <stdio.h>
 #include <string.h>
@@ -59,6 +60,10 @@ START_TEST(problems_are_parsed) {
                                     "conv fwd,,n1,c1,h4,k1",
                                     "conv fwd,n1,c1,h4,k1,",
                                     "conv fwd,n0,c1,h4,k1",
+                                    "conv fwd,n1,n2,c1,h4,k1",
+                                    "conv fwd,n1,c1,h4,k1,s0",
+                                    "conv fwd,n1,c1,h4,k1,d0",
+                                    "conv fwd,n1,c1,h4x4,k1,r3x3x3",
                                     "conv fwd,n1,c1,h2x2x2x2,k1"};
   for (size_t i = 0; i < sizeof good / sizeof *good; i++) {
     mica_tuner *tuner = NULL;
@@ -68,6 +73,9 @@ START_TEST(problems_are_parsed) {
     ck_assert_double_gt(mica_tuner_flops(tuner), 0);
     ck_ok(mica_tuner_measure(tuner, 0, 1e-3, &seconds));
     ck_assert_double_gt(seconds, 0);
+    ck_assert_int_eq(mica_tuner_keep(tuner, 0, -1), MICA_E_INVALID);
+    ck_assert_int_eq(mica_tuner_keep(tuner, 0, 0), MICA_E_INVALID);
+    ck_assert_int_eq(mica_tuner_keep(tuner, 0, (double)INFINITY), MICA_E_INVALID);
     mica_tuner_destroy(tuner);
   }
   for (size_t i = 0; i < sizeof bad / sizeof *bad; i++) {
