@@ -6,8 +6,8 @@
  *   device buffer tensor          an engine owns a device; queues order its work; tensors lie in its memory
  *   ops conv pool norm            operations on tensors, forward and backward: mica_op_gemm, mica_op_conv_fwd, ...
  *   kernel opencl                 kernels of your own; an engine on OpenCL objects of your own
- *   graph nodes rnn index         computations as graphs: builders, gradients
- *   loss vision                   losses; boxes and pictures
+ *   graph nodes attention rnn     computations as graphs: builders, gradients
+ *   index loss vision             indices; losses; boxes and pictures
  *   session                       a graph compiled for a device, to be run again and again
  *   nn optim model                layers with named parameters, optimisers, networks known by name
  *   onnx                          models in ONNX files: read, described, run
@@ -48,6 +48,7 @@
 #ifndef MICA_H
 #define MICA_H
 
+#include <mica/attention.h>
 #include <mica/batch.h>
 #include <mica/buffer.h>
 #include <mica/cache.h>

@@ -17,4 +17,20 @@ mica_value test_focal(mica_value logits, mica_value target, double gamma);
 /* The layer of mica_rnn that the text names (support/rnn_case.c), its y, h and c in a row; or the same in small ops. */
 mica_value test_rnn(const mica_value *x, const char *text, bool written);
 
+/* Attention of x[0], x[1] and x[2], with these settings (support/op_case_attention.c); operands from x[3] on are mask,
+ * key lengths, offset and step, as far as `with` has their letters: "mlos". */
+typedef struct test_attention_kind {
+  bool causal;
+  int64_t window;
+  double scale, soft_cap, dropout;
+  const char *with;
+} test_attention_kind;
+extern const test_attention_kind test_attention_plain, test_attention_causal, test_attention_window,
+    test_attention_masked, test_attention_mask_of_lengths, test_attention_capped, test_attention_cached,
+    test_attention_dropped;
+mica_value test_attention(const test_attention_kind *kind, const mica_value *x);
+/* Scores are made as a whole, in small ops; to be built after test_attention in the same graph, whose
+ * random numbers it draws. */
+mica_value test_attention_written(const test_attention_kind *kind, const mica_value *x);
+
 #endif

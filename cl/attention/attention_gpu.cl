@@ -1,0 +1,92 @@
+/* attention/attention_gpu.cl: y = softmax(score) v by tiles of queries, with an online softmax (Milakov and Gimelshein
+ * 2018, Dao 2023). GPU class.
+ *
+ *   Y (B, Tq, H, E), L (B, H, Tq): the logarithm to base 2 of a row's sum of e^score, -infinity where nothing is seen
+ *
+ * A group owns SIDE_M queries of a head and CHUNKS * SIDE_N columns of y, and walks over the keys that one of its
+ * queries may see, SIDE_N at a time: scores in registers, their maxima across the group through local memory, weights
+ * to local memory, where they are one side of the product with v. Sums of weights stay with work-items until the end.
+ *
+ * NDRange: (THREADS * tiles of queries, H, B * groups along E), work-group (THREADS, 1, 1). The last tile of queries,
+ * which with causality sees most keys, comes first. */
+#include "attention/gpu_tile.clh"
+
+DEFINE_PACKED(64);
+
+GPU_KERNEL attention_gpu(ATTENTION_BUFFERS, elements Q, elements K, elements V, __global STORAGE(Q_T) * Y,
+                         __global real *L, const mica_packed packed) {
+  ATTENTION_UNPACK;
+  UNPACK_HEADS;
+  const long Y_at = UNPACK(i64), L_at = UNPACK(i64);
+  const int splits = UNPACK(i32); /* groups along E */
+  DROPOUT_TIME;
+  __local real a_tile[DEPTH * PITCH_M] __attribute__((aligned(32))),
+      b_tile[DEPTH * PITCH_N] __attribute__((aligned(32)));
+  __local real p_tile[SIDE_N * PITCH_M] __attribute__((aligned(32))), ends[WG_N * SIDE_M] __attribute__((aligned(32)));
+  const int item = get_local_id(0), m_item = item / WG_N, n_item = item % WG_N;
+  const int h = get_group_id(1), b = (int)get_group_id(2) / splits,
+            e0 = (int)get_group_id(2) % splits * CHUNKS * SIDE_N;
+  const int i0 = ((int)get_num_groups(0) - 1 - (int)get_group_id(0)) * SIDE_M, i1 = min(i0 + SIDE_M, Tq);
+  const int g = (int)((long)h * G / H), keys = KEYS_OF(b);
+  const long offset = OFFSET_OF(b);
+  const int begin = first_seen(i0 + offset, before, keys), end = end_seen(i1 - 1 + offset, after, keys);
+  elements q = Q + Q_at + b * Q_b + h * Q_h + i0 * Q_t, k = K + K_at + b * K_b + g * K_h,
+           v = V + V_at + b * V_b + g * V_h;
+  real y[CHUNKS][4][4], most[4], sum[4];
+  CLEAR_CHUNKS(y);
+  UNROLL for (int i = 0; i < 4; i++) most[i] = -INFINITY, sum[i] = 0;
+
+  for (int j0 = begin; j0 < end; j0 += SIDE_N) {
+    real s[4][4], now[4];
+    CLEAR(s);
+    MULTIPLY_ROWS(s, q, Q_t, Q_c, i1 - i0, k + j0 * K_t, K_t, K_c, end - j0, D)
+    UNROLL for (int i = 0; i < 4; i++) {
+      const int row = min(i0 + 4 * m_item + i, Tq - 1);
+      const int low = first_seen(row + offset, before, keys), high = end_seen(row + offset, after, keys);
+      now[i] = -INFINITY;
+      UNROLL for (int j = 0; j < 4; j++) {
+        const int column = j0 + 4 * n_item + j;
+        const bool seen = column >= low && column < high;
+        real chain;
+        SCORE(s[i][j], chain, seen, row, column);
+        now[i] = fmax(now[i], s[i][j]);
+      }
+    }
+    ((__local real4 *)ends)[n_item * WG_M + m_item] = (real4)(now[0], now[1], now[2], now[3]);
+    barrier(CLK_LOCAL_MEM_FENCE);
+    real4 top = ((__local const real4 *)ends)[m_item];
+    for (int n = 1; n < WG_N; n++) top = fmax(top, ((__local const real4 *)ends)[n * WG_M + m_item]);
+    now[0] = top.s0, now[1] = top.s1, now[2] = top.s2, now[3] = top.s3;
+    UNROLL for (int i = 0; i < 4; i++) {
+      const real next = fmax(now[i], most[i]), base = next == -INFINITY ? (real)0 : next;
+      const real shrink = exp2(most[i] - base);
+      const int row = i0 + 4 * m_item + i;
+      most[i] = next;
+      sum[i] *= shrink;
+      UNROLL for (int j = 0; j < 4; j++) {
+        s[i][j] = exp2(s[i][j] - base);
+        sum[i] += s[i][j];
+        if (DROPOUT) s[i][j] *= KEPT(row, j0 + 4 * n_item + j);
+      }
+      UNROLL for (int c = 0; c < CHUNKS; c++) UNROLL for (int j = 0; j < 4; j++) y[c][i][j] *= shrink;
+    }
+    WRITE_WEIGHTS(s);
+    MULTIPLY_WEIGHTS(y, v + j0 * V_t + e0 * V_c, V_t, V_c, end - j0, E - e0)
+  }
+
+  ((__local real4 *)ends)[n_item * WG_M + m_item] = (real4)(sum[0], sum[1], sum[2], sum[3]);
+  barrier(CLK_LOCAL_MEM_FENCE);
+  real4 total = (real4)(0);
+  for (int n = 0; n < WG_N; n++) total += ((__local const real4 *)ends)[n * WG_M + m_item];
+  sum[0] = total.s0, sum[1] = total.s1, sum[2] = total.s2, sum[3] = total.s3;
+  UNROLL for (int i = 0; i < 4; i++) {
+    const int row = i0 + 4 * m_item + i;
+    const real inverse = sum[i] == 0 ? (real)0 : (real)1 / sum[i];
+    if (row >= Tq) continue;
+    const long at = ((long)b * Tq + row) * H + h;
+    UNROLL for (int c = 0; c < CHUNKS; c++) UNROLL for (int j = 0; j < 4; j++) y[c][i][j] *= inverse;
+    write_sums(y, i, Y, Y_at + at * E, e0 + 4 * n_item, E);
+    if (L && e0 == 0 && n_item == 0)
+      L[L_at + ((long)b * H + h) * Tq + row] = sum[i] == 0 ? -(real)INFINITY : most[i] + log2(sum[i]);
+  }
+}

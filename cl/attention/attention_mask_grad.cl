@@ -1,0 +1,22 @@
+/* attention/attention_mask_grad.cl: DS[b, h, i, j], the gradient of the scores after soft cap and mask, of which a
+ * mask's is a sum. One work-item an element of `count` = B H Tq Tk; work-group (64, 1, 1). */
+#include "attention/naive.clh"
+
+DEFINE_PACKED(64);
+
+RANGE_KERNEL attention_mask_grad(ATTENTION_BUFFERS, elements Q, elements K, elements V, elements DY,
+                                 __global const real *L, __global const real *Delta, __global real *DS,
+                                 const mica_packed packed) {
+  ATTENTION_UNPACK;
+  UNPACK_HEADS;
+  UNPACK_TENSOR(DY);
+  const long L_at = UNPACK(i64), Delta_at = UNPACK(i64), DS_at = UNPACK(i64), count = UNPACK(i64);
+  DROPOUT_TIME;
+  const long n = get_global_id(0);
+  if (n >= count) return;
+  const long row = n / Tk, b = row / ((long)H * Tq), offset = OFFSET_OF(b);
+  const int h = (int)(row / Tq % H), i = (int)(row % Tq), j = (int)(n % Tk), g = (int)((long)h * G / H);
+  const int keys = KEYS_OF(b);
+  WEIGHT_OF(w, ds, chain, i, j);
+  DS[DS_at + n] = ds;
+}

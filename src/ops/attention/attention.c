@@ -1,0 +1,294 @@
+/* Attention and its gradients as ops of graphs: types, gradient rule, builder. */
+#include "ops/attention/attention.h"
+
+#include "base/error.h"
+
+#include <math.h>
+#include <mica/attention.h>
+
+/* --- types --- */
+
+static bool agree(int64_t a, int64_t b) { return a == b || a == MICA_DYNAMIC || b == MICA_DYNAMIC; }
+
+static mica_status check_heads(const mica__type *in) {
+  static const char *const names[] = {"q", "k", "v"};
+  char a[MICA__TYPE_TEXT], b[MICA__TYPE_TEXT], c[MICA__TYPE_TEXT];
+  for (int i = 0; i < 3; i++) {
+    const mica_shape own = in[i].shape;
+    if (own.rank != 4)
+      return mica__fail(MICA_E_SHAPE, "%s is %s; it takes (batch, heads, positions, size)", names[i],
+                        mica__type_format(in[i], a));
+    if (own.dim[1] == MICA_DYNAMIC || own.dim[3] == MICA_DYNAMIC)
+      return mica__fail(MICA_E_SHAPE, "heads or their size are open in %s %s", names[i], mica__type_format(in[i], a));
+  }
+  const int64_t *q = in[0].shape.dim, *k = in[1].shape.dim, *v = in[2].shape.dim;
+  bool same = agree(q[0], k[0]) && agree(q[0], v[0]) && agree(k[0], v[0]) && k[1] == v[1] && agree(k[2], v[2]);
+  if (!same || q[3] != k[3])
+    return mica__fail(MICA_E_SHAPE, "q %s, k %s and v %s are not (B, H, Tq, D), (B, G, Tk, D) and (B, G, Tk, E)",
+                      mica__type_format(in[0], a), mica__type_format(in[1], b), mica__type_format(in[2], c));
+  if (k[1] == 0 ? q[1] != 0 : q[1] % k[1] != 0)
+    return mica__fail(MICA_E_SHAPE, "%lld heads of q are no multiple of %lld of k and v", (long long)q[1],
+                      (long long)k[1]);
+  return MICA_OK;
+}
+
+static mica_status check_mask(const mica__type *in, mica__type mask) {
+  const int64_t want[] = {in[0].shape.dim[0], in[0].shape.dim[1], in[0].shape.dim[2], in[1].shape.dim[2]};
+  char text[MICA__TYPE_TEXT], whole[MICA_SHAPE_TEXT];
+  bool fits = mask.shape.rank == 4;
+  for (int i = 0; fits && i < 4; i++) fits = mask.shape.dim[i] == 1 || agree(mask.shape.dim[i], want[i]);
+  if (!fits)
+    return mica__fail(MICA_E_SHAPE, "the mask %s cannot be broadcast to %s", mica__type_format(mask, text),
+                      mica_shape_format(MICA_SHAPE(want[0], want[1], want[2], want[3]), whole));
+  if (mask.dtype != MICA_BOOL && mask.dtype != MICA_F32 && mask.dtype != in[0].dtype)
+    return mica__fail(MICA_E_DTYPE, "the mask is %s; it takes b8, f32 or %s", mica_dtype_name(mask.dtype),
+                      mica_dtype_name(in[0].dtype));
+  return MICA_OK;
+}
+
+static bool is_single(mica_shape shape) { return shape.rank == 0 || (shape.rank == 1 && shape.dim[0] == 1); }
+
+/* An i32 for each of the batch or, where `one`, one number. */
+static mica_status check_positions(const char *what, const mica__type *in, mica__type own, bool one) {
+  char text[MICA__TYPE_TEXT];
+  bool each = own.shape.rank == 1 && agree(own.shape.dim[0], in[0].shape.dim[0]);
+  if (!each && !(one && is_single(own.shape)))
+    return mica__fail(MICA_E_SHAPE, "%s are %s; it takes %sone for each of the batch", what,
+                      mica__type_format(own, text), one ? "one number or " : "");
+  if (own.dtype != MICA_I32)
+    return mica__fail(MICA_E_DTYPE, "%s are %s; it takes i32", what, mica_dtype_name(own.dtype));
+  return MICA_OK;
+}
+
+static mica_status check_numbers(const mica__attention_attrs *attrs, const mica__type *step) {
+  char text[MICA__TYPE_TEXT];
+  if (attrs->window < 0) return mica__fail(MICA_E_INVALID, "a window of %lld positions", (long long)attrs->window);
+  if (!isfinite(attrs->scale)) return mica__fail(MICA_E_INVALID, "a scale of %g", attrs->scale);
+  if (!isfinite(attrs->soft_cap) || attrs->soft_cap < 0)
+    return mica__fail(MICA_E_INVALID, "a soft cap of %g", attrs->soft_cap);
+  if (!(attrs->dropout >= 0 && attrs->dropout < 1))
+    return mica__fail(MICA_E_INVALID, "a dropout of %g is not in [0, 1)", attrs->dropout);
+  if (attrs->dropout > 0 && !step) return mica__fail(MICA_E_INVALID, "dropout needs a step");
+  if (step && !is_single(step->shape))
+    return mica__fail(MICA_E_SHAPE, "the step is %s, not one number", mica__type_format(*step, text));
+  return MICA_OK;
+}
+
+static mica_status check_common(const mica__type *in, const mica__attention_attrs *attrs, bool of_gradient) {
+  int32_t mask = mica__attention_input(attrs, of_gradient, MICA__ATTENTION_OF_MASK);
+  int32_t lengths = mica__attention_input(attrs, of_gradient, MICA__ATTENTION_OF_LENGTHS);
+  int32_t offset = mica__attention_input(attrs, of_gradient, MICA__ATTENTION_OF_OFFSET);
+  int32_t step = mica__attention_input(attrs, of_gradient, MICA__ATTENTION_OF_STEP);
+  MICA_TRY(check_heads(in));
+  MICA_TRY(check_numbers(attrs, step >= 0 ? &in[step] : NULL));
+  if (mask >= 0) MICA_TRY(check_mask(in, in[mask]));
+  if (lengths >= 0) MICA_TRY(check_positions("key lengths", in, in[lengths], false));
+  return offset >= 0 ? check_positions("offsets", in, in[offset], true) : MICA_OK;
+}
+
+static mica_dtype wide_of(mica_dtype dtype) { return dtype == MICA_F64 ? MICA_F64 : MICA_F32; }
+
+static mica_status infer_attention(const mica__type *in, int32_t count, void *attrs, mica__type *out) {
+  (void)count;
+  MICA_TRY(check_common(in, attrs, false));
+  mica__attention_sizes s = mica__attention_sizes_of(in);
+  out[MICA__ATTENTION_Y] = (mica__type){in[0].dtype, MICA_SHAPE(s.b, s.tq, s.h, s.e)};
+  out[MICA__ATTENTION_LOGSUM] = (mica__type){wide_of(in[0].dtype), MICA_SHAPE(s.b, s.h, s.tq)};
+  return MICA_OK;
+}
+
+static mica_status check_gradient(const mica__type *in, const mica__attention_attrs *attrs) {
+  char text[MICA__TYPE_TEXT];
+  MICA_TRY(check_common(in, attrs, true));
+  const mica__attention_sizes s = mica__attention_sizes_of(in);
+  const mica_shape want[] = {MICA_SHAPE(s.b, s.h, s.tq, s.e), MICA_SHAPE(s.b, s.tq, s.h, s.e),
+                             MICA_SHAPE(s.b, s.h, s.tq)};
+  for (int32_t i = 0; i < 3; i++)
+    for (int32_t k = 0; k < want[i].rank; k++)
+      if (in[3 + i].shape.rank != want[i].rank || !agree(in[3 + i].shape.dim[k], want[i].dim[k]))
+        return mica__fail(MICA_E_SHAPE, "operand %d, %s, does not fit q, k and v", (int)(3 + i),
+                          mica__type_format(in[3 + i], text));
+  return MICA_OK;
+}
+
+static mica_status infer_grad(const mica__type *in, int32_t count, void *attrs, mica__type *out) {
+  (void)count;
+  MICA_TRY(check_gradient(in, attrs));
+  const mica__attention_sizes s = mica__attention_sizes_of(in);
+  out[MICA__ATTENTION_DQ].shape = MICA_SHAPE(s.b, s.tq, s.h, s.d);
+  out[MICA__ATTENTION_DK].shape = MICA_SHAPE(s.b, s.tk, s.g, s.d);
+  out[MICA__ATTENTION_DV].shape = MICA_SHAPE(s.b, s.tk, s.g, s.e);
+  return MICA_OK;
+}
+
+static mica_status infer_mask_grad(const mica__type *in, int32_t count, void *attrs, mica__type *out) {
+  (void)count;
+  MICA_TRY(check_gradient(in, attrs));
+  const mica__attention_sizes s = mica__attention_sizes_of(in);
+  *out = (mica__type){wide_of(in[0].dtype), MICA_SHAPE(s.b, s.h, s.tq, s.tk)};
+  return MICA_OK;
+}
+
+/* --- gradients --- */
+
+static mica_value swap_positions_and_heads(mica_value x) { return mica_transpose(x, MICA_AXES(0, 2, 1, 3)); }
+
+/* From (B, H, Tq, Tk) to the mask's shape and type. */
+static mica_value sum_to_mask(mica_value d, mica_value mask) {
+  mica_shape own = mica_value_shape(mask), whole = mica_value_shape(d);
+  uint32_t axes = 0;
+  for (int32_t i = 0; i < 4; i++)
+    if (own.dim[i] == 1 && whole.dim[i] != 1) axes |= 1u << i;
+  if (axes) d = mica_sum(d, mica__axes_of(axes), true);
+  return mica_value_dtype(d) == mica_value_dtype(mask) ? d : mica_cast(d, mica_value_dtype(mask));
+}
+
+static mica_status grad_attention(const mica__grad *grad) {
+  mica__attention_attrs attrs = *(const mica__attention_attrs *)mica__attrs_of(grad->y);
+  mica_value operands[MICA__ATTENTION_OPERANDS] = {{0}};
+  if (!grad->dy.graph) return MICA_OK; /* nobody sees the log-sum */
+  for (int32_t k = 0; k < MICA__ATTENTION_OPERANDS; k++) {
+    int32_t input = mica__attention_input(&attrs, false, (mica__attention_operand)k);
+    if (input >= 0) operands[k] = grad->inputs[input];
+  }
+  int32_t mask = mica__attention_input(&attrs, false, MICA__ATTENTION_OF_MASK);
+  operands[MICA__ATTENTION_OF_DY] = swap_positions_and_heads(grad->dy);
+  operands[MICA__ATTENTION_OF_Y] = grad->y;
+  operands[MICA__ATTENTION_OF_LOGSUM] = grad->results[MICA__ATTENTION_LOGSUM];
+  mica_value d = mica__graph_add_present(&mica__op_attention_grad, operands, MICA__ATTENTION_OPERANDS, &attrs);
+  for (int32_t r = 0; r < MICA__ATTENTION_GRAD_RESULTS; r++)
+    grad->dinputs[r] = swap_positions_and_heads(mica__graph_result(d, r));
+  if (mask < 0 || mica_value_dtype(grad->inputs[mask]) == MICA_BOOL) return MICA_OK;
+  d = mica__graph_add_present(&mica__op_attention_mask_grad, operands, MICA__ATTENTION_OPERANDS, &attrs);
+  grad->dinputs[mask] = sum_to_mask(d, grad->inputs[mask]);
+  return MICA_OK;
+}
+
+/* --- launches --- */
+
+/* The first that is able of those for the class: naive declines nothing. */
+static const mica__attention_way *choose(const mica__attention *a) {
+  static const mica__attention_way *const ways[] = {&mica__attention_cpu, &mica__attention_gpu};
+  unsigned classes = a->exec->classes;
+  if (!classes) classes = mica__kernel_class(mica_engine_device(mica__queue_engine(a->exec->queue)));
+  for (size_t k = 0; k < sizeof ways / sizeof *ways; k++)
+    if (ways[k]->classes == classes && !ways[k]->unable(a)) return ways[k];
+  return &mica__attention_naive;
+}
+
+static mica_status launch_attention(const mica__exec *exec) {
+  const mica__attention a = mica__attention_of(exec, false);
+  return a.size.b * a.size.h * a.size.tq == 0 ? MICA_OK : choose(&a)->forward(&a);
+}
+
+static mica_status launch_grad(const mica__exec *exec) {
+  const mica__attention a = mica__attention_of(exec, true);
+  return a.size.b * a.size.h == 0 ? MICA_OK : choose(&a)->backward(&a);
+}
+
+/* --- descriptors --- */
+
+/* So many products over D and E, of what causality and window leave to be seen. */
+static double flops(const mica__node *node, const mica__type *in, double over_d, double over_e) {
+  const mica__attention_attrs *attrs = node->attrs;
+  mica__attention_sizes s = mica__attention_sizes_of(in);
+  double keys = (double)s.tk;
+  if (attrs->window > 0) keys = fmin(keys, (double)attrs->window * (attrs->causal ? 1 : 2) - !attrs->causal);
+  double pairs = (double)s.b * (double)s.h * (double)s.tq * keys * (attrs->causal && !attrs->window ? 0.5 : 1);
+  return 2 * pairs * (over_d * (double)s.d + over_e * (double)s.e);
+}
+static double flops_attention(const mica__node *node, const mica__type *in) { return flops(node, in, 1, 1); }
+static double flops_grad(const mica__node *node, const mica__type *in) { return flops(node, in, 3, 2); }
+
+static const mica__kernel_desc *const kernels[] = {&mica__attention_cpu_kernel, &mica__attention_gpu_kernel,
+                                                   &mica__attention_naive_kernel, NULL};
+static const mica__kernel_desc *const grad_kernels[] = {
+    &mica__attention_delta_kernel,    &mica__attention_cpu_grad_kernel,   &mica__attention_sum_kernel,
+    &mica__attention_gpu_grad_kernel, &mica__attention_naive_grad_kernel, NULL};
+static const mica__kernel_desc *const mask_grad_kernels[] = {&mica__attention_mask_grad_kernel, NULL};
+
+/* All but y and logsum, which are this family's own results. */
+#define GRAD_TAKES_STRIDES ~(1u << MICA__ATTENTION_OF_Y | 1u << MICA__ATTENTION_OF_LOGSUM)
+
+static mica_status check_attention(mica__check *check) {
+  return mica__attention_check(check, &mica__op_attention, &mica__op_attention, MICA__ATTENTION_FORWARD);
+}
+static mica_status check_grad(mica__check *check) {
+  return mica__attention_check(check, &mica__op_attention, &mica__op_attention_grad, MICA__ATTENTION_BACKWARD);
+}
+static mica_status check_mask_grad(mica__check *check) {
+  return mica__attention_check(check, &mica__op_attention, &mica__op_attention_mask_grad, MICA__ATTENTION_OF_SCORES);
+}
+
+const mica__op mica__op_attention = {.name = "attention",
+                                     .kernels = kernels,
+                                     .check = check_attention,
+                                     .kind = MICA__OP_LAUNCH,
+                                     .min_inputs = 3,
+                                     .max_inputs = 7,
+                                     .results = MICA__ATTENTION_RESULTS,
+                                     .attrs = &mica__attention_attr_list,
+                                     .dtypes = "f00*xxx",
+                                     .infer = infer_attention,
+                                     .grad = grad_attention,
+                                     .evaluate = mica__attention_evaluate,
+                                     .launch = launch_attention,
+                                     .flops = flops_attention,
+                                     .takes_strides = UINT32_MAX};
+const mica__op mica__op_attention_grad = {.name = "attention_grad",
+                                          .kernels = grad_kernels,
+                                          .check = check_grad,
+                                          .kind = MICA__OP_LAUNCH,
+                                          .min_inputs = 6,
+                                          .max_inputs = 10,
+                                          .results = MICA__ATTENTION_GRAD_RESULTS,
+                                          .attrs = &mica__attention_attr_list,
+                                          .dtypes = "f0000f*xxx>012",
+                                          .infer = infer_grad,
+                                          .evaluate = mica__attention_grad_evaluate,
+                                          .launch = launch_grad,
+                                          .flops = flops_grad,
+                                          .takes_strides = GRAD_TAKES_STRIDES};
+const mica__op mica__op_attention_mask_grad = {.name = "attention_mask_grad",
+                                               .kernels = mask_grad_kernels,
+                                               .check = check_mask_grad,
+                                               .kind = MICA__OP_LAUNCH,
+                                               .min_inputs = 6,
+                                               .max_inputs = 10,
+                                               .attrs = &mica__attention_attr_list,
+                                               .dtypes = "f0000f*xxx",
+                                               .infer = infer_mask_grad,
+                                               .evaluate = mica__attention_mask_grad_evaluate,
+                                               .launch = mica__attention_mask_grad_launch,
+                                               .flops = flops_attention,
+                                               .takes_strides = GRAD_TAKES_STRIDES};
+
+/* --- builder --- */
+
+/* The mask with axes of 1 in front, up to four. */
+static mica_value with_four_axes(mica_value mask) {
+  while (mask.graph && mica_value_shape(mask).rank < 4) mask = mica__insert_axis(mask, 0);
+  return mask;
+}
+
+mica_value mica_attention(mica_value q, mica_value k, mica_value v, const mica_attention_config *config) {
+  static const mica_attention_config plain = {0};
+  if (!config) config = &plain;
+  mica__attention_attrs attrs = {.causal = config->causal,
+                                 .window = config->window,
+                                 .scale = config->scale,
+                                 .soft_cap = config->soft_cap,
+                                 .dropout = config->dropout};
+  const bool drops = config->dropout != 0;
+  if (q.graph && drops)
+    attrs.key = (int64_t)(config->seed + UINT64_C(0x9E3779B97F4A7C15) * (uint64_t)(uint32_t)q.graph->count);
+  const mica_value operands[] = {q,
+                                 k,
+                                 v,
+                                 with_four_axes(config->mask),
+                                 config->key_lengths,
+                                 config->offset,
+                                 drops ? config->step : (mica_value){0}};
+  mica_value y = mica__graph_add_present(&mica__op_attention, operands, 7, &attrs);
+  return y.graph ? swap_positions_and_heads(y) : y;
+}

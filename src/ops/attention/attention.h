@@ -1,0 +1,132 @@
+/* ops/attention/attention.h: scaled dot-product attention (mica/attention.h says what it computes) and its gradients:
+ * operands and problem, shared by the ops, their references and their kernels. */
+#ifndef MICA_OPS_ATTENTION_ATTENTION_H
+#define MICA_OPS_ATTENTION_ATTENTION_H
+
+#include "ops/common/build.h"
+#include "ops/select/launch_check.h"
+#include "runtime/launch.h"
+
+#define MICA__ATTENTION_ATTRS(X, S)                                                                                    \
+  X(S, INT, present, 0, "bit k: operand k is there")                                                                   \
+  X(S, BOOL, causal, false, "a query sees no key after its own position")                                              \
+  X(S, INT, window, 0, "positions seen to each side, the own one included; 0: all")                                    \
+  X(S, REAL, scale, 0, "of scores; 0: 1 / sqrt(D)")                                                                    \
+  X(S, REAL, soft_cap, 0, "scores become soft_cap tanh(score / soft_cap); 0: as they are")                             \
+  X(S, REAL, dropout, 0, "probability")                                                                                \
+  X(S, INT, key, 0, "of the stream of dropout's numbers")
+MICA__ATTR_STRUCT(attention, MICA__ATTENTION_ATTRS);
+extern const mica__attr_list mica__attention_attr_list;
+
+/* attention: q k v, then what may be absent. Results: y as it is stored, (B, Tq, H, E), and the logarithm to base 2 of
+ * each row's sum of e^score, (B, H, Tq), -infinity where nothing is seen; in f32, of f64 in f64.
+ * attention_grad: q k v dy y logsum, then the same; dy is (B, H, Tq, E), y and logsum are the results above. Results:
+ * dq (B, Tq, H, D), dk (B, Tk, G, D), dv (B, Tk, G, E).
+ * attention_mask_grad: the same operands; the gradient of the scores after soft cap and mask, (B, H, Tq, Tk), of
+ * logsum's dtype. */
+enum { MICA__ATTENTION_Y, MICA__ATTENTION_LOGSUM, MICA__ATTENTION_RESULTS };
+enum { MICA__ATTENTION_DQ, MICA__ATTENTION_DK, MICA__ATTENTION_DV, MICA__ATTENTION_GRAD_RESULTS };
+
+/* Operands by meaning, in the gradients' order. */
+typedef enum mica__attention_operand {
+  MICA__ATTENTION_OF_Q,
+  MICA__ATTENTION_OF_K,
+  MICA__ATTENTION_OF_V,
+  MICA__ATTENTION_OF_DY,
+  MICA__ATTENTION_OF_Y,
+  MICA__ATTENTION_OF_LOGSUM,
+  MICA__ATTENTION_OF_MASK,
+  MICA__ATTENTION_OF_LENGTHS,
+  MICA__ATTENTION_OF_OFFSET,
+  MICA__ATTENTION_OF_STEP,
+  MICA__ATTENTION_OPERANDS
+} mica__attention_operand;
+
+/* The input of a node that is this operand; -1: it is absent. of_gradient: the node is one of the two gradients. */
+int32_t mica__attention_input(const mica__attention_attrs *attrs, bool of_gradient, mica__attention_operand operand);
+
+/* Sizes, as the letters of mica/attention.h. */
+typedef struct mica__attention_sizes {
+  int64_t b, h, g, tq, tk, d, e;
+} mica__attention_sizes;
+
+/* From types that infer has accepted. */
+mica__attention_sizes mica__attention_sizes_of(const mica__type *inputs);
+/* What scores are multiplied by. */
+double mica__attention_scale(const mica__attention_attrs *attrs, int64_t d);
+
+/* How far before and after a query's position the keys lie that it sees by causality and window. */
+typedef struct mica__attention_range {
+  int64_t before, after; /* MICA__ATTENTION_FAR: any */
+} mica__attention_range;
+#define MICA__ATTENTION_FAR (INT64_C(1) << 30)
+mica__attention_range mica__attention_range_of(const mica__attention_attrs *attrs);
+
+/* The three ops: y and logsum; dq, dk and dv; the scores' gradient. */
+typedef enum mica__attention_pass {
+  MICA__ATTENTION_FORWARD,
+  MICA__ATTENTION_BACKWARD,
+  MICA__ATTENTION_OF_SCORES
+} mica__attention_pass;
+
+/* reference.c: the references in double. */
+mica_status mica__attention_evaluate(const mica__eval *eval);
+mica_status mica__attention_grad_evaluate(const mica__eval *eval);
+mica_status mica__attention_mask_grad_evaluate(const mica__eval *eval);
+/* For tolerances: what each element of the results is the sum of, by absolute values, times what the rounding of scores
+ * can do to a weight: a score that is off by d makes its weight wrong by the factor 2^d. */
+mica_status mica__attention_magnitudes(mica__attention_pass pass, const mica__eval *eval);
+
+/* A launch: operands by meaning, NULL where they are absent, and results. */
+typedef struct mica__attention {
+  const mica__exec *exec;
+  const mica__attention_attrs *attrs;
+  const mica_tensor *in[MICA__ATTENTION_OPERANDS];
+  mica__attention_sizes size;
+  mica_dtype dtype, wide; /* of the elements, of sums */
+} mica__attention;
+
+/* problem.c: what kernels of the family have in common: parameters and arguments (cl/attention/problem.clh). */
+#define MICA__ATTENTION_PARAMS MICA__ATTENTION_PARAMS_OF(MICA__FLOATS)
+#define MICA__ATTENTION_TILE_TYPES MICA_F32, MICA_F16, MICA_BF16 /* of kernels with tiles */
+#define MICA__ATTENTION_PARAMS_OF(...)                                                                                 \
+  MICA__DTYPE("Q_T", "type of the operands", __VA_ARGS__),                                                             \
+      MICA__CASE("MASK", "1: a boolean mask, 2: one that is added", 0, 1, 2),                                          \
+      MICA__DTYPE("M_T", "type of the mask", MICA__FLOATS, MICA_BOOL),                                                 \
+      MICA__CASE("SOFT_CAP", "1: scores are capped", 0, 1), MICA__CASE("DROPOUT", "1: with dropout", 0, 1),            \
+      MICA__DTYPE("S_T", "type of dropout's step", MICA_I32, MICA_I64)
+#define MICA__ATTENTION_VALUES MICA_F32, 0, MICA_F32, 0, 0, MICA_I32
+
+mica__attention mica__attention_of(const mica__exec *exec, bool of_gradient);
+/* Sets the parameters above for the problem. */
+void mica__attention_set(const mica__kernel_desc *desc, int32_t *values, const mica__attention *a);
+/* A packed launch of the kernel with these values, and what problem.clh unpacks as its first arguments. The kernel's
+ * own follow. */
+mica_status mica__attention_begin(const mica__attention *a, const mica__kernel_desc *desc, const int32_t *values,
+                                  mica__launch *launch);
+/* A tensor of four axes with its strides; NULL is a null pointer and zeros. */
+void mica__attention_tensor(mica__launch *launch, const mica_tensor *tensor);
+/* Sum over e of dy[i][e] y[i][e] for each query, (B, H, Tq) of the wide type: what the gradients subtract. */
+mica_status mica__attention_delta(const mica__attention *a, mica_tensor **delta);
+mica_status mica__attention_mask_grad_launch(const mica__exec *exec);
+extern const mica__kernel_desc mica__attention_delta_kernel, mica__attention_mask_grad_kernel;
+
+/* The ways to compute them, each forward and backward. `unable`: NULL when it can on this device, else why not. */
+typedef struct mica__attention_way {
+  unsigned classes; /* MICA__ON_... whose choice it is */
+  const char *(*unable)(const mica__attention *a);
+  mica_status (*forward)(const mica__attention *a), (*backward)(const mica__attention *a);
+} mica__attention_way;
+/* cpu.c, gpu.c: by tiles, a class each. naive.c: a row a work-item, for f64 and whatever the others decline. */
+extern const mica__attention_way mica__attention_cpu, mica__attention_gpu, mica__attention_naive;
+extern const mica__kernel_desc mica__attention_cpu_kernel, mica__attention_cpu_grad_kernel, mica__attention_sum_kernel,
+    mica__attention_gpu_kernel, mica__attention_gpu_grad_kernel, mica__attention_naive_kernel,
+    mica__attention_naive_grad_kernel;
+
+/* check.c: checks `op`, which is that pass; forward is the op whose results the gradients get. */
+mica_status mica__attention_check(mica__check *check, const mica__op *forward, const mica__op *op,
+                                  mica__attention_pass pass);
+
+extern const mica__op mica__op_attention, mica__op_attention_grad, mica__op_attention_mask_grad;
+
+#endif

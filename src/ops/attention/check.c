@@ -1,0 +1,215 @@
+/* The checks of attention and its gradients: every kind of mask, of heads and of sizes, for the kernels of both
+ * classes. The gradients get y and logsum as the reference has them, rounded. */
+#include "base/error.h"
+#include "ops/attention/attention.h"
+#include "ops/common/tolerance.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+typedef struct attention_case {
+  const char *name;
+  mica_dtype dtype;
+  mica__attention_sizes s;
+  mica__attention_attrs attrs; /* but for `present` */
+  mica_shape mask;             /* of rank 0: none */
+  mica_dtype mask_type;
+  bool lengths, offset;
+  bool mixed;   /* what GPU kernels run on CPUs, whose drivers compile one of them for ten seconds */
+  double bound; /* of q and k; 0 stands for 1 */
+} attention_case;
+
+#define SIZES(...) .s = {__VA_ARGS__}
+static const attention_case cases[] = {
+    {"plain", MICA_F32, SIZES(2, 3, 3, 37, 41, 20, 24)},
+    {"causal", MICA_F32, SIZES(1, 2, 2, 70, 70, 64, 64), .attrs = {.causal = true}},
+    {"window", MICA_F32, SIZES(1, 4, 2, 66, 35, 8, 3), .attrs = {.window = 5}},
+    {"causal window offset", MICA_F32, SIZES(2, 4, 1, 33, 80, 16, 17), .attrs = {.causal = true, .window = 9},
+     .offset = true},
+    {"boolean mask", MICA_F32, SIZES(2, 2, 2, 19, 34, 12, 12), .mask = {4, {2, 1, 19, 34}}, .mask_type = MICA_BOOL},
+    {"added mask", MICA_F32, SIZES(2, 2, 1, 19, 34, 12, 12), .mask = {4, {1, 2, 19, 34}}, .mask_type = MICA_F32},
+    {"lengths, soft cap", MICA_F32, SIZES(4, 2, 2, 9, 40, 33, 5), .attrs = {.soft_cap = 1.5, .scale = 0.3},
+     .lengths = true},
+    {"dropout", MICA_F32, SIZES(2, 2, 2, 21, 37, 16, 16), .attrs = {.dropout = 0.4, .key = INT64_C(0x123456789abcd)}},
+    {"one query", MICA_F32, SIZES(2, 6, 2, 1, 130, 40, 40)},
+    {"one key", MICA_F32, SIZES(1, 1, 1, 5, 1, 1, 1)},
+    {"large heads", MICA_F32, SIZES(1, 1, 1, 5, 18, 150, 200), .attrs = {.causal = true}},
+    {"large scores", MICA_F32, SIZES(1, 2, 2, 40, 40, 32, 32), .bound = 20},
+    {"no key", MICA_F32, SIZES(1, 2, 2, 4, 0, 8, 8)},
+    {"f16", MICA_F16, SIZES(1, 2, 2, 50, 47, 32, 32), .attrs = {.causal = true}, .mask = {4, {1, 1, 50, 47}},
+     .mask_type = MICA_F16},
+    {"bf16", MICA_BF16, SIZES(1, 4, 2, 34, 70, 24, 40), .attrs = {.soft_cap = 3}, .mask = {4, {1, 4, 1, 70}},
+     .mask_type = MICA_F32},
+    {"causal, boolean mask, lengths", MICA_F32, SIZES(2, 4, 2, 70, 70, 20, 24), .attrs = {.causal = true},
+     .mask = {4, {2, 1, 70, 70}}, .mask_type = MICA_BOOL, .lengths = true, .mixed = true},
+    {"dropout, window, offset, large heads", MICA_BF16, SIZES(1, 4, 2, 9, 70, 40, 150),
+     .attrs = {.causal = true, .window = 30, .dropout = 0.2, .key = 99, .soft_cap = 2}, .mask = {4, {1, 1, 9, 70}},
+     .mask_type = MICA_F32, .offset = true, .mixed = true},
+    {"f64", MICA_F64, SIZES(1, 2, 1, 21, 19, 9, 11), .attrs = {.causal = true}},
+};
+
+/* A case as it runs. */
+typedef struct run {
+  const attention_case *c;
+  const mica__op *op;
+  mica__attention_pass pass;
+  mica__attention_attrs attrs;
+  mica__check_tensor in[MICA__CHECK_INPUTS], out[MICA__MAX_RESULTS];
+  mica__type types[MICA__CHECK_INPUTS], results[MICA__MAX_RESULTS];
+  double *want[MICA__MAX_RESULTS], *bound[MICA__MAX_RESULTS];
+  int32_t input_count, result_count;
+} run;
+
+static void free_run(run *r) {
+  for (int i = 0; i < MICA__CHECK_INPUTS; i++) mica__check_free(&r->in[i]);
+  for (int i = 0; i < MICA__MAX_RESULTS; i++) {
+    mica__check_free(&r->out[i]);
+    free(r->want[i]);
+  }
+  *r = (run){0};
+}
+
+/* The next input, random or (values) given. */
+static mica_status add_input(mica__check *check, run *r, mica_dtype dtype, mica_shape shape, double bound,
+                             const double *values) {
+  int32_t k = r->input_count++;
+  r->types[k] = (mica__type){dtype, shape};
+  return values ? mica__check_input_values(check, dtype, shape, values, &r->in[k])
+                : mica__check_input(check, dtype, shape, bound, &r->in[k]);
+}
+
+/* What both passes end in: mask, lengths, offset and step, where the case has them; positions is their operands' number
+ * of the first. */
+static mica_status add_rest(mica__check *check, run *r, int positions) {
+  const attention_case *c = r->c;
+  const bool there[] = {c->mask.rank > 0, c->lengths, c->offset, c->attrs.dropout > 0};
+  const double tk = (double)c->s.tk, lengths[] = {3, tk, tk / 2, 0}, offset = 30, step = 7;
+  r->attrs.present = ((int64_t)1 << positions) - 1;
+  for (int k = 0; k < 4; k++) r->attrs.present |= (int64_t)there[k] << (positions + k);
+  if (there[0]) MICA_TRY(add_input(check, r, c->mask_type, c->mask, 2, NULL));
+  if (there[1]) MICA_TRY(add_input(check, r, MICA_I32, MICA_SHAPE(c->s.b), 0, lengths));
+  if (there[2]) MICA_TRY(add_input(check, r, MICA_I32, MICA_SCALAR, 0, &offset));
+  return there[3] ? add_input(check, r, MICA_I64, MICA_SCALAR, 0, &step) : MICA_OK;
+}
+
+static mica_status add_heads(mica__check *check, run *r) {
+  const attention_case *c = r->c;
+  const mica__attention_sizes s = c->s;
+  double bound = c->bound > 0 ? c->bound : 1;
+  MICA_TRY(add_input(check, r, c->dtype, MICA_SHAPE(s.b, s.h, s.tq, s.d), bound, NULL));
+  MICA_TRY(add_input(check, r, c->dtype, MICA_SHAPE(s.b, s.g, s.tk, s.d), bound, NULL));
+  return add_input(check, r, c->dtype, MICA_SHAPE(s.b, s.g, s.tk, s.e), 1, NULL);
+}
+
+/* Results: room for them, for what they should be, and the reference. */
+static mica_status refer(mica__check *check, run *r) {
+  const double *values[MICA__CHECK_INPUTS] = {0};
+  MICA_TRY(mica__op_infer(r->op, r->types, r->input_count, &r->attrs, r->results));
+  r->result_count = r->op->results ? r->op->results : 1;
+  for (int32_t k = 0; k < r->input_count; k++) values[k] = r->in[k].values;
+  for (int32_t k = 0; k < r->result_count; k++) {
+    MICA_TRY(mica__check_output(check, r->results[k].dtype, r->results[k].shape, &r->out[k]));
+    r->want[k] = calloc((size_t)r->out[k].count + 1, 2 * sizeof *r->want[k]);
+    if (!r->want[k]) return mica__fail_nomem("a reference");
+    r->bound[k] = r->want[k] + r->out[k].count;
+  }
+  mica__eval eval = {.attrs = &r->attrs,
+                     .inputs = values,
+                     .types = r->types,
+                     .input_count = r->input_count,
+                     .type = r->results,
+                     .output = r->bound[0],
+                     .outputs = r->bound};
+  MICA_TRY(mica__attention_magnitudes(r->pass, &eval));
+  eval.output = r->want[0];
+  eval.outputs = r->want;
+  return r->op->evaluate(&eval);
+}
+
+/* Adds up over keys or queries of sums over D or E. */
+static double terms_of(const mica__attention_sizes s) {
+  double keys = (double)(s.tk > s.tq ? s.tk : s.tq) * (double)(s.g > 0 ? s.h / s.g : 1);
+  return keys + (double)(s.d > s.e ? s.d : s.e);
+}
+
+static mica_status launch_and_compare(mica__check_group *group, unsigned classes, run *r) {
+  const mica_tensor *inputs[MICA__CHECK_INPUTS] = {0};
+  mica_tensor *outputs[MICA__MAX_RESULTS] = {0};
+  for (int32_t k = 0; k < r->input_count; k++) inputs[k] = r->in[k].tensor;
+  for (int32_t k = 0; k < r->result_count; k++) outputs[k] = r->out[k].tensor;
+  mica__exec exec = {.queue = group->check->queue,
+                     .attrs = &r->attrs,
+                     .inputs = inputs,
+                     .input_count = r->input_count,
+                     .output = outputs[0],
+                     .outputs = outputs,
+                     .classes = classes};
+  MICA_TRY(r->op->launch(&exec));
+  for (int32_t k = 0; k < r->result_count; k++) {
+    mica_dtype dtype = r->results[k].dtype, compute = dtype == MICA_F64 ? MICA_F64 : MICA_F32;
+    for (int64_t i = 0; i < r->out[k].count; i++)
+      r->bound[k][i] = mica__tolerance_sum(compute, dtype, terms_of(r->c->s), r->bound[k][i], r->want[k][i]);
+    MICA_TRY(mica__check_compare(group, &r->out[k], r->want[k], r->bound[k]));
+  }
+  return MICA_OK;
+}
+
+/* The forward pass's inputs and reference. */
+static mica_status make_forward(mica__check *check, const attention_case *c, const mica__op *op, run *r) {
+  *r = (run){.c = c, .op = op, .pass = MICA__ATTENTION_FORWARD, .attrs = c->attrs};
+  MICA_TRY(add_heads(check, r));
+  MICA_TRY(add_rest(check, r, 3));
+  return refer(check, r);
+}
+
+/* A gradient's, with the forward pass's operands and results. */
+static mica_status make_gradient(mica__check *check, const run *forward, const mica__op *op, mica__attention_pass pass,
+                                 run *r) {
+  const attention_case *c = forward->c;
+  *r = (run){.c = c, .op = op, .pass = pass, .attrs = c->attrs};
+  for (int k = 0; k < 3; k++)
+    MICA_TRY(add_input(check, r, c->dtype, forward->types[k].shape, 0, forward->in[k].values));
+  MICA_TRY(add_input(check, r, c->dtype, MICA_SHAPE(c->s.b, c->s.h, c->s.tq, c->s.e), 1, NULL));
+  for (int k = 0; k < MICA__ATTENTION_RESULTS; k++)
+    MICA_TRY(add_input(check, r, forward->results[k].dtype, forward->results[k].shape, 0, forward->want[k]));
+  for (int32_t k = 3; k < forward->input_count; k++)
+    MICA_TRY(add_input(check, r, forward->types[k].dtype, forward->types[k].shape, 0, forward->in[k].values));
+  r->attrs.present = 63 | (forward->attrs.present >> 3) << 6;
+  return refer(check, r);
+}
+
+/* What is checked. */
+typedef struct subject {
+  const mica__op *forward, *op;
+  mica__attention_pass pass;
+} subject;
+
+static mica_status run_case(mica__check_group *group, const attention_case *c, const subject *s, unsigned classes) {
+  run forward = {0}, gradient = {0};
+  bool is_forward = s->pass == MICA__ATTENTION_FORWARD;
+  mica_status status = make_forward(group->check, c, s->forward, &forward);
+  if (status == MICA_OK && !is_forward) status = make_gradient(group->check, &forward, s->op, s->pass, &gradient);
+  if (status == MICA_OK) status = launch_and_compare(group, classes, is_forward ? &forward : &gradient);
+  free_run(&gradient);
+  free_run(&forward);
+  return status;
+}
+
+static mica_status check_op(mica__check *check, const subject *s, unsigned classes, const char *name) {
+  const mica_device_info *device = mica_engine_device(check->engine);
+  bool mixed = classes == MICA__ON_GPU && mica__kernel_class(device) != classes;
+  mica__check_group group = mica__check_begin(check, s->op->name, name, "masks, heads, sizes");
+  for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+    if (!mica__check_has_dtype(check, cases[i].dtype) || (mixed && !cases[i].mixed)) continue;
+    if (!mica__check_note(&group, run_case(&group, &cases[i], s, classes), "%s", cases[i].name)) break;
+  }
+  return mica__check_end(&group);
+}
+
+mica_status mica__attention_check(mica__check *check, const mica__op *forward, const mica__op *op,
+                                  mica__attention_pass pass) {
+  const subject s = {forward, op, pass};
+  if (pass == MICA__ATTENTION_OF_SCORES) return check_op(check, &s, MICA__ON_ANY, "any");
+  MICA_TRY(check_op(check, &s, MICA__ON_CPU, "cpu"));
+  return check_op(check, &s, MICA__ON_GPU, "gpu");
+}

@@ -1,0 +1,192 @@
+/* Attention on CPUs (cl/attention/attention_cpu.cl, attention_cpu_grad.cl): a work-item owns a tile of queries
+ * forward, the tiles of keys of a head backward. */
+#include "ops/attention/attention.h"
+
+#include "base/arith.h"
+#include "base/error.h"
+#include "runtime/workspace.h"
+
+#define TILE_PARAMS                                                                                                    \
+  MICA__ATTENTION_PARAMS_OF(MICA__ATTENTION_TILE_TYPES), MICA__INT("VW", "lanes of a vector", 16, 8),                  \
+      MICA__INT("NV", "vectors of a tile", 1, 2), MICA__INT("MR", "rows of a register tile", 8, 4),                    \
+      MICA__INT("BLOCK", "rows copied at once", 64, 128, 32, 16),                                                      \
+      MICA__CASE("D_PAD", "D, padded", 64, 32, 96, 128, 160, 192, 224, 256, 320, 384, 512),                            \
+      MICA__CASE("E_PAD", "E, padded", 64, 32, 96, 128, 160, 192, 224, 256, 320, 384, 512)
+static const mica__kernel_param params[] = {TILE_PARAMS};
+/* AVX-512: 16 sums of 16 lanes; shorter vectors: 8 of 8. */
+static const mica__variant variants[] = {
+    MICA__VECTOR_VARIANT("cpu512", MICA__LONG_VECTOR, MICA__ATTENTION_VALUES, 16, 2, 8, 128, 64, 64),
+    MICA__VARIANT("cpu", MICA__ON_CPU, MICA__ATTENTION_VALUES, 8, 2, 4, 128, 64, 64),
+};
+static const mica__variant grad_variants[] = {
+    MICA__VECTOR_VARIANT("cpu512", MICA__LONG_VECTOR, MICA__ATTENTION_VALUES, 16, 2, 8, 64, 64, 64),
+    MICA__VARIANT("cpu", MICA__ON_CPU, MICA__ATTENTION_VALUES, 8, 2, 4, 64, 64, 64),
+};
+const mica__kernel_desc mica__attention_cpu_kernel = {
+    MICA__KERNEL("attention_cpu", "attention/attention_cpu.cl", params, variants)};
+const mica__kernel_desc mica__attention_cpu_grad_kernel = {
+    MICA__KERNEL("attention_cpu_grad", "attention/attention_cpu_grad.cl", params, grad_variants)};
+
+static const mica__kernel_param sum_params[] = {
+    MICA__ATTENTION_PARAMS, MICA__CASE("D_PAD", "D, padded", 64, 32, 96, 128, 160, 192, 224, 256, 320, 384, 512)};
+static const mica__variant sum_variants[] = {MICA__VARIANT("any", MICA__ON_CPU, MICA__ATTENTION_VALUES, 64)};
+const mica__kernel_desc mica__attention_sum_kernel = {
+    MICA__KERNEL("attention_sum", "attention/attention_sum.cl", sum_params, sum_variants)};
+
+/* A size of a head as kernels have it; 0 where it is larger than all. */
+static int32_t padded(int64_t size) {
+  int index = mica__kernel_param_index(&mica__attention_cpu_kernel, "D_PAD");
+  const mica__kernel_param *param = &params[index];
+  int32_t best = 0;
+  for (int i = 0; i < param->choice_count; i++)
+    if (param->choices[i] >= size && (best == 0 || param->choices[i] < best)) best = param->choices[i];
+  return best;
+}
+
+static int64_t value(const mica__kernel_desc *desc, const int32_t *values, const char *macro) {
+  return mica__kernel_value(desc, values, macro);
+}
+
+/* Bytes of local memory of a work-item. */
+static uint64_t local_bytes(const mica__kernel_desc *desc, const int32_t *values) {
+  bool grad = desc == &mica__attention_cpu_grad_kernel;
+  int64_t tile = value(desc, values, "VW") * value(desc, values, "NV"), block = value(desc, values, "BLOCK");
+  int64_t d = value(desc, values, "D_PAD"), e = value(desc, values, "E_PAD"), larger = d > e ? d : e;
+  int64_t count =
+      grad ? (3 * d + 2 * e) * tile + block * (d + e + 3 * tile + 4) : (d + e + block) * tile + block * larger;
+  return (uint64_t)count * sizeof(float);
+}
+
+/* The values for a problem: of the device's variant, with as many rows a block as local memory takes; false: none */
+static bool choose(const mica__attention *a, const mica__kernel_desc *desc, int32_t *values) {
+  static const int32_t blocks[] = {128, 64, 32, 16};
+  const mica_device_info *device = mica_engine_device(mica__queue_engine(a->exec->queue));
+  const mica__variant *variant = mica__kernel_suited(desc, device->vector_bytes);
+  int32_t d = padded(a->size.d), e = padded(a->size.e);
+  if (!variant || d == 0 || e == 0) return false;
+  mica__kernel_values(desc, variant, values);
+  mica__attention_set(desc, values, a);
+  mica__kernel_set(desc, values, "D_PAD", d);
+  mica__kernel_set(desc, values, "E_PAD", e);
+  int32_t most = mica__kernel_value(desc, values, "BLOCK");
+  for (size_t k = 0; k < sizeof blocks / sizeof *blocks; k++) {
+    if (blocks[k] > most) continue;
+    mica__kernel_set(desc, values, "BLOCK", blocks[k]);
+    if (local_bytes(desc, values) <= device->local_bytes) return true;
+  }
+  return false;
+}
+
+static const char *unable(const mica__attention *a) {
+  int32_t values[MICA__MAX_PARAMS];
+  if (a->dtype == MICA_F64) return "its sums are float";
+  return choose(a, &mica__attention_cpu_kernel, values) && choose(a, &mica__attention_cpu_grad_kernel, values)
+             ? NULL
+             : "the heads are too large for local memory";
+}
+
+static int64_t tile_of(const mica__kernel_desc *desc, const int32_t *values) {
+  return value(desc, values, "VW") * value(desc, values, "NV");
+}
+
+static void set_range(mica__launch *launch, int64_t x, int64_t y, int64_t z) {
+  mica__launch_range3(launch, (const int64_t[]){x, y, z}, (const size_t[]){1, 1, 1});
+}
+
+static double cost(const mica__attention *a, double over_d, double over_e) {
+  const mica__attention_sizes s = a->size;
+  double seen = a->attrs->causal ? 0.5 : 1;
+  return 2 * seen * (double)(s.b * s.h) * (double)s.tq * (double)s.tk * (over_d * (double)s.d + over_e * (double)s.e);
+}
+
+static mica_status forward(const mica__attention *a) {
+  const mica__kernel_desc *desc = &mica__attention_cpu_kernel;
+  const mica__attention_sizes s = a->size;
+  int32_t values[MICA__MAX_PARAMS];
+  mica__launch launch;
+  choose(a, desc, values);
+  /* Half a tile for few queries. */
+  if (s.tq <= value(desc, values, "VW")) mica__kernel_set(desc, values, "NV", 1);
+  MICA_TRY(mica__attention_begin(a, desc, values, &launch));
+  for (int k = MICA__ATTENTION_OF_Q; k <= MICA__ATTENTION_OF_V; k++) mica__attention_tensor(&launch, a->in[k]);
+  mica__launch_tensor(&launch, a->exec->outputs[MICA__ATTENTION_Y]);
+  mica__launch_optional(&launch, a->exec->outputs[MICA__ATTENTION_LOGSUM]);
+  set_range(&launch, mica__ceil_div(s.tq, tile_of(desc, values)), s.h, s.b);
+  mica__launch_cost(&launch, cost(a, 1, 1), 0);
+  return mica__queue_submit(a->exec->queue, &launch);
+}
+
+/* Where what splits add to dq lies: a buffer of [splits][B H][rows][pad] floats. */
+typedef struct partial {
+  mica_buffer *buffer;
+  int64_t splits, rows, pad;
+} partial;
+
+/* Work-items for a head of k and v, so that each core gets several of them; they share the tiles of keys. */
+#define WORK_ITEMS_A_CORE 4
+static int64_t splits_of(const mica__attention *a, int64_t tile) {
+  const mica_device_info *device = mica_engine_device(mica__queue_engine(a->exec->queue));
+  int64_t heads = a->size.b * a->size.g, wanted = WORK_ITEMS_A_CORE * (int64_t)device->compute_units;
+  if (heads >= wanted) return 1;
+  return mica__max(1, mica__min(mica__ceil_div(wanted, heads), mica__ceil_div(a->size.tk, tile)));
+}
+
+static mica_status launch_pass(const mica__attention *a, const int32_t *values, const mica_tensor *delta,
+                               const partial *p) {
+  const mica__kernel_desc *desc = &mica__attention_cpu_grad_kernel;
+  mica__launch launch;
+  MICA_TRY(mica__attention_begin(a, desc, values, &launch));
+  for (int k = MICA__ATTENTION_OF_Q; k <= MICA__ATTENTION_OF_DY; k++) mica__attention_tensor(&launch, a->in[k]);
+  mica__launch_tensor(&launch, a->in[MICA__ATTENTION_OF_LOGSUM]);
+  mica__launch_tensor(&launch, delta);
+  mica__launch_optional(&launch, a->exec->outputs[MICA__ATTENTION_DK]);
+  mica__launch_optional(&launch, a->exec->outputs[MICA__ATTENTION_DV]);
+  mica__launch_buffer(&launch, p->buffer, 0);
+  mica__launch_size(&launch, p->rows);
+  set_range(&launch, p->splits, a->size.g, a->size.b);
+  mica__launch_cost(&launch, cost(a, 3, 2), 0);
+  return mica__queue_submit(a->exec->queue, &launch);
+}
+
+static mica_status launch_sum(const mica__attention *a, const partial *p) {
+  const mica__kernel_desc *desc = &mica__attention_sum_kernel;
+  int32_t values[MICA__MAX_PARAMS];
+  mica__launch launch;
+  int64_t count = a->size.b * a->size.tq * a->size.h;
+  if (!a->exec->outputs[MICA__ATTENTION_DQ] || count == 0) return MICA_OK;
+  mica__kernel_values(desc, &sum_variants[0], values);
+  mica__kernel_set(desc, values, "Q_T", (int32_t)a->dtype);
+  mica__kernel_set(desc, values, "D_PAD", (int32_t)p->pad);
+  MICA_TRY(mica__attention_begin(a, desc, values, &launch));
+  mica__launch_buffer(&launch, p->buffer, 0);
+  mica__launch_tensor(&launch, a->exec->outputs[MICA__ATTENTION_DQ]);
+  mica__launch_long(&launch, count);
+  mica__launch_size(&launch, p->rows);
+  mica__launch_size(&launch, p->splits);
+  mica__launch_range1(&launch, count, MICA__RANGE_GROUP);
+  mica__launch_cost(&launch, 0, (double)(count * p->splits * p->pad) * 4);
+  return mica__queue_submit(a->exec->queue, &launch);
+}
+
+static mica_status backward(const mica__attention *a) {
+  const mica__kernel_desc *desc = &mica__attention_cpu_grad_kernel;
+  const mica__attention_sizes s = a->size;
+  int32_t values[MICA__MAX_PARAMS];
+  mica_tensor *delta = NULL;
+  if (s.b * s.h == 0) return MICA_OK;
+  choose(a, desc, values);
+  partial p = {.splits = splits_of(a, tile_of(desc, values)),
+               .rows = s.tq + value(desc, values, "MR"),
+               .pad = value(desc, values, "D_PAD")};
+  MICA_TRY(mica__attention_delta(a, &delta));
+  mica_status status = mica__workspace_create(
+      a->exec->queue, (size_t)(p.splits * s.b * s.h * p.rows * p.pad) * sizeof(float), &p.buffer);
+  if (status == MICA_OK) status = launch_pass(a, values, delta, &p);
+  if (status == MICA_OK) status = launch_sum(a, &p);
+  mica_buffer_destroy(p.buffer);
+  mica_tensor_destroy(delta);
+  return status;
+}
+
+const mica__attention_way mica__attention_cpu = {
+    .classes = MICA__ON_CPU, .unable = unable, .forward = forward, .backward = backward};

@@ -1,0 +1,166 @@
+/* Attention by tiles in local memory (cl/attention/attention_gpu.cl, attention_gpu_grad.cl). */
+#include "ops/attention/attention.h"
+
+#include "base/error.h"
+
+#define TILE_PARAMS                                                                                                    \
+  MICA__ATTENTION_PARAMS_OF(MICA__ATTENTION_TILE_TYPES),                                                               \
+      MICA__INT("WG_M", "work-items along the rows of a tile", 4, 8, 16),                                              \
+      MICA__INT("WG_N", "work-items along its columns", 4, 8, 16),                                                     \
+      MICA__INT("DEPTH", "of the tiles that are read at once", 8, 16, 32),                                             \
+      MICA__INT("REQD_SUBGROUP", "work-items of an Intel thread, 0 for the compiler's choice", 0, 8, 16),              \
+      MICA__CASE("CHUNKS", "tiles of columns of the result that a group sums up", 1, 2)
+static const mica__kernel_param params[] = {TILE_PARAMS};
+static const mica__kernel_param grad_params[] = {
+    TILE_PARAMS, MICA__CASE("OF_KEYS", "1: the gradients of keys and values, 0: of queries", 0, 1)};
+
+#define VALUES(...) .classes = MICA__ON_GPU, .values = {MICA__ATTENTION_VALUES, __VA_ARGS__}
+#define INTEL .vendors = 1u << MICA_VENDOR_INTEL
+#define NOT_INTEL .vendors = ~(1u << MICA_VENDOR_INTEL)
+static const mica__variant variants[] = {
+    {.name = "gpu.64x64", NOT_INTEL, VALUES(16, 16, 16, 0, 1)},
+    {.name = "intel.64x64", INTEL, VALUES(16, 16, 16, 8, 1)},
+    {.name = "gpu.32x32", NOT_INTEL, VALUES(8, 8, 16, 0, 1)},
+    {.name = "intel.32x32", INTEL, VALUES(8, 8, 16, 8, 1)},
+};
+static const mica__variant grad_variants[] = {
+    {.name = "gpu.64x64", NOT_INTEL, VALUES(16, 16, 16, 0, 1, 1)},
+    {.name = "intel.64x64", INTEL, VALUES(16, 16, 16, 8, 1, 1)},
+    {.name = "gpu.32x32", NOT_INTEL, VALUES(8, 8, 16, 0, 1, 1)},
+    {.name = "intel.32x32", INTEL, VALUES(8, 8, 16, 8, 1, 1)},
+};
+
+static int64_t side(const mica__kernel_desc *desc, const int32_t *values, const char *macro) {
+  return 4 * (int64_t)mica__kernel_value(desc, values, macro);
+}
+
+static bool tiles_have_room(const mica__kernel_desc *desc, const int32_t *values, const mica_device_info *device) {
+  int64_t m = side(desc, values, "WG_M"), n = side(desc, values, "WG_N"),
+          depth = mica__kernel_value(desc, values, "DEPTH");
+  int64_t elements = depth * (m + 4) + depth * (n + 4) + n * (m + 4) + n / 4 * m;
+  return (uint64_t)elements * sizeof(float) <= device->local_bytes && (size_t)(m * n / 16) <= device->max_group;
+}
+static bool has_room(const int32_t *values, const mica_device_info *device) {
+  return tiles_have_room(&mica__attention_gpu_kernel, values, device);
+}
+static bool grad_has_room(const int32_t *values, const mica_device_info *device) {
+  return tiles_have_room(&mica__attention_gpu_grad_kernel, values, device);
+}
+
+const mica__kernel_desc mica__attention_gpu_kernel = {
+    MICA__KERNEL("attention_gpu", "attention/attention_gpu.cl", params, variants), .has_room = has_room};
+const mica__kernel_desc mica__attention_gpu_grad_kernel = {
+    MICA__KERNEL("attention_gpu_grad", "attention/attention_gpu_grad.cl", grad_params, grad_variants),
+    .has_room = grad_has_room};
+
+/* The values of the largest tiles that the device has room for and whose rows are not mostly outside; those of the
+ * smallest where there are few. */
+static mica_status choose(const mica__attention *a, const mica__kernel_desc *desc, int64_t rows, int64_t columns,
+                          int32_t *values) {
+  const mica_device_info *device = mica_engine_device(mica__queue_engine(a->exec->queue));
+  bool found = false, is_checked = mica__kernel_class(device) != MICA__ON_GPU;
+  for (int v = 0; v < desc->variant_count; v++) {
+    int32_t tried[MICA__MAX_PARAMS];
+    mica__kernel_values(desc, &desc->variants[v], tried);
+    mica__attention_set(desc, tried, a);
+    /* A CPU, on which these are checked, takes the first. */
+    bool fits = mica__variant_fits(desc, &desc->variants[v], device) || is_checked;
+    if (!fits || !desc->has_room(tried, device)) continue;
+    bool fills = rows > side(desc, tried, "WG_M") / 2;
+    if (!found || !fills) mica__kernel_values(desc, &desc->variants[v], values);
+    if (found && !fills) break;
+    found = true;
+    if (fills) break;
+  }
+  if (!found) return mica__fail(MICA_E_UNSUPPORTED, "%s: no variant is fit for this device", desc->name);
+  mica__attention_set(desc, values, a);
+  /* Two chunks of sums are too many registers for a thread of Intel's. */
+  bool two = columns > side(desc, values, "WG_N") && !mica__kernel_value(desc, values, "REQD_SUBGROUP");
+  mica__kernel_set(desc, values, "CHUNKS", two ? 2 : 1);
+  /* 8 work-items where the device can be told so, else its own choice. */
+  if (device->subgroup_min != 8) mica__kernel_set(desc, values, "REQD_SUBGROUP", 0);
+  return MICA_OK;
+}
+
+static const char *unable(const mica__attention *a) {
+  const mica_device_info *device = mica_engine_device(mica__queue_engine(a->exec->queue));
+  if (a->dtype == MICA_F64) return "f64 takes too many registers";
+  for (int v = 0; v < mica__attention_gpu_kernel.variant_count; v++)
+    if (has_room(variants[v].values, device) && grad_has_room(grad_variants[v].values, device)) return NULL;
+  return "its tiles need more local memory or larger work-groups";
+}
+
+static int64_t parts(int64_t n, int64_t size) { return n / size + (n % size != 0); }
+
+/* Groups of (tiles of rows, heads, batch and parts of the columns). */
+static void set_range(const mica__attention *a, const mica__kernel_desc *desc, const int32_t *values, int64_t rows,
+                      int64_t heads, int64_t splits, mica__launch *launch) {
+  int64_t m = side(desc, values, "WG_M"), n = side(desc, values, "WG_N");
+  const size_t group[] = {(size_t)(m * n / 16), 1, 1};
+  const int64_t range[] = {parts(rows, m) * (int64_t)group[0], heads, a->size.b * splits};
+  mica__launch_range3(launch, range, group);
+}
+
+static int64_t splits_of(const mica__kernel_desc *desc, const int32_t *values, int64_t columns) {
+  int64_t splits = parts(columns, side(desc, values, "WG_N") * mica__kernel_value(desc, values, "CHUNKS"));
+  return splits > 0 ? splits : 1;
+}
+
+/* Operations of so many products over D and E. */
+static double cost(const mica__attention *a, double over_d, double over_e) {
+  const mica__attention_sizes s = a->size;
+  double seen = a->attrs->causal ? 0.5 : 1;
+  return 2 * seen * (double)(s.b * s.h) * (double)s.tq * (double)s.tk * (over_d * (double)s.d + over_e * (double)s.e);
+}
+
+static mica_status forward(const mica__attention *a) {
+  const mica__kernel_desc *desc = &mica__attention_gpu_kernel;
+  int32_t values[MICA__MAX_PARAMS];
+  mica__launch launch;
+  MICA_TRY(choose(a, desc, a->size.tq, a->size.e, values));
+  MICA_TRY(mica__attention_begin(a, desc, values, &launch));
+  for (int k = MICA__ATTENTION_OF_Q; k <= MICA__ATTENTION_OF_V; k++) mica__attention_tensor(&launch, a->in[k]);
+  int64_t splits = splits_of(desc, values, a->size.e);
+  mica__launch_tensor(&launch, a->exec->outputs[MICA__ATTENTION_Y]);
+  mica__launch_optional(&launch, a->exec->outputs[MICA__ATTENTION_LOGSUM]);
+  mica__launch_size(&launch, splits);
+  set_range(a, desc, values, a->size.tq, a->size.h, splits, &launch);
+  mica__launch_cost(&launch, cost(a, 1, 1), 0);
+  return mica__queue_submit(a->exec->queue, &launch);
+}
+
+static mica_status launch_grad(const mica__attention *a, const mica_tensor *delta, bool of_keys) {
+  const mica__kernel_desc *desc = &mica__attention_gpu_grad_kernel;
+  const mica__attention_sizes s = a->size;
+  mica_tensor *const *out = a->exec->outputs, *dx = of_keys ? out[MICA__ATTENTION_DK] : out[MICA__ATTENTION_DQ],
+                     *dv = of_keys ? out[MICA__ATTENTION_DV] : NULL;
+  int64_t rows = of_keys ? s.tk : s.tq, columns = of_keys && s.e > s.d ? s.e : s.d;
+  int32_t values[MICA__MAX_PARAMS];
+  mica__launch launch;
+  if ((!dx && !dv) || rows * s.b * s.g == 0) return MICA_OK;
+  MICA_TRY(choose(a, desc, rows, columns, values));
+  mica__kernel_set(desc, values, "OF_KEYS", of_keys);
+  MICA_TRY(mica__attention_begin(a, desc, values, &launch));
+  for (int k = MICA__ATTENTION_OF_Q; k <= MICA__ATTENTION_OF_DY; k++) mica__attention_tensor(&launch, a->in[k]);
+  int64_t splits = splits_of(desc, values, columns);
+  mica__launch_tensor(&launch, a->in[MICA__ATTENTION_OF_LOGSUM]);
+  mica__launch_tensor(&launch, delta);
+  mica__launch_optional(&launch, dx);
+  mica__launch_optional(&launch, dv);
+  mica__launch_size(&launch, splits);
+  set_range(a, desc, values, rows, of_keys ? s.g : s.h, splits, &launch);
+  mica__launch_cost(&launch, of_keys ? cost(a, 2, 2) : cost(a, 2, 1), 0);
+  return mica__queue_submit(a->exec->queue, &launch);
+}
+
+static mica_status backward(const mica__attention *a) {
+  mica_tensor *delta = NULL;
+  MICA_TRY(mica__attention_delta(a, &delta));
+  mica_status status = launch_grad(a, delta, true);
+  if (status == MICA_OK) status = launch_grad(a, delta, false);
+  mica_tensor_destroy(delta);
+  return status;
+}
+
+const mica__attention_way mica__attention_gpu = {
+    .classes = MICA__ON_GPU, .unable = unable, .forward = forward, .backward = backward};

@@ -1,0 +1,65 @@
+/* Attention with a row a work-item (cl/attention/attention_naive.cl, attention_naive_grad.cl): f64 and heads of any
+ * size, on any device; slow. */
+#include "ops/attention/attention.h"
+
+static const mica__kernel_param params[] = {MICA__ATTENTION_PARAMS};
+static const mica__kernel_param grad_params[] = {
+    MICA__ATTENTION_PARAMS, MICA__CASE("OF_KEYS", "1: the gradients of keys and values, 0: of queries", 0, 1)};
+static const mica__variant variants[] = {MICA__VARIANT("any", MICA__ON_ANY, MICA__ATTENTION_VALUES)};
+static const mica__variant grad_variants[] = {MICA__VARIANT("any", MICA__ON_ANY, MICA__ATTENTION_VALUES, 1)};
+const mica__kernel_desc mica__attention_naive_kernel = {
+    MICA__KERNEL("attention_naive", "attention/attention_naive.cl", params, variants)};
+const mica__kernel_desc mica__attention_naive_grad_kernel = {
+    MICA__KERNEL("attention_naive_grad", "attention/attention_naive_grad.cl", grad_params, grad_variants)};
+
+static mica_status submit_rows(const mica__attention *a, int64_t rows, mica__launch *launch) {
+  mica__launch_long(launch, rows);
+  mica__launch_range1(launch, rows, MICA__RANGE_GROUP);
+  mica__launch_cost(launch, 2.0 * (double)rows * (double)a->size.tk * (double)(a->size.d + a->size.e), 0);
+  return mica__queue_submit(a->exec->queue, launch);
+}
+
+static mica_status forward(const mica__attention *a) {
+  const mica__kernel_desc *desc = &mica__attention_naive_kernel;
+  int32_t values[MICA__MAX_PARAMS];
+  mica__launch launch;
+  mica__kernel_values(desc, &variants[0], values);
+  mica__attention_set(desc, values, a);
+  MICA_TRY(mica__attention_begin(a, desc, values, &launch));
+  for (int k = MICA__ATTENTION_OF_Q; k <= MICA__ATTENTION_OF_V; k++) mica__attention_tensor(&launch, a->in[k]);
+  mica__launch_tensor(&launch, a->exec->outputs[MICA__ATTENTION_Y]);
+  mica__launch_optional(&launch, a->exec->outputs[MICA__ATTENTION_LOGSUM]);
+  return submit_rows(a, a->size.b * a->size.h * a->size.tq, &launch);
+}
+
+static mica_status launch_grad(const mica__attention *a, const mica_tensor *delta, bool of_keys) {
+  const mica__kernel_desc *desc = &mica__attention_naive_grad_kernel;
+  const mica__attention_sizes s = a->size;
+  mica_tensor *const *out = a->exec->outputs, *dx = of_keys ? out[MICA__ATTENTION_DK] : out[MICA__ATTENTION_DQ],
+                     *dv = of_keys ? out[MICA__ATTENTION_DV] : NULL;
+  int64_t rows = of_keys ? s.b * s.g * s.tk : s.b * s.h * s.tq;
+  int32_t values[MICA__MAX_PARAMS];
+  mica__launch launch;
+  if ((!dx && !dv) || rows == 0) return MICA_OK;
+  mica__kernel_values(desc, &grad_variants[0], values);
+  mica__attention_set(desc, values, a);
+  mica__kernel_set(desc, values, "OF_KEYS", of_keys);
+  MICA_TRY(mica__attention_begin(a, desc, values, &launch));
+  for (int k = MICA__ATTENTION_OF_Q; k <= MICA__ATTENTION_OF_DY; k++) mica__attention_tensor(&launch, a->in[k]);
+  mica__launch_tensor(&launch, a->in[MICA__ATTENTION_OF_LOGSUM]);
+  mica__launch_tensor(&launch, delta);
+  mica__launch_optional(&launch, dx);
+  mica__launch_optional(&launch, dv);
+  return submit_rows(a, rows, &launch);
+}
+
+static mica_status backward(const mica__attention *a) {
+  mica_tensor *delta = NULL;
+  MICA_TRY(mica__attention_delta(a, &delta));
+  mica_status status = launch_grad(a, delta, true);
+  if (status == MICA_OK) status = launch_grad(a, delta, false);
+  mica_tensor_destroy(delta);
+  return status;
+}
+
+const mica__attention_way mica__attention_naive = {.classes = MICA__ON_ANY, .forward = forward, .backward = backward};

@@ -1,0 +1,166 @@
+/* What the launches of attention have in common: operands, parameters, arguments; and the two small kernels. */
+#include "ops/attention/attention.h"
+#include "runtime/workspace.h"
+
+#include <math.h>
+
+MICA__ATTR_TABLE(attention, MICA__ATTENTION_ATTRS);
+
+int32_t mica__attention_input(const mica__attention_attrs *attrs, bool of_gradient, mica__attention_operand operand) {
+  int32_t at = (int32_t)operand, own = MICA__ATTENTION_OF_MASK - MICA__ATTENTION_OF_DY;
+  bool is_own = operand >= MICA__ATTENTION_OF_DY && operand < MICA__ATTENTION_OF_MASK; /* of the gradients alone */
+  if (!of_gradient && is_own) return -1;
+  if (!of_gradient && operand >= MICA__ATTENTION_OF_MASK) at -= own;
+  return mica__present_index(attrs->present, at);
+}
+
+mica__attention_sizes mica__attention_sizes_of(const mica__type *inputs) {
+  const int64_t *q = inputs[0].shape.dim, *k = inputs[1].shape.dim, *v = inputs[2].shape.dim;
+  return (mica__attention_sizes){.b = q[0], .h = q[1], .g = k[1], .tq = q[2], .tk = k[2], .d = q[3], .e = v[3]};
+}
+
+double mica__attention_scale(const mica__attention_attrs *attrs, int64_t d) {
+  return attrs->scale != 0 ? attrs->scale : d > 0 ? 1 / sqrt((double)d) : 1;
+}
+
+mica__attention_range mica__attention_range_of(const mica__attention_attrs *attrs) {
+  int64_t window = attrs->window > 0 && attrs->window <= MICA__ATTENTION_FAR ? attrs->window - 1 : MICA__ATTENTION_FAR;
+  return (mica__attention_range){.before = window, .after = attrs->causal ? 0 : window};
+}
+
+/* --- launches --- */
+
+mica__attention mica__attention_of(const mica__exec *exec, bool of_gradient) {
+  mica__attention a = {.exec = exec, .attrs = exec->attrs};
+  for (int32_t k = 0; k < MICA__ATTENTION_OPERANDS; k++) {
+    int32_t input = mica__attention_input(a.attrs, of_gradient, (mica__attention_operand)k);
+    a.in[k] = input >= 0 ? exec->inputs[input] : NULL;
+  }
+  const mica__type types[] = {{MICA_F32, mica_tensor_shape(a.in[0])},
+                              {MICA_F32, mica_tensor_shape(a.in[1])},
+                              {MICA_F32, mica_tensor_shape(a.in[2])}};
+  a.size = mica__attention_sizes_of(types);
+  a.dtype = mica_tensor_dtype(a.in[0]);
+  a.wide = a.dtype == MICA_F64 ? MICA_F64 : MICA_F32;
+  return a;
+}
+
+void mica__attention_set(const mica__kernel_desc *desc, int32_t *values, const mica__attention *a) {
+  const mica_tensor *mask = a->in[MICA__ATTENTION_OF_MASK], *step = a->in[MICA__ATTENTION_OF_STEP];
+  bool drops = a->attrs->dropout > 0;
+  mica__kernel_set(desc, values, "Q_T", (int32_t)a->dtype);
+  mica__kernel_set(desc, values, "MASK", !mask ? 0 : mica_tensor_dtype(mask) == MICA_BOOL ? 1 : 2);
+  mica__kernel_set(desc, values, "M_T", mask ? (int32_t)mica_tensor_dtype(mask) : MICA_F32);
+  mica__kernel_set(desc, values, "SOFT_CAP", a->attrs->soft_cap > 0);
+  mica__kernel_set(desc, values, "DROPOUT", drops);
+  mica__kernel_set(desc, values, "S_T", drops ? (int32_t)mica_tensor_dtype(step) : MICA_I32);
+}
+
+void mica__attention_tensor(mica__launch *launch, const mica_tensor *tensor) {
+  mica_shape shape = tensor ? mica_tensor_shape(tensor) : MICA_SCALAR;
+  mica__launch_optional(launch, tensor);
+  for (int32_t k = 0; k < 4; k++) /* an extent of 1 is broadcast, where it is a mask's */
+    mica__launch_long(launch, k < shape.rank && shape.dim[k] > 1 ? mica_tensor_strides(tensor)[k] : 0);
+}
+
+/* One number a sequence, or one for all. */
+static void add_positions(mica__launch *launch, const mica_tensor *tensor) {
+  bool each = tensor && mica_tensor_shape(tensor).rank == 1 && mica_tensor_count(tensor) > 1;
+  mica__launch_optional(launch, tensor);
+  mica__launch_long(launch, each ? mica_tensor_strides(tensor)[0] : 0);
+}
+
+static void add_numbers(mica__launch *launch, const mica__attention *a) {
+  const mica__attention_attrs *attrs = a->attrs;
+  const mica__attention_range range = mica__attention_range_of(attrs);
+  const double log2_e = 1.4426950408889634, scale = mica__attention_scale(attrs, a->size.d), cap = attrs->soft_cap;
+  mica__launch_size(launch, a->size.h);
+  mica__launch_size(launch, a->size.g);
+  mica__launch_size(launch, a->size.tq);
+  mica__launch_size(launch, a->size.tk);
+  mica__launch_size(launch, a->size.d);
+  mica__launch_size(launch, a->size.e);
+  mica__launch_size(launch, range.before);
+  mica__launch_size(launch, range.after);
+  mica__launch_int(launch, (int32_t)(uint32_t)attrs->key);
+  mica__launch_int(launch, (int32_t)(uint32_t)((uint64_t)attrs->key >> 32));
+  mica__launch_float(launch, (float)(1 - attrs->dropout));
+  mica__launch_scalar(launch, a->wide, 1 / (1 - attrs->dropout));
+  mica__launch_scalar(launch, a->wide, cap > 0 ? scale / cap : scale * log2_e);
+  mica__launch_scalar(launch, a->wide, cap * log2_e);
+  mica__launch_scalar(launch, a->wide, scale);
+}
+
+mica_status mica__attention_begin(const mica__attention *a, const mica__kernel_desc *desc, const int32_t *values,
+                                  mica__launch *launch) {
+  mica__kernel *kernel = NULL;
+  MICA_TRY(mica__kernel_get(mica__queue_engine(a->exec->queue), desc, values, NULL, &kernel));
+  *launch = mica__launch_of(kernel);
+  mica__launch_pack(launch);
+  mica__attention_tensor(launch, a->in[MICA__ATTENTION_OF_MASK]);
+  add_positions(launch, a->in[MICA__ATTENTION_OF_LENGTHS]);
+  add_positions(launch, a->in[MICA__ATTENTION_OF_OFFSET]);
+  mica__launch_optional(launch, a->in[MICA__ATTENTION_OF_STEP]);
+  add_numbers(launch, a);
+  return MICA_OK;
+}
+
+/* --- sums of dy y; a mask's gradient --- */
+
+static const mica__kernel_param params[] = {MICA__ATTENTION_PARAMS};
+static const mica__variant variants[] = {MICA__VARIANT("any", MICA__ON_ANY, MICA__ATTENTION_VALUES)};
+const mica__kernel_desc mica__attention_delta_kernel = {
+    MICA__KERNEL("attention_delta", "attention/attention_delta.cl", params, variants)};
+const mica__kernel_desc mica__attention_mask_grad_kernel = {
+    MICA__KERNEL("attention_mask_grad", "attention/attention_mask_grad.cl", params, variants)};
+
+mica_status mica__attention_delta(const mica__attention *a, mica_tensor **delta) {
+  int32_t values[MICA__MAX_PARAMS];
+  mica__launch launch;
+  const mica__attention_sizes s = a->size;
+  int64_t rows = s.b * s.h * s.tq;
+  MICA_TRY(mica__exec_values(a->exec, &mica__attention_delta_kernel, values));
+  mica__kernel_set(&mica__attention_delta_kernel, values, "Q_T", (int32_t)a->dtype);
+  MICA_TRY(mica__workspace_tensor(a->exec->queue, a->wide, MICA_SHAPE(s.b, s.h, s.tq), delta));
+  mica_status status = mica__attention_begin(a, &mica__attention_delta_kernel, values, &launch);
+  if (status == MICA_OK) {
+    mica__attention_tensor(&launch, a->in[MICA__ATTENTION_OF_DY]);
+    mica__launch_tensor(&launch, a->in[MICA__ATTENTION_OF_Y]);
+    mica__launch_tensor(&launch, *delta);
+    mica__launch_long(&launch, rows);
+    mica__launch_range1(&launch, rows, MICA__RANGE_GROUP);
+    mica__launch_cost(&launch, 2.0 * (double)rows * (double)s.e, 0);
+    status = mica__queue_submit(a->exec->queue, &launch);
+  }
+  if (status == MICA_OK) return MICA_OK;
+  mica_tensor_destroy(*delta);
+  *delta = NULL;
+  return status;
+}
+
+static mica_status launch_mask_grad(const mica__attention *a, const mica_tensor *delta) {
+  int32_t values[MICA__MAX_PARAMS];
+  mica__launch launch;
+  int64_t count = mica_tensor_count(a->exec->output);
+  MICA_TRY(mica__exec_values(a->exec, &mica__attention_mask_grad_kernel, values));
+  mica__attention_set(&mica__attention_mask_grad_kernel, values, a);
+  MICA_TRY(mica__attention_begin(a, &mica__attention_mask_grad_kernel, values, &launch));
+  for (int k = MICA__ATTENTION_OF_Q; k <= MICA__ATTENTION_OF_DY; k++) mica__attention_tensor(&launch, a->in[k]);
+  mica__launch_tensor(&launch, a->in[MICA__ATTENTION_OF_LOGSUM]);
+  mica__launch_tensor(&launch, delta);
+  mica__launch_tensor(&launch, a->exec->output);
+  mica__launch_long(&launch, count);
+  mica__launch_range1(&launch, count, MICA__RANGE_GROUP);
+  mica__launch_cost(&launch, 2.0 * (double)count * (double)(a->size.d + a->size.e), 0);
+  return mica__queue_submit(a->exec->queue, &launch);
+}
+
+mica_status mica__attention_mask_grad_launch(const mica__exec *exec) {
+  const mica__attention a = mica__attention_of(exec, true);
+  mica_tensor *delta = NULL;
+  if (mica_tensor_count(exec->output) == 0) return MICA_OK;
+  MICA_TRY(mica__attention_delta(&a, &delta));
+  mica_status status = launch_mask_grad(&a, delta);
+  mica_tensor_destroy(delta);
+  return status;
+}
