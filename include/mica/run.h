@@ -72,9 +72,10 @@ MICA_API const mica_task_metric *mica_task_metrics(const char *task);
 /* --- runs --- */
 
 typedef struct mica_run_config {
-  const char *task;   /* NULL: the one that suits the data best */
-  const char *data;   /* as mica_dataset_open takes it */
-  const char *folder; /* to be filled; NULL: nothing is written */
+  const char *task;            /* NULL: the one that suits the data best */
+  const char *data;            /* as mica_dataset_open takes it */
+  const mica_dataset *dataset; /* in place of data: the caller's samples to train on, which outlive the run */
+  const char *folder;          /* to be filled; NULL: nothing is written */
   const mica_setting *settings;
   size_t setting_count;
   bool resume; /* goes on with the run in the folder; data, task and settings may be left out */

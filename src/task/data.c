@@ -8,8 +8,8 @@
 void mica__run_close_data(mica_run *run) {
   for (int i = 0; i < MICA__PARTS; i++) mica_loader_destroy(run->parts[i].loader);
   for (int i = 0; i < MICA__PARTS; i++)
-    if (run->parts[i].data != run->whole) mica_dataset_destroy(run->parts[i].data);
-  mica_dataset_destroy(run->whole);
+    if (run->parts[i].data != run->whole) mica_dataset_destroy((mica_dataset *)run->parts[i].data);
+  if (run->whole != run->config.dataset) mica_dataset_destroy((mica_dataset *)run->whole);
   mica_dataset_destroy(run->judged_own);
   for (size_t i = 0; i < run->column_count; i++) free((void *)run->columns[i].name);
   free(run->columns);
@@ -33,8 +33,21 @@ mica_dataset_config mica__run_opening(const mica_run *run, mica_part part) {
 /* Opens a part; it stays NULL if there is none. */
 static mica_status open_optional(mica_run *run, mica_part part) {
   const mica_dataset_config config = mica__run_opening(run, part);
-  mica_status status = mica_dataset_open(run->data, &config, &run->parts[part].data);
+  mica_dataset *data = NULL;
+  if (run->config.dataset) return MICA_OK;
+  mica_status status = mica_dataset_open(run->data, &config, &data);
+  run->parts[part].data = data;
   return status == MICA_E_NOT_FOUND ? MICA_OK : status;
+}
+
+static mica_status open_whole(mica_run *run) {
+  const mica_dataset_config config = mica__run_opening(run, MICA_PART_TRAIN);
+  mica_dataset *data = NULL;
+  run->whole = run->config.dataset;
+  if (run->whole) return MICA_OK;
+  MICA_TRY(mica_dataset_open(run->data, &config, &data));
+  run->whole = data;
+  return MICA_OK;
 }
 
 static mica_status find_task(mica_run *run) {
@@ -52,8 +65,7 @@ static mica_status find_task(mica_run *run) {
 
 /* The part to train on, the one to validate on, and the task. */
 static mica_status open_training(mica_run *run) {
-  const mica_dataset_config config = mica__run_opening(run, MICA_PART_TRAIN);
-  MICA_TRY(mica_dataset_open(run->data, &config, &run->whole));
+  MICA_TRY(open_whole(run));
   if (!run->task) MICA_TRY(find_task(run));
   MICA_TRY(open_optional(run, MICA_PART_VALIDATION));
   run->parts[MICA_PART_TRAIN].data = run->whole;
@@ -62,8 +74,11 @@ static mica_status open_training(mica_run *run) {
   /* So few samples that a part would be empty are all trained on. */
   const double all = (double)mica_dataset_count(run->whole);
   if (all * share < 1 || all * (1 - share) < 1) return MICA_OK;
-  return mica_dataset_split(run->whole, share, (uint64_t)mica_run_number(run, "seed"),
-                            &run->parts[MICA_PART_VALIDATION].data, &run->parts[MICA_PART_TRAIN].data);
+  mica_dataset *part = NULL, *rest = NULL;
+  MICA_TRY(mica_dataset_split(run->whole, share, (uint64_t)mica_run_number(run, "seed"), &part, &rest));
+  run->parts[MICA_PART_VALIDATION].data = part;
+  run->parts[MICA_PART_TRAIN].data = rest;
+  return MICA_OK;
 }
 
 static mica_status open_test(mica_run *run) { return open_optional(run, MICA_PART_TEST); }

@@ -28,7 +28,7 @@ mica_status mica_run_check(const mica_run_config *c) {
   if (!c || (c->setting_count && !c->settings)) return mica__fail(MICA_E_INVALID, "mica_run_check: a pointer is NULL");
   MICA_TRY(mica__settings_check(c->task, c->settings, c->setting_count));
   if (c->resume && !c->folder) return mica__fail(MICA_E_INVALID, "a run is resumed from its folder");
-  if (!c->data && !c->resume) return mica__fail(MICA_E_INVALID, "the data are missing");
+  if (!c->data && !c->dataset && !c->resume) return mica__fail(MICA_E_INVALID, "the data are missing");
   if (c->folder && !c->resume && holds_run(c->folder))
     return mica__fail(MICA_E_STATE, "%s holds a run already", c->folder);
   if (c->data && stat(c->data, &about) == 0 && !S_ISREG(about.st_mode) && !S_ISDIR(about.st_mode))
@@ -92,7 +92,8 @@ static mica_status create(mica_run *run) {
   }
   MICA_TRY(take_task(run));
   mica__run_take_rows(run);
-  if (run->config.data) MICA_TRY(take_data_path(run, run->config.data));
+  const mica_dataset *given = run->config.dataset;
+  if (given || run->config.data) MICA_TRY(take_data_path(run, given ? mica_dataset_name(given) : run->config.data));
   MICA_TRY(run->task ? mica__run_take_settings(run) : mica__run_take_common(run));
   MICA_TRY(mica__run_open_data(run));
   mica__run_configure_record(run);
@@ -230,7 +231,10 @@ mica_status mica_run_evaluate(mica_run *run, const char *path, mica_part part, m
     run->judged = run->parts[part].data;
     return judge(run, run->parts[part].loader, metrics);
   }
-  MICA_TRY(open_judged(run, path ? path : run->data, part));
+  if (!path && run->config.dataset && part == MICA_PART_TRAIN)
+    run->judged = run->whole;
+  else
+    MICA_TRY(open_judged(run, path ? path : run->data, part));
   mica_loader_config config;
   MICA_TRY(mica__run_testing(run, &config));
   mica_status status = mica_loader_create(run->engine, run->judged, &config, &loader);

@@ -24,7 +24,7 @@ typedef struct mica__fact {
 
 /* The data of a part and its way to the device. */
 typedef struct mica__part {
-  mica_dataset *data;
+  const mica_dataset *data;
   mica_loader *loader;
 } mica__part;
 
@@ -40,7 +40,7 @@ struct mica_run {
   mica__fact facts[MICA__FACTS];
   size_t fact_count;
   /* Data: the whole that training samples are a part of, and the parts by mica_part. */
-  mica_dataset *whole;
+  const mica_dataset *whole;
   mica__part parts[MICA__PARTS];
   float *mean, *deviation;    /* the facts of these names as loaders take them */
   mica_batch_column *columns; /* of tests */

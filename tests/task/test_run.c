@@ -124,6 +124,77 @@ START_TEST(a_program_predicts) {
 }
 END_TEST
 
+/* --- several labels --- */
+
+#define ROWS 400
+#define FEATURES 4
+
+/* Three labels, each the sign of a sum of features, from arrays of the caller's. */
+START_TEST(several_labels_a_sample) {
+  static const char *const names[] = {"wet", "cold", "dark"};
+  static float x[ROWS][FEATURES];
+  static uint8_t y[ROWS][3];
+  static const mica_setting settings[] = {{"epochs", "20"}, {"batch", "20"}};
+  const mica_column_data columns[] = {
+      {.column = {.name = "x", .kind = MICA_COLUMN_KIND_NUMBER, .dtype = MICA_F32, .shape = {1, {FEATURES}}},
+       .data = x},
+      {.column = {.name = "label", .kind = MICA_COLUMN_KIND_CLASSES, .dtype = MICA_U8, .shape = {1, {3}}, .classes = 3},
+       .data = y,
+       .class_names = names}};
+  mica_dataset *data = NULL;
+  mica_run *run = NULL;
+  mica_metrics m;
+  state = 5;
+  for (int i = 0; i < ROWS; i++) {
+    for (int k = 0; k < FEATURES; k++) x[i][k] = (float)uniform();
+    for (int k = 0; k < 3; k++) y[i][k] = x[i][k] + x[i][k + 1] > 0;
+  }
+  ck_ok(mica_dataset_create("weather", ROWS, columns, 2, &data));
+  const mica_run_config config = {.dataset = data, .settings = settings, .setting_count = 2};
+  ck_ok(mica_run_create(test_engine(), &config, &run));
+  ck_assert_str_eq(mica_run_task(run), "classify");
+  ck_ok(mica_run_fit(run));
+  ck_ok(mica_run_evaluate(run, NULL, MICA_PART_VALIDATION, &m));
+  ck_assert_msg(mica_metrics_get(&m, "map") > 0.97 && mica_metrics_get(&m, "accuracy") > 0.9, "mAP %g, accuracy %g",
+                mica_metrics_get(&m, "map"), mica_metrics_get(&m, "accuracy"));
+  mica_run_destroy(run);
+  mica_dataset_destroy(data);
+}
+END_TEST
+
+/* --- losses --- */
+
+/* With weights of classes, and a last batch that is smaller, the loss does not depend on how samples are batched; with
+ * a weight that is no number it is refused. */
+START_TEST(losses_are_means) {
+  static const mica_setting settings[] = {{"epochs", "1"}, {"batch", "16"}, {"class-weights", "1,5,2"}};
+  static const int64_t batches[] = {1, 7, 64, 150};
+  mica_dataset *data = NULL;
+  mica_metrics m;
+  double loss = 0;
+  write_trees("means.csv", 150, kinds, 3);
+  mica_run *run = train(NULL, files_path("means.csv"), NULL, settings, 3);
+  ck_ok(mica_dataset_open(files_path("means.csv"), NULL, &data));
+  for (size_t i = 0; i < 4; i++) {
+    mica_loader *loader = NULL;
+    ck_ok(mica_loader_create(test_engine(), data, &(mica_loader_config){.batch = batches[i]}, &loader));
+    const mica_batch_source source = mica_loader_source(loader);
+    ck_ok(mica_trainer_test(mica_run_trainer(run), &source, &m));
+    if (i) ck_assert_double_eq_tol(m.loss, loss, 1e-6 * loss);
+    ck_assert_int_eq(m.samples, 150);
+    loss = m.loss;
+    mica_loader_destroy(loader);
+  }
+  mica_tensor *bias = mica_session_parameter(mica_trainer_test_session(mica_run_trainer(run)), "fc2.bias");
+  const float bad[3] = {0, NAN, 0};
+  ck_ok(mica_tensor_upload(test_queue(), bias, bad, sizeof bad));
+  ck_assert_int_eq(mica_run_evaluate(run, NULL, MICA_PART_VALIDATION, &m), MICA_E_NUMERIC);
+  ck_assert_msg(strstr(mica_error_message(), "is not a number"), "%s", mica_error_message());
+  mica_dataset_destroy(data);
+  mica_run_destroy(run);
+}
+END_TEST
+
 /* --- numbers --- */
 
 /* 4,000 rows of a function of six numbers and noise of a fiftieth of the variance, so that no model has a better R2
@@ -260,6 +331,8 @@ Suite *test_suite(void) {
   tcase_add_unchecked_fixture(tcase, NULL, files_remove);
   tcase_add_test(tcase, a_run_is_trained_and_opened);
   tcase_add_test(tcase, a_program_predicts);
+  tcase_add_test(tcase, several_labels_a_sample);
+  tcase_add_test(tcase, losses_are_means);
   tcase_add_loop_test(tcase, numbers_are_learned_in_their_units, 0, 3);
   tcase_add_loop_test(tcase, every_loss_of_numbers_trains, 0, 3);
   tcase_add_test(tcase, wrong_settings_are_named);
