@@ -1,4 +1,5 @@
 /* What tasks of one input and one answer share: columns, and classes by name. */
+#include "task/json.h"
 #include "task/run.h"
 
 #include <stdlib.h>
@@ -49,6 +50,20 @@ mica_status mica__run_fits_input(const mica_run *run, const mica_dataset *data) 
                     mica_shape_format(is, a), mica_shape_format(wanted, b));
 }
 
+/* True if the names are the same, or become so where bytes that are no UTF-8 are replaced, as config.json does. */
+static bool same_name(const char *a, const char *b) {
+  bool plain = true;
+  for (const char *c = b; *c; c++) plain = plain && (unsigned char)*c < 0x80;
+  if (plain || !strcmp(a, b)) return !strcmp(a, b);
+  mica__text texts[2] = {{0}};
+  mica__json_string(&texts[0], a);
+  mica__json_string(&texts[1], b);
+  const bool same = texts[0].data && texts[1].data && !strcmp(texts[0].data, texts[1].data);
+  mica__text_free(&texts[0]);
+  mica__text_free(&texts[1]);
+  return same;
+}
+
 mica_status mica__run_map_classes(const mica_run *run, const mica_dataset *data, int32_t **out) {
   const int32_t count = mica_dataset_classes(data);
   size_t known = 0;
@@ -60,7 +75,7 @@ mica_status mica__run_map_classes(const mica_run *run, const mica_dataset *data,
   for (int32_t i = 0; i < count; i++) {
     const char *name = mica_dataset_class_name(data, i);
     size_t k = 0;
-    while (k < known && strcmp(names[k], name) != 0) k++;
+    while (k < known && !same_name(names[k], name)) k++;
     if (k == known) {
       mica__text list = {0};
       for (size_t j = 0; j < known && j < 20; j++) mica__text_addf(&list, j ? ", %s" : "%s", names[j]);

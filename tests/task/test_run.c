@@ -91,6 +91,24 @@ START_TEST(a_run_is_trained_and_opened) {
 }
 END_TEST
 
+/* A class whose name is Latin-1: JSON has no such text, yet the run knows it again. */
+START_TEST(names_that_are_no_utf8) {
+  static const char *const names[] = {"ash", "b\xf6rje"};
+  static const mica_setting settings[] = {{"epochs", "2"}, {"batch", "16"}};
+  mica_metrics m;
+  char data[512], folder[512];
+  write_trees("latin.csv", 200, names, 2);
+  snprintf(data, sizeof data, "%s", files_path("latin.csv"));
+  snprintf(folder, sizeof folder, "%s", files_path("latin"));
+  mica_run *run = train("classify", data, folder, settings, 2);
+  mica_run_destroy(run);
+  ck_ok(mica_run_open(test_engine(), folder, &run));
+  ck_ok(mica_run_evaluate(run, NULL, MICA_PART_TRAIN, &m));
+  ck_assert_double_gt(mica_metrics_get(&m, "accuracy"), 0.9);
+  mica_run_destroy(run);
+}
+END_TEST
+
 /* What a program of one's own needs: a run, an input, JSON. */
 static mica_status predict_as_json(const char *folder, const char *rows, char **json) {
   mica_run *run = NULL;
@@ -330,6 +348,7 @@ Suite *test_suite(void) {
   tcase_set_timeout(tcase, 300);
   tcase_add_unchecked_fixture(tcase, NULL, files_remove);
   tcase_add_test(tcase, a_run_is_trained_and_opened);
+  tcase_add_test(tcase, names_that_are_no_utf8);
   tcase_add_test(tcase, a_program_predicts);
   tcase_add_test(tcase, several_labels_a_sample);
   tcase_add_test(tcase, losses_are_means);
