@@ -125,7 +125,7 @@ static mica_status take_floats(const mica_run *run, const char *name, float **ke
   return MICA_OK;
 }
 
-mica_status mica__run_testing(mica_run *run, mica_loader_config *config) {
+mica_status mica__run_loading(mica_run *run, mica_part part, mica_loader_config *config) {
   MICA_TRY(take_floats(run, "mean", &run->mean));
   MICA_TRY(take_floats(run, "deviation", &run->deviation));
   *config = (mica_loader_config){.batch = (int64_t)mica_run_number(run, "batch"),
@@ -133,12 +133,14 @@ mica_status mica__run_testing(mica_run *run, mica_loader_config *config) {
                                  .threads = (int32_t)mica_run_number(run, "threads"),
                                  .mean = run->mean,
                                  .deviation = run->deviation};
+  if (run->task->loads) run->task->loads(run, part, config);
   return MICA_OK;
 }
 
 static mica_status note_scaling(mica_run *run, const mica_loader *loader) {
   const int64_t count = mica_dataset_shape(run->whole).dim[0];
   const float *from[2] = {mica_loader_mean(loader), mica_loader_deviation(loader)};
+  if (!from[0] || !from[1] || count < 1) return MICA_OK;
   double *numbers = malloc((size_t)count * sizeof *numbers);
   mica_status status = numbers ? MICA_OK : mica__fail_nomem("a run");
   for (int half = 0; status == MICA_OK && half < 2; half++) {
@@ -234,14 +236,14 @@ static mica_status make_loader(mica_run *run, mica_part part) {
   mica__part *p = &run->parts[part];
   mica_loader_config config;
   if (!p->data) return MICA_OK;
-  MICA_TRY(mica__run_testing(run, &config));
+  MICA_TRY(mica__run_loading(run, part, &config));
   return mica_loader_create(run->engine, p->data, &config, &p->loader);
 }
 
 static mica_status make_training_loader(mica_run *run) {
   mica__part *p = &run->parts[MICA_PART_TRAIN];
   mica_loader_config config;
-  MICA_TRY(mica__run_testing(run, &config));
+  MICA_TRY(mica__run_loading(run, MICA_PART_TRAIN, &config));
   config.mean = config.deviation = NULL;
   config.shuffle = config.drop_last = true;
   MICA_TRY(mica_augment_parse(mica_run_setting(run, "augment"), &config.augment));
@@ -254,7 +256,7 @@ static mica_status make_training_loader(mica_run *run) {
 static mica_status find_columns(mica_run *run) {
   mica_loader *plain = NULL, *loader = run->parts[MICA_PART_VALIDATION].loader;
   mica_loader_config config;
-  MICA_TRY(mica__run_testing(run, &config));
+  MICA_TRY(mica__run_loading(run, MICA_PART_VALIDATION, &config));
   config.residence = MICA_RESIDENCE_STREAM;
   if (!loader) loader = run->parts[MICA_PART_TEST].loader;
   if (!loader) {

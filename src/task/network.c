@@ -30,7 +30,8 @@ static mica_status set_defaults(mica_run *run) {
   const struct model_defaults *d = defaults;
   size_t rank = 0;
   mica_run_fact_numbers(run, "input", &rank);
-  if (!is_set(run, "model")) MICA_TRY(mica__run_set(run, "model", rank == 3 ? "cnn" : "mlp"));
+  if (!is_set(run, "model") && !run->task->own_network)
+    MICA_TRY(mica__run_set(run, "model", rank == 3 ? "cnn" : "mlp"));
   while (*d->model && strcmp(d->model, mica_run_setting(run, "model")) != 0) d++;
   const bool usual = !is_set(run, "optimizer") || !strcmp(mica_run_setting(run, "optimizer"), d->optimizer);
   if (!is_set(run, "optimizer")) MICA_TRY(mica__run_set(run, "optimizer", d->optimizer));
@@ -43,6 +44,7 @@ static mica_status set_defaults(mica_run *run) {
 
 /* The network takes such inputs and gives one answer a sample. */
 static mica_status check_network(const mica_run *run) {
+  if (run->task->own_network) return MICA_OK;
   const char *name = mica_run_setting(run, "model");
   size_t i = 0, rank = 0;
   mica_run_fact_numbers(run, "input", &rank);

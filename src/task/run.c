@@ -175,7 +175,7 @@ void mica_run_destroy(mica_run *run) {
 static mica_status relabel(mica_run *run, mica_dataset *data, mica_dataset **out) {
   int32_t *map = NULL;
   *out = data;
-  if (!mica_dataset_classes(data)) return MICA_OK;
+  if (!mica_dataset_classes(data) || !*mica__run_fact_text(run, "label_column")) return MICA_OK;
   MICA_TRY(mica__run_map_classes(run, data, &map));
   if (!map) return MICA_OK;
   const uint64_t count = mica_dataset_count(data);
@@ -236,7 +236,7 @@ mica_status mica_run_evaluate(mica_run *run, const char *path, mica_part part, m
   else
     MICA_TRY(open_judged(run, path ? path : run->data, part));
   mica_loader_config config;
-  MICA_TRY(mica__run_testing(run, &config));
+  MICA_TRY(mica__run_loading(run, part, &config));
   mica_status status = mica_loader_create(run->engine, run->judged, &config, &loader);
   if (status == MICA_OK) status = judge(run, loader, metrics);
   mica_loader_destroy(loader);

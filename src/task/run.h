@@ -106,8 +106,8 @@ mica_status mica__run_open_data(mica_run *run);
 /* The columns of tests from the facts of a run that was opened. */
 mica_status mica__run_recall_columns(mica_run *run);
 void mica__run_close_data(mica_run *run);
-/* The loader's configuration for tests, by the run's settings and facts. */
-mica_status mica__run_testing(mica_run *run, mica_loader_config *config);
+/* The loader's configuration for a part, by the run's settings and facts, without augmentation. */
+mica_status mica__run_loading(mica_run *run, mica_part part, mica_loader_config *config);
 
 /* --- what tasks of one input and one answer share --- */
 

@@ -162,6 +162,7 @@ static mica_status check_setting(const mica__task_row *task, const mica_setting 
   const mica_setting_row *row = find_row(common, setting->name);
   mica_status status = MICA_E_INVALID;
   bool found = row != NULL;
+  if (row && task && task->own_network && !strcmp(row->name, "model")) return MICA_OK;
   if (row) return check_value(row, setting->value);
   for (size_t i = 0; i < TASKS && status != MICA_OK; i++) {
     if (task && tasks[i] != task) continue;

@@ -13,6 +13,11 @@ typedef struct mica__task_row {
   const mica_setting_row *settings; /* --help, config.json and completion come from it; may be NULL */
   /* How data are opened for the task; NULL: as they are. */
   void (*opens)(const mica_run *run, mica_dataset_config *config);
+  /* How a part's samples come to batches (crops, buckets, columns), after the settings of all tasks; NULL: by these. */
+  void (*loads)(const mica_run *run, mica_part part, mica_loader_config *config);
+  /* The setting "model" is the task's own: its names, its default and whether it takes such data. Others take networks
+   * of the zoo that give one answer a sample. */
+  bool own_network;
   int32_t (*suits)(const mica_dataset *data); /* 0: not at all; the highest wins where no --task is given */
   /* Facts of the run (class names, scaling, vocabulary), loaders' configurations, the network. Of a run that was
    * opened there is no data, and the facts are there already. */
