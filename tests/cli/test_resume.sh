@@ -1,51 +1,62 @@
 #!/bin/sh
 # labels: device slow
-# A training run that is killed at any moment and resumed ends with the bits of one that was not. MICA_TEST_KILLS says
-# how often it is killed (10 times unless it does).
+# A training run that is killed at any moment and resumed ends with the bits of one that was not, of every task.
+# MICA_TEST_KILLS says how often the first one is killed (10 times unless it does); the others are killed 3 times.
 # shellcheck source-path=SCRIPTDIR source=cli.sh
 . "$(dirname "$0")/cli.sh"
 need_device
 
-awk 'BEGIN {
+awk -v folder="$work" 'BEGIN {
   srand(2)
   for (i = 0; i < 4000; i++) {
     k = i % 4
-    for (j = 0; j < 20; j++) printf "%.4f,", (k == j % 4) * 2 + rand() + rand()
-    print k
+    for (j = 0; j < 20; j++) printf "%.4f,", (k == j % 4) * 2 + rand() + rand() >folder "/classify.csv"
+    print k >folder "/classify.csv"
+    for (j = 0; j < 20; j++) { x = rand(); sum = j ? sum + x : x; printf "%.4f,", x >folder "/regress.csv" }
+    printf "%.4f\n", sum + rand() >folder "/regress.csv"
   }
-}' >"$work/rows.csv"
+}'
 # Takes the place of the (sub)shell that calls it: a signal to that process meets mica itself.
 train() {
-  exec "$mica" train --data "$work/rows.csv" --model mlp --epochs 12 --batch 16 --checkpoint-steps 50 --out "$@"
+  exec "$mica" train --task "$task" --data "$work/$task.csv" --model mlp --epochs 12 --batch 16 \
+    --checkpoint-steps 50 --out "$@"
+}
+
+# kill_and_resume KILLS: the moments lie within the time that a whole run takes, by a fixed series.
+kill_and_resume() {
+  kills=0
+  round=0
+  while [ "$kills" -lt "$1" ]; do
+    round=$((round + 1))
+    rm -rf "$work/killed"
+    again=''
+    while :; do
+      train "$work/killed" $again >"$work/out" 2>&1 &
+      pid=$!
+      moment=$(((kills * 7919 + round * 131) % 97))
+      sleep "0.$(printf '%02d' "$moment")"
+      kill -KILL $pid 2>/dev/null && kills=$((kills + 1)) && killed=1 || killed=0
+      wait $pid 2>/dev/null
+      [ $killed = 1 ] || break
+      [ -s "$work/killed/config.json" ] && again=--resume || again=''
+      [ "$kills" -lt "$1" ] || break
+    done
+    [ $killed = 0 ] || (train "$work/killed" $again) >"$work/out" 2>&1 || fault "$(cat "$work/out")"
+    [ "$(cksum <"$work/killed/last.safetensors")" = "$want" ] || fault "$task: other weights after $kills kills"
+    [ $failed = 0 ] || break
+  done
+  echo "$task: $kills kills in $round runs"
 }
 
 ran='mica train'
-(train "$work/whole") >"$work/out" 2>&1 || fault "$(cat "$work/out")"
-want=$(cksum <"$work/whole/last.safetensors")
-
-# The moments lie within the time that a whole run takes, by a fixed series.
-kills=0
-round=0
-while [ "$kills" -lt "${MICA_TEST_KILLS:-10}" ]; do
-  round=$((round + 1))
-  rm -rf "$work/killed"
-  again=''
-  while :; do
-    train "$work/killed" $again >"$work/out" 2>&1 &
-    pid=$!
-    moment=$(((kills * 7919 + round * 131) % 97))
-    sleep "0.$(printf '%02d' "$moment")"
-    kill -KILL $pid 2>/dev/null && kills=$((kills + 1)) && killed=1 || killed=0
-    wait $pid 2>/dev/null
-    [ $killed = 1 ] || break
-    [ -s "$work/killed/config.json" ] && again=--resume || again=''
-    [ "$kills" -lt "${MICA_TEST_KILLS:-10}" ] || break
-  done
-  [ $killed = 0 ] || (train "$work/killed" $again) >"$work/out" 2>&1 || fault "$(cat "$work/out")"
-  [ "$(cksum <"$work/killed/last.safetensors")" = "$want" ] || fault "other weights after $kills kills"
-  [ $failed = 0 ] || break
+count=3
+for task in regress classify; do
+  rm -rf "$work/whole"
+  (train "$work/whole") >"$work/out" 2>&1 || fault "$(cat "$work/out")"
+  want=$(cksum <"$work/whole/last.safetensors")
+  kill_and_resume $count
+  count=${MICA_TEST_KILLS:-10}
 done
-echo "$kills kills in $round runs"
 
 # Ctrl-C: the step is finished, the checkpoint written, and said so.
 rm -rf "$work/killed"
@@ -59,7 +70,7 @@ wait $pid
 status=$?
 if [ $status != 0 ]; then
   [ $status = 130 ] || fault "exit status $status after an interrupt"
-  grep -q 'stopped' "$work/out" || fault "says nothing of an interrupt: $(cat "$work/out")"
+  grep -q 'stopped: .*checkpoint is written' "$work/out" || fault "says nothing of an interrupt: $(cat "$work/out")"
   (train "$work/killed" --resume) >"$work/out" 2>&1 || fault "$(cat "$work/out")"
 fi
 [ "$(cksum <"$work/killed/last.safetensors")" = "$want" ] || fault 'other weights after an interrupt'
