@@ -1,0 +1,118 @@
+#include "onnx/ops/family.h"
+
+#include <string.h>
+
+#define MOST_AXES 3
+
+/* The windows of an image: extents of the image, of a block, and how many blocks there are along each axis. */
+typedef struct blocks {
+  int32_t rank;
+  int64_t image[MOST_AXES], size[MOST_AXES], stride[MOST_AXES], dilation[MOST_AXES];
+  int64_t before[MOST_AXES], after[MOST_AXES], count[MOST_AXES], whole[MOST_AXES];
+} blocks;
+
+static bool per_axis(const mica__onnx_node *node, const char *name, int32_t rank, int64_t standard, int64_t *out) {
+  mica__integers list;
+  bool given = mica__onnx_ints(node, name, &list) && list.count;
+  for (int32_t i = 0; i < rank; i++) out[i] = given && i < list.count ? list.values[i] : standard;
+  for (int32_t i = 0; i < rank; i++)
+    if (out[i] < (standard ? 1 : 0) || out[i] > INT32_MAX) return false;
+  return !given || list.count == rank;
+}
+
+static bool take_blocks(mica__lowering *l, const mica__onnx_node *node, blocks *b) {
+  mica__integers image, size, pads;
+  if (!mica__lower_integers(l, node, 1, &image) || !mica__lower_integers(l, node, 2, &size)) return false;
+  b->rank = (int32_t)image.count;
+  mica__onnx_ints(node, "pads", &pads);
+  bool fits = image.count >= 1 && image.count <= MOST_AXES && size.count == image.count &&
+              (!pads.count || pads.count == 2 * image.count) && per_axis(node, "strides", b->rank, 1, b->stride) &&
+              per_axis(node, "dilations", b->rank, 1, b->dilation);
+  for (int32_t i = 0; fits && i < b->rank; i++) {
+    b->image[i] = image.values[i];
+    b->size[i] = size.values[i];
+    b->before[i] = pads.count ? pads.values[i] : 0;
+    b->after[i] = pads.count ? pads.values[b->rank + i] : 0;
+    fits = b->image[i] >= 1 && b->size[i] >= 1 && b->image[i] <= INT32_MAX && b->size[i] <= INT32_MAX &&
+           b->before[i] >= 0 && b->after[i] >= 0 && b->before[i] <= INT32_MAX && b->after[i] <= INT32_MAX;
+    int64_t span = (b->size[i] - 1) * b->dilation[i] + 1, room = b->image[i] + b->before[i] + b->after[i] - span;
+    b->count[i] = room < 0 ? 0 : room / b->stride[i] + 1;
+    b->whole[i] = (b->count[i] - 1) * b->stride[i] + span;
+    fits = fits && b->count[i] >= 1;
+  }
+  if (!fits) mica__lower_fail(l, node, MICA_E_SHAPE, "blocks that do not go with an image of one to three axes");
+  return fits;
+}
+
+/* Filters (channels of x, 1, block...), element k of each channel's block being 1 in filter k and 0 elsewhere. */
+static mica_value one_hot_filters(mica_value x, const blocks *b, int64_t channels, int64_t elements) {
+  mica_value rows = mica_range(x.graph, MICA_I64, elements);
+  mica_value eye = mica_equal(mica_reshape(rows, MICA_SHAPE(elements, 1)), rows);
+  mica_shape filters = {.rank = 2 + b->rank, .dim = {channels * elements, 1}};
+  for (int32_t i = 0; i < b->rank; i++) filters.dim[2 + i] = b->size[i];
+  mica_value all = mica_expand(mica_cast(eye, mica_value_dtype(x)), MICA_SHAPE(channels, elements, elements));
+  return mica_reshape(all, filters);
+}
+
+/* The sum of blocks at their positions: a transposed convolution whose filters are single ones. */
+MICA__LOWER(col2im) {
+  blocks b = {0};
+  int64_t elements = 1, positions = 1, before[MICA_MAX_RANK] = {0}, after[MICA_MAX_RANK] = {0};
+  mica_value x = x_of(l, node);
+  if (!x.graph || !take_blocks(l, node, &b)) return MICA_OK;
+  mica_conv_config config = {0};
+  mica_shape s = mica_value_shape(x), apart = {.rank = 2 + b.rank};
+  for (int32_t i = 0; i < b.rank; i++) {
+    elements *= b.size[i];
+    positions *= b.count[i];
+    apart.dim[2 + i] = b.count[i];
+    config.stride[i] = b.stride[i];
+    config.dilation[i] = b.dilation[i];
+    before[2 + i] = -b.before[i];
+    after[2 + i] = b.image[i] + b.before[i] - b.whole[i];
+  }
+  if (s.rank != 3 || elements > 65536 || s.dim[1] % elements || s.dim[2] != positions)
+    return mica__lower_fail(l, node, MICA_E_SHAPE, "x is not (n, channels times %lld, %lld)", (long long)elements,
+                            (long long)positions);
+  config.groups = s.dim[1] / elements;
+  apart.dim[0] = s.dim[0];
+  apart.dim[1] = s.dim[1];
+  mica_value filters = one_hot_filters(x, &b, config.groups, elements);
+  mica_value y = mica_conv_transpose(mica_reshape(x, apart), filters, (mica_value){0}, &config);
+  return give(l, node, mica_pad(y, before, after, MICA_PAD_MODE_CONSTANT, 0));
+}
+
+/* Positions from -1 to 1 along axis k of a grid, the elements' middles or, with corners aligned, their outermost. */
+static mica_value positions_along(mica_value like, mica_shape grid, int32_t k, bool corners) {
+  mica_shape along = {.rank = grid.rank};
+  int64_t n = grid.dim[k];
+  for (int32_t i = 0; i < grid.rank; i++) along.dim[i] = i == k ? n : 1;
+  double step = corners ? (n > 1 ? 2.0 / (double)(n - 1) : 0) : 2.0 / (double)n;
+  mica_value steps = mica_cast(mica_range(like.graph, MICA_I64, n), mica_value_dtype(like));
+  return mica_expand(mica_reshape(mica_affine(steps, step, corners ? -1 : step / 2 - 1), along), grid);
+}
+
+/* (n, height, width, 2) or (n, depth, height, width, 3): positions x, y, z of a grid under theta. */
+MICA__LOWER(affine_grid) {
+  mica__integers size;
+  mica_value theta = x_of(l, node), parts[MOST_AXES + 1];
+  bool corners = mica__onnx_int(node, "align_corners", 0);
+  if (!mica__lower_integers(l, node, 1, &size) || !theta.graph) return MICA_OK;
+  if (size.count != 4 && size.count != 5)
+    return mica__lower_fail(l, node, MICA_E_SHAPE, "size has %lld numbers", (long long)size.count);
+  int32_t rank = (int32_t)size.count - 2;
+  mica_shape grid = {.rank = rank + 1}, flat = {.rank = 2, .dim = {1, rank + 1}}, out = {.rank = rank + 2};
+  for (int32_t i = 0; i < rank; i++) {
+    grid.dim[i] = out.dim[1 + i] = size.values[2 + i];
+    if (size.values[2 + i] < 1 || size.values[2 + i] > INT32_MAX || flat.dim[0] > INT32_MAX)
+      return mica__lower_fail(l, node, MICA_E_SHAPE, "a grid of %lld elements", (long long)size.values[2 + i]);
+    flat.dim[0] *= size.values[2 + i];
+  }
+  grid.dim[rank] = 1;
+  out.dim[0] = mica_value_shape(theta).dim[0];
+  out.dim[rank + 1] = rank;
+  for (int32_t k = 0; k < rank; k++) parts[k] = positions_along(theta, grid, rank - 1 - k, corners);
+  parts[rank] = mica_full(theta.graph, mica_value_dtype(theta), grid, 1);
+  mica_value points = mica_reshape(mica_concat(parts, (size_t)rank + 1, rank), flat);
+  return give(l, node, mica_reshape(mica_matmul(points, mica_transpose(theta, MICA_AXES(0, 2, 1))), out));
+}
