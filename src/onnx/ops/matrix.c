@@ -5,11 +5,7 @@
 /* Integers are multiplied as doubles, which hold products and sums up to 2^53. */
 static mica_value as_double(mica_value x) { return is_floating(x) ? x : mica_cast(x, MICA_F64); }
 
-MICA__LOWER(matmul) {
-  mica_value a = x_of(l, node), b = mica__lower_operand(l, node, 1);
-  if (!a.graph || !b.graph) return MICA_OK;
-  return give(l, node, mica_cast(mica_matmul(as_double(a), as_double(b)), mica_value_dtype(a)));
-}
+MICA__LOWER(matmul) { return give(l, node, mica_matmul(x_of(l, node), mica__lower_operand(l, node, 1))); }
 
 MICA__LOWER(gemm) {
   mica_value a = x_of(l, node), b = mica__lower_operand(l, node, 1), c = {0};

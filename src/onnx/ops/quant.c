@@ -103,23 +103,19 @@ static mica_value of_rows(mica_value zero) {
   return zero.graph && mica_value_shape(zero).rank == 1 ? mica_unsqueeze(zero, MICA_AXES(1)) : zero;
 }
 
-/* (a - its zero) (b - its zero), whole numbers as f32 or f64. */
+/* (a - its zero) (b - its zero) as i32. */
 static mica_value product(mica_value a, mica_value a_zero, mica_value b, mica_value b_zero) {
-  if (!a.graph || !b.graph) return (mica_value){0};
-  int32_t rank = mica_value_shape(a).rank;
-  int64_t depth = rank ? mica_value_shape(a).dim[rank - 1] : 1;
-  mica_dtype wide = depth * 255 * 255 < 1 << 24 ? MICA_F32 : MICA_F64;
-  a = mica_cast(a, wide);
-  b = mica_cast(b, wide);
-  if (a_zero.graph) a = mica_sub(a, mica_cast(of_rows(a_zero), wide));
-  if (b_zero.graph) b = mica_sub(b, mica_cast(b_zero, wide));
+  a = mica_cast(a, MICA_I32);
+  b = mica_cast(b, MICA_I32);
+  if (a_zero.graph) a = mica_sub(a, mica_cast(of_rows(a_zero), MICA_I32));
+  if (b_zero.graph) b = mica_sub(b, mica_cast(b_zero, MICA_I32));
   return mica_matmul(a, b);
 }
 
 MICA__LOWER(matmul_integer) {
   mica_value y =
       product(x_of(l, node), zero_point(l, node, 2), mica__lower_operand(l, node, 1), zero_point(l, node, 3));
-  return give(l, node, mica_cast(y, MICA_I32));
+  return give(l, node, y);
 }
 
 /* x in steps of scale_x scale_w as steps of scale_y. */

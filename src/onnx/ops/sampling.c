@@ -1,0 +1,50 @@
+#include "onnx/ops/family.h"
+#include "onnx/ops/window.h"
+
+#include <mica/vision.h>
+
+MICA__LOWER(grid_sample) {
+  static const mica_sample_mode modes[] = {MICA_SAMPLE_MODE_LINEAR, MICA_SAMPLE_MODE_NEAREST, MICA_SAMPLE_MODE_CUBIC,
+                                           MICA_SAMPLE_MODE_LINEAR, MICA_SAMPLE_MODE_CUBIC};
+  static const mica_sample_padding paddings[] = {MICA_SAMPLE_PADDING_ZEROS, MICA_SAMPLE_PADDING_BORDER,
+                                                 MICA_SAMPLE_PADDING_REFLECT};
+  mica_value x = mica__lower_floating(l, node, 0), grid = mica__lower_operand(l, node, 1);
+  mica_sample_config config = {
+      .mode = modes[mica__lower_choice(l, node, "mode", "linear nearest cubic bilinear bicubic", 0)],
+      .padding = paddings[mica__lower_choice(l, node, "padding_mode", "zeros border reflection", 0)],
+      .align = mica__onnx_int(node, "align_corners", 0)};
+  if (!x.graph || !grid.graph) return MICA_OK;
+  mica_value y = mica_sample(x, mica_cast(grid, mica_value_dtype(x)), &config);
+  return give(l, node, mica_cast(y, mica_value_dtype(x_of(l, node))));
+}
+
+/* Before version 16 boxes are not shifted by half a pixel. */
+MICA__LOWER(roi_align) {
+  int32_t whole =
+      mica__lower_choice(l, node, "coordinate_transformation_mode", "half_pixel output_half_pixel", node->version < 16);
+  int64_t sampling = mica__onnx_int(node, "sampling_ratio", 0);
+  mica_roi_config config = {.height = mica__onnx_int(node, "output_height", 1),
+                            .width = mica__onnx_int(node, "output_width", 1),
+                            .sampling = sampling,
+                            .scale = mica__onnx_real(node, "spatial_scale", 1),
+                            .whole_pixels = whole};
+  /* ONNX's maximum is over the four neighbours of each sample, each times its weight, which no other framework has. */
+  if (mica__lower_choice(l, node, "mode", "avg max", 0))
+    return mica__lower_fail(l, node, MICA_E_UNSUPPORTED, "the mode 'max'");
+  if (sampling < 1) return mica__lower_fail(l, node, MICA_E_UNSUPPORTED, "a number of samples that depends on the box");
+  return give(l, node,
+              mica_roi_align(x_of(l, node), mica__lower_operand(l, node, 1), mica__lower_operand(l, node, 2), &config));
+}
+
+MICA__LOWER(deform_conv) {
+  mica__window window;
+  mica_value x = x_of(l, node), w = mica__lower_operand(l, node, 1), offset = mica__lower_operand(l, node, 2);
+  mica_value b = {0}, mask = {0};
+  if (mica__lower_has(l, node, 3)) b = mica__lower_operand(l, node, 3);
+  if (mica__lower_has(l, node, 4)) mask = mica__lower_operand(l, node, 4);
+  if (!x.graph || !w.graph || !offset.graph || !mica__lower_window(l, node, x, w, &window)) return MICA_OK;
+  mica_conv_config config = mica__lower_conv_config(node, &window);
+  return give(l, node, mica_deform_conv(x, offset, mask, w, b, &config));
+}
+
+MICA__LOWER(det) { return give(l, node, mica_determinant(x_of(l, node))); }
