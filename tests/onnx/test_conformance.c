@@ -14,7 +14,7 @@
 #include <unistd.h>
 
 /* May only rise. */
-#define RIGHT_OF_HUNDRED 93
+#define RIGHT_OF_HUNDRED 98
 #define CASES "../shared/onnx/backend"
 
 typedef struct tally {
