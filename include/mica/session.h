@@ -90,7 +90,9 @@ typedef struct mica_session_report {
   size_t values;            /* values with memory of their own */
   uint64_t planned_bytes;   /* the arena: the peak of all temporaries; exact, known before the first run */
   uint64_t unplanned_bytes; /* what they would take without sharing */
-  uint64_t workspace_bytes; /* beside the operands of kernels: partial sums, shared by all, and packed weights */
+  uint64_t workspace_bytes; /* beside the operands of kernels: partial sums, shared by all, and what is made of weights
+                             * once: packed ones, ones with a norm's factors. Plans that make the same have it once, and
+                             * so have sessions that share the weights; each of these counts it */
   uint64_t parameter_bytes; /* of parameters that have memory of the session's own */
   uint64_t io_bytes;        /* outputs */
   size_t plans;             /* that the session keeps, and the bytes that they hold: arenas, constants, outputs, */

@@ -3,6 +3,7 @@
  * The doctor's quarantine: a variant found wrong, and only such a one, is not chosen again until it is found right. And
  * its report: no implementation is passed over in silence. */
 #include "ops/conv/conv.h"
+#include "ops/layout/strided_copy.h"
 #include "ops/matmul/gemm.h"
 #include "ops/reduce/reduce.h"
 #include "ops/select/launch_check.h"
@@ -142,6 +143,61 @@ START_TEST(launches_heed_the_quarantine) {
 }
 END_TEST
 
+/* --- implementations and copies --- */
+
+static const char *takes_all(const mica__task *task) {
+  (void)task;
+  return NULL;
+}
+
+/* An implementation that would take its kernel's first variant gets another in its place. */
+START_TEST(an_implementation_gets_the_variant_that_is_left) {
+  static const mica__impl general = {.name = "general", .kernel = &mica__reduce_rows, .decline = takes_all};
+  static const mica__impl special = {.name = "special", .kernel = &mica__reduce_columns, .decline = takes_all};
+  static const mica__impl *const list[] = {&special, &general, NULL};
+  const mica_device_info *device = mica_engine_device(test_engine());
+  const mica__variant *first = mica__kernel_variant(&mica__reduce_columns, device), *other = NULL;
+  mica_engine *engine = NULL;
+  char name[MICA__TUNING_TEXT];
+  int problem = 0;
+  ck_ok(mica_engine_create(&(mica_engine_config){.cache_dir = ""}, &engine));
+  ck_assert_ptr_eq(mica__choose(engine, list, &problem, "a test").task.variant, NULL);
+  snprintf(name, sizeof name, "reduce_columns.%s", first->name);
+  ck_ok(mica__tuning_quarantine(engine, name, "a test says so"));
+  ck_ok(mica__kernel_choose(engine, &mica__reduce_columns, &other));
+  mica__choice choice = mica__choose(engine, list, &problem, "a test");
+  ck_assert_ptr_eq(choice.impl, &special);
+  ck_assert_ptr_ne(other, first);
+  ck_assert_ptr_eq(choice.task.variant, other);
+  /* Found wrong as an implementation: the next has its turn, with a variant of its own choice. */
+  snprintf(name, sizeof name, "special.%s", other->name);
+  ck_ok(mica__tuning_quarantine(engine, name, "a test says so"));
+  choice = mica__choose(engine, list, &problem, "a test");
+  ck_assert_ptr_eq(choice.impl, &general);
+  ck_assert_ptr_eq(choice.task.variant, NULL);
+  mica_engine_destroy(engine);
+}
+END_TEST
+
+START_TEST(copies_heed_the_quarantine) {
+  const float data[4] = {1, 2, 3, 4};
+  const mica__access from = {0, {1, 2}}, to = {0, {2, 1}};
+  mica_tensor *x = NULL, *y = NULL;
+  mica_engine *engine = NULL;
+  ck_ok(mica_engine_create(&(mica_engine_config){.cache_dir = ""}, &engine));
+  ck_ok(mica_tensor_create_from(engine, MICA_F32, MICA_SHAPE(2, 2), data, &x));
+  ck_ok(mica_tensor_create(engine, MICA_F32, MICA_SHAPE(2, 2), &y));
+  mica_queue *queue = mica_engine_queue(engine);
+  ck_ok(mica__strided_copy(queue, NULL, MICA_SHAPE(2, 2), x, &from, y, &to));
+  ck_ok(mica__tuning_quarantine(engine, "strided_copy.cpu", "a test says so"));
+  ck_ok(mica__tuning_quarantine(engine, "strided_copy.gpu", "a test says so"));
+  ck_assert_int_eq(mica__strided_copy(queue, NULL, MICA_SHAPE(2, 2), x, &from, y, &to), MICA_E_UNSUPPORTED);
+  mica_tensor_destroy(x);
+  mica_tensor_destroy(y);
+  mica_engine_destroy(engine);
+}
+END_TEST
+
 static mica_status wrong_reference(const mica__eval *eval) {
   MICA_TRY(mica__op_cumsum.evaluate(eval));
   eval->output[0] += 1e6;
@@ -276,6 +332,8 @@ Suite *test_suite(void) {
   tcase_add_test(quarantine, a_variant_in_quarantine_is_not_chosen);
   tcase_add_test(quarantine, an_examination_passes_and_acquits);
   tcase_add_test(quarantine, launches_heed_the_quarantine);
+  tcase_add_test(quarantine, an_implementation_gets_the_variant_that_is_left);
+  tcase_add_test(quarantine, copies_heed_the_quarantine);
   tcase_add_test(quarantine, a_wrong_launch_is_filed_by_kernel_and_variant);
   suite_add_tcase(suite, quarantine);
   TCase *faults = tcase_create("faults");

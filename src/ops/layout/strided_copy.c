@@ -60,7 +60,7 @@ mica_status mica__strided_copy(mica_queue *queue, const mica__variant *variant, 
   int32_t values[MICA__MAX_PARAMS], last = p.rank - 1;
   mica__kernel *kernel = NULL;
   mica_engine *engine = mica__queue_engine(queue);
-  if (!variant) variant = mica__kernel_variant(&strided_copy, mica_engine_device(engine));
+  if (!variant) MICA_TRY(mica__kernel_choose(engine, &strided_copy, &variant));
   mica__kernel_values(&strided_copy, variant, values);
   mica__kernel_set(&strided_copy, values, "X_T", (int32_t)carrier(mica_tensor_dtype(x)));
   mica__kernel_set(&strided_copy, values, "RANK", p.rank);

@@ -122,16 +122,24 @@ const mica__impl *mica__route(const mica__impl *const *list, const void *problem
   return *list;
 }
 
-/* Why it is not taken on the engine's device. */
+/* Why it is not taken on the engine's device. Where the variant that fits first is in quarantine the task gets the one
+ * that takes its place, whatever the implementation would choose by itself. */
 static const char *reason_against(mica_engine *engine, const mica__impl *impl, mica__task *task) {
+  task->variant = NULL;
   const char *reason = declines(impl, task);
-  const mica__variant *variant = NULL;
+  const mica__variant *variant = NULL, *first = NULL;
   if (reason) return reason;
   if (mica__tuning_is_bad(engine, impl->name)) return "it failed here before";
   mica__attempt_begin();
   if (mica__kernel_choose(engine, impl->kernel, &variant) != MICA_OK) reason = "its kernels are wrong on this device";
   mica__attempt_end();
-  return !reason && is_bad_with(engine, impl, variant) ? "its results are wrong on this device" : reason;
+  if (reason) return reason;
+  if (is_bad_with(engine, impl, variant)) return "its results are wrong on this device";
+  first = mica__kernel_variant(impl->kernel, task->device);
+  if (!first || first == variant) return NULL;
+  task->variant = variant;
+  plan_task(impl, task);
+  return impl->decline(task);
 }
 
 mica__choice mica__choose(mica_engine *engine, const mica__impl *const *list, const void *problem, const char *key) {
@@ -147,7 +155,10 @@ mica__choice mica__choose(mica_engine *engine, const mica__impl *const *list, co
     if (!reason) break;
     mica__log(MICA_LOG_LEVEL_DEBUG, "%s: %s declines: %s", key, (*list)->name, reason);
   }
-  if (!list[1]) plan_task(*list, &choice.task);
+  if (!list[1]) {
+    choice.task.variant = NULL;
+    plan_task(*list, &choice.task);
+  }
   choice.impl = *list;
   return choice;
 }
