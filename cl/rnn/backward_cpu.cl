@@ -112,8 +112,8 @@ INLINE void multiply(const layer *l, const functions f, const rows *r, const int
 }
 
 INLINE void step_back(const layer *l, const functions f, const int s, const int row) {
-  const rows r =
-      rows_of(l->lengths, l->lengths_at, l->T, l->B, l->time_stride, l->batch_stride, l->reverse, s, l->first + row);
+  rows r;
+  find_rows(l->lengths, l->lengths_at, l->T, l->B, l->time_stride, l->batch_stride, l->reverse, s, l->first + row, &r);
   ROLLED for (int i = 0; i < MR; i++) ROLLED for (int u = 0; u < l->H; u += VW) gates(l, f, &r, i, row + i, u);
 }
 
@@ -185,7 +185,8 @@ CPU_KERNEL rnn_backward_cpu(__global const S *weights, const long weights_at, le
     for (int phase = 0; phase < PHASES; phase++)
       for (int slice = 0; slice < slices; slice++)
         for (int row = 0; row < count; row += MR) {
-          const rows r = rows_of(l.lengths, l.lengths_at, T, B, time_stride, batch_stride, l.reverse, s, l.first + row);
+          rows r;
+          find_rows(l.lengths, l.lengths_at, T, B, time_stride, batch_stride, l.reverse, s, l.first + row, &r);
 #if KIND == GRU_BEFORE
           if (phase == 0)
             multiply(&l, f, &r, row, slice, 2, 3, 1);

@@ -25,13 +25,18 @@ typedef struct position {
   int sequence, u, s, counts;
 } position;
 
-INLINE position position_of(const layer *l, const int s, const int sequence, const int u) {
+/* A structure goes through a pointer: one returned becomes a noalias argument, which Oclgrind 21.10 cannot inline. */
+INLINE void find_position(const layer *l, const int s, const int sequence, const int u, position *p) {
   const int length = length_of(l->lengths, l->lengths_at, sequence, l->T), counts = s >= 0 && s < length;
   const long row =
       (long)(counts ? time_of(s, length, l->reverse) : s) * l->time_stride + (long)sequence * l->batch_stride;
-  const position p = {
-      (long)sequence * l->H + u, (long)sequence * GATES * l->H + u, row * l->D + l->d, sequence, u, s, counts};
-  return p;
+  p->own = (long)sequence * l->H + u;
+  p->gates = (long)sequence * GATES * l->H + u;
+  p->at = row * l->D + l->d;
+  p->sequence = sequence;
+  p->u = u;
+  p->s = s;
+  p->counts = counts;
 }
 
 #if KIND == GRU_BEFORE
@@ -94,7 +99,8 @@ INLINE void end_stage(const layer *l, const functions f, __local const S *partia
                       const int first, const int u, const int is_first) {
   for (int i = get_local_id(0) / UNITS; i < ROWS; i += SPLIT) {
     if (u >= l->H || first + i >= l->B) continue;
-    const position p = position_of(l, s, first + i, u);
+    position p;
+    find_position(l, s, first + i, u, &p);
 #if KIND == GRU_BEFORE
     if (phase) {
       reset_gate(l, f, &p, whole(partial, 1, i, 0));

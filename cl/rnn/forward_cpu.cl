@@ -76,8 +76,8 @@ INLINE void finish(const layer *l, const functions f, const rows *r, const int i
   PRODUCT(acc, l->H, w + (long)l->I * COLUMNS * VW, COLUMNS, FROM, TO, HIDDEN_SUM(v), (hidden)[(long)i * l->pitch + k])
 
 INLINE void tile(const layer *l, const functions f, const int s, const int phase, const int slice, const int row) {
-  const rows r =
-      rows_of(l->lengths, l->lengths_at, l->T, l->B, l->time_stride, l->batch_stride, l->reverse, s, l->first + row);
+  rows r;
+  find_rows(l->lengths, l->lengths_at, l->T, l->B, l->time_stride, l->batch_stride, l->reverse, s, l->first + row, &r);
   V acc[MR][SUMS * PER_GATE], sums[MR * PER_GATE][SUMS];
   long x_at[MR];
   UNROLL for (int i = 0; i < MR; i++) {
