@@ -2,6 +2,7 @@
 #include "base/arith.h"
 #include "ops/layout/strided_copy.h"
 #include "ops/rnn/rnn.h"
+#include "ops/select/tile.h"
 #include "runtime/workspace.h"
 
 #include <mica/ops.h>
@@ -12,8 +13,13 @@ static const mica__kernel_param params[] = {
     MICA__INT("UNITS", "units of a group at a time", 8, 16, 32),
     MICA__INT("SPLIT", "work-items that share a unit's sum", 1, 2, 4, 8),
     MICA__INT("KT", "terms in local memory at a time", 16, 32, 64),
+    MICA__INT("REQD_SUBGROUP", "work-items of an Intel thread, 0 for the compiler's choice", 0, 8, 16, 32),
 };
-static const mica__variant variants[] = {MICA__VARIANT("gpu", MICA__ON_GPU, MICA__RNN_CELL_VALUES, 4, 16, 4, 32)};
+#define ON(vendors_of) .classes = MICA__ON_GPU, .vendors = vendors_of
+static const mica__variant variants[] = {
+    {.name = "gpu", ON(~(1u << MICA_VENDOR_INTEL)), .values = {MICA__RNN_CELL_VALUES, 4, 16, 4, 32, 0}},
+    {.name = "intel", ON(1u << MICA_VENDOR_INTEL), .values = {MICA__RNN_CELL_VALUES, 4, 16, 4, 32, 16}},
+};
 const mica__kernel_desc mica__rnn_forward_gpu_kernel = {
     MICA__KERNEL("rnn_forward_gpu", "rnn/forward_gpu.cl", params, variants)};
 const mica__kernel_desc mica__rnn_backward_gpu_kernel = {
@@ -37,6 +43,7 @@ static mica_status stages_of(const mica__exec *exec, const mica__kernel_desc *de
                              int64_t more, stages *s) {
   int32_t values[MICA__MAX_PARAMS];
   MICA_TRY(mica__exec_values(exec, desc, values));
+  mica__tile_set_subgroup(desc, values, mica_engine_device(mica__queue_engine(exec->queue)));
   mica__rnn_set_cell(desc, values, layer, first, dtype, lengths, peepholes);
   int64_t units = mica__kernel_value(desc, values, "UNITS"), rows = mica__kernel_value(desc, values, "ROWS");
   bool walks = layer->H <= WALKED_UNITS;
