@@ -102,8 +102,9 @@ MICA_API void mica_run_destroy(mica_run *run);
 MICA_API MICA_CHECKED mica_status mica_run_fit(mica_run *run);
 MICA_API const char *mica_run_stopped(const mica_run *run);
 
-/* The metrics of a part of data, NULL: of the training's. MICA_E_FORMAT names both sides where columns, sizes or
- * classes do not fit the run's. */
+/* The metrics of a part of data, NULL: of the training's, where validation may be a share of what was trained on.
+ * MICA_E_FORMAT names both sides where columns, sizes or classes do not fit the run's; MICA_E_NOT_FOUND: there is no
+ * such part; MICA_E_NUMERIC: the loss is not a number. */
 MICA_API MICA_CHECKED mica_status mica_run_evaluate(mica_run *run, const char *data, mica_part part,
                                                     mica_metrics *metrics);
 

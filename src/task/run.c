@@ -198,11 +198,27 @@ static mica_status relabel(mica_run *run, mica_dataset *data, mica_dataset **out
   return status == MICA_OK ? mica_dataset_derive(data, &column, 1, out) : status;
 }
 
+/* The samples that the run kept out of training, where its data have no part of their own for that. */
+static mica_status split_again(const mica_run *run, mica_dataset **data) {
+  const mica_dataset_config config = mica__run_opening(run, MICA_PART_TRAIN);
+  const double share = mica_run_number(run, "validation");
+  mica_dataset *whole = NULL, *rest = NULL;
+  if (!(share > 0))
+    return mica__fail(MICA_E_NOT_FOUND, "%s was all trained on: there is no validation part", run->data);
+  MICA_TRY(mica_dataset_open(run->data, &config, &whole));
+  mica_status status = mica_dataset_split(whole, share, (uint64_t)mica_run_number(run, "seed"), data, &rest);
+  mica_dataset_destroy(rest);
+  mica_dataset_destroy(whole);
+  return status;
+}
+
 static mica_status open_judged(mica_run *run, const char *path, mica_part part) {
   const mica_dataset_config config = mica__run_opening(run, part);
   mica_dataset *data = NULL, *same = NULL;
-  MICA_TRY(mica_dataset_open(path, &config, &data));
-  mica_status status = run->task->fits(run, data);
+  mica_status status = mica_dataset_open(path ? path : run->data, &config, &data);
+  if (status == MICA_E_NOT_FOUND && !path && part == MICA_PART_VALIDATION) status = split_again(run, &data);
+  MICA_TRY(status);
+  status = run->task->fits(run, data);
   if (status == MICA_OK) status = relabel(run, data, &same);
   if (status != MICA_OK || same != data) mica_dataset_destroy(data);
   if (status == MICA_OK) run->judged = run->judged_own = same;
@@ -234,7 +250,7 @@ mica_status mica_run_evaluate(mica_run *run, const char *path, mica_part part, m
   if (!path && run->config.dataset && part == MICA_PART_TRAIN)
     run->judged = run->whole;
   else
-    MICA_TRY(open_judged(run, path ? path : run->data, part));
+    MICA_TRY(open_judged(run, path, part));
   mica_loader_config config;
   MICA_TRY(mica__run_loading(run, part, &config));
   mica_status status = mica_loader_create(run->engine, run->judged, &config, &loader);

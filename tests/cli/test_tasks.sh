@@ -33,6 +33,10 @@ awk 'BEGIN {
 run train --data "$work/prices.csv" --epochs 60 --json --quiet --out "$work/prices"
 ends 0 '{"task":"regress"*' ''
 awk -v r="$(json metrics.r2)" 'BEGIN { exit !(r > 0.97) }' || fault "R2 $(json metrics.r2)"
+run eval --model "$work/prices" --json
+ends 0 '{"task":"regress","part":"validation","metrics":{"samples":60,*' ''
+run eval --model "$work/prices" --part test
+ends 1 '' '*prices.csv*'
 run eval --model "$work/prices" --part train --json
 holds task regress
 holds metrics.rmse '[0-9]*'
