@@ -177,18 +177,31 @@ static void recognise_header(inference *in) {
   }
 }
 
-/* Numbers columns without names; two columns of one name cannot be told apart. */
-static mica_status name_fields(inference *in) {
+/* Gives a column its number as a name, behind the name that another one has where there is one. */
+static mica_status number_field(const inference *in, mica__field *field, size_t i) {
+  mica__text text = {0};
+  if (in->schema->header && *field->name) mica__text_addf(&text, "%s.", field->name);
+  mica__text_addf(&text, "%zu", i);
+  if (mica__text_status(&text) != MICA_OK) {
+    mica__text_free(&text);
+    return mica__fail_nomem(in->records->name);
+  }
+  free(field->name);
+  field->name = text.data;
+  return MICA_OK;
+}
+
+/* Numbers columns without names, and those whose name is that of another; *names gets the column of each name. */
+static mica_status name_fields(inference *in, mica__name_table *names) {
   mica__schema *schema = in->schema;
   for (size_t i = 0; i < schema->count; i++) {
     mica__field *field = &schema->fields[i];
-    if (!schema->header || !*field->name) {
-      char number[24];
-      snprintf(number, sizeof number, "%zu", i);
-      free(field->name);
-      if (!(field->name = mica__strdup(number))) return mica__fail_nomem(in->records->name);
-    }
     field->slot = -1;
+    if (!schema->header || !*field->name || mica__name_table_find(names, field->name) >= 0)
+      MICA_TRY(number_field(in, field, i));
+    if (mica__name_table_find(names, field->name) >= 0)
+      return mica__fail(MICA_E_FORMAT, "%s has two columns \"%s\"", in->records->name, field->name);
+    MICA_TRY(mica__name_table_add(names, field->name, (int32_t)i));
   }
   return MICA_OK;
 }
@@ -402,15 +415,16 @@ static mica_status copy_field(const mica__field *from, mica__field *to) {
 }
 
 /* Finds each column of the known table by its name, or without names by its number; labels may be absent. */
-static mica_status locate_fields(inference *in, const mica__schema *known, mica__schema *own) {
+static mica_status locate_fields(inference *in, const mica__schema *known, const mica__name_table *names,
+                                 mica__schema *own) {
   const char *name = in->records->name;
   const bool unlabelled = !in->schema->header && in->schema->columns + 1 == known->columns;
   for (size_t i = 0, at = 0; i < known->count; i++) {
     mica__field *field = &own->fields[i];
     own->count = i + 1;
     MICA_TRY(copy_field(&known->fields[i], field));
-    for (size_t k = 0; in->schema->header && k < in->schema->count; k++)
-      if (!strcmp(in->schema->fields[k].name, field->name)) field->at = k;
+    const int32_t found = in->schema->header ? mica__name_table_find(names, field->name) : -1;
+    if (found >= 0) field->at = (size_t)found;
     if (!in->schema->header && !(unlabelled && field->label)) field->at = at++;
     if (field->at == SIZE_MAX && !field->label)
       return mica__fail(MICA_E_FORMAT, "%s has no column \"%s\", which what it goes with has", name, field->name);
@@ -421,15 +435,15 @@ static mica_status locate_fields(inference *in, const mica__schema *known, mica_
   return MICA_OK;
 }
 
-/* Follows the schema of config->like; its header is recognised where each name of it is known. */
-static mica_status follow(inference *in, const mica__schema *known) {
+/* Follows the schema of config->like; a header is recognised where all its names but one are known. */
+static mica_status follow(inference *in, const mica__schema *known, mica__name_table *names) {
+  const size_t fewer = in->schema->count < known->count ? in->schema->count : known->count;
   size_t matches = 0;
-  for (size_t i = 0; i < in->schema->count; i++)
-    for (size_t k = 0; known->header && k < known->count; k++)
-      matches += !strcmp(in->schema->fields[i].name, known->fields[k].name);
-  in->schema->header = known->header && matches > 0 &&
-                       matches + 1 >= (in->schema->count < known->count ? in->schema->count : known->count);
-  MICA_TRY(name_fields(in));
+  in->schema->header = true;
+  MICA_TRY(name_fields(in, names));
+  for (size_t k = 0; known->header && k < known->count; k++)
+    matches += mica__name_table_find(names, known->fields[k].name) >= 0;
+  in->schema->header = matches > 0 && matches + 1 >= fewer;
   mica__schema *own = calloc(1, sizeof *own);
   if (own) own->fields = calloc(known->count, sizeof *own->fields);
   if (!own || !own->fields) {
@@ -440,7 +454,7 @@ static mica_status follow(inference *in, const mica__schema *known) {
   own->columns = in->schema->columns;
   own->numbers = known->numbers;
   own->fills = known->fills;
-  mica_status status = locate_fields(in, known, own);
+  mica_status status = locate_fields(in, known, names, own);
   bool found = false;
   mica__records_rewind(in->records);
   if (status == MICA_OK && own->header) status = mica__records_next(in->records, &found);
@@ -469,13 +483,13 @@ static mica_status adopt_classes(inference *in) {
   return MICA_OK;
 }
 
-static mica_status infer(inference *in) {
+static mica_status infer(inference *in, mica__name_table *names) {
   const mica__schema *known = in->config->like ? in->config->like->store->schema : NULL;
   MICA_TRY(mica__records_find_delimiter(in->records));
   MICA_TRY(find_header(in));
-  if (known) return follow(in, known);
+  if (known) return follow(in, known, names);
   recognise_header(in);
-  MICA_TRY(name_fields(in));
+  MICA_TRY(name_fields(in, names));
   MICA_TRY(find_label(in));
   MICA_TRY(count_cells(in));
   MICA_TRY(decide_kinds(in));
@@ -485,7 +499,9 @@ static mica_status infer(inference *in) {
 
 mica_status mica__schema_infer(mica__records *records, const mica_dataset_config *config, mica__schema **schema) {
   inference in = {.records = records, .config = config, .schema = calloc(1, sizeof *in.schema)};
-  mica_status status = in.schema ? infer(&in) : mica__fail_nomem(records->name);
+  mica__name_table names = {0};
+  mica_status status = in.schema ? infer(&in, &names) : mica__fail_nomem(records->name);
+  mica__name_table_free(&names);
   for (size_t i = 0; in.columns && in.schema && i < in.schema->count; i++)
     if (!config->like || !config->like->store->schema) free_dictionary(&in.columns[i].seen);
   free(in.columns);

@@ -236,6 +236,85 @@ START_TEST(shards_share_an_epoch) {
 }
 END_TEST
 
+/* One column of each kind, of forms that other tests do not have. */
+enum { N = 9, GRID = 12, BIG = GRID * GRID };
+
+START_TEST(every_kind_comes_to_batches) {
+  static uint8_t marks[N][3], small[N][2][3], text[N * 4];
+  static float large[N][BIG], waves[N * 6];
+  static int16_t sound[N * 4][2];
+  static int64_t ids[N][2], starts[N + 1];
+  static int32_t triples[N][3];
+  for (int i = 0; i < N; i++) {
+    for (int k = 0; k < 3; k++) marks[i][k] = (uint8_t)((i + k) % 2), triples[i][k] = (i + k) % 4;
+    for (int k = 0; k < 6; k++) small[i][k / 3][k % 3] = (uint8_t)(i * 20 + k), waves[i * 6 + k] = (float)(i - k);
+    for (int k = 0; k < BIG; k++) large[i][k] = (float)(i * BIG + k);
+    for (int k = 0; k < 2; k++) ids[i][k] = INT64_C(7000000000) + i * 2 + k;
+    starts[i + 1] = starts[i] + i % 4;
+    for (int t = 0; t < i % 4; t++) {
+      text[starts[i] + t] = (uint8_t)('a' + i);
+      for (int k = 0; k < 2; k++) sound[starts[i] + t][k] = (int16_t)(i * 1000 - t * 300 + k);
+    }
+  }
+  const mica_column_data columns[] = {
+      {.column = {"marks", MICA_COLUMN_KIND_CLASSES, MICA_U8, {1, {3}}, 3}, .data = marks},
+      {.column = {"small", MICA_COLUMN_KIND_NUMBER, MICA_U8, {2, {2, 3}}, 0}, .data = small},
+      {.column = {"large", MICA_COLUMN_KIND_NUMBER, MICA_F32, {2, {GRID, GRID}}, 0}, .data = large},
+      {.column = {"wave", MICA_COLUMN_KIND_SOUND, MICA_F32, {1, {6}}, 0}, .data = waves},
+      {.column = {"sound", MICA_COLUMN_KIND_SOUND, MICA_I16, {2, {MICA_DYNAMIC, 2}}, 0},
+       .data = sound,
+       .offsets = starts},
+      {.column = {"text", MICA_COLUMN_KIND_TEXT, MICA_U8, {1, {MICA_DYNAMIC}}, 0}, .data = text, .offsets = starts},
+      {.column = {"ids", MICA_COLUMN_KIND_ID, MICA_I64, {1, {2}}, 0}, .data = ids},
+      {.column = {"triple", MICA_COLUMN_KIND_CLASS, MICA_I32, {1, {3}}, 4}, .data = triples},
+  };
+  mica_dataset *dataset = NULL;
+  ck_ok(mica_dataset_create("kinds", N, columns, 8, &dataset));
+  for (int resident = 0; resident < 2; resident++) {
+    const mica_column_config texts[] = {{.name = "text"}};
+    const mica_loader_config config = {.batch = N,
+                                       .residence = resident ? MICA_RESIDENCE_DEVICE : MICA_RESIDENCE_STREAM,
+                                       .columns = texts,
+                                       .column_count = 1,
+                                       .buckets = 1};
+    static float floats[N * BIG];
+    static int64_t wide[N * 2];
+    static int32_t whole[N * 3];
+    static uint8_t bytes[N * 3];
+    mica_loader *loader = NULL;
+    mica_batch batch;
+    ck_ok(mica_loader_create(test_engine(), dataset, &config, &loader));
+    mica_batch_source source = mica_loader_source(loader);
+    ck_ok(source.next(source.user, test_queue(), &batch));
+    ck_assert_uint_eq(batch.tensor_count, 10);
+    download(&batch, "marks", MICA_F32, floats, sizeof floats);
+    for (int i = 0; i < N * 3; i++) ck_assert_float_eq(floats[i], (float)marks[i / 3][i % 3]);
+    download(&batch, "small", MICA_F32, floats, sizeof floats);
+    for (int i = 0; i < N * 6; i++) ck_assert_float_eq(floats[i], (float)small[i / 6][i / 3 % 2][i % 3] / 255);
+    download(&batch, "large", MICA_F32, floats, sizeof floats);
+    for (int i = 0; i < N * BIG; i++) ck_assert_float_eq(floats[i], (float)i);
+    download(&batch, "wave", MICA_F32, floats, sizeof floats);
+    for (int i = 0; i < N * 6; i++) ck_assert_float_eq(floats[i], waves[i]);
+    download(&batch, "sound", MICA_F32, floats, sizeof floats);
+    download(&batch, "text", MICA_U8, bytes, sizeof bytes);
+    download(&batch, "ids", MICA_I64, wide, sizeof wide);
+    download(&batch, "triple", MICA_I32, whole, sizeof whole);
+    for (int i = 0; i < N; i++) {
+      for (int t = 0; t < 3; t++) {
+        const bool there = t < i % 4;
+        ck_assert_int_eq(bytes[i * 3 + t], there ? 'a' + i : 0);
+        for (int k = 0; k < 2; k++)
+          ck_assert_float_eq(floats[(i * 3 + t) * 2 + k], there ? (float)(i * 1000 - t * 300 + k) / 32768 : 0);
+      }
+      for (int k = 0; k < 2; k++) ck_assert_int_eq(wide[i * 2 + k], ids[i][k]);
+      for (int k = 0; k < 3; k++) ck_assert_int_eq(whole[i * 3 + k], triples[i][k]);
+    }
+    mica_loader_destroy(loader);
+  }
+  mica_dataset_destroy(dataset);
+}
+END_TEST
+
 START_TEST(rows_say_how_columns_come) {
   mica_dataset *dataset = make_table(false);
   const mica_column_config columns[] = {
@@ -445,6 +524,7 @@ Suite *test_suite(void) {
   tcase_add_test(tcase, a_table_comes_out_right);
   tcase_add_test(tcase, the_same_bits_wherever_samples_reside);
   tcase_add_test(tcase, shards_share_an_epoch);
+  tcase_add_test(tcase, every_kind_comes_to_batches);
   tcase_add_test(tcase, rows_say_how_columns_come);
   tcase_add_test(tcase, derived_columns_stand_beside_the_others);
   tcase_add_test(tcase, what_cannot_be_a_column_is_refused);

@@ -12,6 +12,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <unistd.h>
 
 #define IMAGES "idx/train-images-idx3-ubyte.gz"
 #define LABELS "idx/train-labels-idx1-ubyte"
@@ -373,6 +374,41 @@ START_TEST(what_is_no_file_is_refused_at_once) {
 }
 END_TEST
 
+START_TEST(files_are_read_alike_in_memory_and_from_disk) {
+  /* 2 x 2 of i16, big-endian: 1, -2, 258, 0 and so on; f64 in npy. */
+  static const uint8_t images[16 + 3 * 8] = {0, 0, 11, 3, 0,   0,   0, 3, 0, 0, 0, 2, 0, 0, 0, 2, 0, 1, 255, 254,
+                                             1, 2, 0,  0, 127, 255, 0, 9, 0, 8, 0, 7, 0, 6, 0, 5, 0, 4, 128, 0};
+  const double x[6] = {1, 2.5, -3, 4, 5, 1e6};
+  const int32_t y[3] = {0, 1, 0};
+  files_write("disk/train-images-idx3-ubyte", images, sizeof images);
+  files_write("disk/train-labels-idx1-ubyte", idx_labels, sizeof idx_labels);
+  write_npy("disk2/x_train.npy", "{'descr': '<f8', 'fortran_order': False, 'shape': (3, 2), }", x, sizeof x);
+  write_npy("disk2/y_train.npy", "{'descr': '<i4', 'fortran_order': False, 'shape': (3,), }", y, sizeof y);
+  static const char *const names[] = {"disk", "disk2"};
+  for (int k = 0; k < 2; k++) {
+    mica_dataset *memory = open_at(names[k], NULL), *disk = open_at(names[k], &(mica_dataset_config){.memory = 1});
+    const size_t bytes = mica_dataset_input_bytes(memory);
+    float a[4], b[4], mean[2][2], deviation[2][2];
+    ck_assert_uint_eq(mica_dataset_input_bytes(disk), bytes);
+    for (uint64_t i = 0; i < 3; i++) {
+      ck_ok(mica_dataset_input(memory, i, a, bytes));
+      ck_ok(mica_dataset_input(disk, i, b, bytes));
+      ck_assert(!memcmp(a, b, bytes));
+      ck_assert_int_eq(mica_dataset_label(memory, i), mica_dataset_label(disk, i));
+    }
+    if (k == 0) ck_assert(b[0] == 8 - 2 && b[3] == -32768);
+    ck_ok(mica_dataset_measure(memory, mean[0], deviation[0]));
+    ck_ok(mica_dataset_measure(disk, mean[1], deviation[1]));
+    ck_assert_float_eq(mean[0][0], mean[1][0]);
+    ck_assert_float_eq(deviation[0][0], deviation[1][0]);
+    mica_dataset_destroy(memory);
+    mica_dataset_destroy(disk);
+  }
+  ck_assert_int_eq(truncate(files_path("disk/train-images-idx3-ubyte"), 30), 0);
+  refuse("disk", &(mica_dataset_config){.memory = 1}, MICA_E_FORMAT, "truncated");
+}
+END_TEST
+
 START_TEST(constants_have_a_deviation_of_one) {
   float mean[3], deviation[3];
   files_write_text("constant.csv", "a,b,c,label\n0.1,5e-9,7,0\n0.1,1e-9,8,1\n0.1,3e-9,9,0\n");
@@ -415,6 +451,7 @@ Suite *test_suite(void) {
   tcase_add_test(tcase, pictures_are_read_as_they_are_stored);
   tcase_add_test(tcase, names_of_classes_are_printable);
   tcase_add_test(tcase, what_is_no_file_is_refused_at_once);
+  tcase_add_test(tcase, files_are_read_alike_in_memory_and_from_disk);
   tcase_add_test(tcase, constants_have_a_deviation_of_one);
   tcase_add_test(tcase, folders_that_hold_nothing);
   suite_add_tcase(suite, tcase);

@@ -10,6 +10,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 static mica_dataset *open_table(const char *text, mica_dataset_config config) {
   mica_dataset *dataset = NULL;
@@ -99,6 +100,7 @@ START_TEST(headers_are_told_from_values) {
        "a,label\r\n1,2\r\n2,2.0\r\n3,0\r\n",
        3, 3},
       {"\n# aside\na,label\n\n1,x\n", 1, 1},
+      {"a,,a,label\n1,2,3,x\n4,5,6,y\n", 2, 2}, /* a, 1, a.2 */
   };
   for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
     mica_dataset *d = open_table(cases[i].text, (mica_dataset_config){0});
@@ -178,6 +180,13 @@ START_TEST(what_goes_with_another_table_follows_it) {
     ck_assert_msg(strstr(mica_error_message(), wrong[i][1]) != NULL, "%zu: %s", i, mica_error_message());
   }
   mica_dataset_destroy(train);
+  /* Each of two columns of one name keeps its own cells. */
+  train = open_table(",a,,a,label\n0,1,2,3,0\n1,4,5,6,1\n", (mica_dataset_config){0});
+  mica_dataset *d = open_table(",a,,a,label\n7,8,9,10,0\n1,4,5,6,1\n", (mica_dataset_config){.like = train});
+  ck_assert_uint_eq(mica_dataset_count(d), 2);
+  for (int k = 0; k < 4; k++) ck_assert_float_eq(number_at(d, 0, k), (float)(7 + k));
+  mica_dataset_destroy(d);
+  mica_dataset_destroy(train);
 }
 END_TEST
 
@@ -230,6 +239,29 @@ START_TEST(what_is_wrong_is_named_with_its_line) {
 }
 END_TEST
 
+START_TEST(files_that_change_while_they_are_read) {
+  char text[4096] = "a,note,label\n";
+  for (int i = 0; i < 40; i++) snprintf(text + strlen(text), 64, "%d,\"n %d\",%d\n", i, i, i % 2);
+  mica_dataset *d = open_table(text, (mica_dataset_config){.kinds = "note=text", .memory = 1});
+  const size_t x = mica_dataset_column_index(d, "x"), note = mica_dataset_column_index(d, "note");
+  float value = 0;
+  int64_t length = 0;
+  check_text(d, "note", 39, "n 39");
+  ck_assert_int_eq(truncate(files_path("table.csv"), 100), 0);
+  ck_ok(mica_dataset_read(d, x, 2, &value, sizeof value));
+  ck_assert_float_eq(value, 2.0f);
+  ck_assert_int_eq(mica_dataset_read(d, x, 39, &value, sizeof value), MICA_E_IO);
+  ck_assert_ptr_nonnull(strstr(mica_error_message(), "became shorter"));
+  ck_assert_int_eq(mica_dataset_length(d, note, 39, &length), MICA_E_IO);
+  for (size_t i = strlen("a,note,label\n"); text[i]; i++)
+    if (text[i] == ',') text[i] = ';';
+  files_write_text("table.csv", text); /* as long, of one column */
+  ck_assert_int_eq(mica_dataset_read(d, x, 39, &value, sizeof value), MICA_E_FORMAT);
+  ck_assert_ptr_nonnull(strstr(mica_error_message(), "changed while it was read"));
+  mica_dataset_destroy(d);
+}
+END_TEST
+
 Suite *test_suite(void) {
   Suite *suite = suite_create("table");
   TCase *tcase = tcase_create("table");
@@ -239,6 +271,7 @@ Suite *test_suite(void) {
   tcase_add_test(tcase, labels_are_classes_or_numbers);
   tcase_add_test(tcase, what_goes_with_another_table_follows_it);
   tcase_add_test(tcase, what_is_wrong_is_named_with_its_line);
+  tcase_add_test(tcase, files_that_change_while_they_are_read);
   suite_add_tcase(suite, tcase);
   return suite;
 }
