@@ -53,7 +53,11 @@ static mica_status put_operands(mica__lowering *l, const mica__onnx_node *call, 
   const Onnx__FunctionProto *f = call->function->proto;
   for (size_t i = 0; i < f->n_input; i++) {
     mica__lower_value value = {0};
-    if (mica__lower_has(l, call, (int32_t)i)) value.value = mica__lower_operand(l, call, (int32_t)i);
+    const mica__lower_value *given = mica__lower_has(l, call, (int32_t)i) ? mica__scope_find(l, call->inputs[i]) : NULL;
+    if (given && given->list)
+      value = *given;
+    else if (mica__lower_has(l, call, (int32_t)i))
+      value.value = mica__lower_operand(l, call, (int32_t)i);
     if (l->status != MICA_OK || l->demands) return l->status;
     mica__lower_scope *outer = l->scope;
     l->scope = scope;

@@ -9,11 +9,18 @@
 /* Functions and bodies inside each other. */
 #define MICA__LOWER_DEPTH 64
 
+/* A sequence. */
+typedef struct mica__lower_list {
+  mica_value *values;
+  int64_t count;
+} mica__lower_list;
+
 /* What a name stands for. */
 typedef struct mica__lower_value {
   mica_value value;                /* null: not made yet, or absent */
   const Onnx__TensorProto *tensor; /* an initial value, made when it is first used */
   const Onnx__SparseTensorProto *sparse;
+  const mica__lower_list *list; /* of a sequence, which has no value */
 } mica__lower_value;
 
 /* The names of a graph or function that is being lowered. A body sees the names around it, a function does not. */

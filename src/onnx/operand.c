@@ -20,7 +20,7 @@ bool mica__lower_has(const mica__lowering *l, const mica__onnx_node *node, int32
   if (k >= node->input_count || !*node->inputs[k]) return false;
   const mica__lower_value *found = mica__scope_find(l, node->inputs[k]);
   /* A name that nobody makes is an error, which whoever asks for the operand gets. */
-  return !found || found->value.graph || found->tensor || found->sparse;
+  return !found || found->value.graph || found->tensor || found->sparse || found->list;
 }
 
 bool mica__lower_wants(const mica__onnx_node *node, int32_t k) { return k < node->output_count && *node->outputs[k]; }

@@ -138,6 +138,9 @@ mica_value mica__scope_value(mica__lowering *l, const mica__onnx_node *node, con
                      l->status == MICA_OK ? mica_graph_message(l->graph) : mica_error_message());
     return found->value;
   }
-  mica__lower_fail(l, node, MICA_E_FORMAT, "the value '%.80s' is absent", name);
+  if (found->list)
+    mica__lower_fail(l, node, MICA_E_UNSUPPORTED, "'%.80s' is a sequence, and is used as a tensor", name);
+  else
+    mica__lower_fail(l, node, MICA_E_FORMAT, "the value '%.80s' is absent", name);
   return (mica_value){0};
 }

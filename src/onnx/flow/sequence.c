@@ -1,0 +1,137 @@
+/* Sequences: lists of values that exist while a model is lowered, and cost nothing on the device. Positions in them
+ * have to be known. */
+#include "onnx/lowering.h"
+
+#include <string.h>
+
+/* A list of `count` values with room of its own; NULL with an error recorded. */
+static mica__lower_list *new_list(mica__lowering *l, int64_t count) {
+  mica__lower_list *list = mica__lower_room(l, 1, sizeof *list);
+  mica_value *values = mica__lower_room(l, (size_t)count, sizeof *values);
+  if (!list || !values) return NULL;
+  *list = (mica__lower_list){values, count};
+  return list;
+}
+
+static const mica__lower_list *list_of(mica__lowering *l, const mica__onnx_node *node, int32_t k) {
+  const mica__lower_value *found = NULL;
+  if (k < node->input_count && *node->inputs[k]) found = mica__scope_find(l, node->inputs[k]);
+  if (found && found->list) return found->list;
+  mica__lower_fail(l, node, MICA_E_FORMAT, "operand %d is no sequence", (int)k);
+  return NULL;
+}
+
+static mica_status give_list(mica__lowering *l, const mica__onnx_node *node, const mica__lower_list *list) {
+  if (!list || !mica__lower_wants(node, 0)) return l->status;
+  return mica__scope_put(l, node->outputs[0], (mica__lower_value){.list = list});
+}
+
+static mica_status give(mica__lowering *l, const mica__onnx_node *node, mica_value value) {
+  mica__lower_result(l, node, 0, value);
+  return MICA_OK;
+}
+
+/* The position that operand k names in a sequence of `count`, `standard` where it is absent: up to `last`. false where
+ * it is not known or lies outside. */
+static bool position(mica__lowering *l, const mica__onnx_node *node, int32_t k, int64_t count, int64_t last,
+                     int64_t standard, int64_t *at) {
+  mica__integers given;
+  if (!mica__lower_integers(l, node, k, &given)) return false;
+  *at = given.count ? given.values[0] : standard;
+  if (*at < 0) *at += count;
+  if (*at >= 0 && *at <= last) return true;
+  mica__lower_fail(l, node, MICA_E_SHAPE, "position %lld of %lld", (long long)*at, (long long)count);
+  return false;
+}
+
+MICA__LOWER(sequence_empty) { return give_list(l, node, new_list(l, 0)); }
+
+MICA__LOWER(sequence_construct) {
+  mica__lower_list *list = new_list(l, node->input_count);
+  for (int32_t k = 0; list && k < node->input_count; k++) {
+    list->values[k] = mica__lower_operand(l, node, k);
+    if (!list->values[k].graph) return MICA_OK;
+  }
+  return give_list(l, node, list);
+}
+
+MICA__LOWER(sequence_insert) {
+  int64_t at = 0;
+  const mica__lower_list *old = list_of(l, node, 0);
+  mica_value value = mica__lower_operand(l, node, 1);
+  if (!old || !value.graph || !position(l, node, 2, old->count, old->count, old->count, &at)) return MICA_OK;
+  mica__lower_list *list = new_list(l, old->count + 1);
+  if (!list) return MICA_E_NOMEM;
+  memcpy(list->values, old->values, (size_t)at * sizeof *list->values);
+  memcpy(list->values + at + 1, old->values + at, (size_t)(old->count - at) * sizeof *list->values);
+  list->values[at] = value;
+  return give_list(l, node, list);
+}
+
+MICA__LOWER(sequence_erase) {
+  int64_t at = 0;
+  const mica__lower_list *old = list_of(l, node, 0);
+  if (!old || !position(l, node, 1, old->count, old->count - 1, old->count - 1, &at)) return MICA_OK;
+  mica__lower_list *list = new_list(l, old->count - 1);
+  if (!list) return MICA_E_NOMEM;
+  memcpy(list->values, old->values, (size_t)at * sizeof *list->values);
+  memcpy(list->values + at, old->values + at + 1, (size_t)(old->count - 1 - at) * sizeof *list->values);
+  return give_list(l, node, list);
+}
+
+MICA__LOWER(sequence_at) {
+  int64_t at = 0;
+  const mica__lower_list *list = list_of(l, node, 0);
+  if (!list || !position(l, node, 1, list->count, list->count - 1, 0, &at)) return MICA_OK;
+  return give(l, node, list->values[at]);
+}
+
+MICA__LOWER(sequence_length) {
+  const mica__lower_list *list = list_of(l, node, 0);
+  return list ? give(l, node, mica__lower_integer_constant(l, &list->count, 1, 0)) : MICA_OK;
+}
+
+MICA__LOWER(concat_from_sequence) {
+  const mica__lower_list *list = list_of(l, node, 0);
+  int64_t axis = mica__onnx_int(node, "axis", 0), stacks = mica__onnx_int(node, "new_axis", 0) != 0;
+  if (!list) return MICA_OK;
+  mica_value *values = mica__lower_room(l, (size_t)list->count, sizeof *values);
+  if (!values) return MICA_E_NOMEM;
+  if (!list->count) return mica__lower_fail(l, node, MICA_E_UNSUPPORTED, "the sequence is empty");
+  if (!mica__lower_axis(l, node, mica_value_shape(list->values[0]).rank + (int32_t)stacks, &axis)) return MICA_OK;
+  for (int64_t i = 0; i < list->count; i++)
+    values[i] = stacks ? mica_unsqueeze(list->values[i], MICA_AXES((int32_t)axis)) : list->values[i];
+  if (list->count == 1) return give(l, node, values[0]);
+  return give(l, node, mica_concat(values, (size_t)list->count, (int32_t)axis));
+}
+
+/* Sizes of the parts: one number for all but a smaller last one, or a list; without either 1. */
+static mica_status part_sizes(mica__lowering *l, const mica__onnx_node *node, const mica__integers *given,
+                              int64_t extent, mica__integers *sizes) {
+  *sizes = *given;
+  if (given->shape.rank == 1 && given->count) return MICA_OK;
+  int64_t size = given->count ? given->values[0] : 1, count = size > 0 ? (extent + size - 1) / size : 0;
+  int64_t *values = size > 0 && count <= 65536 ? mica__lower_room(l, (size_t)count, sizeof *values) : NULL;
+  if (!values) return mica__lower_fail(l, node, MICA_E_UNSUPPORTED, "parts of %lld elements", (long long)size);
+  for (int64_t i = 0; i < count; i++) values[i] = i + 1 < count ? size : extent - i * size;
+  *sizes = (mica__integers){values, count, MICA_SHAPE(count)};
+  return MICA_OK;
+}
+
+MICA__LOWER(split_to_sequence) {
+  mica__integers given, sizes;
+  mica_value x = mica__lower_operand(l, node, 0);
+  int64_t axis = mica__onnx_int(node, "axis", 0);
+  bool drops = !mica__lower_has(l, node, 1) && !mica__onnx_int(node, "keepdims", 1);
+  if (!mica__lower_integers(l, node, 1, &given) || !x.graph) return MICA_OK;
+  if (!mica__lower_axis(l, node, mica_value_shape(x).rank, &axis)) return MICA_OK;
+  MICA_TRY(part_sizes(l, node, &given, mica_value_shape(x).dim[axis], &sizes));
+  mica__lower_list *list = new_list(l, sizes.count);
+  if (!list) return MICA_E_NOMEM;
+  if (sizes.count) mica_split(x, (int32_t)axis, sizes.values, (size_t)sizes.count, list->values);
+  for (int64_t i = 0; i < sizes.count; i++) {
+    if (drops) list->values[i] = mica_squeeze(list->values[i], MICA_AXES((int32_t)axis));
+    list->values[i] = mica__lower_fold(l, list->values[i]);
+  }
+  return give_list(l, node, list);
+}
