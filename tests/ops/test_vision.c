@@ -170,6 +170,46 @@ START_TEST(nms_of_many) {
 }
 END_TEST
 
+/* --- reading between elements --- */
+
+/* A picture in f16 is read as it is, and the result rounded once; a position outside every image reads 0; the gradient
+ * of the picture counts how often each element is read. */
+START_TEST(samples_of_sixteen_bits) {
+  static const float x[] = {1, 2, 4, 8, 16, 32};
+  static const float grid[][2] = {{0.5f, 0}, {1, 1}, {-3, 0}, {2, 0.5f}};
+  static const int32_t images[] = {0, 5};
+  static const float want[] = {1.5f, 16, 0, 18}, wanted[] = {0.5f, 0.5f, 0.5f, 0, 1, 0.5f};
+  mica_value wide = mica_parameter(graph, "x", MICA_F32, MICA_SHAPE(1, 1, 2, 3)), dx;
+  mica_value at = given(MICA_F32, MICA_SHAPE(1, 4, 2), grid), of = given(MICA_I32, MICA_SHAPE(2), images);
+  mica_value twice[] = {at, at}, both = mica_concat(twice, 2, 0);
+  mica_sample_config how = {.pixels = true, .images = of};
+  mica_value y = mica_sample(mica_cast(wide, MICA_F16), both, &how);
+  ck_assert_int_eq(mica_value_dtype(y), MICA_F16);
+  mica_value narrow = mica_cast(y, MICA_F32);
+  ck_ok(mica_gradients(mica_sum(narrow, MICA_ALL_AXES, false), &wide, 1, &dx));
+  ck_assert_msg(mica_graph_status(graph) == MICA_OK, "%s", mica_graph_message(graph));
+  ck_ok(mica_session_create(test_engine(), graph, (const mica_value[]){narrow, dx}, 2, NULL, &session));
+  ck_ok(mica_tensor_upload(test_queue(), mica_session_parameter(session, "x"), x, sizeof x));
+  ck_ok(mica_session_run(session, test_queue(), feeds, feed_count));
+  float *got = output(0), *gradient = output(1);
+  for (int i = 0; i < 8; i++) ck_assert_msg(got[i] == (i < 4 ? want[i] : 0), "%d: %g", i, (double)got[i]);
+  for (int i = 0; i < 6; i++) ck_assert_msg(gradient[i] == wanted[i], "gradient %d: %g", i, (double)gradient[i]);
+  free(got);
+  free(gradient);
+}
+END_TEST
+
+/* Gradients of a sample are no further differentiable, and say so. */
+START_TEST(samples_differentiate_once) {
+  mica_value x = mica_parameter(graph, "x", MICA_F32, MICA_SHAPE(1, 1, 2, 3)), dx, ddx;
+  mica_value at = mica_parameter(graph, "grid", MICA_F32, MICA_SHAPE(1, 4, 2));
+  mica_value y = mica_sample(mica_square(x), at, NULL);
+  ck_ok(mica_gradients(mica_sum(mica_square(y), MICA_ALL_AXES, false), &x, 1, &dx));
+  ck_assert_int_ne(mica_gradients(mica_sum(dx, MICA_ALL_AXES, false), &x, 1, &ddx), MICA_OK);
+  ck_assert_msg(strstr(mica_error_message(), "sample_grad_x has no gradient"), "%s", mica_error_message());
+}
+END_TEST
+
 Suite *test_suite(void) {
   if (!test_engine()) return test_skip("no device");
   Suite *suite = suite_create("vision");
@@ -180,6 +220,8 @@ Suite *test_suite(void) {
   tcase_add_checked_fixture(values, setup, teardown);
   tcase_add_test(all, nms_of_odd_boxes);
   tcase_add_test(all, nms_of_many);
+  tcase_add_test(all, samples_of_sixteen_bits);
+  tcase_add_test(all, samples_differentiate_once);
   if (golden("nms.json") && golden("nms.safetensors"))
     tcase_add_test(values, nms_as_torchvision);
   else

@@ -93,9 +93,10 @@ static cl_mem limited_buffer(cl_context context, cl_mem_flags flags, size_t size
 
 /* Made once for the context of the program's engine. */
 static cl_kernel writing_kernel(cl_context context, cl_int *error) {
-  static const char *source = "__kernel void put(__global const uchar *x, __global uchar *y, const ulong at) {\n"
-                              "  y[at + get_global_id(0)] = x[get_global_id(0)];\n"
-                              "}\n";
+  static const char *source =
+      "__kernel void put(__global const uchar *x, __global uchar *y, const ulong at, const ulong n) {\n"
+      "  y[at + get_global_id(0)] = x[get_global_id(0) % n];\n"
+      "}\n";
   static cl_context made_for;
   static cl_kernel kernel;
   if (kernel && made_for == context) return kernel;
@@ -108,26 +109,38 @@ static cl_kernel writing_kernel(cl_context context, cl_int *error) {
   return kernel;
 }
 
-static cl_int kernel_write(cl_command_queue queue, cl_mem memory, cl_bool block, size_t at, size_t size,
-                           const void *host, cl_uint count, const cl_event *waits, cl_event *event) {
+/* Writes `size` bytes, which are those of host, of which there are `given`, over and over. */
+static cl_int kernel_put(cl_command_queue queue, cl_mem memory, cl_bool block, size_t at, size_t size, const void *host,
+                         size_t given, cl_uint count, const cl_event *waits, cl_event *event) {
   union {
-    const void *given;
+    const void *whole;
     void *taken;
   } data = {host};
   cl_context context = NULL;
   cl_kernel kernel = NULL;
-  cl_ulong first = at;
+  cl_ulong first = at, period = given;
   cl_int error = below.GetCommandQueueInfo(queue, CL_QUEUE_CONTEXT, sizeof context, &context, NULL);
   if (error == CL_SUCCESS) kernel = writing_kernel(context, &error);
   cl_mem copy =
-      kernel ? below.CreateBuffer(context, CL_MEM_READ_ONLY | CL_MEM_COPY_HOST_PTR, size, data.taken, &error) : NULL;
+      kernel ? below.CreateBuffer(context, CL_MEM_READ_ONLY | CL_MEM_COPY_HOST_PTR, given, data.taken, &error) : NULL;
   if (!copy) return error;
   error = below.SetKernelArg(kernel, 0, sizeof copy, &copy);
   if (error == CL_SUCCESS) error = below.SetKernelArg(kernel, 1, sizeof memory, &memory);
   if (error == CL_SUCCESS) error = below.SetKernelArg(kernel, 2, sizeof first, &first);
+  if (error == CL_SUCCESS) error = below.SetKernelArg(kernel, 3, sizeof period, &period);
   if (error == CL_SUCCESS) error = below.EnqueueNDRangeKernel(queue, kernel, 1, NULL, &size, NULL, count, waits, event);
   if (error == CL_SUCCESS && block) error = below.Finish(queue);
   return error;
+}
+
+static cl_int kernel_write(cl_command_queue queue, cl_mem memory, cl_bool block, size_t at, size_t size,
+                           const void *host, cl_uint count, const cl_event *waits, cl_event *event) {
+  return kernel_put(queue, memory, block, at, size, host, size, count, waits, event);
+}
+
+static cl_int kernel_fill(cl_command_queue queue, cl_mem memory, const void *pattern, size_t pattern_size, size_t at,
+                          size_t size, cl_uint count, const cl_event *waits, cl_event *event) {
+  return kernel_put(queue, memory, CL_FALSE, at, size, pattern, pattern_size, count, waits, event);
 }
 
 static cl_int keep_memory(cl_mem memory) {
@@ -197,7 +210,8 @@ bool limited_install(const char *limits) {
   api.CreateProgramWithSource = limited_source;
   api.CreateBuffer = limited_buffer;
   api.EnqueueNDRangeKernel = limited_launch;
-  if (limit.kernel_writes) api.EnqueueWriteBuffer = kernel_write, api.ReleaseMemObject = keep_memory;
+  if (limit.kernel_writes)
+    api.EnqueueWriteBuffer = kernel_write, api.EnqueueFillBuffer = kernel_fill, api.ReleaseMemObject = keep_memory;
   mica__cl_install(&api);
   return true;
 }

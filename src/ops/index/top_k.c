@@ -66,7 +66,7 @@ static const mica__variant variants[] = {MICA__VARIANT("any", MICA__ON_ANY, MICA
 static const mica__kernel_desc top_k = {MICA__KERNEL("top_k", "index/top_k.cl", params, variants)};
 
 /* Walking a row takes k n steps of one work-item, sorting it about 50 n of many. */
-#define MOST_WALKED 16
+#define MOST_WALKED 8
 #define LEAST_SORTED 256
 
 static mica_status launch_sorted(const mica__exec *exec, mica__rows r) {
