@@ -3,6 +3,7 @@
 #include "task/json.h"
 #include "task/run.h"
 
+#include <math.h>
 #include <mica/io.h>
 #include <mica/version.h>
 #include <stdlib.h>
@@ -13,6 +14,8 @@
 #endif
 
 #define FILE_NAME "config.json"
+#define LARGEST_ROW (1 << 20)
+#define LARGEST_SAMPLE (1 << 30)
 
 char *mica__run_path(const mica_run *run, const char *name) {
   mica__text path = {0};
@@ -118,6 +121,22 @@ static mica_status take_data(mica_run *run, const char *path, const cJSON *root)
   return run->data ? MICA_OK : mica__fail_nomem("a run");
 }
 
+/* Sizes that become memory are those of samples: whole, and not absurd. */
+static bool good_facts(const mica_run *run) {
+  size_t rank = 0;
+  const double *input = mica_run_fact_numbers(run, "input", &rank);
+  const mica__fact *scaling[] = {mica__run_find_fact(run, "mean"), mica__run_find_fact(run, "deviation")};
+  double elements = 1;
+  if (mica__run_find_fact(run, "input") && (!input || !rank || rank >= MICA_MAX_RANK)) return false;
+  for (size_t i = 0; i < rank; i++) {
+    if (!(input[i] >= 1 && input[i] <= LARGEST_ROW) || input[i] != floor(input[i])) return false;
+    elements *= input[i];
+  }
+  for (size_t i = 0; i < 2; i++)
+    if (scaling[i] && (!scaling[i]->numbers || !rank || (double)scaling[i]->count != input[0])) return false;
+  return elements <= LARGEST_SAMPLE && !scaling[0] == !scaling[1];
+}
+
 /* The file of this version. */
 static mica_status take(mica_run *run, const char *path, const cJSON *root) {
   const cJSON *settings = cJSON_GetObjectItemCaseSensitive(root, "settings"), *item;
@@ -133,7 +152,7 @@ static mica_status take(mica_run *run, const char *path, const cJSON *root) {
     if (!take_fact(run, item->string, item, &status)) return damaged(path);
     MICA_TRY(status);
   }
-  return MICA_OK;
+  return good_facts(run) ? MICA_OK : damaged(path);
 }
 
 /* A setting of Mica 0.2 under its name of today. */
@@ -178,18 +197,14 @@ static mica_status take_old(mica_run *run, const char *path, const cJSON *root) 
     if (!take_fact(run, facts[i], list, &status)) return damaged(path);
     MICA_TRY(status);
   }
+  if (!good_facts(run)) return damaged(path);
   MICA_TRY(mica__run_note_text(run, "input_column", cJSON_GetArraySize(input) == 3 ? "image" : "x"));
   MICA_TRY(mica__run_note_text(run, "label_column", "label"));
   return mica__run_note_text(run, "version", "0.2");
 }
 
-static mica_status read_config(mica_run *run, const char *path) {
-  unsigned char *text = NULL;
-  size_t size = 0;
-  if (mica__file_read(path, &text, &size) != MICA_OK)
-    return mica__fail(MICA_E_NOT_FOUND, "%s holds no training run: there is no %s", run->folder, FILE_NAME);
-  cJSON *root = cJSON_Parse((const char *)text);
-  free(text);
+mica_status mica__run_parse_config(mica_run *run, const char *path, const char *text) {
+  cJSON *root = cJSON_Parse(text);
   mica_status status = !cJSON_IsObject(root)    ? damaged(path)
                        : text_of(root, "task")  ? take(run, path, root)
                        : text_of(root, "model") ? take_old(run, path, root)
@@ -199,11 +214,23 @@ static mica_status read_config(mica_run *run, const char *path) {
 }
 
 #else
-static mica_status read_config(mica_run *run, const char *path) {
-  (void)run;
+mica_status mica__run_parse_config(mica_run *run, const char *path, const char *text) {
+  (void)run, (void)text;
   return mica__fail(MICA_E_UNSUPPORTED, "%s cannot be read: this build has no cJSON", path);
 }
 #endif
+
+static mica_status read_config(mica_run *run, const char *path) {
+  unsigned char *text = NULL;
+  size_t size = 0;
+  mica_status status = mica__file_read(path, &text, &size);
+  if (status == MICA_E_NOT_FOUND)
+    return mica__fail(MICA_E_NOT_FOUND, "%s holds no training run: there is no %s", run->folder, FILE_NAME);
+  MICA_TRY(status);
+  status = mica__run_parse_config(run, path, (const char *)text);
+  free(text);
+  return status;
+}
 
 mica_status mica__run_read_config(mica_run *run) {
   char *path = mica__run_path(run, FILE_NAME);

@@ -94,6 +94,8 @@ double mica__run_fact_number(const mica_run *run, const char *name, double other
 mica_status mica__run_write_config(const mica_run *run);
 /* Sets task, data, settings and facts. MICA_E_NOT_FOUND where the folder holds no run. */
 mica_status mica__run_read_config(mica_run *run);
+/* Does so from a text; path is for sentences. */
+mica_status mica__run_parse_config(mica_run *run, const char *path, const char *text);
 /* folder/name, the caller's to free; NULL when memory is short. */
 char *mica__run_path(const mica_run *run, const char *name);
 

@@ -1,0 +1,41 @@
+/* The reader of a run's config.json, of this version and of 0.2. */
+#include "fuzz/fuzz.h"
+#include "task/run.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
+  mica_run *run = calloc(1, sizeof *run);
+  char *text = malloc(size + 1);
+  if (run && text) {
+    memcpy(text, data, size);
+    text[size] = '\0';
+    run->folder = mica__strdup("fuzz");
+    if (mica__run_parse_config(run, "fuzz", text) == MICA_OK) {
+      if (!run->task || !run->data) abort();
+      mica__samples samples = {0};
+      if (mica__run_find_fact(run, "input") && mica_run_fact_numbers(run, "input", NULL)[0] <= 64 &&
+          mica__samples_read(run, &(mica_run_input){.text = "1,2,3,4,5\n"}, &samples) == MICA_OK && samples.size != 5)
+        abort();
+      mica__samples_free(&samples);
+      if (run->task->prepare(run) == MICA_OK && mica__run_recall_columns(run) == MICA_OK && !run->column_count &&
+          mica__run_find_fact(run, "columns") && mica__run_find_fact(run, "columns")->count)
+        abort();
+    }
+  }
+  free(text);
+  mica_run_destroy(run);
+  return 0;
+}
+
+bool fuzz_seed(size_t index, mica__text *seed) {
+  static const char *const seeds[] = {
+      "{\"mica\":\"0.3.0\",\"task\":\"classify\",\"data\":\"a.csv\",\"settings\":{\"model\":\"mlp\",\"lr\":\"0.1\"},"
+      "\"facts\":{\"classes\":[\"a\",\"b\"],\"input\":[5],\"columns\":[\"x f32 -1 5\",\"label i32 -1\"]}}",
+      "{\"mica\":\"0.2.0\",\"data\":\"a\",\"model\":\"mlp\",\"epochs\":3,\"lr\":0.003,\"optimizer\":\"adamw\","
+      "\"input\":[1,8,8],\"mean\":[2.5],\"deviation\":[1.5],\"classes\":[]}"};
+  if (index >= sizeof seeds / sizeof *seeds) return false;
+  mica__text_add(seed, seeds[index]);
+  return true;
+}
