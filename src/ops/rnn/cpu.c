@@ -5,20 +5,13 @@
 
 #define VECTOR_PARAMS MICA__INT("VW", "elements of a vector", 4, 8, 16), MICA__INT("MR", "sequences of a tile", 1, 2, 4)
 static const mica__kernel_param walk_params[] = {MICA__RNN_CELL_PARAMS, VECTOR_PARAMS};
-/* 16 accumulators, and 8 where registers are fewer. */
-static const mica__variant walk_variants[] = {
-    MICA__VECTOR_VARIANT("cpu.512", MICA__LONG_VECTOR, MICA__RNN_CELL_VALUES, 16, 4),
-    MICA__VARIANT("cpu", MICA__ON_CPU, MICA__RNN_CELL_VALUES, 8, 2),
-};
+static const mica__variant walk_variants[] = {MICA__VARIANT("cpu", MICA__ON_CPU, MICA__RNN_CELL_VALUES, 16, 4)};
 static const mica__kernel_param pack_params[] = {
     MICA__DTYPE("X_T", "type of weights", MICA__FLOATS),
     MICA__CASE("KIND", "0 one gate, 1 LSTM, 2 GRU, 3 GRU that resets before", 0, 1, 2, 3),
     MICA__INT("VW", "elements of a vector", 4, 8, 16),
 };
-static const mica__variant pack_variants[] = {
-    MICA__VECTOR_VARIANT("cpu.512", MICA__LONG_VECTOR, MICA_F32, MICA__RNN_LSTM, 16),
-    MICA__VARIANT("cpu", MICA__ON_CPU, MICA_F32, MICA__RNN_LSTM, 8),
-};
+static const mica__variant pack_variants[] = {MICA__VARIANT("cpu", MICA__ON_CPU, MICA_F32, MICA__RNN_LSTM, 16)};
 const mica__kernel_desc mica__rnn_pack_forward_kernel = {
     MICA__KERNEL("rnn_pack_forward", "rnn/pack_cpu.cl", pack_params, pack_variants)};
 const mica__kernel_desc mica__rnn_pack_backward_kernel = {
@@ -47,9 +40,10 @@ static mica_status make_cut(const mica__exec *exec, const mica__kernel_desc *des
   const mica_device_info *device = mica_engine_device(mica__queue_engine(exec->queue));
   *c = (cut){.planes = planes};
   MICA_TRY(mica__exec_values(exec, desc, c->values));
-  /* Vectors of doubles are half as long. */
-  c->vw = mica__kernel_value(desc, c->values, "VW") / (dtype == MICA_F64 ? 2 : 1);
-  c->mr = layer->B == 1 ? 1 : mica__kernel_value(desc, c->values, "MR");
+  /* Vectors of doubles have half as many elements, shorter registers too; those are fewer as well, and hold 8 sums. */
+  bool is_short = device->vector_bytes < MICA__LONG_VECTOR;
+  c->vw = mica__kernel_value(desc, c->values, "VW") / (dtype == MICA_F64 ? 2 : 1) / (is_short ? 2 : 1);
+  c->mr = layer->B == 1 ? 1 : mica__kernel_value(desc, c->values, "MR") / (is_short ? 2 : 1);
   int64_t cores = mica__max(device->compute_units, 1), items = mica__max(cores / layer->D, 1);
   c->rows = mica__min(mica__ceil_div(layer->B, items), MOST_ROWS);
   c->rows = mica__ceil_div(c->rows, c->mr) * c->mr;
