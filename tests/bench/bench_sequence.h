@@ -11,7 +11,7 @@ typedef struct sequence_row {
   mica_session *session;
   const mica_feed *feeds;
   size_t feed_count;
-  uint64_t bytes; /* of device memory that the session takes; 0: not of interest */
+  uint64_t bytes; /* of device memory that session and feeds take; 0: not of interest */
   const char *script, *const *arguments;
 } sequence_row;
 

@@ -48,8 +48,8 @@ static void measure(const bench *b, const head *a) {
   for (int k = 0; k < 6; k++) snprintf(text[k], sizeof text[k], "%d", (int)sizes[k]);
   snprintf(name, sizeof name, "attention_%s_b%d_h%d_g%d_t%d_d%d", a->training ? "training" : "forward", (int)a->B,
            (int)a->H, (int)a->G, (int)a->T, (int)a->D);
-  make(b, a, &o);
   const uint64_t before = mica_engine_stats(b->engine).bytes_in_use;
+  make(b, a, &o);
   bench_ok(mica_session_run(o.session, b->queue, o.feeds, 3));
   bench_ok(mica_queue_finish(b->queue));
   /* Half of the scores are seen; the backward pass has five products to the forward pass's two. */
