@@ -3,6 +3,7 @@
 
 #include "bench/peer_train.h"
 
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -86,6 +87,8 @@ void bench_sequence_measure(const bench *b, const sequence_row *row) {
 }
 
 int bench_sequence(const bench *b) {
+  /* A peer that dies is noticed by what it does not answer. */
+  signal(SIGPIPE, SIG_IGN);
   bench_sequence_rnn(b);
   bench_sequence_attention(b);
   return 0;
