@@ -109,7 +109,10 @@ mica_status mica_onnx_check(mica_onnx_runner *runner, mica_queue *queue, const c
   const mica_onnx *model = mica_onnx_runner_model(runner);
   size_t inputs = mica_onnx_input_count(model), count = 0;
   tolerance t = {relative, absolute, 0};
-  if (relative == 0 && absolute == 0) t = (tolerance){1e-3, 1e-7, mica_onnx_describe(model).depth};
+  if (relative == 0 && absolute == 0) {
+    size_t depth = mica_onnx_describe(model).depth;
+    t = (tolerance){1e-3, 1e-7, depth > 1 ? depth : 0}; /* one operator is no chain */
+  }
   if (inputs > MOST_FILES) return mica__fail(MICA_E_UNSUPPORTED, "a check of %zu inputs", inputs);
   mica_onnx_feed feeds[MOST_FILES];
   mica_status status = MICA_OK;
