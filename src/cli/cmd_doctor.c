@@ -7,14 +7,14 @@
 #include <stdio.h>
 
 struct values {
-  const char *op;
+  cli_words ops;
   const char *device;
   bool json;
 };
 
 static const cli_option options[] = {
-    CLI_ROW("OP", struct values, op, .role = CLI_OPTIONAL_OPERAND,
-            .help = "examine the kernels of this op alone, or of one of its kernels"),
+    CLI_ROW("OP", struct values, ops, .role = CLI_OPTIONAL_OPERAND,
+            .help = "examine the kernels of these ops alone, or some of their kernels"),
     CLI_ROW("device", struct values, device, .value = "SELECTOR", .help = "examine this one, named as in MICA_DEVICE"),
     CLI_ROW("json", struct values, json, .help = "write JSON"),
     {0},
@@ -100,8 +100,22 @@ static void print_summary(const mica_doctor_summary *summary, bool healthy, mica
          cli_colour_code(CLI_PLAIN));
 }
 
+/* One op after another, or all of them. */
+static mica_status examine_ops(mica_engine *engine, const cli_words *ops, report *to, mica_doctor_summary *all) {
+  mica_status status = MICA_OK;
+  if (ops->count == 0) return mica_doctor_run(engine, NULL, report_line, to, all);
+  for (size_t i = 0; status == MICA_OK && i < ops->count; i++) {
+    mica_doctor_summary one = {0};
+    status = mica_doctor_run(engine, ops->words[i], report_line, to, &one);
+    all->passed += one.passed;
+    all->failed += one.failed;
+    all->skipped += one.skipped;
+  }
+  return status;
+}
+
 /* json is NULL without --json. */
-static int examine(const cli_command *self, mica_engine *engine, const char *op, cli_json *json) {
+static int examine(const cli_command *self, mica_engine *engine, const cli_words *ops, cli_json *json) {
   const mica_device_info *info = mica_engine_device(engine);
   report to = {.json = json};
   if (json) {
@@ -111,7 +125,7 @@ static int examine(const cli_command *self, mica_engine *engine, const char *op,
     printf("%s  %s, %s %s\n", info->id, info->name, info->platform, info->driver);
   }
   mica_doctor_summary summary = {0};
-  mica_status status = mica_doctor_run(engine, op, report_line, &to, &summary);
+  mica_status status = examine_ops(engine, ops, &to, &summary);
   bool healthy = status == MICA_OK && summary.failed == 0 && summary.passed > 0;
   if (json) {
     cli_progress_end();
@@ -132,11 +146,11 @@ static int run(const cli_command *self, const void *given) {
   if (values->json) {
     cli_json json;
     cli_json_begin(&json);
-    status = examine(self, engine, values->op, &json);
+    status = examine(self, engine, &values->ops, &json);
     int printed = cli_json_print(&json, self);
     if (status == CLI_OK) status = printed;
   } else {
-    status = examine(self, engine, values->op, NULL);
+    status = examine(self, engine, &values->ops, NULL);
   }
   mica_engine_destroy(engine);
   return status;

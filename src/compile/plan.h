@@ -71,6 +71,7 @@ struct mica_session {
   mica_tensor **bound;         /* by output: where the caller wants it; NULL for the memory of the plan */
   mica__plan *plans, *current; /* plans: the last used first; current: of the last run */
   bool grown;                  /* a plan was recorded since plans were last held against their limits */
+  bool in_place;               /* a feed may be the very tensor that an output is bound to */
   /* Scratch of a run, so that it allocates nothing. */
   mica_shape *shapes;
   const mica_tensor **feeds;
@@ -109,8 +110,11 @@ uint64_t mica__session_plan_bytes(const mica_session *session);
 /* Bytes of those that the plan's prologue fills. */
 uint64_t mica__plan_derived_bytes(const mica_session *session, const mica__plan *plan);
 
-/* MICA_E_INVALID where session->feeds overlaps a bound output. */
+/* MICA_E_INVALID where session->feeds overlaps a bound output, unless it is that and the session works in place. */
 mica_status mica__session_check_feeds(const mica_session *session);
+/* Lets feeds be the tensors that outputs are bound to: for a graph of pointwise ops in one kernel, which reads every
+ * element before it writes it. */
+void mica__session_allow_in_place(mica_session *session);
 /* Makes the tensors of the outputs in memory of the plan's own, where they are not there yet. */
 mica_status mica__plan_make_results(mica_session *session, mica__plan *plan);
 /* Points the recording of a plan at the tensors of its outputs; checks those that are bound. */

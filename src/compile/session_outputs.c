@@ -78,12 +78,17 @@ static mica_status check_overlaps(const mica_session *session, const char *call,
   return MICA_OK;
 }
 
+void mica__session_allow_in_place(mica_session *session) { session->in_place = true; }
+
 mica_status mica__session_check_feeds(const mica_session *session) {
   for (int32_t i = 0; i < session->template.output_count; i++)
-    for (int32_t k = 0; session->bound[i] && k < session->input_count; k++)
-      if (session->feeds[k] && mica__tensor_overlaps(session->feeds[k], session->bound[i]))
+    for (int32_t k = 0; session->bound[i] && k < session->input_count; k++) {
+      const mica_tensor *feed = session->feeds[k], *bound = session->bound[i];
+      if (!feed || !mica__tensor_overlaps(feed, bound)) continue;
+      if (!session->in_place || !mica__tensor_is_same(feed, bound))
         return mica__fail(MICA_E_INVALID, "mica_session_run: the tensor for '%s' overlaps that of output %d",
                           session->inputs[k].name, (int)i);
+    }
   return MICA_OK;
 }
 

@@ -1,6 +1,7 @@
 #include "eager/eager.h"
 
 #include "base/hash.h"
+#include "compile/plan.h"
 #include "ops/common/operand.h"
 #include "runtime/attachment.h"
 #include "runtime/launch.h"
@@ -167,7 +168,9 @@ static mica_status build(mica_engine *engine, mica_graph *graph, const mica__eag
     MICA_TRY(check_result(call, &call->out[i], out[i]));
     wanted[count++] = out[i];
   }
-  return mica_session_create(engine, graph, wanted, count, NULL, session);
+  MICA_TRY(mica_session_create(engine, graph, wanted, count, NULL, session));
+  if (call->in_place) mica__session_allow_in_place(*session);
+  return MICA_OK;
 }
 
 static mica_status add(cache *c, mica_engine *engine, const mica__eager_call *call, const key *k, mica__hash hash,
