@@ -30,11 +30,12 @@ MICA_BEGIN_DECLS
 
 typedef struct mica_onnx mica_onnx;
 
-/* Reads and checks a model, of up to 2 GiB beside its external data. Tensors in files beside the model are mapped when
- * they are needed: regular files inside of the model's folder, never through links, which must not be truncated while
- * the model is open. MICA_E_FORMAT names what is wrong and where. */
+/* Reads and checks a model, of up to 1 GiB beside its external data. Tensors in files beside the model are mapped:
+ * regular files inside of the model's folder, never through links, which must not be truncated while the model is
+ * open. MICA_E_FORMAT names what is wrong and where; of external data the tensor, the file and the reason
+ * (MICA_E_NOT_FOUND for a file that is missing). */
 MICA_API MICA_CHECKED mica_status mica_onnx_open(const char *path, mica_onnx **model);
-/* A model of these bytes, which are copied; name is for sentences. It has no external data. */
+/* A model of these bytes, at most 2 GiB, which are copied; name is for sentences. It has no external data. */
 MICA_API MICA_CHECKED mica_status mica_onnx_open_memory(const char *name, const void *data, size_t bytes,
                                                         mica_onnx **model);
 /* Runners of it are destroyed before. */

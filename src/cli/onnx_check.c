@@ -57,8 +57,18 @@ static outcome check_sets(mica_engine *engine, mica_onnx *model, const char *fol
   return o;
 }
 
+/* True if a folder holds recorded sets, or is one. */
+static bool has_sets(const char *folder) {
+  char path[PATH];
+  return (join(path, folder, "test_data_set_0") && is_folder(path)) ||
+         (join(path, folder, "output_0.pb") && is_file(path));
+}
+
 int cli_onnx_check_model(const cli_command *self, mica_engine *engine, mica_onnx *model, const char *folder,
                          bool json) {
+  if (!is_folder(folder)) return cli_fail(self, "there is no folder %s", folder);
+  if (!has_sets(folder))
+    return cli_fail(self, "the folder %s holds no test_data_set_0, and no output_0.pb itself", folder);
   outcome o = check_sets(engine, model, folder);
   if (json) {
     cli_json out;

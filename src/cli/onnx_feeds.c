@@ -1,6 +1,7 @@
 #include "cli/onnx_feeds.h"
 
 #include <mica/io.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -70,7 +71,7 @@ static int make_random(const cli_command *self, const mica_onnx_port *port, cons
     return cli_fail(self, "input '%s' needs a file: --input %s=FILE", port->name, port->name);
   for (int32_t i = 0; i < own.rank; i++)
     if (own.dim[i] == MICA_DYNAMIC) own.dim[i] = 1;
-  if (shape && !parse_shape(shape, &own)) return cli_fail(self, "--shape wants NAME=2x3x224x224, not \"%s\"", shape);
+  if (shape) (void)parse_shape(shape, &own); /* which check_words has seen to */
   if (mica_shape_count(own, &count) != MICA_OK) return cli_fail_library(self);
   *owned = calloc((size_t)count + 1, mica_dtype_size(port->dtype));
   if (!*owned) return cli_fail(self, "the host is out of memory");
@@ -83,18 +84,39 @@ static int make_random(const cli_command *self, const mica_onnx_port *port, cons
   return CLI_OK;
 }
 
-static int check_names(const cli_command *self, const mica_onnx *model, cli_words files, const char *shape) {
-  for (size_t f = 0; f <= files.count; f++) {
-    const char *word = f < files.count ? files.words[f] : shape;
-    bool found = !word;
-    for (size_t i = 0; !found && i < mica_onnx_input_count(model); i++)
-      found = rest_for(word, mica_onnx_input(model, i).name) != NULL;
-    if (!found)
-      return cli_fail(self, "\"%s\" names no input of the model; it has%s%s", word,
-                      mica_onnx_input_count(model) ? " " : " none",
-                      mica_onnx_input_count(model) ? mica_onnx_input(model, 0).name : "");
+/* Says what is wrong with a word, and what inputs there are: "; it has x f32 (?, 2), y i64 (3)". */
+static int refuse_word(const cli_command *self, const mica_onnx *model, const char *option, const char *word) {
+  char list[600], shape[MICA_SHAPE_TEXT];
+  size_t count = mica_onnx_input_count(model), at = 0;
+  for (size_t i = 0; i < count && at < sizeof list - 200; i++) {
+    mica_onnx_port port = mica_onnx_input(model, i);
+    bool last = at >= sizeof list - 400 && i + 1 < count;
+    at += (size_t)snprintf(list + at, sizeof list - at, "%s%.80s %s %s%s", i ? ", " : " ", port.name, port.type,
+                           port.has_shape ? mica_shape_format(port.shape, shape) : "of any shape", last ? ", ..." : "");
+    if (last) break;
   }
-  return CLI_OK;
+  cli_fail(self, "--%s \"%s\" names no input of the model; it has%s", option, word, at ? list : " none");
+  return CLI_USAGE;
+}
+
+/* What follows "NAME=" in a word, where the model has such an input; NULL otherwise. */
+static const char *rest_for_any(const mica_onnx *model, const char *word) {
+  const char *rest = NULL;
+  for (size_t i = 0; !rest && i < mica_onnx_input_count(model); i++)
+    rest = rest_for(word, mica_onnx_input(model, i).name);
+  return rest;
+}
+
+static int check_words(const cli_command *self, const mica_onnx *model, cli_words files, const char *shape) {
+  mica_shape ignored;
+  for (size_t f = 0; f < files.count; f++)
+    if (!rest_for_any(model, files.words[f])) return refuse_word(self, model, "input", files.words[f]);
+  if (!shape) return CLI_OK;
+  const char *text = rest_for_any(model, shape);
+  if (!text) return refuse_word(self, model, "shape", shape);
+  if (parse_shape(text, &ignored)) return CLI_OK;
+  cli_fail(self, "--shape wants NAME=2x3x224x224, of at most %d extents from 0 on, not \"%s\"", MICA_MAX_RANK, shape);
+  return CLI_USAGE;
 }
 
 int cli_onnx_feeds_make(cli_onnx_feeds *feeds, const cli_command *self, const mica_onnx *model, cli_words files,
@@ -102,7 +124,7 @@ int cli_onnx_feeds_make(cli_onnx_feeds *feeds, const cli_command *self, const mi
   size_t inputs = mica_onnx_input_count(model);
   if (inputs > CLI_ONNX_INPUTS)
     return cli_fail(self, "a model of %zu inputs; %d are possible", inputs, CLI_ONNX_INPUTS);
-  int status = check_names(self, model, files, shape);
+  int status = check_words(self, model, files, shape);
   uint64_t state = seed;
   for (size_t i = 0; status == CLI_OK && i < inputs; i++) {
     mica_onnx_port port = mica_onnx_input(model, i);

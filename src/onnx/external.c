@@ -17,8 +17,7 @@ static mica_status open_component(int *folder, const char *component, size_t n, 
   char name[256];
   if (n == 0 || n >= sizeof name || (component[0] == '.' && (n == 1 || (n == 2 && component[1] == '.'))))
     return mica__fail(MICA_E_FORMAT,
-                      "tensor '%s': external data in '%s', which is no name of a file inside of the "
-                      "model's folder",
+                      "tensor '%s': external data in '%s', which is no name of a file inside of the model's folder",
                       who, location);
   memcpy(name, component, n);
   name[n] = '\0';
@@ -102,8 +101,9 @@ mica_status mica__external_bytes(mica__external *external, const char *who, cons
   const mica__external_file *file = NULL;
   MICA_TRY(find_file(external, who, location, &file));
   if (offset > file->size || length > file->size - offset)
-    return mica__fail(MICA_E_FORMAT, "tensor '%s': external data at bytes %llu to %llu of '%s', which has %zu", who,
-                      (unsigned long long)offset, (unsigned long long)(offset + length), location, file->size);
+    return mica__fail(MICA_E_FORMAT,
+                      "tensor '%s': external data in '%s', %llu bytes from %llu on, and the file has %zu", who,
+                      location, (unsigned long long)length, (unsigned long long)offset, file->size);
   *size = (size_t)(length ? length : file->size - offset);
   *data = file->data ? file->data + offset : (const unsigned char *)"";
   return MICA_OK;

@@ -123,7 +123,7 @@ static mica_status lower_node(mica__lowering *l, const mica__onnx_node *node) {
   mica_status status = op->lower(l, node);
   if (status != MICA_OK && l->status == MICA_OK) mica__lower_fail(l, node, status, "%s", mica_error_message());
   mica__lower_pass_graph_error(l, node);
-  return l->status;
+  return mica__lower_failed(l);
 }
 
 /* NOLINTNEXTLINE(misc-no-recursion): see lower_body. */

@@ -67,6 +67,7 @@ struct mica__lowering {
   int32_t depth;  /* functions and bodies inside each other */
   uint64_t nodes; /* lowered so far, bodies and functions each time */
   mica_status status;
+  char message[1024]; /* of the first error, which those that follow from it do not replace; "" for none */
   void **rooms;
   size_t room_count, room_capacity;
 };
@@ -92,6 +93,8 @@ mica_status mica__scope_put_initials(mica__lowering *l, const Onnx__GraphProto *
 /* The value behind a name, made if need be; null with an error recorded for none. */
 mica_value mica__scope_value(mica__lowering *l, const mica__onnx_node *node, const char *name);
 
+/* l->status, with the sentence of the first error, whatever builders said after it about its null value. */
+mica_status mica__lower_failed(const mica__lowering *l);
 /* Makes an error of the graph's the node's. */
 void mica__lower_pass_graph_error(mica__lowering *l, const mica__onnx_node *node);
 /* True if the node is a constant. */

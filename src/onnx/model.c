@@ -55,6 +55,27 @@ static mica_status make_functions(mica_onnx *model) {
   return MICA_OK;
 }
 
+/* --- external data --- */
+
+/* Says at once what is wrong with external data, rather than in the first run that needs them. */
+/* NOLINTNEXTLINE(misc-no-recursion): as deep as the bodies, which the guard bounds. */
+static mica_status check_external(mica_onnx *model, const mica__onnx_graph *graph) {
+  const Onnx__GraphProto *proto = graph->proto;
+  for (size_t i = 0; proto && i < proto->n_initializer; i++)
+    MICA_TRY(mica__onnx_tensor_check_external(&model->external, proto->initializer[i]));
+  for (size_t i = 0; proto && i < proto->n_sparse_initializer; i++) {
+    MICA_TRY(mica__onnx_tensor_check_external(&model->external, proto->sparse_initializer[i]->values));
+    MICA_TRY(mica__onnx_tensor_check_external(&model->external, proto->sparse_initializer[i]->indices));
+  }
+  for (int32_t i = 0; i < graph->count; i++) {
+    const mica__onnx_node *node = &graph->nodes[i];
+    for (int32_t k = 0; k < node->attr_count; k++)
+      MICA_TRY(mica__onnx_tensor_check_external(&model->external, node->attrs[k]->t));
+    for (int32_t k = 0; k < node->body_count; k++) MICA_TRY(check_external(model, &node->bodies[k]));
+  }
+  return MICA_OK;
+}
+
 /* --- opening --- */
 
 static mica_status check_texts(const mica_onnx *model) {
@@ -116,6 +137,10 @@ static mica_status open_named(const char *name, char *folder, const void *data, 
   model->external.folder = folder;
   model->name = mica__strdup(name);
   mica_status status = model->name ? open_bytes(model, data, bytes) : mica__fail_nomem("a model");
+  if (status == MICA_OK && folder) {
+    status = check_external(model, &model->graph);
+    if (status != MICA_OK) status = mica__fail(status, "%s: %s", model->name, mica_error_message());
+  }
   if (status == MICA_OK)
     *out = model;
   else

@@ -9,7 +9,8 @@ mica_graph *mica__lower_graph(mica__lowering *l) { return l->graph; }
 
 mica_status mica__lower_fail(mica__lowering *l, const mica__onnx_node *node, mica_status status, const char *format,
                              ...) {
-  char text[1024];
+  if (*l->message) return mica__lower_failed(l);
+  char text[sizeof l->message];
   va_list args;
   va_start(args, format);
   vsnprintf(text, sizeof text, format, args);
@@ -19,7 +20,12 @@ mica_status mica__lower_fail(mica__lowering *l, const mica__onnx_node *node, mic
                          : node->output_count ? node->outputs[0]
                                               : "",
                          node->op, text);
+  snprintf(l->message, sizeof l->message, "%s", mica_error_message());
   return l->status;
+}
+
+mica_status mica__lower_failed(const mica__lowering *l) {
+  return *l->message ? mica__fail(l->status, "%s", l->message) : l->status;
 }
 
 void *mica__lower_room(mica__lowering *l, size_t count, size_t size) {

@@ -153,8 +153,10 @@ static bool parse_number(const char *text, uint64_t *number) {
   return !*text;
 }
 
-static mica_status take_external(mica__external *external, const Onnx__TensorProto *proto, mica__onnx_tensor *t) {
-  const char *location = NULL;
+/* The data's bytes in their file, checked; none of a tensor without elements, whose file is not looked at. */
+static mica_status find_external(mica__external *external, const Onnx__TensorProto *proto, const mica__onnx_tensor *t,
+                                 const unsigned char **data, size_t *bytes) {
+  const char *location = NULL, *wrong = NULL, *word = NULL;
   uint64_t offset = 0, length = (uint64_t)t->count * mica_dtype_size(t->dtype), given = length;
   for (size_t i = 0; i < proto->n_external_data; i++) {
     const char *key = mica__onnx_text(proto->external_data[i]->key);
@@ -163,16 +165,39 @@ static mica_status take_external(mica__external *external, const Onnx__TensorPro
     if (!strcmp(key, "location")) location = value;
     if (!strcmp(key, "offset")) right = parse_number(value, &offset);
     if (!strcmp(key, "length")) right = parse_number(value, &given);
-    if (!right)
-      return mica__fail(MICA_E_FORMAT, "tensor '%.80s': external data has the %s '%.40s'", name_of(proto), key, value);
+    if (!right && !wrong) wrong = key, word = value;
   }
   if (!location || !*location)
     return mica__fail(MICA_E_FORMAT, "tensor '%.80s': external data without a location", name_of(proto));
-  if (given != length) return wrong_count(proto, t, "bytes of external data", (size_t)given);
-  const unsigned char *data = (const unsigned char *)"";
+  if (wrong)
+    return mica__fail(MICA_E_FORMAT, "tensor '%.80s': external data in '%.200s' has the %s '%.40s'", name_of(proto),
+                      location, wrong, word);
+  char text[MICA_SHAPE_TEXT];
+  if (given != length)
+    return mica__fail(MICA_E_FORMAT,
+                      "tensor '%.80s' is %s %s, of %llu bytes, and has %llu bytes of external data in '%.200s'",
+                      name_of(proto), mica_dtype_name(t->dtype), mica_shape_format(t->shape, text),
+                      (unsigned long long)length, (unsigned long long)given, location);
+  *data = (const unsigned char *)"";
+  *bytes = 0;
+  return length ? mica__external_bytes(external, name_of(proto), location, offset, length, data, bytes) : MICA_OK;
+}
+
+static mica_status take_external(mica__external *external, const Onnx__TensorProto *proto, mica__onnx_tensor *t) {
+  const unsigned char *data = NULL;
   size_t bytes = 0;
-  if (length) MICA_TRY(mica__external_bytes(external, name_of(proto), location, offset, length, &data, &bytes));
+  MICA_TRY(find_external(external, proto, t, &data, &bytes));
   return take_bytes(proto, data, bytes, t);
+}
+
+mica_status mica__onnx_tensor_check_external(mica__external *external, const Onnx__TensorProto *proto) {
+  mica__onnx_tensor t = {0};
+  const unsigned char *data = NULL;
+  size_t bytes = 0;
+  if (!proto || proto->data_location != 1 || !mica__onnx_dtype(proto->data_type, &t.dtype)) return MICA_OK;
+  MICA_TRY(mica__onnx_tensor_type(proto, &t.dtype, &t.shape));
+  MICA_TRY(mica_shape_count(t.shape, &t.count));
+  return find_external(external, proto, &t, &data, &bytes);
 }
 
 mica_status mica__onnx_tensor_read(mica__external *external, const Onnx__TensorProto *proto, mica__onnx_tensor *out) {

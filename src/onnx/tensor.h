@@ -27,6 +27,9 @@ const char *mica__onnx_type_name(int32_t type);
 mica_status mica__onnx_tensor_type(const Onnx__TensorProto *proto, mica_dtype *dtype, mica_shape *shape);
 /* Elements too, from raw bytes, typed fields or external data; to be freed. A bool that is neither 0 nor 1 is 1. */
 mica_status mica__onnx_tensor_read(mica__external *external, const Onnx__TensorProto *proto, mica__onnx_tensor *tensor);
+/* What mica__onnx_tensor_read says about where a tensor's external data lie, without reading them; of others, and of
+ * element types that Mica lacks, MICA_OK. */
+mica_status mica__onnx_tensor_check_external(mica__external *external, const Onnx__TensorProto *proto);
 /* A sparse tensor as a dense one; to be freed. */
 mica_status mica__onnx_sparse_read(mica__external *external, const Onnx__SparseTensorProto *proto,
                                    mica__onnx_tensor *tensor);

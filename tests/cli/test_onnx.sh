@@ -47,20 +47,124 @@ ends 1 '' "mica run: *none.onnx*"
 run run "$work/rule.onnx"
 ends 1 '' 'mica run: *needs operators that are not supported: Rule (version 17)'
 run run "$work/relu.onnx" --input "z=$work/x.npy"
-ends 1 '' 'mica run: "z=*" names no input of the model; it has x'
+ends 2 '' 'mica run: --input "z=*" names no input of the model; it has x float (?, 2)'
+run run "$work/relu.onnx" --shape z=1x2
+ends 2 '' 'mica run: --shape "z=1x2" names no input of the model; it has x float (?, 2)'
 run run "$work/relu.onnx" --input "x=$work/relu.onnx"
 ends 1 '' 'mica run: *relu.onnx is no npy file'
 run run "$work/relu.onnx" --shape x=3xtwo
-ends 1 '' 'mica run: --shape wants NAME=2x3x224x224, not "3xtwo"'
+ends 2 '' 'mica run: --shape wants NAME=2x3x224x224, *, not "x=3xtwo"'
+run run "$work/relu.onnx" --shape x=-1x2
+ends 2 '' 'mica run: --shape wants NAME=2x3x224x224, *, not "x=-1x2"'
 run run "$work/relu.onnx" --shape x=3x3
 ends 1 '' "mica run: *input 'x' has shape (?, 2), and was fed (3, 3)"
 run run "$work/relu.onnx" --check "$work"
-ends 1 '' 'mica run: 0 of 1 sets are right; *'
+ends 1 '' "mica run: the folder $work holds no test_data_set_0, and no output_0.pb itself"
+run run "$work/relu.onnx" --check "$work/none"
+ends 1 '' "mica run: there is no folder $work/none"
 run run --check "$work/none"
 ends 1 '' 'mica run: there is no folder *none'
 head -c 40 "$work/relu.onnx" >"$work/cut.onnx"
 run info "$work/cut.onnx"
 ends 1 '' 'mica info: *cut.onnx: byte *: a length beyond the end in a message ModelProto'
+
+# --- files that nobody should trust ---
+
+byte() { printf "\\$(printf %03o "$1")"; }
+varint() {
+  n=$1
+  while [ "$n" -ge 128 ]; do byte $((n % 128 + 128)); n=$((n / 128)); done
+  byte "$n"
+}
+# inside TAG: stdin as a message inside of another, its tag being that number.
+inside() {
+  part=$(mktemp "$work/part.XXXXXX") && cat >"$part"
+  byte "$1" && varint $(($(wc -c <"$part"))) && cat "$part"
+}
+text() { printf %s "$2" | inside "$1"; }
+# model BYTES: y = x + w of 4 floats; BYTES, escapes of printf, are what w's tensor holds beside type and name.
+model() {
+  {
+    { text 10 x; text 10 w; text 18 y; text 34 Add; } | inside 10
+    { printf '\020\001'; text 66 w; cat; } | inside 42
+    printf '\012\001x\022\012\012\010\010\001\022\004\012\002\010\004' | inside 90
+    printf '\012\001y\022\012\012\010\010\001\022\004\012\002\010\004' | inside 98
+  } | inside 58
+  printf '\010\010B\004\012\000\020\021'
+}
+# external LOCATION OFFSET LENGTH: w lies in a file.
+external() {
+  {
+    printf '\010\004\160\001'
+    { text 10 location; text 18 "$1"; } | inside 106
+    { text 10 offset; text 18 "$2"; } | inside 106
+    { text 10 length; text 18 "$3"; } | inside 106
+  } | model
+}
+# refused ERR: as ends 1 '' ERR, by mica run and mica info.
+refused() {
+  for command in run info; do
+    run "$command" "$inside/model.onnx"
+    ends 1 '' "mica $command: $inside/model.onnx: $1"
+  done
+}
+
+inside=$work/inside
+mkdir "$inside" "$inside/folder"
+head -c 32 /dev/zero >"$inside/w.bin"
+cp "$inside/w.bin" "$work/outside.bin"
+ln -s w.bin "$inside/link.bin"
+ln -s .. "$inside/up"
+mkfifo "$inside/fifo.bin"
+external w.bin 16 16 >"$inside/model.onnx"
+run run "$inside/model.onnx"
+ends 0 'y *' ''
+while IFS='|' read -r location offset length reason; do
+  external "$location" "$offset" "$length" >"$inside/model.onnx"
+  refused "tensor 'w'*external data in '$location'$reason"
+done <<'END'
+../outside.bin|0|16|, which is no name of a file inside of the model's folder
+folder/../../outside.bin|0|16|, which is no name of a file inside of the model's folder
+/etc/passwd|0|16|, which is no name of a file inside of the model's folder
+none.bin|0|16|: No such file or directory
+link.bin|0|16|: 'link.bin' is a link or no folder, and is not followed
+up/outside.bin|0|16|: 'up' is a link or no folder, and is not followed
+fifo.bin|0|16|, which is no regular file of one name
+folder|0|16|, which is no regular file of one name
+w.bin|20|16|, 16 bytes from 20 on, and the file has 32
+w.bin|18446744073709551600|16|, 16 bytes from 18446744073709551600 on, and the file has 32
+w.bin|-4|16| has the offset '-4'
+w.bin|0|99999999999999999999| has the length '99999999999999999999'
+w.bin|0|8|
+END
+
+# Counts that overflow: 2^62 x 2^62 elements, 2^61 elements of 4 bytes, a length of 2^64 - 1, one beyond 64 bits.
+large='\010\200\200\200\200\200\200\200\200'
+printf "$large\100$large\100\112\004abcd" | model >"$inside/model.onnx"
+run run "$inside/model.onnx"
+ends 1 '' "mica run: *tensor 'w': more elements than a size can count"
+printf "$large\040\112\004abcd" | model >"$inside/model.onnx"
+run run "$inside/model.onnx"
+ends 1 '' "mica run: *tensor 'w'*"
+printf '\010\010\072\377\377\377\377\377\377\377\377\377\001\012' >"$inside/model.onnx"
+refused 'byte *: a length beyond the end in a message ModelProto'
+printf '\010\010\072\377\377\377\377\377\377\377\377\377\377\001\012' >"$inside/model.onnx"
+refused 'byte *'
+
+# 50,000 deep: graphs in attributes of nodes of graphs, and groups, which are 100 kB.
+printf "$(awk 'BEGIN {
+  for (i = 1; i < 50000; i++) size[i] = size[i - 1] + (size[i - 1] < 128 ? 2 : size[i - 1] < 16384 ? 3 : 4)
+  split("10 42 50", tag)
+  printf "\\010\\010"
+  for (i = 49999; i > 0; i--) {
+    printf "\\%03o", i == 49999 ? 58 : tag[(49998 - i) % 3 + 1]
+    for (n = size[i - 1]; n >= 128; n = int(n / 128)) printf "\\%03o", n % 128 + 128
+    printf "\\%03o", n
+  }
+}')" >"$inside/model.onnx"
+refused '*deep*'
+printf "$(awk 'BEGIN { for (i = 0; i < 50000; i++) printf "\\203\\001" }')" >"$inside/model.onnx"
+refused '*'
 
 # Recorded outputs, where the material lies beside the project.
 models=$MICA_SOURCE_DIR/../shared/onnx/models
