@@ -117,6 +117,7 @@ typedef struct mica_run_input {
   const char *text; /* lines of a table, or a text, as the task takes it */
   int64_t count;    /* samples at most; 0: all */
   int64_t top;      /* likeliest classes of each; 0: 3 */
+  const char *name; /* what sentences call the text; NULL: the text */
 } mica_run_input;
 
 /* A section for each sample, its title the file, row or number. *prediction is the caller's to mica_report_destroy. */

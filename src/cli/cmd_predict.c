@@ -102,6 +102,7 @@ static int predict(const cli_command *self, const struct values *v, mica_run *ru
   } else if (piped) {
     if (!(text = read_input(self))) return CLI_FAILED;
     input.text = text;
+    input.name = "standard input";
   } else {
     input.files = (const char *const *)v->inputs.words;
     input.file_count = v->inputs.count;

@@ -1,6 +1,7 @@
 /* Opens datasets: recognises the format of what lies at a path. */
 #include "base/text.h"
 #include "data/source.h"
+#include "data/table.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -183,6 +184,18 @@ static mica_status check_config(const mica_dataset_config *config) {
       config->width > 32768 || (config->channels != 0 && config->channels != 1 && config->channels != 3))
     return mica__fail(MICA_E_INVALID, "mica_dataset_open: no such part, or pictures of no such size");
   return MICA_OK;
+}
+
+mica_status mica__table_read(const char *name, char *content, size_t size, const mica_dataset_config *config,
+                             mica_dataset **dataset) {
+  mica__store *store = NULL;
+  MICA_TRY(mica__store_create(name, &store));
+  mica_status status = mica__table_parse(name, content, size, config, store);
+  if (status == MICA_OK) status = check_like(store, config);
+  if (status == MICA_OK) status = name_classes(name, store, config);
+  if (status == MICA_OK) return mica__dataset_of(store, dataset);
+  mica__store_release(store);
+  return status;
 }
 
 mica_status mica_dataset_open(const char *path, const mica_dataset_config *config, mica_dataset **dataset) {

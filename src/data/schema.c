@@ -418,16 +418,23 @@ static mica_status copy_field(const mica__field *from, mica__field *to) {
 static mica_status locate_fields(inference *in, const mica__schema *known, const mica__name_table *names,
                                  mica__schema *own) {
   const char *name = in->records->name;
-  const bool unlabelled = !in->schema->header && in->schema->columns + 1 == known->columns;
+  const bool named = in->schema->header && known->header, header = in->schema->header;
+  bool label = true, unused = true;
+  if (known->outline && !named)
+    MICA_TRY(mica__schema_layout(in->records, header, in->schema->columns, known, &label, &unused));
+  else
+    label = in->schema->columns + 1 != known->columns;
   for (size_t i = 0, at = 0; i < known->count; i++) {
     mica__field *field = &own->fields[i];
     own->count = i + 1;
     MICA_TRY(copy_field(&known->fields[i], field));
-    const int32_t found = in->schema->header ? mica__name_table_find(names, field->name) : -1;
+    const int32_t found = named ? mica__name_table_find(names, field->name) : -1;
     if (found >= 0) field->at = (size_t)found;
-    if (!in->schema->header && !(unlabelled && field->label)) field->at = at++;
-    if (field->at == SIZE_MAX && !field->label)
-      return mica__fail(MICA_E_FORMAT, "%s has no column \"%s\", which what it goes with has", name, field->name);
+    if (!named && (label || !field->label) && (unused || !field->unused)) field->at = at++;
+    if (field->unused) field->at = SIZE_MAX;
+    if (field->at == SIZE_MAX && !field->label && !field->unused)
+      return mica__fail(MICA_E_FORMAT, "%s has no column \"%s\", which %s", name, field->name,
+                        known->outline ? "the network was trained on" : "what it goes with has");
     if (field->at != SIZE_MAX && field->at >= in->schema->columns)
       return mica__fail(MICA_E_FORMAT, "%s has %zu columns, what it goes with has %zu", name, in->schema->columns,
                         known->columns);
@@ -435,15 +442,17 @@ static mica_status locate_fields(inference *in, const mica__schema *known, const
   return MICA_OK;
 }
 
-/* Follows the schema of config->like; a header is recognised where all its names but one are known. */
+/* Follows the schema of config->like; a header is recognised where all its names but one are known, and that of a
+ * network's rows by texts above numbers too, so that names that are others are not taken for cells. */
 static mica_status follow(inference *in, const mica__schema *known, mica__name_table *names) {
   const size_t fewer = in->schema->count < known->count ? in->schema->count : known->count;
+  const bool looks_named = known->outline && in->schema->header;
   size_t matches = 0;
   in->schema->header = true;
   MICA_TRY(name_fields(in, names));
   for (size_t k = 0; known->header && k < known->count; k++)
     matches += mica__name_table_find(names, known->fields[k].name) >= 0;
-  in->schema->header = matches > 0 && matches + 1 >= fewer;
+  in->schema->header = looks_named || (matches > 0 && matches + 1 >= fewer);
   mica__schema *own = calloc(1, sizeof *own);
   if (own) own->fields = calloc(known->count, sizeof *own->fields);
   if (!own || !own->fields) {
@@ -521,6 +530,17 @@ static mica_status fail_cell(const mica__field *field, const mica__records *r, c
                     (int)(cell.length < 40 ? cell.length : 40), cell.text, what);
 }
 
+static mica_status fail_name(const mica__field *field, const mica__records *r) {
+  mica__text what = {0};
+  mica__text_add(&what, "is out of range: no class has this name; there are ");
+  for (int32_t i = 0; i < field->classes.count && i < 20; i++)
+    mica__text_addf(&what, i ? ", %s" : "%s", field->classes.names[i]);
+  if (field->classes.count > 20) mica__text_add(&what, ", ...");
+  mica_status status = fail_cell(field, r, what.data ? what.data : "is out of range: no class has this name");
+  mica__text_free(&what);
+  return status;
+}
+
 mica_status mica__field_class(const mica__field *field, const mica__records *r, int32_t *class_index) {
   double value = 0;
   if (field->numbered) {
@@ -536,7 +556,7 @@ mica_status mica__field_class(const mica__field *field, const mica__records *r, 
   *class_index = status == MICA_OK ? mica__name_table_find(&field->classes.table, name) : -1;
   free(name);
   MICA_TRY(status);
-  return *class_index >= 0 ? MICA_OK : fail_cell(field, r, "is out of range: no class has this name");
+  return *class_index >= 0 ? MICA_OK : fail_name(field, r);
 }
 
 mica_status mica__field_number(const mica__field *field, const mica__records *r, float *value) {

@@ -74,6 +74,7 @@ typedef struct mica__field {
   char *name;            /* of the header; its number where there is none */
   mica_column_kind kind; /* NUMBER, CLASS, TEXT or TIME */
   bool label;
+  bool unused;   /* of an outline: such a column may be absent, and is passed over */
   bool numbered; /* CLASS: the class is the number that the cell is, below `limit` */
   int32_t limit;
   int32_t slot; /* NUMBER but for the label: which number of "x" */
@@ -90,7 +91,8 @@ typedef struct mica__schema {
   size_t columns;  /* of the text */
   int32_t numbers; /* of "x" */
   size_t samples;
-  bool fills; /* missing numbers have been replaced */
+  bool fills;   /* missing numbers have been replaced */
+  bool outline; /* of a network's columns: it says so in sentences, and extra columns need names */
 } mica__schema;
 
 /* Finds out what the columns are, in some walks over the records; like's schema is followed where it has one. */
@@ -113,6 +115,30 @@ mica_status mica__table_parse(const char *name, char *content, size_t size, cons
 mica_status mica__table_open(const char *path, const mica_dataset_config *config, mica__store *store);
 /* The store's columns of a schema, without data, but for labels of a table in memory. The store takes the schema. */
 mica_status mica__table_add_columns(mica__schema *schema, mica__store *store);
+/* --- layouts (table_layout.c) --- */
+
+/* Sees which columns a table without names has by their number: all of the known ones, or all but the label, or those
+ * without the unused ones, which are there where their cells in the first record are no numbers. MICA_E_FORMAT for
+ * another number. */
+mica_status mica__schema_layout(mica__records *records, bool header, size_t columns, const mica__schema *known,
+                                bool *label, bool *unused);
+/* The columns of a text's first record. */
+mica_status mica__table_width(const char *name, char *content, size_t size, size_t *columns);
+
+/* --- outlines (table_outline.c) --- */
+
+/* What is kept of a table's columns, in their order: a text each, the kind and the name ("number width", "text note");
+ * of the label "label kind", or "numbered kind" where its classes are numbers. The caller frees each and the list. NULL
+ * and MICA_OK for a dataset that is no table. */
+mica_status mica__outline_list(const mica_dataset *dataset, char ***texts, size_t *count, bool *header);
+/* A dataset of one sample of zeros to be `like` for tables: numbers and label are wanted, other columns are unused.
+ * `classes` are the label's, NULL: it is a number. MICA_E_FORMAT for texts that are none of mica__outline_list. */
+mica_status mica__outline_open(const char *const *texts, size_t count, bool header, const char *const *classes,
+                               size_t class_count, mica_dataset **dataset);
+/* mica_dataset_open of a table in memory, which a NUL ends; content is not kept. */
+mica_status mica__table_read(const char *name, char *content, size_t size, const mica_dataset_config *config,
+                             mica_dataset **dataset);
+
 /* The name of a field's column in the store. */
 const char *mica__field_column(const mica__field *field);
 

@@ -11,12 +11,13 @@ void mica__run_close_data(mica_run *run) {
     if (run->parts[i].data != run->whole) mica_dataset_destroy((mica_dataset *)run->parts[i].data);
   if (run->whole != run->config.dataset) mica_dataset_destroy((mica_dataset *)run->whole);
   mica_dataset_destroy(run->judged_own);
+  mica_dataset_destroy(run->outline);
   for (size_t i = 0; i < run->column_count; i++) free((void *)run->columns[i].name);
   free(run->columns);
 }
 
 mica_dataset_config mica__run_opening(const mica_run *run, mica_part part) {
-  mica_dataset_config config = {.part = part, .like = run->whole};
+  mica_dataset_config config = {.part = part, .like = run->outlined ? run->outline : run->whole};
   size_t rank = 0;
   const double *input = mica_run_fact_numbers(run, "input", &rank);
   const char *label = mica_run_setting(run, "label");
@@ -219,6 +220,7 @@ static mica_status old_columns(mica_run *run) {
 mica_status mica__run_recall_columns(mica_run *run) {
   size_t count = 0;
   const char *const *texts = mica_run_fact(run, "columns", &count);
+  MICA_TRY(mica__run_outline(run));
   if (!texts) return old_columns(run);
   run->columns = calloc(count + 1, sizeof *run->columns);
   if (!run->columns) return mica__fail_nomem("a run");
@@ -283,6 +285,7 @@ mica_status mica__run_open_data(mica_run *run) {
   mica_status status = make_engine(run);
   MICA_TRY(end_reading(&training, status));
   MICA_TRY(run->task->prepare(run));
+  MICA_TRY(mica__run_note_table(run));
   begin_reading(&test);
   status = make_training_loader(run);
   if (status == MICA_OK) status = make_loader(run, MICA_PART_VALIDATION);

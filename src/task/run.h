@@ -41,6 +41,8 @@ struct mica_run {
   size_t fact_count;
   /* Data: the whole that training samples are a part of, and the parts by mica_part. */
   const mica_dataset *whole;
+  mica_dataset *outline; /* of rows: the columns that tables to be read are like */
+  bool outlined;         /* it is that of a table; else it has only as many numbers as inputs */
   mica__part parts[MICA__PARTS];
   float *mean, *deviation;    /* the facts of these names as loaders take them */
   mica_batch_column *columns; /* of tests */
@@ -110,6 +112,11 @@ mica_status mica__run_recall_columns(mica_run *run);
 void mica__run_close_data(mica_run *run);
 /* The loader's configuration for a part, by the run's settings and facts, without augmentation. */
 mica_status mica__run_loading(mica_run *run, mica_part part, mica_loader_config *config);
+
+/* Notes the columns of the table that the run is trained on: "table", of mica__outline_list, and "header". */
+mica_status mica__run_note_table(mica_run *run);
+/* Makes the outline from these, or of runs without them from the number of inputs. */
+mica_status mica__run_outline(mica_run *run);
 
 /* --- what tasks of one input and one answer share --- */
 

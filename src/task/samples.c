@@ -1,5 +1,5 @@
 /* Samples to predict from: pictures, folders of them, tables, and parts of datasets. */
-#include "base/file.h"
+#include "data/table.h"
 #include "task/run.h"
 
 #include <dirent.h>
@@ -143,75 +143,6 @@ static mica_status read_pictures(const mica_run *run, const paths *p, mica__samp
 
 /* --- tables --- */
 
-static char *next_field(char **at, char mark) {
-  char *field = *at, *end = *at ? strchr(*at, mark) : NULL;
-  *at = end ? end + 1 : NULL;
-  if (end) *end = '\0';
-  return field;
-}
-
-static bool parse_number(const char *field, float *number) {
-  char *end = NULL;
-  while (*field == ' ') field++;
-  *number = strtof(field, &end);
-  if (end == field) return false;
-  while (*end == ' ' || *end == '\r') end++;
-  return !*end;
-}
-
-/* The cells of a line as numbers; false where a cell is none. *count says how many cells there are. */
-static bool parse_line(char *line, char mark, float *numbers, int64_t size, int64_t *count) {
-  bool good = true;
-  *count = 0;
-  for (char *at = line, *field; (field = next_field(&at, mark)); ++*count)
-    if (*count < size) good = good && parse_number(field, &numbers[*count]);
-  return good;
-}
-
-static char mark_of(const char *text) {
-  static const char marks[] = "\t;,";
-  const size_t line = strcspn(text, "\n");
-  for (const char *mark = marks; *mark; mark++)
-    if (memchr(text, *mark, line)) return *mark;
-  return ',';
-}
-
-/* Rows of numbers, as many as the run's inputs have: a first line that is none is a header. */
-static mica_status read_rows(const mica_run *run, const char *name, char *text, mica__samples *s) {
-  const char mark = mark_of(text);
-  int64_t lines = 0, rows = 0, number = 0;
-  for (const char *c = text; *c; c++) lines += *c == '\n';
-  MICA_TRY(make(run, lines + 1, s));
-  float *row = calloc((size_t)s->size, sizeof *row);
-  mica_status status = row ? MICA_OK : mica__fail_nomem("samples");
-  for (char *at = text, *line; status == MICA_OK && (line = next_field(&at, '\n'));) {
-    int64_t cells = 0;
-    number++;
-    if (!line[strspn(line, " \r")]) continue;
-    const bool good = parse_line(line, mark, row, s->size, &cells);
-    if (cells != s->size)
-      status = mica__fail(MICA_E_FORMAT, "%s line %lld has %lld columns, the network was trained on %lld", name,
-                          (long long)number, (long long)cells, (long long)s->size);
-    else if (!good && rows + (number > 1))
-      status = mica__fail(MICA_E_FORMAT, "%s line %lld: a cell is no number", name, (long long)number);
-    if (status != MICA_OK || !good) continue;
-    normalise(run, s, rows, row);
-    status = number_sample(s, rows++, "row", (long long)number);
-  }
-  free(row);
-  MICA_TRY(status);
-  s->count = rows;
-  return rows ? MICA_OK : mica__fail(MICA_E_FORMAT, "%s holds no row", name);
-}
-
-/* The cells of a table's first line. */
-static int64_t columns_of(const char *text) {
-  int64_t count = 1;
-  const char mark = mark_of(text);
-  for (; *text && *text != '\n'; text++) count += *text == mark;
-  return count;
-}
-
 static mica_status read_dataset(const mica_run *run, const char *path, mica_part part, bool in_parts, int64_t count,
                                 mica__samples *s) {
   mica_dataset_config config = mica__run_opening(run, part);
@@ -229,18 +160,41 @@ static mica_status read_dataset(const mica_run *run, const char *path, mica_part
   return status;
 }
 
-/* A table with as many columns as inputs has no answers; one with a column more is a dataset. */
-static mica_status read_table(const mica_run *run, const char *path, int64_t count, mica__samples *s) {
-  unsigned char *text = NULL;
+/* Opens a table by the run's outline, or of runs that know no names one with an answer as it is. */
+static mica_status open_rows(const mica_run *run, const char *name, char *content, size_t size, mica_dataset **data,
+                             bool *header) {
+  mica_dataset_config config = mica__run_opening(run, MICA_PART_TRAIN);
+  size_t columns = 0;
+  MICA_TRY(mica__table_width(name, content, size, &columns));
+  const size_t inputs = (size_t)mica__run_fact_number(run, "input", 0);
+  config.like = run->outlined || columns != inputs + 1 ? run->outline : NULL;
+  MICA_TRY(mica__table_read(name, content, size, &config, data));
+  *header = (*data)->store->schema && (*data)->store->schema->header;
+  return MICA_OK;
+}
+
+/* Rows, with answers or without. */
+static mica_status read_rows(const mica_run *run, const char *name, char *content, size_t size, mica__samples *s) {
+  mica_dataset *data = NULL;
+  bool header = false;
+  MICA_TRY(open_rows(run, name, content, size, &data, &header));
+  const bool answers = mica__store_label(data->store) != NULL;
+  mica_status status = answers ? run->task->fits(run, data) : mica__run_fits_input(run, data);
+  if (status == MICA_OK) status = mica__samples_of(run, data, 0, (int64_t)mica_dataset_count(data), s);
+  for (int64_t i = 0; status == MICA_OK && !answers && i < s->count; i++) {
+    free(s->names[i]);
+    status = number_sample(s, i, "row", (long long)i + 1 + header);
+  }
+  mica_dataset_destroy(data);
+  return status;
+}
+
+static mica_status read_table(const mica_run *run, const char *path, mica__samples *s) {
+  uint8_t *content = NULL;
   size_t size = 0;
-  const mica_shape input = input_of(run);
-  MICA_TRY(mica__file_read(path, &text, &size));
-  mica_status status = MICA_OK;
-  if (input.rank == 1 && columns_of((char *)text) == input.dim[0] + 1)
-    status = read_dataset(run, path, MICA_PART_TEST, false, count, s);
-  else
-    status = read_rows(run, path, (char *)text, s);
-  free(text);
+  MICA_TRY(mica__content_read(path, &content, &size));
+  mica_status status = read_rows(run, path, (char *)content, size, s);
+  free(content);
   return status;
 }
 
@@ -251,6 +205,7 @@ mica_status mica__samples_of(const mica_run *run, const mica_dataset *data, uint
   int32_t *map = NULL;
   const bool pixels = mica_dataset_dtype(data) == MICA_U8;
   const size_t bytes = mica_dataset_input_bytes(data);
+  const bool answers = mica__store_label(data->store) != NULL;
   MICA_TRY(make(run, count, s));
   void *input = malloc(bytes);
   mica_status status = input ? MICA_OK : mica__fail_nomem("samples");
@@ -262,9 +217,10 @@ mica_status mica__samples_of(const mica_run *run, const mica_dataset *data, uint
     if (status == MICA_OK && !pixels) normalise(run, s, i, input);
     if (status == MICA_OK) status = number_sample(s, i, "sample", (long long)sample);
     const int32_t label = mica_dataset_classes(data) ? mica_dataset_label(data, sample) : -1;
-    s->truths[i] = label < 0 ? mica_dataset_classes(data) ? (double)NAN : (double)mica_dataset_target(data, sample)
+    s->truths[i] = !answers    ? (double)NAN
+                   : label < 0 ? mica_dataset_classes(data) ? (double)NAN : (double)mica_dataset_target(data, sample)
                    : map ? map[label]
-                             : label;
+                               : label;
   }
   free(map);
   free(input);
@@ -279,7 +235,8 @@ mica_status mica__samples_read(const mica_run *run, const mica_run_input *input,
   if (input->text) {
     if (pictures) return mica__fail(MICA_E_INVALID, "the network was trained on pictures, not on rows");
     char *copy = mica__strdup(input->text);
-    status = copy ? read_rows(run, "the text", copy, s) : mica__fail_nomem("samples");
+    status = copy ? read_rows(run, input->name ? input->name : "the text", copy, strlen(copy), s)
+                  : mica__fail_nomem("samples");
     free(copy);
     return status;
   }
@@ -288,7 +245,7 @@ mica_status mica__samples_read(const mica_run *run, const mica_run_input *input,
     if (input->file_count > 1) return mica__fail(MICA_E_INVALID, "one table at a time is predicted from");
     return is_picture(input->files[0])
                ? mica__fail(MICA_E_INVALID, "%s: the network was not trained on pictures", input->files[0])
-               : read_table(run, input->files[0], input->count, s);
+               : read_table(run, input->files[0], s);
   }
   for (size_t i = 0; status == MICA_OK && i < input->file_count; i++) {
     struct stat about;

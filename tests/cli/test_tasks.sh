@@ -52,9 +52,55 @@ run predict --model "$work/prices" "$work/prices.csv"
 ends 0 '*truth *' ''
 cut -d';' -f1-2 "$work/rows.csv" >"$work/narrow.csv"
 run predict --model "$work/prices" "$work/narrow.csv"
-ends 1 '' '*line 1 has 2 columns, the network was trained on 3*'
+ends 1 '' '*narrow.csv has no column "c", which the network was trained on*'
 run predict --model "$work/prices" - <"$work/narrow.csv"
-ends 1 '' '*'
+ends 1 '' '*standard input has no column "c"*'
+# Columns are known by their names, wherever they stand; the answer is no input.
+grep -q '"table": \["number a", "number b", "number c", "label price"\]' "$work/prices/config.json" ||
+  fault 'no names of columns'
+printf 'a,b,c\n0.1,0.9,0.5\n' >"$work/one.csv"
+run predict --model "$work/prices" --json "$work/one.csv"
+value=$(json predictions.0.value)
+for table in 'c,b,a\n0.5,0.9,0.1\n' 'id,c,b,a\n7,0.5,0.9,0.1\n' 'b,note,a,"c"\n0.9,"x, y",0.1,0.5\n' '0.1,0.9,0.5\n'; do
+  # shellcheck disable=SC2059
+  printf "$table" >"$work/one.csv"
+  run predict --model "$work/prices" --json "$work/one.csv"
+  holds predictions.0.value "$value"
+done
+awk -F';' -v OFS=, '{ print $4, $3, $2, $1 }' "$work/prices.csv" >"$work/moved.csv"
+run eval --model "$work/prices" --data "$work/moved.csv" --part train --json
+awk -v r="$(json metrics.r2)" 'BEGIN { exit !(r > 0.97) }' || fault "columns in another order: R2 $(json metrics.r2)"
+sed '1s/b/bb/' "$work/moved.csv" >"$work/renamed.csv"
+for of in predict 'eval --part train --data'; do
+  # shellcheck disable=SC2086
+  run $of "$work/renamed.csv" --model "$work/prices"
+  ends 1 '' '*renamed.csv has no column "b"*'
+done
+printf 'a,b,price\n0.1,0.9,1000\n' >"$work/one.csv"
+run predict --model "$work/prices" "$work/one.csv"
+ends 1 '' '*one.csv has no column "c"*'
+for cell in nan inf 1e99 0x10; do
+  printf 'a,b,c\n1,2,3\n1,%s,3\n' "$cell" >"$work/one.csv"
+  run predict --model "$work/prices" "$work/one.csv"
+  ends 1 '' "*one.csv line 3: column \"b\" holds \"$cell\"*"
+done
+printf '1,2,3,4,5\n' >"$work/one.csv"
+run predict --model "$work/prices" "$work/one.csv"
+ends 1 '' '*one.csv line 1 has 5 columns, the network was trained on 3 and the answer*'
+# A column of texts that is no input may be there or not, under names or without.
+awk -F';' 'BEGIN { OFS = "," } { print (NR > 1 ? "note number " NR " of this table" : "note"), $1, $2, $4 }' \
+  "$work/prices.csv" >"$work/noted.csv"
+run train --data "$work/noted.csv" --epochs 2 --json --quiet --out "$work/noted"
+ends 0 '*' ''
+run predict --model "$work/noted" --json "$work/noted.csv"
+value=$(json predictions.0.value)
+for columns in 1-3 2-4 2-3; do
+  for from in 1 2; do
+    tail -n +$from "$work/noted.csv" | cut -d, -f$columns >"$work/some.csv"
+    run predict --model "$work/noted" --json "$work/some.csv"
+    holds predictions.0.value "$value"
+  done
+done
 run train --data "$work/prices.csv" --task regress --augment mixup --out "$work/none"
 ends 2 '' '*mixup blends classes*'
 run train --data "$work/prices.csv" --task classify --out "$work/none"

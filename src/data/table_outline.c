@@ -1,0 +1,120 @@
+/* Outlines of tables: what a network keeps of its columns, so that other tables are read by it. */
+#include "base/text.h"
+#include "data/table.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#define LABEL "label"
+#define NUMBERED "numbered"
+
+mica_status mica__outline_list(const mica_dataset *dataset, char ***texts, size_t *count, bool *header) {
+  const mica__schema *schema = dataset->store->schema;
+  *texts = NULL;
+  *count = 0;
+  if (!schema) return MICA_OK;
+  char **list = calloc(schema->count + 1, sizeof *list);
+  mica_status status = list ? MICA_OK : mica__fail_nomem("columns");
+  for (size_t i = 0; status == MICA_OK && i < schema->count; i++) {
+    const mica__field *field = &schema->fields[i];
+    mica__text text = {0};
+    mica__text_addf(&text, "%s %s",
+                    !field->label     ? mica_column_kind_name(field->kind)
+                    : field->numbered ? NUMBERED
+                                      : LABEL,
+                    field->name);
+    status = mica__text_status(&text);
+    list[(*count)++] = text.data;
+  }
+  *header = schema->header;
+  if (status == MICA_OK) {
+    *texts = list;
+    return MICA_OK;
+  }
+  for (size_t i = 0; list && i < *count; i++) free(list[i]);
+  free(list);
+  return status;
+}
+
+static mica_status add_class(mica__field *field, const char *const *classes, size_t count) {
+  mica__dictionary *d = &field->classes;
+  field->limit = (int32_t)count;
+  if (field->numbered) return MICA_OK;
+  d->names = calloc(count + 1, sizeof *d->names);
+  if (!d->names) return mica__fail_nomem("classes");
+  d->capacity = (int32_t)count;
+  for (size_t i = 0; i < count; i++) {
+    if (!(d->names[i] = mica__strdup(classes[i]))) return mica__fail_nomem("classes");
+    d->count++;
+    MICA_TRY(mica__name_table_add(&d->table, d->names[i], (int32_t)i));
+  }
+  return MICA_OK;
+}
+
+static mica_status take_field(mica__schema *schema, const char *text, const char *const *classes, size_t class_count) {
+  static const mica_column_kind others[] = {MICA_COLUMN_KIND_CLASS, MICA_COLUMN_KIND_TEXT, MICA_COLUMN_KIND_TIME};
+  mica__field *field = &schema->fields[schema->count];
+  const size_t n = strcspn(text, " ");
+  *field = (mica__field){.slot = -1, .at = SIZE_MAX, .name = mica__strdup(text[n] ? text + n + 1 : text)};
+  if (!field->name) return mica__fail_nomem("a column");
+  schema->count++;
+  field->numbered = n == strlen(NUMBERED) && !strncmp(text, NUMBERED, n);
+  field->label = field->numbered || (n == strlen(LABEL) && !strncmp(text, LABEL, n));
+  const char *number = mica_column_kind_name(MICA_COLUMN_KIND_NUMBER);
+  if (field->label || (n == strlen(number) && !strncmp(text, number, n))) {
+    field->at = schema->count - 1;
+    field->kind = field->label && classes ? MICA_COLUMN_KIND_CLASS : MICA_COLUMN_KIND_NUMBER;
+    if (field->label) return classes ? add_class(field, classes, class_count) : MICA_OK;
+    field->slot = schema->numbers++;
+    return MICA_OK;
+  }
+  for (size_t k = 0; k < sizeof others / sizeof *others; k++) {
+    const char *word = mica_column_kind_name(others[k]);
+    if (strlen(word) == n && !strncmp(text, word, n)) field->kind = others[k], field->unused = true;
+  }
+  return field->unused ? MICA_OK : mica__fail(MICA_E_FORMAT, "'%s' is no column of a table", text);
+}
+
+/* A sample of zeros, which nobody reads. */
+static mica_status fill(mica__store *store) {
+  for (size_t i = 0; i < store->column_count; i++) {
+    void *zeros = calloc(1, store->columns[i].bytes + sizeof(int64_t));
+    if (!zeros) return mica__fail_nomem(store->name);
+    store->columns[i].data = zeros;
+    MICA_TRY(mica__store_own(store, zeros, free));
+  }
+  return MICA_OK;
+}
+
+static mica_status outline(mica__schema *schema, mica_dataset **dataset) {
+  mica__store *store = NULL;
+  mica_status status = mica__store_create("the network's columns", &store);
+  if (status != MICA_OK) {
+    mica__schema_release(schema);
+    return status;
+  }
+  status = mica__table_add_columns(schema, store);
+  if (status == MICA_OK) status = fill(store);
+  if (status == MICA_OK) return mica__dataset_of(store, dataset);
+  mica__store_release(store);
+  return status;
+}
+
+mica_status mica__outline_open(const char *const *texts, size_t count, bool header, const char *const *classes,
+                               size_t class_count, mica_dataset **dataset) {
+  mica__schema *schema = calloc(1, sizeof *schema);
+  if (schema) schema->fields = calloc(count + 1, sizeof *schema->fields);
+  if (!schema || !schema->fields) {
+    free(schema);
+    return mica__fail_nomem("columns");
+  }
+  mica_status status = MICA_OK;
+  schema->header = header;
+  schema->outline = true;
+  schema->columns = count;
+  schema->samples = 1;
+  for (size_t i = 0; status == MICA_OK && i < count; i++) status = take_field(schema, texts[i], classes, class_count);
+  if (status == MICA_OK) return outline(schema, dataset);
+  mica__schema_release(schema);
+  return status;
+}
