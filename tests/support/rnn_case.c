@@ -37,7 +37,7 @@ static layer layer_of(const mica_value *x, const char *text) {
   l.T = shape.dim[config.batch_first];
   l.B = shape.dim[!config.batch_first];
   l.H = r.dim[2];
-  l.gates = r.dim[1] / r.dim[2];
+  l.gates = r.rank == 3 && r.dim[2] > 0 ? r.dim[1] / r.dim[2] : 1; /* null where memory is made to fail */
   l.config = config;
   return l;
 }
