@@ -297,5 +297,5 @@ bool mica__emit(mica__emission *e, const int32_t *members, int32_t count, const 
     int32_t value = emit_value(e, members[i], access);
     if (value < 0 || add_store(e, members[i], value, access) < 0) return false;
   }
-  return mica__fused_fits(e->fused);
+  return mica__fused_fits(e->fused, e->scratch);
 }

@@ -15,7 +15,7 @@ typedef struct mica__emission {
   const int32_t *group; /* by id - 1: nodes of group `own` are computed in the kernel */
   int32_t own;
   const bool *inlined;                    /* by id - 1: computed wherever they are used */
-  mica__fused *fused;                     /* the result */
+  mica__fused *fused, *scratch;           /* the result; the caller's memory for another one */
   int32_t operands[MICA__FUSED_OPERANDS]; /* the node behind each operand */
   uint32_t stores;                        /* bit k: operand k is written */
   int64_t elements, rows;                 /* of the index space; rows is elements where nothing is reduced */

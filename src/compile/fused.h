@@ -64,8 +64,8 @@ typedef struct mica__fused {
 /* Merges dimensions that every access walks as one and drops those of extent 1, so that equal loops get equal text. */
 void mica__fused_simplify(mica__fused *fused);
 
-/* True if the arguments of its kernels are few enough. */
-bool mica__fused_fits(const mica__fused *fused);
+/* True if the arguments of its kernels are few enough. scratch: memory for another list. */
+bool mica__fused_fits(const mica__fused *fused, mica__fused *scratch);
 
 /* The source of the one kernel that the list would be without passes, for a class of device (MICA__ON_CPU or
  * MICA__ON_GPU) without limits. MICA_E_UNSUPPORTED with the reason when the list cannot be one kernel. */

@@ -279,15 +279,11 @@ static int32_t most_args(const mica__fused *fused) {
   return count;
 }
 
-bool mica__fused_fits(const mica__fused *fused) {
+bool mica__fused_fits(const mica__fused *fused, mica__fused *scratch) {
   if (most_args(fused) <= MICA__MAX_ARGS) return true;
-  mica__fused *simple = malloc(sizeof *simple);
-  if (!simple) return false;
-  *simple = *fused;
-  mica__fused_simplify(simple);
-  bool fits = most_args(simple) <= MICA__MAX_ARGS;
-  free(simple);
-  return fits;
+  *scratch = *fused;
+  mica__fused_simplify(scratch);
+  return most_args(scratch) <= MICA__MAX_ARGS;
 }
 
 /* Refuses what no kernel can be made of. */

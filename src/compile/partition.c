@@ -472,18 +472,19 @@ static mica_status allocate(work *w, mica__partition *partition) {
   w->stack = calloc(n, sizeof *w->stack);
   w->seen = calloc(n, sizeof *w->seen);
   w->emission.fused = malloc(sizeof *w->emission.fused);
+  w->emission.scratch = malloc(sizeof *w->emission.scratch);
   w->emission.graph = w->graph;
   w->emission.inlined = w->inlined;
   bool good = partition->step_of && w->needed && w->wanted && w->group_of && w->groups && w->users && w->user_count &&
-              w->trial && w->stored && w->inlined && w->stack && w->seen && w->emission.fused;
+              w->trial && w->stored && w->inlined && w->stack && w->seen && w->emission.fused && w->emission.scratch;
   return good ? MICA_OK : mica__fail_nomem("a session");
 }
 
 static void release(work *w) {
   for (int32_t i = 0; w->users && i < w->count; i++) free(w->users[i]);
   for (int32_t i = 0; w->groups && i < w->group_count; i++) free(w->groups[i].ids);
-  void *all[] = {w->needed, w->wanted, w->group_of, w->groups, w->users, w->user_count,
-                 w->trial,  w->stored, w->inlined,  w->stack,  w->seen,  w->emission.fused};
+  void *all[] = {w->needed, w->wanted,  w->group_of, w->groups, w->users,          w->user_count,      w->trial,
+                 w->stored, w->inlined, w->stack,    w->seen,   w->emission.fused, w->emission.scratch};
   for (size_t i = 0; i < sizeof all / sizeof *all; i++) free(all[i]);
 }
 
