@@ -9,6 +9,7 @@
  *   config.json         task, settings, and the facts that data must fit
  *   model.safetensors   weights of the best epoch
  *   last.safetensors    all that is needed to go on, after the last epoch or stop
+ *   best.safetensors    the checkpoint of the best epoch
  *   history.csv  events.out.tfevents.*
  *
  * Threads: a run is used by one thread at a time; its stop flag may be set from any, and by a signal handler. */
@@ -86,21 +87,31 @@ typedef struct mica_run_config {
   const mica_engine_config *engine;
 } mica_run_config;
 
-/* Checks all of a configuration that needs no data: names, values, the folder. MICA_E_INVALID, MICA_E_NOT_FOUND: it is
- * wrong, the sentence says where; else what reading the folder gives. */
+/* Checks all of a configuration that needs no data: names, values, the folder. MICA_E_INVALID, MICA_E_NOT_FOUND: it
+ * is wrong, the sentence says where; MICA_E_STATE: the folder holds a run, or a file that a run would write over;
+ * else what reading the folder gives. */
 MICA_API MICA_CHECKED mica_status mica_run_check(const mica_run_config *config);
 
-/* Checks, reads the data, finds the task, prepares it and builds the network. engine may be NULL (config->engine). */
+/* Checks, reads the data, finds the task, prepares it, builds the network and makes the folder, where nothing is
+ * written before mica_run_fit. engine may be NULL (config->engine). MICA_E_NOT_FOUND: `freeze` matches no weight;
+ * MICA_E_STATE: it leaves none to train, or the run that is resumed is complete and a setting is to change;
+ * MICA_E_FORMAT: no weight of the file `init` fits. */
 MICA_API MICA_CHECKED mica_status mica_run_create(mica_engine *engine, const mica_run_config *config, mica_run **run);
-/* Opens a folder to evaluate and to predict; runs of Mica 0.2 too. */
+/* Opens a folder to evaluate and to predict; runs of Mica 0.2 too. MICA_E_FORMAT names file and fact or tensor where
+ * one is missing, or holds what no training leaves there, such as weights that are not finite. */
 MICA_API MICA_CHECKED mica_status mica_run_open(mica_engine *engine, const char *folder, mica_run **run);
 /* Before the engine that it was given. NULL is a no-op. */
 MICA_API void mica_run_destroy(mica_run *run);
 
-/* Trains, from where the run stood, and keeps the best epoch's weights. A run that is stopped writes its checkpoint and
- * returns MICA_OK: mica_run_stopped says why it was stopped, NULL: it was not. Blocks. */
+/* Trains, from where the run stood, and keeps the best epoch's weights. A run that is stopped writes its checkpoint
+ * and returns MICA_OK: mica_run_stopped says why it was stopped, NULL: it was not. A first training that fails before
+ * there is a checkpoint leaves no files; settings of a run that is resumed are recorded where training goes on.
+ * Blocks. */
 MICA_API MICA_CHECKED mica_status mica_run_fit(mica_run *run);
 MICA_API const char *mica_run_stopped(const mica_run *run);
+/* Sentences about what a user may not have meant, such as "2 of 4 weights are frozen by fc1.*" and "all samples are
+ * of one class", from mica_run_create on; NULL behind the last. They are the run's. */
+MICA_API const char *mica_run_remark(const mica_run *run, size_t index);
 
 /* The metrics of a part of data, NULL: of the training's, where validation may be a share of what was trained on.
  * MICA_E_FORMAT names both sides where columns, sizes or classes do not fit the run's; MICA_E_NOT_FOUND: there is no

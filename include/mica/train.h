@@ -139,6 +139,9 @@ MICA_API mica_session *mica_trainer_session(mica_trainer *trainer);
 MICA_API mica_nn *mica_trainer_test_network(mica_trainer *trainer);
 MICA_API mica_session *mica_trainer_test_session(mica_trainer *trainer);
 
+/* Epochs that are done, those of a loaded checkpoint too. */
+MICA_API int64_t mica_trainer_epoch(const mica_trainer *trainer);
+
 /* Trains until all epochs are done or something stops it, from where a loaded checkpoint left off. validation may be
  * NULL. MICA_E_NUMERIC names step and learning rate where the loss is no longer finite; the weights are useless then,
  * and no checkpoint is written. Blocks. */

@@ -156,7 +156,7 @@ static int check(const cli_command *self, const mica_run_config *config) {
     return CLI_USAGE;
   }
   if (status == MICA_E_STATE)
-    cli_fail(self, "%s: --resume goes on with it, --out names another folder", mica_error_message());
+    cli_fail(self, "%s: --resume goes on with a run, --out names another folder", mica_error_message());
   else
     cli_fail_library(self);
   return status == MICA_E_INVALID ? CLI_USAGE : CLI_FAILED;
@@ -190,6 +190,8 @@ static int run_train(const cli_command *self, const void *given) {
     return made == MICA_E_INVALID ? CLI_USAGE : CLI_FAILED;
   }
   progress.task = mica_run_task(run);
+  for (size_t i = 0; !v->quiet && mica_run_remark(run, i); i++)
+    fprintf(stderr, "mica train: %s\n", cli_clean(mica_run_remark(run, i)));
   if (out) print_summary(out, run);
   status = fit(self, v, out, run, folder, &progress);
   mica_run_destroy(run);

@@ -3,25 +3,44 @@
 #include "task/json.h"
 #include "task/run.h"
 
-#include <math.h>
+#include <errno.h>
 #include <mica/io.h>
 #include <mica/version.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
 
 #if MICA_WITH_CJSON
 #include <cjson/cJSON.h>
 #endif
 
 #define FILE_NAME "config.json"
-#define LARGEST_ROW (1 << 20)
-#define LARGEST_SAMPLE (1 << 30)
 
 char *mica__run_path(const mica_run *run, const char *name) {
   mica__text path = {0};
   mica__text_addf(&path, "%s/%s", run->folder, name);
   if (mica__text_status(&path) != MICA_OK) mica__text_free(&path);
   return path.data;
+}
+
+mica_status mica__run_make_folder(mica_run *run) {
+  const char *folder = run->folder;
+  if (mkdir(folder, 0777) == 0)
+    run->made_folder = true;
+  else if (errno != EEXIST)
+    return mica__fail(MICA_E_IO, "%s cannot be made: %s", folder, strerror(errno));
+  if (access(folder, W_OK) != 0) return mica__fail(MICA_E_IO, "%s cannot be written: %s", folder, strerror(errno));
+  return MICA_OK;
+}
+
+mica_status mica__run_damaged(const mica_run *run, const char *path) {
+  mica__text where = {0};
+  mica__text_addf(&where, "the run in %s is damaged", run->folder ? run->folder : path);
+  mica_status status = mica__text_status(&where);
+  if (status == MICA_OK) status = mica__fail_in(MICA_E_FORMAT, where.data);
+  mica__text_free(&where);
+  return status;
 }
 
 /* --- writing --- */
@@ -121,20 +140,12 @@ static mica_status take_data(mica_run *run, const char *path, const cJSON *root)
   return run->data ? MICA_OK : mica__fail_nomem("a run");
 }
 
-/* Sizes that become memory are those of samples: whole, and not absurd. */
-static bool good_facts(const mica_run *run) {
-  size_t rank = 0;
-  const double *input = mica_run_fact_numbers(run, "input", &rank);
-  const mica__fact *scaling[] = {mica__run_find_fact(run, "mean"), mica__run_find_fact(run, "deviation")};
-  double elements = 1;
-  if (mica__run_find_fact(run, "input") && (!input || !rank || rank >= MICA_MAX_RANK)) return false;
-  for (size_t i = 0; i < rank; i++) {
-    if (!(input[i] >= 1 && input[i] <= LARGEST_ROW) || input[i] != floor(input[i])) return false;
-    elements *= input[i];
-  }
-  for (size_t i = 0; i < 2; i++)
-    if (scaling[i] && (!scaling[i]->numbers || !rank || (double)scaling[i]->count != input[0])) return false;
-  return elements <= LARGEST_SAMPLE && !scaling[0] == !scaling[1];
+/* The facts are there, and sizes and ranges are right. */
+static mica_status check_facts(const mica_run *run, const char *path, bool old) {
+  mica_status status = mica__run_check_facts(run, old);
+  if (status == MICA_OK) return MICA_OK;
+  mica__fail_in(status, FILE_NAME);
+  return mica__run_damaged(run, path);
 }
 
 /* The file of this version. */
@@ -152,7 +163,7 @@ static mica_status take(mica_run *run, const char *path, const cJSON *root) {
     if (!take_fact(run, item->string, item, &status)) return damaged(path);
     MICA_TRY(status);
   }
-  return good_facts(run) ? MICA_OK : damaged(path);
+  return check_facts(run, path, false);
 }
 
 /* A setting of Mica 0.2 under its name of today. */
@@ -197,7 +208,7 @@ static mica_status take_old(mica_run *run, const char *path, const cJSON *root) 
     if (!take_fact(run, facts[i], list, &status)) return damaged(path);
     MICA_TRY(status);
   }
-  if (!good_facts(run)) return damaged(path);
+  MICA_TRY(check_facts(run, path, true));
   MICA_TRY(mica__run_note_text(run, "input_column", cJSON_GetArraySize(input) == 3 ? "image" : "x"));
   MICA_TRY(mica__run_note_text(run, "label_column", "label"));
   return mica__run_note_text(run, "version", "0.2");

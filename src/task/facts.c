@@ -1,6 +1,9 @@
-/* Facts of a run, which data must fit. */
+/* Facts of a run, which data must fit, and remarks about it. */
 #include "task/run.h"
 
+#include <math.h>
+#include <stdarg.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -74,4 +77,91 @@ const char *mica__run_fact_text(const mica_run *run, const char *name) {
 double mica__run_fact_number(const mica_run *run, const char *name, double otherwise) {
   const mica__fact *fact = mica__run_find_fact(run, name);
   return fact && fact->numbers && fact->count ? fact->numbers[0] : otherwise;
+}
+
+/* --- remarks --- */
+
+mica_status mica__run_remark(mica_run *run, const char *format, ...) {
+  char text[1024];
+  va_list arguments;
+  size_t i = 0;
+  while (i < MICA__REMARKS && run->remarks[i]) i++;
+  if (i == MICA__REMARKS) return MICA_OK;
+  va_start(arguments, format);
+  vsnprintf(text, sizeof text, format, arguments);
+  va_end(arguments);
+  run->remarks[i] = mica__strdup(text);
+  return run->remarks[i] ? MICA_OK : mica__fail_nomem("a run");
+}
+
+/* --- what a run must hold --- */
+
+/* Sizes that become memory are those of samples: whole, and not absurd. */
+#define LARGEST_ROW (1 << 20)
+#define LARGEST_SAMPLE (1 << 30)
+
+typedef enum counting { SOME, ONE, A_CHANNEL, A_CLASS } counting;
+
+static const struct rule {
+  const char *name, *task; /* task NULL: of every task */
+  counting count;
+  bool texts, needed;
+  double low; /* numbers lie above it */
+} rules[] = {
+    {"input", NULL, SOME, false, true, 0},
+    {"input_column", NULL, ONE, true, true, 0},
+    {"label_column", NULL, ONE, true, true, 0},
+    {"columns", NULL, SOME, true, true, 0},
+    {"mean", NULL, A_CHANNEL, false, true, -INFINITY},
+    {"deviation", NULL, A_CHANNEL, false, true, 0},
+    {"classes", "classify", SOME, true, true, 0},
+    {"class_weights", "classify", A_CLASS, false, false, -0x1p-149},
+    {"target_mean", "regress", ONE, false, true, -INFINITY},
+    {"target_deviation", "regress", ONE, false, true, 0},
+};
+
+static size_t count_of(const mica_run *run, counting how) {
+  size_t count = 1;
+  if (how == A_CLASS) mica_run_fact(run, "classes", &count);
+  return how == A_CHANNEL ? (size_t)mica__run_fact_number(run, "input", 1) : count;
+}
+
+static mica_status check_fact(const mica_run *run, const struct rule *rule) {
+  const mica__fact *fact = mica__run_find_fact(run, rule->name);
+  if (!fact) return rule->needed ? mica__fail(MICA_E_FORMAT, "\"%s\" is missing", rule->name) : MICA_OK;
+  if (!fact->count || !fact->texts != !rule->texts)
+    return mica__fail(MICA_E_FORMAT, "\"%s\" holds no %s", rule->name, rule->texts ? "texts" : "numbers");
+  if (rule->count != SOME && fact->count != count_of(run, rule->count))
+    return mica__fail(MICA_E_FORMAT, "\"%s\" holds %zu values, not %zu", rule->name, fact->count,
+                      count_of(run, rule->count));
+  /* They are f32 where they are used. */
+  for (size_t i = 0; fact->numbers && i < fact->count; i++)
+    if (!isfinite((float)fact->numbers[i]) || !((double)(float)fact->numbers[i] > rule->low))
+      return mica__fail(MICA_E_FORMAT, "\"%s\" holds %g", rule->name, fact->numbers[i]);
+  return MICA_OK;
+}
+
+static mica_status check_input(const mica_run *run) {
+  size_t rank = 0;
+  double elements = 1;
+  const double *input = mica_run_fact_numbers(run, "input", &rank);
+  if (input && rank >= MICA_MAX_RANK) return mica__fail(MICA_E_FORMAT, "\"input\" has %zu dimensions", rank);
+  for (size_t i = 0; i < rank; i++) {
+    if (!(input[i] >= 1 && input[i] <= LARGEST_ROW) || input[i] != floor(input[i]))
+      return mica__fail(MICA_E_FORMAT, "\"input\" holds the size %g", input[i]);
+    elements *= input[i];
+  }
+  return elements <= LARGEST_SAMPLE ? MICA_OK : mica__fail(MICA_E_FORMAT, "\"input\" has %g elements", elements);
+}
+
+mica_status mica__run_check_facts(const mica_run *run, bool old) {
+  MICA_TRY(check_input(run));
+  for (size_t i = 0; i < sizeof rules / sizeof *rules; i++) {
+    const struct rule *rule = &rules[i];
+    if (rule->task && strcmp(rule->task, run->task->name) != 0) continue;
+    /* Mica 0.2 wrote fewer. */
+    if (!old || mica__run_find_fact(run, rule->name)) MICA_TRY(check_fact(run, rule));
+  }
+  if (!mica__run_find_fact(run, "mean") == !mica__run_find_fact(run, "deviation")) return MICA_OK;
+  return mica__fail(MICA_E_FORMAT, "\"mean\" and \"deviation\" come together");
 }

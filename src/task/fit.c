@@ -38,6 +38,7 @@ static mica_status note_epoch(mica_run *run, const mica_train_progress *e) {
       {"epoch", (double)e->epoch + 1},    {"step", (double)e->step},
       {"learning_rate", e->rate},         {"seconds", e->seconds},
       {"samples_per_second", rate_of(e)}, {"data_wait_share", e->seconds > 0 ? e->data_seconds / e->seconds : 0}};
+  if (run->folder && !run->events) MICA_TRY(mica_events_create(run->folder, &run->events));
   MICA_TRY(mica_history_begin(run->history));
   for (size_t i = 0; i < sizeof fields / sizeof *fields; i++)
     MICA_TRY(mica_history_set(run->history, fields[i].column, fields[i].value));
@@ -80,8 +81,35 @@ static mica_status begin_record(mica_run *run) {
     mica__attempt_end();
   }
   free(path);
-  if (status != MICA_OK) MICA_TRY(mica_history_create(&run->history));
-  return run->folder && !run->events ? mica_events_create(run->folder, &run->events) : MICA_OK;
+  return status == MICA_OK ? MICA_OK : mica_history_create(&run->history);
+}
+
+/* Records the settings of a run that trains now. */
+static mica_status begin_folder(mica_run *run) {
+  if (!run->folder || (double)mica_trainer_epoch(run->trainer) >= mica_run_number(run, "epochs")) return MICA_OK;
+  MICA_TRY(mica__run_make_folder(run));
+  return mica__run_write_config(run);
+}
+
+static bool has_file(const mica_run *run, const char *name) {
+  char *path = mica__run_path(run, name);
+  const bool there = !path || access(path, F_OK) == 0;
+  free(path);
+  return there;
+}
+
+static void remove_file(const mica_run *run, const char *name) {
+  char *path = mica__run_path(run, name);
+  if (path) unlink(path);
+  free(path);
+}
+
+/* Removes what a training made that failed before its first checkpoint: the folder is free for the next one. */
+static void abandon(mica_run *run) {
+  if (!run->folder || run->resumed || has_file(run, "last.safetensors") || has_file(run, "best.safetensors")) return;
+  remove_file(run, "config.json");
+  remove_file(run, "history.csv");
+  if (run->made_folder) rmdir(run->folder);
 }
 
 /* Keeps the weights of the best epoch; without validation those of the last one. */
@@ -104,10 +132,13 @@ mica_status mica_run_fit(mica_run *run) {
   if (!loader) return mica__fail(MICA_E_STATE, "mica_run_fit: the run was opened, which is for predicting");
   free(run->stopped);
   run->stopped = NULL;
+  MICA_TRY(begin_folder(run));
   MICA_TRY(begin_record(run));
   training = mica_loader_source(loader);
   if (judge) validation = mica_loader_source(judge);
-  MICA_TRY(mica_trainer_fit(run->trainer, &training, judge ? &validation : NULL));
+  mica_status status = mica_trainer_fit(run->trainer, &training, judge ? &validation : NULL);
+  if (status != MICA_OK) abandon(run);
+  MICA_TRY(status);
   return run->stopped || !run->folder ? MICA_OK : keep_weights(run);
 }
 

@@ -109,6 +109,53 @@ static mica_status configure(mica_run *run, mica_trainer_config *c) {
   return MICA_OK;
 }
 
+/* The names of the weights, at most so many. */
+#define NAMES_SHOWN 12
+static void list_names(const mica_nn *nn, mica__text *list) {
+  size_t shown = 0;
+  for (size_t i = 0; i < mica_nn_parameter_count(nn); i++) {
+    const mica_nn_parameter_info *info = mica_nn_parameter_at(nn, i);
+    if (info->role != MICA_NN_ROLE_WEIGHT || shown > NAMES_SHOWN) continue;
+    mica__text_addf(list, "%s%s", shown ? ", " : "", shown < NAMES_SHOWN ? info->own_name : "...");
+    shown++;
+  }
+}
+
+/* Weights of the network, and those of them that are frozen. */
+static size_t count_weights(const mica_nn *nn, size_t *frozen) {
+  size_t all = 0;
+  *frozen = 0;
+  for (size_t i = 0; i < mica_nn_parameter_count(nn); i++) {
+    const mica_nn_parameter_info *info = mica_nn_parameter_at(nn, i);
+    all += info->role == MICA_NN_ROLE_WEIGHT;
+    *frozen += info->role == MICA_NN_ROLE_WEIGHT && info->frozen;
+  }
+  return all;
+}
+
+/* A pattern that freezes nothing is mistyped. */
+static mica_status check_frozen(mica_run *run, const mica_nn *nn) {
+  const char *pattern = run->training.freeze;
+  mica__text names = {0};
+  size_t frozen = 0;
+  const size_t all = count_weights(nn, &frozen);
+  if (!pattern || run->resumed || !run->parts[MICA_PART_TRAIN].loader) return MICA_OK;
+  if (frozen) return mica__run_remark(run, "%zu of %zu weights are frozen by %s", frozen, all, pattern);
+  list_names(nn, &names);
+  mica__fail(MICA_E_NOT_FOUND, "freeze: no weight matches \"%s\"; there are %s", pattern,
+             names.data ? names.data : "none");
+  mica__text_free(&names);
+  return MICA_E_NOT_FOUND;
+}
+
+static mica_status make_trainer(mica_run *run, const mica_trainer_config *config, mica_trainer **trainer) {
+  mica_status status = mica_trainer_create(run->engine, config, trainer);
+  if (status == MICA_E_STATE && config->freeze)
+    return mica__fail(status, "freeze: \"%s\" matches every weight of the network %s, and none is left to train",
+                      config->freeze, mica_run_setting(run, "model"));
+  return status;
+}
+
 mica_status mica__run_make_trainer(mica_run *run) {
   mica_trainer_config *c = &run->training;
   MICA_TRY(set_defaults(run));
@@ -125,7 +172,8 @@ mica_status mica__run_make_trainer(mica_run *run) {
       c->schedule.rate = mica_run_number(run, "lr");
     }
   }
-  return mica_trainer_create(run->engine, c, &run->trainer);
+  MICA_TRY(make_trainer(run, c, &run->trainer));
+  return check_frozen(run, mica_trainer_network(run->trainer));
 }
 
 /* --- weights to begin with --- */
@@ -134,7 +182,7 @@ mica_status mica__run_take_weights(mica_run *run, const char *path) {
   mica_nn *nn = mica_trainer_network(run->trainer);
   mica_session *session = mica_trainer_session(run->trainer);
   mica_safetensors *file = NULL;
-  size_t taken = 0, other = 0;
+  size_t taken = 0, weights = 0, frozen = 0;
   MICA_TRY(mica_safetensors_open(path, &file));
   mica_status status = MICA_OK;
   for (size_t i = 0; status == MICA_OK && i < mica_nn_parameter_count(nn); i++) {
@@ -146,15 +194,55 @@ mica_status mica__run_take_weights(mica_run *run, const char *path) {
         entry->dtype == mica_tensor_dtype(tensor) && mica_shape_equal(entry->shape, mica_tensor_shape(tensor));
     if (fits) status = mica_tensor_upload(mica_engine_queue(run->engine), tensor, entry->data, entry->bytes);
     taken += fits;
-    other += !fits;
+    weights += fits && info->role == MICA_NN_ROLE_WEIGHT;
   }
   mica_safetensors_close(file);
   MICA_TRY(status);
-  if (!taken)
-    return mica__fail(MICA_E_FORMAT, "%s: it has no tensor that the network %s could begin with", path,
-                      mica_run_setting(run, "model"));
-  mica__log(MICA_LOG_LEVEL_INFO, "%s: %zu tensors are taken, %zu are of another shape", path, taken, other);
-  return MICA_OK;
+  if (taken)
+    return mica__run_remark(run, "%zu of %zu weights are taken from %s", weights, count_weights(nn, &frozen), path);
+  mica__text names = {0};
+  list_names(nn, &names);
+  mica__fail(MICA_E_FORMAT, "init: no tensor of %s fits the network %s by name and shape; it has %s", path,
+             mica_run_setting(run, "model"), names.data ? names.data : "none");
+  mica__text_free(&names);
+  return MICA_E_FORMAT;
+}
+
+/* --- weights that are kept --- */
+
+#define MODEL "model.safetensors"
+
+/* Exponents of ones are infinities and NaNs. */
+static bool is_finite(const mica_safetensors_entry *e) {
+  const unsigned char *bytes = e->data;
+  const size_t size = e->dtype == MICA_F32 ? 4 : 2;
+  const unsigned high = e->dtype == MICA_F16 ? 0x7c00u : 0x7f80u;
+  if (e->dtype != MICA_F32 && e->dtype != MICA_F16 && e->dtype != MICA_BF16) return true;
+  for (size_t i = size; i <= e->bytes; i += size)
+    if ((((unsigned)bytes[i - 1] << 8 | bytes[i - 2]) & high) == high) return false;
+  return true;
+}
+
+static mica_status check_finite(const char *path) {
+  mica_safetensors *file = NULL;
+  const mica_safetensors_entry *wrong = NULL;
+  MICA_TRY(mica_safetensors_open(path, &file));
+  for (size_t i = 0; !wrong && i < mica_safetensors_count(file); i++)
+    if (!is_finite(mica_safetensors_at(file, i))) wrong = mica_safetensors_at(file, i);
+  mica_status status =
+      wrong ? mica__fail(MICA_E_FORMAT, MODEL ": '%s' holds numbers that are not finite", wrong->name) : MICA_OK;
+  mica_safetensors_close(file);
+  return status;
+}
+
+mica_status mica__run_load_weights(mica_run *run) {
+  mica_nn *nn = mica_trainer_test_network(run->trainer);
+  char *path = mica__run_path(run, MODEL);
+  if (!path) return mica__fail_nomem("a run");
+  mica_status status = check_finite(path);
+  if (status == MICA_OK) status = mica_nn_load(nn, mica_trainer_test_session(run->trainer), path, NULL);
+  free(path);
+  return status == MICA_E_FORMAT ? mica__run_damaged(run, MODEL) : status;
 }
 
 /* --- the learning rate --- */
@@ -201,7 +289,7 @@ mica_status mica__run_find_rate(mica_run *run) {
   config.schedule.gamma = pow(SWEEP_TO / SWEEP_FROM, 1.0 / SWEEP_STEPS);
   config.folder = NULL;
   config.report = NULL;
-  MICA_TRY(mica_trainer_create(run->engine, &config, &trainer));
+  MICA_TRY(make_trainer(run, &config, &trainer));
   mica_status status = sweep(trainer, &source, mica_engine_queue(run->engine), &rate);
   mica_trainer_destroy(trainer);
   MICA_TRY(status);

@@ -1,7 +1,6 @@
 /* Runs: created from data and settings, or opened from their folder; evaluated, asked and shown. */
 #include "task/run.h"
 
-#include <errno.h>
 #include <limits.h>
 #include <math.h>
 #include <stdio.h>
@@ -14,13 +13,22 @@
 
 static mica_status no_memory(void) { return mica__fail_nomem("a run"); }
 
-/* True if the folder holds a run. */
-static bool holds_run(const char *folder) {
-  mica__text path = {0};
-  mica__text_addf(&path, "%s/config.json", folder);
-  const bool there = path.data && access(path.data, F_OK) == 0;
-  mica__text_free(&path);
-  return there;
+/* A folder with a run, or with a file that a run would write over, is not begun in. */
+static mica_status check_free(const char *folder) {
+  static const char *const names[] = {"config.json",      "model.safetensors", "last.safetensors",
+                                      "best.safetensors", "history.csv",       "report.html"};
+  for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
+    struct stat about;
+    mica__text path = {0};
+    mica__text_addf(&path, "%s/%s", folder, names[i]);
+    mica_status status = mica__text_status(&path);
+    const bool there = status == MICA_OK && lstat(path.data, &about) == 0;
+    mica__text_free(&path);
+    MICA_TRY(status);
+    if (there && !i) return mica__fail(MICA_E_STATE, "%s holds a run already", folder);
+    if (there) return mica__fail(MICA_E_STATE, "%s holds %s, which a run would write over", folder, names[i]);
+  }
+  return MICA_OK;
 }
 
 mica_status mica_run_check(const mica_run_config *c) {
@@ -29,8 +37,7 @@ mica_status mica_run_check(const mica_run_config *c) {
   MICA_TRY(mica__settings_check(c->task, c->settings, c->setting_count));
   if (c->resume && !c->folder) return mica__fail(MICA_E_INVALID, "a run is resumed from its folder");
   if (!c->data && !c->dataset && !c->resume) return mica__fail(MICA_E_INVALID, "the data are missing");
-  if (c->folder && !c->resume && holds_run(c->folder))
-    return mica__fail(MICA_E_STATE, "%s holds a run already", c->folder);
+  if (c->folder && !c->resume) MICA_TRY(check_free(c->folder));
   if (c->data && stat(c->data, &about) == 0 && !S_ISREG(about.st_mode) && !S_ISDIR(about.st_mode))
     return mica__fail(MICA_E_FORMAT, "%s is neither a file nor a folder", c->data);
   return MICA_OK;
@@ -56,14 +63,6 @@ static mica_status begin(mica_run *run, mica_engine *engine, const mica_run_conf
   return MICA_OK;
 }
 
-/* Makes the folder last of all, when everything else has succeeded. */
-static mica_status make_folder(const char *folder) {
-  if (mkdir(folder, 0777) != 0 && errno != EEXIST)
-    return mica__fail(MICA_E_IO, "%s cannot be made: %s", folder, strerror(errno));
-  if (access(folder, W_OK) != 0) return mica__fail(MICA_E_IO, "%s cannot be written: %s", folder, strerror(errno));
-  return MICA_OK;
-}
-
 static mica_status take_task(mica_run *run) {
   const char *name = run->config.task;
   if (!name) return MICA_OK;
@@ -80,7 +79,31 @@ static mica_status go_on(mica_run *run) {
   mica_status status = last ? MICA_OK : no_memory();
   if (status == MICA_OK && access(last, F_OK) == 0) status = mica_trainer_load(run->trainer, last);
   free(last);
-  return status;
+  MICA_TRY(status);
+  const long long done = (long long)mica_trainer_epoch(run->trainer);
+  if (!run->changed || (double)done < mica_run_number(run, "epochs")) return MICA_OK;
+  return mica__fail(MICA_E_STATE, "the run is complete: %lld of %lld epochs; %s cannot change", done, done,
+                    run->changed);
+}
+
+/* Weights of which none counts would make every loss 0 / 0. */
+static mica_status check_class_weights(const mica_run *run) {
+  size_t count = 0;
+  const double *weights = mica_run_fact_numbers(run, "class_weights", &count);
+  bool all = weights != NULL;
+  for (size_t i = 0; i < count; i++) all = all && weights[i] == 0;
+  return all ? mica__fail(MICA_E_INVALID, "class-weights are all 0: no sample would count") : MICA_OK;
+}
+
+/* Says of what nothing can be learned. */
+static mica_status remark_data(mica_run *run) {
+  const mica_dataset *data = run->parts[MICA_PART_TRAIN].data;
+  const uint64_t count = mica_dataset_count(data);
+  if (count == 1) return mica__run_remark(run, "there is one sample to train on");
+  if (!mica_run_fact(run, "classes", NULL) || mica__run_find_fact(run, "several")) return MICA_OK;
+  for (uint64_t i = 1; i < count; i++)
+    if (mica_dataset_label(data, i) != mica_dataset_label(data, 0)) return MICA_OK;
+  return mica__run_remark(run, "all samples are of one class");
 }
 
 static mica_status create(mica_run *run) {
@@ -96,15 +119,16 @@ static mica_status create(mica_run *run) {
   if (given || run->config.data) MICA_TRY(take_data_path(run, given ? mica_dataset_name(given) : run->config.data));
   MICA_TRY(run->task ? mica__run_take_settings(run) : mica__run_take_common(run));
   MICA_TRY(mica__run_open_data(run));
+  MICA_TRY(check_class_weights(run));
+  MICA_TRY(remark_data(run));
   mica__run_configure_record(run);
   MICA_TRY(mica__run_make_trainer(run));
   if (run->task->begin && !run->resumed) MICA_TRY(run->task->begin(run));
   const char *init = mica_run_setting(run, "init");
   if (*init && !run->resumed) MICA_TRY(mica__run_take_weights(run, init));
   if (run->resumed) MICA_TRY(go_on(run));
-  if (!run->folder) return MICA_OK;
-  MICA_TRY(make_folder(run->folder));
-  return mica__run_write_config(run);
+  /* The folder is made last of all, when everything else has succeeded. */
+  return run->folder ? mica__run_make_folder(run) : MICA_OK;
 }
 
 mica_status mica_run_create(mica_engine *engine, const mica_run_config *config, mica_run **out) {
@@ -131,12 +155,7 @@ static mica_status open_run(mica_run *run) {
   MICA_TRY(run->task->prepare(run));
   MICA_TRY(mica__run_recall_columns(run));
   MICA_TRY(mica__run_make_trainer(run));
-  char *path = mica__run_path(run, "model.safetensors");
-  if (!path) return no_memory();
-  mica_status status =
-      mica_nn_load(mica_trainer_test_network(run->trainer), mica_trainer_test_session(run->trainer), path, NULL);
-  free(path);
-  return status;
+  return mica__run_load_weights(run);
 }
 
 mica_status mica_run_open(mica_engine *engine, const char *folder, mica_run **out) {
@@ -164,6 +183,7 @@ void mica_run_destroy(mica_run *run) {
   free(run->mean);
   free(run->deviation);
   free(run->stopped);
+  for (size_t i = 0; i < MICA__REMARKS; i++) free(run->remarks[i]);
   free(run->data);
   free(run->folder);
   free(run);
@@ -353,6 +373,8 @@ mica_status mica_run_report(mica_run *run, mica_report **out) {
 }
 
 /* --- what it is --- */
+
+const char *mica_run_remark(const mica_run *run, size_t i) { return run && i < MICA__REMARKS ? run->remarks[i] : NULL; }
 
 const char *mica_run_stopped(const mica_run *run) { return run ? run->stopped : NULL; }
 const char *mica_run_task(const mica_run *run) { return run->task->name; }

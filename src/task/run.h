@@ -13,6 +13,7 @@
 #define MICA__SETTINGS 96
 #define MICA__FACTS 48
 #define MICA__PARTS 3
+#define MICA__REMARKS 4
 
 /* What data must fit, by name: texts or numbers. */
 typedef struct mica__fact {
@@ -30,7 +31,7 @@ typedef struct mica__part {
 
 struct mica_run {
   mica_engine *engine;
-  bool own_engine, resumed;
+  bool own_engine, resumed, made_folder;
   mica_run_config config;
   const mica__task_row *task;
   char *data, *folder;
@@ -52,6 +53,8 @@ struct mica_run {
   mica_history *history;
   mica_events *events;
   char *stopped;
+  char *remarks[MICA__REMARKS];
+  const char *changed; /* the first setting that a resumed run gets another value of; NULL: none */
   /* What was evaluated last: by a report it is shown. */
   const mica_dataset *judged;
   mica_dataset *judged_own; /* opened for the evaluation */
@@ -87,9 +90,16 @@ mica_status mica__run_note_text(mica_run *run, const char *name, const char *tex
 mica_status mica__run_note_numbers(mica_run *run, const char *name, const double *numbers, size_t count);
 const mica__fact *mica__run_find_fact(const mica_run *run, const char *name);
 void mica__facts_free(mica_run *run);
+/* What a run of its task must hold, with counts and ranges; old: one of Mica 0.2. MICA_E_FORMAT names the fact. */
+mica_status mica__run_check_facts(const mica_run *run, bool old);
 /* The first text of a fact, "" without it; the first number, `otherwise` without it. */
 const char *mica__run_fact_text(const mica_run *run, const char *name);
 double mica__run_fact_number(const mica_run *run, const char *name, double otherwise);
+
+/* Adds a sentence that mica_run_remark gives; those beyond MICA__REMARKS are dropped. */
+mica_status mica__run_remark(mica_run *run, const char *format, ...) __attribute__((format(printf, 2, 3)));
+/* Makes the folder, where it is not there, and sees that it can be written. */
+mica_status mica__run_make_folder(mica_run *run);
 
 /* --- config.json --- */
 
@@ -98,6 +108,9 @@ mica_status mica__run_write_config(const mica_run *run);
 mica_status mica__run_read_config(mica_run *run);
 /* Does so from a text; path is for sentences. */
 mica_status mica__run_parse_config(mica_run *run, const char *path, const char *text);
+/* Puts "the run in FOLDER is damaged: " before this thread's sentence; path stands for a run without a folder. Returns
+ * MICA_E_FORMAT. */
+mica_status mica__run_damaged(const mica_run *run, const char *path);
 /* folder/name, the caller's to free; NULL when memory is short. */
 char *mica__run_path(const mica_run *run, const char *name);
 
@@ -153,6 +166,9 @@ mica_status mica__run_map_classes(const mica_run *run, const mica_dataset *data,
 mica_status mica__run_make_trainer(mica_run *run);
 /* Takes weights of a file by name and shape. */
 mica_status mica__run_take_weights(mica_run *run, const char *path);
+/* Reads the weights that are kept into the network of tests; damaged ones, and numbers that are not finite, are refused
+ * by the tensor's name. */
+mica_status mica__run_load_weights(mica_run *run);
 /* Lets the trainer report to the run. */
 void mica__run_configure_record(mica_run *run);
 /* Sweeps the learning rate on a network that is thrown away, and sets "lr". */

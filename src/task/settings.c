@@ -237,6 +237,8 @@ mica_status mica__run_take_settings(mica_run *run) {
           !equal_values(mica_run_setting(run, s->name), s->value))
         return mica__fail(MICA_E_INVALID, "%s is \"%s\" in the run that is resumed, and cannot become \"%s\"", s->name,
                           mica_run_setting(run, s->name), s->value);
+    if (run->resumed && !run->changed && !equal_values(mica_run_setting(run, s->name), s->value))
+      run->changed = s->name;
     MICA_TRY(mica__run_set(run, s->name, s->value));
   }
   return MICA_OK;

@@ -95,6 +95,7 @@ void mica_trainer_destroy(mica_trainer *t) {
   free(t);
 }
 
+int64_t mica_trainer_epoch(const mica_trainer *t) { return t ? t->progress.epoch : 0; }
 mica_nn *mica_trainer_network(mica_trainer *t) { return t->training.nn; }
 mica_session *mica_trainer_session(mica_trainer *t) { return t->training.session; }
 mica_nn *mica_trainer_test_network(mica_trainer *t) { return t->testing.nn; }

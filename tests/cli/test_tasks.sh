@@ -120,7 +120,7 @@ ends 0 '*' ''
 awk -v r="$(json metrics.r2)" 'BEGIN { exit !(r > 0.97) }' || fault "begun anew: R2 $(json metrics.r2)"
 run train --data "$work/prices.csv" --epochs 3 --freeze 'fc1.*' --init "$work/prices/model.safetensors" --find-lr \
   --clip-norm 1 --ema 0.9 --warm-up 5 --threads 1 --out "$work/frozen"
-ends 0 '*129 are trained*' ''
+ends 0 '*129 are trained*' '*2 of 4 weights are frozen by fc1.[*]*4 of 4 weights are taken from *'
 grep -q '"lr": "0.003"' "$work/frozen/config.json" && fault 'no rate was found'
 run train --data "$work/prices.csv" --init "$work/rows.csv" --out "$work/none"
 ends 1 '*' '*rows.csv*'

@@ -60,6 +60,7 @@ run train --data "$work/trees.csv" --optimizer sdg --out "$work/none"
 ends 2 '' '*sgd*'
 run train --data "$work/trees.csv" --model mlp --lr 1000000 --optimizer sgd --schedule constant --out "$work/nan"
 ends 1 '*' '*not a number*'
+[ ! -e "$work/nan" ] || fault 'a folder of a training that failed'
 printf 'a,b\n1,x\n2\n' >"$work/short.csv"
 run train --data "$work/short.csv" --out "$work/none"
 ends 1 '' '*short.csv*'

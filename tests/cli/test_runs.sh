@@ -1,0 +1,103 @@
+#!/bin/sh
+# labels: device
+# What a training leaves alone: files that are there already, runs that are damaged, words that fit nothing.
+# shellcheck source-path=SCRIPTDIR source=cli.sh
+. "$(dirname "$0")/cli.sh"
+need_device
+
+awk 'BEGIN {
+  srand(1)
+  print "a,b,kind"
+  for (i = 0; i < 120; i++) printf "%.4f,%.4f,%s\n", i % 3 + rand(), rand(), substr("abc", i % 3 + 1, 1)
+}' >"$work/k.csv"
+data=$work/k.csv
+train() { run train --data "$data" --model mlp --epochs 2 --batch 40 "$@"; }
+
+# Files that a run would write over.
+mkdir "$work/mine"
+for file in model.safetensors last.safetensors best.safetensors history.csv report.html config.json; do
+  echo mine >"$work/mine/$file"
+  run train --data "$work/none.csv" --out "$work/mine"
+  case $file in config.json) ends 1 '' '*holds a run already*' ;; *) ends 1 '' "*holds $file*write over*" ;; esac
+  [ "$(cat "$work/mine/$file")" = mine ] || fault "$file is gone"
+  rm "$work/mine/$file"
+done
+train --out "$work/mine" --quiet
+ends 0 '' ''
+
+# Damage: NaN in the weights, facts that are missing or of no use.
+damage() { # NAME SED-EXPRESSION PATTERN
+  rm -rf "$work/hurt"
+  cp -r "$work/mine" "$work/hurt"
+  [ -z "$2" ] || sed -i "$2" "$work/hurt/config.json"
+  [ -n "$2" ] || "$1"
+  run predict --model "$work/hurt" "$data"
+  ends 1 '' "*the run in $work/hurt is damaged: $3"
+  run eval --model "$work/hurt"
+  ends 1 '' "*the run in $work/hurt is damaged: $3"
+}
+poison() {
+  model=$work/hurt/model.safetensors
+  head=$(od -An -tu4 -N4 "$model")
+  printf '\377\377\377\377\377\377\377\377' | dd of="$model" bs=1 seek=$((8 + head)) conv=notrunc 2>/dev/null
+}
+cut_short() { head -c 700 "$work/mine/model.safetensors" >"$work/hurt/model.safetensors"; }
+damage poison '' 'model.safetensors: *not finite*'
+damage cut_short '' '*model.safetensors*'
+damage facts '/"mean":/d' 'config.json: "mean" is missing*'
+damage facts '/"mean":/d; /"deviation":/d' 'config.json: "mean" is missing*'
+damage facts 's/"deviation": \[[^,]*/"deviation": [0/' 'config.json: "deviation" holds 0*'
+damage facts 's/"deviation": \[[^,]*, /"deviation": [/' 'config.json: "deviation" holds 1 values, not 2*'
+damage facts 's/"mean": \[[^,]*/"mean": [1e300/' 'config.json: "mean" holds 1e+300*'
+damage facts '/"classes":/d' 'config.json: "classes" is missing*'
+damage facts 's/"input": \[2\]/"input": [0.5]/' 'config.json: "input" holds*'
+
+# Weights that are frozen or taken: none is a mistake, some are told.
+train --out "$work/none" --freeze 'conv.*'
+ends 1 '*' '*no weight matches "conv.[*]"; there are fc1.weight, *fc2.bias*'
+train --out "$work/none" --freeze '*'
+ends 1 '*' '*"[*]" matches every weight*none is left to train*'
+case $err in *mica_*) fault 'speaks of a function' ;; esac
+train --out "$work/none" --freeze '*' --find-lr
+ends 1 '*' '*matches every weight*'
+cut -d, -f1,3 "$data" >"$work/narrow.csv"
+run train --data "$work/narrow.csv" --model mlp --epochs 1 --out "$work/narrow" --init "$work/mine/model.safetensors"
+ends 0 '*' '*3 of 4 weights are taken from *'
+sed 's/fc/gg/g' "$work/mine/model.safetensors" >"$work/other.safetensors"
+train --out "$work/none" --init "$work/other.safetensors"
+ends 1 '*' '*no tensor of *other.safetensors fits*it has fc1.weight*'
+train --out "$work/frozen" --freeze 'fc1.*'
+ends 0 '*' '*2 of 4 weights are frozen by fc1.[*]*'
+[ ! -e "$work/none" ] || fault 'a folder for nothing'
+
+# A training that fails leaves no file, one that is complete no trace of other settings.
+train --out "$work/none" --class-weights 0,0,0
+ends 2 '' '*class-weights are all 0*'
+train --out "$work/none" --class-weights -1,1,1
+ends 2 '' '*class-weights wants*'
+mkdir "$work/empty"
+run train --data "$data" --model mlp --batch 2 --out "$work/empty" --lr 1000000 --optimizer sgd --schedule constant
+ends 1 '*' '*not a number*'
+[ "$(ls -A "$work/empty")" = '' ] || fault "left: $(ls -A "$work/empty")"
+sum=$(cksum <"$work/mine/config.json")
+for words in '--lr 0.5' '--epochs 1' '--patience 3'; do
+  # shellcheck disable=SC2086
+  run train --resume --out "$work/mine" $words
+  ends 1 '' '*the run is complete: 2 of 2 epochs*'
+done
+run train --resume --out "$work/mine" --epochs 2
+ends 0 '*' ''
+[ "$(cksum <"$work/mine/config.json")" = "$sum" ] || fault 'config.json is another'
+run train --resume --out "$work/mine" --epochs 3 --lr 0.002
+ends 0 '*epoch 3/3*' ''
+grep -q '"lr": "0.002"' "$work/mine/config.json" || fault 'the rate is not recorded'
+
+# Data of which nothing can be learned.
+sed -n '1p; /a$/p' "$data" >"$work/one.csv"
+run train --data "$work/one.csv" --epochs 1 --out "$work/one"
+ends 0 '*' '*all samples are of one class*'
+sed -n '1,2p' "$data" >"$work/row.csv"
+run train --data "$work/row.csv" --epochs 1 --out "$work/row"
+ends 0 '*' '*one sample to train on*'
+
+exit $failed
