@@ -118,6 +118,9 @@ MICA_API const char *mica_run_remark(const mica_run *run, size_t index);
  * such part; MICA_E_NUMERIC: the loss is not a number. */
 MICA_API MICA_CHECKED mica_status mica_run_evaluate(mica_run *run, const char *data, mica_part part,
                                                     mica_metrics *metrics);
+/* What was evaluated last: "train", "validation", "test", or "all" where a test part was wanted of data that are in no
+ * parts: the whole is taken. "" before. Changes with the next evaluation. */
+MICA_API const char *mica_run_evaluated(const mica_run *run);
 
 /* What to predict from; one of files, data and text. */
 typedef struct mica_run_input {

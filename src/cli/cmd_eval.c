@@ -11,7 +11,7 @@ static const cli_option options[] = {
     CLI_ROW("model", struct values, model, .value = "DIR", .help = "what mica train wrote"),
     CLI_ROW("data", struct values, data, .value = "DATA", .help = "what to test on; the training's by default"),
     CLI_ROW("part", struct values, part, .value = "PART",
-            .help = "train, validation or test; test by default, where there is one"),
+            .help = "train, validation or test; test where there is one, else all of DATA"),
     CLI_ROW("device", struct values, device, .value = "SELECTOR", .help = "run on this one, named as in MICA_DEVICE"),
     CLI_ROW("json", struct values, json, .help = "write a JSON object: task and metrics"),
     {0},
@@ -36,13 +36,13 @@ static int evaluate(const cli_command *self, const struct values *v, mica_run *r
   mica_status made = mica_run_evaluate(run, v->data, part, &metrics);
   /* Without a test part, and none asked for, the samples that validated. */
   if (made == MICA_E_NOT_FOUND && !v->data && !v->part)
-    made = mica_run_evaluate(run, NULL, part = MICA_PART_VALIDATION, &metrics);
+    made = mica_run_evaluate(run, NULL, MICA_PART_VALIDATION, &metrics);
   if (made != MICA_OK || mica_run_report(run, &report) != MICA_OK) return cli_fail_library(self);
   if (v->json) {
-    status = cli_print_json(self, run, mica_part_name(part), &metrics, report);
+    status = cli_print_json(self, run, mica_run_evaluated(run), &metrics, report);
   } else {
     cli_print_tables(stdout, report);
-    cli_print_metrics(stdout, mica_part_name(part), run, &metrics);
+    cli_print_metrics(stdout, mica_run_evaluated(run), run, &metrics);
   }
   mica_report_destroy(report);
   return status;

@@ -133,7 +133,7 @@ static mica_status prepare(mica_run *run) {
   MICA_TRY(mica__run_note_columns(run, &label));
   if (label->kind != MICA_COLUMN_KIND_CLASS && label->kind != MICA_COLUMN_KIND_CLASSES)
     return mica__fail(MICA_E_FORMAT, "%s: the column '%s' holds a %s, not a class; --task regress learns numbers",
-                      run->data, label->name, mica_column_kind_name(label->kind));
+                      run->data, mica__run_answer_name(run, label), mica_column_kind_name(label->kind));
   if (label->kind == MICA_COLUMN_KIND_CLASSES) MICA_TRY(mica__run_note_numbers(run, "several", &one, 1));
   MICA_TRY(note_classes(run, label));
   return note_weights(run);

@@ -31,6 +31,20 @@ mica_dataset_config mica__run_opening(const mica_run *run, mica_part part) {
   return config;
 }
 
+mica_status mica__run_open_given(const mica_run *run, const char *path, mica_part part, bool *all,
+                                 mica_dataset **data) {
+  mica_dataset_config config = mica__run_opening(run, part);
+  mica_dataset *other = NULL;
+  mica_status status = mica_dataset_open(path, &config, data);
+  *all = false;
+  if (status != MICA_E_NOT_FOUND || part != MICA_PART_TEST) return status;
+  config.part = MICA_PART_VALIDATION;
+  *all = mica_dataset_open(path, &config, &other) == MICA_E_NOT_FOUND;
+  mica_dataset_destroy(other);
+  config.part = *all ? MICA_PART_TRAIN : part;
+  return mica_dataset_open(path, &config, data);
+}
+
 /* Opens a part; it stays NULL if there is none. */
 static mica_status open_optional(mica_run *run, mica_part part) {
   const mica_dataset_config config = mica__run_opening(run, part);

@@ -96,7 +96,7 @@ static mica_status prepare(mica_run *run) {
   MICA_TRY(mica__run_note_columns(run, &label));
   if (label->kind != MICA_COLUMN_KIND_NUMBER)
     return mica__fail(MICA_E_FORMAT, "%s: the column '%s' holds a %s, not a number; --task classify learns classes",
-                      run->data, label->name, mica_column_kind_name(label->kind));
+                      run->data, mica__run_answer_name(run, label), mica_column_kind_name(label->kind));
   MICA_TRY(mica_augment_parse(mica_run_setting(run, "augment"), &augment));
   if (augment.mixup > 0) return mica__fail(MICA_E_INVALID, "mixup blends classes, and the task regress has none");
   MICA_TRY(note_scale(run));

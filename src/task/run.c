@@ -235,7 +235,10 @@ static mica_status split_again(const mica_run *run, mica_dataset **data) {
 static mica_status open_judged(mica_run *run, const char *path, mica_part part) {
   const mica_dataset_config config = mica__run_opening(run, part);
   mica_dataset *data = NULL, *same = NULL;
-  mica_status status = mica_dataset_open(path ? path : run->data, &config, &data);
+  bool all = false;
+  mica_status status =
+      path ? mica__run_open_given(run, path, part, &all, &data) : mica_dataset_open(run->data, &config, &data);
+  if (all) snprintf(run->judged_part, sizeof run->judged_part, "all");
   if (status == MICA_E_NOT_FOUND && !path && part == MICA_PART_VALIDATION) status = split_again(run, &data);
   MICA_TRY(status);
   status = run->task->fits(run, data);
@@ -377,6 +380,7 @@ mica_status mica_run_report(mica_run *run, mica_report **out) {
 const char *mica_run_remark(const mica_run *run, size_t i) { return run && i < MICA__REMARKS ? run->remarks[i] : NULL; }
 
 const char *mica_run_stopped(const mica_run *run) { return run ? run->stopped : NULL; }
+const char *mica_run_evaluated(const mica_run *run) { return run->judged_part; }
 const char *mica_run_task(const mica_run *run) { return run->task->name; }
 mica_engine *mica_run_engine(const mica_run *run) { return run->engine; }
 mica_trainer *mica_run_trainer(const mica_run *run) { return run->trainer; }

@@ -118,6 +118,8 @@ char *mica__run_path(const mica_run *run, const char *name);
 
 /* How the run opens data: pictures of its size, labels as its task takes them. */
 mica_dataset_config mica__run_opening(const mica_run *run, mica_part part);
+/* Opens a part of data that were given. Of data that are in no parts the whole is the test part, and *all is true. */
+mica_status mica__run_open_given(const mica_run *run, const char *path, mica_part part, bool *all, mica_dataset **data);
 /* Opens the training's data, finds the task, prepares it and makes loaders. */
 mica_status mica__run_open_data(mica_run *run);
 /* The columns of tests from the facts of a run that was opened. */
@@ -128,6 +130,8 @@ mica_status mica__run_loading(mica_run *run, mica_part part, mica_loader_config 
 
 /* Notes the columns of the table that the run is trained on: "table", of mica__outline_list, and "header". */
 mica_status mica__run_note_table(mica_run *run);
+/* The name of the column of answers in its table; what the dataset calls it elsewhere. */
+const char *mica__run_answer_name(const mica_run *run, const mica_column *label);
 /* Makes the outline from these, or of runs without them from the number of inputs. */
 mica_status mica__run_outline(mica_run *run);
 

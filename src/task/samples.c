@@ -1,8 +1,8 @@
 /* Samples to predict from: pictures, folders of them, tables, and parts of datasets. */
+#include "data/source.h"
 #include "data/table.h"
 #include "task/run.h"
 
-#include <dirent.h>
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -110,20 +110,26 @@ static bool is_picture(const char *name) {
   return false;
 }
 
-static int by_text(const void *a, const void *b) { return strcmp(*(char *const *)a, *(char *const *)b); }
-
-static mica_status add_folder(paths *p, const char *folder) {
+/* The pictures of a folder; where there are none and it is `whole` those of the folders in it, as of classes. */
+static mica_status add_folder(paths *p, const char *folder, bool whole) {
+  mica__names names;
   const size_t before = p->count;
-  DIR *directory = opendir(folder);
-  mica_status status = directory ? MICA_OK : mica__fail(MICA_E_IO, "cannot read the folder %s", folder);
-  for (const struct dirent *entry; status == MICA_OK && (entry = readdir(directory));)
-    if (entry->d_name[0] != '.' && is_picture(entry->d_name)) status = add_path(p, folder, entry->d_name);
-  if (directory) closedir(directory);
-  MICA_TRY(status);
-  if (p->count == before)
-    return mica__fail(MICA_E_NOT_FOUND, "%s: the folder holds no picture (.png, .jpg, .jpeg)", folder);
-  qsort(p->list + before, p->count - before, sizeof *p->list, by_text);
-  return MICA_OK;
+  MICA_TRY(mica__names_read(folder, &names));
+  mica_status status = MICA_OK;
+  for (size_t i = 0; status == MICA_OK && i < names.count; i++)
+    if (is_picture(names.names[i])) status = add_path(p, folder, names.names[i]);
+  const bool none = p->count == before;
+  for (size_t i = 0; status == MICA_OK && whole && none && i < names.count; i++) {
+    char *path = NULL;
+    status = mica__path_join(folder, names.names[i], &path);
+    if (status == MICA_OK && mica__is_folder(path)) status = add_folder(p, path, false);
+    free(path);
+  }
+  mica__names_free(&names);
+  if (status == MICA_OK && whole && p->count == before)
+    return mica__fail(MICA_E_NOT_FOUND, "%s: the folder holds no picture (.png, .jpg, .jpeg), nor do those in it",
+                      folder);
+  return status;
 }
 
 static mica_status read_pictures(const mica_run *run, const paths *p, mica__samples *s) {
@@ -143,15 +149,11 @@ static mica_status read_pictures(const mica_run *run, const paths *p, mica__samp
 
 /* --- tables --- */
 
-static mica_status read_dataset(const mica_run *run, const char *path, mica_part part, bool in_parts, int64_t count,
+static mica_status read_dataset(const mica_run *run, const char *path, mica_part part, int64_t count,
                                 mica__samples *s) {
-  mica_dataset_config config = mica__run_opening(run, part);
   mica_dataset *data = NULL;
-  mica_status status = mica_dataset_open(path, &config, &data);
-  if (status == MICA_E_NOT_FOUND && !in_parts) {
-    config.part = MICA_PART_TRAIN; /* a file that is not in parts is whole */
-    status = mica_dataset_open(path, &config, &data);
-  }
+  bool whole = false;
+  mica_status status = mica__run_open_given(run, path, part, &whole, &data);
   MICA_TRY(status);
   status = run->task->fits(run, data);
   const int64_t all = (int64_t)mica_dataset_count(data);
@@ -231,7 +233,7 @@ mica_status mica__samples_read(const mica_run *run, const mica_run_input *input,
   const bool pictures = input_of(run).rank == 3;
   paths list = {0};
   mica_status status = MICA_OK;
-  if (input->data) return read_dataset(run, input->data, input->part, true, input->count, s);
+  if (input->data) return read_dataset(run, input->data, input->part, input->count, s);
   if (input->text) {
     if (pictures) return mica__fail(MICA_E_INVALID, "the network was trained on pictures, not on rows");
     char *copy = mica__strdup(input->text);
@@ -250,7 +252,7 @@ mica_status mica__samples_read(const mica_run *run, const mica_run_input *input,
   for (size_t i = 0; status == MICA_OK && i < input->file_count; i++) {
     struct stat about;
     const bool folder = stat(input->files[i], &about) == 0 && S_ISDIR(about.st_mode);
-    status = folder ? add_folder(&list, input->files[i]) : add_path(&list, NULL, input->files[i]);
+    status = folder ? add_folder(&list, input->files[i], true) : add_path(&list, NULL, input->files[i]);
   }
   if (status == MICA_OK) status = read_pictures(run, &list, s);
   for (size_t i = 0; i < list.count; i++) free(list.list[i]);

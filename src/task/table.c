@@ -4,6 +4,7 @@
 
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
 mica_status mica__run_note_table(mica_run *run) {
   char **texts = NULL;
@@ -19,6 +20,13 @@ mica_status mica__run_note_table(mica_run *run) {
   for (size_t i = 0; i < count; i++) free(texts[i]);
   free(texts);
   return status;
+}
+
+const char *mica__run_answer_name(const mica_run *run, const mica_column *label) {
+  const mica__schema *schema = run->whole ? run->whole->store->schema : NULL;
+  for (size_t i = 0; schema && i < schema->count; i++)
+    if (schema->fields[i].label && !strcmp(label->name, "label")) return schema->fields[i].name;
+  return label->name;
 }
 
 /* As many numbers as the run's inputs, without names. */

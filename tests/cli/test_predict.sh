@@ -24,6 +24,11 @@ ends 0 '*epoch 6/6*' ''
 
 run predict --model "$folder" "$a" "$b"
 ends 0 "*dark/0.png*dark *%, light*light/0.png*light *%, dark*" ''
+run predict --model "$folder" "$work/pictures/test"
+ends 0 "*test/dark/0.png*dark *test/light/4.png*light *" ''
+mkdir "$work/none"
+run predict --model "$folder" "$work/none"
+ends 1 '' '*none: the folder holds no picture*'
 run predict --model "$folder" --top 1 --pictures "$a" "$b"
 ends 0 '*dark*light*' ''
 run predict --model "$folder" --json "$a" "$b"
