@@ -2,6 +2,7 @@
 #include "cli/number.h"
 #include "cli/onnx_check.h"
 #include "cli/onnx_feeds.h"
+#include "cli/onnx_output.h"
 
 #include <mica/io.h>
 #include <stdio.h>
@@ -88,17 +89,8 @@ static int measure(const cli_command *self, mica_queue *queue, mica_onnx_runner 
   return status == MICA_OK ? CLI_OK : cli_fail_library(self);
 }
 
-static void add_result(cli_json *json, cJSON *list, const result *r) {
-  cJSON *one = cli_json_object(json, list, NULL), *shape;
-  cli_json_text(json, one, "name", r->port.name);
-  cli_json_text(json, one, "dtype", mica_dtype_name(r->dtype));
-  shape = cli_json_array(json, one, "shape");
-  for (int32_t d = 0; d < r->shape.rank; d++) cli_json_integer(json, shape, NULL, (uint64_t)r->shape.dim[d]);
-}
-
 static int report(const cli_command *self, const struct values *v, mica_queue *queue, const mica_onnx_runner *runner,
                   int64_t repeat, double median, double p95) {
-  char shape[MICA_SHAPE_TEXT];
   cli_json json;
   cJSON *list = NULL;
   int status = CLI_OK;
@@ -110,9 +102,9 @@ static int report(const cli_command *self, const struct values *v, mica_queue *q
     result r;
     status = fetch(self, queue, runner, i, &r);
     if (status == CLI_OK && v->out) status = write_result(self, v->out, i, &r);
-    if (status == CLI_OK && v->json) add_result(&json, list, &r);
-    if (status == CLI_OK && !v->json)
-      printf("%-24s %s %s\n", r.port.name, mica_dtype_name(r.dtype), mica_shape_format(r.shape, shape));
+    const cli_onnx_output output = {r.port.name, r.dtype, r.shape, r.data};
+    if (status == CLI_OK && v->json) cli_onnx_output_add(&json, list, &output);
+    if (status == CLI_OK && !v->json) cli_onnx_output_print(&output);
     free(r.data);
   }
   if (repeat && v->json) {

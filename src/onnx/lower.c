@@ -179,7 +179,9 @@ void mica__lower_free(mica__lowering *l) {
   for (size_t i = 0; i < l->room_count; i++) free(l->rooms[i]);
   free(l->rooms);
   free(l->weights);
+  free(l->indices);
   l->rooms = NULL;
   l->weights = NULL;
-  l->room_count = l->weight_count = 0;
+  l->indices = NULL;
+  l->room_count = l->weight_count = l->index_count = 0;
 }

@@ -4,7 +4,7 @@
 #define MICA_ONNX_LOWERING_H
 
 #include "ir/graph.h"
-#include "onnx/lower.h"
+#include "onnx/indices.h"
 
 /* Functions and bodies inside each other. */
 #define MICA__LOWER_DEPTH 64
@@ -62,6 +62,8 @@ struct mica__lowering {
   const Onnx__TensorProto *demanded_tensor;
   mica__lower_weight *weights;
   size_t weight_count, weight_capacity;
+  mica__lower_indices *indices; /* inputs that are indices */
+  size_t index_count;
   mica_status (*lower_nodes)(mica__lowering *l, const mica__onnx_graph *graph); /* in the present scope; for bodies */
   int32_t before; /* how many nodes the graph had before the operator that is being lowered */
   int32_t depth;  /* functions and bodies inside each other */

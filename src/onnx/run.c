@@ -17,6 +17,8 @@ typedef struct lowered {
   mica__lower_input *inputs; /* data is owned: the elements of bound ones */
   mica_tensor **tensors;     /* for inputs whose elements the host has; NULL until they are used */
   mica_session *session;
+  mica__lower_indices *indices; /* what is to be seen to before a run */
+  size_t index_count;
   uint64_t used; /* when */
 } lowered;
 
@@ -95,6 +97,7 @@ static void destroy_lowered(const mica_onnx_runner *r, lowered *low) {
   mica_session_destroy(low->session);
   free(low->inputs);
   free(low->tensors);
+  free(low->indices);
   free(low);
 }
 
@@ -264,8 +267,8 @@ static mica_status compile(mica_onnx_runner *r, const mica__lowering *l, const m
   return status;
 }
 
-/* Lowers and compiles for these inputs; *again: something has been demanded, which the next call binds. */
-static mica_status lower(mica_onnx_runner *r, const mica__lower_input *inputs, mica_session **session, bool *again) {
+/* Lowers and compiles for these inputs into *low; *again: something has been demanded, which the next call binds. */
+static mica_status lower(mica_onnx_runner *r, const mica__lower_input *inputs, lowered *low, bool *again) {
   mica__lowering l = {.model = r->model,
                       .external = &r->external,
                       .inputs = inputs,
@@ -279,7 +282,12 @@ static mica_status lower(mica_onnx_runner *r, const mica__lower_input *inputs, m
   *again = status == MICA_OK && l.demands;
   for (size_t i = 0; *again && i < r->input_count; i++) r->bound[i] = r->bound[i] || l.demanded[i];
   if (*again && l.demanded_tensor) status = know(r, l.demanded_tensor);
-  if (status == MICA_OK && !*again) status = compile(r, &l, outputs, session);
+  if (status == MICA_OK && !*again) status = compile(r, &l, outputs, &low->session);
+  if (low->session) {
+    low->indices = l.indices;
+    low->index_count = l.index_count;
+    l.indices = NULL;
+  }
   mica_graph_destroy(l.graph);
   mica__lower_free(&l);
   free(l.demanded);
@@ -300,8 +308,8 @@ static void drop_oldest(mica_onnx_runner *r) {
   }
 }
 
-/* Takes inputs over: they become the lowering's. */
-static mica_status add_lowered(mica_onnx_runner *r, mica__lower_input *inputs, mica_session *session, lowered **out) {
+/* Takes inputs, and what *made holds, over: they become the lowering's. */
+static mica_status add_lowered(mica_onnx_runner *r, mica__lower_input *inputs, const lowered *made, lowered **out) {
   lowered *low = calloc(1, sizeof *low);
   if (!low) return mica__fail_nomem("a runner");
   low->tensors = calloc(r->input_count + 1, sizeof(mica_tensor *));
@@ -310,7 +318,9 @@ static mica_status add_lowered(mica_onnx_runner *r, mica__lower_input *inputs, m
     return mica__fail_nomem("a runner");
   }
   low->inputs = inputs;
-  low->session = session;
+  low->session = made->session;
+  low->indices = made->indices;
+  low->index_count = made->index_count;
   low->next = r->list;
   r->list = low;
   *out = low;
@@ -321,18 +331,19 @@ static mica_status add_lowered(mica_onnx_runner *r, mica__lower_input *inputs, m
 /* The lowering for the present feeds, an old one or a new one. */
 static mica_status find_lowered(mica_onnx_runner *r, mica_queue *queue, lowered **out) {
   for (bool again = true; again;) {
-    mica_session *session = NULL;
+    lowered made = {0};
     mica__lower_input *inputs = calloc(r->input_count + 1, sizeof *inputs);
     mica_status status = inputs ? describe_run(r, queue, inputs) : mica__fail_nomem("a runner");
     *out = NULL;
     for (lowered *low = r->list; status == MICA_OK && low && !*out; low = low->next)
       if (is_for(r, low, inputs)) *out = low;
     again = false;
-    if (status == MICA_OK && !*out) status = lower(r, inputs, &session, &again);
-    if (status == MICA_OK && session) {
-      status = add_lowered(r, inputs, session, out);
+    if (status == MICA_OK && !*out) status = lower(r, inputs, &made, &again);
+    if (status == MICA_OK && made.session) {
+      status = add_lowered(r, inputs, &made, out);
       if (status == MICA_OK) return MICA_OK;
-      mica_session_destroy(session);
+      mica_session_destroy(made.session);
+      free(made.indices);
     }
     forget_elements(r, inputs);
     free(inputs);
@@ -351,11 +362,23 @@ static mica_status upload(const mica_onnx_runner *r, mica_queue *queue, lowered 
   return mica_tensor_upload(queue, low->tensors[i], feed->data, bytes_of(feed));
 }
 
+static mica_status check_indices(const mica_onnx_runner *r, const lowered *low) {
+  for (size_t i = 0; i < low->index_count; i++) {
+    const mica_onnx_feed *feed = r->feeds[low->indices[i].input];
+    int64_t count = 0;
+    if (!feed || feed->tensor) continue;
+    MICA_TRY(mica_shape_count(feed->shape, &count));
+    MICA_TRY(mica__lower_indices_check(r->model->name, &low->indices[i], feed->dtype, feed->data, count));
+  }
+  return MICA_OK;
+}
+
 mica_status mica_onnx_run(mica_onnx_runner *r, mica_queue *queue, const mica_onnx_feed *feeds, size_t feed_count) {
   if (!r || !queue || (feed_count && !feeds)) return mica__fail(MICA_E_INVALID, "mica_onnx_run: a pointer is NULL");
   lowered *low = NULL;
   MICA_TRY(take_feeds(r, feeds, feed_count));
   MICA_TRY(find_lowered(r, queue, &low));
+  MICA_TRY(check_indices(r, low));
   mica_feed *given = calloc(r->input_count + 1, sizeof *given);
   if (!given) return mica__fail_nomem("a run");
   size_t count = 0;

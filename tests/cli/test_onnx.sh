@@ -32,13 +32,25 @@ npy() { printf '\223NUMPY\001\000v\000%-117s\n' "$header" && printf "$1"; }
 npy '\000\000\300\277\000\000\000\100' >"$work/x.npy"
 npy '\000\000\000\000\000\000\000\100' >"$work/want.npy"
 run run "$work/relu.onnx" --input "x=$work/x.npy" --out "$work/results"
-ends 0 'y * f32 (1, 2)' ''
+ends 0 'y * f32 (1, 2)  0 2' ''
 cmp "$work/results/0_y.npy" "$work/want.npy" || fault 'another result'
 run run "$work/relu.onnx" --shape x=3x2 --repeat 3 --json
 ends 0 '*' ''
 holds outputs.0.shape.0 3
 holds outputs.0.dtype f32
+holds outputs.0.nan 0
+holds outputs.0.values.5 '0.*'
 holds median_ms '*'
+run run "$work/relu.onnx" --input "x=$work/x.npy" --json
+holds outputs.0.min 0
+holds outputs.0.max 2
+holds outputs.0.mean 1
+holds outputs.0.values.0 0
+holds outputs.0.values.1 2
+run run "$work/relu.onnx" --shape x=9x2
+ends 0 'y * f32 (9, 2)  0.* ... (from 0.* to 0.*, mean 0.*)' ''
+run run "$work/relu.onnx" --shape x=9x2 --json
+json outputs.0.values >/dev/null 2>&1 && fault 'values of 18 elements'
 
 run run
 ends 2 '' 'mica run: MODEL is missing; mica run --help shows the usage'
@@ -68,8 +80,6 @@ head -c 40 "$work/relu.onnx" >"$work/cut.onnx"
 run info "$work/cut.onnx"
 ends 1 '' 'mica info: *cut.onnx: byte *: a length beyond the end in a message ModelProto'
 
-# --- files that nobody should trust ---
-
 byte() { printf "\\$(printf %03o "$1")"; }
 varint() {
   n=$1
@@ -82,6 +92,22 @@ inside() {
   byte "$1" && varint $(($(wc -c <"$part"))) && cat "$part"
 }
 text() { printf %s "$2" | inside "$1"; }
+
+# An index beyond its axis: the same model with Gather, i (1).
+{
+  { text 10 x; text 10 i; text 18 y; text 34 Gather; } | inside 10
+  printf '\012\001x\022\012\012\010\010\001\022\004\012\002\010\004' | inside 90
+  printf '\012\001i\022\012\012\010\010\007\022\004\012\002\010\001' | inside 90
+  printf '\012\001y\022\012\012\010\010\001\022\004\012\002\010\001' | inside 98
+} | inside 58 >"$work/gather.onnx"
+printf '\010\010B\004\012\000\020\021' >>"$work/gather.onnx"
+header="{'descr': '<i8', 'fortran_order': False, 'shape': (1,), }"
+npy '\011\000\000\000\000\000\000\000' >"$work/nine.npy"
+run run "$work/gather.onnx" --input "i=$work/nine.npy"
+ends 1 '' "mica run: *(Gather): element 0 of operand 1, 'i', is the index 9 of an axis of 4"
+
+# --- files that nobody should trust ---
+
 # model BYTES: y = x + w of 4 floats; BYTES, escapes of printf, are what w's tensor holds beside type and name.
 model() {
   {

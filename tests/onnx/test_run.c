@@ -81,6 +81,58 @@ START_TEST(shapes_are_computed_on_the_host) {
 }
 END_TEST
 
+static mica_status run_gather(program *p, const int64_t *index, const mica_tensor *tensor) {
+  const mica_onnx_feed feeds[] = {
+      feed_x(3), {.name = "i", .tensor = tensor, .dtype = MICA_I64, .shape = MICA_SHAPE(1), .data = index}};
+  return mica_onnx_run(p->runner, test_queue(), feeds, 2);
+}
+
+/* Indices that the host has are looked at in every run, by the lowering that the first one made. */
+START_TEST(indices_of_the_host_lie_inside) {
+  mica__text graph = graph_of((const char *[]){"Gather x i > y", NULL}), i = wire_port("i", 7, one);
+  wire_inside(&graph, WIRE_GRAPH_INPUT, &i);
+  mica__text file = wire_model(&graph);
+  program p = start(&file, NULL);
+  int64_t index = 2;
+  ck_ok(run_gather(&p, &index, NULL));
+  expect(&p, MICA_SHAPE(1, 4), numbers + 8);
+  index = -3;
+  ck_ok(run_gather(&p, &index, NULL));
+  expect(&p, MICA_SHAPE(1, 4), numbers);
+  for (int64_t wrong = -4; wrong <= 3; wrong += 7)
+    ck_refused(run_gather(&p, &wrong, NULL), MICA_E_INVALID,
+               wrong < 0 ? "the index -4 of an axis of 3" : "the index 3 of");
+  ck_assert(strstr(mica_error_message(), "(Gather): element 0 of operand 1, 'i', is") != NULL);
+  mica_tensor *far = NULL;
+  index = 9;
+  ck_ok(mica_tensor_create_from(test_engine(), MICA_I64, MICA_SHAPE(1), &index, &far));
+  ck_ok(run_gather(&p, NULL, far));
+  expect(&p, MICA_SHAPE(1, 4), (const float[4]){0});
+  mica_tensor_destroy(far);
+  ck_assert_uint_eq(mica_onnx_lowering_count(p.runner), 1);
+  end(&p);
+}
+END_TEST
+
+/* Each column of GatherND's counts along an axis of its own. */
+START_TEST(constant_indices_lie_inside) {
+  for (int64_t column = 3; column < 5; column++) {
+    mica__text graph = graph_of((const char *[]){"GatherND x k > h", "Mul x h > y", NULL});
+    mica__text k = wire_tensor("k", 7, (const int64_t[]){1, 2, -1}, (const int64_t[]){1, column}, 16);
+    wire_inside(&graph, WIRE_GRAPH_INITIALIZER, &k);
+    mica__text file = wire_model(&graph);
+    program p = start(&file, NULL);
+    mica_onnx_feed x = feed_x(2);
+    if (column < 4)
+      ck_ok(mica_onnx_run(p.runner, test_queue(), &x, 1));
+    else
+      ck_refused(mica_onnx_run(p.runner, test_queue(), &x, 1), MICA_E_INVALID,
+                 "(GatherND): element 1 of operand 1, 'k', is the index 4 of an axis of 4");
+    end(&p);
+  }
+}
+END_TEST
+
 /* The axes of a reduction are an input: its elements belong to what is compiled. */
 START_TEST(inputs_that_shapes_need_are_bound) {
   mica__text graph = graph_of((const char *[]){"ReduceSum x axes > y", NULL}), axes = wire_port("axes", 7, one);
@@ -291,6 +343,8 @@ Suite *test_suite(void) {
   Suite *suite = suite_create("onnx run");
   TCase *tests = tcase_create("onnx run");
   tcase_add_test(tests, shapes_are_computed_on_the_host);
+  tcase_add_test(tests, indices_of_the_host_lie_inside);
+  tcase_add_test(tests, constant_indices_lie_inside);
   tcase_add_test(tests, inputs_that_shapes_need_are_bound);
   tcase_add_test(tests, lowerings_are_limited);
   tcase_add_test(tests, functions_are_inlined);

@@ -1,3 +1,4 @@
+#include "onnx/indices.h"
 #include "onnx/ops/family.h"
 
 /* Operand k as indices of a kind that Mica takes. */
@@ -12,17 +13,32 @@ static bool axis_of(mica__lowering *l, const mica__onnx_node *node, mica_value x
   return x.graph && mica__lower_axis(l, node, mica_value_shape(x).rank, axis);
 }
 
+/* Operand 1 along the axis of x: false with an error recorded for an index that is known and lies outside. */
+static bool within(mica__lowering *l, const mica__onnx_node *node, mica_value x, int64_t axis) {
+  return mica__lower_indices_within(l, node, mica__lower_operand(l, node, 1), &mica_value_shape(x).dim[axis], 1);
+}
+
+/* Likewise columns of indices, which count along the axes of x from `first` on. */
+static bool columns_within(mica__lowering *l, const mica__onnx_node *node, mica_value x, int32_t first) {
+  mica_value indices = mica__lower_operand(l, node, 1);
+  if (!x.graph || !indices.graph) return true; /* an error that stands */
+  mica_shape own = mica_value_shape(indices), whole = mica_value_shape(x);
+  int64_t columns = own.rank ? own.dim[own.rank - 1] : 0;
+  if (columns < 1 || first + columns > whole.rank) return true; /* which the graph refuses */
+  return mica__lower_indices_within(l, node, indices, whole.dim + first, (int32_t)columns);
+}
+
 MICA__LOWER(gather) {
   int64_t axis;
   mica_value x = x_of(l, node), indices = indices_of(l, node, 1);
-  if (!axis_of(l, node, x, &axis)) return MICA_OK;
+  if (!axis_of(l, node, x, &axis) || !within(l, node, x, axis)) return MICA_OK;
   return give(l, node, mica_gather(x, indices, (int32_t)axis));
 }
 
 MICA__LOWER(gather_elements) {
   int64_t axis;
   mica_value x = x_of(l, node), indices = indices_of(l, node, 1);
-  if (!axis_of(l, node, x, &axis) || !indices.graph) return MICA_OK;
+  if (!axis_of(l, node, x, &axis) || !indices.graph || !within(l, node, x, axis)) return MICA_OK;
   mica_shape own = mica_value_shape(indices), whole = mica_value_shape(x);
   /* Beside the axis the indices may be smaller than x. */
   for (int32_t i = 0; i < whole.rank && own.rank == whole.rank; i++)
@@ -38,6 +54,7 @@ MICA__LOWER(gather_nd) {
   mica_shape shape = mica_value_shape(indices);
   if (batch < 0 || batch >= shape.rank || batch >= mica_value_shape(x).rank)
     return mica__lower_fail(l, node, MICA_E_SHAPE, "batch_dims is %lld", (long long)batch);
+  if (!columns_within(l, node, x, (int32_t)batch)) return MICA_OK;
   mica_value columns[MICA_MAX_RANK + 1];
   for (int32_t i = 0; i < batch; i++) {
     mica_shape column = {.rank = shape.rank}, own = shape;
@@ -60,12 +77,13 @@ static mica_scatter how(mica__lowering *l, const mica__onnx_node *node) {
 MICA__LOWER(scatter_elements) {
   int64_t axis;
   mica_value x = x_of(l, node), indices = indices_of(l, node, 1), updates = mica__lower_operand(l, node, 2);
-  if (!axis_of(l, node, x, &axis)) return MICA_OK;
+  if (!axis_of(l, node, x, &axis) || !within(l, node, x, axis)) return MICA_OK;
   return give(l, node, mica_scatter_elements(x, indices, updates, (int32_t)axis, how(l, node)));
 }
 
 MICA__LOWER(scatter_nd) {
   mica_value x = x_of(l, node), indices = indices_of(l, node, 1), updates = mica__lower_operand(l, node, 2);
+  if (!columns_within(l, node, x, 0)) return MICA_OK;
   return give(l, node, mica_scatter_nd(x, indices, updates, how(l, node)));
 }
 
