@@ -99,8 +99,9 @@ typedef struct mica_dataset_config {
  *   an npy file x*.npy              the labels are in y*.npy
  *   any other file                  CSV: cells parted by , ; or tabs, quoted where they hold such or a line's end; the
  *                                   first line may hold names. Its numbers but the label are the column "x", classes,
- *                                   texts and dates columns by their names. A label that is a number is its class, or
- *                                   where it is not whole or negative (and more than a few differ) to be predicted.
+ *                                   texts and dates columns by their names. A label that is a number is its class,
+ *                                   where whole numbers below the largest never occur the class of this name; or where
+ *                                   it is not whole or negative (and more than a few differ) to be predicted.
  *                                   With `like` columns are found by their names, and the label may be absent
  *
  * MICA_E_NOT_FOUND when nothing is there or not this part of it, MICA_E_FORMAT, naming file and reason, when it is

@@ -346,7 +346,8 @@ static mica_status check_kind(inference *in, mica__field *field, const column *c
 #define FEW_CLASSES 1000
 #define CLASSES_PER_SAMPLE 10
 
-/* Labels that are whole numbers are the classes 0 to the largest. */
+/* Labels that are whole numbers are the classes 0 to the largest, or where some of these never occur only those that
+ * do, each by its name. */
 static mica_status number_classes(const inference *in, mica__field *field, const column *c) {
   const size_t samples = in->schema->samples;
   if (c->most >= FEW_CLASSES && c->most / CLASSES_PER_SAMPLE > (double)samples)
@@ -358,7 +359,7 @@ static mica_status number_classes(const inference *in, mica__field *field, const
   if (c->most >= MICA__MAX_CLASSES)
     return mica__fail(MICA_E_FORMAT, "%s: the label %.0f in column \"%s\" is above %d", in->records->name, c->most,
                       field->name, MICA__MAX_CLASSES - 1);
-  field->numbered = true;
+  field->numbered = (double)c->seen.count > c->most;
   field->limit = (int32_t)c->most + 1;
   return MICA_OK;
 }

@@ -171,7 +171,7 @@ START_TEST(csv_files) {
   mica_dataset_destroy(a);
   files_write_text("c.tsv", "label\tx\ty\n7\t1\t2\n0\t3\t4\n");
   mica_dataset *c = open_at("c.tsv", NULL);
-  ck_assert_int_eq(mica_dataset_classes(c), 8);
+  ck_assert_int_eq(mica_dataset_classes(c), 2);
   ck_ok(mica_dataset_input(c, 1, row, sizeof row));
   ck_assert(row[0] == 3 && row[1] == 4);
   mica_dataset_destroy(c);

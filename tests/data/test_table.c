@@ -98,7 +98,7 @@ START_TEST(headers_are_told_from_values) {
       {"Class\ttext\nham\tone, two, three\nspam\tfour\n", 2, 2},
       {"\xef\xbb\xbf"
        "a,label\r\n1,2\r\n2,2.0\r\n3,0\r\n",
-       3, 3},
+       3, 2},
       {"\n# aside\na,label\n\n1,x\n", 1, 1},
       {"a,,a,label\n1,2,3,x\n4,5,6,y\n", 2, 2}, /* a, 1, a.2 */
   };
@@ -125,6 +125,18 @@ START_TEST(labels_are_classes_or_numbers) {
   d = open_table("a,label\n1,-1\n2,1\n3,-1\n", (mica_dataset_config){0});
   ck_assert_int_eq(mica_dataset_classes(d), 2);
   ck_assert_str_eq(mica_dataset_class_name(d, 0), "-1");
+  mica_dataset_destroy(d);
+  /* Whole numbers are the classes of their numbers, or where some are left out the values that occur. */
+  d = open_table("a,label\n1,1\n2,0\n3,2\n", (mica_dataset_config){0});
+  ck_assert_int_eq(mica_dataset_classes(d), 3);
+  ck_assert_int_eq(mica_dataset_label(d, 2), 2);
+  mica_dataset_destroy(d);
+  d = open_table("a,label\n1,9\n2,3.0\n3,10\n4,3\n", (mica_dataset_config){0});
+  ck_assert_int_eq(mica_dataset_classes(d), 3);
+  static const char *const occurring[] = {"3", "9", "10"};
+  for (int32_t i = 0; i < 3; i++) ck_assert_str_eq(mica_dataset_class_name(d, i), occurring[i]);
+  ck_assert_int_eq(mica_dataset_label(d, 0), 1);
+  ck_assert_int_eq(mica_dataset_label(d, 1), 0);
   mica_dataset_destroy(d);
   char text[2048] = "a,price\n";
   for (int i = 0; i < 30; i++) snprintf(text + strlen(text), 32, "%d,%d.5\n", i, i);
