@@ -4,6 +4,8 @@
 
 #include "onnx/ops/family.h"
 
+#include <mica/attention.h>
+
 #include <math.h>
 
 typedef struct attention {
@@ -115,11 +117,41 @@ static mica_value weights_of(mica__lowering *l, const mica__onnx_node *node, con
   return weights;
 }
 
+/* --- in tiles --- */
+
+/* True where one operation does it, without a table of all scores: nobody asks for those, and dtypes are one. */
+static bool is_tiled(const mica__onnx_node *node, const attention *a) {
+  mica_dtype dtype = mica_value_dtype(a->q);
+  return !mica__lower_wants(node, 3) && is_floating(a->q) && mica_value_dtype(a->k) == dtype &&
+         mica_value_dtype(a->v) == dtype && mica_value_shape(a->v).rank == 4;
+}
+
+static mica_value in_tiles(mica__lowering *l, const mica__onnx_node *node, const attention *a) {
+  int64_t keys = mica_value_shape(a->k).dim[2];
+  mica_attention_config config = {.causal = mica__onnx_int(node, "is_causal", 0) != 0,
+                                  .scale = mica__onnx_real(node, "scale", 0),
+                                  .soft_cap = mica__onnx_real(node, "softcap", 0)};
+  if (config.causal && a->past) config.offset = mica_scalar(mica__lower_graph(l), MICA_I32, (double)a->past);
+  if (mica__lower_has(l, node, 6)) config.key_lengths = mica_cast(mica__lower_operand(l, node, 6), MICA_I32);
+  if (mica__lower_has(l, node, 3)) {
+    mica_value mask = mica__lower_operand(l, node, 3);
+    mica_shape s = mica_value_shape(mask);
+    bool seen = mica_value_dtype(mask) == MICA_BOOL && s.rank && (s.dim[s.rank - 1] == keys || s.dim[s.rank - 1] == 1);
+    if (mask.graph) config.mask = seen ? mask : mask_bias(mask, a->q, keys);
+  }
+  return mica_attention(a->q, a->k, a->v, &config);
+}
+
 MICA__LOWER(attention) {
   attention a = {0};
-  mica_value shown = {0};
+  mica_value shown = {0}, y;
   if (!take_operands(l, node, &a)) return MICA_OK;
-  mica_value weights = weights_of(l, node, &a, &shown), y = mica_matmul(weights, mica__lower_share_heads(a.v, a.heads));
+  if (is_tiled(node, &a)) {
+    y = in_tiles(l, node, &a);
+  } else {
+    mica_value weights = weights_of(l, node, &a, &shown);
+    y = mica_matmul(weights, mica__lower_share_heads(a.v, a.heads));
+  }
   mica_shape s = mica_value_shape(y);
   if (a.flat && y.graph)
     y = mica_reshape(mica_transpose(y, MICA_AXES(0, 2, 1, 3)), MICA_SHAPE(s.dim[0], s.dim[2], s.dim[1] * s.dim[3]));
