@@ -54,7 +54,8 @@ static char *read_input(const cli_command *self) {
 }
 
 /* Writes the pictures that samples were given as DIR/NUMBER-ITEM.png. */
-static int write_pictures(const cli_command *self, const char *folder, const mica_report *p) {
+static int write_pictures(const cli_command *self, const char *folder, const mica_run *run, const mica_report *p) {
+  size_t count = 0;
   for (size_t s = 0; s < mica_report_count(p); s++)
     for (size_t i = 0; i < mica_report_item_count(p, s); i++) {
       const mica_item *item = mica_report_item(p, s, i);
@@ -68,15 +69,19 @@ static int write_pictures(const cli_command *self, const char *folder, const mic
       if (status == MICA_OK) status = mica_file_write(path, png, bytes);
       mica_free(png);
       if (status != MICA_OK) return cli_fail_library(self);
+      count++;
     }
-  return CLI_OK;
+  if (count) return CLI_OK;
+  cli_fail(self, "--out %s is for pictures that are predicted; the task %s of --model predicts none", folder,
+           mica_run_task(run));
+  return CLI_USAGE;
 }
 
 static int show(const cli_command *self, const struct values *v, const mica_run *run, const mica_report *prediction) {
   char head[64];
   char *text = NULL;
   if (v->out) {
-    int status = write_pictures(self, v->out, prediction);
+    int status = write_pictures(self, v->out, run, prediction);
     if (status != CLI_OK) return status;
   }
   if (!v->json) {

@@ -26,7 +26,8 @@ static const cli_option options[] = {
             .help = "found from the data by default"),
     CLI_ROW("out", struct values, out, .value = "DIR", .help = "where all is written; " DEFAULT_FOLDER),
     CLI_ROW("resume", struct values, resume, .help = "go on where the run in DIR stopped"),
-    CLI_ROW("json", struct values, json, .help = "the last line is a JSON object: task and metrics"),
+    CLI_ROW("json", struct values, json,
+            .help = "the last line is a JSON object: task and metrics, of a stopped run too"),
     CLI_ROW("quiet", struct values, quiet, .help = "say nothing but what fails"),
     CLI_ROW("device", struct values, device, .value = "SELECTOR", .help = "train on this one, named as in MICA_DEVICE"),
     {0},
@@ -85,11 +86,13 @@ static double rss_mib(void) {
 
 /* --- the run --- */
 
-static int say_stopped(const cli_command *self, FILE *out, const mica_run *run, const char *folder) {
+static int say_stopped(const cli_command *self, FILE *out, const mica_run *run, const char *folder,
+                       const mica_metrics *last) {
+  int status = CLI_OK;
   fprintf(out ? out : stderr, "stopped: %s; the checkpoint is written, and mica train --resume --out %s goes on\n",
           mica_run_stopped(run), folder);
-  (void)self;
-  return stop ? 128 + stop : CLI_OK;
+  if (last) status = cli_print_stopped(self, run, last);
+  return status == CLI_OK && stop ? 128 + stop : status;
 }
 
 static int write_report(const cli_command *self, mica_run *run, const char *folder, mica_report *report,
@@ -142,7 +145,7 @@ static int fit(const cli_command *self, const struct values *v, FILE *out, mica_
             (double)mica_engine_stats(mica_run_engine(run)).bytes_peak / (1 << 20));
   }
   /* Patience and a stop by the caller leave a network to be used; a signal leaves a checkpoint. */
-  if (stop) return say_stopped(self, out, run, folder);
+  if (stop) return say_stopped(self, out, run, folder, v->json ? &progress->last : NULL);
   if (mica_run_stopped(run) && out) fprintf(out, "stopped: %s\n", mica_run_stopped(run));
   return finish(self, v, out, run, folder, spent);
 }
@@ -201,10 +204,12 @@ static int run_train(const cli_command *self, const void *given) {
 const cli_command cli_command_train = {
     .name = "train",
     .summary = "train a network on images or tables",
-    .details = "\nDIR receives model.safetensors (the best epoch), last.safetensors (to go on\n"
-               "from), config.json, history.csv, event files for TensorBoard, and report.html. A\n"
-               "run that was stopped, by ctrl-C (exit status 130) or by a power cut, goes on\n"
-               "with --resume from its last checkpoint to the same result.\n",
+    .details = "\nDIR receives model.safetensors (the best epoch), best.safetensors (its\n"
+               "checkpoint), last.safetensors (to go on from), config.json, history.csv, event\n"
+               "files for TensorBoard, and report.html; where one of them is already, nothing is\n"
+               "begun. Cells of a table are parted by commas, semicolons or tabs. A run that was\n"
+               "stopped, by ctrl-C (exit status 130) or by a power cut, goes on with --resume\n"
+               "from its last checkpoint to the same result.\n",
     .options = options,
     .values_size = sizeof(struct values),
     .settings_at = offsetof(struct values, settings),

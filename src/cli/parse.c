@@ -70,14 +70,24 @@ static void add_word(char **word, const char *text, cli_words *list) {
   list->words[list->count++] = (char *)text;
 }
 
+static cli_parsed doubled(const cli_command *self, const char *name, const char *first, const char *second) {
+  cli_fail(self, "--%s is given twice: %s and %s", name, first, second);
+  return CLI_PARSED_WRONG;
+}
+
 /* word is where the text, or the option before it, stands. */
 static cli_parsed store(const cli_command *self, const cli_option *option, char **word, const char *text,
                         void *values) {
   void *field = (char *)values + option->at;
   switch (option->kind) {
   case CLI_FLAG: *(bool *)field = true; return CLI_PARSED;
-  case CLI_TEXT: *(const char **)field = text; return CLI_PARSED;
-  case CLI_CHOICE: return store_choice(self, option, text, field);
+  case CLI_TEXT:
+    if (*(const char **)field) return doubled(self, option->name, *(const char **)field, text);
+    *(const char **)field = text;
+    return CLI_PARSED;
+  case CLI_CHOICE:
+    if (*(int *)field >= 0) return doubled(self, option->name, option->choices[*(int *)field].name, text);
+    return store_choice(self, option, text, field);
   case CLI_WORDS: add_word(word, text, field); return CLI_PARSED;
   }
   return CLI_PARSED_WRONG;
@@ -97,6 +107,9 @@ static cli_parsed parse_setting(const cli_command *self, const mica_setting_row 
     cli_fail(self, "--%s needs a value: --%s %s", setting->name, setting->name, setting->hint);
     return CLI_PARSED_WRONG;
   }
+  for (size_t i = 0; !flag && i < settings->count; i++)
+    if (!strcmp(settings->list[i].name, setting->name))
+      return doubled(self, setting->name, settings->list[i].value, value ? value : next);
   if (settings->count == CLI_MOST_SETTINGS) {
     cli_fail(self, "more than %d settings", CLI_MOST_SETTINGS);
     return CLI_PARSED_WRONG;

@@ -8,9 +8,10 @@
 
 /* The state of one run. */
 typedef struct cli_progress_state {
-  FILE *out;        /* lines go there; NULL: nothing is shown */
-  const char *task; /* NULL: not known yet */
-  int64_t samples;  /* trained on so far */
+  FILE *out;         /* lines go there; NULL: nothing is shown */
+  const char *task;  /* NULL: not known yet */
+  int64_t samples;   /* trained on so far */
+  mica_metrics last; /* of the last whole epoch: its validation's where there is one; else of the epoch so far */
 } cli_progress_state;
 
 /* A mica_train_fn with a cli_progress_state as its user: a bar on a terminal, a line an epoch everywhere. */

@@ -111,16 +111,29 @@ static void add_table(cli_json *json, const mica_item *item) {
   }
 }
 
+static void add_metrics(cli_json *json, const mica_metrics *m) {
+  cJSON *metrics = cli_json_object(json, json->root, "metrics");
+  cli_json_integer(json, metrics, "samples", (uint64_t)m->samples);
+  cli_json_real(json, metrics, "loss", m->loss);
+  for (int32_t i = 0; i < m->count; i++) cli_json_real(json, metrics, m->values[i].name, m->values[i].value);
+}
+
+int cli_print_stopped(const cli_command *self, const mica_run *run, const mica_metrics *metrics) {
+  cli_json json;
+  cli_json_begin(&json);
+  cli_json_text(&json, json.root, "task", mica_run_task(run));
+  cli_json_bool(&json, json.root, "stopped", true);
+  add_metrics(&json, metrics);
+  return cli_json_print_line(&json, self);
+}
+
 int cli_print_json(const cli_command *self, const mica_run *run, const char *part, const mica_metrics *m,
                    const mica_report *report) {
   cli_json json;
   cli_json_begin(&json);
   cli_json_text(&json, json.root, "task", mica_run_task(run));
   cli_json_text(&json, json.root, "part", part);
-  cJSON *metrics = cli_json_object(&json, json.root, "metrics");
-  cli_json_integer(&json, metrics, "samples", (uint64_t)m->samples);
-  cli_json_real(&json, metrics, "loss", m->loss);
-  for (int32_t i = 0; i < m->count; i++) cli_json_real(&json, metrics, m->values[i].name, m->values[i].value);
+  add_metrics(&json, m);
   for (size_t s = 0; s < mica_report_count(report); s++)
     for (size_t i = 0; i < mica_report_item_count(report, s); i++) {
       const mica_item *item = mica_report_item(report, s, i);

@@ -35,6 +35,12 @@ mica_status mica_run_check(const mica_run_config *c) {
   struct stat about;
   if (!c || (c->setting_count && !c->settings)) return mica__fail(MICA_E_INVALID, "mica_run_check: a pointer is NULL");
   MICA_TRY(mica__settings_check(c->task, c->settings, c->setting_count));
+  bool rate = false, found = false;
+  for (size_t i = 0; i < c->setting_count; i++) {
+    rate = rate || !strcmp(c->settings[i].name, "lr");
+    found = found || (!strcmp(c->settings[i].name, "find-lr") && !strcmp(c->settings[i].value, "true"));
+  }
+  if (rate && found) return mica__fail(MICA_E_INVALID, "lr gives the rate that find-lr finds: one of the two");
   if (c->resume && !c->folder) return mica__fail(MICA_E_INVALID, "a run is resumed from its folder");
   if (!c->data && !c->dataset && !c->resume) return mica__fail(MICA_E_INVALID, "the data are missing");
   if (c->folder && !c->resume) MICA_TRY(check_free(c->folder));

@@ -100,4 +100,31 @@ sed -n '1,2p' "$data" >"$work/row.csv"
 run train --data "$work/row.csv" --epochs 1 --out "$work/row"
 ends 0 '*' '*one sample to train on*'
 
+# Words that contradict each other.
+run train --data "$work/none.csv" --find-lr --lr 0.1 --out "$work/none"
+ends 2 '' '*lr gives the rate that find-lr finds*'
+run train --data "$work/none.csv" --lr 0.2 --lr 0.1 --out "$work/none"
+ends 2 '' '*--lr is given twice: 0.2 and 0.1*'
+run predict --model a --model b "$data"
+ends 2 '' '*--model is given twice: a and b*'
+run predict --model "$work/mine" --out "$work/none" "$data"
+ends 2 '' '*--out *pictures*the task classify of --model predicts none*'
+[ ! -e "$work/none" ] || fault 'a folder for nothing'
+
+# Ctrl-C with --json: the last line is an object.
+: >"$work/err"
+ran='an interrupted mica train --json'
+"$mica" train --data "$data" --model mlp --epochs 1000000 --batch 40 --json --out "$work/stopped" >"$work/out" \
+  2>"$work/err" &
+pid=$!
+tries=0
+until grep -q epoch "$work/err" || [ $tries -gt 400 ]; do sleep 0.05; tries=$((tries + 1)); done
+kill -INT $pid
+wait $pid
+status=$?
+[ $status = 130 ] || fault "exit status $status"
+holds task classify
+holds stopped true
+holds metrics.samples 12
+
 exit $failed
