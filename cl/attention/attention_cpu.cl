@@ -7,7 +7,7 @@
  * keys, comes first. */
 #include "attention/cpu_tile.clh"
 
-DEFINE_PACKED(64);
+DEFINE_PACKED(ATTENTION_VALUES + 3 * TENSOR_VALUES + 2);
 
 CPU_KERNEL attention_cpu(ATTENTION_BUFFERS, elements Q, elements K, elements V, __global STORAGE(Q_T) * Y,
                          __global float *L, const mica_packed packed) {

@@ -11,7 +11,7 @@
  * NDRange (splits, G, B), work-groups of one work-item. */
 #include "attention/cpu_tile.clh"
 
-DEFINE_PACKED(64);
+DEFINE_PACKED(ATTENTION_VALUES + 4 * TENSOR_VALUES + 6);
 
 /* p[i][c] += sum over the tile's keys of ds[i][key] k[key][c], for i < rows, c < D_PAD. */
 INLINE void add_to_queries(__global float *p, __local const float *ds, __local const float *k, const int rows) {

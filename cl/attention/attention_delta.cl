@@ -3,7 +3,7 @@
 #include "attention/problem.clh"
 #include "common/group.clh"
 
-DEFINE_PACKED(64);
+DEFINE_PACKED(ATTENTION_VALUES + TENSOR_VALUES + 3);
 
 RANGE_KERNEL attention_delta(ATTENTION_BUFFERS, elements DY, elements Y, __global real *Delta,
                              const mica_packed packed) {

@@ -11,7 +11,7 @@
  * which with causality sees most keys, comes first. */
 #include "attention/gpu_tile.clh"
 
-DEFINE_PACKED(64);
+DEFINE_PACKED(ATTENTION_VALUES + 3 * TENSOR_VALUES + 3);
 
 GPU_KERNEL attention_gpu(ATTENTION_BUFFERS, elements Q, elements K, elements V, __global STORAGE(Q_T) * Y,
                          __global real *L, const mica_packed packed) {

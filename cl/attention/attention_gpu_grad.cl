@@ -17,7 +17,7 @@
 #define OF_KEYS 1
 #endif
 
-DEFINE_PACKED(64);
+DEFINE_PACKED(ATTENTION_VALUES + 4 * TENSOR_VALUES + 5);
 
 #if OF_KEYS
 #define SIDES(keys_, queries_) keys_

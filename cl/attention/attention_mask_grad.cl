@@ -2,7 +2,7 @@
  * mask's is a sum. One work-item an element of `count` = B H Tq Tk; work-group (64, 1, 1). */
 #include "attention/naive.clh"
 
-DEFINE_PACKED(64);
+DEFINE_PACKED(ATTENTION_VALUES + 4 * TENSOR_VALUES + 4);
 
 RANGE_KERNEL attention_mask_grad(ATTENTION_BUFFERS, elements Q, elements K, elements V, elements DY,
                                  __global const real *L, __global const real *Delta, __global real *DS,

@@ -4,7 +4,7 @@
  *   Y (B, Tq, H, E), L (B, H, Tq) as attention_gpu.cl has them. One dimension of `count` = B H Tq */
 #include "attention/naive.clh"
 
-DEFINE_PACKED(64);
+DEFINE_PACKED(ATTENTION_VALUES + 3 * TENSOR_VALUES + 3);
 
 RANGE_KERNEL attention_naive(ATTENTION_BUFFERS, elements Q, elements K, elements V, __global STORAGE(Q_T) * Y,
                              __global real *L, const mica_packed packed) {

@@ -11,7 +11,7 @@
 #define OF_KEYS 1
 #endif
 
-DEFINE_PACKED(64);
+DEFINE_PACKED(ATTENTION_VALUES + 4 * TENSOR_VALUES + 5);
 
 RANGE_KERNEL attention_naive_grad(ATTENTION_BUFFERS, elements Q, elements K, elements V, elements DY,
                                   __global const real *L, __global const real *Delta, __global STORAGE(Q_T) * DX,

@@ -7,7 +7,7 @@
 #define D_PAD 64
 #endif
 
-DEFINE_PACKED(64);
+DEFINE_PACKED(ATTENTION_VALUES + 5);
 
 RANGE_KERNEL attention_sum(ATTENTION_BUFFERS, __global const float *P, __global STORAGE(Q_T) * DQ,
                            const mica_packed packed) {
