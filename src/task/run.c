@@ -79,11 +79,18 @@ static mica_status take_task(mica_run *run) {
   return run->task ? MICA_OK : MICA_E_INVALID;
 }
 
-/* The rest of a creation that resumes: the checkpoint, where there is one. */
+/* Weights to begin with. */
+static mica_status set_out(mica_run *run) {
+  const char *init = mica_run_setting(run, "init");
+  if (run->task->begin) MICA_TRY(run->task->begin(run));
+  return *init ? mica__run_take_weights(run, init) : MICA_OK;
+}
+
+/* The rest of a creation that resumes: the checkpoint. A run that was killed before its first one begins again. */
 static mica_status go_on(mica_run *run) {
   char *last = mica__run_path(run, "last.safetensors");
-  mica_status status = last ? MICA_OK : no_memory();
-  if (status == MICA_OK && access(last, F_OK) == 0) status = mica_trainer_load(run->trainer, last);
+  if (!last) return no_memory();
+  mica_status status = access(last, F_OK) == 0 ? mica_trainer_load(run->trainer, last) : set_out(run);
   free(last);
   MICA_TRY(status);
   const long long done = (long long)mica_trainer_epoch(run->trainer);
@@ -129,10 +136,7 @@ static mica_status create(mica_run *run) {
   MICA_TRY(remark_data(run));
   mica__run_configure_record(run);
   MICA_TRY(mica__run_make_trainer(run));
-  if (run->task->begin && !run->resumed) MICA_TRY(run->task->begin(run));
-  const char *init = mica_run_setting(run, "init");
-  if (*init && !run->resumed) MICA_TRY(mica__run_take_weights(run, init));
-  if (run->resumed) MICA_TRY(go_on(run));
+  MICA_TRY(run->resumed ? go_on(run) : set_out(run));
   /* The folder is made last of all, when everything else has succeeded. */
   return run->folder ? mica__run_make_folder(run) : MICA_OK;
 }

@@ -54,6 +54,12 @@ for task in regress classify; do
   rm -rf "$work/whole"
   (train "$work/whole") >"$work/out" 2>&1 || fault "$(cat "$work/out")"
   want=$(cksum <"$work/whole/last.safetensors")
+  # Killed between its settings and its first checkpoint, it begins again, with the task's own initial weights.
+  rm -rf "$work/killed"
+  mkdir "$work/killed"
+  cp "$work/whole/config.json" "$work/killed"
+  (train "$work/killed" --resume) >"$work/out" 2>&1 || fault "$(cat "$work/out")"
+  [ "$(cksum <"$work/killed/last.safetensors")" = "$want" ] || fault "$task: other weights without a checkpoint"
   kill_and_resume $count
   count=${MICA_TEST_KILLS:-10}
 done
