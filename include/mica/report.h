@@ -75,7 +75,8 @@ MICA_API const mica_item *mica_report_find(const mica_report *report, size_t sec
 
 /* A JSON object on one line: {"KEY": [{"name": title, "ITEM": ...}, ...]}; behind its brace stands `head` ("" for
  * nothing): "\"task\": \"classify\", ". Numbers that are not finite are null, bytes that are no UTF-8 U+FFFD; pictures
- * are left out. *text is the caller's to mica_free. */
+ * are left out. Names of classes and columns come from datasets, which have spelled such bytes, and control characters,
+ * as the text \xe4 already. *text is the caller's to mica_free. */
 MICA_API MICA_CHECKED mica_status mica_report_json(const mica_report *report, const char *key, const char *head,
                                                    char **text);
 

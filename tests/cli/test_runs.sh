@@ -100,6 +100,15 @@ sed -n '1,2p' "$data" >"$work/row.csv"
 run train --data "$work/row.csv" --epochs 1 --out "$work/row"
 ends 0 '*' '*one sample to train on*'
 
+# Names of classes that are no UTF-8 or hold control characters are spelled, in JSON too.
+LC_ALL=C awk '{ sub(/a$/, "c\344t"); sub(/b$/, "d\033g"); print }' "$data" >"$work/latin.csv"
+LC_ALL=C awk 'NR == 1 || NR % 3 != 1' "$work/latin.csv" >"$work/two.csv"
+run train --data "$work/two.csv" --epochs 1 --quiet --out "$work/latin"
+ends 0 '' ''
+run eval --model "$work/latin" --part train --json
+holds classes.0.name 'c\\xe4t'
+holds classes.1.name 'd\\x1bg'
+
 # Words that contradict each other.
 run train --data "$work/none.csv" --find-lr --lr 0.1 --out "$work/none"
 ends 2 '' '*lr gives the rate that find-lr finds*'
