@@ -148,7 +148,8 @@ MICA_API const char *mica_run_task(const mica_run *run);
 MICA_API const char *mica_run_setting(const mica_run *run, const char *name);
 /* A setting as a number; NaN where it is none. */
 MICA_API double mica_run_number(const mica_run *run, const char *name);
-/* What the data must fit, by name: "classes", "columns", "input". *count (may be NULL) texts or numbers; NULL without
+/* What the data must fit, by name: "classes", "columns", "input"; "categories": columns of classes that are inputs,
+ * "unused": columns that are not, each with what it holds. *count (may be NULL) texts or numbers; NULL without
  * such a fact. */
 MICA_API const char *const *mica_run_fact(const mica_run *run, const char *name, size_t *count);
 MICA_API const double *mica_run_fact_numbers(const mica_run *run, const char *name, size_t *count);

@@ -143,7 +143,8 @@ const cli_command cli_command_predict = {
     .name = "predict",
     .summary = "what a trained network makes of pictures or rows",
     .details = "\nPictures are scaled and cut to the size that the network was trained on. A table\n"
-               "has the columns that it was trained on, with or without the answers.\n",
+               "has the columns that it was trained on, with or without the answers; where\n"
+               "some of them are classes (colours, say), its first line names the columns.\n",
     .options = options,
     .values_size = sizeof(struct values),
     .run = run,

@@ -56,6 +56,14 @@ static uint64_t count_of(const mica_run *run, mica_part part) {
   return data ? mica_dataset_count(data) : 0;
 }
 
+/* Names of a fact, a list of columns: "inputs beside numbers: colour". */
+static void print_columns(FILE *out, const mica_run *run, const char *fact, const char *title) {
+  size_t count = 0;
+  const char *const *names = mica_run_fact(run, fact, &count);
+  if (count) fprintf(out, "          %s: ", title);
+  for (size_t i = 0; i < count; i++) fprintf(out, "%s%s", cli_clean(names[i]), i + 1 < count ? ", " : "\n");
+}
+
 static void print_summary(FILE *out, mica_run *run) {
   const mica_device_info *device = mica_engine_device(mica_run_engine(run));
   const mica_dataset *data = mica_run_data(run, MICA_PART_TRAIN);
@@ -66,6 +74,8 @@ static void print_summary(FILE *out, mica_run *run) {
   fprintf(out, "device    %s, %s\n", device->name, device->platform);
   fprintf(out, "data      %s\n", cli_clean(mica_dataset_name(data)));
   if (*mica_dataset_summary(data)) fprintf(out, "          %s\n", cli_clean(mica_dataset_summary(data)));
+  print_columns(out, run, "categories", "classes that are inputs");
+  print_columns(out, run, "unused", "not used");
   fprintf(out, "          %" PRIu64 " to train on, %" PRIu64 " to validate, %" PRIu64 " to test; %s",
           count_of(run, MICA_PART_TRAIN), count_of(run, MICA_PART_VALIDATION), count_of(run, MICA_PART_TEST),
           mica_shape_format(mica_dataset_shape(data), shape));

@@ -64,12 +64,8 @@ static int64_t classes_of(const mica_run *run) {
 static bool has_several(const mica_run *run) { return mica__run_fact_number(run, "several", 0) > 0; }
 
 static int32_t suits(const mica_dataset *data) {
-  int32_t best = 0;
-  for (size_t i = 0; i < mica_dataset_column_count(data); i++) {
-    const mica_column_kind kind = mica_dataset_column(data, i)->kind;
-    if (kind == MICA_COLUMN_KIND_CLASS || kind == MICA_COLUMN_KIND_CLASSES) best = 10;
-  }
-  return best;
+  const mica_column *label = mica__run_find_label(data);
+  return label && (label->kind == MICA_COLUMN_KIND_CLASS || label->kind == MICA_COLUMN_KIND_CLASSES) ? 10 : 0;
 }
 
 /* --- preparation --- */
@@ -177,7 +173,7 @@ static void step(mica_nn *nn, const mica_batch_values *batch, const void *config
   const char *label = mica__run_fact_text(run, "label_column");
   const int64_t classes = classes_of(run);
   const bool several = has_several(run), training = mica_nn_is_training(nn);
-  mica_value x = mica_batch_value(batch, mica__run_fact_text(run, "input_column"));
+  mica_value x = mica__run_inputs(run, batch);
   mica_value y = mica_batch_has(batch, label) ? mica_batch_value(batch, label) : (mica_value){0};
   mica_value z = mica__run_network(run, nn, x, classes);
   if (!training) out->outputs[0] = several ? mica_sigmoid(z) : mica_softmax(z, 1), out->output_names[0] = "shares";

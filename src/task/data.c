@@ -26,6 +26,9 @@ mica_dataset_config mica__run_opening(const mica_run *run, mica_part part) {
     config.height = (int32_t)input[1];
     config.width = (int32_t)input[2];
   }
+  config.kinds = run->kinds;
+  if (run->kinds && *mica__run_fact_text(run, "label_name"))
+    config.label_column = mica__run_fact_text(run, "label_name");
   if (*label) config.label_column = label;
   if (run->task && run->task->opens) run->task->opens(run, &config);
   return config;
@@ -300,6 +303,7 @@ mica_status mica__run_open_data(mica_run *run) {
   MICA_TRY(end_reading(&training, status));
   MICA_TRY(run->task->prepare(run));
   MICA_TRY(mica__run_note_table(run));
+  MICA_TRY(mica__run_note_kinds(run));
   begin_reading(&test);
   status = make_training_loader(run);
   if (status == MICA_OK) status = make_loader(run, MICA_PART_VALIDATION);

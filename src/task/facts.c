@@ -94,6 +94,34 @@ mica_status mica__run_remark(mica_run *run, const char *format, ...) {
   return run->remarks[i] ? MICA_OK : mica__fail_nomem("a run");
 }
 
+/* --- categories --- */
+
+size_t mica__run_categories(const mica_run *run) {
+  size_t count = 0;
+  mica_run_fact(run, "categories", &count);
+  return count;
+}
+
+mica__category mica__run_category(const mica_run *run, size_t k) {
+  const double *counts = mica_run_fact_numbers(run, "category_classes", NULL);
+  mica__category category = {.name = mica_run_fact(run, "categories", NULL)[k], .classes = (size_t)counts[k]};
+  category.names = mica_run_fact(run, "category_names", NULL);
+  for (size_t i = 0; i < k; i++) category.names += (size_t)counts[i];
+  return category;
+}
+
+bool mica__run_good_categories(const mica_run *run) {
+  size_t columns = mica__run_categories(run), counts = 0, names = 0, sum = 0;
+  const double *classes = mica_run_fact_numbers(run, "category_classes", &counts);
+  mica_run_fact(run, "category_names", &names);
+  if (columns > MOST_CATEGORIES || counts != columns) return false;
+  for (size_t i = 0; i < columns; i++) {
+    if (!(classes[i] >= 1 && classes[i] <= MOST_CLASSES) || classes[i] != (double)(size_t)classes[i]) return false;
+    sum += (size_t)classes[i];
+  }
+  return sum == names;
+}
+
 /* --- what a run must hold --- */
 
 /* Sizes that become memory are those of samples: whole, and not absurd. */
@@ -154,14 +182,22 @@ static mica_status check_input(const mica_run *run) {
   return elements <= LARGEST_SAMPLE ? MICA_OK : mica__fail(MICA_E_FORMAT, "\"input\" has %g elements", elements);
 }
 
+static bool is_of_input(const char *fact) {
+  return !strcmp(fact, "input") || !strcmp(fact, "input_column") || !strcmp(fact, "mean") || !strcmp(fact, "deviation");
+}
+
 mica_status mica__run_check_facts(const mica_run *run, bool old) {
+  /* A table of classes alone has no numbers. */
+  const bool alone = mica__run_categories(run) > 0 && !mica__run_find_fact(run, "input");
   MICA_TRY(check_input(run));
   for (size_t i = 0; i < sizeof rules / sizeof *rules; i++) {
     const struct rule *rule = &rules[i];
     if (rule->task && strcmp(rule->task, run->task->name) != 0) continue;
     /* Mica 0.2 wrote fewer. */
+    if (alone && is_of_input(rule->name)) continue;
     if (!old || mica__run_find_fact(run, rule->name)) MICA_TRY(check_fact(run, rule));
   }
+  if (!mica__run_good_categories(run)) return mica__fail(MICA_E_FORMAT, "\"categories\" and their classes do not fit");
   if (!mica__run_find_fact(run, "mean") == !mica__run_find_fact(run, "deviation")) return MICA_OK;
   return mica__fail(MICA_E_FORMAT, "\"mean\" and \"deviation\" come together");
 }

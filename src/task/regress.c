@@ -82,7 +82,7 @@ static mica_status note_scale(mica_run *run) {
 #define RATE 0.01
 static mica_status set_defaults(mica_run *run, const mica_dataset *data) {
   const double batches = ceil((double)mica_dataset_count(data) / mica_run_number(run, "batch"));
-  if (mica_dataset_shape(data).rank != 1 || mica__run_is_set(run, "model")) return MICA_OK;
+  if (mica_dataset_shape(data).rank > 1 || mica__run_is_set(run, "model")) return MICA_OK;
   if (!mica__run_is_set(run, "epochs"))
     MICA_TRY(mica__run_set_number(run, "epochs", fmax(10, fmin(100, floor(STEPS / batches)))));
   if (mica__run_is_set(run, "lr") || mica__run_is_set(run, "optimizer")) return MICA_OK;
@@ -127,7 +127,7 @@ static mica_status begin(mica_run *run) {
   mica_session *session = mica_trainer_session(run->trainer);
   size_t rank = 0;
   mica_run_fact_numbers(run, "input", &rank);
-  if (strcmp(mica_run_setting(run, "model"), "mlp") != 0 || rank != 1) return MICA_OK;
+  if (strcmp(mica_run_setting(run, "model"), "mlp") != 0 || rank > 1) return MICA_OK;
   for (uint32_t layer = 0; layer < 2; layer++) {
     mica_tensor *weight = mica_session_parameter(session, names[layer][0]);
     mica_tensor *bias = mica_session_parameter(session, names[layer][1]);
@@ -163,7 +163,7 @@ static void step(mica_nn *nn, const mica_batch_values *batch, const void *config
   const char *label = mica__run_fact_text(run, "label_column");
   const double mean = mica__run_fact_number(run, "target_mean", 0);
   const double deviation = mica__run_fact_number(run, "target_deviation", 1);
-  mica_value x = mica_batch_value(batch, mica__run_fact_text(run, "input_column"));
+  mica_value x = mica__run_inputs(run, batch);
   mica_value given = mica_batch_has(batch, label) ? mica_batch_value(batch, label) : (mica_value){0};
   mica_value z = mica__run_network(run, nn, x, 1);
   if (!mica_nn_is_training(nn)) out->outputs[0] = mica_affine(z, deviation, mean), out->output_names[0] = "value";

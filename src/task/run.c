@@ -163,6 +163,7 @@ static mica_status open_run(mica_run *run) {
     MICA_TRY(mica_engine_create(NULL, &run->engine));
   }
   MICA_TRY(run->task->prepare(run));
+  MICA_TRY(mica__run_note_kinds(run));
   MICA_TRY(mica__run_recall_columns(run));
   MICA_TRY(mica__run_make_trainer(run));
   return mica__run_load_weights(run);
@@ -190,6 +191,7 @@ void mica_run_destroy(mica_run *run) {
   for (size_t i = 0; i < MICA__SETTINGS; i++) free(run->values[i]);
   if (run->own_engine) mica_engine_destroy(run->engine);
   free(run->labels);
+  free(run->kinds);
   free(run->mean);
   free(run->deviation);
   free(run->stopped);
@@ -200,33 +202,6 @@ void mica_run_destroy(mica_run *run) {
 }
 
 /* --- evaluating --- */
-
-/* Labels in the run's numbers; *out is the dataset itself where they are that already. */
-static mica_status relabel(mica_run *run, mica_dataset *data, mica_dataset **out) {
-  int32_t *map = NULL;
-  *out = data;
-  if (!mica_dataset_classes(data) || !*mica__run_fact_text(run, "label_column")) return MICA_OK;
-  MICA_TRY(mica__run_map_classes(run, data, &map));
-  if (!map) return MICA_OK;
-  const uint64_t count = mica_dataset_count(data);
-  size_t known = 0;
-  mica_run_fact(run, "classes", &known);
-  free(run->labels);
-  run->labels = malloc((size_t)count * sizeof *run->labels);
-  mica_status status = run->labels ? MICA_OK : no_memory();
-  for (uint64_t i = 0; status == MICA_OK && i < count; i++) {
-    const int32_t label = mica_dataset_label(data, i);
-    run->labels[i] = label < 0 ? label : map[label];
-  }
-  free(map);
-  const mica_column_data column = {.column = {.name = mica__run_fact_text(run, "label_column"),
-                                              .kind = MICA_COLUMN_KIND_CLASS,
-                                              .dtype = MICA_I32,
-                                              .classes = (int32_t)known},
-                                   .data = run->labels,
-                                   .class_names = mica_run_fact(run, "classes", NULL)};
-  return status == MICA_OK ? mica_dataset_derive(data, &column, 1, out) : status;
-}
 
 /* The samples that the run kept out of training, where its data have no part of their own for that. */
 static mica_status split_again(const mica_run *run, mica_dataset **data) {
@@ -252,7 +227,7 @@ static mica_status open_judged(mica_run *run, const char *path, mica_part part) 
   if (status == MICA_E_NOT_FOUND && !path && part == MICA_PART_VALIDATION) status = split_again(run, &data);
   MICA_TRY(status);
   status = run->task->fits(run, data);
-  if (status == MICA_OK) status = relabel(run, data, &same);
+  if (status == MICA_OK) status = mica__run_adopt(run, data, &same);
   if (status != MICA_OK || same != data) mica_dataset_destroy(data);
   if (status == MICA_OK) run->judged = run->judged_own = same;
   return status;

@@ -58,7 +58,8 @@ struct mica_run {
   /* What was evaluated last: by a report it is shown. */
   const mica_dataset *judged;
   mica_dataset *judged_own; /* opened for the evaluation */
-  int32_t *labels;          /* of it in the run's numbers, where the data's are others */
+  int32_t *labels;          /* and other classes, in the run's numbers, where the data's are others */
+  char *kinds;              /* of columns that are inputs, as mica_dataset_config takes them; NULL: nothing to say */
   mica_metrics metrics;
   char judged_part[16];
 };
@@ -137,12 +138,58 @@ mica_status mica__run_outline(mica_run *run);
 
 /* --- what tasks of one input and one answer share --- */
 
-/* Notes the columns: "input" (shape), "input_column", "label_column". MICA_E_FORMAT names what is missing. */
+/* The column of answers: "label", else the last that is no input; NULL where there is none. */
+const mica_column *mica__run_find_label(const mica_dataset *data);
+/* Notes the columns: "input" (shape), "input_column", "label_column", those of mica__run_note_categories. A table
+ * without numbers has no input but classes. MICA_E_FORMAT names what is missing. */
 mica_status mica__run_note_columns(mica_run *run, const mica_column **label);
 /* Compares an input of other data with the run's. */
 mica_status mica__run_fits_input(const mica_run *run, const mica_dataset *data);
+
+/* A column of more classes is no input: its one-hot form would be wider than most networks are. */
+#define MOST_CLASSES 256
+/* Batches hold up to 64 columns: these, "x", the answers and one that is made of them. */
+#define MOST_CATEGORIES 60
+
+/* A column of classes that is an input: "colour" of "blue", "green", "red". The names are the run's. */
+typedef struct mica__category {
+  const char *name;
+  const char *const *names;
+  size_t classes;
+} mica__category;
+/* Notes "categories" (names of columns), "category_classes" (how many each has), "category_names" (one column's after
+ * another's), "numbers" and "label_name" (names of other columns, to find them in a table); "unused": columns that are
+ * no input, with a reason. input may be NULL. */
+mica_status mica__run_note_categories(mica_run *run, const mica_column *input, const mica_column *label);
+size_t mica__run_categories(const mica_run *run);
+mica__category mica__run_category(const mica_run *run, size_t k);
+/* False where config.json's facts about them contradict each other. */
+bool mica__run_good_categories(const mica_run *run);
+/* Lets other tables be opened with these columns as classes. */
+mica_status mica__run_note_kinds(mica_run *run);
+/* The column of category k in other data and, where the numbers of its classes are others, a map to the run's, the
+ * caller's to free. MICA_E_FORMAT names a column that is missing and a class that the run lacks. */
+mica_status mica__run_map_category(const mica_run *run, const mica_dataset *data, size_t k, size_t *column,
+                                   int32_t **map);
+mica_status mica__run_fits_categories(const mica_run *run, const mica_dataset *data);
+/* Answers and categories in the run's numbers; *out is the dataset itself where they are that already. */
+mica_status mica__run_adopt(mica_run *run, mica_dataset *data, mica_dataset **out);
+/* What the network is given of a batch: the input column, behind it the categories in one-hot form. */
+mica_value mica__run_inputs(const mica_run *run, const mica_batch_values *batch);
+
 /* The network of the setting "model" with so many outputs: (N, outputs) f32. */
 mica_value mica__run_network(const mica_run *run, mica_nn *nn, mica_value x, int64_t outputs);
+
+/* Rows of a table with categories, whose columns are found by the names of its first line. */
+typedef struct mica__rows {
+  int64_t count;
+  float *numbers;
+  int32_t *categories; /* in the run's numbers */
+  double *truths;      /* NaN: unknown */
+  long long *lines;
+} mica__rows;
+mica_status mica__rows_read(const mica_run *run, const char *name, char *text, mica__rows *rows);
+void mica__rows_free(mica__rows *rows);
 
 /* Samples to predict from: names, inputs as the network takes them, pictures and truths where there are any. */
 typedef struct mica__samples {
@@ -150,7 +197,8 @@ typedef struct mica__samples {
   char **names;
   uint8_t **pixels; /* each NULL where inputs are rows of numbers */
   float *inputs;
-  double *truths; /* NaN: unknown; classes in the run's numbers */
+  int32_t *categories; /* of each sample, in the run's numbers */
+  double *truths;      /* NaN: unknown; classes in the run's numbers */
 } mica__samples;
 mica_status mica__samples_read(const mica_run *run, const mica_run_input *input, mica__samples *samples);
 /* Samples `from` and following of a dataset, `count` of them. */
@@ -163,6 +211,11 @@ mica_status mica__samples_infer(mica_run *run, const mica__samples *samples, int
 /* classes of the data in the run's numbers; *map is the caller's to free, NULL where they are the same. MICA_E_FORMAT
  * names a class that the run lacks. */
 mica_status mica__run_map_classes(const mica_run *run, const mica_dataset *data, int32_t **map);
+/* Does so for any column and names; `where` names the column in the sentence, NULL: it does not. */
+mica_status mica__run_map_names(const mica_dataset *data, size_t column, const char *where, const char *const *known,
+                                size_t count, int32_t **map);
+/* The index of a name among those of a run; count where it is none. */
+size_t mica__run_find_name(const char *const *known, size_t count, const char *name);
 
 /* --- training --- */
 

@@ -18,6 +18,7 @@ void mica__samples_free(mica__samples *s) {
   free(s->pixels);
   free(s->names);
   free(s->inputs);
+  free(s->categories);
   free(s->truths);
   *s = (mica__samples){0};
 }
@@ -35,14 +36,15 @@ static mica_status make(const mica_run *run, int64_t count, mica__samples *s) {
   if (count < 1 || count > MOST_SAMPLES)
     return mica__fail(MICA_E_INVALID, "1 to %d samples are predicted at once, not %lld", MOST_SAMPLES,
                       (long long)count);
-  *s = (mica__samples){.count = count, .size = 1};
+  *s = (mica__samples){.count = count, .size = input.rank > 0};
   for (int32_t i = 0; i < input.rank; i++) s->size *= input.dim[i];
   s->pixels = calloc((size_t)count, sizeof *s->pixels);
   s->names = calloc((size_t)count, sizeof *s->names);
-  s->inputs = calloc((size_t)count * (size_t)s->size, sizeof *s->inputs);
+  s->inputs = calloc((size_t)count * (size_t)s->size + 1, sizeof *s->inputs);
+  s->categories = calloc((size_t)count * mica__run_categories(run) + 1, sizeof *s->categories);
   s->truths = calloc((size_t)count, sizeof *s->truths);
   for (int64_t i = 0; s->truths && i < count; i++) s->truths[i] = NAN;
-  return s->pixels && s->names && s->inputs && s->truths ? MICA_OK : mica__fail_nomem("samples");
+  return s->pixels && s->names && s->inputs && s->categories && s->truths ? MICA_OK : mica__fail_nomem("samples");
 }
 
 /* Normalises like the loader: u8 in units of 255, by channel or by index in a row. numbers NULL: from the pixels. */
@@ -175,10 +177,27 @@ static mica_status open_rows(const mica_run *run, const char *name, char *conten
   return MICA_OK;
 }
 
+static mica_status read_named(const mica_run *run, const char *name, char *content, mica__samples *s) {
+  const size_t categories = mica__run_categories(run);
+  mica__rows rows = {0};
+  mica_status status = mica__rows_read(run, name, content, &rows);
+  if (status == MICA_OK) status = make(run, rows.count, s);
+  for (int64_t i = 0; status == MICA_OK && i < rows.count; i++) {
+    normalise(run, s, i, rows.numbers + i * s->size);
+    s->truths[i] = rows.truths[i];
+    status = number_sample(s, i, "row", rows.lines[i]);
+  }
+  if (status == MICA_OK)
+    memcpy(s->categories, rows.categories, (size_t)rows.count * categories * sizeof *s->categories);
+  mica__rows_free(&rows);
+  return status;
+}
+
 /* Rows, with answers or without. */
 static mica_status read_rows(const mica_run *run, const char *name, char *content, size_t size, mica__samples *s) {
   mica_dataset *data = NULL;
   bool header = false;
+  if (mica__run_categories(run)) return read_named(run, name, content, s);
   MICA_TRY(open_rows(run, name, content, size, &data, &header));
   const bool answers = mica__store_label(data->store) != NULL;
   mica_status status = answers ? run->task->fits(run, data) : mica__run_fits_input(run, data);
@@ -202,6 +221,23 @@ static mica_status read_table(const mica_run *run, const char *path, mica__sampl
 
 /* --- all of them --- */
 
+static mica_status take_categories(const mica_run *run, const mica_dataset *data, uint64_t from, mica__samples *s) {
+  const size_t categories = mica__run_categories(run);
+  for (size_t k = 0; k < categories; k++) {
+    size_t column = 0;
+    int32_t *map = NULL;
+    mica_status status = mica__run_map_category(run, data, k, &column, &map);
+    for (int64_t i = 0; status == MICA_OK && i < s->count; i++) {
+      int32_t *to = &s->categories[(size_t)i * categories + k];
+      status = mica_dataset_read(data, column, from + (uint64_t)i, to, sizeof *to);
+      if (map && *to >= 0) *to = map[*to];
+    }
+    free(map);
+    MICA_TRY(status);
+  }
+  return MICA_OK;
+}
+
 mica_status mica__samples_of(const mica_run *run, const mica_dataset *data, uint64_t from, int64_t count,
                              mica__samples *s) {
   int32_t *map = NULL;
@@ -209,12 +245,13 @@ mica_status mica__samples_of(const mica_run *run, const mica_dataset *data, uint
   const size_t bytes = mica_dataset_input_bytes(data);
   const bool answers = mica__store_label(data->store) != NULL;
   MICA_TRY(make(run, count, s));
-  void *input = malloc(bytes);
+  void *input = malloc(bytes + 1);
   mica_status status = input ? MICA_OK : mica__fail_nomem("samples");
   if (status == MICA_OK && mica_dataset_classes(data)) status = mica__run_map_classes(run, data, &map);
+  if (status == MICA_OK) status = take_categories(run, data, from, s);
   for (int64_t i = 0; status == MICA_OK && i < count; i++) {
     const uint64_t sample = from + (uint64_t)i;
-    status = mica_dataset_input(data, sample, input, bytes);
+    if (bytes) status = mica_dataset_input(data, sample, input, bytes);
     if (status == MICA_OK && pixels) status = take_pixels(run, s, i, input);
     if (status == MICA_OK && !pixels) normalise(run, s, i, input);
     if (status == MICA_OK) status = number_sample(s, i, "sample", (long long)sample);
@@ -260,21 +297,43 @@ mica_status mica__samples_read(const mica_run *run, const mica_run_input *input,
   return status;
 }
 
-mica_status mica__samples_infer(mica_run *run, const mica__samples *s, int64_t from, int64_t count, const char *output,
-                                int64_t width, float *outputs) {
-  mica_queue *queue = mica_engine_queue(run->engine);
+/* Samples `from` and following on the device: numbers or pixels, then each category. */
+static mica_status upload(mica_run *run, const mica__samples *s, int64_t from, int64_t count, mica_feed *feeds,
+                          size_t *feed_count) {
   const mica_shape input = input_of(run);
+  const size_t categories = mica__run_categories(run);
   mica_shape shape = {.rank = input.rank + 1, .dim = {count}};
   mica_tensor *x = NULL;
   memcpy(shape.dim + 1, input.dim, (size_t)input.rank * sizeof *shape.dim);
-  MICA_TRY(mica_tensor_create_from(run->engine, MICA_F32, shape, s->inputs + from * s->size, &x));
-  const mica_feed feed = {mica__run_fact_text(run, "input_column"), x};
-  mica_status status =
-      mica_trainer_predict(run->trainer, &(mica_batch){.count = count, .tensors = &feed, .tensor_count = 1});
+  if (input.rank) {
+    MICA_TRY(mica_tensor_create_from(run->engine, MICA_F32, shape, s->inputs + from * s->size, &x));
+    feeds[(*feed_count)++] = (mica_feed){mica__run_fact_text(run, "input_column"), x};
+  }
+  int32_t *column = malloc((size_t)count * sizeof *column);
+  mica_status status = column ? MICA_OK : mica__fail_nomem("samples");
+  for (size_t k = 0; status == MICA_OK && k < categories; k++) {
+    for (int64_t i = 0; i < count; i++) column[i] = s->categories[(size_t)(from + i) * categories + k];
+    status = mica_tensor_create_from(run->engine, MICA_I32, MICA_SHAPE(count), column, &x);
+    if (status == MICA_OK) feeds[(*feed_count)++] = (mica_feed){mica__run_category(run, k).name, x};
+  }
+  free(column);
+  return status;
+}
+
+mica_status mica__samples_infer(mica_run *run, const mica__samples *s, int64_t from, int64_t count, const char *output,
+                                int64_t width, float *outputs) {
+  mica_queue *queue = mica_engine_queue(run->engine);
+  size_t feed_count = 0;
+  mica_feed *feeds = calloc(mica__run_categories(run) + 1, sizeof *feeds);
+  mica_status status = feeds ? upload(run, s, from, count, feeds, &feed_count) : mica__fail_nomem("samples");
+  if (status == MICA_OK)
+    status =
+        mica_trainer_predict(run->trainer, &(mica_batch){.count = count, .tensors = feeds, .tensor_count = feed_count});
   const mica_tensor *result = status == MICA_OK ? mica_trainer_output(run->trainer, output) : NULL;
   if (status == MICA_OK && (!result || mica_tensor_bytes(result) != (size_t)(count * width) * sizeof *outputs))
     status = mica__fail(MICA_E_STATE, "the network has no output '%s' of %lld numbers", output, (long long)width);
   if (status == MICA_OK) status = mica_tensor_download(queue, result, outputs, mica_tensor_bytes(result));
-  mica_tensor_destroy(x);
+  for (size_t i = 0; i < feed_count; i++) mica_tensor_destroy((mica_tensor *)feeds[i].tensor);
+  free(feeds);
   return status;
 }

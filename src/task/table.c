@@ -11,7 +11,8 @@ mica_status mica__run_note_table(mica_run *run) {
   size_t count = 0, rank = 0;
   bool header = false;
   const double *input = mica_run_fact_numbers(run, "input", &rank);
-  if (!run->whole || !input || rank != 1) return MICA_OK;
+  /* Tables with categories are read by the names of these. */
+  if (!run->whole || !input || rank != 1 || mica__run_categories(run)) return MICA_OK;
   MICA_TRY(mica__outline_list(run->whole, &texts, &count, &header));
   const double names = header;
   mica_status status = MICA_OK;

@@ -120,6 +120,40 @@ run train --data "$work/prices.csv" --warm-up 10 --schedule one_cycle --out "$wo
 ends 2 '' '*takes no warm-up*'
 [ ! -e "$work/none" ] || fault 'a folder for nothing'
 
+# A colour is an input, a text is not, and both are said; rows have it by its name.
+awk 'BEGIN {
+  srand(4)
+  split("blue green red", colour, " ")
+  print "a,colour,note,price"
+  for (i = 0; i < 600; i++) {
+    a = rand(); k = int(3 * rand())
+    printf "%.4f,%s,\"row, %d\",%.3f\n", a, colour[k + 1], i, 1000 + 300 * a - 200 * k * k
+  }
+}' >"$work/colours.csv"
+run train --data "$work/colours.csv" --epochs 30 --out "$work/colours"
+ends 0 '*task      regress*' ''
+grep -q 'classes that are inputs: colour$' "$work/out" || fault 'no word of the colour'
+grep -q 'not used: note (text)$' "$work/out" || fault 'no word of the note'
+run eval --model "$work/colours" --json
+awk -v r="$(json metrics.r2)" 'BEGIN { exit !(r > 0.97) }' || fault "R2 with a colour $(json metrics.r2)"
+cut -d, -f1,2 "$work/colours.csv" | head -3 >"$work/rows.csv"
+run predict --model "$work/colours" "$work/rows.csv"
+ends 0 'row 2 *value *row 3 *' ''
+printf 'colour,a\nred,0.5\n' >"$work/rows.csv"
+"$mica" predict --model "$work/colours" --json - <"$work/rows.csv" >"$work/out" || fault 'no colour of a row'
+awk -v v="$(json predictions.0.value)" 'BEGIN { exit !(v > 300 && v < 400) }' || fault "$(json predictions.0.value)"
+mkdir "$work/parts"
+{
+  echo a,price,colour
+  echo 0.5,350,red
+  echo 0.5,1150,blue
+} >"$work/parts/test.csv"
+run predict --model "$work/colours" --data "$work/parts" --count 2
+ends 0 '*truth *' ''
+printf 'colour,a\npink,0.5\n' >"$work/rows.csv"
+run predict --model "$work/colours" "$work/rows.csv"
+ends 1 '' "*'colour' holds the class 'pink'*blue, green, red*"
+
 # Weights to begin with, frozen ones, a rate that is found.
 run train --data "$work/prices.csv" --epochs 1 --lr 1e-12 --init "$work/prices/model.safetensors" --json --quiet \
   --out "$work/init"

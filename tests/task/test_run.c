@@ -273,6 +273,129 @@ START_TEST(every_loss_of_numbers_trains) {
 }
 END_TEST
 
+/* --- categories --- */
+
+static const char *const colours[] = {"blue", "green", "red"};
+
+/* Rows whose answer depends on a colour more than on two numbers; each has a note of its own. */
+static void write_colours(const char *name, int rows) {
+  FILE *file = fopen(files_path(name), "w");
+  ck_assert_ptr_nonnull(file);
+  fputs("a,colour,b,note,target\n", file);
+  state = 3;
+  for (int i = 0; i < rows; i++) {
+    const int k = (int)(1.5 * (uniform() + 1));
+    const double a = uniform(), b = uniform(), f = (k == 0 ? 1 : k == 1 ? -2 : a) + a * b + 0.5 * a;
+    fprintf(file, "%.5f,%s,%.5f,\"said %d, and more\",%.5f\n", a, colours[k], b, i, 100 * f);
+  }
+  fclose(file);
+}
+
+static double value_of(const mica_report *p, size_t i) { return mica_report_find(p, i, "value")->number; }
+
+static mica_report *predicted(mica_run *run, const mica_run_input *input) {
+  mica_report *p = NULL;
+  ck_ok(mica_run_predict(run, input, &p));
+  return p;
+}
+
+static void refused(mica_run *run, const char *rows, const char *a, const char *b) {
+  mica_report *p = NULL;
+  mica_metrics m;
+  files_write_text("refused.csv", rows);
+  const char *path = files_path("refused.csv");
+  ck_assert_int_eq(mica_run_predict(run, &(mica_run_input){.text = rows}, &p), MICA_E_FORMAT);
+  ck_assert_msg(strstr(mica_error_message(), a) && strstr(mica_error_message(), b), "%s", mica_error_message());
+  ck_assert_int_eq(mica_run_evaluate(run, path, MICA_PART_TRAIN, &m), MICA_E_FORMAT);
+  ck_assert_msg(strstr(mica_error_message(), a) && strstr(mica_error_message(), b), "%s", mica_error_message());
+}
+
+START_TEST(categories_are_inputs) {
+  static const mica_setting settings[] = {{"epochs", "25"}};
+  char data[512], folder[512];
+  mica_metrics m;
+  size_t count = 0;
+  write_colours("colours.csv", 2000);
+  snprintf(data, sizeof data, "%s", files_path("colours.csv"));
+  snprintf(folder, sizeof folder, "%s", files_path("colours"));
+  mica_run_destroy(train("regress", data, folder, settings, 1));
+  mica_run *run = NULL;
+  ck_ok(mica_run_open(test_engine(), folder, &run));
+  ck_assert_str_eq(mica_run_fact(run, "categories", &count)[0], "colour");
+  ck_assert_str_eq(mica_run_fact(run, "unused", &count)[0], "note (text)");
+  ck_assert_uint_eq(count, 1);
+  ck_ok(mica_run_evaluate(run, NULL, MICA_PART_VALIDATION, &m));
+  printf("R2 %.4f\n", mica_metrics_get(&m, "r2"));
+  ck_assert_double_ge(mica_metrics_get(&m, "r2"), 0.97);
+
+  /* Other columns, other classes in another order, with and without answers: the predictions are the same. */
+  static const char *const rows[] = {"a,colour,b\n0.5,red,0.25\n-0.5,blue,0.75\n0,green,0\n",
+                                     "colour;other;b;a\nred;1;0.25;0.5\nblue;1;0.75;-0.5\ngreen;1;0;0\n"};
+  mica_report *first = predicted(run, &(mica_run_input){.text = rows[0]});
+  mica_report *second = predicted(run, &(mica_run_input){.text = rows[1]});
+  files_write_text("three.csv", "a,colour,b,target\n0.5,red,0.25,87.5\n-0.5,blue,0.75,37.5\n");
+  const char *path = files_path("three.csv");
+  mica_report *file = predicted(run, &(mica_run_input){.files = &path, .file_count = 1});
+  mica_report *whole = predicted(run, &(mica_run_input){.data = path, .part = MICA_PART_TRAIN});
+  static const double truths[] = {87.5, 37.5, -200};
+  for (size_t i = 0; i < 3; i++) {
+    ck_assert_double_eq_tol(value_of(first, i), truths[i], 20);
+    ck_assert_double_eq(value_of(second, i), value_of(first, i));
+    if (i == 2) continue;
+    ck_assert_double_eq_tol(value_of(file, i), value_of(first, i), 1e-3);
+    ck_assert_double_eq_tol(value_of(whole, i), value_of(first, i), 1e-3);
+    ck_assert_double_eq(mica_report_find(file, i, "truth")->number, truths[i]);
+  }
+  /* red is 1 of these two classes, and 2 of the run's: what was tested is as far from the answers as these values. */
+  ck_ok(mica_run_evaluate(run, path, MICA_PART_TRAIN, &m));
+  const double mae = (fabs(value_of(first, 0) - 87.5) + fabs(value_of(first, 1) - 37.5)) / 2;
+  ck_assert_double_eq_tol(mica_metrics_get(&m, "mae"), mae, 1e-2);
+  mica_report_destroy(first);
+  mica_report_destroy(second);
+  mica_report_destroy(file);
+  mica_report_destroy(whole);
+
+  refused(run, "a,colour,b,target\n1,red,2,3\n1,purple,2,4.5\n", "'colour'", "'purple'");
+  refused(run, "a,b,target\n1,2,3\n1,2,4.5\n", "no column 'colour'", "trained on");
+  mica_run_destroy(run);
+}
+END_TEST
+
+/* A table of classes alone; the class that is an answer, and a column of too many. */
+START_TEST(categories_alone_tell_a_class) {
+  static const mica_setting settings[] = {{"epochs", "20"}, {"batch", "16"}};
+  mica_metrics m;
+  mica_report *p = NULL;
+  FILE *out = fopen(files_path("alone.csv"), "w");
+  ck_assert_ptr_nonnull(out);
+  fputs("colour,size,town,label\n", out);
+  for (int i = 0; i < 900; i++)
+    fprintf(out, "%s,%s,town%d,%s\n", colours[i % 3], i / 3 % 2 ? "big" : "small", i % 300,
+            (i % 3 == 1) == (i / 3 % 2) ? "yes" : "no");
+  fclose(out);
+  char data[512], folder[512];
+  snprintf(data, sizeof data, "%s", files_path("alone.csv"));
+  snprintf(folder, sizeof folder, "%s", files_path("alone"));
+  mica_run_destroy(train(NULL, data, folder, settings, 2));
+  mica_run *run = NULL;
+  ck_ok(mica_run_open(test_engine(), folder, &run));
+  ck_assert_str_eq(mica_run_task(run), "classify");
+  ck_assert_msg(!strncmp(mica_run_fact(run, "unused", NULL)[0], "town (", 6), "%s",
+                mica_run_fact(run, "unused", NULL)[0]);
+  ck_ok(mica_run_evaluate(run, NULL, MICA_PART_VALIDATION, &m));
+  ck_assert_double_ge(mica_metrics_get(&m, "accuracy"), 0.99);
+  ck_ok(mica_run_predict(run, &(mica_run_input){.text = "size,colour\nbig,green\nsmall,green\n", .top = 1}, &p));
+  ck_assert_str_eq(mica_report_find(p, 0, "classes")->row_names[0], "yes");
+  ck_assert_str_eq(mica_report_find(p, 1, "classes")->row_names[0], "no");
+  mica_report_destroy(p);
+  mica_run_destroy(run);
+  const mica_setting mixed = {"augment", "mixup"};
+  const mica_run_config config = {.data = data, .settings = &mixed, .setting_count = 1};
+  ck_assert_int_eq(mica_run_create(test_engine(), &config, &run), MICA_E_INVALID);
+  ck_assert_msg(strstr(mica_error_message(), "mixup blends numbers"), "%s", mica_error_message());
+}
+END_TEST
+
 /* --- what is wrong --- */
 
 START_TEST(wrong_settings_are_named) {
@@ -365,6 +488,12 @@ Suite *test_suite(void) {
   tcase_add_test(tcase, wrong_settings_are_named);
   tcase_add_test(tcase, runs_that_cannot_be);
   tcase_add_test(tcase, an_old_run_predicts_as_it_did);
+  suite_add_tcase(suite, tcase);
+  tcase = tcase_create("categories");
+  tcase_set_timeout(tcase, 300);
+  tcase_add_unchecked_fixture(tcase, NULL, files_remove);
+  tcase_add_test(tcase, categories_are_inputs);
+  tcase_add_test(tcase, categories_alone_tell_a_class);
   suite_add_tcase(suite, tcase);
   return suite;
 #endif

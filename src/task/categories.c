@@ -1,0 +1,230 @@
+/* Columns of classes beside the numbers of a table: inputs in one-hot form, known to other data by their names. */
+#include "data/dataset.h"
+#include "data/table.h"
+#include "task/run.h"
+
+#include <mica/nodes.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* --- facts --- */
+
+typedef struct lists {
+  const char *columns[MOST_CATEGORIES], **names;
+  double classes[MOST_CATEGORIES];
+  size_t count, name_count;
+  char **unused;
+  size_t unused_count;
+} lists;
+
+static bool is_category(const mica_column *column, const lists *l) {
+  return column->kind == MICA_COLUMN_KIND_CLASS && column->shape.rank == 0 && column->classes >= 1 &&
+         column->classes <= MOST_CLASSES && l->count < MOST_CATEGORIES;
+}
+
+static mica_status add_category(const mica_dataset *data, size_t column, lists *l) {
+  const mica_column *about = mica_dataset_column(data, column);
+  const char **grown = realloc(l->names, (l->name_count + (size_t)about->classes) * sizeof *grown);
+  if (!grown) return mica__fail_nomem("classes");
+  l->names = grown;
+  for (int32_t i = 0; i < about->classes; i++) l->names[l->name_count++] = mica_dataset_column_class(data, column, i);
+  l->columns[l->count] = about->name;
+  l->classes[l->count++] = (double)about->classes;
+  return MICA_OK;
+}
+
+/* "note (text)", "city (900 classes)" */
+static mica_status add_unused(const mica_column *column, lists *l) {
+  mica__text text = {0};
+  if (column->kind == MICA_COLUMN_KIND_CLASS && column->shape.rank == 0)
+    mica__text_addf(&text, "%s (%d classes)", column->name, column->classes);
+  else
+    mica__text_addf(&text, "%s (%s)", column->name, mica_column_kind_name(column->kind));
+  MICA_TRY(mica__text_status(&text));
+  l->unused[l->unused_count++] = text.data;
+  return MICA_OK;
+}
+
+/* The names by which rows without answers are read: of the numbers, and of the answers. */
+static mica_status note_names(mica_run *run, const mica_column *input) {
+  const mica_dataset *data = run->whole;
+  const mica__schema *schema = data->store->schema;
+  for (size_t i = 0; schema && i < schema->count; i++)
+    if (schema->fields[i].label) MICA_TRY(mica__run_note_text(run, "label_name", schema->fields[i].name));
+  if (!input || !mica_dataset_number_name(data, mica_dataset_column_index(data, input->name), 0)) return MICA_OK;
+  const size_t column = mica_dataset_column_index(data, input->name), count = (size_t)input->shape.dim[0];
+  const char **names = calloc(count + 1, sizeof *names);
+  if (!names) return mica__fail_nomem("a run");
+  for (size_t i = 0; i < count; i++) names[i] = mica_dataset_number_name(data, column, (int64_t)i);
+  mica_status status = mica__run_note(run, "numbers", names, count);
+  free(names);
+  return status;
+}
+
+static mica_status note_lists(mica_run *run, const lists *l, const mica_column *input) {
+  if (l->unused_count) MICA_TRY(mica__run_note(run, "unused", (const char *const *)l->unused, l->unused_count));
+  if (!l->count) return MICA_OK;
+  mica_augment_config augment;
+  MICA_TRY(mica_augment_parse(mica_run_setting(run, "augment"), &augment));
+  if (augment.mixup > 0)
+    return mica__fail(MICA_E_INVALID, "mixup blends numbers; %s has classes beside them, as in column '%s'", run->data,
+                      l->columns[0]);
+  MICA_TRY(mica__run_note(run, "categories", l->columns, l->count));
+  MICA_TRY(mica__run_note_numbers(run, "category_classes", l->classes, l->count));
+  MICA_TRY(mica__run_note(run, "category_names", l->names, l->name_count));
+  return note_names(run, input);
+}
+
+mica_status mica__run_note_categories(mica_run *run, const mica_column *input, const mica_column *label) {
+  const mica_dataset *data = run->whole;
+  const size_t count = mica_dataset_column_count(data);
+  /* A run that began without them, in an older version, goes on without them. */
+  const bool known = !run->resumed || mica__run_categories(run) > 0;
+  const bool table = known && (!input || input->shape.rank == 1);
+  lists l = {.unused = calloc(count + 1, sizeof *l.unused)};
+  mica_status status = l.unused ? MICA_OK : mica__fail_nomem("a run");
+  for (size_t i = 0; status == MICA_OK && i < count; i++) {
+    const mica_column *column = mica_dataset_column(data, i);
+    if (column == input || column == label) continue;
+    status = table && is_category(column, &l) ? add_category(data, i, &l) : add_unused(column, &l);
+  }
+  if (status == MICA_OK) status = note_lists(run, &l, input);
+  for (size_t i = 0; i < l.unused_count; i++) free(l.unused[i]);
+  free(l.unused);
+  free(l.names);
+  return status;
+}
+
+/* --- other data --- */
+
+mica_status mica__run_note_kinds(mica_run *run) {
+  mica__text kinds = {0};
+  for (size_t k = 0; k < mica__run_categories(run); k++) {
+    const char *name = mica__run_category(run, k).name;
+    if (!strpbrk(name, ",=")) mica__text_addf(&kinds, "%s%s=class", kinds.length ? "," : "", name);
+  }
+  free(run->kinds);
+  run->kinds = NULL;
+  MICA_TRY(mica__text_status(&kinds));
+  run->kinds = kinds.data;
+  return MICA_OK;
+}
+
+mica_status mica__run_map_category(const mica_run *run, const mica_dataset *data, size_t k, size_t *column,
+                                   int32_t **map) {
+  const mica__category category = mica__run_category(run, k);
+  *column = mica_dataset_column_index(data, category.name);
+  const mica_column *about = mica_dataset_column(data, *column);
+  if (!about)
+    return mica__fail(MICA_E_FORMAT, "%s has no column '%s', which the network was trained on", mica_dataset_name(data),
+                      category.name);
+  if (about->kind != MICA_COLUMN_KIND_CLASS || about->shape.rank != 0)
+    return mica__fail(MICA_E_FORMAT, "%s: the column '%s' holds a %s, the network was trained on classes",
+                      mica_dataset_name(data), category.name, mica_column_kind_name(about->kind));
+  return mica__run_map_names(data, *column, category.name, category.names, category.classes, map);
+}
+
+/* Numbers in another order would be taken for each other. */
+static mica_status check_order(const mica_run *run, const mica_dataset *data) {
+  size_t count = 0;
+  const char *const *names = mica_run_fact(run, "numbers", &count);
+  const size_t column = mica_dataset_column_index(data, mica__run_fact_text(run, "input_column"));
+  for (size_t i = 0; i < count; i++) {
+    const char *name = mica_dataset_number_name(data, column, (int64_t)i);
+    for (size_t k = 0; name && k < count; k++)
+      if (k != i && !strcmp(names[k], name))
+        return mica__fail(MICA_E_FORMAT, "%s has the column '%s' where the network was trained on '%s'",
+                          mica_dataset_name(data), name, names[i]);
+  }
+  return MICA_OK;
+}
+
+mica_status mica__run_fits_categories(const mica_run *run, const mica_dataset *data) {
+  for (size_t k = 0; k < mica__run_categories(run); k++) {
+    size_t column = 0;
+    int32_t *map = NULL;
+    MICA_TRY(mica__run_map_category(run, data, k, &column, &map));
+    free(map);
+  }
+  return check_order(run, data);
+}
+
+/* Writes a column's classes in the run's numbers. */
+static mica_status map_column(const mica_dataset *data, size_t column, const int32_t *map, int32_t *to) {
+  const uint64_t count = mica_dataset_count(data);
+  for (uint64_t i = 0; i < count; i++) {
+    MICA_TRY(mica_dataset_read(data, column, i, &to[i], sizeof *to));
+    if (to[i] >= 0) to[i] = map[to[i]];
+  }
+  return MICA_OK;
+}
+
+/* Adds a column of the run's classes in place of the data's, which map leads to them. */
+static mica_status replace(mica_run *run, const mica_dataset *data, size_t column, const int32_t *map,
+                           const char *const *names, size_t classes, mica_column_data *list, size_t *count) {
+  int32_t *to = run->labels + *count * (size_t)mica_dataset_count(data);
+  list[(*count)++] = (mica_column_data){.column = {.name = mica_dataset_column(data, column)->name,
+                                                   .kind = MICA_COLUMN_KIND_CLASS,
+                                                   .dtype = MICA_I32,
+                                                   .classes = (int32_t)classes},
+                                        .data = to,
+                                        .class_names = names};
+  return map_column(data, column, map, to);
+}
+
+static mica_status replace_all(mica_run *run, const mica_dataset *data, mica_column_data *list, size_t *count) {
+  int32_t *map = NULL;
+  size_t column = mica_dataset_column_index(data, mica__run_fact_text(run, "label_column")), known = 0;
+  const char *const *names = mica_run_fact(run, "classes", &known);
+  if (mica_dataset_classes(data)) MICA_TRY(mica__run_map_classes(run, data, &map));
+  mica_status status = map ? replace(run, data, column, map, names, known, list, count) : MICA_OK;
+  free(map);
+  for (size_t k = 0; status == MICA_OK && k < mica__run_categories(run); k++) {
+    const mica__category category = mica__run_category(run, k);
+    status = mica__run_map_category(run, data, k, &column, &map);
+    if (status != MICA_OK) break;
+    if (map) status = replace(run, data, column, map, category.names, category.classes, list, count);
+    free(map);
+  }
+  return status;
+}
+
+mica_status mica__run_adopt(mica_run *run, mica_dataset *data, mica_dataset **out) {
+  const size_t most = mica__run_categories(run) + 1;
+  size_t count = 0;
+  *out = data;
+  if (!*mica__run_fact_text(run, "label_column")) return MICA_OK;
+  mica_column_data *list = calloc(most, sizeof *list);
+  free(run->labels);
+  run->labels = calloc((size_t)mica_dataset_count(data), most * sizeof *run->labels);
+  mica_status status = list && run->labels ? MICA_OK : mica__fail_nomem("classes");
+  if (status == MICA_OK) status = replace_all(run, data, list, &count);
+  if (status == MICA_OK && count) status = mica_dataset_derive(data, list, count, out);
+  free(list);
+  return status;
+}
+
+/* --- the graph --- */
+
+/* (N, classes) f32; zeros where there is no class: mica_one_hot would count -1 from behind. */
+static mica_value one_hot(mica_value index, int64_t classes) {
+  const mica_value none = mica_scalar(index.graph, MICA_I32, (double)classes);
+  const mica_value position = mica_where(mica_less(index, mica_full_like(index, 0)), none, index);
+  return mica_one_hot(position, classes, 1, mica_scalar(index.graph, MICA_F32, 0),
+                      mica_scalar(index.graph, MICA_F32, 1));
+}
+
+mica_value mica__run_inputs(const mica_run *run, const mica_batch_values *batch) {
+  const size_t categories = mica__run_categories(run);
+  const char *input = mica__run_fact_text(run, "input_column");
+  mica_value parts[MOST_CATEGORIES + 1];
+  size_t count = 0;
+  if (*input || !categories) parts[count++] = mica_batch_value(batch, input);
+  for (size_t k = 0; k < categories; k++) {
+    const mica__category category = mica__run_category(run, k);
+    const mica_value index = mica_batch_value(batch, category.name);
+    if (!index.graph) return index;
+    parts[count++] = one_hot(index, (int64_t)category.classes);
+  }
+  return count == 1 ? parts[0] : mica_concat(parts, count, 1);
+}

@@ -1,0 +1,192 @@
+/* Rows to predict from, of a table with categories: columns are found by their names, and others are passed over. */
+#include "data/table.h"
+#include "task/run.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* Where the run's columns are in a table. */
+typedef struct rows {
+  const mica_run *run;
+  mica__records records;
+  bool header;
+  size_t numbers, categories, columns;
+  size_t *at; /* of each number, then of each category, then of the answers; SIZE_MAX: not there */
+  char *text; /* a cell's, which grows */
+  size_t capacity;
+} rows;
+
+static const char *name_of(const rows *r, size_t k) {
+  if (k < r->numbers) return mica_run_fact(r->run, "numbers", NULL)[k];
+  if (k < r->numbers + r->categories) return mica__run_category(r->run, k - r->numbers).name;
+  return mica__run_fact_text(r->run, "label_name");
+}
+
+static bool is_position(const char *name) { return *name && !name[strspn(name, "0123456789")]; }
+
+/* The text of a cell as names of classes are written. */
+static mica_status class_text(rows *r, size_t at) {
+  return mica__class_name(r->records.cells[at], &r->text, &r->capacity);
+}
+
+static mica_status find_named(rows *r) {
+  const mica__records *records = &r->records;
+  for (size_t i = 0; i < records->count; i++) {
+    char *plain = calloc(1, records->cells[i].length + 1);
+    if (plain) mica__cell_unquote(records->cells[i], plain);
+    char *name = plain ? mica__name_printable(plain) : NULL;
+    free(plain);
+    if (!name) return mica__fail_nomem(records->name);
+    for (size_t k = 0; k <= r->numbers + r->categories; k++)
+      if (r->at[k] == SIZE_MAX && mica__run_find_name((const char *[]){name_of(r, k)}, 1, name) == 0) r->at[k] = i;
+    free(name);
+  }
+  for (size_t k = 0; k < r->numbers + r->categories; k++)
+    if (r->at[k] == SIZE_MAX)
+      return mica__fail(MICA_E_FORMAT,
+                        "%s line %zu: there is no column '%s', which the network was trained on; the first line names "
+                        "the columns",
+                        records->name, records->line, name_of(r, k));
+  return MICA_OK;
+}
+
+/* Columns without names lie as those that were trained on, with or without the ones that are no inputs. */
+static void find_positions(rows *r) {
+  const size_t inputs = r->numbers + r->categories;
+  const bool alone = r->records.count == inputs;
+  for (size_t k = 0; k <= inputs; k++) {
+    const size_t position = strtoul(name_of(r, k), NULL, 10);
+    size_t before = 0;
+    for (size_t j = 0; j < inputs; j++) before += strtoul(name_of(r, j), NULL, 10) < position;
+    if (!alone)
+      r->at[k] = *name_of(r, k) ? position : SIZE_MAX;
+    else if (k < inputs)
+      r->at[k] = before;
+  }
+}
+
+static mica_status find_columns(rows *r) {
+  const size_t inputs = r->numbers + r->categories;
+  bool found = false, positions = true;
+  MICA_TRY(mica__records_find_delimiter(&r->records));
+  MICA_TRY(mica__records_next(&r->records, &found));
+  if (!found) return mica__fail(MICA_E_FORMAT, "%s holds no row", r->records.name);
+  r->columns = r->records.count;
+  for (size_t k = 0; k <= inputs; k++) r->at[k] = SIZE_MAX;
+  for (size_t k = 0; k < inputs; k++) positions = positions && is_position(name_of(r, k));
+  r->header = !positions;
+  if (r->header) return find_named(r);
+  find_positions(r);
+  mica__records_rewind(&r->records);
+  for (size_t k = 0; k < inputs; k++)
+    if (r->at[k] >= r->columns)
+      return mica__fail(MICA_E_FORMAT, "%s line %zu has %zu columns: there is no column %s", r->records.name,
+                        r->records.line, r->columns, name_of(r, k));
+  return MICA_OK;
+}
+
+static mica_status fail_class(rows *r, size_t k, const char *const *names, size_t count) {
+  mica__text list = {0};
+  for (size_t j = 0; j < count && j < 20; j++) mica__text_addf(&list, j ? ", %s" : "%s", names[j]);
+  mica__fail(MICA_E_FORMAT,
+             "%s line %zu: the column '%s' holds the class '%s', which the run does not know; it was trained on %zu: "
+             "%s%s",
+             r->records.name, r->records.line, name_of(r, k), r->text, count, list.data ? list.data : "none",
+             count > 20 ? ", ..." : "");
+  mica__text_free(&list);
+  return MICA_E_FORMAT;
+}
+
+static mica_status take_class(rows *r, size_t k, const char *const *names, size_t count, size_t *class_index) {
+  MICA_TRY(class_text(r, r->at[k]));
+  *class_index = mica__run_find_name(names, count, r->text);
+  return *class_index < count ? MICA_OK : fail_class(r, k, names, count);
+}
+
+/* The answer where the table has one; an empty cell is none. */
+static mica_status take_truth(rows *r, double *truth) {
+  const size_t k = r->numbers + r->categories;
+  size_t count = 0, class_index = 0;
+  const char *const *names = mica_run_fact(r->run, "classes", &count);
+  double number = 0;
+  if (r->at[k] >= r->columns || mica__cell_is_missing(r->records.cells[r->at[k]])) return MICA_OK;
+  if (count) {
+    MICA_TRY(take_class(r, k, names, count, &class_index));
+    *truth = (double)class_index;
+  } else if (mica__cell_number(r->records.cells[r->at[k]], &number)) {
+    *truth = number;
+  } else {
+    return mica__fail(MICA_E_FORMAT, "%s line %zu: column '%s' is no number", r->records.name, r->records.line,
+                      name_of(r, k));
+  }
+  return MICA_OK;
+}
+
+static mica_status take_row(rows *r, mica__rows *s, int64_t i) {
+  const mica__records *records = &r->records;
+  if (records->count != r->columns)
+    return mica__fail(MICA_E_FORMAT, "%s line %zu has %zu columns, the first one %zu", records->name, records->line,
+                      records->count, r->columns);
+  for (size_t k = 0; k < r->numbers; k++) {
+    double number = 0;
+    if (!mica__cell_number(records->cells[r->at[k]], &number))
+      return mica__fail(MICA_E_FORMAT, "%s line %zu: column '%s' is no number", records->name, records->line,
+                        name_of(r, k));
+    s->numbers[(size_t)i * r->numbers + k] = (float)number;
+  }
+  for (size_t k = 0; k < r->categories; k++) {
+    const mica__category category = mica__run_category(r->run, k);
+    size_t class_index = 0;
+    MICA_TRY(take_class(r, r->numbers + k, category.names, category.classes, &class_index));
+    s->categories[(size_t)i * r->categories + k] = (int32_t)class_index;
+  }
+  MICA_TRY(take_truth(r, &s->truths[i]));
+  s->lines[i] = (long long)records->line;
+  return MICA_OK;
+}
+
+static mica_status read_all(rows *r, int64_t lines, mica__rows *s) {
+  int64_t count = 0;
+  MICA_TRY(find_columns(r));
+  s->numbers = calloc((size_t)lines * r->numbers + 1, sizeof *s->numbers);
+  s->categories = calloc((size_t)lines * r->categories + 1, sizeof *s->categories);
+  s->truths = calloc((size_t)lines + 1, sizeof *s->truths);
+  s->lines = calloc((size_t)lines + 1, sizeof *s->lines);
+  if (!s->numbers || !s->categories || !s->truths || !s->lines) return mica__fail_nomem("rows");
+  for (int64_t i = 0; i < lines; i++) s->truths[i] = NAN;
+  for (bool found = false;; count++) {
+    MICA_TRY(mica__records_next(&r->records, &found));
+    if (!found) break;
+    MICA_TRY(take_row(r, s, count));
+  }
+  s->count = count;
+  return count ? MICA_OK : mica__fail(MICA_E_FORMAT, "%s holds no row", r->records.name);
+}
+
+mica_status mica__rows_read(const mica_run *run, const char *name, char *text, mica__rows *s) {
+  int64_t lines = 1;
+  size_t width = 0;
+  const double *input = mica_run_fact_numbers(run, "input", NULL);
+  rows r = {.run = run, .categories = mica__run_categories(run)};
+  mica_run_fact(run, "numbers", &r.numbers);
+  if (input) width = (size_t)input[0];
+  if (r.numbers != width)
+    return mica__fail(MICA_E_UNSUPPORTED, "the run does not know the names of its columns: rows cannot be read");
+  for (const char *c = text; *c; c++) lines += *c == '\n';
+  r.at = calloc(r.numbers + r.categories + 1, sizeof *r.at);
+  r.records = mica__records_in(name, text, strlen(text));
+  mica_status status = r.at ? read_all(&r, lines, s) : mica__fail_nomem("rows");
+  mica__records_free(&r.records);
+  free(r.at);
+  free(r.text);
+  return status;
+}
+
+void mica__rows_free(mica__rows *s) {
+  free(s->numbers);
+  free(s->categories);
+  free(s->truths);
+  free(s->lines);
+  *s = (mica__rows){0};
+}
