@@ -1,14 +1,15 @@
 /* The reader of rows to predict from. */
 #include "fuzz/fuzz.h"
 #include "task/run.h"
+#include "task/task.h"
 
-#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
   static mica_run run;
   const double three = 3;
+  run.task = &mica__task_regress; /* rows may have answers, which the task looks at */
   mica__samples samples = {0};
   char *text = malloc(size + 1);
   if (!text) return 0;
@@ -18,7 +19,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
     const mica_status status = mica__samples_read(&run, &(mica_run_input){.text = text}, &samples);
     if (status == MICA_OK && (samples.count < 1 || samples.count > (int64_t)size || samples.size != 3)) abort();
     for (int64_t i = 0; status == MICA_OK && i < samples.count; i++)
-      if (!samples.names[i] || !isnan(samples.truths[i])) abort();
+      if (!samples.names[i]) abort();
   }
   mica__samples_free(&samples);
   mica__facts_free(&run);
