@@ -128,6 +128,9 @@ START_TEST(tables_stay_in_their_file) {
 END_TEST
 
 Suite *test_suite(void) {
+#if defined __SANITIZE_ADDRESS__ || defined __SANITIZE_THREAD__
+  return test_skip("the sanitizer's own memory would be measured");
+#endif
   if (!test_engine()) return test_skip("no device");
   Suite *suite = suite_create("memory");
   TCase *tcase = tcase_create("memory");
