@@ -43,7 +43,9 @@ bool mica__lower_indices_within(mica__lowering *l, const mica__onnx_node *node, 
   /* A body may be one that a run does not take. */
   if (!indices.graph || l->depth || columns < 1 || columns > MICA_MAX_RANK) return indices.graph != NULL;
   const mica__node *at = mica__graph_node(l->graph, indices.id);
-  mica__lower_indices c = {.node = *node->name ? node->name : node->outputs[0],
+  mica__lower_indices c = {.node = *node->name          ? node->name
+                                   : node->output_count ? node->outputs[0]
+                                                        : "",
                            .op = node->op,
                            .operand = node->inputs[1],
                            .columns = columns};
