@@ -49,12 +49,11 @@ mica_status mica__run_open_given(const mica_run *run, const char *path, mica_par
 }
 
 /* Opens a part; it stays NULL if there is none. */
-static mica_status open_optional(mica_run *run, mica_part part) {
-  const mica_dataset_config config = mica__run_opening(run, part);
+static mica_status open_optional(mica_run *run, const mica_dataset_config *opening) {
   mica_dataset *data = NULL;
   if (run->config.dataset) return MICA_OK;
-  mica_status status = mica_dataset_open(run->data, &config, &data);
-  run->parts[part].data = data;
+  mica_status status = mica_dataset_open(run->data, opening, &data);
+  run->parts[opening->part].data = data;
   return status == MICA_E_NOT_FOUND ? MICA_OK : status;
 }
 
@@ -82,10 +81,12 @@ static mica_status find_task(mica_run *run) {
 }
 
 /* The part to train on, the one to validate on, and the task. */
-static mica_status open_training(mica_run *run) {
+static mica_status open_training(mica_run *run, const mica_dataset_config *opening) {
+  (void)opening;
   MICA_TRY(open_whole(run));
   if (!run->task) MICA_TRY(find_task(run));
-  MICA_TRY(open_optional(run, MICA_PART_VALIDATION));
+  const mica_dataset_config validation = mica__run_opening(run, MICA_PART_VALIDATION);
+  MICA_TRY(open_optional(run, &validation));
   run->parts[MICA_PART_TRAIN].data = run->whole;
   const double share = mica_run_number(run, "validation");
   if (run->parts[MICA_PART_VALIDATION].data || !(share > 0)) return MICA_OK;
@@ -99,12 +100,12 @@ static mica_status open_training(mica_run *run) {
   return MICA_OK;
 }
 
-static mica_status open_test(mica_run *run) { return open_optional(run, MICA_PART_TEST); }
-
-/* A read in a thread of its own, and its result; the sentence is per thread, hence the copy. */
+/* A read in a thread of its own, and its result; the sentence is per thread, hence the copy. How the data are opened is
+ * found before, for facts may be noted meanwhile. */
 typedef struct reading {
-  mica_status (*open)(mica_run *run);
+  mica_status (*open)(mica_run *run, const mica_dataset_config *opening);
   mica_run *run;
+  mica_dataset_config opening;
   pthread_t thread;
   bool apart;
   mica_status status;
@@ -113,7 +114,7 @@ typedef struct reading {
 
 static void *read_parts(void *user) {
   reading *r = user;
-  r->status = r->open(r->run);
+  r->status = r->open(r->run, &r->opening);
   if (r->status != MICA_OK) snprintf(r->message, sizeof r->message, "%s", mica_error_message());
   return NULL;
 }
@@ -297,13 +298,14 @@ static mica_status make_engine(mica_run *run) {
 /* Reading takes as long as the other work, so the engine is created while the training data are read, and these are
  * uploaded while the test data are read. */
 mica_status mica__run_open_data(mica_run *run) {
-  reading training = {.open = open_training, .run = run}, test = {.open = open_test, .run = run};
+  reading training = {.open = open_training, .run = run}, test = {.open = open_optional, .run = run};
   begin_reading(&training);
   mica_status status = make_engine(run);
   MICA_TRY(end_reading(&training, status));
   MICA_TRY(run->task->prepare(run));
   MICA_TRY(mica__run_note_table(run));
   MICA_TRY(mica__run_note_kinds(run));
+  test.opening = mica__run_opening(run, MICA_PART_TEST);
   begin_reading(&test);
   status = make_training_loader(run);
   if (status == MICA_OK) status = make_loader(run, MICA_PART_VALIDATION);
