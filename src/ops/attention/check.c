@@ -199,7 +199,9 @@ static mica_status run_case(mica__check_group *group, const attention_case *c, c
 static mica_status check_op(mica__check *check, const subject *s, unsigned classes, const char *name) {
   const mica_device_info *device = mica_engine_device(check->engine);
   int most = check->level == MICA__CHECK_FULL ? 2 : 1; /* of `mixed` */
-  bool mixed = classes == MICA__ON_GPU && mica__kernel_class(device) != classes;
+  /* A device of the tests' that only says to be a GPU compiles as slowly as the CPU that it is. */
+  bool imitated = check->level == MICA__CHECK_SMALL;
+  bool mixed = classes == MICA__ON_GPU && (imitated || mica__kernel_class(device) != classes);
   mica__check_group group = mica__check_begin(check, s->op->name, name, "masks, heads, sizes");
   for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
     if (!mica__check_has_dtype(check, cases[i].dtype) || (mixed && (!cases[i].mixed || cases[i].mixed > most)))
