@@ -72,7 +72,7 @@ __kernel void ragged(__global const STORAGE(X_T) * x, const long x_at, __global 
   const int H = (int)range.s2, W = (int)range.s3;
   const uint2 seed = (uint2)((uint)keys.s6, (uint)keys.s7);
   const float8 ranges = (float8)(range.s0, range.s1, 0, 0, 0, 0, 0, 0);
-  const sample_draw d = draw_sample((uint)(position + s), (uint)epoch, seed, H, W, sizes.s5, sizes.s6, ranges);
+  const sample_draw d = draw_sample((uint)(position + s), (uint)epoch, seed, H, W, H, W, sizes.s5, sizes.s6, ranges);
   for (; at < filled; at += 4) {
     const float4 box = vload4(0, x + at);
     const float2 a = draw_target(d, box.x, box.y, H, W), b = draw_target(d, box.z, box.y, H, W);

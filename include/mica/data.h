@@ -80,6 +80,12 @@ typedef struct mica_dataset_config {
    * Without it numbers are numbers, and texts classes where few differ, else texts. */
   const char *kinds;
   bool fill_missing; /* CSV: the mean of its column stands for a missing number (empty, ?, NA), else an error */
+  /* Masks: what stands for which class in their files, in the order of classes: "0=cell,255=membrane", "0,128,255",
+   * "#000000=sky,#ff0000=car" (colours), where names are optional, "void" counts for nothing, and a last "*=void" or
+   * "*=nearest" says what any other value is (else an error that names file and value). NULL: the values that the masks
+   * hold, rising, where 255 is void behind values that count up from 0. In PNG with a palette a value is the index.
+   */
+  const char *mask_values;
   /* Bytes of a file that are kept in memory; samples of a larger one are read from it when they are needed. 0: a
    * quarter of the machine's memory, 1 GiB at most. Files in gzip are always unpacked into memory. */
   uint64_t memory;
@@ -94,6 +100,9 @@ typedef struct mica_dataset_config {
  *   folder with x_train.npy ...     and y_train.npy; x_val.npy ..., x_test.npy ...
  *   folder of folders of pictures   PNG or JPEG, a folder a class, in the order of their names; parted by folders
  *                                   train, val or validation, test above them, or not at all
+ *   folder of pictures and masks    images/NAME.png (or .jpg) and masks/NAME.png, also NAME_mask.png: see mask_values.
+ *                                   The folders are called image, img or picture, and mask, label or segmentation, each
+ *                                   with or without an s; parted as above, where a part without masks is none
  *   an IDX file of inputs           the labels' file is named alike, with "labels" for "images" and "idx1" for "idx3"
  *   a CIFAR binary file             CIFAR-10 or CIFAR-100 (fine labels), told apart by its size
  *   an npy file x*.npy              the labels are in y*.npy
@@ -174,6 +183,9 @@ MICA_API const char *mica_dataset_name(const mica_dataset *dataset);
 /* What was understood of a file, in a few words ("4 columns, label 'target', 3 classes"); "" where there is nothing to
  * say. Lives as long as the dataset. */
 MICA_API const char *mica_dataset_summary(const mica_dataset *dataset);
+/* What stands for which class in files of masks, as mica_dataset_config takes it. Lives as long as the dataset; NULL
+ * where it was not read from masks. */
+MICA_API const char *mica_dataset_mask_values(const mica_dataset *dataset);
 /* Bytes of one input. */
 MICA_API size_t mica_dataset_input_bytes(const mica_dataset *dataset);
 
@@ -262,6 +274,10 @@ typedef struct mica_loader_config {
   const float *mean;      /* of each channel, or number of a row; with deviation. NULL: measured (training data's are */
   const float *deviation; /* to be given for test data) */
   mica_augment_config augment;
+  /* Pictures and masks come as windows of this size at a random place, drawn as augmentation is and moved with it: what
+   * lies beside the window in a picture is seen there, and beyond the picture the mean colour, in masks no class. 0:
+   * whole. Not with boxes. */
+  int32_t window_height, window_width;
   mica_residence residence;          /* AUTO: on the device where that is a quarter of its memory at most */
   int32_t threads;                   /* that decode; 0: a core less than there are, at least 1 */
   int32_t prefetch;                  /* batches on their way; 0: 3 */

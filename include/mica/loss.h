@@ -20,6 +20,20 @@ typedef struct mica_focal_config {
  * may be NULL. */
 MICA_API mica_value mica_focal(mica_value logits, mica_value target, const mica_focal_config *config);
 
+typedef struct mica_dice_config {
+  double smooth;      /* s below; 0: 1, MICA_ZERO: 0 */
+  mica_value weights; /* (C) f32, a weight a class; null for 1 */
+  bool ignore;        /* elements of class `ignored` count for nothing */
+  int64_t ignored;
+} mica_dice_config;
+
+/* The Dice loss of regions (Sudre et al. 2017): 1 - sum_c w_c D_c / sum_c w_c with D_c = (2 sum p_c t_c + s) /
+ * (sum p_c + sum t_c + s), p = softmax(logits), t 1 for the target and else 0, and sums over all samples and elements
+ * that are not ignored: a quotient of sums over the batch, not a mean of samples. logits (N, C, ...), classes along
+ * axis 1; target: i32 or i64 indices (N, ...), or probabilities t of logits' shape, which are never ignored. A scalar
+ * of logits' type. config may be NULL. */
+MICA_API mica_value mica_dice(mica_value logits, mica_value target, const mica_dice_config *config);
+
 /* The quantile ("pinball") loss: with d = target - prediction, q d where d > 0, else (q - 1) d. 0 < q < 1. */
 MICA_API mica_value mica_quantile_loss(mica_value prediction, mica_value target, double q,
                                        mica_loss_reduction reduction);

@@ -6,7 +6,9 @@
  *   vgg11        configuration A; Simonyan and Zisserman 2014
  *   resnet18, resnet50   He et al. 2015
  *   mobilenetv2  Sandler et al. 2018
- *   unet         logits for every pixel; Ronneberger et al. 2015, with padding and batch norm
+ *   unet         logits for every pixel; Ronneberger et al. 2015, with padding and a norm
+ *   densenet121  Huang et al. 2017
+ *   efficientnetb0   Tan and Le 2019
  *
  * Parameters have the names and layouts of torchvision's where it has the network.
  *
@@ -39,6 +41,10 @@ typedef enum mica_model_family {
 /* "image"; "?" for a value that is none. */
 MICA_API const char *mica_model_family_name(mica_model_family family);
 
+/* The norm of a network that has a choice: batch norm, or group norm, which does not depend on how many samples a batch
+ * has. */
+typedef enum mica_model_norm { MICA_MODEL_NORM_BATCH, MICA_MODEL_NORM_GROUP } mica_model_norm;
+
 typedef struct mica_model_config {
   const char *name; /* for mica_model_build, which must have it; mica_model_create takes it by itself */
   int64_t classes;  /* outputs; 0: 10 */
@@ -46,6 +52,10 @@ typedef struct mica_model_config {
                      * (3, 224, 224) for other images, what was published for tokens */
   mica_stem stem;
   int64_t width; /* mlp: units of the hidden layer (0: 128); unet: channels at full size (0: 64) */
+  /* unet: how often the sides are halved, 1 to 8, which they must allow; 0: as often as they can be, up to 4 times. */
+  int64_t depth;
+  mica_model_norm norm; /* unet */
+  int64_t groups;       /* of group norm; 0: 8, or as many channels as there are where that is less */
   /* Rate before the last layer of mlp, lenet, cnn and mobilenetv2 (0: none) and of vgg11 with a LARGE stem (0: 0.5,
    * MICA_ZERO: none). */
   double dropout;

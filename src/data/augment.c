@@ -59,7 +59,7 @@ const mica__kernel_desc mica__ragged_kernel = {
     MICA__KERNEL("ragged", "data/ragged.cl", ragged_params, ragged_variants)};
 
 bool mica__augment_moves(const mica__augment *a) {
-  return a->crop || a->flip || a->angle > 0 || a->zoom > 0 || a->elastic > 0;
+  return a->crop || a->flip || a->angle > 0 || a->zoom > 0 || a->elastic > 0 || a->high || a->wide;
 }
 
 bool mica__augment_is_active(const mica__augment *a) {
@@ -70,6 +70,7 @@ mica__augment mica__augment_plain(const mica__augment *augment) {
   mica__augment plain = *augment;
   plain.crop = plain.flip = plain.cutout = 0;
   plain.angle = plain.zoom = plain.brightness = plain.contrast = plain.elastic = 0;
+  plain.high = plain.wide = 0;
   if (plain.cuts) plain.blend = 1;
   plain.cuts = false;
   return plain;
@@ -127,6 +128,7 @@ mica_status mica__augment_launch(mica_queue *queue, const mica__variant *variant
   const bool picture = shape.rank == 4 && channels.dim[0] == shape.dim[1];
   const int64_t N = shape.dim[0], C = picture ? shape.dim[1] : 1, H = picture ? shape.dim[2] : 1,
                 W = picture ? shape.dim[3] : mica_tensor_count(y) / N;
+  const mica_shape whole = mica_tensor_shape(x);
   mica__kernel *kernel = NULL;
   int32_t values[MICA__MAX_PARAMS];
   if (!words) words = &none;
@@ -149,7 +151,8 @@ mica_status mica__augment_launch(mica_queue *queue, const mica__variant *variant
   mica__launch_tensor(&launch, y);
   mica__launch_optional(&launch, words->out);
   mica__launch_optional(&launch, words->mixed);
-  mica__launch_int8(&launch, (int32_t[8]){(int32_t)N, (int32_t)C, (int32_t)H, (int32_t)W, a->crop, a->flip, a->cutout,
+  mica__launch_int8(&launch, (int32_t[8]){(int32_t)N, (int32_t)C, (int32_t)(picture ? whole.dim[2] : H),
+                                          (int32_t)(picture ? whole.dim[3] : W), a->crop, a->flip, a->cutout,
                                           words->mixed ? (int32_t)mixed.dim[1] : 0});
   add_keys(&launch, a);
   mica__launch_float8(&launch, (float[8]){a->angle, a->zoom, a->brightness * one, a->contrast, a->blend, a->elastic});
@@ -157,6 +160,8 @@ mica_status mica__augment_launch(mica_queue *queue, const mica__variant *variant
   add_position(&launch, a);
   mica__launch_int(&launch, words->records ? (int32_t)mica_tensor_shape(words->records).dim[1] : 0);
   add_rectangle(&launch, a);
+  mica__launch_int(&launch, (int32_t)H);
+  mica__launch_int(&launch, (int32_t)W);
   add_range(&launch, variant, N * C, H * W, values[mica__kernel_param_index(desc, "SPAN")]);
   mica__launch_cost(&launch, 2.0 * (double)mica_tensor_count(y),
                     (double)mica_tensor_count(y) * (double)mica_dtype_size(mica_tensor_dtype(x)) +
@@ -194,7 +199,7 @@ mica_status mica__words_launch(mica_queue *queue, const mica__variant *variant, 
 mica_status mica__mask_launch(mica_queue *queue, const mica__variant *variant, const mica__augment *a,
                               const mica_tensor *x, int32_t classes, mica_tensor *y) {
   const mica__kernel_desc *desc = &mica__mask_kernel;
-  const mica_shape shape = mica_tensor_shape(y);
+  const mica_shape shape = mica_tensor_shape(y), whole = mica_tensor_shape(x);
   mica__kernel *kernel = NULL;
   int32_t values[MICA__MAX_PARAMS];
   MICA_TRY(choose(queue, desc, &variant, values));
@@ -206,8 +211,9 @@ mica_status mica__mask_launch(mica_queue *queue, const mica__variant *variant, c
   mica__launch_tensor(&launch, x);
   mica__launch_optional(&launch, a->order);
   mica__launch_tensor(&launch, y);
-  mica__launch_int8(&launch, (int32_t[8]){(int32_t)shape.dim[0], (int32_t)shape.dim[1], (int32_t)shape.dim[2], a->crop,
-                                          a->flip, classes > 0 && classes < 255 ? classes : 255});
+  mica__launch_int8(&launch, (int32_t[8]){(int32_t)shape.dim[0], (int32_t)whole.dim[1], (int32_t)whole.dim[2], a->crop,
+                                          a->flip, classes > 0 && classes < 255 ? classes : 255, (int32_t)shape.dim[1],
+                                          (int32_t)shape.dim[2]});
   add_keys(&launch, a);
   mica__launch_float8(&launch, (float[8]){a->angle, a->zoom, 0, 0, 0, a->elastic});
   add_permutation(&launch, a);

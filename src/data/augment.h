@@ -17,6 +17,7 @@ typedef struct mica__augment {
   uint64_t seed;
   int32_t crop, flip, cutout;
   float angle, zoom, brightness, contrast;
+  int32_t high, wide; /* of the window that pictures and masks come as; 0: whole */
   float elastic;
   bool cuts;       /* a rectangle is that of sample N - 1 - s, and blend the share of the rest, for labels alone */
   int32_t rect[4]; /* x0 y0 x1 y1, the latter two outside of it */
@@ -39,16 +40,17 @@ typedef struct mica__words {
 struct mica__variant;
 struct mica__kernel_desc;
 
-/* Makes y (N, C, H, W), f32, f16 or bf16, from x (n, C, H, W), u8 or f32, with affine (C, 2) f32, the scale and shift
- * of each channel. With affine (1, 2) and another rank or C a sample is one row. words may be NULL. variant NULL is the
- * device's default, here and below. Operands are contiguous. */
+/* Makes y (N, C, H, W), of the window's size, f32, f16 or bf16, from x (n, C, H, W), u8 or f32, with affine (C, 2) f32,
+ * the scale and shift of each channel. With affine (1, 2) and another rank or C a sample is one row. words may be NULL.
+ * variant NULL is the device's default, here and below. Operands are contiguous. */
 mica_status mica__augment_launch(mica_queue *queue, const struct mica__variant *variant, const mica__augment *augment,
                                  const mica_tensor *x, const mica_tensor *affine, mica_tensor *y,
                                  const mica__words *words);
 /* The small columns of N samples by themselves. */
 mica_status mica__words_launch(mica_queue *queue, const struct mica__variant *variant, const mica__augment *augment,
                                const mica__words *words, int64_t N);
-/* Makes y (N, H, W) i32 from x (n, H, W) u8; 255 and what is not below classes (0: 255) becomes -1. */
+/* Makes y (N, H, W) i32, of the window's size, from x (n, H, W) u8; 255 and what is not below classes (0: 255) becomes
+ * -1. */
 mica_status mica__mask_launch(mica_queue *queue, const struct mica__variant *variant, const mica__augment *augment,
                               const mica_tensor *x, int32_t classes, mica_tensor *y);
 

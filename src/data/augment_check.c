@@ -13,6 +13,7 @@
 typedef struct problem {
   mica__augment augment;
   int64_t n, N, C, H, W, classes; /* classes 0: labels are copied */
+  int64_t h, w;                   /* of the batch */
   mica_dtype x_type, y_type;
   bool ordered, alone; /* by an order in memory; the words alone */
   const double *x, *records, *order, *affine;
@@ -35,7 +36,7 @@ static double element(const problem *p, int64_t sample, const mica__draw *d, int
   *scale = fabs(d->gain) * largest + fabs(d->lift * p->affine[2 * c]);
   if (y >= 0 && y < cut && x >= 0 && x < cut) return 0;
   double value = 0, at[2];
-  mica__draw_source(d, q, r, p->H, p->W, at);
+  mica__draw_source(d, q, r, p->h, p->w, at);
   if (p->augment.angle > 0 || p->augment.zoom > 0 || p->augment.elastic > 0) {
     const double at_x = at[0], at_y = at[1];
     const int64_t x0 = (int64_t)floor(at_x), y0 = (int64_t)floor(at_y);
@@ -78,8 +79,8 @@ static void reference(const problem *p, double *want, double *bound, double *wor
     const mica__draw d = mica__draw_of(a, a->position + (uint32_t)s, p->H, p->W, one);
     const mica__draw e = mica__draw_of(a, a->position + (uint32_t)other, p->H, p->W, one);
     for (int64_t c = 0; c < p->C; c++)
-      for (int64_t r = 0; r < p->H; r++)
-        for (int64_t q = 0; q < p->W; q++, at++) {
+      for (int64_t r = 0; r < p->h; r++)
+        for (int64_t q = 0; q < p->w; q++, at++) {
           double scale = 0, scale_other = 0;
           if (a->cuts) {
             const bool cut = is_inside(a, q, r);
@@ -129,7 +130,7 @@ static mica_status make_operands(mica__check *check, problem *p, operands *o) {
     affine[2 * c] = (p->x_type == MICA_U8 ? 1.0 / 64 : 1) + (double)c / 256;
     affine[2 * c + 1] = mica__check_random(check);
   }
-  mica_shape x = MICA_SHAPE(p->n, p->C, p->H, p->W), y = MICA_SHAPE(p->N, p->C, p->H, p->W);
+  mica_shape x = MICA_SHAPE(p->n, p->C, p->H, p->W), y = MICA_SHAPE(p->N, p->C, p->h, p->w);
   mica_status status = mica__check_input_values(check, p->x_type, x, values, &o->x);
   if (status == MICA_OK) status = mica__check_input_values(check, MICA_F32, MICA_SHAPE(p->C, 2), affine, &o->affine);
   if (status == MICA_OK) status = mica__check_output(check, p->y_type, y, &o->y);
@@ -146,7 +147,9 @@ static void free_operands(operands *o) {
 
 static mica_status run_case(mica__check_group *group, const mica__variant *variant, problem p) {
   operands o = {0};
-  const int64_t count = p.N * p.C * p.H * p.W, words = 2 * p.N, mixed = p.N * p.classes;
+  p.h = p.augment.high ? p.augment.high : p.H;
+  p.w = p.augment.wide ? p.augment.wide : p.W;
+  const int64_t count = p.N * p.C * p.h * p.w, words = 2 * p.N, mixed = p.N * p.classes;
   double *want = calloc((size_t)(2 * count + 2 * words + 2 * mixed), sizeof *want);
   mica_status status = want ? make_operands(group->check, &p, &o) : mica__fail_nomem("a reference");
   if (status == MICA_OK) {
@@ -192,6 +195,10 @@ static mica_status check_augment(mica__check *check) {
   cut.cuts = patch.cuts = true, cut.blend = 0.75f;
   cut.rect[0] = 2, cut.rect[1] = 1, cut.rect[2] = 7, cut.rect[3] = 9;
   all.permutation = shuffled.permutation, all.angle = 0.25f, all.zoom = 0.125f, all.blend = 0.625f;
+  mica__augment window = plain, part = all, larger = bent;
+  window.high = 4, window.wide = 6;
+  part.high = 9, part.wide = 7, part.blend = 1;
+  larger.high = 12, larger.wide = 9;
   const problem cases[] = {
       {.augment = plain, .n = 11, .N = 5, .C = 1, .H = 7, .W = 9, .x_type = MICA_U8},
       {.augment = shuffled, .n = 11, .N = 7, .C = 3, .H = 33, .W = 32, .x_type = MICA_U8},
@@ -204,6 +211,9 @@ static mica_status check_augment(mica__check *check) {
       {.augment = patch, .n = 9, .N = 3, .C = 1, .H = 5, .W = 6, .x_type = MICA_U8},
       {.augment = all, .n = 11, .N = 6, .C = 3, .H = 17, .W = 16, .classes = 5},
       {.augment = all, .n = 11, .N = 6, .C = 1, .H = 5, .W = 6, .classes = 5, .ordered = true},
+      {.augment = window, .n = 11, .N = 5, .C = 3, .H = 9, .W = 13, .x_type = MICA_U8},
+      {.augment = part, .n = 11, .N = 5, .C = 1, .H = 12, .W = 14},
+      {.augment = larger, .n = 9, .N = 3, .C = 2, .H = 7, .W = 11, .x_type = MICA_U8, .y_type = MICA_F16},
   };
   problem words[sizeof cases / sizeof *cases];
   memcpy(words, cases, sizeof words);

@@ -190,9 +190,12 @@ mica_shape mica__carried_shape(const mica__carried *c, int64_t n) {
   return shape;
 }
 
-static mica_shape shape_in(const mica__carried *c, int64_t n, int32_t bucket) {
+mica_shape mica__batch_shape(const mica_loader *loader, const mica__carried *c, int64_t n, int32_t bucket) {
   mica_shape shape = mica__carried_shape(c, n);
+  const bool picture = c->from->about.kind == MICA_COLUMN_KIND_IMAGE || c->way == MICA__WAY_MASK;
   if (c->way == MICA__WAY_RAGGED) shape.dim[1] = c->bucket[bucket];
+  if (picture && loader->config.window_height) shape.dim[shape.rank - 2] = loader->config.window_height;
+  if (picture && loader->config.window_width) shape.dim[shape.rank - 1] = loader->config.window_width;
   return shape;
 }
 
@@ -200,10 +203,11 @@ static mica_shape shape_in(const mica__carried *c, int64_t n, int32_t bucket) {
 static mica_status make_own(mica_loader *loader, mica__carried *c, int64_t rest) {
   const int32_t last = c->way == MICA__WAY_RAGGED ? loader->buckets - 1 : 0;
   const int64_t n = loader->config.batch;
-  MICA_TRY(mica_tensor_create(loader->engine, c->dtype, shape_in(c, n, last), &c->out[0][last]));
+  MICA_TRY(mica_tensor_create(loader->engine, c->dtype, mica__batch_shape(loader, c, n, last), &c->out[0][last]));
   for (int32_t b = last; b >= 0; b--) {
-    if (b < last) MICA_TRY(mica_tensor_view(c->out[0][last], shape_in(c, n, b), NULL, 0, &c->out[0][b]));
-    MICA_TRY(mica_tensor_view(c->out[0][last], shape_in(c, rest, b), NULL, 0, &c->out[1][b]));
+    if (b < last)
+      MICA_TRY(mica_tensor_view(c->out[0][last], mica__batch_shape(loader, c, n, b), NULL, 0, &c->out[0][b]));
+    MICA_TRY(mica_tensor_view(c->out[0][last], mica__batch_shape(loader, c, rest, b), NULL, 0, &c->out[1][b]));
   }
   return MICA_OK;
 }

@@ -16,6 +16,7 @@
 typedef struct problem {
   mica__augment augment;
   int64_t n, N, H, W, T, E, pad;
+  int64_t h, w; /* of the masks of the batch */
   int32_t classes;
   mica_dtype x_type, y_type;
   bool ordered, padded, boxes;
@@ -57,14 +58,14 @@ static void mask_reference(const problem *p, double *want, double *bound) {
   const mica__augment *a = &p->augment;
   const bool moves = mica__augment_moves(a);
   for (int64_t s = 0, at = 0; s < p->N; s++) {
-    for (int64_t r = 0; r < p->H; r++)
-      for (int64_t q = 0; q < p->W; q++, at++) {
+    for (int64_t r = 0; r < p->h; r++)
+      for (int64_t q = 0; q < p->w; q++, at++) {
         const bool cut = a->cuts && q >= a->rect[0] && r >= a->rect[1] && q < a->rect[2] && r < a->rect[3];
         const int64_t from_sample = cut ? p->N - 1 - s : s;
         const double *x = p->x + sample_at(p, from_sample) * p->H * p->W;
         const mica__draw d = mica__draw_of(a, a->position + (uint32_t)from_sample, p->H, p->W, 1);
         double from[2] = {(double)q, (double)r};
-        if (moves) mica__draw_source(&d, q, r, p->H, p->W, from);
+        if (moves) mica__draw_source(&d, q, r, p->h, p->w, from);
         const double y = floor(from[1] + 0.5), z = floor(from[0] + 0.5);
         const bool inside = y >= 0 && y < (double)p->H && z >= 0 && z < (double)p->W;
         want[at] = inside ? class_of(p, x[(int64_t)y * p->W + (int64_t)z]) : -1;
@@ -79,12 +80,14 @@ static void mask_reference(const problem *p, double *want, double *bound) {
 static mica_status run_mask(mica__check_group *group, const mica__variant *variant, problem p) {
   mica__check *check = group->check;
   operands o = {0};
-  const int64_t inputs = p.n * p.H * p.W, count = p.N * p.H * p.W;
+  p.h = p.augment.high ? p.augment.high : p.H;
+  p.w = p.augment.wide ? p.augment.wide : p.W;
+  const int64_t inputs = p.n * p.H * p.W, count = p.N * p.h * p.w;
   double *want = calloc((size_t)(2 * count + inputs), sizeof *want), *values = want + 2 * count;
   mica_status status = want ? make_order(check, &p, &o) : mica__fail_nomem("a reference");
   for (int64_t i = 0; status == MICA_OK && i < inputs; i++) values[i] = i % 7 == 3 ? 255 : (double)(i * 5 % 11);
   if (status == MICA_OK) status = mica__check_input_values(check, MICA_U8, MICA_SHAPE(p.n, p.H, p.W), values, &o.x);
-  if (status == MICA_OK) status = mica__check_output(check, MICA_I32, MICA_SHAPE(p.N, p.H, p.W), &o.y);
+  if (status == MICA_OK) status = mica__check_output(check, MICA_I32, MICA_SHAPE(p.N, p.h, p.w), &o.y);
   if (status == MICA_OK) {
     p.x = o.x.values;
     mask_reference(&p, want, want + count);
@@ -209,6 +212,9 @@ static mica_status check_columns(mica__check *check) {
   bent.elastic = 4;
   cut.cuts = true, cut.rect[0] = 1, cut.rect[1] = 2, cut.rect[2] = 6, cut.rect[3] = 5;
   rotated.angle = 0.5f, rotated.zoom = 0.25f, rotated.crop = 2, rotated.flip = 1;
+  mica__augment window = moved, larger = rotated;
+  window.high = 4, window.wide = 3;
+  larger.high = 14, larger.wide = 10;
   const problem masks[] = {
       {.augment = plain, .n = 11, .N = 5, .H = 7, .W = 9},
       {.augment = shuffled, .n = 11, .N = 7, .H = 33, .W = 32, .classes = 4},
@@ -216,6 +222,8 @@ static mica_status check_columns(mica__check *check) {
       {.augment = rotated, .n = 11, .N = 3, .H = 17, .W = 12, .ordered = true},
       {.augment = bent, .n = 11, .N = 3, .H = 14, .W = 19},
       {.augment = cut, .n = 11, .N = 3, .H = 7, .W = 8, .classes = 8},
+      {.augment = window, .n = 11, .N = 5, .H = 9, .W = 8, .classes = 8},
+      {.augment = larger, .n = 11, .N = 3, .H = 8, .W = 13},
   };
   const problem ragged[] = {
       {.augment = plain, .n = 11, .N = 5, .T = 4, .E = 1, .x_type = MICA_I32, .y_type = MICA_I32, .pad = -1},

@@ -29,6 +29,8 @@ void mica_dataset_destroy(mica_dataset *dataset) {
 
 uint64_t mica_dataset_count(const mica_dataset *dataset) { return dataset->count; }
 const char *mica_dataset_name(const mica_dataset *dataset) { return dataset->store->name; }
+const char *mica_dataset_mask_values(const mica_dataset *dataset) { return dataset->store->mask_values; }
+
 const char *mica_dataset_summary(const mica_dataset *dataset) {
   return dataset->store->summary ? dataset->store->summary : "";
 }

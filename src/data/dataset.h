@@ -36,7 +36,8 @@ typedef struct mica__owned {
 typedef struct mica__store {
   atomic_int references;
   char *name;
-  char *summary; /* what was understood; NULL: nothing worth a sentence */
+  char *summary;     /* what was understood; NULL: nothing worth a sentence */
+  char *mask_values; /* as mica_dataset_config has them; NULL: there are no files of masks */
   uint64_t count;
   mica__column *columns;
   size_t column_count;

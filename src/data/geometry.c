@@ -12,16 +12,22 @@ static void draw_words(const mica__augment *a, uint32_t position, uint32_t use, 
 static int64_t below(uint32_t word, int64_t n) { return (int64_t)((uint64_t)word * (uint64_t)n >> 32); }
 static double signed_unit(uint32_t word) { return ldexp((double)(word >> 8), -23) - 1; }
 
+/* Where a window of w elements begins among W. */
+static int64_t window_at(uint32_t word, int64_t W, int64_t w) {
+  return W > w ? below(word, W - w + 1) : -((w - W) / 2);
+}
+
 mica__draw mica__draw_of(const mica__augment *a, uint32_t position, int64_t H, int64_t W, double one) {
   uint32_t w[3][4];
+  const int64_t h = a->high ? a->high : H, wide = a->wide ? a->wide : W;
   for (uint32_t use = 0; use < 3; use++) draw_words(a, position, use, w[use]);
-  return (mica__draw){.dx = below(w[0][0], 2 * a->crop + 1) - a->crop,
-                      .dy = below(w[0][1], 2 * a->crop + 1) - a->crop,
+  return (mica__draw){.dx = below(w[0][0], 2 * a->crop + 1) - a->crop + window_at(w[2][1], W, wide),
+                      .dy = below(w[0][1], 2 * a->crop + 1) - a->crop + window_at(w[2][2], H, h),
                       .mirrored = a->flip && w[0][2] >> 31,
                       .gain = 1 + (double)a->contrast * signed_unit(w[0][3]),
                       .lift = (double)a->brightness * one * signed_unit(w[1][0]),
-                      .cut_x = below(w[1][1], W),
-                      .cut_y = below(w[1][2], H),
+                      .cut_x = below(w[1][1], wide),
+                      .cut_y = below(w[1][2], h),
                       .angle = (double)a->angle * signed_unit(w[1][3]),
                       .zoom = 1 + (double)a->zoom * signed_unit(w[2][0]),
                       .augment = a,

@@ -13,7 +13,7 @@ typedef struct mica__draw {
 } mica__draw;
 
 /* The changes of the sample at a position, while *augment lives, of a picture of H x W pixels in which `one` stands
- * for 1. */
+ * for 1. Below H and W are those of the changed picture: of the window where there is one. */
 mica__draw mica__draw_of(const mica__augment *augment, uint32_t position, int64_t H, int64_t W, double one);
 
 /* Where pixel (q, r) of the changed picture lies in the original: at[0] across, at[1] down. */

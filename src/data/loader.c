@@ -57,6 +57,11 @@ static mica_status check_augment(const mica_dataset *dataset, const mica_loader_
   if (!image && (a->crop || a->flip || a->cutout || a->rotate > 0 || a->scale > 0 || a->brightness > 0 ||
                  a->contrast > 0 || a->elastic > 0))
     return mica__fail(MICA_E_INVALID, "%s holds rows of numbers; only pictures are augmented", dataset->store->name);
+  if (c->window_height < 0 || c->window_height > 16384 || c->window_width < 0 || c->window_width > 16384)
+    return mica__fail(MICA_E_INVALID, "mica_loader_create: a window of %d x %d pixels", c->window_width,
+                      c->window_height);
+  if ((c->window_height || c->window_width) && (!image || column_of(dataset, MICA_COLUMN_KIND_BOXES)))
+    return mica__fail(MICA_E_INVALID, "%s: windows are of pictures without boxes", dataset->store->name);
   if (image && mask && (image->shape.dim[1] != mask->shape.dim[0] || image->shape.dim[2] != mask->shape.dim[1]))
     return mica__fail(MICA_E_FORMAT,
                       "%s: the masks in column \"%s\" are of %lld x %lld pixels, the pictures of %lld x %lld",
@@ -207,7 +212,9 @@ static float draw_share(const mica_loader *loader, float a) {
 /* Draws cutmix's rectangle: sides that leave the share, a centre anywhere, cut at the edges. The share becomes what is
  * left then. */
 static void draw_rectangle(const mica_loader *loader, mica__augment *augment) {
-  const mica_shape shape = column_of(loader->dataset, MICA_COLUMN_KIND_IMAGE)->shape;
+  mica_shape shape = column_of(loader->dataset, MICA_COLUMN_KIND_IMAGE)->shape;
+  if (loader->config.window_height) shape.dim[1] = loader->config.window_height;
+  if (loader->config.window_width) shape.dim[2] = loader->config.window_width;
   const double side = sqrt(1 - (double)draw_share(loader, loader->config.augment.cutmix));
   uint32_t words[4];
   double area = 1;
@@ -234,6 +241,8 @@ static mica__augment augment_of(const mica_loader *loader) {
                            .zoom = a->scale,
                            .brightness = a->brightness,
                            .contrast = a->contrast,
+                           .high = loader->config.window_height,
+                           .wide = loader->config.window_width,
                            .elastic = a->elastic,
                            .blend = a->mixup > 0 ? draw_share(loader, a->mixup) : 1};
   if (a->cutmix > 0) draw_rectangle(loader, &augment);

@@ -102,8 +102,9 @@ mica_status mica__loader_make_buckets(mica_loader *loader);
 mica_status mica__loader_make_batches(mica_loader *loader);
 void mica__carried_free(mica__carried *carried);
 
-/* The shape of n samples as uploaded. */
+/* The shape of n samples as uploaded, and as they are in a batch. */
 mica_shape mica__carried_shape(const mica__carried *carried, int64_t n);
+mica_shape mica__batch_shape(const mica_loader *loader, const mica__carried *carried, int64_t n, int32_t bucket);
 
 /* --- samples (loader_sample.c) --- */
 

@@ -36,6 +36,7 @@ void mica__store_release(mica__store *store) {
   free(store->columns);
   free(store->owned);
   free(store->summary);
+  free(store->mask_values);
   free(store->name);
   free(store);
 }

@@ -1,0 +1,57 @@
+/* Losses of regions: quotients of sums over all elements of a batch. */
+#include "base/arith.h"
+#include "ops/common/build.h"
+
+#include <mica/loss.h>
+
+/* Sums over all axes but that of classes: (C). */
+static mica_value sum_classes(mica_value x) {
+  const int32_t rank = mica_value_shape(x).rank;
+  mica_axes axes = MICA_AXES(0);
+  for (int32_t i = 2; i < rank; i++) axes.axis[axes.count++] = i;
+  return mica_sum(x, axes, false);
+}
+
+/* (C) as (C, 1, ...) that broadcasts along axis 1 of a rank. */
+static mica_value along_classes(mica_value values, int32_t rank) {
+  for (int32_t i = 2; i < rank; i++) values = mica__insert_axis(values, 1);
+  return values;
+}
+
+/* The target as probabilities of the type of p; what is ignored has none, and *used gets (N, 1, ...) of what is not. */
+static mica_value shares_of(mica_value p, mica_value target, const mica_dice_config *config, mica_value *used) {
+  const mica_dtype dtype = mica_value_dtype(target);
+  const mica_shape shape = mica_value_shape(p);
+  *used = (mica_value){0};
+  if (mica_dtype_kind_of(dtype) == MICA_DTYPE_KIND_FLOAT) return mica__widen(target);
+  mica_value classes = along_classes(mica_range(p.graph, dtype, shape.dim[1]), shape.rank);
+  mica_value column = mica__insert_axis(target, 1);
+  mica_value chosen = mica_cast(mica_equal(column, classes), mica_value_dtype(p));
+  if (!config->ignore) return chosen;
+  mica_value ignored = mica_scalar(p.graph, dtype, (double)config->ignored);
+  *used = mica_cast(mica_not_equal(column, ignored), mica_value_dtype(p));
+  return mica_mul(chosen, *used);
+}
+
+mica_value mica_dice(mica_value logits, mica_value target, const mica_dice_config *given) {
+  static const mica_dice_config defaults = {0};
+  const mica_dice_config *config = given ? given : &defaults;
+  const double smooth = mica__or_default(config->smooth, 1);
+  const mica_shape shape = mica_value_shape(logits);
+  char text[MICA_SHAPE_TEXT];
+  mica_value used;
+  if (!logits.graph || !target.graph) return (mica_value){0};
+  if (shape.rank < 2 || shape.dim[1] < 0)
+    return mica__builder_fail("dice", logits, MICA_E_SHAPE, "%s has no classes along axis 1",
+                              mica_shape_format(shape, text));
+  if (!(smooth >= 0)) return mica__builder_fail("dice", logits, MICA_E_INVALID, "smooth is %g", smooth);
+  mica_value p = mica_softmax(mica__widen(logits), 1), t = shares_of(p, target, config, &used);
+  if (used.graph) p = mica_mul(p, used);
+  mica_value both = mica_affine(sum_classes(mica_mul(p, t)), 2, smooth);
+  mica_value all = mica_affine(mica_add(sum_classes(p), sum_classes(t)), 1, smooth);
+  mica_value losses = mica_affine(mica_div(both, all), -1, 1);
+  if (!config->weights.graph) return mica__narrow(mica_mean(losses, MICA_ALL_AXES, false), logits);
+  mica_value weights = mica__widen(config->weights);
+  mica_value sum = mica_sum(mica_mul(losses, weights), MICA_ALL_AXES, false);
+  return mica__narrow(mica_div(sum, mica_sum(weights, MICA_ALL_AXES, false)), logits);
+}
