@@ -13,6 +13,53 @@
 
 DEFINE_PACKED(ATTENTION_VALUES + 3 * TENSOR_VALUES + 3);
 
+/* The scores of a work-item's four rows, from the products s, and their maxima. */
+#define SCORE_OF(i, j)                                                                                                 \
+  {                                                                                                                    \
+    const int column = j0 + 4 * n_item + j;                                                                            \
+    const bool seen = column >= low && column < high;                                                                  \
+    real chain;                                                                                                        \
+    SCORE_CAPPED(s[i][j], chain, seen, row, column);                                                                   \
+    now[i] = fmax(now[i], s[i][j]);                                                                                    \
+  }
+#define SCORES_OF(i)                                                                                                   \
+  {                                                                                                                    \
+    const int row = min(i0 + 4 * m_item + i, Tq - 1);                                                                  \
+    const int low = first_seen(row + offset, before, keys), high = end_seen(row + offset, after, keys);                \
+    now[i] = -INFINITY;                                                                                                \
+    EACH_OF(SCORE_OF, i)                                                                                               \
+  }
+
+/* The weights of its four rows, whose maxima across the group are `now`, their sums, and what is summed up so far
+ * relative to the new maxima. */
+#define WEIGHT_OF(i, j)                                                                                                \
+  s[i][j] = exp2(s[i][j] - base);                                                                                      \
+  sum[i] += s[i][j];                                                                                                   \
+  s[i][j] *= OWN_KEPT(i, j);
+#define SHRINK_CHUNK(chunk, i)                                                                                         \
+  y[chunk][i][0] *= shrink, y[chunk][i][1] *= shrink, y[chunk][i][2] *= shrink, y[chunk][i][3] *= shrink;
+#define WEIGHTS_OF(i)                                                                                                  \
+  {                                                                                                                    \
+    const real next = fmax(now[i], most[i]), base = next == -INFINITY ? (real)0 : next;                                \
+    const real shrink = exp2(most[i] - base);                                                                          \
+    most[i] = next;                                                                                                    \
+    sum[i] *= shrink;                                                                                                  \
+    EACH_OF(WEIGHT_OF, i)                                                                                              \
+    EACH_CHUNK(SHRINK_CHUNK, i)                                                                                        \
+  }
+
+/* Row i of y and of L. */
+#define WRITE_ROW(i)                                                                                                   \
+  if (i0 + 4 * m_item + i < Tq) {                                                                                      \
+    const int row = i0 + 4 * m_item + i;                                                                               \
+    const real shrink = sum[i] == 0 ? (real)0 : (real)1 / sum[i];                                                      \
+    const long at = ((long)b * Tq + row) * H + h;                                                                      \
+    EACH_CHUNK(SHRINK_CHUNK, i)                                                                                        \
+    WRITE_SUMS(y, i, Y, Y_at + at * E, e0 + 4 * n_item, E)                                                             \
+    if (L && e0 == 0 && n_item == 0)                                                                                   \
+      L[L_at + ((long)b * H + h) * Tq + row] = sum[i] == 0 ? -(real)INFINITY : most[i] + log2(sum[i]);                 \
+  }
+
 GPU_KERNEL attention_gpu(ATTENTION_BUFFERS, elements Q, elements K, elements V, __global STORAGE(Q_T) * Y,
                          __global real *L, const mica_packed packed) {
   ATTENTION_UNPACK;
@@ -34,42 +81,22 @@ GPU_KERNEL attention_gpu(ATTENTION_BUFFERS, elements Q, elements K, elements V, 
            v = V + V_at + b * V_b + g * V_h;
   real y[CHUNKS][4][4], most[4], sum[4];
   CLEAR_CHUNKS(y);
-  UNROLL for (int i = 0; i < 4; i++) most[i] = -INFINITY, sum[i] = 0;
+  most[0] = most[1] = most[2] = most[3] = -INFINITY;
+  sum[0] = sum[1] = sum[2] = sum[3] = 0;
 
   for (int j0 = begin; j0 < end; j0 += SIDE_N) {
     real s[4][4], now[4];
     CLEAR(s);
     MULTIPLY_ROWS(s, q, Q_t, Q_c, i1 - i0, k + j0 * K_t, K_t, K_c, end - j0, D)
-    UNROLL for (int i = 0; i < 4; i++) {
-      const int row = min(i0 + 4 * m_item + i, Tq - 1);
-      const int low = first_seen(row + offset, before, keys), high = end_seen(row + offset, after, keys);
-      now[i] = -INFINITY;
-      UNROLL for (int j = 0; j < 4; j++) {
-        const int column = j0 + 4 * n_item + j;
-        const bool seen = column >= low && column < high;
-        real chain;
-        SCORE(s[i][j], chain, seen, row, column);
-        now[i] = fmax(now[i], s[i][j]);
-      }
-    }
+    CAP_SCORES;
+    EACH(SCORES_OF)
     ((__local real4 *)ends)[n_item * WG_M + m_item] = (real4)(now[0], now[1], now[2], now[3]);
     barrier(CLK_LOCAL_MEM_FENCE);
     real4 top = ((__local const real4 *)ends)[m_item];
     for (int n = 1; n < WG_N; n++) top = fmax(top, ((__local const real4 *)ends)[n * WG_M + m_item]);
     now[0] = top.s0, now[1] = top.s1, now[2] = top.s2, now[3] = top.s3;
-    UNROLL for (int i = 0; i < 4; i++) {
-      const real next = fmax(now[i], most[i]), base = next == -INFINITY ? (real)0 : next;
-      const real shrink = exp2(most[i] - base);
-      const int row = i0 + 4 * m_item + i;
-      most[i] = next;
-      sum[i] *= shrink;
-      UNROLL for (int j = 0; j < 4; j++) {
-        s[i][j] = exp2(s[i][j] - base);
-        sum[i] += s[i][j];
-        if (DROPOUT) s[i][j] *= KEPT(row, j0 + 4 * n_item + j);
-      }
-      UNROLL for (int c = 0; c < CHUNKS; c++) UNROLL for (int j = 0; j < 4; j++) y[c][i][j] *= shrink;
-    }
+    KEEP_WEIGHTS(i0 + 4 * m_item + e_ % 4, j0 + 4 * n_item + e_ / 4);
+    EACH(WEIGHTS_OF)
     WRITE_WEIGHTS(s);
     MULTIPLY_WEIGHTS(y, v + j0 * V_t + e0 * V_c, V_t, V_c, end - j0, E - e0)
   }
@@ -79,14 +106,5 @@ GPU_KERNEL attention_gpu(ATTENTION_BUFFERS, elements Q, elements K, elements V, 
   real4 total = (real4)(0);
   for (int n = 0; n < WG_N; n++) total += ((__local const real4 *)ends)[n * WG_M + m_item];
   sum[0] = total.s0, sum[1] = total.s1, sum[2] = total.s2, sum[3] = total.s3;
-  UNROLL for (int i = 0; i < 4; i++) {
-    const int row = i0 + 4 * m_item + i;
-    const real inverse = sum[i] == 0 ? (real)0 : (real)1 / sum[i];
-    if (row >= Tq) continue;
-    const long at = ((long)b * Tq + row) * H + h;
-    UNROLL for (int c = 0; c < CHUNKS; c++) UNROLL for (int j = 0; j < 4; j++) y[c][i][j] *= inverse;
-    write_sums(y, i, Y, Y_at + at * E, e0 + 4 * n_item, E);
-    if (L && e0 == 0 && n_item == 0)
-      L[L_at + ((long)b * H + h) * Tq + row] = sum[i] == 0 ? -(real)INFINITY : most[i] + log2(sum[i]);
-  }
+  EACH(WRITE_ROW)
 }

@@ -25,6 +25,44 @@ DEFINE_PACKED(ATTENTION_VALUES + 4 * TENSOR_VALUES + 5);
 #define SIDES(keys_, queries_) queries_
 #endif
 
+/* Element (i, j): s, a product, becomes the weight, and dw the gradient of the product. */
+#define WEIGHT_OF(i, j, row, column, query, key)                                                                       \
+  {                                                                                                                    \
+    const bool seen = (row) < r1 && (column) < end && (key) >= low && (key) < high;                                    \
+    real chain;                                                                                                        \
+    SCORE_CAPPED(s[i][j], chain, seen, query, key);                                                                    \
+    const real weight = s[i][j] == -(real)INFINITY ? (real)0 : exp2(s[i][j] - logsum);                                 \
+    const real kept = OWN_KEPT(i, j);                                                                                  \
+    s[i][j] = weight * kept;                                                                                           \
+    dw[i][j] = weight == 0 ? (real)0 : weight * (dw[i][j] * kept - delta) * chain;                                     \
+  }
+#if OF_KEYS
+#define WEIGHT_OF_KEY(query_index, i) WEIGHT_OF(i, query_index, r0 + 4 * m_item + i, query, query, r0 + 4 * m_item + i)
+#else
+#define WEIGHT_OF_KEY(query_index, j) WEIGHT_OF(query_index, j, query, x0 + 4 * n_item + j, query, x0 + 4 * n_item + j)
+#endif
+/* One of the work-item's four queries: what it sees, its two numbers, and its four elements. */
+#define WEIGHTS_OF_QUERY(x)                                                                                            \
+  {                                                                                                                    \
+    const int query = SIDES(x0 + 4 * n_item, r0 + 4 * m_item) + x, there = min(query, Tq - 1);                         \
+    const int low = first_seen(there + offset, before, keys), high = end_seen(there + offset, after, keys);            \
+    const real logsum = L[L_at + of_row + there], delta = Delta[Delta_at + of_row + there];                            \
+    EACH_OF(WEIGHT_OF_KEY, x)                                                                                          \
+  }
+
+/* Row i of DX and DV. */
+#define WRITE_ROW(i)                                                                                                   \
+  if (r0 + 4 * m_item + i < r1) {                                                                                      \
+    const int row = r0 + 4 * m_item + i;                                                                               \
+    const long at = SIDES(((long)b * Tk + row) * G + g, ((long)b * Tq + row) * H + first_head);                        \
+    if (DX) {                                                                                                          \
+      WRITE_SUMS(dx, i, DX, DX_at + at * D, c0 + 4 * n_item, D)                                                        \
+    }                                                                                                                  \
+    if (OF_KEYS && DV) {                                                                                               \
+      WRITE_SUMS(dv, i, DV, DV_at + at * E, c0 + 4 * n_item, E)                                                        \
+    }                                                                                                                  \
+  }
+
 GPU_KERNEL attention_gpu_grad(ATTENTION_BUFFERS, elements Q, elements K, elements V, elements DY,
                               __global const real *L, __global const real *Delta, __global STORAGE(Q_T) * DX,
                               __global STORAGE(Q_T) * DV, const mica_packed packed) {
@@ -66,27 +104,10 @@ GPU_KERNEL attention_gpu_grad(ATTENTION_BUFFERS, elements Q, elements K, element
     MULTIPLY_ROWS(s, q + r0 * Q_t, Q_t, Q_c, r1 - r0, k_rows + x0 * K_t, K_t, K_c, end - x0, D)
     MULTIPLY_ROWS(dw, dy + r0 * DY_t, DY_t, DY_c, r1 - r0, v_rows + x0 * V_t, V_t, V_c, end - x0, E)
 #endif
-    /* What this work-item's four queries see, and their two numbers. */
-    int low[4], high[4];
-    real logsum[4], delta[4];
-    UNROLL for (int x = 0; x < 4; x++) {
-      const int query = min(SIDES(x0 + 4 * n_item, r0 + 4 * m_item) + x, Tq - 1);
-      low[x] = first_seen(query + offset, before, keys);
-      high[x] = end_seen(query + offset, after, keys);
-      logsum[x] = L[L_at + of_row + query];
-      delta[x] = Delta[Delta_at + of_row + query];
-    }
-    UNROLL for (int i = 0; i < 4; i++) UNROLL for (int j = 0; j < 4; j++) {
-      const int row = r0 + 4 * m_item + i, column = x0 + 4 * n_item + j, query = SIDES(column, row),
-                key = SIDES(row, column), of = SIDES(j, i);
-      const bool seen = row < r1 && column < end && key >= low[of] && key < high[of];
-      real chain;
-      SCORE(s[i][j], chain, seen, query, key);
-      const real weight = s[i][j] == -(real)INFINITY ? (real)0 : exp2(s[i][j] - logsum[of]);
-      const real kept = DROPOUT && weight != 0 ? KEPT(query, key) : (real)1;
-      s[i][j] = weight * kept;
-      dw[i][j] = weight == 0 ? (real)0 : weight * (dw[i][j] * kept - delta[of]) * chain;
-    }
+    CAP_SCORES;
+    KEEP_WEIGHTS(SIDES(x0 + 4 * n_item + e_ / 4, r0 + 4 * m_item + e_ % 4),
+                 SIDES(r0 + 4 * m_item + e_ % 4, x0 + 4 * n_item + e_ / 4));
+    EACH(WEIGHTS_OF_QUERY)
 #if OF_KEYS
     WRITE_WEIGHTS(s);
     MULTIPLY_WEIGHTS(dv, dy + x0 * DY_t + c0 * DY_c, DY_t, DY_c, end - x0, E - c0)
@@ -98,10 +119,5 @@ GPU_KERNEL attention_gpu_grad(ATTENTION_BUFFERS, elements Q, elements K, element
 #endif
   }
 
-  UNROLL for (int i = 0; i < 4; i++) {
-    const int row = r0 + 4 * m_item + i;
-    const long at = SIDES(((long)b * Tk + row) * G + g, ((long)b * Tq + row) * H + first_head);
-    if (DX && row < r1) write_sums(dx, i, DX, DX_at + at * D, c0 + 4 * n_item, D);
-    if (OF_KEYS && DV && row < r1) write_sums(dv, i, DV, DV_at + at * E, c0 + 4 * n_item, E);
-  }
+  EACH(WRITE_ROW)
 }

@@ -53,15 +53,34 @@
 
 typedef COMPUTE(Y_T) real;
 
+/* The taps of an axis are written out, F(0, ...) F(1, ...), not looped over: a compiler that does not unroll such a
+ * loop keeps them in memory. */
 #if MODE == 0
 #define TAPS 2
+#define EACH_X(F, ...) F(0, __VA_ARGS__) F(1, __VA_ARGS__)
+#define EACH_Y(F, G, ...) F(0, G, __VA_ARGS__) F(1, G, __VA_ARGS__)
 #elif MODE == 1
 #define TAPS 1
+#define EACH_X(F, ...) F(0, __VA_ARGS__)
+#define EACH_Y(F, G, ...) F(0, G, __VA_ARGS__)
 #else
 #define TAPS 4
+#define EACH_X(F, ...) F(0, __VA_ARGS__) F(1, __VA_ARGS__) F(2, __VA_ARGS__) F(3, __VA_ARGS__)
+#define EACH_Y(F, G, ...) F(0, G, __VA_ARGS__) F(1, G, __VA_ARGS__) F(2, G, __VA_ARGS__) F(3, G, __VA_ARGS__)
 #endif
-#define PLANE_TAPS (TAPS * TAPS)
-#define ALL_TAPS (DIMS == 3 ? TAPS * PLANE_TAPS : PLANE_TAPS)
+#if DIMS == 2
+#define EACH_Z(F, G) F(0, G)
+#elif MODE == 1
+#define EACH_Z(F, G) F(0, G)
+#else
+#define EACH_Z(F, G) F(0, G) F(1, G)
+#endif
+/* F(i, j, l) for each tap of a point: i along x, j along y, l along z. */
+#define TAPS_OF_ROW(j, F, l) EACH_X(F, j, l)
+#define TAPS_OF_PLANE(l, F) EACH_Y(TAPS_OF_ROW, F, l)
+#define EACH_TAP(F) EACH_Z(TAPS_OF_PLANE, F)
+#define ALL_TAPS (DIMS == 3 ? TAPS * TAPS * TAPS : TAPS * TAPS)
+#define TAP(i, j, l) (((l)*TAPS + (j)) * TAPS + (i))
 
 #define SAMPLE_KERNEL __kernel __attribute__((reqd_work_group_size(GROUP, 1, 1))) void
 
@@ -122,12 +141,12 @@ static inline axis axis_of(const real g, const int size) {
   const real u = PIXELS ? g : ALIGN ? (g + 1) * slope : (g + 1) * slope - (real)0.5;
 #if MODE == 2
   const real first = floor(u) - 1;
-  for (int k = 0; k < 4; k++) {
-    real unused = 0;
-    a.weight[k] = cubic(u - (first + k), &a.slope[k]);
-    a.slope[k] *= slope;
-    a.at[k] = tap_at(rint(padded(first + k, size, &unused)), size);
-  }
+  real unused = 0;
+#define CUBIC_TAP(k, axis)                                                                                             \
+  axis.weight[k] = cubic(u - (first + k), &axis.slope[k]);                                                             \
+  axis.slope[k] *= slope;                                                                                              \
+  axis.at[k] = tap_at(rint(padded(first + k, size, &unused)), size);
+  EACH_X(CUBIC_TAP, a)
 #elif MODE == 1
   a.at[0] = tap_at(rint(padded(u, size, &slope)), size);
   a.weight[0] = 1;
@@ -144,10 +163,7 @@ static inline axis axis_of(const real g, const int size) {
   return a;
 }
 
-/* All taps of a point: element of a plane (-1: none) and weight. */
 typedef struct taps {
-  int at[ALL_TAPS];
-  real weight[ALL_TAPS];
   axis x, y;
 #if DIMS == 3
   axis z;
@@ -161,19 +177,19 @@ static inline taps taps_of(__global const STORAGE(Y_T) * g, const long at, const
 #if DIMS == 3
   t.z = axis_of(LOAD(Y_T, g, at + 2), d);
 #endif
-  for (int k = 0; k < ALL_TAPS; k++) {
-    const int i = k % TAPS, j = k / TAPS % TAPS;
-    const bool inside = t.x.at[i] >= 0 && t.y.at[j] >= 0;
-    t.at[k] = inside ? t.y.at[j] * w + t.x.at[i] : -1;
-    t.weight[k] = t.y.weight[j] * t.x.weight[i];
-#if DIMS == 3
-    const int l = k / PLANE_TAPS;
-    t.at[k] = inside && t.z.at[l] >= 0 ? t.z.at[l] * h * w + t.at[k] : -1;
-    t.weight[k] *= t.z.weight[l];
-#endif
-  }
   return t;
 }
+
+/* A tap's weight, its element of a plane and whether it has one, by the taps t and the sizes h and w in sight. */
+#if DIMS == 3
+#define WEIGHT(i, j, l) (t.y.weight[j] * t.x.weight[i] * t.z.weight[l])
+#define ELEMENT(i, j, l) (t.z.at[l] * h * w + t.y.at[j] * w + t.x.at[i])
+#define IS_INSIDE(i, j, l) (t.x.at[i] >= 0 && t.y.at[j] >= 0 && t.z.at[l] >= 0)
+#else
+#define WEIGHT(i, j, l) (t.y.weight[j] * t.x.weight[i])
+#define ELEMENT(i, j, l) (t.y.at[j] * w + t.x.at[i])
+#define IS_INSIDE(i, j, l) (t.x.at[i] >= 0 && t.y.at[j] >= 0)
+#endif
 
 static inline long image_of(__global const STORAGE(I_T) * images, const long at, const long m, const int n) {
 #if IMAGES
@@ -197,8 +213,9 @@ SAMPLE_KERNEL sample(__global const STORAGE(X_T) * x, const long x_at, __global 
   y += y_at + row * c * p + point;
   for (int k = 0; k < c; k++) {
     real sum = 0;
-    for (int i = 0; i < ALL_TAPS; i++)
-      if (t.at[i] >= 0 && image < n) sum += t.weight[i] * LOAD(X_T, x, k * size + t.at[i]);
+#define ADD_TAP(i, j, l)                                                                                               \
+  if (IS_INSIDE(i, j, l) && image < n) sum += WEIGHT(i, j, l) * LOAD(X_T, x, k * size + ELEMENT(i, j, l));
+    EACH_TAP(ADD_TAP)
     STORE(Y_T, sum, y, (long)k * p);
   }
 }
@@ -214,24 +231,31 @@ SAMPLE_KERNEL sample_grad_grid(__global const STORAGE(X_T) * x, const long x_at,
   if (row >= m) return;
   const taps t = taps_of(grid, grid_at + item * DIMS, d, h, w);
   const long image = image_of(images, images_at, row, n), size = (long)d * h * w;
-  real dots[ALL_TAPS], sum_x = 0, sum_y = 0, sum_z = 0;
-  for (int i = 0; i < ALL_TAPS; i++) dots[i] = 0;
+  real dots[ALL_TAPS], sum_x = 0, sum_y = 0;
+#if DIMS == 3
+  real sum_z = 0;
+#endif
+#define CLEAR_DOT(i, j, l) dots[TAP(i, j, l)] = 0;
+  EACH_TAP(CLEAR_DOT)
   x += x_at + image * c * size;
   dy += dy_at + row * c * p + point;
-  for (int k = 0; k < c; k++)
-    for (int i = 0; i < ALL_TAPS; i++)
-      if (t.at[i] >= 0 && image < n) dots[i] += LOAD(Y_T, dy, (long)k * p) * LOAD(X_T, x, k * size + t.at[i]);
-  for (int k = 0; k < ALL_TAPS; k++) {
-    const int i = k % TAPS, j = k / TAPS % TAPS;
-    real z = 1;
-#if DIMS == 3
-    const int l = k / PLANE_TAPS;
-    z = t.z.weight[l];
-    sum_z += t.z.slope[l] * t.y.weight[j] * t.x.weight[i] * dots[k];
-#endif
-    sum_x += z * t.y.weight[j] * t.x.slope[i] * dots[k];
-    sum_y += z * t.y.slope[j] * t.x.weight[i] * dots[k];
+  for (int k = 0; k < c; k++) {
+    const real g = LOAD(Y_T, dy, (long)k * p);
+#define ADD_DOT(i, j, l)                                                                                               \
+  if (IS_INSIDE(i, j, l) && image < n) dots[TAP(i, j, l)] += g * LOAD(X_T, x, k * size + ELEMENT(i, j, l));
+    EACH_TAP(ADD_DOT)
   }
+#if DIMS == 3
+#define ADD_SLOPES(i, j, l)                                                                                            \
+  sum_z += t.z.slope[l] * t.y.weight[j] * t.x.weight[i] * dots[TAP(i, j, l)];                                          \
+  sum_x += t.z.weight[l] * t.y.weight[j] * t.x.slope[i] * dots[TAP(i, j, l)];                                          \
+  sum_y += t.z.weight[l] * t.y.slope[j] * t.x.weight[i] * dots[TAP(i, j, l)];
+#else
+#define ADD_SLOPES(i, j, l)                                                                                            \
+  sum_x += t.y.weight[j] * t.x.slope[i] * dots[TAP(i, j, l)];                                                          \
+  sum_y += t.y.slope[j] * t.x.weight[i] * dots[TAP(i, j, l)];
+#endif
+  EACH_TAP(ADD_SLOPES)
   STORE(Y_T, sum_x, dgrid, dgrid_at + item * DIMS);
   STORE(Y_T, sum_y, dgrid, dgrid_at + item * DIMS + 1);
 #if DIMS == 3
@@ -254,8 +278,9 @@ SAMPLE_KERNEL sample_grad_x(__global const STORAGE(Y_T) * grid, const long grid_
     for (int point = 0; point < p; point++) {
       const taps t = taps_of(grid, grid_at + (row * p + point) * DIMS, d, h, w);
       const real g = LOAD(Y_T, dy, dy_at + (row * c + channel) * p + point);
-      for (int i = 0; i < ALL_TAPS; i++)
-        if (t.at[i] >= 0) dx[t.at[i]] += t.weight[i] * g;
+#define ADD_GRADIENT(i, j, l)                                                                                          \
+  if (IS_INSIDE(i, j, l)) dx[ELEMENT(i, j, l)] += WEIGHT(i, j, l) * g;
+      EACH_TAP(ADD_GRADIENT)
     }
   }
 }

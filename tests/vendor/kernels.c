@@ -56,6 +56,12 @@ static bool print_line(const mica__kernel_desc *desc, const int32_t *values, con
   return printed;
 }
 
+/* True for what no launch takes: attention's two chunks of sums are too many registers for a thread of Intel's. */
+static bool is_never(const mica__kernel_desc *desc, const int32_t *values) {
+  int demanded = mica__kernel_param_index(desc, "REQD_SUBGROUP");
+  return demanded >= 0 && values[demanded] != 0 && is_set(desc, values, "CHUNKS", 2);
+}
+
 /* A kernel that demands a subgroup size demands each device's smallest: 16 on pvc, 8 before. */
 #define OLD_INTEL "skl,tgllp,dg2"
 #define NEW_INTEL "pvc"
@@ -63,7 +69,7 @@ static bool print_line(const mica__kernel_desc *desc, const int32_t *values, con
 static bool print_values(const mica__kernel_desc *desc, const mica__variant *variant, int32_t *values) {
   char vendors[64];
   vendors_of(desc, variant, values, vendors);
-  if (!*vendors) return true;
+  if (!*vendors || is_never(desc, values)) return true;
   if (is_set(desc, values, "MICA_SUBGROUPS", 2))
     return print_line(desc, values, is_set(desc, values, "SUBGROUP", 8) ? OLD_INTEL : NEW_INTEL);
   int demanded = mica__kernel_param_index(desc, "REQD_SUBGROUP");
@@ -74,7 +80,15 @@ static bool print_values(const mica__kernel_desc *desc, const mica__variant *var
   return print_line(desc, values, NEW_INTEL);
 }
 
-/* Each type that all type parameters of the kernel can take together; of those that cannot be i8, i32 goes with it. */
+/* True if the parameter's types are whole numbers: of lengths, indices, steps. */
+static bool counts(const mica__kernel_param *param) {
+  for (int c = 0; c < param->choice_count; c++)
+    if (mica_dtype_kind_of((mica_dtype)param->choices[c]) == MICA_DTYPE_KIND_FLOAT) return false;
+  return true;
+}
+
+/* Each type that all type parameters of the kernel can take together; of those that cannot be i8, i32 goes with it, and
+ * with a floating-point type what counts stays as it is. */
 static bool print_types(const mica__kernel_desc *desc, const mica__variant *variant) {
   static const mica_dtype types[] = {MICA_F16, MICA_BF16, MICA_F64, MICA_I8, MICA_I32, MICA_I64};
   for (size_t t = 0; t < sizeof types / sizeof *types; t++) {
@@ -84,6 +98,7 @@ static bool print_types(const mica__kernel_desc *desc, const mica__variant *vari
     for (int i = 0; i < desc->param_count; i++) {
       const mica__kernel_param *param = &desc->params[i];
       if (param->kind != MICA__PARAM_DTYPE) continue;
+      if (mica_dtype_kind_of(types[t]) == MICA_DTYPE_KIND_FLOAT && counts(param)) continue;
       bool takes = mica__kernel_choice(desc, param->macro, (int32_t)types[t]) >= 0;
       bool widens = types[t] == MICA_I8 && mica__kernel_choice(desc, param->macro, MICA_I32) >= 0;
       values[i] = (int32_t)(takes ? types[t] : MICA_I32);

@@ -2,6 +2,7 @@
 #include "ops/attention/attention.h"
 
 #include "base/error.h"
+#include "ops/select/tile.h"
 
 #define TILE_PARAMS                                                                                                    \
   MICA__ATTENTION_PARAMS_OF(MICA__ATTENTION_TILE_TYPES),                                                               \
@@ -77,8 +78,7 @@ static mica_status choose(const mica__attention *a, const mica__kernel_desc *des
   /* Two chunks of sums are too many registers for a thread of Intel's. */
   bool two = columns > side(desc, values, "WG_N") && !mica__kernel_value(desc, values, "REQD_SUBGROUP");
   mica__kernel_set(desc, values, "CHUNKS", two ? 2 : 1);
-  /* 8 work-items where the device can be told so, else its own choice. */
-  if (device->subgroup_min != 8) mica__kernel_set(desc, values, "REQD_SUBGROUP", 0);
+  mica__tile_set_subgroup(desc, values, device);
   return MICA_OK;
 }
 
