@@ -7,7 +7,7 @@
  *   ops conv pool norm            operations on tensors, forward and backward: mica_op_gemm, mica_op_conv_fwd, ...
  *   kernel opencl                 kernels of your own; an engine on OpenCL objects of your own
  *   graph nodes attention rnn     computations as graphs: builders, gradients
- *   index loss vision             indices; losses; boxes and pictures
+ *   index loss vision quant       indices; losses; boxes and pictures; integers that stand for real numbers
  *   session                       a graph compiled for a device, to be run again and again
  *   nn optim model                layers with named parameters, optimisers, networks known by name
  *   onnx                          models in ONNX files: read, described, run
@@ -73,6 +73,7 @@
 #include <mica/optim.h>
 #include <mica/pool.h>
 #include <mica/profile.h>
+#include <mica/quant.h>
 #include <mica/report.h>
 #include <mica/rnn.h>
 #include <mica/run.h>

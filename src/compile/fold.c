@@ -117,7 +117,7 @@ static bool can_fold(const mica__node *node, const mica__type *types) {
   if (op->kind == MICA__OP_SHAPE) return op->evaluate != NULL;
   for (int32_t r = 0; r < mica__node_results(node); r++)
     if (count_of(types[r].shape) > MOST_ELEMENTS) return false;
-  if (op->kind == MICA__OP_SOURCE) return false;
+  if (op->kind == MICA__OP_SOURCE || op->kept) return false;
   if (op->kind == MICA__OP_POINTWISE) return op->scalar != NULL && node->input_count <= 4;
   return op->kind == MICA__OP_VIEW || op->evaluate != NULL;
 }

@@ -224,6 +224,7 @@ typedef struct mica__op {
    * units: bit k: where input k is `unit` everywhere, the result is the other input, broadcast (mul and div: 1; sub: 0;
    * add: -0.0, which for integers is 0). */
   bool identity, involution;
+  bool kept; /* not folded where its operands are constants: other ops look for it (mica__op.match) */
   uint32_t units;
   double unit;
   /* POINTWISE: rough time an element in additions; 0 stands for 1. A value of several uses is computed again instead of

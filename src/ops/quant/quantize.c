@@ -1,0 +1,368 @@
+/* Real numbers as integers and back; mica/quant.h says what the builders compute. */
+#include "base/error.h"
+#include "ops/layout/views.h"
+#include "ops/quant/quant.h"
+
+#include <math.h>
+
+/* --- the ops --- */
+
+static MICA__ATTR_TABLE(quantize, MICA__QUANTIZE_ATTRS);
+static MICA__ATTR_TABLE(nibble, MICA__NIBBLE_ATTRS);
+
+static mica_status broadcast(const mica__type *inputs, int32_t input_count, mica_shape *out) {
+  *out = inputs[0].shape;
+  for (int32_t i = 1; i < input_count; i++) MICA_TRY(mica__shape_broadcast(*out, inputs[i].shape, out));
+  return MICA_OK;
+}
+
+static mica_status infer_quantize(const mica__type *inputs, int32_t input_count, void *attributes, mica__type *out) {
+  mica__quantize_attrs *attrs = attributes;
+  attrs->wide = inputs[0].dtype == MICA_F64;
+  out->dtype = attrs->to;
+  return broadcast(inputs, input_count, &out->shape);
+}
+
+static mica_status infer_dequantize(const mica__type *inputs, int32_t input_count, void *attrs, mica__type *out) {
+  (void)attrs;
+  return broadcast(inputs, input_count, &out->shape);
+}
+
+static mica_status infer_nibble(const mica__type *inputs, int32_t input_count, void *attributes, mica__type *out) {
+  out->dtype = ((const mica__nibble_attrs *)attributes)->to;
+  return broadcast(inputs, input_count, &out->shape);
+}
+
+/* As a device does it: the quotient is rounded to the type before it is rounded to an integer. */
+static double scalar_quantize(const double *inputs, const void *attributes) {
+  const mica__quantize_attrs *attrs = attributes;
+  double quotient = attrs->wide ? inputs[0] / inputs[1] : (double)((float)inputs[0] / (float)inputs[1]);
+  double step = nearbyint(quotient) + inputs[2];
+  return isnan(step) ? 0 : fmin(fmax(step, attrs->low), attrs->high);
+}
+
+static double scalar_dequantize(const double *inputs, const void *attrs) {
+  (void)attrs;
+  return (inputs[0] - inputs[2]) * inputs[1];
+}
+
+static double scalar_nibble(const double *inputs, const void *attributes) {
+  const mica__nibble_attrs *attrs = attributes;
+  int value = (int)inputs[0] >> 4 * (int)inputs[1] & 15, sign = (int)attrs->sign;
+  return (value ^ sign) - sign;
+}
+
+static mica_status grad_dequantize(const mica__grad *grad) {
+  mica_value steps = mica_sub(mica_cast(grad->inputs[0], mica_value_dtype(grad->dy)),
+                              mica_cast(grad->inputs[2], mica_value_dtype(grad->dy)));
+  grad->dinputs[1] = mica__sum_to(mica_mul(grad->dy, steps), grad->inputs[1]);
+  return MICA_OK;
+}
+
+/* A device's quotient may be off by 2.5 units in the last place; what is left of a, over b, rounds it correctly. Of an
+ * infinite quotient or divisor nothing can be left, which is not a number. */
+#define BETTER "fma(fma(-(a / b), b, a), K(1) / b, a / b)"
+#define QUOTIENT "PICK(" BETTER " == " BETTER ", " BETTER ", a / b)"
+const mica__op mica__op_quantize = {.name = "quantize",
+                                    .kind = MICA__OP_POINTWISE,
+                                    .min_inputs = 3,
+                                    .max_inputs = 3,
+                                    .attrs = &mica__quantize_attr_list,
+                                    .dtypes = "f00",
+                                    .infer = infer_quantize,
+                                    .expression = "CONVERT(mica_min(mica_max(rint(" QUOTIENT ") + c, low), high))",
+                                    .scalar = scalar_quantize,
+                                    .kept = true,
+                                    .cost = 8};
+
+const mica__op mica__op_dequantize = {.name = "dequantize",
+                                      .kind = MICA__OP_POINTWISE,
+                                      .min_inputs = 3,
+                                      .max_inputs = 3,
+                                      .dtypes = "iff>1",
+                                      .infer = infer_dequantize,
+                                      .grad = grad_dequantize,
+                                      .expression = "(CONVERT(a) - c) * b",
+                                      .scalar = scalar_dequantize,
+                                      .kept = true,
+                                      .cost = 2};
+
+const mica__op mica__op_nibble = {.name = "nibble",
+                                  .kind = MICA__OP_POINTWISE,
+                                  .min_inputs = 2,
+                                  .max_inputs = 2,
+                                  .attrs = &mica__nibble_attr_list,
+                                  .dtypes = "i0",
+                                  .infer = infer_nibble,
+                                  .expression = "(((a >> (b * K(4))) & K(15)) ^ sign) - sign",
+                                  .scalar = scalar_nibble,
+                                  .kept = true,
+                                  .cost = 2};
+
+/* --- builders --- */
+
+/* A config with its defaults filled in. */
+typedef struct range {
+  mica_dtype dtype;
+  int32_t bits;
+  double low, high;
+} range;
+
+static bool range_of(const char *op, mica_value x, const mica_quantize_config *config, range *r) {
+  static const struct {
+    mica_dtype dtype;
+    int32_t bits;
+  } types[] = {{MICA_I8, 8}, {MICA_U8, 8}, {MICA_I16, 16}, {MICA_U16, 16}};
+  r->dtype = config->dtype == MICA_F32 ? MICA_I8 : config->dtype;
+  int32_t most = 0;
+  for (size_t i = 0; i < sizeof types / sizeof *types; i++)
+    if (types[i].dtype == r->dtype) most = types[i].bits;
+  bool is_signed = mica_dtype_is_valid(r->dtype) && mica_dtype_kind_of(r->dtype) == MICA_DTYPE_KIND_SIGNED;
+  r->bits = config->bits ? config->bits : most;
+  if (most == 0) {
+    mica__builder_fail(op, x, MICA_E_DTYPE, "dtype is %s; it must be i8, u8, i16 or u16",
+                       mica_dtype_is_valid(r->dtype) ? mica_dtype_name(r->dtype) : "none");
+    return false;
+  }
+  if (r->bits < 2 || r->bits > most) {
+    mica__builder_fail(op, x, MICA_E_INVALID, "%d bits of %s; there are 2 to %d", (int)r->bits,
+                       mica_dtype_name(r->dtype), (int)most);
+    return false;
+  }
+  if (config->narrow && !is_signed) {
+    mica__builder_fail(op, x, MICA_E_INVALID, "a narrow range is one of signed dtypes, not of %s",
+                       mica_dtype_name(r->dtype));
+    return false;
+  }
+  r->high = exp2(r->bits - is_signed) - 1;
+  r->low = is_signed ? -r->high - !config->narrow : 0;
+  return true;
+}
+
+static bool is_packed(const range *r) { return r->bits == 4 && mica_dtype_size(r->dtype) == 1; }
+
+/* x beside its scale and zero point, which broadcast to it. A division into whole blocks is an axis more. */
+typedef struct beside {
+  mica_value x, scale, zero; /* zero may be null */
+  mica_shape back;           /* of the result, where `divided` */
+  bool divided;
+} beside;
+
+static int64_t count_of(mica_shape shape) {
+  int64_t count = 1;
+  for (int32_t i = 0; i < shape.rank; i++) count *= shape.dim[i];
+  return count;
+}
+
+/* x's shape as reshape takes it: what is open is copied. */
+static mica_shape as_it_is(mica_shape shape) {
+  for (int32_t i = 0; i < shape.rank; i++)
+    if (shape.dim[i] == MICA_DYNAMIC) shape.dim[i] = MICA__COPY_DIM(i);
+  return shape;
+}
+
+/* One number a block, as one an element. */
+static mica_value repeated(mica_value part, mica_shape own, int32_t axis, int64_t block, int64_t extent) {
+  mica_shape apart = {0}, each = {0}, wide = own;
+  for (int32_t i = 0; i < own.rank; i++) {
+    apart.dim[apart.rank++] = each.dim[each.rank++] = own.dim[i];
+    if (i != axis) continue;
+    apart.dim[apart.rank++] = 1;
+    each.dim[each.rank++] = block;
+  }
+  wide.dim[axis] *= block;
+  return mica_slice(mica_reshape(mica_expand(mica_reshape(part, apart), each), wide), axis, 0, extent, 1);
+}
+
+/* Blocks that divide the axis evenly become an axis of x, others are written out. */
+static bool divide(const char *op, int32_t axis, int64_t block, beside *b) {
+  char ts[MICA_SHAPE_TEXT], tx[MICA_SHAPE_TEXT];
+  mica_shape x = mica_value_shape(b->x), own = mica_value_shape(b->scale), want = x;
+  int64_t extent = x.dim[axis];
+  if (extent == MICA_DYNAMIC || x.rank == MICA_MAX_RANK) {
+    mica__builder_fail(op, b->x, MICA_E_SHAPE, "axis %d of %s cannot be divided into blocks", (int)axis,
+                       mica_shape_format(x, tx));
+    return false;
+  }
+  want.dim[axis] = extent / block + (extent % block != 0);
+  if (!mica__shape_fits(own, want)) {
+    mica__builder_fail(op, b->x, MICA_E_SHAPE, "scale is %s; blocks of %lld along axis %d of %s want %s",
+                       mica_shape_format(own, ts), (long long)block, (int)axis, mica_shape_format(x, tx),
+                       mica_shape_format(want, (char[MICA_SHAPE_TEXT]){0}));
+    return false;
+  }
+  b->divided = extent % block == 0;
+  if (!b->divided) {
+    b->scale = repeated(b->scale, own, axis, block, extent);
+    if (b->zero.graph) b->zero = repeated(b->zero, own, axis, block, extent);
+    return true;
+  }
+  mica_shape parts = {.rank = x.rank + 1}, numbers = parts;
+  b->back = as_it_is(x);
+  for (int32_t i = 0; i < parts.rank; i++) {
+    int32_t from = i > axis ? i - 1 : i;
+    parts.dim[i] = i == axis ? extent / block : i == axis + 1 ? block : b->back.dim[from];
+    numbers.dim[i] = i == axis + 1 ? 1 : own.dim[from];
+  }
+  /* An open dimension behind the new axis would be copied from the wrong place: it is made known by the others. */
+  int32_t open = 0;
+  for (int32_t i = 0; i < parts.rank; i++)
+    if (i <= axis + 1 ? false : x.dim[i - 1] == MICA_DYNAMIC) parts.dim[i] = b->back.dim[i - 1] = MICA_DYNAMIC, open++;
+  if (open > 1) {
+    mica__builder_fail(op, b->x, MICA_E_SHAPE, "several open dimensions of %s follow the divided axis %d",
+                       mica_shape_format(x, tx), (int)axis);
+    return false;
+  }
+  b->x = mica_reshape(b->x, parts);
+  b->scale = mica_reshape(b->scale, numbers);
+  if (b->zero.graph) b->zero = mica_reshape(b->zero, numbers);
+  return true;
+}
+
+/* One number an index of the axis. */
+static bool per_axis(const char *op, int32_t axis, beside *b) {
+  char tx[MICA_SHAPE_TEXT], ts[MICA_SHAPE_TEXT];
+  mica_shape x = mica_value_shape(b->x), own = mica_value_shape(b->scale), wide = {.rank = x.rank};
+  if (own.rank != 1 || (x.dim[axis] != MICA_DYNAMIC && own.dim[0] != x.dim[axis])) {
+    mica__builder_fail(op, b->x, MICA_E_SHAPE, "scale is %s; axis %d of %s wants one number or as many as it has",
+                       mica_shape_format(own, ts), (int)axis, mica_shape_format(x, tx));
+    return false;
+  }
+  for (int32_t i = 0; i < wide.rank; i++) wide.dim[i] = i == axis ? own.dim[0] : 1;
+  b->scale = mica_reshape(b->scale, wide);
+  if (b->zero.graph) b->zero = mica_reshape(b->zero, wide);
+  return true;
+}
+
+static bool types_fit(const char *op, const beside *b) {
+  mica_dtype scale = mica_value_dtype(b->scale), zero = b->zero.graph ? mica_value_dtype(b->zero) : MICA_I8;
+  if (mica_dtype_kind_of(scale) != MICA_DTYPE_KIND_FLOAT) {
+    mica__builder_fail(op, b->x, MICA_E_DTYPE, "scale is %s; it must be floating", mica_dtype_name(scale));
+    return false;
+  }
+  if (mica__dtype_in(zero, 'i', NULL)) return true;
+  mica__builder_fail(op, b->x, MICA_E_DTYPE, "zero is %s; it must be an integer", mica_dtype_name(zero));
+  return false;
+}
+
+/* Lays scale and zero beside x; false when an error was recorded, or one of them is null by one. */
+static bool lay(const char *op, const mica_quantize_config *config, beside *b) {
+  char ts[MICA_SHAPE_TEXT], tz[MICA_SHAPE_TEXT];
+  int64_t axis = config->axis;
+  if (!b->x.graph || !b->scale.graph || !types_fit(op, b)) return false;
+  mica_shape own = mica_value_shape(b->scale), zero = b->zero.graph ? mica_value_shape(b->zero) : own;
+  bool one = own.rank <= 1 && count_of(own) == 1 && !config->block;
+  if (b->zero.graph && !mica_shape_equal(own, zero) && count_of(zero) != 1) {
+    mica__builder_fail(op, b->x, MICA_E_SHAPE, "scale is %s and zero %s; they must have one shape",
+                       mica_shape_format(own, ts), mica_shape_format(zero, tz));
+    return false;
+  }
+  if (config->block < 0) {
+    mica__builder_fail(op, b->x, MICA_E_INVALID, "blocks of %lld elements", (long long)config->block);
+    return false;
+  }
+  if (!one && !mica__builder_axis(op, b->x, &axis)) return false;
+  if (b->zero.graph && count_of(zero) == 1) b->zero = mica_reshape(b->zero, MICA_SCALAR);
+  if (b->zero.graph && !one && count_of(zero) == 1) b->zero = mica_expand(b->zero, own);
+  if (!one) return config->block ? divide(op, (int32_t)axis, config->block, b) : per_axis(op, (int32_t)axis, b);
+  b->scale = mica_reshape(b->scale, MICA_SCALAR);
+  return true;
+}
+
+static mica_value laid_back(const beside *b, mica_value y) { return b->divided ? mica_reshape(y, b->back) : y; }
+
+/* Two elements a byte. */
+static mica_value pack4(mica_value q) {
+  mica_shape pairs = as_it_is(mica_value_shape(q));
+  int32_t last = pairs.rank - 1;
+  int64_t extent = pairs.rank ? pairs.dim[last] : 1;
+  if (!q.graph) return q;
+  if (extent < 0 || extent % 2 != 0 || pairs.rank == MICA_MAX_RANK)
+    return mica__builder_fail("quantize", q, MICA_E_SHAPE, "the last axis must be known and even for 4 bits");
+  pairs.dim[last] = extent / 2;
+  pairs.dim[pairs.rank++] = 2;
+  mica_value two = mica_reshape(mica_cast(q, MICA_U8), pairs), fifteen = mica__number(two, 15);
+  mica_value low = mica__drop_axis(mica_slice(two, last + 1, 0, 1, 1), last + 1);
+  mica_value high = mica__drop_axis(mica_slice(two, last + 1, 1, 2, 1), last + 1);
+  return mica_bit_or(mica_bit_and(low, fifteen), mica_shift_left(mica_bit_and(high, fifteen), mica__number(two, 4)));
+}
+
+static mica_value unpack4(mica_value x, mica_dtype dtype) {
+  mica_shape shape = as_it_is(mica_value_shape(x));
+  if (!x.graph) return x;
+  if (mica_value_dtype(x) != MICA_U8)
+    return mica__builder_fail("dequantize", x, MICA_E_DTYPE, "4 bits are stored in u8, not in %s",
+                              mica_dtype_name(mica_value_dtype(x)));
+  if (shape.rank == 0 || shape.rank == MICA_MAX_RANK || shape.dim[shape.rank - 1] < 0)
+    return mica__builder_fail("dequantize", x, MICA_E_SHAPE, "the last axis must be known for 4 bits");
+  mica__nibble_attrs attrs = {dtype, dtype == MICA_I8 ? 8 : 0};
+  mica_value which = mica_constant(x.graph, MICA_U8, MICA_SHAPE(2), (const uint8_t[]){0, 1});
+  mica_value bytes = mica__insert_axis(x, shape.rank);
+  mica_value both = mica__graph_add(&mica__op_nibble, (mica_value[]){bytes, which}, 2, &attrs);
+  shape.dim[shape.rank - 1] *= 2;
+  return mica_reshape(both, shape);
+}
+
+static bool is_floating(const char *op, mica_value x) {
+  mica_dtype dtype = mica_value_dtype(x);
+  if (mica_dtype_kind_of(dtype) == MICA_DTYPE_KIND_FLOAT) return true;
+  mica__builder_fail(op, x, MICA_E_DTYPE, "x is %s; it must be floating", mica_dtype_name(dtype));
+  return false;
+}
+
+mica_value mica_quantize(mica_value x, mica_value scale, mica_value zero, const mica_quantize_config *config) {
+  static const mica_quantize_config plain;
+  range r;
+  beside b = {.x = x, .scale = scale, .zero = zero};
+  if (!config) config = &plain;
+  if (!x.graph || !scale.graph || !range_of("quantize", x, config, &r)) return (mica_value){0};
+  if (!is_floating("quantize", x) || !lay("quantize", config, &b)) return (mica_value){0};
+  mica_dtype compute = mica_value_dtype(x);
+  if (mica_value_dtype(scale) != compute)
+    compute = compute == MICA_F64 || mica_value_dtype(scale) == MICA_F64 ? MICA_F64 : MICA_F32;
+  b.zero = b.zero.graph ? mica_cast(b.zero, compute) : mica_scalar(x.graph, compute, 0);
+  mica_value operands[] = {mica_cast(b.x, compute), mica_cast(b.scale, compute), b.zero};
+  mica__quantize_attrs attrs = {.to = r.dtype, .low = r.low, .high = r.high};
+  mica_value q = laid_back(&b, mica__graph_add(&mica__op_quantize, operands, 3, &attrs));
+  return is_packed(&r) ? pack4(q) : q;
+}
+
+mica_value mica_dequantize(mica_value x, mica_value scale, mica_value zero, const mica_quantize_config *config) {
+  static const mica_quantize_config plain;
+  range r;
+  if (!config) config = &plain;
+  if (!x.graph || !scale.graph || (config->bits && !range_of("dequantize", x, config, &r))) return (mica_value){0};
+  beside b = {.x = config->bits && is_packed(&r) ? unpack4(x, r.dtype) : x, .scale = scale, .zero = zero};
+  if (!b.x.graph) return b.x;
+  if (!mica__dtype_in(mica_value_dtype(b.x), 'i', NULL))
+    return mica__builder_fail("dequantize", x, MICA_E_DTYPE, "x is %s; it must be an integer",
+                              mica_dtype_name(mica_value_dtype(x)));
+  if (!lay("dequantize", config, &b)) return (mica_value){0};
+  mica_dtype compute = mica_value_dtype(scale) == MICA_F64 ? MICA_F64 : MICA_F32;
+  b.zero = b.zero.graph ? mica_cast(b.zero, compute) : mica_scalar(x.graph, compute, 0);
+  return laid_back(&b, mica__graph_add(&mica__op_dequantize, (mica_value[]){b.x, b.scale, b.zero}, 3, NULL));
+}
+
+/* The scale, whose gradient is multiplied by 1 / sqrt(elements a scale * most). */
+static mica_value gradient_scaled(mica_value x, mica_value scale, double most) {
+  mica_value count = mica_cast(mica__count_along(x, MICA_ALL_AXES), mica_value_dtype(scale));
+  double shared = (double)count_of(mica_value_shape(scale));
+  mica_value part = mica_mul(scale, mica_rsqrt(mica_affine(count, most / shared, 0)));
+  return mica_add(part, mica_stop_gradient(mica_sub(scale, part)));
+}
+
+mica_value mica_fake_quantize(mica_value x, mica_value scale, const mica_quantize_config *config) {
+  static const mica_quantize_config plain;
+  range r;
+  beside b = {.x = x, .scale = scale};
+  if (!config) config = &plain;
+  if (!x.graph || !scale.graph || !range_of("fake_quantize", x, config, &r)) return (mica_value){0};
+  if (!is_floating("fake_quantize", x) || !lay("fake_quantize", config, &b)) return (mica_value){0};
+  /* In 16 bits what is left after rounding could not be added back. */
+  b.x = mica__widen(b.x);
+  b.scale = mica_cast(b.scale, mica_value_dtype(b.x));
+  if (!config->plain_gradient) b.scale = gradient_scaled(b.x, b.scale, r.high);
+  mica_value steps = mica_clip(mica_div(b.x, b.scale), r.low, r.high);
+  mica_value left = mica_stop_gradient(mica_sub(mica_round(steps), steps));
+  return laid_back(&b, mica_cast(mica_mul(mica_add(steps, left), b.scale), mica_value_dtype(x)));
+}
