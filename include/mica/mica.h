@@ -10,6 +10,7 @@
  *   index loss vision quant       indices; losses; boxes and pictures; integers that stand for real numbers
  *   session                       a graph compiled for a device, to be run again and again
  *   nn optim model                layers with named parameters, optimisers, networks known by name
+ *   sequence generate             attention and recurrent layers; texts continued token by token
  *   onnx                          models in ONNX files: read, described, run
  *   batch data                    batches, datasets on disk, loaders
  *   train metric                  epochs, validation, metrics, checkpoints
@@ -57,6 +58,7 @@
 #include <mica/device.h>
 #include <mica/doctor.h>
 #include <mica/dtype.h>
+#include <mica/generate.h>
 #include <mica/graph.h>
 #include <mica/history.h>
 #include <mica/index.h>
@@ -78,6 +80,7 @@
 #include <mica/rnn.h>
 #include <mica/run.h>
 #include <mica/safetensors.h>
+#include <mica/sequence.h>
 #include <mica/session.h>
 #include <mica/shape.h>
 #include <mica/status.h>

@@ -9,6 +9,10 @@
  *   unet         logits for every pixel; Ronneberger et al. 2015, with padding and a norm
  *   densenet121  Huang et al. 2017
  *   efficientnetb0   Tan and Le 2019
+ *   gpt          a language model: 12 blocks of 768 features with 12 heads, 1024 positions; Radford et al. 2019
+ *   encoder      the same with all positions seen from each, 512 positions; after Devlin et al. 2018
+ *   tagger       2 layers of LSTM in both directions, 256 units each
+ *   tcn          4 blocks of two dilated causal convolutions of 3 steps, 64 channels; Bai et al. 2018
  *
  * Parameters have the names and layouts of torchvision's where it has the network.
  *
@@ -16,7 +20,7 @@
 #ifndef MICA_MODEL_H
 #define MICA_MODEL_H
 
-#include <mica/nn.h>
+#include <mica/sequence.h>
 
 MICA_BEGIN_DECLS
 
@@ -26,7 +30,7 @@ MICA_BEGIN_DECLS
 typedef enum mica_stem { MICA_STEM_AUTO, MICA_STEM_SMALL, MICA_STEM_LARGE } mica_stem;
 
 /* name, text. What a sample of a network's input is. IMAGE: (C, H, W), float. TABLE: any shape, float; flattened.
- * TOKENS: (T), i32. */
+ * TOKENS: (T), i32 ids; or (T, F), float, which tagger and tcn take as they are, and the others through a dense layer. */
 #define MICA_MODEL_FAMILY_LIST(X)                                                                                      \
   X(IMAGE, "image")                                                                                                    \
   X(TABLE, "table")                                                                                                    \
@@ -51,7 +55,8 @@ typedef struct mica_model_config {
   mica_shape input; /* for mica_model_create: shape of a sample. Rank 0: (1, 28, 28) for mlp, lenet, cnn,
                      * (3, 224, 224) for other images, what was published for tokens */
   mica_stem stem;
-  int64_t width; /* mlp: units of the hidden layer (0: 128); unet: channels at full size (0: 64) */
+  int64_t width; /* mlp: units of the hidden layer (0: 128); unet: channels at full size (0: 64); of sequences: features
+                  * of a position */
   /* unet: how often the sides are halved, 1 to 8, which they must allow; 0: as often as they can be, up to 4 times. */
   int64_t depth;
   mica_model_norm norm; /* unet */
@@ -59,11 +64,21 @@ typedef struct mica_model_config {
   /* Rate before the last layer of mlp, lenet, cnn and mobilenetv2 (0: none) and of vgg11 with a LARGE stem (0: 0.5,
    * MICA_ZERO: none). */
   double dropout;
+  mica_sequence_sizes sequence; /* of networks of sequences, where `dropout` is that of blocks and layers */
 } mica_model_config;
 
 /* Logits of the network that config->name names, of x (N, ...) with samples as its family has them; a mica_nn_block. An
  * unknown name is an error in the graph, and lists the names. */
 MICA_API mica_value mica_model_build(mica_nn *nn, mica_value x, const void *config);
+
+/* The encoder-decoder of Vaswani et al. 2017: 6 blocks each of 512 features with 8 heads, 512 positions, one table of
+ * `vocabulary` rows for source, target and logits (untied: the logits have weights of their own). encode: (B, S, C) of
+ * the source's ids (B, S), of which sequence.lengths count. decode: logits (B, T, vocabulary) of ids (B, T), or of the
+ * last position alone, beside that memory, of which memory_lengths count (null: all). With sequence.cache a memory is
+ * kept in it; null, the one that is kept is used. config may be NULL; its name counts for nothing. */
+MICA_API mica_value mica_translator_encode(mica_nn *nn, mica_value ids, const mica_model_config *config);
+MICA_API mica_value mica_translator_decode(mica_nn *nn, mica_value ids, mica_value memory, mica_value memory_lengths,
+                                           const mica_model_config *config);
 
 /* The names, in order; NULL behind the last. And a line about it. */
 MICA_API const char *mica_model_name(size_t index);

@@ -56,7 +56,9 @@ static bool takes(const entry *network, mica_value x) {
     if (shape.rank < 2 || kind != MICA_DTYPE_KIND_FLOAT) wanted = "float rows (N, ...)";
     break;
   case MICA_MODEL_FAMILY_TOKENS:
-    if (shape.rank != 2 || (dtype != MICA_I32 && dtype != MICA_I64)) wanted = "i32 or i64 tokens (N, T)";
+    if (shape.rank == 3 && kind == MICA_DTYPE_KIND_FLOAT) break;
+    if (shape.rank != 2 || (dtype != MICA_I32 && dtype != MICA_I64))
+      wanted = "i32 or i64 tokens (N, T), or float sequences (N, T, F)";
     break;
   }
   if (wanted)

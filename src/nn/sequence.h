@@ -1,0 +1,22 @@
+/* nn/sequence.h: what layers of sequences share. */
+#ifndef MICA_NN_SEQUENCE_H
+#define MICA_NN_SEQUENCE_H
+
+#include "nn/nn.h"
+#include "ops/common/build.h"
+
+#include <mica/nodes.h>
+#include <mica/sequence.h>
+
+/* What ALiBi adds to scores, f32 (H, Tq, Tk), or (B, H, Tq, Tk) where queries have positions of each sequence: query
+ * positions (Tq) or (B, Tq), key positions (Tk). */
+mica_value mica__alibi(mica_value queries, mica_value keys, int64_t heads);
+
+/* x (B, T, n size) as (B, T, n, size), and back. */
+mica_value mica__split_heads(mica_value x, int64_t n, int64_t size);
+mica_value mica__join_heads(mica_value x, int64_t width);
+
+/* A seed and the network's step for what a layer drops. */
+uint64_t mica__nn_draw(mica_nn *nn);
+
+#endif

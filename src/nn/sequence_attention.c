@@ -1,0 +1,161 @@
+/* Multi-head attention with its projections and its cache of keys and values. */
+#include "nn/sequence.h"
+
+#include <mica/index.h>
+
+static const mica_value null_value = {0};
+static const mica_init_config xavier = {.kind = MICA_INIT_XAVIER_UNIFORM};
+
+uint64_t mica__nn_draw(mica_nn *nn) { return nn->config.seed + ++nn->draws; }
+
+mica_value mica__split_heads(mica_value x, int64_t n, int64_t size) {
+  return mica_reshape(x, MICA_SHAPE(MICA__COPY_DIM(0), MICA__COPY_DIM(1), n, size));
+}
+
+mica_value mica__join_heads(mica_value x, int64_t width) {
+  return mica_reshape(x, MICA_SHAPE(MICA__COPY_DIM(0), MICA__COPY_DIM(1), width));
+}
+
+/* (B, T, H, D) as (B, H, T, D), and back. */
+static mica_value heads_first(mica_value x) { return mica_transpose(x, MICA_AXES(0, 2, 1, 3)); }
+
+static mica_value project(mica_nn *nn, const char *name, mica_value x, int64_t units,
+                          const mica_nn_attention_config *c) {
+  const mica_dense_config config = {.no_bias = c->no_bias, .weight = mica__init_or(c->weight, xavier)};
+  return mica_nn_dense(nn, name, x, units, &config);
+}
+
+/* Queries, keys and values, (B, T, heads, D). */
+typedef struct projected {
+  mica_value q, k, v;
+} projected;
+
+/* Heads from `from` on of (B, T, heads, D). */
+static mica_value some_heads(mica_value x, int64_t from, int64_t count) {
+  return mica_slice(x, 2, from, from + count, 1);
+}
+
+/* A network that was pruned has fewer heads: those that its weight has rows for. */
+static void take_heads(mica_value y, mica_nn_attention_config *c) {
+  const int64_t found = mica_value_is_null(y) ? 0 : mica_value_shape(y).dim[2] / c->head_size;
+  if (found == c->heads + 2 * c->groups || c->groups != c->heads) return;
+  c->heads = c->groups = found / 3;
+}
+
+static projected project_all(mica_nn *nn, mica_value x, mica_value memory, mica_nn_attention_config *c) {
+  const int64_t size = c->head_size, h = c->heads, g = c->groups;
+  if (mica_value_is_null(memory) && !c->recall) {
+    mica_value y = project(nn, "in_proj", x, (h + 2 * g) * size, c);
+    take_heads(y, c);
+    y = mica__split_heads(y, c->heads + 2 * c->groups, size);
+    return (projected){some_heads(y, 0, c->heads), some_heads(y, c->heads, c->groups),
+                       some_heads(y, c->heads + c->groups, c->groups)};
+  }
+  projected p = {.q = mica__split_heads(project(nn, "q_proj", x, h * size, c), h, size)};
+  if (c->recall) return p;
+  mica_value y = mica__split_heads(project(nn, "kv_proj", memory, 2 * g * size, c), 2 * g, size);
+  p.k = some_heads(y, 0, g);
+  p.v = some_heads(y, g, g);
+  return p;
+}
+
+/* --- the cache --- */
+
+/* Rows of the cache for positions (T) or (B, T); one behind all for a position that it has not: a scatter passes it
+ * over. */
+static mica_value cache_rows(const mica_kv_cache *cache, mica_value positions) {
+  mica_graph *graph = positions.graph;
+  mica_value first = mica_affine(mica_range(graph, MICA_I32, cache->batch), (double)cache->length, 0);
+  mica_value inside = mica_less(positions, mica_scalar(graph, MICA_I32, (double)cache->length));
+  mica_value row = mica_add(mica_unsqueeze(first, MICA_AXES(1)), positions);
+  return mica_where(inside, row, mica_scalar(graph, MICA_I32, (double)(cache->batch * cache->length)));
+}
+
+/* The state with x (B, T, G, D) written at rows (B, T), or as it is where x is null; (B, length, G, D). */
+static mica_value keep(mica_nn *nn, const char *name, const mica_nn_attention_config *c, mica_value x,
+                       mica_value rows) {
+  const int64_t width = c->groups * c->head_size;
+  mica_value all =
+      mica_nn_state_of(nn, name, nn->config.dtype, MICA_SHAPE(c->cache->batch * c->cache->length, width), 0);
+  if (!mica_value_is_null(x)) {
+    mica_value written = mica_scatter_rows_unique(all, rows, mica__join_heads(x, width), 0, MICA_SCATTER_SET);
+    mica_assign(all, written);
+    all = written;
+  }
+  return mica_reshape(all, MICA_SHAPE(c->cache->batch, c->cache->length, c->groups, c->head_size));
+}
+
+/* --- the layer --- */
+
+static bool check(mica_nn *nn, mica_value x, mica_value memory, mica_nn_attention_config *c) {
+  const char *wrong = NULL;
+  mica_shape shape = mica_value_shape(x);
+  if (mica_value_is_null(x)) return false;
+  if (c->heads == 0) c->heads = 1;
+  if (c->groups == 0) c->groups = c->heads;
+  if (shape.rank != 3 || shape.dim[2] < 1)
+    wrong = "sequences are (B, T, C), with C known";
+  else if (c->heads < 1 || c->groups < 1 || c->heads % c->groups != 0)
+    wrong = "heads are a multiple of groups";
+  else if (c->head_size == 0 && shape.dim[2] % c->heads != 0)
+    wrong = "C is no multiple of the heads";
+  else if (c->positions < MICA_POSITIONS_LEARNED || c->positions > MICA_POSITIONS_NONE)
+    wrong = "no such positions";
+  else if (c->recall && (!c->cache || !mica_value_is_null(memory)))
+    wrong = "recall wants a cache and no memory";
+  else if (c->cache && (c->cache->batch < 1 || c->cache->length < 1 || mica_value_is_null(c->cache->offset)))
+    wrong = "a cache has sequences, positions and an offset";
+  else if (c->positions == MICA_POSITIONS_ALIBI && !mica_value_is_null(c->mask))
+    wrong = "ALiBi takes no other mask";
+  if (wrong)
+    mica__graph_fail(nn->graph, MICA_E_INVALID, "attention of %lld heads, %lld groups: %s", (long long)c->heads,
+                     (long long)c->groups, wrong);
+  else if (c->head_size == 0)
+    c->head_size = shape.dim[2] / c->heads;
+  return !wrong;
+}
+
+mica_value mica_nn_attention(mica_nn *nn, const char *name, mica_value x, mica_value memory,
+                             const mica_nn_attention_config *config) {
+  mica_nn_attention_config c = config ? *config : (mica_nn_attention_config){0};
+  if (!check(nn, x, memory, &c)) return null_value;
+  const int64_t width = mica_value_shape(x).dim[2];
+  const bool alone = mica_value_is_null(memory) && !c.recall;
+  mica_value offset = alone && c.cache ? c.cache->offset : null_value;
+  mica_value positions = mica_positions(x, offset), keys = null_value;
+  mica_nn_push(nn, name);
+  projected p = project_all(nn, x, memory, &c);
+  if (alone && c.positions == MICA_POSITIONS_ROTARY) {
+    p.q = mica_rotary(p.q, positions, &c.rotary);
+    p.k = mica_rotary(p.k, positions, &c.rotary);
+  }
+  if (c.cache) {
+    mica_value at = alone ? positions : c.recall ? null_value : mica_positions(memory, null_value);
+    mica_value rows = c.recall ? null_value : cache_rows(c.cache, at);
+    mica_value k = keep(nn, "cache_k", &c, p.k, rows), v = keep(nn, "cache_v", &c, p.v, rows);
+    if (alone || c.recall) p.k = k, p.v = v;
+    if (alone && !c.causal) c.key_lengths = mica_affine(offset, 1, (double)mica_value_shape(x).dim[1]);
+  }
+  if (c.positions == MICA_POSITIONS_ALIBI && alone) {
+    keys = c.cache ? mica_range(nn->graph, MICA_I32, c.cache->length) : positions;
+    c.mask = mica__alibi(positions, keys, c.heads);
+  }
+  mica_attention_config how = {.causal = c.causal && alone,
+                               .window = c.window,
+                               .scale = c.scale,
+                               .soft_cap = c.soft_cap,
+                               .mask = c.mask,
+                               .key_lengths = c.key_lengths,
+                               .offset = offset};
+  if (nn->config.training && c.dropout > 0) {
+    how.dropout = c.dropout;
+    how.seed = mica__nn_draw(nn);
+    how.step = mica_nn_step(nn);
+  }
+  mica_value y = mica_attention(heads_first(p.q), heads_first(p.k), heads_first(p.v), &how);
+  y = mica__join_heads(heads_first(y), c.heads * c.head_size);
+  const mica_dense_config out = {.no_bias = c.no_bias, .weight = mica__init_or(c.out_weight, xavier)};
+  y = mica_nn_dense(nn, "out_proj", y, width, &out);
+  mica_nn_pop(nn);
+  return y;
+}

@@ -1,0 +1,159 @@
+/* Positions of sequences: counted, learned, as sines, as rotations, as distances. */
+#include "base/arith.h"
+#include "nn/sequence.h"
+
+#include <math.h>
+#include <stdlib.h>
+
+const char *mica_positions_name(mica_positions_kind kind) {
+  static const char *const texts[] = {
+#define POSITIONS_TEXT(name, text) text,
+      MICA_POSITIONS_LIST(POSITIONS_TEXT)};
+  return (unsigned)kind < sizeof texts / sizeof *texts ? texts[kind] : "?";
+}
+
+/* 0, 1, ... along axis 1 of x, i32 (T). */
+static mica_value count_along(mica_value x) {
+  mica_shape shape = mica_value_shape(x);
+  if (shape.dim[1] != MICA_DYNAMIC) return mica_range(x.graph, MICA_I32, shape.dim[1]);
+  /* The shape of the sum is wanted, and nothing else of it is computed. */
+  mica_axes others = {.count = 0};
+  for (int32_t i = 0; i < shape.rank; i++)
+    if (i != 1) others.axis[others.count++] = i;
+  mica_value ones = mica_cast(mica_full_like(mica_sum(x, others, false), 1), MICA_I32);
+  return mica_cumsum(ones, 0, true, false);
+}
+
+mica_value mica_positions(mica_value x, mica_value offset) {
+  if (mica_value_is_null(x)) return x;
+  if (mica_value_shape(x).rank < 2)
+    return mica__builder_fail("positions", x, MICA_E_SHAPE, "sequences are (B, T, ...)");
+  mica_value along = count_along(x);
+  if (mica_value_is_null(offset)) return along;
+  return mica_add(mica_unsqueeze(offset, MICA_AXES(1)), mica_unsqueeze(along, MICA_AXES(0)));
+}
+
+/* A constant f32 vector: base^(-2 i / width) for i below count. */
+static mica_value frequencies(mica_graph *graph, double base, int64_t width, int64_t count) {
+  float *numbers = malloc((size_t)count * sizeof *numbers);
+  if (!numbers) return mica__graph_fail_with(graph, mica__fail_nomem("positions"));
+  for (int64_t i = 0; i < count; i++) numbers[i] = (float)pow(base, -2.0 * (double)i / (double)width);
+  mica_value value = mica_constant(graph, MICA_F32, MICA_SHAPE(count), numbers);
+  free(numbers);
+  return value;
+}
+
+/* --- rotary --- */
+
+/* Pairs of features lie along the axes (2, pairs), interleaved ones along (pairs, 2): each is multiplied by the cosine,
+ * and its partner, signed, by the sine. */
+static mica_value rotate(mica_value x, mica_value positions, const mica_rotary_config *c, int64_t heads) {
+  const int64_t pairs = c->rotated / 2;
+  const int32_t pair_axis = c->interleave ? 4 : 3;
+  static const float signs[] = {-1, 1};
+  mica_value sign = mica_constant(x.graph, MICA_F32, c->interleave ? MICA_SHAPE(2) : MICA_SHAPE(2, 1), signs);
+  mica_value angle = mica_mul(mica_unsqueeze(mica_cast(positions, MICA_F32), MICA_AXES(-1)),
+                              frequencies(x.graph, c->base, c->rotated, pairs));
+  /* (T, pairs) or (B, T, pairs) beside heads and the two of a pair. */
+  angle = mica_unsqueeze(angle, c->interleave ? MICA_AXES(-3, -1) : MICA_AXES(-3, -2));
+  mica_shape split =
+      MICA_SHAPE(MICA__COPY_DIM(0), MICA__COPY_DIM(1), heads, c->interleave ? pairs : 2, c->interleave ? 2 : pairs);
+  mica_value wide = mica_reshape(mica__widen(x), split);
+  mica_value y = mica_add(mica_mul(wide, mica_cos(angle)),
+                          mica_mul(mica_flip(wide, MICA_AXES(pair_axis)), mica_mul(mica_sin(angle), sign)));
+  return mica__narrow(mica_reshape(y, MICA_SHAPE(MICA__COPY_DIM(0), MICA__COPY_DIM(1), heads, c->rotated)), x);
+}
+
+mica_value mica_rotary(mica_value x, mica_value positions, const mica_rotary_config *config) {
+  mica_rotary_config c = config ? *config : (mica_rotary_config){0};
+  mica_shape shape = mica_value_shape(x);
+  if (mica_value_is_null(x) || mica_value_is_null(positions)) return (mica_value){0};
+  if (shape.rank != 4 || shape.dim[2] < 1 || shape.dim[3] < 1)
+    return mica__builder_fail("rotary", x, MICA_E_SHAPE, "x is (B, T, H, D), with H and D known");
+  const int64_t all = shape.dim[3];
+  if (c.base == 0) c.base = 10000;
+  if (c.rotated == 0) c.rotated = all;
+  if (c.rotated < 2 || c.rotated > all || c.rotated % 2 != 0 || !(c.base > 0))
+    return mica__builder_fail("rotary", x, MICA_E_INVALID, "%lld of %lld features are rotated in pairs, by base %g",
+                              (long long)c.rotated, (long long)all, c.base);
+  if (c.rotated == all) return rotate(x, positions, &c, shape.dim[2]);
+  const mica_value parts[] = {rotate(mica_slice(x, 3, 0, c.rotated, 1), positions, &c, shape.dim[2]),
+                              mica_slice(x, 3, c.rotated, all, 1)};
+  return mica_concat(parts, 2, 3);
+}
+
+/* --- ALiBi --- */
+
+/* 2^(-8 (h + 1) / H) where H is a power of two; else those of the next smaller power, then every other one of the next
+ * larger one. */
+static double slope(int64_t head, int64_t heads) {
+  int64_t power = 1;
+  while (2 * power <= heads) power *= 2;
+  if (head < power) return exp2(-8.0 * (double)(head + 1) / (double)power);
+  return exp2(-4.0 * (double)(2 * (head - power) + 1) / (double)power);
+}
+
+mica_value mica__alibi(mica_value queries, mica_value keys, int64_t heads) {
+  mica_graph *graph = queries.graph;
+  if (mica_value_is_null(queries) || mica_value_is_null(keys)) return (mica_value){0};
+  float *slopes = malloc((size_t)heads * sizeof *slopes);
+  if (!slopes) return mica__graph_fail_with(graph, mica__fail_nomem("positions"));
+  for (int64_t h = 0; h < heads; h++) slopes[h] = (float)-slope(h, heads);
+  mica_value each = mica_constant(graph, MICA_F32, MICA_SHAPE(heads, 1, 1), slopes);
+  free(slopes);
+  mica_value distance = mica_abs(mica_sub(mica_unsqueeze(queries, MICA_AXES(-1)), keys));
+  return mica_mul(each, mica_cast(mica_unsqueeze(distance, MICA_AXES(-3)), MICA_F32));
+}
+
+/* --- vectors that are added --- */
+
+/* sin(p f_i) at 2 i, cos(p f_i) at 2 i + 1, (..., C). */
+static mica_value sinusoids(mica_value positions, int64_t width) {
+  const int64_t pairs = (width + 1) / 2;
+  mica_value angle = mica_mul(mica_unsqueeze(mica_cast(positions, MICA_F32), MICA_AXES(-1)),
+                              frequencies(positions.graph, 10000, width, pairs));
+  const mica_value both[] = {mica_unsqueeze(mica_sin(angle), MICA_AXES(-1)),
+                             mica_unsqueeze(mica_cos(angle), MICA_AXES(-1))};
+  mica_shape shape = mica_value_shape(positions), flat = {.rank = shape.rank + 1};
+  for (int32_t i = 0; i < shape.rank; i++) flat.dim[i] = MICA__COPY_DIM(i);
+  flat.dim[shape.rank] = 2 * pairs;
+  mica_value y = mica_reshape(mica_concat(both, 2, -1), flat);
+  return width == 2 * pairs ? y : mica_slice(y, -1, 0, width, 1);
+}
+
+mica_value mica_nn_positions(mica_nn *nn, const char *name, mica_value x, mica_value positions, int64_t length,
+                             mica_positions_kind kind) {
+  mica_shape shape = mica_value_shape(x);
+  if (mica_value_is_null(x) || mica_value_is_null(positions)) return (mica_value){0};
+  if (shape.rank != 3 || shape.dim[2] < 1)
+    return mica__builder_fail("positions", x, MICA_E_SHAPE, "sequences are (B, T, C), with C known");
+  if (kind == MICA_POSITIONS_SINUSOIDAL)
+    return mica_add(x, mica_cast(sinusoids(positions, shape.dim[2]), mica_value_dtype(x)));
+  if (kind != MICA_POSITIONS_LEARNED) return x;
+  const mica_embedding_config config = {.weight = {.kind = MICA_INIT_NORMAL, .value = 0.02}};
+  return mica_add(x, mica_nn_embedding(nn, name, positions, length, shape.dim[2], &config));
+}
+
+/* --- rows --- */
+
+mica_value mica_last_rows(mica_value x, mica_value lengths) {
+  mica_shape shape = mica_value_shape(x);
+  if (mica_value_is_null(x)) return x;
+  if (shape.rank != 3) return mica__builder_fail("last_rows", x, MICA_E_SHAPE, "sequences are (B, T, C)");
+  if (mica_value_is_null(lengths)) return mica_squeeze(mica_slice(x, 1, -1, MICA_END, 1), MICA_AXES(1));
+  /* The index stands for all of a row's features. */
+  mica_value last = mica_affine(mica_unsqueeze(lengths, MICA_AXES(-1, -2)), 1, -1);
+  last = mica_expand(last, MICA_SHAPE(MICA_DYNAMIC, MICA_DYNAMIC, shape.dim[2]));
+  return mica_squeeze(mica_gather_elements(x, last, 1), MICA_AXES(1));
+}
+
+mica_value mica_mean_rows(mica_value x, mica_value lengths) {
+  if (mica_value_is_null(x)) return x;
+  if (mica_value_shape(x).rank != 3) return mica__builder_fail("mean_rows", x, MICA_E_SHAPE, "sequences are (B, T, C)");
+  if (mica_value_is_null(lengths)) return mica_mean(x, MICA_AXES(1), false);
+  mica_value inside = mica_less(mica_unsqueeze(mica_positions(x, (mica_value){0}), MICA_AXES(0)),
+                                mica_unsqueeze(lengths, MICA_AXES(1)));
+  mica_value kept = mica_where(mica_unsqueeze(inside, MICA_AXES(2)), mica__widen(x), mica__number(mica__widen(x), 0));
+  mica_value count = mica_cast(mica_maximum(lengths, mica__number(lengths, 1)), mica_value_dtype(kept));
+  return mica__narrow(mica_div(mica_sum(kept, MICA_AXES(1), false), mica_unsqueeze(count, MICA_AXES(1))), x);
+}

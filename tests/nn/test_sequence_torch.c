@@ -1,0 +1,313 @@
+/* labels: device slow oracle
+ *
+ * Layers and networks of sequences beside PyTorch's with the same weights: results and gradients of all weights and
+ * inputs, compared by sequence_torch.py. */
+#include "support/check_main.h"
+#include "support/engine.h"
+#include "support/files.h"
+
+#include <mica/mica.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define B 3
+#define T 7
+#define C 16
+#define S 5
+#define V 11
+
+/* What a case builds from: x (B, T, C) or ids (B, T), memory (B, S, C), lengths (B) and (B). */
+typedef struct operands {
+  mica_value x, ids, memory, source, lengths, memory_lengths;
+} operands;
+
+static const mica_model_config gpt = {
+    .name = "gpt", .classes = V, .width = C, .sequence = {.context = T + 2, .layers = 2, .heads = 4, .hidden = 24}};
+
+static mica_value attention(mica_nn *nn, const operands *o) {
+  const mica_nn_attention_config c = {.heads = 4, .key_lengths = o->lengths};
+  return mica_nn_attention(nn, "layer", o->x, (mica_value){0}, &c);
+}
+
+static mica_value grouped(mica_nn *nn, const operands *o) {
+  const mica_nn_attention_config c = {.heads = 4, .groups = 2, .causal = true, .no_bias = true};
+  return mica_nn_attention(nn, "layer", o->x, (mica_value){0}, &c);
+}
+
+static mica_value rotary(mica_nn *nn, const operands *o) {
+  const mica_nn_attention_config c = {.heads = 4, .causal = true, .positions = MICA_POSITIONS_ROTARY};
+  return mica_nn_attention(nn, "layer", o->x, (mica_value){0}, &c);
+}
+
+static mica_value rotary_in_part(mica_nn *nn, const operands *o) {
+  const mica_nn_attention_config c = {.heads = 2,
+                                      .causal = true,
+                                      .positions = MICA_POSITIONS_ROTARY,
+                                      .rotary = {.base = 100, .rotated = 4, .interleave = true}};
+  return mica_nn_attention(nn, "layer", o->x, (mica_value){0}, &c);
+}
+
+static mica_value alibi(mica_nn *nn, const operands *o) {
+  const mica_nn_attention_config c = {.heads = 4, .causal = true, .positions = MICA_POSITIONS_ALIBI};
+  return mica_nn_attention(nn, "layer", o->x, (mica_value){0}, &c);
+}
+
+static mica_value cross(mica_nn *nn, const operands *o) {
+  const mica_nn_attention_config c = {.heads = 4, .key_lengths = o->memory_lengths};
+  return mica_nn_attention(nn, "layer", o->x, o->memory, &c);
+}
+
+static mica_value encoder_layer(mica_nn *nn, const operands *o) {
+  const mica_transformer_config c = {
+      .self = {.heads = 4}, .hidden = 24, .post_norm = true, .feed_forward = MICA_FEED_FORWARD_RELU};
+  return mica_nn_transformer(nn, "layer", o->x, (mica_value){0}, &c);
+}
+
+static mica_value decoder_layer(mica_nn *nn, const operands *o) {
+  const mica_transformer_config c = {
+      .self = {.heads = 4, .causal = true}, .cross = {.key_lengths = o->memory_lengths}, .hidden = 24};
+  return mica_nn_transformer(nn, "layer", o->x, o->memory, &c);
+}
+
+static mica_value llama_layer(mica_nn *nn, const operands *o) {
+  const mica_transformer_config c = {
+      .self = {.heads = 4, .causal = true, .no_bias = true, .positions = MICA_POSITIONS_ROTARY},
+      .rms_norm = true,
+      .hidden = 24,
+      .feed_forward = MICA_FEED_FORWARD_SWIGLU};
+  return mica_nn_transformer(nn, "layer", o->x, (mica_value){0}, &c);
+}
+
+static mica_value lstm(mica_nn *nn, const operands *o) {
+  const mica_nn_rnn_config c = {
+      .kind = MICA_RNN_KIND_LSTM, .layers = 2, .direction = MICA_RNN_DIRECTION_BOTH, .lengths = o->lengths};
+  return mica_nn_rnn(nn, "layer", o->x, 6, &c).y;
+}
+
+static mica_value gru(mica_nn *nn, const operands *o) {
+  return mica_nn_rnn(nn, "layer", o->x, 6, &(mica_nn_rnn_config){.kind = MICA_RNN_KIND_GRU, .layers = 2}).y;
+}
+
+static mica_value sinusoids(mica_nn *nn, const operands *o) {
+  return mica_nn_positions(nn, "layer", o->x, mica_positions(o->x, (mica_value){0}), 0, MICA_POSITIONS_SINUSOIDAL);
+}
+
+static mica_value gpt_network(mica_nn *nn, const operands *o) { return mica_model_build(nn, o->ids, &gpt); }
+
+static mica_value encoder_network(mica_nn *nn, const operands *o) {
+  mica_model_config c = gpt;
+  c.name = "encoder";
+  c.sequence.pooled = true;
+  c.sequence.lengths = o->lengths;
+  return mica_model_build(nn, o->ids, &c);
+}
+
+static mica_value tcn_network(mica_nn *nn, const operands *o) {
+  const mica_model_config c = {.name = "tcn", .classes = 4, .width = 6, .sequence = {.layers = 2, .kernel = 3}};
+  return mica_model_build(nn, o->x, &c);
+}
+
+static mica_value tagger_network(mica_nn *nn, const operands *o) {
+  const mica_model_config c = {
+      .name = "tagger", .classes = 4, .width = 6, .sequence = {.layers = 1, .vocabulary = V, .pooled = true}};
+  return mica_model_build(nn, o->ids, &c);
+}
+
+static mica_value translator(mica_nn *nn, const operands *o) {
+  mica_model_config c = gpt;
+  c.sequence.post_norm = true;
+  c.sequence.vocabulary = V;
+  c.sequence.positions = MICA_POSITIONS_SINUSOIDAL;
+  c.sequence.feed_forward = MICA_FEED_FORWARD_RELU;
+  c.sequence.lengths = o->memory_lengths;
+  mica_value memory = mica_translator_encode(nn, o->source, &c);
+  c.sequence.lengths = (mica_value){0};
+  return mica_translator_decode(nn, o->ids, memory, o->memory_lengths, &c);
+}
+
+static const struct {
+  const char *name;
+  mica_value (*build)(mica_nn *nn, const operands *o);
+} cases[] = {
+    {"attention", attention},
+    {"grouped", grouped},
+    {"rotary", rotary},
+    {"rotary_in_part", rotary_in_part},
+    {"alibi", alibi},
+    {"cross", cross},
+    {"encoder_layer", encoder_layer},
+    {"decoder_layer", decoder_layer},
+    {"llama_layer", llama_layer},
+    {"lstm", lstm},
+    {"gru", gru},
+    {"sinusoids", sinusoids},
+    {"gpt", gpt_network},
+    {"encoder", encoder_network},
+    {"tcn", tcn_network},
+    {"tagger", tagger_network},
+    {"translator", translator},
+};
+#define CASES (sizeof cases / sizeof *cases)
+
+/* --- a case is run, and all that it was made of and came to is written down --- */
+
+#define MOST 96
+typedef struct record {
+  mica_safetensors_entry entries[3 * MOST];
+  char *names[3 * MOST];
+  size_t count;
+} record;
+
+static void note(record *r, const char *prefix, const char *name, const mica_tensor *tensor) {
+  const size_t bytes = mica_tensor_bytes(tensor);
+  void *data = malloc(bytes + 1);
+  char *full = malloc(strlen(prefix) + strlen(name) + 1);
+  ck_assert(data && full && r->count < 3 * MOST);
+  strcat(strcpy(full, prefix), name);
+  ck_ok(mica_tensor_download(test_queue(), tensor, data, bytes));
+  r->names[r->count] = full;
+  r->entries[r->count++] = (mica_safetensors_entry){.name = full,
+                                                    .dtype = mica_tensor_dtype(tensor),
+                                                    .shape = mica_tensor_shape(tensor),
+                                                    .data = data,
+                                                    .bytes = bytes};
+}
+
+static void forget(record *r) {
+  for (size_t i = 0; i < r->count; i++) {
+    free((void *)r->entries[i].data);
+    free(r->names[i]);
+  }
+  r->count = 0;
+}
+
+static double noise(uint64_t *state) {
+  *state = *state * UINT64_C(6364136223846793005) + UINT64_C(1442695040888963407);
+  return (double)(*state >> 33) * 0x1p-30 - 1;
+}
+
+/* A tensor of the shape: numbers in [-1, 1), or the integers given. */
+static mica_tensor *tensor_of(mica_shape shape, const int32_t *integers, uint64_t *state) {
+  mica_tensor *tensor = NULL;
+  ck_ok(mica_tensor_create(test_engine(), integers ? MICA_I32 : MICA_F32, shape, &tensor));
+  const size_t bytes = mica_tensor_bytes(tensor);
+  float *numbers = malloc(bytes + 1);
+  ck_assert(numbers);
+  for (size_t i = 0; i < bytes / 4; i++) numbers[i] = (float)noise(state);
+  ck_ok(mica_tensor_upload(test_queue(), tensor, integers ? (const void *)integers : numbers, bytes));
+  free(numbers);
+  return tensor;
+}
+
+typedef struct fed {
+  const char *name;
+  mica_shape shape;
+  const int32_t *integers;
+} fed;
+
+static const int32_t ids[B * T] = {1, 4, 9, 0, 10, 3, 3, 7, 7, 2, 5, 1, 8, 6, 0, 2, 4, 6, 8, 10, 5};
+static const int32_t source[B * S] = {3, 1, 4, 1, 5, 9, 2, 6, 5, 3, 5, 8, 9, 7, 9};
+static const int32_t lengths[B] = {7, 1, 4}, memory_lengths[B] = {2, 5, 3};
+static const fed feds[] = {{"x", {3, {B, T, C}}, NULL},      {"ids", {2, {B, T}}, ids},
+                           {"memory", {3, {B, S, C}}, NULL}, {"source", {2, {B, S}}, source},
+                           {"lengths", {1, {B}}, lengths},   {"memory_lengths", {1, {B}}, memory_lengths}};
+#define FEDS (sizeof feds / sizeof *feds)
+
+/* open: B and T are known to the session alone. */
+static void run_case(size_t which, bool open, const char *path) {
+  mica_graph *graph = NULL;
+  mica_nn *nn = NULL;
+  mica_session *session = NULL;
+  mica_value in[FEDS], wrt[MOST], grads[MOST];
+  mica_tensor *tensors[FEDS + 1];
+  mica_feed feeds[FEDS + 1];
+  record r = {.count = 0};
+  uint64_t state = which + 1;
+  ck_ok(mica_graph_create(&graph));
+  ck_ok(mica_nn_create(graph, NULL, &nn));
+  for (size_t i = 0; i < FEDS; i++) {
+    mica_shape shape = feds[i].shape;
+    if (open) shape.dim[0] = MICA_DYNAMIC;
+    if (open && shape.rank > 1) shape.dim[1] = MICA_DYNAMIC;
+    in[i] = mica_input(graph, feds[i].name, feds[i].integers ? MICA_I32 : MICA_F32, shape);
+    tensors[i] = tensor_of(feds[i].shape, feds[i].integers, &state);
+    feeds[i] = (mica_feed){feds[i].name, tensors[i]};
+  }
+  const operands o = {in[0], in[1], in[2], in[3], in[4], in[5]};
+  mica_value y = cases[which].build(nn, &o);
+  mica_shape shape = mica_value_shape(y);
+  mica_value g = mica_input(graph, "g", MICA_F32, shape);
+  if (shape.dim[0] == MICA_DYNAMIC) shape.dim[0] = B;
+  if (shape.rank > 2 && shape.dim[1] == MICA_DYNAMIC) shape.dim[1] = T;
+  tensors[FEDS] = tensor_of(shape, NULL, &state);
+  feeds[FEDS] = (mica_feed){"g", tensors[FEDS]};
+  mica_value loss = mica_sum(mica_mul(y, g), MICA_ALL_AXES, false);
+  size_t count = 0;
+  wrt[count++] = o.x;
+  wrt[count++] = o.memory;
+  for (size_t i = 0; i < mica_nn_parameter_count(nn); i++) wrt[count++] = mica_nn_parameter_at(nn, i)->value;
+  ck_assert_msg(mica_graph_status(graph) == MICA_OK, "%s: %s", cases[which].name, mica_graph_message(graph));
+  ck_ok(mica_gradients(loss, wrt, count, grads));
+  grads[count] = y;
+  /* Inputs that no case needs must not be missed. */
+  for (size_t i = 0; i < FEDS; i++) loss = mica_add(loss, mica_cast(mica_sum(in[i], MICA_ALL_AXES, false), MICA_F32));
+  grads[count + 1] = loss;
+  ck_ok(mica_session_create(test_engine(), graph, grads, count + 2, NULL, &session));
+  for (size_t i = 0; i < mica_nn_parameter_count(nn); i++) {
+    mica_tensor *p = mica_session_parameter(session, mica_nn_parameter_at(nn, i)->name);
+    mica_tensor *values = tensor_of(mica_tensor_shape(p), NULL, &state);
+    float *copy = malloc(mica_tensor_bytes(p) + 1);
+    ck_assert(copy);
+    ck_ok(mica_tensor_download(test_queue(), values, copy, mica_tensor_bytes(p)));
+    ck_ok(mica_tensor_upload(test_queue(), p, copy, mica_tensor_bytes(p)));
+    free(copy);
+    mica_tensor_destroy(values);
+    note(&r, "p.", mica_nn_parameter_at(nn, i)->name, p);
+  }
+  ck_ok(mica_session_run(session, test_queue(), feeds, FEDS + 1));
+  for (size_t i = 0; i <= FEDS; i++) note(&r, "in.", feeds[i].name, tensors[i]);
+  note(&r, "d.", "x", mica_session_output(session, 0));
+  note(&r, "d.", "memory", mica_session_output(session, 1));
+  for (size_t i = 2; i < count; i++)
+    note(&r, "d.", mica_nn_parameter_at(nn, i - 2)->name, mica_session_output(session, i));
+  note(&r, "", "y", mica_session_output(session, count));
+  ck_ok(mica_safetensors_write(path, r.entries, r.count, NULL, 0));
+  forget(&r);
+  for (size_t i = 0; i <= FEDS; i++) mica_tensor_destroy(tensors[i]);
+  mica_session_destroy(session);
+  mica_nn_destroy(nn);
+  mica_graph_destroy(graph);
+}
+
+/* Each case with sizes that are known and with open ones. */
+START_TEST(layers_and_networks) {
+  const char *python = getenv("MICA_ORACLE_PYTHON"), *tests = getenv("MICA_SOURCE_DIR");
+  static char command[32768], path[512];
+  size_t length = (size_t)snprintf(command, sizeof command, "'%s' '%s/tests/nn/sequence_torch.py'",
+                                   python ? python : "python3", tests ? tests : ".");
+  for (size_t i = 0; i < 2 * CASES; i++) {
+    char name[64];
+    snprintf(name, sizeof name, "%zu.safetensors", i);
+    snprintf(path, sizeof path, "%s", files_path(name));
+    run_case(i / 2, i % 2, path);
+    length += (size_t)snprintf(command + length, sizeof command - length, " %s '%s'", cases[i / 2].name, path);
+    ck_assert(length < sizeof command);
+  }
+  ck_assert_msg(system(command) == 0, "%s", command); /* NOLINT(cert-env33-c): a test's own command */
+}
+END_TEST
+
+Suite *test_suite(void) {
+  const char *python = getenv("MICA_ORACLE_PYTHON");
+  char command[1024];
+  snprintf(command, sizeof command, "'%s' -c 'import torch, safetensors' 2>/dev/null", python ? python : "python3");
+  if (!test_engine()) return test_skip("no device");
+  if (system(command) != 0) return test_skip("no PyTorch"); /* NOLINT(cert-env33-c) */
+  Suite *suite = suite_create("sequence_torch");
+  TCase *all = tcase_create("layers");
+  tcase_set_timeout(all, 600);
+  tcase_add_test(all, layers_and_networks);
+  suite_add_tcase(suite, all);
+  return suite;
+}
