@@ -41,8 +41,8 @@ typedef struct mica_generator_config {
   mica_nn_config nn;   /* of the networks that block is given; training is false */
   int64_t batch;       /* sequences; 0: 1 */
   int64_t context;     /* positions of a sequence at most, prompt and continuation */
-  /* Tokens that are kept of a sequence that fills the context: they are read again as a prompt is, and the text goes on.
-   * 0: it ends there. Less than context. */
+  /* Tokens that are kept of a sequence that fills the context: they are read again as a prompt is, and the text goes
+   * on. 0: it ends there. Less than context. */
   int64_t window;
   mica_sampling sampling;
 } mica_generator_config;
@@ -56,9 +56,9 @@ MICA_API MICA_CHECKED mica_status mica_generator_create(mica_engine *engine, con
 /* NULL is a no-op. */
 MICA_API void mica_generator_destroy(mica_generator *generator);
 
-/* Begins anew: lengths[b] tokens of each sequence, row b of ids (batch, row). MICA_E_INVALID: an empty sequence, one
- * longer than the context less one (where there is a window, its last tokens are taken), or an id outside of the
- * vocabulary, which are named. Queues the run that reads them. */
+/* Begins anew: lengths[b] tokens of each sequence, row b of ids (batch, row). MICA_E_INVALID names an empty sequence,
+ * one longer than the context (where there is a window, its last `window` tokens are taken), and an id outside of the
+ * vocabulary. Queues the run that reads them. */
 MICA_API MICA_CHECKED mica_status mica_generator_prompt(mica_generator *generator, const int32_t *ids,
                                                         const int32_t *lengths, int64_t row);
 /* The next token of each sequence. Waits for it, while the one after it is being computed. MICA_E_STATE: no prompt was
@@ -67,7 +67,7 @@ MICA_API MICA_CHECKED mica_status mica_generator_next(mica_generator *generator,
 
 /* The size of the vocabulary, as the block's logits have it. */
 MICA_API int64_t mica_generator_vocabulary(const mica_generator *generator);
-/* Tokens that fit behind the longest sequence before the context is full. */
+/* Tokens that mica_generator_next gives before the longest sequence fills the context. */
 MICA_API int64_t mica_generator_room(const mica_generator *generator);
 /* The sessions of one token and, after a prompt, of the last prompt's length: what they plan and launch. They belong to
  * the generator. */

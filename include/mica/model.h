@@ -30,7 +30,7 @@ MICA_BEGIN_DECLS
 typedef enum mica_stem { MICA_STEM_AUTO, MICA_STEM_SMALL, MICA_STEM_LARGE } mica_stem;
 
 /* name, text. What a sample of a network's input is. IMAGE: (C, H, W), float. TABLE: any shape, float; flattened.
- * TOKENS: (T), i32 ids; or (T, F), float, which tagger and tcn take as they are, and the others through a dense layer. */
+ * TOKENS: (T), i32 ids; or (T, F), float, which tagger and tcn take as they are, others through a dense layer. */
 #define MICA_MODEL_FAMILY_LIST(X)                                                                                      \
   X(IMAGE, "image")                                                                                                    \
   X(TABLE, "table")                                                                                                    \

@@ -62,7 +62,7 @@ MICA_API mica_value mica_nn_positions(mica_nn *nn, const char *name, mica_value 
  * written. What stands behind a sequence's own positions is never seen. */
 typedef struct mica_kv_cache {
   int64_t batch, length; /* B, and positions that are kept of each sequence */
-  mica_value offset;     /* (B) i32: how many positions each sequence had before x */
+  mica_value offset;     /* (B) i32: how many positions each sequence had before x; null: none */
   mica_value lengths;    /* (B) i32: how many positions of x count, the first ones; null: all */
 } mica_kv_cache;
 
@@ -80,8 +80,8 @@ typedef struct mica_nn_attention_config {
   mica_positions_kind positions; /* ROTARY and ALIBI act here, by mica_positions of x (and of the cache's offset) */
   mica_rotary_config rotary;
   const mica_kv_cache *cache;
-  /* Of attention to a memory, with a cache: memory is null, and keys and values are those that the last run with a
-   * memory left in the cache; key_lengths says how many of them count. */
+  /* With a cache, in place of a memory, which is null: keys and values are those that the last run with a memory left
+   * in the cache; key_lengths says how many of them count. */
   bool recall;
   mica_init_config weight, out_weight; /* of the first layers and of the last; default: Xavier uniform */
 } mica_nn_attention_config;

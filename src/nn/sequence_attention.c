@@ -65,7 +65,8 @@ static projected project_all(mica_nn *nn, mica_value x, mica_value memory, mica_
  * over. */
 static mica_value cache_rows(const mica_kv_cache *cache, mica_value positions) {
   mica_graph *graph = positions.graph;
-  mica_value first = mica_affine(mica_range(graph, MICA_I32, cache->batch), (double)cache->length, 0);
+  mica_value first =
+      mica_mul(mica_range(graph, MICA_I32, cache->batch), mica_scalar(graph, MICA_I32, (double)cache->length));
   mica_value inside = mica_less(positions, mica_scalar(graph, MICA_I32, (double)cache->length));
   mica_value row = mica_add(mica_unsqueeze(first, MICA_AXES(1)), positions);
   return mica_where(inside, row, mica_scalar(graph, MICA_I32, (double)(cache->batch * cache->length)));
@@ -103,8 +104,8 @@ static bool check(mica_nn *nn, mica_value x, mica_value memory, mica_nn_attentio
     wrong = "no such positions";
   else if (c->recall && (!c->cache || !mica_value_is_null(memory)))
     wrong = "recall wants a cache and no memory";
-  else if (c->cache && (c->cache->batch < 1 || c->cache->length < 1 || mica_value_is_null(c->cache->offset)))
-    wrong = "a cache has sequences, positions and an offset";
+  else if (c->cache && (c->cache->batch < 1 || c->cache->length < 1))
+    wrong = "a cache has sequences and positions";
   else if (c->positions == MICA_POSITIONS_ALIBI && !mica_value_is_null(c->mask))
     wrong = "ALiBi takes no other mask";
   if (wrong)
@@ -121,8 +122,10 @@ mica_value mica_nn_attention(mica_nn *nn, const char *name, mica_value x, mica_v
   if (!check(nn, x, memory, &c)) return null_value;
   const int64_t width = mica_value_shape(x).dim[2];
   const bool alone = mica_value_is_null(memory) && !c.recall;
-  mica_value offset = alone && c.cache ? c.cache->offset : null_value;
-  mica_value positions = mica_positions(x, offset), keys = null_value;
+  /* Sequences that begin see their own keys alone, whatever the cache holds. */
+  const bool goes_on = alone && c.cache && !mica_value_is_null(c.cache->offset);
+  mica_value offset = goes_on ? c.cache->offset : null_value;
+  mica_value positions = mica_positions(x, offset);
   mica_nn_push(nn, name);
   projected p = project_all(nn, x, memory, &c);
   if (alone && c.positions == MICA_POSITIONS_ROTARY) {
@@ -133,11 +136,12 @@ mica_value mica_nn_attention(mica_nn *nn, const char *name, mica_value x, mica_v
     mica_value at = alone ? positions : c.recall ? null_value : mica_positions(memory, null_value);
     mica_value rows = c.recall ? null_value : cache_rows(c.cache, at);
     mica_value k = keep(nn, "cache_k", &c, p.k, rows), v = keep(nn, "cache_v", &c, p.v, rows);
-    if (alone || c.recall) p.k = k, p.v = v;
-    if (alone && !c.causal) c.key_lengths = mica_affine(offset, 1, (double)mica_value_shape(x).dim[1]);
+    if (goes_on || c.recall) p.k = k, p.v = v;
+    if (goes_on && !c.causal)
+      c.key_lengths = mica_add(offset, mica__number(offset, (double)mica_value_shape(x).dim[1]));
   }
   if (c.positions == MICA_POSITIONS_ALIBI && alone) {
-    keys = c.cache ? mica_range(nn->graph, MICA_I32, c.cache->length) : positions;
+    mica_value keys = goes_on ? mica_range(nn->graph, MICA_I32, c.cache->length) : positions;
     c.mask = mica__alibi(positions, keys, c.heads);
   }
   mica_attention_config how = {.causal = c.causal && alone,

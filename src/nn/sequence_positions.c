@@ -142,7 +142,7 @@ mica_value mica_last_rows(mica_value x, mica_value lengths) {
   if (shape.rank != 3) return mica__builder_fail("last_rows", x, MICA_E_SHAPE, "sequences are (B, T, C)");
   if (mica_value_is_null(lengths)) return mica_squeeze(mica_slice(x, 1, -1, MICA_END, 1), MICA_AXES(1));
   /* The index stands for all of a row's features. */
-  mica_value last = mica_affine(mica_unsqueeze(lengths, MICA_AXES(-1, -2)), 1, -1);
+  mica_value last = mica_unsqueeze(mica_sub(lengths, mica__number(lengths, 1)), MICA_AXES(-1, -2));
   last = mica_expand(last, MICA_SHAPE(MICA_DYNAMIC, MICA_DYNAMIC, shape.dim[2]));
   return mica_squeeze(mica_gather_elements(x, last, 1), MICA_AXES(1));
 }

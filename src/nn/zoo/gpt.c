@@ -7,7 +7,7 @@ mica_value mica__zoo_gpt(mica_nn *nn, mica_value ids, const mica_model_config *c
   const mica_model_config c = mica__sequence_config(config, (mica__sequence_defaults){768, 1024, 12, 12});
   const mica_sequence_sizes *s = &c.sequence;
   const mica_transformer_config block = mica__sequence_block(&c, true);
-  mica_value x = mica__sequence_place(nn, "positions", mica__sequence_embed(nn, ids, &c, 1), &c);
+  mica_value x = mica__sequence_locate(nn, "positions", mica__sequence_embed(nn, ids, &c, 1), &c);
   for (int64_t i = 0; i < s->layers; i++) {
     char name[32];
     snprintf(name, sizeof name, "layers.%lld", (long long)i);

@@ -39,7 +39,7 @@ mica_value mica__sequence_embed(mica_nn *nn, mica_value ids, const mica_model_co
   return scale == 1 ? x : mica_affine(x, scale, 0);
 }
 
-mica_value mica__sequence_place(mica_nn *nn, const char *name, mica_value x, const mica_model_config *c) {
+mica_value mica__sequence_locate(mica_nn *nn, const char *name, mica_value x, const mica_model_config *c) {
   const mica_kv_cache *cache = c->sequence.cache;
   mica_value positions = mica_positions(x, cache ? cache->offset : (mica_value){0});
   x = mica_nn_positions(nn, name, x, positions, c->sequence.context, c->sequence.positions);

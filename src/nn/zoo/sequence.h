@@ -15,7 +15,7 @@ mica_model_config mica__sequence_config(const mica_model_config *config, mica__s
  * (B, T, F) go through a dense layer of that name. */
 mica_value mica__sequence_embed(mica_nn *nn, mica_value ids, const mica_model_config *config, double scale);
 /* With the vectors of their positions, from the parameter `name`. */
-mica_value mica__sequence_place(mica_nn *nn, const char *name, mica_value x, const mica_model_config *config);
+mica_value mica__sequence_locate(mica_nn *nn, const char *name, mica_value x, const mica_model_config *config);
 /* Logits of x (..., C) by the table "embed", or by a dense layer "head" where weights are untied. */
 mica_value mica__sequence_logits(mica_nn *nn, mica_value x, const mica_model_config *config);
 /* The configuration of a block. */

@@ -31,7 +31,7 @@ mica_value mica_translator_encode(mica_nn *nn, mica_value ids, const mica_model_
   c.sequence.cache = NULL;
   const mica_transformer_config block = mica__sequence_block(&c, false);
   mica_value x = mica__sequence_embed(nn, ids, &c, sqrt((double)c.width));
-  x = mica__sequence_place(nn, "encoder.positions", x, &c);
+  x = mica__sequence_locate(nn, "encoder.positions", x, &c);
   return run_blocks(nn, "encoder", x, null_value, &block, &c);
 }
 
@@ -46,7 +46,7 @@ mica_value mica_translator_decode(mica_nn *nn, mica_value ids, mica_value memory
   block.cross.key_lengths = memory_lengths;
   block.cross.recall = s->cache && mica_value_is_null(memory);
   mica_value x = mica__sequence_embed(nn, ids, &c, sqrt((double)c.width));
-  x = mica__sequence_place(nn, "decoder.positions", x, &c);
+  x = mica__sequence_locate(nn, "decoder.positions", x, &c);
   x = run_blocks(nn, "decoder", x, memory, &block, &c);
   if (s->last) x = mica_last_rows(x, mica_value_is_null(s->lengths) && s->cache ? s->cache->lengths : s->lengths);
   return mica__sequence_logits(nn, x, &c);

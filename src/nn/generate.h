@@ -1,0 +1,31 @@
+/* nn/generate.h: what a generator's graphs have in common. */
+#ifndef MICA_NN_GENERATE_H
+#define MICA_NN_GENERATE_H
+
+#include "base/error.h"
+
+#include <math.h>
+#include <mica/generate.h>
+
+/* Parameters of the graphs beside the network's. What is chosen at a prompt is no constant, so that kernels do not
+ * depend on it. */
+#define MICA__GENERATE_TEMPERATURE "generate.temperature"
+#define MICA__GENERATE_TOP_K "generate.top_k"
+#define MICA__GENERATE_TOP_P "generate.top_p"
+#define MICA__GENERATE_REPETITION "generate.repetition"
+
+typedef struct mica__sampler {
+  const mica_sampling *sampling;
+  int64_t batch;
+  mica_value step; /* i64, counts */
+  mica_value held; /* (B, V) f32, above 0 for tokens that a sequence holds; null where repetition does nothing */
+} mica__sampler;
+
+static inline bool mica__is_greedy(const mica_sampling *s) {
+  return (s->temperature == 0 && signbit(s->temperature)) || s->top_k == 1;
+}
+
+/* A token of each row of logits (B, V): (B), i32. */
+mica_value mica__sample(mica_value logits, const mica__sampler *sampler);
+
+#endif
