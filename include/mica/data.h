@@ -72,6 +72,9 @@ typedef struct mica_dataset_config {
   /* Size of pictures from folders: scaled to cover it, then centre-cropped; 0 takes the first picture's (its 1 or 3
    * channels). */
   int32_t channels, height, width;
+  /* Pictures with boxes, in place of height and width: the first picture's, scaled to this longer side and enlarged to
+   * multiples of 32. 0: as above. */
+  int32_t longest;
   /* CSV: the label's column, by its name in the first line or by its number from 0. NULL: the column "label", "class"
    * or "target", else the last. */
   const char *label_column;
@@ -98,6 +101,11 @@ typedef struct mica_dataset_config {
  *   folder of CIFAR binary files    train* or data_batch_*; val*; test*
  *   folder with train.csv ...       train, val or validation, test; also .tsv
  *   folder with x_train.npy ...     and y_train.npy; x_val.npy ..., x_test.npy ...
+ *   folder of Pascal VOC            Annotations/NAME.xml, pictures in JPEGImages, parts in ImageSets/Main/train.txt,
+ *                                   val.txt and test.txt; or such a folder is the only one in it
+ *   folder of COCO                  annotations/instances_train*.json, ..._val*.json, ..._test*.json, and pictures in
+ *                                   train*, val*, test* (as the JSON's name ends), images or beside them
+ *   a COCO file                     NAME.json, with its pictures in the folder that it is in, or one above
  *   folder of folders of pictures   PNG or JPEG, a folder a class, in the order of their names; parted by folders
  *                                   train, val or validation, test above them, or not at all
  *   folder of pictures and masks    images/NAME.png (or .jpg) and masks/NAME.png, also NAME_mask.png: see mask_values.
@@ -113,9 +121,13 @@ typedef struct mica_dataset_config {
  *                                   it is not whole or negative (and more than a few differ) to be predicted.
  *                                   With `like` columns are found by their names, and the label may be absent
  *
+ * Pictures with boxes are scaled until they fit into height x width, and lie in its middle, on grey. Their columns are
+ * "image", "boxes" and, ragged alike, "label" (a CLASS), "ignored" (ID: 1 for a crowd, 2 for what is difficult) and
+ * "area" (NUMBER, in pixels of the file); "size" (ID, 2): width and height of the file's picture.
+ *
  * MICA_E_NOT_FOUND when nothing is there or not this part of it, MICA_E_FORMAT, naming file and reason, when it is
  * truncated, of a wrong kind, empty, or holds a label out of range; MICA_E_UNSUPPORTED when the build lacks libdeflate,
- * libpng or libjpeg for it; MICA_E_IO, MICA_E_NOMEM. Pictures are read when they are needed, all else at once. */
+ * libpng, libjpeg, expat or cJSON for it; MICA_E_IO, MICA_E_NOMEM. Pictures are read when they are needed, all else at once. */
 MICA_API MICA_CHECKED mica_status mica_dataset_open(const char *path, const mica_dataset_config *config,
                                                     mica_dataset **dataset);
 

@@ -38,6 +38,23 @@ MICA_API mica_value mica_dice(mica_value logits, mica_value target, const mica_d
 MICA_API mica_value mica_quantile_loss(mica_value prediction, mica_value target, double q,
                                        mica_loss_reduction reduction);
 
+typedef struct mica_binary_focal_config {
+  mica_loss_reduction reduction;
+  double gamma; /* 0: 2, MICA_ZERO: 0 */
+  double alpha; /* the weight of ones, 1 - alpha that of zeros; 0: 0.25, below 0: both weigh 1 */
+} mica_binary_focal_config;
+
+/* Focal loss of yes and no, each element by itself (Lin et al. 2017): binary cross entropy times alpha_t
+ * (1 - p_t)^gamma, p_t the probability sigmoid(logits) of what the target in [0, 1] says. config may be NULL. */
+MICA_API mica_value mica_binary_focal(mica_value logits, mica_value target, const mica_binary_focal_config *config);
+
+/* The overlap of boxes x0 y0 x1 y1 along the last axis, of a and b, which broadcast: intersection over union, 0 of two
+ * boxes without area. a, b (..., 4); the result has their other axes. Float. */
+MICA_API mica_value mica_iou(mica_value a, mica_value b);
+/* The generalised overlap (Rezatofighi et al. 2019), from -1 to 1: iou - (hull - union) / hull, hull being the area of
+ * the least box about both; 1 - giou is a loss that pulls boxes together which do not touch. As mica_iou. */
+MICA_API mica_value mica_giou(mica_value a, mica_value b);
+
 MICA_END_DECLS
 
 #endif

@@ -6,6 +6,7 @@
 #define MICA_METRIC_H
 
 #include <mica/graph.h>
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -74,6 +75,53 @@ MICA_API void mica_confusion_scores(const int64_t *confusion, int64_t classes, m
  * computes it. truths[i] is not 0 where sample i is positive. NaN without a positive one; MICA_E_NOMEM. */
 MICA_API MICA_CHECKED mica_status mica_average_precision(const float *scores, const uint8_t *truths, size_t count,
                                                          double *precision);
+
+/* --- detection --- */
+
+/* A true box of a picture: x0 y0 x1 y1. */
+typedef struct mica_true_box {
+  int64_t picture; /* any number: pictures are taken in rising order */
+  int32_t class_index;
+  bool
+      crowd; /* stands for a group: a box may fall on it that covers it for the most part, and then counts as nothing */
+  bool ignore; /* to be found or not, as what is difficult: it counts as nothing */
+  double box[4];
+  double area; /* decides which sizes it belongs to; 0: width times height */
+} mica_true_box;
+
+typedef struct mica_found_box {
+  int64_t picture;
+  int32_t class_index;
+  double score;
+  double box[4];
+  double area; /* 0: width times height */
+} mica_found_box;
+
+#define MICA_BOX_THRESHOLDS 10
+#define MICA_BOX_RECALLS 101
+
+/* COCO's twelve numbers: means over classes that have boxes, of the precision at 101 recalls (ap) and of the recall with
+ * so many boxes a picture (ar), by itself over the overlaps 0.50, 0.55, ... 0.95. small: area up to 32 x 32, medium: up
+ * to 96 x 96. -1 where nothing counts. by_threshold: ap at each of the overlaps. */
+typedef struct mica_box_scores {
+  double ap, ap_50, ap_75, ap_small, ap_medium, ap_large;
+  double ar_1, ar_10, ar_100, ar_small, ar_medium, ar_large;
+  double by_threshold[MICA_BOX_THRESHOLDS];
+} mica_box_scores;
+
+/* The same of one class, and its curve: the precision at recalls 0, 0.01, ... 1 at an overlap of 0.50. */
+typedef struct mica_box_class_scores {
+  double ap, ap_50, ap_75, ar_100;
+  double curve[MICA_BOX_RECALLS];
+} mica_box_class_scores;
+
+/* Scores of boxes as COCO defines them, to the last digit those of pycocotools: in each picture and class boxes by
+ * falling score (equal ones in their order), the first 100 of them, each take the free true box that they overlap most
+ * (of equals the last), at least by the threshold. classes: how many there are; boxes of others are MICA_E_INVALID.
+ * by_class (may be NULL): `classes` of them. MICA_E_NOMEM. */
+MICA_API MICA_CHECKED mica_status mica_box_precision(const mica_true_box *truths, size_t truth_count,
+                                                     const mica_found_box *found, size_t found_count, int32_t classes,
+                                                     mica_box_scores *scores, mica_box_class_scores *by_class);
 
 MICA_END_DECLS
 

@@ -14,6 +14,12 @@ static mica_value power(mica_value x, double gamma) {
   return mica_exp(mica_affine(mica_log(x), gamma, 0));
 }
 
+static mica_value reduce(mica_value losses, mica_loss_reduction reduction) {
+  return reduction == MICA_LOSS_REDUCTION_MEAN  ? mica_mean(losses, MICA_ALL_AXES, false)
+         : reduction == MICA_LOSS_REDUCTION_SUM ? mica_sum(losses, MICA_ALL_AXES, false)
+                                                : losses;
+}
+
 mica_value mica_focal(mica_value logits, mica_value target, const mica_focal_config *given) {
   static const mica_focal_config defaults = {0};
   const mica_focal_config *config = given ? given : &defaults;
@@ -27,6 +33,27 @@ mica_value mica_focal(mica_value logits, mica_value target, const mica_focal_con
   return mica__narrow(mica_nll(mica_mul(power(rest, gamma), logs), target, &how), logits);
 }
 
+mica_value mica_binary_focal(mica_value logits, mica_value target, const mica_binary_focal_config *given) {
+  static const mica_binary_focal_config defaults = {0};
+  const mica_binary_focal_config *config = given ? given : &defaults;
+  const double gamma = mica__or_default(config->gamma, 2), alpha = config->alpha < 0   ? 0.5
+                                                                   : config->alpha > 0 ? config->alpha
+                                                                                       : 0.25;
+  if (!(gamma >= 0)) return mica__builder_fail("binary_focal", logits, MICA_E_INVALID, "gamma is %g", gamma);
+  if (!mica__builder_number("binary_focal", logits, "alpha", alpha, 0, 1) ||
+      !mica__builder_choice("binary_focal", logits, "reduction", (int64_t)config->reduction,
+                            MICA_LOSS_REDUCTION_NONE + 1))
+    return (mica_value){0};
+  mica_value z = mica__widen(logits), t = mica__widen(target), p = mica_sigmoid(z);
+  /* 1 - p_t and alpha_t are linear in the target. */
+  mica_value rest = mica_add(p, mica_mul(t, mica_affine(p, -2, 1)));
+  mica_value weight = config->alpha < 0 ? mica__number(t, 1) : mica_affine(t, 2 * alpha - 1, 1 - alpha);
+  if (gamma != 2 && gamma != 1 && gamma != 0) rest = mica_maximum(rest, mica__number(rest, LEAST));
+  mica_value losses =
+      mica_mul(mica_mul(weight, power(rest, gamma)), mica_bce_with_logits(z, t, 1, MICA_LOSS_REDUCTION_NONE));
+  return mica__narrow(reduce(losses, config->reduction), logits);
+}
+
 mica_value mica_quantile_loss(mica_value prediction, mica_value target, double q, mica_loss_reduction reduction) {
   if (!(q > 0 && q < 1))
     return mica__builder_fail("quantile_loss", prediction, MICA_E_INVALID, "q is %g, not between 0 and 1", q);
@@ -34,8 +61,5 @@ mica_value mica_quantile_loss(mica_value prediction, mica_value target, double q
     return (mica_value){0};
   mica_value d = mica_sub(mica__widen(target), mica__widen(prediction));
   mica_value losses = mica_maximum(mica_affine(d, q, 0), mica_affine(d, q - 1, 0));
-  mica_value y = reduction == MICA_LOSS_REDUCTION_MEAN  ? mica_mean(losses, MICA_ALL_AXES, false)
-                 : reduction == MICA_LOSS_REDUCTION_SUM ? mica_sum(losses, MICA_ALL_AXES, false)
-                                                        : losses;
-  return mica__narrow(y, prediction);
+  return mica__narrow(reduce(losses, reduction), prediction);
 }
