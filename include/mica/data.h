@@ -104,8 +104,9 @@ typedef struct mica_dataset_config {
  *   folder of Pascal VOC            Annotations/NAME.xml, pictures in JPEGImages, parts in ImageSets/Main/train.txt,
  *                                   val.txt and test.txt; or such a folder is the only one in it
  *   folder of COCO                  annotations/instances_train*.json, ..._val*.json, ..._test*.json, and pictures in
- *                                   train*, val*, test* (as the JSON's name ends), images or beside them
- *   a COCO file                     NAME.json, with its pictures in the folder that it is in, or one above
+ *                                   train*, val*, test* (as the JSON's name ends), images or beside them; or folders
+ *                                   train, valid and test with pictures and _annotations.coco.json
+ *   a COCO file                     NAME.json, with its pictures in its folder, one above or NAME, images in these
  *   folder of folders of pictures   PNG or JPEG, a folder a class, in the order of their names; parted by folders
  *                                   train, val or validation, test above them, or not at all
  *   folder of pictures and masks    images/NAME.png (or .jpg) and masks/NAME.png, also NAME_mask.png: see mask_values.
@@ -127,7 +128,8 @@ typedef struct mica_dataset_config {
  *
  * MICA_E_NOT_FOUND when nothing is there or not this part of it, MICA_E_FORMAT, naming file and reason, when it is
  * truncated, of a wrong kind, empty, or holds a label out of range; MICA_E_UNSUPPORTED when the build lacks libdeflate,
- * libpng, libjpeg, expat or cJSON for it; MICA_E_IO, MICA_E_NOMEM. Pictures are read when they are needed, all else at once. */
+ * libpng, libjpeg, expat or cJSON for it; MICA_E_IO, MICA_E_NOMEM. Pictures are read when they are needed, all else at
+ * once. */
 MICA_API MICA_CHECKED mica_status mica_dataset_open(const char *path, const mica_dataset_config *config,
                                                     mica_dataset **dataset);
 

@@ -109,6 +109,8 @@ static mica_status open_parts(const char *folder, const mica__names *names, cons
 static mica_status read_folder(const char *path, const mica_dataset_config *config, mica__store *store) {
   mica__names names;
   bool parted = false;
+  for (size_t k = 0; k < SOURCES; k++)
+    if (sources[k]->parts_itself && sources[k]->is_folder(path)) return sources[k]->open(&path, 1, config, store);
   MICA_TRY(mica__names_read(path, &names));
   char **paths = calloc(names.count + 1, sizeof *paths);
   mica_status status = paths ? MICA_OK : mica__fail_nomem(path);

@@ -12,7 +12,8 @@ typedef struct mica__source {
   bool (*is_file)(const char *path, const uint8_t *begin, size_t size);
   /* True if a folder is of this format, as a part or as all there is; NULL: folders are none. */
   bool (*is_folder)(const char *path);
-  bool many; /* a part is all files that belong to it, not the first */
+  bool parts_itself; /* a folder holds all parts: open takes config->part, and says MICA_E_NOT_FOUND for none */
+  bool many;         /* a part is all files that belong to it, not the first */
   /* Fills the store from the files or the folder. */
   mica_status (*open)(const char *const *paths, size_t count, const mica_dataset_config *config, mica__store *store);
 } mica__source;

@@ -1,0 +1,365 @@
+/* COCO: one file of JSON with pictures, categories and annotations. Boxes are x, y, width, height. */
+#include "base/text.h"
+#include "data/boxed.h"
+#include "data/source.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+
+/* The annotations of COCO's 118,287 training pictures are 448 MB, which cJSON makes several GB of. */
+#define MOST_BYTES ((size_t)1 << 29)
+
+static bool is_file_there(const char *path) {
+  struct stat about;
+  return stat(path, &about) == 0 && S_ISREG(about.st_mode);
+}
+
+#if MICA_WITH_CJSON
+#include <cjson/cJSON.h>
+
+/* A picture or a category with its place in the file. */
+typedef struct entry {
+  double id;
+  size_t index; /* of a category: its class */
+  const cJSON *item;
+} entry;
+
+/* An annotation with its picture. */
+typedef struct annotation {
+  size_t picture, index;
+  const cJSON *item;
+} annotation;
+
+typedef struct reading {
+  const char *name, *folder;
+  entry *pictures, *categories;
+  annotation *annotations;
+  size_t picture_count, category_count, annotation_count;
+} reading;
+
+static int compare_entries(const void *a, const void *b) {
+  const entry *x = a, *y = b;
+  return (x->id > y->id) - (x->id < y->id);
+}
+
+static int compare_annotations(const void *a, const void *b) {
+  const annotation *x = a, *y = b;
+  if (x->picture != y->picture) return x->picture < y->picture ? -1 : 1;
+  return x->index < y->index ? -1 : x->index > y->index;
+}
+
+static const cJSON *list_of(const cJSON *root, const char *key) {
+  const cJSON *list = cJSON_GetObjectItemCaseSensitive(root, key);
+  return cJSON_IsArray(list) ? list : NULL;
+}
+
+/* A member that is a finite number; NaN otherwise. */
+static double number(const cJSON *item, const char *key) {
+  const cJSON *value = cJSON_GetObjectItemCaseSensitive(item, key);
+  return cJSON_IsNumber(value) && isfinite(value->valuedouble) ? value->valuedouble : (double)NAN;
+}
+
+static const char *text(const cJSON *item, const char *key) {
+  const cJSON *value = cJSON_GetObjectItemCaseSensitive(item, key);
+  return cJSON_IsString(value) ? value->valuestring : NULL;
+}
+
+/* The members of a list by rising id. */
+static mica_status sort(const reading *r, const cJSON *list, const char *what, entry **out, size_t *count) {
+  const cJSON *item;
+  const size_t capacity = (size_t)cJSON_GetArraySize(list);
+  entry *entries = calloc(capacity + 1, sizeof *entries);
+  *out = entries;
+  if (!entries) return mica__fail_nomem("boxes");
+  cJSON_ArrayForEach(item, list) {
+    const double id = number(item, "id");
+    if (isnan(id)) return mica__fail(MICA_E_FORMAT, "%s: number %zu of \"%s\" has no id", r->name, *count, what);
+    entries[*count] = (entry){id, *count, item};
+    ++*count;
+  }
+  qsort(entries, *count, sizeof *entries, compare_entries);
+  for (size_t i = 1; i < *count; i++)
+    if (entries[i].id == entries[i - 1].id)
+      return mica__fail(MICA_E_FORMAT, "%s: two of \"%s\" have the id %.15g", r->name, what, entries[i].id);
+  return MICA_OK;
+}
+
+/* The entry of an id; NULL for none. */
+static const entry *find(const entry *entries, size_t count, double id) {
+  const entry key = {.id = id};
+  return isnan(id) ? NULL : bsearch(&key, entries, count, sizeof *entries, compare_entries);
+}
+
+/* Classes in the order of their ids. */
+static mica_status take_categories(reading *r, mica__boxed *b) {
+  for (size_t i = 0; i < r->category_count; i++) {
+    const char *name = text(r->categories[i].item, "name");
+    int32_t class_index = 0;
+    if (!name || !*name)
+      return mica__fail(MICA_E_FORMAT, "%s: the category of id %.15g has no name", r->name, r->categories[i].id);
+    MICA_TRY(mica__boxed_class(b, name, &class_index));
+    r->categories[i].index = (size_t)class_index;
+  }
+  return MICA_OK;
+}
+
+static mica_status take_annotations(reading *r, const cJSON *list) {
+  const cJSON *item;
+  r->annotations = calloc((size_t)cJSON_GetArraySize(list) + 1, sizeof *r->annotations);
+  if (!r->annotations) return mica__fail_nomem("boxes");
+  cJSON_ArrayForEach(item, list) {
+    const double id = number(item, "image_id");
+    const entry *picture = find(r->pictures, r->picture_count, id);
+    if (!picture)
+      return mica__fail(MICA_E_FORMAT, "%s: annotation %zu is of the picture of id %.15g, which is not there", r->name,
+                        r->annotation_count, id);
+    r->annotations[r->annotation_count] = (annotation){(size_t)(picture - r->pictures), r->annotation_count, item};
+    r->annotation_count++;
+  }
+  qsort(r->annotations, r->annotation_count, sizeof *r->annotations, compare_annotations);
+  return MICA_OK;
+}
+
+static mica_status take_box(const reading *r, const annotation *a, mica__boxed *b) {
+  const cJSON *list = list_of(a->item, "bbox"), *side;
+  const double category = number(a->item, "category_id");
+  const entry *of = find(r->categories, r->category_count, category);
+  double sides[4];
+  int count = 0;
+  char where[600];
+  snprintf(where, sizeof where, "%.500s: annotation %zu", r->name, a->index);
+  if (!of) return mica__fail(MICA_E_FORMAT, "%s is of the category %.15g, which is unknown", where, category);
+  cJSON_ArrayForEach(side, list) {
+    if (count == 4 || !cJSON_IsNumber(side)) count = 5;
+    if (count < 4) sides[count++] = side->valuedouble;
+  }
+  if (count != 4) return mica__fail(MICA_E_FORMAT, "%s has no \"bbox\" of four numbers", where);
+  const mica__boxed_box box = {sides[0],
+                               sides[1],
+                               sides[0] + sides[2],
+                               sides[1] + sides[3],
+                               (int32_t)of->index,
+                               number(a->item, "iscrowd") > 0 ? MICA__BOX_CROWD : MICA__BOX_PLAIN,
+                               number(a->item, "area")};
+  return mica__boxed_add(b, &box, where);
+}
+
+/* Names of files stay inside of the folder of pictures. */
+static bool is_inside(const char *name) {
+  if (*name == '/' || !*name) return false;
+  for (const char *at = name; at; at = strchr(at, '/')) {
+    at += *at == '/';
+    if (!strncmp(at, "..", 2) && (at[2] == '/' || !at[2])) return false;
+  }
+  return true;
+}
+
+static mica_status take_pictures(const reading *r, mica__boxed *b) {
+  size_t next = 0;
+  for (size_t i = 0; i < r->picture_count; i++) {
+    const entry *picture = &r->pictures[i];
+    const char *name = text(picture->item, "file_name");
+    const double width = number(picture->item, "width"), height = number(picture->item, "height");
+    mica__text path = {0};
+    if (!name || !is_inside(name))
+      return mica__fail(MICA_E_FORMAT, "%s: the picture of id %.15g has no file_name, or one outside of its folder",
+                        r->name, picture->id);
+    if (isnan(width) || isnan(height))
+      return mica__fail(MICA_E_FORMAT, "%s: the picture of id %.15g has no width and height", r->name, picture->id);
+    mica__text_addf(&path, "%s%s", r->folder, name);
+    MICA_TRY(mica__text_status(&path));
+    MICA_TRY(mica__boxed_picture(b, path.data, floor(width), floor(height)));
+    for (; next < r->annotation_count && r->annotations[next].picture == i; next++)
+      MICA_TRY(take_box(r, &r->annotations[next], b));
+  }
+  return MICA_OK;
+}
+
+static mica_status take_root(reading *r, const cJSON *root, mica__boxed *b) {
+  const char *const keys[] = {"images", "categories", "annotations"};
+  const cJSON *lists[3];
+  for (int i = 0; i < 3; i++)
+    if (!(lists[i] = list_of(root, keys[i])))
+      return mica__fail(MICA_E_FORMAT, "%s has no list \"%s\", which COCO's files have", r->name, keys[i]);
+  MICA_TRY(sort(r, lists[0], keys[0], &r->pictures, &r->picture_count));
+  MICA_TRY(sort(r, lists[1], keys[1], &r->categories, &r->category_count));
+  MICA_TRY(take_categories(r, b));
+  MICA_TRY(take_annotations(r, lists[2]));
+  return take_pictures(r, b);
+}
+
+static long line_of(const char *content, const char *at) {
+  long line = 1;
+  for (const char *c = content; at && c < at; c++) line += *c == '\n';
+  return line;
+}
+
+mica_status mica__coco_parse(const char *name, const char *folder, char *content, size_t size, mica__boxed *b) {
+  reading r = {.name = name, .folder = folder};
+  const char *end = NULL;
+  if (size > MOST_BYTES)
+    return mica__fail(MICA_E_FORMAT, "%s is of %zu bytes; annotations are read up to %zu", name, size, MOST_BYTES);
+  cJSON *root = cJSON_ParseWithLengthOpts(content, size + 1, &end, true);
+  if (!root) return mica__fail(MICA_E_FORMAT, "%s, line %ld: no JSON", name, line_of(content, end));
+  mica_status status = take_root(&r, root, b);
+  free(r.pictures);
+  free(r.categories);
+  free(r.annotations);
+  cJSON_Delete(root);
+  return status;
+}
+
+#else
+
+mica_status mica__coco_parse(const char *name, const char *folder, char *content, size_t size, mica__boxed *b) {
+  (void)folder, (void)content, (void)size, (void)b;
+  return mica__fail(MICA_E_UNSUPPORTED, "%s: this build has no cJSON (MICA_WITH_CJSON)", name);
+}
+
+#endif
+
+/* --- files and folders --- */
+
+#define BESIDE "_annotations.coco.json"
+
+/* FOLDER/a or FOLDER/a/b, the caller's to free; NULL when memory is short. */
+static char *path_of(const char *folder, const char *a, const char *b) {
+  mica__text path = {0};
+  mica__text_addf(&path, b ? "%s/%s/%s" : "%s/%s", folder, a, b);
+  return path.data;
+}
+
+/* The file of a part in FOLDER/annotations: instances_train2017.json, train.json; the caller's to free, NULL for
+ * none. */
+static char *find_annotations(const char *folder, mica_part part) {
+  static const char *const words[] = {"train", "val", "test"};
+  char *inner = path_of(folder, "annotations", NULL), *found = NULL;
+  mica__names names;
+  if (inner && mica__is_folder(inner) && mica__names_read(inner, &names) == MICA_OK) {
+    for (size_t i = 0; !found && i < names.count; i++) {
+      const char *name = names.names[i];
+      if (!strncmp(name, "instances_", 10)) name += 10;
+      if (mica__name_ends(name, ".json") && !strncmp(name, words[part], strlen(words[part])))
+        found = path_of(inner, names.names[i], NULL);
+    }
+    mica__names_free(&names);
+  }
+  free(inner);
+  return found;
+}
+
+static bool is_folder(const char *path) {
+  for (int part = 0; part < 3; part++) {
+    char *file = find_annotations(path, (mica_part)part);
+    free(file);
+    if (file) return true;
+  }
+  char *beside = path_of(path, "train", BESIDE);
+  const bool is = beside && is_file_there(beside);
+  free(beside);
+  return is;
+}
+
+static bool is_file(const char *path, const uint8_t *begin, size_t size) {
+  size_t at = 0;
+  while (at < size && (begin[at] == ' ' || begin[at] == '\n' || begin[at] == '\r' || begin[at] == '\t')) at++;
+  return mica__name_ends(path, ".json") && at < size && begin[at] == '{';
+}
+
+/* The first of the folders that has what is called so in the file, with a slash behind it; that of the JSON file where
+ * none has. The caller's to free. */
+static char *find_pictures(const char *file, const char *first) {
+  const char *slash = strrchr(file, '/'), *name = slash ? slash + 1 : file;
+  mica__text here = {0}, above = {0}, own = {0};
+  char *found = NULL;
+  mica__text_add_bytes(&here, slash ? file : ".", slash ? (size_t)(slash - file) : 1);
+  mica__text_addf(&above, "%s/..", here.data ? here.data : ".");
+  if (!strncmp(name, "instances_", 10)) name += 10;
+  mica__text_add_bytes(&own, name, strcspn(name, "."));
+  if (here.data && above.data && own.data && first)
+    for (int i = 0; i < 8 && !found; i++) {
+      const char *inner = (const char *[]){"", own.data, "images", "JPEGImages"}[i % 4];
+      mica__text folder = {0}, path = {0};
+      mica__text_addf(&folder, "%s/%s%s", i < 4 ? here.data : above.data, inner, *inner ? "/" : "");
+      mica__text_addf(&path, "%s%s", folder.data ? folder.data : "", first);
+      if (path.data && is_file_there(path.data))
+        found = folder.data;
+      else
+        mica__text_free(&folder);
+      mica__text_free(&path);
+    }
+  if (!found) found = path_of(here.data ? here.data : ".", "", NULL);
+  mica__text_free(&here);
+  mica__text_free(&above);
+  mica__text_free(&own);
+  return found;
+}
+
+/* The first "file_name" of a content, the caller's to free; NULL where there is none without escapes. */
+static char *first_picture(const char *content) {
+  const char *at = strstr(content, "\"file_name\"");
+  at = at ? strchr(at + strlen("\"file_name\""), '"') : NULL;
+  const size_t n = at ? strcspn(at + 1, "\"\\") : 0;
+  char *name = n && at[1 + n] == '"' ? malloc(n + 1) : NULL;
+  if (name) {
+    memcpy(name, at + 1, n);
+    name[n] = '\0';
+  }
+  return name;
+}
+
+static mica_status open_file(const char *file, const mica_dataset_config *config, mica__store *store) {
+  uint8_t *content = NULL;
+  size_t size = 0;
+  uint64_t all = 0;
+  uint8_t byte[1];
+  mica__boxed *b = NULL;
+  MICA_TRY(mica__file_begin(file, byte, 1, &all));
+  if (all > MOST_BYTES)
+    return mica__fail(MICA_E_FORMAT, "%s is of %llu bytes; annotations are read up to %zu", file,
+                      (unsigned long long)all, MOST_BYTES);
+  MICA_TRY(mica__boxed_create(store, &b));
+  MICA_TRY(mica__content_read(file, &content, &size));
+  char *first = first_picture((const char *)content), *folder = find_pictures(file, first);
+  mica_status status = folder ? mica__coco_parse(file, folder, (char *)content, size, b) : mica__fail_nomem("boxes");
+  free(first);
+  free(folder);
+  free(content);
+  return status == MICA_OK ? mica__boxed_finish(b, config, store) : status;
+}
+
+static bool is_part(mica_part part, const char *name, const char *rest) {
+  (void)part, (void)name, (void)rest;
+  return false;
+}
+
+/* FOLDER/train/_annotations.coco.json, in val or valid, and in test. */
+static char *find_beside(const char *folder, mica_part part) {
+  static const char *const words[3][2] = {{"train", "train"}, {"valid", "val"}, {"test", "test"}};
+  for (int i = 0; i < 2; i++) {
+    char *path = path_of(folder, words[part][i], BESIDE);
+    if (path && is_file_there(path)) return path;
+    free(path);
+  }
+  return NULL;
+}
+
+static mica_status open_path(const char *const *paths, size_t count, const mica_dataset_config *config,
+                             mica__store *store) {
+  (void)count;
+  if (!mica__is_folder(paths[0])) return open_file(paths[0], config, store);
+  char *file = find_annotations(paths[0], config->part);
+  if (!file) file = find_beside(paths[0], config->part);
+  if (!file)
+    return mica__fail(MICA_E_NOT_FOUND, "%s has no %s part among its annotations", paths[0],
+                      mica_part_name(config->part));
+  mica_status status = open_file(file, config, store);
+  free(file);
+  return status;
+}
+
+const mica__source mica__source_coco = {
+    .is_part = is_part, .is_file = is_file, .is_folder = is_folder, .parts_itself = true, .open = open_path};

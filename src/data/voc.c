@@ -1,0 +1,397 @@
+/* Pascal VOC: a file of XML a picture, lists of the pictures of each part. Boxes count pixels from 1 and include the
+ * last one. */
+#include "base/text.h"
+#include "data/boxed.h"
+#include "data/image.h"
+#include "data/source.h"
+
+#include <math.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+
+/* Annotations are small; a text in one of their elements is shorter than this. */
+#define MOST_BYTES ((size_t)1 << 24)
+#define MOST_TEXT 256
+
+#if MICA_WITH_EXPAT
+#include <expat.h>
+
+/* Elements nest: annotation, object, bndbox, xmin. Deeper ones are passed over, to this depth. */
+#define DEPTH 64
+#define LEVELS 4
+
+typedef struct reading {
+  XML_Parser parser;
+  mica__boxed *boxed;
+  const char *name, *folder, *stem;
+  int depth;
+  char path[LEVELS][24]; /* names of the open elements */
+  char text[MOST_TEXT];
+  size_t length;
+  bool began, has_class;
+  char class_name[MOST_TEXT];
+  double size[2], sides[4]; /* NaN: not there */
+  int difficult;
+  mica_status status;
+} reading;
+
+/* Ends the parse with a sentence that names file and line. */
+static void stop(reading *r, mica_status status) {
+  r->status = status;
+  XML_StopParser(r->parser, XML_FALSE);
+}
+
+static __attribute__((format(printf, 2, 3))) void fail(reading *r, const char *format, ...) {
+  char text[256];
+  va_list list;
+  va_start(list, format);
+  vsnprintf(text, sizeof text, format, list);
+  va_end(list);
+  stop(r, mica__fail(MICA_E_FORMAT, "%s, line %lu: %s", r->name, (unsigned long)XML_GetCurrentLineNumber(r->parser),
+                     text));
+}
+
+/* True in an element of this path. */
+static bool is_in(const reading *r, const char *const *path, int depth) {
+  if (r->depth != depth) return false;
+  for (int i = 0; i < depth; i++)
+    if (strcmp(r->path[i], path[i]) != 0) return false;
+  return true;
+}
+#define IN(r, ...)                                                                                                     \
+  is_in(r, (const char *const[]){__VA_ARGS__}, (int)(sizeof((const char *const[]){__VA_ARGS__}) / sizeof(char *)))
+
+static mica_status begin_picture(reading *r) {
+  mica__text path = {0};
+  if (!(r->size[0] > 0 && r->size[1] > 0)) {
+    fail(r, "a box comes before the picture's size");
+    return MICA_E_FORMAT;
+  }
+  mica__text_addf(&path, "%s%s", r->folder, r->stem);
+  mica_status status = mica__text_status(&path);
+  if (status == MICA_OK) status = mica__boxed_picture(r->boxed, path.data, floor(r->size[0]), floor(r->size[1]));
+  r->began = status == MICA_OK;
+  return status;
+}
+
+static void XMLCALL open_element(void *user, const XML_Char *name, const XML_Char **attributes) {
+  reading *r = user;
+  (void)attributes;
+  r->length = 0;
+  if (r->depth >= DEPTH) {
+    fail(r, "elements nest deeper than %d", DEPTH);
+    return;
+  }
+  if (r->depth == 0 && strcmp(name, "annotation") != 0) {
+    fail(r, "the element is \"%.40s\", not \"annotation\": no Pascal VOC", name);
+    return;
+  }
+  if (r->depth < LEVELS) {
+    /* A name that is cut is none of those looked for. */
+    const size_t n = strlen(name);
+    memcpy(r->path[r->depth], n < sizeof r->path[0] ? name : "?", (n < sizeof r->path[0] ? n : 1) + 1);
+  }
+  r->depth++;
+  if (!IN(r, "annotation", "object")) return;
+  r->has_class = false;
+  r->difficult = 0;
+  for (int k = 0; k < 4; k++) r->sides[k] = NAN;
+}
+
+static void XMLCALL add_text(void *user, const XML_Char *text, int length) {
+  reading *r = user;
+  for (int i = 0; i < length && r->length + 1 < MOST_TEXT; i++) r->text[r->length++] = text[i];
+}
+
+/* The text of the element without spaces about it. */
+static const char *trimmed(reading *r) {
+  char *at = r->text;
+  r->text[r->length] = '\0';
+  while (*at == ' ' || *at == '\t' || *at == '\n' || *at == '\r') at++;
+  char *end = at + strlen(at);
+  while (end > at && (end[-1] == ' ' || end[-1] == '\t' || end[-1] == '\n' || end[-1] == '\r')) end--;
+  *end = '\0';
+  return at;
+}
+
+static double number(reading *r, const char *what) {
+  const char *text = trimmed(r);
+  char *end = NULL;
+  const double value = strtod(text, &end);
+  if (end != text && !*end && isfinite(value)) return value;
+  char *shown = mica__name_printable(text);
+  fail(r, "%s is \"%.40s\", no number", what, shown ? shown : "");
+  free(shown);
+  return NAN;
+}
+
+static void end_object(reading *r) {
+  mica__boxed_box box = {r->sides[0] - 1,
+                         r->sides[1] - 1,
+                         r->sides[2],
+                         r->sides[3],
+                         0,
+                         r->difficult ? MICA__BOX_DIFFICULT : MICA__BOX_PLAIN,
+                         0};
+  char where[600];
+  if (!r->has_class) {
+    fail(r, "an object has no name");
+    return;
+  }
+  for (int k = 0; k < 4; k++)
+    if (isnan(r->sides[k])) {
+      fail(r, "an object has no box: xmin, ymin, xmax or ymax is missing");
+      return;
+    }
+  mica_status status = r->began ? MICA_OK : begin_picture(r);
+  if (status == MICA_OK) status = mica__boxed_class(r->boxed, r->class_name, &box.class_index);
+  snprintf(where, sizeof where, "%.500s, line %lu", r->name, (unsigned long)XML_GetCurrentLineNumber(r->parser));
+  if (status == MICA_OK) status = mica__boxed_add(r->boxed, &box, where);
+  if (status != MICA_OK) stop(r, status);
+}
+
+static void XMLCALL close_element(void *user, const XML_Char *name) {
+  static const char *const sides[] = {"xmin", "ymin", "xmax", "ymax"};
+  reading *r = user;
+  (void)name;
+  if (IN(r, "annotation", "size", "width")) r->size[0] = number(r, "the width");
+  if (IN(r, "annotation", "size", "height")) r->size[1] = number(r, "the height");
+  if (IN(r, "annotation", "object", "difficult")) r->difficult = number(r, "difficult") > 0;
+  if (IN(r, "annotation", "object", "name")) {
+    const char *text = trimmed(r);
+    r->has_class = *text != '\0';
+    memcpy(r->class_name, text, strlen(text) + 1);
+  }
+  for (int k = 0; k < 4; k++)
+    if (IN(r, "annotation", "object", "bndbox", sides[k])) r->sides[k] = number(r, sides[k]);
+  if (r->status == MICA_OK && IN(r, "annotation", "object")) end_object(r);
+  r->depth--;
+  r->length = 0;
+}
+
+/* Entities of a document's own are a way to make a small file large, and annotations have no use for them. */
+static void XMLCALL declare_entity(void *user, const XML_Char *name, int parameter, const XML_Char *value, int length,
+                                   const XML_Char *base, const XML_Char *system, const XML_Char *public_id,
+                                   const XML_Char *notation) {
+  (void)name, (void)parameter, (void)value, (void)length, (void)base, (void)system, (void)public_id, (void)notation;
+  fail((reading *)user, "the document declares entities, which annotations do not have");
+}
+
+mica_status mica__voc_parse(const char *name, const char *folder, const char *stem, const uint8_t *content, size_t size,
+                            mica__boxed *b) {
+  reading r = {.boxed = b, .name = name, .folder = folder, .stem = stem, .size = {NAN, NAN}};
+  if (size > MOST_BYTES)
+    return mica__fail(MICA_E_FORMAT, "%s is of %zu bytes; annotations of a picture are %zu at most", name, size,
+                      MOST_BYTES);
+  r.parser = XML_ParserCreate(NULL);
+  if (!r.parser) return mica__fail_nomem("XML");
+  XML_SetUserData(r.parser, &r);
+  XML_SetElementHandler(r.parser, open_element, close_element);
+  XML_SetCharacterDataHandler(r.parser, add_text);
+  XML_SetEntityDeclHandler(r.parser, declare_entity);
+  const enum XML_Status parsed = XML_Parse(r.parser, (const char *)content, (int)size, 1);
+  mica_status status = r.status;
+  if (status == MICA_OK && parsed != XML_STATUS_OK)
+    status = mica__fail(MICA_E_FORMAT, "%s, line %lu: %s", name, (unsigned long)XML_GetCurrentLineNumber(r.parser),
+                        XML_ErrorString(XML_GetErrorCode(r.parser)));
+  /* A picture without boxes is one all the same. */
+  if (status == MICA_OK && !r.began) {
+    status = begin_picture(&r);
+    if (r.status != MICA_OK) status = mica__fail(MICA_E_FORMAT, "%s has no size of the picture", name);
+  }
+  XML_ParserFree(r.parser);
+  return status;
+}
+
+#else
+
+mica_status mica__voc_parse(const char *name, const char *folder, const char *stem, const uint8_t *content, size_t size,
+                            mica__boxed *b) {
+  (void)folder, (void)stem, (void)content, (void)size, (void)b;
+  return mica__fail(MICA_E_UNSUPPORTED, "%s: this build has no expat (MICA_WITH_EXPAT), which XML needs", name);
+}
+
+#endif
+
+/* --- folders --- */
+
+/* FOLDER/a or FOLDER/a/b, the caller's to free; NULL when memory is short. */
+static char *path_of(const char *folder, const char *a, const char *b) {
+  mica__text path = {0};
+  mica__text_addf(&path, b ? "%s/%s/%s" : "%s/%s", folder, a, b);
+  return path.data;
+}
+
+static bool has_annotations(const char *folder) {
+  char *path = path_of(folder, "Annotations", NULL);
+  mica__names names;
+  bool found = false;
+  if (path && mica__is_folder(path) && mica__names_read(path, &names) == MICA_OK) {
+    for (size_t i = 0; !found && i < names.count; i++) found = mica__name_ends(names.names[i], ".xml");
+    mica__names_free(&names);
+  }
+  free(path);
+  return found;
+}
+
+/* The folder that holds the dataset: this one, or the only one in it that does; the caller's to free, NULL for none. */
+static char *find_root(const char *folder) {
+  mica__names names;
+  char *root = NULL;
+  size_t found = 0;
+  if (has_annotations(folder)) return mica__strdup(folder);
+  if (mica__names_read(folder, &names) != MICA_OK) return NULL;
+  for (size_t i = 0; i < names.count; i++) {
+    char *path = path_of(folder, names.names[i], NULL);
+    const bool is = path && mica__is_folder(path) && has_annotations(path);
+    found += is;
+    if (is && !root)
+      root = path;
+    else
+      free(path);
+  }
+  mica__names_free(&names);
+  if (found == 1) return root;
+  free(root);
+  return NULL;
+}
+
+static bool is_folder(const char *path) {
+  char *root = find_root(path);
+  free(root);
+  return root != NULL;
+}
+
+static bool is_file(const char *path) {
+  struct stat about;
+  return stat(path, &about) == 0 && S_ISREG(about.st_mode);
+}
+
+/* The picture's name beside its annotation's: STEM.jpg, .jpeg or .png. */
+static char *picture_of(const char *pictures, const char *stem) {
+  static const char *const ends[] = {".jpg", ".jpeg", ".png", ".JPG", ".JPEG", ".PNG"};
+  for (size_t i = 0; i < sizeof ends / sizeof *ends; i++) {
+    mica__text path = {0};
+    mica__text_addf(&path, "%s%s%s", pictures, stem, ends[i]);
+    const bool is = path.data && is_file(path.data);
+    mica__text_free(&path);
+    if (is) mica__text_addf(&path, "%s%s", stem, ends[i]);
+    if (is) return path.data;
+  }
+  return NULL;
+}
+
+/* Reads the annotation of a picture. */
+static mica_status read_one(const char *root, const char *stem, mica__boxed *b) {
+  mica__text file = {0}, pictures = {0};
+  uint8_t *content = NULL;
+  size_t size = 0;
+  mica__text_addf(&file, "%s/Annotations/%s.xml", root, stem);
+  mica__text_addf(&pictures, "%s/JPEGImages/", root);
+  mica_status status = file.data && pictures.data ? MICA_OK : mica__fail_nomem("boxes");
+  char *picture = status == MICA_OK ? picture_of(pictures.data, stem) : NULL;
+  if (status == MICA_OK && !picture)
+    status =
+        mica__fail(MICA_E_FORMAT, "%s: there is no picture %s%s.jpg, .jpeg or .png", file.data, pictures.data, stem);
+  if (status == MICA_OK) status = mica__content_read(file.data, &content, &size);
+  if (status == MICA_OK) status = mica__voc_parse(file.data, pictures.data, picture, content, size, b);
+  free(content);
+  free(picture);
+  mica__text_free(&file);
+  mica__text_free(&pictures);
+  return status;
+}
+
+/* Reads those that a list names, one a line; a number behind a name, which says whether a class is there, is passed
+ * over. */
+static mica_status read_list(const char *root, const char *path, mica__boxed *b) {
+  uint8_t *content = NULL;
+  size_t size = 0;
+  long line = 0;
+  MICA_TRY(mica__content_read(path, &content, &size));
+  mica_status status = MICA_OK;
+  for (char *at = (char *)content, *next; status == MICA_OK && at; at = next) {
+    next = strchr(at, '\n');
+    if (next) *next++ = '\0';
+    line++;
+    const size_t n = strcspn(at, " \t\r");
+    at[n] = '\0';
+    if (!n) continue;
+    if (strchr(at, '/') || *at == '.')
+      status = mica__fail(MICA_E_FORMAT, "%s, line %ld: no name of a picture", path, line);
+    else
+      status = read_one(root, at, b);
+  }
+  free(content);
+  return status;
+}
+
+static mica_status read_all(const char *root, mica__boxed *b) {
+  char *path = path_of(root, "Annotations", NULL);
+  mica__names names;
+  if (!path) return mica__fail_nomem("boxes");
+  mica_status status = mica__names_read(path, &names);
+  free(path);
+  MICA_TRY(status);
+  for (size_t i = 0; status == MICA_OK && i < names.count; i++) {
+    const size_t n = strlen(names.names[i]);
+    if (n < 5 || strcmp(names.names[i] + n - 4, ".xml") != 0) continue;
+    names.names[i][n - 4] = '\0';
+    status = read_one(root, names.names[i], b);
+  }
+  mica__names_free(&names);
+  return status;
+}
+
+static bool has_list(const char *root, const char *name) {
+  char *path = path_of(root, "ImageSets/Main", name);
+  const bool is = path && is_file(path);
+  free(path);
+  return is;
+}
+
+/* The list of a part; NULL where there is none. Without lists at all the whole is the training part. */
+static const char *list_of(const char *root, mica_part part) {
+  static const char *const lists[] = {"train.txt", "val.txt", "test.txt"};
+  if (has_list(root, lists[part])) return lists[part];
+  return part == MICA_PART_TRAIN && has_list(root, "trainval.txt") ? "trainval.txt" : NULL;
+}
+
+static mica_status open_root(const char *root, const mica_dataset_config *config, mica__store *store) {
+  const char *list = list_of(root, config->part);
+  const bool parted = list || list_of(root, MICA_PART_VALIDATION) || list_of(root, MICA_PART_TEST);
+  mica__boxed *b = NULL;
+  if (!list && (parted || config->part != MICA_PART_TRAIN))
+    return mica__fail(MICA_E_NOT_FOUND, "%s has no %s part: no ImageSets/Main/%s.txt", root,
+                      mica_part_name(config->part),
+                      config->part == MICA_PART_VALIDATION ? "val" : mica_part_name(config->part));
+  MICA_TRY(mica__boxed_create(store, &b));
+  char *path = list ? path_of(root, "ImageSets/Main", list) : NULL;
+  if (list && !path) return mica__fail_nomem("boxes");
+  mica_status status = list ? read_list(root, path, b) : read_all(root, b);
+  free(path);
+  MICA_TRY(status);
+  mica__boxed_sort_classes(b);
+  return mica__boxed_finish(b, config, store);
+}
+
+static bool is_part(mica_part part, const char *name, const char *rest) {
+  (void)part, (void)name, (void)rest;
+  return false;
+}
+
+static mica_status open_folder(const char *const *paths, size_t count, const mica_dataset_config *config,
+                               mica__store *store) {
+  char *root = find_root(paths[0]);
+  (void)count;
+  if (!root) return mica__fail(MICA_E_FORMAT, "the folder %s holds no Annotations/*.xml", paths[0]);
+  mica_status status = open_root(root, config, store);
+  free(root);
+  return status;
+}
+
+const mica__source mica__source_voc = {
+    .is_part = is_part, .is_folder = is_folder, .parts_itself = true, .open = open_folder};
