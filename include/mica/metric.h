@@ -100,16 +100,16 @@ typedef struct mica_found_box {
 #define MICA_BOX_THRESHOLDS 10
 #define MICA_BOX_RECALLS 101
 
-/* COCO's twelve numbers: means over classes that have boxes, of the precision at 101 recalls (ap) and of the recall with
- * so many boxes a picture (ar), by itself over the overlaps 0.50, 0.55, ... 0.95. small: area up to 32 x 32, medium: up
- * to 96 x 96. -1 where nothing counts. by_threshold: ap at each of the overlaps. */
+/* COCO's twelve numbers: means over classes that have boxes, of the precision at 101 recalls (ap) and of the recall
+ * with so many boxes a picture (ar), each a mean over the overlaps 0.50, 0.55, ... 0.95. small: area up to 32 x 32,
+ * medium: up to 96 x 96. -1 where nothing counts. by_threshold: ap at each of the overlaps. */
 typedef struct mica_box_scores {
   double ap, ap_50, ap_75, ap_small, ap_medium, ap_large;
   double ar_1, ar_10, ar_100, ar_small, ar_medium, ar_large;
   double by_threshold[MICA_BOX_THRESHOLDS];
 } mica_box_scores;
 
-/* The same of one class, and its curve: the precision at recalls 0, 0.01, ... 1 at an overlap of 0.50. */
+/* Scores of one class, and its curve: the precision at recalls 0, 0.01, ... 1 at an overlap of 0.50. */
 typedef struct mica_box_class_scores {
   double ap, ap_50, ap_75, ar_100;
   double curve[MICA_BOX_RECALLS];

@@ -80,6 +80,14 @@ MICA_API mica_value mica_translator_encode(mica_nn *nn, mica_value ids, const mi
 MICA_API mica_value mica_translator_decode(mica_nn *nn, mica_value ids, mica_value memory, mica_value memory_lengths,
                                            const mica_model_config *config);
 
+/* The network "detector" answers for points of a picture, at strides 8, 16 and 32: (N, points, classes + 5), f32: a
+ * logit a class, one of centre-ness, and the distances in pixels to the left, upper, right and lower side of the box
+ * that the point is in (FCOS, Tian et al. 2019). Sides of pictures are multiples of 32. width: channels at stride 4, a
+ * multiple of 8 (0: 32). */
+#define MICA_DETECTOR_MULTIPLE 32
+/* x, y and stride of each of its points (points may be NULL); returns how many there are. */
+MICA_API int64_t mica_detector_points(int64_t height, int64_t width, float *points);
+
 /* The names, in order; NULL behind the last. And a line about it. */
 MICA_API const char *mica_model_name(size_t index);
 MICA_API const char *mica_model_text(size_t index);

@@ -80,11 +80,22 @@ static mica_status find_task(mica_run *run) {
   return mica__run_take_settings(run);
 }
 
+/* Opens the data as the task wants them that was found by them. */
+static mica_status open_again(mica_run *run) {
+  if (run->whole == run->config.dataset) return MICA_OK;
+  mica_dataset_destroy((mica_dataset *)run->whole);
+  run->whole = NULL;
+  return open_whole(run);
+}
+
 /* The part to train on, the one to validate on, and the task. */
 static mica_status open_training(mica_run *run, const mica_dataset_config *opening) {
   (void)opening;
   MICA_TRY(open_whole(run));
-  if (!run->task) MICA_TRY(find_task(run));
+  if (!run->task) {
+    MICA_TRY(find_task(run));
+    if (run->task->opens) MICA_TRY(open_again(run));
+  }
   const mica_dataset_config validation = mica__run_opening(run, MICA_PART_VALIDATION);
   MICA_TRY(open_optional(run, &validation));
   run->parts[MICA_PART_TRAIN].data = run->whole;

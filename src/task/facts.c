@@ -143,6 +143,7 @@ static const struct rule {
     {"mean", NULL, A_CHANNEL, false, true, -INFINITY},
     {"deviation", NULL, A_CHANNEL, false, true, 0},
     {"classes", "classify", SOME, true, true, 0},
+    {"classes", "detect", SOME, true, true, 0},
     {"class_weights", "classify", A_CLASS, false, false, -0x1p-149},
     {"target_mean", "regress", ONE, false, true, -INFINITY},
     {"target_deviation", "regress", ONE, false, true, 0},

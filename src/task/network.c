@@ -50,9 +50,9 @@ static mica_status check_network(const mica_run *run) {
   mica_run_fact_numbers(run, "input", &rank);
   while (mica_model_name(i) && strcmp(mica_model_name(i), name) != 0) i++;
   if (!mica_model_name(i)) return mica__fail(MICA_E_INVALID, "there is no network \"%s\"", name);
-  if (!strcmp(name, "unet"))
-    return mica__fail(MICA_E_INVALID, "the network unet answers for every pixel, the task %s wants one answer a sample",
-                      run->task->name);
+  if (!strcmp(name, "unet") || !strcmp(name, "detector"))
+    return mica__fail(MICA_E_INVALID, "the network %s answers for every %s, the task %s wants one answer a sample",
+                      name, *name == 'u' ? "pixel" : "point", run->task->name);
   const mica_model_family family = mica_model_family_of(i);
   if (family == MICA_MODEL_FAMILY_TABLE || (family == MICA_MODEL_FAMILY_IMAGE && rank == 3)) return MICA_OK;
   return mica__fail(MICA_E_INVALID, "the network %s takes %s; %s has %s", name,

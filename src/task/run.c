@@ -113,7 +113,7 @@ static mica_status remark_data(mica_run *run) {
   const mica_dataset *data = run->parts[MICA_PART_TRAIN].data;
   const uint64_t count = mica_dataset_count(data);
   if (count == 1) return mica__run_remark(run, "there is one sample to train on");
-  if (!mica_run_fact(run, "classes", NULL) || mica__run_find_fact(run, "several")) return MICA_OK;
+  if (!mica_dataset_classes(data) || mica__run_find_fact(run, "several")) return MICA_OK;
   for (uint64_t i = 1; i < count; i++)
     if (mica_dataset_label(data, i) != mica_dataset_label(data, 0)) return MICA_OK;
   return mica__run_remark(run, "all samples are of one class");

@@ -191,6 +191,14 @@ typedef struct mica__rows {
 mica_status mica__rows_read(const mica_run *run, const char *name, char *text, mica__rows *rows);
 void mica__rows_free(mica__rows *rows);
 
+/* Paths of files, and of the pictures of folders. find fills a zeroed struct, to be freed after a failure too. */
+typedef struct mica__paths {
+  char **list;
+  size_t count, capacity;
+} mica__paths;
+mica_status mica__paths_find(const mica_run_input *input, mica__paths *paths);
+void mica__paths_free(mica__paths *paths);
+
 /* Samples to predict from: names, inputs as the network takes them, pictures and truths where there are any. */
 typedef struct mica__samples {
   int64_t count, size; /* size: elements of an input */

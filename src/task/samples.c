@@ -82,13 +82,7 @@ static mica_status number_sample(mica__samples *s, int64_t i, const char *what, 
 
 /* --- pictures --- */
 
-/* Paths of files, and of the pictures of folders. */
-typedef struct paths {
-  char **list;
-  size_t count, capacity;
-} paths;
-
-static mica_status add_path(paths *p, const char *folder, const char *name) {
+static mica_status add_path(mica__paths *p, const char *folder, const char *name) {
   mica__text path = {0};
   if (p->count == p->capacity) {
     const size_t capacity = p->capacity ? 2 * p->capacity : 16;
@@ -113,7 +107,7 @@ static bool is_picture(const char *name) {
 }
 
 /* The pictures of a folder; where there are none and it is `whole` those of the folders in it, as of classes. */
-static mica_status add_folder(paths *p, const char *folder, bool whole) {
+static mica_status add_folder(mica__paths *p, const char *folder, bool whole) {
   mica__names names;
   const size_t before = p->count;
   MICA_TRY(mica__names_read(folder, &names));
@@ -134,7 +128,23 @@ static mica_status add_folder(paths *p, const char *folder, bool whole) {
   return status;
 }
 
-static mica_status read_pictures(const mica_run *run, const paths *p, mica__samples *s) {
+mica_status mica__paths_find(const mica_run_input *input, mica__paths *paths) {
+  mica_status status = MICA_OK;
+  for (size_t i = 0; status == MICA_OK && i < input->file_count; i++) {
+    struct stat about;
+    const bool folder = stat(input->files[i], &about) == 0 && S_ISDIR(about.st_mode);
+    status = folder ? add_folder(paths, input->files[i], true) : add_path(paths, NULL, input->files[i]);
+  }
+  return status;
+}
+
+void mica__paths_free(mica__paths *paths) {
+  for (size_t i = 0; i < paths->count; i++) free(paths->list[i]);
+  free(paths->list);
+  *paths = (mica__paths){0};
+}
+
+static mica_status read_pictures(const mica_run *run, const mica__paths *p, mica__samples *s) {
   const mica_shape size = input_of(run);
   MICA_TRY(make(run, (int64_t)p->count, s));
   for (int64_t i = 0; i < s->count; i++) {
@@ -268,7 +278,7 @@ mica_status mica__samples_of(const mica_run *run, const mica_dataset *data, uint
 
 mica_status mica__samples_read(const mica_run *run, const mica_run_input *input, mica__samples *s) {
   const bool pictures = input_of(run).rank == 3;
-  paths list = {0};
+  mica__paths list = {0};
   mica_status status = MICA_OK;
   if (input->data) return read_dataset(run, input->data, input->part, input->count, s);
   if (input->text) {
@@ -286,14 +296,9 @@ mica_status mica__samples_read(const mica_run *run, const mica_run_input *input,
                ? mica__fail(MICA_E_INVALID, "%s: the network was not trained on pictures", input->files[0])
                : read_table(run, input->files[0], s);
   }
-  for (size_t i = 0; status == MICA_OK && i < input->file_count; i++) {
-    struct stat about;
-    const bool folder = stat(input->files[i], &about) == 0 && S_ISDIR(about.st_mode);
-    status = folder ? add_folder(&list, input->files[i], true) : add_path(&list, NULL, input->files[i]);
-  }
+  status = mica__paths_find(input, &list);
   if (status == MICA_OK) status = read_pictures(run, &list, s);
-  for (size_t i = 0; i < list.count; i++) free(list.list[i]);
-  free(list.list);
+  mica__paths_free(&list);
   return status;
 }
 

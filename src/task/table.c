@@ -50,10 +50,11 @@ mica_status mica__run_outline(mica_run *run) {
   const double *input = mica_run_fact_numbers(run, "input", &rank);
   const char *const *texts = mica_run_fact(run, "table", &count);
   const char *const *names = mica_run_fact(run, "classes", &classes);
+  /* What pictures are like, their task has said. */
+  if (!input || rank != 1) return MICA_OK;
   mica_dataset_destroy(run->outline);
   run->outline = NULL;
   run->outlined = false;
-  if (!input || rank != 1) return MICA_OK;
   if (texts) {
     const bool header = mica__run_fact_number(run, "header", 0) > 0;
     MICA_TRY(mica__outline_open(texts, count, header, names, classes, &run->outline));
