@@ -84,7 +84,7 @@ static void opens(const mica_run *run, mica_dataset_config *config) {
 /* Settings of all tasks that this one has other defaults for, found on blood cells from scratch. */
 static mica_status set_defaults(mica_run *run) {
   static const char *const defaults[][2] = {{"model", "detector"},
-                                            {"epochs", "60"},
+                                            {"epochs", "30"},
                                             {"batch", "8"},
                                             {"optimizer", "adamw"},
                                             {"lr", "0.002"},

@@ -40,6 +40,8 @@ START_TEST(sizes) {
       {{.name = "resnet50", .input = {3, {3, 224, 224}}, .classes = 1000}, 25557032, {1, {1000}}},
       {{.name = "mobilenetv2", .input = {3, {3, 224, 224}}, .classes = 1000}, 3504872, {1, {1000}}},
       {{.name = "unet", .input = {3, {1, 64, 48}}, .classes = 2}, 31036546, {3, {2, 64, 48}}},
+      /* 12 x 8, 6 x 4 and 3 x 2 points with 3 classes and 5 numbers each. */
+      {{.name = "detector", .input = {3, {3, 64, 96}}, .classes = 3}, 1572507, {2, {96 + 24 + 6, 8}}},
       /* The kernel of the first layer is 3 instead of 7. */
       {{.name = "resnet18", .input = {3, {3, 32, 32}}}, 11689512 - 990 * 513 - 64 * 3 * 40, {1, {10}}},
       {{.name = "mobilenetv2", .input = {3, {3, 32, 32}}}, 3504872 - 990 * 1281, {1, {10}}},
@@ -77,6 +79,23 @@ START_TEST(names) {
   for (size_t i = 0; i < mica_nn_parameter_count(nn); i++)
     found = found || !strcmp(mica_nn_parameter_at(nn, i)->name, "layer2.0.downsample.1.running_var");
   ck_assert(found);
+  drop();
+}
+END_TEST
+
+/* Points of each stride, row by row. */
+START_TEST(points_of_the_detector) {
+  float points[3 * 126];
+  ck_assert_int_eq(mica_detector_points(64, 96, NULL), 126);
+  ck_assert_int_eq(mica_detector_points(64, 96, points), 126);
+  static const float wanted[][4] = {{0, 4, 4, 8}, {13, 12, 12, 8}, {96, 8, 8, 16}, {125, 80, 48, 32}};
+  for (size_t i = 0; i < sizeof wanted / sizeof *wanted; i++)
+    for (int k = 0; k < 3; k++) ck_assert_float_eq(points[3 * (int)wanted[i][0] + k], wanted[i][k + 1]);
+  build((mica_model_config){.name = "detector", .input = {3, {3, 48, 64}}}, 1, false);
+  ck_assert_ptr_nonnull(strstr(mica_graph_message(graph), "detector: pictures of 64 x 48; sides are multiples of 32"));
+  drop();
+  build((mica_model_config){.name = "detector", .input = {3, {3, 64, 64}}, .width = 12}, 1, false);
+  ck_assert_ptr_nonnull(strstr(mica_graph_message(graph), "a width of 12; it is a multiple of 8"));
   drop();
 }
 END_TEST
@@ -204,6 +223,7 @@ Suite *test_suite(void) {
   tcase_set_timeout(runs, 120);
   tcase_add_test(graphs, sizes);
   tcase_add_test(graphs, names);
+  tcase_add_test(graphs, points_of_the_detector);
   tcase_add_test(graphs, what_is_no_stem_and_no_rate);
   tcase_add_test(runs, a_model_with_a_session);
   tcase_add_test(runs, the_cnn_learns);
