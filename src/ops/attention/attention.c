@@ -200,8 +200,8 @@ static double flops(const mica__node *node, const mica__type *in, double over_d,
 static double flops_attention(const mica__node *node, const mica__type *in) { return flops(node, in, 1, 1); }
 static double flops_grad(const mica__node *node, const mica__type *in) { return flops(node, in, 3, 2); }
 
-static const mica__kernel_desc *const kernels[] = {&mica__attention_cpu_kernel, &mica__attention_gpu_kernel,
-                                                   &mica__attention_naive_kernel, NULL};
+static const mica__kernel_desc *const kernels[] = {&mica__attention_cpu_kernel, &mica__attention_cpu_row_kernel,
+                                                   &mica__attention_gpu_kernel, &mica__attention_naive_kernel, NULL};
 static const mica__kernel_desc *const grad_kernels[] = {
     &mica__attention_delta_kernel,    &mica__attention_cpu_grad_kernel,   &mica__attention_sum_kernel,
     &mica__attention_gpu_grad_kernel, &mica__attention_naive_grad_kernel, NULL};

@@ -119,9 +119,9 @@ typedef struct mica__attention_way {
 } mica__attention_way;
 /* cpu.c, gpu.c: by tiles, a class each. naive.c: a row a work-item, for f64 and whatever the others decline. */
 extern const mica__attention_way mica__attention_cpu, mica__attention_gpu, mica__attention_naive;
-extern const mica__kernel_desc mica__attention_cpu_kernel, mica__attention_cpu_grad_kernel, mica__attention_sum_kernel,
-    mica__attention_gpu_kernel, mica__attention_gpu_grad_kernel, mica__attention_naive_kernel,
-    mica__attention_naive_grad_kernel;
+extern const mica__kernel_desc mica__attention_cpu_kernel, mica__attention_cpu_row_kernel,
+    mica__attention_cpu_grad_kernel, mica__attention_sum_kernel, mica__attention_gpu_kernel,
+    mica__attention_gpu_grad_kernel, mica__attention_naive_kernel, mica__attention_naive_grad_kernel;
 
 /* check.c: checks `op`, which is that pass; forward is the op whose results the gradients get. */
 mica_status mica__attention_check(mica__check *check, const mica__op *forward, const mica__op *op,

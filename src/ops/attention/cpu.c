@@ -1,17 +1,17 @@
-/* Attention on CPUs (cl/attention/attention_cpu.cl, attention_cpu_grad.cl): a work-item owns a tile of queries
- * forward, the tiles of keys of a head backward. */
+/* Attention on CPUs (cl/attention/attention_cpu.cl, attention_cpu_row.cl, attention_cpu_grad.cl): a work-item owns a
+ * tile of queries forward, or one query where there are few, and the tiles of keys of a head backward. */
 #include "ops/attention/attention.h"
 
 #include "base/arith.h"
 #include "base/error.h"
 #include "runtime/workspace.h"
 
+#define PADDED_SIZES 64, 32, 96, 128, 160, 192, 224, 256, 320, 384, 512
 #define TILE_PARAMS                                                                                                    \
   MICA__ATTENTION_PARAMS_OF(MICA__ATTENTION_TILE_TYPES), MICA__INT("VW", "lanes of a vector", 16, 8),                  \
       MICA__INT("NV", "vectors of a tile", 1, 2), MICA__INT("MR", "rows of a register tile", 8, 4),                    \
-      MICA__INT("BLOCK", "rows copied at once", 64, 128, 32, 16),                                                      \
-      MICA__CASE("D_PAD", "D, padded", 64, 32, 96, 128, 160, 192, 224, 256, 320, 384, 512),                            \
-      MICA__CASE("E_PAD", "E, padded", 64, 32, 96, 128, 160, 192, 224, 256, 320, 384, 512)
+      MICA__INT("BLOCK", "rows copied at once", 64, 128, 32, 16), MICA__CASE("D_PAD", "D, padded", PADDED_SIZES),      \
+      MICA__CASE("E_PAD", "E, padded", PADDED_SIZES)
 static const mica__kernel_param params[] = {TILE_PARAMS};
 /* AVX-512: 16 sums of 16 lanes; shorter vectors: 8 of 8. */
 static const mica__variant variants[] = {
@@ -24,11 +24,20 @@ static const mica__variant grad_variants[] = {
 };
 const mica__kernel_desc mica__attention_cpu_kernel = {
     MICA__KERNEL("attention_cpu", "attention/attention_cpu.cl", params, variants)};
+/* A query a work-item. */
+static const mica__kernel_param row_params[] = {
+    MICA__ATTENTION_PARAMS_OF(MICA__ATTENTION_TILE_TYPES), MICA__INT("VW", "lanes of a vector", 16, 8),
+    MICA__CASE("D_PAD", "D, padded", PADDED_SIZES), MICA__CASE("E_PAD", "E, padded", PADDED_SIZES)};
+static const mica__variant row_variants[] = {
+    MICA__VECTOR_VARIANT("cpu512", MICA__LONG_VECTOR, MICA__ATTENTION_VALUES, 16, 64, 64),
+    MICA__VARIANT("cpu", MICA__ON_CPU, MICA__ATTENTION_VALUES, 8, 64, 64),
+};
+const mica__kernel_desc mica__attention_cpu_row_kernel = {
+    MICA__KERNEL("attention_cpu_row", "attention/attention_cpu_row.cl", row_params, row_variants)};
 const mica__kernel_desc mica__attention_cpu_grad_kernel = {
     MICA__KERNEL("attention_cpu_grad", "attention/attention_cpu_grad.cl", params, grad_variants)};
 
-static const mica__kernel_param sum_params[] = {
-    MICA__ATTENTION_PARAMS, MICA__CASE("D_PAD", "D, padded", 64, 32, 96, 128, 160, 192, 224, 256, 320, 384, 512)};
+static const mica__kernel_param sum_params[] = {MICA__ATTENTION_PARAMS, MICA__CASE("D_PAD", "D, padded", PADDED_SIZES)};
 static const mica__variant sum_variants[] = {MICA__VARIANT("any", MICA__ON_CPU, MICA__ATTENTION_VALUES, 64)};
 const mica__kernel_desc mica__attention_sum_kernel = {
     MICA__KERNEL("attention_sum", "attention/attention_sum.cl", sum_params, sum_variants)};
@@ -68,6 +77,7 @@ static bool choose(const mica__attention *a, const mica__kernel_desc *desc, int3
   mica__attention_set(desc, values, a);
   mica__kernel_set(desc, values, "D_PAD", d);
   mica__kernel_set(desc, values, "E_PAD", e);
+  if (desc == &mica__attention_cpu_row_kernel) return true; /* a row is less than any tile */
   int32_t most = mica__kernel_value(desc, values, "BLOCK");
   for (size_t k = 0; k < sizeof blocks / sizeof *blocks; k++) {
     if (blocks[k] > most) continue;
@@ -99,19 +109,23 @@ static double cost(const mica__attention *a, double over_d, double over_e) {
   return 2 * seen * (double)(s.b * s.h) * (double)s.tq * (double)s.tk * (over_d * (double)s.d + over_e * (double)s.e);
 }
 
+/* Up to so many queries the lanes of a tile would be mostly empty. */
+#define MOST_ROWS 3
+
 static mica_status forward(const mica__attention *a) {
-  const mica__kernel_desc *desc = &mica__attention_cpu_kernel;
+  const bool rows = a->size.tq <= MOST_ROWS;
+  const mica__kernel_desc *desc = rows ? &mica__attention_cpu_row_kernel : &mica__attention_cpu_kernel;
   const mica__attention_sizes s = a->size;
   int32_t values[MICA__MAX_PARAMS];
   mica__launch launch;
   choose(a, desc, values);
   /* Half a tile for few queries. */
-  if (s.tq <= value(desc, values, "VW")) mica__kernel_set(desc, values, "NV", 1);
+  if (!rows && s.tq <= value(desc, values, "VW")) mica__kernel_set(desc, values, "NV", 1);
   MICA_TRY(mica__attention_begin(a, desc, values, &launch));
   for (int k = MICA__ATTENTION_OF_Q; k <= MICA__ATTENTION_OF_V; k++) mica__attention_tensor(&launch, a->in[k]);
   mica__launch_tensor(&launch, a->exec->outputs[MICA__ATTENTION_Y]);
   mica__launch_optional(&launch, a->exec->outputs[MICA__ATTENTION_LOGSUM]);
-  set_range(&launch, mica__ceil_div(s.tq, tile_of(desc, values)), s.h, s.b);
+  set_range(&launch, rows ? s.tq : mica__ceil_div(s.tq, tile_of(desc, values)), s.h, s.b);
   mica__launch_cost(&launch, cost(a, 1, 1), 0);
   return mica__queue_submit(a->exec->queue, &launch);
 }
