@@ -183,6 +183,27 @@ typedef struct mica_split_config {
 MICA_API MICA_CHECKED mica_status mica_dataset_split_by(const mica_dataset *dataset, const mica_split_config *config,
                                                         mica_dataset **part, mica_dataset **rest);
 
+/* Tiles of one size that cover a picture of any size. Neighbours share `overlap` pixels, the last ones of a row or a
+ * column more: they end where the picture does. A picture smaller than a tile is mirrored at its far edges. */
+typedef struct mica_tiling {
+  int64_t height, width, overlap;
+} mica_tiling;
+/* Where a tile begins in its picture; and the rows and columns of the picture, the ends not among them, that are its
+ * own: up to the middle of what it shares, so that each pixel belongs to one tile. */
+typedef struct mica_tiling_tile {
+  int64_t row, column, own_row, own_column, own_row_end, own_column_end;
+} mica_tiling_tile;
+MICA_API int64_t mica_tiling_count(const mica_tiling *tiling, int64_t height, int64_t width);
+/* Tile `index` of a picture of that size, row by row. */
+MICA_API mica_tiling_tile mica_tiling_at(const mica_tiling *tiling, int64_t height, int64_t width, int64_t index);
+/* Copies a tile of planes (C, H, W) to out, (C, tiling->height, tiling->width). */
+MICA_API void mica_tiling_cut(const mica_tiling *tiling, const uint8_t *planes, mica_shape shape, mica_tiling_tile tile,
+                              uint8_t *out);
+/* The tiles of a dataset's pictures (u8) and masks as samples, picture by picture: in a mask what belongs to another
+ * tile is no class, so that every pixel counts once. The dataset must outlive it. */
+MICA_API MICA_CHECKED mica_status mica_dataset_tiles(const mica_dataset *dataset, const mica_tiling *tiling,
+                                                     mica_dataset **tiles);
+
 MICA_API uint64_t mica_dataset_count(const mica_dataset *dataset);
 /* The dtype of stored inputs: MICA_U8, where 0 to 255 stand for 0 to 1, or MICA_F32. */
 MICA_API mica_dtype mica_dataset_dtype(const mica_dataset *dataset);

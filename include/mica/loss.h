@@ -13,6 +13,8 @@ typedef struct mica_focal_config {
   double gamma;                  /* 0: 2, MICA_ZERO: 0, which is cross entropy */
   double label_smoothing;        /* as in mica_cross_entropy */
   mica_value weights;            /* (C) f32, a weight a class; null for 1 */
+  bool ignore;                   /* as in mica_cross_entropy */
+  int64_t ignored;
 } mica_focal_config;
 
 /* Focal loss of classes (Lin et al. 2017): sum_c -w_c t_c (1 - p_c)^gamma log p_c with p = softmax(logits). logits

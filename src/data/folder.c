@@ -116,17 +116,8 @@ static mica_status choose_shape(const pictures *p, const mica_dataset_config *co
 /* Reads and scales one picture. Any thread. */
 static mica_status read_picture(void *user, uint64_t sample, void *data, size_t bytes) {
   const pictures *p = user;
-  const char *path = p->files[sample];
-  uint8_t *content = NULL;
-  size_t size = 0;
-  mica__image image = {0};
   (void)bytes;
-  MICA_TRY(mica__content_read(path, &content, &size));
-  mica_status status = mica__image_decode(path, content, size, p->channels, p->height, p->width, &image);
-  free(content);
-  if (status == MICA_OK) status = mica__image_fit(&image, p->height, p->width, data);
-  free(image.pixels);
-  return status;
+  return mica__image_read_fit(p->files[sample], p->channels, p->height, p->width, data);
 }
 
 /* Adds both columns. */

@@ -104,6 +104,42 @@ mica_status mica__image_fit(const mica__image *image, int32_t height, int32_t wi
   return status;
 }
 
+mica_status mica__image_read_fit(const char *path, int32_t channels, int32_t height, int32_t width, uint8_t *planes) {
+  uint8_t *content = NULL;
+  size_t size = 0;
+  mica__image image = {0};
+  MICA_TRY(mica__content_read(path, &content, &size));
+  mica_status status = mica__image_decode(path, content, size, channels, height, width, &image);
+  free(content);
+  if (status == MICA_OK) status = mica__image_fit(&image, height, width, planes);
+  free(image.pixels);
+  return status;
+}
+
+static int32_t big_endian(const uint8_t *at, int bytes) {
+  uint32_t value = 0;
+  for (int i = 0; i < bytes; i++) value = value << 8 | at[i];
+  return value < INT32_MAX ? (int32_t)value : INT32_MAX;
+}
+
+/* A JPEG file is segments of a marker, a length and bytes; a frame's (C0 to CF but for three) begins with its sides. */
+bool mica__image_size(const uint8_t *bytes, size_t size, int32_t *height, int32_t *width) {
+  if (size >= 24 && !memcmp(bytes, "\x89PNG\r\n\x1a\n", 8)) {
+    *width = big_endian(bytes + 16, 4);
+    *height = big_endian(bytes + 20, 4);
+    return true;
+  }
+  if (size < 3 || memcmp(bytes, "\xff\xd8\xff", 3) != 0) return false;
+  for (size_t at = 2; at + 9 <= size && bytes[at] == 0xff; at += 2 + (size_t)big_endian(bytes + at + 2, 2)) {
+    const uint8_t marker = bytes[at + 1];
+    if (marker >> 4 != 0xc || marker == 0xc4 || marker == 0xc8 || marker == 0xcc) continue;
+    *height = big_endian(bytes + at + 5, 2);
+    *width = big_endian(bytes + at + 7, 2);
+    return true;
+  }
+  return false;
+}
+
 /* Sides of 0 are the picture's own. */
 static mica_status fit_new(const mica__image *image, mica_shape size, uint8_t **pixels, mica_shape *shape) {
   int64_t height = size.dim[1] ? size.dim[1] : image->height, width = size.dim[2] ? size.dim[2] : image->width;

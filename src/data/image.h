@@ -20,6 +20,9 @@ typedef struct mica__image {
 /* True for names of picture files. */
 bool mica__image_is_named(const char *name);
 
+/* In place of channels: PNG as it is stored, grey levels and indices of palettes as they stand, without opacity. */
+#define MICA__CHANNELS_STORED (-1)
+
 /* Decodes a file's content as PNG or JPEG. channels 1 or 3, or 0 for grey pictures grey and others in colour. JPEG may
  * be decoded smaller, though not below height and width (0 for the full size). */
 mica_status mica__image_decode(const char *name, const uint8_t *content, size_t size, int32_t channels, int32_t height,
@@ -32,5 +35,10 @@ mica_status mica__jpeg_decode(const char *name, const uint8_t *content, size_t s
 /* Scales the picture until it covers height x width, crops its centre, and writes planes: (C, H, W). Reduced, a
  * pixel is the mean of the area that it covers; enlarged, it is bilinear between neighbours. */
 mica_status mica__image_fit(const mica__image *image, int32_t height, int32_t width, uint8_t *planes);
+/* Reads a file so. */
+mica_status mica__image_read_fit(const char *path, int32_t channels, int32_t height, int32_t width, uint8_t *planes);
+
+/* The sides of a PNG or JPEG picture by the beginning of its file; false where it does not tell them. */
+bool mica__image_size(const uint8_t *bytes, size_t size, int32_t *height, int32_t *width);
 
 #endif

@@ -19,7 +19,7 @@ typedef struct reader {
   uint8_t *pixels; /* of 1 to 4 channels while it is read */
   png_bytep *rows;
   int32_t channels, height, width;
-  int32_t wanted; /* channels of the result; 0: as the file's */
+  int32_t wanted; /* channels of the result; 0: as the file's; or MICA__CHANNELS_STORED */
   mica_status status;
 } reader;
 
@@ -40,8 +40,14 @@ static void take_bytes(png_structp png, png_bytep out, size_t size) {
 
 /* Asks for bytes as the file has them, without regard to gamma: 16 bits scaled to 8, palettes as colours. */
 static void choose_form(reader *r) {
-  png_set_scale_16(r->png);
-  png_set_expand(r->png);
+  if (r->wanted == MICA__CHANNELS_STORED) {
+    if (png_get_bit_depth(r->png, r->info) == 16) png_error(r->png, "it has 16 bits a channel, a mask has 8 at most");
+    png_set_packing(r->png);
+    png_set_strip_alpha(r->png);
+  } else {
+    png_set_scale_16(r->png);
+    png_set_expand(r->png);
+  }
   png_set_interlace_handling(r->png);
   png_read_update_info(r->png, r->info);
 }
@@ -120,7 +126,7 @@ mica_status mica__png_decode(const char *name, const uint8_t *content, size_t si
   if (!setjmp(r->leave)) r->status = decode(r);
   mica_status status = r->status;
   if (status != MICA_OK) mica__fail(status, "%s: %s", name, r->message);
-  if (r->wanted == 0) r->wanted = r->channels >= 3 ? 3 : 1;
+  if (r->wanted <= 0) r->wanted = r->channels >= 3 ? 3 : 1;
   uint8_t *data = status == MICA_OK ? malloc((size_t)r->width * (size_t)r->height * (size_t)r->wanted) : NULL;
   if (status == MICA_OK && !data) status = mica__fail_nomem(name);
   if (status == MICA_OK) {

@@ -80,46 +80,20 @@ static mica_status note_classes(mica_run *run, const mica_column *label) {
   return status;
 }
 
-/* N / (classes n_c): classes count alike, and the mean weight of a sample is 1. */
-static mica_status balance(mica_run *run, double *weights, int64_t classes) {
+static mica_status count_classes(mica_run *run, double *counts, int64_t classes) {
   const mica_dataset *data = run->parts[MICA_PART_TRAIN].data;
   const uint64_t count = mica_dataset_count(data);
   for (uint64_t i = 0; i < count; i++) {
     const int32_t label = mica_dataset_label(data, i);
-    if (label >= 0 && label < classes) weights[label]++;
+    if (label >= 0 && label < classes) counts[label]++;
   }
-  for (int64_t c = 0; c < classes; c++)
-    weights[c] = weights[c] > 0 ? (double)count / ((double)classes * weights[c]) : 0;
   return MICA_OK;
 }
 
-static mica_status parse_weights(const char *text, double *weights, int64_t classes) {
-  const char *at = text;
-  int64_t count = 0;
-  for (char *end = NULL; *at; count++) {
-    const double weight = strtod(at, &end);
-    if (end == at || (*end && *end != ',') || !(weight >= 0) || !isfinite(weight))
-      return mica__fail(MICA_E_INVALID, "class-weights wants balanced, or numbers as in 1,5,2, not \"%s\"", text);
-    if (count < classes) weights[count] = weight;
-    at = *end ? end + 1 : end;
-  }
-  return count == classes ? MICA_OK
-                          : mica__fail(MICA_E_INVALID, "class-weights has %lld numbers, the data %lld classes",
-                                       (long long)count, (long long)classes);
-}
-
 static mica_status note_weights(mica_run *run) {
-  const char *text = mica_run_setting(run, "class-weights");
-  const int64_t classes = classes_of(run);
-  if (!*text) return MICA_OK;
-  if (has_several(run)) return mica__fail(MICA_E_INVALID, "class-weights are for one label a sample");
-  double *weights = calloc((size_t)classes + 1, sizeof *weights);
-  if (!weights) return mica__fail_nomem("classes");
-  mica_status status =
-      !strcmp(text, "balanced") ? balance(run, weights, classes) : parse_weights(text, weights, classes);
-  if (status == MICA_OK) status = mica__run_note_numbers(run, "class_weights", weights, (size_t)classes);
-  free(weights);
-  return status;
+  if (*mica_run_setting(run, "class-weights") && has_several(run))
+    return mica__fail(MICA_E_INVALID, "class-weights are for one label a sample");
+  return mica__run_note_weights(run, classes_of(run), count_classes);
 }
 
 static mica_status prepare(mica_run *run) {
@@ -128,8 +102,9 @@ static mica_status prepare(mica_run *run) {
   if (!run->whole) return classes_of(run) ? MICA_OK : mica__fail(MICA_E_FORMAT, "%s has no classes", run->folder);
   MICA_TRY(mica__run_note_columns(run, &label));
   if (label->kind != MICA_COLUMN_KIND_CLASS && label->kind != MICA_COLUMN_KIND_CLASSES)
-    return mica__fail(MICA_E_FORMAT, "%s: the column '%s' holds a %s, not a class; --task regress learns numbers",
-                      run->data, mica__run_answer_name(run, label), mica_column_kind_name(label->kind));
+    return mica__fail(MICA_E_FORMAT, "%s: the column '%s' holds a %s, not a class; --task %s learns those", run->data,
+                      mica__run_answer_name(run, label), mica_column_kind_name(label->kind),
+                      label->kind == MICA_COLUMN_KIND_MASK ? "segment" : "regress");
   if (label->kind == MICA_COLUMN_KIND_CLASSES) MICA_TRY(mica__run_note_numbers(run, "several", &one, 1));
   MICA_TRY(note_classes(run, label));
   return note_weights(run);
@@ -145,17 +120,6 @@ static mica_status fits(const mica_run *run, const mica_dataset *data) {
 }
 
 /* --- the step --- */
-
-static mica_value class_weights(const mica_run *run, mica_graph *graph) {
-  size_t count = 0;
-  const double *weights = mica_run_fact_numbers(run, "class_weights", &count);
-  float *numbers = weights ? malloc((count + 1) * sizeof *numbers) : NULL;
-  if (!numbers) return (mica_value){0};
-  for (size_t i = 0; i < count; i++) numbers[i] = (float)weights[i];
-  mica_value value = mica_constant(graph, MICA_F32, MICA_SHAPE((int64_t)count), numbers);
-  free(numbers);
-  return value;
-}
 
 static mica_value loss_of(const mica_run *run, mica_value z, mica_value y, mica_value weights) {
   const double smoothing = mica_run_number(run, "label-smoothing");
@@ -184,7 +148,7 @@ static void step(mica_nn *nn, const mica_batch_values *batch, const void *config
     out->metrics[0] = mica_metric_mean("accuracy", mica_cast(mica_equal(said, y), MICA_F32));
     return;
   }
-  mica_value weights = class_weights(run, z.graph);
+  mica_value weights = mica__run_class_weights(run, z.graph);
   const bool mixed = mica_value_dtype(y) == MICA_F32;
   out->loss = loss_of(run, z, y, weights);
   if (weights.graph && !mixed) out->weight = mica_sum(mica_gather(weights, y, 0), MICA_ALL_AXES, false);

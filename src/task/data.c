@@ -6,7 +6,10 @@
 #include <string.h>
 
 void mica__run_close_data(mica_run *run) {
-  for (int i = 0; i < MICA__PARTS; i++) mica_loader_destroy(run->parts[i].loader);
+  for (int i = 0; i < MICA__PARTS; i++) {
+    mica_loader_destroy(run->parts[i].loader);
+    mica_dataset_destroy(run->parts[i].shown);
+  }
   for (int i = 0; i < MICA__PARTS; i++)
     if (run->parts[i].data != run->whole) mica_dataset_destroy((mica_dataset *)run->parts[i].data);
   if (run->whole != run->config.dataset) mica_dataset_destroy((mica_dataset *)run->whole);
@@ -263,12 +266,18 @@ mica_status mica__run_recall_columns(mica_run *run) {
   return MICA_OK;
 }
 
+mica_status mica__run_load(mica_run *run, mica_part part, const mica_dataset *data, mica_residence residence,
+                           mica_dataset **shown, mica_loader **loader) {
+  mica_loader_config config;
+  MICA_TRY(mica__run_loading(run, part, &config));
+  config.residence = residence;
+  if (run->task->shows) MICA_TRY(run->task->shows(run, data, shown));
+  return mica_loader_create(run->engine, *shown ? *shown : data, &config, loader);
+}
+
 static mica_status make_loader(mica_run *run, mica_part part) {
   mica__part *p = &run->parts[part];
-  mica_loader_config config;
-  if (!p->data) return MICA_OK;
-  MICA_TRY(mica__run_loading(run, part, &config));
-  return mica_loader_create(run->engine, p->data, &config, &p->loader);
+  return p->data ? mica__run_load(run, part, p->data, MICA_RESIDENCE_AUTO, &p->shown, &p->loader) : MICA_OK;
 }
 
 static mica_status make_training_loader(mica_run *run) {
@@ -285,18 +294,19 @@ static mica_status make_training_loader(mica_run *run) {
 
 /* Tests see labels as they are, where training may mix them. */
 static mica_status find_columns(mica_run *run) {
+  mica_dataset *shown = NULL;
   mica_loader *plain = NULL, *loader = run->parts[MICA_PART_VALIDATION].loader;
-  mica_loader_config config;
-  MICA_TRY(mica__run_loading(run, MICA_PART_VALIDATION, &config));
-  config.residence = MICA_RESIDENCE_STREAM;
+  mica_status status = MICA_OK;
   if (!loader) loader = run->parts[MICA_PART_TEST].loader;
-  if (!loader) {
-    MICA_TRY(mica_loader_create(run->engine, run->parts[MICA_PART_TRAIN].data, &config, &plain));
-    loader = plain;
+  if (!loader)
+    status = mica__run_load(run, MICA_PART_VALIDATION, run->parts[MICA_PART_TRAIN].data, MICA_RESIDENCE_STREAM, &shown,
+                            &plain);
+  if (status == MICA_OK) {
+    const mica_batch_source source = mica_loader_source(loader ? loader : plain);
+    status = note_columns(run, &source);
   }
-  const mica_batch_source source = mica_loader_source(loader);
-  mica_status status = note_columns(run, &source);
   mica_loader_destroy(plain);
+  mica_dataset_destroy(shown);
   return status == MICA_OK ? mica__run_recall_columns(run) : status;
 }
 

@@ -145,6 +145,9 @@ static const struct rule {
     {"classes", "classify", SOME, true, true, 0},
     {"classes", "detect", SOME, true, true, 0},
     {"class_weights", "classify", A_CLASS, false, false, -0x1p-149},
+    {"classes", "segment", SOME, true, true, 0},
+    {"class_weights", "segment", A_CLASS, false, false, -0x1p-149},
+    {"tile", "segment", SOME, false, true, -1},
     {"target_mean", "regress", ONE, false, true, -INFINITY},
     {"target_deviation", "regress", ONE, false, true, 0},
 };

@@ -259,11 +259,11 @@ mica_status mica_run_evaluate(mica_run *run, const char *path, mica_part part, m
     run->judged = run->whole;
   else
     MICA_TRY(open_judged(run, path, part));
-  mica_loader_config config;
-  MICA_TRY(mica__run_loading(run, part, &config));
-  mica_status status = mica_loader_create(run->engine, run->judged, &config, &loader);
+  mica_dataset *shown = NULL;
+  mica_status status = mica__run_load(run, part, run->judged, MICA_RESIDENCE_AUTO, &shown, &loader);
   if (status == MICA_OK) status = judge(run, loader, metrics);
   mica_loader_destroy(loader);
+  mica_dataset_destroy(shown);
   return status;
 }
 

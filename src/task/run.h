@@ -26,6 +26,7 @@ typedef struct mica__fact {
 /* The data of a part and its way to the device. */
 typedef struct mica__part {
   const mica_dataset *data;
+  mica_dataset *shown; /* as tests see it, where the task shows it otherwise */
   mica_loader *loader;
 } mica__part;
 
@@ -129,6 +130,11 @@ void mica__run_close_data(mica_run *run);
 /* The loader's configuration for a part, by the run's settings and facts, without augmentation. */
 mica_status mica__run_loading(mica_run *run, mica_part part, mica_loader_config *config);
 
+/* Makes a part's loader for tests. *shown, NULL before, gets what it reads in place of the data, or stays NULL; it is
+ * the caller's to destroy after the loader, when the call fails too. */
+mica_status mica__run_load(mica_run *run, mica_part part, const mica_dataset *data, mica_residence residence,
+                           mica_dataset **shown, mica_loader **loader);
+
 /* Notes the columns of the table that the run is trained on: "table", of mica__outline_list, and "header". */
 mica_status mica__run_note_table(mica_run *run);
 /* The name of the column of answers in its table; what the dataset calls it elsewhere. */
@@ -222,6 +228,12 @@ mica_status mica__run_map_classes(const mica_run *run, const mica_dataset *data,
 /* Does so for any column and names; `where` names the column in the sentence, NULL: it does not. */
 mica_status mica__run_map_names(const mica_dataset *data, size_t column, const char *where, const char *const *known,
                                 size_t count, int32_t **map);
+/* Notes "class_weights" where the setting "class-weights" gives some; count adds up how often each class occurs, for
+ * "balanced". */
+mica_status mica__run_note_weights(mica_run *run, int64_t classes,
+                                   mica_status (*count)(mica_run *run, double *counts, int64_t classes));
+/* These as a constant (classes) f32; null without. */
+mica_value mica__run_class_weights(const mica_run *run, mica_graph *graph);
 /* The index of a name among those of a run; count where it is none. */
 size_t mica__run_find_name(const char *const *known, size_t count, const char *name);
 

@@ -15,6 +15,9 @@ typedef struct mica__task_row {
   void (*opens)(const mica_run *run, mica_dataset_config *config);
   /* How a part's samples come to batches (crops, buckets, columns), after the settings of all tasks; NULL: by these. */
   void (*loads)(const mica_run *run, mica_part part, mica_loader_config *config);
+  /* What tests see in place of a part of data: tiles of large pictures. NULL: the part. The caller's to destroy, before
+   * the data. */
+  mica_status (*shows)(const mica_run *run, const mica_dataset *data, mica_dataset **shown);
   /* The setting "model" is the task's own: its names, its default and whether it takes such data. Others take networks
    * of the zoo that give one answer a sample. */
   bool own_network;

@@ -28,8 +28,11 @@ mica_value mica_focal(mica_value logits, mica_value target, const mica_focal_con
   if (!(gamma >= 0)) return mica__builder_fail("focal", logits, MICA_E_INVALID, "gamma is %g", gamma);
   mica_value logs = mica_log_softmax(mica__widen(logits), axis);
   mica_value rest = mica_maximum(mica_affine(mica_exp(logs), -1, 1), mica__number(logs, LEAST));
-  const mica_cross_entropy_config how = {
-      .reduction = config->reduction, .label_smoothing = config->label_smoothing, .weights = config->weights};
+  const mica_cross_entropy_config how = {.reduction = config->reduction,
+                                         .label_smoothing = config->label_smoothing,
+                                         .weights = config->weights,
+                                         .ignore = config->ignore,
+                                         .ignored = config->ignored};
   return mica__narrow(mica_nll(mica_mul(power(rest, gamma), logs), target, &how), logits);
 }
 

@@ -1,0 +1,320 @@
+/* Folders of pictures with a folder of masks beside them. */
+#include "data/masks.h"
+
+#include "data/source.h"
+
+#include <stdlib.h>
+#include <string.h>
+#include <strings.h>
+
+/* Masks whose values are looked at before samples are read. */
+#define LOOKED_AT 1000
+/* Bytes of a picture's file in which its size stands. */
+#define FIRST_BYTES ((size_t)1 << 18)
+
+static const char *const picture_folders[] = {"image", "images", "img", "imgs", "picture", "pictures"};
+static const char *const mask_folders[] = {"mask", "masks", "label", "labels", "segmentation", "segmentations"};
+static const char *const mask_endings[] = {"_mask", "-mask", "_label", "_gt", "_segmentation"};
+#define COUNT(list) (sizeof(list) / sizeof *(list))
+
+/* The files of both columns, whose `user` this is. */
+typedef struct pairs {
+  char **pictures, **masks;
+  size_t count;
+  int32_t channels, height, width;
+  mica__mask_table table;
+} pairs;
+
+static void release_pairs(void *object) {
+  pairs *p = object;
+  for (size_t i = 0; i < p->count; i++) {
+    free(p->pictures[i]);
+    free(p->masks[i]);
+  }
+  free(p->pictures);
+  free(p->masks);
+  mica__mask_table_free(&p->table);
+  free(p);
+}
+
+/* --- which folders --- */
+
+static bool is_named(const char *name, const char *const *list, size_t count) {
+  for (size_t i = 0; i < count; i++)
+    if (!strcasecmp(name, list[i])) return true;
+  return false;
+}
+
+/* The folder in path of one of these names; NULL where there is none, and where memory is short. */
+static char *find_folder(const char *path, const mica__names *names, const char *const *list, size_t count) {
+  for (size_t i = 0; i < names->count; i++) {
+    char *folder = NULL;
+    if (!is_named(names->names[i], list, count) || mica__path_join(path, names->names[i], &folder) != MICA_OK) continue;
+    if (mica__is_folder(folder)) return folder;
+    free(folder);
+  }
+  return NULL;
+}
+
+static bool has_pictures(const char *folder) {
+  mica__names names;
+  bool found = false;
+  if (!folder || mica__names_read(folder, &names) != MICA_OK) return false;
+  for (size_t i = 0; i < names.count; i++) found = found || mica__image_is_named(names.names[i]);
+  mica__names_free(&names);
+  return found;
+}
+
+/* The folders of pictures and of masks in a folder, the caller's to free; false where it is no such folder. */
+static bool find_folders(const char *path, char *folders[2]) {
+  mica__names names;
+  folders[0] = folders[1] = NULL;
+  if (!mica__is_folder(path)) return false;
+  mica__attempt_begin();
+  if (mica__names_read(path, &names) == MICA_OK) {
+    folders[0] = find_folder(path, &names, picture_folders, COUNT(picture_folders));
+    folders[1] = find_folder(path, &names, mask_folders, COUNT(mask_folders));
+    mica__names_free(&names);
+  }
+  const bool found = folders[0] && has_pictures(folders[1]);
+  mica__attempt_end();
+  return found;
+}
+
+static bool is_folder(const char *path) {
+  char *folders[2];
+  const bool found = find_folders(path, folders);
+  free(folders[0]);
+  free(folders[1]);
+  return found;
+}
+
+static bool is_part(mica_part part, const char *name, const char *rest) {
+  return rest && (!*rest || (part == MICA_PART_VALIDATION && !strcmp(name, "validation")));
+}
+
+/* --- pairs --- */
+
+/* A file by the name that pairs it. */
+typedef struct named {
+  char *stem;
+  const char *file;
+} named;
+
+static int by_stem(const void *a, const void *b) { return strcmp(((const named *)a)->stem, ((const named *)b)->stem); }
+
+static void free_named(named *list, size_t count) {
+  for (size_t i = 0; i < count; i++) free(list[i].stem);
+  free(list);
+}
+
+/* Cuts the end of a name: of a mask also what says that it is one. */
+static void cut_ending(char *stem, bool mask) {
+  char *dot = strrchr(stem, '.');
+  if (dot) *dot = '\0';
+  for (size_t i = 0; mask && i < COUNT(mask_endings); i++) {
+    const size_t n = strlen(stem), m = strlen(mask_endings[i]);
+    if (n <= m || strcmp(stem + n - m, mask_endings[i]) != 0) continue;
+    stem[n - m] = '\0';
+    return;
+  }
+}
+
+/* The pictures among the names, by stem. *list is the caller's to free_named. */
+static mica_status list_named(const char *folder, const mica__names *names, bool mask, named **list, size_t *count) {
+  named *made = calloc(names->count + 1, sizeof *made);
+  mica_status status = made ? MICA_OK : mica__fail_nomem("the names of pictures");
+  size_t n = 0;
+  for (size_t i = 0; status == MICA_OK && i < names->count; i++) {
+    if (!mica__image_is_named(names->names[i])) continue;
+    made[n].file = names->names[i];
+    made[n].stem = mica__strdup(names->names[i]);
+    if (!made[n].stem) status = mica__fail_nomem("the names of pictures");
+    if (status == MICA_OK) cut_ending(made[n++].stem, mask);
+  }
+  if (status == MICA_OK && n == 0) status = mica__fail(MICA_E_FORMAT, "the folder %s holds no pictures", folder);
+  if (status == MICA_OK) qsort(made, n, sizeof *made, by_stem);
+  for (size_t i = 1; status == MICA_OK && i < n; i++)
+    if (!strcmp(made[i - 1].stem, made[i].stem))
+      status = mica__fail(MICA_E_FORMAT, "%s/%s and %s have one name", folder, made[i - 1].file, made[i].file);
+  *list = made;
+  *count = n;
+  if (status == MICA_OK) return MICA_OK;
+  free_named(made, n);
+  *list = NULL;
+  *count = 0;
+  return status;
+}
+
+static mica_status join(pairs *p, char *const folders[2], const named *pictures, size_t picture_count,
+                        const named *masks, size_t mask_count) {
+  p->pictures = calloc(picture_count + 1, sizeof *p->pictures);
+  p->masks = calloc(picture_count + 1, sizeof *p->masks);
+  if (!p->pictures || !p->masks) return mica__fail_nomem("the names of pictures");
+  for (size_t i = 0, k = 0; i < picture_count || k < mask_count; i++, k++) {
+    const int order = i == picture_count ? 1 : k == mask_count ? -1 : strcmp(pictures[i].stem, masks[k].stem);
+    if (order < 0)
+      return mica__fail(MICA_E_FORMAT, "%s/%s has no mask: there is no %s.png, nor %s_mask.png, in %s", folders[0],
+                        pictures[i].file, pictures[i].stem, pictures[i].stem, folders[1]);
+    if (order > 0)
+      return mica__fail(MICA_E_FORMAT, "%s/%s is the mask of no picture: there is no %s.png or .jpg in %s", folders[1],
+                        masks[k].file, masks[k].stem, folders[0]);
+    p->count = i + 1;
+    MICA_TRY(mica__path_join(folders[0], pictures[i].file, &p->pictures[i]));
+    MICA_TRY(mica__path_join(folders[1], masks[k].file, &p->masks[i]));
+  }
+  return MICA_OK;
+}
+
+static mica_status find_pairs(pairs *p, char *const folders[2]) {
+  mica__names names[2] = {{0}};
+  named *lists[2] = {NULL, NULL};
+  size_t counts[2] = {0, 0};
+  mica_status status = MICA_OK;
+  for (int k = 0; status == MICA_OK && k < 2; k++) {
+    status = mica__names_read(folders[k], &names[k]);
+    if (status == MICA_OK) status = list_named(folders[k], &names[k], k == 1, &lists[k], &counts[k]);
+  }
+  if (status == MICA_OK) status = join(p, folders, lists[0], counts[0], lists[1], counts[1]);
+  for (int k = 0; k < 2; k++) {
+    free_named(lists[k], counts[k]);
+    mica__names_free(&names[k]);
+  }
+  return status;
+}
+
+/* --- what they hold --- */
+
+static mica_status read_stored(const char *path, mica__image *mask) {
+  uint8_t *content = NULL;
+  size_t size = 0;
+  MICA_TRY(mica__content_read(path, &content, &size));
+  mica_status status = mica__mask_decode(path, content, size, mask);
+  free(content);
+  return status;
+}
+
+/* Masks have the size of their pictures, as far as the first bytes of these tell it. */
+static mica_status check_sizes(const pairs *p) {
+  uint8_t *bytes = malloc(FIRST_BYTES);
+  mica_status status = bytes ? MICA_OK : mica__fail_nomem("pictures");
+  for (size_t i = 0; status == MICA_OK && i < p->count; i++) {
+    int32_t sizes[2][2] = {{0}};
+    bool known = true;
+    for (int k = 0; status == MICA_OK && k < 2; k++) {
+      uint64_t size = 0;
+      status = mica__file_begin(k ? p->masks[i] : p->pictures[i], bytes, FIRST_BYTES, &size);
+      if (status == MICA_OK)
+        known = known &&
+                mica__image_size(bytes, size < FIRST_BYTES ? (size_t)size : FIRST_BYTES, &sizes[k][0], &sizes[k][1]);
+    }
+    if (status == MICA_OK && known && (sizes[0][0] != sizes[1][0] || sizes[0][1] != sizes[1][1]))
+      status = mica__fail(MICA_E_FORMAT, "%s is a mask of %d x %d pixels, its picture %s has %d x %d", p->masks[i],
+                          sizes[1][1], sizes[1][0], p->pictures[i], sizes[0][1], sizes[0][0]);
+  }
+  free(bytes);
+  return status;
+}
+
+/* The classes: as given, else as the masks tell. */
+static mica_status find_classes(pairs *p, const mica_dataset_config *config) {
+  const char *given = config->mask_values;
+  if (!given && config->like) given = config->like->store->mask_values;
+  if (given) return mica__mask_table_parse(given, &p->table);
+  mica__mask_census *census = calloc(1, sizeof *census);
+  mica_status status = census ? MICA_OK : mica__fail_nomem("masks");
+  const size_t looked_at = p->count < LOOKED_AT ? p->count : LOOKED_AT;
+  for (size_t k = 0; status == MICA_OK && k < looked_at; k++) {
+    const size_t i = k * p->count / looked_at;
+    mica__image mask = {0};
+    status = read_stored(p->masks[i], &mask);
+    if (status == MICA_OK) mica__mask_count(&mask, i, census);
+    free(mask.pixels);
+  }
+  if (status == MICA_OK) status = mica__mask_guess(census, (const char *const *)p->masks, &p->table);
+  free(census);
+  return status;
+}
+
+static mica_status choose_shape(pairs *p, const mica_dataset_config *config) {
+  mica_shape shape =
+      config->like ? mica_dataset_shape(config->like) : MICA_SHAPE(config->channels, config->height, config->width);
+  if (shape.rank != 3) return mica__fail(MICA_E_FORMAT, "%s: what it goes with holds no pictures", p->pictures[0]);
+  if (!shape.dim[0] || !shape.dim[1] || !shape.dim[2]) {
+    mica_shape first = MICA_SCALAR;
+    uint8_t *pixels = NULL;
+    MICA_TRY(mica_image_read(p->pictures[0], MICA_SHAPE(shape.dim[0], 0, 0), &pixels, &first));
+    mica_free(pixels);
+    for (int i = 0; i < 3; i++)
+      if (shape.dim[i] == 0) shape.dim[i] = first.dim[i];
+  }
+  p->channels = (int32_t)shape.dim[0];
+  p->height = (int32_t)shape.dim[1];
+  p->width = (int32_t)shape.dim[2];
+  return MICA_OK;
+}
+
+/* Read and scale a sample. Any thread. */
+static mica_status read_picture(void *user, uint64_t sample, void *data, size_t bytes) {
+  const pairs *p = user;
+  (void)bytes;
+  return mica__image_read_fit(p->pictures[sample], p->channels, p->height, p->width, data);
+}
+
+static mica_status read_mask(void *user, uint64_t sample, void *data, size_t bytes) {
+  const pairs *p = user;
+  mica__image mask = {0};
+  (void)bytes;
+  MICA_TRY(read_stored(p->masks[sample], &mask));
+  mica_status status = mica__mask_classes(p->masks[sample], &mask, &p->table, p->height, p->width, data);
+  free(mask.pixels);
+  return status;
+}
+
+static mica_status describe(const pairs *p, mica__store *store) {
+  mica__text summary = {0}, values = {0};
+  mica_status status = mica__mask_table_write(&p->table, &values);
+  if (status != MICA_OK) return status;
+  store->mask_values = values.data;
+  mica__text_addf(&summary, "%zu pictures of %d x %d pixels, %d classes in their masks: %.200s", p->count, p->width,
+                  p->height, p->table.classes, values.data);
+  store->summary = summary.data;
+  return mica__text_status(&summary);
+}
+
+static mica_status fill_store(mica__store *store, pairs *p) {
+  const mica_column mask = {.name = "mask",
+                            .kind = MICA_COLUMN_KIND_MASK,
+                            .dtype = MICA_U8,
+                            .shape = MICA_SHAPE(p->height, p->width),
+                            .classes = p->table.classes};
+  mica__column *column = NULL;
+  MICA_TRY(mica__store_set_count(store, p->count));
+  MICA_TRY(mica__store_add_input(store, MICA_U8, MICA_SHAPE(p->channels, p->height, p->width), &column));
+  column->user = p;
+  column->read = read_picture;
+  MICA_TRY(mica__store_add(store, &mask, &column));
+  column->user = p;
+  column->read = read_mask;
+  MICA_TRY(mica__column_name_classes(column, (const char *const *)p->table.names, p->table.classes));
+  return describe(p, store);
+}
+
+static mica_status open_masks(const char *const *paths, size_t count, const mica_dataset_config *config,
+                              mica__store *store) {
+  char *folders[2];
+  (void)count;
+  pairs *p = calloc(1, sizeof *p);
+  if (!p) return mica__fail_nomem("the names of pictures");
+  MICA_TRY(mica__store_own(store, p, release_pairs));
+  mica_status status = find_folders(paths[0], folders) ? MICA_OK : mica__fail_nomem("the names of pictures");
+  if (status == MICA_OK) status = find_pairs(p, folders);
+  free(folders[0]);
+  free(folders[1]);
+  if (status == MICA_OK) status = check_sizes(p);
+  if (status == MICA_OK) status = find_classes(p, config);
+  if (status == MICA_OK) status = choose_shape(p, config);
+  return status == MICA_OK ? fill_store(store, p) : status;
+}
+
+const mica__source mica__source_masks = {.is_part = is_part, .is_folder = is_folder, .open = open_masks};

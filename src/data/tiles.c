@@ -1,0 +1,178 @@
+/* Pictures and masks as tiles: a dataset that reads them from another one. */
+#include "data/dataset.h"
+
+#include <pthread.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* --- where tiles lie --- */
+
+static int64_t along(int64_t size, int64_t tile, int64_t overlap) {
+  return size <= tile ? 1 : (size - tile + tile - overlap - 1) / (tile - overlap) + 1;
+}
+
+/* Where tile i of `count` begins; the last one ends where the picture does. */
+static int64_t begin_of(int64_t size, int64_t tile, int64_t overlap, int64_t i) {
+  const int64_t at = i * (tile - overlap);
+  return size <= tile ? 0 : at < size - tile ? at : size - tile;
+}
+
+/* The elements of tile i that are its own: up to the middle of what it shares with its neighbours. */
+static void own_of(int64_t size, int64_t tile, int64_t overlap, int64_t i, int64_t count, int64_t *from, int64_t *to) {
+  const int64_t at = begin_of(size, tile, overlap, i);
+  *from = i == 0 ? 0 : (begin_of(size, tile, overlap, i - 1) + tile + at) / 2;
+  *to = i + 1 == count ? size : (at + tile + begin_of(size, tile, overlap, i + 1)) / 2;
+}
+
+int64_t mica_tiling_count(const mica_tiling *t, int64_t height, int64_t width) {
+  return along(height, t->height, t->overlap) * along(width, t->width, t->overlap);
+}
+
+mica_tiling_tile mica_tiling_at(const mica_tiling *t, int64_t height, int64_t width, int64_t index) {
+  const int64_t across = along(width, t->width, t->overlap), down = along(height, t->height, t->overlap);
+  mica_tiling_tile tile = {.row = begin_of(height, t->height, t->overlap, index / across),
+                           .column = begin_of(width, t->width, t->overlap, index % across)};
+  own_of(height, t->height, t->overlap, index / across, down, &tile.own_row, &tile.own_row_end);
+  own_of(width, t->width, t->overlap, index % across, across, &tile.own_column, &tile.own_column_end);
+  return tile;
+}
+
+/* An index mirrored at both edges until it lies inside. */
+static int64_t mirrored(int64_t i, int64_t size) {
+  const int64_t period = size > 1 ? 2 * size - 2 : 1, at = i % period;
+  return at < size ? at : period - at;
+}
+
+void mica_tiling_cut(const mica_tiling *t, const uint8_t *planes, mica_shape shape, mica_tiling_tile tile,
+                     uint8_t *out) {
+  const int64_t H = shape.dim[1], W = shape.dim[2];
+  for (int64_t c = 0; c < shape.dim[0]; c++)
+    for (int64_t r = 0; r < t->height; r++) {
+      const uint8_t *row = planes + (c * H + mirrored(tile.row + r, H)) * W;
+      for (int64_t q = 0; q < t->width; q++) *out++ = row[mirrored(tile.column + q, W)];
+    }
+}
+
+/* --- the dataset --- */
+
+/* The picture or mask read last, since its tiles are read one after another. */
+typedef struct cache {
+  pthread_mutex_t lock;
+  uint64_t sample;
+  uint8_t *data;
+  bool filled;
+} cache;
+
+/* A column of tiles, and its `user`. */
+typedef struct tiled {
+  const mica_dataset *from;
+  size_t column;
+  mica_tiling tiling;
+  int64_t height, width, tiles;
+  bool mask;
+  cache cache;
+} tiled;
+
+static void release(void *object) {
+  tiled *t = object;
+  pthread_mutex_destroy(&t->cache.lock);
+  free(t->cache.data);
+  free(t);
+}
+
+/* Pixels that belong to other tiles, and those beyond the mask, are of no class. */
+static void cut_mask(const tiled *t, mica_tiling_tile tile, uint8_t *out) {
+  memset(out, 255, (size_t)(t->tiling.height * t->tiling.width));
+  for (int64_t r = tile.own_row; r < tile.own_row_end; r++)
+    memcpy(out + (r - tile.row) * t->tiling.width + tile.own_column - tile.column,
+           t->cache.data + r * t->width + tile.own_column, (size_t)(tile.own_column_end - tile.own_column));
+}
+
+static mica_status fill(tiled *t, uint64_t sample) {
+  if (t->cache.filled && t->cache.sample == sample) return MICA_OK;
+  t->cache.filled = false;
+  MICA_TRY(mica_dataset_read(t->from, t->column, sample, t->cache.data, t->from->store->columns[t->column].bytes));
+  t->cache.sample = sample;
+  t->cache.filled = true;
+  return MICA_OK;
+}
+
+static mica_status read_tile(void *user, uint64_t sample, void *data, size_t bytes) {
+  tiled *t = user;
+  const mica_tiling_tile tile = mica_tiling_at(&t->tiling, t->height, t->width, (int64_t)(sample % (uint64_t)t->tiles));
+  (void)bytes;
+  pthread_mutex_lock(&t->cache.lock);
+  mica_status status = fill(t, sample / (uint64_t)t->tiles);
+  if (status == MICA_OK && t->mask) cut_mask(t, tile, data);
+  if (status == MICA_OK && !t->mask)
+    mica_tiling_cut(&t->tiling, t->cache.data, mica_dataset_column(t->from, t->column)->shape, tile, data);
+  pthread_mutex_unlock(&t->cache.lock);
+  return status;
+}
+
+/* Adds the tiles of a column. */
+static mica_status add_column(mica__store *store, const mica_dataset *from, size_t column, const mica_tiling *tiling) {
+  const mica_column *about = mica_dataset_column(from, column);
+  mica_column shown = *about;
+  mica__column *made = NULL;
+  shown.shape.dim[shown.shape.rank - 2] = tiling->height;
+  shown.shape.dim[shown.shape.rank - 1] = tiling->width;
+  tiled *t = calloc(1, sizeof *t);
+  if (!t) return mica__fail_nomem("tiles");
+  pthread_mutex_init(&t->cache.lock, NULL);
+  MICA_TRY(mica__store_own(store, t, release));
+  t->from = from;
+  t->column = column;
+  t->tiling = *tiling;
+  t->height = about->shape.dim[about->shape.rank - 2];
+  t->width = about->shape.dim[about->shape.rank - 1];
+  t->tiles = mica_tiling_count(tiling, t->height, t->width);
+  t->mask = about->kind == MICA_COLUMN_KIND_MASK;
+  t->cache.data = malloc(from->store->columns[column].bytes);
+  if (!t->cache.data) return mica__fail_nomem("tiles");
+  if (t->mask) {
+    MICA_TRY(mica__store_add(store, &shown, &made));
+    MICA_TRY(
+        mica__column_name_classes(made, (const char *const *)from->store->columns[column].class_names, about->classes));
+  } else {
+    MICA_TRY(mica__store_add_input(store, about->dtype, shown.shape, &made));
+  }
+  made->user = t;
+  made->read = read_tile;
+  return MICA_OK;
+}
+
+static mica_status fill_store(mica__store *store, const mica_dataset *from, const mica_tiling *t) {
+  const mica_shape shape = mica_dataset_shape(from);
+  bool found = false;
+  for (size_t k = 0; k < mica_dataset_column_count(from); k++) {
+    const mica_column *about = mica_dataset_column(from, k);
+    const bool picture = about->kind == MICA_COLUMN_KIND_IMAGE && about->dtype == MICA_U8;
+    if (!picture && about->kind != MICA_COLUMN_KIND_MASK) continue;
+    if (!found && picture) {
+      const int64_t tiles = mica_tiling_count(t, shape.dim[1], shape.dim[2]);
+      if (mica_dataset_count(from) > (uint64_t)(UINT32_MAX / tiles))
+        return mica__fail(MICA_E_OVERFLOW, "%s: too many tiles", from->store->name);
+      MICA_TRY(mica__store_set_count(store, mica_dataset_count(from) * (uint64_t)tiles));
+    }
+    found = found || picture;
+    if (found) MICA_TRY(add_column(store, from, k, t));
+  }
+  return found
+             ? MICA_OK
+             : mica__fail(MICA_E_FORMAT, "%s holds no pictures of bytes, which tiles are cut from", from->store->name);
+}
+
+mica_status mica_dataset_tiles(const mica_dataset *dataset, const mica_tiling *tiling, mica_dataset **out) {
+  mica__store *store = NULL;
+  if (!dataset || !tiling || !out) return mica__fail(MICA_E_INVALID, "mica_dataset_tiles: a pointer is NULL");
+  if (tiling->height < 1 || tiling->height > 16384 || tiling->width < 1 || tiling->width > 16384 ||
+      tiling->overlap < 0 || tiling->overlap >= tiling->height || tiling->overlap >= tiling->width)
+    return mica__fail(MICA_E_INVALID, "mica_dataset_tiles: tiles of %lld x %lld pixels that share %lld",
+                      (long long)tiling->width, (long long)tiling->height, (long long)tiling->overlap);
+  MICA_TRY(mica__store_create(dataset->store->name, &store));
+  mica_status status = fill_store(store, dataset, tiling);
+  if (status == MICA_OK) return mica__dataset_of(store, out);
+  mica__store_release(store);
+  return status;
+}

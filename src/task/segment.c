@@ -1,0 +1,307 @@
+/* segment: which class each pixel of a picture belongs to. */
+#include "task/segment.h"
+
+#include <math.h>
+#include <mica/loss.h>
+#include <mica/nodes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* What a run is trained on unless its settings say otherwise: about so many windows, in so many epochs. */
+#define USUAL_WINDOWS 1600
+#define LEAST_EPOCHS 10
+#define MOST_EPOCHS 100
+/* Masks in which classes are counted to balance them. */
+#define COUNTED 500
+
+static const char *loss_at(size_t i) {
+  static const char *const names[] = {"cross_entropy", "dice", "cross_entropy_dice", "focal", NULL};
+  return names[i];
+}
+
+static const char *norm_at(size_t i) {
+  static const char *const names[] = {"batch", "group", NULL};
+  return names[i];
+}
+
+#define ROW(name_, kind_, value_, hint_, ...)                                                                          \
+  { .name = (name_), .kind = MICA_SETTING_KIND_##kind_, .value = (value_), .hint = (hint_), .text = __VA_ARGS__ }
+
+static const mica_setting_row settings[] = {
+    ROW("loss", CHOICE, "cross_entropy", "NAME", "what is minimised", .names = loss_at, .fixed = true),
+    ROW("gamma", REAL, "2", "G", "of the focal loss: how little easy pixels count", .low = 0, .high = 100,
+        .fixed = true),
+    ROW("class-weights", TEXT, "", "LIST", "balanced, or a number a class in their order, as in 1,5,2", .fixed = true),
+    ROW("mask-values", TEXT, "", "LIST", "classes of values in masks, as in 0=wall,255=cell,*=void; found by default",
+        .fixed = true),
+    ROW("width", INT, "24", "N", "channels of U-Net at full size", .low = 1, .high = 1024, .fixed = true),
+    ROW("depth", INT, "4", "N", "how often U-Net halves the sides", .low = 1, .high = 8, .fixed = true),
+    ROW("norm", CHOICE, "batch", "NAME", "batch or group; group for a batch of one or two", .names = norm_at,
+        .fixed = true),
+    ROW("window", INT, "256", "PIXELS", "the side of what is cut from pictures to train on", .low = 16, .high = 8192,
+        .fixed = true),
+    ROW("tile", INT, "512", "PIXELS", "larger pictures are tested and predicted in tiles", .low = 16, .high = 8192,
+        .fixed = true),
+    ROW("overlap", REAL, "0.25", "SHARE", "of a tile that it shares with the next", .low = 0, .high = 0.75,
+        .fixed = true),
+    {0},
+};
+
+static const mica_task_metric metrics[] = {{"dice", false}, {"iou", false}, {"accuracy", false}, {NULL, false}};
+
+static const mica_column *column_of(const mica_dataset *data, mica_column_kind kind) {
+  for (size_t i = 0; i < mica_dataset_column_count(data); i++)
+    if (mica_dataset_column(data, i)->kind == kind) return mica_dataset_column(data, i);
+  return NULL;
+}
+
+static int32_t suits(const mica_dataset *data) {
+  return column_of(data, MICA_COLUMN_KIND_MASK) && column_of(data, MICA_COLUMN_KIND_IMAGE) ? 20 : 0;
+}
+
+/* --- data --- */
+
+/* Pictures have the channels of the training's, masks its classes; sizes are their own. */
+static void opens(const mica_run *run, mica_dataset_config *config) {
+  const char *values = mica__run_fact_text(run, "mask_values"), *set = mica_run_setting(run, "mask-values");
+  size_t rank = 0;
+  const double *input = mica_run_fact_numbers(run, "input", &rank);
+  config->like = NULL;
+  config->height = config->width = 0;
+  if (input && rank == 3) config->channels = (int32_t)input[0];
+  if (run->whole) config->channels = (int32_t)mica_dataset_shape(run->whole).dim[0];
+  config->mask_values = *values ? values : *set ? set : run->whole ? mica_dataset_mask_values(run->whole) : NULL;
+}
+
+static void loads(const mica_run *run, mica_part part, mica_loader_config *config) {
+  size_t count = 0;
+  const double *window = mica_run_fact_numbers(run, "window", &count);
+  if (part != MICA_PART_TRAIN || count != 2) return;
+  config->window_height = (int32_t)window[0];
+  config->window_width = (int32_t)window[1];
+}
+
+mica_tiling mica__segment_tiling(const mica_run *run) {
+  size_t count = 0;
+  const double *tile = mica_run_fact_numbers(run, "tile", &count);
+  if (!tile || count != 3) return (mica_tiling){1, 1, 0};
+  return (mica_tiling){(int64_t)tile[0], (int64_t)tile[1], (int64_t)tile[2]};
+}
+
+static mica_status shows(const mica_run *run, const mica_dataset *data, mica_dataset **shown) {
+  const mica_tiling tiling = mica__segment_tiling(run);
+  return mica_dataset_tiles(data, &tiling, shown);
+}
+
+int64_t mica__segment_classes(const mica_run *run) {
+  size_t count = 0;
+  mica_run_fact(run, "classes", &count);
+  return (int64_t)count;
+}
+
+static mica_status note_classes(mica_run *run, const mica_column *mask) {
+  const size_t column = mica_dataset_column_index(run->whole, mask->name), count = (size_t)mask->classes;
+  const char **names = calloc(count + 1, sizeof *names);
+  if (!names) return mica__fail_nomem("classes");
+  for (size_t i = 0; i < count; i++) names[i] = mica_dataset_column_class(run->whole, column, (int32_t)i);
+  mica_status status = mica__run_note(run, "classes", names, count);
+  free(names);
+  if (status == MICA_OK && mica_dataset_mask_values(run->whole))
+    status = mica__run_note_text(run, "mask_values", mica_dataset_mask_values(run->whole));
+  return status;
+}
+
+/* The least multiple of what U-Net halves to 1 that holds a side, `most` at most. */
+static double side_of(const mica_run *run, int64_t side, const char *most) {
+  const double step = ldexp(1, (int)mica_run_number(run, "depth"));
+  return fmin(ceil((double)side / step) * step, mica_run_number(run, most));
+}
+
+static mica_status note_sizes(mica_run *run) {
+  const mica_shape shape = mica_dataset_shape(run->whole);
+  const double step = ldexp(1, (int)mica_run_number(run, "depth"));
+  double window[2], tile[3];
+  for (int i = 0; i < 2; i++) {
+    const char *name = i ? "tile" : "window";
+    if (fmod(mica_run_number(run, name), step) != 0)
+      return mica__fail(MICA_E_INVALID, "%s %s cannot be halved %s times (depth); %.15g can", name,
+                        mica_run_setting(run, name), mica_run_setting(run, "depth"),
+                        fmax(floor(mica_run_number(run, name) / step), 1) * step);
+    window[i] = side_of(run, shape.dim[1 + i], "window");
+    tile[i] = side_of(run, shape.dim[1 + i], "tile");
+  }
+  tile[2] = floor(fmin(tile[0], tile[1]) * mica_run_number(run, "overlap"));
+  MICA_TRY(mica__run_note_numbers(run, "window", window, 2));
+  return mica__run_note_numbers(run, "tile", tile, 3);
+}
+
+static mica_status count_classes(mica_run *run, double *counts, int64_t classes) {
+  const mica_dataset *data = run->parts[MICA_PART_TRAIN].data;
+  const uint64_t all = mica_dataset_count(data), count = all < COUNTED ? all : COUNTED;
+  const mica_column *mask = column_of(data, MICA_COLUMN_KIND_MASK);
+  const size_t bytes = (size_t)(mask->shape.dim[0] * mask->shape.dim[1]);
+  uint8_t *pixels = malloc(bytes);
+  mica_status status = pixels ? MICA_OK : mica__fail_nomem("a mask");
+  for (uint64_t k = 0; status == MICA_OK && k < count; k++) {
+    status = mica_dataset_read(data, mica_dataset_column_index(data, mask->name), k * all / count, pixels, bytes);
+    for (size_t i = 0; status == MICA_OK && i < bytes; i++)
+      if (pixels[i] < classes) counts[pixels[i]]++;
+  }
+  free(pixels);
+  return status;
+}
+
+static mica_status set_usual(mica_run *run, const char *name, const char *value) {
+  return mica__run_is_set(run, name) ? MICA_OK : mica__run_set(run, name, value);
+}
+
+/* What suits the task where nothing was asked for. */
+static mica_status set_defaults(mica_run *run) {
+  if (!mica__run_is_set(run, "epochs")) {
+    const double pictures = (double)mica_dataset_count(run->parts[MICA_PART_TRAIN].data);
+    const double epochs = fmin(fmax(ceil(USUAL_WINDOWS / pictures), LEAST_EPOCHS), MOST_EPOCHS);
+    MICA_TRY(mica__run_set_number(run, "epochs", epochs));
+  }
+  MICA_TRY(set_usual(run, "batch", "4"));
+  return set_usual(run, "augment", "flip,rotate,scale,elastic");
+}
+
+static mica_status prepare(mica_run *run) {
+  const mica_column *label = NULL;
+  size_t count = 0;
+  MICA_TRY(set_usual(run, "model", "unet"));
+  if (strcmp(mica_run_setting(run, "model"), "unet") != 0)
+    return mica__fail(MICA_E_INVALID, "the task segment has one network, unet, and no \"%s\"",
+                      mica_run_setting(run, "model"));
+  if (!run->whole) {
+    const double *tile = mica_run_fact_numbers(run, "tile", &count);
+    const mica_tiling t = mica__segment_tiling(run);
+    if (tile && count == 3 && t.height <= 8192 && t.width <= 8192 && t.overlap < t.height && t.overlap < t.width &&
+        t.overlap >= 0 && t.height > 0 && t.width > 0)
+      return MICA_OK;
+    return mica__fail(MICA_E_FORMAT, "\"tile\" holds no size of tiles");
+  }
+  if (!suits(run->whole))
+    return mica__fail(MICA_E_FORMAT,
+                      "%s: the task segment wants pictures and masks: folders image and mask, or columns", run->data);
+  MICA_TRY(mica__run_note_columns(run, &label));
+  label = column_of(run->whole, MICA_COLUMN_KIND_MASK);
+  MICA_TRY(mica__run_note_text(run, "label_column", label->name));
+  MICA_TRY(note_classes(run, label));
+  MICA_TRY(note_sizes(run));
+  MICA_TRY(set_defaults(run));
+  return mica__run_note_weights(run, mica__segment_classes(run), count_classes);
+}
+
+static mica_status fits(const mica_run *run, const mica_dataset *data) {
+  const mica_column *mask = column_of(data, MICA_COLUMN_KIND_MASK), *image = column_of(data, MICA_COLUMN_KIND_IMAGE);
+  int32_t *map = NULL;
+  size_t classes = 0;
+  const char *const *names = mica_run_fact(run, "classes", &classes);
+  if (!mask || !image)
+    return mica__fail(MICA_E_FORMAT, "%s has no %s, which the run was trained on", mica_dataset_name(data),
+                      mask ? "pictures" : "masks");
+  if (image->shape.dim[0] != (int64_t)mica__run_fact_number(run, "input", 0))
+    return mica__fail(MICA_E_FORMAT, "%s has pictures of %lld channels, the run was trained on %lld",
+                      mica_dataset_name(data), (long long)image->shape.dim[0],
+                      (long long)mica__run_fact_number(run, "input", 0));
+  MICA_TRY(mica__run_map_names(data, mica_dataset_column_index(data, mask->name), NULL, names, classes, &map));
+  if (!map) return MICA_OK;
+  free(map);
+  return mica__fail(MICA_E_FORMAT, "%s has the run's classes in another order", mica_dataset_name(data));
+}
+
+/* --- the step --- */
+
+/* Masks as f32 (N, K, H, W), and which pixels count, (N, 1, H, W). */
+typedef struct truth {
+  mica_value classes, pixels, counted;
+} truth;
+
+static mica_value is_class(mica_value indices, int64_t classes) {
+  mica_value all = mica_range(indices.graph, mica_value_dtype(indices), classes);
+  all = mica_reshape(all, MICA_SHAPE(classes, 1, 1));
+  return mica_cast(mica_equal(mica_unsqueeze(indices, MICA_AXES(1)), all), MICA_F32);
+}
+
+static mica_value sum_all(mica_value x) { return mica_sum(x, MICA_ALL_AXES, false); }
+static mica_value sum_classes(mica_value x) { return mica_sum(x, MICA_AXES(0, 2, 3), false); }
+
+static truth truth_of(mica_value y, int64_t classes) {
+  mica_value none = mica_scalar(y.graph, MICA_I32, -1);
+  truth t = {.classes = is_class(y, classes)};
+  t.counted = mica_cast(mica_not_equal(mica_unsqueeze(y, MICA_AXES(1)), none), MICA_F32);
+  t.pixels = sum_all(t.counted);
+  return t;
+}
+
+static mica_value cross_entropy(mica_value z, mica_value y, mica_value weights) {
+  return mica_cross_entropy(z, y, &(mica_cross_entropy_config){.weights = weights, .ignore = true, .ignored = -1});
+}
+
+static mica_value loss_of(const mica_run *run, mica_value z, mica_value y, mica_value weights) {
+  const char *name = mica_run_setting(run, "loss");
+  const double gamma = mica_run_number(run, "gamma");
+  if (!strcmp(name, "focal"))
+    return mica_focal(z, y,
+                      &(mica_focal_config){
+                          .gamma = gamma > 0 ? gamma : MICA_ZERO, .weights = weights, .ignore = true, .ignored = -1});
+  if (!strcmp(name, "cross_entropy")) return cross_entropy(z, y, weights);
+  mica_value dice = mica_dice(z, y, &(mica_dice_config){.weights = weights, .ignore = true, .ignored = -1});
+  return !strcmp(name, "dice") ? dice : mica_add(cross_entropy(z, y, weights), dice);
+}
+
+/* Sums and weights of each class. */
+static void add_metrics(const mica_run *run, mica_value z, mica_value y, const truth *t, mica_metric *list) {
+  const char *const *names = mica_run_fact(run, "classes", NULL);
+  mica_value said = mica_mul(is_class(mica_argmax(z, 1, false), mica__segment_classes(run)), t->counted);
+  mica_value both = sum_classes(mica_mul(said, t->classes));
+  mica_value all = mica_add(sum_classes(said), sum_classes(t->classes));
+  list[0] = (mica_metric){.name = "dice", .sum = mica_affine(both, 2, 0), .weight = all, .parts = names};
+  list[1] = (mica_metric){.name = "iou", .sum = both, .weight = mica_sub(all, both), .parts = names};
+  list[2] = (mica_metric){.name = "accuracy", .sum = sum_all(mica_hits(z, y)), .weight = t->pixels};
+}
+
+static void step(mica_nn *nn, const mica_batch_values *batch, const void *config, mica_objective *out) {
+  const mica_run *run = config;
+  const char *label = mica__run_fact_text(run, "label_column");
+  const int64_t classes = mica__segment_classes(run);
+  const mica_model_config model = {.name = "unet",
+                                   .classes = classes,
+                                   .width = (int64_t)mica_run_number(run, "width"),
+                                   .depth = (int64_t)mica_run_number(run, "depth"),
+                                   .norm = strcmp(mica_run_setting(run, "norm"), "group") ? MICA_MODEL_NORM_BATCH
+                                                                                          : MICA_MODEL_NORM_GROUP};
+  mica_value z = mica_model_build(nn, mica_batch_value(batch, mica__run_fact_text(run, "input_column")), &model);
+  if (mica_value_dtype(z) != MICA_F32) z = mica_cast(z, MICA_F32);
+  if (!mica_nn_is_training(nn)) out->outputs[0] = mica_softmax(z, 1), out->output_names[0] = "shares";
+  if (!z.graph || !mica_batch_has(batch, label)) return;
+  mica_value y = mica_batch_value(batch, label), weights = mica__run_class_weights(run, z.graph);
+  const truth t = truth_of(y, classes);
+  out->loss = loss_of(run, z, y, weights);
+  out->weight = t.pixels;
+  if (weights.graph) {
+    mica_value of_class = mica_reshape(weights, MICA_SHAPE(classes, 1, 1));
+    out->weight = sum_all(mica_mul(t.classes, of_class));
+  }
+  add_metrics(run, z, y, &t, out->metrics);
+}
+
+const mica__task_row mica__task_segment = {
+    .name = "segment",
+    .text = "the class of each pixel of a picture, from pictures and masks",
+    .metrics = metrics,
+    .settings = settings,
+    .opens = opens,
+    .loads = loads,
+    .shows = shows,
+    .own_network = true,
+    .suits = suits,
+    .prepare = prepare,
+    .fits = fits,
+    .step = step,
+    .evaluate = mica__segment_evaluate,
+    .predict = mica__segment_predict,
+    .report = mica__segment_report,
+};
