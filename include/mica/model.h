@@ -25,8 +25,8 @@
 MICA_BEGIN_DECLS
 
 /* The beginning of a network. AUTO: SMALL for images of at most 64 pixels a side, else LARGE. LARGE is the published
- * one. SMALL leaves the first reductions out: resnet begins with 3x3 at stride 1 and no pooling; mobilenetv2 has stride
- * 1 twice where it has 2; vgg11 ends in one dense layer. */
+ * one. SMALL leaves the first reductions out: resnet and densenet begin with 3x3 at stride 1 and no pooling;
+ * mobilenetv2 and efficientnet have stride 1 twice where they have 2; vgg11 ends in one dense layer. */
 typedef enum mica_stem { MICA_STEM_AUTO, MICA_STEM_SMALL, MICA_STEM_LARGE } mica_stem;
 
 /* name, text. What a sample of a network's input is. IMAGE: (C, H, W), float. TABLE: any shape, float; flattened.
@@ -61,8 +61,8 @@ typedef struct mica_model_config {
   int64_t depth;
   mica_model_norm norm; /* unet */
   int64_t groups;       /* of group norm; 0: 8, or as many channels as there are where that is less */
-  /* Rate before the last layer of mlp, lenet, cnn and mobilenetv2 (0: none) and of vgg11 with a LARGE stem (0: 0.5,
-   * MICA_ZERO: none). */
+  /* Rate before the last layer of mlp, lenet, cnn, mobilenetv2 and densenet121 (0: none), of efficientnetb0 (0: 0.2,
+   * MICA_ZERO: none) and of vgg11 with a LARGE stem (0: 0.5, MICA_ZERO: none). */
   double dropout;
   mica_sequence_sizes sequence; /* of networks of sequences, where `dropout` is that of blocks and layers */
 } mica_model_config;

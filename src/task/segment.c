@@ -35,7 +35,7 @@ static const mica_setting_row settings[] = {
     ROW("class-weights", TEXT, "", "LIST", "balanced, or a number a class in their order, as in 1,5,2", .fixed = true),
     ROW("mask-values", TEXT, "", "LIST", "classes of values in masks, as in 0=wall,255=cell,*=void; found by default",
         .fixed = true),
-    ROW("width", INT, "24", "N", "channels of U-Net at full size", .low = 1, .high = 1024, .fixed = true),
+    ROW("width", INT, "16", "N", "channels of U-Net at full size", .low = 1, .high = 1024, .fixed = true),
     ROW("depth", INT, "4", "N", "how often U-Net halves the sides", .low = 1, .high = 8, .fixed = true),
     ROW("norm", CHOICE, "batch", "NAME", "batch or group; group for a batch of one or two", .names = norm_at,
         .fixed = true),
@@ -82,22 +82,9 @@ static void loads(const mica_run *run, mica_part part, mica_loader_config *confi
   config->window_width = (int32_t)window[1];
 }
 
-mica_tiling mica__segment_tiling(const mica_run *run) {
-  size_t count = 0;
-  const double *tile = mica_run_fact_numbers(run, "tile", &count);
-  if (!tile || count != 3) return (mica_tiling){1, 1, 0};
-  return (mica_tiling){(int64_t)tile[0], (int64_t)tile[1], (int64_t)tile[2]};
-}
-
 static mica_status shows(const mica_run *run, const mica_dataset *data, mica_dataset **shown) {
   const mica_tiling tiling = mica__segment_tiling(run);
   return mica_dataset_tiles(data, &tiling, shown);
-}
-
-int64_t mica__segment_classes(const mica_run *run) {
-  size_t count = 0;
-  mica_run_fact(run, "classes", &count);
-  return (int64_t)count;
 }
 
 static mica_status note_classes(mica_run *run, const mica_column *mask) {

@@ -1,5 +1,5 @@
-/* task/segment.h: the task segment: segment.c trains, tiles.c joins what the network says of tiles, segment_show.c shows
- * it. */
+/* task/segment.h: the task segment: segment.c trains, tiles.c joins what the network says of tiles, segment_show.c
+ * shows it. */
 #ifndef MICA_TASK_SEGMENT_H
 #define MICA_TASK_SEGMENT_H
 

@@ -6,6 +6,19 @@
 #include <stdlib.h>
 #include <string.h>
 
+int64_t mica__segment_classes(const mica_run *run) {
+  size_t count = 0;
+  mica_run_fact(run, "classes", &count);
+  return (int64_t)count;
+}
+
+mica_tiling mica__segment_tiling(const mica_run *run) {
+  size_t count = 0;
+  const double *tile = mica_run_fact_numbers(run, "tile", &count);
+  if (!tile || count != 3) return (mica_tiling){1, 1, 0};
+  return (mica_tiling){(int64_t)tile[0], (int64_t)tile[1], (int64_t)tile[2]};
+}
+
 /* --- blending --- */
 
 mica_status mica__blend_create(int64_t classes, int64_t height, int64_t width, mica__blend *b) {

@@ -42,6 +42,15 @@ START_TEST(sizes) {
       {{.name = "unet", .input = {3, {1, 64, 48}}, .classes = 2}, 31036546, {3, {2, 64, 48}}},
       /* 12 x 8, 6 x 4 and 3 x 2 points with 3 classes and 5 numbers each. */
       {{.name = "detector", .input = {3, {3, 64, 96}}, .classes = 3}, 1572507, {2, {96 + 24 + 6, 8}}},
+      {{.name = "unet", .input = {3, {1, 64, 48}}, .classes = 2, .norm = MICA_MODEL_NORM_GROUP},
+       31036546,
+       {3, {2, 64, 48}}},
+      /* By hand: both levels down, the way up, the last layer. */
+      {{.name = "unet", .input = {3, {1, 64, 48}}, .classes = 2, .width = 5, .depth = 1},
+       45 + 225 + 20 + 450 + 900 + 40 + 205 + 450 + 225 + 20 + 12,
+       {3, {2, 64, 48}}},
+      {{.name = "densenet121", .input = {3, {3, 224, 224}}, .classes = 1000}, 7978856, {1, {1000}}},
+      {{.name = "efficientnetb0", .input = {3, {3, 224, 224}}, .classes = 1000}, 5288548, {1, {1000}}},
       /* The kernel of the first layer is 3 instead of 7. */
       {{.name = "resnet18", .input = {3, {3, 32, 32}}}, 11689512 - 990 * 513 - 64 * 3 * 40, {1, {10}}},
       {{.name = "mobilenetv2", .input = {3, {3, 32, 32}}}, 3504872 - 990 * 1281, {1, {10}}},
@@ -102,6 +111,15 @@ END_TEST
 
 /* Enumerators and numbers outside of theirs, also where nothing is drawn. */
 START_TEST(what_is_no_stem_and_no_rate) {
+  mica_model_config odd = {.name = "unet", .input = {3, {1, 24, 32}}, .depth = 4};
+  ck_assert(mica_value_is_null(build(odd, 1, false)));
+  ck_assert_int_eq(mica_graph_status(graph), MICA_E_SHAPE);
+  ck_assert_ptr_nonnull(strstr(mica_graph_message(graph), "unet: pictures of 32 x 24 cannot be halved 4 times"));
+  drop();
+  mica_model_config norm = {.name = "unet", .input = {3, {1, 32, 32}}, .norm = (mica_model_norm)7};
+  ck_assert(mica_value_is_null(build(norm, 1, false)));
+  ck_assert_int_eq(mica_graph_status(graph), MICA_E_INVALID);
+  drop();
   mica_model_config stem = {.name = "resnet18", .input = {3, {3, 32, 32}}, .stem = (mica_stem)99};
   ck_assert(mica_value_is_null(build(stem, 1, false)));
   ck_assert_int_eq(mica_graph_status(graph), MICA_E_INVALID);
