@@ -57,6 +57,21 @@ MICA_API mica_value mica_iou(mica_value a, mica_value b);
  * the least box about both; 1 - giou is a loss that pulls boxes together which do not touch. As mica_iou. */
 MICA_API mica_value mica_giou(mica_value a, mica_value b);
 
+typedef struct mica_ctc_config {
+  mica_loss_reduction reduction; /* MEAN: the mean over n of the loss divided by max(S_n, 1), as PyTorch has it */
+  int64_t blank;                 /* class */
+  bool zero_infinity;            /* the loss is 0 where it would be infinite */
+} mica_ctc_config;
+
+/* Connectionist temporal classification (Graves et al. 2006): -log of the probability of the target over all its
+ * alignments, softmax(logits) being that of a class in a frame. logits (T, N, C) float, targets (N, S) i32, of which
+ * the first target_lengths (N) i32 count and are neither the blank nor outside of 0 to C - 1, logit_lengths (N) i32
+ * frames count; lengths are cut to 0 to S and T. Infinite, with a gradient of 0, where no alignment has the target: for
+ * fewer frames than labels and repeats of them, for a label outside, for -inf logits. Computed in log space, in f32 for
+ * 16-bit types, in a fixed order. T, N and S may be open. Differentiable once, by the logits; config may be NULL. */
+MICA_API mica_value mica_ctc_loss(mica_value logits, mica_value targets, mica_value logit_lengths,
+                                  mica_value target_lengths, const mica_ctc_config *config);
+
 MICA_END_DECLS
 
 #endif

@@ -2,7 +2,7 @@
 #ifndef MICA_TESTS_SUPPORT_OP_CASE_HELPERS_H
 #define MICA_TESTS_SUPPORT_OP_CASE_HELPERS_H
 
-#include <mica/graph.h>
+#include <mica/nodes.h>
 #include <stdbool.h>
 
 /* The product of all three parts of a split of 7 along the last axis. */
@@ -32,5 +32,13 @@ mica_value test_attention(const test_attention_kind *kind, const mica_value *x);
 /* Scores are made as a whole, in small ops; to be built after test_attention in the same graph, whose
  * random numbers it draws. */
 mica_value test_attention_written(const test_attention_kind *kind, const mica_value *x);
+
+/* mica_fft, mica_ifft, mica_rfft and mica_irfft as products with waves (support/op_case_signal.c), of at most 64
+ * numbers and, of irfft, an odd n: rounding would show in what an even n's last frequency has for nothing. */
+mica_value test_fft_written(mica_value x, bool inverse, bool real_in, bool real_out);
+
+/* CTC of logits (T, N, C) with labels 0 2 2 in `frames` frames, at least 5, blank 1; the same in small ops. */
+mica_value test_ctc(mica_value logits, int64_t frames, mica_loss_reduction reduction);
+mica_value test_ctc_written(mica_value logits, int64_t frames, mica_loss_reduction reduction);
 
 #endif

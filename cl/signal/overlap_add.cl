@@ -1,0 +1,46 @@
+/* signal/overlap_add.cl: y[n, i] = the sum of the elements of frames that signal/frames.cl takes from sample i: those
+ * at i itself first, in rising frames, then those mirrored about the first sample and about the last one, or beyond it.
+ *
+ * x is (rows, frames, length), y (rows, t), both contiguous.
+ *
+ *   X_T   type of x and y; sums are taken in COMPUTE(X_T)
+ *   PAD   as there
+ *
+ * One dimension of rows * t work-items. */
+#include "common/dtype.clh"
+#include "common/group.clh"
+
+#ifndef X_T
+#define X_T f32
+#endif
+#ifndef PAD
+#define PAD 0
+#endif
+
+/* Position p of the padded signal lies in frames p - length < f hop <= p. */
+#define ADD(position)                                                                                                  \
+  do {                                                                                                                 \
+    const int p = (position);                                                                                          \
+    const int last = min(p / hop, count - 1);                                                                          \
+    for (int f = p < length ? 0 : (p - length) / hop + 1; p >= 0 && f <= last; f++)                                    \
+      sum += LOAD(X_T, x, (long)f * length + (p - f * hop));                                                           \
+  } while (0)
+
+RANGE_KERNEL overlap_add(__global const STORAGE(X_T) * x, const long x_at, __global STORAGE(X_T) * y, const long y_at,
+                         const int rows, const int t, const int count, const int length, const int hop, const int pad,
+                         const int more) {
+  const long item = get_global_id(0), row = item / t;
+  const int i = (int)(item % t);
+  if (row >= rows) return;
+  x += x_at + row * count * length;
+  COMPUTE(X_T) sum = 0;
+  ADD(i + pad);
+#if PAD == 1
+  if (i > 0 && i <= pad) ADD(pad - i);
+  if (i < t - 1 && t - 1 - i <= more) ADD(2 * (t - 1) - i + pad);
+#elif PAD == 2
+  for (int k = 0; i == 0 && k < pad; k++) ADD(k);
+  for (int k = 0; i == t - 1 && k < more; k++) ADD(t + pad + k);
+#endif
+  STORE(X_T, sum, y, y_at + item);
+}

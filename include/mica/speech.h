@@ -1,0 +1,60 @@
+/* mica/speech.h: from scores of a network to text, and how far that is from what was said; on the host.
+ *
+ * Threads: functions of their operands alone. */
+#ifndef MICA_SPEECH_H
+#define MICA_SPEECH_H
+
+#include <mica/status.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+MICA_BEGIN_DECLS
+
+/* --- decoding of CTC: mica_ctc_loss of mica/loss.h trains for it --- */
+
+/* scores (frames, classes) row-major, logits or log probabilities. The best class of each frame (of equals the first),
+ * repeats made one and blanks left out. labels and at (may be NULL: the frame where each begins) have room for `frames`
+ * numbers; returns how many there are. */
+MICA_API int64_t mica_ctc_greedy(const float *scores, int64_t frames, int64_t classes, int32_t blank, int32_t *labels,
+                                 int32_t *at);
+
+/* The log probability of `label` behind labels (count of them), natural; -inf is never. label -1 stands for the end. */
+typedef double mica_ctc_text_model(void *user, const int32_t *labels, int64_t count, int32_t label);
+typedef struct mica_ctc_beam_config {
+  int32_t beam;              /* prefixes kept; 0: 16 */
+  int32_t blank;             /* class */
+  double prune;              /* classes whose log probability is so much below the frame's best are not tried; 0: 12 */
+  mica_ctc_text_model *text; /* NULL: none */
+  void *user;
+  double weight; /* of the text model's log probability; 0: 0.5 */
+  double bonus;  /* added for each label, against the text model's love of short texts */
+} mica_ctc_beam_config;
+/* The labels with the largest probability over all their alignments among those that a prefix beam search finds (Graves
+ * 2006; Hannun et al. 2014), plus text model and bonus. labels has room for `frames` numbers. *score (may be NULL) gets
+ * the sum of these. config may be NULL. MICA_E_INVALID, MICA_E_NOMEM. */
+MICA_API MICA_CHECKED mica_status mica_ctc_beam(const float *scores, int64_t frames, int64_t classes,
+                                                const mica_ctc_beam_config *config, int32_t *labels, int64_t *count,
+                                                double *score);
+
+/* --- errors --- */
+
+/* The least number of insertions, deletions and substitutions that make b of a (Levenshtein 1966). MICA_E_NOMEM. */
+MICA_API MICA_CHECKED mica_status mica_edit_distance(const int32_t *a, int64_t a_count, const int32_t *b,
+                                                     int64_t b_count, int64_t *distance);
+
+/* Edits and the lengths of references, which add up: rates are edits / length, NaN of no length. Words are parted by
+ * Unicode's white space; characters are code points, without white space at both ends. */
+typedef struct mica_text_errors {
+  int64_t word_edits, words, character_edits, characters;
+} mica_text_errors;
+/* Adds the errors of a hypothesis. Texts are UTF-8; a byte that belongs to no character counts as one of its own.
+ * MICA_E_NOMEM. */
+MICA_API MICA_CHECKED mica_status mica_text_errors_add(mica_text_errors *errors, const char *reference,
+                                                       const char *hypothesis);
+MICA_API double mica_word_error_rate(const mica_text_errors *errors);
+MICA_API double mica_character_error_rate(const mica_text_errors *errors);
+
+MICA_END_DECLS
+
+#endif

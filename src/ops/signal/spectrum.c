@@ -1,0 +1,173 @@
+/* Spectrograms and their inverse: products with windowed waves for short frames, transforms for long ones. */
+#include "base/arith.h"
+#include "base/error.h"
+#include "ops/signal/signal.h"
+
+#include <math.h>
+#include <stdlib.h>
+
+/* Up to this length a frame times a matrix of waves is no slower than the stages of a transform, which pass through
+ * memory, and the matrix has 4 MB. */
+#define MOST_PRODUCT 1024
+#define MOST_LENGTH ((int64_t)1 << 20)
+
+bool mica__stft_resolve(const char *op, mica_value x, const mica_stft_config *given, mica_stft_config *out) {
+  static const mica_stft_config none = {0};
+  *out = given ? *given : none;
+  if (out->length == 0) out->length = 512;
+  if (out->hop == 0) out->hop = out->length / 4 > 0 ? out->length / 4 : 1;
+  if (out->width == 0) out->width = out->length;
+  if (out->length < 1 || out->length > MOST_LENGTH || out->hop < 1 || out->hop > MOST_LENGTH || out->width < 1 ||
+      out->width > out->length) {
+    mica__builder_fail(op, x, MICA_E_INVALID, "a length of %lld, a hop of %lld and a window of %lld samples",
+                       (long long)out->length, (long long)out->hop, (long long)out->width);
+    return false;
+  }
+  if (out->snip) out->pad = MICA_SIGNAL_PAD_NONE;
+  return mica__builder_choice(op, x, "window", (int64_t)out->window, MICA_SIGNAL_WINDOW_POVEY + 1) &&
+         mica__builder_choice(op, x, "pad", (int64_t)out->pad, MICA_SIGNAL_PAD_NONE + 1) &&
+         mica__builder_number(op, x, "a pre-emphasis", out->preemphasis, -1, 1);
+}
+
+/* Zeros before a window of `width` in a frame of `length`. */
+static int64_t offset_of(const mica_stft_config *c) { return c->snip ? 0 : (c->length - c->width) / 2; }
+
+/* The window's values, divided by the root of the sum of their squares where the config says so; NULL where memory is
+ * short. */
+static double *window_of(const mica_stft_config *c) {
+  static const double terms[][3] = {{0.5, 0.5, 0}, {0.54, 0.46, 0}, {0.42, 0.5, 0.08}, {1, 0, 0}, {0.5, 0.5, 0}};
+  const double *t = terms[c->window], period = (double)(c->symmetric ? c->width - 1 : c->width);
+  double *w = malloc((size_t)c->width * sizeof *w), squares = 0;
+  for (int64_t i = 0; w && i < c->width; i++) {
+    double angle = period > 0 ? 2 * MICA__PI * (double)i / period : MICA__PI;
+    w[i] = t[0] - t[1] * cos(angle) + t[2] * cos(2 * angle);
+    if (c->window == MICA_SIGNAL_WINDOW_POVEY) w[i] = pow(w[i], 0.85);
+    squares += w[i] * w[i];
+  }
+  for (int64_t i = 0; w && c->normalized && i < c->width; i++) w[i] /= sqrt(squares);
+  return w;
+}
+
+/* Frames of `width` samples whose window lies in the middle of frames of `length`. */
+static mica_value window_frames(mica_value x, const mica_stft_config *c) {
+  int64_t pad = c->pad == MICA_SIGNAL_PAD_NONE ? 0 : c->length / 2, offset = offset_of(c);
+  return mica__frames(x, c->width, c->hop, c->pad, pad - offset, c->snip ? 0 : pad - (c->length - c->width - offset));
+}
+
+/* --- short frames --- */
+
+/* Rows of the waves (width, columns) become those for samples before pre-emphasis and before their mean is taken off:
+ * both are linear. */
+static void fold_preparation(const mica_stft_config *c, double *waves, int64_t columns) {
+  int64_t width = c->width;
+  for (int64_t k = 0; k < columns; k++) {
+    double mean = 0;
+    for (int64_t i = 0; i < width; i++) {
+      double *at = &waves[i * columns + k];
+      *at = (i == 0 ? 1 - c->preemphasis : 1) * *at - (i + 1 < width ? c->preemphasis * at[columns] : 0);
+      mean += *at / (double)width;
+    }
+    for (int64_t i = 0; c->centered_values && i < width; i++) waves[i * columns + k] -= mean;
+  }
+}
+
+/* Frames times windowed cosines and negative sines: (N, F, 2 bins). */
+static mica_value product(mica_value frames, const mica_stft_config *c, const double *window) {
+  const int64_t bins = c->length / 2 + 1, offset = offset_of(c);
+  double *waves = malloc((size_t)(c->width * 2 * bins) * sizeof *waves);
+  for (int64_t i = 0; waves && i < c->width; i++)
+    for (int64_t k = 0; k < bins; k++) {
+      double angle = 2 * MICA__PI * (double)((i + offset) * k % c->length) / (double)c->length;
+      waves[(i * bins + k) * 2] = window[i] * cos(angle);
+      waves[(i * bins + k) * 2 + 1] = -window[i] * sin(angle);
+    }
+  if (waves) fold_preparation(c, waves, 2 * bins);
+  mica_value y = mica_matmul(frames, mica__signal_matrix("stft", frames, waves, c->width, 2 * bins));
+  free(waves);
+  return mica_reshape(y, MICA_SHAPE(MICA__COPY_DIM(0), MICA__COPY_DIM(1), bins, 2));
+}
+
+/* --- long frames --- */
+
+static mica_value transformed(mica_value frames, const mica_stft_config *c, const double *window) {
+  const int64_t offset = offset_of(c);
+  if (c->centered_values) frames = mica_sub(frames, mica_mean(frames, MICA_AXES(-1), true));
+  if (c->preemphasis != 0) {
+    mica_value before[] = {mica_slice(frames, 2, 0, 1, 1), mica_slice(frames, 2, 0, c->width - 1, 1)};
+    frames = mica_sub(frames, mica_affine(mica_concat(before, 2, 2), c->preemphasis, 0));
+  }
+  frames = mica_mul(frames, mica__signal_matrix("stft", frames, window, 1, c->width));
+  if (offset > 0) frames = mica__pad_axis(frames, 2, offset, c->length - c->width - offset, 0);
+  return mica_rfft(frames, c->length);
+}
+
+mica_value mica__spectra(mica_value x, const mica_stft_config *c) {
+  double *window = window_of(c);
+  mica_value frames = window_frames(x, c);
+  mica_value y = !window                     ? mica__builder_fail("stft", x, MICA_E_NOMEM, "out of memory")
+                 : c->length <= MOST_PRODUCT ? product(frames, c, window)
+                                             : transformed(frames, c, window);
+  free(window);
+  return y;
+}
+
+mica_value mica_stft(mica_value x, const mica_stft_config *config) {
+  mica_stft_config c;
+  if (!mica__stft_resolve("stft", x, config, &c)) return (mica_value){0};
+  return mica__narrow(mica_transpose(mica__spectra(mica__widen(x), &c), MICA_AXES(0, 2, 1, 3)), x);
+}
+
+/* --- inverse --- */
+
+/* Spectra (N, F, bins, 2) as frames of `width` samples, not yet windowed. */
+static mica_value inverted(mica_value x, const mica_stft_config *c) {
+  const int64_t bins = c->length / 2 + 1, offset = offset_of(c);
+  if (c->length > MOST_PRODUCT) return mica_slice(mica_irfft(x, c->length), 2, offset, offset + c->width, 1);
+  double *waves = malloc((size_t)(c->width * 2 * bins) * sizeof *waves);
+  for (int64_t k = 0; waves && k < bins; k++)
+    for (int64_t i = 0; i < c->width; i++) {
+      double angle = 2 * MICA__PI * (double)((i + offset) * k % c->length) / (double)c->length;
+      double share = (k == 0 || 2 * k == c->length ? 1 : 2) / (double)c->length;
+      waves[2 * k * c->width + i] = share * cos(angle);
+      waves[(2 * k + 1) * c->width + i] = -share * sin(angle);
+    }
+  mica_value flat = mica_reshape(x, MICA_SHAPE(MICA__COPY_DIM(0), MICA__COPY_DIM(1), 2 * bins));
+  mica_value y = mica_matmul(flat, mica__signal_matrix("istft", x, waves, 2 * bins, c->width));
+  free(waves);
+  return y;
+}
+
+static mica_value added_up(mica_value frames, mica_value like, const mica_stft_config *c) {
+  int64_t pad = c->pad == MICA_SIGNAL_PAD_NONE ? 0 : c->length / 2, offset = offset_of(c);
+  return mica__overlap_add(frames, like, c->width, c->hop, pad - offset, pad - (c->length - c->width - offset));
+}
+
+mica_value mica_istft(mica_value x, mica_value like, const mica_stft_config *config) {
+  mica_stft_config c;
+  char text[MICA_SHAPE_TEXT];
+  const mica_shape shape = mica_value_shape(x);
+  if (!mica__stft_resolve("istft", x, config, &c)) return (mica_value){0};
+  if (c.snip || c.centered_values || c.preemphasis != 0)
+    return mica__builder_fail("istft", x, MICA_E_UNSUPPORTED, "spectra of Kaldi's frames have no inverse");
+  if (shape.rank != 4 || shape.dim[1] != c.length / 2 + 1 || shape.dim[3] != 2)
+    return mica__builder_fail("istft", x, MICA_E_SHAPE, "%s is not (N, %lld, frames, 2)",
+                              mica_shape_format(shape, text), (long long)c.length / 2 + 1);
+  double *window = window_of(&c);
+  mica_value wide = mica__widen(x), frames = inverted(mica_transpose(wide, MICA_AXES(0, 2, 1, 3)), &c);
+  mica_value w = mica__signal_matrix("istft", wide, window, 1, c.width);
+  mica_value squares = added_up(mica_mul(mica_full_like(frames, 1), mica_square(w)), like, &c);
+  mica_value y = added_up(mica_mul(frames, w), like, &c);
+  mica_value covered = mica_greater(squares, mica__number(squares, 1e-11));
+  free(window);
+  return mica__narrow(mica_where(covered, mica_div(y, mica_where(covered, squares, mica__number(squares, 1))), y), x);
+}
+
+mica_value mica_magnitude(mica_value x, double power) {
+  mica_value wide = mica__widen(x), squares = mica_sum_square(wide, MICA_AXES(-1), false);
+  if (!mica__builder_number("magnitude", x, "a power", power, 0, 16)) return (mica_value){0};
+  if (power == 2) return mica__narrow(squares, x);
+  mica_value some = mica_greater(squares, mica__number(squares, 0));
+  mica_value safe = mica_where(some, squares, mica__number(squares, 1));
+  mica_value y = power == 1 ? mica_sqrt(safe) : mica_pow(safe, mica__number(safe, power / 2));
+  return mica__narrow(mica_where(some, y, mica__number(y, 0)), x);
+}

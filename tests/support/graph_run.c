@@ -1,0 +1,32 @@
+/* A graph of one or two inputs, run once; see graph_run.h. */
+#include "support/graph_run.h"
+
+mica_graph *graph;
+mica_session *graph_session;
+
+void graph_setup(void) { ck_ok(mica_graph_create(&graph)); }
+void graph_teardown(void) {
+  mica_session_destroy(graph_session);
+  mica_graph_destroy(graph);
+  graph_session = NULL;
+  graph = NULL;
+}
+void graph_anew(void) {
+  graph_teardown();
+  graph_setup();
+}
+
+float *graph_run(mica_value y, mica_shape shape, const void *first, mica_tensor *second) {
+  mica_tensor *x = NULL;
+  ck_assert_msg(mica_graph_status(graph) == MICA_OK, "%s", mica_graph_message(graph));
+  ck_ok(mica_tensor_create_from(test_engine(), MICA_F32, shape, first, &x));
+  const mica_feed feeds[] = {{"a", x}, {"b", second}};
+  ck_ok(mica_session_create(test_engine(), graph, &y, 1, NULL, &graph_session));
+  ck_ok(mica_session_run(graph_session, test_queue(), feeds, second ? 2 : 1));
+  const mica_tensor *result = mica_session_output(graph_session, 0);
+  float *got = malloc(mica_tensor_bytes(result) + 1);
+  ck_assert_ptr_nonnull(got);
+  ck_ok(mica_tensor_download(test_queue(), result, got, mica_tensor_bytes(result)));
+  mica_tensor_destroy(x);
+  return got;
+}

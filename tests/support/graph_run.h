@@ -1,0 +1,22 @@
+/* tests/support/graph_run.h: a graph of one or two inputs, run once. */
+#ifndef MICA_TESTS_SUPPORT_GRAPH_RUN_H
+#define MICA_TESTS_SUPPORT_GRAPH_RUN_H
+
+#include "support/check_main.h"
+#include "support/engine.h"
+
+#include <mica/mica.h>
+#include <stdlib.h>
+
+/* The fixture: an empty graph before each test, and between the parts of one; graph_session is the last run's. */
+extern mica_graph *graph;
+extern mica_session *graph_session;
+void graph_setup(void);
+void graph_teardown(void);
+void graph_anew(void);
+
+/* Runs the graph on feed "a", f32 of that shape, and "b" unless second is NULL. Gives y's elements, the caller's to
+ * free; y is f32. Fails the test when anything fails. */
+float *graph_run(mica_value y, mica_shape shape, const void *first, mica_tensor *second);
+
+#endif
