@@ -23,6 +23,7 @@ configure_package_config_file(${PROJECT_SOURCE_DIR}/cmake/mica-config.cmake.in $
 write_basic_package_version_file(${made}/mica-config-version.cmake COMPATIBILITY SameMinorVersion)
 install(FILES ${made}/mica-config.cmake ${made}/mica-config-version.cmake
               ${PROJECT_SOURCE_DIR}/cmake/Findlibdeflate.cmake ${PROJECT_SOURCE_DIR}/cmake/FindProtobufC.cmake
+              ${PROJECT_SOURCE_DIR}/cmake/FindPCRE2.cmake ${PROJECT_SOURCE_DIR}/cmake/Findutf8proc.cmake
         DESTINATION ${package_dir})
 
 # Relative to the .pc file, so that an installed tree can be moved and staged.

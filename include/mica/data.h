@@ -115,6 +115,10 @@ typedef struct mica_dataset_config {
  *   an IDX file of inputs           the labels' file is named alike, with "labels" for "images" and "idx1" for "idx3"
  *   a CIFAR binary file             CIFAR-10 or CIFAR-100 (fine labels), told apart by its size
  *   an npy file x*.npy              the labels are in y*.npy
+ *   a text *.txt                    a line a sample, in the column "text", without its end
+ *   parallel texts train.en, ...    beside train.de: line by line, columns "en" and "de"; val* and test*
+ *                                   likewise. A single file whose name ends in two such letters is a text
+ *   folder with one file            that file; a LICENSE and a README do not count
  *   any other file                  CSV: cells parted by , ; or tabs, quoted where they hold such or a line's end; the
  *                                   first line may hold names. Its numbers but the label are the column "x", classes,
  *                                   texts and dates columns by their names. A label that is a number is its class,

@@ -15,6 +15,7 @@
  *   onnx                          models in ONNX files: read, described, run
  *   batch data                    batches, datasets on disk, loaders
  *   train metric                  epochs, validation, metrics, checkpoints
+ *   tokenizer                     texts as token ids and back, tokenizer.json
  *   run report                    tasks: data and settings become a folder with a trained network
  *   safetensors history io        weights, tables and pictures as files
  *   profile doctor tune cache     what a device's time goes to, whether it computes right, its fastest kernels
@@ -88,6 +89,7 @@
 #include <mica/speech.h>
 #include <mica/status.h>
 #include <mica/tensor.h>
+#include <mica/tokenizer.h>
 #include <mica/train.h>
 #include <mica/tune.h>
 #include <mica/version.h>

@@ -160,6 +160,9 @@ mica_status mica__store_map(mica__store *store, mica__column *column, const char
 mica_status mica__cifar_parse(const char *name, uint8_t *content, size_t size, const mica_dataset_config *config,
                               mica__store *store);
 
+/* The lines of a content, which the store takes over, as a column of that name; path stands in sentences. */
+mica_status mica__text_parse(const char *path, const char *name, uint8_t *content, size_t size, mica__store *store);
+
 /* Samples of an array of inputs, whose content the store takes over, and an array of labels. */
 mica_status mica__arrays_join(mica__array inputs, uint8_t *content, const mica__array *labels,
                               const mica_dataset_config *config, mica__store *store);

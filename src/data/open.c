@@ -7,6 +7,7 @@
 #include <fcntl.h>
 #include <stdlib.h>
 #include <string.h>
+#include <strings.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -106,26 +107,6 @@ static mica_status open_parts(const char *folder, const mica__names *names, cons
   return MICA_OK;
 }
 
-static mica_status read_folder(const char *path, const mica_dataset_config *config, mica__store *store) {
-  mica__names names;
-  bool parted = false;
-  for (size_t k = 0; k < SOURCES; k++)
-    if (sources[k]->parts_itself && sources[k]->is_folder(path)) return sources[k]->open(&path, 1, config, store);
-  MICA_TRY(mica__names_read(path, &names));
-  char **paths = calloc(names.count + 1, sizeof *paths);
-  mica_status status = paths ? MICA_OK : mica__fail_nomem(path);
-  if (status == MICA_OK && names.count == 0) status = mica__fail(MICA_E_FORMAT, "the folder %s is empty", path);
-  if (status == MICA_OK) status = open_parts(path, &names, config, store, paths, &parted);
-  free(paths);
-  mica__names_free(&names);
-  if (status != MICA_OK || parted) return status;
-  if (config->part != MICA_PART_TRAIN)
-    return mica__fail(MICA_E_NOT_FOUND, "%s is not in parts: there is no %s one", path, mica_part_name(config->part));
-  for (size_t k = 0; k < SOURCES; k++)
-    if (sources[k]->is_folder && sources[k]->is_folder(path)) return sources[k]->open(&path, 1, config, store);
-  return mica__fail(MICA_E_FORMAT, "the folder %s holds no data of a known kind", path);
-}
-
 /* Reads the first bytes of a file, unpacked; fewer where it ends. */
 static mica_status read_first(const char *path, uint8_t *bytes, size_t *size) {
   const int file = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
@@ -154,6 +135,50 @@ static mica_status read_file(const char *path, const mica_dataset_config *config
   for (size_t k = 0; k < SOURCES; k++)
     if (sources[k]->is_file && sources[k]->is_file(path, bytes, size)) return sources[k]->open(&path, 1, config, store);
   return mica__fail(MICA_E_FORMAT, "%s is of no kind that is known", path);
+}
+
+/* The one file of a folder that holds nothing else but a licence and a README; NULL and MICA_OK: it is another one. */
+static mica_status only_file(const char *folder, const mica__names *names, char **path) {
+  const char *only = NULL;
+  for (size_t i = 0; i < names->count; i++) {
+    const char *name = names->names[i];
+    if (!strncmp(name, "LICENSE", 7) || !strncasecmp(name, "readme", 6)) continue;
+    if (only) return MICA_OK;
+    only = name;
+  }
+  if (!only) return MICA_OK;
+  MICA_TRY(mica__path_join(folder, only, path));
+  if (!mica__is_folder(*path)) return MICA_OK;
+  free(*path);
+  *path = NULL;
+  return MICA_OK;
+}
+
+static mica_status read_folder(const char *path, const mica_dataset_config *config, mica__store *store) {
+  mica__names names;
+  bool parted = false;
+  char *only = NULL;
+  for (size_t k = 0; k < SOURCES; k++)
+    if (sources[k]->parts_itself && sources[k]->is_folder(path)) return sources[k]->open(&path, 1, config, store);
+  MICA_TRY(mica__names_read(path, &names));
+  char **paths = calloc(names.count + 1, sizeof *paths);
+  mica_status status = paths ? MICA_OK : mica__fail_nomem(path);
+  if (status == MICA_OK && names.count == 0) status = mica__fail(MICA_E_FORMAT, "the folder %s is empty", path);
+  if (status == MICA_OK) status = open_parts(path, &names, config, store, paths, &parted);
+  free(paths);
+  if (status == MICA_OK && !parted) status = only_file(path, &names, &only);
+  mica__names_free(&names);
+  if (status != MICA_OK || parted) return status;
+  if (only) {
+    status = read_file(only, config, store);
+    free(only);
+    return status;
+  }
+  if (config->part != MICA_PART_TRAIN)
+    return mica__fail(MICA_E_NOT_FOUND, "%s is not in parts: there is no %s one", path, mica_part_name(config->part));
+  for (size_t k = 0; k < SOURCES; k++)
+    if (sources[k]->is_folder && sources[k]->is_folder(path)) return sources[k]->open(&path, 1, config, store);
+  return mica__fail(MICA_E_FORMAT, "the folder %s holds no data of a known kind", path);
 }
 
 static mica_status check_like(const mica__store *store, const mica_dataset_config *config) {

@@ -1,0 +1,227 @@
+/* Byte-pair encoding: neighbours are merged, the pair of the least rank first, the leftmost of equals. A heap of
+ * candidates makes it n log n. */
+#include "text/tokenizer.h"
+#include "text/unicode.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* --- merges --- */
+
+static size_t slot_of(const mica__merge *merges, size_t size, uint64_t pair) {
+  size_t slot = (size_t)((pair ^ pair >> 29) * UINT64_C(0x9e3779b97f4a7c15) >> 20) & (size - 1);
+  while (merges[slot].pair != UINT64_MAX && merges[slot].pair != pair) slot = (slot + 1) & (size - 1);
+  return slot;
+}
+
+static const mica__merge *find_merge(const mica__model *model, int32_t left, int32_t right) {
+  const uint64_t pair = (uint64_t)(uint32_t)left << 32 | (uint32_t)right;
+  if (model->merges_size == 0) return NULL;
+  const mica__merge *merge = &model->merges[slot_of(model->merges, model->merges_size, pair)];
+  return merge->pair == pair ? merge : NULL;
+}
+
+/* "a b" or ["a", "b"]: where each begins and ends. */
+static mica_status merge_halves(const cJSON *item, const char *halves[2], size_t lengths[2]) {
+  if (cJSON_IsString(item)) {
+    const char *blank = strchr(item->valuestring, ' ');
+    if (blank && !strchr(blank + 1, ' ')) {
+      halves[0] = item->valuestring;
+      halves[1] = blank + 1;
+      lengths[0] = (size_t)(blank - item->valuestring);
+      lengths[1] = strlen(blank + 1);
+      return MICA_OK;
+    }
+  } else if (cJSON_IsArray(item) && cJSON_IsString(item->child) && cJSON_IsString(item->child->next)) {
+    halves[0] = item->child->valuestring;
+    halves[1] = item->child->next->valuestring;
+    lengths[0] = strlen(halves[0]);
+    lengths[1] = strlen(halves[1]);
+    return MICA_OK;
+  }
+  return mica__fail(MICA_E_FORMAT, "it is no pair of texts");
+}
+
+static mica_status parse_merge(const cJSON *item, uint32_t rank, mica_tokenizer *tokenizer) {
+  mica__model *model = &tokenizer->model;
+  const mica__vocab *vocab = &tokenizer->vocab;
+  const char *halves[2] = {"", ""};
+  size_t lengths[2] = {0, 0};
+  int32_t ids[2];
+  MICA_TRY(merge_halves(item, halves, lengths));
+  for (int i = 0; i < 2; i++) {
+    ids[i] = mica__vocab_find(vocab, &vocab->model, halves[i], lengths[i]);
+    if (ids[i] < 0) return mica__fail(MICA_E_FORMAT, "'%.*s' is not in vocab", (int)(lengths[i] % 100), halves[i]);
+  }
+  const size_t prefix = model->prefix ? strlen(model->prefix) : 0;
+  if (lengths[1] < prefix) return mica__fail(MICA_E_FORMAT, "'%.40s' is shorter than the prefix", halves[1]);
+  mica__text whole = {0};
+  mica__text_add_bytes(&whole, halves[0], lengths[0]);
+  mica__text_add_bytes(&whole, halves[1] + prefix, lengths[1] - prefix);
+  const int32_t id = whole.failed ? -1 : mica__vocab_find(vocab, &vocab->model, whole.data, whole.length);
+  mica_status status = mica__text_status(&whole);
+  if (status == MICA_OK && id < 0) status = mica__fail(MICA_E_FORMAT, "'%.100s' is not in vocab", whole.data);
+  mica__text_free(&whole);
+  if (status != MICA_OK) return status;
+  const uint64_t pair = (uint64_t)(uint32_t)ids[0] << 32 | (uint32_t)ids[1];
+  model->merges[slot_of(model->merges, model->merges_size, pair)] = (mica__merge){pair, rank, id};
+  return MICA_OK;
+}
+
+mica_status mica__merges_parse(const cJSON *object, mica_tokenizer *tokenizer) {
+  mica__model *model = &tokenizer->model;
+  const cJSON *list = NULL, *item = NULL;
+  uint32_t rank = 0;
+  MICA_TRY(mica__json_list(object, "merges", &list));
+  const size_t count = (size_t)cJSON_GetArraySize(list);
+  if (count > 4 * (size_t)MICA__MOST_TOKENS) return mica__fail(MICA_E_FORMAT, "%zu merges are too many", count);
+  for (model->merges_size = 16; model->merges_size < 2 * count;) model->merges_size *= 2;
+  model->merges = malloc(model->merges_size * sizeof *model->merges);
+  if (!model->merges) return mica__fail_nomem("merges");
+  memset(model->merges, 0xff, model->merges_size * sizeof *model->merges);
+  cJSON_ArrayForEach(item, list) {
+    const mica_status status = parse_merge(item, rank, tokenizer);
+    if (status != MICA_OK) {
+      char where[40];
+      snprintf(where, sizeof where, "merge %u", (unsigned)rank);
+      return mica__fail_in(status, where);
+    }
+    rank++;
+  }
+  return MICA_OK;
+}
+
+/* --- a word --- */
+
+/* What is unknown is held back, so that the next one may join it. */
+typedef struct word {
+  const mica_tokenizer *tokenizer;
+  mica__work *work;
+  size_t count;
+  bool unknown;
+} word;
+
+static mica_status add_symbol(word *w, int32_t id) {
+  MICA_TRY(mica__reserve(&w->work->symbols, &w->work->symbol_room, w->count + 1, sizeof *w->work->symbols));
+  w->work->symbols[w->count] = (mica__symbol){id, (int32_t)w->count - 1, (int32_t)w->count + 1};
+  w->count++;
+  return MICA_OK;
+}
+
+static mica_status flush_unknown(word *w) {
+  if (!w->unknown) return MICA_OK;
+  w->unknown = false;
+  return add_symbol(w, w->tokenizer->model.unk);
+}
+
+static mica_status add_unknown(word *w, const char *text, size_t bytes) {
+  const mica__model *model = &w->tokenizer->model;
+  if (model->byte_fallback) {
+    size_t known = 0;
+    while (known < bytes && model->bytes[(uint8_t)text[known]] >= 0) known++;
+    if (known == bytes) {
+      for (size_t i = 0; i < bytes; i++) MICA_TRY(add_symbol(w, model->bytes[(uint8_t)text[i]]));
+      return MICA_OK;
+    }
+  }
+  if (model->unk < 0) return MICA_OK; /* it is left out, as the package does */
+  if (!model->fuse_unk) MICA_TRY(flush_unknown(w));
+  w->unknown = true;
+  return MICA_OK;
+}
+
+static mica_status add_character(word *w, const char *text, size_t bytes, bool first, bool last) {
+  const mica__model *model = &w->tokenizer->model;
+  const mica__vocab *vocab = &w->tokenizer->vocab;
+  const char *spelled = text;
+  size_t length = bytes;
+  if ((!first && model->prefix) || (last && model->suffix)) {
+    mica__text *buffer = &w->work->word;
+    buffer->length = 0;
+    if (!first && model->prefix) mica__text_add(buffer, model->prefix);
+    mica__text_add_bytes(buffer, text, bytes);
+    if (last && model->suffix) mica__text_add(buffer, model->suffix);
+    MICA_TRY(mica__text_status(buffer));
+    spelled = buffer->data;
+    length = buffer->length;
+  }
+  const int32_t id = mica__vocab_find(vocab, &vocab->model, spelled, length);
+  if (id < 0) return add_unknown(w, spelled, length);
+  MICA_TRY(flush_unknown(w));
+  return add_symbol(w, id);
+}
+
+/* --- the heap of candidates, the least key on top --- */
+
+static void sift_down(mica__candidate *heap, size_t count, size_t at) {
+  const mica__candidate moving = heap[at];
+  for (size_t child = 2 * at + 1; child < count; child = 2 * at + 1) {
+    if (child + 1 < count && heap[child + 1].key < heap[child].key) child++;
+    if (moving.key <= heap[child].key) break;
+    heap[at] = heap[child];
+    at = child;
+  }
+  heap[at] = moving;
+}
+
+static void push(mica__candidate *heap, size_t *count, mica__candidate candidate) {
+  size_t at = (*count)++;
+  for (; at > 0 && heap[(at - 1) / 2].key > candidate.key; at = (at - 1) / 2) heap[at] = heap[(at - 1) / 2];
+  heap[at] = candidate;
+}
+
+static bool candidate_at(const word *w, int32_t left, int32_t right, mica__candidate *candidate) {
+  const mica__symbol *symbols = w->work->symbols;
+  const mica__merge *merge = find_merge(&w->tokenizer->model, symbols[left].id, symbols[right].id);
+  if (merge) *candidate = (mica__candidate){(uint64_t)merge->rank << 32 | (uint32_t)left, merge->id};
+  return merge != NULL;
+}
+
+/* Every merge takes a symbol away and adds two candidates at most in place of the one it came from. */
+static mica_status merge_all(word *w) {
+  mica__symbol *symbols = w->work->symbols;
+  size_t count = 0;
+  if (w->count < 2) return MICA_OK;
+  MICA_TRY(mica__reserve(&w->work->heap, &w->work->heap_room, 2 * w->count, sizeof *w->work->heap));
+  mica__candidate *heap = w->work->heap, candidate;
+  symbols[w->count - 1].after = -1;
+  for (size_t i = 0; i + 1 < w->count; i++)
+    if (candidate_at(w, (int32_t)i, (int32_t)i + 1, &candidate)) heap[count++] = candidate;
+  for (size_t i = count / 2; i-- > 0;) sift_down(heap, count, i);
+  while (count > 0) {
+    const mica__candidate top = heap[0];
+    const int32_t at = (int32_t)(uint32_t)top.key, right = symbols[at].after;
+    heap[0] = heap[--count];
+    if (count) sift_down(heap, count, 0);
+    if (symbols[at].id < 0 || right < 0) continue;
+    const mica__merge *merge = find_merge(&w->tokenizer->model, symbols[at].id, symbols[right].id);
+    if (!merge || merge->id != top.id) continue; /* the symbols have changed since */
+    symbols[at].id = merge->id;
+    symbols[at].after = symbols[right].after;
+    symbols[right].id = -1;
+    if (symbols[at].after >= 0) symbols[symbols[at].after].before = at;
+    if (symbols[at].before >= 0 && candidate_at(w, symbols[at].before, at, &candidate)) push(heap, &count, candidate);
+    if (symbols[at].after >= 0 && candidate_at(w, at, symbols[at].after, &candidate)) push(heap, &count, candidate);
+  }
+  return MICA_OK;
+}
+
+mica_status mica__bpe_encode(const mica_tokenizer *tokenizer, mica__work *work, const char *text, size_t bytes,
+                             mica_encoding *out) {
+  word w = {.tokenizer = tokenizer, .work = work};
+  if (tokenizer->model.ignore_merges) {
+    const int32_t id = mica__vocab_find(&tokenizer->vocab, &tokenizer->vocab.model, text, bytes);
+    if (id >= 0) return mica__encoding_add(out, id);
+  }
+  if (bytes > INT32_MAX) return mica__fail(MICA_E_FORMAT, "a word of %zu bytes is too long", bytes);
+  for (size_t at = 0, n; at < bytes; at += n) {
+    mica__utf8_at(text + at, &n);
+    MICA_TRY(add_character(&w, text + at, n, at == 0, at + n == bytes));
+  }
+  MICA_TRY(flush_unknown(&w));
+  MICA_TRY(merge_all(&w));
+  for (size_t i = 0; i < w.count; i++)
+    if (work->symbols[i].id >= 0) MICA_TRY(mica__encoding_add(out, work->symbols[i].id));
+  return MICA_OK;
+}

@@ -1,0 +1,86 @@
+/* text/pieces.h: a text in pieces, how it is cut, and the patterns that say where. */
+#ifndef MICA_TEXT_PIECES_H
+#define MICA_TEXT_PIECES_H
+
+#include "base/text.h"
+
+#include <stdint.h>
+
+/* Bytes of a text at any stage: positions have 32 bits. */
+#define MICA__MOST_TEXT ((size_t)1 << 31)
+
+/* Ids of pieces that are no token yet. */
+enum {
+  MICA__PIECE_TEXT = -1,
+  MICA__PIECE_FIRST = -2, /* the text's beginning */
+  MICA__PIECE_RAW = -3,   /* bytes that are no UTF-8 */
+};
+
+typedef struct mica__piece {
+  uint32_t begin, length; /* in the text */
+  int32_t id;
+} mica__piece;
+
+/* Zero-initialise; its memory stays when it is cleared. */
+typedef struct mica__pieces {
+  mica__text text;
+  mica__piece *list;
+  size_t count, room;
+} mica__pieces;
+
+void mica__pieces_clear(mica__pieces *pieces);
+void mica__pieces_free(mica__pieces *pieces);
+/* Appends a piece; an empty one is left out unless it is a token. */
+mica_status mica__pieces_add(mica__pieces *pieces, const char *text, size_t length, int32_t id);
+/* Appends the piece that the text has grown by since it had `begin` bytes. */
+mica_status mica__pieces_close(mica__pieces *pieces, size_t begin, int32_t id);
+
+/* --- patterns --- */
+
+/* What is looked for: a literal, or a regular expression (PCRE2) in Oniguruma's spelling. */
+typedef struct mica__pattern mica__pattern;
+/* MICA_E_FORMAT for a pattern that is none, MICA_E_UNSUPPORTED in a build without PCRE2. An empty literal is none. */
+mica_status mica__pattern_create(const char *text, bool literal, mica__pattern **pattern);
+void mica__pattern_free(mica__pattern *pattern);
+
+/* What a search needs of its own; one thread's. */
+typedef struct mica__search {
+  void *data;
+} mica__search;
+void mica__search_free(mica__search *search);
+/* The first match from `from` on in valid UTF-8; *begin is `bytes` where there is none. MICA_E_FORMAT where it takes
+ * too many steps. */
+mica_status mica__pattern_find(const mica__pattern *pattern, mica__search *search, const char *text, size_t bytes,
+                               size_t from, size_t *begin, size_t *end);
+/* Appends the text with each match replaced. */
+mica_status mica__pattern_replace(const mica__pattern *pattern, mica__search *search, const char *text, size_t bytes,
+                                  const char *content, mica__text *out);
+
+/* --- cutting --- */
+
+typedef enum mica__behaviour {
+  MICA__ISOLATED,
+  MICA__REMOVED,
+  MICA__CONTIGUOUS,
+  MICA__MERGED_WITH_PREVIOUS,
+  MICA__MERGED_WITH_NEXT,
+} mica__behaviour;
+
+/* Cuts one piece of a text: it is told in order what matches and what lies between. */
+typedef struct mica__cutter {
+  mica__pieces *out;
+  const char *text;
+  mica__behaviour behaviour;
+  int32_t id; /* of the piece that begins where the text does; others are MICA__PIECE_TEXT */
+  size_t begin, end;
+  bool held, match; /* a range is held back; the last one told was a match */
+} mica__cutter;
+mica_status mica__cut(mica__cutter *cutter, size_t begin, size_t end, bool match);
+mica_status mica__cut_end(mica__cutter *cutter);
+/* Cuts the whole text by the matches of a pattern; `invert`: what lies between is the match. */
+mica_status mica__cut_pattern(mica__cutter *cutter, const mica__pattern *pattern, mica__search *search, size_t bytes,
+                              bool invert);
+/* Cuts it by each character of which `is` holds. */
+mica_status mica__cut_characters(mica__cutter *cutter, size_t bytes, bool (*is)(uint32_t character));
+
+#endif

@@ -1,0 +1,202 @@
+/* text/tokenizer.h: the parts of a tokeniser. Each part's file reads its object of tokenizer.json and does its work. */
+#ifndef MICA_TEXT_TOKENIZER_H
+#define MICA_TEXT_TOKENIZER_H
+
+#include "text/json.h"
+#include "text/pieces.h"
+#include "text/vocab.h"
+
+#include <mica/tokenizer.h>
+
+/* --- normalisers (normalize.c) --- */
+
+typedef enum mica__normal_kind {
+  MICA__NORMAL_FORM, /* .form */
+  MICA__NORMAL_LOWERCASE,
+  MICA__NORMAL_STRIP,
+  MICA__NORMAL_STRIP_ACCENTS,
+  MICA__NORMAL_BERT,
+  MICA__NORMAL_NMT,
+  MICA__NORMAL_REPLACE,
+  MICA__NORMAL_PREPEND,
+  MICA__NORMAL_BYTES,
+} mica__normal_kind;
+
+typedef struct mica__normal {
+  mica__normal_kind kind;
+  int form;
+  bool left, right;                    /* STRIP */
+  bool clean, chinese, accents, lower; /* BERT */
+  mica__pattern *pattern;              /* REPLACE */
+  char *text;                          /* REPLACE, PREPEND */
+} mica__normal;
+
+/* The member "pattern": {"String": text} or {"Regex": text}. */
+mica_status mica__json_pattern(const cJSON *object, mica__pattern **pattern);
+mica_status mica__normals_parse(const cJSON *object, mica__normal **steps, size_t *count);
+void mica__normals_free(mica__normal *steps, size_t count);
+/* A text through all steps; *out is one of the two buffers, the other is spare. The text is neither of them. */
+mica_status mica__normals_run(const mica__normal *steps, size_t count, mica__search *search, const char *text,
+                              size_t bytes, mica__text buffers[2], const mica__text **out);
+/* Appends the characters that stand for bytes in byte-level vocabularies; and a character's byte, -1: it is none. */
+void mica__add_byte_characters(mica__text *out, const char *bytes, size_t count);
+int mica__byte_of_character(uint32_t character);
+
+/* --- pre-tokenisers (pretokenize.c) --- */
+
+typedef enum mica__cut_kind {
+  MICA__CUT_BYTE_LEVEL,
+  MICA__CUT_BERT,
+  MICA__CUT_CHARACTERS, /* .is */
+  MICA__CUT_PATTERN,
+  MICA__CUT_METASPACE,
+} mica__cut_kind;
+
+typedef struct mica__cut_step {
+  mica__cut_kind kind;
+  bool (*is)(uint32_t character);
+  mica__behaviour behaviour;
+  bool invert, prefix;    /* PATTERN; BYTE_LEVEL: a space before the text */
+  mica__pattern *pattern; /* BYTE_LEVEL: NULL: no pattern; METASPACE: what a space becomes */
+  char *mark;             /* METASPACE */
+  enum { MICA__PREPEND_ALWAYS, MICA__PREPEND_FIRST, MICA__PREPEND_NEVER } scheme;
+} mica__cut_step;
+
+mica_status mica__cuts_parse(const cJSON *object, mica__cut_step **steps, size_t *count);
+void mica__cuts_free(mica__cut_step *steps, size_t count);
+/* Pieces through all steps, tokens as they are; *out is one of the two, the other is spare. */
+mica_status mica__cuts_run(const mica__cut_step *steps, size_t count, mica__search *search, mica__pieces pieces[2],
+                           size_t from, const mica__pieces **out);
+
+/* --- models --- */
+
+typedef struct mica__merge {
+  uint64_t pair; /* left id << 32 | right id; UINT64_MAX: free */
+  uint32_t rank;
+  int32_t id;
+} mica__merge;
+
+typedef struct mica__model {
+  const char *name;
+  int32_t unk; /* -1: none */
+  bool byte_fallback, fuse_unk, ignore_merges;
+  int32_t bytes[256];    /* with byte_fallback the tokens <0x00> to <0xFF>; -1: none */
+  char *prefix, *suffix; /* NULL: none */
+  mica__merge *merges;   /* a hash table */
+  size_t merges_size;
+  int64_t most_characters; /* of a word of WordPiece */
+  mica__trie trie;         /* Unigram */
+  double *scores, least;   /* by id; the least of them */
+} mica__model;
+
+/* --- what encoding needs --- */
+
+typedef struct mica__symbol {
+  int32_t id, before, after; /* -1: none; id -1: it became part of the one before */
+} mica__symbol;
+typedef struct mica__candidate {
+  uint64_t key; /* rank << 32 | position */
+  int32_t id;
+} mica__candidate;
+typedef struct mica__best {
+  double score;
+  uint32_t begin; /* of the last token of the best path to here */
+  int32_t id;     /* -1: no path */
+} mica__best;
+/* A word whose ids are remembered. */
+typedef struct mica__known_word {
+  uint64_t hash; /* 0: free */
+  uint8_t length, count;
+  char text[22];
+  int32_t ids[8];
+} mica__known_word;
+#define MICA__KNOWN_WORDS 8192
+
+typedef struct mica__work {
+  uint64_t serial; /* of the tokeniser that the words belong to */
+  mica__search search;
+  mica__text buffers[2], word;
+  mica__pieces pieces[2];
+  mica__symbol *symbols;
+  mica__candidate *heap;
+  mica__best *best;
+  size_t symbol_room, heap_room, best_room;
+  mica__known_word *known;
+} mica__work;
+
+void mica__work_free(mica__work *work);
+/* Cuts a text that is not empty into pieces, which are the work's until the next call: tokens, and what the model is to
+ * find tokens of. */
+mica_status mica__text_pieces(const mica_tokenizer *tokenizer, mica__work *work, const char *text, size_t bytes,
+                              const mica__pieces **pieces);
+/* Appends an id. */
+mica_status mica__encoding_add(mica_encoding *encoding, int32_t id);
+/* *list, of *room elements of that size, has `count` at least. */
+mica_status mica__reserve(void *list, size_t *room, size_t count, size_t element);
+
+/* --- tokenisers --- */
+
+/* One piece of a template: special tokens, or a text. */
+typedef struct mica__frame_piece {
+  int32_t sequence; /* 0 or 1: the first or the second text; -1: ids */
+  uint8_t type;
+  int32_t *ids;
+  size_t count;
+} mica__frame_piece;
+typedef struct mica__frame {
+  mica__frame_piece *pieces;
+  size_t count;
+} mica__frame;
+
+struct mica_tokenizer {
+  char *json; /* as it was opened */
+  size_t json_bytes;
+  uint64_t serial;
+  mica__vocab vocab;
+  mica__model model;
+  mica__trie added[2];       /* looked for before and after normalising */
+  struct mica__added *about; /* by id, of added tokens */
+  int32_t about_count;
+  mica__normal *normals;
+  size_t normal_count;
+  mica__cut_step *cuts;
+  size_t cut_count;
+  struct mica__decode_step *decoders;
+  size_t decoder_count;
+  bool decodes, framed; /* there is a decoder, a template */
+  bool takes_bytes;
+  mica__frame frames[2]; /* of one text and of two */
+};
+
+/* How an added token is found. */
+typedef struct mica__added {
+  bool single_word, left, right;
+} mica__added;
+
+/* Reads the model's object into vocabulary and model (models.c, bpe.c). */
+mica_status mica__model_parse(const cJSON *object, mica_tokenizer *tokenizer);
+void mica__model_free(mica__model *model);
+mica_status mica__merges_parse(const cJSON *object, mica_tokenizer *tokenizer);
+/* Appends the ids of one piece, valid UTF-8 that is not empty. */
+mica_status mica__model_encode(const mica_tokenizer *tokenizer, mica__work *work, const char *text, size_t bytes,
+                               mica_encoding *out);
+mica_status mica__bpe_encode(const mica_tokenizer *tokenizer, mica__work *work, const char *text, size_t bytes,
+                             mica_encoding *out);
+mica_status mica__unigram_encode(const mica_tokenizer *tokenizer, mica__work *work, const char *text, size_t bytes,
+                                 mica_encoding *out);
+
+/* Added tokens (added.c): reads the list; cuts a text into pieces that are tokens (`after`: after normalising), and
+ * others, of which the first has the id `id` where it begins the text. */
+mica_status mica__added_parse(const cJSON *list, mica_tokenizer *tokenizer);
+mica_status mica__added_cut(const mica_tokenizer *tokenizer, bool after, const char *text, size_t bytes, int32_t id,
+                            mica__pieces *out);
+
+/* Post-processors (frame.c). */
+mica_status mica__frames_parse(const cJSON *object, mica_tokenizer *tokenizer);
+void mica__frame_free(mica__frame *frame);
+
+/* Decoders (decode.c). */
+mica_status mica__decoders_parse(const cJSON *object, mica_tokenizer *tokenizer);
+void mica__decoders_free(struct mica__decode_step *steps, size_t count);
+
+#endif
