@@ -53,12 +53,14 @@ MICA_API void mica_tokenizer_destroy(mica_tokenizer *tokenizer);
 /* BPE        byte-level: any bytes come back exactly. As GPT-2's: texts are cut by its pattern, 256 bytes are tokens,
  *            and the most frequent pair becomes a token, again and again
  * WORDPIECE  as BERT's: words, and their continuations "##ing"; without case and accents if lowercase is set
+ * UNIGRAM    as SentencePiece's: the vocabulary under which the texts are likeliest, pruned from frequent substrings
  * WORD       words and punctuation, the most frequent first
  * CHARACTER  characters, the most frequent first
  * BYTE       256 tokens and the special ones: no training */
 #define MICA_TOKENIZER_KIND_LIST(X)                                                                                    \
   X(BPE, "bpe")                                                                                                        \
   X(WORDPIECE, "wordpiece")                                                                                            \
+  X(UNIGRAM, "unigram")                                                                                                \
   X(WORD, "word")                                                                                                      \
   X(CHARACTER, "character")                                                                                            \
   X(BYTE, "byte")

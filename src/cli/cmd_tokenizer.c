@@ -28,6 +28,7 @@ static const cli_choice actions[] = {
 static const cli_choice kinds[] = {
     {"bpe", "byte-level pairs, as GPT-2's: any bytes come back"},
     {"wordpiece", "words and their pieces, as BERT's"},
+    {"unigram", "the likeliest pieces of words, as SentencePiece's"},
     {"word", "words and punctuation"},
     {"character", "characters"},
     {"byte", "256 bytes"},

@@ -35,6 +35,8 @@ typedef struct pipeline {
   "{\"type\":\"BPE\",\"dropout\":null,\"unk_token\":null,\"continuing_subword_prefix\":null,"                          \
   "\"end_of_word_suffix\":null,\"fuse_unk\":false,\"byte_fallback\":false,\"ignore_merges\":false}"
 #define BERT_NORMALIZER "{\"type\":\"BertNormalizer\",\"clean_text\":true,\"handle_chinese_chars\":true,"
+#define METASPACE                                                                                                      \
+  "{\"type\":\"Metaspace\",\"replacement\":\"\xe2\x96\x81\",\"prepend_scheme\":\"always\",\"split\":true}"
 static const pipeline pipelines[] = {
     [MICA_TOKENIZER_KIND_BPE] = {"null", "{\"type\":\"Lowercase\"}",
                                  "{\"type\":\"ByteLevel\",\"add_prefix_space\":false,\"trim_offsets\":true,"
@@ -48,6 +50,10 @@ static const pipeline pipelines[] = {
                                        "{\"type\":\"WordPiece\",\"prefix\":\"##\",\"cleanup\":true}",
                                        "{\"type\":\"WordPiece\",\"continuing_subword_prefix\":\"##\","
                                        "\"max_input_chars_per_word\":100}"},
+    [MICA_TOKENIZER_KIND_UNIGRAM] = {"{\"type\":\"NFKC\"}",
+                                     "{\"type\":\"Sequence\",\"normalizers\":[{\"type\":\"NFKC\"},"
+                                     "{\"type\":\"Lowercase\"}]}",
+                                     METASPACE, METASPACE, "{\"type\":\"Unigram\",\"byte_fallback\":false}"},
     [MICA_TOKENIZER_KIND_WORD] = {"null", "{\"type\":\"Lowercase\"}", "{\"type\":\"Whitespace\"}", "null",
                                   "{\"type\":\"WordLevel\"}"},
     [MICA_TOKENIZER_KIND_CHARACTER] = {"null", "{\"type\":\"Lowercase\"}", "null", "{\"type\":\"Fuse\"}", BYTES_MODEL},
@@ -131,6 +137,7 @@ static mica_status choose(mica__training *t) {
   switch (t->config.kind) {
   case MICA_TOKENIZER_KIND_BPE: return mica__train_bpe(t, NULL);
   case MICA_TOKENIZER_KIND_WORDPIECE: return mica__train_bpe(t, "##");
+  case MICA_TOKENIZER_KIND_UNIGRAM: return mica__train_unigram(t);
   case MICA_TOKENIZER_KIND_BYTE: return MICA_OK;
   default: return add_frequent(t);
   }
@@ -140,6 +147,19 @@ static mica_status choose(mica__training *t) {
 
 static bool add_text(cJSON *object, const char *key, const char *text) {
   return cJSON_AddItemToObject(object, key, text ? cJSON_CreateString(text) : cJSON_CreateNull());
+}
+
+static cJSON *scored_vocabulary(const mica__training *t) {
+  cJSON *list = cJSON_CreateArray();
+  for (int32_t i = 0; list && i < t->vocab.size; i++) {
+    cJSON *both = cJSON_CreateArray();
+    if (!cJSON_AddItemToArray(list, both) || !cJSON_AddItemToArray(both, cJSON_CreateString(t->vocab.tokens[i].text)) ||
+        !cJSON_AddItemToArray(both, cJSON_CreateNumber(t->scores[i]))) {
+      cJSON_Delete(list);
+      return NULL;
+    }
+  }
+  return list;
 }
 
 static cJSON *vocabulary(const mica__training *t) {
@@ -154,12 +174,15 @@ static cJSON *vocabulary(const mica__training *t) {
 
 static bool fill_model(cJSON *model, mica__training *t) {
   const mica_tokenizer_kind kind = t->config.kind;
+  const bool unigram = kind == MICA_TOKENIZER_KIND_UNIGRAM;
   bool good = true;
-  if (kind == MICA_TOKENIZER_KIND_CHARACTER)
+  if (unigram)
+    good = cJSON_AddNumberToObject(model, "unk_id", 0) != NULL;
+  else if (kind == MICA_TOKENIZER_KIND_CHARACTER)
     good = cJSON_ReplaceItemInObject(model, "unk_token", cJSON_CreateString(t->config.special[0]));
   else if (!is_byte_level(kind))
     good = add_text(model, "unk_token", t->config.special[0]);
-  good = good && cJSON_AddItemToObject(model, "vocab", vocabulary(t));
+  good = good && cJSON_AddItemToObject(model, "vocab", unigram ? scored_vocabulary(t) : vocabulary(t));
   if (good && (is_byte_level(kind) || kind == MICA_TOKENIZER_KIND_CHARACTER)) {
     good = cJSON_AddItemToObject(model, "merges", t->merges);
     if (good) t->merges = NULL;
@@ -312,5 +335,6 @@ mica_status mica_tokenizer_train(const mica_tokenizer_config *config, mica_text_
   mica__counts_free(&t.words);
   mica__vocab_free(&t.vocab);
   cJSON_Delete(t.merges);
+  free(t.scores);
   return status;
 }

@@ -33,11 +33,14 @@ typedef struct mica__training {
   mica__counts words;
   mica__vocab vocab; /* its model table; special tokens first */
   cJSON *merges;     /* of BPE */
+  double *scores;    /* of UNIGRAM, by id */
 } mica__training;
 
 /* Appends a token unless there is one of these bytes; *id may be NULL. */
 mica_status mica__training_add(mica__training *training, const char *text, size_t length, int32_t *id);
 /* Adds pairs until the vocabulary is full: BPE, and WORDPIECE with the prefix "##" before what continues a word. */
 mica_status mica__train_bpe(mica__training *training, const char *prefix);
+/* Chooses the tokens by their share in the likelihood of the words. */
+mica_status mica__train_unigram(mica__training *training);
 
 #endif

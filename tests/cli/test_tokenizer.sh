@@ -1,0 +1,86 @@
+#!/bin/sh
+# labels: null
+# mica tokenizer: trained on files, texts to ids and back, and what is wrong with files and texts.
+# shellcheck source-path=SCRIPTDIR source=cli.sh
+. "$(dirname "$0")/cli.sh"
+
+file=$work/tokenizer.json
+i=0
+while [ $i -lt 20 ]; do
+  printf 'the cat sat on the mat %d\n\nCaf\303\251, the end\n' $i
+  i=$((i + 1))
+done >"$work/lines.txt"
+
+run tokenizer train --data "$work/lines.txt" --kind bpe --size 270 --special '<pad>,</s>' --out "$file"
+case $err in *"this build"*) echo 'SKIP: no cJSON, PCRE2 or utf8proc'; exit 77 ;; esac
+ends 0 '*BPE*270*<pad> </s>*any bytes*' ''
+cp "$file" "$work/first.json"
+run tokenizer train --data "$work/lines.txt" --kind bpe --size 270 --special '<pad>,</s>' --out "$file" --json
+ends 0 '*' ''
+holds model BPE
+holds tokens 270
+holds special.1 '</s>'
+cmp -s "$file" "$work/first.json" || fault 'another file of the same texts'
+
+run tokenizer encode "$file" 'the cat'
+ends 0 '[0-9]* [0-9]*' ''
+ids=$out
+# shellcheck disable=SC2086
+run tokenizer decode "$file" $ids
+ends 0 'the cat' ''
+run tokenizer encode "$file" --json 'the</s>'
+holds tokens.0 the
+holds ids.1 1
+run tokenizer decode "$file" --skip-special 0 1
+ends 0 '' ''
+run tokenizer info "$file"
+ends 0 '*BPE*' ''
+printf 'the\n\377 \303\n\nend' >"$work/bytes"
+"$mica" tokenizer encode "$file" <"$work/bytes" | "$mica" tokenizer decode "$file" >"$work/back"
+{ cat "$work/bytes"; echo; } | cmp -s - "$work/back" || fault 'bytes do not come back'
+
+for kind in wordpiece unigram word character byte; do
+  run tokenizer train --data "$work/lines.txt" --kind $kind --out "$work/$kind.json"
+  ends 0 "*tokens*" ''
+done
+run tokenizer encode "$work/wordpiece.json" --frame 'the cat'
+ends 0 '2 * 3' ''
+printf 'the \377\n' >"$work/bytes"
+"$mica" tokenizer encode "$work/word.json" <"$work/bytes" >"$work/out" 2>"$work/err" && fault 'not UTF-8 is encoded'
+grep -q 'not UTF-8 at byte 4' "$work/err" || fault 'no sentence about UTF-8'
+
+# A table's column, texts beside each other.
+printf 'label\tSMS\nham\tthe one\nspam\tthe "other\nham\t\n' >"$work/table.tsv"
+run tokenizer train --data "$work/table.tsv" --column SMS --kind word --out "$work/word.json" --min-frequency 1
+mkdir "$work/pairs"
+printf 'a dog\n' | gzip >"$work/pairs/train.en.gz"
+printf 'ein Hund\n' | gzip >"$work/pairs/train.de.gz"
+run tokenizer train --data "$work/pairs" --column de --kind word --min-frequency 1 --out "$work/word.json"
+ends 0 '*6, 4 of them special*' ''
+run tokenizer train --data "$work/pairs" --column fr --kind word --out "$work/word.json"
+ends 1 '' "*no column of texts named 'fr'*"
+printf 'two\nlines\n' | gzip >"$work/pairs/train.en.gz"
+run tokenizer train --data "$work/pairs" --out "$work/word.json"
+ends 1 '' '*train.en.gz has 2 lines, and what it goes with has 1'
+
+run tokenizer
+ends 2 '' '*'
+run tokenizer train --data "$work/lines.txt"
+ends 2 '' '*needs --data and --out'
+run tokenizer train --data "$work/none.txt" --out "$file"
+ends 1 '' '*there is no dataset *none.txt'
+run tokenizer train --data "$work/lines.txt" --size x --out "$file"
+ends 2 '' '*--size*'
+run tokenizer train --data "$work/lines.txt" --size 20 --out "$file"
+ends 1 '' '*256*'
+run tokenizer train --data "$work/lines.txt" --out /proc/none/file
+ends 1 '' '*'
+run tokenizer encode
+ends 2 '' '*needs a tokenizer.json'
+run tokenizer decode "$file" 99999
+ends 1 '' '*id 0 is 99999*'
+run tokenizer decode "$file" the
+ends 2 '' "*'the' is no id"
+run tokenizer info "$work/lines.txt"
+ends 1 '' '*lines.txt: it is no JSON*'
+exit "$failed"

@@ -1,0 +1,23 @@
+#!/bin/sh
+# labels: oracle
+# Training beside the package `tokenizers`: of byte-level BPE the same tokens, ids and merges; of WordPiece and words
+# the same tokens; and the package opens files of Mica, with the same ids and texts.
+set -eu
+: "${MICA_ORACLE_PYTHON:=}"
+here=$(dirname "$0")
+data=$MICA_SOURCE_DIR/../shared/data/multi30k/train
+[ "$MICA_ORACLE_PYTHON" ] && "$MICA_ORACLE_PYTHON" -c 'import tokenizers' 2>/dev/null ||
+  { echo 'SKIP: no MICA_ORACLE_PYTHON with tokenizers'; exit 77; }
+[ -e "$data.en.gz" ] || { echo 'SKIP: no ../shared/data/multi30k'; exit 77; }
+work=$(mktemp -d "$MICA_BUILD_DIR/tokenizers.XXXXXX")
+trap 'rm -rf "$work"' EXIT
+for language in en de; do
+  gzip -dc "$data.$language.gz" | head -n 8000 >"$work/lines.txt"
+  for kind in bpe wordpiece unigram word character byte; do
+    "$MICA_BUILD_DIR/bin/mica" tokenizer train --data "$work/lines.txt" --kind $kind --size 2000 \
+      --out "$work/$kind.json" >/dev/null
+    "$MICA_BUILD_DIR/bin/mica" tokenizer encode "$work/$kind.json" --frame <"$work/lines.txt" >"$work/ids"
+    "$MICA_BUILD_DIR/bin/mica" tokenizer decode "$work/$kind.json" --skip-special <"$work/ids" >"$work/back"
+    "$MICA_ORACLE_PYTHON" "$here/oracle.py" $kind "$work"
+  done
+done
