@@ -23,6 +23,7 @@ typedef struct bench {
   const char *leave_out[8]; /* implementations; NULL after the last */
   const char *model;        /* likewise */
   int batch, steps;         /* 0 for the benchmark's own */
+  bool cold;                /* first answers too */
   bool profile;             /* the kernels that take the time, to standard error */
 } bench;
 

@@ -35,6 +35,8 @@ static bool parse(int count, char **words, bench *b) {
     else if (!strcmp(words[i], "--leave-out") && more &&
              add_name(b->leave_out, sizeof b->leave_out / sizeof *b->leave_out, words[i + 1]))
       i++;
+    else if (!strcmp(words[i], "--cold"))
+      b->cold = true;
     else if (!strcmp(words[i], "--profile"))
       b->profile = true;
     else if (!strcmp(words[i], "--model") && more)

@@ -23,6 +23,13 @@ said() {
 
 MICA_BENCH_PYTHON="$work/no-such-python" said "no PyTorch: $work/no-such-python (MICA_BENCH_PYTHON) says: nothing"
 
+MICA_DEVICE=null MICA_BENCH_PYTHON="$work/no-such-python" "$bench" infer --cases resnet18 >"$work/out" 2>"$work/err"
+[ ! -s "$work/out" ] && [ "$(wc -l <"$work/err")" = 1 ] || {
+  echo "wanted no network that nobody can make, and a line on stderr; got:"
+  cat "$work/err" "$work/out"
+  exit 1
+}
+
 command -v python3 >/dev/null || { echo "there is no python3 here"; exit 77; }
 mkdir "$work/torch" "$work/cuda"
 echo 'its_own = True' >"$work/cuda/__init__.py"

@@ -1,0 +1,245 @@
+/* Networks at batch 1, against onnxruntime and PyTorch on the same file and the same input. Outputs are compared with
+ * onnxruntime's before anything is measured. Files of other people lie in the folder that MICA_BENCH_MODELS names, the
+ * others are made by PyTorch. */
+#include "bench/bench.h"
+#include "bench/peer_train.h"
+
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+/* Seconds that a round of each side takes at least, and until a peer's threads have stopped spinning. */
+#define ROUND_SECONDS 0.15
+#define REST 0.02
+#define MOST_INPUTS 8
+
+typedef struct network {
+  const char *name;
+  const char *file;   /* below MICA_BENCH_MODELS; NULL: PyTorch makes it */
+  const char *shapes; /* of inputs whose dimensions are open */
+} network;
+
+static const network networks[] = {
+    {"squeezenet1_1", NULL, ""},
+    {"squeezenet_fp16", "models/squeezenet11_fp16/model.onnx", ""},
+    {"mobilenet_v2", NULL, ""},
+    {"resnet18", NULL, ""},
+    {"resnet50", NULL, ""},
+    {"densenet121", NULL, ""},
+    {"ultraface", "models/ultraface_version-RFB-320/model.onnx", ""},
+    {"super_resolution", "models/super_resolution_10/model.onnx", ""},
+    {"silero_vad", "models/silero_vad_16k_op15/model.onnx", "input=1,576;state=2,1,128"},
+    {"encoder", NULL, ""},
+};
+
+/* A network ready to run. */
+typedef struct own {
+  mica_onnx *model;
+  mica_onnx_runner *runner;
+  mica_onnx_feed feeds[MOST_INPUTS];
+  mica_tensor *tensors[MOST_INPUTS];
+  void *data[MOST_INPUTS];
+  size_t count;
+} own;
+
+/* Opens FOLDER/model.onnx and FOLDER/data. Values of the host stay there where the model binds them: rates, lengths. */
+static mica_status open_own(mica_engine *engine, const char *folder, own *o) {
+  char path[512];
+  snprintf(path, sizeof path, "%s/model.onnx", folder);
+  MICA_TRY(mica_onnx_open(path, &o->model));
+  MICA_TRY(mica_onnx_runner_create(engine, o->model, NULL, &o->runner));
+  for (size_t i = 0; i < mica_onnx_input_count(o->model) && i < MOST_INPUTS; i++) {
+    mica_onnx_feed *feed = &o->feeds[o->count++];
+    feed->name = mica_onnx_input(o->model, i).name;
+    snprintf(path, sizeof path, "%s/data/input_%zu.pb", folder, i);
+    MICA_TRY(mica_onnx_tensor_read(path, &feed->dtype, &feed->shape, &o->data[i]));
+    feed->data = o->data[i];
+    if (feed->dtype != MICA_F32 && feed->dtype != MICA_F16) continue;
+    MICA_TRY(mica_tensor_create_from(engine, feed->dtype, feed->shape, feed->data, &o->tensors[i]));
+    feed->tensor = o->tensors[i];
+  }
+  return MICA_OK;
+}
+
+static void close_own(own *o) {
+  for (size_t i = 0; i < MOST_INPUTS; i++) {
+    mica_tensor_destroy(o->tensors[i]);
+    mica_free(o->data[i]);
+  }
+  mica_onnx_runner_destroy(o->runner);
+  mica_onnx_close(o->model);
+  *o = (own){0};
+}
+
+static double runs_of(const bench *b, const own *o, int times) {
+  double begin = bench_now();
+  for (int i = 0; i < times; i++) {
+    bench_ok(mica_onnx_run(o->runner, b->queue, o->feeds, o->count));
+    bench_ok(mica_queue_finish(b->queue));
+  }
+  return bench_now() - begin;
+}
+
+static int times_for(double seconds) { return seconds >= ROUND_SECONDS ? 1 : (int)(ROUND_SECONDS / seconds) + 1; }
+
+/* The share of all time that each kernel takes, to stderr. */
+static void print_profile(const bench *b, const own *o) {
+  mica_profile_row rows[32];
+  size_t count = 0;
+  const int times = 20;
+  bench_ok(mica_profile_start(b->engine));
+  runs_of(b, o, times);
+  bench_ok(mica_profile_stop(b->engine));
+  bench_ok(mica_profile_rows(b->engine, rows, sizeof rows / sizeof *rows, &count));
+  for (size_t i = 0; i < count; i++)
+    fprintf(stderr, "%9.1f us %5.1f launches %6.1f GFLOP/s %6.1f GB/s  %s\n", rows[i].seconds * 1e6 / times,
+            (double)rows[i].count / times, rows[i].flops / rows[i].seconds * 1e-9,
+            rows[i].bytes / rows[i].seconds * 1e-9, rows[i].kernel);
+}
+
+/* In a process with empty caches: seconds from an engine's creation to the first output. */
+static int first_answer(const char *folder) {
+  char builder[512] = "";
+  ssize_t length = readlink("/proc/self/exe", builder, sizeof builder - 8);
+  mica_engine *engine = NULL;
+  own o = {0};
+  if (length > 0) {
+    char *slash = strrchr(builder, '/');
+    if (slash) snprintf(slash, sizeof builder - (size_t)(slash - builder), "/mica");
+  }
+  double begin = bench_now();
+  bench_ok(mica_engine_create(&(mica_engine_config){.builder = *builder && !access(builder, X_OK) ? builder : NULL},
+                              &engine));
+  bench_ok(open_own(engine, folder, &o));
+  bench_ok(mica_onnx_run(o.runner, mica_engine_queue(engine), o.feeds, o.count));
+  bench_ok(mica_queue_finish(mica_engine_queue(engine)));
+  printf("%.4f\n", bench_now() - begin);
+  fflush(stdout);
+  close_own(&o);
+  mica_engine_destroy(engine);
+  return 0;
+}
+
+/* The program again, with caches of its own in FOLDER/cache; negative where it failed. */
+static double ask_first_answer(const char *folder) {
+  char command[1200], line[64] = "";
+  snprintf(command, sizeof command,
+           "mkdir -p '%s/cache' && exec env MICA_CACHE_DIR='%s/cache' POCL_CACHE_DIR='%s/cache' '/proc/%ld/exe' infer "
+           "--cold --model '%s'",
+           folder, folder, folder, (long)getpid(), folder);
+  FILE *child = popen(command, "r");
+  if (!child) return -1;
+  bool spoke = fgets(line, sizeof line, child) != NULL;
+  return pclose(child) == 0 && spoke ? atof(line) : -1;
+}
+
+typedef struct result {
+  double mine, onnxruntime, pytorch; /* seconds; 0: not measured */
+  double first, filled;              /* answers with caches empty and filled */
+} result;
+
+static void report(const bench *b, const network *n, const result *r, const peer_train peers[2]) {
+  const double theirs[] = {r->onnxruntime, r->pytorch};
+  static const char *const names[] = {"onnxruntime", "pytorch"};
+  if (b->json) {
+    printf("{\"bench\":\"infer\",\"name\":\"%s\",\"batch\":1,\"mica\":%.6f,\"unit\":\"seconds\"", n->name, r->mine);
+    for (int k = 0; k < 2; k++)
+      if (theirs[k] > 0) printf(",\"%s\":%.6f", names[k], theirs[k]);
+    printf(",\"ratio\":{");
+    for (int k = 0, some = 0; k < 2; k++)
+      if (theirs[k] > 0) printf("%s\"%s\":%.3f", some++ ? "," : "", names[k], theirs[k] / r->mine);
+    printf("},\"versions\":{");
+    for (int k = 0, some = 0; k < 2; k++)
+      if (theirs[k] > 0) printf("%s\"%s\":\"%s\"", some++ ? "," : "", names[k], peers[k].version);
+    printf("}");
+    if (r->first > 0) printf(",\"first_answer\":{\"empty\":%.3f,\"filled\":%.3f}", r->first, r->filled);
+    printf("}\n");
+  } else {
+    printf("%-18s %9.3f ms", n->name, r->mine * 1e3);
+    for (int k = 0; k < 2; k++)
+      if (theirs[k] > 0) printf("; %s %9.3f ms, ratio %.2f", names[k], theirs[k] * 1e3, theirs[k] / r->mine);
+    if (r->first > 0) printf("; first answer %.2f s, caches filled %.2f s", r->first, r->filled);
+    printf("\n");
+  }
+  fflush(stdout);
+}
+
+/* Rounds of all that are there, alternately. */
+static void measure(const bench *b, const own *o, peer_train peers[2], const bool there[2], result *r) {
+  double *samples[3];
+  int times[3] = {0};
+  for (int k = 0; k < 3; k++) samples[k] = calloc((size_t)b->rounds, sizeof **samples);
+  for (int k = 0; k < 2; k++)
+    if (there[k]) times[k] = times_for(peer_train_steps(&peers[k], 3) / 3);
+  runs_of(b, o, 3);
+  times[2] = times_for(runs_of(b, o, 3) / 3);
+  for (int i = 0; i < b->rounds; i++) {
+    for (int k = 0; k < 2; k++) {
+      if (there[k]) samples[k][i] = peer_train_steps(&peers[k], times[k]) / times[k];
+      bench_rest(REST);
+    }
+    samples[2][i] = runs_of(b, o, times[2]) / times[2];
+  }
+  r->onnxruntime = there[0] ? bench_median(samples[0], (size_t)b->rounds) : 0;
+  r->pytorch = there[1] ? bench_median(samples[1], (size_t)b->rounds) : 0;
+  r->mine = bench_median(samples[2], (size_t)b->rounds);
+  for (int k = 0; k < 3; k++) free(samples[k]);
+}
+
+/* The model's files and values in the folder; false where they cannot be made. */
+static bool make(const network *n, const char *folder) {
+  const char *root = getenv("MICA_BENCH_MODELS");
+  char path[600];
+  peer_train maker;
+  snprintf(path, sizeof path, "%s/%s", root && *root ? root : "../shared/onnx", n->file ? n->file : "");
+  if (n->file && access(path, R_OK) != 0) {
+    fprintf(stderr, "mica-bench: %s: there is no %s (MICA_BENCH_MODELS)\n", n->name, path);
+    return false;
+  }
+  const char *const arguments[] = {"make", n->file ? path : n->name, folder, n->shapes, NULL};
+  if (!peer_train_start_script(&maker, "infer.py", arguments)) return false;
+  peer_train_end(&maker);
+  return true;
+}
+
+static void run_network(const bench *b, const network *n, const char *folder) {
+  peer_train peers[2] = {0};
+  char data[512];
+  own o = {0};
+  result r = {0};
+  if (!make(n, folder)) return;
+  bench_ok(open_own(b->engine, folder, &o));
+  snprintf(data, sizeof data, "%s/data", folder);
+  bench_ok(mica_onnx_check(o.runner, b->queue, data, 1e-3, 1e-3));
+  const bool there[2] = {
+      peer_train_start_script(&peers[0], "infer.py", (const char *const[]){"onnxruntime", folder, NULL}),
+      !n->file &&
+          peer_train_start_script(&peers[1], "infer.py", (const char *const[]){"pytorch", n->name, folder, NULL})};
+  measure(b, &o, peers, there, &r);
+  for (int k = 0; k < 2; k++)
+    if (there[k]) peer_train_end(&peers[k]);
+  if (b->profile) print_profile(b, &o);
+  close_own(&o);
+  if (b->cold) {
+    r.first = ask_first_answer(folder);
+    r.filled = ask_first_answer(folder);
+  }
+  report(b, n, &r, peers);
+}
+
+int bench_infer(const bench *b) {
+  if (b->cold && b->model) return first_answer(b->model);
+  signal(SIGPIPE, SIG_IGN); /* a peer that dies is noticed by what it does not answer */
+  for (size_t i = 0; i < sizeof networks / sizeof *networks; i++) {
+    char folder[] = "/tmp/mica-infer-XXXXXX", command[64];
+    if (b->cases && !strstr(networks[i].name, b->cases)) continue;
+    if (!mkdtemp(folder)) return 1;
+    run_network(b, &networks[i], folder);
+    snprintf(command, sizeof command, "rm -rf %s", folder);
+    if (system(command) != 0) fprintf(stderr, "mica-bench: %s is left over\n", folder);
+  }
+  return 0;
+}
