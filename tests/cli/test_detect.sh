@@ -1,0 +1,71 @@
+#!/bin/sh
+# labels: device slow
+# Boxes in pictures: trained, evaluated and predicted by the command, from Pascal VOC and COCO; data that are wrong.
+# shellcheck source-path=SCRIPTDIR source=cli.sh
+. "$(dirname "$0")/cli.sh"
+# shellcheck source-path=SCRIPTDIR source=detect.sh
+. "$(dirname "$0")/detect.sh"
+need_device
+
+make_voc "$work/voc"
+make_coco "$work/coco"
+small='--size 64 --width 8 --batch 4 --warm-up 5 --ema 0.8'
+
+# above NAME LEAST: a number of the last JSON is at least so large.
+above() { awk -v is="$(json "$1")" -v least="$2" 'BEGIN { exit !(is >= least) }' || fault "$1 is $(json "$1")"; }
+
+# Found from the data; the two pictures are soon known by heart.
+# shellcheck disable=SC2086
+run train --data "$work/voc" $small --epochs 30 --augment flip --seed 1 --out "$work/run" --json
+[ "$status" = 0 ] || fault "$err"
+holds task detect
+above metrics.map_50 0.9
+above metrics.ap_50_low 0.9
+run eval --model "$work/run" --data "$work/coco/boxes.json" --json
+above metrics.map_50 0.9
+holds metrics.samples 12
+
+run predict --model "$work/run" "$work/voc/JPEGImages/low0.png" --out "$work" --json
+holds predictions.0.boxes.0.name low
+for side in 0:8 1:16 2:32 3:40; do
+  awk -v is="$(json "predictions.0.boxes.0.box.${side%:*}")" -v want="${side#*:}" \
+    'BEGIN { exit !(is - want < 4 && want - is < 4) }' || fault "side $side is $(json "predictions.0.boxes.0.box.${side%:*}")"
+done
+[ -s "$work/0-overlay.png" ] || fault 'no picture with boxes'
+run predict --model "$work/run" --data "$work/voc" --count 2
+ends 0 '*sample 0*high*% *sample 1*' ''
+run predict --model "$work/run" "$work/voc/JPEGImages"
+ends 0 '*high0.png*low5.png*' ''
+
+# Half precision; what makes no sense is said.
+for precision in f16 bf16; do
+  # shellcheck disable=SC2086
+  run train --data "$work/coco/boxes.json" $small --epochs 12 --precision $precision --augment none \
+    --out "$work/$precision" --json
+  [ "$status" = 0 ] || fault "$precision: $err"
+  above metrics.map_50 0.3
+done
+run train --data "$work/voc" --augment mixup --out "$work/no"
+ends 1 '*' '*no mixup where column "boxes" holds boxes*'
+run train --data "$work/voc" --task detect --model resnet18 --out "$work/no"
+ends 1 '*' '*the task detect takes the network detector, not resnet18*'
+run train --data "$work/voc" --task detect --width 12 --out "$work/no"
+ends 1 '*' '*width is a multiple of 8*'
+
+# Other data: a class that the run lacks, a box outside, no box at all.
+cp -r "$work/voc" "$work/other"
+voc_xml giraffe 1 1 20 20 >"$work/other/Annotations/low0.xml"
+run eval --model "$work/run" --data "$work/other"
+ends 1 '*' '*the class "giraffe" is unknown*'
+voc_xml low 1 1 200 20 >"$work/other/Annotations/low0.xml"
+run train --data "$work/other" --out "$work/no"
+ends 1 '*' '*low0.xml, line 3: the box from (0, 0) to (200, 20) is not inside of the picture of 64 x 64*'
+rm "$work/other/JPEGImages/low0.png"
+run train --data "$work/other" --out "$work/no"
+ends 1 '*' '*low0.xml: there is no picture*'
+sed 's/"bbox":\[8,16,24,24\]/"bbox":[8,16,24]/' "$work/coco/boxes.json" >"$work/coco/bad.json"
+run train --data "$work/coco/bad.json" --out "$work/no"
+ends 1 '*' '*bad.json: annotation 0 has no "bbox" of four numbers*'
+[ ! -e "$work/no/config.json" ] || fault 'a run is left of data that are wrong'
+
+exit $failed
