@@ -35,6 +35,14 @@ static const mica_setting_row settings[] = {
      .high = 1024,
      .text = "of the detector at stride 4, a multiple of 8",
      .fixed = true},
+    {.name = "mosaic",
+     .kind = MICA_SETTING_KIND_REAL,
+     .value = "0",
+     .hint = "SHARE",
+     .low = 0,
+     .high = 1,
+     .text = "of the pictures to train on that become one of four pictures' parts",
+     .fixed = true},
     {.name = "overlap",
      .kind = MICA_SETTING_KIND_REAL,
      .value = "0.6",
@@ -364,16 +372,23 @@ static void step(mica_nn *nn, const mica_batch_values *batch, const void *config
   const char *boxes = mica__run_fact_text(run, "boxes_column"), *label = mica__run_fact_text(run, "label_column");
   size_t classes = 0;
   mica_run_fact(run, "classes", &classes);
-  mica_value x = mica_batch_value(batch, mica__run_fact_text(run, "input_column"));
+  const double mosaic = mica_run_number(run, "mosaic");
+  const bool training = mica_nn_is_training(nn);
+  mica__detect_batch b = {.x = mica_batch_value(batch, mica__run_fact_text(run, "input_column"))};
+  if (mica_batch_has(batch, boxes) && mica_batch_has(batch, label)) {
+    b.boxes = mica_batch_value(batch, boxes);
+    b.label = mica_batch_value(batch, label);
+    if (mica_batch_has(batch, "ignored")) b.ignored = mica_batch_value(batch, "ignored");
+  }
+  if (training && mosaic > 0 && b.boxes.graph) mica__detect_mosaic(nn, mosaic, &b);
   const mica_model_config model = {
       .name = "detector", .classes = (int64_t)classes, .width = (int64_t)mica_run_number(run, "width")};
-  mica_value z = mica_model_build(nn, x, &model);
+  mica_value z = mica_model_build(nn, b.x, &model);
   if (!z.graph) return;
   const points p = make_points(run, z.graph);
-  if (!mica_nn_is_training(nn)) add_outputs(run, &p, z, (int32_t)classes, out);
-  if (!mica_batch_has(batch, boxes) || !mica_batch_has(batch, label)) return;
-  mica_value ignored = mica_batch_has(batch, "ignored") ? mica_batch_value(batch, "ignored") : (mica_value){0};
-  const targets t = assign(&p, mica_batch_value(batch, boxes), mica_batch_value(batch, label), ignored);
+  if (!training) add_outputs(run, &p, z, (int32_t)classes, out);
+  if (!b.boxes.graph) return;
+  const targets t = assign(&p, b.boxes, b.label, b.ignored);
   add_losses(&p, z, (int32_t)classes, &t, out);
 }
 

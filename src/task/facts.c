@@ -144,6 +144,7 @@ static const struct rule {
     {"deviation", NULL, A_CHANNEL, false, true, 0},
     {"classes", "classify", SOME, true, true, 0},
     {"classes", "detect", SOME, true, true, 0},
+    {"boxes_column", "detect", ONE, true, true, 0},
     {"class_weights", "classify", A_CLASS, false, false, -0x1p-149},
     {"classes", "segment", SOME, true, true, 0},
     {"class_weights", "segment", A_CLASS, false, false, -0x1p-149},
