@@ -95,7 +95,8 @@ static mica_status look(mica_run *run) {
 }
 
 int main(void) {
-  static const mica_setting settings[] = {{"epochs", "12"}, {"width", "8"}, {"ema", "0.95"}, {"augment", "flip"}};
+  static const mica_setting settings[] = {
+      {"epochs", "12"}, {"width", "8"}, {"ema", "0.95"}, {"augment", "flip"}, {"least-score", "0.3"}};
   mica_engine *engine = NULL;
   mica_dataset *data = NULL;
   mica_run *run = NULL;
