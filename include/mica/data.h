@@ -92,6 +92,7 @@ typedef struct mica_dataset_config {
   /* Bytes of a file that are kept in memory; samples of a larger one are read from it when they are needed. 0: a
    * quarter of the machine's memory, 1 GiB at most. Files in gzip are always unpacked into memory. */
   uint64_t memory;
+  int32_t rate; /* samples a second that recordings are brought to; 0: those of `like`, else of the first one */
 } mica_dataset_config;
 
 /* Opens the dataset at path, gzipped or not; config may be NULL.
@@ -112,6 +113,10 @@ typedef struct mica_dataset_config {
  *   folder of pictures and masks    images/NAME.png (or .jpg) and masks/NAME.png, also NAME_mask.png: see mask_values.
  *                                   The folders are called image, img or picture, and mask, label or segmentation, each
  *                                   with or without an s; parted as above, where a part without masks is none
+ *   folder of recordings            WAV, FLAC or OGG of less than ten minutes, a folder a class; parted by folders
+ *                                   train, val or validation, test above them, or not at all. Or all in one folder,
+ *                                   named LABEL_SPEAKER_N: those with N below 5 are the test part. Channels are
+ *                                   averaged, and rates changed by a windowed sinc (torchaudio's sinc_interp_hann)
  *   an IDX file of inputs           the labels' file is named alike, with "labels" for "images" and "idx1" for "idx3"
  *   a CIFAR binary file             CIFAR-10 or CIFAR-100 (fine labels), told apart by its size
  *   an npy file x*.npy              the labels are in y*.npy
@@ -132,8 +137,8 @@ typedef struct mica_dataset_config {
  *
  * MICA_E_NOT_FOUND when nothing is there or not this part of it, MICA_E_FORMAT, naming file and reason, when it is
  * truncated, of a wrong kind, empty, or holds a label out of range; MICA_E_UNSUPPORTED when the build lacks libdeflate,
- * libpng, libjpeg, expat or cJSON for it; MICA_E_IO, MICA_E_NOMEM. Pictures are read when they are needed, all else at
- * once. */
+ * libpng, libjpeg, libsndfile, expat or cJSON for it; MICA_E_IO, MICA_E_NOMEM. Pictures and recordings are read when
+ * they are needed, all else at once. */
 MICA_API MICA_CHECKED mica_status mica_dataset_open(const char *path, const mica_dataset_config *config,
                                                     mica_dataset **dataset);
 
@@ -227,6 +232,8 @@ MICA_API const char *mica_dataset_summary(const mica_dataset *dataset);
 MICA_API const char *mica_dataset_mask_values(const mica_dataset *dataset);
 /* Bytes of one input. */
 MICA_API size_t mica_dataset_input_bytes(const mica_dataset *dataset);
+/* Samples a second of recordings; 0 where there are none, or nobody knows. */
+MICA_API int32_t mica_dataset_rate(const mica_dataset *dataset);
 
 /* Columns, in an order of the dataset's own. NULL for an index beyond them. */
 MICA_API size_t mica_dataset_column_count(const mica_dataset *dataset);
@@ -366,6 +373,13 @@ MICA_API const float *mica_loader_deviation(const mica_loader *loader);
  * to, 0 for those it has; *shape says what came out. */
 MICA_API MICA_CHECKED mica_status mica_image_read(const char *path, mica_shape size, uint8_t **pixels,
                                                   mica_shape *shape);
+
+/* --- sounds --- */
+
+/* A recording of less than ten minutes, WAV, FLAC or OGG of any rate, up to 64 channels averaged, as samples at `rate`
+ * (0: its own, *found, which may be NULL). *samples is the caller's to mica_free. MICA_E_FORMAT names the file. */
+MICA_API MICA_CHECKED mica_status mica_sound_read(const char *path, int32_t rate, float **samples, int64_t *count,
+                                                  int32_t *found);
 
 MICA_END_DECLS
 

@@ -128,6 +128,7 @@ mica_status mica_dataset_derive(const mica_dataset *dataset, const mica_column_d
     return mica__fail(MICA_E_INVALID, "mica_dataset_derive: a pointer is NULL");
   mica__store *store = NULL;
   MICA_TRY(mica__store_create(dataset->store->name, &store));
+  store->rate = dataset->store->rate;
   mica_status status = mica__store_set_count(store, dataset->count);
   if (status == MICA_OK) status = inherit(store, dataset, added, n);
   if (status == MICA_OK) status = add_columns(store, added, n);

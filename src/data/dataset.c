@@ -45,6 +45,8 @@ mica_shape mica_dataset_shape(const mica_dataset *dataset) {
   return input ? input->about.shape : MICA_SCALAR;
 }
 
+int32_t mica_dataset_rate(const mica_dataset *dataset) { return dataset ? dataset->store->rate : 0; }
+
 size_t mica_dataset_input_bytes(const mica_dataset *dataset) {
   const mica__column *input = mica__store_input(dataset->store);
   return input ? input->bytes : 0;

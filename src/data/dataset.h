@@ -39,6 +39,7 @@ typedef struct mica__store {
   char *summary;     /* what was understood; NULL: nothing worth a sentence */
   char *mask_values; /* as mica_dataset_config has them; NULL: there are no files of masks */
   uint64_t count;
+  int32_t rate; /* of SOUND columns, samples a second; 0: not known */
   mica__column *columns;
   size_t column_count;
   const struct mica__schema *schema; /* of a table as text (data/table.h) */
