@@ -1,6 +1,6 @@
 /* Ids that grow, and what encoding works with. */
 #include "base/checked.h"
-#include "text/tokenizer.h"
+#include "text/tokenizer/tokenizer.h"
 
 #include <stdlib.h>
 #include <string.h>

@@ -1,6 +1,6 @@
-/* text/vocab.h: tokens by id, ids by bytes, and tokens that begin a text. */
-#ifndef MICA_TEXT_VOCAB_H
-#define MICA_TEXT_VOCAB_H
+/* text/tokenizer/vocab.h: tokens by id, ids by bytes, and tokens that begin a text. */
+#ifndef MICA_TEXT_TOKENIZER_VOCAB_H
+#define MICA_TEXT_TOKENIZER_VOCAB_H
 
 #include "base/error.h"
 

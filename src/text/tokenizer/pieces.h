@@ -1,6 +1,6 @@
-/* text/pieces.h: a text in pieces, how it is cut, and the patterns that say where. */
-#ifndef MICA_TEXT_PIECES_H
-#define MICA_TEXT_PIECES_H
+/* text/tokenizer/pieces.h: a text in pieces, how it is cut, and the patterns that say where. */
+#ifndef MICA_TEXT_TOKENIZER_PIECES_H
+#define MICA_TEXT_TOKENIZER_PIECES_H
 
 #include "base/text.h"
 

@@ -1,5 +1,5 @@
 /* Post-processors: the special tokens around one text, or two. */
-#include "text/tokenizer.h"
+#include "text/tokenizer/tokenizer.h"
 
 #include <stdlib.h>
 #include <string.h>

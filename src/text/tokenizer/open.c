@@ -1,7 +1,7 @@
 /* Tokenisers as a whole: opened, saved, asked. */
 #include "base/file.h"
 #include "base/utf8.h"
-#include "text/tokenizer.h"
+#include "text/tokenizer/tokenizer.h"
 
 #include <inttypes.h>
 #include <stdatomic.h>

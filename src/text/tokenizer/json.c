@@ -1,5 +1,5 @@
 /* Members of tokenizer.json. */
-#include "text/json.h"
+#include "text/tokenizer/json.h"
 
 #include <inttypes.h>
 #include <string.h>

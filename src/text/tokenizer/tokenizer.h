@@ -1,10 +1,11 @@
-/* text/tokenizer.h: the parts of a tokeniser. Each part's file reads its object of tokenizer.json and does its work. */
-#ifndef MICA_TEXT_TOKENIZER_H
-#define MICA_TEXT_TOKENIZER_H
+/* text/tokenizer/tokenizer.h: the parts of a tokeniser. Each part's file reads its object of tokenizer.json and does
+ * its work. */
+#ifndef MICA_TEXT_TOKENIZER_TOKENIZER_H
+#define MICA_TEXT_TOKENIZER_TOKENIZER_H
 
-#include "text/json.h"
-#include "text/pieces.h"
-#include "text/vocab.h"
+#include "text/tokenizer/json.h"
+#include "text/tokenizer/pieces.h"
+#include "text/tokenizer/vocab.h"
 
 #include <mica/tokenizer.h>
 

@@ -1,5 +1,5 @@
 /* Tokens by id and ids by bytes. */
-#include "text/vocab.h"
+#include "text/tokenizer/vocab.h"
 #include "base/hash.h"
 
 #include <inttypes.h>

@@ -1,6 +1,6 @@
 /* Encoding: added tokens are cut out, the rest is normalised, cut and given to the model, and a frame put around it. */
 #include "base/utf8.h"
-#include "text/tokenizer.h"
+#include "text/tokenizer/tokenizer.h"
 
 #include <stdlib.h>
 #include <string.h>

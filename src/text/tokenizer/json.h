@@ -1,7 +1,7 @@
-/* text/json.h: members of objects of tokenizer.json (cJSON). Each says in a sentence what is missing or of another
- * kind. */
-#ifndef MICA_TEXT_JSON_H
-#define MICA_TEXT_JSON_H
+/* text/tokenizer/json.h: members of objects of tokenizer.json (cJSON). Each says in a sentence what is missing or of
+ * another kind. */
+#ifndef MICA_TEXT_TOKENIZER_JSON_H
+#define MICA_TEXT_TOKENIZER_JSON_H
 
 #include "base/error.h"
 

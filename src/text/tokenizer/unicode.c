@@ -1,5 +1,5 @@
 /* What Unicode says of characters. */
-#include "text/unicode.h"
+#include "text/tokenizer/unicode.h"
 
 #include <stdlib.h>
 
@@ -52,17 +52,17 @@ typedef struct range {
 #define RANGE(first, last) {first, last},
 #define PUNCTUATION
 static const range other_punctuation[] = {
-#include "text/older.def"
+#include "text/tokenizer/older.def"
 };
 #undef PUNCTUATION
 #define NONSPACING
 static const range other_nonspacing[] = {
-#include "text/older.def"
+#include "text/tokenizer/older.def"
 };
 #undef NONSPACING
 #define MARK
 static const range other_marks[] = {
-#include "text/older.def"
+#include "text/tokenizer/older.def"
 };
 #undef MARK
 

@@ -1,9 +1,9 @@
-/* text/train.h: how tokenisers are trained: words are counted, a vocabulary is chosen, a tokenizer.json is made of it.
- * */
-#ifndef MICA_TEXT_TRAIN_H
-#define MICA_TEXT_TRAIN_H
+/* text/tokenizer/train.h: how tokenisers are trained: words are counted, a vocabulary is chosen, a tokenizer.json is
+ * made of it. */
+#ifndef MICA_TEXT_TOKENIZER_TRAIN_H
+#define MICA_TEXT_TOKENIZER_TRAIN_H
 
-#include "text/tokenizer.h"
+#include "text/tokenizer/tokenizer.h"
 
 /* A word or character and how often it occurs. */
 typedef struct mica__counted {

@@ -1,5 +1,5 @@
 /* A trie of bytes in one hash table. */
-#include "text/vocab.h"
+#include "text/tokenizer/vocab.h"
 
 #include <stdlib.h>
 #include <string.h>
