@@ -71,7 +71,7 @@ static bool may_vanish(const rewriting *r, int32_t root, const int32_t *inputs, 
   }
   for (int32_t i = 1; i < in.count; i++) {
     mica__op_kind kind = node_at(r, in.id[i])->op->kind;
-    bool free_of_cost = kind == MICA__OP_SOURCE || kind == MICA__OP_VIEW;
+    bool free_of_cost = kind == MICA__OP_SOURCE || kind == MICA__OP_VIEW || node_at(r, in.id[i])->op->kept;
     if (!free_of_cost && in.uses[i] != r->users[in.id[i] - 1]) return false;
   }
   return true;

@@ -1,7 +1,10 @@
-/* Integers with a scale and a zero point. They are computed as f32, exactly as long as sums of products stay below
- * 2^24; products of matrices whose sums may be larger are computed as f64. */
+/* Integers with a scale and a zero point: products and convolutions of dequantized values, in which a session finds its
+ * integer kernels (mica/quant.h). Shapes that these do not take are computed as f32, exactly as long as sums of
+ * products stay below 2^24. */
 #include "onnx/ops/family.h"
 #include "onnx/ops/window.h"
+
+#include <mica/quant.h>
 
 /* --- scales --- */
 
@@ -56,6 +59,19 @@ static mica_value quantized(mica_value x, mica_value scale, mica_value zero, mic
   return mica_cast(steps, dtype);
 }
 
+/* True if mica_quantize gives the type. */
+static bool are_steps(mica_dtype dtype) {
+  return dtype == MICA_I8 || dtype == MICA_U8 || dtype == MICA_I16 || dtype == MICA_U16;
+}
+
+static bool is_one(mica_value part) {
+  mica_shape shape = mica_value_shape(part);
+  return shape.rank == 0 || (shape.rank == 1 && shape.dim[0] == 1);
+}
+
+/* One scale, or one an index of an axis, is no block. */
+static int64_t blocks_of(mica_value scale, int64_t block) { return mica_value_shape(scale).rank > 1 ? block : 0; }
+
 MICA__LOWER(quantize) {
   int64_t axis, block;
   mica_value x = mica__lower_floating(l, node, 0), scale = mica__lower_operand(l, node, 1);
@@ -65,7 +81,13 @@ MICA__LOWER(quantize) {
   int64_t type = mica__onnx_int(node, "output_dtype", 0);
   if (type && !mica__onnx_dtype((int32_t)type, &dtype))
     return mica__lower_fail(l, node, MICA_E_UNSUPPORTED, "elements of type %s", mica__onnx_type_name((int32_t)type));
-  scale = mica_cast(beside(scale, x, axis, block), MICA_F32);
+  scale = mica_cast(scale, MICA_F32);
+  if (are_steps(dtype))
+    return give(l, node,
+                mica_quantize(
+                    mica_cast(x, MICA_F32), scale, zero,
+                    &(mica_quantize_config){.axis = (int32_t)axis, .block = blocks_of(scale, block), .dtype = dtype}));
+  scale = beside(scale, x, axis, block);
   if (zero.graph) zero = beside(zero, x, axis, block);
   return give(l, node, quantized(mica_cast(x, MICA_F32), scale, zero, dtype));
 }
@@ -78,7 +100,12 @@ MICA__LOWER(dequantize) {
   int64_t type = mica__onnx_int(node, "output_dtype", 0);
   if (type && !mica__onnx_dtype((int32_t)type, &dtype))
     return mica__lower_fail(l, node, MICA_E_UNSUPPORTED, "elements of type %s", mica__onnx_type_name((int32_t)type));
-  mica_value steps = centred(x, zero_point(l, node, 2), axis, block);
+  mica_value zero = zero_point(l, node, 2);
+  if (mica_dtype_kind_of(mica_value_dtype(x)) != MICA_DTYPE_KIND_FLOAT && mica_value_dtype(scale) != MICA_F64) {
+    const mica_quantize_config config = {.axis = (int32_t)axis, .block = blocks_of(scale, block)};
+    return give(l, node, mica_cast(mica_dequantize(x, scale, zero, &config), dtype));
+  }
+  mica_value steps = centred(x, zero, axis, block);
   return give(l, node, mica_cast(mica_mul(steps, mica_cast(beside(scale, x, axis, block), MICA_F32)), dtype));
 }
 
@@ -90,7 +117,7 @@ MICA__LOWER(dynamic_quantize) {
   mica_value most = mica_maximum(mica_max(x, MICA_ALL_AXES, false), mica__lower_number(x, 0));
   mica_value scale = mica_div(mica_sub(most, least), mica__lower_number(x, 255));
   mica_value zero = mica_cast(mica_round(mica_div(mica_neg(least), scale)), MICA_U8);
-  mica__lower_result(l, node, 0, quantized(x, scale, zero, MICA_U8));
+  mica__lower_result(l, node, 0, mica_quantize(x, scale, zero, &(mica_quantize_config){.dtype = MICA_U8}));
   mica__lower_result(l, node, 1, scale);
   mica__lower_result(l, node, 2, zero);
   return MICA_OK;
@@ -112,10 +139,28 @@ static mica_value product(mica_value a, mica_value a_zero, mica_value b, mica_va
   return mica_matmul(a, b);
 }
 
+/* True if integer kernels take the matrices, whose scales and zero points may be null. */
+static bool are_matrices(mica_value a, mica_value b, const mica_value *parts, int count) {
+  mica_shape x = mica_value_shape(a), y = mica_value_shape(b);
+  bool fit = x.rank >= 2 && (y.rank == 2 || y.rank == x.rank);
+  for (int32_t i = 0; fit && y.rank > 2 && i + 2 < x.rank; i++) fit = x.dim[i] == y.dim[i];
+  for (int i = 0; fit && i < count; i++) fit = !parts[i].graph || mica_value_shape(parts[i]).rank <= 1;
+  return fit;
+}
+
+/* x less its zero point, times scale, along an axis where these are several; a null scale is 1. */
+static mica_value real(mica_value x, mica_value scale, mica_value zero, int32_t axis) {
+  mica_value one = mica_scalar(x.graph, MICA_F32, 1);
+  if (!scale.graph) scale = zero.graph && !is_one(zero) ? mica_expand(one, mica_value_shape(zero)) : one;
+  return mica_dequantize(x, mica_cast(scale, MICA_F32), zero, &(mica_quantize_config){.axis = axis});
+}
+
 MICA__LOWER(matmul_integer) {
-  mica_value y =
-      product(x_of(l, node), zero_point(l, node, 2), mica__lower_operand(l, node, 1), zero_point(l, node, 3));
-  return give(l, node, y);
+  mica_value a = x_of(l, node), b = mica__lower_operand(l, node, 1), none = {0};
+  mica_value zeros[] = {zero_point(l, node, 2), zero_point(l, node, 3)};
+  if (!a.graph || !b.graph) return MICA_OK;
+  if (!are_matrices(a, b, zeros, 2)) return give(l, node, product(a, zeros[0], b, zeros[1]));
+  return give(l, node, mica_cast(mica_matmul(real(a, none, zeros[0], -2), real(b, none, zeros[1], -1)), MICA_I32));
 }
 
 /* x in steps of scale_x scale_w as steps of scale_y. */
@@ -127,6 +172,14 @@ static mica_value requantized(mica_value y, mica_value factor, mica_value scale,
 MICA__LOWER(qlinear_matmul) {
   mica_value in[8];
   for (int32_t k = 0; k < 8; k++) in[k] = mica__lower_operand(l, node, k);
+  for (int32_t k = 0; k < 8; k++)
+    if (!in[k].graph) return MICA_OK;
+  const mica_value parts[] = {in[1], in[2], in[4], in[5]};
+  if (are_matrices(in[0], in[3], parts, 4) && is_one(in[6]) && is_one(in[7])) {
+    mica_value y = mica_matmul(real(in[0], in[1], in[2], -2), real(in[3], in[4], in[5], -1));
+    const mica_quantize_config config = {.dtype = mica_value_dtype(in[7])};
+    return give(l, node, mica_quantize(y, mica_cast(in[6], MICA_F32), in[7], &config));
+  }
   mica_value y = product(in[0], in[2], in[3], in[5]);
   mica_value factor = mica_mul(mica_cast(of_rows(in[1]), MICA_F32), mica_cast(in[4], MICA_F32));
   return give(l, node, requantized(y, factor, in[6], in[7]));
@@ -134,42 +187,36 @@ MICA__LOWER(qlinear_matmul) {
 
 /* --- convolutions --- */
 
-/* One number an output channel, or one for all, beside filters or results of this rank. */
-static mica_value of_channels(mica_value part, int32_t rank, int32_t axis) {
-  mica_shape shape = {.rank = rank};
-  if (!part.graph || mica_value_shape(part).rank != 1 || mica_value_shape(part).dim[0] == 1)
-    return part.graph ? mica_reshape(part, MICA_SCALAR) : part;
-  for (int32_t i = 0; i < rank; i++) shape.dim[i] = i == axis ? mica_value_shape(part).dim[0] : 1;
-  return mica_reshape(part, shape);
-}
-
-/* The convolution of what is centred, so that padding is the zero point. */
-static mica_value convolution(mica__lowering *l, const mica__onnx_node *node, mica_value x, mica_value x_zero,
-                              mica_value w, mica_value w_zero) {
+/* The convolution of real values; padding, which is 0, is the zero point. */
+static mica_value convolution(mica__lowering *l, const mica__onnx_node *node, mica_value x, mica_value w,
+                              mica_value bias) {
   mica__window window;
   if (!x.graph || !w.graph || !mica__lower_window(l, node, x, w, &window)) return (mica_value){0};
   mica_conv_config config = mica__lower_conv_config(node, &window);
-  int32_t rank = mica_value_shape(x).rank;
-  x = mica_cast(x, MICA_F32);
-  w = mica_cast(w, MICA_F32);
-  if (x_zero.graph) x = mica_sub(x, mica_cast(of_channels(x_zero, rank, 1), MICA_F32));
-  if (w_zero.graph) w = mica_sub(w, mica_cast(of_channels(w_zero, rank, 0), MICA_F32));
-  return mica_conv(x, w, (mica_value){0}, &config);
+  return mica_conv(x, w, bias, &config);
 }
 
 MICA__LOWER(conv_integer) {
-  mica_value x = x_of(l, node), w = mica__lower_operand(l, node, 1);
-  return give(l, node, mica_cast(convolution(l, node, x, zero_point(l, node, 2), w, zero_point(l, node, 3)), MICA_I32));
+  mica_value x = x_of(l, node), w = mica__lower_operand(l, node, 1), none = {0};
+  mica_value x_zero = zero_point(l, node, 2), w_zero = zero_point(l, node, 3);
+  if (!x.graph || !w.graph) return MICA_OK;
+  mica_value y = convolution(l, node, real(x, none, x_zero, 1), real(w, none, w_zero, 0), none);
+  return give(l, node, mica_cast(y, MICA_I32));
 }
 
 MICA__LOWER(qlinear_conv) {
-  mica_value in[8];
+  mica_value in[8], bias = {0};
   for (int32_t k = 0; k < 8; k++) in[k] = mica__lower_operand(l, node, k);
-  mica_value y = convolution(l, node, in[0], in[2], in[3], in[5]);
-  int32_t rank = mica_value_shape(y).rank;
-  if (!y.graph) return MICA_OK;
-  if (mica__lower_has(l, node, 8))
-    y = mica_add(y, mica_cast(of_channels(mica__lower_operand(l, node, 8), rank, 1), MICA_F32));
-  mica_value factor = mica_mul(of_channels(in[1], rank, 1), of_channels(in[4], rank, 1));
-  return give(l, node, requantized(y, factor, of_channels(in[6], rank, 1), of_channels(in[7], rank, 1)));
+  for (int32_t k = 0; k < 8; k++)
+    if (!in[k].graph) return MICA_OK;
+  if (mica__lower_has(l, node, 8)) {
+    /* In steps of both scales, as sums are. */
+    mica_value steps = mica__lower_operand(l, node, 8), one = mica_reshape(mica_cast(in[1], MICA_F32), MICA_SCALAR);
+    mica_value scale = mica_mul(one, mica_cast(in[4], MICA_F32));
+    bias = mica_dequantize(steps, scale, (mica_value){0}, NULL);
+  }
+  mica_value x = real(in[0], in[1], in[2], 1), w = real(in[3], in[4], in[5], 0);
+  mica_value y = convolution(l, node, x, w, bias);
+  const mica_quantize_config config = {.axis = 1, .dtype = mica_value_dtype(in[7])};
+  return give(l, node, mica_quantize(y, mica_cast(in[6], MICA_F32), in[7], &config));
 }

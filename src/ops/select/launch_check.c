@@ -28,6 +28,11 @@ static const mica__variant *of_classes(const mica__kernel_desc *desc, unsigned c
 mica_status mica__exec_values(const mica__exec *exec, const mica__kernel_desc *desc, int32_t *values) {
   const mica__variant *variant = of_classes(desc, exec->classes);
   if (!variant) MICA_TRY(mica__kernel_choose(mica__queue_engine(exec->queue), desc, &variant));
+  return mica__exec_variant(exec, desc, variant, values);
+}
+
+mica_status mica__exec_variant(const mica__exec *exec, const mica__kernel_desc *desc, const mica__variant *variant,
+                               int32_t *values) {
   if (exec->notes) MICA_TRY(note(exec->notes, desc, variant));
   mica__kernel_values(desc, variant, values);
   return MICA_OK;
@@ -83,9 +88,23 @@ static mica_status evaluate(const mica__op *op, const mica__launch_case *c, run 
   return op->evaluate(&eval);
 }
 
+static mica_status make_whole(mica__check *check, const mica__type *type, double limit, mica__check_tensor *input) {
+  int64_t count = 0;
+  MICA_TRY(mica_shape_count(type->shape, &count));
+  double *values = calloc((size_t)count + 1, sizeof *values);
+  if (!values) return mica__fail_nomem("a reference");
+  for (int64_t k = 0; k < count; k++) values[k] = rint(limit * fabs(mica__check_random(check)));
+  mica_status status = mica__check_input_values(check, type->dtype, type->shape, values, input);
+  free(values);
+  return status;
+}
+
 static mica_status make_input(mica__check *check, const mica__launch_case *c, int32_t i, run *r) {
-  MICA_TRY(mica__check_input(check, c->inputs[i].dtype, c->inputs[i].shape, c->bound[i] > 0 ? c->bound[i] : 2,
-                             &r->inputs[i]));
+  double limit = c->bound[i] > 0 ? c->bound[i] : 2;
+  if (c->whole >> i & 1)
+    MICA_TRY(make_whole(check, &c->inputs[i], limit, &r->inputs[i]));
+  else
+    MICA_TRY(mica__check_input(check, c->inputs[i].dtype, c->inputs[i].shape, limit, &r->inputs[i]));
   bool floating = mica_dtype_kind_of(c->inputs[i].dtype) == MICA_DTYPE_KIND_FLOAT;
   int64_t n = r->inputs[i].count;
   r->values[i] = malloc(((size_t)n + 1) * sizeof(double));

@@ -20,6 +20,7 @@ typedef struct mica__launch_case {
    * the reference makes of magnitudes bounds nothing there. */
   bool normwise;
   uint32_t unwanted; /* bit k: the launch gets no tensor for result k */
+  uint32_t whole;    /* bit k: input k is floating, but its values are whole numbers from 0 on */
 } mica__launch_case;
 
 /* All cases for each class, as one line of the report for each kernel and variant that their launches took. A case that
@@ -30,6 +31,10 @@ mica_status mica__check_launches(mica__check *check, const mica__op *op, const c
 /* The values of a kernel for these tensors: the variant of exec->classes, or what mica__kernel_choose finds, which
  * leaves out what is in quarantine. MICA_E_UNSUPPORTED where nothing is left. */
 MICA_CHECKED mica_status mica__exec_values(const mica__exec *exec, const mica__kernel_desc *desc, int32_t *values);
+
+/* The values of this variant, which the launch has chosen by itself. */
+MICA_CHECKED mica_status mica__exec_variant(const mica__exec *exec, const mica__kernel_desc *desc,
+                                            const mica__variant *variant, int32_t *values);
 
 /* For an op with several kernels for the same: whether the launch may take this one, a variant of which suits
  * exec->classes, or the device and is not in quarantine. */

@@ -1,0 +1,197 @@
+/* quant/int8_cpu.cl: products of 8-bit matrices and convolutions for CPUs; product.clh says what a sum is and becomes.
+ *
+ * A holds the rows in panels of MR (int8_pack.cl: bytes by four, or pairs of shorts), taps in the order of filters. B
+ * holds columns so that the values of one step for adjacent columns are adjacent: those of 32 columns from j on, for
+ * step c of the tap (r, s), stand at
+ *
+ *   batch * b_batch + j / 32 * tile_step + c * step_step + offset of the tap
+ *   offset = ((r dh % sh) sw + s dw % sw) * plane + r dh / sh * wq + s dw / sw
+ *
+ * which for matrices are panels of 32 columns and one tap, for convolutions the pixels of int8_image.cl. Column j is
+ * pixel (j / wq, j % wq) of a result that is q pixels wide; those beyond q are computed and dropped.
+ *
+ *   MICA_HAS_VPDPBUSD
+ *               1: the instruction, four bytes of each lane at once. Packed rows are u8 and columns i8, or with
+ *               COLUMNS_U the reverse; for platforms that take inline assembly, on processors that have it
+ *               0: pairs in OpenCL C; all are u8, so that no product is negative: sums of pairs are added as lanes of
+ *               64 bits, without which LLVM 15 does not see vpmaddwd in them. Of 32768 pairs no sum leaves its lower
+ *               half; then it is put aside
+ *   MR          rows of a tile
+ *   rows_are_offset      row zero points are not known to be 0
+ *   columns_are_offset   column zero points are not: row_sums are the sums of packed rows
+ *
+ * Groups of one work-item: ceil(columns / 32) x blocks of panels x batches. */
+#include "quant/product.clh"
+
+#ifndef MICA_HAS_VPDPBUSD
+#define MICA_HAS_VPDPBUSD 0
+#endif
+#ifndef COLUMNS_U
+#define COLUMNS_U 0
+#endif
+#ifndef MR
+#define MR 6
+#endif
+
+#define NR 32
+#define UNROLL _Pragma("unroll")
+
+#if MICA_HAS_VPDPBUSD
+#define LANES 16
+#define B_TYPE uint
+#define SUM int16
+#define COLUMNS int16
+#define LOAD_COLUMNS(b, v) as_int16(vload16(v, b))
+#define AS_INTS(sum) (sum)
+#define ONES 0x01010101u
+#define MOST_STEPS 0x40000000 /* sums wrap as they should */
+#if COLUMNS_U
+#define ADD_DOT(sum, a, b) __asm__("vpdpbusd %1, %2, %0" : "+v"(sum) : "v"((int16)(int)(a)), "v"(b))
+#else
+#define ADD_DOT(sum, a, b) __asm__("vpdpbusd %2, %1, %0" : "+v"(sum) : "v"((int16)(int)(a)), "v"(b))
+#endif
+#else
+#define LANES 8
+#define B_TYPE ushort
+#define SUM long4
+#define COLUMNS short16
+#define LOAD_COLUMNS(b, v) convert_short16(vload16(v, (__global const uchar *)(b)))
+#define AS_INTS(sum) as_int8(sum)
+#define ONES 0x00010001u
+#define MOST_STEPS 32768
+#define ADD_DOT(sum, a, b)                                                                                             \
+  {                                                                                                                    \
+    const int16 p = convert_int16(as_short16((int8)(int)(a))) * convert_int16(b);                                      \
+    sum += as_long4(p.even + p.odd);                                                                                   \
+  }
+#endif
+#define NV (NR / LANES)
+#define VSTORE_SUMS MICA_PASTE(vstore, LANES)
+#define VLOAD_SUMS MICA_PASTE(vload, LANES)
+#define PUT_ASIDE(sum, v, to)                                                                                          \
+  {                                                                                                                    \
+    VSTORE_SUMS(VLOAD_SUMS(v, to) + AS_INTS(sum), v, to);                                                              \
+    sum = 0;                                                                                                           \
+  }
+
+/* Where the values of a tile stand. */
+typedef struct walk {
+  int R, S, dh, dw, sh, sw, wq, steps;
+  long step_step, plane;
+} walk;
+
+/* The first value of a tap. */
+static inline long tap_at(const walk *w, const int r, const int s) {
+  return ((long)(r * w->dh % w->sh) * w->sw + s * w->dw % w->sw) * w->plane + (long)(r * w->dh / w->sh) * w->wq +
+         s * w->dw / w->sw;
+}
+
+/* col_sums += the sums of packed columns. */
+static inline void add_columns(__global const B_TYPE *B, const walk *w, int *col_sums) {
+  SUM sum[NV];
+  int run = 0;
+  UNROLL for (int v = 0; v < NV; v++) sum[v] = 0;
+  for (int r = 0; r < w->R; r++)
+    for (int s = 0; s < w->S; s++) {
+      __global const B_TYPE *b = B + tap_at(w, r, s);
+      for (int c = 0; c < w->steps; c++, b += w->step_step) {
+        UNROLL for (int v = 0; v < NV; v++) ADD_DOT(sum[v], ONES, LOAD_COLUMNS(b, v));
+        if (++run < MOST_STEPS) continue;
+        UNROLL for (int v = 0; v < NV; v++) PUT_ASIDE(sum[v], v, col_sums);
+        run = 0;
+      }
+    }
+  UNROLL for (int v = 0; v < NV; v++) PUT_ASIDE(sum[v], v, col_sums);
+}
+
+/* sums = products of a panel of rows and a tile of columns. */
+static inline void multiply(__global const uint *a, __global const B_TYPE *B, const walk *w, int (*sums)[NR]) {
+  SUM sum[MR][NV];
+  int run = 0;
+  UNROLL for (int i = 0; i < MR; i++) UNROLL for (int v = 0; v < NV; v++) sum[i][v] = 0;
+  for (int i = 0; i < MR; i++)
+    for (int l = 0; l < NR; l++) sums[i][l] = 0;
+  for (int r = 0; r < w->R; r++)
+    for (int s = 0; s < w->S; s++) {
+      __global const B_TYPE *b = B + tap_at(w, r, s);
+      for (int c0 = 0; c0 < w->steps; c0 += MOST_STEPS) {
+        const int c1 = c0 + min(w->steps - c0, MOST_STEPS);
+        if (run > MOST_STEPS - (c1 - c0)) {
+          UNROLL for (int i = 0; i < MR; i++) UNROLL for (int v = 0; v < NV; v++) PUT_ASIDE(sum[i][v], v, sums[i]);
+          run = 0;
+        }
+        run += c1 - c0;
+        for (int c = c0; c < c1; c++, a += MR, b += w->step_step) {
+          COLUMNS bv[NV];
+          UNROLL for (int v = 0; v < NV; v++) bv[v] = LOAD_COLUMNS(b, v);
+          UNROLL for (int i = 0; i < MR; i++) UNROLL for (int v = 0; v < NV; v++) ADD_DOT(sum[i][v], a[i], bv[v]);
+        }
+      }
+    }
+  UNROLL for (int i = 0; i < MR; i++) UNROLL for (int v = 0; v < NV; v++) PUT_ASIDE(sum[i][v], v, sums[i]);
+}
+
+DEFINE_PACKED(FINISH_VALUES + 25);
+
+CPU_KERNEL int8_cpu(__global const uint *A, __global const B_TYPE *B, __global const int *row_sums, FINISH_BUFFERS,
+                    const mica_packed packed) {
+  UNPACK_BEGIN;
+  A += UNPACK(i64);
+  B += UNPACK(i64);
+  row_sums += UNPACK(i64);
+  UNPACK_FINISH;
+  const int m = UNPACK(i32), columns = UNPACK(i32), steps = UNPACK(i32), block = UNPACK(i32), a_count = UNPACK(i32);
+  const long b_batch = UNPACK(i64), tile_step = UNPACK(i64), step_step = UNPACK(i64), plane = UNPACK(i64);
+  const int R = UNPACK(i32), S = UNPACK(i32), dh = UNPACK(i32), dw = UNPACK(i32), sh = UNPACK(i32), sw = UNPACK(i32);
+  const int wq = UNPACK(i32), q = UNPACK(i32), depth = UNPACK(i32), row_batch = UNPACK(i32);
+  const int rows_are_offset = UNPACK(i32), columns_are_offset = UNPACK(i32);
+  const long pixels = UNPACK(i64);
+  const int j0 = get_global_id(0) * NR, batch = get_global_id(2), panels = (m + MR - 1) / MR;
+  const int lanes = min(NR, columns - j0), a_batch = batch % a_count;
+  const bool plain = wq == q;
+  B += batch * b_batch + get_global_id(0) * tile_step;
+  row_sums += (long)a_batch * m;
+  y += (long)batch * m * pixels;
+
+  int col_sums[NR], col_zeros[NR];
+  float col_scales[NR], col_biases[NR];
+  for (int l = 0; l < NR; l++) {
+    const int j = min(j0 + l, columns - 1);
+    col_sums[l] = 0;
+    col_zeros[l] = COL_ZERO(j);
+    col_scales[l] = COL_SCALE(j);
+    col_biases[l] = COL_BIAS(j);
+  }
+  const walk w = {R, S, dh, dw, sh, sw, wq, steps, step_step, plane};
+  if (rows_are_offset) add_columns(B, &w, col_sums);
+  const int first = get_global_id(1) * block, end = min(first + block, panels);
+  for (int panel = first; panel < end; panel++) {
+    int sums[MR][NR];
+    multiply(A + ((long)a_batch * panels + panel) * R * S * steps * MR, B, &w, sums);
+    for (int i = 0; i < min(MR, m - panel * MR); i++) {
+      const int row = panel * MR + i, of_all = a_batch * row_batch + row;
+      const int zero = ROW_ZERO(of_all);
+      const float scale = ROW_SCALE(of_all), add = ROW_BIAS(of_all);
+      const int rest = columns_are_offset ? row_sums[row] - depth * zero : 0;
+      COMPUTE(Y_T) done[NR];
+      UNROLL for (int v = 0; v < NR / 16; v++) {
+        int16 t = vload16(v, sums[i]);
+        t -= zero * vload16(v, col_sums) + rest * vload16(v, col_zeros);
+        MICA_VSTORE(16, FINISHED(16, t, scale * vload16(v, col_scales), add + vload16(v, col_biases)), done, 16 * v);
+      }
+      if (plain) {
+        __global STORAGE(Y_T) *to = y + row * pixels + j0;
+        if (lanes == NR)
+          UNROLL for (int v = 0; v < NR / 16; v++) STOREV(Y_T, 16, MICA_VLOAD(16, done, 16 * v), to, 16 * v);
+        else
+          for (int l = 0; l < lanes; l++) STORE(Y_T, done[l], to, l);
+      } else {
+        for (int l = 0; l < lanes;) {
+          const int p = (j0 + l) / wq, at = j0 + l - p * wq, run = min(lanes - l, wq - at), kept = min(run, q - at);
+          for (int k = 0; k < kept; k++) STORE(Y_T, done[l + k], y + row * pixels + (long)p * q + at, k);
+          l += run;
+        }
+      }
+    }
+  }
+}

@@ -1,0 +1,130 @@
+/* 8-bit products against their references, to the bit: both signs of both operands, every result, sizes on both sides
+ * of tiles, zero points and scales for all and for each, windows of every kind. */
+#include "ops/quant/int8.h"
+
+/* Operands that are there, and which of them are one a row, column or filter. */
+enum {
+  SCALES = 1 << MICA__INT8_FIRST_SCALE | 1 << MICA__INT8_SECOND_SCALE,
+  FIRST_ZERO = 1 << MICA__INT8_FIRST_ZERO,
+  SECOND_ZERO = 1 << MICA__INT8_SECOND_ZERO,
+  ZEROS = FIRST_ZERO | SECOND_ZERO,
+  BIAS = 1 << MICA__INT8_BIAS,
+  Y = 1 << MICA__INT8_Y_SCALE | 1 << MICA__INT8_Y_ZERO,
+  PER_ROW = 1 << 20,
+  PER_COLUMN = 1 << 21,
+  RELU = 1 << 22,
+  STANDARD = 1 << 23, /* without a processor's own instructions */
+  I32_ZEROS = 1 << 24,
+};
+
+typedef struct int8_case {
+  mica_dtype first, second, to;
+  mica_shape a, b;
+  int with;
+  mica__int8_attrs window; /* stride, pad and the like; transposed */
+} int8_case;
+
+#define MOST_CASES 32
+
+/* A case as the check of launches takes it; *attrs keeps what it points to. */
+static mica__launch_case case_of(const int8_case *c, bool conv, mica__int8_attrs *attrs) {
+  static const double bounds[MICA__INT8_OPERANDS] = {250, 250, 0.1, 90, 0.1, 90, 20, 3, 50};
+  mica__launch_case made = {.attrs = attrs};
+  int64_t rows = c->a.dim[c->a.rank - 2];
+  int64_t columns = conv ? c->b.dim[0] : c->b.dim[c->b.rank - 1 - c->window.transposed];
+  mica_dtype zeros = c->with & I32_ZEROS ? MICA_I32 : MICA_F32;
+  *attrs = c->window;
+  attrs->to = c->to;
+  attrs->low = c->with & RELU ? 0 : -INFINITY;
+  attrs->high = c->with & RELU ? 6 : INFINITY;
+  attrs->way = c->with & STANDARD ? 1 : 0;
+  for (int i = 0; i < 3; i++) {
+    if (!attrs->stride[i]) attrs->stride[i] = 1;
+    if (!attrs->dilation[i]) attrs->dilation[i] = 1;
+  }
+  if (!attrs->groups) attrs->groups = 1;
+  attrs->present = 3 | (c->with & ((1 << MICA__INT8_OPERANDS) - 1));
+  for (int32_t i = 0; i < MICA__INT8_OPERANDS; i++) {
+    if (!(attrs->present >> i & 1)) continue;
+    bool of_first = i == MICA__INT8_FIRST_SCALE || i == MICA__INT8_FIRST_ZERO;
+    bool of_second = i == MICA__INT8_SECOND_SCALE || i == MICA__INT8_SECOND_ZERO;
+    bool zero = i == MICA__INT8_FIRST_ZERO || i == MICA__INT8_SECOND_ZERO;
+    mica_shape shape = i == MICA__INT8_BIAS || (of_second && c->with & PER_COLUMN) ? MICA_SHAPE(columns)
+                       : of_first && c->with & PER_ROW                             ? MICA_SHAPE(rows)
+                                                                                   : MICA_SCALAR;
+    if (i <= MICA__INT8_SECOND) shape = i ? c->b : c->a;
+    made.inputs[made.input_count].dtype = i == 0 ? c->first : i == 1 ? c->second : zero ? zeros : MICA_F32;
+    made.inputs[made.input_count].shape = shape;
+    made.whole |= (uint32_t)(zero || i == MICA__INT8_Y_ZERO) << made.input_count;
+    made.bound[made.input_count++] = i < 2 && (i ? c->second : c->first) == MICA_I8 ? 128 : bounds[i];
+  }
+  return made;
+}
+
+static mica_status check_cases(mica__check *check, const mica__op *op, bool conv, const int8_case *list, size_t count) {
+  mica__launch_case cases[MOST_CASES];
+  mica__int8_attrs attrs[MOST_CASES];
+  for (size_t i = 0; i < count; i++) cases[i] = case_of(&list[i], conv, &attrs[i]);
+  return mica__check_launches(check, op, op->name, cases, count);
+}
+
+#define S(...) MICA_SHAPE(__VA_ARGS__)
+#define TRANSPOSED                                                                                                     \
+  { .transposed = true }
+
+mica_status mica__int8_matmul_check(mica__check *check, const mica__op *op) {
+  static const int8_case list[] = {
+      {MICA_U8, MICA_I8, MICA_I32, {2, {3, 5}}, {2, {5, 7}}, 0, {0}},
+      {MICA_U8, MICA_I8, MICA_I32, {2, {13, 64}}, {2, {64, 33}}, ZEROS | I32_ZEROS, {0}},
+      {MICA_I8, MICA_U8, MICA_I32, {2, {70, 37}}, {2, {37, 65}}, ZEROS | PER_ROW | PER_COLUMN, {0}},
+      {MICA_I8, MICA_I8, MICA_F32, {2, {1, 130}}, {2, {130, 40}}, SCALES | ZEROS | PER_COLUMN | BIAS, {0}},
+      {MICA_U8, MICA_U8, MICA_F32, {3, {2, 5, 9}}, {2, {9, 31}}, SCALES | ZEROS | RELU, {0}},
+      {MICA_U8, MICA_I8, MICA_U8, {2, {25, 66}}, {2, {66, 64}}, SCALES | FIRST_ZERO | Y | BIAS | RELU, {0}},
+      {MICA_I8, MICA_U8, MICA_I8, {3, {3, 7, 20}}, {3, {3, 20, 34}}, SCALES | ZEROS | Y, {0}},
+      {MICA_U8, MICA_I8, MICA_I8, {2, {4, 21}}, {2, {45, 21}}, SCALES | ZEROS | Y | PER_COLUMN, TRANSPOSED},
+      {MICA_U8, MICA_I8, MICA_I32, {2, {9, 64}}, {2, {64, 33}}, ZEROS | STANDARD, {0}},
+      {MICA_I8, MICA_I8, MICA_F32, {2, {1, 131}}, {2, {131, 70}}, SCALES | SECOND_ZERO | BIAS | STANDARD, {0}},
+      {MICA_I8, MICA_U8, MICA_U8, {2, {4, 20}}, {2, {34, 20}}, SCALES | Y | STANDARD, TRANSPOSED},
+  };
+  return check_cases(check, op, false, list, sizeof list / sizeof *list);
+}
+
+mica_status mica__int8_conv_check(mica__check *check, const mica__op *op) {
+  static const int8_case list[] = {
+      {MICA_U8, MICA_I8, MICA_I32, {4, {1, 3, 6, 7}}, {4, {5, 3, 3, 3}}, FIRST_ZERO, {.pad = {1, 1}}},
+      {MICA_U8, MICA_I8, MICA_U8, {4, {2, 9, 8, 34}}, {4, {13, 9, 1, 1}}, SCALES | ZEROS | Y | BIAS | PER_COLUMN, {0}},
+      {MICA_I8,
+       MICA_I8,
+       MICA_I8,
+       {4, {1, 4, 11, 13}},
+       {4, {8, 4, 3, 2}},
+       SCALES | ZEROS | Y | RELU,
+       {.stride = {2, 3}, .pad = {1, 0}, .pad_more = {1, 2}}},
+      {MICA_U8,
+       MICA_U8,
+       MICA_F32,
+       {4, {2, 6, 12, 9}},
+       {4, {4, 3, 3, 3}},
+       SCALES | ZEROS | BIAS,
+       {.groups = 2, .dilation = {2, 1}, .pad = {2, 2}}},
+      {MICA_I8, MICA_U8, MICA_I32, {3, {2, 5, 40}}, {3, {7, 5, 5}}, ZEROS | PER_COLUMN, {.stride = {2}, .pad = {2}}},
+      {MICA_U8, MICA_I8, MICA_I32, {4, {1, 5, 6, 7}}, {4, {5, 5, 3, 3}}, ZEROS | STANDARD, {.pad = {1, 1}}},
+      {MICA_I8, MICA_U8, MICA_I8, {4, {1, 4, 9, 70}}, {4, {7, 4, 2, 3}}, SCALES | Y | STANDARD, {.stride = {2, 2}}},
+      {MICA_U8,
+       MICA_I8,
+       MICA_U8,
+       {4, {2, 3, 9, 40}},
+       {4, {3, 1, 3, 3}},
+       SCALES | ZEROS | Y | BIAS | PER_COLUMN,
+       {.groups = 3, .pad = {1, 1}}},
+      {MICA_I8,
+       MICA_U8,
+       MICA_F32,
+       {4, {1, 2, 7, 50}},
+       {4, {6, 1, 5, 3}},
+       SCALES | ZEROS | RELU,
+       {.groups = 2, .pad = {2, 1}, .stride = {1, 2}, .dilation = {1, 2}}},
+      {MICA_I8, MICA_I8, MICA_I32, {4, {1, 4, 8, 5}}, {4, {4, 1, 2, 2}}, I32_ZEROS | ZEROS, {.groups = 4}},
+  };
+  return check_cases(check, op, true, list, sizeof list / sizeof *list);
+}

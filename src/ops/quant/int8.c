@@ -1,0 +1,280 @@
+/* The ops of 8-bit products: types, references, launches. */
+#include "ops/quant/int8.h"
+
+#include "base/arith.h"
+
+#include <math.h>
+
+MICA__ATTR_TABLE(int8, MICA__INT8_ATTRS);
+
+/* --- types --- */
+
+static const char *const operand_names[] = {"the first",
+                                            "the second",
+                                            "the first's scale",
+                                            "the first's zero point",
+                                            "the second's scale",
+                                            "the second's zero point",
+                                            "the bias",
+                                            "the result's scale",
+                                            "the result's zero point"};
+
+static int64_t count_of(mica_shape shape) {
+  int64_t count = 1;
+  for (int32_t i = 0; i < shape.rank; i++) count *= shape.dim[i];
+  return count;
+}
+
+/* Zero points are of one dtype, F32 or I32. */
+static mica_dtype zero_type(const mica__int8_attrs *attrs, const mica__type *inputs) {
+  int32_t first = mica__int8_input(attrs, MICA__INT8_FIRST_ZERO),
+          second = mica__int8_input(attrs, MICA__INT8_SECOND_ZERO);
+  mica_dtype type = first >= 0 ? inputs[first].dtype : second >= 0 ? inputs[second].dtype : MICA_F32;
+  return type == MICA_I32 ? MICA_I32 : MICA_F32;
+}
+
+/* An operand that may be absent has this dtype, and `count` elements or, unless it is the bias, one. */
+static mica_status expect(const mica__int8_attrs *attrs, const mica__type *inputs, mica__int8_operand operand,
+                          mica_dtype dtype, int64_t count) {
+  char text[MICA__TYPE_TEXT];
+  int32_t at = mica__int8_input(attrs, operand);
+  if (at < 0) return MICA_OK;
+  int64_t has = count_of(inputs[at].shape);
+  if (inputs[at].dtype == dtype && (has == count || (has == 1 && operand != MICA__INT8_BIAS))) return MICA_OK;
+  return mica__fail(MICA_E_SHAPE, "%s is %s; it must have %lld elements of %s", operand_names[operand],
+                    mica__type_format(inputs[at], text), (long long)count, mica_dtype_name(dtype));
+}
+
+static bool is_byte(mica_dtype dtype) { return dtype == MICA_I8 || dtype == MICA_U8; }
+
+static mica_status check_operands(const mica__int8_attrs *attrs, const mica__type *inputs, int64_t first,
+                                  int64_t second) {
+  bool quantized = is_byte(attrs->to);
+  if (!is_byte(inputs[0].dtype) || !is_byte(inputs[1].dtype))
+    return mica__fail(MICA_E_DTYPE, "both operands must be i8 or u8");
+  if (!quantized && attrs->to != MICA_I32 && attrs->to != MICA_F32)
+    return mica__fail(MICA_E_DTYPE, "%s is no result", mica_dtype_name(attrs->to));
+  MICA_TRY(expect(attrs, inputs, MICA__INT8_FIRST_SCALE, MICA_F32, first));
+  MICA_TRY(expect(attrs, inputs, MICA__INT8_FIRST_ZERO, zero_type(attrs, inputs), first));
+  MICA_TRY(expect(attrs, inputs, MICA__INT8_SECOND_SCALE, MICA_F32, second));
+  MICA_TRY(expect(attrs, inputs, MICA__INT8_SECOND_ZERO, zero_type(attrs, inputs), second));
+  MICA_TRY(expect(attrs, inputs, MICA__INT8_BIAS, MICA_F32, second));
+  MICA_TRY(expect(attrs, inputs, MICA__INT8_Y_SCALE, MICA_F32, 1));
+  return expect(attrs, inputs, MICA__INT8_Y_ZERO, MICA_F32, 1);
+}
+
+static mica_status infer_matmul(const mica__type *inputs, int32_t input_count, void *attributes, mica__type *out) {
+  (void)input_count;
+  const mica__int8_attrs *attrs = attributes;
+  mica_shape a = inputs[0].shape, b = inputs[1].shape;
+  char ta[MICA_SHAPE_TEXT], tb[MICA_SHAPE_TEXT];
+  bool fits = a.rank >= 2 && (b.rank == 2 || b.rank == a.rank) && !mica__shape_is_open(a) && !mica__shape_is_open(b);
+  for (int32_t i = 0; fits && b.rank > 2 && i + 2 < a.rank; i++) fits = a.dim[i] == b.dim[i];
+  int64_t n = fits ? b.dim[b.rank - 1 - attrs->transposed] : 0, k = fits ? a.dim[a.rank - 1] : 0;
+  if (!fits || k < 1 || k > INT32_MAX || n > INT32_MAX || b.dim[b.rank - 2 + attrs->transposed] != k)
+    return mica__fail(MICA_E_SHAPE, "%s and %s are no matrices of a product", mica_shape_format(a, ta),
+                      mica_shape_format(b, tb));
+  *out = (mica__type){attrs->to, a};
+  out->shape.dim[a.rank - 1] = n;
+  return check_operands(attrs, inputs, a.rank == 2 ? a.dim[0] : 1, n);
+}
+
+static mica_conv_config config_of(const mica__int8_attrs *attrs) {
+  mica_conv_config config = {.groups = attrs->groups};
+  for (int i = 0; i < 3; i++) {
+    config.stride[i] = attrs->stride[i];
+    config.pad[i] = attrs->pad[i];
+    config.pad_more[i] = attrs->pad_more[i];
+    config.dilation[i] = attrs->dilation[i];
+  }
+  return config;
+}
+
+static mica_status infer_conv(const mica__type *inputs, int32_t input_count, void *attributes, mica__type *out) {
+  (void)input_count;
+  const mica__int8_attrs *attrs = attributes;
+  mica_shape x = inputs[0].shape, w = inputs[1].shape;
+  mica_conv_config config = config_of(attrs);
+  mica__conv_dims dims;
+  if (x.rank < 3 || x.rank > 4 || w.rank != x.rank || mica__shape_is_open(x) || mica__shape_is_open(w))
+    return mica__fail(MICA_E_SHAPE, "images must have rank 3 or 4 and no open dimension");
+  MICA_TRY(mica__conv_dims_of(&config, x, w, NULL, &dims));
+  if (dims.out[1] < 1 || dims.out[2] < 1 || dims.c < 1) return mica__fail(MICA_E_SHAPE, "there is no result");
+  *out = (mica__type){attrs->to, x};
+  out->shape.dim[1] = w.dim[0];
+  for (int32_t i = 2; i < x.rank; i++) out->shape.dim[i] = dims.out[i + 3 - x.rank];
+  return check_operands(attrs, inputs, 1, w.dim[0]);
+}
+
+/* --- references --- */
+
+/* A reference's operands: values and counts, by operand. */
+typedef struct reference {
+  const mica__int8_attrs *attrs;
+  const double *in[MICA__INT8_OPERANDS];
+  int64_t count[MICA__INT8_OPERANDS];
+} reference;
+
+static reference reference_of(const mica__eval *eval) {
+  reference r = {.attrs = eval->attrs};
+  for (int i = 0; i < MICA__INT8_OPERANDS; i++) {
+    int32_t at = mica__int8_input(r.attrs, (mica__int8_operand)i);
+    if (at < 0) continue;
+    r.in[i] = eval->inputs[at];
+    r.count[i] = count_of(eval->types[at].shape);
+  }
+  return r;
+}
+
+static double number(const reference *r, mica__int8_operand operand, int64_t index, double absent) {
+  return r->in[operand] ? r->in[operand][r->count[operand] > 1 ? index : 0] : absent;
+}
+
+static uint32_t bits_of(double value) { return (uint32_t)(int32_t)value; }
+
+/* In f32, as a device does it. */
+static double finish(const reference *r, uint32_t bits, int64_t first, int64_t second) {
+  const mica__int8_attrs *attrs = r->attrs;
+  int32_t sum = (int32_t)bits;
+  if (attrs->to == MICA_I32) return sum;
+  float factor =
+      (float)number(r, MICA__INT8_FIRST_SCALE, first, 1) * (float)number(r, MICA__INT8_SECOND_SCALE, second, 1);
+  float v = fmaf((float)sum, factor, (float)number(r, MICA__INT8_BIAS, second, 0));
+  v = v < (float)attrs->low ? (float)attrs->low : v > (float)attrs->high ? (float)attrs->high : v;
+  if (attrs->to == MICA_F32) return (double)v;
+  float step = rintf(v / (float)number(r, MICA__INT8_Y_SCALE, 0, 1)) + (float)number(r, MICA__INT8_Y_ZERO, 0, 0);
+  float low = attrs->to == MICA_I8 ? -128 : 0, high = attrs->to == MICA_I8 ? 127 : 255;
+  return isnan(step) ? 0 : (double)(step < low ? low : step > high ? high : step);
+}
+
+static mica_status evaluate_matmul(const mica__eval *eval) {
+  reference r = reference_of(eval);
+  mica_shape a = eval->types[0].shape, b = eval->types[1].shape;
+  int64_t k = a.dim[a.rank - 1], m = a.dim[a.rank - 2], n = eval->type->shape.dim[a.rank - 1];
+  int64_t all = count_of(a) / k, b_step = b.rank > 2 ? n * k : 0;
+  double *y = eval->output;
+  for (int64_t row = 0; row < all; row++)
+    for (int64_t j = 0; j < n; j++) {
+      const double *pa = eval->inputs[0] + row * k, *pb = eval->inputs[1] + row / m * b_step;
+      uint32_t sum = 0;
+      uint32_t za = bits_of(number(&r, MICA__INT8_FIRST_ZERO, row, 0));
+      uint32_t zb = bits_of(number(&r, MICA__INT8_SECOND_ZERO, j, 0));
+      for (int64_t l = 0; l < k; l++)
+        sum += (bits_of(pa[l]) - za) * (bits_of(pb[r.attrs->transposed ? j * k + l : l * n + j]) - zb);
+      *y++ = finish(&r, sum, row, j);
+    }
+  return MICA_OK;
+}
+
+/* Sum of one result of a convolution. */
+static uint32_t conv_sum(const reference *r, const mica__conv_dims *d, int64_t image, int64_t filter, int64_t p,
+                         int64_t q) {
+  uint32_t zx = bits_of(number(r, MICA__INT8_FIRST_ZERO, 0, 0)), sum = 0;
+  uint32_t zw = bits_of(number(r, MICA__INT8_SECOND_ZERO, filter, 0));
+  for (int64_t c = 0; c < d->c; c++)
+    for (int64_t t = 0; t < d->filter[1] * d->filter[2]; t++) {
+      int64_t h = p * d->stride[1] - d->pad[1] + t / d->filter[2] * d->dilation[1];
+      int64_t w = q * d->stride[2] - d->pad[2] + t % d->filter[2] * d->dilation[2];
+      if (h < 0 || h >= d->in[1] || w < 0 || w >= d->in[2]) continue;
+      int64_t channel = (image * d->groups + filter / d->k) * d->c + c;
+      double x = r->in[MICA__INT8_FIRST][(channel * d->in[1] + h) * d->in[2] + w];
+      double weight = r->in[MICA__INT8_SECOND][(filter * d->c + c) * d->filter[1] * d->filter[2] + t];
+      sum += (bits_of(x) - zx) * (bits_of(weight) - zw);
+    }
+  return sum;
+}
+
+static mica_status evaluate_conv(const mica__eval *eval) {
+  reference r = reference_of(eval);
+  mica_conv_config config = config_of(eval->attrs);
+  mica__conv_dims d;
+  MICA_TRY(mica__conv_dims_of(&config, eval->types[0].shape, eval->types[1].shape, NULL, &d));
+  double *y = eval->output;
+  for (int64_t image = 0; image < d.n; image++)
+    for (int64_t f = 0; f < d.groups * d.k; f++)
+      for (int64_t pixel = 0; pixel < d.out[1] * d.out[2]; pixel++)
+        *y++ = finish(&r, conv_sum(&r, &d, image, f, pixel / d.out[2], pixel % d.out[2]), 0, f);
+  return MICA_OK;
+}
+
+/* --- launches --- */
+
+static mica__int8 problem_of(const mica__exec *exec) {
+  mica__int8 p = {.exec = exec, .attrs = exec->attrs, .row_batches = 1, .batches = 1};
+  for (int i = 0; i < MICA__INT8_OPERANDS; i++) {
+    int32_t at = mica__int8_input(p.attrs, (mica__int8_operand)i);
+    if (at >= 0) p.in[i] = exec->inputs[at];
+  }
+  p.transposed = p.attrs->transposed;
+  return p;
+}
+
+static mica_status launch_matmul(const mica__exec *exec) {
+  mica__int8 p = problem_of(exec);
+  mica_shape a = mica_tensor_shape(exec->inputs[0]), b = mica_tensor_shape(exec->inputs[1]);
+  int64_t lead = 1;
+  for (int32_t i = 0; i + 2 < a.rank; i++) lead *= a.dim[i];
+  p.depth = a.dim[a.rank - 1];
+  p.n = b.dim[b.rank - 1 - p.transposed];
+  p.m = a.dim[a.rank - 2] * (b.rank > 2 ? 1 : lead);
+  p.batches = p.row_batches = b.rank > 2 ? lead : 1;
+  return mica_tensor_count(exec->output) == 0 ? MICA_OK : mica__int8_product(&p);
+}
+
+static mica_status launch_conv(const mica__exec *exec) {
+  mica__int8 p = problem_of(exec);
+  mica_conv_config config = config_of(exec->attrs);
+  p.conv = true;
+  MICA_TRY(mica__conv_dims_of(&config, mica_tensor_shape(exec->inputs[0]), mica_tensor_shape(exec->inputs[1]), NULL,
+                              &p.dims));
+  p.depth = p.dims.c;
+  p.m = p.dims.k;
+  p.row_batches = p.dims.groups;
+  p.batches = p.dims.n * p.dims.groups;
+  if (mica_tensor_count(exec->output) == 0) return MICA_OK;
+  return mica__int8_is_depthwise(&p) ? mica__int8_depthwise(&p) : mica__int8_product(&p);
+}
+
+static double flops_of(const mica__node *node, const mica__type *inputs) {
+  double terms = (double)count_of(inputs[1].shape);
+  mica_shape y = node->type.shape;
+  const mica__int8_attrs *attrs = node->attrs;
+  bool conv = node->op == &mica__op_int8_conv;
+  int64_t made = conv ? inputs[1].shape.dim[0] : inputs[1].shape.dim[inputs[1].shape.rank - 1 - attrs->transposed];
+  if (!conv && inputs[1].shape.rank > 2)
+    for (int32_t i = 0; i + 2 < y.rank; i++) terms /= (double)y.dim[i];
+  return made > 0 ? 2 * (double)count_of(y) * terms / (double)made : 0;
+}
+
+static mica_status check_matmul(mica__check *check) { return mica__int8_matmul_check(check, &mica__op_int8_matmul); }
+static mica_status check_conv(mica__check *check) { return mica__int8_conv_check(check, &mica__op_int8_conv); }
+
+static const mica__kernel_desc *const matmul_kernels[] = {&mica__int8_pack_kernel, &mica__int8_cpu_kernel,
+                                                          &mica__int8_gpu_kernel, NULL};
+static const mica__kernel_desc *const conv_kernels[] = {&mica__int8_image_kernel, &mica__int8_depthwise_kernel, NULL};
+
+const mica__op mica__op_int8_matmul = {.name = "int8_matmul",
+                                       .kernels = matmul_kernels,
+                                       .check = check_matmul,
+                                       .kind = MICA__OP_LAUNCH,
+                                       .min_inputs = 2,
+                                       .max_inputs = MICA__INT8_OPERANDS,
+                                       .attrs = &mica__int8_attr_list,
+                                       .infer = infer_matmul,
+                                       .evaluate = evaluate_matmul,
+                                       .launch = launch_matmul,
+                                       .match = mica__int8_match_matmul,
+                                       .flops = flops_of};
+
+const mica__op mica__op_int8_conv = {.name = "int8_conv",
+                                     .kernels = conv_kernels,
+                                     .check = check_conv,
+                                     .kind = MICA__OP_LAUNCH,
+                                     .min_inputs = 2,
+                                     .max_inputs = MICA__INT8_OPERANDS,
+                                     .attrs = &mica__int8_attr_list,
+                                     .infer = infer_conv,
+                                     .evaluate = evaluate_conv,
+                                     .launch = launch_conv,
+                                     .match = mica__int8_match_conv,
+                                     .flops = flops_of};

@@ -1,0 +1,117 @@
+/* ops/quant/int8.h: products of 8-bit values as data, and the kernels that compute them.
+ *
+ *   int8_matmul (a, b, ...)   y = finish(sum over k of (a[.., i, k] - a zero) (b[.., k, j] - b zero))
+ *   int8_conv (x, w, ...)     the same of a convolution, whose padding is x's zero point
+ *
+ * No builder makes them: match.c finds them. cl/quant/product.clh says what `finish` is. */
+#ifndef MICA_OPS_QUANT_INT8_H
+#define MICA_OPS_QUANT_INT8_H
+
+#include "ops/conv/conv.h"
+#include "ops/quant/quant.h"
+#include "ops/select/launch_check.h"
+#include "runtime/launch.h"
+
+#include <math.h>
+
+/* Operands by position; from FIRST_SCALE on they may be absent. FIRST is a or x, SECOND b or w. Scales are f32: a
+ * scalar, or of a matrix one a row of a or a column of b, of filters one a filter. Zero points are whole numbers, both
+ * f32 or both i32, that of the result f32. BIAS is f32, one a column of a matrix, one a filter. */
+typedef enum mica__int8_operand {
+  MICA__INT8_FIRST,
+  MICA__INT8_SECOND,
+  MICA__INT8_FIRST_SCALE,
+  MICA__INT8_FIRST_ZERO,
+  MICA__INT8_SECOND_SCALE,
+  MICA__INT8_SECOND_ZERO,
+  MICA__INT8_BIAS,
+  MICA__INT8_Y_SCALE,
+  MICA__INT8_Y_ZERO,
+  MICA__INT8_OPERANDS
+} mica__int8_operand;
+
+#define MICA__INT8_ATTRS(X, S)                                                                                         \
+  X(S, INT, present, 0, "bit k: operand k is there")                                                                   \
+  X(S, DTYPE, to, MICA_I32, "I32: sums; F32: times scales, with bias; I8, U8: quantized again")                        \
+  X(S, REAL, low, -INFINITY, "real results are cut to this")                                                           \
+  X(S, REAL, high, INFINITY, "and this")                                                                               \
+  X(S, BOOL, transposed, false, "of a matrix: b is (n, k)")                                                            \
+  X(S, SPATIAL, stride, 1, "of a convolution, as all that follow")                                                     \
+  X(S, SPATIAL, pad, 0, "before the first element, and as many after the last")                                        \
+  X(S, SPATIAL, pad_more, 0, "after the last so many more")                                                            \
+  X(S, SPATIAL, dilation, 1, "from one element of a filter to the next")                                               \
+  X(S, INT, groups, 1, "of channels and filters")                                                                      \
+  X(S, INT, way, 0, "of checks: 1 without a processor's own instructions")
+MICA__ATTR_STRUCT(int8, MICA__INT8_ATTRS);
+extern const mica__attr_list mica__int8_attr_list;
+extern const mica__op mica__op_int8_matmul, mica__op_int8_conv;
+
+/* Which of a node's inputs an operand is; -1: absent. */
+int32_t mica__int8_input(const mica__int8_attrs *attrs, mica__int8_operand operand);
+
+/* A product as it is launched: `batches` times m rows by columns. Rows are a's or filters. */
+typedef struct mica__int8 {
+  const mica__exec *exec;
+  const mica__int8_attrs *attrs;
+  const mica_tensor *in[MICA__INT8_OPERANDS]; /* NULL where absent */
+  bool conv;                                  /* rows are SECOND (filters), columns FIRST (pixels); else the reverse */
+  bool transposed;
+  int64_t batches, row_batches; /* of results, of rows: filters repeat from image to image */
+  int64_t m, n, depth;          /* n: columns of a matrix, pixels of an image; depth: values of one tap */
+  mica__conv_dims dims;         /* of a convolution */
+} mica__int8;
+
+/* Values of rows and columns as kernels multiply them. */
+typedef struct mica__int8_form {
+  mica_dtype rows, columns; /* I8 or U8 */
+  int64_t per;              /* values an element: 4, or 2 in pairs */
+  int64_t row_width, column_width;
+} mica__int8_form;
+
+/* Operands in the form of a kernel (pack.c), for the caller to destroy. sums is NULL unless they are wanted. */
+typedef struct mica__int8_packed {
+  mica_tensor *rows, *columns, *sums;
+  int64_t b_batch, tile_step, step_step, plane, wide; /* cl/quant/int8_cpu.cl; wide: pixels of a padded row */
+} mica__int8_packed;
+/* A matrix of bytes: where its values stand in x, and what becomes of them (cl/quant/int8_pack.cl). `exec` is the
+ * launch that it is for, `queue` that or its prologue. sums may be NULL. */
+typedef struct mica__int8_matrix {
+  const mica_tensor *x;
+  mica_dtype to;
+  int64_t per, batches, outer, taps, depth, batch_step, outer_step, depth_step, width;
+  bool wide;
+} mica__int8_matrix;
+mica_status mica__int8_pack_matrix(const mica__exec *exec, mica_queue *queue, const mica__int8_matrix *m,
+                                   mica_tensor *packed, mica_tensor *sums);
+mica_status mica__int8_pack(const mica__int8 *p, const mica__int8_form *form, bool want_sums,
+                            mica__int8_packed *packed);
+void mica__int8_packed_free(mica__int8_packed *packed);
+
+/* product.c: what all kernels of the family take. */
+#define MICA__INT8_PARAMS MICA__DTYPE("Y_T", "type of results, u8 for i8 too", MICA_I32, MICA_F32, MICA_U8)
+#define MICA__INT8_VALUES MICA_I32
+/* Begins a packed launch: two tensors, further ones, the buffers of FINISH_BUFFERS. */
+mica_status mica__int8_begin(const mica__int8 *p, const mica__kernel_desc *desc, int32_t *values,
+                             const mica__int8_form *form, const mica_tensor *const *first, int32_t count,
+                             mica__launch *launch);
+/* True if zero points are I32. */
+bool mica__int8_int_zeros(const mica__int8 *p);
+/* What changes the sign's meaning of a byte of the tensor in that of a form: 128 or 0. */
+int32_t mica__int8_mask(const mica_tensor *tensor, mica_dtype to);
+mica_status mica__int8_end(const mica__int8 *p, mica__launch *launch);
+
+/* product.c and depthwise.c: the launches. */
+mica_status mica__int8_product(const mica__int8 *p);
+bool mica__int8_is_depthwise(const mica__int8 *p);
+mica_status mica__int8_depthwise(const mica__int8 *p);
+extern const mica__kernel_desc mica__int8_pack_kernel, mica__int8_image_kernel, mica__int8_cpu_kernel,
+    mica__int8_gpu_kernel, mica__int8_depthwise_kernel;
+
+/* match.c. */
+bool mica__int8_match_matmul(const mica__match *match, int32_t root, int32_t *inputs, int32_t *count, void *attrs);
+bool mica__int8_match_conv(const mica__match *match, int32_t root, int32_t *inputs, int32_t *count, void *attrs);
+/* check.c. */
+mica_status mica__int8_matmul_check(mica__check *check, const mica__op *op);
+mica_status mica__int8_conv_check(mica__check *check, const mica__op *op);
+
+#endif

@@ -1,0 +1,284 @@
+/* 8-bit products in graphs: quantize(activation(matmul(dequantize, dequantize) + bias)) and its parts, the same of
+ * convolutions, and products of integers that are cast to i32 and lose their zero points. */
+#include "base/element.h"
+#include "ir/pattern.h"
+#include "ops/elementwise/elementwise.h"
+#include "ops/quant/int8.h"
+#include "ops/select/registry.h"
+
+#include <math.h>
+#include <string.h>
+
+extern const mica__op mica__op_matmul_integer;
+
+static const mica__node *node_of(const mica_graph *graph, int32_t id) { return mica__graph_node(graph, id); }
+static mica_shape shape_of(const mica_graph *graph, int32_t id) { return node_of(graph, id)->type.shape; }
+static mica_dtype dtype_of(const mica_graph *graph, int32_t id) { return node_of(graph, id)->type.dtype; }
+
+/* What stands behind other shapes of the same elements. */
+static int32_t behind_shapes(const mica_graph *graph, int32_t id) {
+  for (;;) {
+    id = mica__pattern_behind(graph, id);
+    if (node_of(graph, id)->op != &mica__op_reshape) return id;
+    id = node_of(graph, id)->inputs[0];
+  }
+}
+
+/* --- operands --- */
+
+/* An integer operand; ids, 0 for what is absent. */
+typedef struct operand {
+  int32_t q, scale, zero;
+  bool reshaped; /* it is used in another shape than q's */
+} operand;
+
+static bool is_byte(mica_dtype dtype) { return dtype == MICA_I8 || dtype == MICA_U8; }
+
+/* True if every value of it is one that the type holds: it is cast from the type, or known. */
+static bool fits_in(const mica_graph *graph, int32_t zero, mica_dtype dtype) {
+  double low = dtype == MICA_I8 ? -128 : 0, high = dtype == MICA_I8 ? 127 : 255, number = 0;
+  for (;;) {
+    const mica__node *node = node_of(graph, zero);
+    if (node->type.dtype == dtype) return true;
+    if (mica__pattern_number(graph, zero, &number)) return number >= low && number <= high && rint(number) == number;
+    if (node->op == &mica__op_constant) {
+      int64_t count = 0;
+      bool fits = mica_shape_count(node->type.shape, &count) == MICA_OK;
+      for (int64_t i = 0; fits && i < count; i++) {
+        number = mica__element_get(node->type.dtype, node->data, i);
+        fits = number >= low && number <= high && rint(number) == number;
+      }
+      return fits;
+    }
+    if (node->op != &mica__op_cast && node->op->kind != MICA__OP_VIEW) return false;
+    zero = node->inputs[0];
+  }
+}
+
+static void drop_zero(const mica_graph *graph, operand *o) {
+  double number = 0;
+  if (o->zero && mica__pattern_number(graph, o->zero, &number) && number == 0) o->zero = 0;
+}
+
+/* dequantize (q, scale, zero) of bytes. */
+static bool dequantized(const mica_graph *graph, int32_t id, operand *o) {
+  int32_t inner = behind_shapes(graph, id), in[4];
+  if (!mica__pattern_op(graph, inner, &mica__op_dequantize, in)) return false;
+  if (!is_byte(dtype_of(graph, in[0])) || dtype_of(graph, inner) != MICA_F32) return false;
+  *o = (operand){in[0], in[1], in[2], !mica_shape_equal(shape_of(graph, id), shape_of(graph, in[0]))};
+  drop_zero(graph, o);
+  return !o->zero || fits_in(graph, o->zero, dtype_of(graph, o->q));
+}
+
+/* cast (q, i32) - zero of bytes. */
+static bool centred(const mica_graph *graph, int32_t id, operand *o) {
+  int32_t inner = behind_shapes(graph, id), in[4], cast[4];
+  bool offset = mica__pattern_op(graph, inner, &mica__op_sub, in);
+  if (!mica__pattern_op(graph, offset ? in[0] : inner, &mica__op_cast, cast)) return false;
+  if (!is_byte(dtype_of(graph, cast[0])) || dtype_of(graph, inner) != MICA_I32) return false;
+  *o = (operand){cast[0], 0, offset ? in[1] : 0, !mica_shape_equal(shape_of(graph, id), shape_of(graph, cast[0]))};
+  if (!mica_shape_equal(shape_of(graph, inner), shape_of(graph, cast[0]))) return false;
+  drop_zero(graph, o);
+  return !o->zero || fits_in(graph, o->zero, dtype_of(graph, o->q));
+}
+
+/* True if numbers beside q are one for all, or one an index of the axis, counted from the last. */
+static bool lies_along(const mica_graph *graph, int32_t part, int32_t q, int32_t from_last) {
+  if (!part) return true;
+  mica_shape shape = shape_of(graph, part), whole = shape_of(graph, q);
+  for (int32_t i = 0; i < shape.rank; i++) {
+    int32_t at = shape.rank - 1 - i;
+    if (shape.dim[i] == 1) continue;
+    if (at != from_last || at >= whole.rank || shape.dim[i] != whole.dim[whole.rank - 1 - at]) return false;
+  }
+  return true;
+}
+
+static bool is_one_number(const mica_graph *graph, int32_t part) {
+  int64_t count = 0;
+  return !part || (mica_shape_count(shape_of(graph, part), &count) == MICA_OK && count == 1);
+}
+
+/* --- what follows a product --- */
+
+/* The tree above a product. */
+typedef struct above {
+  mica__int8_attrs *attrs;
+  int32_t product, bias, y_scale, y_zero;
+} above;
+
+static bool peel_quantize(const mica_graph *graph, above *t) {
+  int32_t in[4];
+  const mica__node *node = node_of(graph, t->product);
+  if (!mica__pattern_op(graph, t->product, &mica__op_quantize, in)) return false;
+  const mica__quantize_attrs *attrs = node->attrs;
+  bool whole = (attrs->to == MICA_I8 && attrs->low == -128 && attrs->high == 127) ||
+               (attrs->to == MICA_U8 && attrs->low == 0 && attrs->high == 255);
+  if (!whole || attrs->wide || !is_one_number(graph, in[1]) || !is_one_number(graph, in[2])) return false;
+  if (dtype_of(graph, in[1]) != MICA_F32) return false;
+  double number = 0;
+  t->attrs->to = attrs->to;
+  t->y_scale = in[1];
+  t->y_zero = mica__pattern_number(graph, in[2], &number) && number == 0 ? 0 : in[2];
+  t->product = behind_shapes(graph, in[0]);
+  return true;
+}
+
+static void peel_activation(const mica_graph *graph, above *t) {
+  int32_t in[4];
+  const mica__node *node = node_of(graph, t->product);
+  if (mica__pattern_op(graph, t->product, &mica__op_relu, in)) {
+    t->attrs->low = 0;
+  } else if (mica__pattern_op(graph, t->product, &mica__op_clip, in)) {
+    const mica__clip_attrs *clip = node->attrs;
+    if (isnan(clip->low) || isnan(clip->high)) return;
+    t->attrs->low = clip->low;
+    t->attrs->high = clip->high;
+  } else {
+    return;
+  }
+  t->product = behind_shapes(graph, in[0]);
+}
+
+/* Where the result's axis of columns or filters stands, counted from the last. */
+static void peel_bias(const mica_graph *graph, above *t, const mica__op *op, int32_t axis, int64_t count) {
+  int32_t in[4];
+  if (!mica__pattern_op(graph, t->product, &mica__op_add, in)) return;
+  for (int k = 0; k < 2; k++) {
+    int64_t has = 0;
+    int32_t product = behind_shapes(graph, in[k]), bias = in[1 - k];
+    if (node_of(graph, product)->op != op || dtype_of(graph, bias) != MICA_F32) continue;
+    if (mica_shape_count(shape_of(graph, bias), &has) != MICA_OK || has != count) continue;
+    if (!lies_along(graph, bias, t->product, axis)) continue;
+    t->bias = bias;
+    t->product = product;
+    return;
+  }
+}
+
+/* A sum as i32: cast of a product whose scales are all 1. */
+static bool peel_cast(const mica_graph *graph, above *t) {
+  int32_t in[4];
+  if (!mica__pattern_op(graph, t->product, &mica__op_cast, in)) return false;
+  if (dtype_of(graph, t->product) != MICA_I32 || dtype_of(graph, in[0]) != MICA_F32) return false;
+  t->product = behind_shapes(graph, in[0]);
+  t->attrs->to = MICA_I32;
+  return true;
+}
+
+static bool is_one(const mica_graph *graph, int32_t scale) {
+  double number = 0;
+  return mica__pattern_number(graph, scale, &number) && number == 1;
+}
+
+/* Puts the operands into the node's inputs. */
+static void give(const operand *first, const operand *second, const above *t, int32_t *inputs, int32_t *count) {
+  bool scaled = t->attrs->to != MICA_I32;
+  const int32_t ids[MICA__INT8_OPERANDS] = {
+      first->q,   second->q, scaled ? first->scale : 0, first->zero, scaled ? second->scale : 0, second->zero, t->bias,
+      t->y_scale, t->y_zero};
+  *count = 0;
+  t->attrs->present = 0;
+  for (int32_t i = 0; i < MICA__INT8_OPERANDS; i++) {
+    if (!ids[i]) continue;
+    t->attrs->present |= INT64_C(1) << i;
+    inputs[(*count)++] = ids[i];
+  }
+}
+
+/* --- products of matrices --- */
+
+/* True if the node swaps its last two axes; *of is what it swaps. */
+static bool swaps_last(const mica_graph *graph, int32_t id, int32_t *of) {
+  const mica__node *node = node_of(graph, id);
+  int32_t rank = node->type.shape.rank;
+  if (node->op != &mica__op_transpose || rank < 2) return false;
+  const mica__transpose_attrs *attrs = node->attrs;
+  for (int32_t i = 0; i < rank; i++)
+    if (attrs->axes[i] != (i == rank - 1 ? rank - 2 : i == rank - 2 ? rank - 1 : i)) return false;
+  *of = node->inputs[0];
+  return true;
+}
+
+typedef bool operand_is(const mica_graph *graph, int32_t id, operand *o);
+
+static bool matrices(const mica_graph *graph, int32_t product, operand_is *is, operand *a, operand *b,
+                     bool *transposed) {
+  int32_t in[4], of = 0;
+  if (!mica__pattern_op(graph, product, node_of(graph, product)->op, in)) return false;
+  *transposed = swaps_last(graph, in[1], &of);
+  if (!is(graph, in[0], a) || !is(graph, *transposed ? of : in[1], b) || b->reshaped) return false;
+  /* The rows of a that is used in another shape are no axis of q. */
+  bool by_rows = !a->reshaped && shape_of(graph, a->q).rank == 2;
+  if (!by_rows && (!is_one_number(graph, a->scale) || !is_one_number(graph, a->zero))) return false;
+  return lies_along(graph, a->scale, a->q, 1) && lies_along(graph, a->zero, a->q, 1) &&
+         lies_along(graph, b->scale, b->q, *transposed) && lies_along(graph, b->zero, b->q, *transposed);
+}
+
+bool mica__int8_match_matmul(const mica__match *match, int32_t root, int32_t *inputs, int32_t *count,
+                             void *attributes) {
+  const mica_graph *graph = match->graph;
+  mica__int8_attrs *attrs = attributes;
+  above t = {.attrs = attrs, .product = mica__pattern_behind(graph, root)};
+  operand a, b;
+  attrs->to = MICA_F32;
+  bool sums = peel_cast(graph, &t);
+  if (!sums) {
+    peel_quantize(graph, &t);
+    t.product = behind_shapes(graph, t.product);
+    peel_activation(graph, &t);
+    mica_shape shape = shape_of(graph, t.product);
+    if (shape.rank > 0) peel_bias(graph, &t, &mica__op_matmul, 0, shape.dim[shape.rank - 1]);
+  }
+  const mica__op *op = node_of(graph, t.product)->op;
+  bool integers = op == &mica__op_matmul_integer && dtype_of(graph, t.product) == MICA_I32;
+  if (integers ? t.y_scale || t.bias || sums : op != &mica__op_matmul) return false;
+  if (!matrices(graph, t.product, integers ? centred : dequantized, &a, &b, &attrs->transposed)) return false;
+  if (sums && (!is_one(graph, a.scale) || !is_one(graph, b.scale))) return false;
+  if (integers) attrs->to = MICA_I32;
+  give(&a, &b, &t, inputs, count);
+  return true;
+}
+
+/* --- convolutions --- */
+
+static bool copy_spatial(const mica__node *node, const char *name, int64_t *to) {
+  const mica__attr *attr = mica__attr_find(node->op->attrs, name, strlen(name));
+  if (!attr || attr->kind != MICA__ATTR_SPATIAL) return false;
+  memcpy(to, (const char *)node->attrs + attr->offset, MICA__MAX_SPATIAL * sizeof *to);
+  return true;
+}
+
+static bool copy_window(const mica__node *node, mica__int8_attrs *attrs) {
+  const mica__attr *groups = mica__attr_find(node->op->attrs, "groups", 6);
+  if (!groups) return false;
+  attrs->groups = (int64_t)mica__attr_number(groups, node->attrs);
+  return copy_spatial(node, "stride", attrs->stride) && copy_spatial(node, "pad", attrs->pad) &&
+         copy_spatial(node, "pad_more", attrs->pad_more) && copy_spatial(node, "dilation", attrs->dilation);
+}
+
+bool mica__int8_match_conv(const mica__match *match, int32_t root, int32_t *inputs, int32_t *count, void *attributes) {
+  const mica_graph *graph = match->graph;
+  mica__int8_attrs *attrs = attributes;
+  above t = {.attrs = attrs, .product = mica__pattern_behind(graph, root)};
+  operand x, w;
+  int32_t in[4];
+  attrs->to = MICA_F32;
+  bool sums = peel_cast(graph, &t);
+  if (!sums) {
+    peel_quantize(graph, &t);
+    peel_activation(graph, &t);
+    mica_shape shape = shape_of(graph, t.product);
+    if (shape.rank >= 3) peel_bias(graph, &t, &mica__op_conv, shape.rank - 2, shape.dim[1]);
+  }
+  const mica__node *node = node_of(graph, t.product);
+  if (node->op != &mica__op_conv || node->input_count != 2 || node->type.shape.rank > 4) return false;
+  if (!mica__pattern_op(graph, t.product, &mica__op_conv, in) || !copy_window(node, attrs)) return false;
+  if (!dequantized(graph, in[0], &x) || !dequantized(graph, in[1], &w) || x.reshaped || w.reshaped) return false;
+  int32_t filters = shape_of(graph, w.q).rank - 1;
+  if (!is_one_number(graph, x.scale) || !is_one_number(graph, x.zero)) return false;
+  if (!lies_along(graph, w.scale, w.q, filters) || !lies_along(graph, w.zero, w.q, filters)) return false;
+  if (sums && (!is_one(graph, x.scale) || !is_one(graph, w.scale))) return false;
+  give(&x, &w, &t, inputs, count);
+  return true;
+}

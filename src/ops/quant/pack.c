@@ -1,0 +1,178 @@
+/* Operands of 8-bit products in panels and images (cl/quant/int8_pack.cl, int8_image.cl). */
+#include "base/arith.h"
+#include "base/error.h"
+#include "ops/quant/int8.h"
+#include "runtime/workspace.h"
+
+static const mica__kernel_param pack_params[] = {
+    MICA__CASE("PER", "values an element", 4, 2),
+    MICA__CASE("WIDE", "1: pairs of shorts", 0, 1),
+};
+static const mica__variant pack_variants[] = {MICA__VARIANT("any", MICA__ON_ANY, 4, 0)};
+const mica__kernel_desc mica__int8_pack_kernel = {
+    MICA__KERNEL("int8_pack", "quant/int8_pack.cl", pack_params, pack_variants)};
+
+static const mica__kernel_param image_params[] = {
+    MICA__CASE("PER", "channels an element", 4, 2),
+    MICA__INT("VW", "pixels a work-item packs", 1, 16),
+};
+static const mica__variant image_variants[] = {
+    MICA__VARIANT("cpu", MICA__ON_CPU, 4, 16),
+    MICA__VARIANT("gpu", MICA__ON_GPU, 4, 1),
+};
+const mica__kernel_desc mica__int8_image_kernel = {
+    MICA__KERNEL("int8_image", "quant/int8_image.cl", image_params, image_variants)};
+
+int32_t mica__int8_input(const mica__int8_attrs *attrs, mica__int8_operand operand) {
+  return mica__present_index(attrs->present, (int32_t)operand);
+}
+
+bool mica__int8_int_zeros(const mica__int8 *p) {
+  const mica_tensor *first = p->in[MICA__INT8_FIRST_ZERO], *second = p->in[MICA__INT8_SECOND_ZERO];
+  return (first && mica_tensor_dtype(first) == MICA_I32) || (second && mica_tensor_dtype(second) == MICA_I32);
+}
+
+int32_t mica__int8_mask(const mica_tensor *tensor, mica_dtype to) { return mica_tensor_dtype(tensor) == to ? 0 : 128; }
+
+/* Elements behind an image that its last tile may read. */
+#define SLACK 64
+/* Steps that a work-item packs of a matrix whose sums nobody wants. */
+#define CHUNK 32
+
+/* The queue for launches that read this operand alone. */
+static mica_queue *packer(const mica__int8 *p, mica__int8_operand operand) {
+  int32_t input = mica__int8_input(p->attrs, operand);
+  bool constant = p->exec->prologue && p->exec->constant >> input & 1;
+  return constant ? p->exec->prologue : p->exec->queue;
+}
+
+static mica_status element_tensor(mica_queue *queue, bool shorts, int64_t count, mica_tensor **tensor) {
+  return mica__workspace_tensor(queue, shorts ? MICA_U16 : MICA_U32, MICA_SHAPE(count), tensor);
+}
+
+mica_status mica__int8_pack_matrix(const mica__exec *exec, mica_queue *queue, const mica__int8_matrix *m,
+                                   mica_tensor *packed, mica_tensor *sums) {
+  const mica__kernel_desc *desc = &mica__int8_pack_kernel;
+  int32_t values[MICA__MAX_PARAMS];
+  mica__kernel *kernel = NULL;
+  int64_t all = m->taps * mica__ceil_div(m->depth, m->per), chunk = sums ? all : CHUNK;
+  int64_t chunks = mica__ceil_div(all, chunk);
+  MICA_TRY(mica__exec_values(exec, desc, values));
+  mica__kernel_set(desc, values, "PER", (int32_t)m->per);
+  mica__kernel_set(desc, values, "WIDE", m->per == 2 && m->wide);
+  MICA_TRY(mica__kernel_get(mica__queue_engine(queue), desc, values, NULL, &kernel));
+  mica__launch launch = mica__launch_of(kernel);
+  mica__launch_tensor(&launch, m->x);
+  mica__launch_tensor(&launch, packed);
+  mica__launch_optional(&launch, sums);
+  const int64_t sizes[] = {m->batches, m->outer, m->taps, m->depth};
+  for (size_t i = 0; i < sizeof sizes / sizeof *sizes; i++) mica__launch_size(&launch, sizes[i]);
+  mica__launch_long(&launch, m->batch_step);
+  mica__launch_long(&launch, m->outer_step);
+  mica__launch_long(&launch, m->depth_step);
+  mica__launch_size(&launch, chunk);
+  mica__launch_size(&launch, chunks);
+  mica__launch_size(&launch, m->width);
+  mica__launch_int(&launch, mica__int8_mask(m->x, m->to));
+  mica__launch_int(&launch, m->to == MICA_I8);
+  mica__launch_int(&launch, sums != NULL);
+  mica__launch_range1(&launch, m->batches * mica__ceil_div(m->outer, m->width) * m->width * chunks, MICA__RANGE_GROUP);
+  mica__launch_cost(&launch, 0, (double)mica_tensor_bytes(m->x) + (double)mica_tensor_bytes(packed));
+  return mica__queue_submit(queue, &launch);
+}
+
+static mica_status pack_rows(const mica__int8 *p, const mica__int8_form *form, bool want_sums,
+                             mica__int8_packed *packed) {
+  mica__int8_operand operand = p->conv ? MICA__INT8_SECOND : MICA__INT8_FIRST;
+  mica_queue *queue = packer(p, operand);
+  int64_t taps = p->conv ? mica__product3(p->dims.filter) : 1;
+  const mica__int8_matrix m = {.x = p->in[operand],
+                               .to = form->rows,
+                               .per = form->per,
+                               .batches = p->row_batches,
+                               .outer = p->m,
+                               .taps = taps,
+                               .depth = p->depth,
+                               .batch_step = p->m * p->depth * taps,
+                               .outer_step = p->depth * taps,
+                               .depth_step = taps,
+                               .width = form->row_width,
+                               .wide = true};
+  int64_t count = p->row_batches * mica__ceil_div(p->m, m.width) * m.width * taps * mica__ceil_div(p->depth, form->per);
+  MICA_TRY(element_tensor(queue, false, count, &packed->rows));
+  if (want_sums) MICA_TRY(mica__workspace_tensor(queue, MICA_I32, MICA_SHAPE(p->row_batches, p->m), &packed->sums));
+  return mica__int8_pack_matrix(p->exec, queue, &m, packed->rows, packed->sums);
+}
+
+static mica_status pack_columns(const mica__int8 *p, const mica__int8_form *form, mica__int8_packed *packed) {
+  mica_queue *queue = packer(p, MICA__INT8_SECOND);
+  const mica_tensor *b = p->in[MICA__INT8_SECOND];
+  int64_t steps = mica__ceil_div(p->depth, form->per), tiles = mica__ceil_div(p->n, form->column_width);
+  int64_t batches = mica_tensor_shape(b).rank > 2 ? p->batches : 1;
+  const mica__int8_matrix m = {.x = b,
+                               .to = form->columns,
+                               .per = form->per,
+                               .batches = batches,
+                               .outer = p->n,
+                               .taps = 1,
+                               .depth = p->depth,
+                               .batch_step = p->n * p->depth,
+                               .outer_step = p->transposed ? p->depth : 1,
+                               .depth_step = p->transposed ? 1 : p->n,
+                               .width = form->column_width};
+  packed->step_step = form->column_width;
+  packed->tile_step = steps * form->column_width;
+  packed->b_batch = batches > 1 ? tiles * packed->tile_step : 0;
+  packed->wide = p->n;
+  MICA_TRY(element_tensor(queue, form->per == 2, batches * tiles * packed->tile_step, &packed->columns));
+  return mica__int8_pack_matrix(p->exec, queue, &m, packed->columns, NULL);
+}
+
+static mica_status pack_images(const mica__int8 *p, const mica__int8_form *form, mica__int8_packed *packed) {
+  const mica__kernel_desc *desc = &mica__int8_image_kernel;
+  const mica__conv_dims *d = &p->dims;
+  mica_queue *queue = packer(p, MICA__INT8_FIRST);
+  const mica_tensor *x = p->in[MICA__INT8_FIRST], *zero = p->in[MICA__INT8_FIRST_ZERO];
+  int32_t values[MICA__MAX_PARAMS];
+  mica__kernel *kernel = NULL;
+  /* A zero point that changes from run to run keeps the launch out of the prologue. */
+  if (zero && packer(p, MICA__INT8_FIRST_ZERO) != queue) queue = p->exec->queue;
+  int64_t steps = mica__ceil_div(p->depth, form->per), phases = d->stride[1] * d->stride[2];
+  int64_t rows = d->out[1] + (d->filter[1] - 1) * d->dilation[1] / d->stride[1];
+  int64_t wide = d->out[2] + (d->filter[2] - 1) * d->dilation[2] / d->stride[2];
+  packed->wide = wide;
+  packed->plane = rows * wide;
+  packed->step_step = phases * packed->plane;
+  packed->tile_step = form->column_width;
+  packed->b_batch = steps * packed->step_step;
+  MICA_TRY(element_tensor(queue, form->per == 2, p->batches * packed->b_batch + SLACK, &packed->columns));
+  MICA_TRY(mica__exec_values(p->exec, desc, values));
+  mica__kernel_set(desc, values, "PER", (int32_t)form->per);
+  int64_t vector = mica__kernel_value(desc, values, "VW");
+  MICA_TRY(mica__kernel_get(mica__queue_engine(queue), desc, values, NULL, &kernel));
+  mica__launch launch = mica__launch_of(kernel);
+  mica__launch_tensor(&launch, x);
+  mica__launch_optional(&launch, zero);
+  mica__launch_tensor(&launch, packed->columns);
+  const int64_t sizes[] = {p->batches, p->depth,     d->in[1],     d->in[2],  rows,
+                           wide,       d->stride[1], d->stride[2], d->pad[1], d->pad[2]};
+  for (size_t i = 0; i < sizeof sizes / sizeof *sizes; i++) mica__launch_size(&launch, sizes[i]);
+  mica__launch_int(&launch, mica__int8_mask(x, form->columns));
+  mica__launch_int(&launch, zero != NULL);
+  mica__launch_int(&launch, mica__int8_int_zeros(p));
+  mica__launch_range1(&launch, p->batches * steps * phases * rows * mica__ceil_div(wide, vector), MICA__RANGE_GROUP);
+  mica__launch_cost(&launch, 0, (double)mica_tensor_bytes(x) + (double)mica_tensor_bytes(packed->columns));
+  return mica__queue_submit(queue, &launch);
+}
+
+mica_status mica__int8_pack(const mica__int8 *p, const mica__int8_form *form, bool want_sums,
+                            mica__int8_packed *packed) {
+  MICA_TRY(pack_rows(p, form, want_sums, packed));
+  return p->conv ? pack_images(p, form, packed) : pack_columns(p, form, packed);
+}
+
+void mica__int8_packed_free(mica__int8_packed *packed) {
+  mica_tensor_destroy(packed->rows);
+  mica_tensor_destroy(packed->columns);
+  mica_tensor_destroy(packed->sums);
+}

@@ -1,0 +1,249 @@
+/* Products of packed 8-bit operands: which kernel, in what form, and its launch. */
+#include "base/arith.h"
+#include "base/error.h"
+#include "ops/quant/int8.h"
+#include "runtime/device.h"
+
+#include <stdatomic.h>
+#include <string.h>
+
+static const mica__kernel_param cpu_params[] = {
+    MICA__INT8_PARAMS,
+    MICA__CASE("MICA_HAS_VPDPBUSD", "1: vpdpbusd, 0: pairs", 0, 1),
+    MICA__CASE("COLUMNS_U", "1: columns are the unsigned ones", 0, 1),
+    MICA__INT("MR", "rows of a tile", 1, 4, 6, 8, 12),
+};
+enum { STANDARD, VNNI };
+static const mica__variant cpu_variants[] = {
+    MICA__VARIANT("cpu", MICA__ON_CPU, MICA__INT8_VALUES, 0, 0, 6),
+    MICA__VECTOR_VARIANT("vnni", MICA__LONG_VECTOR, MICA__INT8_VALUES, 1, 0, 12),
+};
+const mica__kernel_desc mica__int8_cpu_kernel = {
+    MICA__KERNEL("int8_cpu", "quant/int8_cpu.cl", cpu_params, cpu_variants)};
+
+static const mica__kernel_param gpu_params[] = {
+    MICA__INT8_PARAMS,
+    MICA__CASE("MICA_HAS_DP4A", "1: dp4a by inline PTX", 0, 1),
+};
+enum { PLAIN, PTX };
+static const mica__variant gpu_variants[] = {
+    MICA__VARIANT("gpu", MICA__ON_GPU, MICA__INT8_VALUES, 0),
+    {.name = "ptx", .classes = MICA__ON_GPU, .features = MICA_FEATURE_INLINE_PTX, .values = {MICA__INT8_VALUES, 1}},
+};
+const mica__kernel_desc mica__int8_gpu_kernel = {
+    MICA__KERNEL("int8_gpu", "quant/int8_gpu.cl", gpu_params, gpu_variants)};
+
+#define CPU_COLUMNS 32
+#define GPU_TILE 64
+#define GPU_SIDE 8
+/* dp4a came with compute capability 6.1. */
+#define MIN_COMPUTE_CAPABILITY 61
+
+/* Set when a compiler that should take an instruction does not, so that it is not asked again for every product. One
+ * for the process: drivers do not differ within one. */
+static atomic_bool vnni_rejected, ptx_rejected;
+
+/* --- what kernels take --- */
+
+static bool has(const mica__int8 *p, mica__int8_operand operand) { return p->in[operand] != NULL; }
+
+/* 1 where there is a number for each row or column, 0 where one is for all. */
+static int32_t step_of(const mica_tensor *tensor) { return tensor && mica_tensor_count(tensor) > 1; }
+
+/* What is added to a zero point of the tensor's in that form. */
+static int32_t flip_of(const mica_tensor *tensor, mica_dtype to) {
+  return to == MICA_U8 ? mica__int8_mask(tensor, to) : -mica__int8_mask(tensor, to);
+}
+
+mica_status mica__int8_begin(const mica__int8 *p, const mica__kernel_desc *desc, int32_t *values,
+                             const mica__int8_form *form, const mica_tensor *const *first, int32_t count,
+                             mica__launch *launch) {
+  mica_dtype to = mica_tensor_dtype(p->exec->output);
+  mica__kernel_set(desc, values, "Y_T", (int32_t)(to == MICA_I8 ? MICA_U8 : to));
+  mica__int8_operand row_scale = p->conv ? MICA__INT8_SECOND_SCALE : MICA__INT8_FIRST_SCALE;
+  mica__int8_operand row_zero = row_scale + 1;
+  mica__int8_operand column_scale = p->conv ? MICA__INT8_FIRST_SCALE : MICA__INT8_SECOND_SCALE;
+  const mica__int8_operand order[] = {row_scale,       row_zero,           column_scale,     column_scale + 1,
+                                      MICA__INT8_BIAS, MICA__INT8_Y_SCALE, MICA__INT8_Y_ZERO};
+  enum { OPERANDS = sizeof order / sizeof *order };
+  mica__kernel *kernel = NULL;
+  int32_t present = 0;
+  MICA_TRY(mica__kernel_get(mica__queue_engine(p->exec->queue), desc, values, NULL, &kernel));
+  *launch = mica__launch_of(kernel);
+  mica__launch_pack(launch);
+  for (int32_t i = 0; i < count; i++) mica__launch_optional(launch, first[i]);
+  for (int32_t i = 0; i < OPERANDS; i++) {
+    mica__launch_optional(launch, p->in[order[i]]);
+    present |= has(p, order[i]) << i;
+  }
+  mica__launch_tensor(launch, p->exec->output);
+  mica__launch_int(launch, present);
+  for (int32_t i = 0; i < 4; i++) mica__launch_int(launch, step_of(p->in[order[i]]));
+  mica__launch_int(launch, p->conv);
+  mica__launch_int(launch, mica__int8_int_zeros(p));
+  mica__launch_int(launch, flip_of(p->in[p->conv ? MICA__INT8_SECOND : MICA__INT8_FIRST], form->rows));
+  mica__launch_int(launch, flip_of(p->in[p->conv ? MICA__INT8_FIRST : MICA__INT8_SECOND], form->columns));
+  mica__launch_int(launch, to == MICA_I8);
+  mica__launch_float(launch, (float)p->attrs->low);
+  mica__launch_float(launch, (float)p->attrs->high);
+  return MICA_OK;
+}
+
+mica_status mica__int8_end(const mica__int8 *p, mica__launch *launch) {
+  double taps = p->conv ? (double)mica__product3(p->dims.filter) : 1;
+  double bytes = (double)mica_tensor_bytes(p->exec->output);
+  for (int i = 0; i <= MICA__INT8_SECOND; i++) bytes += (double)mica_tensor_bytes(p->in[i]);
+  mica__launch_cost(launch, 2 * (double)mica_tensor_count(p->exec->output) * (double)p->depth * taps, bytes);
+  return mica__queue_submit(p->exec->queue, launch);
+}
+
+/* --- forms --- */
+
+static mica_dtype rows_type(const mica__int8 *p) {
+  return mica_tensor_dtype(p->in[p->conv ? MICA__INT8_SECOND : MICA__INT8_FIRST]);
+}
+static mica_dtype columns_type(const mica__int8 *p) {
+  return mica_tensor_dtype(p->in[p->conv ? MICA__INT8_FIRST : MICA__INT8_SECOND]);
+}
+
+/* True unless rows (columns) have no zero point, also as they are packed. */
+static bool rows_are_offset(const mica__int8 *p, const mica__int8_form *form) {
+  return rows_type(p) != form->rows || has(p, p->conv ? MICA__INT8_SECOND_ZERO : MICA__INT8_FIRST_ZERO);
+}
+static bool columns_are_offset(const mica__int8 *p, const mica__int8_form *form) {
+  return columns_type(p) != form->columns || has(p, p->conv ? MICA__INT8_FIRST_ZERO : MICA__INT8_SECOND_ZERO);
+}
+
+/* The height of tiles that wastes least; low tiles load columns for fewer rows. */
+static int32_t height_of(int64_t m, bool vnni) {
+  static const struct {
+    int32_t rows;
+    double cost;
+    bool vnni;
+  } heights[] = {{12, 1, true}, {8, 1.05, true}, {4, 1.35, true}, {1, 3, true},
+                 {6, 1, false}, {4, 1.2, false}, {1, 2.5, false}};
+  int32_t best = 1;
+  double least = 0;
+  for (size_t i = 0; i < sizeof heights / sizeof *heights; i++) {
+    double cost = (double)(mica__ceil_div(m, heights[i].rows) * heights[i].rows) * heights[i].cost;
+    if (heights[i].vnni != vnni || (least > 0 && cost >= least)) continue;
+    least = cost;
+    best = heights[i].rows;
+  }
+  return best;
+}
+
+/* The processor that runs this program is the device, and its platform takes inline assembly. */
+static bool takes_vnni(const mica__int8 *p) {
+  mica_engine *engine = mica__queue_engine(p->exec->queue);
+  const mica_device_info *device = mica_engine_device(engine);
+  const mica__variant *variant = &cpu_variants[VNNI];
+#if defined __x86_64__
+  bool processor = __builtin_cpu_supports("avx512vnni") != 0;
+#else
+  bool processor = false;
+#endif
+  return processor && p->attrs->way == 0 && strstr(device->platform, MICA__POCL) &&
+         device->device_class == MICA_DEVICE_CLASS_CPU && mica__variant_fits(&mica__int8_cpu_kernel, variant, device) &&
+         !mica__variant_is_bad(engine, &mica__int8_cpu_kernel, variant) && !atomic_load(&vnni_rejected);
+}
+
+static bool takes_ptx(const mica__int8 *p) {
+  mica_engine *engine = mica__queue_engine(p->exec->queue);
+  const mica_device_info *device = mica_engine_device(engine);
+  const mica__variant *variant = &gpu_variants[PTX];
+  return p->exec->classes == 0 && p->attrs->way == 0 && device->compute_capability >= MIN_COMPUTE_CAPABILITY &&
+         mica__variant_fits(&mica__int8_gpu_kernel, variant, device) &&
+         !mica__variant_is_bad(engine, &mica__int8_gpu_kernel, variant) && !atomic_load(&ptx_rejected);
+}
+
+/* --- the launch --- */
+
+static void push_problem(const mica__int8 *p, const mica__int8_form *form, const mica__int8_packed *packed,
+                         int64_t columns, int64_t steps, int64_t block, mica__launch *launch) {
+  const mica__conv_dims *d = &p->dims;
+  int64_t pixels = p->conv ? d->out[1] * d->out[2] : p->n;
+  const int64_t sizes[] = {p->m, columns, steps, block, p->row_batches};
+  for (size_t i = 0; i < sizeof sizes / sizeof *sizes; i++) mica__launch_size(launch, sizes[i]);
+  mica__launch_long(launch, packed->b_batch);
+  mica__launch_long(launch, packed->tile_step);
+  mica__launch_long(launch, packed->step_step);
+  mica__launch_long(launch, packed->plane);
+  for (int i = 1; i <= 2; i++) mica__launch_size(launch, p->conv ? d->filter[i] : 1);
+  for (int i = 1; i <= 2; i++) mica__launch_size(launch, p->conv ? d->dilation[i] : 1);
+  for (int i = 1; i <= 2; i++) mica__launch_size(launch, p->conv ? d->stride[i] : 1);
+  mica__launch_size(launch, packed->wide);
+  mica__launch_size(launch, p->conv ? d->out[2] : p->n);
+  /* A zero point counts for every value of every tap: what is padded is the zero point. */
+  mica__launch_int(launch, (int32_t)(uint32_t)(uint64_t)(p->depth * (p->conv ? mica__product3(d->filter) : 1)));
+  mica__launch_size(launch, p->conv ? p->m : 0);
+  mica__launch_int(launch, rows_are_offset(p, form));
+  mica__launch_int(launch, columns_are_offset(p, form));
+  mica__launch_long(launch, pixels);
+}
+
+static mica_status run(const mica__int8 *p, const mica__kernel_desc *desc, const mica__variant *variant,
+                       const mica__int8_form *form, int32_t height) {
+  const mica_device_info *device = mica_engine_device(mica__queue_engine(p->exec->queue));
+  const mica__conv_dims *d = &p->dims;
+  bool cpu = height > 0;
+  int32_t values[MICA__MAX_PARAMS];
+  mica__int8_packed packed = {0};
+  mica__launch launch;
+  if (variant)
+    MICA_TRY(mica__exec_variant(p->exec, desc, variant, values));
+  else
+    MICA_TRY(mica__exec_values(p->exec, desc, values));
+  if (cpu) mica__kernel_set(desc, values, "MR", height);
+  if (cpu) mica__kernel_set(desc, values, "COLUMNS_U", form->columns == MICA_U8);
+  mica_status status = mica__int8_pack(p, form, columns_are_offset(p, form), &packed);
+  const mica_tensor *const first[] = {packed.rows, packed.columns, packed.sums};
+  if (status == MICA_OK) status = mica__int8_begin(p, desc, values, form, first, 3, &launch);
+  int64_t columns = p->conv ? (d->out[1] - 1) * packed.wide + d->out[2] : p->n;
+  int64_t tiles = mica__ceil_div(columns, form->column_width), panels = mica__ceil_div(p->m, form->row_width);
+  /* A group takes all rows of a tile, whose columns it then finds in its cache, unless cores would idle. */
+  int64_t wanted = 4 * (int64_t)device->compute_units, parts = mica__ceil_div(wanted, tiles * p->batches);
+  int64_t block = mica__ceil_div(panels, parts < panels ? parts : panels);
+  if (status == MICA_OK) {
+    const int64_t groups[] = {tiles * (cpu ? 1 : GPU_SIDE), cpu ? mica__ceil_div(panels, block) : panels * GPU_SIDE,
+                              p->batches};
+    push_problem(p, form, &packed, columns, mica__ceil_div(p->depth, form->per), block, &launch);
+    mica__launch_range3(&launch, groups, cpu ? (size_t[]){1, 1, 1} : (size_t[]){GPU_SIDE, GPU_SIDE, 1});
+    status = mica__int8_end(p, &launch);
+  }
+  mica__int8_packed_free(&packed);
+  return status;
+}
+
+static mica_status run_on_cpu(const mica__int8 *p) {
+  /* One operand of vpdpbusd is unsigned: activations mostly are, and weights signed. */
+  mica__int8_form form = {.rows = p->conv ? MICA_I8 : MICA_U8, .columns = p->conv ? MICA_U8 : MICA_I8, .per = 4};
+  form.column_width = CPU_COLUMNS;
+  if (takes_vnni(p)) {
+    form.row_width = height_of(p->m, true);
+    mica_status status = run(p, &mica__int8_cpu_kernel, &cpu_variants[VNNI], &form, (int32_t)form.row_width);
+    if (status != MICA_E_BUILD) return status;
+    atomic_store(&vnni_rejected, true);
+  }
+  form = (mica__int8_form){.rows = MICA_U8, .columns = MICA_U8, .per = 2, .column_width = CPU_COLUMNS};
+  form.row_width = height_of(p->m, false);
+  return run(p, &mica__int8_cpu_kernel, &cpu_variants[STANDARD], &form, (int32_t)form.row_width);
+}
+
+static mica_status run_on_gpu(const mica__int8 *p) {
+  const mica__int8_form form = {
+      .rows = MICA_I8, .columns = MICA_I8, .per = 4, .row_width = GPU_TILE, .column_width = GPU_TILE};
+  if (takes_ptx(p)) {
+    mica_status status = run(p, &mica__int8_gpu_kernel, &gpu_variants[PTX], &form, 0);
+    if (status != MICA_E_BUILD) return status;
+    atomic_store(&ptx_rejected, true);
+  }
+  return run(p, &mica__int8_gpu_kernel, NULL, &form, 0);
+}
+
+mica_status mica__int8_product(const mica__int8 *p) {
+  unsigned classes = p->exec->classes;
+  if (!classes) classes = mica__kernel_class(mica_engine_device(mica__queue_engine(p->exec->queue)));
+  bool cpu = classes & MICA__ON_CPU && (p->exec->classes || mica__exec_takes(p->exec, &mica__int8_cpu_kernel));
+  return cpu ? run_on_cpu(p) : run_on_gpu(p);
+}

@@ -1,0 +1,56 @@
+/* labels: device
+ *
+ * A keyword spotter with quantised operators (shared/onnx/models): right, and computed by integer kernels. */
+#include "support/check_main.h"
+#include "support/engine.h"
+
+#include <mica/onnx.h>
+#include <mica/profile.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+static char folder[512];
+
+static uint64_t launches_of(const char *kernel) {
+  mica_profile_row rows[64];
+  size_t count = 0;
+  uint64_t launches = 0;
+  ck_ok(mica_profile_rows(test_engine(), rows, 64, &count));
+  for (size_t i = 0; i < count; i++)
+    if (!strncmp(rows[i].kernel, kernel, strlen(kernel))) launches += rows[i].count;
+  return launches;
+}
+
+/* Three convolutions, of which the first sees one channel, and three layers. */
+START_TEST(keywords_are_spotted_in_integers) {
+  char path[600];
+  mica_onnx *model = NULL;
+  mica_onnx_runner *runner = NULL;
+  snprintf(path, sizeof path, "%s/model.onnx", folder);
+  ck_ok(mica_onnx_open(path, &model));
+  ck_ok(mica_onnx_runner_create(test_engine(), model, NULL, &runner));
+  ck_ok(mica_profile_start(test_engine()));
+  snprintf(path, sizeof path, "%s/test_data_set_0", folder);
+  ck_ok(mica_onnx_check(runner, test_queue(), path, 0, 0));
+  ck_ok(mica_profile_stop(test_engine()));
+  uint64_t products = launches_of("int8_cpu") + launches_of("int8_gpu"), depthwise = launches_of("int8_depthwise");
+  ck_assert_msg(products == 5 && depthwise == 1, "%d products, %d depthwise", (int)products, (int)depthwise);
+  ck_assert_uint_eq(launches_of("gemm") + launches_of("conv"), 0);
+  mica_onnx_runner_destroy(runner);
+  mica_onnx_close(model);
+}
+END_TEST
+
+Suite *test_suite(void) {
+  const char *source = getenv("MICA_SOURCE_DIR");
+  snprintf(folder, sizeof folder, "%s/../shared/onnx/models/micro_kws_m_static_qdq", source ? source : ".");
+  if (access(folder, R_OK) != 0) return test_skip("no shared/onnx beside the source");
+  if (!test_engine()) return test_skip("no device");
+  Suite *suite = suite_create("onnx_quant");
+  TCase *tcase = tcase_create("quant");
+  tcase_add_test(tcase, keywords_are_spotted_in_integers);
+  suite_add_tcase(suite, tcase);
+  return suite;
+}

@@ -1,0 +1,184 @@
+/* labels: device
+ *
+ * Products of bytes in graphs, to the bit: integer kernels are found where they should be (by the names in the
+ * profile), sums wrap, extreme values, zero points, values that several products share. */
+#include "support/check_main.h"
+#include "support/engine.h"
+
+#include <math.h>
+#include <mica/mica.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+
+static mica_graph *graph;
+static mica_feed feeds[4];
+static mica_tensor *fed[4];
+static size_t feed_count;
+static uint32_t state;
+
+static void setup(void) {
+  ck_ok(mica_graph_create(&graph));
+  state = 20261125;
+}
+
+static void teardown(void) {
+  mica_graph_destroy(graph);
+  while (feed_count > 0) mica_tensor_destroy(fed[--feed_count]);
+}
+
+/* An input of bytes from least to most, extremes among them. */
+static mica_value bytes(mica_dtype dtype, mica_shape shape, uint8_t *data) {
+  static const char *const names[] = {"0", "1", "2", "3"};
+  int64_t count = 0;
+  ck_ok(mica_shape_count(shape, &count));
+  for (int64_t i = 0; i < count; i++) {
+    state = state * 1664525 + 1013904223;
+    data[i] = i % 5 == 0 ? (i % 2 ? 0x80 : 0x7F) : i % 7 == 0 ? 0xFF : (uint8_t)(state >> 24);
+  }
+  ck_ok(mica_tensor_create_from(test_engine(), dtype, shape, data, &fed[feed_count]));
+  feeds[feed_count] = (mica_feed){names[feed_count], fed[feed_count]};
+  return mica_input(graph, names[feed_count++], dtype, shape);
+}
+
+static int value_of(mica_dtype dtype, uint8_t byte) { return dtype == MICA_I8 ? (int8_t)byte : byte; }
+
+/* Runs the graph and tells how many launches have a kernel whose name begins so. */
+static uint64_t run(const mica_value *outputs, size_t count, void *const *results, const size_t *sizes,
+                    const char *kernel) {
+  mica_session *session = NULL;
+  mica_profile_row rows[32];
+  size_t row_count = 0;
+  uint64_t launches = 0;
+  ck_assert_msg(mica_graph_status(graph) == MICA_OK, "%s", mica_graph_message(graph));
+  ck_ok(mica_session_create(test_engine(), graph, outputs, count, NULL, &session));
+  ck_ok(mica_profile_start(test_engine()));
+  ck_ok(mica_session_run(session, test_queue(), feeds, feed_count));
+  ck_ok(mica_profile_stop(test_engine()));
+  ck_ok(mica_profile_rows(test_engine(), rows, 32, &row_count));
+  for (size_t i = 0; i < row_count; i++)
+    if (!strncmp(rows[i].kernel, kernel, strlen(kernel))) launches += rows[i].count;
+  for (size_t i = 0; i < count; i++)
+    ck_ok(mica_tensor_download(test_queue(), mica_session_output(session, i), results[i], sizes[i]));
+  mica_session_destroy(session);
+  return launches;
+}
+
+static mica_value real(mica_value q, double scale, int zero) {
+  return mica_dequantize(q, mica_scalar(graph, MICA_F32, scale), mica_scalar(graph, MICA_I32, zero), NULL);
+}
+
+/* Every mix of signs, with zero points of both; n is no multiple of a vector. */
+START_TEST(sums_are_exact) {
+  enum { M = 7, N = 35, K = 131 };
+  static uint8_t a[M * K], b[K * N];
+  static int32_t y[M * N];
+  const mica_dtype first = _i & 1 ? MICA_I8 : MICA_U8, second = _i & 2 ? MICA_I8 : MICA_U8;
+  const int za = first == MICA_I8 ? -117 : 201, zb = second == MICA_I8 ? 93 : 5;
+  mica_value x = bytes(first, MICA_SHAPE(M, K), a), w = bytes(second, MICA_SHAPE(K, N), b);
+  mica_value sums = _i & 4 ? mica_matmul(mica_sub(mica_cast(x, MICA_I32), mica_scalar(graph, MICA_I32, za)),
+                                         mica_sub(mica_cast(w, MICA_I32), mica_scalar(graph, MICA_I32, zb)))
+                           : mica_cast(mica_matmul(real(x, 1, za), real(w, 1, zb)), MICA_I32);
+  ck_assert_uint_eq(run(&sums, 1, (void *[]){y}, (size_t[]){sizeof y}, "int8_pack"), 2);
+  for (int i = 0; i < M; i++)
+    for (int j = 0; j < N; j++) {
+      int32_t sum = 0;
+      for (int k = 0; k < K; k++) sum += (value_of(first, a[i * K + k]) - za) * (value_of(second, b[k * N + j]) - zb);
+      ck_assert_msg(y[i * N + j] == sum, "(%d, %d): %d, not %d", i, j, y[i * N + j], sum);
+    }
+}
+END_TEST
+
+/* 255 * -128, more often than i32 can hold. */
+START_TEST(sums_wrap) {
+  enum { K = 70000 };
+  static uint8_t a[K], b[K];
+  int32_t y = 0;
+  mica_value x = bytes(MICA_U8, MICA_SHAPE(1, K), a), w = bytes(MICA_I8, MICA_SHAPE(K, 1), b);
+  memset(a, 0xFF, sizeof a);
+  memset(b, 0x80, sizeof b);
+  ck_ok(mica_tensor_upload(test_queue(), fed[0], a, sizeof a));
+  ck_ok(mica_tensor_upload(test_queue(), fed[1], b, sizeof b));
+  mica_value sum = mica_cast(mica_matmul(real(x, 1, 0), real(w, 1, 0)), MICA_I32);
+  ck_assert_uint_eq(run(&sum, 1, (void *[]){&y}, (size_t[]){sizeof y}, "int8_pack"), 2);
+  ck_assert_int_eq(y, (int32_t)(uint32_t)(INT64_C(-32640) * K));
+}
+END_TEST
+
+static uint8_t requantized(int32_t sum, float factor, float bias, float low, float scale, int zero) {
+  float v = fmaf((float)sum, factor, bias);
+  v = v < low ? low : v;
+  float step = rintf(v / scale) + (float)zero;
+  return (uint8_t)(step < 0 ? 0 : step > 255 ? 255 : step);
+}
+
+/* quantize(relu(conv(dequantize, dequantize) + bias)), a scale a filter; depthwise too; x has two users. */
+START_TEST(convolutions_are_found) {
+  enum { C = 6, H = 9, W = 21, F = 6, P = 5, Q = 11 };
+  static uint8_t x[C * H * W], w[F * C * 9], each[C * 9], y[2][C * P * Q];
+  static float scales[C], bias[C];
+  for (int f = 0; f < C; f++) scales[f] = 0.001F * (float)(f + 1), bias[f] = (float)(f - 2);
+  mica_value q = bytes(MICA_U8, MICA_SHAPE(1, C, H, W), x);
+  mica_value filters = bytes(MICA_I8, MICA_SHAPE(F, C, 3, 3), w),
+             channels = bytes(MICA_I8, MICA_SHAPE(C, 1, 3, 3), each);
+  mica_value s = mica_constant(graph, MICA_F32, MICA_SHAPE(C), scales),
+             b = mica_constant(graph, MICA_F32, MICA_SHAPE(C), bias);
+  mica_value in = real(q, 0.05, 131), none = {0}, outputs[2];
+  for (int i = 0; i < 2; i++) {
+    const mica_conv_config config = {.stride = {2, 2}, .pad = {1, 1}, .groups = i ? C : 1};
+    mica_value weights = mica_dequantize(i ? channels : filters, s, none, NULL);
+    outputs[i] = mica_quantize(mica_relu(mica_conv(in, weights, b, &config)), mica_scalar(graph, MICA_F32, 0.11),
+                               mica_scalar(graph, MICA_U8, 7), &(mica_quantize_config){.dtype = MICA_U8});
+  }
+  uint64_t found = run(outputs, 2, (void *[]){y[0], y[1]}, (size_t[]){sizeof y[0], sizeof y[1]}, "int8_");
+  /* Filters and images are packed, multiplied; channels are not packed. */
+  ck_assert_uint_eq(found, 4);
+  for (int i = 0; i < 2; i++)
+    for (int at = 0; at < C * P * Q; at++) {
+      int f = at / (P * Q), p = at / Q % P, column = at % Q;
+      int32_t sum = 0;
+      for (int c = 0; c < (i ? 1 : C); c++)
+        for (int t = 0; t < 9; t++) {
+          int h = p * 2 - 1 + t / 3, l = column * 2 - 1 + t % 3;
+          if (h < 0 || h >= H || l < 0 || l >= W) continue;
+          sum += (x[((i ? f : c) * H + h) * W + l] - 131) * (int8_t)(i ? each[f * 9 + t] : w[(f * C + c) * 9 + t]);
+        }
+      uint8_t want = requantized(sum, 0.05F * scales[f], bias[f], 0, 0.11F, 7);
+      ck_assert_msg(y[i][at] == want, "%d: element %d is %d, not %d", i, at, y[i][at], want);
+    }
+}
+END_TEST
+
+/* A layer of a transformer: (batch, steps, features) by a weight stored row by row, a scale a row. */
+START_TEST(layers_are_found) {
+  enum { B = 2, T = 3, K = 64, N = 17 };
+  static uint8_t x[B * T * K], w[N * K];
+  static float scales[N], bias[N], y[B * T * N];
+  for (int n = 0; n < N; n++) scales[n] = 0.002F * (float)(n + 1), bias[n] = (float)n / 3;
+  mica_value in = real(bytes(MICA_U8, MICA_SHAPE(B, T, K), x), 0.03, 120), none = {0};
+  mica_value s = mica_constant(graph, MICA_F32, MICA_SHAPE(N), scales);
+  mica_value weight = mica_dequantize(bytes(MICA_I8, MICA_SHAPE(N, K), w), s, none, NULL);
+  mica_value out = mica_add(mica_matmul(in, mica_transpose(weight, MICA_AXES(1, 0))),
+                            mica_constant(graph, MICA_F32, MICA_SHAPE(N), bias));
+  ck_assert_uint_eq(run(&out, 1, (void *[]){y}, (size_t[]){sizeof y}, "int8_"), 3);
+  for (int row = 0; row < B * T; row++)
+    for (int n = 0; n < N; n++) {
+      int32_t sum = 0;
+      for (int k = 0; k < K; k++) sum += (x[row * K + k] - 120) * (int8_t)w[n * K + k];
+      ck_assert(y[row * N + n] == fmaf((float)sum, 0.03F * scales[n], bias[n]));
+    }
+}
+END_TEST
+
+Suite *test_suite(void) {
+  if (!test_engine()) return test_skip("no device");
+  Suite *suite = suite_create("int8");
+  TCase *tcase = tcase_create("int8");
+  tcase_add_checked_fixture(tcase, setup, teardown);
+  tcase_add_loop_test(tcase, sums_are_exact, 0, 8);
+  tcase_add_test(tcase, sums_wrap);
+  tcase_add_test(tcase, convolutions_are_found);
+  tcase_add_test(tcase, layers_are_found);
+  suite_add_tcase(suite, tcase);
+  return suite;
+}
