@@ -75,7 +75,7 @@ CPU_KERNEL top_k_cpu(__global const STORAGE(X_T) * x, const long x_at, __global 
   for (int r = 0; r < k; r++) {
     const long j = (uint)kept[r];
 #if VALUES
-    values[values_at + first + (long)r * inner] = x[j * inner];
+    STORE(X_T, LOAD(X_T, x, j * inner), values, values_at + first + (long)r * inner);
 #endif
 #if INDICES
     indices[indices_at + first + (long)r * inner] = j;

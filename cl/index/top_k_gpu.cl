@@ -113,7 +113,7 @@ __kernel __attribute__((reqd_work_group_size(GROUP, 1, 1))) void top_k_gpu(
   for (int r = item; r < k; r += GROUP) {
     const long j = (uint)list[r];
 #if VALUES
-    values[values_at + first + (long)r * inner] = x[j * inner];
+    STORE(X_T, LOAD(X_T, x, j * inner), values, values_at + first + (long)r * inner);
 #endif
 #if INDICES
     indices[indices_at + first + (long)r * inner] = j;
