@@ -51,6 +51,12 @@ typedef struct mica_metric {
 
 /* The mean of a value's elements, whatever their number: sum of them and how many there are. */
 MICA_API mica_metric mica_metric_mean(const char *name, mica_value elements);
+/* Dice and intersection over union of each of K classes, over all elements that count: with p the elements whose
+ * largest logit is the class's and t those of which it is the target, 2 |p t| / (|p| + |t|) and |p t| / (|p| + |t| -
+ * |p t|). logits (N, K, ...), target i32 or i64 (N, ...); a target that is none of 0 to K - 1 does not count. parts: K
+ * names. */
+MICA_API mica_metric mica_metric_dice(const char *name, mica_value logits, mica_value target, const char *const *parts);
+MICA_API mica_metric mica_metric_iou(const char *name, mica_value logits, mica_value target, const char *const *parts);
 /* 1 for each sample whose largest logit, along axis 1, is the target's, else 0. logits (N, C, ...), target i32 or i64
  * (N, ...), or probabilities of logits' shape, of which the largest counts. f32 (N, ...). */
 MICA_API mica_value mica_hits(mica_value logits, mica_value target);

@@ -22,7 +22,8 @@ static const cli_option options[] = {
     CLI_ROW("data", struct values, data, .value = "DATA", .help = "samples of its test part in place of inputs"),
     CLI_ROW("count", struct values, count, .value = "N", .help = "how many of them; 10"),
     CLI_ROW("top", struct values, top, .value = "K", .help = "the K likeliest classes of each; 3"),
-    CLI_ROW("out", struct values, out, .value = "DIR", .help = "write the pictures that are predicted there"),
+    CLI_ROW("out", struct values, out, .value = "DIR",
+            .help = "write pictures that are predicted there, not to MODEL/predictions"),
     CLI_ROW("pictures", struct values, pictures, .help = "show the pictures in the terminal"),
     CLI_ROW("device", struct values, device, .value = "SELECTOR", .help = "run on this one, named as in MICA_DEVICE"),
     CLI_ROW("json", struct values, json, .help = "write a JSON object: task and predictions"),
@@ -53,8 +54,9 @@ static char *read_input(const cli_command *self) {
   return NULL;
 }
 
-/* Writes the pictures that samples were given as DIR/NUMBER-ITEM.png. */
-static int write_pictures(const cli_command *self, const char *folder, const mica_run *run, const mica_report *p) {
+/* Writes the pictures that samples were given as DIR/NUMBER-ITEM.png, and says so unless it is quiet. */
+static int write_pictures(const cli_command *self, const char *folder, const mica_run *run, const mica_report *p,
+                          bool quiet) {
   size_t count = 0;
   for (size_t s = 0; s < mica_report_count(p); s++)
     for (size_t i = 0; i < mica_report_item_count(p, s); i++) {
@@ -69,6 +71,7 @@ static int write_pictures(const cli_command *self, const char *folder, const mic
       if (status == MICA_OK) status = mica_file_write(path, png, bytes);
       mica_free(png);
       if (status != MICA_OK) return cli_fail_library(self);
+      if (!quiet) printf("written   %s\n", path);
       count++;
     }
   if (count) return CLI_OK;
@@ -77,17 +80,30 @@ static int write_pictures(const cli_command *self, const char *folder, const mic
   return CLI_USAGE;
 }
 
+/* Where pictures that are predicted go: to --out; those of files that were given, of tasks that predict some, to the
+ * run's own folder. False where they go nowhere. */
+static bool find_folder(const struct values *v, const mica_report *p, char *folder, size_t size) {
+  bool some = v->out != NULL;
+  for (size_t s = 0; s < mica_report_count(p) && !v->data; s++)
+    for (size_t i = 0; i < mica_report_item_count(p, s); i++) {
+      const mica_item *item = mica_report_item(p, s, i);
+      some = some || (item->kind == MICA_ITEM_KIND_PICTURE && strcmp(item->name, "picture") != 0);
+    }
+  snprintf(folder, size, v->out ? "%s" : "%s/predictions", v->out ? v->out : v->model);
+  return some;
+}
+
 static int show(const cli_command *self, const struct values *v, const mica_run *run, const mica_report *prediction) {
   char head[64];
   char *text = NULL;
-  if (v->out) {
-    int status = write_pictures(self, v->out, run, prediction);
+  char folder[4096];
+  const bool written = find_folder(v, prediction, folder, sizeof folder);
+  if (!v->json) cli_print_prediction(prediction, v->pictures);
+  if (written) {
+    int status = write_pictures(self, folder, run, prediction, v->json);
     if (status != CLI_OK) return status;
   }
-  if (!v->json) {
-    cli_print_prediction(prediction, v->pictures);
-    return CLI_OK;
-  }
+  if (!v->json) return CLI_OK;
   snprintf(head, sizeof head, "\"task\": \"%s\", ", mica_run_task(run));
   if (mica_report_json(prediction, "predictions", head, &text) != MICA_OK) return cli_fail_library(self);
   puts(text);
@@ -142,7 +158,8 @@ static int run(const cli_command *self, const void *given) {
 const cli_command cli_command_predict = {
     .name = "predict",
     .summary = "what a trained network makes of pictures or rows",
-    .details = "\nPictures are scaled and cut to the size that the network was trained on. A table\n"
+    .details = "\nPictures are scaled and cut to the size that the network was trained on; for masks\n"
+               "they are taken as they are, in tiles. A table\n"
                "has the columns that it was trained on, with or without the answers; where\n"
                "some of them are classes (colours, say), its first line names the columns.\n",
     .options = options,

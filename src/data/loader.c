@@ -32,13 +32,13 @@ static mica_status check_mixing(const mica_dataset *dataset, const mica_loader_c
   if ((a->mixup > 0 || a->cutmix > 0) && boxes)
     return mica__fail(MICA_E_INVALID, "%s: no %s where column \"%s\" holds boxes", name, how, boxes->name);
   if (a->mixup > 0 && a->cutmix > 0) return mica__fail(MICA_E_INVALID, "%s: mixup or cutmix, not both", name);
+  if (a->mixup > 0 && mask)
+    return mica__fail(MICA_E_INVALID, "%s: mixup blends classes of whole pictures; column \"%s\" holds those of pixels",
+                      name, mask->name);
   if ((a->mixup > 0 || c->probabilities) && !classes)
     return mica__fail(MICA_E_INVALID, "%s has no classes, whose probabilities mixup needs", name);
   if (a->cutmix > 0 && (!column_of(dataset, MICA_COLUMN_KIND_IMAGE) || (!classes && !mask)))
     return mica__fail(MICA_E_INVALID, "%s has no pictures with classes or masks, which cutmix needs", name);
-  if (a->mixup > 0 && mask)
-    return mica__fail(MICA_E_INVALID, "%s: mixup blends classes of whole pictures; column \"%s\" holds those of pixels",
-                      name, mask->name);
   if (a->elastic > 0 && boxes)
     return mica__fail(MICA_E_INVALID, "%s: boxes (column \"%s\") are not bent; no elastic", name, boxes->name);
   return MICA_OK;

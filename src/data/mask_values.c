@@ -252,6 +252,13 @@ static mica_status fail_value(const char *name, const mica__mask_table *t, uint3
   return status;
 }
 
+mica_status mica__mask_check(const mica__mask_census *census, const char *const *names, const mica__mask_table *t) {
+  for (size_t k = 0; k < census->count; k++)
+    if (class_of(t, census->found[k].value) < 0)
+      return fail_value(names[census->found[k].first], t, census->found[k].value);
+  return MICA_OK;
+}
+
 mica_status mica__mask_classes(const char *name, const mica__image *mask, const mica__mask_table *t, int32_t height,
                                int32_t width, uint8_t *classes) {
   const double down = (double)mask->height / height, across = (double)mask->width / width;

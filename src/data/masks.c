@@ -216,11 +216,12 @@ static mica_status check_sizes(const pairs *p) {
   return status;
 }
 
-/* The classes: as given, else as the masks tell. */
+/* The classes: as given, which masks must be, else as the masks tell. */
 static mica_status find_classes(pairs *p, const mica_dataset_config *config) {
   const char *given = config->mask_values;
   if (!given && config->like) given = config->like->store->mask_values;
-  if (given) return mica__mask_table_parse(given, &p->table);
+  if (given) MICA_TRY(mica__mask_table_parse(given, &p->table));
+  if (given && p->table.rest != MICA__MASK_REST_FAILS) return MICA_OK;
   mica__mask_census *census = calloc(1, sizeof *census);
   mica_status status = census ? MICA_OK : mica__fail_nomem("masks");
   const size_t looked_at = p->count < LOOKED_AT ? p->count : LOOKED_AT;
@@ -231,7 +232,9 @@ static mica_status find_classes(pairs *p, const mica_dataset_config *config) {
     if (status == MICA_OK) mica__mask_count(&mask, i, census);
     free(mask.pixels);
   }
-  if (status == MICA_OK) status = mica__mask_guess(census, (const char *const *)p->masks, &p->table);
+  const char *const *names = (const char *const *)p->masks;
+  if (status == MICA_OK)
+    status = given ? mica__mask_check(census, names, &p->table) : mica__mask_guess(census, names, &p->table);
   free(census);
   return status;
 }

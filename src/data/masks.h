@@ -48,6 +48,9 @@ void mica__mask_count(const mica__image *mask, size_t number, mica__mask_census 
  * MICA_E_FORMAT names a file whose values are no classes. */
 mica_status mica__mask_guess(const mica__mask_census *census, const char *const *names, mica__mask_table *table);
 
+/* MICA_E_FORMAT names a file with a value for which the table has neither class nor void nor rest. */
+mica_status mica__mask_check(const mica__mask_census *census, const char *const *names, const mica__mask_table *table);
+
 /* Decodes a file: 1 channel of grey levels or indices of a palette as they are stored, or 3 of colours; opacity does
  * not count. MICA_E_FORMAT for 16 bits a channel. */
 mica_status mica__mask_decode(const char *name, const uint8_t *content, size_t size, mica__image *mask);

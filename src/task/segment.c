@@ -16,7 +16,7 @@
 #define COUNTED 500
 
 static const char *loss_at(size_t i) {
-  static const char *const names[] = {"cross_entropy", "dice", "cross_entropy_dice", "focal", NULL};
+  static const char *const names[] = {"cross_entropy_dice", "cross_entropy", "dice", "focal", NULL};
   return names[i];
 }
 
@@ -29,13 +29,13 @@ static const char *norm_at(size_t i) {
   { .name = (name_), .kind = MICA_SETTING_KIND_##kind_, .value = (value_), .hint = (hint_), .text = __VA_ARGS__ }
 
 static const mica_setting_row settings[] = {
-    ROW("loss", CHOICE, "cross_entropy", "NAME", "what is minimised", .names = loss_at, .fixed = true),
+    ROW("loss", CHOICE, "cross_entropy_dice", "NAME", "what is minimised", .names = loss_at, .fixed = true),
     ROW("gamma", REAL, "2", "G", "of the focal loss: how little easy pixels count", .low = 0, .high = 100,
         .fixed = true),
     ROW("class-weights", TEXT, "", "LIST", "balanced, or a number a class in their order, as in 1,5,2", .fixed = true),
     ROW("mask-values", TEXT, "", "LIST", "classes of values in masks, as in 0=wall,255=cell,*=void; found by default",
         .fixed = true),
-    ROW("width", INT, "16", "N", "channels of U-Net at full size", .low = 1, .high = 1024, .fixed = true),
+    ROW("width", INT, "24", "N", "channels of U-Net at full size", .low = 1, .high = 1024, .fixed = true),
     ROW("depth", INT, "4", "N", "how often U-Net halves the sides", .low = 1, .high = 8, .fixed = true),
     ROW("norm", CHOICE, "batch", "NAME", "batch or group; group for a batch of one or two", .names = norm_at,
         .fixed = true),
@@ -201,26 +201,14 @@ static mica_status fits(const mica_run *run, const mica_dataset *data) {
 
 /* --- the step --- */
 
-/* Masks as f32 (N, K, H, W), and which pixels count, (N, 1, H, W). */
-typedef struct truth {
-  mica_value classes, pixels, counted;
-} truth;
-
-static mica_value is_class(mica_value indices, int64_t classes) {
-  mica_value all = mica_range(indices.graph, mica_value_dtype(indices), classes);
-  all = mica_reshape(all, MICA_SHAPE(classes, 1, 1));
-  return mica_cast(mica_equal(mica_unsqueeze(indices, MICA_AXES(1)), all), MICA_F32);
-}
-
 static mica_value sum_all(mica_value x) { return mica_sum(x, MICA_ALL_AXES, false); }
-static mica_value sum_classes(mica_value x) { return mica_sum(x, MICA_AXES(0, 2, 3), false); }
 
-static truth truth_of(mica_value y, int64_t classes) {
-  mica_value none = mica_scalar(y.graph, MICA_I32, -1);
-  truth t = {.classes = is_class(y, classes)};
-  t.counted = mica_cast(mica_not_equal(mica_unsqueeze(y, MICA_AXES(1)), none), MICA_F32);
-  t.pixels = sum_all(t.counted);
-  return t;
+/* How many pixels count, each by its class's weight where there are weights. */
+static mica_value count_pixels(mica_value y, mica_value weights) {
+  mica_value counted = mica_cast(mica_greater_equal(y, mica_full_like(y, 0)), MICA_F32);
+  if (!weights.graph) return sum_all(counted);
+  mica_value known = mica_maximum(y, mica_full_like(y, 0));
+  return sum_all(mica_mul(mica_gather(weights, known, 0), counted));
 }
 
 static mica_value cross_entropy(mica_value z, mica_value y, mica_value weights) {
@@ -239,17 +227,6 @@ static mica_value loss_of(const mica_run *run, mica_value z, mica_value y, mica_
   return !strcmp(name, "dice") ? dice : mica_add(cross_entropy(z, y, weights), dice);
 }
 
-/* Sums and weights of each class. */
-static void add_metrics(const mica_run *run, mica_value z, mica_value y, const truth *t, mica_metric *list) {
-  const char *const *names = mica_run_fact(run, "classes", NULL);
-  mica_value said = mica_mul(is_class(mica_argmax(z, 1, false), mica__segment_classes(run)), t->counted);
-  mica_value both = sum_classes(mica_mul(said, t->classes));
-  mica_value all = mica_add(sum_classes(said), sum_classes(t->classes));
-  list[0] = (mica_metric){.name = "dice", .sum = mica_affine(both, 2, 0), .weight = all, .parts = names};
-  list[1] = (mica_metric){.name = "iou", .sum = both, .weight = mica_sub(all, both), .parts = names};
-  list[2] = (mica_metric){.name = "accuracy", .sum = sum_all(mica_hits(z, y)), .weight = t->pixels};
-}
-
 static void step(mica_nn *nn, const mica_batch_values *batch, const void *config, mica_objective *out) {
   const mica_run *run = config;
   const char *label = mica__run_fact_text(run, "label_column");
@@ -265,14 +242,13 @@ static void step(mica_nn *nn, const mica_batch_values *batch, const void *config
   if (!mica_nn_is_training(nn)) out->outputs[0] = mica_softmax(z, 1), out->output_names[0] = "shares";
   if (!z.graph || !mica_batch_has(batch, label)) return;
   mica_value y = mica_batch_value(batch, label), weights = mica__run_class_weights(run, z.graph);
-  const truth t = truth_of(y, classes);
+  const char *const *names = mica_run_fact(run, "classes", NULL);
   out->loss = loss_of(run, z, y, weights);
-  out->weight = t.pixels;
-  if (weights.graph) {
-    mica_value of_class = mica_reshape(weights, MICA_SHAPE(classes, 1, 1));
-    out->weight = sum_all(mica_mul(t.classes, of_class));
-  }
-  add_metrics(run, z, y, &t, out->metrics);
+  out->weight = count_pixels(y, weights);
+  out->metrics[0] = mica_metric_dice("dice", z, y, names);
+  out->metrics[1] = mica_metric_iou("iou", z, y, names);
+  out->metrics[2] =
+      (mica_metric){.name = "accuracy", .sum = sum_all(mica_hits(z, y)), .weight = count_pixels(y, (mica_value){0})};
 }
 
 const mica__task_row mica__task_segment = {

@@ -20,12 +20,15 @@ typedef struct task {
   int batch, side, channels;
   mica_optimizer optimizer;
   double momentum, rate;
+  int64_t width, classes; /* 0: the network's own, and 10 */
+  bool pixels;            /* a class each */
 } task;
 
-static const task tasks[] = {{"mlp", 64, 28, 1, MICA_OPTIMIZER_ADAM, 0, 1e-3},
-                             {"cnn", 64, 28, 1, MICA_OPTIMIZER_ADAM, 0, 1e-3},
-                             {"resnet18", 32, 32, 3, MICA_OPTIMIZER_SGD, 0.9, 1e-2},
-                             {"mobilenetv2", 32, 32, 3, MICA_OPTIMIZER_SGD, 0.9, 1e-2}};
+static const task tasks[] = {{"mlp", 64, 28, 1, MICA_OPTIMIZER_ADAM, 0, 1e-3, 0, 0, false},
+                             {"cnn", 64, 28, 1, MICA_OPTIMIZER_ADAM, 0, 1e-3, 0, 0, false},
+                             {"resnet18", 32, 32, 3, MICA_OPTIMIZER_SGD, 0.9, 1e-2, 0, 0, false},
+                             {"mobilenetv2", 32, 32, 3, MICA_OPTIMIZER_SGD, 0.9, 1e-2, 0, 0, false},
+                             {"unet", 4, 128, 1, MICA_OPTIMIZER_ADAM, 0, 1e-3, 16, 2, true}};
 
 typedef struct own {
   mica_trainer *trainer;
@@ -48,15 +51,18 @@ static float number(uint32_t *state) {
 static void make_batches(const bench *b, const task *t, own *o) {
   size_t count = (size_t)(t->batch * t->channels * t->side * t->side);
   float *x = malloc(count * sizeof *x);
-  int32_t *y = malloc((size_t)t->batch * sizeof *y);
+  const int labels = t->pixels ? t->batch * t->side * t->side : t->batch;
+  const int classes = t->classes ? (int)t->classes : 10;
+  int32_t *y = malloc((size_t)labels * sizeof *y);
   uint32_t state = 1;
   for (int k = 0; k < READY; k++) {
     mica_shape shape = MICA_SHAPE(t->batch, t->channels, t->side, t->side);
     for (size_t i = 0; i < count; i++) x[i] = number(&state);
-    for (int i = 0; i < t->batch; i++) y[i] = (int32_t)((number(&state) + 4) * 1000) % 10;
+    for (int i = 0; i < labels; i++) y[i] = (int32_t)((number(&state) + 4) * 1000) % classes;
     o->batches[k].count = t->batch;
     bench_ok(mica_tensor_create_from(b->engine, MICA_F32, shape, x, &o->x[k]));
-    bench_ok(mica_tensor_create_from(b->engine, MICA_I32, MICA_SHAPE(t->batch), y, &o->y[k]));
+    bench_ok(mica_tensor_create_from(
+        b->engine, MICA_I32, t->pixels ? MICA_SHAPE(t->batch, t->side, t->side) : MICA_SHAPE(t->batch), y, &o->y[k]));
     o->tensors[k][0] = (mica_feed){"image", o->x[k]};
     o->tensors[k][1] = (mica_feed){"label", o->y[k]};
     o->batches[k].tensors = o->tensors[k];
@@ -74,9 +80,9 @@ static void step(mica_nn *nn, const mica_batch_values *batch, const void *config
 }
 
 static void make(const bench *b, const task *t, own *o) {
-  mica_model_config model = {.name = t->name, .stem = MICA_STEM_LARGE};
+  mica_model_config model = {.name = t->name, .stem = MICA_STEM_LARGE, .width = t->width, .classes = t->classes};
   const mica_batch_column columns[] = {{"image", MICA_F32, {4, {MICA_DYNAMIC, t->channels, t->side, t->side}}},
-                                       {"label", MICA_I32, {1, {MICA_DYNAMIC}}}};
+                                       {"label", MICA_I32, {t->pixels ? 3 : 1, {MICA_DYNAMIC, t->side, t->side}}}};
   mica_trainer_config c = {.step = step,
                            .step_config = &model,
                            .columns = columns,
@@ -214,6 +220,6 @@ int bench_train(const bench *b) {
     fflush(stdout);
     found = true;
   }
-  if (!found) fprintf(stderr, "no task '%s'; there are mlp, cnn, resnet18, mobilenetv2\n", b->model);
+  if (!found) fprintf(stderr, "no task '%s'; there are mlp, cnn, resnet18, mobilenetv2, unet\n", b->model);
   return found ? 0 : 2;
 }

@@ -23,10 +23,12 @@ awk -v folder="$work" 'BEGIN {
 train() {
   case $task in
   detect) set -- --size 64 --width 8 --epochs 20 --batch 4 --warm-up 5 --checkpoint-steps 5 --out "$@" ;;
+  segment) set -- --width 2 --depth 2 --window 32 --batch 4 --epochs 12 --checkpoint-steps 20 --out "$@" ;;
   *) set -- --model mlp --epochs 12 --batch 16 --checkpoint-steps 50 --out "$@" ;;
   esac
   exec "$mica" train --task "$task" --data "$work/$task.csv" "$@"
 }
+"$MICA_BUILD_DIR/bin/tests/write_scenes" "$work/segment.csv" 60 40 || exit 1 # a folder
 
 # kill_and_resume KILLS: the moments lie within the time that a whole run takes, by a fixed series.
 kill_and_resume() {
@@ -56,7 +58,7 @@ kill_and_resume() {
 
 ran='mica train'
 count=3
-for task in detect regress classify; do
+for task in segment detect regress classify; do
   rm -rf "$work/whole"
   (train "$work/whole") >"$work/out" 2>&1 || fault "$(cat "$work/out")"
   want=$(cksum <"$work/whole/last.safetensors")

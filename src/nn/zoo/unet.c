@@ -67,5 +67,6 @@ mica_value mica__zoo_unet(mica_nn *nn, mica_value x, const mica_model_config *c)
     x = mica_nn_conv_transpose(nn, name, x, width << i, 2, &(mica_nn_conv_config){.how = {.stride = {2, 2}}});
     x = twice(nn, c, "up", i, mica_concat((mica_value[]){skip[i], x}, 2, 1), width << i);
   }
-  return mica__zoo_conv(nn, "last", x, c->classes, 1, 1, 1, true);
+  const mica_init_config last = {.kind = MICA_INIT_KAIMING_UNIFORM, .value = 0.5773502691896258};
+  return mica_nn_conv(nn, "last", x, c->classes, 1, &(mica_nn_conv_config){.weight = last});
 }

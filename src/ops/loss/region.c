@@ -3,6 +3,7 @@
 #include "ops/common/build.h"
 
 #include <mica/loss.h>
+#include <mica/metric.h>
 
 /* Sums over all axes but that of classes: (C). */
 static mica_value sum_classes(mica_value x) {
@@ -54,4 +55,38 @@ mica_value mica_dice(mica_value logits, mica_value target, const mica_dice_confi
   mica_value weights = mica__widen(config->weights);
   mica_value sum = mica_sum(mica_mul(losses, weights), MICA_ALL_AXES, false);
   return mica__narrow(mica_div(sum, mica_sum(weights, MICA_ALL_AXES, false)), logits);
+}
+
+/* f32 (N, K, ...): 1 where the index is the class. */
+static mica_value is_class(mica_value index, mica_value like) {
+  const mica_shape shape = mica_value_shape(like);
+  mica_value classes = along_classes(mica_range(like.graph, mica_value_dtype(index), shape.dim[1]), shape.rank);
+  return mica_cast(mica_equal(mica__insert_axis(index, 1), classes), MICA_F32);
+}
+
+/* |p t| and |p| + |t| of each class. */
+static bool count_regions(mica_value logits, mica_value target, mica_value *both, mica_value *all) {
+  if (!logits.graph || !target.graph || mica_value_shape(logits).rank < 2 || mica_value_shape(logits).dim[1] < 1)
+    return false;
+  mica_value meant = is_class(target, logits);
+  mica_value counted = mica_sum(meant, MICA_AXES(1), true);
+  mica_value said = mica_mul(is_class(mica_argmax(logits, 1, false), logits), counted);
+  *both = sum_classes(mica_mul(said, meant));
+  *all = mica_add(sum_classes(said), sum_classes(meant));
+  return true;
+}
+
+mica_metric mica_metric_dice(const char *name, mica_value logits, mica_value target, const char *const *parts) {
+  mica_metric metric = {.name = name, .parts = parts};
+  mica_value both;
+  if (!count_regions(logits, target, &both, &metric.weight)) return metric;
+  metric.sum = mica_affine(both, 2, 0);
+  return metric;
+}
+
+mica_metric mica_metric_iou(const char *name, mica_value logits, mica_value target, const char *const *parts) {
+  mica_metric metric = {.name = name, .parts = parts};
+  mica_value all;
+  if (count_regions(logits, target, &metric.sum, &all)) metric.weight = mica_sub(all, metric.sum);
+  return metric;
 }

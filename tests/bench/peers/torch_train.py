@@ -75,6 +75,31 @@ def mobilenetv2(channels):
     return nn.Sequential(*layers)
 
 
+class Twice(nn.Sequential):
+    def __init__(self, inputs, filters):
+        super().__init__(nn.Conv2d(inputs, filters, 3, padding=1, bias=False), nn.BatchNorm2d(filters), nn.ReLU(),
+                         nn.Conv2d(filters, filters, 3, padding=1, bias=False), nn.BatchNorm2d(filters), nn.ReLU())
+
+
+class UNet(nn.Module):
+    def __init__(self, channels, width, classes):
+        super().__init__()
+        widths = [width << i for i in range(5)]
+        self.down = nn.ModuleList(Twice(a, b) for a, b in zip([channels] + widths, widths))
+        self.grow = nn.ModuleList(nn.ConvTranspose2d(2 * w, w, 2, 2) for w in widths[:4])
+        self.up = nn.ModuleList(Twice(2 * w, w) for w in widths[:4])
+        self.last = nn.Conv2d(width, classes, 1)
+
+    def forward(self, x):
+        skip = []
+        for i, down in enumerate(self.down):
+            x = down(x if i == 0 else F.max_pool2d(x, 2))
+            skip.append(x)
+        for i in reversed(range(4)):
+            x = self.up[i](torch.cat([skip[i], self.grow[i](x)], 1))
+        return self.last(x)
+
+
 def mlp(side):
     return nn.Sequential(nn.Flatten(), nn.Linear(side * side, 128), nn.ReLU(), nn.Linear(128, 10))
 
@@ -92,10 +117,11 @@ def main():
     deep = name in ("resnet18", "mobilenetv2")
     channels = 3 if deep else 1
     model = {"mlp": lambda: mlp(side), "cnn": lambda: cnn(side), "resnet18": lambda: resnet18(3),
-             "mobilenetv2": lambda: mobilenetv2(3)}[name]()
+             "mobilenetv2": lambda: mobilenetv2(3), "unet": lambda: UNet(1, 16, 2)}[name]()
     weights = model.parameters()
     optimizer = torch.optim.SGD(weights, 0.01, momentum=0.9) if deep else torch.optim.Adam(weights, 0.001)
-    batches = [(torch.randn(batch, channels, side, side), torch.randint(0, 10, (batch,))) for _ in range(8)]
+    labels, classes = ((batch, side, side), 2) if name == "unet" else ((batch,), 10)
+    batches = [(torch.randn(batch, channels, side, side), torch.randint(0, classes, labels)) for _ in range(8)]
     at = 0
     for line in sys.stdin:
         if line.strip() == "end":

@@ -1,0 +1,77 @@
+#!/bin/sh
+# labels: device slow
+# The task segment by the command: learned, evaluated and predicted, pictures larger than a tile among them; bad input.
+# shellcheck source-path=SCRIPTDIR source=cli.sh
+. "$(dirname "$0")/cli.sh"
+scenes="$MICA_BUILD_DIR/bin/tests/write_scenes"
+"$scenes" "$work/data" 24 48 || exit 1
+
+# What is wrong with the data is said before anything is trained.
+"$scenes" "$work/odd" 3 16
+cp "$work/data/masks/0.png" "$work/odd/masks/1.png"
+run train --task segment --data "$work/odd" --out "$work/none"
+ends 1 '' '*masks/1.png is a mask of 48 x 48 pixels, its picture *images/1.png has 16 x 16*'
+rm "$work/odd/masks/1.png"
+run train --task segment --data "$work/odd" --out "$work/none"
+ends 1 '' '*images/1.png has no mask*'
+run train --data "$work/data" --mask-values 0,7 --task segment --out "$work/none"
+ends 1 '' '*png holds the value 255, which is no class*'
+run train --data "$work/data" --mask-values 0,x --task segment --out "$work/none"
+ends 2 '' '*mask-values*"x"*'
+run train --data "$work/data" --task classify --out "$work/none"
+ends 1 '' "*the column 'mask' holds a mask, not a class; --task segment*"
+
+need_device
+small='--width 4 --depth 2 --batch 4'
+run train --data "$work/data" --augment mixup --out "$work/none"
+ends 2 '' '*mixup blends classes of whole pictures*'
+run train --data "$work/data" --window 30 --out "$work/none"
+ends 2 '' '*window 30 cannot be halved 4 times (depth); 16 can*'
+run train --data "$work/data" --model resnet18 --out "$work/none"
+ends 2 '' '*the task segment has one network, unet*'
+[ ! -e "$work/none" ] || fault 'a folder is left'
+
+# Found from the data; learned.
+# shellcheck disable=SC2086
+run train --data "$work/data" $small --epochs 16 --lr 0.03 --json --quiet --out "$work/run"
+ends 0 '{"task":"segment","part":"validation"*' ''
+awk -v d="$(json metrics.dice_255)" 'BEGIN { exit !(d > 0.9) }' || fault "Dice $(json metrics.dice_255)"
+holds metrics.iou '0.[0-9]*'
+grep -q 'data:image/png' "$work/run/report.html" || fault 'no pictures in the report'
+
+# Larger pictures come in tiles; all their pixels count once.
+"$scenes" "$work/large" 2 100
+run eval --model "$work/run" --data "$work/large" --json
+ends 0 '{"task":"segment","part":"all","metrics":{"samples":2,*' ''
+awk -v d="$(json metrics.dice_255)" 'BEGIN { exit !(d > 0.8) }' || fault "Dice of tiles $(json metrics.dice_255)"
+run predict --model "$work/run" --json --out "$work/masks" "$work/large/images/1.png" "$work/data/images/0.png"
+ends 0 '{"task": "segment", *' ''
+holds predictions.0.height 100
+holds predictions.1.height 48
+cmp -s "$work/masks/0-mask.png" "$work/large/masks/1.png" # need not be equal, must be there
+[ -s "$work/masks/1-mask.png" ] && [ -s "$work/masks/0-overlay.png" ] || fault 'no masks'
+# What was predicted can be trained on: its values are the masks'.
+mkdir -p "$work/again/images" "$work/again/masks"
+cp "$work/large/images/1.png" "$work/again/images/1.png"
+cp "$work/masks/0-mask.png" "$work/again/masks/1.png"
+run eval --model "$work/run" --data "$work/again" --json
+awk -v d="$(json metrics.dice)" 'BEGIN { exit !(d > 0.999) }' || fault "its own mask has a Dice of $(json metrics.dice)"
+run predict --model "$work/run" --data "$work/large" --count 1
+ends 0 'sample 0*accuracy*' ''
+mkdir "$work/other"
+cp -r "$work/data/images" "$work/other"
+cp -r "$work/data/images" "$work/other/masks"
+run eval --model "$work/run" --data "$work/other"
+ends 1 '' '*which is no class*'
+
+# Mixed precision, cutmix, group norm, other losses.
+for how in '--precision f16' '--precision bf16 --loss dice' '--augment cutmix --norm group' \
+  '--loss focal --class-weights balanced' '--loss cross_entropy_dice --class-weights 1,3'; do
+  rm -rf "$work/how"
+  # shellcheck disable=SC2086
+  run train --data "$work/data" $small $how --epochs 24 --lr 0.03 --json --quiet --out "$work/how"
+  ends 0 '{"task":"segment"*' ''
+  awk -v d="$(json metrics.dice_255)" 'BEGIN { exit !(d > 0.5) }' || fault "$how: Dice $(json metrics.dice_255)"
+done
+
+exit $failed
