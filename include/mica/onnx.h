@@ -9,8 +9,10 @@
  *
  * A model stays ONNX until the shapes of a run are known. Then it is lowered to a graph (mica/graph.h) in which every
  * shape and every number that a shape needs is known, and that is compiled as any session; a further run of the same
- * shapes finds it. Where such a number (axes, a length) comes from an input, that input is bound: its elements belong
- * to what was lowered, and others are lowered anew.
+ * shapes finds it. Where such a number (axes, a length) comes from a small input, that input is bound: its elements
+ * belong to what was lowered, and others are lowered anew. Where it is computed from data, the model is cut there: the
+ * host waits for the value and goes on with a graph that was made for it. Branches by data and loops that are not
+ * unrolled are functions that the host calls, each made once for the shapes it meets.
  *
  * Operator sets 1 to the current one; which operators there are says mica_onnx_operator_at. Functions are inlined.
  * Files are never trusted: what is wrong with one is a sentence and a status. A build without protobuf-c opens no model
@@ -90,13 +92,48 @@ MICA_API mica_onnx_info mica_onnx_describe(const mica_onnx *model);
 /* A text that the file's author put beside the model; NULL for no such key. */
 MICA_API const char *mica_onnx_metadata(const mica_onnx *model, const char *key);
 
+/* --- operators of one's own --- */
+
+/* A node that is being lowered, valid during the callback. */
+typedef struct mica_onnx_call mica_onnx_call;
+
+MICA_API mica_graph *mica_onnx_call_graph(mica_onnx_call *call);
+MICA_API size_t mica_onnx_call_operand_count(const mica_onnx_call *call);
+/* Null for an operand that is absent. */
+MICA_API mica_value mica_onnx_call_operand(mica_onnx_call *call, size_t index);
+/* The elements of an operand of integers, which are valid during the callback; of an absent one none. False where they
+ * are not known yet: the callback returns MICA_OK, and is called again. */
+MICA_API bool mica_onnx_call_integers(mica_onnx_call *call, size_t index, const int64_t **values, size_t *count);
+/* Attributes; `standard` where the node has none of the name, and no integers. */
+MICA_API int64_t mica_onnx_call_integer(const mica_onnx_call *call, const char *name, int64_t standard);
+MICA_API double mica_onnx_call_real(const mica_onnx_call *call, const char *name, double standard);
+MICA_API size_t mica_onnx_call_list(const mica_onnx_call *call, const char *name, const int64_t **values);
+/* True if the attribute is that text. */
+MICA_API bool mica_onnx_call_is(const mica_onnx_call *call, const char *name, const char *text);
+MICA_API void mica_onnx_call_result(mica_onnx_call *call, size_t index, mica_value value);
+/* Records "model.onnx: node 'name' (Op): " and the sentence; returns the status. */
+MICA_API mica_status mica_onnx_call_fail(mica_onnx_call *call, mica_status status, const char *sentence);
+
+/* Makes the operator's results of its operands, by builders of mica/nodes.h. */
+typedef mica_status mica_onnx_define_fn(void *user, mica_onnx_call *call);
+/* Defines an operator for this model, before any runner of it is made; it stands before one of Mica's own. Bodies of
+ * the node's attributes are not seen. MICA_E_NOT_FOUND: the model has no such node. */
+MICA_API MICA_CHECKED mica_status mica_onnx_define(mica_onnx *model, const char *domain, const char *op,
+                                                   mica_onnx_define_fn *define, void *user);
+
 /* --- running --- */
 
 typedef struct mica_onnx_runner mica_onnx_runner;
 
 typedef struct mica_onnx_runner_config {
-  /* Lowerings kept, one a set of input shapes and bound elements; the one used longest ago goes. 0 stands for 64. */
+  /* Lowerings kept, one a set of input shapes and bound elements; the one used longest ago goes. Where a model is cut,
+   * each part counts; and bodies of loops and branches have as many of their own. 0 stands for 64. */
   uint32_t most_lowerings;
+  /* Bytes of the device that their plans may hold, beside the weights; 0 stands for half of the device's memory. What
+   * the last run used stays whatever it takes. */
+  uint64_t most_bytes;
+  /* A loop whose trips are known is unrolled up to so many nodes; 0 stands for 2000. */
+  uint32_t most_unrolled;
   bool no_fusion, no_simplify; /* as in mica_session_config */
 } mica_onnx_runner_config;
 
@@ -120,8 +157,8 @@ typedef struct mica_onnx_feed {
 } mica_onnx_feed;
 
 /* Queues one run on values for all inputs; an input that the file declares optional may be left out. New shapes are
- * lowered and compiled first. Returns without waiting unless an input that is bound is given as a tensor. Sentences
- * name the node at fault: its name, operator and operands.
+ * lowered and compiled first. Returns without waiting unless an input that is bound is given as a tensor, or the model
+ * is cut (mica_onnx_cut_at). Sentences name the node at fault: its name, operator and operands.
  *
  * Indices of Gather, GatherElements, GatherND, ScatterElements and ScatterND: where the model's own graph takes them
  * from a constant, or right from an input whose elements the host feeds, one that lies outside is MICA_E_INVALID. Those
@@ -136,6 +173,31 @@ MICA_API const mica_tensor *mica_onnx_output(const mica_onnx_runner *runner, siz
 MICA_API bool mica_onnx_is_bound(const mica_onnx_runner *runner, const char *input);
 /* How many lowerings the runner keeps. */
 MICA_API size_t mica_onnx_lowering_count(const mica_onnx_runner *runner);
+/* Binds output i to the tensor's memory: from the next run on it is written there, which spares a copy. The tensor is
+ * contiguous, of the runner's engine (MICA_E_INVALID) and, in each run, of the output's dtype and shape (MICA_E_DTYPE,
+ * MICA_E_SHAPE); it overlaps no feed. It lives until another one, or NULL, is bound. */
+MICA_API MICA_CHECKED mica_status mica_onnx_bind_output(mica_onnx_runner *runner, size_t index, mica_tensor *tensor);
+
+/* Where a run has to wait for data: the node, its operator, and what of it comes from data. */
+typedef struct mica_onnx_cut {
+  const char *node, *op, *why;
+} mica_onnx_cut;
+/* Cuts that runs have met so far. Zeros for an index beyond. */
+MICA_API size_t mica_onnx_cut_count(const mica_onnx_runner *runner);
+MICA_API mica_onnx_cut mica_onnx_cut_at(const mica_onnx_runner *runner, size_t index);
+
+typedef struct mica_onnx_report {
+  size_t stages;            /* parts that the last run took: 1 and the cuts on its way, bodies not counted */
+  size_t lowerings;         /* parts that the runner keeps, those of branches and of loops' bodies included */
+  size_t lowered;           /* parts that were ever made */
+  size_t launches;          /* of the last run's parts */
+  double flops;             /* of these launches, as far as they say */
+  uint64_t planned_bytes;   /* the largest of their arenas */
+  uint64_t parameter_bytes; /* weights on the device */
+  uint64_t plan_bytes;      /* that all parts' plans hold */
+} mica_onnx_report;
+/* Describes the last run. MICA_E_STATE before the first. */
+MICA_API MICA_CHECKED mica_status mica_onnx_runner_describe(const mica_onnx_runner *runner, mica_onnx_report *report);
 
 /* Runs on the tensors input_0.pb, input_1.pb, ... of a folder, in the order of the model's inputs, and compares the
  * outputs with output_0.pb, ...: dtypes and shapes are to be the same, and |y - want| <= absolute + relative |want|.
@@ -145,6 +207,38 @@ MICA_API size_t mica_onnx_lowering_count(const mica_onnx_runner *runner);
  * MICA_E_SHAPE and MICA_E_DTYPE both sides. */
 MICA_API MICA_CHECKED mica_status mica_onnx_check(mica_onnx_runner *runner, mica_queue *queue, const char *folder,
                                                   double relative, double absolute);
+
+/* --- in a graph of one's own --- */
+
+/* An initial value that became a parameter: its name in the graph, its name in the file. */
+typedef struct mica_onnx_parameter {
+  char name[96];
+  const char *file_name;
+  mica_value value;
+} mica_onnx_parameter;
+
+typedef struct mica_onnx_build_config {
+  /* Makes the parameter of a weight; NULL stands for mica_parameter. Floating initial values of more than 32 elements
+   * are weights, others constants. */
+  mica_value (*parameter)(void *user, mica_graph *graph, const char *name, mica_dtype dtype, mica_shape shape);
+  void *user;
+  /* The name of a value: it is the only output, and what stands behind it is left out. NULL: the model's outputs. */
+  const char *stop_at;
+} mica_onnx_build_config;
+
+/* Lowers a model into a graph, as a network whose inputs are these values (as many as the model has, dimensions known,
+ * constants where a shape is computed from them), so that a loss and mica_gradients may follow. outputs has room for
+ * all outputs, or for one with stop_at. Loops are unrolled, branches are of known conditions: where something comes
+ * from data MICA_E_UNSUPPORTED names node and value. *parameters, the caller's to mica_free, are the weights. config
+ * may be NULL. */
+MICA_API MICA_CHECKED mica_status mica_onnx_build(const mica_onnx *model, mica_graph *graph, const mica_value *inputs,
+                                                  size_t input_count, mica_value *outputs, size_t output_count,
+                                                  const mica_onnx_build_config *config,
+                                                  mica_onnx_parameter **parameters, size_t *parameter_count);
+/* Uploads the file's elements of an initial value into a tensor of its dtype and shape (MICA_E_DTYPE, MICA_E_SHAPE).
+ * MICA_E_NOT_FOUND: the model's graph has none of that name. */
+MICA_API MICA_CHECKED mica_status mica_onnx_load(const mica_onnx *model, mica_queue *queue, const char *file_name,
+                                                 mica_tensor *tensor);
 
 /* --- tensors in files of ONNX --- */
 

@@ -86,6 +86,7 @@ MICA_API MICA_CHECKED mica_status mica_session_bind_output(mica_session *session
 
 typedef struct mica_session_report {
   size_t launches;          /* a run */
+  double flops;             /* of these launches, as far as they say */
   size_t host_steps;        /* a run; ops that exist on the host alone: a run waits for what each of them reads */
   size_t values;            /* values with memory of their own */
   uint64_t planned_bytes;   /* the arena: the peak of all temporaries; exact, known before the first run */

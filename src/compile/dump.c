@@ -32,6 +32,7 @@ mica_status mica_session_describe(mica_session *session, mica_session_report *re
                                   .parameter_bytes = session->parameter_bytes,
                                   .io_bytes = v->memory.output_bytes,
                                   .plan_bytes = mica__session_plan_bytes(session)};
+  for (size_t i = 0; i < report->launches; i++) report->flops += mica__recording_at(v->recording, i)->flops;
   for (const mica__plan *plan = session->plans; plan; plan = plan->next) report->plans++;
   return MICA_OK;
 }

@@ -43,8 +43,8 @@ static void mark_needed(const mica_graph *graph, const mica_value *outputs, size
   }
 }
 
-/* map is from the graph's ids to those of out. Further results come with their node; only names are copied. */
-static mica_status copy_node(const mica_graph *graph, int32_t id, int32_t *map, mica_graph *out) {
+/* Further results come with their node. */
+mica_status mica__template_copy_node(const mica_graph *graph, int32_t id, int32_t *map, mica_graph *out) {
   const mica__node *node = mica__graph_node(graph, id);
   mica__type types[MICA__MAX_RESULTS];
   bool whole = node->op != &mica__op_result;
@@ -77,7 +77,7 @@ typedef struct cloning {
 static mica_status clone_node(const cloning *c, int32_t id, mica_graph *out) {
   int32_t launch = c->scaled[id - 1];
   return launch ? mica__template_put_scaled(c->graph, id, launch - 1, c->map, out, &c->map[id - 1])
-                : copy_node(c->graph, id, c->map, out);
+                : mica__template_copy_node(c->graph, id, c->map, out);
 }
 
 static mica_status clone_into(const cloning *c, const mica_value *outputs, size_t output_count, bool scale_folding,

@@ -28,6 +28,10 @@ void mica__template_free(mica__template *template);
 mica_status mica__template_clone(const mica_graph *graph, const mica_value *outputs, size_t output_count,
                                  bool scale_folding, mica__template *template);
 
+/* A copy of the node and its results in out; map is from the graph's ids to those of out, 0 for none, and gets them.
+ * Names are copied, but not filed: inputs and parameters are made by their builders where they are to be found. */
+mica_status mica__template_copy_node(const mica_graph *graph, int32_t id, int32_t *map, mica_graph *out);
+
 /* invariant[id - 1]: whether the node is made of constants and parameters alone, so that it stays as it is from run to
  * run. But those with written[id - 1] are not, nor is what is made of them: each run writes outputs anew, and the
  * parameters that something is assigned to. */

@@ -33,6 +33,62 @@ mica_status mica_onnx_tensor_read(const char *path, mica_dtype *dtype, mica_shap
   (void)path, (void)dtype, (void)shape, (void)data;
   return unsupported();
 }
+mica_status mica_onnx_bind_output(mica_onnx_runner *runner, size_t index, mica_tensor *tensor) {
+  (void)runner, (void)index, (void)tensor;
+  return unsupported();
+}
+mica_status mica_onnx_runner_describe(const mica_onnx_runner *runner, mica_onnx_report *report) {
+  (void)runner, (void)report;
+  return unsupported();
+}
+mica_status mica_onnx_define(mica_onnx *model, const char *domain, const char *op, mica_onnx_define_fn *define,
+                             void *user) {
+  (void)model, (void)domain, (void)op, (void)define, (void)user;
+  return unsupported();
+}
+mica_status mica_onnx_build(const mica_onnx *model, mica_graph *graph, const mica_value *inputs, size_t input_count,
+                            mica_value *outputs, size_t output_count, const mica_onnx_build_config *config,
+                            mica_onnx_parameter **parameters, size_t *parameter_count) {
+  (void)model, (void)graph, (void)inputs, (void)input_count, (void)outputs, (void)output_count, (void)config;
+  (void)parameters, (void)parameter_count;
+  return unsupported();
+}
+mica_status mica_onnx_load(const mica_onnx *model, mica_queue *queue, const char *file_name, mica_tensor *tensor) {
+  (void)model, (void)queue, (void)file_name, (void)tensor;
+  return unsupported();
+}
+size_t mica_onnx_cut_count(const mica_onnx_runner *runner) { return (void)runner, 0; }
+mica_onnx_cut mica_onnx_cut_at(const mica_onnx_runner *runner, size_t index) {
+  return (void)runner, (void)index, (mica_onnx_cut){0};
+}
+/* Callbacks of mica_onnx_define alone call these. */
+mica_graph *mica_onnx_call_graph(mica_onnx_call *call) { return (void)call, NULL; }
+size_t mica_onnx_call_operand_count(const mica_onnx_call *call) { return (void)call, 0; }
+mica_value mica_onnx_call_operand(mica_onnx_call *call, size_t index) {
+  return (void)call, (void)index, (mica_value){0};
+}
+bool mica_onnx_call_integers(mica_onnx_call *call, size_t index, const int64_t **values, size_t *count) {
+  return (void)call, (void)index, (void)values, (void)count, false;
+}
+int64_t mica_onnx_call_integer(const mica_onnx_call *call, const char *name, int64_t standard) {
+  return (void)call, (void)name, standard;
+}
+double mica_onnx_call_real(const mica_onnx_call *call, const char *name, double standard) {
+  return (void)call, (void)name, standard;
+}
+size_t mica_onnx_call_list(const mica_onnx_call *call, const char *name, const int64_t **values) {
+  return (void)call, (void)name, (void)values, 0;
+}
+bool mica_onnx_call_is(const mica_onnx_call *call, const char *name, const char *text) {
+  return (void)call, (void)name, (void)text, false;
+}
+void mica_onnx_call_result(mica_onnx_call *call, size_t index, mica_value value) {
+  (void)call, (void)index, (void)value;
+}
+mica_status mica_onnx_call_fail(mica_onnx_call *call, mica_status status, const char *sentence) {
+  (void)call, (void)sentence;
+  return status;
+}
 void mica_onnx_close(mica_onnx *model) { (void)model; }
 void mica_onnx_runner_destroy(mica_onnx_runner *runner) { (void)runner; }
 const mica_onnx *mica_onnx_runner_model(const mica_onnx_runner *runner) { return (void)runner, NULL; }

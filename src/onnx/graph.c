@@ -82,15 +82,47 @@ static mica_status note_use(ordering *o, int32_t node, const char *name) {
   return MICA_OK;
 }
 
-/* The names that a node reads: its operands, and whatever its bodies read, some of which are their own.
+/* The names that a body has itself, and those around it inside of the node. */
+typedef struct body_names {
+  const struct body_names *outer;
+  mica__name_table own;
+} body_names;
+
+static bool is_own(const body_names *names, const char *name) {
+  for (; names; names = names->outer)
+    if (mica__name_table_find(&names->own, name) >= 0) return true;
+  return false;
+}
+
+static mica_status add_own(body_names *names, const char *name) {
+  return mica__name_table_find(&names->own, name) >= 0 ? MICA_OK : mica__name_table_add(&names->own, name, 0);
+}
+
+static mica_status list_own(body_names *names, const Onnx__GraphProto *body) {
+  for (size_t i = 0; i < body->n_input; i++) MICA_TRY(add_own(names, mica__onnx_text(body->input[i]->name)));
+  for (size_t i = 0; i < body->n_initializer; i++)
+    MICA_TRY(add_own(names, mica__onnx_text(body->initializer[i]->name)));
+  for (size_t i = 0; i < body->n_node; i++)
+    for (size_t k = 0; k < body->node[i]->n_output; k++) MICA_TRY(add_own(names, body->node[i]->output[k]));
+  return MICA_OK;
+}
+
+/* The names that a node reads: its operands, and what its bodies read that is not their own.
  * NOLINTNEXTLINE(misc-no-recursion): as deep as the guard lets messages stand inside each other. */
-static mica_status note_uses(ordering *o, int32_t at, const Onnx__NodeProto *node) {
-  for (size_t k = 0; k < node->n_input; k++) MICA_TRY(note_use(o, at, node->input[k]));
+static mica_status note_uses(ordering *o, int32_t at, const Onnx__NodeProto *node, const body_names *names) {
+  for (size_t k = 0; k < node->n_input; k++)
+    if (!is_own(names, node->input[k])) MICA_TRY(note_use(o, at, node->input[k]));
   for (size_t a = 0; a < node->n_attribute; a++) {
     const Onnx__GraphProto *body = node->attribute[a]->g;
-    for (size_t i = 0; body && i < body->n_node; i++) MICA_TRY(note_uses(o, at, body->node[i]));
-    for (size_t i = 0; body && i < body->n_output; i++)
-      MICA_TRY(note_use(o, at, mica__onnx_text(body->output[i]->name)));
+    if (!body) continue;
+    body_names inside = {.outer = names};
+    mica_status status = list_own(&inside, body);
+    for (size_t i = 0; status == MICA_OK && i < body->n_node; i++) status = note_uses(o, at, body->node[i], &inside);
+    for (size_t i = 0; status == MICA_OK && i < body->n_output; i++)
+      if (!is_own(&inside, mica__onnx_text(body->output[i]->name)))
+        status = note_use(o, at, mica__onnx_text(body->output[i]->name));
+    mica__name_table_free(&inside.own);
+    MICA_TRY(status);
   }
   return MICA_OK;
 }
@@ -118,7 +150,7 @@ static mica_status find_order(ordering *o, int32_t *order) {
   if (!o->waits || !o->first) return mica__fail_nomem("a model");
   for (int32_t i = 0; i < o->count; i++) o->first[i] = -1;
   MICA_TRY(note_makers(o));
-  for (int32_t i = 0; i < o->count; i++) MICA_TRY(note_uses(o, i, o->nodes[i]));
+  for (int32_t i = 0; i < o->count; i++) MICA_TRY(note_uses(o, i, o->nodes[i], NULL));
   for (int32_t i = 0; i < o->count; i++) order[i] = i;
   return o->in_order ? MICA_OK : sort(o, order);
 }

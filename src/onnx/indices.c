@@ -43,12 +43,8 @@ bool mica__lower_indices_within(mica__lowering *l, const mica__onnx_node *node, 
   /* A body may be one that a run does not take. */
   if (!indices.graph || l->depth || columns < 1 || columns > MICA_MAX_RANK) return indices.graph != NULL;
   const mica__node *at = mica__graph_node(l->graph, indices.id);
-  mica__lower_indices c = {.node = *node->name          ? node->name
-                                   : node->output_count ? node->outputs[0]
-                                                        : "",
-                           .op = node->op,
-                           .operand = node->inputs[1],
-                           .columns = columns};
+  mica__lower_indices c = {
+      .node = mica__onnx_node_title(node), .op = node->op, .operand = node->inputs[1], .columns = columns};
   for (int32_t i = 0; i < columns; i++) c.extents[i] = extents[i];
   if (at->op == &mica__op_input) {
     for (c.input = 0; c.input < l->input_count && l->input_values[c.input].id != indices.id;) c.input++;

@@ -1,5 +1,5 @@
 /* What is known on the host: reading it, demanding it. */
-#include "onnx/lowering.h"
+#include "onnx/flow/cut.h"
 
 #include "base/element.h"
 #include "compile/template.h"
@@ -8,45 +8,66 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Demands the inputs and initial values below a value; false where something else is computed from none of them. */
-static bool demand_below(mica__lowering *l, int32_t id) {
-  bool *below = calloc((size_t)id + 1, sizeof *below);
-  bool found = false;
+/* Inputs of so many elements may be sizes, which are bound; longer ones, and longer floating ones, are data. */
+#define SIZES 64
+#define REALS 8
+#define MOST_ELEMENTS (1 << 22)
+
+/* True if a source below a demanded value may be made known; demands it where `demands`. */
+static bool bind_source(mica__lowering *l, int32_t id, bool demands) {
+  const mica__node *node = mica__graph_node(l->graph, id);
+  int64_t count = mica__node_count(node);
+  bool real = mica_dtype_kind_of(node->type.dtype) == MICA_DTYPE_KIND_FLOAT;
+  for (size_t i = 0; node->op == &mica__op_input && i < l->input_count; i++) {
+    if (l->input_values[i].id != id || !l->may_bind || l->free[i]) continue;
+    if (count > SIZES || (real && (count > REALS || node->type.shape.rank > 1))) return false;
+    if (demands) l->demanded[i] = true;
+    return true;
+  }
+  for (size_t i = 0; node->op == &mica__op_parameter && i < l->weight_count; i++) {
+    if (l->weights[i].value.id != id || count > 65536) continue;
+    if (demands) l->demanded_tensor = l->weights[i].tensor;
+    return true;
+  }
+  return false;
+}
+
+bool mica__lower_can_bind(mica__lowering *l, mica_value value, bool demands) {
+  bool *below = calloc((size_t)value.id + 1, sizeof *below), can = true, some = false;
   if (!below) {
     l->status = mica__fail_nomem("a model's lowering");
     return false;
   }
-  below[id] = true;
-  for (int32_t at = id; at >= 1; at--) {
+  below[value.id] = true;
+  for (int32_t at = value.id; can && at >= 1; at--) {
     const mica__node *node = mica__graph_node(l->graph, at);
     if (!below[at]) continue;
     for (int32_t k = 0; k < node->input_count; k++) below[node->inputs[k]] = true;
-    for (size_t i = 0; node->op == &mica__op_input && i < l->input_count; i++)
-      if (l->input_values[i].id == at && mica__node_count(node) <= 65536) l->demanded[i] = found = true;
-    for (size_t i = 0; node->op == &mica__op_parameter && i < l->weight_count; i++)
-      if (l->weights[i].value.id == at && mica__node_count(node) <= 65536) {
-        l->demanded_tensor = l->weights[i].tensor;
-        found = true;
-      }
+    if (node->op != &mica__op_input && node->op != &mica__op_parameter) continue;
+    can = bind_source(l, at, false);
+    some = true;
   }
+  for (int32_t at = value.id; can && some && demands && at >= 1; at--)
+    if (below[at] && (mica__graph_node(l->graph, at)->op == &mica__op_input ||
+                      mica__graph_node(l->graph, at)->op == &mica__op_parameter))
+      bind_source(l, at, true);
   free(below);
-  return found;
+  if (can && some && demands) l->demands = true;
+  return can && some;
 }
 
-mica_status mica__lower_demand(mica__lowering *l, const mica__onnx_node *node, mica_value value, const char *what) {
-  if (l->status != MICA_OK || l->demands) return l->status;
-  l->demands = demand_below(l, value.id);
-  if (!l->demands && l->status == MICA_OK)
-    mica__lower_fail(l, node, MICA_E_UNSUPPORTED,
-                     "%s has to be known before the graph is made, and is computed from data", what);
-  return l->status;
-}
-
-static bool demand(mica__lowering *l, const mica__onnx_node *node, int32_t k, mica_value value) {
-  char what[128];
-  snprintf(what, sizeof what, "operand %d, '%.80s',", (int)k, node->inputs[k]);
-  mica__lower_demand(l, node, value, what);
-  return false;
+mica_status mica__lower_demand(mica__lowering *l, const mica__onnx_node *node, mica_value value, const char *what,
+                               const void **data) {
+  *data = NULL;
+  if (l->status != MICA_OK || l->demands || mica__lower_can_bind(l, value, true)) return l->status;
+  if (l->status != MICA_OK) return l->status;
+  if (!l->trace)
+    return mica__lower_fail(l, node, MICA_E_UNSUPPORTED,
+                            "%s has to be known before the graph is made, and is computed from data", what);
+  if (mica__node_count(mica__graph_node(l->graph, value.id)) > MOST_ELEMENTS)
+    return mica__lower_fail(l, node, MICA_E_UNSUPPORTED, "%s has more than %d elements, which are needed on the host",
+                            what, MOST_ELEMENTS);
+  return mica__cut_value(l, node, value, what, data);
 }
 
 bool mica__lower_truth(const mica__lowering *l, mica_value value, bool *on) {
@@ -55,6 +76,31 @@ bool mica__lower_truth(const mica__lowering *l, mica_value value, bool *on) {
   if (mica__node_count(at) != 1) return false;
   *on = (at->op == &mica__op_full ? mica__full_value(at) : mica__element_get(at->type.dtype, at->data, 0)) != 0;
   return true;
+}
+
+mica_status mica__lower_condition(mica__lowering *l, const mica__onnx_node *node, mica_value value, const char *what,
+                                  bool *on) {
+  if (mica__lower_truth(l, value, on)) return MICA_OK;
+  const void *data = NULL;
+  const mica__node *at = mica__graph_node(l->graph, value.id);
+  mica_dtype dtype = at->type.dtype;
+  if (mica__node_count(at) != 1) return mica__lower_fail(l, node, MICA_E_SHAPE, "%s is no single element", what);
+  MICA_TRY(mica__lower_demand(l, node, value, what, &data));
+  *on = data && mica__element_get(dtype, data, 0) != 0;
+  return MICA_OK;
+}
+
+/* The elements of an operand that is not known, which is a constant from then on; false where it is demanded. */
+static bool demand(mica__lowering *l, const mica__onnx_node *node, int32_t k, mica_value value, mica__type *type,
+                   const void **data) {
+  char what[128];
+  snprintf(what, sizeof what, "operand %d, '%.80s',", (int)k, node->inputs[k]);
+  *type = mica__graph_node(l->graph, value.id)->type;
+  if (mica__lower_demand(l, node, value, what, data) != MICA_OK || !*data) return false;
+  mica_value constant = mica_constant(l->graph, type->dtype, type->shape, *data);
+  mica__lower_value *found = mica__scope_find(l, node->inputs[k]);
+  if (found && constant.graph) found->value = constant;
+  return constant.graph != NULL;
 }
 
 /* The operand's elements: of an initial value, read into the lowering's room, or of a constant. */
@@ -77,7 +123,7 @@ static bool read_operand(mica__lowering *l, const mica__onnx_node *node, int32_t
   if (!value.graph) return false;
   const mica__node *at = mica__graph_node(l->graph, value.id);
   int64_t count = mica__node_count(at);
-  if (!mica__lower_is_known(l->graph, value.id) || count > 1 << 22) return demand(l, node, k, value);
+  if (!mica__lower_is_known(l->graph, value.id) || count > MOST_ELEMENTS) return demand(l, node, k, value, type, data);
   *type = at->type;
   *data = at->data;
   if (at->op != &mica__op_full) return true;

@@ -71,8 +71,10 @@ static mica_status put_operands(mica__lowering *l, const mica__onnx_node *call, 
 /* NOLINTNEXTLINE(misc-no-recursion): at most MICA__LOWER_DEPTH deep. */
 static mica_status lower_body(mica__lowering *l, const mica__onnx_node *call) {
   const mica__onnx_graph *body = &call->function->body;
+  l->scope->graph = body;
   for (int32_t i = 0; i < body->count && !l->demands; i++) {
     mica__onnx_node node;
+    l->scope->at = i;
     MICA_TRY(resolve(l, call, &body->nodes[i], &node));
     MICA_TRY(lower_node(l, &node));
   }
@@ -82,7 +84,7 @@ static mica_status lower_body(mica__lowering *l, const mica__onnx_node *call) {
 /* NOLINTNEXTLINE(misc-no-recursion): see lower_body. */
 static mica_status lower_call(mica__lowering *l, const mica__onnx_node *call) {
   const Onnx__FunctionProto *f = call->function->proto;
-  mica__lower_scope scope = {0}, *outer = l->scope;
+  mica__lower_scope scope = {.caller = l->scope}, *outer = l->scope;
   mica_status status = put_operands(l, call, &scope);
   l->scope = &scope;
   if (status == MICA_OK && !l->demands) status = lower_body(l, call);
@@ -115,12 +117,13 @@ static mica_status lower_node(mica__lowering *l, const mica__onnx_node *node) {
     l->depth--;
     return status;
   }
+  const mica__onnx_defined *own = mica__onnx_defined_find(l->model, node->domain, node->op);
   const mica__onnx_op *op = mica__onnx_op_find(node->domain, node->op, node->version);
-  if (!op)
+  if (!op && !own)
     return mica__lower_fail(l, node, MICA_E_UNSUPPORTED, "version %lld of the operator is not supported",
                             (long long)node->version);
   l->before = l->graph->count;
-  mica_status status = op->lower(l, node);
+  mica_status status = own ? mica__lower_defined(l, node, own) : op->lower(l, node);
   if (status != MICA_OK && l->status == MICA_OK) mica__lower_fail(l, node, status, "%s", mica_error_message());
   mica__lower_pass_graph_error(l, node);
   return mica__lower_failed(l);
@@ -128,47 +131,72 @@ static mica_status lower_node(mica__lowering *l, const mica__onnx_node *node) {
 
 /* NOLINTNEXTLINE(misc-no-recursion): see lower_body. */
 static mica_status lower_nodes(mica__lowering *l, const mica__onnx_graph *graph) {
-  for (int32_t i = 0; i < graph->count && !l->demands; i++) MICA_TRY(lower_node(l, &graph->nodes[i]));
+  l->scope->graph = graph;
+  for (int32_t i = 0; i < graph->count && !l->demands; i++) {
+    l->scope->at = i;
+    MICA_TRY(lower_node(l, &graph->nodes[i]));
+    if (l->stop_at && !l->scope->caller && mica__scope_find(l, l->stop_at)) return MICA_OK;
+  }
+  l->scope->at = graph->count;
   return MICA_OK;
 }
 
 /* --- models --- */
 
+/* The value of an input of a lowering by itself; null for one that is absent or an initial value. */
+static mica_value input_value(mica__lowering *l, const mica__lower_input *input) {
+  if (!input->given || input->tensor || input->sparse) return (mica_value){0};
+  if (input->data) return mica_constant(l->graph, input->dtype, input->shape, input->data);
+  return mica_input(l->graph, input->name, input->dtype, input->shape);
+}
+
+/* A slice of the scanned operand: that of the trip, from the end where the input goes back. */
+static mica_value slice_of(mica__lowering *l, const mica__lower_input *input, mica_value whole) {
+  mica_value trip = l->input_values[0];
+  if (input->back) trip = mica_sub(mica_scalar(l->graph, MICA_I64, (double)(input->shape.dim[input->axis] - 1)), trip);
+  return mica_gather(whole, trip, input->axis);
+}
+
 static mica_status put_inputs(mica__lowering *l) {
-  l->input_values = mica__lower_room(l, l->input_count, sizeof *l->input_values);
+  bool given = l->input_values != NULL;
+  if (!given) l->input_values = mica__lower_room(l, l->input_count, sizeof *l->input_values);
   if (!l->input_values) return l->status;
   for (size_t i = 0; i < l->input_count; i++) {
     const mica__lower_input *input = &l->inputs[i];
-    mica__lower_value value = {0};
-    if (input->given)
-      value.value = input->data ? mica_constant(l->graph, input->dtype, input->shape, input->data)
-                                : mica_input(l->graph, input->name, input->dtype, input->shape);
-    l->input_values[i] = value.value;
-    if (input->given && !value.value.graph)
+    if (!given) l->input_values[i] = input_value(l, input);
+    mica__lower_value value = {l->input_values[i], input->tensor, input->sparse, NULL};
+    if (input->sliced) value.value = slice_of(l, input, value.value);
+    if (input->given && !value.value.graph && !input->tensor && !input->sparse)
       return mica__fail(mica_graph_status(l->graph), "%s", mica_graph_message(l->graph));
     MICA_TRY(mica__scope_put(l, input->name, value));
   }
   return MICA_OK;
 }
 
+static mica_status take_output(mica__lowering *l, const char *name, mica_value *output) {
+  const mica__onnx_node whole = {.op = "output", .domain = "", .name = name};
+  *output = mica__scope_value(l, &whole, name);
+  return l->status;
+}
+
 static mica_status take_outputs(mica__lowering *l, mica_value *outputs) {
-  const Onnx__GraphProto *graph = l->model->proto->graph;
-  for (size_t i = 0; i < graph->n_output; i++) {
-    const char *name = graph->output[i]->name;
-    const mica__onnx_node whole = {.op = "output", .domain = "", .name = name};
-    outputs[i] = mica__scope_value(l, &whole, name);
-    MICA_TRY(l->status);
-  }
-  return MICA_OK;
+  const Onnx__GraphProto *graph = l->root->proto;
+  if (l->stop_at) return take_output(l, l->stop_at, outputs);
+  for (size_t i = 0; i < graph->n_output; i++)
+    MICA_TRY(take_output(l, mica__onnx_text(graph->output[i]->name), &outputs[i]));
+  if (!l->counts) return MICA_OK;
+  outputs[graph->n_output] = mica_add(l->input_values[0], mica_scalar(l->graph, MICA_I64, 1));
+  return mica_graph_status(l->graph);
 }
 
 mica_status mica__lower_model(mica__lowering *l, mica_value *outputs) {
   mica__lower_scope scope = {0};
   l->scope = &scope;
   l->lower_nodes = lower_nodes;
+  l->depth = l->is_body; /* so that what holds for the model's own graph alone does not hold for bodies */
   mica_status status = put_inputs(l);
-  if (status == MICA_OK) status = mica__scope_put_initials(l, l->model->proto->graph);
-  if (status == MICA_OK) status = lower_nodes(l, &l->model->graph);
+  if (status == MICA_OK) status = mica__scope_put_initials(l, l->root->proto);
+  if (status == MICA_OK) status = lower_nodes(l, l->root);
   if (status == MICA_OK && !l->demands) status = take_outputs(l, outputs);
   mica__scope_close(l, &scope);
   l->scope = NULL;

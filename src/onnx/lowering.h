@@ -25,7 +25,10 @@ typedef struct mica__lower_value {
 
 /* The names of a graph or function that is being lowered. A body sees the names around it, a function does not. */
 typedef struct mica__lower_scope {
-  struct mica__lower_scope *outer;
+  struct mica__lower_scope *outer;  /* whose names it sees; NULL for none */
+  struct mica__lower_scope *caller; /* the scope that goes on when this one ends; NULL for the outermost */
+  const mica__onnx_graph *graph;    /* whose nodes are being lowered, and which of them; NULL before the first */
+  int32_t at;
   mica__name_table names;
   mica__lower_value *values;
   int32_t count, capacity;
@@ -45,21 +48,46 @@ typedef struct mica__lower_input {
   mica_shape shape;
   const void *data; /* NULL: not bound */
   bool given;       /* false for an optional input that is left out */
+  /* A body has more: an initial value from around it; a slice of the operand along the axis, that of the trip (input
+   * 0), from the end where `back`. */
+  const Onnx__TensorProto *tensor;
+  const Onnx__SparseTensorProto *sparse;
+  bool sliced, back;
+  int32_t axis;
 } mica__lower_input;
+
+/* Values that an operator holds while its body is lowered, so that a cut inside keeps them. */
+typedef struct mica__lower_held {
+  const struct mica__lower_held *before;
+  const mica_value *values;
+  size_t count;
+} mica__lower_held;
 
 struct mica__lowering {
   mica_onnx *model;
   mica__external *external;
   mica_graph *graph;
   mica__lower_scope *scope;
+  const mica__onnx_graph *root; /* what is lowered: the model's graph, or a body by itself */
+  bool is_body;
+  bool counts;               /* input 0 is a trip's number; its successor becomes the last output */
+  struct mica__trace *trace; /* runs what is lowered where a value is needed; NULL: nothing can run (flow/runner.h) */
+  const mica__lower_held *held;
+  uint32_t most_unrolled; /* nodes; 0 for the default */
+  const char *stop_at;    /* the lowering ends when this value is made; NULL: at the end */
   const mica__lower_input *inputs;
   mica_value *input_values;
   size_t input_count;
-  bool *demanded; /* by input: to be bound; then the lowering begins again */
+  bool may_bind;
+  const bool *free; /* by input: not to be bound */
+  bool *demanded;   /* by input: to be bound; then the lowering begins again */
   bool demands;
   const Onnx__TensorProto *const *known; /* initial values that have to be constants */
   size_t known_count;
   const Onnx__TensorProto *demanded_tensor;
+  /* Makes the parameter of a weight; NULL: mica_parameter. */
+  mica_value (*make_parameter)(void *user, mica_graph *graph, const char *name, mica_dtype dtype, mica_shape shape);
+  void *parameter_user;
   mica__lower_weight *weights;
   size_t weight_count, weight_capacity;
   mica__lower_indices *indices; /* inputs that are indices */
@@ -74,15 +102,26 @@ struct mica__lowering {
   size_t room_count, room_capacity;
 };
 
-/* Lowers the model: *outputs gets a value for each of its outputs. Where l->demands is set afterwards nothing else is
- * of use. l is zero but for model, external, graph, inputs, input_count, demanded, known and known_count. */
+/* Lowers l->root: *outputs gets a value for each of its outputs, and one more where l->counts. Where l->demands is set
+ * afterwards nothing else is of use. l is zero but for model, external, graph, root and the fields behind it that say
+ * what is to be done, inputs, input_count, demanded, known and known_count; input_values where the graph has them. */
 mica_status mica__lower_model(mica__lowering *l, mica_value *outputs);
 void mica__lower_free(mica__lowering *l);
 
 /* True if the value is a constant of one element; then *on is whether that is not 0. */
 bool mica__lower_truth(const mica__lowering *l, mica_value value, bool *on);
-/* Demands a value that an operator needs on the host; `what` is for the sentence where it comes from data. */
-mica_status mica__lower_demand(mica__lowering *l, const mica__onnx_node *node, mica_value value, const char *what);
+/* Gives a value that is not known to the host: *data, valid as long as the lowering. It is computed by a cut; or the
+ * lowering begins again with what it is made of known: then *data stays NULL. `what` is for sentences. */
+mica_status mica__lower_demand(mica__lowering *l, const mica__onnx_node *node, mica_value value, const char *what,
+                               const void **data);
+/* A condition that is known or demanded: *on is true where it is. l->demands is set where it is not known yet. */
+mica_status mica__lower_condition(mica__lowering *l, const mica__onnx_node *node, mica_value value, const char *what,
+                                  bool *on);
+/* True if a value is made of small inputs and initial values alone, which can be bound; then `demands` demands them. */
+bool mica__lower_can_bind(mica__lowering *l, mica_value value, bool demands);
+
+/* Lowers a node by the caller's callback (define.c). */
+mica_status mica__lower_defined(mica__lowering *l, const mica__onnx_node *node, const mica__onnx_defined *defined);
 
 mica_status mica__scope_open(mica__lowering *l, bool sees_outer, mica__lower_scope *scope);
 void mica__scope_close(mica__lowering *l, mica__lower_scope *scope);

@@ -176,6 +176,11 @@ void mica_onnx_close(mica_onnx *model) {
   mica__onnx_graph_free(&model->graph);
   for (int32_t i = 0; i < model->function_count; i++) mica__onnx_graph_free(&model->functions[i].body);
   free(model->functions);
+  for (size_t i = 0; i < model->defined_count; i++) {
+    free(model->defined[i].domain);
+    free(model->defined[i].op);
+  }
+  free(model->defined);
   free(model->operators);
   free(model->inputs);
   mica__name_table_free(&model->initials);

@@ -39,6 +39,13 @@ typedef struct mica__onnx_function {
   bool open, done; /* while calls are followed: on the way here, looked through */
 } mica__onnx_function;
 
+/* An operator that the caller defines. */
+typedef struct mica__onnx_defined {
+  char *domain, *op;
+  mica_onnx_define_fn *define;
+  void *user;
+} mica__onnx_defined;
+
 struct mica_onnx {
   char *name; /* the path, for sentences */
   Onnx__ModelProto *proto;
@@ -51,7 +58,14 @@ struct mica_onnx {
   size_t input_count;
   mica_onnx_operator *operators; /* what is used, each once */
   size_t operator_count, operator_capacity;
+  mica__onnx_defined *defined;
+  size_t defined_count;
 };
+
+/* What sentences call a node: its name, else its first result. */
+static inline const char *mica__onnx_node_title(const mica__onnx_node *node) {
+  return *node->name ? node->name : node->output_count ? node->outputs[0] : "";
+}
 
 /* "" for NULL. */
 static inline const char *mica__onnx_text(const char *text) { return text ? text : ""; }
@@ -64,6 +78,9 @@ mica_status mica__onnx_graph_make(mica_onnx *model, Onnx__NodeProto *const *node
                                   Onnx__OperatorSetIdProto *const *imports, size_t import_count,
                                   mica__onnx_graph *graph);
 void mica__onnx_graph_free(mica__onnx_graph *graph);
+
+/* The operator as the caller defines it; NULL for none. */
+const mica__onnx_defined *mica__onnx_defined_find(const mica_onnx *model, const char *domain, const char *op);
 
 /* The function that a node names; NULL for an operator. */
 const mica__onnx_function *mica__onnx_function_find(const mica_onnx *model, const char *domain, const char *name,

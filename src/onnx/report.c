@@ -15,11 +15,8 @@ mica_status mica__lower_fail(mica__lowering *l, const mica__onnx_node *node, mic
   va_start(args, format);
   vsnprintf(text, sizeof text, format, args);
   va_end(args);
-  l->status = mica__fail(status, "%s: node '%.80s' (%.80s): %s", l->model->name,
-                         *node->name          ? node->name
-                         : node->output_count ? node->outputs[0]
-                                              : "",
-                         node->op, text);
+  l->status =
+      mica__fail(status, "%s: node '%.80s' (%.80s): %s", l->model->name, mica__onnx_node_title(node), node->op, text);
   snprintf(l->message, sizeof l->message, "%s", mica_error_message());
   return l->status;
 }

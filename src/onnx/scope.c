@@ -11,7 +11,7 @@
 #define SMALL 32
 
 mica_status mica__scope_open(mica__lowering *l, bool sees_outer, mica__lower_scope *scope) {
-  *scope = (mica__lower_scope){.outer = sees_outer ? l->scope : NULL};
+  *scope = (mica__lower_scope){.outer = sees_outer ? l->scope : NULL, .caller = l->scope};
   l->scope = scope;
   return MICA_OK;
 }
@@ -90,7 +90,8 @@ static mica_value add_weight(mica__lowering *l, const Onnx__TensorProto *tensor,
   }
   const char *name = parameter_name(l, mica__onnx_text(tensor->name));
   if (!name) return (mica_value){0};
-  mica_value value = mica_parameter(l->graph, name, dtype, shape);
+  mica_value value = l->make_parameter ? l->make_parameter(l->parameter_user, l->graph, name, dtype, shape)
+                                       : mica_parameter(l->graph, name, dtype, shape);
   l->weights[l->weight_count++] = (mica__lower_weight){tensor, name, value};
   return value;
 }

@@ -79,6 +79,31 @@ mica__text wire_node(const char *text) {
   return node;
 }
 
+mica__text wire_graph(const char *const *nodes) {
+  mica__text graph = {0};
+  for (; *nodes; nodes++) {
+    mica__text node = wire_node(*nodes);
+    wire_inside(&graph, WIRE_GRAPH_NODE, &node);
+  }
+  return graph;
+}
+
+mica__text wire_body(const char *name, const char *const *in, const char *const *out, const char *const *nodes) {
+  static const int64_t two[] = {2, -1};
+  mica__text body = wire_graph(nodes), attribute = {0};
+  for (; *in; in++) {
+    mica__text port = wire_port(*in, 1, two);
+    wire_inside(&body, WIRE_GRAPH_INPUT, &port);
+  }
+  for (; *out; out++) {
+    mica__text port = wire_port(*out, 1, two);
+    wire_inside(&body, WIRE_GRAPH_OUTPUT, &port);
+  }
+  wire_text(&attribute, 1, name);
+  wire_inside(&attribute, WIRE_ATTRIBUTE_GRAPH, &body);
+  return attribute;
+}
+
 mica__text wire_model(mica__text *graph) {
   mica__text model = {0}, set = {0};
   wire_int(&model, 1, 8);

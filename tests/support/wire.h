@@ -20,6 +20,11 @@ mica__text wire_tensor(const char *name, int type, const int64_t *dims, const vo
 mica__text wire_port(const char *name, int type, const int64_t *dims);
 /* "Add a b > c": an operator, its operands, its results. */
 mica__text wire_node(const char *text);
+/* A graph of the nodes, a list that NULL ends. */
+mica__text wire_graph(const char *const *nodes);
+/* Such a graph as an attribute, a body: its inputs and outputs, lists of names that NULL ends, are declared as f32 (2).
+ */
+mica__text wire_body(const char *name, const char *const *in, const char *const *out, const char *const *nodes);
 /* A model of IR version 8 and operator set 17 around a graph, which is freed. */
 mica__text wire_model(mica__text *graph);
 

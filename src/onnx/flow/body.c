@@ -2,8 +2,9 @@
 
 #include <string.h>
 
-/* Nodes that unrolling may make. */
-#define MOST_UNROLLED 20000
+/* Nodes that unrolling may make; where nothing can run, a host loop is no choice. */
+#define MOST_UNROLLED 2000
+#define MOST_WITHOUT_RUNS 20000
 
 const mica__onnx_graph *mica__flow_body(mica__lowering *l, const mica__onnx_node *node, const char *name) {
   int32_t at = 0;
@@ -48,30 +49,44 @@ mica_status mica__flow_lower(mica__lowering *l, const mica__onnx_node *node, con
   return status;
 }
 
-bool mica__flow_may_unroll(mica__lowering *l, const mica__onnx_node *node, const mica__onnx_graph *body,
-                           int64_t trips) {
-  if (trips <= MOST_UNROLLED && trips * body->count <= MOST_UNROLLED) return true;
-  mica__lower_fail(l, node, MICA_E_UNSUPPORTED,
-                   "%lld trips through %d nodes, which stand one after another; %d at most", (long long)trips,
-                   (int)body->count, MOST_UNROLLED);
-  return false;
+static int64_t most_unrolled(const mica__lowering *l) {
+  return l->most_unrolled ? l->most_unrolled : l->trace ? MOST_UNROLLED : MOST_WITHOUT_RUNS;
+}
+
+bool mica__flow_may_unroll(const mica__lowering *l, const mica__onnx_graph *body, int64_t trips) {
+  int64_t most = most_unrolled(l);
+  return trips <= most && trips * body->count <= most;
+}
+
+mica_status mica__flow_too_long(mica__lowering *l, const mica__onnx_node *node, const mica__onnx_graph *body) {
+  return mica__lower_fail(l, node, MICA_E_UNSUPPORTED,
+                          "so many trips through %d nodes, which stand one after another, that they are more than %lld",
+                          (int)body->count, (long long)most_unrolled(l));
+}
+
+bool mica__flow_declared(const Onnx__ValueInfoProto *declared, mica_dtype *dtype, mica_shape *shape) {
+  const Onnx__TypeProto *type = declared ? declared->type : NULL;
+  const Onnx__TypeProto__Tensor *tensor = type ? type->tensor_type : NULL;
+  *shape = (mica_shape){0};
+  if (!tensor || !tensor->shape || tensor->shape->n_dim >= MICA_MAX_RANK || !mica__onnx_dtype(tensor->elem_type, dtype))
+    return false;
+  for (size_t i = 0; i < tensor->shape->n_dim; i++) {
+    if (!tensor->shape->dim[i]->has_dim_value || tensor->shape->dim[i]->dim_value < 0) return false;
+    shape->dim[shape->rank++] = tensor->shape->dim[i]->dim_value;
+  }
+  return true;
 }
 
 /* The declared type with no element along a new axis. */
 static mica_value empty(mica__lowering *l, const mica__onnx_node *node, const Onnx__ValueInfoProto *declared) {
-  const Onnx__TypeProto *type = declared ? declared->type : NULL;
-  const Onnx__TypeProto__Tensor *tensor = type ? type->tensor_type : NULL;
   mica_dtype dtype;
-  mica_shape shape = {.rank = 1};
-  bool known =
-      tensor && tensor->shape && tensor->shape->n_dim < MICA_MAX_RANK && mica__onnx_dtype(tensor->elem_type, &dtype);
-  for (size_t i = 0; known && i < tensor->shape->n_dim; i++) {
-    known = tensor->shape->dim[i]->has_dim_value && tensor->shape->dim[i]->dim_value >= 0;
-    shape.dim[shape.rank++] = tensor->shape->dim[i]->dim_value;
+  mica_shape one, shape = {.rank = 1};
+  if (!mica__flow_declared(declared, &dtype, &one)) {
+    mica__lower_fail(l, node, MICA_E_UNSUPPORTED, "no trips, and results whose shapes the file does not say");
+    return (mica_value){0};
   }
-  if (known) return mica_full(l->graph, dtype, shape, 0);
-  mica__lower_fail(l, node, MICA_E_UNSUPPORTED, "no trips, and results whose shapes the file does not say");
-  return (mica_value){0};
+  for (int32_t i = 0; i < one.rank; i++) shape.dim[shape.rank++] = one.dim[i];
+  return mica_full(l->graph, dtype, shape, 0);
 }
 
 mica_value mica__flow_stack(mica__lowering *l, const mica__onnx_node *node, const mica_value *values, size_t count,

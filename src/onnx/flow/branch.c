@@ -1,11 +1,136 @@
+/* Branches: of a known condition the body stands in the If's place. Else the model is cut: the host reads the condition
+ * and calls a function, which is lowered when it is first taken. */
+#include "base/element.h"
 #include "onnx/flow/body.h"
+#include "onnx/flow/cut.h"
 
-/* The branch of a known condition stands in its place. */
+#include <stdlib.h>
+#include <string.h>
+
+/* operands: the condition, then those of the first function and those of the other. */
+typedef struct branch_call {
+  mica__call call;
+  mica__function *bodies[2]; /* for false, for true */
+  size_t *slots[2];          /* by input of the body: which operand it is; 0 for none */
+} branch_call;
+
+static mica_status run(mica__call *call, mica_queue *queue, const mica_tensor *const *operands) {
+  branch_call *c = (branch_call *)call;
+  unsigned char element[16];
+  MICA_TRY(mica_tensor_download(queue, operands[0], element, mica_tensor_bytes(operands[0])));
+  bool on = mica__element_get(mica_tensor_dtype(operands[0]), element, 0) != 0;
+  mica__function *body = c->bodies[on];
+  const mica_tensor **inputs = calloc(body->input_count + 1, sizeof *inputs);
+  if (!inputs) return mica__fail_nomem("a branch");
+  for (size_t i = 0; i < body->input_count; i++)
+    if (c->slots[on][i]) inputs[i] = operands[c->slots[on][i]];
+  mica__program *program = NULL;
+  mica__run taken = {.queue = queue, .inputs = inputs};
+  mica_status status = mica__function_call(body, &taken, &program);
+  for (size_t i = 0; status == MICA_OK && i < call->result_count; i++) call->results[i] = program->outputs[i];
+  free(inputs);
+  return status;
+}
+
+static void destroy(mica__call *call) {
+  branch_call *c = (branch_call *)call;
+  for (int on = 0; on < 2; on++) {
+    mica__function_destroy(c->bodies[on]);
+    free(c->slots[on]);
+  }
+}
+
+/* The bodies as functions, and all that they take as operands behind the condition. *call is NULL where one takes a
+ * sequence. */
+static mica_status make_call(mica__lowering *l, const mica__onnx_node *node, const mica__onnx_graph *const bodies[2],
+                             mica_value *operands, size_t *count, mica__call **call) {
+  branch_call *c = calloc(1, sizeof *c);
+  if (!c) return mica__fail_nomem("a branch");
+  c->call.run = run;
+  c->call.destroy = destroy;
+  mica_status status = mica__call_init(&c->call, bodies[0]->proto->n_output);
+  bool whole = true;
+  for (int on = 0; status == MICA_OK && on < 2; on++) {
+    mica_value *values = NULL;
+    status = mica__function_capture(l, node, bodies[on], NULL, 0, false, &c->bodies[on], &values);
+    whole = whole && c->bodies[on];
+    if (status != MICA_OK || !c->bodies[on]) continue;
+    c->slots[on] = calloc(c->bodies[on]->input_count + 1, sizeof(size_t));
+    if (!c->slots[on]) status = mica__fail_nomem("a branch");
+    for (size_t i = 0; status == MICA_OK && i < c->bodies[on]->input_count; i++) {
+      if (!values[i].graph) continue;
+      c->slots[on][i] = *count;
+      operands[(*count)++] = values[i];
+    }
+  }
+  if (status == MICA_OK && whole) {
+    *call = &c->call;
+    return MICA_OK;
+  }
+  destroy(&c->call);
+  free(c->call.results);
+  free(c);
+  return status;
+}
+
+static bool gives_tensors(const mica__onnx_graph *body) {
+  for (size_t i = 0; i < body->proto->n_output; i++) {
+    const Onnx__TypeProto *type = body->proto->output[i]->type;
+    if (type && (type->sequence_type || type->optional_type)) return false;
+  }
+  return true;
+}
+
+/* How many names a body reads, at most. */
+static size_t count_reads(const mica__onnx_graph *body) {
+  size_t count = body->proto->n_output;
+  for (int32_t i = 0; i < body->count; i++) {
+    count += (size_t)body->nodes[i].input_count;
+    for (int32_t k = 0; k < body->nodes[i].body_count; k++) count += count_reads(&body->nodes[i].bodies[k]);
+  }
+  return count;
+}
+
+/* Calls the branch that the condition says. *done stays false where it has to stand in place. */
+static mica_status call_branch(mica__lowering *l, const mica__onnx_node *node, mica_value condition, bool *done) {
+  const mica__onnx_graph *bodies[2] = {mica__flow_body(l, node, "else_branch"),
+                                       mica__flow_body(l, node, "then_branch")};
+  mica__call *call = NULL;
+  if (!bodies[0] || !bodies[1]) return l->status;
+  size_t results = bodies[0]->proto->n_output, count = 1;
+  if (bodies[1]->proto->n_output != results)
+    return mica__lower_fail(l, node, MICA_E_FORMAT, "its branches have %zu and %zu outputs", results,
+                            bodies[1]->proto->n_output);
+  if (!gives_tensors(bodies[0]) || !gives_tensors(bodies[1])) return MICA_OK;
+  mica_value *operands = mica__lower_room(l, 1 + count_reads(bodies[0]) + count_reads(bodies[1]), sizeof *operands);
+  mica_value *values = mica__lower_room(l, results, sizeof *values);
+  if (!operands || !values) return l->status;
+  operands[0] = condition;
+  if (!mica__cut_is_replayed(l)) {
+    MICA_TRY(make_call(l, node, bodies, operands, &count, &call));
+    if (!call) return MICA_OK;
+  } else if (!mica__cut_replays_call(l)) {
+    return MICA_OK;
+  }
+  MICA_TRY(mica__cut_call(l, node, "the condition comes from data", call, operands, count, values, results));
+  for (int32_t k = 0; k < node->output_count && (size_t)k < results; k++) mica__lower_result(l, node, k, values[k]);
+  *done = true;
+  return MICA_OK;
+}
+
 MICA__LOWER(branch) {
-  mica__integers condition;
-  if (!mica__lower_integers(l, node, 0, &condition)) return MICA_OK;
-  if (condition.count != 1) return mica__lower_fail(l, node, MICA_E_SHAPE, "the condition is no single element");
-  const mica__onnx_graph *body = mica__flow_body(l, node, condition.values[0] ? "then_branch" : "else_branch");
+  bool on = false, done = false;
+  mica_value condition = mica__lower_operand(l, node, 0);
+  if (!condition.graph) return MICA_OK;
+  int64_t elements = 0;
+  MICA_TRY(mica_shape_count(mica_value_shape(condition), &elements));
+  if (elements != 1) return mica__lower_fail(l, node, MICA_E_SHAPE, "the condition is no single element");
+  if (l->trace && !mica__lower_truth(l, condition, &on) && !mica__lower_can_bind(l, condition, false))
+    MICA_TRY(call_branch(l, node, condition, &done));
+  if (done) return l->status;
+  MICA_TRY(mica__lower_condition(l, node, condition, "the condition", &on));
+  if (l->demands) return MICA_OK;
+  const mica__onnx_graph *body = mica__flow_body(l, node, on ? "then_branch" : "else_branch");
   if (!body) return MICA_OK;
   size_t count = body->proto->n_output;
   mica_value *outputs = mica__lower_room(l, count, sizeof *outputs);

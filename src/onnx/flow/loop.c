@@ -1,5 +1,7 @@
-/* Loops whose trips are known: each trip stands in the graph, so that shapes may change from one to the next. */
+/* Loops: where the trips are known and not too many, each stands in the graph, so that shapes may change from one to
+ * the next at no cost. Else the host counts them (loop_call.c). */
 #include "onnx/flow/body.h"
+#include "onnx/flow/loop_call.h"
 
 #include <string.h>
 
@@ -47,36 +49,93 @@ static mica_status begin(mica__lowering *l, const mica__onnx_node *node, loop *s
   return MICA_OK;
 }
 
-/* Goes on as long as the condition is true, at most `most` trips (below 0: no limit). */
-static mica_status run(mica__lowering *l, const mica__onnx_node *node, loop *s, int64_t most, bool on) {
+/* Goes on as long as the condition is true, at most `most` trips (below 0: no limit). *whole becomes false where they
+ * are too many. */
+static mica_status unroll(mica__lowering *l, const mica__onnx_node *node, loop *s, int64_t most, bool on, bool *whole) {
   for (int64_t trip = 0; on && (most < 0 || trip < most); trip++) {
-    if (!mica__flow_may_unroll(l, node, s->body, trip + 1)) return l->status;
+    *whole = mica__flow_may_unroll(l, s->body, trip + 1);
+    if (!*whole) return MICA_OK;
     s->inputs[0] = mica__lower_integer_constant(l, &trip, 1, 0);
     s->inputs[1] = mica_full(l->graph, MICA_BOOL, MICA_SCALAR, 1);
     MICA_TRY(mica__flow_lower(l, node, s->body, s->inputs, 2 + s->carried, s->outputs));
     if (l->demands) return MICA_OK;
     MICA_TRY(keep(l, s));
     memcpy(&s->inputs[2], &s->outputs[1], s->carried * sizeof *s->inputs);
-    if (!mica__lower_truth(l, s->outputs[0], &on))
-      return mica__lower_demand(l, node, s->outputs[0], "the condition of a further trip");
+    MICA_TRY(mica__lower_condition(l, node, s->outputs[0], "the condition of a further trip", &on));
+    if (l->demands) return MICA_OK;
   }
   return MICA_OK;
+}
+
+/* A cut inside of a trip keeps what the loop holds. */
+static mica_status unroll_held(mica__lowering *l, const mica__onnx_node *node, loop *s, int64_t most, bool on,
+                               bool *whole) {
+  const mica__lower_held *before = l->held;
+  mica__lower_held held = {before, &s->inputs[2], s->carried};
+  l->held = &held;
+  mica_status status = unroll(l, node, s, most, on, whole);
+  l->held = before;
+  return status;
+}
+
+static mica_status give_unrolled(mica__lowering *l, const mica__onnx_node *node, const loop *s) {
+  l->before = l->graph->count;
+  for (size_t k = 0; k < s->carried; k++) mica__lower_result(l, node, (int32_t)k, s->inputs[2 + k]);
+  for (size_t k = 0; k < s->scans; k++)
+    if (mica__lower_wants(node, (int32_t)(s->carried + k)))
+      mica__lower_result(
+          l, node, (int32_t)(s->carried + k),
+          mica__flow_stack(l, node, s->kept[k], s->trips, 0, s->body->proto->output[1 + s->carried + k]));
+  return l->status;
+}
+
+/* The host counts the trips. */
+static mica_status call(mica__lowering *l, const mica__onnx_node *node, const loop *s, mica_value trips,
+                        mica_value first, bool *done) {
+  const mica__loop_form form = {.body = s->body,
+                                .why = "the host counts its trips",
+                                .conditional = true,
+                                .states = s->carried,
+                                .collected = s->scans,
+                                .most = -1,
+                                .trips = trips,
+                                .first = first};
+  mica_value results[MICA__LOOP_VALUES];
+  MICA_TRY(mica__loop_call(l, node, &form, &s->inputs[2], results, done));
+  for (size_t k = 0; *done && k < s->carried + s->scans; k++) mica__lower_result(l, node, (int32_t)k, results[k]);
+  return l->status;
+}
+
+static mica_value operand(mica__lowering *l, const mica__onnx_node *node, int32_t k) {
+  return mica__lower_has(l, node, k) ? mica__lower_operand(l, node, k) : (mica_value){0};
+}
+
+static bool is_absent_or_known(const mica__lowering *l, mica_value value) {
+  return !value.graph || mica__lower_is_known(l->graph, value.id);
 }
 
 MICA__LOWER(loop) {
   mica__integers most, first;
   loop s = {0};
-  if (!mica__lower_integers(l, node, 0, &most) || !mica__lower_integers(l, node, 1, &first)) return MICA_OK;
-  if (begin(l, node, &s) != MICA_OK || l->demands) return l->status;
+  bool done = false, whole = true;
+  mica_value trips = operand(l, node, 0), condition = operand(l, node, 1);
+  if (l->status != MICA_OK || begin(l, node, &s) != MICA_OK || l->demands) return l->status;
+  if (!trips.graph && !condition.graph) return mica__lower_fail(l, node, MICA_E_UNSUPPORTED, "a loop without an end");
+  bool known = is_absent_or_known(l, trips) && is_absent_or_known(l, condition) &&
+               mica__flow_is_known(l, s.body, 0, &s.inputs[2], s.carried);
+  mica_value *begin_with = mica__lower_room(l, s.carried, sizeof *begin_with);
+  if (!begin_with) return l->status;
+  memcpy(begin_with, &s.inputs[2], s.carried * sizeof *begin_with);
+  if (l->trace && !known) MICA_TRY(call(l, node, &s, trips, condition, &done));
+  if (done) return MICA_OK;
+  if (!mica__lower_integers(l, node, 0, &most) || !mica__lower_integers(l, node, 1, &first)) return l->status;
+  int64_t limit = most.count ? most.values[0] < 0 ? 0 : most.values[0] : -1;
   bool on = !first.count || first.values[0];
-  if (!most.count && !first.count) return mica__lower_fail(l, node, MICA_E_UNSUPPORTED, "a loop without an end");
-  MICA_TRY(run(l, node, &s, most.count ? most.values[0] < 0 ? 0 : most.values[0] : -1, on));
+  if (l->trace && known && on && limit > 0) whole = mica__flow_may_unroll(l, s.body, limit);
+  if (whole) MICA_TRY(unroll_held(l, node, &s, limit, on, &whole));
   if (l->demands) return MICA_OK;
-  l->before = l->graph->count;
-  for (size_t k = 0; k < s.carried; k++) mica__lower_result(l, node, (int32_t)k, s.inputs[2 + k]);
-  for (size_t k = 0; k < s.scans; k++)
-    if (mica__lower_wants(node, (int32_t)(s.carried + k)))
-      mica__lower_result(l, node, (int32_t)(s.carried + k),
-                         mica__flow_stack(l, node, s.kept[k], s.trips, 0, s.body->proto->output[1 + s.carried + k]));
-  return l->status;
+  if (whole) return give_unrolled(l, node, &s);
+  memcpy(&s.inputs[2], begin_with, s.carried * sizeof *begin_with);
+  if (l->trace) MICA_TRY(call(l, node, &s, trips, condition, &done));
+  return done ? MICA_OK : mica__flow_too_long(l, node, s.body);
 }

@@ -1,9 +1,11 @@
-/* Scans: a body for each slice of the scanned operands, with states that go from one to the next. */
+/* Scans: a body for each slice of the scanned operands, with states that go from one to the next; long ones as loops
+ * that the host counts. */
 #include "onnx/flow/body.h"
+#include "onnx/flow/loop_call.h"
 
 #include <string.h>
 
-#define MOST_VALUES 64
+#define MOST_VALUES MICA__LOOP_VALUES
 
 typedef struct scan {
   const mica__onnx_graph *body;
@@ -61,7 +63,35 @@ static mica_status count_trips(mica__lowering *l, const mica__onnx_node *node, s
                               (long long)extent);
     s->trips = extent;
   }
-  return mica__flow_may_unroll(l, node, s->body, s->trips) ? MICA_OK : l->status;
+  return MICA_OK;
+}
+
+/* x with its axis 0 as that axis. */
+static mica_value move_axis(mica_value x, int64_t axis) {
+  int32_t rank = mica_value_shape(x).rank;
+  mica_axes order = {.count = rank};
+  for (int32_t i = 0; i < rank; i++) order.axis[i] = i < axis ? i + 1 : i == axis ? 0 : i;
+  return mica_transpose(x, order);
+}
+
+static mica_status call(mica__lowering *l, const mica__onnx_node *node, const scan *s, const mica_value *values,
+                        mica_value *results, bool *done) {
+  mica__loop_form form = {.body = s->body,
+                          .why = "the host counts its trips",
+                          .states = s->states,
+                          .scanned = s->inputs,
+                          .collected = s->outputs,
+                          .most = s->trips};
+  memcpy(form.axis_in, s->axis_in, sizeof form.axis_in);
+  memcpy(form.back_in, s->back_in, sizeof form.back_in);
+  memcpy(form.back_out, s->back_out, sizeof form.back_out);
+  MICA_TRY(mica__loop_call(l, node, &form, values, results, done));
+  for (size_t k = 0; *done && k < s->outputs; k++) {
+    int64_t axis = s->axis_out[k];
+    if (!mica__lower_axis(l, node, mica_value_shape(results[s->states + k]).rank, &axis)) return l->status;
+    if (axis) results[s->states + k] = move_axis(results[s->states + k], axis);
+  }
+  return MICA_OK;
 }
 
 /* The results for these operands: states, then what is collected. */
@@ -69,13 +99,22 @@ static mica_status unroll(mica__lowering *l, const mica__onnx_node *node, scan *
                           mica_value *results) {
   mica_value inputs[MOST_VALUES], outputs[MOST_VALUES];
   MICA_TRY(count_trips(l, node, s, values));
+  if (!mica__flow_may_unroll(l, s->body, s->trips)) {
+    bool done = false;
+    if (l->trace) MICA_TRY(call(l, node, s, values, results, &done));
+    return done ? MICA_OK : mica__flow_too_long(l, node, s->body);
+  }
+  mica__lower_held held = {l->held, inputs, s->states};
   mica_value *kept = mica__lower_room(l, (size_t)s->trips * s->outputs, sizeof *kept);
   if (!kept) return l->status;
   memcpy(inputs, values, s->states * sizeof *inputs);
   for (int64_t t = 0; t < s->trips; t++) {
     for (size_t k = 0; k < s->inputs; k++)
       inputs[s->states + k] = slice_at(values[s->states + k], s->axis_in[k], s->back_in[k] ? s->trips - 1 - t : t);
-    MICA_TRY(mica__flow_lower(l, node, s->body, inputs, s->states + s->inputs, outputs));
+    l->held = &held;
+    mica_status status = mica__flow_lower(l, node, s->body, inputs, s->states + s->inputs, outputs);
+    l->held = held.before;
+    MICA_TRY(status);
     if (l->demands) return MICA_OK;
     memcpy(inputs, outputs, s->states * sizeof *inputs);
     for (size_t k = 0; k < s->outputs; k++)

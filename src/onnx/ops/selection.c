@@ -1,52 +1,66 @@
-/* Operators whose results' shapes come from elements. These have to be known: constants, or inputs, which are bound. */
+/* Operators whose results' shapes come from elements: the host computes positions, the device gathers. */
+#include "base/element.h"
+#include "onnx/flow/host.h"
 #include "onnx/ops/family.h"
 
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
-static mica_value integers(mica__lowering *l, const int64_t *values, mica_shape shape) {
-  return mica_constant(mica__lower_graph(l), MICA_I64, shape, values);
-}
-
 /* --- indices of elements that are not 0 --- */
 
-/* (rank, n): a column an element, in row-major order. */
-MICA__LOWER(non_zero) {
-  mica__reals x;
-  if (!mica__lower_reals(l, node, 0, &x)) return MICA_OK;
-  int64_t found = 0, rank = x.shape.rank ? x.shape.rank : 1;
-  for (int64_t i = 0; i < x.count; i++) found += x.values[i] != 0;
-  int64_t *out = mica__lower_room(l, (size_t)(found * rank), sizeof *out);
-  if (!out) return MICA_E_NOMEM;
-  for (int64_t i = 0, at = 0; i < x.count; i++) {
-    if (x.values[i] == 0) continue;
+static mica_status find_non_zero(const void *config, const mica__host_array *x, mica__host_array *y) {
+  (void)config;
+  double *values = mica__host_reals(x);
+  if (!values) return mica__fail_nomem("NonZero");
+  int64_t found = 0, rank = x->shape.rank ? x->shape.rank : 1;
+  for (int64_t i = 0; i < x->count; i++) found += values[i] != 0;
+  int64_t *out = mica__host_integers(y, MICA_SHAPE(rank, found));
+  for (int64_t i = 0, at = 0; out && i < x->count; i++) {
+    if (values[i] == 0) continue;
     int64_t rest = i;
-    for (int32_t d = x.shape.rank - 1; d >= 0; d--) {
-      out[d * found + at] = rest % x.shape.dim[d];
-      rest /= x.shape.dim[d];
+    for (int32_t d = x->shape.rank - 1; d >= 0; d--) {
+      out[d * found + at] = rest % x->shape.dim[d];
+      rest /= x->shape.dim[d];
     }
     at++;
   }
-  return give(l, node, integers(l, out, MICA_SHAPE(rank, found)));
+  free(values);
+  return out ? MICA_OK : mica__fail_nomem("NonZero");
+}
+
+/* (rank, n): a column an element, in row-major order. */
+MICA__LOWER(non_zero) {
+  mica_value x = x_of(l, node), positions = {0};
+  if (!x.graph) return MICA_OK;
+  MICA_TRY(mica__lower_host(l, node, "how many elements are not 0 comes from data", find_non_zero, NULL, 0, &x, 1,
+                            &positions, 1));
+  return positions.graph ? give(l, node, positions) : MICA_OK;
+}
+
+static mica_status find_true(const void *config, const mica__host_array *condition, mica__host_array *positions) {
+  int64_t most = condition->count, found = 0, extent = *(const int64_t *)config;
+  for (int64_t i = 0; i < most && i < extent; i++)
+    found += mica__element_get(condition->dtype, condition->data, i) != 0;
+  int64_t *out = mica__host_integers(positions, MICA_SHAPE(found));
+  for (int64_t i = 0, at = 0; out && i < most && i < extent; i++)
+    if (mica__element_get(condition->dtype, condition->data, i) != 0) out[at++] = i;
+  return out ? MICA_OK : mica__fail_nomem("Compress");
 }
 
 /* Slices along an axis, or elements of a flat x, whose condition is true. */
 MICA__LOWER(compress) {
-  mica__integers condition;
-  mica_value x = x_of(l, node);
+  mica_value x = x_of(l, node), condition = mica__lower_operand(l, node, 1), positions = {0};
   bool flat = !mica__onnx_attr(node, "axis");
-  int64_t axis = mica__onnx_int(node, "axis", 0), count = 0, found = 0;
-  if (!mica__lower_integers(l, node, 1, &condition) || !x.graph) return MICA_OK;
+  int64_t axis = mica__onnx_int(node, "axis", 0), count = 0;
+  if (!condition.graph || !x.graph) return MICA_OK;
   MICA_TRY(mica_shape_count(mica_value_shape(x), &count));
   if (flat) x = mica_reshape(x, MICA_SHAPE(count));
   if (!mica__lower_axis(l, node, mica_value_shape(x).rank, &axis)) return MICA_OK;
   int64_t extent = mica_value_shape(x).dim[axis];
-  int64_t *indices = mica__lower_room(l, (size_t)condition.count, sizeof *indices);
-  if (!indices) return MICA_E_NOMEM;
-  for (int64_t i = 0; i < condition.count && i < extent; i++)
-    if (condition.values[i]) indices[found++] = i;
-  return give(l, node, mica_gather(x, integers(l, indices, MICA_SHAPE(found)), (int32_t)axis));
+  MICA_TRY(mica__lower_host(l, node, "how many conditions are true comes from data", find_true, &extent, sizeof extent,
+                            &condition, 1, &positions, 1));
+  return positions.graph ? give(l, node, mica_gather(x, positions, (int32_t)axis)) : MICA_OK;
 }
 
 /* --- different elements --- */
@@ -116,30 +130,53 @@ static void find(const slices *s, different *f, bool sorted, int64_t *room) {
   if (!sorted) by_occurrence(s, f, room);
 }
 
+typedef struct unique_config {
+  int64_t axis;
+  bool flat, sorted;
+} unique_config;
+
+/* Indices of first occurrences, of each slice its value, and counts. */
+static mica_status find_unique(const void *config, const mica__host_array *x, mica__host_array *y) {
+  const unique_config *c = config;
+  double *values = mica__host_reals(x);
+  slices s = {values, 1, x->count, 1};
+  if (!c->flat) s.count = x->shape.dim[c->axis];
+  for (int32_t i = 0; !c->flat && i < x->shape.rank; i++) {
+    if (i < c->axis) s.outer *= x->shape.dim[i];
+    if (i > c->axis) s.inner *= x->shape.dim[i];
+  }
+  int64_t *room = calloc((size_t)(5 * s.count) + 1, sizeof *room);
+  different f = {0, room, room + s.count, room + 2 * s.count, room + 3 * s.count};
+  bool whole = values && room;
+  if (whole) {
+    find(&s, &f, c->sorted, room + 4 * s.count);
+    const int64_t *from[] = {f.first, f.inverse, f.counts}, counts[] = {f.count, s.count, f.count};
+    for (int k = 0; whole && k < 3; k++) {
+      int64_t *out = mica__host_integers(&y[k], MICA_SHAPE(counts[k]));
+      if (out) memcpy(out, from[k], (size_t)counts[k] * sizeof *out);
+      whole = out != NULL;
+    }
+  }
+  free(values);
+  free(room);
+  return whole ? MICA_OK : mica__fail_nomem("Unique");
+}
+
 /* Values, indices of first occurrences, of each slice its value, and counts. */
 MICA__LOWER(unique) {
-  mica__reals x;
-  mica_value value = x_of(l, node);
-  bool flat = !mica__onnx_attr(node, "axis"), sorted = mica__onnx_int(node, "sorted", 1);
-  int64_t axis = mica__onnx_int(node, "axis", 0);
-  if (!mica__lower_reals(l, node, 0, &x) || !value.graph) return MICA_OK;
-  if (!flat && !mica__lower_axis(l, node, x.shape.rank, &axis)) return MICA_OK;
-  slices s = {x.values, 1, x.count, 1};
-  if (flat) value = mica_reshape(value, MICA_SHAPE(x.count));
-  if (!flat) s.count = x.shape.dim[axis];
-  for (int32_t i = 0; !flat && i < x.shape.rank; i++) {
-    if (i < axis) s.outer *= x.shape.dim[i];
-    if (i > axis) s.inner *= x.shape.dim[i];
-  }
-  int64_t *room = mica__lower_room(l, (size_t)(5 * s.count), sizeof *room);
-  if (!room) return MICA_E_NOMEM;
-  different f = {0, room, room + s.count, room + 2 * s.count, room + 3 * s.count};
-  find(&s, &f, sorted, room + 4 * s.count);
-  mica_shape each = MICA_SHAPE(f.count);
-  mica__lower_result(l, node, 0, mica_gather(value, integers(l, f.first, each), (int32_t)axis));
-  mica__lower_result(l, node, 1, integers(l, f.first, each));
-  mica__lower_result(l, node, 2, integers(l, f.inverse, MICA_SHAPE(s.count)));
-  mica__lower_result(l, node, 3, integers(l, f.counts, each));
+  mica_value x = x_of(l, node), found[3] = {{0}};
+  unique_config c = {mica__onnx_int(node, "axis", 0), !mica__onnx_attr(node, "axis"),
+                     mica__onnx_int(node, "sorted", 1) != 0};
+  int64_t count = 0;
+  if (!x.graph) return MICA_OK;
+  if (!c.flat && !mica__lower_axis(l, node, mica_value_shape(x).rank, &c.axis)) return MICA_OK;
+  MICA_TRY(mica__lower_host(l, node, "how many elements are different comes from data", find_unique, &c, sizeof c, &x,
+                            1, found, 3));
+  if (!found[0].graph) return MICA_OK;
+  MICA_TRY(mica_shape_count(mica_value_shape(x), &count));
+  if (c.flat) x = mica_reshape(x, MICA_SHAPE(count));
+  mica__lower_result(l, node, 0, mica_gather(x, found[0], (int32_t)c.axis));
+  for (int32_t k = 0; k < 3; k++) mica__lower_result(l, node, 1 + k, found[k]);
   return MICA_OK;
 }
 
@@ -197,39 +234,54 @@ static int64_t suppress(const suppression *s, int64_t *kept, bool *done) {
   return n;
 }
 
-/* The element of operand k, or `standard` where it is absent; false where it is not known. */
-static bool number(mica__lowering *l, const mica__onnx_node *node, int32_t k, double standard, double *out) {
-  mica__reals given;
-  if (!mica__lower_reals(l, node, k, &given)) return false;
-  *out = given.count ? given.values[0] : standard;
-  return true;
-}
-
-/* (n, 3): image, class and box of each that stays. */
-MICA__LOWER(non_max_suppression) {
-  mica__reals boxes, scores;
-  double most, threshold, least;
-  if (!mica__lower_reals(l, node, 0, &boxes) || !mica__lower_reals(l, node, 1, &scores) ||
-      !number(l, node, 2, 0, &most) || !number(l, node, 3, 0, &threshold) ||
-      !number(l, node, 4, -(double)INFINITY, &least))
-    return MICA_OK;
-  mica_shape b = boxes.shape, c = scores.shape;
-  if (b.rank != 3 || c.rank != 3 || b.dim[2] != 4 || b.dim[0] != c.dim[0] || b.dim[1] != c.dim[2])
-    return mica__lower_fail(l, node, MICA_E_SHAPE, "boxes are (images, n, 4), scores (images, classes, n)");
-  int64_t n = c.dim[2], each = most < (double)n ? (int64_t)fmax(most, 0) : n, found = 0;
-  int64_t *out = mica__lower_room(l, (size_t)(c.dim[0] * c.dim[1] * each * 3), sizeof *out);
-  int64_t *kept = mica__lower_room(l, (size_t)n, sizeof *kept);
-  bool *done = mica__lower_room(l, (size_t)n, sizeof *done);
-  if (!out || !kept || !done) return MICA_E_NOMEM;
-  for (int64_t row = 0; row < c.dim[0] * c.dim[1]; row++) {
-    suppression s = {
-        boxes.values + row / c.dim[1] * n * 4,           scores.values + row * n, n, each, threshold, least,
-        mica__onnx_int(node, "center_point_box", 0) != 0};
+/* (n, 3): image, class and box of each that stays. Operands: boxes, scores, then one element each. */
+static mica_status find_boxes(const void *config, const mica__host_array *in, mica__host_array *y) {
+  const bool *centers = config;
+  mica_shape c = in[1].shape;
+  double *boxes = mica__host_reals(&in[0]), *scores = mica__host_reals(&in[1]), given[3] = {0};
+  for (int k = 0; k < 3; k++) given[k] = mica__element_get(in[2 + k].dtype, in[2 + k].data, 0);
+  int64_t n = c.dim[2], rows = c.dim[0] * c.dim[1], each = given[0] < (double)n ? (int64_t)fmax(given[0], 0) : n;
+  int64_t found = 0, *out = calloc((size_t)(rows * each * 3) + 1, sizeof *out),
+          *kept = calloc((size_t)n + 1, sizeof *kept);
+  bool *done = calloc((size_t)n + 1, sizeof *done);
+  bool whole = boxes && scores && out && kept && done;
+  for (int64_t row = 0; whole && row < rows; row++) {
+    suppression s = {boxes + row / c.dim[1] * n * 4, scores + row * n, n, each, given[1], given[2], *centers};
     int64_t stay = suppress(&s, kept, done);
     for (int64_t k = 0; k < stay; k++) {
       int64_t triple[] = {row / c.dim[1], row % c.dim[1], kept[k]};
       memcpy(&out[3 * found++], triple, sizeof triple);
     }
   }
-  return give(l, node, integers(l, out, MICA_SHAPE(found, 3)));
+  int64_t *own = whole ? mica__host_integers(y, MICA_SHAPE(found, 3)) : NULL;
+  if (own) memcpy(own, out, (size_t)found * 3 * sizeof *own);
+  free(boxes);
+  free(scores);
+  free(out);
+  free(kept);
+  free(done);
+  return own ? MICA_OK : mica__fail_nomem("NonMaxSuppression");
+}
+
+/* (n, 3): image, class and box of each that stays. */
+MICA__LOWER(non_max_suppression) {
+  mica_value in[5] = {x_of(l, node), mica__lower_operand(l, node, 1)}, found = {0};
+  const double standards[] = {0, 0, -(double)INFINITY};
+  bool centers = mica__onnx_int(node, "center_point_box", 0) != 0;
+  for (int32_t k = 2; k < 5; k++)
+    in[k] = mica__lower_has(l, node, k) ? mica__lower_operand(l, node, k)
+                                        : mica_scalar(mica__lower_graph(l), MICA_F32, standards[k - 2]);
+  for (int k = 0; k < 5; k++)
+    if (!in[k].graph) return MICA_OK;
+  mica_shape b = mica_value_shape(in[0]), c = mica_value_shape(in[1]);
+  if (b.rank != 3 || c.rank != 3 || b.dim[2] != 4 || b.dim[0] != c.dim[0] || b.dim[1] != c.dim[2])
+    return mica__lower_fail(l, node, MICA_E_SHAPE, "boxes are (images, n, 4), scores (images, classes, n)");
+  for (int k = 2; k < 5; k++) {
+    int64_t count = 0;
+    if (mica_shape_count(mica_value_shape(in[k]), &count) != MICA_OK || count != 1)
+      return mica__lower_fail(l, node, MICA_E_SHAPE, "operand %d is no single element", k);
+  }
+  MICA_TRY(mica__lower_host(l, node, "how many boxes stay comes from data", find_boxes, &centers, sizeof centers, in, 5,
+                            &found, 1));
+  return found.graph ? give(l, node, found) : MICA_OK;
 }

@@ -1,0 +1,168 @@
+/* A model in a graph of the caller's. */
+#include "compile/template.h"
+#include "onnx/lowering.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* Initial values that are to be known: what lowering demands. */
+typedef struct building {
+  const mica_onnx *model;
+  mica__external external;
+  const mica_onnx_build_config *config;
+  mica__lower_input *inputs;
+  const Onnx__TensorProto **known;
+  size_t known_count;
+} building;
+
+static mica__lowering lowering_of(building *b, mica_graph *graph, mica_value *values) {
+  return (mica__lowering){.model = (mica_onnx *)b->model,
+                          .external = &b->external,
+                          .graph = graph,
+                          .root = &b->model->graph,
+                          .stop_at = b->config->stop_at,
+                          .inputs = b->inputs,
+                          .input_values = values,
+                          .input_count = b->model->input_count,
+                          .known = b->known,
+                          .known_count = b->known_count};
+}
+
+/* The inputs in a graph that is tried and forgotten: constants stay what they are. */
+static mica_status copy_inputs(const building *b, const mica_value *inputs, mica_graph *graph, mica_value *copies) {
+  for (size_t i = 0; i < b->model->input_count; i++) {
+    mica__node *node = mica__graph_node(inputs[i].graph, inputs[i].id);
+    char name[32];
+    snprintf(name, sizeof name, "input #%zu", i);
+    if (node->op == &mica__op_constant)
+      copies[i] = mica_constant(graph, node->type.dtype, node->type.shape, node->data);
+    else if (node->op == &mica__op_full)
+      copies[i] = mica_full(graph, node->type.dtype, node->type.shape, mica__full_value(node));
+    else
+      copies[i] = mica_input(graph, name, node->type.dtype, node->type.shape);
+    if (!copies[i].graph) return mica__fail(mica_graph_status(graph), "%s", mica_graph_message(graph));
+  }
+  return MICA_OK;
+}
+
+/* Lowers into a graph of its own until no further initial value is demanded. */
+static mica_status find_known(building *b, const mica_value *inputs, mica_value *outputs, mica_value *copies) {
+  for (bool again = true; again;) {
+    mica_graph *graph = NULL;
+    MICA_TRY(mica_graph_create(&graph));
+    mica__lowering l = lowering_of(b, graph, copies);
+    mica_status status = copy_inputs(b, inputs, graph, copies);
+    if (status == MICA_OK) status = mica__lower_model(&l, outputs);
+    again = status == MICA_OK && l.demands;
+    const Onnx__TensorProto **known = again ? realloc(b->known, (b->known_count + 1) * sizeof *known) : NULL;
+    if (known) {
+      b->known = known;
+      known[b->known_count++] = l.demanded_tensor;
+    } else if (again) {
+      status = mica__fail_nomem("a model's lowering");
+    }
+    mica__lower_free(&l);
+    mica_graph_destroy(graph);
+    MICA_TRY(status);
+  }
+  return MICA_OK;
+}
+
+static mica_status list_parameters(const mica__lowering *l, mica_onnx_parameter **parameters, size_t *count) {
+  *parameters = calloc(l->weight_count + 1, sizeof **parameters);
+  if (!*parameters) return mica__fail_nomem("a model's weights");
+  *count = l->weight_count;
+  for (size_t i = 0; i < l->weight_count; i++) {
+    mica_onnx_parameter *p = &(*parameters)[i];
+    snprintf(p->name, sizeof p->name, "%s", l->weights[i].parameter);
+    p->file_name = mica__onnx_text(l->weights[i].tensor->name);
+    p->value = l->weights[i].value;
+  }
+  return MICA_OK;
+}
+
+static mica_status build(building *b, mica_graph *graph, const mica_value *inputs, mica_value *outputs,
+                         mica_onnx_parameter **parameters, size_t *parameter_count) {
+  size_t count = b->model->input_count;
+  mica_value *values = calloc(count + 1, sizeof *values);
+  if (!values) return mica__fail_nomem("a model's lowering");
+  mica_status status = find_known(b, inputs, outputs, values);
+  mica__lowering l = lowering_of(b, graph, values);
+  l.make_parameter = b->config->parameter;
+  l.parameter_user = b->config->user;
+  memcpy(values, inputs, count * sizeof *values);
+  if (status == MICA_OK) status = mica__lower_model(&l, outputs);
+  if (status == MICA_OK) status = list_parameters(&l, parameters, parameter_count);
+  mica__lower_free(&l);
+  free(values);
+  return status;
+}
+
+static mica_status check_inputs(const mica_onnx *model, const mica_graph *graph, const mica_value *inputs,
+                                size_t count) {
+  if (count != model->input_count)
+    return mica__fail(MICA_E_INVALID, "mica_onnx_build: %s has %zu inputs, and gets %zu", model->name,
+                      model->input_count, count);
+  for (size_t i = 0; i < count; i++) {
+    mica_onnx_port port = mica_onnx_input(model, i);
+    if (inputs[i].graph != graph)
+      return mica__fail(MICA_E_INVALID, "mica_onnx_build: the value for input '%s' is none of the graph", port.name);
+    if (mica__shape_is_open(mica_value_shape(inputs[i])))
+      return mica__fail(MICA_E_SHAPE, "mica_onnx_build: the value for input '%s' has an open dimension", port.name);
+    if (port.has_dtype && port.dtype != mica_value_dtype(inputs[i]))
+      return mica__fail(MICA_E_DTYPE, "%s: input '%s' is %s, and the value for it %s", model->name, port.name,
+                        mica_dtype_name(port.dtype), mica_dtype_name(mica_value_dtype(inputs[i])));
+  }
+  return MICA_OK;
+}
+
+mica_status mica_onnx_build(const mica_onnx *model, mica_graph *graph, const mica_value *inputs, size_t input_count,
+                            mica_value *outputs, size_t output_count, const mica_onnx_build_config *config,
+                            mica_onnx_parameter **parameters, size_t *parameter_count) {
+  static const mica_onnx_build_config standard = {0};
+  if (!model || !graph || (input_count && !inputs) || !outputs || !parameters || !parameter_count)
+    return mica__fail(MICA_E_INVALID, "mica_onnx_build: a pointer is NULL");
+  building b = {.model = model, .external = {.folder = model->external.folder}, .config = config ? config : &standard};
+  size_t needed = b.config->stop_at ? 1 : mica_onnx_output_count(model);
+  if (output_count < needed)
+    return mica__fail(MICA_E_INVALID, "mica_onnx_build: room for %zu outputs of %zu", output_count, needed);
+  MICA_TRY(check_inputs(model, graph, inputs, input_count));
+  b.inputs = calloc(input_count + 1, sizeof *b.inputs);
+  if (!b.inputs) return mica__fail_nomem("a model's lowering");
+  for (size_t i = 0; i < input_count; i++) {
+    b.inputs[i] = (mica__lower_input){.name = mica_onnx_input(model, i).name, .given = true};
+    b.inputs[i].dtype = mica_value_dtype(inputs[i]);
+    b.inputs[i].shape = mica_value_shape(inputs[i]);
+  }
+  mica_status status = build(&b, graph, inputs, outputs, parameters, parameter_count);
+  b.external.folder = NULL;
+  mica__external_close(&b.external);
+  free(b.inputs);
+  free(b.known);
+  return status;
+}
+
+mica_status mica_onnx_load(const mica_onnx *model, mica_queue *queue, const char *file_name, mica_tensor *tensor) {
+  if (!model || !queue || !file_name || !tensor) return mica__fail(MICA_E_INVALID, "mica_onnx_load: a pointer is NULL");
+  const Onnx__GraphProto *graph = model->proto->graph;
+  size_t i = 0;
+  while (i < graph->n_initializer && strcmp(mica__onnx_text(graph->initializer[i]->name), file_name)) i++;
+  if (i == graph->n_initializer)
+    return mica__fail(MICA_E_NOT_FOUND, "%s has no initial value '%.80s'", model->name, file_name);
+  mica__external external = {.folder = model->external.folder};
+  mica__onnx_tensor read = {0};
+  char is[MICA_SHAPE_TEXT], should[MICA_SHAPE_TEXT];
+  mica_status status = mica__onnx_tensor_read(&external, graph->initializer[i], &read);
+  if (status == MICA_OK && read.dtype != mica_tensor_dtype(tensor))
+    status = mica__fail(MICA_E_DTYPE, "%s: '%.80s' is %s, and the tensor %s", model->name, file_name,
+                        mica_dtype_name(read.dtype), mica_dtype_name(mica_tensor_dtype(tensor)));
+  if (status == MICA_OK && !mica_shape_equal(read.shape, mica_tensor_shape(tensor)))
+    status = mica__fail(MICA_E_SHAPE, "%s: '%.80s' has shape %s, and the tensor %s", model->name, file_name,
+                        mica_shape_format(read.shape, is), mica_shape_format(mica_tensor_shape(tensor), should));
+  if (status == MICA_OK && read.count) status = mica_tensor_upload(queue, tensor, read.data, mica_tensor_bytes(tensor));
+  mica__onnx_tensor_free(&read);
+  external.folder = NULL;
+  mica__external_close(&external);
+  return status;
+}

@@ -1,0 +1,29 @@
+/* onnx/flow/host.h: operators that the host computes: at once where their operands are known, else between two
+ * stages. */
+#ifndef MICA_ONNX_FLOW_HOST_H
+#define MICA_ONNX_FLOW_HOST_H
+
+#include "onnx/lower.h"
+
+/* An operand, or a result, whose data a function allocates and its caller frees. */
+typedef struct mica__host_array {
+  mica_dtype dtype;
+  mica_shape shape;
+  int64_t count;
+  void *data;
+} mica__host_array;
+
+/* Computes results, which are zero, from operands; config is a copy of what the lowering said. */
+typedef mica_status mica__host_fn(const void *config, const mica__host_array *operands, mica__host_array *results);
+
+/* "config" of `bytes` is copied. `why` is for mica_onnx_cut_at. */
+mica_status mica__lower_host(mica__lowering *l, const mica__onnx_node *node, const char *why, mica__host_fn *compute,
+                             const void *config, size_t bytes, const mica_value *operands, size_t operand_count,
+                             mica_value *results, size_t result_count);
+
+/* Allocates a result of integers, i64; NULL where memory is short. */
+int64_t *mica__host_integers(mica__host_array *result, mica_shape shape);
+/* An operand's elements as doubles, the caller's to free. */
+double *mica__host_reals(const mica__host_array *operand);
+
+#endif

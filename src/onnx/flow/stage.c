@@ -1,0 +1,354 @@
+/* Stages: the part of a lowering's graph between two cuts, as a session. */
+#include "onnx/flow/runner.h"
+
+#include "compile/template.h"
+
+#include <mica/ops.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define NAME 32
+/* Stages one behind another: what a small file must not exceed. */
+#define MOST_STAGES 4096
+
+mica__flow_type mica__flow_type_of(mica_dtype dtype, mica_shape shape) {
+  mica__flow_type type;
+  memset(&type, 0, sizeof type);
+  type.dtype = (int64_t)dtype;
+  type.rank = shape.rank;
+  for (int32_t i = 0; i < shape.rank; i++) type.dim[i] = shape.dim[i];
+  return type;
+}
+
+mica_shape mica__flow_shape(const mica__flow_type *type) {
+  mica_shape shape = {.rank = (int32_t)type->rank};
+  for (int32_t i = 0; i < shape.rank; i++) shape.dim[i] = type->dim[i];
+  return shape;
+}
+
+/* --- where values are --- */
+
+mica__source mica__trace_source(const mica__trace *t, int32_t id) {
+  if (id <= t->source_capacity && t->sources[id - 1].stage != -2) return t->sources[id - 1];
+  if (mica__graph_node(t->l.graph, id)->op == &mica__op_input)
+    for (size_t i = 0; i < t->l.input_count; i++)
+      if (t->l.input_values[i].id == id) return (mica__source){-1, (int32_t)i};
+  return MICA__NO_SOURCE;
+}
+
+static mica_status set_source(mica__trace *t, int32_t id, mica__source source) {
+  if (id > t->source_capacity) {
+    int32_t capacity = 2 * id + 64;
+    mica__source *sources = realloc(t->sources, (size_t)capacity * sizeof *sources);
+    if (!sources) return mica__fail_nomem("a model's lowering");
+    for (int32_t i = t->source_capacity; i < capacity; i++) sources[i] = MICA__NO_SOURCE;
+    t->sources = sources;
+    t->source_capacity = capacity;
+  }
+  t->sources[id - 1] = source;
+  return MICA_OK;
+}
+
+mica_status mica__trace_pass(mica__trace *t) {
+  int32_t at = (int32_t)t->replayed;
+  const mica__stage *stage = t->program->path[t->replayed++];
+  for (size_t i = 0; i < stage->id_count; i++) MICA_TRY(set_source(t, stage->ids[i], (mica__source){at, (int32_t)i}));
+  for (size_t i = 0; stage->call && i < stage->call->result_count; i++)
+    MICA_TRY(set_source(t, stage->result_ids[i], (mica__source){at, (int32_t)(stage->id_count + i)}));
+  return MICA_OK;
+}
+
+mica_status mica__trace_push(mica__trace *t, mica__stage *stage) {
+  mica__program *p = t->program;
+  if (p->path_count == MOST_STAGES)
+    return mica__fail(MICA_E_UNSUPPORTED, "%s is cut more than %d times", t->l.model->name, MOST_STAGES);
+  if (p->path_count == p->path_capacity) {
+    size_t capacity = p->path_capacity ? 2 * p->path_capacity : 8;
+    mica__stage **path = realloc(p->path, capacity * sizeof *path);
+    if (!path) return mica__fail_nomem("a model's lowering");
+    p->path = path;
+    p->path_capacity = capacity;
+  }
+  mica__stage *parent = p->path_count ? p->path[p->path_count - 1] : NULL;
+  if (parent) {
+    stage->key = malloc(parent->now_bytes + 1);
+    if (!stage->key) return mica__fail_nomem("a model's lowering");
+    memcpy(stage->key, parent->now, parent->now_bytes);
+    stage->key_bytes = parent->now_bytes;
+    stage->parent = parent;
+    stage->next = parent->children;
+    parent->children = stage;
+  } else {
+    p->root = stage;
+  }
+  p->path[p->path_count++] = stage;
+  stage->filed = true;
+  p->function->stage_count++;
+  p->function->runner->kept++;
+  p->function->runner->lowered++;
+  return MICA_OK;
+}
+
+/* --- a stage's own graph --- */
+
+/* Nodes of the lowering's graph that a stage computes, and what it reads of earlier ones. */
+typedef struct cutting {
+  mica__trace *t;
+  const mica_graph *from;
+  mica_graph *to;
+  bool *value, *node; /* by id - 1: is read; is computed, with all its results */
+  int32_t *map;
+  mica_binding *bindings;
+  size_t binding_count;
+} cutting;
+
+/* The id of the node whose result it is. */
+static int32_t node_of(const mica_graph *graph, int32_t id) {
+  const mica__node *node = mica__graph_node(graph, id);
+  return node->op == &mica__op_result ? node->inputs[0] : id;
+}
+
+static void mark(cutting *c) {
+  for (int32_t id = c->from->count; id >= 1; id--) {
+    if (c->value[id - 1] && mica__trace_source(c->t, id).stage == -2) c->node[node_of(c->from, id) - 1] = true;
+    const mica__node *node = mica__graph_node(c->from, id);
+    for (int32_t k = 0; c->node[id - 1] && k < node->input_count; k++) c->value[node->inputs[k] - 1] = true;
+  }
+}
+
+static mica_status add_feed(cutting *c, mica__stage *stage, const char *name, mica__source source) {
+  mica_feed *feeds = realloc(stage->feeds, (stage->feed_count + 1) * sizeof *feeds);
+  if (feeds) stage->feeds = feeds;
+  mica__source *fed = feeds ? realloc(stage->fed, (stage->feed_count + 1) * sizeof *fed) : NULL;
+  if (fed) stage->fed = fed;
+  char *own = fed ? malloc(strlen(name) + 1) : NULL;
+  if (!own) return mica__fail_nomem("a stage");
+  strcpy(own, name); /* NOLINT(clang-analyzer-security.insecureAPI.strcpy): as long as it is */
+  feeds[stage->feed_count] = (mica_feed){.name = own};
+  fed[stage->feed_count++] = source;
+  (void)c;
+  return MICA_OK;
+}
+
+/* A value that is there already, as an input. */
+static mica_status put_input(cutting *c, mica__stage *stage, int32_t id) {
+  char name[NAME];
+  mica__source source = mica__trace_source(c->t, id);
+  const mica__node *node = mica__graph_node(c->from, id);
+  snprintf(name, sizeof name, "value #%d", (int)id);
+  const char *called = source.stage == -1 ? c->t->l.inputs[source.index].name : name;
+  mica_value made = mica_input(c->to, called, node->type.dtype, node->type.shape);
+  if (!made.graph) return mica__fail(mica_graph_status(c->to), "%s", mica_graph_message(c->to));
+  c->map[id - 1] = made.id;
+  return add_feed(c, stage, called, source);
+}
+
+static mica_status put_weight(cutting *c, int32_t id) {
+  const mica__lowering *l = &c->t->l;
+  const mica__node *node = mica__graph_node(c->from, id);
+  size_t i = 0;
+  while (i < l->weight_count && l->weights[i].value.id != id) i++;
+  if (i == l->weight_count) return mica__fail(MICA_E_STATE, "a parameter without a weight");
+  mica_value made = mica_parameter(c->to, l->weights[i].parameter, node->type.dtype, node->type.shape);
+  if (!made.graph) return mica__fail(mica_graph_status(c->to), "%s", mica_graph_message(c->to));
+  c->map[id - 1] = made.id;
+  c->bindings[c->binding_count].name = l->weights[i].parameter;
+  return mica__runner_weight(c->t->program->function->runner, l->weights[i].tensor,
+                             &c->bindings[c->binding_count++].tensor);
+}
+
+static mica_status put_nodes(cutting *c, mica__stage *stage) {
+  for (int32_t id = 1; id <= c->from->count; id++) {
+    const mica__node *node = mica__graph_node(c->from, id);
+    if (c->node[id - 1])
+      MICA_TRY(node->op == &mica__op_parameter ? put_weight(c, id)
+                                               : mica__template_copy_node(c->from, id, c->map, c->to));
+    if (c->value[id - 1] && mica__trace_source(c->t, id).stage != -2 && !c->node[id - 1])
+      MICA_TRY(put_input(c, stage, id));
+  }
+  return MICA_OK;
+}
+
+static mica_status open_session(cutting *c, mica__stage *stage) {
+  const mica_onnx_runner *r = c->t->program->function->runner;
+  mica_value *outputs = calloc(stage->id_count + 1, sizeof *outputs);
+  if (!outputs) return mica__fail_nomem("a stage");
+  for (size_t i = 0; i < stage->id_count; i++) outputs[i] = (mica_value){c->to, c->map[stage->ids[i] - 1]};
+  const mica_session_config config = {.no_fusion = r->config.no_fusion,
+                                      .no_simplify = r->config.no_simplify,
+                                      .parameters = c->bindings,
+                                      .parameter_count = c->binding_count};
+  mica_status status = mica_session_create(r->engine, c->to, outputs, stage->id_count, &config, &stage->session);
+  free(outputs);
+  return status;
+}
+
+/* A session that computes stage->ids. */
+static mica_status make_session(mica__trace *t, mica__stage *stage) {
+  size_t count = (size_t)t->l.graph->count + 1;
+  cutting c = {.t = t,
+               .from = t->l.graph,
+               .value = calloc(count, sizeof *c.value),
+               .node = calloc(count, sizeof *c.node),
+               .map = calloc(count, sizeof *c.map),
+               .bindings = calloc(t->l.weight_count + 1, sizeof *c.bindings)};
+  mica_status status =
+      c.value && c.node && c.map && c.bindings ? mica_graph_create(&c.to) : mica__fail_nomem("a stage");
+  for (size_t i = 0; status == MICA_OK && i < stage->id_count; i++) c.value[stage->ids[i] - 1] = true;
+  if (status == MICA_OK) mark(&c);
+  if (status == MICA_OK) status = put_nodes(&c, stage);
+  if (status == MICA_OK) status = open_session(&c, stage);
+  mica_graph_destroy(c.to);
+  free(c.value);
+  free(c.node);
+  free(c.map);
+  free(c.bindings);
+  return status;
+}
+
+/* --- making and destroying --- */
+
+static void add_id(mica__stage *stage, int32_t id) {
+  for (size_t i = 0; i < stage->id_count; i++)
+    if (stage->ids[i] == id) return;
+  stage->ids[stage->id_count++] = id;
+}
+
+mica_status mica__stage_create(mica__trace *t, const mica_value *values, size_t count, const int32_t *live,
+                               size_t live_count, mica__stage **out) {
+  mica__stage *stage = calloc(1, sizeof *stage);
+  if (!stage) return mica__fail_nomem("a stage");
+  stage->ids = calloc(count + live_count + 1, sizeof *stage->ids);
+  mica_status status = stage->ids ? MICA_OK : mica__fail_nomem("a stage");
+  bool copies = !live && t->program->function->is_model; /* inputs: outputs of the model have memory of their own */
+  for (size_t i = 0; status == MICA_OK && i < count; i++) {
+    int32_t stands = mica__trace_source(t, values[i].id).stage;
+    if (stands == -2 || (stands == -1 && copies)) add_id(stage, values[i].id);
+  }
+  for (size_t i = 0; status == MICA_OK && stage->id_count && i < live_count; i++) add_id(stage, live[i]);
+  if (status == MICA_OK && stage->id_count) status = make_session(t, stage);
+  if (status == MICA_OK)
+    *out = stage;
+  else
+    mica__stage_destroy(t->program->function, stage);
+  return status;
+}
+
+/* NOLINTNEXTLINE(misc-no-recursion): as deep as a model has cuts, which lower.c bounds. */
+void mica__stage_destroy(mica__function *function, mica__stage *stage) {
+  if (!stage) return;
+  for (mica__stage *child = stage->children, *next; child; child = next) {
+    next = child->next;
+    mica__stage_destroy(function, child);
+  }
+  if (stage->filed) {
+    function->stage_count--;
+    function->runner->kept--;
+  }
+  mica_session_destroy(stage->session);
+  for (size_t i = 0; i < stage->feed_count; i++) free((void *)stage->feeds[i].name);
+  if (stage->call) {
+    stage->call->destroy(stage->call);
+    free(stage->call->results);
+    free(stage->call);
+  }
+  function->runner->bytes -= stage->bytes;
+  free(stage->feeds);
+  free(stage->fed);
+  free(stage->ids);
+  free(stage->sources);
+  free(stage->types);
+  free(stage->known);
+  free(stage->result_ids);
+  free(stage->now);
+  free(stage->key);
+  free(stage);
+}
+
+/* --- running --- */
+
+const mica_tensor *mica__stage_tensor(const mica__program *p, const mica__run *run, mica__source source) {
+  if (source.stage == -1) return run->inputs[source.index];
+  const mica__stage *stage = p->path[source.stage];
+  size_t index = (size_t)source.index;
+  return index < stage->id_count ? mica_session_output(stage->session, index)
+                                 : stage->call->results[index - stage->id_count];
+}
+
+static mica_status run_session(const mica__program *p, const mica__run *run, mica__stage *stage) {
+  if (!stage->session) return MICA_OK;
+  for (size_t i = 0; i < stage->feed_count; i++) stage->feeds[i].tensor = mica__stage_tensor(p, run, stage->fed[i]);
+  MICA_TRY(mica_session_run(stage->session, run->queue, stage->feeds, stage->feed_count));
+  if (stage->bytes) return MICA_OK;
+  mica_session_report report;
+  MICA_TRY(mica_session_describe(stage->session, &report));
+  stage->bytes = report.plan_bytes;
+  p->function->runner->bytes += stage->bytes;
+  return MICA_OK;
+}
+
+/* Output i is written where it is wanted: by the session, unless another output of its has been bound before. */
+static mica_status bind(const mica__stage *stage, int32_t at, size_t i, mica_tensor *tensor, bool *bound) {
+  mica__source source = stage->sources[i];
+  *bound = false;
+  if (source.stage != at || (size_t)source.index >= stage->id_count) return MICA_OK;
+  for (size_t j = 0; j < i; j++)
+    if (stage->sources[j].stage == at && stage->sources[j].index == source.index) return MICA_OK;
+  *bound = tensor != NULL;
+  return mica_session_bind_output(stage->session, (size_t)source.index, tensor);
+}
+
+static mica_status run_outputs(mica__program *p, mica__run *run, mica__stage *stage, int32_t at) {
+  for (size_t i = 0; i < stage->source_count; i++) {
+    int32_t passes = stage->sources[i].stage == -1 ? stage->sources[i].index : -1;
+    p->wanted[i] = NULL;
+    if (!run->want) continue;
+    MICA_TRY(run->want(run->user, i, passes, &stage->types[i], &p->wanted[i]));
+    MICA_TRY(bind(stage, at, i, p->wanted[i], &p->written[i]));
+  }
+  MICA_TRY(run_session(p, run, stage));
+  for (size_t i = 0; i < stage->source_count; i++) {
+    p->outputs[i] = mica__stage_tensor(p, run, stage->sources[i]);
+    if (!p->wanted[i]) continue;
+    if (!p->written[i]) MICA_TRY(mica_op_copy(run->queue, p->outputs[i], p->wanted[i]));
+    p->outputs[i] = p->wanted[i];
+  }
+  return MICA_OK;
+}
+
+static mica_status run_value(const mica__program *p, const mica__run *run, mica__stage *stage) {
+  MICA_TRY(run_session(p, run, stage));
+  const mica_tensor *tensor = mica__stage_tensor(p, run, stage->sources[0]);
+  size_t bytes = mica_tensor_bytes(tensor);
+  if (!stage->now) stage->now = malloc(bytes + 1);
+  if (!stage->now) return mica__fail_nomem("a cut");
+  stage->now_bytes = bytes;
+  return bytes ? mica_tensor_download(run->queue, tensor, stage->now, bytes) : MICA_OK;
+}
+
+static mica_status run_call(const mica__program *p, const mica__run *run, mica__stage *stage) {
+  MICA_TRY(run_session(p, run, stage));
+  mica__call *call = stage->call;
+  const mica_tensor **operands = calloc(stage->source_count + 1, sizeof *operands);
+  if (!operands) return mica__fail_nomem("a cut");
+  for (size_t i = 0; i < stage->source_count; i++) operands[i] = mica__stage_tensor(p, run, stage->sources[i]);
+  mica_status status = call->run(call, run->queue, operands);
+  free(operands);
+  MICA_TRY(status);
+  stage->now_bytes = call->result_count * sizeof(mica__flow_type);
+  if (!stage->now) stage->now = malloc(stage->now_bytes + 1);
+  if (!stage->now) return mica__fail_nomem("a cut");
+  for (size_t i = 0; i < call->result_count; i++)
+    ((mica__flow_type *)stage->now)[i] =
+        mica__flow_type_of(mica_tensor_dtype(call->results[i]), mica_tensor_shape(call->results[i]));
+  return MICA_OK;
+}
+
+mica_status mica__stage_run(mica__program *p, mica__run *run, size_t at) {
+  mica__stage *stage = p->path[at];
+  stage->used = ++p->function->runner->clock;
+  if (stage->end == MICA__STAGE_VALUE) return run_value(p, run, stage);
+  if (stage->end == MICA__STAGE_CALL) return run_call(p, run, stage);
+  return run_outputs(p, run, stage, (int32_t)at);
+}
