@@ -11,7 +11,7 @@
 #include <sys/stat.h>
 
 struct values {
-  const char *model;
+  const char *model, *shape;
   bool json;
 };
 
@@ -19,6 +19,8 @@ static const cli_option options[] = {
     CLI_ROW("MODEL", struct values, model, .role = CLI_OPERAND,
             .help =
                 "a folder that mica train wrote, a network such as resnet18, a safetensors file or a model in ONNX"),
+    CLI_ROW("shape", struct values, shape, .value = "NAME=1x3x224x224",
+            .help = "the shape of an input of a model in ONNX; open dimensions are 1 without"),
     CLI_ROW("json", struct values, json, .help = "write JSON"),
     {0},
 };
@@ -171,17 +173,25 @@ static int show_safetensors(const cli_command *self, const char *path, bool as_j
   return show_file(self, path, NULL, as_json);
 }
 
+static int show_onnx(const cli_command *self, const struct values *v) {
+  return cli_onnx_info(self, v->model, v->shape, v->json);
+}
+
 /* What a path or a name may be; the first row that fits shows it. */
 static const struct kind {
   bool (*is)(const char *path);
   int (*show)(const cli_command *self, const char *path, bool as_json);
-} kinds[] = {
-    {is_folder, show_run}, {is_network, show_network}, {cli_onnx_is_model, cli_onnx_info}, {is_any, show_safetensors}};
+} kinds[] = {{is_folder, show_run}, {is_network, show_network}, {is_any, show_safetensors}};
 
 static int run(const cli_command *self, const void *given) {
   const struct values *v = given;
   const struct kind *kind = kinds;
   while (!kind->is(v->model)) kind++;
+  if (!is_folder(v->model) && cli_onnx_is_model(v->model)) return show_onnx(self, v);
+  if (v->shape) {
+    cli_fail(self, "--shape is for models in ONNX, and %s is none", v->model);
+    return CLI_USAGE;
+  }
   return kind->show(self, v->model, v->json);
 }
 

@@ -46,10 +46,8 @@ static uint64_t next(uint64_t *state) {
   return z ^ z >> 31;
 }
 
-static bool fill(mica_dtype dtype, void *data, int64_t count, uint64_t *state) {
+static void fill(mica_dtype dtype, void *data, int64_t count, uint64_t *state) {
   size_t size = mica_dtype_size(dtype);
-  bool floating = mica_dtype_kind_of(dtype) == MICA_DTYPE_KIND_FLOAT;
-  if (floating && dtype != MICA_F32 && dtype != MICA_F64) return false;
   memset(data, 0, (size_t)count * size);
   for (int64_t i = 0; i < count; i++) {
     double value = (double)(next(state) >> 11) * 0x1p-53;
@@ -57,10 +55,13 @@ static bool fill(mica_dtype dtype, void *data, int64_t count, uint64_t *state) {
       ((float *)data)[i] = (float)value;
     else if (dtype == MICA_F64)
       ((double *)data)[i] = value;
+    else if (dtype == MICA_F16)
+      ((uint16_t *)data)[i] = (uint16_t)(0x3800 + (int)(value * 0x400));
+    else if (dtype == MICA_BF16)
+      ((uint16_t *)data)[i] = (uint16_t)(0x3f00 + (int)(value * 0x80));
     else
       ((unsigned char *)data)[(size_t)i * size] = value >= 0.5; /* little-endian, as every device of Mica's */
   }
-  return true;
 }
 
 static int make_random(const cli_command *self, const mica_onnx_port *port, const char *shape, uint64_t *state,
@@ -75,9 +76,7 @@ static int make_random(const cli_command *self, const mica_onnx_port *port, cons
   if (mica_shape_count(own, &count) != MICA_OK) return cli_fail_library(self);
   *owned = calloc((size_t)count + 1, mica_dtype_size(port->dtype));
   if (!*owned) return cli_fail(self, "the host is out of memory");
-  if (!fill(port->dtype, *owned, count, state))
-    return cli_fail(self, "input '%s' is %s, of which there are no random values: give --input %s=FILE", port->name,
-                    mica_dtype_name(port->dtype), port->name);
+  fill(port->dtype, *owned, count, state);
   feed->dtype = port->dtype;
   feed->shape = own;
   feed->data = *owned;

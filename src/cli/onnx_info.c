@@ -1,11 +1,13 @@
 #include "cli/onnx_info.h"
 
 #include "cli/json.h"
+#include "cli/onnx_feeds.h"
 #include "cli/text.h"
 
 #include <inttypes.h>
 #include <mica/onnx.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 bool cli_onnx_is_model(const char *path) {
@@ -46,7 +48,56 @@ static void print_port(const char *role, mica_onnx_port port) {
   putchar('\n');
 }
 
-static void print_text(const mica_onnx *model) {
+/* A run of a model on the null device, which plans and computes nothing: data are zeros, and so a model is cut where
+ * zeros lead it. */
+typedef struct plan {
+  mica_engine *engine;
+  mica_onnx_runner *runner;
+  mica_onnx_report report;
+  char why[1024]; /* there is no plan; "" where there is one */
+} plan;
+
+static int make_plan(const cli_command *self, mica_onnx *model, const char *shape, plan *p) {
+  const cli_words none = {0};
+  cli_onnx_feeds *feeds = calloc(1, sizeof *feeds);
+  if (!feeds) return cli_fail(self, "the host is out of memory");
+  int status = cli_onnx_feeds_make(feeds, self, model, none, shape, 0);
+  if (status == CLI_OK) {
+    mica_status made = mica_engine_create(&(mica_engine_config){.device = "null"}, &p->engine);
+    if (made == MICA_OK) made = mica_onnx_runner_create(p->engine, model, NULL, &p->runner);
+    if (made == MICA_OK) made = mica_onnx_run(p->runner, mica_engine_queue(p->engine), feeds->feeds, feeds->count);
+    if (made == MICA_OK) made = mica_onnx_runner_describe(p->runner, &p->report);
+    if (made != MICA_OK) snprintf(p->why, sizeof p->why, "%s", mica_error_message());
+  }
+  cli_onnx_feeds_free(feeds);
+  free(feeds);
+  return status;
+}
+
+static void free_plan(plan *p) {
+  mica_onnx_runner_destroy(p->runner);
+  mica_engine_destroy(p->engine);
+}
+
+static void print_plan(const mica_onnx *model, const plan *p) {
+  char size[CLI_BYTES_TEXT];
+  if (*p->why) {
+    printf("run       %s\n", p->why);
+    return;
+  }
+  printf("run       %zu launches, %.4g GFLOP, %s planned%s\n", p->report.launches, p->report.flops * 1e-9,
+         cli_format_bytes(p->report.planned_bytes, size), p->report.stages > 1 ? ", in parts:" : "");
+  for (size_t i = 0; i < mica_onnx_input_count(model); i++)
+    if (mica_onnx_is_bound(p->runner, mica_onnx_input(model, i).name))
+      printf("bound     %s: each of its values is planned anew\n", mica_onnx_input(model, i).name);
+  for (size_t i = 0; i < mica_onnx_cut_count(p->runner); i++) {
+    mica_onnx_cut cut = mica_onnx_cut_at(p->runner, i);
+    printf("cut       at '%s' (%s): %s\n", cut.node, cut.op, cut.why);
+  }
+}
+
+/* True if all operators are supported. */
+static bool print_text(const mica_onnx *model) {
   mica_onnx_info info = mica_onnx_describe(model);
   char size[CLI_BYTES_TEXT];
   size_t missing = 0;
@@ -67,6 +118,7 @@ static void print_text(const mica_onnx *model) {
   }
   if (missing)
     printf("%zu of %zu operators are not supported: the model cannot run\n", missing, mica_onnx_operator_count(model));
+  return !missing;
 }
 
 static void add_port(cli_json *json, cJSON *list, mica_onnx_port port) {
@@ -83,7 +135,30 @@ static void add_port(cli_json *json, cJSON *list, mica_onnx_port port) {
       cli_json_text(json, shape, NULL, *port.dim_name[i] ? port.dim_name[i] : "?");
 }
 
-static int print_json(const cli_command *self, const mica_onnx *model) {
+static void add_plan(cli_json *json, const mica_onnx *model, const plan *p) {
+  cJSON *run = cli_json_object(json, json->root, "run");
+  if (*p->why) {
+    cli_json_text(json, run, "error", p->why);
+    return;
+  }
+  cli_json_integer(json, run, "launches", p->report.launches);
+  cli_json_real(json, run, "flops", p->report.flops);
+  cli_json_integer(json, run, "planned_bytes", p->report.planned_bytes);
+  cli_json_integer(json, run, "parts", p->report.stages);
+  cJSON *bound = cli_json_array(json, run, "bound"), *cuts = cli_json_array(json, run, "cuts");
+  for (size_t i = 0; i < mica_onnx_input_count(model); i++)
+    if (mica_onnx_is_bound(p->runner, mica_onnx_input(model, i).name))
+      cli_json_text(json, bound, NULL, mica_onnx_input(model, i).name);
+  for (size_t i = 0; i < mica_onnx_cut_count(p->runner); i++) {
+    mica_onnx_cut cut = mica_onnx_cut_at(p->runner, i);
+    cJSON *one = cli_json_object(json, cuts, NULL);
+    cli_json_text(json, one, "node", cut.node);
+    cli_json_text(json, one, "op", cut.op);
+    cli_json_text(json, one, "why", cut.why);
+  }
+}
+
+static int print_json(const cli_command *self, const mica_onnx *model, const plan *p) {
   mica_onnx_info info = mica_onnx_describe(model);
   cli_json json;
   cli_json_begin(&json);
@@ -110,17 +185,21 @@ static int print_json(const cli_command *self, const mica_onnx *model) {
     cli_json_integer(&json, one, "count", op.count);
     cli_json_bool(&json, one, "supported", op.supported);
   }
+  add_plan(&json, model, p);
   return cli_json_print(&json, self);
 }
 
-int cli_onnx_info(const cli_command *self, const char *path, bool json) {
+int cli_onnx_info(const cli_command *self, const char *path, const char *shape, bool json) {
   mica_onnx *model = NULL;
-  int status = CLI_OK;
+  plan p = {0};
   if (mica_onnx_open(path, &model) != MICA_OK) return cli_fail_library(self);
-  if (json)
-    status = print_json(self, model);
-  else
-    print_text(model);
+  int status = make_plan(self, model, shape, &p);
+  if (status == CLI_OK && json) {
+    status = print_json(self, model, &p);
+  } else if (status == CLI_OK && print_text(model)) {
+    print_plan(model, &p);
+  }
+  free_plan(&p);
   mica_onnx_close(model);
   return status;
 }

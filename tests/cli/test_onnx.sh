@@ -14,7 +14,7 @@
 sed 's/Relu/Rule/' "$work/relu.onnx" >"$work/rule.onnx"
 run info "$work/relu.onnx"
 [ "$err" != "${err#*no protobuf-c}" ] && { echo 'this build has no protobuf-c'; exit 77; }
-ends 0 'model     operator set 17, IR version 8*input     x: float (n, 2)*output    y: float (n, 2)*1  Relu' ''
+ends 0 'model     operator set 17, IR version 8*input     x: float (n, 2)*output    y: float (n, 2)*1  Relu*run *' ''
 run info "$work/relu.onnx" --json
 ends 0 '*' ''
 holds inputs.0.name x
@@ -23,6 +23,16 @@ holds inputs.0.shape.1 2
 holds operators.0.name Relu
 holds operators.0.supported true
 holds opset 17
+holds run.launches 1
+holds run.parts 1
+run info "$work/relu.onnx" --shape x=8x2
+ends 0 '*run       1 launches, * planned' ''
+run info "$work/relu.onnx" --shape x=8x3
+ends 0 "*run       *input 'x' has shape (?, 2), and was fed (8, 3)" ''
+run info "$work/relu.onnx" --shape z=1
+ends 2 '' 'mica info: --shape "z=1" names no input of the model; it has x float (?, 2)'
+run info resnet18 --shape x=1
+ends 2 '' 'mica info: --shape is for models in ONNX, and resnet18 is none'
 run info "$work/rule.onnx"
 ends 0 '*Rule  is not supported*the model cannot run' ''
 

@@ -1,4 +1,5 @@
-"""Models with control flow and shapes from data: a folder each, with what onnxruntime gives for several inputs."""
+"""Models with control flow and shapes from data, and with operators of onnxruntime's own: a folder each, with what
+onnxruntime gives for several inputs."""
 import os
 import sys
 
@@ -214,8 +215,85 @@ def scans():
          [{"h0": f32(2, 6), "x": f32(t, 2, 6), "y": f32(2, t, 6)} for t in (1200, 3, 1500)])
 
 
+def microsoft():
+    """What onnxruntime's optimiser and quantiser write."""
+    def ms(op, inputs, outputs, **attributes):
+        return helper.make_node(op, inputs.split(","), outputs.split(","), domain="com.microsoft", **attributes)
+
+    def one(name, op, inputs, feed, initials=(), outputs=("y",), types=None, **attributes):
+        kinds = {np.dtype(np.float32): F, np.dtype(np.int32): T.INT32, np.dtype(np.uint8): T.UINT8,
+                 np.dtype(np.int8): T.INT8, np.dtype(np.int64): I}
+        ports = [port(k, kinds[v.dtype], list(v.shape)) for k, v in feed.items()]
+        outs = [port(o, (types or {}).get(o, F), None) for o in outputs if o]
+        save(name, [ms(op, inputs, ",".join(outputs), **attributes)], ports, outs,
+             [const(k, v) for k, v in dict(initials).items()], [feed])
+
+    x, w, b = f32(2, 6, 16), f32(16, 48), f32(48)
+    one("fused_matmul", "FusedMatMul", "a,b", {"a": f32(3, 5, 4), "b": f32(3, 6, 5)}, transA=1, transB=1, alpha=0.5)
+    one("erf_gelu", "Gelu", "x", {"x": x})
+    one("bias_gelu", "BiasGelu", "x,b", {"x": x}, {"b": f32(16)})
+    one("fast_gelu", "FastGelu", "x,b", {"x": x}, {"b": f32(16)})
+    one("quick_gelu", "QuickGelu", "x", {"x": x}, alpha=1.5)
+    one("skip_norm", "SkipLayerNormalization", "x,s,g,h,b", {"x": x, "s": f32(2, 6, 16)},
+        {"g": f32(16), "h": f32(16), "b": f32(16)}, ("y", "", "", "sum"), epsilon=1e-5)
+    one("skip_rms", "SkipSimplifiedLayerNormalization", "x,s,g,b", {"x": x, "s": f32(2, 6, 16)},
+        {"g": f32(16), "b": f32(16)}, ("y", "", "", "sum"), epsilon=1e-5)
+    ids, kinds = rng.integers(0, 20, (2, 6)).astype(np.int32), rng.integers(0, 2, (2, 6)).astype(np.int32)
+    seen = np.array([[1] * 6, [1] * 4 + [0] * 2], np.int32)
+    one("embed", "EmbedLayerNormalization", "i,k,w,p,s,g,b,m", {"i": ids, "k": kinds, "m": seen},
+        {"w": f32(20, 16), "p": f32(9, 16), "s": f32(2, 16), "g": f32(16), "b": f32(16)}, ("y", "n"),
+        {"n": T.INT32}, epsilon=1e-5)
+    one("fused_attention", "Attention", "x,w,b", {"x": x}, {"w": w, "b": b}, num_heads=4)
+    one("fused_attention_masked", "Attention", "x,w,b,m", {"x": x, "m": seen}, {"w": w, "b": b}, num_heads=4)
+    one("fused_attention_lengths", "Attention", "x,w,b,m", {"x": x, "m": np.array([6, 3], np.int32)},
+        {"w": w, "b": b}, num_heads=2, scale=0.3)
+    one("fused_attention_causal", "Attention", "x,w,b,,p", {"x": x, "p": f32(2, 2, 4, 3, 4)}, {"w": w, "b": b},
+        ("y", "now"), num_heads=4, unidirectional=1)
+    one("many_heads", "MultiHeadAttention", "q,k,v,b,m", {"q": x, "k": f32(2, 6, 16), "v": f32(2, 6, 16), "m": seen},
+        {"b": b}, num_heads=4)
+    one("many_heads_bias", "MultiHeadAttention", "q,k,v,,,a", {"q": x, "k": f32(2, 5, 16), "v": f32(2, 5, 16),
+                                                               "a": f32(1, 4, 6, 5)}, num_heads=4)
+    one("fused_conv", "FusedConv", "x,w,b", {"x": f32(1, 3, 9, 9)}, {"w": f32(4, 3, 3, 3), "b": f32(4)},
+        activation="LeakyRelu", activation_params=[0.2], pads=[1, 1, 1, 1], kernel_shape=[3, 3])
+    one("fused_gemm", "FusedGemm", "a,b,c", {"a": f32(3, 5)}, {"b": f32(7, 5), "c": f32(7)}, activation="Tanh",
+        transB=1)
+    u8, i8 = T.UINT8, T.INT8
+    a, c = rng.integers(0, 256, (2, 4, 6, 6)).astype(np.uint8), rng.integers(0, 256, (2, 4, 6, 6)).astype(np.uint8)
+    s = {"sa": np.float32(1 / 16), "sb": np.float32(1 / 32), "sy": np.float32(1 / 8), "za": np.uint8(120),
+         "zb": np.uint8(100), "zy": np.uint8(128)}
+    s1 = {k: v for k, v in s.items() if k not in ("sb", "zb")}
+    unit = {"sa": s["sa"], "za": s["za"], "sy": np.float32(1 / 256), "zy": np.uint8(0)}
+    for op in ("Add", "Mul"):
+        one("quantized_" + op.lower(), "QLinear" + op, "a,sa,za,b,sb,zb,sy,zy", {"a": a, "b": c}, s, types={"y": u8})
+    one("quantized_sigmoid", "QLinearSigmoid", "a,sa,za,sy,zy", {"a": a}, unit, types={"y": u8})
+    one("quantized_leaky", "QLinearLeakyRelu", "a,sa,za,sy,zy", {"a": a}, s1, types={"y": u8}, alpha=0.1)
+    one("quantized_average", "QLinearAveragePool", "a,sa,za,sy,zy", {"a": a}, s1, types={"y": u8},
+        kernel_shape=[2, 2], strides=[2, 2])
+    one("quantized_global", "QLinearGlobalAveragePool", "a,sa,za,sy,zy", {"a": a}, s1, types={"y": u8})
+    one("quantized_softmax", "QLinearSoftmax", "a,sa,za,sy,zy", {"a": a}, unit, types={"y": u8}, axis=1, opset=13)
+    one("quantized_concat", "QLinearConcat", "sy,zy,a,sa,za,b,sb,zb", {"a": a, "b": c}, s, types={"y": u8}, axis=1)
+    m, n = rng.integers(0, 256, (3, 8)).astype(np.uint8), rng.integers(-128, 128, (8, 5)).astype(np.int8)
+    q = {"b": n, "sa": np.float32(0.02), "za": np.uint8(130), "sb": (0.01 + abs(f32(5)) / 50).astype(np.float32),
+         "zb": np.zeros(5, np.int8), "c": rng.integers(-500, 500, 5).astype(np.int32), "sy": np.float32(0.05),
+         "zy": np.uint8(90)}
+    one("quantized_gemm", "QGemm", "a,sa,za,b,sb,zb,c,sy,zy", {"a": m}, q, types={"y": u8})
+    one("integers_to_float", "MatMulIntegerToFloat", "a,b,sa,sb,za,zb,c", {"a": m},
+        {k: v for k, v in q.items() if k[0] in "sbz" and k[1:] != "y" or k == "b"} | {"c": f32(5)})
+    one("dynamic_matmul", "DynamicQuantizeMatMul", "x,b,sb,zb,c", {"x": f32(3, 8)},
+        {"b": n, "sb": q["sb"], "zb": q["zb"], "c": f32(5)})
+    packed = rng.integers(0, 256, (6, 2, 16)).astype(np.uint8)
+    one("four_bits", "MatMulNBits", "x,b,s", {"x": f32(3, 64)}, {"b": packed, "s": abs(f32(12))},
+        K=64, N=6, bits=4, block_size=32)
+    one("four_bits_zeros", "MatMulNBits", "x,b,s,z", {"x": f32(3, 64)},
+        {"b": packed, "s": abs(f32(12)), "z": rng.integers(0, 256, 6).astype(np.uint8)}, K=64, N=6, bits=4,
+            block_size=32)
+    save("rms", [node("SimplifiedLayerNormalization", "x,g", "y", axis=-1, epsilon=1e-5)],
+         [port("x", F, [2, 6, 16])], [port("y", F, None)], [const("g", f32(16))], [{"x": x}])
+
+
 shapes()
 detector()
 branches()
 loops()
 scans()
+microsoft()

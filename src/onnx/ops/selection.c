@@ -207,29 +207,28 @@ static double overlap(const box *a, const box *b) {
 }
 
 typedef struct suppression {
-  const double *boxes, *scores; /* of one image and class */
+  const double *boxes, *falling; /* of one image and class; scores with the other sign */
   int64_t count, most;
   double threshold, least;
   bool centers;
 } suppression;
 
-/* Greedy: the best that is left stays unless it overlaps one that stays by more than the threshold. */
-static int64_t suppress(const suppression *s, int64_t *kept, bool *done) {
-  int64_t n = 0;
-  memset(done, 0, (size_t)s->count);
-  while (n < s->most) {
-    int64_t best = -1;
-    for (int64_t i = 0; i < s->count; i++)
-      if (!done[i] && s->scores[i] > s->least && (best < 0 || s->scores[i] > s->scores[best])) best = i;
-    if (best < 0) break;
-    done[best] = true;
-    box own = box_of(s->boxes + 4 * best, s->centers);
+/* Greedy: the best that is left stays unless it overlaps one that stays by more than the threshold; of equal scores the
+ * lower index comes first. order and room have room for count each. */
+static int64_t suppress(const suppression *s, int64_t *kept, int64_t *order, int64_t *room) {
+  int64_t n = 0, left = 0;
+  const slices falling = {s->falling, 1, s->count, 1};
+  for (int64_t i = 0; i < s->count; i++)
+    if (-s->falling[i] > s->least) order[left++] = i;
+  sort(&falling, order, room, left);
+  for (int64_t at = 0; at < left && n < s->most; at++) {
+    box own = box_of(s->boxes + 4 * order[at], s->centers);
     bool stays = true;
     for (int64_t k = 0; stays && k < n; k++) {
       box other = box_of(s->boxes + 4 * kept[k], s->centers);
       stays = overlap(&own, &other) <= s->threshold;
     }
-    if (stays) kept[n++] = best;
+    if (stays) kept[n++] = order[at];
   }
   return n;
 }
@@ -241,15 +240,15 @@ static mica_status find_boxes(const void *config, const mica__host_array *in, mi
   double *boxes = mica__host_reals(&in[0]), *scores = mica__host_reals(&in[1]), given[3] = {0};
   for (int k = 0; k < 3; k++) given[k] = mica__element_get(in[2 + k].dtype, in[2 + k].data, 0);
   int64_t n = c.dim[2], rows = c.dim[0] * c.dim[1], each = given[0] < (double)n ? (int64_t)fmax(given[0], 0) : n;
-  int64_t found = 0, *out = calloc((size_t)(rows * each * 3) + 1, sizeof *out),
-          *kept = calloc((size_t)n + 1, sizeof *kept);
-  bool *done = calloc((size_t)n + 1, sizeof *done);
-  bool whole = boxes && scores && out && kept && done;
+  int64_t found = 0, *out = calloc((size_t)(rows * each * 3) + 1, sizeof *out);
+  int64_t *room = calloc((size_t)(3 * n) + 1, sizeof *room);
+  bool whole = boxes && scores && out && room;
+  for (int64_t i = 0; whole && i < in[1].count; i++) scores[i] = -scores[i];
   for (int64_t row = 0; whole && row < rows; row++) {
     suppression s = {boxes + row / c.dim[1] * n * 4, scores + row * n, n, each, given[1], given[2], *centers};
-    int64_t stay = suppress(&s, kept, done);
+    int64_t stay = suppress(&s, room, room + n, room + 2 * n);
     for (int64_t k = 0; k < stay; k++) {
-      int64_t triple[] = {row / c.dim[1], row % c.dim[1], kept[k]};
+      int64_t triple[] = {row / c.dim[1], row % c.dim[1], room[k]};
       memcpy(&out[3 * found++], triple, sizeof triple);
     }
   }
@@ -258,8 +257,7 @@ static mica_status find_boxes(const void *config, const mica__host_array *in, mi
   free(boxes);
   free(scores);
   free(out);
-  free(kept);
-  free(done);
+  free(room);
   return own ? MICA_OK : mica__fail_nomem("NonMaxSuppression");
 }
 

@@ -1,0 +1,16 @@
+/* onnx/ops/microsoft.h: what the operators of onnxruntime's optimiser and quantiser share. */
+#ifndef MICA_ONNX_OPS_MICROSOFT_H
+#define MICA_ONNX_OPS_MICROSOFT_H
+
+#include "onnx/ops/family.h"
+
+/* Operand k; null where it is absent. */
+static inline mica_value given(mica__lowering *l, const mica__onnx_node *node, int32_t k) {
+  return mica__lower_has(l, node, k) ? mica__lower_operand(l, node, k) : (mica_value){0};
+}
+
+/* Result 0 of an operator of ONNX's own, of the node's attributes, on these values; null where it failed. */
+mica_value mica__lower_as(mica__lowering *l, const mica__onnx_node *node, const char *op, int64_t version,
+                          const mica_value *operands, int32_t count);
+
+#endif
