@@ -17,6 +17,7 @@
 #define MICA_RUN_H
 
 #include <mica/data.h>
+#include <mica/generate.h>
 #include <mica/report.h>
 #include <mica/train.h>
 
@@ -137,6 +138,25 @@ typedef struct mica_run_input {
 /* A section for each sample, its title the file, row or number. *prediction is the caller's to mica_report_destroy. */
 MICA_API MICA_CHECKED mica_status mica_run_predict(mica_run *run, const mica_run_input *input,
                                                    mica_report **prediction);
+
+/* Texts that a run of the task language continues. */
+typedef struct mica_run_texts {
+  const char *const *prompts;
+  const size_t *prompt_bytes; /* of each; NULL: they end with their first NUL */
+  size_t prompt_count;
+  int64_t length; /* tokens behind each prompt; 0: 200 */
+  /* A prompt that is longer than the network's context loses all but its last tokens, so many; and so many are kept of
+   * a text that has come to fill the context. 0: such a prompt is refused, and half a context is kept. */
+  int64_t window;
+  mica_sampling sampling;
+  /* Takes what continues a prompt as it is made; bytes may be cut within a character. Returns false to end. */
+  bool (*text)(void *user, size_t prompt, const char *bytes, size_t count);
+  void *user;
+} mica_run_texts;
+
+/* Continues the prompts, all at once, each as it would be alone. MICA_E_UNSUPPORTED: a run of another task;
+ * MICA_E_INVALID: a prompt that is empty or too long, which is named, and what mica_generator_create refuses. Blocks. */
+MICA_API MICA_CHECKED mica_status mica_run_generate(mica_run *run, const mica_run_texts *texts);
 
 /* Facts of the run, curves of its history, and the task's sections about what was evaluated last. The caller's. */
 MICA_API MICA_CHECKED mica_status mica_run_report(mica_run *run, mica_report **report);

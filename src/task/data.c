@@ -37,25 +37,31 @@ mica_dataset_config mica__run_opening(const mica_run *run, mica_part part) {
   return config;
 }
 
+mica_status mica__run_open_part(const mica_run *run, const char *path, const mica_dataset_config *config,
+                                mica_dataset **data) {
+  const bool own = run->task && run->task->open;
+  return own ? run->task->open(run, path, config, data) : mica_dataset_open(path, config, data);
+}
+
 mica_status mica__run_open_given(const mica_run *run, const char *path, mica_part part, bool *all,
                                  mica_dataset **data) {
   mica_dataset_config config = mica__run_opening(run, part);
   mica_dataset *other = NULL;
-  mica_status status = mica_dataset_open(path, &config, data);
+  mica_status status = mica__run_open_part(run, path, &config, data);
   *all = false;
   if (status != MICA_E_NOT_FOUND || part != MICA_PART_TEST) return status;
   config.part = MICA_PART_VALIDATION;
-  *all = mica_dataset_open(path, &config, &other) == MICA_E_NOT_FOUND;
+  *all = mica__run_open_part(run, path, &config, &other) == MICA_E_NOT_FOUND;
   mica_dataset_destroy(other);
   config.part = *all ? MICA_PART_TRAIN : part;
-  return mica_dataset_open(path, &config, data);
+  return mica__run_open_part(run, path, &config, data);
 }
 
 /* Opens a part; it stays NULL if there is none. */
 static mica_status open_optional(mica_run *run, const mica_dataset_config *opening) {
   mica_dataset *data = NULL;
   if (run->config.dataset) return MICA_OK;
-  mica_status status = mica_dataset_open(run->data, opening, &data);
+  mica_status status = mica__run_open_part(run, run->data, opening, &data);
   run->parts[opening->part].data = data;
   return status == MICA_E_NOT_FOUND ? MICA_OK : status;
 }
@@ -65,7 +71,7 @@ static mica_status open_whole(mica_run *run) {
   mica_dataset *data = NULL;
   run->whole = run->config.dataset;
   if (run->whole) return MICA_OK;
-  MICA_TRY(mica_dataset_open(run->data, &config, &data));
+  MICA_TRY(mica__run_open_part(run, run->data, &config, &data));
   run->whole = data;
   return MICA_OK;
 }

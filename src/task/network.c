@@ -66,7 +66,7 @@ mica_value mica__run_network(const mica_run *run, mica_nn *nn, mica_value x, int
   return mica_value_dtype(z) == MICA_F32 ? z : mica_cast(z, MICA_F32);
 }
 
-static mica_dtype precision(const mica_run *run) {
+mica_dtype mica__run_precision(const mica_run *run) {
   const char *name = mica_run_setting(run, "precision");
   return !strcmp(name, "f16") ? MICA_F16 : !strcmp(name, "bf16") ? MICA_BF16 : MICA_F32;
 }
@@ -88,7 +88,7 @@ static mica_status configure(mica_run *run, mica_trainer_config *c) {
   c->test_column_count = run->column_count;
   c->evaluate = evaluate;
   c->evaluate_user = run;
-  c->dtype = precision(run);
+  c->dtype = mica__run_precision(run);
   c->seed = (uint64_t)mica_run_number(run, "seed");
   c->optimizer = mica_optimizer_config_default(optimizer);
   c->optimizer.weight_decay = mica_run_number(run, "weight-decay");

@@ -210,6 +210,7 @@ static mica_status split_again(const mica_run *run, mica_dataset **data) {
   mica_dataset *whole = NULL, *rest = NULL;
   if (!(share > 0))
     return mica__fail(MICA_E_NOT_FOUND, "%s was all trained on: there is no validation part", run->data);
+  if (run->task->open) return mica__fail(MICA_E_NOT_FOUND, "%s: there is no validation part", run->data);
   MICA_TRY(mica_dataset_open(run->data, &config, &whole));
   mica_status status = mica_dataset_split(whole, share, (uint64_t)mica_run_number(run, "seed"), data, &rest);
   mica_dataset_destroy(rest);
@@ -222,7 +223,7 @@ static mica_status open_judged(mica_run *run, const char *path, mica_part part) 
   mica_dataset *data = NULL, *same = NULL;
   bool all = false;
   mica_status status =
-      path ? mica__run_open_given(run, path, part, &all, &data) : mica_dataset_open(run->data, &config, &data);
+      path ? mica__run_open_given(run, path, part, &all, &data) : mica__run_open_part(run, run->data, &config, &data);
   if (all) snprintf(run->judged_part, sizeof run->judged_part, "all");
   if (status == MICA_E_NOT_FOUND && !path && part == MICA_PART_VALIDATION) status = split_again(run, &data);
   MICA_TRY(status);
@@ -268,6 +269,16 @@ mica_status mica_run_evaluate(mica_run *run, const char *path, mica_part part, m
 }
 
 /* --- predicting and reporting --- */
+
+mica_status mica_run_generate(mica_run *run, const mica_run_texts *texts) {
+  if (!run || !texts || !texts->prompts || !texts->text)
+    return mica__fail(MICA_E_INVALID, "mica_run_generate: a pointer is NULL");
+  if (!run->task->generate)
+    return mica__fail(MICA_E_UNSUPPORTED, "%s is a run of the task %s, which continues no texts", run->folder,
+                      run->task->name);
+  if (!texts->prompt_count) return mica__fail(MICA_E_INVALID, "mica_run_generate: there is no prompt");
+  return run->task->generate(run, texts);
+}
 
 mica_status mica_run_predict(mica_run *run, const mica_run_input *input, mica_report **out) {
   mica_report *prediction = NULL;

@@ -120,6 +120,9 @@ char *mica__run_path(const mica_run *run, const char *name);
 
 /* How the run opens data: pictures of its size, labels as its task takes them. */
 mica_dataset_config mica__run_opening(const mica_run *run, mica_part part);
+/* Opens a part as the run's task does. */
+mica_status mica__run_open_part(const mica_run *run, const char *path, const mica_dataset_config *config,
+                                mica_dataset **data);
 /* Opens a part of data that were given. Of data that are in no parts the whole is the test part, and *all is true. */
 mica_status mica__run_open_given(const mica_run *run, const char *path, mica_part part, bool *all, mica_dataset **data);
 /* Opens the training's data, finds the task, prepares it and makes loaders. */
@@ -185,6 +188,9 @@ mica_value mica__run_inputs(const mica_run *run, const mica_batch_values *batch)
 
 /* The network of the setting "model" with so many outputs: (N, outputs) f32. */
 mica_value mica__run_network(const mica_run *run, mica_nn *nn, mica_value x, int64_t outputs);
+
+/* The setting "precision". */
+mica_dtype mica__run_precision(const mica_run *run);
 
 /* Rows of a table with categories, whose columns are found by the names of its first line. */
 typedef struct mica__rows {

@@ -11,6 +11,9 @@ typedef struct mica__task_row {
   const char *name, *text;
   const mica_task_metric *metrics;  /* the first one is watched unless prepare says otherwise */
   const mica_setting_row *settings; /* --help, config.json and completion come from it; may be NULL */
+  /* Opens a part in place of mica_dataset_open, where data are no dataset of its; MICA_E_NOT_FOUND: there is no such part.
+   * NULL: mica_dataset_open. */
+  mica_status (*open)(const mica_run *run, const char *path, const mica_dataset_config *config, mica_dataset **data);
   /* How data are opened for the task; NULL: as they are. */
   void (*opens)(const mica_run *run, mica_dataset_config *config);
   /* How a part's samples come to batches (crops, buckets, columns), after the settings of all tasks; NULL: by these. */
@@ -21,6 +24,8 @@ typedef struct mica__task_row {
   /* The setting "model" is the task's own: its names, its default and whether it takes such data. Others take networks
    * of the zoo that give one answer a sample. */
   bool own_network;
+  /* Samples are no pictures or rows of numbers, and the facts of those ("input", "mean") are none of the run's. */
+  bool own_input;
   int32_t (*suits)(const mica_dataset *data); /* 0: not at all; the highest wins where no --task is given */
   /* Facts of the run (class names, scaling, vocabulary), loaders' configurations, the network. Of a run that was
    * opened there is no data, and the facts are there already. */
@@ -35,6 +40,8 @@ typedef struct mica__task_row {
   /* Adds a section for each sample. */
   mica_status (*predict)(mica_run *run, const mica_run_input *input, mica_report *prediction);
   mica_status (*report)(mica_run *run, mica_report *report); /* adds its sections; NULL: none */
+  /* Continues texts; NULL: the task has none to continue. */
+  mica_status (*generate)(mica_run *run, const mica_run_texts *texts);
 } mica__task_row;
 
 #define TASK(name) extern const mica__task_row mica__task_##name;

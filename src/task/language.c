@@ -1,0 +1,317 @@
+/* language: the next byte of a text, of those before it. Contexts are cut from a file; its last part is held out. */
+#include "task/language.h"
+
+#include "base/file.h"
+#include "data/contexts.h"
+
+#include <math.h>
+#include <mica/nodes.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+
+#define BYTES 256
+/* Windows of a text that are predicted at a time. */
+#define AT_A_TIME 16
+
+#define TEXT_OF(name, text) text,
+static const char *positions_at(size_t i) {
+  static const char *const names[] = {MICA_POSITIONS_LIST(TEXT_OF) NULL};
+  return names[i];
+}
+
+static const char *feed_forward_at(size_t i) {
+  static const char *const names[] = {MICA_FEED_FORWARD_LIST(TEXT_OF) NULL};
+  return names[i];
+}
+#undef TEXT_OF
+
+/* name, kind, default, how help calls a value, help and further fields */
+#define ROW(name_, kind_, value_, hint_, ...)                                                                          \
+  {                                                                                                                    \
+    .name = (name_), .kind = MICA_SETTING_KIND_##kind_, .value = (value_), .hint = (hint_), .text = __VA_ARGS__,       \
+    .fixed = true                                                                                                      \
+  }
+
+static const mica_setting_row settings[] = {
+    ROW("context", INT, "128", "N", "tokens that a prediction may see", .low = 1, .high = 1 << 20),
+    ROW("contexts", INT, "0", "N", "of an epoch, evenly spread over the text; 0: from end to end", .low = 0,
+        .high = 0x1p31),
+    ROW("layers", INT, "4", "N", "blocks of the network", .low = 1, .high = 1000),
+    ROW("width", INT, "128", "N", "features of a position", .low = 1, .high = 1 << 16),
+    ROW("heads", INT, "4", "N", "heads of attention", .low = 1, .high = 1024),
+    ROW("groups", INT, "0", "N", "heads of keys and values; 0: as many as heads", .low = 0, .high = 1024),
+    ROW("dropout", REAL, "0", "P", "of what blocks add, and of attention", .low = 0, .high = 0.99),
+    ROW("positions", CHOICE, "learned", "NAME", "how the network knows the order of tokens", .names = positions_at),
+    ROW("feed-forward", CHOICE, "gelu", "NAME", "the function between a block's dense layers",
+        .names = feed_forward_at),
+    ROW("rms-norm", FLAG, "false", "", "RMS norms in place of layer norms"),
+    {0},
+};
+
+static const mica_task_metric metrics[] = {{"perplexity", true}, {"bits_per_byte", true}, {NULL, false}};
+
+static int64_t whole(const mica_run *run, const char *name) { return (int64_t)mica_run_number(run, name); }
+
+static int choice(const mica_run *run, const char *name, const char *(*at)(size_t i)) {
+  int i = 0;
+  while (at((size_t)i) && strcmp(at((size_t)i), mica_run_setting(run, name)) != 0) i++;
+  return i;
+}
+
+mica_model_config mica__language_network(const mica_run *run) {
+  return (mica_model_config){
+      .name = "gpt",
+      .classes = (int64_t)mica__run_fact_number(run, "vocabulary", BYTES),
+      .width = whole(run, "width"),
+      .dropout = mica_run_number(run, "dropout"),
+      .sequence = {.context = whole(run, "context"),
+                   .layers = whole(run, "layers"),
+                   .heads = whole(run, "heads"),
+                   .groups = whole(run, "groups"),
+                   .rms_norm = mica__run_flag(run, "rms-norm"),
+                   .positions = (mica_positions_kind)choice(run, "positions", positions_at),
+                   .feed_forward = (mica_feed_forward)choice(run, "feed-forward", feed_forward_at)}};
+}
+
+/* --- data --- */
+
+/* A folder's file of a part: train.txt, validation.txt or val.txt, test.txt; false where there is none. */
+static bool find_file(const char *folder, mica_part part, mica__text *path) {
+  static const char *const names[][2] = {{"train", "train"}, {"validation", "val"}, {"test", "test"}};
+  struct stat about;
+  for (int i = 0; i < 2; i++) {
+    mica__text_free(path);
+    *path = (mica__text){0};
+    mica__text_addf(path, "%s/%s.txt", folder, names[part][i]);
+    if (mica__text_status(path) == MICA_OK && stat(path->data, &about) == 0) return true;
+  }
+  return false;
+}
+
+typedef struct mapping {
+  const unsigned char *bytes;
+  size_t size;
+} mapping;
+
+static void unmap(void *user) {
+  mapping *m = user;
+  mica__file_unmap(m->bytes, m->size);
+  free(m);
+}
+
+/* Contexts of a file's bytes from a share of it to another. */
+static mica_status open_bytes(const mica_run *run, const char *path, const char *name, double from, double to,
+                              uint64_t samples, mica_dataset **data) {
+  mapping *m = calloc(1, sizeof *m);
+  mica_status status = m ? mica__file_map(path, &m->bytes, &m->size) : mica__fail_nomem("a text");
+  if (status != MICA_OK) {
+    free(m);
+    return status;
+  }
+  const uint64_t first = (uint64_t)(from * (double)m->size), last = to < 1 ? (uint64_t)(to * (double)m->size) : m->size;
+  const mica__tokens tokens = {.tokens = m->bytes + first,
+                               .dtype = MICA_U8,
+                               .count = last - first,
+                               .vocabulary = BYTES,
+                               .owner = m,
+                               .release = unmap};
+  return mica__dataset_of_contexts(name, &tokens, whole(run, "context"), samples, data);
+}
+
+static mica_status missing(const char *path, mica_part part) {
+  return mica__fail(MICA_E_NOT_FOUND, "%s has no part %s", path, mica_part_name(part));
+}
+
+/* The last share of a text that is trained on is its validation part, unless a folder has a file for that. */
+static mica_status open_text(const mica_run *run, const char *path, const mica_dataset_config *config,
+                             mica_dataset **data) {
+  const mica_part part = config->part;
+  const bool own = run->data && !strcmp(path, run->data);
+  const uint64_t samples = part == MICA_PART_TRAIN && own ? (uint64_t)mica_run_number(run, "contexts") : 0;
+  double held_out = own ? mica_run_number(run, "validation") : 0;
+  mica__text file = {0}, other = {0};
+  struct stat about;
+  if (stat(path, &about) != 0) return mica__fail(MICA_E_NOT_FOUND, "%s: there is no such file or folder", path);
+  if (!S_ISDIR(about.st_mode)) {
+    if (part == MICA_PART_TEST || (part == MICA_PART_VALIDATION && !(held_out > 0))) return missing(path, part);
+    return part == MICA_PART_TRAIN ? open_bytes(run, path, path, 0, 1 - held_out, samples, data)
+                                   : open_bytes(run, path, path, 1 - held_out, 1, 0, data);
+  }
+  if (find_file(path, MICA_PART_VALIDATION, &other)) held_out = 0;
+  const bool share = part == MICA_PART_VALIDATION && held_out > 0;
+  mica_status status = find_file(path, share ? MICA_PART_TRAIN : part, &file) ? MICA_OK : missing(path, part);
+  if (status == MICA_OK && share)
+    status = open_bytes(run, file.data, file.data, 1 - held_out, 1, 0, data);
+  else if (status == MICA_OK)
+    status = open_bytes(run, file.data, file.data, 0, part == MICA_PART_TRAIN ? 1 - held_out : 1, samples, data);
+  mica__text_free(&file);
+  mica__text_free(&other);
+  return status;
+}
+
+static int32_t suits(const mica_dataset *data) {
+  const size_t column = mica_dataset_column_index(data, "tokens");
+  if (column == mica_dataset_column_count(data)) return 0;
+  return mica_dataset_column(data, column)->kind == MICA_COLUMN_KIND_TOKENS ? 10 : 0;
+}
+
+static mica_status fits(const mica_run *run, const mica_dataset *data) {
+  const size_t column = mica_dataset_column_index(data, "tokens");
+  const int64_t wanted = whole(run, "context") + 1;
+  if (column == mica_dataset_column_count(data))
+    return mica__fail(MICA_E_FORMAT, "%s has no column 'tokens'", mica_dataset_name(data));
+  const mica_column *about = mica_dataset_column(data, column);
+  if (about->kind != MICA_COLUMN_KIND_TOKENS || about->shape.rank != 1 || about->shape.dim[0] != wanted)
+    return mica__fail(MICA_E_FORMAT, "%s: samples of 'tokens' are not the %lld tokens that a context of %lld wants",
+                      mica_dataset_name(data), (long long)wanted, (long long)wanted - 1);
+  const double known = mica__run_fact_number(run, "vocabulary", BYTES);
+  if ((double)about->classes <= known) return MICA_OK;
+  return mica__fail(MICA_E_FORMAT, "%s has tokens up to %d, the network's vocabulary ends at %g",
+                    mica_dataset_name(data), (int)about->classes - 1, known - 1);
+}
+
+static mica_status set_default(mica_run *run, const char *name, double value) {
+  return mica__run_is_set(run, name) ? MICA_OK : mica__run_set_number(run, name, value);
+}
+
+/* Rates that the default network bears; wider ones bear less (measured on tinyshakespeare, 2026-11-25). */
+#define RATE 3e-3
+#define RATE_WIDTH 128
+
+static mica_status prepare(mica_run *run) {
+  const char *model = mica_run_setting(run, "model");
+  if (*model && strcmp(model, "gpt") != 0)
+    return mica__fail(MICA_E_INVALID, "the task language trains the network gpt, not %s", model);
+  if (!*model) MICA_TRY(mica__run_set(run, "model", "gpt"));
+  if (!run->whole) return MICA_OK;
+  const size_t column = mica_dataset_column_index(run->whole, "tokens");
+  double vocabulary = BYTES;
+  if (column < mica_dataset_column_count(run->whole) && mica_dataset_column(run->whole, column)->classes > 0)
+    vocabulary = (double)mica_dataset_column(run->whole, column)->classes;
+  MICA_TRY(mica__run_note_numbers(run, "vocabulary", &vocabulary, 1));
+  /* A tokeniser will be a fact of its own, by which tokens are more than bytes. */
+  MICA_TRY(mica__run_note_text(run, "tokens", "bytes"));
+  MICA_TRY(fits(run, run->whole));
+  MICA_TRY(set_default(run, "clip-norm", 1));
+  if (mica__run_is_set(run, "optimizer")) return MICA_OK;
+  return set_default(run, "lr", RATE * sqrt(fmin(1, RATE_WIDTH / mica_run_number(run, "width"))));
+}
+
+/* --- the step --- */
+
+static void step(mica_nn *nn, const mica_batch_values *batch, const void *config, mica_objective *out) {
+  const mica_run *run = config;
+  const mica_model_config network = mica__language_network(run);
+  const int64_t context = network.sequence.context;
+  mica_value tokens = mica_batch_value(batch, "tokens");
+  mica_value logits = mica_model_build(nn, mica_slice(tokens, 1, 0, context, 1), &network);
+  mica_value target = mica_reshape(mica_slice(tokens, 1, 1, context + 1, 1), MICA_SHAPE(MICA_DYNAMIC));
+  mica_value rows = mica_flatten(logits, 2);
+  if (mica_nn_is_training(nn)) {
+    out->loss = mica_cross_entropy(rows, target, NULL);
+    return;
+  }
+  const mica_cross_entropy_config each = {.reduction = MICA_LOSS_REDUCTION_NONE};
+  mica_value losses = mica_cast(mica_cross_entropy(rows, target, &each), MICA_F32);
+  out->loss = mica_mean(losses, MICA_ALL_AXES, false);
+  out->outputs[0] = mica_reshape(losses, MICA_SHAPE(MICA_DYNAMIC, context));
+  out->output_names[0] = "losses";
+}
+
+static mica_status evaluate(mica_run *run, const mica_batch_source *source, mica_metrics *m) {
+  (void)run;
+  (void)source;
+  MICA_TRY(mica_metrics_add(m, "perplexity", exp(m->loss)));
+  return mica_metrics_add(m, "bits_per_byte", m->loss / log(2));
+}
+
+/* --- what a text's bytes cost --- */
+
+/* The losses of `count` windows of `row` tokens. */
+static mica_status infer(mica_run *run, const int32_t *tokens, int64_t count, int64_t row, float *losses) {
+  mica_queue *queue = mica_engine_queue(run->engine);
+  mica_tensor *tensor = NULL;
+  MICA_TRY(mica_tensor_create(run->engine, MICA_I32, MICA_SHAPE(count, row), &tensor));
+  const mica_feed feed = {"tokens", tensor};
+  mica_status status = mica_tensor_upload(queue, tensor, tokens, mica_tensor_bytes(tensor));
+  if (status == MICA_OK)
+    status = mica_trainer_predict(run->trainer, &(mica_batch){.count = count, .tensors = &feed, .tensor_count = 1});
+  const mica_tensor *result = status == MICA_OK ? mica_trainer_output(run->trainer, "losses") : NULL;
+  if (status == MICA_OK && !result) status = mica__fail(MICA_E_STATE, "the network has no losses");
+  if (status == MICA_OK) status = mica_tensor_download(queue, result, losses, mica_tensor_bytes(result));
+  mica_tensor_destroy(tensor);
+  return status;
+}
+
+/* The mean loss of the bytes behind the first one, each of those before it in its window. */
+static mica_status measure(mica_run *run, const unsigned char *text, size_t bytes, double *mean) {
+  const int64_t context = whole(run, "context"), row = context + 1, all = (int64_t)bytes - 1;
+  const int64_t windows = (all + context - 1) / context;
+  int32_t *tokens = calloc((size_t)(AT_A_TIME * row), sizeof *tokens);
+  float *losses = malloc((size_t)(AT_A_TIME * context) * sizeof *losses);
+  mica_status status = tokens && losses ? MICA_OK : mica__fail_nomem("a text");
+  double sum = 0;
+  for (int64_t from = 0; status == MICA_OK && from < windows; from += AT_A_TIME) {
+    const int64_t count = windows - from < AT_A_TIME ? windows - from : AT_A_TIME;
+    memset(tokens, 0, (size_t)(count * row) * sizeof *tokens);
+    for (int64_t w = 0; w < count; w++)
+      for (int64_t i = 0; i < row && (from + w) * context + i < (int64_t)bytes; i++)
+        tokens[w * row + i] = text[(from + w) * context + i];
+    status = infer(run, tokens, count, row, losses);
+    for (int64_t i = 0; status == MICA_OK && i < count * context; i++)
+      if (from * context + i < all) sum += (double)losses[i];
+  }
+  free(tokens);
+  free(losses);
+  *mean = sum / (double)all;
+  return status;
+}
+
+static mica_status predict_text(mica_run *run, const char *name, const unsigned char *text, size_t bytes,
+                                mica_report *p) {
+  double mean = 0;
+  if (bytes < 2)
+    return mica__fail(MICA_E_FORMAT, "%s has %zu bytes: nothing is predicted before the second one", name, bytes);
+  MICA_TRY(measure(run, text, bytes, &mean));
+  MICA_TRY(mica_report_begin(p, name));
+  MICA_TRY(mica_report_add_number(p, "bytes", (double)bytes));
+  MICA_TRY(mica_report_add_number(p, "perplexity", exp(mean)));
+  return mica_report_add_number(p, "bits_per_byte", mean / log(2));
+}
+
+static mica_status predict_file(mica_run *run, const char *path, mica_report *p) {
+  unsigned char *bytes = NULL;
+  size_t size = 0;
+  MICA_TRY(mica__file_read(path, &bytes, &size));
+  mica_status status = predict_text(run, path, bytes, size, p);
+  free(bytes);
+  return status;
+}
+
+static mica_status predict(mica_run *run, const mica_run_input *input, mica_report *p) {
+  if (input->text)
+    return predict_text(run, input->name ? input->name : input->text, (const unsigned char *)input->text,
+                        strlen(input->text), p);
+  if (input->data) return predict_file(run, input->data, p);
+  for (size_t i = 0; i < input->file_count; i++) MICA_TRY(predict_file(run, input->files[i], p));
+  return MICA_OK;
+}
+
+const mica__task_row mica__task_language = {
+    .name = "language",
+    .text = "the next byte of a text file, for texts to be continued by mica generate",
+    .metrics = metrics,
+    .settings = settings,
+    .own_network = true,
+    .own_input = true,
+    .open = open_text,
+    .suits = suits,
+    .prepare = prepare,
+    .fits = fits,
+    .step = step,
+    .evaluate = evaluate,
+    .predict = predict,
+    .report = mica__language_report,
+    .generate = mica__language_generate,
+};
