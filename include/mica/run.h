@@ -155,7 +155,8 @@ typedef struct mica_run_texts {
 } mica_run_texts;
 
 /* Continues the prompts, all at once, each as it would be alone. MICA_E_UNSUPPORTED: a run of another task;
- * MICA_E_INVALID: a prompt that is empty or too long, which is named, and what mica_generator_create refuses. Blocks. */
+ * MICA_E_INVALID: a prompt that is empty or too long, which is named, and what mica_generator_create refuses. Blocks.
+ */
 MICA_API MICA_CHECKED mica_status mica_run_generate(mica_run *run, const mica_run_texts *texts);
 
 /* Facts of the run, curves of its history, and the task's sections about what was evaluated last. The caller's. */

@@ -9,7 +9,7 @@ typedef struct contexts {
   mica__tokens from;
   int64_t length;
   uint64_t samples, last; /* last: where the last sample begins */
-  bool spread_evenly;
+  bool even;
 } contexts;
 
 static void release(void *user) {
@@ -20,7 +20,7 @@ static void release(void *user) {
 
 /* The token that a sample begins with. 2^32 samples times 2^31 tokens are below 2^64. */
 static uint64_t start_of(const contexts *c, uint64_t sample) {
-  if (!c->spread_evenly) return sample * (uint64_t)c->length;
+  if (!c->even) return sample * (uint64_t)c->length;
   return c->samples > 1 ? sample * c->last / (c->samples - 1) : 0;
 }
 
@@ -56,7 +56,7 @@ mica_status mica__dataset_of_contexts(const char *name, const mica__tokens *toke
     if (tokens->release) tokens->release(tokens->owner);
     return status;
   }
-  *c = (contexts){.from = *tokens, .length = length, .samples = samples, .spread_evenly = samples != 0};
+  *c = (contexts){.from = *tokens, .length = length, .samples = samples, .even = samples != 0};
   c->last = tokens->count - (uint64_t)length - 1;
   if (!samples) c->samples = (tokens->count - 1) / (uint64_t)length;
   const mica_column_data column = {.column = {.name = "tokens",

@@ -10,7 +10,7 @@
 #include <string.h>
 #include <sys/stat.h>
 
-#define BYTES 256
+#define BYTES MICA__LANGUAGE_BYTES
 /* Windows of a text that are predicted at a time. */
 #define AT_A_TIME 16
 
@@ -35,8 +35,7 @@ static const char *feed_forward_at(size_t i) {
 
 static const mica_setting_row settings[] = {
     ROW("context", INT, "128", "N", "tokens that a prediction may see", .low = 1, .high = 1 << 20),
-    ROW("contexts", INT, "0", "N", "of an epoch, evenly spread over the text; 0: from end to end", .low = 0,
-        .high = 0x1p31),
+    ROW("contexts", INT, "0", "N", "of an epoch, at even distances; 0: from end to end", .low = 0, .high = 0x1p31),
     ROW("layers", INT, "4", "N", "blocks of the network", .low = 1, .high = 1000),
     ROW("width", INT, "128", "N", "features of a position", .low = 1, .high = 1 << 16),
     ROW("heads", INT, "4", "N", "heads of attention", .low = 1, .high = 1024),
@@ -52,27 +51,6 @@ static const mica_setting_row settings[] = {
 static const mica_task_metric metrics[] = {{"perplexity", true}, {"bits_per_byte", true}, {NULL, false}};
 
 static int64_t whole(const mica_run *run, const char *name) { return (int64_t)mica_run_number(run, name); }
-
-static int choice(const mica_run *run, const char *name, const char *(*at)(size_t i)) {
-  int i = 0;
-  while (at((size_t)i) && strcmp(at((size_t)i), mica_run_setting(run, name)) != 0) i++;
-  return i;
-}
-
-mica_model_config mica__language_network(const mica_run *run) {
-  return (mica_model_config){
-      .name = "gpt",
-      .classes = (int64_t)mica__run_fact_number(run, "vocabulary", BYTES),
-      .width = whole(run, "width"),
-      .dropout = mica_run_number(run, "dropout"),
-      .sequence = {.context = whole(run, "context"),
-                   .layers = whole(run, "layers"),
-                   .heads = whole(run, "heads"),
-                   .groups = whole(run, "groups"),
-                   .rms_norm = mica__run_flag(run, "rms-norm"),
-                   .positions = (mica_positions_kind)choice(run, "positions", positions_at),
-                   .feed_forward = (mica_feed_forward)choice(run, "feed-forward", feed_forward_at)}};
-}
 
 /* --- data --- */
 

@@ -4,6 +4,9 @@
 
 #include "task/run.h"
 
+/* The vocabulary where tokens are bytes. */
+#define MICA__LANGUAGE_BYTES 256
+
 /* The network that the run's settings describe. */
 mica_model_config mica__language_network(const mica_run *run);
 /* mica_run_generate. */

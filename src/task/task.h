@@ -11,8 +11,8 @@ typedef struct mica__task_row {
   const char *name, *text;
   const mica_task_metric *metrics;  /* the first one is watched unless prepare says otherwise */
   const mica_setting_row *settings; /* --help, config.json and completion come from it; may be NULL */
-  /* Opens a part in place of mica_dataset_open, where data are no dataset of its; MICA_E_NOT_FOUND: there is no such part.
-   * NULL: mica_dataset_open. */
+  /* Opens a part in place of mica_dataset_open, where data are no dataset of its; MICA_E_NOT_FOUND: there is no such
+   * part. NULL: mica_dataset_open. */
   mica_status (*open)(const mica_run *run, const char *path, const mica_dataset_config *config, mica_dataset **data);
   /* How data are opened for the task; NULL: as they are. */
   void (*opens)(const mica_run *run, mica_dataset_config *config);

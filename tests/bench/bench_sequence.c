@@ -29,7 +29,12 @@ mica_tensor *bench_sequence_numbers(const bench *b, mica_shape shape, float boun
 
 static double steps_of(const bench *b, const sequence_row *row, int steps) {
   double begin = bench_now();
-  for (int i = 0; i < steps; i++) bench_ok(mica_session_run(row->session, b->queue, row->feeds, row->feed_count));
+  for (int i = 0; i < steps; i++) {
+    if (row->step)
+      row->step(row->user);
+    else
+      bench_ok(mica_session_run(row->session, b->queue, row->feeds, row->feed_count));
+  }
   bench_ok(mica_queue_finish(b->queue));
   return bench_now() - begin;
 }
@@ -91,5 +96,6 @@ int bench_sequence(const bench *b) {
   signal(SIGPIPE, SIG_IGN);
   bench_sequence_rnn(b);
   bench_sequence_attention(b);
+  bench_sequence_gpt(b);
   return 0;
 }

@@ -11,6 +11,8 @@ typedef struct sequence_row {
   mica_session *session;
   const mica_feed *feeds;
   size_t feed_count;
+  void (*step)(void *user); /* in place of a run of the session; it waits for what it queues */
+  void *user;
   uint64_t bytes; /* of device memory that session and feeds take; 0: not of interest */
   const char *script, *const *arguments;
 } sequence_row;
@@ -25,5 +27,7 @@ mica_tensor *bench_sequence_numbers(const bench *b, mica_shape shape, float boun
 void bench_sequence_rnn(const bench *b);
 /* Attention, forward and backward, against PyTorch. */
 void bench_sequence_attention(const bench *b);
+/* A GPT, training and continuing texts, against PyTorch. */
+void bench_sequence_gpt(const bench *b);
 
 #endif

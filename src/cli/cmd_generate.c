@@ -1,0 +1,176 @@
+#include "cli/number.h"
+#include "cli/result.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+struct values {
+  cli_words prompts;
+  const char *model, *length, *temperature, *top_k, *top_p, *repetition, *seed, *window, *device;
+  bool json;
+};
+
+static const cli_option options[] = {
+    CLI_ROW("model", struct values, model, .value = "DIR", .help = "what mica train --task language wrote"),
+    CLI_ROW("prompt", struct values, prompts, .value = "TEXT",
+            .help = "what is continued; given several times, all at once"),
+    CLI_ROW("length", struct values, length, .value = "N", .help = "tokens behind each prompt; 200"),
+    CLI_ROW("temperature", struct values, temperature, .value = "T",
+            .help = "divides logits: below 1 likelier tokens, 0 the likeliest alone; 1"),
+    CLI_ROW("top-k", struct values, top_k, .value = "K", .help = "draw from the K likeliest tokens; 0: from all"),
+    CLI_ROW("top-p", struct values, top_p, .value = "P",
+            .help = "draw from the likeliest that P of chance falls on; 1"),
+    CLI_ROW("repetition", struct values, repetition, .value = "R",
+            .help = "above 1, tokens that a text holds are less likely; 1"),
+    CLI_ROW("seed", struct values, seed, .value = "N", .help = "of what is drawn; 0"),
+    CLI_ROW("window", struct values, window, .value = "N",
+            .help = "read the last N tokens of a longer prompt, and keep N of a full context"),
+    CLI_ROW("device", struct values, device, .value = "SELECTOR", .help = "run on this one, named as in MICA_DEVICE"),
+    CLI_ROW("json", struct values, json, .help = "write a JSON object: task and texts"),
+    {0},
+};
+
+/* A continuation so far. */
+typedef struct writing {
+  char *bytes;
+  size_t count, capacity;
+} writing;
+
+typedef struct writings {
+  writing *list;
+  const char *first; /* the first prompt */
+  bool live;         /* the first one is shown as it grows */
+  bool terminal;     /* what would command it is not shown */
+  bool failed;
+} writings;
+
+static void show(const writings *w, const char *bytes, size_t count) {
+  for (size_t i = 0; i < count; i++) {
+    const unsigned char c = (unsigned char)bytes[i];
+    putchar(w->terminal && ((c < ' ' && c != '\n' && c != '\t') || c == 0x7f) ? '?' : c);
+  }
+}
+
+static bool take(void *user, size_t prompt, const char *bytes, size_t count) {
+  writings *w = user;
+  writing *own = &w->list[prompt];
+  if (own->count + count + 1 > own->capacity) {
+    const size_t capacity = 2 * (own->capacity + count) + 64;
+    char *grown = realloc(own->bytes, capacity);
+    w->failed = w->failed || !grown;
+    if (!grown) return false;
+    own->bytes = grown;
+    own->capacity = capacity;
+  }
+  memcpy(own->bytes + own->count, bytes, count);
+  own->count += count;
+  own->bytes[own->count] = '\0';
+  if (w->live && prompt == 0) {
+    if (own->count == count) show(w, w->first, strlen(w->first));
+    show(w, bytes, count);
+    fflush(stdout);
+  }
+  return true;
+}
+
+static int print_json(const cli_command *self, const mica_run *run, const struct values *v, const writings *w) {
+  cli_json json;
+  cli_json_begin(&json);
+  cli_json_text(&json, json.root, "task", mica_run_task(run));
+  cJSON *texts = cli_json_array(&json, json.root, "texts");
+  for (size_t i = 0; i < v->prompts.count; i++) {
+    cJSON *text = cli_json_object(&json, texts, NULL);
+    cli_json_text(&json, text, "prompt", v->prompts.words[i]);
+    cli_json_text(&json, text, "text", w->list[i].bytes ? w->list[i].bytes : "");
+  }
+  return cli_json_print_line(&json, self);
+}
+
+/* The texts behind the first one, which stands there already. */
+static void print_rest(const struct values *v, const writings *w) {
+  putchar('\n');
+  for (size_t i = 1; i < v->prompts.count; i++) {
+    putchar('\n');
+    show(w, v->prompts.words[i], strlen(v->prompts.words[i]));
+    show(w, w->list[i].bytes, w->list[i].count);
+    putchar('\n');
+  }
+}
+
+static int write_texts(const cli_command *self, const struct values *v, mica_run *run, mica_run_texts *texts) {
+  writings w = {.list = calloc(v->prompts.count, sizeof *w.list), .live = !v->json, .terminal = isatty(1)};
+  w.first = v->prompts.words[0];
+  int status = w.list ? CLI_OK : cli_fail(self, "the host has no memory");
+  texts->text = take;
+  texts->user = &w;
+  if (status == CLI_OK && mica_run_generate(run, texts) != MICA_OK) {
+    if (w.live && w.list[0].count) putchar('\n');
+    status = cli_fail_library(self);
+  }
+  if (status == CLI_OK && w.failed) status = cli_fail(self, "the host has no memory");
+  if (status == CLI_OK && v->json)
+    status = print_json(self, run, v, &w);
+  else if (status == CLI_OK)
+    print_rest(v, &w);
+  for (size_t i = 0; w.list && i < v->prompts.count; i++) free(w.list[i].bytes);
+  free(w.list);
+  return status;
+}
+
+/* Numbers that were typed; an exit status. */
+static int read_numbers(const cli_command *self, const struct values *v, mica_run_texts *t) {
+  mica_sampling *s = &t->sampling;
+  int64_t seed = 0;
+  int status = cli_integer(self, "length", v->length, 1, 1000000000, &t->length);
+  if (status == CLI_OK) status = cli_integer(self, "top-k", v->top_k, 0, INT32_MAX, &s->top_k);
+  if (status == CLI_OK) status = cli_integer(self, "seed", v->seed, 0, (int64_t)1 << 53, &seed);
+  if (status == CLI_OK) status = cli_integer(self, "window", v->window, 1, INT32_MAX, &t->window);
+  if (status == CLI_OK) status = cli_number(self, "temperature", v->temperature, 0, 1000, &s->temperature);
+  if (status == CLI_OK) status = cli_number(self, "top-p", v->top_p, 1e-6, 1, &s->top_p);
+  if (status == CLI_OK) status = cli_number(self, "repetition", v->repetition, 1e-3, 1000, &s->repetition);
+  if (v->temperature && s->temperature == 0) s->temperature = MICA_ZERO;
+  s->seed = (uint64_t)seed;
+  return status;
+}
+
+static int check_words(const cli_command *self, const struct values *v) {
+  if (!v->model || !v->prompts.count) {
+    cli_fail(self, !v->model ? "--model is missing: the folder that mica train --task language wrote"
+                             : "--prompt is missing: the text to be continued");
+    return CLI_USAGE;
+  }
+  for (size_t i = 0; i < v->prompts.count; i++) {
+    if (*v->prompts.words[i]) continue;
+    cli_fail(self, "prompt %zu is empty", i + 1);
+    return CLI_USAGE;
+  }
+  return CLI_OK;
+}
+
+static int run(const cli_command *self, const void *given) {
+  const struct values *v = given;
+  mica_run_texts texts = {.prompts = (const char *const *)v->prompts.words, .prompt_count = v->prompts.count};
+  mica_engine *engine = NULL;
+  mica_run *trained = NULL;
+  int status = check_words(self, v);
+  if (status == CLI_OK) status = read_numbers(self, v, &texts);
+  if (status != CLI_OK) return status;
+  status = cli_open_run(self, v->model, v->device, &engine, &trained);
+  if (status == CLI_OK) status = write_texts(self, v, trained, &texts);
+  mica_run_destroy(trained);
+  mica_engine_destroy(engine);
+  return status;
+}
+
+const cli_command cli_command_generate = {
+    .name = "generate",
+    .summary = "continue texts with a trained language model",
+    .details = "\nA text is shown as it is written. The same seed gives the same text, and each of\n"
+               "several prompts the text that it would have alone. A text that fills the\n"
+               "network's context goes on behind its last half, or its last N tokens by --window.\n",
+    .options = options,
+    .values_size = sizeof(struct values),
+    .run = run,
+};

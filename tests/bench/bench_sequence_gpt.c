@@ -1,0 +1,163 @@
+/* A GPT against PyTorch, alternately: training steps (AdamW), and texts continued token by token with a cache of keys
+ * and values. Both have the sizes that the row's name says; weights are random, as time does not depend on them. */
+#include "bench/bench_sequence.h"
+
+#include <mica/mica.h>
+#include <stdio.h>
+#include <string.h>
+
+#define VOCABULARY 256
+#define PROMPT 16
+
+typedef struct network {
+  int64_t layers, width, heads, context, batch;
+  int64_t tokens; /* that a step continues each sequence by; 0: it trains */
+} network;
+
+static const network networks[] = {{4, 128, 4, 64, 12, 0},
+                                   {6, 384, 6, 256, 16, 0},
+                                   {4, 128, 4, 256, 1, 200},
+                                   {6, 384, 6, 256, 1, 200},
+                                   {6, 384, 6, 256, 8, 200}};
+
+static mica_model_config config_of(const network *n) {
+  return (mica_model_config){.name = "gpt",
+                             .classes = VOCABULARY,
+                             .width = n->width,
+                             .sequence = {.context = n->context, .layers = n->layers, .heads = n->heads}};
+}
+
+static mica_tensor *random_ids(const bench *b, mica_shape shape) {
+  static int32_t ids[1 << 16];
+  uint32_t state = 1;
+  mica_tensor *tensor = NULL;
+  for (int64_t i = 0; i < shape.dim[0] * shape.dim[1]; i++) {
+    state = state * 1664525u + 1013904223u;
+    ids[i] = (int32_t)(state >> 24);
+  }
+  bench_ok(mica_tensor_create_from(b->engine, MICA_I32, shape, ids, &tensor));
+  return tensor;
+}
+
+/* Arguments of the script, in texts that it keeps. */
+static const char *const *arguments_of(const network *n, char text[6][16], const char *arguments[7]) {
+  const int64_t sizes[] = {n->layers, n->width, n->heads, n->context, n->batch, n->tokens};
+  for (int k = 0; k < 6; k++) {
+    snprintf(text[k], 16, "%d", (int)sizes[k]);
+    arguments[k] = text[k];
+  }
+  arguments[6] = NULL;
+  return arguments;
+}
+
+/* Multiply-adds of a token, forward: 2 flops for each weight of the products, and those of attention to half of the
+ * context. */
+static double forward_flops(const network *n) {
+  const double weights = (double)(12 * n->layers * n->width * n->width + VOCABULARY * n->width);
+  return 2 * weights + 2 * (double)(n->layers * n->width * n->context);
+}
+
+static void train(const bench *b, const network *n, const char *name) {
+  mica_graph *graph = NULL;
+  mica_nn *nn = NULL;
+  mica_session *session = NULL;
+  char text[6][16];
+  const char *arguments[7];
+  const mica_model_config config = config_of(n);
+  bench_ok(mica_graph_create(&graph));
+  bench_ok(mica_nn_create(graph, &(mica_nn_config){.training = true}, &nn));
+  mica_value tokens = mica_input(graph, "tokens", MICA_I32, MICA_SHAPE(n->batch, n->context + 1));
+  mica_value logits = mica_model_build(nn, mica_slice(tokens, 1, 0, n->context, 1), &config);
+  mica_value target = mica_reshape(mica_slice(tokens, 1, 1, MICA_END, 1), MICA_SHAPE(MICA_DYNAMIC));
+  mica_value loss = mica_cross_entropy(mica_flatten(logits, 2), target, NULL);
+  mica_optimizer_config adam = mica_optimizer_config_default(MICA_OPTIMIZER_ADAMW);
+  mica_optimize(nn, loss, &adam, NULL);
+  bench_ok(mica_graph_status(graph));
+  bench_ok(mica_session_create(b->engine, graph, &loss, 1, NULL, &session));
+  bench_ok(mica_nn_initialise(nn, session));
+  mica_tensor *ids = random_ids(b, MICA_SHAPE(n->batch, n->context + 1));
+  mica_tensor *rate = NULL;
+  bench_ok(mica_tensor_create_from(b->engine, MICA_F32, MICA_SCALAR, &(float){1e-3f}, &rate));
+  const mica_feed feeds[] = {{"tokens", ids}, {MICA_LEARNING_RATE, rate}};
+  const sequence_row row = {.name = name,
+                            .flops = 3 * forward_flops(n) * (double)(n->batch * n->context),
+                            .session = session,
+                            .feeds = feeds,
+                            .feed_count = 2,
+                            .script = "torch_gpt.py",
+                            .arguments = arguments_of(n, text, arguments)};
+  bench_sequence_measure(b, &row);
+  mica_tensor_destroy(rate);
+  mica_tensor_destroy(ids);
+  mica_session_destroy(session);
+  mica_nn_destroy(nn);
+  mica_graph_destroy(graph);
+}
+
+/* --- generation --- */
+
+typedef struct writer {
+  const network *sizes;
+  mica_generator *generator;
+} writer;
+
+static mica_value block(mica_nn *nn, mica_value ids, const mica_kv_cache *cache, const void *user) {
+  mica_model_config config = config_of(user);
+  config.sequence.cache = cache;
+  config.sequence.last = true;
+  return mica_model_build(nn, ids, &config);
+}
+
+/* A prompt, and the tokens behind it. */
+static void write_text(void *user) {
+  const writer *w = user;
+  static int32_t ids[64 * PROMPT], lengths[64], next[64];
+  for (int64_t b = 0; b < w->sizes->batch; b++) lengths[b] = PROMPT;
+  for (int64_t i = 0; i < w->sizes->batch * PROMPT; i++) ids[i] = (int32_t)(i * 37 % VOCABULARY);
+  bench_ok(mica_generator_prompt(w->generator, ids, lengths, PROMPT));
+  for (int64_t i = 0; i < w->sizes->tokens; i++) bench_ok(mica_generator_next(w->generator, next));
+}
+
+static void generate(const bench *b, const network *n, const char *name) {
+  mica_graph *graph = NULL;
+  mica_nn *nn = NULL;
+  mica_session *weights = NULL;
+  char text[6][16];
+  const char *arguments[7];
+  const mica_model_config config = config_of(n);
+  bench_ok(mica_graph_create(&graph));
+  bench_ok(mica_nn_create(graph, NULL, &nn));
+  mica_value y = mica_model_build(nn, mica_input(graph, "ids", MICA_I32, MICA_SHAPE(1, MICA_DYNAMIC)), &config);
+  bench_ok(mica_session_create(b->engine, graph, &y, 1, NULL, &weights));
+  bench_ok(mica_nn_initialise(nn, weights));
+  writer w = {.sizes = n};
+  const mica_generator_config how = {
+      .block = block, .block_config = n, .share = weights, .batch = n->batch, .context = n->context};
+  bench_ok(mica_generator_create(b->engine, &how, &w.generator));
+  const sequence_row row = {.name = name,
+                            .flops = forward_flops(n) * (double)(n->batch * (n->tokens + PROMPT)),
+                            .session = mica_generator_session(w.generator),
+                            .step = write_text,
+                            .user = &w,
+                            .script = "torch_gpt.py",
+                            .arguments = arguments_of(n, text, arguments)};
+  bench_sequence_measure(b, &row);
+  mica_generator_destroy(w.generator);
+  mica_session_destroy(weights);
+  mica_nn_destroy(nn);
+  mica_graph_destroy(graph);
+}
+
+void bench_sequence_gpt(const bench *b) {
+  for (size_t i = 0; i < sizeof networks / sizeof *networks; i++) {
+    const network *n = &networks[i];
+    char name[64];
+    snprintf(name, sizeof name, "gpt_%s_%dx%d_t%d_b%d", n->tokens ? "generation" : "training", (int)n->layers,
+             (int)n->width, (int)n->context, (int)n->batch);
+    if (b->cases && !strstr(name, b->cases)) continue;
+    if (n->tokens)
+      generate(b, n, name);
+    else
+      train(b, n, name);
+  }
+}

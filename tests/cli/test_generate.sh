@@ -1,0 +1,111 @@
+#!/bin/sh
+# labels: device slow
+# A language model is trained on a file, tested, asked and lets texts go on; what is wrong is said; a run that was
+# killed ends with the bits of one that was not.
+# shellcheck source-path=SCRIPTDIR source=cli.sh
+. "$(dirname "$0")/cli.sh"
+need_device
+
+# A text of which the network learns soon what follows what.
+awk 'BEGIN { for (i = 0; i < 600; i++) print "the cat sat on the mat and the dog ran to the cat" }' >"$work/text.txt"
+train="train --task language --data $work/text.txt --context 32 --layers 2 --width 48 --heads 2 --batch 16"
+train="$train --lr 5e-3 --quiet"
+
+# shellcheck disable=SC2086 # words of options
+run $train --epochs 8 --json --out "$work/run"
+ends 0 '{"task":"language","part":"validation"*' ''
+awk -v p="$(json metrics.perplexity)" 'BEGIN { exit !(p < 1.3) }' || fault "perplexity $(json metrics.perplexity)"
+bits=$(json metrics.bits_per_byte)
+
+run eval --model "$work/run" --part validation --json
+holds metrics.bits_per_byte "$bits"
+head -c 400 "$work/text.txt" >"$work/some.txt"
+run predict --model "$work/run" "$work/some.txt" --json
+holds task language
+awk -v p="$(json predictions.0.perplexity)" 'BEGIN { exit !(p < 1.5) }' || fault "predict: $out"
+
+run generate --model "$work/run" --prompt 'the cat ' --temperature 0 --length 60
+ends 0 "the cat sat on the mat and the dog ran to the cat${newline}the cat*" ''
+# Several at once are each alone, with the same seed, and another seed writes another text.
+run generate --model "$work/run" --prompt 'the dog' --prompt 'ran' --length 40 --temperature 2 --seed 7 --json
+ends 0 '{"task":"language","texts":*' ''
+first=$(json texts.0.text) second=$(json texts.1.text)
+run generate --model "$work/run" --prompt 'the dog' --length 40 --temperature 2 --seed 7 --json
+[ "$(json texts.0.text)" = "$first" ] || fault "alone: $out"
+run generate --model "$work/run" --prompt=ran --length 40 --temperature 2 --seed 7 --json
+[ "$(json texts.0.text)" = "$second" ] || fault "alone: $out"
+run generate --model "$work/run" --prompt ran --length 40 --temperature 3 --seed 8 --json
+[ "$(json texts.0.text)" != "$second" ] || fault 'another seed writes the same text'
+run generate --model "$work/run" --prompt ran --length 9 --top-k 3 --top-p 0.9 --repetition 1.2 --seed 8
+ends 0 'ran*' ''
+
+# --- what is wrong ---
+
+long='the cat sat on the mat and the dog ran to the cat'
+run generate --model "$work/run" --prompt "$long"
+ends 1 '' "mica generate: prompt 1 has 49 tokens, the network's context holds 32; with a window *"
+run generate --model "$work/run" --prompt "$long" --window 20 --temperature 0 --length 10
+ends 0 "$long${newline}the *" ''
+run generate --model "$work/run" --prompt a --window 32
+ends 1 '' 'mica generate: a window of 32 is not below the context of 32'
+run generate --model "$work/run" --prompt ''
+ends 2 '' 'mica generate: prompt 1 is empty'
+run generate --model "$work/run"
+ends 2 '' 'mica generate: --prompt is missing*'
+run generate --prompt a
+ends 2 '' 'mica generate: --model is missing*'
+run generate --model "$work/run" --prompt a --top-p 2
+ends 2 '' 'mica generate: --top-p *'
+run generate --model "$work/run" --prompt a --temperature -1
+ends 2 '' 'mica generate: --temperature *'
+run generate --model "$work/none" --prompt a
+ends 1 '' "mica generate: *$work/none*"
+
+awk 'BEGIN { srand(1); for (i = 0; i < 200; i++) print rand() "," rand() "," i % 2 }' >"$work/table.csv"
+run train --data "$work/table.csv" --epochs 1 --quiet --json --out "$work/table"
+run generate --model "$work/table" --prompt a
+ends 1 '' 'mica generate: *is a run of the task classify, which continues no texts'
+
+: >"$work/empty.txt"
+run train --task language --data "$work/empty.txt" --out "$work/x"
+ends 1 '' "mica train: $work/empty.txt is empty"
+printf 'a short text' >"$work/short.txt"
+run train --task language --data "$work/short.txt" --validation 0 --out "$work/x"
+ends 1 '' "mica train: $work/short.txt has 12 tokens: a context of 128 and the token behind it want 129"
+run train --task language --data "$work/none.txt" --out "$work/x"
+ends 1 '' "mica train: *none.txt: there is no such file or folder"
+run train --task language --data "$work/text.txt" --model resnet18 --out "$work/x"
+ends 2 '' 'mica train: the task language trains the network gpt, not resnet18'
+run train --task language --data "$work/text.txt" --width 30 --out "$work/x"
+ends 2 '' '*attention of 4 heads, 4 groups: C is no multiple of the heads'
+run predict --model "$work/run" "$work/empty.txt"
+ends 1 '' "mica predict: $work/empty.txt has 0 bytes: *"
+
+# --- killed and resumed; 16-bit types ---
+
+# shellcheck disable=SC2086
+begin() { exec "$mica" $train --epochs 4 --dropout 0.1 --checkpoint-steps 7 --out "$@"; }
+(begin "$work/whole") >"$work/out" 2>&1 || fault "$(cat "$work/out")"
+again=''
+for moment in 1.1 1.3 1.7 2.3; do
+  begin "$work/killed" $again >"$work/out" 2>&1 &
+  pid=$!
+  sleep $moment
+  kill -KILL $pid 2>/dev/null
+  wait $pid 2>/dev/null
+  [ -s "$work/killed/config.json" ] && again=--resume
+done
+(begin "$work/killed" $again) >"$work/out" 2>&1 || fault "$(cat "$work/out")"
+cmp "$work/whole/last.safetensors" "$work/killed/last.safetensors" || fault 'other weights after kills'
+
+for type in f16 bf16; do
+  # shellcheck disable=SC2086
+  run $train --epochs 6 --precision $type --json --out "$work/$type"
+  ends 0 '{"task":"language"*' ''
+  p=$(json metrics.perplexity)
+  awk -v p="$p" 'BEGIN { exit !(p < 1.5) }' || fault "$type: perplexity $p"
+  run generate --model "$work/$type" --prompt 'the cat ' --temperature 0 --length 40
+  ends 0 "the cat sat on the mat and the dog ran to the ca*" ''
+done
+
+exit $failed
