@@ -15,7 +15,7 @@
 
 struct mica__resampler {
   int64_t from, to; /* without their common divisor */
-  int64_t reach;    /* samples on each side of a index that count */
+  int64_t reach;    /* samples on each side of one that count */
   double scale;     /* of time, in samples */
   double *table;    /* (to, 2 reach + 1); NULL: made for each sample */
   double *weights;  /* of one sample */

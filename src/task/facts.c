@@ -150,6 +150,8 @@ static const struct rule {
     {"class_weights", "segment", A_CLASS, false, false, -0x1p-149},
     {"tile", "segment", SOME, false, true, -1},
     {"vocabulary", "language", ONE, false, true, 0},
+    {"classes", "keyword", SOME, true, true, 0},
+    {"rate", "keyword", ONE, false, true, 0},
     {"target_mean", "regress", ONE, false, true, -INFINITY},
     {"target_deviation", "regress", ONE, false, true, 0},
 };

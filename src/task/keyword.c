@@ -1,0 +1,329 @@
+/* keyword: which word a short recording says; a network of depthwise separable convolutions over log mel spectra (Zhang
+ * et al. 2017). */
+#include "task/run.h"
+
+#include <math.h>
+#include <mica/nodes.h>
+#include <mica/signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define MODEL "dscnn"
+#define BLOCKS 4
+/* Counts of pairs of classes are kept up to so many classes. */
+#define MOST_CONFUSED 2000
+/* What is added to a mel power before its logarithm: the power of rounding to 16 bits is below it. */
+#define LEAST_POWER 1e-6
+
+#define ROW(name_, kind_, value_, hint_, ...)                                                                          \
+  { .name = (name_), .kind = MICA_SETTING_KIND_##kind_, .value = (value_), .hint = (hint_), .text = __VA_ARGS__ }
+
+static const mica_setting_row settings[] = {
+    ROW("seconds", REAL, "1", "S", "of each recording, about its middle, zeros around", .low = 0.05, .high = 60,
+        .fixed = true),
+    ROW("rate", INT, "0", "HZ", "samples a second; 0: those of the first recording", .low = 0, .high = 192000,
+        .fixed = true),
+    ROW("mels", INT, "40", "N", "mel frequencies", .low = 4, .high = 256, .fixed = true),
+    ROW("width", INT, "64", "N", "channels of the network", .low = 1, .high = 1024, .fixed = true),
+    ROW("dropout", REAL, "0.2", "P", "before the last layer", .low = 0, .high = 0.95, .fixed = true),
+    ROW("shift", REAL, "0.1", "S", "seconds by which training moves recordings at most", .low = 0, .high = 10,
+        .fixed = true),
+    ROW("masks", INT, "1", "N", "ranges of frequencies and of frames that training hides", .low = 0, .high = 16,
+        .fixed = true),
+    ROW("label-smoothing", REAL, "0.05", "S", "share of the target that all classes get alike", .low = 0, .high = 1,
+        .fixed = true),
+    {0},
+};
+
+static const mica_task_metric metrics[] = {{"accuracy", false}, {NULL, false}};
+
+static int64_t classes_of(const mica_run *run) {
+  size_t count = 0;
+  mica_run_fact(run, "classes", &count);
+  return (int64_t)count;
+}
+
+static const mica_column *sound_of(const mica_dataset *data) {
+  for (size_t i = 0; i < mica_dataset_column_count(data); i++)
+    if (mica_dataset_column(data, i)->kind == MICA_COLUMN_KIND_SOUND) return mica_dataset_column(data, i);
+  return NULL;
+}
+
+static const mica_column *label_of(const mica_dataset *data) {
+  const mica_column *label = mica_dataset_column(data, mica_dataset_column_index(data, "label"));
+  return label && label->kind == MICA_COLUMN_KIND_CLASS && label->shape.rank == 0 ? label : NULL;
+}
+
+static int32_t suits(const mica_dataset *data) { return sound_of(data) && label_of(data) ? 20 : 0; }
+
+/* --- data --- */
+
+static void opens(const mica_run *run, mica_dataset_config *config) {
+  config->like = run->whole;
+  config->rate = (int32_t)mica__run_fact_number(run, "rate", mica_run_number(run, "rate"));
+}
+
+/* --- preparation --- */
+
+/* Settings of all tasks that this one has other defaults for, found on spoken digits. */
+static mica_status set_defaults(mica_run *run) {
+  static const char *const defaults[][2] = {{"model", MODEL},   {"epochs", "30"},       {"batch", "64"},
+                                            {"lr", "0.004"},    {"optimizer", "adamw"}, {"weight-decay", "0.02"},
+                                            {"warm-up", "100"}, {"schedule", "cosine"}, {"validation", "0.05"}};
+  for (size_t i = 0; i < sizeof defaults / sizeof *defaults; i++)
+    if (!mica__run_is_set(run, defaults[i][0])) MICA_TRY(mica__run_set(run, defaults[i][0], defaults[i][1]));
+  if (!strcmp(mica_run_setting(run, "model"), MODEL)) return MICA_OK;
+  return mica__fail(MICA_E_INVALID, "the task keyword takes the network " MODEL ", not %s",
+                    mica_run_setting(run, "model"));
+}
+
+static mica_status note_classes(mica_run *run, const mica_column *label) {
+  const size_t column = mica_dataset_column_index(run->whole, label->name), count = (size_t)label->classes;
+  const char **names = calloc(count + 1, sizeof *names);
+  if (!names) return mica__fail_nomem("classes");
+  for (size_t i = 0; i < count; i++) names[i] = mica_dataset_column_class(run->whole, column, (int32_t)i);
+  mica_status status = mica__run_note(run, "classes", names, count);
+  free(names);
+  return status;
+}
+
+static mica_status prepare(mica_run *run) {
+  const double zero = 0, one = 1;
+  MICA_TRY(set_defaults(run));
+  if (!run->whole) return MICA_OK;
+  const mica_column *sound = sound_of(run->whole), *label = label_of(run->whole);
+  const double rate = mica_dataset_rate(run->whole);
+  if (!sound || !label)
+    return mica__fail(MICA_E_FORMAT, "%s has no %s: the task keyword wants a class for each recording", run->data,
+                      sound ? "classes" : "recordings");
+  if (rate < 1000)
+    return mica__fail(MICA_E_FORMAT, "%s: %g samples a second are no speech; --rate sets others", run->data, rate);
+  const double input[] = {1, floor(rate * mica_run_number(run, "seconds"))};
+  MICA_TRY(mica__run_note_numbers(run, "rate", &rate, 1));
+  MICA_TRY(mica__run_note_numbers(run, "input", input, 2));
+  MICA_TRY(mica__run_note_numbers(run, "mean", &zero, 1));
+  MICA_TRY(mica__run_note_numbers(run, "deviation", &one, 1));
+  MICA_TRY(mica__run_note_text(run, "input_column", sound->name));
+  MICA_TRY(mica__run_note_text(run, "label_column", label->name));
+  return note_classes(run, label);
+}
+
+static mica_status fits(const mica_run *run, const mica_dataset *data) {
+  int32_t *map = NULL;
+  if (!sound_of(data) || !label_of(data))
+    return mica__fail(MICA_E_FORMAT, "%s has no recordings with classes, which the run is about",
+                      mica_dataset_name(data));
+  mica_status status = mica__run_map_classes(run, data, &map);
+  free(map);
+  return status;
+}
+
+/* --- the step --- */
+
+/* The middle of each recording (N, T), `length` samples of it with zeros around; training moves it. */
+static mica_value middles(mica_nn *nn, const mica_run *run, mica_value x, mica_value lengths, int64_t length) {
+  const double most = mica_run_number(run, "shift") * mica__run_fact_number(run, "rate", 0);
+  mica_value count = mica_unsqueeze(mica_cast(lengths, MICA_F32), MICA_AXES(1));
+  mica_value start = mica_affine(count, 0.5, -0.5 * (double)length);
+  if (mica_nn_is_training(nn) && most >= 1)
+    start = mica_add(start, mica_random_uniform(mica_nn_step(nn), start, 17, -most, most));
+  mica_value at =
+      mica_add(mica_reshape(mica_range(x.graph, MICA_F32, length), MICA_SHAPE(1, length)), mica_floor(start));
+  mica_value inside = mica_logical_and(mica_greater_equal(at, mica_full_like(at, 0)), mica_less(at, count));
+  mica_value index = mica_cast(mica_where(inside, at, mica_full_like(at, 0x1p30)), MICA_I64);
+  return mica_gather_elements(x, index, 1);
+}
+
+/* Log mel spectra (N, 1, mels, frames), each less its mean and over its deviation: loudness does not count. */
+static mica_value features(mica_nn *nn, const mica_run *run, mica_value x) {
+  const double rate = mica__run_fact_number(run, "rate", 0);
+  mica_mel_config c = {.rate = rate, .mels = (int64_t)mica_run_number(run, "mels"), .low = 20};
+  c.stft.length = 1;
+  while ((double)c.stft.length < rate * 0.025) c.stft.length *= 2;
+  c.stft.hop = (int64_t)(rate * 0.01);
+  mica_value y = mica_log(mica_affine(mica_mel(x, &c), 1, LEAST_POWER));
+  mica_value centred = mica_sub(y, mica_mean(y, MICA_AXES(1, 2), true));
+  mica_value deviation = mica_sqrt(mica_affine(mica_mean(mica_square(centred), MICA_AXES(1, 2), true), 1, 1e-5));
+  y = mica_div(centred, deviation);
+  const int64_t masks = (int64_t)mica_run_number(run, "masks");
+  if (mica_nn_is_training(nn) && masks > 0)
+    y = mica_spec_augment(y, mica_nn_step(nn),
+                          &(mica_spec_augment_config){.frequency_masks = masks,
+                                                      .frequency_width = c.mels / 6,
+                                                      .time_masks = masks,
+                                                      .time_width = 12,
+                                                      .seed = 23});
+  return mica_unsqueeze(y, MICA_AXES(1));
+}
+
+static mica_value normed(mica_nn *nn, const char *name, mica_value x) {
+  return mica_relu(mica_nn_batch_norm(nn, name, x, NULL));
+}
+
+static mica_value network(mica_nn *nn, const mica_run *run, mica_value x, int64_t classes) {
+  const int64_t width = (int64_t)mica_run_number(run, "width");
+  x = mica_nn_conv(
+      nn, "conv", x, width, 3,
+      &(mica_nn_conv_config){.window = {4, 10}, .how = {.stride = {2, 2}, .pad = {1, 4}}, .no_bias = true});
+  x = normed(nn, "norm", x);
+  for (int k = 0; k < BLOCKS; k++) {
+    char name[16];
+    snprintf(name, sizeof name, "block%d", k);
+    mica_nn_push(nn, name);
+    x = mica_nn_conv(nn, "depthwise", x, width, 3,
+                     &(mica_nn_conv_config){.how = {.pad = {1, 1}, .groups = width}, .no_bias = true});
+    x = normed(nn, "norm1", x);
+    x = normed(nn, "norm2", mica_nn_conv(nn, "pointwise", x, width, 1, &(mica_nn_conv_config){.no_bias = true}));
+    mica_nn_pop(nn);
+  }
+  x = mica_mean(x, MICA_AXES(2, 3), false);
+  return mica_nn_dense(nn, "classes", mica_nn_dropout(nn, x, mica_run_number(run, "dropout")), classes, NULL);
+}
+
+static void step(mica_nn *nn, const mica_batch_values *batch, const void *config, mica_objective *out) {
+  const mica_run *run = config;
+  const char *label = mica__run_fact_text(run, "label_column");
+  const int64_t classes = classes_of(run);
+  const bool training = mica_nn_is_training(nn);
+  const double *input = mica_run_fact_numbers(run, "input", NULL);
+  mica_value x = mica_batch_value(batch, "sound"), lengths = mica_batch_value(batch, "sound.length");
+  mica_value z = network(nn, run, features(nn, run, middles(nn, run, x, lengths, (int64_t)input[1])), classes);
+  if (!training) out->outputs[0] = mica_softmax(z, 1), out->output_names[0] = "shares";
+  if (!mica_batch_has(batch, label) || !z.graph) return;
+  mica_value y = mica_batch_value(batch, label);
+  const double smoothing = mica_run_number(run, "label-smoothing");
+  out->loss = mica_cross_entropy(z, y, &(mica_cross_entropy_config){.label_smoothing = training ? smoothing : 0});
+  out->metrics[0] = mica_metric_mean("accuracy", mica_hits(z, y));
+  if (!training && classes <= MOST_CONFUSED)
+    out->metrics[1] = (mica_metric){.name = "confusion", .sum = mica_confusion(z, y)};
+}
+
+/* --- predictions --- */
+
+/* Adds the likeliest classes of one recording. truth may be NULL. */
+static mica_status add_recording(mica_run *run, const char *name, const float *samples, int64_t length,
+                                 const char *truth, int64_t top, mica_report *p) {
+  mica_tensor *sound = NULL, *count = NULL;
+  const int32_t frames = (int32_t)length;
+  size_t classes = 0, rows = 0;
+  const char *const *names = mica_run_fact(run, "classes", &classes);
+  const char **row_names = calloc(classes + 1, sizeof *row_names);
+  double *numbers = calloc(classes + 1, sizeof *numbers);
+  float *shares = calloc(classes + 1, sizeof *shares);
+  mica_status status = row_names && numbers && shares ? MICA_OK : mica__fail_nomem("predictions");
+  if (status == MICA_OK)
+    status = mica_tensor_create_from(run->engine, MICA_F32, MICA_SHAPE(1, length), samples, &sound);
+  if (status == MICA_OK) status = mica_tensor_create_from(run->engine, MICA_I32, MICA_SHAPE(1), &frames, &count);
+  const mica_feed feeds[] = {{"sound", sound}, {"sound.length", count}};
+  const mica_batch batch = {.count = 1, .tensors = feeds, .tensor_count = 2};
+  if (status == MICA_OK) status = mica_trainer_predict(run->trainer, &batch);
+  if (status == MICA_OK)
+    status = mica_tensor_download(mica_engine_queue(run->engine), mica_trainer_output(run->trainer, "shares"), shares,
+                                  classes * sizeof *shares);
+  if (status == MICA_OK) status = mica_report_begin(p, name);
+  if (status == MICA_OK && truth) status = mica_report_add_text(p, "truth", truth);
+  for (; status == MICA_OK && rows < classes && (int64_t)rows < top; rows++) {
+    size_t best = 0;
+    for (size_t c = 1; c < classes; c++)
+      if (shares[c] > shares[best]) best = c;
+    row_names[rows] = names[best];
+    numbers[rows] = (double)shares[best];
+    shares[best] = -1;
+  }
+  const mica_item item = {.kind = MICA_ITEM_KIND_CHOICES,
+                          .name = "classes",
+                          .rows = rows,
+                          .columns = 1,
+                          .row_names = row_names,
+                          .numbers = numbers};
+  if (status == MICA_OK) status = mica_report_add(p, &item);
+  mica_tensor_destroy(sound);
+  mica_tensor_destroy(count);
+  free(row_names);
+  free(numbers);
+  free(shares);
+  return status;
+}
+
+static mica_status predict_files(mica_run *run, const mica_run_input *input, int64_t top, mica_report *p) {
+  for (size_t i = 0; i < input->file_count; i++) {
+    float *samples = NULL;
+    int64_t length = 0;
+    MICA_TRY(mica_sound_read(input->files[i], (int32_t)mica__run_fact_number(run, "rate", 0), &samples, &length, NULL));
+    mica_status status = add_recording(run, input->files[i], samples, length, NULL, top, p);
+    mica_free(samples);
+    MICA_TRY(status);
+  }
+  return MICA_OK;
+}
+
+static mica_status predict_part(mica_run *run, const mica_dataset *data, int64_t most, int64_t top, mica_report *p) {
+  const size_t column = mica_dataset_column_index(data, "sound");
+  const uint64_t all = mica_dataset_count(data), count = most > 0 && (uint64_t)most < all ? (uint64_t)most : all;
+  for (uint64_t i = 0; i < count; i++) {
+    int64_t length = 0;
+    char name[48];
+    snprintf(name, sizeof name, "recording %llu", (unsigned long long)i);
+    MICA_TRY(mica_dataset_length(data, column, i, &length));
+    float *samples = malloc((size_t)length * sizeof *samples + 1);
+    if (!samples) return mica__fail_nomem("predictions");
+    mica_status status = mica_dataset_read(data, column, i, samples, (size_t)length * sizeof *samples);
+    if (status == MICA_OK)
+      status =
+          add_recording(run, name, samples, length, mica_dataset_class_name(data, mica_dataset_label(data, i)), top, p);
+    free(samples);
+    MICA_TRY(status);
+  }
+  return MICA_OK;
+}
+
+static mica_status predict(mica_run *run, const mica_run_input *input, mica_report *p) {
+  const int64_t top = input->top > 0 ? input->top : 3;
+  mica_dataset *data = NULL;
+  bool all = false;
+  if (input->file_count) return predict_files(run, input, top, p);
+  if (!input->data) return mica__fail(MICA_E_INVALID, "the task keyword predicts from recordings and data");
+  MICA_TRY(mica__run_open_given(run, input->data, input->part, &all, &data));
+  mica_status status = fits(run, data);
+  if (status == MICA_OK) status = predict_part(run, data, input->count, top, p);
+  mica_dataset_destroy(data);
+  return status;
+}
+
+/* --- the report --- */
+
+static mica_status report(mica_run *run, mica_report *r) {
+  const size_t classes = (size_t)classes_of(run);
+  const char *const *names = mica_run_fact(run, "classes", NULL);
+  if (classes > MOST_CONFUSED) return MICA_OK;
+  double *numbers = malloc((classes * classes + 1) * sizeof *numbers);
+  if (!numbers) return mica__fail_nomem("a report");
+  const mica_item matrix = {.kind = MICA_ITEM_KIND_MATRIX,
+                            .name = "confusion",
+                            .rows = classes,
+                            .columns = classes,
+                            .row_names = names,
+                            .column_names = names,
+                            .numbers = numbers};
+  mica_status status = mica_trainer_sum(run->trainer, "confusion", numbers, classes * classes);
+  if (status == MICA_OK) status = mica_report_begin(r, "Words");
+  if (status == MICA_OK) status = mica_report_add(r, &matrix);
+  free(numbers);
+  return status;
+}
+
+const mica__task_row mica__task_keyword = {
+    .name = "keyword",
+    .text = "which word a short recording says",
+    .metrics = metrics,
+    .settings = settings,
+    .opens = opens,
+    .own_network = true,
+    .suits = suits,
+    .prepare = prepare,
+    .fits = fits,
+    .step = step,
+    .predict = predict,
+    .report = report,
+};

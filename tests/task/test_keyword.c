@@ -1,0 +1,92 @@
+/* labels: device
+ *
+ * The task keyword: tones of two pitches in recordings of several rates are told apart; predictions of files, and what
+ * is refused. */
+#include "support/check_main.h"
+#include "support/engine.h"
+#include "support/files.h"
+
+#include <math.h>
+#include <mica/mica.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+
+#ifdef MICA_WITH_SNDFILE
+#include <sndfile.h>
+
+/* A third of a second of a tone that is 500 Hz for class 0, 1,300 for class 1. */
+static void write_tone(const char *name, int class_index, int number, int rate) {
+  SF_INFO info = {.samplerate = rate, .channels = 1, .format = SF_FORMAT_WAV | SF_FORMAT_PCM_16};
+  SNDFILE *file = sf_open(files_path(name), SFM_WRITE, &info);
+  const int count = rate / 3 + 11 * number;
+  float *samples = calloc((size_t)count, sizeof *samples);
+  ck_assert(file && samples);
+  for (int i = 0; i < count; i++)
+    samples[i] = 0.3f * (float)sin(6.283185 * (class_index ? 1300 : 500) * (1 + 0.01 * number) * i / rate);
+  ck_assert_int_eq(sf_writef_float(file, samples, count), count);
+  sf_close(file);
+  free(samples);
+}
+
+START_TEST(tones_are_told_apart) {
+  static const mica_setting settings[] = {{"epochs", "6"}, {"batch", "8"},      {"width", "8"},     {"mels", "16"},
+                                          {"lr", "0.01"},  {"validation", "0"}, {"seconds", "0.4"}, {"warm-up", "1"}};
+  char folder[4096];
+  mkdir(files_path("tones"), 0777);
+  for (int i = 0; i < 40; i++) {
+    char name[64];
+    snprintf(name, sizeof name, "tones/%s_anna_%d.wav", i % 2 ? "high" : "low", i / 2);
+    write_tone(name, i % 2, i / 2, i % 3 ? 8000 : 16000);
+  }
+  snprintf(folder, sizeof folder, "%s", files_path("run"));
+  char data[4096];
+  snprintf(data, sizeof data, "%s", files_path("tones"));
+  const mica_run_config config = {
+      .data = data, .folder = folder, .settings = settings, .setting_count = sizeof settings / sizeof *settings};
+  mica_run *run = NULL;
+  mica_metrics metrics;
+  mica_report *prediction = NULL;
+  ck_ok(mica_run_create(test_engine(), &config, &run));
+  ck_assert_str_eq(mica_run_task(run), "keyword");
+  ck_ok(mica_run_fit(run));
+  mica_run_destroy(run);
+  ck_ok(mica_run_open(test_engine(), folder, &run));
+  ck_ok(mica_run_evaluate(run, NULL, MICA_PART_TEST, &metrics));
+  ck_assert_int_eq(metrics.samples, 10);
+  ck_assert_double_ge(mica_metrics_get(&metrics, "accuracy"), 0.9);
+  write_tone("new.wav", 1, 3, 11025);
+  const char *file = files_path("new.wav");
+  char *text = NULL;
+  ck_ok(mica_run_predict(run, &(mica_run_input){.files = &file, .file_count = 1}, &prediction));
+  ck_ok(mica_report_json(prediction, "predictions", "", &text));
+  const char *high = strstr(text, "high"), *low = strstr(text, "low");
+  ck_assert_msg(high && low && high < low, "%s", text);
+  mica_free(text);
+  mica_report_destroy(prediction);
+  files_write_text("bad.wav", "no sound");
+  file = files_path("bad.wav");
+  ck_assert_int_eq(mica_run_predict(run, &(mica_run_input){.files = &file, .file_count = 1}, &prediction),
+                   MICA_E_FORMAT);
+  ck_assert_ptr_nonnull(strstr(mica_error_message(), "bad.wav"));
+  mica_run_destroy(run);
+}
+END_TEST
+
+Suite *test_suite(void) {
+  if (!test_engine()) return test_skip("no device");
+  Suite *suite = suite_create("task.keyword");
+  TCase *all = tcase_create("all");
+  tcase_add_checked_fixture(all, NULL, files_remove);
+  tcase_set_timeout(all, 0);
+  tcase_add_test(all, tones_are_told_apart);
+  suite_add_tcase(suite, all);
+  return suite;
+}
+
+#else
+
+Suite *test_suite(void) { return test_skip("this build lacks libsndfile"); }
+
+#endif
