@@ -163,8 +163,8 @@ static void renumber(mica__boxed *b, char *const *before) {
 }
 
 void mica__boxed_sort_classes(mica__boxed *b) {
-  char **before = malloc(((size_t)b->class_count + 1) * sizeof *before);
-  if (!before) return; /* any order is one */
+  char **before = b->class_count ? malloc((size_t)b->class_count * sizeof *before) : NULL;
+  if (!before) return; /* none, or memory is short: any order is one */
   memcpy(before, b->names, (size_t)b->class_count * sizeof *before);
   qsort(b->names, (size_t)b->class_count, sizeof *b->names, compare_names);
   renumber(b, before);

@@ -26,7 +26,8 @@ bool fuzz_seed(size_t index, mica__text *seed) {
       "<ymax>32</ymax></bndbox></object></annotation>",
       "<?xml version=\"1.0\" encoding=\"UTF-8\"?><!-- a --><annotation><size><height>5</height><width>7</width></size>"
       "<object><bndbox><ymax>5</ymax><xmin>1</xmin><ymin>1</ymin><xmax>7</xmax></bndbox><name>\xc3\xa4</name></object>"
-      "</annotation>"};
+      "</annotation>",
+      "<annotation><size><height>5</height><width>7</width></size></annotation>"};
   if (index >= sizeof seeds / sizeof *seeds) return false;
   mica__text_add(seed, seeds[index]);
   return true;
