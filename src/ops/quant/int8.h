@@ -44,7 +44,7 @@ typedef enum mica__int8_operand {
   X(S, INT, way, 0, "of checks: 1 without a processor's own instructions")
 MICA__ATTR_STRUCT(int8, MICA__INT8_ATTRS);
 extern const mica__attr_list mica__int8_attr_list;
-extern const mica__op mica__op_int8_matmul, mica__op_int8_conv;
+extern const mica__op mica__op_int8_matmul, mica__op_int8_conv, mica__op_weights;
 
 /* Which of a node's inputs an operand is; -1: absent. */
 int32_t mica__int8_input(const mica__int8_attrs *attrs, mica__int8_operand operand);

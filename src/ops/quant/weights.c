@@ -1,0 +1,296 @@
+/* Products of few rows by weights stored as bytes or nibbles (cl/quant/weights.cl). */
+#include "base/arith.h"
+#include "base/error.h"
+#include "ir/pattern.h"
+#include "ops/quant/int8.h"
+#include "ops/select/registry.h"
+#include "runtime/workspace.h"
+
+#include <math.h>
+
+/* weights (x, q, scale, zero): x (.., m, k) and scale f32; q bytes (n, k), or (k, n), or nibbles (n, k / 2); zero f32
+ * or absent. Scales and zero points are one for all, one a column, or one a column and group of k, in q's order. */
+enum { X, Q, SCALE, ZERO, OPERANDS };
+
+#define WEIGHTS_ATTRS(X, S)                                                                                            \
+  X(S, INT, present, 0, "bit k: operand k is there")                                                                   \
+  X(S, INT, bits, 8, "of a weight")                                                                                    \
+  X(S, BOOL, is_signed, false, "nibbles are signed")                                                                   \
+  X(S, BOOL, by_k, false, "q is (k, n)")                                                                               \
+  X(S, INT, group, 0, "values along k that share a scale; 0: all")
+MICA__ATTR_STRUCT(weights, WEIGHTS_ATTRS);
+static MICA__ATTR_TABLE(weights, WEIGHTS_ATTRS);
+
+static const mica__kernel_param params[] = {
+    MICA__CASE("BITS", "of a weight", 8, 4),
+    MICA__INT("ROWS", "rows that a walk over the weights serves", 1, 2, 4),
+    MICA__INT("VW", "columns a work-item makes", 16, 1),
+};
+static const mica__variant variants[] = {
+    MICA__VARIANT("cpu", MICA__ON_CPU, 8, 1, 16),
+    {.name = "gpu", .classes = MICA__ON_GPU, .values = {8, 1, 1}},
+};
+static bool has_room(const int32_t *values, const mica_device_info *device) {
+  return values[2] > 1 || device->max_group >= 256;
+}
+static const mica__kernel_desc weights_kernel = {MICA__KERNEL("weights", "quant/weights.cl", params, variants),
+                                                 .has_room = has_room};
+
+static int64_t count_of(mica_shape shape) {
+  int64_t count = 1;
+  for (int32_t i = 0; i < shape.rank; i++) count *= shape.dim[i];
+  return count;
+}
+
+/* A problem by its types. */
+typedef struct sizes {
+  int64_t m, n, k, groups;
+} sizes;
+
+static sizes sizes_of(const mica__weights_attrs *attrs, mica_shape x, mica_shape q) {
+  sizes s = {.k = x.dim[x.rank - 1], .n = q.dim[attrs->by_k ? 1 : 0]};
+  s.m = s.k > 0 ? count_of(x) / s.k : 0;
+  s.groups = attrs->group > 0 && s.k % attrs->group == 0 ? s.k / attrs->group : 1;
+  return s;
+}
+
+static mica_status infer_weights(const mica__type *inputs, int32_t input_count, void *attributes, mica__type *out) {
+  const mica__weights_attrs *attrs = attributes;
+  mica_shape x = inputs[X].shape, q = inputs[Q].shape;
+  bool nibbles = attrs->bits == 4,
+       known = x.rank >= 2 && q.rank == 2 && !mica__shape_is_open(x) && !mica__shape_is_open(q);
+  int64_t per = nibbles ? 8 : 4, stored = known ? q.dim[attrs->by_k ? 0 : 1] * (nibbles ? 2 : 1) : 0;
+  if (!known || (nibbles && (attrs->by_k || inputs[Q].dtype != MICA_U8)) || stored != x.dim[x.rank - 1] || stored < 1 ||
+      stored % per != 0 || attrs->group < 0 || attrs->group % per != 0 || (attrs->group && stored % attrs->group != 0))
+    return mica__fail(MICA_E_SHAPE, "these are no rows and weights");
+  if (inputs[Q].dtype != MICA_U8 && inputs[Q].dtype != MICA_I8) return mica__fail(MICA_E_DTYPE, "weights are no bytes");
+  sizes s = sizes_of(attrs, x, q);
+  for (int32_t i = SCALE; i < input_count; i++) {
+    int64_t has = count_of(inputs[i].shape);
+    if (inputs[i].dtype != MICA_F32 || (has != 1 && has != s.n * s.groups))
+      return mica__fail(MICA_E_SHAPE, "scales are not as many as groups");
+  }
+  if (inputs[X].dtype != MICA_F32) return mica__fail(MICA_E_DTYPE, "rows are not f32");
+  *out = inputs[X];
+  out->shape.dim[x.rank - 1] = s.n;
+  return MICA_OK;
+}
+
+static double weight_of(const mica__eval *eval, const mica__weights_attrs *attrs, const sizes *s, int64_t j,
+                        int64_t k) {
+  if (attrs->bits == 8) return eval->inputs[Q][attrs->by_k ? k * s->n + j : j * s->k + k];
+  int value = (int)eval->inputs[Q][(j * s->k + k) / 2] >> 4 * (k % 2) & 15;
+  return attrs->is_signed ? (value ^ 8) - 8 : value;
+}
+
+static double part_of(const mica__eval *eval, const mica__weights_attrs *attrs, const sizes *s, int32_t operand,
+                      int64_t j, int64_t g) {
+  if (count_of(eval->types[operand].shape) == 1) return eval->inputs[operand][0];
+  return eval->inputs[operand][attrs->by_k ? g * s->n + j : j * s->groups + g];
+}
+
+static mica_status evaluate_weights(const mica__eval *eval) {
+  const mica__weights_attrs *attrs = eval->attrs;
+  sizes s = sizes_of(attrs, eval->types[X].shape, eval->types[Q].shape);
+  int64_t group = s.k / s.groups;
+  double *y = eval->output;
+  for (int64_t i = 0; i < s.m; i++)
+    for (int64_t j = 0; j < s.n; j++) {
+      double sum = 0;
+      for (int64_t k = 0; k < s.k; k++) {
+        double zero = eval->input_count > ZERO ? part_of(eval, attrs, &s, ZERO, j, k / group) : 0;
+        sum += eval->inputs[X][i * s.k + k] * part_of(eval, attrs, &s, SCALE, j, k / group) *
+               (weight_of(eval, attrs, &s, j, k) - zero);
+      }
+      *y++ = sum;
+    }
+  return MICA_OK;
+}
+
+/* --- the launch --- */
+
+#define WIDTH 16
+#define SLICES 16
+
+static mica_status pack(const mica__exec *exec, const mica__weights_attrs *attrs, const sizes *s,
+                        mica_tensor **packed) {
+  bool nibbles = attrs->bits == 4;
+  mica_queue *queue = exec->prologue && exec->constant >> Q & 1 ? exec->prologue : exec->queue;
+  int64_t depth = nibbles ? s->k / 2 : s->k;
+  const mica__int8_matrix m = {.x = exec->inputs[Q],
+                               .to = MICA_U8,
+                               .per = 4,
+                               .batches = 1,
+                               .outer = s->n,
+                               .taps = 1,
+                               .depth = depth,
+                               .outer_step = attrs->by_k ? 1 : depth,
+                               .depth_step = attrs->by_k ? s->n : 1,
+                               .width = WIDTH};
+  int64_t count = mica__ceil_div(s->n, WIDTH) * WIDTH * mica__ceil_div(depth, 4);
+  MICA_TRY(mica__workspace_tensor(queue, MICA_U32, MICA_SHAPE(count), packed));
+  return mica__int8_pack_matrix(exec, queue, &m, *packed, NULL);
+}
+
+static void push_steps(mica__launch *launch, const mica__weights_attrs *attrs, const sizes *s,
+                       const mica_tensor *part) {
+  bool one = !part || mica_tensor_count(part) == 1;
+  mica__launch_size(launch, one ? 0 : attrs->by_k ? 1 : s->groups);
+  mica__launch_size(launch, one ? 0 : attrs->by_k ? s->n : 1);
+}
+
+static mica_status launch_packed(const mica__exec *exec, const mica__weights_attrs *attrs, const sizes *s,
+                                 const mica_tensor *packed) {
+  const mica_tensor *zero = exec->input_count > ZERO ? exec->inputs[ZERO] : NULL;
+  int32_t values[MICA__MAX_PARAMS];
+  mica__kernel *kernel = NULL;
+  MICA_TRY(mica__exec_values(exec, &weights_kernel, values));
+  int32_t rows = s->m == 1 ? 1 : s->m == 2 ? 2 : 4;
+  bool cpu = mica__kernel_value(&weights_kernel, values, "VW") > 1;
+  mica__kernel_set(&weights_kernel, values, "BITS", (int32_t)attrs->bits);
+  mica__kernel_set(&weights_kernel, values, "ROWS", rows);
+  MICA_TRY(mica__kernel_get(mica__queue_engine(exec->queue), &weights_kernel, values, NULL, &kernel));
+  int64_t steps = s->k / (32 / attrs->bits), group = steps / s->groups;
+  int64_t segment = s->groups > 1 || cpu ? group : mica__ceil_div(steps, SLICES);
+  mica__launch launch = mica__launch_of(kernel);
+  mica__launch_tensor(&launch, exec->inputs[X]);
+  mica__launch_tensor(&launch, packed);
+  mica__launch_tensor(&launch, exec->inputs[SCALE]);
+  mica__launch_optional(&launch, zero);
+  mica__launch_tensor(&launch, exec->output);
+  const int64_t numbers[] = {s->m, s->n, s->k, segment, group};
+  for (size_t i = 0; i < sizeof numbers / sizeof *numbers; i++) mica__launch_size(&launch, numbers[i]);
+  push_steps(&launch, attrs, s, exec->inputs[SCALE]);
+  push_steps(&launch, attrs, s, zero);
+  mica__launch_int(&launch, zero != NULL);
+  bool is_signed = attrs->bits == 4 ? attrs->is_signed : mica_tensor_dtype(exec->inputs[Q]) == MICA_I8;
+  mica__launch_float(&launch, !is_signed ? 0 : attrs->bits == 4 ? 8 : 128);
+  mica__launch_int(&launch, is_signed && attrs->bits == 4 ? (int32_t)0x88888888u : 0);
+  const int64_t range[] = {mica__ceil_div(s->n, WIDTH) * (cpu ? 1 : WIDTH),
+                           mica__ceil_div(s->m, rows) * (cpu ? 1 : SLICES), 1};
+  mica__launch_range3(&launch, range, cpu ? (size_t[]){1, 1, 1} : (size_t[]){WIDTH, SLICES, 1});
+  mica__launch_cost(&launch, 2 * (double)s->m * (double)s->n * (double)s->k,
+                    (double)mica_tensor_bytes(exec->inputs[Q]));
+  return mica__queue_submit(exec->queue, &launch);
+}
+
+static mica_status launch_weights(const mica__exec *exec) {
+  const mica__weights_attrs *attrs = exec->attrs;
+  sizes s = sizes_of(attrs, mica_tensor_shape(exec->inputs[X]), mica_tensor_shape(exec->inputs[Q]));
+  mica_tensor *packed = NULL;
+  if (mica_tensor_count(exec->output) == 0) return MICA_OK;
+  mica_status status = pack(exec, attrs, &s, &packed);
+  if (status == MICA_OK) status = launch_packed(exec, attrs, &s, packed);
+  mica_tensor_destroy(packed);
+  return status;
+}
+
+static mica_status check_weights(mica__check *check) {
+  static const struct {
+    mica__weights_attrs attrs;
+    mica_dtype dtype;
+    int64_t m, n, k, scales;
+  } list[] = {
+      {{7, 8, false, false, 0}, MICA_I8, 1, 35, 64, 35},  {{15, 8, false, false, 32}, MICA_U8, 3, 17, 96, 3},
+      {{15, 8, false, true, 64}, MICA_I8, 5, 16, 128, 2}, {{7, 4, true, false, 32}, MICA_U8, 1, 33, 128, 4},
+      {{15, 4, false, false, 0}, MICA_U8, 2, 5, 40, 1},   {{15, 4, true, false, 128}, MICA_U8, 16, 48, 256, 2},
+  };
+  mica__launch_case cases[sizeof list / sizeof *list];
+  for (size_t i = 0; i < sizeof list / sizeof *list; i++) {
+    int64_t stored = list[i].attrs.bits == 4 ? list[i].k / 2 : list[i].k;
+    mica_shape q = list[i].attrs.by_k ? MICA_SHAPE(stored, list[i].n) : MICA_SHAPE(list[i].n, stored);
+    bool one = list[i].scales == list[i].n || list[i].attrs.group == 0;
+    mica_shape part = one ? MICA_SHAPE(list[i].n) : MICA_SHAPE(list[i].n * list[i].scales);
+    cases[i] = (mica__launch_case){.attrs = &list[i].attrs,
+                                   .inputs = {{MICA_F32, MICA_SHAPE(list[i].m, list[i].k)},
+                                              {list[i].dtype, q},
+                                              {MICA_F32, part},
+                                              {MICA_F32, part}},
+                                   .input_count = list[i].attrs.present == 15 ? 4 : 3,
+                                   .bound = {1, list[i].dtype == MICA_I8 ? 127 : 255, 0.1, 7},
+                                   .terms = (double)list[i].k,
+                                   .whole = 8,
+                                   .normwise = true};
+  }
+  return mica__check_launches(check, &mica__op_weights, "weights", cases, sizeof list / sizeof *list);
+}
+
+/* --- in graphs --- */
+
+static int32_t behind_shapes(const mica_graph *graph, int32_t id) {
+  for (;;) {
+    id = mica__pattern_behind(graph, id);
+    if (mica__graph_node(graph, id)->op != &mica__op_reshape) return id;
+    id = mica__graph_node(graph, id)->inputs[0];
+  }
+}
+
+/* True if the scales beside `whole` are one for all, one a column, or one a column and group; *group is what they are
+ * for. `whole` is q's shape, or q's with its axis k divided. */
+static bool find_group(const mica_graph *graph, int32_t part, mica_shape whole, bool by_k, int64_t *group) {
+  mica_shape own = mica__graph_node(graph, part)->type.shape, want = whole;
+  int32_t inner = by_k ? whole.rank - 2 : whole.rank - 1;
+  *group = whole.rank == 3 ? whole.dim[inner] : 0;
+  if (count_of(own) == 1) return true;
+  want.dim[inner] = 1;
+  while (own.rank < want.rank) {
+    for (int32_t i = own.rank; i > 0; i--) own.dim[i] = own.dim[i - 1];
+    own.dim[0] = 1;
+    own.rank++;
+  }
+  return mica_shape_equal(own, want);
+}
+
+/* Bytes (or, with 4 bits, the bytes of nibbles) behind dequantize's operand. */
+static int32_t stored_behind(const mica_graph *graph, int32_t id, mica__weights_attrs *attrs) {
+  id = behind_shapes(graph, id);
+  const mica__node *node = mica__graph_node(graph, id);
+  attrs->bits = 8;
+  if (node->op != &mica__op_nibble) return node->type.dtype == MICA_I8 || node->type.dtype == MICA_U8 ? id : 0;
+  attrs->bits = 4;
+  attrs->is_signed = ((const mica__nibble_attrs *)node->attrs)->sign != 0;
+  return behind_shapes(graph, node->inputs[0]);
+}
+
+static bool match_weights(const mica__match *match, int32_t root, int32_t *inputs, int32_t *count, void *attributes) {
+  const mica_graph *graph = match->graph;
+  mica__weights_attrs *attrs = attributes;
+  int32_t in[4], parts[4];
+  double zero = 1;
+  if (!mica__pattern_op(graph, root, &mica__op_matmul, in)) return false;
+  const mica__node *weight = mica__graph_node(graph, in[1]);
+  attrs->by_k = weight->op != &mica__op_transpose;
+  int32_t id = attrs->by_k ? in[1] : mica__pattern_behind(graph, weight->inputs[0]);
+  mica_shape shape = mica__graph_node(graph, id)->type.shape, x = mica__graph_node(graph, in[0])->type.shape;
+  if (shape.rank != 2 || x.rank < 2 || x.dim[x.rank - 1] < 1) return false;
+  if (count_of(x) / x.dim[x.rank - 1] > MICA_QUANT_ROWS) return false;
+  int32_t steps = behind_shapes(graph, id);
+  mica_shape whole = mica__graph_node(graph, steps)->type.shape;
+  if (!mica__pattern_op(graph, steps, &mica__op_dequantize, parts)) return false;
+  int32_t stored = stored_behind(graph, parts[0], attrs);
+  int64_t group = 0, zero_group = 0;
+  bool divided = whole.rank == 3 && (attrs->by_k ? whole.dim[2] == shape.dim[1] : whole.dim[0] == shape.dim[0]);
+  if (!stored || mica__graph_node(graph, stored)->type.shape.rank != 2) return false;
+  if (!divided && !mica_shape_equal(whole, shape)) return false;
+  if (!find_group(graph, parts[1], whole, attrs->by_k, &group)) return false;
+  if (mica__pattern_number(graph, parts[2], &zero) && zero == 0) parts[2] = 0;
+  if (parts[2] && !find_group(graph, parts[2], whole, attrs->by_k, &zero_group)) return false;
+  attrs->group = group;
+  attrs->present = parts[2] ? 15 : 7;
+  const int32_t found[] = {in[0], stored, parts[1], parts[2]};
+  for (*count = 0; *count < 3 + (parts[2] != 0); (*count)++) inputs[*count] = found[*count];
+  return true;
+}
+
+static const mica__kernel_desc *const kernels[] = {&weights_kernel, NULL};
+const mica__op mica__op_weights = {.name = "weights",
+                                   .kernels = kernels,
+                                   .check = check_weights,
+                                   .kind = MICA__OP_LAUNCH,
+                                   .min_inputs = ZERO,
+                                   .max_inputs = OPERANDS,
+                                   .attrs = &mica__weights_attr_list,
+                                   .infer = infer_weights,
+                                   .evaluate = evaluate_weights,
+                                   .launch = launch_weights,
+                                   .match = match_weights};
