@@ -44,7 +44,8 @@
 #define LOAD_COLUMNS(b, v) as_int16(vload16(v, b))
 #define AS_INTS(sum) (sum)
 #define ONES 0x01010101u
-#define MOST_STEPS 0x40000000 /* sums wrap as they should */
+#define MOST_STEPS INT_MAX
+#define IF_FULL(full, aside) /* sums wrap as they should */
 #if COLUMNS_U
 #define ADD_DOT(sum, a, b) __asm__("vpdpbusd %1, %2, %0" : "+v"(sum) : "v"((int16)(int)(a)), "v"(b))
 #else
@@ -59,6 +60,11 @@
 #define AS_INTS(sum) as_int8(sum)
 #define ONES 0x00010001u
 #define MOST_STEPS 32768
+#define IF_FULL(full, aside)                                                                                           \
+  if (full) {                                                                                                          \
+    aside;                                                                                                             \
+    run = 0;                                                                                                           \
+  }
 #define ADD_DOT(sum, a, b)                                                                                             \
   {                                                                                                                    \
     const int16 p = convert_int16(as_short16((int8)(int)(a))) * convert_int16(b);                                      \
@@ -96,9 +102,7 @@ static inline void add_columns(__global const B_TYPE *B, const walk *w, int *col
       __global const B_TYPE *b = B + tap_at(w, r, s);
       for (int c = 0; c < w->steps; c++, b += w->step_step) {
         UNROLL for (int v = 0; v < NV; v++) ADD_DOT(sum[v], ONES, LOAD_COLUMNS(b, v));
-        if (++run < MOST_STEPS) continue;
-        UNROLL for (int v = 0; v < NV; v++) PUT_ASIDE(sum[v], v, col_sums);
-        run = 0;
+        IF_FULL(++run == MOST_STEPS, UNROLL for (int v = 0; v < NV; v++) PUT_ASIDE(sum[v], v, col_sums));
       }
     }
   UNROLL for (int v = 0; v < NV; v++) PUT_ASIDE(sum[v], v, col_sums);
@@ -114,12 +118,10 @@ static inline void multiply(__global const uint *a, __global const B_TYPE *B, co
   for (int r = 0; r < w->R; r++)
     for (int s = 0; s < w->S; s++) {
       __global const B_TYPE *b = B + tap_at(w, r, s);
-      for (int c0 = 0; c0 < w->steps; c0 += MOST_STEPS) {
-        const int c1 = c0 + min(w->steps - c0, MOST_STEPS);
-        if (run > MOST_STEPS - (c1 - c0)) {
-          UNROLL for (int i = 0; i < MR; i++) UNROLL for (int v = 0; v < NV; v++) PUT_ASIDE(sum[i][v], v, sums[i]);
-          run = 0;
-        }
+      for (int c0 = 0, c1; c0 < w->steps; c0 = c1) {
+        c1 = c0 + min(w->steps - c0, MOST_STEPS);
+        IF_FULL(run > MOST_STEPS - (c1 - c0), UNROLL for (int i = 0; i < MR; i++)
+                    UNROLL for (int v = 0; v < NV; v++) PUT_ASIDE(sum[i][v], v, sums[i]));
         run += c1 - c0;
         for (int c = c0; c < c1; c++, a += MR, b += w->step_step) {
           COLUMNS bv[NV];

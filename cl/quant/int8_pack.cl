@@ -53,10 +53,16 @@ RANGE_KERNEL int8_pack(__global const uchar *x, const long x_at, __global ELEMEN
   packed += packed_at + ((long)batch * panels + panel) * taps * steps * width + lane;
   int sum = 0;
   const int first = part * chunk, end = min(first + chunk, taps * steps);
-  for (int at = first; at < end; at++) {
-    const int tap = at / steps, d0 = (at - tap * steps) * PER;
+  for (int at = first, tap = first / steps, d0 = (first - tap * steps) * PER; at < end; at++, d0 += PER) {
     ELEMENT element = 0;
-    if (o < outer)
+    if (d0 >= steps * PER) d0 = 0, tap++;
+#if PER == 4
+    const bool at_once = depth_step == 1 && d0 + PER <= depth && !has_sums && o < outer;
+    if (at_once) element = as_uint(vload4(0, x + d0 + tap) ^ (uchar4)((uchar)mask));
+#else
+    const bool at_once = false;
+#endif
+    if (o < outer && !at_once)
       for (int d = 0; d < PER; d++)
         if (d0 + d < depth) {
           const uchar value = x[(d0 + d) * depth_step + tap] ^ mask;

@@ -83,6 +83,17 @@ static double seconds_of(const bench *b, const product *p, int repeats) {
   return (bench_now() - begin) / repeats;
 }
 
+static void profile(const bench *b, const bool *wanted, const product *products) {
+  char *text = NULL;
+  bench_ok(mica_profile_start(b->engine));
+  for (int f = 0; f < FORMS; f++)
+    if (wanted[f]) seconds_of(b, &products[f], 5);
+  bench_ok(mica_profile_stop(b->engine));
+  bench_ok(mica_profile_text(b->engine, &text));
+  fputs(text, stderr);
+  mica_free(text);
+}
+
 /* Medians of each form, run in turn; 0 for what is left out. */
 static void measure(const bench *b, const bool *wanted, int64_t m, int64_t n, int64_t k) {
   product products[FORMS];
@@ -91,6 +102,7 @@ static void measure(const bench *b, const bool *wanted, int64_t m, int64_t n, in
   if (repeats > 50) repeats = 50;
   for (int f = 0; f < FORMS; f++)
     if (wanted[f]) products[f] = make(b, (form)f, m, n, k), seconds_of(b, &products[f], 2);
+  if (b->profile) profile(b, wanted, products);
   bench_wait_for_quiet();
   for (int r = 0; r < rounds; r++)
     for (int f = 0; f < FORMS; f++)
@@ -114,8 +126,9 @@ int bench_int8(const bench *b) {
   const bool products[FORMS] = {true, true, false, false}, streamed[FORMS] = {true, false, true, true};
   long long m, n, k;
   if (b->shapes) {
-    for (const char *s = b->shapes; s && sscanf(s, "%lld,%lld,%lld", &m, &n, &k) == 3; s = strchr(s, ';')) {
-      s += *s == ';';
+    for (const char *s = b->shapes; s && sscanf(s, "%lld,%lld,%lld", &m, &n, &k) == 3;) {
+      s = strchr(s, ';');
+      if (s) s++;
       measure(b, m <= MICA_QUANT_ROWS && k % GROUP == 0 ? streamed : products, m, n, k);
     }
     return 0;

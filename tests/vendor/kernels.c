@@ -112,7 +112,8 @@ static bool print_types(const mica__kernel_desc *desc, const mica__variant *vari
 
 /* Cases that the device decides: shipped variants have them right for theirs. */
 static bool is_of_device(const mica__kernel_param *param) {
-  return !strcmp(param->macro, "MMA_PTX") || !strcmp(param->macro, "MICA_SUBGROUPS");
+  return !strcmp(param->macro, "MMA_PTX") || !strcmp(param->macro, "MICA_HAS_DP4A") ||
+         !strcmp(param->macro, "MICA_SUBGROUPS");
 }
 
 static bool print_cases(const mica__kernel_desc *desc, const mica__variant *variant) {
