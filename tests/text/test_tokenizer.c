@@ -191,6 +191,38 @@ START_TEST(a_long_word_is_no_square) {
 }
 END_TEST
 
+/* A long word rank by rank, and by the heap, to which merges that never fit and are out of order lead. */
+START_TEST(long_words_are_the_same_both_ways) {
+  mica_tokenizer *ranks = trained(&(mica_tokenizer_config){.size = 290, .min_frequency = 1}), *heap = NULL;
+  mica_encoding a = {0}, b = {0};
+  mica__text json = {0};
+  const char *first = mica_tokenizer_json(ranks, NULL), *merges = strstr(first, "\"merges\":[");
+  const char *vocab = strstr(first, "\"vocab\":{"), *end = strstr(merges, "]]");
+  mica__text_add_bytes(&json, first, (size_t)(vocab + 9 - first));
+  mica__text_add(&json, "\"\xc4\x80\xc4\x81\":900,\"\xc4\x80\xc4\x81\xc4\x80\":901,");
+  mica__text_add_bytes(&json, vocab + 9, (size_t)(end + 1 - (vocab + 9)));
+  mica__text_add(&json, ",[\"\xc4\x80\xc4\x81\",\"\xc4\x80\"],[\"\xc4\x80\",\"\xc4\x81\"]");
+  mica__text_add(&json, end + 1);
+  heap = opened(json.data);
+  enum { LENGTH = 200000 };
+  char *word = malloc(LENGTH);
+  uint64_t state = 88172645463325252u;
+  for (int i = 0; i < LENGTH; i++) {
+    state ^= state << 13, state ^= state >> 7, state ^= state << 17;
+    word[i] = "thelowrnsatdog"[i % 5000 < 4000 ? state % 14 : 7];
+  }
+  ck_ok(mica_tokenizer_encode(ranks, word, LENGTH, NULL, &a));
+  ck_ok(mica_tokenizer_encode(heap, word, LENGTH, NULL, &b));
+  ck_assert_uint_eq(a.count, b.count);
+  ck_assert_uint_lt(a.count, LENGTH - LENGTH / 50);
+  ck_assert(!memcmp(a.ids, b.ids, a.count * sizeof *a.ids));
+  free(word);
+  mica__text_free(&json);
+  mica_encoding_free(&a), mica_encoding_free(&b);
+  mica_tokenizer_destroy(ranks), mica_tokenizer_destroy(heap);
+}
+END_TEST
+
 typedef struct job {
   const mica_tokenizer *tokenizer;
   bool good;
@@ -403,6 +435,7 @@ Suite *test_suite(void) {
   tcase_add_test(all, training_says_what_it_lacks);
   tcase_add_test(all, any_bytes_come_back);
   tcase_add_test(all, a_long_word_is_no_square);
+  tcase_add_test(all, long_words_are_the_same_both_ways);
   tcase_add_test(all, threads_share_a_tokeniser);
   tcase_add_test(all, patterns_are_limited);
   tcase_add_test(all, texts_that_explode_are_refused);

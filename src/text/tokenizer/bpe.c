@@ -1,11 +1,14 @@
 /* Byte-pair encoding: neighbours are merged, the pair of the least rank first, the leftmost of equals. A heap of
- * candidates makes it n log n. */
+ * candidates makes it n log n; long words go rank by rank where merges are in order, which memory bears better. */
 #include "text/tokenizer/tokenizer.h"
 #include "text/tokenizer/unicode.h"
 
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+
+/* Symbols of a word from which on it goes rank by rank. */
+#define LONG_WORD 65536
 
 /* --- merges --- */
 
@@ -69,6 +72,26 @@ static mica_status parse_merge(const cJSON *item, uint32_t rank, mica_tokenizer 
   return MICA_OK;
 }
 
+/* Sees whether every token is made before it is part of another merge, as in files that were trained: then no merge
+ * makes a candidate of a smaller rank. */
+static mica_status find_order(mica_tokenizer *tokenizer) {
+  mica__model *model = &tokenizer->model;
+  uint32_t *made = calloc((size_t)tokenizer->vocab.size + 1, sizeof *made); /* one more than the last rank */
+  if (!made) return mica__fail_nomem("merges");
+  model->ordered = true;
+  for (size_t i = 0; i < model->merges_size; i++) {
+    const mica__merge *m = &model->merges[i];
+    if (m->pair != UINT64_MAX && made[m->id] <= m->rank) made[m->id] = m->rank + 1;
+  }
+  for (size_t i = 0; i < model->merges_size; i++) {
+    const mica__merge *m = &model->merges[i];
+    if (m->pair != UINT64_MAX && (made[m->pair >> 32] > m->rank || made[(uint32_t)m->pair] > m->rank))
+      model->ordered = false;
+  }
+  free(made);
+  return MICA_OK;
+}
+
 mica_status mica__merges_parse(const cJSON *object, mica_tokenizer *tokenizer) {
   mica__model *model = &tokenizer->model;
   const cJSON *list = NULL, *item = NULL;
@@ -89,7 +112,8 @@ mica_status mica__merges_parse(const cJSON *object, mica_tokenizer *tokenizer) {
     }
     rank++;
   }
-  return MICA_OK;
+  model->rank_count = rank;
+  return find_order(tokenizer);
 }
 
 /* --- a word --- */
@@ -178,11 +202,81 @@ static bool candidate_at(const word *w, int32_t left, int32_t right, mica__candi
   return merge != NULL;
 }
 
+/* The symbol at `at` takes in the one behind it. */
+static void merge_at(mica__symbol *symbols, int32_t at, int32_t id) {
+  const int32_t right = symbols[at].after;
+  symbols[at].id = id;
+  symbols[at].after = symbols[right].after;
+  symbols[right].id = -1;
+  if (symbols[at].after >= 0) symbols[symbols[at].after].before = at;
+}
+
+/* Where candidates of a rank begin. */
+typedef struct positions {
+  uint32_t *at;
+  size_t count, room;
+} positions;
+
+static int by_position(const void *a, const void *b) {
+  const uint32_t x = *(const uint32_t *)a, y = *(const uint32_t *)b;
+  return (x > y) - (x < y);
+}
+
+static void sort_positions(positions *p) {
+  size_t i = 1;
+  while (i < p->count && p->at[i - 1] <= p->at[i]) i++;
+  if (i < p->count) qsort(p->at, p->count, sizeof *p->at, by_position);
+}
+
+static mica_status note_position(const word *w, positions *ranks, int32_t left, int32_t right) {
+  mica__candidate candidate;
+  if (left < 0 || right < 0 || !candidate_at(w, left, right, &candidate)) return MICA_OK;
+  positions *p = &ranks[candidate.key >> 32];
+  MICA_TRY(mica__reserve(&p->at, &p->room, p->count + 1, sizeof *p->at));
+  p->at[p->count++] = (uint32_t)left;
+  return MICA_OK;
+}
+
+static mica_status merge_rank(const word *w, positions *ranks, uint32_t rank) {
+  mica__symbol *symbols = w->work->symbols;
+  sort_positions(&ranks[rank]);
+  for (size_t i = 0; i < ranks[rank].count; i++) {
+    const int32_t at = (int32_t)ranks[rank].at[i], right = symbols[at].after;
+    if (symbols[at].id < 0 || right < 0) continue;
+    const mica__merge *merge = find_merge(&w->tokenizer->model, symbols[at].id, symbols[right].id);
+    if (!merge || merge->rank != rank) continue;
+    merge_at(symbols, at, merge->id);
+    MICA_TRY(note_position(w, ranks, symbols[at].before, at));
+    MICA_TRY(note_position(w, ranks, at, symbols[at].after));
+  }
+  return MICA_OK;
+}
+
+static mica_status merge_by_rank(word *w) {
+  mica__symbol *symbols = w->work->symbols;
+  const uint32_t count = w->tokenizer->model.rank_count;
+  positions *ranks = calloc((size_t)count + 1, sizeof *ranks);
+  mica_status status = ranks ? MICA_OK : mica__fail_nomem("a text's tokens");
+  symbols[w->count - 1].after = -1;
+  for (size_t i = 0; i + 1 < w->count && status == MICA_OK; i++)
+    status = note_position(w, ranks, (int32_t)i, (int32_t)i + 1);
+  for (uint32_t rank = 0; rank < count && status == MICA_OK; rank++) {
+    status = merge_rank(w, ranks, rank);
+    free(ranks[rank].at);
+    ranks[rank].at = NULL;
+  }
+  for (uint32_t rank = 0; ranks && rank < count; rank++) free(ranks[rank].at);
+  free(ranks);
+  return status;
+}
+
 /* Every merge takes a symbol away and adds two candidates at most in place of the one it came from. */
 static mica_status merge_all(word *w) {
   mica__symbol *symbols = w->work->symbols;
   size_t count = 0;
   if (w->count < 2) return MICA_OK;
+  if (w->count >= LONG_WORD && w->count >= w->tokenizer->model.rank_count && w->tokenizer->model.ordered)
+    return merge_by_rank(w);
   MICA_TRY(mica__reserve(&w->work->heap, &w->work->heap_room, 2 * w->count, sizeof *w->work->heap));
   mica__candidate *heap = w->work->heap, candidate;
   symbols[w->count - 1].after = -1;
@@ -197,10 +291,7 @@ static mica_status merge_all(word *w) {
     if (symbols[at].id < 0 || right < 0) continue;
     const mica__merge *merge = find_merge(&w->tokenizer->model, symbols[at].id, symbols[right].id);
     if (!merge || merge->id != top.id) continue; /* the symbols have changed since */
-    symbols[at].id = merge->id;
-    symbols[at].after = symbols[right].after;
-    symbols[right].id = -1;
-    if (symbols[at].after >= 0) symbols[symbols[at].after].before = at;
+    merge_at(symbols, at, merge->id);
     if (symbols[at].before >= 0 && candidate_at(w, symbols[at].before, at, &candidate)) push(heap, &count, candidate);
     if (symbols[at].after >= 0 && candidate_at(w, at, symbols[at].after, &candidate)) push(heap, &count, candidate);
   }

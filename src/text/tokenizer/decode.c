@@ -162,7 +162,8 @@ static mica_status run_each(const mica__decode_step *step, mica__search *search,
     case BPE: add_replaced(&out->text, text, bytes, step->text, k + 1 == in->count ? "" : " "); break;
     case STRIP: run_strip(step, text, bytes, &out->text); break;
     case REPLACE:
-      if (bytes) MICA_TRY(mica__pattern_replace(step->pattern, search, text, bytes, step->text, &out->text));
+      if (bytes)
+        MICA_TRY(mica__pattern_replace(step->pattern, search, text, bytes, step->text, MICA__MOST_TEXT, &out->text));
       break;
     default: mica__text_add_bytes(&out->text, text, bytes); break;
     }

@@ -209,15 +209,14 @@ mica_status mica__pattern_find(const mica__pattern *pattern, mica__search *searc
 }
 
 mica_status mica__pattern_replace(const mica__pattern *pattern, mica__search *search, const char *text, size_t bytes,
-                                  const char *content, mica__text *out) {
+                                  const char *content, size_t most, mica__text *out) {
   size_t done = 0, from = 0, begin = 0, end = 0;
   while (from <= bytes) {
     MICA_TRY(mica__pattern_find(pattern, search, text, bytes, from, &begin, &end));
     if (begin >= bytes) break;
     mica__text_add_bytes(out, text + done, begin - done);
     mica__text_add(out, content);
-    if (out->length > MICA__MOST_TEXT)
-      return mica__fail(MICA_E_FORMAT, "the text grows beyond %zu bytes", MICA__MOST_TEXT);
+    if (out->length > most) return mica__fail(MICA_E_FORMAT, "the text grows beyond %zu bytes", most);
     done = from = end;
     if (begin == end) {
       size_t n;

@@ -52,9 +52,9 @@ void mica__search_free(mica__search *search);
  * too many steps. */
 mica_status mica__pattern_find(const mica__pattern *pattern, mica__search *search, const char *text, size_t bytes,
                                size_t from, size_t *begin, size_t *end);
-/* Appends the text with each match replaced. */
+/* Appends the text with each match replaced; MICA_E_FORMAT where `out` grows beyond `most` bytes. */
 mica_status mica__pattern_replace(const mica__pattern *pattern, mica__search *search, const char *text, size_t bytes,
-                                  const char *content, mica__text *out);
+                                  const char *content, size_t most, mica__text *out);
 
 /* --- cutting --- */
 

@@ -85,6 +85,8 @@ typedef struct mica__model {
   char *prefix, *suffix; /* NULL: none */
   mica__merge *merges;   /* a hash table */
   size_t merges_size;
+  uint32_t rank_count;
+  bool ordered;            /* no merge makes a candidate of a smaller rank */
   int64_t most_characters; /* of a word of WordPiece */
   mica__trie trie;         /* Unigram */
   double *scores, least;   /* by id; the least of them */
