@@ -135,6 +135,20 @@ START_TEST(what_is_no_stem_and_no_rate) {
 }
 END_TEST
 
+/* Networks whose training differs from their testing: all gradients are there. */
+START_TEST(training_graphs) {
+  static const char *const list[] = {"densenet121", "efficientnetb0", "unet"};
+  const mica_optimizer_config how = mica_optimizer_config_default(MICA_OPTIMIZER_ADAM);
+  for (size_t i = 0; i < sizeof list / sizeof *list; i++) {
+    mica_value z = build((mica_model_config){.name = list[i], .input = {3, {3, 32, 32}}, .width = 4}, 2, true);
+    mica_value y = mica_input(graph, "y", MICA_I32, i == 2 ? MICA_SHAPE(2, 32, 32) : MICA_SHAPE(2));
+    mica_optimize(nn, mica_cross_entropy(z, y, NULL), &how, NULL);
+    ck_assert_msg(mica_graph_status(graph) == MICA_OK, "%s: %s", list[i], mica_graph_message(graph));
+    drop();
+  }
+}
+END_TEST
+
 START_TEST(a_model_with_a_session) {
   mica_model *model = NULL;
   float x[3 * 28 * 28], z[3 * 10];
@@ -243,6 +257,7 @@ Suite *test_suite(void) {
   tcase_add_test(graphs, names);
   tcase_add_test(graphs, points_of_the_detector);
   tcase_add_test(graphs, what_is_no_stem_and_no_rate);
+  tcase_add_test(graphs, training_graphs);
   tcase_add_test(runs, a_model_with_a_session);
   tcase_add_test(runs, the_cnn_learns);
   tcase_add_test(runs, norms_and_transposed_convolutions_learn);
