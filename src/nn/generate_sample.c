@@ -1,6 +1,8 @@
 /* A token drawn from logits, in a graph. */
 #include "nn/generate.h"
 
+#include "ir/graph.h"
+
 #include <mica/index.h>
 #include <mica/nodes.h>
 
@@ -19,12 +21,19 @@ static mica_value penalise(mica_value logits, mica_value held) {
   return mica_where(mica_greater(held, zero), lower, logits);
 }
 
+/* A seed by which mica_random_uniform draws the same numbers in all graphs: its key is the seed and, times this factor,
+ * the number of values that the graph has. A text may go on in the graph of prompts or in that of tokens. */
+#define KEY_FACTOR UINT64_C(0x9E3779B97F4A7C15)
+static uint64_t same_everywhere(const mica_graph *graph) {
+  return UINT64_C(0) - KEY_FACTOR * (uint64_t)(uint32_t)graph->count;
+}
+
 /* The first index at which the sums of p along a row exceed a uniform share of the whole: (B, 1), i32. */
 static mica_value draw(mica_value p, const mica__sampler *s) {
   mica_graph *graph = p.graph;
   const int64_t columns = mica_value_shape(p).dim[1];
   mica_value like = mica_full(graph, MICA_F32, MICA_SHAPE(s->sampling->apart ? s->batch : 1, 1), 0);
-  mica_value share = mica_random_uniform(s->step, like, 0, 0, 1);
+  mica_value share = mica_random_uniform(s->step, like, same_everywhere(graph), 0, 1);
   share = mica_minimum(share, mica_scalar(graph, MICA_F32, JUST_BELOW_ONE));
   mica_value sums = mica_cumsum(p, 1, false, false);
   mica_value want = mica_mul(share, mica_slice(sums, 1, columns - 1, columns, 1));

@@ -298,6 +298,95 @@ START_TEST(layers_and_networks) {
 }
 END_TEST
 
+/* --- training --- */
+
+enum { STEPS = 100, ROWS = 8, CONTEXT = 16 };
+
+/* STEPS batches of contexts, cut from a text where a fixed series says. */
+static void make_batches(int32_t *batches) {
+  static const char text[] = "The king was in his counting house, counting out his money; the queen was in the "
+                             "parlour, eating bread and honey; the maid was in the garden, hanging out the clothes.";
+  for (size_t i = 0; i < STEPS * ROWS; i++)
+    for (size_t k = 0; k <= CONTEXT; k++)
+      batches[i * (CONTEXT + 1) + k] = (unsigned char)text[i * 7919 % (sizeof text - CONTEXT - 2) + k] % 128;
+}
+
+static mica_session *make_training(mica_graph *graph, mica_nn *nn) {
+  const mica_model_config config = {
+      .name = "gpt", .classes = 128, .width = 32, .sequence = {.context = CONTEXT, .layers = 2, .heads = 4}};
+  mica_session *session = NULL;
+  mica_value tokens = mica_input(graph, "tokens", MICA_I32, MICA_SHAPE(ROWS, CONTEXT + 1));
+  mica_value logits = mica_model_build(nn, mica_slice(tokens, 1, 0, CONTEXT, 1), &config);
+  mica_value target = mica_reshape(mica_slice(tokens, 1, 1, MICA_END, 1), MICA_SHAPE(MICA_DYNAMIC));
+  mica_value loss = mica_cross_entropy(mica_flatten(logits, 2), target, NULL);
+  mica_optimizer_config adam = mica_optimizer_config_default(MICA_OPTIMIZER_ADAMW);
+  adam.weight_decay = 0.1;
+  adam.clip_norm = 1;
+  mica_optimize(nn, loss, &adam, NULL);
+  ck_ok(mica_session_create(test_engine(), graph, &loss, 1, NULL, &session));
+  ck_ok(mica_nn_initialise(nn, session));
+  return session;
+}
+
+/* The losses of AdamW's steps from the same weights on the same batches; and a step that has run before waits for
+ * nothing, builds nothing and allocates nothing. */
+START_TEST(a_loss_curve) {
+  static int32_t batches[STEPS * ROWS * (CONTEXT + 1)];
+  static float losses[STEPS];
+  const float rate = 3e-3f;
+  const size_t bytes = sizeof batches / STEPS;
+  const char *python = getenv("MICA_ORACLE_PYTHON"), *tests = getenv("MICA_SOURCE_DIR");
+  char path[512], command[2048];
+  mica_graph *graph = NULL;
+  mica_nn *nn = NULL;
+  mica_tensor *tokens = NULL, *rates = NULL;
+  record r = {.count = 0};
+  make_batches(batches);
+  ck_ok(mica_graph_create(&graph));
+  ck_ok(mica_nn_create(graph, &(mica_nn_config){.training = true, .seed = 3}, &nn));
+  mica_session *session = make_training(graph, nn);
+  ck_ok(mica_tensor_create(test_engine(), MICA_I32, MICA_SHAPE(ROWS, CONTEXT + 1), &tokens));
+  ck_ok(mica_tensor_create_from(test_engine(), MICA_F32, MICA_SCALAR, &rate, &rates));
+  for (size_t i = 0; i < mica_nn_parameter_count(nn); i++) {
+    const mica_nn_parameter_info *info = mica_nn_parameter_at(nn, i);
+    if (info->role == MICA_NN_ROLE_WEIGHT) note(&r, "p.", info->name, mica_session_parameter(session, info->name));
+  }
+  const mica_feed feeds[] = {{"tokens", tokens}, {MICA_LEARNING_RATE, rates}};
+  for (size_t i = 0; i < STEPS; i++) {
+    ck_ok(mica_tensor_upload(test_queue(), tokens, batches + i * (bytes / sizeof *batches), bytes));
+    ck_ok(mica_queue_finish(test_queue()));
+    const mica_stats before = mica_engine_stats(test_engine());
+    ck_ok(mica_session_run(session, test_queue(), feeds, 2));
+    const mica_stats after = mica_engine_stats(test_engine());
+    if (i > 2) {
+      ck_assert_uint_eq(after.host_waits, before.host_waits);
+      ck_assert_uint_eq(after.kernel_builds, before.kernel_builds);
+      ck_assert_uint_eq(after.allocations, before.allocations);
+    }
+    ck_ok(mica_tensor_download(test_queue(), mica_session_output(session, 0), &losses[i], sizeof losses[i]));
+  }
+  r.entries[r.count++] = (mica_safetensors_entry){.name = "ids",
+                                                  .dtype = MICA_I32,
+                                                  .shape = MICA_SHAPE(STEPS, ROWS, CONTEXT + 1),
+                                                  .data = batches,
+                                                  .bytes = sizeof batches};
+  r.entries[r.count++] = (mica_safetensors_entry){
+      .name = "losses", .dtype = MICA_F32, .shape = MICA_SHAPE(STEPS), .data = losses, .bytes = sizeof losses};
+  snprintf(path, sizeof path, "%s", files_path("curve.safetensors"));
+  ck_ok(mica_safetensors_write(path, r.entries, r.count, NULL, 0));
+  r.count -= 2;
+  forget(&r);
+  snprintf(command, sizeof command, "'%s' '%s/tests/nn/curve_torch.py' '%s'", python ? python : "python3",
+           tests ? tests : ".", path);
+  ck_assert_msg(system(command) == 0, "%s", command); /* NOLINT(cert-env33-c): a test's own command */
+  mica_tensor_destroy(rates);
+  mica_tensor_destroy(tokens);
+  mica_session_destroy(session);
+  mica_nn_destroy(nn);
+  mica_graph_destroy(graph);
+}
+END_TEST
+
 Suite *test_suite(void) {
   const char *python = getenv("MICA_ORACLE_PYTHON");
   char command[1024];
@@ -309,5 +398,9 @@ Suite *test_suite(void) {
   tcase_set_timeout(all, 600);
   tcase_add_test(all, layers_and_networks);
   suite_add_tcase(suite, all);
+  TCase *training = tcase_create("training");
+  tcase_set_timeout(training, 300);
+  tcase_add_test(training, a_loss_curve);
+  suite_add_tcase(suite, training);
   return suite;
 }
