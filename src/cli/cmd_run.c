@@ -5,13 +5,14 @@
 #include "cli/onnx_output.h"
 
 #include <mica/io.h>
+#include <mica/profile.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
 
 struct values {
-  const char *model, *shape, *seed, *out, *check, *repeat, *device;
+  const char *model, *shape, *seed, *out, *check, *repeat, *profile, *device;
   cli_words input;
   bool json;
 };
@@ -26,6 +27,8 @@ static const cli_option options[] = {
     CLI_ROW("check", struct values, check, .value = "DIR",
             .help = "compare with the recorded test_data_set_<n> in DIR; without MODEL: of all models below DIR"),
     CLI_ROW("repeat", struct values, repeat, .value = "N", .help = "run N times more and say how long one takes"),
+    CLI_ROW("profile", struct values, profile, .value = "FILE",
+            .help = "where the time of one more run goes, as a table and as a Chrome trace in FILE"),
     CLI_ROW("device", struct values, device, .value = "SELECTOR", .help = "run on this one, named as in MICA_DEVICE"),
     CLI_ROW("json", struct values, json, .help = "write JSON"),
     {0},
@@ -89,6 +92,22 @@ static int measure(const cli_command *self, mica_queue *queue, mica_onnx_runner 
   return status == MICA_OK ? CLI_OK : cli_fail_library(self);
 }
 
+/* One more run, profiled: its table, and its launches as a trace in a file. */
+static int profile(const cli_command *self, const struct values *v, mica_engine *engine, mica_onnx_runner *runner,
+                   const cli_onnx_feeds *feeds) {
+  char *text = NULL;
+  mica_queue *queue = mica_engine_queue(engine);
+  mica_status status = mica_profile_start(engine);
+  if (status == MICA_OK) status = mica_onnx_run(runner, queue, feeds->feeds, feeds->count);
+  if (status == MICA_OK) status = mica_queue_finish(queue);
+  if (status == MICA_OK) status = mica_profile_stop(engine);
+  if (status == MICA_OK) status = mica_profile_write_trace(engine, v->profile);
+  if (status == MICA_OK && !v->json) status = mica_profile_text(engine, &text);
+  if (status == MICA_OK && text) fputs(text, stdout);
+  mica_free(text);
+  return status == MICA_OK ? CLI_OK : cli_fail_library(self);
+}
+
 static int report(const cli_command *self, const struct values *v, mica_queue *queue, const mica_onnx_runner *runner,
                   int64_t repeat, double median, double p95) {
   cli_json json;
@@ -131,6 +150,7 @@ static int run_model(const cli_command *self, const struct values *v, mica_engin
   if (status == CLI_OK && mica_onnx_run(runner, queue, feeds->feeds, feeds->count) != MICA_OK)
     status = cli_fail_library(self);
   if (status == CLI_OK && repeat) status = measure(self, queue, runner, feeds, repeat, &median, &p95);
+  if (status == CLI_OK && v->profile) status = profile(self, v, engine, runner, feeds);
   if (status == CLI_OK) status = report(self, v, queue, runner, repeat, median, p95);
   mica_onnx_runner_destroy(runner);
   cli_onnx_feeds_free(feeds);

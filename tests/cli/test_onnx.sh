@@ -51,6 +51,9 @@ holds outputs.0.dtype f32
 holds outputs.0.nan 0
 holds outputs.0.values.5 '0.*'
 holds median_ms '*'
+run run "$work/relu.onnx" --input "x=$work/x.npy" --profile "$work/trace.json"
+ends 0 '*y * f32 (1, 2)  0 2' ''
+grep -q traceEvents "$work/trace.json" || fault 'no trace'
 run run "$work/relu.onnx" --input "x=$work/x.npy" --json
 holds outputs.0.min 0
 holds outputs.0.max 2
