@@ -28,13 +28,25 @@ static void lower(mica_onnx *model) {
   for (int again = 0; again < 4; again++) {
     bool demanded[MOST_INPUTS] = {false};
     mica_value outputs[64];
-    mica__lowering l = {
-        .model = model, .external = &model->external, .inputs = inputs, .input_count = count, .demanded = demanded};
-    if (mica_graph_create(&l.graph) != MICA_OK) return;
+    bool *free_ones = calloc(count + 1, sizeof *free_ones);
+    mica__lowering l = {.model = model,
+                        .external = &model->external,
+                        .root = &model->graph,
+                        .inputs = inputs,
+                        .input_count = count,
+                        .may_bind = true,
+                        .free = free_ones,
+                        .demanded = demanded};
+    if (!free_ones) return;
+    if (mica_graph_create(&l.graph) != MICA_OK) {
+      free(free_ones);
+      return;
+    }
     bool lowered = mica__lower_model(&l, outputs) == MICA_OK;
     bool go_on = lowered && l.demands;
     mica_graph_destroy(l.graph);
     mica__lower_free(&l);
+    free(free_ones);
     if (!go_on) return;
     for (size_t i = 0; i < count; i++) {
       int64_t elements = 0;
