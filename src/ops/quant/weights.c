@@ -252,6 +252,10 @@ static int32_t stored_behind(const mica_graph *graph, int32_t id, mica__weights_
   return behind_shapes(graph, node->inputs[0]);
 }
 
+/* A walk over the weights serves 4 rows. A second one leaves no gain over f32 to bytes, a third none to nibbles:
+ * 4096 x 4096 on two cores of a Zen 4, 2026-11-25. */
+static int64_t most_rows(int64_t bits) { return bits == 8 ? 4 : MICA_QUANT_ROWS / 2; }
+
 static bool match_weights(const mica__match *match, int32_t root, int32_t *inputs, int32_t *count, void *attributes) {
   const mica_graph *graph = match->graph;
   mica__weights_attrs *attrs = attributes;
@@ -263,11 +267,11 @@ static bool match_weights(const mica__match *match, int32_t root, int32_t *input
   int32_t id = attrs->by_k ? in[1] : mica__pattern_behind(graph, weight->inputs[0]);
   mica_shape shape = mica__graph_node(graph, id)->type.shape, x = mica__graph_node(graph, in[0])->type.shape;
   if (shape.rank != 2 || x.rank < 2 || x.dim[x.rank - 1] < 1) return false;
-  if (count_of(x) / x.dim[x.rank - 1] > MICA_QUANT_ROWS) return false;
   int32_t steps = behind_shapes(graph, id);
   mica_shape whole = mica__graph_node(graph, steps)->type.shape;
   if (!mica__pattern_op(graph, steps, &mica__op_dequantize, parts)) return false;
   int32_t stored = stored_behind(graph, parts[0], attrs);
+  if (count_of(x) / x.dim[x.rank - 1] > most_rows(attrs->bits)) return false;
   int64_t group = 0, zero_group = 0;
   bool divided = whole.rank == 3 && (attrs->by_k ? whole.dim[2] == shape.dim[1] : whole.dim[0] == shape.dim[0]);
   if (!stored || mica__graph_node(graph, stored)->type.shape.rank != 2) return false;
