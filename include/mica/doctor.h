@@ -37,6 +37,12 @@ typedef void mica_doctor_fn(void *user, const mica_doctor_line *line);
 MICA_API MICA_CHECKED mica_status mica_doctor_run(mica_engine *engine, const char *op, mica_doctor_fn *fn, void *user,
                                                   mica_doctor_summary *summary);
 
+/* For a process beside one that examines all ops: runs the same checks, the last op's first, and notes nothing, so that
+ * the other one finds in their common cache directory the programs that it comes to last. mica_doctor_run starts such a
+ * process by itself where the engine has a builder (mica_engine_config) and a cache directory, and the host more cores
+ * than one. fn as above. */
+MICA_API MICA_CHECKED mica_status mica_doctor_ahead(mica_engine *engine, mica_doctor_fn *fn, void *user);
+
 MICA_END_DECLS
 
 #endif

@@ -5,6 +5,8 @@
 
 #include <mica/cache.h>
 #include <mica/device.h>
+#include <mica/doctor.h>
+#include <poll.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -17,12 +19,13 @@ struct values {
   const char *device, *directory;
 };
 
-enum { PATH, LIST, CLEAR, BUILD };
+enum { PATH, LIST, CLEAR, BUILD, DOCTOR };
 static const cli_choice actions[] = {
     [PATH] = {"path", "print the directory"},
     [LIST] = {"list", "list what is in it, the last used first"},
     [CLEAR] = {"clear", "delete all of it"},
     [BUILD] = {"build", "add what standard input asks for; train starts such processes"},
+    [DOCTOR] = {"doctor", "add what doctor needs, from the end on; doctor starts such a process"},
     {0},
 };
 
@@ -128,6 +131,24 @@ static int run_build(const cli_command *self, const char *path, const char *devi
   return status;
 }
 
+/* Nobody waits any longer for what is built: the process that started this one has ended. */
+static void end_with_parent(void *user, const mica_doctor_line *line) {
+  (void)user, (void)line;
+  struct pollfd input = {.fd = STDIN_FILENO, .events = POLLIN};
+  if (poll(&input, 1, 0) > 0 && input.revents & (POLLHUP | POLLNVAL)) _exit(CLI_OK);
+}
+
+static int run_doctor(const cli_command *self, const char *path, const char *device) {
+  mica_engine_config config = mica_engine_config_default();
+  mica_engine *engine = NULL;
+  config.device = device;
+  config.cache_dir = path;
+  if (mica_engine_create(&config, &engine) != MICA_OK) return cli_fail_library(self);
+  int status = mica_doctor_ahead(engine, end_with_parent, NULL) == MICA_OK ? CLI_OK : cli_fail_library(self);
+  mica_engine_destroy(engine);
+  return status;
+}
+
 /* json is NULL without --json. */
 static int run_action(const cli_command *self, const struct values *values, const char *path, cli_json *json) {
   if (!*path)
@@ -138,6 +159,7 @@ static int run_action(const cli_command *self, const struct values *values, cons
   case LIST: return run_list(self, path, json);
   case CLEAR: return run_clear(self, path, json);
   case BUILD: return run_build(self, path, values->device);
+  case DOCTOR: return run_doctor(self, path, values->device);
   }
   if (!json) puts(path);
   return CLI_OK;

@@ -140,6 +140,7 @@ static int run(const cli_command *self, const void *given) {
   const struct values *values = given;
   mica_engine_config config = mica_engine_config_default();
   config.device = values->device;
+  config.builder = CLI_ITSELF;
   mica_engine *engine = NULL;
   if (mica_engine_create(&config, &engine) != MICA_OK) return cli_fail_library(self);
   int status = CLI_OK;

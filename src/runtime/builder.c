@@ -1,11 +1,14 @@
 #include "runtime/builder.h"
 
 #include "base/error.h"
+#include "runtime/build_ahead.h"
+#include "runtime/drivers.h"
 #include "runtime/objects.h"
 #include "runtime/program.h"
 #include "runtime/serve_builds.h"
 
 #include <errno.h>
+#include <signal.h>
 #include <spawn.h>
 #include <stdlib.h>
 #include <string.h>
@@ -47,10 +50,11 @@ static bool receive_all(int socket, void *data, size_t bytes) {
   return true;
 }
 
-bool mica__builder_start(mica__builder *builder, const mica_engine *engine) {
+static bool start(mica__builder *builder, const mica_engine *engine, const char *action) {
   int ends[2];
-  char *words[] = {"mica",        "cache",           "build", "--device", (char *)engine->device.info.id,
-                   "--directory", engine->cache_dir, NULL};
+  char *words[] = {
+      "mica", "cache", (char *)action, "--device", (char *)engine->device.info.id, "--directory", engine->cache_dir,
+      NULL};
   if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, ends)) return false;
   posix_spawn_file_actions_t actions;
   bool started = posix_spawn_file_actions_init(&actions) == 0;
@@ -63,6 +67,17 @@ bool mica__builder_start(mica__builder *builder, const mica_engine *engine) {
   builder->socket = ends[0];
   if (!started) close(ends[0]);
   return started;
+}
+
+bool mica__builder_start(mica__builder *builder, const mica_engine *engine) { return start(builder, engine, "build"); }
+
+bool mica__builder_start_doctor(mica__builder *builder, const mica_engine *engine) {
+  return mica__builds_ahead(engine) && mica__usable_cores() > 1 && start(builder, engine, "doctor");
+}
+
+void mica__builder_end_doctor(mica__builder *builder) {
+  kill(builder->process, SIGTERM);
+  mica__builder_stop(builder);
 }
 
 bool mica__builder_make(mica__builder *builder, const mica__build_item *item) {

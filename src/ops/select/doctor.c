@@ -2,6 +2,7 @@
 #include "base/text.h"
 #include "ops/select/check.h"
 #include "ops/select/registry.h"
+#include "runtime/builder.h"
 #include "runtime/tuning.h"
 
 #include <mica/doctor.h>
@@ -113,6 +114,8 @@ mica_status mica_doctor_run(mica_engine *engine, const char *name, mica_doctor_f
   mica_doctor_summary total = {0};
   mica_status status = MICA_OK;
   bool found = false;
+  mica__builder ahead;
+  bool helped = !name && mica__builder_start_doctor(&ahead, engine);
   for (size_t i = 0; status == MICA_OK && i < mica__op_count; i++) {
     const mica__op *op = mica__ops[i];
     if (!op->check || (name && !is_named(op, name))) continue;
@@ -120,7 +123,17 @@ mica_status mica_doctor_run(mica_engine *engine, const char *name, mica_doctor_f
     found = true;
     status = examine(&e, op, &total);
   }
+  if (helped) mica__builder_end_doctor(&ahead);
   if (!found) return fail_unknown(name ? name : "");
   if (status == MICA_OK) *summary = total;
+  return status;
+}
+
+mica_status mica_doctor_ahead(mica_engine *engine, mica_doctor_fn *fn, void *user) {
+  if (!engine) return mica__fail(MICA_E_INVALID, "mica_doctor_ahead: engine is NULL");
+  mica_doctor_summary total = {0};
+  mica_status status = MICA_OK;
+  for (size_t i = mica__op_count; status == MICA_OK && i-- > 0;)
+    if (mica__ops[i]->check) status = mica__check_run(engine, mica__ops[i], MICA__CHECK_QUICK, fn, user, &total);
   return status;
 }
