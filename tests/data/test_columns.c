@@ -515,6 +515,29 @@ START_TEST(datasets_are_split_in_many_ways) {
 }
 END_TEST
 
+static mica_status absurd_length(void *user, uint64_t sample, int64_t *length) {
+  *length = sample == 5 ? *(const int64_t *)user : 1;
+  return MICA_OK;
+}
+
+START_TEST(lengths_beyond_an_index_are_refused) {
+  for (int k = 0; k < 2; k++) {
+    int64_t length = k ? -1 : INT64_C(4294967297); /* 1, were it cut to 32 bits */
+    const mica_column_data column = {.column = {"words", MICA_COLUMN_KIND_TOKENS, MICA_I32, {1, {MICA_DYNAMIC}}, 0},
+                                     .user = &length,
+                                     .read = read_column,
+                                     .length = absurd_length};
+    mica_dataset *dataset = NULL;
+    mica_loader *loader = NULL;
+    ck_ok(mica_dataset_create("table", SAMPLES, &column, 1, &dataset));
+    ck_assert_int_eq(mica_loader_create(test_engine(), dataset, &(mica_loader_config){.batch = 4}, &loader),
+                     MICA_E_FORMAT);
+    ck_assert_msg(strstr(mica_error_message(), "sample 5 ") != NULL, "%s", mica_error_message());
+    mica_dataset_destroy(dataset);
+  }
+}
+END_TEST
+
 Suite *test_suite(void) {
   if (!test_engine()) return test_skip("no device");
   Suite *suite = suite_create("columns");
@@ -529,6 +552,7 @@ Suite *test_suite(void) {
   tcase_add_test(tcase, derived_columns_stand_beside_the_others);
   tcase_add_test(tcase, what_cannot_be_a_column_is_refused);
   tcase_add_test(tcase, datasets_are_split_in_many_ways);
+  tcase_add_test(tcase, lengths_beyond_an_index_are_refused);
   suite_add_tcase(suite, tcase);
   return suite;
 }
