@@ -17,6 +17,7 @@ install(EXPORT mica-static-targets NAMESPACE mica:: DESTINATION ${package_dir})
 
 get_property(feature_packages GLOBAL PROPERTY MICA_FEATURE_PACKAGES)
 get_property(feature_pkgconfig GLOBAL PROPERTY MICA_FEATURE_PKGCONFIG)
+get_property(feature_pc_libs GLOBAL PROPERTY MICA_FEATURE_PC_LIBS)
 set(made ${PROJECT_BINARY_DIR}/package)
 configure_package_config_file(${PROJECT_SOURCE_DIR}/cmake/mica-config.cmake.in ${made}/mica-config.cmake
                               INSTALL_DESTINATION ${package_dir})
@@ -24,10 +25,12 @@ write_basic_package_version_file(${made}/mica-config-version.cmake COMPATIBILITY
 install(FILES ${made}/mica-config.cmake ${made}/mica-config-version.cmake
               ${PROJECT_SOURCE_DIR}/cmake/Findlibdeflate.cmake ${PROJECT_SOURCE_DIR}/cmake/FindProtobufC.cmake
               ${PROJECT_SOURCE_DIR}/cmake/FindPCRE2.cmake ${PROJECT_SOURCE_DIR}/cmake/Findutf8proc.cmake
+              ${PROJECT_SOURCE_DIR}/cmake/FindSndFile.cmake
         DESTINATION ${package_dir})
 
 # Relative to the .pc file, so that an installed tree can be moved and staged.
 file(RELATIVE_PATH pc_prefix ${CMAKE_INSTALL_FULL_LIBDIR}/pkgconfig ${CMAKE_INSTALL_PREFIX})
 list(JOIN feature_pkgconfig " " pc_requires)
+list(JOIN feature_pc_libs " " pc_libs)
 configure_file(${PROJECT_SOURCE_DIR}/cmake/mica.pc.in ${made}/mica.pc @ONLY)
 install(FILES ${made}/mica.pc DESTINATION ${CMAKE_INSTALL_LIBDIR}/pkgconfig)

@@ -26,7 +26,7 @@ static mica_value gpt(mica_nn *nn, mica_value ids, const mica_kv_cache *cache, c
   (void)config;
   mica_value x = mica_nn_embedding(nn, "embed", ids, BYTES, 64, &table);
   mica_value positions = mica_positions(ids, cache ? cache->offset : (mica_value){0});
-  x = mica_nn_positions(nn, "positions", x, positions, CONTEXT, MICA_POSITIONS_LEARNED);
+  x = mica_nn_positions(nn, "positions", x, positions, CONTEXT, MICA_POSITIONS_KIND_LEARNED);
   x = mica_nn_transformer(nn, "block1", x, (mica_value){0}, &block);
   x = mica_nn_transformer(nn, "block2", x, (mica_value){0}, &block);
   if (cache) x = mica_last_rows(x, cache->lengths);

@@ -112,7 +112,7 @@ MICA_API size_t mica_onnx_call_list(const mica_onnx_call *call, const char *name
 MICA_API bool mica_onnx_call_is(const mica_onnx_call *call, const char *name, const char *text);
 MICA_API void mica_onnx_call_result(mica_onnx_call *call, size_t index, mica_value value);
 /* Records "model.onnx: node 'name' (Op): " and the sentence; returns the status. */
-MICA_API mica_status mica_onnx_call_fail(mica_onnx_call *call, mica_status status, const char *sentence);
+MICA_API MICA_CHECKED mica_status mica_onnx_call_fail(mica_onnx_call *call, mica_status status, const char *sentence);
 
 /* Makes the operator's results of its operands, by builders of mica/nodes.h. */
 typedef mica_status mica_onnx_define_fn(void *user, mica_onnx_call *call);

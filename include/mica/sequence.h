@@ -28,7 +28,7 @@ MICA_BEGIN_DECLS
   X(NONE, "none")
 
 typedef enum mica_positions_kind {
-#define MICA_POSITIONS_ENUM(name, text) MICA_POSITIONS_##name,
+#define MICA_POSITIONS_ENUM(name, text) MICA_POSITIONS_KIND_##name,
   MICA_POSITIONS_LIST(MICA_POSITIONS_ENUM)
 #undef MICA_POSITIONS_ENUM
 } mica_positions_kind;

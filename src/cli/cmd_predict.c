@@ -55,9 +55,7 @@ static char *read_input(const cli_command *self) {
 }
 
 /* Writes the pictures that samples were given as DIR/NUMBER-ITEM.png, and says so unless it is quiet. */
-static int write_pictures(const cli_command *self, const char *folder, const mica_run *run, const mica_report *p,
-                          bool quiet) {
-  size_t count = 0;
+static int write_pictures(const cli_command *self, const char *folder, const mica_report *p, bool quiet) {
   for (size_t s = 0; s < mica_report_count(p); s++)
     for (size_t i = 0; i < mica_report_item_count(p, s); i++) {
       const mica_item *item = mica_report_item(p, s, i);
@@ -72,35 +70,35 @@ static int write_pictures(const cli_command *self, const char *folder, const mic
       mica_free(png);
       if (status != MICA_OK) return cli_fail_library(self);
       if (!quiet) printf("written   %s\n", path);
-      count++;
     }
-  if (count) return CLI_OK;
-  cli_fail(self, "--out %s is for pictures that are predicted; the task %s of --model predicts none", folder,
-           mica_run_task(run));
-  return CLI_USAGE;
+  return CLI_OK;
 }
 
-/* Where pictures that are predicted go: to --out; those of files that were given, of tasks that predict some, to the
- * run's own folder. False where they go nowhere. */
-static bool find_folder(const struct values *v, const mica_report *p, char *folder, size_t size) {
-  bool some = v->out != NULL;
-  for (size_t s = 0; s < mica_report_count(p) && !v->data; s++)
+/* True if some of what is predicted are pictures, beside those that were given. */
+static bool has_pictures(const mica_report *p) {
+  for (size_t s = 0; s < mica_report_count(p); s++)
     for (size_t i = 0; i < mica_report_item_count(p, s); i++) {
       const mica_item *item = mica_report_item(p, s, i);
-      some = some || (item->kind == MICA_ITEM_KIND_PICTURE && strcmp(item->name, "picture") != 0);
+      if (item->planes && strcmp(item->name, "picture") != 0) return true;
     }
-  snprintf(folder, size, v->out ? "%s" : "%s/predictions", v->out ? v->out : v->model);
-  return some;
+  return false;
 }
 
 static int show(const cli_command *self, const struct values *v, const mica_run *run, const mica_report *prediction) {
   char head[64];
   char *text = NULL;
   char folder[4096];
-  const bool written = find_folder(v, prediction, folder, sizeof folder);
+  const bool some = has_pictures(prediction);
+  if (v->out && !some) {
+    cli_fail(self, "--out %s is for pictures that are predicted; the task %s of --model predicts none", v->out,
+             mica_run_task(run));
+    return CLI_USAGE;
+  }
   if (!v->json) cli_print_prediction(prediction, v->pictures);
-  if (written) {
-    int status = write_pictures(self, folder, run, prediction, v->json);
+  /* Pictures of files that were given go to --out or to the run's own folder, those of --data to --out alone. */
+  snprintf(folder, sizeof folder, v->out ? "%s" : "%s/predictions", v->out ? v->out : v->model);
+  if (some && (v->out || !v->data)) {
+    int status = write_pictures(self, folder, prediction, v->json);
     if (status != CLI_OK) return status;
   }
   if (!v->json) return CLI_OK;

@@ -100,13 +100,13 @@ static bool check(mica_nn *nn, mica_value x, mica_value memory, mica_nn_attentio
     wrong = "heads are a multiple of groups";
   else if (c->head_size == 0 && shape.dim[2] % c->heads != 0)
     wrong = "C is no multiple of the heads";
-  else if (c->positions < MICA_POSITIONS_LEARNED || c->positions > MICA_POSITIONS_NONE)
+  else if (c->positions < MICA_POSITIONS_KIND_LEARNED || c->positions > MICA_POSITIONS_KIND_NONE)
     wrong = "no such positions";
   else if (c->recall && (!c->cache || !mica_value_is_null(memory)))
     wrong = "recall wants a cache and no memory";
   else if (c->cache && (c->cache->batch < 1 || c->cache->length < 1))
     wrong = "a cache has sequences and positions";
-  else if (c->positions == MICA_POSITIONS_ALIBI && !mica_value_is_null(c->mask))
+  else if (c->positions == MICA_POSITIONS_KIND_ALIBI && !mica_value_is_null(c->mask))
     wrong = "ALiBi takes no other mask";
   if (wrong)
     mica__graph_fail(nn->graph, MICA_E_INVALID, "attention of %lld heads, %lld groups: %s", (long long)c->heads,
@@ -128,7 +128,7 @@ mica_value mica_nn_attention(mica_nn *nn, const char *name, mica_value x, mica_v
   mica_value positions = mica_positions(x, offset);
   mica_nn_push(nn, name);
   projected p = project_all(nn, x, memory, &c);
-  if (alone && c.positions == MICA_POSITIONS_ROTARY) {
+  if (alone && c.positions == MICA_POSITIONS_KIND_ROTARY) {
     p.q = mica_rotary(p.q, positions, &c.rotary);
     p.k = mica_rotary(p.k, positions, &c.rotary);
   }
@@ -140,7 +140,7 @@ mica_value mica_nn_attention(mica_nn *nn, const char *name, mica_value x, mica_v
     if (goes_on && !c.causal)
       c.key_lengths = mica_add(offset, mica__number(offset, (double)mica_value_shape(x).dim[1]));
   }
-  if (c.positions == MICA_POSITIONS_ALIBI && alone) {
+  if (c.positions == MICA_POSITIONS_KIND_ALIBI && alone) {
     mica_value keys = goes_on ? mica_range(nn->graph, MICA_I32, c.cache->length) : positions;
     c.mask = mica__alibi(positions, keys, c.heads);
   }

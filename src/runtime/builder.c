@@ -1,8 +1,6 @@
 #include "runtime/builder.h"
 
 #include "base/error.h"
-#include "runtime/build_ahead.h"
-#include "runtime/drivers.h"
 #include "runtime/objects.h"
 #include "runtime/program.h"
 #include "runtime/serve_builds.h"
@@ -72,7 +70,7 @@ static bool start(mica__builder *builder, const mica_engine *engine, const char 
 bool mica__builder_start(mica__builder *builder, const mica_engine *engine) { return start(builder, engine, "build"); }
 
 bool mica__builder_start_doctor(mica__builder *builder, const mica_engine *engine) {
-  return mica__builds_ahead(engine) && mica__usable_cores() > 1 && start(builder, engine, "doctor");
+  return start(builder, engine, "doctor");
 }
 
 void mica__builder_end_doctor(mica__builder *builder) {

@@ -22,8 +22,8 @@ bool mica__builder_make(mica__builder *builder, const mica__build_item *item);
 void mica__builder_stop(mica__builder *builder);
 
 /* Starts mica_engine_config.builder for this device and cache to run every op's check, the last op's first
- * (mica_doctor_ahead), so that an examination here finds programs that are built. False when there is none to start, or
- * one core alone. It ends with its socket, or is ended. */
+ * (mica_doctor_ahead), so that an examination here finds programs that are built. It ends with its socket, or is
+ * ended. */
 bool mica__builder_start_doctor(mica__builder *builder, const mica_engine *engine);
 void mica__builder_end_doctor(mica__builder *builder);
 

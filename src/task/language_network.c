@@ -12,7 +12,7 @@ mica_model_config mica__language_network(const mica_run *run) {
                                .groups = whole(run, "groups"),
                                .rms_norm = mica__run_flag(run, "rms-norm")};
   const char *positions = mica_run_setting(run, "positions"), *function = mica_run_setting(run, "feed-forward");
-  while (sizes.positions < MICA_POSITIONS_NONE && strcmp(mica_positions_name(sizes.positions), positions) != 0)
+  while (sizes.positions < MICA_POSITIONS_KIND_NONE && strcmp(mica_positions_name(sizes.positions), positions) != 0)
     sizes.positions++;
   while (sizes.feed_forward < MICA_FEED_FORWARD_SWIGLU &&
          strcmp(mica_feed_forward_name(sizes.feed_forward), function) != 0)

@@ -27,10 +27,11 @@ static const struct kind {
                    .heads = 4,
                    .groups = 2,
                    .rms_norm = true,
-                   .positions = MICA_POSITIONS_ROTARY,
+                   .positions = MICA_POSITIONS_KIND_ROTARY,
                    .feed_forward = MICA_FEED_FORWARD_SWIGLU}}},
-    {"alibi", {.width = 24, .sequence = {.layers = 1, .heads = 3, .positions = MICA_POSITIONS_ALIBI, .untied = true}}},
-    {"sinusoidal", {.width = 32, .sequence = {.layers = 1, .heads = 2, .positions = MICA_POSITIONS_SINUSOIDAL}}},
+    {"alibi",
+     {.width = 24, .sequence = {.layers = 1, .heads = 3, .positions = MICA_POSITIONS_KIND_ALIBI, .untied = true}}},
+    {"sinusoidal", {.width = 32, .sequence = {.layers = 1, .heads = 2, .positions = MICA_POSITIONS_KIND_SINUSOIDAL}}},
 };
 #define KINDS (sizeof kinds / sizeof *kinds)
 

@@ -36,20 +36,20 @@ static mica_value grouped(mica_nn *nn, const operands *o) {
 }
 
 static mica_value rotary(mica_nn *nn, const operands *o) {
-  const mica_nn_attention_config c = {.heads = 4, .causal = true, .positions = MICA_POSITIONS_ROTARY};
+  const mica_nn_attention_config c = {.heads = 4, .causal = true, .positions = MICA_POSITIONS_KIND_ROTARY};
   return mica_nn_attention(nn, "layer", o->x, (mica_value){0}, &c);
 }
 
 static mica_value rotary_in_part(mica_nn *nn, const operands *o) {
   const mica_nn_attention_config c = {.heads = 2,
                                       .causal = true,
-                                      .positions = MICA_POSITIONS_ROTARY,
+                                      .positions = MICA_POSITIONS_KIND_ROTARY,
                                       .rotary = {.base = 100, .rotated = 4, .interleave = true}};
   return mica_nn_attention(nn, "layer", o->x, (mica_value){0}, &c);
 }
 
 static mica_value alibi(mica_nn *nn, const operands *o) {
-  const mica_nn_attention_config c = {.heads = 4, .causal = true, .positions = MICA_POSITIONS_ALIBI};
+  const mica_nn_attention_config c = {.heads = 4, .causal = true, .positions = MICA_POSITIONS_KIND_ALIBI};
   return mica_nn_attention(nn, "layer", o->x, (mica_value){0}, &c);
 }
 
@@ -72,7 +72,7 @@ static mica_value decoder_layer(mica_nn *nn, const operands *o) {
 
 static mica_value llama_layer(mica_nn *nn, const operands *o) {
   const mica_transformer_config c = {
-      .self = {.heads = 4, .causal = true, .no_bias = true, .positions = MICA_POSITIONS_ROTARY},
+      .self = {.heads = 4, .causal = true, .no_bias = true, .positions = MICA_POSITIONS_KIND_ROTARY},
       .rms_norm = true,
       .hidden = 24,
       .feed_forward = MICA_FEED_FORWARD_SWIGLU};
@@ -90,7 +90,7 @@ static mica_value gru(mica_nn *nn, const operands *o) {
 }
 
 static mica_value sinusoids(mica_nn *nn, const operands *o) {
-  return mica_nn_positions(nn, "layer", o->x, mica_positions(o->x, (mica_value){0}), 0, MICA_POSITIONS_SINUSOIDAL);
+  return mica_nn_positions(nn, "layer", o->x, mica_positions(o->x, (mica_value){0}), 0, MICA_POSITIONS_KIND_SINUSOIDAL);
 }
 
 static mica_value gpt_network(mica_nn *nn, const operands *o) { return mica_model_build(nn, o->ids, &gpt); }
@@ -118,7 +118,7 @@ static mica_value translator(mica_nn *nn, const operands *o) {
   mica_model_config c = gpt;
   c.sequence.post_norm = true;
   c.sequence.vocabulary = V;
-  c.sequence.positions = MICA_POSITIONS_SINUSOIDAL;
+  c.sequence.positions = MICA_POSITIONS_KIND_SINUSOIDAL;
   c.sequence.feed_forward = MICA_FEED_FORWARD_RELU;
   c.sequence.lengths = o->memory_lengths;
   mica_value memory = mica_translator_encode(nn, o->source, &c);

@@ -42,7 +42,7 @@ mica_value mica_translator_decode(mica_nn *nn, mica_value ids, mica_value memory
   mica_transformer_config block = mica__sequence_block(&c, true);
   block.cross = block.self;
   block.cross.causal = false;
-  block.cross.positions = MICA_POSITIONS_NONE;
+  block.cross.positions = MICA_POSITIONS_KIND_NONE;
   block.cross.key_lengths = memory_lengths;
   block.cross.recall = s->cache && mica_value_is_null(memory);
   mica_value x = mica__sequence_embed(nn, ids, &c, sqrt((double)c.width));

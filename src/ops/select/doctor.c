@@ -2,7 +2,9 @@
 #include "base/text.h"
 #include "ops/select/check.h"
 #include "ops/select/registry.h"
+#include "runtime/build_ahead.h"
 #include "runtime/builder.h"
+#include "runtime/drivers.h"
 #include "runtime/tuning.h"
 
 #include <mica/doctor.h>
@@ -115,7 +117,8 @@ mica_status mica_doctor_run(mica_engine *engine, const char *name, mica_doctor_f
   mica_status status = MICA_OK;
   bool found = false;
   mica__builder ahead;
-  bool helped = !name && mica__builder_start_doctor(&ahead, engine);
+  bool helped =
+      !name && mica__builds_ahead(engine) && mica__usable_cores() > 1 && mica__builder_start_doctor(&ahead, engine);
   for (size_t i = 0; status == MICA_OK && i < mica__op_count; i++) {
     const mica__op *op = mica__ops[i];
     if (!op->check || (name && !is_named(op, name))) continue;
