@@ -8,6 +8,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 
 struct values {
   int action, kind;
@@ -109,13 +110,41 @@ static int check_column(const cli_command *self, reading *r, const char *data) {
                    : cli_fail(self, "%s has no column of texts", data);
 }
 
-/* Parts "a,b" at the commas, in place. */
+/* Parts "a,b" at the commas, in place; more than MOST_SPECIAL where there are more than these. */
 static size_t split_special(char *text, const char *tokens[MOST_SPECIAL]) {
   size_t count = 0;
-  for (char *save = NULL, *word = strtok_r(text, ",", &save); word && count < MOST_SPECIAL;
-       word = strtok_r(NULL, ",", &save))
+  for (char *save = NULL, *word = strtok_r(text, ",", &save); word; word = strtok_r(NULL, ",", &save)) {
+    if (count == MOST_SPECIAL) return count + 1;
     tokens[count++] = word;
+  }
   return count;
+}
+
+/* The words of --special in *words, the caller's to free; an exit status. */
+static int read_special(const cli_command *self, const char *given, char **words, const char *tokens[MOST_SPECIAL],
+                        mica_tokenizer_config *config) {
+  if (!given) return CLI_OK;
+  *words = strdup(given);
+  if (!*words) return cli_fail(self, "the host has no memory");
+  config->special = tokens;
+  config->special_count = split_special(*words, tokens);
+  if (config->special_count <= MOST_SPECIAL) return CLI_OK;
+  cli_fail(self, "--special names more than %d tokens", MOST_SPECIAL);
+  return CLI_USAGE;
+}
+
+/* What a training must be told, and where it may write; an exit status. */
+static int check_train(const cli_command *self, const struct values *v) {
+  struct stat about;
+  if (!v->out || (!v->data && v->kind != MICA_TOKENIZER_KIND_BYTE)) {
+    cli_fail(self, "train needs --data and --out");
+    return CLI_USAGE;
+  }
+  if (v->file) {
+    cli_fail(self, "train takes no FILE; texts are named by --data");
+    return CLI_USAGE;
+  }
+  return lstat(v->out, &about) == 0 ? cli_fail(self, "%s is there already", v->out) : CLI_OK;
 }
 
 static int describe(const cli_command *self, const mica_tokenizer *tokenizer, const char *path, bool as_json) {
@@ -125,8 +154,8 @@ static int describe(const cli_command *self, const mica_tokenizer *tokenizer, co
   for (int32_t i = 0; i < mica_tokenizer_size(tokenizer); i++) special += mica_tokenizer_is_special(tokenizer, i);
   if (!as_json) {
     char size[CLI_BYTES_TEXT];
-    printf("file      %s, %s\nmodel     %s\ntokens    %d, %d of them special:", path, cli_format_bytes(bytes, size),
-           mica_tokenizer_model(tokenizer), mica_tokenizer_size(tokenizer), special);
+    printf("file      %s, %s\nmodel     %s\ntokens    %d, %d of them special%s", path, cli_format_bytes(bytes, size),
+           mica_tokenizer_model(tokenizer), mica_tokenizer_size(tokenizer), special, special ? ":" : "");
     for (int32_t i = 0, shown = 0; i < mica_tokenizer_size(tokenizer) && shown < 20; i++)
       if (mica_tokenizer_is_special(tokenizer, i)) {
         printf(" %s", cli_clean(mica_tokenizer_token(tokenizer, i)));
@@ -153,27 +182,18 @@ static int train(const cli_command *self, const struct values *v) {
   mica_tokenizer_config config = {.lowercase = v->lowercase};
   mica_tokenizer *tokenizer = NULL;
   reading r = {.column = v->column};
+  const int checked = check_train(self, v);
+  if (checked != CLI_OK) return checked;
   config.kind = v->kind < 0 ? MICA_TOKENIZER_KIND_BPE : (mica_tokenizer_kind)v->kind;
-  if (!v->out || (!v->data && config.kind != MICA_TOKENIZER_KIND_BYTE)) {
-    cli_fail(self, "train needs --data and --out");
-    return CLI_USAGE;
-  }
-  if (v->file) {
-    cli_fail(self, "train takes no FILE; texts are named by --data");
-    return CLI_USAGE;
-  }
   if (cli_integer(self, "size", v->size, 1, 1 << 22, &size) ||
       cli_integer(self, "min-frequency", v->least, 1, 1 << 30, &least))
     return CLI_USAGE;
   config.size = (int32_t)size;
   config.min_frequency = (int32_t)least;
-  char *words = v->special ? strdup(v->special) : NULL;
-  if (words) {
-    config.special = special;
-    config.special_count = split_special(words, special);
-  }
-  int status = CLI_OK;
-  if (v->data && mica_dataset_open(v->data, NULL, &r.dataset) != MICA_OK) status = cli_fail_library(self);
+  char *words = NULL;
+  int status = read_special(self, v->special, &words, special, &config);
+  if (status == CLI_OK && v->data && mica_dataset_open(v->data, NULL, &r.dataset) != MICA_OK)
+    status = cli_fail_library(self);
   if (status == CLI_OK && r.dataset) status = check_column(self, &r, v->data);
   if (status == CLI_OK && (mica_tokenizer_train(&config, r.dataset ? next_text : NULL, &r, &tokenizer) != MICA_OK ||
                            mica_tokenizer_save(tokenizer, v->out) != MICA_OK))
@@ -304,6 +324,10 @@ static int run(const cli_command *self, const void *given) {
   if (v->action == TRAIN) return train(self, v);
   if (!v->file) {
     cli_fail(self, "%s needs a tokenizer.json", actions[v->action].name);
+    return CLI_USAGE;
+  }
+  if (v->action == INFO && v->words.count) {
+    cli_fail(self, "info takes one FILE; '%s' is too much", v->words.words[0]);
     return CLI_USAGE;
   }
   if (mica_tokenizer_open(v->file, &tokenizer) != MICA_OK) return cli_fail_library(self);

@@ -14,13 +14,16 @@ done >"$work/lines.txt"
 run tokenizer train --data "$work/lines.txt" --kind bpe --size 270 --special '<pad>,</s>' --out "$file"
 case $err in *"this build"*) echo 'SKIP: no cJSON, PCRE2 or utf8proc'; exit 77 ;; esac
 ends 0 '*BPE*270*<pad> </s>*any bytes*' ''
-cp "$file" "$work/first.json"
+mv "$file" "$work/first.json"
 run tokenizer train --data "$work/lines.txt" --kind bpe --size 270 --special '<pad>,</s>' --out "$file" --json
 ends 0 '*' ''
 holds model BPE
 holds tokens 270
 holds special.1 '</s>'
 cmp -s "$file" "$work/first.json" || fault 'another file of the same texts'
+run tokenizer train --data "$work/lines.txt" --kind word --out "$file"
+ends 1 '' "mica tokenizer: $file is there already"
+cmp -s "$file" "$work/first.json" || fault 'a file that was there is another one'
 
 run tokenizer encode "$file" 'the cat'
 ends 0 '[0-9]* [0-9]*' ''
@@ -34,7 +37,9 @@ holds ids.1 1
 run tokenizer decode "$file" --skip-special 0 1
 ends 0 '' ''
 run tokenizer info "$file"
-ends 0 '*BPE*' ''
+ends 0 '*BPE*2 of them special: <pad> </s>*' ''
+run tokenizer info "$file" "$work/first.json"
+ends 2 '' "mica tokenizer: info takes one FILE; '$work/first.json' is too much"
 printf 'the\n\377 \303\n\nend' >"$work/bytes"
 "$mica" tokenizer encode "$file" <"$work/bytes" | "$mica" tokenizer decode "$file" >"$work/back"
 { cat "$work/bytes"; echo; } | cmp -s - "$work/back" || fault 'bytes do not come back'
@@ -43,36 +48,42 @@ for kind in wordpiece unigram word character byte; do
   run tokenizer train --data "$work/lines.txt" --kind $kind --out "$work/$kind.json"
   ends 0 "*tokens*" ''
 done
+run tokenizer info "$work/byte.json"
+ends 0 "*tokens    256, 0 of them special${newline}texts *" ''
 run tokenizer encode "$work/wordpiece.json" --frame 'the cat'
 ends 0 '2 * 3' ''
 printf 'the \377\n' >"$work/bytes"
 "$mica" tokenizer encode "$work/word.json" <"$work/bytes" >"$work/out" 2>"$work/err" && fault 'not UTF-8 is encoded'
 grep -q 'not UTF-8 at byte 4' "$work/err" || fault 'no sentence about UTF-8'
 
-# A table's column, texts beside each other.
-printf 'label\tSMS\nham\tthe one\nspam\tthe "other\nham\t\n' >"$work/table.tsv"
-run tokenizer train --data "$work/table.tsv" --column SMS --kind word --out "$work/word.json" --min-frequency 1
+# A table's column, one of whose cells is too long for a class; texts beside each other.
+long=$(printf 'one %.0s' 1 2 3 4 5 6 7 8 9 10 11 12 13 14 15 16 17 18 19 20 21 22 23 24 25 26)
+printf 'label\tSMS\nham\tthe %s\nspam\tthe "other\nham\t\n' "$long" >"$work/table.tsv"
+run tokenizer train --data "$work/table.tsv" --column SMS --kind word --out "$work/sms.json" --min-frequency 1
+ends 0 '*WordLevel*tokens    8, 4 of them special*' ''
 mkdir "$work/pairs"
 printf 'a dog\n' | gzip >"$work/pairs/train.en.gz"
 printf 'ein Hund\n' | gzip >"$work/pairs/train.de.gz"
-run tokenizer train --data "$work/pairs" --column de --kind word --min-frequency 1 --out "$work/word.json"
+run tokenizer train --data "$work/pairs" --column de --kind word --min-frequency 1 --out "$work/de.json"
 ends 0 '*6, 4 of them special*' ''
-run tokenizer train --data "$work/pairs" --column fr --kind word --out "$work/word.json"
+run tokenizer train --data "$work/pairs" --column fr --kind word --out "$work/none.json"
 ends 1 '' "*no column of texts named 'fr'*"
 printf 'two\nlines\n' | gzip >"$work/pairs/train.en.gz"
-run tokenizer train --data "$work/pairs" --out "$work/word.json"
+run tokenizer train --data "$work/pairs" --out "$work/none.json"
 ends 1 '' '*train.en.gz has 2 lines, and what it goes with has 1'
 
 run tokenizer
 ends 2 '' '*'
 run tokenizer train --data "$work/lines.txt"
 ends 2 '' '*needs --data and --out'
-run tokenizer train --data "$work/none.txt" --out "$file"
+run tokenizer train --data "$work/none.txt" --out "$work/none.json"
 ends 1 '' '*there is no dataset *none.txt'
-run tokenizer train --data "$work/lines.txt" --size x --out "$file"
+run tokenizer train --data "$work/lines.txt" --size x --out "$work/none.json"
 ends 2 '' '*--size*'
-run tokenizer train --data "$work/lines.txt" --size 20 --out "$file"
+run tokenizer train --data "$work/lines.txt" --size 20 --out "$work/none.json"
 ends 1 '' '*256*'
+run tokenizer train --data "$work/lines.txt" --special "$(seq -s , 300)" --out "$work/none.json"
+ends 2 '' 'mica tokenizer: --special names more than 256 tokens'
 run tokenizer train --data "$work/lines.txt" --out /proc/none/file
 ends 1 '' '*'
 run tokenizer encode
