@@ -17,13 +17,15 @@
 
 MICA_BEGIN_DECLS
 
-/* How a token is drawn from logits, in this order. Zero draws from softmax(logits). */
+/* How a token is drawn from logits, in this order. Zero draws from softmax(logits). Numbers that are not zero count as
+ * 1e-30 to 1e30, which keeps logits below 1e8 finite. */
 typedef struct mica_sampling {
   double repetition;  /* logits of tokens that the sequence holds are divided by it where positive, else multiplied
                        * (Keskar et al. 2019); 0: 1, which does nothing */
   double temperature; /* logits are divided by it; 0: 1. MICA_ZERO: the likeliest token, nothing is drawn */
   int64_t top_k;      /* of the k likeliest alone (Fan et al. 2018); 0: of all */
-  double top_p;       /* of the likeliest whose probabilities reach p (Holtzman et al. 2020); 0: 1, of all */
+  double top_p;       /* of the likeliest whose probabilities, among all tokens, reach p (Holtzman et al. 2020); 0: 1,
+                       * of all */
   uint64_t seed;
   /* Sequences draw numbers of their own, so that a prompt given twice has two continuations. Otherwise all draw the
    * same, and each sequence is what it would be alone. */
@@ -62,7 +64,7 @@ MICA_API void mica_generator_destroy(mica_generator *generator);
 MICA_API MICA_CHECKED mica_status mica_generator_prompt(mica_generator *generator, const int32_t *ids,
                                                         const int32_t *lengths, int64_t row);
 /* The next token of each sequence. Waits for it, while the one after it is being computed. MICA_E_STATE: no prompt was
- * given, or a sequence fills the context and there is no window. */
+ * given, or a sequence fills the context and there is no window. Behind any other error a prompt begins anew. */
 MICA_API MICA_CHECKED mica_status mica_generator_next(mica_generator *generator, int32_t *ids);
 
 /* The size of the vocabulary, as the block's logits have it. */

@@ -140,13 +140,19 @@ static mica_status upload(mica_generator *g, const char *name, const void *data,
   return tensor ? mica_tensor_upload(g->queue, tensor, data, bytes) : MICA_OK;
 }
 
+/* Options between these have a reciprocal in f32, and do not take logits below 1e8 out of its range. */
+#define LEAST_OPTION 1e-30
+#define MOST_OPTION 1e30
+
+/* An option as the graphs take it; 0 stands for 1. */
+static float option(double value) { return value == 0 ? 1 : (float)fmin(fmax(value, LEAST_OPTION), MOST_OPTION); }
+
 /* Options that the graphs have. */
 static mica_status upload_options(mica_generator *g) {
   const mica_sampling *s = &g->config.sampling;
-  const float temperature = (float)(s->temperature == 0 ? 1 : s->temperature);
+  const float temperature = option(s->temperature), repetition = option(s->repetition);
   /* Shares that add up to 1 end below or above it by rounding. */
-  const float top_p = (float)(s->top_p == 0 || s->top_p == 1 ? 2 : s->top_p);
-  const float repetition = (float)(s->repetition == 0 ? 1 : s->repetition);
+  const float top_p = s->top_p == 0 || s->top_p == 1 ? 2 : option(s->top_p);
   const int32_t top_k = (int32_t)(s->top_k == 0 ? INT32_MAX : mica__min(s->top_k, INT32_MAX));
   MICA_TRY(upload(g, MICA__GENERATE_TEMPERATURE, &temperature, sizeof temperature));
   MICA_TRY(upload(g, MICA__GENERATE_TOP_P, &top_p, sizeof top_p));
@@ -296,6 +302,7 @@ mica_status mica_generator_prompt(mica_generator *g, const int32_t *ids, const i
     MICA_TRY(check_prompt(g, ids + b * row, b, lengths[b]));
   }
   forget_pending(g);
+  g->prompted = false;
   for (int64_t b = 0; b < batch; b++) {
     const int64_t kept = lengths[b] > g->config.context ? g->config.window : lengths[b];
     memcpy(g->history + b * own, ids + b * row + lengths[b] - kept, (size_t)kept * sizeof *ids);
@@ -306,8 +313,9 @@ mica_status mica_generator_prompt(mica_generator *g, const int32_t *ids, const i
       (int64_t)(mica__hash_bytes((mica__hash){0, 0}, &g->config.sampling.seed, sizeof g->config.sampling.seed).low >>
                 2);
   MICA_TRY(upload(g, STEP, &first, sizeof first));
+  MICA_TRY(read_histories(g));
   g->prompted = true;
-  return read_histories(g);
+  return MICA_OK;
 }
 
 /* True if the sequences have room for the token under way and for the one behind it. */
@@ -317,10 +325,8 @@ static bool has_room(const mica_generator *g) {
   return true;
 }
 
-mica_status mica_generator_next(mica_generator *g, int32_t *ids) {
-  if (!g || !ids) return mica__fail(MICA_E_INVALID, "mica_generator_next: a pointer is NULL");
-  if (!g->prompted) return mica__fail(MICA_E_STATE, "mica_generator_next: no prompt was given");
-  if (!g->pending) return mica__fail(MICA_E_STATE, "the context of %lld tokens is full", (long long)g->config.context);
+/* The tokens under way to ids and the histories, having queued the run behind them. */
+static mica_status advance(mica_generator *g, int32_t *ids) {
   const int now = g->now;
   const bool ahead = has_room(g);
   if (ahead) {
@@ -328,10 +334,9 @@ mica_status mica_generator_next(mica_generator *g, int32_t *ids) {
     MICA_TRY(fetch(g, &g->step, 1 - now));
     MICA_TRY(mica_queue_flush(g->queue));
   }
-  mica_status status = mica_event_wait(g->events[now]);
+  MICA_TRY(mica_event_wait(g->events[now]));
   mica_event_destroy(g->events[now]);
   g->events[now] = NULL;
-  MICA_TRY(status);
   for (int64_t b = 0; b < g->config.batch; b++) {
     ids[b] = g->tokens[now][b];
     g->history[b * (g->config.context + 1) + g->counts[b]++] = ids[b];
@@ -341,6 +346,19 @@ mica_status mica_generator_next(mica_generator *g, int32_t *ids) {
   if (ahead || g->config.window == 0) return MICA_OK;
   cut_histories(g);
   return read_histories(g);
+}
+
+mica_status mica_generator_next(mica_generator *g, int32_t *ids) {
+  if (!g || !ids) return mica__fail(MICA_E_INVALID, "mica_generator_next: a pointer is NULL");
+  if (!g->prompted) return mica__fail(MICA_E_STATE, "mica_generator_next: no prompt was given");
+  if (!g->pending) return mica__fail(MICA_E_STATE, "the context of %lld tokens is full", (long long)g->config.context);
+  const mica_status status = advance(g, ids);
+  /* The caches hold what the histories do not, or less: only a prompt begins anew. */
+  if (status != MICA_OK) {
+    forget_pending(g);
+    g->prompted = false;
+  }
+  return status;
 }
 
 int64_t mica_generator_vocabulary(const mica_generator *g) { return g->vocabulary; }

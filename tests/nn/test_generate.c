@@ -309,6 +309,77 @@ START_TEST(a_window_goes_on) {
 }
 END_TEST
 
+/* Two prompts, one of which fills the context long before the other: each text is what it would be alone. */
+START_TEST(windows_of_several_are_each_alone) {
+  enum { WINDOW = 10, MORE = CONTEXT + 30 };
+  static const mica_sampling ways[] = {{.temperature = MICA_ZERO},
+                                       {.temperature = 0.7, .top_k = 5, .repetition = 1.3, .seed = 6}};
+  whole w = make_whole(&kinds[1], MICA_F32);
+  for (size_t i = 0; i < 2; i++) {
+    int32_t together[MORE][2], alone = 0;
+    mica_generator *two = make(&w, 2, ways[i], WINDOW), *one = make(&w, 1, ways[i], WINDOW);
+    ck_ok(mica_generator_prompt(two, prompts[1], lengths + 1, CONTEXT));
+    for (int k = 0; k < MORE; k++) ck_ok(mica_generator_next(two, together[k]));
+    for (int b = 0; b < 2; b++) {
+      ck_ok(mica_generator_prompt(one, prompts[1 + b], lengths + 1 + b, CONTEXT));
+      for (int k = 0; k < MORE; k++) {
+        ck_ok(mica_generator_next(one, &alone));
+        ck_assert_msg(together[k][b] == alone, "way %zu, prompt %d, token %d: %d beside another, %d alone", i, b, k,
+                      (int)together[k][b], (int)alone);
+      }
+    }
+    mica_generator_destroy(two);
+    mica_generator_destroy(one);
+  }
+  drop_whole(&w);
+}
+END_TEST
+
+/* What is so small that f32 does not have it, or its reciprocal, leaves the likeliest token; and more than there are
+ * leaves all. */
+START_TEST(extreme_options_draw_what_they_tend_to) {
+  static const mica_sampling likeliest[] = {{.temperature = 1e-30, .seed = 1},
+                                            {.temperature = 1e-310, .seed = 2},
+                                            {.temperature = 1e-310, .top_k = 5, .seed = 3},
+                                            {.top_p = 1e-9, .seed = 4},
+                                            {.top_p = 1e-310, .seed = 5}};
+  static const mica_sampling all[] = {{.top_k = V + 1, .seed = 6}, {.top_k = INT64_MAX, .top_p = 1, .seed = 6}};
+  static const mica_sampling wide[] = {{.repetition = 1e-310}, {.repetition = 1e300}, {.temperature = 1e300}};
+  whole w = make_whole(&kinds[0], MICA_F32);
+  int32_t wanted[LENGTH], got[LENGTH];
+  mica_generator *g = make(&w, 1, greedy, 0);
+  write_texts(g, 0, 1, wanted, LENGTH);
+  mica_generator_destroy(g);
+  for (size_t i = 0; i < sizeof likeliest / sizeof *likeliest; i++) {
+    g = make(&w, 1, likeliest[i], 0);
+    write_texts(g, 0, 1, got, LENGTH);
+    ck_assert_msg(!memcmp(got, wanted, sizeof got), "way %zu is not the likeliest", i);
+    mica_generator_destroy(g);
+  }
+  for (size_t i = 0; i < sizeof all / sizeof *all; i++) {
+    g = make(&w, 1, all[i], 0);
+    write_texts(g, 0, 1, i ? got : wanted, LENGTH);
+    mica_generator_destroy(g);
+  }
+  ck_assert(!memcmp(got, wanted, sizeof got));
+  for (size_t i = 0; i < sizeof wide / sizeof *wide; i++) {
+    bool differ = false;
+    g = make(&w, 1, wide[i], 0);
+    write_texts(g, 0, 1, got, LENGTH);
+    for (int k = 1; k < LENGTH; k++) differ = differ || got[k] != got[0];
+    /* A penalty below 1 repeats one token. */
+    ck_assert_msg(differ || i == 0, "way %zu writes token %d alone", i, (int)got[0]);
+    for (int k = 0; i == 0 && k < LENGTH; k++) {
+      bool held = false;
+      for (int64_t p = 0; p < lengths[0]; p++) held = held || prompts[0][p] == got[k];
+      ck_assert_msg(held, "token %d, %d, is not one that the prompt holds", k, (int)got[k]);
+    }
+    mica_generator_destroy(g);
+  }
+  drop_whole(&w);
+}
+END_TEST
+
 START_TEST(what_is_wrong_is_said) {
   whole w = make_whole(&kinds[0], MICA_F32);
   mica_generator *g = make(&w, 1, greedy, 0), *none = NULL;
@@ -356,6 +427,8 @@ Suite *test_suite(void) {
   tcase_add_loop_test(all, draws_follow_the_distribution, 0, 5);
   tcase_add_test(all, nothing_grows_with_the_text);
   tcase_add_test(all, a_window_goes_on);
+  tcase_add_test(all, windows_of_several_are_each_alone);
+  tcase_add_test(all, extreme_options_draw_what_they_tend_to);
   tcase_add_test(all, what_is_wrong_is_said);
   suite_add_tcase(suite, all);
   return suite;
