@@ -83,7 +83,7 @@ static int print_json(const cli_command *self, const mica_run *run, const struct
   for (size_t i = 0; i < v->prompts.count; i++) {
     cJSON *text = cli_json_object(&json, texts, NULL);
     cli_json_text(&json, text, "prompt", v->prompts.words[i]);
-    cli_json_text(&json, text, "text", w->list[i].bytes ? w->list[i].bytes : "");
+    cli_json_bytes(&json, text, "text", w->list[i].bytes ? w->list[i].bytes : "", w->list[i].count);
   }
   return cli_json_print_line(&json, self);
 }

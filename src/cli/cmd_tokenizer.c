@@ -257,7 +257,7 @@ static int decode_ids(const cli_command *self, const struct values *v, const mic
   if (v->json) {
     cli_json json;
     cli_json_begin(&json);
-    cli_json_text(&json, json.root, "text", text);
+    cli_json_bytes(&json, json.root, "text", text, bytes);
     status = cli_json_print_line(&json, self);
   } else {
     fwrite(text, 1, bytes, stdout);

@@ -40,14 +40,16 @@ static size_t utf8_length(const unsigned char *s) {
   return length;
 }
 
-/* A valid UTF-8 copy of text on the heap: a driver may name its device in any encoding, and a truncated text may end
+/* A valid UTF-8 copy without NULs of a text, which one follows, on the heap: a driver may name its device in any encoding, and a truncated text may end
  * inside a character. */
-static char *to_utf8(const char *text) {
+static char *to_utf8(const char *text, size_t bytes) {
   static const char replacement[] = "\xef\xbf\xbd";
-  char *clean = malloc(strlen(text) * (sizeof replacement - 1) + 1), *out = clean;
+  const char *const end = text + bytes;
+  char *clean = bytes < SIZE_MAX / sizeof replacement ? malloc(bytes * (sizeof replacement - 1) + 1) : NULL,
+       *out = clean;
   if (!clean) return NULL;
-  while (*text) {
-    size_t length = utf8_length((const unsigned char *)text);
+  while (text < end) {
+    size_t length = *text ? utf8_length((const unsigned char *)text) : 0;
     const char *from = length ? text : replacement;
     size_t n = length ? length : sizeof replacement - 1;
     memcpy(out, from, n);
@@ -58,13 +60,20 @@ static char *to_utf8(const char *text) {
   return clean;
 }
 
-void cli_json_text(cli_json *json, cJSON *parent, const char *key, const char *text) {
-  char *clean = text ? to_utf8(text) : NULL;
-  if (text && !clean)
-    json->failed = true;
+void cli_json_bytes(cli_json *json, cJSON *parent, const char *key, const char *text, size_t bytes) {
+  char *clean = to_utf8(text, bytes);
+  if (clean)
+    attach(json, parent, key, cJSON_CreateString(clean));
   else
-    attach(json, parent, key, text ? cJSON_CreateString(clean) : cJSON_CreateNull());
+    json->failed = true;
   free(clean);
+}
+
+void cli_json_text(cli_json *json, cJSON *parent, const char *key, const char *text) {
+  if (text)
+    cli_json_bytes(json, parent, key, text, strlen(text));
+  else
+    attach(json, parent, key, cJSON_CreateNull());
 }
 
 void cli_json_integer(cli_json *json, cJSON *parent, const char *key, uint64_t value) {

@@ -48,6 +48,10 @@ for kind in wordpiece unigram word character byte; do
   run tokenizer train --data "$work/lines.txt" --kind $kind --out "$work/$kind.json"
   ends 0 "*tokens*" ''
 done
+printf 'a\000b\377\n' | "$mica" tokenizer encode "$work/byte.json" >"$work/ids"
+# shellcheck disable=SC2046
+run tokenizer decode "$work/byte.json" --json $(cat "$work/ids")
+ends 0 "$(printf '{"text":"a\357\277\275b\357\277\275"}')" ''
 run tokenizer info "$work/byte.json"
 ends 0 "*tokens    256, 0 of them special${newline}texts *" ''
 run tokenizer encode "$work/wordpiece.json" --frame 'the cat'
