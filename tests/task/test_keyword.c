@@ -1,4 +1,4 @@
-/* labels: device
+/* labels: device slow
  *
  * The task keyword: tones of two pitches in recordings of several rates are told apart; predictions of files, and what
  * is refused. */
