@@ -298,6 +298,18 @@ START_TEST(texts_that_explode_are_refused) {
   mica_tokenizer *t = opened(json.data);
   fails(mica_tokenizer_encode(t, "a", 1, NULL, &encoding), MICA_E_FORMAT, "grows beyond");
   mica_tokenizer_destroy(t);
+  /* A decoder is held to as much as a normaliser: 16 MiB. */
+  json.length = 0;
+  mica__text_add(&json, "{\"decoder\":{\"type\":\"Sequence\",\"decoders\":[");
+  for (int i = 0; i < 12; i++)
+    mica__text_addf(&json, "%s{\"type\":\"Replace\",\"pattern\":{\"String\":\"a\"},\"content\":\"aaaaaaaa\"}",
+                    i ? "," : "");
+  mica__text_add(&json, "]}," WORDS "}");
+  t = opened(json.data);
+  char *back = NULL;
+  size_t bytes = 0;
+  fails(mica_tokenizer_decode(t, (int32_t[]){1}, 1, false, &back, &bytes), MICA_E_FORMAT, "grows beyond 167772");
+  mica_tokenizer_destroy(t);
   t = opened("{\"normalizer\":{\"type\":\"NFC\"}," WORDS "}");
   for (int i = 0; i < 50000; i++) mica__text_add(&text, i < 25000 ? "\xcc\x81" : "\xcc\xa7");
   fails(mica_tokenizer_encode(t, text.data, text.length, NULL, &encoding), MICA_E_FORMAT, "combining marks");

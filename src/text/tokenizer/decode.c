@@ -152,7 +152,7 @@ static void run_strip(const mica__decode_step *step, const char *text, size_t by
 }
 
 /* Steps that change each token by itself. */
-static mica_status run_each(const mica__decode_step *step, mica__search *search, const mica__pieces *in,
+static mica_status run_each(const mica__decode_step *step, mica__search *search, const mica__pieces *in, size_t most,
                             mica__pieces *out) {
   for (size_t k = 0; k < in->count; k++) {
     const char *text = in->text.data + in->list[k].begin;
@@ -162,8 +162,7 @@ static mica_status run_each(const mica__decode_step *step, mica__search *search,
     case BPE: add_replaced(&out->text, text, bytes, step->text, k + 1 == in->count ? "" : " "); break;
     case STRIP: run_strip(step, text, bytes, &out->text); break;
     case REPLACE:
-      if (bytes)
-        MICA_TRY(mica__pattern_replace(step->pattern, search, text, bytes, step->text, MICA__MOST_TEXT, &out->text));
+      if (bytes) MICA_TRY(mica__pattern_replace(step->pattern, search, text, bytes, step->text, most, &out->text));
       break;
     default: mica__text_add_bytes(&out->text, text, bytes); break;
     }
@@ -172,14 +171,14 @@ static mica_status run_each(const mica__decode_step *step, mica__search *search,
   return MICA_OK;
 }
 
-static mica_status run_step(const mica__decode_step *step, mica__search *search, const mica__pieces *in,
+static mica_status run_step(const mica__decode_step *step, mica__search *search, const mica__pieces *in, size_t most,
                             mica__pieces *out) {
   switch (step->kind) {
   case BYTE_LEVEL: return run_byte_level(in, out);
   case WORD_PIECE: return run_word_piece(step, in, out);
   case BYTE_FALLBACK: return run_byte_fallback(in, out);
   case FUSE: return mica__pieces_add(out, in->text.data, in->text.length, 0);
-  default: return run_each(step, search, in, out);
+  default: return run_each(step, search, in, most, out);
   }
 }
 
@@ -205,11 +204,12 @@ mica_status mica_tokenizer_decode(const mica_tokenizer *tokenizer, const int32_t
   mica__search search = {NULL};
   mica__text_add_bytes(&pieces[0].text, "", 0);
   mica_status status = collect(tokenizer, ids, count, skip_special, &pieces[0]);
+  const size_t most = mica__most_grown(pieces[0].text.length);
   size_t at = 0;
   for (size_t i = 0; i < tokenizer->decoder_count && status == MICA_OK; i++, at = 1 - at) {
     mica__pieces_clear(&pieces[1 - at]);
     mica__text_add_bytes(&pieces[1 - at].text, "", 0);
-    status = run_step(&tokenizer->decoders[i], &search, &pieces[at], &pieces[1 - at]);
+    status = run_step(&tokenizer->decoders[i], &search, &pieces[at], most, &pieces[1 - at]);
   }
   if (status == MICA_OK) status = mica__text_status(&pieces[at].text);
   if (status == MICA_OK) {

@@ -44,10 +44,6 @@ void mica__add_byte_characters(mica__text *out, const char *bytes, size_t count)
 
 /* --- steps --- */
 
-/* A text may grow by so much, which no honest normaliser comes near: U+FDFA becomes 11 times as long. */
-#define GROWS_BY ((size_t)1 << 24)
-#define GROWS_TIMES 32
-
 static bool is_chinese(uint32_t c) {
   return (c >= 0x4e00 && c <= 0x9fff) || (c >= 0x3400 && c <= 0x4dbf) || (c >= 0x20000 && c <= 0x2a6df) ||
          (c >= 0x2a700 && c <= 0x2b81f) || (c >= 0x2b920 && c <= 0x2ceaf) || (c >= 0xf900 && c <= 0xfaff) ||
@@ -141,7 +137,7 @@ static mica_status run_step(const mica__normal *step, mica__search *search, cons
 
 mica_status mica__normals_run(const mica__normal *steps, size_t count, mica__search *search, const char *text,
                               size_t bytes, mica__text buffers[2], const mica__text **out) {
-  const size_t room = GROWS_BY + GROWS_TIMES * bytes, most = room < MICA__MOST_TEXT ? room : MICA__MOST_TEXT;
+  const size_t most = mica__most_grown(bytes);
   for (size_t i = 0; i < count; i++) {
     mica__text *to = &buffers[i % 2];
     to->length = 0;

@@ -9,6 +9,11 @@
 /* Bytes of a text at any stage: positions have 32 bits. */
 #define MICA__MOST_TEXT ((size_t)1 << 31)
 
+/* Bytes that a text may grow to, which nothing honest comes near: normalised, U+FDFA becomes 11 times as long. */
+static inline size_t mica__most_grown(size_t bytes) {
+  return bytes < MICA__MOST_TEXT / 64 ? ((size_t)1 << 24) + 32 * bytes : MICA__MOST_TEXT;
+}
+
 /* Ids of pieces that are no token yet. */
 enum {
   MICA__PIECE_TEXT = -1,
