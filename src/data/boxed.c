@@ -195,9 +195,10 @@ static mica_status take_classes(mica__boxed *b, const mica_dataset *like, const 
 
 mica__placement mica__placement_of(int64_t from_width, int64_t from_height, int64_t width, int64_t height) {
   const double scale = fmin((double)width / (double)from_width, (double)height / (double)from_height);
-  mica__placement p = {.scale = scale,
-                       .width = (int32_t)fmin(fmax(floor((double)from_width * scale + 0.5), 1), (double)width),
+  mica__placement p = {.width = (int32_t)fmin(fmax(floor((double)from_width * scale + 0.5), 1), (double)width),
                        .height = (int32_t)fmin(fmax(floor((double)from_height * scale + 0.5), 1), (double)height)};
+  p.scale[0] = (double)p.width / (double)from_width;
+  p.scale[1] = (double)p.height / (double)from_height;
   p.left = (int32_t)(width - p.width) / 2;
   p.top = (int32_t)(height - p.height) / 2;
   return p;
@@ -280,9 +281,8 @@ static mica_status choose_shape(mica__boxed *b, const mica_dataset_config *confi
 static void move_boxes(mica__boxed *b) {
   for (size_t i = 0; i < b->count; i++) {
     const mica__placement p = mica__placement_of(b->sizes[2 * i], b->sizes[2 * i + 1], b->width, b->height);
-    const double scale[2] = {(double)p.width / b->sizes[2 * i], (double)p.height / b->sizes[2 * i + 1]};
     for (int64_t k = 4 * b->offsets[i]; k < 4 * b->offsets[i + 1]; k++)
-      b->boxes[k] = (float)((double)b->boxes[k] * scale[k & 1] + (k & 1 ? p.top : p.left));
+      b->boxes[k] = (float)((double)b->boxes[k] * p.scale[k & 1] + (k & 1 ? p.top : p.left));
   }
 }
 

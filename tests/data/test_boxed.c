@@ -2,6 +2,7 @@
  *
  * Pictures with boxes: Pascal VOC and COCO, what is understood of them, and what is refused with a sentence that names
  * file and line. */
+#include "data/boxed.h"
 #include "support/check_main.h"
 #include "support/engine.h"
 #include "support/files.h"
@@ -300,6 +301,17 @@ END_TEST
 
 static void tidy(void) { files_remove(); }
 
+/* What is put into a frame and taken out again is what it was, though sides are rounded to whole pixels. */
+START_TEST(boxes_return_from_their_frame) {
+  static const int64_t sizes[][2] = {{1000, 333}, {333, 1000}, {640, 480}, {3, 1000}, {17, 5}};
+  for (size_t i = 0; i < sizeof sizes / sizeof *sizes; i++) {
+    const mica__placement p = mica__placement_of(sizes[i][0], sizes[i][1], 320, 128);
+    ck_assert_double_eq_tol((double)p.width / p.scale[0], (double)sizes[i][0], 1e-9);
+    ck_assert_double_eq_tol((double)p.height / p.scale[1], (double)sizes[i][1], 1e-9);
+  }
+}
+END_TEST
+
 Suite *test_suite(void) {
   Suite *suite = suite_create("boxed");
   TCase *all = tcase_create("boxed");
@@ -313,6 +325,7 @@ Suite *test_suite(void) {
   tcase_add_test(all, coco_is_read);
   tcase_add_test(all, coco_that_is_wrong);
   tcase_add_test(all, coco_that_is_huge);
+  tcase_add_test(all, boxes_return_from_their_frame);
   suite_add_tcase(suite, all);
   return suite;
 }
