@@ -1,5 +1,6 @@
 /* segment: which class each pixel of a picture belongs to. */
 #include "task/segment.h"
+#include "data/masks.h"
 
 #include <math.h>
 #include <mica/loss.h>
@@ -157,6 +158,9 @@ static mica_status prepare(mica_run *run) {
   if (strcmp(mica_run_setting(run, "model"), "unet") != 0)
     return mica__fail(MICA_E_INVALID, "the task segment has one network, unet, and no \"%s\"",
                       mica_run_setting(run, "model"));
+  if (mica__segment_classes(run) > MICA__MASK_CLASSES)
+    return mica__fail(MICA_E_FORMAT, "%lld classes: masks have %d at most", (long long)mica__segment_classes(run),
+                      MICA__MASK_CLASSES);
   if (!run->whole) {
     const double *tile = mica_run_fact_numbers(run, "tile", &count);
     const mica_tiling t = mica__segment_tiling(run);
