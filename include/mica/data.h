@@ -133,7 +133,8 @@ typedef struct mica_dataset_config {
  *
  * Pictures with boxes are scaled until they fit into height x width, and lie in its middle, on grey. Their columns are
  * "image", "boxes" and, ragged alike, "label" (a CLASS), "ignored" (ID: 1 for a crowd, 2 for what is difficult) and
- * "area" (NUMBER, in pixels of the file); "size" (ID, 2): width and height of the file's picture.
+ * "area" (NUMBER, in pixels of the file); "size" (ID, 2): width and height of the file's picture. Boxes of COCO whose
+ * width or height is 0 are left out, and the summary counts them.
  *
  * MICA_E_NOT_FOUND when nothing is there or not this part of it, MICA_E_FORMAT, naming file and reason, when it is
  * truncated, of a wrong kind, empty, or holds a label out of range; MICA_E_UNSUPPORTED when the build lacks libdeflate,

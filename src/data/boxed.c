@@ -25,7 +25,7 @@ struct mica__boxed {
   size_t count, capacity; /* of pictures */
   float *boxes, *areas;
   int32_t *labels, *ignored;
-  size_t box_count, box_capacity;
+  size_t box_count, box_capacity, left_out;
   char **names; /* of classes */
   int32_t class_count, class_capacity;
   int32_t channels, height, width;
@@ -121,6 +121,8 @@ mica_status mica__boxed_add(mica__boxed *b, const mica__boxed_box *given, const 
   b->offsets[b->count] = (int64_t)++b->box_count;
   return MICA_OK;
 }
+
+void mica__boxed_leave_out(mica__boxed *b) { b->left_out++; }
 
 /* --- classes --- */
 
@@ -331,6 +333,7 @@ mica_status mica__boxed_finish(mica__boxed *b, const mica_dataset_config *config
   MICA_TRY(mica__column_name_classes(label, (const char *const *)(known ? known->class_names : b->names),
                                      label->about.classes));
   mica__text_addf(&summary, "%zu pictures, %zu boxes, %d classes", b->count, b->box_count, (int)label->about.classes);
+  if (b->left_out) mica__text_addf(&summary, "; %zu boxes without area are left out", b->left_out);
   MICA_TRY(mica__text_status(&summary));
   store->summary = summary.data;
   return MICA_OK;

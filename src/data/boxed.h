@@ -23,6 +23,8 @@ mica_status mica__boxed_picture(mica__boxed *b, char *path, double width, double
 /* Adds a box of the picture begun last. One that sticks out by up to a pixel is cut; one without area, or further out,
  * is MICA_E_FORMAT: "WHERE: the box ...". */
 mica_status mica__boxed_add(mica__boxed *b, const mica__boxed_box *box, const char *where);
+/* Counts a box that is left out since it has no area; the summary says how many there were. */
+void mica__boxed_leave_out(mica__boxed *b);
 /* The class of a name, which is a new one where it has not come before. */
 mica_status mica__boxed_class(mica__boxed *b, const char *name, int32_t *class_index);
 /* Sorts classes by their names. */
