@@ -133,7 +133,8 @@ typedef struct mica_dataset_config {
  *
  * Pictures with boxes are scaled until they fit into height x width, and lie in its middle, on grey. Their columns are
  * "image", "boxes" and, ragged alike, "label" (a CLASS), "ignored" (ID: 1 for a crowd, 2 for what is difficult) and
- * "area" (NUMBER, in pixels of the file); "size" (ID, 2): width and height of the file's picture.
+ * "area" (NUMBER, in pixels of the file); "size" (ID, 2): width and height of the file's picture. Boxes of COCO whose
+ * width or height is 0 are left out, and the summary counts them.
  *
  * MICA_E_NOT_FOUND when nothing is there or not this part of it, MICA_E_FORMAT, naming file and reason, when it is
  * truncated, of a wrong kind, empty, or holds a label out of range; MICA_E_UNSUPPORTED when the build lacks libdeflate,
@@ -202,14 +203,16 @@ typedef struct mica_tiling {
 typedef struct mica_tiling_tile {
   int64_t row, column, own_row, own_column, own_row_end, own_column_end;
 } mica_tiling_tile;
+/* 0 where a size is none: sides of 1 at least, which are larger than the overlap. */
 MICA_API int64_t mica_tiling_count(const mica_tiling *tiling, int64_t height, int64_t width);
-/* Tile `index` of a picture of that size, row by row. */
+/* Tile `index` of a picture of that size, row by row; zeros for an index beyond them. */
 MICA_API mica_tiling_tile mica_tiling_at(const mica_tiling *tiling, int64_t height, int64_t width, int64_t index);
 /* Copies a tile of planes (C, H, W) to out, (C, tiling->height, tiling->width). */
 MICA_API void mica_tiling_cut(const mica_tiling *tiling, const uint8_t *planes, mica_shape shape, mica_tiling_tile tile,
                               uint8_t *out);
 /* The tiles of a dataset's pictures (u8) and masks as samples, picture by picture: in a mask what belongs to another
- * tile is no class, so that every pixel counts once. The dataset must outlive it. */
+ * tile is no class, so that every pixel counts once. The columns keep their order and names; MICA_E_FORMAT where there
+ * are no pictures of bytes, or one column's size is another than the first pictures'. The dataset must outlive it. */
 MICA_API MICA_CHECKED mica_status mica_dataset_tiles(const mica_dataset *dataset, const mica_tiling *tiling,
                                                      mica_dataset **tiles);
 

@@ -70,6 +70,9 @@ MICA_API const char *mica_task_text(size_t index);
  * a NULL name; NULL for no task of the name. */
 MICA_API const mica_setting_row *mica_task_settings(const char *task);
 MICA_API const mica_task_metric *mica_task_metrics(const char *task);
+/* Settings of all tasks for which a task has defaults of its own, "" for one that is found from the data. The list ends
+ * with a NULL name; NULL for no task of the name. */
+MICA_API const mica_setting *mica_task_defaults(const char *task);
 
 /* --- runs --- */
 

@@ -219,13 +219,29 @@ static void print_names(const char *(*names)(size_t), const char *help) {
   print_wrapped(text);
 }
 
+/* Defaults of a task's own for settings of all tasks. */
+static void print_defaults(const char *task) {
+  char text[1024];
+  size_t at = 0;
+  for (const mica_setting *s = mica_task_defaults(task); s && s->name && at < sizeof text; s++) {
+    const char *value = *s->value ? s->value : "found from the data";
+    at += (size_t)snprintf(text + at, sizeof text - at, "%s%s %s", at ? ", " : "", s->name, value);
+  }
+  if (!at) return;
+  printf("  %-20s  ", "by default");
+  print_wrapped(text);
+}
+
 static void print_settings(void) {
   const char *task = NULL, *last = "";
   const mica_setting_row *row;
   for (size_t i = 0; (row = cli_setting_at(i, &task)); i++) {
     if (!task && *last == '\0' && i == 0)
       printf("\nSettings of the run, kept in its config.json (default in brackets):\n");
-    if (task && strcmp(task, last) != 0) printf("\nSettings of the task %s:\n", task);
+    if (task && strcmp(task, last) != 0) {
+      printf("\nSettings of the task %s:\n", task);
+      print_defaults(task);
+    }
     last = task ? task : "";
     char left[64], help[256];
     snprintf(left, sizeof left, "--%s %s", row->name, row->hint);

@@ -25,7 +25,7 @@ struct mica__boxed {
   size_t count, capacity; /* of pictures */
   float *boxes, *areas;
   int32_t *labels, *ignored;
-  size_t box_count, box_capacity;
+  size_t box_count, box_capacity, left_out;
   char **names; /* of classes */
   int32_t class_count, class_capacity;
   int32_t channels, height, width;
@@ -122,6 +122,8 @@ mica_status mica__boxed_add(mica__boxed *b, const mica__boxed_box *given, const 
   return MICA_OK;
 }
 
+void mica__boxed_leave_out(mica__boxed *b) { b->left_out++; }
+
 /* --- classes --- */
 
 mica_status mica__boxed_class(mica__boxed *b, const char *name, int32_t *class_index) {
@@ -195,9 +197,10 @@ static mica_status take_classes(mica__boxed *b, const mica_dataset *like, const 
 
 mica__placement mica__placement_of(int64_t from_width, int64_t from_height, int64_t width, int64_t height) {
   const double scale = fmin((double)width / (double)from_width, (double)height / (double)from_height);
-  mica__placement p = {.scale = scale,
-                       .width = (int32_t)fmin(fmax(floor((double)from_width * scale + 0.5), 1), (double)width),
+  mica__placement p = {.width = (int32_t)fmin(fmax(floor((double)from_width * scale + 0.5), 1), (double)width),
                        .height = (int32_t)fmin(fmax(floor((double)from_height * scale + 0.5), 1), (double)height)};
+  p.scale[0] = (double)p.width / (double)from_width;
+  p.scale[1] = (double)p.height / (double)from_height;
   p.left = (int32_t)(width - p.width) / 2;
   p.top = (int32_t)(height - p.height) / 2;
   return p;
@@ -280,9 +283,8 @@ static mica_status choose_shape(mica__boxed *b, const mica_dataset_config *confi
 static void move_boxes(mica__boxed *b) {
   for (size_t i = 0; i < b->count; i++) {
     const mica__placement p = mica__placement_of(b->sizes[2 * i], b->sizes[2 * i + 1], b->width, b->height);
-    const double scale[2] = {(double)p.width / b->sizes[2 * i], (double)p.height / b->sizes[2 * i + 1]};
     for (int64_t k = 4 * b->offsets[i]; k < 4 * b->offsets[i + 1]; k++)
-      b->boxes[k] = (float)((double)b->boxes[k] * scale[k & 1] + (k & 1 ? p.top : p.left));
+      b->boxes[k] = (float)((double)b->boxes[k] * p.scale[k & 1] + (k & 1 ? p.top : p.left));
   }
 }
 
@@ -331,6 +333,7 @@ mica_status mica__boxed_finish(mica__boxed *b, const mica_dataset_config *config
   MICA_TRY(mica__column_name_classes(label, (const char *const *)(known ? known->class_names : b->names),
                                      label->about.classes));
   mica__text_addf(&summary, "%zu pictures, %zu boxes, %d classes", b->count, b->box_count, (int)label->about.classes);
+  if (b->left_out) mica__text_addf(&summary, "; %zu boxes without area are left out", b->left_out);
   MICA_TRY(mica__text_status(&summary));
   store->summary = summary.data;
   return MICA_OK;

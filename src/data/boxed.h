@@ -23,6 +23,8 @@ mica_status mica__boxed_picture(mica__boxed *b, char *path, double width, double
 /* Adds a box of the picture begun last. One that sticks out by up to a pixel is cut; one without area, or further out,
  * is MICA_E_FORMAT: "WHERE: the box ...". */
 mica_status mica__boxed_add(mica__boxed *b, const mica__boxed_box *box, const char *where);
+/* Counts a box that is left out since it has no area; the summary says how many there were. */
+void mica__boxed_leave_out(mica__boxed *b);
 /* The class of a name, which is a new one where it has not come before. */
 mica_status mica__boxed_class(mica__boxed *b, const char *name, int32_t *class_index);
 /* Sorts classes by their names. */
@@ -31,9 +33,10 @@ void mica__boxed_sort_classes(mica__boxed *b);
  * MICA_E_FORMAT. */
 mica_status mica__boxed_finish(mica__boxed *b, const mica_dataset_config *config, mica__store *store);
 
-/* Where a picture of this size comes to lie in height x width: scaled by `scale`, from (left, top) on. */
+/* Where a picture of this size comes to lie in height x width: from (left, top) on, scaled across and down, which differ
+ * by the rounding of its sides to whole pixels. */
 typedef struct mica__placement {
-  double scale;
+  double scale[2];
   int32_t left, top, width, height;
 } mica__placement;
 mica__placement mica__placement_of(int64_t from_width, int64_t from_height, int64_t width, int64_t height);

@@ -137,6 +137,11 @@ static mica_status take_box(const reading *r, const annotation *a, mica__boxed *
     if (count < 4) sides[count++] = side->valuedouble;
   }
   if (count != 4) return mica__fail(MICA_E_FORMAT, "%s has no \"bbox\" of four numbers", where);
+  /* COCO's own train2017 has two of height 0: numbers 918 and 2206849 (cocoapi's issue 355). */
+  if (sides[2] == 0 || sides[3] == 0) {
+    mica__boxed_leave_out(b);
+    return MICA_OK;
+  }
   const mica__boxed_box box = {sides[0],
                                sides[1],
                                sides[0] + sides[2],

@@ -18,7 +18,6 @@
 /* Frames that are read at once. */
 #define CHUNK 4096
 #define MOST_CHANNELS 64
-#define MOST_RATE 768000
 
 bool mica__sound_is_named(const char *name) {
   static const char *const endings[] = {".wav", ".flac", ".ogg", ".WAV", ".FLAC", ".OGG"};
@@ -46,9 +45,10 @@ static mica_status open_file(const char *path, SNDFILE **file, SF_INFO *info) {
 }
 
 static mica_status check(const char *path, const SF_INFO *info) {
-  if (info->samplerate < 1 || info->samplerate > MOST_RATE || info->channels < 1 || info->channels > MOST_CHANNELS)
+  if (info->samplerate < 1 || info->samplerate > MICA__SOUND_RATE || info->channels < 1 ||
+      info->channels > MOST_CHANNELS)
     return mica__fail(MICA_E_FORMAT, "%s has %d channels of %d samples a second; up to %d of %d are read", path,
-                      info->channels, info->samplerate, MOST_CHANNELS, MOST_RATE);
+                      info->channels, info->samplerate, MOST_CHANNELS, MICA__SOUND_RATE);
   if (info->frames < 1) return mica__fail(MICA_E_FORMAT, "%s holds no samples", path);
   if (info->frames / info->samplerate >= MICA__SOUND_SECONDS)
     return mica__fail(MICA_E_FORMAT, "%s lasts %lld s; a sample lasts less than %d s: cut it into parts", path,
@@ -135,7 +135,7 @@ mica_status mica__sound_read(const char *path, int32_t rate, float *samples, int
 
 mica_status mica_sound_read(const char *path, int32_t rate, float **samples, int64_t *count, int32_t *found) {
   mica__sound sound = {0};
-  if (!path || !samples || !count || rate < 0 || rate > MOST_RATE)
+  if (!path || !samples || !count || rate < 0 || rate > MICA__SOUND_RATE)
     return mica__fail(MICA_E_INVALID, "mica_sound_read: a NULL, or a rate of %d", (int)rate);
   MICA_TRY(mica__sound_examine(path, rate, &sound));
   float *room = malloc((size_t)sound.length * sizeof *room);

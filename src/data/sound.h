@@ -6,6 +6,8 @@
 
 /* A sample may last so many seconds; longer recordings are cut into samples by whoever has them. */
 #define MICA__SOUND_SECONDS 600
+/* The highest rate, of files and of what they are brought to. */
+#define MICA__SOUND_RATE 768000
 
 /* What a file's header says, its length at another rate (0: its own). */
 typedef struct mica__sound {

@@ -7,7 +7,9 @@
 
 /* --- where tiles lie --- */
 
+/* Tiles along one side; 0 for sizes that are none. */
 static int64_t along(int64_t size, int64_t tile, int64_t overlap) {
+  if (size < 1 || tile < 1 || overlap < 0 || overlap >= tile) return 0;
   return size <= tile ? 1 : (size - tile + tile - overlap - 1) / (tile - overlap) + 1;
 }
 
@@ -30,6 +32,7 @@ int64_t mica_tiling_count(const mica_tiling *t, int64_t height, int64_t width) {
 
 mica_tiling_tile mica_tiling_at(const mica_tiling *t, int64_t height, int64_t width, int64_t index) {
   const int64_t across = along(width, t->width, t->overlap), down = along(height, t->height, t->overlap);
+  if (index < 0 || !across || index / across >= down) return (mica_tiling_tile){0};
   mica_tiling_tile tile = {.row = begin_of(height, t->height, t->overlap, index / across),
                            .column = begin_of(width, t->width, t->overlap, index % across)};
   own_of(height, t->height, t->overlap, index / across, down, &tile.own_row, &tile.own_row_end);
@@ -130,37 +133,44 @@ static mica_status add_column(mica__store *store, const mica_dataset *from, size
   t->mask = about->kind == MICA_COLUMN_KIND_MASK;
   t->cache.data = malloc(from->store->columns[column].bytes);
   if (!t->cache.data) return mica__fail_nomem("tiles");
-  if (t->mask) {
-    MICA_TRY(mica__store_add(store, &shown, &made));
+  MICA_TRY(mica__store_add(store, &shown, &made));
+  if (t->mask)
     MICA_TRY(
         mica__column_name_classes(made, (const char *const *)from->store->columns[column].class_names, about->classes));
-  } else {
-    MICA_TRY(mica__store_add_input(store, about->dtype, shown.shape, &made));
-  }
   made->user = t;
   made->read = read_tile;
   return MICA_OK;
 }
 
+static bool is_picture(const mica_column *c) { return c->kind == MICA_COLUMN_KIND_IMAGE && c->dtype == MICA_U8; }
+
+/* The first column of pictures of bytes, whose size all others have; NULL without. */
+static const mica_column *first_picture(const mica_dataset *from) {
+  for (size_t k = 0; k < mica_dataset_column_count(from); k++)
+    if (is_picture(mica_dataset_column(from, k))) return mica_dataset_column(from, k);
+  return NULL;
+}
+
 static mica_status fill_store(mica__store *store, const mica_dataset *from, const mica_tiling *t) {
-  const mica_shape shape = mica_dataset_shape(from);
-  bool found = false;
+  const mica_column *first = first_picture(from);
+  if (!first)
+    return mica__fail(MICA_E_FORMAT, "%s holds no pictures of bytes, which tiles are cut from", from->store->name);
+  const int64_t height = first->shape.dim[1], width = first->shape.dim[2];
+  const int64_t tiles = mica_tiling_count(t, height, width);
+  if (mica_dataset_count(from) > (uint64_t)(UINT32_MAX / tiles))
+    return mica__fail(MICA_E_OVERFLOW, "%s: too many tiles", from->store->name);
+  MICA_TRY(mica__store_set_count(store, mica_dataset_count(from) * (uint64_t)tiles));
   for (size_t k = 0; k < mica_dataset_column_count(from); k++) {
     const mica_column *about = mica_dataset_column(from, k);
-    const bool picture = about->kind == MICA_COLUMN_KIND_IMAGE && about->dtype == MICA_U8;
-    if (!picture && about->kind != MICA_COLUMN_KIND_MASK) continue;
-    if (!found && picture) {
-      const int64_t tiles = mica_tiling_count(t, shape.dim[1], shape.dim[2]);
-      if (mica_dataset_count(from) > (uint64_t)(UINT32_MAX / tiles))
-        return mica__fail(MICA_E_OVERFLOW, "%s: too many tiles", from->store->name);
-      MICA_TRY(mica__store_set_count(store, mica_dataset_count(from) * (uint64_t)tiles));
-    }
-    found = found || picture;
-    if (found) MICA_TRY(add_column(store, from, k, t));
+    const int64_t *sides = about->shape.dim + about->shape.rank - 2;
+    if (!is_picture(about) && about->kind != MICA_COLUMN_KIND_MASK) continue;
+    if (sides[0] != height || sides[1] != width)
+      return mica__fail(MICA_E_FORMAT, "%s: the column \"%s\" is of %lld x %lld pixels, \"%s\" of %lld x %lld",
+                        from->store->name, about->name, (long long)sides[1], (long long)sides[0], first->name,
+                        (long long)width, (long long)height);
+    MICA_TRY(add_column(store, from, k, t));
   }
-  return found
-             ? MICA_OK
-             : mica__fail(MICA_E_FORMAT, "%s holds no pictures of bytes, which tiles are cut from", from->store->name);
+  return MICA_OK;
 }
 
 mica_status mica_dataset_tiles(const mica_dataset *dataset, const mica_tiling *tiling, mica_dataset **out) {

@@ -54,7 +54,13 @@ mica_status mica__run_open_given(const mica_run *run, const char *path, mica_par
   *all = mica__run_open_part(run, path, &config, &other) == MICA_E_NOT_FOUND;
   mica_dataset_destroy(other);
   config.part = *all ? MICA_PART_TRAIN : part;
-  return mica__run_open_part(run, path, &config, data);
+  status = mica__run_open_part(run, path, &config, data);
+  return status == MICA_E_NOT_FOUND && !*all ? mica__run_no_test() : status;
+}
+
+mica_status mica__run_no_test(void) {
+  return mica__fail(MICA_E_NOT_FOUND, "%s; --part validation takes what training is validated on",
+                    mica_error_message());
 }
 
 /* Opens a part; it stays NULL if there is none. */
@@ -276,7 +282,7 @@ mica_status mica__run_load(mica_run *run, mica_part part, const mica_dataset *da
                            mica_dataset **shown, mica_loader **loader) {
   mica_loader_config config;
   MICA_TRY(mica__run_loading(run, part, &config));
-  config.residence = residence;
+  if (residence != MICA_RESIDENCE_AUTO) config.residence = residence;
   if (run->task->shows) MICA_TRY(run->task->shows(run, data, shown));
   return mica_loader_create(run->engine, *shown ? *shown : data, &config, loader);
 }

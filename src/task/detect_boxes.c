@@ -94,33 +94,42 @@ static void free_truths(truths *t) {
   free(t->sizes);
 }
 
-static mica_status take_column(mica_run *run, const mica_batch *batch, const char *name, void **out, int64_t *rows) {
-  for (size_t i = 0; i < batch->tensor_count; i++) {
-    const mica_tensor *tensor = batch->tensors[i].tensor;
-    const size_t bytes = mica_tensor_bytes(tensor);
-    if (strcmp(batch->tensors[i].name, name) != 0) continue;
-    *out = malloc(bytes + 1);
-    if (!*out) return mica__fail_nomem("boxes");
-    if (rows) *rows = mica_tensor_shape(tensor).dim[1];
-    return mica_tensor_download(mica_engine_queue(run->engine), tensor, *out, bytes);
-  }
-  return MICA_OK;
+static const mica_tensor *tensor_of(const mica_batch *batch, const char *name) {
+  for (size_t i = 0; i < batch->tensor_count; i++)
+    if (!strcmp(batch->tensors[i].name, name)) return batch->tensors[i].tensor;
+  return NULL;
+}
+
+/* Takes a column of `width` elements a picture; one of another form is another column by chance of the name. */
+static mica_status take_column(mica_run *run, const mica_batch *batch, const char *name, mica_dtype dtype,
+                               int64_t width, void *out) {
+  const mica_tensor *tensor = tensor_of(batch, name);
+  void **to = out;
+  if (!tensor || mica_tensor_dtype(tensor) != dtype || mica_tensor_count(tensor) != batch->count * width)
+    return MICA_OK;
+  *to = malloc(mica_tensor_bytes(tensor) + 1);
+  if (!*to) return mica__fail_nomem("boxes");
+  return mica_tensor_download(mica_engine_queue(run->engine), tensor, *to, mica_tensor_bytes(tensor));
 }
 
 static mica_status take_truths(mica_run *run, const mica_batch *batch, truths *t) {
   const char *boxes = mica__run_fact_text(run, "boxes_column"), *label = mica__run_fact_text(run, "label_column");
-  MICA_TRY(take_column(run, batch, boxes, (void **)&t->boxes, &t->rows));
-  MICA_TRY(take_column(run, batch, label, (void **)&t->labels, NULL));
-  MICA_TRY(take_column(run, batch, "ignored", (void **)&t->ignored, NULL));
-  MICA_TRY(take_column(run, batch, "area", (void **)&t->areas, NULL));
-  return take_column(run, batch, "size", (void **)&t->sizes, NULL);
+  const mica_tensor *tensor = tensor_of(batch, boxes);
+  const mica_shape shape = tensor ? mica_tensor_shape(tensor) : MICA_SCALAR;
+  if (shape.rank != 3 || shape.dim[2] != 4) return MICA_OK;
+  t->rows = shape.dim[1];
+  MICA_TRY(take_column(run, batch, boxes, MICA_F32, 4 * t->rows, &t->boxes));
+  MICA_TRY(take_column(run, batch, label, MICA_I32, t->rows, &t->labels));
+  MICA_TRY(take_column(run, batch, "ignored", MICA_I32, t->rows, &t->ignored));
+  MICA_TRY(take_column(run, batch, "area", MICA_F32, t->rows, &t->areas));
+  return take_column(run, batch, "size", MICA_I32, 2, &t->sizes);
 }
 
 /* Adds one picture of a batch. Boxes are those of the file, so that sizes are as COCO means them. */
 static mica_status add_picture(const mica_run *run, collected *c, const truths *t, const found *f, int64_t i) {
   const int32_t *size = t->sizes ? t->sizes + 2 * i : NULL;
-  const mica__placement p =
-      size ? mica__placement_of(size[0], size[1], dimension(run, 2), dimension(run, 1)) : (mica__placement){.scale = 1};
+  const mica__placement p = size ? mica__placement_of(size[0], size[1], dimension(run, 2), dimension(run, 1))
+                                 : (mica__placement){.scale = {1, 1}};
   if (!grow(&c->truths, c->truth_count + (size_t)t->rows, sizeof *c->truths, &c->truth_capacity) ||
       !grow(&c->found, c->found_count + MOST, sizeof *c->found, &c->found_capacity))
     return mica__fail_nomem("boxes");
@@ -133,24 +142,21 @@ static mica_status add_picture(const mica_run *run, collected *c, const truths *
                           .crowd = t->ignored && t->ignored[k] == MICA__BOX_CROWD,
                           .ignore = t->ignored && t->ignored[k] == MICA__BOX_DIFFICULT,
                           .area = t->areas ? (double)t->areas[k] : 0};
-    for (int s = 0; s < 4; s++) to->box[s] = ((double)box[s] - (s & 1 ? p.top : p.left)) / p.scale;
+    for (int s = 0; s < 4; s++) to->box[s] = ((double)box[s] - (s & 1 ? p.top : p.left)) / p.scale[s & 1];
   }
   for (int64_t k = i * MOST; k < i * MOST + f->counts[i]; k++) {
     mica_found_box *to = &c->found[c->found_count++];
     *to = (mica_found_box){.picture = c->pictures, .class_index = f->classes[k], .score = (double)f->scores[k]};
-    for (int s = 0; s < 4; s++) to->box[s] = ((double)f->boxes[4 * k + s] - (s & 1 ? p.top : p.left)) / p.scale;
+    for (int s = 0; s < 4; s++) to->box[s] = ((double)f->boxes[4 * k + s] - (s & 1 ? p.top : p.left)) / p.scale[s & 1];
   }
   c->pictures++;
   return MICA_OK;
 }
 
 static mica_status add_batch(mica_run *run, const mica_batch *batch, collected *c) {
-  const char *input = mica__run_fact_text(run, "input_column");
-  const mica_tensor *pictures = NULL;
+  const mica_tensor *pictures = tensor_of(batch, mica__run_fact_text(run, "input_column"));
   truths t = {0};
   found f = {0};
-  for (size_t i = 0; i < batch->tensor_count; i++)
-    if (!strcmp(batch->tensors[i].name, input)) pictures = batch->tensors[i].tensor;
   if (!pictures) return mica__fail(MICA_E_STATE, "a batch has no pictures");
   mica_status status = take_truths(run, batch, &t);
   if (status == MICA_OK && (!t.boxes || !t.labels)) status = mica__fail(MICA_E_STATE, "a batch has no boxes");
@@ -294,7 +300,7 @@ static mica_status read_sample(const mica_run *run, const mica_dataset *data, ui
   p->planes = malloc((size_t)(3 * plane));
   p->height = H;
   p->width = W;
-  p->placed = (mica__placement){.scale = 1};
+  p->placed = (mica__placement){.scale = {1, 1}};
   mica_status status =
       planes && p->name && p->planes ? mica_dataset_input(data, sample, planes, bytes) : mica__fail_nomem("a picture");
   if (status == MICA_OK) status = normalise(run, planes, &p->input);
@@ -325,7 +331,8 @@ static mica_status find_shown(mica_run *run, const picture *p, shown *s) {
     if (!((double)f.scores[k] >= least) || f.classes[k] < 0 || (size_t)f.classes[k] >= classes_of(run)) continue;
     double *row = s->numbers + 5 * s->count;
     for (int i = 0; i < 4; i++) {
-      const double at = ((double)f.boxes[4 * k + i] - (i & 1 ? p->placed.top : p->placed.left)) / p->placed.scale;
+      const double at =
+          ((double)f.boxes[4 * k + i] - (i & 1 ? p->placed.top : p->placed.left)) / p->placed.scale[i & 1];
       row[i] = fmin(fmax(at, 0), (double)(i & 1 ? p->height : p->width));
     }
     row[4] = (double)f.scores[k];

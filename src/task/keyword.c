@@ -66,13 +66,14 @@ static void opens(const mica_run *run, mica_dataset_config *config) {
 
 /* --- preparation --- */
 
-/* Settings of all tasks that this one has other defaults for, found on spoken digits. */
-static mica_status set_defaults(mica_run *run) {
-  static const char *const defaults[][2] = {{"model", MODEL},   {"epochs", "30"},       {"batch", "64"},
-                                            {"lr", "0.004"},    {"optimizer", "adamw"}, {"weight-decay", "0.02"},
-                                            {"warm-up", "100"}, {"schedule", "cosine"}, {"validation", "0.05"}};
-  for (size_t i = 0; i < sizeof defaults / sizeof *defaults; i++)
-    if (!mica__run_is_set(run, defaults[i][0])) MICA_TRY(mica__run_set(run, defaults[i][0], defaults[i][1]));
+/* Found on spoken digits. */
+static const mica_setting defaults[] = {{"model", MODEL},       {"epochs", "30"},
+                                        {"batch", "64"},        {"lr", "0.004"},
+                                        {"optimizer", "adamw"}, {"weight-decay", "0.02"},
+                                        {"warm-up", "100"},     {"schedule", "cosine"},
+                                        {"validation", "0.05"}, {0}};
+
+static mica_status check_network(const mica_run *run) {
   if (!strcmp(mica_run_setting(run, "model"), MODEL)) return MICA_OK;
   return mica__fail(MICA_E_INVALID, "the task keyword takes the network " MODEL ", not %s",
                     mica_run_setting(run, "model"));
@@ -90,7 +91,8 @@ static mica_status note_classes(mica_run *run, const mica_column *label) {
 
 static mica_status prepare(mica_run *run) {
   const double zero = 0, one = 1;
-  MICA_TRY(set_defaults(run));
+  MICA_TRY(mica__run_set_defaults(run));
+  MICA_TRY(check_network(run));
   if (!run->whole) return MICA_OK;
   const mica_column *sound = sound_of(run->whole), *label = label_of(run->whole);
   const double rate = mica_dataset_rate(run->whole);
@@ -318,6 +320,7 @@ const mica__task_row mica__task_keyword = {
     .text = "which word a short recording says",
     .metrics = metrics,
     .settings = settings,
+    .defaults = defaults,
     .opens = opens,
     .own_network = true,
     .suits = suits,

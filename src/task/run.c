@@ -226,6 +226,8 @@ static mica_status open_judged(mica_run *run, const char *path, mica_part part) 
       path ? mica__run_open_given(run, path, part, &all, &data) : mica__run_open_part(run, run->data, &config, &data);
   if (all) snprintf(run->judged_part, sizeof run->judged_part, "all");
   if (status == MICA_E_NOT_FOUND && !path && part == MICA_PART_VALIDATION) status = split_again(run, &data);
+  if (status == MICA_E_NOT_FOUND && !path && part == MICA_PART_TEST && access(run->data, F_OK) == 0)
+    status = mica__run_no_test();
   MICA_TRY(status);
   status = run->task->fits(run, data);
   if (status == MICA_OK) status = mica__run_adopt(run, data, &same);

@@ -84,6 +84,8 @@ mica_status mica__run_set(mica_run *run, const char *name, const char *value);
 mica_status mica__run_set_number(mica_run *run, const char *name, double value);
 /* True if it was typed, read from config.json, or found already. */
 bool mica__run_is_set(const mica_run *run, const char *name);
+/* Sets what is not set to the task's own defaults. */
+mica_status mica__run_set_defaults(mica_run *run);
 bool mica__run_flag(const mica_run *run, const char *name);
 
 /* Copies texts or numbers as a fact; one of the name is replaced. */
@@ -125,6 +127,8 @@ mica_status mica__run_open_part(const mica_run *run, const char *path, const mic
                                 mica_dataset **data);
 /* Opens a part of data that were given. Of data that are in no parts the whole is the test part, and *all is true. */
 mica_status mica__run_open_given(const mica_run *run, const char *path, mica_part part, bool *all, mica_dataset **data);
+/* MICA_E_NOT_FOUND of data without a test part: the sentence there is, and which part they have. */
+mica_status mica__run_no_test(void);
 /* Opens the training's data, finds the task, prepares it and makes loaders. */
 mica_status mica__run_open_data(mica_run *run);
 /* The columns of tests from the facts of a run that was opened. */
@@ -133,8 +137,8 @@ void mica__run_close_data(mica_run *run);
 /* The loader's configuration for a part, by the run's settings and facts, without augmentation. */
 mica_status mica__run_loading(mica_run *run, mica_part part, mica_loader_config *config);
 
-/* Makes a part's loader for tests. *shown, NULL before, gets what it reads in place of the data, or stays NULL; it is
- * the caller's to destroy after the loader, when the call fails too. */
+/* Makes a part's loader for tests, with a residence of AUTO as the task loads it. *shown, NULL before, gets what it reads
+ * in place of the data, or stays NULL; it is the caller's to destroy after the loader, when the call fails too. */
 mica_status mica__run_load(mica_run *run, mica_part part, const mica_dataset *data, mica_residence residence,
                            mica_dataset **shown, mica_loader **loader);
 

@@ -1,5 +1,6 @@
 /* segment: which class each pixel of a picture belongs to. */
 #include "task/segment.h"
+#include "data/masks.h"
 
 #include <math.h>
 #include <mica/loss.h>
@@ -47,6 +48,9 @@ static const mica_setting_row settings[] = {
         .fixed = true),
     {0},
 };
+
+static const mica_setting defaults[] = {
+    {"model", "unet"}, {"epochs", ""}, {"batch", "4"}, {"augment", "flip,rotate,scale,elastic"}, {0}};
 
 static const mica_task_metric metrics[] = {{"dice", false}, {"iou", false}, {"accuracy", false}, {NULL, false}};
 
@@ -139,28 +143,24 @@ static mica_status count_classes(mica_run *run, double *counts, int64_t classes)
   return status;
 }
 
-static mica_status set_usual(mica_run *run, const char *name, const char *value) {
-  return mica__run_is_set(run, name) ? MICA_OK : mica__run_set(run, name, value);
-}
-
-/* What suits the task where nothing was asked for. */
-static mica_status set_defaults(mica_run *run) {
-  if (!mica__run_is_set(run, "epochs")) {
-    const double pictures = (double)mica_dataset_count(run->parts[MICA_PART_TRAIN].data);
-    const double epochs = fmin(fmax(ceil(USUAL_WINDOWS / pictures), LEAST_EPOCHS), MOST_EPOCHS);
-    MICA_TRY(mica__run_set_number(run, "epochs", epochs));
-  }
-  MICA_TRY(set_usual(run, "batch", "4"));
-  return set_usual(run, "augment", "flip,rotate,scale,elastic");
+/* As many epochs as the pictures that there are need. */
+static mica_status find_epochs(mica_run *run) {
+  if (mica__run_is_set(run, "epochs")) return MICA_OK;
+  const double pictures = (double)mica_dataset_count(run->parts[MICA_PART_TRAIN].data);
+  const double epochs = fmin(fmax(ceil(USUAL_WINDOWS / pictures), LEAST_EPOCHS), MOST_EPOCHS);
+  return mica__run_set_number(run, "epochs", epochs);
 }
 
 static mica_status prepare(mica_run *run) {
   const mica_column *label = NULL;
   size_t count = 0;
-  MICA_TRY(set_usual(run, "model", "unet"));
+  MICA_TRY(mica__run_set_defaults(run));
   if (strcmp(mica_run_setting(run, "model"), "unet") != 0)
     return mica__fail(MICA_E_INVALID, "the task segment has one network, unet, and no \"%s\"",
                       mica_run_setting(run, "model"));
+  if (mica__segment_classes(run) > MICA__MASK_CLASSES)
+    return mica__fail(MICA_E_FORMAT, "%lld classes: masks have %d at most", (long long)mica__segment_classes(run),
+                      MICA__MASK_CLASSES);
   if (!run->whole) {
     const double *tile = mica_run_fact_numbers(run, "tile", &count);
     const mica_tiling t = mica__segment_tiling(run);
@@ -177,7 +177,7 @@ static mica_status prepare(mica_run *run) {
   MICA_TRY(mica__run_note_text(run, "label_column", label->name));
   MICA_TRY(note_classes(run, label));
   MICA_TRY(note_sizes(run));
-  MICA_TRY(set_defaults(run));
+  MICA_TRY(find_epochs(run));
   return mica__run_note_weights(run, mica__segment_classes(run), count_classes);
 }
 
@@ -256,6 +256,7 @@ const mica__task_row mica__task_segment = {
     .text = "the class of each pixel of a picture, from pictures and masks",
     .metrics = metrics,
     .settings = settings,
+    .defaults = defaults,
     .opens = opens,
     .loads = loads,
     .shows = shows,

@@ -107,6 +107,12 @@ const mica_setting_row *mica_task_settings(const char *name) {
   return task ? task->settings ? task->settings : none : NULL;
 }
 
+const mica_setting *mica_task_defaults(const char *name) {
+  static const mica_setting none[1];
+  const mica__task_row *task = name ? find_task(name) : NULL;
+  return task ? task->defaults ? task->defaults : none : NULL;
+}
+
 static const mica_setting_row *find_row(const mica_setting_row *rows, const char *name) {
   for (; rows && rows->name; rows++)
     if (!strcmp(rows->name, name)) return rows;
@@ -255,6 +261,12 @@ mica_status mica__run_take_common(mica_run *run) {
 bool mica__run_is_set(const mica_run *run, const char *name) {
   const size_t i = index_of(run, name);
   return i < run->row_count && run->values[i];
+}
+
+mica_status mica__run_set_defaults(mica_run *run) {
+  for (const mica_setting *s = run->task->defaults; s && s->name; s++)
+    if (*s->value && !mica__run_is_set(run, s->name)) MICA_TRY(mica__run_set(run, s->name, s->value));
+  return MICA_OK;
 }
 
 const char *mica_run_setting(const mica_run *run, const char *name) {

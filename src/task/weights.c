@@ -21,6 +21,8 @@ static mica_status parse_weights(const char *text, double *weights, int64_t clas
     if (end == at || (*end && *end != ',') || !(weight >= 0) || !isfinite(weight))
       return mica__fail(MICA_E_INVALID, "class-weights wants balanced, or numbers as in 1,5,2, not \"%s\"", text);
     if (count < classes) weights[count] = weight;
+    if (*end && !end[1])
+      return mica__fail(MICA_E_INVALID, "class-weights \"%s\" ends in a comma, and not in a number", text);
     at = *end ? end + 1 : end;
   }
   return count == classes ? MICA_OK

@@ -59,6 +59,8 @@ lists model $(sed -n "s/^ZOO(\([a-z0-9]*\), .*/\1/p" "$MICA_SOURCE_DIR/src/nn/zo
 # shellcheck disable=SC2046
 lists augment $(sed -n "/define AUGMENTATIONS/,/^$/s/^  X(\([a-z]*\), .*/\1/p" \
   "$MICA_SOURCE_DIR/src/data/augment_parse.c")
+# Tasks that have defaults of their own say so.
+ends 0 '*Settings of the task detect:*by default *epochs 30, batch 8,*Settings of the task segment:*batch 4,*' ''
 
 run --version
 ends 0 'mica [0-9]*' ''

@@ -66,6 +66,13 @@ cp -r "$work/data/images" "$work/other/masks"
 run eval --model "$work/run" --data "$work/other"
 ends 1 '' '*which is no class*'
 
+# A run that says of itself to have more classes than masks can.
+cp -r "$work/run" "$work/many"
+many=$(awk 'BEGIN { for (i = 0; i < 300; i++) printf "%s\"c%d\"", i ? "," : "", i }')
+tr '\n' ' ' <"$work/run/config.json" | sed 's/"classes": *\[[^]]*\]/"classes": ['"$many"']/' >"$work/many/config.json"
+run predict --model "$work/many" "$work/data/images/2.png"
+ends 1 '' '*300 classes: masks have 255 at most*'
+
 # Mixed precision, cutmix, group norm, other losses.
 for how in '--precision f16' '--precision bf16 --loss dice' '--augment cutmix --norm group' \
   '--loss focal --class-weights balanced' '--loss cross_entropy_dice --class-weights 1,3'; do

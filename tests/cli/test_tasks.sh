@@ -36,7 +36,14 @@ awk -v r="$(json metrics.r2)" 'BEGIN { exit !(r > 0.97) }' || fault "R2 $(json m
 run eval --model "$work/prices" --json
 ends 0 '{"task":"regress","part":"validation","metrics":{"samples":60,*' ''
 run eval --model "$work/prices" --part test
-ends 1 '' '*prices.csv*'
+ends 1 '' '*prices.csv is not in parts*; --part validation takes what*'
+mkdir "$work/untested"
+head -300 "$work/prices.csv" >"$work/untested/train.csv"
+head -100 "$work/prices.csv" >"$work/untested/validation.csv"
+run eval --model "$work/prices" --data "$work/untested"
+ends 1 '' '*untested*no test*; --part validation takes what*'
+run eval --model "$work/prices" --data "$work/untested" --part validation --json
+ends 0 '{"task":"regress","part":"validation",*' ''
 # A file is in no parts: it is evaluated whole.
 run eval --model "$work/prices" --data "$work/prices.csv" --json
 ends 0 '{"task":"regress","part":"all","metrics":{"samples":600,*' ''
@@ -173,6 +180,8 @@ awk 'BEGIN { srand(5); print "a,b,kind"
 run train --data "$work/escapes.csv" --epochs 4 --batch 16 --loss focal --class-weights 1,2 --out "$work/escapes"
 ends 0 '*?[[]31mred*' ''
 case $out in *"$(printf '\033')"*) fault 'an escape reaches the terminal' ;; esac
+run train --data "$work/escapes.csv" --class-weights 1,2, --out "$work/none"
+ends 2 '' '*"1,2," ends in a comma*'
 run train --data "$work/escapes.csv" --class-weights 1,2,3 --out "$work/none"
 ends 2 '' '*3 numbers, the data 2 classes*'
 

@@ -2,6 +2,7 @@
  *
  * Pictures with boxes: Pascal VOC and COCO, what is understood of them, and what is refused with a sentence that names
  * file and line. */
+#include "data/boxed.h"
 #include "support/check_main.h"
 #include "support/engine.h"
 #include "support/files.h"
@@ -247,12 +248,25 @@ START_TEST(coco_is_read) {
 }
 END_TEST
 
+/* As in COCO's own train2017. */
+START_TEST(coco_with_boxes_without_area) {
+  write_picture("flat/a.png", 64, 32, 1);
+  write_picture("flat/b.png", 64, 32, 2);
+  files_write_text("flat/boxes.json", COCO(NOTE("9", "18", "2.5, 3, 10, 0.0", "") "," NOTE(
+                                          "9", "18", "6, 3, 0, 20", "") "," NOTE("9", "7", "0,0,64,32", "")));
+  mica_dataset *data = open_data("flat/boxes.json", (mica_dataset_config){0});
+  ck_assert_ptr_nonnull(strstr(mica_dataset_summary(data), " 1 boxes, "));
+  ck_assert_ptr_nonnull(strstr(mica_dataset_summary(data), "; 2 boxes without area are left out"));
+  mica_dataset_destroy(data);
+}
+END_TEST
+
 START_TEST(coco_that_is_wrong) {
   static const struct {
     const char *json, *sentence;
   } cases[] = {
       {COCO(NOTE("9", "18", "60, 3, 10, 20", "")), "annotation 0: the box from (60, 3) to (70, 23) is not inside of"},
-      {COCO(NOTE("9", "18", "6, 3, 0, 20", "")), "annotation 0: the box from (6, 3) to (6, 23) has no area"},
+      {COCO(NOTE("9", "18", "6, 3, 0, 20", "")), "no picture has a box"},
       {COCO(NOTE("9", "18", "6, 3, -3, 20", "")), "has no area"},
       {COCO(NOTE("9", "18", "6, 3, 9", "")), "annotation 0 has no \"bbox\" of four numbers"},
       {COCO(NOTE("9", "18", "6, 3, 9, 9, 9", "")), "annotation 0 has no \"bbox\" of four numbers"},
@@ -300,6 +314,17 @@ END_TEST
 
 static void tidy(void) { files_remove(); }
 
+/* What is put into a frame and taken out again is what it was, though sides are rounded to whole pixels. */
+START_TEST(boxes_return_from_their_frame) {
+  static const int64_t sizes[][2] = {{1000, 333}, {333, 1000}, {640, 480}, {3, 1000}, {17, 5}};
+  for (size_t i = 0; i < sizeof sizes / sizeof *sizes; i++) {
+    const mica__placement p = mica__placement_of(sizes[i][0], sizes[i][1], 320, 128);
+    ck_assert_double_eq_tol((double)p.width / p.scale[0], (double)sizes[i][0], 1e-9);
+    ck_assert_double_eq_tol((double)p.height / p.scale[1], (double)sizes[i][1], 1e-9);
+  }
+}
+END_TEST
+
 Suite *test_suite(void) {
   Suite *suite = suite_create("boxed");
   TCase *all = tcase_create("boxed");
@@ -311,8 +336,10 @@ Suite *test_suite(void) {
   tcase_add_test(all, voc_that_is_wrong);
   tcase_add_test(all, voc_that_is_deep);
   tcase_add_test(all, coco_is_read);
+  tcase_add_test(all, coco_with_boxes_without_area);
   tcase_add_test(all, coco_that_is_wrong);
   tcase_add_test(all, coco_that_is_huge);
+  tcase_add_test(all, boxes_return_from_their_frame);
   suite_add_tcase(suite, all);
   return suite;
 }

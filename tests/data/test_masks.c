@@ -219,6 +219,37 @@ START_TEST(tiles_of_a_dataset_hold_what_its_pictures_do) {
 }
 END_TEST
 
+/* Columns keep their order and names; what is no tiling has no tiles. */
+START_TEST(tiles_of_any_columns) {
+  static const uint8_t pixels[24] = {7, 8, 9}, classes[24] = {1};
+  const mica_tiling tiling = {3, 4, 1}, none = {2, 2, 2};
+  mica_column_data columns[] = {
+      {.column = {"truth", MICA_COLUMN_KIND_MASK, MICA_U8, MICA_SHAPE(4, 6), 2}, .data = classes},
+      {.column = {"photo", MICA_COLUMN_KIND_IMAGE, MICA_U8, MICA_SHAPE(1, 4, 6), 0}, .data = pixels}};
+  mica_dataset *data = NULL, *tiles = NULL;
+  uint8_t tile[12];
+  ck_ok(mica_dataset_create("both", 1, columns, 2, &data));
+  ck_ok(mica_dataset_tiles(data, &tiling, &tiles));
+  ck_assert_uint_eq(mica_dataset_column_count(tiles), 2);
+  ck_assert_str_eq(mica_dataset_column(tiles, 0)->name, "truth");
+  ck_assert_str_eq(mica_dataset_column(tiles, 1)->name, "photo");
+  ck_ok(mica_dataset_read(tiles, 0, 0, tile, sizeof tile));
+  ck_assert_uint_eq(tile[0], 1);
+  ck_ok(mica_dataset_read(tiles, 1, 0, tile, sizeof tile));
+  ck_assert_uint_eq(tile[1], 8);
+  mica_dataset_destroy(tiles);
+  mica_dataset_destroy(data);
+  columns[0].column.shape = MICA_SHAPE(6, 4);
+  ck_ok(mica_dataset_create("turned", 1, columns, 2, &data));
+  ck_assert_int_eq(mica_dataset_tiles(data, &tiling, &tiles), MICA_E_FORMAT);
+  ck_assert_ptr_nonnull(strstr(mica_error_message(), "\"truth\" is of 4 x 6 pixels, \"photo\" of 6 x 4"));
+  mica_dataset_destroy(data);
+  ck_assert_int_eq(mica_tiling_count(&none, 4, 6), 0);
+  ck_assert_int_eq(mica_tiling_at(&none, 4, 6, 0).own_row_end, 0);
+  ck_assert_int_eq(mica_tiling_at(&tiling, 4, 6, 4).own_row_end, 0);
+}
+END_TEST
+
 Suite *test_suite(void) {
   Suite *suite = suite_create("masks");
   TCase *tcase = tcase_create("masks");
@@ -230,6 +261,7 @@ Suite *test_suite(void) {
   tcase_add_test(tcase, what_does_not_fit_is_named);
   tcase_add_test(tcase, tiles_cover_every_pixel_once);
   tcase_add_test(tcase, tiles_of_a_dataset_hold_what_its_pictures_do);
+  tcase_add_test(tcase, tiles_of_any_columns);
   suite_add_tcase(suite, tcase);
   return suite;
 }

@@ -218,6 +218,17 @@ START_TEST(bad_recordings_are_named) {
 }
 END_TEST
 
+START_TEST(rates_that_are_none) {
+  static const mica_dataset_config configs[] = {{.rate = -1}, {.rate = 768001}, {.longest = -1}, {.longest = 40000}};
+  write_sound("l/a/x.wav", SF_FORMAT_WAV | SF_FORMAT_PCM_16, 8000, 1, 100);
+  for (size_t i = 0; i < sizeof configs / sizeof *configs; i++) {
+    mica_dataset *data = NULL;
+    ck_assert_int_eq(mica_dataset_open(in_folder("l"), &configs[i], &data), MICA_E_INVALID);
+    ck_assert_ptr_null(data);
+  }
+}
+END_TEST
+
 /* The header of ten hours, of which there is nothing: memory stays small. */
 START_TEST(ten_hours_are_refused) {
   write_sound("k/a/x.wav", SF_FORMAT_WAV | SF_FORMAT_PCM_16, 8000, 1, 100);
@@ -310,6 +321,7 @@ Suite *test_suite(void) {
   tcase_add_test(all, folders_of_classes);
   tcase_add_test(all, names_say_what_is_spoken);
   tcase_add_test(all, bad_recordings_are_named);
+  tcase_add_test(all, rates_that_are_none);
   tcase_add_test(all, ten_hours_are_refused);
   tcase_add_test(all, changed_recordings_are_named);
   tcase_add_test(all, batches_hold_the_samples);
