@@ -219,6 +219,26 @@ START_TEST(memory_is_steady_over_many_shapes) {
 }
 END_TEST
 
+/* 2^53 + 1 is no double. */
+START_TEST(large_integers_are_different) {
+  mica__text graph = wire_graph((const char *[]){"Unique k > y first each counts", NULL});
+  mica__text k = wire_port("k", 7, (int64_t[]){6, -1}), y = wire_port("y", 7, (int64_t[]){WIRE_OPEN, -1});
+  wire_inside(&graph, WIRE_GRAPH_INPUT, &k);
+  wire_inside(&graph, WIRE_GRAPH_OUTPUT, &y);
+  program p = start(&graph, NULL);
+  const int64_t large = INT64_C(1) << 53, list[] = {large + 1, large, -1, INT64_MIN, large + 1, 7};
+  const int64_t want[] = {INT64_MIN, -1, 7, large, large + 1};
+  int64_t got[6];
+  const mica_onnx_feed feed = {.name = "k", .dtype = MICA_I64, .shape = MICA_SHAPE(6), .data = list};
+  ck_ok(mica_onnx_run(p.runner, test_queue(), &feed, 1));
+  const mica_tensor *different = mica_onnx_output(p.runner, 0);
+  ck_assert_int_eq(mica_tensor_count(different), 5);
+  ck_ok(mica_tensor_download(test_queue(), different, got, sizeof want));
+  ck_assert_mem_eq(got, want, sizeof want);
+  end(&p);
+}
+END_TEST
+
 /* How many rows there are to take from differs from way to way. */
 START_TEST(indices_are_looked_at_for_the_way_that_is_taken) {
   mica__text graph = compress_graph("Compress x f > kept"), gather = wire_node("Gather kept i > y");
@@ -398,6 +418,7 @@ Suite *test_suite(void) {
   tcase_add_test(tests, a_loop_ends_by_data);
   tcase_add_test(tests, a_loop_of_ten_thousand_trips_takes_bounded_memory);
   tcase_add_test(tests, memory_is_steady_over_many_shapes);
+  tcase_add_test(tests, large_integers_are_different);
   tcase_add_test(tests, indices_are_looked_at_for_the_way_that_is_taken);
   tcase_add_test(tests, outputs_are_written_where_they_are_bound);
   tcase_add_test(tests, outputs_are_no_tensors_of_the_callers);
