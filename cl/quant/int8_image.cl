@@ -8,6 +8,8 @@
  * Channels that x has not are 0.
  *
  * x is (images, channels, height, width), where groups count as images; packed has `steps` = ceil(channels / PER).
+ * Behind the last image stand `slack` elements, which are 0: the last tile of a product reads them, and drops what it
+ * makes of them.
  *
  *   mask   as in int8_pack.cl
  *   PER    4 or 2 bytes an element
@@ -35,7 +37,7 @@ RANGE_KERNEL int8_image(__global const uchar *x, const long x_at, __global const
                         __global ELEMENT *packed, const long packed_at, const int images, const int channels,
                         const int height, const int width, const int rows, const int columns, const int sh,
                         const int sw, const int pad_h, const int pad_w, const int mask, const int has_zero,
-                        const int int_zeros) {
+                        const int int_zeros, const int slack) {
   const long item = get_global_id(0);
   const int chunks = (columns + VW - 1) / VW, steps = (channels + PER - 1) / PER;
   const int w0 = (int)(item % chunks) * VW;
@@ -53,6 +55,8 @@ RANGE_KERNEL int8_image(__global const uchar *x, const long x_at, __global const
   x += x_at + (((long)image * channels + c0) * height + h) * width;
   packed += packed_at + item / chunks * columns + w0;
   const long plane = (long)height * width;
+  if (item + 1 == (long)images * steps * sh * sw * rows * chunks)
+    for (int i = 0; i < slack; i++) packed[lanes + i] = 0;
 #if VW > 1
   const int first = w0 + wide;
   if (inside && sw == 1 && first >= 0 && first + VW <= width && lanes == VW) {

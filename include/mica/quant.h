@@ -11,7 +11,7 @@
  *                                      sums of integers, times both scales; with quantize behind it, integers again
  *   matmul of integers that are cast to i32 and lose their zero points
  *                                      the same sums as they are
- *   matmul of at most MICA_QUANT_ROWS rows by a dequantized value of 8 or 4 bits
+ *   matmul of few rows by a dequantized value of 8 or 4 bits (at most 4 rows of the former, 8 of the latter)
  *                                      weights are read as they are stored, and never written as floats
  *
  * Whatever is none of these is computed in floating point, with the same meaning. Sums of products are i32 and wrap
@@ -29,7 +29,7 @@
 
 MICA_BEGIN_DECLS
 
-/* The most rows for which weights are read as they are stored. */
+/* No product of more rows than this reads weights as they are stored. Fewer may do, as measured: see above. */
 #define MICA_QUANT_ROWS 16
 
 /* Zero is signed, of 8 bits, with one scale for all or one an index of the first axis. */

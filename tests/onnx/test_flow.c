@@ -162,10 +162,10 @@ START_TEST(a_loop_of_ten_thousand_trips_takes_bounded_memory) {
 }
 END_TEST
 
-/* y: the rows of x whose sum is above 0. */
-static program compress_program(const mica_onnx_runner_config *config) {
+/* The node finds the rows of x whose sum is above 0. */
+static mica__text compress_graph(const char *node) {
   mica__text graph = graph_of((const char *[]){"ReduceSum x last > s", "Greater s zero > m", NULL});
-  mica__text compress = wire_node("Compress x f > y"), flat = wire_node("Reshape m all > f"), axis = {0};
+  mica__text compress = wire_node(node), flat = wire_node("Reshape m all > f"), axis = {0};
   mica__text last = wire_tensor("last", 7, (int64_t[]){1, -1}, &(int64_t){1}, 8);
   mica__text all = wire_tensor("all", 7, (int64_t[]){1, -1}, &(int64_t){-1}, 8);
   wire_text(&axis, 1, "axis");
@@ -176,6 +176,12 @@ static program compress_program(const mica_onnx_runner_config *config) {
   wire_inside(&graph, WIRE_GRAPH_INITIALIZER, &last);
   wire_inside(&graph, WIRE_GRAPH_INITIALIZER, &all);
   add_scalar(&graph, "zero", 0);
+  return graph;
+}
+
+/* y: these rows. */
+static program compress_program(const mica_onnx_runner_config *config) {
+  mica__text graph = compress_graph("Compress x f > y");
   return start(&graph, config);
 }
 
@@ -213,6 +219,52 @@ START_TEST(memory_is_steady_over_many_shapes) {
 }
 END_TEST
 
+/* 2^53 + 1 is no double. */
+START_TEST(large_integers_are_different) {
+  mica__text graph = wire_graph((const char *[]){"Unique k > y first each counts", NULL});
+  mica__text k = wire_port("k", 7, (int64_t[]){6, -1}), y = wire_port("y", 7, (int64_t[]){WIRE_OPEN, -1});
+  wire_inside(&graph, WIRE_GRAPH_INPUT, &k);
+  wire_inside(&graph, WIRE_GRAPH_OUTPUT, &y);
+  program p = start(&graph, NULL);
+  const int64_t large = INT64_C(1) << 53, list[] = {large + 1, large, -1, INT64_MIN, large + 1, 7};
+  const int64_t want[] = {INT64_MIN, -1, 7, large, large + 1};
+  int64_t got[6];
+  const mica_onnx_feed feed = {.name = "k", .dtype = MICA_I64, .shape = MICA_SHAPE(6), .data = list};
+  ck_ok(mica_onnx_run(p.runner, test_queue(), &feed, 1));
+  const mica_tensor *different = mica_onnx_output(p.runner, 0);
+  ck_assert_int_eq(mica_tensor_count(different), 5);
+  ck_ok(mica_tensor_download(test_queue(), different, got, sizeof want));
+  ck_assert_mem_eq(got, want, sizeof want);
+  end(&p);
+}
+END_TEST
+
+/* How many rows there are to take from differs from way to way. */
+START_TEST(indices_are_looked_at_for_the_way_that_is_taken) {
+  mica__text graph = compress_graph("Compress x f > kept"), gather = wire_node("Gather kept i > y");
+  mica__text port = wire_port("i", 7, (int64_t[]){1, -1});
+  wire_inside(&graph, WIRE_GRAPH_NODE, &gather);
+  wire_inside(&graph, WIRE_GRAPH_INPUT, &port);
+  program p = start(&graph, NULL);
+  const float all[12] = {1, 1, 1, 1, 2, 2, 2, 2, 3, 3, 3, 3}, one[12] = {4, 4, 4, 4, -1, 0, 0, 0, -1, 0, 0, 0};
+  const int64_t first = 0, third = 2;
+  float y[4];
+  for (int trip = 0; trip < 6; trip++) {
+    bool three = trip % 2 == 0;
+    const mica_onnx_feed feeds[] = {
+        {.name = "x", .dtype = MICA_F32, .shape = MICA_SHAPE(3, 4), .data = three ? all : one},
+        {.name = "i", .dtype = MICA_I64, .shape = MICA_SHAPE(1), .data = three || trip == 5 ? &third : &first}};
+    mica_status status = mica_onnx_run(p.runner, test_queue(), feeds, 2);
+    ck_assert_msg(status == (trip == 5 ? MICA_E_INVALID : MICA_OK), "run %d: %s", trip, mica_error_message());
+    if (trip == 5) break;
+    ck_assert_int_eq(fetch(&p, y), 4);
+    ck_assert_float_eq(y[0], three ? 3.0F : 4.0F);
+    ck_assert_uint_eq(lowered(&p), trip ? 3 : 2);
+  }
+  end(&p);
+}
+END_TEST
+
 /* --- bound outputs, operators of the caller's, graphs of the caller's --- */
 
 START_TEST(outputs_are_written_where_they_are_bound) {
@@ -237,6 +289,25 @@ START_TEST(outputs_are_written_where_they_are_bound) {
   ck_assert_int_eq(mica_onnx_bind_output(p.runner, 1, own), MICA_E_INVALID);
   mica_tensor_destroy(own);
   mica_tensor_destroy(other);
+  end(&p);
+}
+END_TEST
+
+/* A loop without trips gives what it was given. */
+START_TEST(outputs_are_no_tensors_of_the_callers) {
+  program p = loop_program(1, 0);
+  const float x[8] = {1, 2, 3, 4, 5, 6, 7, 8}, other[8] = {0};
+  float y[8];
+  mica_tensor *fed = NULL;
+  ck_ok(mica_tensor_create_from(test_engine(), MICA_F32, MICA_SHAPE(2, 4), x, &fed));
+  for (int k = 0; k < 2; k++) {
+    ck_ok(mica_tensor_upload(test_queue(), fed, x, sizeof x));
+    ck_ok(mica_onnx_run(p.runner, test_queue(), &(mica_onnx_feed){.name = "x", .tensor = fed}, 1));
+    ck_ok(mica_tensor_upload(test_queue(), fed, other, sizeof other));
+    ck_assert_int_eq(fetch(&p, y), 8);
+    ck_assert_mem_eq(y, x, sizeof x);
+  }
+  mica_tensor_destroy(fed);
   end(&p);
 }
 END_TEST
@@ -347,7 +418,10 @@ Suite *test_suite(void) {
   tcase_add_test(tests, a_loop_ends_by_data);
   tcase_add_test(tests, a_loop_of_ten_thousand_trips_takes_bounded_memory);
   tcase_add_test(tests, memory_is_steady_over_many_shapes);
+  tcase_add_test(tests, large_integers_are_different);
+  tcase_add_test(tests, indices_are_looked_at_for_the_way_that_is_taken);
   tcase_add_test(tests, outputs_are_written_where_they_are_bound);
+  tcase_add_test(tests, outputs_are_no_tensors_of_the_callers);
   tcase_add_test(tests, a_caller_defines_operators);
   tcase_add_test(tests, a_model_stands_in_a_graph);
   tcase_add_test(tests, a_graph_takes_no_cuts);

@@ -105,6 +105,27 @@ START_TEST(sums_wrap) {
 }
 END_TEST
 
+/* What follows sums of integers is no part of the product. */
+START_TEST(sums_keep_their_activation) {
+  enum { M = 3, N = 5, K = 20 };
+  static uint8_t a[M * K], b[K * N];
+  static int32_t y[M * N];
+  mica_value x = bytes(MICA_U8, MICA_SHAPE(M, K), a), w = bytes(MICA_I8, MICA_SHAPE(K, N), b);
+  mica_value sums = mica_matmul(mica_cast(x, MICA_I32), mica_cast(w, MICA_I32));
+  mica_value cut = _i ? mica_clip(sums, -500, 700) : mica_relu(sums);
+  int low = _i ? -500 : 0, high = _i ? 700 : INT32_MAX, outside = 0;
+  ck_assert_uint_eq(run(&cut, 1, (void *[]){y}, (size_t[]){sizeof y}, "int8_pack"), 2);
+  for (int i = 0; i < M; i++)
+    for (int j = 0; j < N; j++) {
+      int32_t sum = 0;
+      for (int k = 0; k < K; k++) sum += a[i * K + k] * (int8_t)b[k * N + j];
+      outside += sum < low || sum > high;
+      ck_assert_int_eq(y[i * N + j], sum < low ? low : sum > high ? high : sum);
+    }
+  ck_assert_int_gt(outside, 0);
+}
+END_TEST
+
 static uint8_t requantized(int32_t sum, float factor, float bias, float low, float scale, int zero) {
   float v = fmaf((float)sum, factor, bias);
   v = v < low ? low : v;
@@ -211,6 +232,7 @@ Suite *test_suite(void) {
   tcase_add_checked_fixture(tcase, setup, teardown);
   tcase_add_loop_test(tcase, sums_are_exact, 0, 8);
   tcase_add_test(tcase, sums_wrap);
+  tcase_add_loop_test(tcase, sums_keep_their_activation, 0, 2);
   tcase_add_test(tcase, convolutions_are_found);
   tcase_add_test(tcase, layers_are_found);
   tcase_add_loop_test(tcase, weights_stay_as_they_are_stored, 0, 3);

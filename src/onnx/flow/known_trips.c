@@ -7,10 +7,10 @@
 typedef struct knowing {
   mica__lowering *l;
   const mica__onnx_graph *body;
-  mica__name_table makers; /* node + 1; 0 for inputs, whose place is in `inputs` */
-  mica__name_table inputs;
-  bool *nodes;   /* known */
-  bool *carried; /* by input of the body */
+  mica__name_table makers; /* which node of the body makes a name */
+  mica__name_table inputs; /* which input of the body it is */
+  bool *nodes;             /* known */
+  bool *carried;           /* by input of the body */
 } knowing;
 
 static bool is_known_name(const knowing *k, const char *name) {

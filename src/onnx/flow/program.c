@@ -42,14 +42,15 @@ static void destroy_program(mica__function *f, mica__program *p) {
     if (p->inputs && p->inputs[i].data != f->inputs[i].data) free((void *)p->inputs[i].data);
     if (p->uploads) mica_tensor_destroy(p->uploads[i]);
   }
+  for (size_t i = 0; p->copies && i < f->output_count; i++) mica_tensor_destroy(p->copies[i]);
   mica__stage_destroy(f, p->root);
   free(p->inputs);
   free(p->uploads);
   free(p->path);
   free(p->outputs);
   free(p->wanted);
+  free(p->copies);
   free(p->written);
-  free(p->indices);
   free(p);
 }
 
@@ -92,7 +93,7 @@ static bool free_inputs(mica__function *f, const mica__lower_input *inputs) {
   for (const mica__program *p = f->programs; p; p = p->next) count += is_for(f, p, inputs, false);
   for (size_t i = 0; count >= MOST_VALUES && i < f->input_count; i++) {
     size_t others = 0;
-    if (!f->bound[i]) continue;
+    if (!f->bound[i] || !inputs[i].data) continue;
     for (const mica__program *p = f->programs; p; p = p->next)
       others += is_for(f, p, inputs, false) && memcmp(p->inputs[i].data, inputs[i].data, bytes_of(&inputs[i]));
     if (2 * others < MOST_VALUES) continue;
@@ -134,8 +135,9 @@ mica_status mica__function_program(mica__function *f, const mica__lower_input *i
                        .uploads = calloc(f->input_count + 1, sizeof(mica_tensor *)),
                        .outputs = calloc(f->output_count + 1, sizeof(mica_tensor *)),
                        .wanted = calloc(f->output_count + 1, sizeof(mica_tensor *)),
+                       .copies = calloc(f->output_count + 1, sizeof(mica_tensor *)),
                        .written = calloc(f->output_count + 1, sizeof *p->written)};
-  if (!p->inputs || !p->uploads || !p->outputs || !p->wanted || !p->written) {
+  if (!p->inputs || !p->uploads || !p->outputs || !p->wanted || !p->copies || !p->written) {
     destroy_program(f, p);
     return mica__fail_nomem("a runner");
   }
@@ -178,14 +180,15 @@ static mica_status say_outputs(const mica__trace *t, const mica_value *outputs, 
   return MICA_OK;
 }
 
-static mica_status check_indices(const mica__program *p) {
+/* The extents that indices are for may differ from way to way: each end has its own. */
+static mica_status check_indices(const mica__program *p, const mica__stage *stage) {
   const mica_onnx_runner *r = p->function->runner;
-  for (size_t i = 0; p->function->is_model && i < p->index_count; i++) {
-    const mica_onnx_feed *feed = r->feeds[p->indices[i].input];
+  for (size_t i = 0; p->function->is_model && i < stage->index_count; i++) {
+    const mica_onnx_feed *feed = r->feeds[stage->indices[i].input];
     int64_t count = 0;
     if (!feed || feed->tensor) continue;
     MICA_TRY(mica_shape_count(feed->shape, &count));
-    MICA_TRY(mica__lower_indices_check(r->model->name, &p->indices[i], feed->dtype, feed->data, count));
+    MICA_TRY(mica__lower_indices_check(r->model->name, &stage->indices[i], feed->dtype, feed->data, count));
   }
   return MICA_OK;
 }
@@ -201,11 +204,10 @@ static mica_status end(mica__trace *t, const mica_value *outputs) {
     mica__stage_destroy(p->function, stage);
     return status;
   }
-  free(p->indices);
-  p->indices = t->l.indices;
-  p->index_count = t->l.index_count;
+  stage->indices = t->l.indices;
+  stage->index_count = t->l.index_count;
   t->l.indices = NULL;
-  MICA_TRY(check_indices(p));
+  MICA_TRY(check_indices(p, stage));
   return mica__stage_run(p, t->run, p->path_count - 1);
 }
 
@@ -315,8 +317,8 @@ mica_status mica__program_run(mica__program *p, mica__run *run) {
   mica__stage *stage = p->root;
   p->path_count = 0;
   p->used = ++p->function->runner->clock;
-  if (stage) MICA_TRY(check_indices(p));
   while (stage) {
+    MICA_TRY(check_indices(p, stage));
     MICA_TRY(take(p, stage));
     MICA_TRY(mica__stage_run(p, run, p->path_count - 1));
     if (stage->end == MICA__STAGE_OUTPUTS) return MICA_OK;

@@ -56,8 +56,10 @@ typedef struct mica__stage {
   mica__stage_end end;
   mica__source *sources; /* outputs, or the value, or the call's operands */
   size_t source_count;
-  mica__flow_type *types; /* of outputs */
-  int8_t *known;          /* by output: what its one element is, 0 or 1; -1 where that is not known */
+  mica__flow_type *types;       /* of outputs */
+  mica__lower_indices *indices; /* of an end with outputs: fed indices that nodes on its way take */
+  size_t index_count;
+  int8_t *known; /* by output: what its one element is, 0 or 1; -1 where that is not known */
   mica__call *call;
   int32_t *result_ids; /* of the call's results, in the lowering's graph */
   void *now;           /* bytes of the value, or types of the results, of this run */
@@ -76,9 +78,8 @@ typedef struct mica__program {
   size_t path_count, path_capacity;
   const mica_tensor **outputs; /* of the last run */
   mica_tensor **wanted;        /* by output, while a run ends */
+  mica_tensor **copies;        /* by output: of a tensor of the caller's that it is; NULL until there is one */
   bool *written;
-  mica__lower_indices *indices;
-  size_t index_count;
   uint64_t used;
 } mica__program;
 

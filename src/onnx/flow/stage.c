@@ -260,6 +260,7 @@ void mica__stage_destroy(mica__function *function, mica__stage *stage) {
   free(stage->sources);
   free(stage->types);
   free(stage->known);
+  free(stage->indices);
   free(stage->result_ids);
   free(stage->now);
   free(stage->key);
@@ -299,6 +300,29 @@ static mica_status bind(const mica__stage *stage, int32_t at, size_t i, mica_ten
   return mica_session_bind_output(stage->session, (size_t)source.index, tensor);
 }
 
+static bool is_input(const mica__program *p, const mica__run *run, const mica_tensor *tensor) {
+  for (size_t i = 0; i < p->function->input_count; i++)
+    if (run->inputs[i] == tensor) return true;
+  return false;
+}
+
+/* A loop without trips, or a branch, may hand a tensor of the caller's on: an output of the model is the runner's. */
+static mica_status copy_input(mica__program *p, const mica__run *run, size_t i) {
+  const mica_tensor *from = p->outputs[i];
+  mica_tensor *to = p->copies[i];
+  if (!to || mica_tensor_dtype(to) != mica_tensor_dtype(from) ||
+      !mica_shape_equal(mica_tensor_shape(to), mica_tensor_shape(from))) {
+    mica_tensor_destroy(to);
+    p->copies[i] = NULL;
+    MICA_TRY(mica_tensor_create(p->function->runner->engine, mica_tensor_dtype(from), mica_tensor_shape(from),
+                                &p->copies[i]));
+    to = p->copies[i];
+  }
+  if (mica_tensor_bytes(from)) MICA_TRY(mica_op_copy(run->queue, from, to));
+  p->outputs[i] = to;
+  return MICA_OK;
+}
+
 static mica_status run_outputs(mica__program *p, mica__run *run, mica__stage *stage, int32_t at) {
   for (size_t i = 0; i < stage->source_count; i++) {
     int32_t passes = stage->sources[i].stage == -1 ? stage->sources[i].index : -1;
@@ -310,6 +334,7 @@ static mica_status run_outputs(mica__program *p, mica__run *run, mica__stage *st
   MICA_TRY(run_session(p, run, stage));
   for (size_t i = 0; i < stage->source_count; i++) {
     p->outputs[i] = mica__stage_tensor(p, run, stage->sources[i]);
+    if (!p->wanted[i] && p->function->is_model && is_input(p, run, p->outputs[i])) MICA_TRY(copy_input(p, run, i));
     if (!p->wanted[i]) continue;
     if (!p->written[i]) MICA_TRY(mica_op_copy(run->queue, p->outputs[i], p->wanted[i]));
     p->outputs[i] = p->wanted[i];

@@ -130,6 +130,21 @@ static void find(const slices *s, different *f, bool sorted, int64_t *room) {
   if (!sorted) by_occurrence(s, f, room);
 }
 
+/* What slices are compared by, *each numbers an element: integers of 64 bits, of which doubles hold 53, are two. */
+static double *keys_of(const mica__host_array *x, int64_t *each) {
+  bool is_signed = x->dtype == MICA_I64;
+  *each = is_signed || x->dtype == MICA_U64 ? 2 : 1;
+  if (*each == 1) return mica__host_reals(x);
+  const uint64_t *elements = x->data;
+  double *keys = malloc((2 * (size_t)x->count + 1) * sizeof *keys);
+  for (int64_t i = 0; keys && i < x->count; i++) {
+    uint32_t high = (uint32_t)(elements[i] >> 32);
+    keys[2 * i] = is_signed ? (double)(int32_t)high : (double)high;
+    keys[2 * i + 1] = (double)(uint32_t)elements[i];
+  }
+  return keys;
+}
+
 typedef struct unique_config {
   int64_t axis;
   bool flat, sorted;
@@ -138,8 +153,9 @@ typedef struct unique_config {
 /* Indices of first occurrences, of each slice its value, and counts. */
 static mica_status find_unique(const void *config, const mica__host_array *x, mica__host_array *y) {
   const unique_config *c = config;
-  double *values = mica__host_reals(x);
-  slices s = {values, 1, x->count, 1};
+  slices s = {.outer = 1, .count = x->count};
+  double *values = keys_of(x, &s.inner);
+  s.values = values;
   if (!c->flat) s.count = x->shape.dim[c->axis];
   for (int32_t i = 0; !c->flat && i < x->shape.rank; i++) {
     if (i < c->axis) s.outer *= x->shape.dim[i];

@@ -115,7 +115,7 @@ static bool peel_quantize(const mica_graph *graph, above *t) {
   bool whole = (attrs->to == MICA_I8 && attrs->low == -128 && attrs->high == 127) ||
                (attrs->to == MICA_U8 && attrs->low == 0 && attrs->high == 255);
   if (!whole || attrs->wide || !is_one_number(graph, in[1]) || !is_one_number(graph, in[2])) return false;
-  if (dtype_of(graph, in[1]) != MICA_F32) return false;
+  if (dtype_of(graph, in[1]) != MICA_F32 || !fits_in(graph, in[2], attrs->to)) return false;
   double number = 0;
   t->attrs->to = attrs->to;
   t->y_scale = in[1];
@@ -127,6 +127,7 @@ static bool peel_quantize(const mica_graph *graph, above *t) {
 static void peel_activation(const mica_graph *graph, above *t) {
   int32_t in[4];
   const mica__node *node = node_of(graph, t->product);
+  if (node->type.dtype != MICA_F32) return; /* sums of integers are given as they are */
   if (mica__pattern_op(graph, t->product, &mica__op_relu, in)) {
     t->attrs->low = 0;
   } else if (mica__pattern_op(graph, t->product, &mica__op_clip, in)) {
@@ -140,7 +141,13 @@ static void peel_activation(const mica_graph *graph, above *t) {
   t->product = behind_shapes(graph, in[0]);
 }
 
-/* Where the result's axis of columns or filters stands, counted from the last. */
+/* True if two shapes of a convolution's result have the same images and channels. */
+static bool same_channels(const mica_graph *graph, int32_t a, int32_t b) {
+  mica_shape x = shape_of(graph, a), y = shape_of(graph, b);
+  return x.rank > 1 && y.rank > 1 && x.dim[0] == y.dim[0] && x.dim[1] == y.dim[1];
+}
+
+/* axis: where the result's columns (0) or filters stand, counted from the last; count: how many there are. */
 static void peel_bias(const mica_graph *graph, above *t, const mica__op *op, int32_t axis, int64_t count) {
   int32_t in[4];
   if (!mica__pattern_op(graph, t->product, &mica__op_add, in)) return;
@@ -150,6 +157,7 @@ static void peel_bias(const mica_graph *graph, above *t, const mica__op *op, int
     if (node_of(graph, product)->op != op || dtype_of(graph, bias) != MICA_F32) continue;
     if (mica_shape_count(shape_of(graph, bias), &has) != MICA_OK || has != count) continue;
     if (!lies_along(graph, bias, t->product, axis)) continue;
+    if (axis > 0 && !same_channels(graph, product, t->product)) continue;
     t->bias = bias;
     t->product = product;
     return;

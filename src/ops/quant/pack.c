@@ -34,7 +34,7 @@ bool mica__int8_int_zeros(const mica__int8 *p) {
 
 int32_t mica__int8_mask(const mica_tensor *tensor, mica_dtype to) { return mica_tensor_dtype(tensor) == to ? 0 : 128; }
 
-/* Elements behind an image that its last tile may read. */
+/* Elements behind the images that the last tile may read: a tile of a GPU's has 64 columns. */
 #define SLACK 64
 /* Steps that a work-item packs of a matrix whose sums nobody wants. */
 #define CHUNK 32
@@ -160,6 +160,7 @@ static mica_status pack_images(const mica__int8 *p, const mica__int8_form *form,
   mica__launch_int(&launch, mica__int8_mask(x, form->columns));
   mica__launch_int(&launch, zero != NULL);
   mica__launch_int(&launch, mica__int8_int_zeros(p));
+  mica__launch_int(&launch, SLACK);
   mica__launch_range1(&launch, p->batches * steps * phases * rows * mica__ceil_div(wide, vector), MICA__RANGE_GROUP);
   mica__launch_cost(&launch, 0, (double)mica_tensor_bytes(x) + (double)mica_tensor_bytes(packed->columns));
   return mica__queue_submit(queue, &launch);
