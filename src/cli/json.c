@@ -40,8 +40,8 @@ static size_t utf8_length(const unsigned char *s) {
   return length;
 }
 
-/* A valid UTF-8 copy without NULs of a text, which one follows, on the heap: a driver may name its device in any encoding, and a truncated text may end
- * inside a character. */
+/* A valid UTF-8 copy without NULs of a text, which one follows, on the heap: a driver may name its device in any
+ * encoding, and a truncated text may end inside a character. */
 static char *to_utf8(const char *text, size_t bytes) {
   static const char replacement[] = "\xef\xbf\xbd";
   const char *const end = text + bytes;

@@ -137,8 +137,9 @@ void mica__run_close_data(mica_run *run);
 /* The loader's configuration for a part, by the run's settings and facts, without augmentation. */
 mica_status mica__run_loading(mica_run *run, mica_part part, mica_loader_config *config);
 
-/* Makes a part's loader for tests, with a residence of AUTO as the task loads it. *shown, NULL before, gets what it reads
- * in place of the data, or stays NULL; it is the caller's to destroy after the loader, when the call fails too. */
+/* Makes a part's loader for tests, with a residence of AUTO as the task loads it. *shown, NULL before, gets what it
+ * reads in place of the data, or stays NULL; it is the caller's to destroy after the loader, when the call fails
+ * too. */
 mica_status mica__run_load(mica_run *run, mica_part part, const mica_dataset *data, mica_residence residence,
                            mica_dataset **shown, mica_loader **loader);
 

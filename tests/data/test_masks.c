@@ -240,7 +240,7 @@ START_TEST(tiles_of_any_columns) {
   mica_dataset_destroy(tiles);
   mica_dataset_destroy(data);
   columns[0].column.shape = MICA_SHAPE(6, 4);
-  ck_ok(mica_dataset_create("turned", 1, columns, 2, &data));
+  ck_ok(mica_dataset_create("transposed", 1, columns, 2, &data));
   ck_assert_int_eq(mica_dataset_tiles(data, &tiling, &tiles), MICA_E_FORMAT);
   ck_assert_ptr_nonnull(strstr(mica_error_message(), "\"truth\" is of 4 x 6 pixels, \"photo\" of 6 x 4"));
   mica_dataset_destroy(data);

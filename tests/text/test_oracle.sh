@@ -14,6 +14,7 @@ trap 'rm -rf "$work"' EXIT
 for language in en de; do
   gzip -dc "$data.$language.gz" | head -n 8000 >"$work/lines.txt"
   for kind in bpe wordpiece unigram word character byte; do
+    rm -f "$work/$kind.json"
     "$MICA_BUILD_DIR/bin/mica" tokenizer train --data "$work/lines.txt" --kind $kind --size 2000 \
       --out "$work/$kind.json" >/dev/null
     "$MICA_BUILD_DIR/bin/mica" tokenizer encode "$work/$kind.json" --frame <"$work/lines.txt" >"$work/ids"

@@ -82,7 +82,8 @@ static const mica__kernel_param gpu_params[] = {LONG_PARAMS, MICA__CASE("KEY_BIT
                                                 MICA__INT("GROUP", "work-items of a group", 256, 64, 128),
                                                 MICA__INT("ROOM", "the most elements that are sorted", 1024, 256)};
 static const mica__variant gpu_variants[] = {MICA__VARIANT("gpu", MICA__ON_GPU, MICA_F32, 1, 1, 1, 32, 256, 1024)};
-/* Three ints beside the digits' counters and the elements that are sorted. Devices without that room sort whole rows. */
+/* Three ints beside the digits' counters and the elements that are sorted. Devices without that room sort whole
+ * rows. */
 static bool gpu_has_room(const int32_t *values, const mica_device_info *device);
 static const mica__kernel_desc top_k_gpu = {MICA__KERNEL("top_k_gpu", "index/top_k_gpu.cl", gpu_params, gpu_variants),
                                             .has_room = gpu_has_room};
