@@ -70,7 +70,7 @@ static void opens(const mica_run *run, mica_dataset_config *config) {
 static mica_status set_defaults(mica_run *run) {
   static const char *const defaults[][2] = {{"model", MODEL},   {"epochs", "30"},       {"batch", "64"},
                                             {"lr", "0.004"},    {"optimizer", "adamw"}, {"weight-decay", "0.02"},
-                                            {"warm-up", "100"}, {"schedule", "cosine"}, {"validation", "0.05"}};
+                                            {"warm-up", "100"}, {"schedule", "cosine"}};
   for (size_t i = 0; i < sizeof defaults / sizeof *defaults; i++)
     if (!mica__run_is_set(run, defaults[i][0])) MICA_TRY(mica__run_set(run, defaults[i][0], defaults[i][1]));
   if (!strcmp(mica_run_setting(run, "model"), MODEL)) return MICA_OK;
