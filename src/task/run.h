@@ -125,6 +125,9 @@ mica_status mica__run_open_part(const mica_run *run, const char *path, const mic
                                 mica_dataset **data);
 /* Opens a part of data that were given. Of data that are in no parts the whole is the test part, and *all is true. */
 mica_status mica__run_open_given(const mica_run *run, const char *path, mica_part part, bool *all, mica_dataset **data);
+/* Parts data that have no validation part by the settings "validation" and "seed", as training and evaluation both do:
+ * *part validates, *rest is trained on. Both are NULL where one would be empty: all samples are trained on. */
+mica_status mica__run_split(const mica_run *run, const mica_dataset *whole, mica_dataset **part, mica_dataset **rest);
 /* Opens the training's data, finds the task, prepares it and makes loaders. */
 mica_status mica__run_open_data(mica_run *run);
 /* The columns of tests from the facts of a run that was opened. */
