@@ -243,6 +243,12 @@ mica_status mica__run_note_weights(mica_run *run, int64_t classes,
                                    mica_status (*count)(mica_run *run, double *counts, int64_t classes));
 /* These as a constant (classes) f32; null without. */
 mica_value mica__run_class_weights(const mica_run *run, mica_graph *graph);
+/* Counts of pairs of classes are kept up to so many classes. */
+#define MOST_CONFUSED 2000
+/* The sum "confusion" of the last test, classes x classes, the caller's to free. */
+mica_status mica__run_read_confusion(mica_run *run, int64_t **confusion);
+/* Begins a section with samples, precision, recall and F1 of each class, and the confusion of the last test. */
+mica_status mica__run_report_classes(mica_run *run, const char *title, mica_report *report);
 /* The index of a name among those of a run; count where it is none. */
 size_t mica__run_find_name(const char *const *known, size_t count, const char *name);
 

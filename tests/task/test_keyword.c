@@ -60,6 +60,14 @@ START_TEST(tones_are_told_apart) {
   ck_ok(mica_run_evaluate(run, NULL, MICA_PART_TEST, &metrics));
   ck_assert_int_eq(metrics.samples, 10);
   ck_assert_double_ge(mica_metrics_get(&metrics, "accuracy"), 0.9);
+  /* The report has the scores of each word. */
+  mica_report *scores = NULL;
+  char *page = NULL;
+  ck_ok(mica_run_report(run, &scores));
+  ck_ok(mica_report_json(scores, "items", "", &page));
+  ck_assert_msg(strstr(page, "\"precision\"") && strstr(page, "\"recall\"") && strstr(page, "\"f1\""), "%s", page);
+  mica_free(page);
+  mica_report_destroy(scores);
   write_tone("new.wav", 1, 3, 11025);
   const char *file = files_path("new.wav");
   char *text = NULL;
