@@ -28,6 +28,36 @@ bool mica__sound_is_named(const char *name) {
 
 #ifdef MICA_WITH_SNDFILE
 
+/* Chunks of a RIFF file that are looked at before its samples. */
+#define MOST_CHUNKS 1000
+/* Writers into a pipe, which do not know the length, give one so large or larger. */
+#define UNKNOWN_LENGTH 0x7ffff000u
+
+static uint32_t little_endian(const unsigned char *b) {
+  return b[0] | (uint32_t)b[1] << 8 | (uint32_t)b[2] << 16 | (uint32_t)b[3] << 24;
+}
+
+/* Compares the data chunk of a WAV file with the file, which libsndfile shortens in silence where the file ends
+ * early. Other formats, and a RIFF file without that chunk, are left to libsndfile. */
+static mica_status check_whole(const char *path, int handle, int64_t size) {
+  unsigned char head[12];
+  if (pread(handle, head, 12, 0) != 12 || memcmp(head, "RIFF", 4) != 0 || memcmp(head + 8, "WAVE", 4) != 0)
+    return MICA_OK;
+  int64_t at = 12;
+  for (int i = 0; i < MOST_CHUNKS && pread(handle, head, 8, (off_t)at) == 8; i++) {
+    const uint32_t bytes = little_endian(head + 4);
+    at += 8;
+    if (memcmp(head, "data", 4) != 0) {
+      at += (int64_t)bytes + (bytes & 1);
+      continue;
+    }
+    if (bytes >= UNKNOWN_LENGTH || at + (int64_t)bytes <= size) return MICA_OK;
+    return mica__fail(MICA_E_FORMAT, "%s is truncated: its header says %u bytes of samples, and it holds %lld", path,
+                      (unsigned)bytes, (long long)(size - at));
+  }
+  return MICA_OK;
+}
+
 /* A file must be one: a pipe has no length, and opening it would wait for a writer. */
 static mica_status open_file(const char *path, SNDFILE **file, SF_INFO *info) {
   struct stat about;
@@ -37,6 +67,11 @@ static mica_status open_file(const char *path, SNDFILE **file, SF_INFO *info) {
   if (fstat(handle, &about) != 0 || !S_ISREG(about.st_mode)) {
     close(handle);
     return mica__fail(MICA_E_FORMAT, "%s is no file", path);
+  }
+  mica_status status = check_whole(path, handle, (int64_t)about.st_size);
+  if (status != MICA_OK) {
+    close(handle);
+    return status;
   }
   *info = (SF_INFO){0};
   *file = sf_open_fd(handle, SFM_READ, info, SF_TRUE);

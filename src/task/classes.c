@@ -1,4 +1,4 @@
-/* Classes of other data by their names. */
+/* Classes of other data by their names, and what a test says of each class. */
 #include "task/json.h"
 #include "task/run.h"
 
@@ -65,4 +65,82 @@ mica_status mica__run_map_classes(const mica_run *run, const mica_dataset *data,
   size_t known = 0;
   const char *const *names = mica_run_fact(run, "classes", &known);
   return mica__run_map_names(data, mica_dataset_column_index(data, "label"), NULL, names, known, map);
+}
+
+/* --- the report --- */
+
+static int64_t classes_of(const mica_run *run) {
+  size_t count = 0;
+  mica_run_fact(run, "classes", &count);
+  return (int64_t)count;
+}
+
+mica_status mica__run_read_confusion(mica_run *run, int64_t **out) {
+  const size_t classes = (size_t)classes_of(run), count = classes * classes;
+  double *sums = malloc((count + 1) * sizeof *sums);
+  int64_t *counts = malloc((count + 1) * sizeof *counts);
+  mica_status status = sums && counts ? MICA_OK : mica__fail_nomem("a confusion matrix");
+  if (status == MICA_OK) status = mica_trainer_sum(run->trainer, "confusion", sums, count);
+  for (size_t i = 0; status == MICA_OK && i < count; i++) counts[i] = (int64_t)sums[i];
+  free(sums);
+  if (status == MICA_OK)
+    *out = counts;
+  else
+    free(counts);
+  return status;
+}
+
+/* How many samples each class has, its precision, recall and F1. */
+static mica_status add_classes(const mica_run *run, mica_report *report, const int64_t *confusion) {
+  static const char *const columns[] = {"samples", "precision", "recall", "f1"};
+  const int64_t classes = classes_of(run);
+  mica_class_scores *scores = calloc((size_t)classes + 1, sizeof *scores);
+  double *numbers = calloc((size_t)classes * 4 + 1, sizeof *numbers);
+  mica_status status = scores && numbers ? MICA_OK : mica__fail_nomem("a report");
+  if (status == MICA_OK) mica_confusion_scores(confusion, classes, scores, NULL, NULL);
+  for (int64_t c = 0; status == MICA_OK && c < classes; c++) {
+    for (int64_t k = 0; k < classes; k++) numbers[4 * c] += (double)confusion[c * classes + k];
+    numbers[4 * c + 1] = scores[c].precision;
+    numbers[4 * c + 2] = scores[c].recall;
+    numbers[4 * c + 3] = scores[c].f1;
+  }
+  const mica_item table = {.kind = MICA_ITEM_KIND_TABLE,
+                           .name = "classes",
+                           .rows = (size_t)classes,
+                           .columns = 4,
+                           .row_names = mica_run_fact(run, "classes", NULL),
+                           .column_names = columns,
+                           .numbers = numbers};
+  if (status == MICA_OK) status = mica_report_add(report, &table);
+  free(scores);
+  free(numbers);
+  return status;
+}
+
+static mica_status add_confusion(const mica_run *run, mica_report *report, const int64_t *confusion) {
+  const size_t classes = (size_t)classes_of(run);
+  double *numbers = malloc((classes * classes + 1) * sizeof *numbers);
+  if (!numbers) return mica__fail_nomem("a report");
+  for (size_t i = 0; i < classes * classes; i++) numbers[i] = (double)confusion[i];
+  const char *const *names = mica_run_fact(run, "classes", NULL);
+  const mica_item matrix = {.kind = MICA_ITEM_KIND_MATRIX,
+                            .name = "confusion",
+                            .rows = classes,
+                            .columns = classes,
+                            .row_names = names,
+                            .column_names = names,
+                            .numbers = numbers};
+  mica_status status = mica_report_add(report, &matrix);
+  free(numbers);
+  return status;
+}
+
+mica_status mica__run_report_classes(mica_run *run, const char *title, mica_report *report) {
+  int64_t *confusion = NULL;
+  MICA_TRY(mica__run_read_confusion(run, &confusion));
+  mica_status status = mica_report_begin(report, title);
+  if (status == MICA_OK) status = add_classes(run, report, confusion);
+  if (status == MICA_OK) status = add_confusion(run, report, confusion);
+  free(confusion);
+  return status;
 }

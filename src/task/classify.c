@@ -8,8 +8,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Counts of pairs of classes are kept up to so many classes. */
-#define MOST_CONFUSED 2000
 /* Samples of the judged part that are looked at for mistakes, and those that are shown. */
 #define LOOKED_AT 2000
 #define AT_A_TIME 250
@@ -161,22 +159,6 @@ static void step(mica_nn *nn, const mica_batch_values *batch, const void *config
 
 /* --- metrics that are no sums --- */
 
-/* The confusion of the last test, classes x classes, the caller's to free. */
-static mica_status read_confusion(mica_run *run, int64_t **out) {
-  const size_t classes = (size_t)classes_of(run), count = classes * classes;
-  double *sums = malloc((count + 1) * sizeof *sums);
-  int64_t *counts = malloc((count + 1) * sizeof *counts);
-  mica_status status = sums && counts ? MICA_OK : mica__fail_nomem("a confusion matrix");
-  if (status == MICA_OK) status = mica_trainer_sum(run->trainer, "confusion", sums, count);
-  for (size_t i = 0; status == MICA_OK && i < count; i++) counts[i] = (int64_t)sums[i];
-  free(sums);
-  if (status == MICA_OK)
-    *out = counts;
-  else
-    free(counts);
-  return status;
-}
-
 /* The columns of a batch without the answers. */
 static size_t without(const mica_batch *batch, const char *label, mica_feed feeds[64]) {
   size_t count = 0;
@@ -254,7 +236,7 @@ static mica_status evaluate(mica_run *run, const mica_batch_source *source, mica
   const int64_t classes = classes_of(run);
   if (has_several(run)) return evaluate_several(run, source, m);
   if (classes > MOST_CONFUSED) return MICA_OK;
-  MICA_TRY(read_confusion(run, &confusion));
+  MICA_TRY(mica__run_read_confusion(run, &confusion));
   mica_confusion_scores(confusion, classes, NULL, &mean, NULL);
   free(confusion);
   MICA_TRY(mica_metrics_add(m, "f1", mean.f1));
@@ -335,51 +317,6 @@ static mica_status predict(mica_run *run, const mica_run_input *input, mica_repo
 
 /* --- the report --- */
 
-/* Precision, recall and F1 of each class, how many samples it has, and what it is most often taken for. */
-static mica_status add_classes(const mica_run *run, mica_report *report, const int64_t *confusion) {
-  static const char *const columns[] = {"samples", "precision", "recall", "f1"};
-  const int64_t classes = classes_of(run);
-  mica_class_scores *scores = calloc((size_t)classes + 1, sizeof *scores);
-  double *numbers = calloc((size_t)classes * 4 + 1, sizeof *numbers);
-  mica_status status = scores && numbers ? MICA_OK : mica__fail_nomem("a report");
-  if (status == MICA_OK) mica_confusion_scores(confusion, classes, scores, NULL, NULL);
-  for (int64_t c = 0; status == MICA_OK && c < classes; c++) {
-    for (int64_t k = 0; k < classes; k++) numbers[4 * c] += (double)confusion[c * classes + k];
-    numbers[4 * c + 1] = scores[c].precision;
-    numbers[4 * c + 2] = scores[c].recall;
-    numbers[4 * c + 3] = scores[c].f1;
-  }
-  const mica_item table = {.kind = MICA_ITEM_KIND_TABLE,
-                           .name = "classes",
-                           .rows = (size_t)classes,
-                           .columns = 4,
-                           .row_names = mica_run_fact(run, "classes", NULL),
-                           .column_names = columns,
-                           .numbers = numbers};
-  if (status == MICA_OK) status = mica_report_add(report, &table);
-  free(scores);
-  free(numbers);
-  return status;
-}
-
-static mica_status add_confusion(const mica_run *run, mica_report *report, const int64_t *confusion) {
-  const size_t classes = (size_t)classes_of(run);
-  double *numbers = malloc((classes * classes + 1) * sizeof *numbers);
-  if (!numbers) return mica__fail_nomem("a report");
-  for (size_t i = 0; i < classes * classes; i++) numbers[i] = (double)confusion[i];
-  const char *const *names = mica_run_fact(run, "classes", NULL);
-  const mica_item matrix = {.kind = MICA_ITEM_KIND_MATRIX,
-                            .name = "confusion",
-                            .rows = classes,
-                            .columns = classes,
-                            .row_names = names,
-                            .column_names = names,
-                            .numbers = numbers};
-  mica_status status = mica_report_add(report, &matrix);
-  free(numbers);
-  return status;
-}
-
 /* A sample that the network takes for another class. */
 typedef struct mistake {
   uint64_t sample;
@@ -444,14 +381,9 @@ static mica_status add_mistakes(mica_run *run, mica_report *report) {
 }
 
 static mica_status report_classes(mica_run *run, mica_report *report) {
-  int64_t *confusion = NULL;
   if (has_several(run) || classes_of(run) > MOST_CONFUSED) return MICA_OK;
-  MICA_TRY(read_confusion(run, &confusion));
-  mica_status status = mica_report_begin(report, "Classes");
-  if (status == MICA_OK) status = add_classes(run, report, confusion);
-  if (status == MICA_OK) status = add_confusion(run, report, confusion);
-  free(confusion);
-  return status == MICA_OK ? add_mistakes(run, report) : status;
+  MICA_TRY(mica__run_report_classes(run, "Classes", report));
+  return add_mistakes(run, report);
 }
 
 const mica__task_row mica__task_classify = {

@@ -103,6 +103,13 @@ static mica_status open_again(mica_run *run) {
   return open_whole(run);
 }
 
+mica_status mica__run_split(const mica_run *run, const mica_dataset *whole, mica_dataset **part, mica_dataset **rest) {
+  const double share = mica_run_number(run, "validation"), all = (double)mica_dataset_count(whole);
+  *part = *rest = NULL;
+  if (all * share < 1 || all * (1 - share) < 1) return MICA_OK;
+  return mica_dataset_split(whole, share, (uint64_t)mica_run_number(run, "seed"), part, rest);
+}
+
 /* The part to train on, the one to validate on, and the task. */
 static mica_status open_training(mica_run *run, const mica_dataset_config *opening) {
   (void)opening;
@@ -114,13 +121,10 @@ static mica_status open_training(mica_run *run, const mica_dataset_config *openi
   const mica_dataset_config validation = mica__run_opening(run, MICA_PART_VALIDATION);
   MICA_TRY(open_optional(run, &validation));
   run->parts[MICA_PART_TRAIN].data = run->whole;
-  const double share = mica_run_number(run, "validation");
-  if (run->parts[MICA_PART_VALIDATION].data || !(share > 0)) return MICA_OK;
-  /* So few samples that a part would be empty are all trained on. */
-  const double all = (double)mica_dataset_count(run->whole);
-  if (all * share < 1 || all * (1 - share) < 1) return MICA_OK;
+  if (run->parts[MICA_PART_VALIDATION].data) return MICA_OK;
   mica_dataset *part = NULL, *rest = NULL;
-  MICA_TRY(mica_dataset_split(run->whole, share, (uint64_t)mica_run_number(run, "seed"), &part, &rest));
+  MICA_TRY(mica__run_split(run, run->whole, &part, &rest));
+  if (!part) return MICA_OK;
   run->parts[MICA_PART_VALIDATION].data = part;
   run->parts[MICA_PART_TRAIN].data = rest;
   return MICA_OK;

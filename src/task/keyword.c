@@ -11,8 +11,6 @@
 
 #define MODEL "dscnn"
 #define BLOCKS 4
-/* Counts of pairs of classes are kept up to so many classes. */
-#define MOST_CONFUSED 2000
 /* What is added to a mel power before its logarithm: the power of rounding to 16 bits is below it. */
 #define LEAST_POWER 1e-6
 
@@ -67,11 +65,9 @@ static void opens(const mica_run *run, mica_dataset_config *config) {
 /* --- preparation --- */
 
 /* Found on spoken digits. */
-static const mica_setting defaults[] = {{"model", MODEL},       {"epochs", "30"},
-                                        {"batch", "64"},        {"lr", "0.004"},
-                                        {"optimizer", "adamw"}, {"weight-decay", "0.02"},
-                                        {"warm-up", "100"},     {"schedule", "cosine"},
-                                        {"validation", "0.05"}, {0}};
+static const mica_setting defaults[] = {{"model", MODEL},   {"epochs", "30"},       {"batch", "64"},
+                                        {"lr", "0.004"},    {"optimizer", "adamw"}, {"weight-decay", "0.02"},
+                                        {"warm-up", "100"}, {"schedule", "cosine"}, {0}};
 
 static mica_status check_network(const mica_run *run) {
   if (!strcmp(mica_run_setting(run, "model"), MODEL)) return MICA_OK;
@@ -296,23 +292,7 @@ static mica_status predict(mica_run *run, const mica_run_input *input, mica_repo
 /* --- the report --- */
 
 static mica_status report(mica_run *run, mica_report *r) {
-  const size_t classes = (size_t)classes_of(run);
-  const char *const *names = mica_run_fact(run, "classes", NULL);
-  if (classes > MOST_CONFUSED) return MICA_OK;
-  double *numbers = malloc((classes * classes + 1) * sizeof *numbers);
-  if (!numbers) return mica__fail_nomem("a report");
-  const mica_item matrix = {.kind = MICA_ITEM_KIND_MATRIX,
-                            .name = "confusion",
-                            .rows = classes,
-                            .columns = classes,
-                            .row_names = names,
-                            .column_names = names,
-                            .numbers = numbers};
-  mica_status status = mica_trainer_sum(run->trainer, "confusion", numbers, classes * classes);
-  if (status == MICA_OK) status = mica_report_begin(r, "Words");
-  if (status == MICA_OK) status = mica_report_add(r, &matrix);
-  free(numbers);
-  return status;
+  return classes_of(run) > MOST_CONFUSED ? MICA_OK : mica__run_report_classes(run, "Words", r);
 }
 
 const mica__task_row mica__task_keyword = {

@@ -153,6 +153,20 @@ static mica_status set_default(mica_run *run, const char *name, double value) {
   return mica__run_is_set(run, name) ? MICA_OK : mica__run_set_number(run, name, value);
 }
 
+/* The attention's sizes, in the words of the settings that give them. */
+static mica_status check_heads(const mica_run *run) {
+  const long long width = whole(run, "width"), heads = whole(run, "heads"), groups = whole(run, "groups");
+  if (width % heads)
+    return mica__fail(MICA_E_INVALID, "a width of %lld cannot be shared by %lld heads: width is a multiple of heads",
+                      width, heads);
+  if (groups && heads % groups)
+    return mica__fail(MICA_E_INVALID, "%lld heads cannot share %lld groups: heads is a multiple of groups", heads,
+                      groups);
+  if (width / heads % 2 && !strcmp(mica_run_setting(run, "positions"), "rotary"))
+    return mica__fail(MICA_E_INVALID, "rotary positions turn pairs: width %lld over heads %lld is odd", width, heads);
+  return MICA_OK;
+}
+
 /* Rates that the default network bears; wider ones bear less (measured on tinyshakespeare, 2026-11-25). */
 #define RATE 3e-3
 #define RATE_WIDTH 128
@@ -163,6 +177,7 @@ static mica_status prepare(mica_run *run) {
     return mica__fail(MICA_E_INVALID, "the task language trains the network gpt, not %s", model);
   if (!*model) MICA_TRY(mica__run_set(run, "model", "gpt"));
   if (!run->whole) return MICA_OK;
+  MICA_TRY(check_heads(run));
   const size_t column = mica_dataset_column_index(run->whole, "tokens");
   double vocabulary = BYTES;
   if (column < mica_dataset_column_count(run->whole) && mica_dataset_column(run->whole, column)->classes > 0)

@@ -129,6 +129,9 @@ mica_status mica__run_open_part(const mica_run *run, const char *path, const mic
 mica_status mica__run_open_given(const mica_run *run, const char *path, mica_part part, bool *all, mica_dataset **data);
 /* MICA_E_NOT_FOUND of data without a test part: the sentence there is, and which part they have. */
 mica_status mica__run_no_test(void);
+/* Parts data that have no validation part by the settings "validation" and "seed", as training and evaluation both do:
+ * *part validates, *rest is trained on. Both are NULL where one would be empty: all samples are trained on. */
+mica_status mica__run_split(const mica_run *run, const mica_dataset *whole, mica_dataset **part, mica_dataset **rest);
 /* Opens the training's data, finds the task, prepares it and makes loaders. */
 mica_status mica__run_open_data(mica_run *run);
 /* The columns of tests from the facts of a run that was opened. */
@@ -245,6 +248,12 @@ mica_status mica__run_note_weights(mica_run *run, int64_t classes,
                                    mica_status (*count)(mica_run *run, double *counts, int64_t classes));
 /* These as a constant (classes) f32; null without. */
 mica_value mica__run_class_weights(const mica_run *run, mica_graph *graph);
+/* Counts of pairs of classes are kept up to so many classes. */
+#define MOST_CONFUSED 2000
+/* The sum "confusion" of the last test, classes x classes, the caller's to free. */
+mica_status mica__run_read_confusion(mica_run *run, int64_t **confusion);
+/* Begins a section with samples, precision, recall and F1 of each class, and the confusion of the last test. */
+mica_status mica__run_report_classes(mica_run *run, const char *title, mica_report *report);
 /* The index of a name among those of a run; count where it is none. */
 size_t mica__run_find_name(const char *const *known, size_t count, const char *name);
 

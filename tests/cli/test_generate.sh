@@ -77,7 +77,11 @@ ends 1 '' "mica train: *none.txt: there is no such file or folder"
 run train --task language --data "$work/text.txt" --model resnet18 --out "$work/x"
 ends 2 '' 'mica train: the task language trains the network gpt, not resnet18'
 run train --task language --data "$work/text.txt" --width 30 --out "$work/x"
-ends 2 '' '*attention of 4 heads, 4 groups: C is no multiple of the heads'
+ends 2 '' 'mica train: a width of 30 cannot be shared by 4 heads: width is a multiple of heads'
+run train --task language --data "$work/text.txt" --groups 3 --out "$work/x"
+ends 2 '' 'mica train: 4 heads cannot share 3 groups: heads is a multiple of groups'
+run train --task language --data "$work/text.txt" --width 36 --positions rotary --out "$work/x"
+ends 2 '' 'mica train: rotary positions turn pairs: width 36 over heads 4 is odd'
 run predict --model "$work/run" "$work/empty.txt"
 ends 1 '' "mica predict: $work/empty.txt has 0 bytes: *"
 

@@ -229,15 +229,37 @@ START_TEST(rates_that_are_none) {
 }
 END_TEST
 
+/* Writes a number of the header of a WAV file: 4 is the size of all behind it, 40 that of the samples. */
+static void write_number(const char *name, long at, uint32_t number) {
+  FILE *file = fopen(in_folder(name), "r+b");
+  ck_assert_ptr_nonnull(file);
+  ck_assert_int_eq(fseek(file, at, SEEK_SET) | (fwrite(&number, 4, 1, file) != 1), 0);
+  fclose(file);
+}
+
+/* Half of a file is refused, alone and in a folder; a length that a writer into a pipe did not know is none. */
+START_TEST(truncated_recordings_are_named) {
+  float *samples = NULL;
+  int64_t count = 0;
+  wav("n/a/x.wav", 100);
+  wav("n/a/y.wav", 100);
+  ck_assert_int_eq(truncate(in_folder("n/a/y.wav"), 44 + 100), 0);
+  expect_refusal("n", "n/a/y.wav", "is truncated: its header says 200 bytes of samples, and it holds 100");
+  ck_assert_int_eq(mica_sound_read(in_folder("n/a/y.wav"), 0, &samples, &count, NULL), MICA_E_FORMAT);
+  ck_assert_ptr_nonnull(strstr(mica_error_message(), "n/a/y.wav is truncated"));
+  write_number("n/a/x.wav", 40, 0xffffffff);
+  ck_ok(mica_sound_read(in_folder("n/a/x.wav"), 0, &samples, &count, NULL));
+  ck_assert_int_eq(count, 100);
+  mica_free(samples);
+}
+END_TEST
+
 /* The header of ten hours, of which there is nothing: memory stays small. */
 START_TEST(ten_hours_are_refused) {
   write_sound("k/a/x.wav", SF_FORMAT_WAV | SF_FORMAT_PCM_16, 8000, 1, 100);
-  FILE *file = fopen(in_folder("k/a/x.wav"), "r+b");
-  const uint32_t bytes = 36000u * 8000 * 2, riff = bytes + 36;
-  ck_assert_ptr_nonnull(file);
-  ck_assert_int_eq(fseek(file, 4, SEEK_SET) | (fwrite(&riff, 4, 1, file) != 1), 0);
-  ck_assert_int_eq(fseek(file, 40, SEEK_SET) | (fwrite(&bytes, 4, 1, file) != 1), 0);
-  fclose(file);
+  const uint32_t bytes = 36000u * 8000 * 2;
+  write_number("k/a/x.wav", 4, bytes + 36);
+  write_number("k/a/x.wav", 40, bytes);
   ck_assert_int_eq(truncate(in_folder("k/a/x.wav"), (off_t)bytes + 44), 0);
   expect_refusal("k", "k/a/x.wav", "lasts 36000 s");
 }
@@ -322,6 +344,7 @@ Suite *test_suite(void) {
   tcase_add_test(all, names_say_what_is_spoken);
   tcase_add_test(all, bad_recordings_are_named);
   tcase_add_test(all, rates_that_are_none);
+  tcase_add_test(all, truncated_recordings_are_named);
   tcase_add_test(all, ten_hours_are_refused);
   tcase_add_test(all, changed_recordings_are_named);
   tcase_add_test(all, batches_hold_the_samples);

@@ -30,16 +30,20 @@ static void write_tone(const char *name, int class_index, int number, int rate) 
   free(samples);
 }
 
+static void write_tones(const char *folder, int count) {
+  mkdir(files_path(folder), 0777);
+  for (int i = 0; i < count; i++) {
+    char name[64];
+    snprintf(name, sizeof name, "%s/%s_anna_%d.wav", folder, i % 2 ? "high" : "low", i / 2);
+    write_tone(name, i % 2, i / 2, i % 3 ? 8000 : 16000);
+  }
+}
+
 START_TEST(tones_are_told_apart) {
   static const mica_setting settings[] = {{"epochs", "6"}, {"batch", "8"},      {"width", "8"},     {"mels", "16"},
                                           {"lr", "0.01"},  {"validation", "0"}, {"seconds", "0.4"}, {"warm-up", "1"}};
   char folder[4096];
-  mkdir(files_path("tones"), 0777);
-  for (int i = 0; i < 40; i++) {
-    char name[64];
-    snprintf(name, sizeof name, "tones/%s_anna_%d.wav", i % 2 ? "high" : "low", i / 2);
-    write_tone(name, i % 2, i / 2, i % 3 ? 8000 : 16000);
-  }
+  write_tones("tones", 40);
   snprintf(folder, sizeof folder, "%s", files_path("run"));
   char data[4096];
   snprintf(data, sizeof data, "%s", files_path("tones"));
@@ -56,6 +60,14 @@ START_TEST(tones_are_told_apart) {
   ck_ok(mica_run_evaluate(run, NULL, MICA_PART_TEST, &metrics));
   ck_assert_int_eq(metrics.samples, 10);
   ck_assert_double_ge(mica_metrics_get(&metrics, "accuracy"), 0.9);
+  /* The report has the scores of each word. */
+  mica_report *scores = NULL;
+  char *page = NULL;
+  ck_ok(mica_run_report(run, &scores));
+  ck_ok(mica_report_json(scores, "items", "", &page));
+  ck_assert_msg(strstr(page, "\"precision\"") && strstr(page, "\"recall\"") && strstr(page, "\"f1\""), "%s", page);
+  mica_free(page);
+  mica_report_destroy(scores);
   write_tone("new.wav", 1, 3, 11025);
   const char *file = files_path("new.wav");
   char *text = NULL;
@@ -74,6 +86,39 @@ START_TEST(tones_are_told_apart) {
 }
 END_TEST
 
+/* The samples that validated are those that an evaluation takes, and the loss is that of the epoch whose weights are
+ * kept; the others are the part that was trained on. 30 of 40 recordings are the training data. */
+START_TEST(the_split_is_that_of_training) {
+  static const mica_setting settings[] = {{"epochs", "3"}, {"batch", "8"}, {"width", "4"}, {"mels", "16"}};
+  char folder[4096], data[4096];
+  write_tones("tones", 40);
+  snprintf(folder, sizeof folder, "%s", files_path("run"));
+  snprintf(data, sizeof data, "%s", files_path("tones"));
+  const mica_run_config config = {
+      .data = data, .folder = folder, .settings = settings, .setting_count = sizeof settings / sizeof *settings};
+  mica_run *run = NULL;
+  mica_metrics trained, metrics;
+  ck_ok(mica_run_create(test_engine(), &config, &run));
+  const uint64_t validated = mica_dataset_count(mica_run_data(run, MICA_PART_VALIDATION));
+  ck_assert_uint_eq(validated, 3);
+  ck_ok(mica_run_fit(run));
+  mica_run_destroy(run);
+  ck_ok(mica_run_open(test_engine(), folder, &run));
+  ck_ok(mica_run_evaluate(run, NULL, MICA_PART_VALIDATION, &metrics));
+  ck_assert_uint_eq((uint64_t)metrics.samples, validated);
+  mica_history *history = NULL;
+  ck_ok(mica_history_read(files_path("run/history.csv"), &history));
+  bool found = false;
+  for (size_t i = 0; i < mica_history_rows(history); i++)
+    found = found || fabs(mica_history_get(history, i, "validation_loss") - metrics.loss) < 1e-6 * metrics.loss;
+  ck_assert_msg(found, "a loss of %.9g, which no epoch had", metrics.loss);
+  mica_history_destroy(history);
+  ck_ok(mica_run_evaluate(run, NULL, MICA_PART_TRAIN, &trained));
+  ck_assert_uint_eq((uint64_t)trained.samples, 30 - validated);
+  mica_run_destroy(run);
+}
+END_TEST
+
 Suite *test_suite(void) {
   if (!test_engine()) return test_skip("no device");
   Suite *suite = suite_create("task.keyword");
@@ -81,6 +126,7 @@ Suite *test_suite(void) {
   tcase_add_checked_fixture(all, NULL, files_remove);
   tcase_set_timeout(all, 0);
   tcase_add_test(all, tones_are_told_apart);
+  tcase_add_test(all, the_split_is_that_of_training);
   suite_add_tcase(suite, all);
   return suite;
 }
