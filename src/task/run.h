@@ -79,6 +79,8 @@ void mica__run_take_rows(mica_run *run);
 mica_status mica__run_take_settings(mica_run *run);
 /* Takes those settings of the configuration that all tasks have, before the task is known. */
 mica_status mica__run_take_common(mica_run *run);
+/* What the caller gave for a setting of any task; NULL for nothing. */
+const char *mica__run_given(const mica_run *run, const char *name);
 /* Sets a setting to what was found or typed. */
 mica_status mica__run_set(mica_run *run, const char *name, const char *value);
 mica_status mica__run_set_number(mica_run *run, const char *name, double value);
