@@ -265,6 +265,27 @@ START_TEST(coco_is_read) {
 }
 END_TEST
 
+/* images and one file, beside it or in annotations, called as one likes. */
+START_TEST(coco_without_parts_is_read) {
+  static const char *const files[] = {"plain1/annotations.json", "plain2/annotations/labels.json"};
+  for (int i = 0; i < 2; i++) {
+    const char *folder = i ? "plain2" : "plain1";
+    char name[64];
+    mica_dataset *data = NULL;
+    for (int k = 0; k < 2; k++) {
+      snprintf(name, sizeof name, "%s/images/%c.png", folder, "ab"[k]);
+      write_picture(name, 64, 32, (uint8_t)(1 + k));
+    }
+    files_write_text(files[i], GOOD);
+    data = open_data(folder, (mica_dataset_config){0});
+    check_coco(data);
+    mica_dataset_destroy(data);
+    const mica_dataset_config test = {.part = MICA_PART_TEST};
+    ck_assert_int_eq(mica_dataset_open(files_path(folder), &test, &data), MICA_E_NOT_FOUND);
+  }
+}
+END_TEST
+
 START_TEST(coco_that_is_wrong) {
   static const struct {
     const char *json, *sentence;
@@ -330,6 +351,7 @@ Suite *test_suite(void) {
   tcase_add_test(all, voc_that_is_wrong);
   tcase_add_test(all, voc_that_is_deep);
   tcase_add_test(all, coco_is_read);
+  tcase_add_test(all, coco_without_parts_is_read);
   tcase_add_test(all, coco_that_is_wrong);
   tcase_add_test(all, coco_that_is_huge);
   suite_add_tcase(suite, all);
