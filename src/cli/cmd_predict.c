@@ -222,8 +222,8 @@ static int run(const cli_command *self, const void *given) {
 const cli_command cli_command_predict = {
     .name = "predict",
     .summary = "what a trained network makes of pictures, rows, recordings or texts",
-    .details = "\nPictures are scaled and cut to the size that the network was trained on; for masks\n"
-               "they are taken as they are, in tiles. A table\n"
+    .details = "\nPictures are scaled and cut to the size that the network was trained on; for\n"
+               "masks they are taken as they are, in tiles. A table\n"
                "has the columns that it was trained on, with or without the answers; where\n"
                "some of them are classes (colours, say), its first line names the columns.\n\n"
                "Masks and pictures with boxes drawn are files called as the picture is,\n"
