@@ -107,6 +107,7 @@ typedef struct mica_dataset_config {
  *   folder of COCO                  annotations/instances_train*.json, ..._val*.json, ..._test*.json, and pictures in
  *                                   train*, val*, test* (as the JSON's name ends), images or beside them; or folders
  *                                   train, valid and test with pictures and _annotations.coco.json
+ *                                   Not in parts: images and one NAME.json beside it or in annotations
  *   a COCO file                     NAME.json, with its pictures in its folder, one above or NAME, images in these
  *   folder of folders of pictures   PNG or JPEG, a folder a class, in the order of their names; parted by folders
  *                                   train, val or validation, test above them, or not at all

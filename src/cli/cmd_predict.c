@@ -17,7 +17,7 @@ struct values {
 
 static const cli_option options[] = {
     CLI_ROW("INPUT", struct values, inputs, .role = CLI_OPTIONAL_OPERAND,
-            .help = "pictures, folders of them, a table; - for a table from standard input"),
+            .help = "pictures, recordings, folders of them, a table, texts; - for standard input"),
     CLI_ROW("model", struct values, model, .value = "DIR", .help = "what mica train wrote"),
     CLI_ROW("data", struct values, data, .value = "DATA", .help = "samples of its test part in place of inputs"),
     CLI_ROW("count", struct values, count, .value = "N", .help = "how many of them; 10"),
@@ -54,22 +54,80 @@ static char *read_input(const cli_command *self) {
   return NULL;
 }
 
-/* Writes the pictures that samples were given as DIR/NUMBER-ITEM.png, and says so unless it is quiet. */
-static int write_pictures(const cli_command *self, const char *folder, const mica_report *p, bool quiet) {
+/* Names of files of pictures, one for each sample: that of its own file without its ending. */
+typedef struct names {
+  char **list;
+  size_t count;
+} names;
+
+static void free_names(names *n) {
+  for (size_t s = 0; s < n->count; s++) free(n->list[s]);
+  free(n->list);
+}
+
+static bool is_taken(const names *n, const char *name) {
+  for (size_t s = 0; s < n->count; s++)
+    if (!strcmp(n->list[s], name)) return true;
+  return false;
+}
+
+/* Adds the name of the next sample: its number where it has no file (`numbered`), a number behind it where it has come
+ * before. False: the host has no memory. */
+static bool add_name(names *n, const char *title, bool numbered) {
+  const char *slash = strrchr(title, '/'), *file = slash ? slash + 1 : title, *point = strrchr(file, '.');
+  const int length = point && point > file ? (int)(point - file) : (int)strlen(file);
+  const size_t room = (size_t)length + 32;
+  char *name = malloc(room);
+  if (!name) return false;
+  if (numbered || !length)
+    snprintf(name, room, "%zu", n->count);
+  else
+    snprintf(name, room, "%.*s", length, file);
+  for (size_t k = 1; is_taken(n, name); k++) snprintf(name, room, "%.*s-%zu", length, file, k);
+  n->list[n->count++] = name;
+  return true;
+}
+
+static int make_names(const cli_command *self, const mica_report *p, bool numbered, names *n) {
+  *n = (names){.list = calloc(mica_report_count(p) + 1, sizeof *n->list)};
+  bool made = n->list != NULL;
+  for (size_t s = 0; made && s < mica_report_count(p); s++) made = add_name(n, mica_report_title(p, s), numbered);
+  return made ? CLI_OK : cli_fail(self, "the host has no memory");
+}
+
+typedef int picture_fn(const cli_command *self, const char *path, const mica_item *item, bool quiet);
+
+static int refuse_picture(const cli_command *self, const char *path, const mica_item *item, bool quiet) {
+  (void)item, (void)quiet;
+  return cli_refuse_file(self, path);
+}
+
+/* Writes a picture, and says so unless it is quiet. */
+static int write_picture(const cli_command *self, const char *path, const mica_item *item, bool quiet) {
+  uint8_t *png = NULL;
+  size_t bytes = 0;
+  mica_status status = mica_png_encode(item->planes, item->shape, &png, &bytes);
+  if (status == MICA_OK) status = mica_file_write(path, png, bytes);
+  mica_free(png);
+  if (status != MICA_OK) return cli_fail_library(self);
+  if (!quiet) printf("written   %s\n", cli_clean(path));
+  return CLI_OK;
+}
+
+static bool is_written(const mica_item *item) { return item->planes && strcmp(item->name, "picture") != 0; }
+
+/* Calls fn with each picture that samples were given and its file, FOLDER/NAME-ITEM.png. */
+static int each_picture(const cli_command *self, const char *folder, const names *n, const mica_report *p, bool quiet,
+                        picture_fn *fn) {
   for (size_t s = 0; s < mica_report_count(p); s++)
     for (size_t i = 0; i < mica_report_item_count(p, s); i++) {
       const mica_item *item = mica_report_item(p, s, i);
       char path[4096];
-      uint8_t *png = NULL;
-      size_t bytes = 0;
-      if (!item->planes || !strcmp(item->name, "picture")) continue;
-      if (snprintf(path, sizeof path, "%s/%zu-%s.png", folder, s, item->name) >= (int)sizeof path)
+      if (!is_written(item)) continue;
+      if (snprintf(path, sizeof path, "%s/%s-%s.png", folder, n->list[s], item->name) >= (int)sizeof path)
         return cli_fail(self, "the path %s is too long", folder);
-      mica_status status = mica_png_encode(item->planes, item->shape, &png, &bytes);
-      if (status == MICA_OK) status = mica_file_write(path, png, bytes);
-      mica_free(png);
-      if (status != MICA_OK) return cli_fail_library(self);
-      if (!quiet) printf("written   %s\n", path);
+      const int status = fn(self, path, item, quiet);
+      if (status != CLI_OK) return status;
     }
   return CLI_OK;
 }
@@ -77,11 +135,22 @@ static int write_pictures(const cli_command *self, const char *folder, const mic
 /* True if some of what is predicted are pictures, beside those that were given. */
 static bool has_pictures(const mica_report *p) {
   for (size_t s = 0; s < mica_report_count(p); s++)
-    for (size_t i = 0; i < mica_report_item_count(p, s); i++) {
-      const mica_item *item = mica_report_item(p, s, i);
-      if (item->planes && strcmp(item->name, "picture") != 0) return true;
-    }
+    for (size_t i = 0; i < mica_report_item_count(p, s); i++)
+      if (is_written(mica_report_item(p, s, i))) return true;
   return false;
+}
+
+/* Prints the prediction for people, and writes its pictures to `folder` unless that is NULL. In a folder of the user's
+ * (`refuses`) no file is written over: what is there is found before anything is written. */
+static int show_pictures(const cli_command *self, const struct values *v, const char *folder, bool refuses,
+                         const mica_report *prediction) {
+  names n = {0};
+  int status = folder ? make_names(self, prediction, v->data != NULL, &n) : CLI_OK;
+  if (status == CLI_OK && folder && refuses) status = each_picture(self, folder, &n, prediction, true, refuse_picture);
+  if (status == CLI_OK && !v->json) cli_print_prediction(prediction, v->pictures);
+  if (status == CLI_OK && folder) status = each_picture(self, folder, &n, prediction, v->json, write_picture);
+  free_names(&n);
+  return status;
 }
 
 static int show(const cli_command *self, const struct values *v, const mica_run *run, const mica_report *prediction) {
@@ -94,14 +163,11 @@ static int show(const cli_command *self, const struct values *v, const mica_run 
              mica_run_task(run));
     return CLI_USAGE;
   }
-  if (!v->json) cli_print_prediction(prediction, v->pictures);
   /* Pictures of files that were given go to --out or to the run's own folder, those of --data to --out alone. */
   snprintf(folder, sizeof folder, v->out ? "%s" : "%s/predictions", v->out ? v->out : v->model);
-  if (some && (v->out || !v->data)) {
-    int status = write_pictures(self, folder, prediction, v->json);
-    if (status != CLI_OK) return status;
-  }
-  if (!v->json) return CLI_OK;
+  const bool written = some && (v->out || !v->data);
+  int status = show_pictures(self, v, written ? folder : NULL, v->out != NULL, prediction);
+  if (status != CLI_OK || !v->json) return status;
   snprintf(head, sizeof head, "\"task\": \"%s\", ", mica_run_task(run));
   if (mica_report_json(prediction, "predictions", head, &text) != MICA_OK) return cli_fail_library(self);
   puts(text);
@@ -155,11 +221,15 @@ static int run(const cli_command *self, const void *given) {
 
 const cli_command cli_command_predict = {
     .name = "predict",
-    .summary = "what a trained network makes of pictures or rows",
-    .details = "\nPictures are scaled and cut to the size that the network was trained on; for masks\n"
-               "they are taken as they are, in tiles. A table\n"
+    .summary = "what a trained network makes of pictures, rows, recordings or texts",
+    .details = "\nPictures are scaled and cut to the size that the network was trained on; for\n"
+               "masks they are taken as they are, in tiles. A table\n"
                "has the columns that it was trained on, with or without the answers; where\n"
-               "some of them are classes (colours, say), its first line names the columns.\n",
+               "some of them are classes (colours, say), its first line names the columns.\n\n"
+               "Masks and pictures with boxes drawn are files called as the picture is,\n"
+               "NAME-mask.png and NAME-overlay.png (a number behind NAME where it comes twice,\n"
+               "in place of it for --data). In MODEL/predictions they replace those of the same\n"
+               "names; with --out no file is replaced: where one is there, nothing is written.\n",
     .options = options,
     .values_size = sizeof(struct values),
     .run = run,

@@ -23,7 +23,8 @@ static const cli_option options[] = {
             .help = "an input's elements, .npy or .pb; may be repeated; random without"),
     CLI_ROW("shape", struct values, shape, .value = "NAME=1x3x224x224", .help = "the shape of a random input"),
     CLI_ROW("seed", struct values, seed, .value = "N", .help = "of random inputs; 0"),
-    CLI_ROW("out", struct values, out, .value = "DIR", .help = "write outputs there, as <number>_<name>.npy"),
+    CLI_ROW("out", struct values, out, .value = "DIR",
+            .help = "write outputs there, as <number>_<name>.npy; none is written over"),
     CLI_ROW("check", struct values, check, .value = "DIR",
             .help = "compare with the recorded test_data_set_<n> in DIR; without MODEL: of all models below DIR"),
     CLI_ROW("repeat", struct values, repeat, .value = "N", .help = "run N times more and say how long one takes"),
@@ -52,14 +53,31 @@ static int fetch(const cli_command *self, mica_queue *queue, const mica_onnx_run
 }
 
 /* DIR/<number>_<name>.npy; letters that are no part of a plain file name become '_'. */
-static int write_result(const cli_command *self, const char *folder, size_t i, const result *r) {
-  char name[96], path[4096];
-  snprintf(name, sizeof name, "%.80s", r->port.name);
+static int name_result(const cli_command *self, const char *folder, size_t i, const char *port, char path[4096]) {
+  char name[96];
+  snprintf(name, sizeof name, "%.80s", port);
   for (char *c = name; *c; c++)
     if (!strchr("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789.-_", *c)) *c = '_';
-  int n = snprintf(path, sizeof path, "%s/%zu_%s.npy", folder, i, name);
-  if (n < 0 || (size_t)n >= sizeof path) return cli_fail(self, "the path %s is too long", folder);
+  const int n = snprintf(path, 4096, "%s/%zu_%s.npy", folder, i, name);
+  return n < 0 || n >= 4096 ? cli_fail(self, "the path %s is too long", folder) : CLI_OK;
+}
+
+static int write_result(const cli_command *self, const char *folder, size_t i, const result *r) {
+  char path[4096];
+  const int status = name_result(self, folder, i, r->port.name, path);
+  if (status != CLI_OK) return status;
   return mica_npy_write(path, r->dtype, r->shape, r->data) == MICA_OK ? CLI_OK : cli_fail_library(self);
+}
+
+/* No file is written over: found before anything is run. */
+static int refuse_results(const cli_command *self, const char *folder, const mica_onnx *model) {
+  int status = CLI_OK;
+  for (size_t i = 0; status == CLI_OK && i < mica_onnx_output_count(model); i++) {
+    char path[4096];
+    status = name_result(self, folder, i, mica_onnx_output_port(model, i).name, path);
+    if (status == CLI_OK) status = cli_refuse_file(self, path);
+  }
+  return status;
 }
 
 static double now(void) {
@@ -144,7 +162,8 @@ static int run_model(const cli_command *self, const struct values *v, mica_engin
   mica_onnx_runner *runner = NULL;
   mica_queue *queue = mica_engine_queue(engine);
   double median = 0, p95 = 0;
-  int status = cli_onnx_feeds_make(feeds, self, model, v->input, v->shape, (uint64_t)seed);
+  int status = v->out ? refuse_results(self, v->out, model) : CLI_OK;
+  if (status == CLI_OK) status = cli_onnx_feeds_make(feeds, self, model, v->input, v->shape, (uint64_t)seed);
   if (status == CLI_OK && mica_onnx_runner_create(engine, model, NULL, &runner) != MICA_OK)
     status = cli_fail_library(self);
   if (status == CLI_OK && mica_onnx_run(runner, queue, feeds->feeds, feeds->count) != MICA_OK)

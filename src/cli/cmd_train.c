@@ -21,7 +21,7 @@ struct values {
 
 static const cli_option options[] = {
     CLI_ROW("data", struct values, data, .value = "DATA",
-            .help = "fashion-mnist, a folder or a file: IDX, CIFAR, npy, CSV, pictures in folders"),
+            .help = "fashion-mnist, a folder or a file: IDX, CIFAR, npy, CSV, or as below"),
     CLI_ROW("task", struct values, task, .value = "NAME", .names = mica_task_name,
             .help = "found from the data by default"),
     CLI_ROW("out", struct values, out, .value = "DIR", .help = "where all is written; " DEFAULT_FOLDER),
@@ -213,13 +213,24 @@ static int run_train(const cli_command *self, const void *given) {
 
 const cli_command cli_command_train = {
     .name = "train",
-    .summary = "train a network on images or tables",
+    .summary = "train a network on pictures, boxes, masks, sounds, tables or text",
     .details = "\nDIR receives model.safetensors (the best epoch), best.safetensors (its\n"
                "checkpoint), last.safetensors (to go on from), config.json, history.csv, event\n"
                "files for TensorBoard, and report.html; where one of them is already, nothing is\n"
                "begun. Cells of a table are parted by commas, semicolons or tabs. A run that was\n"
                "stopped, by ctrl-C (exit status 130) or by a power cut, goes on with --resume\n"
-               "from its last checkpoint to the same result.\n",
+               "from its last checkpoint to the same result.\n\n"
+               "DATA may be one of these layouts, also below train, val and test:\n"
+               "  classes     CLASS/NAME.png or .jpg\n"
+               "  sounds      CLASS/NAME.wav, .flac or .ogg; or LABEL_SPEAKER_N.wav\n"
+               "  masks       images/NAME.png or .jpg and masks/NAME.png\n"
+               "or one of these:\n"
+               "  Pascal VOC  JPEGImages/NAME.jpg and Annotations/NAME.xml; parts are lists\n"
+               "              of names in ImageSets/Main: train.txt, val.txt, test.txt\n"
+               "  COCO        images/ and annotations.json or annotations/NAME.json; parts\n"
+               "              are annotations/instances_train.json, ..._val, ..._test\n"
+               "  text        a file NAME.txt; or train.txt, validation.txt and test.txt\n"
+               "  tables      a file NAME.csv; or train.csv, val.csv and test.csv\n",
     .options = options,
     .values_size = sizeof(struct values),
     .settings_at = offsetof(struct values, settings),

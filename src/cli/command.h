@@ -96,6 +96,8 @@ void cli_print_help(const cli_command *self);
 
 /* Writes "mica NAME: <sentence>" and a newline on stderr; self NULL leaves the name out. Returns CLI_FAILED. */
 int cli_fail(const cli_command *self, const char *format, ...) __attribute__((format(printf, 2, 3)));
+/* CLI_OK where nothing has that name yet; else CLI_FAILED, having said that it is not written over. */
+int cli_refuse_file(const cli_command *self, const char *path);
 
 /* cli_fail with the library's last sentence. */
 int cli_fail_library(const cli_command *self);

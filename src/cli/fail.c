@@ -4,6 +4,7 @@
 #include <mica/status.h>
 #include <stdarg.h>
 #include <stdio.h>
+#include <sys/stat.h>
 
 int cli_fail(const cli_command *self, const char *format, ...) {
   char text[4096];
@@ -19,3 +20,9 @@ int cli_fail(const cli_command *self, const char *format, ...) {
 }
 
 int cli_fail_library(const cli_command *self) { return cli_fail(self, "%s", mica_error_message()); }
+
+int cli_refuse_file(const cli_command *self, const char *path) {
+  struct stat about;
+  if (lstat(path, &about) != 0) return CLI_OK;
+  return cli_fail(self, "%s is there already and is not written over: --out names another folder", path);
+}

@@ -12,7 +12,7 @@
 #define PICTURES_A_ROW 5
 
 const char *cli_clean(const char *s) {
-  static char texts[8][256];
+  static char texts[8][1024];
   static int at;
   char *text = texts[at = (at + 1) % 8];
   snprintf(text, sizeof texts[0], "%s", s);
@@ -24,6 +24,7 @@ const char *cli_clean(const char *s) {
 /* Metrics that people read in per cent. */
 static bool is_share(const char *name) {
   static const char *const shares[] = {"accuracy", "top_5", "f1", "precision", "recall", "map"};
+  if (!strncmp(name, "map_", 4) || !strncmp(name, "ap_50_", 6)) return true;
   for (size_t i = 0; i < sizeof shares / sizeof *shares; i++)
     if (!strcmp(shares[i], name)) return true;
   return false;

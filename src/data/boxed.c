@@ -16,6 +16,8 @@
 /* Sides of networks' inputs are multiples of the coarsest stride. */
 #define MULTIPLE 32
 #define MOST_SIDE 32768
+/* Classes that a summary names. */
+#define NAMED 20
 #define MOST_BOXES ((size_t)1 << 28)
 
 struct mica__boxed {
@@ -25,10 +27,11 @@ struct mica__boxed {
   size_t count, capacity; /* of pictures */
   float *boxes, *areas;
   int32_t *labels, *ignored;
-  size_t box_count, box_capacity, left_out;
-  char **names; /* of classes */
+  size_t box_count, box_capacity, flat; /* flat: boxes without area that were left out */
+  char **names;                         /* of classes */
   int32_t class_count, class_capacity;
   int32_t channels, height, width;
+  size_t left_out; /* pictures without annotations */
 };
 
 static void release(void *object) {
@@ -122,7 +125,7 @@ mica_status mica__boxed_add(mica__boxed *b, const mica__boxed_box *given, const 
   return MICA_OK;
 }
 
-void mica__boxed_leave_out(mica__boxed *b) { b->left_out++; }
+void mica__boxed_count_flat(mica__boxed *b) { b->flat++; }
 
 /* --- classes --- */
 
@@ -311,8 +314,26 @@ static mica_status add_columns(mica__store *store, mica__boxed *b, int32_t class
   return MICA_OK;
 }
 
-mica_status mica__boxed_finish(mica__boxed *b, const mica_dataset_config *config, mica__store *store) {
+void mica__boxed_leave_out(mica__boxed *b, size_t count) { b->left_out += count; }
+
+/* "15 pictures with boxes, 1 without annotations left out, 37 boxes, 2 classes: cat, dog": a class that is misspelt
+ * somewhere stands beside the other ones. */
+static mica_status describe(const mica__boxed *b, const mica__column *label, mica__store *store) {
   mica__text summary = {0};
+  const int32_t classes = label->about.classes;
+  mica__text_addf(&summary, b->left_out ? "%zu pictures with boxes" : "%zu pictures", b->count);
+  if (b->left_out) mica__text_addf(&summary, ", %zu without annotations left out", b->left_out);
+  mica__text_addf(&summary, ", %zu boxes, %d classes", b->box_count, (int)classes);
+  for (int32_t c = 0; c < classes && c < NAMED; c++)
+    mica__text_addf(&summary, c ? ", %s" : ": %s", label->class_names[c]);
+  if (classes > NAMED) mica__text_addf(&summary, " and %d more", (int)(classes - NAMED));
+  if (b->flat) mica__text_addf(&summary, "; %zu boxes without area are left out", b->flat);
+  MICA_TRY(mica__text_status(&summary));
+  store->summary = summary.data;
+  return MICA_OK;
+}
+
+mica_status mica__boxed_finish(mica__boxed *b, const mica_dataset_config *config, mica__store *store) {
   if (!b->count) return mica__fail(MICA_E_FORMAT, "%s holds no pictures with boxes", store->name);
   if (!b->box_count && !config->like) return mica__fail(MICA_E_FORMAT, "%s: no picture has a box", store->name);
   /* Columns without any box have memory too. */
@@ -332,9 +353,5 @@ mica_status mica__boxed_finish(mica__boxed *b, const mica_dataset_config *config
   mica__column *label = mica__store_find(store, "label");
   MICA_TRY(mica__column_name_classes(label, (const char *const *)(known ? known->class_names : b->names),
                                      label->about.classes));
-  mica__text_addf(&summary, "%zu pictures, %zu boxes, %d classes", b->count, b->box_count, (int)label->about.classes);
-  if (b->left_out) mica__text_addf(&summary, "; %zu boxes without area are left out", b->left_out);
-  MICA_TRY(mica__text_status(&summary));
-  store->summary = summary.data;
-  return MICA_OK;
+  return describe(b, label, store);
 }

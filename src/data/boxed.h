@@ -24,9 +24,11 @@ mica_status mica__boxed_picture(mica__boxed *b, char *path, double width, double
  * is MICA_E_FORMAT: "WHERE: the box ...". */
 mica_status mica__boxed_add(mica__boxed *b, const mica__boxed_box *box, const char *where);
 /* Counts a box that is left out since it has no area; the summary says how many there were. */
-void mica__boxed_leave_out(mica__boxed *b);
+void mica__boxed_count_flat(mica__boxed *b);
 /* The class of a name, which is a new one where it has not come before. */
 mica_status mica__boxed_class(mica__boxed *b, const char *name, int32_t *class_index);
+/* Pictures that are there, and were left out for they have no annotations: the summary says so. */
+void mica__boxed_leave_out(mica__boxed *b, size_t count);
 /* Sorts classes by their names. */
 void mica__boxed_sort_classes(mica__boxed *b);
 /* Adds the columns of data.h to the store. With config->like classes are taken by their names, and one that it lacks is

@@ -139,7 +139,7 @@ static mica_status take_box(const reading *r, const annotation *a, mica__boxed *
   if (count != 4) return mica__fail(MICA_E_FORMAT, "%s has no \"bbox\" of four numbers", where);
   /* COCO's own train2017 has two of height 0: numbers 918 and 2206849 (cocoapi's issue 355). */
   if (sides[2] == 0 || sides[3] == 0) {
-    mica__boxed_leave_out(b);
+    mica__boxed_count_flat(b);
     return MICA_OK;
   }
   const mica__boxed_box box = {sides[0],
@@ -256,7 +256,46 @@ static char *find_annotations(const char *folder, mica_part part) {
   return found;
 }
 
-static bool is_folder(const char *path) {
+/* The only *.json of a folder; the caller's to free, NULL for none and for several. */
+static char *only_json(const char *folder) {
+  mica__names names;
+  char *found = NULL;
+  size_t count = 0;
+  if (!mica__is_folder(folder) || mica__names_read(folder, &names) != MICA_OK) return NULL;
+  for (size_t i = 0; i < names.count; i++) {
+    if (!mica__name_ends(names.names[i], ".json") || ++count > 1) continue;
+    found = path_of(folder, names.names[i], NULL);
+  }
+  mica__names_free(&names);
+  if (count == 1) return found;
+  free(found);
+  return NULL;
+}
+
+/* The file of a dataset that is not in parts: the only JSON beside FOLDER/images or in FOLDER/annotations, if it has
+ * what annotations have. The caller's to free, NULL for none. */
+static char *find_only(const char *folder) {
+  char *inner = path_of(folder, "annotations", NULL), *images = path_of(folder, "images", NULL);
+  char *found = inner ? only_json(inner) : NULL;
+  uint8_t *content = NULL;
+  size_t size = 0;
+  uint64_t all = 0;
+  uint8_t byte[1];
+  if (!found && images && mica__is_folder(images)) found = only_json(folder);
+  free(inner);
+  free(images);
+  mica__attempt_begin();
+  const bool is = found && mica__file_begin(found, byte, 1, &all) == MICA_OK && all <= MOST_BYTES &&
+                  mica__content_read(found, &content, &size) == MICA_OK && strstr((char *)content, "\"images\"") &&
+                  strstr((char *)content, "\"annotations\"");
+  mica__attempt_end();
+  free(content);
+  if (is) return found;
+  free(found);
+  return NULL;
+}
+
+static bool is_parted(const char *path) {
   for (int part = 0; part < 3; part++) {
     char *file = find_annotations(path, (mica_part)part);
     free(file);
@@ -265,6 +304,13 @@ static bool is_folder(const char *path) {
   char *beside = path_of(path, "train", BESIDE);
   const bool is = beside && is_file_there(beside);
   free(beside);
+  return is;
+}
+
+static bool is_folder(const char *path) {
+  char *only = is_parted(path) ? NULL : find_only(path);
+  const bool is = only || is_parted(path);
+  free(only);
   return is;
 }
 
@@ -358,6 +404,7 @@ static mica_status open_path(const char *const *paths, size_t count, const mica_
   if (!mica__is_folder(paths[0])) return open_file(paths[0], config, store);
   char *file = find_annotations(paths[0], config->part);
   if (!file) file = find_beside(paths[0], config->part);
+  if (!file && config->part == MICA_PART_TRAIN && !is_parted(paths[0])) file = find_only(paths[0]);
   if (!file)
     return mica__fail(MICA_E_NOT_FOUND, "%s has no %s part among its annotations", paths[0],
                       mica_part_name(config->part));

@@ -51,6 +51,12 @@ static mica_status add_class(mica__mask_table *t, uint32_t value, const char *na
   char *printable = mica__name_printable(text.data);
   mica__text_free(&text);
   if (!printable) return mica__fail_nomem("names of classes");
+  for (int32_t c = 0; c < t->classes; c++)
+    if (!strcmp(t->names[c], printable)) {
+      free(printable);
+      return mica__fail(MICA_E_INVALID, "mask-values: two values have the name \"%.80s\"; a class has one value",
+                        t->names[c]);
+    }
   t->values[t->classes] = value;
   t->names[t->classes++] = printable;
   return MICA_OK;

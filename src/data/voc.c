@@ -296,6 +296,9 @@ static mica_status read_one(const char *root, const char *stem, mica__boxed *b) 
   if (status == MICA_OK && !picture)
     status =
         mica__fail(MICA_E_FORMAT, "%s: there is no picture %s%s.jpg, .jpeg or .png", file.data, pictures.data, stem);
+  /* Which is no part that is missing: MICA_E_NOT_FOUND would say that. */
+  if (status == MICA_OK && !is_file(file.data))
+    status = mica__fail(MICA_E_FORMAT, "%s%s has no annotations: there is no %s", pictures.data, picture, file.data);
   if (status == MICA_OK) status = mica__content_read(file.data, &content, &size);
   if (status == MICA_OK) status = mica__voc_parse(file.data, pictures.data, picture, content, size, b);
   free(content);
@@ -329,6 +332,31 @@ static mica_status read_list(const char *root, const char *path, mica__boxed *b)
   return status;
 }
 
+/* Counts the pictures that have no annotation, where no list says which ones are meant. */
+static mica_status count_left_out(const char *root, mica__boxed *b) {
+  char *path = path_of(root, "JPEGImages", NULL);
+  mica__names names;
+  size_t count = 0;
+  if (!path) return mica__fail_nomem("boxes");
+  mica_status status = mica__names_read(path, &names);
+  free(path);
+  MICA_TRY(status);
+  for (size_t i = 0; status == MICA_OK && i < names.count; i++) {
+    mica__text file = {0};
+    if (!mica__image_is_named(names.names[i])) continue;
+    const size_t stem = (size_t)(strrchr(names.names[i], '.') - names.names[i]);
+    mica__text_addf(&file, "%s/Annotations/", root);
+    mica__text_add_bytes(&file, names.names[i], stem);
+    mica__text_add(&file, ".xml");
+    status = mica__text_status(&file);
+    if (status == MICA_OK) count += !is_file(file.data);
+    mica__text_free(&file);
+  }
+  mica__names_free(&names);
+  mica__boxed_leave_out(b, count);
+  return status;
+}
+
 static mica_status read_all(const char *root, mica__boxed *b) {
   char *path = path_of(root, "Annotations", NULL);
   mica__names names;
@@ -343,7 +371,7 @@ static mica_status read_all(const char *root, mica__boxed *b) {
     status = read_one(root, names.names[i], b);
   }
   mica__names_free(&names);
-  return status;
+  return status == MICA_OK ? count_left_out(root, b) : status;
 }
 
 static bool has_list(const char *root, const char *name) {

@@ -117,6 +117,12 @@ double mica_history_get(const mica_history *h, size_t i, const char *name) {
   return h && name && i < h->row_count ? value_at(h, i, find(h, name, strlen(name))) : (double)NAN;
 }
 
+void mica__history_cut(mica_history *h, double epoch) {
+  size_t kept = 0;
+  while (kept < h->row_count && value_at(h, kept, 0) <= epoch) kept++;
+  while (h->row_count > kept) free(h->rows[--h->row_count].values);
+}
+
 mica_status mica_history_write(const mica_history *h, const char *path) {
   if (!path || !h) return mica__fail(MICA_E_INVALID, "mica_history_write: a pointer is NULL");
   mica__text text = {0};

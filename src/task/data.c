@@ -34,6 +34,8 @@ mica_dataset_config mica__run_opening(const mica_run *run, mica_part part) {
     config.label_column = mica__run_fact_text(run, "label_name");
   if (*label) config.label_column = label;
   if (run->task && run->task->opens) run->task->opens(run, &config);
+  /* Data by which the task is found are masks, maybe, which open by what is given for them alone. */
+  if (!run->task) config.mask_values = mica__run_given(run, "mask-values");
   return config;
 }
 
@@ -116,7 +118,7 @@ static mica_status open_training(mica_run *run, const mica_dataset_config *openi
   MICA_TRY(open_whole(run));
   if (!run->task) {
     MICA_TRY(find_task(run));
-    if (run->task->opens) MICA_TRY(open_again(run));
+    if (run->task->opens || run->task->open) MICA_TRY(open_again(run));
   }
   const mica_dataset_config validation = mica__run_opening(run, MICA_PART_VALIDATION);
   MICA_TRY(open_optional(run, &validation));

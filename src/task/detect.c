@@ -68,7 +68,6 @@ static const mica_setting defaults[] = {{"model", "detector"},
                                         {"optimizer", "adamw"},
                                         {"lr", "0.002"},
                                         {"weight-decay", "0.01"},
-                                        {"warm-up", "100"},
                                         {"schedule", "cosine"},
                                         {"clip-norm", "5"},
                                         {"ema", "0.99"},
@@ -103,6 +102,16 @@ static void opens(const mica_run *run, mica_dataset_config *config) {
 }
 
 /* --- preparation --- */
+
+/* Steps of a rising rate where none are set, but a tenth of the run's at most: a short run would end before. */
+#define WARM_UP 100
+static mica_status set_warm_up(mica_run *run) {
+  const mica_dataset *data = run->parts[MICA_PART_TRAIN].data;
+  if (!data || mica__run_is_set(run, "warm-up")) return MICA_OK;
+  const double batches = fmax(floor((double)mica_dataset_count(data) / mica_run_number(run, "batch")), 1);
+  const double steps = floor(batches / fmax(mica_run_number(run, "accumulate"), 1) * mica_run_number(run, "epochs"));
+  return mica__run_set_number(run, "warm-up", fmin(WARM_UP, floor(steps / 10)));
+}
 
 static mica_status note_classes(mica_run *run, const mica_column *label) {
   const size_t column = mica_dataset_column_index(run->whole, label->name), count = (size_t)label->classes;
@@ -163,6 +172,7 @@ static mica_status make_outline(mica_run *run) {
 
 static mica_status prepare(mica_run *run) {
   MICA_TRY(mica__run_set_defaults(run));
+  MICA_TRY(set_warm_up(run));
   if (strcmp(mica_run_setting(run, "model"), "detector") != 0)
     return mica__fail(MICA_E_INVALID, "the task detect takes the network detector, not %s",
                       mica_run_setting(run, "model"));

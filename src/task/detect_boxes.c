@@ -413,7 +413,7 @@ mica_status mica__detect_predict(mica_run *run, const mica_run_input *input, mic
   mica__paths paths = {0};
   if (input->text) return mica__fail(MICA_E_INVALID, "the network was trained on pictures, not on rows");
   if (input->data) return predict_data(run, input, report);
-  mica_status status = mica__paths_find(input, &paths);
+  mica_status status = mica__paths_find(run, input, &paths);
   for (size_t i = 0; status == MICA_OK && i < paths.count; i++) {
     picture p = {0};
     status = read_file(run, paths.list[i], &p);

@@ -1,5 +1,6 @@
 /* Training a run: the record of its epochs, and the weights that are kept. */
 #include "base/clock.h"
+#include "io/history.h"
 #include "task/run.h"
 
 #include <math.h>
@@ -67,7 +68,8 @@ static bool report(void *user, const mica_train_progress *progress) {
   return !run->config.report || run->config.report(run->config.user, progress);
 }
 
-/* The history that is there, where a run is resumed; a damaged one is begun anew. */
+/* The history that is there, where a run is resumed, up to the epoch that it goes on with: a kill may have come between
+ * an epoch's row and its checkpoint. A damaged one is begun anew. */
 static mica_status begin_record(mica_run *run) {
   char *path = run->folder ? mica__run_path(run, "history.csv") : NULL;
   mica_status status = MICA_E_NOT_FOUND;
@@ -81,6 +83,7 @@ static mica_status begin_record(mica_run *run) {
     mica__attempt_end();
   }
   free(path);
+  if (status == MICA_OK) mica__history_cut(run->history, (double)mica_trainer_epoch(run->trainer));
   return status == MICA_OK ? MICA_OK : mica_history_create(&run->history);
 }
 

@@ -3,6 +3,7 @@
 
 #include "base/file.h"
 #include "data/contexts.h"
+#include "data/dataset.h"
 
 #include <math.h>
 #include <mica/nodes.h>
@@ -98,6 +99,11 @@ static mica_status open_bytes(const mica_run *run, const char *path, const char 
 }
 
 static mica_status missing(const char *path, mica_part part) {
+  if (part == MICA_PART_TRAIN)
+    return mica__fail(MICA_E_NOT_FOUND,
+                      "%s holds no train.txt: a folder of text holds train.txt, and may hold validation.txt (or "
+                      "val.txt) and test.txt; --data takes a single file too",
+                      path);
   return mica__fail(MICA_E_NOT_FOUND, "%s has no part %s", path, mica_part_name(part));
 }
 
@@ -128,8 +134,11 @@ static mica_status open_text(const mica_run *run, const char *path, const mica_d
   return status;
 }
 
+/* Tokens, and where no other task suits it a text of lines that is no table. */
 static int32_t suits(const mica_dataset *data) {
   const size_t column = mica_dataset_column_index(data, "tokens");
+  const mica_column *only = mica_dataset_column_count(data) == 1 ? mica_dataset_column(data, 0) : NULL;
+  if (only && only->kind == MICA_COLUMN_KIND_TEXT && !data->store->schema) return 1;
   if (column == mica_dataset_column_count(data)) return 0;
   return mica_dataset_column(data, column)->kind == MICA_COLUMN_KIND_TOKENS ? 10 : 0;
 }

@@ -28,8 +28,8 @@ static mica_status take_prompts(const mica_run_texts *texts, int64_t context, ro
     if (!bytes) return mica__fail(MICA_E_INVALID, "prompt %zu is empty", b + 1);
     if ((int64_t)bytes > context && !texts->window)
       return mica__fail(MICA_E_INVALID,
-                        "prompt %zu has %zu tokens, the network's context holds %lld; with a window the last of them "
-                        "are read",
+                        "prompt %zu has %zu tokens, the network's context holds %lld; with a window (--window N) the "
+                        "last of them are read",
                         b + 1, bytes, (long long)context);
     if ((int64_t)bytes > r->row) r->row = (int64_t)bytes;
   }

@@ -303,13 +303,26 @@ mica_status mica_run_generate(mica_run *run, const mica_run_texts *texts) {
   return run->task->generate(run, texts);
 }
 
+/* Recordings come as files, those of folders too. */
+static mica_status predict(mica_run *run, const mica_run_input *input, mica_report *prediction) {
+  mica__paths paths = {0};
+  mica_run_input files = *input;
+  if (!input->file_count || !mica__run_hears(run)) return run->task->predict(run, input, prediction);
+  mica_status status = mica__paths_find(run, input, &paths);
+  files.files = (const char *const *)paths.list;
+  files.file_count = paths.count;
+  if (status == MICA_OK) status = run->task->predict(run, &files, prediction);
+  mica__paths_free(&paths);
+  return status;
+}
+
 mica_status mica_run_predict(mica_run *run, const mica_run_input *input, mica_report **out) {
   mica_report *prediction = NULL;
   if (!run || !input || !out) return mica__fail(MICA_E_INVALID, "mica_run_predict: a pointer is NULL");
   if ((input->file_count != 0) + (input->data != NULL) + (input->text != NULL) != 1)
     return mica__fail(MICA_E_INVALID, "mica_run_predict: files, data or a text, one of the three");
   MICA_TRY(mica_report_create(&prediction));
-  mica_status status = run->task->predict(run, input, prediction);
+  mica_status status = predict(run, input, prediction);
   if (status == MICA_OK)
     *out = prediction;
   else

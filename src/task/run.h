@@ -79,6 +79,8 @@ void mica__run_take_rows(mica_run *run);
 mica_status mica__run_take_settings(mica_run *run);
 /* Takes those settings of the configuration that all tasks have, before the task is known. */
 mica_status mica__run_take_common(mica_run *run);
+/* What the caller gave for a setting of any task; NULL for nothing. */
+const char *mica__run_given(const mica_run *run, const char *name);
 /* Sets a setting to what was found or typed. */
 mica_status mica__run_set(mica_run *run, const char *name, const char *value);
 mica_status mica__run_set_number(mica_run *run, const char *name, double value);
@@ -211,12 +213,14 @@ typedef struct mica__rows {
 mica_status mica__rows_read(const mica_run *run, const char *name, char *text, mica__rows *rows);
 void mica__rows_free(mica__rows *rows);
 
-/* Paths of files, and of the pictures of folders. find fills a zeroed struct, to be freed after a failure too. */
+/* Paths of files, and of the pictures (or recordings) of folders. find fills a zeroed struct, to be freed after a failure too. */
 typedef struct mica__paths {
   char **list;
   size_t count, capacity;
 } mica__paths;
-mica_status mica__paths_find(const mica_run_input *input, mica__paths *paths);
+mica_status mica__paths_find(const mica_run *run, const mica_run_input *input, mica__paths *paths);
+/* True if the run takes recordings, which are what is found in folders then, in place of pictures. */
+bool mica__run_hears(const mica_run *run);
 void mica__paths_free(mica__paths *paths);
 
 /* Samples to predict from: names, inputs as the network takes them, pictures and truths where there are any. */

@@ -97,43 +97,53 @@ static mica_status add_path(mica__paths *p, const char *folder, const char *name
   return MICA_OK;
 }
 
-static bool is_picture(const char *name) {
-  static const char *const ends[] = {".png", ".jpg", ".jpeg", ".PNG", ".JPG", ".JPEG"};
-  for (size_t i = 0; i < sizeof ends / sizeof *ends; i++) {
-    const size_t n = strlen(name), m = strlen(ends[i]);
-    if (n > m && !strcmp(name + n - m, ends[i])) return true;
+typedef struct kind {
+  const char *name, *list; /* for sentences */
+  const char *ends[8];
+} kind;
+
+static const kind pictures_kind = {"picture", ".png, .jpg, .jpeg", {".png", ".jpg", ".jpeg", ".PNG", ".JPG", ".JPEG"}};
+static const kind sounds_kind = {"recording", ".wav, .flac, .ogg", {".wav", ".flac", ".ogg", ".WAV", ".FLAC", ".OGG"}};
+
+static bool is_of(const kind *k, const char *name) {
+  for (size_t i = 0; k->ends[i]; i++) {
+    const size_t n = strlen(name), m = strlen(k->ends[i]);
+    if (n > m && !strcmp(name + n - m, k->ends[i])) return true;
   }
   return false;
 }
 
-/* The pictures of a folder; where there are none and it is `whole` those of the folders in it, as of classes. */
-static mica_status add_folder(mica__paths *p, const char *folder, bool whole) {
+/* The files of the kind in a folder; where there are none and it is `whole` those of the folders in it, as of classes. */
+static mica_status add_folder(const kind *k, mica__paths *p, const char *folder, bool whole) {
   mica__names names;
   const size_t before = p->count;
   MICA_TRY(mica__names_read(folder, &names));
   mica_status status = MICA_OK;
   for (size_t i = 0; status == MICA_OK && i < names.count; i++)
-    if (is_picture(names.names[i])) status = add_path(p, folder, names.names[i]);
+    if (is_of(k, names.names[i])) status = add_path(p, folder, names.names[i]);
   const bool none = p->count == before;
   for (size_t i = 0; status == MICA_OK && whole && none && i < names.count; i++) {
     char *path = NULL;
     status = mica__path_join(folder, names.names[i], &path);
-    if (status == MICA_OK && mica__is_folder(path)) status = add_folder(p, path, false);
+    if (status == MICA_OK && mica__is_folder(path)) status = add_folder(k, p, path, false);
     free(path);
   }
   mica__names_free(&names);
   if (status == MICA_OK && whole && p->count == before)
-    return mica__fail(MICA_E_NOT_FOUND, "%s: the folder holds no picture (.png, .jpg, .jpeg), nor do those in it",
-                      folder);
+    return mica__fail(MICA_E_NOT_FOUND, "%s: the folder holds no %s (%s), nor do those in it", folder, k->name,
+                      k->list);
   return status;
 }
 
-mica_status mica__paths_find(const mica_run_input *input, mica__paths *paths) {
+bool mica__run_hears(const mica_run *run) { return mica__run_fact_number(run, "rate", 0) > 0; }
+
+mica_status mica__paths_find(const mica_run *run, const mica_run_input *input, mica__paths *paths) {
+  const kind *k = mica__run_hears(run) ? &sounds_kind : &pictures_kind;
   mica_status status = MICA_OK;
   for (size_t i = 0; status == MICA_OK && i < input->file_count; i++) {
     struct stat about;
     const bool folder = stat(input->files[i], &about) == 0 && S_ISDIR(about.st_mode);
-    status = folder ? add_folder(paths, input->files[i], true) : add_path(paths, NULL, input->files[i]);
+    status = folder ? add_folder(k, paths, input->files[i], true) : add_path(paths, NULL, input->files[i]);
   }
   return status;
 }
@@ -292,11 +302,11 @@ mica_status mica__samples_read(const mica_run *run, const mica_run_input *input,
   if (!input->file_count) return mica__fail(MICA_E_INVALID, "there is nothing to predict from");
   if (!pictures) {
     if (input->file_count > 1) return mica__fail(MICA_E_INVALID, "one table at a time is predicted from");
-    return is_picture(input->files[0])
+    return is_of(&pictures_kind, input->files[0])
                ? mica__fail(MICA_E_INVALID, "%s: the network was not trained on pictures", input->files[0])
                : read_table(run, input->files[0], s);
   }
-  status = mica__paths_find(input, &list);
+  status = mica__paths_find(run, input, &list);
   if (status == MICA_OK) status = read_pictures(run, &list, s);
   mica__paths_free(&list);
   return status;

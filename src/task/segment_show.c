@@ -207,7 +207,7 @@ mica_status mica__segment_predict(mica_run *run, const mica_run_input *input, mi
   mica__paths paths = {0};
   if (input->data) return predict_data(run, input, p);
   if (!input->file_count) return mica__fail(MICA_E_INVALID, "the network was trained on pictures, not on rows");
-  mica_status status = mica__paths_find(input, &paths);
+  mica_status status = mica__paths_find(run, input, &paths);
   if (status == MICA_OK) status = predict_files(run, &paths, p);
   mica__paths_free(&paths);
   return status;

@@ -258,6 +258,13 @@ mica_status mica__run_take_common(mica_run *run) {
   return MICA_OK;
 }
 
+const char *mica__run_given(const mica_run *run, const char *name) {
+  for (size_t i = run->config.setting_count; i-- > 0;)
+    if (!strcmp(run->config.settings[i].name, name) && *run->config.settings[i].value)
+      return run->config.settings[i].value;
+  return NULL;
+}
+
 bool mica__run_is_set(const mica_run *run, const char *name) {
   const size_t i = index_of(run, name);
   return i < run->row_count && run->values[i];

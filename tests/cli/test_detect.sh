@@ -31,7 +31,7 @@ for side in 0:8 1:16 2:32 3:40; do
   is=$(json "predictions.0.boxes.0.box.${side%:*}")
   awk -v is="$is" -v want="${side#*:}" 'BEGIN { exit !(is - want < 4 && want - is < 4) }' || fault "side $side is $is"
 done
-[ -s "$work/0-overlay.png" ] || fault 'no picture with boxes'
+[ -s "$work/low0-overlay.png" ] || fault 'no picture with boxes'
 run predict --model "$work/run" --data "$work/voc" --count 2
 ends 0 '*sample 0*high*% *sample 1*' ''
 run predict --model "$work/run" "$work/voc/JPEGImages"

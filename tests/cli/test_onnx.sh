@@ -44,6 +44,10 @@ npy '\000\000\000\000\000\000\000\100' >"$work/want.npy"
 run run "$work/relu.onnx" --input "x=$work/x.npy" --out "$work/results"
 ends 0 'y * f32 (1, 2)  0 2' ''
 cmp "$work/results/0_y.npy" "$work/want.npy" || fault 'another result'
+echo precious >"$work/results/0_y.npy"
+run run "$work/relu.onnx" --input "x=$work/x.npy" --out "$work/results"
+ends 1 '' "mica run: $work/results/0_y.npy is there already and is not written over*"
+[ "$(cat "$work/results/0_y.npy")" = precious ] || fault 'a file is written over'
 run run "$work/relu.onnx" --shape x=3x2 --repeat 3 --json
 ends 0 '*' ''
 holds outputs.0.shape.0 3

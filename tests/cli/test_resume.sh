@@ -106,6 +106,14 @@ for task in $keyword segment detect regress classify; do
   kill_and_resume $count
 done
 
+# A kill between an epoch's row and its checkpoint leaves a row of an epoch that is trained once more.
+rm -rf "$work/killed"
+(train "$work/killed" --epochs 2) >"$work/out" 2>&1 || fault "$(cat "$work/out")"
+tail -n 1 "$work/killed/history.csv" | sed 's/^2,/3,/' >>"$work/killed/history.csv"
+(train "$work/killed" --epochs 3 --resume) >"$work/out" 2>&1 || fault "$(cat "$work/out")"
+epochs=$(cut -d, -f1 "$work/killed/history.csv" | tr '\n' ' ')
+[ "$epochs" = 'epoch 1 2 3 ' ] || fault "the history has the epochs $epochs"
+
 # Ctrl-C: the step is finished, the checkpoint written, and said so.
 rm -rf "$work/killed"
 : >"$work/out" # here, or what the last run said may be read before the next one begins it anew

@@ -16,6 +16,11 @@ run train --task segment --data "$work/odd" --out "$work/none"
 ends 1 '' '*images/1.png has no mask*'
 run train --data "$work/data" --mask-values 0,7 --task segment --out "$work/none"
 ends 1 '' '*png holds the value 255, which is no class*'
+run train --data "$work/data" --task segment --mask-values 0=wall,255=wall --out "$work/none"
+ends 2 '' '*mask-values: two values have the name "wall"*'
+# The task is found by data that open by the setting.
+run train --data "$work/data" --mask-values 0,7 --out "$work/none"
+ends 1 '' '*png holds the value 255, which is no class*'
 run train --data "$work/data" --mask-values 0,x --task segment --out "$work/none"
 ends 2 '' '*mask-values*"x"*'
 run train --data "$work/data" --task classify --out "$work/none"
@@ -48,16 +53,27 @@ run predict --model "$work/run" --json --out "$work/masks" "$work/large/images/1
 ends 0 '{"task": "segment", *' ''
 holds predictions.0.height 100
 holds predictions.1.height 48
-for file in 0-mask 1-mask 0-overlay; do [ -s "$work/masks/$file.png" ] || fault "no $file"; done
+for file in 1-mask 0-mask 1-overlay; do [ -s "$work/masks/$file.png" ] || fault "no $file"; done
 # What was predicted can be trained on: its values are the masks'.
 mkdir -p "$work/again/images" "$work/again/masks"
 cp "$work/large/images/1.png" "$work/again/images/1.png"
-cp "$work/masks/0-mask.png" "$work/again/masks/1.png"
+cp "$work/masks/1-mask.png" "$work/again/masks/1.png"
 run eval --model "$work/run" --data "$work/again" --json
 awk -v d="$(json metrics.dice)" 'BEGIN { exit !(d > 0.999) }' || fault "its own mask has a Dice of $(json metrics.dice)"
 run predict --model "$work/run" "$work/data/images/2.png"
-ends 0 "*2.png*written *$work/run/predictions/0-mask.png*" ''
-[ -s "$work/run/predictions/0-overlay.png" ] || fault 'no overlay in the folder of the run'
+ends 0 "*2.png*written *$work/run/predictions/2-mask.png*" ''
+[ -s "$work/run/predictions/2-overlay.png" ] || fault 'no overlay in the folder of the run'
+# Two pictures called alike get two names; what is there is not written over, and then nothing is written.
+run predict --model "$work/run" --out "$work/alike" "$work/large/images/1.png" "$work/data/images/1.png"
+ends 0 "*written *$work/alike/1-mask.png*written *$work/alike/1-1-mask.png*" ''
+mkdir "$work/mine"
+echo precious >"$work/mine/1-mask.png"
+run predict --model "$work/run" --out "$work/mine" "$work/data/images/0.png" "$work/data/images/1.png"
+ends 1 '' "mica predict: $work/mine/1-mask.png is there already and is not written over: --out names another folder"
+[ "$(cat "$work/mine/1-mask.png")" = precious ] || fault 'a file is written over'
+[ "$(ls "$work/mine")" = 1-mask.png ] || fault 'pictures are written beside one that is there'
+run predict --model "$work/run" "$work/data/images/2.png"
+ends 0 "*written *$work/run/predictions/2-mask.png*" ''
 run predict --model "$work/run" --data "$work/large" --count 1
 ends 0 'sample 0*accuracy*' ''
 mkdir "$work/other"

@@ -185,4 +185,13 @@ ends 2 '' '*"1,2," ends in a comma*'
 run train --data "$work/escapes.csv" --class-weights 1,2,3 --out "$work/none"
 ends 2 '' '*3 numbers, the data 2 classes*'
 
+# A text that suits no other task is language's; a folder is told which names are wanted.
+mkdir "$work/text"
+awk 'BEGIN { for (i = 0; i < 300; i++) print "the cat sat on the mat " i }' >"$work/input.txt"
+cp "$work/input.txt" "$work/text/a.txt"
+run train --data "$work/text" --out "$work/none"
+ends 1 '' '*text holds no train.txt: a folder of text holds train.txt, *'
+run train --data "$work/input.txt" --epochs 1 --width 16 --layers 1 --context 16 --contexts 32 --out "$work/said"
+ends 0 '*task      language*' ''
+
 exit $failed

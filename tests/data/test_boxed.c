@@ -91,7 +91,7 @@ START_TEST(voc_is_read) {
   write_voc("voc", "three", VOC(OBJECT("ant", "0", "1", "64.5", "10", "")));
   mica_dataset *data = open_data("voc", (mica_dataset_config){0});
   ck_assert_uint_eq(mica_dataset_count(data), 3);
-  ck_assert_str_eq(mica_dataset_summary(data), "3 pictures, 3 boxes, 3 classes");
+  ck_assert_str_eq(mica_dataset_summary(data), "3 pictures, 3 boxes, 3 classes: ant, cat, dog");
   BOX(data, 0, 0, "dog", 0, 2048, 0, 0, 64, 32);
   BOX(data, 0, 1, "cat", 2, 10 * 25.5f, 10, 4.5f, 20, 30);
   /* What sticks out by a pixel is cut. In the order of names "three" comes before "two". */
@@ -100,6 +100,24 @@ START_TEST(voc_is_read) {
   ck_assert_str_eq(mica_dataset_column_class(data, column(data, "label"), 0), "ant");
   ck_assert(mica_shape_equal(mica_dataset_shape(data), MICA_SHAPE(1, 32, 64)));
   mica_dataset_destroy(data);
+}
+END_TEST
+
+/* Left out, but said; a list that names one is wrong. */
+START_TEST(pictures_without_annotations_are_said) {
+  char path[256];
+  write_voc("bare", "one", VOC(OBJECT("dog", "1", "1", "9", "9", "")));
+  write_voc("bare", "two", VOC(OBJECT("dgo", "1", "1", "9", "9", "")));
+  write_voc("bare", "three", VOC(""));
+  snprintf(path, sizeof path, "%s", files_path("bare/Annotations/three.xml"));
+  ck_assert_int_eq(remove(path), 0);
+  mica_dataset *data = open_data("bare", (mica_dataset_config){0}), *other = NULL;
+  ck_assert_str_eq(mica_dataset_summary(data),
+                   "2 pictures with boxes, 1 without annotations left out, 2 boxes, 2 classes: dgo, dog");
+  mica_dataset_destroy(data);
+  files_write_text("bare/ImageSets/Main/train.txt", "one\nthree\n");
+  ck_assert_int_eq(mica_dataset_open(files_path("bare"), NULL, &other), MICA_E_FORMAT);
+  ck_assert_msg(strstr(mica_error_message(), "three.png has no annotations: there is no"), "%s", mica_error_message());
 }
 END_TEST
 
@@ -261,6 +279,27 @@ START_TEST(coco_with_boxes_without_area) {
 }
 END_TEST
 
+/* images and one file, beside it or in annotations, called as one likes. */
+START_TEST(coco_without_parts_is_read) {
+  static const char *const files[] = {"plain1/annotations.json", "plain2/annotations/labels.json"};
+  for (int i = 0; i < 2; i++) {
+    const char *folder = i ? "plain2" : "plain1";
+    char name[64];
+    mica_dataset *data = NULL;
+    for (int k = 0; k < 2; k++) {
+      snprintf(name, sizeof name, "%s/images/%c.png", folder, "ab"[k]);
+      write_picture(name, 64, 32, (uint8_t)(1 + k));
+    }
+    files_write_text(files[i], GOOD);
+    data = open_data(folder, (mica_dataset_config){0});
+    check_coco(data);
+    mica_dataset_destroy(data);
+    const mica_dataset_config test = {.part = MICA_PART_TEST};
+    ck_assert_int_eq(mica_dataset_open(files_path(folder), &test, &data), MICA_E_NOT_FOUND);
+  }
+}
+END_TEST
+
 START_TEST(coco_that_is_wrong) {
   static const struct {
     const char *json, *sentence;
@@ -331,12 +370,14 @@ Suite *test_suite(void) {
   tcase_set_timeout(all, 60);
   tcase_add_checked_fixture(all, NULL, tidy);
   tcase_add_test(all, voc_is_read);
+  tcase_add_test(all, pictures_without_annotations_are_said);
   tcase_add_test(all, parts_by_lists);
   tcase_add_test(all, pictures_are_fitted);
   tcase_add_test(all, voc_that_is_wrong);
   tcase_add_test(all, voc_that_is_deep);
   tcase_add_test(all, coco_is_read);
   tcase_add_test(all, coco_with_boxes_without_area);
+  tcase_add_test(all, coco_without_parts_is_read);
   tcase_add_test(all, coco_that_is_wrong);
   tcase_add_test(all, coco_that_is_huge);
   tcase_add_test(all, boxes_return_from_their_frame);

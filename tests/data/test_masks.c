@@ -155,6 +155,16 @@ START_TEST(what_does_not_fit_is_named) {
 }
 END_TEST
 
+START_TEST(a_name_stands_for_one_value) {
+  const char *folder = "masks_named";
+  const uint8_t masks[2][24] = {{0, 255}, {255}};
+  write_pairs(folder, masks);
+  fails(folder, "0=wall,255=wall", MICA_E_INVALID, "two values have the name \"wall\"");
+  fails(folder, "0,255=0", MICA_E_INVALID, "two values have the name \"0\"");
+  fails(folder, "0=wall,255=wall,*=void", MICA_E_INVALID, "two values have the name \"wall\"");
+}
+END_TEST
+
 START_TEST(tiles_cover_every_pixel_once) {
   static const mica_tiling tilings[] = {{4, 4, 1}, {3, 5, 2}, {8, 8, 0}, {5, 4, 0}, {16, 2, 1}};
   for (size_t k = 0; k < sizeof tilings / sizeof *tilings; k++)
@@ -259,6 +269,7 @@ Suite *test_suite(void) {
   tcase_add_test(tcase, colours_are_values_too);
   tcase_add_test(tcase, soft_borders_are_refused_by_the_file_unless_it_is_said_what_they_are);
   tcase_add_test(tcase, what_does_not_fit_is_named);
+  tcase_add_test(tcase, a_name_stands_for_one_value);
   tcase_add_test(tcase, tiles_cover_every_pixel_once);
   tcase_add_test(tcase, tiles_of_a_dataset_hold_what_its_pictures_do);
   tcase_add_test(tcase, tiles_of_any_columns);

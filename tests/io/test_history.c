@@ -3,6 +3,7 @@
  * What a run leaves behind: read again where there is a reader, looked into where there is none. */
 #include "data/image.h"
 #include "io/crc32c.h"
+#include "io/history.h"
 #include "support/check_main.h"
 #include "support/engine.h"
 #include "support/files.h"
@@ -41,6 +42,26 @@ static char *read_all(const char *path, size_t *size) {
   fclose(file);
   return content;
 }
+
+START_TEST(rows_behind_an_epoch_are_cut) {
+  mica_history *h = made();
+  mica__history_cut(h, 2);
+  ck_assert_uint_eq(mica_history_rows(h), 2);
+  mica__history_cut(h, 1);
+  ck_assert_uint_eq(mica_history_rows(h), 1);
+  ck_assert_double_eq(mica_history_get(h, 0, "step"), 938);
+  ck_ok(mica_history_begin(h));
+  set(h, "epoch", 2), set(h, "loss", 0.25);
+  ck_assert_double_eq(mica_history_get(h, 1, "loss"), 0.25);
+  ck_assert(isnan(mica_history_get(h, 1, "f1")));
+  ck_ok(mica_history_begin(h));
+  mica__history_cut(h, 5);
+  ck_assert_uint_eq(mica_history_rows(h), 2);
+  mica__history_cut(h, 0);
+  ck_assert_uint_eq(mica_history_rows(h), 0);
+  mica_history_destroy(h);
+}
+END_TEST
 
 START_TEST(a_history_comes_back) {
   mica_history *h = made();
@@ -152,6 +173,7 @@ Suite *test_suite(void) {
   TCase *tcase = tcase_create("history");
   tcase_add_unchecked_fixture(tcase, NULL, files_remove);
   tcase_add_test(tcase, a_history_comes_back);
+  tcase_add_test(tcase, rows_behind_an_epoch_are_cut);
   tcase_add_test(tcase, event_files_hold_what_was_said);
   tcase_add_test(tcase, a_picture_comes_back);
   tcase_add_test(tcase, what_cannot_be_written_is_a_sentence);
