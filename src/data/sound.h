@@ -20,7 +20,8 @@ typedef struct mica__sound {
 bool mica__sound_is_named(const char *name);
 
 /* Opens a file to see what it holds. MICA_E_FORMAT names it where it is no sound, empty, a WAV file that ends
- * before its samples do, or longer than MICA__SOUND_SECONDS; MICA_E_UNSUPPORTED: this build lacks libsndfile; MICA_E_IO. */
+ * before its samples do, or longer than MICA__SOUND_SECONDS; MICA_E_UNSUPPORTED: this build lacks libsndfile;
+ * MICA_E_IO. */
 mica_status mica__sound_examine(const char *path, int32_t rate, mica__sound *sound);
 /* Reads `length` samples at that rate, as mica__sound_examine gave it, in memory for some thousand frames.
  * MICA_E_FORMAT where the file has changed or ends early. Any thread. */

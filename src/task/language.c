@@ -172,7 +172,7 @@ static mica_status check_heads(const mica_run *run) {
     return mica__fail(MICA_E_INVALID, "%lld heads cannot share %lld groups: heads is a multiple of groups", heads,
                       groups);
   if (width / heads % 2 && !strcmp(mica_run_setting(run, "positions"), "rotary"))
-    return mica__fail(MICA_E_INVALID, "rotary positions turn pairs: width %lld over heads %lld is odd", width, heads);
+    return mica__fail(MICA_E_INVALID, "rotary positions rotate pairs: width %lld over heads %lld is odd", width, heads);
   return MICA_OK;
 }
 

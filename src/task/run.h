@@ -213,7 +213,8 @@ typedef struct mica__rows {
 mica_status mica__rows_read(const mica_run *run, const char *name, char *text, mica__rows *rows);
 void mica__rows_free(mica__rows *rows);
 
-/* Paths of files, and of the pictures (or recordings) of folders. find fills a zeroed struct, to be freed after a failure too. */
+/* Paths of files, and of the pictures (or recordings) of folders. find fills a zeroed struct, to be freed after a
+ * failure too. */
 typedef struct mica__paths {
   char **list;
   size_t count, capacity;

@@ -113,7 +113,8 @@ static bool is_of(const kind *k, const char *name) {
   return false;
 }
 
-/* The files of the kind in a folder; where there are none and it is `whole` those of the folders in it, as of classes. */
+/* The files of the kind in a folder; where there are none and it is `whole` those of the folders in it, as of
+ * classes. */
 static mica_status add_folder(const kind *k, mica__paths *p, const char *folder, bool whole) {
   mica__names names;
   const size_t before = p->count;

@@ -81,7 +81,7 @@ ends 2 '' 'mica train: a width of 30 cannot be shared by 4 heads: width is a mul
 run train --task language --data "$work/text.txt" --groups 3 --out "$work/x"
 ends 2 '' 'mica train: 4 heads cannot share 3 groups: heads is a multiple of groups'
 run train --task language --data "$work/text.txt" --width 36 --positions rotary --out "$work/x"
-ends 2 '' 'mica train: rotary positions turn pairs: width 36 over heads 4 is odd'
+ends 2 '' 'mica train: rotary positions rotate pairs: width 36 over heads 4 is odd'
 run predict --model "$work/run" "$work/empty.txt"
 ends 1 '' "mica predict: $work/empty.txt has 0 bytes: *"
 
