@@ -182,6 +182,9 @@ MICA_API MICA_CHECKED mica_status mica_nn_save(const mica_nn *nn, mica_session *
                                                const struct mica_safetensors_pair *metadata, size_t metadata_count);
 MICA_API MICA_CHECKED mica_status mica_nn_load(const mica_nn *nn, mica_session *session, const char *path,
                                                size_t *missing);
+/* As mica_nn_load without `missing`, of each weight its moving average where the file has one (mica_nn_share_ema): from
+ * a trainer's checkpoint what it tested. */
+MICA_API MICA_CHECKED mica_status mica_nn_load_ema(const mica_nn *nn, mica_session *session, const char *path);
 
 /* --- layers --- */
 

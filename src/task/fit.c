@@ -115,13 +115,14 @@ static void abandon(mica_run *run) {
   if (run->made_folder) rmdir(run->folder);
 }
 
-/* Keeps the weights of the best epoch; without validation those of the last one. */
+/* Keeps the weights of the best epoch as they were tested, their moving averages where there are some; without
+ * validation those of the last one. */
 static mica_status keep_weights(mica_run *run) {
   mica_nn *nn = mica_trainer_test_network(run->trainer);
   mica_session *session = mica_trainer_test_session(run->trainer);
   char *best = mica__run_path(run, "best.safetensors"), *model = mica__run_path(run, "model.safetensors");
   mica_status status = best && model ? MICA_OK : mica__fail_nomem("a run");
-  if (status == MICA_OK && access(best, R_OK) == 0) status = mica_nn_load(nn, session, best, NULL);
+  if (status == MICA_OK && access(best, R_OK) == 0) status = mica_nn_load_ema(nn, session, best);
   if (status == MICA_OK) status = mica_nn_save(nn, session, model, NULL, 0);
   free(best);
   free(model);

@@ -71,8 +71,26 @@ static mica_status compare(const char *path, const char *name, const mica_safete
                     mica_dtype_name(mica_tensor_dtype(tensor)), mica_shape_format(shape, want));
 }
 
+/* What is read: a network without the optimiser's state, with it, or the former with moving averages in the place of
+ * weights that have some. */
+typedef enum extent { WEIGHTS, WHOLE, AVERAGES } extent;
+
+static mica_status find_entry(const mica_safetensors *file, const char *name, extent which,
+                              const mica_safetensors_entry **entry) {
+  mica__text average = {0};
+  *entry = NULL;
+  if (which == AVERAGES) {
+    mica__text_addf(&average, "ema.%s", name);
+    MICA_TRY(mica__text_status(&average));
+    *entry = mica_safetensors_find(file, average.data);
+    mica__text_free(&average);
+  }
+  if (!*entry) *entry = mica_safetensors_find(file, name);
+  return MICA_OK;
+}
+
 /* Compares all tensors before it changes any. */
-static mica_status load(const mica_nn *nn, mica_session *session, bool whole, const char *path,
+static mica_status load(const mica_nn *nn, mica_session *session, extent which, const char *path,
                         const mica_safetensors *file, size_t *missing) {
   size_t lacking = 0;
   for (int pass = 0; pass < 2; pass++) {
@@ -80,8 +98,9 @@ static mica_status load(const mica_nn *nn, mica_session *session, bool whole, co
     for (size_t i = 0; i < mica_nn_parameter_count(nn); i++) {
       const mica_nn_parameter_info *info = mica_nn_parameter_at(nn, i);
       mica_tensor *tensor = mica_session_parameter(session, info->name);
-      if (!tensor || (!whole && info->role == MICA_NN_ROLE_OPTIMIZER)) continue;
-      const mica_safetensors_entry *entry = mica_safetensors_find(file, info->own_name);
+      if (!tensor || (which != WHOLE && info->role == MICA_NN_ROLE_OPTIMIZER)) continue;
+      const mica_safetensors_entry *entry = NULL;
+      MICA_TRY(find_entry(file, info->own_name, which, &entry));
       lacking += !entry;
       if (!entry && missing) continue;
       if (!pass) MICA_TRY(compare(path, info->own_name, entry, tensor));
@@ -103,7 +122,16 @@ mica_status mica_nn_load(const mica_nn *nn, mica_session *session, const char *p
   mica_safetensors *file = NULL;
   if (!nn || !session || !path) return mica__fail(MICA_E_INVALID, "mica_nn_load: a pointer is NULL");
   MICA_TRY(mica_safetensors_open(path, &file));
-  mica_status status = load(nn, session, false, path, file, missing);
+  mica_status status = load(nn, session, WEIGHTS, path, file, missing);
+  mica_safetensors_close(file);
+  return status;
+}
+
+mica_status mica_nn_load_ema(const mica_nn *nn, mica_session *session, const char *path) {
+  mica_safetensors *file = NULL;
+  if (!nn || !session || !path) return mica__fail(MICA_E_INVALID, "mica_nn_load_ema: a pointer is NULL");
+  MICA_TRY(mica_safetensors_open(path, &file));
+  mica_status status = load(nn, session, AVERAGES, path, file, NULL);
   mica_safetensors_close(file);
   return status;
 }
@@ -211,7 +239,7 @@ mica_status mica_trainer_load(mica_trainer *t, const char *path) {
   mica__totals totals = {.sums = calloc(t->training.sum_count, sizeof *totals.sums)};
   mica_status status = totals.sums ? mica_safetensors_open(path, &file) : mica__fail_nomem("a checkpoint");
   if (status == MICA_OK) status = parse_fields(path, file, &t->training, &progress, &totals);
-  if (status == MICA_OK) status = load(t->training.nn, t->training.session, true, path, file, NULL);
+  if (status == MICA_OK) status = load(t->training.nn, t->training.session, WHOLE, path, file, NULL);
   mica_safetensors_close(file);
   if (status == MICA_OK) {
     mica__train_discard(t);

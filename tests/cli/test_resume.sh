@@ -40,7 +40,7 @@ train() {
   detect) set -- --size 64 --width 8 --epochs 20 --batch 4 --warm-up 5 --checkpoint-steps 5 --out "$@" ;;
   keyword) set -- --width 8 --mels 16 --batch 8 --epochs 30 --warm-up 5 --checkpoint-steps 7 --out "$@" ;;
   segment) set -- --width 2 --depth 2 --window 32 --batch 4 --epochs 12 --checkpoint-steps 20 --out "$@" ;;
-  *) set -- --model mlp --epochs 12 --batch 16 --checkpoint-steps 50 --out "$@" ;;
+  *) set -- --model mlp --epochs "${epochs:-12}" --batch 16 --checkpoint-steps 50 --out "$@" ;;
   esac
   exec "$mica" train --task "$task" --data "$work/$task.csv" "$@"
 }
@@ -108,11 +108,11 @@ done
 
 # A kill between an epoch's row and its checkpoint leaves a row of an epoch that is trained once more.
 rm -rf "$work/killed"
-(train "$work/killed" --epochs 2) >"$work/out" 2>&1 || fault "$(cat "$work/out")"
+(epochs=2 train "$work/killed") >"$work/out" 2>&1 || fault "$(cat "$work/out")"
 tail -n 1 "$work/killed/history.csv" | sed 's/^2,/3,/' >>"$work/killed/history.csv"
-(train "$work/killed" --epochs 3 --resume) >"$work/out" 2>&1 || fault "$(cat "$work/out")"
-epochs=$(cut -d, -f1 "$work/killed/history.csv" | tr '\n' ' ')
-[ "$epochs" = 'epoch 1 2 3 ' ] || fault "the history has the epochs $epochs"
+(epochs=3 train "$work/killed" --resume) >"$work/out" 2>&1 || fault "$(cat "$work/out")"
+seen=$(cut -d, -f1 "$work/killed/history.csv" | tr '\n' ' ')
+[ "$seen" = 'epoch 1 2 3 ' ] || fault "the history has the epochs $seen"
 
 # Ctrl-C: the step is finished, the checkpoint written, and said so.
 rm -rf "$work/killed"
