@@ -68,16 +68,6 @@ static int32_t suits(const mica_dataset *data) {
 
 /* --- preparation --- */
 
-static mica_status note_classes(mica_run *run, const mica_column *label) {
-  const size_t column = mica_dataset_column_index(run->whole, label->name), count = (size_t)label->classes;
-  const char **names = calloc(count + 1, sizeof *names);
-  if (!names) return mica__fail_nomem("classes");
-  for (size_t i = 0; i < count; i++) names[i] = mica_dataset_column_class(run->whole, column, (int32_t)i);
-  mica_status status = mica__run_note(run, "classes", names, count);
-  free(names);
-  return status;
-}
-
 static mica_status count_classes(mica_run *run, double *counts, int64_t classes) {
   const mica_dataset *data = run->parts[MICA_PART_TRAIN].data;
   const uint64_t count = mica_dataset_count(data);
@@ -104,7 +94,7 @@ static mica_status prepare(mica_run *run) {
                       mica__run_answer_name(run, label), mica_column_kind_name(label->kind),
                       label->kind == MICA_COLUMN_KIND_MASK ? "segment" : "regress");
   if (label->kind == MICA_COLUMN_KIND_CLASSES) MICA_TRY(mica__run_note_numbers(run, "several", &one, 1));
-  MICA_TRY(note_classes(run, label));
+  MICA_TRY(mica__run_note_classes(run, label));
   return note_weights(run);
 }
 

@@ -113,16 +113,6 @@ static mica_status set_warm_up(mica_run *run) {
   return mica__run_set_number(run, "warm-up", fmin(WARM_UP, floor(steps / 10)));
 }
 
-static mica_status note_classes(mica_run *run, const mica_column *label) {
-  const size_t column = mica_dataset_column_index(run->whole, label->name), count = (size_t)label->classes;
-  const char **names = calloc(count + 1, sizeof *names);
-  if (!names) return mica__fail_nomem("classes");
-  for (size_t i = 0; i < count; i++) names[i] = mica_dataset_column_class(run->whole, column, (int32_t)i);
-  mica_status status = mica__run_note(run, "classes", names, count);
-  free(names);
-  return status;
-}
-
 static mica_status note_columns(mica_run *run) {
   const mica_column *image = column_of(run->whole, MICA_COLUMN_KIND_IMAGE);
   const mica_column *boxes = column_of(run->whole, MICA_COLUMN_KIND_BOXES), *label = label_of(run->whole);
@@ -141,7 +131,7 @@ static mica_status note_columns(mica_run *run) {
   MICA_TRY(mica__run_note_text(run, "input_column", image->name));
   MICA_TRY(mica__run_note_text(run, "boxes_column", boxes->name));
   MICA_TRY(mica__run_note_text(run, "label_column", label->name));
-  return note_classes(run, label);
+  return mica__run_note_classes(run, label);
 }
 
 static mica_status no_picture(void *user, uint64_t sample, void *data, size_t bytes) {

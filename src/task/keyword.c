@@ -75,16 +75,6 @@ static mica_status check_network(const mica_run *run) {
                     mica_run_setting(run, "model"));
 }
 
-static mica_status note_classes(mica_run *run, const mica_column *label) {
-  const size_t column = mica_dataset_column_index(run->whole, label->name), count = (size_t)label->classes;
-  const char **names = calloc(count + 1, sizeof *names);
-  if (!names) return mica__fail_nomem("classes");
-  for (size_t i = 0; i < count; i++) names[i] = mica_dataset_column_class(run->whole, column, (int32_t)i);
-  mica_status status = mica__run_note(run, "classes", names, count);
-  free(names);
-  return status;
-}
-
 static mica_status prepare(mica_run *run) {
   const double zero = 0, one = 1;
   MICA_TRY(mica__run_set_defaults(run));
@@ -104,7 +94,7 @@ static mica_status prepare(mica_run *run) {
   MICA_TRY(mica__run_note_numbers(run, "deviation", &one, 1));
   MICA_TRY(mica__run_note_text(run, "input_column", sound->name));
   MICA_TRY(mica__run_note_text(run, "label_column", label->name));
-  return note_classes(run, label);
+  return mica__run_note_classes(run, label);
 }
 
 static mica_status fits(const mica_run *run, const mica_dataset *data) {

@@ -257,6 +257,8 @@ mica_value mica__run_class_weights(const mica_run *run, mica_graph *graph);
 #define MOST_CONFUSED 2000
 /* The sum "confusion" of the last test, classes x classes, the caller's to free. */
 mica_status mica__run_read_confusion(mica_run *run, int64_t **confusion);
+/* Makes the names of a column's classes the fact "classes". */
+mica_status mica__run_note_classes(mica_run *run, const mica_column *column);
 /* Begins a section with samples, precision, recall and F1 of each class, and the confusion of the last test. */
 mica_status mica__run_report_classes(mica_run *run, const char *title, mica_report *report);
 /* The index of a name among those of a run; count where it is none. */

@@ -91,16 +91,10 @@ static mica_status shows(const mica_run *run, const mica_dataset *data, mica_dat
   return mica_dataset_tiles(data, &tiling, shown);
 }
 
-static mica_status note_classes(mica_run *run, const mica_column *mask) {
-  const size_t column = mica_dataset_column_index(run->whole, mask->name), count = (size_t)mask->classes;
-  const char **names = calloc(count + 1, sizeof *names);
-  if (!names) return mica__fail_nomem("classes");
-  for (size_t i = 0; i < count; i++) names[i] = mica_dataset_column_class(run->whole, column, (int32_t)i);
-  mica_status status = mica__run_note(run, "classes", names, count);
-  free(names);
-  if (status == MICA_OK && mica_dataset_mask_values(run->whole))
-    status = mica__run_note_text(run, "mask_values", mica_dataset_mask_values(run->whole));
-  return status;
+static mica_status note_masks(mica_run *run, const mica_column *mask) {
+  MICA_TRY(mica__run_note_classes(run, mask));
+  const char *values = mica_dataset_mask_values(run->whole);
+  return values ? mica__run_note_text(run, "mask_values", values) : MICA_OK;
 }
 
 /* The least multiple of what U-Net halves to 1 that holds a side, `most` at most. */
@@ -175,7 +169,7 @@ static mica_status prepare(mica_run *run) {
   MICA_TRY(mica__run_note_columns(run, &label));
   label = column_of(run->whole, MICA_COLUMN_KIND_MASK);
   MICA_TRY(mica__run_note_text(run, "label_column", label->name));
-  MICA_TRY(note_classes(run, label));
+  MICA_TRY(note_masks(run, label));
   MICA_TRY(note_sizes(run));
   MICA_TRY(find_epochs(run));
   return mica__run_note_weights(run, mica__segment_classes(run), count_classes);
