@@ -68,7 +68,7 @@ MICA_API mica_value mica_dequantize(mica_value x, mica_value scale, mica_value z
  *
  *   dx      dy where low <= v <= high, else 0
  *   dscale  sum of dy (round(v) - v) where v is inside, dy low or dy high where it is not,
- *           times 1 / sqrt(n high), n being the elements that share a scale, unless plain_gradient
+ *           times 1 / sqrt(n high), n being x's elements over the number of scales, unless plain_gradient
  *
  * Learned scales are to be kept positive by whoever learns them. */
 MICA_API mica_value mica_fake_quantize(mica_value x, mica_value scale, const mica_quantize_config *config);

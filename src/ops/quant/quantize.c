@@ -344,10 +344,9 @@ mica_value mica_dequantize(mica_value x, mica_value scale, mica_value zero, cons
 }
 
 /* The scale, whose gradient is multiplied by 1 / sqrt(elements a scale * most). */
-static mica_value gradient_scaled(mica_value x, mica_value scale, double most) {
+static mica_value gradient_scaled(mica_value x, mica_value scale, double scales, double most) {
   mica_value count = mica_cast(mica__count_along(x, MICA_ALL_AXES), mica_value_dtype(scale));
-  double shared = (double)count_of(mica_value_shape(scale));
-  mica_value part = mica_mul(scale, mica_rsqrt(mica_affine(count, most / shared, 0)));
+  mica_value part = mica_mul(scale, mica_rsqrt(mica_affine(count, most / scales, 0)));
   return mica_add(part, mica_stop_gradient(mica_sub(scale, part)));
 }
 
@@ -361,7 +360,9 @@ mica_value mica_fake_quantize(mica_value x, mica_value scale, const mica_quantiz
   /* In 16 bits what is left after rounding could not be added back. */
   b.x = mica__widen(b.x);
   b.scale = mica_cast(b.scale, mica_value_dtype(b.x));
-  if (!config->plain_gradient) b.scale = gradient_scaled(b.x, b.scale, r.high);
+  /* Blocks that do not divide the axis are written out by now: the caller's scales are counted. */
+  const double scales = (double)count_of(mica_value_shape(scale));
+  if (!config->plain_gradient) b.scale = gradient_scaled(b.x, b.scale, scales, r.high);
   mica_value steps = mica_clip(mica_div(b.x, b.scale), r.low, r.high);
   mica_value left = mica_stop_gradient(mica_sub(mica_round(steps), steps));
   return laid_back(&b, mica_cast(mica_mul(mica_add(steps, left), b.scale), mica_value_dtype(x)));
