@@ -158,7 +158,7 @@ static mica_status launch_long(const mica__exec *exec, mica__rows r, bool *taken
   const mica__top_k_attrs *attrs = exec->attrs;
   int32_t values[MICA__MAX_PARAMS];
   *taken = true;
-  if (r.n >= LEAST_LONG && r.n <= INT32_MAX && mica_dtype_size(mica_tensor_dtype(exec->inputs[0])) <= 4) {
+  if (r.n >= LEAST_LONG && r.n <= INT32_MAX / 2 && mica_dtype_size(mica_tensor_dtype(exec->inputs[0])) <= 4) {
     if (attrs->k <= r.n / 4 && mica__exec_takes(exec, &top_k_cpu)) return launch_cpu(exec, r);
     if (mica__exec_takes(exec, &top_k_gpu)) {
       MICA_TRY(mica__exec_values(exec, &top_k_gpu, values));
