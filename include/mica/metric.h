@@ -82,6 +82,43 @@ MICA_API void mica_confusion_scores(const int64_t *confusion, int64_t classes, m
 MICA_API MICA_CHECKED mica_status mica_average_precision(const float *scores, const uint8_t *truths, size_t count,
                                                          double *precision);
 
+/* --- translation --- */
+
+#define MICA_BLEU_ORDER 4
+
+/* Sums over sentences: n-grams of hypotheses of 1 to 4 words that are found in a reference, all of them, words of
+ * hypotheses and of references. They add up, and are plain data. */
+typedef struct mica_bleu {
+  int64_t counts[MICA_BLEU_ORDER], totals[MICA_BLEU_ORDER], length, reference_length;
+} mica_bleu;
+
+/* What stands for a precision of no n-gram found. EXPONENTIAL: 1 / 2, 1 / 4, ... of one; NONE: 0, and the score is 0;
+ * FLOOR: a tenth of one; ADD: one is added to counts and totals of two words and more. */
+typedef enum mica_bleu_smoothing {
+  MICA_BLEU_SMOOTHING_EXPONENTIAL,
+  MICA_BLEU_SMOOTHING_NONE,
+  MICA_BLEU_SMOOTHING_FLOOR,
+  MICA_BLEU_SMOOTHING_ADD,
+} mica_bleu_smoothing;
+
+/* Zero is what sacrebleu reports as "case:mixed|eff:no|tok:13a|smooth:exp". */
+typedef struct mica_bleu_config {
+  mica_bleu_smoothing smoothing;
+  bool effective_order; /* n-grams longer than the hypothesis count for nothing, as for scores of one sentence */
+  bool lowercase;       /* texts, which are UTF-8 then, lose case; needs utf8proc */
+  bool untokenised;     /* words are what white space parts */
+} mica_bleu_config;
+
+/* Adds a hypothesis and its n references, detokenised texts; an n-gram counts as often as the reference that has most
+ * of it, and the length is that of the closest one, of equals the shorter. config may be NULL. MICA_E_NOMEM;
+ * MICA_E_UNSUPPORTED: lowercase in a build without utf8proc. Papineni et al. 2002, Post 2018. */
+MICA_API MICA_CHECKED mica_status mica_bleu_add(mica_bleu *sums, const char *hypothesis, const char *const *references,
+                                                size_t n, const mica_bleu_config *config);
+/* BLEU, 0 to 100, and the precisions in percent (MICA_BLEU_ORDER of them; may be NULL). config may be NULL. */
+MICA_API double mica_bleu_score(const mica_bleu *sums, const mica_bleu_config *config, double *precisions);
+/* The brevity penalty, exp(1 - reference_length / length) of hypotheses that are shorter. */
+MICA_API double mica_bleu_brevity(const mica_bleu *sums);
+
 /* --- detection --- */
 
 /* A true box of a picture: x0 y0 x1 y1. */

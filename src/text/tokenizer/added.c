@@ -1,6 +1,6 @@
 /* Added tokens: found in a text before the model sees it, the longest of those that begin first. */
 #include "text/tokenizer/tokenizer.h"
-#include "text/tokenizer/unicode.h"
+#include "text/unicode.h"
 
 #include <inttypes.h>
 #include <stdlib.h>

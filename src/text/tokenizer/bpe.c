@@ -1,7 +1,7 @@
 /* Byte-pair encoding: neighbours are merged, the pair of the least rank first, the leftmost of equals. A heap of
  * candidates makes it n log n; long words go rank by rank where merges are in order, which memory bears better. */
 #include "text/tokenizer/tokenizer.h"
-#include "text/tokenizer/unicode.h"
+#include "text/unicode.h"
 
 #include <stdio.h>
 #include <stdlib.h>

@@ -1,7 +1,7 @@
 /* Words and how often they occur. */
 #include "base/hash.h"
 #include "text/tokenizer/train.h"
-#include "text/tokenizer/unicode.h"
+#include "text/unicode.h"
 
 #include <stdlib.h>
 #include <string.h>

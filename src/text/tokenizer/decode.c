@@ -1,7 +1,7 @@
 /* Decoders: tokens become a text. */
 #include "base/utf8.h"
 #include "text/tokenizer/tokenizer.h"
-#include "text/tokenizer/unicode.h"
+#include "text/unicode.h"
 
 #include <stdlib.h>
 #include <string.h>

@@ -1,7 +1,7 @@
 /* Models: how a piece becomes ids. Read here; WordPiece and WordLevel are here as well. */
 #include "base/hash.h"
 #include "text/tokenizer/tokenizer.h"
-#include "text/tokenizer/unicode.h"
+#include "text/unicode.h"
 
 #include <math.h>
 #include <stdio.h>

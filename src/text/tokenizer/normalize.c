@@ -1,6 +1,6 @@
 /* Normalisers: a text becomes another one. */
 #include "text/tokenizer/tokenizer.h"
-#include "text/tokenizer/unicode.h"
+#include "text/unicode.h"
 
 #include <stdlib.h>
 #include <string.h>

@@ -1,6 +1,6 @@
 /* Patterns: literals, and regular expressions through PCRE2. */
 #include "text/tokenizer/pieces.h"
-#include "text/tokenizer/unicode.h"
+#include "text/unicode.h"
 
 #include <stdlib.h>
 #include <string.h>

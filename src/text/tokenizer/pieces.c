@@ -1,6 +1,6 @@
 /* Pieces of a text, and how it is cut into them. */
 #include "text/tokenizer/pieces.h"
-#include "text/tokenizer/unicode.h"
+#include "text/unicode.h"
 
 #include <stdlib.h>
 

@@ -1,6 +1,6 @@
 /* Pre-tokenisers: a text is cut into the pieces that the model sees. */
 #include "text/tokenizer/tokenizer.h"
-#include "text/tokenizer/unicode.h"
+#include "text/unicode.h"
 
 #include <stdlib.h>
 #include <string.h>

@@ -1,6 +1,6 @@
 /* Tokenisers trained on texts: what is counted, and the tokenizer.json that comes of it. */
 #include "text/tokenizer/train.h"
-#include "text/tokenizer/unicode.h"
+#include "text/unicode.h"
 
 #include <stdlib.h>
 #include <string.h>

@@ -1,7 +1,7 @@
 /* The training of byte-pair encoding: the most frequent pair of neighbours becomes a token, again and again; of equal
  * ones the pair of the smaller ids (as the package orders them). Counts change only where a pair is merged. */
 #include "text/tokenizer/train.h"
-#include "text/tokenizer/unicode.h"
+#include "text/unicode.h"
 
 #include <stdlib.h>
 #include <string.h>

@@ -1,7 +1,7 @@
 /* The training of a unigram model (Kudo, Subword Regularization, 2018): from frequent substrings the vocabulary under
  * which the words are likeliest, by expectation and maximisation, losing those tokens whose loss costs least. */
 #include "text/tokenizer/train.h"
-#include "text/tokenizer/unicode.h"
+#include "text/unicode.h"
 
 #include <math.h>
 #include <stdlib.h>

@@ -1,6 +1,6 @@
 /* Unigram: of all ways to cut a piece into tokens the one with the largest sum of scores. */
 #include "text/tokenizer/tokenizer.h"
-#include "text/tokenizer/unicode.h"
+#include "text/unicode.h"
 
 #include <stdlib.h>
 #include <string.h>

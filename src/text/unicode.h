@@ -1,6 +1,6 @@
-/* text/tokenizer/unicode.h: characters of valid UTF-8, and what Unicode's tables say of them (utf8proc). */
-#ifndef MICA_TEXT_TOKENIZER_UNICODE_H
-#define MICA_TEXT_TOKENIZER_UNICODE_H
+/* text/unicode.h: characters of valid UTF-8, and what Unicode's tables say of them (utf8proc). */
+#ifndef MICA_TEXT_UNICODE_H
+#define MICA_TEXT_UNICODE_H
 
 #include "base/text.h"
 

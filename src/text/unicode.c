@@ -1,5 +1,5 @@
 /* What Unicode says of characters. */
-#include "text/tokenizer/unicode.h"
+#include "text/unicode.h"
 
 #include <stdlib.h>
 
