@@ -313,6 +313,16 @@ START_TEST(what_no_case_runs_is_named) {
   ck_ok(mica__check_run(test_engine(), &op, MICA__CHECK_QUICK, expect_no_case, &lines, &summary));
   ck_assert_uint_eq(lines, 2);
   ck_assert_uint_eq(summary.skipped, 2);
+
+  /* Nor is one excused that asks for what this device has. */
+  mica__kernel_desc kernel = **op.kernels;
+  mica__variant variant = kernel.variants[0];
+  variant.vector_bytes = mica_engine_device(test_engine())->vector_bytes;
+  kernel.variants = &variant;
+  kernel.variant_count = 1;
+  op.kernels = (const mica__kernel_desc *const[]){&kernel, NULL};
+  ck_ok(mica__check_run(test_engine(), &op, MICA__CHECK_QUICK, expect_no_case, &lines, &summary));
+  ck_assert_uint_eq(lines, 3);
 }
 END_TEST
 
