@@ -41,6 +41,9 @@ MICA_API void mica_graph_destroy(mica_graph *graph);
  * where values were named, their names. "" for MICA_OK. */
 MICA_API MICA_CHECKED mica_status mica_graph_status(const mica_graph *graph);
 MICA_API const char *mica_graph_message(const mica_graph *graph);
+/* Records an error as a builder does, for functions of one's own that build: layers, steps, hooks. The first one
+ * stands. Returns the null value. A NULL sentence is the status's name, and MICA_OK is no error: MICA_E_INVALID. */
+MICA_API mica_value mica_graph_fail(mica_graph *graph, mica_status status, const char *sentence);
 
 /* A tensor that the caller feeds at each run. Dimensions may be MICA_DYNAMIC. Names are unique among inputs and
  * parameters. */

@@ -67,7 +67,13 @@ mica_status mica__dataset_of_contexts(const char *name, const mica__tokens *toke
                                    .user = c,
                                    .read = read_context};
   status = mica_dataset_create(name, c->samples, &column, 1, dataset);
-  if (status == MICA_OK) return mica__store_own((*dataset)->store, c, release);
-  release(c);
+  if (status != MICA_OK) {
+    release(c);
+    return status;
+  }
+  status = mica__store_own((*dataset)->store, c, release);
+  if (status == MICA_OK) return MICA_OK;
+  mica_dataset_destroy(*dataset);
+  *dataset = NULL;
   return status;
 }

@@ -31,6 +31,7 @@ typedef struct reading {
   char path[LEVELS][24]; /* names of the open elements */
   char text[MOST_TEXT];
   size_t length;
+  bool cut; /* the text is longer than `text` holds */
   bool began, has_class;
   char class_name[MOST_TEXT];
   double size[2], sides[4]; /* NaN: not there */
@@ -81,6 +82,7 @@ static void XMLCALL open_element(void *user, const XML_Char *name, const XML_Cha
   reading *r = user;
   (void)attributes;
   r->length = 0;
+  r->cut = false;
   if (r->depth >= DEPTH) {
     fail(r, "elements nest deeper than %d", DEPTH);
     return;
@@ -104,6 +106,7 @@ static void XMLCALL open_element(void *user, const XML_Char *name, const XML_Cha
 static void XMLCALL add_text(void *user, const XML_Char *text, int length) {
   reading *r = user;
   for (int i = 0; i < length && r->length + 1 < MOST_TEXT; i++) r->text[r->length++] = text[i];
+  r->cut |= r->length + 1 == MOST_TEXT;
 }
 
 /* The text of the element without spaces about it. */
@@ -162,6 +165,7 @@ static void XMLCALL close_element(void *user, const XML_Char *name) {
   if (IN(r, "annotation", "object", "difficult")) r->difficult = number(r, "difficult") > 0;
   if (IN(r, "annotation", "object", "name")) {
     const char *text = trimmed(r);
+    if (r->cut) fail(r, "the name of a class has more than %d bytes", MOST_TEXT - 2);
     r->has_class = *text != '\0';
     memcpy(r->class_name, text, strlen(text) + 1);
   }

@@ -54,6 +54,12 @@ mica_value mica__graph_fail(mica_graph *graph, mica_status status, const char *f
   return mica__graph_fail_with(graph, mica__fail(status, "%s", text));
 }
 
+mica_value mica_graph_fail(mica_graph *graph, mica_status status, const char *sentence) {
+  if (status == MICA_OK) status = MICA_E_INVALID;
+  status = mica__fail(status, "%s", sentence ? sentence : mica_status_name(status));
+  return graph ? mica__graph_fail_with(graph, status) : null_value;
+}
+
 mica__node *mica__graph_node(const mica_graph *graph, int32_t id) { return &graph->nodes[id - 1]; }
 
 static bool is_of_its_graph(mica_value value) { return value.graph && value.id >= 1 && value.id <= value.graph->count; }

@@ -210,7 +210,10 @@ static points make_points(const mica_run *run, mica_graph *graph) {
   points p = {.height = (int64_t)input[1], .width = (int64_t)input[2]};
   p.count = mica_detector_points(p.height, p.width, NULL);
   float *list = malloc((size_t)p.count * 8 * sizeof *list), *columns = list ? list + 3 * p.count : NULL;
-  if (!list) return p;
+  if (!list) {
+    mica_graph_fail(graph, MICA_E_NOMEM, "out of memory for a detector's points");
+    return p;
+  }
   mica_detector_points(p.height, p.width, list);
   for (int64_t i = 0; i < p.count; i++) {
     const float *point = list + 3 * i, stride = point[2];

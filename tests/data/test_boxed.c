@@ -196,6 +196,12 @@ START_TEST(voc_that_is_wrong) {
     write_voc("wrong", "one", cases[i].xml);
     refused("wrong", cases[i].sentence);
   }
+  /* Two classes whose names begin alike must not become one. */
+  char xml[1024], name[300] = "";
+  memset(name, 'a', sizeof name - 1);
+  snprintf(xml, sizeof xml, VOC(OBJECT("%s", "1", "1", "8", "20", "")), name);
+  write_voc("wrong", "one", xml);
+  refused("wrong", "line 4: the name of a class has more than 254 bytes");
 }
 END_TEST
 

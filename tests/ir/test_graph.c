@@ -91,6 +91,17 @@ START_TEST(dtype_mismatch_names_both) {
 }
 END_TEST
 
+START_TEST(errors_of_a_caller) {
+  mica_value x = mica_graph_fail(graph, MICA_E_FORMAT, "a sentence");
+  ck_assert_ptr_null(x.graph);
+  mica_graph_fail(graph, MICA_E_NOMEM, "a later one");
+  ck_assert_int_eq(mica_graph_status(graph), MICA_E_FORMAT);
+  ck_assert_str_eq(mica_graph_message(graph), "a sentence");
+  mica_graph_fail(NULL, MICA_OK, NULL);
+  ck_assert_str_eq(mica_error_message(), mica_status_name(MICA_E_INVALID));
+}
+END_TEST
+
 START_TEST(null_and_foreign_values) {
   mica_value x = input("x", MICA_SHAPE(2));
   ck_assert(mica_value_is_null(join(x, (mica_value){0})));
@@ -271,6 +282,7 @@ Suite *test_suite(void) {
   tcase_add_test(tests, shape_mismatch_names_shapes_and_nodes);
   tcase_add_test(tests, open_dimensions_do_not_hide_a_mismatch);
   tcase_add_test(tests, dtype_mismatch_names_both);
+  tcase_add_test(tests, errors_of_a_caller);
   tcase_add_test(tests, null_and_foreign_values);
   tcase_add_test(tests, operands_may_be_absent);
   tcase_add_loop_test(tests, absent_operands_keep_their_numbers, 0, 5);

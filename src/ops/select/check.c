@@ -72,7 +72,7 @@ void mica__check_skip(mica__check *check, const char *kernel, const char *varian
                                    .message = tried ? MICA__NO_CASE : "it is for other devices"});
 }
 
-/* A variant that asks for a feature or for long vectors may be an instruction; on a device that has it, a case runs it. */
+/* What asks for a feature or for long vectors may be an instruction: a case runs it where the device has it. */
 static bool runs_on(const mica__variant *variant, const mica_device_info *device) {
   return (variant->features & ~device->features) == 0 && variant->vector_bytes <= device->vector_bytes;
 }
