@@ -15,6 +15,7 @@
  *   onnx                          models in ONNX files: read, described, run
  *   batch data                    batches, datasets on disk, loaders
  *   train metric                  epochs, validation, metrics, checkpoints
+ *   dist                          several devices or machines that train one network
  *   tokenizer                     texts as token ids and back, tokenizer.json
  *   run report                    tasks: data and settings become a folder with a trained network
  *   compress                      smaller networks: weights and inputs of layers as integers
@@ -60,6 +61,7 @@
 #include <mica/conv.h>
 #include <mica/data.h>
 #include <mica/device.h>
+#include <mica/dist.h>
 #include <mica/doctor.h>
 #include <mica/dtype.h>
 #include <mica/generate.h>

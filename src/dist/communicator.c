@@ -1,0 +1,361 @@
+/* A communicator over messages: requests, and the thread that drives them. The thread polls, since transports such as
+ * MPI move nothing between calls; it sleeps in between, and waits while there is nothing to do. */
+#include "base/clock.h"
+#include "base/error.h"
+#include "base/text.h"
+#include "dist/collective.h"
+
+#include <pthread.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* Seconds of sleep between two looks: few while something moves, more the longer nothing does. */
+#define SLEEP_LEAST 20e-6
+#define SLEEP_MOST 500e-6
+#define STANDARD_TIMEOUT 300.0
+
+typedef struct job {
+  struct job *next;
+  mica__collective collective;
+  double since; /* when something of it moved last; 0: not started */
+  bool done;
+  mica_status status;
+} job;
+
+typedef struct members {
+  mica_transport transport;
+  double timeout;
+  pthread_t thread;
+  pthread_mutex_t lock; /* guards what follows */
+  pthread_cond_t changed;
+  job *first, *last; /* in flight, in the order of the begins */
+  bool ends;
+  char *broken; /* the sentence that ended it */
+  mica_communicator_stats stats;
+} members;
+
+static const char *const collective_names[] = {
+#define COLLECTIVE_NAME(name, text) text,
+    MICA_COLLECTIVE_LIST(COLLECTIVE_NAME)};
+static const char *const compression_names[] = {
+#define COMPRESSION_NAME(name, text) text,
+    MICA_COMPRESSION_LIST(COMPRESSION_NAME)};
+#define COMPRESSIONS (sizeof compression_names / sizeof *compression_names)
+
+const char *mica_collective_name(mica_collective collective) {
+  return (size_t)collective <= MICA_COLLECTIVE_RECEIVE ? collective_names[collective] : "?";
+}
+
+const char *mica_compression_name(mica_compression compression) {
+  return (size_t)compression < COMPRESSIONS ? compression_names[compression] : "?";
+}
+
+mica_status mica_compression_find(const char *name, mica_compression *compression) {
+  if (!name || !compression) return mica__fail(MICA_E_INVALID, "mica_compression_find: a pointer is NULL");
+  for (size_t i = 0; i < COMPRESSIONS; i++)
+    if (!strcmp(name, compression_names[i])) {
+      *compression = (mica_compression)i;
+      return MICA_OK;
+    }
+  return mica__fail(MICA_E_NOT_FOUND, "\"%s\" is no compression: none, f16 or u8", name);
+}
+
+/* --- the thread --- */
+
+static bool is_single(const mica_transfer *t) {
+  return t->kind == MICA_COLLECTIVE_SEND || t->kind == MICA_COLLECTIVE_RECEIVE;
+}
+
+/* True if b must wait for a: collectives of one channel until a is done, sends and receives until it has started. */
+static bool follows(const job *a, const job *b) {
+  const mica_transfer *x = &a->collective.transfer, *y = &b->collective.transfer;
+  if (x->channel != y->channel || is_single(x) != is_single(y)) return false;
+  if (!is_single(x)) return true;
+  return x->kind == y->kind && x->peer == y->peer && a->since == 0;
+}
+
+/* The lock is held; the thread alone takes requests out, so that what it saw once stays. */
+static bool may_start(const members *m, const job *r) {
+  for (const job *a = m->first; a != r; a = a->next)
+    if (follows(a, r)) return false;
+  return true;
+}
+
+static mica_status is_ready(const job *r, bool *ready) {
+  *ready = true;
+  return r->collective.transfer.after ? mica_event_is_done(r->collective.transfer.after, ready) : MICA_OK;
+}
+
+/* One look at a request; *moved: something went on. */
+static mica_status drive(members *m, job *r, bool *moved) {
+  bool ready = true, done = false, own = false;
+  if (r->since == 0) {
+    pthread_mutex_lock(&m->lock);
+    ready = may_start(m, r);
+    pthread_mutex_unlock(&m->lock);
+    if (ready) MICA_TRY(is_ready(r, &ready));
+    if (!ready) return MICA_OK;
+    r->since = mica__clock();
+  }
+  MICA_TRY(mica__collective_advance(&r->collective, &m->transport, &own, &done));
+  const double now = mica__clock();
+  if (own || done) r->since = now;
+  *moved = *moved || own || done;
+  r->done = done;
+  if (done || now - r->since < m->timeout) return MICA_OK;
+  return mica__fail(MICA_E_STATE, "rank %d has sent nothing for %g seconds (%s)",
+                    (int)mica__collective_misses(&r->collective), m->timeout,
+                    mica_collective_name(r->collective.transfer.kind));
+}
+
+/* The lock is held. The first sentence stays. */
+static void break_off(members *m, const char *sentence) {
+  if (m->broken) return;
+  m->broken = mica__strdup(sentence);
+  if (!m->broken) m->broken = mica__strdup("");
+}
+
+/* Takes the requests out that are done, or all of them, and tells who waits. The lock is held. */
+static void take_out(members *m) {
+  job **at = &m->first;
+  m->last = NULL;
+  while (*at) {
+    job *r = *at;
+    if (!r->done && !m->broken) {
+      m->last = r;
+      at = &r->next;
+      continue;
+    }
+    m->stats.collectives += r->done;
+    m->stats.messages += r->collective.sent_messages;
+    m->stats.bytes_sent += r->collective.bytes_sent;
+    m->stats.bytes_received += r->collective.bytes_received;
+    r->status = r->done ? MICA_OK : MICA_E_STATE;
+    *at = r->next;
+    mica__collective_release(&r->collective, &m->transport);
+    r->done = true;
+  }
+  pthread_cond_broadcast(&m->changed);
+}
+
+/* One look at all of them. The lock is not held. */
+static bool look(members *m) {
+  bool moved = false, out = false;
+  mica__attempt_begin();
+  mica_status status = m->transport.calls->poll ? m->transport.calls->poll(m->transport.user) : MICA_OK;
+  pthread_mutex_lock(&m->lock);
+  job *r = m->first;
+  const bool broken = m->broken != NULL;
+  pthread_mutex_unlock(&m->lock);
+  while (status == MICA_OK && r && !broken) {
+    status = drive(m, r, &moved);
+    out = out || r->done;
+    pthread_mutex_lock(&m->lock);
+    r = r->next;
+    pthread_mutex_unlock(&m->lock);
+  }
+  pthread_mutex_lock(&m->lock);
+  const bool first = status != MICA_OK && !m->broken;
+  if (status != MICA_OK) break_off(m, mica_error_message());
+  if (out || m->broken) take_out(m);
+  pthread_mutex_unlock(&m->lock);
+  if (first) m->transport.calls->abort(m->transport.user, m->transport.rank, m->broken);
+  mica__attempt_end();
+  return moved;
+}
+
+static void rest(double seconds) {
+  const struct timespec t = {.tv_nsec = (long)(seconds * 1e9)};
+  nanosleep(&t, NULL);
+}
+
+static void *move(void *user) {
+  members *m = user;
+  double sleep = SLEEP_LEAST;
+  pthread_mutex_lock(&m->lock);
+  while (!m->ends) {
+    if (!m->first) {
+      pthread_cond_wait(&m->changed, &m->lock);
+      continue;
+    }
+    pthread_mutex_unlock(&m->lock);
+    const double start = mica__clock();
+    sleep = look(m) ? SLEEP_LEAST : sleep * 1.25 < SLEEP_MOST ? sleep * 1.25 : SLEEP_MOST;
+    rest(sleep);
+    pthread_mutex_lock(&m->lock);
+    m->stats.moving += mica__clock() - start;
+  }
+  pthread_mutex_unlock(&m->lock);
+  return NULL;
+}
+
+/* --- calls --- */
+
+static mica_status fail_broken(members *m) {
+  pthread_mutex_lock(&m->lock);
+  const mica_status status = mica__fail(MICA_E_STATE, "%s", m->broken);
+  pthread_mutex_unlock(&m->lock);
+  return status;
+}
+
+static mica_status begin(void *user, const mica_transfer *transfer, void **out) {
+  members *m = user;
+  MICA_TRY(mica__collective_check(transfer, m->transport.rank, m->transport.ranks));
+  job *r = calloc(1, sizeof *r);
+  if (!r) return mica__fail_nomem("a collective");
+  mica_status status = mica__collective_prepare(&r->collective, transfer, m->transport.rank, m->transport.ranks);
+  pthread_mutex_lock(&m->lock);
+  const bool broken = m->broken != NULL;
+  if (status == MICA_OK && !broken) {
+    if (m->last)
+      m->last->next = r;
+    else
+      m->first = r;
+    m->last = r;
+    pthread_cond_broadcast(&m->changed);
+  }
+  pthread_mutex_unlock(&m->lock);
+  if (status == MICA_OK && broken) status = fail_broken(m);
+  if (status == MICA_OK) {
+    *out = r;
+    return MICA_OK;
+  }
+  mica__collective_release(&r->collective, &m->transport);
+  free(r);
+  return status;
+}
+
+static mica_status wait(void *user, void *which) {
+  members *m = user;
+  job *r = which;
+  const double start = mica__clock();
+  pthread_mutex_lock(&m->lock);
+  /* `done` is written by the thread before it takes the request out; only then nothing of it is in flight. */
+  for (;;) {
+    const job *in = m->first;
+    while (in && in != r) in = in->next;
+    if (!in) break;
+    pthread_cond_wait(&m->changed, &m->lock);
+  }
+  m->stats.waited += mica__clock() - start;
+  pthread_mutex_unlock(&m->lock);
+  const mica_status status = r->status;
+  free(r);
+  return status == MICA_OK ? MICA_OK : fail_broken(m);
+}
+
+static void abort_all(void *user, int32_t rank, const char *sentence) {
+  members *m = user;
+  pthread_mutex_lock(&m->lock);
+  const bool first = !m->broken;
+  break_off(m, sentence);
+  pthread_cond_broadcast(&m->changed);
+  pthread_mutex_unlock(&m->lock);
+  if (first) m->transport.calls->abort(m->transport.user, rank, sentence);
+}
+
+static void stats_of(void *user, mica_communicator_stats *stats) {
+  members *m = user;
+  pthread_mutex_lock(&m->lock);
+  *stats = m->stats;
+  pthread_mutex_unlock(&m->lock);
+}
+
+static void free_members(members *m) {
+  if (m->transport.calls && m->transport.calls->destroy) m->transport.calls->destroy(m->transport.user);
+  pthread_cond_destroy(&m->changed);
+  pthread_mutex_destroy(&m->lock);
+  free(m->broken);
+  free(m);
+}
+
+static void destroy(void *user) {
+  members *m = user;
+  pthread_mutex_lock(&m->lock);
+  m->ends = true;
+  pthread_cond_broadcast(&m->changed);
+  pthread_mutex_unlock(&m->lock);
+  pthread_join(m->thread, NULL);
+  free_members(m);
+}
+
+static const mica_communicator_calls message_calls = {begin, wait, abort_all, stats_of, destroy};
+
+static mica_status check(const mica_transport *t, const mica_communicator_config *c) {
+  if (!t || !t->calls || !t->calls->send || !t->calls->receive || !t->calls->test || !t->calls->cancel ||
+      !t->calls->abort)
+    return mica__fail(MICA_E_INVALID, "mica_communicator_create: a pointer is NULL");
+  if (t->ranks < 1 || t->rank < 0 || t->rank >= t->ranks)
+    return mica__fail(MICA_E_INVALID, "mica_communicator_create: rank %d of %d", (int)t->rank, (int)t->ranks);
+  if (c && !(c->timeout >= 0)) return mica__fail(MICA_E_INVALID, "mica_communicator_create: the timeout is below 0");
+  return MICA_OK;
+}
+
+mica_status mica_communicator_create(const mica_transport *transport, const mica_communicator_config *config,
+                                     mica_communicator **out) {
+  mica_status status = out ? check(transport, config) : mica__fail(MICA_E_INVALID, "a communicator without a pointer");
+  mica_communicator *communicator = NULL;
+  members *m = NULL;
+  if (status == MICA_OK) {
+    communicator = calloc(1, sizeof *communicator);
+    m = calloc(1, sizeof *m);
+    if (!communicator || !m) status = mica__fail_nomem("a communicator");
+  }
+  if (status != MICA_OK) {
+    free(communicator);
+    free(m);
+    if (transport && transport->calls && transport->calls->destroy) transport->calls->destroy(transport->user);
+    return status;
+  }
+  m->transport = *transport;
+  m->timeout = config && config->timeout > 0 ? config->timeout : STANDARD_TIMEOUT;
+  pthread_mutex_init(&m->lock, NULL);
+  pthread_cond_init(&m->changed, NULL);
+  if (pthread_create(&m->thread, NULL, move, m) != 0) {
+    free(communicator);
+    free_members(m);
+    return mica__fail(MICA_E_NOMEM, "mica_communicator_create: no thread can be started");
+  }
+  *communicator = (mica_communicator){m, transport->rank, transport->ranks, &message_calls};
+  *out = communicator;
+  return MICA_OK;
+}
+
+/* --- for every communicator --- */
+
+mica_status mica_communicator_begin(mica_communicator *c, const mica_transfer *transfer, void **request) {
+  if (!c || !transfer || !request) return mica__fail(MICA_E_INVALID, "mica_communicator_begin: a pointer is NULL");
+  return c->calls->begin(c->user, transfer, request);
+}
+
+mica_status mica_communicator_wait(mica_communicator *c, void *request) {
+  if (!c || !request) return mica__fail(MICA_E_INVALID, "mica_communicator_wait: a pointer is NULL");
+  return c->calls->wait(c->user, request);
+}
+
+mica_status mica_communicator_run(mica_communicator *c, const mica_transfer *transfer) {
+  void *request = NULL;
+  MICA_TRY(mica_communicator_begin(c, transfer, &request));
+  return mica_communicator_wait(c, request);
+}
+
+void mica_communicator_abort(mica_communicator *c, const char *sentence) {
+  mica__text text = {0};
+  if (!c || !c->calls->abort) return;
+  mica__text_addf(&text, "rank %d: %s", (int)c->rank, sentence ? sentence : "stopped");
+  c->calls->abort(c->user, c->rank, text.failed ? "a rank has failed" : text.data);
+  mica__text_free(&text);
+}
+
+mica_communicator_stats mica_communicator_stats_of(const mica_communicator *c) {
+  mica_communicator_stats stats = {0};
+  if (c && c->calls->stats) c->calls->stats(c->user, &stats);
+  return stats;
+}
+
+void mica_communicator_destroy(mica_communicator *c) {
+  if (!c) return;
+  if (c->calls->destroy) c->calls->destroy(c->user);
+  free(c);
+}

@@ -1,0 +1,20 @@
+/* support/members.h: the ranks of a communicator as threads of a test, with a transport between them that delays and
+ * loses messages on purpose. */
+#ifndef TEST_SUPPORT_MEMBERS_H
+#define TEST_SUPPORT_MEMBERS_H
+
+#include <mica/dist.h>
+#include <stdbool.h>
+
+typedef struct test_faults {
+  double delay;     /* every message is held back for a random time up to this, in seconds */
+  unsigned seed;    /* of these times */
+  double timeout;   /* of the communicators; 0: 60 */
+  int32_t drops_of; /* every message that this rank expects of the one before it is lost; 0: none is */
+  bool leaves;      /* a rank's communicator is destroyed as soon as its function returns */
+} test_faults;
+
+/* Calls `member` for each of `ranks` communicators in a thread of its own, and waits for them. faults may be NULL. */
+void test_members(int32_t ranks, const test_faults *faults, void (*member)(mica_communicator *communicator));
+
+#endif
