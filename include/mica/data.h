@@ -385,6 +385,19 @@ MICA_API MICA_CHECKED mica_status mica_image_read(const char *path, mica_shape s
 MICA_API MICA_CHECKED mica_status mica_sound_read(const char *path, int32_t rate, float **samples, int64_t *count,
                                                   int32_t *found);
 
+/* A recording of any length, read piece by piece in memory for some thousand frames: as mica_sound_read otherwise. Used
+ * by one thread at a time. */
+typedef struct mica_sound_stream mica_sound_stream;
+MICA_API MICA_CHECKED mica_status mica_sound_stream_open(const char *path, int32_t rate, mica_sound_stream **stream);
+/* Fills up to `most` samples, fewer only where the recording ends: *count 0 behind its end. MICA_E_FORMAT names the
+ * file, and the sample that is not a number. */
+MICA_API MICA_CHECKED mica_status mica_sound_stream_next(mica_sound_stream *stream, float *samples, int64_t most,
+                                                         int64_t *count);
+/* The file's own rate. */
+MICA_API int32_t mica_sound_stream_rate(const mica_sound_stream *stream);
+/* NULL is a no-op. */
+MICA_API void mica_sound_stream_close(mica_sound_stream *stream);
+
 MICA_END_DECLS
 
 #endif

@@ -2,10 +2,12 @@
 #include "data/sound.h"
 
 #include "base/error.h"
+#include "base/text.h"
 #include "data/source.h"
 
 #include <errno.h>
 #include <fcntl.h>
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -79,12 +81,17 @@ static mica_status open_file(const char *path, SNDFILE **file, SF_INFO *info) {
   return MICA_OK;
 }
 
-static mica_status check(const char *path, const SF_INFO *info) {
+static mica_status check_form(const char *path, const SF_INFO *info) {
   if (info->samplerate < 1 || info->samplerate > MICA__SOUND_RATE || info->channels < 1 ||
       info->channels > MOST_CHANNELS)
     return mica__fail(MICA_E_FORMAT, "%s has %d channels of %d samples a second; up to %d of %d are read", path,
                       info->channels, info->samplerate, MOST_CHANNELS, MICA__SOUND_RATE);
   if (info->frames < 1) return mica__fail(MICA_E_FORMAT, "%s holds no samples", path);
+  return MICA_OK;
+}
+
+static mica_status check(const char *path, const SF_INFO *info) {
+  MICA_TRY(check_form(path, info));
   if (info->frames / info->samplerate >= MICA__SOUND_SECONDS)
     return mica__fail(MICA_E_FORMAT, "%s lasts %lld s; a sample lasts less than %d s: cut it into parts", path,
                       (long long)(info->frames / info->samplerate), MICA__SOUND_SECONDS);
@@ -102,56 +109,101 @@ mica_status mica__sound_examine(const char *path, int32_t rate, mica__sound *sou
   return MICA_OK;
 }
 
-/* Averages channels in index. */
-static void mix(float *frames, int64_t count, int channels) {
-  for (int64_t i = 0; channels > 1 && i < count; i++) {
-    float sum = 0;
-    for (int c = 0; c < channels; c++) sum += frames[i * channels + c];
-    frames[i] = sum / (float)channels;
-  }
+/* --- streams --- */
+
+struct mica_sound_stream {
+  char *path;
+  SNDFILE *file;
+  SF_INFO info;
+  mica__resampler *resampler; /* NULL: the file's rate */
+  float *room;                /* CHUNK frames */
+  int64_t taken;              /* frames of the file */
+};
+
+mica_status mica_sound_stream_open(const char *path, int32_t rate, mica_sound_stream **stream) {
+  if (!path || !stream || rate < 0 || rate > MICA__SOUND_RATE)
+    return mica__fail(MICA_E_INVALID, "mica_sound_stream_open: a NULL, or a rate of %d", (int)rate);
+  mica_sound_stream *s = calloc(1, sizeof *s);
+  mica_status status = s && (s->path = mica__strdup(path)) ? MICA_OK : mica__fail_nomem(path);
+  if (status == MICA_OK) status = open_file(path, &s->file, &s->info);
+  if (status == MICA_OK) status = check_form(path, &s->info);
+  if (status == MICA_OK && rate > 0 && rate != s->info.samplerate)
+    status = mica__resampler_create(s->info.samplerate, rate, &s->resampler);
+  if (status == MICA_OK && !(s->room = malloc((size_t)(CHUNK * s->info.channels) * sizeof *s->room)))
+    status = mica__fail_nomem(path);
+  if (status == MICA_OK)
+    *stream = s;
+  else
+    mica_sound_stream_close(s);
+  return status;
 }
 
-static mica_status read_all(const char *path, SNDFILE *file, const SF_INFO *info, mica__resampler *resampler,
-                            float *room, float *samples, int64_t length) {
-  int64_t done = 0, taken = 0;
-  while (done < length) {
-    const int64_t got = sf_readf_float(file, room, CHUNK);
-    int64_t made = got;
-    mix(room, got, info->channels);
-    taken += got > 0 ? got : 0;
-    if (got <= 0 && taken < info->frames)
-      return mica__fail(MICA_E_FORMAT, "%s ends after %lld of %lld frames", path, (long long)taken,
-                        (long long)info->frames);
-    if (resampler) {
-      MICA_TRY(mica__resampler_push(resampler, room, got > 0 ? got : 0, taken >= info->frames, samples + done,
-                                    length - done, &made));
-    } else {
-      if (made > length - done) made = length - done;
-      if (made > 0) memcpy(samples + done, room, (size_t)made * sizeof *samples);
-    }
-    done += made;
-    if (got <= 0 && made <= 0)
-      return mica__fail(MICA_E_FORMAT, "%s has become shorter: %lld of %lld samples", path, (long long)done,
-                        (long long)length);
+void mica_sound_stream_close(mica_sound_stream *s) {
+  if (!s) return;
+  mica__resampler_destroy(s->resampler);
+  if (s->file) sf_close(s->file);
+  free(s->room);
+  free(s->path);
+  free(s);
+}
+
+int32_t mica_sound_stream_rate(const mica_sound_stream *s) { return s->info.samplerate; }
+
+/* Averages channels in place. NaN and infinities, which files of floats may hold, would pass into every weight. */
+static mica_status mix(const mica_sound_stream *s, int64_t count) {
+  const int channels = s->info.channels;
+  for (int64_t i = 0; i < count; i++) {
+    float sum = 0;
+    for (int c = 0; c < channels; c++) sum += s->room[i * channels + c];
+    if (!isfinite(sum))
+      return mica__fail(MICA_E_FORMAT, "%s: sample %lld is not a number", s->path, (long long)(s->taken + i));
+    s->room[i] = channels > 1 ? sum / (float)channels : sum;
+  }
+  return MICA_OK;
+}
+
+/* Reads up to `most` frames of the file, at most CHUNK, into the room. */
+static mica_status fetch(mica_sound_stream *s, int64_t most, int64_t *got) {
+  *got = sf_readf_float(s->file, s->room, most < CHUNK ? most : CHUNK);
+  if (*got < 0) *got = 0;
+  MICA_TRY(mix(s, *got));
+  s->taken += *got;
+  if (*got || s->taken >= s->info.frames) return MICA_OK;
+  return mica__fail(MICA_E_FORMAT, "%s ends after %lld of %lld frames", s->path, (long long)s->taken,
+                    (long long)s->info.frames);
+}
+
+mica_status mica_sound_stream_next(mica_sound_stream *s, float *samples, int64_t most, int64_t *count) {
+  int64_t got = 0, made = 0;
+  if (!s || !samples || !count || most < 1)
+    return mica__fail(MICA_E_INVALID, "mica_sound_stream_next: a NULL, or no room");
+  for (*count = 0; *count < most; *count += made) {
+    const int64_t left = most - *count;
+    /* Samples that the resampler still holds come before more of the file. */
+    if (s->resampler)
+      MICA_TRY(mica__resampler_push(s->resampler, NULL, 0, s->taken >= s->info.frames, samples + *count, left, &made));
+    if (s->resampler && made) continue;
+    if (s->taken >= s->info.frames) return MICA_OK;
+    MICA_TRY(fetch(s, s->resampler ? CHUNK : left, &got));
+    if (!s->resampler) memcpy(samples + *count, s->room, (size_t)got * sizeof *samples);
+    made = got;
+    if (s->resampler)
+      MICA_TRY(
+          mica__resampler_push(s->resampler, s->room, got, s->taken >= s->info.frames, samples + *count, left, &made));
   }
   return MICA_OK;
 }
 
 mica_status mica__sound_read(const char *path, int32_t rate, float *samples, int64_t length) {
-  SNDFILE *file = NULL;
-  SF_INFO info;
-  mica__resampler *resampler = NULL;
-  float *room = NULL;
-  MICA_TRY(open_file(path, &file, &info));
-  mica_status status = check(path, &info);
-  if (status == MICA_OK && rate > 0 && rate != info.samplerate)
-    status = mica__resampler_create(info.samplerate, rate, &resampler);
-  if (status == MICA_OK && !(room = malloc((size_t)(CHUNK * info.channels) * sizeof *room)))
-    status = mica__fail_nomem(path);
-  if (status == MICA_OK) status = read_all(path, file, &info, resampler, room, samples, length);
-  free(room);
-  mica__resampler_destroy(resampler);
-  sf_close(file);
+  mica_sound_stream *stream = NULL;
+  int64_t count = 0;
+  MICA_TRY(mica_sound_stream_open(path, rate, &stream));
+  mica_status status = check(path, &stream->info);
+  if (status == MICA_OK) status = mica_sound_stream_next(stream, samples, length, &count);
+  if (status == MICA_OK && count < length)
+    status = mica__fail(MICA_E_FORMAT, "%s has become shorter: %lld of %lld samples", path, (long long)count,
+                        (long long)length);
+  mica_sound_stream_close(stream);
   return status;
 }
 
@@ -165,6 +217,20 @@ mica_status mica__sound_read(const char *path, int32_t rate, float *samples, int
   (void)samples, (void)length;
   return mica__sound_examine(path, rate, NULL);
 }
+mica_status mica_sound_stream_open(const char *path, int32_t rate, mica_sound_stream **stream) {
+  (void)stream;
+  return mica__sound_examine(path ? path : "", rate, NULL);
+}
+/* There are no streams. */
+mica_status mica_sound_stream_next(mica_sound_stream *stream, float *samples, int64_t most, int64_t *count) {
+  (void)stream, (void)samples, (void)most, (void)count;
+  return mica__sound_examine("", 0, NULL);
+}
+int32_t mica_sound_stream_rate(const mica_sound_stream *stream) {
+  (void)stream;
+  return 0;
+}
+void mica_sound_stream_close(mica_sound_stream *stream) { (void)stream; }
 
 #endif
 

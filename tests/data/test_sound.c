@@ -266,6 +266,51 @@ START_TEST(ten_hours_are_refused) {
 END_TEST
 
 /* A file that has become another since it was examined. */
+/* A file of floats may hold what is not a number, which is found in any channel, resampled or not. */
+START_TEST(samples_that_are_no_numbers_are_named) {
+  static const float bad[] = {NAN, INFINITY, -INFINITY};
+  for (int k = 0; k < 3; k++) {
+    SF_INFO info = {.samplerate = 8000, .channels = 2, .format = SF_FORMAT_WAV | SF_FORMAT_FLOAT};
+    SNDFILE *file = sf_open(in_folder("nan.wav"), SFM_WRITE, &info);
+    float samples[2 * 6000] = {0}, *read = NULL;
+    int64_t count = 0;
+    samples[2 * 5000 + k % 2] = bad[k];
+    ck_assert_int_eq(sf_writef_float(file, samples, 6000), 6000);
+    sf_close(file);
+    ck_assert_int_eq(mica_sound_read(in_folder("nan.wav"), k ? 11025 : 0, &read, &count, NULL), MICA_E_FORMAT);
+    ck_assert_msg(strstr(mica_error_message(), "nan.wav: sample 5000 is not a number"), "%s", mica_error_message());
+  }
+}
+END_TEST
+
+/* A stream gives the samples of the whole, in whatever pieces they are asked for. */
+START_TEST(streams_are_the_recording) {
+  static const int64_t pieces[] = {1, 37, 4096, 100000};
+  write_sound("long.wav", SF_FORMAT_WAV | SF_FORMAT_PCM_16, 11025, 3, 20000);
+  for (int k = 0; k < 8; k++) {
+    const int32_t rate = k % 2 ? 8000 : 0;
+    mica_sound_stream *stream = NULL;
+    float *whole = NULL, *piece = malloc(100000 * sizeof *piece);
+    int64_t count = 0, at = 0, got = 1;
+    ck_ok(mica_sound_read(in_folder("long.wav"), rate, &whole, &count, NULL));
+    ck_ok(mica_sound_stream_open(in_folder("long.wav"), rate, &stream));
+    ck_assert_int_eq(mica_sound_stream_rate(stream), 11025);
+    for (; got; at += got) {
+      ck_ok(mica_sound_stream_next(stream, piece, pieces[k / 2], &got));
+      ck_assert_int_le(at + got, count);
+      ck_assert_mem_eq(piece, whole + at, (size_t)got * sizeof *piece);
+    }
+    ck_assert_int_eq(at, count);
+    mica_sound_stream_close(stream);
+    mica_free(whole);
+    free(piece);
+  }
+  mica_sound_stream *none = NULL;
+  ck_assert_int_eq(mica_sound_stream_open(NULL, 0, &none), MICA_E_INVALID);
+  mica_sound_stream_close(NULL);
+}
+END_TEST
+
 START_TEST(changed_recordings_are_named) {
   char room[400];
   wav("l/a/x.wav", 100);
@@ -346,6 +391,8 @@ Suite *test_suite(void) {
   tcase_add_test(all, rates_that_are_none);
   tcase_add_test(all, truncated_recordings_are_named);
   tcase_add_test(all, ten_hours_are_refused);
+  tcase_add_test(all, samples_that_are_no_numbers_are_named);
+  tcase_add_test(all, streams_are_the_recording);
   tcase_add_test(all, changed_recordings_are_named);
   tcase_add_test(all, batches_hold_the_samples);
   suite_add_tcase(suite, all);
