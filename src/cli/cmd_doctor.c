@@ -160,8 +160,9 @@ static int run(const cli_command *self, const void *given) {
 const cli_command cli_command_doctor = {
     .name = "doctor",
     .summary = "check every kernel on a device against a reference",
-    .details = "\nOne line for each set of parameters of each kernel, then a verdict. An error is given as a share of\n"
-               "what rounding may cost. The exit status is 1 when a kernel computes wrong results.\n",
+    .details = "\nOne line for each set of parameters of each kernel, then a verdict. An error is\n"
+               "given as a share of what rounding may cost. The exit status is 1 when a kernel\n"
+               "computes wrong results.\n",
     .options = options,
     .values_size = sizeof(struct values),
     .run = run,

@@ -169,7 +169,8 @@ const cli_command cli_command_generate = {
     .summary = "continue texts with a trained language model",
     .details = "\nA text is shown as it is written. The same seed gives the same text, and each of\n"
                "several prompts the text that it would have alone. A text that fills the\n"
-               "network's context goes on behind its last half, or its last N tokens by --window.\n",
+               "network's context goes on behind its last half, or its last N tokens by\n"
+               "--window.\n",
     .options = options,
     .values_size = sizeof(struct values),
     .run = run,

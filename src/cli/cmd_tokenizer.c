@@ -316,11 +316,31 @@ static int each_word(const cli_command *self, const struct values *v, const mica
   return status;
 }
 
+/* CLI_USAGE, said, where an option was given that another action takes. */
+static int check_options(const cli_command *self, const struct values *v) {
+  const struct {
+    const char *name;
+    bool given;
+    int action;
+  } all[] = {{"data", v->data, TRAIN},           {"column", v->column, TRAIN},
+             {"kind", v->kind >= 0, TRAIN},      {"size", v->size, TRAIN},
+             {"min-frequency", v->least, TRAIN}, {"special", v->special, TRAIN},
+             {"lowercase", v->lowercase, TRAIN}, {"out", v->out, TRAIN},
+             {"frame", v->frame, ENCODE},        {"skip-special", v->skip, DECODE}};
+  for (size_t i = 0; i < sizeof all / sizeof *all; i++) {
+    if (!all[i].given || all[i].action == v->action) continue;
+    cli_fail(self, "--%s is for %s, not for %s", all[i].name, actions[all[i].action].name, actions[v->action].name);
+    return CLI_USAGE;
+  }
+  return CLI_OK;
+}
+
 static int run(const cli_command *self, const void *given) {
   const struct values *v = given;
   mica_tokenizer *tokenizer = NULL;
   mica_encoding encoding = {0};
-  int status = CLI_OK;
+  int status = check_options(self, v);
+  if (status != CLI_OK) return status;
   if (v->action == TRAIN) return train(self, v);
   if (!v->file) {
     cli_fail(self, "%s needs a tokenizer.json", actions[v->action].name);
@@ -345,7 +365,8 @@ static int run(const cli_command *self, const void *given) {
 const cli_command cli_command_tokenizer = {
     .name = "tokenizer",
     .summary = "train a tokeniser, and turn texts into ids and back",
-    .details = "Files are tokenizer.json as Hugging Face's package tokenizers writes and reads it.\n",
+    .details = "\nFILE is a tokenizer.json as Hugging Face's package tokenizers writes and reads\n"
+               "it.\n",
     .options = options,
     .values_size = sizeof(struct values),
     .run = run,

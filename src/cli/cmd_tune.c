@@ -279,14 +279,11 @@ static int run(const cli_command *self, const void *given) {
 const cli_command cli_command_tune = {
     .name = "tune",
     .summary = "find the fastest kernels for the shapes in use",
-    .details =
-        "\nEvery candidate is compared with a reference before it is timed, in a process of its own: one that is "
-        "wrong,\n"
-        "hangs or crashes is put in quarantine and not used on this device any more. What is found best is kept in "
-        "the\n"
-        "cache directory, where every program on this machine finds it. Without shapes, a list of common ones; "
-        "without\n"
-        "an op, what can be tuned.\n",
+    .details = "\nEvery candidate is compared with a reference before it is timed, in a process of\n"
+               "its own: one that is wrong, hangs or crashes is put in quarantine and not used\n"
+               "on this device any more. What is found best is kept in the cache directory,\n"
+               "where every program on this machine finds it. Without shapes, a list of common\n"
+               "ones; without an op, what can be tuned.\n",
     .options = options,
     .values_size = sizeof(struct values),
     .run = run,

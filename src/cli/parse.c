@@ -171,22 +171,37 @@ cli_parsed cli_parse(const cli_command *self, int count, char **words, void *val
   return CLI_PARSED_WRONG;
 }
 
+/* An option as usage shows it; "" for one that is hidden. */
+static void write_usage(const cli_option *option, char text[64]) {
+  *text = '\0';
+  if (option->role == CLI_OPERAND)
+    snprintf(text, 64, "%s", option->name);
+  else if (option->role == CLI_OPTIONAL_OPERAND)
+    snprintf(text, 64, "[%s%s]", option->name, option->kind == CLI_WORDS ? "..." : "");
+  else if (option->kind == CLI_FLAG && !option->hidden)
+    snprintf(text, 64, "[--%s]", option->name);
+  else if (!option->hidden)
+    snprintf(text, 64, "[--%s %s]", option->name, option->value);
+}
+
+/* Prints a word behind `column`, or below the command's name where a line of 80 columns would not hold it. */
+static void print_word(const char *word, int indent, int *column) {
+  if (!*word) return;
+  if (*column + 1 + (int)strlen(word) > 80) *column = printf("\n%*s", indent, "") - 1;
+  *column += printf(" %s", word);
+}
+
 static void print_usage(const cli_command *self) {
+  const int indent = printf("usage: mica %s", self->name);
   const cli_option *option;
-  printf("usage: mica %s", self->name);
+  char text[64];
+  int column = indent;
   for (size_t i = 0; (option = cli_option_at(self, i)); i++) {
-    if (option->role == CLI_OPERAND)
-      printf(" %s", option->name);
-    else if (option->role == CLI_OPTIONAL_OPERAND)
-      printf(" [%s%s]", option->name, option->kind == CLI_WORDS ? "..." : "");
-    else if (option->hidden)
-      continue;
-    else if (option->kind == CLI_FLAG)
-      printf(" [--%s]", option->name);
-    else
-      printf(" [--%s %s]", option->name, option->value);
+    write_usage(option, text);
+    print_word(text, indent, &column);
   }
-  puts(self->settings_at ? " [SETTING]..." : "");
+  if (self->settings_at) print_word("[SETTING]...", indent, &column);
+  putchar('\n');
 }
 
 /* Prints text from column 24 on, in lines of 80 columns that break at spaces. */
@@ -264,8 +279,10 @@ void cli_print_help(const cli_command *self) {
     snprintf(left, sizeof left, "%s%s %s", dashes(option), option->name, option->value ? option->value : "");
     printf("  %-20s  ", left);
     print_names(option->names, option->help);
-    for (const cli_choice *choice = option->choices; choice && choice->name; choice++)
-      printf("    %-18s  %s\n", choice->name, choice->help);
+    for (const cli_choice *choice = option->choices; choice && choice->name; choice++) {
+      printf("    %-18s  ", choice->name);
+      print_wrapped(choice->help);
+    }
   }
   if (self->settings_at) print_settings();
 }

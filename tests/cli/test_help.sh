@@ -24,8 +24,10 @@ for command in $commands; do
     ends 0 'usage: mica*' ''
     [ "$out" = "$text" ] || fault "not the same as mica help $command"
   done
+  wide=$(printf '%s\n' "$text" | awk 'length($0) > 80')
+  [ ! "$wide" ] || fault "wider than 80 columns: $wide"
   # Each option in the usage is explained, and known: with a value that no option takes, its name is not the complaint.
-  for option in $(printf '%s\n' "$text" | sed -n '1s/[^-]*\(--[a-z-]*\)[^-]*/\1 /gp'); do
+  for option in $(printf '%s\n' "$text" | sed -n '1,/^$/s/[^-]*\(--[a-z-]*\)[^-]*/\1 /gp'); do
     case $text in *"$newline  $option "*) ;; *) fault "$option is not explained" ;; esac
     run "$command" "$option=" --no-such-option-anywhere
     ends 2 '' "mica $command: *"

@@ -90,6 +90,10 @@ run tokenizer train --data "$work/lines.txt" --special "$(seq -s , 300)" --out "
 ends 2 '' 'mica tokenizer: --special names more than 256 tokens'
 run tokenizer train --data "$work/lines.txt" --out /proc/none/file
 ends 1 '' '*'
+run tokenizer train --data "$work/lines.txt" --frame --out "$work/none.json"
+ends 2 '' 'mica tokenizer: --frame is for encode, not for train'
+run tokenizer decode "$file" 1 --kind byte
+ends 2 '' 'mica tokenizer: --kind is for train, not for decode'
 run tokenizer encode
 ends 2 '' '*needs a tokenizer.json'
 run tokenizer decode "$file" 99999
