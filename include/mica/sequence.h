@@ -64,6 +64,11 @@ typedef struct mica_kv_cache {
   int64_t batch, length; /* B, and positions that are kept of each sequence */
   mica_value offset;     /* (B) i32: how many positions each sequence had before x; null: none */
   mica_value lengths;    /* (B) i32: how many positions of x count, the first ones; null: all */
+  /* (B) i32: the sequence of the caches that each of x goes on from, by a copy, as the hypotheses of a beam do. null:
+   * its own. */
+  mica_value parents;
+  /* Sequences that share a memory, neighbours: a memory has B / beams sequences, and so have the caches of it. 0: 1 */
+  int64_t beams;
 } mica_kv_cache;
 
 typedef struct mica_nn_attention_config {

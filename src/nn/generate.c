@@ -16,15 +16,9 @@
 #define STEP "generate.step"         /* i64: of random numbers */
 #define HELD "generate.held"         /* (B, V) f32 */
 
-#define SHORTEST 16 /* the fewest positions that a prompt is read as */
-#define BUCKETS 32
+#define BUCKETS MICA__GENERATE_BUCKETS
 
-/* A graph, its network and its session. */
-typedef struct phase {
-  mica_graph *graph;
-  mica_nn *nn;
-  mica_session *session;
-} phase;
+typedef mica__generation phase;
 
 struct mica_generator {
   mica_engine *engine;
@@ -43,6 +37,35 @@ struct mica_generator {
   bool pending; /* it is under way */
   bool prompted;
 };
+
+/* --- what generators and searches share --- */
+
+mica_status mica__generation_begin(mica__generation *p, const mica_nn_config *config) {
+  MICA_TRY(mica_graph_create(&p->graph));
+  return mica_nn_create(p->graph, config, &p->nn);
+}
+
+mica_status mica__generation_end(mica__generation *p, mica_engine *engine, const mica_value *outputs, size_t count,
+                                 mica_session *share) {
+  const mica_session_config config = {.share = share};
+  if (mica_graph_status(p->graph) != MICA_OK)
+    return mica__fail(mica_graph_status(p->graph), "%s", mica_graph_message(p->graph));
+  return mica_session_create(engine, p->graph, outputs, count, &config, &p->session);
+}
+
+void mica__generation_drop(mica__generation *p) {
+  mica_session_destroy(p->session);
+  mica_nn_destroy(p->nn);
+  mica_graph_destroy(p->graph);
+}
+
+int mica__generate_bucket(int64_t length, int64_t context, int64_t *positions) {
+  int i = 0;
+  int64_t size = MICA__GENERATE_SHORTEST;
+  for (; size < length; i++) size *= 2;
+  *positions = mica__min(size, context);
+  return i;
+}
 
 /* --- graphs --- */
 
@@ -94,9 +117,7 @@ static mica_value build(mica_generator *g, phase *p, mica_value ids, mica_value 
 
 static mica_status make_phase(mica_generator *g, phase *p, bool prompt, mica_session *share) {
   const mica_generator_config *c = &g->config;
-  mica_session_config config = {.share = share};
-  MICA_TRY(mica_graph_create(&p->graph));
-  MICA_TRY(mica_nn_create(p->graph, &c->nn, &p->nn));
+  MICA_TRY(mica__generation_begin(p, &c->nn));
   mica_value token = mica_parameter(p->graph, TOKEN, MICA_I32, MICA_SHAPE(c->batch));
   mica_value position = mica_parameter(p->graph, POSITION, MICA_I32, MICA_SHAPE(c->batch)), next;
   if (prompt)
@@ -105,15 +126,7 @@ static mica_status make_phase(mica_generator *g, phase *p, bool prompt, mica_ses
   else
     next = build(g, p, mica_unsqueeze(token, MICA_AXES(1)), position, (mica_value){0});
   mica_assign(token, next);
-  if (mica_graph_status(p->graph) != MICA_OK)
-    return mica__fail(mica_graph_status(p->graph), "%s", mica_graph_message(p->graph));
-  return mica_session_create(g->engine, p->graph, &next, 1, &config, &p->session);
-}
-
-static void drop_phase(phase *p) {
-  mica_session_destroy(p->session);
-  mica_nn_destroy(p->nn);
-  mica_graph_destroy(p->graph);
+  return mica__generation_end(p, g->engine, &next, 1, share);
 }
 
 /* --- creation --- */
@@ -214,8 +227,8 @@ static void forget_pending(mica_generator *g) {
 void mica_generator_destroy(mica_generator *g) {
   if (!g) return;
   forget_pending(g);
-  drop_phase(&g->prompt);
-  drop_phase(&g->step);
+  mica__generation_drop(&g->prompt);
+  mica__generation_drop(&g->step);
   for (int i = 0; i < BUCKETS; i++) mica_tensor_destroy(g->ids[i]);
   mica_tensor_destroy(g->lengths);
   free(g->padded);
@@ -236,21 +249,12 @@ static mica_status fetch(mica_generator *g, const phase *p, int which) {
                                     &g->events[which]);
 }
 
-/* The bucket of a length: 2^i positions, or the whole context. */
-static int bucket_of(const mica_generator *g, int64_t length, int64_t *positions) {
-  int i = 0;
-  int64_t size = SHORTEST;
-  for (; size < length; i++) size *= 2;
-  *positions = mica__min(size, g->config.context);
-  return i;
-}
-
 /* Queues the run that reads the histories, and the download of the tokens behind them. */
 static mica_status read_histories(mica_generator *g) {
   const int64_t batch = g->config.batch, row = g->config.context + 1;
   int64_t longest = 0, positions = 0;
   for (int64_t b = 0; b < batch; b++) longest = mica__max(longest, g->counts[b]);
-  const int bucket = bucket_of(g, longest, &positions);
+  const int bucket = mica__generate_bucket(longest, g->config.context, &positions);
   const size_t bytes = (size_t)(batch * positions) * sizeof *g->padded;
   if (!g->ids[bucket]) MICA_TRY(mica_tensor_create(g->engine, MICA_I32, MICA_SHAPE(batch, positions), &g->ids[bucket]));
   if (!g->lengths) MICA_TRY(mica_tensor_create(g->engine, MICA_I32, MICA_SHAPE(batch), &g->lengths));

@@ -7,6 +7,23 @@
 #include <math.h>
 #include <mica/generate.h>
 
+/* A graph, its network and its session. */
+typedef struct mica__generation {
+  mica_graph *graph;
+  mica_nn *nn;
+  mica_session *session;
+} mica__generation;
+/* Makes graph and network, to be built in; and the session of `outputs` of them, on weights and states of `share`. */
+mica_status mica__generation_begin(mica__generation *generation, const mica_nn_config *config);
+mica_status mica__generation_end(mica__generation *generation, mica_engine *engine, const mica_value *outputs,
+                                 size_t count, mica_session *share);
+void mica__generation_drop(mica__generation *generation);
+
+/* What is read first is padded to 16 positions, 32, ... or the whole context. Returns the number of the bucket. */
+#define MICA__GENERATE_SHORTEST 16
+#define MICA__GENERATE_BUCKETS 32
+int mica__generate_bucket(int64_t length, int64_t context, int64_t *positions);
+
 /* Parameters of the graphs beside the network's. What is chosen at a prompt is no constant, so that kernels do not
  * depend on it. */
 #define MICA__GENERATE_TEMPERATURE "generate.temperature"

@@ -61,29 +61,53 @@ static projected project_all(mica_nn *nn, mica_value x, mica_value memory, mica_
 
 /* --- the cache --- */
 
-/* Rows of the cache for positions (T) or (B, T); one behind all for a position that it has not: a scatter passes it
- * over. */
-static mica_value cache_rows(const mica_kv_cache *cache, mica_value positions) {
-  mica_graph *graph = positions.graph;
-  mica_value first =
-      mica_mul(mica_range(graph, MICA_I32, cache->batch), mica_scalar(graph, MICA_I32, (double)cache->length));
-  mica_value inside = mica_less(positions, mica_scalar(graph, MICA_I32, (double)cache->length));
-  mica_value row = mica_add(mica_unsqueeze(first, MICA_AXES(1)), positions);
-  return mica_where(inside, row, mica_scalar(graph, MICA_I32, (double)(cache->batch * cache->length)));
+/* Sequences of x that share one of the memory, where x attends to that. */
+static int64_t sharers(const mica_kv_cache *cache, bool alone) {
+  return !alone && cache && cache->beams > 1 ? cache->beams : 1;
 }
 
-/* The state with x (B, T, G, D) written at rows (B, T), or as it is where x is null; (B, length, G, D). */
+/* Rows of the cache of `batch` sequences for positions (T) or (B, T); one behind all for a position that it has not: a
+ * scatter passes it over. */
+static mica_value cache_rows(const mica_kv_cache *cache, int64_t batch, mica_value positions) {
+  mica_graph *graph = positions.graph;
+  mica_value first = mica_mul(mica_range(graph, MICA_I32, batch), mica_scalar(graph, MICA_I32, (double)cache->length));
+  mica_value inside = mica_less(positions, mica_scalar(graph, MICA_I32, (double)cache->length));
+  mica_value row = mica_add(mica_unsqueeze(first, MICA_AXES(1)), positions);
+  return mica_where(inside, row, mica_scalar(graph, MICA_I32, (double)(batch * cache->length)));
+}
+
+/* What is written of a run: x (B, T, G, D) at rows (B, T), behind copies of the sequences that it goes on from; null:
+ * nothing, and the caches' own sequences. */
+typedef struct update {
+  int64_t batch;
+  mica_value rows, parents;
+} update;
+
+/* The state behind the update, (batch, length, G, D). */
 static mica_value keep(mica_nn *nn, const char *name, const mica_nn_attention_config *c, mica_value x,
-                       mica_value rows) {
-  const int64_t width = c->groups * c->head_size;
-  mica_value all =
-      mica_nn_state_of(nn, name, nn->config.dtype, MICA_SHAPE(c->cache->batch * c->cache->length, width), 0);
-  if (!mica_value_is_null(x)) {
-    mica_value written = mica_scatter_rows_unique(all, rows, mica__join_heads(x, width), 0, MICA_SCATTER_SET);
-    mica_assign(all, written);
-    all = written;
+                       const update *by) {
+  const int64_t width = c->groups * c->head_size, length = c->cache->length;
+  mica_value all = mica_nn_state_of(nn, name, nn->config.dtype, MICA_SHAPE(by->batch * length, width), 0);
+  mica_value state = all;
+  if (!mica_value_is_null(by->parents)) {
+    mica_value sequences = mica_reshape(all, MICA_SHAPE(by->batch, length * width));
+    all = mica_reshape(mica_gather(sequences, by->parents, 0), MICA_SHAPE(by->batch * length, width));
   }
-  return mica_reshape(all, MICA_SHAPE(c->cache->batch, c->cache->length, c->groups, c->head_size));
+  if (!mica_value_is_null(by->rows)) {
+    all = mica_scatter_rows_unique(all, by->rows, mica__join_heads(x, width), 0, MICA_SCATTER_SET);
+    mica_assign(state, all);
+  }
+  return mica_reshape(all, MICA_SHAPE(by->batch, length, c->groups, c->head_size));
+}
+
+/* Writes p's keys and values to the caches, and takes all that are there where x goes on. */
+static void use_cache(mica_nn *nn, const mica_nn_attention_config *c, mica_value positions, bool alone, bool goes_on,
+                      projected *p) {
+  update by = {.batch = c->cache->batch / sharers(c->cache, alone)};
+  if (!c->recall) by.rows = cache_rows(c->cache, by.batch, positions);
+  if (goes_on) by.parents = c->cache->parents;
+  mica_value k = keep(nn, "cache_k", c, p->k, &by), v = keep(nn, "cache_v", c, p->v, &by);
+  if (goes_on || c->recall) p->k = k, p->v = v;
 }
 
 /* --- the layer --- */
@@ -106,6 +130,8 @@ static bool check(mica_nn *nn, mica_value x, mica_value memory, mica_nn_attentio
     wrong = "recall wants a cache and no memory";
   else if (c->cache && (c->cache->batch < 1 || c->cache->length < 1))
     wrong = "a cache has sequences and positions";
+  else if (c->cache && (c->cache->beams < 0 || (c->cache->beams && c->cache->batch % c->cache->beams)))
+    wrong = "a cache's sequences are a multiple of its beams";
   else if (c->positions == MICA_POSITIONS_KIND_ALIBI && !mica_value_is_null(c->mask))
     wrong = "ALiBi takes no other mask";
   if (wrong)
@@ -133,10 +159,7 @@ mica_value mica_nn_attention(mica_nn *nn, const char *name, mica_value x, mica_v
     p.k = mica_rotary(p.k, positions, &c.rotary);
   }
   if (c.cache) {
-    mica_value at = alone ? positions : c.recall ? null_value : mica_positions(memory, null_value);
-    mica_value rows = c.recall ? null_value : cache_rows(c.cache, at);
-    mica_value k = keep(nn, "cache_k", &c, p.k, rows), v = keep(nn, "cache_v", &c, p.v, rows);
-    if (goes_on || c.recall) p.k = k, p.v = v;
+    use_cache(nn, &c, alone || c.recall ? positions : mica_positions(memory, null_value), alone, goes_on, &p);
     if (goes_on && !c.causal)
       c.key_lengths = mica_add(offset, mica__number(offset, (double)mica_value_shape(x).dim[1]));
   }
@@ -156,8 +179,12 @@ mica_value mica_nn_attention(mica_nn *nn, const char *name, mica_value x, mica_v
     how.seed = mica__nn_draw(nn);
     how.step = mica_nn_step(nn);
   }
+  const int64_t shared = sharers(c.cache, alone);
+  /* Sequences of one memory are positions of one sequence to it, which has no order. */
+  if (shared > 1) p.q = mica_reshape(p.q, MICA_SHAPE(c.cache->batch / shared, MICA_DYNAMIC, c.heads, c.head_size));
   mica_value y = mica_attention(heads_first(p.q), heads_first(p.k), heads_first(p.v), &how);
   y = mica__join_heads(heads_first(y), c.heads * c.head_size);
+  if (shared > 1) y = mica_reshape(y, MICA_SHAPE(c.cache->batch, MICA_DYNAMIC, c.heads * c.head_size));
   const mica_dense_config out = {.no_bias = c.no_bias, .weight = mica__init_or(c.out_weight, xavier)};
   y = mica_nn_dense(nn, "out_proj", y, width, &out);
   mica_nn_pop(nn);
