@@ -17,7 +17,7 @@
  *   train metric                  epochs, validation, metrics, checkpoints
  *   dist                          several devices or machines that train one network
  *   tokenizer                     texts as token ids and back, tokenizer.json
- *   run report                    tasks: data and settings become a folder with a trained network
+ *   run report compare            tasks: data and settings become a folder with a trained network; runs side by side
  *   compress                      smaller networks: weights and inputs of layers as integers
  *   safetensors history io        weights, tables and pictures as files
  *   profile doctor tune cache     what a device's time goes to, whether it computes right, its fastest kernels
@@ -57,6 +57,7 @@
 #include <mica/batch.h>
 #include <mica/buffer.h>
 #include <mica/cache.h>
+#include <mica/compare.h>
 #include <mica/compress.h>
 #include <mica/conv.h>
 #include <mica/data.h>

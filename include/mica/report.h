@@ -19,6 +19,7 @@ MICA_BEGIN_DECLS
  * table     rows x columns of numbers, or of texts where there are any, under column_names
  * matrix    the same, of counts: a confusion matrix, row the truth
  * curve     columns series of `rows` points, named by column_names; the first one is the horizontal axis
+ * points    rows x 2: where each row_name stands, across and up, named by column_names
  * picture   planes of `shape`, (C, H, W) u8, C 1 or 3; text: what stands below it
  * boxes     rows x 5: x0, y0, x1, y1 in pixels and score, row_names the classes; planes may be the picture */
 #define MICA_ITEM_KIND_LIST(X)                                                                                         \
@@ -29,6 +30,7 @@ MICA_BEGIN_DECLS
   X(TABLE, "table")                                                                                                    \
   X(MATRIX, "matrix")                                                                                                  \
   X(CURVE, "curve")                                                                                                    \
+  X(POINTS, "points")                                                                                                  \
   X(PICTURE, "picture")                                                                                                \
   X(BOXES, "boxes")
 

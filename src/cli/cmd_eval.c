@@ -1,7 +1,5 @@
 #include "cli/result.h"
 
-#include <string.h>
-
 struct values {
   const char *model, *data, *part, *device;
   bool json;
@@ -16,18 +14,6 @@ static const cli_option options[] = {
     CLI_ROW("json", struct values, json, .help = "write a JSON object: task and metrics"),
     {0},
 };
-
-static int find_part(const cli_command *self, const char *name, mica_part *part) {
-  *part = MICA_PART_TEST;
-  for (int i = MICA_PART_TRAIN; name && i <= MICA_PART_TEST; i++)
-    if (!strcmp(mica_part_name((mica_part)i), name)) {
-      *part = (mica_part)i;
-      return CLI_OK;
-    }
-  if (!name) return CLI_OK;
-  cli_fail(self, "--part cannot be \"%s\"; it is train, validation or test", name);
-  return CLI_USAGE;
-}
 
 static int evaluate(const cli_command *self, const struct values *v, mica_run *run, mica_part part) {
   mica_metrics metrics;
@@ -57,7 +43,7 @@ static int run(const cli_command *self, const void *given) {
     cli_fail(self, "--model is missing: the folder that mica train wrote");
     return CLI_USAGE;
   }
-  int status = find_part(self, v->part, &part);
+  int status = cli_find_part(self, v->part, &part);
   if (status == CLI_OK) status = cli_open_run(self, v->model, v->device, &engine, &trained);
   if (status == CLI_OK) status = evaluate(self, v, trained, part);
   mica_run_destroy(trained);

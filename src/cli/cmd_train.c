@@ -143,7 +143,7 @@ static int fit(const cli_command *self, const struct values *v, FILE *out, mica_
   double joules = 0;
   char spent[64] = "not available";
   catch_signals();
-  cli_energy_begin(&energy, mica_engine_device(mica_run_engine(run))->vendor == MICA_VENDOR_NVIDIA);
+  cli_energy_begin(&energy, mica_engine_device(mica_run_engine(run)));
   mica_status status = mica_run_fit(run);
   if (cli_energy_end(&energy, &joules) && joules > 0)
     snprintf(spent, sizeof spent, "%.0f J, %.1f samples a joule", joules, (double)progress->samples / joules);

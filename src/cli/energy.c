@@ -58,9 +58,9 @@ static bool read_nvml(uint64_t *millijoules) {
   return true;
 }
 
-void cli_energy_begin(cli_energy *energy, bool nvidia) {
+void cli_energy_begin(cli_energy *energy, const mica_device_info *device) {
   *energy = (cli_energy){0};
-  if (!nvidia) {
+  if (device->vendor != MICA_VENDOR_NVIDIA) {
     begin_rapl(energy);
   } else if (read_nvml(&energy->begin[0])) {
     energy->nvml = true;

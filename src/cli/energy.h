@@ -2,6 +2,7 @@
 #ifndef MICA_CLI_ENERGY_H
 #define MICA_CLI_ENERGY_H
 
+#include <mica/device.h>
 #include <stdbool.h>
 #include <stdint.h>
 
@@ -16,8 +17,8 @@ typedef struct cli_energy {
   uint64_t begin[CLI_ENERGY_ZONES], range[CLI_ENERGY_ZONES]; /* microjoules; NVML: millijoules */
 } cli_energy;
 
-/* nvidia: the device is NVIDIA's, so that NVML is read instead of RAPL. */
-void cli_energy_begin(cli_energy *energy, bool nvidia);
+/* device: where the work runs. */
+void cli_energy_begin(cli_energy *energy, const mica_device_info *device);
 /* Joules since cli_energy_begin; false without a counter. */
 bool cli_energy_end(const cli_energy *energy, double *joules);
 

@@ -22,3 +22,15 @@ int cli_open_run(const cli_command *self, const char *folder, const char *device
   if (mica_engine_create(&config, engine) != MICA_OK) return cli_fail_library(self);
   return mica_run_open(*engine, folder, run) == MICA_OK ? CLI_OK : cli_fail_library(self);
 }
+
+int cli_find_part(const cli_command *self, const char *name, mica_part *part) {
+  *part = MICA_PART_TEST;
+  for (int i = MICA_PART_TRAIN; name && i <= MICA_PART_TEST; i++)
+    if (!strcmp(mica_part_name((mica_part)i), name)) {
+      *part = (mica_part)i;
+      return CLI_OK;
+    }
+  if (!name) return CLI_OK;
+  cli_fail(self, "--part cannot be \"%s\"; it is train, validation or test", name);
+  return CLI_USAGE;
+}

@@ -139,6 +139,58 @@ static void add_chart(FILE *out, const mica_item *item) {
   fputs("</svg>\n", out);
 }
 
+/* --- points --- */
+
+/* Widens a range to whole steps of a grid, and one of a single value. */
+static void find_bounds(const mica_item *item, size_t column, double *low, double *high) {
+  *low = INFINITY, *high = -INFINITY;
+  for (size_t i = 0; i < item->rows; i++) {
+    const double value = item->numbers[2 * i + column];
+    if (!isfinite(value)) continue;
+    *low = fmin(*low, value);
+    *high = fmax(*high, value);
+  }
+  if (!(*low <= *high)) *low = 0, *high = 1;
+  if (*high - *low < 1e-9 * fmax(fabs(*high), 1e-9)) *high += 0.5 * fmax(fabs(*high), 1e-3);
+  const double step = grid_step(*high - *low);
+  *low = floor(*low / step) * step;
+  *high = ceil(*high / step) * step;
+}
+
+/* Values across and up, and a name at each. */
+static void add_points(FILE *out, const mica_item *item) {
+  double left, right;
+  chart c = {.item = item};
+  find_bounds(item, 0, &left, &right);
+  find_bounds(item, 1, &c.low, &c.high);
+  const double up = grid_step(c.high - c.low), across = grid_step(right - left);
+  const double scale = (WIDTH - LEFT - RIGHT) / (right - left);
+  fprintf(out, "<svg width=%d height=%d viewBox=\"0 0 %d %d\" role=img>\n<text x=%d y=14>", WIDTH, HEIGHT, WIDTH,
+          HEIGHT, LEFT);
+  add_escaped(out, item->column_names[1]);
+  fprintf(out, "</text><text x=%d y=14 text-anchor=end>across: ", WIDTH - RIGHT);
+  add_escaped(out, item->column_names[0]);
+  fputs("</text>\n", out);
+  for (int i = 0; i < 12 && c.low + i * up <= c.high + up / 2; i++) {
+    const double y = y_of(&c, c.low + i * up);
+    fprintf(out, "<line class=grid x1=%d x2=%d y1=%.1f y2=%.1f /><text x=%d y=%.1f text-anchor=end>%.6g</text>\n", LEFT,
+            WIDTH - RIGHT, y, y, LEFT - 6, y + 4, c.low + i * up);
+  }
+  for (int i = 0; i < 12 && left + i * across <= right + across / 2; i++)
+    fprintf(out, "<text x=%.1f y=%d text-anchor=middle>%.6g</text>\n", LEFT + scale * i * across, HEIGHT - 8,
+            left + i * across);
+  for (size_t i = 0; i < item->rows; i++) {
+    const double *at = item->numbers + 2 * i, x = LEFT + scale * (at[0] - left);
+    if (!isfinite(at[0]) || !isfinite(at[1])) continue;
+    const bool late = x > (LEFT + WIDTH) / 2.0;
+    fprintf(out, "<circle class=a cx=%.1f cy=%.1f r=4 /><text x=%.1f y=%.1f text-anchor=%s>", x, y_of(&c, at[1]),
+            late ? x - 8 : x + 8, y_of(&c, at[1]) - 6, late ? "end" : "start");
+    add_escaped(out, item->row_names[i]);
+    fputs("</text>\n", out);
+  }
+  fputs("</svg>\n", out);
+}
+
 /* --- tables --- */
 
 static void add_cell(FILE *out, const mica_item *item, size_t at) {
@@ -253,7 +305,8 @@ static group group_of(const mica_item *item) {
   switch (item->kind) {
   case MICA_ITEM_KIND_NUMBER:
   case MICA_ITEM_KIND_TEXT: return GROUP_FACTS;
-  case MICA_ITEM_KIND_CURVE: return GROUP_CHARTS;
+  case MICA_ITEM_KIND_CURVE:
+  case MICA_ITEM_KIND_POINTS: return GROUP_CHARTS;
   case MICA_ITEM_KIND_PICTURE:
   case MICA_ITEM_KIND_BOXES: return GROUP_PICTURES;
   default: return GROUP_NONE;
@@ -265,6 +318,7 @@ static mica_status add_item(FILE *out, const mica_item *item) {
   case MICA_ITEM_KIND_NUMBER:
   case MICA_ITEM_KIND_TEXT: add_fact(out, item); return MICA_OK;
   case MICA_ITEM_KIND_CURVE: add_chart(out, item); return MICA_OK;
+  case MICA_ITEM_KIND_POINTS: add_points(out, item); return MICA_OK;
   case MICA_ITEM_KIND_TABLE:
   case MICA_ITEM_KIND_MATRIX: add_table(out, item); return MICA_OK;
   case MICA_ITEM_KIND_NUMBERS:

@@ -166,6 +166,7 @@ static void print_item(const mica_item *item) {
   case MICA_ITEM_KIND_TABLE:
   case MICA_ITEM_KIND_MATRIX:
   case MICA_ITEM_KIND_CURVE:
+  case MICA_ITEM_KIND_POINTS:
   case MICA_ITEM_KIND_PICTURE: break;
   }
 }

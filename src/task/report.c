@@ -107,6 +107,7 @@ static bool uses(const mica_item *item) {
   case MICA_ITEM_KIND_TABLE: return item->columns > 0 && (item->numbers || item->texts || !item->rows);
   case MICA_ITEM_KIND_MATRIX: return item->columns > 0 && item->numbers;
   case MICA_ITEM_KIND_CURVE: return item->columns > 1 && item->numbers && item->column_names;
+  case MICA_ITEM_KIND_POINTS: return item->columns == 2 && item->numbers && item->column_names && item->row_names;
   case MICA_ITEM_KIND_PICTURE: return picture;
   case MICA_ITEM_KIND_BOXES:
     return (picture || !item->planes) && (!item->rows || (item->columns == 5 && item->numbers && item->row_names));
@@ -182,7 +183,7 @@ static void add_cell(mica__text *json, const mica_item *item, size_t at) {
 
 /* Rows of numbers as arrays; with names of columns as objects. */
 static void add_rows(mica__text *json, const mica_item *item) {
-  const bool named = item->column_names && item->kind == MICA_ITEM_KIND_TABLE;
+  const bool named = item->column_names && (item->kind == MICA_ITEM_KIND_TABLE || item->kind == MICA_ITEM_KIND_POINTS);
   mica__text_add(json, "[");
   for (size_t i = 0; i < item->rows; i++) {
     mica__text_add(json, i ? ", " : "");
@@ -243,7 +244,8 @@ static void add_item(mica__text *json, const mica_item *item) {
   case MICA_ITEM_KIND_BOXES: add_named(json, item); break;
   case MICA_ITEM_KIND_TABLE:
   case MICA_ITEM_KIND_MATRIX:
-  case MICA_ITEM_KIND_CURVE: add_rows(json, item); break;
+  case MICA_ITEM_KIND_CURVE:
+  case MICA_ITEM_KIND_POINTS: add_rows(json, item); break;
   case MICA_ITEM_KIND_PICTURE: break;
   }
 }

@@ -60,6 +60,12 @@ START_TEST(tones_are_told_apart) {
   ck_ok(mica_run_evaluate(run, NULL, MICA_PART_TEST, &metrics));
   ck_assert_int_eq(metrics.samples, 10);
   ck_assert_double_ge(mica_metrics_get(&metrics, "accuracy"), 0.9);
+  /* Beside itself it is as good, as large and of the same mind. */
+  mica_compared beside[2];
+  const mica_compare_config both = {.data = data, .part = MICA_PART_TEST, .repeats = 20};
+  ck_ok(mica_runs_compare((mica_run *const[]){run, run}, 2, &both, beside));
+  ck_assert(beside[1].agreement == 1 && beside[1].answers == 10 && beside[1].metrics.loss == metrics.loss);
+  ck_assert(beside[1].median > 0 && beside[1].timed == 20);
   /* The report has the scores of each word. */
   mica_report *scores = NULL;
   char *page = NULL;

@@ -30,27 +30,30 @@ START_TEST(every_kind_is_json) {
   ck_ok(mica_report_begin(report, "one\xff\n"));
   ck_ok(mica_report_add_number(report, "n", 1e300));
   ck_ok(mica_report_add_text(report, "t", "\\\"\x7f"));
-  const mica_item items[] = {
+  mica_item items[] = {
       {.kind = MICA_ITEM_KIND_NUMBERS, .name = "ns", .rows = 2, .columns = 1, .numbers = numbers},
       {.kind = MICA_ITEM_KIND_CHOICES, .name = "cs", .rows = 2, .columns = 1, .row_names = names, .numbers = numbers},
       {.kind = MICA_ITEM_KIND_TABLE, .name = "tb", .rows = 2, .columns = 2, .column_names = columns, .texts = cells},
       {.kind = MICA_ITEM_KIND_MATRIX, .name = "m", .rows = 2, .columns = 2, .numbers = numbers},
       {.kind = MICA_ITEM_KIND_BOXES, .name = "bs", .rows = 1, .columns = 5, .row_names = names, .numbers = box},
+      {.kind = MICA_ITEM_KIND_POINTS, .name = "ps", .rows = 2, .columns = 2, .numbers = numbers},
       {.kind = MICA_ITEM_KIND_PICTURE, .name = "p", .shape = {3, {1, 2, 2}}, .planes = planes}};
+  items[5].row_names = names, items[5].column_names = columns;
   for (size_t i = 0; i < sizeof items / sizeof *items; i++) ck_ok(mica_report_add(report, &items[i]));
   expect_json("{\"task\": \"t\", \"samples\": [{\"name\": \"one\xef\xbf\xbd\\u000a\", \"n\": 1e+300, "
               "\"t\": \"\\\\\\\"\\u007f\", \"ns\": [1, 0.5], "
               "\"cs\": [{\"name\": \"a\", \"probability\": 1}, {\"name\": \"b\\\"\", \"probability\": 0.5}], "
               "\"tb\": [{\"x\": \"p\", \"y\": \"q\"}, {\"x\": \"r\", \"y\": \"\"}], \"m\": [[1, 0.5], [null, 3]], "
-              "\"bs\": [{\"name\": \"a\", \"box\": [1, 2, 3.5, 4], \"score\": 0.25}]}]}");
+              "\"bs\": [{\"name\": \"a\", \"box\": [1, 2, 3.5, 4], \"score\": 0.25}], "
+              "\"ps\": [{\"name\": \"a\", \"x\": 1, \"y\": 0.5}, {\"name\": \"b\\\"\", \"x\": null, \"y\": 3}]}]}");
   ck_assert_uint_eq(mica_report_count(report), 1);
-  ck_assert_uint_eq(mica_report_item_count(report, 0), 8);
+  ck_assert_uint_eq(mica_report_item_count(report, 0), 9);
   ck_assert_ptr_eq(mica_report_find(report, 0, "m"), mica_report_item(report, 0, 5));
   ck_assert_ptr_null(mica_report_find(report, 0, "none"));
-  ck_assert_ptr_null(mica_report_item(report, 0, 8));
+  ck_assert_ptr_null(mica_report_item(report, 0, 9));
   ck_assert_ptr_null(mica_report_title(report, 1));
   /* Copies: what was given may go. */
-  ck_assert_ptr_ne(mica_report_item(report, 0, 7)->planes, planes);
+  ck_assert_ptr_ne(mica_report_item(report, 0, 8)->planes, planes);
 }
 END_TEST
 

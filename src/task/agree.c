@@ -1,0 +1,107 @@
+#include "task/agree.h"
+
+#include <math.h>
+#include <stdbool.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* Boxes are the same thing from this overlap on. */
+#define SAME_BOX 0.5
+
+/* The item of a section that is the answer, which by the kind of items comes first; NULL without one. Facts about the
+ * sample (its truth, its size) are none. */
+static const mica_item *answer_of(const mica_report *r, size_t section) {
+  static const struct {
+    mica_item_kind kind;
+    const char *name; /* NULL: any but the truth */
+  } kinds[] = {{MICA_ITEM_KIND_BOXES, NULL},
+               {MICA_ITEM_KIND_PICTURE, "mask"},
+               {MICA_ITEM_KIND_CHOICES, NULL},
+               {MICA_ITEM_KIND_NUMBER, "value"},
+               {MICA_ITEM_KIND_TEXT, NULL}};
+  for (size_t k = 0; k < sizeof kinds / sizeof *kinds; k++)
+    for (size_t i = 0; i < mica_report_item_count(r, section); i++) {
+      const mica_item *item = mica_report_item(r, section, i);
+      if (item->kind != kinds[k].kind || !strcmp(item->name, "truth")) continue;
+      if (!kinds[k].name || !strcmp(item->name, kinds[k].name)) return item;
+    }
+  return NULL;
+}
+
+static double overlap(const double *a, const double *b) {
+  const double w = fmin(a[2], b[2]) - fmax(a[0], b[0]), h = fmin(a[3], b[3]) - fmax(a[1], b[1]);
+  const double both = w > 0 && h > 0 ? w * h : 0;
+  const double all = (a[2] - a[0]) * (a[3] - a[1]) + (b[2] - b[0]) * (b[3] - b[1]) - both;
+  return all > 0 ? both / all : 0;
+}
+
+/* 2 m / (a + b); each box is in one pair at most, those of a in their order with the nearest of b. */
+static double boxes_agree(const mica_item *a, const mica_item *b) {
+  bool *taken = calloc(b->rows + 1, sizeof *taken);
+  size_t pairs = 0;
+  if (!taken) return (double)NAN;
+  for (size_t i = 0; i < a->rows; i++) {
+    size_t best = b->rows;
+    double most = SAME_BOX;
+    for (size_t k = 0; k < b->rows; k++) {
+      if (taken[k] || strcmp(a->row_names[i], b->row_names[k]) != 0) continue;
+      const double share = overlap(a->numbers + 5 * i, b->numbers + 5 * k);
+      if (share >= most) most = share, best = k;
+    }
+    if (best == b->rows) continue;
+    taken[best] = true;
+    pairs++;
+  }
+  free(taken);
+  return a->rows + b->rows ? 2 * (double)pairs / (double)(a->rows + b->rows) : 1;
+}
+
+static double pictures_agree(const mica_item *a, const mica_item *b) {
+  if (!mica_shape_equal(a->shape, b->shape)) return 0;
+  const size_t plane = (size_t)(a->shape.dim[1] * a->shape.dim[2]), planes = (size_t)a->shape.dim[0];
+  size_t same = 0;
+  for (size_t i = 0; i < plane; i++) {
+    bool equal = true;
+    for (size_t c = 0; c < planes; c++) equal = equal && a->planes[c * plane + i] == b->planes[c * plane + i];
+    same += equal;
+  }
+  return (double)same / (double)plane;
+}
+
+static double items_agree(const mica_item *a, const mica_item *b) {
+  switch (a->kind) {
+  case MICA_ITEM_KIND_BOXES: return boxes_agree(a, b);
+  case MICA_ITEM_KIND_PICTURE: return pictures_agree(a, b);
+  case MICA_ITEM_KIND_CHOICES: return a->rows && b->rows && !strcmp(a->row_names[0], b->row_names[0]) ? 1 : 0;
+  case MICA_ITEM_KIND_TEXT: return !strcmp(a->text, b->text) ? 1 : 0;
+  default: return (double)NAN;
+  }
+}
+
+/* Numbers agree over all samples together. */
+static double numbers_agree(const mica_report *a, const mica_report *b, size_t sections, int64_t *count) {
+  double mean = 0, squares = 0, apart = 0;
+  for (int pass = 0; pass < 2; pass++)
+    for (size_t s = 0; s < sections; s++) {
+      const mica_item *x = answer_of(a, s), *y = answer_of(b, s);
+      if (!x || !y || x->kind != MICA_ITEM_KIND_NUMBER || y->kind != MICA_ITEM_KIND_NUMBER) continue;
+      if (!pass) mean += (x->number - mean) / (double)++*count;
+      if (pass) squares += (x->number - mean) * (x->number - mean);
+      if (pass) apart += (x->number - y->number) * (x->number - y->number);
+    }
+  return squares > 0 ? 1 - apart / squares : apart > 0 || !*count ? (double)NAN : 1;
+}
+
+double mica__agreement(const mica_report *a, const mica_report *b, int64_t *count) {
+  const size_t in_a = mica_report_count(a), in_b = mica_report_count(b), sections = in_a < in_b ? in_a : in_b;
+  double sum = 0;
+  *count = 0;
+  for (size_t s = 0; s < sections; s++) {
+    const mica_item *x = answer_of(a, s), *y = answer_of(b, s);
+    if (!x || !y || x->kind != y->kind) continue;
+    if (x->kind == MICA_ITEM_KIND_NUMBER) return numbers_agree(a, b, sections, count);
+    sum += items_agree(x, y);
+    ++*count;
+  }
+  return *count ? sum / (double)*count : (double)NAN;
+}

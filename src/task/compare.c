@@ -1,0 +1,200 @@
+/* Runs side by side: metrics, costs, answers. */
+#include "base/clock.h"
+#include "task/agree.h"
+#include "task/run.h"
+#include "train/train.h"
+
+#include <math.h>
+#include <mica/compare.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+
+#define USUAL_SAMPLES 500
+#define USUAL_REPEATS 200
+#define USUAL_SECONDS 5.0
+#define LEAST_REPEATS 20
+/* Predictions of a run before it is another's turn, and those before any is timed, which make plans. */
+#define ROW 10
+#define WARM_UP 3
+
+/* A run with one sample on the device and the times of its predictions. */
+typedef struct contender {
+  mica_run *run;
+  mica_dataset *shown;
+  mica_loader *loader;
+  mica_batch batch;
+  mica_feed feeds[64];
+  double *times, spent;
+  int64_t timed;
+} contender;
+
+static void free_contenders(contender *list, size_t count) {
+  for (size_t i = 0; list && i < count; i++) {
+    mica_loader_destroy(list[i].loader);
+    mica_dataset_destroy(list[i].shown);
+    free(list[i].times);
+  }
+  free(list);
+}
+
+/* Answers are not shown to a network that predicts. */
+static bool is_answer(const mica_run *run, const char *column) {
+  static const char *const facts[] = {"label_column", "boxes_column"};
+  for (size_t i = 0; i < sizeof facts / sizeof *facts; i++) {
+    const char *name = mica__run_fact_text(run, facts[i]);
+    const size_t length = strlen(name);
+    if (length && !strncmp(column, name, length) && (!column[length] || column[length] == '.')) return true;
+  }
+  return !strcmp(column, "ignored") || !strcmp(column, "ignored.length");
+}
+
+static mica_status take_sample(contender *c, mica_part part) {
+  mica_run *run = c->run;
+  mica_loader_config config;
+  mica_batch batch = {0};
+  MICA_TRY(mica__run_loading(run, part, &config));
+  config.batch = 1;
+  config.residence = MICA_RESIDENCE_STREAM;
+  if (run->task->shows) MICA_TRY(run->task->shows(run, run->judged, &c->shown));
+  MICA_TRY(mica_loader_create(run->engine, c->shown ? c->shown : run->judged, &config, &c->loader));
+  const mica_batch_source source = mica_loader_source(c->loader);
+  MICA_TRY(source.seek(source.user, 0, 0));
+  MICA_TRY(source.next(source.user, mica_engine_queue(run->engine), &batch));
+  if (!batch.count) return mica__fail(MICA_E_FORMAT, "%s has no samples", mica_dataset_name(run->judged));
+  c->batch = (mica_batch){.count = batch.count, .tensors = c->feeds};
+  for (size_t i = 0; i < batch.tensor_count && c->batch.tensor_count < 64; i++)
+    if (!is_answer(run, batch.tensors[i].name)) c->feeds[c->batch.tensor_count++] = batch.tensors[i];
+  return MICA_OK;
+}
+
+static mica_status predict_once(contender *c) {
+  MICA_TRY(mica_trainer_predict(c->run->trainer, &c->batch));
+  return mica_queue_finish(mica_engine_queue(c->run->engine));
+}
+
+static mica_status time_row(contender *c, int64_t most) {
+  for (int64_t i = 0; i < ROW && c->timed < most; i++) {
+    const double begun = mica__clock();
+    MICA_TRY(predict_once(c));
+    c->times[c->timed] = mica__clock() - begun;
+    c->spent += c->times[c->timed++];
+  }
+  return MICA_OK;
+}
+
+static mica_status time_all(contender *list, size_t count, const mica_compare_config *config) {
+  const int64_t most = config->repeats > 0 ? config->repeats : USUAL_REPEATS;
+  const double seconds = config->seconds > 0 ? config->seconds : USUAL_SECONDS;
+  for (size_t i = 0; i < count; i++) {
+    list[i].times = calloc((size_t)most, sizeof(double));
+    if (!list[i].times) return mica__fail_nomem("a comparison");
+    for (int n = 0; n < WARM_UP; n++) MICA_TRY(predict_once(&list[i]));
+  }
+  for (bool going = true; going;) {
+    going = false;
+    for (size_t i = 0; i < count; i++) {
+      contender *c = &list[i];
+      if (c->timed == most || (c->timed >= LEAST_REPEATS && c->spent > seconds)) continue;
+      if (config->around) config->around(config->user, i, true);
+      mica_status status = time_row(c, most);
+      if (config->around) config->around(config->user, i, false);
+      MICA_TRY(status);
+      going = true;
+    }
+  }
+  return MICA_OK;
+}
+
+static int compare_times(const void *a, const void *b) {
+  const double x = *(const double *)a, y = *(const double *)b;
+  return (x > y) - (x < y);
+}
+
+static mica_status note_costs(contender *c, mica_compared *result) {
+  mica_run *run = c->run;
+  struct stat about;
+  mica_session_report plan;
+  char *path = mica__run_path(run, "model.safetensors");
+  if (!path) return mica__fail_nomem("a comparison");
+  result->file_bytes = stat(path, &about) == 0 ? (uint64_t)about.st_size : 0;
+  free(path);
+  result->parameters = mica_nn_element_count(mica_trainer_test_network(run->trainer), false);
+  MICA_TRY(mica_session_describe(run->trainer->predicting.session, &plan));
+  result->flops = plan.flops;
+  result->memory = plan.planned_bytes + plan.workspace_bytes + plan.io_bytes;
+  mica_nn *nn = run->trainer->predicting.nn;
+  for (size_t i = 0; i < mica_nn_parameter_count(nn); i++) {
+    const mica_tensor *tensor =
+        mica_session_parameter(run->trainer->predicting.session, mica_nn_parameter_at(nn, i)->name);
+    if (tensor) result->memory += mica_tensor_bytes(tensor);
+  }
+  qsort(c->times, (size_t)c->timed, sizeof *c->times, compare_times);
+  result->timed = c->timed;
+  result->median = (c->times[(c->timed - 1) / 2] + c->times[c->timed / 2]) / 2;
+  result->p95 = c->times[(int64_t)ceil(0.95 * (double)c->timed) - 1];
+  return MICA_OK;
+}
+
+/* --- answers --- */
+
+/* A text is measured by what continues it: it has no answer. */
+static bool has_answers(const mica_run *run) { return !run->task->generate; }
+
+static mica_status answer(mica_run *run, const mica_compare_config *config, mica_report **report) {
+  const mica_run_input input = {.data = config->data,
+                                .part = config->part,
+                                .count = config->samples > 0 ? config->samples : USUAL_SAMPLES,
+                                .top = 1};
+  return mica_run_predict(run, &input, report);
+}
+
+static mica_status compare_answers(mica_run *const *runs, size_t count, const mica_compare_config *config,
+                                   mica_compared *results) {
+  mica_report *first = NULL, *other = NULL;
+  for (size_t i = 0; i < count; i++) results[i].agreement = (double)NAN;
+  if (!has_answers(runs[0])) return MICA_OK;
+  mica_status status = answer(runs[0], config, &first);
+  for (size_t i = 0; status == MICA_OK && i < count; i++) {
+    if (i) status = answer(runs[i], config, &other);
+    if (status == MICA_OK) results[i].agreement = mica__agreement(first, i ? other : first, &results[i].answers);
+    mica_report_destroy(other);
+    other = NULL;
+  }
+  mica_report_destroy(first);
+  return status;
+}
+
+static mica_status check(mica_run *const *runs, size_t count, const mica_compare_config *config,
+                         const mica_compared *results) {
+  if (!runs || !count || !config || !results || !config->data)
+    return mica__fail(MICA_E_INVALID, "mica_runs_compare: there is no run, or a pointer is NULL");
+  if (config->part < MICA_PART_TRAIN || config->part > MICA_PART_TEST || config->samples < 0 || config->repeats < 0)
+    return mica__fail(MICA_E_INVALID, "mica_runs_compare: a negative count, or there is no such part");
+  for (size_t i = 0; i < count; i++) {
+    if (!runs[i] || !runs[i]->folder)
+      return mica__fail(MICA_E_INVALID, "mica_runs_compare: a run is NULL, or has no folder");
+    if (runs[i]->task != runs[0]->task)
+      return mica__fail(MICA_E_INVALID, "%s is a run of the task %s, %s one of %s: they answer different questions",
+                        runs[0]->folder, runs[0]->task->name, runs[i]->folder, runs[i]->task->name);
+  }
+  return MICA_OK;
+}
+
+mica_status mica_runs_compare(mica_run *const *runs, size_t count, const mica_compare_config *config,
+                              mica_compared *results) {
+  MICA_TRY(check(runs, count, config, results));
+  contender *list = calloc(count, sizeof *list);
+  mica_status status = list ? MICA_OK : mica__fail_nomem("a comparison");
+  for (size_t i = 0; status == MICA_OK && i < count; i++) {
+    results[i] = (mica_compared){0};
+    list[i].run = runs[i];
+    status = mica_run_evaluate(runs[i], config->data, config->part, &results[i].metrics);
+  }
+  if (status == MICA_OK) status = compare_answers(runs, count, config, results);
+  for (size_t i = 0; status == MICA_OK && i < count; i++) status = take_sample(&list[i], config->part);
+  if (status == MICA_OK) status = time_all(list, count, config);
+  for (size_t i = 0; status == MICA_OK && i < count; i++) status = note_costs(&list[i], &results[i]);
+  free_contenders(list, count);
+  return status;
+}

@@ -1,0 +1,81 @@
+#!/bin/sh
+# labels: device slow
+# mica compare: runs of several tasks side by side, as a table, as JSON and as a page; what cannot be compared.
+# shellcheck source-path=SCRIPTDIR source=cli.sh
+. "$(dirname "$0")/cli.sh"
+# shellcheck source-path=SCRIPTDIR source=detect.sh
+. "$(dirname "$0")/detect.sh"
+
+# What is wrong with the words is said before anything is opened.
+run compare
+ends 2 '' '*--data is missing*'
+run compare a --data "$work"
+ends 2 '' '*two runs at least are compared*'
+run compare a b --data "$work" --part none
+ends 2 '' '*--part cannot be "none"*'
+run compare a b --data "$work" --samples 0
+ends 2 '' '*--samples wants a whole number*'
+echo mine >"$work/mine.html"
+run compare a b --data "$work" --report "$work/mine.html"
+ends 1 '' "*mine.html*"
+need_device
+run compare "$work/a" "$work/b" --data "$work"
+ends 1 '' '*holds no training run*'
+
+awk 'BEGIN {
+  srand(1)
+  print "a,b,kind"
+  for (i = 0; i < 120; i++) printf "%.4f,%.4f,%s\n", i % 3 + rand(), rand(), substr("abc", i % 3 + 1, 1)
+}' >"$work/k.csv"
+cut -d, -f1,2 "$work/k.csv" >"$work/n.csv"
+for seed in 1 2; do
+  run train --data "$work/k.csv" --epochs 2 --batch 40 --seed $seed --quiet --out "$work/k$seed"
+  ends 0 '' ''
+  run train --data "$work/n.csv" --epochs 2 --batch 40 --seed $seed --quiet --out "$work/n$seed"
+  ends 0 '' ''
+done
+run compare "$work/k1" "$work/k2" --data "$work/k.csv" --repeats 30 --json --report "$work/k.html"
+ends 0 '{"task":"classify","part":"all","runs":*' ''
+holds runs.0.name "$work/k1"
+holds runs.0.agreement 1
+holds runs.0.timed 30
+holds runs.1.answers 120
+holds runs.1.metrics.samples 120
+holds runs.1.parameters 771
+awk -v m="$(json runs.1.latency_median)" -v p="$(json runs.1.latency_p95)" -v f="$(json runs.1.file_bytes)" \
+  -v b="$(json runs.1.memory_bytes)" 'BEGIN { exit !(m > 0 && p >= m && f > 4 * 771 && b > 4 * 771) }' ||
+  fault "latency, file or memory: $out"
+grep -q 'size of the file' "$work/k.html" || fault 'the page has no picture of the sizes'
+[ "$(grep -c '<circle class=a' "$work/k.html")" = 4 ] || fault 'the pictures have not two points each'
+
+# Numbers: a run agrees with itself.
+run compare "$work/n1" "$work/n2" "$work/n1" --data "$work/n.csv" --repeats 20
+ends 0 '*run *metric*n1 *mse*100.0 %*n2 *n1 *100.0 %*120 samples tested (all)*' ''
+
+# Runs that have nothing in common, and data that do not fit.
+run compare "$work/k1" "$work/n1" --data "$work/k.csv"
+ends 1 '' '*k1 is a run of the task classify, *n1 one of regress*'
+run compare "$work/k1" "$work/k2" --data "$work/none.csv"
+ends 1 '' '*none.csv*'
+
+# Masks and boxes.
+"$MICA_BUILD_DIR/bin/tests/write_scenes" "$work/scenes" 6 32 || exit 1
+for seed in 1 2; do
+  run train --data "$work/scenes" --width 4 --depth 1 --epochs 1 --seed $seed --quiet --out "$work/s$seed"
+  ends 0 '' ''
+done
+run compare "$work/s1" "$work/s2" --data "$work/scenes" --repeats 20 --json
+ends 0 '{"task":"segment"*' ''
+holds runs.0.agreement 1
+holds runs.1.answers 6
+awk -v a="$(json runs.1.agreement)" 'BEGIN { exit !(a >= 0 && a < 1) }' || fault "agreement $(json runs.1.agreement)"
+
+make_voc "$work/voc"
+run train --data "$work/voc" --size 64 --width 8 --batch 4 --epochs 1 --validation 0 --quiet --out "$work/d"
+ends 0 '' ''
+run compare "$work/d" "$work/d" --data "$work/voc" --samples 2 --repeats 20 --json
+ends 0 '{"task":"detect"*' ''
+holds runs.1.agreement 1
+holds runs.1.answers 2
+
+exit $failed
