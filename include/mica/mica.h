@@ -8,6 +8,7 @@
  *   kernel opencl                 kernels of your own; an engine on OpenCL objects of your own
  *   graph nodes attention rnn     computations as graphs: builders, gradients
  *   index loss vision quant       indices; losses; boxes and pictures; integers that stand for real numbers
+ *   sparse                        large tables of which few rows are read; sampled classes
  *   signal speech                 sound: spectra, mel features; from scores to text, and its errors
  *   session                       a graph compiled for a device, to be run again and again
  *   nn optim model                layers with named parameters, optimisers, networks known by name
@@ -91,6 +92,7 @@
 #include <mica/session.h>
 #include <mica/shape.h>
 #include <mica/signal.h>
+#include <mica/sparse.h>
 #include <mica/speech.h>
 #include <mica/status.h>
 #include <mica/tensor.h>

@@ -61,6 +61,15 @@ typedef struct mica_optimizer_config {
    * in 16 bits; a run whose gradients are not all finite changes no weight and halves the factor, and 2000 good runs
    * double it. All on the device. The factor begins as this; 0: no scaling. */
   double loss_scale;
+  /* A pattern of names, as mica_nn_freeze takes it, of tables that are updated by rows: where a weight is read by
+   * mica_embedding (or gathers along axis 0) alone, a step reads and writes those rows of it and of its state that the
+   * loss read, and its time and memory do not grow with the table. sgd without momentum and decay, and adagrad, change
+   * nothing by it. The others are other optimisers: of rows that a step does not read m, v and b do not fall, and decay
+   * is of the rows read; adam is then PyTorch's SparseAdam ("lazy Adam"):
+   * p -= r sqrt(1 - b2^t) / (1 - b1^t) m / (sqrt(v) + epsilon). A weight that is used in another way too, such as a
+   * tied output layer's, is updated as a whole. Not with accumulate or ema. NULL for none. */
+  const char *rows;
+  bool row_wise; /* adagrad keeps one v a row, v := v + mean of g g over it, of weights of rank 2 and more */
 } mica_optimizer_config;
 
 /* The values that zeros stand for: momentum 0, no decay, no clipping; betas 0.9 and 0.999 (lion 0.9 and 0.99; rmsprop's

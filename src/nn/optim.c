@@ -1,9 +1,11 @@
-#include "nn/nn.h"
+#include "nn/optim_rows.h"
 
 #include "base/arith.h"
 #include "base/text.h"
 #include "ir/graph.h"
+#include "nn/nn.h"
 
+#include <fnmatch.h>
 #include <math.h>
 #include <mica/nodes.h>
 #include <mica/optim.h>
@@ -17,6 +19,7 @@
 typedef struct weight {
   mica_nn_parameter_info info;
   mica_value grad;
+  mica_value rows; /* null: the gradient is that of all rows */
 } weight;
 
 /* The state shared by the rules of one graph. */
@@ -31,37 +34,57 @@ typedef struct optimiser {
   size_t count;
 } optimiser;
 
-/* One weight: p, its gradient, and the names of its state. */
+/* One weight, or those of its rows that a step reads: p, its gradient, and the names of its state. */
 typedef struct rule {
   const optimiser *o;
   const char *name;
   mica_value p, grad;
+  mica_value whole, rows; /* the graph's parameter; which rows of it p is, null: it is p */
 } rule;
+
+/* State of a weight: the graph's parameter, and what of it belongs to p. */
+typedef struct state {
+  mica_value whole, value;
+} state;
 
 /* --- state --- */
 
-/* Adds a parameter of the weight's shape, initially zero, named "<before>.<weight><after>". */
-static mica_value state_between(const rule *r, const char *before, const char *after) {
+/* Adds a parameter of that shape, initially zero, named "<before>.<weight><after>". */
+static mica_value add_state(const rule *r, const char *before, const char *after, mica_shape shape) {
   mica__text text = {0};
   mica_value value = {0};
   mica__text_addf(&text, "%s.%s%s", before, r->name, after);
   if (text.failed)
     mica__graph_fail_with(r->p.graph, mica__fail_nomem("an optimiser"));
   else
-    value = mica__nn_add(r->o->nn, text.data, MICA_F32, mica_value_shape(r->p), NULL, MICA_NN_ROLE_OPTIMIZER);
+    value = mica__nn_add(r->o->nn, text.data, MICA_F32, shape, NULL, MICA_NN_ROLE_OPTIMIZER);
   mica__text_free(&text);
   return value;
 }
 
-static mica_value state_of(const rule *r, const char *after) { return state_between(r, "optimizer", after); }
+/* What a rule sees of a parameter of the weight's rows. */
+static mica_value seen(const rule *r, mica_value whole) {
+  return mica_value_is_null(r->rows) ? whole : mica_gather(whole, r->rows, 0);
+}
+
+static state state_shaped(const rule *r, const char *after, mica_shape shape) {
+  mica_value whole = add_state(r, "optimizer", after, shape);
+  return (state){whole, seen(r, whole)};
+}
+
+static state state_of(const rule *r, const char *after) { return state_shaped(r, after, mica_value_shape(r->whole)); }
 
 /* Assigns, in runs that change weights. */
 static void assign_when(mica_value apply, mica_value parameter, mica_value value) {
   mica_assign(parameter, mica_value_is_null(apply) ? value : mica_where(apply, value, parameter));
 }
 
-static mica_value keep(const rule *r, mica_value parameter, mica_value value) {
-  assign_when(r->o->apply, parameter, value);
+static mica_value keep(const rule *r, state s, mica_value value) {
+  if (mica_value_is_null(r->rows))
+    assign_when(r->o->apply, s.whole, value);
+  else
+    mica__table_assign(s.whole, r->rows,
+                       mica_value_is_null(r->o->apply) ? value : mica_where(r->o->apply, value, s.value));
   return value;
 }
 
@@ -69,16 +92,16 @@ static mica_value keep(const rule *r, mica_value parameter, mica_value value) {
 
 /* b := beta b + (1 - beta) x */
 static mica_value running_mean(const rule *r, const char *what, double beta, mica_value x) {
-  mica_value b = state_of(r, what);
-  return keep(r, b, mica_add(mica_affine(b, beta, 0), mica_affine(x, 1 - beta, 0)));
+  state b = state_of(r, what);
+  return keep(r, b, mica_add(mica_affine(b.value, beta, 0), mica_affine(x, 1 - beta, 0)));
 }
 
 /* b := momentum b + x */
 static mica_value momentum(const rule *r, mica_value x) {
   double share = r->o->c.momentum;
   if (share == 0) return x;
-  mica_value b = state_of(r, ".momentum");
-  return keep(r, b, mica_add(mica_affine(b, share, 0), x));
+  state b = state_of(r, ".momentum");
+  return keep(r, b, mica_add(mica_affine(b.value, share, 0), x));
 }
 
 static mica_value over_root(const rule *r, mica_value x, mica_value square) {
@@ -95,6 +118,9 @@ static mica_value step_adam(const rule *r) {
   const optimiser *o = r->o;
   mica_value m = running_mean(r, ".m", o->c.beta1, r->grad);
   mica_value v = running_mean(r, ".v", o->c.beta2, mica_square(r->grad));
+  /* SparseAdam's epsilon is added before the bias is corrected. */
+  if (!mica_value_is_null(r->rows))
+    return mica_mul(mica_div(mica_mul(o->rate, mica_sqrt(o->second)), o->first), over_root(r, m, v));
   mica_value scaled = mica_mul(mica_sqrt(v), mica_rsqrt(o->second));
   return mica_mul(mica_div(o->rate, o->first), mica_div(m, mica_affine(scaled, 1, o->c.epsilon)));
 }
@@ -105,16 +131,23 @@ static mica_value step_rmsprop(const rule *r) {
 }
 
 static mica_value step_adagrad(const rule *r) {
-  mica_value v = state_of(r, ".v");
-  v = keep(r, v, mica_add(v, mica_square(r->grad)));
+  mica_shape shape = mica_value_shape(r->whole);
+  mica_value square = mica_square(r->grad);
+  if (r->o->c.row_wise && shape.rank > 1) {
+    mica_axes inner = {.count = shape.rank - 1};
+    for (int32_t i = 0; i < inner.count; i++) inner.axis[i] = i + 1, shape.dim[i + 1] = 1;
+    square = mica_mean(square, inner, true);
+  }
+  state before = state_shaped(r, ".v", shape);
+  mica_value v = keep(r, before, mica_add(before.value, square));
   return mica_mul(r->o->rate, over_root(r, r->grad, v));
 }
 
 static mica_value step_lion(const rule *r) {
   const mica_optimizer_config *c = &r->o->c;
-  mica_value m = state_of(r, ".m");
-  mica_value towards = mica_add(mica_affine(m, c->beta1, 0), mica_affine(r->grad, 1 - c->beta1, 0));
-  keep(r, m, mica_add(mica_affine(m, c->beta2, 0), mica_affine(r->grad, 1 - c->beta2, 0)));
+  state m = state_of(r, ".m");
+  mica_value towards = mica_add(mica_affine(m.value, c->beta1, 0), mica_affine(r->grad, 1 - c->beta1, 0));
+  keep(r, m, mica_add(mica_affine(m.value, c->beta2, 0), mica_affine(r->grad, 1 - c->beta2, 0)));
   return mica_mul(r->o->rate, mica_sign(towards));
 }
 
@@ -217,8 +250,9 @@ static void accumulate(optimiser *o, mica_value run) {
   double share = 1.0 / o->c.accumulate;
   mica_value last = mica_equal(run, number(o, o->c.accumulate - 1));
   for (size_t i = 0; i < o->count; i++) {
-    rule r = {.o = o, .name = o->weights[i].info.own_name, .p = o->weights[i].info.value};
-    mica_value sum = state_of(&r, ".gradient");
+    mica_value p = o->weights[i].info.value;
+    rule r = {.o = o, .name = o->weights[i].info.own_name, .p = p, .whole = p};
+    mica_value sum = state_of(&r, ".gradient").whole;
     mica_value next = mica_add(sum, mica_affine(o->weights[i].grad, share, 0));
     /* A run with gradients that are not finite counts as one of zeros. */
     if (!mica_value_is_null(o->good)) next = mica_where(o->good, next, sum);
@@ -245,21 +279,37 @@ static mica_value remainder_of(double beta, mica_value t) {
   return beta > 0 ? mica_neg(mica_expm1(mica_affine(t, log(beta), 0))) : mica_full_like(t, 1);
 }
 
-static void update(optimiser *o, const weight *w) {
-  const kind *how = &kinds[o->c.optimizer];
-  mica_value p = w->info.value, decay = {0};
-  rule r = {.o = o, .name = w->info.own_name, .p = p, .grad = w->grad};
-  if (o->c.weight_decay != 0 && (w->info.decay || o->c.decay_all)) decay = mica_affine(p, o->c.weight_decay, 0);
-  bool decays = !mica_value_is_null(decay);
-  if (decays && !how->decoupled) r.grad = mica_add(r.grad, decay);
-  mica_value next = mica_sub(p, how->step(&r));
-  if (decays && how->decoupled) next = mica_sub(next, mica_mul(o->rate, decay));
-  assign_when(o->apply, p, next);
-  if (o->c.ema == 0) return;
-  mica_value ema = state_between(&r, "ema", "");
-  mica_value before = mica_where(mica_equal(o->step, mica_scalar(p.graph, MICA_I64, 0)), p, ema);
+/* a := ema a + (1 - ema) p, from the first p on. */
+static void average(const rule *r, mica_value next) {
+  const optimiser *o = r->o;
+  mica_value ema = add_state(r, "ema", "", mica_value_shape(r->whole));
+  mica_value before = mica_where(mica_equal(o->step, mica_scalar(ema.graph, MICA_I64, 0)), r->p, ema);
   mica_value mean = mica_add(mica_affine(before, o->c.ema, 0), mica_affine(next, 1 - o->c.ema, 0));
   assign_when(o->apply, ema, mean);
+}
+
+static void update(optimiser *o, const weight *w) {
+  const kind *how = &kinds[o->c.optimizer];
+  mica_value decay = {0};
+  rule r = {.o = o, .name = w->info.own_name, .grad = w->grad, .whole = w->info.value, .rows = w->rows};
+  r.p = seen(&r, r.whole);
+  if (o->c.weight_decay != 0 && (w->info.decay || o->c.decay_all)) decay = mica_affine(r.p, o->c.weight_decay, 0);
+  bool decays = !mica_value_is_null(decay);
+  if (decays && !how->decoupled) r.grad = mica_add(r.grad, decay);
+  mica_value next = mica_sub(r.p, how->step(&r));
+  if (decays && how->decoupled) next = mica_sub(next, mica_mul(o->rate, decay));
+  keep(&r, (state){r.whole, r.p}, next);
+  if (o->c.ema != 0) average(&r, next);
+}
+
+/* Weights that the pattern names are updated by rows, where their gradients are ones of rows. */
+static void find_rows(optimiser *o) {
+  for (size_t i = 0; o->c.rows && i < o->count; i++) {
+    weight *w = &o->weights[i];
+    mica__table_rows found;
+    if (fnmatch(o->c.rows, w->info.own_name, 0) != 0) continue;
+    if (mica__table_gradient(w->info.value, w->grad, &found)) w->grad = found.gradient, w->rows = found.rows;
+  }
 }
 
 static mica_status check(const mica_nn *nn, const mica_optimizer_config *c) {
@@ -269,6 +319,9 @@ static mica_status check(const mica_nn *nn, const mica_optimizer_config *c) {
                 c->ema >= 0 && c->ema < 1;
   if (!shares || !(c->weight_decay >= 0) || !(c->clip_norm >= 0) || !(c->clip_value >= 0) || !(c->loss_scale >= 0))
     return mica__fail(MICA_E_INVALID, "mica_optimize: momentum, betas and ema are in [0, 1), the rest not negative");
+  if (c->rows && (c->accumulate > 1 || c->ema != 0))
+    return mica__fail(MICA_E_INVALID, "mica_optimize: %s reads all of a table: not where tables are updated by rows",
+                      c->ema != 0 ? "a moving average" : "a gradient that is accumulated");
   return mica_graph_status(nn->graph);
 }
 
@@ -293,6 +346,7 @@ static mica_status build(optimiser *o, mica_value loss, mica_optimizer_values *v
     loss = mica_mul(mica_value_dtype(loss) == MICA_F32 ? loss : mica_cast(loss, MICA_F32), scale);
   }
   MICA_TRY(differentiate(o, loss));
+  find_rows(o);
   o->rate = mica_input(o->nn->graph, MICA_LEARNING_RATE, MICA_F32, MICA_SCALAR);
   if (!mica_value_is_null(scale)) unscale(o, scale);
   o->apply = o->good;
