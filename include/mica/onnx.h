@@ -1,4 +1,4 @@
-/* mica/onnx.h: models in ONNX files: read, described, run.
+/* mica/onnx.h: models in ONNX files: read, described, run, written.
  *
  *   mica_onnx *model;
  *   mica_onnx_runner *runner;
@@ -23,8 +23,7 @@
 #ifndef MICA_ONNX_H
 #define MICA_ONNX_H
 
-#include <mica/graph.h>
-#include <mica/tensor.h>
+#include <mica/session.h>
 
 MICA_BEGIN_DECLS
 
@@ -239,6 +238,40 @@ MICA_API MICA_CHECKED mica_status mica_onnx_build(const mica_onnx *model, mica_g
  * MICA_E_NOT_FOUND: the model's graph has none of that name. */
 MICA_API MICA_CHECKED mica_status mica_onnx_load(const mica_onnx *model, mica_queue *queue, const char *file_name,
                                                  mica_tensor *tensor);
+
+/* --- writing --- */
+
+typedef struct mica_onnx_text {
+  const char *key, *value;
+} mica_onnx_text;
+
+typedef struct mica_onnx_write_config {
+  /* ONNX's operator set, 17 to 23; 0 stands for 17. What is one operator in a newer set alone (Gelu 20,
+   * GroupNormalization 21, RMSNormalization 23) is written out before it. */
+  int64_t opset;
+  /* Has the elements of the graph's parameters, by their names; may be another graph's. NULL: there are none. */
+  mica_session *session;
+  const char *const *output_names; /* one an output; NULL: those of the values, else new ones */
+  const char *input_prefix;        /* names of inputs that begin with it are written without; NULL: none */
+  const char *name;                /* of the model's graph; NULL: "mica" */
+  const mica_onnx_text *metadata;  /* texts beside the model, as mica_onnx_metadata finds them */
+  size_t metadata_count;
+  /* Weights of more bytes in all lie beside the file, in PATH.data; 0 stands for 1 GiB. */
+  uint64_t external_bytes;
+} mica_onnx_write_config;
+
+/* Writes what outputs are made of as a model in ONNX, which is replaced as a whole: at any moment there is the old file
+ * or the new one (the file of weights beside it comes first). Inputs and parameters keep their names, other values
+ * theirs where they have some (mica_named), so that a layer can be told. Open dimensions are called "N" where they are
+ * the first of an input, else "NAME_axis"; an output is no input or parameter itself.
+ *
+ * Norms, means, dense layers, convolutions with a bias, quantisation and whatever else builders mark are one operator;
+ * weights of recurrent layers are put in ONNX's order. config may be NULL. Blocks.
+ *
+ * MICA_E_UNSUPPORTED names the value and the op that have no form in ONNX: nothing is written. MICA_E_INVALID: an
+ * operator set that is not written, a name that is there twice. */
+MICA_API MICA_CHECKED mica_status mica_onnx_write(const char *path, const mica_value *outputs, size_t count,
+                                                  const mica_onnx_write_config *config);
 
 /* --- tensors in files of ONNX --- */
 

@@ -42,8 +42,9 @@ mica_value mica_nn_dense(mica_nn *nn, const char *name, mica_value x, int64_t un
   mica_value w = mica_nn_parameter(nn, "weight", MICA_SHAPE(units, inputs), &weight);
   w = mica__nn_hooked(nn, MICA_NN_POINT_WEIGHT, w);
   mica_value y = mica_matmul(x, mica_transpose(w, MICA_AXES(1, 0)));
-  if (!c.no_bias) y = mica_add(y, mica_nn_parameter(nn, "bias", MICA_SHAPE(units), &bias));
-  return leave(nn, y);
+  mica_value b = c.no_bias ? null_value : mica_nn_parameter(nn, "bias", MICA_SHAPE(units), &bias);
+  if (!c.no_bias) y = mica_add(y, b);
+  return leave(nn, mica__graph_mark(y, "dense", (mica_value[]){x, w, b}, 3, NULL, 0));
 }
 
 /* Adds the weight (first, second, window...) of the layer that is entered. */

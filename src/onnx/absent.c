@@ -53,6 +53,11 @@ mica_status mica_onnx_build(const mica_onnx *model, mica_graph *graph, const mic
   (void)parameters, (void)parameter_count;
   return unsupported();
 }
+mica_status mica_onnx_write(const char *path, const mica_value *outputs, size_t count,
+                            const mica_onnx_write_config *config) {
+  (void)path, (void)outputs, (void)count, (void)config;
+  return unsupported();
+}
 mica_status mica_onnx_load(const mica_onnx *model, mica_queue *queue, const char *file_name, mica_tensor *tensor) {
   (void)model, (void)queue, (void)file_name, (void)tensor;
   return unsupported();

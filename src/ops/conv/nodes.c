@@ -342,7 +342,8 @@ static mica_value add_bias(mica_value y, mica_value b) {
                             (int)mica_value_shape(b).rank);
   mica_shape shape = {.rank = rank - 1};
   for (int32_t i = 0; i < rank - 1; i++) shape.dim[i] = i == 0 ? MICA__COPY_DIM(0) : 1;
-  return mica_add(y, mica_reshape(b, shape));
+  const char *mark = mica__graph_node(y.graph, y.id)->op->name;
+  return mica__graph_mark(mica_add(y, mica_reshape(b, shape)), mark, (mica_value[]){y, b}, 2, NULL, 0);
 }
 
 mica_value mica_conv(mica_value x, mica_value w, mica_value b, const mica_conv_config *config) {

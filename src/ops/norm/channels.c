@@ -39,7 +39,8 @@ mica_value mica_batch_norm(mica_value x, mica_value scale, mica_value bias, mica
   if (scale.graph) factor = mica_mul(factor, mica__widen(scale));
   mica_value term = mica_neg(mica_mul(mica__widen(mean), factor));
   if (bias.graph) term = mica_add(term, mica__widen(bias));
-  return mica__scaled(mica__widen(x), x, along_channels(factor, x), along_channels(term, x));
+  mica_value y = mica__scaled(mica__widen(x), x, along_channels(factor, x), along_channels(term, x));
+  return mica__graph_mark(y, "batch_norm", (mica_value[]){x, scale, bias, mean, variance}, 5, &epsilon, 1);
 }
 
 /* Statistics over all axes from `first` on, and over axis 0 too where `batch`. */
@@ -70,7 +71,8 @@ mica_value mica_instance_norm(mica_value x, mica_value scale, mica_value bias, d
     return mica__builder_fail("instance_norm", x, MICA_E_SHAPE, "no axes but those of images and channels");
   const mica_axes axes = statistics_axes(x, 2, false);
   mica_value y = mica__standardize(mica__widen(x), axes, epsilon, &m, &v);
-  return mica__scaled(y, x, along_channels(scale, x), along_channels(bias, x));
+  y = mica__scaled(y, x, along_channels(scale, x), along_channels(bias, x));
+  return mica__graph_mark(y, "instance_norm", (mica_value[]){x, scale, bias}, 3, &epsilon, 1);
 }
 
 mica_value mica_group_norm(mica_value x, mica_value scale, mica_value bias, int64_t groups, double epsilon) {
@@ -85,7 +87,9 @@ mica_value mica_group_norm(mica_value x, mica_value scale, mica_value bias, int6
   mica_value grouped = mica_reshape(mica__widen(x), split);
   const mica_axes axes = statistics_axes(grouped, 2, false);
   mica_value y = mica__reshape_like(mica__standardize(grouped, axes, epsilon, &m, &v), x);
-  return mica__scaled(y, x, along_channels(scale, x), along_channels(bias, x));
+  y = mica__scaled(y, x, along_channels(scale, x), along_channels(bias, x));
+  const double numbers[] = {epsilon, (double)groups};
+  return mica__graph_mark(y, "group_norm", (mica_value[]){x, scale, bias}, 3, numbers, 2);
 }
 
 mica_value mica_local_response_norm(mica_value x, int64_t size, double alpha, double beta, double k) {
@@ -96,5 +100,6 @@ mica_value mica_local_response_norm(mica_value x, int64_t size, double alpha, do
   window.window = (mica__window){.size = size, .stride = 1, .pad = (size - 1) / 2, .pad_end = size / 2, .dilation = 1};
   mica_value wide = mica__widen(x), squares = mica__resample_axis(mica_square(wide), 1, &window);
   mica_value base = mica_affine(squares, alpha / (double)size, k);
-  return mica__narrow(mica_mul(wide, mica_pow(base, mica__number(base, -beta))), x);
+  mica_value y = mica__narrow(mica_mul(wide, mica_pow(base, mica__number(base, -beta))), x);
+  return mica__graph_mark(y, "local_response_norm", &x, 1, (double[]){(double)size, alpha, beta, k}, 4);
 }

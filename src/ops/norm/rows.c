@@ -146,7 +146,8 @@ mica_value mica_layer_norm(mica_value x, int32_t axis, mica_value scale, mica_va
   if (!row_axes("layer_norm", x, axis, false, &axes) || !has_axes("layer_norm", x, axes, scale) ||
       !has_axes("layer_norm", x, axes, bias))
     return (mica_value){0};
-  return mica__scaled(mica__standardize(mica__widen(x), axes, epsilon, &mean, &variance), x, scale, bias);
+  mica_value y = mica__scaled(mica__standardize(mica__widen(x), axes, epsilon, &mean, &variance), x, scale, bias);
+  return mica__graph_mark(y, "layer_norm", (mica_value[]){x, scale, bias}, 3, (double[]){epsilon, axes.axis[0]}, 2);
 }
 
 mica_value mica_rms_norm(mica_value x, int32_t axis, mica_value scale, double epsilon) {
@@ -156,5 +157,6 @@ mica_value mica_rms_norm(mica_value x, int32_t axis, mica_value scale, double ep
   mica_value factor = mica_rsqrt(mica_affine(mica_mean(mica_square(wide), axes, true), 1, epsilon));
   mica_value y = mica_mul(wide, factor);
   mica_value passed = add_pass(&mica__op_rescale, (mica_value[]){y, wide, factor}, axes);
-  return mica__scaled(passed, x, scale, (mica_value){0});
+  y = mica__scaled(passed, x, scale, (mica_value){0});
+  return mica__graph_mark(y, "rms_norm", (mica_value[]){x, scale}, 2, (double[]){epsilon, axes.axis[0]}, 2);
 }

@@ -324,7 +324,9 @@ mica_value mica_quantize(mica_value x, mica_value scale, mica_value zero, const 
   mica_value operands[] = {mica_cast(b.x, compute), mica_cast(b.scale, compute), b.zero};
   mica__quantize_attrs attrs = {.to = r.dtype, .low = r.low, .high = r.high};
   mica_value q = laid_back(&b, mica__graph_add(&mica__op_quantize, operands, 3, &attrs));
-  return is_packed(&r) ? pack4(q) : q;
+  if (is_packed(&r)) return pack4(q);
+  const double numbers[] = {config->axis, (double)config->block, r.low, r.high};
+  return mica__graph_mark(q, "quantize", (mica_value[]){x, scale, zero}, 3, numbers, 4);
 }
 
 mica_value mica_dequantize(mica_value x, mica_value scale, mica_value zero, const mica_quantize_config *config) {
@@ -340,7 +342,9 @@ mica_value mica_dequantize(mica_value x, mica_value scale, mica_value zero, cons
   if (!lay("dequantize", config, &b)) return (mica_value){0};
   mica_dtype compute = mica_value_dtype(scale) == MICA_F64 ? MICA_F64 : MICA_F32;
   b.zero = b.zero.graph ? mica_cast(b.zero, compute) : mica_scalar(x.graph, compute, 0);
-  return laid_back(&b, mica__graph_add(&mica__op_dequantize, (mica_value[]){b.x, b.scale, b.zero}, 3, NULL));
+  mica_value y = laid_back(&b, mica__graph_add(&mica__op_dequantize, (mica_value[]){b.x, b.scale, b.zero}, 3, NULL));
+  const double numbers[] = {config->axis, (double)config->block, 0, 0};
+  return mica__graph_mark(y, "dequantize", (mica_value[]){b.divided ? x : b.x, scale, zero}, 3, numbers, 4);
 }
 
 /* The scale, whose gradient is multiplied by 1 / sqrt(elements a scale * most). */

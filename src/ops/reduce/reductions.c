@@ -236,7 +236,7 @@ mica_value mica_mean(mica_value x, mica_axes axes, bool keep) {
   attrs.keep = false;
   mica_value mean =
       count >= 0 ? mica_affine(sum, 1 / count, 0) : mica_div(sum, mica__graph_add(&mica__op_extent, &wide, 1, &attrs));
-  return mica__narrow(mean, x);
+  return mica__graph_mark(mica__narrow(mean, x), "mean", &x, 1, (double[]){attrs.axes, keep}, 2);
 }
 
 /* log sum e^x = m + log sum e^(x - m) for any m; with the largest x nothing overflows. An infinite m would give NaN, so

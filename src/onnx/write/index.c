@@ -1,0 +1,46 @@
+/* Elements and rows by their indices. */
+#include "onnx/write/writer.h"
+
+#include "ops/index/index.h"
+
+#include <string.h>
+
+MICA__WRITE(gather) {
+  const bool elements = mica__node_int(node, "elements") || !strcmp(node->op->name, "gather_elements");
+  const char *x = mica__write_operand(w, node->inputs[0]), *indices = mica__write_operand(w, node->inputs[1]);
+  mica__write_node(w, elements ? "GatherElements" : "Gather", mica__write_own(w, id), MICA__OPERANDS(x, indices));
+  mica__write_int(w, "axis", mica__node_int(node, "axis"));
+}
+
+/* Rows along axis 0 are ScatterND's with indices of one number each. */
+static const char *as_rows(mica__writer *w, int32_t id, const mica__node *node, const char *indices) {
+  const int64_t last = mica__write_type_of(w, node->inputs[1]).shape.rank;
+  if (mica__node_int(node, "axis") != 0)
+    mica__write_fail(w, id, "rows along axis %d have no form in ONNX", (int)mica__node_int(node, "axis"));
+  return mica__write_node(w, "Unsqueeze", NULL, MICA__OPERANDS(indices, mica__write_integers(w, &last, 1)));
+}
+
+MICA__WRITE(scatter) {
+  static const char *const joins[] = {"none", "add", "mul", "max", "min"};
+  const bool elements = mica__node_int(node, "elements");
+  const int64_t join = mica__node_int(node, "join");
+  if (join > MICA_SCATTER_MUL && w->opset < 18)
+    mica__write_fail(w, id, "a scatter that takes the %s is of operator set 18", joins[join]);
+  const char *x = mica__write_operand(w, node->inputs[0]), *indices = mica__write_operand(w, node->inputs[1]);
+  const char *updates = mica__write_operand(w, node->inputs[2]);
+  if (!elements) indices = as_rows(w, id, node, indices);
+  mica__write_node(w, elements ? "ScatterElements" : "ScatterND", mica__write_own(w, id),
+                   MICA__OPERANDS(x, indices, updates));
+  if (elements) mica__write_int(w, "axis", mica__node_int(node, "axis"));
+  mica__write_text(w, "reduction", joins[join]);
+}
+
+MICA__WRITE(top_k) {
+  const int64_t k = mica__node_int(node, "k");
+  const char *x = mica__write_operand(w, node->inputs[0]), *count = mica__write_integers(w, &k, 1);
+  mica__write_node(w, "TopK", mica__write_own(w, id), MICA__OPERANDS(x, count));
+  mica__write_result(w, mica__write_own(w, id + 1));
+  mica__write_int(w, "axis", mica__node_int(node, "axis"));
+  mica__write_int(w, "largest", !mica__node_int(node, "smallest"));
+  mica__write_int(w, "sorted", 1);
+}
