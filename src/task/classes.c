@@ -77,6 +77,46 @@ mica_status mica__run_map_classes(const mica_run *run, const mica_dataset *data,
   return mica__run_map_names(data, mica_dataset_column_index(data, "label"), NULL, names, known, map);
 }
 
+/* --- predictions --- */
+
+int64_t mica__likeliest(const float *shares, int64_t classes, int64_t k) {
+  for (int64_t c = 0; c < classes; c++) {
+    int64_t above = 0;
+    for (int64_t j = 0; j < classes; j++) above += shares[j] > shares[c] || (j < c && shares[j] == shares[c]);
+    if (above == k) return c;
+  }
+  return 0;
+}
+
+mica_status mica__run_add_choices(const mica_run *run, mica_report *report, const float *shares, int64_t top) {
+  size_t classes = 0, rows = 0;
+  const char *const *names = mica_run_fact(run, "classes", &classes);
+  const char *row_names[1000];
+  double numbers[1000];
+  for (; rows < (size_t)top && rows < classes && rows < 1000; rows++) {
+    const int64_t c = mica__likeliest(shares, (int64_t)classes, (int64_t)rows);
+    row_names[rows] = names[c];
+    numbers[rows] = (double)shares[c];
+  }
+  const mica_item item = {.kind = MICA_ITEM_KIND_CHOICES,
+                          .name = "classes",
+                          .rows = rows,
+                          .columns = 1,
+                          .row_names = row_names,
+                          .numbers = numbers};
+  return mica_report_add(report, &item);
+}
+
+void mica__mistake_add(mica__mistake list[MICA__MISTAKES], size_t *count, mica__mistake found) {
+  size_t at = *count;
+  while (at > 0 && list[at - 1].share < found.share) at--;
+  if (at == MICA__MISTAKES) return;
+  if (*count == MICA__MISTAKES) --*count;
+  memmove(list + at + 1, list + at, (*count - at) * sizeof *list);
+  list[at] = found;
+  ++*count;
+}
+
 /* --- the report --- */
 
 static int64_t classes_of(const mica_run *run) {

@@ -8,10 +8,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Samples of the judged part that are looked at for mistakes, and those that are shown. */
+/* Samples of the judged part that are looked at for mistakes. */
 #define LOOKED_AT 2000
 #define AT_A_TIME 250
-#define SHOWN 24
 
 static const char *loss_at(size_t i) {
   static const char *const names[] = {"cross_entropy", "focal", NULL};
@@ -236,16 +235,6 @@ static mica_status evaluate(mica_run *run, const mica_batch_source *source, mica
 
 /* --- predictions --- */
 
-/* The k-th likeliest class, from 0; of equal ones the first. */
-static int64_t likeliest(const float *shares, int64_t classes, int64_t k) {
-  for (int64_t c = 0; c < classes; c++) {
-    int64_t above = 0;
-    for (int64_t j = 0; j < classes; j++) above += shares[j] > shares[c] || (j < c && shares[j] == shares[c]);
-    if (above == k) return c;
-  }
-  return 0;
-}
-
 static mica_status add_picture(const mica_run *run, mica_report *report, const uint8_t *pixels, const char *name,
                                const char *text) {
   size_t dims = 0;
@@ -261,26 +250,11 @@ static mica_status add_picture(const mica_run *run, mica_report *report, const u
 
 static mica_status add_sample(const mica_run *run, mica_report *p, const mica__samples *s, int64_t i,
                               const float *shares, int64_t top) {
-  size_t classes = 0;
-  const char *const *names = mica_run_fact(run, "classes", &classes);
-  const char *row_names[1000];
-  double numbers[1000];
-  size_t rows = 0;
+  const char *const *names = mica_run_fact(run, "classes", NULL);
   MICA_TRY(mica_report_begin(p, s->names[i]));
   if (!isnan(s->truths[i])) MICA_TRY(mica_report_add_text(p, "truth", names[(size_t)s->truths[i]]));
-  for (; rows < (size_t)top && rows < classes && rows < 1000; rows++) {
-    const int64_t c = likeliest(shares, (int64_t)classes, (int64_t)rows);
-    row_names[rows] = names[c];
-    numbers[rows] = (double)shares[c];
-  }
-  const mica_item item = {.kind = MICA_ITEM_KIND_CHOICES,
-                          .name = "classes",
-                          .rows = rows,
-                          .columns = 1,
-                          .row_names = row_names,
-                          .numbers = numbers};
-  MICA_TRY(mica_report_add(p, &item));
-  return add_picture(run, p, s->pixels[i], "picture", row_names[0]);
+  MICA_TRY(mica__run_add_choices(run, p, shares, top));
+  return add_picture(run, p, s->pixels[i], "picture", names[mica__likeliest(shares, classes_of(run), 0)]);
 }
 
 static mica_status predict_all(mica_run *run, const mica__samples *s, int64_t top, mica_report *p) {
@@ -307,25 +281,7 @@ static mica_status predict(mica_run *run, const mica_run_input *input, mica_repo
 
 /* --- the report --- */
 
-/* A sample that the network takes for another class. */
-typedef struct mistake {
-  uint64_t sample;
-  int64_t guess, truth;
-  float share;
-} mistake;
-
-/* Keeps the mistakes made with the most confidence, in falling order. */
-static void add_mistake(mistake list[SHOWN], size_t *count, mistake found) {
-  size_t at = *count;
-  while (at > 0 && list[at - 1].share < found.share) at--;
-  if (at == SHOWN) return;
-  if (*count == SHOWN) --*count;
-  memmove(list + at + 1, list + at, (*count - at) * sizeof *list);
-  list[at] = found;
-  ++*count;
-}
-
-static mica_status find_mistakes(mica_run *run, mistake list[SHOWN], size_t *count) {
+static mica_status find_mistakes(mica_run *run, mica__mistake list[MICA__MISTAKES], size_t *count) {
   const int64_t classes = classes_of(run), all = (int64_t)mica_dataset_count(run->judged);
   float *shares = malloc((size_t)(AT_A_TIME * classes) * sizeof *shares);
   mica_status status = shares ? MICA_OK : mica__fail_nomem("a report");
@@ -335,10 +291,11 @@ static mica_status find_mistakes(mica_run *run, mistake list[SHOWN], size_t *cou
     status = mica__samples_of(run, run->judged, (uint64_t)from, n, &s);
     if (status == MICA_OK) status = mica__samples_infer(run, &s, 0, n, "shares", classes, shares);
     for (int64_t i = 0; status == MICA_OK && i < n; i++) {
-      const int64_t guess = likeliest(shares + i * classes, classes, 0);
+      const int64_t guess = mica__likeliest(shares + i * classes, classes, 0);
       if (!isnan(s.truths[i]) && (int64_t)s.truths[i] != guess)
-        add_mistake(list, count,
-                    (mistake){(uint64_t)(from + i), guess, (int64_t)s.truths[i], shares[i * classes + guess]});
+        mica__mistake_add(
+            list, count,
+            (mica__mistake){(uint64_t)(from + i), guess, (int64_t)s.truths[i], shares[i * classes + guess]});
     }
     mica__samples_free(&s);
   }
@@ -347,7 +304,7 @@ static mica_status find_mistakes(mica_run *run, mistake list[SHOWN], size_t *cou
 }
 
 static mica_status add_mistakes(mica_run *run, mica_report *report) {
-  mistake list[SHOWN];
+  mica__mistake list[MICA__MISTAKES];
   size_t count = 0;
   const char *const *names = mica_run_fact(run, "classes", NULL);
   MICA_TRY(find_mistakes(run, list, &count));

@@ -163,6 +163,15 @@ static mica_status end_reading(reading *r, mica_status status) {
   return status == MICA_OK && r->status != MICA_OK ? mica__fail(r->status, "%s", r->message) : status;
 }
 
+mica_status mica__run_derive(mica_run *run, mica_part part, const mica_dataset **data) {
+  const mica_dataset *old = *data, *made = NULL;
+  if (!old || !run->task->derive) return MICA_OK;
+  MICA_TRY(run->task->derive(run, part, old, &made));
+  if (made != old && old != run->whole && old != run->config.dataset) mica_dataset_destroy((mica_dataset *)old);
+  *data = made;
+  return MICA_OK;
+}
+
 /* --- loaders --- */
 
 /* Copies a fact's numbers as floats that the run keeps; *keep stays NULL without such a fact. */
@@ -346,9 +355,12 @@ mica_status mica__run_open_data(mica_run *run) {
   MICA_TRY(mica__run_note_kinds(run));
   test.opening = mica__run_opening(run, MICA_PART_TEST);
   begin_reading(&test);
-  status = make_training_loader(run);
+  status = mica__run_derive(run, MICA_PART_TRAIN, &run->parts[MICA_PART_TRAIN].data);
+  if (status == MICA_OK) status = mica__run_derive(run, MICA_PART_VALIDATION, &run->parts[MICA_PART_VALIDATION].data);
+  if (status == MICA_OK) status = make_training_loader(run);
   if (status == MICA_OK) status = make_loader(run, MICA_PART_VALIDATION);
   MICA_TRY(end_reading(&test, status));
+  MICA_TRY(mica__run_derive(run, MICA_PART_TEST, &run->parts[MICA_PART_TEST].data));
   MICA_TRY(make_loader(run, MICA_PART_TEST));
   return find_columns(run);
 }

@@ -2,6 +2,7 @@
 #include "base/clock.h"
 #include "io/history.h"
 #include "task/run.h"
+#include "task/tokens.h"
 
 #include <math.h>
 #include <stdio.h>
@@ -91,6 +92,7 @@ static mica_status begin_record(mica_run *run) {
 static mica_status begin_folder(mica_run *run) {
   if (!run->folder || (double)mica_trainer_epoch(run->trainer) >= mica_run_number(run, "epochs")) return MICA_OK;
   MICA_TRY(mica__run_make_folder(run));
+  MICA_TRY(mica__run_write_tokenizer(run));
   return mica__run_write_config(run);
 }
 
@@ -111,6 +113,7 @@ static void remove_file(const mica_run *run, const char *name) {
 static void abandon(mica_run *run) {
   if (!run->folder || run->resumed || has_file(run, "last.safetensors") || has_file(run, "best.safetensors")) return;
   remove_file(run, "config.json");
+  if (run->tokenizer) remove_file(run, MICA__TOKENIZER_FILE);
   remove_file(run, "history.csv");
   if (run->made_folder) rmdir(run->folder);
 }

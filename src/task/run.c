@@ -15,8 +15,8 @@ static mica_status no_memory(void) { return mica__fail_nomem("a run"); }
 
 /* A folder with a run, or with a file that a run would write over, is not begun in. */
 static mica_status check_free(const char *folder) {
-  static const char *const names[] = {"config.json",      "model.safetensors", "last.safetensors",
-                                      "best.safetensors", "history.csv",       "report.html"};
+  static const char *const names[] = {"config.json", "model.safetensors", "last.safetensors", "best.safetensors",
+                                      "history.csv", "report.html",       "tokenizer.json"};
   for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
     struct stat about;
     mica__text path = {0};
@@ -185,6 +185,7 @@ void mica_run_destroy(mica_run *run) {
   if (!run) return;
   mica_trainer_destroy(run->trainer);
   mica__run_close_data(run);
+  mica_tokenizer_destroy(run->tokenizer);
   mica_history_destroy(run->history);
   mica_events_close(run->events);
   mica__facts_free(run);
@@ -253,7 +254,9 @@ static mica_status open_judged(mica_run *run, const char *path, mica_part part) 
   status = run->task->fits(run, data);
   if (status == MICA_OK) status = mica__run_adopt(run, data, &same);
   if (status != MICA_OK || same != data) mica_dataset_destroy(data);
-  if (status == MICA_OK) run->judged = run->judged_own = same;
+  const mica_dataset *made = same;
+  if (status == MICA_OK && (status = mica__run_derive(run, part, &made)) != MICA_OK) mica_dataset_destroy(same);
+  if (status == MICA_OK) run->judged = run->judged_own = (mica_dataset *)made;
   return status;
 }
 

@@ -7,6 +7,7 @@
 
 #include <mica/history.h>
 #include <mica/model.h>
+#include <mica/tokenizer.h>
 #include <pthread.h>
 
 /* Rows of the table of all tasks' settings and of a task's own at most. */
@@ -50,6 +51,7 @@ struct mica_run {
   mica_batch_column *columns; /* of tests */
   size_t column_count;
   mica_trainer_config training; /* prepare may change `watch` and `falling` */
+  mica_tokenizer *tokenizer;    /* NULL: the run has none */
   mica_trainer *trainer;
   mica_history *history;
   mica_events *events;
@@ -141,6 +143,10 @@ mica_status mica__run_recall_columns(mica_run *run);
 void mica__run_close_data(mica_run *run);
 /* The loader's configuration for a part, by the run's settings and facts, without augmentation. */
 mica_status mica__run_loading(mica_run *run, mica_part part, mica_loader_config *config);
+
+/* Puts what the task makes of *data (mica__task_row.derive) in place of it, which is destroyed unless it is the whole or
+ * the caller's. */
+mica_status mica__run_derive(mica_run *run, mica_part part, const mica_dataset **data);
 
 /* Makes a part's loader for tests, with a residence of AUTO as the task loads it. *shown, NULL before, gets what it
  * reads in place of the data, or stays NULL; it is the caller's to destroy after the loader, when the call fails
@@ -261,6 +267,21 @@ mica_status mica__run_read_confusion(mica_run *run, int64_t **confusion);
 mica_status mica__run_note_classes(mica_run *run, const mica_column *column);
 /* Begins a section with samples, precision, recall and F1 of each class, and the confusion of the last test. */
 mica_status mica__run_report_classes(mica_run *run, const char *title, mica_report *report);
+/* The k-th likeliest class, from 0; of equal ones the first. */
+int64_t mica__likeliest(const float *shares, int64_t classes, int64_t k);
+/* Adds the likeliest classes of a sample, with their shares. */
+mica_status mica__run_add_choices(const mica_run *run, mica_report *report, const float *shares, int64_t top);
+
+/* A sample that the network takes for another class. */
+#define MICA__MISTAKES 24
+typedef struct mica__mistake {
+  uint64_t sample;
+  int64_t guess, truth;
+  float share;
+} mica__mistake;
+/* Keeps the mistakes made with the most confidence, in falling order. */
+void mica__mistake_add(mica__mistake list[MICA__MISTAKES], size_t *count, mica__mistake found);
+
 /* The index of a name among those of a run; count where it is none. */
 size_t mica__run_find_name(const char *const *known, size_t count, const char *name);
 

@@ -1,5 +1,6 @@
 /* Settings: the table of all tasks', a run's values, and checks that need no data. */
 #include "task/run.h"
+#include "task/tokens.h"
 
 #include <errno.h>
 #include <inttypes.h>
@@ -157,6 +158,7 @@ static mica_status check_value(const mica_setting_row *row, const char *value) {
     return mica__fail(MICA_E_INVALID, "%s: cannot read %s: %s", row->name, value, strerror(errno));
   case MICA_SETTING_KIND_TEXT: break;
   }
+  if (row->names == mica__tokenizer_kind_at) return mica__tokens_check(value);
   if (row->names == mica_augment_name) return mica_augment_parse(value, &augment);
   if (row->names != mica_model_name) return MICA_OK;
   for (size_t i = 0; mica_model_name(i); i++)

@@ -31,6 +31,9 @@ typedef struct mica__task_row {
   /* Facts of the run (class names, scaling, vocabulary), loaders' configurations, the network. Of a run that was
    * opened there is no data, and the facts are there already. */
   mica_status (*prepare)(mica_run *run);
+  /* What the task makes of a part's data once it is prepared: tokens beside texts. *out may be the data. NULL: the
+   * data. */
+  mica_status (*derive)(mica_run *run, mica_part part, const mica_dataset *data, const mica_dataset **out);
   /* MICA_E_FORMAT, naming both sides, where other data do not fit the run's facts. */
   mica_status (*fits)(const mica_run *run, const mica_dataset *data);
   /* Initial values beside the network's own, of a run that begins; NULL: none. */

@@ -1,0 +1,260 @@
+/* labels: device slow
+ *
+ * The task text: messages are told apart, asked about in lines, files and tables; a run has the tokeniser of its folder
+ * and no other; what is wrong is said; a step costs launches alone. */
+#include "support/check_main.h"
+#include "support/engine.h"
+#include "support/files.h"
+
+#include <mica/mica.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#if MICA_WITH_CJSON && MICA_WITH_PCRE2
+
+#define ROWS 160
+
+/* Two kinds of messages of 3 to 9 words, some of them empty, with quotes and an accent. */
+static void write_messages(const char *name, const char *header, int rows) {
+  static const char *const words[2][6] = {{"lunch", "home", "later", "\"ok\"", "caf\xc3\xa9", "mum"},
+                                          {"prize", "call", "free", "\"win\"",
+                                           "\xc2\xa3"
+                                           "500",
+                                           "now"}};
+  FILE *file = fopen(files_path(name), "wb");
+  ck_assert_ptr_nonnull(file);
+  fputs(header, file);
+  for (int i = 0; i < rows; i++) {
+    const int kind = i % 3 == 0;
+    fprintf(file, "%s\t", kind ? "spam" : "ham");
+    for (int k = 0; k < 3 + i % 7 && i != 5; k++) fprintf(file, "%s%s", k ? " " : "", words[kind][(i * 5 + k * k) % 6]);
+    fprintf(file, i == 5 ? "\n" : " %d\n", i * i);
+  }
+  fclose(file);
+}
+
+static const mica_setting settings[] = {{"epochs", "6"},  {"batch", "16"},   {"width", "16"},       {"heads", "2"},
+                                        {"length", "40"}, {"lr", "0.02"},    {"vocabulary", "320"}, {"dropout", "0"},
+                                        {"seed", "3"},    {"clip-norm", "0"}};
+#define SETTINGS (sizeof settings / sizeof *settings)
+
+static char data[512], folder[512];
+
+static void begin(void) {
+  write_messages("sms.tsv", "Label\tSMS\n", ROWS);
+  snprintf(data, sizeof data, "%s", files_path("sms.tsv"));
+  snprintf(folder, sizeof folder, "%s", files_path("run"));
+}
+
+static mica_run *train(const char *tokenizer, bool fit) {
+  mica_setting all[SETTINGS + 1];
+  memcpy(all, settings, sizeof settings);
+  all[SETTINGS] = (mica_setting){"tokenizer", tokenizer};
+  const mica_run_config config = {
+      .data = data, .folder = fit ? folder : NULL, .settings = all, .setting_count = SETTINGS + 1};
+  mica_run *run = NULL;
+  ck_ok(mica_run_create(test_engine(), &config, &run));
+  ck_assert_str_eq(mica_run_task(run), "text");
+  if (fit) ck_ok(mica_run_fit(run));
+  return run;
+}
+
+static char *predict(mica_run *run, const mica_run_input *input) {
+  mica_report *prediction = NULL;
+  char *text = NULL;
+  ck_ok(mica_run_predict(run, input, &prediction));
+  ck_ok(mica_report_json(prediction, "predictions", "", &text));
+  mica_report_destroy(prediction);
+  return text;
+}
+
+static void refused(mica_run *run, const mica_run_input *input, const char *sentence) {
+  mica_report *prediction = NULL;
+  ck_assert_int_ne(mica_run_predict(run, input, &prediction), MICA_OK);
+  ck_assert_msg(strstr(mica_error_message(), sentence), "%s", mica_error_message());
+}
+
+/* How often a text occurs in another. */
+static int count_of(const char *text, const char *part) {
+  int count = 0;
+  for (const char *at = strstr(text, part); at; at = strstr(at + 1, part)) count++;
+  return count;
+}
+
+START_TEST(messages_are_told_apart) {
+  mica_metrics before, after;
+  mica_run *run = train("bpe", true);
+  ck_assert_ptr_nonnull(strstr(mica_run_remark(run, 0), "1 of 144 texts are empty"));
+  ck_ok(mica_run_evaluate(run, NULL, MICA_PART_VALIDATION, &before));
+  ck_assert_double_ge(mica_metrics_get(&before, "f1_spam"), 0.8);
+  ck_assert_double_ge(mica_metrics_get(&before, "f1_ham"), 0.8);
+  mica_run_destroy(run);
+  ck_ok(mica_run_open(test_engine(), folder, &run));
+  ck_ok(mica_run_evaluate(run, NULL, MICA_PART_VALIDATION, &after));
+  ck_assert(before.samples == after.samples && before.loss == after.loss);
+  /* Classes are found by name: data that lack some, and that have them in another order. */
+  write_messages("few.tsv", "Label\tSMS\n", 3);
+  char few[512];
+  snprintf(few, sizeof few, "%s", files_path("few.tsv"));
+  ck_ok(mica_run_evaluate(run, few, MICA_PART_TRAIN, &after));
+  ck_assert_int_eq(after.samples, 3);
+  mica_report *report = NULL;
+  char *page = NULL;
+  ck_ok(mica_run_evaluate(run, NULL, MICA_PART_TRAIN, &after));
+  ck_assert_int_eq(after.samples, 144);
+  ck_ok(mica_run_report(run, &report));
+  ck_ok(mica_report_json(report, "items", "", &page));
+  ck_assert_ptr_nonnull(strstr(page, "\"confusion\""));
+  mica_free(page);
+  mica_report_destroy(report);
+
+  /* A line, lines of a file, a table with answers and without, another order of columns, a part. */
+  char *text = predict(run, &(mica_run_input){.text = "free prize now\nlunch later mum\n", .top = 1});
+  const char *spam = strstr(text, "spam"), *ham = strstr(text, "ham");
+  ck_assert_msg(spam && ham && spam < ham && count_of(text, "\"line ") == 2, "%s", text);
+  mica_free(text);
+  files_write_text("lines.txt", "lunch, home\r\n\r\nfree call");
+  const char *path = files_path("lines.txt");
+  text = predict(run, &(mica_run_input){.files = &path, .file_count = 1});
+  ck_assert_msg(count_of(text, "\"line ") == 3, "%s", text);
+  mica_free(text);
+  files_write_text("new.csv", "id,SMS\n7,\"free prize, now\"\n8,lunch later\n");
+  path = files_path("new.csv");
+  text = predict(run, &(mica_run_input){.files = &path, .file_count = 1});
+  ck_assert_msg(count_of(text, "\"line ") == 2 && !strstr(text, "truth"), "%s", text);
+  mica_free(text);
+  text = predict(run, &(mica_run_input){.text = "SMS\tLabel\nfree prize now\tspam\n"});
+  ck_assert_msg(count_of(text, "\"truth\": \"spam\"") == 1, "%s", text);
+  mica_free(text);
+  text = predict(run, &(mica_run_input){.data = data, .part = MICA_PART_TEST, .count = 4});
+  ck_assert_msg(count_of(text, "truth") == 4, "%s", text);
+  mica_free(text);
+
+  /* What is wrong. */
+  files_write_text("other.csv", "id,note\n7,free prize\n");
+  path = files_path("other.csv");
+  refused(run, &(mica_run_input){.files = &path, .file_count = 1}, "has no column 'SMS'");
+  files_write_text("eggs.tsv", "Label\tSMS\neggs\tfree prize\nham\tlunch\n");
+  path = files_path("eggs.tsv");
+  refused(run, &(mica_run_input){.files = &path, .file_count = 1}, "'eggs' is none of the 2");
+  ck_assert_int_eq(mica_run_evaluate(run, path, MICA_PART_TRAIN, &after), MICA_E_FORMAT);
+  ck_assert_msg(strstr(mica_error_message(), "class 'eggs'"), "%s", mica_error_message());
+  ck_assert_int_eq(mica_run_evaluate(run, files_path("other.csv"), MICA_PART_TRAIN, &after), MICA_E_FORMAT);
+  files_write_text("empty.txt", "");
+  path = files_path("empty.txt");
+  refused(run, &(mica_run_input){.files = &path, .file_count = 1}, "empty.txt is empty");
+  refused(run, &(mica_run_input){.file_count = 0}, "nothing to predict from");
+  mica_run_destroy(run);
+
+  /* A tokeniser of another model, a damaged one, none. */
+  mica_tokenizer *other = NULL;
+  char tokenizer[600];
+  snprintf(tokenizer, sizeof tokenizer, "%s/tokenizer.json", folder);
+  ck_ok(mica_tokenizer_train(&(mica_tokenizer_config){.kind = MICA_TOKENIZER_KIND_BYTE}, NULL, NULL, &other));
+  ck_ok(mica_tokenizer_save(other, tokenizer));
+  mica_tokenizer_destroy(other);
+  ck_assert_int_eq(mica_run_open(test_engine(), folder, &run), MICA_E_FORMAT);
+  ck_assert_msg(strstr(mica_error_message(), "is not the tokeniser"), "%s", mica_error_message());
+  files_write_text("run/tokenizer.json", "{\"model\": {");
+  ck_assert_int_eq(mica_run_open(test_engine(), folder, &run), MICA_E_FORMAT);
+  ck_assert_msg(strstr(mica_error_message(), "is damaged"), "%s", mica_error_message());
+  unlink(tokenizer);
+  ck_assert_int_ne(mica_run_open(test_engine(), folder, &run), MICA_OK);
+  ck_assert_msg(strstr(mica_error_message(), "tokenizer.json"), "%s", mica_error_message());
+}
+END_TEST
+
+/* Any tokeniser's file serves; a kind that wants UTF-8 names the text that is none. */
+START_TEST(tokenisers_are_chosen) {
+  mica_run *run = NULL;
+  mica_tokenizer *own = NULL;
+  write_messages("words.txt", "", 1);
+  ck_ok(mica_tokenizer_train(&(mica_tokenizer_config){.kind = MICA_TOKENIZER_KIND_BYTE}, NULL, NULL, &own));
+  ck_ok(mica_tokenizer_save(own, files_path("own.json")));
+  char path[512];
+  snprintf(path, sizeof path, "%s", files_path("own.json"));
+  run = train(path, false);
+  ck_assert_double_eq(mica_run_fact_numbers(run, "vocabulary", NULL)[0], mica_tokenizer_size(own));
+  mica_tokenizer_destroy(own);
+  mica_run_destroy(run);
+  snprintf(path, sizeof path, "%s", files_path("bad.tsv"));
+  FILE *file = fopen(path, "wb");
+  ck_assert_ptr_nonnull(file);
+  fputs("Label\tSMS\n", file);
+  for (int i = 0; i < 400; i++) fprintf(file, "%s\tnumber %d %s\n", i % 2 ? "ham" : "spam", i, i == 77 ? "\xff" : "");
+  fclose(file);
+  const mica_setting word[] = {{"tokenizer", "word"}, {"validation", "0"}};
+  mica_run_config config = {.task = "text", .data = path, .settings = word, .setting_count = 2};
+  ck_assert_int_eq(mica_run_create(test_engine(), &config, &run), MICA_E_FORMAT);
+  ck_assert_msg(strstr(mica_error_message(), "UTF-8"), "%s", mica_error_message());
+  static const struct wrong {
+    mica_setting setting;
+    const char *sentence;
+  } wrong[] = {{{"tokenizer", "syllable"}, "tokenizer cannot be \"syllable\"; it is a tokenizer.json or one of bpe"},
+               {{"tokenizer", "./none.json"}, "cannot read ./none.json"},
+               {{"vocabulary", "0"}, "vocabulary wants a whole number"},
+               {{"model", "resnet18"}, "encoder, tagger and tcn, not resnet18"},
+               {{"heads", "5"}, "a width of 64 cannot be shared by 5 heads"},
+               {{"text", "Message"}, "no column 'Message' of texts"},
+               {{"text", "Label"}, "it is that of answers"},
+               {{"label", "Kind"}, "Kind"}};
+  snprintf(path, sizeof path, "%s", data);
+  for (size_t i = 0; i < sizeof wrong / sizeof *wrong; i++) {
+    config.settings = &wrong[i].setting;
+    config.setting_count = 1;
+    ck_assert_int_ne(mica_run_create(test_engine(), &config, &run), MICA_OK);
+    ck_assert_msg(strstr(mica_error_message(), wrong[i].sentence), "%s", mica_error_message());
+  }
+}
+END_TEST
+
+START_TEST(a_step_costs_launches_alone) {
+  mica_run *run = train("bpe", false);
+  mica_trainer *trainer = mica_run_trainer(run);
+  mica_loader *loader = NULL;
+  mica_stats before = {0};
+  uint64_t steps = 0;
+  const mica_loader_config config = {.batch = 16, .shuffle = true, .drop_last = true};
+  ck_ok(mica_loader_create(test_engine(), mica_run_data(run, MICA_PART_TRAIN), &config, &loader));
+  const mica_batch_source source = mica_loader_source(loader);
+  for (int epoch = 0; epoch < 2; epoch++) {
+    ck_ok(source.seek(source.user, 0, 0)); /* the same lengths again */
+    for (mica_batch batch = {0};;) {
+      ck_ok(source.next(source.user, test_queue(), &batch));
+      if (!batch.count) break;
+      before = epoch && !steps ? mica_engine_stats(test_engine()) : before;
+      ck_ok(mica_trainer_step(trainer, &batch));
+      steps += (uint64_t)epoch;
+    }
+  }
+  const mica_stats after = mica_engine_stats(test_engine());
+  printf("a step: %g launches\n", (double)(after.launches - before.launches) / (double)steps);
+  ck_assert_uint_eq(steps, 9);
+  ck_assert_uint_eq(after.host_waits, before.host_waits);
+  ck_assert_uint_eq(after.allocations, before.allocations);
+  ck_assert_uint_eq(after.kernel_builds, before.kernel_builds);
+  mica_loader_destroy(loader);
+  mica_run_destroy(run);
+}
+END_TEST
+
+Suite *test_suite(void) {
+  if (!test_engine()) return test_skip("no device");
+  Suite *suite = suite_create("task.text");
+  TCase *all = tcase_create("all");
+  tcase_add_checked_fixture(all, begin, files_remove);
+  tcase_set_timeout(all, 0);
+  tcase_add_test(all, messages_are_told_apart);
+  tcase_add_test(all, tokenisers_are_chosen);
+  tcase_add_test(all, a_step_costs_launches_alone);
+  suite_add_tcase(suite, all);
+  return suite;
+}
+
+#else
+
+Suite *test_suite(void) { return test_skip("this build lacks cJSON or PCRE2"); }
+
+#endif
