@@ -11,7 +11,7 @@
 
 struct values {
   cli_words inputs;
-  const char *model, *data, *count, *top, *out, *device;
+  const char *model, *text, *data, *count, *top, *out, *device;
   bool pictures, json;
 };
 
@@ -19,6 +19,7 @@ static const cli_option options[] = {
     CLI_ROW("INPUT", struct values, inputs, .role = CLI_OPTIONAL_OPERAND,
             .help = "pictures, recordings, folders of them, a table, texts; - for standard input"),
     CLI_ROW("model", struct values, model, .value = "DIR", .help = "what mica train wrote"),
+    CLI_ROW("text", struct values, text, .value = "TEXT", .help = "a text in place of inputs"),
     CLI_ROW("data", struct values, data, .value = "DATA", .help = "samples of its test part in place of inputs"),
     CLI_ROW("count", struct values, count, .value = "N", .help = "how many of them; 10"),
     CLI_ROW("top", struct values, top, .value = "K", .help = "the K likeliest classes of each; 3"),
@@ -184,6 +185,8 @@ static int predict(const cli_command *self, const struct values *v, mica_run *ru
     input.data = v->data;
     input.part = MICA_PART_TEST;
     input.count = count;
+  } else if (v->text) {
+    input.text = v->text;
   } else if (piped) {
     if (!(text = read_input(self))) return CLI_FAILED;
     input.text = text;
@@ -207,9 +210,9 @@ static int run(const cli_command *self, const void *given) {
   int status = cli_integer(self, "count", v->count, 1, 100000, &count);
   if (status == CLI_OK) status = cli_integer(self, "top", v->top, 1, 1000, &top);
   if (status != CLI_OK) return status;
-  if (!v->model || !v->data == !v->inputs.count) {
+  if (!v->model || !!v->data + !!v->text + !!v->inputs.count != 1) {
     cli_fail(self, !v->model ? "--model is missing: the folder that mica train wrote"
-                             : "inputs or --data, one of the two; mica predict --help shows the usage");
+                             : "inputs, --text or --data, one of them; mica predict --help shows the usage");
     return CLI_USAGE;
   }
   status = cli_open_run(self, v->model, v->device, &engine, &trained);

@@ -144,8 +144,8 @@ void mica__run_close_data(mica_run *run);
 /* The loader's configuration for a part, by the run's settings and facts, without augmentation. */
 mica_status mica__run_loading(mica_run *run, mica_part part, mica_loader_config *config);
 
-/* Puts what the task makes of *data (mica__task_row.derive) in place of it, which is destroyed unless it is the whole or
- * the caller's. */
+/* Puts what the task makes of *data (mica__task_row.derive) in place of it, which is destroyed unless it is the whole
+ * or the caller's. */
 mica_status mica__run_derive(mica_run *run, mica_part part, const mica_dataset **data);
 
 /* Makes a part's loader for tests, with a residence of AUTO as the task loads it. *shown, NULL before, gets what it

@@ -5,48 +5,11 @@
 #include "base/utf8.h"
 #include "data/dataset.h"
 
-#include <errno.h>
 #include <mica/io.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
-#include <unistd.h>
 
 /* --- the tokeniser --- */
-
-#define TEXT_OF(name, text) text,
-static const char *const kinds[] = {MICA_TOKENIZER_KIND_LIST(TEXT_OF) NULL};
-#undef TEXT_OF
-
-const char *mica__tokenizer_kind_at(size_t i) { return kinds[i]; }
-
-/* "char" is short for "character"; false for what is no kind. */
-static bool find_kind(const char *name, mica_tokenizer_kind *kind) {
-  for (int i = 0; kinds[i]; i++) {
-    *kind = (mica_tokenizer_kind)i;
-    if (!strcmp(kinds[i], name) || (!strcmp(name, "char") && !strcmp(kinds[i], "character"))) return true;
-  }
-  return false;
-}
-
-mica_status mica__tokens_check(const char *value) {
-  mica_tokenizer_kind kind;
-  struct stat about;
-  mica__text list = {0};
-  if (find_kind(value, &kind)) return MICA_OK;
-  if (stat(value, &about) == 0 && S_ISREG(about.st_mode) && access(value, R_OK) == 0) return MICA_OK;
-  const int reason = errno;
-  const bool path = strpbrk(value, "./") != NULL;
-  for (int i = 0; kinds[i]; i++) mica__text_addf(&list, i ? ", %s" : "%s", kinds[i]);
-  if (path)
-    mica__fail(MICA_E_INVALID, "tokenizer: cannot read %s: %s", value,
-               stat(value, &about) == 0 && !S_ISREG(about.st_mode) ? "it is no file" : strerror(reason));
-  else
-    mica__fail(MICA_E_INVALID, "tokenizer cannot be \"%s\"; it is a tokenizer.json or one of %s", value,
-               list.data ? list.data : "some kinds");
-  mica__text_free(&list);
-  return MICA_E_INVALID;
-}
 
 bool mica__tokens_are_bytes(const mica_run *run) { return !strcmp(mica_run_setting(run, "tokenizer"), "byte"); }
 
@@ -94,7 +57,7 @@ mica_status mica__run_make_tokenizer(mica_run *run, mica_text_fn *next, void *us
   mica_tokenizer_kind kind;
   if (run->tokenizer) return MICA_OK;
   if (run->resumed || !run->whole) return open_own(run);
-  if (find_kind(value, &kind)) return train(run, kind, next, user);
+  if (mica__tokenizer_find_kind(value, &kind)) return train(run, kind, next, user);
   MICA_TRY(mica_tokenizer_open(value, &run->tokenizer));
   return note(run, mica_tokenizer_model(run->tokenizer));
 }

@@ -10,6 +10,8 @@
 
 /* Names of kinds that the setting "tokenizer" takes beside a file, for help; NULL behind the last. */
 const char *mica__tokenizer_kind_at(size_t index);
+/* The kind of that name, "char" being short for "character"; false for what is none. */
+bool mica__tokenizer_find_kind(const char *name, mica_tokenizer_kind *kind);
 /* Checks a value of the setting "tokenizer": a kind or a file that can be read. */
 mica_status mica__tokens_check(const char *value);
 /* True if the setting "tokenizer" says that tokens are the bytes of a text. */

@@ -40,12 +40,22 @@ train() {
   detect) set -- --size 64 --width 8 --epochs 20 --batch 4 --warm-up 5 --checkpoint-steps 5 --out "$@" ;;
   keyword) set -- --width 8 --mels 16 --batch 8 --epochs 30 --warm-up 5 --checkpoint-steps 7 --out "$@" ;;
   segment) set -- --width 2 --depth 2 --window 32 --batch 4 --epochs 12 --checkpoint-steps 20 --out "$@" ;;
+  text) set -- --width 16 --heads 2 --length 40 --vocabulary 320 --batch 16 --epochs 20 --checkpoint-steps 7 --out "$@" ;;
   *) set -- --model mlp --epochs "${epochs:-12}" --batch 16 --checkpoint-steps 50 --out "$@" ;;
   esac
   exec "$mica" train --task "$task" --data "$work/$task.csv" "$@"
 }
 "$MICA_BUILD_DIR/bin/tests/write_scenes" "$work/segment.csv" 60 40 || exit 1 # a folder
 make_tones "$work/keyword.csv"
+awk 'BEGIN {
+  split("lunch home later mum prize call free now", words, " ")
+  print "label\ttext" >"'"$work"'/text.csv"
+  for (i = 0; i < 160; i++) {
+    line = (i % 3 ? "ham" : "spam") "\tnumber " i
+    for (k = 0; k <= i % 7; k++) line = line " " words[(i * 5 + k * k) % 4 + (i % 3 ? 1 : 5)]
+    print line >"'"$work"'/text.csv"
+  }
+}'
 # A build without libsndfile reads no recordings, and says so.
 "$mica" train --data "$work/keyword.csv" --epochs 1 --quiet --out "$work/sound" >"$work/out" 2>&1
 case $(cat "$work/out") in *'lacks libsndfile'*) keyword='' ;; *) keyword=keyword ;; esac
@@ -91,7 +101,7 @@ validated_again() {
 
 ran='mica train'
 count=3
-for task in $keyword segment detect regress classify; do
+for task in $keyword text segment detect regress classify; do
   rm -rf "$work/whole"
   (train "$work/whole") >"$work/out" 2>&1 || fault "$(cat "$work/out")"
   validated_again

@@ -83,6 +83,66 @@ static int count_of(const char *text, const char *part) {
   return count;
 }
 
+static void check_predictions(mica_run *run) {
+  const char *path = files_path("lines.txt");
+  char *text = predict(run, &(mica_run_input){.text = "\"win\" call prize call 9\nmum lunch later 7\n", .top = 1});
+  const char *spam = strstr(text, "spam"), *ham = strstr(text, "ham");
+  ck_assert_msg(spam && ham && spam < ham && count_of(text, "\"line ") == 2, "%s", text);
+  mica_free(text);
+  files_write_text("lines.txt", "lunch, home\r\n\r\nfree call");
+  path = files_path("lines.txt");
+  text = predict(run, &(mica_run_input){.files = &path, .file_count = 1});
+  ck_assert_msg(count_of(text, "\"line ") == 3, "%s", text);
+  mica_free(text);
+  files_write_text("new.csv", "id,SMS\n7,\"free prize, now\"\n8,lunch later\n");
+  path = files_path("new.csv");
+  text = predict(run, &(mica_run_input){.files = &path, .file_count = 1});
+  ck_assert_msg(count_of(text, "\"line ") == 2 && !strstr(text, "truth"), "%s", text);
+  mica_free(text);
+  text = predict(run, &(mica_run_input){.text = "SMS\tLabel\nfree prize now\tspam\n"});
+  ck_assert_msg(count_of(text, "\"truth\": \"spam\"") == 1, "%s", text);
+  mica_free(text);
+  text = predict(run, &(mica_run_input){.data = data, .part = MICA_PART_TEST, .count = 4});
+  ck_assert_msg(count_of(text, "truth") == 4, "%s", text);
+  mica_free(text);
+}
+
+static void check_refusals(mica_run *run) {
+  const char *path = files_path("other.csv");
+  mica_metrics after;
+  files_write_text("other.csv", "id,note\n7,free prize\n");
+  refused(run, &(mica_run_input){.files = &path, .file_count = 1}, "has no column 'SMS'");
+  files_write_text("eggs.tsv", "Label\tSMS\neggs\tfree prize\nham\tlunch\n");
+  path = files_path("eggs.tsv");
+  refused(run, &(mica_run_input){.files = &path, .file_count = 1}, "'eggs' is none of the 2");
+  ck_assert_int_eq(mica_run_evaluate(run, path, MICA_PART_TRAIN, &after), MICA_E_FORMAT);
+  ck_assert_msg(strstr(mica_error_message(), "class 'eggs'"), "%s", mica_error_message());
+  ck_assert_int_ne(mica_run_evaluate(run, files_path("other.csv"), MICA_PART_TRAIN, &after), MICA_OK);
+  ck_assert_msg(strstr(mica_error_message(), "Label"), "%s", mica_error_message());
+  files_write_text("empty.txt", "");
+  path = files_path("empty.txt");
+  refused(run, &(mica_run_input){.files = &path, .file_count = 1}, "empty.txt is empty");
+  refused(run, &(mica_run_input){.file_count = 0}, "nothing to predict from");
+}
+
+static void check_tokenisers(void) {
+  mica_run *run = NULL;
+  mica_tokenizer *other = NULL;
+  char tokenizer[600];
+  snprintf(tokenizer, sizeof tokenizer, "%s/tokenizer.json", folder);
+  ck_ok(mica_tokenizer_train(&(mica_tokenizer_config){.kind = MICA_TOKENIZER_KIND_BYTE}, NULL, NULL, &other));
+  ck_ok(mica_tokenizer_save(other, tokenizer));
+  mica_tokenizer_destroy(other);
+  ck_assert_int_eq(mica_run_open(test_engine(), folder, &run), MICA_E_FORMAT);
+  ck_assert_msg(strstr(mica_error_message(), "is not the tokeniser"), "%s", mica_error_message());
+  files_write_text("run/tokenizer.json", "{\"model\": {");
+  ck_assert_int_eq(mica_run_open(test_engine(), folder, &run), MICA_E_FORMAT);
+  ck_assert_msg(strstr(mica_error_message(), "is damaged"), "%s", mica_error_message());
+  unlink(tokenizer);
+  ck_assert_int_ne(mica_run_open(test_engine(), folder, &run), MICA_OK);
+  ck_assert_msg(strstr(mica_error_message(), "tokenizer.json"), "%s", mica_error_message());
+}
+
 START_TEST(messages_are_told_apart) {
   mica_metrics before, after;
   mica_run *run = train("bpe", true);
@@ -109,60 +169,12 @@ START_TEST(messages_are_told_apart) {
   ck_assert_ptr_nonnull(strstr(page, "\"confusion\""));
   mica_free(page);
   mica_report_destroy(report);
-
-  /* A line, lines of a file, a table with answers and without, another order of columns, a part. */
-  char *text = predict(run, &(mica_run_input){.text = "free prize now\nlunch later mum\n", .top = 1});
-  const char *spam = strstr(text, "spam"), *ham = strstr(text, "ham");
-  ck_assert_msg(spam && ham && spam < ham && count_of(text, "\"line ") == 2, "%s", text);
-  mica_free(text);
-  files_write_text("lines.txt", "lunch, home\r\n\r\nfree call");
-  const char *path = files_path("lines.txt");
-  text = predict(run, &(mica_run_input){.files = &path, .file_count = 1});
-  ck_assert_msg(count_of(text, "\"line ") == 3, "%s", text);
-  mica_free(text);
-  files_write_text("new.csv", "id,SMS\n7,\"free prize, now\"\n8,lunch later\n");
-  path = files_path("new.csv");
-  text = predict(run, &(mica_run_input){.files = &path, .file_count = 1});
-  ck_assert_msg(count_of(text, "\"line ") == 2 && !strstr(text, "truth"), "%s", text);
-  mica_free(text);
-  text = predict(run, &(mica_run_input){.text = "SMS\tLabel\nfree prize now\tspam\n"});
-  ck_assert_msg(count_of(text, "\"truth\": \"spam\"") == 1, "%s", text);
-  mica_free(text);
-  text = predict(run, &(mica_run_input){.data = data, .part = MICA_PART_TEST, .count = 4});
-  ck_assert_msg(count_of(text, "truth") == 4, "%s", text);
-  mica_free(text);
-
-  /* What is wrong. */
-  files_write_text("other.csv", "id,note\n7,free prize\n");
-  path = files_path("other.csv");
-  refused(run, &(mica_run_input){.files = &path, .file_count = 1}, "has no column 'SMS'");
-  files_write_text("eggs.tsv", "Label\tSMS\neggs\tfree prize\nham\tlunch\n");
-  path = files_path("eggs.tsv");
-  refused(run, &(mica_run_input){.files = &path, .file_count = 1}, "'eggs' is none of the 2");
-  ck_assert_int_eq(mica_run_evaluate(run, path, MICA_PART_TRAIN, &after), MICA_E_FORMAT);
-  ck_assert_msg(strstr(mica_error_message(), "class 'eggs'"), "%s", mica_error_message());
-  ck_assert_int_eq(mica_run_evaluate(run, files_path("other.csv"), MICA_PART_TRAIN, &after), MICA_E_FORMAT);
-  files_write_text("empty.txt", "");
-  path = files_path("empty.txt");
-  refused(run, &(mica_run_input){.files = &path, .file_count = 1}, "empty.txt is empty");
-  refused(run, &(mica_run_input){.file_count = 0}, "nothing to predict from");
+  /* Lines, a file of lines, tables with answers and without, another order of columns, a part. */
+  check_predictions(run);
+  check_refusals(run);
   mica_run_destroy(run);
-
   /* A tokeniser of another model, a damaged one, none. */
-  mica_tokenizer *other = NULL;
-  char tokenizer[600];
-  snprintf(tokenizer, sizeof tokenizer, "%s/tokenizer.json", folder);
-  ck_ok(mica_tokenizer_train(&(mica_tokenizer_config){.kind = MICA_TOKENIZER_KIND_BYTE}, NULL, NULL, &other));
-  ck_ok(mica_tokenizer_save(other, tokenizer));
-  mica_tokenizer_destroy(other);
-  ck_assert_int_eq(mica_run_open(test_engine(), folder, &run), MICA_E_FORMAT);
-  ck_assert_msg(strstr(mica_error_message(), "is not the tokeniser"), "%s", mica_error_message());
-  files_write_text("run/tokenizer.json", "{\"model\": {");
-  ck_assert_int_eq(mica_run_open(test_engine(), folder, &run), MICA_E_FORMAT);
-  ck_assert_msg(strstr(mica_error_message(), "is damaged"), "%s", mica_error_message());
-  unlink(tokenizer);
-  ck_assert_int_ne(mica_run_open(test_engine(), folder, &run), MICA_OK);
-  ck_assert_msg(strstr(mica_error_message(), "tokenizer.json"), "%s", mica_error_message());
+  check_tokenisers();
 }
 END_TEST
 
@@ -170,7 +182,6 @@ END_TEST
 START_TEST(tokenisers_are_chosen) {
   mica_run *run = NULL;
   mica_tokenizer *own = NULL;
-  write_messages("words.txt", "", 1);
   ck_ok(mica_tokenizer_train(&(mica_tokenizer_config){.kind = MICA_TOKENIZER_KIND_BYTE}, NULL, NULL, &own));
   ck_ok(mica_tokenizer_save(own, files_path("own.json")));
   char path[512];
