@@ -40,7 +40,7 @@ train() {
   detect) set -- --size 64 --width 8 --epochs 20 --batch 4 --warm-up 5 --checkpoint-steps 5 --out "$@" ;;
   keyword) set -- --width 8 --mels 16 --batch 8 --epochs 30 --warm-up 5 --checkpoint-steps 7 --out "$@" ;;
   segment) set -- --width 2 --depth 2 --window 32 --batch 4 --epochs 12 --checkpoint-steps 20 --out "$@" ;;
-  text) set -- --width 16 --heads 2 --length 40 --vocabulary 320 --batch 16 --epochs 20 --checkpoint-steps 7 --out "$@" ;;
+  text) set -- --width 16 --length 40 --vocabulary 320 --batch 16 --epochs 20 --checkpoint-steps 7 --out "$@" ;;
   *) set -- --model mlp --epochs "${epochs:-12}" --batch 16 --checkpoint-steps 50 --out "$@" ;;
   esac
   exec "$mica" train --task "$task" --data "$work/$task.csv" "$@"

@@ -122,7 +122,7 @@ static void check_refusals(mica_run *run) {
   files_write_text("empty.txt", "");
   path = files_path("empty.txt");
   refused(run, &(mica_run_input){.files = &path, .file_count = 1}, "empty.txt is empty");
-  refused(run, &(mica_run_input){.file_count = 0}, "nothing to predict from");
+  refused(run, &(mica_run_input){.file_count = 0}, "files, data or a text");
 }
 
 static void check_tokenisers(void) {
