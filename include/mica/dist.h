@@ -19,8 +19,7 @@
 #ifndef MICA_DIST_H
 #define MICA_DIST_H
 
-#include <mica/dtype.h>
-#include <mica/status.h>
+#include <mica/graph.h>
 #include <mica/tensor.h>
 #include <stdint.h>
 
@@ -58,7 +57,7 @@ MICA_API const char *mica_collective_name(mica_collective collective);
  * f16   as f16, half of the bytes
  * u8    as 8 bits and a scale for every 256 elements, about a quarter
  *
- * What rounding loses is added to what the rank sends next (error feedback; Karimireddy et al. 2019): `residual`. */
+ * What rounding loses can be added to what the rank sends next (error feedback; Karimireddy et al. 2019). */
 #define MICA_COMPRESSION_LIST(X)                                                                                       \
   X(NONE, "none")                                                                                                      \
   X(F16, "f16")                                                                                                        \
@@ -76,7 +75,7 @@ MICA_API const char *mica_compression_name(mica_compression compression);
 MICA_API MICA_CHECKED mica_status mica_compression_find(const char *name, mica_compression *compression);
 
 /* Channels are 0 to this less 1. */
-#define MICA_CHANNELS 16384
+#define MICA_CHANNELS 16383
 
 /* A collective. All that it points to is the caller's, and stays as it is until the collective has been waited for. */
 typedef struct mica_transfer {
@@ -93,7 +92,8 @@ typedef struct mica_transfer {
   /* ranks + 1 numbers from 0 to count, not falling: part k is [offsets[k], offsets[k + 1]). NULL: mica_rank_part. */
   const int64_t *offsets;
   mica_compression compression; /* ALL_REDUCE and REDUCE_SCATTER of f32; the same on all ranks */
-  float *residual;   /* `count` elements, zeros at first, kept for the next such sum; NULL: losses are lost */
+  bool
+      feedback; /* of compressed sums: what is lost is added to the next such sum of the channel, of as many elements */
   mica_event *after; /* the collective begins when this is done; NULL: at once */
 } mica_transfer;
 
@@ -146,11 +146,28 @@ MICA_API void mica_communicator_destroy(mica_communicator *communicator);
 
 typedef struct mica_communicator_config {
   double timeout; /* seconds that a collective may wait for another rank's message; 0: 300 */
+  /* Once this is not NULL and points to something else than 0, a collective waits half a second at most: whoever asks
+   * the program to end, such as a launcher that has lost a rank, does not wait longer. */
+  const volatile int *stop;
 } mica_communicator_config;
 
 /* Fills list[0] to list[ranks - 1], which threads of this process use, each one. config may be NULL. */
 MICA_API MICA_CHECKED mica_status mica_communicator_local(int32_t ranks, const mica_communicator_config *config,
                                                           mica_communicator **list);
+
+/* The processes that MPI's launcher started, each a rank. Starts MPI unless the program has, which then must have it
+ * with MPI_THREAD_SERIALIZED, make no calls of its own while the communicator is there, and end it. config may be NULL.
+ * MICA_E_UNSUPPORTED where Mica was built without MPI. Blocks until all ranks are there; one communicator a process. */
+MICA_API MICA_CHECKED mica_status mica_communicator_mpi(const mica_communicator_config *config,
+                                                        mica_communicator **communicator);
+/* True if a launcher of MPI started this process as one of several ranks; by variables of the environment alone. */
+MICA_API bool mica_communicator_mpi_asked(void);
+
+/* The sum of x over all ranks, as a value of a graph: f32, of a known shape, which all ranks' graphs have. It travels
+ * while other launches run. Its gradient is the sum of the ranks' gradients: right for the sum of their losses. channel
+ * is below MICA_CHANNELS / 4, another one for each such value of a graph; the rest of them is the optimiser's and the
+ * trainer's. The communicator outlives the graph and its sessions. */
+MICA_API mica_value mica_all_reduce(mica_value x, mica_communicator *communicator, int32_t channel);
 
 /* --- a transport of one's own --- */
 

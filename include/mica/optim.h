@@ -11,6 +11,7 @@
 #ifndef MICA_OPTIM_H
 #define MICA_OPTIM_H
 
+#include <mica/dist.h>
 #include <mica/nn.h>
 
 MICA_BEGIN_DECLS
@@ -67,9 +68,18 @@ typedef struct mica_optimizer_config {
    * nothing by it. The others are other optimisers: of rows that a step does not read m, v and b do not fall, and decay
    * is of the rows read; adam is then PyTorch's SparseAdam ("lazy Adam"):
    * p -= r sqrt(1 - b2^t) / (1 - b1^t) m / (sqrt(v) + epsilon). A weight that is used in another way too, such as a
-   * tied output layer's, is updated as a whole. Not with accumulate or ema. NULL for none. */
+   * tied output layer's, is updated as a whole. Not with accumulate, ema or several ranks. NULL for
+   * none. */
   const char *rows;
   bool row_wise; /* adagrad keeps one v a row, v := v + mean of g g over it, of weights of rank 2 and more */
+  /* Several ranks (mica/dist.h): every one differentiates its own loss, and all make the same step from the mean of
+   * their gradients, as one process would from the batches joined. Gradients are added up in buckets while the backward
+   * pass goes on, along one tree, whatever the timing: the same number of ranks gives the same bits. All ranks build
+   * the same graph and run it as often. The communicator outlives the graph and its sessions; NULL: one rank. */
+  mica_communicator *communicator;
+  mica_value weight;    /* f32, a scalar: what the rank's loss is a mean of, its samples say; null: the same on all */
+  int64_t bucket_bytes; /* of gradients that travel together, at most; 0: 4 MiB. A larger one travels alone */
+  mica_compression compress; /* how they travel; rounding errors are fed back */
 } mica_optimizer_config;
 
 /* The values that zeros stand for: momentum 0, no decay, no clipping; betas 0.9 and 0.999 (lion 0.9 and 0.99; rmsprop's

@@ -71,6 +71,14 @@ typedef enum mica_train_event {
   MICA_TRAIN_EVENT_STOPPED,
 } mica_train_event;
 
+/* Where a rank's time went, in seconds: on the network (and what is beside waiting), waiting for other ranks, and while
+ * messages were on their way, of which waiting is a part. */
+typedef struct mica_rank_times {
+  double computing, waiting, sending;
+} mica_rank_times;
+/* The first so many ranks are told of. */
+#define MICA_TRAIN_RANKS 16
+
 typedef struct mica_train_progress {
   mica_train_event event;
   int64_t epoch, epochs;   /* the current one, from 0 */
@@ -85,6 +93,9 @@ typedef struct mica_train_progress {
   double data_seconds;     /* of these, waited for data: the batches' `waited` */
   const char *path;        /* CHECKPOINT */
   const char *reason;      /* STOPPED: a sentence */
+  int32_t ranks;           /* EPOCH, with a communicator: how many there are, and which computed longest */
+  int32_t slowest_rank;
+  mica_rank_times rank_times[MICA_TRAIN_RANKS];
 } mica_train_progress;
 
 /* Returns false to stop after the step in hand. */
@@ -124,6 +135,13 @@ typedef struct mica_trainer_config {
   /* Training stops after the step in hand once this is not NULL and points to something else than 0: for a signal
    * handler. */
   const volatile int *stop;
+  /* Several ranks, each with a trainer of the same configuration but for engine and communicator, and batches of its
+   * own: they take the same steps. Sums are those of all ranks, a test's batches are shared out among them, rank 0
+   * writes the files, and whoever wants to stop stops all. Rank 0's parameters and position are everybody's when a run
+   * begins. Dropout differs by rank; batch norms take the statistics of the rank's own samples, and those that they
+   * note for inference are averaged. A rank that fails ends the run on all, with a sentence that names it and the step.
+   * The communicator outlives the trainer; NULL: one rank. */
+  mica_communicator *communicator;
 } mica_trainer_config;
 
 /* Copies config, but not what its pointers name: those stay valid as long as the trainer. */

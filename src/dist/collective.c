@@ -155,7 +155,7 @@ static mica_status scatter(mica__collective *c, const mica_transport *transport)
     MICA_TRY(post(c, transport, false, i, to, own));
     if (t->compression) {
       void *encoded = c->encoded + wire_offset(c, transport->ranks, i);
-      mica__wire_encode(t->compression, source, t->residual ? t->residual + first : NULL, length, encoded);
+      mica__wire_encode(t->compression, source, c->residual ? c->residual + first : NULL, length, encoded);
       source = encoded;
     }
     MICA_TRY(post(c, transport, true, i, source, mica__wire_bytes(t->compression, t->dtype, length)));
@@ -180,7 +180,7 @@ static mica_status gather(mica__collective *c, const mica_transport *transport) 
     memcpy(own, element(t, t->source, c->first), (size_t)c->length * mica_dtype_size(t->dtype));
   if (t->compression) {
     void *encoded = c->encoded + wire_offset(c, transport->ranks, transport->rank);
-    mica__wire_encode(t->compression, own, t->residual ? t->residual + c->first : NULL, c->length, encoded);
+    mica__wire_encode(t->compression, own, c->residual ? c->residual + c->first : NULL, c->length, encoded);
     mica__wire_decode(t->compression, encoded, c->length, own);
     own = encoded;
   }

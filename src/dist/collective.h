@@ -14,6 +14,7 @@ typedef struct mica__message {
 /* Zeros but for the transfer. One that has begun is driven by one thread. */
 typedef struct mica__collective {
   mica_transfer transfer;
+  float *residual; /* what the rank has lost so far: `count` elements, or NULL */
   int32_t round;
   bool started;
   mica__message *messages; /* room for two a rank */

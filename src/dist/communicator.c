@@ -14,6 +14,7 @@
 #define SLEEP_LEAST 20e-6
 #define SLEEP_MOST 500e-6
 #define STANDARD_TIMEOUT 300.0
+#define STOP_TIMEOUT 0.5
 
 typedef struct job {
   struct job *next;
@@ -23,9 +24,19 @@ typedef struct job {
   mica_status status;
 } job;
 
+/* What compressed sums of a channel have lost. */
+typedef struct residual {
+  struct residual *next;
+  int32_t channel;
+  int64_t count;
+  float lost[];
+} residual;
+
 typedef struct members {
   mica_transport transport;
   double timeout;
+  const volatile int *stop;
+  residual *residuals; /* of the thread that begins */
   pthread_t thread;
   pthread_mutex_t lock; /* guards what follows */
   pthread_cond_t changed;
@@ -103,9 +114,10 @@ static mica_status drive(members *m, job *r, bool *moved) {
   if (own || done) r->since = now;
   *moved = *moved || own || done;
   r->done = done;
-  if (done || now - r->since < m->timeout) return MICA_OK;
+  const double timeout = m->stop && *m->stop && m->timeout > STOP_TIMEOUT ? STOP_TIMEOUT : m->timeout;
+  if (done || now - r->since < timeout) return MICA_OK;
   return mica__fail(MICA_E_STATE, "rank %d has sent nothing for %g seconds (%s)",
-                    (int)mica__collective_misses(&r->collective), m->timeout,
+                    (int)mica__collective_misses(&r->collective), timeout,
                     mica_collective_name(r->collective.transfer.kind));
 }
 
@@ -199,12 +211,29 @@ static mica_status fail_broken(members *m) {
   return status;
 }
 
+/* The residual of the channel: zeros where it has none of that many elements. */
+static mica_status take_residual(members *m, job *r) {
+  const mica_transfer *t = &r->collective.transfer;
+  residual **at = &m->residuals;
+  if (!t->compression || !t->feedback) return MICA_OK;
+  while (*at && ((*at)->channel != t->channel || (*at)->count != t->count)) at = &(*at)->next;
+  if (!*at) {
+    if (!(*at = calloc(1, sizeof **at + (size_t)t->count * sizeof(float))))
+      return mica__fail_nomem("a collective's residual");
+    (*at)->channel = t->channel;
+    (*at)->count = t->count;
+  }
+  r->collective.residual = (*at)->lost;
+  return MICA_OK;
+}
+
 static mica_status begin(void *user, const mica_transfer *transfer, void **out) {
   members *m = user;
   MICA_TRY(mica__collective_check(transfer, m->transport.rank, m->transport.ranks));
   job *r = calloc(1, sizeof *r);
   if (!r) return mica__fail_nomem("a collective");
   mica_status status = mica__collective_prepare(&r->collective, transfer, m->transport.rank, m->transport.ranks);
+  if (status == MICA_OK) status = take_residual(m, r);
   pthread_mutex_lock(&m->lock);
   const bool broken = m->broken != NULL;
   if (status == MICA_OK && !broken) {
@@ -266,6 +295,11 @@ static void free_members(members *m) {
   if (m->transport.calls && m->transport.calls->destroy) m->transport.calls->destroy(m->transport.user);
   pthread_cond_destroy(&m->changed);
   pthread_mutex_destroy(&m->lock);
+  while (m->residuals) {
+    residual *next = m->residuals->next;
+    free(m->residuals);
+    m->residuals = next;
+  }
   free(m->broken);
   free(m);
 }
@@ -309,6 +343,7 @@ mica_status mica_communicator_create(const mica_transport *transport, const mica
     return status;
   }
   m->transport = *transport;
+  m->stop = config ? config->stop : NULL;
   m->timeout = config && config->timeout > 0 ? config->timeout : STANDARD_TIMEOUT;
   pthread_mutex_init(&m->lock, NULL);
   pthread_cond_init(&m->changed, NULL);

@@ -4,6 +4,7 @@
 #include "base/text.h"
 #include "ir/graph.h"
 #include "nn/nn.h"
+#include "nn/optim_ranks.h"
 
 #include <fnmatch.h>
 #include <math.h>
@@ -208,6 +209,7 @@ static mica_status differentiate(optimiser *o, mica_value loss) {
   mica_value *grads = wrt + o->count;
   for (size_t i = 0; i < o->count; i++) wrt[i] = o->weights[i].info.value;
   mica_status status = mica_gradients(loss, wrt, o->count, grads);
+  if (status == MICA_OK && o->c.communicator) status = mica__ranks_reduce(o->nn->graph, &o->c, grads, o->count);
   for (size_t i = 0; status == MICA_OK && i < o->count; i++) o->weights[i].grad = grads[i];
   free(wrt);
   return status;
@@ -322,6 +324,12 @@ static mica_status check(const mica_nn *nn, const mica_optimizer_config *c) {
   if (c->rows && (c->accumulate > 1 || c->ema != 0))
     return mica__fail(MICA_E_INVALID, "mica_optimize: %s reads all of a table: not where tables are updated by rows",
                       c->ema != 0 ? "a moving average" : "a gradient that is accumulated");
+  if (c->rows && c->communicator)
+    return mica__fail(MICA_E_UNSUPPORTED,
+                      "mica_optimize: tables are not updated by rows where there are several ranks");
+  if (c->bucket_bytes < 0 || (size_t)c->compress > MICA_COMPRESSION_U8)
+    return mica__fail(MICA_E_INVALID, "mica_optimize: buckets of %lld bytes, or a compression of kind %d",
+                      (long long)c->bucket_bytes, (int)c->compress);
   return mica_graph_status(nn->graph);
 }
 

@@ -68,6 +68,8 @@ mica_status mica__host_step_create(const mica__host_call *call, mica__host_step 
     mica__host_step_destroy(step);
     return status;
   }
+  /* What lies between the operands is read where they are taken as one block. */
+  memset(step->memory, 0, bytes);
   if (call->user_bytes) memcpy(step->memory, call->user, call->user_bytes);
   step->user = step->memory;
   for (int32_t i = 0; i < count_of(step); i++)

@@ -10,6 +10,7 @@ typedef struct run {
   const mica_batch_source *training, *validation;
   const char *reason;   /* why it stops; NULL: it goes on */
   int64_t every;        /* steps between readbacks */
+  bool ends;            /* all ranks stop with this step */
   bool notified;        /* of a loss, at least once */
   double last_readback; /* time at which the last readback arrived */
 } run;
@@ -82,10 +83,19 @@ static mica_status drain_all(run *r) {
 
 /* --- files --- */
 
+/* Makes the epoch's sums those of all ranks, which rank 0 keeps. */
+static mica_status join_epoch(mica_trainer *t) {
+  MICA_TRY(mica__ranks_add(t, t->epoch.sums, t->training.sum_count, &t->epoch.samples));
+  if (!mica__ranks_speaks(t)) mica__totals_clear(&t->epoch, &t->training);
+  return MICA_OK;
+}
+
 static mica_status write_to(run *r, const char *name, bool notifies) {
   mica_trainer *t = r->t;
   mica__text path = {0};
   if (!t->config.folder) return MICA_OK;
+  MICA_TRY(join_epoch(t));
+  if (!mica__ranks_speaks(t)) return MICA_OK;
   mica__text_addf(&path, "%s/%s", t->config.folder, name);
   mica_status status = mica__text_status(&path);
   if (status == MICA_OK) status = mica_trainer_save(t, path.data);
@@ -114,11 +124,27 @@ static mica_status step(run *r, bool *more) {
   return MICA_OK;
 }
 
+static bool is_told_to_stop(const mica_trainer_config *c) { return c->stop && *c->stop; }
+
+static void note_stop(run *r) {
+  if (!r->reason) r->reason = is_told_to_stop(&r->t->config) ? "stopped from outside" : "stopped by another rank";
+}
+
+/* All ranks stop, if one wants to. */
+static mica_status agree_now(run *r) {
+  double wishes = r->reason || is_told_to_stop(&r->t->config);
+  if (!r->t->config.communicator) return MICA_OK;
+  MICA_TRY(mica__ranks_add(r->t, &wishes, 1, NULL));
+  if (wishes > 0) note_stop(r);
+  return MICA_OK;
+}
+
 static mica_status after_step(run *r) {
   mica_trainer *t = r->t;
   const mica_trainer_config *c = &t->config;
   if (t->progress.step - t->unread_from >= r->every) MICA_TRY(read(r));
-  if (c->stop && *c->stop && !r->reason) r->reason = "stopped from outside";
+  MICA_TRY(mica__ranks_agree(t, r->reason || is_told_to_stop(c), &r->ends));
+  if (r->ends) note_stop(r);
   if (!c->checkpoint_steps || t->progress.step % c->checkpoint_steps != 0) return MICA_OK;
   MICA_TRY(drain_all(r));
   return write_to(r, "last.safetensors", true);
@@ -128,14 +154,16 @@ static mica_status run_steps(run *r) {
   mica_trainer *t = r->t;
   bool more = true;
   t->begun = mica__clock();
-  while (more && !r->reason) {
+  r->ends = false;
+  while (more && !r->ends && (!r->reason || t->config.communicator)) {
     MICA_TRY(step(r, &more));
     if (more) MICA_TRY(after_step(r));
   }
+  MICA_TRY(mica__ranks_end_steps(t));
   MICA_TRY(drain_all(r));
   t->seconds += mica__clock() - t->begun;
   t->begun = 0;
-  return MICA_OK;
+  return agree_now(r);
 }
 
 /* The measure by which epochs are compared; lower is better. The loss takes the place of a metric that is not there,
@@ -162,7 +190,11 @@ static bool note_epoch(mica_trainer *t, const mica_metrics *m) {
 static mica_status end_epoch(run *r) {
   mica_trainer *t = r->t;
   mica_train_progress event;
+  MICA_TRY(join_epoch(t));
+  MICA_TRY(mica__ranks_join_state(t));
   MICA_TRY(event_of(r, MICA_TRAIN_EVENT_EPOCH, &event));
+  MICA_TRY(mica__ranks_broadcast(t, &event.training, sizeof event.training));
+  MICA_TRY(mica__ranks_times(t, event.seconds, event.data_seconds, &event));
   if (r->validation) MICA_TRY(mica_trainer_test(t, r->validation, &event.validation));
   event.best = note_epoch(t, r->validation ? &event.validation : &event.training);
   t->progress.epoch++;
@@ -212,6 +244,7 @@ static mica_status fit(run *r) {
   mica_trainer *t = r->t;
   mica__progress *p = &t->progress;
   if (t->schedule.steps == 0) t->schedule.steps = t->config.epochs * (int64_t)r->training->batches;
+  MICA_TRY(mica__ranks_begin(t));
   t->unread_from = p->step;
   t->unread_samples = 0;
   r->every = t->config.on_plateau ? t->config.report_every : 1;
@@ -225,6 +258,7 @@ static mica_status fit(run *r) {
     MICA_TRY(run_steps(r));
     /* A run stopped right after the last batch of an epoch leaves ending it to the run that resumes. */
     if (!r->reason) MICA_TRY(end_epoch(r));
+    MICA_TRY(agree_now(r));
   }
   return r->reason ? stop(r) : MICA_OK;
 }
@@ -233,7 +267,7 @@ mica_status mica_trainer_fit(mica_trainer *t, const mica_batch_source *training,
   if (!t || !training) return mica__fail(MICA_E_INVALID, "mica_trainer_fit: a pointer is NULL");
   if (training->batches == 0) return mica__fail(MICA_E_INVALID, "mica_trainer_fit: there is nothing to train on");
   run r = {.t = t, .training = training, .validation = validation};
-  mica_status status = fit(&r);
+  mica_status status = mica__ranks_fail(t, fit(&r));
   if (status != MICA_OK) mica__train_discard(t);
   return status;
 }

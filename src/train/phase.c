@@ -1,5 +1,6 @@
 /* A phase: the step built for training, testing or predicting, its sums, and the session that runs it. */
 #include "base/text.h"
+#include "nn/nn.h"
 #include "ops/common/build.h"
 #include "train/train.h"
 
@@ -129,10 +130,14 @@ static mica_status make_slots(mica__phase *phase, const mica_objective *made, bo
 
 static mica_value as_f32(mica_value x) { return mica_value_dtype(x) == MICA_F32 ? x : mica_cast(x, MICA_F32); }
 
+static mica_value weight_of(const mica__phase *phase, const mica_objective *made) {
+  return made->weight.graph ? made->weight : mica_batch_samples(&phase->batch);
+}
+
 /* "metrics" += [sums]: scalars are chosen by their index, which one generated kernel does; vectors follow them. */
 static void add_up(mica__phase *phase, const mica_objective *made) {
   mica_graph *graph = phase->graph;
-  mica_value loss = as_f32(made->loss), weight = made->weight.graph ? made->weight : mica_batch_samples(&phase->batch);
+  mica_value loss = as_f32(made->loss), weight = weight_of(phase, made);
   mica_value total = mica_parameter(graph, "metrics", MICA_F32, MICA_SHAPE((int64_t)phase->sum_count)), next = total;
   mica_value index = mica_range(graph, MICA_F32, (int64_t)phase->sum_count), zero = mica_scalar(graph, MICA_F32, 0);
   const mica_value first[MICA__SUM_FIRST] = {mica_mul(loss, weight), weight, as_f32(mica_isfinite(loss))};
@@ -203,6 +208,7 @@ mica_status mica__phase_build(mica_trainer *t, mica__phase *phase, mica__phase_k
   mica_nn_config how = {.training = kind == MICA__PHASE_TRAIN, .dtype = c->dtype, .seed = c->seed};
   MICA_TRY(mica_graph_create(&phase->graph));
   MICA_TRY(mica_nn_create(phase->graph, &how, &phase->nn));
+  phase->nn->draws = (uint64_t)mica__ranks_own(t) << 32; /* each rank drops other elements */
   MICA_TRY(take_columns(phase, columns, count));
   c->step(phase->nn, &phase->batch, c->step_config, &made);
   MICA_TRY(graph_status(phase->graph));
@@ -214,7 +220,10 @@ mica_status mica__phase_build(mica_trainer *t, mica__phase *phase, mica__phase_k
   }
   if (kind == MICA__PHASE_TRAIN) {
     if (c->freeze) MICA_TRY(mica_nn_freeze(phase->nn, c->freeze, true, NULL));
-    mica_optimize(phase->nn, made.loss, &c->optimizer, NULL);
+    mica_optimizer_config optimizer = c->optimizer;
+    optimizer.communicator = c->communicator;
+    if (c->communicator) optimizer.weight = weight_of(phase, &made);
+    mica_optimize(phase->nn, made.loss, &optimizer, NULL);
   } else {
     MICA_TRY(take_outputs(phase, &made, outputs));
   }

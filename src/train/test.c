@@ -40,6 +40,14 @@ static mica_status test_batch(mica_trainer *t, const mica_batch *batch) {
   return mica__phase_run(t, &t->testing, batch, NULL);
 }
 
+static mica_status add_ranks(mica_trainer *t) {
+  MICA_TRY(mica__ranks_add(t, t->tested.sums, t->testing.sum_count, &t->tested.samples));
+  for (size_t s = 0; s < t->testing.slot_count; s++)
+    if (!t->testing.slots[s].weighted)
+      MICA_TRY(mica__ranks_add(t, t->testing.slots[s].totals, t->testing.slots[s].count, NULL));
+  return MICA_OK;
+}
+
 mica_status mica__train_first_batch(mica_trainer *t, const mica_batch_source *source, mica_metrics *metrics) {
   mica_batch batch = {0};
   MICA_TRY(begin(t, source));
@@ -57,12 +65,14 @@ mica_status mica_trainer_test(mica_trainer *t, const mica_batch_source *source, 
   for (int64_t n = 1;; n++) {
     MICA_TRY(source->next(source->user, t->queue, &batch));
     if (batch.count == 0) break;
-    MICA_TRY(test_batch(t, &batch));
+    if ((n - 1) % mica__ranks_count(t) == mica__ranks_own(t)) MICA_TRY(test_batch(t, &batch));
     if (n % t->config.report_every == 0) MICA_TRY(collect_all(t));
   }
   MICA_TRY(collect_all(t));
+  MICA_TRY(add_ranks(t));
   MICA_TRY(mica__metrics_of(&t->testing, &t->tested, &made));
   if (t->config.evaluate) MICA_TRY(t->config.evaluate(t->config.evaluate_user, t, source, &made));
+  MICA_TRY(mica__ranks_broadcast(t, &made, sizeof made));
   *metrics = made;
   return MICA_OK;
 }

@@ -103,6 +103,9 @@ struct mica_trainer {
   mica__readback readbacks[MICA__READBACKS];
   int first_readback, readback_count;
   int64_t unread_from, unread_samples; /* the first step that no readback covers; samples since */
+  void *agreed;                        /* ranks: the request whose answer tells whether all stop; NULL: none */
+  int32_t stopping;                    /* ranks: how many want to */
+  mica_communicator_stats link_then;   /* when times were noted last */
   double begun, seconds, data_seconds; /* of the epoch: start of the current part; sums of those before */
 };
 
@@ -133,5 +136,28 @@ mica_status mica__train_drain(mica_trainer *trainer);
 /* Waits for all readbacks and drops them. */
 void mica__train_discard(mica_trainer *trainer);
 void mica__totals_clear(mica__totals *totals, const mica__phase *phase);
+
+/* --- several ranks; each does nothing, or the obvious, on one --- */
+
+/* True on the rank that writes files. */
+bool mica__ranks_speaks(const mica_trainer *trainer);
+int32_t mica__ranks_count(const mica_trainer *trainer);
+int32_t mica__ranks_own(const mica_trainer *trainer);
+/* Gives all ranks the parameters and the position of rank 0. */
+mica_status mica__ranks_begin(mica_trainer *trainer);
+/* Tells the others whether this rank wants to stop; *all_stop is what was told a step ago, the same on all ranks. */
+mica_status mica__ranks_agree(mica_trainer *trainer, bool stops, bool *all_stop);
+/* Behind the last mica__ranks_agree of an epoch. */
+mica_status mica__ranks_end_steps(mica_trainer *trainer);
+/* The mean of the state that is no weight (running statistics). */
+mica_status mica__ranks_join_state(mica_trainer *trainer);
+/* Adds sums up over all ranks; samples may be NULL. */
+mica_status mica__ranks_add(const mica_trainer *trainer, double *sums, size_t count, int64_t *samples);
+/* What rank 0 has, on all. */
+mica_status mica__ranks_broadcast(const mica_trainer *trainer, void *data, size_t bytes);
+/* Fills in what the ranks' time went to since the last call. */
+mica_status mica__ranks_times(mica_trainer *trainer, double seconds, double data_seconds, mica_train_progress *event);
+/* Ends the run of all ranks where status is a failure, and names the step; returns status. */
+mica_status mica__ranks_fail(mica_trainer *trainer, mica_status status);
 
 #endif

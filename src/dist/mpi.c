@@ -1,0 +1,203 @@
+/* The transport over MPI. Its calls are serialised by a lock: the communicator's thread makes most, an abort may come
+ * from any. */
+#include "base/error.h"
+
+#include <mica/dist.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+#if MICA_WITH_MPI
+#include <limits.h>
+#include <mpi.h>
+#include <pthread.h>
+
+#define SENTENCE 512
+/* Above the tags of messages; the least bound that MPI promises. */
+#define TAG_ABORT 32767
+
+typedef struct link {
+  pthread_mutex_t lock;
+  MPI_Comm comm;
+  int rank, ranks;
+  MPI_Request heard; /* the sentence of whoever aborts */
+  char told[SENTENCE], own[SENTENCE];
+  bool broken, told_others;
+  bool starts; /* MPI was begun here, and is ended here */
+} link;
+
+static mica_status failed(int code, const char *what) {
+  char text[MPI_MAX_ERROR_STRING] = "";
+  int length = 0;
+  if (code == MPI_SUCCESS) return MICA_OK;
+  MPI_Error_string(code, text, &length);
+  return mica__fail(MICA_E_IO, "MPI, %s: %s", what, text);
+}
+
+static mica_status check_bytes(size_t bytes) {
+  return bytes <= INT_MAX ? MICA_OK
+                          : mica__fail(MICA_E_OVERFLOW, "MPI: a message of %zu bytes; 2 GiB is the most", bytes);
+}
+
+static mica_status mpi_send(void *user, int32_t to, int32_t tag, const void *data, size_t bytes, void **out) {
+  link *l = user;
+  MICA_TRY(check_bytes(bytes));
+  MPI_Request *request = malloc(sizeof *request);
+  if (!request) return mica__fail_nomem("a message");
+  pthread_mutex_lock(&l->lock);
+  mica_status status = failed(MPI_Isend(data, (int)bytes, MPI_BYTE, to, tag, l->comm, request), "sending");
+  pthread_mutex_unlock(&l->lock);
+  if (status == MICA_OK)
+    *out = request;
+  else
+    free(request);
+  return status;
+}
+
+static mica_status mpi_receive(void *user, int32_t from, int32_t tag, void *data, size_t bytes, void **out) {
+  link *l = user;
+  MICA_TRY(check_bytes(bytes));
+  MPI_Request *request = malloc(sizeof *request);
+  if (!request) return mica__fail_nomem("a message");
+  pthread_mutex_lock(&l->lock);
+  mica_status status = failed(MPI_Irecv(data, (int)bytes, MPI_BYTE, from, tag, l->comm, request), "receiving");
+  pthread_mutex_unlock(&l->lock);
+  if (status == MICA_OK)
+    *out = request;
+  else
+    free(request);
+  return status;
+}
+
+static mica_status mpi_test(void *user, void *request, bool *done) {
+  link *l = user;
+  int flag = 0;
+  pthread_mutex_lock(&l->lock);
+  mica_status status = failed(MPI_Test(request, &flag, MPI_STATUS_IGNORE), "waiting for a message");
+  pthread_mutex_unlock(&l->lock);
+  *done = flag != 0;
+  if (*done) free(request);
+  return status;
+}
+
+/* Sends cannot be taken back: they are forgotten, and the process is about to end. */
+static void mpi_cancel(void *user, void *request) {
+  link *l = user;
+  MPI_Request *own = request;
+  pthread_mutex_lock(&l->lock);
+  if (*own != MPI_REQUEST_NULL) {
+    MPI_Cancel(own);
+    MPI_Request_free(own);
+  }
+  l->broken = true;
+  pthread_mutex_unlock(&l->lock);
+  free(request);
+}
+
+static mica_status mpi_poll(void *user) {
+  link *l = user;
+  int flag = 0;
+  pthread_mutex_lock(&l->lock);
+  mica_status status = MICA_OK;
+  if (l->heard != MPI_REQUEST_NULL) {
+    status = failed(MPI_Test(&l->heard, &flag, MPI_STATUS_IGNORE), "listening");
+    if (status == MICA_OK && flag) {
+      l->broken = true;
+      l->told[SENTENCE - 1] = '\0';
+    }
+  }
+  if (status == MICA_OK && l->broken && *l->told) status = mica__fail(MICA_E_STATE, "%s", l->told);
+  pthread_mutex_unlock(&l->lock);
+  return status;
+}
+
+static void mpi_abort(void *user, int32_t rank, const char *sentence) {
+  link *l = user;
+  (void)rank;
+  pthread_mutex_lock(&l->lock);
+  if (!l->told_others) {
+    l->broken = l->told_others = true;
+    snprintf(l->own, sizeof l->own, "%s", sentence);
+    for (int i = 0; i < l->ranks; i++) {
+      MPI_Request request = MPI_REQUEST_NULL;
+      if (i == l->rank) continue;
+      if (MPI_Isend(l->own, SENTENCE, MPI_BYTE, i, TAG_ABORT, l->comm, &request) == MPI_SUCCESS)
+        MPI_Request_free(&request);
+    }
+  }
+  pthread_mutex_unlock(&l->lock);
+}
+
+/* A link that is broken is left as it is: ending MPI would wait for ranks that are gone. */
+static void mpi_destroy(void *user) {
+  link *l = user;
+  if (!l->broken) {
+    if (l->heard != MPI_REQUEST_NULL) {
+      MPI_Cancel(&l->heard);
+      MPI_Wait(&l->heard, MPI_STATUS_IGNORE);
+    }
+    MPI_Comm_free(&l->comm);
+    if (l->starts) MPI_Finalize();
+    pthread_mutex_destroy(&l->lock);
+    free(l);
+  }
+}
+
+static const mica_transport_calls mpi_calls = {mpi_send, mpi_receive, mpi_test,   mpi_cancel,
+                                               mpi_poll, mpi_abort,   mpi_destroy};
+
+static mica_status start(link *l) {
+  int begun = 0, ended = 0, level = MPI_THREAD_SINGLE;
+  MPI_Finalized(&ended);
+  if (ended) return mica__fail(MICA_E_STATE, "mica_communicator_mpi: MPI has been ended in this process");
+  MPI_Initialized(&begun);
+  if (begun) {
+    MPI_Query_thread(&level);
+  } else {
+    MICA_TRY(failed(MPI_Init_thread(NULL, NULL, MPI_THREAD_SERIALIZED, &level), "starting"));
+    l->starts = true;
+  }
+  if (level < MPI_THREAD_SERIALIZED)
+    return mica__fail(MICA_E_UNSUPPORTED, "mica_communicator_mpi: MPI has not MPI_THREAD_SERIALIZED");
+  MICA_TRY(failed(MPI_Comm_dup(MPI_COMM_WORLD, &l->comm), "starting"));
+  MPI_Comm_set_errhandler(l->comm, MPI_ERRORS_RETURN);
+  MPI_Comm_rank(l->comm, &l->rank);
+  MPI_Comm_size(l->comm, &l->ranks);
+  return failed(MPI_Irecv(l->told, SENTENCE, MPI_BYTE, MPI_ANY_SOURCE, TAG_ABORT, l->comm, &l->heard), "listening");
+}
+
+mica_status mica_communicator_mpi(const mica_communicator_config *config, mica_communicator **communicator) {
+  link *l = calloc(1, sizeof *l);
+  if (!communicator || !l) {
+    free(l);
+    return communicator ? mica__fail_nomem("a communicator")
+                        : mica__fail(MICA_E_INVALID, "mica_communicator_mpi: a pointer is NULL");
+  }
+  l->heard = MPI_REQUEST_NULL;
+  pthread_mutex_init(&l->lock, NULL);
+  mica_status status = start(l);
+  if (status != MICA_OK) {
+    pthread_mutex_destroy(&l->lock);
+    free(l);
+    return status;
+  }
+  return mica_communicator_create(&(mica_transport){l, l->rank, l->ranks, &mpi_calls}, config, communicator);
+}
+
+#else
+
+mica_status mica_communicator_mpi(const mica_communicator_config *config, mica_communicator **communicator) {
+  (void)config, (void)communicator;
+  return mica__fail(MICA_E_UNSUPPORTED, "this build has no MPI: MICA_WITH_MPI needs libopenmpi-dev");
+}
+
+#endif
+
+/* The launchers whose ranks this may be, by a variable that holds the number of ranks. */
+bool mica_communicator_mpi_asked(void) {
+  static const char *const names[] = {"OMPI_COMM_WORLD_SIZE", "PMI_SIZE", "MV2_COMM_WORLD_SIZE"};
+  for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
+    const char *value = getenv(names[i]);
+    if (value && atoi(value) > 1) return true;
+  }
+  return false;
+}

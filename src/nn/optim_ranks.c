@@ -1,0 +1,49 @@
+#include "nn/optim_ranks.h"
+
+#include "ops/collective/collective.h"
+
+#include <mica/nodes.h>
+#include <stdlib.h>
+
+/* Large enough that messages cost little beside what they carry, small enough that the last bucket, which nothing
+ * hides, is soon over. */
+#define STANDARD_BUCKET ((int64_t)4 << 20)
+/* Channels of mica_all_reduce and of its gradients lie elsewhere. */
+#define FIRST_CHANNEL (MICA_CHANNELS / 4)
+
+static int64_t bytes_of(mica_value value) {
+  int64_t count = 0;
+  return mica_shape_count(mica_value_shape(value), &count) == MICA_OK ? count * (int64_t)sizeof(float) : 0;
+}
+
+static mica_value as_f32(mica_value x) { return mica_value_dtype(x) == MICA_F32 ? x : mica_cast(x, MICA_F32); }
+
+mica_status mica__ranks_reduce(mica_graph *graph, const mica_optimizer_config *c, mica_value *gradients, size_t count) {
+  const int64_t most = c->bucket_bytes > 0 ? c->bucket_bytes : STANDARD_BUCKET;
+  mica_value *bucket = calloc(count + 1, sizeof *bucket);
+  if (!bucket) return mica__fail_nomem("an optimiser");
+  /* The sum of the weights is known long before the first gradient. */
+  const bool weighted = !mica_value_is_null(c->weight);
+  mica_value weight = weighted ? mica_stop_gradient(as_f32(c->weight)) : mica_scalar(graph, MICA_F32, 1), all = weight;
+  if (weighted)
+    mica__all_reduce(&weight, 1, c->communicator, FIRST_CHANNEL, MICA_COMPRESSION_NONE, &all);
+  else
+    all = mica_scalar(graph, MICA_F32, c->communicator->ranks);
+  int32_t channel = FIRST_CHANNEL + 1;
+  for (size_t end = count, begin; end > 0; end = begin) {
+    int64_t bytes = 0;
+    int32_t n = 0;
+    for (begin = end; begin > 0; begin--) {
+      const int64_t own = bytes_of(gradients[begin - 1]);
+      if (n > 0 && bytes + own > most) break;
+      bytes += own;
+      bucket[n++] = weighted ? mica_mul(gradients[begin - 1], weight) : gradients[begin - 1];
+    }
+    mica__all_reduce(bucket, n, c->communicator, channel++, c->compress, bucket);
+    for (int32_t k = 0; k < n; k++) gradients[end - 1 - (size_t)k] = mica_div(bucket[k], all);
+    if (channel == MICA_CHANNELS / 2) break;
+  }
+  free(bucket);
+  return channel < MICA_CHANNELS / 2 ? MICA_OK
+                                     : mica__fail(MICA_E_INVALID, "mica_optimize: bucket_bytes makes too many buckets");
+}

@@ -1,0 +1,15 @@
+/* nn/optim_ranks.h: gradients of several ranks. */
+#ifndef MICA_NN_OPTIM_RANKS_H
+#define MICA_NN_OPTIM_RANKS_H
+
+#include "base/error.h"
+
+#include <mica/optim.h>
+
+/* Replaces the rank's gradients, in the order of their weights, by those of all ranks: the means weighted by
+ * config->weight. They go bucket by bucket, last ones first, as the backward pass makes them. MICA_E_DTYPE or
+ * MICA_E_NOMEM; other errors stand in the graph. */
+mica_status mica__ranks_reduce(mica_graph *graph, const mica_optimizer_config *config, mica_value *gradients,
+                               size_t count);
+
+#endif

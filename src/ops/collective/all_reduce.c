@@ -1,0 +1,131 @@
+/* The sum over ranks of some f32 tensors: a bucket. The result is one row of numbers in which operand k begins where it
+ * does in the host's memory, at a multiple of 64 bytes, so that a bucket is sent as it lies there. */
+#include "base/checked.h"
+#include "base/error.h"
+#include "ops/collective/collective.h"
+#include "ops/common/build.h"
+
+#include <stdio.h>
+
+#define ALIGNMENT 16 /* elements */
+/* Channels of sums within a graph begin at 0, of their gradients here. */
+#define GRADIENT_CHANNELS (MICA_CHANNELS / 2)
+
+#define ALL_REDUCE_ATTRS(X, S)                                                                                         \
+  X(S, POINTER, communicator, 0, "between the ranks")                                                                  \
+  X(S, INT, channel, 0, "of the communicator")                                                                         \
+  X(S, ENUM, compression, 0, "how sums travel", mica__compression_texts)
+static const char *const mica__compression_texts[] = {
+#define COMPRESSION_TEXT(name, text) text,
+    MICA_COMPRESSION_LIST(COMPRESSION_TEXT)};
+MICA__ATTR_STRUCT(all_reduce, ALL_REDUCE_ATTRS);
+static MICA__ATTR_TABLE(all_reduce, ALL_REDUCE_ATTRS);
+
+/* The elements of an operand, rounded up to where the next one begins. */
+static mica_status room_of(mica_shape shape, int64_t *room) {
+  int64_t count = 0;
+  size_t bytes = 0;
+  char text[MICA_SHAPE_TEXT];
+  if (mica__shape_is_open(shape))
+    return mica__fail(MICA_E_SHAPE, "%s has an open dimension", mica_shape_format(shape, text));
+  MICA_TRY(mica_shape_count(shape, &count));
+  if (!mica__add_size((size_t)count, ALIGNMENT - 1, &bytes) || bytes > INT64_MAX)
+    return mica__fail(MICA_E_OVERFLOW, "%s is too large", mica_shape_format(shape, text));
+  *room = (int64_t)(bytes / ALIGNMENT * ALIGNMENT);
+  return MICA_OK;
+}
+
+static mica_status infer_all_reduce(const mica__type *inputs, int32_t input_count, void *attrs, mica__type *out) {
+  const mica__all_reduce_attrs *how = attrs;
+  size_t all = 0;
+  if (!how->communicator) return mica__fail(MICA_E_INVALID, "there is no communicator");
+  for (int32_t k = 0; k < input_count; k++) {
+    int64_t room = 0;
+    if (inputs[k].dtype != MICA_F32)
+      return mica__fail(MICA_E_DTYPE, "operand %d is %s; it takes f32", (int)k, mica_dtype_name(inputs[k].dtype));
+    MICA_TRY(room_of(inputs[k].shape, &room));
+    if (!mica__add_size(all, (size_t)room, &all) || all > INT64_MAX / sizeof(float))
+      return mica__fail(MICA_E_OVERFLOW, "the operands are too large together");
+  }
+  *out = (mica__type){MICA_F32, MICA_SHAPE((int64_t)all)};
+  return MICA_OK;
+}
+
+static mica_status begin_all_reduce(const mica__host *host, mica_event *ready, void **pending) {
+  const mica__all_reduce_attrs *how = host->attrs;
+  const mica_communicator *c = how->communicator;
+  const mica_transfer transfer = {.kind = MICA_COLLECTIVE_ALL_REDUCE,
+                                  .channel = (int32_t)how->channel,
+                                  .dtype = MICA_F32,
+                                  .data = host->output,
+                                  .count = host->type->shape.dim[0],
+                                  .source = host->inputs[0],
+                                  .compression = (mica_compression)how->compression,
+                                  .feedback = true,
+                                  .after = ready};
+  return c->calls->begin(c->user, &transfer, pending);
+}
+
+/* A rank whose run has failed takes the others with it: they would wait for what it does not send. */
+static mica_status end_all_reduce(const mica__host *host, void *pending, mica_status failed) {
+  const mica__all_reduce_attrs *how = host->attrs;
+  const mica_communicator *c = how->communicator;
+  if (failed != MICA_OK && c->calls->abort) {
+    char sentence[512];
+    snprintf(sentence, sizeof sentence, "rank %d: %s", (int)c->rank, mica_error_message());
+    c->calls->abort(c->user, c->rank, sentence);
+  }
+  return c->calls->wait(c->user, pending);
+}
+
+static mica_status grad_all_reduce(const mica__grad *grad) {
+  const mica__all_reduce_attrs *how = mica__attrs_of(grad->y);
+  mica_value dy;
+  mica__all_reduce(&grad->dy, 1, how->communicator, (int32_t)how->channel + GRADIENT_CHANNELS, MICA_COMPRESSION_NONE,
+                   &dy);
+  int64_t at = 0;
+  for (int32_t k = 0; k < grad->input_count; k++) {
+    const mica_shape shape = mica_value_shape(grad->inputs[k]);
+    int64_t count = 0, room = 0;
+    MICA_TRY(mica_shape_count(shape, &count));
+    MICA_TRY(room_of(shape, &room));
+    grad->dinputs[k] = mica_reshape(mica_slice(dy, 0, at, at + count, 1), shape);
+    at += room;
+  }
+  return MICA_OK;
+}
+
+/* Not among those that the doctor knows: it takes several ranks. */
+static const mica__op op_all_reduce = {.name = "all_reduce",
+                                       .kind = MICA__OP_LAUNCH,
+                                       .min_inputs = 1,
+                                       .max_inputs = INT32_MAX,
+                                       .attrs = &mica__all_reduce_attr_list,
+                                       .infer = infer_all_reduce,
+                                       .grad = grad_all_reduce,
+                                       .begin = begin_all_reduce,
+                                       .end = end_all_reduce,
+                                       .order = MICA__ORDER_SOON};
+
+void mica__all_reduce(const mica_value *x, int32_t count, const mica_communicator *communicator, int32_t channel,
+                      mica_compression compression, mica_value *sums) {
+  const mica__all_reduce_attrs how = {communicator, channel, (int32_t)compression};
+  mica_value row = mica__graph_add(&op_all_reduce, x, count, &how);
+  int64_t at = 0;
+  for (int32_t k = 0; k < count; k++) {
+    int64_t elements = 0, room = 0;
+    const bool known = row.graph && mica_shape_count(mica_value_shape(x[k]), &elements) == MICA_OK &&
+                       room_of(mica_value_shape(x[k]), &room) == MICA_OK;
+    sums[k] = known ? mica_reshape(mica_slice(row, 0, at, at + elements, 1), mica_value_shape(x[k])) : row;
+    at += room;
+  }
+}
+
+mica_value mica_all_reduce(mica_value x, mica_communicator *communicator, int32_t channel) {
+  mica_value sum;
+  if (x.graph && (!communicator || channel < 0 || channel >= MICA_CHANNELS / 4))
+    return mica__builder_fail("all_reduce", x, MICA_E_INVALID, "no communicator, or channel %d is none of 0 to %d",
+                              (int)channel, MICA_CHANNELS / 4 - 1);
+  mica__all_reduce(&x, 1, communicator, channel, MICA_COMPRESSION_NONE, &sum);
+  return sum;
+}

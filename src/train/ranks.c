@@ -1,0 +1,153 @@
+/* Training on several ranks: what they agree on beside gradients. All of it is host memory and small but for the
+ * parameters, which go from rank 0 to the others when a run begins. */
+#include "nn/nn.h"
+#include "train/train.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* Above the optimiser's channels. */
+enum {
+  CHANNEL_AGREE = MICA_CHANNELS / 2 - 1,
+  CHANNEL_SUMS = MICA_CHANNELS / 2 - 2,
+  CHANNEL_SHARE = MICA_CHANNELS / 2 - 3,
+};
+
+static mica_communicator *link_of(const mica_trainer *t) { return t->config.communicator; }
+
+bool mica__ranks_speaks(const mica_trainer *t) { return !link_of(t) || link_of(t)->rank == 0; }
+
+int32_t mica__ranks_count(const mica_trainer *t) { return link_of(t) ? link_of(t)->ranks : 1; }
+
+int32_t mica__ranks_own(const mica_trainer *t) { return link_of(t) ? link_of(t)->rank : 0; }
+
+static mica_status run(const mica_trainer *t, mica_collective kind, int32_t channel, mica_dtype dtype, void *data,
+                       size_t count) {
+  const mica_transfer transfer = {
+      .kind = kind, .channel = channel, .dtype = dtype, .data = data, .count = (int64_t)count};
+  return mica_communicator_run(link_of(t), &transfer);
+}
+
+/* --- at the beginning --- */
+
+/* A parameter of rank 0 on all ranks. */
+static mica_status broadcast_parameter(const mica_trainer *t, mica_tensor *tensor) {
+  const size_t bytes = mica_tensor_bytes(tensor);
+  char *data = malloc(bytes ? bytes : 1);
+  if (!data) return mica__fail_nomem("a parameter of all ranks");
+  mica_status status = MICA_OK;
+  if (link_of(t)->rank == 0) status = mica_tensor_download(t->queue, tensor, data, bytes);
+  if (status == MICA_OK) status = run(t, MICA_COLLECTIVE_BROADCAST, CHANNEL_SHARE, MICA_U8, data, bytes);
+  if (status == MICA_OK && link_of(t)->rank != 0) status = mica_tensor_upload(t->queue, tensor, data, bytes);
+  free(data);
+  return status;
+}
+
+mica_status mica__ranks_begin(mica_trainer *t) {
+  const mica_nn *nn = t->training.nn;
+  if (!link_of(t)) return MICA_OK;
+  for (size_t i = 0; i < mica_nn_parameter_count(nn); i++) {
+    mica_tensor *tensor = mica_session_parameter(t->training.session, mica_nn_parameter_at(nn, i)->name);
+    if (tensor) MICA_TRY(broadcast_parameter(t, tensor));
+  }
+  MICA_TRY(run(t, MICA_COLLECTIVE_BROADCAST, CHANNEL_SHARE, MICA_U8, &t->progress, sizeof t->progress));
+  /* What a checkpoint has of the epoch is of all ranks: one goes on from it. */
+  if (link_of(t)->rank != 0) {
+    memset(t->epoch.sums, 0, t->training.sum_count * sizeof *t->epoch.sums);
+    t->epoch.samples = 0;
+  }
+  t->agreed = NULL;
+  return MICA_OK;
+}
+
+/* --- while it goes on --- */
+
+/* The answer comes a step later, so that nobody waits for it. */
+mica_status mica__ranks_agree(mica_trainer *t, bool stops, bool *all_stop) {
+  *all_stop = stops;
+  if (!link_of(t)) return MICA_OK;
+  *all_stop = false;
+  if (t->agreed) {
+    void *request = t->agreed;
+    t->agreed = NULL;
+    MICA_TRY(mica_communicator_wait(link_of(t), request));
+    *all_stop = t->stopping > 0;
+  }
+  if (*all_stop) return MICA_OK;
+  t->stopping = stops;
+  const mica_transfer transfer = {.channel = CHANNEL_AGREE, .dtype = MICA_I32, .data = &t->stopping, .count = 1};
+  return mica_communicator_begin(link_of(t), &transfer, &t->agreed);
+}
+
+mica_status mica__ranks_end_steps(mica_trainer *t) {
+  void *request = t->agreed;
+  t->agreed = NULL;
+  return request ? mica_communicator_wait(link_of(t), request) : MICA_OK;
+}
+
+/* The running statistics of batch norms are means over what a rank has seen; those of all ranks are their mean. */
+mica_status mica__ranks_join_state(mica_trainer *t) {
+  const mica_nn *nn = t->training.nn;
+  if (!link_of(t)) return MICA_OK;
+  for (size_t i = 0; i < mica_nn_parameter_count(nn); i++) {
+    const mica_nn_parameter_info *info = mica_nn_parameter_at(nn, i);
+    mica_tensor *tensor = mica_session_parameter(t->training.session, info->name);
+    if (!tensor || info->role != MICA_NN_ROLE_STATE || mica_tensor_dtype(tensor) != MICA_F32) continue;
+    const size_t bytes = mica_tensor_bytes(tensor), count = bytes / sizeof(float);
+    float *data = malloc(bytes + 1);
+    if (!data) return mica__fail_nomem("a parameter of all ranks");
+    mica_status status = mica_tensor_download(t->queue, tensor, data, bytes);
+    if (status == MICA_OK) status = run(t, MICA_COLLECTIVE_ALL_REDUCE, CHANNEL_SUMS, MICA_F32, data, count);
+    for (size_t k = 0; k < count; k++) data[k] /= (float)link_of(t)->ranks;
+    if (status == MICA_OK) status = mica_tensor_upload(t->queue, tensor, data, bytes);
+    free(data);
+    MICA_TRY(status);
+  }
+  return MICA_OK;
+}
+
+mica_status mica__ranks_add(const mica_trainer *t, double *sums, size_t count, int64_t *samples) {
+  if (!link_of(t)) return MICA_OK;
+  if (count) MICA_TRY(run(t, MICA_COLLECTIVE_ALL_REDUCE, CHANNEL_SUMS, MICA_F64, sums, count));
+  return samples ? run(t, MICA_COLLECTIVE_ALL_REDUCE, CHANNEL_SUMS, MICA_I64, samples, 1) : MICA_OK;
+}
+
+mica_status mica__ranks_broadcast(const mica_trainer *t, void *data, size_t bytes) {
+  return link_of(t) ? run(t, MICA_COLLECTIVE_BROADCAST, CHANNEL_SHARE, MICA_U8, data, bytes) : MICA_OK;
+}
+
+mica_status mica__ranks_times(mica_trainer *t, double seconds, double data_seconds, mica_train_progress *event) {
+  mica_communicator *c = link_of(t);
+  if (!c) return MICA_OK;
+  const int32_t n = c->ranks < MICA_TRAIN_RANKS ? c->ranks : MICA_TRAIN_RANKS;
+  const mica_communicator_stats now = mica_communicator_stats_of(c);
+  double *times = calloc(3 * (size_t)c->ranks, sizeof *times);
+  if (!times) return mica__fail_nomem("the ranks' times");
+  double *own = times + 3 * c->rank;
+  own[1] = now.waited - t->link_then.waited;
+  own[2] = now.moving - t->link_then.moving;
+  own[0] = seconds - data_seconds - own[1];
+  t->link_then = now;
+  mica_status status = run(t, MICA_COLLECTIVE_ALL_REDUCE, CHANNEL_SUMS, MICA_F64, times, 3 * (size_t)c->ranks);
+  event->ranks = c->ranks;
+  for (int32_t r = 0; status == MICA_OK && r < c->ranks; r++) {
+    if (times[3 * r] > times[3 * event->slowest_rank]) event->slowest_rank = r;
+    if (r < n) event->rank_times[r] = (mica_rank_times){times[3 * r], times[3 * r + 1], times[3 * r + 2]};
+  }
+  free(times);
+  return status;
+}
+
+mica_status mica__ranks_fail(mica_trainer *t, mica_status status) {
+  char where[40];
+  if (!link_of(t) || status == MICA_OK) return status;
+  mica_communicator_abort(link_of(t), mica_error_message());
+  if (t->agreed) {
+    mica__attempt_begin();
+    if (mica__ranks_end_steps(t) != MICA_OK) mica__log(MICA_LOG_LEVEL_DEBUG, "%s", mica_error_message());
+    mica__attempt_end();
+  }
+  snprintf(where, sizeof where, "step %lld", (long long)t->progress.step);
+  return mica__fail_in(status, where);
+}
