@@ -16,7 +16,7 @@
  *   onnx                          models in ONNX files: read, described, run
  *   batch data                    batches, datasets on disk, loaders
  *   train metric                  epochs, validation, metrics, checkpoints
- *   dist                          several devices or machines that train one network
+ *   dist parallel                 several devices or machines that train one network
  *   tokenizer                     texts as token ids and back, tokenizer.json
  *   run report compare            tasks: data and settings become a folder with a trained network; runs side by side
  *   compress                      smaller networks: weights and inputs of layers as integers
@@ -81,6 +81,7 @@
 #include <mica/onnx.h>
 #include <mica/ops.h>
 #include <mica/optim.h>
+#include <mica/parallel.h>
 #include <mica/pool.h>
 #include <mica/profile.h>
 #include <mica/quant.h>

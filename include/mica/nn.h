@@ -64,6 +64,9 @@ typedef struct mica_nn_config {
    * and the number of groups follows from x. So a network that was pruned is built by the function that built the
    * whole one. Outlives the network's layers; nothing is loaded. NULL for none. */
   const struct mica_safetensors *like;
+  /* The dropouts before this network's, where it is a part of a whole one whose other parts are networks of their own
+   * (mica_nn_draws): it draws what the whole one would. */
+  uint64_t draws;
 } mica_nn_config;
 
 /* A network without layers in the graph, which must outlive it. config may be NULL. */
@@ -73,6 +76,8 @@ MICA_API void mica_nn_destroy(mica_nn *nn);
 
 MICA_API mica_graph *mica_nn_graph(const mica_nn *nn);
 MICA_API bool mica_nn_is_training(const mica_nn *nn);
+/* The dropouts of a training network so far, those of attention too, and config's draws. */
+MICA_API uint64_t mica_nn_draws(const mica_nn *nn);
 
 /* --- initial values --- */
 

@@ -80,6 +80,11 @@ typedef struct mica_optimizer_config {
   mica_value weight;    /* f32, a scalar: what the rank's loss is a mean of, its samples say; null: the same on all */
   int64_t bucket_bytes; /* of gradients that travel together, at most; 0: 4 MiB. A larger one travels alone */
   mica_compression compress; /* how they travel; rounding errors are fed back */
+  /* Further values of which the loss's gradients are wanted, from the same backward pass; other_gradients is filled.
+   * MICA_E_UNSUPPORTED with loss_scale. */
+  const mica_value *others;
+  mica_value *other_gradients;
+  size_t other_count;
 } mica_optimizer_config;
 
 /* The values that zeros stand for: momentum 0, no decay, no clipping; betas 0.9 and 0.999 (lion 0.9 and 0.99; rmsprop's

@@ -24,6 +24,7 @@ mica_status mica_nn_create(mica_graph *graph, const mica_nn_config *config, mica
   if (!nn) return mica__fail_nomem("a network");
   *nn = (mica_nn){.graph = graph,
                   .config = c,
+                  .draws = c.draws,
                   .name_prefix = mica__strdup(c.name_prefix ? c.name_prefix : ""),
                   .prefix = mica__strdup("")};
   if (!nn->prefix || !nn->name_prefix) {
@@ -49,6 +50,8 @@ void mica_nn_destroy(mica_nn *nn) {
 mica_graph *mica_nn_graph(const mica_nn *nn) { return nn->graph; }
 
 bool mica_nn_is_training(const mica_nn *nn) { return nn->config.training; }
+
+uint64_t mica_nn_draws(const mica_nn *nn) { return nn->draws; }
 
 static void fail_nomem(mica_nn *nn) { mica__graph_fail_with(nn->graph, mica__fail_nomem("a network")); }
 

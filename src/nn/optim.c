@@ -204,11 +204,13 @@ static mica_status find_weights(optimiser *o) {
 }
 
 static mica_status differentiate(optimiser *o, mica_value loss) {
-  mica_value *wrt = calloc(2 * o->count, sizeof *wrt);
+  const size_t count = o->count + o->c.other_count;
+  mica_value *wrt = calloc(2 * count, sizeof *wrt);
   if (!wrt) return mica__fail_nomem("an optimiser");
-  mica_value *grads = wrt + o->count;
-  for (size_t i = 0; i < o->count; i++) wrt[i] = o->weights[i].info.value;
-  mica_status status = mica_gradients(loss, wrt, o->count, grads);
+  mica_value *grads = wrt + count;
+  for (size_t i = 0; i < count; i++) wrt[i] = i < o->count ? o->weights[i].info.value : o->c.others[i - o->count];
+  mica_status status = mica_gradients(loss, wrt, count, grads);
+  for (size_t i = o->count; status == MICA_OK && i < count; i++) o->c.other_gradients[i - o->count] = grads[i];
   if (status == MICA_OK && o->c.communicator) status = mica__ranks_reduce(o->nn->graph, &o->c, grads, o->count);
   for (size_t i = 0; status == MICA_OK && i < o->count; i++) o->weights[i].grad = grads[i];
   free(wrt);
@@ -330,6 +332,11 @@ static mica_status check(const mica_nn *nn, const mica_optimizer_config *c) {
   if (c->bucket_bytes < 0 || (size_t)c->compress > MICA_COMPRESSION_U8)
     return mica__fail(MICA_E_INVALID, "mica_optimize: buckets of %lld bytes, or a compression of kind %d",
                       (long long)c->bucket_bytes, (int)c->compress);
+  if (c->other_count && (!c->others || !c->other_gradients))
+    return mica__fail(MICA_E_INVALID, "mica_optimize: no values, or no room for gradients, of %zu others",
+                      c->other_count);
+  if (c->other_count && c->loss_scale > 0)
+    return mica__fail(MICA_E_UNSUPPORTED, "mica_optimize: gradients of other values with a loss scale");
   return mica_graph_status(nn->graph);
 }
 

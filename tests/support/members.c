@@ -5,7 +5,10 @@
 #include "support/engine.h"
 
 #include <pthread.h>
+#include <stdarg.h>
+#include <stdio.h>
 #include <stdlib.h>
+#include <unistd.h>
 
 /* A transport before another one. */
 typedef struct fault {
@@ -125,4 +128,14 @@ void test_members(int32_t ranks, const test_faults *faults, void (*function)(mic
   free(transports);
   free(threads);
   free(members);
+}
+
+void test_member_fails(const char *file, int line, const char *format, ...) {
+  va_list args;
+  fprintf(stderr, "%s:%d: ", file, line);
+  va_start(args, format);
+  vfprintf(stderr, format, args);
+  va_end(args);
+  fputc('\n', stderr);
+  _exit(1);
 }

@@ -17,4 +17,14 @@ typedef struct test_faults {
 /* Calls `member` for each of `ranks` communicators in a thread of its own, and waits for them. faults may be NULL. */
 void test_members(int32_t ranks, const test_faults *faults, void (*member)(mica_communicator *communicator));
 
+/* In a member's function, whose thread libcheck cannot leave: ends the program with a sentence unless the call returns
+ * MICA_OK, or the condition holds. */
+#define member_ok(call) member_check((call) == MICA_OK, "%s: %s", #call, mica_error_message())
+#define member_check(condition, ...)                                                                                   \
+  do {                                                                                                                 \
+    if (!(condition)) test_member_fails(__FILE__, __LINE__, __VA_ARGS__);                                              \
+  } while (0)
+_Noreturn void test_member_fails(const char *file, int line, const char *format, ...)
+    __attribute__((format(printf, 3, 4)));
+
 #endif

@@ -1,0 +1,399 @@
+/* A stage of a pipeline. Its forward session computes what goes to the next stage. Its backward session computes the
+ * layers again, from the input that was kept: the loss of an inner stage is sum(y dy), whose gradient is what dy says,
+ * so that gradients and optimiser are those of any network. */
+#include "dist/pipeline.h"
+
+#include "base/clock.h"
+#include "base/error.h"
+
+#include <mica/mica.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* Channels, the last ones that are a program's own: values go to the next stage, gradients to the one before. */
+enum { VALUES = MICA_CHANNELS / 4 - 3, GRADIENTS, SUMS };
+
+/* Messages that are on their way at once, each from a buffer of its own. */
+#define IN_FLIGHT 2
+
+typedef struct direction {
+  int32_t channel;
+  size_t bytes;
+  int64_t sent; /* messages so far */
+  void *buffers[IN_FLIGHT], *requests[IN_FLIGHT];
+} direction;
+
+typedef struct half {
+  mica_graph *graph;
+  mica_nn *nn;
+  mica_session *session;
+} half;
+
+struct mica_pipeline {
+  mica_pipeline_config config;
+  mica_engine *engine;
+  mica_queue *queue;
+  int32_t stage, stages, first, behind; /* layers from first to behind - 1 */
+  mica__type x, y;
+  mica__link before;      /* what stages before hold */
+  half forward, backward; /* the last stage has no forward half */
+  int32_t *order, slots;  /* of the passes; inputs that are kept at once */
+  mica_tensor **inputs;   /* one a slot */
+  mica_tensor *dy, *rate; /* the last stage's dy is the target */
+  bool learns;            /* the stage has weights */
+  direction values, gradients;
+  void *received;
+  int64_t runs; /* backward passes, which the network's step counts */
+  mica_pipeline_stats stats;
+};
+
+static bool is_first(const mica_pipeline *p) { return p->stage == 0; }
+static bool is_last(const mica_pipeline *p) { return p->stage == p->stages - 1; }
+
+/* --- graphs --- */
+
+static mica_status status_of(const mica_graph *graph) {
+  mica_status status = mica_graph_status(graph);
+  return status == MICA_OK ? MICA_OK : mica__fail(status, "%s", mica_graph_message(graph));
+}
+
+/* The stage's layers of x. Random numbers depend on how many values a graph has; values that nothing reads stand for
+ * the layers before, so that both halves draw what one process would. */
+static mica_status begin_half(mica_pipeline *p, half *h, mica_value *x, mica_value *y) {
+  const mica_chain *chain = &p->config.chain;
+  MICA_TRY(mica_graph_create(&h->graph));
+  const mica_nn_config how = {.training = true, .seed = p->config.seed, .draws = p->before.draws};
+  MICA_TRY(mica_nn_create(h->graph, &how, &h->nn));
+  *x = mica_input(h->graph, "x", p->x.dtype, p->x.shape);
+  if (p->before.steps) mica_nn_step(h->nn);
+  while (h->graph->count < p->before.values && mica_graph_status(h->graph) == MICA_OK)
+    mica_scalar(h->graph, MICA_F32, 0);
+  *y = *x;
+  for (int32_t i = p->first; i < p->behind; i++) *y = chain->layer(chain->user, h->nn, i, *y);
+  return status_of(h->graph);
+}
+
+/* Sums, so that a stage's loss is f32 whatever its values are. */
+static mica_value product_sum(mica_value y, mica_value dy) {
+  mica_value both = mica_mul(mica_cast(y, MICA_F32), mica_cast(dy, MICA_F32));
+  return mica_sum(both, MICA_ALL_AXES, false);
+}
+
+static mica_status make_backward(mica_pipeline *p) {
+  half *h = &p->backward;
+  const mica_chain *chain = &p->config.chain;
+  mica_optimizer_config how = p->config.optimizer;
+  mica_value x, y, dx = {0}, loss, outputs[2];
+  MICA_TRY(begin_half(p, h, &x, &y));
+  if (is_last(p))
+    loss = chain->loss(chain->user, h->nn, y, mica_input(h->graph, "dy", p->config.target_dtype, p->config.target));
+  else
+    loss = product_sum(y, mica_input(h->graph, "dy", p->y.dtype, p->y.shape));
+  how.accumulate = p->config.micro_batches;
+  if (!is_first(p)) {
+    how.others = &x;
+    how.other_gradients = &dx;
+    how.other_count = 1;
+  }
+  p->learns = mica_nn_element_count(h->nn, true) > 0;
+  if (p->learns)
+    mica_optimize(h->nn, loss, &how, NULL);
+  else if (!is_first(p))
+    MICA_TRY(mica_gradients(loss, &x, 1, &dx));
+  MICA_TRY(status_of(h->graph));
+  outputs[0] = loss;
+  outputs[1] = dx;
+  MICA_TRY(mica_session_create(p->engine, h->graph, outputs, is_first(p) ? 1 : 2, NULL, &h->session));
+  return mica_nn_initialise(h->nn, h->session);
+}
+
+/* The parameters are the backward half's, but for what a pass changes (statistics) and the number of the step, which
+ * runs ahead here. */
+static mica_status make_forward(mica_pipeline *p) {
+  half *h = &p->forward;
+  mica_value x, y;
+  if (is_last(p)) return MICA_OK;
+  MICA_TRY(begin_half(p, h, &x, &y));
+  const size_t count = mica_nn_parameter_count(h->nn);
+  mica_binding *own = calloc(count + 1, sizeof *own);
+  if (!own) return mica__fail_nomem("a pipeline");
+  size_t n = 0;
+  for (size_t i = 0; i < count; i++) {
+    const mica_nn_parameter_info *info = mica_nn_parameter_at(h->nn, i);
+    if (info->role != MICA_NN_ROLE_WEIGHT) own[n++].name = info->name;
+  }
+  const mica_session_config config = {.share = p->backward.session, .parameters = own, .parameter_count = n};
+  mica_status status = mica_session_create(p->engine, h->graph, &y, 1, &config, &h->session);
+  free(own);
+  return status;
+}
+
+/* --- creation --- */
+
+static mica_status check(const mica_pipeline_config *c) {
+  const mica_optimizer_config *o = &c->optimizer;
+  const mica_communicator *m = c->communicator;
+  if (!m || !c->chain.layer || !c->chain.loss)
+    return mica__fail(MICA_E_INVALID, "mica_pipeline_create: there is no communicator, layer or loss");
+  if (c->chain.layers < m->ranks)
+    return mica__fail(MICA_E_INVALID, "a pipeline of %d stages wants as many layers at least; the chain has %d",
+                      (int)m->ranks, (int)c->chain.layers);
+  if (c->micro_batches < 1)
+    return mica__fail(MICA_E_INVALID, "a pipeline's step has %d micro-batches", (int)c->micro_batches);
+  if ((size_t)c->schedule > MICA_PIPELINE_SCHEDULE_GPIPE)
+    return mica__fail(MICA_E_INVALID, "a pipeline's schedule is of kind %d", (int)c->schedule);
+  if (o->clip_norm != 0 || o->loss_scale != 0 || o->communicator)
+    return mica__fail(MICA_E_UNSUPPORTED, "a stage of a pipeline has its own gradients alone, and clip_norm, loss_scale"
+                                          " or communicator want all of them");
+  for (int32_t k = 0; c->cuts && k < m->ranks; k++)
+    if (c->cuts[0] != 0 || c->cuts[k + 1] <= c->cuts[k] || c->cuts[m->ranks] != c->chain.layers)
+      return mica__fail(MICA_E_INVALID, "a pipeline's cuts rise from 0 to its %d layers", (int)c->chain.layers);
+  return MICA_OK;
+}
+
+/* The stage's layers, and what goes in and out. */
+static mica_status take_layers(mica_pipeline *p) {
+  const int32_t layers = p->config.chain.layers;
+  mica__link *links = calloc((size_t)layers + 1, sizeof *links);
+  int32_t *cuts = calloc((size_t)p->stages + 1, sizeof *cuts);
+  mica_status status = links && cuts ? MICA_OK : mica__fail_nomem("a pipeline");
+  if (status == MICA_OK) status = mica__chain_measure(&p->config, links);
+  if (status == MICA_OK && p->config.cuts)
+    memcpy(cuts, p->config.cuts, ((size_t)p->stages + 1) * sizeof *cuts);
+  else if (status == MICA_OK)
+    status = mica__chain_cut(links, layers, p->stages, cuts);
+  if (status == MICA_OK) {
+    p->first = cuts[p->stage];
+    p->behind = cuts[p->stage + 1];
+    p->x = links[p->first].type;
+    p->y = links[p->behind].type;
+    p->before = links[p->first];
+  }
+  free(links);
+  free(cuts);
+  p->config.cuts = NULL;
+  return status;
+}
+
+static mica_status make_direction(direction *d, int32_t channel, const mica__type *type) {
+  int64_t count = 0;
+  MICA_TRY(mica_shape_count(type->shape, &count));
+  d->channel = channel;
+  d->bytes = (size_t)count * mica_dtype_size(type->dtype);
+  for (int k = 0; k < IN_FLIGHT; k++)
+    if (!(d->buffers[k] = malloc(d->bytes + 1))) return mica__fail_nomem("a pipeline's messages");
+  return MICA_OK;
+}
+
+static mica_status make_memory(mica_pipeline *p) {
+  const int32_t micro = p->config.micro_batches;
+  p->order = calloc(2 * (size_t)micro, sizeof *p->order);
+  if (!p->order) return mica__fail_nomem("a pipeline's order");
+  MICA_TRY(mica_pipeline_order(p->config.schedule, p->stages, p->stage, micro, p->order));
+  for (int32_t i = 0, kept = 0; i < 2 * micro; i++) {
+    kept += p->order[i] > 0 ? 1 : -1;
+    if (kept > p->slots) p->slots = kept;
+  }
+  p->inputs = calloc((size_t)p->slots, sizeof(mica_tensor *));
+  if (!p->inputs) return mica__fail_nomem("a pipeline's inputs");
+  for (int32_t k = 0; k < p->slots; k++) MICA_TRY(mica_tensor_create(p->engine, p->x.dtype, p->x.shape, &p->inputs[k]));
+  const mica__type target = {p->config.target_dtype, p->config.target}, dy = is_last(p) ? target : p->y;
+  MICA_TRY(mica_tensor_create(p->engine, dy.dtype, dy.shape, &p->dy));
+  MICA_TRY(mica_tensor_create(p->engine, MICA_F32, MICA_SCALAR, &p->rate));
+  MICA_TRY(make_direction(&p->values, VALUES, &p->y));
+  MICA_TRY(make_direction(&p->gradients, GRADIENTS, &p->x));
+  const size_t most = p->values.bytes > p->gradients.bytes ? p->values.bytes : p->gradients.bytes;
+  p->received = malloc(most + 1);
+  return p->received ? MICA_OK : mica__fail_nomem("a pipeline's messages");
+}
+
+mica_status mica_pipeline_create(mica_engine *engine, const mica_pipeline_config *config, mica_pipeline **pipeline) {
+  if (!engine || !config || !pipeline) return mica__fail(MICA_E_INVALID, "mica_pipeline_create: a pointer is NULL");
+  MICA_TRY(check(config));
+  mica_pipeline *p = calloc(1, sizeof *p);
+  if (!p) return mica__fail_nomem("a pipeline");
+  p->config = *config;
+  p->engine = engine;
+  p->queue = mica_engine_queue(engine);
+  p->stage = config->communicator->rank;
+  p->stages = config->communicator->ranks;
+  mica_status status = take_layers(p);
+  if (status == MICA_OK) status = make_backward(p);
+  if (status == MICA_OK) status = make_forward(p);
+  if (status == MICA_OK) status = make_memory(p);
+  if (status == MICA_OK)
+    *pipeline = p;
+  else
+    mica_pipeline_destroy(p);
+  return status;
+}
+
+static void drop_half(half *h) {
+  mica_session_destroy(h->session);
+  mica_nn_destroy(h->nn);
+  mica_graph_destroy(h->graph);
+}
+
+static void drop_direction(direction *d) {
+  for (int k = 0; k < IN_FLIGHT; k++) free(d->buffers[k]);
+}
+
+void mica_pipeline_destroy(mica_pipeline *p) {
+  if (!p) return;
+  drop_half(&p->forward);
+  drop_half(&p->backward);
+  for (int32_t k = 0; p->inputs && k < p->slots; k++) mica_tensor_destroy(p->inputs[k]);
+  mica_tensor_destroy(p->dy);
+  mica_tensor_destroy(p->rate);
+  drop_direction(&p->values);
+  drop_direction(&p->gradients);
+  free(p->inputs);
+  free(p->order);
+  free(p->received);
+  free(p);
+}
+
+/* --- messages --- */
+
+static mica_status receive(mica_pipeline *p, int32_t channel, size_t bytes, int32_t peer) {
+  const double from = mica__clock();
+  const mica_transfer transfer = {.kind = MICA_COLLECTIVE_RECEIVE,
+                                  .channel = channel,
+                                  .peer = peer,
+                                  .dtype = MICA_U8,
+                                  .data = p->received,
+                                  .count = (int64_t)bytes};
+  mica_status status = mica_communicator_run(p->config.communicator, &transfer);
+  p->stats.waited += mica__clock() - from;
+  return status;
+}
+
+static mica_status wait_for(mica_pipeline *p, direction *d, int k) {
+  void *request = d->requests[k];
+  if (!request) return MICA_OK;
+  d->requests[k] = NULL;
+  const double from = mica__clock();
+  mica_status status = mica_communicator_wait(p->config.communicator, request);
+  p->stats.waited += mica__clock() - from;
+  return status;
+}
+
+/* Downloads the tensor, and lets it go. */
+static mica_status send(mica_pipeline *p, direction *d, const mica_tensor *tensor, int32_t peer) {
+  const int k = (int)(d->sent++ % IN_FLIGHT);
+  MICA_TRY(wait_for(p, d, k));
+  MICA_TRY(mica_tensor_download(p->queue, tensor, d->buffers[k], d->bytes));
+  const mica_transfer transfer = {.kind = MICA_COLLECTIVE_SEND,
+                                  .channel = d->channel,
+                                  .peer = peer,
+                                  .dtype = MICA_U8,
+                                  .data = d->buffers[k],
+                                  .count = (int64_t)d->bytes};
+  p->stats.bytes_sent += d->bytes;
+  return mica_communicator_begin(p->config.communicator, &transfer, &d->requests[k]);
+}
+
+static mica_status wait_for_sends(mica_pipeline *p) {
+  mica_status status = MICA_OK;
+  for (int k = 0; k < IN_FLIGHT; k++) {
+    mica_status values = wait_for(p, &p->values, k), gradients = wait_for(p, &p->gradients, k);
+    if (status == MICA_OK) status = values != MICA_OK ? values : gradients;
+  }
+  return status;
+}
+
+/* --- a step --- */
+
+static mica_status pass_forward(mica_pipeline *p, int32_t m, const char *inputs) {
+  mica_tensor *x = p->inputs[m % p->slots];
+  const size_t bytes = mica_tensor_bytes(x);
+  p->stats.forwards++;
+  if (is_first(p)) {
+    MICA_TRY(mica_tensor_upload(p->queue, x, inputs + (size_t)m * bytes, bytes));
+  } else {
+    MICA_TRY(receive(p, VALUES, bytes, p->stage - 1));
+    MICA_TRY(mica_tensor_upload(p->queue, x, p->received, bytes));
+  }
+  if (is_last(p)) return MICA_OK;
+  const int64_t step = p->runs - p->runs % p->config.micro_batches + m;
+  mica_tensor *count = mica_session_parameter(p->forward.session, "step");
+  if (count) MICA_TRY(mica_tensor_upload(p->queue, count, &step, sizeof step));
+  MICA_TRY(mica_session_run(p->forward.session, p->queue, &(mica_feed){"x", x}, 1));
+  return send(p, &p->values, mica_session_output(p->forward.session, 0), p->stage + 1);
+}
+
+static mica_status pass_backward(mica_pipeline *p, int32_t m, const char *targets, double *loss) {
+  const mica_feed feeds[] = {{"x", p->inputs[m % p->slots]}, {"dy", p->dy}, {MICA_LEARNING_RATE, p->rate}};
+  const size_t bytes = mica_tensor_bytes(p->dy);
+  float value = 0;
+  p->stats.backwards++;
+  if (is_last(p)) {
+    MICA_TRY(mica_tensor_upload(p->queue, p->dy, targets + (size_t)m * bytes, bytes));
+  } else {
+    MICA_TRY(receive(p, GRADIENTS, bytes, p->stage + 1));
+    MICA_TRY(mica_tensor_upload(p->queue, p->dy, p->received, bytes));
+  }
+  MICA_TRY(mica_session_run(p->backward.session, p->queue, feeds, p->learns ? 3 : 2));
+  p->runs++;
+  if (!is_first(p)) MICA_TRY(send(p, &p->gradients, mica_session_output(p->backward.session, 1), p->stage - 1));
+  if (!is_last(p)) return MICA_OK;
+  MICA_TRY(mica_tensor_download(p->queue, mica_session_output(p->backward.session, 0), &value, sizeof value));
+  *loss += (double)value / p->config.micro_batches;
+  return MICA_OK;
+}
+
+static mica_status run_step(mica_pipeline *p, const void *inputs, const void *targets, double rate, double *loss) {
+  const float r = (float)rate;
+  int32_t kept = 0;
+  double sum = 0;
+  MICA_TRY(mica_tensor_upload(p->queue, p->rate, &r, sizeof r));
+  for (int32_t i = 0; i < 2 * p->config.micro_batches; i++) {
+    const int32_t pass = p->order[i];
+    kept += pass > 0 ? 1 : -1;
+    if (kept > p->stats.most_kept) p->stats.most_kept = kept;
+    MICA_TRY(pass > 0 ? pass_forward(p, pass - 1, inputs) : pass_backward(p, -pass - 1, targets, &sum));
+  }
+  MICA_TRY(wait_for_sends(p));
+  const mica_transfer all = {.kind = MICA_COLLECTIVE_BROADCAST,
+                             .channel = SUMS,
+                             .peer = p->stages - 1,
+                             .dtype = MICA_F64,
+                             .data = &sum,
+                             .count = 1};
+  MICA_TRY(mica_communicator_run(p->config.communicator, &all));
+  *loss = sum;
+  return mica_queue_finish(p->queue);
+}
+
+mica_status mica_pipeline_step(mica_pipeline *p, const void *inputs, const void *targets, double rate, double *loss) {
+  if (!p || !loss || (is_first(p) && !inputs) || (is_last(p) && !targets))
+    return mica__fail(MICA_E_INVALID, "mica_pipeline_step: a pointer is NULL");
+  const double from = mica__clock();
+  mica_status status = run_step(p, inputs, targets, rate, loss);
+  p->stats.seconds += mica__clock() - from;
+  if (status == MICA_OK) return MICA_OK;
+  /* The others would wait for what this stage does not send; its own requests end by it. */
+  char *sentence = mica__strdup(mica_error_message());
+  mica_communicator_abort(p->config.communicator, sentence ? sentence : "");
+  (void)wait_for_sends(p);
+  status = mica__fail(status, "%s", sentence ? sentence : "a step of a pipeline failed");
+  mica_free(sentence);
+  return status;
+}
+
+/* --- what it is --- */
+
+mica_pipeline_stats mica_pipeline_stats_of(const mica_pipeline *p) { return p->stats; }
+
+void mica_pipeline_layers(const mica_pipeline *p, int32_t *first, int32_t *behind) {
+  *first = p->first;
+  *behind = p->behind;
+}
+
+const mica_nn *mica_pipeline_network(const mica_pipeline *p) { return p->backward.nn; }
+
+mica_session *mica_pipeline_session(const mica_pipeline *p) { return p->backward.session; }
+
+mica_communicator *mica__pipeline_communicator(const mica_pipeline *p) { return p->config.communicator; }
+
+mica_queue *mica__pipeline_queue(const mica_pipeline *p) { return p->queue; }

@@ -1,0 +1,113 @@
+/* Where a chain of layers is cut into stages, and the order of a stage's passes. */
+#include "base/error.h"
+#include "dist/pipeline.h"
+
+#include <math.h>
+#include <mica/mica.h>
+#include <stdlib.h>
+#include <string.h>
+
+const char *mica_pipeline_schedule_name(mica_pipeline_schedule schedule) {
+  switch (schedule) {
+#define NAME(name, text)                                                                                               \
+  case MICA_PIPELINE_SCHEDULE_##name: return text;
+    MICA_PIPELINE_SCHEDULE_LIST(NAME)
+#undef NAME
+  }
+  return "?";
+}
+
+mica_status mica_pipeline_order(mica_pipeline_schedule schedule, int32_t stages, int32_t stage, int32_t micro_batches,
+                                int32_t *order) {
+  if (stages < 1 || stage < 0 || stage >= stages || micro_batches < 1 || !order)
+    return mica__fail(MICA_E_INVALID, "a pipeline's order: stage %d of %d with %d micro-batches", (int)stage,
+                      (int)stages, (int)micro_batches);
+  /* Forward passes ahead of the backward ones. */
+  int32_t ahead = schedule == MICA_PIPELINE_SCHEDULE_GPIPE ? micro_batches : stages - stage;
+  if (ahead > micro_batches) ahead = micro_batches;
+  int32_t forward = 0, backward = 0;
+  while (backward < micro_batches) {
+    const bool goes_on = forward < micro_batches && forward - backward < ahead;
+    *order++ = goes_on ? ++forward : -++backward;
+  }
+  return MICA_OK;
+}
+
+/* The operations that the op states, or one an element. */
+static double cost_of(const mica_graph *graph, int32_t id) {
+  enum { MOST = 8 };
+  const mica__node *node = mica__graph_node(graph, id);
+  const bool works = node->op->kind == MICA__OP_POINTWISE || node->op->kind == MICA__OP_REDUCE;
+  mica__type types[MOST];
+  int64_t count = 0;
+  for (int32_t k = 0; k < node->input_count && k < MOST; k++) types[k] = mica__graph_node(graph, node->inputs[k])->type;
+  if (node->op->flops && node->input_count <= MOST) return node->op->flops(node, types);
+  if (!works || mica_shape_count(node->type.shape, &count) != MICA_OK) return 0;
+  return (double)count;
+}
+
+static bool has_step(const mica_nn *nn) {
+  for (size_t i = 0; i < mica_nn_parameter_count(nn); i++)
+    if (!strcmp(mica_nn_parameter_at(nn, i)->own_name, "step")) return true;
+  return false;
+}
+
+static mica_status measure(const mica_pipeline_config *config, mica_nn *nn, mica__link *links) {
+  mica_graph *graph = mica_nn_graph(nn);
+  const mica_chain *chain = &config->chain;
+  mica_value x = mica_input(graph, "x", config->input_dtype, config->input);
+  for (int32_t i = 0; i <= chain->layers; i++) {
+    MICA_TRY(mica_graph_status(graph) == MICA_OK
+                 ? MICA_OK
+                 : mica__fail(mica_graph_status(graph), "%s", mica_graph_message(graph)));
+    if (mica_value_is_null(x)) return mica__fail(MICA_E_INVALID, "layer %d of a chain gives no value", (int)i - 1);
+    links[i] = (mica__link){mica__graph_node(graph, x.id)->type, mica_nn_draws(nn), graph->count, has_step(nn), 0};
+    if (mica__shape_is_open(links[i].type.shape))
+      return mica__fail(MICA_E_SHAPE, "what layer %d of a chain is given has an open dimension", (int)i);
+    if (i == chain->layers) break;
+    const int32_t before = graph->count;
+    x = chain->layer(chain->user, nn, i, x);
+    for (int32_t id = before + 1; id <= graph->count; id++) links[i].cost += cost_of(graph, id);
+  }
+  return MICA_OK;
+}
+
+mica_status mica__chain_measure(const mica_pipeline_config *config, mica__link *links) {
+  mica_graph *graph = NULL;
+  mica_nn *nn = NULL;
+  MICA_TRY(mica_graph_create(&graph));
+  mica_status status = mica_nn_create(graph, &(mica_nn_config){.training = true, .seed = config->seed}, &nn);
+  if (status == MICA_OK) status = measure(config, nn, links);
+  mica_nn_destroy(nn);
+  mica_graph_destroy(graph);
+  return status;
+}
+
+/* least[s][n]: the cost of the dearest of s + 1 stages over the first n layers. Every stage has a layer. */
+mica_status mica__chain_cut(const mica__link *links, int32_t layers, int32_t stages, int32_t *cuts) {
+  const size_t row = (size_t)layers + 1;
+  double *least = calloc((size_t)stages * row, sizeof *least);
+  int32_t *from = calloc((size_t)stages * row, sizeof *from);
+  mica_status status = least && from ? MICA_OK : mica__fail_nomem("a pipeline's cuts");
+  for (int32_t s = 0; status == MICA_OK && s < stages; s++)
+    for (int32_t n = s + 1; n <= layers; n++) {
+      double *best = &least[(size_t)s * row + (size_t)n], last = 0;
+      *best = INFINITY;
+      for (int32_t first = n - 1; first >= s; first--) {
+        last += links[first].cost;
+        if (s == 0 && first > 0) continue;
+        const double before = s ? least[(size_t)(s - 1) * row + (size_t)first] : 0;
+        const double dearest = last > before ? last : before;
+        if (dearest >= *best) continue;
+        *best = dearest;
+        from[(size_t)s * row + (size_t)n] = first;
+      }
+    }
+  if (status == MICA_OK) {
+    cuts[stages] = layers;
+    for (int32_t s = stages - 1; s >= 0; s--) cuts[s] = from[(size_t)s * row + (size_t)cuts[s + 1]];
+  }
+  free(least);
+  free(from);
+  return status;
+}
