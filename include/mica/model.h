@@ -55,8 +55,8 @@ typedef struct mica_model_config {
   mica_shape input; /* for mica_model_create: shape of a sample. Rank 0: (1, 28, 28) for mlp, lenet, cnn,
                      * (3, 224, 224) for other images, what was published for tokens */
   mica_stem stem;
-  int64_t width; /* mlp: units of the hidden layer (0: 128); unet: channels at full size (0: 64); of sequences: features
-                  * of a position */
+  int64_t width; /* mlp: units of the hidden layer (0: 128); cnn: filters of its first convolution (0: 32); unet:
+                  * channels at full size (0: 64); of sequences: features of a position */
   /* unet: how often the sides are halved, 1 to 8, which they must allow; 0: as often as they can be, up to 4 times. */
   int64_t depth;
   mica_model_norm norm; /* unet */

@@ -41,6 +41,14 @@ static const mica_setting_row settings[] = {
      .high = 1,
      .text = "share of the target that all classes get alike",
      .fixed = true},
+    {.name = "width",
+     .kind = MICA_SETTING_KIND_INT,
+     .value = "0",
+     .hint = "N",
+     .low = 0,
+     .high = 4096,
+     .text = "units of mlp (128), first filters of cnn (32); 0: these",
+     .fixed = true},
     {.name = "class-weights",
      .kind = MICA_SETTING_KIND_TEXT,
      .value = "",
@@ -127,6 +135,7 @@ static void step(mica_nn *nn, const mica_batch_values *batch, const void *config
   mica_value x = mica__run_inputs(run, batch);
   mica_value y = mica_batch_has(batch, label) ? mica_batch_value(batch, label) : (mica_value){0};
   mica_value z = mica__run_network(run, nn, x, classes);
+  out->logits = z;
   if (!training) out->outputs[0] = several ? mica_sigmoid(z) : mica_softmax(z, 1), out->output_names[0] = "shares";
   if (!y.graph || !z.graph) return;
   if (several) {
@@ -144,6 +153,11 @@ static void step(mica_nn *nn, const mica_batch_values *batch, const void *config
   size_t k = 1;
   if (classes > 5) out->metrics[k++] = mica_metric_mean("top_5", mica_top_k_hits(z, y, 5));
   if (classes <= MOST_CONFUSED) out->metrics[k] = (mica_metric){.name = "confusion", .sum = mica_confusion(z, y)};
+}
+
+static mica_value distance(const mica_run *run, mica_value student, mica_value teacher, double temperature) {
+  return has_several(run) ? mica__distance_of_labels(run, student, teacher, temperature)
+                          : mica__distance_of_classes(run, student, teacher, temperature);
 }
 
 /* --- metrics that are no sums --- */
@@ -342,6 +356,7 @@ const mica__task_row mica__task_classify = {
     .prepare = prepare,
     .fits = fits,
     .step = step,
+    .distance = distance,
     .evaluate = evaluate,
     .predict = predict,
     .report = report_classes,

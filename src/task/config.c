@@ -124,7 +124,7 @@ static mica_status take_setting(mica_run *run, const char *name, const char *val
   mica_status status = MICA_OK;
   mica__attempt_begin();
   if (!value || mica__settings_check(run->task->name, &(mica_setting){name, value}, 1) == MICA_OK || !*value ||
-      !strcmp(name, "init"))
+      !strcmp(name, "init") || !strcmp(name, "teacher"))
     status = value ? mica__run_set(run, name, value) : MICA_OK;
   mica__attempt_end();
   return status == MICA_E_NOMEM ? mica__fail_nomem("a run") : MICA_OK;

@@ -61,7 +61,9 @@ static mica_status check_network(const mica_run *run) {
 }
 
 mica_value mica__run_network(const mica_run *run, mica_nn *nn, mica_value x, int64_t outputs) {
-  const mica_model_config config = {.name = mica_run_setting(run, "model"), .classes = outputs};
+  const double width = mica_run_number(run, "width");
+  const mica_model_config config = {
+      .name = mica_run_setting(run, "model"), .classes = outputs, .width = width > 0 ? (int64_t)width : 0};
   mica_value z = mica_model_build(nn, x, &config);
   return mica_value_dtype(z) == MICA_F32 ? z : mica_cast(z, MICA_F32);
 }
@@ -82,7 +84,7 @@ static mica_status configure(mica_run *run, mica_trainer_config *c) {
   mica_optimizer optimizer;
   MICA_TRY(mica_optimizer_find(mica_run_setting(run, "optimizer"), &optimizer));
   MICA_TRY(mica_schedule_find(mica_run_setting(run, "schedule"), &c->schedule.kind));
-  c->step = run->task->step;
+  c->step = mica__distil_step;
   c->step_config = run;
   c->test_columns = run->columns;
   c->test_column_count = run->column_count;
@@ -153,6 +155,7 @@ static mica_status make_trainer(mica_run *run, const mica_trainer_config *config
   if (status == MICA_E_STATE && config->freeze)
     return mica__fail(status, "freeze: \"%s\" matches every weight of the network %s, and none is left to train",
                       config->freeze, mica_run_setting(run, "model"));
+  if (status == MICA_OK) status = mica__distil_load(run, *trainer);
   return status;
 }
 

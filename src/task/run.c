@@ -119,6 +119,46 @@ static mica_status remark_data(mica_run *run) {
   return mica__run_remark(run, "all samples are of one class");
 }
 
+static mica_status open_facts(mica_run *run) {
+  MICA_TRY(mica__run_read_config(run));
+  if (!run->engine) {
+    run->own_engine = true;
+    MICA_TRY(mica_engine_create(NULL, &run->engine));
+  }
+  MICA_TRY(run->task->prepare(run));
+  MICA_TRY(mica__run_note_kinds(run));
+  return mica__run_recall_columns(run);
+}
+
+static mica_status open_folder(mica_engine *engine, const char *folder, mica_status (*open)(mica_run *run),
+                               mica_run **out) {
+  mica_run *run = calloc(1, sizeof *run);
+  mica_status status = run ? begin(run, engine, NULL, folder) : no_memory();
+  if (status == MICA_OK) status = open(run);
+  if (status == MICA_OK)
+    *out = run;
+  else
+    mica_run_destroy(run);
+  return status;
+}
+
+/* Opens what the setting "teacher" names, an absolute path from now on: the run may be resumed from another folder. */
+static mica_status open_teacher(mica_run *run) {
+  const char *folder = mica_run_setting(run, "teacher");
+  char whole[PATH_MAX];
+  struct stat about;
+  if (!*folder) return MICA_OK;
+  if (!run->task->distance)
+    return mica__fail(MICA_E_UNSUPPORTED, "the task %s learns from no teacher: its answers are no classes or numbers",
+                      run->task->name);
+  if (realpath(folder, whole)) MICA_TRY(mica__run_set(run, "teacher", whole));
+  folder = mica_run_setting(run, "teacher");
+  if (stat(folder, &about) == 0 && !S_ISDIR(about.st_mode))
+    return mica__fail(MICA_E_UNSUPPORTED, "the teacher %s is no folder of a run", folder);
+  MICA_TRY(open_folder(run->engine, folder, open_facts, &run->teacher.run));
+  return mica__distil_begin(run);
+}
+
 static mica_status create(mica_run *run) {
   if (run->resumed) {
     MICA_TRY(mica__run_read_config(run));
@@ -134,6 +174,7 @@ static mica_status create(mica_run *run) {
   MICA_TRY(mica__run_open_data(run));
   MICA_TRY(check_class_weights(run));
   MICA_TRY(remark_data(run));
+  MICA_TRY(open_teacher(run));
   mica__run_configure_record(run);
   MICA_TRY(mica__run_make_trainer(run));
   MICA_TRY(run->resumed ? go_on(run) : set_out(run));
@@ -157,32 +198,20 @@ mica_status mica_run_create(mica_engine *engine, const mica_run_config *config, 
 /* --- opening --- */
 
 static mica_status open_run(mica_run *run) {
-  MICA_TRY(mica__run_read_config(run));
-  if (!run->engine) {
-    run->own_engine = true;
-    MICA_TRY(mica_engine_create(NULL, &run->engine));
-  }
-  MICA_TRY(run->task->prepare(run));
-  MICA_TRY(mica__run_note_kinds(run));
-  MICA_TRY(mica__run_recall_columns(run));
+  MICA_TRY(open_facts(run));
   MICA_TRY(mica__run_make_trainer(run));
   return mica__run_load_weights(run);
 }
 
 mica_status mica_run_open(mica_engine *engine, const char *folder, mica_run **out) {
   if (!folder || !out) return mica__fail(MICA_E_INVALID, "mica_run_open: a pointer is NULL");
-  mica_run *run = calloc(1, sizeof *run);
-  mica_status status = run ? begin(run, engine, NULL, folder) : no_memory();
-  if (status == MICA_OK) status = open_run(run);
-  if (status == MICA_OK)
-    *out = run;
-  else
-    mica_run_destroy(run);
-  return status;
+  return open_folder(engine, folder, open_run, out);
 }
 
 void mica_run_destroy(mica_run *run) {
   if (!run) return;
+  mica__distil_close(run);
+  mica_run_destroy(run->teacher.run);
   mica_trainer_destroy(run->trainer);
   mica__run_close_data(run);
   mica_tokenizer_destroy(run->tokenizer);

@@ -3,6 +3,7 @@
 #define MICA_TASK_RUN_H
 
 #include "base/text.h"
+#include "task/distil.h"
 #include "task/task.h"
 
 #include <mica/history.h>
@@ -53,6 +54,7 @@ struct mica_run {
   mica_trainer_config training; /* prepare may change `watch` and `falling` */
   mica_tokenizer *tokenizer;    /* NULL: the run has none */
   mica_trainer *trainer;
+  mica__teacher teacher; /* of a run that is trained; zeros without */
   mica_history *history;
   mica_events *events;
   char *stopped;

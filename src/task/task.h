@@ -39,6 +39,9 @@ typedef struct mica__task_row {
   /* Initial values beside the network's own, of a run that begins; NULL: none. */
   mica_status (*begin)(mica_run *run);
   mica_step_fn *step; /* its config is the const mica_run * */
+  /* How far the objective's logits are from a teacher's, a scalar; temperature is that of softmax (task/distil.h has
+   * the usual ones). NULL: the task learns from no teacher. */
+  mica_value (*distance)(const mica_run *run, mica_value student, mica_value teacher, double temperature);
   /* Metrics that are no sums; NULL: sums suffice. */
   mica_status (*evaluate)(mica_run *run, const mica_batch_source *source, mica_metrics *metrics);
   /* Adds a section for each sample. */

@@ -23,8 +23,9 @@ mica_value mica__zoo_lenet(mica_nn *nn, mica_value x, const mica_model_config *c
 }
 
 mica_value mica__zoo_cnn(mica_nn *nn, mica_value x, const mica_model_config *c) {
-  mica_value h = conv_pool(nn, "conv1", x, 32, 3, 1);
-  h = mica_flatten(conv_pool(nn, "conv2", h, 64, 3, 1), 1);
-  h = mica_relu(mica_nn_dense(nn, "fc1", h, 128, NULL));
+  const int64_t width = c->width ? c->width : 32;
+  mica_value h = conv_pool(nn, "conv1", x, width, 3, 1);
+  h = mica_flatten(conv_pool(nn, "conv2", h, 2 * width, 3, 1), 1);
+  h = mica_relu(mica_nn_dense(nn, "fc1", h, 4 * width, NULL));
   return mica_nn_dense(nn, "fc2", mica_nn_dropout(nn, h, c->dropout), c->classes, NULL);
 }

@@ -1,0 +1,32 @@
+/* task/distil.h: training with a teacher: a run's network in the graph of the one that is trained. */
+#ifndef MICA_TASK_DISTIL_H
+#define MICA_TASK_DISTIL_H
+
+#include "task/task.h"
+
+struct mica_safetensors;
+
+/* The teacher of a run: settings and facts of its folder, and its network in the training graph built last. */
+typedef struct mica__teacher {
+  mica_run *run;
+  mica_nn *nn;
+  struct mica_safetensors *weights; /* from which layers take their widths */
+} mica__teacher;
+
+/* Takes the run that stands as the teacher. MICA_E_FORMAT names what it and the run do not have in common. */
+mica_status mica__distil_begin(mica_run *run);
+/* Lets go of the teacher's network and file, not of its run. */
+void mica__distil_close(mica_run *run);
+/* The step of a run: its task's, in training with the distance to the teacher's answers mixed into the loss. */
+void mica__distil_step(mica_nn *nn, const mica_batch_values *batch, const void *config, mica_objective *objective);
+/* Loads the teacher's weights into the session of a trainer that was just made. */
+mica_status mica__distil_load(const mica_run *run, mica_trainer *trainer);
+
+/* Distances for the rows of tasks. answers (N, C, ...) are logits of classes along axis 1: the mean over the rest of
+ * T^2 KL(softmax(teacher / T), softmax(student / T)) (Hinton et al. 2015); of yes and no, the same of each element. */
+mica_value mica__distance_of_classes(const mica_run *run, mica_value student, mica_value teacher, double temperature);
+mica_value mica__distance_of_labels(const mica_run *run, mica_value student, mica_value teacher, double temperature);
+/* Mean square, whatever the temperature. */
+mica_value mica__distance_of_numbers(const mica_run *run, mica_value student, mica_value teacher, double temperature);
+
+#endif
