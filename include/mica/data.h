@@ -398,6 +398,21 @@ MICA_API int32_t mica_sound_stream_rate(const mica_sound_stream *stream);
 /* NULL is a no-op. */
 MICA_API void mica_sound_stream_close(mica_sound_stream *stream);
 
+/* Sound that comes as bytes, through a pipe: WAV, told by its first four bytes (integers of 8, 16, 24 and 32 bits,
+ * floats of 32 and 64; a length that is not known, 0 or 0x7ffff000 and more, lasts to the end), else 16-bit
+ * little-endian integers of this rate and so many channels. No library is needed. Used by one thread at a time. */
+typedef struct mica_pcm mica_pcm;
+MICA_API MICA_CHECKED mica_status mica_pcm_create(int32_t rate, int32_t channels, mica_pcm **pcm);
+/* NULL is a no-op. */
+MICA_API void mica_pcm_destroy(mica_pcm *pcm);
+/* Takes the next bytes, in pieces of any size. *samples gets the means of channels of the frames that are whole now,
+ * valid until the next call. last: there are no more bytes. MICA_E_FORMAT says what is wrong with the header, or which
+ * sample is not a number, or that the bytes end early. */
+MICA_API MICA_CHECKED mica_status mica_pcm_push(mica_pcm *pcm, const void *bytes, size_t size, bool last,
+                                                const float **samples, int64_t *count);
+/* Samples a second; 0 until they are known. */
+MICA_API int32_t mica_pcm_rate(const mica_pcm *pcm);
+
 MICA_END_DECLS
 
 #endif

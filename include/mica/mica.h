@@ -19,6 +19,8 @@
  *   dist parallel                 several devices or machines that train one network
  *   tokenizer                     texts as token ids and back, tokenizer.json
  *   run report compare            tasks: data and settings become a folder with a trained network; runs side by side
+ *   run report                    tasks: data and settings become a folder with a trained network
+ *   transcribe                    sound to text as it comes
  *   compress                      smaller networks: weights and inputs of layers as integers
  *   safetensors history io        weights, tables and pictures as files
  *   profile doctor tune cache     what a device's time goes to, whether it computes right, its fastest kernels
@@ -99,6 +101,7 @@
 #include <mica/tensor.h>
 #include <mica/tokenizer.h>
 #include <mica/train.h>
+#include <mica/transcribe.h>
 #include <mica/tune.h>
 #include <mica/version.h>
 #include <mica/vision.h>

@@ -158,6 +158,8 @@ static const struct rule {
     {"vocabulary", "language", ONE, false, true, 0},
     {"classes", "keyword", SOME, true, true, 0},
     {"rate", "keyword", ONE, false, true, 0},
+    {"alphabet", "speech", SOME, true, true, 0},
+    {"rate", "speech", ONE, false, true, 0},
     {"target_mean", "regress", ONE, false, true, -INFINITY},
     {"target_deviation", "regress", ONE, false, true, 0},
 };

@@ -1,0 +1,207 @@
+#include "cli/number.h"
+#include "cli/result.h"
+
+#include <errno.h>
+#include <mica/transcribe.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+#include <unistd.h>
+
+/* Bytes that are read from a pipe, and samples from a file, at a time. */
+#define PIECE 8192
+
+struct values {
+  cli_words inputs;
+  const char *model, *rate, *channels, *chunk, *device;
+  bool json, quiet;
+};
+
+static const cli_option options[] = {
+    CLI_ROW("FILE", struct values, inputs, .role = CLI_OPTIONAL_OPERAND,
+            .help = "recordings of any length; - for standard input"),
+    CLI_ROW("model", struct values, model, .value = "DIR", .help = "what mica train --task speech wrote"),
+    CLI_ROW("rate", struct values, rate, .value = "HZ", .help = "of raw samples from standard input; the model's"),
+    CLI_ROW("channels", struct values, channels, .value = "N", .help = "of raw samples from standard input; 1"),
+    CLI_ROW("chunk", struct values, chunk, .value = "S", .help = "seconds that are computed at a time; 0.48"),
+    CLI_ROW("device", struct values, device, .value = "SELECTOR", .help = "run on this one, named as in MICA_DEVICE"),
+    CLI_ROW("quiet", struct values, quiet, .help = "say nothing of the time that it takes"),
+    CLI_ROW("json", struct values, json, .help = "write a JSON object: task and texts"),
+    {0},
+};
+
+/* A recording that is being written down. */
+typedef struct writing {
+  const cli_command *self;
+  const struct values *v;
+  mica_run *run;
+  mica_transcriber *transcriber;
+  const char *name;
+  size_t shown;   /* bytes of its text that stand on the screen */
+  double seconds; /* that the computer took, without waiting for a pipe */
+} writing;
+
+static double now(void) {
+  struct timespec t;
+  clock_gettime(CLOCK_MONOTONIC, &t);
+  return (double)t.tv_sec + (double)t.tv_nsec * 1e-9;
+}
+
+/* Shows what the text has grown by. */
+static void show(writing *w, bool last) {
+  const char *text = mica_transcriber_text(w->transcriber);
+  const size_t size = strlen(text);
+  /* A space that may be the last one is held back, so that what stands there never changes. */
+  const size_t end = !last && size && text[size - 1] == ' ' ? size - 1 : size;
+  if (w->v->json) return;
+  if (end > w->shown) fputs(cli_clean(text + w->shown), stdout);
+  if (end > w->shown) w->shown = end;
+  if (last) putchar('\n');
+  fflush(stdout);
+}
+
+/* Says which recording failed. */
+static int fail(const writing *w, bool named) {
+  if (w->shown) putchar('\n');
+  fflush(stdout);
+  if (named) return cli_fail_library(w->self);
+  return cli_fail(w->self, "%s: %s", w->name, mica_error_message());
+}
+
+static int take(writing *w, const float *samples, int64_t count) {
+  const double begin = now();
+  if (mica_transcriber_push(w->transcriber, samples, count) != MICA_OK) return fail(w, false);
+  w->seconds += now() - begin;
+  show(w, false);
+  return CLI_OK;
+}
+
+static int take_file(writing *w) {
+  mica_sound_stream *stream = NULL;
+  float samples[PIECE];
+  int64_t count = PIECE;
+  const int32_t rate = (int32_t)mica_run_fact_numbers(w->run, "rate", NULL)[0];
+  int status = mica_sound_stream_open(w->name, rate, &stream) == MICA_OK ? CLI_OK : fail(w, true);
+  while (status == CLI_OK && count == PIECE) {
+    const double begin = now();
+    if (mica_sound_stream_next(stream, samples, PIECE, &count) != MICA_OK) status = fail(w, true);
+    w->seconds += now() - begin;
+    if (status == CLI_OK) status = take(w, samples, count);
+  }
+  mica_sound_stream_close(stream);
+  return status;
+}
+
+/* A transcriber for sound of another rate than the model's. */
+static int adapt(writing *w, const mica_transcriber_config *config) {
+  mica_transcriber_destroy(w->transcriber);
+  w->transcriber = NULL;
+  return mica_transcriber_create(w->run, config, &w->transcriber) == MICA_OK ? CLI_OK : cli_fail_library(w->self);
+}
+
+static int take_pipe(writing *w, mica_transcriber_config config, int32_t channels) {
+  const int32_t rate = (int32_t)mica_run_fact_numbers(w->run, "rate", NULL)[0];
+  char bytes[PIECE];
+  mica_pcm *pcm = NULL;
+  ssize_t got = 1;
+  int status = mica_pcm_create(config.rate ? config.rate : rate, channels, &pcm) == MICA_OK ? CLI_OK : fail(w, true);
+  config.rate = 0;
+  while (status == CLI_OK && got > 0) {
+    const float *samples = NULL;
+    int64_t count = 0;
+    while ((got = read(STDIN_FILENO, bytes, sizeof bytes)) < 0 && errno == EINTR) continue;
+    if (got < 0) status = cli_fail(w->self, "%s: %s", w->name, strerror(errno));
+    if (status == CLI_OK && mica_pcm_push(pcm, bytes, got > 0 ? (size_t)got : 0, got == 0, &samples, &count) != MICA_OK)
+      status = fail(w, false);
+    if (status == CLI_OK && !config.rate && mica_pcm_rate(pcm)) {
+      config.rate = mica_pcm_rate(pcm);
+      if (config.rate != rate) status = adapt(w, &config);
+    }
+    if (status == CLI_OK && count) status = take(w, samples, count);
+  }
+  mica_pcm_destroy(pcm);
+  if (status == CLI_OK && mica_transcriber_seconds(w->transcriber) <= 0)
+    status = cli_fail(w->self, "%s holds no samples", w->name);
+  return status;
+}
+
+static int finish(writing *w, cli_json *json, cJSON *texts) {
+  const double begin = now();
+  if (mica_transcriber_finish(w->transcriber) != MICA_OK) return fail(w, false);
+  w->seconds += now() - begin;
+  const double sound = mica_transcriber_seconds(w->transcriber), speed = sound > 0 ? w->seconds / sound : 0;
+  show(w, true);
+  if (w->v->json) {
+    cJSON *text = cli_json_object(json, texts, NULL);
+    cli_json_text(json, text, "name", w->name);
+    cli_json_text(json, text, "text", mica_transcriber_text(w->transcriber));
+    cli_json_real(json, text, "seconds", sound);
+    cli_json_real(json, text, "seconds_per_second", speed);
+  } else if (!w->v->quiet) {
+    fprintf(stderr, "%s: %.2f s of sound in %.2f s, %.3f s a second\n", cli_clean(w->name), sound, w->seconds, speed);
+  }
+  return CLI_OK;
+}
+
+static int write_all(const cli_command *self, const struct values *v, mica_run *run, mica_transcriber_config config,
+                     int32_t channels) {
+  writing w = {.self = self, .v = v, .run = run};
+  const int32_t given = config.rate;
+  cli_json json;
+  cli_json_begin(&json);
+  cli_json_text(&json, json.root, "task", mica_run_task(run));
+  cJSON *texts = cli_json_array(&json, json.root, "texts");
+  config.rate = 0;
+  int status = adapt(&w, &config);
+  for (size_t i = 0; status == CLI_OK && i < v->inputs.count; i++) {
+    const bool piped = !strcmp(v->inputs.words[i], "-");
+    w.name = piped ? "standard input" : v->inputs.words[i];
+    w.shown = 0;
+    w.seconds = 0;
+    if (!v->json && v->inputs.count > 1) printf("%s: ", cli_clean(w.name));
+    config.rate = given;
+    status = piped ? take_pipe(&w, config, channels) : take_file(&w);
+    if (status == CLI_OK) status = finish(&w, &json, texts);
+    config.rate = 0;
+    if (status == CLI_OK && piped && i + 1 < v->inputs.count) status = adapt(&w, &config);
+  }
+  mica_transcriber_destroy(w.transcriber);
+  if (status == CLI_OK && v->json) return cli_json_print_line(&json, self);
+  cJSON_Delete(json.root);
+  return status;
+}
+
+static int run(const cli_command *self, const void *given) {
+  const struct values *v = given;
+  int64_t rate = 0, channels = 1;
+  mica_transcriber_config config = {0};
+  mica_engine *engine = NULL;
+  mica_run *trained = NULL;
+  int status = cli_integer(self, "rate", v->rate, 1000, 768000, &rate);
+  if (status == CLI_OK) status = cli_integer(self, "channels", v->channels, 1, 64, &channels);
+  if (status == CLI_OK) status = cli_number(self, "chunk", v->chunk, 0.01, 60, &config.chunk);
+  if (status != CLI_OK) return status;
+  if (!v->model || !v->inputs.count) {
+    cli_fail(self, !v->model ? "--model is missing: the folder that mica train --task speech wrote"
+                             : "FILE is missing: recordings, or - for standard input");
+    return CLI_USAGE;
+  }
+  config.rate = (int32_t)rate;
+  status = cli_open_run(self, v->model, v->device, &engine, &trained);
+  if (status == CLI_OK) status = write_all(self, v, trained, config, (int32_t)channels);
+  mica_run_destroy(trained);
+  mica_engine_destroy(engine);
+  return status;
+}
+
+const cli_command cli_command_transcribe = {
+    .name = "transcribe",
+    .summary = "write down what recordings say, as they come",
+    .details = "\nThe text is shown as it is heard. Standard input is WAV, or 16-bit little-endian\n"
+               "samples: arecord -f S16_LE -r 8000 | mica transcribe --model DIR -\n"
+               "The text of a pipe is that of a file, and memory does not grow with its length.\n",
+    .options = options,
+    .values_size = sizeof(struct values),
+    .run = run,
+};

@@ -1,0 +1,78 @@
+/* task/speech.h: the parts of the task speech: settings and step are in speech.c, data in speech_data.c and
+ * speech_list.c, the network in speech_network.c, texts of scores in speech_text.c, sound as it comes in
+ * speech_stream.c. */
+#ifndef MICA_TASK_SPEECH_H
+#define MICA_TASK_SPEECH_H
+
+#include "task/run.h"
+
+/* Layers of the recurrent part at most. */
+#define MICA__SPEECH_LAYERS 8
+
+/* --- time --- */
+
+/* Frames of the spectrum and steps of the network, in samples. A step sees `reach` samples and the next one those
+ * `stride` later: nothing before or behind them but through the state of recurrent layers. */
+typedef struct mica__speech_time {
+  int64_t length, hop; /* of a frame */
+  int64_t stride, reach;
+  int64_t tail; /* zeros behind a recording, in which its last letters are found */
+} mica__speech_time;
+/* tail at a rate. */
+int64_t mica__speech_tail(double rate);
+mica__speech_time mica__speech_time_of(const mica_run *run);
+/* The steps that so many samples make. */
+int64_t mica__speech_steps(const mica__speech_time *time, int64_t samples);
+
+/* --- the network --- */
+
+/* Logits (N, steps, classes) f32 of x (N, samples). states, unless NULL: a value a recurrent layer, (1, N, width), the
+ * states before x, which are replaced by those behind it. */
+mica_value mica__speech_network(mica_nn *nn, const mica_run *run, mica_value x, mica_value *states);
+int64_t mica__speech_layers(const mica_run *run);
+int64_t mica__speech_width(const mica_run *run);
+/* Log mel spectra (N, mels, frames) of x, which the network begins with. */
+mica_value mica__speech_spectra(const mica_run *run, mica_value x);
+
+/* --- letters: class 0 is CTC's blank, class k the letter k - 1 of the fact "alphabet" --- */
+
+int64_t mica__speech_classes(const mica_run *run);
+/* The code points of the alphabet, rising, as many as classes less 1: the fact's, the caller's to free. MICA_E_FORMAT
+ * where it holds no such thing. */
+mica_status mica__speech_alphabet(const mica_run *run, int32_t **letters);
+/* The code point that a text of UTF-8 begins with, its bytes in *bytes; -1 for what is none. */
+int32_t mica__speech_letter(const char *text, size_t size, size_t *bytes);
+/* Adds a code point as UTF-8; of spaces none at the beginning, and none behind another. */
+void mica__speech_add_letter(mica__text *text, int32_t letter);
+/* The text of labels (classes, without blanks), without a space at its end. */
+mica_status mica__speech_text_of(const mica_run *run, const int32_t *labels, int64_t count, mica__text *text);
+
+/* --- data --- */
+
+/* A list of recordings and texts: lines "FILE <tab> TEXT", or of more columns that a first line names. */
+typedef struct mica__speech_list {
+  char **files, **texts;
+  int32_t *lines;
+  size_t count, room;
+} mica__speech_list;
+/* Reads a list from a file's content; name is for sentences, folder what files are relative to. MICA_E_FORMAT names the
+ * line. The list is to be freed after a failure too. */
+mica_status mica__speech_list_read(const char *name, const char *folder, const char *content, size_t size,
+                                   mica__speech_list *list);
+void mica__speech_list_free(mica__speech_list *list);
+/* A list as a dataset: columns "sound", "text" and "line". */
+mica_status mica__speech_list_open(const char *path, int32_t rate, mica_dataset **data);
+
+mica_status mica__speech_open(const mica_run *run, const char *path, const mica_dataset_config *config,
+                              mica_dataset **data);
+/* MICA_E_FORMAT names a sample with a letter that the alphabet lacks, or with more letters than its sound has steps.
+ * letters: the alphabet, rising. */
+mica_status mica__speech_check(const mica_run *run, const mica_dataset *data, const int32_t *letters, int64_t count);
+
+/* --- what becomes of scores --- */
+
+mica_status mica__speech_evaluate(mica_run *run, const mica_batch_source *source, mica_metrics *metrics);
+mica_status mica__speech_predict(mica_run *run, const mica_run_input *input, mica_report *prediction);
+mica_status mica__speech_report(mica_run *run, mica_report *report);
+
+#endif

@@ -1,0 +1,155 @@
+#!/bin/sh
+# labels: device slow
+# The task speech learns what tones say from a list, and its text of a pipe, raw or WAV, is that of the file and that of
+# the whole at once; strings of recordings; what is wrong is said; a run that was killed ends with the same bits.
+# shellcheck source-path=SCRIPTDIR source=cli.sh
+. "$(dirname "$0")/cli.sh"
+need_device
+
+# make_tones FOLDER COUNT SEED: wav files of four tones at 8,000 Hz (a high, b middle, c low), and their list; what each
+# says is its name. raw/NAME has the samples of each file alone.
+make_tones() {
+  mkdir -p "$1/raw"
+  LC_ALL=C awk -v folder="$1" -v count="$2" -v seed="$3" '
+    BEGIN {
+      srand(seed)
+      for (i = 0; i < count; i++) {
+        text = ""
+        for (k = 0; k < 4; k++) text = text substr("abc", 1 + int(3 * rand()), 1)
+        print text
+        raw = folder "/raw/" text
+        printf "" >raw
+        for (k = 0; k < 4; k++) {
+          hz = 2000 / 2 ^ (index("abc", substr(text, k + 1, 1)) - 1) * (0.95 + 0.1 * rand())
+          loud = 20 + 60 * rand()
+          for (t = 0; t < 1500; t++)
+            printf "%c", int(128.5 + (t < 1000 ? loud * sin(6.283185 * hz * t / 8000) : 0) + rand() * 2 - 1) >raw
+        }
+        close(raw)
+      }
+    }' | sort -u >"$1/names"
+  while read -r name; do
+    # 6,000 samples of 8 bits at 8,000 Hz: 6,036, 16, 8,000 and 6,000 in little endian.
+    printf 'RIFF\224\027\000\000WAVEfmt \020\000\000\000\001\000\001\000\100\037\000\000' >"$1/$name.wav"
+    printf '\100\037\000\000\001\000\010\000data\160\027\000\000' >>"$1/$name.wav"
+    cat "$1/raw/$name" >>"$1/$name.wav"
+    printf '%s.wav\t%s\n' "$name" "$name"
+  done <"$1/names"
+}
+make_tones "$work/train" 140 1 >"$work/train/train.tsv"
+make_tones "$work/train" 20 2 >"$work/train/test.tsv"
+settings='--width 32 --layers 1 --mels 16 --reduction 2 --batch 8 --warm-up 20 --dropout 0 --masks 0 --lr 0.03'
+train="train --task speech --data $work/train $settings --validation 0"
+
+# shellcheck disable=SC2086 # words of options
+run $train --epochs 30 --json --out "$work/run"
+case $err$out in *'lacks libsndfile'*) echo 'SKIP: this build lacks libsndfile' && exit 77 ;; esac
+ends 0 '*{"task":"speech","part":"test"*' '*'
+tail -n 1 "$work/out" >"$work/last"
+mv "$work/last" "$work/out"
+awk -v wer="$(json metrics.wer)" 'BEGIN { exit !(wer < 0.2) }' || fault "$out"
+
+# --- one text, however it comes ---
+
+for name in $(head -n 6 "$work/train/names"); do
+  file=$work/train/$name.wav
+  run predict --model "$work/run" "$file" --json
+  whole=$(json predictions.0.text)
+  for chunk in 0.05 0.48 2; do
+    run transcribe --model "$work/run" "$file" --chunk $chunk --json
+    holds texts.0.text "$whole"
+    holds texts.0.seconds 0.75
+  done
+  run transcribe --model "$work/run" - --json <"$file"
+  holds texts.0.text "$whole"
+  (head -c 100 "$file" && sleep 0.1 && tail -c +101 "$file") |
+    "$mica" transcribe --model "$work/run" - --quiet >"$work/out" 2>&1
+  [ "$(cat "$work/out")" = "$whole" ] || fault "a slow pipe: $(cat "$work/out") instead of $whole"
+done
+run transcribe --model "$work/run" "$file" "$file"
+ends 0 "$file: $whole$newline$file: $whole" "$file: 0.75 s of sound in *"
+
+# --- strings of recordings ---
+
+# shellcheck disable=SC2086
+run train --task speech --data "$work/train/train.tsv" $settings --join 2-3 --strings 40 --epochs 1 --json \
+  --out "$work/join"
+ends 0 '*{"task":"speech","part":"validation"*' '*'
+run predict --model "$work/join" --data "$work/train/train.tsv" --count 2 --json
+holds predictions.0.truth '[abc]* [abc]*'
+
+# --- what is wrong ---
+
+# bad LINE SENTENCE: a list with this as its third line.
+bad() {
+  head -n 2 "$work/train/train.tsv" >"$work/train/bad.tsv"
+  printf "$1\n" >>"$work/train/bad.tsv"
+  # shellcheck disable=SC2086
+  run train --task speech --data "$work/train/bad.tsv" $settings --validation 0 --quiet --epochs 1 --out "$work/bad"
+  ends 1 '' "mica train: $2"
+  [ ! -e "$work/bad" ] || fault 'a failed training leaves a folder'
+}
+bad 'none.wav\tabc' "$work/train/bad.tsv:3: cannot read $work/train/none.wav: *"
+bad 'alone' "$work/train/bad.tsv:3: a line is a recording's file, a tab and its text"
+bad '\tabc' "$work/train/bad.tsv:3: the name of the recording is empty*"
+bad "$name.wav\t\377" "$work/train/bad.tsv:3: the text is no UTF-8 at byte 1"
+bad "$name.wav\t$(printf '%0200d' 0)" "$work/train/bad.tsv:3: a text of 200 letters needs 399 steps of the network, *"
+head -c 20 "$file" >"$work/train/short.wav"
+bad 'short.wav\tabc' "$work/train/bad.tsv:3: $work/train/short.wav *"
+: >"$work/train/empty.wav"
+bad 'empty.wav\tabc' "$work/train/bad.tsv:3: $work/train/empty.wav *"
+printf '%s.wav\ta\303\266b\n' "$name" >"$work/train/letters.tsv"
+run eval --model "$work/run" --data "$work/train/letters.tsv"
+ends 1 '' "mica eval: $work/train/letters.tsv:1: the letter 'ö' (U+00F6) is none of the run's alphabet"
+run train --task speech --data "$work/train" --join 7-3 --out "$work/bad"
+[ "$status" = 2 ] || fault "exit status $status"
+for wrong in "--reduction 3" "--model resnet18" "--layers 0"; do
+  # shellcheck disable=SC2086
+  run train --task speech --data "$work/train" $wrong --out "$work/bad"
+  ends 2 '' 'mica train: *'
+done
+run transcribe --model "$work/run" "$work/train/none.wav"
+ends 1 '' "mica transcribe: cannot read $work/train/none.wav: *"
+run transcribe --model "$work/run" "$work/train/short.wav"
+ends 1 '' "mica transcribe: *$work/train/short.wav*"
+run transcribe --model "$work/run" - <"$work/train/short.wav"
+ends 1 '' 'mica transcribe: standard input: the stream ends in its WAV header'
+run transcribe --model "$work/run" - </dev/null
+ends 1 '' 'mica transcribe: standard input holds no samples'
+head -c 3000 "$file" >"$work/half"
+run transcribe --model "$work/run" - --quiet <"$work/half"
+ends 1 '*' 'mica transcribe: standard input: the stream ends within its samples, behind 2956 frames'
+# A float that is not a number: 32 bits of format 3.
+{
+  printf 'RIFF\377\377\377\377WAVEfmt \020\000\000\000\003\000\001\000\100\037\000\000'
+  printf '\000\175\000\000\004\000\040\000data\377\377\377\377\000\000\000\000\000\000\300\177'
+} >"$work/nan"
+run transcribe --model "$work/run" - <"$work/nan"
+ends 1 '' 'mica transcribe: standard input: sample 1 is not a number'
+run transcribe --model "$work/run"
+ends 2 '' 'mica transcribe: FILE is missing*'
+run transcribe "$file"
+ends 2 '' 'mica transcribe: --model is missing*'
+run transcribe --model "$work/run" "$file" --chunk 0
+ends 2 '' 'mica transcribe: --chunk *'
+
+# --- killed and resumed ---
+
+# shellcheck disable=SC2086
+begin() { exec "$mica" $train --epochs 4 --dropout 0.1 --masks 1 --checkpoint-steps 7 --quiet --out "$@"; }
+(begin "$work/whole") >"$work/out" 2>&1 || fault "$(cat "$work/out")"
+again=''
+for moment in 0.9 1.2 1.6; do
+  begin "$work/killed" $again >"$work/out" 2>&1 &
+  pid=$!
+  sleep $moment
+  kill -KILL $pid 2>/dev/null
+  wait $pid 2>/dev/null
+  [ -s "$work/killed/config.json" ] && again=--resume
+done
+(begin "$work/killed" $again) >"$work/out" 2>&1 || fault "$(cat "$work/out")"
+cmp "$work/whole/last.safetensors" "$work/killed/last.safetensors" || fault 'other weights after kills'
+(POCL_MAX_PTHREAD_COUNT=1 begin "$work/one") >"$work/out" 2>&1 || fault "$(cat "$work/out")"
+cmp "$work/whole/last.safetensors" "$work/one/last.safetensors" || fault 'other weights on one thread'
+
+exit $failed
