@@ -223,10 +223,15 @@ typedef struct mica_onnx_build_config {
   void *user;
   /* The name of a value: it is the only output, and what stands behind it is left out. NULL: the model's outputs. */
   const char *stop_at;
+  /* Initial values of few elements are weights too, unless they have rank 0 or what they are is to be known: so biases
+   * of few classes are trained. */
+  bool small_weights;
 } mica_onnx_build_config;
 
-/* Lowers a model into a graph, as a network whose inputs are these values (as many as the model has, dimensions known,
- * constants where a shape is computed from them), so that a loss and mica_gradients may follow. outputs has room for
+/* Lowers a model into a graph, as a network whose inputs are these values (as many as the model has, constants where a
+ * shape is computed from them), so that a loss and mica_gradients may follow. Dimensions may be open where the model is
+ * the same for every extent: it is lowered for one too, and what differs is MICA_E_UNSUPPORTED; then config->parameter
+ * adds one node for each weight. outputs has room for
  * all outputs, or for one with stop_at. Loops are unrolled, branches are of known conditions: where something comes
  * from data MICA_E_UNSUPPORTED names node and value. *parameters, the caller's to mica_free, are the weights. config
  * may be NULL. */
@@ -234,6 +239,9 @@ MICA_API MICA_CHECKED mica_status mica_onnx_build(const mica_onnx *model, mica_g
                                                   size_t input_count, mica_value *outputs, size_t output_count,
                                                   const mica_onnx_build_config *config,
                                                   mica_onnx_parameter **parameters, size_t *parameter_count);
+/* The name of the index-th value that nodes of the model's graph make, in their order, as stop_at takes it; NULL behind
+ * the last. */
+MICA_API const char *mica_onnx_value_at(const mica_onnx *model, size_t index);
 /* Uploads the file's elements of an initial value into a tensor of its dtype and shape (MICA_E_DTYPE, MICA_E_SHAPE).
  * MICA_E_NOT_FOUND: the model's graph has none of that name. */
 MICA_API MICA_CHECKED mica_status mica_onnx_load(const mica_onnx *model, mica_queue *queue, const char *file_name,

@@ -101,7 +101,8 @@ MICA_API MICA_CHECKED mica_status mica_run_check(const mica_run_config *config);
  * MICA_E_STATE: it leaves none to train, or the run that is resumed is complete and a setting is to change;
  * MICA_E_FORMAT: no weight of the file `init` fits. */
 MICA_API MICA_CHECKED mica_status mica_run_create(mica_engine *engine, const mica_run_config *config, mica_run **run);
-/* Opens a folder to evaluate and to predict; runs of Mica 0.2 too. MICA_E_FORMAT names file and fact or tensor where
+/* Opens a folder to evaluate and to predict; runs of Mica 0.2 too. Or a model in ONNX that mica_run_export wrote of a
+ * run of classify or regress, to predict. MICA_E_FORMAT names file and fact or tensor where
  * one is missing, or holds what no training leaves there, such as weights that are not finite. */
 MICA_API MICA_CHECKED mica_status mica_run_open(mica_engine *engine, const char *folder, mica_run **run);
 /* Before the engine that it was given. NULL is a no-op. */
@@ -161,6 +162,20 @@ typedef struct mica_run_texts {
  * MICA_E_INVALID: a prompt that is empty or too long, which is named, and what mica_generator_create refuses. Blocks.
  */
 MICA_API MICA_CHECKED mica_status mica_run_generate(mica_run *run, const mica_run_texts *texts);
+
+typedef struct mica_run_export_config {
+  int64_t opset;           /* as in mica_onnx_write_config */
+  uint64_t external_bytes; /* likewise */
+} mica_run_export_config;
+
+/* Writes what the run predicts by as a model in ONNX (mica_onnx_write): inputs are called as the columns are, open in
+ * the number of samples, outputs as the task calls them, in f32 whatever it was trained in. Values of layers have the
+ * layers' names. Metadata: "mica.config" is config.json without the data's place, by which mica_run_open takes the file
+ * for a run; "task", "classes", "input", "mean" and "deviation" as JSON, where the run has them: a picture's element is
+ * (u8 / 255 - mean) / deviation of its channel. config may be NULL. MICA_E_UNSUPPORTED names the op that has no form in
+ * ONNX; nothing is written then. */
+MICA_API MICA_CHECKED mica_status mica_run_export(mica_run *run, const char *path,
+                                                  const mica_run_export_config *config);
 
 /* Facts of the run, curves of its history, and the task's sections about what was evaluated last. The caller's. */
 MICA_API MICA_CHECKED mica_status mica_run_report(mica_run *run, mica_report **report);

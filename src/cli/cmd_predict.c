@@ -18,7 +18,7 @@ struct values {
 static const cli_option options[] = {
     CLI_ROW("INPUT", struct values, inputs, .role = CLI_OPTIONAL_OPERAND,
             .help = "pictures, recordings, folders of them, a table, texts; - for standard input"),
-    CLI_ROW("model", struct values, model, .value = "DIR", .help = "what mica train wrote"),
+    CLI_ROW("model", struct values, model, .value = "RUN", .help = "what mica train or mica export wrote"),
     CLI_ROW("text", struct values, text, .value = "TEXT", .help = "a text in place of inputs"),
     CLI_ROW("data", struct values, data, .value = "DATA", .help = "samples of its test part in place of inputs"),
     CLI_ROW("count", struct values, count, .value = "N", .help = "how many of them; 10"),
@@ -211,7 +211,7 @@ static int run(const cli_command *self, const void *given) {
   if (status == CLI_OK) status = cli_integer(self, "top", v->top, 1, 1000, &top);
   if (status != CLI_OK) return status;
   if (!v->model || !!v->data + !!v->text + !!v->inputs.count != 1) {
-    cli_fail(self, !v->model ? "--model is missing: the folder that mica train wrote"
+    cli_fail(self, !v->model ? "--model is missing: the folder that mica train wrote, or a model of mica export"
                              : "inputs, --text or --data, one of them; mica predict --help shows the usage");
     return CLI_USAGE;
   }

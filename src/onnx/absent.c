@@ -1,5 +1,6 @@
 /* mica/onnx.h in a build without protobuf-c: no model can be opened, so the others are never called with one. */
 #include "base/error.h"
+#include "onnx/training.h"
 
 #include <mica/onnx.h>
 
@@ -58,6 +59,9 @@ mica_status mica_onnx_write(const char *path, const mica_value *outputs, size_t 
   (void)path, (void)outputs, (void)count, (void)config;
   return unsupported();
 }
+bool mica__onnx_is_statistic(const mica_onnx *model, const char *name) { return (void)model, (void)name, false; }
+const char *mica__onnx_before_softmax(const mica_onnx *model) { return (void)model, NULL; }
+const char *mica_onnx_value_at(const mica_onnx *model, size_t index) { return (void)model, (void)index, NULL; }
 mica_status mica_onnx_load(const mica_onnx *model, mica_queue *queue, const char *file_name, mica_tensor *tensor) {
   (void)model, (void)queue, (void)file_name, (void)tensor;
   return unsupported();

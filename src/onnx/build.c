@@ -1,6 +1,7 @@
 /* A model in a graph of the caller's. */
 #include "compile/template.h"
 #include "onnx/lowering.h"
+#include "onnx/training.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -8,6 +9,8 @@
 
 /* Initial values that are to be known: what lowering demands. */
 typedef struct building {
+  mica_graph *tried; /* the lowering for known extents, where some are open */
+  bool open;
   const mica_onnx *model;
   mica__external external;
   const mica_onnx_build_config *config;
@@ -21,12 +24,21 @@ static mica__lowering lowering_of(building *b, mica_graph *graph, mica_value *va
                           .external = &b->external,
                           .graph = graph,
                           .root = &b->model->graph,
+                          .small_weights = b->config->small_weights,
                           .stop_at = b->config->stop_at,
                           .inputs = b->inputs,
                           .input_values = values,
                           .input_count = b->model->input_count,
                           .known = b->known,
                           .known_count = b->known_count};
+}
+
+/* Open dimensions as some number that no model has by itself. */
+#define SOME_EXTENT 7919
+static mica_shape with_extents(mica_shape shape) {
+  for (int32_t k = 0; k < shape.rank; k++)
+    if (shape.dim[k] == MICA_DYNAMIC) shape.dim[k] = SOME_EXTENT;
+  return shape;
 }
 
 /* The inputs in a graph that is tried and forgotten: constants stay what they are. */
@@ -40,7 +52,7 @@ static mica_status copy_inputs(const building *b, const mica_value *inputs, mica
     else if (node->op == &mica__op_full)
       copies[i] = mica_full(graph, node->type.dtype, node->type.shape, mica__full_value(node));
     else
-      copies[i] = mica_input(graph, name, node->type.dtype, node->type.shape);
+      copies[i] = mica_input(graph, name, node->type.dtype, with_extents(node->type.shape));
     if (!copies[i].graph) return mica__fail(mica_graph_status(graph), "%s", mica_graph_message(graph));
   }
   return MICA_OK;
@@ -63,10 +75,70 @@ static mica_status find_known(building *b, const mica_value *inputs, mica_value 
       status = mica__fail_nomem("a model's lowering");
     }
     mica__lower_free(&l);
-    mica_graph_destroy(graph);
+    if (status == MICA_OK && !again && b->open)
+      b->tried = graph;
+    else
+      mica_graph_destroy(graph);
     MICA_TRY(status);
   }
   return MICA_OK;
+}
+
+/* --- open dimensions --- */
+
+/* What the types of two nodes have in common for any extent. */
+static bool same_type(mica__type known, mica__type open) {
+  bool same = known.dtype == open.dtype && known.shape.rank == open.shape.rank;
+  for (int32_t k = 0; same && k < open.shape.rank; k++)
+    same = open.shape.dim[k] == MICA_DYNAMIC || open.shape.dim[k] == known.shape.dim[k];
+  return same;
+}
+
+/* Shapes among the attributes are seen in the types. */
+static bool same_attrs(const mica__node *known, const mica__node *open) {
+  static const size_t sizes[] = {[MICA__ATTR_INT] = sizeof(int64_t),
+                                 [MICA__ATTR_BOOL] = sizeof(bool),
+                                 [MICA__ATTR_REAL] = sizeof(double),
+                                 [MICA__ATTR_ENUM] = sizeof(int32_t),
+                                 [MICA__ATTR_DTYPE] = sizeof(mica_dtype),
+                                 [MICA__ATTR_AXES] = sizeof(uint32_t),
+                                 [MICA__ATTR_PER_AXIS] = MICA_MAX_RANK * sizeof(int64_t),
+                                 [MICA__ATTR_SPATIAL] = MICA__MAX_SPATIAL * sizeof(int64_t),
+                                 [MICA__ATTR_SHAPE] = 0,
+                                 [MICA__ATTR_POINTER] = sizeof(void *)};
+  const mica__attr_list *list = known->op->attrs;
+  bool same = true;
+  for (int32_t i = 0; list && same && i < list->count; i++) {
+    const mica__attr *row = &list->rows[i];
+    same = !memcmp((const char *)known->attrs + row->offset, (const char *)open->attrs + row->offset, sizes[row->kind]);
+  }
+  return same;
+}
+
+static bool same_node(const mica__node *known, const mica__node *open) {
+  if (known->op != open->op || !same_type(known->type, open->type) || !same_attrs(known, open)) return false;
+  return known->op != &mica__op_constant || !memcmp(known->data, open->data, mica__node_bytes(known));
+}
+
+/* Compares what the outputs are made of, nodes behind the first `first` of graph, with what was tried. */
+static mica_status compare(const building *b, const mica_graph *graph, int32_t first, const mica_value *outputs,
+                           size_t output_count) {
+  const int32_t before = (int32_t)b->model->input_count;
+  bool *needed = calloc((size_t)graph->count + 1, sizeof *needed), same = true;
+  if (!needed) return mica__fail_nomem("a model's lowering");
+  for (size_t i = 0; i < output_count; i++) needed[outputs[i].id - 1] = true;
+  same = graph->count - first == b->tried->count - before;
+  for (int32_t id = graph->count; same && id > first; id--) {
+    const mica__node *node = mica__graph_node(graph, id);
+    if (!needed[id - 1]) continue;
+    same = same_node(mica__graph_node(b->tried, id - first + before), node);
+    for (int32_t k = 0; k < node->input_count; k++) needed[node->inputs[k] - 1] = true;
+  }
+  free(needed);
+  if (same) return MICA_OK;
+  return mica__fail(MICA_E_UNSUPPORTED,
+                    "%s: the model is another one for each number of samples, and cannot be built for any number",
+                    b->model->name);
 }
 
 static mica_status list_parameters(const mica__lowering *l, mica_onnx_parameter **parameters, size_t *count) {
@@ -92,7 +164,10 @@ static mica_status build(building *b, mica_graph *graph, const mica_value *input
   l.make_parameter = b->config->parameter;
   l.parameter_user = b->config->user;
   memcpy(values, inputs, count * sizeof *values);
+  const int32_t first = graph->count;
   if (status == MICA_OK) status = mica__lower_model(&l, outputs);
+  if (status == MICA_OK && b->open)
+    status = compare(b, graph, first, outputs, b->config->stop_at ? 1 : mica_onnx_output_count(b->model));
   if (status == MICA_OK) status = list_parameters(&l, parameters, parameter_count);
   mica__lower_free(&l);
   free(values);
@@ -108,8 +183,6 @@ static mica_status check_inputs(const mica_onnx *model, const mica_graph *graph,
     mica_onnx_port port = mica_onnx_input(model, i);
     if (inputs[i].graph != graph)
       return mica__fail(MICA_E_INVALID, "mica_onnx_build: the value for input '%s' is none of the graph", port.name);
-    if (mica__shape_is_open(mica_value_shape(inputs[i])))
-      return mica__fail(MICA_E_SHAPE, "mica_onnx_build: the value for input '%s' has an open dimension", port.name);
     if (port.has_dtype && port.dtype != mica_value_dtype(inputs[i]))
       return mica__fail(MICA_E_DTYPE, "%s: input '%s' is %s, and the value for it %s", model->name, port.name,
                         mica_dtype_name(port.dtype), mica_dtype_name(mica_value_dtype(inputs[i])));
@@ -131,6 +204,7 @@ mica_status mica_onnx_build(const mica_onnx *model, mica_graph *graph, const mic
   b.inputs = calloc(input_count + 1, sizeof *b.inputs);
   if (!b.inputs) return mica__fail_nomem("a model's lowering");
   for (size_t i = 0; i < input_count; i++) {
+    b.open = b.open || mica__shape_is_open(mica_value_shape(inputs[i]));
     b.inputs[i] = (mica__lower_input){.name = mica_onnx_input(model, i).name, .given = true};
     b.inputs[i].dtype = mica_value_dtype(inputs[i]);
     b.inputs[i].shape = mica_value_shape(inputs[i]);
@@ -140,7 +214,39 @@ mica_status mica_onnx_build(const mica_onnx *model, mica_graph *graph, const mic
   mica__external_close(&b.external);
   free(b.inputs);
   free(b.known);
+  mica_graph_destroy(b.tried);
   return status;
+}
+
+const char *mica_onnx_value_at(const mica_onnx *model, size_t index) {
+  if (!model) return NULL;
+  for (int32_t i = 0; i < model->graph.count; i++) {
+    const mica__onnx_node *node = &model->graph.nodes[i];
+    if (index < (size_t)node->output_count) return node->outputs[index];
+    index -= (size_t)node->output_count;
+  }
+  return NULL;
+}
+
+bool mica__onnx_is_statistic(const mica_onnx *model, const char *name) {
+  for (int32_t i = 0; i < model->graph.count; i++) {
+    const mica__onnx_node *node = &model->graph.nodes[i];
+    if (strcmp(node->op, "BatchNormalization") != 0) continue;
+    for (int32_t k = 3; k < node->input_count && k < 5; k++)
+      if (!strcmp(node->inputs[k], name)) return true;
+  }
+  return false;
+}
+
+const char *mica__onnx_before_softmax(const mica_onnx *model) {
+  const char *output = mica_onnx_output_port(model, 0).name;
+  for (int32_t i = 0; i < model->graph.count; i++) {
+    const mica__onnx_node *node = &model->graph.nodes[i];
+    const bool softmax = !strcmp(node->op, "Softmax") || !strcmp(node->op, "LogSoftmax");
+    if (softmax && node->output_count == 1 && node->input_count == 1 && !strcmp(node->outputs[0], output))
+      return node->inputs[0];
+  }
+  return NULL;
 }
 
 mica_status mica_onnx_load(const mica_onnx *model, mica_queue *queue, const char *file_name, mica_tensor *tensor) {

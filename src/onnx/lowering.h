@@ -74,6 +74,7 @@ struct mica__lowering {
   struct mica__trace *trace; /* runs what is lowered where a value is needed; NULL: nothing can run (flow/runner.h) */
   const mica__lower_held *held;
   uint32_t most_unrolled; /* nodes; 0 for the default */
+  bool small_weights;     /* floating initial values of few elements are weights, those of rank 0 are not */
   const char *stop_at;    /* the lowering ends when this value is made; NULL: at the end */
   const mica__lower_input *inputs;
   mica_value *input_values;

@@ -39,6 +39,8 @@ void mica__lower_result(mica__lowering *l, const mica__onnx_node *node, int32_t 
   }
   value = mica__lower_fold(l, value);
   if (value.id > l->before) value = mica__matched(value);
+  /* What others build on keeps the names of the file. */
+  if (value.id > l->before && l->make_parameter && !*mica_value_name(value)) mica_named(value, node->outputs[k]);
   mica_status status = mica__scope_put(l, node->outputs[k], (mica__lower_value){.value = value});
   if (status != MICA_OK) l->status = status;
 }

@@ -106,7 +106,8 @@ mica_value mica__lower_tensor(mica__lowering *l, const Onnx__TensorProto *proto)
   if (l->status == MICA_OK) l->status = mica_shape_count(shape, &count);
   if (l->status != MICA_OK) return (mica_value){0};
   bool floating = mica_dtype_kind_of(dtype) == MICA_DTYPE_KIND_FLOAT;
-  if ((floating && count > SMALL) || count > 65536)
+  const bool many = floating && (count > SMALL || (l->small_weights && shape.rank > 0));
+  if (many || count > 65536)
     if (!has_to_be_known(l, proto)) return add_weight(l, proto, dtype, shape);
   mica__onnx_tensor tensor = {0};
   l->status = mica__onnx_tensor_read(l->external, proto, &tensor);

@@ -358,6 +358,7 @@ const mica__task_row mica__task_classify = {
     .step = step,
     .distance = distance,
     .evaluate = evaluate,
+    .by_samples = true,
     .predict = predict,
     .report = report_classes,
 };

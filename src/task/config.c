@@ -45,9 +45,8 @@ mica_status mica__run_damaged(const mica_run *run, const char *path) {
 
 /* --- writing --- */
 
-static void add_fact(mica__text *json, const mica__fact *fact) {
-  mica__json_string(json, fact->name);
-  mica__text_add(json, ": [");
+void mica__fact_text(mica__text *json, const mica__fact *fact) {
+  mica__text_add(json, "[");
   for (size_t i = 0; i < fact->count; i++) {
     mica__text_add(json, i ? ", " : "");
     if (fact->texts)
@@ -58,27 +57,33 @@ static void add_fact(mica__text *json, const mica__fact *fact) {
   mica__text_add(json, "]");
 }
 
+void mica__run_config_text(const mica_run *run, const char *data, mica__text *json) {
+  mica__text_add(json, "{\n  \"mica\": ");
+  mica__json_string(json, mica_version());
+  mica__text_add(json, ",\n  \"task\": ");
+  mica__json_string(json, run->task->name);
+  mica__text_add(json, ",\n  \"data\": ");
+  mica__json_string(json, data);
+  mica__text_add(json, ",\n  \"settings\": {");
+  for (size_t i = 0; i < run->row_count; i++) {
+    mica__text_add(json, i ? ",\n    " : "\n    ");
+    mica__json_string(json, run->rows[i]->name);
+    mica__text_add(json, ": ");
+    mica__json_string(json, mica_run_setting(run, run->rows[i]->name));
+  }
+  mica__text_add(json, "\n  },\n  \"facts\": {");
+  for (size_t i = 0; i < run->fact_count; i++) {
+    mica__text_add(json, i ? ",\n    " : "\n    ");
+    mica__json_string(json, run->facts[i].name);
+    mica__text_add(json, ": ");
+    mica__fact_text(json, &run->facts[i]);
+  }
+  mica__text_add(json, "\n  }\n}\n");
+}
+
 mica_status mica__run_write_config(const mica_run *run) {
   mica__text json = {0};
-  mica__text_add(&json, "{\n  \"mica\": ");
-  mica__json_string(&json, mica_version());
-  mica__text_add(&json, ",\n  \"task\": ");
-  mica__json_string(&json, run->task->name);
-  mica__text_add(&json, ",\n  \"data\": ");
-  mica__json_string(&json, run->data);
-  mica__text_add(&json, ",\n  \"settings\": {");
-  for (size_t i = 0; i < run->row_count; i++) {
-    mica__text_add(&json, i ? ",\n    " : "\n    ");
-    mica__json_string(&json, run->rows[i]->name);
-    mica__text_add(&json, ": ");
-    mica__json_string(&json, mica_run_setting(run, run->rows[i]->name));
-  }
-  mica__text_add(&json, "\n  },\n  \"facts\": {");
-  for (size_t i = 0; i < run->fact_count; i++) {
-    mica__text_add(&json, i ? ",\n    " : "\n    ");
-    add_fact(&json, &run->facts[i]);
-  }
-  mica__text_add(&json, "\n  }\n}\n");
+  mica__run_config_text(run, run->data, &json);
   char *path = mica__run_path(run, FILE_NAME);
   mica_status status = path ? mica__text_status(&json) : mica__fail_nomem("a run");
   if (status == MICA_OK) status = mica_file_write(path, json.data, json.length);

@@ -93,6 +93,7 @@ static mica_status begin_folder(mica_run *run) {
   if (!run->folder || (double)mica_trainer_epoch(run->trainer) >= mica_run_number(run, "epochs")) return MICA_OK;
   MICA_TRY(mica__run_make_folder(run));
   MICA_TRY(mica__run_write_tokenizer(run));
+  MICA_TRY(mica__imported_keep(run));
   return mica__run_write_config(run);
 }
 
@@ -115,6 +116,7 @@ static void abandon(mica_run *run) {
   remove_file(run, "config.json");
   if (run->tokenizer) remove_file(run, MICA__TOKENIZER_FILE);
   remove_file(run, "history.csv");
+  if (run->network) remove_file(run, "network.onnx");
   if (run->made_folder) rmdir(run->folder);
 }
 

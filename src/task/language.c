@@ -222,6 +222,14 @@ static void step(mica_nn *nn, const mica_batch_values *batch, const void *config
   out->output_names[0] = "losses";
 }
 
+static const mica_batch_column export_columns[] = {{"tokens", MICA_I32, {2, {MICA_DYNAMIC, MICA_DYNAMIC}}}, {0}};
+
+static void exports(mica_nn *nn, const mica_batch_values *batch, const void *config, mica_objective *out) {
+  const mica_model_config network = mica__language_network(config);
+  out->outputs[0] = mica_model_build(nn, mica_batch_value(batch, "tokens"), &network);
+  out->output_names[0] = "logits";
+}
+
 static mica_status evaluate(mica_run *run, const mica_batch_source *source, mica_metrics *m) {
   (void)run;
   (void)source;
@@ -314,6 +322,8 @@ const mica__task_row mica__task_language = {
     .fits = fits,
     .step = step,
     .distance = mica__distance_of_classes,
+    .exports = exports,
+    .export_columns = export_columns,
     .evaluate = evaluate,
     .predict = predict,
     .report = mica__language_report,

@@ -61,6 +61,7 @@ static mica_status check_network(const mica_run *run) {
 }
 
 mica_value mica__run_network(const mica_run *run, mica_nn *nn, mica_value x, int64_t outputs) {
+  if (run->network) return mica__imported_build(run, nn, x, outputs);
   const double width = mica_run_number(run, "width");
   const mica_model_config config = {
       .name = mica_run_setting(run, "model"), .classes = outputs, .width = width > 0 ? (int64_t)width : 0};
@@ -161,8 +162,9 @@ static mica_status make_trainer(mica_run *run, const mica_trainer_config *config
 
 mica_status mica__run_make_trainer(mica_run *run) {
   mica_trainer_config *c = &run->training;
+  MICA_TRY(mica__imported_open(run));
   MICA_TRY(set_defaults(run));
-  MICA_TRY(check_network(run));
+  if (!run->network) MICA_TRY(check_network(run));
   MICA_TRY(configure(run, c));
   c->columns = run->columns;
   c->column_count = run->column_count;

@@ -285,6 +285,7 @@ const mica__task_row mica__task_regress = {
     .step = step,
     .distance = mica__distance_of_numbers,
     .evaluate = evaluate,
+    .by_samples = true,
     .predict = predict,
     .report = report_residuals,
 };

@@ -3,6 +3,7 @@
 
 #include <limits.h>
 #include <math.h>
+#include <mica/onnx.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -83,6 +84,7 @@ static mica_status take_task(mica_run *run) {
 static mica_status set_out(mica_run *run) {
   const char *init = mica_run_setting(run, "init");
   if (run->task->begin) MICA_TRY(run->task->begin(run));
+  if (run->network) return mica__imported_load(run);
   return *init ? mica__run_take_weights(run, init) : MICA_OK;
 }
 
@@ -119,14 +121,18 @@ static mica_status remark_data(mica_run *run) {
   return mica__run_remark(run, "all samples are of one class");
 }
 
+static mica_status make_engine(mica_run *run) {
+  if (run->engine) return MICA_OK;
+  run->own_engine = true;
+  return mica_engine_create(NULL, &run->engine);
+}
+
 static mica_status open_facts(mica_run *run) {
   MICA_TRY(mica__run_read_config(run));
-  if (!run->engine) {
-    run->own_engine = true;
-    MICA_TRY(mica_engine_create(NULL, &run->engine));
-  }
+  MICA_TRY(make_engine(run));
   MICA_TRY(run->task->prepare(run));
   MICA_TRY(mica__run_note_kinds(run));
+  MICA_TRY(mica__imported_open(run));
   return mica__run_recall_columns(run);
 }
 
@@ -203,9 +209,30 @@ static mica_status open_run(mica_run *run) {
   return mica__run_load_weights(run);
 }
 
+/* A model that mica_run_export wrote. */
+static mica_status open_model(mica_run *run) {
+  MICA_TRY(make_engine(run));
+  MICA_TRY(mica_onnx_open(run->folder, &run->model));
+  const char *config = mica_onnx_metadata(run->model, "mica.config");
+  if (!config)
+    return mica__fail(MICA_E_FORMAT,
+                      "%s was not written by mica export: its metadata do not say what it predicts from what; "
+                      "mica run computes it",
+                      run->folder);
+  MICA_TRY(mica__run_parse_config(run, run->folder, config));
+  if (!run->task->by_samples)
+    return mica__fail(MICA_E_UNSUPPORTED, "%s is a model of the task %s, which is predicted by from its run alone",
+                      run->folder, run->task->name);
+  MICA_TRY(run->task->prepare(run));
+  MICA_TRY(mica__run_note_kinds(run));
+  return mica_onnx_runner_create(run->engine, run->model, NULL, &run->runner);
+}
+
 mica_status mica_run_open(mica_engine *engine, const char *folder, mica_run **out) {
+  struct stat about;
   if (!folder || !out) return mica__fail(MICA_E_INVALID, "mica_run_open: a pointer is NULL");
-  return open_folder(engine, folder, open_run, out);
+  const bool file = stat(folder, &about) == 0 && S_ISREG(about.st_mode);
+  return open_folder(engine, folder, file ? open_model : open_run, out);
 }
 
 void mica_run_destroy(mica_run *run) {
@@ -213,6 +240,9 @@ void mica_run_destroy(mica_run *run) {
   mica__distil_close(run);
   mica_run_destroy(run->teacher.run);
   mica_trainer_destroy(run->trainer);
+  mica_onnx_close(run->network);
+  mica_onnx_runner_destroy(run->runner);
+  mica_onnx_close(run->model);
   mica__run_close_data(run);
   mica_tokenizer_destroy(run->tokenizer);
   mica_history_destroy(run->history);
@@ -304,6 +334,9 @@ mica_status mica_run_evaluate(mica_run *run, const char *path, mica_part part, m
   mica_loader *loader = NULL;
   if (!run || !metrics || part < MICA_PART_TRAIN || part > MICA_PART_TEST)
     return mica__fail(MICA_E_INVALID, "mica_run_evaluate: a pointer is NULL, or there is no such part");
+  if (!run->trainer)
+    return mica__fail(MICA_E_UNSUPPORTED, "%s is a model in ONNX, which predicts; a run's folder is evaluated",
+                      run->folder);
   mica_dataset_destroy(run->judged_own);
   run->judged = run->judged_own = NULL;
   snprintf(run->judged_part, sizeof run->judged_part, "%s", mica_part_name(part));

@@ -59,6 +59,9 @@ struct mica_run {
   mica_events *events;
   char *stopped;
   char *remarks[MICA__REMARKS];
+  struct mica_onnx *network; /* the network of a run that began with a model in ONNX; NULL for others */
+  struct mica_onnx *model;   /* what was opened in the place of a folder, to predict by; with its runner */
+  struct mica_onnx_runner *runner;
   const char *changed; /* the first setting that a resumed run gets another value of; NULL: none */
   /* What was evaluated last: by a report it is shown. */
   const mica_dataset *judged;
@@ -114,6 +117,10 @@ mica_status mica__run_make_folder(mica_run *run);
 /* --- config.json --- */
 
 mica_status mica__run_write_config(const mica_run *run);
+/* The text of config.json, with `data` as where they were found. */
+void mica__run_config_text(const mica_run *run, const char *data, mica__text *json);
+/* A fact's texts or numbers as a list. */
+void mica__fact_text(mica__text *json, const mica__fact *fact);
 /* Sets task, data, settings and facts. MICA_E_NOT_FOUND where the folder holds no run. */
 mica_status mica__run_read_config(mica_run *run);
 /* Does so from a text; path is for sentences. */
@@ -291,6 +298,15 @@ size_t mica__run_find_name(const char *const *known, size_t count, const char *n
 
 /* Fills what settings decide of the trainer's configuration and makes the trainer. */
 mica_status mica__run_make_trainer(mica_run *run);
+/* The network of the setting "init", where that is a model in ONNX (a file called so), or of the folder, where it was
+ * one when the run began. MICA_E_NOT_FOUND: stop-at names no value. */
+mica_status mica__imported_open(mica_run *run);
+bool mica__is_model_file(const char *path);
+/* It in a step's graph, with so many answers: (N, outputs). */
+mica_value mica__imported_build(const mica_run *run, mica_nn *nn, mica_value x, int64_t outputs);
+/* Its weights into the trainer's session; and the file into the folder of a run that begins. */
+mica_status mica__imported_load(mica_run *run);
+mica_status mica__imported_keep(const mica_run *run);
 /* Takes weights of a file by name and shape. */
 mica_status mica__run_take_weights(mica_run *run, const char *path);
 /* Reads the weights that are kept into the network of tests; damaged ones, and numbers that are not finite, are refused

@@ -4,6 +4,7 @@
 #include "task/run.h"
 
 #include <math.h>
+#include <mica/onnx.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -336,16 +337,38 @@ static mica_status upload(mica_run *run, const mica__samples *s, int64_t from, i
   return status;
 }
 
+/* Runs the model on the feeds; *result is one of its outputs, NULL where it has none of the name. */
+static mica_status run_model(const mica_run *run, const mica_feed *feeds, size_t count, const char *output,
+                             const mica_tensor **result) {
+  mica_onnx_feed *given = calloc(count + 1, sizeof *given);
+  *result = NULL;
+  if (!given) return mica__fail_nomem("samples");
+  for (size_t i = 0; i < count; i++) given[i] = (mica_onnx_feed){.name = feeds[i].name, .tensor = feeds[i].tensor};
+  mica_status status = mica_onnx_run(run->runner, mica_engine_queue(run->engine), given, count);
+  free(given);
+  for (size_t i = 0; status == MICA_OK && i < mica_onnx_output_count(run->model); i++)
+    if (!strcmp(mica_onnx_output_port(run->model, i).name, output)) *result = mica_onnx_output(run->runner, i);
+  return status;
+}
+
+static mica_status run_trainer(const mica_run *run, const mica_feed *feeds, size_t count, int64_t samples,
+                               const char *output, const mica_tensor **result) {
+  const mica_batch batch = {.count = samples, .tensors = feeds, .tensor_count = count};
+  MICA_TRY(mica_trainer_predict(run->trainer, &batch));
+  *result = mica_trainer_output(run->trainer, output);
+  return MICA_OK;
+}
+
 mica_status mica__samples_infer(mica_run *run, const mica__samples *s, int64_t from, int64_t count, const char *output,
                                 int64_t width, float *outputs) {
   mica_queue *queue = mica_engine_queue(run->engine);
   size_t feed_count = 0;
   mica_feed *feeds = calloc(mica__run_categories(run) + 1, sizeof *feeds);
   mica_status status = feeds ? upload(run, s, from, count, feeds, &feed_count) : mica__fail_nomem("samples");
+  const mica_tensor *result = NULL;
   if (status == MICA_OK)
-    status =
-        mica_trainer_predict(run->trainer, &(mica_batch){.count = count, .tensors = feeds, .tensor_count = feed_count});
-  const mica_tensor *result = status == MICA_OK ? mica_trainer_output(run->trainer, output) : NULL;
+    status = run->runner ? run_model(run, feeds, feed_count, output, &result)
+                         : run_trainer(run, feeds, feed_count, count, output, &result);
   if (status == MICA_OK && (!result || mica_tensor_bytes(result) != (size_t)(count * width) * sizeof *outputs))
     status = mica__fail(MICA_E_STATE, "the network has no output '%s' of %lld numbers", output, (long long)width);
   if (status == MICA_OK) status = mica_tensor_download(queue, result, outputs, mica_tensor_bytes(result));

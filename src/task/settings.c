@@ -92,7 +92,9 @@ static const mica_setting_row common[] = {
     ROW("patience", INT, "0", "N", "stop after so many epochs without a better one; 0: never", .low = 0, .high = 1e6),
     ROW("checkpoint-steps", INT, "0", "N", "write a checkpoint every so many steps, not only after an epoch", .low = 0,
         .high = INT32_MAX),
-    ROW("init", PATH, "", "FILE", "begin with the weights of a safetensors file, by name and shape"),
+    ROW("init", PATH, "", "FILE",
+        "begin with the weights of a safetensors file, by name and shape, or with a model in ONNX"),
+    ROW("stop-at", TEXT, "", "VALUE", "of a model in ONNX: the value that a new last layer follows", .fixed = true),
     ROW("freeze", TEXT, "", "PATTERN", "leave weights as they are, as in features.*", .fixed = true),
     ROW("teacher", PATH, "", "RUN", "learn the answers of this run's network as well", .fixed = true),
     ROW("temperature", REAL, "4", "T", "by which its logits are divided", .low = 0.01, .high = 1000, .fixed = true),
@@ -164,7 +166,7 @@ static mica_status check_value(const mica_setting_row *row, const char *value) {
   }
   if (row->names == mica__tokenizer_kind_at) return mica__tokens_check(value);
   if (row->names == mica_augment_name) return mica_augment_parse(value, &augment);
-  if (row->names != mica_model_name) return MICA_OK;
+  if (row->names != mica_model_name || !strcmp(value, "onnx")) return MICA_OK;
   for (size_t i = 0; mica_model_name(i); i++)
     if (!strcmp(mica_model_name(i), value)) return MICA_OK;
   return wrong_choice(row, value);

@@ -44,9 +44,14 @@ typedef struct mica__task_row {
   mica_value (*distance)(const mica_run *run, mica_value student, mica_value teacher, double temperature);
   /* Metrics that are no sums; NULL: sums suffice. */
   mica_status (*evaluate)(mica_run *run, const mica_batch_source *source, mica_metrics *metrics);
+  bool by_samples; /* predictions ask for the network's outputs by mica__samples_infer alone */
   /* Adds a section for each sample. */
   mica_status (*predict)(mica_run *run, const mica_run_input *input, mica_report *prediction);
   mica_status (*report)(mica_run *run, mica_report *report); /* adds its sections; NULL: none */
+  /* What an exported model computes, in place of what the step predicts, and from which columns (the last one has no
+   * name); NULL: the step, from the columns of tests without the answers. */
+  mica_step_fn *exports;
+  const mica_batch_column *export_columns;
   /* Continues texts; NULL: the task has none to continue. */
   mica_status (*generate)(mica_run *run, const mica_run_texts *texts);
 } mica__task_row;

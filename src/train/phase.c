@@ -173,7 +173,7 @@ static mica_status take_outputs(mica__phase *phase, const mica_objective *made, 
   for (size_t i = 0; i < MICA_OBJECTIVE_OUTPUTS && made->output_names[i]; i++) {
     if (!made->outputs[i].graph)
       return mica__fail(MICA_E_INVALID, "the step's output '%.64s' is null", made->output_names[i]);
-    outputs[phase->output_count] = made->outputs[i];
+    phase->output_values[phase->output_count] = outputs[phase->output_count] = made->outputs[i];
     if (!(phase->outputs[phase->output_count++] = mica__strdup(made->output_names[i])))
       return mica__fail_nomem("a trainer");
   }

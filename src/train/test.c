@@ -114,6 +114,15 @@ static mica_status build_predicting(mica_trainer *t, const mica_batch *batch) {
   return status;
 }
 
+mica_status mica__phase_build_outputs(mica_trainer *t, mica_step_fn *step, const mica_batch_column *columns,
+                                      size_t count, mica__phase *phase) {
+  mica_trainer as = *t;
+  as.config.dtype = MICA_F32;
+  if (step) as.config.step = step;
+  MICA_TRY(mica__phase_build(&as, phase, MICA__PHASE_PREDICT, columns, count));
+  return as.config.optimizer.ema > 0 ? mica_nn_share_ema(phase->nn, phase->session, t->training.session) : MICA_OK;
+}
+
 mica_status mica_trainer_predict(mica_trainer *t, const mica_batch *batch) {
   if (!t || !batch || !batch->tensors) return mica__fail(MICA_E_INVALID, "mica_trainer_predict: a pointer is NULL");
   if (!t->predicting.session) MICA_TRY(build_predicting(t, batch));

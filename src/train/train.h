@@ -59,6 +59,7 @@ typedef struct mica__phase {
   mica__metric_slot slots[MICA_OBJECTIVE_METRICS];
   size_t slot_count, sum_count; /* sum_count: elements of "metrics" */
   char *outputs[MICA_OBJECTIVE_OUTPUTS];
+  mica_value output_values[MICA_OBJECTIVE_OUTPUTS];
   size_t output_count;
   mica_feed *feeds; /* as many as columns and a rate */
 } mica__phase;
@@ -115,6 +116,10 @@ typedef enum mica__phase_kind { MICA__PHASE_TRAIN, MICA__PHASE_TEST, MICA__PHASE
 mica_status mica__phase_build(mica_trainer *trainer, mica__phase *phase, mica__phase_kind kind,
                               const mica_batch_column *columns, size_t count);
 void mica__phase_free(mica__phase *phase);
+/* The network as it predicts from these columns, in f32 whatever it is trained in, on the trainer's weights; step: NULL
+ * for the trainer's own. To be freed, after a failure too. */
+mica_status mica__phase_build_outputs(mica_trainer *trainer, mica_step_fn *step, const mica_batch_column *columns,
+                                      size_t count, mica__phase *phase);
 /* Queues a run of the phase on a batch. rate NULL: it has none. */
 mica_status mica__phase_run(mica_trainer *trainer, mica__phase *phase, const mica_batch *batch,
                             const mica_tensor *rate);

@@ -30,6 +30,29 @@ MICA__WRITE_MARK(dense) {
   return true;
 }
 
+/* The matrix of which a value is the transpose; 0: it is none. */
+static int32_t transpose_of(const mica__writer *w, int32_t id) {
+  const mica__node *node = mica__graph_node(w->graph, mica__write_passed(w->graph, id));
+  return !strcmp(node->op->name, "transpose") && node->type.shape.rank == 2 && mica__node_list(node, "axes")[0] == 1
+             ? node->inputs[0]
+             : 0;
+}
+
+/* Operands: matrices a and b, c; numbers: alpha and beta. */
+MICA__WRITE_MARK(gemm) {
+  const int32_t *in = node->mark->inputs, a = transpose_of(w, in[0]), b = transpose_of(w, in[1]);
+  for (int k = 0; k < 2; k++)
+    if (mica__write_type_of(w, in[k]).shape.rank != 2) return false;
+  mica__write_node(w, "Gemm", mica__write_own(w, id),
+                   MICA__OPERANDS(mica__write_operand(w, a ? a : in[0]), mica__write_operand(w, b ? b : in[1]),
+                                  mica__write_operand(w, in[2])));
+  mica__write_real(w, "alpha", node->mark->numbers[0]);
+  mica__write_real(w, "beta", node->mark->numbers[1]);
+  if (a) mica__write_int(w, "transA", 1);
+  if (b) mica__write_int(w, "transB", 1);
+  return true;
+}
+
 /* A convolution with the name `own`; b NULL: none. */
 static void write_conv(mica__writer *w, int32_t conv, const char *own, const char *b) {
   const mica__node *node = mica__graph_node(w->graph, conv);

@@ -9,7 +9,8 @@ mica_value mica_gemm(mica_value a, mica_value b, mica_value c, double alpha, dou
   mica_value product = mica_matmul(a, b);
   if (alpha != 1) product = mica_affine(product, alpha, 0);
   if (!c.graph || beta == 0) return product;
-  return mica_add(product, beta == 1 ? c : mica_affine(c, beta, 0));
+  mica_value y = mica_add(product, beta == 1 ? c : mica_affine(c, beta, 0));
+  return mica__graph_mark(y, "gemm", (mica_value[]){a, b, c}, 3, (double[]){alpha, beta}, 2);
 }
 
 #define MAX_TERMS 16

@@ -1,0 +1,77 @@
+#include "cli/number.h"
+#include "cli/result.h"
+
+#include <mica/onnx.h>
+#include <stdio.h>
+#include <sys/stat.h>
+
+struct values {
+  const char *run, *onnx, *opset, *device;
+  bool force, json;
+};
+
+static const cli_option options[] = {
+    CLI_ROW("RUN", struct values, run, .role = CLI_OPERAND, .help = "a folder that mica train wrote"),
+    CLI_ROW("onnx", struct values, onnx, .value = "FILE", .help = "the model in ONNX to write"),
+    CLI_ROW("opset", struct values, opset, .value = "N", .help = "ONNX's operator set, 17 to 23; 17"),
+    CLI_ROW("force", struct values, force, .help = "write over a file that is there"),
+    CLI_ROW("device", struct values, device, .value = "SELECTOR", .help = "run on this one, named as in MICA_DEVICE"),
+    CLI_ROW("json", struct values, json, .help = "write a JSON object: file, opset, nodes and weights"),
+    {0},
+};
+
+/* Reads the file again: what cannot be read is no success. */
+static int show(const cli_command *self, const struct values *v) {
+  mica_onnx *model = NULL;
+  if (mica_onnx_open(v->onnx, &model) != MICA_OK) return cli_fail_library(self);
+  const mica_onnx_info about = mica_onnx_describe(model);
+  int status = CLI_OK;
+  if (v->json) {
+    cli_json json;
+    cli_json_begin(&json);
+    cli_json_text(&json, json.root, "file", v->onnx);
+    cli_json_integer(&json, json.root, "opset", (uint64_t)about.opset);
+    cli_json_integer(&json, json.root, "nodes", about.nodes);
+    cli_json_integer(&json, json.root, "weights", about.weight_elements);
+    status = cli_json_print_line(&json, self);
+  } else {
+    printf("written   %s: operator set %lld, %zu nodes, %llu numbers\n", cli_clean(v->onnx), (long long)about.opset,
+           about.nodes, (unsigned long long)about.weight_elements);
+  }
+  mica_onnx_close(model);
+  return status;
+}
+
+static int run(const cli_command *self, const void *given) {
+  const struct values *v = given;
+  mica_run_export_config config = {0};
+  mica_engine *engine = NULL;
+  mica_run *trained = NULL;
+  struct stat about;
+  int status = cli_integer(self, "opset", v->opset, 17, 23, &config.opset);
+  if (status != CLI_OK) return status;
+  if (!v->onnx) {
+    cli_fail(self, "--onnx FILE is missing; mica export --help shows the usage");
+    return CLI_USAGE;
+  }
+  if (lstat(v->onnx, &about) == 0 && !S_ISREG(about.st_mode)) return cli_fail(self, "%s is no file", v->onnx);
+  if (lstat(v->onnx, &about) == 0 && !v->force)
+    return cli_fail(self, "%s is there already; --force writes over it", v->onnx);
+  if (status == CLI_OK) status = cli_open_run(self, v->run, v->device, &engine, &trained);
+  if (status == CLI_OK && mica_run_export(trained, v->onnx, &config) != MICA_OK) status = cli_fail_library(self);
+  mica_run_destroy(trained);
+  mica_engine_destroy(engine);
+  return status == CLI_OK ? show(self, v) : status;
+}
+
+const cli_command cli_command_export = {
+    .name = "export",
+    .summary = "write a trained network as a model in ONNX",
+    .details = "\nInputs are called as the data's columns are, and take any number of samples;\n"
+               "pictures are (u8 / 255 - mean) / deviation, which stands in the metadata with\n"
+               "the names of the classes. mica predict --model FILE predicts by them,\n"
+               "mica train --init FILE goes on from the weights.\n",
+    .options = options,
+    .values_size = sizeof(struct values),
+    .run = run,
+};

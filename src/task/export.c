@@ -1,0 +1,101 @@
+/* Runs as models in ONNX. */
+#include "nn/nn.h"
+#include "task/run.h"
+#include "train/train.h"
+
+#include <mica/onnx.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* Layers' results are called as the layers, so that others can find them. */
+static mica_status name_layers(const mica_nn *nn) {
+  for (size_t i = 0; i < nn->layer_count; i++) {
+    const mica__nn_layer *layer = &nn->layers[i];
+    if (layer->result.graph && !*mica_value_name(layer->result)) mica_named(layer->result, layer->name);
+  }
+  return mica_graph_status(nn->graph) == MICA_OK
+             ? MICA_OK
+             : mica__fail(mica_graph_status(nn->graph), "%s", mica_graph_message(nn->graph));
+}
+
+/* --- metadata --- */
+
+#define MOST_TEXTS 8
+typedef struct metadata {
+  mica__text texts[MOST_TEXTS];
+  mica_onnx_text list[MOST_TEXTS];
+  size_t count;
+} metadata;
+
+static void free_metadata(metadata *m) {
+  for (size_t i = 0; i < MOST_TEXTS; i++) mica__text_free(&m->texts[i]);
+}
+
+static mica__text *add_text(metadata *m, const char *key) {
+  m->list[m->count].key = key;
+  return &m->texts[m->count++];
+}
+
+static mica_status make_metadata(const mica_run *run, metadata *m) {
+  static const char *const facts[] = {"classes", "input", "mean", "deviation"};
+  mica__run_config_text(run, "", add_text(m, "mica.config"));
+  mica__text_add(add_text(m, "task"), run->task->name);
+  for (size_t i = 0; i < sizeof facts / sizeof *facts; i++) {
+    const mica__fact *fact = mica__run_find_fact(run, facts[i]);
+    if (fact) mica__fact_text(add_text(m, facts[i]), fact);
+  }
+  for (size_t i = 0; i < m->count; i++) {
+    MICA_TRY(mica__text_status(&m->texts[i]));
+    m->list[i].value = m->texts[i].data;
+  }
+  return MICA_OK;
+}
+
+/* --- the model --- */
+
+/* The columns of tests without the answers. */
+static size_t columns_of(const mica_run *run, mica_batch_column *columns) {
+  const char *label = mica__run_fact_text(run, "label_column");
+  size_t count = 0;
+  const mica_batch_column *own = run->task->export_columns;
+  for (; own && own->name; own++) columns[count++] = *own;
+  for (size_t i = 0; !run->task->export_columns && i < run->column_count; i++)
+    if (strcmp(run->columns[i].name, label) != 0) columns[count++] = run->columns[i];
+  return count;
+}
+
+static mica_status write_model(const mica_run *run, const mica__phase *phase, const char *path,
+                               const mica_run_export_config *config) {
+  metadata m = {0};
+  mica_status status = make_metadata(run, &m);
+  const mica_onnx_write_config how = {.opset = config->opset,
+                                      .external_bytes = config->external_bytes,
+                                      .session = phase->session,
+                                      .output_names = (const char *const *)phase->outputs,
+                                      .input_prefix = "batch.",
+                                      .name = mica_run_setting(run, "model"),
+                                      .metadata = m.list,
+                                      .metadata_count = m.count};
+  if (status == MICA_OK && !phase->output_count)
+    status = mica__fail(MICA_E_UNSUPPORTED, "a run of the task %s has no outputs to export", run->task->name);
+  if (status == MICA_OK) status = name_layers(phase->nn);
+  if (status == MICA_OK) status = mica_onnx_write(path, phase->output_values, phase->output_count, &how);
+  free_metadata(&m);
+  return status;
+}
+
+mica_status mica_run_export(mica_run *run, const char *path, const mica_run_export_config *config) {
+  static const mica_run_export_config standard;
+  mica__phase phase = {0};
+  mica_batch_column *columns = NULL;
+  if (!run || !path) return mica__fail(MICA_E_INVALID, "mica_run_export: a pointer is NULL");
+  if (!run->trainer) return mica__fail(MICA_E_STATE, "mica_run_export: the run is a model in ONNX already");
+  columns = calloc(run->column_count + 16, sizeof *columns);
+  if (!columns) return mica__fail_nomem("a run");
+  const size_t count = columns_of(run, columns);
+  mica_status status = mica__phase_build_outputs(run->trainer, run->task->exports, columns, count, &phase);
+  if (status == MICA_OK) status = write_model(run, &phase, path, config ? config : &standard);
+  mica__phase_free(&phase);
+  free(columns);
+  return status;
+}

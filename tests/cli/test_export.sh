@@ -1,0 +1,80 @@
+#!/bin/sh
+# labels: device
+# mica export: a run as a model in ONNX, which predicts what the run does and is trained further, with bad input.
+# shellcheck source-path=SCRIPTDIR source=cli.sh
+. "$(dirname "$0")/cli.sh"
+need_device
+
+# Two PNG files of 8 x 8, dark and light, ten times each.
+for part in train test; do mkdir -p "$work/pictures/$part/dark" "$work/pictures/$part/light"; done
+dark='iVBORw0KGgoAAAANSUhEUgAAAAgAAAAICAAAAADhZOFXAAAAFElEQVR42mMQERUTl5CUkmagjAEA0ngF4aNBsOoAAAAASUVORK5CYII='
+light='iVBORw0KGgoAAAANSUhEUgAAAAgAAAAICAAAAADhZOFXAAAAIUlEQVR42i3BwQEAMATAwOw/o6Is4pM7QjyRokSLL0asDtBhN+EwtkSTAAAA
+AElFTkSuQmCC'
+for i in 0 1 2 3 4 5 6 7 8 9; do
+  echo "$dark" | base64 -d >"$work/pictures/train/dark/$i.png"
+  echo "$light" | base64 -d >"$work/pictures/train/light/$i.png"
+done
+for kind in dark light; do cp "$work/pictures/train/$kind/"[0-4].png "$work/pictures/test/$kind"; done
+folder=$work/run
+model=$work/model.onnx
+a=$work/pictures/test/dark/0.png
+
+run train --data "$work/pictures" --model mlp --epochs 2 --batch 4 --seed 3 --out "$folder"
+ends 0 '*epoch 2/2*' ''
+run export "$folder"
+ends 2 '' '*--onnx FILE is missing*'
+run export "$work/none" --onnx "$model"
+ends 1 '' '*none holds no training run*'
+run export "$folder" --onnx "$model" --opset 12
+ends 2 '' '*opset*17*23*'
+run export "$folder" --onnx "$work/pictures"
+ends 1 '' '*pictures is no file*'
+touch "$work/file"
+run export "$folder" --onnx "$work/file/model.onnx"
+ends 1 '' '*cannot*file*'
+run export "$folder" --onnx "$model"
+ends 0 '*model.onnx: operator set 17, 5 nodes, 8580 numbers*' ''
+run export "$folder" --onnx "$model"
+ends 1 '' '*is there already; --force writes over it*'
+run export "$folder" --onnx "$model" --force --opset 21 --json
+holds opset 21
+holds weights 8580
+case $(ls "$work") in *.tmp*) fault 'something is left aside' ;; esac
+
+# The model says what the run says.
+run predict --model "$folder" --json "$a"
+was=$(json predictions.0.classes.0.probability)
+run predict --model "$model" --json "$a"
+holds predictions.0.classes.0.name dark
+holds predictions.0.classes.0.probability "$was"
+run eval --model "$model"
+ends 1 '' '*model.onnx is a model in ONNX, which predicts*'
+
+# Trained further: from a value on, with frozen features; resumed to the bit; exported again.
+tune() {
+  run train --data "$work/pictures" --init "$model" --batch 4 --epochs 3 --checkpoint-steps 1 "$@"
+}
+tune --stop-at fc --out "$work/tuned"
+ends 1 '' '*has no value "fc"; near it are fc1, fc2*'
+tune --stop-at fc1 --model cnn --out "$work/tuned"
+ends 2 '' '*brings its network, and model asks for cnn*'
+run train --data "$work/pictures" --stop-at fc1 --out "$work/tuned"
+ends 2 '' '*stop-at is for a model in ONNX*'
+tune --stop-at fc1 --freeze 'fc1.*' --out "$work/tuned"
+ends 0 '*epoch 3/3*' '*2 of 4 weights are frozen*'
+"$mica" train --data "$work/pictures" --init "$model" --batch 4 --epochs 3 --checkpoint-steps 1 --stop-at fc1 \
+  --freeze 'fc1.*' --out "$work/killed" >/dev/null 2>&1 &
+while kill -0 $! 2>/dev/null && [ ! -e "$work/killed/last.safetensors" ]; do sleep 0.02; done
+kill -9 $! 2>/dev/null
+wait $! 2>/dev/null
+rm -f "$model"
+run train --resume --out "$work/killed"
+ends 0 '*' '*'
+cmp "$work/tuned/model.safetensors" "$work/killed/model.safetensors" || fault 'resumed, it ends with other weights'
+run predict --model "$work/tuned" --json "$a"
+was=$(json predictions.0.classes.0.probability)
+run export "$work/tuned" --onnx "$model"
+ends 0 '*operator set 17, 4 nodes, 8580 numbers*' ''
+run predict --model "$model" --json "$a"
+holds predictions.0.classes.0.probability "$was"
+exit $failed
