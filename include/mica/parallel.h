@@ -5,6 +5,7 @@
 #ifndef MICA_PARALLEL_H
 #define MICA_PARALLEL_H
 
+#include <mica/attention.h>
 #include <mica/dist.h>
 #include <mica/optim.h>
 
@@ -96,6 +97,47 @@ MICA_API mica_session *mica_pipeline_session(const mica_pipeline *pipeline);
  * number of stages will do; the optimiser's state begins anew. Both block. */
 MICA_API MICA_CHECKED mica_status mica_pipeline_save(mica_pipeline *pipeline, const char *path);
 MICA_API MICA_CHECKED mica_status mica_pipeline_load(mica_pipeline *pipeline, const char *path);
+
+/* --- layers whose weights are divided --- */
+
+/* Where all ranks compute the same values and then each a part of a layer (tensor parallelism, Shoeybi et al. 2019).
+ * enter: x, the same on all ranks, for what each computes of it: the gradient is the sum of all ranks' gradients.
+ * leave: the sum of what the ranks' parts gave, the same on all of them: the gradient is each rank's own, since what
+ * follows is the same too. f32, of known shapes. channel is as in mica_all_reduce. */
+MICA_API mica_value mica_parallel_enter(mica_value x, mica_communicator *communicator, int32_t channel);
+MICA_API mica_value mica_parallel_leave(mica_value x, mica_communicator *communicator, int32_t channel);
+
+/* The weights of a network of which this rank has parts. What is not divided all ranks have, with the same bits. */
+typedef struct mica_parallel mica_parallel;
+
+/* The communicator outlives it, and what it is used for. */
+MICA_API MICA_CHECKED mica_status mica_parallel_create(mica_communicator *communicator, mica_parallel **parallel);
+/* NULL is a no-op. */
+MICA_API void mica_parallel_destroy(mica_parallel *parallel);
+
+/* mica_nn_dense, of whose units rank k computes block k of `ranks` equal ones: x (..., C), the same on all ranks, gives
+ * (..., units / ranks); weight (units / ranks, C), bias (units / ranks). Ranks divide units. */
+MICA_API mica_value mica_parallel_columns(mica_parallel *parallel, mica_nn *nn, const char *name, mica_value x,
+                                          int64_t units, const mica_dense_config *config);
+/* mica_nn_dense of what the ranks have one behind the other: x (..., C / ranks) gives (..., units), the same on all
+ * ranks; weight (units, C / ranks), bias (units). */
+MICA_API mica_value mica_parallel_rows(mica_parallel *parallel, mica_nn *nn, const char *name, mica_value x,
+                                       int64_t units, const mica_dense_config *config);
+/* Self-attention over x (B, T, C), of whose heads every rank computes its share: columns "NAME.q", "NAME.k", "NAME.v",
+ * rows "NAME.out". Ranks divide heads, heads divide C. config's mask is the same on all ranks and for all heads. */
+MICA_API mica_value mica_parallel_attention(mica_parallel *parallel, mica_nn *nn, const char *name, mica_value x,
+                                            int64_t heads, const mica_attention_config *config);
+
+/* They fill a session of nn's graph, where nn was built through `parallel`. initialise: by the rank's parts of the
+ * initial values that one process would have; each weight is made whole here for a moment. load: by its parts of the
+ * weights in a safetensors file of whole ones; MICA_E_FORMAT: it lacks one, or has another shape. save: rank 0 writes
+ * the file of whole ones, which mica_nn_load reads too; all ranks call it. They block. */
+MICA_API MICA_CHECKED mica_status mica_parallel_initialise(mica_parallel *parallel, const mica_nn *nn,
+                                                           mica_session *session, uint64_t seed);
+MICA_API MICA_CHECKED mica_status mica_parallel_load(mica_parallel *parallel, const mica_nn *nn, mica_session *session,
+                                                     const char *path);
+MICA_API MICA_CHECKED mica_status mica_parallel_save(mica_parallel *parallel, const mica_nn *nn, mica_session *session,
+                                                     const char *path);
 
 MICA_END_DECLS
 

@@ -284,6 +284,7 @@ Suite *test_suite(void) {
   Suite *suite = suite_create("pipeline");
   TCase *tests = tcase_create("pipeline");
   tcase_add_checked_fixture(tests, setup, NULL);
+  tcase_add_unchecked_fixture(tests, NULL, files_remove);
   tcase_add_test(tests, stages_train_as_one_process);
   tcase_add_test(tests, files_are_of_any_number_of_stages);
   tcase_add_test(tests, passes_are_in_the_order_of_the_papers);

@@ -5,6 +5,7 @@
 #include "ops/collective/collective.h"
 #include "ops/common/build.h"
 
+#include <mica/parallel.h>
 #include <stdio.h>
 
 #define ALIGNMENT 16 /* elements */
@@ -14,7 +15,8 @@
 #define ALL_REDUCE_ATTRS(X, S)                                                                                         \
   X(S, POINTER, communicator, 0, "between the ranks")                                                                  \
   X(S, INT, channel, 0, "of the communicator")                                                                         \
-  X(S, ENUM, compression, 0, "how sums travel", mica__compression_texts)
+  X(S, ENUM, compression, 0, "how sums travel", mica__compression_texts)                                               \
+  X(S, BOOL, own, false, "the gradient is the rank's own, not the sum of all")
 static const char *const mica__compression_texts[] = {
 #define COMPRESSION_TEXT(name, text) text,
     MICA_COMPRESSION_LIST(COMPRESSION_TEXT)};
@@ -80,9 +82,10 @@ static mica_status end_all_reduce(const mica__host *host, void *pending, mica_st
 
 static mica_status grad_all_reduce(const mica__grad *grad) {
   const mica__all_reduce_attrs *how = mica__attrs_of(grad->y);
-  mica_value dy;
-  mica__all_reduce(&grad->dy, 1, how->communicator, (int32_t)how->channel + GRADIENT_CHANNELS, MICA_COMPRESSION_NONE,
-                   &dy);
+  mica_value dy = grad->dy;
+  if (!how->own)
+    mica__all_reduce(&grad->dy, 1, how->communicator, (int32_t)how->channel + GRADIENT_CHANNELS, MICA_COMPRESSION_NONE,
+                     &dy);
   int64_t at = 0;
   for (int32_t k = 0; k < grad->input_count; k++) {
     const mica_shape shape = mica_value_shape(grad->inputs[k]);
@@ -107,10 +110,8 @@ static const mica__op op_all_reduce = {.name = "all_reduce",
                                        .end = end_all_reduce,
                                        .order = MICA__ORDER_SOON};
 
-void mica__all_reduce(const mica_value *x, int32_t count, const mica_communicator *communicator, int32_t channel,
-                      mica_compression compression, mica_value *sums) {
-  const mica__all_reduce_attrs how = {communicator, channel, (int32_t)compression};
-  mica_value row = mica__graph_add(&op_all_reduce, x, count, &how);
+static void add(const mica_value *x, int32_t count, const mica__all_reduce_attrs *how, mica_value *sums) {
+  mica_value row = mica__graph_add(&op_all_reduce, x, count, how);
   int64_t at = 0;
   for (int32_t k = 0; k < count; k++) {
     int64_t elements = 0, room = 0;
@@ -121,11 +122,67 @@ void mica__all_reduce(const mica_value *x, int32_t count, const mica_communicato
   }
 }
 
+void mica__all_reduce(const mica_value *x, int32_t count, const mica_communicator *communicator, int32_t channel,
+                      mica_compression compression, mica_value *sums) {
+  add(x, count, &(mica__all_reduce_attrs){communicator, channel, (int32_t)compression, false}, sums);
+}
+
+/* Records that communicator or channel is none that a program may use. */
+static bool is_wrong(const char *op, mica_value x, const mica_communicator *communicator, int32_t channel) {
+  if (!x.graph || (communicator && channel >= 0 && channel < MICA_CHANNELS / 4)) return false;
+  mica__builder_fail(op, x, MICA_E_INVALID, "no communicator, or channel %d is none of 0 to %d", (int)channel,
+                     MICA_CHANNELS / 4 - 1);
+  return true;
+}
+
 mica_value mica_all_reduce(mica_value x, mica_communicator *communicator, int32_t channel) {
-  mica_value sum;
-  if (x.graph && (!communicator || channel < 0 || channel >= MICA_CHANNELS / 4))
-    return mica__builder_fail("all_reduce", x, MICA_E_INVALID, "no communicator, or channel %d is none of 0 to %d",
-                              (int)channel, MICA_CHANNELS / 4 - 1);
+  mica_value sum = {0};
+  if (is_wrong("all_reduce", x, communicator, channel)) return sum;
   mica__all_reduce(&x, 1, communicator, channel, MICA_COMPRESSION_NONE, &sum);
   return sum;
+}
+
+/* --- layers of which every rank has a part --- */
+
+mica_value mica_parallel_leave(mica_value x, mica_communicator *communicator, int32_t channel) {
+  mica_value sum = {0};
+  if (is_wrong("parallel_leave", x, communicator, channel)) return sum;
+  add(&x, 1, &(mica__all_reduce_attrs){communicator, channel, 0, true}, &sum);
+  return sum;
+}
+
+static mica_status infer_enter(const mica__type *inputs, int32_t input_count, void *attrs, mica__type *out) {
+  (void)input_count;
+  const mica__all_reduce_attrs *how = attrs;
+  if (!how->communicator) return mica__fail(MICA_E_INVALID, "there is no communicator");
+  *out = inputs[0];
+  return MICA_OK;
+}
+
+static mica_status grad_enter(const mica__grad *grad) {
+  const mica__all_reduce_attrs *how = mica__attrs_of(grad->y);
+  mica__all_reduce(&grad->dy, 1, how->communicator, (int32_t)how->channel + GRADIENT_CHANNELS, MICA_COMPRESSION_NONE,
+                   grad->dinputs);
+  return MICA_OK;
+}
+
+static double scalar_enter(const double *x, const void *attrs) {
+  (void)attrs;
+  return x[0];
+}
+
+static const mica__op op_enter = {.name = "parallel_enter",
+                                  .kind = MICA__OP_POINTWISE,
+                                  .min_inputs = 1,
+                                  .max_inputs = 1,
+                                  .attrs = &mica__all_reduce_attr_list,
+                                  .infer = infer_enter,
+                                  .grad = grad_enter,
+                                  .expression = "a",
+                                  .scalar = scalar_enter,
+                                  .identity = true};
+
+mica_value mica_parallel_enter(mica_value x, mica_communicator *communicator, int32_t channel) {
+  if (is_wrong("parallel_enter", x, communicator, channel)) return (mica_value){0};
+  return mica__graph_add(&op_enter, &x, 1, &(mica__all_reduce_attrs){communicator, channel, 0, false});
 }
