@@ -126,6 +126,8 @@ static inline mica_status mica_device_find(const char *selector, mica_device_inf
  *                                      cores only, of which PoCL knows nothing
  *   POCL_WORK_GROUP_SPECIALIZATION=0   PoCL compiles a kernel once, not for each way to launch it and once more for the
  *                                      binary that Mica keeps: a first start is over in half the time
+ *   POCL_MAX_PTHREAD_COUNT             in place of the first, where mpirun started several ranks on this machine: the
+ *                                      cores that a rank may use, or its share of all
  *
  * It changes the environment: call it while the program has one thread, before anything else of Mica or OpenCL. */
 MICA_API void mica_device_prepare_drivers(void);

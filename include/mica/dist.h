@@ -178,7 +178,8 @@ typedef struct mica_transport_calls {
   /* Start and return; `data` stays until the request is done or cancelled. tag is 0 to 2 MICA_CHANNELS - 1. */
   mica_status (*send)(void *user, int32_t to, int32_t tag, const void *data, size_t bytes, void **request);
   mica_status (*receive)(void *user, int32_t from, int32_t tag, void *data, size_t bytes, void **request);
-  /* *done: true if the request is done, and then it is freed. Moves messages where the transport needs that. */
+  /* *done: true if the request is done, and then it is freed; one that fails is still to be cancelled. Moves messages
+   * where the transport needs that. */
   mica_status (*test)(void *user, void *request, bool *done);
   /* Gives a request up and frees it: its memory is not touched any more. */
   void (*cancel)(void *user, void *request);

@@ -89,6 +89,11 @@ typedef struct mica_run_config {
   const volatile int *stop; /* as in mica_trainer_config */
   /* Without an engine given: how the run makes one of its own, while the data are read. NULL: by its defaults. */
   const mica_engine_config *engine;
+  /* Several ranks (mica/dist.h), each with a run of the same configuration but for engine and communicator: `batch` is
+   * what they train on together, divided evenly, so that the order of samples and the steps are those of one rank, and
+   * a run that was stopped goes on on any number of ranks. Rank 0 alone reports and writes to the folder, which the
+   * others read to resume. MICA_E_INVALID on all where they differ in version, seed, settings, data or network. */
+  mica_communicator *communicator;
 } mica_run_config;
 
 /* Checks all of a configuration that needs no data: names, values, the folder. MICA_E_INVALID, MICA_E_NOT_FOUND: it

@@ -1,5 +1,6 @@
 #include "cli/energy.h"
 #include "cli/progress.h"
+#include "cli/ranks.h"
 #include "cli/report_page.h"
 #include "cli/result.h"
 #include "cli/terminal.h"
@@ -14,7 +15,7 @@
 #define DEFAULT_FOLDER "mica-run"
 
 struct values {
-  const char *data, *task, *out, *device;
+  const char *data, *task, *out, *device, *devices, *watchdog;
   bool resume, json, quiet;
   cli_settings settings;
 };
@@ -30,6 +31,10 @@ static const cli_option options[] = {
             .help = "the last line is a JSON object: task and metrics, of a stopped run too"),
     CLI_ROW("quiet", struct values, quiet, .help = "say nothing but what fails"),
     CLI_ROW("device", struct values, device, .value = "SELECTOR", .help = "train on this one, named as in MICA_DEVICE"),
+    CLI_ROW("devices", struct values, devices, .value = "LIST",
+            .help = "train on several at once, as in 0:0,1:0; 0:0/2 for halves of one"),
+    CLI_ROW("watchdog", struct values, watchdog, .value = "SECONDS",
+            .help = "several ranks: end where one says nothing for so long; 300"),
     {0},
 };
 
@@ -96,12 +101,13 @@ static double rss_mib(void) {
 
 /* --- the run --- */
 
-static int say_stopped(const cli_command *self, FILE *out, const mica_run *run, const char *folder,
+static int say_stopped(const cli_command *self, FILE *out, const mica_run *run, const char *folder, bool speaks,
                        const mica_metrics *last) {
   int status = CLI_OK;
-  fprintf(out ? out : stderr, "stopped: %s; the checkpoint is written, and mica train --resume --out %s goes on\n",
-          mica_run_stopped(run), folder);
-  if (last) status = cli_print_stopped(self, run, last);
+  if (speaks)
+    fprintf(out ? out : stderr, "stopped: %s; the checkpoint is written, and mica train --resume --out %s goes on\n",
+            mica_run_stopped(run), folder);
+  if (last && speaks) status = cli_print_stopped(self, run, last);
   return status == CLI_OK && stop ? 128 + stop : status;
 }
 
@@ -117,7 +123,7 @@ static int write_report(const cli_command *self, mica_run *run, const char *fold
 
 /* Tests the weights that are kept, and writes the report. */
 static int finish(const cli_command *self, const struct values *v, FILE *out, mica_run *run, const char *folder,
-                  const char *energy) {
+                  bool speaks, const char *energy) {
   const mica_part part = mica_run_data(run, MICA_PART_TEST)         ? MICA_PART_TEST
                          : mica_run_data(run, MICA_PART_VALIDATION) ? MICA_PART_VALIDATION
                                                                     : MICA_PART_TRAIN;
@@ -129,16 +135,16 @@ static int finish(const cli_command *self, const struct values *v, FILE *out, mi
     cli_print_tables(out, report);
     cli_print_metrics(out, mica_part_name(part), run, &metrics);
   }
-  int status = write_report(self, run, folder, report, energy);
+  int status = speaks ? write_report(self, run, folder, report, energy) : CLI_OK;
   if (status == CLI_OK && out)
     fprintf(out, "\nmodel     %s/model.safetensors\nreport    %s/report.html\n", folder, folder);
   mica_report_destroy(report);
-  if (status == CLI_OK && v->json) status = cli_print_json(self, run, mica_part_name(part), &metrics, NULL);
+  if (status == CLI_OK && v->json && speaks) status = cli_print_json(self, run, mica_part_name(part), &metrics, NULL);
   return status;
 }
 
 static int fit(const cli_command *self, const struct values *v, FILE *out, mica_run *run, const char *folder,
-               const cli_progress_state *progress) {
+               bool speaks, const cli_progress_state *progress) {
   cli_energy energy;
   double joules = 0;
   char spent[64] = "not available";
@@ -147,7 +153,7 @@ static int fit(const cli_command *self, const struct values *v, FILE *out, mica_
   mica_status status = mica_run_fit(run);
   if (cli_energy_end(&energy, &joules) && joules > 0)
     snprintf(spent, sizeof spent, "%.0f J, %.1f samples a joule", joules, (double)progress->samples / joules);
-  cli_progress_end();
+  if (speaks) cli_progress_end();
   if (status != MICA_OK) return cli_fail_library(self);
   if (out) {
     fprintf(out, "energy    %s\n", spent);
@@ -155,9 +161,9 @@ static int fit(const cli_command *self, const struct values *v, FILE *out, mica_
             (double)mica_engine_stats(mica_run_engine(run)).bytes_peak / (1 << 20));
   }
   /* Patience and a stop by the caller leave a network to be used; a signal leaves a checkpoint. */
-  if (stop) return say_stopped(self, out, run, folder, v->json ? &progress->last : NULL);
+  if (stop) return say_stopped(self, out, run, folder, speaks, v->json ? &progress->last : NULL);
   if (mica_run_stopped(run) && out) fprintf(out, "stopped: %s\n", mica_run_stopped(run));
-  return finish(self, v, out, run, folder, spent);
+  return finish(self, v, out, run, folder, speaks, spent);
 }
 
 /* What is wrong before data are read: a mistyped command, or a folder that is taken. */
@@ -175,14 +181,23 @@ static int check(const cli_command *self, const mica_run_config *config) {
   return status == MICA_E_INVALID ? CLI_USAGE : CLI_FAILED;
 }
 
-static int run_train(const cli_command *self, const void *given) {
-  const struct values *v = given;
+typedef struct job {
+  const cli_command *self;
+  const struct values *v;
+} job;
+
+/* What one rank does, of which rank 0 alone speaks. */
+static int train(const cli_ranks *ranks, size_t index, void *user) {
+  const cli_command *self = ((job *)user)->self;
+  const struct values *v = ((job *)user)->v;
+  mica_communicator *communicator = ranks->communicator[index];
+  const bool speaks = !communicator || communicator->rank == 0;
   const char *folder = v->out ? v->out : DEFAULT_FOLDER;
-  FILE *out = v->quiet ? NULL : v->json ? stderr : stdout;
+  FILE *out = v->quiet || !speaks ? NULL : v->json ? stderr : stdout;
   cli_progress_state progress = {.out = out, .task = v->task};
   mica_engine_config engine = mica_engine_config_default();
   mica_run *run = NULL;
-  engine.device = v->device;
+  engine.device = ranks->device[index];
   engine.builder = CLI_ITSELF;
   const mica_run_config config = {.task = v->task,
                                   .data = v->data,
@@ -193,9 +208,10 @@ static int run_train(const cli_command *self, const void *given) {
                                   .report = cli_progress_report,
                                   .user = &progress,
                                   .stop = &stop,
-                                  .engine = &engine};
-  int status = cli_refuse_null(self, v->device);
-  if (status == CLI_OK) status = check(self, &config);
+                                  .engine = &engine,
+                                  .communicator = communicator};
+  int status = check(self, &config);
+  if (status != CLI_OK) mica_communicator_abort(communicator, mica_error_message());
   if (status != CLI_OK) return status;
   mica_status made = mica_run_create(NULL, &config, &run);
   if (made != MICA_OK) {
@@ -203,11 +219,33 @@ static int run_train(const cli_command *self, const void *given) {
     return made == MICA_E_INVALID ? CLI_USAGE : CLI_FAILED;
   }
   progress.task = mica_run_task(run);
-  for (size_t i = 0; !v->quiet && mica_run_remark(run, i); i++)
+  for (size_t i = 0; !v->quiet && speaks && mica_run_remark(run, i); i++)
     fprintf(stderr, "mica train: %s\n", cli_clean(mica_run_remark(run, i)));
+  if (out && communicator) fprintf(out, "ranks     %d\n", (int)communicator->ranks);
   if (out) print_summary(out, run);
-  status = fit(self, v, out, run, folder, &progress);
+  status = fit(self, v, out, run, folder, speaks, &progress);
   mica_run_destroy(run);
+  return status;
+}
+
+/* Seconds of the watchdog; 0: the default. */
+static int take_watchdog(const cli_command *self, const char *text, double *seconds) {
+  char *end = NULL;
+  *seconds = text ? strtod(text, &end) : 0;
+  if (!text || (end != text && !*end && *seconds > 0 && *seconds <= 1e9)) return CLI_OK;
+  cli_fail(self, "--watchdog takes seconds, not %s", text);
+  return CLI_USAGE;
+}
+
+static int run_train(const cli_command *self, const void *given) {
+  const struct values *v = given;
+  cli_ranks ranks = {0};
+  double watchdog = 0;
+  int status = cli_refuse_null(self, v->device);
+  if (status == CLI_OK) status = take_watchdog(self, v->watchdog, &watchdog);
+  if (status == CLI_OK) status = cli_ranks_begin(self, v->device, v->devices, watchdog, &stop, &ranks);
+  if (status == CLI_OK) status = cli_ranks_run(&ranks, train, &(job){self, v});
+  cli_ranks_end(&ranks);
   return status;
 }
 

@@ -96,6 +96,8 @@ void cli_print_help(const cli_command *self);
 
 /* Writes "mica NAME: <sentence>" and a newline on stderr; self NULL leaves the name out. Returns CLI_FAILED. */
 int cli_fail(const cli_command *self, const char *format, ...) __attribute__((format(printf, 2, 3)));
+/* From now on nothing that fails in this thread is said: another rank says it. */
+void cli_fail_silently(void);
 /* CLI_OK where nothing has that name yet; else CLI_FAILED, having said that it is not written over. */
 int cli_refuse_file(const cli_command *self, const char *path);
 

@@ -6,6 +6,10 @@
 #include <stdio.h>
 #include <sys/stat.h>
 
+static _Thread_local bool silent;
+
+void cli_fail_silently(void) { silent = true; }
+
 int cli_fail(const cli_command *self, const char *format, ...) {
   char text[4096];
   va_list args;
@@ -15,7 +19,7 @@ int cli_fail(const cli_command *self, const char *format, ...) {
   /* A name of a file may hold escapes of terminals. */
   for (char *c = text; *c; c++)
     if (((unsigned char)*c < 0x20 && *c != '\n') || *c == 0x7f) *c = '?';
-  fprintf(stderr, self ? "mica %s: %s\n" : "mica: %s%s\n", self ? self->name : "", text);
+  if (!silent) fprintf(stderr, self ? "mica %s: %s\n" : "mica: %s%s\n", self ? self->name : "", text);
   return CLI_FAILED;
 }
 

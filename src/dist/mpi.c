@@ -74,7 +74,7 @@ static mica_status mpi_test(void *user, void *request, bool *done) {
   pthread_mutex_lock(&l->lock);
   mica_status status = failed(MPI_Test(request, &flag, MPI_STATUS_IGNORE), "waiting for a message");
   pthread_mutex_unlock(&l->lock);
-  *done = flag != 0;
+  *done = status == MICA_OK && flag;
   if (*done) free(request);
   return status;
 }

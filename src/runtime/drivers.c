@@ -7,6 +7,7 @@
 #include <mica/device.h>
 #include <sched.h>
 #include <stdbool.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -21,7 +22,16 @@ size_t mica__usable_cores(void) {
 }
 
 void mica_device_prepare_drivers(void) {
-  if ((long)mica__usable_cores() == sysconf(_SC_NPROCESSORS_ONLN)) setenv("POCL_AFFINITY", "1", 0);
+  /* Ranks of a launcher that does not bind them share the cores. */
+  const char *ranks = getenv("OMPI_COMM_WORLD_LOCAL_SIZE");
+  const long cores = (long)mica__usable_cores(), all = sysconf(_SC_NPROCESSORS_ONLN), local = ranks ? atol(ranks) : 1;
+  if (local > 1) {
+    char threads[24];
+    const long own = cores < all ? cores : cores / local;
+    snprintf(threads, sizeof threads, "%ld", own > 0 ? own : 1);
+    setenv("POCL_MAX_PTHREAD_COUNT", threads, 0);
+  } else if (cores == all)
+    setenv("POCL_AFFINITY", "1", 0);
   setenv("POCL_WORK_GROUP_SPECIALIZATION", "0", 0);
 }
 

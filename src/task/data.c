@@ -315,6 +315,7 @@ static mica_status make_training_loader(mica_run *run) {
   config.shuffle = config.drop_last = true;
   MICA_TRY(mica_augment_parse(mica_run_setting(run, "augment"), &config.augment));
   if (mica_dataset_count(p->data) < (uint64_t)config.batch) config.drop_last = false;
+  MICA_TRY(mica__run_share_batch(run, &config));
   MICA_TRY(mica_loader_create(run->engine, p->data, &config, &p->loader));
   return note_scaling(run, p->loader);
 }

@@ -32,6 +32,21 @@ static mica_status note_metrics(mica_run *run, const mica_metrics *m, const char
   return MICA_OK;
 }
 
+/* Where the ranks' time went, in seconds, and which computed longest. */
+static mica_status note_ranks(mica_run *run, const mica_train_progress *e) {
+  char column[48];
+  if (e->ranks > 0) MICA_TRY(mica_history_set(run->history, "slowest_rank", e->slowest_rank));
+  for (int32_t r = 0; r < e->ranks && r < MICA_TRAIN_RANKS; r++) {
+    const double times[3] = {e->rank_times[r].computing, e->rank_times[r].waiting, e->rank_times[r].sending};
+    static const char *const names[3] = {"computing", "waiting", "sending"};
+    for (int k = 0; k < 3; k++) {
+      snprintf(column, sizeof column, "rank%d_%s", (int)r, names[k]);
+      MICA_TRY(mica_history_set(run->history, column, times[k]));
+    }
+  }
+  return MICA_OK;
+}
+
 static mica_status note_epoch(mica_run *run, const mica_train_progress *e) {
   const struct {
     const char *column;
@@ -45,6 +60,7 @@ static mica_status note_epoch(mica_run *run, const mica_train_progress *e) {
   for (size_t i = 0; i < sizeof fields / sizeof *fields; i++)
     MICA_TRY(mica_history_set(run->history, fields[i].column, fields[i].value));
   MICA_TRY(note_metrics(run, &e->training, "", "training", e->step));
+  MICA_TRY(note_ranks(run, e));
   if (e->validation.samples) MICA_TRY(note_metrics(run, &e->validation, "validation_", "validation", e->step));
   if (run->events) {
     MICA_TRY(mica_events_scalar(run->events, "learning_rate", e->step, e->rate));
@@ -134,6 +150,13 @@ static mica_status keep_weights(mica_run *run) {
   return status;
 }
 
+static mica_status begin_writing(mica_run *run) {
+  mica_status status = begin_folder(run);
+  if (status == MICA_OK) status = begin_record(run);
+  if (status != MICA_OK) mica_communicator_abort(run->config.communicator, mica_error_message());
+  return status;
+}
+
 mica_status mica_run_fit(mica_run *run) {
   mica_batch_source training, validation;
   if (!run) return mica__fail(MICA_E_INVALID, "mica_run_fit: a pointer is NULL");
@@ -141,19 +164,20 @@ mica_status mica_run_fit(mica_run *run) {
   if (!loader) return mica__fail(MICA_E_STATE, "mica_run_fit: the run was opened, which is for predicting");
   free(run->stopped);
   run->stopped = NULL;
-  MICA_TRY(begin_folder(run));
-  MICA_TRY(begin_record(run));
+  MICA_TRY(begin_writing(run));
   training = mica_loader_source(loader);
   if (judge) validation = mica_loader_source(judge);
   mica_status status = mica_trainer_fit(run->trainer, &training, judge ? &validation : NULL);
   if (status != MICA_OK) abandon(run);
   MICA_TRY(status);
-  return run->stopped || !run->folder ? MICA_OK : keep_weights(run);
+  if (run->stopped) return MICA_OK;
+  return mica__run_join(run, run->folder ? keep_weights(run) : MICA_OK);
 }
 
 void mica__run_configure_record(mica_run *run) {
   run->training.report = report;
   run->training.user = run;
-  run->training.folder = run->folder;
+  run->training.folder = mica__run_rank(run) == 0 ? run->folder : NULL;
+  run->training.communicator = run->config.communicator;
   run->training.stop = run->config.stop;
 }

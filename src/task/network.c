@@ -96,6 +96,7 @@ static mica_status configure(mica_run *run, mica_trainer_config *c) {
   c->optimizer = mica_optimizer_config_default(optimizer);
   c->optimizer.weight_decay = mica_run_number(run, "weight-decay");
   c->optimizer.clip_norm = mica_run_number(run, "clip-norm");
+  MICA_TRY(mica_compression_find(mica_run_setting(run, "compress"), &c->optimizer.compress));
   c->optimizer.accumulate = (int32_t)mica_run_number(run, "accumulate");
   c->optimizer.ema = mica_run_number(run, "ema");
   if (c->dtype == MICA_F16) c->optimizer.loss_scale = 65536;

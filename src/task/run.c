@@ -42,9 +42,12 @@ mica_status mica_run_check(const mica_run_config *c) {
     found = found || (!strcmp(c->settings[i].name, "find-lr") && !strcmp(c->settings[i].value, "true"));
   }
   if (rate && found) return mica__fail(MICA_E_INVALID, "lr gives the rate that find-lr finds: one of the two");
+  if (found && c->communicator)
+    return mica__fail(MICA_E_INVALID, "find-lr is for one rank: give several the rate that it finds by lr");
   if (c->resume && !c->folder) return mica__fail(MICA_E_INVALID, "a run is resumed from its folder");
   if (!c->data && !c->dataset && !c->resume) return mica__fail(MICA_E_INVALID, "the data are missing");
-  if (c->folder && !c->resume) MICA_TRY(check_free(c->folder));
+  const bool writes = !c->communicator || c->communicator->rank == 0;
+  if (c->folder && !c->resume && writes) MICA_TRY(check_free(c->folder));
   if (c->data && stat(c->data, &about) == 0 && !S_ISREG(about.st_mode) && !S_ISDIR(about.st_mode))
     return mica__fail(MICA_E_FORMAT, "%s is neither a file nor a folder", c->data);
   return MICA_OK;
@@ -184,6 +187,11 @@ static mica_status create(mica_run *run) {
   mica__run_configure_record(run);
   MICA_TRY(mica__run_make_trainer(run));
   MICA_TRY(run->resumed ? go_on(run) : set_out(run));
+  MICA_TRY(mica__run_check_ranks(run));
+  if (mica__run_rank(run) != 0) {
+    free(run->folder);
+    run->folder = NULL;
+  }
   /* The folder is made last of all, when everything else has succeeded. */
   return run->folder ? mica__run_make_folder(run) : MICA_OK;
 }
@@ -194,6 +202,7 @@ mica_status mica_run_create(mica_engine *engine, const mica_run_config *config, 
   mica_run *run = calloc(1, sizeof *run);
   mica_status status = run ? begin(run, engine, config, config->folder) : no_memory();
   if (status == MICA_OK) status = create(run);
+  if (status != MICA_OK && run && !run->refused) mica_communicator_abort(config->communicator, mica_error_message());
   if (status == MICA_OK)
     *out = run;
   else

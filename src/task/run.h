@@ -35,6 +35,7 @@ typedef struct mica__part {
 struct mica_run {
   mica_engine *engine;
   bool own_engine, resumed, made_folder;
+  bool refused; /* by all ranks alike: none needs to be told */
   mica_run_config config;
   const mica__task_row *task;
   char *data, *folder;
@@ -108,6 +109,17 @@ mica_status mica__run_check_facts(const mica_run *run, bool old);
 /* The first text of a fact, "" without it; the first number, `otherwise` without it. */
 const char *mica__run_fact_text(const mica_run *run, const char *name);
 double mica__run_fact_number(const mica_run *run, const char *name, double otherwise);
+
+/* --- several ranks --- */
+
+/* 0 on the one that writes. */
+int32_t mica__run_rank(const mica_run *run);
+/* The rank's share of batches. MICA_E_INVALID where they cannot be divided evenly. */
+mica_status mica__run_share_batch(const mica_run *run, mica_loader_config *config);
+/* Fails on all ranks, naming one, where they differ in what they must have in common. */
+mica_status mica__run_check_ranks(mica_run *run);
+/* What rank 0 has, on all; status is how the caller fared: where that is a failure all fail, and it is returned. */
+mica_status mica__run_join(mica_run *run, mica_status status);
 
 /* Adds a sentence that mica_run_remark gives; those beyond MICA__REMARKS are dropped. */
 mica_status mica__run_remark(mica_run *run, const char *format, ...) __attribute__((format(printf, 2, 3)));

@@ -58,6 +58,11 @@ static const char *schedule_at(size_t i) {
 }
 #undef TEXT_OF
 
+static const char *compression_at(size_t i) {
+  const char *name = mica_compression_name((mica_compression)i);
+  return strcmp(name, "?") != 0 ? name : NULL;
+}
+
 static const char *precision_at(size_t i) {
   static const char *const names[] = {"f32", "f16", "bf16", NULL};
   return names[i];
@@ -71,7 +76,7 @@ static const mica_setting_row common[] = {
     ROW("model", TEXT, "", "NAME", "cnn for pictures, mlp for tables unless given", .names = mica_model_name,
         .fixed = true),
     ROW("epochs", INT, "10", "N", "times through the data", .low = 1, .high = 1e6),
-    ROW("batch", INT, "64", "N", "samples of a step", .low = 1, .high = 1 << 20, .fixed = true),
+    ROW("batch", INT, "64", "N", "samples of a step, of all ranks together", .low = 1, .high = 1 << 20, .fixed = true),
     ROW("optimizer", CHOICE, "", "NAME", "the model's own by default", .names = optimizer_at, .fixed = true),
     ROW("lr", REAL, "", "RATE", "the highest learning rate; the optimizer's by default", .low = 1e-12, .high = 1e6),
     ROW("find-lr", FLAG, "false", "", "find the learning rate by a short sweep first", .fixed = true),
@@ -103,6 +108,8 @@ static const mica_setting_row common[] = {
     ROW("seed", INT, "0", "N", "of weights, order and augmentation", .low = 0, .high = 0x1p53, .fixed = true),
     ROW("precision", CHOICE, "f32", "TYPE", "f16 or bf16: mixed precision, weights stay f32", .names = precision_at,
         .fixed = true),
+    ROW("compress", CHOICE, "none", "HOW", "f16 or u8: gradients between ranks in 16 or 8 bits",
+        .names = compression_at),
     ROW("threads", INT, "0", "N", "that decode samples; 0: a core less than there are", .low = 0, .high = 1024),
     {0},
 };

@@ -93,9 +93,8 @@ static mica_status join_epoch(mica_trainer *t) {
 static mica_status write_to(run *r, const char *name, bool notifies) {
   mica_trainer *t = r->t;
   mica__text path = {0};
-  if (!t->config.folder) return MICA_OK;
   MICA_TRY(join_epoch(t));
-  if (!mica__ranks_speaks(t)) return MICA_OK;
+  if (!t->config.folder || !mica__ranks_speaks(t)) return MICA_OK;
   mica__text_addf(&path, "%s/%s", t->config.folder, name);
   mica_status status = mica__text_status(&path);
   if (status == MICA_OK) status = mica_trainer_save(t, path.data);

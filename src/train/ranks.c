@@ -3,6 +3,7 @@
 #include "nn/nn.h"
 #include "train/train.h"
 
+#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -127,7 +128,7 @@ mica_status mica__ranks_times(mica_trainer *t, double seconds, double data_secon
   double *own = times + 3 * c->rank;
   own[1] = now.waited - t->link_then.waited;
   own[2] = now.moving - t->link_then.moving;
-  own[0] = seconds - data_seconds - own[1];
+  own[0] = fmax(0, seconds - data_seconds - own[1]); /* it may have waited before the first step */
   t->link_then = now;
   mica_status status = run(t, MICA_COLLECTIVE_ALL_REDUCE, CHANNEL_SUMS, MICA_F64, times, 3 * (size_t)c->ranks);
   event->ranks = c->ranks;

@@ -1,0 +1,138 @@
+/* Runs of several ranks: their shares of batches, and what all of them must have in common. */
+#include "base/hash.h"
+#include "task/run.h"
+#include "train/train.h"
+
+#include <mica/version.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* What ranks are compared by, in the order in which they are asked. */
+#define SAME_LIST(X)                                                                                                   \
+  X(CODE, "another version of Mica")                                                                                   \
+  X(SEED, "another seed")                                                                                              \
+  X(SETTINGS, "other settings")                                                                                        \
+  X(DATA, "other data")                                                                                                \
+  X(NETWORK, "another network")
+
+enum {
+#define SAME_ENUM(name, text) SAME_##name,
+  SAME_LIST(SAME_ENUM) SAMES
+#undef SAME_ENUM
+};
+
+int32_t mica__run_rank(const mica_run *run) { return run->config.communicator ? run->config.communicator->rank : 0; }
+
+mica_status mica__run_share_batch(const mica_run *run, mica_loader_config *config) {
+  const mica_communicator *c = run->config.communicator;
+  if (!c || c->ranks == 1) return MICA_OK;
+  const long long batch = config->batch, rest = batch % c->ranks;
+  if (rest && batch > rest)
+    return mica__fail(MICA_E_INVALID, "a batch of %lld cannot be divided among %d ranks; %lld and %lld can", batch,
+                      (int)c->ranks, batch - rest, batch - rest + c->ranks);
+  if (rest) return mica__fail(MICA_E_INVALID, "a batch of %lld cannot be divided among %d ranks", batch, (int)c->ranks);
+  config->batch /= c->ranks;
+  config->shard = c->rank;
+  config->shards = c->ranks;
+  return MICA_OK;
+}
+
+/* --- comparisons --- */
+
+static mica__hash hash_number(mica__hash h, int64_t number) { return mica__hash_bytes(h, &number, sizeof number); }
+
+static mica__hash hash_settings(const mica_run *run) {
+  mica__hash h = {0, 0};
+  for (size_t i = 0; i < run->row_count; i++) {
+    const char *name = run->rows[i]->name;
+    /* Ranks may decode by different numbers of threads. */
+    if (!strcmp(name, "seed") || !strcmp(name, "threads")) continue;
+    h = mica__hash_text(mica__hash_text(h, name), mica_run_setting(run, name));
+  }
+  return h;
+}
+
+/* A sample of one column; one that cannot be read counts for nothing. */
+static mica__hash hash_sample(mica__hash h, const mica_dataset *data, size_t column, uint64_t sample) {
+  const mica_column *about = mica_dataset_column(data, column);
+  mica_shape shape = about->shape;
+  int64_t length = 0, count = 0;
+  size_t bytes = 0;
+  void *copy = NULL;
+  mica__attempt_begin();
+  if (mica_dataset_length(data, column, sample, &length) == MICA_OK) {
+    if (shape.rank > 0 && shape.dim[0] == MICA_DYNAMIC) shape.dim[0] = length;
+    if (mica_shape_count(shape, &count) == MICA_OK) bytes = (size_t)count * mica_dtype_size(about->dtype);
+    copy = bytes ? malloc(bytes) : NULL;
+  }
+  if (copy && mica_dataset_read(data, column, sample, copy, bytes) == MICA_OK) h = mica__hash_bytes(h, copy, bytes);
+  free(copy);
+  mica__attempt_end();
+  return hash_number(h, length);
+}
+
+/* Files are decoded for it, which takes time: a few of them speak for all. */
+static uint64_t samples_of(mica_column_kind kind) {
+  const bool files = kind == MICA_COLUMN_KIND_IMAGE || kind == MICA_COLUMN_KIND_MASK || kind == MICA_COLUMN_KIND_SOUND;
+  return files ? 16 : 1 << 16;
+}
+
+/* Columns and samples of them. */
+static mica__hash hash_data(const mica_dataset *data) {
+  const uint64_t count = mica_dataset_count(data);
+  mica__hash h = hash_number((mica__hash){0, 0}, (int64_t)count);
+  for (size_t k = 0; k < mica_dataset_column_count(data); k++) {
+    const mica_column *about = mica_dataset_column(data, k);
+    h = mica__hash_text(h, about->name);
+    h = hash_number(hash_number(h, about->dtype), about->shape.rank);
+    for (uint64_t i = 0; i < count; i += count / samples_of(about->kind) + 1) h = hash_sample(h, data, k, i);
+  }
+  return h;
+}
+
+static mica__hash hash_network(const mica_run *run) {
+  const mica_nn *nn = mica_trainer_network(run->trainer);
+  mica__hash h = {0, 0};
+  for (size_t i = 0; i < mica_nn_parameter_count(nn); i++) {
+    const mica_nn_parameter_info *info = mica_nn_parameter_at(nn, i);
+    const mica_shape shape = mica_value_shape(info->value);
+    h = mica__hash_text(h, info->name);
+    for (int32_t d = 0; d < shape.rank; d++) h = hash_number(h, shape.dim[d]);
+  }
+  return h;
+}
+
+mica_status mica__run_check_ranks(mica_run *run) {
+  static const char *const texts[] = {
+#define SAME_TEXT(name, text) text,
+      SAME_LIST(SAME_TEXT)};
+  mica_communicator *c = run->config.communicator;
+  if (!c) return MICA_OK;
+  int64_t *all = calloc((size_t)c->ranks * SAMES, sizeof *all);
+  if (!all) return mica__fail_nomem("a run");
+  int64_t *own = all + (size_t)c->rank * SAMES;
+  own[SAME_CODE] = (int64_t)mica__hash_text((mica__hash){0, 0}, mica_version()).low;
+  own[SAME_SEED] = (int64_t)mica_run_number(run, "seed");
+  own[SAME_SETTINGS] = (int64_t)hash_settings(run).low;
+  own[SAME_DATA] = (int64_t)hash_data(run->parts[MICA_PART_TRAIN].data).low;
+  own[SAME_NETWORK] = (int64_t)hash_network(run).low;
+  const mica_transfer sum = {.dtype = MICA_I64, .data = all, .count = (int64_t)c->ranks * SAMES};
+  mica_status status = mica_communicator_run(c, &sum);
+  for (int32_t r = 1; status == MICA_OK && r < c->ranks; r++)
+    for (int k = 0; status == MICA_OK && k < SAMES; k++)
+      if (all[r * SAMES + k] != all[k])
+        status = mica__fail(MICA_E_INVALID, "rank %d has %s than rank 0", (int)r, texts[k]);
+  free(all);
+  run->refused = status == MICA_E_INVALID;
+  return status;
+}
+
+mica_status mica__run_join(mica_run *run, mica_status status) {
+  mica_communicator *c = run->config.communicator;
+  if (!c) return status;
+  if (status != MICA_OK) {
+    mica_communicator_abort(c, mica_error_message());
+    return status;
+  }
+  return mica__ranks_begin(run->trainer);
+}

@@ -1,0 +1,116 @@
+#!/bin/sh
+# labels: device slow
+# Several ranks by mpirun: one voice, the result of one process, faults that end all of them, checkpoints for any number
+# of ranks. MICA_TEST_KILLS says how often a rank is killed (twice unless it does).
+# shellcheck source-path=SCRIPTDIR source=cli.sh
+. "$(dirname "$0")/cli.sh"
+need_device
+
+command -v mpirun >/dev/null || { echo "SKIP: no mpirun"; exit 77; }
+"$mica" version | grep -q MICA_WITH_MPI=1 || { echo "SKIP: a build without MPI"; exit 77; }
+export OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1 OMPI_MCA_rmaps_base_oversubscribe=1
+export OMPI_MCA_hwloc_base_binding_policy=none OMPI_MCA_mpi_yield_when_idle=1
+
+awk -v folder="$work" 'BEGIN {
+  srand(2)
+  for (i = 0; i < 960; i++) {
+    k = i % 4
+    for (j = 0; j < 20; j++) printf "%.4f,", (k == j % 4) * 2 + rand() + rand() >folder "/data.csv"
+    print k >folder "/data.csv"
+  }
+}'
+sed '3s/^[0-9]/7/' "$work/data.csv" >"$work/other.csv"
+
+ran="mica train on several ranks"
+
+# ranks N FOLDER WORDS...: trains on N ranks.
+ranks() {
+  n=$1 out=$2
+  shift 2
+  timeout 120 mpirun -n "$n" "$mica" train --task classify --model mlp --batch 48 --data "$work/data.csv" \
+    --out "$out" "$@"
+}
+# The value of a number in JSON.
+number() { sed "s/.*\"$1\":\([-+0-9.e]*\).*/\1/" "$2"; }
+# near A B: within a thousandth.
+near() { awk -v a="$1" -v b="$2" 'BEGIN { d = a - b; exit !(d < 1e-3 && d > -1e-3) }'; }
+
+# --- one voice, and the result of one process ---
+"$mica" train --task classify --model mlp --batch 48 --data "$work/data.csv" --epochs 3 --json --quiet \
+  --out "$work/one" >"$work/one.json" || fault "one process"
+for n in 2 3; do
+  ranks $n "$work/all$n" --epochs 3 --json --quiet >"$work/out" 2>"$work/err" || fault "$n ranks: $(cat "$work/err")"
+  [ "$(grep -c '^{' "$work/out")" = 1 ] || fault "$n ranks give not one line of JSON: $(cat "$work/out")"
+  near "$(number loss "$work/out")" "$(number loss "$work/one.json")" ||
+    fault "$n ranks: $(cat "$work/out" "$work/one.json")"
+done
+grep -q rank1_computing "$work/all2/history.csv" || fault "the history does not show ranks"
+for how in f16 u8; do
+  ranks 2 "$work/$how" --epochs 3 --compress $how --json --quiet >"$work/out" 2>&1 || fault "$how: $(cat "$work/out")"
+  grep -q '"accuracy":1' "$work/out" || fault "$how: $(cat "$work/out")"
+done
+
+# --- what is wrong is said once, and ends all ---
+# refused STATUS SENTENCE WORDS...
+refused() {
+  wanted=$1 sentence=$2
+  shift 2
+  timeout 60 mpirun "$@" >"$work/out" 2>"$work/err"
+  status=$?
+  [ $status = "$wanted" ] || fault "exit status $status, not $wanted: $(cat "$work/err")"
+  grep -c '^mica train:' "$work/err" | grep -qx 1 || fault "not one sentence: $(cat "$work/err")"
+  grep -q "^mica train: .*$sentence" "$work/err" || fault "no \"$sentence\": $(cat "$work/err")"
+}
+train="$mica train --task classify --model mlp --epochs 2 --quiet --out $work/wrong"
+# shellcheck disable=SC2086
+{
+  refused 2 "cannot be divided among 3 ranks; 48 and 51 can" -n 3 $train --data "$work/data.csv" --batch 50
+  refused 1 "there is no dataset" -n 2 $train --data "$work/none"
+  refused 2 "rank 1 has another seed" -n 1 $train --data "$work/data.csv" : \
+    -n 1 $train --data "$work/data.csv" --seed 5
+  refused 2 "rank 1 has other data" -n 1 $train --data "$work/data.csv" : -n 1 $train --data "$work/other.csv"
+  refused 2 "rank 1 has other settings" -n 1 $train --data "$work/data.csv" : \
+    -n 1 $train --data "$work/data.csv" --lr 1
+  refused 2 "find-lr is for one rank" -n 2 $train --data "$work/data.csv" --find-lr
+}
+
+# --- a checkpoint of 4 ranks goes on on 1 and 3 ---
+ranks 4 "$work/four" --epochs 2 --quiet --schedule constant >"$work/out" 2>&1 || fault "4 ranks: $(cat "$work/out")"
+cp -r "$work/four" "$work/three"
+"$mica" train --resume --epochs 4 --quiet --json --out "$work/four" >"$work/by1" || fault "4 ranks resumed by 1"
+timeout 120 mpirun -n 3 "$mica" train --resume --epochs 4 --quiet --json --out "$work/three" >"$work/by3" \
+  2>"$work/err" || fault "4 ranks resumed by 3: $(cat "$work/err")"
+near "$(number loss "$work/by1")" "$(number loss "$work/by3")" || fault "losses differ: $(cat "$work/by1" "$work/by3")"
+
+# --- a rank that is killed, or hangs ---
+lose() {
+  rm -rf "$work/lost"
+  timeout 100 mpirun -n 2 "$mica" train --task classify --model mlp --batch 48 --data "$work/data.csv" --epochs 4000 \
+    --checkpoint-steps 20 --quiet --watchdog 3 --out "$work/lost" >"$work/out" 2>"$work/err" &
+  launcher=$!
+  i=0
+  while [ ! -e "$work/lost/last.safetensors" ] && [ $((i += 1)) -lt 300 ]; do sleep 0.1; done
+  victim=$(pgrep -f "^$mica train.*--out $work/lost" | sed -n "$2p")
+  kill -"$1" "$victim" || fault "there is no rank to lose"
+  begun=$(date +%s)
+  wait $launcher
+  status=$?
+  kill -CONT "$victim" 2>/dev/null
+  kill -KILL "$victim" 2>/dev/null
+  took=$(($(date +%s) - begun))
+  [ $status != 0 ] && [ $status != 124 ] || fault "exit status $status behind SIG$1"
+  [ $took -lt 20 ] || fault "$took seconds behind SIG$1"
+  grep -q 'rank [01]' "$work/err" || fault "no sentence behind SIG$1: $(cat "$work/err")"
+}
+kills=${MICA_TEST_KILLS:-2}
+while [ "$kills" -gt 0 ]; do
+  lose KILL $((kills % 2 + 1))
+  timeout 60 "$mica" train --resume --epochs 1 --quiet --out "$work/lost" >"$work/out" 2>&1 ||
+    grep -q "complete" "$work/out" || fault "a run whose rank was killed is not resumed: $(cat "$work/out")"
+  kills=$((kills - 1))
+done
+lose STOP 2
+grep -q 'step [0-9]*: .*rank 1 has sent nothing for 3 seconds' "$work/err" ||
+  fault "a rank that hangs: $(cat "$work/err")"
+
+exit $failed
