@@ -163,7 +163,7 @@ static void print_item(const mica_item *item) {
              100 * item->numbers[5 * i + 4], item->numbers[5 * i], item->numbers[5 * i + 1], item->numbers[5 * i + 2],
              item->numbers[5 * i + 3]);
     break;
-  case MICA_ITEM_KIND_TABLE:
+  case MICA_ITEM_KIND_TABLE: print_table(stdout, item); break;
   case MICA_ITEM_KIND_MATRIX:
   case MICA_ITEM_KIND_CURVE:
   case MICA_ITEM_KIND_POINTS:

@@ -128,7 +128,7 @@ bool mica__run_good_categories(const mica_run *run) {
 #define LARGEST_ROW (1 << 20)
 #define LARGEST_SAMPLE (1 << 30)
 
-typedef enum counting { SOME, ONE, A_CHANNEL, A_CLASS } counting;
+typedef enum counting { SOME, ONE, A_CHANNEL, A_CLASS, A_SERIES } counting;
 
 static const struct rule {
   const char *name, *task; /* task NULL: of every task */
@@ -155,6 +155,15 @@ static const struct rule {
     {"label_column", "text", ONE, true, true, 0},
     {"tokenizer", "text", SOME, true, true, 0},
     {"vocabulary", "text", ONE, false, true, 0},
+    {"series", "forecast", SOME, true, true, 0},
+    {"targets", "forecast", ONE, false, true, 0},
+    {"horizon", "forecast", ONE, false, true, 0},
+    {"window", "forecast", ONE, false, true, 0},
+    {"season", "forecast", ONE, false, true, 0},
+    {"scale", "forecast", A_SERIES, false, true, 0},
+    {"level_mean", "forecast", A_SERIES, false, true, -INFINITY},
+    {"level_deviation", "forecast", A_SERIES, false, true, 0},
+    {"mase_scale", "forecast", A_SERIES, false, true, 0},
     {"vocabulary", "language", ONE, false, true, 0},
     {"classes", "keyword", SOME, true, true, 0},
     {"rate", "keyword", ONE, false, true, 0},
@@ -167,6 +176,7 @@ static const struct rule {
 static size_t count_of(const mica_run *run, counting how) {
   size_t count = 1;
   if (how == A_CLASS) mica_run_fact(run, "classes", &count);
+  if (how == A_SERIES) mica_run_fact(run, "series", &count);
   return how == A_CHANNEL ? (size_t)mica__run_fact_number(run, "input", 1) : count;
 }
 

@@ -36,7 +36,7 @@ static const mica_setting_row settings[] = {
 
 /* Found on messages of a telephone (spam or not). */
 static const mica_setting defaults[] = {
-    {"model", "encoder"},   {"epochs", "10"},         {"batch", "32"},    {"lr", "0.003"},
+    {"model", "encoder"},   {"epochs", "5"},          {"batch", "32"},    {"lr", "0.003"},
     {"optimizer", "adamw"}, {"weight-decay", "0.01"}, {"clip-norm", "1"}, {0}};
 
 static const mica_task_metric metrics[] = {{"f1", false}, {"accuracy", false}, {NULL, false}};

@@ -40,6 +40,7 @@ train() {
   detect) set -- --size 64 --width 8 --epochs 20 --batch 4 --warm-up 5 --checkpoint-steps 5 --out "$@" ;;
   keyword) set -- --width 8 --mels 16 --batch 8 --epochs 30 --warm-up 5 --checkpoint-steps 7 --out "$@" ;;
   segment) set -- --width 2 --depth 2 --window 32 --batch 4 --epochs 12 --checkpoint-steps 20 --out "$@" ;;
+  forecast) set -- --horizon 3 --width 8 --batch 16 --epochs 30 --checkpoint-steps 7 --out "$@" ;;
   text) set -- --width 16 --length 40 --vocabulary 320 --batch 16 --epochs 20 --checkpoint-steps 7 --out "$@" ;;
   *) set -- --model mlp --epochs "${epochs:-12}" --batch 16 --checkpoint-steps 50 --out "$@" ;;
   esac
@@ -47,6 +48,10 @@ train() {
 }
 "$MICA_BUILD_DIR/bin/tests/write_scenes" "$work/segment.csv" 60 40 || exit 1 # a folder
 make_tones "$work/keyword.csv"
+awk 'BEGIN {
+  print "week,a,b"
+  for (i = 0; i < 200; i++) print i "," (i % 9 == 4 ? "" : sin(i / 2)) "," i % 7
+}' >"$work/forecast.csv"
 awk 'BEGIN {
   split("lunch home later mum prize call free now", words, " ")
   print "label\ttext" >"'"$work"'/text.csv"
@@ -101,7 +106,7 @@ validated_again() {
 
 ran='mica train'
 count=3
-for task in $keyword text segment detect regress classify; do
+for task in $keyword text forecast segment detect regress classify; do
   rm -rf "$work/whole"
   (train "$work/whole") >"$work/out" 2>&1 || fault "$(cat "$work/out")"
   validated_again

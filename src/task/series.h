@@ -1,0 +1,48 @@
+/* task/series.h: time series of a table: a row a step, in order; columns of numbers, and one that says when. */
+#ifndef MICA_TASK_SERIES_H
+#define MICA_TASK_SERIES_H
+
+#include "base/error.h"
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+/* Which columns are read. */
+typedef struct mica__series_choice {
+  const char *time;         /* the column of times, by name or number; "": the first that is no number, else one called
+                               time, date, year, ... */
+  const char *const *names; /* the series, in this order; NULL: all columns of numbers but that of times */
+  size_t count;
+} mica__series_choice;
+
+typedef struct mica__series {
+  char **names;
+  char **times; /* of each row as it stands in the table; NULL without a column of times */
+  size_t count;
+  int64_t rows;
+  double *values;          /* rows x count; an empty cell has what stands for it (mica__series_at) */
+  int64_t *before, *after; /* rows x count: the nearest row up to and from this one on with a value; -1: none */
+  int64_t empty;           /* cells without a value */
+  size_t unused;           /* columns that are neither numbers nor times */
+} mica__series;
+
+/* Reads a table in memory, which a NUL ends. MICA_E_FORMAT, naming file, line and column, for a cell that is no number,
+ * rows of another width, times that do not rise, and columns that are not there. */
+mica_status mica__series_read(const char *name, char *content, size_t size, const mica__series_choice *choice,
+                              mica__series *series);
+void mica__series_free(mica__series *series);
+
+/* The value of a series at a row as it is known before row `now`: its own; of an empty cell what lies on the line
+ * between its neighbours, where both are before `now`, else the last one before it, else the first one there is. */
+double mica__series_at(const mica__series *series, int64_t row, size_t column, int64_t now);
+/* True if the cell was not empty. */
+bool mica__series_known(const mica__series *series, int64_t row, size_t column);
+
+/* Steps of a season by how far times are apart: 24 of hours, 7 of days, 52 of weeks, 12 of months, 4 of quarters; 1
+ * where there is none. */
+int64_t mica__series_season(const mica__series *series);
+/* The time `step` steps behind the last row, by the distance of the last two; "+STEP" where that is not known. */
+void mica__series_next(const mica__series *series, int64_t step, char *text, size_t bytes);
+
+#endif

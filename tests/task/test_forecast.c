@@ -1,0 +1,263 @@
+/* labels: device slow
+ *
+ * The task forecast: baselines are those that are computed apart, a season and a trend are learned, empty cells and
+ * times are understood, next values are predicted; what is wrong is said; a step costs launches alone. */
+#include "support/check_main.h"
+#include "support/engine.h"
+#include "support/files.h"
+#include "task/series.h"
+
+#include <math.h>
+#include <mica/mica.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define ROWS 240
+#define SEASON 12
+#define HORIZON 6
+
+static char data[512], folder[512];
+
+static double value_at(int i, int series) {
+  return 50 + 0.3 * i + (series ? -4 : 7) * sin(6.283185307 * i / SEASON) + 0.2 * ((i * 7919) % 13 - 6) / 6.0;
+}
+
+/* Months from 1999-11 on, two series, a note; some cells are empty. */
+static void write_table(const char *name, int rows) {
+  FILE *file = fopen(files_path(name), "w");
+  ck_assert_ptr_nonnull(file);
+  fputs("month,north,south,note\n", file);
+  for (int i = 0; i < rows; i++) {
+    fprintf(file, "%d-%02d,", 1999 + (i + 10) / 12, (i + 10) % 12 + 1);
+    if (i % 17 != 5 && i != 130)
+      fprintf(file, "%.4f,%.4f,as seen\n", value_at(i, 0), value_at(i, 1));
+    else
+      fprintf(file, "%s,%.4f,\n", i % 2 ? "" : "NA", value_at(i, 1));
+  }
+  fclose(file);
+}
+
+static void begin(void) {
+  write_table("sales.csv", ROWS);
+  snprintf(data, sizeof data, "%s", files_path("sales.csv"));
+  snprintf(folder, sizeof folder, "%s", files_path("run"));
+}
+
+static const mica_setting settings[] = {{"horizon", "6"}, {"epochs", "8"}, {"width", "8"},
+                                        {"batch", "16"},  {"seed", "1"},   {"lr", "0.01"}};
+#define SETTINGS (sizeof settings / sizeof *settings)
+
+static mica_run *create(const char *path, const char *to, const mica_setting *own, size_t count) {
+  const mica_run_config config = {
+      .task = "forecast", .data = path, .folder = to, .settings = own, .setting_count = count};
+  mica_run *run = NULL;
+  ck_ok(mica_run_create(test_engine(), &config, &run));
+  return run;
+}
+
+/* The errors of the last value and of the season over all origins of the last fifth, computed here. */
+static void check_baselines(const mica_metrics *m) {
+  double last = 0, season = 0, change = 0;
+  int count = 0;
+  const int training = ROWS - ROWS / 5;
+  for (int s = 0; s < 2; s++)
+    for (int o = training; o + HORIZON <= ROWS; o++)
+      for (int h = 0; h < HORIZON; h++) {
+        const bool empty = s == 0 && ((o + h) % 17 == 5 || o + h == 130);
+        const int before = s == 0 && (o - 1) % 17 == 5 ? o - 2 : o - 1;
+        int of_season = o + h - SEASON;
+        if (empty) continue;
+        double seasonal = value_at(of_season, s);
+        if (s == 0 && of_season % 17 == 5) /* on the line between its neighbours, where both were seen */
+          seasonal = of_season + 1 < o ? (value_at(of_season - 1, s) + value_at(of_season + 1, s)) / 2
+                                       : value_at(of_season - 1, s);
+        last += fabs(value_at(o + h, s) - value_at(before, s));
+        season += fabs(value_at(o + h, s) - seasonal);
+        count++;
+      }
+  for (int i = SEASON; i < training; i++) change += fabs(value_at(i, 1) - value_at(i - SEASON, 1));
+  ck_assert_double_eq_tol(mica_metrics_get(m, "mae_last"), last / count, 1e-4);
+  ck_assert_double_eq_tol(mica_metrics_get(m, "mae_season"), season / count, 1e-4);
+  ck_assert_double_gt(change, 0);
+}
+
+static char *predict(mica_run *run, const mica_run_input *input) {
+  mica_report *prediction = NULL;
+  char *text = NULL;
+  ck_ok(mica_run_predict(run, input, &prediction));
+  ck_ok(mica_report_json(prediction, "predictions", "", &text));
+  mica_report_destroy(prediction);
+  return text;
+}
+
+START_TEST(series_are_forecast) {
+  mica_metrics before, after;
+  mica_run *run = create(data, folder, settings, SETTINGS);
+  ck_assert_msg(strstr(mica_run_remark(run, 0), "windows of 24 rows, a season of 12, a horizon of 6"), "%s",
+                mica_run_remark(run, 0));
+  ck_assert_msg(strstr(mica_run_remark(run, 1), "15 empty cells"), "%s", mica_run_remark(run, 1));
+  ck_assert_msg(strstr(mica_run_remark(run, 2), "1 columns"), "%s", mica_run_remark(run, 2));
+  ck_ok(mica_run_fit(run));
+  ck_ok(mica_run_evaluate(run, NULL, MICA_PART_TEST, &before));
+  check_baselines(&before);
+  ck_assert_double_lt(mica_metrics_get(&before, "mae"), 0.5 * mica_metrics_get(&before, "mae_season"));
+  mica_run_destroy(run);
+  ck_ok(mica_run_open(test_engine(), folder, &run));
+  ck_ok(mica_run_evaluate(run, NULL, MICA_PART_TEST, &after));
+  ck_assert(before.samples == after.samples && before.loss == after.loss);
+  /* The report's errors, computed from predictions, are those of the test. */
+  mica_report *report = NULL;
+  ck_ok(mica_run_report(run, &report));
+  const mica_item *north = NULL, *south = NULL;
+  for (size_t s = 0; s < mica_report_count(report); s++) {
+    if (!north) north = mica_report_find(report, s, "mean absolute error of north");
+    if (!south) south = mica_report_find(report, s, "mean absolute error of south");
+  }
+  ck_assert(north && south && north->rows == HORIZON + 1 && north->columns == 3);
+  for (size_t k = 0; k < 3; k++) {
+    static const char *const names[] = {"mae", "mae_last", "mae_season"};
+    const double both[] = {north->numbers[3 * HORIZON + k], south->numbers[3 * HORIZON + k]};
+    /* North has fewer answers. */
+    const double of_test = mica_metrics_get(&after, names[k]);
+    ck_assert_msg(of_test > fmin(both[0], both[1]) - 1e-4 && of_test < fmax(both[0], both[1]) + 1e-4,
+                  "%s: %g, %g and %g", names[k], of_test, both[0], both[1]);
+  }
+  mica_report_destroy(report);
+  /* Behind the end of a table, whose columns stand elsewhere; and beside what came. */
+  char *text = NULL;
+  const char *path = data;
+  ck_ok(mica_run_evaluate(run, data, MICA_PART_TEST, &after));
+  ck_assert_double_eq(after.loss, before.loss);
+  text = predict(run, &(mica_run_input){.files = &path, .file_count = 1});
+  ck_assert_msg(strstr(text, "\"2019-11\"") && strstr(text, "\"2020-04\"") && !strstr(text, "\"2020-05\""), "%s", text);
+  mica_free(text);
+  text = predict(run, &(mica_run_input){.data = data, .part = MICA_PART_TEST, .count = 2});
+  ck_assert_msg(strstr(text, "from 2015-11") && strstr(text, "north actual"), "%s", text);
+  mica_free(text);
+  mica_report *prediction = NULL;
+  write_table("short.csv", 20);
+  path = files_path("short.csv");
+  ck_assert_int_eq(mica_run_predict(run, &(mica_run_input){.files = &path, .file_count = 1}, &prediction),
+                   MICA_E_FORMAT);
+  ck_assert_ptr_nonnull(strstr(mica_error_message(), "has 20 rows: a forecast sees 24"));
+  files_write_text("west.csv", "month,west\n2001-01,1\n2001-02,2\n");
+  path = files_path("west.csv");
+  ck_assert_int_eq(mica_run_predict(run, &(mica_run_input){.files = &path, .file_count = 1}, &prediction),
+                   MICA_E_FORMAT);
+  ck_assert_ptr_nonnull(strstr(mica_error_message(), "has no column 'north' of numbers; it has month, west"));
+  mica_run_destroy(run);
+}
+END_TEST
+
+START_TEST(what_is_wrong_is_said) {
+  static const struct wrong {
+    const char *table;
+    mica_setting setting;
+    const char *sentence;
+  } wrong[] = {
+      {"t,a\n1,2\n2,3\n", {"horizon", "2"}, "has 2 rows: a window of 24 and a horizon of 2 leave none to train on"},
+      {"t,a\n1,2\n2,x\n", {"horizon", "2"}, "line 3: column 'a' holds \"x\", which is no number"},
+      {"t,a\n1,2\n2,3\n2,4\n", {"horizon", "2"}, "line 4: '2' does not come behind '2'"},
+      {"day,a\n2001-02-01,2\n2001-01-31,3\n", {"horizon", "2"}, "'2001-01-31' does not come behind '2001-02-01'"},
+      {"t,a\n1,2\n2,3,4\n", {"horizon", "2"}, "line 3 has 3 columns, the first one 2"},
+      {"t,a\n1,2\n2,3\n", {"label", "b"}, "has no column 'b' of numbers; it has t, a"},
+      {"t,a\n1,2\n2,3\n", {"time", "when"}, "has no column 'when'"},
+      {"t,a\n1,\n2,\n", {"horizon", "2"}, "has no column of numbers"},
+      {"name,kind\nx,y\nz,w\n", {"horizon", "2"}, "has no column of numbers"},
+      {"t,a\n", {"horizon", "2"}, "holds no row"},
+      {"", {"horizon", "2"}, "wrong.csv"},
+      {"t,a\n1,2\n", {"horizon", "0"}, "horizon wants a whole number from 1"},
+      {"t,a\n1,2\n", {"model", "gpt"}, "the networks lstm, gru, tcn and linear, not gpt"}};
+  for (size_t i = 0; i < sizeof wrong / sizeof *wrong; i++) {
+    mica_run *run = NULL;
+    files_write_text("wrong.csv", wrong[i].table);
+    const mica_run_config config = {
+        .task = "forecast", .data = files_path("wrong.csv"), .settings = &wrong[i].setting, .setting_count = 1};
+    /* A network is looked at once there are data. */
+    if (!strcmp(wrong[i].setting.name, "model")) write_table("wrong.csv", ROWS);
+    ck_assert_int_ne(mica_run_create(test_engine(), &config, &run), MICA_OK);
+    ck_assert_msg(strstr(mica_error_message(), wrong[i].sentence), "%zu: %s", i, mica_error_message());
+  }
+}
+END_TEST
+
+/* Next times and seasons by the distance of the last two. */
+START_TEST(times_go_on) {
+  static const struct times {
+    const char *table, *next;
+    int64_t step, season;
+  } times[] = {{"t,a\n2000-11,1\n2000-12,2\n", "2001-02", 2, 12},
+               {"t,a\n2000-09,1\n2000-12,2\n", "2001-03", 1, 4},
+               {"t,a\n2000-02-27,1\n2000-02-28,2\n", "2000-03-01", 2, 7},
+               {"t,a\n2000-12-20,1\n2000-12-27,2\n", "2001-01-10", 2, 52},
+               {"t,a\n1999-12-01,1\n2000-01-01,2\n", "2000-03-01", 2, 12},
+               {"t,a\n2000-12-31 22:00,1\n2000-12-31 23:00,2\n", "2001-01-01 00:00:00", 1, 24},
+               {"year,a\n1999,1\n2000,2\n", "2003", 3, 1},
+               {"a,b\n1,2\n3,4\n", "+3", 3, 1}};
+  for (size_t i = 0; i < sizeof times / sizeof *times; i++) {
+    char content[256], text[48];
+    mica__series s;
+    snprintf(content, sizeof content, "%s", times[i].table);
+    ck_ok(mica__series_read("a table", content, strlen(content), &(mica__series_choice){.time = ""}, &s));
+    ck_assert_int_eq(mica__series_season(&s), times[i].season);
+    mica__series_next(&s, times[i].step, text, sizeof text);
+    ck_assert_str_eq(text, times[i].next);
+    mica__series_free(&s);
+  }
+  /* An empty cell: between its neighbours once both are seen, else the last one. */
+  char content[] = "a,b\n1,1\n,1\n3,1\nNA,1\n";
+  mica__series s;
+  ck_ok(mica__series_read("a table", content, strlen(content), &(mica__series_choice){.time = ""}, &s));
+  ck_assert_int_eq(s.empty, 2);
+  ck_assert(!mica__series_known(&s, 1, 0) && mica__series_known(&s, 2, 0));
+  ck_assert_double_eq(mica__series_at(&s, 1, 0, 3), 2);
+  ck_assert_double_eq(mica__series_at(&s, 1, 0, 2), 1);
+  ck_assert_double_eq(mica__series_at(&s, 3, 0, 4), 3);
+  mica__series_free(&s);
+}
+END_TEST
+
+START_TEST(a_step_costs_launches_alone) {
+  mica_run *run = create(data, NULL, settings, SETTINGS);
+  mica_loader *loader = NULL;
+  uint64_t waits = 0, allocations = 0, builds = 0;
+  uint64_t steps = 0;
+  const mica_loader_config config = {.batch = 16, .shuffle = true, .drop_last = true};
+  ck_ok(mica_loader_create(test_engine(), mica_run_data(run, MICA_PART_TRAIN), &config, &loader));
+  const mica_batch_source source = mica_loader_source(loader);
+  for (int epoch = 0; epoch < 2; epoch++)
+    for (mica_batch batch = {0};;) {
+      ck_ok(source.next(source.user, test_queue(), &batch));
+      if (!batch.count) break;
+      const mica_stats before = mica_engine_stats(test_engine());
+      ck_ok(mica_trainer_step(mica_run_trainer(run), &batch));
+      const mica_stats after = mica_engine_stats(test_engine());
+      if (!epoch) continue;
+      steps++;
+      waits += after.host_waits - before.host_waits;
+      allocations += after.allocations - before.allocations;
+      builds += after.kernel_builds - before.kernel_builds;
+    }
+  ck_assert_uint_gt(steps, 5);
+  ck_assert_uint_eq(waits, 0);
+  ck_assert_uint_eq(allocations, 0);
+  ck_assert_uint_eq(builds, 0);
+  mica_loader_destroy(loader);
+  mica_run_destroy(run);
+}
+END_TEST
+
+Suite *test_suite(void) {
+  if (!test_engine()) return test_skip("no device");
+  Suite *suite = suite_create("task.forecast");
+  TCase *all = tcase_create("all");
+  tcase_add_checked_fixture(all, begin, files_remove);
+  tcase_set_timeout(all, 0);
+  tcase_add_test(all, series_are_forecast);
+  tcase_add_test(all, what_is_wrong_is_said);
+  tcase_add_test(all, times_go_on);
+  tcase_add_test(all, a_step_costs_launches_alone);
+  suite_add_tcase(suite, all);
+  return suite;
+}
