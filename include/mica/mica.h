@@ -19,7 +19,6 @@
  *   dist parallel                 several devices or machines that train one network
  *   tokenizer                     texts as token ids and back, tokenizer.json
  *   run report compare            tasks: data and settings become a folder with a trained network; runs side by side
- *   run report                    tasks: data and settings become a folder with a trained network
  *   transcribe                    sound to text as it comes
  *   compress                      smaller networks: weights and inputs of layers as integers
  *   safetensors history io        weights, tables and pictures as files

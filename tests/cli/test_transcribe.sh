@@ -36,6 +36,7 @@ make_tones() {
     printf '%s.wav\t%s\n' "$name" "$name"
   done <"$1/names"
 }
+mkdir "$work/train"
 make_tones "$work/train" 140 1 >"$work/train/train.tsv"
 make_tones "$work/train" 20 2 >"$work/train/test.tsv"
 settings='--width 32 --layers 1 --mels 16 --reduction 2 --batch 8 --warm-up 20 --dropout 0 --masks 0 --lr 0.03'
