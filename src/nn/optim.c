@@ -5,6 +5,8 @@
 #include "ir/graph.h"
 #include "nn/nn.h"
 #include "nn/optim_ranks.h"
+#include "nn/optim_shard.h"
+#include "ops/collective/collective.h"
 
 #include <fnmatch.h>
 #include <math.h>
@@ -33,6 +35,12 @@ typedef struct optimiser {
   mica_value apply;         /* true if weights change in this run; null: always */
   weight *weights;
   size_t count;
+  /* With shard: all weights, which rank each is of, and a number that the graph has to use; weights are then the rank's
+   * own. */
+  weight *all;
+  size_t all_count;
+  int32_t *owners, norms; /* norms: that were summed over ranks so far */
+  mica_value sent;
 } optimiser;
 
 /* One weight, or those of its rows that a step reads: p, its gradient, and the names of its state. */
@@ -203,6 +211,42 @@ static mica_status find_weights(optimiser *o) {
   return o->count ? MICA_OK : mica__fail(MICA_E_STATE, "mica_optimize: the network has no weight to train");
 }
 
+/* Weights become the rank's own ones, and grads the gradients of these. */
+static mica_status share_out(optimiser *o, const mica_value *values, mica_value *grads) {
+  const int32_t rank = o->c.communicator->rank;
+  o->all = o->weights;
+  o->all_count = o->count;
+  o->weights = calloc(o->count + 1, sizeof *o->weights);
+  o->owners = calloc(o->count + 1, sizeof *o->owners);
+  if (!o->weights || !o->owners) return mica__fail_nomem("an optimiser");
+  MICA_TRY(mica__shard_owners(values, o->count, o->c.communicator->ranks, o->owners));
+  MICA_TRY(mica__shard_reduce(o->nn->graph, &o->c, o->owners, grads, o->count, &o->sent));
+  o->count = 0;
+  for (size_t i = 0; i < o->all_count; i++) {
+    if (o->owners[i] != rank) continue;
+    grads[o->count] = grads[i];
+    o->weights[o->count++] = o->all[i];
+  }
+  return MICA_OK;
+}
+
+/* All ranks take the new values of all weights. */
+static mica_status broadcast(optimiser *o) {
+  mica_graph *graph = o->nn->graph;
+  mica_value *values = calloc(o->all_count + 1, sizeof *values);
+  if (!values) return mica__fail_nomem("an optimiser");
+  for (size_t i = 0; i < o->all_count; i++) {
+    const mica_value p = o->all[i].info.value;
+    const int32_t assigned = mica__graph_node(graph, p.id)->assigned;
+    values[i] = assigned ? (mica_value){graph, assigned} : p;
+  }
+  mica_status status = mica__shard_broadcast(&o->c, o->owners, o->rate, values, o->all_count, &o->sent);
+  for (size_t i = 0; status == MICA_OK && i < o->all_count; i++)
+    if (o->owners[i] != o->c.communicator->rank) mica_assign(o->all[i].info.value, values[i]);
+  free(values);
+  return status;
+}
+
 static mica_status differentiate(optimiser *o, mica_value loss) {
   const size_t count = o->count + o->c.other_count;
   mica_value *wrt = calloc(2 * count, sizeof *wrt);
@@ -211,7 +255,10 @@ static mica_status differentiate(optimiser *o, mica_value loss) {
   for (size_t i = 0; i < count; i++) wrt[i] = i < o->count ? o->weights[i].info.value : o->c.others[i - o->count];
   mica_status status = mica_gradients(loss, wrt, count, grads);
   for (size_t i = o->count; status == MICA_OK && i < count; i++) o->c.other_gradients[i - o->count] = grads[i];
-  if (status == MICA_OK && o->c.communicator) status = mica__ranks_reduce(o->nn->graph, &o->c, grads, o->count);
+  if (status == MICA_OK && o->c.shard)
+    status = share_out(o, wrt, grads);
+  else if (status == MICA_OK && o->c.communicator)
+    status = mica__ranks_reduce(o->nn->graph, &o->c, grads, o->count);
   for (size_t i = 0; status == MICA_OK && i < o->count; i++) o->weights[i].grad = grads[i];
   free(wrt);
   return status;
@@ -224,12 +271,15 @@ static void scale_gradients(optimiser *o, mica_value factor) {
 static mica_value number(const optimiser *o, double value) { return mica_scalar(o->nn->graph, MICA_F32, value); }
 
 /* The squared norm of all gradients together. */
-static mica_value square_of_all(const optimiser *o) {
+static mica_value square_of_all(optimiser *o) {
   mica_value total = {0};
   for (size_t i = 0; i < o->count; i++) {
     mica_value own = mica_sum_square(o->weights[i].grad, MICA_ALL_AXES, false);
     total = i ? mica_add(total, own) : own;
   }
+  if (!o->c.shard) return total;
+  if (o->count == 0) total = number(o, 0);
+  mica__all_reduce(&total, 1, o->c.communicator, MICA__SHARD_NORMS + o->norms++, MICA_COMPRESSION_NONE, &total);
   return total;
 }
 
@@ -329,6 +379,9 @@ static mica_status check(const mica_nn *nn, const mica_optimizer_config *c) {
   if (c->rows && c->communicator)
     return mica__fail(MICA_E_UNSUPPORTED,
                       "mica_optimize: tables are not updated by rows where there are several ranks");
+  if (c->shard && (!c->communicator || c->ema != 0 || c->compress != MICA_COMPRESSION_NONE))
+    return mica__fail(MICA_E_UNSUPPORTED,
+                      "mica_optimize: state is divided among ranks of a communicator, without ema and compress");
   if (c->bucket_bytes < 0 || (size_t)c->compress > MICA_COMPRESSION_U8)
     return mica__fail(MICA_E_INVALID, "mica_optimize: buckets of %lld bytes, or a compression of kind %d",
                       (long long)c->bucket_bytes, (int)c->compress);
@@ -372,6 +425,11 @@ static mica_status build(optimiser *o, mica_value loss, mica_optimizer_values *v
   o->first = remainder_of(o->c.beta1, t);
   o->second = remainder_of(o->c.beta2, t);
   for (size_t i = 0; i < o->count; i++) update(o, &o->weights[i]);
+  if (o->c.shard) {
+    MICA_TRY(broadcast(o));
+    mica_value held = state_scalar(o, "optimizer.sent", 0);
+    if (!mica_value_is_null(o->sent)) mica_assign(held, o->sent);
+  }
   if (values) *values = (mica_optimizer_values){norm, scale};
   return MICA_OK;
 }
@@ -387,4 +445,6 @@ void mica_optimize(mica_nn *nn, mica_value loss, const mica_optimizer_config *co
   if (status == MICA_OK) status = build(&o, loss, values);
   if (status != MICA_OK) mica__graph_fail_with(nn->graph, status);
   free(o.weights);
+  free(o.all);
+  free(o.owners);
 }

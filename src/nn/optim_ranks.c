@@ -8,8 +8,6 @@
 /* Large enough that messages cost little beside what they carry, small enough that the last bucket, which nothing
  * hides, is soon over. */
 #define STANDARD_BUCKET ((int64_t)4 << 20)
-/* Channels of mica_all_reduce and of its gradients lie elsewhere. */
-#define FIRST_CHANNEL (MICA_CHANNELS / 4)
 
 static int64_t bytes_of(mica_value value) {
   int64_t count = 0;
@@ -18,18 +16,28 @@ static int64_t bytes_of(mica_value value) {
 
 static mica_value as_f32(mica_value x) { return mica_value_dtype(x) == MICA_F32 ? x : mica_cast(x, MICA_F32); }
 
+int64_t mica__ranks_bucket(const mica_optimizer_config *c) {
+  return c->bucket_bytes > 0 ? c->bucket_bytes : STANDARD_BUCKET;
+}
+
+/* The sum is known long before the first gradient. */
+void mica__ranks_weight(mica_graph *graph, const mica_optimizer_config *c, mica_value *weight, mica_value *all) {
+  const bool weighted = !mica_value_is_null(c->weight);
+  *weight = weighted ? mica_stop_gradient(as_f32(c->weight)) : mica_scalar(graph, MICA_F32, 1);
+  if (weighted)
+    mica__all_reduce(weight, 1, c->communicator, MICA__RANKS_CHANNEL, MICA_COMPRESSION_NONE, all);
+  else
+    *all = mica_scalar(graph, MICA_F32, c->communicator->ranks);
+}
+
 mica_status mica__ranks_reduce(mica_graph *graph, const mica_optimizer_config *c, mica_value *gradients, size_t count) {
-  const int64_t most = c->bucket_bytes > 0 ? c->bucket_bytes : STANDARD_BUCKET;
+  const int64_t most = mica__ranks_bucket(c);
   mica_value *bucket = calloc(count + 1, sizeof *bucket);
   if (!bucket) return mica__fail_nomem("an optimiser");
-  /* The sum of the weights is known long before the first gradient. */
   const bool weighted = !mica_value_is_null(c->weight);
-  mica_value weight = weighted ? mica_stop_gradient(as_f32(c->weight)) : mica_scalar(graph, MICA_F32, 1), all = weight;
-  if (weighted)
-    mica__all_reduce(&weight, 1, c->communicator, FIRST_CHANNEL, MICA_COMPRESSION_NONE, &all);
-  else
-    all = mica_scalar(graph, MICA_F32, c->communicator->ranks);
-  int32_t channel = FIRST_CHANNEL + 1;
+  mica_value weight, all;
+  mica__ranks_weight(graph, c, &weight, &all);
+  int32_t channel = MICA__RANKS_CHANNEL + 1;
   for (size_t end = count, begin; end > 0; end = begin) {
     int64_t bytes = 0;
     int32_t n = 0;

@@ -12,4 +12,15 @@
 mica_status mica__ranks_reduce(mica_graph *graph, const mica_optimizer_config *config, mica_value *gradients,
                                size_t count);
 
+/* --- shared with optim_shard --- */
+
+/* Channels of mica_all_reduce and of its gradients lie elsewhere. This one carries the weight, those behind it buckets.
+ */
+#define MICA__RANKS_CHANNEL (MICA_CHANNELS / 4)
+
+/* The bytes of gradients that travel together, at most. */
+int64_t mica__ranks_bucket(const mica_optimizer_config *config);
+/* What the rank's gradients are multiplied by (1 where config has no weight), and the sum of that over all ranks. */
+void mica__ranks_weight(mica_graph *graph, const mica_optimizer_config *config, mica_value *weight, mica_value *all);
+
 #endif

@@ -13,6 +13,8 @@ static mica_status check(const mica_trainer_config *c) {
     return mica__fail(MICA_E_INVALID, "mica_trainer_create: a negative count");
   if (!strcmp(mica_schedule_name(c->schedule.kind), "?"))
     return mica__fail(MICA_E_INVALID, "mica_trainer_create: %d is no mica_schedule", (int)c->schedule.kind);
+  if (c->optimizer.shard)
+    return mica__fail(MICA_E_UNSUPPORTED, "mica_trainer_create: an optimiser's state that is divided among ranks");
   return MICA_OK;
 }
 

@@ -23,8 +23,7 @@ static const char *const mica__compression_texts[] = {
 MICA__ATTR_STRUCT(all_reduce, ALL_REDUCE_ATTRS);
 static MICA__ATTR_TABLE(all_reduce, ALL_REDUCE_ATTRS);
 
-/* The elements of an operand, rounded up to where the next one begins. */
-static mica_status room_of(mica_shape shape, int64_t *room) {
+mica_status mica__collective_room(mica_shape shape, int64_t *room) {
   int64_t count = 0;
   size_t bytes = 0;
   char text[MICA_SHAPE_TEXT];
@@ -37,19 +36,45 @@ static mica_status room_of(mica_shape shape, int64_t *room) {
   return MICA_OK;
 }
 
-static mica_status infer_all_reduce(const mica__type *inputs, int32_t input_count, void *attrs, mica__type *out) {
-  const mica__all_reduce_attrs *how = attrs;
+mica_status mica__collective_row(const mica__type *inputs, int32_t input_count, int64_t *count) {
   size_t all = 0;
-  if (!how->communicator) return mica__fail(MICA_E_INVALID, "there is no communicator");
   for (int32_t k = 0; k < input_count; k++) {
     int64_t room = 0;
     if (inputs[k].dtype != MICA_F32)
       return mica__fail(MICA_E_DTYPE, "operand %d is %s; it takes f32", (int)k, mica_dtype_name(inputs[k].dtype));
-    MICA_TRY(room_of(inputs[k].shape, &room));
+    MICA_TRY(mica__collective_room(inputs[k].shape, &room));
     if (!mica__add_size(all, (size_t)room, &all) || all > INT64_MAX / sizeof(float))
       return mica__fail(MICA_E_OVERFLOW, "the operands are too large together");
   }
-  *out = (mica__type){MICA_F32, MICA_SHAPE((int64_t)all)};
+  *count = (int64_t)all;
+  return MICA_OK;
+}
+
+void mica__collective_split(mica_value row, const mica_value *x, int32_t count, mica_value *values) {
+  int64_t at = 0;
+  for (int32_t k = 0; k < count; k++) {
+    const mica_shape shape = mica_value_shape(x[k]);
+    int64_t elements = 0, room = 0;
+    const bool known =
+        row.graph && mica_shape_count(shape, &elements) == MICA_OK && mica__collective_room(shape, &room) == MICA_OK;
+    values[k] = known ? mica_reshape(mica_slice(row, 0, at, at + elements, 1), shape) : row;
+    at += room;
+  }
+}
+
+void mica__collective_ends(const mica_communicator *c, mica_status failed) {
+  char sentence[512];
+  if (failed == MICA_OK || !c->calls->abort) return;
+  snprintf(sentence, sizeof sentence, "rank %d: %s", (int)c->rank, mica_error_message());
+  c->calls->abort(c->user, c->rank, sentence);
+}
+
+static mica_status infer_all_reduce(const mica__type *inputs, int32_t input_count, void *attrs, mica__type *out) {
+  const mica__all_reduce_attrs *how = attrs;
+  int64_t count = 0;
+  if (!how->communicator) return mica__fail(MICA_E_INVALID, "there is no communicator");
+  MICA_TRY(mica__collective_row(inputs, input_count, &count));
+  *out = (mica__type){MICA_F32, MICA_SHAPE(count)};
   return MICA_OK;
 }
 
@@ -68,15 +93,9 @@ static mica_status begin_all_reduce(const mica__host *host, mica_event *ready, v
   return c->calls->begin(c->user, &transfer, pending);
 }
 
-/* A rank whose run has failed takes the others with it: they would wait for what it does not send. */
 static mica_status end_all_reduce(const mica__host *host, void *pending, mica_status failed) {
-  const mica__all_reduce_attrs *how = host->attrs;
-  const mica_communicator *c = how->communicator;
-  if (failed != MICA_OK && c->calls->abort) {
-    char sentence[512];
-    snprintf(sentence, sizeof sentence, "rank %d: %s", (int)c->rank, mica_error_message());
-    c->calls->abort(c->user, c->rank, sentence);
-  }
+  const mica_communicator *c = ((const mica__all_reduce_attrs *)host->attrs)->communicator;
+  mica__collective_ends(c, failed);
   return c->calls->wait(c->user, pending);
 }
 
@@ -86,15 +105,7 @@ static mica_status grad_all_reduce(const mica__grad *grad) {
   if (!how->own)
     mica__all_reduce(&grad->dy, 1, how->communicator, (int32_t)how->channel + GRADIENT_CHANNELS, MICA_COMPRESSION_NONE,
                      &dy);
-  int64_t at = 0;
-  for (int32_t k = 0; k < grad->input_count; k++) {
-    const mica_shape shape = mica_value_shape(grad->inputs[k]);
-    int64_t count = 0, room = 0;
-    MICA_TRY(mica_shape_count(shape, &count));
-    MICA_TRY(room_of(shape, &room));
-    grad->dinputs[k] = mica_reshape(mica_slice(dy, 0, at, at + count, 1), shape);
-    at += room;
-  }
+  mica__collective_split(dy, grad->inputs, grad->input_count, grad->dinputs);
   return MICA_OK;
 }
 
@@ -111,15 +122,7 @@ static const mica__op op_all_reduce = {.name = "all_reduce",
                                        .order = MICA__ORDER_SOON};
 
 static void add(const mica_value *x, int32_t count, const mica__all_reduce_attrs *how, mica_value *sums) {
-  mica_value row = mica__graph_add(&op_all_reduce, x, count, how);
-  int64_t at = 0;
-  for (int32_t k = 0; k < count; k++) {
-    int64_t elements = 0, room = 0;
-    const bool known = row.graph && mica_shape_count(mica_value_shape(x[k]), &elements) == MICA_OK &&
-                       room_of(mica_value_shape(x[k]), &room) == MICA_OK;
-    sums[k] = known ? mica_reshape(mica_slice(row, 0, at, at + elements, 1), mica_value_shape(x[k])) : row;
-    at += room;
-  }
+  mica__collective_split(mica__graph_add(&op_all_reduce, x, count, how), x, count, sums);
 }
 
 void mica__all_reduce(const mica_value *x, int32_t count, const mica_communicator *communicator, int32_t channel,
