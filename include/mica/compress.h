@@ -1,7 +1,7 @@
 /* mica/compress.h: smaller networks that answer alike. All of it works through the hooks of layers (mica/nn.h): no
  * graph is changed, and what comes out is an ordinary file of weights.
  *
- * Calibrating a trained network:
+ * Quantising a trained network takes three steps:
  *
  *   mica_calibration_create(&calibration);
  *   mica_nn_create(graph, &(mica_nn_config){.hook = mica_calibration_hook, .hook_user = calibration}, &nn);
@@ -9,12 +9,21 @@
  *   mica_calibration_values(calibration, &values, &count);          outputs of the session, behind z
  *   ... after each of some runs: mica_calibration_note(calibration, session, 1);
  *
+ *   mica_quantize_weights(calibration, NULL, weights, "small.safetensors", NULL);
+ *
+ *   mica_quantizer_open(small, &quantizer);
+ *   mica_nn_create(graph, &(mica_nn_config){.hook = mica_quantize_hook, .hook_user = quantizer}, &nn);
+ *   mica_value z = network(nn, x);                                  the same function; mica_nn_load fills it
+ *
+ * mica_run_quantize does this for a run of any task.
+ *
  * Threads: an object here is used by one thread at a time. */
 #ifndef MICA_COMPRESS_H
 #define MICA_COMPRESS_H
 
 #include <mica/nn.h>
-#include <mica/session.h>
+#include <mica/run.h>
+#include <mica/safetensors.h>
 
 MICA_BEGIN_DECLS
 
@@ -79,6 +88,77 @@ MICA_API const mica_calibration_layer *mica_calibration_layer_at(const mica_cali
 MICA_API MICA_CHECKED mica_status mica_calibration_range(const mica_calibration *calibration, size_t layer,
                                                          mica_calibration_method method, double percentile,
                                                          int32_t bits, double *low, double *high, double *decibel);
+
+/* --- quantisation --- */
+
+typedef struct mica_quantize_settings {
+  int32_t bits;      /* of weights, 8 or 4; 0: 8. Inputs of layers have 8. */
+  bool weights_only; /* inputs stay float */
+  mica_calibration_method method;
+  double percentile; /* as in mica_calibration_range */
+  /* Inputs of a dense layer that share a scale, with weights_only: 32, 64 or 128 where they divide its inputs. 0: all
+   * at 8 bits, 32 at 4. */
+  int64_t group;
+  bool no_correction; /* leave biases as they are, and not less what rounded weights add to the mean */
+  const char *keep;   /* a pattern of layers that stay float, as in "head.*"; NULL: none */
+} mica_quantize_settings;
+
+/* Writes the weights that `weights` holds as integers to a file for mica_quantizer_open. A layer L gets L.weight_q (I8
+ * in -127 to 127; at 4 bits U8, (outputs, half of the rest), packed as mica/quant.h says), L.weight_scale (one an
+ * output, or (outputs, groups)), and unless its input stays float L.input_scale and L.input_zero (U8), scalars. The
+ * factors of a batch norm behind a layer go into its weight and L.bias. At 4 bits the first layer and the last keep 8
+ * where there are more than two, and so do embeddings and rows of an odd length. Transposed convolutions and
+ * embeddings are quantised in their weights alone. Everything else is copied. Steps that were learned
+ * (mica_quantizer_create) are taken over. report (may be NULL) gets a section with a table of the layers.
+ * MICA_E_STATE: the file is quantised already, or nothing was noted and inputs are to be quantised; MICA_E_INVALID:
+ * bits or groups that there are not, or no layer is left to quantise; MICA_E_NOT_FOUND: `keep` matches no layer;
+ * MICA_E_NUMERIC names a layer whose range is 0 or not finite; MICA_E_FORMAT: the file is of another network. */
+MICA_API MICA_CHECKED mica_status mica_quantize_weights(const mica_calibration *calibration,
+                                                        const mica_quantize_settings *settings,
+                                                        const mica_safetensors *weights, const char *path,
+                                                        mica_report *report);
+
+/* Writes the weights anew so that channels between a layer and the next one have ranges alike, where nothing but a ReLU
+ * stands between them; the network computes what it did. To be done before inputs are measured. *pairs (may be NULL)
+ * gets the number of such pairs. */
+MICA_API MICA_CHECKED mica_status mica_equalize_weights(const mica_calibration *calibration,
+                                                        const mica_safetensors *weights, const char *path,
+                                                        size_t *pairs);
+
+typedef struct mica_quantizer mica_quantizer;
+
+/* For networks on the integers of such a file, which may be closed afterwards. MICA_E_FORMAT: it is none. */
+MICA_API MICA_CHECKED mica_status mica_quantizer_open(const mica_safetensors *file, mica_quantizer **quantizer);
+/* For training: weights and inputs are rounded, with steps that are learned (LSQ, Esser et al. 2020; their logarithms):
+ * parameters L.weight_step (outputs) and L.input_step, f32. Which layers, and with how many bits, follows from the
+ * calibration, which need have noted nothing, as in mica_quantize_weights. Steps of weights are those of outputs, so
+ * that the factors of a norm behind them change nothing of what was learned. */
+MICA_API MICA_CHECKED mica_status mica_quantizer_create(const mica_calibration *calibration,
+                                                        const mica_quantize_settings *settings,
+                                                        mica_quantizer **quantizer);
+/* NULL is a no-op. */
+MICA_API void mica_quantizer_destroy(mica_quantizer *quantizer);
+
+/* A mica_nn_hook, of any number of networks. One of mica_quantizer_open leaves networks that train as they are. */
+MICA_API mica_value mica_quantize_hook(void *quantizer, mica_nn *nn, mica_nn_point point, const char *layer,
+                                       mica_value value);
+/* Sets the steps in a session of a network to be trained to what suits its weights and the inputs that were seen. */
+MICA_API MICA_CHECKED mica_status mica_quantizer_begin(const mica_quantizer *quantizer,
+                                                       const mica_calibration *calibration, mica_session *session);
+
+typedef struct mica_run_quantize_config {
+  const char *data; /* to calibrate with, its training part; NULL: the run's own */
+  int64_t samples;  /* of these at most; 0: 512 */
+  mica_quantize_settings how;
+  bool equalize;      /* mica_equalize_weights first (Nagel et al. 2019) */
+  const char *folder; /* to be made: a run */
+} mica_run_quantize_config;
+
+/* Writes a quantised run, which evaluates and predicts as any other; it cannot be trained. *report (report may be
+ * NULL) is the caller's. MICA_E_STATE: the run is quantised already, or the folder holds one; MICA_E_FORMAT: the data
+ * do not fit the run's; MICA_E_NOT_FOUND: there are none. Blocks. */
+MICA_API MICA_CHECKED mica_status mica_run_quantize(mica_run *run, const mica_run_quantize_config *config,
+                                                    mica_report **report);
 
 MICA_END_DECLS
 

@@ -133,6 +133,9 @@ typedef struct mica_trainer_config {
    * checkpoint_steps steps (0: never in between) and when stopped; best: after an epoch better than all before it. */
   const char *folder;
   int64_t checkpoint_steps;
+  /* Called by the layers of every network that the trainer builds (mica/nn.h); may be NULL. */
+  mica_nn_hook *hook;
+  void *hook_user;
   /* Training stops after the step in hand once this is not NULL and points to something else than 0: for a signal
    * handler. */
   const volatile int *stop;
@@ -190,6 +193,21 @@ MICA_API MICA_CHECKED mica_status mica_trainer_sum(mica_trainer *trainer, const 
 /* Queues the network on a batch that may lack columns which only the loss needs. It is built at the first call, for the
  * columns that this batch has. */
 MICA_API MICA_CHECKED mica_status mica_trainer_predict(mica_trainer *trainer, const mica_batch *batch);
+/* A further network on the weights that are tested, which is looked into: layers call another hook, and values beside
+ * the objective's outputs are noted after each run (mica_calibration_hook, mica_calibration_values,
+ * mica_calibration_note). */
+typedef struct mica_observer {
+  mica_nn_hook *hook;
+  void *user;
+  /* Called once the network is built: what is to be computed. They stay valid until the session is made. */
+  mica_status (*values)(void *user, const mica_value **values, size_t *count);
+  /* Called after each run: its outputs from `first` on are the values. */
+  mica_status (*note)(void *user, mica_session *session, size_t first);
+} mica_observer;
+/* Builds it and runs it on the source's batches from the first one on, until so many samples were seen; 0: all of an
+ * epoch. Blocks. */
+MICA_API MICA_CHECKED mica_status mica_trainer_observe(mica_trainer *trainer, const mica_observer *observer,
+                                                       const mica_batch_source *source, int64_t samples);
 /* An output, by name, of the last mica_trainer_predict. NULL for none of the name, and before. */
 MICA_API const mica_tensor *mica_trainer_output(const mica_trainer *trainer, const char *name);
 

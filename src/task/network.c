@@ -173,6 +173,9 @@ mica_status mica__run_make_trainer(mica_run *run) {
     const mica_batch_source source = mica_loader_source(run->parts[MICA_PART_TRAIN].loader);
     c->columns = source.columns;
     c->column_count = source.column_count;
+  }
+  MICA_TRY(mica__run_add_quantizer(run, c));
+  if (run->parts[MICA_PART_TRAIN].loader) {
     if (mica_run_setting(run, "find-lr") && mica__run_flag(run, "find-lr") && !run->resumed) {
       MICA_TRY(mica__run_find_rate(run));
       c->schedule.rate = mica_run_number(run, "lr");
@@ -190,7 +193,9 @@ mica_status mica__run_take_weights(mica_run *run, const char *path) {
   mica_safetensors *file = NULL;
   size_t taken = 0, weights = 0, frozen = 0;
   MICA_TRY(mica_safetensors_open(path, &file));
-  mica_status status = MICA_OK;
+  mica_status status = mica_safetensors_metadata(file, "mica.quantized")
+                           ? mica__fail(MICA_E_FORMAT, "init: the weights in %s are quantised already", path)
+                           : MICA_OK;
   for (size_t i = 0; status == MICA_OK && i < mica_nn_parameter_count(nn); i++) {
     const mica_nn_parameter_info *info = mica_nn_parameter_at(nn, i);
     mica_tensor *tensor = mica_session_parameter(session, info->name);

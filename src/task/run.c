@@ -14,8 +14,7 @@
 
 static mica_status no_memory(void) { return mica__fail_nomem("a run"); }
 
-/* A folder with a run, or with a file that a run would write over, is not begun in. */
-static mica_status check_free(const char *folder) {
+mica_status mica__run_check_free(const char *folder) {
   static const char *const names[] = {"config.json", "model.safetensors", "last.safetensors", "best.safetensors",
                                       "history.csv", "report.html",       "tokenizer.json"};
   for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
@@ -47,7 +46,7 @@ mica_status mica_run_check(const mica_run_config *c) {
   if (c->resume && !c->folder) return mica__fail(MICA_E_INVALID, "a run is resumed from its folder");
   if (!c->data && !c->dataset && !c->resume) return mica__fail(MICA_E_INVALID, "the data are missing");
   const bool writes = !c->communicator || c->communicator->rank == 0;
-  if (c->folder && !c->resume && writes) MICA_TRY(check_free(c->folder));
+  if (c->folder && !c->resume && writes) MICA_TRY(mica__run_check_free(c->folder));
   if (c->data && stat(c->data, &about) == 0 && !S_ISREG(about.st_mode) && !S_ISDIR(about.st_mode))
     return mica__fail(MICA_E_FORMAT, "%s is neither a file nor a folder", c->data);
   return MICA_OK;
@@ -87,8 +86,11 @@ static mica_status take_task(mica_run *run) {
 static mica_status set_out(mica_run *run) {
   const char *init = mica_run_setting(run, "init");
   if (run->task->begin) MICA_TRY(run->task->begin(run));
-  if (run->network) return mica__imported_load(run);
-  return *init ? mica__run_take_weights(run, init) : MICA_OK;
+  if (run->network)
+    MICA_TRY(mica__imported_load(run));
+  else if (*init)
+    MICA_TRY(mica__run_take_weights(run, init));
+  return mica__run_begin_steps(run);
 }
 
 /* The rest of a creation that resumes: the checkpoint. A run that was killed before its first one begins again. */
@@ -252,6 +254,7 @@ void mica_run_destroy(mica_run *run) {
   mica_onnx_close(run->network);
   mica_onnx_runner_destroy(run->runner);
   mica_onnx_close(run->model);
+  mica_quantizer_destroy(run->quantizer);
   mica__run_close_data(run);
   mica_tokenizer_destroy(run->tokenizer);
   mica_history_destroy(run->history);

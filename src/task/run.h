@@ -6,6 +6,7 @@
 #include "task/distil.h"
 #include "task/task.h"
 
+#include <mica/compress.h>
 #include <mica/history.h>
 #include <mica/model.h>
 #include <mica/tokenizer.h>
@@ -54,6 +55,7 @@ struct mica_run {
   size_t column_count;
   mica_trainer_config training; /* prepare may change `watch` and `falling` */
   mica_tokenizer *tokenizer;    /* NULL: the run has none */
+  mica_quantizer *quantizer; /* of a quantised run, or one that trains with rounded weights; NULL: layers are float */
   mica_trainer *trainer;
   mica__teacher teacher; /* of a run that is trained; zeros without */
   mica_history *history;
@@ -123,6 +125,8 @@ mica_status mica__run_join(mica_run *run, mica_status status);
 
 /* Adds a sentence that mica_run_remark gives; those beyond MICA__REMARKS are dropped. */
 mica_status mica__run_remark(mica_run *run, const char *format, ...) __attribute__((format(printf, 2, 3)));
+/* MICA_E_STATE for a folder with a run, or with a file that a run would write over. */
+mica_status mica__run_check_free(const char *folder);
 /* Makes the folder, where it is not there, and sees that it can be written. */
 mica_status mica__run_make_folder(mica_run *run);
 
@@ -319,6 +323,11 @@ mica_value mica__imported_build(const mica_run *run, mica_nn *nn, mica_value x, 
 /* Its weights into the trainer's session; and the file into the folder of a run that begins. */
 mica_status mica__imported_load(mica_run *run);
 mica_status mica__imported_keep(const mica_run *run);
+/* Gives the trainer's layers their quantizer: of a quantised run, or by the setting "quantize". */
+mica_status mica__run_add_quantizer(mica_run *run, mica_trainer_config *config);
+/* Steps to begin with, of the setting "quantize", by the network's weights and some batches of training. */
+mica_status mica__run_begin_steps(mica_run *run);
+bool mica__run_is_quantized(const mica_run *run);
 /* Takes weights of a file by name and shape. */
 mica_status mica__run_take_weights(mica_run *run, const char *path);
 /* Reads the weights that are kept into the network of tests; damaged ones, and numbers that are not finite, are refused

@@ -63,6 +63,11 @@ static const char *compression_at(size_t i) {
   return strcmp(name, "?") != 0 ? name : NULL;
 }
 
+static const char *quantize_at(size_t i) {
+  static const char *const names[] = {"8", "4", NULL};
+  return names[i];
+}
+
 static const char *precision_at(size_t i) {
   static const char *const names[] = {"f32", "f16", "bf16", NULL};
   return names[i];
@@ -110,6 +115,8 @@ static const mica_setting_row common[] = {
         .fixed = true),
     ROW("compress", CHOICE, "none", "HOW", "f16 or u8: gradients between ranks in 16 or 8 bits",
         .names = compression_at),
+    ROW("quantize", CHOICE, "", "BITS", "train with weights rounded to BITS and inputs of layers to 8",
+        .names = quantize_at, .fixed = true),
     ROW("threads", INT, "0", "N", "that decode samples; 0: a core less than there are", .low = 0, .high = 1024),
     {0},
 };

@@ -183,7 +183,8 @@ static mica_status take_outputs(mica__phase *phase, const mica_objective *made, 
 static mica_status make_session(mica_trainer *t, mica__phase *phase, const mica_value *outputs, size_t count) {
   /* All phases share the weights; each has sums of its own. */
   mica_binding own[1 + MICA_OBJECTIVE_METRICS] = {{"metrics", NULL}};
-  mica_session_config config = {.share = t->training.session, .parameters = own, .parameter_count = 0};
+  mica_session_config config = {
+      .share = phase->observer ? t->testing.session : t->training.session, .parameters = own, .parameter_count = 0};
   if (phase->sum_count) config.parameter_count = 1;
   for (size_t s = 0; s < phase->slot_count; s++)
     if (!phase->slots[s].weighted) own[config.parameter_count++] = (mica_binding){phase->slots[s].parameter, NULL};
@@ -200,15 +201,19 @@ static mica_status graph_status(const mica_graph *graph) {
   return status == MICA_OK ? MICA_OK : mica__fail(status, "%s", mica_graph_message(graph));
 }
 
-mica_status mica__phase_build(mica_trainer *t, mica__phase *phase, mica__phase_kind kind,
-                              const mica_batch_column *columns, size_t count) {
-  const mica_trainer_config *c = &t->config;
+/* The graph, the network and the sums. draws: dropouts so far; outputs: room for an objective's. */
+static mica_status build_graph(const mica_trainer_config *c, uint64_t draws, mica__phase *phase, mica__phase_kind kind,
+                               const mica_batch_column *columns, size_t count, mica_value *outputs) {
+  const mica_observer *o = phase->observer;
   mica_objective made = {0};
-  mica_value outputs[MICA_OBJECTIVE_OUTPUTS];
-  mica_nn_config how = {.training = kind == MICA__PHASE_TRAIN, .dtype = c->dtype, .seed = c->seed};
+  mica_nn_config how = {.training = kind == MICA__PHASE_TRAIN,
+                        .dtype = c->dtype,
+                        .seed = c->seed,
+                        .hook = o ? o->hook : c->hook,
+                        .hook_user = o ? o->user : c->hook_user};
   MICA_TRY(mica_graph_create(&phase->graph));
   MICA_TRY(mica_nn_create(phase->graph, &how, &phase->nn));
-  phase->nn->draws = (uint64_t)mica__ranks_own(t) << 32; /* each rank drops other elements */
+  phase->nn->draws = draws;
   MICA_TRY(take_columns(phase, columns, count));
   c->step(phase->nn, &phase->batch, c->step_config, &made);
   MICA_TRY(graph_status(phase->graph));
@@ -227,8 +232,41 @@ mica_status mica__phase_build(mica_trainer *t, mica__phase *phase, mica__phase_k
   } else {
     MICA_TRY(take_outputs(phase, &made, outputs));
   }
+  return graph_status(phase->graph);
+}
+
+mica_status mica__phase_build(mica_trainer *t, mica__phase *phase, mica__phase_kind kind,
+                              const mica_batch_column *columns, size_t count) {
+  mica_value own[MICA_OBJECTIVE_OUTPUTS], *outputs = own;
+  const mica_observer *o = phase->observer;
+  const mica_value *values = NULL;
+  size_t more = 0;
+  /* Each rank drops other elements. */
+  const uint64_t draws = (uint64_t)mica__ranks_own(t) << 32;
+  MICA_TRY(build_graph(&t->config, draws, phase, kind, columns, count, own));
+  if (!o) return make_session(t, phase, outputs, phase->output_count);
+  MICA_TRY(o->values(o->user, &values, &more));
   MICA_TRY(graph_status(phase->graph));
-  return make_session(t, phase, outputs, phase->output_count);
+  outputs = malloc((phase->output_count + more) * sizeof *outputs);
+  if (!outputs) return mica__fail_nomem("a trainer");
+  memcpy(outputs, own, phase->output_count * sizeof *outputs);
+  if (more) memcpy(outputs + phase->output_count, values, more * sizeof *outputs);
+  mica_status status = make_session(t, phase, outputs, phase->output_count + more);
+  free(outputs);
+  return status;
+}
+
+mica_status mica__train_outline(const mica_trainer_config *c, const mica_observer *o) {
+  mica__phase phase = {.observer = o};
+  mica_value outputs[MICA_OBJECTIVE_OUTPUTS];
+  const mica_value *values = NULL;
+  size_t more = 0;
+  const bool apart = c->test_columns != NULL;
+  mica_status status = build_graph(c, 0, &phase, MICA__PHASE_TEST, apart ? c->test_columns : c->columns,
+                                   apart ? c->test_column_count : c->column_count, outputs);
+  if (status == MICA_OK) status = o->values(o->user, &values, &more);
+  mica__phase_free(&phase);
+  return status;
 }
 
 void mica__phase_free(mica__phase *phase) {

@@ -129,6 +129,36 @@ mica_status mica_trainer_predict(mica_trainer *t, const mica_batch *batch) {
   return mica__phase_run(t, &t->predicting, batch, NULL);
 }
 
+/* --- observing --- */
+
+static mica_status observe(mica_trainer *t, mica__phase *phase, const mica_batch_source *source, int64_t samples) {
+  const mica_observer *o = phase->observer;
+  MICA_TRY(source->seek(source->user, 0, 0));
+  for (int64_t seen = 0; !samples || seen < samples;) {
+    mica_batch batch = {0};
+    MICA_TRY(source->next(source->user, t->queue, &batch));
+    if (batch.count == 0) break;
+    MICA_TRY(mica__phase_run(t, phase, &batch, NULL));
+    MICA_TRY(o->note(o->user, phase->session, phase->output_count));
+    seen += batch.count;
+  }
+  return MICA_OK;
+}
+
+mica_status mica_trainer_observe(mica_trainer *t, const mica_observer *o, const mica_batch_source *source,
+                                 int64_t samples) {
+  if (!t || !o || !o->hook || !o->values || !o->note || !source || samples < 0)
+    return mica__fail(MICA_E_INVALID, "mica_trainer_observe: a pointer is NULL, or samples are negative");
+  mica__phase phase = {.observer = o};
+  const mica_trainer_config *c = &t->config;
+  const bool apart = c->test_columns != NULL;
+  mica_status status = mica__phase_build(t, &phase, MICA__PHASE_TEST, apart ? c->test_columns : c->columns,
+                                         apart ? c->test_column_count : c->column_count);
+  if (status == MICA_OK) status = observe(t, &phase, source, samples);
+  mica__phase_free(&phase);
+  return status;
+}
+
 const mica_tensor *mica_trainer_output(const mica_trainer *t, const char *name) {
   for (size_t i = 0; t && name && t->predicting.session && i < t->predicting.output_count; i++)
     if (!strcmp(t->predicting.outputs[i], name)) return mica_session_output(t->predicting.session, i);

@@ -61,7 +61,8 @@ typedef struct mica__phase {
   char *outputs[MICA_OBJECTIVE_OUTPUTS];
   mica_value output_values[MICA_OBJECTIVE_OUTPUTS];
   size_t output_count;
-  mica_feed *feeds; /* as many as columns and a rate */
+  mica_feed *feeds;              /* as many as columns and a rate */
+  const mica_observer *observer; /* whose hook and values it has; NULL: the trainer's own */
 } mica__phase;
 
 /* A download of the sums, in flight. */
@@ -112,6 +113,9 @@ struct mica_trainer {
 
 typedef enum mica__phase_kind { MICA__PHASE_TRAIN, MICA__PHASE_TEST, MICA__PHASE_PREDICT } mica__phase_kind;
 
+/* Builds the step as it will be tested on a graph that is dropped again, for an observer who learns of layers before
+ * there is a trainer. */
+mica_status mica__train_outline(const mica_trainer_config *config, const mica_observer *observer);
 /* Builds the step and its sums on a graph of the phase's own, and the session. columns: what batches have. */
 mica_status mica__phase_build(mica_trainer *trainer, mica__phase *phase, mica__phase_kind kind,
                               const mica_batch_column *columns, size_t count);

@@ -9,8 +9,10 @@
 /* quantize (x, scale, zero), all of one floating dtype, to an integer; dequantize (q, scale, zero): zero is f32, of f64
  * f64. Both are pointwise, broadcast, and are not folded, so that integer ops find them around constants. */
 extern const mica__op mica__op_quantize, mica__op_dequantize;
-/* nibble (bytes, which): the low one where which is 0, the high one where it is 1. unpack4 is a reshape of it. */
+/* nibble (bytes, which): the low one where which is 0, the high one where it is 1. mica__unpack4 is a reshape of it. */
 extern const mica__op mica__op_nibble;
+/* Two elements a byte, low nibble first, as elements along the last axis, of dtype I8 or U8. */
+mica_value mica__unpack4(mica_value x, mica_dtype dtype);
 
 #define MICA__QUANTIZE_ATTRS(X, S)                                                                                     \
   X(S, DTYPE, to, MICA_I8, "the result's dtype")                                                                       \

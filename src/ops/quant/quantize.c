@@ -287,7 +287,7 @@ static mica_value pack4(mica_value q) {
   return mica_bit_or(mica_bit_and(low, fifteen), mica_shift_left(mica_bit_and(high, fifteen), mica__number(two, 4)));
 }
 
-static mica_value unpack4(mica_value x, mica_dtype dtype) {
+mica_value mica__unpack4(mica_value x, mica_dtype dtype) {
   mica_shape shape = as_it_is(mica_value_shape(x));
   if (!x.graph) return x;
   if (mica_value_dtype(x) != MICA_U8)
@@ -334,7 +334,7 @@ mica_value mica_dequantize(mica_value x, mica_value scale, mica_value zero, cons
   range r;
   if (!config) config = &plain;
   if (!x.graph || !scale.graph || (config->bits && !range_of("dequantize", x, config, &r))) return (mica_value){0};
-  beside b = {.x = config->bits && is_packed(&r) ? unpack4(x, r.dtype) : x, .scale = scale, .zero = zero};
+  beside b = {.x = config->bits && is_packed(&r) ? mica__unpack4(x, r.dtype) : x, .scale = scale, .zero = zero};
   if (!b.x.graph) return b.x;
   if (!mica__dtype_in(mica_value_dtype(b.x), 'i', NULL))
     return mica__builder_fail("dequantize", x, MICA_E_DTYPE, "x is %s; it must be an integer",

@@ -1,0 +1,147 @@
+#include "cli/result.h"
+
+#include <mica/compress.h>
+#include <stdlib.h>
+#include <string.h>
+
+struct values {
+  const char *run, *data, *out, *bits, *method, *group, *keep, *samples, *percentile, *device;
+  bool weights_only, equalize, no_correction, json;
+};
+
+static const char *method_at(size_t i) { return mica_calibration_method_name(i); }
+
+static const cli_option options[] = {
+    CLI_ROW("RUN", struct values, run, .role = CLI_OPERAND, .help = "a folder that mica train wrote"),
+    CLI_ROW("data", struct values, data, .value = "DATA",
+            .help = "to calibrate with, its training part; the run's by default"),
+    CLI_ROW("out", struct values, out, .value = "DIR", .help = "the folder of the quantised run"),
+    CLI_ROW("bits", struct values, bits, .value = "8|4", .help = "of weights, 8 by default; inputs have 8"),
+    CLI_ROW("weights-only", struct values, weights_only, .help = "inputs of layers stay float: no data are needed"),
+    CLI_ROW("method", struct values, method, .value = "NAME", .help = "how ranges of inputs are chosen, mse by default",
+            .names = method_at),
+    CLI_ROW("percentile", struct values, percentile, .value = "SHARE",
+            .help = "what the method percentile keeps, 0.9999 by default"),
+    CLI_ROW("samples", struct values, samples, .value = "N", .help = "to calibrate with at most, 512 by default"),
+    CLI_ROW("group", struct values, group, .value = "N",
+            .help = "weights that share a scale, with --weights-only: 32, 64 or 128"),
+    CLI_ROW("keep", struct values, keep, .value = "PATTERN", .help = "leave these layers float, as in \"head.*\""),
+    CLI_ROW("equalize", struct values, equalize, .help = "make ranges of channels alike between layers first"),
+    CLI_ROW("no-correction", struct values, no_correction, .help = "leave biases as they are"),
+    CLI_ROW("device", struct values, device, .value = "SELECTOR", .help = "run on this one, named as in MICA_DEVICE"),
+    CLI_ROW("json", struct values, json, .help = "write a JSON object: a row a layer, sizes of files"),
+    {0},
+};
+
+/* A number of an option; false, having said so, for anything else. */
+static bool take_number(const cli_command *self, const char *name, const char *text, double low, double high,
+                        double *number) {
+  char *end = NULL;
+  *number = 0;
+  if (!text) return true;
+  *number = strtod(text, &end);
+  if (end != text && !*end && *number >= low && *number <= high) return true;
+  cli_fail(self, "--%s wants a number from %g to %g, not \"%s\"", name, low, high, text);
+  return false;
+}
+
+static bool take_method(const cli_command *self, const char *name, mica_calibration_method *method) {
+  size_t i = 0;
+  while (name && mica_calibration_method_name(i) && strcmp(mica_calibration_method_name(i), name) != 0) i++;
+  *method = (mica_calibration_method)i;
+  if (mica_calibration_method_name(i)) return true;
+  cli_fail(self, "--method cannot be \"%s\"; it is mse, minmax, percentile or entropy", name);
+  return false;
+}
+
+static int take(const cli_command *self, const struct values *v, mica_run_quantize_config *c) {
+  double group = 0, samples = 0;
+  *c = (mica_run_quantize_config){.data = v->data, .folder = v->out, .equalize = v->equalize};
+  c->how.weights_only = v->weights_only;
+  c->how.no_correction = v->no_correction;
+  c->how.keep = v->keep;
+  if (!v->out) {
+    cli_fail(self, "--out is missing: the folder of the quantised run");
+    return CLI_USAGE;
+  }
+  if (v->bits && strcmp(v->bits, "8") != 0 && strcmp(v->bits, "4") != 0) {
+    cli_fail(self, "--bits cannot be \"%s\"; it is 8 or 4", v->bits);
+    return CLI_USAGE;
+  }
+  if (v->group && strcmp(v->group, "32") != 0 && strcmp(v->group, "64") != 0 && strcmp(v->group, "128") != 0) {
+    cli_fail(self, "--group cannot be \"%s\"; it is 32, 64 or 128", v->group);
+    return CLI_USAGE;
+  }
+  if (v->group && !v->weights_only) {
+    cli_fail(self, "--group is for --weights-only");
+    return CLI_USAGE;
+  }
+  if (!take_number(self, "group", v->group, 1, 128, &group) ||
+      !take_number(self, "samples", v->samples, 1, 1e9, &samples) ||
+      !take_number(self, "percentile", v->percentile, 0.5, 1, &c->how.percentile) ||
+      !take_method(self, v->method, &c->how.method))
+    return CLI_USAGE;
+  c->how.bits = v->bits ? atoi(v->bits) : 0;
+  c->how.group = (int64_t)group;
+  c->samples = (int64_t)samples;
+  return CLI_OK;
+}
+
+/* The columns of the table that a layer's line shows; the folded norm stands in JSON alone. */
+enum { BITS, WEIGHT, LOW, HIGH, INPUT, FOLDED, NOTE };
+
+static void print_layers(const mica_item *layers) {
+  printf("  %-27s %4s %7s %10s %10s %7s\n", "layer", "bits", "dB", "input from", "to", "dB");
+  for (size_t r = 0; r < layers->rows; r++) {
+    const char *const *row = layers->texts + r * layers->columns;
+    printf("  %-27s %4s %7s %10s %10s %7s\n", cli_clean(layers->row_names[r]), *row[BITS] ? row[BITS] : "f32",
+           row[WEIGHT], row[LOW], row[HIGH], row[INPUT]);
+    if (*row[NOTE]) printf("      %s\n", row[NOTE]);
+  }
+}
+
+static int print(const cli_command *self, const struct values *v, const mica_report *report) {
+  char *text = NULL;
+  if (!v->json) {
+    for (size_t s = 0; s < mica_report_count(report); s++) {
+      const mica_item *layers = mica_report_find(report, s, "layers");
+      if (layers && layers->texts && layers->columns > NOTE) print_layers(layers);
+      const mica_item *before = mica_report_find(report, s, "bytes before"),
+                      *after = mica_report_find(report, s, "bytes");
+      if (before && after)
+        printf("%s: %.0f bytes, %.2f times smaller than %.0f\n", v->out, after->number, before->number / after->number,
+               before->number);
+    }
+    return CLI_OK;
+  }
+  if (mica_report_json(report, "sections", "", &text) != MICA_OK) return cli_fail_library(self);
+  puts(text);
+  mica_free(text);
+  return CLI_OK;
+}
+
+static int run(const cli_command *self, const void *given) {
+  const struct values *v = given;
+  mica_run_quantize_config config;
+  mica_engine *engine = NULL;
+  mica_run *trained = NULL;
+  mica_report *report = NULL;
+  int status = take(self, v, &config);
+  if (status == CLI_OK) status = cli_open_run(self, v->run, v->device, &engine, &trained);
+  if (status == CLI_OK && mica_run_quantize(trained, &config, &report) != MICA_OK) status = cli_fail_library(self);
+  if (status == CLI_OK) status = print(self, v, report);
+  mica_report_destroy(report);
+  mica_run_destroy(trained);
+  mica_engine_destroy(engine);
+  return status;
+}
+
+const cli_command cli_command_quantize = {
+    .name = "quantize",
+    .summary = "make a trained network's weights and inputs integers",
+    .details = "\nWrites a run that mica eval, predict and generate open, and prints what became of\n"
+               "each layer. With --bits 4 train with --quantize 4 first where the loss is too high.\n",
+    .options = options,
+    .values_size = sizeof(struct values),
+    .run = run,
+};
