@@ -185,3 +185,12 @@ mica_value mica__lower_integer_constant(mica__lowering *l, const int64_t *values
 mica_value mica__lower_number(mica_value like, double number) {
   return like.graph ? mica_scalar(like.graph, mica_value_dtype(like), number) : like;
 }
+
+mica_value mica__lower_byte_range(mica_value x, mica_value *zero) {
+  mica_value none = mica__lower_number(x, 0), least = mica_minimum(mica_min(x, MICA_ALL_AXES, false), none);
+  mica_value most = mica_maximum(mica_max(x, MICA_ALL_AXES, false), none);
+  mica_value scale = mica_div(mica_sub(most, least), mica__lower_number(x, 255));
+  scale = mica_where(mica_equal(scale, none), mica__lower_number(x, 1), scale);
+  *zero = mica_cast(mica_round(mica_div(mica_neg(least), scale)), MICA_U8);
+  return scale;
+}

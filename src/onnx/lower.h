@@ -36,6 +36,9 @@ mica_value mica__lower_operand(mica__lowering *l, const mica__onnx_node *node, i
 mica_value mica__lower_floating(mica__lowering *l, const mica__onnx_node *node, int32_t k);
 /* A scalar constant of a value's dtype. */
 mica_value mica__lower_number(mica_value like, double number);
+/* The range of x, with 0 in it, in 255 steps: the scale, and the zero point as u8. Where all of x is 0 the scale is
+ * 1. */
+mica_value mica__lower_byte_range(mica_value x, mica_value *zero);
 
 /* Numbers on the host, valid as long as the lowering. */
 typedef struct mica__integers {

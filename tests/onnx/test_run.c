@@ -174,6 +174,21 @@ START_TEST(lowerings_are_limited) {
 }
 END_TEST
 
+/* A range of 0 has no steps: numbers that are all 0 come back as they are, and not as what 0 / 0 is. */
+START_TEST(zeros_are_quantised) {
+  static const float zeros[16];
+  mica__text graph =
+      graph_of((const char *[]){"DynamicQuantizeLinear x > q s z", "DequantizeLinear q s z > d", "Add d s > y", NULL});
+  mica__text file = wire_model(&graph);
+  program p = start(&file, NULL);
+  mica_onnx_feed x = feed_x(1);
+  x.data = zeros;
+  ck_ok(mica_onnx_run(p.runner, test_queue(), &x, 1));
+  expect(&p, MICA_SHAPE(1, 4), (const float[]){1, 1, 1, 1}); /* as onnxruntime's, whose scale is 1 */
+  end(&p);
+}
+END_TEST
+
 /* A function that calls another, and an initial value larger than what is a constant. */
 START_TEST(functions_are_inlined) {
   float w[64];

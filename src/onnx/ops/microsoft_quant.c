@@ -107,10 +107,7 @@ MICA__LOWER(dynamic_quantize_matmul) {
   mica_value a = x_of(l, node), b = mica__lower_operand(l, node, 1), b_scale = mica__lower_operand(l, node, 2);
   mica_value b_zero = given(l, node, 3), bias = given(l, node, 4);
   if (!a.graph || !b.graph || !b_scale.graph) return MICA_OK;
-  mica_value none = mica__lower_number(a, 0), least = mica_minimum(mica_min(a, MICA_ALL_AXES, false), none);
-  mica_value most = mica_maximum(mica_max(a, MICA_ALL_AXES, false), none);
-  mica_value scale = mica_div(mica_sub(most, least), mica__lower_number(a, 255));
-  mica_value zero = mica_cast(mica_round(mica_div(mica_neg(least), scale)), MICA_U8);
+  mica_value zero, scale = mica__lower_byte_range(a, &zero);
   const mica_quantize_config whole = {.dtype = MICA_U8}, columns = {.axis = mica_value_shape(b).rank - 1};
   mica_value x = mica_dequantize(mica_quantize(a, scale, zero, &whole), scale, zero, &whole);
   mica_value y = mica_matmul(x, mica_dequantize(b, b_scale, b_zero, &columns));

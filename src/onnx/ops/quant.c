@@ -109,14 +109,10 @@ MICA__LOWER(dequantize) {
   return give(l, node, mica_cast(mica_mul(steps, mica_cast(beside(scale, x, axis, block), MICA_F32)), dtype));
 }
 
-/* The range of x, with 0 in it, in 255 steps. */
 MICA__LOWER(dynamic_quantize) {
-  mica_value x = x_of(l, node);
+  mica_value x = x_of(l, node), zero;
   if (!x.graph) return MICA_OK;
-  mica_value least = mica_minimum(mica_min(x, MICA_ALL_AXES, false), mica__lower_number(x, 0));
-  mica_value most = mica_maximum(mica_max(x, MICA_ALL_AXES, false), mica__lower_number(x, 0));
-  mica_value scale = mica_div(mica_sub(most, least), mica__lower_number(x, 255));
-  mica_value zero = mica_cast(mica_round(mica_div(mica_neg(least), scale)), MICA_U8);
+  mica_value scale = mica__lower_byte_range(x, &zero);
   mica__lower_result(l, node, 0, mica_quantize(x, scale, zero, &(mica_quantize_config){.dtype = MICA_U8}));
   mica__lower_result(l, node, 1, scale);
   mica__lower_result(l, node, 2, zero);
