@@ -1,8 +1,9 @@
-/* Quantised runs: how one is made of a trained run, opened, and trained with rounded weights. */
+/* A trained run as a run on integers: measured, rounded, written. */
+#include "base/file.h"
 #include "task/run.h"
 #include "train/train.h"
 
-#include <mica/compress.h>
+#include <mica/io.h>
 #include <mica/safetensors.h>
 #include <stdlib.h>
 #include <string.h>
@@ -10,83 +11,8 @@
 #include <unistd.h>
 
 #define MODEL "model.safetensors"
-/* The fact of a quantised run: the bits of its weights. */
-#define QUANTIZED "quantized"
+#define TOKENIZER "tokenizer.json"
 #define SAMPLES 512
-
-bool mica__run_is_quantized(const mica_run *run) { return mica__run_find_fact(run, QUANTIZED) != NULL; }
-
-static mica_status values_of(void *user, const mica_value **values, size_t *count) {
-  return mica_calibration_values(user, values, count);
-}
-
-static mica_status note(void *user, mica_session *session, size_t first) {
-  return mica_calibration_note(user, session, first);
-}
-
-static mica_observer observer_of(mica_calibration *calibration) {
-  return (mica_observer){.hook = mica_calibration_hook, .user = calibration, .values = values_of, .note = note};
-}
-
-/* --- networks with a quantizer --- */
-
-static mica_status open_quantizer(mica_run *run) {
-  mica_safetensors *file = NULL;
-  char *path = mica__run_path(run, MODEL);
-  mica_status status = path ? mica_safetensors_open(path, &file) : mica__fail_nomem("a run");
-  free(path);
-  if (status == MICA_OK) status = mica_quantizer_open(file, &run->quantizer);
-  mica_safetensors_close(file);
-  return status == MICA_E_FORMAT ? mica__run_damaged(run, MODEL) : status;
-}
-
-static mica_quantize_settings learned_settings(const mica_run *run) {
-  return (mica_quantize_settings){.bits = (int32_t)mica_run_number(run, "quantize")};
-}
-
-/* Layers are known before there is a network: the step is built once to look at. */
-static mica_status create_quantizer(mica_run *run, const mica_trainer_config *c) {
-  mica_calibration *calibration = NULL;
-  const mica_quantize_settings settings = learned_settings(run);
-  MICA_TRY(mica_calibration_create(&calibration));
-  const mica_observer observer = observer_of(calibration);
-  mica_status status = mica__train_outline(c, &observer);
-  if (status == MICA_OK) status = mica_quantizer_create(calibration, &settings, &run->quantizer);
-  mica_calibration_destroy(calibration);
-  return status;
-}
-
-mica_status mica__run_add_quantizer(mica_run *run, mica_trainer_config *c) {
-  const bool integers = mica__run_is_quantized(run);
-  if (integers && run->resumed)
-    return mica__fail(MICA_E_STATE, "%s is quantised, and cannot be trained; quantise after training", run->folder);
-  if (!integers && !*mica_run_setting(run, "quantize")) return MICA_OK;
-  MICA_TRY(integers ? open_quantizer(run) : create_quantizer(run, c));
-  c->hook = mica_quantize_hook;
-  c->hook_user = run->quantizer;
-  /* Moving averages were kept as the weights. */
-  if (integers) c->optimizer.ema = 0;
-  return MICA_OK;
-}
-
-/* Batches whose inputs decide the first steps. */
-#define FIRST_BATCHES 8
-
-mica_status mica__run_begin_steps(mica_run *run) {
-  mica_calibration *calibration = NULL;
-  mica_loader *loader = run->parts[MICA_PART_TRAIN].loader;
-  if (!run->quantizer || !loader) return MICA_OK;
-  const mica_batch_source source = mica_loader_source(loader);
-  MICA_TRY(mica_calibration_create(&calibration));
-  const mica_observer observer = observer_of(calibration);
-  const int64_t samples = FIRST_BATCHES * (int64_t)mica_run_number(run, "batch");
-  mica_status status = mica_trainer_observe(run->trainer, &observer, &source, samples);
-  if (status == MICA_OK) status = mica_quantizer_begin(run->quantizer, calibration, mica_trainer_session(run->trainer));
-  mica_calibration_destroy(calibration);
-  return status;
-}
-
-/* --- quantising a run --- */
 
 /* A quantisation under way. */
 typedef struct work {
@@ -94,6 +20,7 @@ typedef struct work {
   const mica_run_quantize_config *config;
   mica_quantize_settings how;
   mica_calibration *calibration;
+  mica_run target; /* the folder alone */
   char *from, *to; /* files of weights */
 } work;
 
@@ -101,7 +28,7 @@ typedef struct work {
 static mica_status measure(work *w) {
   mica_run *run = w->run;
   const char *path = w->config->data ? w->config->data : run->data;
-  const mica_observer observer = observer_of(w->calibration);
+  const mica_observer observer = mica__calibration_observer(w->calibration);
   mica_dataset *data = NULL, *same = NULL, *shown = NULL;
   mica_loader *loader = NULL;
   bool all = false;
@@ -130,7 +57,7 @@ static mica_status equalize(work *w, mica_report *report) {
   mica_safetensors *file = NULL;
   size_t pairs = 0;
   MICA_TRY(mica_calibration_create(&structure));
-  const mica_observer observer = observer_of(structure);
+  const mica_observer observer = mica__calibration_observer(structure);
   mica_status status = mica__train_outline(&w->run->training, &observer);
   if (status == MICA_OK) status = mica_safetensors_open(w->from, &file);
   if (status == MICA_OK) status = mica_equalize_weights(structure, file, w->to, &pairs);
@@ -151,16 +78,32 @@ static mica_status write_weights(work *w, mica_report *report) {
   return status;
 }
 
+/* Texts need the run's own tokens. */
+static mica_status copy_tokenizer(const work *w) {
+  unsigned char *data = NULL;
+  size_t size = 0;
+  char *from = mica__run_path(w->run, TOKENIZER), *to = mica__run_path(&w->target, TOKENIZER);
+  mica_status status = from && to ? MICA_OK : mica__fail_nomem("a run");
+  if (status == MICA_OK && access(from, F_OK) == 0) {
+    status = mica__file_read(from, &data, &size);
+    if (status == MICA_OK) status = mica_file_write(to, data, size);
+    free(data);
+  }
+  free(from);
+  free(to);
+  return status;
+}
+
 /* config.json of the new run: this one's, and the fact that it is quantised. Layers compute in f32 beside integers. */
 static mica_status write_config(const work *w) {
   mica_run copy = *w->run;
-  char precision[] = "f32", folder[] = QUANTIZED;
+  char precision[] = "f32", name[] = MICA__FACT_QUANTIZED;
   double bits = w->how.bits;
   copy.folder = (char *)w->config->folder;
   for (size_t i = 0; i < copy.row_count; i++)
     if (!strcmp(copy.rows[i]->name, "precision")) copy.values[i] = precision;
   if (copy.fact_count == MICA__FACTS) return mica__fail(MICA_E_OVERFLOW, "a run of more than %d facts", MICA__FACTS);
-  copy.facts[copy.fact_count++] = (mica__fact){.name = folder, .numbers = &bits, .count = 1};
+  copy.facts[copy.fact_count++] = (mica__fact){.name = name, .numbers = &bits, .count = 1};
   return mica__run_write_config(&copy);
 }
 
@@ -176,13 +119,14 @@ static mica_status report_files(const work *w, mica_report *report) {
 
 static mica_status quantize(work *w, mica_report *report) {
   const bool learned = *mica_run_setting(w->run, "quantize");
-  const mica_observer observer = observer_of(w->calibration);
+  const mica_observer observer = mica__calibration_observer(w->calibration);
   if (w->config->equalize) MICA_TRY(equalize(w, report));
   if (w->how.weights_only || learned)
     MICA_TRY(mica__train_outline(&w->run->training, &observer));
   else
     MICA_TRY(measure(w));
   MICA_TRY(write_weights(w, report));
+  MICA_TRY(copy_tokenizer(w));
   MICA_TRY(write_config(w));
   return report_files(w, report);
 }
@@ -200,8 +144,15 @@ static mica_status check(const mica_run *run, const mica_run_quantize_config *co
   return mica__run_check_free(config->folder);
 }
 
-static void drop(work *w, bool made) {
-  if (w->to && made) unlink(w->to);
+/* A quantisation that failed leaves nothing. */
+static void drop(work *w, bool failed) {
+  static const char *const names[] = {MODEL, TOKENIZER, "config.json"};
+  for (size_t i = 0; failed && i < sizeof names / sizeof *names; i++) {
+    char *path = mica__run_path(&w->target, names[i]);
+    if (path) unlink(path);
+    free(path);
+  }
+  if (failed && w->target.made_folder) rmdir(w->target.folder);
   mica_calibration_destroy(w->calibration);
   free(w->from);
   free(w->to);
@@ -214,18 +165,17 @@ mica_status mica_run_quantize(mica_run *run, const mica_run_quantize_config *con
     return mica__fail(MICA_E_INVALID, "mica_run_quantize: a pointer is NULL, or the folder is missing");
   MICA_TRY(check(run, config));
   w.how = config->how;
-  if (!w.how.bits) w.how.bits = *mica_run_setting(run, "quantize") ? learned_settings(run).bits : 8;
-  mica_run target = {.folder = (char *)config->folder};
-  MICA_TRY(mica__run_make_folder(&target));
+  if (!w.how.bits) w.how.bits = *mica_run_setting(run, "quantize") ? mica__run_learned_settings(run).bits : 8;
+  w.target.folder = (char *)config->folder;
+  MICA_TRY(mica__run_make_folder(&w.target));
   w.from = mica__run_path(run, MODEL);
-  w.to = mica__run_path(&target, MODEL);
+  w.to = mica__run_path(&w.target, MODEL);
   mica_status status = w.from && w.to ? mica_report_create(&report) : mica__fail_nomem("a run");
   if (status == MICA_OK) status = mica_calibration_create(&w.calibration);
   if (status == MICA_OK) status = quantize(&w, report);
   /* The run's own weights again. */
   if (status == MICA_OK && config->equalize) status = mica__run_load_weights(run);
   drop(&w, status != MICA_OK);
-  if (status != MICA_OK && target.made_folder) rmdir(config->folder);
   if (status == MICA_OK && out)
     *out = report;
   else

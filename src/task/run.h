@@ -327,7 +327,13 @@ mica_status mica__imported_keep(const mica_run *run);
 mica_status mica__run_add_quantizer(mica_run *run, mica_trainer_config *config);
 /* Steps to begin with, of the setting "quantize", by the network's weights and some batches of training. */
 mica_status mica__run_begin_steps(mica_run *run);
+/* The fact of a quantised run: the bits of its weights. */
+#define MICA__FACT_QUANTIZED "quantized"
 bool mica__run_is_quantized(const mica_run *run);
+/* What the setting "quantize" says. */
+mica_quantize_settings mica__run_learned_settings(const mica_run *run);
+/* Notes what layers of a further network are given. */
+mica_observer mica__calibration_observer(mica_calibration *calibration);
 /* Takes weights of a file by name and shape. */
 mica_status mica__run_take_weights(mica_run *run, const char *path);
 /* Reads the weights that are kept into the network of tests; damaged ones, and numbers that are not finite, are refused

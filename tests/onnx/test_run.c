@@ -341,6 +341,7 @@ Suite *test_suite(void) {
   tcase_add_test(tests, constant_indices_lie_inside);
   tcase_add_test(tests, inputs_that_shapes_need_are_bound);
   tcase_add_test(tests, lowerings_are_limited);
+  tcase_add_test(tests, zeros_are_quantised);
   tcase_add_test(tests, functions_are_inlined);
   tcase_add_test(tests, loops_of_known_conditions_end);
   tcase_add_test(tests, branches_are_of_known_conditions);
