@@ -183,8 +183,10 @@ static mica_status take_outputs(mica__phase *phase, const mica_objective *made, 
 static mica_status make_session(mica_trainer *t, mica__phase *phase, const mica_value *outputs, size_t count) {
   /* All phases share the weights; each has sums of its own. */
   mica_binding own[1 + MICA_OBJECTIVE_METRICS] = {{"metrics", NULL}};
+  /* A hook may give the network of tests other weights than the one that trains. */
+  const bool tested = t->testing.session && (phase->observer || t->config.hook);
   mica_session_config config = {
-      .share = phase->observer ? t->testing.session : t->training.session, .parameters = own, .parameter_count = 0};
+      .share = tested ? t->testing.session : t->training.session, .parameters = own, .parameter_count = 0};
   if (phase->sum_count) config.parameter_count = 1;
   for (size_t s = 0; s < phase->slot_count; s++)
     if (!phase->slots[s].weighted) own[config.parameter_count++] = (mica_binding){phase->slots[s].parameter, NULL};

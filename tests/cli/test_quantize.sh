@@ -35,9 +35,11 @@ for method in mse entropy; do
   ends 0 '{"task":"classify"*' ''
   above metrics.accuracy "$(awk -v f="$float" 'BEGIN { print f - 0.05 }')"
 done
-printf '0.1,0.1,0.01\n' >"$work/row.csv"
-run predict --model "$work/mse" "$work/row.csv"
-ends 0 '*in*' ''
+printf '0.1,0.1,0.01\n0.95,-0.95,-0.9\n' >"$work/rows.csv"
+run predict --model "$work/mse" --json "$work/rows.csv"
+ends 0 '{"task": "classify"*' ''
+holds predictions.0.classes.0.name in
+holds predictions.1.classes.0.name out
 run quantize "$work/run" --out "$work/four" --weights-only --bits 4 --keep 'fc2'
 ends 0 '*float: as asked*bytes, *times smaller than*' ''
 
