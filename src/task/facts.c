@@ -169,6 +169,11 @@ static const struct rule {
     {"rate", "keyword", ONE, false, true, 0},
     {"alphabet", "speech", SOME, true, true, 0},
     {"rate", "speech", ONE, false, true, 0},
+    {"users", "recommend", SOME, true, true, 0},
+    {"items", "recommend", SOME, true, true, 0},
+    {"histories", "recommend", SOME, true, true, 0},
+    {"popularity", "recommend", SOME, false, true, -0x1p-149},
+    {"rating_mean", "recommend", ONE, false, true, -INFINITY},
     {"target_mean", "regress", ONE, false, true, -INFINITY},
     {"target_deviation", "regress", ONE, false, true, 0},
 };

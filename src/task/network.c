@@ -110,6 +110,7 @@ static mica_status configure(mica_run *run, mica_trainer_config *c) {
   c->checkpoint_steps = (int64_t)mica_run_number(run, "checkpoint-steps");
   c->watch = run->task->metrics[0].name;
   c->falling = run->task->metrics[0].falling;
+  if (run->task->configures) run->task->configures(run, c);
   return MICA_OK;
 }
 

@@ -393,6 +393,25 @@ static mica_status predict(mica_run *run, const mica_run_input *input, mica_repo
   return status;
 }
 
+mica_status mica_run_recommend(mica_run *run, const mica_run_query *query, mica_report **out) {
+  mica_report *prediction = NULL;
+  if (!run || !query || !out || (query->user_count && !query->users) || (query->like_count && !query->like) ||
+      (query->rated_count && !query->rated))
+    return mica__fail(MICA_E_INVALID, "mica_run_recommend: a pointer is NULL");
+  if (!run->task->recommend)
+    return mica__fail(MICA_E_UNSUPPORTED, "%s is a run of the task %s, which recommends nothing", run->folder,
+                      run->task->name);
+  if (!query->user_count && !query->like_count && !query->rated_count && !query->rated_file)
+    return mica__fail(MICA_E_INVALID, "mica_run_recommend: there is no user and no item");
+  MICA_TRY(mica_report_create(&prediction));
+  mica_status status = run->task->recommend(run, query, prediction);
+  if (status == MICA_OK)
+    *out = prediction;
+  else
+    mica_report_destroy(prediction);
+  return status;
+}
+
 mica_status mica_run_predict(mica_run *run, const mica_run_input *input, mica_report **out) {
   mica_report *prediction = NULL;
   if (!run || !input || !out) return mica__fail(MICA_E_INVALID, "mica_run_predict: a pointer is NULL");

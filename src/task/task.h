@@ -38,6 +38,8 @@ typedef struct mica__task_row {
   mica_status (*fits)(const mica_run *run, const mica_dataset *data);
   /* Initial values beside the network's own, of a run that begins; NULL: none. */
   mica_status (*begin)(mica_run *run);
+  /* Changes the trainer's configuration, as the settings of all tasks have it; NULL: nothing. */
+  void (*configures)(const mica_run *run, mica_trainer_config *config);
   mica_step_fn *step; /* its config is the const mica_run * */
   /* How far the objective's logits are from a teacher's, a scalar; temperature is that of softmax (task/distil.h has
    * the usual ones). NULL: the task learns from no teacher. */
@@ -54,6 +56,8 @@ typedef struct mica__task_row {
   const mica_batch_column *export_columns;
   /* Continues texts; NULL: the task has none to continue. */
   mica_status (*generate)(mica_run *run, const mica_run_texts *texts);
+  /* Adds a section of items for each user and item that is asked for; NULL: the task has none. */
+  mica_status (*recommend)(mica_run *run, const mica_run_query *query, mica_report *prediction);
 } mica__task_row;
 
 #define TASK(name) extern const mica__task_row mica__task_##name;

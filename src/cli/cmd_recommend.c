@@ -1,0 +1,119 @@
+#include "cli/number.h"
+#include "cli/result.h"
+#include "cli/terminal.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+struct values {
+  cli_words rated;
+  const char *model, *user, *like, *ratings, *top, *device;
+  bool exclude_seen, json;
+};
+
+static const cli_option options[] = {
+    CLI_ROW("model", struct values, model, .value = "DIR", .help = "what mica train --task recommend wrote"),
+    CLI_ROW("user", struct values, user, .value = "ID", .help = "a user of the training"),
+    CLI_ROW("rate", struct values, rated, .value = "ITEM=RATING",
+            .help = "what a new user thinks of an item; given several times"),
+    CLI_ROW("ratings", struct values, ratings, .value = "FILE", .help = "a table of items and ratings of a new user"),
+    CLI_ROW("like", struct values, like, .value = "ITEM", .help = "items that are like this one"),
+    CLI_ROW("top", struct values, top, .value = "N", .help = "how many items; 10"),
+    CLI_ROW("exclude-seen", struct values, exclude_seen, .help = "without the items that the user had"),
+    CLI_ROW("device", struct values, device, .value = "SELECTOR", .help = "run on this one, named as in MICA_DEVICE"),
+    CLI_ROW("json", struct values, json, .help = "write a JSON object: task and recommendations"),
+    {0},
+};
+
+/* Splits words at their last "="; the items' texts are cut in place. */
+static int read_rated(const cli_command *self, const struct values *v, mica_run_rating *rated) {
+  for (size_t i = 0; i < v->rated.count; i++) {
+    char *word = v->rated.words[i], *mark = strrchr(word, '='), *end = NULL;
+    const double rating = mark ? strtod(mark + 1, &end) : NAN;
+    if (!mark || mark == word || end == mark + 1 || *end || !isfinite(rating)) {
+      cli_fail(self, "--rate wants an item and a number, as 318=4.5, not \"%s\"", word);
+      return CLI_USAGE;
+    }
+    *mark = '\0';
+    rated[i] = (mica_run_rating){word, rating};
+  }
+  return CLI_OK;
+}
+
+/* A line for each item. */
+static void print_items(const mica_report *p) {
+  for (size_t s = 0; s < mica_report_count(p); s++) {
+    const mica_item *items = mica_report_find(p, s, "items");
+    printf("%s%s%s\n", s ? "\n" : "", cli_colour_code(CLI_BOLD), cli_clean(mica_report_title(p, s)));
+    fputs(cli_colour_code(CLI_PLAIN), stdout);
+    for (size_t i = 0; items && i < items->rows; i++) {
+      const char *const *row = items->texts + 3 * i;
+      printf("%3zu  %8s  %-12s %s\n", i + 1, row[2], cli_clean(row[0]), cli_clean(row[1]));
+    }
+    if (!items || !items->rows) puts("  nothing is left to recommend");
+  }
+}
+
+static int answer(const cli_command *self, const struct values *v, mica_run *run, const mica_run_query *query) {
+  mica_report *found = NULL;
+  char head[64], *text = NULL;
+  if (mica_run_recommend(run, query, &found) != MICA_OK) return cli_fail_library(self);
+  int status = CLI_OK;
+  snprintf(head, sizeof head, "\"task\": \"%s\", ", mica_run_task(run));
+  if (!v->json)
+    print_items(found);
+  else if (mica_report_json(found, "recommendations", head, &text) == MICA_OK)
+    puts(text);
+  else
+    status = cli_fail_library(self);
+  mica_free(text);
+  mica_report_destroy(found);
+  return status;
+}
+
+static int check(const cli_command *self, const struct values *v) {
+  const int asked = (v->user != NULL) + (v->like != NULL) + (v->rated.count || v->ratings);
+  if (v->model && asked == 1 && !(v->rated.count && v->ratings)) return CLI_OK;
+  cli_fail(self, !v->model ? "--model is missing: the folder that mica train --task recommend wrote"
+                 : asked   ? "one of --user, --like, --rate and --ratings"
+                           : "--user is missing; or --like for an item, --rate and --ratings for a new user");
+  return CLI_USAGE;
+}
+
+static int run(const cli_command *self, const void *given) {
+  const struct values *v = given;
+  mica_run_query query = {.users = &v->user,
+                          .user_count = v->user != NULL,
+                          .like = &v->like,
+                          .like_count = v->like != NULL,
+                          .rated_count = v->rated.count,
+                          .rated_file = v->ratings,
+                          .exclude_seen = v->exclude_seen};
+  mica_engine *engine = NULL;
+  mica_run *trained = NULL;
+  int status = check(self, v);
+  if (status == CLI_OK) status = cli_integer(self, "top", v->top, 1, 256, &query.top);
+  mica_run_rating *rated = calloc(v->rated.count + 1, sizeof *rated);
+  if (!rated) return cli_fail(self, "the host has no memory");
+  query.rated = rated;
+  if (status == CLI_OK) status = read_rated(self, v, rated);
+  if (status == CLI_OK) status = cli_open_run(self, v->model, v->device, &engine, &trained);
+  if (status == CLI_OK) status = answer(self, v, trained, &query);
+  mica_run_destroy(trained);
+  mica_engine_destroy(engine);
+  free(rated);
+  return status;
+}
+
+const cli_command cli_command_recommend = {
+    .name = "recommend",
+    .summary = "items for a user, for a new one by some ratings, or like another item",
+    .details = "\nUsers and items go by their ids in the training's table; titles stand beside\n"
+               "them where the run has some. A new user's items are left out of what is\n"
+               "recommended. Scores of a run with ratings are ratings, those of --like cosines.\n",
+    .options = options,
+    .values_size = sizeof(struct values),
+    .run = run,
+};

@@ -1,0 +1,123 @@
+/* task/recommend.h: users, items, and what is known between them. Ids are texts in files; inside they are numbers from
+ * 1, and 0 stands for all that training has not seen. */
+#ifndef MICA_TASK_RECOMMEND_H
+#define MICA_TASK_RECOMMEND_H
+
+#include "base/name_table.h"
+#include "data/table.h"
+#include "nn/zoo/recommender.h"
+#include "task/run.h"
+
+/* Names of ids: that of id i is names[i - 1]. */
+typedef struct mica__id_names {
+  char **names;
+  int32_t count, capacity;
+  mica__name_table table; /* numbers from 0 */
+} mica__id_names;
+
+/* The id of a name, 0 where there is none. */
+static inline int32_t mica__id_names_find(const mica__id_names *ids, const char *name) {
+  return mica__name_table_find(&ids->table, name) + 1;
+}
+mica_status mica__id_names_add(mica__id_names *ids, const char *name, int32_t *id);
+void mica__id_names_free(mica__id_names *ids);
+
+/* One line of a file: a user had to do with an item. */
+typedef struct mica__interaction {
+  int32_t user, item;
+  float rating;
+  uint8_t part; /* a mica_part */
+  double time;
+  size_t line;
+} mica__interaction;
+
+typedef struct mica__interactions {
+  mica__id_names users, items;
+  mica__interaction *list;
+  size_t count, capacity;
+  bool rated, timed; /* the file has ratings, times */
+} mica__interactions;
+
+/* Names of the columns; NULL: found by usual names. */
+typedef struct mica__interaction_columns {
+  const char *user, *item, *rating, *time;
+} mica__interaction_columns;
+
+/* Reads all of a table. MICA_E_FORMAT names file, line and column of a cell that is missing or no number, a column that
+ * is missing, and, unless `last` takes the last of them, a pair that comes twice. */
+mica_status mica__interactions_read(mica__records *records, const mica__interaction_columns *columns, bool last,
+                                    mica__interactions *out);
+void mica__interactions_free(void *interactions);
+/* Opens the file at path, or in the folder at path, and reads it as the run's settings say. */
+mica_status mica__interactions_open(const mica_run *run, const char *path, mica__interactions *out);
+/* Titles by the names of items, from the table that the setting "titles" names, or the file movies.csv or items.csv of
+ * the data's folder; *titles (items->count texts, "" for none) stays NULL where there is no such table. */
+mica_status mica__titles_open(const mica_run *run, const mica__id_names *items, char ***titles);
+
+/* What a new user thinks of items. */
+typedef struct mica__rated {
+  char **items;
+  double *ratings;
+  size_t count, capacity;
+} mica__rated;
+/* Reads a table of items and ratings: the columns that are called so, else the first two; a first line whose rating is
+ * no number names the columns. MICA_E_FORMAT names file, line and what is wrong. *out is to be freed after a failure
+ * too. */
+mica_status mica__rated_read(mica__records *records, mica__rated *out);
+mica_status mica__rated_open(const char *path, mica__rated *out);
+void mica__rated_free(mica__rated *rated);
+
+/* --- parts --- */
+
+typedef enum mica__holdout { MICA__HOLDOUT_RANDOM, MICA__HOLDOUT_TIME, MICA__HOLDOUT_LAST } mica__holdout;
+
+/* Gives each interaction its part: shares `test` and `validation` of all; of LAST the last item of each user, and for
+ * a validation above 0 the one before it. */
+mica_status mica__interactions_part(mica__interactions *x, mica__holdout how, double test, double validation,
+                                    uint64_t seed);
+/* Ids anew: those that come `least` times in the training part, in the order of their first appearance; all others
+ * become 0 and lose their names. */
+mica_status mica__interactions_number(mica__interactions *x, int64_t least);
+/* Ids anew: those of the run. */
+mica_status mica__interactions_adopt(mica__interactions *x, const mica_run *run);
+
+/* Items of each user, in order of time, equal times in that of the lines: those of id u are items[offsets[u]] to
+ * items[offsets[u + 1] - 1]. */
+typedef struct mica__histories {
+  int64_t *offsets; /* users + 2 */
+  int32_t *items;
+  float *ratings;
+} mica__histories;
+/* Makes them from the interactions of parts up to `last` (train, validation, test) with known items. */
+mica_status mica__histories_make(const mica__interactions *x, mica_part last, mica__histories *out);
+void mica__histories_free(mica__histories *h);
+/* The interactions that a dataset of the task was made from; NULL: none. */
+const mica__interactions *mica__interactions_of(const mica_dataset *dataset);
+
+/* --- the run --- */
+
+bool mica__recommend_ranks(const mica_run *run);
+/* The network's sizes, by settings and facts. */
+mica__recommender mica__recommend_network(const mica_run *run);
+/* The share that validates: of rankings the last item but one of each user for any above 0. */
+double mica__recommend_validation(const mica_run *run);
+/* What tests look at: "top". */
+int64_t mica__recommend_top(const mica_run *run);
+/* mica__task_row.open. */
+mica_status mica__recommend_open(const mica_run *run, const char *path, const mica_dataset_config *config,
+                                 mica_dataset **data);
+void mica__recommend_step(mica_nn *nn, const mica_batch_values *batch, const void *config, mica_objective *out);
+mica_status mica__recommend_evaluate(mica_run *run, const mica_batch_source *source, mica_metrics *m);
+/* Adds the metrics of popularity and of neighbouring items on the same users. */
+mica_status mica__recommend_baselines(mica_run *run, mica_metrics *m);
+mica_status mica__recommend_predict(mica_run *run, const mica_run_input *input, mica_report *prediction);
+mica_status mica__recommend_query(mica_run *run, const mica_run_query *query, mica_report *prediction);
+
+/* Sums over users of what rankings of `top` items are worth: held-out items that are among them. */
+typedef struct mica__ranking {
+  double users, hits, gain, recall;
+} mica__ranking;
+/* Adds a user: the ranked items, and those held out, of which some may be unknown (0). */
+void mica__ranking_add(mica__ranking *sums, const int32_t *ranked, int64_t top, const int32_t *held, int64_t count);
+
+#endif

@@ -1,0 +1,421 @@
+/* Items for users that are known, for new ones by their ratings, and items like another. */
+#include "task/recommend.h"
+
+#include <math.h>
+#include <mica/session.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* A user who is asked for: an id, or 0 with items and ratings of a new one. */
+typedef struct asked {
+  int32_t user;
+  int32_t *items;
+  float *ratings;
+  int64_t count;
+} asked;
+
+/* Items in falling order of scores. */
+typedef struct answer {
+  int32_t items[256];
+  float scores[256];
+  int64_t count;
+} answer;
+#define MOST_ANSWERS ((int64_t)(sizeof((answer *)0)->items / sizeof(int32_t)))
+
+/* --- ids --- */
+
+static int32_t find_id(const mica_run *run, const char *fact, const char *name) {
+  size_t count = 0;
+  const char *const *names = mica_run_fact(run, fact, &count);
+  for (size_t i = 0; i < count; i++)
+    if (!strcmp(names[i], name)) return (int32_t)i + 1;
+  return 0;
+}
+
+static mica_status find_item(const mica_run *run, const char *name, int32_t *item) {
+  size_t count = 0;
+  mica_run_fact(run, "items", &count);
+  *item = find_id(run, "items", name);
+  if (*item) return MICA_OK;
+  return mica__fail(MICA_E_NOT_FOUND, "item '%s' is none of the %zu items that the run was trained on", name, count);
+}
+
+/* The history of a user of the training. */
+static mica_status read_history(const mica_run *run, int32_t user, asked *a) {
+  size_t users = 0, items = 0;
+  const char *const *texts = mica_run_fact(run, "histories", &users);
+  mica_run_fact(run, "items", &items);
+  if (!texts || (size_t)user > users) return mica__fail(MICA_E_FORMAT, "the run has no history of user %d", (int)user);
+  const char *at = texts[user - 1];
+  a->user = user;
+  a->items = malloc((strlen(at) / 2 + 2) * sizeof *a->items);
+  if (!a->items) return mica__fail_nomem("a user");
+  for (char *next = NULL; *at; at = next) {
+    const long item = strtol(at, &next, 10);
+    if (next == at || item < 1 || (size_t)item > items)
+      return mica__fail(MICA_E_FORMAT, "the run is damaged: the history of user %d is \"%.40s\"", (int)user,
+                        texts[user - 1]);
+    a->items[a->count++] = (int32_t)item;
+  }
+  return MICA_OK;
+}
+
+/* --- scores by the network --- */
+
+static void put_answer(answer *out, int32_t item, float score) {
+  int64_t at = out->count;
+  if (at == MOST_ANSWERS && !(score > out->scores[at - 1])) return;
+  if (at == MOST_ANSWERS) at--;
+  for (; at > 0 && out->scores[at - 1] < score; at--)
+    out->items[at] = out->items[at - 1], out->scores[at] = out->scores[at - 1];
+  out->items[at] = item;
+  out->scores[at] = score;
+  if (out->count < MOST_ANSWERS) out->count++;
+}
+
+static bool has_item(const asked *a, int32_t item) {
+  for (int64_t i = 0; i < a->count; i++)
+    if (a->items[i] == item) return true;
+  return false;
+}
+
+/* The best of the scores of all items. */
+static mica_status choose(mica_run *run, const mica_tensor *all, const asked *a, bool excludes, answer *out) {
+  float *scores = malloc(mica_tensor_bytes(all) + 1);
+  if (!scores) return mica__fail_nomem("a user");
+  mica_status status = mica_tensor_download(mica_engine_queue(run->engine), all, scores, mica_tensor_bytes(all));
+  for (int32_t i = 1; status == MICA_OK && i < (int32_t)mica_tensor_shape(all).dim[1]; i++)
+    if (!excludes || !has_item(a, i)) put_answer(out, i, scores[i]);
+  free(scores);
+  return status;
+}
+
+static mica_status make_tensor(mica_run *run, mica_shape shape, const int32_t *ids, mica_tensor **tensor) {
+  MICA_TRY(mica_tensor_create(run->engine, MICA_I32, shape, tensor));
+  return mica_tensor_upload(mica_engine_queue(run->engine), *tensor, ids, mica_tensor_bytes(*tensor));
+}
+
+/* The columns that a prediction is made from: user, seen, and the window of the history for networks that see one. */
+static mica_status feed(mica_run *run, const asked *a, bool excludes, mica_tensor *tensors[4], mica_feed feeds[4],
+                        size_t *count) {
+  const mica__recommender network = mica__recommend_network(run);
+  const int64_t context = mica__recommender_context(&network), known = excludes ? a->count : 0;
+  const int64_t from = a->count > context ? a->count - context : 0;
+  const int32_t length = (int32_t)(a->count - from);
+  int32_t *ids = calloc((size_t)(known + context) + 1, sizeof *ids);
+  mica_status status = ids ? MICA_OK : mica__fail_nomem("a user");
+  /* The first id that is seen is 0: no item without a name is recommended. */
+  if (ids && known) memcpy(ids + 1, a->items, (size_t)known * sizeof *ids);
+  if (status == MICA_OK) status = make_tensor(run, MICA_SHAPE(1), &a->user, &tensors[0]);
+  if (status == MICA_OK) status = make_tensor(run, MICA_SHAPE(1, known + 1), ids, &tensors[1]);
+  if (status == MICA_OK && context) {
+    memset(ids, 0, (size_t)context * sizeof *ids);
+    memcpy(ids, a->items + from, (size_t)length * sizeof *ids);
+    status = make_tensor(run, MICA_SHAPE(1, context), ids, &tensors[2]);
+    if (status == MICA_OK) status = make_tensor(run, MICA_SHAPE(1), &length, &tensors[3]);
+  }
+  free(ids);
+  static const char *const names[] = {"user", "seen", "history", "history_length"};
+  for (*count = 0; *count < (context ? 4u : 2u); ++*count) feeds[*count] = (mica_feed){names[*count], tensors[*count]};
+  return status;
+}
+
+static mica_status rank_by_network(mica_run *run, const asked *a, bool excludes, answer *out) {
+  mica_queue *queue = mica_engine_queue(run->engine);
+  mica_tensor *tensors[4] = {NULL};
+  mica_feed feeds[4];
+  size_t count = 0;
+  mica_status status = feed(run, a, excludes, tensors, feeds, &count);
+  if (status == MICA_OK)
+    status = mica_trainer_predict(run->trainer, &(mica_batch){.count = 1, .tensors = feeds, .tensor_count = count});
+  const mica_tensor *all = status == MICA_OK ? mica_trainer_output(run->trainer, "all") : NULL;
+  if (all) {
+    status = choose(run, all, a, excludes, out);
+    for (int i = 0; i < 4; i++) mica_tensor_destroy(tensors[i]);
+    return status;
+  }
+  const mica_tensor *ranked = status == MICA_OK ? mica_trainer_output(run->trainer, "ranked") : NULL;
+  const mica_tensor *scores = status == MICA_OK ? mica_trainer_output(run->trainer, "scores") : NULL;
+  if (status == MICA_OK && (!ranked || !scores)) status = mica__fail(MICA_E_STATE, "the network ranks no items");
+  if (status == MICA_OK) {
+    out->count = mica_tensor_shape(ranked).dim[1];
+    status = mica_tensor_download(queue, ranked, out->items, mica_tensor_bytes(ranked));
+  }
+  if (status == MICA_OK) status = mica_tensor_download(queue, scores, out->scores, mica_tensor_bytes(scores));
+  for (int i = 0; i < 4; i++) mica_tensor_destroy(tensors[i]);
+  /* What is not to be recommended comes last. */
+  while (out->count > 0 && (out->scores[out->count - 1] < -1e29f || !out->items[out->count - 1])) out->count--;
+  return status;
+}
+
+/* --- scores on the host: new users of mf, and items like another --- */
+
+typedef struct weights {
+  float *rows, *bias; /* (V, D), (V, 1) or NULL */
+  size_t items, width;
+} weights;
+
+static mica_status download(mica_run *run, const char *name, float **values, mica_shape *shape) {
+  mica_tensor *tensor = mica_session_parameter(mica_trainer_test_session(run->trainer), name);
+  if (!tensor) return mica__fail(MICA_E_STATE, "the network has no table %s", name);
+  *shape = mica_tensor_shape(tensor);
+  *values = malloc(mica_tensor_bytes(tensor) + 1);
+  if (!*values) return mica__fail_nomem("a table");
+  return mica_tensor_download(mica_engine_queue(run->engine), tensor, *values, mica_tensor_bytes(tensor));
+}
+
+static mica_status read_weights(mica_run *run, bool biased, weights *w) {
+  mica_shape shape, other;
+  MICA_TRY(download(run, "items.weight", &w->rows, &shape));
+  w->items = (size_t)shape.dim[0];
+  w->width = (size_t)shape.dim[1];
+  return biased ? download(run, "item_bias.weight", &w->bias, &other) : MICA_OK;
+}
+
+static void free_weights(weights *w) {
+  free(w->rows);
+  free(w->bias);
+}
+
+/* Solves A x = b of n numbers, A symmetric and positive, in entry, by Cholesky's factors; x is in b. */
+static void solve(double *a, double *b, size_t n) {
+  for (size_t k = 0; k < n; k++) {
+    for (size_t j = 0; j < k; j++) a[k * n + k] -= a[k * n + j] * a[k * n + j];
+    a[k * n + k] = sqrt(a[k * n + k] > 1e-12 ? a[k * n + k] : 1e-12);
+    for (size_t i = k + 1; i < n; i++) {
+      for (size_t j = 0; j < k; j++) a[i * n + k] -= a[i * n + j] * a[k * n + j];
+      a[i * n + k] /= a[k * n + k];
+    }
+    for (size_t j = 0; j < k; j++) b[k] -= a[k * n + j] * b[j];
+    b[k] /= a[k * n + k];
+  }
+  for (size_t k = n; k-- > 0;) {
+    for (size_t i = k + 1; i < n; i++) b[k] -= a[i * n + k] * b[i];
+    b[k] /= a[k * n + k];
+  }
+}
+
+/* The user that fits the ratings best by least squares, with the loss's weight of squares: features, behind them the
+ * bias. */
+static mica_status fit_user(const mica_run *run, const asked *a, const weights *w, double *user) {
+  const size_t n = w->width + 1;
+  const double mean = mica__run_fact_number(run, "rating_mean", 0), l2 = fmax(mica_run_number(run, "l2"), 1e-3);
+  double *matrix = calloc(n * n, sizeof *matrix), *row = calloc(n, sizeof *row);
+  if (!matrix || !row) {
+    free(matrix);
+    free(row);
+    return mica__fail_nomem("a user");
+  }
+  for (size_t i = 0; i < n; i++) user[i] = 0, matrix[i * n + i] = l2 * (double)(a->count > 0 ? a->count : 1);
+  for (int64_t k = 0; k < a->count; k++) {
+    const size_t item = (size_t)a->items[k];
+    for (size_t i = 0; i < w->width; i++) row[i] = (double)w->rows[item * w->width + i];
+    row[w->width] = 1;
+    for (size_t i = 0; i < n; i++) {
+      for (size_t j = 0; j < n; j++) matrix[i * n + j] += row[i] * row[j];
+      user[i] += row[i] * ((double)a->ratings[k] - mean - (double)w->bias[item]);
+    }
+  }
+  solve(matrix, user, n);
+  free(matrix);
+  free(row);
+  return MICA_OK;
+}
+
+static mica_status rank_by_fit(mica_run *run, const asked *a, bool excludes, answer *out) {
+  weights w = {0};
+  const double mean = mica__run_fact_number(run, "rating_mean", 0);
+  mica_status status = read_weights(run, true, &w);
+  double *user = status == MICA_OK ? calloc(w.width + 1, sizeof *user) : NULL;
+  if (status == MICA_OK) status = user ? fit_user(run, a, &w, user) : mica__fail_nomem("a user");
+  for (size_t i = 1; status == MICA_OK && i < w.items; i++) {
+    double score = mean + user[w.width] + (double)w.bias[i];
+    for (size_t d = 0; d < w.width; d++) score += user[d] * (double)w.rows[i * w.width + d];
+    if (!excludes || !has_item(a, (int32_t)i)) put_answer(out, (int32_t)i, (float)score);
+  }
+  free(user);
+  free_weights(&w);
+  return status;
+}
+
+/* Cosines of an item's features with all others'. */
+static mica_status rank_like(mica_run *run, int32_t item, answer *out) {
+  weights w = {0};
+  mica_status status = read_weights(run, false, &w);
+  const float *own = status == MICA_OK ? w.rows + (size_t)item * w.width : NULL;
+  for (size_t i = 1; status == MICA_OK && i < w.items; i++) {
+    double product = 0, square = 0, other = 0;
+    for (size_t d = 0; d < w.width; d++) {
+      const double x = (double)own[d], y = (double)w.rows[i * w.width + d];
+      product += x * y;
+      square += x * x;
+      other += y * y;
+    }
+    if ((int32_t)i != item) put_answer(out, (int32_t)i, (float)(product / fmax(sqrt(square * other), 1e-12)));
+  }
+  free_weights(&w);
+  return status;
+}
+
+/* --- answers --- */
+
+static mica_status add_answer(const mica_run *run, const char *title, const answer *a, int64_t top, mica_report *p) {
+  static const char *const columns[] = {"item", "title", "score"};
+  const char *const *items = mica_run_fact(run, "items", NULL), *const *titles = mica_run_fact(run, "titles", NULL);
+  const char *cells[3 * (sizeof a->items / sizeof *a->items)];
+  char scores[sizeof a->items / sizeof *a->items][16];
+  const size_t rows = (size_t)(a->count < top ? a->count : top);
+  for (size_t i = 0; i < rows; i++) {
+    const size_t at = (size_t)a->items[i] - 1;
+    snprintf(scores[i], sizeof scores[i], "%.4g", (double)a->scores[i]);
+    cells[3 * i] = items[at];
+    cells[3 * i + 1] = titles ? titles[at] : "";
+    cells[3 * i + 2] = scores[i];
+  }
+  MICA_TRY(mica_report_begin(p, title));
+  return mica_report_add(p, &(mica_item){.kind = MICA_ITEM_KIND_TABLE,
+                                         .name = "items",
+                                         .rows = rows,
+                                         .columns = 3,
+                                         .column_names = columns,
+                                         .texts = cells});
+}
+
+static mica_status rank_user(mica_run *run, const asked *a, bool excludes, answer *out) {
+  const mica__recommender network = mica__recommend_network(run);
+  if (a->user || mica__recommender_context(&network)) return rank_by_network(run, a, excludes, out);
+  if (!strcmp(network.name, "mf")) return rank_by_fit(run, a, excludes, out);
+  return mica__fail(MICA_E_UNSUPPORTED,
+                    "the network %s knows the users of its training alone; mf, towers and sasrec take new ones",
+                    network.name);
+}
+
+static mica_status answer_user(mica_run *run, const char *title, const asked *a, const mica_run_query *q,
+                               mica_report *p) {
+  answer found = {.count = 0};
+  MICA_TRY(rank_user(run, a, q->exclude_seen || !a->user, &found));
+  return add_answer(run, title, &found, q->top, p);
+}
+
+static mica_status answer_known(mica_run *run, const char *name, const mica_run_query *q, mica_report *p) {
+  size_t count = 0;
+  asked a = {0};
+  const int32_t user = find_id(run, "users", name);
+  mica_run_fact(run, "users", &count);
+  if (!user)
+    return mica__fail(MICA_E_NOT_FOUND,
+                      "user '%s' is none of the %zu users that the run was trained on; ratings make a new one", name,
+                      count);
+  mica_status status = read_history(run, user, &a);
+  if (status == MICA_OK) status = answer_user(run, name, &a, q, p);
+  free(a.items);
+  return status;
+}
+
+static mica_status answer_new(mica_run *run, const mica_run_query *q, mica_report *p) {
+  asked a = {.items = calloc(q->rated_count, sizeof *a.items), .ratings = calloc(q->rated_count, sizeof *a.ratings)};
+  mica_status status = a.items && a.ratings ? MICA_OK : mica__fail_nomem("a user");
+  for (size_t i = 0; status == MICA_OK && i < q->rated_count; i++) {
+    status = find_item(run, q->rated[i].item, &a.items[i]);
+    a.ratings[i] = (float)q->rated[i].rating;
+    a.count++;
+  }
+  if (status == MICA_OK) status = answer_user(run, "new user", &a, q, p);
+  free(a.items);
+  free(a.ratings);
+  return status;
+}
+
+/* A new user whose ratings are in a file. */
+static mica_status answer_file(mica_run *run, const mica_run_query *q, mica_report *p) {
+  mica__rated rated = {0};
+  mica_run_query own = *q;
+  mica_status status = mica__rated_open(q->rated_file, &rated);
+  mica_run_rating *list = status == MICA_OK ? calloc(rated.count, sizeof *list) : NULL;
+  if (status == MICA_OK && !list) status = mica__fail_nomem("a user");
+  for (size_t i = 0; list && i < rated.count; i++) list[i] = (mica_run_rating){rated.items[i], rated.ratings[i]};
+  own.rated = list;
+  own.rated_count = rated.count;
+  if (status == MICA_OK) status = answer_new(run, &own, p);
+  free(list);
+  mica__rated_free(&rated);
+  return status;
+}
+
+mica_status mica__recommend_query(mica_run *run, const mica_run_query *given, mica_report *p) {
+  mica_run_query q = *given;
+  if (q.top < 0 || q.top > MOST_ANSWERS)
+    return mica__fail(MICA_E_INVALID, "mica_run_recommend: top is 1 to %lld", (long long)MOST_ANSWERS);
+  if (!q.top) q.top = 10;
+  for (size_t i = 0; i < q.user_count; i++) MICA_TRY(answer_known(run, q.users[i], &q, p));
+  if (q.rated_file)
+    MICA_TRY(answer_file(run, &q, p));
+  else if (q.rated_count)
+    MICA_TRY(answer_new(run, &q, p));
+  for (size_t i = 0; i < q.like_count; i++) {
+    answer found = {.count = 0};
+    int32_t item = 0;
+    MICA_TRY(find_item(run, q.like[i], &item));
+    MICA_TRY(rank_like(run, item, &found));
+    MICA_TRY(add_answer(run, q.like[i], &found, q.top, p));
+  }
+  return MICA_OK;
+}
+
+/* --- mica predict --- */
+
+/* The value of each pair of a table. */
+static mica_status predict_pairs(mica_run *run, const mica__interactions *x, mica_report *p) {
+  mica_queue *queue = mica_engine_queue(run->engine);
+  enum { AT_A_TIME = 256 };
+  int32_t users[AT_A_TIME], items[AT_A_TIME];
+  float values[AT_A_TIME];
+  mica_status status = MICA_OK;
+  for (size_t from = 0; status == MICA_OK && from < x->count; from += AT_A_TIME) {
+    const size_t n = x->count - from < AT_A_TIME ? x->count - from : AT_A_TIME;
+    mica_tensor *tensors[2] = {NULL};
+    for (size_t i = 0; i < n; i++) users[i] = x->list[from + i].user, items[i] = x->list[from + i].item;
+    status = make_tensor(run, MICA_SHAPE((int64_t)n), users, &tensors[0]);
+    if (status == MICA_OK) status = make_tensor(run, MICA_SHAPE((int64_t)n), items, &tensors[1]);
+    const mica_feed feeds[] = {{"user", tensors[0]}, {"item", tensors[1]}};
+    if (status == MICA_OK)
+      status =
+          mica_trainer_predict(run->trainer, &(mica_batch){.count = (int64_t)n, .tensors = feeds, .tensor_count = 2});
+    const mica_tensor *value = status == MICA_OK ? mica_trainer_output(run->trainer, "value") : NULL;
+    if (status == MICA_OK && !value) status = mica__fail(MICA_E_STATE, "the network has no values");
+    if (status == MICA_OK) status = mica_tensor_download(queue, value, values, n * sizeof *values);
+    for (size_t i = 0; status == MICA_OK && i < n; i++) {
+      mica__text title = {0};
+      mica__text_addf(&title, "line %zu", x->list[from + i].line);
+      status = mica__text_status(&title);
+      if (status == MICA_OK) status = mica_report_begin(p, title.data);
+      mica__text_free(&title);
+      if (status == MICA_OK && x->rated) status = mica_report_add_number(p, "truth", (double)x->list[from + i].rating);
+      if (status == MICA_OK) status = mica_report_add_number(p, "value", (double)values[i]);
+    }
+    mica_tensor_destroy(tensors[0]);
+    mica_tensor_destroy(tensors[1]);
+  }
+  return status;
+}
+
+static mica_status predict_file(mica_run *run, const char *path, int64_t most, mica_report *p) {
+  mica__interactions *x = calloc(1, sizeof *x);
+  mica_status status = x ? mica__interactions_open(run, path, x) : mica__fail_nomem(path);
+  if (status == MICA_OK) status = mica__interactions_adopt(x, run);
+  if (status == MICA_OK && most > 0 && (size_t)most < x->count) x->count = (size_t)most;
+  if (status == MICA_OK) status = predict_pairs(run, x, p);
+  if (x) mica__interactions_free(x);
+  return status;
+}
+
+mica_status mica__recommend_predict(mica_run *run, const mica_run_input *input, mica_report *p) {
+  if (mica__recommend_ranks(run))
+    return mica__fail(MICA_E_UNSUPPORTED, "the run puts items in order: mica recommend asks it");
+  if (input->text)
+    return mica__fail(MICA_E_UNSUPPORTED, "pairs of users and items come from a table, --data or a file");
+  if (input->data) return predict_file(run, input->data, input->count, p);
+  for (size_t i = 0; i < input->file_count; i++) MICA_TRY(predict_file(run, input->files[i], 0, p));
+  return MICA_OK;
+}

@@ -1,0 +1,438 @@
+/* Tables of interactions: users, items, ratings and times. */
+#include "base/file.h"
+#include "task/recommend.h"
+
+#include <ctype.h>
+#include <fcntl.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+/* --- ids --- */
+
+void mica__id_names_free(mica__id_names *ids) {
+  for (int32_t i = 0; i < ids->count; i++) free(ids->names[i]);
+  free(ids->names);
+  mica__name_table_free(&ids->table);
+  *ids = (mica__id_names){0};
+}
+
+mica_status mica__id_names_add(mica__id_names *ids, const char *name, int32_t *id) {
+  *id = mica__id_names_find(ids, name);
+  if (*id) return MICA_OK;
+  if (ids->count == INT32_MAX - 1) return mica__fail(MICA_E_OVERFLOW, "more than 2^31 ids");
+  if (ids->count == ids->capacity) {
+    const int32_t capacity = ids->capacity ? ids->capacity + ids->capacity / 2 : 1024;
+    char **grown = realloc(ids->names, (size_t)capacity * sizeof *grown);
+    if (!grown) return mica__fail_nomem("ids");
+    ids->names = grown;
+    ids->capacity = capacity;
+  }
+  char *copy = mica__strdup(name);
+  mica_status status = copy ? mica__name_table_add(&ids->table, copy, ids->count) : mica__fail_nomem("ids");
+  if (status != MICA_OK) {
+    free(copy);
+    return status;
+  }
+  ids->names[ids->count++] = copy;
+  *id = ids->count;
+  return MICA_OK;
+}
+
+/* --- columns --- */
+
+enum { USER, ITEM, RATING, TIME, COLUMNS };
+static const char *const what[] = {"user", "item", "rating", "time"};
+/* Usual names, in small letters without _ and -. */
+static const char *const usual[COLUMNS][12] = {
+    {"user", "userid", "uid", "customer", "customerid", "member", "memberid", "visitorid", "reviewerid"},
+    {"item", "itemid", "iid", "movie", "movieid", "product", "productid", "book", "bookid", "isbn", "asin"},
+    {"rating", "score", "stars", "value", "overall", "bookrating"},
+    {"time", "timestamp", "date", "datetime", "unixreviewtime", "ts"},
+};
+
+/* A walk over a table, and which columns are what; SIZE_MAX: not there. */
+typedef struct table {
+  mica__records *records;
+  size_t at[COLUMNS];
+  bool header;
+  char *text; /* a cell's, which grows */
+  size_t capacity;
+} table;
+
+/* The text of a cell. */
+static mica_status cell_text(table *t, mica__cell cell) {
+  if (cell.length + 1 > t->capacity) {
+    char *grown = realloc(t->text, 2 * cell.length + 64);
+    if (!grown) return mica__fail_nomem(t->records->name);
+    t->text = grown;
+    t->capacity = 2 * cell.length + 64;
+  }
+  t->text[mica__cell_unquote(cell, t->text)] = '\0';
+  return MICA_OK;
+}
+
+static void plain(char *name) {
+  char *to = name;
+  for (const char *c = name; *c; c++)
+    if (*c != '_' && *c != '-' && *c != ' ') *to++ = (char)tolower((unsigned char)*c);
+  *to = '\0';
+}
+
+static mica_status find_column(table *t, int k, const char *asked) {
+  const mica__records *r = t->records;
+  for (size_t i = 0; i < r->count; i++) {
+    MICA_TRY(cell_text(t, r->cells[i]));
+    if (asked && !strcmp(t->text, asked)) t->at[k] = i;
+    if (!asked) plain(t->text);
+    for (size_t n = 0; !asked && t->at[k] == SIZE_MAX && n < 12 && usual[k][n]; n++)
+      if (!strcmp(t->text, usual[k][n])) t->at[k] = i;
+  }
+  if (asked && t->at[k] == SIZE_MAX)
+    return mica__fail(MICA_E_FORMAT, "%s line %zu: there is no column '%s'", r->name, r->line, asked);
+  return MICA_OK;
+}
+
+/* A table without names has its columns in the order user, item, rating, time. */
+static bool has_no_names(const table *t) {
+  double value;
+  for (size_t i = 0; i < t->records->count; i++)
+    if (!mica__cell_is_numeric(t->records->cells[i], &value)) return false;
+  return t->records->count >= 2;
+}
+
+static mica_status find_columns(table *t, const mica__interaction_columns *columns) {
+  const char *const asked[] = {columns->user, columns->item, columns->rating, columns->time};
+  const mica__records *r = t->records;
+  t->header = asked[USER] || asked[ITEM] || !has_no_names(t);
+  for (int k = 0; k < COLUMNS; k++) t->at[k] = !t->header && (size_t)k < r->count ? (size_t)k : SIZE_MAX;
+  for (int k = 0; t->header && k < COLUMNS; k++) MICA_TRY(find_column(t, k, asked[k] && *asked[k] ? asked[k] : NULL));
+  for (int k = USER; k <= ITEM; k++)
+    if (t->at[k] == SIZE_MAX)
+      return mica__fail(MICA_E_FORMAT, "%s line %zu: there is no column of %ss, as '%s' or '%s'; --%s-column names it",
+                        r->name, r->line, what[k], usual[k][0], usual[k][1], what[k]);
+  return MICA_OK;
+}
+
+/* --- lines --- */
+
+static mica_status bad_cell(const table *t, int k, const char *why) {
+  const mica__records *r = t->records;
+  return mica__fail(MICA_E_FORMAT, "%s line %zu, column %zu: the %s %s", r->name, r->line, t->at[k] + 1, what[k], why);
+}
+
+static mica_status read_id(table *t, int k, mica__id_names *ids, int32_t *id) {
+  const mica__cell cell = t->records->cells[t->at[k]];
+  if (mica__cell_is_missing(cell)) return bad_cell(t, k, "is missing");
+  MICA_TRY(cell_text(t, cell));
+  return mica__id_names_add(ids, t->text, id);
+}
+
+static mica_status read_rating(const table *t, float *rating) {
+  const mica__cell cell = t->records->cells[t->at[RATING]];
+  double value = 0;
+  if (mica__cell_is_missing(cell)) return bad_cell(t, RATING, "is missing");
+  if (!mica__cell_number(cell, &value)) return bad_cell(t, RATING, "is no number");
+  *rating = (float)value;
+  return MICA_OK;
+}
+
+static mica_status read_time(const table *t, double *time) {
+  const mica__cell cell = t->records->cells[t->at[TIME]];
+  int64_t seconds = 0;
+  if (mica__cell_is_missing(cell)) return bad_cell(t, TIME, "is missing");
+  if (mica__cell_is_numeric(cell, time) && isfinite(*time)) return MICA_OK;
+  if (!mica__cell_time(cell, &seconds)) return bad_cell(t, TIME, "is neither a number nor a date as 2026-01-31 23:59");
+  *time = (double)seconds;
+  return MICA_OK;
+}
+
+static mica_status add_line(table *t, mica__interactions *x) {
+  const mica__records *r = t->records;
+  for (int k = 0; k < COLUMNS; k++)
+    if (t->at[k] != SIZE_MAX && t->at[k] >= r->count)
+      return mica__fail(MICA_E_FORMAT, "%s line %zu has %zu columns: the %s is missing", r->name, r->line, r->count,
+                        what[k]);
+  if (x->count == x->capacity) {
+    const size_t capacity = x->capacity ? x->capacity + x->capacity / 2 : 4096;
+    mica__interaction *grown = realloc(x->list, capacity * sizeof *grown);
+    if (!grown) return mica__fail_nomem(r->name);
+    x->list = grown;
+    x->capacity = capacity;
+  }
+  mica__interaction *i = &x->list[x->count];
+  *i = (mica__interaction){.rating = 1, .line = r->line};
+  MICA_TRY(read_id(t, USER, &x->users, &i->user));
+  MICA_TRY(read_id(t, ITEM, &x->items, &i->item));
+  if (x->rated) MICA_TRY(read_rating(t, &i->rating));
+  if (x->timed) MICA_TRY(read_time(t, &i->time));
+  x->count++;
+  return MICA_OK;
+}
+
+/* --- pairs that come twice --- */
+
+typedef struct pair {
+  uint64_t key;
+  size_t index;
+} pair;
+
+static int compare_pairs(const void *a, const void *b) {
+  const pair *x = a, *y = b;
+  if (x->key != y->key) return x->key < y->key ? -1 : 1;
+  return (x->index > y->index) - (x->index < y->index);
+}
+
+/* Drops all but the last of each pair; without `last` the second is an error. */
+static mica_status check_pairs(const char *name, mica__interactions *x, bool last) {
+  pair *pairs = malloc((x->count + 1) * sizeof *pairs);
+  bool *dropped = calloc(x->count + 1, 1);
+  mica_status status = pairs && dropped ? MICA_OK : mica__fail_nomem(name);
+  size_t kept = 0;
+  for (size_t i = 0; status == MICA_OK && i < x->count; i++)
+    pairs[i] = (pair){(uint64_t)x->list[i].user << 32 | (uint32_t)x->list[i].item, i};
+  if (status == MICA_OK) qsort(pairs, x->count, sizeof *pairs, compare_pairs);
+  for (size_t i = 1; status == MICA_OK && i < x->count; i++) {
+    if (pairs[i].key != pairs[i - 1].key) continue;
+    const mica__interaction *first = &x->list[pairs[i - 1].index], *second = &x->list[pairs[i].index];
+    dropped[pairs[i - 1].index] = true;
+    if (!last)
+      status = mica__fail(MICA_E_FORMAT,
+                          "%s line %zu: user '%s' and item '%s' came together in line %zu already; --duplicates last "
+                          "keeps the last of them",
+                          name, second->line, x->users.names[second->user - 1], x->items.names[second->item - 1],
+                          first->line);
+  }
+  for (size_t i = 0; status == MICA_OK && i < x->count; i++)
+    if (!dropped[i]) x->list[kept++] = x->list[i];
+  if (status == MICA_OK) x->count = kept;
+  free(pairs);
+  free(dropped);
+  return status;
+}
+
+void mica__interactions_free(void *interactions) {
+  mica__interactions *x = interactions;
+  mica__id_names_free(&x->users);
+  mica__id_names_free(&x->items);
+  free(x->list);
+  free(x);
+}
+
+static mica_status read_lines(table *t, const mica__interaction_columns *columns, mica__interactions *x) {
+  bool found = false;
+  MICA_TRY(mica__records_find_delimiter(t->records));
+  MICA_TRY(mica__records_next(t->records, &found));
+  if (!found) return mica__fail(MICA_E_FORMAT, "%s is empty", t->records->name);
+  MICA_TRY(find_columns(t, columns));
+  x->rated = t->at[RATING] != SIZE_MAX;
+  x->timed = t->at[TIME] != SIZE_MAX;
+  if (t->header) MICA_TRY(mica__records_next(t->records, &found));
+  while (found) {
+    MICA_TRY(add_line(t, x));
+    MICA_TRY(mica__records_next(t->records, &found));
+  }
+  return x->count ? MICA_OK : mica__fail(MICA_E_FORMAT, "%s has no line below its first one", t->records->name);
+}
+
+mica_status mica__interactions_read(mica__records *records, const mica__interaction_columns *columns, bool last,
+                                    mica__interactions *out) {
+  table t = {.records = records};
+  mica_status status = read_lines(&t, columns, out);
+  free(t.text);
+  return status == MICA_OK ? check_pairs(records->name, out, last) : status;
+}
+
+/* --- files --- */
+
+static bool join_path(mica__text *path, const char *folder, const char *name) {
+  struct stat about;
+  mica__text_free(path);
+  *path = (mica__text){0};
+  mica__text_addf(path, "%s/%s", folder, name);
+  return mica__text_status(path) == MICA_OK && stat(path->data, &about) == 0 && S_ISREG(about.st_mode);
+}
+
+/* The first of the names that is a file of the folder. */
+static bool find_file(const char *folder, const char *const *names, mica__text *path) {
+  for (; *names; names++)
+    if (join_path(path, folder, *names)) return true;
+  return false;
+}
+
+static mica_status walk(const char *path, mica_status (*read)(void *user, mica__records *records), void *user) {
+  const int file = open(path, O_RDONLY);
+  if (file < 0) return mica__fail(MICA_E_NOT_FOUND, "%s: there is no such file, or it cannot be read", path);
+  mica__records records = mica__records_of(path, file);
+  mica_status status = read(user, &records);
+  mica__records_free(&records);
+  close(file);
+  return status;
+}
+
+typedef struct reading {
+  const mica_run *run;
+  mica__interactions *out;
+} reading;
+
+static const char *column_of(const mica_run *run, const char *setting) {
+  const char *name = mica_run_setting(run, setting);
+  return *name ? name : NULL;
+}
+
+static mica_status read_interactions(void *user, mica__records *records) {
+  const reading *r = user;
+  const mica__interaction_columns columns = {column_of(r->run, "user-column"), column_of(r->run, "item-column"),
+                                             column_of(r->run, "rating-column"), column_of(r->run, "time-column")};
+  return mica__interactions_read(records, &columns, !strcmp(mica_run_setting(r->run, "duplicates"), "last"), r->out);
+}
+
+mica_status mica__interactions_open(const mica_run *run, const char *path, mica__interactions *out) {
+  static const char *const names[] = {"ratings.csv", "ratings.tsv", "interactions.csv", "interactions.tsv", NULL};
+  reading r = {run, out};
+  struct stat about;
+  mica__text file = {0};
+  if (stat(path, &about) != 0) return mica__fail(MICA_E_NOT_FOUND, "%s: there is no such file or folder", path);
+  if (!S_ISDIR(about.st_mode)) return walk(path, read_interactions, &r);
+  mica_status status = MICA_OK;
+  if (find_file(path, names, &file))
+    status = walk(file.data, read_interactions, &r);
+  else
+    status = mica__fail(MICA_E_NOT_FOUND, "%s holds neither ratings.csv nor interactions.csv (or .tsv)", path);
+  mica__text_free(&file);
+  return status;
+}
+
+/* --- titles --- */
+
+typedef struct titles {
+  const mica__id_names *items;
+  char **list;
+} titles;
+
+/* The column of titles: "title" or "name", else the second. */
+static size_t title_column(const mica__records *r, size_t item) {
+  for (size_t i = 0; i < r->count; i++)
+    if (i != item && (mica__cell_is(r->cells[i], "title", true) || mica__cell_is(r->cells[i], "name", true))) return i;
+  return item == 1 ? 0 : 1;
+}
+
+static mica_status read_title_lines(titles *user, table *t) {
+  bool found = false;
+  MICA_TRY(mica__records_find_delimiter(t->records));
+  MICA_TRY(mica__records_next(t->records, &found));
+  if (!found) return MICA_OK;
+  t->at[ITEM] = SIZE_MAX;
+  MICA_TRY(find_column(t, ITEM, NULL));
+  const size_t item = t->at[ITEM] == SIZE_MAX ? 0 : t->at[ITEM], title = title_column(t->records, item);
+  MICA_TRY(mica__records_next(t->records, &found));
+  while (found) {
+    const mica__records *r = t->records;
+    if (item < r->count && title < r->count) {
+      MICA_TRY(cell_text(t, r->cells[item]));
+      const int32_t id = mica__id_names_find(user->items, t->text);
+      MICA_TRY(cell_text(t, r->cells[title]));
+      if (id) free(user->list[id - 1]), user->list[id - 1] = mica__strdup(t->text);
+      if (id && !user->list[id - 1]) return mica__fail_nomem(r->name);
+    }
+    MICA_TRY(mica__records_next(t->records, &found));
+  }
+  return MICA_OK;
+}
+
+static mica_status read_titles(void *user, mica__records *records) {
+  table t = {.records = records};
+  mica_status status = read_title_lines(user, &t);
+  free(t.text);
+  return status;
+}
+
+mica_status mica__titles_open(const mica_run *run, const mica__id_names *items, char ***out) {
+  static const char *const names[] = {"movies.csv", "items.csv", "titles.csv", "items.tsv", NULL};
+  const char *given = mica_run_setting(run, "titles");
+  mica__text path = {0};
+  struct stat about;
+  if (*given)
+    mica__text_add(&path, given);
+  else if (stat(run->data, &about) != 0 || !S_ISDIR(about.st_mode) || !find_file(run->data, names, &path)) {
+    mica__text_free(&path);
+    return MICA_OK;
+  }
+  titles t = {items, calloc((size_t)items->count + 1, sizeof(char *))};
+  mica_status status = t.list ? mica__text_status(&path) : mica__fail_nomem("titles");
+  if (status == MICA_OK) status = walk(path.data, read_titles, &t);
+  for (int32_t i = 0; status == MICA_OK && i < items->count; i++)
+    if (!t.list[i] && !(t.list[i] = mica__strdup(""))) status = mica__fail_nomem("titles");
+  mica__text_free(&path);
+  if (status == MICA_OK) {
+    *out = t.list;
+    return MICA_OK;
+  }
+  for (int32_t i = 0; t.list && i < items->count; i++) free(t.list[i]);
+  free(t.list);
+  return status;
+}
+
+/* --- ratings of a new user --- */
+
+void mica__rated_free(mica__rated *rated) {
+  for (size_t i = 0; i < rated->count; i++) free(rated->items[i]);
+  free(rated->items);
+  free(rated->ratings);
+  *rated = (mica__rated){0};
+}
+
+static mica_status add_rated(table *t, mica__rated *out) {
+  const mica__records *r = t->records;
+  float rating = 0;
+  for (int k = ITEM; k <= RATING; k++)
+    if (t->at[k] >= r->count)
+      return mica__fail(MICA_E_FORMAT, "%s line %zu: the %s is missing", r->name, r->line, what[k]);
+  if (mica__cell_is_missing(r->cells[t->at[ITEM]])) return bad_cell(t, ITEM, "is missing");
+  MICA_TRY(read_rating(t, &rating));
+  MICA_TRY(cell_text(t, r->cells[t->at[ITEM]]));
+  if (out->count == out->capacity) {
+    const size_t capacity = 2 * out->capacity + 16;
+    char **items = realloc(out->items, capacity * sizeof *items);
+    if (items) out->items = items;
+    double *ratings = items ? realloc(out->ratings, capacity * sizeof *ratings) : NULL;
+    if (!ratings) return mica__fail_nomem(r->name);
+    out->ratings = ratings;
+    out->capacity = capacity;
+  }
+  out->items[out->count] = mica__strdup(t->text);
+  if (!out->items[out->count]) return mica__fail_nomem(r->name);
+  out->ratings[out->count++] = (double)rating;
+  return MICA_OK;
+}
+
+static mica_status read_rated_lines(table *t, mica__rated *out) {
+  bool found = false;
+  double value;
+  MICA_TRY(mica__records_find_delimiter(t->records));
+  MICA_TRY(mica__records_next(t->records, &found));
+  for (int k = 0; k < COLUMNS; k++) t->at[k] = SIZE_MAX;
+  for (int k = ITEM; found && k <= RATING; k++) MICA_TRY(find_column(t, k, NULL));
+  const bool named = t->at[ITEM] != SIZE_MAX && t->at[RATING] != SIZE_MAX;
+  if (!named) t->at[ITEM] = 0, t->at[RATING] = 1;
+  if (found && (named || (t->records->count > 1 && !mica__cell_is_numeric(t->records->cells[1], &value))))
+    MICA_TRY(mica__records_next(t->records, &found));
+  while (found) {
+    MICA_TRY(add_rated(t, out));
+    MICA_TRY(mica__records_next(t->records, &found));
+  }
+  return out->count ? MICA_OK : mica__fail(MICA_E_FORMAT, "%s holds no rating", t->records->name);
+}
+
+mica_status mica__rated_read(mica__records *records, mica__rated *out) {
+  table t = {.records = records};
+  mica_status status = read_rated_lines(&t, out);
+  free(t.text);
+  return status;
+}
+
+static mica_status read_rated(void *user, mica__records *records) { return mica__rated_read(records, user); }
+
+mica_status mica__rated_open(const char *path, mica__rated *out) { return walk(path, read_rated, out); }
