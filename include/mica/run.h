@@ -142,6 +142,10 @@ typedef struct mica_run_input {
   int64_t count;    /* samples at most; 0: all */
   int64_t top;      /* likeliest classes of each; 0: 3 */
   const char *name; /* what sentences call the text; NULL: the text */
+  /* Translations: hypotheses of each that are kept, and the power of their lengths that scores are divided by, as in
+   * mica_beam_config. */
+  int64_t beams;         /* 0: 1, which is greedy */
+  double length_penalty; /* 0: the run's setting; MICA_ZERO: 0 */
 } mica_run_input;
 
 /* A section for each sample, its title the file, row or number. *prediction is the caller's to mica_report_destroy. */

@@ -11,7 +11,7 @@
 
 struct values {
   cli_words inputs;
-  const char *model, *text, *data, *count, *top, *out, *device;
+  const char *model, *text, *data, *count, *top, *beam, *length_penalty, *out, *device;
   bool pictures, json;
 };
 
@@ -23,6 +23,9 @@ static const cli_option options[] = {
     CLI_ROW("data", struct values, data, .value = "DATA", .help = "samples of its test part in place of inputs"),
     CLI_ROW("count", struct values, count, .value = "N", .help = "how many of them; 10"),
     CLI_ROW("top", struct values, top, .value = "K", .help = "the K likeliest classes of each; 3"),
+    CLI_ROW("beam", struct values, beam, .value = "N", .help = "hypotheses of a translation that are kept; 1"),
+    CLI_ROW("length-penalty", struct values, length_penalty, .value = "A",
+            .help = "of beams: scores are log probability / tokens^A; the run's setting"),
     CLI_ROW("out", struct values, out, .value = "DIR",
             .help = "write pictures that are predicted there, not to MODEL/predictions"),
     CLI_ROW("pictures", struct values, pictures, .help = "show the pictures in the terminal"),
@@ -176,15 +179,26 @@ static int show(const cli_command *self, const struct values *v, const mica_run 
   return CLI_OK;
 }
 
-static int predict(const cli_command *self, const struct values *v, mica_run *run, int64_t count, int64_t top) {
+/* Numbers that were typed; an exit status. */
+static int read_numbers(const cli_command *self, const struct values *v, mica_run_input *input) {
+  double penalty = 0;
+  int status = cli_integer(self, "count", v->count, 1, 100000, &input->count);
+  if (status == CLI_OK) status = cli_integer(self, "top", v->top, 1, 1000, &input->top);
+  if (status == CLI_OK) status = cli_integer(self, "beam", v->beam, 1, 64, &input->beams);
+  if (status == CLI_OK) status = cli_number(self, "length-penalty", v->length_penalty, 0, 10, &penalty);
+  input->length_penalty = v->length_penalty && penalty == 0 ? MICA_ZERO : penalty;
+  return status;
+}
+
+static int predict(const cli_command *self, const struct values *v, mica_run *run, const mica_run_input *numbers) {
   const bool piped = v->inputs.count == 1 && !strcmp(v->inputs.words[0], "-");
-  mica_run_input input = {.top = top};
+  mica_run_input input = *numbers;
+  if (!v->data) input.count = 0;
   mica_report *prediction = NULL;
   char *text = NULL;
   if (v->data) {
     input.data = v->data;
     input.part = MICA_PART_TEST;
-    input.count = count;
   } else if (v->text) {
     input.text = v->text;
   } else if (piped) {
@@ -204,11 +218,10 @@ static int predict(const cli_command *self, const struct values *v, mica_run *ru
 
 static int run(const cli_command *self, const void *given) {
   const struct values *v = given;
-  int64_t count = 10, top = 3;
+  mica_run_input numbers = {.count = 10, .top = 3};
   mica_engine *engine = NULL;
   mica_run *trained = NULL;
-  int status = cli_integer(self, "count", v->count, 1, 100000, &count);
-  if (status == CLI_OK) status = cli_integer(self, "top", v->top, 1, 1000, &top);
+  int status = read_numbers(self, v, &numbers);
   if (status != CLI_OK) return status;
   if (!v->model || !!v->data + !!v->text + !!v->inputs.count != 1) {
     cli_fail(self, !v->model ? "--model is missing: the folder that mica train wrote, or a model of mica export"
@@ -216,7 +229,7 @@ static int run(const cli_command *self, const void *given) {
     return CLI_USAGE;
   }
   status = cli_open_run(self, v->model, v->device, &engine, &trained);
-  if (status == CLI_OK) status = predict(self, v, trained, count, top);
+  if (status == CLI_OK) status = predict(self, v, trained, &numbers);
   mica_run_destroy(trained);
   mica_engine_destroy(engine);
   return status;
@@ -229,6 +242,8 @@ const cli_command cli_command_predict = {
                "masks they are taken as they are, in tiles. A table\n"
                "has the columns that it was trained on, with or without the answers; where\n"
                "some of them are classes (colours, say), its first line names the columns.\n\n"
+               "A text is translated line by line, --data's samples with their truths beside.\n"
+               "More hypotheses (--beam 5) find better translations, in more time.\n\n"
                "Masks and pictures with boxes drawn are files called as the picture is,\n"
                "NAME-mask.png and NAME-overlay.png (a number behind NAME where it comes twice,\n"
                "in place of it for --data). In MODEL/predictions they replace those of the same\n"

@@ -268,6 +268,7 @@ const cli_command cli_command_train = {
                "  COCO        images/ and annotations.json or annotations/NAME.json; parts\n"
                "              are annotations/instances_train.json, ..._val, ..._test\n"
                "  text        a file NAME.txt; or train.txt, validation.txt and test.txt\n"
+               "  pairs       lines of train.en and train.de; val.*, test.* likewise\n"
                "  tables      a file NAME.csv; or train.csv, val.csv and test.csv\n",
     .options = options,
     .values_size = sizeof(struct values),

@@ -97,8 +97,19 @@ mica_status mica__run_note_categories(mica_run *run, const mica_column *input, c
 
 /* --- other data --- */
 
+/* The columns of texts that the task translate names. */
+static void add_texts(const mica_run *run, mica__text *kinds) {
+  static const char *const settings[] = {"from", "to"};
+  for (int i = 0; i < 2; i++) {
+    const char *fact = mica__run_fact_text(run, settings[i]);
+    const char *name = *fact ? fact : mica_run_setting(run, settings[i]);
+    if (*name && !strpbrk(name, ",=")) mica__text_addf(kinds, "%s%s=text", kinds->length ? "," : "", name);
+  }
+}
+
 mica_status mica__run_note_kinds(mica_run *run) {
   mica__text kinds = {0};
+  add_texts(run, &kinds);
   for (size_t k = 0; k < mica__run_categories(run); k++) {
     const char *name = mica__run_category(run, k).name;
     if (!strpbrk(name, ",=")) mica__text_addf(&kinds, "%s%s=class", kinds.length ? "," : "", name);

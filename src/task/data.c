@@ -75,6 +75,7 @@ static mica_status open_optional(mica_run *run, const mica_dataset_config *openi
 }
 
 static mica_status open_whole(mica_run *run) {
+  MICA_TRY(mica__run_note_kinds(run));
   const mica_dataset_config config = mica__run_opening(run, MICA_PART_TRAIN);
   mica_dataset *data = NULL;
   run->whole = run->config.dataset;

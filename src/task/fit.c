@@ -164,6 +164,7 @@ mica_status mica_run_fit(mica_run *run) {
   if (!loader) return mica__fail(MICA_E_STATE, "mica_run_fit: the run was opened, which is for predicting");
   free(run->stopped);
   run->stopped = NULL;
+  run->judged = NULL; /* by other weights */
   MICA_TRY(begin_writing(run));
   training = mica_loader_source(loader);
   if (judge) validation = mica_loader_source(judge);

@@ -215,7 +215,7 @@ size_t mica__run_categories(const mica_run *run);
 mica__category mica__run_category(const mica_run *run, size_t k);
 /* False where config.json's facts about them contradict each other. */
 bool mica__run_good_categories(const mica_run *run);
-/* Lets other tables be opened with these columns as classes. */
+/* Lets tables be opened with these columns as classes, and with columns of texts by their names. */
 mica_status mica__run_note_kinds(mica_run *run);
 /* The column of category k in other data and, where the numbers of its classes are others, a map to the run's, the
  * caller's to free. MICA_E_FORMAT names a column that is missing and a class that the run lacks. */

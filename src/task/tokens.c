@@ -45,21 +45,33 @@ static mica_status open_own(mica_run *run) {
   return mica__run_damaged(run, MICA__TOKENIZER_FILE);
 }
 
-static mica_status train(mica_run *run, mica_tokenizer_kind kind, mica_text_fn *next, void *user) {
-  const mica_tokenizer_config config = {
-      .kind = kind, .size = (int32_t)mica_run_number(run, "vocabulary"), .lowercase = mica__run_flag(run, "lowercase")};
+static mica_status train(mica_run *run, mica_tokenizer_kind kind, bool frames, mica_text_fn *next, void *user) {
+  static const char *const special[] = {"<unk>", "<pad>", "<s>", "</s>"};
+  const mica_tokenizer_config config = {.kind = kind,
+                                        .size = (int32_t)mica_run_number(run, "vocabulary"),
+                                        .lowercase = mica__run_flag(run, "lowercase"),
+                                        .special = frames ? special : NULL,
+                                        .special_count = frames ? 4 : 0};
   MICA_TRY(mica_tokenizer_train(&config, next, user, &run->tokenizer));
   return note(run, mica_tokenizer_kind_name(kind));
 }
 
-mica_status mica__run_make_tokenizer(mica_run *run, mica_text_fn *next, void *user) {
+static mica_status make(mica_run *run, bool frames, mica_text_fn *next, void *user) {
   const char *value = mica_run_setting(run, "tokenizer");
   mica_tokenizer_kind kind;
   if (run->tokenizer) return MICA_OK;
   if (run->resumed || !run->whole) return open_own(run);
-  if (mica__tokenizer_find_kind(value, &kind)) return train(run, kind, next, user);
+  if (mica__tokenizer_find_kind(value, &kind)) return train(run, kind, frames, next, user);
   MICA_TRY(mica_tokenizer_open(value, &run->tokenizer));
   return note(run, mica_tokenizer_model(run->tokenizer));
+}
+
+mica_status mica__run_make_tokenizer(mica_run *run, mica_text_fn *next, void *user) {
+  return make(run, false, next, user);
+}
+
+mica_status mica__run_make_framing_tokenizer(mica_run *run, mica_text_fn *next, void *user) {
+  return make(run, true, next, user);
 }
 
 mica_status mica__run_write_tokenizer(const mica_run *run) {

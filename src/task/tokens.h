@@ -22,6 +22,8 @@ bool mica__tokens_are_bytes(const mica_run *run);
  * trained by the settings "tokenizer", "vocabulary" and "lowercase" on the texts that
  * `next` gives. MICA_E_FORMAT where the folder's file is not the one that the run was trained with. */
 mica_status mica__run_make_tokenizer(mica_run *run, mica_text_fn *next, void *user);
+/* Does so; one that is trained has the tokens <s> and </s> to begin and to end texts that are written. */
+mica_status mica__run_make_framing_tokenizer(mica_run *run, mica_text_fn *next, void *user);
 /* Writes the tokeniser to the run's folder; without one it does nothing. */
 mica_status mica__run_write_tokenizer(const mica_run *run);
 

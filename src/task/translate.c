@@ -1,0 +1,331 @@
+/* translate: texts of a language to texts of another, by an encoder-decoder that learns from pairs of lines. */
+#include "task/translate.h"
+
+#include "data/dataset.h"
+
+#include <mica/nodes.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* Columns of batches: the source, what the decoder reads (the target behind its begin), and what it is to say. */
+#define SOURCE "source"
+#define READ "read"
+#define TARGET "target"
+/* Stands behind the end of a target: it counts for nothing. */
+#define NOTHING (-1)
+#define NETWORK "translator"
+#define BUCKETS 8
+
+#define TEXT_OF(name, text) text,
+static const char *positions_at(size_t i) {
+  static const char *const names[] = {MICA_POSITIONS_LIST(TEXT_OF) NULL};
+  return names[i];
+}
+
+static const char *feed_forward_at(size_t i) {
+  static const char *const names[] = {MICA_FEED_FORWARD_LIST(TEXT_OF) NULL};
+  return names[i];
+}
+#undef TEXT_OF
+
+/* name, kind, default, how help calls a value, help and further fields */
+#define ROW(name_, kind_, value_, hint_, ...)                                                                          \
+  { .name = (name_), .kind = MICA_SETTING_KIND_##kind_, .value = (value_), .hint = (hint_), .text = __VA_ARGS__ }
+
+static const mica_setting_row settings[] = {
+    ROW("from", TEXT, "", "COLUMN", "the column of texts to be translated, as en of train.en; the first one by default",
+        .fixed = true),
+    ROW("to", TEXT, "", "COLUMN", "the column of their translations; the other one by default", .fixed = true),
+    ROW("tokenizer", TEXT, "bpe", "NAME",
+        "a tokenizer.json with <s> and </s>, or a kind that is trained on the texts of training",
+        .names = mica__tokenizer_kind_at, .fixed = true),
+    ROW("vocabulary", INT, "4000", "N", "tokens of a tokenizer that is trained, at most", .low = 1, .high = 1 << 24,
+        .fixed = true),
+    ROW("lowercase", FLAG, "false", "", "a tokenizer that is trained makes no difference between a and A",
+        .fixed = true),
+    ROW("length", INT, "64", "N", "tokens of a text and its end, at most", .low = 2, .high = 1 << 16, .fixed = true),
+    ROW("layers", INT, "3", "N", "blocks of the encoder, and of the decoder", .low = 1, .high = 1000, .fixed = true),
+    ROW("width", INT, "256", "N", "features of a position", .low = 1, .high = 1 << 16, .fixed = true),
+    ROW("heads", INT, "4", "N", "heads of attention", .low = 1, .high = 1024, .fixed = true),
+    ROW("hidden", INT, "0", "N", "features between a block's dense layers; 0: four times the width", .low = 0,
+        .high = 1 << 20, .fixed = true),
+    ROW("dropout", REAL, "0.1", "P", "of what blocks add, and of attention", .low = 0, .high = 0.99, .fixed = true),
+    ROW("positions", CHOICE, "sinusoidal", "NAME", "how the network knows the order of tokens", .names = positions_at,
+        .fixed = true),
+    ROW("feed-forward", CHOICE, "relu", "NAME", "the function between a block's dense layers", .names = feed_forward_at,
+        .fixed = true),
+    ROW("label-smoothing", REAL, "0.1", "S", "share of the target that all tokens get alike", .low = 0, .high = 1,
+        .fixed = true),
+    ROW("beam", INT, "5", "N", "hypotheses of a translation that are kept, where bleu_beam is measured; 1: not",
+        .low = 1, .high = 64),
+    ROW("length-penalty", REAL, "1", "A", "of beams: scores are log probability / tokens^A", .low = 0, .high = 10),
+    ROW("bleu-samples", INT, "200", "N", "texts of the validation part that an epoch's BLEU is of; 0: all", .low = 0,
+        .high = 1e9),
+    {0},
+};
+
+/* Found on multi30k (29,000 pairs of lines). */
+static const mica_setting defaults[] = {{"epochs", "10"},
+                                        {"batch", "128"},
+                                        {"lr", "0.002"},
+                                        {"optimizer", "adamw"},
+                                        {"weight-decay", "0.01"},
+                                        {"clip-norm", "1"},
+                                        {0}};
+
+static const mica_task_metric metrics[] = {{"bleu", false}, {"perplexity", true}, {NULL, false}};
+
+static int64_t whole(const mica_run *run, const char *name) { return (int64_t)mica_run_number(run, name); }
+
+/* --- columns --- */
+
+static bool is_text(const mica_column *column) {
+  return column &&
+         (column->kind == MICA_COLUMN_KIND_TEXT || (column->kind == MICA_COLUMN_KIND_CLASS && column->shape.rank == 0));
+}
+
+/* The name of the column of texts that is wanted; without one the first that is not `other`. */
+static mica_status find_text(const mica_dataset *data, const char *wanted, const char *other, const char *setting,
+                             const char **found) {
+  mica__text names = {0};
+  *found = NULL;
+  for (size_t i = 0; i < mica_dataset_column_count(data); i++) {
+    const char *name = mica__translate_name(data, mica_dataset_column(data, i));
+    if (!is_text(mica_dataset_column(data, i))) continue;
+    mica__text_addf(&names, names.length ? ", %s" : "%s", name);
+    if (!*found && (*wanted ? !strcmp(name, wanted) : !other || strcmp(name, other) != 0)) *found = name;
+  }
+  mica_status status = mica__text_status(&names);
+  if (status == MICA_OK && !*found)
+    status = *wanted ? mica__fail(MICA_E_FORMAT, "%s has no texts '%s' for the setting %s; there is %s",
+                                  mica_dataset_name(data), wanted, setting, names.length ? names.data : "none")
+                     : mica__fail(MICA_E_FORMAT,
+                                  "%s has texts of %s: the task translate wants two columns, or files side by side as "
+                                  "train.en and train.de",
+                                  mica_dataset_name(data), names.length ? names.data : "no language");
+  mica__text_free(&names);
+  return status;
+}
+
+static mica_status note_columns(mica_run *run) {
+  const char *from = mica_run_setting(run, "from"), *to = mica_run_setting(run, "to");
+  const char *source = NULL, *target = NULL;
+  if (*from && !strcmp(from, to))
+    return mica__fail(MICA_E_INVALID, "from and to are both %s: nothing is translated", from);
+  MICA_TRY(find_text(run->whole, from, *to ? to : NULL, "from", &source));
+  MICA_TRY(find_text(run->whole, to, source, "to", &target));
+  MICA_TRY(mica__run_note_text(run, "from", source));
+  return mica__run_note_text(run, "to", target);
+}
+
+/* A table's first line is known for names by that of the answers. */
+static void opens(const mica_run *run, mica_dataset_config *config) {
+  const char *to = mica__run_fact_text(run, "to");
+  if (!*to) to = mica_run_setting(run, "to");
+  if (*to) config->label_column = to;
+}
+
+/* Two columns of texts, and nothing else. */
+static int32_t suits(const mica_dataset *data) {
+  const size_t count = mica_dataset_column_count(data);
+  bool texts = count == 2;
+  for (size_t i = 0; texts && i < count; i++) texts = mica_dataset_column(data, i)->kind == MICA_COLUMN_KIND_TEXT;
+  return texts ? 15 : 0;
+}
+
+static mica_status fits(const mica_run *run, const mica_dataset *data) {
+  const char *found = NULL;
+  MICA_TRY(find_text(data, mica__run_fact_text(run, "from"), NULL, "from", &found));
+  return find_text(data, mica__run_fact_text(run, "to"), NULL, "to", &found);
+}
+
+/* --- preparation --- */
+
+static mica_status check_network(const mica_run *run) {
+  const char *model = mica_run_setting(run, "model");
+  const long long width = whole(run, "width"), heads = whole(run, "heads");
+  if (*model && strcmp(model, NETWORK) != 0)
+    return mica__fail(MICA_E_INVALID, "the task translate trains the network " NETWORK ", not %s", model);
+  if (width % heads)
+    return mica__fail(MICA_E_INVALID, "a width of %lld cannot be shared by %lld heads: width is a multiple of heads",
+                      width, heads);
+  if (width / heads % 2 && !strcmp(mica_run_setting(run, "positions"), "rotary"))
+    return mica__fail(MICA_E_INVALID, "rotary positions rotate pairs: width %lld over heads %lld is odd", width, heads);
+  return MICA_OK;
+}
+
+/* The texts of both languages, one after another. */
+typedef struct both {
+  mica__texts from, to;
+} both;
+
+static mica_status next_text(void *user, const char **text, size_t *bytes) {
+  both *b = user;
+  MICA_TRY(mica__texts_next(&b->from, text, bytes));
+  return *text ? MICA_OK : mica__texts_next(&b->to, text, bytes);
+}
+
+static mica__texts texts_of(const mica_dataset *data, const char *name) {
+  return (mica__texts){.data = data, .column = mica__translate_column(data, name)};
+}
+
+static mica_status prepare(mica_run *run) {
+  MICA_TRY(mica__run_set_defaults(run));
+  MICA_TRY(check_network(run));
+  MICA_TRY(mica__run_set(run, "model", NETWORK));
+  both texts = {.from = {.data = NULL}};
+  if (run->whole) {
+    MICA_TRY(note_columns(run));
+    const mica_dataset *data = run->parts[MICA_PART_TRAIN].data;
+    texts.from = texts_of(data, mica__run_fact_text(run, "from"));
+    texts.to = texts_of(data, mica__run_fact_text(run, "to"));
+  }
+  mica_status status = mica__run_make_framing_tokenizer(run, run->whole ? next_text : NULL, &texts);
+  mica__texts_free(&texts.from);
+  mica__texts_free(&texts.to);
+  MICA_TRY(status);
+  if (mica__translate_begin(run) >= 0 && mica__translate_end(run) >= 0) return MICA_OK;
+  return mica__fail(MICA_E_FORMAT, "the tokeniser %s has no tokens <s> and </s> (or [CLS] and [SEP]) that frame a text",
+                    mica_run_setting(run, "tokenizer"));
+}
+
+/* --- tokens --- */
+
+static mica_status encode_all(const mica_run *run, const mica_dataset *data, const char *column, mica__ids *ids) {
+  mica__texts texts = texts_of(data, column);
+  mica_encoding work = {0};
+  mica_status status = MICA_OK;
+  for (uint64_t i = 0; status == MICA_OK && i < mica_dataset_count(data); i++) {
+    mica__text name = {0};
+    status = mica__texts_read(&texts);
+    mica__text_addf(&name, "%s: line %llu of '%s'", mica_dataset_name(data), (unsigned long long)i + 1, column);
+    if (status == MICA_OK) status = mica__text_status(&name);
+    if (status == MICA_OK) status = mica__translate_add(run, name.data, texts.text, texts.bytes, true, &work, ids);
+    mica__text_free(&name);
+  }
+  mica_encoding_free(&work);
+  mica__texts_free(&texts);
+  return status;
+}
+
+/* Targets that begin with their begin, and lack their end. */
+static int32_t *shift(const mica_run *run, const mica__ids *targets) {
+  int32_t *read = malloc((targets->count + 1) * sizeof *read);
+  for (size_t i = 0; read && i < targets->texts; i++) {
+    const int64_t from = targets->offsets[i], to = targets->offsets[i + 1];
+    read[from] = mica__translate_begin(run);
+    memcpy(read + from + 1, targets->ids + from, (size_t)(to - from - 1) * sizeof *read);
+  }
+  return read;
+}
+
+static mica_column_data column_of(const mica_run *run, const char *name, const int32_t *ids, const int64_t *offsets) {
+  return (mica_column_data){.column = {.name = name,
+                                       .kind = MICA_COLUMN_KIND_TOKENS,
+                                       .dtype = MICA_I32,
+                                       .shape = {1, {MICA_DYNAMIC}},
+                                       .classes = mica_tokenizer_size(run->tokenizer)},
+                            .data = ids,
+                            .offsets = offsets};
+}
+
+/* Hands arrays to the dataset, which frees them; those behind one that fails are freed. */
+static mica_status own(mica_dataset *data, void *const *arrays, size_t count) {
+  mica_status status = MICA_OK;
+  for (size_t i = 0; i < count; i++)
+    if (status == MICA_OK)
+      status = mica__store_own(data->store, arrays[i], free);
+    else
+      free(arrays[i]);
+  return status;
+}
+
+static mica_status derive_of(const mica_run *run, const mica_dataset *data, mica__ids *sources, mica__ids *targets,
+                             mica_dataset **out) {
+  MICA_TRY(encode_all(run, data, mica__run_fact_text(run, "from"), sources));
+  MICA_TRY(encode_all(run, data, mica__run_fact_text(run, "to"), targets));
+  int32_t *read = shift(run, targets);
+  if (!read) return mica__fail_nomem("tokens");
+  const mica_column_data added[] = {column_of(run, SOURCE, sources->ids, sources->offsets),
+                                    column_of(run, READ, read, targets->offsets),
+                                    column_of(run, TARGET, targets->ids, targets->offsets)};
+  mica_status status = mica_dataset_derive(data, added, 3, out);
+  if (status != MICA_OK) {
+    free(read);
+    return status;
+  }
+  void *const arrays[] = {read, sources->ids, sources->offsets, targets->ids, targets->offsets};
+  sources->ids = targets->ids = NULL;
+  sources->offsets = targets->offsets = NULL;
+  return own(*out, arrays, 5);
+}
+
+static mica_status remark(mica_run *run, const mica__ids *sources, const mica__ids *targets) {
+  const size_t cut = sources->cut + targets->cut, empty = sources->empty + targets->empty;
+  if (cut)
+    MICA_TRY(mica__run_remark(run, "%zu of %zu texts are longer than %lld tokens: the rest of them is not read", cut,
+                              sources->texts + targets->texts, (long long)whole(run, "length") - 1));
+  return empty ? mica__run_remark(run, "%zu of %zu lines are empty", empty, sources->texts + targets->texts) : MICA_OK;
+}
+
+static mica_status derive(mica_run *run, mica_part part, const mica_dataset *data, const mica_dataset **out) {
+  mica__ids sources = {0}, targets = {0};
+  mica_dataset *made = NULL;
+  mica_status status = derive_of(run, data, &sources, &targets, &made);
+  if (status == MICA_OK && part == MICA_PART_TRAIN && run->whole) status = remark(run, &sources, &targets);
+  mica__ids_free(&sources);
+  mica__ids_free(&targets);
+  if (status == MICA_OK)
+    *out = made;
+  else
+    mica_dataset_destroy(made);
+  return status;
+}
+
+static void loads(const mica_run *run, mica_part part, mica_loader_config *config) {
+  static const mica_column_config columns[] = {{.name = TARGET, .pad = NOTHING}};
+  (void)run, (void)part;
+  config->columns = columns;
+  config->column_count = 1;
+  config->buckets = BUCKETS;
+}
+
+/* --- the step --- */
+
+/* The loss is a mean over the tokens of targets, their ends among them. */
+static void step(mica_nn *nn, const mica_batch_values *batch, const void *config, mica_objective *out) {
+  const mica_run *run = config;
+  mica_model_config network = mica__translate_network(run);
+  mica_value lengths = mica_batch_value(batch, SOURCE ".length");
+  network.sequence.lengths = lengths;
+  mica_value memory = mica_translator_encode(nn, mica_batch_value(batch, SOURCE), &network);
+  network.sequence.lengths = (mica_value){0};
+  mica_value logits = mica_translator_decode(nn, mica_batch_value(batch, READ), memory, lengths, &network);
+  if (!mica_batch_has(batch, TARGET)) return;
+  mica_value target = mica_reshape(mica_batch_value(batch, TARGET), MICA_SHAPE(MICA_DYNAMIC));
+  const double smoothing = mica_nn_is_training(nn) ? mica_run_number(run, "label-smoothing") : 0;
+  const mica_cross_entropy_config how = {.label_smoothing = smoothing, .ignore = true, .ignored = NOTHING};
+  out->loss = mica_cross_entropy(mica_flatten(logits, 2), target, &how);
+  if (mica_value_dtype(out->loss) != MICA_F32) out->loss = mica_cast(out->loss, MICA_F32);
+  out->weight = mica_sum(mica_cast(mica_batch_value(batch, TARGET ".length"), MICA_F32), MICA_ALL_AXES, false);
+}
+
+const mica__task_row mica__task_translate = {
+    .name = "translate",
+    .text = "texts of one language to another, learned from pairs of lines",
+    .metrics = metrics,
+    .settings = settings,
+    .defaults = defaults,
+    .own_network = true,
+    .own_input = true,
+    .opens = opens,
+    .loads = loads,
+    .suits = suits,
+    .prepare = prepare,
+    .derive = derive,
+    .fits = fits,
+    .step = step,
+    .evaluate = mica__translate_evaluate,
+    .predict = mica__translate_predict,
+    .report = mica__translate_report,
+};

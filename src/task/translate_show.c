@@ -1,0 +1,223 @@
+/* What a trained network translates: scored, for the user, and in reports. */
+#include "task/translate.h"
+
+#include "base/file.h"
+#include "data/source.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* Texts of a part that BLEU is of at most, at even distances; and those that a report shows. */
+#define JUDGED 3000
+#define SHOWN 12
+/* Texts of a user's that are translated together. */
+#define MOST_LINES 1000000
+
+/* Texts to be translated, as they were and as ids, and what they mean where that is known. */
+typedef struct texts {
+  mica__ids ids;
+  mica_encoding work;
+  char **names, **sources, **truths; /* truths NULL, or each one */
+  size_t count, capacity;
+} texts;
+
+static void free_texts(texts *t) {
+  for (size_t i = 0; i < t->count; i++) {
+    free(t->names[i]);
+    free(t->sources[i]);
+    free(t->truths[i]);
+  }
+  free(t->names);
+  free(t->sources);
+  free(t->truths);
+  mica__ids_free(&t->ids);
+  mica_encoding_free(&t->work);
+}
+
+static mica_status make_room(texts *t) {
+  if (t->count < t->capacity) return MICA_OK;
+  const size_t capacity = 2 * t->capacity + 64;
+  char ***lists[] = {&t->names, &t->sources, &t->truths};
+  for (int i = 0; i < 3; i++) {
+    char **grown = realloc(*lists[i], capacity * sizeof **lists[i]);
+    if (!grown) return mica__fail_nomem("texts");
+    *lists[i] = grown;
+  }
+  t->capacity = capacity;
+  return MICA_OK;
+}
+
+/* Adds a text; "WHERE WHAT NUMBER" is its name in sentences, "WHAT NUMBER" in what is shown. Ones that are too long for
+ * the network lose their end (`cuts`), or are MICA_E_FORMAT. */
+static mica_status add_text(const mica_run *run, texts *t, const char *where, const char *what, uint64_t number,
+                            const char *text, size_t bytes, const char *truth, bool cuts) {
+  mica__text name = {0}, source = {0};
+  MICA_TRY(make_room(t));
+  mica__text_addf(&name, "%s %s %llu", where, what, (unsigned long long)number);
+  mica__text_add_bytes(&source, text, bytes);
+  mica__text_add(&source, "");
+  mica_status status = mica__text_status(&name);
+  if (status == MICA_OK) status = mica__text_status(&source);
+  if (status == MICA_OK) status = mica__translate_add(run, name.data, text, bytes, cuts, &t->work, &t->ids);
+  char *shown = status == MICA_OK ? mica__strdup(name.data + strlen(where) + 1) : NULL;
+  char *meant = status == MICA_OK && truth ? mica__strdup(truth) : NULL;
+  mica__text_free(&name);
+  if (status == MICA_OK && (!shown || (truth && !meant))) status = mica__fail_nomem("texts");
+  if (status != MICA_OK) {
+    free(shown);
+    free(meant);
+    mica__text_free(&source);
+    return status;
+  }
+  t->names[t->count] = shown;
+  t->sources[t->count] = source.data;
+  t->truths[t->count++] = meant;
+  return MICA_OK;
+}
+
+/* Adds `most` of a dataset's pairs (0: all), at even distances, or the first ones. */
+static mica_status add_pairs(const mica_run *run, const mica_dataset *data, uint64_t most, bool first, texts *t) {
+  const uint64_t all = mica_dataset_count(data), count = most && most < all ? most : all;
+  mica__texts from = {.data = data, .column = mica__translate_column(data, mica__run_fact_text(run, "from"))};
+  mica__texts to = {.data = data, .column = mica__translate_column(data, mica__run_fact_text(run, "to"))};
+  mica_status status = MICA_OK;
+  for (uint64_t i = 0; status == MICA_OK && i < count; i++) {
+    from.at = to.at = first ? i : (uint64_t)((double)i * (double)all / (double)count);
+    const uint64_t number = from.at + 1;
+    status = mica__texts_read(&from);
+    if (status == MICA_OK) status = mica__texts_read(&to);
+    if (status == MICA_OK)
+      status = add_text(run, t, mica_dataset_name(data), "line", number, from.text, from.bytes, to.text, true);
+  }
+  mica__texts_free(&from);
+  mica__texts_free(&to);
+  return status;
+}
+
+/* --- scores --- */
+
+static mica_status score(mica_run *run, const texts *t, int64_t beams, double *bleu) {
+  mica__translations made;
+  mica_bleu sums = {.length = 0};
+  MICA_TRY(mica__translate(run, &t->ids, beams, mica_run_number(run, "length-penalty"), &made));
+  mica_status status = MICA_OK;
+  for (size_t i = 0; status == MICA_OK && i < t->count; i++)
+    status = mica_bleu_add(&sums, made.texts[i], (const char *const *)&t->truths[i], 1, NULL);
+  *bleu = mica_bleu_score(&sums, NULL, NULL);
+  mica__translations_free(&made);
+  return status;
+}
+
+/* An epoch is judged by greedy translations of some texts; a part that is evaluated by all of its, and by beams too. */
+mica_status mica__translate_evaluate(mica_run *run, const mica_batch_source *source, mica_metrics *m) {
+  const int64_t beams = (int64_t)mica_run_number(run, "beam");
+  const mica_dataset *data = run->judged ? run->judged : run->parts[MICA_PART_VALIDATION].data;
+  texts t = {.count = 0};
+  double bleu = 0;
+  (void)source;
+  MICA_TRY(mica_metrics_add(m, "perplexity", exp(m->loss)));
+  if (!data) return MICA_OK;
+  mica_status status =
+      add_pairs(run, data, run->judged ? JUDGED : (uint64_t)mica_run_number(run, "bleu-samples"), false, &t);
+  if (status == MICA_OK) status = score(run, &t, 1, &bleu);
+  if (status == MICA_OK) status = mica_metrics_add(m, "bleu", bleu);
+  if (status == MICA_OK && run->judged && beams > 1) {
+    status = score(run, &t, beams, &bleu);
+    if (status == MICA_OK) status = mica_metrics_add(m, "bleu_beam", bleu);
+  }
+  free_texts(&t);
+  return status;
+}
+
+/* --- predictions --- */
+
+static mica_status add_translation(mica_report *p, const texts *t, const mica__translations *made, size_t i) {
+  MICA_TRY(mica_report_begin(p, t->names[i]));
+  MICA_TRY(mica_report_add_text(p, "source", t->sources[i]));
+  MICA_TRY(mica_report_add_text(p, "translation", made->texts[i]));
+  if (t->truths[i]) MICA_TRY(mica_report_add_text(p, "truth", t->truths[i]));
+  return *made->texts[i] ? mica_report_add_number(p, "score", made->scores[i]) : MICA_OK;
+}
+
+/* A text a line, without its end. */
+static mica_status add_lines(const mica_run *run, const char *name, const char *content, size_t size, texts *t) {
+  uint64_t line = 0;
+  bool any = false;
+  for (size_t at = 0; at < size;) {
+    const char *end = memchr(content + at, '\n', size - at);
+    const size_t stop = end ? (size_t)(end - content) : size;
+    const size_t length = stop - at - (stop > at && content[stop - 1] == '\r');
+    if (line == MOST_LINES) return mica__fail(MICA_E_FORMAT, "%s has more than %d lines", name, MOST_LINES);
+    MICA_TRY(add_text(run, t, name, "line", ++line, content + at, length, NULL, false));
+    any = any || length;
+    at = stop + 1;
+  }
+  return any ? MICA_OK : mica__fail(MICA_E_FORMAT, "%s is empty: there is nothing to translate", name);
+}
+
+static mica_status add_file(const mica_run *run, const char *path, texts *t) {
+  uint8_t *content = NULL;
+  size_t size = 0;
+  MICA_TRY(mica__content_read(path, &content, &size));
+  mica_status status = add_lines(run, path, (const char *)content, size, t);
+  free(content);
+  return status;
+}
+
+static mica_status add_data(const mica_run *run, const mica_run_input *input, texts *t) {
+  mica_dataset *data = NULL;
+  bool whole = false;
+  MICA_TRY(mica__run_open_given(run, input->data, input->part, &whole, &data));
+  mica_status status = run->task->fits(run, data);
+  if (status == MICA_OK) status = add_pairs(run, data, (uint64_t)input->count, true, t);
+  mica_dataset_destroy(data);
+  return status;
+}
+
+static mica_status add_input(const mica_run *run, const mica_run_input *input, texts *t) {
+  if (input->data) return add_data(run, input, t);
+  if (input->text) return add_lines(run, input->name ? input->name : "the text", input->text, strlen(input->text), t);
+  for (size_t i = 0; i < input->file_count; i++) MICA_TRY(add_file(run, input->files[i], t));
+  return MICA_OK;
+}
+
+mica_status mica__translate_predict(mica_run *run, const mica_run_input *input, mica_report *p) {
+  const bool given = input->length_penalty != 0 || signbit(input->length_penalty);
+  const double penalty = given ? fabs(input->length_penalty) : mica_run_number(run, "length-penalty");
+  mica__translations made = {0};
+  texts t = {.count = 0};
+  mica_status status = add_input(run, input, &t);
+  if (status == MICA_OK) status = mica__translate(run, &t.ids, input->beams ? input->beams : 1, penalty, &made);
+  for (size_t i = 0; status == MICA_OK && i < t.count; i++) status = add_translation(p, &t, &made, i);
+  mica__translations_free(&made);
+  free_texts(&t);
+  return status;
+}
+
+/* --- the report --- */
+
+mica_status mica__translate_report(mica_run *run, mica_report *report) {
+  static const char *const columns[] = {"source", "truth", "translation"};
+  mica__translations made = {0};
+  const char *cells[3 * SHOWN];
+  texts t = {.count = 0};
+  mica_status status = add_pairs(run, run->judged, SHOWN, false, &t);
+  if (status == MICA_OK) status = mica__translate(run, &t.ids, 1, 0, &made);
+  for (size_t i = 0; status == MICA_OK && i < t.count; i++) {
+    cells[3 * i] = t.sources[i];
+    cells[3 * i + 1] = t.truths[i];
+    cells[3 * i + 2] = made.texts[i];
+  }
+  const mica_item table = {.kind = MICA_ITEM_KIND_TABLE,
+                           .name = "translations",
+                           .rows = t.count,
+                           .columns = 3,
+                           .column_names = columns,
+                           .texts = cells};
+  if (status == MICA_OK) status = mica_report_begin(report, "Translations");
+  if (status == MICA_OK) status = mica_report_add(report, &table);
+  mica__translations_free(&made);
+  free_texts(&t);
+  return status;
+}

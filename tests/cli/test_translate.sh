@@ -1,0 +1,121 @@
+#!/bin/sh
+# labels: device slow
+# A network learns to translate from pairs of lines, is tested, and translates texts and files; what is wrong is said; a
+# run that was killed ends with the bits of one that was not.
+# shellcheck source-path=SCRIPTDIR source=cli.sh
+. "$(dirname "$0")/cli.sh"
+need_device
+
+# A language of six words in another, word by word.
+pairs() {
+  awk -v n="$2" -v seed="$3" -v from="$1.en" -v to="$1.de" 'BEGIN {
+    split("one two three four five six", a, " "); split("eins zwei drei vier f\303\274nf sechs", b, " "); srand(seed)
+    for (i = 0; i < n; i++) {
+      x = ""; y = ""
+      for (k = 1 + int(4 * rand()); k > 0; k--) {
+        w = 1 + int(6 * rand()); x = x (x == "" ? "" : " ") a[w]; y = y (y == "" ? "" : " ") b[w]
+      }
+      print x " ." >from; print y "." >to
+    }
+  }'
+}
+mkdir "$work/data"
+pairs "$work/data/train" 800 1
+pairs "$work/data/val" 60 2
+pairs "$work/data/test" 60 3
+train="train --task translate --data $work/data --vocabulary 300 --layers 1 --length 24 --batch 32 --lr 1e-2 --quiet"
+small="--width 32 --heads 2"
+learn="--dropout 0 --label-smoothing 0 --bleu-samples 20 --beam 2"
+
+# shellcheck disable=SC2086 # words of options
+run $train $small $learn --from en --to de --epochs 12 --json --out "$work/run"
+ends 0 '{"task":"translate","part":"test"*' ''
+bleu=$(json metrics.bleu)
+awk -v b="$bleu" 'BEGIN { exit !(b > 90) }' || fault "bleu $bleu"
+awk -v b="$(json metrics.bleu_beam)" 'BEGIN { exit !(b > 90) }' || fault "by beams: $out"
+for file in tokenizer.json model.safetensors config.json history.csv report.html; do
+  [ -s "$work/run/$file" ] || fault "no $file"
+done
+grep -q translations "$work/run/report.html" || fault 'the report shows no translations'
+
+run eval --model "$work/run" --json
+holds metrics.bleu "$bleu"
+# Columns of a table by their names.
+{ printf 'en\tde\n' && paste "$work/data/test.en" "$work/data/test.de"; } >"$work/test.tsv"
+run eval --model "$work/run" --data "$work/test.tsv" --json
+holds metrics.bleu "$bleu"
+
+run predict --model "$work/run" --text 'five one .' --json
+holds predictions.0.translation 'fünf eins.'
+run predict --model "$work/run" --text 'five one .' --beam 3 --length-penalty 0
+ends 0 'line 1 *fünf eins.*' ''
+# A line that is empty stays so; the last one needs no end.
+printf 'six .\r\n\nfour two .' >"$work/lines.en"
+run predict --model "$work/run" "$work/lines.en" --json
+holds predictions.0.translation 'sechs.'
+holds predictions.1.translation ''
+holds predictions.2.translation 'vier zwei.'
+run predict --model "$work/run" --data "$work/data" --count 3 --json
+holds predictions.2.truth '*.'
+
+# --- what is wrong ---
+
+run predict --model "$work/run" --text ''
+ends 1 '' 'mica predict: the text is empty: there is nothing to translate'
+long=$(awk 'BEGIN { for (i = 0; i < 40; i++) printf "six two " }')
+printf 'one .\n%s\n' "$long" >"$work/long.en"
+run predict --model "$work/run" "$work/long.en"
+ends 1 '' "mica predict: $work/long.en line 2 has * tokens, the network takes 23 (*"
+printf 'one .\ntwo \377 .\n' >"$work/bytes.en"
+run predict --model "$work/run" "$work/bytes.en"
+ends 1 '' "mica predict: $work/bytes.en line 2 is not UTF-8: byte 5 of it"
+run predict --model "$work/run" --text one --beam 0
+ends 2 '' 'mica predict: --beam *'
+run predict --model "$work/run" --text one --length-penalty -1
+ends 2 '' 'mica predict: --length-penalty *'
+run predict --model "$work/run" "$work/none.en"
+ends 1 '' "mica predict: *none.en*"
+mkdir "$work/odd"
+cp "$work/data/train.en" "$work/odd/train.en"
+head -n 799 "$work/data/train.de" >"$work/odd/train.de"
+run train --task translate --data "$work/odd" --out "$work/x"
+ends 1 '' 'mica train: *train.* has * lines, and what it goes with has *'
+cp "$work/bytes.en" "$work/odd/train.en"
+printf 'eins.\nzwei.\n' >"$work/odd/train.de"
+run train --task translate --data "$work/odd" --from en --to de --validation 0 --out "$work/x"
+ends 1 '' "mica train: *line 2 of 'en' is not UTF-8: byte 5 of it"
+# shellcheck disable=SC2086
+run $train $small --to fr --out "$work/x"
+ends 1 '' "mica train: *has no texts 'fr' for the setting to; there is *"
+# shellcheck disable=SC2086
+run $train $small --from en --to en --out "$work/x"
+ends 2 '' 'mica train: from and to are both en: nothing is translated'
+# shellcheck disable=SC2086
+run $train --width 30 --heads 4 --out "$work/x"
+ends 2 '' 'mica train: a width of 30 cannot be shared by 4 heads: width is a multiple of heads'
+# shellcheck disable=SC2086
+run $train $small --model gpt --out "$work/x"
+ends 2 '' 'mica train: the task translate trains the network translator, not gpt'
+run train --task translate --data "$work/data/train.en" --out "$work/x"
+ends 1 '' 'mica train: *the task translate wants two columns, or files side by side *'
+run eval --model "$work/run" --data "$work/lines.en"
+ends 1 '' "mica eval: *has no texts 'en' *"
+
+# --- killed and resumed ---
+
+# shellcheck disable=SC2086
+begin() { exec "$mica" $train $small --epochs 3 --checkpoint-steps 7 --out "$@"; }
+(begin "$work/whole") >"$work/out" 2>&1 || fault "$(cat "$work/out")"
+again=''
+for moment in 0.9 1.1 1.4; do
+  begin "$work/killed" $again >"$work/out" 2>&1 &
+  pid=$!
+  sleep $moment
+  kill -KILL $pid 2>/dev/null
+  wait $pid 2>/dev/null
+  [ -s "$work/killed/config.json" ] && again=--resume
+done
+(begin "$work/killed" $again) >"$work/out" 2>&1 || fault "$(cat "$work/out")"
+cmp "$work/whole/last.safetensors" "$work/killed/last.safetensors" || fault 'other weights after kills'
+
+exit $failed
