@@ -143,7 +143,8 @@ typedef struct mica_queue mica_queue;
 typedef struct mica_engine_config {
   /* Which device. NULL: the environment's MICA_DEVICE, and without that the best one: GPUs before accelerators before
    * CPUs, then the most compute units x clock, then the first listed. Else "gpu", "cpu", "accelerator" (the best of
-   * the class), an id such as "0:1", a part of a name or platform, or "null": a device made of host memory that accepts
+   * the class), an id such as "0:1", a part of a name or platform, one of several equal parts of a device, counted
+   * from 0, such as "0:0/2:1" for the second half of 0:0, or "null": a device made of host memory that accepts
    * everything and runs no kernel, for planning and tests. Letters may be of any case. */
   const char *device;
   /* The directory for compiled kernels and tuning results. NULL: the environment's MICA_CACHE_DIR, else mica/ under

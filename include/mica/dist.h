@@ -104,7 +104,7 @@ MICA_API void mica_rank_part(int64_t count, int32_t ranks, int32_t rank, int64_t
 /* Counted since the communicator was made. */
 typedef struct mica_communicator_stats {
   uint64_t collectives, messages, bytes_sent, bytes_received;
-  double waited; /* seconds in mica_communicator_wait and _run */
+  double waited; /* seconds in mica_communicator_wait and _run, from when the rank's own elements were there */
   double moving; /* seconds in which something was in flight */
 } mica_communicator_stats;
 

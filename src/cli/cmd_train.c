@@ -239,7 +239,7 @@ static int take_watchdog(const cli_command *self, const char *text, double *seco
 
 static int run_train(const cli_command *self, const void *given) {
   const struct values *v = given;
-  cli_ranks ranks = {0};
+  static cli_ranks ranks;
   double watchdog = 0;
   int status = cli_refuse_null(self, v->device);
   if (status == CLI_OK) status = take_watchdog(self, v->watchdog, &watchdog);

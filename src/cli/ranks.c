@@ -1,7 +1,9 @@
 #include "cli/ranks.h"
 
+#include <ctype.h>
 #include <mica/device.h>
 #include <pthread.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -14,41 +16,69 @@ bool cli_ranks_is_follower(void) {
   return mica_communicator_mpi_asked() && number_of("OMPI_COMM_WORLD_RANK", number_of("PMI_RANK", 0)) > 0;
 }
 
-/* Takes the list apart: "0:0,1:0", and "0:0/2" for both halves of a device. */
-static int take_devices(const cli_command *self, const char *list, cli_ranks *ranks) {
-  size_t length = strlen(list);
-  ranks->count = 0;
-  if (!(ranks->words = malloc(length + 1))) return cli_fail(self, "the host has no memory");
-  memcpy(ranks->words, list, length + 1);
-  for (char *word = ranks->words, *next; word; word = next) {
-    next = strchr(word, ',');
-    if (next) *next++ = '\0';
-    if (!*word) {
-      cli_fail(self, "--devices %s: a device has no name", list);
-      return CLI_USAGE;
-    }
-    for (size_t i = 0; i < ranks->count; i++)
-      if (!strcmp(ranks->device[i], word)) {
-        cli_fail(self, "--devices %s: %s is there twice", list, word);
-        return CLI_USAGE;
-      }
-    if (ranks->count == CLI_MOST_DEVICES) {
-      cli_fail(self, "--devices: more than %d devices", CLI_MOST_DEVICES);
-      return CLI_USAGE;
-    }
-    ranks->device[ranks->count++] = word;
+static int add_device(const cli_command *self, cli_ranks *ranks, const char *name) {
+  if (ranks->count == CLI_MOST_DEVICES) {
+    cli_fail(self, "--devices: more than %d devices", CLI_MOST_DEVICES);
+    return CLI_USAGE;
   }
+  snprintf(ranks->names[ranks->count], sizeof ranks->names[0], "%s", name);
+  ranks->device[ranks->count] = ranks->names[ranks->count];
+  ranks->count++;
   return CLI_OK;
+}
+
+/* One word of the list: "0:0", or "0:0/2" for both halves of it. */
+static int take_device(const cli_command *self, const char *list, const char *word, size_t length, cli_ranks *ranks) {
+  char name[CLI_DEVICE_NAME - 24], part[CLI_DEVICE_NAME];
+  if (length == 0 || length >= sizeof name) {
+    cli_fail(self, "--devices %s: a device has no name, or too long a one", list);
+    return CLI_USAGE;
+  }
+  memcpy(name, word, length);
+  name[length] = '\0';
+  const char *slash = strrchr(name, '/');
+  char *end = NULL;
+  const unsigned long parts = slash && isdigit((unsigned char)slash[1]) ? strtoul(slash + 1, &end, 10) : 0;
+  if (!parts || *end) return add_device(self, ranks, name);
+  int status = CLI_OK;
+  for (unsigned long k = 0; status == CLI_OK && k < parts; k++) {
+    snprintf(part, sizeof part, "%s:%lu", name, k);
+    status = add_device(self, ranks, part);
+  }
+  return status;
+}
+
+static int take_devices(const cli_command *self, const char *list, cli_ranks *ranks) {
+  int status = CLI_OK;
+  ranks->count = 0;
+  for (const char *word = list, *next; status == CLI_OK && word; word = next) {
+    next = strchr(word, ',');
+    status = take_device(self, list, word, next ? (size_t)(next - word) : strlen(word), ranks);
+    if (next) next++;
+  }
+  return status;
+}
+
+/* True if two ids mean the same cores: a device and a part of it, or parts of different sizes, do. */
+static bool overlap(const char *a, const char *b) {
+  const size_t n = strcspn(a, "/"), m = strcspn(b, "/");
+  if (n != m || strncmp(a, b, n) != 0) return false;
+  return !a[n] || !b[m] || !strcmp(a, b) || atoi(a + n + 1) != atoi(b + m + 1);
 }
 
 /* Two names of one device are one device. */
 static int check_devices(const cli_command *self, const cli_ranks *ranks) {
-  mica_device_info infos[CLI_MOST_DEVICES];
+  static mica_device_info infos[CLI_MOST_DEVICES];
   for (size_t i = 0; i < ranks->count; i++) {
-    if (mica_device_find(ranks->device[i], &infos[i]) != MICA_OK) return cli_fail_library(self);
+    const mica_status found = mica_device_find(ranks->device[i], &infos[i]);
+    if (found != MICA_OK) {
+      cli_fail_library(self);
+      return found == MICA_E_INVALID ? CLI_USAGE : CLI_FAILED;
+    }
     for (size_t k = 0; k < i; k++)
-      if (!strcmp(infos[k].id, infos[i].id)) {
-        cli_fail(self, "--devices: %s and %s are the same device, %s", ranks->device[k], ranks->device[i], infos[i].id);
+      if (overlap(infos[k].id, infos[i].id)) {
+        cli_fail(self, "--devices: %s and %s are not two devices: %s, %s", ranks->device[k], ranks->device[i],
+                 infos[k].id, infos[i].id);
         return CLI_USAGE;
       }
   }
@@ -88,7 +118,6 @@ int cli_ranks_begin(const cli_command *self, const char *device, const char *dev
 
 void cli_ranks_end(cli_ranks *ranks) {
   for (size_t i = 0; i < ranks->count; i++) mica_communicator_destroy(ranks->communicator[i]);
-  free(ranks->words);
   *ranks = (cli_ranks){0};
 }
 

@@ -7,12 +7,13 @@
 #include <mica/dist.h>
 
 #define CLI_MOST_DEVICES 64
+#define CLI_DEVICE_NAME 160
 
 typedef struct cli_ranks {
   mica_communicator *communicator[CLI_MOST_DEVICES]; /* of this process's ranks; [0] NULL: there is one rank alone */
   const char *device[CLI_MOST_DEVICES];              /* of each; NULL: by default */
   size_t count;                                      /* at least 1 */
-  char *words;
+  char names[CLI_MOST_DEVICES][CLI_DEVICE_NAME];
 } cli_ranks;
 
 /* Makes them from --device or --devices (either may be NULL) and the launcher's variables. Returns an exit status; what

@@ -19,6 +19,7 @@
 typedef struct job {
   struct job *next;
   mica__collective collective;
+  double ready; /* when the rank's own elements were there; 0: they are not */
   double since; /* when something of it moved last; 0: not started */
   bool done;
   mica_status status;
@@ -107,7 +108,7 @@ static mica_status drive(members *m, job *r, bool *moved) {
     pthread_mutex_unlock(&m->lock);
     if (ready) MICA_TRY(is_ready(r, &ready));
     if (!ready) return MICA_OK;
-    r->since = mica__clock();
+    r->since = r->ready = mica__clock();
   }
   MICA_TRY(mica__collective_advance(&r->collective, &m->transport, &own, &done));
   const double now = mica__clock();
@@ -267,7 +268,8 @@ static mica_status wait(void *user, void *which) {
     if (!in) break;
     pthread_cond_wait(&m->changed, &m->lock);
   }
-  m->stats.waited += mica__clock() - start;
+  /* The rank's own work is no waiting for others. */
+  m->stats.waited += r->ready > 0 ? mica__clock() - (r->ready > start ? r->ready : start) : 0;
   pthread_mutex_unlock(&m->lock);
   const mica_status status = r->status;
   free(r);

@@ -109,6 +109,13 @@ static cl_context null_CreateContext(const cl_context_properties *properties, cl
   (void)properties, (void)n, (void)ids, (void)fn, (void)user;
   return object_new(NULL, 0, error);
 }
+/* It has one compute unit. */
+static cl_int null_CreateSubDevices(cl_device_id d, const cl_device_partition_property *how, cl_uint n,
+                                    cl_device_id *ids, cl_uint *count) {
+  (void)d, (void)how, (void)n, (void)ids, (void)count;
+  return CL_DEVICE_PARTITION_FAILED;
+}
+
 static cl_int null_RetainContext(cl_context c) { return object_retain(c); }
 static cl_int null_ReleaseContext(cl_context c) { return object_release(c); }
 

@@ -25,6 +25,9 @@ typedef void(CL_CALLBACK *mica__cl_memory_fn)(cl_mem, void *);
          (p, type, n, ids, count))                                                                                     \
   STATUS(GetDeviceInfo, (cl_device_id d, cl_device_info what, size_t n, void *out, size_t *used),                      \
          (d, what, n, out, used))                                                                                      \
+  STATUS(CreateSubDevices,                                                                                             \
+         (cl_device_id d, const cl_device_partition_property *how, cl_uint n, cl_device_id *ids, cl_uint *count),      \
+         (d, how, n, ids, count))                                                                                      \
   OBJECT(cl_context, CreateContext,                                                                                    \
          (const cl_context_properties *properties, cl_uint n, const cl_device_id *ids, mica__cl_context_fn fn,         \
           void *user, cl_int *error),                                                                                  \

@@ -6,8 +6,6 @@
 . "$(dirname "$0")/cli.sh"
 need_device
 
-command -v mpirun >/dev/null || { echo "SKIP: no mpirun"; exit 77; }
-"$mica" version | grep -q MICA_WITH_MPI=1 || { echo "SKIP: a build without MPI"; exit 77; }
 export OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1 OMPI_MCA_rmaps_base_oversubscribe=1
 export OMPI_MCA_hwloc_base_binding_policy=none OMPI_MCA_mpi_yield_when_idle=1
 
@@ -21,8 +19,6 @@ awk -v folder="$work" 'BEGIN {
 }'
 sed '3s/^[0-9]/7/' "$work/data.csv" >"$work/other.csv"
 
-ran="mica train on several ranks"
-
 # ranks N FOLDER WORDS...: trains on N ranks.
 ranks() {
   n=$1 out=$2
@@ -35,9 +31,32 @@ number() { sed "s/.*\"$1\":\([-+0-9.e]*\).*/\1/" "$2"; }
 # near A B: within a thousandth.
 near() { awk -v a="$1" -v b="$2" 'BEGIN { d = a - b; exit !(d < 1e-3 && d > -1e-3) }'; }
 
-# --- one voice, and the result of one process ---
+# --- several devices of one process ---
+for list in 0:0,0:0 0:0/2,0:0 0:0,7:7 0:0,, 0:0/0; do
+  run train --data "$work/data.csv" --devices $list --out "$work/wrong"
+  [ "$status" = 2 ] || [ "$status" = 1 ] || fault "exit status $status"
+  [ "$(printf '%s\n' "$err" | grep -c .)" = 1 ] || fault "not one sentence: $err"
+done
+run train --data "$work/data.csv" --devices 0:0 --device 0:0 --out "$work/wrong"
+ends 2 '' 'mica train: --device and --devices: one of the two'
+run train --data "$work/data.csv" --watchdog soon --out "$work/wrong"
+ends 2 '' 'mica train: --watchdog takes seconds, not soon'
 "$mica" train --task classify --model mlp --batch 48 --data "$work/data.csv" --epochs 3 --json --quiet \
   --out "$work/one" >"$work/one.json" || fault "one process"
+# A device of one compute unit is not cut.
+if "$mica" devices --json | grep -q '"compute_units": *[2-9]'; then
+  run train --task classify --model mlp --batch 48 --data "$work/data.csv" --epochs 3 --json --quiet --devices 0:0/2 \
+    --out "$work/halves"
+  ends 0 '{*}' ''
+  near "$(number loss "$work/out")" "$(number loss "$work/one.json")" || fault "two halves: $out"
+fi
+
+ran="mica train on several ranks"
+[ $failed = 0 ] || exit 1
+command -v mpirun >/dev/null || { echo "SKIP: no mpirun"; exit 77; }
+"$mica" version | grep -q MICA_WITH_MPI=1 || { echo "SKIP: a build without MPI"; exit 77; }
+
+# --- one voice, and the result of one process ---
 for n in 2 3; do
   ranks $n "$work/all$n" --epochs 3 --json --quiet >"$work/out" 2>"$work/err" || fault "$n ranks: $(cat "$work/err")"
   [ "$(grep -c '^{' "$work/out")" = 1 ] || fault "$n ranks give not one line of JSON: $(cat "$work/out")"

@@ -6,6 +6,7 @@
 
 #include <ctype.h>
 #include <mica/ops.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -32,6 +33,40 @@ START_TEST(what_is_listed_makes_sense) {
     ck_assert_uint_le(d->max_buffer_bytes, d->global_bytes);
     for (size_t j = 0; j < i; j++) ck_assert_str_ne(d->id, devices[j].id);
   }
+}
+END_TEST
+
+/* Both halves of a device are devices, each of half the units. */
+START_TEST(halves_of_a_device) {
+  mica_device_info whole, half;
+  ck_ok(mica_device_find(NULL, &whole));
+  char name[64];
+  for (int k = 0; whole.compute_units >= 2 && k < 2; k++) {
+    mica_engine *engine;
+    mica_tensor *tensor;
+    float ones[100];
+    snprintf(name, sizeof name, "%s/2:%d", whole.id, k);
+    mica_status status = mica_device_find(name, &half);
+    if (status == MICA_E_UNSUPPORTED) return; /* many GPUs are whole */
+    ck_ok(status);
+    ck_assert_str_eq(half.id, name);
+    ck_assert_uint_eq(half.compute_units, whole.compute_units / 2);
+    ck_ok(mica_engine_create(&(mica_engine_config){.device = name}, &engine));
+    ck_ok(mica_tensor_create(engine, MICA_F32, MICA_SHAPE(100), &tensor));
+    ck_ok(mica_op_fill(mica_engine_queue(engine), 1, tensor));
+    ck_ok(mica_tensor_download(mica_engine_queue(engine), tensor, ones, sizeof ones));
+    for (int i = 0; i < 100; i++) ck_assert_float_eq(ones[i], 1);
+    mica_tensor_destroy(tensor);
+    mica_engine_destroy(engine);
+  }
+  static const char *const wrong[] = {"/2",    "/2:2",  "/1:0",  "/0:0",
+                                      "/2:-1", "/65:0", "/2:0x", "/99999999999999999999:0"};
+  for (size_t i = 0; i < sizeof wrong / sizeof *wrong; i++) {
+    snprintf(name, sizeof name, "%s%s", whole.id, wrong[i]);
+    ck_assert_int_eq(mica_device_find(name, &half), MICA_E_INVALID);
+  }
+  snprintf(name, sizeof name, "%s/64:0", whole.id);
+  if (whole.compute_units < 64) ck_assert_int_eq(mica_device_find(name, &half), MICA_E_INVALID);
 }
 END_TEST
 
@@ -132,6 +167,7 @@ Suite *test_suite(void) {
   TCase *choice = tcase_create("choice");
   tcase_add_checked_fixture(choice, list, NULL);
   tcase_add_test(choice, what_is_listed_makes_sense);
+  tcase_add_test(choice, halves_of_a_device);
   tcase_add_test(choice, a_short_list_still_counts);
   tcase_add_test(choice, an_id_finds_its_device);
   tcase_add_test(choice, a_part_of_a_name_in_any_case_finds_a_device);
