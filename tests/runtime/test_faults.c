@@ -91,7 +91,26 @@ static bool run_with_fault(unsigned n, mica_status (*create_engine)(mica_engine 
   return fault_fired() != FAULT_CALL_COUNT;
 }
 
+/* Cuts the device in halves once each call of it has failed; false where it cannot be cut. */
+static bool cut_in_halves(void) {
+  mica_device_info whole, half;
+  char name[64];
+  ck_ok(mica_device_find(NULL, &whole));
+  snprintf(name, sizeof name, "%s/2:1", whole.id);
+  if (whole.compute_units < 2) return false;
+  for (unsigned n = 1; n <= 2; n++) {
+    fault_arm(FAULT_CreateSubDevices, n, CL_OUT_OF_HOST_MEMORY);
+    mica_status status = mica_device_find(name, &half);
+    ck_assert_msg(status != MICA_OK && strlen(mica_error_message()) > 10, "call %u of cutting a device", n);
+  }
+  fault_arm(FAULT_ANY, 0, 0);
+  mica_status status = mica_device_find(name, &half);
+  ck_assert_msg(status == MICA_OK || status == MICA_E_UNSUPPORTED, "%s", mica_error_message());
+  return status == MICA_OK;
+}
+
 START_TEST(nothing_fails) {
+  const bool cuts = cut_in_halves();
   empty_cache();
   ck_assert(!run_with_fault(0, create));
   ck_assert(!run_with_fault(0, create));
@@ -100,6 +119,7 @@ START_TEST(nothing_fails) {
   const bool lends = mica_engine_device(test_engine())->device_class == MICA_DEVICE_CLASS_CPU;
   for (int call = 0; call < FAULT_CALL_COUNT; call++)
     ck_assert_msg(fault_calls((fault_call)call) > 0 || call == FAULT_GetProgramBuildInfo ||
+                      (call == FAULT_CreateSubDevices && !cuts) ||
                       (call == FAULT_SetMemObjectDestructorCallback && !lends),
                   "%s is never called", fault_call_name((fault_call)call));
 }
