@@ -64,10 +64,7 @@ static void add_host_steps(mica__text *text, const mica__plan *v, size_t launche
   for (size_t i = 0; mica__recording_host_entry(v->recording, i, &entry); i++) {
     if (entry.launches_before != launches) continue;
     mica__text_addf(text, "  - on the host%s: ", entry.is_begin ? " begins" : entry.is_end ? " ends" : "");
-    if (entry.is_begin)
-      mica__text_add(text, mica__step_op(&v->partition, entry.number)->name);
-    else
-      add_step(text, v, &v->partition.steps[entry.number], entry.number);
+    add_step(text, v, &v->partition.steps[entry.number], entry.number);
     mica__text_add(text, "\n");
   }
 }

@@ -25,6 +25,8 @@ typedef struct bench {
   int batch, steps;         /* 0 for the benchmark's own */
   bool cold;                /* first answers too */
   bool profile;             /* the kernels that take the time, to standard error */
+  const char *device, *net; /* of scale: NULL for its own */
+  int ranks;                /* likewise, at most; 0 for its own */
 } bench;
 
 #define BENCH(name, text) int bench_##name(const bench *b);

@@ -41,6 +41,12 @@ static bool parse(int count, char **words, bench *b) {
       b->profile = true;
     else if (!strcmp(words[i], "--model") && more)
       b->model = words[++i];
+    else if (!strcmp(words[i], "--device") && more)
+      b->device = words[++i];
+    else if (!strcmp(words[i], "--net") && more)
+      b->net = words[++i];
+    else if (!strcmp(words[i], "--ranks") && more && (b->ranks = atoi(words[i + 1])) > 0)
+      i++;
     else if (!strcmp(words[i], "--batch") && more && (b->batch = atoi(words[i + 1])) > 0)
       i++;
     else if (!strcmp(words[i], "--steps") && more && (b->steps = atoi(words[i + 1])) > 0)
