@@ -37,6 +37,20 @@ MICA_API MICA_CHECKED mica_status mica_ctc_beam(const float *scores, int64_t fra
                                                 const mica_ctc_beam_config *config, int32_t *labels, int64_t *count,
                                                 double *score);
 
+/* --- text models --- */
+
+/* How likely a label is behind the order - 1 before it, of 1 to `labels` labels and the end, counted in texts and
+ * interpolated with shorter contexts (Witten and Bell 1991). Used by one thread at a time. */
+typedef struct mica_ngram mica_ngram;
+/* order is 1 to 12. MICA_E_INVALID, MICA_E_NOMEM. */
+MICA_API MICA_CHECKED mica_status mica_ngram_create(int32_t order, int32_t labels, mica_ngram **ngram);
+/* NULL is a no-op. */
+MICA_API void mica_ngram_destroy(mica_ngram *ngram);
+/* Counts a text. MICA_E_NOMEM: some of it counts. */
+MICA_API MICA_CHECKED mica_status mica_ngram_add(mica_ngram *ngram, const int32_t *labels, int64_t count);
+/* A mica_ctc_text_model, whose user is a mica_ngram. */
+MICA_API double mica_ngram_score(void *ngram, const int32_t *labels, int64_t count, int32_t label);
+
 /* --- errors --- */
 
 /* The least number of insertions, deletions and substitutions that make b of a (Levenshtein 1966). MICA_E_NOMEM. */

@@ -11,7 +11,9 @@
 /* What is added to a mel power before its logarithm: that of rounding to 16 bits. */
 #define LEAST_POWER 1e-7
 /* Seconds. */
-#define TAIL 0.3
+#define TAIL 0.4
+/* Steps that a layer sees before the recurrent ones: with 40 ms a step most of a short word. */
+#define SPAN 5
 /* Frames and frequencies that a filter sees. */
 #define WINDOW 3
 
@@ -27,7 +29,7 @@ mica__speech_time mica__speech_time_of(const mica_run *run) {
   if (t.hop < 1) t.hop = 1;
   while ((double)t.length < rate * 0.025) t.length *= 2;
   t.stride = t.hop * 2 * second;
-  t.reach = t.length + t.hop * (WINDOW - 1) * 3;
+  t.reach = t.length + t.hop * (WINDOW - 1) * 3 + t.stride * (SPAN - 1);
   t.tail = mica__speech_tail(rate);
   return t;
 }
@@ -68,17 +70,18 @@ mica_value mica__speech_network(mica_nn *nn, const mica_run *run, mica_value x, 
             .frequency_masks = masks, .frequency_width = mels / 6, .time_masks = masks, .time_width = 8, .seed = 23});
   x = convolved(nn, "first", mica_unsqueeze(x, MICA_AXES(1)), whole(run, "filters"), 2);
   x = convolved(nn, "second", x, whole(run, "filters"), whole(run, "reduction") / 2);
-  /* A dense layer over all filters and frequencies of a step. */
-  const mica_nn_conv_config dense = {.window = {mica_value_shape(x).dim[2], 1}};
+  /* A dense layer over all filters and frequencies of some steps. */
+  const mica_nn_conv_config dense = {.window = {mica_value_shape(x).dim[2], SPAN}, .no_bias = true};
   x = mica_squeeze(mica_nn_conv(nn, "dense", x, width, 1, &dense), MICA_AXES(2));
-  x = mica_relu(mica_transpose(x, MICA_AXES(0, 2, 1)));
+  x = mica_transpose(mica_relu(mica_nn_batch_norm(nn, "norm", x, NULL)), MICA_AXES(0, 2, 1));
+  /* What a recurrent layer hears is added to what it is given: letters are learned without it first. */
   for (int64_t k = 0; k < mica__speech_layers(run); k++) {
     char name[16];
     snprintf(name, sizeof name, "gru%d", (int)k);
     const mica_nn_rnn_config c = {.kind = MICA_RNN_KIND_GRU, .h0 = states ? &states[k] : NULL};
     mica_rnn_results r = mica_nn_rnn(nn, name, mica_nn_dropout(nn, x, dropout), width, &c);
     if (states) states[k] = r.h;
-    x = r.y;
+    x = mica_add(x, r.y);
   }
   x = mica_nn_dense(nn, "letters", mica_nn_dropout(nn, x, dropout), mica__speech_classes(run),
                     &(mica_dense_config){.weight = {.kind = MICA_INIT_XAVIER_UNIFORM}});

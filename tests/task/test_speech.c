@@ -266,7 +266,7 @@ START_TEST(texts_must_fit) {
   ck_assert(mica_metrics_get(&m, "wer") >= 0 && mica_metrics_get(&m, "cer") >= 0);
   mica_run_destroy(run);
   mica_dataset_destroy(data);
-  /* 4,800 samples are 13 steps of 320 that see 736. */
+  /* 4,800 samples are 9 steps of 320 that see 2,016. */
   r.texts[1] = 0;
   for (int i = 1; i <= COUNT; i++) r.texts[i] = i < COUNT ? 0 : 14;
   for (int i = 0; i < 14; i++) r.letters[i] = 'a' + i % 2;

@@ -151,6 +151,59 @@ START_TEST(rates_of_nothing) {
 }
 END_TEST
 
+/* Witten and Bell's estimate by hand, of two texts "1 2" and "1 1" and the end, -1: of 6 labels that follow the empty
+ * context 3 are 1, 1 is 2, 2 are ends, 3 kinds; behind a 1 come 1, 2 and an end, 3 kinds. */
+START_TEST(text_models_count_what_follows) {
+  static const int32_t texts[][2] = {{1, 2}, {1, 1}};
+  mica_ngram *ngram = NULL;
+  ck_assert_int_eq(mica_ngram_create(0, 2, &ngram), MICA_E_INVALID);
+  ck_assert_int_eq(mica_ngram_create(2, 0, &ngram), MICA_E_INVALID);
+  ck_assert_int_eq(mica_ngram_create(2, 2, &ngram), MICA_OK);
+  for (int i = 0; i < 2; i++) ck_assert_int_eq(mica_ngram_add(ngram, texts[i], 2), MICA_OK);
+  const double third = 1.0 / 3, one = (3 + 3 * third) / 9, two = (1 + 3 * third) / 9, end = (2 + 3 * third) / 9;
+  ck_assert_double_eq_tol(mica_ngram_score(ngram, NULL, 0, 1), log(one), 1e-12);
+  ck_assert_double_eq_tol(mica_ngram_score(ngram, texts[0], 1, 1), log((1 + 3 * one) / 6), 1e-12);
+  ck_assert_double_eq_tol(mica_ngram_score(ngram, texts[0], 1, 2), log((1 + 3 * two) / 6), 1e-12);
+  ck_assert_double_eq_tol(mica_ngram_score(ngram, texts[0], 1, -1), log((1 + 3 * end) / 6), 1e-12);
+  /* Behind a 2 an end alone was seen. */
+  ck_assert_double_eq_tol(mica_ngram_score(ngram, texts[0], 2, -1), log((1 + end) / 2), 1e-12);
+  mica_ngram_destroy(ngram);
+  mica_ngram_destroy(NULL);
+  /* Many contexts: the table grows, and shares still add up to 1. */
+  int32_t long_text[5000];
+  uint32_t number = 7;
+  for (int i = 0; i < 5000; i++) long_text[i] = 1 + (int32_t)((number = number * 1664525 + 1013904223) >> 16) % 9;
+  ck_assert_int_eq(mica_ngram_create(4, 9, &ngram), MICA_OK);
+  ck_assert_int_eq(mica_ngram_add(ngram, long_text, 5000), MICA_OK);
+  for (int i = 0; i < 100; i++) {
+    double sum = exp(mica_ngram_score(ngram, long_text, 40 * i, -1));
+    for (int32_t label = 1; label <= 9; label++) sum += exp(mica_ngram_score(ngram, long_text, 40 * i, label));
+    ck_assert_double_eq_tol(sum, 1, 1e-9);
+  }
+  mica_ngram_destroy(ngram);
+}
+END_TEST
+
+/* Scores that cannot tell 1 from 2 behind a 1: the text model does. */
+START_TEST(text_models_decide_in_the_beam) {
+  static const int32_t text[] = {1, 2, 1, 2, 1, 2, 1, 2};
+  const float scores[3 * 3] = {-9, 0, -9, 0, -9, -9, -9, 0.1f, 0};
+  int32_t labels[3];
+  int64_t count = 0;
+  mica_ngram *ngram = NULL;
+  ck_assert_int_eq(mica_ngram_create(3, 2, &ngram), MICA_OK);
+  ck_assert_int_eq(mica_ngram_add(ngram, text, 8), MICA_OK);
+  ck_assert_int_eq(mica_ctc_beam(scores, 3, 3, NULL, labels, &count, NULL), MICA_OK);
+  ck_assert_int_eq(count, 2);
+  ck_assert_int_eq(labels[1], 1);
+  const mica_ctc_beam_config config = {.text = mica_ngram_score, .user = ngram};
+  ck_assert_int_eq(mica_ctc_beam(scores, 3, 3, &config, labels, &count, NULL), MICA_OK);
+  ck_assert_int_eq(count, 2);
+  ck_assert_int_eq(labels[1], 2);
+  mica_ngram_destroy(ngram);
+}
+END_TEST
+
 Suite *test_suite(void) {
   Suite *suite = suite_create("text.speech");
   TCase *all = tcase_create("all");
@@ -160,6 +213,8 @@ Suite *test_suite(void) {
   tcase_add_test(all, wrong_searches_are_refused);
   tcase_add_test(all, distances);
   tcase_add_test(all, rates_of_nothing);
+  tcase_add_test(all, text_models_count_what_follows);
+  tcase_add_test(all, text_models_decide_in_the_beam);
   suite_add_tcase(suite, all);
   return suite;
 }

@@ -1,0 +1,116 @@
+/* Text models of n labels: how often a label stood behind those before it. */
+#include "base/error.h"
+
+#include <math.h>
+#include <mica/speech.h>
+#include <stdlib.h>
+
+#define MOST_ORDER 12
+#define ROOM 1024
+
+/* How often a sequence of labels occurred, and how many different labels stood behind it, how often in all. */
+typedef struct entry {
+  uint64_t key; /* 0: none */
+  uint32_t count, kinds, behind;
+} entry;
+
+struct mica_ngram {
+  int32_t order, labels;
+  entry *entries; /* open addressing, `room` of them, a power of two */
+  size_t count, room;
+};
+
+mica_status mica_ngram_create(int32_t order, int32_t labels, mica_ngram **ngram) {
+  if (!ngram || order < 1 || order > MOST_ORDER || labels < 1)
+    return mica__fail(MICA_E_INVALID, "ngram_create: an order of %d, of 1 to %d, and %d labels", (int)order, MOST_ORDER,
+                      (int)labels);
+  mica_ngram *n = calloc(1, sizeof *n);
+  if (n) *n = (mica_ngram){.order = order, .labels = labels, .room = ROOM, .entries = calloc(ROOM, sizeof(entry))};
+  if (n && n->entries) {
+    *ngram = n;
+    return MICA_OK;
+  }
+  free(n);
+  return mica__fail(MICA_E_NOMEM, "out of memory");
+}
+
+void mica_ngram_destroy(mica_ngram *n) {
+  if (!n) return;
+  free(n->entries);
+  free(n);
+}
+
+/* The key of a sequence and one label more; sequences begin with key 1. Two sequences of one key are as good as none
+ * among millions. */
+static uint64_t extended(uint64_t key, int32_t label) {
+  uint64_t z = key ^ ((uint64_t)(uint32_t)label + 2) * UINT64_C(0x9e3779b97f4a7c15);
+  z = (z ^ z >> 30) * UINT64_C(0xbf58476d1ce4e5b9);
+  z = (z ^ z >> 27) * UINT64_C(0x94d049bb133111eb);
+  return (z ^ z >> 31) | 1;
+}
+
+/* Where a key is, or would be. */
+static entry *slot_of(const mica_ngram *n, uint64_t key) {
+  size_t at = (size_t)(key >> 20) & (n->room - 1);
+  while (n->entries[at].key && n->entries[at].key != key) at = (at + 1) & (n->room - 1);
+  return &n->entries[at];
+}
+
+static mica_status grow(mica_ngram *n) {
+  mica_ngram larger = {.room = 2 * n->room, .entries = calloc(2 * n->room, sizeof(entry))};
+  if (!larger.entries) return mica__fail(MICA_E_NOMEM, "out of memory");
+  for (size_t i = 0; i < n->room; i++)
+    if (n->entries[i].key) *slot_of(&larger, n->entries[i].key) = n->entries[i];
+  free(n->entries);
+  n->entries = larger.entries;
+  n->room = larger.room;
+  return MICA_OK;
+}
+
+/* The entry of a key, made where there is none; NULL where memory is short. */
+static entry *entry_of(mica_ngram *n, uint64_t key) {
+  if (2 * n->count >= n->room && grow(n) != MICA_OK) return NULL;
+  entry *e = slot_of(n, key);
+  if (!e->key) {
+    e->key = key;
+    n->count++;
+  }
+  return e;
+}
+
+/* Counts a label behind the last `length` labels of a text. */
+static mica_status note(mica_ngram *n, const int32_t *labels, int64_t count, int32_t label, int32_t length) {
+  uint64_t context = 1;
+  for (int64_t i = count - length; i < count; i++) context = extended(context, labels[i]);
+  entry *whole = entry_of(n, extended(context, label));
+  if (!whole) return mica__fail(MICA_E_NOMEM, "out of memory");
+  const bool first = whole->count == 0;
+  if (whole->count < UINT32_MAX) whole->count++;
+  entry *before = entry_of(n, context);
+  if (!before) return mica__fail(MICA_E_NOMEM, "out of memory");
+  if (before->behind < UINT32_MAX) before->behind++;
+  before->kinds += first;
+  return MICA_OK;
+}
+
+mica_status mica_ngram_add(mica_ngram *n, const int32_t *labels, int64_t count) {
+  if (!n || count < 0 || (count && !labels)) return mica__fail(MICA_E_INVALID, "ngram_add: a NULL, or a count below 0");
+  for (int64_t i = 0; i <= count; i++)
+    for (int32_t length = 0; length < n->order && length <= i; length++)
+      MICA_TRY(note(n, labels, i, i < count ? labels[i] : -1, length));
+  return MICA_OK;
+}
+
+double mica_ngram_score(void *user, const int32_t *labels, int64_t count, int32_t label) {
+  const mica_ngram *n = user;
+  double p = 1 / ((double)n->labels + 1);
+  for (int32_t length = 0; length < n->order && length <= count; length++) {
+    uint64_t context = 1;
+    for (int64_t i = count - length; i < count; i++) context = extended(context, labels[i]);
+    const entry *before = slot_of(n, context);
+    if (!before->key || !before->behind) break;
+    const entry *whole = slot_of(n, extended(context, label));
+    p = ((whole->key ? whole->count : 0) + before->kinds * p) / ((double)before->behind + before->kinds);
+  }
+  return log(p);
+}
