@@ -247,6 +247,11 @@ MICA_API const char *mica_onnx_value_at(const mica_onnx *model, size_t index);
 MICA_API MICA_CHECKED mica_status mica_onnx_load(const mica_onnx *model, mica_queue *queue, const char *file_name,
                                                  mica_tensor *tensor);
 
+/* The index-th initial value of the model's graph, with a copy of its elements, the caller's to mica_free. *name is the
+ * model's, NULL behind the last one, which is no error. What mica_onnx_load would say of those that cannot be read. */
+MICA_API MICA_CHECKED mica_status mica_onnx_initial_read(const mica_onnx *model, size_t index, const char **name,
+                                                         mica_dtype *dtype, mica_shape *shape, void **data);
+
 /* --- writing --- */
 
 typedef struct mica_onnx_text {

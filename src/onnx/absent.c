@@ -61,6 +61,11 @@ mica_status mica_onnx_write(const char *path, const mica_value *outputs, size_t 
 }
 bool mica__onnx_is_statistic(const mica_onnx *model, const char *name) { return (void)model, (void)name, false; }
 const char *mica__onnx_before_softmax(const mica_onnx *model) { return (void)model, NULL; }
+mica_status mica_onnx_initial_read(const mica_onnx *model, size_t index, const char **name, mica_dtype *dtype,
+                                   mica_shape *shape, void **data) {
+  (void)model, (void)index, (void)name, (void)dtype, (void)shape, (void)data;
+  return unsupported();
+}
 const char *mica_onnx_value_at(const mica_onnx *model, size_t index) { return (void)model, (void)index, NULL; }
 mica_status mica_onnx_load(const mica_onnx *model, mica_queue *queue, const char *file_name, mica_tensor *tensor) {
   (void)model, (void)queue, (void)file_name, (void)tensor;

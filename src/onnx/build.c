@@ -272,3 +272,28 @@ mica_status mica_onnx_load(const mica_onnx *model, mica_queue *queue, const char
   mica__external_close(&external);
   return status;
 }
+
+mica_status mica_onnx_initial_read(const mica_onnx *model, size_t index, const char **name, mica_dtype *dtype,
+                                   mica_shape *shape, void **data) {
+  if (!model || !name || !dtype || !shape || !data)
+    return mica__fail(MICA_E_INVALID, "mica_onnx_initial_read: a pointer is NULL");
+  const Onnx__GraphProto *graph = model->proto->graph;
+  *name = NULL;
+  if (index >= graph->n_initializer) return MICA_OK;
+  mica__external external = {.folder = model->external.folder};
+  mica__onnx_tensor read = {0};
+  mica_status status = mica__onnx_tensor_read(&external, graph->initializer[index], &read);
+  const size_t bytes = (size_t)read.count * mica_dtype_size(read.dtype);
+  *data = status == MICA_OK ? malloc(bytes + 1) : NULL;
+  if (status == MICA_OK && !*data) status = mica__fail_nomem("a model's weights");
+  if (status == MICA_OK) {
+    if (bytes) memcpy(*data, read.data, bytes);
+    *name = mica__onnx_text(graph->initializer[index]->name);
+    *dtype = read.dtype;
+    *shape = read.shape;
+  }
+  mica__onnx_tensor_free(&read);
+  external.folder = NULL;
+  mica__external_close(&external);
+  return status;
+}

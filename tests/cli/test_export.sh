@@ -23,6 +23,9 @@ run train --data "$work/pictures" --model mlp --epochs 2 --batch 4 --seed 3 --ou
 ends 0 '*epoch 2/2*' ''
 run export "$folder"
 ends 2 '' '*--onnx FILE is missing*'
+run export "$folder" --onnx "$model.try"
+[ "$err" != "${err#*no protobuf-c}" ] && { echo 'this build has no protobuf-c'; exit 77; }
+rm -f "$model.try"
 run export "$work/none" --onnx "$model"
 ends 1 '' '*none holds no training run*'
 run export "$folder" --onnx "$model" --opset 12

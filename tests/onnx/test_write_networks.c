@@ -159,6 +159,9 @@ Suite *test_suite(void) {
   const char *given = getenv("MICA_WRITE_FOLDER"), *how = getenv("MICA_WRITE_ALL"), *tmp = getenv("TMPDIR");
   full = how && !strcmp(how, "full");
   all = full || (how && !strcmp(how, "1"));
+#if !MICA_WITH_ONNX
+  return test_skip("this build has no protobuf-c");
+#endif
   if (!test_engine()) return test_skip("no device");
   if (given)
     snprintf(folder, sizeof folder, "%s", given);

@@ -41,7 +41,7 @@ MICA__WRITE_MARK(mean) {
   for (int32_t k = 0; k < rank; k++)
     if (set >> k & 1) axes[count++] = k;
   const char *name = mica__write_operand(w, x), *own = mica__write_own(w, id);
-  if (keep && rank > 2 && set == (1u << rank) - 4)
+  if (keep && rank > 2 && rank < 6 && set == (1u << rank) - 4)
     mica__write_node(w, "GlobalAveragePool", own, MICA__OPERANDS(name));
   else
     write_reduce(w, "ReduceMean", own, name, axes, count, keep);

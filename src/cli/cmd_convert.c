@@ -1,0 +1,200 @@
+#include "cli/number.h"
+#include "cli/result.h"
+
+#include <mica/model.h>
+#include <mica/onnx.h>
+#include <mica/safetensors.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+
+struct values {
+  const char *from, *to, *model, *shape, *opset, *device;
+  bool force;
+};
+
+static const cli_option options[] = {
+    CLI_ROW("IN", struct values, from, .role = CLI_OPERAND, .help = "weights in safetensors, or a model in ONNX"),
+    CLI_ROW("OUT", struct values, to, .role = CLI_OPERAND, .help = "the other of the two, by its ending"),
+    CLI_ROW("model", struct values, model, .value = "NAME", .help = "the network whose weights they are",
+            .names = mica_model_name),
+    CLI_ROW("shape", struct values, shape, .value = "3x224x224", .help = "of a sample; the network's usual one"),
+    CLI_ROW("opset", struct values, opset, .value = "N", .help = "ONNX's operator set, 17 to 23; 17"),
+    CLI_ROW("force", struct values, force, .help = "write over a file that is there"),
+    CLI_ROW("device", struct values, device, .value = "SELECTOR", .help = "run on this one, named as in MICA_DEVICE"),
+    {0},
+};
+
+static bool ends_in(const char *path, const char *end) {
+  const size_t n = strlen(path), m = strlen(end);
+  return n > m && !strcmp(path + n - m, end);
+}
+
+static int usage(const cli_command *self, const char *sentence) {
+  cli_fail(self, "%s", sentence);
+  return CLI_USAGE;
+}
+
+/* --- from ONNX --- */
+
+typedef struct weights {
+  mica_safetensors_entry *list;
+  size_t count;
+} weights;
+
+static mica_status read_weights(const mica_onnx *model, weights *w) {
+  for (;;) {
+    const char *name = NULL;
+    mica_dtype dtype;
+    mica_shape shape;
+    void *data = NULL;
+    int64_t count = 0;
+    mica_status status = mica_onnx_initial_read(model, w->count, &name, &dtype, &shape, &data);
+    if (status != MICA_OK || !name) return status;
+    mica_safetensors_entry *grown = realloc(w->list, (w->count + 1) * sizeof *grown);
+    if (!grown || mica_shape_count(shape, &count) != MICA_OK) {
+      mica_free(data);
+      if (grown) w->list = grown;
+      return MICA_E_NOMEM;
+    }
+    w->list = grown;
+    grown[w->count++] = (mica_safetensors_entry){
+        .name = name, .dtype = dtype, .shape = shape, .data = data, .bytes = (size_t)count * mica_dtype_size(dtype)};
+  }
+}
+
+/* Numbers and shapes that only nodes ask for are no weights. */
+static size_t drop_small(weights *w) {
+  size_t kept = 0, all = w->count;
+  for (size_t i = 0; i < all; i++) {
+    const bool weight = mica_dtype_kind_of(w->list[i].dtype) == MICA_DTYPE_KIND_FLOAT && w->list[i].shape.rank > 0;
+    mica_safetensors_entry entry = w->list[i];
+    if (weight) {
+      w->list[i] = w->list[kept];
+      w->list[kept++] = entry;
+    }
+  }
+  return kept;
+}
+
+static int from_onnx(const cli_command *self, const struct values *v) {
+  mica_onnx *model = NULL;
+  weights w = {0};
+  if (mica_onnx_open(v->from, &model) != MICA_OK) return cli_fail_library(self);
+  int status = CLI_OK;
+  if (read_weights(model, &w) != MICA_OK) status = cli_fail_library(self);
+  const size_t kept = status == CLI_OK ? drop_small(&w) : 0;
+  if (status == CLI_OK && !kept) status = cli_fail(self, "%s holds no weights", v->from);
+  if (status == CLI_OK && mica_safetensors_write(v->to, w.list, kept, NULL, 0) != MICA_OK)
+    status = cli_fail_library(self);
+  if (status == CLI_OK) printf("written   %s: %zu tensors\n", cli_clean(v->to), kept);
+  for (size_t i = 0; i < w.count; i++) mica_free((void *)(uintptr_t)w.list[i].data);
+  free(w.list);
+  mica_onnx_close(model);
+  return status;
+}
+
+/* --- to ONNX --- */
+
+/* "3x224x224" behind the samples; the usual shape of a family without. False: it is none. */
+static bool shape_of(const struct values *v, size_t network, mica_shape *shape) {
+  const mica_model_family family = mica_model_family_of(network);
+  const bool small = !strcmp(v->model, "mlp") || !strcmp(v->model, "lenet") || !strcmp(v->model, "cnn");
+  *shape = family == MICA_MODEL_FAMILY_TOKENS ? MICA_SHAPE(MICA_DYNAMIC, MICA_DYNAMIC)
+           : small                            ? MICA_SHAPE(MICA_DYNAMIC, 1, 28, 28)
+                                              : MICA_SHAPE(MICA_DYNAMIC, 3, 224, 224);
+  if (!v->shape) return true;
+  const char *at = v->shape;
+  for (shape->rank = 1; shape->rank < MICA_MAX_RANK; shape->rank++) {
+    char *end = NULL;
+    const long long extent = strtoll(at, &end, 10);
+    if (end == at || extent < 1 || extent > 1 << 20) return false;
+    shape->dim[shape->rank] = extent;
+    if (!*end) {
+      shape->rank++;
+      return true;
+    }
+    if (*end != 'x') return false;
+    at = end + 1;
+  }
+  return false;
+}
+
+/* The network with widths and weights of the file. */
+typedef struct network {
+  mica_safetensors *file;
+  mica_graph *graph;
+  mica_nn *nn;
+  mica_engine *engine;
+  mica_session *session;
+} network;
+
+static void destroy(network *n) {
+  mica_session_destroy(n->session);
+  mica_nn_destroy(n->nn);
+  mica_graph_destroy(n->graph);
+  mica_engine_destroy(n->engine);
+  mica_safetensors_close(n->file);
+}
+
+static mica_status write_network(const struct values *v, size_t index, mica_shape shape, int64_t opset, network *n) {
+  mica_engine_config config = mica_engine_config_default();
+  const bool tokens = mica_model_family_of(index) == MICA_MODEL_FAMILY_TOKENS && shape.rank == 2;
+  const mica_model_config about = {.name = v->model};
+  config.device = v->device;
+  mica_status status = mica_safetensors_open(v->from, &n->file);
+  if (status == MICA_OK) status = mica_graph_create(&n->graph);
+  if (status == MICA_OK) status = mica_nn_create(n->graph, &(mica_nn_config){.like = n->file}, &n->nn);
+  if (status != MICA_OK) return status;
+  mica_value x = mica_input(n->graph, "x", tokens ? MICA_I32 : MICA_F32, shape);
+  mica_value y = mica_model_build(n->nn, x, &about);
+  status = mica_engine_create(&config, &n->engine);
+  if (status == MICA_OK) status = mica_session_create(n->engine, n->graph, &y, 1, NULL, &n->session);
+  if (status == MICA_OK) status = mica_nn_load(n->nn, n->session, v->from, NULL);
+  const mica_onnx_write_config how = {
+      .opset = opset, .session = n->session, .output_names = (const char *const[]){"logits"}, .name = v->model};
+  return status == MICA_OK ? mica_onnx_write(v->to, &y, 1, &how) : status;
+}
+
+static int to_onnx(const cli_command *self, const struct values *v) {
+  network n = {0};
+  size_t index = 0;
+  mica_shape shape;
+  int64_t opset = 0;
+  int status = cli_integer(self, "opset", v->opset, 17, 23, &opset);
+  if (status != CLI_OK) return status;
+  if (!v->model) return usage(self, "--model NAME is missing: the network whose weights they are");
+  while (mica_model_name(index) && strcmp(mica_model_name(index), v->model) != 0) index++;
+  if (!mica_model_name(index)) return usage(self, "--model is no network; mica convert --help lists them");
+  if (!shape_of(v, index, &shape)) return usage(self, "--shape is extents of a sample, as in 3x224x224");
+  if (write_network(v, index, shape, opset, &n) != MICA_OK) status = cli_fail_library(self);
+  if (status == CLI_OK) printf("written   %s\n", cli_clean(v->to));
+  destroy(&n);
+  return status;
+}
+
+static int run(const cli_command *self, const void *given) {
+  const struct values *v = given;
+  struct stat about;
+  const bool from = ends_in(v->from, ".onnx"), to = ends_in(v->to, ".onnx");
+  if (stat(v->from, &about) == 0 && S_ISDIR(about.st_mode))
+    return usage(self, "IN is a folder: mica export RUN --onnx FILE writes a run as a model");
+  if (from == to || (from && !ends_in(v->to, ".safetensors")))
+    return usage(self, "one of IN and OUT ends in .onnx, the other in .safetensors");
+  if (lstat(v->to, &about) == 0 && !(v->force && S_ISREG(about.st_mode)))
+    return cli_fail(self, S_ISREG(about.st_mode) ? "%s is there already; --force writes over it" : "%s is no file",
+                    v->to);
+  return from ? from_onnx(self, v) : to_onnx(self, v);
+}
+
+const cli_command cli_command_convert = {
+    .name = "convert",
+    .summary = "turn weights of a known network into a model in ONNX, and back",
+    .details = "\nTo ONNX: widths and the number of classes are the file's. Back: the model's weights\n"
+               "under their names in it, which are the network's where Mica wrote the model;\n"
+               "but those of recurrent layers are ONNX's, in its order of gates.\n",
+    .options = options,
+    .values_size = sizeof(struct values),
+    .run = run,
+};

@@ -1,0 +1,42 @@
+#!/bin/sh
+# labels: device
+# mica convert: weights of a known network as a model in ONNX and back, with bad input.
+# shellcheck source-path=SCRIPTDIR source=cli.sh
+. "$(dirname "$0")/cli.sh"
+need_device
+awk 'BEGIN { srand(3); for (i = 0; i < 60; i++) printf "%.3f,%.3f,%.3f,%d\n", rand(), rand(), i % 2 + rand(), i % 2 }' \
+  >"$work/table.csv"
+run train --data "$work/table.csv" --model mlp --epochs 1 --batch 20 --out "$work/run"
+ends 0 '*' '*'
+weights=$work/run/model.safetensors
+model=$work/model.onnx
+
+run convert "$weights" "$model"
+ends 2 '' '*--model NAME is missing*'
+run convert "$weights" "$model" --model nosuch
+ends 2 '' '*--model is no network*'
+run convert "$weights" "$model" --model mlp --shape 3xx
+ends 2 '' '*--shape is extents*'
+run convert "$weights" "$work/other.safetensors"
+ends 2 '' '*one of IN and OUT ends in .onnx*'
+run convert "$work/run" "$model"
+ends 2 '' '*mica export RUN*'
+run convert "$work/none.safetensors" "$model" --model mlp
+ends 1 '' '*none.safetensors*'
+run convert "$weights" "$model" --model mlp --shape 4
+ends 1 '' '*fc1.weight*'
+[ ! -e "$model" ] || fault 'a model was written all the same'
+
+run convert "$weights" "$model" --model mlp --shape 3
+[ "$err" != "${err#*no protobuf-c}" ] && { echo 'this build has no protobuf-c'; exit 77; }
+ends 0 '*written*model.onnx*' ''
+run convert "$weights" "$model" --model mlp --shape 3
+ends 1 '' '*is there already; --force writes over it*'
+run convert "$weights" "$model" --model mlp --shape 3 --force
+ends 0 '*written*' ''
+run convert "$model" "$work/back.safetensors"
+ends 0 '*back.safetensors: 4 tensors*' ''
+run convert "$work/back.safetensors" "$work/again.onnx" --model mlp --shape 3
+ends 0 '*' ''
+cmp "$model" "$work/again.onnx" || fault 'there and back it is another model'
+exit $failed

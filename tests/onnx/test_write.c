@@ -1,0 +1,193 @@
+/* labels: null
+ *
+ * Models that are written: which operators stand in them, what is refused, and files that are left as they were. */
+#include "support/check_main.h"
+
+#include <mica/io.h>
+#include <mica/mica.h>
+#include <mica/onnx.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+static char folder[400], path[500];
+static mica_graph *graph;
+
+static void setup(void) {
+  const char *tmp = getenv("TMPDIR");
+  snprintf(folder, sizeof folder, "%s/mica-write-XXXXXX", tmp ? tmp : "/tmp");
+  ck_assert(mkdtemp(folder) != NULL);
+  snprintf(path, sizeof path, "%s/model.onnx", folder);
+  ck_assert(mica_graph_create(&graph) == MICA_OK);
+}
+
+static void teardown(void) {
+  char beside[520];
+  snprintf(beside, sizeof beside, "%s.data", path);
+  unlink(beside);
+  unlink(path);
+  ck_assert_msg(rmdir(folder) == 0, "%s: something is left in it", folder);
+  mica_graph_destroy(graph);
+}
+
+static mica_value input(mica_shape shape) { return mica_input(graph, "x", MICA_F32, shape); }
+
+static mica_value numbers(mica_shape shape) {
+  int64_t count = 0;
+  ck_assert(mica_shape_count(shape, &count) == MICA_OK);
+  float *data = malloc((size_t)count * sizeof *data + 1);
+  for (int64_t i = 0; i < count; i++) data[i] = (float)(i % 7) - 3;
+  mica_value value = mica_constant(graph, MICA_F32, shape, data);
+  free(data);
+  return value;
+}
+
+static void write_model(mica_value y, int64_t opset) {
+  const mica_onnx_write_config how = {.opset = opset};
+  ck_assert_msg(mica_onnx_write(path, &y, 1, &how) == MICA_OK, "%s", mica_error_message());
+}
+
+/* The operators of the file by name, each once: "Conv Relu ". */
+static const char *operators(void) {
+  static char list[400];
+  mica_onnx *model = NULL;
+  ck_assert_msg(mica_onnx_open(path, &model) == MICA_OK, "%s", mica_error_message());
+  *list = '\0';
+  for (size_t i = 0; i < mica_onnx_operator_count(model); i++) {
+    strncat(list, mica_onnx_operator_at(model, i).name, 40);
+    strcat(list, " ");
+    ck_assert(mica_onnx_operator_at(model, i).supported);
+  }
+  mica_onnx_close(model);
+  return list;
+}
+
+/* Refused with the status and a sentence that holds the text, and without a file. */
+static void refused(mica_status status, mica_status want, const char *text) {
+  ck_assert_int_eq(status, want);
+  ck_assert_msg(strstr(mica_error_message(), text) != NULL, "%s", mica_error_message());
+  ck_assert(access(path, F_OK) != 0);
+}
+
+START_TEST(marks_are_operators) {
+  mica_value x = input(MICA_SHAPE(MICA_DYNAMIC, 4, 6, 6)), c = numbers(MICA_SHAPE(4));
+  mica_value y = mica_conv(x, numbers(MICA_SHAPE(4, 4, 3, 3)), c, NULL);
+  y = mica_batch_norm(y, c, c, c, mica_square(c), 1e-5);
+  write_model(mica_global_average_pool(mica_instance_norm(y, c, c, 1e-5)), 0);
+  ck_assert_str_eq(operators(), "Conv Mul BatchNormalization InstanceNormalization GlobalAveragePool ");
+}
+END_TEST
+
+/* GroupNormalization of set 18 has a scale a group: it is another function, and never written. */
+START_TEST(sets_have_their_operators) {
+  mica_value x = input(MICA_SHAPE(MICA_DYNAMIC, 4, 6)), c = numbers(MICA_SHAPE(4)), r = numbers(MICA_SHAPE(6));
+  mica_value y = mica_gelu(mica_rms_norm(mica_group_norm(x, c, c, 2, 1e-5), -1, r, 1e-5));
+  write_model(y, 23);
+  ck_assert_str_eq(operators(), "GroupNormalization RMSNormalization Gelu ");
+  write_model(y, 18);
+  ck_assert(strstr(operators(), "GroupNorm") == NULL && strstr(operators(), "Erf") != NULL);
+  write_model(mica_layer_norm(x, -1, r, r, 1e-5), 17);
+  ck_assert_str_eq(operators(), "LayerNormalization ");
+}
+END_TEST
+
+/* Around a convolution, with scales a filter of weights that are integers. */
+START_TEST(quantisation_is_pairs) {
+  static const int8_t weights[2 * 3] = {1, -2, 3, 4, -5, 127};
+  mica_value x = input(MICA_SHAPE(MICA_DYNAMIC, 3, 5)), scale = mica_scalar(graph, MICA_F32, 0.125);
+  const mica_quantize_config bytes = {.dtype = MICA_U8}, rows = {.axis = 0};
+  mica_value zero = mica_constant(graph, MICA_U8, MICA_SCALAR, &(uint8_t){128});
+  mica_value w = mica_constant(graph, MICA_I8, MICA_SHAPE(2, 3, 1), weights);
+  mica_value scales = mica_constant(graph, MICA_F32, MICA_SHAPE(2), (const float[]){0.5f, 0.25f});
+  mica_value in = mica_dequantize(mica_quantize(x, scale, zero, &bytes), scale, zero, NULL);
+  mica_value y = mica_conv(in, mica_dequantize(w, scales, (mica_value){0}, &rows), (mica_value){0}, NULL);
+  write_model(mica_dequantize(mica_quantize(y, scale, zero, &bytes), scale, zero, NULL), 0);
+  ck_assert_str_eq(operators(), "QuantizeLinear DequantizeLinear Conv ");
+}
+END_TEST
+
+START_TEST(recurrent_weights_are_in_the_file) {
+  mica_value x = input(MICA_SHAPE(MICA_DYNAMIC, 5, 3));
+  const mica_rnn_config how = {.kind = MICA_RNN_KIND_LSTM, .batch_first = true};
+  mica_rnn_results y =
+      mica_rnn(x, numbers(MICA_SHAPE(1, 8, 3)), numbers(MICA_SHAPE(1, 8, 2)), numbers(MICA_SHAPE(1, 16)), &how);
+  write_model(y.y, 0);
+  ck_assert_str_eq(operators(), "Transpose LSTM ");
+}
+END_TEST
+
+START_TEST(large_weights_lie_beside) {
+  char beside[520];
+  struct stat about;
+  mica_onnx *model = NULL;
+  const char *name = NULL;
+  mica_dtype dtype;
+  mica_shape shape;
+  void *data = NULL;
+  mica_value w = mica_named(numbers(MICA_SHAPE(40, 50)), "w"), b = numbers(MICA_SHAPE(50));
+  mica_value y = mica_add(mica_matmul(input(MICA_SHAPE(MICA_DYNAMIC, 40)), w), b);
+  const mica_onnx_text note = {"note", "a text"};
+  const mica_onnx_write_config how = {.external_bytes = 1000, .metadata = &note, .metadata_count = 1};
+  ck_assert(mica_onnx_write(path, &y, 1, &how) == MICA_OK);
+  snprintf(beside, sizeof beside, "%s.data", path);
+  ck_assert(stat(beside, &about) == 0 && about.st_size == 40 * 50 * 4);
+  ck_assert_msg(mica_onnx_open(path, &model) == MICA_OK, "%s", mica_error_message());
+  ck_assert_str_eq(mica_onnx_metadata(model, "note"), "a text");
+  for (size_t i = 0; !name || strcmp(name, "w") != 0; i++) {
+    mica_free(data);
+    ck_assert(mica_onnx_initial_read(model, i, &name, &dtype, &shape, &data) == MICA_OK && name);
+  }
+  for (int i = 0; i < 2000; i++) ck_assert(((float *)data)[i] == (float)(i % 7) - 3);
+  mica_free(data);
+  mica_onnx_close(model);
+}
+END_TEST
+
+START_TEST(what_has_no_form_is_refused) {
+  mica_value x = input(MICA_SHAPE(MICA_DYNAMIC, 6)), step = mica_scalar(graph, MICA_I64, 1);
+  mica_value y = mica_relu(mica_named(mica_random_normal(step, x, 1, 0, 1), "noise"));
+  refused(mica_onnx_write(path, &y, 1, NULL), MICA_E_UNSUPPORTED, "'noise': the op has no form in ONNX");
+  y = mica_bit_and(mica_cast(x, MICA_I32), mica_scalar(graph, MICA_I32, 3));
+  refused(mica_onnx_write(path, &y, 1, NULL), MICA_E_UNSUPPORTED, "BitwiseAnd of operator set 18");
+  y = mica_relu(mica_parameter(graph, "weight", MICA_F32, MICA_SHAPE(3)));
+  refused(mica_onnx_write(path, &y, 1, NULL), MICA_E_UNSUPPORTED, "'weight': the session has no parameter");
+}
+END_TEST
+
+START_TEST(wrong_calls_are_refused) {
+  mica_value x = input(MICA_SHAPE(MICA_DYNAMIC, 6)), y = mica_relu(x), twice[] = {y, y};
+  const mica_onnx_write_config old = {.opset = 12}, taken = {.output_names = (const char *const[]){"x"}};
+  refused(mica_onnx_write(NULL, &y, 1, NULL), MICA_E_INVALID, "a pointer is NULL");
+  refused(mica_onnx_write(path, &y, 0, NULL), MICA_E_INVALID, "there is no output");
+  refused(mica_onnx_write(path, &(mica_value){0}, 1, NULL), MICA_E_INVALID, "output 0 is null");
+  refused(mica_onnx_write(path, &y, 1, &old), MICA_E_INVALID, "operator set 12; 17 to 23");
+  refused(mica_onnx_write(path, &x, 1, NULL), MICA_E_INVALID, "is an input");
+  refused(mica_onnx_write(path, twice, 2, NULL), MICA_E_INVALID, "there twice");
+  refused(mica_onnx_write(path, &y, 1, &taken), MICA_E_INVALID, "'x' is the name of an output and of another value");
+  char inside[600];
+  write_model(y, 0);
+  snprintf(inside, sizeof inside, "%s/further.onnx", path);
+  ck_assert_int_eq(mica_onnx_write(inside, &y, 1, NULL), MICA_E_IO);
+  ck_assert_str_eq(operators(), "Relu ");
+}
+END_TEST
+
+Suite *test_suite(void) {
+#if !MICA_WITH_ONNX
+  return test_skip("this build has no protobuf-c");
+#endif
+  Suite *suite = suite_create("onnx_write");
+  TCase *tcase = tcase_create("write");
+  tcase_add_checked_fixture(tcase, setup, teardown);
+  tcase_add_test(tcase, marks_are_operators);
+  tcase_add_test(tcase, sets_have_their_operators);
+  tcase_add_test(tcase, quantisation_is_pairs);
+  tcase_add_test(tcase, recurrent_weights_are_in_the_file);
+  tcase_add_test(tcase, large_weights_lie_beside);
+  tcase_add_test(tcase, what_has_no_form_is_refused);
+  tcase_add_test(tcase, wrong_calls_are_refused);
+  suite_add_tcase(suite, tcase);
+  return suite;
+}
