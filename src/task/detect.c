@@ -392,6 +392,24 @@ static void step(mica_nn *nn, const mica_batch_values *batch, const void *config
   add_losses(&p, z, (int32_t)classes, &t, out);
 }
 
+/* Every point's box and scores: which of them are kept has no form in ONNX. */
+static void exports(mica_nn *nn, const mica_batch_values *batch, const void *config, mica_objective *out) {
+  const mica_run *run = config;
+  size_t classes = 0;
+  mica_run_fact(run, "classes", &classes);
+  const int64_t count = (int64_t)classes;
+  const mica_model_config model = {
+      .name = "detector", .classes = count, .width = (int64_t)mica_run_number(run, "width")};
+  mica_value z = mica_model_build(nn, mica_batch_value(batch, mica__run_fact_text(run, "input_column")), &model);
+  if (!z.graph) return;
+  const points p = make_points(run, z.graph);
+  mica_value centre = mica_sigmoid(mica_slice(z, 2, count, count + 1, 1));
+  out->outputs[0] = corners(&p, mica_slice(z, 2, count + 1, count + 5, 1));
+  out->outputs[1] = mica_sqrt(mica_mul(mica_sigmoid(mica_slice(z, 2, 0, count, 1)), centre));
+  out->output_names[0] = "boxes";
+  out->output_names[1] = "scores";
+}
+
 const mica__task_row mica__task_detect = {
     .name = "detect",
     .text = "boxes of things in pictures, and the class of each",
@@ -405,6 +423,7 @@ const mica__task_row mica__task_detect = {
     .prepare = prepare,
     .fits = fits,
     .step = step,
+    .exports = exports,
     .evaluate = mica__detect_evaluate,
     .predict = mica__detect_predict,
     .report = mica__detect_report,
