@@ -191,8 +191,8 @@ static int run(const cli_command *self, const void *given) {
 const cli_command cli_command_convert = {
     .name = "convert",
     .summary = "turn weights of a known network into a model in ONNX, and back",
-    .details = "\nTo ONNX: widths and the number of classes are the file's. Back: the model's weights\n"
-               "under their names in it, which are the network's where Mica wrote the model;\n"
+    .details = "\nTo ONNX: widths and the number of classes are those of the file. Back: the\n"
+               "model's weights under their names, which are the network's where Mica wrote it;\n"
                "but those of recurrent layers are ONNX's, in its order of gates.\n",
     .options = options,
     .values_size = sizeof(struct values),

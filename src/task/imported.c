@@ -236,14 +236,25 @@ mica_status mica__imported_load(mica_run *run) {
   return MICA_OK;
 }
 
-mica_status mica__imported_keep(const mica_run *run) {
+static mica_status copy_file(const char *from, const mica_run *run) {
   unsigned char *bytes = NULL;
   size_t size = 0;
-  if (!run->network || run->resumed) return MICA_OK;
   char *path = mica__run_path(run, FILE_NAME);
-  mica_status status = path ? mica__file_read(path_of(run), &bytes, &size) : mica__fail_nomem("a run");
+  mica_status status = path ? mica__file_read(from, &bytes, &size) : mica__fail_nomem("a run");
   if (status == MICA_OK) status = mica_file_write(path, bytes, size);
   free(bytes);
+  free(path);
+  return status;
+}
+
+mica_status mica__imported_keep(const mica_run *run) {
+  return run->network && !run->resumed ? copy_file(path_of(run), run) : MICA_OK;
+}
+
+mica_status mica__imported_copy(const mica_run *from, const mica_run *to) {
+  if (!from->network) return MICA_OK;
+  char *path = mica__run_path(from, FILE_NAME);
+  mica_status status = path ? copy_file(path, to) : mica__fail_nomem("a run");
   free(path);
   return status;
 }

@@ -104,6 +104,7 @@ static mica_status write_config(const work *w) {
     if (!strcmp(copy.rows[i]->name, "precision")) copy.values[i] = precision;
   if (copy.fact_count == MICA__FACTS) return mica__fail(MICA_E_OVERFLOW, "a run of more than %d facts", MICA__FACTS);
   copy.facts[copy.fact_count++] = (mica__fact){.name = name, .numbers = &bits, .count = 1};
+  MICA_TRY(mica__imported_copy(w->run, &copy));
   return mica__run_write_config(&copy);
 }
 

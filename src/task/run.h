@@ -323,6 +323,8 @@ mica_value mica__imported_build(const mica_run *run, mica_nn *nn, mica_value x, 
 /* Its weights into the trainer's session; and the file into the folder of a run that begins. */
 mica_status mica__imported_load(mica_run *run);
 mica_status mica__imported_keep(const mica_run *run);
+/* The file of a run that was opened into the folder of another one. */
+mica_status mica__imported_copy(const mica_run *from, const mica_run *to);
 /* Gives the trainer's layers their quantizer: of a quantised run, or by the setting "quantize". */
 mica_status mica__run_add_quantizer(mica_run *run, mica_trainer_config *config);
 /* Steps to begin with, of the setting "quantize", by the network's weights and some batches of training. */

@@ -76,6 +76,12 @@ ends 0 '*' '*'
 cmp "$work/tuned/model.safetensors" "$work/killed/model.safetensors" || fault 'resumed, it ends with other weights'
 run predict --model "$work/tuned" --json "$a"
 was=$(json predictions.0.classes.0.probability)
+run quantize "$work/tuned" --out "$work/tuned8"
+ends 0 '*' '*'
+run export "$work/tuned8" --onnx "$work/tuned8.onnx"
+ends 0 '*written*' ''
+run info "$work/tuned8.onnx"
+ends 0 '*QuantizeLinear*DequantizeLinear*' ''
 run export "$work/tuned" --onnx "$model"
 ends 0 '*operator set 17, 4 nodes, 8580 numbers*' ''
 run predict --model "$model" --json "$a"
