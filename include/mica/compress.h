@@ -160,6 +160,54 @@ typedef struct mica_run_quantize_config {
 MICA_API MICA_CHECKED mica_status mica_run_quantize(mica_run *run, const mica_run_quantize_config *config,
                                                     mica_report **report);
 
+/* --- pruning --- */
+
+/* Which channels of a network go together: a filter with its bias, its norm, what every later layer does with it, and
+ * through residuals, concatenations and depthwise convolutions the filters that it is added to (DepGraph, Fang et al.
+ * 2023). Found in the network's graph, which must be one that infers, and outlives the object. What no rule knows
+ * stays: channels that a group norm or heads of attention share out, inputs, and what the network says. */
+typedef struct mica_pruning mica_pruning;
+
+/* An axis of a parameter: its name without name_prefix, the network's. */
+typedef struct mica_prune_member {
+  const char *name;
+  int32_t axis;
+} mica_prune_member;
+
+/* Channels of the same members, in the order of the first member's indices. */
+typedef struct mica_prune_group {
+  const mica_prune_member *members;
+  size_t member_count;
+  int64_t channels, left; /* in all; not removed yet */
+} mica_prune_group;
+
+/* What files of pruned weights have in their metadata. */
+#define MICA_PRUNED_KEY "mica.pruned"
+
+MICA_API MICA_CHECKED mica_status mica_pruning_create(const mica_nn *nn, mica_pruning **pruning);
+/* NULL is a no-op. */
+MICA_API void mica_pruning_destroy(mica_pruning *pruning);
+/* NULL behind the last. Valid as long as the pruning; `left` changes. */
+MICA_API const mica_prune_group *mica_pruning_group_at(const mica_pruning *pruning, size_t index);
+
+/* Adds to the scores of channels what a weight's elements say: w^2, summed over all that goes with a channel, or with a
+ * gradient (of a batch, g) the square of sum w g of each weight (Molchanov et al. 2019). One of both for all. */
+MICA_API MICA_CHECKED mica_status mica_pruning_note(mica_pruning *pruning, const char *name, const float *values,
+                                                    const float *gradient);
+/* Removes one channel. */
+MICA_API MICA_CHECKED mica_status mica_pruning_remove(mica_pruning *pruning, size_t group, int64_t channel);
+/* Removes channels, those of the least score in the mean of their group first, until products and convolutions need no
+ * more than this share of the FLOPs that the whole network needs. Of groups of 64 channels eight go at once, of 16
+ * four, and a tenth stays. MICA_E_STATE: there is nothing to remove, or not enough. */
+MICA_API MICA_CHECKED mica_status mica_pruning_cut(mica_pruning *pruning, double share);
+/* The share of the FLOPs of products and convolutions that is left. */
+MICA_API double mica_pruning_flops(const mica_pruning *pruning);
+/* Writes the tensors of a file of the network's weights without what was removed: a network that is built with
+ * mica_nn_config.like of this file has these widths. masks: with zeros in the place of what was removed, in their old
+ * shapes, which saves nothing but what a packed file saves. */
+MICA_API MICA_CHECKED mica_status mica_pruning_write(const mica_pruning *pruning, const mica_safetensors *from,
+                                                     bool masks, const char *path);
+
 MICA_END_DECLS
 
 #endif

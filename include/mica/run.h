@@ -214,6 +214,44 @@ MICA_API MICA_CHECKED mica_status mica_run_recommend(mica_run *run, const mica_r
 /* Facts of the run, curves of its history, and the task's sections about what was evaluated last. The caller's. */
 MICA_API MICA_CHECKED mica_status mica_run_report(mica_run *run, mica_report **report);
 
+/* --- pruning --- */
+
+/* name, text: how it is decided which channels go: those of small weights, or those by whose weights and gradients the
+ * loss changes least. */
+#define MICA_PRUNE_METHOD_LIST(X)                                                                                      \
+  X(MAGNITUDE, "magnitude")                                                                                            \
+  X(TAYLOR, "taylor")
+
+typedef enum mica_prune_method {
+#define MICA_PRUNE_METHOD_ENUM(name, text) MICA_PRUNE_METHOD_##name,
+  MICA_PRUNE_METHOD_LIST(MICA_PRUNE_METHOD_ENUM)
+#undef MICA_PRUNE_METHOD_ENUM
+} mica_prune_method;
+
+/* "taylor"; NULL for a value that is none. */
+MICA_API const char *mica_prune_method_name(size_t method);
+
+typedef struct mica_prune_config {
+  const char *run;    /* the folder of a trained run */
+  const char *data;   /* to train on; NULL: the run's */
+  const char *folder; /* of the run that is made */
+  double flops;       /* the share of the FLOPs that is removed, between 0 and 1 */
+  mica_prune_method method;
+  int64_t steps; /* in which channels are removed, with an epoch of training between; 0: 3 */
+  /* Settings in place of the run's own. Epochs are half of the run's and the rate 0.3 of it unless given. */
+  const mica_setting *settings;
+  size_t setting_count;
+  mica_train_fn *report;
+  void *user;
+  const volatile int *stop;
+} mica_prune_config;
+
+/* Removes channels of a run's network (mica_pruning of mica/compress.h) in steps. *run is what is left, an ordinary
+ * run in the folder with its weights in pruned.safetensors, to be fitted by mica_run_fit, which may be resumed; it is
+ * opened and used as any other. MICA_E_STATE: nothing, or not enough, can be removed, or it was stopped; else as
+ * mica_run_create. Blocks for steps - 1 epochs. */
+MICA_API MICA_CHECKED mica_status mica_run_prune(mica_engine *engine, const mica_prune_config *config, mica_run **run);
+
 /* --- what a run is --- */
 
 MICA_API const char *mica_run_task(const mica_run *run);

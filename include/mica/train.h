@@ -119,6 +119,7 @@ typedef struct mica_trainer_config {
   void *evaluate_user;
   mica_dtype dtype; /* what layers compute in; see mica_nn_config */
   uint64_t seed;
+  const struct mica_safetensors *like; /* a file that layers take their widths from, as in mica_nn_config; or NULL */
   mica_optimizer_config optimizer;
   mica_schedule_config schedule; /* steps 0: all steps of the run */
   bool on_plateau; /* also multiply the rate by what plateau makes of the validation's loss (or the training's) */

@@ -4,6 +4,7 @@
 #include "cli/report_page.h"
 #include "cli/result.h"
 #include "cli/terminal.h"
+#include "cli/training.h"
 
 #include <inttypes.h>
 #include <signal.h>
@@ -47,11 +48,12 @@ static void ask_to_stop(int number) {
   signal(number, SIG_DFL);
 }
 
-static void catch_signals(void) {
+const volatile int *cli_train_catch(void) {
   struct sigaction action = {.sa_handler = ask_to_stop};
   sigemptyset(&action.sa_mask);
   sigaction(SIGINT, &action, NULL);
   sigaction(SIGTERM, &action, NULL);
+  return &stop;
 }
 
 /* --- what is shown --- */
@@ -69,7 +71,7 @@ static void print_columns(FILE *out, const mica_run *run, const char *fact, cons
   for (size_t i = 0; i < count; i++) fprintf(out, "%s%s", cli_clean(names[i]), i + 1 < count ? ", " : "\n");
 }
 
-static void print_summary(FILE *out, mica_run *run) {
+void cli_train_summary(FILE *out, mica_run *run) {
   const mica_device_info *device = mica_engine_device(mica_run_engine(run));
   const mica_dataset *data = mica_run_data(run, MICA_PART_TRAIN);
   char shape[MICA_SHAPE_TEXT];
@@ -122,8 +124,8 @@ static int write_report(const cli_command *self, mica_run *run, const char *fold
 }
 
 /* Tests the weights that are kept, and writes the report. */
-static int finish(const cli_command *self, const struct values *v, FILE *out, mica_run *run, const char *folder,
-                  bool speaks, const char *energy) {
+static int finish(const cli_command *self, bool json, FILE *out, mica_run *run, const char *folder, bool speaks,
+                  const char *energy) {
   const mica_part part = mica_run_data(run, MICA_PART_TEST)         ? MICA_PART_TEST
                          : mica_run_data(run, MICA_PART_VALIDATION) ? MICA_PART_VALIDATION
                                                                     : MICA_PART_TRAIN;
@@ -139,16 +141,16 @@ static int finish(const cli_command *self, const struct values *v, FILE *out, mi
   if (status == CLI_OK && out)
     fprintf(out, "\nmodel     %s/model.safetensors\nreport    %s/report.html\n", folder, folder);
   mica_report_destroy(report);
-  if (status == CLI_OK && v->json && speaks) status = cli_print_json(self, run, mica_part_name(part), &metrics, NULL);
+  if (status == CLI_OK && json && speaks) status = cli_print_json(self, run, mica_part_name(part), &metrics, NULL);
   return status;
 }
 
-static int fit(const cli_command *self, const struct values *v, FILE *out, mica_run *run, const char *folder,
-               bool speaks, const cli_progress_state *progress) {
+int cli_train_fit(const cli_command *self, bool json, FILE *out, mica_run *run, const char *folder, bool speaks,
+                  const cli_progress_state *progress) {
   cli_energy energy;
   double joules = 0;
   char spent[64] = "not available";
-  catch_signals();
+  cli_train_catch();
   cli_energy_begin(&energy, mica_engine_device(mica_run_engine(run)));
   mica_status status = mica_run_fit(run);
   if (cli_energy_end(&energy, &joules) && joules > 0)
@@ -161,9 +163,9 @@ static int fit(const cli_command *self, const struct values *v, FILE *out, mica_
             (double)mica_engine_stats(mica_run_engine(run)).bytes_peak / (1 << 20));
   }
   /* Patience and a stop by the caller leave a network to be used; a signal leaves a checkpoint. */
-  if (stop) return say_stopped(self, out, run, folder, speaks, v->json ? &progress->last : NULL);
+  if (stop) return say_stopped(self, out, run, folder, speaks, json ? &progress->last : NULL);
   if (mica_run_stopped(run) && out) fprintf(out, "stopped: %s\n", mica_run_stopped(run));
-  return finish(self, v, out, run, folder, speaks, spent);
+  return finish(self, json, out, run, folder, speaks, spent);
 }
 
 /* What is wrong before data are read: a mistyped command, or a folder that is taken. */
@@ -222,8 +224,8 @@ static int train(const cli_ranks *ranks, size_t index, void *user) {
   for (size_t i = 0; !v->quiet && speaks && mica_run_remark(run, i); i++)
     fprintf(stderr, "mica train: %s\n", cli_clean(mica_run_remark(run, i)));
   if (out && communicator) fprintf(out, "ranks     %d\n", (int)communicator->ranks);
-  if (out) print_summary(out, run);
-  status = fit(self, v, out, run, folder, speaks, &progress);
+  if (out) cli_train_summary(out, run);
+  status = cli_train_fit(self, v->json, out, run, folder, speaks, &progress);
   mica_run_destroy(run);
   return status;
 }

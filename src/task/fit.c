@@ -5,6 +5,7 @@
 #include "task/tokens.h"
 
 #include <math.h>
+#include <mica/compress.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -144,7 +145,8 @@ static mica_status keep_weights(mica_run *run) {
   char *best = mica__run_path(run, "best.safetensors"), *model = mica__run_path(run, "model.safetensors");
   mica_status status = best && model ? MICA_OK : mica__fail_nomem("a run");
   if (status == MICA_OK && access(best, R_OK) == 0) status = mica_nn_load_ema(nn, session, best);
-  if (status == MICA_OK) status = mica_nn_save(nn, session, model, NULL, 0);
+  const mica_safetensors_pair pruned = {MICA_PRUNED_KEY, "true"};
+  if (status == MICA_OK) status = mica_nn_save(nn, session, model, &pruned, run->like ? 1 : 0);
   free(best);
   free(model);
   return status;

@@ -1,7 +1,9 @@
 /* The network of a run, its optimiser, and weights that it begins with. */
+#include "ir/graph.h"
 #include "task/run.h"
 
 #include <math.h>
+#include <mica/compress.h>
 #include <mica/nodes.h>
 #include <mica/safetensors.h>
 #include <stdio.h>
@@ -66,6 +68,10 @@ mica_value mica__run_network(const mica_run *run, mica_nn *nn, mica_value x, int
   const mica_model_config config = {
       .name = mica_run_setting(run, "model"), .classes = outputs, .width = width > 0 ? (int64_t)width : 0};
   mica_value z = mica_model_build(nn, x, &config);
+  const mica_shape shape = mica_value_shape(z);
+  if (run->like && z.graph && shape.dim[shape.rank - 1] != outputs)
+    return mica__graph_fail(z.graph, MICA_E_FORMAT, "the file of pruned weights has %lld answers, %lld are wanted",
+                            (long long)shape.dim[shape.rank - 1], (long long)outputs);
   return mica_value_dtype(z) == MICA_F32 ? z : mica_cast(z, MICA_F32);
 }
 
@@ -93,6 +99,7 @@ static mica_status configure(mica_run *run, mica_trainer_config *c) {
   c->evaluate_user = run;
   c->dtype = mica__run_precision(run);
   c->seed = (uint64_t)mica_run_number(run, "seed");
+  c->like = run->like;
   c->optimizer = mica_optimizer_config_default(optimizer);
   c->optimizer.weight_decay = mica_run_number(run, "weight-decay");
   c->optimizer.clip_norm = mica_run_number(run, "clip-norm");
@@ -187,6 +194,21 @@ mica_status mica__run_make_trainer(mica_run *run) {
 }
 
 /* --- weights to begin with --- */
+
+mica_status mica__run_take_widths(mica_run *run, const char *path) {
+  const double one = 1;
+  const bool pruned = mica__run_find_fact(run, "pruned") != NULL;
+  mica_safetensors *file = NULL;
+  if (!*path) return MICA_OK;
+  MICA_TRY(mica_safetensors_open(path, &file));
+  if (!pruned && !mica_safetensors_metadata(file, MICA_PRUNED_KEY)) {
+    mica_safetensors_close(file);
+    return MICA_OK;
+  }
+  mica_safetensors_close(run->like);
+  run->like = file;
+  return mica__run_note_numbers(run, "pruned", &one, 1);
+}
 
 mica_status mica__run_take_weights(mica_run *run, const char *path) {
   mica_nn *nn = mica_trainer_network(run->trainer);

@@ -153,7 +153,7 @@ static mica_status open_folder(mica_engine *engine, const char *folder, mica_sta
   return status;
 }
 
-/* Opens what the setting "teacher" names, an absolute path from now on: the run may be resumed from another folder. */
+/* Opens what the setting "teacher" names; an absolute path from now on, since the run may be resumed from elsewhere. */
 static mica_status open_teacher(mica_run *run) {
   const char *folder = mica_run_setting(run, "teacher");
   char whole[PATH_MAX];
@@ -168,6 +168,18 @@ static mica_status open_teacher(mica_run *run) {
     return mica__fail(MICA_E_UNSUPPORTED, "the teacher %s is no folder of a run", folder);
   MICA_TRY(open_folder(run->engine, folder, open_facts, &run->teacher.run));
   return mica__distil_begin(run);
+}
+
+/* The widths of a pruned network: those of the checkpoint to go on from, else those of the file to begin with. */
+static mica_status take_widths(mica_run *run) {
+  char *last = run->resumed ? mica__run_path(run, "last.safetensors") : NULL;
+  if (run->resumed && !last) return no_memory();
+  const bool begun = last && access(last, F_OK) == 0;
+  mica_status status = begun && !mica__run_find_fact(run, "pruned")
+                           ? MICA_OK
+                           : mica__run_take_widths(run, begun ? last : mica_run_setting(run, "init"));
+  free(last);
+  return status;
 }
 
 static mica_status create(mica_run *run) {
@@ -186,6 +198,7 @@ static mica_status create(mica_run *run) {
   MICA_TRY(check_class_weights(run));
   MICA_TRY(remark_data(run));
   MICA_TRY(open_teacher(run));
+  MICA_TRY(take_widths(run));
   mica__run_configure_record(run);
   MICA_TRY(mica__run_make_trainer(run));
   MICA_TRY(run->resumed ? go_on(run) : set_out(run));
@@ -214,8 +227,17 @@ mica_status mica_run_create(mica_engine *engine, const mica_run_config *config, 
 
 /* --- opening --- */
 
+static mica_status take_own_widths(mica_run *run) {
+  char *path = mica__run_path(run, "model.safetensors");
+  if (!path) return no_memory();
+  mica_status status = mica__run_take_widths(run, path);
+  free(path);
+  return status;
+}
+
 static mica_status open_run(mica_run *run) {
   MICA_TRY(open_facts(run));
+  if (mica__run_find_fact(run, "pruned")) MICA_TRY(take_own_widths(run));
   MICA_TRY(mica__run_make_trainer(run));
   return mica__run_load_weights(run);
 }
@@ -255,6 +277,7 @@ void mica_run_destroy(mica_run *run) {
   mica_onnx_runner_destroy(run->runner);
   mica_onnx_close(run->model);
   mica_quantizer_destroy(run->quantizer);
+  mica_safetensors_close(run->like);
   mica__run_close_data(run);
   mica_tokenizer_destroy(run->tokenizer);
   mica_history_destroy(run->history);

@@ -9,6 +9,7 @@
 #include <mica/compress.h>
 #include <mica/history.h>
 #include <mica/model.h>
+#include <mica/safetensors.h>
 #include <mica/tokenizer.h>
 #include <pthread.h>
 
@@ -57,7 +58,8 @@ struct mica_run {
   mica_tokenizer *tokenizer;    /* NULL: the run has none */
   mica_quantizer *quantizer; /* of a quantised run, or one that trains with rounded weights; NULL: layers are float */
   mica_trainer *trainer;
-  mica__teacher teacher; /* of a run that is trained; zeros without */
+  mica_safetensors *like; /* of a pruned run: the file that layers take their widths from */
+  mica__teacher teacher;  /* of a run that is trained; zeros without */
   mica_history *history;
   mica_events *events;
   char *stopped;
@@ -336,6 +338,8 @@ bool mica__run_is_quantized(const mica_run *run);
 mica_quantize_settings mica__run_learned_settings(const mica_run *run);
 /* Notes what layers of a further network are given. */
 mica_observer mica__calibration_observer(mica_calibration *calibration);
+/* Lets layers have the widths of the file at `path`, where the run is pruned or the file says that its weights are. */
+mica_status mica__run_take_widths(mica_run *run, const char *path);
 /* Takes weights of a file by name and shape. */
 mica_status mica__run_take_weights(mica_run *run, const char *path);
 /* Reads the weights that are kept into the network of tests; damaged ones, and numbers that are not finite, are refused

@@ -211,6 +211,7 @@ static mica_status build_graph(const mica_trainer_config *c, uint64_t draws, mic
   mica_nn_config how = {.training = kind == MICA__PHASE_TRAIN,
                         .dtype = c->dtype,
                         .seed = c->seed,
+                        .like = c->like,
                         .hook = o ? o->hook : c->hook,
                         .hook_user = o ? o->user : c->hook_user};
   MICA_TRY(mica_graph_create(&phase->graph));

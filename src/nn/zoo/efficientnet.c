@@ -8,9 +8,10 @@
 #define BLOCKS 16
 #define LEFT_OUT 0.2
 
-/* A block: how many times its channels are widened, its depthwise filter, and its number among all. */
+/* A block: the channels of its input as published, how many times they are widened, its depthwise filter, and its
+ * number among all. */
 typedef struct block {
-  int64_t expand, size, stride, filters;
+  int64_t channels, expand, size, stride, filters;
   int number;
 } block;
 
@@ -43,7 +44,7 @@ static mica_value leave_out(mica_nn *nn, mica_value x, double rate) {
 
 /* The inverted residual block, its parts numbered as torchvision numbers them. */
 static mica_value inverted_residual(mica_nn *nn, mica_value x, const block *b) {
-  const int64_t channels = mica_value_shape(x).dim[1], wide = channels * b->expand;
+  const int64_t channels = b->channels, wide = channels * b->expand;
   const int64_t squeezed = channels / 4 > 1 ? channels / 4 : 1;
   static const char *const names[] = {"0", "1", "2", "3"};
   int at = 0;
@@ -65,17 +66,20 @@ mica_value mica__zoo_efficientnetb0(mica_nn *nn, mica_value x, const mica_model_
   } stages[] = {{1, 3, 1, 16, 1},  {6, 3, 2, 24, 2},  {6, 5, 2, 40, 2}, {6, 3, 2, 80, 3},
                 {6, 5, 1, 112, 3}, {6, 5, 2, 192, 4}, {6, 3, 1, 320, 1}};
   const bool small = c->stem == MICA_STEM_SMALL;
+  int64_t channels = 32;
   int number = 0;
   mica_nn_push(nn, "features");
   x = conv_norm(nn, "0", x, 32, 3, small ? 1 : 2, 1, true);
   for (size_t s = 0; s < sizeof stages / sizeof *stages; s++)
     for (int i = 0; i < stages[s].count; i++) {
       char name[24];
-      const block b = {stages[s].expand, stages[s].size, i > 0 || (small && s == 1) ? 1 : stages[s].stride,
+      const block b = {channels,          stages[s].expand,
+                       stages[s].size,    i > 0 || (small && s == 1) ? 1 : stages[s].stride,
                        stages[s].filters, number++};
       snprintf(name, sizeof name, "%d.%d", (int)s + 1, i);
       mica_nn_push(nn, name);
       x = inverted_residual(nn, x, &b);
+      channels = stages[s].filters;
       mica_nn_pop(nn);
     }
   x = conv_norm(nn, "8", x, 1280, 1, 1, 1, true);

@@ -12,9 +12,10 @@ static mica_value conv_norm_relu(mica_nn *nn, int index, mica_value x, int64_t f
   return mica_clip(x, 0, 6);
 }
 
-/* The inverted residual block: expand, depthwise convolution, linear projection. */
-static mica_value inverted_residual(mica_nn *nn, mica_value x, int64_t expand, int64_t filters, int64_t stride) {
-  int64_t channels = mica_value_shape(x).dim[1], wide = channels * expand;
+/* The inverted residual block: expand, depthwise convolution, linear projection. channels: of x, as published. */
+static mica_value inverted_residual(mica_nn *nn, mica_value x, int64_t channels, int64_t expand, int64_t filters,
+                                    int64_t stride) {
+  int64_t wide = channels * expand;
   char conv[16], norm[16];
   int at = 0;
   mica_value h = x;
@@ -36,6 +37,7 @@ mica_value mica__zoo_mobilenetv2(mica_nn *nn, mica_value x, const mica_model_con
   } stages[] = {{1, 16, 1, 1}, {6, 24, 2, 2},  {6, 32, 3, 2}, {6, 64, 4, 2},
                 {6, 96, 3, 1}, {6, 160, 3, 2}, {6, 320, 1, 1}};
   bool small = c->stem == MICA_STEM_SMALL;
+  int64_t channels = 32;
   int at = 1;
   mica_nn_push(nn, "features");
   x = conv_norm_relu(nn, 0, x, 32, 3, small ? 1 : 2, 1);
@@ -45,7 +47,8 @@ mica_value mica__zoo_mobilenetv2(mica_nn *nn, mica_value x, const mica_model_con
       int64_t stride = i > 0 || (small && s == 1) ? 1 : stages[s].stride;
       snprintf(name, sizeof name, "%d", at++);
       mica_nn_push(nn, name);
-      x = inverted_residual(nn, x, stages[s].expand, stages[s].filters, stride);
+      x = inverted_residual(nn, x, channels, stages[s].expand, stages[s].filters, stride);
+      channels = stages[s].filters;
       mica_nn_pop(nn);
     }
   x = conv_norm_relu(nn, at, x, 1280, 1, 1, 1);

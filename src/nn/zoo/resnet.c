@@ -2,9 +2,11 @@
 
 #include <stdio.h>
 
-/* A residual block: its filters, and the stride of its strided convolution. */
+/* A residual block: its filters, the stride of its strided convolution, and whether its shortcut is a projection. That
+ * follows from the widths as published, whatever widths a pruned network has. */
 typedef struct block {
   int64_t filters, stride;
+  bool projects;
 } block;
 
 static mica_value conv_norm(mica_nn *nn, const char *conv, const char *norm, mica_value x, int64_t filters,
@@ -13,16 +15,15 @@ static mica_value conv_norm(mica_nn *nn, const char *conv, const char *norm, mic
 }
 
 /* x itself, or its projection to the block's output shape. */
-static mica_value shortcut(mica_nn *nn, mica_value x, int64_t filters, int64_t stride) {
-  if (stride == 1 && mica_value_shape(x).dim[1] == filters) return x;
-  return conv_norm(nn, "downsample.0", "downsample.1", x, filters, 1, stride);
+static mica_value shortcut(mica_nn *nn, mica_value x, int64_t filters, const block *b) {
+  return b->projects ? conv_norm(nn, "downsample.0", "downsample.1", x, filters, 1, b->stride) : x;
 }
 
 static mica_value basic(mica_nn *nn, mica_value x, const void *config) {
   const block *b = config;
   mica_value h = mica_relu(conv_norm(nn, "conv1", "bn1", x, b->filters, 3, b->stride));
   h = conv_norm(nn, "conv2", "bn2", h, b->filters, 3, 1);
-  return mica_relu(mica_add(h, shortcut(nn, x, b->filters, b->stride)));
+  return mica_relu(mica_add(h, shortcut(nn, x, b->filters, b)));
 }
 
 /* The 3x3 convolution has the stride, as in torchvision. */
@@ -31,7 +32,7 @@ static mica_value bottleneck(mica_nn *nn, mica_value x, const void *config) {
   mica_value h = mica_relu(conv_norm(nn, "conv1", "bn1", x, b->filters, 1, 1));
   h = mica_relu(conv_norm(nn, "conv2", "bn2", h, b->filters, 3, b->stride));
   h = conv_norm(nn, "conv3", "bn3", h, 4 * b->filters, 1, 1);
-  return mica_relu(mica_add(h, shortcut(nn, x, 4 * b->filters, b->stride)));
+  return mica_relu(mica_add(h, shortcut(nn, x, 4 * b->filters, b)));
 }
 
 static mica_value resnet(mica_nn *nn, mica_value x, const mica_model_config *c, mica_nn_block *kind,
@@ -44,6 +45,7 @@ static mica_value resnet(mica_nn *nn, mica_value x, const mica_model_config *c, 
     for (int i = 0; i < counts[s]; i++) {
       char name[24];
       block b = {.filters = (int64_t)64 << s, .stride = s > 0 && i == 0 ? 2 : 1};
+      b.projects = i == 0 && (s > 0 || kind == bottleneck);
       snprintf(name, sizeof name, "layer%d.%d", s + 1, i);
       x = mica_nn_apply(nn, name, x, kind, &b);
     }

@@ -1,0 +1,102 @@
+#include "cli/number.h"
+#include "cli/result.h"
+#include "cli/training.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+struct values {
+  const char *run, *data, *flops, *method, *steps, *out, *device;
+  bool json, quiet;
+  cli_settings settings;
+};
+
+static const cli_option options[] = {
+    CLI_ROW("RUN", struct values, run, .role = CLI_OPERAND, .help = "the folder that mica train wrote"),
+    CLI_ROW("data", struct values, data, .value = "DATA", .help = "what to train on; the training's by default"),
+    CLI_ROW("flops", struct values, flops, .value = "SHARE", .help = "of the FLOPs that is removed; 0.5"),
+    CLI_ROW("method", struct values, method, .value = "NAME", .names = mica_prune_method_name,
+            .help = "which channels go: of small weights (the default), or of little effect on the loss"),
+    CLI_ROW("steps", struct values, steps, .value = "N", .help = "in which they go, an epoch between; 3"),
+    CLI_ROW("out", struct values, out, .value = "DIR", .help = "where the smaller run is written"),
+    CLI_ROW("json", struct values, json, .help = "the last line is a JSON object: task and metrics"),
+    CLI_ROW("quiet", struct values, quiet, .help = "say nothing but what fails"),
+    CLI_ROW("device", struct values, device, .value = "SELECTOR", .help = "run on this one, named as in MICA_DEVICE"),
+    {0},
+};
+
+static int find_method(const cli_command *self, const char *name, mica_prune_method *method) {
+  for (size_t i = 0; name && mica_prune_method_name(i); i++)
+    if (!strcmp(name, mica_prune_method_name(i))) {
+      *method = (mica_prune_method)i;
+      return CLI_OK;
+    }
+  if (!name) return CLI_OK;
+  cli_fail(self, "--method cannot be \"%s\"; it is magnitude or taylor", name);
+  return CLI_USAGE;
+}
+
+static int check(const cli_command *self, const struct values *v, mica_prune_config *config) {
+  int status = cli_number(self, "flops", v->flops, 0.01, 0.95, &config->flops);
+  if (status == CLI_OK) status = cli_integer(self, "steps", v->steps, 1, 1000, &config->steps);
+  if (status == CLI_OK) status = find_method(self, v->method, &config->method);
+  if (status != CLI_OK) return status;
+  if (v->out) return cli_refuse_null(self, v->device);
+  cli_fail(self, "--out is missing: the folder of the smaller run");
+  return CLI_USAGE;
+}
+
+static int prune(const cli_command *self, const struct values *v, const mica_prune_config *config, FILE *out,
+                 cli_progress_state *progress, mica_engine **engine, mica_run **run) {
+  mica_engine_config how = mica_engine_config_default();
+  how.device = v->device;
+  how.builder = CLI_ITSELF;
+  if (mica_engine_create(&how, engine) != MICA_OK) return cli_fail_library(self);
+  mica_status made = mica_run_prune(*engine, config, run);
+  if (made != MICA_OK) {
+    cli_fail_library(self);
+    return made == MICA_E_INVALID ? CLI_USAGE : CLI_FAILED;
+  }
+  progress->task = mica_run_task(*run);
+  if (out) cli_train_summary(out, *run);
+  return cli_train_fit(self, v->json, out, *run, v->out, true, progress);
+}
+
+static int run_prune(const cli_command *self, const void *given) {
+  const struct values *v = given;
+  FILE *out = v->quiet ? NULL : v->json ? stderr : stdout;
+  cli_progress_state progress = {.out = out};
+  mica_engine *engine = NULL;
+  mica_run *run = NULL;
+  mica_prune_config config = {.run = v->run,
+                              .data = v->data,
+                              .folder = v->out,
+                              .flops = 0.5,
+                              .settings = v->settings.list,
+                              .setting_count = v->settings.count,
+                              .report = cli_progress_report,
+                              .user = &progress};
+  int status = check(self, v, &config);
+  if (status != CLI_OK) return status;
+  config.stop = cli_train_catch();
+  status = prune(self, v, &config, out, &progress, &engine, &run);
+  mica_run_destroy(run);
+  mica_engine_destroy(engine);
+  return status;
+}
+
+const cli_command cli_command_prune = {
+    .name = "prune",
+    .summary = "make a trained network smaller: whole channels go, the rest is trained on",
+    .details = "\nChannels are removed with all that goes with them, through residuals,\n"
+               "concatenations, depthwise convolutions and norms, and the network is trained an\n"
+               "epoch after each step and --epochs after the last. DIR is a run as mica train\n"
+               "writes it, with narrower layers: mica eval and predict open it, mica train\n"
+               "--resume goes on with its last training, mica train --init takes its weights.\n"
+               "Channels that group norms or heads of attention share out stay. Settings are\n"
+               "the run's own unless given; --epochs is half of its and --lr 0.3 of it.\n",
+    .options = options,
+    .values_size = sizeof(struct values),
+    .settings_at = offsetof(struct values, settings),
+    .run = run_prune,
+};

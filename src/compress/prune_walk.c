@@ -1,0 +1,367 @@
+/* The walk through a graph that finds which channels go together (DepGraph, Fang et al. 2023): each op says how the
+ * axes of its result come from those of its operands. What no rule knows stays as it is. */
+#include "compress/prune.h"
+#include "ops/common/build.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+int32_t mica__prune_root(const mica_pruning *p, int32_t atom) {
+  while (p->parent[atom] != atom) atom = p->parent[atom];
+  return atom;
+}
+
+static void join(mica_pruning *p, int32_t a, int32_t b) {
+  a = mica__prune_root(p, a);
+  b = mica__prune_root(p, b);
+  /* The lesser one leads, so that atom 0 draws all that it is joined to. Halving keeps paths short. */
+  if (a < b)
+    p->parent[b] = a;
+  else
+    p->parent[a] = b;
+}
+
+static void fix(mica_pruning *p, const int32_t *labels, int64_t count) {
+  for (int64_t i = 0; labels && i < count; i++) join(p, 0, labels[i]);
+}
+
+/* Two axes of one extent that must agree; an axis without labels cannot be cut, and so cannot the other. */
+static void agree(mica_pruning *p, const int32_t *a, const int32_t *b, int64_t count) {
+  if (!a || !b) {
+    fix(p, a ? a : b, count);
+    return;
+  }
+  for (int64_t i = 0; i < count; i++) join(p, a[i], b[i]);
+}
+
+/* Room for labels, the pruning's; NULL when memory is short. */
+static int32_t *block(mica_pruning *p, int64_t count) {
+  if (p->block_count == p->block_capacity) {
+    const size_t wider = p->block_capacity ? 2 * p->block_capacity : 64;
+    void **grown = realloc(p->blocks, wider * sizeof *grown);
+    if (!grown) return NULL;
+    p->blocks = grown;
+    p->block_capacity = wider;
+  }
+  int32_t *labels = calloc((size_t)count + 1, sizeof *labels);
+  if (labels) p->blocks[p->block_count++] = labels;
+  return labels;
+}
+
+/* --- a node and its operands --- */
+
+typedef struct visit {
+  mica_pruning *p;
+  const mica__node *node;
+  const mica__node *in[4]; /* the first operands, and their labels */
+  const mica__labels *of[4];
+  mica__labels *out;
+  bool short_of_memory;
+} visit;
+
+static mica_shape shape_of(const mica__node *node) { return node->type.shape; }
+
+static int64_t attribute(const mica__node *node, const char *name) {
+  const mica__attr *attr = mica__attr_find(node->op->attrs, name, strlen(name));
+  return attr ? (int64_t)mica__attr_number(attr, node->attrs) : 0;
+}
+
+static const int64_t *attribute_list(const mica__node *node, const char *name) {
+  const mica__attr *attr = mica__attr_find(node->op->attrs, name, strlen(name));
+  return attr ? (const int64_t *)((const char *)node->attrs + attr->offset) : NULL;
+}
+
+static void fix_axis(visit *v, const mica__node *node, const mica__labels *labels, int32_t axis) {
+  fix(v->p, labels->axis[axis], shape_of(node).dim[axis]);
+}
+
+static void fix_all(visit *v) {
+  for (int32_t k = 0; k < v->node->input_count; k++) {
+    const mica__node *node = mica__graph_node(v->p->graph, v->node->inputs[k]);
+    for (int32_t a = 0; a < shape_of(node).rank; a++) fix_axis(v, node, &v->p->labels[v->node->inputs[k] - 1], a);
+  }
+}
+
+/* --- rules --- */
+
+/* One value everywhere, whatever its shape. */
+static bool is_uniform(const mica__node *node) { return node->op == &mica__op_full || node->op == &mica__op_full_like; }
+
+static void visit_pointwise(visit *v) {
+  const mica_shape out = shape_of(v->node);
+  for (int32_t a = 0; a < out.rank; a++) {
+    int32_t *first = NULL;
+    bool stays = false;
+    for (int pass = 0; pass < 2; pass++)
+      for (int32_t k = 0; k < v->node->input_count; k++) {
+        const mica__node *in = mica__graph_node(v->p->graph, v->node->inputs[k]);
+        const int32_t at = a - (out.rank - shape_of(in).rank);
+        if (at < 0 || shape_of(in).dim[at] != out.dim[a] || out.dim[a] == 1) continue;
+        int32_t *labels = v->p->labels[v->node->inputs[k] - 1].axis[at];
+        if (!labels && is_uniform(in)) continue;
+        if (!pass && !first) first = labels;
+        if (!pass) stays = stays || !labels;
+        if (pass && first && labels && labels != first) agree(v->p, first, labels, out.dim[a]);
+      }
+    if (first && stays) fix(v->p, first, out.dim[a]);
+    v->out->axis[a] = first;
+  }
+}
+
+/* A sum over channels would change with those that are left. */
+static void visit_reduce(visit *v) {
+  const mica__reduce_attrs *attrs = v->node->attrs;
+  int32_t to = 0;
+  for (int32_t a = 0; a < shape_of(v->in[0]).rank; a++) {
+    const bool reduced = attrs->axes >> a & 1;
+    if (reduced) fix_axis(v, v->in[0], v->of[0], a);
+    if (!reduced) v->out->axis[to++] = v->of[0]->axis[a];
+    if (reduced && attrs->keep) to++;
+  }
+}
+
+static void visit_transpose(visit *v) {
+  const int64_t *axes = attribute_list(v->node, "axes");
+  for (int32_t a = 0; a < shape_of(v->node).rank; a++) v->out->axis[a] = v->of[0]->axis[axes[a]];
+}
+
+/* Axes [from, to) of the operand become one axis of the result. Channels among them stand for all that lies behind. */
+static void merge(visit *v, int32_t from, int32_t to, int32_t axis) {
+  const mica_shape in = shape_of(v->in[0]), out = shape_of(v->node);
+  int32_t labelled = -1, count = 0;
+  int64_t behind = 1;
+  for (int32_t a = from; a < to; a++) {
+    if (v->of[0]->axis[a]) labelled = a, count++;
+    if (in.dim[a] == MICA_DYNAMIC) count = 2;
+  }
+  if (count != 1 || out.dim[axis] == MICA_DYNAMIC) {
+    for (int32_t a = from; a < to; a++) fix_axis(v, v->in[0], v->of[0], a);
+    return;
+  }
+  for (int32_t a = labelled + 1; a < to; a++) behind *= in.dim[a];
+  int32_t *labels = block(v->p, out.dim[axis]);
+  v->short_of_memory = v->short_of_memory || !labels;
+  for (int64_t i = 0; labels && i < out.dim[axis]; i++)
+    labels[i] = v->of[0]->axis[labelled][i / behind % in.dim[labelled]];
+  v->out->axis[axis] = labels;
+}
+
+/* Leading and trailing axes that stay are matched; of those between, one to one but for ones, or all to one. */
+static void visit_reshape(visit *v) {
+  const mica_shape in = shape_of(v->in[0]), out = shape_of(v->node);
+  int32_t head = 0, a = in.rank, b = out.rank;
+  for (; head < a && head < b && in.dim[head] == out.dim[head]; head++) v->out->axis[head] = v->of[0]->axis[head];
+  for (; a > head && b > head && in.dim[a - 1] == out.dim[b - 1]; a--, b--) v->out->axis[b - 1] = v->of[0]->axis[a - 1];
+  int32_t i = head, k = head, wide = 0, last = head;
+  for (int32_t j = head; j < b; j++)
+    if (out.dim[j] != 1) wide++, last = j;
+  while (i < a || k < b) {
+    if (i < a && in.dim[i] == 1)
+      i++;
+    else if (k < b && out.dim[k] == 1)
+      k++;
+    else if (i < a && k < b && in.dim[i] == out.dim[k])
+      v->out->axis[k++] = v->of[0]->axis[i++];
+    else
+      break;
+  }
+  if (i == a && k == b) return;
+  for (int32_t j = head; j < b; j++) v->out->axis[j] = NULL;
+  if (wide == 1)
+    merge(v, head, a, last);
+  else
+    for (int32_t j = head; j < a; j++) fix_axis(v, v->in[0], v->of[0], j);
+}
+
+static void visit_slice(visit *v) {
+  const int64_t *start = attribute_list(v->node, "start"), *step = attribute_list(v->node, "step");
+  const mica_shape in = shape_of(v->in[0]), out = shape_of(v->node);
+  for (int32_t a = 0; a < out.rank; a++) {
+    const int32_t *from = v->of[0]->axis[a];
+    if (!from) continue;
+    const int64_t begin = start[a] < 0 ? start[a] + in.dim[a] : start[a];
+    int32_t *labels = block(v->p, out.dim[a]);
+    v->short_of_memory = v->short_of_memory || !labels;
+    for (int64_t i = 0; labels && i < out.dim[a]; i++) labels[i] = from[begin + i * step[a]];
+    v->out->axis[a] = labels;
+    /* Positions are in the network's function: a width that is cut would move them. */
+    if (out.dim[a] != in.dim[a]) fix(v->p, from, in.dim[a]);
+  }
+}
+
+static void visit_concat(visit *v) {
+  const int64_t axis = attribute(v->node, "axis");
+  const mica_shape out = shape_of(v->node);
+  int32_t *labels = out.dim[axis] == MICA_DYNAMIC ? NULL : block(v->p, out.dim[axis]);
+  int64_t at = 0;
+  bool some = false;
+  for (int32_t k = 0; k < v->node->input_count; k++) {
+    const mica__labels *of = &v->p->labels[v->node->inputs[k] - 1];
+    const mica_shape in = shape_of(mica__graph_node(v->p->graph, v->node->inputs[k]));
+    for (int32_t a = 0; a < out.rank; a++)
+      if (a != axis && k)
+        agree(v->p, v->out->axis[a], of->axis[a], out.dim[a]);
+      else if (a != axis)
+        v->out->axis[a] = of->axis[a];
+    for (int64_t i = 0; labels && i < in.dim[axis]; i++) labels[at++] = of->axis[axis] ? of->axis[axis][i] : 0;
+    some = some || of->axis[axis];
+  }
+  v->short_of_memory = v->short_of_memory || (!labels && out.dim[axis] != MICA_DYNAMIC);
+  v->out->axis[axis] = some ? labels : NULL;
+}
+
+/* A product without a weight (counts of a metric) is none of the network's. */
+static void add_cost(visit *v, const int32_t *out, int64_t outs, const int32_t *in, int64_t ins) {
+  mica__type types[4];
+  if (!out && !in) return;
+  mica__node node = *v->node;
+  for (int32_t a = 0; a < node.type.shape.rank; a++)
+    if (node.type.shape.dim[a] == MICA_DYNAMIC) node.type.shape.dim[a] = 1;
+  for (int32_t k = 0; k < node.input_count && k < 4; k++) {
+    types[k] = v->in[k]->type;
+    for (int32_t a = 0; a < types[k].shape.rank; a++)
+      if (types[k].shape.dim[a] == MICA_DYNAMIC) types[k].shape.dim[a] = 1;
+  }
+  v->p->costs[v->p->cost_count++] =
+      (mica__prune_cost){.flops = node.op->flops(&node, types), .out = out, .outs = outs, .in = in, .ins = ins};
+}
+
+static void fix_window(visit *v) {
+  for (int32_t a = 2; a < shape_of(v->in[1]).rank; a++) fix_axis(v, v->in[1], v->of[1], a);
+}
+
+/* Channel j of every group is the weight's channel j; filters of groups go together likewise. */
+static void visit_conv(visit *v) {
+  const int64_t groups = attribute(v->node, "groups");
+  const mica_shape w = shape_of(v->in[1]);
+  const int64_t channels = shape_of(v->in[0]).dim[1], filters = w.dim[0], each = filters / groups;
+  const int32_t *x = v->of[0]->axis[1], *out = v->of[1]->axis[0], *in = v->of[1]->axis[1];
+  const bool depthwise = groups > 1 && w.dim[1] == 1;
+  fix_window(v);
+  if (groups == 1) agree(v->p, x, in, channels);
+  for (int64_t c = 0; depthwise && c < channels; c++)
+    for (int64_t k = 0; k < each; k++) join(v->p, x ? x[c] : 0, out ? out[c * each + k] : 0);
+  for (int64_t c = 0; groups > 1 && !depthwise && c < channels; c++)
+    join(v->p, x ? x[c] : 0, in ? in[c % w.dim[1]] : 0);
+  for (int64_t k = 0; groups > 1 && !depthwise && out && k < filters; k++) join(v->p, out[k], out[k % each]);
+  v->out->axis[1] = v->of[1]->axis[0];
+  add_cost(v, out, filters, groups == 1 ? in : NULL, w.dim[1]);
+}
+
+static void visit_conv_transpose(visit *v) {
+  const mica_shape w = shape_of(v->in[1]);
+  if (attribute(v->node, "groups") != 1) {
+    fix_all(v);
+    return;
+  }
+  fix_window(v);
+  agree(v->p, v->of[0]->axis[1], v->of[1]->axis[0], w.dim[0]);
+  v->out->axis[1] = v->of[1]->axis[1];
+  add_cost(v, v->of[1]->axis[1], w.dim[1], v->of[1]->axis[0], w.dim[0]);
+}
+
+static void visit_matmul(visit *v) {
+  const mica_shape a = shape_of(v->in[0]), b = shape_of(v->in[1]), out = shape_of(v->node);
+  const int64_t sum = a.dim[a.rank - 1];
+  if (a.rank < 2 || b.rank != 2) {
+    fix_all(v);
+    return;
+  }
+  agree(v->p, v->of[0]->axis[a.rank - 1], v->of[1]->axis[0], sum);
+  for (int32_t i = 0; i + 1 < out.rank; i++) v->out->axis[i] = v->of[0]->axis[i];
+  v->out->axis[out.rank - 1] = v->of[1]->axis[1];
+  add_cost(v, v->of[1]->axis[1], b.dim[1], v->of[1]->axis[0], sum);
+}
+
+/* Windows along spatial axes: channels pass. */
+static void visit_windows(visit *v) { v->out->axis[1] = shape_of(v->node).rank >= 3 ? v->of[0]->axis[1] : NULL; }
+
+static void visit_copy(visit *v) { *v->out = *v->of[0]; }
+
+/* Rows of a table: the rows stay, their elements are channels. */
+static void visit_gather(visit *v) {
+  if (attribute(v->node, "axis") != 0 || shape_of(v->in[0]).rank != 2 || shape_of(v->node).rank < 2) {
+    fix_all(v);
+    return;
+  }
+  fix_axis(v, v->in[0], v->of[0], 0);
+  v->out->axis[shape_of(v->node).rank - 1] = v->of[0]->axis[1];
+}
+
+static const struct {
+  const char *op;
+  void (*visit)(visit *v);
+} rules[] = {{"transpose", visit_transpose}, {"reshape", visit_reshape},  {"slice", visit_slice},
+             {"concat", visit_concat},       {"conv", visit_conv},        {"conv_transpose", visit_conv_transpose},
+             {"matmul", visit_matmul},       {"max_pool", visit_windows}, {"resample", visit_windows},
+             {"stop_gradient", visit_copy},  {"gather", visit_gather},    {"expand", visit_pointwise}};
+
+static void visit_node(visit *v) {
+  const mica__op *op = v->node->op;
+  /* What depends on shapes alone is made anew by the function that builds the network. */
+  if (op->kind == MICA__OP_SOURCE && op != &mica__op_full_like) return;
+  if (op == &mica__op_full_like) {
+    visit_copy(v);
+    return;
+  }
+  if (op->kind == MICA__OP_SHAPE) return;
+  for (size_t i = 0; i < sizeof rules / sizeof *rules; i++)
+    if (!strcmp(op->name, rules[i].op)) {
+      rules[i].visit(v);
+      return;
+    }
+  if (op->kind == MICA__OP_POINTWISE)
+    visit_pointwise(v);
+  else if (op->kind == MICA__OP_REDUCE)
+    visit_reduce(v);
+  else
+    fix_all(v);
+}
+
+/* Labels parameters, and nothing else that has no operands. */
+static mica_status label_parameters(mica_pruning *p) {
+  for (size_t i = 0; i < p->parameter_count; i++) {
+    const mica__prune_parameter *parameter = &p->parameters[i];
+    for (int32_t a = 0; a < parameter->shape.rank; a++) {
+      int32_t *labels = parameter->shape.dim[a] > 1 ? block(p, parameter->shape.dim[a]) : NULL;
+      if (parameter->shape.dim[a] > 1 && !labels) return mica__fail_nomem("pruning groups");
+      /* An axis of one index is broadcast, or a depthwise filter's, or the last channel there is. */
+      if (parameter->shape.dim[a] == 1) join(p, 0, parameter->first[a]);
+      for (int64_t k = 0; labels && k < parameter->shape.dim[a]; k++) labels[k] = parameter->first[a] + (int32_t)k;
+      p->labels[parameter->id - 1].axis[a] = labels;
+    }
+  }
+  return MICA_OK;
+}
+
+/* What nobody reads is what the network says. */
+static mica_status fix_outputs(mica_pruning *p) {
+  bool *read = calloc((size_t)p->graph->count + 1, sizeof *read);
+  if (!read) return mica__fail_nomem("pruning groups");
+  for (int32_t id = 1; id <= p->graph->count; id++) {
+    const mica__node *node = mica__graph_node(p->graph, id);
+    for (int32_t k = 0; k < node->input_count; k++) read[node->inputs[k]] = true;
+  }
+  for (int32_t id = 1; id <= p->graph->count; id++) {
+    const mica__node *node = mica__graph_node(p->graph, id);
+    for (int32_t a = 0; !read[id] && a < node->type.shape.rank; a++)
+      fix(p, p->labels[id - 1].axis[a], node->type.shape.dim[a]);
+  }
+  free(read);
+  return MICA_OK;
+}
+
+mica_status mica__prune_walk(mica_pruning *p) {
+  MICA_TRY(label_parameters(p));
+  for (int32_t id = 1; id <= p->graph->count; id++) {
+    const mica__node *node = mica__graph_node(p->graph, id);
+    visit v = {.p = p, .node = node, .out = &p->labels[id - 1]};
+    for (int32_t k = 0; k < node->input_count && k < 4; k++) {
+      v.in[k] = mica__graph_node(p->graph, node->inputs[k]);
+      v.of[k] = &p->labels[node->inputs[k] - 1];
+    }
+    visit_node(&v);
+    if (v.short_of_memory) return mica__fail_nomem("pruning groups");
+  }
+  return fix_outputs(p);
+}

@@ -1,0 +1,223 @@
+/* Pruning a run: channels are removed in steps, with training between, and what is left is a run of its own. */
+#include "task/run.h"
+
+#include <mica/compress.h>
+#include <mica/safetensors.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define USUAL_STEPS 3
+/* Batches whose gradients are looked at. */
+#define TAYLOR_BATCHES 16
+/* Fine-tuning takes so large a share of the rate that the network was trained with. */
+#define RATE_SHARE 0.3
+#define MOST_SETTINGS (MICA__SETTINGS + 8)
+#define BEGIN_FILE "pruned.safetensors"
+#define MODEL_FILE "model.safetensors"
+
+/* A pruning: the run that it began with, the one of the widths that are left, and the file of its weights. */
+typedef struct work {
+  mica_engine *engine;
+  const mica_prune_config *config;
+  mica_run *base, *now;
+  char *path; /* folder/pruned.safetensors */
+  char *begin;
+  mica_setting settings[MOST_SETTINGS];
+  size_t setting_count, own; /* own: those before the caller's */
+  char epochs[32], rate[32];
+  double left; /* share of the FLOPs */
+} work;
+
+static void put(work *w, const char *name, const char *value) {
+  for (size_t i = 0; i < w->setting_count; i++)
+    if (!strcmp(w->settings[i].name, name)) {
+      w->settings[i].value = value;
+      return;
+    }
+  if (w->setting_count < MOST_SETTINGS) w->settings[w->setting_count++] = (mica_setting){name, value};
+}
+
+/* The run's own settings, those of fine-tuning, and the caller's. */
+static void take_settings(work *w) {
+  static const char *const left_out[] = {"init", "teacher", "find-lr", "resume", "warm-up"};
+  const mica_run *base = w->base;
+  for (size_t i = 0; i < base->row_count; i++) {
+    const char *name = base->rows[i]->name, *value = mica_run_setting(base, name);
+    bool out = !*value;
+    for (size_t k = 0; k < sizeof left_out / sizeof *left_out; k++) out = out || !strcmp(name, left_out[k]);
+    if (!out) put(w, name, value);
+  }
+  const double epochs = mica_run_number(base, "epochs");
+  snprintf(w->epochs, sizeof w->epochs, "%.0f", epochs > 3 ? epochs / 2 : 1);
+  snprintf(w->rate, sizeof w->rate, "%.6g", RATE_SHARE * mica_run_number(base, "lr"));
+  put(w, "epochs", w->epochs);
+  put(w, "lr", w->rate);
+  for (size_t i = 0; i < w->config->setting_count; i++)
+    put(w, w->config->settings[i].name, w->config->settings[i].value);
+}
+
+/* A run with the weights of a file; folder NULL: one of the steps, of one epoch. */
+static mica_status begin_run(work *w, const char *init, const char *folder, mica_run **run) {
+  const mica_prune_config *c = w->config;
+  mica_setting settings[MOST_SETTINGS + 2];
+  size_t count = w->setting_count;
+  memcpy(settings, w->settings, count * sizeof *settings);
+  settings[count++] = (mica_setting){"init", init};
+  if (!folder) settings[count++] = (mica_setting){"epochs", "1"};
+  const mica_run_config config = {.task = w->base->task->name,
+                                  .data = c->data ? c->data : w->base->data,
+                                  .folder = folder,
+                                  .settings = settings,
+                                  .setting_count = count,
+                                  .report = c->report,
+                                  .user = c->user,
+                                  .stop = c->stop};
+  return mica_run_create(w->engine, &config, run);
+}
+
+/* --- scores --- */
+
+static mica_status note_magnitudes(mica_pruning *p, const mica_safetensors *file) {
+  for (size_t i = 0; i < mica_safetensors_count(file); i++) {
+    const mica_safetensors_entry *e = mica_safetensors_at(file, i);
+    if (e->dtype == MICA_F32 && !strstr(e->name, "running_")) MICA_TRY(mica_pruning_note(p, e->name, e->data, NULL));
+  }
+  return MICA_OK;
+}
+
+/* Weights after a step of gradient descent at rate 1, taken from those before it: the gradient of the batch. */
+static mica_status note_gradients(work *w, mica_pruning *p, const mica_safetensors *file, mica_trainer *trainer) {
+  mica_nn *nn = mica_trainer_network(trainer);
+  mica_status status = MICA_OK;
+  for (size_t i = 0; status == MICA_OK && i < mica_nn_parameter_count(nn); i++) {
+    const mica_nn_parameter_info *info = mica_nn_parameter_at(nn, i);
+    mica_tensor *tensor = mica_session_parameter(mica_trainer_session(trainer), info->name);
+    const mica_safetensors_entry *e = mica_safetensors_find(file, info->own_name);
+    if (!tensor || !e || info->role != MICA_NN_ROLE_WEIGHT || e->dtype != MICA_F32) continue;
+    const float *before = e->data;
+    float *gradient = malloc(e->bytes + 1);
+    status = gradient ? mica_tensor_download(mica_engine_queue(w->engine), tensor, gradient, e->bytes)
+                      : mica__fail_nomem("a pruning");
+    for (size_t k = 0; status == MICA_OK && k < e->bytes / sizeof(float); k++) gradient[k] = before[k] - gradient[k];
+    if (status == MICA_OK) status = mica_pruning_note(p, info->own_name, before, gradient);
+    free(gradient);
+  }
+  return status;
+}
+
+static mica_status descend(work *w, mica_pruning *p, const char *path, const mica_safetensors *file,
+                           mica_trainer *trainer) {
+  const mica_batch_source source = mica_loader_source(w->now->parts[MICA_PART_TRAIN].loader);
+  MICA_TRY(source.seek(source.user, 0, 0));
+  for (int n = 0; n < TAYLOR_BATCHES; n++) {
+    mica_batch batch = {0};
+    MICA_TRY(source.next(source.user, mica_engine_queue(w->engine), &batch));
+    if (!batch.count) break;
+    MICA_TRY(mica_nn_load(mica_trainer_network(trainer), mica_trainer_session(trainer), path, NULL));
+    MICA_TRY(mica_trainer_step(trainer, &batch));
+    MICA_TRY(note_gradients(w, p, file, trainer));
+  }
+  return MICA_OK;
+}
+
+static mica_status note_taylor(work *w, mica_pruning *p, const char *path, const mica_safetensors *file) {
+  mica_trainer_config config = w->now->training;
+  mica_trainer *trainer = NULL;
+  config.optimizer = (mica_optimizer_config){.optimizer = MICA_OPTIMIZER_SGD};
+  config.schedule = (mica_schedule_config){.kind = MICA_SCHEDULE_CONSTANT, .rate = 1};
+  config.dtype = MICA_F32;
+  config.folder = NULL;
+  config.report = NULL;
+  MICA_TRY(mica_trainer_create(w->engine, &config, &trainer));
+  mica_status status = descend(w, p, path, file, trainer);
+  mica_trainer_destroy(trainer);
+  return status;
+}
+
+/* --- steps --- */
+
+/* Removes channels of the network as it is now, whose weights lie in the file at `from`, and writes what is left. */
+static mica_status cut(work *w, const char *from, double share) {
+  mica_pruning *p = NULL;
+  mica_safetensors *file = NULL;
+  MICA_TRY(mica_pruning_create(mica_trainer_test_network(w->now->trainer), &p));
+  mica_status status = mica_safetensors_open(from, &file);
+  if (status == MICA_OK)
+    status = w->config->method == MICA_PRUNE_METHOD_TAYLOR ? note_taylor(w, p, from, file) : note_magnitudes(p, file);
+  if (status == MICA_OK) status = mica_pruning_cut(p, share / w->left);
+  if (status == MICA_OK) status = mica_pruning_write(p, file, false, w->path);
+  if (status == MICA_OK) w->left *= mica_pruning_flops(p);
+  mica_safetensors_close(file);
+  mica_pruning_destroy(p);
+  return status;
+}
+
+/* Trains what is left for an epoch and writes its weights to the same file. */
+static mica_status recover(work *w) {
+  const mica_safetensors_pair pruned = {MICA_PRUNED_KEY, "true"};
+  mica_run_destroy(w->now);
+  w->now = NULL;
+  MICA_TRY(begin_run(w, w->path, NULL, &w->now));
+  MICA_TRY(mica_run_fit(w->now));
+  if (mica_run_stopped(w->now))
+    return mica__fail(MICA_E_STATE, "stopped before the last channels were removed: %s", mica_run_stopped(w->now));
+  return mica_nn_save(mica_trainer_test_network(w->now->trainer), mica_trainer_test_session(w->now->trainer), w->path,
+                      &pruned, 1);
+}
+
+static mica_status prune(work *w, mica_run **out) {
+  const mica_prune_config *c = w->config;
+  const int64_t steps = c->steps ? c->steps : USUAL_STEPS;
+  MICA_TRY(mica_run_open(w->engine, c->run, &w->base));
+  take_settings(w);
+  w->begin = mica__run_path(w->base, MODEL_FILE);
+  mica__text path = {0};
+  mica__text_addf(&path, "%s/" BEGIN_FILE, c->folder);
+  MICA_TRY(mica__text_status(&path));
+  w->path = path.data;
+  if (!w->begin) return mica__fail_nomem("a pruning");
+  MICA_TRY(begin_run(w, w->begin, NULL, &w->now));
+  /* Data of other classes would have made another network. */
+  MICA_TRY(mica_nn_load(mica_trainer_network(w->now->trainer), mica_trainer_session(w->now->trainer), w->begin, NULL));
+  for (int64_t k = 1; k <= steps; k++) {
+    MICA_TRY(cut(w, k == 1 ? w->begin : w->path, 1 - c->flops * (double)k / (double)steps));
+    if (k < steps) MICA_TRY(recover(w));
+  }
+  return begin_run(w, w->path, c->folder, out);
+}
+
+static mica_status check(const mica_prune_config *c) {
+  if (!c || !c->run || !c->folder) return mica__fail(MICA_E_INVALID, "mica_run_prune: a pointer is NULL");
+  if (!(c->flops > 0 && c->flops < 1))
+    return mica__fail(MICA_E_INVALID, "the share of FLOPs to be removed is between 0 and 1, not %g", c->flops);
+  if (c->steps < 0 || c->steps > 1000 || !mica_prune_method_name(c->method))
+    return mica__fail(MICA_E_INVALID, "mica_run_prune: there is no such method or number of steps");
+  /* The folder must be free, and the settings right, before anything is trained. */
+  const mica_run_config config = {.data = c->data ? c->data : c->run,
+                                  .folder = c->folder,
+                                  .settings = c->settings,
+                                  .setting_count = c->setting_count};
+  return mica_run_check(&config);
+}
+
+mica_status mica_run_prune(mica_engine *engine, const mica_prune_config *config, mica_run **out) {
+  MICA_TRY(check(config));
+  if (!engine || !out) return mica__fail(MICA_E_INVALID, "mica_run_prune: a pointer is NULL");
+  work w = {.engine = engine, .config = config, .left = 1};
+  mica_status status = prune(&w, out);
+  mica_run_destroy(w.now);
+  mica_run_destroy(w.base);
+  free(w.begin);
+  free(w.path);
+  return status;
+}
+
+const char *mica_prune_method_name(size_t method) {
+  static const char *const names[] = {
+#define METHOD_TEXT(name, text) text,
+      MICA_PRUNE_METHOD_LIST(METHOD_TEXT)
+#undef METHOD_TEXT
+  };
+  return method < sizeof names / sizeof *names ? names[method] : NULL;
+}

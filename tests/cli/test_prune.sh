@@ -1,0 +1,84 @@
+#!/bin/sh
+# labels: device slow
+# mica prune: a smaller run that is evaluated, resumed, pruned again and learned from; what cannot be pruned.
+# shellcheck source-path=SCRIPTDIR source=cli.sh
+. "$(dirname "$0")/cli.sh"
+
+run prune
+ends 2 '' '*RUN*is missing*'
+run prune a
+ends 2 '' '*--out is missing*'
+for share in 0 1 2 x; do
+  run prune a --out b --flops "$share"
+  ends 2 '' "*--flops wants a number from 0.01 to 0.95, not \"$share\"*"
+done
+run prune a --out b --method none
+ends 2 '' '*magnitude or taylor*'
+need_device
+run prune "$work/a" --out "$work/b"
+ends 1 '' '*holds no training run*'
+
+awk -v folder="$work" 'BEGIN {
+  srand(1)
+  print "a,b,kind" >folder "/k.csv"
+  for (i = 0; i < 400; i++)
+    printf "%.4f,%.4f,%s\n", i % 3 + rand(), rand(), substr("abc", i % 3 + 1, 1) >folder "/k.csv"
+}'
+sed '/a$/d' "$work/k.csv" >"$work/two.csv"
+run train --data "$work/k.csv" --epochs 12 --batch 40 --quiet --out "$work/whole"
+ends 0 '' ''
+run prune "$work/whole" --out "$work/none" --data "$work/none.csv"
+ends 1 '' '*none.csv*'
+run prune "$work/whole" --out "$work/none" --data "$work/two.csv"
+ends 1 '*' '*another network*'
+[ ! -e "$work/none/config.json" ] || fault 'a run for nothing'
+run prune "$work/whole" --out "$work/whole"
+ends 1 '' '*holds a run already*'
+
+for method in magnitude taylor; do
+  run prune "$work/whole" --flops 0.5 --method $method --steps 2 --epochs 6 --json --quiet --out "$work/$method"
+  ends 0 '{"task":"classify"*' ''
+  run compare "$work/whole" "$work/$method" --data "$work/k.csv" --repeats 20 --json
+  holds runs.0.parameters 771
+  holds runs.1.parameters 387
+  awk -v a="$(json runs.0.metrics.accuracy)" -v b="$(json runs.1.metrics.accuracy)" 'BEGIN { exit !(b > a - 0.05) }' ||
+    fault "$method: accuracy $(json runs.0.metrics.accuracy), then $(json runs.1.metrics.accuracy)"
+done
+run predict --model "$work/taylor" --data "$work/k.csv" --count 2
+ends 0 '*sample 0*' ''
+
+# It begins another training, is pruned again, teaches, and is gone on with.
+run train --data "$work/k.csv" --epochs 1 --init "$work/taylor/model.safetensors" --out "$work/further"
+ends 0 '*' '*4 of 4 weights are taken*'
+run eval --model "$work/further" --json
+ends 0 '{"task":"classify"*' ''
+run prune "$work/taylor" --flops 0.5 --steps 1 --epochs 1 --quiet --out "$work/again"
+ends 0 '' ''
+run compare "$work/taylor" "$work/again" --data "$work/k.csv" --repeats 20 --json
+holds runs.1.parameters 195
+run train --data "$work/k.csv" --epochs 1 --quiet --teacher "$work/again" --width 4 --out "$work/student"
+ends 0 '' ''
+run train --data "$work/two.csv" --epochs 1 --quiet --init "$work/taylor/model.safetensors" --out "$work/none2"
+ends 1 '' '*the file of pruned weights has 3 answers, 2 are wanted*'
+
+# Killed in its last training and resumed it ends with the same bits.
+prune() {
+  exec "$mica" prune "$work/whole" --steps 1 --epochs 40 --batch 10 --checkpoint-steps 5 --quiet --out "$@"
+}
+(prune "$work/calm") || fault 'a pruning failed'
+prune "$work/killed" &
+pid=$!
+tries=0
+until [ -e "$work/killed/last.safetensors" ] || [ $tries -gt 2000 ]; do sleep 0.02; tries=$((tries + 1)); done
+kill -KILL $pid 2>/dev/null
+wait $pid
+run train --resume --quiet --out "$work/killed"
+ends 0 '' '*'
+cmp "$work/calm/last.safetensors" "$work/killed/last.safetensors" || fault 'a run that was killed ends otherwise'
+
+# One unit has nothing to spare.
+run train --data "$work/k.csv" --width 1 --epochs 1 --quiet --out "$work/thin"
+run prune "$work/thin" --out "$work/none3" --quiet
+ends 1 '' '*no channels that can be removed*'
+
+exit $failed
