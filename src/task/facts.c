@@ -168,6 +168,7 @@ static const struct rule {
     {"vocabulary", "translate", ONE, false, true, 0},
     {"from", "translate", ONE, true, true, 0},
     {"to", "translate", ONE, true, true, 0},
+    {"tokenizer", "language", SOME, true, false, 0},
     {"classes", "keyword", SOME, true, true, 0},
     {"rate", "keyword", ONE, false, true, 0},
     {"alphabet", "speech", SOME, true, true, 0},

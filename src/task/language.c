@@ -1,4 +1,4 @@
-/* language: the next byte of a text, of those before it. Contexts are cut from a file; its last part is held out. */
+/* language: the next token of a text, of those before it. Contexts are cut from a file; its last part is held out. */
 #include "task/language.h"
 
 #include "base/file.h"
@@ -35,6 +35,10 @@ static const char *feed_forward_at(size_t i) {
   }
 
 static const mica_setting_row settings[] = {
+    ROW("tokenizer", TEXT, "byte", "NAME", "a tokenizer.json, or a kind that is trained on the text of training",
+        .names = mica__tokenizer_kind_at),
+    ROW("vocabulary", INT, "4000", "N", "tokens of a tokenizer that is trained, at most", .low = 1, .high = 1 << 24),
+    ROW("lowercase", FLAG, "false", "", "a tokenizer that is trained makes no difference between a and A"),
     ROW("context", INT, "128", "N", "tokens that a prediction may see", .low = 1, .high = 1 << 20),
     ROW("contexts", INT, "0", "N", "of an epoch, at even distances; 0: from end to end", .low = 0, .high = 0x1p31),
     ROW("layers", INT, "4", "N", "blocks of the network", .low = 1, .high = 1000),
@@ -79,7 +83,7 @@ static void unmap(void *user) {
   free(m);
 }
 
-/* Contexts of a file's bytes from a share of it to another. */
+/* Contexts of a file's bytes from a share of it to another; the bytes, where tokens are others. */
 static mica_status open_bytes(const mica_run *run, const char *path, const char *name, double from, double to,
                               uint64_t samples, mica_dataset **data) {
   mapping *m = calloc(1, sizeof *m);
@@ -89,6 +93,7 @@ static mica_status open_bytes(const mica_run *run, const char *path, const char 
     return status;
   }
   const uint64_t first = (uint64_t)(from * (double)m->size), last = to < 1 ? (uint64_t)(to * (double)m->size) : m->size;
+  if (!mica__tokens_are_bytes(run)) return mica__language_pieces(name, m->bytes + first, last - first, m, unmap, data);
   const mica__tokens tokens = {.tokens = m->bytes + first,
                                .dtype = MICA_U8,
                                .count = last - first,
@@ -146,6 +151,7 @@ static int32_t suits(const mica_dataset *data) {
 static mica_status fits(const mica_run *run, const mica_dataset *data) {
   const size_t column = mica_dataset_column_index(data, "tokens");
   const int64_t wanted = whole(run, "context") + 1;
+  if (run->tokenizer && mica_dataset_column_index(data, "text") < mica_dataset_column_count(data)) return MICA_OK;
   if (column == mica_dataset_column_count(data))
     return mica__fail(MICA_E_FORMAT, "%s has no column 'tokens'", mica_dataset_name(data));
   const mica_column *about = mica_dataset_column(data, column);
@@ -180,20 +186,25 @@ static mica_status check_heads(const mica_run *run) {
 #define RATE 3e-3
 #define RATE_WIDTH 128
 
-static mica_status prepare(mica_run *run) {
-  const char *model = mica_run_setting(run, "model");
-  if (*model && strcmp(model, "gpt") != 0)
-    return mica__fail(MICA_E_INVALID, "the task language trains the network gpt, not %s", model);
-  if (!*model) MICA_TRY(mica__run_set(run, "model", "gpt"));
-  if (!run->whole) return MICA_OK;
-  MICA_TRY(check_heads(run));
+/* Tokens of a dataset are numbers below its vocabulary; those of a text are bytes. */
+static mica_status note_bytes(mica_run *run) {
   const size_t column = mica_dataset_column_index(run->whole, "tokens");
   double vocabulary = BYTES;
   if (column < mica_dataset_column_count(run->whole) && mica_dataset_column(run->whole, column)->classes > 0)
     vocabulary = (double)mica_dataset_column(run->whole, column)->classes;
   MICA_TRY(mica__run_note_numbers(run, "vocabulary", &vocabulary, 1));
-  /* A tokeniser will be a fact of its own, by which tokens are more than bytes. */
-  MICA_TRY(mica__run_note_text(run, "tokens", "bytes"));
+  return mica__run_note_text(run, "tokens", "bytes");
+}
+
+static mica_status prepare(mica_run *run) {
+  const char *model = mica_run_setting(run, "model");
+  if (*model && strcmp(model, "gpt") != 0)
+    return mica__fail(MICA_E_INVALID, "the task language trains the network gpt, not %s", model);
+  if (!*model) MICA_TRY(mica__run_set(run, "model", "gpt"));
+  if (run->whole) MICA_TRY(check_heads(run));
+  if (!mica__tokens_are_bytes(run)) MICA_TRY(mica__language_tokenizer(run));
+  if (!run->whole) return MICA_OK;
+  if (!run->tokenizer) MICA_TRY(note_bytes(run));
   MICA_TRY(fits(run, run->whole));
   MICA_TRY(set_default(run, "clip-norm", 1));
   if (mica__run_is_set(run, "optimizer")) return MICA_OK;
@@ -218,6 +229,9 @@ static void step(mica_nn *nn, const mica_batch_values *batch, const void *config
   const mica_cross_entropy_config each = {.reduction = MICA_LOSS_REDUCTION_NONE};
   mica_value losses = mica_cast(mica_cross_entropy(rows, target, &each), MICA_F32);
   out->loss = mica_mean(losses, MICA_ALL_AXES, false);
+  if (run->tokenizer)
+    out->metrics[0] =
+        mica_metric_mean("bytes_per_token", mica_gather(mica__language_token_bytes(run, rows.graph), target, 0));
   out->outputs[0] = mica_reshape(losses, MICA_SHAPE(MICA_DYNAMIC, context));
   out->output_names[0] = "losses";
 }
@@ -231,13 +245,13 @@ static void exports(mica_nn *nn, const mica_batch_values *batch, const void *con
 }
 
 static mica_status evaluate(mica_run *run, const mica_batch_source *source, mica_metrics *m) {
-  (void)run;
+  const double bytes = run->tokenizer ? mica_metrics_get(m, "bytes_per_token") : 1;
   (void)source;
   MICA_TRY(mica_metrics_add(m, "perplexity", exp(m->loss)));
-  return mica_metrics_add(m, "bits_per_byte", m->loss / log(2));
+  return mica_metrics_add(m, "bits_per_byte", bytes > 0 ? m->loss / log(2) / bytes : (double)NAN);
 }
 
-/* --- what a text's bytes cost --- */
+/* --- what a text costs --- */
 
 /* The losses of `count` windows of `row` tokens. */
 static mica_status infer(mica_run *run, const int32_t *tokens, int64_t count, int64_t row, float *losses) {
@@ -255,9 +269,9 @@ static mica_status infer(mica_run *run, const int32_t *tokens, int64_t count, in
   return status;
 }
 
-/* The mean loss of the bytes behind the first one, each of those before it in its window. */
-static mica_status measure(mica_run *run, const unsigned char *text, size_t bytes, double *mean) {
-  const int64_t context = whole(run, "context"), row = context + 1, all = (int64_t)bytes - 1;
+/* The mean loss of the tokens behind the first one, each of those before it in its window. */
+static mica_status measure(mica_run *run, const mica__ids *ids, double *mean) {
+  const int64_t context = whole(run, "context"), row = context + 1, all = (int64_t)ids->count - 1;
   const int64_t windows = (all + context - 1) / context;
   int32_t *tokens = calloc((size_t)(AT_A_TIME * row), sizeof *tokens);
   float *losses = malloc((size_t)(AT_A_TIME * context) * sizeof *losses);
@@ -267,8 +281,8 @@ static mica_status measure(mica_run *run, const unsigned char *text, size_t byte
     const int64_t count = windows - from < AT_A_TIME ? windows - from : AT_A_TIME;
     memset(tokens, 0, (size_t)(count * row) * sizeof *tokens);
     for (int64_t w = 0; w < count; w++)
-      for (int64_t i = 0; i < row && (from + w) * context + i < (int64_t)bytes; i++)
-        tokens[w * row + i] = text[(from + w) * context + i];
+      for (int64_t i = 0; i < row && (from + w) * context + i < (int64_t)ids->count; i++)
+        tokens[w * row + i] = ids->ids[(from + w) * context + i];
     status = infer(run, tokens, count, row, losses);
     for (int64_t i = 0; status == MICA_OK && i < count * context; i++)
       if (from * context + i < all) sum += (double)losses[i];
@@ -279,16 +293,23 @@ static mica_status measure(mica_run *run, const unsigned char *text, size_t byte
   return status;
 }
 
+/* Bits per byte take the first token for one of mean length. */
 static mica_status predict_text(mica_run *run, const char *name, const unsigned char *text, size_t bytes,
                                 mica_report *p) {
+  mica__ids ids = {0};
   double mean = 0;
-  if (bytes < 2)
-    return mica__fail(MICA_E_FORMAT, "%s has %zu bytes: nothing is predicted before the second one", name, bytes);
-  MICA_TRY(measure(run, text, bytes, &mean));
-  MICA_TRY(mica_report_begin(p, name));
-  MICA_TRY(mica_report_add_number(p, "bytes", (double)bytes));
-  MICA_TRY(mica_report_add_number(p, "perplexity", exp(mean)));
-  return mica_report_add_number(p, "bits_per_byte", mean / log(2));
+  mica_status status = mica__language_encode(run, name, (const char *)text, bytes, &ids);
+  const double count = (double)ids.count;
+  if (status == MICA_OK && ids.count < 2)
+    status = mica__fail(MICA_E_FORMAT, "%s has %zu %s: nothing is predicted before the second one", name, ids.count,
+                        run->tokenizer ? "tokens" : "bytes");
+  if (status == MICA_OK) status = measure(run, &ids, &mean);
+  mica__ids_free(&ids);
+  if (status == MICA_OK) status = mica_report_begin(p, name);
+  if (status == MICA_OK) status = mica_report_add_number(p, "bytes", (double)bytes);
+  if (status == MICA_OK && run->tokenizer) status = mica_report_add_number(p, "tokens", count);
+  if (status == MICA_OK) status = mica_report_add_number(p, "perplexity", exp(mean));
+  return status == MICA_OK ? mica_report_add_number(p, "bits_per_byte", mean / log(2) * count / (double)bytes) : status;
 }
 
 static mica_status predict_file(mica_run *run, const char *path, mica_report *p) {
@@ -311,7 +332,7 @@ static mica_status predict(mica_run *run, const mica_run_input *input, mica_repo
 
 const mica__task_row mica__task_language = {
     .name = "language",
-    .text = "the next byte of a text file, for texts to be continued by mica generate",
+    .text = "the next byte or token of a text file, for texts to be continued by mica generate",
     .metrics = metrics,
     .settings = settings,
     .own_network = true,
@@ -319,6 +340,7 @@ const mica__task_row mica__task_language = {
     .open = open_text,
     .suits = suits,
     .prepare = prepare,
+    .derive = mica__language_derive,
     .fits = fits,
     .step = step,
     .distance = mica__distance_of_classes,

@@ -1,6 +1,7 @@
 /* Texts that a language model continues. */
 #include "task/language.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -17,35 +18,51 @@ static mica_value build(mica_nn *nn, mica_value ids, const mica_kv_cache *cache,
 
 /* Prompts as tokens, a row each. */
 typedef struct rows {
-  int32_t *ids, *lengths;
+  int32_t *ids, *lengths, *last; /* last: the newest token of each text */
   int64_t row;
 } rows;
 
-static mica_status take_prompts(const mica_run_texts *texts, int64_t context, rows *r) {
-  for (size_t b = 0; b < texts->prompt_count; b++) {
-    const size_t bytes = texts->prompt_bytes ? texts->prompt_bytes[b] : strlen(texts->prompts[b]);
-    if (bytes > INT32_MAX) return mica__fail(MICA_E_INVALID, "prompt %zu is too long", b + 1);
-    if (!bytes) return mica__fail(MICA_E_INVALID, "prompt %zu is empty", b + 1);
-    if ((int64_t)bytes > context && !texts->window)
-      return mica__fail(MICA_E_INVALID,
-                        "prompt %zu has %zu tokens, the network's context holds %lld; with a window (--window N) the "
-                        "last of them are read",
-                        b + 1, bytes, (long long)context);
-    if ((int64_t)bytes > r->row) r->row = (int64_t)bytes;
+static mica_status take_prompt(const mica_run *run, const mica_run_texts *texts, size_t b, mica__ids *ids) {
+  const size_t bytes = texts->prompt_bytes ? texts->prompt_bytes[b] : strlen(texts->prompts[b]);
+  const int64_t context = (int64_t)mica_run_number(run, "context");
+  char name[32];
+  snprintf(name, sizeof name, "prompt %zu", b + 1);
+  if (bytes > INT32_MAX) return mica__fail(MICA_E_INVALID, "prompt %zu is too long", b + 1);
+  if (!bytes) return mica__fail(MICA_E_INVALID, "prompt %zu is empty", b + 1);
+  MICA_TRY(mica__language_encode(run, name, texts->prompts[b], bytes, ids));
+  if (!ids->count) return mica__fail(MICA_E_INVALID, "prompt %zu has no tokens", b + 1);
+  if ((int64_t)ids->count <= context || texts->window) return MICA_OK;
+  return mica__fail(MICA_E_INVALID,
+                    "prompt %zu has %zu tokens, the network's context holds %lld; with a window (--window N) the "
+                    "last of them are read",
+                    b + 1, ids->count, (long long)context);
+}
+
+static mica_status take_prompts(const mica_run *run, const mica_run_texts *texts, rows *r) {
+  mica__ids *ids = calloc(texts->prompt_count, sizeof *ids);
+  mica_status status = ids ? MICA_OK : mica__fail_nomem("prompts");
+  for (size_t b = 0; status == MICA_OK && b < texts->prompt_count; b++) {
+    status = take_prompt(run, texts, b, &ids[b]);
+    if ((int64_t)ids[b].count > r->row) r->row = (int64_t)ids[b].count;
   }
   r->lengths = calloc(texts->prompt_count, sizeof *r->lengths);
-  r->ids = calloc(texts->prompt_count, (size_t)r->row * sizeof *r->ids);
-  if (!r->ids || !r->lengths) return mica__fail_nomem("prompts");
-  for (size_t b = 0; b < texts->prompt_count; b++) {
-    const unsigned char *bytes = (const unsigned char *)texts->prompts[b];
-    r->lengths[b] = (int32_t)(texts->prompt_bytes ? texts->prompt_bytes[b] : strlen(texts->prompts[b]));
-    for (int64_t i = 0; i < r->lengths[b]; i++) r->ids[(int64_t)b * r->row + i] = bytes[i];
+  r->last = calloc(texts->prompt_count, sizeof *r->last);
+  r->ids = calloc(texts->prompt_count, (size_t)r->row * sizeof *r->ids + 1);
+  if (status == MICA_OK && (!r->ids || !r->lengths || !r->last)) status = mica__fail_nomem("prompts");
+  for (size_t b = 0; ids && b < texts->prompt_count; b++) {
+    if (status == MICA_OK) {
+      r->lengths[b] = (int32_t)ids[b].count;
+      r->last[b] = ids[b].ids[ids[b].count - 1];
+      memcpy(r->ids + (int64_t)b * r->row, ids[b].ids, ids[b].count * sizeof *r->ids);
+    }
+    mica__ids_free(&ids[b]);
   }
-  return MICA_OK;
+  free(ids);
+  return status;
 }
 
 /* Hands each token on as it comes. */
-static mica_status write_texts(mica_generator *g, const mica_run_texts *texts, const rows *r) {
+static mica_status write_texts(const mica_run *run, mica_generator *g, const mica_run_texts *texts, const rows *r) {
   const int64_t length = texts->length ? texts->length : LENGTH;
   int32_t *next = calloc(texts->prompt_count, sizeof *next);
   mica_status status = next ? mica_generator_prompt(g, r->ids, r->lengths, r->row) : mica__fail_nomem("tokens");
@@ -53,8 +70,8 @@ static mica_status write_texts(mica_generator *g, const mica_run_texts *texts, c
   for (int64_t i = 0; status == MICA_OK && goes_on && i < length; i++) {
     status = mica_generator_next(g, next);
     for (size_t b = 0; status == MICA_OK && goes_on && b < texts->prompt_count; b++) {
-      const char byte = (char)next[b];
-      goes_on = texts->text(texts->user, b, &byte, 1);
+      status = mica__language_write(run, texts, b, r->last[b], next[b], &goes_on);
+      r->last[b] = next[b];
     }
   }
   free(next);
@@ -75,12 +92,13 @@ mica_status mica__language_generate(mica_run *run, const mica_run_texts *texts) 
       .context = context,
       .window = texts->window ? texts->window : context / 2,
       .sampling = texts->sampling};
-  mica_status status = take_prompts(texts, context, &r);
+  mica_status status = take_prompts(run, texts, &r);
   if (status == MICA_OK) status = mica_generator_create(run->engine, &config, &g);
-  if (status == MICA_OK) status = write_texts(g, texts, &r);
+  if (status == MICA_OK) status = write_texts(run, g, texts, &r);
   mica_generator_destroy(g);
   free(r.ids);
   free(r.lengths);
+  free(r.last);
   return status;
 }
 
@@ -96,9 +114,24 @@ static bool keep(void *user, size_t prompt, const char *bytes, size_t count) {
   return !text->failed;
 }
 
+/* A prompt that is not nothing to the tokeniser; NULL: none is found. */
+static const char *find_prompt(const mica_run *run) {
+  static const char *const prompts[] = {"\n", "a", "."};
+  for (size_t i = 0; i < sizeof prompts / sizeof *prompts; i++) {
+    mica__ids ids = {0};
+    mica__attempt_begin();
+    const bool good = mica__language_encode(run, "a prompt", prompts[i], 1, &ids) == MICA_OK && ids.count;
+    mica__attempt_end();
+    mica__ids_free(&ids);
+    if (good) return prompts[i];
+  }
+  return NULL;
+}
+
 mica_status mica__language_report(mica_run *run, mica_report *report) {
-  static const char *const prompt[] = {"\n"};
+  const char *const prompt[] = {find_prompt(run)};
   mica__text text = {0};
+  if (!prompt[0]) return MICA_OK;
   const mica_run_texts texts = {.prompts = prompt,
                                 .prompt_count = 1,
                                 .length = SHOWN,

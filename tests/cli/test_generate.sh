@@ -39,6 +39,42 @@ run generate --model "$work/run" --prompt ran --length 40 --temperature 3 --seed
 run generate --model "$work/run" --prompt ran --length 9 --top-k 3 --top-p 0.9 --repetition 1.2 --seed 8
 ends 0 'ran*' ''
 
+# --- tokens of a tokeniser ---
+
+# shellcheck disable=SC2086
+run $train --epochs 6 --tokenizer bpe --vocabulary 280 --json --out "$work/bpe"
+case $err in
+*'this build'*) echo 'bpe: not trained: this build lacks cJSON or PCRE2' ;;
+*)
+  ends 0 '{"task":"language","part":"validation"*' ''
+  # Fewer and dearer tokens; a byte costs what it did.
+  p=$(json metrics.perplexity) b=$(json metrics.bits_per_byte) n=$(json metrics.bytes_per_token)
+  awk -v p="$p" -v b="$b" -v n="$n" 'BEGIN { exit !(n > 1.5 && (log(p) / log(2) / n - b) ^ 2 < 1e-8 && b < 0.4) }' ||
+    fault "bpe: perplexity $p, $b bits a byte, $n bytes a token"
+  run eval --model "$work/bpe" --part validation --json
+  holds metrics.bits_per_byte "$b"
+  run predict --model "$work/bpe" "$work/some.txt" --json
+  holds predictions.0.bytes 400
+  awk -v t="$(json predictions.0.tokens)" 'BEGIN { exit !(t > 50 && t < 300) }' || fault "predict: $out"
+  run generate --model "$work/bpe" --prompt 'the cat ' --prompt 'dog' --temperature 0 --length 30
+  ends 0 'the cat *the*' ''
+  "$mica" tokenizer train --data "$work/text.txt" --kind bpe --size 270 --out "$work/bpe.json" >"$work/out" ||
+    fault "$(cat "$work/out")"
+  cp "$work/bpe.json" "$work/bpe/tokenizer.json"
+  run generate --model "$work/bpe" --prompt the
+  ends 1 '' 'mica generate: the run in *bpe is damaged: tokenizer.json (270 tokens) is not the tokeniser*(27* tokens)'
+  # shellcheck disable=SC2086
+  run $train --epochs 1 --tokenizer "$work/bpe.json" --json --out "$work/given"
+  ends 0 '{"task":"language"*' ''
+  cmp -s "$work/bpe.json" "$work/given/tokenizer.json" || fault 'another tokeniser than the one that was given'
+  printf '{"model": {"type": "Unigram"}}' >"$work/bad.json"
+  run train --task language --data "$work/text.txt" --tokenizer "$work/bad.json" --out "$work/x"
+  ends 1 '' 'mica train: *bad.json*'
+  ;;
+esac
+run train --task language --data "$work/text.txt" --tokenizer syllable --out "$work/x"
+ends 2 '' 'mica train: tokenizer cannot be "syllable"; it is a tokenizer.json or one of bpe, *'
+
 # --- what is wrong ---
 
 long='the cat sat on the mat and the dog ran to the cat'
