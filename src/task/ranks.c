@@ -3,7 +3,9 @@
 #include "task/run.h"
 #include "train/train.h"
 
+#include <math.h>
 #include <mica/version.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -125,6 +127,28 @@ mica_status mica__run_check_ranks(mica_run *run) {
   free(all);
   run->refused = status == MICA_E_INVALID;
   return status;
+}
+
+mica_status mica__run_report_ranks(const mica_run *run, mica_report *report) {
+  const size_t rows = mica_history_rows(run->history);
+  const double slowest = rows ? mica_history_get(run->history, rows - 1, "slowest_rank") : NAN;
+  if (isnan(slowest)) return MICA_OK;
+  MICA_TRY(mica_report_begin(report, "Ranks, last epoch"));
+  for (int r = 0; r < MICA_TRAIN_RANKS; r++) {
+    static const char *const names[3] = {"computing", "waiting", "sending"};
+    double times[3];
+    char column[48], title[32], text[128];
+    for (int k = 0; k < 3; k++) {
+      snprintf(column, sizeof column, "rank%d_%s", r, names[k]);
+      times[k] = mica_history_get(run->history, rows - 1, column);
+    }
+    if (isnan(times[0])) continue;
+    snprintf(title, sizeof title, "rank %d", r);
+    snprintf(text, sizeof text, "computing %.2f s, waiting for others %.2f s, messages on their way %.2f s", times[0],
+             times[1], times[2]);
+    MICA_TRY(mica_report_add_text(report, title, text));
+  }
+  return mica_report_add_number(report, "slowest rank", slowest);
 }
 
 mica_status mica__run_join(mica_run *run, mica_status status) {

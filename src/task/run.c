@@ -517,6 +517,7 @@ mica_status mica_run_report(mica_run *run, mica_report **out) {
   MICA_TRY(mica_report_create(&report));
   mica_status status = add_facts(run, report);
   if (status == MICA_OK) status = add_metrics(run, report);
+  if (status == MICA_OK) status = mica__run_report_ranks(run, report);
   if (status == MICA_OK) status = add_curves(run, report);
   if (status == MICA_OK && run->task->report && run->judged) status = run->task->report(run, report);
   if (status == MICA_OK)

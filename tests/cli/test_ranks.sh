@@ -64,6 +64,7 @@ for n in 2 3; do
     fault "$n ranks: $(cat "$work/out" "$work/one.json")"
 done
 grep -q rank1_computing "$work/all2/history.csv" || fault "the history does not show ranks"
+grep -q "slowest rank" "$work/all2/report.html" || fault "the report does not name the slowest rank"
 for how in f16 u8; do
   ranks 2 "$work/$how" --epochs 3 --compress $how --json --quiet >"$work/out" 2>&1 || fault "$how: $(cat "$work/out")"
   grep -q '"accuracy":1' "$work/out" || fault "$how: $(cat "$work/out")"

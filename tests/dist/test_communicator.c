@@ -179,7 +179,7 @@ static void in_any_order(mica_communicator *c) {
 START_TEST(channels_are_independent) {
   count = 3000;
   dtype = MICA_F32;
-  for (int32_t ranks = 2; ranks <= 4; ranks++) test_members(ranks, &(test_faults){.delay = 1e-3}, in_any_order);
+  for (int32_t ranks = 2; ranks <= 4; ranks++) test_members(ranks, &(test_faults){.delay = 3e-4}, in_any_order);
 }
 END_TEST
 
@@ -200,7 +200,7 @@ START_TEST(timing_changes_no_bit) {
   for (int kind = MICA_COMPRESSION_NONE; kind <= MICA_COMPRESSION_U8; kind++)
     for (int run = 0; run < 10; run++) {
       compression = (mica_compression)kind;
-      test_members(MOST_RANKS, &(test_faults){.delay = 1e-3, .seed = (unsigned)run}, sum_of_thirds);
+      test_members(MOST_RANKS, &(test_faults){.delay = 3e-4, .seed = (unsigned)run}, sum_of_thirds);
       if (run == 0) memcpy(first, results[0], (size_t)count * sizeof *first);
       for (int r = 0; r < MOST_RANKS; r++) ck_assert_mem_eq(results[r], first, (size_t)count * sizeof *first);
     }

@@ -248,7 +248,7 @@ START_TEST(timing_changes_no_bit) {
   current.steps = 3;
   current.how.bucket_bytes = 256;
   for (unsigned run = 0; run < 10; run++) {
-    train_ranks(3, &(test_faults){.delay = 1e-3, .seed = run});
+    train_ranks(3, &(test_faults){.delay = 3e-4, .seed = run});
     for (int32_t r = 1; r < 3; r++) expect_equal(&outcomes[r], &outcomes[0]);
     if (run == 0) {
       first = outcomes[0];
@@ -293,6 +293,53 @@ START_TEST(compressed_gradients) {
   free_outcome(&one);
   free_all();
 }
+END_TEST
+
+/* --- overlap --- */
+
+/* In the order of a run the buckets begin between the launches of the backward pass, and end behind the last of it: so
+ * many launches follow the begin of the first bucket before the last one begins. */
+static void expect_overlap(mica_communicator *c) {
+  mica_optimizer_config how = {.communicator = c, .bucket_bytes = 16384};
+  mica_graph *graph;
+  mica_nn *nn;
+  mica_session *session;
+  char *text = NULL;
+  ck_ok(mica_graph_create(&graph));
+  ck_ok(mica_nn_create(graph, &(mica_nn_config){.training = true}, &nn));
+  mica_value weight;
+  current = problem_of("lenet", MICA_SHAPE(1, 28, 28));
+  mica_value loss = loss_of(nn, &weight);
+  mica_optimize(nn, loss, &how, NULL);
+  ck_ok(mica_session_create(engine_of(c), graph, &loss, 1, NULL, &session));
+  ck_ok(mica_nn_initialise(nn, session));
+  mica_tensor *feeds[3] = {batch_of(engine_of(c), 0, 4, 0), labels_of(engine_of(c), 0, 4)};
+  const float rate = 0.01f;
+  ck_ok(mica_tensor_create_from(engine_of(c), MICA_F32, MICA_SCALAR, &rate, &feeds[2]));
+  ck_ok(mica_session_run(session, mica_engine_queue(engine_of(c)),
+                         (mica_feed[]){{"x", feeds[0]}, {"y", feeds[1]}, {MICA_LEARNING_RATE, feeds[2]}}, 3));
+  ck_ok(mica_session_dump(session, &text));
+  int begins = 0, between = 0, behind = 0;
+  bool ended = false;
+  for (char *line = strtok(text, "\n"); line; line = strtok(NULL, "\n")) {
+    const bool begin = strstr(line, "on the host begins: all_reduce"),
+               end = strstr(line, "on the host ends: all_reduce");
+    ck_assert_msg(!begin || !ended, "a bucket begins behind the end of another");
+    if (begin) between += behind, behind = 0;
+    begins += begin;
+    ended = ended || end;
+    behind += begins > 0 && !begin && !end;
+  }
+  ck_assert_msg(begins >= 3, "%d buckets begin", begins);
+  ck_assert_msg(between >= 5, "%d launches between the begins of buckets", between);
+  for (int k = 0; k < 3; k++) mica_tensor_destroy(feeds[k]);
+  mica_free(text);
+  mica_session_destroy(session);
+  mica_nn_destroy(nn);
+  mica_graph_destroy(graph);
+}
+
+START_TEST(buckets_leave_during_the_backward_pass) { test_members(1, NULL, expect_overlap); }
 END_TEST
 
 /* --- sums in a graph --- */
@@ -376,6 +423,7 @@ Suite *test_suite(void) {
   tcase_add_test(tests, timing_changes_no_bit);
   tcase_add_test(tests, what_the_optimiser_does_with_them);
   tcase_add_test(tests, compressed_gradients);
+  tcase_add_test(tests, buckets_leave_during_the_backward_pass);
   tcase_add_test(tests, sums_in_graphs);
   tcase_add_test(tests, wrong_sums);
   tcase_add_test(tests, a_rank_that_hangs);
