@@ -149,7 +149,7 @@ static const usual usuals[] = {
     {"mf", true, "20", "256", "adam", "0.003", "one_cycle", "64", "0", "1", "0.01"},
     {"neumf", true, "10", "256", "adam", "0.002", "one_cycle", "32", "0.2", "4", "0"},
     {"towers", true, "15", "256", "adam", "0.002", "one_cycle", "64", "0.2", "512", "0"},
-    {"sasrec", true, "60", "64", "adam", "0.002", "one_cycle", "64", "0.3", "512", "0"},
+    {"sasrec", true, "20", "64", "adam", "0.003", "one_cycle", "64", "0.2", "256", "0"},
 };
 
 static mica_status set_usual(mica_run *run, const char *name, const char *value) {

@@ -1,0 +1,115 @@
+#!/bin/sh
+# labels: device slow
+# Ratings and rankings are trained on tables, tested and asked; what is wrong is said; a run that was killed ends with
+# the bits of one that was not.
+# shellcheck source-path=SCRIPTDIR source=cli.sh
+. "$(dirname "$0")/cli.sh"
+need_device
+
+# Two tastes: users rate the items of their own half high, those of the other low; they take items in a circle.
+mkdir "$work/data"
+awk 'BEGIN {
+  print "user,item,rating,time"
+  for (u = 0; u < 60; u++)
+    for (k = 0; k < 14; k++) {
+      i = (u * 5 + k) % 20
+      print "u" u ",i" i "," (u % 2 == i % 2 ? 5 : 1) "," 100 * u + k
+    }
+}' >"$work/data/ratings.csv"
+printf 'item,title\ni3,"Three, the third"\ni4,Four\n' >"$work/data/items.csv"
+train="train --task recommend --data $work/data --quiet"
+
+# shellcheck disable=SC2086 # words of options
+run $train --epochs 30 --lr 0.02 --width 8 --batch 64 --json --out "$work/rate"
+ends 0 '{"task":"recommend","part":"test"*' ''
+awk -v e="$(json metrics.rmse)" 'BEGIN { exit !(e < 0.6) }' || fault "rmse $(json metrics.rmse)"
+rmse=$(json metrics.rmse)
+run eval --model "$work/rate" --json
+holds metrics.rmse "$rmse"
+run recommend --model "$work/rate" --user u1 --top 5 --json
+ends 0 '{"task": "recommend", "recommendations": *' ''
+case $(json recommendations.0.items.0.item) in i*[13579]) ;; *) fault "of the other taste: $out" ;; esac
+run recommend --model "$work/rate" --rate i1=5 --rate i2=1 --rate i5=5 --top 3
+ends 0 'new user*' ''
+case $out in *i[02468]*) fault "of the other taste: $out" ;; esac
+run recommend --model "$work/rate" --like i3 --top 3
+ends 0 'i3*' ''
+printf 'item,rating\ni2,5\ni1,1\ni6,4\n' >"$work/new.csv"
+run recommend --model "$work/rate" --ratings "$work/new.csv" --top 2 --json
+case $(json recommendations.0.items.0.item) in i*[02468]) ;; *) fault "of the other taste: $out" ;; esac
+printf 'user,item\nu1,i3\nu1,i4\nnobody,nothing\n' >"$work/pairs.csv"
+run predict --model "$work/rate" "$work/pairs.csv" --json
+awk -v a="$(json predictions.0.value)" -v b="$(json predictions.1.value)" 'BEGIN { exit !(a > 3 && b < 3) }' ||
+  fault "$out"
+
+for model in sasrec neumf; do
+  # shellcheck disable=SC2086
+  run $train --objective ranking --model $model --epochs 8 --lr 0.01 --width 16 --batch 32 --negatives 8 --context 8 \
+    --top 5 --json --out "$work/$model"
+  ends 0 '{"task":"recommend","part":"test"*' ''
+  holds metrics.popularity_ndcg '0.*'
+  ndcg=$(json metrics.ndcg)
+  [ $model != sasrec ] || awk -v n="$ndcg" 'BEGIN { exit !(n > 0.5) }' || fault "$model: ndcg $ndcg"
+  run eval --model "$work/$model" --part test --json
+  holds metrics.ndcg "$ndcg"
+  run recommend --model "$work/$model" --user u7 --exclude-seen --top 6
+  ends 0 'u7*' ''
+  [ "$(printf '%s\n' "$out" | wc -l)" = 7 ] || fault "14 of 20 items are seen: $out"
+done
+run recommend --model "$work/sasrec" --rate i1=1 --rate i2=1 --rate i3=1 --top 2
+ends 0 'new user*i4*' ''
+case $out in *'Four'*) ;; *) fault "no title: $out" ;; esac
+
+# --- what is wrong ---
+
+run recommend --model "$work/neumf" --rate i1=1
+ends 1 '' 'mica recommend: the network neumf knows the users of its training alone*'
+run recommend --model "$work/rate" --user u99
+ends 1 '' "mica recommend: user 'u99' is none of the 60 users*"
+run recommend --model "$work/rate" --like 18446744073709551616
+ends 1 '' "mica recommend: item '18446744073709551616' is none of *"
+run recommend --model "$work/rate"
+ends 2 '' 'mica recommend: --user is missing*'
+run recommend --model "$work/rate" --rate i1
+ends 2 '' 'mica recommend: --rate wants an item and a number*'
+run recommend --user u1
+ends 2 '' 'mica recommend: --model is missing*'
+printf 'i1,5\ni2,x\n' >"$work/new.csv"
+run recommend --model "$work/rate" --ratings "$work/new.csv"
+ends 1 '' "mica recommend: $work/new.csv line 2, column 2: the rating is no number"
+for table in 'user,item,rating|u,i,1|u,,2' 'user,item,rating|u,i,1|u,i,2' 'a,b|u,i' 'user,item,rating|u,i,'; do
+  printf '%s\n' "$table" | tr '|' '\n' >"$work/wrong.csv"
+  run train --task recommend --data "$work/wrong.csv" --out "$work/wrong"
+  ends 1 '' "mica train: $work/wrong.csv line *"
+  [ ! -e "$work/wrong" ] || fault 'a folder is left'
+done
+printf 'user,item\nu,i\nu,j\n' >"$work/wrong.csv"
+run train --task recommend --data "$work/wrong.csv" --out "$work/wrong"
+ends 1 '' "mica train: $work/wrong.csv has no column of ratings*"
+run train --task recommend --data "$work/data" --model cnn --out "$work/wrong"
+ends 2 '' 'mica train: the task recommend with the objective rating trains mf or neumf, not cnn'
+
+# --- killed and resumed; one thread as two ---
+
+for options in '--validation 0.2 --objective rating' '--objective ranking --model sasrec --negatives 8 --top 5'; do
+  name=${options##* }
+  # shellcheck disable=SC2086
+  begin() { exec "$mica" $train $options --epochs 4 --dropout 0.1 --width 16 --checkpoint-steps 3 --out "$@"; }
+  (begin "$work/whole.$name") >"$work/out" 2>&1 || fault "$(cat "$work/out")"
+  again=''
+  for moment in 1.1 1.6; do
+    begin "$work/killed.$name" $again >"$work/out" 2>&1 &
+    pid=$!
+    sleep $moment
+    kill -KILL $pid 2>/dev/null
+    wait $pid 2>/dev/null
+    [ -s "$work/killed.$name/config.json" ] && again=--resume
+  done
+  (begin "$work/killed.$name" $again) >"$work/out" 2>&1 || fault "$(cat "$work/out")"
+  cmp "$work/whole.$name/last.safetensors" "$work/killed.$name/last.safetensors" || fault "$name: other weights"
+  (export POCL_MAX_PTHREAD_COUNT=1 POCL_CPU_MAX_CU_COUNT=1 && begin "$work/one.$name") >"$work/out" 2>&1 ||
+    fault "$(cat "$work/out")"
+  cmp "$work/whole.$name/last.safetensors" "$work/one.$name/last.safetensors" || fault "$name: other bits on one thread"
+done
+
+exit $failed
