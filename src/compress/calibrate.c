@@ -209,10 +209,10 @@ static void find_previous(mica_calibration *c, int32_t index, const int32_t *use
   }
 }
 
+/* What a layer's result is made of behind its weight: a convolution, or else a transposed one. */
 static mica__layer_kind kind_of(const mica_graph *graph, const mica__layer *layer) {
   if (layer->kind != MICA__LAYER_DENSE || layer->shown.weight.rank < 3) return layer->kind;
-  int32_t id = layer->result;
-  for (int i = 0; i < MOST_OPS && id; i++) {
+  for (int32_t id = layer->result; id > layer->weight;) {
     const mica__node *node = mica__graph_node(graph, id);
     if (node->op == &mica__op_conv) return MICA__LAYER_CONV;
     if (node->input_count < 1) break;

@@ -24,30 +24,39 @@ typedef struct work {
   char *from, *to; /* files of weights */
 } work;
 
-/* Measures what layers are given on the training part. */
-static mica_status measure(work *w) {
+/* Opens what is to be measured on: the training part, of data that have none the test part. */
+static mica_status open_data(work *w, mica_dataset **out) {
   mica_run *run = w->run;
   const char *path = w->config->data ? w->config->data : run->data;
-  const mica_observer observer = mica__calibration_observer(w->calibration);
-  mica_dataset *data = NULL, *same = NULL, *shown = NULL;
-  mica_loader *loader = NULL;
+  mica_dataset *data = NULL;
   bool all = false;
   mica_status status = mica__run_open_given(run, path, MICA_PART_TRAIN, &all, &data);
   if (status == MICA_E_NOT_FOUND) status = mica__run_open_given(run, path, MICA_PART_TEST, &all, &data);
   MICA_TRY(status);
   if (mica_dataset_count(data) == 0) status = mica__fail(MICA_E_INVALID, "%s holds no samples to calibrate with", path);
   if (status == MICA_OK) status = run->task->fits(run, data);
-  if (status == MICA_OK) status = mica__run_adopt(run, data, &same);
-  if (status != MICA_OK || same != data) mica_dataset_destroy(data);
-  MICA_TRY(status);
-  status = mica__run_load(run, MICA_PART_TEST, same, MICA_RESIDENCE_AUTO, &shown, &loader);
+  if (status == MICA_OK) status = mica__run_adopt(run, data, out);
+  if (status != MICA_OK || *out != data) mica_dataset_destroy(data);
+  return status;
+}
+
+/* Measures what layers are given. */
+static mica_status measure(work *w) {
+  mica_run *run = w->run;
+  const mica_observer observer = mica__calibration_observer(w->calibration);
+  /* A run that was just trained has its samples, which may lie nowhere else. */
+  const mica_dataset *data = w->config->data ? NULL : run->parts[MICA_PART_TRAIN].data;
+  mica_dataset *opened = NULL, *shown = NULL;
+  mica_loader *loader = NULL;
+  if (!data) MICA_TRY(open_data(w, &opened));
+  mica_status status = mica__run_load(run, MICA_PART_TEST, data ? data : opened, MICA_RESIDENCE_AUTO, &shown, &loader);
   if (status == MICA_OK) {
     const mica_batch_source source = mica_loader_source(loader);
     status = mica_trainer_observe(run->trainer, &observer, &source, w->config->samples ? w->config->samples : SAMPLES);
   }
   mica_loader_destroy(loader);
   mica_dataset_destroy(shown);
-  mica_dataset_destroy(same);
+  mica_dataset_destroy(opened);
   return status;
 }
 

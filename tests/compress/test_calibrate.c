@@ -144,6 +144,35 @@ START_TEST(no_range) {
 }
 END_TEST
 
+/* Weights of transposed convolutions are the other way around, and are rounded alone. */
+START_TEST(transposed) {
+  const mica_value *values = NULL;
+  size_t count = 0;
+  mica_value h = mica_input(graph, "x", MICA_F32, MICA_SHAPE(1, 3, 8, 8));
+  h = mica_relu(mica_nn_conv(nn, "down", h, 4, 3, NULL));
+  mica_nn_conv_transpose(nn, "up", h, 6, 2, NULL);
+  ck_ok(mica_calibration_values(calibration, &values, &count));
+  ck_assert(mica_shape_equal(layer(1, "up")->weight, MICA_SHAPE(4, 6, 2, 2)));
+  float down[4 * 27], up[96], bias[6] = {1, 2, 3, 4, 5, 6};
+  for (int i = 0; i < 108; i++) down[i] = (float)(i % 7 - 3);
+  for (int i = 0; i < 96; i++) up[i] = (float)(i % 5 - 2);
+  const mica_safetensors_entry entries[] = {
+      {.name = "down.weight", .dtype = MICA_F32, .shape = {4, {4, 3, 3, 3}}, .data = down, .bytes = sizeof down},
+      {.name = "up.weight", .dtype = MICA_F32, .shape = {4, {4, 6, 2, 2}}, .data = up, .bytes = sizeof up},
+      {.name = "up.bias", .dtype = MICA_F32, .shape = {1, {6}}, .data = bias, .bytes = sizeof bias}};
+  mica_safetensors *file = NULL;
+  ck_ok(mica_safetensors_write(files_path("float.safetensors"), entries, 3, NULL, 0));
+  ck_ok(mica_safetensors_open(files_path("float.safetensors"), &file));
+  ck_ok(mica_quantize_weights(calibration, &(mica_quantize_settings){.weights_only = true}, file,
+                              files_path("small.safetensors"), NULL));
+  mica_safetensors_close(file);
+  ck_ok(mica_safetensors_open(files_path("small.safetensors"), &file));
+  ck_assert_uint_eq(mica_safetensors_find(file, "up.weight_scale")->bytes, 4 * 4);
+  ck_assert_mem_eq(mica_safetensors_find(file, "up.bias")->data, bias, sizeof bias);
+  mica_safetensors_close(file);
+}
+END_TEST
+
 START_TEST(without_a_network) {
   const mica_value *values = NULL;
   size_t count = 0;
@@ -158,10 +187,12 @@ Suite *test_suite(void) {
   Suite *suite = suite_create("compress.calibrate");
   TCase *all = tcase_create("calibrate");
   tcase_add_checked_fixture(all, setup, teardown);
+  tcase_add_unchecked_fixture(all, NULL, files_remove);
   tcase_add_test(all, structure);
   tcase_add_test(all, ranges);
   tcase_add_test(all, entropy);
   tcase_add_test(all, no_range);
+  tcase_add_test(all, transposed);
   tcase_add_test(all, without_a_network);
   suite_add_tcase(suite, all);
   return suite;
