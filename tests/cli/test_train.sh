@@ -90,7 +90,7 @@ run train --data "$work/fifo" --out "$work/none"
 ends 1 '' '*fifo is neither a file nor a folder*'
 [ ! -e "$work/none" ] || fault 'a folder for nothing'
 run predict --model "$folder" --data "$work/trees.csv" "$work/picture.png"
-ends 2 '' '*one of the two*'
+ends 2 '' '*one of them*'
 run predict --model "$folder" "$work/picture.png"
 ends 1 '' '*not trained on pictures*'
 
