@@ -67,8 +67,8 @@ static int32_t suits(const mica_dataset *data) { return sound_of(data) ? 5 : 0; 
 
 /* Found on strings of spoken digits (2026-11-25). */
 static const mica_setting defaults[] = {
-    {"model", MODEL},         {"epochs", "10"},   {"batch", "16"},        {"lr", "0.003"},    {"optimizer", "adamw"},
-    {"weight-decay", "0.01"}, {"warm-up", "200"}, {"schedule", "cosine"}, {"clip-norm", "5"}, {0}};
+    {"model", MODEL},         {"epochs", "6"},    {"batch", "8"},         {"lr", "0.006"},    {"optimizer", "adamw"},
+    {"weight-decay", "0.01"}, {"warm-up", "100"}, {"schedule", "cosine"}, {"clip-norm", "5"}, {0}};
 
 static int ascending(const void *a, const void *b) {
   const int32_t x = *(const int32_t *)a, y = *(const int32_t *)b;
