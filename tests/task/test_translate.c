@@ -19,6 +19,7 @@
 static void write_pairs(const char *name, bool target) {
   static const char *const words[2][5] = {{"dog", "cat", "a", "runs", "red"},
                                           {"Hund", "Katze", "ein", "l\xc3\xa4uft", "rot"}};
+  files_write_text(name, ""); /* makes the folder */
   FILE *file = fopen(files_path(name), "wb");
   ck_assert_ptr_nonnull(file);
   for (int i = 0; i < PAIRS; i++) {
