@@ -31,6 +31,10 @@ mica_status mica__translate(mica_run *run, const mica__ids *ids, int64_t beams, 
                             mica__translations *translations);
 void mica__translations_free(mica__translations *translations);
 
+/* Adds a section: which tokens of a source each token of its translation looks at. */
+mica_status mica__translate_show_attention(mica_run *run, const char *source, const char *translation,
+                                           mica_report *report);
+
 /* Columns of a task row. */
 mica_status mica__translate_evaluate(mica_run *run, const mica_batch_source *source, mica_metrics *metrics);
 mica_status mica__translate_predict(mica_run *run, const mica_run_input *input, mica_report *prediction);

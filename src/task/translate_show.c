@@ -217,6 +217,7 @@ mica_status mica__translate_report(mica_run *run, mica_report *report) {
                            .texts = cells};
   if (status == MICA_OK) status = mica_report_begin(report, "Translations");
   if (status == MICA_OK) status = mica_report_add(report, &table);
+  if (status == MICA_OK && t.count) status = mica__translate_show_attention(run, t.sources[0], made.texts[0], report);
   mica__translations_free(&made);
   free_texts(&t);
   return status;

@@ -36,6 +36,7 @@ awk -v b="$(json metrics.bleu_beam)" 'BEGIN { exit !(b > 90) }' || fault "by bea
 for file in tokenizer.json model.safetensors config.json history.csv report.html; do
   [ -s "$work/run/$file" ] || fault "no $file"
 done
+grep -q 'attention, in percent' "$work/run/report.html" || fault 'the report shows no attention'
 grep -q translations "$work/run/report.html" || fault 'the report shows no translations'
 
 run eval --model "$work/run" --json

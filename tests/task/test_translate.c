@@ -127,7 +127,7 @@ START_TEST(what_is_wrong_is_said) {
   refuse("tokenizer", "syllable", "tokenizer cannot be \"syllable\"");
   refuse("from", "fr", "has no texts 'fr' for the setting from; there is de, en");
   refuse("vocabulary", "12", "12");
-  refuse("heads", "3", "a width of 256 cannot be shared by 3 heads");
+  refuse("heads", "3", "a width of 128 cannot be shared by 3 heads");
 }
 END_TEST
 
