@@ -70,7 +70,9 @@ const cli_command cli_command_export = {
     .details = "\nInputs are called as the data's columns are, and take any number of samples;\n"
                "pictures are (u8 / 255 - mean) / deviation, which stands in the metadata with\n"
                "the names of the classes. mica predict --model FILE predicts by them,\n"
-               "mica train --init FILE goes on from the weights.\n",
+               "mica train --init FILE goes on from the weights; with --stop-at VALUE a new last\n"
+               "layer \"head\" follows that value, which --freeze '[!h]*' trains alone where no\n"
+               "other name begins with h.\n",
     .options = options,
     .values_size = sizeof(struct values),
     .run = run,

@@ -16,7 +16,7 @@ static mica_status no_memory(void) { return mica__fail_nomem("a run"); }
 
 mica_status mica__run_check_free(const char *folder) {
   static const char *const names[] = {"config.json", "model.safetensors", "last.safetensors", "best.safetensors",
-                                      "history.csv", "report.html",       "tokenizer.json"};
+                                      "history.csv", "report.html",       "network.onnx",     "tokenizer.json"};
   for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
     struct stat about;
     mica__text path = {0};
