@@ -200,6 +200,7 @@ mica_status mica__run_take_widths(mica_run *run, const char *path) {
   const bool pruned = mica__run_find_fact(run, "pruned") != NULL;
   mica_safetensors *file = NULL;
   if (!*path) return MICA_OK;
+  if (mica__is_model_file(path)) return MICA_OK; /* a model in ONNX has its own widths */
   MICA_TRY(mica_safetensors_open(path, &file));
   if (!pruned && !mica_safetensors_metadata(file, MICA_PRUNED_KEY)) {
     mica_safetensors_close(file);
