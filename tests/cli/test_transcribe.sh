@@ -137,7 +137,7 @@ ends 2 '' 'mica transcribe: --chunk *'
 # --- killed and resumed ---
 
 # shellcheck disable=SC2086
-begin() { exec "$mica" $train --epochs 4 --dropout 0.1 --masks 1 --checkpoint-steps 7 --quiet --out "$@"; }
+begin() { exec "$mica" $train --epochs 4 --checkpoint-steps 7 --quiet --out "$@"; }
 (begin "$work/whole") >"$work/out" 2>&1 || fault "$(cat "$work/out")"
 again=''
 for moment in 0.9 1.2 1.6; do
