@@ -55,7 +55,7 @@ static void show(writing *w, bool last) {
   /* A space that may be the last one is held back, so that what stands there never changes. */
   const size_t end = !last && size && text[size - 1] == ' ' ? size - 1 : size;
   if (w->v->json) return;
-  if (end > w->shown) fputs(cli_clean(text + w->shown), stdout);
+  if (end > w->shown) printf("%.*s", (int)(end - w->shown), cli_clean(text + w->shown));
   if (end > w->shown) w->shown = end;
   if (last) putchar('\n');
   fflush(stdout);
