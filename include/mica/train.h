@@ -127,7 +127,7 @@ typedef struct mica_trainer_config {
   const char *freeze;   /* a pattern of weights that stay as they are; NULL for none */
   int64_t epochs;       /* 0: 1 */
   int64_t patience;     /* stop after so many epochs without a better one; 0: never */
-  int64_t report_every; /* steps between readings of the loss at most; 0: 32 */
+  int64_t report_every; /* steps between readings of the loss at most, which 64 bounds; 0: 32 */
   mica_train_fn *report;
   void *user;
   /* The folder for last.safetensors and best.safetensors; NULL: none is written. last: after every epoch, every

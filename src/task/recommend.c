@@ -165,6 +165,8 @@ static mica_status set_defaults(mica_run *run) {
     return mica__fail(MICA_E_INVALID, "the task recommend with the objective %s trains %s, not %s",
                       ranks ? "ranking" : "rating", ranks ? "sasrec, towers, neumf or mf" : "mf or neumf", model);
   MICA_TRY(set_usual(run, "model", model));
+  /* A run that is resumed parts its data as this one did. */
+  if (!ranks) MICA_TRY(set_usual(run, "validation", "0"));
   MICA_TRY(set_usual(run, "epochs", u->epochs));
   MICA_TRY(set_usual(run, "batch", u->batch));
   if (!mica__run_is_set(run, "optimizer")) MICA_TRY(set_usual(run, "lr", u->lr));

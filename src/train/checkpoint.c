@@ -146,7 +146,7 @@ typedef struct field {
   size_t count; /* of reals */
 } field;
 
-#define FIELDS (14 + 2 * MICA_OBJECTIVE_METRICS)
+#define FIELDS (13 + 2 * MICA_OBJECTIVE_METRICS)
 #define FORMAT_KEY "mica.format"
 #define FORMAT "3"
 
@@ -163,8 +163,7 @@ static size_t fields_of(const mica__phase *phase, mica__progress *p, mica__total
                         {"mica.plateau.noted", .integer = &p->plateau.noted},
                         {"mica.samples", .integer = &totals->samples},
                         {"mica.sum.loss", .reals = &totals->sums[MICA__SUM_LOSS], .count = 1},
-                        {"mica.weight.loss", .reals = &totals->sums[MICA__SUM_WEIGHT], .count = 1},
-                        {"mica.finite", .reals = &totals->sums[MICA__SUM_FINITE], .count = 1}};
+                        {"mica.weight.loss", .reals = &totals->sums[MICA__SUM_WEIGHT], .count = 1}};
   size_t count = sizeof list / sizeof *list;
   memcpy(fields, list, sizeof list);
   for (size_t s = 0; s < phase->slot_count; s++) {

@@ -35,15 +35,13 @@ static void notify(run *r, const mica_train_progress *event) {
 }
 
 /* The host runs ahead of the device by a few readbacks, and stopping a run waits for all that is queued: hence the time
- * between readbacks is kept from SOON to LATE seconds, by doubling and halving the steps between them. With on_plateau
- * the rate depends on what was read, so the number of steps stays fixed, for equal bits. */
+ * between readbacks is kept from SOON to LATE seconds, by doubling and halving the steps between them. */
 #define SOON 0.25
 #define LATE 1.0
 
 static void adapt_every(run *r) {
   double now = mica__clock(), took = now - r->last_readback;
   r->last_readback = now;
-  if (r->t->config.on_plateau) return;
   if (took < SOON && r->every < r->t->config.report_every) r->every *= 2;
   if (took > LATE && r->every > 1) r->every /= 2;
   if (r->every > r->t->config.report_every) r->every = r->t->config.report_every;
@@ -246,7 +244,7 @@ static mica_status fit(run *r) {
   MICA_TRY(mica__ranks_begin(t));
   t->unread_from = p->step;
   t->unread_samples = 0;
-  r->every = t->config.on_plateau ? t->config.report_every : 1;
+  r->every = 1;
   r->last_readback = mica__clock();
   mica__totals_clear(&t->recent, &t->training);
   t->rates_from = -1;

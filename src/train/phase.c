@@ -134,15 +134,17 @@ static mica_value weight_of(const mica__phase *phase, const mica_objective *made
   return made->weight.graph ? made->weight : mica_batch_samples(&phase->batch);
 }
 
-/* "metrics" += [sums]: scalars are chosen by their index, which one generated kernel does; vectors follow them. */
-static void add_up(mica__phase *phase, const mica_objective *made) {
+/* [sums] of this run behind `next`: scalars are chosen by their index, which one generated kernel does; vectors follow
+ * them. Sums without a weight go to parameters of their own. */
+static mica_value add_up(mica__phase *phase, const mica_objective *made, mica_value next) {
   mica_graph *graph = phase->graph;
   mica_value loss = as_f32(made->loss), weight = weight_of(phase, made);
-  mica_value total = mica_parameter(graph, "metrics", MICA_F32, MICA_SHAPE((int64_t)phase->sum_count)), next = total;
   mica_value index = mica_range(graph, MICA_F32, (int64_t)phase->sum_count), zero = mica_scalar(graph, MICA_F32, 0);
-  const mica_value first[MICA__SUM_FIRST] = {mica_mul(loss, weight), weight, as_f32(mica_isfinite(loss))};
-  for (int i = 0; i < MICA__SUM_FIRST; i++)
-    next = mica_add(next, mica_where(mica_equal(index, mica_scalar(graph, MICA_F32, i)), first[i], zero));
+  const mica_value first[MICA__SUM_FIRST] = {mica_mul(loss, weight), weight};
+  for (int i = 0; i < MICA__SUM_FIRST; i++) {
+    mica_value own = mica_where(mica_equal(index, mica_scalar(graph, MICA_F32, i)), first[i], zero);
+    next = next.graph ? mica_add(next, own) : own;
+  }
   size_t s = 0;
   for (size_t k = 0; k < MICA_OBJECTIVE_METRICS && made->metrics[k].name; k++) {
     const mica_metric *m = &made->metrics[k];
@@ -164,7 +166,17 @@ static void add_up(mica__phase *phase, const mica_objective *made) {
             mica_add(next, mica_where(mica_equal(index, mica_scalar(graph, MICA_F32, (double)at)), pair[half], zero));
     }
   }
-  mica_assign(total, next);
+  return next;
+}
+
+/* The run's sums: a row that training puts out; added to "metrics" by a test. */
+static void put_out(mica__phase *phase, const mica_objective *made, bool training, mica_value *outputs) {
+  if (training) {
+    outputs[phase->output_count++] = add_up(phase, made, (mica_value){0});
+    return;
+  }
+  mica_value total = mica_parameter(phase->graph, "metrics", MICA_F32, MICA_SHAPE((int64_t)phase->sum_count));
+  mica_assign(total, add_up(phase, made, total));
 }
 
 /* --- phases --- */
@@ -181,17 +193,18 @@ static mica_status take_outputs(mica__phase *phase, const mica_objective *made, 
 }
 
 static mica_status make_session(mica_trainer *t, mica__phase *phase, const mica_value *outputs, size_t count) {
-  /* All phases share the weights; each has sums of its own. */
+  /* All phases share the weights; each that tests has sums of its own. */
+  const bool adds_up = phase->sum_count && phase != &t->training;
   mica_binding own[1 + MICA_OBJECTIVE_METRICS] = {{"metrics", NULL}};
   /* A hook may give the network of tests other weights than the one that trains. */
   const bool tested = t->testing.session && (phase->observer || t->config.hook);
   mica_session_config config = {
       .share = tested ? t->testing.session : t->training.session, .parameters = own, .parameter_count = 0};
-  if (phase->sum_count) config.parameter_count = 1;
+  if (adds_up) config.parameter_count = 1;
   for (size_t s = 0; s < phase->slot_count; s++)
     if (!phase->slots[s].weighted) own[config.parameter_count++] = (mica_binding){phase->slots[s].parameter, NULL};
   MICA_TRY(mica_session_create(t->engine, phase->graph, outputs, count, &config, &phase->session));
-  phase->metrics = phase->sum_count ? mica_session_parameter(phase->session, "metrics") : NULL;
+  phase->metrics = adds_up ? mica_session_parameter(phase->session, "metrics") : NULL;
   for (size_t s = 0; s < phase->slot_count; s++)
     if (!phase->slots[s].weighted)
       phase->slots[s].tensor = mica_session_parameter(phase->session, phase->slots[s].parameter);
@@ -224,7 +237,7 @@ static mica_status build_graph(const mica_trainer_config *c, uint64_t draws, mic
     if (!made.loss.graph || mica_value_shape(made.loss).rank != 0)
       return mica__fail(MICA_E_INVALID, "the step made no loss, or one that is no scalar");
     MICA_TRY(make_slots(phase, &made, kind == MICA__PHASE_TEST));
-    add_up(phase, &made);
+    put_out(phase, &made, kind == MICA__PHASE_TRAIN, outputs);
   }
   if (kind == MICA__PHASE_TRAIN) {
     if (c->freeze) MICA_TRY(mica_nn_freeze(phase->nn, c->freeze, true, NULL));

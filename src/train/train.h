@@ -1,8 +1,10 @@
 /* train/train.h: the trainer, which knows no task: a step's objective names what is added up.
  *
- * The loss and the metrics of runs add up in a parameter of the session, "metrics". From time to time a readback,
- * queued like any other work, downloads it and sets it to zero, so that the host reads sums that are some runs old and
- * never waits. Sums without a weight ("sum.NAME") are counted by tests alone. */
+ * A step writes its loss and metrics to a row of its own. From time to time a readback, queued like any other work,
+ * downloads the rows, so that the host reads steps that are some runs old and never waits. The host adds them up one by
+ * one, in double: the sums of an epoch do not depend on when they were read, nor on where the run was stopped and
+ * resumed. Tests, which begin anew, add up on the device instead, in the session's parameter "metrics". Sums without a
+ * weight ("sum.NAME") are counted by tests alone. */
 #ifndef MICA_TRAIN_TRAIN_H
 #define MICA_TRAIN_TRAIN_H
 
@@ -10,17 +12,19 @@
 
 #include <mica/train.h>
 
-/* Learning rates are uploaded for this many steps at once, each at an address where a tensor may begin. */
+/* Elements of f32 from an address where a tensor may begin to the next one. */
+#define MICA__ROW_STEP 16
+/* Learning rates are uploaded for this many steps at once. */
 #define MICA__RATES 64
-#define MICA__RATE_STRIDE 16
+/* Steps that a readback covers at most. */
+#define MICA__ROWS 64
 /* Readbacks in flight at most. */
 #define MICA__READBACKS 2
 
-/* The first elements of "metrics". A metric's sums and weights follow, then those of the next one. */
+/* The first elements of a row and of "metrics". A metric's sums and weights follow, then those of the next one. */
 enum {
   MICA__SUM_LOSS,   /* times its weight */
   MICA__SUM_WEIGHT, /* of the loss */
-  MICA__SUM_FINITE, /* runs with a finite loss */
   MICA__SUM_FIRST,
 };
 
@@ -28,7 +32,7 @@ enum {
 typedef struct mica__metric_slot {
   char *name, **parts; /* parts NULL: one sum and one weight */
   size_t count;        /* elements of the sum, and of the weight where it has one */
-  size_t at;           /* of the sums in "metrics", the weights behind them; unused without a weight */
+  size_t at;           /* of the sums in a row, the weights behind them; unused without a weight */
   bool weighted;
   char *parameter;     /* without a weight: "sum.NAME"; */
   mica_tensor *tensor; /* the session's; */
@@ -54,10 +58,10 @@ typedef struct mica__phase {
   mica_graph *graph;
   mica_nn *nn;
   mica_session *session;
-  mica_tensor *metrics; /* the session's; NULL when predicting */
+  mica_tensor *metrics; /* the session's; NULL but when testing */
   mica_batch_values batch;
   mica__metric_slot slots[MICA_OBJECTIVE_METRICS];
-  size_t slot_count, sum_count; /* sum_count: elements of "metrics" */
+  size_t slot_count, sum_count; /* sum_count: elements of a row */
   char *outputs[MICA_OBJECTIVE_OUTPUTS];
   mica_value output_values[MICA_OBJECTIVE_OUTPUTS];
   size_t output_count;
@@ -65,10 +69,10 @@ typedef struct mica__phase {
   const mica_observer *observer; /* whose hook and values it has; NULL: the trainer's own */
 } mica__phase;
 
-/* A download of the sums, in flight. */
+/* A download of the rows, in flight. */
 typedef struct mica__readback {
-  mica_event *event; /* NULL: none */
-  float *sums;
+  mica_event *event;             /* NULL: none */
+  float *rows;                   /* as `rows` of the trainer; that of first_step comes first */
   int64_t first_step, last_step; /* the runs that it covers: [first_step, last_step) */
   int64_t samples;               /* of these */
   double rate;                   /* of the last run */
@@ -96,8 +100,10 @@ struct mica_trainer {
   mica_trainer_config config;
   mica__phase training, testing, predicting;
   mica_tensor *rates, *rate[MICA__RATES];
-  float rates_sent[MICA__RATES][MICA__RATE_STRIDE]; /* what `rates` holds, to skip equal uploads */
-  int64_t rates_from;                               /* the step of rate[0]; -1: the rates are stale */
+  mica_tensor *rows, *row[MICA__ROWS];           /* the first is that of step unread_from; report_every of them, */
+  size_t row_stride;                             /* elements from one to the next */
+  float rates_sent[MICA__RATES][MICA__ROW_STEP]; /* what `rates` holds, to skip equal uploads */
+  int64_t rates_from;                            /* the step of rate[0]; -1: the rates are stale */
   mica_schedule_config schedule;
   mica__progress progress;
   mica__totals epoch, recent; /* of the epoch so far; drained since the last event */
@@ -124,7 +130,8 @@ void mica__phase_free(mica__phase *phase);
  * for the trainer's own. To be freed, after a failure too. */
 mica_status mica__phase_build_outputs(mica_trainer *trainer, mica_step_fn *step, const mica_batch_column *columns,
                                       size_t count, mica__phase *phase);
-/* Queues a run of the phase on a batch. rate NULL: it has none. */
+/* Queues a run of the phase on a batch. rate NULL: it has none. A run that trains writes its row where output 0 is
+ * bound to. */
 mica_status mica__phase_run(mica_trainer *trainer, mica__phase *phase, const mica_batch *batch,
                             const mica_tensor *rate);
 

@@ -28,11 +28,22 @@ void mica__totals_clear(mica__totals *totals, const mica__phase *phase) {
   totals->samples = 0;
 }
 
-static mica_status make_sums(mica_trainer *t) {
+static mica_status make_rows(mica_trainer *t) {
+  const int64_t count = t->config.report_every, sums = (int64_t)t->training.sum_count;
+  const int64_t stride = (sums + MICA__ROW_STEP - 1) / MICA__ROW_STEP * MICA__ROW_STEP;
+  t->row_stride = (size_t)stride;
+  MICA_TRY(mica_tensor_create(t->engine, MICA_F32, MICA_SHAPE(count, stride), &t->rows));
+  for (int64_t i = 0; i < count; i++)
+    MICA_TRY(mica_tensor_view(t->rows, MICA_SHAPE(sums), NULL, i * stride, &t->row[i]));
   for (int i = 0; i < MICA__READBACKS; i++) {
-    t->readbacks[i].sums = calloc(t->training.sum_count, sizeof(float));
-    if (!t->readbacks[i].sums) return mica__fail_nomem("a trainer");
+    t->readbacks[i].rows = calloc((size_t)count * t->row_stride, sizeof(float));
+    if (!t->readbacks[i].rows) return mica__fail_nomem("a trainer");
   }
+  return mica_op_fill(t->queue, 0, t->rows);
+}
+
+static mica_status make_sums(mica_trainer *t) {
+  MICA_TRY(make_rows(t));
   MICA_TRY(make_totals(&t->epoch, &t->training));
   MICA_TRY(make_totals(&t->recent, &t->training));
   return make_totals(&t->tested, &t->testing);
@@ -54,9 +65,9 @@ static mica_status build(mica_trainer *t) {
 }
 
 static mica_status make_rates(mica_trainer *t) {
-  MICA_TRY(mica_tensor_create(t->engine, MICA_F32, MICA_SHAPE(MICA__RATES, MICA__RATE_STRIDE), &t->rates));
+  MICA_TRY(mica_tensor_create(t->engine, MICA_F32, MICA_SHAPE(MICA__RATES, MICA__ROW_STEP), &t->rates));
   for (int i = 0; i < MICA__RATES; i++)
-    MICA_TRY(mica_tensor_view(t->rates, MICA_SCALAR, NULL, (int64_t)i * MICA__RATE_STRIDE, &t->rate[i]));
+    MICA_TRY(mica_tensor_view(t->rates, MICA_SCALAR, NULL, (int64_t)i * MICA__ROW_STEP, &t->rate[i]));
   t->rates_from = -1;
   return mica_op_fill(t->queue, 0, t->rates);
 }
@@ -69,6 +80,7 @@ mica_status mica_trainer_create(mica_engine *engine, const mica_trainer_config *
   *t = (mica_trainer){.engine = engine, .queue = mica_engine_queue(engine), .config = *config};
   if (t->config.epochs == 0) t->config.epochs = 1;
   if (t->config.report_every == 0) t->config.report_every = 32;
+  if (t->config.report_every > MICA__ROWS) t->config.report_every = MICA__ROWS;
   t->schedule = t->config.schedule;
   t->progress.plateau = t->config.plateau;
   mica_status status = build(t);
@@ -87,10 +99,12 @@ void mica_trainer_destroy(mica_trainer *t) {
   mica__train_discard(t);
   for (int i = 0; i < MICA__RATES; i++) mica_tensor_destroy(t->rate[i]);
   mica_tensor_destroy(t->rates);
+  for (int i = 0; i < MICA__ROWS; i++) mica_tensor_destroy(t->row[i]);
+  mica_tensor_destroy(t->rows);
   mica__phase_free(&t->predicting);
   mica__phase_free(&t->testing);
   mica__phase_free(&t->training);
-  for (int i = 0; i < MICA__READBACKS; i++) free(t->readbacks[i].sums);
+  for (int i = 0; i < MICA__READBACKS; i++) free(t->readbacks[i].rows);
   free(t->epoch.sums);
   free(t->recent.sums);
   free(t->tested.sums);
@@ -114,7 +128,7 @@ double mica__train_rate(const mica_trainer *t, int64_t step) {
 static mica_status find_rate(mica_trainer *t, const mica_tensor **out) {
   int64_t step = t->progress.step, at = step - t->rates_from;
   if (t->rates_from < 0 || at < 0 || at >= MICA__RATES) {
-    float rates[MICA__RATES][MICA__RATE_STRIDE] = {{0}};
+    float rates[MICA__RATES][MICA__ROW_STEP] = {{0}};
     for (int i = 0; i < MICA__RATES; i++) rates[i][0] = (float)mica__train_rate(t, step + i);
     if (memcmp(rates, t->rates_sent, sizeof rates)) {
       MICA_TRY(mica_tensor_upload(t->queue, t->rates, rates, sizeof rates));
@@ -130,7 +144,9 @@ static mica_status find_rate(mica_trainer *t, const mica_tensor **out) {
 mica_status mica_trainer_step(mica_trainer *t, const mica_batch *batch) {
   const mica_tensor *rate = NULL;
   if (!t || !batch || !batch->tensors) return mica__fail(MICA_E_INVALID, "mica_trainer_step: a pointer is NULL");
+  if (t->progress.step - t->unread_from == t->config.report_every) MICA_TRY(mica__train_read(t));
   MICA_TRY(find_rate(t, &rate));
+  MICA_TRY(mica_session_bind_output(t->training.session, 0, t->row[t->progress.step - t->unread_from]));
   MICA_TRY(mica__phase_run(t, &t->training, batch, rate));
   t->progress.step++;
   t->unread_samples += batch->count;
@@ -148,13 +164,24 @@ mica_status mica__train_read(mica_trainer *t) {
   r->rate = mica__train_rate(t, t->progress.step - 1);
   r->batch = t->progress.batch;
   r->samples = t->unread_samples;
-  MICA_TRY(mica_tensor_download_async(t->queue, t->training.metrics, r->sums, t->training.sum_count * sizeof *r->sums,
-                                      &r->event));
+  MICA_TRY(mica_tensor_download_async(t->queue, t->rows, r->rows, mica_tensor_bytes(t->rows), &r->event));
   t->readback_count++;
   t->unread_from = t->progress.step;
   t->unread_samples = 0;
-  MICA_TRY(mica_op_fill(t->queue, 0, t->training.metrics));
   return mica_queue_flush(t->queue);
+}
+
+/* Adds the sums of a step to those of its epoch, and to those since the last event. */
+static mica_status add_row(mica_trainer *t, int64_t step, const float *row) {
+  if (!isfinite(row[MICA__SUM_LOSS]))
+    return mica__fail(MICA_E_NUMERIC, "the loss is %s at step %lld (learning rate %g); a lower rate may help",
+                      isnan(row[MICA__SUM_LOSS]) ? "not a number" : "infinite", (long long)step,
+                      mica__train_rate(t, step));
+  for (size_t k = 0; k < t->training.sum_count; k++) {
+    t->recent.sums[k] += (double)row[k];
+    t->epoch.sums[k] += (double)row[k];
+  }
+  return MICA_OK;
 }
 
 mica_status mica__train_drain(mica_trainer *t) {
@@ -166,16 +193,8 @@ mica_status mica__train_drain(mica_trainer *t) {
   t->first_readback = (t->first_readback + 1) % MICA__READBACKS;
   t->readback_count--;
   MICA_TRY(status);
-  if (!isfinite(r->sums[MICA__SUM_LOSS])) {
-    int64_t step = r->first_step + (int64_t)r->sums[MICA__SUM_FINITE];
-    return mica__fail(MICA_E_NUMERIC, "the loss is %s at step %lld (learning rate %g); a lower rate may help",
-                      isnan(r->sums[MICA__SUM_LOSS]) ? "not a number" : "infinite", (long long)step,
-                      mica__train_rate(t, step));
-  }
-  for (size_t k = 0; k < t->training.sum_count; k++) {
-    t->recent.sums[k] += (double)r->sums[k];
-    t->epoch.sums[k] += (double)r->sums[k];
-  }
+  for (int64_t step = r->first_step; step < r->last_step; step++)
+    MICA_TRY(add_row(t, step, r->rows + (size_t)(step - r->first_step) * t->row_stride));
   t->recent.samples += r->samples;
   t->epoch.samples += r->samples;
   return MICA_OK;

@@ -91,16 +91,22 @@ ends 2 '' 'mica train: the task recommend with the objective rating trains mf or
 
 # --- killed and resumed; one thread as two ---
 
-for options in '--validation 0.2 --objective rating' '--objective ranking --model sasrec --negatives 8 --top 5'; do
+for options in '--objective rating' '--objective ranking --model sasrec --negatives 8 --top 5'; do
   name=${options##* }
   # shellcheck disable=SC2086
   begin() { exec "$mica" $train $options --epochs 4 --dropout 0.1 --width 16 --checkpoint-steps 3 --out "$@"; }
   (begin "$work/whole.$name") >"$work/out" 2>&1 || fault "$(cat "$work/out")"
   again=''
-  for moment in 1.1 1.6; do
+  # Before and right behind a checkpoint.
+  for moment in 0.3 0 0 0; do
     begin "$work/killed.$name" $again >"$work/out" 2>&1 &
     pid=$!
     sleep $moment
+    touch "$work/mark"
+    while [ $moment = 0 ] && kill -0 $pid 2>/dev/null; do
+      [ -z "$(find "$work/killed.$name/last.safetensors" -newer "$work/mark" 2>/dev/null)" ] || break
+      sleep 0.01
+    done
     kill -KILL $pid 2>/dev/null
     wait $pid 2>/dev/null
     [ -s "$work/killed.$name/config.json" ] && again=--resume

@@ -332,6 +332,53 @@ START_TEST(a_stopped_run_ends_with_the_same_bits) {
 }
 END_TEST
 
+/* The bytes of the folder's last.safetensors, to be freed. */
+static char *last_file(size_t *bytes) {
+  char *content = malloc(1 << 20);
+  FILE *file = fopen(in_folder("last.safetensors"), "rb");
+  ck_assert(content && file);
+  *bytes = fread(content, 1, 1 << 20, file);
+  ck_assert_int_eq(fclose(file), 0);
+  ck_assert_uint_lt(*bytes, 1 << 20);
+  return content;
+}
+
+/* Without validation the best epoch is that of the lowest training loss, a sum of what was read at other steps each
+ * time: the checkpoint and the epochs' losses are the same bits whenever it is read, stopped and resumed. */
+START_TEST(what_is_read_does_not_depend_on_when) {
+  size_t whole_bytes, parts_bytes;
+  heard whole = {0}, parts = {0};
+  mica_trainer_config c = usual();
+  c.watch = "none";
+  c.epochs = 4;
+  c.folder = folder;
+  c.report = hear;
+  c.user = &whole;
+  mica_trainer *t = make(&c);
+  ck_ok(mica_trainer_fit(t, &source, NULL));
+  mica_trainer_destroy(t);
+  char *want = last_file(&whole_bytes);
+  c.user = &parts;
+  for (int64_t step = 2; step < 4 * BATCHES + 3; step += 3) {
+    c.report_every = 1 + step % 7;
+    c.checkpoint_steps = step % 4;
+    parts.stop_at_step = step;
+    t = make(&c);
+    if (step > 2) ck_ok(mica_trainer_load(t, in_folder("last.safetensors")));
+    ck_ok(mica_trainer_fit(t, &source, NULL));
+    mica_trainer_destroy(t);
+  }
+  char *got = last_file(&parts_bytes);
+  ck_assert_int_eq(parts.epochs, 4);
+  ck_assert_msg(memcmp(&whole.last_loss, &parts.last_loss, sizeof(double)) == 0, "%.17g, not %.17g", parts.last_loss,
+                whole.last_loss);
+  ck_assert_uint_eq(parts_bytes, whole_bytes);
+  ck_assert_mem_eq(got, want, whole_bytes);
+  free(got);
+  free(want);
+}
+END_TEST
+
 START_TEST(the_stop_flag_writes_a_checkpoint) {
   heard h = {0};
   int stop = 1;
@@ -445,6 +492,7 @@ Suite *test_suite(void) {
                {"scores", confusion_scores},
                {"costs", a_step_costs_launches_alone},
                {"resume", a_stopped_run_ends_with_the_same_bits},
+               {"reads", what_is_read_does_not_depend_on_when},
                {"stop", the_stop_flag_writes_a_checkpoint},
                {"patience", patience_ends},
                {"nan", a_loss_that_is_no_number_ends_the_run},
