@@ -1,5 +1,5 @@
 #!/bin/sh
-# labels: device
+# labels: device slow
 # Runs are quantised by the command, after training and during it; what is wrong is said.
 # shellcheck source-path=SCRIPTDIR source=cli.sh
 . "$(dirname "$0")/cli.sh"
