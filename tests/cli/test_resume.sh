@@ -115,6 +115,8 @@ for task in $keyword text forecast segment detect regress classify; do
   rm -rf "$work/killed"
   mkdir "$work/killed"
   cp "$work/whole/config.json" "$work/killed"
+  # The settings are written last: where there are some, the tokeniser is there too.
+  [ ! -e "$work/whole/tokenizer.json" ] || cp "$work/whole/tokenizer.json" "$work/killed"
   (train "$work/killed" --resume) >"$work/out" 2>&1 || fault "$(cat "$work/out")"
   [ "$(cksum <"$work/killed/last.safetensors")" = "$want" ] || fault "$task: other weights without a checkpoint"
   [ $task != classify ] || count=${MICA_TEST_KILLS:-10}
