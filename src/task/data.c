@@ -109,8 +109,6 @@ static mica_status open_again(mica_run *run) {
 mica_status mica__run_split(const mica_run *run, const mica_dataset *whole, mica_dataset **part, mica_dataset **rest) {
   const double share = mica_run_number(run, "validation"), all = (double)mica_dataset_count(whole);
   *part = *rest = NULL;
-  /* A task that opens data itself parts them itself. */
-  if (run->task && run->task->open) return MICA_OK;
   if (all * share < 1 || all * (1 - share) < 1) return MICA_OK;
   return mica_dataset_split(whole, share, (uint64_t)mica_run_number(run, "seed"), part, rest);
 }
@@ -127,6 +125,8 @@ static mica_status open_training(mica_run *run, const mica_dataset_config *openi
   MICA_TRY(open_optional(run, &validation));
   run->parts[MICA_PART_TRAIN].data = run->whole;
   if (run->parts[MICA_PART_VALIDATION].data) return MICA_OK;
+  /* A task that opens data itself has parted them. */
+  if (run->task->open && run->whole != run->config.dataset) return MICA_OK;
   mica_dataset *part = NULL, *rest = NULL;
   MICA_TRY(mica__run_split(run, run->whole, &part, &rest));
   if (!part) return MICA_OK;

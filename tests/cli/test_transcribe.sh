@@ -76,7 +76,7 @@ ends 0 "$file: $whole$newline$file: $whole" "$file: 0.75 s of sound in *"
 run train --task speech --data "$work/train/train.tsv" $settings --join 2-3 --strings 40 --epochs 1 --json \
   --out "$work/join"
 ends 0 '*{"task":"speech","part":"validation"*' '*'
-run predict --model "$work/join" --data "$work/train/train.tsv" --count 2 --json
+run predict --model "$work/join" --data "$work/train/test.tsv" --count 2 --json
 holds predictions.0.truth '[abc]* [abc]*'
 
 # --- what is wrong ---
