@@ -62,7 +62,8 @@ typedef struct mica_nn_config {
    * layer's weight, a dense layer has its first dimension as units, a convolution as filters (a transposed one its
    * second), an embedding both. Of a convolution with several groups the channels of a group are the file's as well,
    * and the number of groups follows from x. So a network that was pruned is built by the function that built the
-   * whole one. Outlives the network's layers; nothing is loaded. NULL for none. */
+   * whole one. Weights may be the integers of mica_quantize_weights. Outlives the network's layers; nothing is loaded.
+   * NULL for none. */
   const struct mica_safetensors *like;
   /* The dropouts before this network's, where it is a part of a whole one whose other parts are networks of their own
    * (mica_nn_draws): it draws what the whole one would. */

@@ -37,7 +37,7 @@ mica_value mica_nn_dense(mica_nn *nn, const char *name, mica_value x, int64_t un
   mica_init_config weight = mica__init_or(c.weight, he), bias = c.bias;
   mica_shape like;
   mica__nn_enter(nn, name, "dense");
-  if (mica__nn_like(nn, "weight", 2, &like)) units = like.dim[0];
+  if (mica__nn_like(nn, 2, 1, &like)) units = like.dim[0];
   x = mica__nn_hooked(nn, MICA_NN_POINT_INPUT, mica__nn_narrow(nn, x));
   mica_value w = mica_nn_parameter(nn, "weight", MICA_SHAPE(units, inputs), &weight);
   w = mica__nn_hooked(nn, MICA_NN_POINT_WEIGHT, w);
@@ -69,12 +69,20 @@ static bool find_channels(const char *kind, mica_value x, int64_t groups, int64_
 
 typedef mica_value conv_builder(mica_value x, mica_value w, mica_value b, const mica_conv_config *config);
 
+/* Elements of a window; 0 where they are no count. */
+static int64_t window_of(const mica_nn_conv_config *c, int64_t size, int32_t spatial) {
+  int64_t elements = 1;
+  for (int32_t i = 0; i < spatial; i++)
+    if (__builtin_mul_overflow(elements, c->window[i] ? c->window[i] : size, &elements)) return 0;
+  return elements;
+}
+
 /* The outputs and groups of the layer that is entered as mica_nn_config.like has them: its weight is
  * (outputs, channels / groups, ...), of a transposed one (channels, outputs / groups, ...). */
-static void take_widths(mica_nn *nn, int32_t rank, bool transposed, int64_t channels, int64_t *outputs,
+static void take_widths(mica_nn *nn, int32_t rank, int64_t window, bool transposed, int64_t channels, int64_t *outputs,
                         int64_t *groups) {
   mica_shape like;
-  if (!mica__nn_like(nn, "weight", rank, &like)) return;
+  if (!mica__nn_like(nn, rank, window, &like)) return;
   bool depthwise = *groups > 1 && *groups == *outputs && like.dim[1] == 1;
   if (!transposed && *groups > 1 && like.dim[1] > 0) *groups = channels / like.dim[1];
   if (transposed && depthwise) *groups = channels;
@@ -91,7 +99,7 @@ static mica_value add_conv(mica_nn *nn, const char *name, mica_value x, int64_t 
   if (!find_extent(kind, x, 1, &channels)) return null_value;
   int32_t rank = mica_value_shape(x).rank;
   mica__nn_enter(nn, name, kind);
-  take_widths(nn, rank, transposed, channels, &outputs, &c.how.groups);
+  take_widths(nn, rank, window_of(&c, size, rank - 2), transposed, channels, &outputs, &c.how.groups);
   if (!find_channels(kind, x, c.how.groups, &channels)) return mica__nn_leave(nn, null_value);
   x = mica__nn_hooked(nn, MICA_NN_POINT_INPUT, mica__nn_narrow(nn, x));
   int64_t first = transposed ? channels : outputs, second = (transposed ? outputs : channels) / c.how.groups;
@@ -117,7 +125,7 @@ mica_value mica_nn_embedding(mica_nn *nn, const char *name, mica_value indices, 
   mica_init_config weight = mica__init_or(c.weight, (mica_init_config){.kind = MICA_INIT_NORMAL, .value = 1});
   mica_shape shape = MICA_SHAPE(count, width);
   mica__nn_enter(nn, name, "embedding");
-  mica__nn_like(nn, "weight", 2, &shape);
+  mica__nn_like(nn, 2, 1, &shape);
   mica_value table = mica__nn_add(nn, "weight", MICA_F32, shape, &weight, MICA_NN_ROLE_WEIGHT);
   table = mica__nn_hooked(nn, MICA_NN_POINT_WEIGHT, table);
   return leave(nn, mica__nn_narrow(nn, mica_embedding(table, indices)));

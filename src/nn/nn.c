@@ -179,16 +179,33 @@ mica_value mica__nn_hooked(mica_nn *nn, mica_nn_point point, mica_value value) {
   return value;
 }
 
-bool mica__nn_like(mica_nn *nn, const char *name, int32_t rank, mica_shape *shape) {
-  char *full = nn->config.like ? mica__nn_name(nn, name) : NULL, text[MICA_SHAPE_TEXT];
-  if (!full) return false;
-  const mica_safetensors_entry *entry = mica_safetensors_find(nn->config.like, full);
-  bool fits = entry && entry->shape.rank == rank;
+/* The file's weight of the layer that is entered; NULL: it has none. *name is the caller's to free. */
+static const mica_safetensors_entry *find_weight(mica_nn *nn, char **name) {
+  static const char *const names[] = {"weight", "weight_q"};
+  const mica_safetensors_entry *entry = NULL;
+  *name = NULL;
+  for (size_t i = 0; nn->config.like && !entry && i < sizeof names / sizeof *names; i++) {
+    free(*name);
+    *name = mica__nn_name(nn, names[i]);
+    if (!*name) return NULL;
+    entry = mica_safetensors_find(nn->config.like, *name);
+  }
+  return entry;
+}
+
+bool mica__nn_like(mica_nn *nn, int32_t rank, int64_t window, mica_shape *shape) {
+  char *name = NULL, text[MICA_SHAPE_TEXT];
+  const mica_safetensors_entry *entry = find_weight(nn, &name);
+  mica_shape found = entry ? entry->shape : MICA_SCALAR;
+  /* Two weights of 4 bits share a byte: rows of all that belongs to an index of the first dimension. */
+  const bool packed = entry && entry->dtype == MICA_U8;
+  bool fits = entry && found.rank == (packed ? 2 : rank) && (!packed || (window > 0 && 2 * found.dim[1] % window == 0));
   if (entry && !fits)
     mica__graph_fail(nn->graph, MICA_E_FORMAT, "%s: the file that widths come from has %s, a layer of rank %d asks",
-                     full, mica_shape_format(entry->shape, text), (int)rank);
-  if (fits) *shape = entry->shape;
-  free(full);
+                     name, mica_shape_format(found, text), (int)rank);
+  if (fits && packed) found = (mica_shape){.rank = rank, .dim = {found.dim[0], 2 * found.dim[1] / window}};
+  if (fits) *shape = found;
+  free(name);
   return fits;
 }
 

@@ -48,9 +48,11 @@ mica_value mica__nn_leave(mica_nn *nn, mica_value result);
 /* What the network's hook makes of the value of the layer that was entered last. */
 mica_value mica__nn_hooked(mica_nn *nn, mica_nn_point point, mica_value value);
 
-/* The shape that mica_nn_config.like has for the weight `name` in the open scopes; false if there is no such file or
- * weight, or, with the error in the graph, if its rank is another one. */
-bool mica__nn_like(mica_nn *nn, const char *name, int32_t rank, mica_shape *shape);
+/* The shape that mica_nn_config.like has for "weight" in the open scopes, be it f32 or the integers of a quantised file
+ * ("weight_q"). window: elements behind the first two dimensions; of a weight that is packed to 4 bits those two and
+ * the rank alone are told. false if there is no such file or weight, or, with the error in the graph, if it is no
+ * weight of this rank and window. */
+bool mica__nn_like(mica_nn *nn, int32_t rank, int64_t window, mica_shape *shape);
 
 /* init, or `fallback` if its kind is the default. */
 static inline mica_init_config mica__init_or(mica_init_config init, mica_init_config fallback) {

@@ -47,6 +47,22 @@ done
 run predict --model "$work/taylor" --data "$work/k.csv" --count 2
 ends 0 '*sample 0*' ''
 
+# It is quantised, with the widths that are left.
+for bits in 8 4; do
+  run quantize "$work/taylor" --weights-only --bits $bits --out "$work/integers$bits"
+  ends 0 '*bytes,*' ''
+  run compare "$work/taylor" "$work/integers$bits" --data "$work/k.csv" --repeats 20 --json
+  ends 0 '*' ''
+  awk -v a="$(json runs.1.agreement)" 'BEGIN { exit !(a > 0.9) }' ||
+    fault "$bits bits: agreement $(json runs.1.agreement)"
+done
+run quantize "$work/taylor" --out "$work/integers"
+ends 0 '*bytes,*' ''
+run eval --model "$work/integers" --json
+ends 0 '{"task":"classify"*' ''
+run train --data "$work/k.csv" --epochs 1 --quiet --teacher "$work/integers" --out "$work/none4"
+ends 1 '' "*the teacher in $work/integers is quantised*"
+
 # It begins another training, is pruned again, teaches, and is gone on with.
 run train --data "$work/k.csv" --epochs 1 --init "$work/taylor/model.safetensors" --out "$work/further"
 ends 0 '*' '*4 of 4 weights are taken*'

@@ -14,14 +14,17 @@
 
 enum { ROWS = 16, IN = 8 * 8 * 3, OUT = 5 };
 
+/* Units that the network is asked for; a file of widths has others. */
+static int64_t filters = 8, classes = OUT;
+
 /* Convolutions with a norm, one that shares its input, a depthwise one, a dense layer. */
 static mica_value network(mica_nn *nn, mica_value x) {
   const mica_nn_conv_config plain = {.no_bias = true, .how = {.pad = {1, 1}}};
-  const mica_nn_conv_config each = {.no_bias = true, .how = {.pad = {1, 1}, .groups = 8}};
-  mica_value h = mica_relu(mica_nn_batch_norm(nn, "bn1", mica_nn_conv(nn, "conv1", x, 8, 3, &plain), NULL));
-  mica_value a = mica_nn_batch_norm(nn, "bn2", mica_nn_conv(nn, "conv2", h, 8, 3, &plain), NULL);
-  mica_value b = mica_nn_batch_norm(nn, "bn3", mica_nn_conv(nn, "each", h, 8, 3, &each), NULL);
-  return mica_nn_dense(nn, "fc", mica_flatten(mica_relu(mica_add(a, b)), 1), OUT, NULL);
+  const mica_nn_conv_config each = {.no_bias = true, .how = {.pad = {1, 1}, .groups = filters}};
+  mica_value h = mica_relu(mica_nn_batch_norm(nn, "bn1", mica_nn_conv(nn, "conv1", x, filters, 3, &plain), NULL));
+  mica_value a = mica_nn_batch_norm(nn, "bn2", mica_nn_conv(nn, "conv2", h, filters, 3, &plain), NULL);
+  mica_value b = mica_nn_batch_norm(nn, "bn3", mica_nn_conv(nn, "each", h, filters, 3, &each), NULL);
+  return mica_nn_dense(nn, "fc", mica_flatten(mica_relu(mica_add(a, b)), 1), classes, NULL);
 }
 
 /* A network with its session. */
@@ -246,6 +249,65 @@ START_TEST(equalised) {
 }
 END_TEST
 
+/* A network that is asked for other widths is the quantised one, if it takes its widths from the file. */
+START_TEST(widths_of_integers) {
+  float y[ROWS * OUT], other[ROWS * OUT];
+  ck_ok(convert(&(mica_quantize_settings){.bits = _i ? 4 : 8}));
+  answer(y, NULL);
+  mica_safetensors *file = open_file("small.safetensors");
+  mica_quantizer *quantizer = NULL;
+  ck_ok(mica_quantizer_open(file, &quantizer));
+  filters = 24, classes = 9;
+  net n = make_net(&(mica_nn_config){.hook = mica_quantize_hook, .hook_user = quantizer, .like = file}, NULL);
+  filters = 8, classes = OUT;
+  ck_ok(mica_nn_load(n.nn, n.session, files_path("small.safetensors"), NULL));
+  run_net(&n, 77, other);
+  ck_assert_mem_eq(y, other, sizeof y);
+  drop_net(&n);
+  mica_quantizer_destroy(quantizer);
+  mica_safetensors_close(file);
+}
+END_TEST
+
+static mica_shape weight_of(const mica_nn *nn, const char *name) {
+  for (size_t i = 0; i < mica_nn_parameter_count(nn); i++)
+    if (!strcmp(mica_nn_parameter_at(nn, i)->own_name, name))
+      return mica_value_shape(mica_nn_parameter_at(nn, i)->value);
+  ck_abort_msg("there is no %s", name);
+  return MICA_SCALAR;
+}
+
+/* Weights of 4 bits are rows of bytes: a layer knows its window, and so how many channels they are. */
+START_TEST(widths_of_nibbles) {
+  static const uint8_t zeros[256];
+  const mica_safetensors_entry list[] = {
+      {.name = "up.weight_q", .dtype = MICA_U8, .shape = {2, {4, 12}}, .data = zeros, .bytes = 48},
+      {.name = "groups.weight_q", .dtype = MICA_U8, .shape = {2, {9, 9}}, .data = zeros, .bytes = 81},
+      {.name = "table.weight_q", .dtype = MICA_U8, .shape = {2, {7, 5}}, .data = zeros, .bytes = 35},
+      {.name = "odd.weight_q", .dtype = MICA_U8, .shape = {2, {4, 4}}, .data = zeros, .bytes = 16}};
+  mica_graph *graph = NULL;
+  mica_nn *nn = NULL;
+  ck_ok(mica_safetensors_write(files_path("nibbles.safetensors"), list, 4, NULL, 0));
+  mica_safetensors *file = open_file("nibbles.safetensors");
+  ck_ok(mica_graph_create(&graph));
+  ck_ok(mica_nn_create(graph, &(mica_nn_config){.like = file}, &nn));
+  mica_value x = mica_input(graph, "x", MICA_F32, MICA_SHAPE(2, 4, 8, 8));
+  mica_value y = mica_nn_conv_transpose(nn, "up", x, 8, 2, &(mica_nn_conv_config){.how = {.stride = {2, 2}}});
+  y = mica_nn_conv(nn, "groups", y, 12, 3, &(mica_nn_conv_config){.how = {.groups = 6}});
+  mica_nn_embedding(nn, "table", mica_input(graph, "ids", MICA_I32, MICA_SHAPE(3)), 20, 16, NULL);
+  ck_assert_msg(mica_graph_status(graph) == MICA_OK, "%s", mica_graph_message(graph));
+  ck_assert(mica_shape_equal(weight_of(nn, "up.weight"), MICA_SHAPE(4, 6, 2, 2)));
+  ck_assert(mica_shape_equal(weight_of(nn, "groups.weight"), MICA_SHAPE(9, 2, 3, 3)));
+  ck_assert(mica_shape_equal(weight_of(nn, "table.weight"), MICA_SHAPE(7, 10)));
+  mica_nn_conv(nn, "odd", x, 4, 3, NULL);
+  ck_assert_int_eq(mica_graph_status(graph), MICA_E_FORMAT);
+  ck_assert_ptr_nonnull(strstr(mica_graph_message(graph), "odd.weight_q"));
+  mica_nn_destroy(nn);
+  mica_graph_destroy(graph);
+  mica_safetensors_close(file);
+}
+END_TEST
+
 /* Training on the rounded network lowers its loss, and the integers that are made of it answer as it does. */
 START_TEST(learned_steps) {
   float y[ROWS * OUT], learned[ROWS * OUT];
@@ -331,6 +393,8 @@ Suite *test_suite(void) {
   tcase_add_test(all, nibbles);
   tcase_add_test(all, weights_alone);
   tcase_add_test(all, equalised);
+  tcase_add_loop_test(all, widths_of_integers, 0, 2);
+  tcase_add_test(all, widths_of_nibbles);
   tcase_add_test(all, learned_steps);
   tcase_add_test(all, wrong);
   tcase_add_test(all, foreign_files);
