@@ -37,6 +37,10 @@ static mica_status open_data(work *w, mica_dataset **out) {
   if (status == MICA_OK) status = run->task->fits(run, data);
   if (status == MICA_OK) status = mica__run_adopt(run, data, out);
   if (status != MICA_OK || *out != data) mica_dataset_destroy(data);
+  const mica_dataset *made = *out;
+  if (status == MICA_OK && (status = mica__run_derive(run, MICA_PART_TRAIN, &made)) != MICA_OK)
+    mica_dataset_destroy(*out);
+  *out = (mica_dataset *)made;
   return status;
 }
 

@@ -44,7 +44,7 @@ near map_50 "$work/boxes" "$work/boxes8" 0.2
 awk 'BEGIN { print "mood\ttext"; for (i = 0; i < 200; i++)
   print (i % 2 ? "good\ta fine and lovely day " : "bad\tan awful and rainy night ") i }' >"$work/texts.tsv"
 data=$work/texts.tsv
-run train --task text --data "$data" --epochs 2 --quiet --json --out "$work/texts"
+run train --task text --data "$data" --label mood --epochs 2 --quiet --json --out "$work/texts"
 ends 0 '{"task":"text"*' '*'
 run quantize "$work/texts" --data "$data" --out "$work/texts8"
 ends 0 '*bytes,*' ''
