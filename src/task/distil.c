@@ -49,13 +49,36 @@ static mica_status check_sizes(const mica_run *run) {
   return MICA_OK;
 }
 
+/* Ids of another tokenizer mean other words, and a teacher has no positions behind those that it read. */
+static mica_status check_tokens(const mica_run *run) {
+  static const char *const reach[] = {"length", "context"};
+  size_t count = 0, wanted = 0;
+  const char *const *is = mica_run_fact(run->teacher.run, "tokenizer", &count);
+  const char *const *want = mica_run_fact(run, "tokenizer", &wanted);
+  if (count == 2 && wanted == 2 && strcmp(is[1], want[1]) != 0)
+    return mica__fail(MICA_E_FORMAT,
+                      "the teacher in %s reads other tokens: train with its tokenizer.json as the setting tokenizer",
+                      run->teacher.run->folder);
+  for (size_t i = 0; mica__run_find_fact(run, "vocabulary") && i < sizeof reach / sizeof *reach; i++) {
+    const double own = mica_run_number(run, reach[i]), others = mica_run_number(run->teacher.run, reach[i]);
+    if (own > others)
+      return mica__fail(MICA_E_FORMAT, "the teacher in %s was trained with %s %g, the run would take %g tokens",
+                        run->teacher.run->folder, reach[i], others, own);
+  }
+  return MICA_OK;
+}
+
 static mica_status check(const mica_run *run) {
   const mica_run *teacher = run->teacher.run;
   if (teacher->task != run->task)
     return mica__fail(MICA_E_FORMAT, "the teacher in %s learned the task %s, the run %s", teacher->folder,
                       teacher->task->name, run->task->name);
+  if (mica__run_is_quantized(teacher))
+    return mica__fail(MICA_E_UNSUPPORTED, "the teacher in %s is quantised; the run that it was made of can teach",
+                      teacher->folder);
   MICA_TRY(check_classes(run));
   MICA_TRY(check_sizes(run));
+  MICA_TRY(check_tokens(run));
   if (!strcmp(mica__run_fact_text(teacher, "input_column"), mica__run_fact_text(run, "input_column"))) return MICA_OK;
   return mica__fail(MICA_E_FORMAT, "the teacher in %s takes the column '%s', the run '%s'", teacher->folder,
                     mica__run_fact_text(teacher, "input_column"), mica__run_fact_text(run, "input_column"));

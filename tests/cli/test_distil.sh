@@ -40,6 +40,22 @@ done
 run train --data "$work/n.csv" --epochs 1 --teacher "$work/numbers" --quiet --out "$work/n"
 ends 0 '' ''
 
+# A teacher of texts, whose tokens are the student's.
+awk 'BEGIN { print "label\ttext"; for (i = 0; i < 200; i++)
+  print (i % 2 ? "good\ta fine and lovely day " : "bad\tan awful and rainy night ") i }' >"$work/t.tsv"
+sed 's/lovely/pretty/' "$work/t.tsv" >"$work/u.tsv"
+run train --task text --data "$work/t.tsv" --epochs 3 --quiet --out "$work/texts"
+ends 0 '' ''
+pupil() { run train --task text --epochs 3 --width 8 --quiet --json --alpha 1 --teacher "$work/texts" "$@"; }
+pupil --data "$work/t.tsv" --out "$work/pupil"
+ends 0 '{"task":"text"*' ''
+run compare "$work/texts" "$work/pupil" --data "$work/t.tsv" --repeats 20 --json
+awk -v a="$(json runs.1.agreement)" 'BEGIN { exit !(a > 0.9) }' || fault "texts: agreement $(json runs.1.agreement)"
+pupil --data "$work/u.tsv" --out "$work/none"
+ends 1 '' "*the teacher in $work/texts reads other tokens*"
+pupil --data "$work/t.tsv" --length 300 --out "$work/none"
+ends 1 '' "*was trained with length 256, the run would take 300 tokens*"
+
 # Without weight a teacher changes nothing.
 student --data "$work/k.csv" --out "$work/alone"
 student --data "$work/k.csv" --teacher "$work/teacher" --alpha 0 --out "$work/unheard"
