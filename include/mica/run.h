@@ -113,10 +113,10 @@ MICA_API MICA_CHECKED mica_status mica_run_open(mica_engine *engine, const char 
 /* Before the engine that it was given. NULL is a no-op. */
 MICA_API void mica_run_destroy(mica_run *run);
 
-/* Trains, from where the run stood, and keeps the best epoch's weights. A run that is stopped writes its checkpoint
- * and returns MICA_OK: mica_run_stopped says why it was stopped, NULL: it was not. A first training that fails before
- * there is a checkpoint leaves no files; settings of a run that is resumed are recorded where training goes on.
- * Blocks. */
+/* Trains, from where the run stood, and keeps the best epoch's weights, also where `patience` ends it. A run that is
+ * stopped otherwise writes its checkpoint alone. Both return MICA_OK: mica_run_stopped says why it ended before the
+ * last epoch, NULL: it did not. A first training that fails before there is a checkpoint leaves no files; settings of a
+ * run that is resumed are recorded where training goes on. Blocks. */
 MICA_API MICA_CHECKED mica_status mica_run_fit(mica_run *run);
 MICA_API const char *mica_run_stopped(const mica_run *run);
 /* Sentences about what a user may not have meant, such as "2 of 4 weights are frozen by fc1.*" and "all samples are

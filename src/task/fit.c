@@ -3,6 +3,7 @@
 #include "io/history.h"
 #include "task/run.h"
 #include "task/tokens.h"
+#include "train/train.h"
 
 #include <math.h>
 #include <mica/compress.h>
@@ -173,7 +174,8 @@ mica_status mica_run_fit(mica_run *run) {
   mica_status status = mica_trainer_fit(run->trainer, &training, judge ? &validation : NULL);
   if (status != MICA_OK) abandon(run);
   MICA_TRY(status);
-  if (run->stopped) return MICA_OK;
+  /* Where patience is over there is no more to train, as behind the last epoch. */
+  if (run->stopped && !mica__train_patience_over(run->trainer)) return MICA_OK;
   return mica__run_join(run, run->folder ? keep_weights(run) : MICA_OK);
 }
 

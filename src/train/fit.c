@@ -184,6 +184,10 @@ static bool note_epoch(mica_trainer *t, const mica_metrics *m) {
   return best;
 }
 
+bool mica__train_patience_over(const mica_trainer *t) {
+  return t->config.patience && t->progress.worse >= t->config.patience;
+}
+
 static mica_status end_epoch(run *r) {
   mica_trainer *t = r->t;
   mica_train_progress event;
@@ -201,8 +205,7 @@ static mica_status end_epoch(run *r) {
   notify(r, &event);
   if (event.best) MICA_TRY(write_to(r, "best.safetensors", false));
   MICA_TRY(write_to(r, "last.safetensors", true));
-  if (t->config.patience && t->progress.worse >= t->config.patience && !r->reason)
-    r->reason = "no better epoch for as long as the patience lasts";
+  if (mica__train_patience_over(t) && !r->reason) r->reason = "no better epoch for as long as the patience lasts";
   return MICA_OK;
 }
 

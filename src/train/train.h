@@ -138,6 +138,9 @@ mica_status mica__phase_run(mica_trainer *trainer, mica__phase *phase, const mic
 /* Sums as metrics. MICA_E_OVERFLOW where they are too many. */
 mica_status mica__metrics_of(const mica__phase *phase, const mica__totals *totals, mica_metrics *metrics);
 
+/* True where so many epochs in a row were no better than the best one that the configuration's patience is over. */
+bool mica__train_patience_over(const mica_trainer *trainer);
+
 /* The learning rate of a step. */
 double mica__train_rate(const mica_trainer *trainer, int64_t step);
 

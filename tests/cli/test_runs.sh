@@ -25,6 +25,13 @@ done
 train --out "$work/mine" --quiet
 ends 0 '' ''
 
+# A run that patience ends keeps its best epoch, which is the first one at such a rate.
+run train --data "$data" --model mlp --epochs 9 --batch 40 --lr 1e-12 --patience 2 --out "$work/patient"
+ends 0 '*epoch 3/9*stopped: no better epoch*' ''
+case $out in *'epoch 4/9'*) fault 'patience without an end' ;; esac
+run eval --model "$work/patient"
+ends 0 '*validation*' ''
+
 # Damage: NaN in the weights, facts that are missing or of no use.
 damage() { # NAME SED-EXPRESSION PATTERN
   rm -rf "$work/hurt"
