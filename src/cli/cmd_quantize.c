@@ -139,8 +139,9 @@ static int run(const cli_command *self, const void *given) {
 const cli_command cli_command_quantize = {
     .name = "quantize",
     .summary = "make a trained network's weights and inputs integers",
-    .details = "\nWrites a run that mica eval, predict and generate open, and prints what became of\n"
-               "each layer. With --bits 4 train with --quantize 4 first where the loss is too high.\n",
+    .details = "\nWrites a run that mica eval, predict and generate open, and prints what became\n"
+               "of each layer. With --bits 4 train with --quantize 4 first where the loss is\n"
+               "too high.\n",
     .options = options,
     .values_size = sizeof(struct values),
     .run = run,
