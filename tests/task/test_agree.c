@@ -91,6 +91,19 @@ START_TEST(masks_and_texts_agree) {
 }
 END_TEST
 
+/* The source is what was asked, and is the same in both. */
+START_TEST(translations_agree_by_themselves) {
+  const mica_item source = {.kind = MICA_ITEM_KIND_TEXT, .name = "source", .text = "one two"};
+  const char *const texts[2][2] = {{"eins zwei", "eins zwei"}, {"eins zwei", "zwei eins"}};
+  for (int i = 0; i < 2; i++) {
+    add(a, &source), add(b, &source);
+    ck_assert_int_eq(mica_report_add_text(a, "translation", texts[i][0]), MICA_OK);
+    ck_assert_int_eq(mica_report_add_text(b, "translation", texts[i][1]), MICA_OK);
+  }
+  expect(0.5, 2);
+}
+END_TEST
+
 static void add_number(mica_report *to, double number) {
   add(to, &(mica_item){.kind = MICA_ITEM_KIND_NUMBER, .name = "value", .number = number});
 }
@@ -114,6 +127,7 @@ Suite *test_suite(void) {
   tcase_add_test(tcase, classes_agree_by_the_likeliest);
   tcase_add_test(tcase, boxes_agree_where_they_overlap_by_half);
   tcase_add_test(tcase, masks_and_texts_agree);
+  tcase_add_test(tcase, translations_agree_by_themselves);
   tcase_add_test(tcase, numbers_agree_by_their_variance);
   suite_add_tcase(suite, tcase);
   return suite;
