@@ -41,7 +41,8 @@ static void name_state(char name[32], int64_t layer) { snprintf(name, 32, "strea
 /* The network on a chunk, and the states behind it. */
 static mica_status build(mica_transcriber *t) {
   mica_value states[MICA__SPEECH_LAYERS], old[MICA__SPEECH_LAYERS];
-  const mica_nn_config config = {.dtype = mica__run_precision(t->run)};
+  const mica_nn_config config = {
+      .dtype = mica__run_precision(t->run), .hook = t->run->training.hook, .hook_user = t->run->training.hook_user};
   const int64_t layers = mica__speech_layers(t->run), width = mica__speech_width(t->run);
   MICA_TRY(mica_graph_create(&t->graph));
   MICA_TRY(mica_nn_create(t->graph, &config, &t->nn));

@@ -10,13 +10,14 @@
 
 /* Projections of the block, as the network's hook is handed them. */
 typedef struct projections {
+  const mica_trainer_config *training; /* its own hook comes first: layers of a quantised run have other weights */
   char q_name[80], kv_name[80];
   mica_value q, kv; /* (1, T, C), (1, S, 2 C) */
 } projections;
 
 static mica_value note(void *user, mica_nn *nn, mica_nn_point point, const char *layer, mica_value value) {
   projections *p = user;
-  (void)nn;
+  if (p->training->hook) value = p->training->hook(p->training->hook_user, nn, point, layer, value);
   if (point == MICA_NN_POINT_RESULT && !strcmp(layer, p->q_name)) p->q = value;
   if (point == MICA_NN_POINT_RESULT && !strcmp(layer, p->kv_name)) p->kv = value;
   return value;
@@ -64,7 +65,7 @@ static mica_status attend(mica_run *run, const int32_t *source, int64_t sources,
   mica_graph *graph = NULL;
   mica_nn *nn = NULL;
   mica_session *session = NULL;
-  projections p = {.q = {0}};
+  projections p = {.training = &run->training};
   snprintf(p.q_name, sizeof p.q_name, "decoder.layers.%lld.multihead_attn.q_proj", last);
   snprintf(p.kv_name, sizeof p.kv_name, "decoder.layers.%lld.multihead_attn.kv_proj", last);
   const mica_nn_config how = {.dtype = mica__run_precision(run), .hook = note, .hook_user = &p};

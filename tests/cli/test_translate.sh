@@ -41,6 +41,15 @@ grep -q translations "$work/run/report.html" || fault 'the report shows no trans
 
 run eval --model "$work/run" --json
 holds metrics.bleu "$bleu"
+# A run of integers translates by these: a float network on its folder would have weights that nobody has set.
+for how in '' --weights-only; do
+  rm -rf "$work/integers"
+  # shellcheck disable=SC2086 # no word, or one
+  run quantize "$work/run" $how --out "$work/integers"
+  ends 0 '*bytes,*' ''
+  run eval --model "$work/integers" --json
+  awk -v b="$(json metrics.bleu)" 'BEGIN { exit !(b > 80) }' || fault "quantised $how: $out"
+done
 # Columns of a table by their names.
 { printf 'en\tde\n' && paste "$work/data/test.en" "$work/data/test.de"; } >"$work/test.tsv"
 run eval --model "$work/run" --data "$work/test.tsv" --json
