@@ -53,7 +53,7 @@ static const mica_setting_row settings[] = {
     ROW("negatives", INT, "", "N", "items drawn beside those chosen", .low = 1, .high = 1 << 16),
     ROW("sampling", CHOICE, "popular", "NAME", "how they are drawn", .names = sampling_at),
     ROW("l2", REAL, "", "W", "weight of the squares of the rows read, in the loss", .low = 0, .high = 1e6),
-    ROW("rows", FLAG, "true", "", "update tables by the rows read: false, and with ema or accumulate, as wholes"),
+    ROW("whole-tables", FLAG, "false", "", "update tables as wholes, as with ema, accumulate and several ranks"),
     ROW("top", INT, "10", "K", "items that rankings are judged by", .low = 1, .high = 1000),
     {0},
 };
@@ -243,7 +243,9 @@ static mica_status begin(mica_run *run) {
 
 /* Tables by rows; and the metric that chooses the epoch. */
 static void configures(const mica_run *run, mica_trainer_config *c) {
-  const bool by_rows = mica__run_flag(run, "rows") && c->optimizer.accumulate <= 1 && c->optimizer.ema == 0;
+  const bool alone = !run->config.communicator || run->config.communicator->ranks == 1;
+  const bool by_rows =
+      alone && !mica__run_flag(run, "whole-tables") && c->optimizer.accumulate <= 1 && c->optimizer.ema == 0;
   c->watch = mica__recommend_ranks(run) ? "ndcg" : "rmse";
   c->falling = !mica__recommend_ranks(run);
   if (by_rows) c->optimizer.rows = "*.weight";
