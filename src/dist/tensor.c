@@ -206,7 +206,7 @@ mica_status mica_parallel_initialise(mica_parallel *p, const mica_nn *nn, mica_s
   mica_engine *engine = engine_of(nn, session);
   for (size_t i = 0; i < mica_nn_parameter_count(nn); i++) {
     const mica_nn_parameter_info *info = mica_nn_parameter_at(nn, i);
-    if (find(p, info->own_name)) MICA_TRY(initialise_one(p, info, session, engine, seed));
+    if (info->role == MICA_NN_ROLE_WEIGHT) MICA_TRY(initialise_one(p, info, session, engine, seed));
   }
   return MICA_OK;
 }

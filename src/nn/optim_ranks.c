@@ -49,9 +49,10 @@ mica_status mica__ranks_reduce(mica_graph *graph, const mica_optimizer_config *c
     }
     mica__all_reduce(bucket, n, c->communicator, channel++, c->compress, bucket);
     for (int32_t k = 0; k < n; k++) gradients[end - 1 - (size_t)k] = mica_div(bucket[k], all);
-    if (channel == MICA_CHANNELS / 2) break;
+    if (channel == MICA__RANKS_CHANNEL_END) break;
   }
   free(bucket);
-  return channel < MICA_CHANNELS / 2 ? MICA_OK
-                                     : mica__fail(MICA_E_INVALID, "mica_optimize: bucket_bytes makes too many buckets");
+  return channel < MICA__RANKS_CHANNEL_END
+             ? MICA_OK
+             : mica__fail(MICA_E_INVALID, "mica_optimize: bucket_bytes makes too many buckets");
 }

@@ -8,7 +8,7 @@
 #include <mica/optim.h>
 
 /* Two channels for norms of all gradients, behind those of buckets. */
-#define MICA__SHARD_NORMS (MICA_CHANNELS / 2 - 2)
+#define MICA__SHARD_NORMS (MICA_CHANNELS / 2 - 5)
 
 /* owners[i] is the rank that has the state of weight i: all have about as many elements. */
 mica_status mica__shard_owners(const mica_value *weights, size_t count, int32_t ranks, int32_t *owners);

@@ -213,11 +213,12 @@ static mica_status create(mica_run *run) {
 
 mica_status mica_run_create(mica_engine *engine, const mica_run_config *config, mica_run **out) {
   if (!config || !out) return mica__fail(MICA_E_INVALID, "mica_run_create: a pointer is NULL");
-  MICA_TRY(mica_run_check(config));
-  mica_run *run = calloc(1, sizeof *run);
-  mica_status status = run ? begin(run, engine, config, config->folder) : no_memory();
+  /* What one rank alone finds wrong, such as a folder that is taken, ends the others too. */
+  mica_status status = mica_run_check(config);
+  mica_run *run = status == MICA_OK ? calloc(1, sizeof *run) : NULL;
+  if (status == MICA_OK) status = run ? begin(run, engine, config, config->folder) : no_memory();
   if (status == MICA_OK) status = create(run);
-  if (status != MICA_OK && run && !run->refused) mica_communicator_abort(config->communicator, mica_error_message());
+  if (status != MICA_OK && !(run && run->refused)) mica_communicator_abort(config->communicator, mica_error_message());
   if (status == MICA_OK)
     *out = run;
   else

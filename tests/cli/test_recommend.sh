@@ -125,6 +125,7 @@ ends 0 '{"task":"recommend"*' ''
 loss=$(json metrics.loss)
 # shellcheck disable=SC2086
 run $train --epochs 1 --width 4 --whole-tables --json --out "$work/wholes"
-awk -v a="$loss" -v b="$(json metrics.loss)" 'BEGIN { exit !((a - b) ^ 2 < 1e-8 * b ^ 2) }' || fault "losses $loss, $out"
+awk -v a="$loss" -v b="$(json metrics.loss)" 'BEGIN { exit !((a - b) ^ 2 < 1e-8 * b ^ 2) }' ||
+  fault "a loss of $loss on two ranks: $out"
 
 exit $failed

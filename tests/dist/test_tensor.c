@@ -55,7 +55,9 @@ static void make(member *m, mica_communicator *communicator) {
   member_ok(mica_engine_create(NULL, &m->engine));
   member_ok(mica_parallel_create(communicator, &m->parallel));
   member_ok(mica_graph_create(&m->graph));
-  member_ok(mica_nn_create(m->graph, &(mica_nn_config){.training = true, .seed = SEED}, &m->nn));
+  /* The seed is mica_parallel_initialise's. */
+  member_ok(mica_nn_create(m->graph, &(mica_nn_config){.training = true, .seed = 40 + (uint64_t)communicator->ranks},
+                           &m->nn));
   mica_value x = mica_input(m->graph, "x", MICA_F32, MICA_SHAPE(BATCH, LENGTH, WIDTH));
   mica_value target = mica_input(m->graph, "target", MICA_I32, MICA_SHAPE(BATCH));
   mica_value loss = mica_mean(mica_cross_entropy(network(m->parallel, m->nn, x), target, NULL), MICA_ALL_AXES, false);
