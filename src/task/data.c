@@ -175,6 +175,19 @@ mica_status mica__run_derive(mica_run *run, mica_part part, const mica_dataset *
   return MICA_OK;
 }
 
+mica_status mica__run_make_ready(mica_run *run, mica_part part, mica_dataset *data, mica_dataset **ready) {
+  mica_dataset *same = NULL;
+  mica_status status = run->task->fits(run, data);
+  if (status == MICA_OK) status = mica__run_adopt(run, data, &same);
+  if (status != MICA_OK || same != data) mica_dataset_destroy(data);
+  MICA_TRY(status);
+  const mica_dataset *made = same;
+  status = mica__run_derive(run, part, &made);
+  if (status != MICA_OK) mica_dataset_destroy(same);
+  if (status == MICA_OK) *ready = (mica_dataset *)made;
+  return status;
+}
+
 /* --- loaders --- */
 
 /* Copies a fact's numbers as floats that the run keeps; *keep stays NULL without such a fact. */

@@ -30,18 +30,13 @@ static mica_status open_data(work *w, mica_dataset **out) {
   const char *path = w->config->data ? w->config->data : run->data;
   mica_dataset *data = NULL;
   bool all = false;
-  mica_status status = mica__run_open_given(run, path, MICA_PART_TRAIN, &all, &data);
-  if (status == MICA_E_NOT_FOUND) status = mica__run_open_given(run, path, MICA_PART_TEST, &all, &data);
+  mica_part part = MICA_PART_TRAIN;
+  mica_status status = mica__run_open_given(run, path, part, &all, &data);
+  if (status == MICA_E_NOT_FOUND) status = mica__run_open_given(run, path, part = MICA_PART_TEST, &all, &data);
   MICA_TRY(status);
-  if (mica_dataset_count(data) == 0) status = mica__fail(MICA_E_INVALID, "%s holds no samples to calibrate with", path);
-  if (status == MICA_OK) status = run->task->fits(run, data);
-  if (status == MICA_OK) status = mica__run_adopt(run, data, out);
-  if (status != MICA_OK || *out != data) mica_dataset_destroy(data);
-  const mica_dataset *made = *out;
-  if (status == MICA_OK && (status = mica__run_derive(run, MICA_PART_TRAIN, &made)) != MICA_OK)
-    mica_dataset_destroy(*out);
-  *out = (mica_dataset *)made;
-  return status;
+  if (mica_dataset_count(data) > 0) return mica__run_make_ready(run, part, data, out);
+  mica_dataset_destroy(data);
+  return mica__fail(MICA_E_INVALID, "%s holds no samples to calibrate with", path);
 }
 
 /* Measures what layers are given. */

@@ -255,7 +255,8 @@ static mica_status open_model(mica_run *run) {
                       run->folder);
   MICA_TRY(mica__run_parse_config(run, run->folder, config));
   if (!run->task->by_samples)
-    return mica__fail(MICA_E_UNSUPPORTED, "%s is a model of the task %s, which is predicted by from its run alone",
+    return mica__fail(MICA_E_UNSUPPORTED,
+                      "%s is a model of the task %s, of which mica predict takes runs alone; mica run computes it",
                       run->folder, run->task->name);
   MICA_TRY(run->task->prepare(run));
   MICA_TRY(mica__run_note_kinds(run));
@@ -339,20 +340,16 @@ static mica_status open_own(const mica_run *run, mica_part part, mica_dataset **
 }
 
 static mica_status open_judged(mica_run *run, const char *path, mica_part part) {
-  mica_dataset *data = NULL, *same = NULL;
+  mica_dataset *data = NULL;
   bool all = false;
   mica_status status = path ? mica__run_open_given(run, path, part, &all, &data) : open_own(run, part, &data);
   if (all) snprintf(run->judged_part, sizeof run->judged_part, "all");
   if (status == MICA_E_NOT_FOUND && !path && part == MICA_PART_TEST && access(run->data, F_OK) == 0)
     status = mica__run_no_test();
   MICA_TRY(status);
-  status = run->task->fits(run, data);
-  if (status == MICA_OK) status = mica__run_adopt(run, data, &same);
-  if (status != MICA_OK || same != data) mica_dataset_destroy(data);
-  const mica_dataset *made = same;
-  if (status == MICA_OK && (status = mica__run_derive(run, part, &made)) != MICA_OK) mica_dataset_destroy(same);
-  if (status == MICA_OK) run->judged = run->judged_own = (mica_dataset *)made;
-  return status;
+  MICA_TRY(mica__run_make_ready(run, part, data, &data));
+  run->judged = run->judged_own = data;
+  return MICA_OK;
 }
 
 static mica_status judge(mica_run *run, mica_loader *loader, mica_metrics *metrics) {

@@ -177,6 +177,10 @@ mica_status mica__run_loading(mica_run *run, mica_part part, mica_loader_config 
  * or the caller's. */
 mica_status mica__run_derive(mica_run *run, mica_part part, const mica_dataset **data);
 
+/* Makes data that were opened for a run ready for its loaders: they fit, have its classes and what the task derives.
+ * *ready takes their place; a failure destroys them. */
+mica_status mica__run_make_ready(mica_run *run, mica_part part, mica_dataset *data, mica_dataset **ready);
+
 /* Makes a part's loader for tests, with a residence of AUTO as the task loads it. *shown, NULL before, gets what it
  * reads in place of the data, or stays NULL; it is the caller's to destroy after the loader, when the call fails
  * too. */

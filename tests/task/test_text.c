@@ -172,6 +172,8 @@ START_TEST(messages_are_told_apart) {
   /* Lines, a file of lines, tables with answers and without, another order of columns, a part. */
   check_predictions(run);
   check_refusals(run);
+  /* Inputs are measured on the tokens of texts. */
+  ck_ok(mica_run_quantize(run, &(mica_run_quantize_config){.folder = files_path("run8")}, NULL));
   mica_run_destroy(run);
   /* A tokeniser of another model, a damaged one, none. */
   check_tokenisers();
