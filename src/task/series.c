@@ -10,6 +10,8 @@
 #include <string.h>
 
 #define MOST_ROWS 100000000
+/* Squares of larger values, and sums of these, are not finite in f32. */
+#define MOST_VALUE 1e18
 
 /* --- reading --- */
 
@@ -161,6 +163,9 @@ static mica_status take_row(const reading *r, mica__series *s, int64_t row) {
     } else if (!mica__cell_number(cell, value)) {
       return mica__fail(MICA_E_FORMAT, "%s line %zu: column '%s' holds \"%.*s\", which is no number", records->name,
                         records->line, s->names[k], (int)(cell.length < 40 ? cell.length : 40), cell.text);
+    } else if (fabs(*value) > MOST_VALUE) {
+      return mica__fail(MICA_E_FORMAT, "%s line %zu: column '%s' holds %g; values up to %g are forecast", records->name,
+                        records->line, s->names[k], *value, MOST_VALUE);
     }
   }
   if (r->time == SIZE_MAX) return MICA_OK;

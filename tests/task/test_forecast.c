@@ -146,6 +146,8 @@ START_TEST(series_are_forecast) {
   ck_assert_int_eq(mica_run_predict(run, &(mica_run_input){.files = &path, .file_count = 1}, &prediction),
                    MICA_E_FORMAT);
   ck_assert_ptr_nonnull(strstr(mica_error_message(), "has no column 'north' of numbers; it has month, west"));
+  /* Inputs are measured on windows in the run's scale. */
+  ck_ok(mica_run_quantize(run, &(mica_run_quantize_config){.folder = files_path("run8")}, NULL));
   mica_run_destroy(run);
 }
 END_TEST
@@ -158,6 +160,7 @@ START_TEST(what_is_wrong_is_said) {
   } wrong[] = {
       {"t,a\n1,2\n2,3\n", {"horizon", "2"}, "has 2 rows: a window of 24 and a horizon of 2 leave none to train on"},
       {"t,a\n1,2\n2,x\n", {"horizon", "2"}, "line 3: column 'a' holds \"x\", which is no number"},
+      {"t,a\n1,2\n2,-1e38\n", {"horizon", "2"}, "line 3: column 'a' holds -1e+38; values up to 1e+18 are forecast"},
       {"t,a\n1,2\n2,3\n2,4\n", {"horizon", "2"}, "line 4: '2' does not come behind '2'"},
       {"day,a\n2001-02-01,2\n2001-01-31,3\n", {"horizon", "2"}, "'2001-01-31' does not come behind '2001-02-01'"},
       {"t,a\n1,2\n2,3,4\n", {"horizon", "2"}, "line 3 has 3 columns, the first one 2"},
