@@ -39,6 +39,7 @@ typedef struct writing {
   mica_transcriber *transcriber;
   const char *name;
   size_t shown;   /* bytes of its text that stand on the screen */
+  int64_t taken;  /* samples of it */
   double seconds; /* that the computer took, without waiting for a pipe */
 } writing;
 
@@ -73,6 +74,7 @@ static int take(writing *w, const float *samples, int64_t count) {
   const double begin = now();
   if (mica_transcriber_push(w->transcriber, samples, count) != MICA_OK) return fail(w, false);
   w->seconds += now() - begin;
+  w->taken += count;
   show(w, false);
   return CLI_OK;
 }
@@ -121,8 +123,7 @@ static int take_pipe(writing *w, mica_transcriber_config config, int32_t channel
     if (status == CLI_OK && count) status = take(w, samples, count);
   }
   mica_pcm_destroy(pcm);
-  if (status == CLI_OK && mica_transcriber_seconds(w->transcriber) <= 0)
-    status = cli_fail(w->self, "%s holds no samples", w->name);
+  if (status == CLI_OK && !w->taken) status = cli_fail(w->self, "%s holds no samples", w->name);
   return status;
 }
 
@@ -159,6 +160,7 @@ static int write_all(const cli_command *self, const struct values *v, mica_run *
     w.name = piped ? "standard input" : v->inputs.words[i];
     w.shown = 0;
     w.seconds = 0;
+    w.taken = 0;
     if (!v->json && v->inputs.count > 1) printf("%s: ", cli_clean(w.name));
     config.rate = given;
     status = piped ? take_pipe(&w, config, channels) : take_file(&w);

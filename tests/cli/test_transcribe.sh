@@ -117,6 +117,8 @@ run transcribe --model "$work/run" - <"$work/train/short.wav"
 ends 1 '' 'mica transcribe: standard input: the stream ends in its WAV header'
 run transcribe --model "$work/run" - </dev/null
 ends 1 '' 'mica transcribe: standard input holds no samples'
+run transcribe --model "$work/run" "$file" - --quiet </dev/null
+ends 1 "$file: *" 'mica transcribe: standard input holds no samples'
 head -c 3000 "$file" >"$work/half"
 run transcribe --model "$work/run" - --quiet <"$work/half"
 ends 1 '*' 'mica transcribe: standard input: the stream ends within its samples, behind 2956 frames'
