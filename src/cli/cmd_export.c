@@ -69,7 +69,9 @@ const cli_command cli_command_export = {
     .summary = "write a trained network as a model in ONNX",
     .details = "\nInputs are called as the data's columns are, and take any number of samples;\n"
                "pictures are (u8 / 255 - mean) / deviation, which stands in the metadata with\n"
-               "the names of the classes. mica predict --model FILE predicts by them,\n"
+               "the names of the classes. Runs of classify and regress are predicted by with\n"
+               "mica predict --model FILE, those of other tasks are computed by mica run.\n"
+               "Runs of keyword and speech cannot be exported: spectra have no form in ONNX.\n"
                "mica train --init FILE goes on from the weights; with --stop-at VALUE a new last\n"
                "layer \"head\" follows that value, which --freeze '[!h]*' trains alone where no\n"
                "other name begins with h.\n",

@@ -4,6 +4,7 @@
 #include "train/train.h"
 
 #include <mica/onnx.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -80,6 +81,12 @@ static mica_status write_model(const mica_run *run, const mica__phase *phase, co
     status = mica__fail(MICA_E_UNSUPPORTED, "a run of the task %s has no outputs to export", run->task->name);
   if (status == MICA_OK) status = name_layers(phase->nn);
   if (status == MICA_OK) status = mica_onnx_write(path, phase->output_values, phase->output_count, &how);
+  if (status == MICA_E_UNSUPPORTED && phase->output_count) {
+    char why[512];
+    snprintf(why, sizeof why, "%s", mica_error_message());
+    status = mica__fail(status, "a run of the task %s with the network %s cannot be exported: %s", run->task->name,
+                        mica_run_setting(run, "model"), why);
+  }
   free_metadata(&m);
   return status;
 }
