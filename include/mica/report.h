@@ -6,6 +6,7 @@
 #define MICA_REPORT_H
 
 #include <mica/shape.h>
+#include <stdbool.h>
 #include <stdint.h>
 
 MICA_BEGIN_DECLS
@@ -16,7 +17,8 @@ MICA_BEGIN_DECLS
  * text      text
  * numbers   rows of numbers
  * choices   rows, each a row_name with its share in numbers: the classes of a sample, likeliest first
- * table     rows x columns of numbers, or of texts where there are any, under column_names
+ * table     rows x columns of numbers, or of texts where there are any, under column_names; a column of
+ *           number_columns has both: its texts are shown, its numbers are the values in JSON
  * matrix    the same, of counts: a confusion matrix, row the truth
  * curve     columns series of `rows` points, named by column_names; the first one is the horizontal axis
  * points    rows x 2: where each row_name stands, across and up, named by column_names
@@ -51,6 +53,7 @@ typedef struct mica_item {
   const char *const *texts;                           /* likewise */
   mica_shape shape;
   const uint8_t *planes;
+  const bool *number_columns; /* columns, of a table with texts: true where numbers holds the values; NULL: none */
 } mica_item;
 
 typedef struct mica_report mica_report;

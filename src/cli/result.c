@@ -93,7 +93,7 @@ void cli_print_tables(FILE *out, const mica_report *report) {
 /* --- JSON --- */
 
 static void add_cell(cli_json *json, cJSON *parent, const char *key, const mica_item *item, size_t at) {
-  if (item->texts)
+  if (item->texts && !(item->number_columns && item->number_columns[at % item->columns]))
     cli_json_text(json, parent, key, item->texts[at]);
   else if (item->kind == MICA_ITEM_KIND_MATRIX)
     cli_json_integer(json, parent, key, (uint64_t)item->numbers[at]);

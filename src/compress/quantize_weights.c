@@ -182,25 +182,30 @@ static mica_status choose_input(const mica_calibration *c, const mica__choices *
 
 /* --- the report --- */
 
-#define COLUMNS 7
-
 typedef struct table {
   char **texts;
+  double *numbers;
   const char **rows;
   size_t count;
 } table;
+
+enum { BITS, WEIGHT_DECIBEL, LOW, HIGH, INPUT_DECIBEL, FOLDED, NOTE, COLUMNS };
 
 static void note_row(table *out, const work *k) {
   const mica__choice *c = k->choice;
   char *row[COLUMNS];
   mica__text texts[COLUMNS] = {{0}};
-  if (c->bits) mica__text_addf(&texts[0], "%d", (int)c->bits);
-  if (c->bits) mica__text_addf(&texts[1], "%.1f", 10 * log10(k->energy / k->noise));
-  if (c->input) mica__text_addf(&texts[2], "%.4g", k->low);
-  if (c->input) mica__text_addf(&texts[3], "%.4g", k->high);
-  if (c->input && isfinite(k->decibel)) mica__text_addf(&texts[4], "%.1f", k->decibel);
-  if (c->layer->norm && c->bits) mica__text_add(&texts[5], c->layer->norm);
-  if (c->why) mica__text_add(&texts[6], c->why);
+  double *numbers = out->numbers + COLUMNS * out->count;
+  numbers[BITS] = c->bits ? (double)c->bits : (double)NAN;
+  numbers[WEIGHT_DECIBEL] = c->bits ? 10 * log10(k->energy / k->noise) : (double)NAN;
+  numbers[LOW] = c->input ? k->low : (double)NAN;
+  numbers[HIGH] = c->input ? k->high : (double)NAN;
+  numbers[INPUT_DECIBEL] = c->input && isfinite(k->decibel) ? k->decibel : (double)NAN;
+  for (int i = WEIGHT_DECIBEL; i <= INPUT_DECIBEL; i++)
+    if (!isnan(numbers[i])) mica__text_addf(&texts[i], i == LOW || i == HIGH ? "%.4g" : "%.1f", numbers[i]);
+  if (c->bits) mica__text_addf(&texts[BITS], "%d", (int)c->bits);
+  if (c->layer->norm && c->bits) mica__text_add(&texts[FOLDED], c->layer->norm);
+  if (c->why) mica__text_add(&texts[NOTE], c->why);
   for (int i = 0; i < COLUMNS; i++) row[i] = texts[i].data ? texts[i].data : mica__strdup(texts[i].failed ? "?" : "");
   memcpy(out->texts + COLUMNS * out->count, row, sizeof row);
   out->rows[out->count++] = c->layer->name;
@@ -208,13 +213,16 @@ static void note_row(table *out, const work *k) {
 
 static mica_status begin_table(table *out, size_t rows) {
   out->texts = calloc(COLUMNS * rows + 1, sizeof *out->texts);
+  out->numbers = calloc(COLUMNS * rows + 1, sizeof *out->numbers);
   out->rows = calloc(rows + 1, sizeof *out->rows);
-  return out->texts && out->rows ? MICA_OK : no_memory();
+  return out->texts && out->numbers && out->rows ? MICA_OK : no_memory();
 }
 
 static mica_status report_table(const table *out, mica_report *report) {
   static const char *const names[COLUMNS] = {"weight bits", "weight dB", "input from", "input to",
                                              "input dB",    "folded",    "note"};
+  static const bool number_columns[COLUMNS] = {
+      [BITS] = true, [WEIGHT_DECIBEL] = true, [LOW] = true, [HIGH] = true, [INPUT_DECIBEL] = true};
   MICA_TRY(mica_report_begin(report, "Layers"));
   const mica_item item = {.kind = MICA_ITEM_KIND_TABLE,
                           .name = "layers",
@@ -222,13 +230,16 @@ static mica_status report_table(const table *out, mica_report *report) {
                           .columns = COLUMNS,
                           .row_names = out->rows,
                           .column_names = names,
-                          .texts = (const char *const *)out->texts};
+                          .numbers = out->numbers,
+                          .texts = (const char *const *)out->texts,
+                          .number_columns = number_columns};
   return mica_report_add(report, &item);
 }
 
 static void free_table(table *out) {
   for (size_t i = 0; out->texts && i < COLUMNS * out->count; i++) free(out->texts[i]);
   free(out->texts);
+  free(out->numbers);
   free(out->rows);
 }
 

@@ -262,8 +262,10 @@ static mica_status rank_like(mica_run *run, int32_t item, answer *out) {
 
 static mica_status add_answer(const mica_run *run, const char *title, const answer *a, int64_t top, mica_report *p) {
   static const char *const columns[] = {"item", "title", "score"};
+  static const bool number_columns[] = {false, false, true};
   const char *const *items = mica_run_fact(run, "items", NULL), *const *titles = mica_run_fact(run, "titles", NULL);
   const char *cells[3 * (sizeof a->items / sizeof *a->items)];
+  double numbers[3 * (sizeof a->items / sizeof *a->items)] = {0};
   char scores[sizeof a->items / sizeof *a->items][16];
   const size_t rows = (size_t)(a->count < top ? a->count : top);
   for (size_t i = 0; i < rows; i++) {
@@ -272,6 +274,7 @@ static mica_status add_answer(const mica_run *run, const char *title, const answ
     cells[3 * i] = items[at];
     cells[3 * i + 1] = titles ? titles[at] : "";
     cells[3 * i + 2] = scores[i];
+    numbers[3 * i + 2] = (double)a->scores[i];
   }
   MICA_TRY(mica_report_begin(p, title));
   return mica_report_add(p, &(mica_item){.kind = MICA_ITEM_KIND_TABLE,
@@ -279,7 +282,9 @@ static mica_status add_answer(const mica_run *run, const char *title, const answ
                                          .rows = rows,
                                          .columns = 3,
                                          .column_names = columns,
-                                         .texts = cells});
+                                         .numbers = numbers,
+                                         .texts = cells,
+                                         .number_columns = number_columns});
 }
 
 static mica_status rank_user(mica_run *run, const asked *a, bool excludes, answer *out) {

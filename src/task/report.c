@@ -37,6 +37,7 @@ static void free_item(mica_item *item) {
   free_texts(item->column_names, item->columns);
   free_texts(item->texts, item->rows * item->columns);
   free((void *)item->numbers);
+  free((void *)item->number_columns);
   free((void *)item->planes);
 }
 
@@ -104,7 +105,8 @@ static bool uses(const mica_item *item) {
   case MICA_ITEM_KIND_TEXT: return item->text != NULL;
   case MICA_ITEM_KIND_NUMBERS: return item->columns == 1 && (item->numbers || !item->rows);
   case MICA_ITEM_KIND_CHOICES: return item->columns == 1 && item->numbers && item->row_names;
-  case MICA_ITEM_KIND_TABLE: return item->columns > 0 && (item->numbers || item->texts || !item->rows);
+  case MICA_ITEM_KIND_TABLE:
+    return item->columns > 0 && (item->numbers || (item->texts && !item->number_columns) || !item->rows);
   case MICA_ITEM_KIND_MATRIX: return item->columns > 0 && item->numbers;
   case MICA_ITEM_KIND_CURVE: return item->columns > 1 && item->numbers && item->column_names;
   case MICA_ITEM_KIND_POINTS: return item->columns == 2 && item->numbers && item->column_names && item->row_names;
@@ -130,12 +132,15 @@ mica_status mica_report_add(mica_report *report, const mica_item *item) {
   copy.name = copy.text = NULL;
   copy.row_names = copy.column_names = copy.texts = NULL;
   copy.numbers = NULL;
+  copy.number_columns = NULL;
   copy.planes = NULL;
   bool good = copy_text(&copy.name, item->name) && copy_text(&copy.text, item->text);
   good = good && copy_texts(&copy.row_names, item->row_names, item->rows);
   good = good && copy_texts(&copy.column_names, item->column_names, item->columns);
   good = good && copy_texts(&copy.texts, item->texts, cells);
   good = good && copy_bytes((const void **)&copy.numbers, item->numbers, cells * sizeof *item->numbers);
+  good = good && copy_bytes((const void **)&copy.number_columns, item->number_columns,
+                            item->columns * sizeof *item->number_columns);
   good = good && copy_bytes((const void **)&copy.planes, item->planes, pixels(item));
   if (good)
     items[last->count++] = copy;
@@ -175,7 +180,7 @@ const mica_item *mica_report_find(const mica_report *report, size_t at, const ch
 /* --- JSON --- */
 
 static void add_cell(mica__text *json, const mica_item *item, size_t at) {
-  if (item->texts)
+  if (item->texts && !(item->number_columns && item->number_columns[at % item->columns]))
     mica__json_string(json, item->texts[at]);
   else
     mica__json_number(json, item->numbers[at]);

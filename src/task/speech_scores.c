@@ -273,6 +273,8 @@ static mica_status judge(mica_run *run, const mica_dataset *data, uint64_t i, ju
 
 static mica_status add_worst(mica_report *r, const judged *list, size_t count) {
   static const char *const columns[] = {"said", "heard", "edits"};
+  static const bool number_columns[] = {false, false, true};
+  double numbers[3 * WORST] = {0};
   const char *texts[3 * WORST], *rows[WORST];
   char names[WORST][32], edits[WORST][32];
   size_t shown = 0;
@@ -283,6 +285,7 @@ static mica_status add_worst(mica_report *r, const judged *list, size_t count) {
     texts[3 * shown] = list[shown].said.data;
     texts[3 * shown + 1] = list[shown].heard.data;
     texts[3 * shown + 2] = edits[shown];
+    numbers[3 * shown + 2] = (double)list[shown].edits;
   }
   if (!shown) return MICA_OK;
   MICA_TRY(mica_report_begin(r, "Worst errors"));
@@ -292,7 +295,9 @@ static mica_status add_worst(mica_report *r, const judged *list, size_t count) {
                                          .columns = 3,
                                          .row_names = rows,
                                          .column_names = columns,
-                                         .texts = texts});
+                                         .numbers = numbers,
+                                         .texts = texts,
+                                         .number_columns = number_columns});
 }
 
 /* The spectra of a recording, low frequencies at the bottom, a white line where each letter was found. */

@@ -30,7 +30,7 @@ above() { awk -v is="$(json "$1")" -v least="$2" 'BEGIN { exit !(is >= least) }'
 
 for method in mse entropy; do
   run quantize "$work/run" --data "$work/rings.csv" --method $method --equalize --out "$work/$method" --json
-  ends 0 '{"sections": *"layers"*' ''
+  ends 0 '{"sections": *"layers"*"weight bits": 8, *"input from": -[0-9]*' ''
   run eval --model "$work/$method" --data "$work/rings.csv" --json
   ends 0 '{"task":"classify"*' ''
   above metrics.accuracy "$(awk -v f="$float" 'BEGIN { print f - 0.05 }')"

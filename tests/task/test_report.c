@@ -57,6 +57,27 @@ START_TEST(every_kind_is_json) {
 }
 END_TEST
 
+START_TEST(columns_of_numbers_are_numbers) {
+  static const char *const columns[] = {"said", "edits"}, *const cells[] = {"1", "2.72", "", NULL};
+  static const double numbers[] = {7, 2.7182818284, 7, NAN};
+  static const bool number_columns[] = {false, true};
+  mica_item item = {.kind = MICA_ITEM_KIND_TABLE,
+                    .name = "tb",
+                    .rows = 2,
+                    .columns = 2,
+                    .column_names = columns,
+                    .texts = cells,
+                    .number_columns = number_columns};
+  ck_ok(mica_report_begin(report, "s"));
+  ck_assert_int_eq(mica_report_add(report, &item), MICA_E_INVALID);
+  item.numbers = numbers;
+  ck_ok(mica_report_add(report, &item));
+  expect_json("{\"task\": \"t\", \"samples\": [{\"name\": \"s\", \"tb\": [{\"said\": \"1\", "
+              "\"edits\": 2.71828183}, {\"said\": \"\", \"edits\": null}]}]}");
+  ck_assert_str_eq(mica_report_item(report, 0, 0)->texts[1], "2.72");
+}
+END_TEST
+
 START_TEST(what_lacks_its_parts_is_refused) {
   static const double numbers[4] = {0};
   static const uint8_t planes[4] = {0};
@@ -98,6 +119,7 @@ Suite *test_suite(void) {
   TCase *tcase = tcase_create("report");
   tcase_add_checked_fixture(tcase, setup, teardown);
   tcase_add_test(tcase, every_kind_is_json);
+  tcase_add_test(tcase, columns_of_numbers_are_numbers);
   tcase_add_test(tcase, what_lacks_its_parts_is_refused);
   tcase_add_test(tcase, metrics_are_plain_values);
   suite_add_tcase(suite, tcase);
