@@ -206,7 +206,8 @@ typedef struct mica_run_query {
 } mica_run_query;
 
 /* A section for each user, then for the new one, then for each item: a table "items" of item, title and score, the best
- * first. MICA_E_NOT_FOUND names a user or an item that the training had not; MICA_E_UNSUPPORTED: a run of another task,
+ * first. MICA_E_NOT_FOUND names a user or an item that the training had not; MICA_E_INVALID: an item that is rated
+ * twice, or a rating out of the range of the training's; MICA_E_UNSUPPORTED: a run of another task,
  * or a network that takes no new users. *prediction is the caller's to mica_report_destroy. Blocks. */
 MICA_API MICA_CHECKED mica_status mica_run_recommend(mica_run *run, const mica_run_query *query,
                                                      mica_report **prediction);

@@ -318,15 +318,34 @@ static mica_status answer_known(mica_run *run, const char *name, const mica_run_
   return status;
 }
 
+/* A new user rates each item once, within the range of the training's ratings; rankings use no ratings. */
+static mica_status check_rated(const mica_run *run, const mica_run_rating *rated, int32_t item, bool *seen) {
+  size_t count = 0;
+  const double *range = mica_run_fact_numbers(run, "rating_range", &count);
+  if (seen[item]) return mica__fail(MICA_E_INVALID, "item '%s' is rated twice", rated->item);
+  seen[item] = true;
+  if (!range || count != 2 || mica__recommend_ranks(run)) return MICA_OK;
+  const float rating = (float)rated->rating; /* as training reads them */
+  if (rating >= (float)range[0] && rating <= (float)range[1]) return MICA_OK;
+  return mica__fail(MICA_E_INVALID,
+                    "the rating %.6g of item '%s' is out of range: the run was trained on ratings of %g to %g",
+                    rated->rating, rated->item, range[0], range[1]);
+}
+
 static mica_status answer_new(mica_run *run, const mica_run_query *q, mica_report *p) {
+  size_t items = 0;
+  mica_run_fact(run, "items", &items);
+  bool *seen = calloc(items + 1, sizeof *seen);
   asked a = {.items = calloc(q->rated_count, sizeof *a.items), .ratings = calloc(q->rated_count, sizeof *a.ratings)};
-  mica_status status = a.items && a.ratings ? MICA_OK : mica__fail_nomem("a user");
+  mica_status status = seen && a.items && a.ratings ? MICA_OK : mica__fail_nomem("a user");
   for (size_t i = 0; status == MICA_OK && i < q->rated_count; i++) {
     status = find_item(run, q->rated[i].item, &a.items[i]);
+    if (status == MICA_OK) status = check_rated(run, &q->rated[i], a.items[i], seen);
     a.ratings[i] = (float)q->rated[i].rating;
     a.count++;
   }
   if (status == MICA_OK) status = answer_user(run, "new user", &a, q, p);
+  free(seen);
   free(a.items);
   free(a.ratings);
   return status;
