@@ -103,6 +103,8 @@ mica__recommender mica__recommend_network(const mica_run *run);
 double mica__recommend_validation(const mica_run *run);
 /* What tests look at: "top". */
 int64_t mica__recommend_top(const mica_run *run);
+/* True for the data of the training, however their path is spelled: they alone are parted. */
+bool mica__recommend_owns(const mica_run *run, const char *path);
 /* mica__task_row.open. */
 mica_status mica__recommend_open(const mica_run *run, const char *path, const mica_dataset_config *config,
                                  mica_dataset **data);

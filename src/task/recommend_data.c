@@ -4,6 +4,7 @@
 
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 
 const mica__interactions *mica__interactions_of(const mica_dataset *dataset) {
   for (size_t i = 0; dataset && i < dataset->store->owned_count; i++)
@@ -231,10 +232,17 @@ static mica_status make_part(const mica_run *run, const char *path, mica_part pa
   return status;
 }
 
+bool mica__recommend_owns(const mica_run *run, const char *path) {
+  struct stat own, given;
+  if (!run->data) return false;
+  if (!strcmp(path, run->data)) return true;
+  return !stat(run->data, &own) && !stat(path, &given) && own.st_dev == given.st_dev && own.st_ino == given.st_ino;
+}
+
 mica_status mica__recommend_open(const mica_run *run, const char *path, const mica_dataset_config *config,
                                  mica_dataset **data) {
   const mica_part part = config->part;
-  const bool own = run->data && !strcmp(path, run->data);
+  const bool own = mica__recommend_owns(run, path);
   if (!own && mica__recommend_ranks(run))
     return mica__fail(MICA_E_UNSUPPORTED, "%s: rankings are tested on what was held out of the training's data", path);
   if (!own && part != MICA_PART_TRAIN) return no_part(path, part);

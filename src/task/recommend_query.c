@@ -389,17 +389,24 @@ mica_status mica__recommend_query(mica_run *run, const mica_run_query *given, mi
 
 /* --- mica predict --- */
 
-/* The value of each pair of a table. */
-static mica_status predict_pairs(mica_run *run, const mica__interactions *x, mica_report *p) {
+/* The value of each pair of a table that is of the part, up to `most`; 0: all. */
+static mica_status predict_pairs(mica_run *run, const mica__interactions *x, mica_part part, int64_t most,
+                                 mica_report *p) {
   mica_queue *queue = mica_engine_queue(run->engine);
   enum { AT_A_TIME = 256 };
   int32_t users[AT_A_TIME], items[AT_A_TIME];
   float values[AT_A_TIME];
   mica_status status = MICA_OK;
-  for (size_t from = 0; status == MICA_OK && from < x->count; from += AT_A_TIME) {
-    const size_t n = x->count - from < AT_A_TIME ? x->count - from : AT_A_TIME;
+  size_t left = most > 0 ? (size_t)most : x->count, at = 0;
+  while (status == MICA_OK && left > 0 && at < x->count) {
+    const mica__interaction *pairs[AT_A_TIME];
+    size_t n = 0;
+    for (; at < x->count && n < AT_A_TIME && n < left; at++)
+      if (x->list[at].part == part) pairs[n++] = &x->list[at];
+    if (!n) break;
+    left -= n;
     mica_tensor *tensors[2] = {NULL};
-    for (size_t i = 0; i < n; i++) users[i] = x->list[from + i].user, items[i] = x->list[from + i].item;
+    for (size_t i = 0; i < n; i++) users[i] = pairs[i]->user, items[i] = pairs[i]->item;
     status = make_tensor(run, MICA_SHAPE((int64_t)n), users, &tensors[0]);
     if (status == MICA_OK) status = make_tensor(run, MICA_SHAPE((int64_t)n), items, &tensors[1]);
     const mica_feed feeds[] = {{"user", tensors[0]}, {"item", tensors[1]}};
@@ -411,11 +418,11 @@ static mica_status predict_pairs(mica_run *run, const mica__interactions *x, mic
     if (status == MICA_OK) status = mica_tensor_download(queue, value, values, n * sizeof *values);
     for (size_t i = 0; status == MICA_OK && i < n; i++) {
       mica__text title = {0};
-      mica__text_addf(&title, "line %zu", x->list[from + i].line);
+      mica__text_addf(&title, "line %zu", pairs[i]->line);
       status = mica__text_status(&title);
       if (status == MICA_OK) status = mica_report_begin(p, title.data);
       mica__text_free(&title);
-      if (status == MICA_OK && x->rated) status = mica_report_add_number(p, "truth", (double)x->list[from + i].rating);
+      if (status == MICA_OK && x->rated) status = mica_report_add_number(p, "truth", (double)pairs[i]->rating);
       if (status == MICA_OK) status = mica_report_add_number(p, "value", (double)values[i]);
     }
     mica_tensor_destroy(tensors[0]);
@@ -424,13 +431,25 @@ static mica_status predict_pairs(mica_run *run, const mica__interactions *x, mic
   return status;
 }
 
+/* A file that is in no parts: its pairs are all of the first. */
 static mica_status predict_file(mica_run *run, const char *path, int64_t most, mica_report *p) {
   mica__interactions *x = calloc(1, sizeof *x);
   mica_status status = x ? mica__interactions_open(run, path, x) : mica__fail_nomem(path);
   if (status == MICA_OK) status = mica__interactions_adopt(x, run);
-  if (status == MICA_OK && most > 0 && (size_t)most < x->count) x->count = (size_t)most;
-  if (status == MICA_OK) status = predict_pairs(run, x, p);
+  if (status == MICA_OK) status = predict_pairs(run, x, MICA_PART_TRAIN, most, p);
   if (x) mica__interactions_free(x);
+  return status;
+}
+
+/* The training's own data as they were parted, as mica_run_evaluate sees them; other data whole. */
+static mica_status predict_data(mica_run *run, const mica_run_input *input, mica_report *p) {
+  mica_dataset *data = NULL;
+  bool all = false;
+  if (!mica__recommend_owns(run, input->data)) return predict_file(run, input->data, input->count, p);
+  MICA_TRY(mica__run_open_given(run, input->data, input->part, &all, &data));
+  const mica_part part = all ? MICA_PART_TRAIN : input->part;
+  mica_status status = predict_pairs(run, mica__interactions_of(data), part, input->count, p);
+  mica_dataset_destroy(data);
   return status;
 }
 
@@ -439,7 +458,7 @@ mica_status mica__recommend_predict(mica_run *run, const mica_run_input *input, 
     return mica__fail(MICA_E_UNSUPPORTED, "the run puts items in order: mica recommend asks it");
   if (input->text)
     return mica__fail(MICA_E_UNSUPPORTED, "pairs of users and items come from a table, --data or a file");
-  if (input->data) return predict_file(run, input->data, input->count, p);
+  if (input->data) return predict_data(run, input, p);
   for (size_t i = 0; i < input->file_count; i++) MICA_TRY(predict_file(run, input->files[i], 0, p));
   return MICA_OK;
 }

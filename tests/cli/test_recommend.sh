@@ -37,6 +37,16 @@ ends 0 'i3*' ''
 printf 'item,rating\ni2,5\ni1,1\ni6,4\n' >"$work/new.csv"
 run recommend --model "$work/rate" --ratings "$work/new.csv" --top 2 --json
 case $(json recommendations.0.items.0.item) in i*[02468]) ;; *) fault "of the other taste: $out" ;; esac
+# Scores are numbers, all of their digits. The training's own data are predicted as they were tested, however they are
+# called; the errors of the test part are those of the metrics.
+grep -Eq '"score": [0-9]+(\.[0-9]+)?[,}]' "$work/out" || fault "the score is no number: $out"
+(cd "$work" && "$mica" predict --model rate --data data --count 1000 --json) >"$work/out" || fault 'predict --data'
+tr '{' '\n' <"$work/out" | awk -F'[:,}]' -v rmse="$rmse" '/"truth"/ {
+    n++; sum += ($4 - $6) ^ 2
+  } END { e = sqrt(sum / n) - rmse; exit !(n == 84 && e < 1e-4 && e > -1e-4) }' ||
+  fault "not the test part, or not its errors, by predict --data"
+run predict --model "$work/rate" --data "$work/data" --count 5 --json
+"$MICA_BUILD_DIR/bin/tests/json_value" predictions.5.value <"$work/out" 2>/dev/null && fault 'more than 5'
 printf 'user,item\nu1,i3\nu1,i4\nnobody,nothing\n' >"$work/pairs.csv"
 run predict --model "$work/rate" "$work/pairs.csv" --json
 awk -v a="$(json predictions.0.value)" -v b="$(json predictions.1.value)" 'BEGIN { exit !(a > 3 && b < 3) }' ||
@@ -64,6 +74,12 @@ case $out in *'Four'*) ;; *) fault "no title: $out" ;; esac
 
 run recommend --model "$work/neumf" --rate i1=1
 ends 1 '' 'mica recommend: the network neumf knows the users of its training alone*'
+run recommend --model "$work/rate" --rate i1=1e30
+ends 1 '' "mica recommend: the rating 1e+30 of item 'i1' is out of range: the run was trained on ratings of 1 to 5"
+run recommend --model "$work/rate" --rate i1=0.5
+ends 1 '' "mica recommend: the rating 0.5 of item 'i1' is out of range*"
+run recommend --model "$work/rate" --rate i1=5 --rate i1=1
+ends 1 '' "mica recommend: item 'i1' is rated twice"
 run recommend --model "$work/rate" --user u99
 ends 1 '' "mica recommend: user 'u99' is none of the 60 users*"
 run recommend --model "$work/rate" --like 18446744073709551616
