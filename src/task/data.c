@@ -45,8 +45,9 @@ mica_status mica__run_open_part(const mica_run *run, const char *path, const mic
   return own ? run->task->open(run, path, config, data) : mica_dataset_open(path, config, data);
 }
 
-mica_status mica__run_open_given(const mica_run *run, const char *path, mica_part part, bool *all,
-                                 mica_dataset **data) {
+/* mica__run_open_given, with the words of the sentence that says that there is no test part. */
+static mica_status open_part_or_all(const mica_run *run, const char *path, mica_part part, const char *instead,
+                                    bool *all, mica_dataset **data) {
   mica_dataset_config config = mica__run_opening(run, part);
   mica_dataset *other = NULL;
   mica_status status = mica__run_open_part(run, path, &config, data);
@@ -57,13 +58,23 @@ mica_status mica__run_open_given(const mica_run *run, const char *path, mica_par
   mica_dataset_destroy(other);
   config.part = *all ? MICA_PART_TRAIN : part;
   status = mica__run_open_part(run, path, &config, data);
-  return status == MICA_E_NOT_FOUND && !*all ? mica__run_no_test() : status;
+  if (status != MICA_E_NOT_FOUND || *all) return status;
+  return mica__fail(MICA_E_NOT_FOUND, "%s; %s", mica_error_message(), instead);
 }
 
-mica_status mica__run_no_test(void) {
-  return mica__fail(MICA_E_NOT_FOUND, "%s; --part validation takes what training is validated on",
-                    mica_error_message());
+mica_status mica__run_open_given(const mica_run *run, const char *path, mica_part part, bool *all,
+                                 mica_dataset **data) {
+  return open_part_or_all(run, path, part, "files that are no test part are given as inputs", all, data);
 }
+
+static const char validated[] = "--part validation takes what training is validated on";
+
+mica_status mica__run_open_judged(const mica_run *run, const char *path, mica_part part, bool *all,
+                                  mica_dataset **data) {
+  return open_part_or_all(run, path, part, validated, all, data);
+}
+
+mica_status mica__run_no_test(void) { return mica__fail(MICA_E_NOT_FOUND, "%s; %s", mica_error_message(), validated); }
 
 /* Opens a part; it stays NULL if there is none. */
 static mica_status open_optional(mica_run *run, const mica_dataset_config *opening) {

@@ -342,7 +342,7 @@ static mica_status open_own(const mica_run *run, mica_part part, mica_dataset **
 static mica_status open_judged(mica_run *run, const char *path, mica_part part) {
   mica_dataset *data = NULL;
   bool all = false;
-  mica_status status = path ? mica__run_open_given(run, path, part, &all, &data) : open_own(run, part, &data);
+  mica_status status = path ? mica__run_open_judged(run, path, part, &all, &data) : open_own(run, part, &data);
   if (all) snprintf(run->judged_part, sizeof run->judged_part, "all");
   if (status == MICA_E_NOT_FOUND && !path && part == MICA_PART_TEST && access(run->data, F_OK) == 0)
     status = mica__run_no_test();

@@ -158,8 +158,12 @@ mica_dataset_config mica__run_opening(const mica_run *run, mica_part part);
 /* Opens a part as the run's task does. */
 mica_status mica__run_open_part(const mica_run *run, const char *path, const mica_dataset_config *config,
                                 mica_dataset **data);
-/* Opens a part of data that were given. Of data that are in no parts the whole is the test part, and *all is true. */
+/* Opens a part of data that were given, to predict it. Of data that are in no parts the whole is the test part, and
+ * *all is true. MICA_E_NOT_FOUND says what to do about data that have parts, and no test part. */
 mica_status mica__run_open_given(const mica_run *run, const char *path, mica_part part, bool *all, mica_dataset **data);
+/* Likewise, to evaluate it. */
+mica_status mica__run_open_judged(const mica_run *run, const char *path, mica_part part, bool *all,
+                                  mica_dataset **data);
 /* MICA_E_NOT_FOUND of data without a test part: the sentence there is, and which part they have. */
 mica_status mica__run_no_test(void);
 /* Parts data that have no validation part by the settings "validation" and "seed", as training and evaluation both do:

@@ -42,6 +42,8 @@ head -300 "$work/prices.csv" >"$work/untested/train.csv"
 head -100 "$work/prices.csv" >"$work/untested/validation.csv"
 run eval --model "$work/prices" --data "$work/untested"
 ends 1 '' '*untested*no test*; --part validation takes what*'
+run predict --model "$work/prices" --data "$work/untested"
+ends 1 '' '*untested*no test*; files that are no test part are given as inputs'
 run eval --model "$work/prices" --data "$work/untested" --part validation --json
 ends 0 '{"task":"regress","part":"validation",*' ''
 # A file is in no parts: it is evaluated whole.
