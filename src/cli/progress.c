@@ -18,12 +18,14 @@ static const char *format_time(double seconds, char text[16]) {
   return text;
 }
 
-/* "accuracy 89.20 %, loss 0.3120": the first metric, or the one that is watched where there is such, and the loss. */
+/* "accuracy 89.20 %, loss 0.3120": the first of the task's metrics that there is, and the loss; without a task the
+ * first of all. */
 static const char *format_metrics(const cli_progress_state *state, const mica_metrics *m, char text[96]) {
   char metric[CLI_METRIC_TEXT] = "";
   const mica_task_metric *known = state->task ? mica_task_metrics(state->task) : NULL;
-  const char *name = known ? known[0].name : NULL;
-  if ((!name || isnan(mica_metrics_get(m, name))) && m->count) name = m->values[0].name;
+  const char *name = !known && m->count ? m->values[0].name : NULL;
+  for (; known && known->name && !name; known++)
+    if (!isnan(mica_metrics_get(m, known->name))) name = known->name;
   if (name && m->count) cli_format_metric(name, mica_metrics_get(m, name), metric);
   snprintf(text, 96, "%s%sloss %.4f", metric, *metric ? ", " : "", m->loss);
   return text;
