@@ -195,9 +195,11 @@ static mica_status add_table(const mica_run *run, mica__records *r, texts *t, bo
 /* A table where the name or the first line says so, else lines. */
 static mica_status add_content(const mica_run *run, const char *name, char *content, size_t size, texts *t) {
   const bool must = mica__name_ends(name, ".csv") || mica__name_ends(name, ".tsv");
-  const bool may = !mica__name_ends(name, ".txt") && !memchr(content, '\0', size);
+  const bool may = !mica__name_ends(name, ".txt");
   bool table = false;
-  if (must || may) {
+  if (!size) return mica__fail(MICA_E_FORMAT, "%s is empty", name);
+  if (memchr(content, '\0', size)) return mica__fail(MICA_E_FORMAT, "%s is no text", name);
+  if (may) {
     mica__records r = mica__records_in(name, content, size);
     mica__attempt_begin();
     mica_status status = add_table(run, &r, t, &table);

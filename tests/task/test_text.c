@@ -122,6 +122,12 @@ static void check_refusals(mica_run *run) {
   files_write_text("empty.txt", "");
   path = files_path("empty.txt");
   refused(run, &(mica_run_input){.files = &path, .file_count = 1}, "empty.txt is empty");
+  files_write_text("empty.tsv", "");
+  path = files_path("empty.tsv");
+  refused(run, &(mica_run_input){.files = &path, .file_count = 1}, "empty.tsv is empty");
+  files_write("sound.wav", "RIFF\0\0\nWAVE", 11);
+  path = files_path("sound.wav");
+  refused(run, &(mica_run_input){.files = &path, .file_count = 1}, "sound.wav is no text");
   refused(run, &(mica_run_input){.file_count = 0}, "files, data or a text");
 }
 
