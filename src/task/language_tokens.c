@@ -122,7 +122,20 @@ static mica_status text_behind(const mica_tokenizer *t, int32_t before, int32_t 
   return status;
 }
 
+/* A token with a text, for others to stand behind: alone some lose a space that they have within a text. -1: none. */
+static int32_t token_with_text(const mica_tokenizer *t) {
+  for (int32_t i = 0; i < mica_tokenizer_size(t); i++) {
+    char *text = NULL;
+    size_t bytes = 0;
+    const bool has = text_behind(t, -1, i, &text, &bytes) == MICA_OK && bytes > 0;
+    mica_free(text);
+    if (has) return i;
+  }
+  return -1;
+}
+
 mica_value mica__language_token_bytes(const mica_run *run, mica_graph *graph) {
+  const int32_t before = token_with_text(run->tokenizer);
   const int32_t vocabulary = mica_tokenizer_size(run->tokenizer);
   float *lengths = malloc(((size_t)vocabulary + 1) * sizeof *lengths);
   mica_value value = {0};
@@ -130,7 +143,7 @@ mica_value mica__language_token_bytes(const mica_run *run, mica_graph *graph) {
   for (int32_t i = 0; good && i < vocabulary; i++) {
     char *text = NULL;
     size_t bytes = 0;
-    good = text_behind(run->tokenizer, -1, i, &text, &bytes) == MICA_OK;
+    good = text_behind(run->tokenizer, before, i, &text, &bytes) == MICA_OK;
     mica_free(text);
     lengths[i] = (float)bytes;
   }

@@ -1,5 +1,6 @@
 /* A trained run as a run on integers: measured, rounded, written. */
 #include "base/file.h"
+#include "base/text.h"
 #include "task/run.h"
 #include "train/train.h"
 
@@ -48,13 +49,23 @@ static mica_status measure(work *w) {
   mica_dataset *opened = NULL, *shown = NULL;
   mica_loader *loader = NULL;
   if (!data) MICA_TRY(open_data(w, &opened));
-  mica_status status = mica__run_load(run, MICA_PART_TEST, data ? data : opened, MICA_RESIDENCE_AUTO, &shown, &loader);
+  if (!data) data = opened;
+  /* Data may be in the order of their classes: some from everywhere are measured, not the first ones. */
+  const int64_t wanted = w->config->samples ? w->config->samples : SAMPLES;
+  const double share = (double)wanted / (double)mica_dataset_count(data);
+  mica_dataset *some = NULL, *rest = NULL;
+  mica_status status = MICA_OK;
+  if (share < 1) status = mica_dataset_split(data, share, (uint64_t)mica_run_number(run, "seed"), &some, &rest);
+  if (status == MICA_OK)
+    status = mica__run_load(run, MICA_PART_TEST, some ? some : data, MICA_RESIDENCE_AUTO, &shown, &loader);
   if (status == MICA_OK) {
     const mica_batch_source source = mica_loader_source(loader);
-    status = mica_trainer_observe(run->trainer, &observer, &source, w->config->samples ? w->config->samples : SAMPLES);
+    status = mica_trainer_observe(run->trainer, &observer, &source, wanted);
   }
   mica_loader_destroy(loader);
   mica_dataset_destroy(shown);
+  mica_dataset_destroy(some);
+  mica_dataset_destroy(rest);
   mica_dataset_destroy(opened);
   return status;
 }
@@ -183,7 +194,12 @@ mica_status mica_run_quantize(mica_run *run, const mica_run_quantize_config *con
   if (status == MICA_OK) status = mica_calibration_create(&w.calibration);
   if (status == MICA_OK) status = quantize(&w, report);
   /* The run's own weights again. */
-  if (status == MICA_OK && config->equalize) status = mica__run_load_weights(run);
+  if (config->equalize) {
+    char *sentence = status == MICA_OK ? NULL : mica__strdup(mica_error_message());
+    const mica_status loaded = mica__run_load_weights(run);
+    status = status == MICA_OK ? loaded : mica__fail(status, "%s", sentence ? sentence : "a run was not quantised");
+    free(sentence);
+  }
   drop(&w, status != MICA_OK);
   if (status == MICA_OK && out)
     *out = report;

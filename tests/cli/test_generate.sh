@@ -58,6 +58,13 @@ case $err in
   awk -v t="$(json predictions.0.tokens)" 'BEGIN { exit !(t > 50 && t < 300) }' || fault "predict: $out"
   run generate --model "$work/bpe" --prompt 'the cat ' --prompt 'dog' --temperature 0 --length 30
   ends 0 'the cat *the*' ''
+  # Words that stand alone lose the space before them, and count with it.
+  run train --task language --data "$work/text.txt" --context 32 --layers 1 --width 16 --heads 2 --batch 16 --quiet \
+    --epochs 1 --tokenizer wordpiece --vocabulary 60 --json --out "$work/words"
+  n=$(json metrics.bytes_per_token)
+  run predict --model "$work/words" "$work/text.txt" --json
+  awk -v n="$n" -v b="$(json predictions.0.bytes)" -v t="$(json predictions.0.tokens)" \
+    'BEGIN { exit !((n * t / b - 1) ^ 2 < 0.05 ^ 2) }' || fault "$n bytes a token: $out"
   "$mica" tokenizer train --data "$work/text.txt" --kind bpe --size 270 --out "$work/bpe.json" >"$work/out" ||
     fault "$(cat "$work/out")"
   cp "$work/bpe.json" "$work/bpe/tokenizer.json"
