@@ -199,6 +199,8 @@ static mica_status find_neighbours(const char *name, mica__series *s) {
   return MICA_OK;
 }
 
+static mica__spacing find_spacing(const mica__series *s);
+
 static mica_status read_all(reading *r, mica__series *s) {
   MICA_TRY(take_names(r));
   MICA_TRY(see_rows(r, &s->rows));
@@ -212,6 +214,7 @@ static mica_status read_all(reading *r, mica__series *s) {
     MICA_TRY(mica__records_next(&r->records, &found));
     MICA_TRY(take_row(r, s, row));
   }
+  s->spacing = find_spacing(s);
   return find_neighbours(r->records.name, s);
 }
 
@@ -308,56 +311,104 @@ static bool parse_moment(const char *text, moment *m) {
   return !text[end] || !strcmp(text + end, "Z");
 }
 
-/* How far two moments of one form are apart: by number, in months, days or seconds. */
-typedef struct distance {
-  enum { NONE, NUMBER, MONTHS, DAYS, SECONDS } unit;
-  double value;
-} distance;
-
-static distance between(const moment *a, const moment *b) {
-  if (a->number || b->number) return (distance){a->number && b->number ? NUMBER : NONE, b->value - a->value};
-  if (!a->day != !b->day || (a->seconds < 0) != (b->seconds < 0)) return (distance){NONE, 0};
-  const long long months = b->months - a->months;
-  if (!a->day || (a->day == b->day && a->seconds == b->seconds && months > 0))
-    return (distance){MONTHS, (double)months};
-  const long long days = days_of(b->months, b->day) - days_of(a->months, a->day);
-  if (a->seconds < 0) return (distance){DAYS, (double)days};
-  return (distance){SECONDS, (double)(days * 86400 + b->seconds - a->seconds)};
+static bool is_of_form(const moment *a, const moment *b) {
+  return a->number == b->number && !a->day == !b->day && (a->seconds < 0) == (b->seconds < 0);
 }
 
-/* How far the last two rows are apart. */
-static distance last_distance(const mica__series *s, moment *last) {
-  moment a;
-  if (!s->times || s->rows < 2 || !parse_moment(s->times[s->rows - 2], &a) ||
-      !parse_moment(s->times[s->rows - 1], last))
-    return (distance){NONE, 0};
-  return between(&a, last);
+static long long month_length(long long months) { return days_of(months + 1, 1) - days_of(months, 1); }
+
+/* A vote of distances (Boyer and Moore 1991): a value that more than half of them have wins. */
+typedef struct vote {
+  double value, last;
+  int64_t lead;
+} vote;
+
+static void vote_for(vote *v, double value) {
+  v->last = value;
+  if (v->lead == 0) v->value = value;
+  v->lead += v->value == value ? 1 : -1;
+}
+
+static double winner(const vote *v) { return v->lead > 0 ? v->value : v->last; }
+
+/* What rows have in common. */
+typedef struct common {
+  vote months, others;
+  bool monthly;        /* months rise, and the time of the day stays */
+  long long day, most; /* the day of rows that are not on last days (0: none is); the largest of all */
+  bool one_day;        /* there is but one such day */
+} common;
+
+static void see_day(common *all, const moment *m) {
+  const bool is_last = m->day >= month_length(m->months);
+  all->one_day = all->one_day && (is_last || !all->day || all->day == m->day);
+  if (!is_last) all->day = m->day;
+  if (m->day > all->most) all->most = m->day;
+}
+
+static void see_distance(common *all, const moment *a, const moment *b) {
+  const long long months = b->months - a->months, days = days_of(b->months, b->day) - days_of(a->months, a->day);
+  const double seconds = (double)(days * 86400 + b->seconds - a->seconds);
+  all->monthly = all->monthly && months > 0 && a->seconds == b->seconds;
+  vote_for(&all->months, (double)months);
+  vote_for(&all->others, b->number ? b->value - a->value : b->seconds < 0 ? (double)days : seconds);
+}
+
+/* Rows are months apart where no day is given, and where all are on one day or, in months without it, on the last. */
+static mica__spacing find_spacing(const mica__series *s) {
+  moment last, m, before = {0};
+  common all = {.monthly = true, .one_day = true};
+  int64_t pairs = 0;
+  bool seen = false;
+  if (!s->times || !parse_moment(s->times[s->rows - 1], &last)) return (mica__spacing){.unit = MICA__SPACING_NONE};
+  for (int64_t row = 0; row < s->rows; row++) {
+    const bool there = parse_moment(s->times[row], &m) && is_of_form(&m, &last);
+    if (there && m.day) see_day(&all, &m);
+    if (there && seen) see_distance(&all, &before, &m), pairs++;
+    seen = there;
+    before = m;
+  }
+  const bool monthly = all.monthly && all.one_day && (!all.day || all.most <= all.day);
+  if (!pairs) return (mica__spacing){.unit = MICA__SPACING_NONE};
+  if (last.number) return (mica__spacing){.unit = MICA__SPACING_NUMBER, .value = winner(&all.others)};
+  if (!last.day || monthly)
+    return (mica__spacing){.unit = MICA__SPACING_MONTHS,
+                           .value = winner(&all.months),
+                           .day = !last.day ? 0
+                                  : all.day ? all.day
+                                            : 31};
+  return (mica__spacing){.unit = last.seconds < 0 ? MICA__SPACING_DAYS : MICA__SPACING_SECONDS,
+                         .value = winner(&all.others)};
 }
 
 int64_t mica__series_season(const mica__series *s) {
-  moment last;
-  const distance d = last_distance(s, &last);
-  if (d.unit == MONTHS) return d.value == 1 ? 12 : d.value == 3 ? 4 : 1;
-  if (d.unit == DAYS) return d.value == 1 ? 7 : d.value == 7 ? 52 : 1;
-  return d.unit == SECONDS && d.value == 3600 ? 24 : d.unit == SECONDS && d.value == 86400 ? 7 : 1;
+  const mica__spacing d = s->spacing;
+  if (d.unit == MICA__SPACING_MONTHS) return d.value == 1 ? 12 : d.value == 3 ? 4 : 1;
+  if (d.unit == MICA__SPACING_DAYS) return d.value == 1 ? 7 : d.value == 7 ? 52 : 1;
+  if (d.unit != MICA__SPACING_SECONDS) return 1;
+  return d.value == 3600 ? 24 : d.value == 86400 ? 7 : 1;
 }
 
 void mica__series_next(const mica__series *s, int64_t step, char *text, size_t bytes) {
   moment last = {0};
-  const distance d = last_distance(s, &last);
+  const mica__spacing d = s->spacing;
+  if (d.unit != MICA__SPACING_NONE) parse_moment(s->times[s->rows - 1], &last);
   long long months = last.months, day = last.day, seconds = last.seconds;
-  if (d.unit == NONE) {
+  if (d.unit == MICA__SPACING_NONE) {
     snprintf(text, bytes, "+%lld", (long long)step);
     return;
   }
-  if (d.unit == NUMBER) {
+  if (d.unit == MICA__SPACING_NUMBER) {
     snprintf(text, bytes, "%.12g", last.value + d.value * (double)step);
     return;
   }
   const long long by = (long long)d.value * (long long)step;
-  if (d.unit == MONTHS) months += by;
-  if (d.unit == DAYS) date_of(days_of(months, day) + by, &months, &day);
-  if (d.unit == SECONDS) {
+  if (d.unit == MICA__SPACING_MONTHS) {
+    months += by;
+    day = d.day < month_length(months) ? d.day : month_length(months);
+  }
+  if (d.unit == MICA__SPACING_DAYS) date_of(days_of(months, day) + by, &months, &day);
+  if (d.unit == MICA__SPACING_SECONDS) {
     const long long all = days_of(months, day) * 86400 + seconds + by, days = all / 86400 - (all % 86400 < 0);
     date_of(days, &months, &day);
     seconds = all - days * 86400;

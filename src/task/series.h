@@ -16,6 +16,19 @@ typedef struct mica__series_choice {
   size_t count;
 } mica__series_choice;
 
+/* How far rows are apart, judged by all of them: by number, in months, days or seconds. */
+typedef struct mica__spacing {
+  enum {
+    MICA__SPACING_NONE,
+    MICA__SPACING_NUMBER,
+    MICA__SPACING_MONTHS,
+    MICA__SPACING_DAYS,
+    MICA__SPACING_SECONDS
+  } unit;
+  double value; /* what most distances are, else the last one */
+  int64_t day;  /* of months: the day that rows are on, or the last one of a shorter month; 31: all are on last days */
+} mica__spacing;
+
 typedef struct mica__series {
   char **names;
   char **times; /* of each row as it stands in the table; NULL without a column of times */
@@ -24,6 +37,7 @@ typedef struct mica__series {
   double *values;          /* rows x count; an empty cell has what stands for it (mica__series_at) */
   int64_t *before, *after; /* rows x count: the nearest row up to and from this one on with a value; -1: none */
   int64_t empty;           /* cells without a value */
+  mica__spacing spacing;   /* of the times */
   size_t unused;           /* columns that are neither numbers nor times */
 } mica__series;
 
@@ -42,7 +56,8 @@ bool mica__series_known(const mica__series *series, int64_t row, size_t column);
 /* Steps of a season by how far times are apart: 24 of hours, 7 of days, 52 of weeks, 12 of months, 4 of quarters; 1
  * where there is none. */
 int64_t mica__series_season(const mica__series *series);
-/* The time `step` steps behind the last row, by the distance of the last two; "+STEP" where that is not known. */
+/* The time `step` steps behind the last row, by the spacing; "+STEP" where that is not known. Months keep the day, or
+ * take the last one of a shorter month; a series of last days stays on last days. */
 void mica__series_next(const mica__series *series, int64_t step, char *text, size_t bytes);
 
 #endif
