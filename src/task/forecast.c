@@ -51,25 +51,36 @@ static int32_t suits(const mica_dataset *data) {
 
 /* The root of the mean square of changes over the horizon, and level and deviation, over what is learned; and the mean
  * change from season to season over all rows before the test part, by which errors are measured (Hyndman and Koehler
- * 2006). 1 for what does not change. */
+ * 2006). 1 for what does not change. All from the series' first value on. */
 static void measure(const mica__windows *w, size_t k, double *scale, double *mean, double *deviation, double *mase) {
   double squares = 0, sum = 0, variance = 0, changes = 0;
+  const int64_t first = mica__series_first(&w->series, k), known = w->learned - first;
   int64_t count = 0;
-  for (int64_t o = 1; o + w->horizon <= w->learned; o++)
+  for (int64_t o = first + 1; o + w->horizon <= w->learned; o++)
     for (int64_t h = 0; h < w->horizon; h++, count++) {
       const double change =
           mica__series_at(&w->series, o + h, k, w->learned) - mica__series_at(&w->series, o - 1, k, w->learned);
       squares += change * change;
     }
-  for (int64_t i = 0; i < w->learned; i++) sum += mica__series_at(&w->series, i, k, w->learned);
-  *mean = sum / (double)w->learned;
-  for (int64_t i = 0; i < w->learned; i++) variance += pow(mica__series_at(&w->series, i, k, w->learned) - *mean, 2);
-  for (int64_t i = w->season; i < w->training; i++)
+  for (int64_t i = first; i < w->learned; i++) sum += mica__series_at(&w->series, i, k, w->learned);
+  *mean = sum / (double)known;
+  for (int64_t i = first; i < w->learned; i++)
+    variance += pow(mica__series_at(&w->series, i, k, w->learned) - *mean, 2);
+  for (int64_t i = first + w->season; i < w->training; i++)
     changes += fabs(mica__series_at(&w->series, i, k, w->training) -
                     mica__series_at(&w->series, i - w->season, k, w->training));
   *scale = count && squares > 0 ? sqrt(squares / (double)count) : 1;
-  *deviation = variance > 0 ? sqrt(variance / (double)w->learned) : 1;
-  *mase = w->training > w->season && changes > 0 ? changes / (double)(w->training - w->season) : 1;
+  *deviation = variance > 0 ? sqrt(variance / (double)known) : 1;
+  *mase = changes > 0 ? changes / (double)(w->training - w->season - first) : 1;
+}
+
+/* Nothing is learned of a series that begins later. */
+static mica_status check_begins(const mica__windows *w, const char *name) {
+  for (size_t k = 0; k < w->series.count; k++)
+    if (!mica__series_seen(&w->series, k, w->learned))
+      return mica__fail(MICA_E_FORMAT, "%s: column '%s' is empty up to row %lld, and rows up to %lld are trained on",
+                        name, w->series.names[k], (long long)mica__series_first(&w->series, k), (long long)w->learned);
+  return MICA_OK;
 }
 
 static mica_status note_scales(mica_run *run, const mica__windows *w) {
@@ -141,6 +152,7 @@ static mica_status prepare(mica_run *run) {
   if (!run->whole) return check_facts(run);
   mica__windows *w = mica__windows_of(run->whole);
   if (!w) return mica__fail(MICA_E_UNSUPPORTED, "the task forecast reads tables, not datasets of the caller's");
+  MICA_TRY(check_begins(w, mica_dataset_name(run->whole)));
   MICA_TRY(note_sizes(run, w));
   MICA_TRY(note_scales(run, w));
   return say(run, w);

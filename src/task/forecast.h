@@ -6,7 +6,8 @@
 #include "task/series.h"
 
 /* The rows that a network sees, and those behind them that it forecasts. Numbers are changes from the window's last
- * row, in units of each series' scale. */
+ * row, in units of each series' scale. A series that begins with empty cells is unknown at origins up to its first
+ * value: it is 0 to the network, level and all, and has no answers there; origins without any answer are left out. */
 typedef struct mica__windows {
   mica__series series; /* the first `targets` of them are forecast */
   size_t targets;
@@ -23,7 +24,7 @@ mica__windows *mica__windows_of(const mica_dataset *data);
 /* Reads the series of a table in memory as the run wants them; windows of no part yet. */
 mica_status mica__windows_read(const mica_run *run, const char *name, char *content, size_t size, mica__windows *w);
 /* The part of a file that the setting "test" and "validation" leave or take, as a dataset of the columns window, level,
- * target, known (1, or 0 for an empty cell) and season. */
+ * target, known (1, or 0 for an empty cell and for a series unknown at the origin) and season. */
 mica_status mica__forecast_open(const mica_run *run, const char *path, const mica_dataset_config *config,
                                 mica_dataset **data);
 /* Gives the series the run's scales. */

@@ -12,7 +12,7 @@
 #define SHOWN 400
 
 /* Runs the network before each of `count` origins from `first` on, `apart` rows apart; values gets count x horizon x
- * targets numbers in the user's units. */
+ * targets numbers in the user's units; NaN for a series without a value before an origin. */
 static mica_status infer(mica_run *run, const mica__windows *w, int64_t first, int64_t apart, int64_t count,
                          double *values) {
   const int64_t row = w->window * (int64_t)w->series.count, series = (int64_t)w->series.count;
@@ -37,7 +37,9 @@ static mica_status infer(mica_run *run, const mica__windows *w, int64_t first, i
   for (int64_t i = 0; status == MICA_OK && i < count * answers; i++) {
     const size_t k = (size_t)i % w->targets;
     const int64_t origin = first + i / answers * apart;
-    values[i] = mica__series_at(&w->series, origin - 1, k, origin) + (double)outputs[i] * w->scale[k];
+    values[i] = mica__series_seen(&w->series, k, origin)
+                    ? mica__series_at(&w->series, origin - 1, k, origin) + (double)outputs[i] * w->scale[k]
+                    : (double)NAN;
   }
   mica_tensor_destroy(tensors[0]);
   mica_tensor_destroy(tensors[1]);
@@ -163,6 +165,7 @@ typedef struct errors {
 } errors;
 
 static void add_errors(const mica__windows *w, int64_t origin, const double *values, size_t k, errors *e) {
+  if (!mica__series_seen(&w->series, k, origin)) return;
   for (int64_t h = 0; h < w->horizon; h++) {
     const double truth = actual(w, origin + h, k);
     if (isnan(truth)) continue;
@@ -219,7 +222,8 @@ static mica_status add_curve(const mica__windows *w, size_t k, const double *val
     numbers[4 * i] = (double)row + 1;
     numbers[4 * i + 1] = actual(w, row, k);
     numbers[4 * i + 2] = values[(size_t)i * w->targets + k];
-    numbers[4 * i + 3] = mica__windows_seasonal(w, origin, row - origin, k);
+    numbers[4 * i + 3] =
+        mica__series_seen(&w->series, k, origin) ? mica__windows_seasonal(w, origin, row - origin, k) : (double)NAN;
   }
   const mica_item curve = {.kind = MICA_ITEM_KIND_CURVE,
                            .name = w->series.names[k],

@@ -250,12 +250,16 @@ bool mica__series_known(const mica__series *s, int64_t row, size_t column) {
   return s->before[(size_t)row * s->count + column] == row;
 }
 
+int64_t mica__series_first(const mica__series *s, size_t column) { return s->after[column]; }
+
+bool mica__series_seen(const mica__series *s, size_t column, int64_t now) { return s->after[column] < now; }
+
 double mica__series_at(const mica__series *s, int64_t row, size_t column, int64_t now) {
   const size_t cell = (size_t)row * s->count + column;
   const int64_t before = s->before[cell], after = s->after[cell];
   const double *at = s->values + column;
   if (before == row) return at[(size_t)row * s->count];
-  if (before < 0) return at[(size_t)after * s->count];
+  if (before < 0) return after < now ? at[(size_t)after * s->count] : 0;
   const double value = at[(size_t)before * s->count];
   if (after < 0 || after >= now) return value;
   return value + (at[(size_t)after * s->count] - value) * (double)(row - before) / (double)(after - before);

@@ -48,8 +48,13 @@ mica_status mica__series_read(const char *name, char *content, size_t size, cons
 void mica__series_free(mica__series *series);
 
 /* The value of a series at a row as it is known before row `now`: its own; of an empty cell what lies on the line
- * between its neighbours, where both are before `now`, else the last one before it, else the first one there is. */
+ * between its neighbours, where both are before `now`, else the last one before it. Cells before its first value
+ * have that one once it is seen, 0 until then. */
 double mica__series_at(const mica__series *series, int64_t row, size_t column, int64_t now);
+/* True if the series has a value before row `now`. */
+bool mica__series_seen(const mica__series *series, size_t column, int64_t now);
+/* The row of its first value. */
+int64_t mica__series_first(const mica__series *series, size_t column);
 /* True if the cell was not empty. */
 bool mica__series_known(const mica__series *series, int64_t row, size_t column);
 

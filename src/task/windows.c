@@ -29,6 +29,12 @@ mica__windows *mica__windows_of(const mica_dataset *data) {
 
 /* --- values --- */
 
+/* How high a series lies before an origin: 0, as on average, where it has no value yet. */
+static float level_at(const mica__windows *w, int64_t origin, size_t k) {
+  if (!mica__series_seen(&w->series, k, origin)) return 0;
+  return (float)((mica__series_at(&w->series, origin - 1, k, origin) - w->mean[k]) / w->deviation[k]);
+}
+
 void mica__windows_fill(const mica__windows *w, int64_t origin, float *window, float *level) {
   const size_t count = w->series.count;
   for (size_t k = 0; k < count; k++) {
@@ -36,7 +42,7 @@ void mica__windows_fill(const mica__windows *w, int64_t origin, float *window, f
     for (int64_t t = 0; t < w->window; t++)
       window[(size_t)t * count + k] =
           (float)((mica__series_at(&w->series, origin - w->window + t, k, origin) - last) / w->scale[k]);
-    level[k] = (float)((last - w->mean[k]) / w->deviation[k]);
+    level[k] = level_at(w, origin, k);
   }
 }
 
@@ -62,10 +68,7 @@ static mica_status read_level(void *user, uint64_t sample, void *data, size_t by
   const mica__windows *w = user;
   float *level = data;
   (void)bytes;
-  for (size_t k = 0; k < w->series.count; k++) {
-    const int64_t origin = origin_of(w, sample);
-    level[k] = (float)((mica__series_at(&w->series, origin - 1, k, origin) - w->mean[k]) / w->deviation[k]);
-  }
+  for (size_t k = 0; k < w->series.count; k++) level[k] = level_at(w, origin_of(w, sample), k);
   return MICA_OK;
 }
 
@@ -76,6 +79,10 @@ static mica_status read_answer(const mica__windows *w, uint64_t sample, float *t
   const int64_t origin = origin_of(w, sample);
   for (int64_t h = 0; h < w->horizon; h++)
     for (size_t k = 0; k < w->targets; k++) {
+      if (!mica__series_seen(&w->series, k, origin)) {
+        *to++ = 0;
+        continue;
+      }
       const double last = mica__series_at(&w->series, origin - 1, k, origin);
       const double value = which == TARGET ? mica__series_at(&w->series, origin + h, k, w->series.rows)
                                            : mica__windows_seasonal(w, origin, h, k);
@@ -169,6 +176,21 @@ static mica_status too_short(const mica__windows *w, const char *path) {
                     (long long)(w->training - w->learned), (long long)(w->series.rows - w->training));
 }
 
+/* Leaves out the origins that no series to be forecast has a value before. */
+static mica_status skip_unknown(const char *path, mica__windows *w) {
+  int64_t first = w->series.rows;
+  for (size_t k = 0; k < w->targets; k++)
+    if (mica__series_first(&w->series, k) < first) first = mica__series_first(&w->series, k);
+  const int64_t skipped = first + 1 - w->first;
+  if (skipped <= 0) return MICA_OK;
+  w->first += skipped;
+  w->count -= skipped;
+  if (w->count > 0) return MICA_OK;
+  return mica__fail(MICA_E_FORMAT,
+                    "%s: the first value that is forecast is in row %lld, behind which no window is left", path,
+                    (long long)first + 1);
+}
+
 /* The latest rows of a series test, the latest before them validate. */
 static mica_status take_part(const mica_run *run, const char *path, mica_part part, mica__windows *w) {
   const double test = mica_run_number(run, "test"), validation = mica_run_number(run, "validation");
@@ -183,7 +205,7 @@ static mica_status take_part(const mica_run *run, const char *path, mica_part pa
   if (w->learned - w->horizon < w->window) return too_short(w, path);
   w->first = begins[part];
   w->count = ends[part] - w->horizon - w->first + 1;
-  return w->count > 0 ? MICA_OK : too_short(w, path);
+  return w->count > 0 ? skip_unknown(path, w) : too_short(w, path);
 }
 
 static mica_status make_dataset(const char *path, mica__windows *w, mica_dataset **data) {

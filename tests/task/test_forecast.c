@@ -1,7 +1,7 @@
 /* labels: device slow
  *
- * The task forecast: baselines are those that are computed apart, a season and a trend are learned, empty cells and
- * times are understood, next values are predicted; what is wrong is said; a step costs launches alone. */
+ * The task forecast: baselines are those that are computed apart, a season and a trend are learned, empty cells, late
+ * beginnings, times are understood, next values are predicted; what is wrong is said; a step costs launches alone. */
 #include "support/check_main.h"
 #include "support/engine.h"
 #include "support/files.h"
@@ -235,6 +235,72 @@ START_TEST(times_go_on) {
 }
 END_TEST
 
+static const float *sample(const mica_dataset *set, const char *name, int i) {
+  static float numbers[4 * SEASON];
+  const size_t column = mica_dataset_column_index(set, name);
+  const mica_shape shape = mica_dataset_column(set, column)->shape;
+  const size_t count = (size_t)(shape.dim[0] * shape.dim[1]);
+  ck_assert_uint_le(count, 4 * SEASON);
+  ck_ok(mica_dataset_read(set, column, (uint64_t)i, numbers, count * sizeof *numbers));
+  return numbers;
+}
+
+/* Months, north from row `begins` on. */
+static void write_late(const char *name, int begins) {
+  FILE *file = fopen(files_path(name), "w");
+  ck_assert_ptr_nonnull(file);
+  fputs("month,north,south\n", file);
+  for (int i = 0; i < ROWS; i++) {
+    fprintf(file, "%d-%02d,", 1999 + (i + 10) / 12, (i + 10) % 12 + 1);
+    if (i >= begins) fprintf(file, "%.4f", 1000 + value_at(i, 0));
+    fprintf(file, ",%.4f\n", value_at(i, 1));
+  }
+  fclose(file);
+}
+
+/* Before a series' first value nothing is known of it: it is 0 to the network, and no answer. */
+START_TEST(series_begin_late) {
+  enum { BEGINS = 40, WINDOW = 2 * SEASON };
+  write_late("late.csv", BEGINS);
+  snprintf(data, sizeof data, "%s", files_path("late.csv"));
+  mica_run *run = create(data, folder, settings, SETTINGS);
+  const mica_dataset *train = mica_run_data(run, MICA_PART_TRAIN);
+  for (int origin = WINDOW; origin < BEGINS + 4; origin++) {
+    const bool seen = origin > BEGINS;
+    const int i = origin - WINDOW;
+    const float *target = sample(train, "target", i);
+    ck_assert_msg((target[2] != 0) == seen && target[3] != 0, "origin %d: %g, %g", origin, target[2], target[3]);
+    const float *known = sample(train, "known", i);
+    ck_assert(known[0] == (seen ? 1 : 0) && known[1] == 1);
+    /* A level is measured from the first value on: it is no thousand below. */
+    const float *level = sample(train, "level", i);
+    ck_assert_msg((level[0] != 0) == seen && fabsf(level[0]) < 4, "origin %d: %g", origin, level[0]);
+    const float *window = sample(train, "window", i);
+    for (int t = 0; !seen && t < WINDOW; t++) ck_assert(window[2 * t] == 0);
+  }
+  ck_ok(mica_run_fit(run));
+  char *text = predict(run, &(mica_run_input){.data = data, .part = MICA_PART_TRAIN, .count = 1});
+  ck_assert_msg(strstr(text, "from 2001-11") && strstr(text, "null"), "%s", text);
+  mica_free(text);
+  mica_run_destroy(run);
+  /* Alone, its origins begin behind the first value. */
+  const mica_setting alone[] = {{"horizon", "6"}, {"label", "north"}};
+  run = create(data, NULL, alone, 2);
+  train = mica_run_data(run, MICA_PART_TRAIN);
+  ck_assert_float_eq(sample(train, "known", 0)[0], 1);
+  ck_assert_int_eq((int)mica_dataset_count(train), ROWS * 4 / 5 - 19 - HORIZON - BEGINS);
+  mica_run_destroy(run);
+  write_late("late.csv", ROWS - 20);
+  for (size_t i = 1; i <= 2; i++) {
+    const mica_run_config config = {.task = "forecast", .data = data, .settings = alone, .setting_count = i};
+    ck_assert_int_eq(mica_run_create(test_engine(), &config, &run), MICA_E_FORMAT);
+    ck_assert_msg(strstr(mica_error_message(), i == 1 ? "column 'north' is empty up to row 220, and rows up to 173 are"
+                                                      : "the first value that is forecast is in row 221"),
+                  "%s", mica_error_message());
+  }
+}
+END_TEST
+
 START_TEST(a_step_costs_launches_alone) {
   mica_run *run = create(data, NULL, settings, SETTINGS);
   mica_loader *loader = NULL;
@@ -274,6 +340,7 @@ Suite *test_suite(void) {
   tcase_add_test(all, series_are_forecast);
   tcase_add_test(all, what_is_wrong_is_said);
   tcase_add_test(all, times_go_on);
+  tcase_add_test(all, series_begin_late);
   tcase_add_test(all, a_step_costs_launches_alone);
   suite_add_tcase(suite, all);
   return suite;
