@@ -312,9 +312,9 @@ START_TEST(bytes_become_samples) {
 END_TEST
 
 Suite *test_suite(void) {
+  if (!test_engine()) return test_skip("no device");
   Suite *suite = suite_create("task.speech");
   TCase *all = tcase_create("all");
-  if (!test_engine()) return test_skip("no device");
   tcase_add_checked_fixture(all, NULL, files_remove);
   tcase_set_timeout(all, 0);
   tcase_add_test(all, lists_name_files_and_texts);
