@@ -128,6 +128,7 @@ static void let_babble(mica_run *run) {
   ck_ok(mica_tensor_upload(mica_engine_queue(test_engine()), weight, values, sizeof values));
 }
 
+#if MICA_WITH_SNDFILE
 /* The text of a recording by the network on the whole of it. */
 static char *heard_whole(mica_run *run, const char *file) {
   mica_report *prediction = NULL;
@@ -215,6 +216,7 @@ START_TEST(a_stream_is_the_whole) {
   mica_dataset_destroy(data);
 }
 END_TEST
+#endif
 
 /* A transcriber begins anew behind an end, and is refused what it cannot do. */
 START_TEST(transcribers_begin_anew) {
@@ -321,7 +323,7 @@ Suite *test_suite(void) {
   tcase_add_test(all, wrong_lines_are_named);
   tcase_add_test(all, letters_are_utf8);
   tcase_add_test(all, bytes_become_samples);
-#ifdef MICA_WITH_SNDFILE
+#if MICA_WITH_SNDFILE
   tcase_add_test(all, a_stream_is_the_whole);
 #endif
   tcase_add_test(all, transcribers_begin_anew);

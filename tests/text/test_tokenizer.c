@@ -13,6 +13,7 @@
 #include <string.h>
 #include <time.h>
 
+#if MICA_WITH_PCRE2 && MICA_WITH_UTF8PROC
 static const char *const lines[] = {"the cat sat on the mat", "The dog sat on the log!",
                                     "caf\xc3\xa9 na\xc3\xafve the end", "", "lower lowest newer newest the the"};
 
@@ -36,6 +37,7 @@ static mica_tokenizer *opened(const char *json) {
   ck_ok(mica_tokenizer_open_memory("a file", json, strlen(json), &tokenizer));
   return tokenizer;
 }
+#endif
 
 /* Opening or the call fails with this status and a sentence that has these words. */
 static void fails(mica_status got, mica_status wanted, const char *words) {
@@ -48,6 +50,7 @@ static void refused(const char *json, mica_status wanted, const char *words) {
   ck_assert_ptr_null(tokenizer);
 }
 
+#if MICA_WITH_PCRE2 && MICA_WITH_UTF8PROC
 static void expect_ids(const mica_tokenizer *tokenizer, const char *text, const char *ids) {
   mica_encoding encoding = {0};
   mica__text got = {0};
@@ -67,8 +70,6 @@ static void comes_back(const mica_tokenizer *tokenizer, const char *text, size_t
   ck_assert_msg(size == bytes && !memcmp(back, text, bytes), "%zu bytes became %zu", bytes, size);
   mica_free(back);
 }
-
-#if MICA_WITH_PCRE2 && MICA_WITH_UTF8PROC
 
 START_TEST(every_kind_is_trained_and_saved) {
   static const char *const models[] = {"BPE", "WordPiece", "Unigram", "WordLevel", "BPE", "BPE"};
