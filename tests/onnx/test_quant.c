@@ -44,6 +44,9 @@ START_TEST(keywords_are_spotted_in_integers) {
 END_TEST
 
 Suite *test_suite(void) {
+#ifndef MICA_WITH_ONNX
+  return test_skip("this build lacks protobuf-c");
+#endif
   const char *source = getenv("MICA_SOURCE_DIR");
   snprintf(folder, sizeof folder, "%s/../shared/onnx/models/micro_kws_m_static_qdq", source ? source : ".");
   if (access(folder, R_OK) != 0) return test_skip("no shared/onnx beside the source");
