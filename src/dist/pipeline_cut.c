@@ -33,19 +33,6 @@ mica_status mica_pipeline_order(mica_pipeline_schedule schedule, int32_t stages,
   return MICA_OK;
 }
 
-/* The operations that the op states, or one an element. */
-static double cost_of(const mica_graph *graph, int32_t id) {
-  enum { MOST = 8 };
-  const mica__node *node = mica__graph_node(graph, id);
-  const bool works = node->op->kind == MICA__OP_POINTWISE || node->op->kind == MICA__OP_REDUCE;
-  mica__type types[MOST];
-  int64_t count = 0;
-  for (int32_t k = 0; k < node->input_count && k < MOST; k++) types[k] = mica__graph_node(graph, node->inputs[k])->type;
-  if (node->op->flops && node->input_count <= MOST) return node->op->flops(node, types);
-  if (!works || mica_shape_count(node->type.shape, &count) != MICA_OK) return 0;
-  return (double)count;
-}
-
 static bool has_step(const mica_nn *nn) {
   for (size_t i = 0; i < mica_nn_parameter_count(nn); i++)
     if (!strcmp(mica_nn_parameter_at(nn, i)->own_name, "step")) return true;
@@ -67,7 +54,7 @@ static mica_status measure(const mica_pipeline_config *config, mica_nn *nn, mica
     if (i == chain->layers) break;
     const int32_t before = graph->count;
     x = chain->layer(chain->user, nn, i, x);
-    for (int32_t id = before + 1; id <= graph->count; id++) links[i].cost += cost_of(graph, id);
+    for (int32_t id = before + 1; id <= graph->count; id++) links[i].cost += mica__graph_flops(graph, id);
   }
   return MICA_OK;
 }

@@ -62,6 +62,25 @@ mica_value mica_graph_fail(mica_graph *graph, mica_status status, const char *se
 
 mica__node *mica__graph_node(const mica_graph *graph, int32_t id) { return &graph->nodes[id - 1]; }
 
+static mica__type closed(mica__type type) {
+  for (int32_t i = 0; i < type.shape.rank; i++)
+    if (type.shape.dim[i] == MICA_DYNAMIC) type.shape.dim[i] = 1;
+  return type;
+}
+
+double mica__graph_flops(const mica_graph *graph, int32_t id) {
+  enum { MOST = 8 };
+  mica__node node = *mica__graph_node(graph, id);
+  mica__type types[MOST];
+  int64_t count = 0;
+  const bool works = node.op->kind == MICA__OP_POINTWISE || node.op->kind == MICA__OP_REDUCE;
+  node.type = closed(node.type);
+  for (int32_t k = 0; k < node.input_count && k < MOST; k++)
+    types[k] = closed(mica__graph_node(graph, node.inputs[k])->type);
+  if (node.op->flops && node.input_count <= MOST) return node.op->flops(&node, types);
+  return works && mica_shape_count(node.type.shape, &count) == MICA_OK ? (double)count : 0;
+}
+
 static bool is_of_its_graph(mica_value value) { return value.graph && value.id >= 1 && value.id <= value.graph->count; }
 
 /* The node behind a value that a caller gave; NULL when it is none. */

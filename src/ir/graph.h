@@ -64,6 +64,9 @@ struct mica_graph {
 
 /* The entry of a value that is not null. Valid until a node is added. */
 mica__node *mica__graph_node(const mica_graph *graph, int32_t id);
+/* The operations that the value's op states, or one an element if it states none and computes; open dimensions are 1.
+ */
+double mica__graph_flops(const mica_graph *graph, int32_t id);
 /* The number of results of the node; 1 for an entry of another's result. */
 int32_t mica__node_results(const mica__node *node);
 /* Result k of the node behind its result 0; null stays null. */

@@ -19,26 +19,6 @@ static void add_shape(mica__text *text, mica_shape shape) {
   mica__text_add(text, ")");
 }
 
-static mica__type closed(mica__type type) {
-  for (int32_t i = 0; i < type.shape.rank; i++)
-    if (type.shape.dim[i] == MICA_DYNAMIC) type.shape.dim[i] = 1;
-  return type;
-}
-
-/* The flops that the op states, or one an element if it states none. */
-static double flops_of(const mica_graph *graph, int32_t id) {
-  mica__node node = *mica__graph_node(graph, id);
-  mica__type types[8];
-  int64_t count = 0;
-  bool works = node.op->kind == MICA__OP_POINTWISE || node.op->kind == MICA__OP_REDUCE;
-  node.type = closed(node.type);
-  for (int32_t k = 0; k < node.input_count && k < 8; k++)
-    types[k] = closed(mica__graph_node(graph, node.inputs[k])->type);
-  if (node.op->flops && node.input_count <= 8) return node.op->flops(&node, types);
-  if (!works || mica_shape_count(node.type.shape, &count) != MICA_OK) return 0;
-  return (double)count;
-}
-
 static int64_t elements_of(const mica_nn *nn, const mica__nn_layer *layer) {
   int64_t total = 0;
   for (size_t i = layer->first_parameter; i < layer->last_parameter; i++) {
@@ -60,7 +40,7 @@ mica_status mica_nn_summary(const mica_nn *nn, char **out) {
     const mica__nn_layer *layer = &nn->layers[i];
     mica__text shape = {0};
     double own = 0;
-    for (int32_t id = layer->first_node; id <= layer->last_node; id++) own += flops_of(nn->graph, id);
+    for (int32_t id = layer->first_node; id <= layer->last_node; id++) own += mica__graph_flops(nn->graph, id);
     add_shape(&shape, mica_value_shape(layer->result));
     mica__text_addf(&text, "%-28s %-14s %-20s %12lld %12.3f\n", layer->name, layer->kind, shape.data ? shape.data : "",
                     (long long)elements_of(nn, layer), own * 1e-6);
