@@ -135,7 +135,7 @@ MICA__WRITE(attention) {
   mica__write_int(w, "axis", -1);
   /* A query that sees nothing gives 0, not 0 / 0. */
   const bool blind = operand_of(&a, MICA__ATTENTION_OF_MASK) || operand_of(&a, MICA__ATTENTION_OF_LENGTHS) ||
-                     operand_of(&a, MICA__ATTENTION_OF_OFFSET);
+                     operand_of(&a, MICA__ATTENTION_OF_OFFSET) || a.attrs->window > 0;
   if (blind) {
     const char *none = mica__write_node(w, "IsNaN", NULL, MICA__OPERANDS(shares));
     const char *zero = mica__write_scalar(w, a.dtype, 0);
