@@ -36,7 +36,7 @@ typedef struct bench {
 /* Ends the program with status 1 and the library's sentence unless the call returns MICA_OK. */
 void bench_ok(mica_status status);
 
-/* Says on stderr, in a line, that a peer is not there. */
+/* Says on stderr, in a line, that a peer is not there; once, until another reason is given. */
 void bench_peer_missing(const char *name, const char *why);
 /* Why a library is missing that mica-bench would have been linked with. */
 #define BENCH_NOT_LINKED "mica-bench was built without it; see tests/bench/CMakeLists.txt"

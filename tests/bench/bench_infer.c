@@ -1,6 +1,6 @@
 /* Networks at batch 1, against onnxruntime and PyTorch on the same file and the same input. Outputs are compared with
  * onnxruntime's before anything is measured. Files of other people lie in the folder that MICA_BENCH_MODELS names, the
- * others are made by PyTorch. */
+ * others are made by PyTorch; those of integers by onnxruntime from one of f32, which then takes part. */
 #include "bench/bench.h"
 #include "bench/peer_train.h"
 
@@ -20,19 +20,22 @@ typedef struct network {
   const char *name;
   const char *file;   /* below MICA_BENCH_MODELS; NULL: PyTorch makes it */
   const char *shapes; /* of inputs whose dimensions are open */
+  double off;         /* a network of integers: what its outputs may differ from onnxruntime's; 0: real numbers */
 } network;
 
 static const network networks[] = {
-    {"squeezenet1_1", NULL, ""},
-    {"squeezenet_fp16", "models/squeezenet11_fp16/model.onnx", ""},
-    {"mobilenet_v2", NULL, ""},
-    {"resnet18", NULL, ""},
-    {"resnet50", NULL, ""},
-    {"densenet121", NULL, ""},
-    {"ultraface", "models/ultraface_version-RFB-320/model.onnx", ""},
-    {"super_resolution", "models/super_resolution_10/model.onnx", ""},
-    {"silero_vad", "models/silero_vad_16k_op15/model.onnx", "input=1,576;state=2,1,128"},
-    {"encoder", NULL, ""},
+    {"squeezenet1_1", NULL, "", 0},
+    {"squeezenet_fp16", "models/squeezenet11_fp16/model.onnx", "", 0},
+    {"mobilenet_v2", NULL, "", 0},
+    {"resnet18", NULL, "", 0},
+    /* Four quanta of the output: rounding that falls otherwise in a layer is carried through all that follow. */
+    {"resnet18_int8", NULL, "", 0.047},
+    {"resnet50", NULL, "", 0},
+    {"densenet121", NULL, "", 0},
+    {"ultraface", "models/ultraface_version-RFB-320/model.onnx", "", 0},
+    {"super_resolution", "models/super_resolution_10/model.onnx", "", 0},
+    {"silero_vad", "models/silero_vad_16k_op15/model.onnx", "input=1,576;state=2,1,128", 0},
+    {"encoder", NULL, "", 0},
 };
 
 /* A network ready to run. */
@@ -137,8 +140,8 @@ static double ask_first_answer(const char *folder) {
 }
 
 typedef struct result {
-  double mine, onnxruntime, pytorch; /* seconds; 0: not measured */
-  double first, filled;              /* answers with caches empty and filled */
+  double mine, real, onnxruntime, pytorch; /* seconds, real: of the same network in f32; 0: not measured */
+  double first, filled;                    /* answers with caches empty and filled */
 } result;
 
 static void report(const bench *b, const network *n, const result *r, const peer_train peers[2]) {
@@ -155,38 +158,43 @@ static void report(const bench *b, const network *n, const result *r, const peer
     for (int k = 0, some = 0; k < 2; k++)
       if (theirs[k] > 0) printf("%s\"%s\":\"%s\"", some++ ? "," : "", names[k], peers[k].version);
     printf("}");
+    if (r->real > 0) printf(",\"f32\":%.6f,\"times_f32\":%.3f", r->real, r->real / r->mine);
     if (r->first > 0) printf(",\"first_answer\":{\"empty\":%.3f,\"filled\":%.3f}", r->first, r->filled);
     printf("}\n");
   } else {
     printf("%-18s %9.3f ms", n->name, r->mine * 1e3);
     for (int k = 0; k < 2; k++)
       if (theirs[k] > 0) printf("; %s %9.3f ms, ratio %.2f", names[k], theirs[k] * 1e3, theirs[k] / r->mine);
+    if (r->real > 0) printf("; f32 %9.3f ms, %.2f x f32", r->real * 1e3, r->real / r->mine);
     if (r->first > 0) printf("; first answer %.2f s, caches filled %.2f s", r->first, r->filled);
     printf("\n");
   }
   fflush(stdout);
 }
 
-/* Rounds of all that are there, alternately. */
-static void measure(const bench *b, const own *o, peer_train peers[2], const bool there[2], result *r) {
-  double *samples[3];
-  int times[3] = {0};
-  for (int k = 0; k < 3; k++) samples[k] = calloc((size_t)b->rounds, sizeof **samples);
-  for (int k = 0; k < 2; k++)
+/* Rounds of all that are there, alternately: the peers, and sides[1] where it has a runner. */
+static void measure(const bench *b, const own sides[2], peer_train peers[2], const bool there[2], result *r) {
+  double *samples[4], *medians[] = {&r->onnxruntime, &r->pytorch, &r->mine, &r->real};
+  int times[4] = {0};
+  for (int k = 0; k < 4; k++) samples[k] = calloc((size_t)b->rounds, sizeof **samples);
+  for (int k = 0; k < 2; k++) {
     if (there[k]) times[k] = times_for(peer_train_steps(&peers[k], 3) / 3);
-  runs_of(b, o, 3);
-  times[2] = times_for(runs_of(b, o, 3) / 3);
+    if (!sides[k].runner) continue;
+    runs_of(b, &sides[k], 3);
+    times[2 + k] = times_for(runs_of(b, &sides[k], 3) / 3);
+  }
   for (int i = 0; i < b->rounds; i++) {
     for (int k = 0; k < 2; k++) {
       if (there[k]) samples[k][i] = peer_train_steps(&peers[k], times[k]) / times[k];
       bench_rest(REST);
     }
-    samples[2][i] = runs_of(b, o, times[2]) / times[2];
+    for (int k = 0; k < 2; k++)
+      if (sides[k].runner) samples[2 + k][i] = runs_of(b, &sides[k], times[2 + k]) / times[2 + k];
   }
-  r->onnxruntime = there[0] ? bench_median(samples[0], (size_t)b->rounds) : 0;
-  r->pytorch = there[1] ? bench_median(samples[1], (size_t)b->rounds) : 0;
-  r->mine = bench_median(samples[2], (size_t)b->rounds);
-  for (int k = 0; k < 3; k++) free(samples[k]);
+  for (int k = 0; k < 4; k++) {
+    *medians[k] = times[k] ? bench_median(samples[k], (size_t)b->rounds) : 0;
+    free(samples[k]);
+  }
 }
 
 /* The model's files and values in the folder; false where they cannot be made. */
@@ -205,24 +213,32 @@ static bool make(const network *n, const char *folder) {
   return true;
 }
 
+/* Opens a folder's network, whose outputs are then right. */
+static void open_checked(const bench *b, const char *folder, double off, own *o) {
+  char data[512];
+  bench_ok(open_own(b->engine, folder, o));
+  snprintf(data, sizeof data, "%s/data", folder);
+  bench_ok(mica_onnx_check(o->runner, b->queue, data, 1e-3, off > 0 ? off : 1e-3));
+}
+
 static void run_network(const bench *b, const network *n, const char *folder) {
   peer_train peers[2] = {0};
-  char data[512];
-  own o = {0};
+  char real[512];
+  own sides[2] = {{0}};
   result r = {0};
   if (!make(n, folder)) return;
-  bench_ok(open_own(b->engine, folder, &o));
-  snprintf(data, sizeof data, "%s/data", folder);
-  bench_ok(mica_onnx_check(o.runner, b->queue, data, 1e-3, 1e-3));
+  open_checked(b, folder, n->off, &sides[0]);
+  snprintf(real, sizeof real, "%s/f32", folder);
+  if (n->off > 0) open_checked(b, real, 0, &sides[1]);
   const bool there[2] = {
       peer_train_start_script(&peers[0], "infer.py", (const char *const[]){"onnxruntime", folder, NULL}),
-      !n->file &&
+      !n->file && n->off == 0 &&
           peer_train_start_script(&peers[1], "infer.py", (const char *const[]){"pytorch", n->name, folder, NULL})};
-  measure(b, &o, peers, there, &r);
+  measure(b, sides, peers, there, &r);
   for (int k = 0; k < 2; k++)
     if (there[k]) peer_train_end(&peers[k]);
-  if (b->profile) print_profile(b, &o);
-  close_own(&o);
+  if (b->profile) print_profile(b, &sides[0]);
+  for (int k = 0; k < 2; k++) close_own(&sides[k]);
   if (b->cold) {
     r.first = ask_first_answer(folder);
     r.filled = ask_first_answer(folder);

@@ -12,7 +12,12 @@ void bench_ok(mica_status status) {
 }
 
 void bench_peer_missing(const char *name, const char *why) {
-  fprintf(stderr, "mica-bench: nothing to compare with: no %s: %s\n", name, why);
+  static char said[400];
+  char text[sizeof said];
+  snprintf(text, sizeof text, "%s: %s", name, why);
+  if (!strcmp(text, said)) return;
+  strcpy(said, text);
+  fprintf(stderr, "mica-bench: nothing to compare with: no %s\n", said);
 }
 
 static bool add_name(const char **names, size_t room, const char *name) {

@@ -2,7 +2,8 @@
 
     python3 infer.py make NAME|FILE FOLDER SHAPES THREADS   FOLDER/model.onnx (NAME by torchvision or PyTorch, weights
                                                             random; or a copy of FILE), and FOLDER/data with input_0.pb,
-                                                            ... and the outputs of onnxruntime
+                                                            ... and the outputs of onnxruntime; of NAME_int8 what
+                                                            onnxruntime quantises, and in FOLDER/f32 what from
     python3 infer.py onnxruntime FOLDER THREADS
     python3 infer.py pytorch NAME FOLDER THREADS
 
@@ -52,6 +53,24 @@ def make_model(name, path):
     torch.onnx.export(model, x, path, opset_version=17, dynamo=False, input_names=["x"], output_names=["y"])
 
 
+def quantise(path, to):
+    """Weights of int8, a scale a filter, and activations of uint8 whose ranges a few inputs give: Q and DQ nodes."""
+    import numpy
+    from onnxruntime import quantization
+
+    class Inputs(quantization.CalibrationDataReader):
+        def __init__(self):
+            random = numpy.random.default_rng(2)
+            self.left = [{"x": random.uniform(-1, 1, (1, 3, 224, 224)).astype(numpy.float32)} for _ in range(8)]
+
+        def get_next(self):
+            return self.left.pop() if self.left else None
+
+    quantization.quantize_static(path, to, Inputs(), quant_format=quantization.QuantFormat.QDQ, per_channel=True,
+                                 activation_type=quantization.QuantType.QUInt8,
+                                 weight_type=quantization.QuantType.QInt8)
+
+
 def session_of(path, threads):
     import onnxruntime
     options = onnxruntime.SessionOptions()
@@ -66,7 +85,12 @@ def make(name, folder, shapes, threads):
     path = os.path.join(folder, "model.onnx")
     data = os.path.join(folder, "data")
     os.makedirs(data, exist_ok=True)
-    make_model(name, path)
+    if name.endswith("_int8"):
+        real = os.path.join(folder, "f32")
+        make(name[:-5], real, shapes, threads)
+        quantise(os.path.join(real, "model.onnx"), path)
+    else:
+        make_model(name, path)
     given = dict(item.split("=") for item in shapes.split(";") if item)
     session = session_of(path, threads)
     feeds = {}
