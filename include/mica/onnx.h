@@ -269,12 +269,13 @@ typedef struct mica_onnx_write_config {
   const char *name;                /* of the model's graph; NULL: "mica" */
   const mica_onnx_text *metadata;  /* texts beside the model, as mica_onnx_metadata finds them */
   size_t metadata_count;
-  /* Weights of more bytes in all lie beside the file, in PATH.data; 0 stands for 1 GiB. */
+  /* Weights of more bytes in all lie beside the file, in PATH.data; 0 stands for 1 GiB. Where a model is there whose
+   * weights may lie so, the new ones are in PATH.2.data, and so on by turns. */
   uint64_t external_bytes;
 } mica_onnx_write_config;
 
 /* Writes what outputs are made of as a model in ONNX, which is replaced as a whole: at any moment there is the old file
- * or the new one (the file of weights beside it comes first). Inputs and parameters keep their names, other values
+ * or the new one with its own weights (the file of weights beside it comes first, and the old one goes last). Inputs and parameters keep their names, other values
  * theirs where they have some (mica_named), so that a layer can be told. Open dimensions are called "N" where they are
  * the first of an input, else "NAME_axis"; an output is no input or parameter itself.
  *

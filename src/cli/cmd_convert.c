@@ -43,7 +43,8 @@ typedef struct weights {
   size_t count;
 } weights;
 
-static mica_status read_weights(const mica_onnx *model, weights *w) {
+/* The status after the library's sentence, or this command's own: exit 1. */
+static int read_weights(const cli_command *self, const mica_onnx *model, weights *w) {
   for (;;) {
     const char *name = NULL;
     mica_dtype dtype;
@@ -51,12 +52,13 @@ static mica_status read_weights(const mica_onnx *model, weights *w) {
     void *data = NULL;
     int64_t count = 0;
     mica_status status = mica_onnx_initial_read(model, w->count, &name, &dtype, &shape, &data);
-    if (status != MICA_OK || !name) return status;
+    if (status != MICA_OK) return cli_fail_library(self);
+    if (!name) return CLI_OK;
     mica_safetensors_entry *grown = realloc(w->list, (w->count + 1) * sizeof *grown);
     if (!grown || mica_shape_count(shape, &count) != MICA_OK) {
       mica_free(data);
       if (grown) w->list = grown;
-      return MICA_E_NOMEM;
+      return cli_fail(self, "the host has no memory for the list of weights");
     }
     w->list = grown;
     grown[w->count++] = (mica_safetensors_entry){
@@ -82,8 +84,7 @@ static int from_onnx(const cli_command *self, const struct values *v) {
   mica_onnx *model = NULL;
   weights w = {0};
   if (mica_onnx_open(v->from, &model) != MICA_OK) return cli_fail_library(self);
-  int status = CLI_OK;
-  if (read_weights(model, &w) != MICA_OK) status = cli_fail_library(self);
+  int status = read_weights(self, model, &w);
   const size_t kept = status == CLI_OK ? drop_small(&w) : 0;
   if (status == CLI_OK && !kept) status = cli_fail(self, "%s holds no weights", v->from);
   if (status == CLI_OK && mica_safetensors_write(v->to, w.list, kept, NULL, 0) != MICA_OK)

@@ -6,14 +6,23 @@
 #include <mica/io.h>
 #include <mica/mica.h>
 #include <mica/onnx.h>
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/resource.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
 static char folder[400], path[500];
 static mica_graph *graph;
+
+/* The n-th name of a file of weights. */
+static const char *beside(int n) {
+  static char text[520];
+  snprintf(text, sizeof text, n > 1 ? "%s.%d.data" : "%s.data", path, n);
+  return text;
+}
 
 static void setup(void) {
   const char *tmp = getenv("TMPDIR");
@@ -24,9 +33,8 @@ static void setup(void) {
 }
 
 static void teardown(void) {
-  char beside[520];
-  snprintf(beside, sizeof beside, "%s.data", path);
-  unlink(beside);
+  unlink(beside(1));
+  unlink(beside(2));
   unlink(path);
   ck_assert_msg(rmdir(folder) == 0, "%s: something is left in it", folder);
   mica_graph_destroy(graph);
@@ -118,30 +126,69 @@ START_TEST(recurrent_weights_are_in_the_file) {
 }
 END_TEST
 
-START_TEST(large_weights_lie_beside) {
-  char beside[520];
-  struct stat about;
+/* "w" of the file is what numbers() makes, times a factor. */
+static void holds_weights(float factor) {
   mica_onnx *model = NULL;
   const char *name = NULL;
   mica_dtype dtype;
   mica_shape shape;
   void *data = NULL;
-  mica_value w = mica_named(numbers(MICA_SHAPE(40, 50)), "w"), b = numbers(MICA_SHAPE(50));
-  mica_value y = mica_add(mica_matmul(input(MICA_SHAPE(MICA_DYNAMIC, 40)), w), b);
-  const mica_onnx_text note = {"note", "a text"};
-  const mica_onnx_write_config how = {.external_bytes = 1000, .metadata = &note, .metadata_count = 1};
-  ck_assert(mica_onnx_write(path, &y, 1, &how) == MICA_OK);
-  snprintf(beside, sizeof beside, "%s.data", path);
-  ck_assert(stat(beside, &about) == 0 && about.st_size == 40 * 50 * 4);
   ck_assert_msg(mica_onnx_open(path, &model) == MICA_OK, "%s", mica_error_message());
   ck_assert_str_eq(mica_onnx_metadata(model, "note"), "a text");
   for (size_t i = 0; !name || strcmp(name, "w") != 0; i++) {
     mica_free(data);
     ck_assert(mica_onnx_initial_read(model, i, &name, &dtype, &shape, &data) == MICA_OK && name);
   }
-  for (int i = 0; i < 2000; i++) ck_assert(((float *)data)[i] == (float)(i % 7) - 3);
+  for (int i = 0; i < 2000; i++) ck_assert(((float *)data)[i] == factor * ((float)(i % 7) - 3));
   mica_free(data);
   mica_onnx_close(model);
+}
+
+static mica_status write_beside(float factor, const char *text) {
+  float w[2000];
+  for (int i = 0; i < 2000; i++) w[i] = factor * ((float)(i % 7) - 3);
+  mica_value weight = mica_named(mica_constant(graph, MICA_F32, MICA_SHAPE(40, 50), w), "w");
+  mica_value y = mica_add(mica_matmul(input(MICA_SHAPE(MICA_DYNAMIC, 40)), weight), numbers(MICA_SHAPE(50)));
+  const mica_onnx_text note = {"note", text};
+  const mica_onnx_write_config how = {.external_bytes = 1000, .metadata = &note, .metadata_count = 1};
+  mica_status status = mica_onnx_write(path, &y, 1, &how);
+  mica_graph_destroy(graph);
+  ck_assert(mica_graph_create(&graph) == MICA_OK);
+  return status;
+}
+
+START_TEST(large_weights_lie_beside) {
+  struct stat about;
+  ck_assert(write_beside(1, "a text") == MICA_OK);
+  ck_assert(stat(beside(1), &about) == 0 && about.st_size == 40 * 50 * 4);
+  holds_weights(1);
+}
+END_TEST
+
+/* By turns, and the ones before are gone. */
+START_TEST(weights_beside_are_not_written_over) {
+  for (int i = 1; i <= 4; i++) {
+    ck_assert_msg(write_beside((float)i, "a text") == MICA_OK, "%s", mica_error_message());
+    holds_weights((float)i);
+    ck_assert(access(beside(i % 2 ? 1 : 2), F_OK) == 0 && access(beside(i % 2 ? 2 : 1), F_OK) != 0);
+  }
+}
+END_TEST
+
+/* The file of weights has room and the model, with its long text, has none: what was there is as it was. */
+START_TEST(a_write_that_fails_leaves_the_weights) {
+  static char longer[20000];
+  struct rlimit most;
+  memset(longer, 'x', sizeof longer - 1);
+  ck_assert(write_beside(1, "a text") == MICA_OK);
+  ck_assert(signal(SIGXFSZ, SIG_IGN) != SIG_ERR && getrlimit(RLIMIT_FSIZE, &most) == 0);
+  const struct rlimit little = {.rlim_cur = 10000, .rlim_max = most.rlim_max};
+  ck_assert(setrlimit(RLIMIT_FSIZE, &little) == 0);
+  mica_status status = write_beside(2, longer);
+  ck_assert(setrlimit(RLIMIT_FSIZE, &most) == 0);
+  ck_assert_int_eq(status, MICA_E_IO);
+  holds_weights(1);
+  ck_assert(access(beside(2), F_OK) != 0);
 }
 END_TEST
 
@@ -186,6 +233,8 @@ Suite *test_suite(void) {
   tcase_add_test(tcase, quantisation_is_pairs);
   tcase_add_test(tcase, recurrent_weights_are_in_the_file);
   tcase_add_test(tcase, large_weights_lie_beside);
+  tcase_add_test(tcase, weights_beside_are_not_written_over);
+  tcase_add_test(tcase, a_write_that_fails_leaves_the_weights);
   tcase_add_test(tcase, what_has_no_form_is_refused);
   tcase_add_test(tcase, wrong_calls_are_refused);
   suite_add_tcase(suite, tcase);

@@ -14,6 +14,8 @@
 #define PAGE 4096
 /* Smaller ones stay in the file: shapes are known to whoever reads it alone. */
 #define LEAST_OUTSIDE 1024
+/* Names for a file of weights; a write that was killed leaves one taken until the next one ends. */
+#define NAMES 9
 
 static char *text_of(const char *text) { return (char *)(uintptr_t)text; }
 
@@ -85,6 +87,7 @@ static void add_ports(mica__writer *w, Onnx__GraphProto *graph, const mica_value
 typedef struct beside {
   bool used;
   char *path, *name;
+  int at_name;
   mica__bytes *pieces;
   size_t count;
   uint64_t at;
@@ -142,6 +145,34 @@ static void add_initials(mica__writer *w, Onnx__GraphProto *graph, beside *out) 
   }
 }
 
+/* PATH.data, PATH.2.data, ...; text has room for the path and 16 letters. */
+static void name_beside(const char *path, int index, char *text) {
+  if (index)
+    sprintf(text, "%s.%d.data", path, index + 1);
+  else
+    sprintf(text, "%s.data", path);
+}
+
+/* A name that the model which is there does not read: where there is one, that of no file. */
+static mica_status choose_name(const char *path, beside *out) {
+  const bool there = access(path, F_OK) == 0;
+  for (out->at_name = 0; out->at_name < NAMES; out->at_name++) {
+    name_beside(path, out->at_name, out->path);
+    if (!there || access(out->path, F_OK) != 0) return MICA_OK;
+  }
+  return mica__fail(MICA_E_IO, "all names for weights from %s.data to %s are taken", path, out->path);
+}
+
+/* Once the new model is in its place nothing reads weights under other names. */
+static void remove_others(mica__writer *w, const char *path, const beside *out) {
+  char *other = mica__write_room(w, strlen(path) + 16);
+  for (int i = 0; other && i < NAMES; i++) {
+    if (i == out->at_name) continue;
+    name_beside(path, i, other);
+    unlink(other);
+  }
+}
+
 /* Decides where weights go. */
 static mica_status begin_beside(mica__writer *w, const char *path, beside *out) {
   const uint64_t most = w->config->external_bytes ? w->config->external_bytes : STANDARD_INSIDE;
@@ -149,10 +180,10 @@ static mica_status begin_beside(mica__writer *w, const char *path, beside *out) 
   for (size_t i = 0; i < w->initial_count; i++) bytes += w->initials[i].bytes;
   if (bytes <= most) return MICA_OK;
   out->used = true;
-  out->path = mica__write_room(w, strlen(path) + 8);
+  out->path = mica__write_room(w, strlen(path) + 16);
   out->pieces = mica__write_room(w, 2 * (w->initial_count + 1) * sizeof *out->pieces);
   if (!out->path || !out->pieces) return w->status;
-  sprintf(out->path, "%s.data", path);
+  MICA_TRY(choose_name(path, out));
   char *slash = strrchr(out->path, '/');
   out->name = slash ? slash + 1 : out->path;
   return MICA_OK;
@@ -172,12 +203,14 @@ static mica_status pack(const Onnx__ModelProto *model, const char *path) {
   return status;
 }
 
-static mica_status write_files(const Onnx__ModelProto *model, const char *path, const beside *out) {
+static mica_status write_files(mica__writer *w, const Onnx__ModelProto *model, const char *path, const beside *out) {
   if (!out->used) return pack(model, path);
-  const bool there = access(out->path, F_OK) == 0;
   MICA_TRY(mica__file_replace(out->path, out->pieces, out->count));
   mica_status status = pack(model, path);
-  if (status != MICA_OK && !there) unlink(out->path);
+  if (status == MICA_OK)
+    remove_others(w, path, out);
+  else
+    unlink(out->path);
   return status;
 }
 
@@ -211,5 +244,5 @@ mica_status mica__write_file(mica__writer *w, const char *path, const mica_value
   model.n_opset_import = 1;
   model.graph = &graph;
   MICA_TRY(w->status);
-  return write_files(&model, path, &out);
+  return write_files(w, &model, path, &out);
 }
