@@ -209,7 +209,8 @@ MICA_API MICA_CHECKED mica_status mica_onnx_check(mica_onnx_runner *runner, mica
 
 /* --- in a graph of one's own --- */
 
-/* An initial value that became a parameter: its name in the graph, its name in the file. */
+/* An initial value that became a parameter, or what a node Constant of the model's graph gives: its name in the graph,
+ * its name in the file. */
 typedef struct mica_onnx_parameter {
   char name[96];
   const char *file_name;
@@ -218,7 +219,8 @@ typedef struct mica_onnx_parameter {
 
 typedef struct mica_onnx_build_config {
   /* Makes the parameter of a weight; NULL stands for mica_parameter. Floating initial values of more than 32 elements
-   * are weights, others constants. */
+   * are weights, and what nodes Constant of the model's graph give; others are constants, and what functions and bodies
+   * hold. */
   mica_value (*parameter)(void *user, mica_graph *graph, const char *name, mica_dtype dtype, mica_shape shape);
   void *user;
   /* The name of a value: it is the only output, and what stands behind it is left out. NULL: the model's outputs. */
@@ -226,6 +228,8 @@ typedef struct mica_onnx_build_config {
   /* Initial values of few elements are weights too, unless they have rank 0 or what they are is to be known: so biases
    * of few classes are trained. */
   bool small_weights;
+  /* Values of f16 and bf16 are f32 throughout, inputs too: so a model of f16 is trained. */
+  bool widen;
 } mica_onnx_build_config;
 
 /* Lowers a model into a graph, as a network whose inputs are these values (as many as the model has, constants where a
@@ -242,8 +246,8 @@ MICA_API MICA_CHECKED mica_status mica_onnx_build(const mica_onnx *model, mica_g
 /* The name of the index-th value that nodes of the model's graph make, in their order, as stop_at takes it; NULL behind
  * the last. */
 MICA_API const char *mica_onnx_value_at(const mica_onnx *model, size_t index);
-/* Uploads the file's elements of an initial value into a tensor of its dtype and shape (MICA_E_DTYPE, MICA_E_SHAPE).
- * MICA_E_NOT_FOUND: the model's graph has none of that name. */
+/* Uploads the file's elements of a weight, by its file_name, into a tensor of its dtype and shape (MICA_E_DTYPE,
+ * MICA_E_SHAPE); a tensor of f32 takes f16 and bf16 too. MICA_E_NOT_FOUND: the model's graph has none of that name. */
 MICA_API MICA_CHECKED mica_status mica_onnx_load(const mica_onnx *model, mica_queue *queue, const char *file_name,
                                                  mica_tensor *tensor);
 
@@ -274,10 +278,11 @@ typedef struct mica_onnx_write_config {
   uint64_t external_bytes;
 } mica_onnx_write_config;
 
-/* Writes what outputs are made of as a model in ONNX, which is replaced as a whole: at any moment there is the old file
- * or the new one with its own weights (the file of weights beside it comes first, and the old one goes last). Inputs and parameters keep their names, other values
- * theirs where they have some (mica_named), so that a layer can be told. Open dimensions are called "N" where they are
- * the first of an input, else "NAME_axis"; an output is no input or parameter itself.
+/* Writes what outputs are made of as a model in ONNX, which is replaced as a whole: at any moment there is the old one
+ * or the new one with its own weights (the file of weights beside it comes first, and the old one goes last). Inputs
+ * and parameters keep their names, other values theirs where they have some (mica_named), so that a layer can be told.
+ * Open dimensions are called "N" where they are the first of an input, else "NAME_axis"; an output is no input or
+ * parameter itself.
  *
  * Norms, means, dense layers, convolutions with a bias, quantisation and whatever else builders mark are one operator;
  * weights of recurrent layers are put in ONNX's order. config may be NULL. Blocks.

@@ -25,6 +25,8 @@ static mica__lowering lowering_of(building *b, mica_graph *graph, mica_value *va
                           .graph = graph,
                           .root = &b->model->graph,
                           .small_weights = b->config->small_weights,
+                          .by_name = true,
+                          .widens = b->config->widen,
                           .stop_at = b->config->stop_at,
                           .inputs = b->inputs,
                           .input_values = values,
@@ -148,7 +150,7 @@ static mica_status list_parameters(const mica__lowering *l, mica_onnx_parameter 
   for (size_t i = 0; i < l->weight_count; i++) {
     mica_onnx_parameter *p = &(*parameters)[i];
     snprintf(p->name, sizeof p->name, "%s", l->weights[i].parameter);
-    p->file_name = mica__onnx_text(l->weights[i].tensor->name);
+    p->file_name = l->weights[i].file_name;
     p->value = l->weights[i].value;
   }
   return MICA_OK;
@@ -174,8 +176,8 @@ static mica_status build(building *b, mica_graph *graph, const mica_value *input
   return status;
 }
 
-static mica_status check_inputs(const mica_onnx *model, const mica_graph *graph, const mica_value *inputs,
-                                size_t count) {
+static mica_status check_inputs(const mica_onnx *model, const mica_graph *graph, const mica_value *inputs, size_t count,
+                                bool widens) {
   if (count != model->input_count)
     return mica__fail(MICA_E_INVALID, "mica_onnx_build: %s has %zu inputs, and gets %zu", model->name,
                       model->input_count, count);
@@ -183,9 +185,10 @@ static mica_status check_inputs(const mica_onnx *model, const mica_graph *graph,
     mica_onnx_port port = mica_onnx_input(model, i);
     if (inputs[i].graph != graph)
       return mica__fail(MICA_E_INVALID, "mica_onnx_build: the value for input '%s' is none of the graph", port.name);
-    if (port.has_dtype && port.dtype != mica_value_dtype(inputs[i]))
+    const mica_dtype dtype = widens ? mica__onnx_widened(port.dtype) : port.dtype;
+    if (port.has_dtype && dtype != mica_value_dtype(inputs[i]))
       return mica__fail(MICA_E_DTYPE, "%s: input '%s' is %s, and the value for it %s", model->name, port.name,
-                        mica_dtype_name(port.dtype), mica_dtype_name(mica_value_dtype(inputs[i])));
+                        mica_dtype_name(dtype), mica_dtype_name(mica_value_dtype(inputs[i])));
   }
   return MICA_OK;
 }
@@ -200,7 +203,7 @@ mica_status mica_onnx_build(const mica_onnx *model, mica_graph *graph, const mic
   size_t needed = b.config->stop_at ? 1 : mica_onnx_output_count(model);
   if (output_count < needed)
     return mica__fail(MICA_E_INVALID, "mica_onnx_build: room for %zu outputs of %zu", output_count, needed);
-  MICA_TRY(check_inputs(model, graph, inputs, input_count));
+  MICA_TRY(check_inputs(model, graph, inputs, input_count, b.config->widen));
   b.inputs = calloc(input_count + 1, sizeof *b.inputs);
   if (!b.inputs) return mica__fail_nomem("a model's lowering");
   for (size_t i = 0; i < input_count; i++) {
@@ -249,24 +252,41 @@ const char *mica__onnx_before_softmax(const mica_onnx *model) {
   return NULL;
 }
 
+/* The initial value of a name, or what a node Constant of the model's graph gives; NULL for none. */
+static const Onnx__TensorProto *find_weight(const mica_onnx *model, const char *name) {
+  const int32_t at = mica__name_table_find(&model->initials, name);
+  if (at >= 0) return (size_t)at < model->proto->graph->n_initializer ? model->proto->graph->initializer[at] : NULL;
+  for (int32_t i = 0; i < model->graph.count; i++) {
+    const mica__onnx_node *node = &model->graph.nodes[i];
+    if (strcmp(node->op, "Constant") || *node->domain || node->output_count != 1 || strcmp(node->outputs[0], name))
+      continue;
+    const Onnx__AttributeProto *value = mica__onnx_attr(node, "value");
+    return value ? value->t : NULL;
+  }
+  return NULL;
+}
+
+static mica_status upload(const mica_onnx *model, mica_queue *queue, const char *name, mica__onnx_tensor *read,
+                          mica_tensor *tensor) {
+  char is[MICA_SHAPE_TEXT], should[MICA_SHAPE_TEXT];
+  if (mica_tensor_dtype(tensor) == MICA_F32) MICA_TRY(mica__onnx_tensor_widen(read));
+  if (read->dtype != mica_tensor_dtype(tensor))
+    return mica__fail(MICA_E_DTYPE, "%s: '%.80s' is %s, and the tensor %s", model->name, name,
+                      mica_dtype_name(read->dtype), mica_dtype_name(mica_tensor_dtype(tensor)));
+  if (!mica_shape_equal(read->shape, mica_tensor_shape(tensor)))
+    return mica__fail(MICA_E_SHAPE, "%s: '%.80s' has shape %s, and the tensor %s", model->name, name,
+                      mica_shape_format(read->shape, is), mica_shape_format(mica_tensor_shape(tensor), should));
+  return read->count ? mica_tensor_upload(queue, tensor, read->data, mica_tensor_bytes(tensor)) : MICA_OK;
+}
+
 mica_status mica_onnx_load(const mica_onnx *model, mica_queue *queue, const char *file_name, mica_tensor *tensor) {
   if (!model || !queue || !file_name || !tensor) return mica__fail(MICA_E_INVALID, "mica_onnx_load: a pointer is NULL");
-  const Onnx__GraphProto *graph = model->proto->graph;
-  size_t i = 0;
-  while (i < graph->n_initializer && strcmp(mica__onnx_text(graph->initializer[i]->name), file_name)) i++;
-  if (i == graph->n_initializer)
-    return mica__fail(MICA_E_NOT_FOUND, "%s has no initial value '%.80s'", model->name, file_name);
+  const Onnx__TensorProto *proto = find_weight(model, file_name);
+  if (!proto) return mica__fail(MICA_E_NOT_FOUND, "%s has no weight '%.80s'", model->name, file_name);
   mica__external external = {.folder = model->external.folder};
   mica__onnx_tensor read = {0};
-  char is[MICA_SHAPE_TEXT], should[MICA_SHAPE_TEXT];
-  mica_status status = mica__onnx_tensor_read(&external, graph->initializer[i], &read);
-  if (status == MICA_OK && read.dtype != mica_tensor_dtype(tensor))
-    status = mica__fail(MICA_E_DTYPE, "%s: '%.80s' is %s, and the tensor %s", model->name, file_name,
-                        mica_dtype_name(read.dtype), mica_dtype_name(mica_tensor_dtype(tensor)));
-  if (status == MICA_OK && !mica_shape_equal(read.shape, mica_tensor_shape(tensor)))
-    status = mica__fail(MICA_E_SHAPE, "%s: '%.80s' has shape %s, and the tensor %s", model->name, file_name,
-                        mica_shape_format(read.shape, is), mica_shape_format(mica_tensor_shape(tensor), should));
-  if (status == MICA_OK && read.count) status = mica_tensor_upload(queue, tensor, read.data, mica_tensor_bytes(tensor));
+  mica_status status = mica__onnx_tensor_read(&external, proto, &read);
+  if (status == MICA_OK) status = upload(model, queue, file_name, &read, tensor);
   mica__onnx_tensor_free(&read);
   external.folder = NULL;
   mica__external_close(&external);

@@ -157,6 +157,12 @@ static mica_value slice_of(mica__lowering *l, const mica__lower_input *input, mi
   return mica_gather(whole, trip, input->axis);
 }
 
+bool mica__lower_dtype(const mica__lowering *l, int64_t type, mica_dtype *dtype) {
+  if (type < 0 || type > INT32_MAX || !mica__onnx_dtype((int32_t)type, dtype)) return false;
+  if (l->widens) *dtype = mica__onnx_widened(*dtype);
+  return true;
+}
+
 static mica_status put_inputs(mica__lowering *l) {
   bool given = l->input_values != NULL;
   if (!given) l->input_values = mica__lower_room(l, l->input_count, sizeof *l->input_values);

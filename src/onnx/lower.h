@@ -34,6 +34,8 @@ bool mica__lower_has(const mica__lowering *l, const mica__onnx_node *node, int32
 mica_value mica__lower_operand(mica__lowering *l, const mica__onnx_node *node, int32_t k);
 /* operand k as an f32 for operators that Mica computes in floating point alone; f64 where the operand is. */
 mica_value mica__lower_floating(mica__lowering *l, const mica__onnx_node *node, int32_t k);
+/* The dtype that an element type's number in ONNX stands for in this lowering; false for those that Mica has not. */
+bool mica__lower_dtype(const mica__lowering *l, int64_t type, mica_dtype *dtype);
 /* A scalar constant of a value's dtype. */
 mica_value mica__lower_number(mica_value like, double number);
 /* The range of x, with 0 in it, in 255 steps: the scale, and the zero point as u8. Where all of x is 0 the scale is
@@ -95,8 +97,8 @@ bool mica__lower_axes(mica__lowering *l, const mica__onnx_node *node, const mica
                       mica_axes *axes);
 /* A constant tensor of integers of the dtype i64 along one axis, or of rank 0 where rank is 0. */
 mica_value mica__lower_integer_constant(mica__lowering *l, const int64_t *values, int64_t count, int32_t rank);
-/* A tensor of the file as a value: known where it is small or of integers, else a weight. */
-mica_value mica__lower_tensor(mica__lowering *l, const Onnx__TensorProto *proto);
+/* A tensor of the file as a value: known where it is small or of integers, else a weight. `name` is its value's. */
+mica_value mica__lower_tensor(mica__lowering *l, const Onnx__TensorProto *proto, const char *name);
 mica_value mica__lower_sparse(mica__lowering *l, const Onnx__SparseTensorProto *proto);
 /* Memory of the lowering's own, zeroed; NULL with an error recorded. */
 void *mica__lower_room(mica__lowering *l, size_t count, size_t size);

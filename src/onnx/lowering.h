@@ -38,6 +38,7 @@ typedef struct mica__lower_scope {
 typedef struct mica__lower_weight {
   const Onnx__TensorProto *tensor;
   const char *parameter; /* its name in the graph */
+  const char *file_name;
   mica_value value;
 } mica__lower_weight;
 
@@ -75,6 +76,8 @@ struct mica__lowering {
   const mica__lower_held *held;
   uint32_t most_unrolled; /* nodes; 0 for the default */
   bool small_weights;     /* floating initial values of few elements are weights, those of rank 0 are not */
+  bool by_name;           /* weights are asked for by their names in the file: tensors without one are constants */
+  bool widens;            /* values of f16 and bf16 are f32 */
   const char *stop_at;    /* the lowering ends when this value is made; NULL: at the end */
   const mica__lower_input *inputs;
   mica_value *input_values;

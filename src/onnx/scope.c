@@ -77,7 +77,8 @@ static const char *parameter_name(mica__lowering *l, const char *name) {
   return own;
 }
 
-static mica_value add_weight(mica__lowering *l, const Onnx__TensorProto *tensor, mica_dtype dtype, mica_shape shape) {
+static mica_value add_weight(mica__lowering *l, const Onnx__TensorProto *tensor, const char *file_name,
+                             mica_dtype dtype, mica_shape shape) {
   if (l->weight_count == l->weight_capacity) {
     size_t capacity = l->weight_capacity ? 2 * l->weight_capacity : 64;
     mica__lower_weight *weights = realloc(l->weights, capacity * sizeof *weights);
@@ -88,15 +89,24 @@ static mica_value add_weight(mica__lowering *l, const Onnx__TensorProto *tensor,
     l->weights = weights;
     l->weight_capacity = capacity;
   }
-  const char *name = parameter_name(l, mica__onnx_text(tensor->name));
+  const char *name = parameter_name(l, file_name);
   if (!name) return (mica_value){0};
   mica_value value = l->make_parameter ? l->make_parameter(l->parameter_user, l->graph, name, dtype, shape)
                                        : mica_parameter(l->graph, name, dtype, shape);
-  l->weights[l->weight_count++] = (mica__lower_weight){tensor, name, value};
+  l->weights[l->weight_count++] = (mica__lower_weight){tensor, name, file_name, value};
   return value;
 }
 
-mica_value mica__lower_tensor(mica__lowering *l, const Onnx__TensorProto *proto) {
+/* True if mica__onnx_weight_find finds the tensor. */
+static bool has_name(const mica__lowering *l, const Onnx__TensorProto *proto, const char *name) {
+  if (!*name) return false;
+  const int32_t at = mica__name_table_find(&l->model->initials, name);
+  const Onnx__GraphProto *graph = l->model->proto->graph;
+  if (at >= 0) return (size_t)at < graph->n_initializer && graph->initializer[at] == proto;
+  return !l->scope->caller && l->root == &l->model->graph;
+}
+
+mica_value mica__lower_tensor(mica__lowering *l, const Onnx__TensorProto *proto, const char *name) {
   mica_dtype dtype;
   mica_shape shape;
   int64_t count = 0;
@@ -105,12 +115,15 @@ mica_value mica__lower_tensor(mica__lowering *l, const Onnx__TensorProto *proto)
   l->status = mica__onnx_tensor_type(proto, &dtype, &shape);
   if (l->status == MICA_OK) l->status = mica_shape_count(shape, &count);
   if (l->status != MICA_OK) return (mica_value){0};
+  if (l->widens) dtype = mica__onnx_widened(dtype);
   bool floating = mica_dtype_kind_of(dtype) == MICA_DTYPE_KIND_FLOAT;
   const bool many = floating && (count > SMALL || (l->small_weights && shape.rank > 0));
   if (many || count > 65536)
-    if (!has_to_be_known(l, proto)) return add_weight(l, proto, dtype, shape);
+    if (!has_to_be_known(l, proto) && (!l->by_name || has_name(l, proto, name)))
+      return add_weight(l, proto, name, dtype, shape);
   mica__onnx_tensor tensor = {0};
   l->status = mica__onnx_tensor_read(l->external, proto, &tensor);
+  if (l->status == MICA_OK && l->widens) l->status = mica__onnx_tensor_widen(&tensor);
   mica_value value = {0};
   if (l->status == MICA_OK) value = mica_constant(l->graph, tensor.dtype, tensor.shape, tensor.data);
   mica__onnx_tensor_free(&tensor);
@@ -121,6 +134,7 @@ mica_value mica__lower_sparse(mica__lowering *l, const Onnx__SparseTensorProto *
   mica__onnx_tensor tensor = {0};
   mica_value value = {0};
   l->status = mica__onnx_sparse_read(l->external, proto, &tensor);
+  if (l->status == MICA_OK && l->widens) l->status = mica__onnx_tensor_widen(&tensor);
   if (l->status == MICA_OK) value = mica_constant(l->graph, tensor.dtype, tensor.shape, tensor.data);
   mica__onnx_tensor_free(&tensor);
   return value;
@@ -134,7 +148,7 @@ mica_value mica__scope_value(mica__lowering *l, const mica__onnx_node *node, con
   }
   if (found->value.graph) return found->value;
   if (found->tensor || found->sparse) {
-    found->value = found->tensor ? mica__lower_tensor(l, found->tensor) : mica__lower_sparse(l, found->sparse);
+    found->value = found->tensor ? mica__lower_tensor(l, found->tensor, name) : mica__lower_sparse(l, found->sparse);
     if (found->value.graph) return found->value;
     mica__lower_fail(l, node, l->status == MICA_OK ? mica_graph_status(l->graph) : l->status, "%s",
                      l->status == MICA_OK ? mica_graph_message(l->graph) : mica_error_message());

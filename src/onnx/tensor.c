@@ -228,6 +228,17 @@ mica_status mica__onnx_tensor_number(const Onnx__TensorProto *proto, mica_dtype 
   return status;
 }
 
+mica_status mica__onnx_tensor_widen(mica__onnx_tensor *tensor) {
+  if (mica__onnx_widened(tensor->dtype) == tensor->dtype) return MICA_OK;
+  float *wide = malloc((size_t)tensor->count * sizeof *wide + 1);
+  if (!wide) return mica__fail_nomem("a tensor");
+  for (int64_t i = 0; i < tensor->count; i++) wide[i] = (float)mica__element_get(tensor->dtype, tensor->data, i);
+  free(tensor->owned);
+  tensor->dtype = MICA_F32;
+  tensor->data = tensor->owned = wide;
+  return MICA_OK;
+}
+
 void mica__onnx_tensor_free(mica__onnx_tensor *tensor) {
   free(tensor->owned);
   *tensor = (mica__onnx_tensor){0};

@@ -35,6 +35,11 @@ mica_status mica__onnx_sparse_read(mica__external *external, const Onnx__SparseT
                                    mica__onnx_tensor *tensor);
 /* The one element of a tensor that lies in the file itself. */
 mica_status mica__onnx_tensor_number(const Onnx__TensorProto *proto, mica_dtype *dtype, double *number);
+/* Makes f32 of f16 and bf16; others stay what they are. */
+mica_status mica__onnx_tensor_widen(mica__onnx_tensor *tensor);
+static inline mica_dtype mica__onnx_widened(mica_dtype dtype) {
+  return dtype == MICA_F16 || dtype == MICA_BF16 ? MICA_F32 : dtype;
+}
 void mica__onnx_tensor_free(mica__onnx_tensor *tensor);
 
 #endif

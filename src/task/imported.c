@@ -76,7 +76,7 @@ static mica_status check_stop(const mica_run *run) {
   return fail_listing(run->network, stop, MICA_E_NOT_FOUND, sentence);
 }
 
-/* One input of f32 that takes the run's samples. */
+/* One input of f32, f16 or bf16 that takes the run's samples. */
 static mica_status check_input(const mica_run *run) {
   const mica_onnx_port port = mica_onnx_input(run->network, 0);
   char has[MICA_SHAPE_TEXT], want[MICA_SHAPE_TEXT];
@@ -85,8 +85,9 @@ static mica_status check_input(const mica_run *run) {
   mica_shape sample = {.rank = (int32_t)rank + 1, .dim = {MICA_DYNAMIC}};
   if (mica_onnx_input_count(run->network) != 1 || port.kind != MICA_ONNX_KIND_TENSOR || !port.has_dtype)
     return mica__fail(MICA_E_UNSUPPORTED, "%s has not one input, a tensor: it cannot be trained", path_of(run));
-  if (port.dtype != MICA_F32)
-    return mica__fail(MICA_E_UNSUPPORTED, "%s takes %s; models of f32 are trained", path_of(run), port.type);
+  if (port.dtype != MICA_F32 && port.dtype != MICA_F16 && port.dtype != MICA_BF16)
+    return mica__fail(MICA_E_UNSUPPORTED, "%s takes %s; models of f32, f16 and bf16 are trained", path_of(run),
+                      port.type);
   if (mica__run_categories(run))
     return mica__fail(MICA_E_UNSUPPORTED, "columns of classes are no input of a model in ONNX");
   bool fits = !port.has_shape || port.shape.rank == sample.rank;
@@ -146,19 +147,16 @@ typedef struct making {
   mica_nn *nn;
 } making;
 
-/* The name in the file: that of the graph without the number behind it. */
-static void file_name(const char *name, char text[192]) {
-  const char *end = strrchr(name, '#');
-  snprintf(text, 192, "%.*s", (int)(end ? end - name : (long)strlen(name)), name);
-}
-
 static mica_value make(void *user, mica_graph *graph, const char *name, mica_dtype dtype, mica_shape shape) {
   const making *m = user;
-  char own[192];
-  (void)graph;
-  file_name(name, own);
+  /* The name in the file: that of the graph without the number behind it. */
+  char *own = malloc(strlen(name) + 1), *end = own ? strrchr(strcpy(own, name), '#') : NULL;
+  if (!own) return mica__graph_fail_with(graph, mica__fail_nomem("a network"));
+  if (end) *end = '\0';
   const bool trained = dtype == MICA_F32 && !mica__onnx_is_statistic(m->model, own);
-  return mica__nn_add(m->nn, own, dtype, shape, NULL, trained ? MICA_NN_ROLE_WEIGHT : MICA_NN_ROLE_STATE);
+  mica_value value = mica__nn_add(m->nn, own, dtype, shape, NULL, trained ? MICA_NN_ROLE_WEIGHT : MICA_NN_ROLE_STATE);
+  free(own);
+  return value;
 }
 
 /* A name for the new layer that the model has not: "head", "head2", ... */
@@ -204,7 +202,7 @@ mica_value mica__imported_build(const mica_run *run, mica_nn *nn, mica_value x, 
   size_t parameter_count = 0;
   making m = {run->network, nn};
   mica_onnx_build_config config = {.parameter = make, .user = &m, .stop_at = *stop ? stop : NULL};
-  config.small_weights = true;
+  config.small_weights = config.widen = true;
   if (!*stop) config.stop_at = mica__onnx_before_softmax(run->network);
   mica_value *values = calloc(count + 1, sizeof *values), y = {0};
   if (!x.graph || !values) {

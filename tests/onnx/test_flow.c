@@ -2,6 +2,7 @@
  *
  * Cuts: branches and trips by data, shapes by data, loops of many trips, memory over many runs, operators of the
  * caller's, models in graphs of the caller's. */
+#include "base/element.h"
 #include "support/check_main.h"
 #include "support/engine.h"
 #include "support/wire.h"
@@ -390,6 +391,55 @@ START_TEST(a_model_stands_in_a_graph) {
 }
 END_TEST
 
+/* y = x w in f16, of a weight (4, 10) that a node Constant gives under the name "w": trained in f32. */
+START_TEST(a_model_of_f16_with_constants_is_built_in_f32) {
+  static const int64_t ports[] = {1, 4, -1}, weights[] = {4, 10, -1};
+  uint16_t w[40];
+  float x[4] = {1, -2, 3, 4}, y[10], want[10] = {0};
+  for (int i = 0; i < 40; i++) {
+    mica__element_set(MICA_F16, w, i, 0.1 * i);
+    want[i % 10] += (float)mica__element_get(MICA_F16, w, i) * x[i / 10];
+  }
+  mica__text graph_text = {0}, node = wire_node("Constant > w"), attribute = {0};
+  mica__text tensor = wire_tensor("", 10, weights, w, sizeof w), in = wire_port("x", 10, ports);
+  mica__text out = wire_port("y", 10, (const int64_t[]){1, 10, -1});
+  wire_text(&attribute, 1, "value");
+  wire_inside(&attribute, 5, &tensor);
+  wire_inside(&node, WIRE_NODE_ATTRIBUTE, &attribute);
+  wire_inside(&graph_text, WIRE_GRAPH_NODE, &node);
+  node = wire_node("MatMul x w > y");
+  wire_inside(&graph_text, WIRE_GRAPH_NODE, &node);
+  wire_inside(&graph_text, WIRE_GRAPH_INPUT, &in);
+  wire_inside(&graph_text, WIRE_GRAPH_OUTPUT, &out);
+  program p = start(&graph_text, NULL);
+  mica_graph *graph = NULL;
+  mica_session *session = NULL;
+  mica_onnx_parameter *parameters = NULL;
+  size_t count = 0;
+  mica_value output;
+  mica_tensor *fed = NULL;
+  const mica_onnx_build_config config = {.widen = true};
+  ck_ok(mica_graph_create(&graph));
+  mica_value input = mica_input(graph, "in", MICA_F32, MICA_SHAPE(1, 4));
+  ck_assert_int_eq(mica_onnx_build(p.model, graph, &input, 1, &output, 1, NULL, &parameters, &count), MICA_E_DTYPE);
+  ck_ok(mica_onnx_build(p.model, graph, &input, 1, &output, 1, &config, &parameters, &count));
+  ck_assert_uint_eq(count, 1);
+  ck_assert_str_eq(parameters[0].file_name, "w");
+  ck_assert_int_eq(mica_value_dtype(output), MICA_F32);
+  ck_ok(mica_session_create(test_engine(), graph, &output, 1, NULL, &session));
+  ck_ok(mica_onnx_load(p.model, test_queue(), "w", mica_session_parameter(session, parameters[0].name)));
+  ck_ok(mica_tensor_create_from(test_engine(), MICA_F32, MICA_SHAPE(1, 4), x, &fed));
+  ck_ok(mica_session_run(session, test_queue(), &(mica_feed){"in", fed}, 1));
+  ck_ok(mica_tensor_download(test_queue(), mica_session_output(session, 0), y, sizeof y));
+  for (int i = 0; i < 10; i++) ck_assert_float_eq_tol(y[i], want[i], 1e-5f * 40);
+  mica_session_destroy(session);
+  mica_tensor_destroy(fed);
+  mica_graph_destroy(graph);
+  mica_free(parameters);
+  end(&p);
+}
+END_TEST
+
 START_TEST(a_graph_takes_no_cuts) {
   program p = compress_program(NULL);
   mica_graph *graph = NULL;
@@ -424,6 +474,7 @@ Suite *test_suite(void) {
   tcase_add_test(tests, outputs_are_no_tensors_of_the_callers);
   tcase_add_test(tests, a_caller_defines_operators);
   tcase_add_test(tests, a_model_stands_in_a_graph);
+  tcase_add_test(tests, a_model_of_f16_with_constants_is_built_in_f32);
   tcase_add_test(tests, a_graph_takes_no_cuts);
   suite_add_tcase(suite, tests);
   return suite;

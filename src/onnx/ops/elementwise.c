@@ -260,7 +260,7 @@ static bool target(mica__lowering *l, const mica__onnx_node *node, mica_dtype *d
     type =
         1 + mica__lower_choice(l, node, "to",
                                "FLOAT UINT8 INT8 UINT16 INT16 INT32 INT64 STRING BOOL FLOAT16 DOUBLE UINT32 UINT64", 0);
-  if (mica__onnx_dtype(type, dtype)) return true;
+  if (mica__lower_dtype(l, type, dtype)) return true;
   mica__lower_fail(l, node, MICA_E_UNSUPPORTED, "a cast to %s", mica__onnx_type_name(type));
   return false;
 }

@@ -79,7 +79,7 @@ MICA__LOWER(quantize) {
   mica_dtype dtype = zero.graph ? mica_value_dtype(zero) : MICA_U8;
   if (!axis_of(l, node, x, &axis, &block) || !scale.graph) return MICA_OK;
   int64_t type = mica__onnx_int(node, "output_dtype", 0);
-  if (type && !mica__onnx_dtype((int32_t)type, &dtype))
+  if (type && !mica__lower_dtype(l, type, &dtype))
     return mica__lower_fail(l, node, MICA_E_UNSUPPORTED, "elements of type %s", mica__onnx_type_name((int32_t)type));
   scale = mica_cast(scale, MICA_F32);
   if (are_steps(dtype))
@@ -98,7 +98,7 @@ MICA__LOWER(dequantize) {
   if (!axis_of(l, node, x, &axis, &block) || !scale.graph) return MICA_OK;
   mica_dtype dtype = mica_value_dtype(scale);
   int64_t type = mica__onnx_int(node, "output_dtype", 0);
-  if (type && !mica__onnx_dtype((int32_t)type, &dtype))
+  if (type && !mica__lower_dtype(l, type, &dtype))
     return mica__lower_fail(l, node, MICA_E_UNSUPPORTED, "elements of type %s", mica__onnx_type_name((int32_t)type));
   mica_value zero = zero_point(l, node, 2);
   if (mica_dtype_kind_of(mica_value_dtype(x)) != MICA_DTYPE_KIND_FLOAT && mica_value_dtype(scale) != MICA_F64) {

@@ -32,7 +32,7 @@ MICA__LOWER(constant) {
   for (int32_t i = 0; i < node->attr_count; i++) {
     const Onnx__AttributeProto *a = node->attrs[i];
     const char *name = mica__onnx_text(a->name);
-    if (!strcmp(name, "value") && a->t) return give(l, node, mica__lower_tensor(l, a->t));
+    if (!strcmp(name, "value") && a->t) return give(l, node, mica__lower_tensor(l, a->t, node->outputs[0]));
     if (!strcmp(name, "sparse_value") && a->sparse_tensor)
       return give(l, node, mica__lower_sparse(l, a->sparse_tensor));
     if (!strcmp(name, "value_float")) return give(l, node, reals(l, &a->f, 1, MICA_SCALAR));
@@ -58,6 +58,7 @@ MICA__LOWER(constant_of_shape) {
   for (int64_t i = 0; i < list.count; i++) shape.dim[shape.rank++] = list.values[i];
   const Onnx__AttributeProto *attr = mica__onnx_attr(node, "value");
   if (attr && attr->t) MICA_TRY(mica__onnx_tensor_number(attr->t, &dtype, &value));
+  if (attr && attr->t && !mica__lower_dtype(l, attr->t->data_type, &dtype)) return MICA_E_DTYPE;
   return give(l, node, mica_full(mica__lower_graph(l), dtype, shape, value));
 }
 
@@ -68,7 +69,7 @@ MICA__LOWER(eye_like) {
   int64_t type = mica__onnx_int(node, "dtype", -1), k = mica__onnx_int(node, "k", 0);
   if (!x.graph) return MICA_OK;
   if (shape.rank != 2) return mica__lower_fail(l, node, MICA_E_SHAPE, "x is no matrix");
-  if (type >= 0 && !mica__onnx_dtype((int32_t)type, &dtype))
+  if (type >= 0 && !mica__lower_dtype(l, type, &dtype))
     return mica__lower_fail(l, node, MICA_E_UNSUPPORTED, "elements of type %s", mica__onnx_type_name((int32_t)type));
   mica_graph *graph = mica__lower_graph(l);
   mica_value rows = mica_reshape(mica_range(graph, MICA_I64, shape.dim[0]), MICA_SHAPE(shape.dim[0], 1));

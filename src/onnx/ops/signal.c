@@ -24,7 +24,7 @@ MICA__LOWER(window) {
   double a0 = hann ? 0.5 : hamming ? 25.0 / 46 : 0.42, a1 = hann ? 0.5 : hamming ? 1 - 25.0 / 46 : 0.5;
   double a2 = hann || hamming ? 0 : 0.08;
   if (!mica__lower_integers(l, node, 0, &size)) return MICA_OK;
-  if (!mica__onnx_dtype((int32_t)mica__onnx_int(node, "output_datatype", 1), &dtype))
+  if (!mica__lower_dtype(l, mica__onnx_int(node, "output_datatype", 1), &dtype))
     return mica__lower_fail(l, node, MICA_E_UNSUPPORTED, "a window of that type");
   if (size.count != 1 || size.values[0] < 0 || size.values[0] > MOST_ELEMENTS)
     return mica__lower_fail(l, node, MICA_E_INVALID, "a window of that size");
@@ -171,7 +171,7 @@ MICA__LOWER(mel_weights) {
     if (!mica__lower_integers(l, node, k, &counts[k])) return MICA_OK;
   for (int32_t k = 0; k < 2; k++)
     if (!mica__lower_reals(l, node, 3 + k, &edges[k])) return MICA_OK;
-  if (!mica__onnx_dtype((int32_t)mica__onnx_int(node, "output_datatype", 1), &dtype))
+  if (!mica__lower_dtype(l, mica__onnx_int(node, "output_datatype", 1), &dtype))
     return mica__lower_fail(l, node, MICA_E_UNSUPPORTED, "elements of that type");
   for (int k = 0; k < 3; k++)
     if (counts[k].count != 1 || counts[k].values[0] < 1 || counts[k].values[0] > 1 << 20)
