@@ -14,6 +14,7 @@ bool mica__variant_fits(const mica__kernel_desc *desc, const mica__variant *vari
   return (variant->classes & mica__kernel_class(device)) && (variant->features & ~device->features) == 0 &&
          variant->vector_bytes <= device->vector_bytes &&
          (variant->vendors == 0 || variant->vendors & 1u << device->vendor) &&
+         (!variant->has_instruction || variant->has_instruction(device)) &&
          (!desc->has_room || desc->has_room(variant->values, device));
 }
 

@@ -62,6 +62,8 @@ typedef struct mica__variant {
   uint32_t features;     /* mica_feature bits the device must have */
   unsigned vendors;      /* 1u << mica_vendor bits; 0 for any */
   uint32_t vector_bytes; /* its vector registers are at least so large; 0 for any */
+  /* What else a device must be, for an instruction that no extension announces; NULL for nothing. */
+  bool (*has_instruction)(const mica_device_info *device);
   int32_t values[MICA__MAX_PARAMS];
 } mica__variant;
 

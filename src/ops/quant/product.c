@@ -7,6 +7,19 @@
 #include <stdatomic.h>
 #include <string.h>
 
+/* The processor that runs this program is the device, and its platform takes inline assembly. */
+static bool has_vnni(const mica_device_info *device) {
+#if defined __x86_64__
+  bool processor = __builtin_cpu_supports("avx512vnni") != 0;
+#else
+  bool processor = false;
+#endif
+  return processor && strstr(device->platform, MICA__POCL) && device->device_class == MICA_DEVICE_CLASS_CPU;
+}
+
+/* dp4a came with compute capability 6.1. */
+static bool has_dp4a(const mica_device_info *device) { return device->compute_capability >= 61; }
+
 static const mica__kernel_param cpu_params[] = {
     MICA__INT8_PARAMS,
     MICA__CASE("MICA_HAS_VPDPBUSD", "1: vpdpbusd, 0: pairs", 0, 1),
@@ -16,7 +29,11 @@ static const mica__kernel_param cpu_params[] = {
 enum { STANDARD, VNNI };
 static const mica__variant cpu_variants[] = {
     MICA__VARIANT("cpu", MICA__ON_CPU, MICA__INT8_VALUES, 0, 0, 6),
-    MICA__VECTOR_VARIANT("vnni", MICA__LONG_VECTOR, MICA__INT8_VALUES, 1, 0, 12),
+    {.name = "vnni",
+     .classes = MICA__ON_CPU,
+     .vector_bytes = MICA__LONG_VECTOR,
+     .has_instruction = has_vnni,
+     .values = {MICA__INT8_VALUES, 1, 0, 12}},
 };
 const mica__kernel_desc mica__int8_cpu_kernel = {
     MICA__KERNEL("int8_cpu", "quant/int8_cpu.cl", cpu_params, cpu_variants)};
@@ -28,7 +45,11 @@ static const mica__kernel_param gpu_params[] = {
 enum { PLAIN, PTX };
 static const mica__variant gpu_variants[] = {
     MICA__VARIANT("gpu", MICA__ON_GPU, MICA__INT8_VALUES, 0),
-    {.name = "ptx", .classes = MICA__ON_GPU, .features = MICA_FEATURE_INLINE_PTX, .values = {MICA__INT8_VALUES, 1}},
+    {.name = "ptx",
+     .classes = MICA__ON_GPU,
+     .features = MICA_FEATURE_INLINE_PTX,
+     .has_instruction = has_dp4a,
+     .values = {MICA__INT8_VALUES, 1}},
 };
 const mica__kernel_desc mica__int8_gpu_kernel = {
     MICA__KERNEL("int8_gpu", "quant/int8_gpu.cl", gpu_params, gpu_variants)};
@@ -36,8 +57,6 @@ const mica__kernel_desc mica__int8_gpu_kernel = {
 #define CPU_COLUMNS 32
 #define GPU_TILE 64
 #define GPU_SIDE 8
-/* dp4a came with compute capability 6.1. */
-#define MIN_COMPUTE_CAPABILITY 61
 
 /* Set when a compiler that should take an instruction does not, so that it is not asked again for every product. One
  * for the process: drivers do not differ within one. */
@@ -133,28 +152,11 @@ static int32_t height_of(int64_t m, bool vnni) {
   return best;
 }
 
-/* The processor that runs this program is the device, and its platform takes inline assembly. */
-static bool takes_vnni(const mica__int8 *p) {
+static bool takes_instruction(const mica__int8 *p, const mica__kernel_desc *desc, const mica__variant *variant,
+                              const atomic_bool *rejected) {
   mica_engine *engine = mica__queue_engine(p->exec->queue);
-  const mica_device_info *device = mica_engine_device(engine);
-  const mica__variant *variant = &cpu_variants[VNNI];
-#if defined __x86_64__
-  bool processor = __builtin_cpu_supports("avx512vnni") != 0;
-#else
-  bool processor = false;
-#endif
-  return processor && p->attrs->way == 0 && strstr(device->platform, MICA__POCL) &&
-         device->device_class == MICA_DEVICE_CLASS_CPU && mica__variant_fits(&mica__int8_cpu_kernel, variant, device) &&
-         !mica__variant_is_bad(engine, &mica__int8_cpu_kernel, variant) && !atomic_load(&vnni_rejected);
-}
-
-static bool takes_ptx(const mica__int8 *p) {
-  mica_engine *engine = mica__queue_engine(p->exec->queue);
-  const mica_device_info *device = mica_engine_device(engine);
-  const mica__variant *variant = &gpu_variants[PTX];
-  return p->exec->classes == 0 && p->attrs->way == 0 && device->compute_capability >= MIN_COMPUTE_CAPABILITY &&
-         mica__variant_fits(&mica__int8_gpu_kernel, variant, device) &&
-         !mica__variant_is_bad(engine, &mica__int8_gpu_kernel, variant) && !atomic_load(&ptx_rejected);
+  return p->attrs->way == 0 && mica__variant_fits(desc, variant, mica_engine_device(engine)) &&
+         !mica__variant_is_bad(engine, desc, variant) && !atomic_load(rejected);
 }
 
 /* --- the launch --- */
@@ -219,7 +221,7 @@ static mica_status run_on_cpu(const mica__int8 *p) {
   /* One operand of vpdpbusd is unsigned: activations mostly are, and weights signed. */
   mica__int8_form form = {.rows = p->conv ? MICA_I8 : MICA_U8, .columns = p->conv ? MICA_U8 : MICA_I8, .per = 4};
   form.column_width = CPU_COLUMNS;
-  if (takes_vnni(p)) {
+  if (takes_instruction(p, &mica__int8_cpu_kernel, &cpu_variants[VNNI], &vnni_rejected)) {
     form.row_width = height_of(p->m, true);
     mica_status status = run(p, &mica__int8_cpu_kernel, &cpu_variants[VNNI], &form, (int32_t)form.row_width);
     if (status != MICA_E_BUILD) return status;
@@ -233,7 +235,7 @@ static mica_status run_on_cpu(const mica__int8 *p) {
 static mica_status run_on_gpu(const mica__int8 *p) {
   const mica__int8_form form = {
       .rows = MICA_I8, .columns = MICA_I8, .per = 4, .row_width = GPU_TILE, .column_width = GPU_TILE};
-  if (takes_ptx(p)) {
+  if (p->exec->classes == 0 && takes_instruction(p, &mica__int8_gpu_kernel, &gpu_variants[PTX], &ptx_rejected)) {
     mica_status status = run(p, &mica__int8_gpu_kernel, &gpu_variants[PTX], &form, 0);
     if (status != MICA_E_BUILD) return status;
     atomic_store(&ptx_rejected, true);

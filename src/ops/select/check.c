@@ -74,7 +74,8 @@ void mica__check_skip(mica__check *check, const char *kernel, const char *varian
 
 /* What asks for a feature or for long vectors may be an instruction: a case runs it where the device has it. */
 static bool runs_on(const mica__variant *variant, const mica_device_info *device) {
-  return (variant->features & ~device->features) == 0 && variant->vector_bytes <= device->vector_bytes;
+  return (variant->features & ~device->features) == 0 && variant->vector_bytes <= device->vector_bytes &&
+         (!variant->has_instruction || variant->has_instruction(device));
 }
 
 static bool has_run(const mica__check *check, const char *kernel, const char *variant) {
