@@ -160,6 +160,29 @@ typedef struct mica_run_quantize_config {
 MICA_API MICA_CHECKED mica_status mica_run_quantize(mica_run *run, const mica_run_quantize_config *config,
                                                     mica_report **report);
 
+typedef struct mica_onnx_quantize_config {
+  /* To calibrate with: a dataset of numbers or pictures for a model's one input of f32, its training part; or a folder
+   * with NAME.npy for each input, samples along the first axis, whose batch of a fixed size must be the same in all.
+   * NULL for weights alone. */
+  const char *data;
+  int64_t samples; /* of these at most; 0: 512 */
+  /* A dataset's numbers are (x - mean) / deviation, of u8 in units of 255; one for each channel, or one for all. 0
+   * channels: what the model's metadata say as mica export writes them, else 0 and 1. */
+  const double *mean, *deviation;
+  size_t channels;
+  mica_quantize_settings how; /* of 8 bits, without groups */
+  const char *path;           /* of the model to be made, which is written over */
+} mica_onnx_quantize_config;
+
+/* Writes a model in ONNX with pairs of QuantizeLinear and DequantizeLinear around inputs and weights of Conv, Gemm and
+ * MatMul: weights i8 with a scale an output, inputs u8 with one scale. Batch norms behind a convolution go into it;
+ * everything else stays as it is, in operator set and names too, and *report (report may be NULL) says of each product
+ * what it became, or why it stays float. Tensors beside the model come into the file. MICA_E_STATE: it is quantised
+ * already; MICA_E_UNSUPPORTED: operator sets before 13, 4 bits, groups, operators that Mica lacks; MICA_E_FORMAT: data
+ * that do not fit; else as mica_quantize_weights. Blocks. */
+MICA_API MICA_CHECKED mica_status mica_onnx_quantize(mica_engine *engine, const char *model,
+                                                     const mica_onnx_quantize_config *config, mica_report **report);
+
 /* --- pruning --- */
 
 /* Which channels of a network go together: a filter with its bias, its norm, what every later layer does with it, and

@@ -1,21 +1,29 @@
 #include "cli/result.h"
 
+#include <math.h>
 #include <mica/compress.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
+
+/* Numbers of --mean. */
+#define MOST_CHANNELS 64
 
 struct values {
-  const char *run, *data, *out, *bits, *method, *group, *keep, *samples, *percentile, *device;
+  const char *run, *data, *out, *bits, *method, *group, *keep, *samples, *percentile, *mean, *deviation, *device;
   bool weights_only, equalize, no_correction, json;
 };
 
 static const char *method_at(size_t i) { return mica_calibration_method_name(i); }
 
 static const cli_option options[] = {
-    CLI_ROW("RUN", struct values, run, .role = CLI_OPERAND, .help = "a folder that mica train wrote"),
+    CLI_ROW("RUN", struct values, run, .role = CLI_OPERAND,
+            .help = "a folder that mica train wrote, or a model NAME.onnx"),
     CLI_ROW("data", struct values, data, .value = "DATA",
-            .help = "to calibrate with, its training part; the run's by default"),
-    CLI_ROW("out", struct values, out, .value = "DIR", .help = "the folder of the quantised run"),
+            .help =
+                "to calibrate with, its training part; the run's by default. Of a model also a folder of INPUT.npy"),
+    CLI_ROW("out", struct values, out, .value = "DIR",
+            .help = "the folder of the quantised run; of a model a file NAME.onnx"),
     CLI_ROW("bits", struct values, bits, .value = "8|4", .help = "of weights, 8 by default; inputs have 8"),
     CLI_ROW("weights-only", struct values, weights_only, .help = "inputs of layers stay float: no data are needed"),
     CLI_ROW("method", struct values, method, .value = "NAME", .help = "how ranges of inputs are chosen, mse by default",
@@ -26,6 +34,9 @@ static const cli_option options[] = {
     CLI_ROW("group", struct values, group, .value = "N",
             .help = "weights that share a scale, with --weights-only: 32, 64 or 128"),
     CLI_ROW("keep", struct values, keep, .value = "PATTERN", .help = "leave these layers float, as in \"head.*\""),
+    CLI_ROW("mean", struct values, mean, .value = "LIST",
+            .help = "a model's data are (x - mean) / deviation, a number a channel; what its metadata say, or 0"),
+    CLI_ROW("deviation", struct values, deviation, .value = "LIST", .help = "likewise; or 1"),
     CLI_ROW("equalize", struct values, equalize, .help = "make ranges of channels alike between layers first"),
     CLI_ROW("no-correction", struct values, no_correction, .help = "leave biases as they are"),
     CLI_ROW("device", struct values, device, .value = "SELECTOR", .help = "run on this one, named as in MICA_DEVICE"),
@@ -54,6 +65,7 @@ static bool take_method(const cli_command *self, const char *name, mica_calibrat
   return false;
 }
 
+/* What runs and models have in common. */
 static int take(const cli_command *self, const struct values *v, mica_run_quantize_config *c) {
   double group = 0, samples = 0;
   *c = (mica_run_quantize_config){.data = v->data, .folder = v->out, .equalize = v->equalize};
@@ -61,7 +73,7 @@ static int take(const cli_command *self, const struct values *v, mica_run_quanti
   c->how.no_correction = v->no_correction;
   c->how.keep = v->keep;
   if (!v->out) {
-    cli_fail(self, "--out is missing: the folder of the quantised run");
+    cli_fail(self, "--out is missing: where the quantised network goes");
     return CLI_USAGE;
   }
   if (v->bits && strcmp(v->bits, "8") != 0 && strcmp(v->bits, "4") != 0) {
@@ -84,6 +96,64 @@ static int take(const cli_command *self, const struct values *v, mica_run_quanti
   c->how.bits = v->bits ? atoi(v->bits) : 0;
   c->how.group = (int64_t)group;
   c->samples = (int64_t)samples;
+  return CLI_OK;
+}
+
+/* --- models in ONNX --- */
+
+static bool is_model(const char *path) {
+  const size_t n = strlen(path);
+  return n > 5 && !strcmp(path + n - 5, ".onnx");
+}
+
+/* "0.485,0.456,0.406"; returns how many there are, 0 for what is no list of such numbers. */
+static size_t take_list(const char *text, double list[MOST_CHANNELS]) {
+  for (size_t count = 0; count < MOST_CHANNELS;) {
+    char *end = NULL;
+    list[count++] = strtod(text, &end);
+    if (end == text || !isfinite(list[count - 1]) || (*end && *end != ',')) return 0;
+    if (!*end) return count;
+    text = end + 1;
+  }
+  return 0;
+}
+
+/* Options of a model alone; those of runs alone are refused. */
+static int take_model(const cli_command *self, const struct values *v, double scale[2][MOST_CHANNELS],
+                      mica_onnx_quantize_config *c) {
+  struct stat about;
+  size_t counts[2] = {0};
+  const char *const texts[2] = {v->mean, v->deviation};
+  if ((v->bits && strcmp(v->bits, "8") != 0) || v->group || v->equalize) {
+    cli_fail(self, "a model in ONNX gets weights of 8 bits: --bits 4, --group and --equalize are for runs");
+    return CLI_USAGE;
+  }
+  if (!is_model(v->out)) {
+    cli_fail(self, "--out is a file NAME.onnx where a model is quantised, not \"%s\"", v->out);
+    return CLI_USAGE;
+  }
+  if (!v->data && !v->weights_only) {
+    cli_fail(self, "--data is missing: what to calibrate with; --weights-only needs none");
+    return CLI_USAGE;
+  }
+  if (!v->mean != !v->deviation) {
+    cli_fail(self, "--mean and --deviation come together");
+    return CLI_USAGE;
+  }
+  for (int k = 0; k < 2 && v->mean; k++) {
+    counts[k] = take_list(texts[k], scale[k]);
+    if (counts[k]) continue;
+    cli_fail(self, "--%s wants numbers as in 0.485,0.456,0.406, not \"%s\"", k ? "deviation" : "mean", texts[k]);
+    return CLI_USAGE;
+  }
+  if (counts[0] != counts[1]) {
+    cli_fail(self, "--mean has %zu numbers, --deviation %zu", counts[0], counts[1]);
+    return CLI_USAGE;
+  }
+  if (lstat(v->out, &about) == 0) return cli_fail(self, "%s is there already", v->out);
+  c->mean = scale[0];
+  c->deviation = scale[1];
+  c->channels = counts[0];
   return CLI_OK;
 }
 
@@ -120,6 +190,25 @@ static int print(const cli_command *self, const struct values *v, const mica_rep
   return CLI_OK;
 }
 
+static int quantize_model(const cli_command *self, const struct values *v, const mica_run_quantize_config *common) {
+  double scale[2][MOST_CHANNELS];
+  mica_onnx_quantize_config config = {
+      .data = common->data, .samples = common->samples, .how = common->how, .path = v->out};
+  mica_engine_config how = mica_engine_config_default();
+  mica_engine *engine = NULL;
+  mica_report *report = NULL;
+  int status = take_model(self, v, scale, &config);
+  if (status == CLI_OK) status = cli_refuse_null(self, v->device);
+  how.device = v->device;
+  if (status == CLI_OK && mica_engine_create(&how, &engine) != MICA_OK) status = cli_fail_library(self);
+  if (status == CLI_OK && mica_onnx_quantize(engine, v->run, &config, &report) != MICA_OK)
+    status = cli_fail_library(self);
+  if (status == CLI_OK) status = print(self, v, report);
+  mica_report_destroy(report);
+  mica_engine_destroy(engine);
+  return status;
+}
+
 static int run(const cli_command *self, const void *given) {
   const struct values *v = given;
   mica_run_quantize_config config;
@@ -127,6 +216,11 @@ static int run(const cli_command *self, const void *given) {
   mica_run *trained = NULL;
   mica_report *report = NULL;
   int status = take(self, v, &config);
+  if (status == CLI_OK && is_model(v->run)) return quantize_model(self, v, &config);
+  if (status == CLI_OK && (v->mean || v->deviation)) {
+    cli_fail(self, "--mean and --deviation are for models in ONNX: a run knows its own");
+    return CLI_USAGE;
+  }
   if (status == CLI_OK) status = cli_open_run(self, v->run, v->device, &engine, &trained);
   if (status == CLI_OK && mica_run_quantize(trained, &config, &report) != MICA_OK) status = cli_fail_library(self);
   if (status == CLI_OK) status = print(self, v, report);
@@ -141,7 +235,12 @@ const cli_command cli_command_quantize = {
     .summary = "make a trained network's weights and inputs integers",
     .details = "\nWrites a run that mica eval, predict and generate open, and prints what became\n"
                "of each layer. With --bits 4 train with --quantize 4 first where the loss is\n"
-               "too high.\n",
+               "too high.\n"
+               "Of a model in ONNX it writes another one, with pairs of QuantizeLinear and\n"
+               "DequantizeLinear around inputs and weights of Conv, Gemm and MatMul, which\n"
+               "onnxruntime and mica run compute on integers; what stays float is listed. Its\n"
+               "data are a dataset, or a folder with INPUT.npy for each input, samples along\n"
+               "the first axis.\n",
     .options = options,
     .values_size = sizeof(struct values),
     .run = run,

@@ -304,16 +304,8 @@ static mica_status note(mica__source *source, const mica_tensor *tensor) {
   return status;
 }
 
-mica_status mica_calibration_note(mica_calibration *c, mica_session *session, size_t first) {
-  if (!c || !session) return mica__fail(MICA_E_INVALID, "mica_calibration_note: a pointer is NULL");
-  if (!c->finished) return mica__fail(MICA_E_STATE, "mica_calibration_note: mica_calibration_values was not called");
-  for (size_t i = 0; i < c->source_count; i++) {
-    const mica_tensor *tensor = mica_session_output(session, first + i);
-    if (!tensor || mica_tensor_dtype(tensor) != MICA_F32)
-      return mica__fail(MICA_E_INVALID,
-                        "mica_calibration_note: the session's output %zu is no value of the calibration", first + i);
-    MICA_TRY(note(&c->sources[i], tensor));
-  }
+/* What was seen, as layers show it. */
+static void show_inputs(mica_calibration *c) {
   for (size_t i = 0; i < c->layer_count; i++) {
     mica__layer *layer = &c->layers[i];
     layer->shown.finite = true;
@@ -324,6 +316,66 @@ mica_status mica_calibration_note(mica_calibration *c, mica_session *session, si
     layer->shown.high = (double)h->high;
     layer->shown.finite = h->finite;
   }
+}
+
+mica_status mica_calibration_note(mica_calibration *c, mica_session *session, size_t first) {
+  if (!c || !session) return mica__fail(MICA_E_INVALID, "mica_calibration_note: a pointer is NULL");
+  if (!c->finished) return mica__fail(MICA_E_STATE, "mica_calibration_note: mica_calibration_values was not called");
+  for (size_t i = 0; i < c->source_count; i++) {
+    const mica_tensor *tensor = mica_session_output(session, first + i);
+    if (!tensor || mica_tensor_dtype(tensor) != MICA_F32)
+      return mica__fail(MICA_E_INVALID,
+                        "mica_calibration_note: the session's output %zu is no value of the calibration", first + i);
+    MICA_TRY(note(&c->sources[i], tensor));
+  }
+  show_inputs(c);
+  return MICA_OK;
+}
+
+mica_status mica__calibration_of(mica__layer *layers, size_t count, size_t sources, mica_calibration **out) {
+  mica_calibration *c = NULL;
+  MICA_TRY(mica_calibration_create(&c));
+  c->sources = calloc(sources + 1, sizeof *c->sources);
+  mica_status status = c->sources ? MICA_OK : mica__fail_nomem("a calibration");
+  for (; status == MICA_OK && c->source_count < sources; c->source_count++) {
+    mica__histogram *histogram = calloc(1, sizeof *histogram);
+    if (!histogram) status = mica__fail_nomem("a calibration");
+    if (!histogram) break;
+    histogram->finite = true;
+    c->sources[c->source_count].histogram = histogram;
+  }
+  if (status != MICA_OK) {
+    mica_calibration_destroy(c);
+    return status;
+  }
+  c->layers = layers;
+  c->layer_count = c->layer_capacity = count;
+  for (size_t i = 0; i < count; i++) {
+    layers[i].shown.name = layers[i].name;
+    layers[i].shown.norm = layers[i].norm;
+    layers[i].shown.has_input = layers[i].source >= 0;
+    if (layers[i].source >= 0 && layers[i].kind == MICA__LAYER_CONV)
+      c->sources[layers[i].source].axis = layers[i].shown.weight.rank - 2;
+  }
+  c->finished = true;
+  *out = c;
+  return MICA_OK;
+}
+
+mica_status mica__calibration_add(mica_calibration *c, size_t index, const mica_tensor *tensor) {
+  mica__source *source = &c->sources[index];
+  const mica_shape shape = mica_tensor_shape(tensor);
+  if (mica_tensor_dtype(tensor) != MICA_F32 || shape.rank <= source->axis)
+    return mica__fail(MICA_E_DTYPE, "what a layer is given is not of f32, or of too few dimensions");
+  if (!source->sums) {
+    source->channels = shape.dim[shape.rank - 1 - source->axis];
+    source->sums = calloc((size_t)source->channels + 1, sizeof *source->sums);
+    if (!source->sums) return mica__fail_nomem("a calibration");
+  }
+  if (shape.dim[shape.rank - 1 - source->axis] != source->channels)
+    return mica__fail(MICA_E_SHAPE, "what a layer is given has another number of channels each time");
+  MICA_TRY(note(source, tensor));
+  show_inputs(c);
   return MICA_OK;
 }
 

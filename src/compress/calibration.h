@@ -40,6 +40,8 @@ typedef struct mica__layer {
   char *name, *norm;
   mica__layer_kind kind;
   bool tied;              /* its weight is used elsewhere too */
+  bool plain;             /* it takes no bias */
+  const char *stays;      /* it stays float: the reason; NULL: it need not */
   int32_t weight, result; /* ids */
   int32_t source;         /* -1: none */
   int32_t next;           /* the layer that is given its rectified result, alone; -1: none */
@@ -62,6 +64,12 @@ void mica__histogram_add(mica__histogram *histogram, const float *x, size_t coun
 /* What mica_calibration_range says, of a histogram. */
 mica_status mica__histogram_range(const mica__histogram *histogram, mica_calibration_method method, double percentile,
                                   int32_t bits, double *low, double *high, double *decibel);
+
+/* A calibration of layers that no hook told of, which are taken over with their names and norms. Each layer's `source`
+ * is one of so many; a source's value stays null. */
+mica_status mica__calibration_of(mica__layer *layers, size_t count, size_t sources, mica_calibration **calibration);
+/* Adds a tensor of f32 to what a source was seen to give. Layers' rank tells where its channels are. */
+mica_status mica__calibration_add(mica_calibration *calibration, size_t source, const mica_tensor *tensor);
 
 /* Layers without the norms, in order; NULL behind the last. */
 const mica__layer *mica__calibration_layer(const mica_calibration *calibration, size_t index);

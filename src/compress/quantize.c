@@ -79,6 +79,8 @@ mica_status mica__choose_layers(const mica_calibration *c, const mica_quantize_s
     choice->layer = layer;
     if (keep && fnmatch(keep, layer->name, 0) == 0)
       choice->why = "float: as asked", kept++;
+    else if (layer->stays)
+      choice->why = layer->stays;
     else if (layer->tied)
       choice->why = "float: its weight is used elsewhere too";
     else
@@ -146,12 +148,19 @@ char *mica__part_of(const char *layer, const char *what) {
   return NULL;
 }
 
-mica_status mica__read_floats(const mica_safetensors *file, const char *layer, const char *what, mica_shape shape,
+static const mica_safetensors_entry *find(const mica__given *given, const char *name) {
+  if (given->file) return mica_safetensors_find(given->file, name);
+  for (size_t i = 0; i < given->count; i++)
+    if (!strcmp(given->list[i].name, name)) return &given->list[i];
+  return NULL;
+}
+
+mica_status mica__read_floats(const mica__given *file, const char *layer, const char *what, mica_shape shape,
                               float **out) {
   char is[MICA_SHAPE_TEXT], want[MICA_SHAPE_TEXT];
   char *name = mica__part_of(layer, what);
   if (!name) return mica__fail_nomem("a name");
-  const mica_safetensors_entry *e = mica_safetensors_find(file, name);
+  const mica_safetensors_entry *e = find(file, name);
   mica_status status = MICA_OK;
   *out = NULL;
   if (e && (e->dtype >= MICA_DTYPE_COUNT || mica_dtype_kind_of(e->dtype) != MICA_DTYPE_KIND_FLOAT ||
@@ -169,7 +178,7 @@ mica_status mica__read_floats(const mica_safetensors *file, const char *layer, c
   return status;
 }
 
-mica_status mica__read_norm(const mica_safetensors *file, const mica__layer *layer, double **factor, double **term) {
+mica_status mica__read_norm(const mica__given *file, const mica__layer *layer, double **factor, double **term) {
   const int64_t channels = layer->shown.weight.dim[0];
   const mica_shape shape = MICA_SHAPE(channels);
   static const char *const names[4] = {"weight", "bias", "running_mean", "running_var"};
@@ -225,11 +234,13 @@ mica_status mica__tensors_borrow(mica__tensors *t, const mica_safetensors_entry 
   return MICA_OK;
 }
 
-bool mica__tensors_have(const mica__tensors *t, const char *name) {
+const mica_safetensors_entry *mica__tensors_find(const mica__tensors *t, const char *name) {
   for (size_t i = 0; i < t->count; i++)
-    if (!strcmp(t->list[i].name, name)) return true;
-  return false;
+    if (!strcmp(t->list[i].name, name)) return &t->list[i];
+  return NULL;
 }
+
+bool mica__tensors_have(const mica__tensors *t, const char *name) { return mica__tensors_find(t, name) != NULL; }
 
 void mica__tensors_free(mica__tensors *t) {
   for (size_t i = 0; i < t->count; i++) {

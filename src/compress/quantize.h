@@ -41,14 +41,21 @@ int32_t mica__rounded(double x, double step, int32_t bits);
 /* "layer.what" on the heap; NULL when memory is short. */
 char *mica__part_of(const char *layer, const char *what);
 
+/* Float weights by name: a file's, or where that is NULL a list's. */
+typedef struct mica__given {
+  const mica_safetensors *file;
+  const mica_safetensors_entry *list;
+  size_t count;
+} mica__given;
+
 /* The layer's tensor of a file as f32, the caller's to free. NULL stands for one that is not there; another shape is
  * MICA_E_FORMAT. */
-mica_status mica__read_floats(const mica_safetensors *file, const char *layer, const char *what, mica_shape shape,
+mica_status mica__read_floats(const mica__given *file, const char *layer, const char *what, mica_shape shape,
                               float **out);
 
 /* The factor and the term that the batch norm behind a layer makes of its statistics, one a channel, the caller's to
  * free. */
-mica_status mica__read_norm(const mica_safetensors *file, const mica__layer *layer, double **factor, double **term);
+mica_status mica__read_norm(const mica__given *file, const mica__layer *layer, double **factor, double **term);
 
 /* Tensors of a file to be written; those of `borrowed` are entries of another file, others own name and data. */
 typedef struct mica__tensors {
@@ -61,7 +68,12 @@ typedef struct mica__tensors {
 mica_status mica__tensors_add(mica__tensors *tensors, char *name, mica_dtype dtype, mica_shape shape, void *data,
                               size_t bytes);
 mica_status mica__tensors_borrow(mica__tensors *tensors, const mica_safetensors_entry *entry);
+const mica_safetensors_entry *mica__tensors_find(const mica__tensors *tensors, const char *name);
 bool mica__tensors_have(const mica__tensors *tensors, const char *name);
 void mica__tensors_free(mica__tensors *tensors);
+
+/* The tensors that mica_quantize_weights writes of the layers of the choices, and its report (may be NULL). */
+mica_status mica__quantize_tensors(const mica_calibration *calibration, const mica__choices *choices,
+                                   const mica__given *given, mica__tensors *tensors, mica_report *report);
 
 #endif

@@ -33,7 +33,7 @@ static mica_status need_bias(work *k) {
   return k->bias ? MICA_OK : no_memory();
 }
 
-static mica_status read_layer(const mica_safetensors *file, work *k) {
+static mica_status read_layer(const mica__given *file, work *k) {
   const mica__layer *layer = k->choice->layer;
   k->outputs = layer->shown.weight.dim[0];
   k->row = mica__row_of(layer->shown.weight);
@@ -47,7 +47,7 @@ static mica_status read_layer(const mica_safetensors *file, work *k) {
 }
 
 /* Steps: those that were learned, else those that suit the weights. */
-static mica_status choose_steps(const mica_safetensors *file, work *k, const double *factor) {
+static mica_status choose_steps(const mica__given *file, work *k, const double *factor) {
   const mica__layer *layer = k->choice->layer;
   float *learned = NULL;
   MICA_TRY(mica__read_floats(file, layer->name, "weight_step", outputs_of(k), &learned));
@@ -66,7 +66,7 @@ static mica_status choose_steps(const mica_safetensors *file, work *k, const dou
   return k->steps ? MICA_OK : no_memory();
 }
 
-static mica_status fold_norm(const mica_safetensors *file, work *k, double **factor) {
+static mica_status fold_norm(const mica__given *file, work *k, double **factor) {
   double *term = NULL;
   *factor = NULL;
   if (!k->choice->layer->norm) return MICA_OK;
@@ -154,7 +154,7 @@ static mica_status add_input(mica__tensors *t, const work *k, float scale, int z
 }
 
 /* The range of the input, of 256 steps. */
-static mica_status choose_input(const mica_calibration *c, const mica__choices *all, const mica_safetensors *file,
+static mica_status choose_input(const mica_calibration *c, const mica__choices *all, const mica__given *file,
                                 size_t index, mica__tensors *t, work *k) {
   const mica__layer *layer = k->choice->layer;
   float *learned = NULL;
@@ -247,12 +247,14 @@ static void free_table(table *out) {
 
 /* The means by which biases are corrected; NULL: they are not. */
 static const mica__source *means_of(const mica_calibration *c, const mica__choices *all, const work *k) {
-  if (all->settings.no_correction || !k->choice->input || k->learned || k->choice->layer->source < 0) return NULL;
+  if (all->settings.no_correction || k->choice->layer->plain || !k->choice->input || k->learned ||
+      k->choice->layer->source < 0)
+    return NULL;
   const mica__source *source = &c->sources[k->choice->layer->source];
   return source->samples > 0 ? source : NULL;
 }
 
-static mica_status convert_layer(const mica_calibration *c, const mica__choices *all, const mica_safetensors *file,
+static mica_status convert_layer(const mica_calibration *c, const mica__choices *all, const mica__given *file,
                                  size_t index, mica__tensors *t, work *k) {
   const mica__layer *layer = k->choice->layer;
   double *factor = NULL;
@@ -337,21 +339,28 @@ static mica_status write_file(const mica__choices *all, const mica_safetensors *
   return status;
 }
 
-static mica_status convert(const mica_calibration *c, const mica__choices *all, const mica_safetensors *file,
-                           const char *path, mica_report *report) {
-  mica__tensors tensors = {0};
+mica_status mica__quantize_tensors(const mica_calibration *c, const mica__choices *all, const mica__given *given,
+                                   mica__tensors *tensors, mica_report *report) {
   table out = {0};
   mica_status status = begin_table(&out, all->count);
   for (size_t i = 0; status == MICA_OK && i < all->count; i++) {
     work k = {.choice = &all->list[i]};
-    if (k.choice->bits) status = convert_layer(c, all, file, i, &tensors, &k);
+    if (k.choice->bits) status = convert_layer(c, all, given, i, tensors, &k);
     if (status == MICA_OK) note_row(&out, &k);
     drop(&k);
   }
-  if (status == MICA_OK) status = copy_others(all, file, &tensors);
-  if (status == MICA_OK) status = write_file(all, file, path, &tensors);
   if (status == MICA_OK && report) status = report_table(&out, report);
   free_table(&out);
+  return status;
+}
+
+static mica_status convert(const mica_calibration *c, const mica__choices *all, const mica_safetensors *file,
+                           const char *path, mica_report *report) {
+  const mica__given given = {.file = file};
+  mica__tensors tensors = {0};
+  mica_status status = mica__quantize_tensors(c, all, &given, &tensors, report);
+  if (status == MICA_OK) status = copy_others(all, file, &tensors);
+  if (status == MICA_OK) status = write_file(all, file, path, &tensors);
   mica__tensors_free(&tensors);
   return status;
 }

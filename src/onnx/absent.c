@@ -1,5 +1,6 @@
 /* mica/onnx.h in a build without protobuf-c: no model can be opened, so the others are never called with one. */
 #include "base/error.h"
+#include "onnx/products.h"
 #include "onnx/training.h"
 
 #include <mica/onnx.h>
@@ -34,6 +35,20 @@ mica_status mica_onnx_tensor_read(const char *path, mica_dtype *dtype, mica_shap
   (void)path, (void)dtype, (void)shape, (void)data;
   return unsupported();
 }
+mica_status mica__onnx_products_find(const mica_onnx *model, mica__onnx_products *products) {
+  (void)model, (void)products;
+  return unsupported();
+}
+mica_status mica__onnx_show(mica_onnx *model, const char *value) {
+  (void)model, (void)value;
+  return unsupported();
+}
+mica_status mica__onnx_write_integers(mica_onnx *model, const mica__onnx_products *products,
+                                      const mica__onnx_integers *integers, const char *path) {
+  (void)model, (void)products, (void)integers, (void)path;
+  return unsupported();
+}
+void mica__onnx_products_free(mica__onnx_products *products) { (void)products; }
 mica_status mica_onnx_bind_output(mica_onnx_runner *runner, size_t index, mica_tensor *tensor) {
   (void)runner, (void)index, (void)tensor;
   return unsupported();

@@ -17,6 +17,18 @@ for wrong in '--bits 5' '--bits x' '--method most' '--group 48 --weights-only' '
 done
 run quantize "$work/run" --out "$work/none"
 ends 1 '' "*$work/run*"
+run quantize "$work/none.onnx" --out "$work/x.onnx"
+ends 2 '' 'mica quantize: --data is missing*'
+for wrong in '--bits 4' '--equalize' '--group 32 --weights-only' '--mean 1' '--mean 1,x --deviation 1,2' \
+  '--mean 1,2 --deviation 1'; do
+  # shellcheck disable=SC2086
+  run quantize "$work/none.onnx" --data "$work" --out "$work/x.onnx" $wrong
+  ends 2 '' "mica quantize: *${wrong%% *}*"
+done
+run quantize "$work/none.onnx" --data "$work" --out "$work/none"
+ends 2 '' 'mica quantize: --out is a file NAME.onnx*'
+run quantize "$work/none" --mean 1 --deviation 1 --out "$work/none"
+ends 2 '' '*a run knows its own'
 need_device
 
 awk 'BEGIN { print "a,b,c,class"; for (i = 0; i < 400; i++) { x = i * 37 % 101 / 50 - 1; y = i * 53 % 103 / 51 - 1;
@@ -42,6 +54,26 @@ holds predictions.0.classes.0.name in
 holds predictions.1.classes.0.name out
 run quantize "$work/run" --out "$work/four" --weights-only --bits 4 --keep 'fc2'
 ends 0 '*float: as asked*bytes, *times smaller than*' ''
+
+# A model in ONNX, whose numbers are scaled as its metadata say; without protobuf-c there is none.
+if "$mica" export "$work/run" --onnx "$work/float.onnx" >/dev/null 2>&1; then
+  run quantize "$work/float.onnx" --data "$work/rings.csv" --out "$work/small.onnx"
+  ends 0 '*fc1*8*small.onnx: * bytes, *times smaller than*' ''
+  run predict --model "$work/small.onnx" --json "$work/rows.csv"
+  ends 0 '{"task": "classify"*' ''
+  holds predictions.0.classes.0.name in
+  holds predictions.1.classes.0.name out
+  run quantize "$work/float.onnx" --data "$work/rings.csv" --out "$work/small.onnx"
+  ends 1 '' '*small.onnx is there already'
+  run quantize "$work/small.onnx" --data "$work/rings.csv" --out "$work/none.onnx"
+  ends 1 '' '*is quantised already*'
+  run quantize "$work/rows.csv" --data "$work/rings.csv" --out "$work/none.onnx"
+  ends 1 '' '*rows.csv*'
+  printf 'a,b,class\n1,2,in\n2,1,out\n' >"$work/narrow.csv"
+  run quantize "$work/float.onnx" --data "$work/narrow.csv" --out "$work/none.onnx"
+  ends 1 '' "*the samples of $work/narrow.csv are*"
+  [ ! -e "$work/none.onnx" ] || fault 'a file is left'
+fi
 
 # With rounded weights while training, from scratch and from a run; integers that answer alike.
 run train --data "$work/rings.csv" --epochs 10 --seed 1 --quantize 4 --init "$work/run/model.safetensors" --quiet \

@@ -1,5 +1,6 @@
 """make FOLDER: pictures of three patterns in noise, as npy. compare FOLDER: the classes that onnxruntime makes of
-FOLDER/model.onnx beside those of FOLDER/answers.json; 99.5 % must be the same."""
+FOLDER/model.onnx beside those of FOLDER/answers.json; 99.5 % must be the same. arrays FOLDER: the pictures to learn
+from as FOLDER/model.onnx takes them, in FOLDER/arrays."""
 import json
 import os
 import sys
@@ -27,6 +28,20 @@ def make(folder):
         np.save(f"{folder}/data/y_{part}.npy", labels)
 
 
+def scaled(model, values):
+    texts = {pair.key: json.loads(pair.value) for pair in model.metadata_props if pair.key in ("mean", "deviation")}
+    return ((values / 255 - texts["mean"][0]) / texts["deviation"][0]).astype(np.float32)
+
+
+def arrays(folder):
+    import onnx
+
+    model = onnx.load(f"{folder}/model.onnx")
+    os.makedirs(f"{folder}/arrays")
+    x = scaled(model, pictures(1200, 1200)[0][:512])
+    np.save(f"{folder}/arrays/{model.graph.input[0].name}.npy", x)
+
+
 def compare(folder):
     import onnx
     import onnxruntime
@@ -35,11 +50,9 @@ def compare(folder):
     onnx.checker.check_model(model, full_check=True)
     kinds = [node.op_type for node in model.graph.node]
     assert kinds.count("QuantizeLinear") >= 3 and kinds.count("DequantizeLinear") >= 6, kinds
-    texts = {pair.key: json.loads(pair.value) for pair in model.metadata_props if pair.key in ("mean", "deviation")}
-    values, _ = pictures(400, 400)
-    x = (values / 255 - texts["mean"][0]) / texts["deviation"][0]
+    x = scaled(model, pictures(400, 400)[0])
     session = onnxruntime.InferenceSession(f"{folder}/model.onnx")
-    theirs = session.run(None, {session.get_inputs()[0].name: x.astype(np.float32)})[0].argmax(1)
+    theirs = session.run(None, {session.get_inputs()[0].name: x})[0].argmax(1)
     with open(f"{folder}/answers.json", encoding="utf-8") as file:
         predictions = json.load(file)["predictions"]
     ours = np.array([int(p["classes"][0]["name"]) for p in predictions])
@@ -48,4 +61,4 @@ def compare(folder):
     assert len(ours) == 400 and same >= 0.995
 
 
-{"make": make, "compare": compare}[sys.argv[1]](sys.argv[2])
+{"make": make, "arrays": arrays, "compare": compare}[sys.argv[1]](sys.argv[2])

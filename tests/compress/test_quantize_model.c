@@ -1,0 +1,241 @@
+/* labels: device
+ *
+ * Models in ONNX on integers: what is written, what it computes, what stays float, and data that do not fit. */
+#include "support/check_main.h"
+#include "support/engine.h"
+#include "support/files.h"
+
+#include <math.h>
+#include <mica/compress.h>
+#include <mica/io.h>
+#include <mica/mica.h>
+#include <mica/onnx.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+enum { ROWS = 40, IN = 3 * 8 * 8, WIDTH = 8, OUT = 5 };
+
+static float samples[ROWS * IN];
+static char float_model[512];
+
+static float uniform(uint32_t *state) {
+  *state = *state * 1664525u + 1013904223u;
+  return (float)(*state >> 8) * 0x1p-23F - 1;
+}
+
+/* A convolution with a norm, one of two groups whose input others are given, a product of more axes, one of two values
+ * that are computed, a transposed convolution, a last layer. */
+static mica_value network(mica_nn *nn, mica_value x) {
+  const mica_nn_conv_config plain = {.no_bias = true, .how = {.pad = {1, 1}}};
+  const mica_nn_conv_config pairs = {.how = {.pad = {1, 1}, .groups = 2}};
+  mica_value first = mica_named(mica_nn_conv(nn, "conv1", x, WIDTH, 3, &plain), "conv1");
+  mica_value h = mica_relu(mica_nn_batch_norm(nn, "bn1", first, NULL));
+  mica_value a = mica_nn_conv(nn, "conv2", h, WIDTH, 3, &pairs);
+  mica_value b = mica_nn_dense(nn, "rows", h, 8, NULL);
+  mica_value c = mica_matmul(a, b);
+  mica_value d = mica_nn_conv_transpose(nn, "up", c, WIDTH, 2, NULL);
+  return mica_nn_dense(nn, "fc", mica_flatten(mica_relu(d), 1), OUT, NULL);
+}
+
+/* The network as a file, with norms that do something; batch 0: of any number of samples. */
+static void write_model(const char *path, int64_t batch) {
+  mica_graph *graph = NULL;
+  mica_nn *nn = NULL;
+  mica_session *session = NULL;
+  uint32_t state = 5;
+  ck_ok(mica_graph_create(&graph));
+  ck_ok(mica_nn_create(graph, &(mica_nn_config){.seed = 3}, &nn));
+  mica_value y = network(nn, mica_input(graph, "x", MICA_F32, MICA_SHAPE(batch ? batch : MICA_DYNAMIC, 3, 8, 8)));
+  ck_assert_msg(mica_graph_status(graph) == MICA_OK, "%s", mica_graph_message(graph));
+  ck_ok(mica_session_create(test_engine(), graph, &y, 1, NULL, &session));
+  ck_ok(mica_nn_initialise(nn, session));
+  for (size_t i = 0; i < mica_nn_parameter_count(nn); i++) {
+    const mica_nn_parameter_info *info = mica_nn_parameter_at(nn, i);
+    mica_tensor *tensor = mica_session_parameter(session, info->name);
+    if (!tensor || mica_value_shape(info->value).rank != 1) continue;
+    float numbers[64];
+    for (size_t k = 0; k < mica_tensor_bytes(tensor) / sizeof(float); k++)
+      numbers[k] = (strstr(info->name, "bn") ? 1 : 0) + 0.5F * uniform(&state);
+    ck_ok(mica_tensor_upload(test_queue(), tensor, numbers, mica_tensor_bytes(tensor)));
+  }
+  ck_ok(mica_onnx_write(path, &y, 1,
+                        &(mica_onnx_write_config){.session = session, .output_names = (const char *const[]){"y"}}));
+  mica_session_destroy(session);
+  mica_nn_destroy(nn);
+  mica_graph_destroy(graph);
+}
+
+static void setup(void) {
+  uint32_t state = 1;
+  for (size_t i = 0; i < ROWS * IN; i++) samples[i] = uniform(&state);
+  files_write_text("data/note", "");
+  ck_ok(mica_npy_write(files_path("data/x.npy"), MICA_F32, MICA_SHAPE(ROWS, 3, 8, 8), samples));
+  snprintf(float_model, sizeof float_model, "%s", files_path("float.onnx"));
+  write_model(float_model, 0);
+}
+
+static void teardown(void) { files_remove(); }
+
+static void run_model(const char *path, float y[ROWS * OUT]) {
+  mica_onnx *model = NULL;
+  mica_onnx_runner *runner = NULL;
+  ck_ok(mica_onnx_open(path, &model));
+  ck_ok(mica_onnx_runner_create(test_engine(), model, NULL, &runner));
+  ck_ok(mica_onnx_run(
+      runner, test_queue(),
+      &(mica_onnx_feed){.name = "x", .dtype = MICA_F32, .shape = MICA_SHAPE(ROWS, 3, 8, 8), .data = samples}, 1));
+  ck_ok(mica_tensor_download(test_queue(), mica_onnx_output(runner, 0), y, ROWS * OUT * sizeof *y));
+  mica_onnx_runner_destroy(runner);
+  mica_onnx_close(model);
+}
+
+static size_t nodes_of(const char *path, const char *op) {
+  mica_onnx *model = NULL;
+  size_t count = 0;
+  ck_ok(mica_onnx_open(path, &model));
+  for (size_t i = 0; i < mica_onnx_operator_count(model); i++)
+    if (!strcmp(mica_onnx_operator_at(model, i).name, op)) count = mica_onnx_operator_at(model, i).count;
+  mica_onnx_close(model);
+  return count;
+}
+
+/* The note of a layer in the report's table; NULL for no such layer. */
+static const char *note_of(const mica_report *report, const char *name) {
+  const mica_item *layers = mica_report_find(report, 0, "layers");
+  ck_assert_ptr_nonnull(layers);
+  for (size_t i = 0; i < layers->rows; i++)
+    if (!strcmp(layers->row_names[i], name)) return layers->texts[(i + 1) * layers->columns - 1];
+  return NULL;
+}
+
+static mica_onnx_quantize_config config_of(const char *data, const char *path) {
+  return (mica_onnx_quantize_config){.data = data, .path = path};
+}
+
+/* What the integers answer beside the float model, in decibel. */
+static double decibel(const char *path) {
+  static float is[ROWS * OUT], want[ROWS * OUT];
+  double noise = 0, signal = 0, mean = 0;
+  run_model(float_model, want);
+  run_model(path, is);
+  for (int i = 0; i < ROWS * OUT; i++) mean += (double)want[i] / (ROWS * OUT);
+  for (int i = 0; i < ROWS * OUT; i++) {
+    noise += ((double)is[i] - (double)want[i]) * ((double)is[i] - (double)want[i]);
+    signal += ((double)want[i] - mean) * ((double)want[i] - mean);
+  }
+  return 10 * log10(signal / noise);
+}
+
+START_TEST(pairs_stand_around_products) {
+  mica_report *report = NULL;
+  const char *path = files_path("small.onnx");
+  mica_onnx_quantize_config config = config_of(files_path("data"), path);
+  ck_ok(mica_onnx_quantize(test_engine(), float_model, &config, &report));
+  /* Four inputs, of which conv2 and rows share one value along two axes, and four weights. */
+  ck_assert_uint_eq(nodes_of(path, "QuantizeLinear"), 4);
+  ck_assert_uint_eq(nodes_of(path, "DequantizeLinear"), 8);
+  ck_assert_uint_eq(nodes_of(path, "BatchNormalization"), 0);
+  ck_assert_uint_eq(nodes_of(float_model, "BatchNormalization"), 1);
+  ck_assert_str_eq(note_of(report, "conv1"), "");
+  ck_assert_str_eq(note_of(report, "y"), "");
+  const mica_item *layers = mica_report_find(report, 0, "layers");
+  size_t computed = 0, transposed = 0;
+  for (size_t i = 0; i < layers->rows; i++) {
+    const char *note = layers->texts[(i + 1) * layers->columns - 1];
+    computed += !strcmp(note, "float: both operands are computed");
+    transposed += !strcmp(note, "float: a transposed convolution");
+  }
+  ck_assert_uint_eq(layers->rows, 6);
+  ck_assert_uint_eq(computed, 1);
+  ck_assert_uint_eq(transposed, 1);
+  const double is = decibel(path);
+  ck_assert_msg(is > 30, "%.1f dB", is);
+  mica_report_destroy(report);
+
+  config.path = files_path("again.onnx");
+  ck_assert_int_eq(mica_onnx_quantize(test_engine(), path, &config, NULL), MICA_E_STATE);
+  ck_assert_ptr_nonnull(strstr(mica_error_message(), "is quantised already"));
+  ck_assert_int_ne(access(config.path, F_OK), 0);
+}
+END_TEST
+
+START_TEST(weights_alone_need_no_data) {
+  const char *path = files_path("weights.onnx");
+  mica_onnx_quantize_config config = config_of(NULL, path);
+  config.how.weights_only = true;
+  ck_ok(mica_onnx_quantize(test_engine(), float_model, &config, NULL));
+  ck_assert_uint_eq(nodes_of(path, "QuantizeLinear"), 0);
+  ck_assert_uint_eq(nodes_of(path, "DequantizeLinear"), 4);
+  const double is = decibel(path);
+  ck_assert_msg(is > 35, "%.1f dB", is);
+  config.how.weights_only = false;
+  ck_assert_int_eq(mica_onnx_quantize(test_engine(), float_model, &config, NULL), MICA_E_INVALID);
+  config.how = (mica_quantize_settings){.weights_only = true, .bits = 4};
+  ck_assert_int_eq(mica_onnx_quantize(test_engine(), float_model, &config, NULL), MICA_E_UNSUPPORTED);
+}
+END_TEST
+
+START_TEST(methods_and_kept_layers) {
+  mica_report *report = NULL;
+  const char *path = files_path("kept.onnx");
+  mica_onnx_quantize_config config = config_of(files_path("data"), path);
+  config.how = (mica_quantize_settings){.method = MICA_CALIBRATION_METHOD_ENTROPY, .keep = "y*"};
+  ck_ok(mica_onnx_quantize(test_engine(), float_model, &config, &report));
+  ck_assert_str_eq(note_of(report, "y"), "float: as asked");
+  ck_assert_uint_eq(nodes_of(path, "QuantizeLinear"), 3);
+  ck_assert(decibel(path) > 20);
+  mica_report_destroy(report);
+  config.how.keep = "nothing";
+  ck_assert_int_eq(mica_onnx_quantize(test_engine(), float_model, &config, NULL), MICA_E_NOT_FOUND);
+}
+END_TEST
+
+static void refuses(const char *model, const mica_onnx_quantize_config *config, const char *sentence) {
+  ck_assert_int_eq(mica_onnx_quantize(test_engine(), model, config, NULL), MICA_E_FORMAT);
+  ck_assert_msg(strstr(mica_error_message(), sentence) != NULL, "%s", mica_error_message());
+  ck_assert_int_ne(access(config->path, F_OK), 0);
+}
+
+START_TEST(data_that_do_not_fit) {
+  char wide[512], none[512];
+  snprintf(wide, sizeof wide, "%s", files_path("wide"));
+  snprintf(none, sizeof none, "%s", files_path("none.onnx"));
+  mica_onnx_quantize_config config = config_of(wide, none);
+  files_write_text("wide/note", "");
+  ck_ok(mica_npy_write(files_path("wide/x.npy"), MICA_F32, MICA_SHAPE(ROWS / 2, 3, 8, 16), samples));
+  refuses(float_model, &config, "the input 'x' is (?, 3, 8, 8), the samples of");
+  ck_ok(mica_npy_write(files_path("wide/x.npy"), MICA_F64, MICA_SHAPE(ROWS / 2, 3, 8, 8), samples));
+  refuses(float_model, &config, "x.npy is of f64, the input 'x' of f32");
+  ck_ok(mica_npy_write(files_path("wide/x.npy"), MICA_F32, MICA_SHAPE(0, 3, 8, 8), samples));
+  refuses(float_model, &config, "holds 0 samples to calibrate with");
+  files_write_text("table.csv", "a,b,class\n1,2,u\n3,4,v\n5,6,u\n");
+  config.data = files_path("table.csv");
+  refuses(float_model, &config, "the samples of");
+  write_model(files_path("batch.onnx"), ROWS + 1);
+  config.data = files_path("data");
+  refuses(files_path("batch.onnx"), &config, "the model takes 41 at once");
+  samples[7] = NAN;
+  ck_ok(mica_npy_write(files_path("wide/x.npy"), MICA_F32, MICA_SHAPE(ROWS, 3, 8, 8), samples));
+  config.data = wide;
+  ck_assert_int_eq(mica_onnx_quantize(test_engine(), float_model, &config, NULL), MICA_E_NUMERIC);
+  ck_assert_ptr_nonnull(strstr(mica_error_message(), "not finite"));
+}
+END_TEST
+
+Suite *test_suite(void) {
+#ifndef MICA_WITH_ONNX
+  return test_skip("this build has no protobuf-c");
+#endif
+  if (!test_engine()) return test_skip("no device");
+  Suite *suite = suite_create("compress.quantize_model");
+  TCase *all = tcase_create("all");
+  tcase_add_unchecked_fixture(all, setup, teardown);
+  tcase_add_test(all, pairs_stand_around_products);
+  tcase_add_test(all, weights_alone_need_no_data);
+  tcase_add_test(all, methods_and_kept_layers);
+  tcase_add_test(all, data_that_do_not_fit);
+  suite_add_tcase(suite, all);
+  return suite;
+}
