@@ -1,11 +1,12 @@
 # mica_test(name COMMAND command... LABELS label...)
 #
 # One ctest test in a process of its own. Exit status 77 means SKIP. Labels: null (needs no device), device, gpu,
-# mpi, slow (fifteen minutes instead of five), lint, sample, oracle (asks packages of MICA_ORACLE_PYTHON, which it
-# finds in the variable of that name), long (an hour; registered only with MICA_TEST_LONG, for what is run once in a
-# while by hand). Caches lie in the build folder, so that tests neither depend on the user's nor fill them;
-# MICA_TEST_CACHE lets one build folder share those of another, since compiling kernels takes most of the time of a
-# first run. MICA_TEST_PATIENCE multiplies time-outs, for machines that are shared.
+# mpi, slow (fifteen minutes instead of five), lint, sample, single (starts no thread, or only those that tests without
+# it start too: ThreadSanitizer has nothing to see), oracle (asks packages of MICA_ORACLE_PYTHON, which it finds in the
+# variable of that name), long (an hour; registered only with MICA_TEST_LONG, for what is run once in a while by hand).
+# Caches lie in the build folder, so that tests neither depend on the user's nor fill them; MICA_TEST_CACHE lets one
+# build folder share those of another, since compiling kernels takes most of the time of a first run.
+# MICA_TEST_PATIENCE multiplies time-outs, for machines that are shared.
 #
 # Tests that need a device append their launches to one log; device.ran reads it when all of them are through (a ctest
 # clean-up fixture), so that a run in which no kernel ran fails instead of passing.

@@ -1,4 +1,4 @@
-/* labels: null
+/* labels: null single
  *
  * Lesson 1: devices. Lists what this machine can compute on, says which of it Mica would take, opens that one and moves
  * three numbers there and back. MICA_DEVICE chooses another device: gpu, cpu, 0:1, a part of a name, or null, a device

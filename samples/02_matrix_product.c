@@ -1,4 +1,4 @@
-/* labels: device
+/* labels: device single
  *
  * Lesson 2: a matrix product, checked and timed. d = a b for matrices of N rows and columns; a handful of its elements
  * are computed again on the host in double precision, and the speed is that of products queued one behind another.

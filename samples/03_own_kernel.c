@@ -1,4 +1,4 @@
-/* labels: device
+/* labels: device single
  *
  * Lesson 3: a kernel of your own. The Mandelbrot set, computed by a kernel in OpenCL C that this program brings along,
  * and its mean by an op of Mica's, one behind the other on one queue and in the same memory.

@@ -1,4 +1,4 @@
-/* labels: device
+/* labels: device single
  *
  * Lesson 4: automatic gradients. A graph is built like a formula; mica_gradients adds the values of its derivatives,
  * which may be differentiated again. Newton's method finds the x at which f(x) = x^4 / 4 + e^-x is least, from f' and

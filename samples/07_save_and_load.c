@@ -1,4 +1,4 @@
-/* labels: device
+/* labels: device single
  *
  * Lesson 7: weights in a file. A network learns a sine, its weights go into a safetensors file, which any tool of that
  * format reads, and come out of it into another network, which then computes the same numbers.

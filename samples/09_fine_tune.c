@@ -1,4 +1,4 @@
-/* labels: device
+/* labels: device single
  *
  * Lesson 9: fine-tuning. A network learns which quarter of the plane a point is in. Its body, saved and loaded into a
  * second network and frozen, then serves another question that it was never asked: whether the point's coordinates

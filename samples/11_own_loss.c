@@ -1,4 +1,4 @@
-/* labels: device
+/* labels: device single
  *
  * Lesson 11: a network of your own with a loss of your own. The trainer knows no task: a function of yours says what a
  * step makes of a batch. Here a curve is fitted to points of which a tenth lies anywhere; the squared error follows

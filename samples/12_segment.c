@@ -1,4 +1,4 @@
-/* labels: device
+/* labels: device single
  *
  * Lesson 12: which class each pixel belongs to. A run is a task, data and settings; here the data are pictures of
  * discs that are made below, with a mask for each, and the task segment trains a small U-Net on windows of them.

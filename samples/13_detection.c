@@ -1,4 +1,4 @@
-/* labels: device
+/* labels: device single
  *
  * Lesson 13: where things are, and what they are. Pictures of discs and squares are made here, with the box of each and
  * its class; the task detect trains on them, is scored by the average precision that COCO defines, and finds the

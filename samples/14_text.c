@@ -1,4 +1,4 @@
-/* labels: device
+/* labels: device single
  *
  * Lesson 14: messages are told apart. A run of the task text makes tokens of a table's texts by a tokeniser that it
  * trains itself, learns the classes, and is asked about texts that it has not seen. Without an argument the table is

@@ -1,4 +1,4 @@
-/* labels: device
+/* labels: device single
  *
  * Lesson 15: a language model in a page. A GPT is a function of ids that calls layers: one graph of it is trained,
  * others continue a text, with a cache of keys and values, on the same weights. Without an argument it learns a rhyme;

@@ -1,4 +1,4 @@
-/* labels: device
+/* labels: device single
  *
  * Lesson 16: the next values of a series. A run of the task forecast sees windows of rows and learns what comes behind
  * them; what it is worth is said by what the last value and the season would have said. Without an argument the series

@@ -1,4 +1,4 @@
-/* labels: device
+/* labels: device single
  *
  * Lesson 17: a trained network on integers. Points in a ring and outside of it are told apart by a small network, whose
  * weights and inputs of layers become bytes, and whose weights become nibbles. All three are put side by side.

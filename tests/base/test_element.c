@@ -1,4 +1,4 @@
-/* labels: null
+/* labels: null single
  *
  * Elements of every dtype on the host: what is stored saturates, or wraps, and what is no dtype is left alone. */
 #include "base/element.h"

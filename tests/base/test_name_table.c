@@ -1,4 +1,4 @@
-/* labels: null
+/* labels: null single
  *
  * The table of names: what was filed is found, through every growth, and nothing else is. */
 #include "base/name_table.h"

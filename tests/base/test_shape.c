@@ -1,4 +1,4 @@
-/* labels: null
+/* labels: null single
  *
  * Element types and shapes: names, sizes, counting, printing, broadcasting. */
 #include "support/check_main.h"

@@ -1,4 +1,4 @@
-/* labels: null
+/* labels: null single
  *
  * Growing strings, hashes, and arithmetic that notices when it overflows. */
 #include "base/checked.h"

@@ -1,4 +1,4 @@
-/* labels: null
+/* labels: null single
  *
  * Which bytes are UTF-8: every code point, and what RFC 3629 forbids. */
 #include "base/utf8.h"

@@ -1,5 +1,5 @@
 #!/bin/sh
-# labels: null
+# labels: null single
 # A peer that is asked for and missing is said, once and in a line; and no file beside the peers' scripts stands in the
 # way of a package that PyTorch imports.
 set -eu

@@ -1,5 +1,5 @@
 #!/bin/sh
-# labels: null
+# labels: null single
 # Finding, listing and clearing the cache where there is nothing to list; second_start fills one.
 # shellcheck source-path=SCRIPTDIR source=cli.sh
 . "$(dirname "$0")/cli.sh"

@@ -1,5 +1,5 @@
 #!/bin/sh
-# labels: null
+# labels: null single
 # The list of devices: with and without any, for people and for machines, in colour on a terminal only.
 # shellcheck source-path=SCRIPTDIR source=cli.sh
 . "$(dirname "$0")/cli.sh"

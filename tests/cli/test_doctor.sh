@@ -1,5 +1,5 @@
 #!/bin/sh
-# labels: null
+# labels: null single
 # What the doctor says where there is nothing to examine; second_start is the one that examines.
 # shellcheck source-path=SCRIPTDIR source=cli.sh
 . "$(dirname "$0")/cli.sh"

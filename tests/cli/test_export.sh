@@ -1,5 +1,5 @@
 #!/bin/sh
-# labels: device
+# labels: device single
 # mica export: a run as a model in ONNX, which predicts what the run does and is trained further, with bad input.
 # shellcheck source-path=SCRIPTDIR source=cli.sh
 . "$(dirname "$0")/cli.sh"

@@ -1,5 +1,5 @@
 #!/bin/sh
-# labels: null
+# labels: null single
 # Every command explains itself, in three spellings, on stdout; what help lists is what the parser knows.
 # shellcheck source-path=SCRIPTDIR source=cli.sh
 . "$(dirname "$0")/cli.sh"

@@ -1,4 +1,4 @@
-/* labels: null
+/* labels: null single
  *
  * JSON that cJSON alone would get wrong. */
 #include "cli/json.h"

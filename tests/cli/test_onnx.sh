@@ -1,5 +1,5 @@
 #!/bin/sh
-# labels: device
+# labels: device single
 # Models in ONNX: described, run on inputs of files and on random ones, checked against recorded outputs; wrong files
 # and wrong words end with a sentence.
 # shellcheck source-path=SCRIPTDIR source=cli.sh

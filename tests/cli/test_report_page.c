@@ -1,4 +1,4 @@
-/* labels: null
+/* labels: null single
  *
  * The page report.html: what it must hold, and that its pictures are those that were given. */
 #include "cli/report_page.h"

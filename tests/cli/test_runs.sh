@@ -1,5 +1,5 @@
 #!/bin/sh
-# labels: device
+# labels: device single
 # What a training leaves alone: files that are there already, runs that are damaged, words that fit nothing.
 # shellcheck source-path=SCRIPTDIR source=cli.sh
 . "$(dirname "$0")/cli.sh"

@@ -1,4 +1,4 @@
-/* labels: null */
+/* labels: null single */
 #include "cli/text.h"
 #include "support/check_main.h"
 

@@ -1,5 +1,5 @@
 #!/bin/sh
-# labels: null
+# labels: null single
 # mica tokenizer: trained on files, texts to ids and back, and what is wrong with files and texts.
 # shellcheck source-path=SCRIPTDIR source=cli.sh
 . "$(dirname "$0")/cli.sh"

@@ -1,5 +1,5 @@
 #!/bin/sh
-# labels: device
+# labels: device single
 # The command tune: a shape, shapes from a file, the report for people and for machines, what it keeps and refuses.
 # shellcheck source-path=SCRIPTDIR source=cli.sh
 . "$(dirname "$0")/cli.sh"

@@ -1,5 +1,5 @@
 #!/bin/sh
-# labels: null
+# labels: null single
 # Mistyped words: exit status 2, nothing on stdout, one sentence on stderr that names what was near.
 # shellcheck source-path=SCRIPTDIR source=cli.sh
 . "$(dirname "$0")/cli.sh"

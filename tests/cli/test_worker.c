@@ -1,4 +1,4 @@
-/* labels: null
+/* labels: null single
  *
  * A worker process that crashes, hangs or talks nonsense costs its candidate, not the tuning. The worker here is this
  * program itself, started again by cli/worker.c as the command would start itself. */

@@ -1,4 +1,4 @@
-/* labels: null
+/* labels: null single
  *
  * Accesses against counting on the fingers: every composition is compared point by point with two look-ups. */
 #include "compile/access.h"

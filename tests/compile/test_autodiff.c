@@ -1,4 +1,4 @@
-/* labels: null
+/* labels: null single
  *
  * Gradients symbol to symbol. A graph of constants folds to numbers on the host, so that no device is needed. */
 #include "compile/template.h"

@@ -1,4 +1,4 @@
-/* labels: device
+/* labels: device single
  *
  * What a launch does not take in, though it could. */
 #include "support/check_main.h"

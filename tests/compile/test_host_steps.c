@@ -1,4 +1,4 @@
-/* labels: device
+/* labels: device single
  *
  * Ops that exist on the host alone: a run goes on where they are done, gradients flow around them, and without them
  * nothing waits. */

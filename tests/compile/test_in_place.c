@@ -1,4 +1,4 @@
-/* labels: device
+/* labels: device single
  *
  * Parameters that are updated where they lie: what a step writes, and that old values which are still wanted are
  * there. */

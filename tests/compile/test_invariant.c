@@ -1,4 +1,4 @@
-/* labels: device
+/* labels: device single
  *
  * What stays as it is from run to run: made once, and again when a parameter that it is made of has changed. */
 #include "support/check_main.h"

@@ -1,4 +1,4 @@
-/* labels: device
+/* labels: device single
  *
  * What a training step costs in steady state, and that it computes the same bits every time. */
 #include "compile/mlp.h"

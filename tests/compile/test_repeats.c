@@ -1,4 +1,4 @@
-/* labels: device
+/* labels: device single
  *
  * One seed gives the same bits, run after run, of ops whose sums could depend on who comes first. */
 #include "support/check_main.h"

@@ -1,4 +1,4 @@
-/* labels: device
+/* labels: device single
  *
  * Nodes with several results: a cell of an LSTM, which gives y, h and c and, for its gradient, its gates; launched as
  * one kernel, folded, merged, computed again, carried from run to run. */

@@ -1,4 +1,4 @@
-/* labels: device
+/* labels: device single
  *
  * Written-out forms become ops: each in several spellings, where nothing else needs what is inside, and nowhere
  * else. */

@@ -1,4 +1,4 @@
-/* labels: device
+/* labels: device single
  *
  * Parameters whose memory a session is given: by another session, by the caller, and what does not fit. */
 #include "support/check_main.h"

@@ -1,4 +1,4 @@
-# labels: device
+# labels: device single
 #
 # Training, and the ops whose sums could depend on who comes first, give the same bits on one thread and on two.
 set -eu

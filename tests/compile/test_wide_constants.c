@@ -1,4 +1,4 @@
-/* labels: device
+/* labels: device single
  *
  * Constants of i64 and u64 that no double holds stay what they are, to the last bit: of one element, of equal elements
  * and of different ones, with and without simplification, through ops that fold them and ops that do not. */

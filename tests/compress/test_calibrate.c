@@ -1,4 +1,4 @@
-/* labels: device
+/* labels: device single
  *
  * What a calibration measures: structure of a network, histograms of what layers are given, ranges. */
 #include "support/check_main.h"

@@ -1,4 +1,4 @@
-/* labels: device
+/* labels: device single
  *
  * Networks on integers: what a file of weights becomes, what the network on it answers, and training with rounded
  * weights. */

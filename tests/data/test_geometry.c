@@ -1,4 +1,4 @@
-/* labels: device
+/* labels: device single
  *
  * A picture, its mask and its boxes are changed alike: a bright rectangle stays where its mask and its box say. */
 #include "support/check_main.h"

@@ -1,4 +1,4 @@
-/* labels: null
+/* labels: null single
  *
  * What a run leaves behind: read again where there is a reader, looked into where there is none. */
 #include "data/image.h"

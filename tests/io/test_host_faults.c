@@ -1,4 +1,4 @@
-/* labels: null
+/* labels: null single
  *
  * Files of every kind that Mica writes and reads back, with memory and files failing: each ends in a status, leaks
  * nothing, and leaves no half file behind. */

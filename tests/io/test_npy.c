@@ -1,4 +1,4 @@
-/* labels: null
+/* labels: null single
  *
  * Arrays that are written come back equal, byte for byte as NumPy writes them; what is no npy is refused. */
 #include "support/check_main.h"

@@ -1,4 +1,4 @@
-/* labels: null
+/* labels: null single
  *
  * Files that are written come back equal; files that are not as the format demands are refused with a sentence; and at
  * no moment is there half a file. */

@@ -1,5 +1,5 @@
 #!/bin/sh
-# labels: null
+# labels: null single
 #
 # Files of Mica's read by another reader of the format, and the reverse: one written with numpy after the format's
 # description goes through Mica, and is read again with numpy.

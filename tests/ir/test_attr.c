@@ -1,4 +1,4 @@
-/* labels: null
+/* labels: null single
  *
  * Attributes by name: defaults, equality, text; and what a dump shows of real ops. */
 #include "ir/attr.h"

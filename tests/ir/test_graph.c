@@ -1,4 +1,4 @@
-/* labels: null
+/* labels: null single
  *
  * Graphs as data: sticky builders, sentences that name what is wrong, names, assignments and dumps. */
 #include "ir/graph.h"

@@ -1,4 +1,4 @@
-/* labels: device
+/* labels: device single
  *
  * Beam search of an encoder-decoder against the whole network: greedy targets are the likeliest token after token; with
  * as many beams as there are continuations the best target of all is found; with fewer, what the search done step by

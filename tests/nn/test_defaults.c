@@ -1,4 +1,4 @@
-/* labels: null
+/* labels: null single
  *
  * The rule of zeros of mica/mica.h: a config of zeros, NULL and the default one build the same graph, and MICA_ZERO is
  * a real zero. The graph's dump is compared, which names every op with its constants. */

@@ -1,4 +1,4 @@
-/* labels: device
+/* labels: device single
  *
  * Generators: what they write is what the whole network says of the whole text, one token after another; sequences are
  * what they would be alone; nothing is planned, built or allocated as texts grow. */

@@ -1,4 +1,4 @@
-/* labels: device
+/* labels: device single
  *
  * What networks hand over and take from outside: hooks of layers, prefixes of names, widths from a file, tied weights,
  * state of any type. */

@@ -1,4 +1,4 @@
-/* labels: device
+/* labels: device single
  *
  * Names, shapes, initial values and the summary of networks; and that networks learn and share their weights. */
 #include "support/check_main.h"

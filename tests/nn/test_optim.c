@@ -1,4 +1,4 @@
-/* labels: device
+/* labels: device single
  *
  * Every optimiser against its formula in double over some steps; clipping, accumulation, moving averages, loss scaling;
  * schedules. */

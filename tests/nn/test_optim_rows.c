@@ -1,4 +1,4 @@
-/* labels: device
+/* labels: device single
  *
  * Tables that are updated by rows: every rule against its formula in double on the rows that a step reads; rows that
  * are not read keep their bits; what falls back to whole tables; and that a step's memory is not the table's. */

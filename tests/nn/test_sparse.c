@@ -1,4 +1,4 @@
-/* labels: device
+/* labels: device single
  *
  * Bags of embeddings against loops; negative samples: none is its positive, all others come as often as they should;
  * sampled softmax against the formula, and near the whole softmax where all ids are drawn. */

@@ -1,4 +1,4 @@
-/* labels: device
+/* labels: device single
  *
  * The networks that are known by name: their sizes as published, their results' shapes, and that they learn. */
 #include "support/check_main.h"

@@ -1,4 +1,4 @@
-/* labels: device
+/* labels: device single
  *
  * Cuts: branches and trips by data, shapes by data, loops of many trips, memory over many runs, operators of the
  * caller's, models in graphs of the caller's. */

@@ -1,4 +1,4 @@
-/* labels: null
+/* labels: null single
  *
  * Models that are opened and described, and files that are refused: with a sentence, whatever they hold. */
 #include "support/check_main.h"

@@ -1,4 +1,4 @@
-/* labels: device
+/* labels: device single
  *
  * A keyword spotter with quantised operators (shared/onnx/models): right, and computed by integer kernels. */
 #include "support/check_main.h"

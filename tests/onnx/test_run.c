@@ -1,4 +1,4 @@
-/* labels: device
+/* labels: device single
  *
  * Runs of small models: shapes from operands, inputs that are bound, functions, several shapes, wrong feeds. */
 #include "support/check_main.h"

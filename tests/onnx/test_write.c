@@ -1,4 +1,4 @@
-/* labels: null
+/* labels: null single
  *
  * Models that are written: which operators stand in them, what is refused, and files that are left as they were. */
 #include "support/check_main.h"

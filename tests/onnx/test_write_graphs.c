@@ -1,4 +1,4 @@
-/* labels: null
+/* labels: null single
  *
  * Random graphs of builders, written with an open number of samples, read again and computed on the host: the same
  * numbers. MICA_TEST_GRAPHS says how many (150 unless it does). */

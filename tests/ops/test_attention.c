@@ -1,4 +1,4 @@
-/* labels: device
+/* labels: device single
  *
  * Attention against values that PyTorch computed in double (../shared/golden/attention, whose README says how): results
  * and gradients under every kind of mask, of heads, windows, lengths and offsets, rows that see nothing among them. */

@@ -1,4 +1,4 @@
-/* labels: device
+/* labels: device single
  *
  * Overlaps of boxes and their losses against values that torchvision computed (../shared/golden/boxes). */
 #include "support/check_main.h"

@@ -1,7 +1,9 @@
 /* labels: device slow, shards: 4
  *
  * Every op's own check, on the full grid: each variant of each kernel against the naive reference; a case an op. Where
- * MICA_TEST_SMALL is set sizes are those of the doctor; MICA_TEST_ALL names what passed, too. */
+ * MICA_TEST_SMALL is set sizes are those of the doctor; where MICA_TEST_VENDORS is, only ops are checked that have
+ * variants for some vendors, since on GPUs of two vendors the others run the same kernels; MICA_TEST_ALL names what
+ * passed, too. */
 #include "ops/select/check.h"
 #include "ops/select/registry.h"
 #include "support/check_main.h"
@@ -35,11 +37,20 @@ void test_list(void) {
     if (mica__ops[i]->check) puts(mica__ops[i]->name);
 }
 
+static bool differs_by_vendor(const mica__op *op) {
+  for (const mica__kernel_desc *const *kernel = op->kernels; kernel && *kernel; kernel++)
+    for (int v = 0; v < (*kernel)->variant_count; v++)
+      if ((*kernel)->variants[v].vendors) return true;
+  return false;
+}
+
 Suite *test_suite(void) {
   if (!test_engine()) return test_skip("no device");
   Suite *suite = suite_create("checks");
+  const bool by_vendor = getenv("MICA_TEST_VENDORS") != NULL;
   for (size_t i = 0, checked = 0; i < mica__op_count; i++) {
     if (!mica__ops[i]->check || !test_in_shard(checked++)) continue;
+    if (by_vendor && !differs_by_vendor(mica__ops[i])) continue;
     TCase *op = tcase_create(mica__ops[i]->name);
     tcase_add_loop_test(op, op_is_right, (int)i, (int)i + 1);
     suite_add_tcase(suite, op);

@@ -1,4 +1,4 @@
-/* labels: device
+/* labels: device single
  *
  * CTC loss and gradient against PyTorch's (../shared/golden/ctc, whose README says how they were made).
  * MICA_CTC_CASES names a file of further cases (tests/ops/test_ctc_torch.py writes it). */

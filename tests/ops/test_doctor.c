@@ -1,4 +1,4 @@
-/* labels: device
+/* labels: device single
  *
  * The doctor's quarantine: a variant found wrong, and only such a one, is not chosen again until it is found right. And
  * its report: no implementation is passed over in silence. */

@@ -1,4 +1,4 @@
-/* labels: null
+/* labels: null single
  *
  * Every op's gradient against finite differences in a random direction, and the gradient of that gradient likewise, all
  * in double on the host. Ops that are differentiable once say so in an error; those with a formula written out have its

@@ -1,4 +1,4 @@
-/* labels: null, shards: 2
+/* labels: null single, shards: 2
  *
  * Every case of every op on the null device with allocations failing: its builders, its gradient, its session and a run
  * of that. Each ends in a status and leaks nothing. */

@@ -1,4 +1,4 @@
-/* labels: device
+/* labels: device single
  *
  * Sorting, different elements, segments and scattered rows against plain C: ties, NaN, both zeros, extremes of every
  * type, no element, one, odd and many; and that a scatter into a parameter takes a time of its updates alone. */

@@ -1,4 +1,4 @@
-/* labels: device
+/* labels: device single
  *
  * Products of bytes in graphs, to the bit: integer kernels are found where they should be (by the names in the
  * profile), sums wrap, extreme values, zero points, values that several products share. */

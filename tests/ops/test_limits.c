@@ -1,4 +1,4 @@
-/* labels: device
+/* labels: device single
  *
  * Small and odd devices, made of this one by support/limited_api.h: where a kernel does not fit another takes over,
  * whose name is printed, and results stay right; what cannot be done at all ends in a sentence. Every device test runs

@@ -1,4 +1,4 @@
-/* labels: null
+/* labels: null single
  *
  * Operations on tensors refuse operands that do not fit, with a sentence that says which. */
 #include "support/check_main.h"

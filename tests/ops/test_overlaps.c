@@ -1,4 +1,4 @@
-/* labels: null
+/* labels: null single
  *
  * Which tensors share memory, against a count of every byte; and that operations refuse a result that shares memory
  * with an operand where their header forbids it, and take it where it allows it. */

@@ -1,4 +1,4 @@
-/* labels: null
+/* labels: null single
  *
  * Philox4x32-10 on the host gives the known answers that Random123 publishes; the kernel is checked against the
  * host. */

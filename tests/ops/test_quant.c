@@ -1,4 +1,4 @@
-/* labels: device
+/* labels: device single
  *
  * Quantising beside its formula in C, exactly: ties, saturation, quotients that a device may not round correctly, and
  * scales that are none; 4 bits as they are stored; and the gradients of fake_quantize, which no finite difference

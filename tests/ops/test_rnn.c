@@ -1,4 +1,4 @@
-/* labels: device
+/* labels: device single
  *
  * Recurrent layers against values that PyTorch computed (../shared/golden/rnn, whose README says how): results and
  * gradients of one and two layers, both directions, lengths from 0; what stands behind a length is made NaN here.

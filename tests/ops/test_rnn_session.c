@@ -1,4 +1,4 @@
-/* labels: device
+/* labels: device single
  *
  * Recurrent layers in sessions: open steps and batches, weights that are packed once, training steps that build,
  * allocate and wait for nothing. */

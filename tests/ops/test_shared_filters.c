@@ -1,4 +1,4 @@
-/* labels: device
+/* labels: device single
  *
  * Filters of one element on both sides of the work from which all images share a packed copy of them: results and
  * gradients against sums in double, and that the copy is made on CPUs, where it is for. */

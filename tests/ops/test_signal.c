@@ -1,4 +1,4 @@
-/* labels: device
+/* labels: device single
  *
  * Fourier transforms of many lengths against sums in double; inverses of spectrograms, and random changes of sounds, by
  * what they are. tests/ops/test_signal_golden.c has features. */

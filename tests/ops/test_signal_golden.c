@@ -1,4 +1,4 @@
-/* labels: device
+/* labels: device single
  *
  * Features of sounds against librosa's and torchaudio's (../shared/golden/sound, whose README says how they were made),
  * and the gradient of one. */

@@ -1,4 +1,4 @@
-/* labels: device
+/* labels: device single
  *
  * The tuner: what it lists, measures, keeps and refuses. */
 #include "ops/conv/conv.h"

@@ -1,4 +1,4 @@
-/* labels: device
+/* labels: device single
  *
  * u16, u32 and u64 in every op that takes integers, at the edges of their ranges, against arithmetic modulo 2^bits on
  * the host; and bitcast. */

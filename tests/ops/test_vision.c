@@ -1,4 +1,4 @@
-/* labels: device
+/* labels: device single
  *
  * Boxes against values that torchvision computed (../shared/golden/boxes, whose README says how), and what those
  * lack. */

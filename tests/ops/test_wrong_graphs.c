@@ -1,4 +1,4 @@
-/* labels: null
+/* labels: null single
  *
  * Wrong graphs: whatever is wrong, the graph holds the right MICA_E_..., and a sentence with the types of all operands
  * and the names of those that have one. */

@@ -1,4 +1,4 @@
-/* labels: null
+/* labels: null single
  *
  * What compilers of platforms take: the macros that a platform's programs are built with. */
 #include "runtime/compiler.h"

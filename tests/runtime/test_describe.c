@@ -1,4 +1,4 @@
-/* labels: null
+/* labels: null single
  *
  * How devices are described and preferred, whatever they answer: several made-up devices on one platform, which are the
  * null device but for some of their properties. */

@@ -1,4 +1,4 @@
-/* labels: null
+/* labels: null single
  *
  * The kernel sources inside the library are the files under cl/, byte for byte and sorted by path. */
 #include "runtime/kernel_source.h"

@@ -1,4 +1,4 @@
-/* labels: device
+/* labels: device single
  *
  * Every OpenCL call of a small run fails once: the run ends in a status and a sentence, nothing leaks, and the engine
  * (where there is one by then) does the next run right. */

@@ -1,4 +1,4 @@
-/* labels: null
+/* labels: null single
  *
  * How kernel texts find their includes, in the library and in MICA_KERNEL_DIR. */
 #include "runtime/kernel_source.h"

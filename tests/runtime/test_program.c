@@ -1,4 +1,4 @@
-/* labels: device
+/* labels: device single
  *
  * Compiled kernels kept on disk, as engines see them: a second start compiles nothing, and whatever happened to the
  * cache in between costs time, never a result. A start is a process of its own, since drivers remember: this program

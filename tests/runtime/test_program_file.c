@@ -1,4 +1,4 @@
-/* labels: null
+/* labels: null single
  *
  * The disk cache of compiled programs: whatever happens to its files costs time, never a wrong result. */
 #include "runtime/program_file.h"

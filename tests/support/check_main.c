@@ -9,6 +9,7 @@
 
 static uint64_t launch_count;
 static unsigned shard = 1, shards = 1;
+static bool sample;
 
 Suite *test_skip(const char *reason) {
   printf("SKIP: %s\n", reason);
@@ -16,6 +17,10 @@ Suite *test_skip(const char *reason) {
 }
 
 bool test_in_shard(size_t index) { return index % shards == shard - 1; }
+
+bool test_in_range(size_t index, size_t count) {
+  return sample ? test_in_shard(index) : index * shards / count == shard - 1;
+}
 
 void test_count_launches(uint64_t launches) { launch_count += launches; }
 
@@ -52,19 +57,20 @@ static void set_environment(void) {
   }
 }
 
-/* The one case to run, or all of a shard. */
+/* The one case to run, or all of a shard or sample. */
 static bool parse_arguments(int argc, char **argv, const char **only) {
   if (argc == 2) *only = argv[1];
   if (argc <= 2) return true;
-  return argc == 3 && strcmp(argv[1], "--shard") == 0 && sscanf(argv[2], "%u/%u", &shard, &shards) == 2 && shard >= 1 &&
-         shard <= shards;
+  sample = strcmp(argv[1], "--sample") == 0;
+  return argc == 3 && (sample || strcmp(argv[1], "--shard") == 0) && sscanf(argv[2], "%u/%u", &shard, &shards) == 2 &&
+         shard >= 1 && shard <= shards;
 }
 
 int main(int argc, char **argv) {
   set_environment();
   const char *only = NULL;
   if (!parse_arguments(argc, argv, &only)) {
-    fprintf(stderr, "usage: %s [CASE | --shard PART/PARTS | --list]\n", argv[0]);
+    fprintf(stderr, "usage: %s [CASE | --shard PART/PARTS | --sample PART/PARTS | --list]\n", argv[0]);
     return 2;
   }
   if (only && !strcmp(only, "--list") && test_list) {

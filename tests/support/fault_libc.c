@@ -1,5 +1,7 @@
 #include "support/fault_libc.h"
 
+#include "support/check_main.h"
+
 #include <check.h>
 #include <dirent.h>
 #include <errno.h>
@@ -114,6 +116,7 @@ static int open_files(void) {
 static bool is_of_memory(mica_status status) { return status == MICA_E_NOMEM || status == MICA_E_DEVICE_MEMORY; }
 
 static unsigned each(unsigned kinds, unsigned first, unsigned stride, fault_scenario *run, void *user) {
+  if (TEST_RACES_ALONE && kinds == FAULT_MEMORY) stride *= 8;
   fault_libc_arm(0, 0);
   mica_status status = run(user); /* what lasts as long as the process is made here */
   ck_assert_msg(status == MICA_OK, "%s", mica_error_message());

@@ -1,4 +1,4 @@
-/* labels: null
+/* labels: null single
  *
  * How far two predictions agree, by what they hold: classes, boxes, masks, texts, numbers. */
 #include "support/check_main.h"

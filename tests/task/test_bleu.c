@@ -1,4 +1,4 @@
-/* labels: null
+/* labels: null single
  *
  * BLEU against sacrebleu's, of sentences and of corpora (golden values beside the project). */
 #include "support/check_main.h"

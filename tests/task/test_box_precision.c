@@ -1,4 +1,4 @@
-/* labels: null
+/* labels: null single
  *
  * Average precision of boxes against pycocotools' (golden values beside the project), and what those lack. */
 #include "support/check_main.h"

@@ -1,4 +1,4 @@
-/* labels: null
+/* labels: null single
  *
  * Tables of interactions: what is read, what is refused with its line, how they are parted, numbered and ordered. */
 #include "support/check_main.h"

@@ -1,4 +1,4 @@
-/* labels: null
+/* labels: null single
  *
  * Reports as data: what they hold, what they refuse, and their JSON. */
 #include "support/check_main.h"

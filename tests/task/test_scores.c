@@ -1,4 +1,4 @@
-/* labels: null
+/* labels: null single
  *
  * Scores of classes and rankings against scikit-learn's (golden values beside the project). */
 #include "support/check_main.h"

@@ -1,4 +1,4 @@
-/* labels: device
+/* labels: device single
  *
  * A table of texts and classes on its way to the device: read into memory and left in its file, resident and streamed;
  * its bytes, and the tokens that a tokeniser makes of them, as a task derives them. */

@@ -1,4 +1,4 @@
-/* labels: null
+/* labels: null single
  *
  * Word and character errors beside those of jiwer and rapidfuzz (../shared/golden/metrics, whose README says what
  * counts). */

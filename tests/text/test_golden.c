@@ -1,4 +1,4 @@
-/* labels: null
+/* labels: null single
  *
  * Tokenisers against golden/tokenizers: what the package `tokenizers` makes of 3,347 texts by five files. Equal, id for
  * id and byte for byte. */

@@ -1,4 +1,4 @@
-/* labels: null
+/* labels: null single
  *
  * Decoding of CTC beside all alignments of small cases; distances. */
 #include "support/check_main.h"

@@ -1,4 +1,4 @@
-/* labels: null
+/* labels: null single
  *
  * Networks and their training on the null device with memory, files and threads failing: every layer, optimiser, model
  * and loss. Each ends in a status and leaks nothing. */

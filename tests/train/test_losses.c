@@ -1,4 +1,4 @@
-/* labels: device
+/* labels: device single
  *
  * Training with each loss that compares numbers: its value and the mean absolute error against their formulas in
  * double, and that a run makes it smaller. */

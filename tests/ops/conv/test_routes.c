@@ -1,4 +1,4 @@
-/* labels: null
+/* labels: null single
  *
  * Which implementation computes which layer: routes.def says it for networks' layers on a CPU and on a GPU. The devices
  * are descriptions, and need not be there. */

@@ -1,4 +1,4 @@
-/* labels: device
+/* labels: device single
  *
  * Which implementation a device gets for which product, and why the others decline: on descriptions of devices that
  * need not be there, since declining looks at nothing else. */
