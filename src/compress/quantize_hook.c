@@ -78,7 +78,8 @@ static mica_status read_entry(const mica_safetensors *file, const mica_safetenso
   mica__text_free(&key);
   e->dtype = weight->dtype;
   e->shape = weight->shape;
-  if (!scale || scale->dtype != MICA_F32 || scale->shape.rank < 1 || scale->shape.rank > 2)
+  const bool known = scale && (scale->dtype == MICA_F32 || scale->dtype == MICA_BF16);
+  if (!known || scale->shape.rank < 1 || scale->shape.rank > 2)
     return mica__fail(MICA_E_FORMAT, "the quantised layer '%s' has no scale, or one of another kind", e->name);
   if ((e->dtype != MICA_I8 && e->dtype != MICA_U8) || e->shape.rank < 2)
     return mica__fail(MICA_E_FORMAT, "'%s.weight_q' is no weight of 8 or 4 bits", e->name);

@@ -46,6 +46,16 @@ static mica_status read_layer(const mica__given *file, work *k) {
   return mica__read_floats(file, layer->name, "bias", outputs_of(k), &k->bias);
 }
 
+/* The next number of bf16 from a step on: a file of them is smaller, and the largest weight is not cut off. */
+static float short_step(float step) {
+  uint32_t bits;
+  memcpy(&bits, &step, sizeof bits);
+  bits = (bits + 0xffff) & 0xffff0000;
+  float up;
+  memcpy(&up, &bits, sizeof up);
+  return isfinite(up) ? up : step;
+}
+
 /* Steps: those that were learned, else those that suit the weights. */
 static mica_status choose_steps(const mica__given *file, work *k, const double *factor) {
   const mica__layer *layer = k->choice->layer;
@@ -61,6 +71,7 @@ static mica_status choose_steps(const mica__given *file, work *k, const double *
       *step = learned ? (float)(exp((double)learned[o]) * (factor ? factor[o] : 1))
                       : (float)mica__weight_step(k->w + o * k->row + g * length, length, k->choice->bits);
       if (*step == 0) *step = 1;
+      if (!learned) *step = short_step(*step);
     }
   free(learned);
   return k->steps ? MICA_OK : no_memory();
@@ -354,11 +365,33 @@ mica_status mica__quantize_tensors(const mica_calibration *c, const mica__choice
   return status;
 }
 
+/* Steps that bf16 holds become bf16. */
+static void narrow_steps(mica__tensors *t) {
+  static const char what[] = ".weight_scale";
+  for (size_t i = 0; i < t->count; i++) {
+    mica_safetensors_entry *e = &t->list[i];
+    const size_t length = strlen(e->name), count = e->bytes / sizeof(uint32_t);
+    bool fits = t->owned[i] && e->dtype == MICA_F32 && length > sizeof what &&
+                !strcmp(e->name + length + 1 - sizeof what, what);
+    uint32_t *bits = (uint32_t *)(uintptr_t)e->data;
+    for (size_t k = 0; fits && k < count; k++) fits = !(bits[k] & 0xffff);
+    if (!fits) continue;
+    uint16_t *halves = (uint16_t *)bits;
+    for (size_t k = 0; k < count; k++) {
+      const uint16_t half = (uint16_t)(bits[k] >> 16);
+      memcpy(halves + k, &half, sizeof half);
+    }
+    e->dtype = MICA_BF16;
+    e->bytes = count * sizeof *halves;
+  }
+}
+
 static mica_status convert(const mica_calibration *c, const mica__choices *all, const mica_safetensors *file,
                            const char *path, mica_report *report) {
   const mica__given given = {.file = file};
   mica__tensors tensors = {0};
   mica_status status = mica__quantize_tensors(c, all, &given, &tensors, report);
+  narrow_steps(&tensors);
   if (status == MICA_OK) status = copy_others(all, file, &tensors);
   if (status == MICA_OK) status = write_file(all, file, path, &tensors);
   mica__tensors_free(&tensors);

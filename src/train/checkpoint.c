@@ -1,4 +1,5 @@
 /* Saves and loads networks and runs as safetensors files. */
+#include "base/element.h"
 #include "base/text.h"
 #include "nn/nn.h"
 #include "train/train.h"
@@ -56,19 +57,37 @@ static mica_status save(const mica_nn *nn, mica_session *session, bool whole, co
   return status;
 }
 
+/* True if the file's tensor is one of 16 bits that an f32 one holds exactly. */
+static bool widens(const mica_safetensors_entry *entry, const mica_tensor *tensor) {
+  return (entry->dtype == MICA_BF16 || entry->dtype == MICA_F16) && mica_tensor_dtype(tensor) == MICA_F32;
+}
+
 /* MICA_E_FORMAT, saying how the file's tensor differs from this one; MICA_OK if it does not. */
 static mica_status compare(const char *path, const char *name, const mica_safetensors_entry *entry,
                            const mica_tensor *tensor) {
   char is[MICA_SHAPE_TEXT], want[MICA_SHAPE_TEXT];
   mica_shape shape = mica_tensor_shape(tensor);
   if (!entry) return mica__fail(MICA_E_FORMAT, "%s: it is of another network: there is no tensor '%s'", path, name);
-  if (entry->dtype == mica_tensor_dtype(tensor) && mica_shape_equal(entry->shape, shape)) return MICA_OK;
+  const bool same = entry->dtype == mica_tensor_dtype(tensor) || widens(entry, tensor);
+  if (same && mica_shape_equal(entry->shape, shape)) return MICA_OK;
   if (mica_shape_equal(entry->shape, shape))
     return mica__fail(MICA_E_FORMAT, "%s: the tensor '%s' is %s, but %s in this network; convert the file", path, name,
                       entry->type ? entry->type : "?", mica_dtype_name(mica_tensor_dtype(tensor)));
   return mica__fail(MICA_E_FORMAT, "%s: it is of another network: the tensor '%s' is %s %s, not %s %s", path, name,
                     entry->type ? entry->type : "?", mica_shape_format(entry->shape, is),
                     mica_dtype_name(mica_tensor_dtype(tensor)), mica_shape_format(shape, want));
+}
+
+static mica_status fill(mica_tensor *tensor, const mica_safetensors_entry *entry) {
+  mica_queue *queue = mica_engine_queue(mica_tensor_engine(tensor));
+  if (!widens(entry, tensor)) return mica_tensor_upload(queue, tensor, entry->data, entry->bytes);
+  const size_t count = mica_tensor_bytes(tensor) / sizeof(float);
+  float *wide = malloc((count + 1) * sizeof *wide);
+  if (!wide) return mica__fail_nomem("weights");
+  for (size_t i = 0; i < count; i++) wide[i] = (float)mica__element_get(entry->dtype, entry->data, (int64_t)i);
+  mica_status status = mica_tensor_upload(queue, tensor, wide, count * sizeof *wide);
+  free(wide);
+  return status;
 }
 
 /* What is read: a network without the optimiser's state, with it, or the former with moving averages in the place of
@@ -104,8 +123,7 @@ static mica_status load(const mica_nn *nn, mica_session *session, extent which, 
       lacking += !entry;
       if (!entry && missing) continue;
       if (!pass) MICA_TRY(compare(path, info->own_name, entry, tensor));
-      mica_queue *queue = mica_engine_queue(mica_tensor_engine(tensor));
-      if (pass && entry) MICA_TRY(mica_tensor_upload(queue, tensor, entry->data, entry->bytes));
+      if (pass && entry) MICA_TRY(fill(tensor, entry));
     }
   }
   if (missing) *missing = lacking;
