@@ -105,11 +105,11 @@ typedef struct mica_quantize_settings {
 
 /* Writes the weights that `weights` holds as integers to a file for mica_quantizer_open. A layer L gets L.weight_q (I8
  * in -127 to 127; at 4 bits U8, (outputs, half of the rest), packed as mica/quant.h says), L.weight_scale (one an
- * output, or (outputs, groups); BF16, or F32 where it was learned), and unless its input stays float L.input_scale and L.input_zero (U8), scalars. The
- * factors of a batch norm behind a layer go into its weight and L.bias. At 4 bits the first layer and the last keep 8
- * where there are more than two, and so do embeddings and rows of an odd length. Transposed convolutions and
- * embeddings are quantised in their weights alone. Everything else is copied. Steps that were learned
- * (mica_quantizer_create) are taken over. report (may be NULL) gets a section with a table of the layers.
+ * output, or (outputs, groups); BF16, or F32 where it was learned), and unless its input stays float L.input_scale and
+ * L.input_zero (U8), scalars. The factors of a batch norm behind a layer go into its weight and L.bias. At 4 bits the
+ * first layer and the last keep 8 where there are more than two, and so do embeddings and rows of an odd length.
+ * Transposed convolutions and embeddings are quantised in their weights alone. Everything else is copied. Steps that
+ * were learned (mica_quantizer_create) are taken over. report (may be NULL) gets a section with a table of the layers.
  * MICA_E_STATE: the file is quantised already, or nothing was noted and inputs are to be quantised; MICA_E_INVALID:
  * bits or groups that there are not, or no layer is left to quantise; MICA_E_NOT_FOUND: `keep` matches no layer;
  * MICA_E_NUMERIC names a layer whose range is 0 or not finite; MICA_E_FORMAT: the file is of another network. */

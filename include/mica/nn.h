@@ -181,8 +181,8 @@ MICA_API mica_value mica_nn_step(mica_nn *nn);
 /* Writes the weights and state of a network to a safetensors file, and reads them, out of and into the tensors of a
  * session made from its graph, by name; state of the optimiser is left out. metadata as in mica_safetensors_write.
  * load: *missing (may be NULL: then a missing one is MICA_E_FORMAT) counts parameters that the file lacks and that stay
- * as they are; tensors of other names are passed over, so that a trainer's checkpoint serves too. A shape or a dtype that
- * differs is MICA_E_FORMAT, and nothing is loaded; but f16 and bf16 become f32. Both block. */
+ * as they are; tensors of other names are passed over, so that a trainer's checkpoint serves too. A shape or a dtype
+ * that differs is MICA_E_FORMAT, and nothing is loaded; but f16 and bf16 become f32. Both block. */
 struct mica_safetensors_pair;
 MICA_API MICA_CHECKED mica_status mica_nn_save(const mica_nn *nn, mica_session *session, const char *path,
                                                const struct mica_safetensors_pair *metadata, size_t metadata_count);

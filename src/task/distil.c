@@ -8,6 +8,7 @@
 
 #include <math.h>
 #include <mica/nodes.h>
+#include <mica/onnx.h>
 #include <mica/safetensors.h>
 #include <stdlib.h>
 #include <string.h>
@@ -68,8 +69,36 @@ static mica_status check_tokens(const mica_run *run) {
   return MICA_OK;
 }
 
+/* A model of elsewhere: its shapes alone are to be compared, when it is built. */
+static bool is_foreign(const mica_run *teacher) { return teacher->model && !teacher->task; }
+
+/* One input of f32, as the samples are. */
+static mica_status check_model(const mica_run *run) {
+  const mica_run *teacher = run->teacher.run;
+  const mica_onnx_port port = mica_onnx_input(teacher->model, 0);
+  if (!mica__run_find_fact(run, "input") || mica__run_categories(run))
+    return mica__fail(MICA_E_UNSUPPORTED, "a teacher in ONNX takes pictures or numbers; the task %s has others here",
+                      run->task->name);
+  if (mica_onnx_input_count(teacher->model) != 1 || !port.has_dtype || port.dtype != MICA_F32)
+    return mica__fail(MICA_E_UNSUPPORTED, "the teacher %s has not one input, of f32", teacher->folder);
+  size_t rank = 0;
+  char is[MICA_SHAPE_TEXT], want[MICA_SHAPE_TEXT];
+  const double *input = mica_run_fact_numbers(run, "input", &rank);
+  mica_shape sample = {.rank = (int32_t)rank + 1, .dim = {MICA_DYNAMIC}};
+  bool fits = !port.has_shape || port.shape.rank == sample.rank;
+  for (size_t k = 0; k < rank && k + 1 < MICA_MAX_RANK; k++) {
+    const int64_t own = port.shape.dim[k + 1];
+    sample.dim[k + 1] = (int64_t)input[k];
+    fits = fits && (!port.has_shape || own == MICA_DYNAMIC || own == sample.dim[k + 1]);
+  }
+  if (fits) return MICA_OK;
+  return mica__fail(MICA_E_FORMAT, "the teacher %s takes %s, the samples are %s", teacher->folder,
+                    mica_shape_format(port.shape, is), mica_shape_format(sample, want));
+}
+
 static mica_status check(const mica_run *run) {
   const mica_run *teacher = run->teacher.run;
+  if (is_foreign(teacher)) return check_model(run);
   if (teacher->task != run->task)
     return mica__fail(MICA_E_FORMAT, "the teacher in %s learned the task %s, the run %s", teacher->folder,
                       teacher->task->name, run->task->name);
@@ -78,6 +107,7 @@ static mica_status check(const mica_run *run) {
                       teacher->folder);
   MICA_TRY(check_classes(run));
   MICA_TRY(check_sizes(run));
+  if (teacher->model) MICA_TRY(check_model(run));
   MICA_TRY(check_tokens(run));
   if (!strcmp(mica__run_fact_text(teacher, "input_column"), mica__run_fact_text(run, "input_column"))) return MICA_OK;
   return mica__fail(MICA_E_FORMAT, "the teacher in %s takes the column '%s', the run '%s'", teacher->folder,
@@ -86,6 +116,7 @@ static mica_status check(const mica_run *run) {
 
 mica_status mica__distil_begin(mica_run *run) {
   MICA_TRY(check(run));
+  if (run->teacher.run->model) return MICA_OK;
   char *path = mica__run_path(run->teacher.run, MODEL);
   if (!path) return mica__fail_nomem("a teacher");
   mica_status status = mica_safetensors_open(path, &run->teacher.weights);
@@ -169,7 +200,12 @@ static mica_status answer(mica_run *run, mica_nn *nn, const mica_batch_values *b
   teacher->nn = NULL;
   MICA_TRY(mica_nn_create(mica_nn_graph(nn), &config, &teacher->nn));
   mica_status status = blindfold(run, batch, &blind);
-  if (status == MICA_OK) {
+  if (status == MICA_OK && teacher->run->model) {
+    mica_value x = mica_batch_value(&blind, mica__run_fact_text(run, "input_column"));
+    if (x.graph && mica_value_dtype(x) != MICA_F32) x = mica_cast(x, MICA_F32);
+    note_inputs(batch, &blind);
+    *logits = x.graph ? mica_stop_gradient(mica__imported_answer(teacher->run->model, teacher->nn, x)) : x;
+  } else if (status == MICA_OK) {
     run->task->step(teacher->nn, &blind, teacher->run, &made);
     note_inputs(batch, &blind);
     *logits = mica_stop_gradient(made.logits);
@@ -203,6 +239,8 @@ void mica__distil_step(mica_nn *nn, const mica_batch_values *batch, const void *
 
 mica_status mica__distil_load(const mica_run *run, mica_trainer *trainer) {
   if (!run->teacher.run) return MICA_OK;
+  if (run->teacher.run->model)
+    return mica__imported_fill(run->teacher.run->model, run->engine, run->teacher.nn, mica_trainer_session(trainer));
   char *path = mica__run_path(run->teacher.run, MODEL);
   if (!path) return mica__fail_nomem("a teacher");
   mica_status status = mica_nn_load(run->teacher.nn, mica_trainer_session(trainer), path, NULL);
@@ -232,7 +270,8 @@ mica_value mica__distance_of_numbers(const mica_run *run, mica_value student, mi
   /* Each network answers in deviations of what it was trained on. */
   const double m = mica__run_fact_number(run, "target_mean", 0), d = mica__run_fact_number(run, "target_deviation", 1);
   const mica_run *other = run->teacher.run;
-  const double n = mica__run_fact_number(other, "target_mean", m),
-               e = mica__run_fact_number(other, "target_deviation", d);
+  /* A model of elsewhere answers in the targets' own units. */
+  const double n = mica__run_fact_number(other, "target_mean", is_foreign(other) ? 0 : m),
+               e = mica__run_fact_number(other, "target_deviation", is_foreign(other) ? 1 : d);
   return mica_mse(student, mica_affine(teacher, e / d, (n - m) / d), MICA_LOSS_REDUCTION_MEAN);
 }

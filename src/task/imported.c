@@ -219,15 +219,35 @@ mica_value mica__imported_build(const mica_run *run, mica_nn *nn, mica_value x, 
 
 /* --- weights and the file --- */
 
+mica_value mica__imported_answer(const mica_onnx *model, mica_nn *nn, mica_value x) {
+  making m = {model, nn};
+  mica_onnx_build_config config = {.parameter = make, .user = &m, .small_weights = true};
+  const size_t count = mica_onnx_output_count(model);
+  mica_onnx_parameter *parameters = NULL;
+  size_t parameter_count = 0;
+  config.stop_at = mica__onnx_before_softmax(model);
+  mica_value *values = calloc(count + 1, sizeof *values);
+  mica_status status =
+      values ? mica_onnx_build(model, x.graph, &x, 1, values, count + 1, &config, &parameters, &parameter_count)
+             : mica__fail_nomem("a network");
+  const mica_value y = status == MICA_OK ? values[0] : mica__graph_fail_with(x.graph, status);
+  mica_free(parameters);
+  free(values);
+  return y;
+}
+
 mica_status mica__imported_load(mica_run *run) {
-  const mica_nn *nn = mica_trainer_network(run->trainer);
-  mica_session *session = mica_trainer_session(run->trainer);
+  return mica__imported_fill(run->network, run->engine, mica_trainer_network(run->trainer),
+                             mica_trainer_session(run->trainer));
+}
+
+mica_status mica__imported_fill(const mica_onnx *model, mica_engine *engine, const mica_nn *nn, mica_session *session) {
   for (size_t i = 0; i < mica_nn_parameter_count(nn); i++) {
     const mica_nn_parameter_info *info = mica_nn_parameter_at(nn, i);
     mica_tensor *tensor = mica_session_parameter(session, info->name);
     if (!tensor || info->role == MICA_NN_ROLE_OPTIMIZER) continue;
     mica__attempt_begin();
-    mica_status status = mica_onnx_load(run->network, mica_engine_queue(run->engine), info->own_name, tensor);
+    mica_status status = mica_onnx_load(model, mica_engine_queue(engine), info->own_name, tensor);
     if (status != MICA_OK && status != MICA_E_NOT_FOUND) return mica__attempt_pass(status);
     mica__attempt_end();
   }

@@ -153,6 +153,14 @@ static mica_status open_folder(mica_engine *engine, const char *folder, mica_sta
   return status;
 }
 
+/* A model in ONNX, with the facts of the run that it was exported from where it has such. */
+static mica_status open_teaching_model(mica_run *run) {
+  MICA_TRY(mica_onnx_open(run->folder, &run->model));
+  const char *config = mica_onnx_metadata(run->model, "mica.config");
+  if (config) MICA_TRY(mica__run_parse_config(run, run->folder, config));
+  return MICA_OK;
+}
+
 /* Opens what the setting "teacher" names; an absolute path from now on, since the run may be resumed from elsewhere. */
 static mica_status open_teacher(mica_run *run) {
   const char *folder = mica_run_setting(run, "teacher");
@@ -164,9 +172,10 @@ static mica_status open_teacher(mica_run *run) {
                       run->task->name);
   if (realpath(folder, whole)) MICA_TRY(mica__run_set(run, "teacher", whole));
   folder = mica_run_setting(run, "teacher");
-  if (stat(folder, &about) == 0 && !S_ISDIR(about.st_mode))
-    return mica__fail(MICA_E_UNSUPPORTED, "the teacher %s is no folder of a run", folder);
-  MICA_TRY(open_folder(run->engine, folder, open_facts, &run->teacher.run));
+  const bool file = stat(folder, &about) == 0 && !S_ISDIR(about.st_mode);
+  if (file && !mica__is_model_file(folder))
+    return mica__fail(MICA_E_UNSUPPORTED, "the teacher %s is no folder of a run, and no model NAME.onnx", folder);
+  MICA_TRY(open_folder(run->engine, folder, file ? open_teaching_model : open_facts, &run->teacher.run));
   return mica__distil_begin(run);
 }
 

@@ -334,6 +334,11 @@ bool mica__is_model_file(const char *path);
 mica_value mica__imported_build(const mica_run *run, mica_nn *nn, mica_value x, int64_t outputs);
 /* Its weights into the trainer's session; and the file into the folder of a run that begins. */
 mica_status mica__imported_load(mica_run *run);
+/* What a model answers to x, its parameters added to nn: the logits, where it ends in a softmax. */
+mica_value mica__imported_answer(const struct mica_onnx *model, mica_nn *nn, mica_value x);
+/* Fills the parameters of such a network from the model. */
+mica_status mica__imported_fill(const struct mica_onnx *model, mica_engine *engine, const mica_nn *nn,
+                                mica_session *session);
 mica_status mica__imported_keep(const mica_run *run);
 /* The file of a run that was opened into the folder of another one. */
 mica_status mica__imported_copy(const mica_run *from, const mica_run *to);

@@ -56,6 +56,33 @@ ends 1 '' "*the teacher in $work/texts reads other tokens*"
 pupil --data "$work/t.tsv" --length 300 --out "$work/none"
 ends 1 '' "*was trained with length 256, the run would take 300 tokens*"
 
+# A teacher in ONNX: exported by Mica, with its facts; and as it comes from elsewhere, without.
+if "$mica" export "$work/teacher" --onnx "$work/teacher.onnx" >/dev/null 2>&1; then
+  epochs=60
+  student --data "$work/k.csv" --teacher "$work/teacher.onnx" --alpha 1 --lr 0.05 --out "$work/onnx_taught"
+  epochs=6
+  ends 0 '{"task":"classify"*' ''
+  run compare "$work/teacher" "$work/onnx_taught" --data "$work/k.csv" --repeats 20 --json
+  awk -v a="$(json runs.1.agreement)" 'BEGIN { exit !(a > 0.9) }' || fault "ONNX: agreement $(json runs.1.agreement)"
+  ! grep -q 'teacher\.' "$work/onnx_taught/last.safetensors" || fault 'a file has the weights of the teacher in ONNX'
+  run train --resume --quiet --out "$work/onnx_taught"
+  ends 0 '*' '*'
+  epochs=1
+  "$mica" convert "$work/teacher/model.safetensors" "$work/foreign.onnx" --model mlp --shape 2 >/dev/null ||
+    fault 'a foreign teacher cannot be made'
+  student --data "$work/k.csv" --teacher "$work/foreign.onnx" --out "$work/foreign_taught"
+  ends 0 '{"task":"classify"*' ''
+  student --data "$work/wide.csv" --teacher "$work/foreign.onnx" --out "$work/none"
+  ends 1 '' '*foreign.onnx takes (?, 2), the samples are (?, 3)*'
+  student --data "$work/two.csv" --teacher "$work/foreign.onnx" --out "$work/none"
+  ends 1 '' '*the teacher in *foreign.onnx answers by *'
+  student --data "$work/wide.csv" --teacher "$work/teacher.onnx" --out "$work/none"
+  ends 1 '' '*was trained on "input" 2, the data have 3*'
+  run train --task text --data "$work/t.tsv" --epochs 1 --teacher "$work/foreign.onnx" --out "$work/none"
+  ends 1 '' '*a teacher in ONNX takes pictures or numbers*'
+  epochs=6
+fi
+
 # Without weight a teacher changes nothing.
 student --data "$work/k.csv" --out "$work/alone"
 student --data "$work/k.csv" --teacher "$work/teacher" --alpha 0 --out "$work/unheard"
