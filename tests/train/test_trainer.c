@@ -454,19 +454,29 @@ START_TEST(a_checkpoint_of_another_network) {
 }
 END_TEST
 
-/* The weights of the same network in 16 bits are no other network's. */
+/* Weights of 16 bits become f32, exactly; those of 64 are not rounded without a word. */
 START_TEST(a_checkpoint_in_other_bits) {
-  static const uint16_t halves[FIRST_WEIGHT];
-  const mica_safetensors_entry entry = {
+  static const double doubles[FIRST_WEIGHT];
+  uint16_t halves[FIRST_WEIGHT];
+  float weight[FIRST_WEIGHT];
+  mica_safetensors_entry entry = {
       .name = "fc1.weight", .dtype = MICA_F16, .shape = {2, {16, INPUTS}}, .data = halves, .bytes = sizeof halves};
   mica_trainer_config c = usual();
   mica_trainer *t = make(&c);
   size_t missing = 0;
+  /* -1.5 and 2^-24, the least f16. */
+  for (int i = 0; i < FIRST_WEIGHT; i++) halves[i] = i % 2 ? 0xbe00 : 1;
+  ck_ok(mica_safetensors_write(in_folder("best.safetensors"), &entry, 1, NULL, 0));
+  ck_ok(mica_nn_load(mica_trainer_network(t), mica_trainer_session(t), in_folder("best.safetensors"), &missing));
+  read_weight(t, weight);
+  for (int i = 0; i < FIRST_WEIGHT; i++) ck_assert_float_eq(weight[i], i % 2 ? -1.5F : 0x1p-24F);
+  entry = (mica_safetensors_entry){
+      .name = "fc1.weight", .dtype = MICA_F64, .shape = {2, {16, INPUTS}}, .data = doubles, .bytes = sizeof doubles};
   ck_ok(mica_safetensors_write(in_folder("best.safetensors"), &entry, 1, NULL, 0));
   ck_assert_int_eq(
       mica_nn_load(mica_trainer_network(t), mica_trainer_session(t), in_folder("best.safetensors"), &missing),
       MICA_E_FORMAT);
-  ck_assert_msg(strstr(mica_error_message(), "'fc1.weight' is F16, but f32 in this network; convert"), "%s",
+  ck_assert_msg(strstr(mica_error_message(), "'fc1.weight' is F64, but f32 in this network; convert"), "%s",
                 mica_error_message());
   mica_trainer_destroy(t);
 }
