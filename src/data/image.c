@@ -20,8 +20,16 @@ mica_status mica__image_decode(const char *name, const uint8_t *content, size_t 
                                int32_t width, mica__image *image) {
   if (size >= 8 && !memcmp(content, "\x89PNG\r\n\x1a\n", 8))
     return mica__png_decode(name, content, size, channels, image);
-  if (size >= 3 && !memcmp(content, "\xff\xd8\xff", 3))
-    return mica__jpeg_decode(name, content, size, channels, height, width, image);
+  if (size >= 3 && !memcmp(content, "\xff\xd8\xff", 3)) {
+    const int orientation = mica__jpeg_orientation(content, size);
+    const bool swap = orientation >= 5;
+    MICA_TRY(mica__jpeg_decode(name, content, size, channels, swap ? width : height, swap ? height : width, image));
+    mica_status status = mica__image_rotate(name, image, orientation);
+    if (status == MICA_OK) return MICA_OK;
+    free(image->pixels);
+    image->pixels = NULL;
+    return status;
+  }
   return mica__fail(MICA_E_FORMAT, "%s is neither PNG nor JPEG", name);
 }
 
@@ -133,8 +141,9 @@ bool mica__image_size(const uint8_t *bytes, size_t size, int32_t *height, int32_
   for (size_t at = 2; at + 9 <= size && bytes[at] == 0xff; at += 2 + (size_t)big_endian(bytes + at + 2, 2)) {
     const uint8_t marker = bytes[at + 1];
     if (marker >> 4 != 0xc || marker == 0xc4 || marker == 0xc8 || marker == 0xcc) continue;
-    *height = big_endian(bytes + at + 5, 2);
-    *width = big_endian(bytes + at + 7, 2);
+    const bool swap = mica__jpeg_orientation(bytes, size) >= 5;
+    *(swap ? width : height) = big_endian(bytes + at + 5, 2);
+    *(swap ? height : width) = big_endian(bytes + at + 7, 2);
     return true;
   }
   return false;

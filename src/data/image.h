@@ -24,7 +24,8 @@ bool mica__image_is_named(const char *name);
 #define MICA__CHANNELS_STORED (-1)
 
 /* Decodes a file's content as PNG or JPEG. channels 1 or 3, or 0 for grey pictures grey and others in colour. JPEG may
- * be decoded smaller, though not below height and width (0 for the full size). */
+ * be decoded smaller, though not below height and width (0 for the full size), and is rotated upright as its EXIF
+ * says. */
 mica_status mica__image_decode(const char *name, const uint8_t *content, size_t size, int32_t channels, int32_t height,
                                int32_t width, mica__image *image);
 mica_status mica__png_decode(const char *name, const uint8_t *content, size_t size, int32_t channels,
@@ -32,13 +33,18 @@ mica_status mica__png_decode(const char *name, const uint8_t *content, size_t si
 mica_status mica__jpeg_decode(const char *name, const uint8_t *content, size_t size, int32_t channels, int32_t height,
                               int32_t width, mica__image *image);
 
+/* How EXIF in a JPEG file wants the picture rotated: 1, as it is stored, to 8; 1 where it does not say. */
+int mica__jpeg_orientation(const uint8_t *bytes, size_t size);
+/* Rotates and mirrors a picture that is stored in this orientation, so that it is upright. */
+mica_status mica__image_rotate(const char *name, mica__image *image, int orientation);
+
 /* Scales the picture until it covers height x width, crops its centre, and writes planes: (C, H, W). Reduced, a
  * pixel is the mean of the area that it covers; enlarged, it is bilinear between neighbours. */
 mica_status mica__image_fit(const mica__image *image, int32_t height, int32_t width, uint8_t *planes);
 /* Reads a file so. */
 mica_status mica__image_read_fit(const char *path, int32_t channels, int32_t height, int32_t width, uint8_t *planes);
 
-/* The sides of a PNG or JPEG picture by the beginning of its file; false where it does not tell them. */
+/* The sides of a PNG or upright JPEG picture by the beginning of its file; false where it does not tell them. */
 bool mica__image_size(const uint8_t *bytes, size_t size, int32_t *height, int32_t *width);
 
 #endif

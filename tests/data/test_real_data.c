@@ -229,6 +229,14 @@ START_TEST(photos) {
   files_write("cut.jpg", content, n / 2);
   ck_assert_int_eq(mica_image_read(files_path("cut.jpg"), MICA_SHAPE(0, 0, 0), &pixels, &shape), MICA_E_FORMAT);
   ck_assert_ptr_nonnull(strstr(mica_error_message(), "cut.jpg"));
+  /* EXIF with orientation 6: a quarter to the right. */
+  static const char exif[] = "\xff\xe1\0\"Exif\0\0MM\0*\0\0\0\x08\0\x01\x01\x12\0\x03\0\0\0\x01\0\x06\0\0\0\0\0";
+  memmove(content + 2 + 36, content + 2, n - 2);
+  memcpy(content + 2, exif, 36);
+  files_write("sideways.jpg", content, n + 36);
+  ck_ok(mica_image_read(files_path("sideways.jpg"), MICA_SHAPE(0, 0, 0), &pixels, &shape));
+  ck_assert(mica_shape_equal(shape, MICA_SHAPE(3, 768, 576)));
+  mica_free(pixels);
 #else
   ck_assert_int_eq(mica_image_read(path, MICA_SHAPE(0, 0, 0), &pixels, &shape), MICA_E_UNSUPPORTED);
 #endif
