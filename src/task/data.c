@@ -323,7 +323,8 @@ mica_status mica__run_recall_columns(mica_run *run) {
 mica_status mica__run_load(mica_run *run, mica_part part, const mica_dataset *data, mica_residence residence,
                            mica_dataset **shown, mica_loader **loader) {
   mica_loader_config config;
-  MICA_TRY(mica__run_loading(run, part, &config));
+  /* Training data that are tested on are read as tests are: whole pictures, not windows of them. */
+  MICA_TRY(mica__run_loading(run, part == MICA_PART_TRAIN ? MICA_PART_VALIDATION : part, &config));
   if (residence != MICA_RESIDENCE_AUTO) config.residence = residence;
   if (run->task->shows) MICA_TRY(run->task->shows(run, data, shown));
   return mica_loader_create(run->engine, *shown ? *shown : data, &config, loader);

@@ -44,6 +44,12 @@ awk -v d="$(json metrics.dice_255)" 'BEGIN { exit !(d > 0.9) }' || fault "Dice $
 holds metrics.iou '0.[0-9]*'
 grep -q 'data:image/png' "$work/run/report.html" || fault 'no pictures in the report'
 
+# Where there is nothing to validate on, the training's own pictures are tested on, whole and not as windows.
+"$scenes" "$work/few" 4 48
+# shellcheck disable=SC2086
+run train --data "$work/few" $small --window 16 --epochs 1 --json --quiet --out "$work/windows"
+ends 0 '{"task":"segment","part":"train","metrics":{"samples":4,*' ''
+
 # Larger pictures come in tiles; all their pixels count once.
 "$scenes" "$work/large" 2 100
 run eval --model "$work/run" --data "$work/large" --json
