@@ -393,6 +393,29 @@ int64_t mica__series_season(const mica__series *s) {
   return d.value == 3600 ? 24 : d.value == 86400 ? 7 : 1;
 }
 
+/* True if b comes one spacing behind a. */
+static bool is_next(const mica__spacing *d, const moment *a, const moment *b) {
+  const long long days = days_of(b->months, b->day) - days_of(a->months, a->day);
+  if (d->unit == MICA__SPACING_NUMBER) return fabs(b->value - a->value - d->value) <= 1e-6 * fabs(d->value);
+  if (d->unit == MICA__SPACING_MONTHS) return (double)(b->months - a->months) == d->value;
+  if (d->unit == MICA__SPACING_DAYS) return (double)days == d->value;
+  return (double)(days * 86400 + b->seconds - a->seconds) == d->value;
+}
+
+int64_t mica__series_irregular(const mica__series *s, int64_t *first) {
+  moment a, b;
+  int64_t count = 0;
+  if (s->spacing.unit == MICA__SPACING_NONE) return 0;
+  bool before = parse_moment(s->times[0], &a);
+  for (int64_t row = 1; row < s->rows; row++, a = b) {
+    const bool there = parse_moment(s->times[row], &b);
+    const bool fits = before && there && is_of_form(&a, &b) && is_next(&s->spacing, &a, &b);
+    before = there;
+    if (!fits && count++ == 0) *first = row;
+  }
+  return count;
+}
+
 void mica__series_next(const mica__series *s, int64_t step, char *text, size_t bytes) {
   moment last = {0};
   const mica__spacing d = s->spacing;

@@ -61,6 +61,9 @@ bool mica__series_known(const mica__series *series, int64_t row, size_t column);
 /* Steps of a season by how far times are apart: 24 of hours, 7 of days, 52 of weeks, 12 of months, 4 of quarters; 1
  * where there is none. */
 int64_t mica__series_season(const mica__series *series);
+/* How many rows do not come one spacing behind the row before them, and the first of these; 0 where there is no
+ * spacing. */
+int64_t mica__series_irregular(const mica__series *series, int64_t *first);
 /* The time `step` steps behind the last row, by the spacing; "+STEP" where that is not known. Months keep the day, or
  * take the last one of a shorter month; a series of last days stays on last days. */
 void mica__series_next(const mica__series *series, int64_t step, char *text, size_t bytes);

@@ -14,6 +14,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
   memcpy(content, data, size);
   content[size] = '\0';
   const mica_status status = mica__series_read("fuzz", content, size, &(mica__series_choice){.time = ""}, &s);
+  int64_t first = 0;
+  if (status == MICA_OK && mica__series_irregular(&s, &first) >= s.rows) abort();
   if (status == MICA_OK && (s.rows < 1 || s.count < 1 || mica__series_season(&s) < 1)) abort();
   for (int64_t i = 0; status == MICA_OK && i < s.rows; i++)
     for (size_t k = 0; k < s.count; k++)

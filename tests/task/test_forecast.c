@@ -235,6 +235,32 @@ START_TEST(times_go_on) {
 }
 END_TEST
 
+/* Rows that lack are counted, and the first is named. */
+START_TEST(gaps_are_seen) {
+  static const struct gaps {
+    const char *table;
+    int64_t count, first;
+  } gaps[] = {{"t,a\n2000-02-27,1\n2000-02-28,2\n2000-02-29,3\n2000-03-01,3\n", 0, 0},
+              {"t,a\n2000-02-27,1\n2000-02-28,2\n2000-03-02,3\n2000-03-03,3\n2000-03-04,3\n", 1, 2},
+              {"t,a\n2000-11,1\n2000-12,2\n2001-01,3\n2001-03,4\n2001-04,5\n2001-06,6\n", 2, 3},
+              {"t,a\n2000-12-31 22:00,1\n2000-12-31 23:00,2\n2001-01-01 00:00,3\n2001-01-01 02:00,4\n", 1, 3},
+              {"year,a\n1999,1\n2000,2\n2001,3\n2005,4\n", 1, 3},
+              {"step,a\n0.1,1\n0.2,2\n0.3,3\n0.4,4\n", 0, 0},
+              {"t,a\n29.12.2000,1\n30.12.2000,2\n", 0, 0},
+              {"a,b\n1,2\n3,4\n", 0, 0}};
+  for (size_t i = 0; i < sizeof gaps / sizeof *gaps; i++) {
+    char content[256];
+    int64_t first = 0;
+    mica__series s;
+    snprintf(content, sizeof content, "%s", gaps[i].table);
+    ck_ok(mica__series_read("a table", content, strlen(content), &(mica__series_choice){.time = ""}, &s));
+    ck_assert_int_eq(mica__series_irregular(&s, &first), gaps[i].count);
+    ck_assert_int_eq(first, gaps[i].first);
+    mica__series_free(&s);
+  }
+}
+END_TEST
+
 static const float *sample(const mica_dataset *set, const char *name, int i) {
   static float numbers[4 * SEASON];
   const size_t column = mica_dataset_column_index(set, name);
@@ -340,6 +366,7 @@ Suite *test_suite(void) {
   tcase_add_test(all, series_are_forecast);
   tcase_add_test(all, what_is_wrong_is_said);
   tcase_add_test(all, times_go_on);
+  tcase_add_test(all, gaps_are_seen);
   tcase_add_test(all, series_begin_late);
   tcase_add_test(all, a_step_costs_launches_alone);
   suite_add_tcase(suite, all);
