@@ -253,6 +253,18 @@ typedef struct mica_prune_config {
  * mica_run_create. Blocks for steps - 1 epochs. */
 MICA_API MICA_CHECKED mica_status mica_run_prune(mica_engine *engine, const mica_prune_config *config, mica_run **run);
 
+typedef struct mica_mask_config {
+  double share;       /* of each product's weights, between 0 and 1 */
+  const char *folder; /* to be made: a run */
+} mica_mask_config;
+
+/* Writes a copy of a run in which the weights of least magnitude are 0, a share of those of each layer with a matrix or
+ * filters. It is what a packed file of it saves: the network computes as much as before, and nothing is trained, which
+ * would fill the zeros. *zeros and *weights (both may be NULL): how many there are, of how many. MICA_E_STATE: the run
+ * is quantised, or the folder holds one. */
+MICA_API MICA_CHECKED mica_status mica_run_mask(mica_run *run, const mica_mask_config *config, int64_t *zeros,
+                                                int64_t *weights);
+
 /* --- what a run is --- */
 
 MICA_API const char *mica_run_task(const mica_run *run);

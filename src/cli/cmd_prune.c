@@ -6,7 +6,7 @@
 #include <string.h>
 
 struct values {
-  const char *run, *data, *flops, *method, *steps, *out, *device;
+  const char *run, *data, *flops, *method, *steps, *masks, *out, *device;
   bool json, quiet;
   cli_settings settings;
 };
@@ -18,6 +18,9 @@ static const cli_option options[] = {
     CLI_ROW("method", struct values, method, .value = "NAME", .names = mica_prune_method_name,
             .help = "which channels go: of small weights (the default), or of little effect on the loss"),
     CLI_ROW("steps", struct values, steps, .value = "N", .help = "in which they go, an epoch between; 3"),
+    CLI_ROW("masks", struct values, masks, .value = "SHARE",
+            .help = "in place of channels: of each product's weights the least become 0, without training; only a "
+                    "packed file is smaller"),
     CLI_ROW("out", struct values, out, .value = "DIR", .help = "where the smaller run is written"),
     CLI_ROW("json", struct values, json, .help = "the last line is a JSON object: task and metrics"),
     CLI_ROW("quiet", struct values, quiet, .help = "say nothing but what fails"),
@@ -62,8 +65,34 @@ static int prune(const cli_command *self, const struct values *v, const mica_pru
   return cli_train_fit(self, v->json, out, *run, v->out, true, progress);
 }
 
+/* Zeros in place of weights. */
+static int mask(const cli_command *self, const struct values *v) {
+  mica_mask_config config = {.folder = v->out};
+  mica_engine *engine = NULL;
+  mica_run *run = NULL;
+  int64_t zeros = 0, weights = 0;
+  int status = cli_number(self, "masks", v->masks, 0.01, 0.99, &config.share);
+  if (status != CLI_OK) return status;
+  if (!v->out || v->flops || v->method || v->steps || v->data || v->settings.count) {
+    cli_fail(self, v->out ? "--masks trains nothing, and takes neither --flops, --method, --steps, --data nor settings"
+                          : "--out is missing: the folder of the masked run");
+    return CLI_USAGE;
+  }
+  status = cli_open_run(self, v->run, v->device, &engine, &run);
+  if (status == CLI_OK && mica_run_mask(run, &config, &zeros, &weights) != MICA_OK) status = cli_fail_library(self);
+  if (status == CLI_OK && v->json)
+    printf("{\"zeros\":%lld,\"weights\":%lld}\n", (long long)zeros, (long long)weights);
+  else if (status == CLI_OK && !v->quiet)
+    printf("%s: %lld of %lld weights are 0; it computes as much as before, a packed file of it is smaller\n",
+           cli_clean(v->out), (long long)zeros, (long long)weights);
+  mica_run_destroy(run);
+  mica_engine_destroy(engine);
+  return status;
+}
+
 static int run_prune(const cli_command *self, const void *given) {
   const struct values *v = given;
+  if (v->masks) return mask(self, v);
   FILE *out = v->quiet ? NULL : v->json ? stderr : stdout;
   cli_progress_state progress = {.out = out};
   mica_engine *engine = NULL;
@@ -94,7 +123,9 @@ const cli_command cli_command_prune = {
                "writes it, with narrower layers: mica eval and predict open it, mica train\n"
                "--resume goes on with its last training, mica train --init takes its weights.\n"
                "Channels that group norms or heads of attention share out stay. Settings are\n"
-               "the run's own unless given; --epochs is half of its and --lr 0.3 of it.\n",
+               "the run's own unless given; --epochs is half of its and --lr 0.3 of it.\n"
+               "With --masks weights become 0 where they stand: the network computes as much as\n"
+               "before, and only a packed file of it is smaller.\n",
     .options = options,
     .values_size = sizeof(struct values),
     .settings_at = offsetof(struct values, settings),

@@ -97,11 +97,10 @@ static mica_status write_weights(work *w, mica_report *report) {
   return status;
 }
 
-/* Texts need the run's own tokens. */
-static mica_status copy_tokenizer(const work *w) {
+mica_status mica__run_copy_tokenizer(const mica_run *run, const mica_run *target) {
   unsigned char *data = NULL;
   size_t size = 0;
-  char *from = mica__run_path(w->run, TOKENIZER), *to = mica__run_path(&w->target, TOKENIZER);
+  char *from = mica__run_path(run, TOKENIZER), *to = mica__run_path(target, TOKENIZER);
   mica_status status = from && to ? MICA_OK : mica__fail_nomem("a run");
   if (status == MICA_OK && access(from, F_OK) == 0) {
     status = mica__file_read(from, &data, &size);
@@ -146,7 +145,7 @@ static mica_status quantize(work *w, mica_report *report) {
   else
     MICA_TRY(measure(w));
   MICA_TRY(write_weights(w, report));
-  MICA_TRY(copy_tokenizer(w));
+  MICA_TRY(mica__run_copy_tokenizer(w->run, &w->target));
   MICA_TRY(write_config(w));
   return report_files(w, report);
 }
@@ -164,15 +163,19 @@ static mica_status check(const mica_run *run, const mica_run_quantize_config *co
   return mica__run_check_free(config->folder);
 }
 
-/* A quantisation that failed leaves nothing. */
-static void drop(work *w, bool failed) {
+void mica__run_clear(const mica_run *target) {
   static const char *const names[] = {MODEL, TOKENIZER, "config.json"};
-  for (size_t i = 0; failed && i < sizeof names / sizeof *names; i++) {
-    char *path = mica__run_path(&w->target, names[i]);
+  for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
+    char *path = mica__run_path(target, names[i]);
     if (path) unlink(path);
     free(path);
   }
-  if (failed && w->target.made_folder) rmdir(w->target.folder);
+  if (target->made_folder) rmdir(target->folder);
+}
+
+/* A quantisation that failed leaves nothing. */
+static void drop(work *w, bool failed) {
+  if (failed) mica__run_clear(&w->target);
   mica_calibration_destroy(w->calibration);
   free(w->from);
   free(w->to);

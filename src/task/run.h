@@ -129,6 +129,10 @@ mica_status mica__run_join(mica_run *run, mica_status status);
 
 /* Adds a sentence that mica_run_remark gives; those beyond MICA__REMARKS are dropped. */
 mica_status mica__run_remark(mica_run *run, const char *format, ...) __attribute__((format(printf, 2, 3)));
+/* Removes what a run is made of that is not trained, and its folder where it was made. */
+void mica__run_clear(const mica_run *target);
+/* Copies tokenizer.json, where there is one, from one run's folder to another's: texts need the run's own tokens. */
+mica_status mica__run_copy_tokenizer(const mica_run *from, const mica_run *to);
 /* MICA_E_STATE for a folder with a run, or with a file that a run would write over. */
 mica_status mica__run_check_free(const char *folder);
 /* Makes the folder, where it is not there, and sees that it can be written. */

@@ -47,6 +47,24 @@ done
 run predict --model "$work/taylor" --data "$work/k.csv" --count 2
 ends 0 '*sample 0*' ''
 
+# Masks: zeros in the old shapes, by their share; a packed file of it is smaller, and nothing is trained.
+for wrong in '--flops 0.5' '--epochs 2' '--method taylor' '--steps 2' '--data x'; do
+  # shellcheck disable=SC2086
+  run prune "$work/whole" --masks 0.6 --out "$work/none4" $wrong
+  ends 2 '' '*--masks trains nothing*'
+done
+run prune "$work/whole" --masks 1 --out "$work/none4"
+ends 2 '' '*--masks wants a number from 0.01 to 0.99*'
+run prune "$work/whole" --masks 0.6 --json --out "$work/masked"
+ends 0 '{"zeros":383,"weights":640}' ''
+run compare "$work/whole" "$work/masked" --data "$work/k.csv" --repeats 20 --json
+holds runs.1.parameters 771
+awk -v a="$(json runs.1.agreement)" 'BEGIN { exit !(a > 0.8) }' || fault "masked: agreement $(json runs.1.agreement)"
+[ "$(gzip -c "$work/masked/model.safetensors" | wc -c)" -lt "$(gzip -c "$work/whole/model.safetensors" | wc -c)" ] ||
+  fault 'a masked file packs no smaller'
+run prune "$work/whole" --masks 0.6 --out "$work/masked"
+ends 1 '' '*holds a run already*'
+
 # It is quantised, with the widths that are left.
 for bits in 8 4; do
   run quantize "$work/taylor" --weights-only --bits $bits --out "$work/integers$bits"
@@ -58,6 +76,9 @@ for bits in 8 4; do
 done
 run quantize "$work/taylor" --out "$work/integers"
 ends 0 '*bytes,*' ''
+run prune "$work/integers" --masks 0.5 --out "$work/none4"
+ends 1 '' '*is quantised; mask the run that it was made of*'
+[ ! -e "$work/none4" ] || fault 'a masked run for nothing'
 run eval --model "$work/integers" --json
 ends 0 '{"task":"classify"*' ''
 run train --data "$work/k.csv" --epochs 1 --quiet --teacher "$work/integers" --out "$work/none4"
