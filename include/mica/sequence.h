@@ -71,6 +71,13 @@ typedef struct mica_kv_cache {
   int64_t beams;
 } mica_kv_cache;
 
+/* What attention of a causal layer with a window keeps of a stream, which comes part by part: keys and values of the
+ * window - 1 positions before x. Zeros begin one. */
+typedef struct mica_attention_past {
+  mica_value k, v;  /* (B, window - 1, G, D); the layer puts those of the last positions of x in their place */
+  mica_value count; /* (B) i32: how many of these there are, the last ones; the caller counts on */
+} mica_attention_past;
+
 typedef struct mica_nn_attention_config {
   int64_t heads;     /* 0: 1 */
   int64_t groups;    /* G, of which heads are a multiple; 0: as many as heads; 1 is multi-query */
@@ -88,6 +95,7 @@ typedef struct mica_nn_attention_config {
   /* With a cache, in place of a memory, which is null: keys and values are those that the last run with a memory left
    * in the cache; key_lengths says how many of them count. */
   bool recall;
+  mica_attention_past *past; /* NULL: no stream. Of x alone, causal, with a window; without cache, mask and ALIBI */
   mica_init_config weight, out_weight; /* of the first layers and of the last; default: Xavier uniform */
 } mica_nn_attention_config;
 
@@ -132,6 +140,22 @@ typedef struct mica_transformer_config {
  * 2 hidden rows, first a, then b. config may be NULL. */
 MICA_API mica_value mica_nn_transformer(mica_nn *nn, const char *name, mica_value x, mica_value memory,
                                         const mica_transformer_config *config);
+
+typedef struct mica_conformer_config {
+  mica_nn_attention_config self; /* causal: the filters see nothing that comes later either */
+  int64_t hidden;                /* features between dense layers; 0: 4 C */
+  int64_t kernel;                /* positions that a filter sees; odd unless causal; 0: 15 */
+  double dropout;                /* of what each part adds, and between dense layers */
+  /* Of a stream, else NULL: what attention keeps, and the filters (B, C, kernel - 1), which are replaced likewise. */
+  mica_attention_past *past;
+  mica_value *past_filtered;
+} mica_conformer_config;
+
+/* A block of a Conformer (Gulati et al. 2020), x (B, T, C) to (B, T, C): half of two dense layers, attention to itself,
+ * a convolution (gated linear units, a filter a channel, batch norm), half of two dense layers, a layer norm. The names
+ * are those of torchaudio's ConformerLayer: ffn1, self_attn, conv_module, ffn2, final_layer_norm; its convolutions of
+ * one position are dense layers, and its filters have no bias, which batch norm would take away. config may be NULL. */
+MICA_API mica_value mica_nn_conformer(mica_nn *nn, const char *name, mica_value x, const mica_conformer_config *config);
 
 /* --- recurrent layers --- */
 

@@ -110,6 +110,27 @@ static void use_cache(mica_nn *nn, const mica_nn_attention_config *c, mica_value
   if (goes_on || c->recall) p->k = k, p->v = v;
 }
 
+/* --- a stream --- */
+
+/* The last positions of all that there are replace those that were kept. */
+static mica_value go_on(mica_value *past, mica_value x, int64_t kept) {
+  x = mica_concat((mica_value[]){mica_cast(*past, mica_value_dtype(x)), x}, 2, 1);
+  *past = mica_cast(mica_slice(x, 1, -kept, MICA_END, 1), mica_value_dtype(*past));
+  return x;
+}
+
+/* Keys and values behind those of the stream so far. Queries stand behind the window - 1 positions that are kept; those
+ * of them that the stream has not had yet are seen by none. */
+static void use_past(mica_nn *nn, mica_nn_attention_config *c, projected *p, mica_value *offset) {
+  const int64_t kept = c->window - 1;
+  p->k = go_on(&c->past->k, p->k, kept);
+  p->v = go_on(&c->past->v, p->v, kept);
+  mica_value missing = mica_sub(mica_scalar(nn->graph, MICA_I32, (double)kept), c->past->count);
+  mica_value at = mica_positions(p->k, null_value);
+  c->mask = mica_greater_equal(at, mica_unsqueeze(missing, MICA_AXES(1, 2, 3)));
+  *offset = mica_scalar(nn->graph, MICA_I32, (double)kept);
+}
+
 /* --- the layer --- */
 
 static bool check(mica_nn *nn, mica_value x, mica_value memory, mica_nn_attention_config *c) {
@@ -134,6 +155,10 @@ static bool check(mica_nn *nn, mica_value x, mica_value memory, mica_nn_attentio
     wrong = "a cache's sequences are a multiple of its beams";
   else if (c->positions == MICA_POSITIONS_KIND_ALIBI && !mica_value_is_null(c->mask))
     wrong = "ALiBi takes no other mask";
+  else if (c->past && (!c->causal || c->window < 2 || c->cache || !mica_value_is_null(memory)))
+    wrong = "a stream is causal, with a window of at least 2 and without a cache or a memory";
+  else if (c->past && (c->positions == MICA_POSITIONS_KIND_ALIBI || !mica_value_is_null(c->mask)))
+    wrong = "a stream takes no mask, and no ALiBi";
   if (wrong)
     mica__graph_fail(nn->graph, MICA_E_INVALID, "attention of %lld heads, %lld groups: %s", (long long)c->heads,
                      (long long)c->groups, wrong);
@@ -154,9 +179,15 @@ mica_value mica_nn_attention(mica_nn *nn, const char *name, mica_value x, mica_v
   mica_value positions = mica_positions(x, offset);
   mica_nn_push(nn, name);
   projected p = project_all(nn, x, memory, &c);
+  mica_value key_positions = positions;
+  if (c.past) {
+    use_past(nn, &c, &p, &offset);
+    positions = mica_add(positions, offset);
+    key_positions = mica_positions(p.k, null_value);
+  }
   if (alone && c.positions == MICA_POSITIONS_KIND_ROTARY) {
     p.q = mica_rotary(p.q, positions, &c.rotary);
-    p.k = mica_rotary(p.k, positions, &c.rotary);
+    p.k = mica_rotary(p.k, key_positions, &c.rotary);
   }
   if (c.cache) {
     use_cache(nn, &c, alone || c.recall ? positions : mica_positions(memory, null_value), alone, goes_on, &p);

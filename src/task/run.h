@@ -98,7 +98,8 @@ mica_status mica__run_set(mica_run *run, const char *name, const char *value);
 mica_status mica__run_set_number(mica_run *run, const char *name, double value);
 /* True if it was typed, read from config.json, or found already. */
 bool mica__run_is_set(const mica_run *run, const char *name);
-/* Sets what is not set to the task's own defaults. */
+/* Sets what is not set to these values, up to a name NULL; and to the task's own defaults. */
+mica_status mica__run_set_unset(mica_run *run, const mica_setting *settings);
 mica_status mica__run_set_defaults(mica_run *run);
 bool mica__run_flag(const mica_run *run, const char *name);
 

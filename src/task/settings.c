@@ -293,11 +293,13 @@ bool mica__run_is_set(const mica_run *run, const char *name) {
   return i < run->row_count && run->values[i];
 }
 
-mica_status mica__run_set_defaults(mica_run *run) {
-  for (const mica_setting *s = run->task->defaults; s && s->name; s++)
+mica_status mica__run_set_unset(mica_run *run, const mica_setting *settings) {
+  for (const mica_setting *s = settings; s && s->name; s++)
     if (*s->value && !mica__run_is_set(run, s->name)) MICA_TRY(mica__run_set(run, s->name, s->value));
   return MICA_OK;
 }
+
+mica_status mica__run_set_defaults(mica_run *run) { return mica__run_set_unset(run, run->task->defaults); }
 
 const char *mica_run_setting(const mica_run *run, const char *name) {
   const size_t i = run && name ? index_of(run, name) : 0;

@@ -1,4 +1,4 @@
-/* speech: what a recording says, letter by letter; a network that hears as much as has come, trained by connectionist
+/* speech: what a recording says, letter by letter; networks that hear as much as has come, trained by connectionist
  * temporal classification (Graves et al. 2006). */
 #include "task/speech.h"
 
@@ -11,7 +11,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define MODEL "gru"
 /* Loudness changes in training by up to so many nepers: 10 dB. */
 #define LOUDNESS 1.15
 #define MOST_LETTERS 20000
@@ -39,8 +38,12 @@ static const mica_setting_row settings[] = {
     ROW("reduction", CHOICE, "4", "N", "hundredths of a second of a step, in which a letter is found",
         .names = reduction_at),
     ROW("filters", INT, "16", "N", "of each convolution", .low = 1, .high = 1024),
-    ROW("layers", INT, "1", "N", "recurrent layers", .low = 1, .high = MICA__SPEECH_LAYERS),
-    ROW("width", INT, "96", "N", "units of a layer", .low = 1, .high = 4096),
+    ROW("layers", INT, "1", "N", "recurrent layers of gru, blocks of conformer (3)", .low = 1,
+        .high = MICA__SPEECH_LAYERS),
+    ROW("width", INT, "96", "N", "units of a layer, features of a block (64)", .low = 1, .high = 4096),
+    ROW("heads", INT, "4", "N", "heads of attention, of conformer", .low = 1, .high = 1024),
+    ROW("kernel", INT, "15", "N", "steps that a filter of conformer sees", .low = 2, .high = 1024),
+    ROW("context", REAL, "2.5", "S", "seconds of the past that attention of conformer sees", .low = 0.02, .high = 600),
     ROW("dropout", REAL, "0.1", "P", "before each layer", .low = 0, .high = 0.95),
     ROW("masks", INT, "1", "N", "ranges of frequencies and of frames that training hides", .low = 0, .high = 16),
     {.name = "beam",
@@ -67,8 +70,10 @@ static int32_t suits(const mica_dataset *data) { return sound_of(data) ? 5 : 0; 
 
 /* Found on strings of spoken digits (2026-11-25). */
 static const mica_setting defaults[] = {
-    {"model", MODEL},         {"epochs", "6"},    {"batch", "8"},         {"lr", "0.006"},    {"optimizer", "adamw"},
+    {"model", "gru"},         {"epochs", "6"},    {"batch", "8"},         {"lr", "0.006"},    {"optimizer", "adamw"},
     {"weight-decay", "0.01"}, {"warm-up", "100"}, {"schedule", "cosine"}, {"clip-norm", "5"}, {0}};
+
+static const mica_setting conformer_defaults[] = {{"layers", "3"}, {"width", "64"}, {"lr", "0.002"}, {0}};
 
 static int ascending(const void *a, const void *b) {
   const int32_t x = *(const int32_t *)a, y = *(const int32_t *)b;
@@ -151,10 +156,9 @@ static mica_status fits(const mica_run *run, const mica_dataset *data) {
 }
 
 static mica_status prepare(mica_run *run) {
+  if (!strcmp(mica_run_setting(run, "model"), "conformer")) MICA_TRY(mica__run_set_unset(run, conformer_defaults));
   MICA_TRY(mica__run_set_defaults(run));
-  if (strcmp(mica_run_setting(run, "model"), MODEL) != 0)
-    return mica__fail(MICA_E_INVALID, "the task speech takes the network " MODEL ", not %s",
-                      mica_run_setting(run, "model"));
+  MICA_TRY(mica__speech_check_network(run));
   if (!run->whole) return MICA_OK;
   const double known = mica_dataset_rate(run->whole), zero = 0, one = 1;
   const double rate = known > 0 ? known : mica_run_number(run, "rate");

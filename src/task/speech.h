@@ -6,8 +6,10 @@
 
 #include "task/run.h"
 
-/* Layers of the recurrent part at most. */
-#define MICA__SPEECH_LAYERS 8
+/* Recurrent layers, or blocks, at most. */
+#define MICA__SPEECH_LAYERS 16
+/* Values that a stream keeps from chunk to chunk, at most. */
+#define MICA__SPEECH_STATES (3 * MICA__SPEECH_LAYERS + 1)
 
 /* --- time --- */
 
@@ -26,11 +28,19 @@ int64_t mica__speech_steps(const mica__speech_time *time, int64_t samples);
 
 /* --- the network --- */
 
-/* Logits (N, steps, classes) f32 of x (N, samples). states, unless NULL: a value a recurrent layer, (1, N, width), the
- * states before x, which are replaced by those behind it. */
+/* Logits (N, steps, classes) f32 of x (N, samples). states, unless NULL: what a stream (N is 1) has kept of what was
+ * before x, which is replaced by what is behind it. */
 mica_value mica__speech_network(mica_nn *nn, const mica_run *run, mica_value x, mica_value *states);
-int64_t mica__speech_layers(const mica_run *run);
-int64_t mica__speech_width(const mica_run *run);
+/* A value that a stream keeps, zeros in the beginning. */
+typedef struct mica__speech_state {
+  char name[32];
+  mica_shape shape;
+  bool counts; /* i32, else of the network's dtype */
+} mica__speech_state;
+/* The states of the run's network, MICA__SPEECH_STATES at most; returns how many there are. */
+int64_t mica__speech_states(const mica_run *run, mica__speech_state *states);
+/* MICA_E_INVALID where settings make no network. */
+mica_status mica__speech_check_network(const mica_run *run);
 /* Log mel spectra (N, mels, frames) of x, which the network begins with. */
 mica_value mica__speech_spectra(const mica_run *run, mica_value x);
 

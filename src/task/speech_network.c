@@ -1,5 +1,6 @@
-/* The network of the task speech: log mel spectra, two convolutions, recurrent layers that hear no more than has come.
- * Nothing is padded in time, so that parts of a recording give what the whole does. */
+/* The networks of the task speech: log mel spectra, two convolutions, and recurrent layers or blocks of a Conformer
+ * that hear no more than has come. Convolutions in front pad nothing in time, so that parts of a recording give what
+ * the whole does. */
 #include "task/speech.h"
 
 #include <math.h>
@@ -7,6 +8,7 @@
 #include <mica/sequence.h>
 #include <mica/signal.h>
 #include <stdio.h>
+#include <string.h>
 
 /* What is added to a mel power before its logarithm: that of rounding to 16 bits. */
 #define LEAST_POWER 1e-7
@@ -38,8 +40,57 @@ int64_t mica__speech_steps(const mica__speech_time *t, int64_t samples) {
   return samples < t->reach ? 0 : 1 + (samples - t->reach) / t->stride;
 }
 
-int64_t mica__speech_layers(const mica_run *run) { return whole(run, "layers"); }
-int64_t mica__speech_width(const mica_run *run) { return whole(run, "width"); }
+/* --- settings --- */
+
+enum { GRU, CONFORMER };
+static const char *const models[] = {"gru", "conformer"};
+
+static bool is_conformer(const mica_run *run) { return !strcmp(mica_run_setting(run, "model"), models[CONFORMER]); }
+
+/* Positions that attention sees, and one sees itself. */
+static int64_t window_of(const mica_run *run) {
+  const mica__speech_time t = mica__speech_time_of(run);
+  const double steps = mica_run_number(run, "context") * mica__run_fact_number(run, "rate", 0) / (double)t.stride;
+  return steps < 1 ? 2 : 1 + (int64_t)steps;
+}
+
+mica_status mica__speech_check_network(const mica_run *run) {
+  const long long width = whole(run, "width"), heads = whole(run, "heads");
+  if (strcmp(mica_run_setting(run, "model"), models[GRU]) != 0 && !is_conformer(run))
+    return mica__fail(MICA_E_INVALID, "the task speech takes the networks gru and conformer, not %s",
+                      mica_run_setting(run, "model"));
+  if (is_conformer(run) && width % (2 * heads))
+    return mica__fail(MICA_E_INVALID,
+                      "a width of %lld cannot be shared by %lld heads in pairs: width is a multiple of %lld", width,
+                      heads, 2 * heads);
+  return MICA_OK;
+}
+
+static void add_state(mica__speech_state *states, int64_t *count, const char *name, int64_t layer, mica_shape shape,
+                      bool counts) {
+  mica__speech_state *s = &states[(*count)++];
+  *s = (mica__speech_state){.shape = shape, .counts = counts};
+  snprintf(s->name, sizeof s->name, "stream.%s%d", name, (int)layer);
+}
+
+int64_t mica__speech_states(const mica_run *run, mica__speech_state *states) {
+  const int64_t width = whole(run, "width"), heads = whole(run, "heads"), layers = whole(run, "layers");
+  int64_t count = 0;
+  if (is_conformer(run)) add_state(states, &count, "count", 0, MICA_SHAPE(1), true);
+  for (int64_t k = 0; k < layers && k < MICA__SPEECH_LAYERS; k++) {
+    if (!is_conformer(run)) {
+      add_state(states, &count, "h", k, MICA_SHAPE(1, 1, width), false);
+      continue;
+    }
+    const mica_shape kept = MICA_SHAPE(1, window_of(run) - 1, heads, width / heads);
+    add_state(states, &count, "k", k, kept, false);
+    add_state(states, &count, "v", k, kept, false);
+    add_state(states, &count, "filtered", k, MICA_SHAPE(1, width, whole(run, "kernel") - 1), false);
+  }
+  return count;
+}
+
+/* --- layers --- */
 
 mica_value mica__speech_spectra(const mica_run *run, mica_value x) {
   const mica__speech_time t = mica__speech_time_of(run);
@@ -59,9 +110,9 @@ static mica_value convolved(mica_nn *nn, const char *name, mica_value x, int64_t
   return x;
 }
 
-mica_value mica__speech_network(mica_nn *nn, const mica_run *run, mica_value x, mica_value *states) {
-  const int64_t width = mica__speech_width(run), masks = whole(run, "masks"), mels = whole(run, "mels");
-  const double dropout = mica_run_number(run, "dropout");
+/* What is heard of each step, (N, steps, width). */
+static mica_value front(mica_nn *nn, const mica_run *run, mica_value x) {
+  const int64_t masks = whole(run, "masks"), mels = whole(run, "mels");
   x = mica_nn_batch_norm(nn, "spectra", mica__speech_spectra(run, x), NULL);
   if (mica_nn_is_training(nn) && masks > 0)
     x = mica_spec_augment(
@@ -72,18 +123,51 @@ mica_value mica__speech_network(mica_nn *nn, const mica_run *run, mica_value x, 
   x = convolved(nn, "second", x, whole(run, "filters"), whole(run, "reduction") / 2);
   /* A dense layer over all filters and frequencies of some steps. */
   const mica_nn_conv_config dense = {.window = {mica_value_shape(x).dim[2], SPAN}, .no_bias = true};
-  x = mica_squeeze(mica_nn_conv(nn, "dense", x, width, 1, &dense), MICA_AXES(2));
-  x = mica_transpose(mica_relu(mica_nn_batch_norm(nn, "norm", x, NULL)), MICA_AXES(0, 2, 1));
-  /* What a recurrent layer hears is added to what it is given: letters are learned without it first. */
-  for (int64_t k = 0; k < mica__speech_layers(run); k++) {
+  x = mica_squeeze(mica_nn_conv(nn, "dense", x, whole(run, "width"), 1, &dense), MICA_AXES(2));
+  return mica_transpose(mica_relu(mica_nn_batch_norm(nn, "norm", x, NULL)), MICA_AXES(0, 2, 1));
+}
+
+/* What a recurrent layer hears is added to what it is given: letters are learned without it first. */
+static mica_value recurrent(mica_nn *nn, const mica_run *run, mica_value x, mica_value *states) {
+  for (int64_t k = 0; k < whole(run, "layers"); k++) {
     char name[16];
     snprintf(name, sizeof name, "gru%d", (int)k);
     const mica_nn_rnn_config c = {.kind = MICA_RNN_KIND_GRU, .h0 = states ? &states[k] : NULL};
-    mica_rnn_results r = mica_nn_rnn(nn, name, mica_nn_dropout(nn, x, dropout), width, &c);
+    x = mica_nn_dropout(nn, x, mica_run_number(run, "dropout"));
+    mica_rnn_results r = mica_nn_rnn(nn, name, x, whole(run, "width"), &c);
     if (states) states[k] = r.h;
     x = mica_add(x, r.y);
   }
-  x = mica_nn_dense(nn, "letters", mica_nn_dropout(nn, x, dropout), mica__speech_classes(run),
+  return x;
+}
+
+/* Blocks whose attention and filters see the past alone, so much of it that a stream can keep it. */
+static mica_value conformer(mica_nn *nn, const mica_run *run, mica_value x, mica_value *states) {
+  const int64_t window = window_of(run);
+  mica_conformer_config c = {
+      .self = {.heads = whole(run, "heads"), .causal = true, .window = window, .positions = MICA_POSITIONS_KIND_ROTARY},
+      .kernel = whole(run, "kernel"),
+      .dropout = mica_run_number(run, "dropout")};
+  for (int64_t k = 0; k < whole(run, "layers"); k++) {
+    char name[16];
+    snprintf(name, sizeof name, "block%d", (int)k);
+    mica_value *own = states ? &states[1 + 3 * k] : NULL;
+    mica_attention_past past = {.count = states ? states[0] : (mica_value){0}};
+    if (states) past.k = own[0], past.v = own[1], c.past = &past, c.past_filtered = &own[2];
+    x = mica_nn_conformer(nn, name, x, &c);
+    if (states) own[0] = past.k, own[1] = past.v;
+  }
+  if (states) {
+    mica_value count = mica_add(states[0], mica_full_like(states[0], (double)mica_value_shape(x).dim[1]));
+    states[0] = mica_minimum(count, mica_full_like(count, (double)(window - 1)));
+  }
+  return x;
+}
+
+mica_value mica__speech_network(mica_nn *nn, const mica_run *run, mica_value x, mica_value *states) {
+  x = front(nn, run, x);
+  x = is_conformer(run) ? conformer(nn, run, x, states) : recurrent(nn, run, x, states);
+  x = mica_nn_dense(nn, "letters", mica_nn_dropout(nn, x, mica_run_number(run, "dropout")), mica__speech_classes(run),
                     &(mica_dense_config){.weight = {.kind = MICA_INIT_XAVIER_UNIFORM}});
   return mica_value_dtype(x) == MICA_F32 ? x : mica_cast(x, MICA_F32);
 }

@@ -1,4 +1,4 @@
-/* Sound to text as it comes: a session of one chunk, in which states of recurrent layers stay, and the samples that the
+/* Sound to text as it comes: a session of one chunk, in which states of layers stay, and the samples that the
  * next chunk sees again. */
 #include "data/sound.h"
 #include "task/speech.h"
@@ -28,6 +28,8 @@ struct mica_transcriber {
   mica_nn *nn;
   mica_session *session;
   mica_tensor *sound;
+  mica__speech_state states[MICA__SPEECH_STATES];
+  int64_t state_count;
   int32_t *best;  /* class of each step */
   int32_t before; /* class of the step before them */
   int32_t *letters;
@@ -36,26 +38,23 @@ struct mica_transcriber {
   bool finished;
 };
 
-static void name_state(char name[32], int64_t layer) { snprintf(name, 32, "stream.h%d", (int)layer); }
-
 /* The network on a chunk, and the states behind it. */
 static mica_status build(mica_transcriber *t) {
-  mica_value states[MICA__SPEECH_LAYERS], old[MICA__SPEECH_LAYERS];
+  mica_value states[MICA__SPEECH_STATES], old[MICA__SPEECH_STATES];
   const mica_nn_config config = {
       .dtype = mica__run_precision(t->run), .hook = t->run->training.hook, .hook_user = t->run->training.hook_user};
-  const int64_t layers = mica__speech_layers(t->run), width = mica__speech_width(t->run);
+  t->state_count = mica__speech_states(t->run, t->states);
   MICA_TRY(mica_graph_create(&t->graph));
   MICA_TRY(mica_nn_create(t->graph, &config, &t->nn));
   mica_value x = mica_input(t->graph, "sound", MICA_F32, MICA_SHAPE(1, t->window));
-  for (int64_t k = 0; k < layers; k++) {
-    char name[32];
-    name_state(name, k);
-    old[k] = mica_parameter(t->graph, name, config.dtype, MICA_SHAPE(1, 1, width));
+  for (int64_t k = 0; k < t->state_count; k++) {
+    const mica__speech_state *s = &t->states[k];
+    old[k] = mica_parameter(t->graph, s->name, s->counts ? MICA_I32 : config.dtype, s->shape);
     states[k] = old[k];
   }
   mica_value z = mica__speech_network(t->nn, t->run, x, states);
   mica_value best = mica_cast(mica_argmax(z, 2, false), MICA_I32);
-  for (int64_t k = 0; k < layers; k++) mica_assign(old[k], states[k]);
+  for (int64_t k = 0; k < t->state_count; k++) mica_assign(old[k], states[k]);
   if (mica_graph_status(t->graph) != MICA_OK)
     return mica__fail(mica_graph_status(t->graph), "%s", mica_graph_message(t->graph));
   const mica_session_config own = {.share = mica_trainer_test_session(t->run->trainer)};
@@ -72,10 +71,8 @@ static mica_status reset(mica_transcriber *t) {
   mica__text_add(&t->text, "");
   MICA_TRY(mica__text_status(&t->text));
   t->text.data[0] = '\0';
-  for (int64_t k = 0; k < mica__speech_layers(t->run); k++) {
-    char name[32];
-    name_state(name, k);
-    mica_tensor *state = mica_session_parameter(t->session, name);
+  for (int64_t k = 0; k < t->state_count; k++) {
+    mica_tensor *state = mica_session_parameter(t->session, t->states[k].name);
     if (!state) continue;
     void *zeros = calloc(1, mica_tensor_bytes(state));
     mica_status status = zeros ? mica_tensor_upload(t->queue, state, zeros, mica_tensor_bytes(state))

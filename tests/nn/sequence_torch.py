@@ -60,7 +60,7 @@ def rotate(t, base, rotated, interleave):
     return torch.cat([t, rest], -1)
 
 
-def attend(name, t, heads, groups=None, turn=None, bias=None):
+def attend(name, t, heads, groups=None, turn=None, bias=None, unseen=causal):
     groups = groups or heads
     size = t.shape[2] // heads
     y = F.linear(t, weights[name + ".in_proj.weight"], weights.get(name + ".in_proj.bias"))
@@ -72,7 +72,7 @@ def attend(name, t, heads, groups=None, turn=None, bias=None):
     scores = q @ k.transpose(2, 3) / math.sqrt(size)
     if bias is not None:
         scores = scores + bias
-    y = scores.masked_fill(causal, -math.inf).softmax(-1) @ v
+    y = scores.masked_fill(unseen, -math.inf).softmax(-1) @ v
     y = y.transpose(1, 2).flatten(2)
     return F.linear(y, weights[name + ".out_proj.weight"], weights.get(name + ".out_proj.bias"))
 
@@ -104,6 +104,28 @@ def llama_layer():
     t = x + attend("layer.self_attn", rms("layer.norm1", x), 4, turn=lambda t: rotate(t, 10000, 4, False))
     a, b = F.linear(rms("layer.norm2", t), weights["layer.linear1.weight"]).chunk(2, -1)
     return t + F.linear(F.silu(a) * b, weights["layer.linear2.weight"])
+
+
+def conformer(unseen, turn, pad):
+    """The layer of Gulati et al. 2020 as torchaudio has it, with such attention and zeros around its convolution."""
+    def dense(name, t):
+        return F.linear(t, weights[name + ".weight"], weights[name + ".bias"])
+
+    def half(name, t):
+        y = F.silu(dense(name + ".sequential.1", norm(name + ".sequential.0", t)))
+        return t + dense(name + ".sequential.4", y) / 2
+
+    def convolution(name, t):
+        y = F.glu(dense(name + ".sequential.0", norm(name + ".layer_norm", t)), -1).transpose(1, 2)
+        y = F.conv1d(F.pad(y, pad), weights[name + ".sequential.2.weight"], groups=t.shape[2])
+        scale, bias, mean, variance = (weights[f"{name}.sequential.3.{kind}"][:, None] for kind in
+                                       ("weight", "bias", "running_mean", "running_var"))
+        y = (y - mean.detach()) / (variance.detach() + 1e-5).sqrt() * scale + bias
+        return t + dense(name + ".sequential.5", F.silu(y).transpose(1, 2))
+
+    t = half("layer.ffn1", x)
+    t = t + attend("layer.self_attn", norm("layer.self_attn_layer_norm", t), 4, turn=turn, unseen=unseen)
+    return norm("layer.final_layer_norm", half("layer.ffn2", convolution("layer.conv_module", t)))
 
 
 def lstm(module, prefix, t, counts):
@@ -172,6 +194,8 @@ cases = {
         torch.nn.TransformerDecoderLayer(16, 4, 24, 0, F.gelu, batch_first=True, norm_first=True), "layer.", x, memory,
         tgt_mask=causal, memory_key_padding_mask=behind(memory_lengths, memory.shape[1])),
     "llama_layer": llama_layer,
+    "conformer": lambda: conformer(torch.zeros_like(causal), None, (2, 2)),
+    "causal_conformer": lambda: conformer(causal | (distance > 2), lambda t: rotate(t, 10000, 4, False), (3, 0)),
     "lstm": lambda: lstm(torch.nn.LSTM(16, 6, 2, batch_first=True, bidirectional=True), "layer.", x, lengths)[0],
     "gru": lambda: call(torch.nn.GRU(16, 6, 2, batch_first=True), "layer.", x)[0],
     "sinusoids": lambda: sines(x),
