@@ -24,8 +24,8 @@ typedef struct mica_sampling {
                        * (Keskar et al. 2019); 0: 1, which does nothing */
   double temperature; /* logits are divided by it; 0: 1. MICA_ZERO: the likeliest token, nothing is drawn */
   int64_t top_k;      /* of the k likeliest alone (Fan et al. 2018); 0: of all */
-  double top_p;       /* of the likeliest whose probabilities, among all tokens, reach p (Holtzman et al. 2020); 0: 1,
-                       * of all */
+  double top_p;       /* of the likeliest of these whose shares of what they have together reach p (Holtzman et al.
+                       * 2020); 0: 1, of all */
   uint64_t seed;
   /* Sequences draw numbers of their own, so that a prompt given twice has two continuations. Otherwise all draw the
    * same, and each sequence is what it would be alone. */

@@ -3,6 +3,7 @@
 
 #include "ir/graph.h"
 
+#include <math.h>
 #include <mica/index.h>
 #include <mica/nodes.h>
 
@@ -50,12 +51,12 @@ mica_value mica__sample(mica_value logits, const mica__sampler *s) {
   if (mica__is_greedy(how)) return mica_cast(mica_argmax(logits, 1, false), MICA_I32);
   logits = mica_div(logits, option(graph, MICA__GENERATE_TEMPERATURE, MICA_F32));
   if (how->top_k == 0 && how->top_p == 0) return mica_squeeze(draw(mica_softmax(logits, 1), s), MICA_AXES(1));
-  /* In falling order the tokens that are drawn from come first. */
+  /* In falling order the tokens that are drawn from come first: k of them, and of these as many as reach p. */
   mica_top_k_results sorted = mica_sort(logits, 1, true);
-  mica_value p = mica_softmax(sorted.values, 1);
+  mica_value among = mica_less(mica_range(graph, MICA_I32, columns), option(graph, MICA__GENERATE_TOP_K, MICA_I32));
+  mica_value p = mica_softmax(mica_where(among, sorted.values, mica_scalar(graph, MICA_F32, -INFINITY)), 1);
   mica_value kept = mica_less(mica_cumsum(p, 1, true, false), option(graph, MICA__GENERATE_TOP_P, MICA_F32));
-  kept = mica_logical_and(
-      kept, mica_less(mica_range(graph, MICA_I32, columns), option(graph, MICA__GENERATE_TOP_K, MICA_I32)));
+  kept = mica_logical_and(kept, among);
   mica_value at = draw(mica_where(kept, p, mica_scalar(graph, MICA_F32, 0)), s);
   return mica_cast(mica_squeeze(mica_gather_elements(sorted.indices, at, 1), MICA_AXES(1)), MICA_I32);
 }

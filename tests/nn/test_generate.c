@@ -224,9 +224,11 @@ static void expect(const float logits[V], const mica_sampling *s, const int32_t 
   }
   for (int v = 0; v < V; v++) sorted[v] = p[v] = p[v] / sum;
   qsort(sorted, V, sizeof *sorted, by_falling);
-  double least = 0, before = 0;
-  for (int i = 0; i < V; i++) {
-    if ((s->top_k == 0 || i < s->top_k) && (s->top_p == 0 || before < s->top_p)) least = sorted[i];
+  double least = 0, before = 0, among = 0;
+  const int64_t k = s->top_k && s->top_k < V ? s->top_k : V;
+  for (int64_t i = 0; i < k; i++) among += sorted[i];
+  for (int64_t i = 0; i < k; i++) {
+    if (s->top_p == 0 || before < s->top_p * among) least = sorted[i];
     before += sorted[i];
   }
   for (int v = 0; v < V; v++) kept += p[v] = p[v] >= least ? p[v] : 0;
@@ -238,7 +240,8 @@ START_TEST(draws_follow_the_distribution) {
                                        {.temperature = 3, .seed = 2},
                                        {.temperature = 4, .top_k = 4, .seed = 3},
                                        {.temperature = 4, .top_p = 0.6, .seed = 4},
-                                       {.temperature = 4, .repetition = 2, .seed = 5}};
+                                       {.temperature = 4, .repetition = 2, .seed = 5},
+                                       {.temperature = 4, .top_k = 4, .top_p = 0.6, .seed = 6}};
   enum { DRAWS = 2048 };
   whole w = make_whole(&kinds[0], MICA_F32);
   float logits[V];
@@ -424,7 +427,7 @@ Suite *test_suite(void) {
   tcase_set_timeout(all, 300);
   tcase_add_loop_test(all, tokens_are_the_likeliest_of_the_whole_network, 0, KINDS);
   tcase_add_test(all, several_at_once_are_each_alone);
-  tcase_add_loop_test(all, draws_follow_the_distribution, 0, 5);
+  tcase_add_loop_test(all, draws_follow_the_distribution, 0, 6);
   tcase_add_test(all, nothing_grows_with_the_text);
   tcase_add_test(all, a_window_goes_on);
   tcase_add_test(all, windows_of_several_are_each_alone);
