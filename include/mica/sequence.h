@@ -146,7 +146,7 @@ typedef struct mica_conformer_config {
   int64_t hidden;                /* features between dense layers; 0: 4 C */
   int64_t kernel;                /* positions that a filter sees; odd unless causal; 0: 15 */
   double dropout;                /* of what each part adds, and between dense layers */
-  /* Of a stream, else NULL: what attention keeps, and the filters (B, C, kernel - 1), which are replaced likewise. */
+  /* What attention keeps of a stream, and what filters do, (B, C, kernel - 1), replaced likewise; NULL: no stream. */
   mica_attention_past *past;
   mica_value *past_filtered;
 } mica_conformer_config;

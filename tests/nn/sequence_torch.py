@@ -120,7 +120,7 @@ def conformer(unseen, turn, pad):
         y = F.conv1d(F.pad(y, pad), weights[name + ".sequential.2.weight"], groups=t.shape[2])
         scale, bias, mean, variance = (weights[f"{name}.sequential.3.{kind}"][:, None] for kind in
                                        ("weight", "bias", "running_mean", "running_var"))
-        y = (y - mean.detach()) / (variance.detach() + 1e-5).sqrt() * scale + bias
+        y = (y - mean) / (variance + 1e-5).sqrt() * scale + bias
         return t + dense(name + ".sequential.5", F.silu(y).transpose(1, 2))
 
     t = half("layer.ffn1", x)
