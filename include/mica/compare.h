@@ -29,7 +29,8 @@ typedef struct mica_compared {
   uint64_t file_bytes; /* of model.safetensors */
   double flops;        /* of a prediction for one sample, as far as its launches say */
   uint64_t memory;     /* planned for that in bytes: weights, temporaries, workspace, outputs */
-  double median, p95;  /* seconds of a prediction for one sample, from its call to its end on the device */
+  double median, p95;  /* seconds of a prediction for one sample, from its call to its end on the device; of
+                          translations and transcripts the whole search, in `flops` one pass */
   int64_t timed;       /* how many were timed */
   /* The share of answers that are those of the first run: of classes the same likeliest one, of masks the pixels, of
    * boxes 2 m / (a + b) with m pairs of one class that overlap by half, of texts equal ones, of numbers

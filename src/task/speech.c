@@ -237,5 +237,6 @@ const mica__task_row mica__task_speech = {
     .step = step,
     .evaluate = mica__speech_evaluate,
     .predict = mica__speech_predict,
+    .answers = mica__speech_answers,
     .report = mica__speech_report,
 };

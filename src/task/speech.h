@@ -82,6 +82,7 @@ mica_status mica__speech_check(const mica_run *run, const mica_dataset *data, co
 /* --- what becomes of scores --- */
 
 mica_status mica__speech_evaluate(mica_run *run, const mica_batch_source *source, mica_metrics *metrics);
+mica_status mica__speech_answers(mica_run *run);
 mica_status mica__speech_predict(mica_run *run, const mica_run_input *input, mica_report *prediction);
 mica_status mica__speech_report(mica_run *run, mica_report *report);
 

@@ -239,6 +239,14 @@ mica_status mica__speech_predict(mica_run *run, const mica_run_input *input, mic
   return status;
 }
 
+mica_status mica__speech_answers(mica_run *run) {
+  mica_report *report = NULL;
+  MICA_TRY(mica_report_create(&report));
+  mica_status status = predict_sample(run, run->judged, 0, report);
+  mica_report_destroy(report);
+  return status;
+}
+
 /* --- the report --- */
 
 /* A sample that was judged: what is said in it, what was heard, and how much of that is wrong. */

@@ -49,6 +49,9 @@ typedef struct mica__task_row {
   bool by_samples; /* predictions ask for the network's outputs by mica__samples_infer alone */
   /* Adds a section for each sample. */
   mica_status (*predict)(mica_run *run, const mica_run_input *input, mica_report *prediction);
+  /* Answers the first sample of the data that are judged, where an answer is more than what the step predicts: to be
+   * timed. NULL: it is not. */
+  mica_status (*answers)(mica_run *run);
   mica_status (*report)(mica_run *run, mica_report *report); /* adds its sections; NULL: none */
   /* What an exported model computes, in place of what the step predicts, and from which columns (the last one has no
    * name); NULL: the step, from the columns of tests without the answers. */

@@ -327,5 +327,6 @@ const mica__task_row mica__task_translate = {
     .step = step,
     .evaluate = mica__translate_evaluate,
     .predict = mica__translate_predict,
+    .answers = mica__translate_answers,
     .report = mica__translate_report,
 };

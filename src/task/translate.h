@@ -38,6 +38,7 @@ mica_status mica__translate_show_attention(mica_run *run, const char *source, co
 /* Columns of a task row. */
 mica_status mica__translate_evaluate(mica_run *run, const mica_batch_source *source, mica_metrics *metrics);
 mica_status mica__translate_predict(mica_run *run, const mica_run_input *input, mica_report *prediction);
+mica_status mica__translate_answers(mica_run *run);
 mica_status mica__translate_report(mica_run *run, mica_report *report);
 
 #endif

@@ -195,6 +195,16 @@ mica_status mica__translate_predict(mica_run *run, const mica_run_input *input, 
   return status;
 }
 
+mica_status mica__translate_answers(mica_run *run) {
+  mica__translations made = {0};
+  texts t = {.count = 0};
+  mica_status status = add_pairs(run, run->judged, 1, true, &t);
+  if (status == MICA_OK) status = mica__translate(run, &t.ids, 1, 0, &made);
+  mica__translations_free(&made);
+  free_texts(&t);
+  return status;
+}
+
 /* --- the report --- */
 
 mica_status mica__translate_report(mica_run *run, mica_report *report) {

@@ -78,4 +78,19 @@ ends 0 '{"task":"detect"*' ''
 holds runs.1.agreement 1
 holds runs.1.answers 2
 
+# Translations: the search is timed, not one pass of what has no answer.
+mkdir "$work/pairs"
+for part in train test; do
+  awk 'BEGIN { for (i = 0; i < 40; i++) print i % 2 ? "one two" : "two one one" }' >"$work/pairs/$part.en"
+  awk 'BEGIN { for (i = 0; i < 40; i++) print i % 2 ? "eins zwei" : "zwei eins eins" }' >"$work/pairs/$part.de"
+done
+run train --task translate --data "$work/pairs" --width 16 --heads 2 --layers 1 --tokenizer word --length 16 \
+  --validation 0.1 --epochs 1 --quiet --out "$work/t"
+ends 0 '' ''
+run compare "$work/t" "$work/t" --data "$work/pairs" --samples 4 --repeats 20 --json
+ends 0 '{"task":"translate"*' ''
+holds runs.1.agreement 1
+awk -v s="$(json runs.0.latency_median)" 'BEGIN { exit !(s > 1e-4) }' ||
+  fault "a translation in $(json runs.0.latency_median) s"
+
 exit $failed
