@@ -203,6 +203,10 @@ typedef struct mica_run_query {
   size_t like_count;
   int64_t top;       /* items for each, at most 256; 0: 10 */
   bool exclude_seen; /* of users: without the items that they had */
+  /* What else is known of the pairs, by columns of the table of interactions, as in {"hour", "17"}, for networks that
+   * take it. Columns that are not named count as missing. */
+  const mica_setting *context;
+  size_t context_count;
 } mica_run_query;
 
 /* A section for each user, then for the new one, then for each item: a table "items" of item, title and score, the best

@@ -1,6 +1,6 @@
-/* mica/sparse.h: large tables of which a step reads a few rows: bags of embeddings, and losses over many classes that
- * look at a sample of them. The gradient of a table is that of the rows read; mica_optimizer_config.rows updates these
- * alone.
+/* mica/sparse.h: large tables of which a step reads a few rows: bags of embeddings, products of their pairs, and losses
+ * over many classes that look at a sample of them. The gradient of a table is that of the rows read;
+ * mica_optimizer_config.rows updates these alone.
  *
  * Letters and stickiness as in mica/nodes.h. Threads: as mica/graph.h. */
 #ifndef MICA_SPARSE_H
@@ -17,6 +17,10 @@ typedef enum mica_bag { MICA_BAG_SUM, MICA_BAG_MEAN } mica_bag;
  * weights (N, M) of the table's dtype, null: 1. y (N, D). Rows behind a length are neither read nor changed. */
 MICA_API mica_value mica_embedding_bag(mica_value table, mica_value indices, mica_value lengths, mica_value weights,
                                        mica_bag bag);
+
+/* The products of all pairs of a sample's vectors: y[n, k] = x[n, i] x[n, j] with j < i, k counting (1, 0), (2, 0),
+ * (2, 1), (3, 0), ... (Naumov et al. 2019). x (N, F, D) float, 2 <= F <= 1024; y (N, F (F - 1) / 2) of its dtype. */
+MICA_API mica_value mica_dot_interaction(mica_value x);
 
 /* How negatives are drawn from the ids `first` to count - 1: evenly, or by popularity[id]^power. */
 typedef struct mica_negative_config {

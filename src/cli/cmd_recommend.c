@@ -8,7 +8,7 @@
 #include <string.h>
 
 struct values {
-  cli_words rated;
+  cli_words rated, context;
   const char *model, *user, *like, *ratings, *top, *device;
   bool exclude_seen, json;
 };
@@ -20,6 +20,8 @@ static const cli_option options[] = {
             .help = "what a new user thinks of an item; given several times"),
     CLI_ROW("ratings", struct values, ratings, .value = "FILE", .help = "a table of items and ratings of a new user"),
     CLI_ROW("like", struct values, like, .value = "ITEM", .help = "items that are like this one"),
+    CLI_ROW("context", struct values, context, .value = "NAME=VALUE",
+            .help = "dlrm: what else is known of the moment, by the table's column"),
     CLI_ROW("top", struct values, top, .value = "N", .help = "how many items; 10"),
     CLI_ROW("exclude-seen", struct values, exclude_seen, .help = "without the items that the user had"),
     CLI_ROW("device", struct values, device, .value = "SELECTOR", .help = "run on this one, named as in MICA_DEVICE"),
@@ -38,6 +40,20 @@ static int read_rated(const cli_command *self, const struct values *v, mica_run_
     }
     *mark = '\0';
     rated[i] = (mica_run_rating){word, rating};
+  }
+  return CLI_OK;
+}
+
+/* Splits words at their first "=". */
+static int read_context(const cli_command *self, const struct values *v, mica_setting *context) {
+  for (size_t i = 0; i < v->context.count; i++) {
+    char *word = v->context.words[i], *mark = strchr(word, '=');
+    if (!mark || mark == word) {
+      cli_fail(self, "--context wants a column and a value, as hour=17, not \"%s\"", word);
+      return CLI_USAGE;
+    }
+    *mark = '\0';
+    context[i] = (mica_setting){word, mark + 1};
   }
   return CLI_OK;
 }
@@ -96,14 +112,19 @@ static int run(const cli_command *self, const void *given) {
   int status = check(self, v);
   if (status == CLI_OK) status = cli_integer(self, "top", v->top, 1, 256, &query.top);
   mica_run_rating *rated = calloc(v->rated.count + 1, sizeof *rated);
-  if (!rated) return cli_fail(self, "the host has no memory");
+  mica_setting *context = calloc(v->context.count + 1, sizeof *context);
   query.rated = rated;
+  query.context = context;
+  query.context_count = v->context.count;
+  if (!rated || !context) status = cli_fail(self, "the host has no memory");
   if (status == CLI_OK) status = read_rated(self, v, rated);
+  if (status == CLI_OK) status = read_context(self, v, context);
   if (status == CLI_OK) status = cli_open_run(self, v->model, v->device, &engine, &trained);
   if (status == CLI_OK) status = answer(self, v, trained, &query);
   mica_run_destroy(trained);
   mica_engine_destroy(engine);
   free(rated);
+  free(context);
   return status;
 }
 

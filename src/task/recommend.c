@@ -7,7 +7,7 @@
 #include <string.h>
 
 static const char *objective_at(size_t i) {
-  static const char *const names[] = {"rating", "ranking", NULL};
+  static const char *const names[] = {"rating", "ranking", "click", NULL};
   return names[i];
 }
 
@@ -17,7 +17,7 @@ static const char *split_at(size_t i) {
 }
 
 static const char *duplicates_at(size_t i) {
-  static const char *const names[] = {"error", "last", NULL};
+  static const char *const names[] = {"error", "last", "keep", NULL};
   return names[i];
 }
 
@@ -34,17 +34,24 @@ static const char *sampling_at(size_t i) {
   }
 
 static const mica_setting_row settings[] = {
-    ROW("objective", CHOICE, "rating", "NAME", "a number for a pair, or an order of all items", .names = objective_at),
+    ROW("objective", CHOICE, "rating", "NAME", "a number for a pair, an order of all items, or 0 and 1",
+        .names = objective_at),
     ROW("split", CHOICE, "", "NAME", "what tests: random, or for rankings the last item of each user (leave-one-out)",
         .names = split_at),
     ROW("test", REAL, "0.1", "SHARE", "of a random split and of one by time", .low = 0, .high = 0.9),
     ROW("least", INT, "1", "N", "ids that come less often are taken for ones that nobody knows", .low = 1, .high = 1e6),
-    ROW("duplicates", CHOICE, "error", "NAME", "a user and an item that come together twice", .names = duplicates_at),
+    ROW("duplicates", CHOICE, "", "NAME", "pairs that come twice: kept of clicks, else an error",
+        .names = duplicates_at),
     ROW("user-column", TEXT, "", "NAME", "found by default, as are the next three"),
     ROW("item-column", TEXT, "", "NAME", "of items"),
     ROW("rating-column", TEXT, "", "NAME", "of ratings"),
     ROW("time-column", TEXT, "", "NAME", "of times: numbers or dates; without one the order of the lines"),
     ROW("titles", PATH, "", "FILE", "a table of items and titles; movies.csv or items.csv in DATA by default"),
+    ROW("item-features", PATH, "", "FILE", "dlrm: a table of items; movies.csv or items.csv in DATA by default"),
+    ROW("user-features", PATH, "", "FILE", "dlrm: a table of users; users.csv in DATA by default"),
+    ROW("categorical", TEXT, "", "LIST", "dlrm: columns whose numbers are names, as in zip,device"),
+    ROW("ignore", TEXT, "", "LIST", "dlrm: columns that are not used"),
+    ROW("separator", TEXT, "|", "CHARACTER", "dlrm: between the values of a cell"),
     ROW("width", INT, "", "N", "features of a user and of an item", .low = 1, .high = 4096),
     ROW("layers", INT, "2", "N", "sasrec: blocks", .low = 1, .high = 64),
     ROW("heads", INT, "1", "N", "sasrec: heads of attention", .low = 1, .high = 64),
@@ -58,9 +65,9 @@ static const mica_setting_row settings[] = {
     {0},
 };
 
-static const mica_task_metric rating_metrics[] = {{"rmse", true},      {"mae", true},     {"ndcg", false},
-                                                  {"hit_rate", false}, {"recall", false}, {"coverage", false},
-                                                  {NULL, false}};
+static const mica_task_metric rating_metrics[] = {{"rmse", true},      {"mae", true},      {"ndcg", false},
+                                                  {"hit_rate", false}, {"recall", false},  {"coverage", false},
+                                                  {"auc", false},      {"log_loss", true}, {NULL, false}};
 
 static int64_t whole(const mica_run *run, const char *name) { return (int64_t)mica_run_number(run, name); }
 
@@ -139,17 +146,19 @@ static mica_status note_numbers(mica_run *run, const mica__interactions *x) {
 
 /* Settings that were left out, measured on MovieLens of 100,000 ratings (2026-11-25). */
 typedef struct usual {
-  const char *model;
-  bool ranks;
-  const char *epochs, *batch, *optimizer, *lr, *schedule, *width, *dropout, *negatives, *l2;
+  const char *model, *objective, *epochs, *batch, *optimizer, *lr, *schedule, *width, *dropout, *negatives, *l2;
 } usual;
 static const usual usuals[] = {
-    {"mf", false, "12", "256", "adam", "0.005", "one_cycle", "32", "0", "1", "0.1"},
-    {"neumf", false, "10", "256", "adam", "0.002", "one_cycle", "16", "0.2", "1", "0.02"},
-    {"mf", true, "20", "256", "adam", "0.003", "one_cycle", "64", "0", "1", "0.01"},
-    {"neumf", true, "10", "256", "adam", "0.002", "one_cycle", "32", "0.2", "4", "0"},
-    {"towers", true, "15", "256", "adam", "0.002", "one_cycle", "64", "0.2", "512", "0"},
-    {"sasrec", true, "20", "64", "adam", "0.003", "one_cycle", "64", "0.2", "256", "0"},
+    {"mf", "rating", "12", "256", "adam", "0.005", "one_cycle", "32", "0", "1", "0.1"},
+    {"neumf", "rating", "10", "256", "adam", "0.002", "one_cycle", "16", "0.2", "1", "0.02"},
+    {"dlrm", "rating", "10", "256", "adam", "0.003", "one_cycle", "16", "0.1", "1", "0.05"},
+    {"dlrm", "click", "3", "256", "adam", "0.002", "one_cycle", "16", "0", "1", "0.001"},
+    {"mf", "click", "5", "256", "adam", "0.003", "one_cycle", "16", "0", "1", "0.01"},
+    {"neumf", "click", "5", "256", "adam", "0.002", "one_cycle", "16", "0.2", "1", "0.001"},
+    {"mf", "ranking", "20", "256", "adam", "0.003", "one_cycle", "64", "0", "1", "0.01"},
+    {"neumf", "ranking", "10", "256", "adam", "0.002", "one_cycle", "32", "0.2", "4", "0"},
+    {"towers", "ranking", "15", "256", "adam", "0.002", "one_cycle", "64", "0.2", "512", "0"},
+    {"sasrec", "ranking", "20", "64", "adam", "0.003", "one_cycle", "64", "0.2", "256", "0"},
 };
 
 static mica_status set_usual(mica_run *run, const char *name, const char *value) {
@@ -159,14 +168,17 @@ static mica_status set_usual(mica_run *run, const char *name, const char *value)
 static mica_status set_defaults(mica_run *run) {
   const char *model = mica__recommend_network(run).name;
   const usual *u = usuals, *end = usuals + sizeof usuals / sizeof *usuals;
-  const bool ranks = mica__recommend_ranks(run);
-  while (u < end && (u->ranks != ranks || strcmp(u->model, model) != 0)) u++;
+  const char *objective = mica_run_setting(run, "objective");
+  while (u < end && (strcmp(u->objective, objective) != 0 || strcmp(u->model, model) != 0)) u++;
   if (u == end)
-    return mica__fail(MICA_E_INVALID, "the task recommend with the objective %s trains %s, not %s",
-                      ranks ? "ranking" : "rating", ranks ? "sasrec, towers, neumf or mf" : "mf or neumf", model);
+    return mica__fail(MICA_E_INVALID, "the task recommend with the objective %s trains %s, not %s", objective,
+                      mica__recommend_ranks(run)    ? "sasrec, towers, neumf or mf"
+                      : mica__recommend_clicks(run) ? "dlrm, mf or neumf"
+                                                    : "mf, neumf or dlrm",
+                      model);
   MICA_TRY(set_usual(run, "model", model));
   /* A run that is resumed parts its data as this one did. */
-  if (!ranks) MICA_TRY(set_usual(run, "validation", "0"));
+  if (!strcmp(objective, "rating")) MICA_TRY(set_usual(run, "validation", "0"));
   MICA_TRY(set_usual(run, "epochs", u->epochs));
   MICA_TRY(set_usual(run, "batch", u->batch));
   if (!mica__run_is_set(run, "optimizer")) MICA_TRY(set_usual(run, "lr", u->lr));
@@ -179,6 +191,12 @@ static mica_status set_defaults(mica_run *run) {
   return set_usual(run, "l2", u->l2);
 }
 
+static mica_status check_share(const mica_run *run) {
+  const double share = mica__run_fact_number(run, "rating_mean", 0);
+  if (!mica__recommend_clicks(run) || (share > 0 && share < 1)) return MICA_OK;
+  return mica__fail(MICA_E_FORMAT, "%s: all that is trained on is %s", run->data, share > 0 ? "a click" : "no click");
+}
+
 static mica_status check(const mica_run *run) {
   const long long width = whole(run, "width"), heads = whole(run, "heads");
   if (!strcmp(mica_run_setting(run, "model"), "sasrec") && width % heads)
@@ -189,11 +207,19 @@ static mica_status check(const mica_run *run) {
   if ((double)count_of(run, "items") < mica_run_number(run, "top"))
     return mica__fail(MICA_E_INVALID, "top is %s, and there are %zu items", mica_run_setting(run, "top"),
                       count_of(run, "items"));
-  return MICA_OK;
+  return check_share(run);
+}
+
+/* The facts about features of a run that was opened. */
+static mica_status check_features(const mica_run *run) {
+  mica__features f = {0};
+  mica_status status = mica__features_recall(run, &f);
+  mica__features_free(&f);
+  return status;
 }
 
 static mica_status prepare(mica_run *run) {
-  if (!run->whole) return MICA_OK;
+  if (!run->whole) return check_features(run);
   const mica__interactions *x = mica__interactions_of(run->whole);
   if (!x)
     return mica__fail(MICA_E_UNSUPPORTED, "the task recommend reads its data itself, from a table of interactions");
@@ -203,6 +229,7 @@ static mica_status prepare(mica_run *run) {
   MICA_TRY(note_titles(run, &x->items));
   MICA_TRY(note_histories(run, x));
   MICA_TRY(note_numbers(run, x));
+  MICA_TRY(mica__features_note(run, &x->features, &x->users, &x->items));
   MICA_TRY(check(run));
   if (!mica__recommend_ranks(run) || x->timed) return MICA_OK;
   return mica__run_remark(run, "there are no times: the order of the lines stands for them");
@@ -217,8 +244,8 @@ static mica_status fits(const mica_run *run, const mica_dataset *data) {
 
 /* A table of users or items, biases among them. */
 static bool is_table(const mica_nn_parameter_info *info) {
-  static const char *const names[] = {"users.weight",      "items.weight",     "deep_users.weight",
-                                      "deep_items.weight", "user_bias.weight", "item_bias.weight"};
+  static const char *const names[] = {"users.weight",     "items.weight",     "deep_users.weight", "deep_items.weight",
+                                      "user_bias.weight", "item_bias.weight", "values.weight"};
   for (size_t i = 0; i < sizeof names / sizeof *names; i++)
     if (!strcmp(info->own_name, names[i])) return true;
   return false;
@@ -246,8 +273,8 @@ static void configures(const mica_run *run, mica_trainer_config *c) {
   const bool alone = !run->config.communicator || run->config.communicator->ranks == 1;
   const bool by_rows =
       alone && !mica__run_flag(run, "whole-tables") && c->optimizer.accumulate <= 1 && c->optimizer.ema == 0;
-  c->watch = mica__recommend_ranks(run) ? "ndcg" : "rmse";
-  c->falling = !mica__recommend_ranks(run);
+  c->watch = mica__recommend_ranks(run) ? "ndcg" : mica__recommend_clicks(run) ? "auc" : "rmse";
+  c->falling = !strcmp(c->watch, "rmse");
   if (by_rows) c->optimizer.rows = "*.weight";
 }
 

@@ -3,24 +3,7 @@
 #ifndef MICA_TASK_RECOMMEND_H
 #define MICA_TASK_RECOMMEND_H
 
-#include "base/name_table.h"
-#include "data/table.h"
-#include "nn/zoo/recommender.h"
-#include "task/run.h"
-
-/* Names of ids: that of id i is names[i - 1]. */
-typedef struct mica__id_names {
-  char **names;
-  int32_t count, capacity;
-  mica__name_table table; /* numbers from 0 */
-} mica__id_names;
-
-/* The id of a name, 0 where there is none. */
-static inline int32_t mica__id_names_find(const mica__id_names *ids, const char *name) {
-  return mica__name_table_find(&ids->table, name) + 1;
-}
-mica_status mica__id_names_add(mica__id_names *ids, const char *name, int32_t *id);
-void mica__id_names_free(mica__id_names *ids);
+#include "task/recommend_features.h"
 
 /* One line of a file: a user had to do with an item. */
 typedef struct mica__interaction {
@@ -29,13 +12,20 @@ typedef struct mica__interaction {
   uint8_t part; /* a mica_part */
   double time;
   size_t line;
+  mica__feature_rows rows; /* of its pair, and of user and item in tables of theirs */
 } mica__interaction;
+
+/* The columns of a table of interactions. */
+enum { MICA__USER, MICA__ITEM, MICA__RATING, MICA__TIME, MICA__INTERACTION_COLUMNS };
 
 typedef struct mica__interactions {
   mica__id_names users, items;
   mica__interaction *list;
   size_t count, capacity;
-  bool rated, timed; /* the file has ratings, times */
+  bool rated, timed;                    /* the file has ratings, times */
+  bool header;                          /* its first line names the columns */
+  size_t at[MICA__INTERACTION_COLUMNS]; /* which columns are what; SIZE_MAX: not there */
+  mica__features features;              /* of networks that take some */
 } mica__interactions;
 
 /* Names of the columns; NULL: found by usual names. */
@@ -43,12 +33,16 @@ typedef struct mica__interaction_columns {
   const char *user, *item, *rating, *time;
 } mica__interaction_columns;
 
+/* What becomes of pairs that come twice. */
+typedef enum mica__duplicates { MICA__DUPLICATES_FAIL, MICA__DUPLICATES_LAST, MICA__DUPLICATES_KEEP } mica__duplicates;
+
 /* Reads all of a table. MICA_E_FORMAT names file, line and column of a cell that is missing or no number, a column that
- * is missing, and, unless `last` takes the last of them, a pair that comes twice. */
-mica_status mica__interactions_read(mica__records *records, const mica__interaction_columns *columns, bool last,
-                                    mica__interactions *out);
+ * is missing, and a pair that comes twice, unless the last or all of them are kept. */
+mica_status mica__interactions_read(mica__records *records, const mica__interaction_columns *columns,
+                                    mica__duplicates duplicates, mica__interactions *out);
 void mica__interactions_free(void *interactions);
-/* Opens the file at path, or in the folder at path, and reads it as the run's settings say. */
+/* Opens the file at path, or in the folder at path, and reads it as the run's settings say; with features, for networks
+ * that take some: of users and items from the tables of the training's data, or for other data from the run. */
 mica_status mica__interactions_open(const mica_run *run, const char *path, mica__interactions *out);
 /* Titles by the names of items, from the table that the setting "titles" names, or the file movies.csv or items.csv of
  * the data's folder; *titles (items->count texts, "" for none) stays NULL where there is no such table. */
@@ -97,6 +91,8 @@ const mica__interactions *mica__interactions_of(const mica_dataset *dataset);
 /* --- the run --- */
 
 bool mica__recommend_ranks(const mica_run *run);
+/* True if what is learned is whether a user takes an item: ratings are 0 and 1. */
+bool mica__recommend_clicks(const mica_run *run);
 /* The network's sizes, by settings and facts. */
 mica__recommender mica__recommend_network(const mica_run *run);
 /* The share that validates: of rankings the last item but one of each user for any above 0. */
@@ -110,8 +106,21 @@ mica_status mica__recommend_open(const mica_run *run, const char *path, const mi
                                  mica_dataset **data);
 void mica__recommend_step(mica_nn *nn, const mica_batch_values *batch, const void *config, mica_objective *out);
 mica_status mica__recommend_evaluate(mica_run *run, const mica_batch_source *source, mica_metrics *m);
+/* Adds "auc" of the source's samples, and "base_log_loss", that of the share of clicks in training as the answer to
+ * all. */
+mica_status mica__recommend_evaluate_clicks(mica_run *run, const mica_batch_source *source, mica_metrics *m);
+/* The share of pairs of a click and none whose scores stand in this order, equal ones as a half; scores are sorted.
+ * NaN where one of the two is missing. */
+typedef struct mica__clicked {
+  float score, label;
+} mica__clicked;
+double mica__auc(mica__clicked *list, size_t count);
 /* Adds the metrics of popularity and of neighbouring items on the same users. */
 mica_status mica__recommend_baselines(mica_run *run, mica_metrics *m);
+/* The values of pairs, of a run that learns ratings or clicks. */
+#define MICA__PAIRS 256
+mica_status mica__recommend_values(mica_run *run, const mica__features *f, const mica__interaction *pairs, size_t n,
+                                   float *values);
 mica_status mica__recommend_predict(mica_run *run, const mica_run_input *input, mica_report *prediction);
 mica_status mica__recommend_query(mica_run *run, const mica_run_query *query, mica_report *prediction);
 

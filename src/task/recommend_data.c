@@ -4,7 +4,6 @@
 
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
 
 const mica__interactions *mica__interactions_of(const mica_dataset *dataset) {
   for (size_t i = 0; dataset && i < dataset->store->owned_count; i++)
@@ -76,8 +75,34 @@ static size_t count_part(const mica__interactions *x, mica_part part, bool known
   return count;
 }
 
-static mica_status make_ratings(const char *path, mica__interactions *x, mica_part part, mica_dataset **data) {
+/* Columns of features, for networks that take some; NULL: there are none of the kind. */
+typedef struct feature_columns {
+  int64_t numbers, categories, width, sets;
+  float *number;
+  int32_t *category, *set, *length;
+} feature_columns;
+
+static feature_columns add_features(making *m, const mica__recommender *network) {
+  feature_columns c = {.numbers = network->numbers, .categories = network->categories, .sets = network->sets};
+  for (int64_t s = 0; s < c.sets; s++) c.width += network->set_width[s];
+  if (c.numbers)
+    c.number = add_column(m, "numbers", MICA_COLUMN_KIND_NUMBER, MICA_F32, MICA_SHAPE(c.numbers), m->samples, NULL);
+  if (c.categories) c.category = add_rows(m, "categories", m->samples, c.categories);
+  if (c.sets) c.set = add_rows(m, "sets", m->samples, c.width);
+  if (c.sets) c.length = add_rows(m, "set_lengths", m->samples, c.sets);
+  return c;
+}
+
+static void encode(const feature_columns *c, const mica__interactions *x, const mica__interaction *one, int64_t at) {
+  mica__features_encode(&x->features, &one->rows, c->number ? c->number + at * c->numbers : NULL,
+                        c->category ? c->category + at * c->categories : NULL, c->set ? c->set + at * c->width : NULL,
+                        c->length ? c->length + at * c->sets : NULL);
+}
+
+static mica_status make_ratings(const mica__recommender *network, const char *path, mica__interactions *x,
+                                mica_part part, mica_dataset **data) {
   making m = {.samples = count_part(x, part, false)};
+  const feature_columns features = add_features(&m, network);
   int32_t *users = add_ids(&m, "user", m.samples), *items = add_ids(&m, "item", m.samples);
   float *ratings = add_column(&m, "label", MICA_COLUMN_KIND_NUMBER, MICA_F32, MICA_SCALAR, m.samples, NULL);
   size_t at = 0;
@@ -86,6 +111,7 @@ static mica_status make_ratings(const char *path, mica__interactions *x, mica_pa
     if (one->part != part) continue;
     users[at] = one->user;
     items[at] = one->item;
+    encode(&features, x, one, (int64_t)at);
     ratings[at++] = one->rating;
   }
   return finish(&m, path, x, data);
@@ -202,7 +228,9 @@ static mica_status read_parted(const mica_run *run, const char *path, bool own, 
   const bool known = mica__run_find_fact(run, "users") != NULL;
   MICA_TRY(mica__interactions_open(run, path, x));
   if (!mica__recommend_ranks(run) && !x->rated)
-    return mica__fail(MICA_E_FORMAT, "%s has no column of ratings, as 'rating'; --objective ranking needs none", path);
+    return mica__fail(MICA_E_FORMAT, "%s has no column of %s, as '%s'; --objective ranking needs none", path,
+                      mica__recommend_clicks(run) ? "clicks" : "ratings",
+                      mica__recommend_clicks(run) ? "click" : "rating");
   MICA_TRY(need_times(run, x, path));
   if (own)
     MICA_TRY(mica__interactions_part(x, holdout_of(run), mica_run_number(run, "test"), mica__recommend_validation(run),
@@ -213,11 +241,12 @@ static mica_status read_parted(const mica_run *run, const char *path, bool own, 
 
 static mica_status make_part(const mica_run *run, const char *path, mica_part part, mica__interactions *x,
                              mica_dataset **data) {
-  const mica__recommender network = mica__recommend_network(run);
+  mica__recommender network = mica__recommend_network(run);
   const int64_t context = mica__recommender_context(&network);
   mica__histories h = {0};
   mica_status status;
-  if (!mica__recommend_ranks(run)) return make_ratings(path, x, part, data);
+  if (mica__recommender_has_features(&network)) mica__features_size(&x->features, &network);
+  if (!mica__recommend_ranks(run)) return make_ratings(&network, path, x, part, data);
   status = mica__histories_make(x, part == MICA_PART_TEST ? MICA_PART_VALIDATION : MICA_PART_TRAIN, &h);
   if (status != MICA_OK) {
     mica__interactions_free(x);
@@ -230,13 +259,6 @@ static mica_status make_part(const mica_run *run, const char *path, mica_part pa
                                                        : make_pairs(path, x, &h, context, data);
   mica__histories_free(&h);
   return status;
-}
-
-bool mica__recommend_owns(const mica_run *run, const char *path) {
-  struct stat own, given;
-  if (!run->data) return false;
-  if (!strcmp(path, run->data)) return true;
-  return !stat(run->data, &own) && !stat(path, &given) && own.st_dev == given.st_dev && own.st_ino == given.st_ino;
 }
 
 mica_status mica__recommend_open(const mica_run *run, const char *path, const mica_dataset_config *config,

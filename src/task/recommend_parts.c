@@ -58,23 +58,23 @@ mica_status mica__interactions_part(mica__interactions *x, mica__holdout how, do
 
 /* --- numbers --- */
 
-/* Gives ids the numbers that `map` has for them, where 0 is none, and their names to those that stay. */
-static mica_status renumber(mica__id_names *ids, const int32_t *map, int32_t count) {
-  mica__id_names kept = {.names = calloc((size_t)count + 1, sizeof(char *)), .count = count, .capacity = count};
-  mica_status status = kept.names ? MICA_OK : mica__fail_nomem("ids");
-  for (int32_t i = 0; status == MICA_OK && i < ids->count; i++)
-    if (map[i + 1]) kept.names[map[i + 1] - 1] = ids->names[i], ids->names[i] = NULL;
-  for (int32_t i = 0; status == MICA_OK && i < count; i++) status = mica__name_table_add(&kept.table, kept.names[i], i);
-  mica__id_names_free(ids);
-  *ids = kept;
-  return status;
-}
-
 static void apply(mica__interactions *x, const int32_t *users, const int32_t *items) {
   for (size_t i = 0; i < x->count; i++) {
     x->list[i].user = users[x->list[i].user];
     x->list[i].item = items[x->list[i].item];
   }
+}
+
+/* Values of features by what is trained on. */
+static mica_status number_features(mica__interactions *x, int64_t least) {
+  mica__feature_rows *rows = malloc((x->count + 1) * sizeof *rows);
+  size_t count = 0;
+  if (!rows) return mica__fail_nomem("features");
+  for (size_t i = 0; i < x->count; i++)
+    if (x->list[i].part == MICA_PART_TRAIN) rows[count++] = x->list[i].rows;
+  mica_status status = mica__features_number(&x->features, rows, count, least);
+  free(rows);
+  return status;
 }
 
 mica_status mica__interactions_number(mica__interactions *x, int64_t least) {
@@ -91,10 +91,10 @@ mica_status mica__interactions_number(mica__interactions *x, int64_t least) {
     if (!item_map[one->item] && item_count[one->item] >= least) item_map[one->item] = ++known[1];
   }
   apply(x, user_map, item_map);
-  mica_status status = renumber(&x->users, user_map, known[0]);
-  if (status == MICA_OK) status = renumber(&x->items, item_map, known[1]);
+  mica_status status = mica__id_names_renumber(&x->users, user_map, known[0]);
+  if (status == MICA_OK) status = mica__id_names_renumber(&x->items, item_map, known[1]);
   free(map);
-  return status;
+  return status == MICA_OK ? number_features(x, least) : status;
 }
 
 /* The run's numbers of ids, by name. */
@@ -117,6 +117,12 @@ static mica_status adopt(mica__id_names *ids, const mica_run *run, const char *f
   return status;
 }
 
+/* The rows of features that the run itself has of users and items are those of their ids. */
+static void take_recalled(const mica__features *f, mica__interaction *one) {
+  if (!f->keys[MICA__SIDE_USER].count) one->rows.at[MICA__SIDE_USER] = f->rows[MICA__SIDE_USER] ? one->user - 1 : -1;
+  if (!f->keys[MICA__SIDE_ITEM].count) one->rows.at[MICA__SIDE_ITEM] = f->rows[MICA__SIDE_ITEM] ? one->item - 1 : -1;
+}
+
 mica_status mica__interactions_adopt(mica__interactions *x, const mica_run *run) {
   int32_t *users = NULL, *items = NULL;
   mica_status status = adopt(&x->users, run, "users", &users);
@@ -124,6 +130,7 @@ mica_status mica__interactions_adopt(mica__interactions *x, const mica_run *run)
   if (status == MICA_OK) apply(x, users, items);
   free(users);
   free(items);
+  for (size_t i = 0; status == MICA_OK && i < x->count; i++) take_recalled(&x->features, &x->list[i]);
   return status;
 }
 

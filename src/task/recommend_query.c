@@ -149,6 +149,77 @@ static mica_status rank_by_network(mica_run *run, const asked *a, bool excludes,
   return status;
 }
 
+/* What is known of the pair beside user and item, as the query says. */
+static mica_status read_context(const mica_run *run, const mica_run_query *q, mica__features *f) {
+  mica__text text = {0}, names = {0};
+  bool any = false;
+  for (size_t k = 0; k < f->count; k++)
+    if (f->list[k].side == MICA__SIDE_PAIR) mica__text_addf(&names, any ? ", %s" : "%s", f->list[k].name), any = true;
+  for (size_t i = 0; i < q->context_count; i++) {
+    size_t k = 0;
+    while (k < f->count && (f->list[k].side != MICA__SIDE_PAIR || strcmp(f->list[k].name, q->context[i].name) != 0))
+      k++;
+    if (k < f->count) continue;
+    mica_status status = mica__fail(MICA_E_NOT_FOUND, "context: '%s' is no column of pairs; these are: %s",
+                                    q->context[i].name, any ? names.data : "none");
+    mica__text_free(&names);
+    return status;
+  }
+  mica__text_free(&names);
+  if (!any) return MICA_OK;
+  /* A table of one row, whose cells stand in quotes. */
+  for (int line = 0; line < 2; line++, mica__text_add(&text, "\n"))
+    for (size_t k = 0, n = 0; k < f->count; k++) {
+      const char *cell = line ? "" : f->list[k].name;
+      if (f->list[k].side != MICA__SIDE_PAIR) continue;
+      for (size_t i = 0; line && i < q->context_count; i++)
+        if (!strcmp(q->context[i].name, f->list[k].name)) cell = q->context[i].value;
+      mica__text_add(&text, n++ ? ",\"" : "\"");
+      for (; *cell; cell++) mica__text_addf(&text, *cell == '"' ? "\"\"" : "%c", *cell);
+      mica__text_add(&text, "\"");
+    }
+  MICA_TRY(mica__text_status(&text));
+  mica__records records = mica__records_in("context", text.data, strlen(text.data));
+  const mica__feature_config config = {.separator = *mica_run_setting(run, "separator"),
+                                       .key = SIZE_MAX,
+                                       .title = SIZE_MAX,
+                                       .header = true,
+                                       .known = true};
+  mica_status status = mica__features_read(&records, MICA__SIDE_PAIR, &config, f);
+  mica__records_free(&records);
+  mica__text_free(&text);
+  return status;
+}
+
+/* All items in pairs with a user that is known. */
+static mica_status rank_pairs(mica_run *run, const mica__features *f, const asked *a, bool excludes, answer *out) {
+  const mica__recommender network = mica__recommend_network(run);
+  const int32_t pair = f->rows[MICA__SIDE_PAIR] ? 0 : -1, user = f->rows[MICA__SIDE_USER] ? a->user - 1 : -1;
+  mica__interaction pairs[MICA__PAIRS];
+  float values[MICA__PAIRS];
+  for (int32_t from = 1; from < network.items; from += MICA__PAIRS) {
+    /* The last ones are filled up, for a further size would be a further plan. */
+    for (int32_t i = 0; i < MICA__PAIRS; i++) {
+      const int32_t item = from + i < network.items ? from + i : from;
+      const int32_t row = f->rows[MICA__SIDE_ITEM] ? item - 1 : -1;
+      pairs[i] = (mica__interaction){.user = a->user, .item = item, .rows = {{pair, user, row}}};
+    }
+    MICA_TRY(mica__recommend_values(run, f, pairs, MICA__PAIRS, values));
+    for (int32_t i = 0; i < MICA__PAIRS && from + i < network.items; i++)
+      if (!excludes || !has_item(a, from + i)) put_answer(out, from + i, values[i]);
+  }
+  return MICA_OK;
+}
+
+static mica_status rank_by_pairs(mica_run *run, const asked *a, const mica_run_query *q, bool excludes, answer *out) {
+  mica__features f = {0};
+  mica_status status = mica__features_recall(run, &f);
+  if (status == MICA_OK) status = read_context(run, q, &f);
+  if (status == MICA_OK) status = rank_pairs(run, &f, a, excludes, out);
+  mica__features_free(&f);
+  return status;
+}
+
 /* --- scores on the host: new users of mf, and items like another --- */
 
 typedef struct weights {
@@ -287,8 +358,13 @@ static mica_status add_answer(const mica_run *run, const char *title, const answ
                                          .number_columns = number_columns});
 }
 
-static mica_status rank_user(mica_run *run, const asked *a, bool excludes, answer *out) {
+static mica_status rank_user(mica_run *run, const asked *a, const mica_run_query *q, bool excludes, answer *out) {
   const mica__recommender network = mica__recommend_network(run);
+  const bool features = mica__recommender_has_features(&network);
+  if (q->context_count && !features)
+    return mica__fail(MICA_E_UNSUPPORTED, "the network %s sees users and items alone: there is no context",
+                      network.name);
+  if (features && a->user) return rank_by_pairs(run, a, q, excludes, out);
   if (a->user || mica__recommender_context(&network)) return rank_by_network(run, a, excludes, out);
   if (!strcmp(network.name, "mf")) return rank_by_fit(run, a, excludes, out);
   return mica__fail(MICA_E_UNSUPPORTED,
@@ -299,7 +375,7 @@ static mica_status rank_user(mica_run *run, const asked *a, bool excludes, answe
 static mica_status answer_user(mica_run *run, const char *title, const asked *a, const mica_run_query *q,
                                mica_report *p) {
   answer found = {.count = 0};
-  MICA_TRY(rank_user(run, a, q->exclude_seen || !a->user, &found));
+  MICA_TRY(rank_user(run, a, q, q->exclude_seen || !a->user, &found));
   return add_answer(run, title, &found, q->top, p);
 }
 
@@ -384,81 +460,5 @@ mica_status mica__recommend_query(mica_run *run, const mica_run_query *given, mi
     MICA_TRY(rank_like(run, item, &found));
     MICA_TRY(add_answer(run, q.like[i], &found, q.top, p));
   }
-  return MICA_OK;
-}
-
-/* --- mica predict --- */
-
-/* The value of each pair of a table that is of the part, up to `most`; 0: all. */
-static mica_status predict_pairs(mica_run *run, const mica__interactions *x, mica_part part, int64_t most,
-                                 mica_report *p) {
-  mica_queue *queue = mica_engine_queue(run->engine);
-  enum { AT_A_TIME = 256 };
-  int32_t users[AT_A_TIME], items[AT_A_TIME];
-  float values[AT_A_TIME];
-  mica_status status = MICA_OK;
-  size_t left = most > 0 ? (size_t)most : x->count, at = 0;
-  while (status == MICA_OK && left > 0 && at < x->count) {
-    const mica__interaction *pairs[AT_A_TIME];
-    size_t n = 0;
-    for (; at < x->count && n < AT_A_TIME && n < left; at++)
-      if (x->list[at].part == part) pairs[n++] = &x->list[at];
-    if (!n) break;
-    left -= n;
-    mica_tensor *tensors[2] = {NULL};
-    for (size_t i = 0; i < n; i++) users[i] = pairs[i]->user, items[i] = pairs[i]->item;
-    status = make_tensor(run, MICA_SHAPE((int64_t)n), users, &tensors[0]);
-    if (status == MICA_OK) status = make_tensor(run, MICA_SHAPE((int64_t)n), items, &tensors[1]);
-    const mica_feed feeds[] = {{"user", tensors[0]}, {"item", tensors[1]}};
-    if (status == MICA_OK)
-      status =
-          mica_trainer_predict(run->trainer, &(mica_batch){.count = (int64_t)n, .tensors = feeds, .tensor_count = 2});
-    const mica_tensor *value = status == MICA_OK ? mica_trainer_output(run->trainer, "value") : NULL;
-    if (status == MICA_OK && !value) status = mica__fail(MICA_E_STATE, "the network has no values");
-    if (status == MICA_OK) status = mica_tensor_download(queue, value, values, n * sizeof *values);
-    for (size_t i = 0; status == MICA_OK && i < n; i++) {
-      mica__text title = {0};
-      mica__text_addf(&title, "line %zu", pairs[i]->line);
-      status = mica__text_status(&title);
-      if (status == MICA_OK) status = mica_report_begin(p, title.data);
-      mica__text_free(&title);
-      if (status == MICA_OK && x->rated) status = mica_report_add_number(p, "truth", (double)pairs[i]->rating);
-      if (status == MICA_OK) status = mica_report_add_number(p, "value", (double)values[i]);
-    }
-    mica_tensor_destroy(tensors[0]);
-    mica_tensor_destroy(tensors[1]);
-  }
-  return status;
-}
-
-/* A file that is in no parts: its pairs are all of the first. */
-static mica_status predict_file(mica_run *run, const char *path, int64_t most, mica_report *p) {
-  mica__interactions *x = calloc(1, sizeof *x);
-  mica_status status = x ? mica__interactions_open(run, path, x) : mica__fail_nomem(path);
-  if (status == MICA_OK) status = mica__interactions_adopt(x, run);
-  if (status == MICA_OK) status = predict_pairs(run, x, MICA_PART_TRAIN, most, p);
-  if (x) mica__interactions_free(x);
-  return status;
-}
-
-/* The training's own data as they were parted, as mica_run_evaluate sees them; other data whole. */
-static mica_status predict_data(mica_run *run, const mica_run_input *input, mica_report *p) {
-  mica_dataset *data = NULL;
-  bool all = false;
-  if (!mica__recommend_owns(run, input->data)) return predict_file(run, input->data, input->count, p);
-  MICA_TRY(mica__run_open_given(run, input->data, input->part, &all, &data));
-  const mica_part part = all ? MICA_PART_TRAIN : input->part;
-  mica_status status = predict_pairs(run, mica__interactions_of(data), part, input->count, p);
-  mica_dataset_destroy(data);
-  return status;
-}
-
-mica_status mica__recommend_predict(mica_run *run, const mica_run_input *input, mica_report *p) {
-  if (mica__recommend_ranks(run))
-    return mica__fail(MICA_E_UNSUPPORTED, "the run puts items in order: mica recommend asks it");
-  if (input->text)
-    return mica__fail(MICA_E_UNSUPPORTED, "pairs of users and items come from a table, --data or a file");
-  if (input->data) return predict_data(run, input, p);
-  for (size_t i = 0; i < input->file_count; i++) MICA_TRY(predict_file(run, input->files[i], 0, p));
   return MICA_OK;
 }

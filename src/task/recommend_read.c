@@ -10,46 +10,15 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-/* --- ids --- */
-
-void mica__id_names_free(mica__id_names *ids) {
-  for (int32_t i = 0; i < ids->count; i++) free(ids->names[i]);
-  free(ids->names);
-  mica__name_table_free(&ids->table);
-  *ids = (mica__id_names){0};
-}
-
-mica_status mica__id_names_add(mica__id_names *ids, const char *name, int32_t *id) {
-  *id = mica__id_names_find(ids, name);
-  if (*id) return MICA_OK;
-  if (ids->count == INT32_MAX - 1) return mica__fail(MICA_E_OVERFLOW, "more than 2^31 ids");
-  if (ids->count == ids->capacity) {
-    const int32_t capacity = ids->capacity ? ids->capacity + ids->capacity / 2 : 1024;
-    char **grown = realloc(ids->names, (size_t)capacity * sizeof *grown);
-    if (!grown) return mica__fail_nomem("ids");
-    ids->names = grown;
-    ids->capacity = capacity;
-  }
-  char *copy = mica__strdup(name);
-  mica_status status = copy ? mica__name_table_add(&ids->table, copy, ids->count) : mica__fail_nomem("ids");
-  if (status != MICA_OK) {
-    free(copy);
-    return status;
-  }
-  ids->names[ids->count++] = copy;
-  *id = ids->count;
-  return MICA_OK;
-}
-
 /* --- columns --- */
 
-enum { USER, ITEM, RATING, TIME, COLUMNS };
+enum { USER = MICA__USER, ITEM, RATING, TIME, COLUMNS };
 static const char *const what[] = {"user", "item", "rating", "time"};
 /* Usual names, in small letters without _ and -. */
 static const char *const usual[COLUMNS][12] = {
     {"user", "userid", "uid", "customer", "customerid", "member", "memberid", "visitorid", "reviewerid"},
     {"item", "itemid", "iid", "movie", "movieid", "product", "productid", "book", "bookid", "isbn", "asin"},
-    {"rating", "score", "stars", "value", "overall", "bookrating"},
+    {"rating", "score", "stars", "value", "overall", "bookrating", "click", "clicked", "label"},
     {"time", "timestamp", "date", "datetime", "unixreviewtime", "ts"},
 };
 
@@ -155,6 +124,7 @@ static mica_status add_line(table *t, mica__interactions *x) {
     if (t->at[k] != SIZE_MAX && t->at[k] >= r->count)
       return mica__fail(MICA_E_FORMAT, "%s line %zu has %zu columns: the %s is missing", r->name, r->line, r->count,
                         what[k]);
+  if (x->count == INT32_MAX) return mica__fail(MICA_E_OVERFLOW, "%s has more than 2^31 lines", r->name);
   if (x->count == x->capacity) {
     const size_t capacity = x->capacity ? x->capacity + x->capacity / 2 : 4096;
     mica__interaction *grown = realloc(x->list, capacity * sizeof *grown);
@@ -163,7 +133,7 @@ static mica_status add_line(table *t, mica__interactions *x) {
     x->capacity = capacity;
   }
   mica__interaction *i = &x->list[x->count];
-  *i = (mica__interaction){.rating = 1, .line = r->line};
+  *i = (mica__interaction){.rating = 1, .line = r->line, .rows = {{(int32_t)x->count, -1, -1}}};
   MICA_TRY(read_id(t, USER, &x->users, &i->user));
   MICA_TRY(read_id(t, ITEM, &x->items, &i->item));
   if (x->rated) MICA_TRY(read_rating(t, &i->rating));
@@ -217,6 +187,7 @@ void mica__interactions_free(void *interactions) {
   mica__interactions *x = interactions;
   mica__id_names_free(&x->users);
   mica__id_names_free(&x->items);
+  mica__features_free(&x->features);
   free(x->list);
   free(x);
 }
@@ -229,6 +200,8 @@ static mica_status read_lines(table *t, const mica__interaction_columns *columns
   MICA_TRY(find_columns(t, columns));
   x->rated = t->at[RATING] != SIZE_MAX;
   x->timed = t->at[TIME] != SIZE_MAX;
+  x->header = t->header;
+  memcpy(x->at, t->at, sizeof x->at);
   if (t->header) MICA_TRY(mica__records_next(t->records, &found));
   while (found) {
     MICA_TRY(add_line(t, x));
@@ -237,12 +210,13 @@ static mica_status read_lines(table *t, const mica__interaction_columns *columns
   return x->count ? MICA_OK : mica__fail(MICA_E_FORMAT, "%s has no line below its first one", t->records->name);
 }
 
-mica_status mica__interactions_read(mica__records *records, const mica__interaction_columns *columns, bool last,
-                                    mica__interactions *out) {
+mica_status mica__interactions_read(mica__records *records, const mica__interaction_columns *columns,
+                                    mica__duplicates duplicates, mica__interactions *out) {
   table t = {.records = records};
   mica_status status = read_lines(&t, columns, out);
   free(t.text);
-  return status == MICA_OK ? check_pairs(records->name, out, last) : status;
+  if (status != MICA_OK || duplicates == MICA__DUPLICATES_KEEP) return status;
+  return check_pairs(records->name, out, duplicates == MICA__DUPLICATES_LAST);
 }
 
 /* --- files --- */
@@ -272,37 +246,133 @@ static mica_status walk(const char *path, mica_status (*read)(void *user, mica__
   return status;
 }
 
+/* How features are read of a run's tables. */
+static mica__feature_config features_of(const mica_run *run) {
+  return (mica__feature_config){.separator = *mica_run_setting(run, "separator"),
+                                .categorical = mica_run_setting(run, "categorical"),
+                                .ignored = mica_run_setting(run, "ignore"),
+                                .key = SIZE_MAX,
+                                .title = SIZE_MAX,
+                                .known = mica__features_are_noted(run)};
+}
+
+static bool takes_features(const mica_run *run) {
+  const mica__recommender network = mica__recommend_network(run);
+  return mica__recommender_has_features(&network);
+}
+
 typedef struct reading {
   const mica_run *run;
   mica__interactions *out;
+  mica__side side;
 } reading;
+
+/* The columns of a table of users or items; its ids are in the column that is called so, else in the first. */
+static mica_status read_side(void *user, mica__records *records) {
+  const reading *r = user;
+  const int k = r->side == MICA__SIDE_USER ? USER : ITEM;
+  mica__feature_config config = features_of(r->run);
+  table t = {.records = records, .at = {SIZE_MAX, SIZE_MAX}};
+  bool found = false;
+  mica_status status = mica__records_find_delimiter(records);
+  if (status == MICA_OK) status = mica__records_next(records, &found);
+  if (status == MICA_OK && !found) status = mica__fail(MICA_E_FORMAT, "%s is empty", records->name);
+  if (status == MICA_OK) status = find_column(&t, k, NULL);
+  free(t.text);
+  MICA_TRY(status);
+  config.header = true;
+  config.key = t.at[k] == SIZE_MAX ? 0 : t.at[k];
+  for (size_t i = 0; i < records->count; i++)
+    if (mica__cell_is(records->cells[i], "title", true) || mica__cell_is(records->cells[i], "name", true))
+      config.title = i;
+  return mica__features_read(records, r->side, &config, &r->out->features);
+}
 
 static const char *column_of(const mica_run *run, const char *setting) {
   const char *name = mica_run_setting(run, setting);
   return *name ? name : NULL;
 }
 
+static mica_status check_clicks(const mica__interactions *x, const char *name) {
+  for (size_t i = 0; i < x->count; i++)
+    if (x->list[i].rating != 0 && x->list[i].rating != 1)
+      return mica__fail(MICA_E_FORMAT, "%s line %zu, column %zu: a click is 0 or 1, not %g", name, x->list[i].line,
+                        x->at[MICA__RATING] + 1, (double)x->list[i].rating);
+  return MICA_OK;
+}
+
 static mica_status read_interactions(void *user, mica__records *records) {
   const reading *r = user;
   const mica__interaction_columns columns = {column_of(r->run, "user-column"), column_of(r->run, "item-column"),
                                              column_of(r->run, "rating-column"), column_of(r->run, "time-column")};
-  return mica__interactions_read(records, &columns, !strcmp(mica_run_setting(r->run, "duplicates"), "last"), r->out);
+  const char *twice = mica_run_setting(r->run, "duplicates"), *separator = mica_run_setting(r->run, "separator");
+  if (strlen(separator) != 1) return mica__fail(MICA_E_INVALID, "separator is one character, not \"%s\"", separator);
+  const mica__duplicates duplicates = !strcmp(twice, "last")                      ? MICA__DUPLICATES_LAST
+                                      : !strcmp(twice, "keep")                    ? MICA__DUPLICATES_KEEP
+                                      : !*twice && mica__recommend_clicks(r->run) ? MICA__DUPLICATES_KEEP
+                                                                                  : MICA__DUPLICATES_FAIL;
+  MICA_TRY(mica__interactions_read(records, &columns, duplicates, r->out));
+  if (mica__recommend_clicks(r->run) && r->out->rated) MICA_TRY(check_clicks(r->out, records->name));
+  if (!takes_features(r->run)) return MICA_OK;
+  mica__feature_config config = features_of(r->run);
+  config.taken = r->out->at;
+  config.taken_count = COLUMNS;
+  config.header = r->out->header;
+  return mica__features_read(records, MICA__SIDE_PAIR, &config, &r->out->features);
+}
+
+/* The table of a side: the setting's, or one of the folder's; false: there is none. */
+static bool find_side(const mica_run *run, mica__side side, mica__text *path) {
+  static const char *const users[] = {"users.csv", "users.tsv", NULL};
+  static const char *const items[] = {"movies.csv", "items.csv", "items.tsv", NULL};
+  const char *given = mica_run_setting(run, side == MICA__SIDE_USER ? "user-features" : "item-features");
+  struct stat about;
+  if (!*given)
+    return !stat(run->data, &about) && S_ISDIR(about.st_mode) &&
+           find_file(run->data, side == MICA__SIDE_USER ? users : items, path);
+  mica__text_add(path, given);
+  return true;
+}
+
+/* Features of users and items, of the training's own data. */
+static mica_status open_sides(const mica_run *run, mica__interactions *x) {
+  for (mica__side side = MICA__SIDE_USER; side <= MICA__SIDE_ITEM; side++) {
+    reading r = {run, x, side};
+    mica__text path = {0};
+    mica_status status = MICA_OK;
+    const bool found = find_side(run, side, &path);
+    if (found) status = mica__text_status(&path);
+    if (found && status == MICA_OK) status = walk(path.data, read_side, &r);
+    mica__text_free(&path);
+    MICA_TRY(status);
+    const mica__id_names *ids = side == MICA__SIDE_USER ? &x->users : &x->items;
+    int32_t *rows = calloc((size_t)ids->count + 1, sizeof *rows);
+    if (!rows) return mica__fail_nomem("features");
+    for (int32_t i = 0; i < ids->count; i++) rows[i + 1] = mica__id_names_find(&x->features.keys[side], ids->names[i]);
+    for (size_t i = 0; i < x->count; i++)
+      x->list[i].rows.at[side] = rows[side == MICA__SIDE_USER ? x->list[i].user : x->list[i].item] - 1;
+    free(rows);
+  }
+  const mica__feature_config config = features_of(run);
+  return config.known ? MICA_OK : mica__features_check(&x->features, &config);
 }
 
 mica_status mica__interactions_open(const mica_run *run, const char *path, mica__interactions *out) {
   static const char *const names[] = {"ratings.csv", "ratings.tsv", "interactions.csv", "interactions.tsv", NULL};
-  reading r = {run, out};
+  reading r = {.run = run, .out = out};
   struct stat about;
   mica__text file = {0};
   if (stat(path, &about) != 0) return mica__fail(MICA_E_NOT_FOUND, "%s: there is no such file or folder", path);
-  if (!S_ISDIR(about.st_mode)) return walk(path, read_interactions, &r);
-  mica_status status = MICA_OK;
-  if (find_file(path, names, &file))
+  mica_status status = takes_features(run) ? mica__features_recall(run, &out->features) : MICA_OK;
+  if (status == MICA_OK && !S_ISDIR(about.st_mode))
+    status = walk(path, read_interactions, &r);
+  else if (status == MICA_OK && find_file(path, names, &file))
     status = walk(file.data, read_interactions, &r);
-  else
+  else if (status == MICA_OK)
     status = mica__fail(MICA_E_NOT_FOUND, "%s holds neither ratings.csv nor interactions.csv (or .tsv)", path);
   mica__text_free(&file);
-  return status;
+  if (status != MICA_OK || !takes_features(run) || !mica__recommend_owns(run, path)) return status;
+  return open_sides(run, out);
 }
 
 /* --- titles --- */

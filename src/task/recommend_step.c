@@ -58,31 +58,54 @@ static void output_ranked(mica_value scores, int64_t items, mica_objective *out)
 
 /* --- ratings --- */
 
-static void step_rating(mica_nn *nn, const mica_batch_values *batch, const mica_run *run, mica_objective *out) {
+/* What is told of each pair of a batch, (N), before the mean is added; *squares: what l2 weighs, null for nothing. */
+static mica_value score_pairs(mica_nn *nn, const mica_batch_values *batch, const mica_run *run, mica_value *squares) {
   const mica__recommender network = mica__recommend_network(run);
   const mica__user_values user = user_of(run, batch);
-  const double mean = mica__run_fact_number(run, "rating_mean", 0);
-  const double *range = mica_run_fact_numbers(run, "rating_range", NULL);
-  if (!mica_batch_has(batch, "item")) {
-    out->outputs[0] = mica_affine(mica__recommender_all(nn, &network, user), 1, mean), out->output_names[0] = "all";
-    return;
+  mica_value items = mica_batch_value(batch, "item");
+  const double l2 = mica_nn_is_training(nn) ? mica_run_number(run, "l2") : 0;
+  if (mica__recommender_has_features(&network)) {
+    const mica__feature_values x = {column(batch, "numbers"), column(batch, "categories"), column(batch, "sets"),
+                                    column(batch, "set_lengths")};
+    mica_value vectors = null_value, z = mica__zoo_dlrm(nn, &network, user.ids, items, &x, &vectors);
+    if (!(l2 > 0)) return z;
+    /* The first vector is made of numbers by layers, the others are rows. */
+    mica_value rows = mica_cast(mica_slice(vectors, 1, 1, MICA_END, 1), MICA_F32);
+    *squares = mica_affine(mica_mean(mica_sum_square(rows, MICA_AXES(1, 2), false), MICA_ALL_AXES, false), l2, 0);
+    return z;
   }
-  mica_value items = mica_batch_value(batch, "item"), z;
-  const double l2 = mica_run_number(run, "l2");
-  mica_value squares = null_value;
-  if (mica__recommender_has_sides(&network)) {
-    const mica__recommender_sides s = mica__recommender_build(nn, &network, user);
-    mica_value product = mica_mul(s.query, mica__nn_narrow(nn, mica_embedding(s.table, items)));
-    z = mica_sum(mica_cast(product, MICA_F32), MICA_AXES(1), true);
-    z = mica_squeeze(mica_add(z, mica_add(s.shift, mica_embedding(s.bias, items))), MICA_AXES(1));
-    if (l2 > 0 && mica_nn_is_training(nn)) squares = squares_of(&s, items, l2);
-  } else {
-    z = mica_squeeze(mica__recommender_pairs(nn, &network, user, mica_unsqueeze(items, MICA_AXES(1))), MICA_AXES(1));
+  if (!mica__recommender_has_sides(&network)) {
+    mica_value pairs = mica__recommender_pairs(nn, &network, user, mica_unsqueeze(items, MICA_AXES(1)));
+    return mica_squeeze(pairs, MICA_AXES(1));
   }
-  z = mica_affine(z, 1, mean);
+  const mica__recommender_sides s = mica__recommender_build(nn, &network, user);
+  mica_value product = mica_mul(s.query, mica__nn_narrow(nn, mica_embedding(s.table, items)));
+  mica_value z = mica_sum(mica_cast(product, MICA_F32), MICA_AXES(1), true);
+  z = mica_squeeze(mica_add(z, mica_add(s.shift, mica_embedding(s.bias, items))), MICA_AXES(1));
+  if (l2 > 0) *squares = squares_of(&s, items, l2);
+  return z;
+}
+
+/* The logarithm of the odds of a click, where nothing else is known. */
+static double mean_logit(double share) {
+  const double least = 1e-6, p = share < least ? least : share > 1 - least ? 1 - least : share;
+  return log(p / (1 - p));
+}
+
+/* log loss: softplus(z) - label z. */
+static void step_click(mica_nn *nn, mica_value z, mica_value squares, mica_value label, mica_objective *out) {
+  if (!mica_nn_is_training(nn)) out->outputs[0] = mica_sigmoid(z), out->output_names[0] = "value";
+  if (mica_value_is_null(label) || mica_value_is_null(z)) return;
+  mica_value losses = mica_sub(mica_softplus(z), mica_mul(label, z));
+  out->loss = mica_mean(losses, MICA_ALL_AXES, false);
+  if (!mica_value_is_null(squares)) out->loss = mica_add(out->loss, squares);
+  out->metrics[0] = mica_metric_mean("log_loss", losses);
+}
+
+static void step_rating(mica_nn *nn, mica_value z, mica_value squares, mica_value label, const double *range,
+                        mica_objective *out) {
   mica_value within = range ? mica_clip(z, range[0], range[1]) : z;
   if (!mica_nn_is_training(nn)) out->outputs[0] = within, out->output_names[0] = "value";
-  mica_value label = column(batch, "label");
   if (mica_value_is_null(label) || mica_value_is_null(z)) return;
   mica_value error = mica_sub(within, label);
   out->loss = mica_mse(mica_nn_is_training(nn) ? z : within, label, MICA_LOSS_REDUCTION_MEAN);
@@ -91,6 +114,24 @@ static void step_rating(mica_nn *nn, const mica_batch_values *batch, const mica_
   if (mica_nn_is_training(nn)) return;
   out->metrics[1] = (mica_metric){.name = "squares",
                                   .sum = mica_reshape(mica_sum_square(error, MICA_ALL_AXES, false), MICA_SHAPE(1))};
+}
+
+/* Ratings and clicks: a number for each pair; without a pair those of all items, which dlrm is asked for in pairs. */
+static void step_pairs(mica_nn *nn, const mica_batch_values *batch, const mica_run *run, mica_objective *out) {
+  const bool clicks = mica__recommend_clicks(run);
+  const double share = mica__run_fact_number(run, "rating_mean", 0), mean = clicks ? mean_logit(share) : share;
+  mica_value squares = null_value;
+  if (!mica_batch_has(batch, "item")) {
+    const mica__recommender network = mica__recommend_network(run);
+    mica_value all = mica_affine(mica__recommender_all(nn, &network, user_of(run, batch)), 1, mean);
+    out->outputs[0] = clicks ? mica_sigmoid(all) : all, out->output_names[0] = "all";
+    return;
+  }
+  mica_value z = mica_affine(score_pairs(nn, batch, run, &squares), 1, mean), label = column(batch, "label");
+  if (clicks)
+    step_click(nn, z, squares, label, out);
+  else
+    step_rating(nn, z, squares, label, mica_run_fact_numbers(run, "rating_range", NULL), out);
 }
 
 /* --- choices, in training --- */
@@ -212,7 +253,7 @@ static void judge(const mica_run *run, mica_value scores, mica_value held, mica_
 void mica__recommend_step(mica_nn *nn, const mica_batch_values *batch, const void *config, mica_objective *out) {
   const mica_run *run = config;
   if (!mica__recommend_ranks(run)) {
-    step_rating(nn, batch, run, out);
+    step_pairs(nn, batch, run, out);
     return;
   }
   const mica__recommender network = mica__recommend_network(run);
@@ -231,7 +272,7 @@ void mica__recommend_step(mica_nn *nn, const mica_batch_values *batch, const voi
 
 mica_status mica__recommend_evaluate(mica_run *run, const mica_batch_source *source, mica_metrics *m) {
   double squares = 0;
-  (void)source;
+  if (mica__recommend_clicks(run)) return mica__recommend_evaluate_clicks(run, source, m);
   if (!mica__recommend_ranks(run)) {
     MICA_TRY(mica_trainer_sum(run->trainer, "squares", &squares, 1));
     return mica_metrics_add(m, "rmse", sqrt(squares / (double)m->samples));

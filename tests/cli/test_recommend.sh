@@ -103,11 +103,83 @@ printf 'user,item\nu,i\nu,j\n' >"$work/wrong.csv"
 run train --task recommend --data "$work/wrong.csv" --out "$work/wrong"
 ends 1 '' "mica train: $work/wrong.csv has no column of ratings*"
 run train --task recommend --data "$work/data" --model cnn --out "$work/wrong"
-ends 2 '' 'mica train: the task recommend with the objective rating trains mf or neumf, not cnn'
+ends 2 '' 'mica train: the task recommend with the objective rating trains mf, neumf or dlrm, not cnn'
+
+# --- clicks, with what is known of users, items and the moment ---
+
+# A user clicks what has the tag that they like, more often on a phone; nothing else tells.
+mkdir "$work/clicks"
+awk -v users="$work/clicks/users.csv" -v items="$work/clicks/items.csv" 'BEGIN {
+  srand(5)
+  split("rock jazz folk soul", tag, " ")
+  print "user,likes,age" >users
+  for (u = 0; u < 80; u++) print "u" u "," tag[1 + u % 4] "," 20 + u % 31 >users
+  print "item,title,tags,price" >items
+  for (i = 0; i < 30; i++) print "i" i ",Item " i "," tag[1 + i % 4] "|" tag[1 + int(i / 4) % 4] "," i / 4 >items
+  print "user,item,device,hour,click"
+  for (n = 0; n < 4000; n++) {
+    u = int(rand() * 80); i = int(rand() * 30); d = rand() < 0.5
+    likes = u % 4 == i % 4 || u % 4 == int(i / 4) % 4
+    print "u" u ",i" i "," (d ? "phone" : "desk") "," (n % 7 ? n % 24 : "") "," (rand() < 0.1 + 0.6 * likes + 0.2 * d)
+  }
+}' >"$work/clicks/interactions.csv"
+clicks="train --task recommend --objective click --data $work/clicks --quiet"
+# shellcheck disable=SC2086
+run $clicks --epochs 8 --lr 0.01 --width 8 --batch 64 --categorical hour --json --out "$work/dlrm"
+ends 0 '{"task":"recommend","part":"test"*' ''
+auc=$(json metrics.auc)
+# The best that can be told is 0.84.
+awk -v auc="$auc" -v loss="$(json metrics.log_loss)" -v base="$(json metrics.base_log_loss)" \
+  'BEGIN { exit !(auc > 0.75 && auc < 0.95 && loss < base - 0.08) }' || fault "clicks: $out"
+run eval --model "$work/dlrm" --part test --json
+holds metrics.auc "$auc"
+run recommend --model "$work/dlrm" --user u1 --top 4 --context device=phone --json
+ends 0 '{"task": "recommend", "recommendations": *' ''
+high=$(json recommendations.0.items.0.score)
+case $(json recommendations.0.items.0.title) in 'Item '*) ;; *) fault "no title: $out" ;; esac
+run recommend --model "$work/dlrm" --user u1 --top 4 --context device=desk --json
+awk -v a="$high" -v b="$(json recommendations.0.items.0.score)" 'BEGIN { exit !(a > b) }' ||
+  fault "$high on a phone: $out"
+run recommend --model "$work/dlrm" --like i1 --top 2
+ends 0 'i1*' ''
+run predict --model "$work/dlrm" --data "$work/clicks" --count 3 --json
+holds predictions.2.value '0.*'
+printf 'user,item,device,hour\nu1,i1,phone,3\nnobody,i1,fax,\n' >"$work/pairs.csv"
+run predict --model "$work/dlrm" "$work/pairs.csv" --json
+holds predictions.1.value '0.*'
+# Ratings are told from such columns too, where there are any.
+# shellcheck disable=SC2086
+run $train --model dlrm --epochs 2 --width 8 --batch 64 --ignore title --json --out "$work/features"
+ends 0 '{"task":"recommend","part":"test"*' ''
+
+run recommend --model "$work/dlrm" --user u1 --context weather=rain
+ends 1 '' "mica recommend: context: 'weather' is no column of pairs; these are: device, hour"
+run recommend --model "$work/rate" --user u1 --context hour=3
+ends 1 '' 'mica recommend: the network mf sees users and items alone: there is no context'
+run recommend --model "$work/dlrm" --user u1 --context hour
+ends 2 '' 'mica recommend: --context wants a column and a value*'
+printf 'user,item,hour\nu1,i1,3\n' >"$work/pairs.csv"
+run predict --model "$work/dlrm" "$work/pairs.csv"
+ends 1 '' "mica predict: $work/pairs.csv line 1: there is no column 'device'*"
+printf 'user,item,click\nu,i,1\nu,j,2\n' >"$work/wrong.csv"
+run train --task recommend --objective click --data "$work/wrong.csv" --out "$work/wrong"
+ends 1 '' "mica train: $work/wrong.csv line 3, column 3: a click is 0 or 1, not 2"
+printf 'user,item,click\nu,i,1\nu,j,1\nv,j,1\nv,i,1\n' >"$work/wrong.csv"
+run train --task recommend --objective click --data "$work/wrong.csv" --top 1 --out "$work/wrong"
+ends 1 '' "mica train: $work/wrong.csv: all that is trained on is a click"
+# shellcheck disable=SC2086
+run $clicks --categorical fax --out "$work/wrong"
+ends 2 '' "mica train: categorical: no table has a column 'fax'"
+# shellcheck disable=SC2086
+run $clicks --separator '||' --out "$work/wrong"
+ends 2 '' 'mica train: separator is one character, not "||"'
+# shellcheck disable=SC2086
+run $train --objective ranking --model dlrm --out "$work/wrong"
+ends 2 '' 'mica train: the task recommend with the objective ranking trains *'
 
 # --- killed and resumed; one thread as two ---
 
-for options in '--objective rating' '--objective ranking --model sasrec --negatives 8 --top 5'; do
+for options in '--objective rating' '--objective ranking --model sasrec --negatives 8 --top 5' '--model dlrm'; do
   name=${options##* }
   # shellcheck disable=SC2086
   begin() { exec "$mica" $train $options --epochs 4 --dropout 0.1 --width 16 --checkpoint-steps 3 --out "$@"; }

@@ -1,7 +1,8 @@
-/* The readers of interactions, and of the ratings of a new user. */
+/* The readers of interactions, of features, and of the ratings of a new user. */
 #include "fuzz/fuzz.h"
 #include "task/recommend.h"
 
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -25,13 +26,58 @@ static void read_interactions(char *content, size_t size, unsigned how) {
   mica__records records = mica__records_in("fuzz", content, size);
   mica__interactions *x = calloc(1, sizeof *x);
   if (!x) return;
-  mica_status status = mica__interactions_read(&records, &columns, how & 2, x);
+  mica_status status =
+      mica__interactions_read(&records, &columns, how & 2 ? MICA__DUPLICATES_LAST : MICA__DUPLICATES_FAIL, x);
   if (status == MICA_OK)
     status = mica__interactions_part(x, (mica__holdout)(how / 4 % 3), 0.3, how & 16 ? 0.2 : 0, how);
   if (status == MICA_OK) status = mica__interactions_number(x, 1 + how / 32 % 2);
   if (status == MICA_OK) check(x);
   mica__records_free(&records);
   mica__interactions_free(x);
+}
+
+/* Rows of values lie within the table, and numbers are finite. */
+static void check_features(const mica__features *f, mica__side side) {
+  mica__recommender network = {0};
+  int64_t width = 0;
+  mica__features_size(f, &network);
+  for (int64_t s = 0; s < network.sets; s++) width += network.set_width[s];
+  const int64_t count = network.categories + width + network.sets;
+  float *numbers = calloc((size_t)network.numbers + 1, sizeof *numbers);
+  int32_t *ids = calloc((size_t)count + 1, sizeof *ids);
+  for (int32_t row = -1; numbers && ids && row < f->rows[side] && row < 100; row++) {
+    mica__feature_rows rows = {{-1, -1, -1}};
+    rows.at[side] = row;
+    mica__features_encode(f, &rows, numbers, ids, ids + network.categories, ids + network.categories + width);
+    for (int64_t i = 0; i < network.numbers; i++)
+      if (!isfinite(numbers[i])) abort();
+    for (int64_t i = 0; i < network.categories + width; i++)
+      if (ids[i] < 0 || ids[i] >= network.values) abort();
+    for (int64_t s = 0; s < network.sets; s++)
+      if (ids[network.categories + width + s] > network.set_width[s]) abort();
+  }
+  free(numbers);
+  free(ids);
+}
+
+static void read_features(char *content, size_t size, unsigned how) {
+  const mica__side side = how & 1 ? MICA__SIDE_PAIR : MICA__SIDE_ITEM;
+  mica__feature_config config = {.separator = how & 2 ? '|' : ';',
+                                 .categorical = how & 4 ? "b" : "",
+                                 .key = side == MICA__SIDE_ITEM ? 0 : SIZE_MAX,
+                                 .title = SIZE_MAX,
+                                 .header = how & 8};
+  const mica__feature_rows samples[] = {{{0, 0, 0}}, {{-1, -1, -1}}};
+  mica__features f = {0};
+  mica__records records = mica__records_in("fuzz", content, size);
+  if (mica__features_read(&records, side, &config, &f) == MICA_OK &&
+      mica__features_number(&f, samples, f.rows[side] > 0 ? 2 : 0, 1) == MICA_OK) {
+    check_features(&f, side);
+    config.known = true;
+    if (mica__features_read(&records, side, &config, &f) == MICA_OK) check_features(&f, side);
+  }
+  mica__records_free(&records);
+  mica__features_free(&f);
 }
 
 static void read_rated(char *content, size_t size) {
@@ -49,7 +95,9 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
   if (!content) return 0;
   memcpy(content, data + 1, size - 1);
   content[size - 1] = '\0';
-  if (data[0] & 128)
+  if (data[0] & 128 && data[0] & 64)
+    read_features(content, size - 1, data[0]);
+  else if (data[0] & 128)
     read_rated(content, size - 1);
   else
     read_interactions(content, size - 1, data[0]);
@@ -64,6 +112,10 @@ bool fuzz_seed(size_t index, mica__text *seed) {
                                       "J" TABLE,
                                       "B1\t2\t3\n1\t3\t4\n2\t2\t5\n1\t2\t1\n",
                                       "Ca;b\nx;9223372036854775808\ny;\"q\"\"r\"\n",
+                                      "\xce"
+                                      "a,b,c\ni,1,x|y\nj,2,y\nk,,\n",
+                                      "\xcb"
+                                      "b,c,d\n1,x,3e9\n2,y|z|z,?\n",
                                       "\x80"
                                       "item,rating\n1,5\n2,4\n",
                                       "\x80"

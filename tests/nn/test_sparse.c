@@ -83,6 +83,36 @@ START_TEST(bags_of_rows) {
 }
 END_TEST
 
+/* Products of pairs and their gradient: with y = x_i x_j and weights w of the pairs, dx_i = sum of w_ij x_j. */
+START_TEST(products_of_pairs) {
+  enum { F = 5, PAIRS = F * (F - 1) / 2 };
+  float x[N * F * D], w[PAIRS], got[N * PAIRS], slope[N * F * D];
+  fill(x, N * F * D);
+  for (int k = 0; k < PAIRS; k++) w[k] = (float)(k * k % 7) - 2;
+  mica_value v = given(MICA_F32, MICA_SHAPE(N, F, D), x), y = mica_dot_interaction(v), g;
+  run(y, 1, got, sizeof got);
+  for (int n = 0; n < N; n++)
+    for (int i = 1, k = 0; i < F; i++)
+      for (int j = 0; j < i; j++, k++) {
+        double sum = 0;
+        for (int d = 0; d < D; d++) sum += (double)x[(n * F + i) * D + d] * (double)x[(n * F + j) * D + d];
+        ck_assert_double_eq_tol((double)got[n * PAIRS + k], sum, 1e-6);
+      }
+  mica_value weights = mica_constant(graph, MICA_F32, MICA_SHAPE(1, PAIRS), w);
+  ck_ok(mica_gradients(mica_sum(mica_mul(y, weights), MICA_ALL_AXES, false), &v, 1, &g));
+  run(g, 1, slope, sizeof slope);
+  for (int n = 0; n < N; n++)
+    for (int a = 0; a < F; a++)
+      for (int d = 0; d < D; d++) {
+        double sum = 0;
+        for (int i = 1, k = 0; i < F; i++)
+          for (int j = 0; j < i; j++, k++)
+            if (i == a || j == a) sum += (double)w[k] * (double)x[(n * F + (i == a ? j : i)) * D + d];
+        ck_assert_double_eq_tol((double)slope[(n * F + a) * D + d], sum, 1e-5);
+      }
+}
+END_TEST
+
 enum { IDS = 11, FIRST = 1, POSITIVES = 64, SAMPLES = 8, RUNS = 40 };
 
 /* The counts of a draw lie within five deviations of what is expected. */
@@ -172,6 +202,12 @@ START_TEST(refused) {
     setup();
   }
   mica_value table = mica_parameter(graph, "t", MICA_F32, MICA_SHAPE(4, 2)), none = {0};
+  mica_dot_interaction(mica_input(graph, "v", MICA_F32, MICA_SHAPE(4, 1, 3)));
+  ck_assert_int_eq(mica_graph_status(graph), MICA_E_SHAPE);
+  ck_assert_ptr_nonnull(strstr(mica_graph_message(graph), "2 to 1024 vectors"));
+  teardown();
+  setup();
+  table = mica_input(graph, "t", MICA_F32, MICA_SHAPE(V, D));
   mica_embedding_bag(table, mica_input(graph, "i", MICA_I32, MICA_SHAPE(3)), none, none, MICA_BAG_SUM);
   ck_assert_int_eq(mica_graph_status(graph), MICA_E_SHAPE);
 }
@@ -184,6 +220,7 @@ Suite *test_suite(void) {
   tcase_add_checked_fixture(all, setup, teardown);
   tcase_set_timeout(all, 300);
   tcase_add_test(all, bags_of_rows);
+  tcase_add_test(all, products_of_pairs);
   tcase_add_test(all, samples);
   tcase_add_test(all, sampled);
   tcase_add_test(all, refused);

@@ -1,10 +1,12 @@
 /* labels: null single
  *
- * Tables of interactions: what is read, what is refused with its line, how they are parted, numbered and ordered. */
+ * Tables of interactions and of features: what is read, what is refused with its line, how they are parted, numbered
+ * and ordered. */
 #include "support/check_main.h"
 #include "support/engine.h"
 #include "task/recommend.h"
 
+#include <math.h>
 #include <mica/mica.h>
 #include <stdlib.h>
 #include <string.h>
@@ -17,7 +19,8 @@ static mica_status read_table(const char *text, bool last, mica__interactions **
   mica__records records = mica__records_in("t.csv", content, strlen(content));
   *out = calloc(1, sizeof **out);
   ck_assert_ptr_nonnull(*out);
-  mica_status status = mica__interactions_read(&records, &columns, last, *out);
+  mica_status status =
+      mica__interactions_read(&records, &columns, last ? MICA__DUPLICATES_LAST : MICA__DUPLICATES_FAIL, *out);
   mica__records_free(&records);
   if (status == MICA_OK) return status;
   mica__interactions_free(*out);
@@ -123,6 +126,109 @@ START_TEST(parts) {
 }
 END_TEST
 
+static mica_status read_features(const char *text, const mica__feature_config *config, mica__features *f) {
+  static char content[4096];
+  ck_assert(strlen(text) < sizeof content);
+  strcpy(content, text);
+  mica__records records = mica__records_in("f.csv", content, strlen(content));
+  mica_status status = mica__features_read(&records, MICA__SIDE_ITEM, config, f);
+  mica__records_free(&records);
+  return status;
+}
+
+static const mica__feature_config plain = {.separator = '|', .key = 0, .title = 1, .header = true};
+
+/* Kinds by what cells hold; values that are rare in training, new or missing are 0, numbers that are missing the mean.
+ */
+START_TEST(features) {
+  static const char text[] = "item,title,tags,price,zip,shop\n"
+                             "a,A,x|y,1,10,s\n"
+                             "b,B, y | z |,5,10,t\n"
+                             "c,C,,?,20,\n"
+                             "d,D,w,9,30,s\n";
+  mica__feature_config config = plain;
+  mica__features f = {0};
+  config.categorical = "zip";
+  ck_ok(read_features(text, &config, &f));
+  ck_ok(mica__features_check(&f, &config));
+  ck_assert_uint_eq(f.count, 4);
+  ck_assert_int_eq(f.rows[MICA__SIDE_ITEM], 4);
+  static const mica__feature_kind kinds[] = {MICA__FEATURE_SET, MICA__FEATURE_NUMBER, MICA__FEATURE_CATEGORY,
+                                             MICA__FEATURE_CATEGORY};
+  for (size_t k = 0; k < 4; k++) ck_assert_int_eq(f.list[k].kind, kinds[k]);
+  /* Rows 1, 0, 1 and 2 are trained on: y, z and x are known, w is not. */
+  const mica__feature_rows samples[] = {{{-1, -1, 1}}, {{-1, -1, 0}}, {{-1, -1, 1}}, {{-1, -1, 2}}};
+  ck_ok(mica__features_number(&f, samples, 4, 1));
+  ck_assert_int_eq(f.list[0].values.count, 3);
+  ck_assert_str_eq(f.list[0].values.names[0], "y");
+  ck_assert_double_eq_tol(f.list[1].mean, 11.0 / 3, 1e-9);
+  mica__recommender network = {0};
+  mica__features_size(&f, &network);
+  ck_assert_int_eq(network.values, 1 + 3 + 2 + 2);
+  ck_assert(network.numbers == 1 && network.categories == 2 && network.sets == 1 && network.set_width[0] == 2);
+  float number;
+  int32_t categories[2], set[2], length;
+  mica__features_encode(&f, &samples[1], &number, categories, set, &length);
+  ck_assert_double_eq_tol((double)number, (1 - f.list[1].mean) / f.list[1].deviation, 1e-6);
+  ck_assert(set[0] == 3 && set[1] == 1 && length == 2);
+  ck_assert(categories[0] == 4 && categories[1] == 7);
+  mica__features_encode(&f, &samples[3], &number, categories, set, &length);
+  ck_assert(number == 0 && length == 0 && categories[0] == 5 && categories[1] == 0); /* the third row */
+  mica__features_encode(&f, &(mica__feature_rows){{-1, -1, 3}}, &number, categories, set, &length);
+  ck_assert(set[0] == 0 && length == 1 && categories[0] == 0 && categories[1] == 7);
+  mica__features_encode(&f, &(mica__feature_rows){{-1, -1, -1}}, &number, categories, set, &length);
+  ck_assert(number == 0 && length == 0 && categories[0] == 0 && categories[1] == 0);
+  /* Other data are read by what is known: new values are 0, in any order of columns. */
+  config.known = true;
+  ck_ok(read_features("shop,title,item,zip,tags,price\nnew,E,e,20,q|x,3\n",
+                      &(mica__feature_config){.separator = '|', .key = 2, .title = 1, .header = true, .known = true},
+                      &f));
+  mica__features_encode(&f, &(mica__feature_rows){{-1, -1, 0}}, &number, categories, set, &length);
+  ck_assert(set[0] == 0 && set[1] == 3 && length == 2 && categories[0] == 5 && categories[1] == 0);
+  mica__features_free(&f);
+}
+END_TEST
+
+START_TEST(features_refused) {
+  static const char *const wrong[][2] = {
+      {"", "f.csv is empty"},
+      {"item,title,x\na,A\n", "line 2 has 2 columns: the column 'x' is missing"},
+      {"item,title,x\na,A,1\n?,B,2\n", "line 3, column 1: the id is missing"},
+      {"item,title,x\na,A,1\na,B,2\n", "line 3: 'a' came in an earlier line already"},
+  };
+  mica__features f = {0};
+  for (size_t i = 0; i < sizeof wrong / sizeof *wrong; i++) {
+    ck_assert_msg(read_features(wrong[i][0], &plain, &f) == MICA_E_FORMAT, "%s", wrong[i][0]);
+    ck_assert_msg(strstr(mica_error_message(), wrong[i][1]) != NULL, "%s: %s", wrong[i][1], mica_error_message());
+    mica__features_free(&f);
+  }
+  mica__feature_config config = plain;
+  config.ignored = "x,y";
+  ck_ok(read_features("item,title,x,z\na,A,1,p|q\n", &config, &f));
+  ck_assert_int_eq(mica__features_check(&f, &config), MICA_E_INVALID);
+  ck_assert_msg(strstr(mica_error_message(), "ignore: no table has a column 'y'") != NULL, "%s", mica_error_message());
+  config.ignored = "";
+  config.categorical = "z";
+  ck_assert_int_eq(mica__features_check(&f, &config), MICA_E_INVALID);
+  config.known = true;
+  ck_assert_int_eq(read_features("item,title\na,A\n", &config, &f), MICA_E_FORMAT);
+  ck_assert_msg(strstr(mica_error_message(), "there is no column 'z'") != NULL, "%s", mica_error_message());
+  ck_assert_int_eq(read_features("item,title,z\na,A,p|q|p\n", &config, &f), MICA_E_FORMAT);
+  ck_assert_msg(strstr(mica_error_message(), "column 3: 'z' holds 3 values; there may be 2") != NULL, "%s",
+                mica_error_message());
+  mica__features_free(&f);
+}
+END_TEST
+
+START_TEST(areas) {
+  mica__clicked list[] = {{0.1f, 0}, {0.4f, 0}, {0.35f, 1}, {0.8f, 1}};
+  ck_assert_double_eq(mica__auc(list, 4), 0.75);
+  mica__clicked equal[] = {{0.5f, 0}, {0.5f, 1}, {0.5f, 1}, {0.2f, 0}};
+  ck_assert_double_eq(mica__auc(equal, 4), 0.75);
+  ck_assert(isnan(mica__auc(equal, 1)));
+}
+END_TEST
+
 START_TEST(rankings) {
   const int32_t ranked[] = {4, 9, 2}, held[] = {2, 0, 4};
   mica__ranking sums = {0};
@@ -142,6 +248,9 @@ Suite *test_suite(void) {
   tcase_add_test(all, reads);
   tcase_add_test(all, refuses);
   tcase_add_test(all, parts);
+  tcase_add_test(all, features);
+  tcase_add_test(all, features_refused);
+  tcase_add_test(all, areas);
   tcase_add_test(all, rankings);
   suite_add_tcase(suite, all);
   return suite;

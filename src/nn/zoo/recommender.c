@@ -9,7 +9,8 @@ int64_t mica__recommender_context(const mica__recommender *r) {
 }
 
 bool mica__recommender_is_sequential(const mica__recommender *r) { return is(r, "sasrec"); }
-bool mica__recommender_has_sides(const mica__recommender *r) { return !is(r, "neumf"); }
+bool mica__recommender_has_features(const mica__recommender *r) { return is(r, "dlrm"); }
+bool mica__recommender_has_sides(const mica__recommender *r) { return !is(r, "neumf") && !is(r, "dlrm"); }
 
 mica__recommender_sides mica__recommender_build(mica_nn *nn, const mica__recommender *r, mica__user_values user) {
   if (is(r, "sasrec")) return mica__zoo_sasrec(nn, r, user);

@@ -1,4 +1,4 @@
-/* Bags of embeddings and sampled classes, made of gathers. */
+/* Bags of embeddings, products of their pairs and sampled classes, made of gathers. */
 #include "base/arith.h"
 #include "base/error.h"
 #include "ops/common/build.h"
@@ -45,6 +45,30 @@ mica_value mica_embedding_bag(mica_value table, mica_value indices, mica_value l
   count = mica_sum(count, MICA_AXES(1), true);
   mica_value none = mica_equal(count, mica_full_like(count, 0));
   return mica_div(sum, mica_where(none, mica_full_like(count, 1), count));
+}
+
+/* --- products of pairs --- */
+
+#define MOST_VECTORS 1024
+
+mica_value mica_dot_interaction(mica_value x) {
+  static const mica_axes swapped = {.count = 3, .axis = {0, 2, 1}};
+  const mica_shape shape = mica_value_shape(x);
+  char text[MICA_SHAPE_TEXT];
+  if (mica_value_is_null(x)) return null_value;
+  if (shape.rank != 3 || shape.dim[1] < 2 || shape.dim[1] > MOST_VECTORS)
+    return mica__builder_fail("dot_interaction", x, MICA_E_SHAPE, "takes 2 to %d vectors a sample (N, F, D), not %s",
+                              MOST_VECTORS, mica_shape_format(shape, text));
+  const int64_t f = shape.dim[1], pairs = f * (f - 1) / 2;
+  int32_t *at = malloc((size_t)pairs * sizeof *at);
+  if (!at) return mica__graph_fail_with(x.graph, mica__fail_nomem("dot_interaction"));
+  for (int64_t i = 1, k = 0; i < f; i++)
+    for (int64_t j = 0; j < i; j++) at[k++] = (int32_t)(i * f + j);
+  mica_value products = mica_matmul(x, mica_transpose(x, swapped));
+  products = mica_reshape(products, MICA_SHAPE(shape.dim[0], f * f));
+  mica_value y = mica_gather(products, mica_constant(x.graph, MICA_I32, MICA_SHAPE(pairs), at), 1);
+  free(at);
+  return y;
 }
 
 /* --- samples --- */

@@ -1,0 +1,107 @@
+/* task/recommend_features.h: what is known beside users and items: further columns of the table of interactions, and
+ * columns of tables of users and of items. */
+#ifndef MICA_TASK_RECOMMEND_FEATURES_H
+#define MICA_TASK_RECOMMEND_FEATURES_H
+
+#include "base/name_table.h"
+#include "data/table.h"
+#include "nn/zoo/recommender.h"
+#include "task/run.h"
+
+/* Names of ids: that of id i is names[i - 1]. */
+typedef struct mica__id_names {
+  char **names;
+  int32_t count, capacity;
+  mica__name_table table; /* numbers from 0 */
+} mica__id_names;
+
+/* The id of a name, 0 where there is none. */
+static inline int32_t mica__id_names_find(const mica__id_names *ids, const char *name) {
+  return mica__name_table_find(&ids->table, name) + 1;
+}
+mica_status mica__id_names_add(mica__id_names *ids, const char *name, int32_t *id);
+/* Gives ids the numbers that `map` (count of ids + 1) has for them, 1 to `count`, and drops those of which it is 0. */
+mica_status mica__id_names_renumber(mica__id_names *ids, const int32_t *map, int32_t count);
+void mica__id_names_free(mica__id_names *ids);
+
+typedef enum mica__feature_kind {
+  MICA__FEATURE_NUMBER,
+  MICA__FEATURE_CATEGORY,
+  MICA__FEATURE_SET /* several values a cell */
+} mica__feature_kind;
+
+/* The table that a feature is a column of: a row for each pair, user or item. */
+typedef enum mica__side { MICA__SIDE_PAIR, MICA__SIDE_USER, MICA__SIDE_ITEM, MICA__SIDES } mica__side;
+
+typedef struct mica__feature {
+  char *name;
+  mica__feature_kind kind;
+  mica__side side;
+  mica__id_names values;  /* of a category or a set */
+  double mean, deviation; /* of numbers, in training */
+  int64_t longest;        /* values of a set in a row */
+  /* By row: NaN for a number, 0 for a category that is not known. */
+  float *numbers;
+  int32_t *ids;
+  int64_t *offsets; /* SET: rows + 1 */
+  size_t capacity;  /* of ids, of a SET */
+  /* While a table is read. */
+  size_t at;
+  bool texts, several;
+} mica__feature;
+
+typedef struct mica__features {
+  mica__feature *list;
+  size_t count;
+  int64_t rows[MICA__SIDES];
+  mica__id_names keys[MICA__SIDES]; /* of users and of items: row i is that of keys[i] */
+  mica__id_names columns;           /* all that tables had */
+} mica__features;
+
+/* How columns are read. */
+typedef struct mica__feature_config {
+  char separator;                 /* between the values of a cell */
+  const char *categorical;        /* "a,b": columns whose numbers are names */
+  const char *ignored;            /* columns that are no features */
+  const size_t *taken;            /* columns that are something else */
+  size_t taken_count, key, title; /* key: of users or items; SIZE_MAX: none */
+  bool header;
+  bool known; /* the features of the side are there already, and are looked for by their names */
+} mica__feature_config;
+
+/* Reads the columns of a side's table. MICA_E_FORMAT names file and line of a row that ends early, of a number that is
+ * none, of a set longer than known ones, of a key that is missing or comes twice, and a column that is missing. */
+mica_status mica__features_read(mica__records *records, mica__side side, const mica__feature_config *config,
+                                mica__features *f);
+/* MICA_E_INVALID for a name of the lists that no table had as a column, or that is no category. */
+mica_status mica__features_check(const mica__features *f, const mica__feature_config *config);
+void mica__features_free(mica__features *f);
+
+/* The rows of a sample in each table; -1: not known. */
+typedef struct mica__feature_rows {
+  int32_t at[MICA__SIDES];
+} mica__feature_rows;
+
+/* Numbers the values that come `least` times in the samples `rows`, in the order of their first appearance there, and
+ * finds means and deviations of numbers; other values become 0. */
+mica_status mica__features_number(mica__features *f, const mica__feature_rows *rows, size_t count, int64_t least);
+
+/* The sizes that a network has for these features. */
+void mica__features_size(const mica__features *f, mica__recommender *network);
+/* A sample as the network is given it: numbers in units of their deviation, 0 for those missing; categories and sets as
+ * rows of one table for all values, 0 for those not known; sets behind each other, each as wide as its longest. */
+void mica__features_encode(const mica__features *f, const mica__feature_rows *rows, float *numbers, int32_t *categories,
+                           int32_t *sets, int32_t *lengths);
+
+/* --- facts of a run --- */
+
+/* Notes the features, and the rows of users and items by the run's ids. */
+mica_status mica__features_note(mica_run *run, const mica__features *f, const mica__id_names *users,
+                                const mica__id_names *items);
+/* True if the run has any. */
+bool mica__features_are_noted(const mica_run *run);
+/* Makes them from these facts, with the rows of users and items by their ids less 1. MICA_E_FORMAT for facts that no
+ * run has. To be freed after a failure too. */
+mica_status mica__features_recall(const mica_run *run, mica__features *f);
+
+#endif
