@@ -83,7 +83,9 @@ typedef struct mica_run_config {
   const char *folder;          /* to be filled; NULL: nothing is written */
   const mica_setting *settings;
   size_t setting_count;
-  bool resume; /* goes on with the run in the folder; data, task and settings may be left out */
+  /* Goes on with the run in the folder; data, task and settings may be left out. Data that are left out and have
+   * changed since are refused (MICA_E_STATE), and so is a folder that another process trains in. */
+  bool resume;
   mica_train_fn *report;
   void *user;
   const volatile int *stop; /* as in mica_trainer_config */

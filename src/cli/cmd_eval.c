@@ -1,5 +1,7 @@
 #include "cli/result.h"
 
+#include <string.h>
+
 struct values {
   const char *model, *data, *part, *device;
   bool json;
@@ -23,6 +25,8 @@ static int evaluate(const cli_command *self, const struct values *v, mica_run *r
   /* Without a test part, and none asked for, the samples that validated. */
   if (made == MICA_E_NOT_FOUND && !v->data && !v->part)
     made = mica_run_evaluate(run, NULL, MICA_PART_VALIDATION, &metrics);
+  if (made == MICA_OK && v->part && strcmp(v->part, mica_run_evaluated(run)) != 0)
+    return cli_fail(self, "%s has no %s part; without --part all of it is tested on", v->data, v->part);
   if (made != MICA_OK || mica_run_report(run, &report) != MICA_OK) return cli_fail_library(self);
   if (v->json) {
     status = cli_print_json(self, run, mica_run_evaluated(run), &metrics, report);

@@ -44,15 +44,18 @@ static const cli_option options[] = {
 static volatile int stop; /* the signal that asked for it */
 static void ask_to_stop(int number) {
   stop = number;
-  /* A second signal ends the process. */
-  signal(number, SIG_DFL);
+  /* A second signal ends the process; a reader that has gone away goes on being written to, for nothing. */
+  if (number != SIGPIPE) signal(number, SIG_DFL);
 }
 
 const volatile int *cli_train_catch(void) {
-  struct sigaction action = {.sa_handler = ask_to_stop};
+  static const int caught[] = {SIGINT, SIGTERM, SIGHUP, SIGPIPE};
+  struct sigaction action = {.sa_handler = ask_to_stop}, before;
   sigemptyset(&action.sa_mask);
-  sigaction(SIGINT, &action, NULL);
-  sigaction(SIGTERM, &action, NULL);
+  /* What nohup, or a shell for its background, has the program ignore stays ignored. */
+  for (size_t i = 0; i < sizeof caught / sizeof *caught; i++)
+    if (sigaction(caught[i], NULL, &before) == 0 && (before.sa_handler != SIG_IGN || caught[i] == SIGINT))
+      sigaction(caught[i], &action, NULL);
   return &stop;
 }
 
@@ -258,8 +261,9 @@ const cli_command cli_command_train = {
                "checkpoint), last.safetensors (to go on from), config.json, history.csv, event\n"
                "files for TensorBoard, and report.html; where one of them is already, nothing is\n"
                "begun. Cells of a table are parted by commas, semicolons or tabs. A run that was\n"
-               "stopped, by ctrl-C (exit status 130) or by a power cut, goes on with --resume\n"
-               "from its last checkpoint to the same result.\n\n"
+               "stopped, by ctrl-C (exit status 130), a closed terminal or a power cut, goes on\n"
+               "with --resume from its last checkpoint to the same result. Data that changed\n"
+               "meanwhile are refused, unless --data names them.\n\n"
                "DATA may be one of these layouts, also below train, val and test:\n"
                "  classes     CLASS/NAME.png or .jpg\n"
                "  sounds      CLASS/NAME.wav, .flac or .ogg; or LABEL_SPEAKER_N.wav\n"

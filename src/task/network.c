@@ -9,6 +9,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 /* Default settings of a model, measured on Fashion-MNIST and CIFAR-10; the last row is for all others. */
 static const struct model_defaults {
@@ -273,8 +274,15 @@ static mica_status check_finite(const char *path) {
 mica_status mica__run_load_weights(mica_run *run) {
   mica_nn *nn = mica_trainer_test_network(run->trainer);
   char *path = mica__run_path(run, MODEL);
+  char *last = mica__run_path(run, "last.safetensors");
+  const bool stopped = path && last && access(path, F_OK) != 0 && access(last, F_OK) == 0;
+  free(last);
   if (!path) return mica__fail_nomem("a run");
-  mica_status status = check_finite(path);
+  mica_status status =
+      stopped ? mica__fail(MICA_E_NOT_FOUND,
+                           "the run in %s was stopped before it had %s; mica train --resume --out %s goes on",
+                           run->folder, MODEL, run->folder)
+              : check_finite(path);
   if (status == MICA_OK) status = mica_nn_load(nn, mica_trainer_test_session(run->trainer), path, NULL);
   free(path);
   return status == MICA_E_FORMAT ? mica__run_damaged(run, MODEL) : status;

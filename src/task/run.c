@@ -66,6 +66,7 @@ static mica_status take_data_path(mica_run *run, const char *data) {
 
 static mica_status begin(mica_run *run, mica_engine *engine, const mica_run_config *config, const char *folder) {
   run->engine = engine;
+  run->lock = -1;
   if (config) run->config = *config;
   run->resumed = run->config.resume;
   if (folder && !(run->folder = mica__strdup(folder))) return no_memory();
@@ -93,11 +94,31 @@ static mica_status set_out(mica_run *run) {
   return mica__run_begin_steps(run);
 }
 
+/* A run of more than an epoch has a checkpoint: where it lacks, beginning again would throw away what was trained. */
+static mica_status begin_again(mica_run *run) {
+  char *model = mica__run_path(run, "model.safetensors"), *path = mica__run_path(run, "history.csv");
+  mica_history *history = NULL;
+  mica_status status = model && path ? MICA_OK : no_memory();
+  bool trained = status == MICA_OK && access(model, F_OK) == 0;
+  if (status == MICA_OK && !trained && access(path, R_OK) == 0) {
+    mica__attempt_begin();
+    trained = mica_history_read(path, &history) == MICA_OK && mica_history_rows(history) > 1;
+    mica__attempt_end();
+    mica_history_destroy(history);
+  }
+  free(model);
+  free(path);
+  if (status == MICA_OK && trained)
+    status = mica__fail(MICA_E_NOT_FOUND, "there is no %s/last.safetensors to go on from, though the run was trained",
+                        run->folder);
+  return status == MICA_OK ? set_out(run) : status;
+}
+
 /* The rest of a creation that resumes: the checkpoint. A run that was killed before its first one begins again. */
 static mica_status go_on(mica_run *run) {
   char *last = mica__run_path(run, "last.safetensors");
   if (!last) return no_memory();
-  mica_status status = access(last, F_OK) == 0 ? mica_trainer_load(run->trainer, last) : set_out(run);
+  mica_status status = access(last, F_OK) == 0 ? mica_trainer_load(run->trainer, last) : begin_again(run);
   free(last);
   MICA_TRY(status);
   const long long done = (long long)mica_trainer_epoch(run->trainer);
@@ -193,6 +214,7 @@ static mica_status take_widths(mica_run *run) {
 
 static mica_status create(mica_run *run) {
   if (run->resumed) {
+    MICA_TRY(mica__run_lock(run));
     MICA_TRY(mica__run_read_config(run));
     if (!strcmp(mica__run_fact_text(run, "version"), "0.2"))
       return mica__fail(MICA_E_UNSUPPORTED, "%s is a run of Mica 0.2, which cannot be resumed; it can be used",
@@ -203,6 +225,7 @@ static mica_status create(mica_run *run) {
   const mica_dataset *given = run->config.dataset;
   if (given || run->config.data) MICA_TRY(take_data_path(run, given ? mica_dataset_name(given) : run->config.data));
   MICA_TRY(run->task ? mica__run_take_settings(run) : mica__run_take_common(run));
+  MICA_TRY(mica__run_check_data(run));
   MICA_TRY(mica__run_open_data(run));
   MICA_TRY(check_class_weights(run));
   MICA_TRY(remark_data(run));
@@ -217,7 +240,8 @@ static mica_status create(mica_run *run) {
     run->folder = NULL;
   }
   /* The folder is made last of all, when everything else has succeeded. */
-  return run->folder ? mica__run_make_folder(run) : MICA_OK;
+  if (run->folder) MICA_TRY(mica__run_make_folder(run));
+  return mica__run_lock(run);
 }
 
 mica_status mica_run_create(mica_engine *engine, const mica_run_config *config, mica_run **out) {
@@ -302,6 +326,7 @@ void mica_run_destroy(mica_run *run) {
   free(run->deviation);
   free(run->stopped);
   for (size_t i = 0; i < MICA__REMARKS; i++) free(run->remarks[i]);
+  mica__run_unlock(run);
   free(run->data);
   free(run->folder);
   free(run);

@@ -38,6 +38,7 @@ struct mica_run {
   mica_engine *engine;
   bool own_engine, resumed, made_folder;
   bool refused; /* by all ranks alike: none needs to be told */
+  int lock;     /* on the folder, of a run that is trained; -1: none */
   mica_run_config config;
   const mica__task_row *task;
   char *data, *folder;
@@ -76,6 +77,16 @@ struct mica_run {
   mica_metrics metrics;
   char judged_part[16];
 };
+
+/* --- the folder's and the data's guard --- */
+
+/* The fact by which data are known again. */
+#define MICA__DATA_PRINT "data_print"
+/* Keeps other processes from training in the folder, until the run is destroyed: MICA_E_STATE where one does. */
+mica_status mica__run_lock(mica_run *run);
+void mica__run_unlock(mica_run *run);
+/* Notes how the data look: MICA_E_STATE where a run that is resumed began with others, and none are named now. */
+mica_status mica__run_check_data(mica_run *run);
 
 /* --- settings and facts --- */
 

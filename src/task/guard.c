@@ -1,0 +1,132 @@
+/* What keeps a run whole: one process at a time trains in its folder, and it goes on with the data it began with. */
+#include "base/hash.h"
+#include "base/text.h"
+#include "task/run.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/file.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+/* --- one process --- */
+
+/* The lock is on the folder itself, so that no file is left, and ends with its process. File systems without such locks
+ * do without. */
+mica_status mica__run_lock(mica_run *run) {
+  if (run->lock >= 0 || !run->folder || mica__run_rank(run) != 0) return MICA_OK;
+  const int folder = open(run->folder, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+  if (folder < 0) return MICA_OK;
+  if (flock(folder, LOCK_EX | LOCK_NB) == 0) {
+    run->lock = folder;
+    return MICA_OK;
+  }
+  const bool taken = errno == EWOULDBLOCK;
+  close(folder);
+  return taken ? mica__fail(MICA_E_STATE, "another process is training in %s", run->folder) : MICA_OK;
+}
+
+void mica__run_unlock(mica_run *run) {
+  if (run->lock >= 0) close(run->lock);
+  run->lock = -1;
+}
+
+/* --- the same data --- */
+
+/* Read of a file's beginning, and of all files of a folder; a file alone is read whole up to MOST_BYTES. */
+#define BLOCK_BYTES ((size_t)1 << 20)
+#define MOST_BYTES ((size_t)64 << 20)
+#define MOST_FILES 20000
+#define MOST_DEPTH 6
+
+typedef struct print {
+  mica__hash hash;
+  size_t left, files; /* bytes that may still be read */
+  uint8_t *block;
+} print;
+
+static void add_content(print *p, const char *path, off_t at) {
+  const int file = open(path, O_RDONLY | O_CLOEXEC);
+  if (file < 0) return;
+  const ssize_t got = pread(file, p->block, p->left < BLOCK_BYTES ? p->left : BLOCK_BYTES, at);
+  close(file);
+  if (got <= 0) return;
+  p->hash = mica__hash_bytes(p->hash, p->block, (size_t)got);
+  p->left -= (size_t)got;
+}
+
+/* Blocks of a file, all or evenly parted, so that another order of its lines is seen. */
+static void add_file(print *p, const char *path, off_t size) {
+  const off_t blocks = (size + (off_t)BLOCK_BYTES - 1) / (off_t)BLOCK_BYTES, most = (off_t)(MOST_BYTES / BLOCK_BYTES);
+  const off_t count = blocks < most ? blocks : most;
+  for (off_t k = 0; k < count; k++) add_content(p, path, k * blocks / count * (off_t)BLOCK_BYTES);
+}
+
+/* True for the folder of a run, which may lie beside its data. */
+static bool is_run(const char *folder) {
+  mica__text path = {0};
+  mica__text_addf(&path, "%s/config.json", folder);
+  const bool is = mica__text_status(&path) == MICA_OK && access(path.data, F_OK) == 0;
+  mica__text_free(&path);
+  return is;
+}
+
+static void add_folder(print *p, const char *folder, int depth) {
+  struct dirent **entries = NULL;
+  const int count = scandir(folder, &entries, NULL, alphasort);
+  for (int i = 0; i < count; i++) {
+    mica__text path = {0};
+    struct stat about;
+    const char *name = entries[i]->d_name;
+    mica__text_addf(&path, "%s/%s", folder, name);
+    if (*name != '.' && p->files < MOST_FILES && mica__text_status(&path) == MICA_OK && stat(path.data, &about) == 0) {
+      const bool inner = S_ISDIR(about.st_mode);
+      if (inner && depth < MOST_DEPTH && !is_run(path.data)) {
+        p->hash = mica__hash_text(p->hash, name);
+        add_folder(p, path.data, depth + 1);
+      } else if (S_ISREG(about.st_mode)) {
+        p->files++;
+        p->hash = mica__hash_text(p->hash, name);
+        p->hash = mica__hash_bytes(p->hash, &about.st_size, sizeof about.st_size);
+        if (p->left) add_content(p, path.data, 0);
+      }
+    }
+    mica__text_free(&path);
+    free(entries[i]);
+  }
+  free(entries);
+}
+
+/* Writes what tells the data from changed ones: names, sizes, and contents as far as they are read quickly. False for
+ * data that are no file and no folder. */
+static bool print_data(const char *path, char text[MICA__HASH_TEXT]) {
+  struct stat about;
+  print p = {.left = MOST_BYTES / 4, .block = malloc(BLOCK_BYTES)};
+  const bool there = p.block && path && stat(path, &about) == 0 && (S_ISREG(about.st_mode) || S_ISDIR(about.st_mode));
+  if (there && S_ISREG(about.st_mode)) {
+    p.left = MOST_BYTES;
+    p.hash = mica__hash_bytes(p.hash, &about.st_size, sizeof about.st_size);
+    add_file(&p, path, about.st_size);
+  } else if (there) {
+    add_folder(&p, path, 0);
+  }
+  if (there) mica__hash_format(p.hash, text);
+  free(p.block);
+  return there;
+}
+
+mica_status mica__run_check_data(mica_run *run) {
+  char text[MICA__HASH_TEXT];
+  if (run->config.dataset || !print_data(run->data, text)) return MICA_OK;
+  const char *before = mica__run_fact_text(run, MICA__DATA_PRINT);
+  /* Who names data with --resume means those. */
+  if (run->resumed && !run->config.data && *before && strcmp(before, text) != 0)
+    return mica__fail(MICA_E_STATE,
+                      "%s has changed since the run in %s began: what it validates on may be what it was trained on; "
+                      "where the data are named again it goes on with them",
+                      run->data, run->folder);
+  return mica__run_note_text(run, MICA__DATA_PRINT, text);
+}

@@ -1,0 +1,73 @@
+#!/bin/sh
+# labels: device single
+# What a run is kept from: other data than it began with, a second process, a checkpoint that lacks; and what ends it.
+# shellcheck source-path=SCRIPTDIR source=cli.sh
+. "$(dirname "$0")/cli.sh"
+need_device
+
+awk 'BEGIN {
+  srand(1)
+  print "a,b,kind"
+  for (i = 0; i < 120; i++) printf "%.4f,%.4f,%s\n", i % 3 + rand(), rand(), substr("abc", i % 3 + 1, 1)
+}' >"$work/k.csv"
+# Takes the place of the subshell that calls it: a signal to that process meets mica itself.
+train() { exec "$mica" train --data "$work/k.csv" --model mlp --batch 40 "$@"; }
+# await FILE: until it is there, half a minute at most.
+await() {
+  for _ in $(seq 300); do
+    [ -e "$1" ] && return
+    sleep 0.1
+  done
+  fault "$1 does not come"
+}
+
+# A second process; then a signal that a terminal sends when it closes.
+train --epochs 1000000 --out "$work/long" >"$work/long.out" 2>&1 &
+first=$!
+await "$work/long/last.safetensors"
+run train --resume --out "$work/long"
+ends 1 '' "mica train: another process is training in $work/long"
+kill -HUP $first
+wait $first
+[ $? -ge 128 ] || fault 'SIGHUP is no signal to it'
+grep -q 'the checkpoint is written' "$work/long.out" || fault 'SIGHUP leaves no checkpoint'
+# A run that was stopped has no network yet.
+run predict --model "$work/long" "$work/k.csv"
+ends 1 '' "*the run in $work/long was stopped*mica train --resume --out $work/long goes on"
+
+# A reader that goes away.
+(
+  (train --epochs 1000000 --out "$work/pipe" 2>"$work/pipe.err")
+  echo $? >"$work/pipe.status"
+) | sed '/epoch 2/q' >/dev/null
+await "$work/pipe.status"
+[ -e "$work/pipe/last.safetensors" ] || fault 'a closed pipe leaves no checkpoint'
+
+# Data that changed: refused, until they are named.
+run train --data "$work/k.csv" --model mlp --batch 40 --epochs 2 --out "$work/run" --quiet
+ends 0 '' ''
+cp "$work/k.csv" "$work/before.csv"
+{
+  head -n 1 "$work/before.csv"
+  tail -n +2 "$work/before.csv" | sort -r
+} >"$work/k.csv"
+run train --resume --epochs 3 --out "$work/run"
+ends 1 '' "mica train: $work/k.csv has changed since the run in $work/run began*"
+run train --resume --epochs 3 --out "$work/run" --data "$work/k.csv" --quiet
+ends 0 '' ''
+run train --resume --epochs 4 --out "$work/run" --quiet
+ends 0 '' ''
+
+# A checkpoint that lacks: nothing is begun again.
+cp "$work/run/model.safetensors" "$work/model"
+rm "$work/run/last.safetensors"
+run train --resume --epochs 6 --out "$work/run"
+ends 1 '' "mica train: there is no $work/run/last.safetensors to go on from*"
+cmp -s "$work/run/model.safetensors" "$work/model" || fault 'the network is written over'
+
+# All of a table is no test part.
+run eval --model "$work/run" --data "$work/k.csv" --part test
+ends 1 '' "mica eval: $work/k.csv has no test part*"
+run eval --model "$work/run" --data "$work/k.csv"
+ends 0 '*' ''
+exit $failed
