@@ -126,12 +126,13 @@ typedef struct mica_dataset_config {
  *   parallel texts train.en, ...    beside train.de: line by line, columns "en" and "de"; val* and test*
  *                                   likewise. A single file whose name ends in two such letters is a text
  *   folder with one file            that file; a LICENSE and a README do not count
- *   any other file                  CSV: cells parted by , ; or tabs, quoted where they hold such or a line's end; the
- *                                   first line may hold names. Its numbers but the label are the column "x", classes,
- *                                   texts and dates columns by their names. A label that is a number is its class,
- *                                   where whole numbers below the largest never occur the class of this name; or where
- *                                   it is not whole or negative (and more than a few differ) to be predicted.
- *                                   With `like` columns are found by their names, and the label may be absent
+ *   any other file                  CSV: cells parted by , ; or tabs (*.tsv: by tabs alone), quoted where they hold
+ *                                   such or a line's end; the first line may hold names. Its numbers but the label are
+ *                                   the column "x", classes, texts and dates columns by their names. A label that is a
+ *                                   number is its class, where whole numbers below the largest never occur the class
+ *                                   of this name; or where it is not whole or negative (and more than a few differ) to
+ *                                   be predicted. With `like` columns are found by their names, and the label may be
+ *                                   absent
  *
  * Pictures with boxes are scaled until they fit into height x width, and lie in its middle, on grey. Their columns are
  * "image", "boxes" and, ragged alike, "label" (a CLASS), "ignored" (ID: 1 for a crowd, 2 for what is difficult) and

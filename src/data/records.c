@@ -226,10 +226,21 @@ static mica_status even_cells(mica__records *r, char delimiter, size_t *cells, s
   return MICA_OK;
 }
 
+/* True for *.tsv, and such a file gzipped. */
+static bool has_tabs(const char *name) {
+  size_t n = strlen(name);
+  if (n > 3 && !strcasecmp(name + n - 3, ".gz")) n -= 3;
+  return n >= 4 && !strncasecmp(name + n - 4, ".tsv", 4);
+}
+
 mica_status mica__records_find_delimiter(mica__records *r) {
   static const char delimiters[] = {',', ';', '\t'};
   size_t most = 1, most_first = 0;
   char best = ',', best_first = ',';
+  if (has_tabs(r->name)) {
+    r->delimiter = '\t';
+    return MICA_OK;
+  }
   for (size_t i = 0; i < sizeof delimiters; i++) {
     size_t first = 0, cells = 0;
     MICA_TRY(even_cells(r, delimiters[i], &cells, &first));

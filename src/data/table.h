@@ -42,7 +42,8 @@ void mica__records_rewind(mica__records *records);
 /* Finds the next record; *found is false at the end. MICA_E_FORMAT, naming the line, for a quote that is not closed,
  * for bytes that are no text and for too many columns. */
 mica_status mica__records_next(mica__records *records, bool *found);
-/* Chooses the delimiter under which the first records have as many cells each; back at the beginning after it. */
+/* Chooses the delimiter under which the first records have as many cells each, a tab by the name *.tsv; back at the
+ * beginning after it. */
 mica_status mica__records_find_delimiter(mica__records *records);
 /* Splits one record that stands alone in a text of `size` bytes, which a NUL ends. */
 mica_status mica__records_split(mica__records *records, const char *text, size_t size);

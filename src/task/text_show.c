@@ -131,6 +131,7 @@ static mica_status add_lines(const mica_run *run, const char *name, const char *
 /* The columns of a table. */
 typedef struct columns {
   size_t text, label; /* SIZE_MAX: not there */
+  size_t count;       /* of the first record, which all others have */
   bool header;
 } columns;
 
@@ -138,7 +139,7 @@ typedef struct columns {
  * False where there are no texts. */
 static bool find_columns(const mica_run *run, const mica__records *r, columns *c) {
   const char *text = mica__run_fact_text(run, "text_column"), *label = mica__run_fact_text(run, "label_name");
-  *c = (columns){SIZE_MAX, SIZE_MAX, true};
+  *c = (columns){.text = SIZE_MAX, .label = SIZE_MAX, .count = r->count, .header = true};
   for (size_t i = 0; i < r->count; i++) {
     if (mica__cell_is(r->cells[i], text, false)) c->text = i;
     if (mica__cell_is(r->cells[i], label, false)) c->label = i;
@@ -157,8 +158,10 @@ static mica_status add_record(const mica_run *run, const mica__records *r, const
   char *cell = NULL;
   size_t capacity = 0;
   int64_t truth = -1;
-  if (c->text >= r->count)
-    return mica__fail(MICA_E_FORMAT, "%s line %zu has %zu columns: the text is missing", r->name, r->line, r->count);
+  /* A separator within a text that is not quoted would cut it off. */
+  if (r->count != c->count)
+    return mica__fail(MICA_E_FORMAT, "%s line %zu has %zu columns, those before have %zu", r->name, r->line, r->count,
+                      c->count);
   if (c->label < r->count && !mica__cell_is_missing(r->cells[c->label])) {
     MICA_TRY(mica__class_name(r->cells[c->label], &cell, &capacity));
     truth = (int64_t)mica__run_find_name(names, classes, cell);

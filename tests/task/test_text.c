@@ -122,6 +122,17 @@ static void check_refusals(mica_run *run) {
   files_write_text("empty.txt", "");
   path = files_path("empty.txt");
   refused(run, &(mica_run_input){.files = &path, .file_count = 1}, "empty.txt is empty");
+  /* A separator within a text: a cell too many, and not a shorter text; in a table parted by tabs a comma is none. */
+  files_write_text("cut.csv", "Label,SMS\nham,lunch\nham,lunch, and home\n");
+  path = files_path("cut.csv");
+  refused(run, &(mica_run_input){.files = &path, .file_count = 1}, "cut.csv line 3 has 3 columns, those before have 2");
+  files_write_text("cut.tsv", "SMS\nlunch, and home\n");
+  path = files_path("cut.tsv");
+  char *table = predict(run, &(mica_run_input){.files = &path, .file_count = 1}),
+       *line = predict(run, &(mica_run_input){.text = "lunch, and home\n"});
+  ck_assert_str_eq(strstr(table, "ham"), strstr(line, "ham"));
+  mica_free(table);
+  mica_free(line);
   files_write_text("empty.tsv", "");
   path = files_path("empty.tsv");
   refused(run, &(mica_run_input){.files = &path, .file_count = 1}, "empty.tsv is empty");
