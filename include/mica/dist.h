@@ -127,6 +127,7 @@ struct mica_communicator {
   void *user;
   int32_t rank, ranks; /* rank is 0 to ranks - 1 */
   const mica_communicator_calls *calls;
+  const mica_communicator *whole; /* of a group: what it is a part of; NULL for others */
 };
 
 /* Starts a collective and returns. MICA_E_INVALID, with a sentence, for what is outside the contract: nothing has begun
@@ -162,6 +163,14 @@ MICA_API MICA_CHECKED mica_status mica_communicator_mpi(const mica_communicator_
                                                         mica_communicator **communicator);
 /* True if a launcher of MPI started this process as one of several ranks; by variables of the environment alone. */
 MICA_API bool mica_communicator_mpi_asked(void);
+
+/* A communicator among `count` ranks of another, rising, the caller's own among them: rank k of the group is ranks[k].
+ * All of them call it with the same list; nothing is sent. Its messages are the whole communicator's: between two ranks
+ * a channel is not used in the whole, or in another group that has both, while it is in this one. What ends one of them
+ * ends all, and the counts are the whole's. It is used by the thread that uses the whole, and destroyed before it.
+ * MICA_E_UNSUPPORTED: the whole is a group, or has calls of its own. */
+MICA_API MICA_CHECKED mica_status mica_communicator_group(mica_communicator *whole, const int32_t *ranks, int32_t count,
+                                                          mica_communicator **communicator);
 
 /* The sum of x over all ranks, as a value of a graph: f32, of a known shape, which all ranks' graphs have. It travels
  * while other launches run. Its gradient is the sum of the ranks' gradients: right for the sum of their losses. channel

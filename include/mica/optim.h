@@ -82,8 +82,7 @@ typedef struct mica_optimizer_config {
   mica_compression compress; /* how they travel; rounding errors are fed back */
   /* Each rank has the optimiser's state, and gradients to be kept, of some weights alone, whole ones of about as many
    * elements, and sends their new values to the others (ZeRO, stage 2; Rajbhandari et al. 2020): a ranks-th of the
-   * state, the same steps. Gradients travel as they are. Not with ema, nor in a trainer, whose checkpoints one rank
-   * writes. */
+   * state, the same steps. Gradients travel as they are. Not with ema and compress. */
   bool shard;
   /* Further values of which the loss's gradients are wanted, from the same backward pass; other_gradients is filled.
    * MICA_E_UNSUPPORTED with loss_scale. */

@@ -45,6 +45,41 @@ MICA_API const char *mica_pipeline_schedule_name(mica_pipeline_schedule schedule
 MICA_API MICA_CHECKED mica_status mica_pipeline_order(mica_pipeline_schedule schedule, int32_t stages, int32_t stage,
                                                       int32_t micro_batches, int32_t *order);
 
+typedef struct mica_pipeline_stats {
+  int64_t forwards, backwards; /* passes, since the pipeline was made */
+  int32_t most_kept;           /* micro-batches whose inputs were kept at once */
+  uint64_t bytes_sent;         /* of values and gradients */
+  double seconds, waited;      /* in steps, and of these waiting for other stages */
+} mica_pipeline_stats;
+
+/* A stage whose passes are the caller's: what goes between it and its neighbours. */
+typedef struct mica_stage_config {
+  mica_communicator *communicator; /* rank k is stage k */
+  bool last_first;                 /* instead rank 0 is the last stage, rank 1 the one before it, and so on */
+  mica_pipeline_schedule schedule;
+  int32_t micro_batches; /* of a step */
+  mica_dtype x, y;       /* of what comes from the stage before, and of what goes to the next */
+  /* Queue a pass of a micro-batch. x: what came from the stage before, any shape; NULL in the first stage. *y: the
+   * tensor to be sent; the last stage has no forward pass. dy: the gradient that came from the next stage, of y's
+   * shape; NULL in the last one. *dx: the gradient of x; not read in the first stage. */
+  mica_status (*forward)(void *user, int32_t micro_batch, const mica_tensor *x, const mica_tensor **y);
+  mica_status (*backward)(void *user, int32_t micro_batch, const mica_tensor *x, const mica_tensor *dy,
+                          const mica_tensor **dx);
+  void *user;
+} mica_stage_config;
+
+typedef struct mica_stage mica_stage;
+
+/* MICA_E_INVALID: a call that is missing, a count below 1, no such schedule. */
+MICA_API MICA_CHECKED mica_status mica_stage_create(mica_engine *engine, const mica_stage_config *config,
+                                                    mica_stage **stage);
+/* NULL is a no-op. */
+MICA_API void mica_stage_destroy(mica_stage *stage);
+/* All passes of a step. Blocks until what was sent has gone; all stages call it as often. One that fails ends the
+ * communicator for all, with its sentence. */
+MICA_API MICA_CHECKED mica_status mica_stage_run(mica_stage *stage);
+MICA_API mica_pipeline_stats mica_stage_stats_of(const mica_stage *stage);
+
 typedef struct mica_pipeline_config {
   mica_communicator *communicator; /* rank k is stage k; it outlives the pipeline */
   mica_chain chain;
@@ -62,13 +97,6 @@ typedef struct mica_pipeline_config {
 } mica_pipeline_config;
 
 typedef struct mica_pipeline mica_pipeline;
-
-typedef struct mica_pipeline_stats {
-  int64_t forwards, backwards; /* passes, since the pipeline was made */
-  int32_t most_kept;           /* micro-batches whose inputs were kept at once */
-  uint64_t bytes_sent;         /* of values and gradients */
-  double seconds, waited;      /* in mica_pipeline_step, and of these waiting for other stages */
-} mica_pipeline_stats;
 
 /* Builds this rank's stage, two sessions: one runs its layers forward, one runs them again and back, so that of a
  * micro-batch only the stage's input is kept (Chen et al. 2016). Initial values are those of one process. All ranks

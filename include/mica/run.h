@@ -96,6 +96,13 @@ typedef struct mica_run_config {
    * a run that was stopped goes on on any number of ranks. Rank 0 alone reports and writes to the folder, which the
    * others read to resume. MICA_E_INVALID on all where they differ in version, seed, settings, data or network. */
   mica_communicator *communicator;
+  /* How the ranks share the work: "data=2,pipe=2" for two replicas, each cut into two stages (mica_train_stages);
+   * "micro=8" and "order=gpipe" for more micro-batches than 2 a stage, and for another schedule. NULL: all are
+   * replicas. The files are those of one process, and what the numbers were does not bind a run that is resumed.
+   * MICA_E_INVALID on all: not so many ranks, a network that cannot be cut; MICA_E_UNSUPPORTED: stages with
+   * shard, teacher, quantize, precision f16 or a model in ONNX. */
+  const char *parallel;
+  bool shard; /* the optimiser's state is divided among replicas (mica_optimizer_config) */
 } mica_run_config;
 
 /* Checks all of a configuration that needs no data: names, values, the folder. MICA_E_INVALID, MICA_E_NOT_FOUND: it

@@ -26,6 +26,7 @@
 #include <mica/batch.h>
 #include <mica/metric.h>
 #include <mica/optim.h>
+#include <mica/parallel.h>
 
 MICA_BEGIN_DECLS
 
@@ -102,6 +103,18 @@ typedef struct mica_train_progress {
 /* Returns false to stop after the step in hand. */
 typedef bool mica_train_fn(void *user, const mica_train_progress *progress);
 
+/* A network cut into stages (mica/parallel.h), each of which a rank has, with its weights and their optimiser's state;
+ * the ranks left over are replicas with batches of their own: rank k is in replica k / count, and rank 0 of a replica
+ * has its last stage. The network is cut where one value alone goes through, so that the dearest stage costs as little
+ * as it can by the operations of its layers; weights that are used in several stages, such as tied ones, are the same
+ * in all of them. A batch's N is divided evenly into the micro-batches, whose gradients are means weighted as those of
+ * ranks are; batch norms take the statistics of a micro-batch. Tests want all weights on every rank. */
+typedef struct mica_train_stages {
+  int32_t count; /* 0 and 1: the network is whole */
+  int32_t micro_batches;
+  mica_pipeline_schedule schedule;
+} mica_train_stages;
+
 typedef struct mica_trainer_config {
   /* What is trained, and the columns that batches have (mica_batch_source.columns); those of tests where they differ,
    * as labels do that are mixed to train on. */
@@ -147,6 +160,9 @@ typedef struct mica_trainer_config {
    * note for inference are averaged. A rank that fails ends the run on all, with a sentence that names it and the step.
    * The communicator outlives the trainer; NULL: one rank. */
   mica_communicator *communicator;
+  /* With a communicator. MICA_E_INVALID: ranks that are no multiple of the stages, too few points to cut, a stage
+   * without a weight to train, accumulate; MICA_E_UNSUPPORTED: a loss scale. */
+  mica_train_stages stages;
 } mica_trainer_config;
 
 /* Copies config, but not what its pointers name: those stay valid as long as the trainer. */
@@ -180,9 +196,11 @@ MICA_API MICA_CHECKED mica_status mica_trainer_take_metrics(mica_trainer *traine
 MICA_API MICA_CHECKED mica_status mica_trainer_test(mica_trainer *trainer, const mica_batch_source *source,
                                                     mica_metrics *metrics);
 
-/* A checkpoint: every parameter of the training session, and where the run stands. A run that is loaded from it goes on
- * to the same bits as one that was never stopped. MICA_E_FORMAT says what does not fit when it is one of another
- * network or optimiser; then the trainer is as before. */
+/* A checkpoint: every parameter of the training session, and where the run stands. Where ranks have parts of it
+ * (stages, an optimiser's state that is divided) all of them call save, and rank 0 writes the whole: the file is that
+ * of one process, and any number of ranks goes on from it. A run that is loaded from it goes on to the same bits as
+ * one that was never stopped. MICA_E_FORMAT says what does not fit when it is one of another network or optimiser;
+ * then the trainer is as before. */
 MICA_API MICA_CHECKED mica_status mica_trainer_save(mica_trainer *trainer, const char *path);
 MICA_API MICA_CHECKED mica_status mica_trainer_load(mica_trainer *trainer, const char *path);
 

@@ -16,8 +16,8 @@
 #define DEFAULT_FOLDER "mica-run"
 
 struct values {
-  const char *data, *task, *out, *device, *devices, *watchdog;
-  bool resume, json, quiet;
+  const char *data, *task, *out, *device, *devices, *watchdog, *parallel;
+  bool resume, json, quiet, shard;
   cli_settings settings;
 };
 
@@ -34,6 +34,9 @@ static const cli_option options[] = {
     CLI_ROW("device", struct values, device, .value = "SELECTOR", .help = "train on this one, named as in MICA_DEVICE"),
     CLI_ROW("devices", struct values, devices, .value = "LIST",
             .help = "train on several at once, as in 0:0,1:0; 0:0/2 for halves of one"),
+    CLI_ROW("parallel", struct values, parallel, .value = "LIST",
+            .help = "how ranks share the work, as in data=2,pipe=2: replicas, stages of the network"),
+    CLI_ROW("shard", struct values, shard, .help = "the optimizer's state is divided among replicas"),
     CLI_ROW("watchdog", struct values, watchdog, .value = "SECONDS",
             .help = "several ranks: end where one says nothing for so long; 300"),
     {0},
@@ -214,7 +217,9 @@ static int train(const cli_ranks *ranks, size_t index, void *user) {
                                   .user = &progress,
                                   .stop = &stop,
                                   .engine = &engine,
-                                  .communicator = communicator};
+                                  .communicator = communicator,
+                                  .parallel = v->parallel,
+                                  .shard = v->shard};
   int status = check(self, &config);
   if (status != CLI_OK) mica_communicator_abort(communicator, mica_error_message());
   if (status != CLI_OK) return status;
@@ -226,7 +231,9 @@ static int train(const cli_ranks *ranks, size_t index, void *user) {
   progress.task = mica_run_task(run);
   for (size_t i = 0; !v->quiet && speaks && mica_run_remark(run, i); i++)
     fprintf(stderr, "mica train: %s\n", cli_clean(mica_run_remark(run, i)));
-  if (out && communicator) fprintf(out, "ranks     %d\n", (int)communicator->ranks);
+  if (out && communicator)
+    fprintf(out, "ranks     %d%s%s\n", (int)communicator->ranks, v->parallel ? ", " : "",
+            v->parallel ? v->parallel : "");
   if (out) cli_train_summary(out, run);
   status = cli_train_fit(self, v->json, out, run, folder, speaks, &progress);
   mica_run_destroy(run);

@@ -4,6 +4,7 @@
 #include "base/error.h"
 #include "base/text.h"
 #include "dist/collective.h"
+#include "dist/group.h"
 
 #include <pthread.h>
 #include <stdio.h>
@@ -19,8 +20,10 @@
 typedef struct job {
   struct job *next;
   mica__collective collective;
-  double ready; /* when the rank's own elements were there; 0: they are not */
-  double since; /* when something of it moved last; 0: not started */
+  const mica_transport *among; /* the members' own, or a group's view of it */
+  const int32_t *ranks;        /* of the group's members; NULL: all */
+  double ready;                /* when the rank's own elements were there; 0: they are not */
+  double since;                /* when something of it moved last; 0: not started */
   bool done;
   mica_status status;
 } job;
@@ -28,6 +31,7 @@ typedef struct job {
 /* What compressed sums of a channel have lost. */
 typedef struct residual {
   struct residual *next;
+  const mica_transport *among;
   int32_t channel;
   int64_t count;
   float lost[];
@@ -82,7 +86,7 @@ static bool is_single(const mica_transfer *t) {
 /* True if b must wait for a: collectives of one channel until a is done, sends and receives until it has started. */
 static bool follows(const job *a, const job *b) {
   const mica_transfer *x = &a->collective.transfer, *y = &b->collective.transfer;
-  if (x->channel != y->channel || is_single(x) != is_single(y)) return false;
+  if (a->among != b->among || x->channel != y->channel || is_single(x) != is_single(y)) return false;
   if (!is_single(x)) return true;
   return x->kind == y->kind && x->peer == y->peer && a->since == 0;
 }
@@ -99,6 +103,9 @@ static mica_status is_ready(const job *r, bool *ready) {
   return r->collective.transfer.after ? mica_event_is_done(r->collective.transfer.after, ready) : MICA_OK;
 }
 
+/* Rank `member` of the request's group as the whole communicator counts; -1 stays. */
+static int32_t rank_of(const job *r, int32_t member) { return member < 0 || !r->ranks ? member : r->ranks[member]; }
+
 /* One look at a request; *moved: something went on. */
 static mica_status drive(members *m, job *r, bool *moved) {
   bool ready = true, done = false, own = false;
@@ -110,7 +117,7 @@ static mica_status drive(members *m, job *r, bool *moved) {
     if (!ready) return MICA_OK;
     r->since = r->ready = mica__clock();
   }
-  MICA_TRY(mica__collective_advance(&r->collective, &m->transport, &own, &done));
+  MICA_TRY(mica__collective_advance(&r->collective, r->among, &own, &done));
   const double now = mica__clock();
   if (own || done) r->since = now;
   *moved = *moved || own || done;
@@ -118,7 +125,7 @@ static mica_status drive(members *m, job *r, bool *moved) {
   const double timeout = m->stop && *m->stop && m->timeout > STOP_TIMEOUT ? STOP_TIMEOUT : m->timeout;
   if (done || now - r->since < timeout) return MICA_OK;
   return mica__fail(MICA_E_STATE, "rank %d has sent nothing for %g seconds (%s)",
-                    (int)mica__collective_misses(&r->collective), timeout,
+                    (int)rank_of(r, mica__collective_misses(&r->collective)), timeout,
                     mica_collective_name(r->collective.transfer.kind));
 }
 
@@ -146,7 +153,7 @@ static void take_out(members *m) {
     m->stats.bytes_received += r->collective.bytes_received;
     r->status = r->done ? MICA_OK : MICA_E_STATE;
     *at = r->next;
-    mica__collective_release(&r->collective, &m->transport);
+    mica__collective_release(&r->collective, r->among);
     r->done = true;
   }
   pthread_cond_broadcast(&m->changed);
@@ -217,10 +224,12 @@ static mica_status take_residual(members *m, job *r) {
   const mica_transfer *t = &r->collective.transfer;
   residual **at = &m->residuals;
   if (!t->compression || !t->feedback) return MICA_OK;
-  while (*at && ((*at)->channel != t->channel || (*at)->count != t->count)) at = &(*at)->next;
+  while (*at && ((*at)->among != r->among || (*at)->channel != t->channel || (*at)->count != t->count))
+    at = &(*at)->next;
   if (!*at) {
     if (!(*at = calloc(1, sizeof **at + (size_t)t->count * sizeof(float))))
       return mica__fail_nomem("a collective's residual");
+    (*at)->among = r->among;
     (*at)->channel = t->channel;
     (*at)->count = t->count;
   }
@@ -228,12 +237,14 @@ static mica_status take_residual(members *m, job *r) {
   return MICA_OK;
 }
 
-static mica_status begin(void *user, const mica_transfer *transfer, void **out) {
-  members *m = user;
-  MICA_TRY(mica__collective_check(transfer, m->transport.rank, m->transport.ranks));
+static mica_status begin_among(members *m, const mica_transport *among, const int32_t *ranks,
+                               const mica_transfer *transfer, void **out) {
+  MICA_TRY(mica__collective_check(transfer, among->rank, among->ranks));
   job *r = calloc(1, sizeof *r);
   if (!r) return mica__fail_nomem("a collective");
-  mica_status status = mica__collective_prepare(&r->collective, transfer, m->transport.rank, m->transport.ranks);
+  r->among = among;
+  r->ranks = ranks;
+  mica_status status = mica__collective_prepare(&r->collective, transfer, among->rank, among->ranks);
   if (status == MICA_OK) status = take_residual(m, r);
   pthread_mutex_lock(&m->lock);
   const bool broken = m->broken != NULL;
@@ -251,9 +262,14 @@ static mica_status begin(void *user, const mica_transfer *transfer, void **out) 
     *out = r;
     return MICA_OK;
   }
-  mica__collective_release(&r->collective, &m->transport);
+  mica__collective_release(&r->collective, among);
   free(r);
   return status;
+}
+
+static mica_status begin(void *user, const mica_transfer *transfer, void **out) {
+  members *m = user;
+  return begin_among(m, &m->transport, NULL, transfer, out);
 }
 
 static mica_status wait(void *user, void *which) {
@@ -318,6 +334,15 @@ static void destroy(void *user) {
 
 static const mica_communicator_calls message_calls = {begin, wait, abort_all, stats_of, destroy};
 
+const mica_transport *mica__communicator_transport(const mica_communicator *c) {
+  return c->calls == &message_calls ? &((const members *)c->user)->transport : NULL;
+}
+
+mica_status mica__communicator_begin_among(mica_communicator *c, const mica_transport *among, const int32_t *ranks,
+                                           const mica_transfer *transfer, void **request) {
+  return begin_among(c->user, among, ranks, transfer, request);
+}
+
 static mica_status check(const mica_transport *t, const mica_communicator_config *c) {
   if (!t || !t->calls || !t->calls->send || !t->calls->receive || !t->calls->test || !t->calls->cancel ||
       !t->calls->abort)
@@ -354,7 +379,8 @@ mica_status mica_communicator_create(const mica_transport *transport, const mica
     free_members(m);
     return mica__fail(MICA_E_NOMEM, "mica_communicator_create: no thread can be started");
   }
-  *communicator = (mica_communicator){m, transport->rank, transport->ranks, &message_calls};
+  *communicator =
+      (mica_communicator){.user = m, .rank = transport->rank, .ranks = transport->ranks, .calls = &message_calls};
   *out = communicator;
   return MICA_OK;
 }
@@ -380,8 +406,9 @@ mica_status mica_communicator_run(mica_communicator *c, const mica_transfer *tra
 void mica_communicator_abort(mica_communicator *c, const char *sentence) {
   mica__text text = {0};
   if (!c || !c->calls->abort) return;
-  mica__text_addf(&text, "rank %d: %s", (int)c->rank, sentence ? sentence : "stopped");
-  c->calls->abort(c->user, c->rank, text.failed ? "a rank has failed" : text.data);
+  const int32_t rank = c->whole ? c->whole->rank : c->rank;
+  mica__text_addf(&text, "rank %d: %s", (int)rank, sentence ? sentence : "stopped");
+  c->calls->abort(c->user, rank, text.failed ? "a rank has failed" : text.data);
   mica__text_free(&text);
 }
 

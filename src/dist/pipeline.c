@@ -10,18 +10,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Channels, the last ones that are a program's own: values go to the next stage, gradients to the one before. */
-enum { VALUES = MICA_CHANNELS / 4 - 3, GRADIENTS, SUMS };
-
-/* Messages that are on their way at once, each from a buffer of its own. */
-#define IN_FLIGHT 2
-
-typedef struct direction {
-  int32_t channel;
-  size_t bytes;
-  int64_t sent; /* messages so far */
-  void *buffers[IN_FLIGHT], *requests[IN_FLIGHT];
-} direction;
+/* The channel of the loss; mica_stage has those before it. */
+#define SUMS (MICA_CHANNELS / 4 - 1)
 
 typedef struct half {
   mica_graph *graph;
@@ -37,14 +27,12 @@ struct mica_pipeline {
   mica__type x, y;
   mica__link before;      /* what stages before hold */
   half forward, backward; /* the last stage has no forward half */
-  int32_t *order, slots;  /* of the passes; inputs that are kept at once */
-  mica_tensor **inputs;   /* one a slot */
-  mica_tensor *dy, *rate; /* the last stage's dy is the target */
-  bool learns;            /* the stage has weights */
-  direction values, gradients;
-  void *received;
-  int64_t runs; /* backward passes, which the network's step counts */
-  mica_pipeline_stats stats;
+  mica_stage *stage_of;
+  mica_tensor *first_x, *target, *rate; /* of the first stage; of the last */
+  bool learns;                          /* the stage has weights */
+  int64_t runs;                         /* backward passes, which the network's step counts */
+  const char *inputs, *targets;         /* of the step in hand */
+  double loss, seconds;
 };
 
 static bool is_first(const mica_pipeline *p) { return p->stage == 0; }
@@ -128,6 +116,45 @@ static mica_status make_forward(mica_pipeline *p) {
   return status;
 }
 
+/* --- passes --- */
+
+static mica_status take_input(mica_pipeline *p, int32_t m, const mica_tensor **x) {
+  if (!is_first(p)) return MICA_OK;
+  const size_t bytes = mica_tensor_bytes(p->first_x);
+  *x = p->first_x;
+  return mica_tensor_upload(p->queue, p->first_x, p->inputs + (size_t)m * bytes, bytes);
+}
+
+static mica_status pass_forward(void *user, int32_t m, const mica_tensor *x, const mica_tensor **y) {
+  mica_pipeline *p = user;
+  MICA_TRY(take_input(p, m, &x));
+  const int64_t step = p->runs - p->runs % p->config.micro_batches + m;
+  mica_tensor *count = mica_session_parameter(p->forward.session, "step");
+  if (count) MICA_TRY(mica_tensor_upload(p->queue, count, &step, sizeof step));
+  MICA_TRY(mica_session_run(p->forward.session, p->queue, &(mica_feed){"x", x}, 1));
+  *y = mica_session_output(p->forward.session, 0);
+  return MICA_OK;
+}
+
+static mica_status pass_backward(void *user, int32_t m, const mica_tensor *x, const mica_tensor *dy,
+                                 const mica_tensor **dx) {
+  mica_pipeline *p = user;
+  float value = 0;
+  MICA_TRY(take_input(p, m, &x));
+  if (is_last(p)) {
+    const size_t bytes = mica_tensor_bytes(p->target);
+    MICA_TRY(mica_tensor_upload(p->queue, p->target, p->targets + (size_t)m * bytes, bytes));
+  }
+  const mica_feed feeds[] = {{"x", x}, {"dy", is_last(p) ? p->target : dy}, {MICA_LEARNING_RATE, p->rate}};
+  MICA_TRY(mica_session_run(p->backward.session, p->queue, feeds, p->learns ? 3 : 2));
+  p->runs++;
+  *dx = is_first(p) ? NULL : mica_session_output(p->backward.session, 1);
+  if (!is_last(p)) return MICA_OK;
+  MICA_TRY(mica_tensor_download(p->queue, mica_session_output(p->backward.session, 0), &value, sizeof value));
+  p->loss += (double)value / p->config.micro_batches;
+  return MICA_OK;
+}
+
 /* --- creation --- */
 
 static mica_status check(const mica_pipeline_config *c) {
@@ -140,8 +167,6 @@ static mica_status check(const mica_pipeline_config *c) {
                       (int)m->ranks, (int)c->chain.layers);
   if (c->micro_batches < 1)
     return mica__fail(MICA_E_INVALID, "a pipeline's step has %d micro-batches", (int)c->micro_batches);
-  if ((size_t)c->schedule > MICA_PIPELINE_SCHEDULE_GPIPE)
-    return mica__fail(MICA_E_INVALID, "a pipeline's schedule is of kind %d", (int)c->schedule);
   if (o->clip_norm != 0 || o->loss_scale != 0 || o->communicator)
     return mica__fail(MICA_E_UNSUPPORTED, "a stage of a pipeline has its own gradients alone, and clip_norm, loss_scale"
                                           " or communicator want all of them");
@@ -175,36 +200,20 @@ static mica_status take_layers(mica_pipeline *p) {
   return status;
 }
 
-static mica_status make_direction(direction *d, int32_t channel, const mica__type *type) {
-  int64_t count = 0;
-  MICA_TRY(mica_shape_count(type->shape, &count));
-  d->channel = channel;
-  d->bytes = (size_t)count * mica_dtype_size(type->dtype);
-  for (int k = 0; k < IN_FLIGHT; k++)
-    if (!(d->buffers[k] = malloc(d->bytes + 1))) return mica__fail_nomem("a pipeline's messages");
-  return MICA_OK;
-}
-
 static mica_status make_memory(mica_pipeline *p) {
-  const int32_t micro = p->config.micro_batches;
-  p->order = calloc(2 * (size_t)micro, sizeof *p->order);
-  if (!p->order) return mica__fail_nomem("a pipeline's order");
-  MICA_TRY(mica_pipeline_order(p->config.schedule, p->stages, p->stage, micro, p->order));
-  for (int32_t i = 0, kept = 0; i < 2 * micro; i++) {
-    kept += p->order[i] > 0 ? 1 : -1;
-    if (kept > p->slots) p->slots = kept;
-  }
-  p->inputs = calloc((size_t)p->slots, sizeof(mica_tensor *));
-  if (!p->inputs) return mica__fail_nomem("a pipeline's inputs");
-  for (int32_t k = 0; k < p->slots; k++) MICA_TRY(mica_tensor_create(p->engine, p->x.dtype, p->x.shape, &p->inputs[k]));
-  const mica__type target = {p->config.target_dtype, p->config.target}, dy = is_last(p) ? target : p->y;
-  MICA_TRY(mica_tensor_create(p->engine, dy.dtype, dy.shape, &p->dy));
+  const mica_pipeline_config *c = &p->config;
+  if (is_first(p)) MICA_TRY(mica_tensor_create(p->engine, p->x.dtype, p->x.shape, &p->first_x));
+  if (is_last(p)) MICA_TRY(mica_tensor_create(p->engine, c->target_dtype, c->target, &p->target));
   MICA_TRY(mica_tensor_create(p->engine, MICA_F32, MICA_SCALAR, &p->rate));
-  MICA_TRY(make_direction(&p->values, VALUES, &p->y));
-  MICA_TRY(make_direction(&p->gradients, GRADIENTS, &p->x));
-  const size_t most = p->values.bytes > p->gradients.bytes ? p->values.bytes : p->gradients.bytes;
-  p->received = malloc(most + 1);
-  return p->received ? MICA_OK : mica__fail_nomem("a pipeline's messages");
+  const mica_stage_config config = {.communicator = c->communicator,
+                                    .schedule = c->schedule,
+                                    .micro_batches = c->micro_batches,
+                                    .x = p->x.dtype,
+                                    .y = p->y.dtype,
+                                    .forward = pass_forward,
+                                    .backward = pass_backward,
+                                    .user = p};
+  return mica_stage_create(p->engine, &config, &p->stage_of);
 }
 
 mica_status mica_pipeline_create(mica_engine *engine, const mica_pipeline_config *config, mica_pipeline **pipeline) {
@@ -234,134 +243,32 @@ static void drop_half(half *h) {
   mica_graph_destroy(h->graph);
 }
 
-static void drop_direction(direction *d) {
-  for (int k = 0; k < IN_FLIGHT; k++) free(d->buffers[k]);
-}
-
 void mica_pipeline_destroy(mica_pipeline *p) {
   if (!p) return;
   drop_half(&p->forward);
   drop_half(&p->backward);
-  for (int32_t k = 0; p->inputs && k < p->slots; k++) mica_tensor_destroy(p->inputs[k]);
-  mica_tensor_destroy(p->dy);
+  mica_stage_destroy(p->stage_of);
+  mica_tensor_destroy(p->first_x);
+  mica_tensor_destroy(p->target);
   mica_tensor_destroy(p->rate);
-  drop_direction(&p->values);
-  drop_direction(&p->gradients);
-  free(p->inputs);
-  free(p->order);
-  free(p->received);
   free(p);
-}
-
-/* --- messages --- */
-
-static mica_status receive(mica_pipeline *p, int32_t channel, size_t bytes, int32_t peer) {
-  const double from = mica__clock();
-  const mica_transfer transfer = {.kind = MICA_COLLECTIVE_RECEIVE,
-                                  .channel = channel,
-                                  .peer = peer,
-                                  .dtype = MICA_U8,
-                                  .data = p->received,
-                                  .count = (int64_t)bytes};
-  mica_status status = mica_communicator_run(p->config.communicator, &transfer);
-  p->stats.waited += mica__clock() - from;
-  return status;
-}
-
-static mica_status wait_for(mica_pipeline *p, direction *d, int k) {
-  void *request = d->requests[k];
-  if (!request) return MICA_OK;
-  d->requests[k] = NULL;
-  const double from = mica__clock();
-  mica_status status = mica_communicator_wait(p->config.communicator, request);
-  p->stats.waited += mica__clock() - from;
-  return status;
-}
-
-/* Downloads the tensor, and lets it go. */
-static mica_status send(mica_pipeline *p, direction *d, const mica_tensor *tensor, int32_t peer) {
-  const int k = (int)(d->sent++ % IN_FLIGHT);
-  MICA_TRY(wait_for(p, d, k));
-  MICA_TRY(mica_tensor_download(p->queue, tensor, d->buffers[k], d->bytes));
-  const mica_transfer transfer = {.kind = MICA_COLLECTIVE_SEND,
-                                  .channel = d->channel,
-                                  .peer = peer,
-                                  .dtype = MICA_U8,
-                                  .data = d->buffers[k],
-                                  .count = (int64_t)d->bytes};
-  p->stats.bytes_sent += d->bytes;
-  return mica_communicator_begin(p->config.communicator, &transfer, &d->requests[k]);
-}
-
-static mica_status wait_for_sends(mica_pipeline *p) {
-  mica_status status = MICA_OK;
-  for (int k = 0; k < IN_FLIGHT; k++) {
-    mica_status values = wait_for(p, &p->values, k), gradients = wait_for(p, &p->gradients, k);
-    if (status == MICA_OK) status = values != MICA_OK ? values : gradients;
-  }
-  return status;
 }
 
 /* --- a step --- */
 
-static mica_status pass_forward(mica_pipeline *p, int32_t m, const char *inputs) {
-  mica_tensor *x = p->inputs[m % p->slots];
-  const size_t bytes = mica_tensor_bytes(x);
-  p->stats.forwards++;
-  if (is_first(p)) {
-    MICA_TRY(mica_tensor_upload(p->queue, x, inputs + (size_t)m * bytes, bytes));
-  } else {
-    MICA_TRY(receive(p, VALUES, bytes, p->stage - 1));
-    MICA_TRY(mica_tensor_upload(p->queue, x, p->received, bytes));
-  }
-  if (is_last(p)) return MICA_OK;
-  const int64_t step = p->runs - p->runs % p->config.micro_batches + m;
-  mica_tensor *count = mica_session_parameter(p->forward.session, "step");
-  if (count) MICA_TRY(mica_tensor_upload(p->queue, count, &step, sizeof step));
-  MICA_TRY(mica_session_run(p->forward.session, p->queue, &(mica_feed){"x", x}, 1));
-  return send(p, &p->values, mica_session_output(p->forward.session, 0), p->stage + 1);
-}
-
-static mica_status pass_backward(mica_pipeline *p, int32_t m, const char *targets, double *loss) {
-  const mica_feed feeds[] = {{"x", p->inputs[m % p->slots]}, {"dy", p->dy}, {MICA_LEARNING_RATE, p->rate}};
-  const size_t bytes = mica_tensor_bytes(p->dy);
-  float value = 0;
-  p->stats.backwards++;
-  if (is_last(p)) {
-    MICA_TRY(mica_tensor_upload(p->queue, p->dy, targets + (size_t)m * bytes, bytes));
-  } else {
-    MICA_TRY(receive(p, GRADIENTS, bytes, p->stage + 1));
-    MICA_TRY(mica_tensor_upload(p->queue, p->dy, p->received, bytes));
-  }
-  MICA_TRY(mica_session_run(p->backward.session, p->queue, feeds, p->learns ? 3 : 2));
-  p->runs++;
-  if (!is_first(p)) MICA_TRY(send(p, &p->gradients, mica_session_output(p->backward.session, 1), p->stage - 1));
-  if (!is_last(p)) return MICA_OK;
-  MICA_TRY(mica_tensor_download(p->queue, mica_session_output(p->backward.session, 0), &value, sizeof value));
-  *loss += (double)value / p->config.micro_batches;
-  return MICA_OK;
-}
-
-static mica_status run_step(mica_pipeline *p, const void *inputs, const void *targets, double rate, double *loss) {
+static mica_status run_step(mica_pipeline *p, double rate, double *loss) {
   const float r = (float)rate;
-  int32_t kept = 0;
-  double sum = 0;
+  p->loss = 0;
   MICA_TRY(mica_tensor_upload(p->queue, p->rate, &r, sizeof r));
-  for (int32_t i = 0; i < 2 * p->config.micro_batches; i++) {
-    const int32_t pass = p->order[i];
-    kept += pass > 0 ? 1 : -1;
-    if (kept > p->stats.most_kept) p->stats.most_kept = kept;
-    MICA_TRY(pass > 0 ? pass_forward(p, pass - 1, inputs) : pass_backward(p, -pass - 1, targets, &sum));
-  }
-  MICA_TRY(wait_for_sends(p));
+  MICA_TRY(mica_stage_run(p->stage_of));
   const mica_transfer all = {.kind = MICA_COLLECTIVE_BROADCAST,
                              .channel = SUMS,
                              .peer = p->stages - 1,
                              .dtype = MICA_F64,
-                             .data = &sum,
+                             .data = &p->loss,
                              .count = 1};
   MICA_TRY(mica_communicator_run(p->config.communicator, &all));
-  *loss = sum;
+  *loss = p->loss;
   return mica_queue_finish(p->queue);
 }
 
@@ -369,21 +276,21 @@ mica_status mica_pipeline_step(mica_pipeline *p, const void *inputs, const void 
   if (!p || !loss || (is_first(p) && !inputs) || (is_last(p) && !targets))
     return mica__fail(MICA_E_INVALID, "mica_pipeline_step: a pointer is NULL");
   const double from = mica__clock();
-  mica_status status = run_step(p, inputs, targets, rate, loss);
-  p->stats.seconds += mica__clock() - from;
-  if (status == MICA_OK) return MICA_OK;
-  /* The others would wait for what this stage does not send; its own requests end by it. */
-  char *sentence = mica__strdup(mica_error_message());
-  mica_communicator_abort(p->config.communicator, sentence ? sentence : "");
-  (void)wait_for_sends(p);
-  status = mica__fail(status, "%s", sentence ? sentence : "a step of a pipeline failed");
-  mica_free(sentence);
+  p->inputs = inputs;
+  p->targets = targets;
+  mica_status status = run_step(p, rate, loss);
+  p->seconds += mica__clock() - from;
+  if (status != MICA_OK) mica_communicator_abort(p->config.communicator, mica_error_message());
   return status;
 }
 
 /* --- what it is --- */
 
-mica_pipeline_stats mica_pipeline_stats_of(const mica_pipeline *p) { return p->stats; }
+mica_pipeline_stats mica_pipeline_stats_of(const mica_pipeline *p) {
+  mica_pipeline_stats stats = mica_stage_stats_of(p->stage_of);
+  stats.seconds = p->seconds;
+  return stats;
+}
 
 void mica_pipeline_layers(const mica_pipeline *p, int32_t *first, int32_t *behind) {
   *first = p->first;

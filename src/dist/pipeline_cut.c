@@ -1,8 +1,8 @@
 /* Where a chain of layers is cut into stages, and the order of a stage's passes. */
 #include "base/error.h"
 #include "dist/pipeline.h"
+#include "ir/cut.h"
 
-#include <math.h>
 #include <mica/mica.h>
 #include <stdlib.h>
 #include <string.h>
@@ -70,31 +70,11 @@ mica_status mica__chain_measure(const mica_pipeline_config *config, mica__link *
   return status;
 }
 
-/* least[s][n]: the cost of the dearest of s + 1 stages over the first n layers. Every stage has a layer. */
 mica_status mica__chain_cut(const mica__link *links, int32_t layers, int32_t stages, int32_t *cuts) {
-  const size_t row = (size_t)layers + 1;
-  double *least = calloc((size_t)stages * row, sizeof *least);
-  int32_t *from = calloc((size_t)stages * row, sizeof *from);
-  mica_status status = least && from ? MICA_OK : mica__fail_nomem("a pipeline's cuts");
-  for (int32_t s = 0; status == MICA_OK && s < stages; s++)
-    for (int32_t n = s + 1; n <= layers; n++) {
-      double *best = &least[(size_t)s * row + (size_t)n], last = 0;
-      *best = INFINITY;
-      for (int32_t first = n - 1; first >= s; first--) {
-        last += links[first].cost;
-        if (s == 0 && first > 0) continue;
-        const double before = s ? least[(size_t)(s - 1) * row + (size_t)first] : 0;
-        const double dearest = last > before ? last : before;
-        if (dearest >= *best) continue;
-        *best = dearest;
-        from[(size_t)s * row + (size_t)n] = first;
-      }
-    }
-  if (status == MICA_OK) {
-    cuts[stages] = layers;
-    for (int32_t s = stages - 1; s >= 0; s--) cuts[s] = from[(size_t)s * row + (size_t)cuts[s + 1]];
-  }
-  free(least);
-  free(from);
+  double *costs = calloc((size_t)layers + 1, sizeof *costs);
+  if (!costs) return mica__fail_nomem("a pipeline's cuts");
+  for (int32_t i = 0; i < layers; i++) costs[i] = links[i].cost;
+  const mica_status status = mica__cut_evenly(costs, layers, stages, cuts);
+  free(costs);
   return status;
 }

@@ -10,7 +10,7 @@ static mica_status save(mica_pipeline *p, mica_communicator *c, const char *path
   MICA_TRY(mica__parts_take(all, mica_pipeline_network(p), mica_pipeline_session(p), mica__pipeline_queue(p)));
   if (c->rank) return mica__parts_send(all, c, CHANNEL, 0);
   for (int32_t k = 1; k < c->ranks; k++) MICA_TRY(mica__parts_receive(all, c, CHANNEL, k));
-  return mica__parts_write(all, path);
+  return mica__parts_write(all, path, NULL, 0);
 }
 
 mica_status mica_pipeline_save(mica_pipeline *p, const char *path) {

@@ -269,7 +269,7 @@ static mica_status save(mica_parallel *p, const mica_nn *nn, mica_session *sessi
   if (c->rank) return mica__parts_send(&ranks[c->rank], c, SAVING, 0);
   for (int32_t k = 1; k < c->ranks; k++) MICA_TRY(mica__parts_receive(&ranks[k], c, SAVING, k));
   for (size_t i = 0; i < ranks[0].count; i++) MICA_TRY(join(p, ranks, &ranks[0].list[i], whole));
-  return mica__parts_write(whole, path);
+  return mica__parts_write(whole, path, NULL, 0);
 }
 
 mica_status mica_parallel_save(mica_parallel *p, const mica_nn *nn, mica_session *session, const char *path) {

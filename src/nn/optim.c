@@ -4,6 +4,7 @@
 #include "base/text.h"
 #include "ir/graph.h"
 #include "nn/nn.h"
+#include "nn/optim.h"
 #include "nn/optim_ranks.h"
 #include "nn/optim_shard.h"
 #include "ops/collective/collective.h"
@@ -23,16 +24,18 @@ typedef struct weight {
   mica_nn_parameter_info info;
   mica_value grad;
   mica_value rows; /* null: the gradient is that of all rows */
+  bool elsewhere;  /* another part of the network counts it in the norm */
 } weight;
 
 /* The state shared by the rules of one graph. */
 typedef struct optimiser {
   mica_nn *nn;
   mica_optimizer_config c;
-  mica_value rate, step;    /* the learning rate (an input), and the number of steps before this one */
-  mica_value first, second; /* 1 - beta1^t and 1 - beta2^t */
-  mica_value good;          /* true if the gradients are finite; null without loss scale */
-  mica_value apply;         /* true if weights change in this run; null: always */
+  mica_value rate, step;        /* the learning rate (an input), and the number of steps before this one */
+  mica_value first, second;     /* 1 - beta1^t and 1 - beta2^t */
+  mica_value good;              /* true if the gradients are finite; null without loss scale */
+  mica_value apply;             /* true if weights change in this run; null: always */
+  const mica__gradients *given; /* NULL: there is a loss */
   weight *weights;
   size_t count;
   /* With shard: all weights, which rank each is of, and a number that the graph has to use; weights are then the rank's
@@ -206,7 +209,9 @@ static mica_status find_weights(optimiser *o) {
   if (!o->weights) return mica__fail_nomem("an optimiser");
   for (size_t i = 0; i < all; i++) {
     const mica_nn_parameter_info *info = mica_nn_parameter_at(o->nn, i);
-    if (info->role == MICA_NN_ROLE_WEIGHT && !info->frozen) o->weights[o->count++].info = *info;
+    if (info->role != MICA_NN_ROLE_WEIGHT || info->frozen) continue;
+    if (o->given && o->given->elsewhere) o->weights[o->count].elsewhere = o->given->elsewhere[o->count];
+    o->weights[o->count++].info = *info;
   }
   return o->count ? MICA_OK : mica__fail(MICA_E_STATE, "mica_optimize: the network has no weight to train");
 }
@@ -253,7 +258,11 @@ static mica_status differentiate(optimiser *o, mica_value loss) {
   if (!wrt) return mica__fail_nomem("an optimiser");
   mica_value *grads = wrt + count;
   for (size_t i = 0; i < count; i++) wrt[i] = i < o->count ? o->weights[i].info.value : o->c.others[i - o->count];
-  mica_status status = mica_gradients(loss, wrt, count, grads);
+  mica_status status = MICA_OK;
+  if (o->given)
+    memcpy(grads, o->given->values, o->count * sizeof *grads);
+  else
+    status = mica_gradients(loss, wrt, count, grads);
   for (size_t i = o->count; status == MICA_OK && i < count; i++) o->c.other_gradients[i - o->count] = grads[i];
   if (status == MICA_OK && o->c.shard)
     status = share_out(o, wrt, grads);
@@ -272,14 +281,17 @@ static mica_value number(const optimiser *o, double value) { return mica_scalar(
 
 /* The squared norm of all gradients together. */
 static mica_value square_of_all(optimiser *o) {
+  mica_communicator *const among[] = {o->c.shard ? o->c.communicator : NULL, o->given ? o->given->parts : NULL};
   mica_value total = {0};
   for (size_t i = 0; i < o->count; i++) {
+    if (o->weights[i].elsewhere) continue;
     mica_value own = mica_sum_square(o->weights[i].grad, MICA_ALL_AXES, false);
-    total = i ? mica_add(total, own) : own;
+    total = total.graph ? mica_add(total, own) : own;
   }
-  if (!o->c.shard) return total;
-  if (o->count == 0) total = number(o, 0);
-  mica__all_reduce(&total, 1, o->c.communicator, MICA__SHARD_NORMS + o->norms++, MICA_COMPRESSION_NONE, &total);
+  if (!total.graph) total = number(o, 0);
+  for (size_t k = 0; k < sizeof among / sizeof *among; k++)
+    if (among[k]) mica__all_reduce(&total, 1, among[k], MICA__SHARD_NORMS + o->norms, MICA_COMPRESSION_NONE, &total);
+  o->norms++;
   return total;
 }
 
@@ -427,15 +439,17 @@ static mica_status build(optimiser *o, mica_value loss, mica_optimizer_values *v
   for (size_t i = 0; i < o->count; i++) update(o, &o->weights[i]);
   if (o->c.shard) {
     MICA_TRY(broadcast(o));
-    mica_value held = state_scalar(o, "optimizer.sent", 0);
+    /* No state of the network: files do not have it. */
+    mica_value held = mica_parameter(o->nn->graph, "optimizer.sent", MICA_F32, MICA_SCALAR);
     if (!mica_value_is_null(o->sent)) mica_assign(held, o->sent);
   }
   if (values) *values = (mica_optimizer_values){norm, scale};
   return MICA_OK;
 }
 
-void mica_optimize(mica_nn *nn, mica_value loss, const mica_optimizer_config *config, mica_optimizer_values *values) {
-  optimiser o = {.nn = nn, .c = config ? *config : (mica_optimizer_config){0}};
+static void optimize(mica_nn *nn, mica_value loss, const mica__gradients *given, const mica_optimizer_config *config,
+                     mica_optimizer_values *values) {
+  optimiser o = {.nn = nn, .c = config ? *config : (mica_optimizer_config){0}, .given = given};
   mica_optimizer_config defaults = mica_optimizer_config_default(o.c.optimizer);
   o.c.beta1 = mica__or_default(o.c.beta1, defaults.beta1);
   o.c.beta2 = mica__or_default(o.c.beta2, defaults.beta2);
@@ -447,4 +461,12 @@ void mica_optimize(mica_nn *nn, mica_value loss, const mica_optimizer_config *co
   free(o.weights);
   free(o.all);
   free(o.owners);
+}
+
+void mica_optimize(mica_nn *nn, mica_value loss, const mica_optimizer_config *config, mica_optimizer_values *values) {
+  optimize(nn, loss, NULL, config, values);
+}
+
+void mica__optimize_given(mica_nn *nn, const mica__gradients *gradients, const mica_optimizer_config *config) {
+  optimize(nn, (mica_value){0}, gradients, config, NULL);
 }

@@ -3,7 +3,7 @@
 #include "io/history.h"
 #include "task/run.h"
 #include "task/tokens.h"
-#include "train/train.h"
+#include "train/stages.h"
 
 #include <math.h>
 #include <mica/compress.h>
@@ -176,6 +176,7 @@ mica_status mica_run_fit(mica_run *run) {
   MICA_TRY(status);
   /* Where patience is over there is no more to train, as behind the last epoch. */
   if (run->stopped && !mica__train_patience_over(run->trainer)) return MICA_OK;
+  MICA_TRY(mica__ranks_fail(run->trainer, mica__stages_share(run->trainer)));
   return mica__run_join(run, run->folder ? keep_weights(run) : MICA_OK);
 }
 

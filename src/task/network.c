@@ -119,7 +119,7 @@ static mica_status configure(mica_run *run, mica_trainer_config *c) {
   c->watch = run->task->metrics[0].name;
   c->falling = run->task->metrics[0].falling;
   if (run->task->configures) run->task->configures(run, c);
-  return MICA_OK;
+  return run->parts[MICA_PART_TRAIN].loader ? mica__run_configure_layout(run, c) : MICA_OK;
 }
 
 /* The names of the weights, at most so many. */

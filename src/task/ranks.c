@@ -25,18 +25,56 @@ enum {
 
 int32_t mica__run_rank(const mica_run *run) { return run->config.communicator ? run->config.communicator->rank : 0; }
 
+mica_status mica__run_take_layout(mica_run *run) {
+  const mica_communicator *c = run->config.communicator;
+  return mica__layout_parse(run->config.parallel, c ? c->ranks : 1, &run->layout);
+}
+
 mica_status mica__run_share_batch(const mica_run *run, mica_loader_config *config) {
   const mica_communicator *c = run->config.communicator;
-  if (!c || c->ranks == 1) return MICA_OK;
-  const long long batch = config->batch, rest = batch % c->ranks;
+  const int32_t replicas = run->layout.data;
+  if (!c || replicas <= 1) return MICA_OK;
+  const long long batch = config->batch, rest = batch % replicas;
   if (rest && batch > rest)
     return mica__fail(MICA_E_INVALID, "a batch of %lld cannot be divided among %d ranks; %lld and %lld can", batch,
-                      (int)c->ranks, batch - rest, batch - rest + c->ranks);
-  if (rest) return mica__fail(MICA_E_INVALID, "a batch of %lld cannot be divided among %d ranks", batch, (int)c->ranks);
-  config->batch /= c->ranks;
-  config->shard = c->rank;
-  config->shards = c->ranks;
+                      (int)replicas, batch - rest, batch - rest + replicas);
+  if (rest) return mica__fail(MICA_E_INVALID, "a batch of %lld cannot be divided among %d ranks", batch, (int)replicas);
+  config->batch /= replicas;
+  config->shard = c->rank / (run->layout.pipe * run->layout.tensor);
+  config->shards = replicas;
   return MICA_OK;
+}
+
+/* Micro-batches that were not given are as many as divide the batch, at most two a stage. */
+static mica_status find_micro(const mica_run *run, int32_t *micro) {
+  const int64_t batch = (int64_t)mica_run_number(run, "batch") / run->layout.data;
+  if (*micro && batch % *micro)
+    return mica__fail(MICA_E_INVALID, "a batch of %lld a replica cannot be divided into %d micro-batches",
+                      (long long)batch, (int)*micro);
+  if (*micro) return MICA_OK;
+  *micro = 2 * run->layout.pipe;
+  while (batch % *micro) --*micro;
+  return MICA_OK;
+}
+
+mica_status mica__run_configure_layout(mica_run *run, mica_trainer_config *c) {
+  if (run->layout.tensor > 1)
+    return mica__fail(MICA_E_UNSUPPORTED, "parallel: layers of the command's networks are not divided, tensor is 1");
+  const char *const alone[] = {"teacher", "quantize"};
+  c->optimizer.shard = run->config.shard && run->layout.data > 1;
+  if (run->layout.pipe == 1) return MICA_OK;
+  for (size_t i = 0; i < sizeof alone / sizeof *alone; i++)
+    if (*mica_run_setting(run, alone[i]))
+      return mica__fail(MICA_E_UNSUPPORTED, "%s is for networks that are whole: not with parallel \"%s\"", alone[i],
+                        run->config.parallel);
+  if (c->optimizer.shard)
+    return mica__fail(MICA_E_UNSUPPORTED, "shard divides the state of whole networks: not with parallel \"%s\"",
+                      run->config.parallel);
+  if (run->network)
+    return mica__fail(MICA_E_UNSUPPORTED, "a model in ONNX is trained whole: not with parallel \"%s\"",
+                      run->config.parallel);
+  c->stages = (mica_train_stages){run->layout.pipe, run->layout.micro, run->layout.schedule};
+  return find_micro(run, &c->stages.micro_batches);
 }
 
 /* --- comparisons --- */
@@ -98,6 +136,7 @@ static mica__hash hash_network(const mica_run *run) {
   for (size_t i = 0; i < mica_nn_parameter_count(nn); i++) {
     const mica_nn_parameter_info *info = mica_nn_parameter_at(nn, i);
     const mica_shape shape = mica_value_shape(info->value);
+    if (info->role == MICA_NN_ROLE_OPTIMIZER) continue; /* may be divided; the settings say what there is */
     h = mica__hash_text(h, info->name);
     for (int32_t d = 0; d < shape.rank; d++) h = hash_number(h, shape.dim[d]);
   }
@@ -158,5 +197,5 @@ mica_status mica__run_join(mica_run *run, mica_status status) {
     mica_communicator_abort(c, mica_error_message());
     return status;
   }
-  return mica__ranks_begin(run->trainer);
+  return mica__ranks_tested(run->trainer);
 }

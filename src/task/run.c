@@ -43,6 +43,8 @@ mica_status mica_run_check(const mica_run_config *c) {
   if (rate && found) return mica__fail(MICA_E_INVALID, "lr gives the rate that find-lr finds: one of the two");
   if (found && c->communicator)
     return mica__fail(MICA_E_INVALID, "find-lr is for one rank: give several the rate that it finds by lr");
+  mica__layout layout;
+  MICA_TRY(mica__layout_parse(c->parallel, c->communicator ? c->communicator->ranks : 1, &layout));
   if (c->resume && !c->folder) return mica__fail(MICA_E_INVALID, "a run is resumed from its folder");
   if (!c->data && !c->dataset && !c->resume) return mica__fail(MICA_E_INVALID, "the data are missing");
   const bool writes = !c->communicator || c->communicator->rank == 0;
@@ -69,6 +71,7 @@ static mica_status begin(mica_run *run, mica_engine *engine, const mica_run_conf
   run->lock = -1;
   if (config) run->config = *config;
   run->resumed = run->config.resume;
+  MICA_TRY(mica__run_take_layout(run));
   if (folder && !(run->folder = mica__strdup(folder))) return no_memory();
   return MICA_OK;
 }

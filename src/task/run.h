@@ -4,6 +4,7 @@
 
 #include "base/text.h"
 #include "task/distil.h"
+#include "task/layout.h"
 #include "task/task.h"
 
 #include <mica/compress.h>
@@ -37,6 +38,7 @@ typedef struct mica__part {
 struct mica_run {
   mica_engine *engine;
   bool own_engine, resumed, made_folder;
+  mica__layout layout;
   bool refused; /* by all ranks alike: none needs to be told */
   int lock;     /* on the folder, of a run that is trained; -1: none */
   mica_run_config config;
@@ -128,6 +130,10 @@ double mica__run_fact_number(const mica_run *run, const char *name, double other
 
 /* --- several ranks --- */
 
+/* Takes the layout of the configuration. */
+mica_status mica__run_take_layout(mica_run *run);
+/* Sets what the layout says of a trainer; MICA_E_UNSUPPORTED names a setting that cannot be had with it. */
+mica_status mica__run_configure_layout(mica_run *run, mica_trainer_config *config);
 /* 0 on the one that writes. */
 int32_t mica__run_rank(const mica_run *run);
 /* The rank's share of batches. MICA_E_INVALID where they cannot be divided evenly. */

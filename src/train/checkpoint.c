@@ -2,7 +2,8 @@
 #include "base/element.h"
 #include "base/text.h"
 #include "nn/nn.h"
-#include "train/train.h"
+#include "ops/collective/parts.h"
+#include "train/stages.h"
 
 #include <inttypes.h>
 #include <mica/safetensors.h>
@@ -12,48 +13,26 @@
 
 /* --- tensors --- */
 
-/* The parameters of a network to be written. */
-typedef struct content {
-  mica_safetensors_entry *entries;
-  size_t count;
-} content;
-
-static void free_content(content *c) {
-  for (size_t i = 0; c->entries && i < c->count; i++) free((void *)c->entries[i].data);
-  free(c->entries);
-}
-
-static mica_status download(mica_tensor *tensor, const char *name, mica_safetensors_entry *entry) {
-  size_t bytes = mica_tensor_bytes(tensor);
-  void *data = malloc(bytes ? bytes : 1);
-  if (!data) return mica__fail_nomem("a checkpoint");
-  *entry = (mica_safetensors_entry){.name = name,
-                                    .dtype = mica_tensor_dtype(tensor),
-                                    .shape = mica_tensor_shape(tensor),
-                                    .data = data,
-                                    .bytes = bytes};
-  return mica_tensor_download(mica_engine_queue(mica_tensor_engine(tensor)), tensor, data, bytes);
-}
-
-static mica_status collect(const mica_nn *nn, mica_session *session, bool whole, content *c) {
-  size_t all = mica_nn_parameter_count(nn);
-  *c = (content){.entries = calloc(all + 1, sizeof *c->entries)};
-  if (!c->entries) return mica__fail_nomem("a checkpoint");
-  for (size_t i = 0; i < all; i++) {
+/* Adds the parameters of a network that the session has: weights and state, or the optimiser's. */
+static mica_status collect(const mica_nn *nn, mica_session *session, bool network, bool optimiser, mica__parts *parts) {
+  for (size_t i = 0; i < mica_nn_parameter_count(nn); i++) {
     const mica_nn_parameter_info *info = mica_nn_parameter_at(nn, i);
     mica_tensor *tensor = mica_session_parameter(session, info->name);
-    if (tensor && (whole || info->role != MICA_NN_ROLE_OPTIMIZER))
-      MICA_TRY(download(tensor, info->own_name, &c->entries[c->count++]));
+    mica__part *one = NULL;
+    if (!tensor || !(info->role == MICA_NN_ROLE_OPTIMIZER ? optimiser : network)) continue;
+    MICA_TRY(mica__parts_put(parts, info->own_name, mica_tensor_dtype(tensor), mica_tensor_shape(tensor), &one));
+    mica_queue *queue = mica_engine_queue(mica_tensor_engine(tensor));
+    MICA_TRY(mica_tensor_download(queue, tensor, one->data, (size_t)one->head.bytes));
   }
   return MICA_OK;
 }
 
-static mica_status save(const mica_nn *nn, mica_session *session, bool whole, const char *path,
+static mica_status save(const mica_nn *nn, mica_session *session, const char *path,
                         const mica_safetensors_pair *metadata, size_t metadata_count) {
-  content c;
-  mica_status status = collect(nn, session, whole, &c);
-  if (status == MICA_OK) status = mica_safetensors_write(path, c.entries, c.count, metadata, metadata_count);
-  free_content(&c);
+  mica__parts parts = {0};
+  mica_status status = collect(nn, session, true, false, &parts);
+  if (status == MICA_OK) status = mica__parts_write(&parts, path, metadata, metadata_count);
+  mica__parts_free(&parts);
   return status;
 }
 
@@ -90,9 +69,9 @@ static mica_status fill(mica_tensor *tensor, const mica_safetensors_entry *entry
   return status;
 }
 
-/* What is read: a network without the optimiser's state, with it, or the former with moving averages in the place of
- * weights that have some. */
-typedef enum extent { WEIGHTS, WHOLE, AVERAGES } extent;
+/* What is read: a network without the optimiser's state, with it, the former with moving averages in the place of
+ * weights that have some, or the optimiser's state alone. */
+typedef enum extent { WEIGHTS, WHOLE, AVERAGES, OPTIMISER } extent;
 
 static mica_status find_entry(const mica_safetensors *file, const char *name, extent which,
                               const mica_safetensors_entry **entry) {
@@ -108,32 +87,40 @@ static mica_status find_entry(const mica_safetensors *file, const char *name, ex
   return MICA_OK;
 }
 
-/* Compares all tensors before it changes any. */
-static mica_status load(const mica_nn *nn, mica_session *session, extent which, const char *path,
-                        const mica_safetensors *file, size_t *missing) {
+static bool reads(extent which, const mica_nn_parameter_info *info) {
+  return which == WHOLE || (info->role == MICA_NN_ROLE_OPTIMIZER) == (which == OPTIMISER);
+}
+
+/* Compares the tensors, or changes them. *missing: so many are not in the file; NULL: none may be missing. */
+static mica_status take(const mica_nn *nn, mica_session *session, extent which, const char *path,
+                        const mica_safetensors *file, bool changes, size_t *missing) {
   size_t lacking = 0;
-  for (int pass = 0; pass < 2; pass++) {
-    lacking = 0;
-    for (size_t i = 0; i < mica_nn_parameter_count(nn); i++) {
-      const mica_nn_parameter_info *info = mica_nn_parameter_at(nn, i);
-      mica_tensor *tensor = mica_session_parameter(session, info->name);
-      if (!tensor || (which != WHOLE && info->role == MICA_NN_ROLE_OPTIMIZER)) continue;
-      const mica_safetensors_entry *entry = NULL;
-      MICA_TRY(find_entry(file, info->own_name, which, &entry));
-      lacking += !entry;
-      if (!entry && missing) continue;
-      if (!pass) MICA_TRY(compare(path, info->own_name, entry, tensor));
-      if (pass && entry) MICA_TRY(fill(tensor, entry));
-    }
+  for (size_t i = 0; i < mica_nn_parameter_count(nn); i++) {
+    const mica_nn_parameter_info *info = mica_nn_parameter_at(nn, i);
+    mica_tensor *tensor = mica_session_parameter(session, info->name);
+    if (!tensor || !reads(which, info)) continue;
+    const mica_safetensors_entry *entry = NULL;
+    MICA_TRY(find_entry(file, info->own_name, which, &entry));
+    lacking += !entry;
+    if (!entry && missing) continue;
+    if (!changes) MICA_TRY(compare(path, info->own_name, entry, tensor));
+    if (changes && entry) MICA_TRY(fill(tensor, entry));
   }
   if (missing) *missing = lacking;
   return MICA_OK;
 }
 
+/* Compares all tensors before it changes any. */
+static mica_status load(const mica_nn *nn, mica_session *session, extent which, const char *path,
+                        const mica_safetensors *file, size_t *missing) {
+  MICA_TRY(take(nn, session, which, path, file, false, missing));
+  return take(nn, session, which, path, file, true, missing);
+}
+
 mica_status mica_nn_save(const mica_nn *nn, mica_session *session, const char *path,
                          const mica_safetensors_pair *metadata, size_t metadata_count) {
   if (!nn || !session || !path) return mica__fail(MICA_E_INVALID, "mica_nn_save: a pointer is NULL");
-  return save(nn, session, false, path, metadata, metadata_count);
+  return save(nn, session, path, metadata, metadata_count);
 }
 
 mica_status mica_nn_load(const mica_nn *nn, mica_session *session, const char *path, size_t *missing) {
@@ -197,10 +184,33 @@ static size_t fields_of(const mica__phase *phase, mica__progress *p, mica__total
   return count;
 }
 
+/* What this rank has of a checkpoint. */
+static mica_status collect_own(const mica_trainer *t, mica__parts *parts) {
+  const mica__phase *training = &t->training;
+  MICA_TRY(collect(training->nn, training->session, true, !t->stages, parts));
+  return t->stages ? collect(t->stages->nn, t->stages->update, false, true, parts) : MICA_OK;
+}
+
+/* Rank 0 gets what it has not from the others: a tensor that several have is the same on all of them. */
+static mica_status gather(const mica_trainer *t, mica__parts *parts) {
+  mica_communicator *c = t->config.communicator;
+  if (!mica__ranks_divided(t)) return MICA_OK;
+  if (c->rank) return mica__parts_send(parts, c, MICA__SHARE_CHANNEL, 0);
+  for (int32_t rank = 1; rank < c->ranks; rank++) {
+    mica__parts other = {0};
+    mica_status status = mica__parts_receive(&other, c, MICA__SHARE_CHANNEL, rank);
+    if (status == MICA_OK) status = mica__parts_join(parts, &other);
+    mica__parts_free(&other);
+    MICA_TRY(status);
+  }
+  return MICA_OK;
+}
+
 mica_status mica_trainer_save(mica_trainer *t, const char *path) {
   field fields[FIELDS];
   mica__text texts[FIELDS] = {{0}};
   mica_safetensors_pair pairs[FIELDS + 1];
+  mica__parts parts = {0};
   if (!t || !path) return mica__fail(MICA_E_INVALID, "mica_trainer_save: a pointer is NULL");
   size_t count = fields_of(&t->training, &t->progress, &t->epoch, fields);
   mica_status status = MICA_OK;
@@ -211,7 +221,11 @@ mica_status mica_trainer_save(mica_trainer *t, const char *path) {
     pairs[i] = (mica_safetensors_pair){fields[i].key, texts[i].data};
   }
   pairs[count] = (mica_safetensors_pair){FORMAT_KEY, FORMAT};
-  if (status == MICA_OK) status = save(t->training.nn, t->training.session, true, path, pairs, count + 1);
+  if (status == MICA_OK) status = collect_own(t, &parts);
+  if (status == MICA_OK) status = gather(t, &parts);
+  if (status == MICA_OK && (!mica__ranks_divided(t) || mica__ranks_speaks(t)))
+    status = mica__parts_write(&parts, path, pairs, count + 1);
+  mica__parts_free(&parts);
   for (size_t i = 0; i < count; i++) mica__text_free(&texts[i]);
   return status;
 }
@@ -249,6 +263,17 @@ static mica_status parse_fields(const char *path, const mica_safetensors *file, 
   return mica__fail(MICA_E_FORMAT, "%s: it is no checkpoint of a run: a count is negative", path);
 }
 
+/* A stage takes what is its own. */
+static mica_status load_all(mica_trainer *t, const char *path, const mica_safetensors *file) {
+  const mica__phase *training = &t->training;
+  mica__stages *s = t->stages;
+  if (!s) return load(training->nn, training->session, WHOLE, path, file, NULL);
+  MICA_TRY(take(s->nn, s->update, OPTIMISER, path, file, false, NULL));
+  MICA_TRY(load(training->nn, training->session, WEIGHTS, path, file, NULL));
+  s->stale = true;
+  return take(s->nn, s->update, OPTIMISER, path, file, true, NULL);
+}
+
 mica_status mica_trainer_load(mica_trainer *t, const char *path) {
   mica_safetensors *file = NULL;
   if (!t || !path) return mica__fail(MICA_E_INVALID, "mica_trainer_load: a pointer is NULL");
@@ -256,7 +281,7 @@ mica_status mica_trainer_load(mica_trainer *t, const char *path) {
   mica__totals totals = {.sums = calloc(t->training.sum_count, sizeof *totals.sums)};
   mica_status status = totals.sums ? mica_safetensors_open(path, &file) : mica__fail_nomem("a checkpoint");
   if (status == MICA_OK) status = parse_fields(path, file, &t->training, &progress, &totals);
-  if (status == MICA_OK) status = load(t->training.nn, t->training.session, WHOLE, path, file, NULL);
+  if (status == MICA_OK) status = load_all(t, path, file);
   mica_safetensors_close(file);
   if (status == MICA_OK) {
     mica__train_discard(t);

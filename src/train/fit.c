@@ -92,11 +92,17 @@ static mica_status write_to(run *r, const char *name, bool notifies) {
   mica_trainer *t = r->t;
   mica__text path = {0};
   MICA_TRY(join_epoch(t));
-  if (!t->config.folder || !mica__ranks_speaks(t)) return MICA_OK;
-  mica__text_addf(&path, "%s/%s", t->config.folder, name);
+  /* Rank 0 says whether there is a folder, for all that have a part of the checkpoint. */
+  bool writes = t->config.folder != NULL;
+  if (mica__ranks_divided(t))
+    MICA_TRY(mica__ranks_broadcast(t, &writes, sizeof writes));
+  else
+    writes = writes && mica__ranks_speaks(t);
+  if (!writes) return MICA_OK;
+  mica__text_addf(&path, "%s/%s", t->config.folder ? t->config.folder : "", name);
   mica_status status = mica__text_status(&path);
   if (status == MICA_OK) status = mica_trainer_save(t, path.data);
-  if (status == MICA_OK && notifies) {
+  if (status == MICA_OK && notifies && mica__ranks_speaks(t)) {
     mica_train_progress event;
     status = event_of(r, MICA_TRAIN_EVENT_CHECKPOINT, &event);
     event.path = path.data;

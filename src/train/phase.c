@@ -197,9 +197,12 @@ static mica_status make_session(mica_trainer *t, mica__phase *phase, const mica_
   const bool adds_up = phase->sum_count && phase != &t->training;
   mica_binding own[1 + MICA_OBJECTIVE_METRICS] = {{"metrics", NULL}};
   /* A hook may give the network of tests other weights than the one that trains. */
-  const bool tested = t->testing.session && (phase->observer || t->config.hook);
-  mica_session_config config = {
-      .share = tested ? t->testing.session : t->training.session, .parameters = own, .parameter_count = 0};
+  const bool tested = t->testing.session && (phase->observer || t->config.hook || t->stages);
+  mica_session_config config = {.share = tested      ? t->testing.session
+                                         : t->stages ? NULL
+                                                     : t->training.session,
+                                .parameters = own,
+                                .parameter_count = 0};
   if (adds_up) config.parameter_count = 1;
   for (size_t s = 0; s < phase->slot_count; s++)
     if (!phase->slots[s].weighted) own[config.parameter_count++] = (mica_binding){phase->slots[s].parameter, NULL};
@@ -218,9 +221,9 @@ static mica_status graph_status(const mica_graph *graph) {
 
 /* The graph, the network and the sums. draws: dropouts so far; outputs: room for an objective's. */
 static mica_status build_graph(const mica_trainer_config *c, uint64_t draws, mica__phase *phase, mica__phase_kind kind,
-                               const mica_batch_column *columns, size_t count, mica_value *outputs) {
+                               const mica_batch_column *columns, size_t count, mica_objective *made,
+                               mica_value *outputs) {
   const mica_observer *o = phase->observer;
-  mica_objective made = {0};
   mica_nn_config how = {.training = kind == MICA__PHASE_TRAIN,
                         .dtype = c->dtype,
                         .seed = c->seed,
@@ -231,22 +234,29 @@ static mica_status build_graph(const mica_trainer_config *c, uint64_t draws, mic
   MICA_TRY(mica_nn_create(phase->graph, &how, &phase->nn));
   phase->nn->draws = draws;
   MICA_TRY(take_columns(phase, columns, count));
-  c->step(phase->nn, &phase->batch, c->step_config, &made);
+  c->step(phase->nn, &phase->batch, c->step_config, made);
   MICA_TRY(graph_status(phase->graph));
   if (kind != MICA__PHASE_PREDICT) {
-    if (!made.loss.graph || mica_value_shape(made.loss).rank != 0)
+    if (!made->loss.graph || mica_value_shape(made->loss).rank != 0)
       return mica__fail(MICA_E_INVALID, "the step made no loss, or one that is no scalar");
-    MICA_TRY(make_slots(phase, &made, kind == MICA__PHASE_TEST));
-    put_out(phase, &made, kind == MICA__PHASE_TRAIN, outputs);
+    MICA_TRY(make_slots(phase, made, kind == MICA__PHASE_TEST));
+    put_out(phase, made, kind == MICA__PHASE_TRAIN, outputs);
   }
   if (kind == MICA__PHASE_TRAIN) {
     if (c->freeze) MICA_TRY(mica_nn_freeze(phase->nn, c->freeze, true, NULL));
+    if (c->stages.count > 1) {
+      phase->loss = made->loss;
+      phase->weight = weight_of(phase, made);
+      phase->row = outputs[0];
+      return graph_status(phase->graph);
+    }
     mica_optimizer_config optimizer = c->optimizer;
     optimizer.communicator = c->communicator;
-    if (c->communicator) optimizer.weight = weight_of(phase, &made);
-    mica_optimize(phase->nn, made.loss, &optimizer, NULL);
+    optimizer.shard = optimizer.shard && c->communicator;
+    if (c->communicator) optimizer.weight = weight_of(phase, made);
+    mica_optimize(phase->nn, made->loss, &optimizer, NULL);
   } else {
-    MICA_TRY(take_outputs(phase, &made, outputs));
+    MICA_TRY(take_outputs(phase, made, outputs));
   }
   return graph_status(phase->graph);
 }
@@ -257,9 +267,12 @@ mica_status mica__phase_build(mica_trainer *t, mica__phase *phase, mica__phase_k
   const mica_observer *o = phase->observer;
   const mica_value *values = NULL;
   size_t more = 0;
-  /* Each rank drops other elements. */
-  const uint64_t draws = (uint64_t)mica__ranks_own(t) << 32;
-  MICA_TRY(build_graph(&t->config, draws, phase, kind, columns, count, own));
+  /* Ranks with other samples drop other elements. */
+  const int32_t stages = t->config.stages.count > 1 ? t->config.stages.count : 1;
+  const uint64_t draws = (uint64_t)(mica__ranks_own(t) / stages) << 32;
+  mica_objective made = {0};
+  MICA_TRY(build_graph(&t->config, draws, phase, kind, columns, count, &made, own));
+  if (kind == MICA__PHASE_TRAIN && stages > 1) return MICA_OK;
   if (!o) return make_session(t, phase, outputs, phase->output_count);
   MICA_TRY(o->values(o->user, &values, &more));
   MICA_TRY(graph_status(phase->graph));
@@ -275,11 +288,12 @@ mica_status mica__phase_build(mica_trainer *t, mica__phase *phase, mica__phase_k
 mica_status mica__train_outline(const mica_trainer_config *c, const mica_observer *o) {
   mica__phase phase = {.observer = o};
   mica_value outputs[MICA_OBJECTIVE_OUTPUTS];
+  mica_objective made = {0};
   const mica_value *values = NULL;
   size_t more = 0;
   const bool apart = c->test_columns != NULL;
   mica_status status = build_graph(c, 0, &phase, MICA__PHASE_TEST, apart ? c->test_columns : c->columns,
-                                   apart ? c->test_column_count : c->column_count, outputs);
+                                   apart ? c->test_column_count : c->column_count, &made, outputs);
   if (status == MICA_OK) status = o->values(o->user, &values, &more);
   mica__phase_free(&phase);
   return status;

@@ -1,19 +1,11 @@
 /* Training on several ranks: what they agree on beside gradients. All of it is host memory and small but for the
  * parameters, which go from rank 0 to the others when a run begins. */
-#include "nn/nn.h"
-#include "train/train.h"
+#include "train/stages.h"
 
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-
-/* Above the optimiser's channels. */
-enum {
-  CHANNEL_AGREE = MICA_CHANNELS / 2 - 1,
-  CHANNEL_SUMS = MICA_CHANNELS / 2 - 2,
-  CHANNEL_SHARE = MICA_CHANNELS / 2 - 3,
-};
 
 static mica_communicator *link_of(const mica_trainer *t) { return t->config.communicator; }
 
@@ -23,36 +15,59 @@ int32_t mica__ranks_count(const mica_trainer *t) { return link_of(t) ? link_of(t
 
 int32_t mica__ranks_own(const mica_trainer *t) { return link_of(t) ? link_of(t)->rank : 0; }
 
-static mica_status run(const mica_trainer *t, mica_collective kind, int32_t channel, mica_dtype dtype, void *data,
-                       size_t count) {
+mica_communicator *mica__ranks_replicas(const mica_trainer *t) { return t->stages ? t->stages->data : link_of(t); }
+
+bool mica__ranks_divided(const mica_trainer *t) {
+  return t->stages || (t->config.optimizer.shard && mica__ranks_count(t) > 1);
+}
+
+static mica_status run_among(mica_communicator *c, mica_collective kind, int32_t channel, mica_dtype dtype, void *data,
+                             size_t count) {
   const mica_transfer transfer = {
       .kind = kind, .channel = channel, .dtype = dtype, .data = data, .count = (int64_t)count};
-  return mica_communicator_run(link_of(t), &transfer);
+  return mica_communicator_run(c, &transfer);
+}
+
+static mica_status run(const mica_trainer *t, mica_collective kind, int32_t channel, mica_dtype dtype, void *data,
+                       size_t count) {
+  return run_among(link_of(t), kind, channel, dtype, data, count);
 }
 
 /* --- at the beginning --- */
 
-/* A parameter of rank 0 on all ranks. */
-static mica_status broadcast_parameter(const mica_trainer *t, mica_tensor *tensor) {
+/* A parameter of a communicator's rank 0 on all its ranks. */
+static mica_status broadcast_parameter(const mica_trainer *t, mica_communicator *c, mica_tensor *tensor) {
   const size_t bytes = mica_tensor_bytes(tensor);
   char *data = malloc(bytes ? bytes : 1);
   if (!data) return mica__fail_nomem("a parameter of all ranks");
   mica_status status = MICA_OK;
-  if (link_of(t)->rank == 0) status = mica_tensor_download(t->queue, tensor, data, bytes);
-  if (status == MICA_OK) status = run(t, MICA_COLLECTIVE_BROADCAST, CHANNEL_SHARE, MICA_U8, data, bytes);
-  if (status == MICA_OK && link_of(t)->rank != 0) status = mica_tensor_upload(t->queue, tensor, data, bytes);
+  if (c->rank == 0) status = mica_tensor_download(t->queue, tensor, data, bytes);
+  if (status == MICA_OK) status = run_among(c, MICA_COLLECTIVE_BROADCAST, MICA__SHARE_CHANNEL, MICA_U8, data, bytes);
+  if (status == MICA_OK && c->rank != 0) status = mica_tensor_upload(t->queue, tensor, data, bytes);
   free(data);
   return status;
 }
 
-mica_status mica__ranks_begin(mica_trainer *t) {
-  const mica_nn *nn = t->training.nn;
-  if (!link_of(t)) return MICA_OK;
-  for (size_t i = 0; i < mica_nn_parameter_count(nn); i++) {
-    mica_tensor *tensor = mica_session_parameter(t->training.session, mica_nn_parameter_at(nn, i)->name);
-    if (tensor) MICA_TRY(broadcast_parameter(t, tensor));
+/* The state of an optimiser that is divided is not that of rank 0; each rank has read its own. */
+static mica_status broadcast_network(const mica_trainer *t, mica_communicator *c, const mica__phase *phase,
+                                     bool optimiser) {
+  for (size_t i = 0; i < mica_nn_parameter_count(phase->nn); i++) {
+    const mica_nn_parameter_info *info = mica_nn_parameter_at(phase->nn, i);
+    mica_tensor *tensor = mica_session_parameter(phase->session, info->name);
+    if (tensor && (optimiser || info->role != MICA_NN_ROLE_OPTIMIZER)) MICA_TRY(broadcast_parameter(t, c, tensor));
   }
-  MICA_TRY(run(t, MICA_COLLECTIVE_BROADCAST, CHANNEL_SHARE, MICA_U8, &t->progress, sizeof t->progress));
+  return MICA_OK;
+}
+
+mica_status mica__ranks_tested(mica_trainer *t) {
+  return t->stages ? broadcast_network(t, link_of(t), &t->testing, false) : mica__ranks_begin(t);
+}
+
+mica_status mica__ranks_begin(mica_trainer *t) {
+  mica_communicator *replicas = mica__ranks_replicas(t);
+  if (!link_of(t)) return MICA_OK;
+  if (replicas) MICA_TRY(broadcast_network(t, replicas, &t->training, !mica__ranks_divided(t)));
+  MICA_TRY(run(t, MICA_COLLECTIVE_BROADCAST, MICA__SHARE_CHANNEL, MICA_U8, &t->progress, sizeof t->progress));
   /* What a checkpoint has of the epoch is of all ranks: one goes on from it. */
   if (link_of(t)->rank != 0) {
     memset(t->epoch.sums, 0, t->training.sum_count * sizeof *t->epoch.sums);
@@ -77,7 +92,7 @@ mica_status mica__ranks_agree(mica_trainer *t, bool stops, bool *all_stop) {
   }
   if (*all_stop) return MICA_OK;
   t->stopping = stops;
-  const mica_transfer transfer = {.channel = CHANNEL_AGREE, .dtype = MICA_I32, .data = &t->stopping, .count = 1};
+  const mica_transfer transfer = {.channel = MICA__AGREE_CHANNEL, .dtype = MICA_I32, .data = &t->stopping, .count = 1};
   return mica_communicator_begin(link_of(t), &transfer, &t->agreed);
 }
 
@@ -90,7 +105,8 @@ mica_status mica__ranks_end_steps(mica_trainer *t) {
 /* The running statistics of batch norms are means over what a rank has seen; those of all ranks are their mean. */
 mica_status mica__ranks_join_state(mica_trainer *t) {
   const mica_nn *nn = t->training.nn;
-  if (!link_of(t)) return MICA_OK;
+  mica_communicator *replicas = mica__ranks_replicas(t);
+  if (!replicas) return MICA_OK;
   for (size_t i = 0; i < mica_nn_parameter_count(nn); i++) {
     const mica_nn_parameter_info *info = mica_nn_parameter_at(nn, i);
     mica_tensor *tensor = mica_session_parameter(t->training.session, info->name);
@@ -99,8 +115,9 @@ mica_status mica__ranks_join_state(mica_trainer *t) {
     float *data = malloc(bytes + 1);
     if (!data) return mica__fail_nomem("a parameter of all ranks");
     mica_status status = mica_tensor_download(t->queue, tensor, data, bytes);
-    if (status == MICA_OK) status = run(t, MICA_COLLECTIVE_ALL_REDUCE, CHANNEL_SUMS, MICA_F32, data, count);
-    for (size_t k = 0; k < count; k++) data[k] /= (float)link_of(t)->ranks;
+    if (status == MICA_OK)
+      status = run_among(replicas, MICA_COLLECTIVE_ALL_REDUCE, MICA__SUMS_CHANNEL, MICA_F32, data, count);
+    for (size_t k = 0; k < count; k++) data[k] /= (float)replicas->ranks;
     if (status == MICA_OK) status = mica_tensor_upload(t->queue, tensor, data, bytes);
     free(data);
     MICA_TRY(status);
@@ -110,12 +127,12 @@ mica_status mica__ranks_join_state(mica_trainer *t) {
 
 mica_status mica__ranks_add(const mica_trainer *t, double *sums, size_t count, int64_t *samples) {
   if (!link_of(t)) return MICA_OK;
-  if (count) MICA_TRY(run(t, MICA_COLLECTIVE_ALL_REDUCE, CHANNEL_SUMS, MICA_F64, sums, count));
-  return samples ? run(t, MICA_COLLECTIVE_ALL_REDUCE, CHANNEL_SUMS, MICA_I64, samples, 1) : MICA_OK;
+  if (count) MICA_TRY(run(t, MICA_COLLECTIVE_ALL_REDUCE, MICA__SUMS_CHANNEL, MICA_F64, sums, count));
+  return samples ? run(t, MICA_COLLECTIVE_ALL_REDUCE, MICA__SUMS_CHANNEL, MICA_I64, samples, 1) : MICA_OK;
 }
 
 mica_status mica__ranks_broadcast(const mica_trainer *t, void *data, size_t bytes) {
-  return link_of(t) ? run(t, MICA_COLLECTIVE_BROADCAST, CHANNEL_SHARE, MICA_U8, data, bytes) : MICA_OK;
+  return link_of(t) ? run(t, MICA_COLLECTIVE_BROADCAST, MICA__SHARE_CHANNEL, MICA_U8, data, bytes) : MICA_OK;
 }
 
 mica_status mica__ranks_times(mica_trainer *t, double seconds, double data_seconds, mica_train_progress *event) {
@@ -130,7 +147,7 @@ mica_status mica__ranks_times(mica_trainer *t, double seconds, double data_secon
   own[2] = now.moving - t->link_then.moving;
   own[0] = fmax(0, seconds - data_seconds - own[1]); /* it may have waited before the first step */
   t->link_then = now;
-  mica_status status = run(t, MICA_COLLECTIVE_ALL_REDUCE, CHANNEL_SUMS, MICA_F64, times, 3 * (size_t)c->ranks);
+  mica_status status = run(t, MICA_COLLECTIVE_ALL_REDUCE, MICA__SUMS_CHANNEL, MICA_F64, times, 3 * (size_t)c->ranks);
   event->ranks = c->ranks;
   for (int32_t r = 0; status == MICA_OK && r < c->ranks; r++) {
     if (times[3 * r] > times[3 * event->slowest_rank]) event->slowest_rank = r;

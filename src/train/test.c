@@ -1,5 +1,5 @@
 /* Testing and predicting: runs of the network on the weights as they are. */
-#include "train/train.h"
+#include "train/stages.h"
 
 #include <mica/ops.h>
 #include <stdlib.h>
@@ -26,6 +26,7 @@ static mica_status collect_all(mica_trainer *t) {
 
 static mica_status begin(mica_trainer *t, const mica_batch_source *source) {
   mica__phase *phase = &t->testing;
+  MICA_TRY(mica__stages_share(t));
   mica__totals_clear(&t->tested, phase);
   MICA_TRY(mica_op_fill(t->queue, 0, phase->metrics));
   for (size_t s = 0; s < phase->slot_count; s++) {
@@ -108,7 +109,7 @@ static mica_status build_predicting(mica_trainer *t, const mica_batch *batch) {
       }
   mica_status status = mica__phase_build(t, &t->predicting, MICA__PHASE_PREDICT, there, count);
   free(there);
-  if (status == MICA_OK && c->optimizer.ema > 0)
+  if (status == MICA_OK && c->optimizer.ema > 0 && !t->stages)
     status = mica_nn_share_ema(t->predicting.nn, t->predicting.session, t->training.session);
   if (status != MICA_OK) mica__phase_free(&t->predicting);
   return status;
@@ -120,7 +121,8 @@ mica_status mica__phase_build_outputs(mica_trainer *t, mica_step_fn *step, const
   as.config.dtype = MICA_F32;
   if (step) as.config.step = step;
   MICA_TRY(mica__phase_build(&as, phase, MICA__PHASE_PREDICT, columns, count));
-  return as.config.optimizer.ema > 0 ? mica_nn_share_ema(phase->nn, phase->session, t->training.session) : MICA_OK;
+  return as.config.optimizer.ema > 0 && !t->stages ? mica_nn_share_ema(phase->nn, phase->session, t->training.session)
+                                                   : MICA_OK;
 }
 
 mica_status mica_trainer_predict(mica_trainer *t, const mica_batch *batch) {

@@ -67,6 +67,7 @@ typedef struct mica__phase {
   size_t output_count;
   mica_feed *feeds;              /* as many as columns and a rate */
   const mica_observer *observer; /* whose hook and values it has; NULL: the trainer's own */
+  mica_value loss, weight, row;  /* of a step that will be cut into stages */
 } mica__phase;
 
 /* A download of the rows, in flight. */
@@ -94,11 +95,14 @@ typedef struct mica__progress {
   mica_plateau plateau;
 } mica__progress;
 
+typedef struct mica__stages mica__stages; /* train/stages.h */
+
 struct mica_trainer {
   mica_engine *engine;
   mica_queue *queue;
   mica_trainer_config config;
   mica__phase training, testing, predicting;
+  mica__stages *stages; /* NULL: the network is whole */
   mica_tensor *rates, *rate[MICA__RATES];
   mica_tensor *rows, *row[MICA__ROWS];           /* the first is that of step unread_from; report_every of them, */
   size_t row_stride;                             /* elements from one to the next */
@@ -156,14 +160,27 @@ mica_status mica__train_drain(mica_trainer *trainer);
 void mica__train_discard(mica_trainer *trainer);
 void mica__totals_clear(mica__totals *totals, const mica__phase *phase);
 
+/* Channels of what ranks agree on beside gradients, above the optimiser's. */
+enum {
+  MICA__AGREE_CHANNEL = MICA_CHANNELS / 2 - 1,
+  MICA__SUMS_CHANNEL = MICA_CHANNELS / 2 - 2,
+  MICA__SHARE_CHANNEL = MICA_CHANNELS / 2 - 3,
+};
+
 /* --- several ranks; each does nothing, or the obvious, on one --- */
 
 /* True on the rank that writes files. */
 bool mica__ranks_speaks(const mica_trainer *trainer);
 int32_t mica__ranks_count(const mica_trainer *trainer);
 int32_t mica__ranks_own(const mica_trainer *trainer);
+/* The ranks that have the same stage and take batches of their own; NULL: one. */
+mica_communicator *mica__ranks_replicas(const mica_trainer *trainer);
+/* True where no rank has all that a checkpoint holds. */
+bool mica__ranks_divided(const mica_trainer *trainer);
 /* Gives all ranks the parameters and the position of rank 0. */
 mica_status mica__ranks_begin(mica_trainer *trainer);
+/* Gives all ranks the weights that rank 0 has to test, where they are apart from those that train. */
+mica_status mica__ranks_tested(mica_trainer *trainer);
 /* Tells the others whether this rank wants to stop; *all_stop is what was told a step ago, the same on all ranks. */
 mica_status mica__ranks_agree(mica_trainer *trainer, bool stops, bool *all_stop);
 /* Behind the last mica__ranks_agree of an epoch. */

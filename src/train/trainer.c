@@ -1,5 +1,5 @@
 /* Creation of a trainer, its steps, and the readbacks of their sums. */
-#include "train/train.h"
+#include "train/stages.h"
 
 #include <math.h>
 #include <mica/ops.h>
@@ -13,8 +13,6 @@ static mica_status check(const mica_trainer_config *c) {
     return mica__fail(MICA_E_INVALID, "mica_trainer_create: a negative count");
   if (!strcmp(mica_schedule_name(c->schedule.kind), "?"))
     return mica__fail(MICA_E_INVALID, "mica_trainer_create: %d is no mica_schedule", (int)c->schedule.kind);
-  if (c->optimizer.shard)
-    return mica__fail(MICA_E_UNSUPPORTED, "mica_trainer_create: an optimiser's state that is divided among ranks");
   return MICA_OK;
 }
 
@@ -51,16 +49,19 @@ static mica_status make_sums(mica_trainer *t) {
 
 /* The averaged weights, where the optimiser has them, are those that are tested and predict. */
 static mica_status share_averages(mica_trainer *t, mica__phase *phase) {
-  return t->config.optimizer.ema > 0 ? mica_nn_share_ema(phase->nn, phase->session, t->training.session) : MICA_OK;
+  return t->config.optimizer.ema > 0 && !t->stages ? mica_nn_share_ema(phase->nn, phase->session, t->training.session)
+                                                   : MICA_OK;
 }
 
 static mica_status build(mica_trainer *t) {
   const mica_trainer_config *c = &t->config;
   const bool apart = c->test_columns != NULL;
   MICA_TRY(mica__phase_build(t, &t->training, MICA__PHASE_TRAIN, c->columns, c->column_count));
+  if (c->stages.count > 1) MICA_TRY(mica__stages_create(t));
   MICA_TRY(mica__phase_build(t, &t->testing, MICA__PHASE_TEST, apart ? c->test_columns : c->columns,
                              apart ? c->test_column_count : c->column_count));
   MICA_TRY(mica_nn_initialise(t->training.nn, t->training.session));
+  if (t->stages) MICA_TRY(mica_nn_initialise(t->testing.nn, t->testing.session));
   return share_averages(t, &t->testing);
 }
 
@@ -103,6 +104,7 @@ void mica_trainer_destroy(mica_trainer *t) {
   mica_tensor_destroy(t->rows);
   mica__phase_free(&t->predicting);
   mica__phase_free(&t->testing);
+  mica__stages_destroy(t->stages);
   mica__phase_free(&t->training);
   for (int i = 0; i < MICA__READBACKS; i++) free(t->readbacks[i].rows);
   free(t->epoch.sums);
@@ -146,10 +148,15 @@ mica_status mica_trainer_step(mica_trainer *t, const mica_batch *batch) {
   if (!t || !batch || !batch->tensors) return mica__fail(MICA_E_INVALID, "mica_trainer_step: a pointer is NULL");
   if (t->progress.step - t->unread_from == t->config.report_every) MICA_TRY(mica__train_read(t));
   MICA_TRY(find_rate(t, &rate));
-  MICA_TRY(mica_session_bind_output(t->training.session, 0, t->row[t->progress.step - t->unread_from]));
-  MICA_TRY(mica__phase_run(t, &t->training, batch, rate));
+  mica_tensor *row = t->row[t->progress.step - t->unread_from];
+  if (t->stages) {
+    MICA_TRY(mica__stages_step(t, batch, row, rate));
+  } else {
+    MICA_TRY(mica_session_bind_output(t->training.session, 0, row));
+    MICA_TRY(mica__phase_run(t, &t->training, batch, rate));
+  }
   t->progress.step++;
-  t->unread_samples += batch->count;
+  if (mica__stages_counts(t)) t->unread_samples += batch->count;
   return MICA_OK;
 }
 

@@ -70,6 +70,20 @@ for how in f16 u8; do
   grep -q '"accuracy":1' "$work/out" || fault "$how: $(cat "$work/out")"
 done
 
+# --- stages, and state that is divided: the result of one process, and its files ---
+# divided N FOLDER WORDS...: the loss of one process, and of one that goes on.
+divided() {
+  n=$1 out=$2
+  shift 2
+  ranks "$n" "$out" --epochs 3 --json --quiet "$@" >"$work/out" 2>"$work/err" ||
+    fault "$n ranks, $*: $(cat "$work/err")"
+  near "$(number loss "$work/out")" "$(number loss "$work/one.json")" || fault "$n ranks, $*: $(cat "$work/out")"
+  timeout 60 "$mica" train --resume --epochs 4 --quiet --out "$out" 2>"$work/err" || fault "$*: $(cat "$work/err")"
+}
+divided 2 "$work/stages" --parallel pipe=2
+divided 4 "$work/both" --parallel data=2,pipe=2,micro=3,order=gpipe
+divided 2 "$work/shard" --shard
+
 # --- what is wrong is said once, and ends all ---
 # refused STATUS SENTENCE WORDS...
 refused() {
@@ -91,6 +105,9 @@ train="$mica train --task classify --model mlp --epochs 2 --quiet --out $work/wr
   refused 2 "rank 1 has other data" -n 1 $train --data "$work/data.csv" : -n 1 $train --data "$work/other.csv"
   refused 2 "rank 1 has other settings" -n 1 $train --data "$work/data.csv" : \
     -n 1 $train --data "$work/data.csv" --lr 1
+  refused 2 "for 4 ranks, there are 2" -n 2 $train --data "$work/data.csv" --parallel data=2,pipe=2
+  refused 2 "'pipes=2'" -n 2 $train --data "$work/data.csv" --parallel pipes=2
+  refused 2 "64 a replica cannot be divided into 7" -n 2 $train --data "$work/data.csv" --parallel pipe=2,micro=7
   refused 2 "find-lr is for one rank" -n 2 $train --data "$work/data.csv" --find-lr
 }
 

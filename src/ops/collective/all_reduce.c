@@ -65,8 +65,9 @@ void mica__collective_split(mica_value row, const mica_value *x, int32_t count, 
 void mica__collective_ends(const mica_communicator *c, mica_status failed) {
   char sentence[512];
   if (failed == MICA_OK || !c->calls->abort) return;
-  snprintf(sentence, sizeof sentence, "rank %d: %s", (int)c->rank, mica_error_message());
-  c->calls->abort(c->user, c->rank, sentence);
+  const int32_t rank = c->whole ? c->whole->rank : c->rank;
+  snprintf(sentence, sizeof sentence, "rank %d: %s", (int)rank, mica_error_message());
+  c->calls->abort(c->user, rank, sentence);
 }
 
 static mica_status infer_all_reduce(const mica__type *inputs, int32_t input_count, void *attrs, mica__type *out) {

@@ -1,0 +1,148 @@
+/* Steps of a stage, and the weights of all stages where a test wants them. */
+#include "base/text.h"
+#include "train/stages.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+bool mica__stages_counts(const mica_trainer *t) { return !t->stages || t->stages->stage == t->stages->count - 1; }
+
+/* --- passes --- */
+
+/* Micro-batch m of a column. */
+static mica_status make_view(const mica__stages *s, const mica_tensor *whole, int32_t m, mica_tensor **view) {
+  mica_shape shape = mica_tensor_shape(whole);
+  int64_t count = 0;
+  if (shape.rank < 1 || shape.dim[0] % s->micro)
+    return mica__fail(MICA_E_INVALID, "a batch of %lld samples cannot be divided into %d micro-batches",
+                      shape.rank ? (long long)shape.dim[0] : 1, (int)s->micro);
+  shape.dim[0] /= s->micro;
+  MICA_TRY(mica_shape_count(shape, &count));
+  return mica_tensor_view((mica_tensor *)(uintptr_t)whole, shape, NULL, m * count, view);
+}
+
+static void drop_views(mica_trainer *t) {
+  for (size_t i = 0; i < t->training.batch.count; i++) {
+    mica_tensor_destroy(t->stages->views[i]);
+    t->stages->views[i] = NULL;
+  }
+}
+
+static mica_status make_feeds(mica_trainer *t, int32_t m, const mica_tensor *x, size_t *count) {
+  mica__stages *s = t->stages;
+  *count = 0;
+  for (size_t i = 0; i < t->training.batch.count; i++) {
+    const mica__column *column = &t->training.batch.columns[i];
+    const mica_tensor *whole = NULL;
+    if (!column->value.graph) continue;
+    for (size_t k = 0; k < s->batch->tensor_count && !whole; k++)
+      if (!strcmp(s->batch->tensors[k].name, column->name)) whole = s->batch->tensors[k].tensor;
+    if (!whole) return mica__fail(MICA_E_INVALID, "the batch has no column '%s'", column->name);
+    MICA_TRY(make_view(s, whole, m, &s->views[i]));
+    s->feeds[(*count)++] = (mica_feed){column->input, s->views[i]};
+  }
+  if (x) s->feeds[(*count)++] = (mica_feed){"pipe.x", x};
+  return MICA_OK;
+}
+
+/* Both passes of a micro-batch drop the same elements. */
+static mica_status number_pass(mica_trainer *t, int32_t m) {
+  const int64_t number = t->progress.step * t->stages->micro + m;
+  if (!t->stages->steps) return MICA_OK;
+  return mica_tensor_upload(t->queue, mica_session_parameter(t->training.session, "step"), &number, sizeof number);
+}
+
+static mica_status run(mica_trainer *t, mica_session *session, int32_t m, const mica_tensor *x, const mica_tensor *dy) {
+  size_t count = 0;
+  mica_status status = make_feeds(t, m, x, &count);
+  if (dy) t->stages->feeds[count++] = (mica_feed){"pipe.dy", dy};
+  if (status == MICA_OK) status = number_pass(t, m);
+  if (status == MICA_OK) status = mica_session_run(session, t->queue, t->stages->feeds, count);
+  drop_views(t);
+  return status;
+}
+
+static mica_status pass_forward(void *user, int32_t m, const mica_tensor *x, const mica_tensor **y) {
+  mica_trainer *t = user;
+  MICA_TRY(run(t, t->stages->forward, m, x, NULL));
+  *y = mica_session_output(t->stages->forward, 0);
+  return MICA_OK;
+}
+
+static mica_status pass_backward(void *user, int32_t m, const mica_tensor *x, const mica_tensor *dy,
+                                 const mica_tensor **dx) {
+  mica_trainer *t = user;
+  MICA_TRY(run(t, t->training.session, m, x, dy));
+  *dx = x ? mica_session_output(t->training.session, 1) : NULL;
+  return MICA_OK;
+}
+
+mica_status mica__stages_link(mica_trainer *t) {
+  mica__stages *s = t->stages;
+  const mica_stage_config config = {.communicator = s->pipe,
+                                    .last_first = true,
+                                    .schedule = t->config.stages.schedule,
+                                    .micro_batches = s->micro,
+                                    .x = s->x,
+                                    .y = s->y,
+                                    .forward = pass_forward,
+                                    .backward = pass_backward,
+                                    .user = t};
+  return mica_stage_create(t->engine, &config, &s->link);
+}
+
+mica_status mica__stages_step(mica_trainer *t, const mica_batch *batch, mica_tensor *row, const mica_tensor *rate) {
+  mica__stages *s = t->stages;
+  s->batch = batch;
+  s->stale = true;
+  MICA_TRY(mica_stage_run(s->link));
+  MICA_TRY(mica_session_bind_output(s->update, 0, row));
+  return mica_session_run(s->update, t->queue, &(mica_feed){MICA_LEARNING_RATE, rate}, 1);
+}
+
+/* --- weights of tests --- */
+
+/* The tensor that is tested for a parameter: its moving average, where there is one. NULL: not of this stage. */
+static mica_status tested(mica_trainer *t, const mica_nn_parameter_info *info, mica_tensor **tensor) {
+  mica__text name = {0};
+  mica__text_addf(&name, "ema.%s", info->own_name);
+  const mica_status status = mica__text_status(&name);
+  *tensor = status == MICA_OK ? mica_session_parameter(t->stages->update, name.data) : NULL;
+  if (status == MICA_OK && !*tensor) *tensor = mica_session_parameter(t->training.session, info->name);
+  mica__text_free(&name);
+  return status;
+}
+
+/* From the first stage that has it, which is the group's last rank of those. */
+static mica_status share_one(mica_trainer *t, size_t index) {
+  mica__stages *s = t->stages;
+  const mica_nn_parameter_info *info = mica_nn_parameter_at(t->training.nn, index);
+  mica_tensor *to = mica_session_parameter(t->testing.session, info->name), *from = NULL;
+  int32_t stage = 0;
+  if (!to || info->role == MICA_NN_ROLE_OPTIMIZER || !s->holders[index]) return MICA_OK;
+  while (!(s->holders[index] >> stage & 1)) stage++;
+  const size_t bytes = mica_tensor_bytes(to);
+  char *data = malloc(bytes + 1);
+  if (!data) return mica__fail_nomem("weights of all stages");
+  mica_status status = stage == s->stage ? tested(t, info, &from) : MICA_OK;
+  if (status == MICA_OK && stage == s->stage)
+    status = from ? mica_tensor_download(t->queue, from, data, bytes)
+                  : mica__fail(MICA_E_STATE, "a stage lacks its parameter '%s'", info->name);
+  const mica_transfer all = {.kind = MICA_COLLECTIVE_BROADCAST,
+                             .channel = MICA__SHARE_CHANNEL,
+                             .peer = s->count - 1 - stage,
+                             .dtype = MICA_U8,
+                             .data = data,
+                             .count = (int64_t)bytes};
+  if (status == MICA_OK) status = mica_communicator_run(s->pipe, &all);
+  if (status == MICA_OK) status = mica_tensor_upload(t->queue, to, data, bytes);
+  free(data);
+  return status;
+}
+
+mica_status mica__stages_share(mica_trainer *t) {
+  if (!t->stages || !t->stages->stale) return MICA_OK;
+  for (size_t i = 0; i < t->stages->parameters; i++) MICA_TRY(share_one(t, i));
+  t->stages->stale = false;
+  return MICA_OK;
+}
