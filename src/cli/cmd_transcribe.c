@@ -39,6 +39,7 @@ typedef struct writing {
   mica_transcriber *transcriber;
   const char *name;
   size_t shown;   /* bytes of its text that stand on the screen */
+  bool open;      /* its name stands there, and no end of the line */
   int64_t taken;  /* samples of it */
   double seconds; /* that the computer took, without waiting for a pipe */
 } writing;
@@ -59,13 +60,20 @@ static void show(writing *w, bool last) {
   if (end > w->shown) printf("%.*s", (int)(end - w->shown), cli_clean(text + w->shown));
   if (end > w->shown) w->shown = end;
   if (last) putchar('\n');
+  if (last) w->open = false;
+  fflush(stdout);
+}
+
+static void end_line(writing *w) {
+  if (w->shown || w->open) putchar('\n');
+  w->shown = 0;
+  w->open = false;
   fflush(stdout);
 }
 
 /* Says which recording failed. */
-static int fail(const writing *w, bool named) {
-  if (w->shown) putchar('\n');
-  fflush(stdout);
+static int fail(writing *w, bool named) {
+  end_line(w);
   if (named) return cli_fail_library(w->self);
   return cli_fail(w->self, "%s: %s", w->name, mica_error_message());
 }
@@ -154,24 +162,34 @@ static int write_all(const cli_command *self, const struct values *v, mica_run *
   cli_json_text(&json, json.root, "task", mica_run_task(run));
   cJSON *texts = cli_json_array(&json, json.root, "texts");
   config.rate = 0;
-  int status = adapt(&w, &config);
+  int status = adapt(&w, &config), failed = CLI_OK;
+  size_t written = 0;
+  /* One that fails is said, and those behind it are written down all the same. */
   for (size_t i = 0; status == CLI_OK && i < v->inputs.count; i++) {
     const bool piped = !strcmp(v->inputs.words[i], "-");
     w.name = piped ? "standard input" : v->inputs.words[i];
     w.shown = 0;
     w.seconds = 0;
     w.taken = 0;
-    if (!v->json && v->inputs.count > 1) printf("%s: ", cli_clean(w.name));
+    w.open = !v->json && v->inputs.count > 1;
+    if (w.open) printf("%s: ", cli_clean(w.name));
     config.rate = given;
-    status = piped ? take_pipe(&w, config, channels) : take_file(&w);
-    if (status == CLI_OK) status = finish(&w, &json, texts);
+    int one = piped ? take_pipe(&w, config, channels) : take_file(&w);
+    if (one == CLI_OK) one = finish(&w, &json, texts);
+    if (one != CLI_OK) end_line(&w);
+    if (one != CLI_OK)
+      failed = one;
+    else
+      written++;
     config.rate = 0;
-    if (status == CLI_OK && piped && i + 1 < v->inputs.count) status = adapt(&w, &config);
+    if ((piped || one != CLI_OK) && i + 1 < v->inputs.count) status = adapt(&w, &config);
   }
   mica_transcriber_destroy(w.transcriber);
-  if (status == CLI_OK && v->json) return cli_json_print_line(&json, self);
-  cJSON_Delete(json.root);
-  return status;
+  if (status == CLI_OK && v->json && written)
+    status = cli_json_print_line(&json, self);
+  else
+    cJSON_Delete(json.root);
+  return status == CLI_OK ? failed : status;
 }
 
 static int run(const cli_command *self, const void *given) {

@@ -162,11 +162,25 @@ static void drop(mica_pcm *p, size_t size) {
   memmove(p->kept, p->kept + size, p->kept_count);
 }
 
+/* What begins like the files of another kind is none of raw samples, which would be heard as noise. MP3 without a tag
+ * has no such beginning: its first two bytes are those of quiet samples. */
+static mica_status refuse_others(const mica_pcm *p) {
+  static const char *const kinds[][2] = {{"fLaC", "FLAC"},         {"OggS", "OGG"},  {"ID3", "MP3"},
+                                         {"\x89PNG", "a picture"}, {"FORM", "AIFF"}, {"caff", "CAF"}};
+  for (size_t i = 0; i < sizeof kinds / sizeof *kinds; i++)
+    if (p->kept_count >= 4 && !memcmp(p->kept, kinds[i][0], strlen(kinds[i][0])))
+      return mica__fail(MICA_E_FORMAT,
+                        "the stream is %s; WAV and raw samples are read from one, and files of more kinds",
+                        kinds[i][1]);
+  return MICA_OK;
+}
+
 /* Finds out what the stream is from its first bytes. */
 static mica_status begin(mica_pcm *p, bool last) {
   size_t used = 0;
   const bool wave = p->kept_count >= 4 && !memcmp(p->kept, "RIFF", 4);
   if (p->kept_count < 4 && !last) return MICA_OK;
+  MICA_TRY(refuse_others(p));
   if (wave) MICA_TRY(read_header(p, &used));
   if (wave && !used && last) return mica__fail(MICA_E_FORMAT, "the stream ends in its WAV header");
   if (wave && !used) return MICA_OK;

@@ -156,6 +156,21 @@ ends 1 '*' 'mica transcribe: standard input: the stream ends within its samples,
 } >"$work/nan"
 run transcribe --model "$work/run" - <"$work/nan"
 ends 1 '' 'mica transcribe: standard input: sample 1 is not a number'
+# Files of other kinds are no samples.
+{
+  printf 'fLaC\000\000\000\042'
+  cat "$file"
+} >"$work/flac"
+run transcribe --model "$work/run" - --json <"$work/flac"
+ends 1 '' 'mica transcribe: standard input: the stream is FLAC*'
+# A recording that is broken does not take the next one along.
+run transcribe --model "$work/run" --quiet "$file"
+ends 0 '*' ''
+text=$out
+run transcribe --model "$work/run" --quiet "$work/train/short.wav" "$file"
+ends 1 "$work/train/short.wav: $newline$file: $text" "mica transcribe: *short.wav*"
+run transcribe --model "$work/run" --quiet --json "$work/train/short.wav" "$file"
+ends 1 '{"task":"speech","texts":[*' "mica transcribe: *short.wav*"
 run transcribe --model "$work/run"
 ends 2 '' 'mica transcribe: FILE is missing*'
 run transcribe "$file"
