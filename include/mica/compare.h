@@ -27,8 +27,8 @@ typedef struct mica_compared {
   mica_metrics metrics;
   int64_t parameters;  /* elements of all weights */
   uint64_t file_bytes; /* of model.safetensors */
-  double flops;        /* of a prediction for one sample, as far as its launches say */
-  uint64_t memory;     /* planned for that in bytes: weights, temporaries, workspace, outputs */
+  double flops;        /* of a prediction for one sample, as far as its launches say; NaN where a search answers */
+  uint64_t memory;     /* planned for that in bytes (0 where flops is NaN): weights, temporaries, workspace, outputs */
   double median, p95;  /* seconds of a prediction for one sample, from its call to its end on the device; of
                           translations and transcripts the whole search, in `flops` one pass */
   int64_t timed;       /* how many were timed */

@@ -70,7 +70,7 @@ static void take_row(const comparison *c, size_t i, double row[COLUMNS]) {
   row[MFLOP] = 1e-6 * r->flops;
   row[MEDIAN] = 1e3 * r->median;
   row[P95] = 1e3 * r->p95;
-  row[MEMORY] = (double)r->memory / (1 << 20);
+  row[MEMORY] = isfinite(r->flops) ? (double)r->memory / (1 << 20) : (double)NAN;
   row[JOULES] = joules_of(c, i);
   row[AGREEMENT] = 100 * r->agreement;
 }
@@ -82,9 +82,13 @@ static void print_table(const comparison *c) {
   for (size_t i = 0; i < c->count; i++) {
     double row[COLUMNS];
     take_row(c, i, row);
-    printf("%-20s %20s %9s %10" PRId64 " %9.4g %8.3f %8.3f %9s", cli_clean(c->names[i]),
+    char flops[16] = "-";
+    const bool planned = isfinite(row[MFLOP]);
+    if (planned) snprintf(flops, sizeof flops, "%.4g", row[MFLOP]);
+    printf("%-20s %20s %9s %10" PRId64 " %9s %8.3f %8.3f %9s", cli_clean(c->names[i]),
            cli_format_metric(watched(c), row[METRIC], text), cli_format_bytes(c->results[i].file_bytes, size),
-           c->results[i].parameters, row[MFLOP], row[MEDIAN], row[P95], cli_format_bytes(c->results[i].memory, memory));
+           c->results[i].parameters, flops, row[MEDIAN], row[P95],
+           planned ? cli_format_bytes(c->results[i].memory, memory) : "-");
     if (isfinite(row[AGREEMENT]))
       printf(" %6.1f %%\n", row[AGREEMENT]);
     else
@@ -116,7 +120,10 @@ static void add_run(const comparison *c, size_t i, cli_json *json, cJSON *to) {
   cli_json_integer(json, to, "file_bytes", r->file_bytes);
   cli_json_integer(json, to, "parameters", (uint64_t)r->parameters);
   cli_json_real(json, to, "flops", r->flops);
-  cli_json_integer(json, to, "memory_bytes", r->memory);
+  if (isfinite(r->flops))
+    cli_json_integer(json, to, "memory_bytes", r->memory);
+  else
+    cli_json_real(json, to, "memory_bytes", (double)NAN);
   cli_json_real(json, to, "latency_median", r->median);
   cli_json_real(json, to, "latency_p95", r->p95);
   cli_json_integer(json, to, "timed", (uint64_t)r->timed);

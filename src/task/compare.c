@@ -126,6 +126,8 @@ static mica_status note_costs(contender *c, mica_compared *result) {
   MICA_TRY(mica_session_describe(run->trainer->predicting.session, &plan));
   result->flops = plan.flops;
   result->memory = plan.planned_bytes + plan.workspace_bytes + plan.io_bytes;
+  /* What answers by a search has no pass of its own that could be counted. */
+  if (!result->memory) result->flops = (double)NAN;
   mica_nn *nn = run->trainer->predicting.nn;
   for (size_t i = 0; i < mica_nn_parameter_count(nn); i++) {
     const mica_tensor *tensor =
