@@ -71,7 +71,10 @@ const cli_command cli_command_export = {
                "pictures are (u8 / 255 - mean) / deviation, which stands in the metadata with\n"
                "the names of the classes. Runs of classify and regress are predicted by with\n"
                "mica predict --model FILE, those of other tasks are computed by mica run.\n"
-               "Runs of keyword and speech cannot be exported: spectra have no form in ONNX.\n"
+               "Runs of keyword and speech cannot be exported, since spectra have no form in\n"
+               "ONNX, nor those of translate and of rankings, which answer by a search.\n"
+               "Numbers of a table go in as (x - mean) / deviation too, in its order, without\n"
+               "the answer's column.\n"
                "mica train --init FILE goes on from the weights; with --stop-at VALUE a new last\n"
                "layer \"head\" follows that value, which --freeze '[!h]*' trains alone where no\n"
                "other name begins with h.\n",

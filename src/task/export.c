@@ -78,7 +78,10 @@ static mica_status write_model(const mica_run *run, const mica__phase *phase, co
                                       .metadata = m.list,
                                       .metadata_count = m.count};
   if (status == MICA_OK && !phase->output_count)
-    status = mica__fail(MICA_E_UNSUPPORTED, "a run of the task %s has no outputs to export", run->task->name);
+    status = mica__fail(
+        MICA_E_UNSUPPORTED,
+        "a run of the task %s cannot be exported: its answers come of a search, not of one pass of the network",
+        run->task->name);
   if (status == MICA_OK) status = name_layers(phase->nn);
   if (status == MICA_OK) status = mica_onnx_write(path, phase->output_values, phase->output_count, &how);
   if (status == MICA_E_UNSUPPORTED && phase->output_count) {
