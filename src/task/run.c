@@ -296,6 +296,7 @@ static mica_status open_model(mica_run *run) {
                       run->folder, run->task->name);
   MICA_TRY(run->task->prepare(run));
   MICA_TRY(mica__run_note_kinds(run));
+  MICA_TRY(mica__run_recall_columns(run));
   return mica_onnx_runner_create(run->engine, run->model, NULL, &run->runner);
 }
 

@@ -86,4 +86,22 @@ run export "$work/tuned" --onnx "$model"
 ends 0 '*operator set 17, 4 nodes, 8580 numbers*' ''
 run predict --model "$model" --json "$a"
 holds predictions.0.classes.0.probability "$was"
+# Rows of a table: by the names of its columns in any order, with the answers or without.
+awk 'BEGIN {
+  srand(3)
+  print "a,b,kind"
+  for (i = 0; i < 90; i++) printf "%.3f,%.3f,%s\n", i % 3 + rand(), rand(), substr("xyz", i % 3 + 1, 1)
+}' >"$work/k.csv"
+run train --data "$work/k.csv" --model mlp --epochs 2 --quiet --out "$work/k"
+run export "$work/k" --onnx "$work/k.onnx"
+ends 0 '*' ''
+awk -F, 'NR < 4 { print $2 "," $1 }' "$work/k.csv" >"$work/rows.csv"
+tail -n +2 "$work/k.csv" | cut -d, -f1,2 >"$work/bare.csv"
+for rows in k rows bare; do
+  run predict --model "$work/k" "$work/$rows.csv" --json
+  was=$(json predictions.1.classes.0.probability)
+  run predict --model "$work/k.onnx" "$work/$rows.csv" --json
+  ends 0 '*' ''
+  holds predictions.1.classes.0.probability "$was"
+done
 exit $failed
