@@ -95,6 +95,7 @@ typedef struct mica_transfer {
   bool
       feedback; /* of compressed sums: what is lost is added to the next such sum of the channel, of as many elements */
   mica_event *after; /* the collective begins when this is done; NULL: at once */
+  int64_t step;      /* of training, which later warnings name; 0: not said */
 } mica_transfer;
 
 /* The even parts of `count` elements: rank's is [*first, *first + *length). Parts differ by 64 elements at most, and
@@ -147,8 +148,9 @@ MICA_API void mica_communicator_destroy(mica_communicator *communicator);
 
 typedef struct mica_communicator_config {
   double timeout; /* seconds that a collective may wait for another rank's message; 0: 300 */
-  /* Once this is not NULL and points to something else than 0, a collective waits half a second at most: whoever asks
-   * the program to end, such as a launcher that has lost a rank, does not wait longer. */
+  /* Once this is not NULL and points to something else than 0, the first collective that waits half a second for
+   * another rank says so as a warning (mica_log_set): whoever asks the program to end may be a launcher that has lost a
+   * rank, and soon kills the others. It waits on, since the other rank may only be slow. */
   const volatile int *stop;
 } mica_communicator_config;
 

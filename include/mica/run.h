@@ -128,11 +128,13 @@ MICA_API void mica_run_destroy(mica_run *run);
  * run that is resumed are recorded where training goes on. Blocks. */
 MICA_API MICA_CHECKED mica_status mica_run_fit(mica_run *run);
 MICA_API const char *mica_run_stopped(const mica_run *run);
+/* True if there is no more to train: behind the last epoch, or where patience is over. */
+MICA_API bool mica_run_is_complete(const mica_run *run);
 /* Sentences about what a user may not have meant, such as "2 of 4 weights are frozen by fc1.*" and "all samples are
  * of one class", from mica_run_create on; NULL behind the last. They are the run's. */
 MICA_API const char *mica_run_remark(const mica_run *run, size_t index);
 
-/* The metrics of a part of data, NULL: of the training's, where validation may be a share of what was trained on.
+/* The metrics of a part of data, by all ranks, which end if one of them fails; NULL: of the training's, where validation may be a share of what was trained on.
  * MICA_E_FORMAT names both sides where columns, sizes or classes do not fit the run's; MICA_E_NOT_FOUND: there is no
  * such part; MICA_E_NUMERIC: the loss is not a number. */
 MICA_API MICA_CHECKED mica_status mica_run_evaluate(mica_run *run, const char *data, mica_part part,

@@ -168,8 +168,8 @@ int cli_train_fit(const cli_command *self, bool json, FILE *out, mica_run *run, 
     fprintf(out, "memory    %.0f MiB resident at most, %.0f MiB on the device\n", rss_mib(),
             (double)mica_engine_stats(mica_run_engine(run)).bytes_peak / (1 << 20));
   }
-  /* Patience and a stop by the caller leave a network to be used; a signal leaves a checkpoint. */
-  if (stop) return say_stopped(self, out, run, folder, speaks, json ? &progress->last : NULL);
+  /* Patience leaves a network to be used; a signal, at whichever rank, leaves a checkpoint. */
+  if (!mica_run_is_complete(run)) return say_stopped(self, out, run, folder, speaks, json ? &progress->last : NULL);
   if (mica_run_stopped(run) && out) fprintf(out, "stopped: %s\n", mica_run_stopped(run));
   return finish(self, json, out, run, folder, speaks, spent);
 }
@@ -231,6 +231,8 @@ static int train(const cli_ranks *ranks, size_t index, void *user) {
   progress.task = mica_run_task(run);
   for (size_t i = 0; !v->quiet && speaks && mica_run_remark(run, i); i++)
     fprintf(stderr, "mica train: %s\n", cli_clean(mica_run_remark(run, i)));
+  if (!v->quiet && v->watchdog && !communicator)
+    fprintf(stderr, "mica train: watchdog does nothing: there is one rank\n");
   if (out && communicator)
     fprintf(out, "ranks     %d%s%s\n", (int)communicator->ranks, v->parallel ? ", " : "",
             v->parallel ? v->parallel : "");

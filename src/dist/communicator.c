@@ -15,7 +15,7 @@
 #define SLEEP_LEAST 20e-6
 #define SLEEP_MOST 500e-6
 #define STANDARD_TIMEOUT 300.0
-#define STOP_TIMEOUT 0.5
+#define STOP_PATIENCE 0.5
 
 typedef struct job {
   struct job *next;
@@ -41,6 +41,9 @@ typedef struct members {
   mica_transport transport;
   double timeout;
   const volatile int *stop;
+  double asked; /* when the thread saw that it is to stop; 0: it is not */
+  bool warned;
+  int64_t step;        /* the last one that a transfer named */
   residual *residuals; /* of the thread that begins */
   pthread_t thread;
   pthread_mutex_t lock; /* guards what follows */
@@ -106,6 +109,18 @@ static mica_status is_ready(const job *r, bool *ready) {
 /* Rank `member` of the request's group as the whole communicator counts; -1 stays. */
 static int32_t rank_of(const job *r, int32_t member) { return member < 0 || !r->ranks ? member : r->ranks[member]; }
 
+/* A rank that is asked to stop tells for whom it waits while it can. It does not end the communicator: one rank alone
+ * may have been asked, and goes on to the step at which all of them stop. */
+static void warn(members *m, const job *r, double now) {
+  const double since = r->since > m->asked ? r->since : m->asked;
+  if (m->warned || !(m->asked > 0) || now - since < STOP_PATIENCE) return;
+  m->warned = true;
+  mica__log(MICA_LOG_LEVEL_WARNING,
+            "rank %d, asked to stop at step %lld, waits for rank %d, which has sent nothing (%s)",
+            (int)m->transport.rank, (long long)m->step, (int)rank_of(r, mica__collective_misses(&r->collective)),
+            mica_collective_name(r->collective.transfer.kind));
+}
+
 /* One look at a request; *moved: something went on. */
 static mica_status drive(members *m, job *r, bool *moved) {
   bool ready = true, done = false, own = false;
@@ -122,10 +137,11 @@ static mica_status drive(members *m, job *r, bool *moved) {
   if (own || done) r->since = now;
   *moved = *moved || own || done;
   r->done = done;
-  const double timeout = m->stop && *m->stop && m->timeout > STOP_TIMEOUT ? STOP_TIMEOUT : m->timeout;
-  if (done || now - r->since < timeout) return MICA_OK;
+  if (m->stop && *m->stop && !(m->asked > 0)) m->asked = now;
+  if (!done) warn(m, r, now);
+  if (done || now - r->since < m->timeout) return MICA_OK;
   return mica__fail(MICA_E_STATE, "rank %d has sent nothing for %g seconds (%s)",
-                    (int)rank_of(r, mica__collective_misses(&r->collective)), timeout,
+                    (int)rank_of(r, mica__collective_misses(&r->collective)), m->timeout,
                     mica_collective_name(r->collective.transfer.kind));
 }
 
@@ -254,6 +270,7 @@ static mica_status begin_among(members *m, const mica_transport *among, const in
     else
       m->first = r;
     m->last = r;
+    if (transfer->step > 0) m->step = transfer->step;
     pthread_cond_broadcast(&m->changed);
   }
   pthread_mutex_unlock(&m->lock);

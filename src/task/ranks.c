@@ -130,6 +130,17 @@ static mica__hash hash_data(const mica_dataset *data) {
   return h;
 }
 
+/* All parts: ranks test together what each has of them. */
+static mica__hash hash_parts(const mica_run *run) {
+  mica__hash h = {0, 0};
+  for (int part = 0; part < MICA__PARTS; part++) {
+    const mica_dataset *data = run->parts[part].data;
+    h = hash_number(h, part);
+    if (data) h = hash_number(h, (int64_t)hash_data(data).low);
+  }
+  return h;
+}
+
 static mica__hash hash_network(const mica_run *run) {
   const mica_nn *nn = mica_trainer_network(run->trainer);
   mica__hash h = {0, 0};
@@ -155,7 +166,7 @@ mica_status mica__run_check_ranks(mica_run *run) {
   own[SAME_CODE] = (int64_t)mica__hash_text((mica__hash){0, 0}, mica_version()).low;
   own[SAME_SEED] = (int64_t)mica_run_number(run, "seed");
   own[SAME_SETTINGS] = (int64_t)hash_settings(run).low;
-  own[SAME_DATA] = (int64_t)hash_data(run->parts[MICA_PART_TRAIN].data).low;
+  own[SAME_DATA] = (int64_t)hash_parts(run).low;
   own[SAME_NETWORK] = (int64_t)hash_network(run).low;
   const mica_transfer sum = {.dtype = MICA_I64, .data = all, .count = (int64_t)c->ranks * SAMES};
   mica_status status = mica_communicator_run(c, &sum);
@@ -166,6 +177,16 @@ mica_status mica__run_check_ranks(mica_run *run) {
   free(all);
   run->refused = status == MICA_E_INVALID;
   return status;
+}
+
+mica_status mica__run_remark_alone(mica_run *run) {
+  const mica_communicator *c = run->config.communicator;
+  const char *compress = mica__run_given(run, "compress");
+  if (c && c->ranks > 1) return MICA_OK;
+  if (run->config.shard) MICA_TRY(mica__run_remark(run, "shard does nothing: there is one rank"));
+  if (compress && strcmp(compress, "none") != 0)
+    MICA_TRY(mica__run_remark(run, "compress does nothing: there is one rank, which sends no gradients"));
+  return MICA_OK;
 }
 
 mica_status mica__run_report_ranks(const mica_run *run, mica_report *report) {

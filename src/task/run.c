@@ -1,5 +1,6 @@
 /* Runs: created from data and settings, or opened from their folder; evaluated, asked and shown. */
 #include "task/run.h"
+#include "train/train.h"
 
 #include <limits.h>
 #include <math.h>
@@ -232,6 +233,7 @@ static mica_status create(mica_run *run) {
   MICA_TRY(mica__run_open_data(run));
   MICA_TRY(check_class_weights(run));
   MICA_TRY(remark_data(run));
+  MICA_TRY(mica__run_remark_alone(run));
   MICA_TRY(open_teacher(run));
   MICA_TRY(take_widths(run));
   mica__run_configure_record(run);
@@ -401,13 +403,8 @@ static mica_status judge(mica_run *run, mica_loader *loader, mica_metrics *metri
   return MICA_OK;
 }
 
-mica_status mica_run_evaluate(mica_run *run, const char *path, mica_part part, mica_metrics *metrics) {
+static mica_status evaluate(mica_run *run, const char *path, mica_part part, mica_metrics *metrics) {
   mica_loader *loader = NULL;
-  if (!run || !metrics || part < MICA_PART_TRAIN || part > MICA_PART_TEST)
-    return mica__fail(MICA_E_INVALID, "mica_run_evaluate: a pointer is NULL, or there is no such part");
-  if (!run->trainer)
-    return mica__fail(MICA_E_UNSUPPORTED, "%s is a model in ONNX, which predicts; a run's folder is evaluated",
-                      run->folder);
   mica_dataset_destroy(run->judged_own);
   run->judged = run->judged_own = NULL;
   snprintf(run->judged_part, sizeof run->judged_part, "%s", mica_part_name(part));
@@ -424,6 +421,18 @@ mica_status mica_run_evaluate(mica_run *run, const char *path, mica_part part, m
   if (status == MICA_OK) status = judge(run, loader, metrics);
   mica_loader_destroy(loader);
   mica_dataset_destroy(shown);
+  return status;
+}
+
+mica_status mica_run_evaluate(mica_run *run, const char *path, mica_part part, mica_metrics *metrics) {
+  if (!run || !metrics || part < MICA_PART_TRAIN || part > MICA_PART_TEST)
+    return mica__fail(MICA_E_INVALID, "mica_run_evaluate: a pointer is NULL, or there is no such part");
+  if (!run->trainer)
+    return mica__fail(MICA_E_UNSUPPORTED, "%s is a model in ONNX, which predicts; a run's folder is evaluated",
+                      run->folder);
+  mica_status status = evaluate(run, path, part, metrics);
+  /* The others would wait for this rank's share of the sums. */
+  if (status != MICA_OK) mica_communicator_abort(run->config.communicator, mica_error_message());
   return status;
 }
 
@@ -566,6 +575,12 @@ mica_status mica_run_report(mica_run *run, mica_report **out) {
 /* --- what it is --- */
 
 const char *mica_run_remark(const mica_run *run, size_t i) { return run && i < MICA__REMARKS ? run->remarks[i] : NULL; }
+
+bool mica_run_is_complete(const mica_run *run) {
+  return run && run->trainer &&
+         ((double)mica_trainer_epoch(run->trainer) >= mica_run_number(run, "epochs") ||
+          mica__train_patience_over(run->trainer));
+}
 
 const char *mica_run_stopped(const mica_run *run) { return run ? run->stopped : NULL; }
 const char *mica_run_evaluated(const mica_run *run) { return run->judged_part; }

@@ -140,6 +140,8 @@ int32_t mica__run_rank(const mica_run *run);
 mica_status mica__run_share_batch(const mica_run *run, mica_loader_config *config);
 /* Fails on all ranks, naming one, where they differ in what they must have in common. */
 mica_status mica__run_check_ranks(mica_run *run);
+/* Remarks on what was asked for that takes several ranks, where there is one. */
+mica_status mica__run_remark_alone(mica_run *run);
 /* Adds a section on where the ranks' time went, if there were several. */
 mica_status mica__run_report_ranks(const mica_run *run, mica_report *report);
 /* What rank 0 has, on all; status is how the caller fared: where that is a failure all fail, and it is returned. */

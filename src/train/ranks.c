@@ -92,7 +92,8 @@ mica_status mica__ranks_agree(mica_trainer *t, bool stops, bool *all_stop) {
   }
   if (*all_stop) return MICA_OK;
   t->stopping = stops;
-  const mica_transfer transfer = {.channel = MICA__AGREE_CHANNEL, .dtype = MICA_I32, .data = &t->stopping, .count = 1};
+  const mica_transfer transfer = {
+      .channel = MICA__AGREE_CHANNEL, .dtype = MICA_I32, .data = &t->stopping, .count = 1, .step = t->progress.step};
   return mica_communicator_begin(link_of(t), &transfer, &t->agreed);
 }
 

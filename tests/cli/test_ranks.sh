@@ -43,6 +43,11 @@ run train --data "$work/data.csv" --watchdog soon --out "$work/wrong"
 ends 2 '' 'mica train: --watchdog takes seconds, not soon'
 "$mica" train --task classify --model mlp --batch 48 --data "$work/data.csv" --epochs 3 --json --quiet \
   --out "$work/one" >"$work/one.json" || fault "one process"
+run train --task classify --model mlp --data "$work/data.csv" --epochs 1 --out "$work/alone" --shard --compress u8 \
+  --watchdog 9
+for word in shard compress watchdog; do
+  printf '%s\n' "$err" | grep -q "^mica train: $word does nothing: there is one rank" || fault "--$word alone: $err"
+done
 # A device of one compute unit is not cut.
 if "$mica" devices --json | grep -q '"compute_units": *[2-9]'; then
   run train --task classify --model mlp --batch 48 --data "$work/data.csv" --epochs 3 --json --quiet --devices 0:0/2 \
@@ -137,7 +142,7 @@ lose() {
   took=$(($(date +%s) - begun))
   [ $status != 0 ] && [ $status != 124 ] || fault "exit status $status behind SIG$1"
   [ $took -lt 20 ] || fault "$took seconds behind SIG$1"
-  grep -q 'rank [01]' "$work/err" || fault "no sentence behind SIG$1: $(cat "$work/err")"
+  grep -q 'rank [01]\|another rank' "$work/err" || fault "no sentence behind SIG$1: $(cat "$work/err")"
 }
 kills=${MICA_TEST_KILLS:-2}
 while [ "$kills" -gt 0 ]; do
@@ -146,6 +151,15 @@ while [ "$kills" -gt 0 ]; do
     grep -q "complete" "$work/out" || fault "a run whose rank was killed is not resumed: $(cat "$work/out")"
   kills=$((kills - 1))
 done
+# A rank that is asked to end takes the others along: one sentence, and a checkpoint of all that was done.
+lose TERM 2
+[ $status = 143 ] || fault "exit status $status behind SIGTERM"
+[ "$(grep -c '^stopped: stopped by another rank; the checkpoint is written' "$work/err")" = 1 ] ||
+  fault "SIGTERM at one rank: $(cat "$work/err")"
+grep -q '^mica' "$work/err" && fault "more than a sentence: $(cat "$work/err")"
+timeout 60 "$mica" train --resume --epochs 1 --quiet --out "$work/lost" >"$work/out" 2>&1
+grep -q "complete" "$work/out" || fault "SIGTERM at one rank left no checkpoint: $(cat "$work/out")"
+
 lose STOP 2
 grep -q 'step [0-9]*: .*rank 1 has sent nothing for 3 seconds' "$work/err" ||
   fault "a rank that hangs: $(cat "$work/err")"

@@ -7,6 +7,7 @@
 
 #include <math.h>
 #include <mica/dist.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
@@ -343,6 +344,33 @@ static void out_of_contract(mica_communicator *c) {
   all_reduce(c); /* nothing is broken by it */
 }
 
+/* --- whoever is asked to stop --- */
+
+static volatile int asked;
+static char warning[256];
+
+static void take_warning(void *user, mica_log_level level, const char *message) {
+  (void)user, (void)level;
+  snprintf(warning, sizeof warning, "%s", message);
+}
+
+/* Rank 1 is late. */
+static void sum_late(mica_communicator *c) {
+  float x = 1;
+  if (c->rank == 1) nanosleep(&(struct timespec){.tv_nsec = 900000000}, NULL);
+  member_ok(mica_communicator_run(c, &(mica_transfer){.data = &x, .count = 1, .step = 7}));
+  member_check(x == 2, "the sum is %g", (double)x);
+}
+
+START_TEST(whoever_is_asked_to_stop_waits_on) {
+  mica_log_set(MICA_LOG_LEVEL_WARNING, take_warning, NULL);
+  asked = 15;
+  test_members(2, &(test_faults){.stop = &asked}, sum_late);
+  mica_log_set(MICA_LOG_LEVEL_WARNING, NULL, NULL);
+  ck_assert_str_eq(warning, "rank 0, asked to stop at step 7, waits for rank 1, which has sent nothing (all_reduce)");
+}
+END_TEST
+
 START_TEST(wrong_transfers) {
   mica_communicator *list[2] = {NULL, NULL};
   count = 100;
@@ -397,6 +425,7 @@ Suite *test_suite(void) {
   tcase_add_test(tests, errors_are_fed_back);
   tcase_add_test(tests, a_nan_of_one_rank_is_everybodys);
   tcase_add_test(tests, whoever_fails_is_named);
+  tcase_add_test(tests, whoever_is_asked_to_stop_waits_on);
   tcase_add_test(tests, wrong_transfers);
   tcase_add_test(tests, names);
   tcase_add_test(tests, even_parts);

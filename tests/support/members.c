@@ -108,7 +108,8 @@ static void *run(void *user) {
 
 void test_members(int32_t ranks, const test_faults *faults, void (*function)(mica_communicator *communicator)) {
   static const test_faults none;
-  const mica_communicator_config config = {.timeout = faults && faults->timeout > 0 ? faults->timeout : 60};
+  const mica_communicator_config config = {.timeout = faults && faults->timeout > 0 ? faults->timeout : 60,
+                                           .stop = faults ? faults->stop : NULL};
   mica_transport *transports = calloc((size_t)ranks, sizeof *transports);
   pthread_t *threads = calloc((size_t)ranks, sizeof *threads);
   member *members = calloc((size_t)ranks, sizeof *members);

@@ -7,11 +7,12 @@
 #include <stdbool.h>
 
 typedef struct test_faults {
-  double delay;     /* every message is held back for a random time up to this, in seconds */
-  unsigned seed;    /* of these times */
-  double timeout;   /* of the communicators; 0: 60 */
-  int32_t drops_of; /* every message that this rank expects of the one before it is lost; 0: none is */
-  bool leaves;      /* a rank's communicator is destroyed as soon as its function returns */
+  double delay;             /* every message is held back for a random time up to this, in seconds */
+  unsigned seed;            /* of these times */
+  double timeout;           /* of the communicators; 0: 60 */
+  int32_t drops_of;         /* every message that this rank expects of the one before it is lost; 0: none is */
+  const volatile int *stop; /* of the communicators */
+  bool leaves;              /* a rank's communicator is destroyed as soon as its function returns */
 } test_faults;
 
 /* Calls `member` for each of `ranks` communicators in a thread of its own, and waits for them. faults may be NULL. */
