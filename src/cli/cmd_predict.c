@@ -19,7 +19,7 @@ static const cli_option options[] = {
     CLI_ROW("INPUT", struct values, inputs, .role = CLI_OPTIONAL_OPERAND,
             .help = "pictures, recordings, folders of them, a table, texts; - for standard input"),
     CLI_ROW("model", struct values, model, .value = "RUN", .help = "what mica train or mica export wrote"),
-    CLI_ROW("text", struct values, text, .value = "TEXT", .help = "a text in place of inputs"),
+    CLI_ROW("text", struct values, text, .value = "TEXT", .help = "a text in place of inputs", .blank = true),
     CLI_ROW("data", struct values, data, .value = "DATA", .help = "samples of its test part in place of inputs"),
     CLI_ROW("count", struct values, count, .value = "N", .help = "how many of them; 10"),
     CLI_ROW("top", struct values, top, .value = "K", .help = "the K likeliest classes of each; 3"),

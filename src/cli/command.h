@@ -51,6 +51,7 @@ typedef struct cli_option {
   /* Values of the option that the library has a table of, listed before help; NULL behind the last. */
   const char *(*names)(size_t index);
   bool hidden; /* not shown in help: for the command itself */
+  bool blank;  /* CLI_TEXT that may be empty: a text, no name of something */
 } cli_option;
 
 /* CLI_ROW("json", struct values, json, .help = "write JSON"): the field's type decides the kind. */

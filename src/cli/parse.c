@@ -83,6 +83,10 @@ static cli_parsed store(const cli_command *self, const cli_option *option, char 
   case CLI_FLAG: *(bool *)field = true; return CLI_PARSED;
   case CLI_TEXT:
     if (*(const char **)field) return doubled(self, option->name, *(const char **)field, text);
+    if (!*text && !option->blank) {
+      cli_fail(self, "%s%s is empty", dashes(option), option->name);
+      return CLI_PARSED_WRONG;
+    }
     *(const char **)field = text;
     return CLI_PARSED;
   case CLI_CHOICE:

@@ -28,6 +28,14 @@ rejects cache 'mica cache: ACTION is missing; mica cache --help shows the usage'
 rejects 'cache lst' 'mica cache: ACTION cannot be "lst"; did you mean list?'
 rejects 'cache xyzzy' 'mica cache: ACTION cannot be "xyzzy"; mica cache --help lists what it can be'
 
+# A variable of a script that is not set.
+run train --data '' --out "$work/run"
+ends 2 '' 'mica train: --data is empty'
+run train --data "$work" --out=
+ends 2 '' 'mica train: --out is empty'
+run info ''
+ends 2 '' 'mica info: MODEL is empty'
+
 export MICA_VERBOSE=loud
 rejects version 'mica: MICA_VERBOSE is 0, 1 or 2, not "loud"'
 export MICA_VERBOSE=2
