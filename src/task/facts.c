@@ -85,11 +85,11 @@ mica_status mica__run_remark(mica_run *run, const char *format, ...) {
   char text[1024];
   va_list arguments;
   size_t i = 0;
-  while (i < MICA__REMARKS && run->remarks[i]) i++;
-  if (i == MICA__REMARKS) return MICA_OK;
   va_start(arguments, format);
   vsnprintf(text, sizeof text, format, arguments);
   va_end(arguments);
+  while (i < MICA__REMARKS && run->remarks[i] && strcmp(run->remarks[i], text) != 0) i++;
+  if (i == MICA__REMARKS || run->remarks[i]) return MICA_OK;
   run->remarks[i] = mica__strdup(text);
   return run->remarks[i] ? MICA_OK : mica__fail_nomem("a run");
 }

@@ -212,7 +212,7 @@ mica_status mica__run_take_widths(mica_run *run, const char *path) {
   return mica__run_note_numbers(run, "pruned", &one, 1);
 }
 
-mica_status mica__run_take_weights(mica_run *run, const char *path) {
+static mica_status take_weights(mica_run *run, const char *path) {
   mica_nn *nn = mica_trainer_network(run->trainer);
   mica_session *session = mica_trainer_session(run->trainer);
   mica_safetensors *file = NULL;
@@ -242,6 +242,16 @@ mica_status mica__run_take_weights(mica_run *run, const char *path) {
              mica_run_setting(run, "model"), names.data ? names.data : "none");
   mica__text_free(&names);
   return MICA_E_FORMAT;
+}
+
+mica_status mica__run_set_out(mica_run *run) {
+  const char *init = mica_run_setting(run, "init");
+  if (run->task->begin) MICA_TRY(run->task->begin(run));
+  if (run->network)
+    MICA_TRY(mica__imported_load(run));
+  else if (*init)
+    MICA_TRY(take_weights(run, init));
+  return mica__run_begin_steps(run);
 }
 
 /* --- weights that are kept --- */
@@ -333,7 +343,11 @@ mica_status mica__run_find_rate(mica_run *run) {
   config.folder = NULL;
   config.report = NULL;
   MICA_TRY(make_trainer(run, &config, &trainer));
-  mica_status status = sweep(trainer, &source, mica_engine_queue(run->engine), &rate);
+  /* The sweep begins with the weights that training begins with. */
+  run->trainer = trainer;
+  mica_status status = mica__run_set_out(run);
+  if (status == MICA_OK) status = sweep(trainer, &source, mica_engine_queue(run->engine), &rate);
+  run->trainer = NULL;
   mica_trainer_destroy(trainer);
   MICA_TRY(status);
   snprintf(text, sizeof text, "%.3g", rate);

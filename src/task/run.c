@@ -48,6 +48,8 @@ mica_status mica_run_check(const mica_run_config *c) {
   MICA_TRY(mica__layout_parse(c->parallel, c->communicator ? c->communicator->ranks : 1, &layout));
   if (c->resume && !c->folder) return mica__fail(MICA_E_INVALID, "a run is resumed from its folder");
   if (!c->data && !c->dataset && !c->resume) return mica__fail(MICA_E_INVALID, "the data are missing");
+  if ((c->data && !*c->data) || (c->folder && !*c->folder))
+    return mica__fail(MICA_E_INVALID, "the path of the %s is empty", c->data && !*c->data ? "data" : "folder");
   const bool writes = !c->communicator || c->communicator->rank == 0;
   if (c->folder && !c->resume && writes) MICA_TRY(mica__run_check_free(c->folder));
   if (c->data && stat(c->data, &about) == 0 && !S_ISREG(about.st_mode) && !S_ISDIR(about.st_mode))
@@ -87,17 +89,6 @@ static mica_status take_task(mica_run *run) {
   return run->task ? MICA_OK : MICA_E_INVALID;
 }
 
-/* Weights to begin with. */
-static mica_status set_out(mica_run *run) {
-  const char *init = mica_run_setting(run, "init");
-  if (run->task->begin) MICA_TRY(run->task->begin(run));
-  if (run->network)
-    MICA_TRY(mica__imported_load(run));
-  else if (*init)
-    MICA_TRY(mica__run_take_weights(run, init));
-  return mica__run_begin_steps(run);
-}
-
 /* A run of more than an epoch has a checkpoint: where it lacks, beginning again would throw away what was trained. */
 static mica_status begin_again(mica_run *run) {
   char *model = mica__run_path(run, "model.safetensors"), *path = mica__run_path(run, "history.csv");
@@ -115,7 +106,7 @@ static mica_status begin_again(mica_run *run) {
   if (status == MICA_OK && trained)
     status = mica__fail(MICA_E_NOT_FOUND, "there is no %s/last.safetensors to go on from, though the run was trained",
                         run->folder);
-  return status == MICA_OK ? set_out(run) : status;
+  return status == MICA_OK ? mica__run_set_out(run) : status;
 }
 
 /* The rest of a creation that resumes: the checkpoint. A run that was killed before its first one begins again. */
@@ -238,7 +229,7 @@ static mica_status create(mica_run *run) {
   MICA_TRY(take_widths(run));
   mica__run_configure_record(run);
   MICA_TRY(mica__run_make_trainer(run));
-  MICA_TRY(run->resumed ? go_on(run) : set_out(run));
+  MICA_TRY(run->resumed ? go_on(run) : mica__run_set_out(run));
   MICA_TRY(mica__run_check_ranks(run));
   if (mica__run_rank(run) != 0) {
     free(run->folder);

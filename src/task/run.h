@@ -147,7 +147,7 @@ mica_status mica__run_report_ranks(const mica_run *run, mica_report *report);
 /* What rank 0 has, on all; status is how the caller fared: where that is a failure all fail, and it is returned. */
 mica_status mica__run_join(mica_run *run, mica_status status);
 
-/* Adds a sentence that mica_run_remark gives; those beyond MICA__REMARKS are dropped. */
+/* Adds a sentence that mica_run_remark gives, once; those beyond MICA__REMARKS are dropped. */
 mica_status mica__run_remark(mica_run *run, const char *format, ...) __attribute__((format(printf, 2, 3)));
 /* Removes what a run is made of that is not trained, and its folder where it was made. */
 void mica__run_clear(const mica_run *target);
@@ -379,8 +379,9 @@ mica_quantize_settings mica__run_learned_settings(const mica_run *run);
 mica_observer mica__calibration_observer(mica_calibration *calibration);
 /* Lets layers have the widths of the file at `path`, where the run is pruned or the file says that its weights are. */
 mica_status mica__run_take_widths(mica_run *run, const char *path);
-/* Takes weights of a file by name and shape. */
-mica_status mica__run_take_weights(mica_run *run, const char *path);
+/* Gives the trainer the weights that training begins with: those of the task, of the setting "init" (of a file by name
+ * and shape, which is remarked), and steps of quantisation. */
+mica_status mica__run_set_out(mica_run *run);
 /* Reads the weights that are kept into the network of tests; damaged ones, and numbers that are not finite, are refused
  * by the tensor's name. */
 mica_status mica__run_load_weights(mica_run *run);
