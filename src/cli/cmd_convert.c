@@ -126,6 +126,7 @@ static bool shape_of(const struct values *v, size_t network, mica_shape *shape) 
 typedef struct network {
   mica_safetensors *file;
   mica_graph *graph;
+  mica_value x, y;
   mica_nn *nn;
   mica_engine *engine;
   mica_session *session;
@@ -139,7 +140,7 @@ static void destroy(network *n) {
   mica_safetensors_close(n->file);
 }
 
-static mica_status write_network(const struct values *v, size_t index, mica_shape shape, int64_t opset, network *n) {
+static mica_status load_network(const struct values *v, size_t index, mica_shape shape, network *n) {
   mica_engine_config config = mica_engine_config_default();
   const bool tokens = mica_model_family_of(index) == MICA_MODEL_FAMILY_TOKENS && shape.rank == 2;
   const mica_model_config about = {.name = v->model};
@@ -148,14 +149,50 @@ static mica_status write_network(const struct values *v, size_t index, mica_shap
   if (status == MICA_OK) status = mica_graph_create(&n->graph);
   if (status == MICA_OK) status = mica_nn_create(n->graph, &(mica_nn_config){.like = n->file}, &n->nn);
   if (status != MICA_OK) return status;
-  mica_value x = mica_input(n->graph, "x", tokens ? MICA_I32 : MICA_F32, shape);
-  mica_value y = mica_model_build(n->nn, x, &about);
+  n->x = mica_input(n->graph, "x", tokens ? MICA_I32 : MICA_F32, shape);
+  n->y = mica_model_build(n->nn, n->x, &about);
+  if (mica_graph_status(n->graph) != MICA_OK) return mica_graph_status(n->graph);
   status = mica_engine_create(&config, &n->engine);
-  if (status == MICA_OK) status = mica_session_create(n->engine, n->graph, &y, 1, NULL, &n->session);
-  if (status == MICA_OK) status = mica_nn_load(n->nn, n->session, v->from, NULL);
-  const mica_onnx_write_config how = {
-      .opset = opset, .session = n->session, .output_names = (const char *const[]){"logits"}, .name = v->model};
-  return status == MICA_OK ? mica_onnx_write(v->to, &y, 1, &how) : status;
+  if (status == MICA_OK) status = mica_session_create(n->engine, n->graph, &n->y, 1, NULL, &n->session);
+  return status == MICA_OK ? mica_nn_load(n->nn, n->session, v->from, NULL) : status;
+}
+
+/* The first weight of the network that the file has not; "": it has them all. */
+static void find_missing(const char *model, const mica_safetensors *file, mica_dtype dtype, mica_shape shape,
+                         char name[128]) {
+  mica_graph *graph = NULL;
+  mica_nn *nn = NULL;
+  *name = '\0';
+  if (mica_graph_create(&graph) == MICA_OK && mica_nn_create(graph, NULL, &nn) == MICA_OK)
+    mica_model_build(nn, mica_input(graph, "x", dtype, shape), &(mica_model_config){.name = model});
+  for (size_t i = 0; nn && !*name && i < mica_nn_parameter_count(nn); i++) {
+    const char *own = mica_nn_parameter_at(nn, i)->name;
+    if (!mica_safetensors_find(file, own)) snprintf(name, 128, "%s", own);
+  }
+  mica_nn_destroy(nn);
+  mica_graph_destroy(graph);
+}
+
+/* A graph that failed: the file is of another network, or its layers do not fit the shape. */
+static int fail_graph(const cli_command *self, const struct values *v, const network *n) {
+  char name[128] = "";
+  if (n->x.graph) find_missing(v->model, n->file, mica_value_dtype(n->x), mica_value_shape(n->x), name);
+  if (*name)
+    return cli_fail(self, "%s: it is of another network than %s: there is no tensor '%s'", v->from, v->model, name);
+  return cli_fail(self, "%s as weights of %s: %s", v->from, v->model, mica_graph_message(n->graph));
+}
+
+/* Weights of the file that the network has not make it one of another network, whose answers would be others. */
+static int refuse_spare(const cli_command *self, const struct values *v, const network *n) {
+  for (size_t i = 0; i < mica_safetensors_count(n->file); i++) {
+    const char *name = mica_safetensors_at(n->file, i)->name;
+    bool known = !ends_in(name, ".weight") || !strncmp(name, "optimizer.", strlen("optimizer."));
+    for (size_t k = 0; !known && k < mica_nn_parameter_count(n->nn); k++)
+      known = !strcmp(name, mica_nn_parameter_at(n->nn, k)->name);
+    if (!known)
+      return cli_fail(self, "%s: it is of another network than %s, which has no '%s'", v->from, v->model, name);
+  }
+  return CLI_OK;
 }
 
 static int to_onnx(const cli_command *self, const struct values *v) {
@@ -169,7 +206,12 @@ static int to_onnx(const cli_command *self, const struct values *v) {
   while (mica_model_name(index) && strcmp(mica_model_name(index), v->model) != 0) index++;
   if (!mica_model_name(index)) return usage(self, "--model is no network; mica convert --help lists them");
   if (!shape_of(v, index, &shape)) return usage(self, "--shape is extents of a sample, as in 3x224x224");
-  if (write_network(v, index, shape, opset, &n) != MICA_OK) status = cli_fail_library(self);
+  if (load_network(v, index, shape, &n) != MICA_OK)
+    status = n.graph && mica_graph_status(n.graph) != MICA_OK ? fail_graph(self, v, &n) : cli_fail_library(self);
+  const mica_onnx_write_config how = {
+      .opset = opset, .session = n.session, .output_names = (const char *const[]){"logits"}, .name = v->model};
+  if (status == CLI_OK) status = refuse_spare(self, v, &n);
+  if (status == CLI_OK && mica_onnx_write(v->to, &n.y, 1, &how) != MICA_OK) status = cli_fail_library(self);
   if (status == CLI_OK) printf("written   %s\n", cli_clean(v->to));
   destroy(&n);
   return status;

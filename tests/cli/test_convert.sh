@@ -25,6 +25,20 @@ run convert "$work/none.safetensors" "$model" --model mlp
 ends 1 '' '*none.safetensors*'
 run convert "$weights" "$model" --model mlp --shape 4
 ends 1 '' '*fc1.weight*'
+# Weights of a network whose layers are called alike, of other sizes; and of one that has more of them.
+echo 'iVBORw0KGgoAAAANSUhEUgAAAAgAAAAICAAAAADhZOFXAAAAFElEQVR42mMQERUTl5CUkmagjAEA0ngF4aNBsOoAAAAASUVORK5CYII=' |
+  base64 -d >"$work/picture.png"
+for kind in 0 1; do mkdir -p "$work/pictures/$kind" && cp "$work/picture.png" "$work/pictures/$kind"; done
+run train --data "$work/pictures" --model cnn --width 8 --epochs 1 --quiet --out "$work/cnn"
+ends 0 '' ''
+other() {
+  run convert "$work/cnn/model.safetensors" "$model" "$@"
+  case $err in *mica_*) fault 'speaks of a function' ;; esac
+}
+other --model resnet18
+ends 1 '' "*model.safetensors: it is of another network than resnet18: there is no tensor 'bn1.weight'"
+other --model mlp --shape 1x8x8
+ends 1 '' "*model.safetensors: it is of another network than mlp, which has no 'conv[12].weight'"
 [ ! -e "$model" ] || fault 'a model was written all the same'
 
 run convert "$weights" "$model" --model mlp --shape 3
