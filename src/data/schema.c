@@ -100,7 +100,8 @@ typedef struct column {
   size_t line;                           /* of the first text */
   char first[41];                        /* its beginning */
   size_t missing_line, longest;
-  bool whole; /* all numbers are whole and not negative */
+  size_t repeats; /* columns behind it of the same name */
+  bool whole;     /* all numbers are whole and not negative */
   double sum, most;
   mica__dictionary seen; /* different texts, up to some more than may be classes */
 } column;
@@ -177,28 +178,33 @@ static void recognise_header(inference *in) {
   }
 }
 
-/* Gives a column its number as a name, behind the name that another one has where there is one. */
-static mica_status number_field(const inference *in, mica__field *field, size_t i) {
+/* Gives a column without a name its number i, and the second column "a" the name "a.1", as pandas does. */
+static mica_status number_field(inference *in, const mica__name_table *names, mica__field *field, size_t i) {
+  const int32_t first = in->schema->header && *field->name ? mica__name_table_find(names, field->name) : -1;
   mica__text text = {0};
-  if (in->schema->header && *field->name) mica__text_addf(&text, "%s.", field->name);
-  mica__text_addf(&text, "%zu", i);
+  do {
+    text.length = 0;
+    if (first >= 0) mica__text_addf(&text, "%s.", field->name);
+    mica__text_addf(&text, "%zu", first >= 0 ? ++in->columns[first].repeats : i);
+  } while (first >= 0 && !text.failed && mica__name_table_find(names, text.data) >= 0);
   if (mica__text_status(&text) != MICA_OK) {
     mica__text_free(&text);
     return mica__fail_nomem(in->records->name);
   }
   free(field->name);
   field->name = text.data;
+  field->repeated = first >= 0;
   return MICA_OK;
 }
 
-/* Numbers columns without names, and those whose name is that of another; *names gets the column of each name. */
+/* Numbers columns without names, and those whose name one before has; *names gets the column of each name. */
 static mica_status name_fields(inference *in, mica__name_table *names) {
   mica__schema *schema = in->schema;
   for (size_t i = 0; i < schema->count; i++) {
     mica__field *field = &schema->fields[i];
     field->slot = -1;
     if (!schema->header || !*field->name || mica__name_table_find(names, field->name) >= 0)
-      MICA_TRY(number_field(in, field, i));
+      MICA_TRY(number_field(in, names, field, i));
     if (mica__name_table_find(names, field->name) >= 0)
       return mica__fail(MICA_E_FORMAT, "%s has two columns \"%s\"", in->records->name, field->name);
     MICA_TRY(mica__name_table_add(names, field->name, (int32_t)i));
@@ -342,24 +348,25 @@ static mica_status check_kind(inference *in, mica__field *field, const column *c
   }
 }
 
-/* So many classes need not be refused for want of samples; above that there are no more than so many a sample. */
+/* So many classes need not be refused for want of samples; above that there are no more than so many a sample, unless
+ * the numbers are as few as names of classes are (FEW_TEXTS). */
 #define FEW_CLASSES 1000
 #define CLASSES_PER_SAMPLE 10
 
 /* Labels that are whole numbers are the classes 0 to the largest, or where some of these never occur only those that
  * do, each by its name. */
 static mica_status number_classes(const inference *in, mica__field *field, const column *c) {
-  const size_t samples = in->schema->samples;
-  if (c->most >= FEW_CLASSES && c->most / CLASSES_PER_SAMPLE > (double)samples)
-    return mica__fail(
-        MICA_E_FORMAT,
-        "%s: the label %.0f in column \"%s\" would make %.0f classes of %zu samples; is it a number to be "
-        "predicted (regression)?",
-        in->records->name, c->most, field->name, c->most + 1, samples);
-  if (c->most >= MICA__MAX_CLASSES)
+  const size_t samples = in->schema->samples, seen = (size_t)c->seen.count;
+  const bool named = seen <= FEW_TEXTS && seen * TEXT_REPEATS <= samples;
+  if (!named && c->most >= FEW_CLASSES && c->most / CLASSES_PER_SAMPLE > (double)samples)
+    return mica__fail(MICA_E_FORMAT,
+                      "%s: column \"%s\" has %zu different labels of %zu samples, up to %.0f: too many to be classes; "
+                      "the task regress predicts numbers",
+                      in->records->name, field->name, seen, samples, c->most);
+  if (!named && c->most >= MICA__MAX_CLASSES)
     return mica__fail(MICA_E_FORMAT, "%s: the label %.0f in column \"%s\" is above %d", in->records->name, c->most,
                       field->name, MICA__MAX_CLASSES - 1);
-  field->numbered = (double)c->seen.count > c->most;
+  field->numbered = (double)seen > c->most;
   field->limit = (int32_t)c->most + 1;
   return MICA_OK;
 }

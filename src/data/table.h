@@ -78,9 +78,10 @@ typedef struct mica__field {
   bool unused;   /* of an outline: such a column may be absent, and is passed over */
   bool numbered; /* CLASS: the class is the number that the cell is, below `limit` */
   int32_t limit;
-  int32_t slot; /* NUMBER but for the label: which number of "x" */
-  size_t at;    /* the column in the text; SIZE_MAX: it is not there */
-  bool fills;   /* NUMBER: `fill` stands for missing cells */
+  int32_t slot;  /* NUMBER but for the label: which number of "x" */
+  size_t at;     /* the column in the text; SIZE_MAX: it is not there */
+  bool repeated; /* its name is that of a column before it, with a number: "a.1" */
+  bool fills;    /* NUMBER: `fill` stands for missing cells */
   double fill;
   mica__dictionary classes;
 } mica__field;

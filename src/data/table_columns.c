@@ -28,6 +28,10 @@ static mica_status summarise(const mica__schema *schema, mica__store *store) {
     if (field->label || field->kind == MICA_COLUMN_KIND_NUMBER) continue;
     mica__text_addf(&text, ", %s '%s'", mica_column_kind_name(field->kind), field->name);
   }
+  size_t repeated = 0;
+  while (repeated < schema->count && !schema->fields[repeated].repeated) repeated++;
+  if (repeated < schema->count)
+    mica__text_addf(&text, ", names that repeat have numbers, as '%s'", schema->fields[repeated].name);
   if (schema->fills) mica__text_add(&text, ", missing numbers are their column's mean");
   if (mica__text_status(&text) != MICA_OK) {
     mica__text_free(&text);

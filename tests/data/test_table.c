@@ -199,6 +199,24 @@ START_TEST(what_goes_with_another_table_follows_it) {
   for (int k = 0; k < 4; k++) ck_assert_float_eq(number_at(d, 0, k), (float)(7 + k));
   mica_dataset_destroy(d);
   mica_dataset_destroy(train);
+  /* Elsewhere, too: the second column of a name is that in any order. */
+  train = open_table("a,b,a,a.1,label\n0,1,2,3,0\n1,4,5,6,1\n", (mica_dataset_config){0});
+  ck_assert_str_eq(mica_dataset_summary(train),
+                   "5 columns, label 'label', 2 classes, names that repeat have numbers, as 'a.1'");
+  d = open_table("label,a,a,a.1,b\n0,7,9,10,8\n1,4,5,6,1\n", (mica_dataset_config){.like = train});
+  for (int k = 0; k < 4; k++) ck_assert_float_eq(number_at(d, 0, k), (float)(7 + k));
+  mica_dataset_destroy(d);
+  mica_dataset_destroy(train);
+}
+END_TEST
+
+/* Labels of a database: 1000000 is a name. Many different ones are refused below. */
+START_TEST(few_large_numbers_are_names_of_classes) {
+  mica_dataset *d = open_table("a,y\n1,1000000\n2,2000000\n3,1000000\n4,2000000\n", (mica_dataset_config){0});
+  ck_assert_int_eq(mica_dataset_classes(d), 2);
+  ck_assert_str_eq(mica_dataset_class_name(d, 1), "2000000");
+  ck_assert_int_eq(mica_dataset_label(d, 3), 1);
+  mica_dataset_destroy(d);
 }
 END_TEST
 
@@ -211,7 +229,7 @@ START_TEST(what_is_wrong_is_named_with_its_line) {
       {"a,b,label\n1,2,x\n3,4,\n", NULL, "line 3: column \"label\" has no label"},
       {"a,label\n1,x\n2,y\n3,x\ntwo,y\n", NULL, "line 5: column \"a\" holds \"two\" instead of a number"},
       {"a,label\n1,2\n1,999999\n", NULL,
-       "the label 999999 in column \"label\" would make 1000000 classes of 2 samples"},
+       "column \"label\" has 2 different labels of 2 samples, up to 999999: too many to be classes; the task regress"},
       {"a,label\n1,2000000\n", NULL, "2000000"},
       {"a,label\n1,\"x\n2,y\n", NULL, "a quote is not closed"},
       {"a,label\n", NULL, "holds no samples"},
@@ -282,6 +300,7 @@ Suite *test_suite(void) {
   tcase_add_test(tcase, headers_are_told_from_values);
   tcase_add_test(tcase, labels_are_classes_or_numbers);
   tcase_add_test(tcase, what_goes_with_another_table_follows_it);
+  tcase_add_test(tcase, few_large_numbers_are_names_of_classes);
   tcase_add_test(tcase, what_is_wrong_is_named_with_its_line);
   tcase_add_test(tcase, files_that_change_while_they_are_read);
   suite_add_tcase(suite, tcase);
