@@ -7,6 +7,8 @@
  *   build/bin/samples/14_text [TABLE]
  *
  * Exit status 0 when it has learned, 1 when not, 77 where there is no device or the library has no tokenisers. */
+#define _DEFAULT_SOURCE /* mkstemp, with -std=c11 too */
+
 #include <mica/mica.h>
 #include <stdio.h>
 #include <stdlib.h>

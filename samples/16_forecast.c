@@ -7,6 +7,8 @@
  *   build/bin/samples/16_forecast [TABLE]
  *
  * Exit status 0 when it is better than both, 1 when not, 77 where there is no device. */
+#define _DEFAULT_SOURCE /* mkstemp, with -std=c11 too */
+
 #include <math.h>
 #include <mica/mica.h>
 #include <stdio.h>

@@ -6,6 +6,8 @@
  *   build/bin/samples/17_quantize [FOLDER]        FOLDER keeps the runs float, bytes and nibbles
  *
  * Exit status 0 when the bytes answer as well, 1 when not, 77 where there is no device. */
+#define _DEFAULT_SOURCE /* mkdtemp, with -std=c11 too */
+
 #include <mica/mica.h>
 #include <stdio.h>
 #include <stdlib.h>

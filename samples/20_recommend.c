@@ -8,6 +8,8 @@
  *   build/bin/samples/20_recommend [DATA ITEM=RATING...]
  *
  * Exit status 0 when the first books are of the new reader's kind, 1 when not, 77 where there is no device. */
+#define _DEFAULT_SOURCE /* mkstemp, with -std=c11 too */
+
 #include <mica/mica.h>
 #include <stdio.h>
 #include <stdlib.h>

@@ -1,6 +1,7 @@
 #!/bin/sh
 # sh pkgconfig.sh PREFIX: with a compiler and pkg-config alone, against the Mica installed in PREFIX: every public
-# header stands by itself in C and C++, the example of README.md builds, shared and static, and runs, and so does mica.
+# header stands by itself in C and C++, samples are C11 (with POSIX), the example of README.md builds, shared and
+# static, and runs, and so does mica.
 set -eu
 prefix=$1
 source=$(cd "$(dirname "$0")/../.." && pwd)
@@ -21,6 +22,8 @@ strict='-Wall -Wextra -Wpedantic -Werror -fsyntax-only'
     $cc -std=c11 $strict $flags header.c
     if command -v c++ >/dev/null; then c++ -x c++ -std=c++11 $strict $flags header.c; fi
   done
+
+  for sample in "$source"/samples/*.c; do $cc -std=c11 $strict $flags "$sample"; done
 
   awk '/^```c$/ { inside = 1; next } /^```$/ { inside = 0 } inside' "$source/README.md" >example.c
   [ -s example.c ]
