@@ -71,8 +71,12 @@ mica_status mica__class_name(mica__cell cell, char **name, size_t *capacity) {
     snprintf(*name, *capacity, "%.0f", value == 0 ? 0 : value);
     return MICA_OK;
   }
-  (*name)[mica__cell_unquote(cell, *name)] = '\0';
-  char *printable = mica__name_printable(*name);
+  /* Blanks within quotes are no more part of a name than those without. */
+  size_t begin = 0, end = mica__cell_unquote(cell, *name);
+  while (end > 1 && (*name)[end - 1] == ' ') end--;
+  while (begin + 1 < end && (*name)[begin] == ' ') begin++;
+  (*name)[end] = '\0';
+  char *printable = mica__name_printable(*name + begin);
   if (!printable) return mica__fail_nomem("a class");
   free(*name);
   *name = printable;

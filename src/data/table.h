@@ -105,7 +105,8 @@ mica_status mica__field_class(const mica__field *field, const mica__records *rec
 /* The number of a cell, or of a missing one what stands for it; MICA_E_FORMAT likewise. */
 mica_status mica__field_number(const mica__field *field, const mica__records *records, float *value);
 mica_status mica__field_time(const mica__field *field, const mica__records *records, int64_t *seconds);
-/* The name that class texts are compared by: quotes once, whole numbers in one form. *name is a buffer that grows. */
+/* The name that class texts are compared by: quotes once, no blanks around it, whole numbers in one form. *name is a
+ * buffer that grows. */
 mica_status mica__class_name(mica__cell cell, char **name, size_t *capacity);
 
 /* --- tables --- */

@@ -210,6 +210,18 @@ START_TEST(what_goes_with_another_table_follows_it) {
 }
 END_TEST
 
+START_TEST(blanks_in_quotes_are_no_part_of_a_class) {
+  mica_dataset *d =
+      open_table("colour,a,y\n red ,1,\" yes\"\n\"red \",2,yes\n\" blue, dark \",3, no\n", (mica_dataset_config){0});
+  const size_t colour = mica_dataset_column_index(d, "colour");
+  ck_assert_int_eq(mica_dataset_column(d, colour)->classes, 2);
+  ck_assert_str_eq(mica_dataset_column_class(d, colour, 0), "blue, dark");
+  ck_assert_int_eq(mica_dataset_classes(d), 2);
+  ck_assert_str_eq(mica_dataset_class_name(d, 1), "yes");
+  mica_dataset_destroy(d);
+}
+END_TEST
+
 /* Labels of a database: 1000000 is a name. Many different ones are refused below. */
 START_TEST(few_large_numbers_are_names_of_classes) {
   mica_dataset *d = open_table("a,y\n1,1000000\n2,2000000\n3,1000000\n4,2000000\n", (mica_dataset_config){0});
@@ -300,6 +312,7 @@ Suite *test_suite(void) {
   tcase_add_test(tcase, headers_are_told_from_values);
   tcase_add_test(tcase, labels_are_classes_or_numbers);
   tcase_add_test(tcase, what_goes_with_another_table_follows_it);
+  tcase_add_test(tcase, blanks_in_quotes_are_no_part_of_a_class);
   tcase_add_test(tcase, few_large_numbers_are_names_of_classes);
   tcase_add_test(tcase, what_is_wrong_is_named_with_its_line);
   tcase_add_test(tcase, files_that_change_while_they_are_read);
