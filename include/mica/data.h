@@ -251,6 +251,11 @@ MICA_API size_t mica_dataset_column_index(const mica_dataset *dataset, const cha
 MICA_API const char *mica_dataset_column_class(const mica_dataset *dataset, size_t column, int32_t class_index);
 /* The name that a number of a row has in a table's header: of column "x". NULL where it has none. */
 MICA_API const char *mica_dataset_number_name(const mica_dataset *dataset, size_t column, int64_t index);
+/* The file that a sample is read from, a picture's or a recording's: NULL where it has none of its own. Lives as long
+ * as the dataset. */
+MICA_API const char *mica_dataset_file(const mica_dataset *dataset, uint64_t sample);
+/* The line, from 1, in which a sample of a table as text begins; 0 of others. */
+MICA_API uint64_t mica_dataset_line(const mica_dataset *dataset, uint64_t sample);
 /* The first dimension of a sample of a ragged column; of others dim[0] of its shape, 1 for a scalar. Any thread. */
 MICA_API MICA_CHECKED mica_status mica_dataset_length(const mica_dataset *dataset, size_t column, uint64_t sample,
                                                       int64_t *length);

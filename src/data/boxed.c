@@ -305,6 +305,7 @@ static mica_status add_columns(mica__store *store, mica__boxed *b, int32_t class
   MICA_TRY(mica__store_add_input(store, MICA_U8, MICA_SHAPE(b->channels, b->height, b->width), &column));
   column->user = b;
   column->read = read_picture;
+  column->files = (const char *const *)b->paths;
   MICA_TRY(add_ragged(store, b, &(mica_column){"boxes", MICA_COLUMN_KIND_BOXES, MICA_F32, boxes, 0}, b->boxes));
   MICA_TRY(add_ragged(store, b, &(mica_column){"label", MICA_COLUMN_KIND_CLASS, MICA_I32, rows, classes}, b->labels));
   MICA_TRY(add_ragged(store, b, &(mica_column){"ignored", MICA_COLUMN_KIND_ID, MICA_I32, rows, 0}, b->ignored));

@@ -35,6 +35,28 @@ const char *mica_dataset_number_name(const mica_dataset *dataset, size_t column,
   return from->part_names && index >= 0 && index < from->about.shape.dim[0] ? from->part_names[index] : NULL;
 }
 
+const char *mica_dataset_file(const mica_dataset *dataset, uint64_t sample) {
+  const mica__store *store = dataset->store;
+  if (sample >= dataset->count) return NULL;
+  const uint64_t stored = mica__dataset_index(dataset, sample);
+  for (size_t k = 0; k < store->column_count; k++) {
+    const mica__column *from = &store->columns[k];
+    if (from->files) return from->files[from->map ? from->map[stored] : stored];
+  }
+  return NULL;
+}
+
+uint64_t mica_dataset_line(const mica_dataset *dataset, uint64_t sample) {
+  const mica__store *store = dataset->store;
+  if (sample >= dataset->count) return 0;
+  const uint64_t stored = mica__dataset_index(dataset, sample);
+  for (size_t k = 0; k < store->column_count; k++) {
+    const mica__column *from = &store->columns[k];
+    if (from->lines) return from->lines[from->map ? from->map[stored] : stored];
+  }
+  return 0;
+}
+
 static mica_status check_sample(const mica_dataset *dataset, size_t column, uint64_t sample) {
   if (!dataset || column >= dataset->store->column_count)
     return mica__fail(MICA_E_INVALID, "a dataset has no column of number %zu", column);

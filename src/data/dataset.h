@@ -24,6 +24,8 @@ typedef struct mica__column {
   const uint32_t *map;           /* the sample in the column of each of the store's; NULL: the same */
   char **class_names;            /* of a column with classes, once the store is a dataset */
   const char *const *part_names; /* of each number of a row; NULL: they have none */
+  const char *const *files;      /* that the column's samples are read from, one each; NULL: they have none */
+  const uint32_t *lines;         /* of a table in which they begin, from 1; NULL: it is none */
 } mica__column;
 
 /* What a store releases with itself. */

@@ -136,6 +136,7 @@ static mica_status fill_store(mica__store *store, pictures *p, const char *path,
   MICA_TRY(mica__store_add_input(store, MICA_U8, shape, &column));
   column->user = p;
   column->read = read_picture;
+  column->files = (const char *const *)p->files;
   labels = p->labels;
   p->labels = NULL;
   const int32_t known = mica__config_classes(config);

@@ -296,6 +296,7 @@ static mica_status fill_store(mica__store *store, pairs *p) {
   MICA_TRY(mica__store_add_input(store, MICA_U8, MICA_SHAPE(p->channels, p->height, p->width), &column));
   column->user = p;
   column->read = read_picture;
+  column->files = (const char *const *)p->pictures;
   MICA_TRY(mica__store_add(store, &mask, &column));
   column->user = p;
   column->read = read_mask;

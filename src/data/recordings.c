@@ -339,6 +339,7 @@ static mica_status fill_store(mica__store *store, recordings *r, const mica_data
   column->user = r;
   column->read = read_sound;
   column->length = length_of;
+  column->files = (const char *const *)r->files;
   store->rate = r->rate;
   int32_t *labels = r->labels;
   r->labels = NULL;

@@ -94,6 +94,7 @@ void mica__schema_release(void *object) {
     free(schema->fields[i].name);
   }
   free(schema->fields);
+  free(schema->lines);
   free(schema);
 }
 

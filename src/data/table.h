@@ -93,8 +93,9 @@ typedef struct mica__schema {
   size_t columns;  /* of the text */
   int32_t numbers; /* of "x" */
   size_t samples;
-  bool fills;   /* missing numbers have been replaced */
-  bool outline; /* of a network's columns: it says so in sentences, and extra columns need names */
+  uint32_t *lines; /* of each sample, from 1 */
+  bool fills;      /* missing numbers have been replaced */
+  bool outline;    /* of a network's columns: it says so in sentences, and extra columns need names */
 } mica__schema;
 
 /* Finds out what the columns are, in some walks over the records; like's schema is followed where it has one. */

@@ -60,6 +60,8 @@ mica_status mica__table_add_columns(mica__schema *schema, mica__store *store) {
   store->schema = schema;
   MICA_TRY(mica__store_own(store, schema, release_schema));
   MICA_TRY(mica__store_set_count(store, schema->samples));
+  schema->lines = calloc(schema->samples, sizeof *schema->lines);
+  if (!schema->lines) return mica__fail_nomem(store->name);
   MICA_TRY(add_numbers(schema, store));
   for (size_t i = 0; i < schema->count; i++) {
     const mica__field *field = &schema->fields[i];
@@ -82,5 +84,6 @@ mica_status mica__table_add_columns(mica__schema *schema, mica__store *store) {
     if (field->kind == MICA_COLUMN_KIND_CLASS && !field->numbered)
       MICA_TRY(mica__column_name_classes(column, (const char *const *)field->classes.names, about.classes));
   }
+  for (size_t k = 0; k < store->column_count; k++) store->columns[k].lines = schema->lines;
   return summarise(schema, store);
 }

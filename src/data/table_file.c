@@ -34,7 +34,7 @@ static mica_status read_record(const table_file *table, uint64_t sample, mica__r
   const size_t size = (size_t)(table->offsets[sample + 1] - begin);
   *r = mica__records_of(table->name, -1);
   r->delimiter = table->delimiter;
-  r->line = (size_t)sample + 1 + table->schema->header;
+  r->line = table->schema->lines[sample];
   *text = malloc(size + 1);
   if (!*text) return mica__fail_nomem(table->name);
   MICA_TRY(mica__file_read_at(table->name, table->file, begin, *text, size));
@@ -103,6 +103,7 @@ static mica_status index_records(table_file *table, mica__records *r) {
   for (size_t i = 0; i < schema->samples; i++) {
     MICA_TRY(mica__records_next(r, &found));
     if (!found) return mica__fail(MICA_E_FORMAT, "%s changes while it is read", r->name);
+    schema->lines[i] = (uint32_t)r->line;
     table->offsets[i] = r->offset;
     table->offsets[i + 1] = r->offset + r->bytes;
   }

@@ -291,12 +291,10 @@ static mica_status read_file(const mica_run *run, const char *path, picture *p) 
 static mica_status read_sample(const mica_run *run, const mica_dataset *data, uint64_t sample, picture *p) {
   const int64_t C = dimension(run, 0), H = dimension(run, 1), W = dimension(run, 2), plane = H * W;
   const size_t bytes = mica_dataset_input_bytes(data);
-  char name[48];
   if (mica_dataset_dtype(data) != MICA_U8)
     return mica__fail(MICA_E_UNSUPPORTED, "%s holds pictures of floats, which are not drawn", mica_dataset_name(data));
-  snprintf(name, sizeof name, "sample %llu", (unsigned long long)sample);
   uint8_t *planes = malloc(bytes + 1);
-  p->name = mica__strdup(name);
+  p->name = mica__sample_name(data, sample);
   p->planes = malloc((size_t)(3 * plane));
   p->height = H;
   p->width = W;

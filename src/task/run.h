@@ -305,6 +305,9 @@ mica_status mica__samples_read(const mica_run *run, const mica_run_input *input,
 mica_status mica__samples_of(const mica_run *run, const mica_dataset *data, uint64_t from, int64_t count,
                              mica__samples *samples);
 void mica__samples_free(mica__samples *samples);
+/* What a sample of a dataset is called: its file, "row 7" by its line in a table, or "sample 3". NULL when memory is
+ * short. */
+char *mica__sample_name(const mica_dataset *data, uint64_t sample);
 /* Runs the network on samples `from` and following; outputs gets `width` numbers of each. */
 mica_status mica__samples_infer(mica_run *run, const mica__samples *samples, int64_t from, int64_t count,
                                 const char *output, int64_t width, float *outputs);

@@ -74,11 +74,21 @@ static mica_status name_sample(mica__samples *s, int64_t i, const char *text) {
   return s->names[i] ? MICA_OK : mica__fail_nomem("samples");
 }
 
-/* "row 7" */
-static mica_status number_sample(mica__samples *s, int64_t i, const char *what, long long number) {
+/* "row 7": the line of the table. */
+static char *row_name(unsigned long long line) {
   char text[48];
-  snprintf(text, sizeof text, "%s %lld", what, number);
-  return name_sample(s, i, text);
+  snprintf(text, sizeof text, "row %llu", line);
+  return mica__strdup(text);
+}
+
+char *mica__sample_name(const mica_dataset *data, uint64_t sample) {
+  const char *file = mica_dataset_file(data, sample);
+  const uint64_t line = mica_dataset_line(data, sample);
+  char text[48];
+  if (file) return mica__strdup(file);
+  if (line) return row_name(line);
+  snprintf(text, sizeof text, "sample %llu", (unsigned long long)sample);
+  return mica__strdup(text);
 }
 
 /* --- pictures --- */
@@ -187,16 +197,13 @@ static mica_status read_dataset(const mica_run *run, const char *path, mica_part
 }
 
 /* Opens a table by the run's outline, or of runs that know no names one with an answer as it is. */
-static mica_status open_rows(const mica_run *run, const char *name, char *content, size_t size, mica_dataset **data,
-                             bool *header) {
+static mica_status open_rows(const mica_run *run, const char *name, char *content, size_t size, mica_dataset **data) {
   mica_dataset_config config = mica__run_opening(run, MICA_PART_TRAIN);
   size_t columns = 0;
   MICA_TRY(mica__table_width(name, content, size, &columns));
   const size_t inputs = (size_t)mica__run_fact_number(run, "input", 0);
   config.like = run->outlined || columns != inputs + 1 ? run->outline : NULL;
-  MICA_TRY(mica__table_read(name, content, size, &config, data));
-  *header = (*data)->store->schema && (*data)->store->schema->header;
-  return MICA_OK;
+  return mica__table_read(name, content, size, &config, data);
 }
 
 static mica_status read_named(const mica_run *run, const char *name, char *content, mica__samples *s) {
@@ -207,7 +214,8 @@ static mica_status read_named(const mica_run *run, const char *name, char *conte
   for (int64_t i = 0; status == MICA_OK && i < rows.count; i++) {
     normalise(run, s, i, rows.numbers + i * s->size);
     s->truths[i] = rows.truths[i];
-    status = number_sample(s, i, "row", rows.lines[i]);
+    s->names[i] = row_name((unsigned long long)rows.lines[i]);
+    if (!s->names[i]) status = mica__fail_nomem("samples");
   }
   if (status == MICA_OK)
     memcpy(s->categories, rows.categories, (size_t)rows.count * categories * sizeof *s->categories);
@@ -218,16 +226,11 @@ static mica_status read_named(const mica_run *run, const char *name, char *conte
 /* Rows, with answers or without. */
 static mica_status read_rows(const mica_run *run, const char *name, char *content, size_t size, mica__samples *s) {
   mica_dataset *data = NULL;
-  bool header = false;
   if (mica__run_categories(run)) return read_named(run, name, content, s);
-  MICA_TRY(open_rows(run, name, content, size, &data, &header));
+  MICA_TRY(open_rows(run, name, content, size, &data));
   const bool answers = mica__store_label(data->store) != NULL;
   mica_status status = answers ? run->task->fits(run, data) : mica__run_fits_input(run, data);
   if (status == MICA_OK) status = mica__samples_of(run, data, 0, (int64_t)mica_dataset_count(data), s);
-  for (int64_t i = 0; status == MICA_OK && !answers && i < s->count; i++) {
-    free(s->names[i]);
-    status = number_sample(s, i, "row", (long long)i + 1 + header);
-  }
   mica_dataset_destroy(data);
   return status;
 }
@@ -276,7 +279,7 @@ mica_status mica__samples_of(const mica_run *run, const mica_dataset *data, uint
     if (bytes) status = mica_dataset_input(data, sample, input, bytes);
     if (status == MICA_OK && pixels) status = take_pixels(run, s, i, input);
     if (status == MICA_OK && !pixels) normalise(run, s, i, input);
-    if (status == MICA_OK) status = number_sample(s, i, "sample", (long long)sample);
+    if (status == MICA_OK && !(s->names[i] = mica__sample_name(data, sample))) status = mica__fail_nomem("samples");
     const int32_t label = mica_dataset_classes(data) ? mica_dataset_label(data, sample) : -1;
     s->truths[i] = !answers    ? (double)NAN
                    : label < 0 ? mica_dataset_classes(data) ? (double)NAN : (double)mica_dataset_target(data, sample)

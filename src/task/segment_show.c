@@ -192,12 +192,12 @@ static mica_status predict_data(mica_run *run, const mica_run_input *input, mica
   const uint64_t count = input->count > 0 && (uint64_t)input->count < all ? (uint64_t)input->count : all;
   mica_status status = run->task->fits(run, data);
   for (uint64_t i = 0; status == MICA_OK && i < count; i++) {
-    char name[48];
+    char *name = mica__sample_name(data, i);
     scene s = {0};
-    snprintf(name, sizeof name, "sample %llu", (unsigned long long)i);
-    status = read_scene(data, i, &s);
+    status = name ? read_scene(data, i, &s) : mica__fail_nomem("a picture");
     if (status == MICA_OK) status = add_scene(run, p, name, &s);
     free_scene(&s);
+    free(name);
   }
   mica_dataset_destroy(data);
   return status;

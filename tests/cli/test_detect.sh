@@ -34,7 +34,7 @@ for side in 0:8 1:16 2:32 3:40; do
 done
 [ -s "$work/low0-overlay.png" ] || fault 'no picture with boxes'
 run predict --model "$work/run" --data "$work/voc" --count 2
-ends 0 '*sample 0*high*% *sample 1*' ''
+ends 0 '*JPEGImages/*.png*high*% *JPEGImages/*' ''
 run predict --model "$work/run" "$work/voc/JPEGImages"
 ends 0 '*high0.png*low5.png*' ''
 

@@ -37,7 +37,7 @@ holds predictions.1.classes.0.name light
 awk -v p="$(json predictions.1.classes.0.probability)" 'BEGIN { exit !(p > 0.5 && p <= 1) }' || fault 'no probability'
 
 run predict --model "$folder" --data "$work/pictures" --count 3
-ends 0 '*sample 0*right*sample 2*' ''
+ends 0 '*test/dark/0.png*right*test/dark/2.png*' ''
 run predict --model "$folder" --data "$work/pictures" --count 3 --json
 holds predictions.2.truth '[dl]*'
 run eval --model "$folder" --data "$work/pictures"

@@ -45,7 +45,7 @@ for method in magnitude taylor; do
     fault "$method: accuracy $(json runs.0.metrics.accuracy), then $(json runs.1.metrics.accuracy)"
 done
 run predict --model "$work/taylor" --data "$work/k.csv" --count 2
-ends 0 '*sample 0*' ''
+ends 0 '*row 2*' ''
 
 # Masks: zeros in the old shapes, by their share; a packed file of it is smaller, and nothing is trained.
 for wrong in '--flops 0.5' '--epochs 2' '--method taylor' '--steps 2' '--data x'; do

@@ -81,7 +81,7 @@ ends 1 '' "mica predict: $work/mine/1-mask.png is there already and is not writt
 run predict --model "$work/run" "$work/data/images/2.png"
 ends 0 "*written *$work/run/predictions/2-mask.png*" ''
 run predict --model "$work/run" --data "$work/large" --count 1
-ends 0 'sample 0*accuracy*' ''
+ends 0 "*large/images/*.png*accuracy*" ''
 mkdir "$work/other"
 cp -r "$work/data/images" "$work/other"
 cp -r "$work/data/images" "$work/other/masks"

@@ -52,7 +52,14 @@ ends 0 '{"task":"regress","part":"all","metrics":{"samples":600,*' ''
 run eval --model "$work/prices" --data "$work/prices.csv" --part validation
 ends 1 '' '*prices.csv is not in parts*'
 run predict --model "$work/prices" --data "$work/prices.csv" --count 2
-ends 0 'sample 0*truth *sample 1*' ''
+ends 0 'row 2*truth *row 3*' ''
+# Rows are called by their lines, with answers and without, in words and in JSON.
+{ echo '# prices'; head -3 "$work/prices.csv"; } >"$work/answers.csv"
+awk -F, 'BEGIN { OFS = "," } NF { sub(/,[^,]*$/, "") } 1' "$work/answers.csv" >"$work/questions.csv"
+for rows in answers questions; do
+  run predict --model "$work/prices" "$work/$rows.csv" --json
+  holds predictions.1.name 'row 4'
+done
 run eval --model "$work/prices" --part train --json
 holds task regress
 holds metrics.rmse '[0-9]*'

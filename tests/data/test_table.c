@@ -210,6 +210,24 @@ START_TEST(what_goes_with_another_table_follows_it) {
 }
 END_TEST
 
+START_TEST(samples_know_their_lines) {
+  static const char text[] = "# a remark\na,note,y\n1,\"two\nlines\",0\n\n2,one,1\n3,one,0\n4,one,1\n";
+  static const uint64_t lines[] = {3, 6, 7, 8};
+  for (uint64_t memory = 0; memory < 2; memory++) {
+    mica_dataset *d = open_table(text, (mica_dataset_config){.memory = memory}), *part = NULL, *rest = NULL;
+    for (uint64_t i = 0; i < 4; i++) ck_assert_uint_eq(mica_dataset_line(d, i), lines[i]);
+    ck_assert_uint_eq(mica_dataset_line(d, 4), 0);
+    ck_assert_ptr_null(mica_dataset_file(d, 0));
+    ck_ok(mica_dataset_split(d, 0.5, 1, &part, &rest));
+    for (uint64_t i = 0; i < 2; i++)
+      ck_assert_uint_eq(mica_dataset_line(part, i), lines[(int)number_at(part, i, 0) - 1]);
+    mica_dataset_destroy(part);
+    mica_dataset_destroy(rest);
+    mica_dataset_destroy(d);
+  }
+}
+END_TEST
+
 START_TEST(blanks_in_quotes_are_no_part_of_a_class) {
   mica_dataset *d =
       open_table("colour,a,y\n red ,1,\" yes\"\n\"red \",2,yes\n\" blue, dark \",3, no\n", (mica_dataset_config){0});
@@ -312,6 +330,7 @@ Suite *test_suite(void) {
   tcase_add_test(tcase, headers_are_told_from_values);
   tcase_add_test(tcase, labels_are_classes_or_numbers);
   tcase_add_test(tcase, what_goes_with_another_table_follows_it);
+  tcase_add_test(tcase, samples_know_their_lines);
   tcase_add_test(tcase, blanks_in_quotes_are_no_part_of_a_class);
   tcase_add_test(tcase, few_large_numbers_are_names_of_classes);
   tcase_add_test(tcase, what_is_wrong_is_named_with_its_line);
