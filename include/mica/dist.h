@@ -180,6 +180,20 @@ MICA_API MICA_CHECKED mica_status mica_communicator_group(mica_communicator *who
  * trainer's. The communicator outlives the graph and its sessions. */
 MICA_API mica_value mica_all_reduce(mica_value x, mica_communicator *communicator, int32_t channel);
 
+/* What a batch norm has found, f32: mean and biased variance (C), and the number of elements of a channel (a scalar),
+ * of all ranks together. */
+typedef struct mica_batch_statistics {
+  mica_value mean, variance, count;
+} mica_batch_statistics;
+
+/* mica_batch_norm_train (mica/nodes.h) by the samples of all ranks together, forward and back: a network of several
+ * ranks computes what one would on their batches joined. Two sums of C numbers each way, on `channel` and the next one
+ * (mica_all_reduce). The gradient is right for the sum of the ranks' losses: mica_optimizer_config.joined. scale, bias
+ * and statistics may be null. */
+MICA_API mica_value mica_batch_norm_ranks(mica_value x, mica_value scale, mica_value bias, double epsilon,
+                                          mica_communicator *communicator, int32_t channel,
+                                          mica_batch_statistics *statistics);
+
 /* --- a transport of one's own --- */
 
 /* Messages between ranks. Messages of one tag from one rank to another arrive in the order in which they were sent; a

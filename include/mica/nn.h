@@ -24,6 +24,7 @@ MICA_BEGIN_DECLS
 
 typedef struct mica_nn mica_nn;
 struct mica_safetensors;
+struct mica_communicator;
 
 /* name, text. The points at which a layer hands a value to the network's hook. INPUT: what dense layers and
  * convolutions multiply by their weight, in the network's dtype. WEIGHT: the weight of these, in the network's
@@ -68,6 +69,9 @@ typedef struct mica_nn_config {
   /* The dropouts before this network's, where it is a part of a whole one whose other parts are networks of their own
    * (mica_nn_draws): it draws what the whole one would. */
   uint64_t draws;
+  /* Batch norms of a training network take the statistics of all ranks' samples (mica_batch_norm_ranks), on channels
+   * from MICA_CHANNELS / 8 on. Outlives the graph. NULL: those of its own samples. */
+  struct mica_communicator *norm_ranks;
 } mica_nn_config;
 
 /* A network without layers in the graph, which must outlive it. config may be NULL. */

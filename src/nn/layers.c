@@ -3,6 +3,7 @@
 #include "base/arith.h"
 #include "ops/common/build.h"
 
+#include <mica/dist.h>
 #include <mica/nodes.h>
 
 static const mica_init_config he = {.kind = MICA_INIT_KAIMING_NORMAL, .value = 1.4142135623730951};
@@ -181,6 +182,19 @@ static void follow(mica_value running, mica_value batch, double momentum) {
   mica_assign(running, mica_add(mica_affine(running, 1 - momentum, 0), mica_affine(batch, momentum, 0)));
 }
 
+/* By the statistics of the batch, or of the batches of all ranks. */
+static mica_value norm_batch(mica_nn *nn, mica_value x, const affine *a, double epsilon, mica_batch_statistics *s) {
+  if (nn->config.norm_ranks) {
+    const int32_t channel = MICA_CHANNELS / 8 + 2 * nn->norms++;
+    return mica_batch_norm_ranks(x, a->scale, a->bias, epsilon, nn->config.norm_ranks, channel, s);
+  }
+  mica_axes axes = {.count = mica_value_shape(x).rank - 1};
+  for (int32_t i = 1; i < axes.count; i++) axes.axis[i] = i + 1;
+  mica_value y = mica_batch_norm_train(x, a->scale, a->bias, epsilon, &s->mean, &s->variance);
+  s->count = mica__count_along(mica__widen(x), axes);
+  return y;
+}
+
 mica_value mica_nn_batch_norm(mica_nn *nn, const char *name, mica_value x, const mica_norm_config *config) {
   mica_norm_config c = norm_config(config);
   int64_t channels = 0;
@@ -191,12 +205,10 @@ mica_value mica_nn_batch_norm(mica_nn *nn, const char *name, mica_value x, const
   mica_value variance = mica_nn_state(nn, "running_var", MICA_SHAPE(channels), 1);
   x = mica__nn_narrow(nn, x);
   if (!nn->config.training) return leave(nn, mica_batch_norm(x, a.scale, a.bias, mean, variance, c.epsilon));
-  mica_value m, v, y = mica_batch_norm_train(x, a.scale, a.bias, c.epsilon, &m, &v);
-  mica_axes axes = {.count = mica_value_shape(x).rank - 1};
-  for (int32_t i = 1; i < axes.count; i++) axes.axis[i] = i + 1;
-  mica_value n = mica__count_along(mica__widen(x), axes);
-  follow(mean, m, c.momentum);
-  follow(variance, mica_mul(v, mica_div(n, mica_affine(n, 1, -1))), c.momentum);
+  mica_batch_statistics s;
+  mica_value y = norm_batch(nn, x, &a, c.epsilon, &s);
+  follow(mean, s.mean, c.momentum);
+  follow(variance, mica_mul(s.variance, mica_div(s.count, mica_affine(s.count, 1, -1))), c.momentum);
   return leave(nn, y);
 }
 

@@ -35,6 +35,7 @@ struct mica_nn {
   int depth;
   mica_value step; /* null before mica_nn_step is called */
   uint64_t draws;  /* dropouts so far, each with a seed of its own */
+  int32_t norms;   /* batch norms of all ranks so far, each with channels of its own */
 };
 
 /* "prefix.name" (without name_prefix) on the heap; NULL, with the error in the graph, when memory is short. */

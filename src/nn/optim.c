@@ -252,6 +252,16 @@ static mica_status broadcast(optimiser *o) {
   return status;
 }
 
+/* The loss as the rank's share in the sum of all ranks' losses by their weights, times their number, by which the sum of
+ * the gradients is divided then. */
+static mica_value join_loss(optimiser *o, mica_value loss) {
+  mica_value share, all;
+  if (mica_value_is_null(o->c.weight)) return loss;
+  mica__ranks_weight(o->nn->graph, &o->c, &share, &all);
+  o->c.weight = (mica_value){0};
+  return mica_mul(loss, mica_div(mica_affine(share, o->c.communicator->ranks, 0), all));
+}
+
 static mica_status differentiate(optimiser *o, mica_value loss) {
   const size_t count = o->count + o->c.other_count;
   mica_value *wrt = calloc(2 * count, sizeof *wrt);
@@ -425,6 +435,7 @@ static mica_status build(optimiser *o, mica_value loss, mica_optimizer_values *v
     scale = state_scalar(o, "optimizer.loss_scale", o->c.loss_scale);
     loss = mica_mul(mica_value_dtype(loss) == MICA_F32 ? loss : mica_cast(loss, MICA_F32), scale);
   }
+  if (o->c.joined && o->c.communicator && !o->given) loss = join_loss(o, loss);
   MICA_TRY(differentiate(o, loss));
   find_rows(o);
   o->rate = mica_input(o->nn->graph, MICA_LEARNING_RATE, MICA_F32, MICA_SCALAR);

@@ -105,6 +105,7 @@ static mica_status configure(mica_run *run, mica_trainer_config *c) {
   c->optimizer.weight_decay = mica_run_number(run, "weight-decay");
   c->optimizer.clip_norm = mica_run_number(run, "clip-norm");
   MICA_TRY(mica_compression_find(mica_run_setting(run, "compress"), &c->optimizer.compress));
+  c->sync_norm = run->config.communicator && mica__run_flag(run, "sync-norm");
   c->optimizer.accumulate = (int32_t)mica_run_number(run, "accumulate");
   c->optimizer.ema = mica_run_number(run, "ema");
   if (c->dtype == MICA_F16) c->optimizer.loss_scale = 65536;

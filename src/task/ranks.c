@@ -70,6 +70,9 @@ mica_status mica__run_configure_layout(mica_run *run, mica_trainer_config *c) {
   if (c->optimizer.shard)
     return mica__fail(MICA_E_UNSUPPORTED, "shard divides the state of whole networks: not with parallel \"%s\"",
                       run->config.parallel);
+  if (c->sync_norm)
+    return mica__fail(MICA_E_UNSUPPORTED, "sync-norm is for networks that are whole: not with parallel \"%s\"",
+                      run->config.parallel);
   if (run->network)
     return mica__fail(MICA_E_UNSUPPORTED, "a model in ONNX is trained whole: not with parallel \"%s\"",
                       run->config.parallel);
@@ -184,6 +187,8 @@ mica_status mica__run_remark_alone(mica_run *run) {
   const char *compress = mica__run_given(run, "compress");
   if (c && c->ranks > 1) return MICA_OK;
   if (run->config.shard) MICA_TRY(mica__run_remark(run, "shard does nothing: there is one rank"));
+  if (mica__run_given(run, "sync-norm") && mica__run_flag(run, "sync-norm"))
+    MICA_TRY(mica__run_remark(run, "sync-norm does nothing: there is one rank"));
   if (compress && strcmp(compress, "none") != 0)
     MICA_TRY(mica__run_remark(run, "compress does nothing: there is one rank, which sends no gradients"));
   return MICA_OK;

@@ -116,6 +116,7 @@ static const mica_setting_row common[] = {
         .fixed = true),
     ROW("compress", CHOICE, "none", "HOW", "f16 or u8: gradients between ranks in 16 or 8 bits",
         .names = compression_at),
+    ROW("sync-norm", FLAG, "false", "", "batch norms take the samples of all ranks, not each its own"),
     ROW("quantize", CHOICE, "", "BITS", "train with weights rounded to BITS and inputs of layers to 8",
         .names = quantize_at, .fixed = true),
     ROW("threads", INT, "0", "N", "that decode samples; 0: a core less than there are", .low = 0, .high = 1024),

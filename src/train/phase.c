@@ -229,7 +229,8 @@ static mica_status build_graph(const mica_trainer_config *c, uint64_t draws, mic
                         .seed = c->seed,
                         .like = c->like,
                         .hook = o ? o->hook : c->hook,
-                        .hook_user = o ? o->user : c->hook_user};
+                        .hook_user = o ? o->user : c->hook_user,
+                        .norm_ranks = kind == MICA__PHASE_TRAIN && c->sync_norm ? c->communicator : NULL};
   MICA_TRY(mica_graph_create(&phase->graph));
   MICA_TRY(mica_nn_create(phase->graph, &how, &phase->nn));
   phase->nn->draws = draws;
@@ -253,6 +254,7 @@ static mica_status build_graph(const mica_trainer_config *c, uint64_t draws, mic
     mica_optimizer_config optimizer = c->optimizer;
     optimizer.communicator = c->communicator;
     optimizer.shard = optimizer.shard && c->communicator;
+    optimizer.joined = c->sync_norm;
     if (c->communicator) optimizer.weight = weight_of(phase, made);
     mica_optimize(phase->nn, made->loss, &optimizer, NULL);
   } else {

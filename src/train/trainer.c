@@ -9,6 +9,8 @@
 static mica_status check(const mica_trainer_config *c) {
   if (!c->step) return mica__fail(MICA_E_INVALID, "mica_trainer_create: there is no step");
   if (!c->columns || !c->column_count) return mica__fail(MICA_E_INVALID, "mica_trainer_create: there are no columns");
+  if (c->sync_norm && c->stages.count > 1)
+    return mica__fail(MICA_E_INVALID, "mica_trainer_create: batch norms of all ranks in stages of a network");
   if (c->epochs < 0 || c->patience < 0 || c->report_every < 0 || c->checkpoint_steps < 0)
     return mica__fail(MICA_E_INVALID, "mica_trainer_create: a negative count");
   if (!strcmp(mica_schedule_name(c->schedule.kind), "?"))

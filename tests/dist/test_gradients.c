@@ -102,6 +102,14 @@ static mica_tensor *labels_of(mica_engine *engine, int64_t first, int64_t count)
   return tensor;
 }
 
+/* Two convolutions, each with a batch norm behind it, in place of a bias. */
+static mica_value normed(mica_nn *nn, mica_value x) {
+  static const mica_nn_conv_config plain = {.no_bias = true};
+  x = mica_relu(mica_nn_batch_norm(nn, "bn1", mica_nn_conv(nn, "conv1", x, 6, 3, &plain), NULL));
+  x = mica_relu(mica_nn_batch_norm(nn, "bn2", mica_nn_conv(nn, "conv2", x, 8, 3, &plain), NULL));
+  return mica_nn_dense(nn, "fc", mica_mean(x, MICA_AXES(2, 3), false), CLASSES, NULL);
+}
+
 /* The loss of a batch of any size: the mean over its samples (of a sequence's logits the mean over its positions). */
 static mica_value loss_of(mica_nn *nn, mica_value *weight) {
   mica_graph *graph = mica_nn_graph(nn);
@@ -109,7 +117,7 @@ static mica_value loss_of(mica_nn *nn, mica_value *weight) {
   for (int32_t k = 0; k < current.sample.rank; k++) shape.dim[shape.rank++] = current.sample.dim[k];
   mica_value x = mica_input(graph, "x", takes_tokens() ? MICA_I32 : MICA_F32, shape);
   mica_value y = mica_input(graph, "y", MICA_I32, MICA_SHAPE(MICA_DYNAMIC));
-  mica_value z = mica_model_build(nn, x, &current.config);
+  mica_value z = strcmp(current.network, "normed") ? mica_model_build(nn, x, &current.config) : normed(nn, x);
   if (takes_tokens()) z = mica_mean(z, MICA_AXES(1), false);
   *weight = mica_sum(mica_full_like(mica_cast(y, MICA_F32), 1), MICA_ALL_AXES, false);
   return mica_cross_entropy(z, y, NULL);
@@ -119,7 +127,8 @@ static void keep(mica_nn *nn, mica_session *session, mica_queue *queue, outcome 
   for (size_t i = 0; i < mica_nn_parameter_count(nn); i++) {
     const mica_nn_parameter_info *info = mica_nn_parameter_at(nn, i);
     const bool gradient = info->role == MICA_NN_ROLE_OPTIMIZER && strstr(info->name, ".momentum");
-    if (!gradient && info->role != MICA_NN_ROLE_WEIGHT) continue;
+    const bool running = current.how.joined && strstr(info->name, ".running_");
+    if (!gradient && !running && info->role != MICA_NN_ROLE_WEIGHT) continue;
     mica_tensor *tensor = mica_session_parameter(session, info->name);
     const size_t bytes = mica_tensor_bytes(tensor), k = to->count++;
     ck_assert_uint_lt(k, MOST_PARAMETERS);
@@ -141,7 +150,8 @@ static void train(mica_communicator *communicator, int64_t first, int64_t count,
   mica_tensor *rate, *y;
   const float r = 0.01f;
   ck_ok(mica_graph_create(&graph));
-  ck_ok(mica_nn_create(graph, &(mica_nn_config){.training = true, .seed = 3}, &nn));
+  const mica_nn_config network = {.training = true, .seed = 3, .norm_ranks = how.joined ? communicator : NULL};
+  ck_ok(mica_nn_create(graph, &network, &nn));
   how.communicator = communicator;
   mica_value loss = loss_of(nn, &how.weight);
   mica_optimize(nn, loss, &how, NULL);
@@ -238,6 +248,15 @@ START_TEST(networks_of_the_zoo) {
     current = problems[i];
     against_one_process(TEST_RACES_ALONE ? 2 : MOST_RANKS);
   }
+  free_all();
+}
+END_TEST
+
+/* Batch norms by the samples of all ranks, of which each has another number: what they note for inference too. */
+START_TEST(batch_norms_of_all_ranks) {
+  current = problem_of("normed", MICA_SHAPE(2, 9, 9));
+  current.how.joined = true;
+  against_one_process(TEST_RACES_ALONE ? 2 : 3);
   free_all();
 }
 END_TEST
@@ -420,6 +439,7 @@ Suite *test_suite(void) {
   tcase_set_timeout(tests, 200);
   tcase_add_unchecked_fixture(tests, make_engines, destroy_engines);
   tcase_add_test(tests, networks_of_the_zoo);
+  tcase_add_test(tests, batch_norms_of_all_ranks);
   tcase_add_test(tests, timing_changes_no_bit);
   tcase_add_test(tests, what_the_optimiser_does_with_them);
   tcase_add_test(tests, compressed_gradients);

@@ -11,4 +11,10 @@ mica_value mica__standardize(mica_value x, mica_axes axes, double epsilon, mica_
 /* y scale + bias in x's type; either may be null, and they broadcast. */
 mica_value mica__scaled(mica_value y, mica_value x, mica_value scale, mica_value bias);
 
+/* True if x has channels and each value that is not null has one element a channel; else the error is recorded. */
+bool mica__has_channels(const char *op, mica_value x, const mica_value *values, int32_t count);
+
+/* (C) as (C, 1, ...), which broadcasts along x; null stays null. */
+mica_value mica__along_channels(mica_value value, mica_value x);
+
 #endif

@@ -1,0 +1,38 @@
+/* Batch norm by the statistics of all ranks' samples: means are sums over ranks by counts over ranks. Squares are summed
+ * about the mean of all, a second sum behind the first, since a difference of sums of squares would cancel. */
+#include "ops/collective/collective.h"
+#include "ops/common/build.h"
+#include "ops/layout/views.h"
+#include "ops/norm/norm.h"
+
+#include <mica/nodes.h>
+
+/* The sum of x over all axes but 1, for all ranks, and with `count` (may be null) behind it: (C) or (C + 1). */
+static mica_value sum_of_all(mica_value x, mica_axes axes, mica_value count, mica_communicator *communicator,
+                             int32_t channel) {
+  mica_value own = mica_sum(x, axes, false);
+  if (count.graph) own = mica_concat((mica_value[]){own, mica_reshape(count, MICA_SHAPE(1))}, 2, 0);
+  return mica_all_reduce(own, communicator, channel);
+}
+
+mica_value mica_batch_norm_ranks(mica_value x, mica_value scale, mica_value bias, double epsilon,
+                                 mica_communicator *communicator, int32_t channel, mica_batch_statistics *statistics) {
+  mica_value wide = mica__widen(x);
+  const mica_shape shape = mica_value_shape(x);
+  if (statistics) *statistics = (mica_batch_statistics){.count = {0}};
+  if (!mica__has_channels("batch_norm", x, (mica_value[]){scale, bias}, 2)) return (mica_value){0};
+  if (shape.dim[1] == MICA_DYNAMIC)
+    return mica__builder_fail("batch_norm", x, MICA_E_SHAPE, "channels of several ranks are not open");
+  mica_axes axes = {.count = shape.rank - 1};
+  for (int32_t k = 1; k < axes.count; k++) axes.axis[k] = k + 1;
+  mica_value sums = sum_of_all(wide, axes, mica__count_along(wide, axes), communicator, channel);
+  mica_value count = mica_slice(sums, 0, shape.dim[1], shape.dim[1] + 1, 1);
+  mica_value mean = mica_div(mica_slice(sums, 0, 0, shape.dim[1], 1), count);
+  mica_value centred = mica_sub(wide, mica__along_channels(mean, x));
+  mica_value variance =
+      mica_div(sum_of_all(mica_square(centred), axes, (mica_value){0}, communicator, channel + 1), count);
+  mica_value factor = mica_rsqrt(mica_affine(variance, 1, epsilon));
+  if (statistics) *statistics = (mica_batch_statistics){mean, variance, mica_reshape(count, MICA_SCALAR)};
+  mica_value y = mica_mul(centred, mica__along_channels(factor, x));
+  return mica__scaled(y, x, mica__along_channels(scale, x), mica__along_channels(bias, x));
+}
