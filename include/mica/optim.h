@@ -78,8 +78,8 @@ typedef struct mica_optimizer_config {
    * the same graph and run it as often. The communicator outlives the graph and its sessions; NULL: one rank. */
   mica_communicator *communicator;
   mica_value weight; /* f32, a scalar: what the rank's loss is a mean of, its samples say; null: the same on all */
-  /* The ranks' losses depend on each other's samples, as through mica_batch_norm_ranks: what is differentiated is the sum
-   * of the losses by their weights, in place of a mean of gradients by weights. */
+  /* The ranks' losses depend on each other's samples, as through mica_batch_norm_ranks: what is differentiated is the
+   * sum of the losses by their weights, in place of a mean of gradients by weights. */
   bool joined;
   int64_t bucket_bytes;      /* of gradients that travel together, at most; 0: 4 MiB. A larger one travels alone */
   mica_compression compress; /* how they travel; rounding errors are fed back */

@@ -156,9 +156,9 @@ typedef struct mica_trainer_config {
   /* Several ranks, each with a trainer of the same configuration but for engine and communicator, and batches of its
    * own: they take the same steps. Sums are those of all ranks, a test's batches are shared out among them, rank 0
    * writes the files, and whoever wants to stop stops all. Rank 0's parameters and position are everybody's when a run
-   * begins. Dropout differs by rank; batch norms take the statistics of the rank's own samples, unless sync_norm, and those
-   * that they note for inference are averaged. A rank that fails ends the run on all, with a sentence that names it and the step.
-   * The communicator outlives the trainer; NULL: one rank. */
+   * begins. Dropout differs by rank; batch norms take the statistics of the rank's own samples, unless sync_norm, and
+   * those that they note for inference are averaged. A rank that fails ends the run on all, with a sentence that names
+   * it and the step. The communicator outlives the trainer; NULL: one rank. */
   mica_communicator *communicator;
   bool sync_norm; /* batch norms take the samples of all ranks, as one process would; not with stages */
   /* With a communicator. MICA_E_INVALID: ranks that are no multiple of the stages, too few points to cut, a stage

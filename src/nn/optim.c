@@ -252,8 +252,8 @@ static mica_status broadcast(optimiser *o) {
   return status;
 }
 
-/* The loss as the rank's share in the sum of all ranks' losses by their weights, times their number, by which the sum of
- * the gradients is divided then. */
+/* The loss as the rank's share in the sum of all ranks' losses by their weights, times their number, by which the sum
+ * of the gradients is divided then. */
 static mica_value join_loss(optimiser *o, mica_value loss) {
   mica_value share, all;
   if (mica_value_is_null(o->c.weight)) return loss;
