@@ -33,14 +33,15 @@ static mica_run *create(mica_communicator *c) {
   return run;
 }
 
+/* Rank 1 fails when both have trained; the other one waits for its share, or is about to. */
 static void evaluate_what_one_lacks(mica_communicator *c) {
   mica_run *run = create(c);
   mica_metrics metrics;
-  float one = 1; /* the other rank has trained too */
-  member_ok(mica_communicator_run(c, &(mica_transfer){.data = &one, .count = 1}));
-  const mica_status status = mica_run_evaluate(run, c->rank == 1 ? "/nowhere" : data, MICA_PART_TRAIN, &metrics);
+  float one = 1;
+  mica_status status = mica_communicator_run(c, &(mica_transfer){.data = &one, .count = 1});
+  if (status == MICA_OK) status = mica_run_evaluate(run, c->rank == 1 ? "/nowhere" : data, MICA_PART_TRAIN, &metrics);
   member_check(status != MICA_OK, "rank %d has evaluated", (int)c->rank);
-  member_check(c->rank == 1 || strstr(mica_error_message(), "rank 1: "), "%s", mica_error_message());
+  member_check(strstr(mica_error_message(), "there is no dataset /nowhere"), "%s", mica_error_message());
   mica_run_destroy(run);
 }
 
