@@ -100,7 +100,9 @@ typedef struct mica_dataset_config {
  *   "fashion-mnist"                 the dataset of Debian's package dataset-fashion-mnist
  *   folder of IDX files             train-images*, train-labels*; t10k-... or test-...
  *   folder of CIFAR binary files    train* or data_batch_*; val*; test*
- *   folder with train.csv ...       train, val or validation, test; also .tsv
+ *   folder with train.csv ...       train, val or validation, test; also .tsv. The first line names the columns where
+ *                                   it has texts above numbers, the label's name, or words that never come again below
+ *                                   where others do
  *   folder with x_train.npy ...     and y_train.npy; x_val.npy ..., x_test.npy ...
  *   folder of Pascal VOC            Annotations/NAME.xml, pictures in JPEGImages, parts in ImageSets/Main/train.txt,
  *                                   val.txt and test.txt; or such a folder is the only one in it

@@ -91,6 +91,12 @@ MICA_API mica_onnx_info mica_onnx_describe(const mica_onnx *model);
 /* A text that the file's author put beside the model; NULL for no such key. */
 MICA_API const char *mica_onnx_metadata(const mica_onnx *model, const char *key);
 
+typedef struct mica_onnx_text {
+  const char *key, *value;
+} mica_onnx_text;
+/* These texts in the file's order; NULLs behind the last. They are the model's. */
+MICA_API mica_onnx_text mica_onnx_metadata_at(const mica_onnx *model, size_t index);
+
 /* --- operators of one's own --- */
 
 /* A node that is being lowered, valid during the callback. */
@@ -257,10 +263,6 @@ MICA_API MICA_CHECKED mica_status mica_onnx_initial_read(const mica_onnx *model,
                                                          mica_dtype *dtype, mica_shape *shape, void **data);
 
 /* --- writing --- */
-
-typedef struct mica_onnx_text {
-  const char *key, *value;
-} mica_onnx_text;
 
 typedef struct mica_onnx_write_config {
   /* ONNX's operator set, 17 to 23; 0 stands for 17. What is one operator in a newer set alone (Gelu 20,

@@ -192,7 +192,9 @@ typedef struct mica_run_export_config {
  * the number of samples, outputs as the task calls them, in f32 whatever it was trained in. Values of layers have the
  * layers' names. Metadata: "mica.config" is config.json without the data's place, by which mica_run_open takes the file
  * for a run; "task", "classes", "input", "mean" and "deviation" as JSON, where the run has them: a picture's element is
- * (u8 / 255 - mean) / deviation of its channel. config may be NULL. MICA_E_UNSUPPORTED names the op that has no form in
+ * (u8 / 255 - mean) / deviation of its channel, a number of a table (number - mean) / deviation of its column, of which
+ * "columns" has the names in order; "categories", "category_classes" and "category_names" as the facts. config may be
+ * NULL. MICA_E_UNSUPPORTED names the op that has no form in
  * ONNX; nothing is written then. */
 MICA_API MICA_CHECKED mica_status mica_run_export(mica_run *run, const char *path,
                                                   const mica_run_export_config *config);

@@ -67,14 +67,17 @@ static int run(const cli_command *self, const void *given) {
 const cli_command cli_command_export = {
     .name = "export",
     .summary = "write a trained network as a model in ONNX",
-    .details = "\nInputs are called as the data's columns are, and take any number of samples;\n"
-               "pictures are (u8 / 255 - mean) / deviation, which stands in the metadata with\n"
+    .details = "\nInputs take any number of samples. Pictures are the input image, as\n"
+               "(u8 / 255 - mean) / deviation, which stands in the metadata with\n"
                "the names of the classes. Runs of classify and regress are predicted by with\n"
                "mica predict --model FILE, those of other tasks are computed by mica run.\n"
                "Runs of keyword and speech cannot be exported, since spectra have no form in\n"
                "ONNX, nor those of translate and of rankings, which answer by a search.\n"
-               "Numbers of a table go in as (x - mean) / deviation too, in its order, without\n"
-               "the answer's column.\n"
+               "Numbers of a table are the input x, as (number - mean) / deviation too: the\n"
+               "metadata \"columns\" name them in order, \"mean\" and \"deviation\" have one for\n"
+               "each; a column of classes is an input of its name, of the class's number in\n"
+               "\"category_names\", which has \"category_classes\" of each of the \"categories\".\n"
+               "mica info FILE shows them. Answers of regress are the numbers themselves.\n"
                "mica train --init FILE goes on from the weights; with --stop-at VALUE a new last\n"
                "layer \"head\" follows that value, which --freeze '[!h]*' trains alone where no\n"
                "other name begins with h.\n",

@@ -20,7 +20,8 @@ static const cli_option options[] = {
             .help =
                 "a folder that mica train wrote, a network such as resnet18, a safetensors file or a model in ONNX"),
     CLI_ROW("shape", struct values, shape, .value = "NAME=1x3x224x224",
-            .help = "the shape of an input of a model in ONNX; open dimensions are 1 without"),
+            .help = "the shape of an input of a model in ONNX, of several parted by commas; open dimensions are 1 "
+                    "without"),
     CLI_ROW("json", struct values, json, .help = "write JSON"),
     {0},
 };
@@ -38,15 +39,15 @@ static void print_tensors(const mica_safetensors *file) {
   for (size_t i = 0; i < mica_safetensors_count(file); i++) {
     const mica_safetensors_entry *entry = mica_safetensors_at(file, i);
     char shape[MICA_SHAPE_TEXT];
-    printf("  %-40s %-5s %-20s %10" PRId64 "\n", entry->name, entry->type, mica_shape_format(entry->shape, shape),
-           elements(entry));
+    printf("  %-40s %-5s %-20s %10" PRId64 "\n", cli_clean(entry->name), cli_clean(entry->type),
+           mica_shape_format(entry->shape, shape), elements(entry));
     all += elements(entry);
     bytes += entry->bytes;
   }
   printf("%zu tensors, %" PRId64 " elements, %s\n", mica_safetensors_count(file), all, cli_format_bytes(bytes, size));
   for (size_t i = 0; i < mica_safetensors_metadata_count(file); i++) {
     mica_safetensors_pair pair = mica_safetensors_metadata_at(file, i);
-    printf("  %s: %s\n", pair.key, pair.value);
+    printf("  %s: %s\n", cli_clean(pair.key), cli_clean(pair.value));
   }
 }
 
@@ -68,12 +69,52 @@ static void add_tensors(cli_json *json, const mica_safetensors *file) {
 
 /* --- runs --- */
 
+/* The columns of the table that a run was trained on, by kind and name: "number age", "class colour". */
+static void each_column(const mica_run *run, void (*take)(void *user, const char *kind, const char *name), void *user) {
+  static const char *const facts[][2] = {{"table", ""}, {"numbers", "number "}, {"categories", "class "}};
+  for (size_t f = 0; f < sizeof facts / sizeof *facts; f++) {
+    size_t count = 0;
+    const char *const *names = mica_run_fact(run, facts[f][0], &count);
+    for (size_t i = 0; i < count; i++) take(user, facts[f][1], names[i]);
+  }
+}
+
+static void print_column(void *user, const char *kind, const char *name) {
+  size_t *count = user;
+  printf("%s%s%s", (*count)++ ? ", " : "\ncolumns   ", kind, cli_clean(name));
+}
+
+typedef struct column_list {
+  cli_json *json;
+  cJSON *list;
+} column_list;
+
+static void add_column(void *user, const char *kind, const char *name) {
+  const column_list *l = user;
+  char text[300];
+  snprintf(text, sizeof text, "%s%s", kind, name);
+  cli_json_text(l->json, l->list, NULL, text);
+}
+
+static void add_run(cli_json *json, const mica_run *run) {
+  size_t rank = 0, classes = 0;
+  const double *input = mica_run_fact_numbers(run, "input", &rank);
+  const char *const *names = mica_run_fact(run, "classes", &classes);
+  cli_json_text(json, json->root, "task", mica_run_task(run));
+  cli_json_text(json, json->root, "model", mica_run_setting(run, "model"));
+  cJSON *shape = cli_json_array(json, json->root, "input"), *list = cli_json_array(json, json->root, "classes");
+  for (size_t i = 0; i < rank; i++) cli_json_integer(json, shape, NULL, (uint64_t)input[i]);
+  for (size_t i = 0; i < classes; i++) cli_json_text(json, list, NULL, names[i]);
+  each_column(run, add_column, &(column_list){json, cli_json_array(json, json->root, "columns")});
+}
+
 static void print_run(const mica_run *run) {
-  size_t classes = 0, rank = 0;
+  size_t classes = 0, rank = 0, columns = 0;
   const char *const *names = mica_run_fact(run, "classes", &classes);
   const double *input = mica_run_fact_numbers(run, "input", &rank);
   printf("task      %s\nmodel     %s\ninput    ", mica_run_task(run), mica_run_setting(run, "model"));
   for (size_t i = 0; i < rank; i++) printf("%s %.0f", i ? " x" : "", input[i]);
+  each_column(run, print_column, &columns);
   if (classes) printf("\nclasses   %zu", classes);
   for (size_t i = 0; i < classes && i < 20; i++) printf("%s %s", i ? "," : ":", cli_clean(names[i]));
   printf("\ntraining  %s at %s, %s, batch %s, %s epochs, seed %s\n\n", mica_run_setting(run, "optimizer"),
@@ -88,10 +129,7 @@ static int show_file(const cli_command *self, const char *path, const mica_run *
   if (as_json) {
     cli_json json;
     cli_json_begin(&json);
-    if (run) {
-      cli_json_text(&json, json.root, "task", mica_run_task(run));
-      cli_json_text(&json, json.root, "model", mica_run_setting(run, "model"));
-    }
+    if (run) add_run(&json, run);
     add_tensors(&json, file);
     status = cli_json_print(&json, self);
   } else {
@@ -170,6 +208,11 @@ static bool is_network(const char *path) {
 static bool is_any(const char *path) { return path != NULL; }
 
 static int show_safetensors(const cli_command *self, const char *path, bool as_json) {
+  struct stat about;
+  cli_guess guess = {.word = path};
+  for (size_t i = 0; mica_model_name(i); i++) cli_guess_consider(&guess, mica_model_name(i));
+  if (guess.best && stat(path, &about) != 0)
+    return cli_fail(self, "there is no file %s, nor such a network; did you mean %s?", path, guess.best);
   return show_file(self, path, NULL, as_json);
 }
 

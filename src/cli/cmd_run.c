@@ -21,7 +21,8 @@ static const cli_option options[] = {
     CLI_ROW("MODEL", struct values, model, .role = CLI_OPTIONAL_OPERAND, .help = "a model in ONNX"),
     CLI_ROW("input", struct values, input, .value = "NAME=FILE",
             .help = "an input's elements, .npy or .pb; may be repeated; random without"),
-    CLI_ROW("shape", struct values, shape, .value = "NAME=1x3x224x224", .help = "the shape of a random input"),
+    CLI_ROW("shape", struct values, shape, .value = "NAME=1x3x224x224",
+            .help = "the shape of a random input; of several parted by commas, as in a=1x3,b=1x5"),
     CLI_ROW("seed", struct values, seed, .value = "N", .help = "of random inputs; 0"),
     CLI_ROW("out", struct values, out, .value = "DIR",
             .help = "write outputs there, as <number>_<name>.npy; none is written over"),
@@ -89,6 +90,17 @@ static double now(void) {
 static int compare_doubles(const void *a, const void *b) {
   double x = *(const double *)a, y = *(const double *)b;
   return x < y ? -1 : x > y;
+}
+
+/* The first option that was given and is not for --check; NULL: there is none. */
+static const char *beside_check(const struct values *v) {
+  return v->input.count ? "input"
+         : v->shape     ? "shape"
+         : v->seed      ? "seed"
+         : v->out       ? "out"
+         : v->repeat    ? "repeat"
+         : v->profile   ? "profile"
+                        : NULL;
 }
 
 /* Median and 95th percentile of n runs, in milliseconds. */
@@ -186,6 +198,10 @@ static int run(const cli_command *self, const void *given) {
   config.device = v->device;
   if (!v->model && !v->check) {
     cli_fail(self, "MODEL is missing; mica run --help shows the usage");
+    return CLI_USAGE;
+  }
+  if (v->check && beside_check(v)) {
+    cli_fail(self, "--%s is for a run, and --check runs on what was recorded: one of the two", beside_check(v));
     return CLI_USAGE;
   }
   int status = cli_integer(self, "seed", v->seed, 0, INT64_MAX, &seed);

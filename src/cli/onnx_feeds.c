@@ -23,7 +23,7 @@ static int read_file(const cli_command *self, const char *path, mica_onnx_feed *
   return status == MICA_OK ? CLI_OK : cli_fail_library(self);
 }
 
-/* "2x3x224x224" */
+/* "2x3x224x224", up to a comma. */
 static bool parse_shape(const char *text, mica_shape *shape) {
   *shape = (mica_shape){0};
   while (shape->rank < MICA_MAX_RANK) {
@@ -31,11 +31,20 @@ static bool parse_shape(const char *text, mica_shape *shape) {
     long long dim = strtoll(text, &end, 10);
     if (end == text || dim < 0) return false;
     shape->dim[shape->rank++] = dim;
-    if (!*end) return true;
+    if (!*end || *end == ',') return true;
     if (*end != 'x') return false;
     text = end + 1;
   }
   return false;
+}
+
+/* What a list "a=1x3,b=1x5" says of a name; NULL: nothing. */
+static const char *shape_for(const char *list, const char *name) {
+  for (; list; list = strchr(list, ','), list = list ? list + 1 : NULL) {
+    const char *rest = rest_for(list, name);
+    if (rest) return rest;
+  }
+  return NULL;
 }
 
 /* Steele, Lea and Flood's splitmix64 (2014). */
@@ -98,24 +107,45 @@ static int refuse_word(const cli_command *self, const mica_onnx *model, const ch
   return CLI_USAGE;
 }
 
-/* What follows "NAME=" in a word, where the model has such an input; NULL otherwise. */
-static const char *rest_for_any(const mica_onnx *model, const char *word) {
-  const char *rest = NULL;
-  for (size_t i = 0; !rest && i < mica_onnx_input_count(model); i++)
-    rest = rest_for(word, mica_onnx_input(model, i).name);
-  return rest;
+/* The input for which a word "NAME=rest" is; the number of inputs where it is for none. */
+static size_t input_of(const mica_onnx *model, const char *word) {
+  const size_t count = mica_onnx_input_count(model);
+  size_t i = 0;
+  while (i < count && !rest_for(word, mica_onnx_input(model, i).name)) i++;
+  return i;
 }
 
-static int check_words(const cli_command *self, const mica_onnx *model, cli_words files, const char *shape) {
+/* Each input is named once, by one of the options. */
+static int take_input(const cli_command *self, const mica_onnx *model, const char *option, const char *word,
+                      bool named[CLI_ONNX_INPUTS]) {
+  const size_t i = input_of(model, word);
+  if (i == mica_onnx_input_count(model)) return refuse_word(self, model, option, word);
+  if (named[i]) {
+    cli_fail(self, "--%s \"%s\": the input '%s' has a file or a shape already", option, word,
+             mica_onnx_input(model, i).name);
+    return CLI_USAGE;
+  }
+  named[i] = true;
+  return CLI_OK;
+}
+
+static int check_words(const cli_command *self, const mica_onnx *model, cli_words files, const char *shapes) {
+  bool named[CLI_ONNX_INPUTS] = {false};
   mica_shape ignored;
-  for (size_t f = 0; f < files.count; f++)
-    if (!rest_for_any(model, files.words[f])) return refuse_word(self, model, "input", files.words[f]);
-  if (!shape) return CLI_OK;
-  const char *text = rest_for_any(model, shape);
-  if (!text) return refuse_word(self, model, "shape", shape);
-  if (parse_shape(text, &ignored)) return CLI_OK;
-  cli_fail(self, "--shape wants NAME=2x3x224x224, of at most %d extents from 0 on, not \"%s\"", MICA_MAX_RANK, shape);
-  return CLI_USAGE;
+  for (size_t f = 0; f < files.count; f++) {
+    const int status = take_input(self, model, "input", files.words[f], named);
+    if (status != CLI_OK) return status;
+  }
+  for (const char *at = shapes; at; at = strchr(at, ','), at = at ? at + 1 : NULL) {
+    const int status = take_input(self, model, "shape", at, named);
+    if (status != CLI_OK) return status;
+    at += strlen(mica_onnx_input(model, input_of(model, at)).name) + 1;
+    if (parse_shape(at, &ignored)) continue;
+    cli_fail(self, "--shape wants NAME=2x3x224x224, of at most %d extents from 0 on, not \"%s\"", MICA_MAX_RANK,
+             shapes);
+    return CLI_USAGE;
+  }
+  return CLI_OK;
 }
 
 int cli_onnx_feeds_make(cli_onnx_feeds *feeds, const cli_command *self, const mica_onnx *model, cli_words files,
@@ -137,7 +167,7 @@ int cli_onnx_feeds_make(cli_onnx_feeds *feeds, const cli_command *self, const mi
     *feed = (mica_onnx_feed){.name = port.name};
     void **owned = &feeds->owned[feeds->count++];
     status = path ? read_file(self, path, feed, owned)
-                  : make_random(self, &port, rest_for(shape, port.name), &state, feed, owned);
+                  : make_random(self, &port, shape_for(shape, port.name), &state, feed, owned);
   }
   return status;
 }

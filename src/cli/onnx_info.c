@@ -2,6 +2,7 @@
 
 #include "cli/json.h"
 #include "cli/onnx_feeds.h"
+#include "cli/result.h"
 #include "cli/text.h"
 
 #include <inttypes.h>
@@ -32,15 +33,15 @@ static void print_shape(const mica_onnx_port *port) {
     if (port->shape.dim[i] >= 0)
       printf("%" PRId64, port->shape.dim[i]);
     else
-      printf("%s", *port->dim_name[i] ? port->dim_name[i] : "?");
+      printf("%s", *port->dim_name[i] ? cli_clean(port->dim_name[i]) : "?");
   }
   putchar(')');
 }
 
 static void print_port(const char *role, mica_onnx_port port) {
-  printf("%-9s %s: ", role, port.name);
+  printf("%-9s %s: ", role, cli_clean(port.name));
   if (port.kind == MICA_ONNX_KIND_TENSOR) {
-    printf("%s ", port.type);
+    printf("%s ", cli_clean(port.type));
     print_shape(&port);
   } else {
     printf("%s", kind_name(port.kind));
@@ -82,18 +83,25 @@ static void free_plan(plan *p) {
 static void print_plan(const mica_onnx *model, const plan *p) {
   char size[CLI_BYTES_TEXT];
   if (*p->why) {
-    printf("run       %s\n", p->why);
+    printf("run       %s\n", cli_clean(p->why));
     return;
   }
   printf("run       %zu launches, %.4g GFLOP, %s planned%s\n", p->report.launches, p->report.flops * 1e-9,
          cli_format_bytes(p->report.planned_bytes, size), p->report.stages > 1 ? ", in parts:" : "");
   for (size_t i = 0; i < mica_onnx_input_count(model); i++)
     if (mica_onnx_is_bound(p->runner, mica_onnx_input(model, i).name))
-      printf("bound     %s: each of its values is planned anew\n", mica_onnx_input(model, i).name);
+      printf("bound     %s: each of its values is planned anew\n", cli_clean(mica_onnx_input(model, i).name));
   for (size_t i = 0; i < mica_onnx_cut_count(p->runner); i++) {
     mica_onnx_cut cut = mica_onnx_cut_at(p->runner, i);
-    printf("cut       at '%s' (%s): %s\n", cut.node, cut.op, cut.why);
+    printf("cut       at '%s' (%s): %s\n", cli_clean(cut.node), cli_clean(cut.op), cli_clean(cut.why));
   }
+}
+
+/* What a line holds of a text beside the model. */
+#define METADATA_SHOWN 60
+static void print_metadata(mica_onnx_text text) {
+  const bool whole = strlen(text.value) <= METADATA_SHOWN;
+  printf("metadata  %s: %.*s%s\n", cli_clean(text.key), METADATA_SHOWN, cli_clean(text.value), whole ? "" : "...");
 }
 
 /* True if all operators are supported. */
@@ -102,17 +110,18 @@ static bool print_text(const mica_onnx *model) {
   char size[CLI_BYTES_TEXT];
   size_t missing = 0;
   printf("model     operator set %" PRId64 ", IR version %" PRId64 "%s%s %s\n", info.opset, info.ir_version,
-         *info.producer ? ", by " : "", info.producer, info.producer_version);
+         *info.producer ? ", by " : "", cli_clean(info.producer), cli_clean(info.producer_version));
   for (size_t i = 0; i < mica_onnx_input_count(model); i++) print_port("input", mica_onnx_input(model, i));
   for (size_t i = 0; i < mica_onnx_output_count(model); i++) print_port("output", mica_onnx_output_port(model, i));
   printf("weights   %zu, %" PRIu64 " elements, %s\n", info.weights, info.weight_elements,
          cli_format_bytes(info.weight_bytes, size));
+  for (size_t i = 0; mica_onnx_metadata_at(model, i).key; i++) print_metadata(mica_onnx_metadata_at(model, i));
   printf("nodes     %zu, %zu deep", info.nodes, info.depth);
   if (info.functions) printf(", %zu functions", info.functions);
   putchar('\n');
   for (size_t i = 0; i < mica_onnx_operator_count(model); i++) {
     mica_onnx_operator op = mica_onnx_operator_at(model, i);
-    printf("  %5zu  %s%s%s%s\n", op.count, op.domain, *op.domain ? "." : "", op.name,
+    printf("  %5zu  %s%s%s%s\n", op.count, cli_clean(op.domain), *op.domain ? "." : "", cli_clean(op.name),
            op.supported ? "" : "  is not supported");
     missing += !op.supported;
   }
@@ -175,6 +184,9 @@ static int print_json(const cli_command *self, const mica_onnx *model, const pla
   cli_json_integer(&json, json.root, "nodes", info.nodes);
   cli_json_integer(&json, json.root, "depth", info.depth);
   cli_json_integer(&json, json.root, "functions", info.functions);
+  cJSON *metadata = cli_json_object(&json, json.root, "metadata");
+  for (size_t i = 0; mica_onnx_metadata_at(model, i).key; i++)
+    cli_json_text(&json, metadata, mica_onnx_metadata_at(model, i).key, mica_onnx_metadata_at(model, i).value);
   cJSON *operators = cli_json_array(&json, json.root, "operators");
   for (size_t i = 0; i < mica_onnx_operator_count(model); i++) {
     mica_onnx_operator op = mica_onnx_operator_at(model, i);

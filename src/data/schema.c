@@ -10,6 +10,10 @@
 
 /* Records in which numbers are looked for to tell names from values. */
 #define JUDGED_RECORDS 20
+/* Where all are words: so many records at most and at least, and columns at most. */
+#define JUDGED_WORDS 200
+#define FEWEST_WORDS 10
+#define MOST_WORD_COLUMNS 1000
 /* Texts are classes where there are so few different ones, or each occurs so many times on average. */
 #define FEW_TEXTS 20
 #define MANY_TEXTS 1000
@@ -116,6 +120,7 @@ typedef struct inference {
   const mica_dataset_config *config;
   mica__schema *schema;
   column *columns;
+  bool words; /* the first record holds texts alone, and there is no number below them */
   char *name; /* a buffer of mica__class_name */
   size_t capacity;
 } inference;
@@ -161,6 +166,7 @@ static mica_status find_header(inference *in) {
     }
   }
   in->schema->header = named && !numbered;
+  in->words = status == MICA_OK && !memchr(is_text, 0, n) && !named;
   free(is_text);
   free(is_number);
   return status;
@@ -181,6 +187,43 @@ static void recognise_header(inference *in) {
     const char *name = in->schema->fields[i].name;
     if (wanted ? !strcmp(name, wanted) : is_customary(name)) in->schema->header = true;
   }
+}
+
+/* Adds the class of each cell of a record to the column's dictionary, of which the first record's is number 0. *again
+ * is set where a later record has that one too. */
+static mica_status judge_words(inference *in, mica__dictionary *words, bool *again) {
+  const mica__records *r = in->records;
+  for (size_t i = 0; i < in->schema->count && i < r->count; i++) {
+    MICA_TRY(mica__class_name(r->cells[i], &in->name, &in->capacity));
+    *again = *again || mica__name_table_find(&words[i].table, in->name) == 0;
+    MICA_TRY(add_name(&words[i], in->name));
+  }
+  return MICA_OK;
+}
+
+/* A header above texts alone: none of its words comes again in its column, where other words do in one of them. */
+static mica_status recognise_words(inference *in) {
+  mica__records *r = in->records;
+  const size_t n = in->schema->count;
+  mica__dictionary *words = n <= MOST_WORD_COLUMNS ? calloc(n, sizeof *words) : NULL;
+  size_t rows = 0;
+  bool found = true, again = false, few = false;
+  if (!words) return n <= MOST_WORD_COLUMNS ? mica__fail_nomem(r->name) : MICA_OK;
+  mica__records_rewind(r);
+  mica_status status = mica__records_next(r, &found);
+  if (status == MICA_OK && found) status = judge_words(in, words, &again);
+  for (again = false; status == MICA_OK && rows < JUDGED_WORDS && !again; rows++) {
+    status = mica__records_next(r, &found);
+    if (status != MICA_OK || !found) break;
+    status = judge_words(in, words, &again);
+  }
+  for (size_t i = 0; i < n; i++) {
+    few = few || (size_t)(words[i].count - 1) * TEXT_REPEATS <= rows;
+    free_dictionary(&words[i]);
+  }
+  free(words);
+  if (status == MICA_OK && few && !again && rows >= FEWEST_WORDS) in->schema->header = true;
+  return status;
 }
 
 /* Gives a column without a name its number i, and the second column "a" the name "a.1", as pandas does. */
@@ -511,6 +554,7 @@ static mica_status infer(inference *in, mica__name_table *names) {
   MICA_TRY(find_header(in));
   if (known) return follow(in, known, names);
   recognise_header(in);
+  if (in->words && !in->schema->header) MICA_TRY(recognise_words(in));
   MICA_TRY(name_fields(in, names));
   MICA_TRY(find_label(in));
   MICA_TRY(count_cells(in));
@@ -533,59 +577,4 @@ mica_status mica__schema_infer(mica__records *records, const mica_dataset_config
   else
     mica__schema_release(in.schema);
   return status;
-}
-
-/* --- cells --- */
-
-static mica_status fail_cell(const mica__field *field, const mica__records *r, const char *what) {
-  const mica__cell cell = r->cells[field->at];
-  return mica__fail(MICA_E_FORMAT, "%s line %zu: column \"%s\" holds \"%.*s\", which %s", r->name, r->line, field->name,
-                    (int)(cell.length < 40 ? cell.length : 40), cell.text, what);
-}
-
-static mica_status fail_name(const mica__field *field, const mica__records *r) {
-  mica__text what = {0};
-  mica__text_add(&what, "is out of range: no class has this name; there are ");
-  for (int32_t i = 0; i < field->classes.count && i < 20; i++)
-    mica__text_addf(&what, i ? ", %s" : "%s", field->classes.names[i]);
-  if (field->classes.count > 20) mica__text_add(&what, ", ...");
-  mica_status status = fail_cell(field, r, what.data ? what.data : "is out of range: no class has this name");
-  mica__text_free(&what);
-  return status;
-}
-
-mica_status mica__field_class(const mica__field *field, const mica__records *r, int32_t *class_index) {
-  double value = 0;
-  if (field->numbered) {
-    if (!mica__cell_number(r->cells[field->at], &value) || value != floor(value) || value < 0 ||
-        value >= (double)field->limit)
-      return fail_cell(field, r, "is out of range: no class has this number");
-    *class_index = (int32_t)value;
-    return MICA_OK;
-  }
-  char *name = NULL;
-  size_t capacity = 0;
-  const mica_status status = mica__class_name(r->cells[field->at], &name, &capacity);
-  *class_index = status == MICA_OK ? mica__name_table_find(&field->classes.table, name) : -1;
-  free(name);
-  MICA_TRY(status);
-  return *class_index >= 0 ? MICA_OK : fail_name(field, r);
-}
-
-mica_status mica__field_number(const mica__field *field, const mica__records *r, float *value) {
-  const mica__cell cell = r->cells[field->at];
-  double number = field->fill;
-  if (!mica__cell_number(cell, &number) && !(field->fills && mica__cell_is_missing(cell)))
-    return fail_cell(field, r, "is no number");
-  *value = (float)number;
-  return MICA_OK;
-}
-
-mica_status mica__field_time(const mica__field *field, const mica__records *r, int64_t *seconds) {
-  double value = 0;
-  if (mica__cell_time(r->cells[field->at], seconds)) return MICA_OK;
-  if (!mica__cell_number(r->cells[field->at], &value) || value != floor(value) || fabs(value) > 1e15)
-    return fail_cell(field, r, "is no time");
-  *seconds = (int64_t)value;
-  return MICA_OK;
 }

@@ -101,14 +101,17 @@ typedef struct mica__schema {
 /* Finds out what the columns are, in some walks over the records; like's schema is followed where it has one. */
 mica_status mica__schema_infer(mica__records *records, const mica_dataset_config *config, mica__schema **schema);
 void mica__schema_release(void *schema);
+/* The name that class texts are compared by: quotes once, no blanks around it, whole numbers in one form. *name is a
+ * buffer that grows. */
+mica_status mica__class_name(mica__cell cell, char **name, size_t *capacity);
+
+/* --- cells (table_cells.c) --- */
+
 /* The class of a cell; MICA_E_FORMAT, naming file, line and column, where it is none. */
 mica_status mica__field_class(const mica__field *field, const mica__records *records, int32_t *class_index);
 /* The number of a cell, or of a missing one what stands for it; MICA_E_FORMAT likewise. */
 mica_status mica__field_number(const mica__field *field, const mica__records *records, float *value);
 mica_status mica__field_time(const mica__field *field, const mica__records *records, int64_t *seconds);
-/* The name that class texts are compared by: quotes once, no blanks around it, whole numbers in one form. *name is a
- * buffer that grows. */
-mica_status mica__class_name(mica__cell cell, char **name, size_t *capacity);
 
 /* --- tables --- */
 

@@ -135,6 +135,9 @@ mica_onnx_operator mica_onnx_operator_at(const mica_onnx *model, size_t index) {
 }
 mica_onnx_info mica_onnx_describe(const mica_onnx *model) { return (void)model, (mica_onnx_info){0}; }
 const char *mica_onnx_metadata(const mica_onnx *model, const char *key) { return (void)model, (void)key, NULL; }
+mica_onnx_text mica_onnx_metadata_at(const mica_onnx *model, size_t index) {
+  return (void)model, (void)index, (mica_onnx_text){0};
+}
 const mica_tensor *mica_onnx_output(const mica_onnx_runner *runner, size_t index) {
   return (void)runner, (void)index, NULL;
 }

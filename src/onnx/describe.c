@@ -92,6 +92,12 @@ mica_onnx_info mica_onnx_describe(const mica_onnx *model) {
   return info;
 }
 
+mica_onnx_text mica_onnx_metadata_at(const mica_onnx *model, size_t index) {
+  if (index >= model->proto->n_metadata_props) return (mica_onnx_text){0};
+  return (mica_onnx_text){mica__onnx_text(model->proto->metadata_props[index]->key),
+                          mica__onnx_text(model->proto->metadata_props[index]->value)};
+}
+
 const char *mica_onnx_metadata(const mica_onnx *model, const char *key) {
   for (size_t i = 0; i < model->proto->n_metadata_props; i++)
     if (!strcmp(mica__onnx_text(model->proto->metadata_props[i]->key), key))

@@ -21,7 +21,7 @@ static mica_status name_layers(const mica_nn *nn) {
 
 /* --- metadata --- */
 
-#define MOST_TEXTS 8
+#define MOST_TEXTS 16
 typedef struct metadata {
   mica__text texts[MOST_TEXTS];
   mica_onnx_text list[MOST_TEXTS];
@@ -37,14 +37,35 @@ static mica__text *add_text(metadata *m, const char *key) {
   return &m->texts[m->count++];
 }
 
+/* "columns": the names of a table's numbers, in the order of the input. */
+static mica_status add_columns(const mica_run *run, metadata *m) {
+  static const char number[] = "number ";
+  mica__fact columns = {0};
+  size_t count = 0;
+  const char *const *names = mica_run_fact(run, "numbers", &columns.count);
+  const char *const *table = mica_run_fact(run, "table", &count);
+  if (!names && !(mica__run_fact_number(run, "header", 0) > 0)) return MICA_OK;
+  columns.texts = calloc(columns.count + count + 1, sizeof *columns.texts);
+  if (!columns.texts) return mica__fail_nomem("a run");
+  for (size_t i = 0; names && i < columns.count; i++) columns.texts[i] = (char *)(uintptr_t)names[i];
+  for (size_t i = 0; !names && i < count; i++)
+    if (!strncmp(table[i], number, strlen(number)))
+      columns.texts[columns.count++] = (char *)(uintptr_t)table[i] + strlen(number);
+  mica__fact_text(add_text(m, "columns"), &columns);
+  free(columns.texts);
+  return MICA_OK;
+}
+
 static mica_status make_metadata(const mica_run *run, metadata *m) {
-  static const char *const facts[] = {"classes", "input", "mean", "deviation"};
+  static const char *const facts[] = {"classes",          "input",         "mean", "deviation", "categories",
+                                      "category_classes", "category_names"};
   mica__run_config_text(run, "", add_text(m, "mica.config"));
   mica__text_add(add_text(m, "task"), run->task->name);
   for (size_t i = 0; i < sizeof facts / sizeof *facts; i++) {
     const mica__fact *fact = mica__run_find_fact(run, facts[i]);
     if (fact) mica__fact_text(add_text(m, facts[i]), fact);
   }
+  if (*mica__run_fact_text(run, "input_column")) MICA_TRY(add_columns(run, m));
   for (size_t i = 0; i < m->count; i++) {
     MICA_TRY(mica__text_status(&m->texts[i]));
     m->list[i].value = m->texts[i].data;

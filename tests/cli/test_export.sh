@@ -95,6 +95,13 @@ awk 'BEGIN {
 run train --data "$work/k.csv" --model mlp --epochs 2 --quiet --out "$work/k"
 run export "$work/k" --onnx "$work/k.onnx"
 ends 0 '*' ''
+run info "$work/k.onnx" --json
+holds metadata.columns '*"a", "b"*'
+holds metadata.deviation '*, *'
+run info "$work/k.onnx"
+ends 0 '*metadata  columns: *"a", "b"*' ''
+run info "$work/k"
+ends 0 '*columns   number a, number b, label kind*' ''
 awk -F, 'NR < 4 { print $2 "," $1 }' "$work/k.csv" >"$work/rows.csv"
 tail -n +2 "$work/k.csv" | cut -d, -f1,2 >"$work/bare.csv"
 for rows in k rows bare; do

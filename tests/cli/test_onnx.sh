@@ -87,6 +87,16 @@ run run "$work/relu.onnx" --shape x=-1x2
 ends 2 '' 'mica run: --shape wants NAME=2x3x224x224, *, not "x=-1x2"'
 run run "$work/relu.onnx" --shape x=3x3
 ends 1 '' "mica run: *input 'x' has shape (?, 2), and was fed (3, 3)"
+run run "$work/relu.onnx" --shape x=3x2,x=4x2
+ends 2 '' "mica run: --shape \"x=4x2\": the input 'x' has a file or a shape already"
+run run "$work/relu.onnx" --input "x=$work/x.npy" --shape x=1x2
+ends 2 '' "mica run: --shape \"x=1x2\": the input 'x' has a file or a shape already"
+run run "$work/relu.onnx" --shape x=3x2,
+ends 2 '' 'mica run: --shape "" names no input of the model; it has x float (?, 2)'
+for option in input shape seed out repeat profile; do
+  run run "$work/relu.onnx" --check "$work" "--$option" 1
+  ends 2 '' "mica run: --$option is for a run, and --check runs on what was recorded: one of the two"
+done
 run run "$work/relu.onnx" --check "$work"
 ends 1 '' "mica run: the folder $work holds no test_data_set_0, and no output_0.pb itself"
 run run "$work/relu.onnx" --check "$work/none"

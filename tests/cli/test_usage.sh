@@ -33,6 +33,8 @@ run train --data '' --out "$work/run"
 ends 2 '' 'mica train: --data is empty'
 run train --data "$work" --out=
 ends 2 '' 'mica train: --out is empty'
+run info resnt18
+ends 1 '' 'mica info: there is no file resnt18, nor such a network; did you mean resnet18?'
 run info ''
 ends 2 '' 'mica info: MODEL is empty'
 

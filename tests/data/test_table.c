@@ -108,6 +108,22 @@ START_TEST(headers_are_told_from_values) {
     ck_assert_msg(mica_dataset_classes(d) == cases[i].classes, "%zu: %d", i, mica_dataset_classes(d));
     mica_dataset_destroy(d);
   }
+  /* Above words alone a header is what never comes again where others do. */
+  static const struct {
+    const char *first;
+    uint64_t samples;
+    int32_t classes;
+  } words[] = {{"v1,v2", 12, 2}, {"ham,hello you", 13, 2}, {"ham,v2", 13, 2}, {"kind,?", 13, 3}};
+  for (size_t i = 0; i < sizeof words / sizeof *words; i++) {
+    char text[512];
+    size_t at = (size_t)snprintf(text, sizeof text, "%s\n", words[i].first);
+    for (int k = 0; k < 12; k++)
+      at += (size_t)snprintf(text + at, sizeof text - at, "%s,message %c\n", k % 3 ? "ham" : "spam", 'a' + k);
+    mica_dataset *d = open_table(text, (mica_dataset_config){.label_column = "0"});
+    ck_assert_msg(mica_dataset_count(d) == words[i].samples, "%zu: %d", i, (int)mica_dataset_count(d));
+    ck_assert_msg(mica_dataset_classes(d) == words[i].classes, "%zu: %d", i, mica_dataset_classes(d));
+    mica_dataset_destroy(d);
+  }
   /* A missing cell in the first line is no name. */
   mica_dataset *d = open_table("1,?,a\n2,3,b\n3,5,a\n", (mica_dataset_config){.fill_missing = true});
   ck_assert_uint_eq(mica_dataset_count(d), 3);

@@ -1,0 +1,59 @@
+/* The cells of a table's record by the schema: classes, numbers, times. */
+#include "base/text.h"
+#include "data/table.h"
+
+#include <math.h>
+#include <stdlib.h>
+
+static mica_status fail_cell(const mica__field *field, const mica__records *r, const char *what) {
+  const mica__cell cell = r->cells[field->at];
+  return mica__fail(MICA_E_FORMAT, "%s line %zu: column \"%s\" holds \"%.*s\", which %s", r->name, r->line, field->name,
+                    (int)(cell.length < 40 ? cell.length : 40), cell.text, what);
+}
+
+static mica_status fail_name(const mica__field *field, const mica__records *r) {
+  mica__text what = {0};
+  mica__text_add(&what, "is out of range: no class has this name; there are ");
+  for (int32_t i = 0; i < field->classes.count && i < 20; i++)
+    mica__text_addf(&what, i ? ", %s" : "%s", field->classes.names[i]);
+  if (field->classes.count > 20) mica__text_add(&what, ", ...");
+  mica_status status = fail_cell(field, r, what.data ? what.data : "is out of range: no class has this name");
+  mica__text_free(&what);
+  return status;
+}
+
+mica_status mica__field_class(const mica__field *field, const mica__records *r, int32_t *class_index) {
+  double value = 0;
+  if (field->numbered) {
+    if (!mica__cell_number(r->cells[field->at], &value) || value != floor(value) || value < 0 ||
+        value >= (double)field->limit)
+      return fail_cell(field, r, "is out of range: no class has this number");
+    *class_index = (int32_t)value;
+    return MICA_OK;
+  }
+  char *name = NULL;
+  size_t capacity = 0;
+  const mica_status status = mica__class_name(r->cells[field->at], &name, &capacity);
+  *class_index = status == MICA_OK ? mica__name_table_find(&field->classes.table, name) : -1;
+  free(name);
+  MICA_TRY(status);
+  return *class_index >= 0 ? MICA_OK : fail_name(field, r);
+}
+
+mica_status mica__field_number(const mica__field *field, const mica__records *r, float *value) {
+  const mica__cell cell = r->cells[field->at];
+  double number = field->fill;
+  if (!mica__cell_number(cell, &number) && !(field->fills && mica__cell_is_missing(cell)))
+    return fail_cell(field, r, "is no number");
+  *value = (float)number;
+  return MICA_OK;
+}
+
+mica_status mica__field_time(const mica__field *field, const mica__records *r, int64_t *seconds) {
+  double value = 0;
+  if (mica__cell_time(r->cells[field->at], seconds)) return MICA_OK;
+  if (!mica__cell_number(r->cells[field->at], &value) || value != floor(value) || fabs(value) > 1e15)
+    return fail_cell(field, r, "is no time");
+  *seconds = (int64_t)value;
+  return MICA_OK;
+}
