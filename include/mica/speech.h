@@ -29,6 +29,7 @@ typedef struct mica_ctc_beam_config {
   void *user;
   double weight; /* of the text model's log probability; 0: 0.5 */
   double bonus;  /* added for each label, against the text model's love of short texts */
+  int64_t context; /* how many labels before it the text model is given of the last ones; 0: all */
 } mica_ctc_beam_config;
 /* The labels with the largest probability over all their alignments among those that a prefix beam search finds (Graves
  * 2006; Hannun et al. 2014), plus text model and bonus. labels has room for `frames` numbers. *score (may be NULL) gets
@@ -36,6 +37,26 @@ typedef struct mica_ctc_beam_config {
 MICA_API MICA_CHECKED mica_status mica_ctc_beam(const float *scores, int64_t frames, int64_t classes,
                                                 const mica_ctc_beam_config *config, int32_t *labels, int64_t *count,
                                                 double *score);
+
+/* The same search of scores that come bit by bit: it finds what mica_ctc_beam finds of all of them, however many come at
+ * a time. Memory grows by what is settled alone. */
+typedef struct mica_ctc_search mica_ctc_search;
+/* config as for mica_ctc_beam. MICA_E_INVALID, MICA_E_NOMEM. */
+MICA_API MICA_CHECKED mica_status mica_ctc_search_create(int64_t classes, const mica_ctc_beam_config *config,
+                                                         mica_ctc_search **search);
+/* NULL is a no-op. */
+MICA_API void mica_ctc_search_destroy(mica_ctc_search *search);
+/* As if it were new. */
+MICA_API void mica_ctc_search_reset(mica_ctc_search *search);
+/* scores (frames, classes), as for mica_ctc_beam. MICA_E_INVALID, MICA_E_NOMEM: the search is to be reset. */
+MICA_API MICA_CHECKED mica_status mica_ctc_search_push(mica_ctc_search *search, const float *scores, int64_t frames);
+/* Frames since the beginning: texts are no longer. */
+MICA_API int64_t mica_ctc_search_frames(const mica_ctc_search *search);
+/* The labels that all prefixes begin with: whatever comes, these stay. Returns how many; labels has room for as many as
+ * there are frames. */
+MICA_API int64_t mica_ctc_search_settled(const mica_ctc_search *search, int32_t *labels);
+/* The best labels if the scores end here, as mica_ctc_beam gives them; score may be NULL. */
+MICA_API int64_t mica_ctc_search_best(mica_ctc_search *search, int32_t *labels, double *score);
 
 /* --- text models --- */
 

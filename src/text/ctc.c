@@ -1,4 +1,4 @@
-/* Decoding of CTC: the best path, and a search over prefixes. */
+/* Decoding of CTC: the best path, and a search over prefixes, which takes frames as they come. */
 #include "base/arith.h"
 #include "base/error.h"
 
@@ -8,6 +8,8 @@
 #include <string.h>
 
 #define MOST_BEAM 4096
+/* Prefixes that are made before those that no kept one begins with are dropped, at least. */
+#define LEAST_NODES 4096
 
 int64_t mica_ctc_greedy(const float *scores, int64_t frames, int64_t classes, int32_t blank, int32_t *labels,
                         int32_t *at) {
@@ -43,34 +45,47 @@ typedef struct candidate {
   double blank, label, total;
 } candidate;
 
-typedef struct search {
+struct mica_ctc_search {
   mica_ctc_beam_config config;
+  int64_t classes, frames;
   node *nodes;
-  int64_t node_count, node_room;
-  candidate *list; /* those kept first, then what comes of them */
+  int64_t node_count, node_room, sweep; /* sweep: how many there may be before the tree is swept */
+  candidate *list;                      /* those kept first, then what comes of them */
   int64_t kept, count, room;
   int32_t *prefix; /* for the text model */
-} search;
+  int64_t prefix_room;
+};
+typedef mica_ctc_search search;
 
 static double log_add(double a, double b) {
   double top = fmax(a, b), low = fmin(a, b);
   return top == -INFINITY ? top : top + log1p(exp(low - top));
 }
 
+/* Room for the labels that the text model sees of a prefix of this depth. */
+static bool grow_prefix(search *s, int64_t depth) {
+  int32_t *more = depth < s->prefix_room ? s->prefix : realloc(s->prefix, (size_t)depth * 2 * sizeof *more);
+  if (!more) return false;
+  if (depth >= s->prefix_room) s->prefix_room = depth * 2;
+  s->prefix = more;
+  return true;
+}
+
 static double text_of(search *s, int32_t prefix, int32_t label) {
   const mica_ctc_beam_config *c = &s->config;
-  double score = label < 0 ? 0 : c->bonus;
+  const double score = label < 0 ? 0 : c->bonus;
   if (!c->text) return score;
-  int64_t depth = s->nodes[prefix].depth;
-  for (int32_t at = prefix, i = (int32_t)depth - 1; i >= 0; at = s->nodes[at].parent, i--)
-    s->prefix[i] = s->nodes[at].label;
-  return score + c->weight * c->text(c->user, s->prefix, depth, label);
+  int64_t count = s->nodes[prefix].depth;
+  if (c->context > 0 && count > c->context) count = c->context;
+  for (int64_t i = count - 1, at = prefix; i >= 0; at = s->nodes[at].parent, i--) s->prefix[i] = s->nodes[at].label;
+  return score + c->weight * c->text(c->user, s->prefix, count, label);
 }
 
 /* The prefix with a label more, made where there is none yet; -1 where memory is short. */
 static int32_t extended(search *s, int32_t prefix, int32_t label) {
   for (int32_t at = s->nodes[prefix].child; at >= 0; at = s->nodes[at].sibling)
     if (s->nodes[at].label == label) return at;
+  if (s->config.text && !grow_prefix(s, s->nodes[prefix].depth + 1)) return -1;
   if (s->node_count == s->node_room) {
     int64_t room = s->node_room * 2;
     node *more = room < INT32_MAX ? realloc(s->nodes, (size_t)room * sizeof *more) : NULL;
@@ -129,7 +144,8 @@ static void select_best(search *s) {
 
 static mica_status short_of_memory(void) { return mica__fail(MICA_E_NOMEM, "out of memory"); }
 
-static mica_status take_frame(search *s, const float *row, int64_t classes) {
+static mica_status take_frame(search *s, const float *row) {
+  const int64_t classes = s->classes;
   double top = -INFINITY, sum = 0;
   for (int64_t c = 0; c < classes; c++) top = fmax(top, (double)row[c]);
   if (!isfinite(top)) return mica__fail(MICA_E_INVALID, "ctc_beam: a frame has no finite score");
@@ -158,44 +174,137 @@ static mica_status take_frame(search *s, const float *row, int64_t classes) {
   return MICA_OK;
 }
 
-static void give(search *s, int32_t *labels, int64_t *count, double *score) {
-  for (int64_t k = 0; s->config.text && k < s->kept; k++) s->list[k].total += text_of(s, s->list[k].node, -1);
-  int64_t best = 0;
-  for (int64_t k = 1; k < s->kept; k++)
-    if (s->list[k].total > s->list[best].total) best = k;
-  int32_t at = s->list[best].node;
-  *count = s->nodes[at].depth;
-  for (int64_t i = *count - 1; i >= 0; at = s->nodes[at].parent, i--) labels[i] = s->nodes[at].label;
-  if (score) *score = s->list[best].total;
+/* Drops prefixes that no kept one begins with. Those that stay keep their order, which decides between equals. */
+static mica_status sweep(search *s) {
+  int32_t *place = malloc((size_t)s->node_count * sizeof *place), count = 0;
+  if (!place) return short_of_memory();
+  for (int64_t i = 0; i < s->node_count; i++) place[i] = -1;
+  for (int64_t k = 0; k < s->kept; k++)
+    for (int32_t at = s->list[k].node; at >= 0 && place[at] < 0; at = s->nodes[at].parent) place[at] = 0;
+  /* A parent stands before its children. */
+  for (int64_t i = 0; i < s->node_count; i++) {
+    if (place[i] < 0) continue;
+    node n = s->nodes[i];
+    place[i] = count;
+    n.child = n.sibling = -1;
+    if (n.parent >= 0) {
+      n.parent = place[n.parent];
+      n.sibling = s->nodes[n.parent].child;
+      s->nodes[n.parent].child = count;
+    }
+    s->nodes[count++] = n;
+  }
+  for (int64_t k = 0; k < s->kept; k++) s->list[k].node = place[s->list[k].node];
+  free(place);
+  s->node_count = count;
+  s->sweep = count > LEAST_NODES / 2 ? 2 * (int64_t)count : LEAST_NODES;
+  return MICA_OK;
 }
 
-mica_status mica_ctc_beam(const float *scores, int64_t frames, int64_t classes, const mica_ctc_beam_config *given,
-                          int32_t *labels, int64_t *count, double *score) {
-  search s = {.config = given ? *given : (mica_ctc_beam_config){0}, .node_room = 1024, .room = 1024};
-  if (s.config.beam == 0) s.config.beam = 16;
-  s.config.prune = mica__or_default(s.config.prune, 12);
-  s.config.weight = mica__or_default(s.config.weight, 0.5);
-  if (frames < 0 || frames >= INT32_MAX || classes < 1 || classes >= INT32_MAX || !labels || !count ||
-      (frames && !scores))
-    return mica__fail(MICA_E_INVALID, "ctc_beam: %lld frames of %lld classes, or a NULL", (long long)frames,
-                      (long long)classes);
-  if (s.config.beam < 1 || s.config.beam > MOST_BEAM || s.config.blank < 0 || s.config.blank >= classes ||
-      !(s.config.prune > 0))
-    return mica__fail(MICA_E_INVALID, "ctc_beam: a beam of %d, blank %d of %lld classes, pruning at %g",
-                      (int)s.config.beam, (int)s.config.blank, (long long)classes, s.config.prune);
-  s.nodes = malloc((size_t)s.node_room * sizeof *s.nodes);
-  s.list = malloc((size_t)s.room * sizeof *s.list);
-  s.prefix = malloc(((size_t)frames + 1) * sizeof *s.prefix);
-  mica_status status = s.nodes && s.list && s.prefix ? MICA_OK : short_of_memory();
-  if (status == MICA_OK) {
-    s.nodes[s.node_count++] = (node){.parent = -1, .label = -1, .child = -1, .sibling = -1, .slot = -1};
-    s.list[0] = (candidate){0, 0, -INFINITY, 0};
-    s.kept = s.count = 1;
+/* --- the search --- */
+
+static mica_status check(int64_t classes, const mica_ctc_beam_config *c) {
+  if (classes < 1 || classes >= INT32_MAX)
+    return mica__fail(MICA_E_INVALID, "ctc_beam: scores of %lld classes", (long long)classes);
+  if (c->beam >= 1 && c->beam <= MOST_BEAM && c->blank >= 0 && c->blank < classes && c->prune > 0 && c->context >= 0 &&
+      isfinite(c->weight) && isfinite(c->bonus))
+    return MICA_OK;
+  return mica__fail(MICA_E_INVALID,
+                    "ctc_beam: a beam of %d, blank %d of %lld classes, pruning at %g, weight %g, bonus %g, a context "
+                    "of %lld labels",
+                    (int)c->beam, (int)c->blank, (long long)classes, c->prune, c->weight, c->bonus,
+                    (long long)c->context);
+}
+
+mica_status mica_ctc_search_create(int64_t classes, const mica_ctc_beam_config *given, mica_ctc_search **out) {
+  mica_ctc_beam_config c = given ? *given : (mica_ctc_beam_config){0};
+  if (!out) return mica__fail(MICA_E_INVALID, "ctc_search_create: a pointer is NULL");
+  if (c.beam == 0) c.beam = 16;
+  c.prune = mica__or_default(c.prune, 12);
+  c.weight = mica__or_default(c.weight, 0.5);
+  MICA_TRY(check(classes, &c));
+  search *s = calloc(1, sizeof *s);
+  if (!s) return short_of_memory();
+  *s = (search){.config = c, .classes = classes, .node_room = 1024, .room = 1024};
+  s->nodes = malloc((size_t)s->node_room * sizeof *s->nodes);
+  s->list = malloc((size_t)s->room * sizeof *s->list);
+  if (!s->nodes || !s->list) {
+    mica_ctc_search_destroy(s);
+    return short_of_memory();
   }
-  for (int64_t t = 0; t < frames && status == MICA_OK; t++) status = take_frame(&s, scores + t * classes, classes);
-  if (status == MICA_OK) give(&s, labels, count, score);
-  free(s.nodes);
-  free(s.list);
-  free(s.prefix);
+  mica_ctc_search_reset(s);
+  *out = s;
+  return MICA_OK;
+}
+
+void mica_ctc_search_destroy(mica_ctc_search *s) {
+  if (!s) return;
+  free(s->nodes);
+  free(s->list);
+  free(s->prefix);
+  free(s);
+}
+
+void mica_ctc_search_reset(mica_ctc_search *s) {
+  s->nodes[0] = (node){.parent = -1, .label = -1, .child = -1, .sibling = -1, .slot = -1};
+  s->list[0] = (candidate){0, 0, -INFINITY, 0};
+  s->kept = s->count = s->node_count = 1;
+  s->sweep = LEAST_NODES;
+  s->frames = 0;
+}
+
+mica_status mica_ctc_search_push(mica_ctc_search *s, const float *scores, int64_t frames) {
+  if (!s || frames < 0 || (frames && !scores) || frames >= INT32_MAX - s->frames)
+    return mica__fail(MICA_E_INVALID, "ctc_search_push: %lld frames, or a NULL", (long long)frames);
+  for (int64_t t = 0; t < frames; t++) {
+    MICA_TRY(take_frame(s, scores + t * s->classes));
+    s->frames++;
+    if (s->node_count > s->sweep) MICA_TRY(sweep(s));
+  }
+  return MICA_OK;
+}
+
+int64_t mica_ctc_search_frames(const mica_ctc_search *s) { return s ? s->frames : 0; }
+
+static int64_t write_prefix(const search *s, int32_t at, int32_t *labels) {
+  const int64_t count = s->nodes[at].depth;
+  for (int64_t i = count - 1; i >= 0; at = s->nodes[at].parent, i--) labels[i] = s->nodes[at].label;
+  return count;
+}
+
+int64_t mica_ctc_search_settled(const mica_ctc_search *s, int32_t *labels) {
+  int32_t common = s->list[0].node;
+  for (int64_t k = 1; k < s->kept; k++)
+    for (int32_t at = s->list[k].node; at != common;) {
+      /* Of two prefixes the longer one, whose number is larger than its parents', is cut. */
+      if (at > common)
+        at = s->nodes[at].parent;
+      else
+        common = s->nodes[common].parent;
+    }
+  return write_prefix(s, common, labels);
+}
+
+int64_t mica_ctc_search_best(mica_ctc_search *s, int32_t *labels, double *score) {
+  int64_t best = 0;
+  double most = -INFINITY;
+  for (int64_t k = 0; k < s->kept; k++) {
+    const double total = s->list[k].total + (s->config.text ? text_of(s, s->list[k].node, -1) : 0);
+    if (total > most) best = k;
+    most = fmax(most, total);
+  }
+  if (score) *score = most;
+  return write_prefix(s, s->list[best].node, labels);
+}
+
+mica_status mica_ctc_beam(const float *scores, int64_t frames, int64_t classes, const mica_ctc_beam_config *config,
+                          int32_t *labels, int64_t *count, double *score) {
+  mica_ctc_search *s = NULL;
+  if (frames < 0 || !labels || !count || (frames && !scores))
+    return mica__fail(MICA_E_INVALID, "ctc_beam: %lld frames, or a NULL", (long long)frames);
+  MICA_TRY(mica_ctc_search_create(classes, config, &s));
+  const mica_status status = mica_ctc_search_push(s, scores, frames);
+  if (status == MICA_OK) *count = mica_ctc_search_best(s, labels, score);
+  mica_ctc_search_destroy(s);
   return status;
 }
