@@ -72,6 +72,28 @@ MICA_API MICA_CHECKED mica_status mica_ngram_add(mica_ngram *ngram, const int32_
 /* A mica_ctc_text_model, whose user is a mica_ngram. */
 MICA_API double mica_ngram_score(void *ngram, const int32_t *labels, int64_t count, int32_t label);
 
+/* A text model of a file: a model in ARPA, of words (KenLM, SRILM) or of letters, the space among them as <space>, |
+ * or U+2581; or a plain text, whose letters are counted by mica_ngram. Used by one thread at a time. */
+typedef struct mica_text_model mica_text_model;
+typedef struct mica_text_model_config {
+  const int32_t *letters; /* code points, rising: label k stands for letters[k - 1] */
+  int64_t count;
+  int32_t order; /* of a plain text, in letters; 0: 6 */
+} mica_text_model_config;
+/* content is the file's, UTF-8; name is for sentences. A letter of a plain text that is none of letters parts words.
+ * MICA_E_FORMAT names the line, also where no word is spelled in these letters; MICA_E_INVALID, MICA_E_NOMEM. */
+MICA_API MICA_CHECKED mica_status mica_text_model_read(const char *name, const char *content, size_t size,
+                                                       const mica_text_model_config *config, mica_text_model **model);
+/* The same of a file: MICA_E_NOT_FOUND, MICA_E_IO too. */
+MICA_API MICA_CHECKED mica_status mica_text_model_open(const char *path, const mica_text_model_config *config,
+                                                       mica_text_model **model);
+/* NULL is a no-op. */
+MICA_API void mica_text_model_destroy(mica_text_model *model);
+/* A mica_ctc_text_model, whose user is a mica_text_model: words count where they end. */
+MICA_API double mica_text_model_score(void *model, const int32_t *labels, int64_t count, int32_t label);
+/* The labels that it looks at, for mica_ctc_beam_config.context. */
+MICA_API int64_t mica_text_model_context(const mica_text_model *model);
+
 /* --- errors --- */
 
 /* The least number of insertions, deletions and substitutions that make b of a (Levenshtein 1966). MICA_E_NOMEM. */

@@ -21,10 +21,18 @@ typedef struct mica_transcriber mica_transcriber;
 typedef struct mica_transcriber_config {
   int32_t rate; /* of the samples that are pushed; 0: the run's. Others are resampled as mica_sound_read does */
   double chunk; /* seconds that are computed at a time, rounded to steps of the network; 0: 0.48 */
+  /* How many prefixes a search for the text keeps (mica_ctc_search); 0: the run's setting, and 16 with a text model. The
+   * text grows then as far as all of them agree. */
+  int32_t beam;
+  const char *text_model; /* a file, as mica_text_model_open takes it; NULL: none */
+  int32_t text_order;     /* of a plain text; 0: 6 letters */
+  double text_weight;     /* of its log probability; 0: 0.5 */
+  double text_bonus;      /* added for each letter */
 } mica_transcriber_config;
 
 /* A network with the run's weights and states of its own, which stay from chunk to chunk: memory does not grow with the
- * sound, but for the text. config may be NULL. The run outlives it. MICA_E_UNSUPPORTED: a run of another task. */
+ * sound, but for the text. config may be NULL. The run outlives it. MICA_E_UNSUPPORTED: a run of another task;
+ * MICA_E_INVALID; as mica_text_model_open. */
 MICA_API MICA_CHECKED mica_status mica_transcriber_create(mica_run *run, const mica_transcriber_config *config,
                                                           mica_transcriber **transcriber);
 /* Before its run. NULL is a no-op. */

@@ -5,6 +5,7 @@
 
 #include <math.h>
 #include <mica/nodes.h>
+#include <mica/speech.h>
 #include <mica/transcribe.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -32,6 +33,12 @@ struct mica_transcriber {
   int64_t state_count;
   int32_t *best;  /* class of each step */
   int32_t before; /* class of the step before them */
+  /* With a beam: */
+  mica_ctc_search *search; /* NULL: the likeliest class of each step */
+  mica_text_model *model;
+  float *scores;   /* (steps, classes) */
+  int32_t *labels; /* of the text */
+  int64_t label_room, written;
   int32_t *letters;
   mica__text text;
   int64_t taken; /* samples of the recording, as they were given */
@@ -53,7 +60,7 @@ static mica_status build(mica_transcriber *t) {
     states[k] = old[k];
   }
   mica_value z = mica__speech_network(t->nn, t->run, x, states);
-  mica_value best = mica_cast(mica_argmax(z, 2, false), MICA_I32);
+  mica_value best = t->search ? mica_cast(z, MICA_F32) : mica_cast(mica_argmax(z, 2, false), MICA_I32);
   for (int64_t k = 0; k < t->state_count; k++) mica_assign(old[k], states[k]);
   if (mica_graph_status(t->graph) != MICA_OK)
     return mica__fail(mica_graph_status(t->graph), "%s", mica_graph_message(t->graph));
@@ -64,7 +71,8 @@ static mica_status build(mica_transcriber *t) {
 
 /* The states of the beginning: zeros. */
 static mica_status reset(mica_transcriber *t) {
-  t->held = t->taken = 0;
+  t->held = t->taken = t->written = 0;
+  if (t->search) mica_ctc_search_reset(t->search);
   t->before = 0;
   t->finished = false;
   t->text.length = 0;
@@ -83,6 +91,24 @@ static mica_status reset(mica_transcriber *t) {
   return MICA_OK;
 }
 
+/* The search, where there is one: by the caller's beam, or the run's. */
+static mica_status make_search(mica_transcriber *t, const mica_transcriber_config *c) {
+  const int64_t classes = mica__speech_classes(t->run);
+  const mica_text_model_config config = {.letters = t->letters, .count = classes - 1, .order = c->text_order};
+  mica_ctc_beam_config beam = {.beam = c->beam ? c->beam : (int32_t)mica_run_number(t->run, "beam"),
+                               .weight = c->text_weight,
+                               .bonus = c->text_bonus};
+  if (!beam.beam && !c->text_model) return MICA_OK;
+  if (c->text_model) {
+    MICA_TRY(mica_text_model_open(c->text_model, &config, &t->model));
+    beam.text = mica_text_model_score;
+    beam.user = t->model;
+    beam.context = mica_text_model_context(t->model);
+  }
+  t->scores = calloc((size_t)(t->steps * classes), sizeof *t->scores);
+  return t->scores ? mica_ctc_search_create(classes, &beam, &t->search) : mica__fail_nomem("a transcriber");
+}
+
 static mica_status start(mica_transcriber *t, const mica_transcriber_config *c) {
   const int32_t rate = (int32_t)mica__run_fact_number(t->run, "rate", 0);
   const double chunk = c->chunk > 0 ? c->chunk : CHUNK;
@@ -96,6 +122,7 @@ static mica_status start(mica_transcriber *t, const mica_transcriber_config *c) 
   t->best = calloc((size_t)t->steps, sizeof *t->best);
   if (!t->samples || !t->best) return mica__fail_nomem("a transcriber");
   MICA_TRY(mica__speech_alphabet(t->run, &t->letters));
+  MICA_TRY(make_search(t, c));
   MICA_TRY(build(t));
   return reset(t);
 }
@@ -128,10 +155,47 @@ void mica_transcriber_destroy(mica_transcriber *t) {
   mica_graph_destroy(t->graph);
   mica__resampler_destroy(t->resampler);
   mica__text_free(&t->text);
+  mica_ctc_search_destroy(t->search);
+  mica_text_model_destroy(t->model);
+  free(t->scores);
+  free(t->labels);
   free(t->samples);
   free(t->best);
   free(t->letters);
   free(t);
+}
+
+/* Writes the labels from those that are written on: what is settled, or in the end what is best. */
+static mica_status write_found(mica_transcriber *t, bool last) {
+  const int64_t most = mica_ctc_search_frames(t->search);
+  if (most > t->label_room) {
+    int32_t *more = realloc(t->labels, 2 * (size_t)most * sizeof *more);
+    if (!more) return mica__fail_nomem("a text");
+    t->labels = more;
+    t->label_room = 2 * most;
+  }
+  if (!most) return MICA_OK;
+  const int64_t count =
+      last ? mica_ctc_search_best(t->search, t->labels, NULL) : mica_ctc_search_settled(t->search, t->labels);
+  for (; t->written < count; t->written++)
+    mica__speech_add_letter(&t->text, t->letters[t->labels[t->written] - 1]);
+  return mica__text_status(&t->text);
+}
+
+/* The letters of the first steps of a chunk that was computed. */
+static mica_status take_steps(mica_transcriber *t, int64_t steps) {
+  const mica_tensor *output = mica_session_output(t->session, 0);
+  if (t->search) {
+    MICA_TRY(mica_tensor_download(t->queue, output, t->scores, mica_tensor_bytes(output)));
+    MICA_TRY(mica_ctc_search_push(t->search, t->scores, steps));
+    return write_found(t, false);
+  }
+  MICA_TRY(mica_tensor_download(t->queue, output, t->best, (size_t)t->steps * sizeof *t->best));
+  for (int64_t i = 0; i < steps; i++) {
+    if (t->best[i] > 0 && t->best[i] != t->before) mica__speech_add_letter(&t->text, t->letters[t->best[i] - 1]);
+    t->before = t->best[i];
+  }
+  return mica__text_status(&t->text);
 }
 
 /* Computes the chunk, of which the first `steps` count, and moves on behind these. */
@@ -139,13 +203,7 @@ static mica_status compute(mica_transcriber *t, int64_t steps) {
   const mica_feed feed = {"sound", t->sound};
   MICA_TRY(mica_tensor_upload(t->queue, t->sound, t->samples, (size_t)t->window * sizeof *t->samples));
   MICA_TRY(mica_session_run(t->session, t->queue, &feed, 1));
-  MICA_TRY(
-      mica_tensor_download(t->queue, mica_session_output(t->session, 0), t->best, (size_t)t->steps * sizeof *t->best));
-  for (int64_t i = 0; i < steps; i++) {
-    if (t->best[i] > 0 && t->best[i] != t->before) mica__speech_add_letter(&t->text, t->letters[t->best[i] - 1]);
-    t->before = t->best[i];
-  }
-  MICA_TRY(mica__text_status(&t->text));
+  MICA_TRY(take_steps(t, steps));
   const int64_t gone = steps * t->time.stride < t->held ? steps * t->time.stride : t->held;
   t->held -= gone;
   memmove(t->samples, t->samples + gone, (size_t)t->held * sizeof *t->samples);
@@ -203,6 +261,7 @@ mica_status mica_transcriber_finish(mica_transcriber *t) {
   const int64_t steps = mica__speech_steps(&t->time, t->held);
   memset(t->samples + t->held, 0, (size_t)(t->window - t->held) * sizeof *t->samples);
   if (steps > 0) MICA_TRY(compute(t, steps));
+  if (t->search) MICA_TRY(write_found(t, true));
   if (t->text.length && t->text.data[t->text.length - 1] == ' ') t->text.data[--t->text.length] = '\0';
   mica__resampler_destroy(t->resampler);
   t->resampler = NULL;

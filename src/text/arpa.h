@@ -1,0 +1,42 @@
+/* text/arpa.h: n-gram models of words in the format ARPA, as KenLM and SRILM write it: log10 probabilities of sequences
+ * of words, and how much is lost where only a shorter one is known. */
+#ifndef MICA_TEXT_ARPA_H
+#define MICA_TEXT_ARPA_H
+
+#include "base/error.h"
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#define MICA__ARPA_ORDER 12
+
+/* Words are known by the hash of their characters alone, sequences by that of their words: two of one hash are as good
+ * as none among millions. */
+static inline uint64_t mica__arpa_mix(uint64_t key, uint64_t next) {
+  uint64_t z = key ^ (next + 2) * UINT64_C(0x9e3779b97f4a7c15);
+  z = (z ^ z >> 30) * UINT64_C(0xbf58476d1ce4e5b9);
+  z = (z ^ z >> 27) * UINT64_C(0x94d049bb133111eb);
+  return (z ^ z >> 31) | 1;
+}
+/* The hash of a word is this, mixed with one character after another. */
+#define MICA__ARPA_WORD 1
+
+typedef struct mica__arpa mica__arpa;
+/* Called with each word of one, as the file spells it: UTF-8. */
+typedef void mica__arpa_word(void *user, const char *word, size_t bytes);
+
+/* True if a line of the content begins such a model. */
+bool mica__arpa_is(const char *content, size_t size);
+/* name is for sentences. MICA_E_FORMAT names the line; MICA_E_NOMEM. */
+mica_status mica__arpa_read(const char *name, const char *content, size_t size, mica__arpa_word *each, void *user,
+                            mica__arpa **out);
+void mica__arpa_free(mica__arpa *a);
+int32_t mica__arpa_order(const mica__arpa *a);
+/* The hash of <s> and of </s>. */
+uint64_t mica__arpa_begin(void);
+uint64_t mica__arpa_end(void);
+/* The natural log probability of a word behind `count` words, which are fewer than the order. */
+double mica__arpa_score(const mica__arpa *a, const uint64_t *words, int32_t count, uint64_t word);
+
+#endif
