@@ -84,6 +84,36 @@ holds texts.0.text "$whole"
 run transcribe --model "$work/run" "$file" "$file"
 ends 0 "$file: $whole$newline$file: $whole" "$file: 0.75 s of sound in *"
 
+# --- by a beam and a text model ---
+
+# However long chunks are, a search hears the same; a text model that knows nothing but c makes texts shorter.
+# shellcheck disable=SC2086 # words of names
+run transcribe --model "$work/run" $files --beam 8 --json
+wanted=$(texts texts)
+[ "$(printf '%s\n' "$wanted" | tail -n 1)" = "$whole" ] || fault "a beam hears $wanted"
+for how in '--beam 8 --chunk 0.05' '--beam 8 --chunk 2'; do
+  # shellcheck disable=SC2086
+  run transcribe --model "$work/run" $files $how --json
+  [ "$(texts texts)" = "$wanted" ] || fault "other texts than $wanted"
+done
+printf 'cccc\ncccc\n' >"$work/c.txt"
+run transcribe --model "$work/run" "$file" --text-model "$work/c.txt" --text-weight 40 --quiet
+ends 0 '*' ''
+[ "${#out}" -lt "${#whole}" ] || fault "a text model changes nothing: $out"
+printf '\\data\\\nngram 1=3\n\\1-grams:\n-0.3 %s\n-9 aa\n-9 bb\n\\end\\\n' "$whole" >"$work/words.arpa"
+"$mica" transcribe --model "$work/run" - --text-model "$work/words.arpa" --quiet <"$file" >"$work/out" 2>&1
+[ "$(cat "$work/out")" = "$whole" ] || fault "by words: $(cat "$work/out") instead of $whole"
+run transcribe --model "$work/run" "$file" --text-model "$work/none.arpa"
+ends 1 '' "mica transcribe: *$work/none.arpa*"
+printf '\\data\\\nngram 1=1\n\\1-grams:\n2 a\n\\end\\\n' >"$work/bad.arpa"
+run transcribe --model "$work/run" "$file" --text-model "$work/bad.arpa"
+ends 1 '' "mica transcribe: $work/bad.arpa:4: a line begins with a log10 of a probability"
+for wrong in '--beam 0' '--beam 5000' '--text-weight 2' '--text-order 13'; do
+  # shellcheck disable=SC2086
+  run transcribe --model "$work/run" "$file" $wrong
+  ends 2 '' 'mica transcribe: --*'
+done
+
 # --- a Conformer ---
 
 # shellcheck disable=SC2086
