@@ -27,8 +27,8 @@ typedef struct mica_ctc_beam_config {
   double prune;              /* classes whose log probability is so much below the frame's best are not tried; 0: 12 */
   mica_ctc_text_model *text; /* NULL: none */
   void *user;
-  double weight; /* of the text model's log probability; 0: 0.5 */
-  double bonus;  /* added for each label, against the text model's love of short texts */
+  double weight;   /* of the text model's log probability; 0: 0.5 */
+  double bonus;    /* added for each label, against the text model's love of short texts */
   int64_t context; /* how many labels before it the text model is given of the last ones; 0: all */
 } mica_ctc_beam_config;
 /* The labels with the largest probability over all their alignments among those that a prefix beam search finds (Graves
@@ -38,8 +38,8 @@ MICA_API MICA_CHECKED mica_status mica_ctc_beam(const float *scores, int64_t fra
                                                 const mica_ctc_beam_config *config, int32_t *labels, int64_t *count,
                                                 double *score);
 
-/* The same search of scores that come bit by bit: it finds what mica_ctc_beam finds of all of them, however many come at
- * a time. Memory grows by what is settled alone. */
+/* A search of scores that come bit by bit: it finds what mica_ctc_beam finds of all of them, however many come at
+ * a time. Memory grows by what is stable alone. */
 typedef struct mica_ctc_search mica_ctc_search;
 /* config as for mica_ctc_beam. MICA_E_INVALID, MICA_E_NOMEM. */
 MICA_API MICA_CHECKED mica_status mica_ctc_search_create(int64_t classes, const mica_ctc_beam_config *config,
@@ -54,7 +54,7 @@ MICA_API MICA_CHECKED mica_status mica_ctc_search_push(mica_ctc_search *search, 
 MICA_API int64_t mica_ctc_search_frames(const mica_ctc_search *search);
 /* The labels that all prefixes begin with: whatever comes, these stay. Returns how many; labels has room for as many as
  * there are frames. */
-MICA_API int64_t mica_ctc_search_settled(const mica_ctc_search *search, int32_t *labels);
+MICA_API int64_t mica_ctc_search_stable(const mica_ctc_search *search, int32_t *labels);
 /* The best labels if the scores end here, as mica_ctc_beam gives them; score may be NULL. */
 MICA_API int64_t mica_ctc_search_best(mica_ctc_search *search, int32_t *labels, double *score);
 
@@ -84,7 +84,7 @@ typedef struct mica_text_model_config {
  * MICA_E_FORMAT names the line, also where no word is spelled in these letters; MICA_E_INVALID, MICA_E_NOMEM. */
 MICA_API MICA_CHECKED mica_status mica_text_model_read(const char *name, const char *content, size_t size,
                                                        const mica_text_model_config *config, mica_text_model **model);
-/* The same of a file: MICA_E_NOT_FOUND, MICA_E_IO too. */
+/* Reads a file: MICA_E_NOT_FOUND, MICA_E_IO too. */
 MICA_API MICA_CHECKED mica_status mica_text_model_open(const char *path, const mica_text_model_config *config,
                                                        mica_text_model **model);
 /* NULL is a no-op. */

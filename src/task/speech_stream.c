@@ -165,7 +165,7 @@ void mica_transcriber_destroy(mica_transcriber *t) {
   free(t);
 }
 
-/* Writes the labels from those that are written on: what is settled, or in the end what is best. */
+/* Writes the labels from those that are written on: what is stable, or in the end what is best. */
 static mica_status write_found(mica_transcriber *t, bool last) {
   const int64_t most = mica_ctc_search_frames(t->search);
   if (most > t->label_room) {
@@ -176,9 +176,8 @@ static mica_status write_found(mica_transcriber *t, bool last) {
   }
   if (!most) return MICA_OK;
   const int64_t count =
-      last ? mica_ctc_search_best(t->search, t->labels, NULL) : mica_ctc_search_settled(t->search, t->labels);
-  for (; t->written < count; t->written++)
-    mica__speech_add_letter(&t->text, t->letters[t->labels[t->written] - 1]);
+      last ? mica_ctc_search_best(t->search, t->labels, NULL) : mica_ctc_search_stable(t->search, t->labels);
+  for (; t->written < count; t->written++) mica__speech_add_letter(&t->text, t->letters[t->labels[t->written] - 1]);
   return mica__text_status(&t->text);
 }
 

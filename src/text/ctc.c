@@ -176,26 +176,26 @@ static mica_status take_frame(search *s, const float *row) {
 
 /* Drops prefixes that no kept one begins with. Those that stay keep their order, which decides between equals. */
 static mica_status sweep(search *s) {
-  int32_t *place = malloc((size_t)s->node_count * sizeof *place), count = 0;
-  if (!place) return short_of_memory();
-  for (int64_t i = 0; i < s->node_count; i++) place[i] = -1;
+  int32_t *index = malloc((size_t)s->node_count * sizeof *index), count = 0;
+  if (!index) return short_of_memory();
+  for (int64_t i = 0; i < s->node_count; i++) index[i] = -1;
   for (int64_t k = 0; k < s->kept; k++)
-    for (int32_t at = s->list[k].node; at >= 0 && place[at] < 0; at = s->nodes[at].parent) place[at] = 0;
+    for (int32_t at = s->list[k].node; at >= 0 && index[at] < 0; at = s->nodes[at].parent) index[at] = 0;
   /* A parent stands before its children. */
   for (int64_t i = 0; i < s->node_count; i++) {
-    if (place[i] < 0) continue;
+    if (index[i] < 0) continue;
     node n = s->nodes[i];
-    place[i] = count;
+    index[i] = count;
     n.child = n.sibling = -1;
     if (n.parent >= 0) {
-      n.parent = place[n.parent];
+      n.parent = index[n.parent];
       n.sibling = s->nodes[n.parent].child;
       s->nodes[n.parent].child = count;
     }
     s->nodes[count++] = n;
   }
-  for (int64_t k = 0; k < s->kept; k++) s->list[k].node = place[s->list[k].node];
-  free(place);
+  for (int64_t k = 0; k < s->kept; k++) s->list[k].node = index[s->list[k].node];
+  free(index);
   s->node_count = count;
   s->sweep = count > LEAST_NODES / 2 ? 2 * (int64_t)count : LEAST_NODES;
   return MICA_OK;
@@ -272,11 +272,11 @@ static int64_t write_prefix(const search *s, int32_t at, int32_t *labels) {
   return count;
 }
 
-int64_t mica_ctc_search_settled(const mica_ctc_search *s, int32_t *labels) {
+int64_t mica_ctc_search_stable(const mica_ctc_search *s, int32_t *labels) {
   int32_t common = s->list[0].node;
   for (int64_t k = 1; k < s->kept; k++)
     for (int32_t at = s->list[k].node; at != common;) {
-      /* Of two prefixes the longer one, whose number is larger than its parents', is cut. */
+      /* A longer prefix has a larger number than its parents: it is the one that is cut. */
       if (at > common)
         at = s->nodes[at].parent;
       else

@@ -44,7 +44,8 @@ typedef struct vocabulary {
 } vocabulary;
 
 static void note_word(void *user, const char *word, size_t bytes) {
-  static const char *const spaces[] = {"<space>", "|", "\xe2\x96\x81"}, *const marks[] = {"<s>", "</s>", "<unk>", "<UNK>"};
+  static const char *const spaces[] = {"<space>", "|", "\xe2\x96\x81"}, *const marks[] = {"<s>", "</s>", "<unk>",
+                                                                                          "<UNK>"};
   vocabulary *w = user;
   uint64_t key = MICA__ARPA_WORD;
   size_t letters = 0;
@@ -108,7 +109,8 @@ static mica_status read_plain(mica_text_model *m, const char *name, const char *
   }
   free(labels);
   if (status == MICA_OK && !known)
-    status = mica__fail(MICA_E_FORMAT, "%s: none of its letters are recognised, so that it says nothing of texts", name);
+    status =
+        mica__fail(MICA_E_FORMAT, "%s: none of its letters are recognised, so that it says nothing of texts", name);
   m->context = order > 1 ? order - 1 : 1;
   return status;
 }
@@ -211,7 +213,7 @@ static double score_letters(const mica_text_model *m, const int32_t *labels, int
 
 double mica_text_model_score(void *user, const int32_t *labels, int64_t count, int32_t label) {
   mica_text_model *m = user;
-  /* Of spaces none at the beginning counts, and none behind another. */
+  /* A space at the beginning, or behind another, is none. */
   if (label == m->space && (!count || labels[count - 1] == m->space)) return 0;
   if (m->ngram) return mica_ngram_score(m->ngram, labels, count, label);
   return m->by_words ? score_words(m, labels, count, label) : score_letters(m, labels, count, label);

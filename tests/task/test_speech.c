@@ -176,7 +176,8 @@ static char *heard_piped(mica_run *run, double chunk, const unsigned char *bytes
     const size_t n = size - at < piece ? size - at : piece;
     ck_ok(mica_pcm_push(pcm, bytes + at, n, at + n == size, &samples, &count));
     if (!mica_pcm_rate(pcm)) continue;
-    if (!t) ck_ok(mica_transcriber_create(run, &(mica_transcriber_config){.rate = mica_pcm_rate(pcm), .chunk = chunk}, &t));
+    if (!t)
+      ck_ok(mica_transcriber_create(run, &(mica_transcriber_config){.rate = mica_pcm_rate(pcm), .chunk = chunk}, &t));
     ck_ok(mica_transcriber_push(t, samples, count));
     ck_assert_uint_ge(strlen(mica_transcriber_text(t)), shown);
     shown = strlen(mica_transcriber_text(t));

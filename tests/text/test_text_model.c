@@ -1,7 +1,7 @@
 /* labels: null single
  *
- * Text models of files beside scores by hand, and what is wrong with files; a search that takes scores bit by bit beside
- * one that takes them at once. */
+ * Text models of files beside scores by hand, and what is wrong with files; a search that takes scores bit by bit
+ * beside one that takes them at once. */
 #include "support/check_main.h"
 
 #include <check.h>
@@ -13,10 +13,11 @@
 static const int32_t letters[] = {' ', 'a', 'b'};
 enum { SPACE = 1, A, B };
 
-static const char words[] = "A note.\n\\data\\\nngram 1=6\nngram 2=4\nngram 3=1\n\n"
-                            "\\1-grams:\n-2\t<unk>\n-99\t<s>\t-0.25\n-1.5\t</s>\n-1\ta\t-0.5\n-0.5\tab\t-0.125\n-0.75\tb\n\n"
-                            "\\2-grams:\n-0.1\t<s> a\t-0.05\n-0.2\ta ab\t-0.3\n-0.3\tab </s>\n-0.4\tab b\n\n"
-                            "\\3-grams:\n-0.01\t<s> a ab\n\n\\end\\\n";
+static const char words[] =
+    "A note.\n\\data\\\nngram 1=6\nngram 2=4\nngram 3=1\n\n"
+    "\\1-grams:\n-2\t<unk>\n-99\t<s>\t-0.25\n-1.5\t</s>\n-1\ta\t-0.5\n-0.5\tab\t-0.125\n-0.75\tb\n\n"
+    "\\2-grams:\n-0.1\t<s> a\t-0.05\n-0.2\ta ab\t-0.3\n-0.3\tab </s>\n-0.4\tab b\n\n"
+    "\\3-grams:\n-0.01\t<s> a ab\n\n\\end\\\n";
 
 static mica_text_model *read_model(const char *content) {
   const mica_text_model_config config = {.letters = letters, .count = 3};
@@ -128,7 +129,9 @@ END_TEST
 
 START_TEST(wrong_calls_are_refused) {
   static const int32_t falling[] = {'b', 'a'};
-  const mica_text_model_config configs[] = {{.letters = falling, .count = 2}, {.letters = letters}, {.count = 3},
+  const mica_text_model_config configs[] = {{.letters = falling, .count = 2},
+                                            {.letters = letters},
+                                            {.count = 3},
                                             {.letters = letters, .count = 3, .order = 13}};
   mica_text_model *m = NULL;
   for (size_t i = 0; i < sizeof configs / sizeof *configs; i++)
@@ -161,7 +164,7 @@ START_TEST(bits_are_the_whole) {
   int32_t *whole = malloc(FRAMES * sizeof *whole), *part = malloc(FRAMES * sizeof *part);
   ck_assert(scores && whole && part);
   for (int i = 0; i < FRAMES * CLASSES; i++) scores[i] = (float)(draw() * 6);
-  int64_t count = 0, settled = 0;
+  int64_t count = 0, stable = 0;
   double score = 0, other = 0;
   ck_assert_int_eq(mica_ctc_beam(scores, FRAMES, CLASSES, &config, whole, &count, &score), MICA_OK);
   ck_assert_int_gt(count, FRAMES / 4);
@@ -172,12 +175,12 @@ START_TEST(bits_are_the_whole) {
       n = (int64_t)(draw() * draw() * 200);
       if (n > FRAMES - at) n = FRAMES - at;
       ck_assert_int_eq(mica_ctc_search_push(search, scores + at * CLASSES, n), MICA_OK);
-      settled = mica_ctc_search_settled(search, part);
-      ck_assert_int_le(settled, count);
-      ck_assert_mem_eq(part, whole, (size_t)settled * sizeof *part);
+      stable = mica_ctc_search_stable(search, part);
+      ck_assert_int_le(stable, count);
+      ck_assert_mem_eq(part, whole, (size_t)stable * sizeof *part);
     }
     ck_assert_int_eq(mica_ctc_search_frames(search), FRAMES);
-    ck_assert_int_gt(settled, count / 2);
+    ck_assert_int_gt(stable, count / 2);
     ck_assert_int_eq(mica_ctc_search_best(search, part, &other), count);
     ck_assert_mem_eq(part, whole, (size_t)count * sizeof *part);
     ck_assert_double_eq(score, other);
