@@ -65,7 +65,7 @@ static void show(writing *w, bool last) {
   /* A space that may be the last one is held back, so that what stands there never changes. */
   const size_t end = !last && size && text[size - 1] == ' ' ? size - 1 : size;
   if (w->v->json) return;
-  if (end > w->shown) printf("%.*s", (int)(end - w->shown), cli_clean(text + w->shown));
+  if (end > w->shown) cli_print_clean(text + w->shown, end - w->shown);
   if (end > w->shown) w->shown = end;
   if (last) putchar('\n');
   if (last) w->open = false;

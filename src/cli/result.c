@@ -21,6 +21,10 @@ const char *cli_clean(const char *s) {
   return text;
 }
 
+void cli_print_clean(const char *s, size_t n) {
+  for (size_t i = 0; i < n; i++) putchar((unsigned char)s[i] < 0x20 || s[i] == 0x7f ? '?' : s[i]);
+}
+
 /* Metrics that people read in per cent. */
 static bool is_share(const char *name) {
   static const char *const shares[] = {"accuracy", "top_5", "f1", "precision", "recall", "map"};
@@ -149,7 +153,10 @@ int cli_print_json(const cli_command *self, const mica_run *run, const char *par
 static void print_item(const mica_item *item) {
   switch (item->kind) {
   case MICA_ITEM_KIND_NUMBER: printf("  %s %.6g", item->name, item->number); break;
-  case MICA_ITEM_KIND_TEXT: printf("  %s", cli_clean(item->text)); break;
+  case MICA_ITEM_KIND_TEXT:
+    printf("  ");
+    cli_print_clean(item->text, strlen(item->text));
+    break;
   case MICA_ITEM_KIND_NUMBERS:
     printf("  %s", item->name);
     for (size_t i = 0; i < item->rows; i++) printf(" %.6g", item->numbers[i]);
@@ -179,10 +186,13 @@ static void print_verdict(const mica_item *truth, const mica_item *classes) {
          right ? "" : cli_clean(truth->text), cli_colour_code(CLI_PLAIN));
 }
 
+#define TITLE_WIDTH 24
 static void print_sample(const mica_report *p, size_t s) {
   const mica_item *truth = mica_report_find(p, s, "truth"), *classes = mica_report_find(p, s, "classes");
   const bool judged = truth && classes && truth->kind == MICA_ITEM_KIND_TEXT && classes->kind == MICA_ITEM_KIND_CHOICES;
-  printf("%-24s", cli_clean(mica_report_title(p, s)));
+  const char *title = mica_report_title(p, s);
+  cli_print_clean(title, strlen(title));
+  printf("%*s", strlen(title) < TITLE_WIDTH ? TITLE_WIDTH - (int)strlen(title) : 0, "");
   for (size_t i = 0; i < mica_report_item_count(p, s); i++) {
     const mica_item *item = mica_report_item(p, s, i);
     if (!judged || item != truth) print_item(item);

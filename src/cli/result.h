@@ -36,7 +36,10 @@ int cli_print_stopped(const cli_command *self, const mica_run *run, const mica_m
 /* Prints a prediction, a sample a line; pictures: in the terminal instead. */
 void cli_print_prediction(const mica_report *prediction, bool pictures);
 
-/* s with control characters as '?': a name of a file may hold escapes of terminals. The last eight results stay. */
+/* A name with control characters as '?', which may be escapes of terminals, of 1023 bytes at most. The last eight
+ * results stay. */
 const char *cli_clean(const char *s);
+/* Writes n bytes of a text of any length like that. */
+void cli_print_clean(const char *s, size_t n);
 
 #endif

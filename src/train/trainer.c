@@ -1,4 +1,5 @@
 /* Creation of a trainer, its steps, and the readbacks of their sums. */
+#include "base/text.h"
 #include "train/stages.h"
 
 #include <math.h>
@@ -67,6 +68,21 @@ static mica_status build(mica_trainer *t) {
   return share_averages(t, &t->testing);
 }
 
+/* The watched metric is one of a test, unless something adds others to it. */
+static mica_status check_watch(const mica_trainer *t) {
+  const mica_trainer_config *c = &t->config;
+  mica__text names = {0};
+  if (!c->watch || c->evaluate || !strcmp(c->watch, "loss")) return MICA_OK;
+  for (size_t i = 0; i < t->testing.slot_count; i++) {
+    if (!strcmp(t->testing.slots[i].name, c->watch)) return MICA_OK;
+    mica__text_addf(&names, ", %s", t->testing.slots[i].name);
+  }
+  mica__fail(MICA_E_NOT_FOUND, "watch: the step makes no metric \"%s\"; there are loss%s", c->watch,
+             names.data ? names.data : "");
+  mica__text_free(&names);
+  return MICA_E_NOT_FOUND;
+}
+
 static mica_status make_rates(mica_trainer *t) {
   MICA_TRY(mica_tensor_create(t->engine, MICA_F32, MICA_SHAPE(MICA__RATES, MICA__ROW_STEP), &t->rates));
   for (int i = 0; i < MICA__RATES; i++)
@@ -87,6 +103,7 @@ mica_status mica_trainer_create(mica_engine *engine, const mica_trainer_config *
   t->schedule = t->config.schedule;
   t->progress.plateau = t->config.plateau;
   mica_status status = build(t);
+  if (status == MICA_OK) status = check_watch(t);
   if (status == MICA_OK) status = make_sums(t);
   if (status == MICA_OK) status = make_rates(t);
   if (status == MICA_OK)

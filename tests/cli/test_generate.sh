@@ -91,6 +91,10 @@ run generate --model "$work/run" --prompt "$long" --window 20 --temperature 0 --
 ends 0 "$long*" ''
 run generate --model "$work/run" --prompt a --window 32
 ends 1 '' 'mica generate: a window of 32 is not below the context of 32'
+# A text of any length is shown whole.
+long=$(awk 'BEGIN { for (i = 0; i < 150; i++) printf "the cat ran "; print "away" }')
+run predict --model "$work/run" --text "$long"
+ends 0 '*the cat ran away*' ''
 run generate --model "$work/run" --prompt ''
 ends 2 '' 'mica generate: prompt 1 is empty'
 run generate --model "$work/run"

@@ -349,7 +349,7 @@ START_TEST(what_is_read_does_not_depend_on_when) {
   size_t whole_bytes, parts_bytes;
   heard whole = {0}, parts = {0};
   mica_trainer_config c = usual();
-  c.watch = "none";
+  c.watch = NULL;
   c.epochs = 4;
   c.folder = folder;
   c.report = hear;
@@ -488,6 +488,10 @@ START_TEST(a_config_that_is_none) {
   c.schedule.kind = (mica_schedule)99;
   ck_assert_int_eq(mica_trainer_create(test_engine(), &c, &t), MICA_E_INVALID);
   ck_assert_msg(strstr(mica_error_message(), "99 is no mica_schedule"), "%s", mica_error_message());
+  c = usual();
+  c.watch = "acuracy";
+  ck_assert_int_eq(mica_trainer_create(test_engine(), &c, &t), MICA_E_NOT_FOUND);
+  ck_assert_msg(strstr(mica_error_message(), "\"acuracy\"; there are loss, accuracy"), "%s", mica_error_message());
 }
 END_TEST
 
