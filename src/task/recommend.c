@@ -300,5 +300,6 @@ const mica__task_row mica__task_recommend = {
     .step = mica__recommend_step,
     .evaluate = mica__recommend_evaluate,
     .predict = mica__recommend_predict,
+    .report = mica__recommend_report,
     .recommend = mica__recommend_query,
 };

@@ -123,6 +123,10 @@ mica_status mica__recommend_values(mica_run *run, const mica__features *f, const
                                    float *values);
 mica_status mica__recommend_predict(mica_run *run, const mica_run_input *input, mica_report *prediction);
 mica_status mica__recommend_query(mica_run *run, const mica_run_query *query, mica_report *prediction);
+/* Up to `top` (256 at most) items that a user of the training has not had, the best first. */
+mica_status mica__recommend_items(mica_run *run, int32_t user, int64_t top, int32_t *items, int64_t *count);
+/* Adds the long tail and the items in two dimensions. */
+mica_status mica__recommend_report(mica_run *run, mica_report *report);
 
 /* Sums over users of what rankings of `top` items are worth: held-out items that are among them. */
 typedef struct mica__ranking {

@@ -100,13 +100,15 @@ static mica_status make_tensor(mica_run *run, mica_shape shape, const int32_t *i
 static mica_status feed(mica_run *run, const asked *a, bool excludes, mica_tensor *tensors[4], mica_feed feeds[4],
                         size_t *count) {
   const mica__recommender network = mica__recommend_network(run);
-  const int64_t context = mica__recommender_context(&network), known = excludes ? a->count : 0;
+  const int64_t context = mica__recommender_context(&network);
+  int64_t known = 1; /* rounded up, so that users share plans; what is left over is 0 */
+  while (excludes && known < a->count) known *= 2;
   const int64_t from = a->count > context ? a->count - context : 0;
   const int32_t length = (int32_t)(a->count - from);
   int32_t *ids = calloc((size_t)(known + context) + 1, sizeof *ids);
   mica_status status = ids ? MICA_OK : mica__fail_nomem("a user");
   /* The first id that is seen is 0: no item without a name is recommended. */
-  if (ids && known) memcpy(ids + 1, a->items, (size_t)known * sizeof *ids);
+  if (ids && excludes) memcpy(ids + 1, a->items, (size_t)a->count * sizeof *ids);
   if (status == MICA_OK) status = make_tensor(run, MICA_SHAPE(1), &a->user, &tensors[0]);
   if (status == MICA_OK) status = make_tensor(run, MICA_SHAPE(1, known + 1), ids, &tensors[1]);
   if (status == MICA_OK && context) {
@@ -370,6 +372,17 @@ static mica_status rank_user(mica_run *run, const asked *a, const mica_run_query
   return mica__fail(MICA_E_UNSUPPORTED,
                     "the network %s knows the users of its training alone; mf, towers and sasrec take new ones",
                     network.name);
+}
+
+mica_status mica__recommend_items(mica_run *run, int32_t user, int64_t top, int32_t *items, int64_t *count) {
+  asked a = {0};
+  answer found = {.count = 0};
+  mica_status status = read_history(run, user, &a);
+  if (status == MICA_OK) status = rank_user(run, &a, &(mica_run_query){0}, true, &found);
+  *count = found.count < top ? found.count : top;
+  memcpy(items, found.items, (size_t)*count * sizeof *items);
+  free(a.items);
+  return status;
 }
 
 static mica_status answer_user(mica_run *run, const char *title, const asked *a, const mica_run_query *q,
