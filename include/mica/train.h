@@ -211,8 +211,8 @@ MICA_API MICA_CHECKED mica_status mica_trainer_load(mica_trainer *trainer, const
 MICA_API MICA_CHECKED mica_status mica_trainer_sum(mica_trainer *trainer, const char *metric, double *elements,
                                                    size_t count);
 
-/* Queues the network on a batch that may lack columns which only the loss needs. It is built at the first call, for the
- * columns that this batch has. */
+/* Queues the network on a batch that may lack columns which only the loss needs. It is built for the
+ * columns that this batch has, at the first call and wherever they are others than in the call before. */
 MICA_API MICA_CHECKED mica_status mica_trainer_predict(mica_trainer *trainer, const mica_batch *batch);
 /* A further network on the weights that are tested, which is looked into: layers call another hook, and values beside
  * the objective's outputs are noted after each run (mica_calibration_hook, mica_calibration_values,

@@ -13,10 +13,10 @@ static const char style[] =
     "body{font:15px/1.5 system-ui,sans-serif;max-width:72rem;margin:2rem auto;padding:0 1rem}\n"
     "table{border-collapse:collapse;font-variant-numeric:tabular-nums}\n"
     "th,td{padding:.2rem .6rem;text-align:right;border-bottom:1px solid var(--line)}\n"
-    "th:first-child,td:first-child{text-align:left}\n"
-    ".charts,.pictures{display:flex;flex-wrap:wrap;gap:1.5rem}\n"
+    "th:first-child,td:first-child,td.t{text-align:left}td.t{overflow-wrap:anywhere}\n"
+    ".charts,.pictures{display:flex;flex-wrap:wrap;gap:1.5rem;margin:1rem 0}\n"
     ".scroll{overflow-x:auto}\n"
-    "svg text{font:11px system-ui,sans-serif;fill:currentColor}\n"
+    "svg{max-width:100%;height:auto}svg text{font:11px system-ui,sans-serif;fill:currentColor}\n"
     "svg .grid{stroke:var(--line)}svg polyline{fill:none;stroke-width:2}\n"
     ".a{stroke:var(--a);fill:var(--a)}.b{stroke:var(--b);fill:var(--b)}\n"
     "figure{margin:0;width:9rem}figure img,figure svg{width:9rem;image-rendering:pixelated;background:#000}\n"
@@ -47,10 +47,20 @@ static void add_element(FILE *out, const char *tag, const char *text) {
 
 enum { WIDTH = 480, HEIGHT = 260, LEFT = 52, RIGHT = 12, TOP = 24, BOTTOM = 28 };
 
+/* A letter's width, about, and a line's height. */
+enum { LETTER = 6, LINE = 12 };
+
+static double letters(const char *text) {
+  double count = 0;
+  for (; *text; text++) count += ((unsigned char)*text & 0xc0) != 0x80;
+  return count;
+}
+
 /* A curve's item and the range of its series. The first column is the horizontal axis. */
 typedef struct chart {
   const mica_item *item;
   double low, high;
+  int width, height;
 } chart;
 
 static double value_of(const chart *c, size_t row, size_t column) {
@@ -64,6 +74,17 @@ static double grid_step(double range) {
   return (part < 1.5 ? 1 : part < 3.5 ? 2 : part < 7.5 ? 5 : 10) * power;
 }
 
+/* Widens a range to whole steps of its grid, and one of a single value to both sides. */
+static void widen(double *low, double *high) {
+  const double least = 0.1 * fmax(fabs(*high), 1e-3);
+  if (*high - *low < 1e-8 * least) *low -= least, *high += least;
+  for (int round = 0; round < 2; round++) {
+    const double step = grid_step(*high - *low);
+    *low = step * floor(*low / step + 1e-6);
+    *high = step * ceil(*high / step - 1e-6);
+  }
+}
+
 /* Sets the range of the values; false when there are none. */
 static bool find_range(chart *c) {
   c->low = INFINITY, c->high = -INFINITY;
@@ -75,20 +96,17 @@ static bool find_range(chart *c) {
       c->high = fmax(c->high, value);
     }
   if (!(c->low <= c->high)) return false;
-  if (c->high - c->low < 1e-9 * fmax(fabs(c->high), 1e-9)) c->high += 0.5 * fmax(fabs(c->high), 1e-3);
-  const double step = grid_step(c->high - c->low);
-  c->low = floor(c->low / step) * step;
-  c->high = ceil(c->high / step) * step;
+  widen(&c->low, &c->high);
   return true;
 }
 
 static double x_of(const chart *c, size_t i) {
   const double all = c->item->rows > 1 ? (double)c->item->rows - 1 : 1;
-  return LEFT + (WIDTH - LEFT - RIGHT) * (double)i / all;
+  return LEFT + (c->width - LEFT - RIGHT) * (double)i / all;
 }
 
 static double y_of(const chart *c, double value) {
-  return HEIGHT - BOTTOM - (HEIGHT - TOP - BOTTOM) * (value - c->low) / (c->high - c->low);
+  return c->height - BOTTOM - (c->height - TOP - BOTTOM) * (value - c->low) / (c->high - c->low);
 }
 
 static void add_grid(FILE *out, const chart *c) {
@@ -96,21 +114,19 @@ static void add_grid(FILE *out, const chart *c) {
   for (int i = 0; i < 12 && c->low + i * step <= c->high + step / 2; i++) {
     const double value = c->low + i * step, y = y_of(c, value);
     fprintf(out, "<line class=grid x1=%d x2=%d y1=%.1f y2=%.1f /><text x=%d y=%.1f text-anchor=end>%g</text>\n", LEFT,
-            WIDTH - RIGHT, y, y, LEFT - 6, y + 4, fabs(value) < step / 1e6 ? 0 : value);
+            c->width - RIGHT, y, y, LEFT - 6, y + 4, fabs(value) < step / 1e6 ? 0 : value);
   }
   const size_t every = (c->item->rows + 9) / 10;
   for (size_t i = 0; i < c->item->rows; i += every)
-    fprintf(out, "<text x=%.1f y=%d text-anchor=middle>%g</text>\n", x_of(c, i), HEIGHT - 8, value_of(c, i, 0));
+    fprintf(out, "<text x=%.1f y=%d text-anchor=middle>%g</text>\n", x_of(c, i), c->height - 8, value_of(c, i, 0));
 }
 
 static void add_series(FILE *out, const chart *c, size_t k) {
   const char class_name = k % 2 ? 'a' : 'b';
-  size_t points = 0;
   fprintf(out, "<polyline class=%c style=\"fill:none\" points=\"", class_name);
   for (size_t i = 0; i < c->item->rows; i++) {
     if (!isfinite(value_of(c, i, k))) continue;
     fprintf(out, "%.1f,%.1f ", x_of(c, i), y_of(c, value_of(c, i, k)));
-    points++;
   }
   fputs("\"/>\n", out);
   for (size_t i = 0; i < c->item->rows; i++) {
@@ -120,28 +136,44 @@ static void add_series(FILE *out, const chart *c, size_t k) {
     add_escaped(out, c->item->column_names[k]);
     fprintf(out, ", %g: %.6g</title></circle>\n", value_of(c, i, 0), value);
   }
-  if (!points) return;
-  const int x = WIDTH - 250 + 120 * (int)(k - 1);
-  fprintf(out, "<circle class=%c cx=%d cy=14 r=4 /><text x=%d y=18>", class_name, x, x + 8);
-  add_escaped(out, c->item->column_names[k]);
-  fputs("</text>\n", out);
+}
+
+static bool has_points(const chart *c, size_t k) {
+  for (size_t i = 0; i < c->item->rows; i++)
+    if (isfinite(value_of(c, i, k))) return true;
+  return false;
+}
+
+/* The names of the series that have points, up to the right edge. */
+static void add_legend(FILE *out, const chart *c) {
+  double x = c->width - RIGHT;
+  for (size_t k = 1; k < c->item->columns; k++)
+    if (has_points(c, k)) x -= LETTER * letters(c->item->column_names[k]) + 22;
+  for (size_t k = 1; k < c->item->columns; k++) {
+    if (!has_points(c, k)) continue;
+    fprintf(out, "<circle class=%c cx=%.1f cy=10 r=4 /><text x=%.1f y=14>", k % 2 ? 'a' : 'b', x + 12, x + 20);
+    add_escaped(out, c->item->column_names[k]);
+    fputs("</text>\n", out);
+    x += LETTER * letters(c->item->column_names[k]) + 22;
+  }
 }
 
 static void add_chart(FILE *out, const mica_item *item) {
-  chart c = {.item = item};
+  chart c = {.item = item, .width = WIDTH, .height = HEIGHT};
   if (!find_range(&c)) return;
-  fprintf(out, "<svg width=%d height=%d viewBox=\"0 0 %d %d\" role=img>\n<text x=%d y=18>", WIDTH, HEIGHT, WIDTH,
+  fprintf(out, "<svg width=%d height=%d viewBox=\"0 0 %d %d\" role=img>\n<text x=%d y=14>", WIDTH, HEIGHT, WIDTH,
           HEIGHT, LEFT);
   add_escaped(out, item->name);
   fputs("</text>\n", out);
   add_grid(out, &c);
   for (size_t k = 1; k < item->columns; k++) add_series(out, &c, k);
+  add_legend(out, &c);
   fputs("</svg>\n", out);
 }
 
 /* --- points --- */
 
-/* Widens a range to whole steps of a grid, and one of a single value. */
+/* The range of a column of points. */
 static void find_bounds(const mica_item *item, size_t column, double *low, double *high) {
   *low = INFINITY, *high = -INFINITY;
   for (size_t i = 0; i < item->rows; i++) {
@@ -151,51 +183,95 @@ static void find_bounds(const mica_item *item, size_t column, double *low, doubl
     *high = fmax(*high, value);
   }
   if (!(*low <= *high)) *low = 0, *high = 1;
-  if (*high - *low < 1e-9 * fmax(fabs(*high), 1e-9)) *high += 0.5 * fmax(fabs(*high), 1e-3);
-  const double step = grid_step(*high - *low);
-  *low = floor(*low / step) * step;
-  *high = ceil(*high / step) * step;
+  widen(low, high);
 }
 
-/* Values across and up, and a name at each. */
+/* Names that are written, at most. */
+enum { NAMES = 40 };
+
+/* Where a name stands. */
+typedef struct place {
+  double x0, y0, x1, y1;
+} place;
+
+static bool overlaps(const place *p, const place *all, size_t count) {
+  for (size_t i = 0; i < count; i++)
+    if (p->x0 < all[i].x1 && all[i].x0 < p->x1 && p->y0 < all[i].y1 && all[i].y0 < p->y1) return true;
+  return false;
+}
+
+/* Writes the name of the point at x, y on one of its four sides where it covers no other and stands within the picture;
+ * nothing where there is no such side. */
+static void add_name(FILE *out, const chart *c, const char *name, double x, double y, place *all, size_t *count) {
+  const double width = LETTER * letters(name);
+  for (int side = 0; side < 4 && *count < NAMES; side++) {
+    const bool left = side % 2, below = side / 2;
+    const double from = left ? x - 7 - width : x + 7, base = below ? y + 13 : y - 5;
+    const place p = {from, base - LINE + 2, from + width, base + 2};
+    if (p.x0 < LEFT || p.x1 > c->width || p.y0 < TOP - 4 || p.y1 > c->height - BOTTOM || overlaps(&p, all, *count))
+      continue;
+    all[(*count)++] = p;
+    fprintf(out, "<text x=%.1f y=%.1f text-anchor=%s>", left ? x - 7 : x + 7, base, left ? "end" : "start");
+    add_escaped(out, name);
+    fputs("</text>\n", out);
+    return;
+  }
+}
+
+static void add_dots(FILE *out, const mica_item *item, const chart *c, double left, double scale) {
+  place all[NAMES];
+  size_t count = 0;
+  const int radius = item->rows > NAMES ? 2 : 4;
+  for (size_t i = 0; i < item->rows; i++) {
+    const double *at = item->numbers + 2 * i, x = LEFT + scale * (at[0] - left);
+    if (!isfinite(at[0]) || !isfinite(at[1])) continue;
+    fprintf(out, "<circle class=a cx=%.1f cy=%.1f r=%d><title>", x, y_of(c, at[1]), radius);
+    add_escaped(out, item->row_names[i]);
+    fputs("</title></circle>\n", out);
+    add_name(out, c, item->row_names[i], x, y_of(c, at[1]), all, &count);
+  }
+}
+
+/* Values across and up, and the names of the first points that have room. */
 static void add_points(FILE *out, const mica_item *item) {
   double left, right;
-  chart c = {.item = item};
+  chart c = {.item = item, .width = 720, .height = 480};
+  if (item->rows <= NAMES) c.width = WIDTH, c.height = HEIGHT;
   find_bounds(item, 0, &left, &right);
   find_bounds(item, 1, &c.low, &c.high);
   const double up = grid_step(c.high - c.low), across = grid_step(right - left);
-  const double scale = (WIDTH - LEFT - RIGHT) / (right - left);
-  fprintf(out, "<svg width=%d height=%d viewBox=\"0 0 %d %d\" role=img>\n<text x=%d y=14>", WIDTH, HEIGHT, WIDTH,
-          HEIGHT, LEFT);
+  const double scale = (c.width - LEFT - RIGHT) / (right - left);
+  fprintf(out, "<svg width=%d height=%d viewBox=\"0 0 %d %d\" role=img>\n<text x=%d y=14>", c.width, c.height, c.width,
+          c.height, LEFT);
   add_escaped(out, item->column_names[1]);
-  fprintf(out, "</text><text x=%d y=14 text-anchor=end>across: ", WIDTH - RIGHT);
+  fprintf(out, "</text><text x=%d y=14 text-anchor=end>across: ", c.width - RIGHT);
   add_escaped(out, item->column_names[0]);
   fputs("</text>\n", out);
   for (int i = 0; i < 12 && c.low + i * up <= c.high + up / 2; i++) {
     const double y = y_of(&c, c.low + i * up);
     fprintf(out, "<line class=grid x1=%d x2=%d y1=%.1f y2=%.1f /><text x=%d y=%.1f text-anchor=end>%.6g</text>\n", LEFT,
-            WIDTH - RIGHT, y, y, LEFT - 6, y + 4, c.low + i * up);
+            c.width - RIGHT, y, y, LEFT - 6, y + 4, c.low + i * up);
   }
   for (int i = 0; i < 12 && left + i * across <= right + across / 2; i++)
-    fprintf(out, "<text x=%.1f y=%d text-anchor=middle>%.6g</text>\n", LEFT + scale * i * across, HEIGHT - 8,
+    fprintf(out, "<text x=%.1f y=%d text-anchor=middle>%.6g</text>\n", LEFT + scale * i * across, c.height - 8,
             left + i * across);
-  for (size_t i = 0; i < item->rows; i++) {
-    const double *at = item->numbers + 2 * i, x = LEFT + scale * (at[0] - left);
-    if (!isfinite(at[0]) || !isfinite(at[1])) continue;
-    const bool late = x > (LEFT + WIDTH) / 2.0;
-    fprintf(out, "<circle class=a cx=%.1f cy=%.1f r=4 /><text x=%.1f y=%.1f text-anchor=%s>", x, y_of(&c, at[1]),
-            late ? x - 8 : x + 8, y_of(&c, at[1]) - 6, late ? "end" : "start");
-    add_escaped(out, item->row_names[i]);
-    fputs("</text>\n", out);
-  }
+  add_dots(out, item, &c, left, scale);
   fputs("</svg>\n", out);
 }
 
 /* --- tables --- */
 
+static void add_text_cell(FILE *out, const char *text) {
+  fputs("<td class=t>", out);
+  add_escaped(out, text);
+  fputs("</td>", out);
+}
+
 static void add_cell(FILE *out, const mica_item *item, size_t at) {
-  if (item->texts)
+  if (item->texts && item->number_columns && item->number_columns[at % item->columns])
     add_element(out, "td", item->texts[at]);
+  else if (item->texts)
+    add_text_cell(out, item->texts[at]);
   else if (isfinite(item->numbers[at]))
     fprintf(out, "<td>%.6g</td>", item->numbers[at]);
   else
@@ -290,7 +366,7 @@ static void add_fact(FILE *out, const mica_item *item) {
   fputs("<tr>", out);
   add_element(out, "th", item->name);
   if (item->kind == MICA_ITEM_KIND_TEXT)
-    add_element(out, "td", item->text);
+    add_text_cell(out, item->text);
   else if (isfinite(item->number))
     fprintf(out, "<td>%.6g</td>", item->number);
   else

@@ -46,6 +46,8 @@ static const mica_setting_row settings[] = {
     ROW("item-column", TEXT, "", "NAME", "of items"),
     ROW("rating-column", TEXT, "", "NAME", "of ratings"),
     ROW("time-column", TEXT, "", "NAME", "of times: numbers or dates; without one the order of the lines"),
+    ROW("clicks-from", REAL, "", "RATING", "click: ratings from this one on are clicks, others none", .low = -1e9,
+        .high = 1e9),
     ROW("titles", PATH, "", "FILE", "a table of items and titles; movies.csv or items.csv in DATA by default"),
     ROW("item-features", PATH, "", "FILE", "dlrm: a table of items; movies.csv or items.csv in DATA by default"),
     ROW("user-features", PATH, "", "FILE", "dlrm: a table of users; users.csv in DATA by default"),
@@ -230,6 +232,7 @@ static mica_status prepare(mica_run *run) {
   MICA_TRY(note_titles(run, &x->items));
   MICA_TRY(note_histories(run, x));
   MICA_TRY(note_numbers(run, x));
+  if (mica__recommend_clicks(run)) MICA_TRY(mica__recommend_note_biases(run, x));
   MICA_TRY(mica__features_note(run, &x->features, &x->users, &x->items));
   MICA_TRY(check(run));
   if (!mica__recommend_ranks(run) || x->timed) return MICA_OK;

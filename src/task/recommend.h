@@ -106,9 +106,13 @@ mica_status mica__recommend_open(const mica_run *run, const char *path, const mi
                                  mica_dataset **data);
 void mica__recommend_step(mica_nn *nn, const mica_batch_values *batch, const void *config, mica_objective *out);
 mica_status mica__recommend_evaluate(mica_run *run, const mica_batch_source *source, mica_metrics *m);
-/* Adds "auc" of the source's samples, and "base_log_loss", that of the share of clicks in training as the answer to
- * all. */
+/* Adds "auc" of the source's samples, beside it those of plain orders, and "base_log_loss", that of the share of clicks
+ * in training as the answer to all. */
 mica_status mica__recommend_evaluate_clicks(mica_run *run, const mica_batch_source *source, mica_metrics *m);
+/* Notes "item_bias" and "user_bias": how far the ratings of each, by their ids, are from the mean in the training part,
+ * as if there were MICA__BIAS_PRIOR ratings more, which are the mean; of users, what the items' biases leave. */
+#define MICA__BIAS_PRIOR 10
+mica_status mica__recommend_note_biases(mica_run *run, const mica__interactions *x);
 /* The share of pairs of a click and none whose scores stand in this order, equal ones as a half; scores are sorted.
  * NaN where one of the two is missing. */
 typedef struct mica__clicked {

@@ -293,11 +293,18 @@ static const char *column_of(const mica_run *run, const char *setting) {
   return *name ? name : NULL;
 }
 
-static mica_status check_clicks(const mica__interactions *x, const char *name) {
+/* Makes clicks of ratings where the run says from which one on. */
+static mica_status make_clicks(const mica_run *run, mica__interactions *x, const char *name) {
+  if (*mica_run_setting(run, "clicks-from")) {
+    const float from = (float)mica_run_number(run, "clicks-from");
+    for (size_t i = 0; i < x->count; i++) x->list[i].rating = x->list[i].rating >= from ? 1 : 0;
+    return MICA_OK;
+  }
   for (size_t i = 0; i < x->count; i++)
     if (x->list[i].rating != 0 && x->list[i].rating != 1)
-      return mica__fail(MICA_E_FORMAT, "%s line %zu, column %zu: a click is 0 or 1, not %g", name, x->list[i].line,
-                        x->at[MICA__RATING] + 1, (double)x->list[i].rating);
+      return mica__fail(MICA_E_FORMAT,
+                        "%s line %zu, column %zu: a click is 0 or 1, not %g; --clicks-from makes clicks of ratings",
+                        name, x->list[i].line, x->at[MICA__RATING] + 1, (double)x->list[i].rating);
   return MICA_OK;
 }
 
@@ -312,7 +319,7 @@ static mica_status read_interactions(void *user, mica__records *records) {
                                       : !*twice && mica__recommend_clicks(r->run) ? MICA__DUPLICATES_KEEP
                                                                                   : MICA__DUPLICATES_FAIL;
   MICA_TRY(mica__interactions_read(records, &columns, duplicates, r->out));
-  if (mica__recommend_clicks(r->run) && r->out->rated) MICA_TRY(check_clicks(r->out, records->name));
+  if (mica__recommend_clicks(r->run) && r->out->rated) MICA_TRY(make_clicks(r->run, r->out, records->name));
   if (!takes_features(r->run)) return MICA_OK;
   mica__feature_config config = features_of(r->run);
   config.taken = r->out->at;

@@ -79,7 +79,7 @@ static shares shares_of(const popular *list, const double *recommended, size_t f
 static mica_status add_groups(const popular *list, size_t count, const double *recommended, shares all,
                               mica_report *report) {
   static const char *const names[] = {"most popular 1 %", "to 5 %", "to 20 %", "to 50 %", "the others"};
-  static const char *const columns[] = {"items", "interactions, %", "recommendations, %", "items recommended"};
+  static const char *const columns[] = {"items", "history, %", "top 10, %", "in a top 10"};
   static const double ends[] = {0.01, 0.05, 0.2, 0.5, 1};
   enum { GROUPS = sizeof ends / sizeof *ends };
   double numbers[GROUPS][4];
@@ -113,7 +113,7 @@ static mica_status add_curve(const popular *list, size_t count, const double *re
     memcpy(numbers[i], row, sizeof row);
   }
   return mica_report_add(report, &(mica_item){.kind = MICA_ITEM_KIND_CURVE,
-                                              .name = "% of the top items, %",
+                                              .name = "cumulative share, %",
                                               .rows = STEPS + 1,
                                               .columns = 3,
                                               .column_names = columns,
@@ -124,8 +124,7 @@ static mica_status add_tail(mica_run *run, const popular *list, size_t count, mi
   double *recommended = calloc(count + 1, sizeof *recommended);
   size_t users = 0;
   shares all = {0};
-  mica_status status =
-      recommended ? count_recommended(run, count, recommended, &users) : mica__fail_nomem("a report");
+  mica_status status = recommended ? count_recommended(run, count, recommended, &users) : mica__fail_nomem("a report");
   for (size_t i = 0; status == MICA_OK && i < count; i++) {
     all.interactions += list[i].count;
     all.recommendations += recommended[list[i].item];
@@ -221,8 +220,7 @@ static mica_status read_rows(mica_run *run, const popular *list, size_t count, c
   if (status == MICA_OK)
     status = mica_tensor_download(mica_engine_queue(run->engine), table, values, mica_tensor_bytes(table));
   for (size_t i = 0; status == MICA_OK && i < c->rows; i++)
-    for (size_t d = 0; d < c->width; d++)
-      c->x[i * c->width + d] = (double)values[(size_t)list[i].item * c->width + d];
+    for (size_t d = 0; d < c->width; d++) c->x[i * c->width + d] = (double)values[(size_t)list[i].item * c->width + d];
   free(values);
   return status;
 }

@@ -94,6 +94,12 @@ mica_status mica_trainer_sum(mica_trainer *t, const char *metric, double *to, si
 
 /* --- predicting --- */
 
+static bool has_tensor(const mica_batch *batch, const char *name) {
+  for (size_t i = 0; i < batch->tensor_count; i++)
+    if (!strcmp(batch->tensors[i].name, name)) return true;
+  return false;
+}
+
 /* The test's columns that the batch has. */
 static mica_status build_predicting(mica_trainer *t, const mica_batch *batch) {
   const mica_trainer_config *c = &t->config;
@@ -102,11 +108,7 @@ static mica_status build_predicting(mica_trainer *t, const mica_batch *batch) {
   mica_batch_column *there = calloc(all, sizeof *there);
   if (!there) return mica__fail_nomem("a trainer");
   for (size_t i = 0; i < all; i++)
-    for (size_t k = 0; k < batch->tensor_count; k++)
-      if (!strcmp(batch->tensors[k].name, columns[i].name)) {
-        there[count++] = columns[i];
-        break;
-      }
+    if (has_tensor(batch, columns[i].name)) there[count++] = columns[i];
   mica_status status = mica__phase_build(t, &t->predicting, MICA__PHASE_PREDICT, there, count);
   free(there);
   if (status == MICA_OK && c->optimizer.ema > 0 && !t->stages)
@@ -125,8 +127,23 @@ mica_status mica__phase_build_outputs(mica_trainer *t, mica_step_fn *step, const
                                                    : MICA_OK;
 }
 
+/* True where the phase was built from the test's columns that the batch has, and no others. */
+static bool is_built_for(const mica_trainer *t, const mica_batch *batch) {
+  const mica_trainer_config *c = &t->config;
+  const mica_batch_column *columns = c->test_columns ? c->test_columns : c->columns;
+  const size_t all = c->test_columns ? c->test_column_count : c->column_count;
+  for (size_t i = 0; i < all; i++) {
+    bool built = false;
+    for (size_t k = 0; k < t->predicting.batch.count; k++)
+      built = built || !strcmp(t->predicting.batch.columns[k].name, columns[i].name);
+    if (built != has_tensor(batch, columns[i].name)) return false;
+  }
+  return true;
+}
+
 mica_status mica_trainer_predict(mica_trainer *t, const mica_batch *batch) {
   if (!t || !batch || !batch->tensors) return mica__fail(MICA_E_INVALID, "mica_trainer_predict: a pointer is NULL");
+  if (t->predicting.session && !is_built_for(t, batch)) mica__phase_free(&t->predicting);
   if (!t->predicting.session) MICA_TRY(build_predicting(t, batch));
   return mica__phase_run(t, &t->predicting, batch, NULL);
 }

@@ -26,6 +26,12 @@ awk -v e="$(json metrics.rmse)" 'BEGIN { exit !(e < 0.6) }' || fault "rmse $(jso
 rmse=$(json metrics.rmse)
 run eval --model "$work/rate" --json
 holds metrics.rmse "$rmse"
+# The report's tail counts all 20 items in its groups, and all of what was shown; items have their places.
+grep -q 'Long tail' "$work/rate/report.html" && grep -q 'first component' "$work/rate/report.html" ||
+  fault 'no tail or no map in the report'
+tr '<' '\n' <"$work/rate/report.html" | awk '/^h3>items by popularity/ { on = 1 } /^\/table/ { on = 0 }
+  on && /^td>/ { n = (n + 1) % 4; sub(/td>/, ""); if (n == 1) items += $0; if (n == 3) shown += $0 }
+  END { exit !(items == 20 && shown > 99.9 && shown < 100.1) }' || fault 'the groups of the tail are not all'
 run recommend --model "$work/rate" --user u1 --top 5 --json
 ends 0 '{"task": "recommend", "recommendations": *' ''
 case $(json recommendations.0.items.0.item) in i*[13579]) ;; *) fault "of the other taste: $out" ;; esac
@@ -131,6 +137,10 @@ auc=$(json metrics.auc)
 # The best that can be told is 0.84.
 awk -v auc="$auc" -v loss="$(json metrics.log_loss)" -v base="$(json metrics.base_log_loss)" \
   'BEGIN { exit !(auc > 0.75 && auc < 0.95 && loss < base - 0.08) }' || fault "clicks: $out"
+# Plain orders: no item is better than another, nor is a user.
+for plain in popularity item_mean biases; do
+  awk -v a="$(json metrics.${plain}_auc)" 'BEGIN { exit !(a > 0.4 && a < 0.65) }' || fault "$plain: $out"
+done
 run eval --model "$work/dlrm" --part test --json
 holds metrics.auc "$auc"
 run recommend --model "$work/dlrm" --user u1 --top 4 --context device=phone --json
@@ -163,7 +173,7 @@ run predict --model "$work/dlrm" "$work/pairs.csv"
 ends 1 '' "mica predict: $work/pairs.csv line 1: there is no column 'device'*"
 printf 'user,item,click\nu,i,1\nu,j,2\n' >"$work/wrong.csv"
 run train --task recommend --objective click --data "$work/wrong.csv" --out "$work/wrong"
-ends 1 '' "mica train: $work/wrong.csv line 3, column 3: a click is 0 or 1, not 2"
+ends 1 '' "mica train: $work/wrong.csv line 3, column 3: a click is 0 or 1, not 2; --clicks-from *"
 printf 'user,item,click\nu,i,1\nu,j,1\nv,j,1\nv,i,1\n' >"$work/wrong.csv"
 run train --task recommend --objective click --data "$work/wrong.csv" --top 1 --out "$work/wrong"
 ends 1 '' "mica train: $work/wrong.csv: all that is trained on is a click"
@@ -176,6 +186,18 @@ ends 2 '' 'mica train: separator is one character, not "||"'
 # shellcheck disable=SC2086
 run $train --objective ranking --model dlrm --out "$work/wrong"
 ends 2 '' 'mica train: the task recommend with the objective ranking trains *'
+
+# Clicks are made of ratings; two tastes need both sides of a pair.
+# shellcheck disable=SC2086
+run $train --objective click --clicks-from 4 --model mf --epochs 20 --lr 0.02 --width 8 --batch 64 --json --out "$work/from"
+ends 0 '{"task":"recommend","part":"test"*' ''
+awk -v a="$(json metrics.auc)" -v b="$(json metrics.biases_auc)" 'BEGIN { exit !(a > 0.9 && b < 0.7) }' || fault "$out"
+auc=$(json metrics.auc)
+run eval --model "$work/from" --part test --json
+holds metrics.auc "$auc"
+# shellcheck disable=SC2086
+run $train --objective click --clicks-from four --out "$work/wrong"
+ends 2 '' 'mica train: *clicks-from*'
 
 # --- killed and resumed; one thread as two ---
 
