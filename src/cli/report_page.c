@@ -9,16 +9,17 @@
 
 static const char style[] =
     "<style>\n"
-    ":root{color-scheme:light dark;--line:#8884;--a:#2563eb;--b:#d97706}\n"
+    ":root{color-scheme:light dark;--line:#8884;--a:#2563eb;--b:#d97706;--c:#059669;--d:#a855f7}\n"
     "body{font:15px/1.5 system-ui,sans-serif;max-width:72rem;margin:2rem auto;padding:0 1rem}\n"
     "table{border-collapse:collapse;font-variant-numeric:tabular-nums}\n"
     "th,td{padding:.2rem .6rem;text-align:right;border-bottom:1px solid var(--line)}\n"
-    "th:first-child,td:first-child,td.t{text-align:left}td.t{overflow-wrap:anywhere}\n"
+    "th:first-child,td:first-child,.t{text-align:left}td.t{overflow-wrap:anywhere}\n"
     ".charts,.pictures{display:flex;flex-wrap:wrap;gap:1.5rem;margin:1rem 0}\n"
     ".scroll{overflow-x:auto}\n"
     "svg{max-width:100%;height:auto}svg text{font:11px system-ui,sans-serif;fill:currentColor}\n"
     "svg .grid{stroke:var(--line)}svg polyline{fill:none;stroke-width:2}\n"
     ".a{stroke:var(--a);fill:var(--a)}.b{stroke:var(--b);fill:var(--b)}\n"
+    ".c{stroke:var(--c);fill:var(--c)}.d{stroke:var(--d);fill:var(--d)}\n"
     "figure{margin:0;width:9rem}figure img,figure svg{width:9rem;image-rendering:pixelated;background:#000}\n"
     "rect{fill:none;stroke:#f59e0b;stroke-width:2}\n"
     "figcaption{font-size:12px;line-height:1.35}\n"
@@ -47,8 +48,8 @@ static void add_element(FILE *out, const char *tag, const char *text) {
 
 enum { WIDTH = 480, HEIGHT = 260, LEFT = 52, RIGHT = 12, TOP = 24, BOTTOM = 28 };
 
-/* A letter's width, about, and a line's height. */
-enum { LETTER = 6, LINE = 12 };
+/* A letter's width, about, and heights of a line of names and of a legend. */
+enum { LETTER = 6, LINE = 12, LEGEND = 16 };
 
 static double letters(const char *text) {
   double count = 0;
@@ -60,7 +61,7 @@ static double letters(const char *text) {
 typedef struct chart {
   const mica_item *item;
   double low, high;
-  int width, height;
+  int width, height, top;
 } chart;
 
 static double value_of(const chart *c, size_t row, size_t column) {
@@ -106,7 +107,7 @@ static double x_of(const chart *c, size_t i) {
 }
 
 static double y_of(const chart *c, double value) {
-  return c->height - BOTTOM - (c->height - TOP - BOTTOM) * (value - c->low) / (c->high - c->low);
+  return c->height - BOTTOM - (c->height - c->top - BOTTOM) * (value - c->low) / (c->high - c->low);
 }
 
 static void add_grid(FILE *out, const chart *c) {
@@ -121,8 +122,11 @@ static void add_grid(FILE *out, const chart *c) {
     fprintf(out, "<text x=%.1f y=%d text-anchor=middle>%g</text>\n", x_of(c, i), c->height - 8, value_of(c, i, 0));
 }
 
+/* Series have four colours in turn. */
+static char class_of(size_t k) { return (char)('a' + (k - 1) % 4); }
+
 static void add_series(FILE *out, const chart *c, size_t k) {
-  const char class_name = k % 2 ? 'a' : 'b';
+  const char class_name = class_of(k);
   fprintf(out, "<polyline class=%c style=\"fill:none\" points=\"", class_name);
   for (size_t i = 0; i < c->item->rows; i++) {
     if (!isfinite(value_of(c, i, k))) continue;
@@ -132,7 +136,8 @@ static void add_series(FILE *out, const chart *c, size_t k) {
   for (size_t i = 0; i < c->item->rows; i++) {
     const double value = value_of(c, i, k);
     if (!isfinite(value)) continue;
-    fprintf(out, "<circle class=%c cx=%.1f cy=%.1f r=2.5><title>", class_name, x_of(c, i), y_of(c, value));
+    fprintf(out, "<circle class=%c cx=%.1f cy=%.1f r=%s><title>", class_name, x_of(c, i), y_of(c, value),
+            c->item->rows > 40 ? "1" : "2.5");
     add_escaped(out, c->item->column_names[k]);
     fprintf(out, ", %g: %.6g</title></circle>\n", value_of(c, i, 0), value);
   }
@@ -144,25 +149,38 @@ static bool has_points(const chart *c, size_t k) {
   return false;
 }
 
-/* The names of the series that have points, up to the right edge. */
-static void add_legend(FILE *out, const chart *c) {
-  double x = c->width - RIGHT;
+/* The names of the series that have points: behind the title up to the right edge, or below it where they are longer,
+ * line by line. With no `out` they are measured; the result is the lines below the title. */
+static int add_legend(FILE *out, const chart *c) {
+  const double free = c->width - RIGHT - LEFT;
+  double all = 0, x;
+  int line = 0;
   for (size_t k = 1; k < c->item->columns; k++)
-    if (has_points(c, k)) x -= LETTER * letters(c->item->column_names[k]) + 22;
+    if (has_points(c, k)) all += LETTER * letters(c->item->column_names[k]) + 22;
+  if (all + LETTER * letters(c->item->name) > free) line = 1;
+  x = line ? LEFT - 8 : c->width - RIGHT - all;
   for (size_t k = 1; k < c->item->columns; k++) {
+    const double own = LETTER * letters(c->item->column_names[k]) + 22;
     if (!has_points(c, k)) continue;
-    fprintf(out, "<circle class=%c cx=%.1f cy=10 r=4 /><text x=%.1f y=14>", k % 2 ? 'a' : 'b', x + 12, x + 20);
-    add_escaped(out, c->item->column_names[k]);
-    fputs("</text>\n", out);
-    x += LETTER * letters(c->item->column_names[k]) + 22;
+    if (line && x > LEFT && x + own > c->width - RIGHT) x = LEFT - 8, line++;
+    if (out) {
+      fprintf(out, "<circle class=%c cx=%.1f cy=%d r=4 /><text x=%.1f y=%d>", class_of(k), x + 12, 10 + LEGEND * line,
+              x + 20, 14 + LEGEND * line);
+      add_escaped(out, c->item->column_names[k]);
+      fputs("</text>\n", out);
+    }
+    x += own;
   }
+  return line;
 }
 
 static void add_chart(FILE *out, const mica_item *item) {
-  chart c = {.item = item, .width = WIDTH, .height = HEIGHT};
+  chart c = {.item = item, .width = WIDTH};
   if (!find_range(&c)) return;
-  fprintf(out, "<svg width=%d height=%d viewBox=\"0 0 %d %d\" role=img>\n<text x=%d y=14>", WIDTH, HEIGHT, WIDTH,
-          HEIGHT, LEFT);
+  c.top = TOP + LEGEND * add_legend(NULL, &c);
+  c.height = HEIGHT - TOP + c.top;
+  fprintf(out, "<svg width=%d height=%d viewBox=\"0 0 %d %d\" role=img>\n<text x=%d y=14>", WIDTH, c.height, WIDTH,
+          c.height, LEFT);
   add_escaped(out, item->name);
   fputs("</text>\n", out);
   add_grid(out, &c);
@@ -190,11 +208,11 @@ static void find_bounds(const mica_item *item, size_t column, double *low, doubl
 enum { NAMES = 40 };
 
 /* Where a name stands. */
-typedef struct place {
+typedef struct frame {
   double x0, y0, x1, y1;
-} place;
+} frame;
 
-static bool overlaps(const place *p, const place *all, size_t count) {
+static bool overlaps(const frame *p, const frame *all, size_t count) {
   for (size_t i = 0; i < count; i++)
     if (p->x0 < all[i].x1 && all[i].x0 < p->x1 && p->y0 < all[i].y1 && all[i].y0 < p->y1) return true;
   return false;
@@ -202,13 +220,13 @@ static bool overlaps(const place *p, const place *all, size_t count) {
 
 /* Writes the name of the point at x, y on one of its four sides where it covers no other and stands within the picture;
  * nothing where there is no such side. */
-static void add_name(FILE *out, const chart *c, const char *name, double x, double y, place *all, size_t *count) {
+static void add_name(FILE *out, const chart *c, const char *name, double x, double y, frame *all, size_t *count) {
   const double width = LETTER * letters(name);
   for (int side = 0; side < 4 && *count < NAMES; side++) {
     const bool left = side % 2, below = side / 2;
     const double from = left ? x - 7 - width : x + 7, base = below ? y + 13 : y - 5;
-    const place p = {from, base - LINE + 2, from + width, base + 2};
-    if (p.x0 < LEFT || p.x1 > c->width || p.y0 < TOP - 4 || p.y1 > c->height - BOTTOM || overlaps(&p, all, *count))
+    const frame p = {from, base - LINE + 2, from + width, base + 2};
+    if (p.x0 < LEFT || p.x1 > c->width || p.y0 < c->top - 4 || p.y1 > c->height - BOTTOM || overlaps(&p, all, *count))
       continue;
     all[(*count)++] = p;
     fprintf(out, "<text x=%.1f y=%.1f text-anchor=%s>", left ? x - 7 : x + 7, base, left ? "end" : "start");
@@ -219,7 +237,7 @@ static void add_name(FILE *out, const chart *c, const char *name, double x, doub
 }
 
 static void add_dots(FILE *out, const mica_item *item, const chart *c, double left, double scale) {
-  place all[NAMES];
+  frame all[NAMES];
   size_t count = 0;
   const int radius = item->rows > NAMES ? 2 : 4;
   for (size_t i = 0; i < item->rows; i++) {
@@ -235,7 +253,7 @@ static void add_dots(FILE *out, const mica_item *item, const chart *c, double le
 /* Values across and up, and the names of the first points that have room. */
 static void add_points(FILE *out, const mica_item *item) {
   double left, right;
-  chart c = {.item = item, .width = 720, .height = 480};
+  chart c = {.item = item, .width = 720, .height = 480, .top = TOP};
   if (item->rows <= NAMES) c.width = WIDTH, c.height = HEIGHT;
   find_bounds(item, 0, &left, &right);
   find_bounds(item, 1, &c.low, &c.high);
@@ -261,6 +279,10 @@ static void add_points(FILE *out, const mica_item *item) {
 
 /* --- tables --- */
 
+static bool is_text(const mica_item *item, size_t column) {
+  return item->texts && !(item->number_columns && item->number_columns[column]);
+}
+
 static void add_text_cell(FILE *out, const char *text) {
   fputs("<td class=t>", out);
   add_escaped(out, text);
@@ -268,10 +290,10 @@ static void add_text_cell(FILE *out, const char *text) {
 }
 
 static void add_cell(FILE *out, const mica_item *item, size_t at) {
-  if (item->texts && item->number_columns && item->number_columns[at % item->columns])
-    add_element(out, "td", item->texts[at]);
-  else if (item->texts)
+  if (is_text(item, at % item->columns))
     add_text_cell(out, item->texts[at]);
+  else if (item->texts)
+    add_element(out, "td", item->texts[at]);
   else if (isfinite(item->numbers[at]))
     fprintf(out, "<td>%.6g</td>", item->numbers[at]);
   else
@@ -293,7 +315,11 @@ static void add_table(FILE *out, const mica_item *item) {
   add_escaped(out, item->name);
   fputs("</h3>\n<div class=scroll><table>\n<tr>", out);
   if (item->row_names) fputs("<th></th>", out);
-  for (size_t c = 0; item->column_names && c < item->columns; c++) add_element(out, "th", item->column_names[c]);
+  for (size_t c = 0; item->column_names && c < item->columns; c++) {
+    fputs(is_text(item, c) ? "<th class=t>" : "<th>", out);
+    add_escaped(out, item->column_names[c]);
+    fputs("</th>", out);
+  }
   fputs("</tr>\n", out);
   for (size_t r = 0; r < item->rows; r++) {
     fputs("<tr>", out);

@@ -26,7 +26,7 @@ awk -v e="$(json metrics.rmse)" 'BEGIN { exit !(e < 0.6) }' || fault "rmse $(jso
 rmse=$(json metrics.rmse)
 run eval --model "$work/rate" --json
 holds metrics.rmse "$rmse"
-# The report's tail counts all 20 items in its groups, and all of what was shown; items have their places.
+# The report's tail counts all 20 items in its groups, and all of what was shown; items stand on a map.
 grep -q 'Long tail' "$work/rate/report.html" && grep -q 'first component' "$work/rate/report.html" ||
   fault 'no tail or no map in the report'
 tr '<' '\n' <"$work/rate/report.html" | awk '/^h3>items by popularity/ { on = 1 } /^\/table/ { on = 0 }
@@ -189,7 +189,8 @@ ends 2 '' 'mica train: the task recommend with the objective ranking trains *'
 
 # Clicks are made of ratings; two tastes need both sides of a pair.
 # shellcheck disable=SC2086
-run $train --objective click --clicks-from 4 --model mf --epochs 20 --lr 0.02 --width 8 --batch 64 --json --out "$work/from"
+run $train --objective click --clicks-from 4 --model mf --epochs 20 --lr 0.02 --width 8 --batch 64 --json \
+  --out "$work/from"
 ends 0 '{"task":"recommend","part":"test"*' ''
 awk -v a="$(json metrics.auc)" -v b="$(json metrics.biases_auc)" 'BEGIN { exit !(a > 0.9 && b < 0.7) }' || fault "$out"
 auc=$(json metrics.auc)
