@@ -78,6 +78,9 @@ static void plan_task(mica__task *task) { keep_plan(task, make_plan(task->proble
 static const char *decline(const mica__task *task) {
   const mica__conv *conv = task->problem;
   if (mica__needs_cpu(task->device)) return mica__needs_cpu(task->device);
+  const mica__conv_dims *d = &conv->dims;
+  if (d->groups == 1 && d->k >= VW && d->filter[1] * d->filter[2] > d->out[1] * d->out[2])
+    return "its filters are larger than its results";
   return scratch_bytes(&conv->dims, plan_of(task)) > task->device->local_bytes ? "local memory does not take a row"
                                                                                : NULL;
 }
