@@ -123,7 +123,7 @@ static void print_profile(const bench *b, own *o) {
 /* PyTorch, over all rounds of a task. */
 typedef struct rival {
   bool missing; /* it has been said */
-  double seconds, rss;
+  double seconds, rss, weights;
   char version[32];
 } rival;
 
@@ -157,6 +157,20 @@ static void report(const bench *b, const task *t, const mica_stats *spent, int s
            t->batch / peer->seconds, peer->rss, peer->seconds / seconds, peer->version);
 }
 
+/* How many numbers are trained. */
+static double weights_of(const own *o) {
+  const mica_nn *nn = mica_trainer_network(o->trainer);
+  double sum = 0;
+  for (size_t i = 0; i < mica_nn_parameter_count(nn); i++) {
+    const mica_nn_parameter_info *info = mica_nn_parameter_at(nn, i);
+    int64_t count = 0;
+    if (info->role != MICA_NN_ROLE_WEIGHT) continue;
+    bench_ok(mica_shape_count(mica_value_shape(info->value), &count));
+    sum += (double)count;
+  }
+  return sum;
+}
+
 /* Seconds a step of the peer, 0 where there is none. Each round is a process of its own: how a system puts the
  * peer's threads on the cores lasts as long as these, and decides by a factor of up to four how fast it is. */
 static double peer_round(const task *t, int steps, rival *r) {
@@ -166,6 +180,7 @@ static double peer_round(const task *t, int steps, rival *r) {
     r->missing = true;
     return 0;
   }
+  r->weights = peer_train_weights(&peer);
   peer_train_steps(&peer, steps);
   const double seconds = peer_train_steps(&peer, steps) / steps, most = peer_train_end(&peer);
   if (most > r->rss) r->rss = most;
@@ -178,6 +193,11 @@ static void measure(const bench *b, const task *t, rival *r) {
   double *mine = calloc((size_t)b->rounds, sizeof *mine), *theirs = calloc((size_t)b->rounds, sizeof *theirs);
   const double peer = peer_round(t, 2, r);
   make(b, t, &o);
+  if (!r->missing && r->weights != weights_of(&o)) {
+    fprintf(stderr, "mica-bench: %s trains %.0f numbers, PyTorch's %.0f: not the same network\n", t->name,
+            weights_of(&o), r->weights);
+    exit(1);
+  }
   steps_of(b, &o, 2);
   const int steps = b->steps ? b->steps : steps_for(steps_of(b, &o, 2) / 2);
   const int peer_steps = b->steps ? b->steps : steps_for(peer);

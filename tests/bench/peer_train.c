@@ -77,6 +77,8 @@ double peer_train_steps(peer_train *peer, int steps) {
   return ask(peer, text);
 }
 
+double peer_train_weights(peer_train *peer) { return ask(peer, "weights"); }
+
 double peer_train_end(peer_train *peer) {
   double bytes = ask(peer, "end");
   fclose(peer->to);

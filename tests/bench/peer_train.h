@@ -22,6 +22,8 @@ bool peer_train_start(peer_train *peer, const char *model, int batch, int side);
 bool peer_train_start_script(peer_train *peer, const char *script, const char *const *arguments);
 /* Seconds for so many steps; negative when the peer is gone. */
 double peer_train_steps(peer_train *peer, int steps);
+/* How many numbers torch_train.py's network trains; negative when the peer is gone. */
+double peer_train_weights(peer_train *peer);
 /* Ends the process; the peak of its resident memory in bytes. */
 double peer_train_end(peer_train *peer);
 

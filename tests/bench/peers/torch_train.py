@@ -3,8 +3,8 @@
     python3 torch_train.py MODEL BATCH SIDE THREADS
 
 Writes PyTorch's version, or "no " and the reason why there is none (exit status 3). Then reads a number of steps a line
-from standard input, takes them and answers the seconds that they took; "end" answers the peak of resident memory in
-bytes.
+from standard input, takes them and answers the seconds that they took; "weights" answers how many numbers are trained,
+"end" the peak of resident memory in bytes.
 """
 import resource
 import sys
@@ -127,6 +127,9 @@ def main():
         if line.strip() == "end":
             print(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024, flush=True)
             break
+        if line.strip() == "weights":
+            print(sum(p.numel() for p in model.parameters()), flush=True)
+            continue
         begin = time.perf_counter()
         for _ in range(int(line)):
             x, y = batches[at % len(batches)]
