@@ -348,6 +348,9 @@ typedef struct mica_loader_config {
   /* This loader gives part `shard` of `shards` (0: 1) of every batch of batch * shards samples, the same number of
    * batches in each; a last batch with fewer samples than shards is left out. */
   int32_t shard, shards;
+  /* The samples of each shard in a batch, where they differ: `shards` numbers from 1, the own one being batch; read
+   * during creation. A last batch is divided likewise, at least one each. NULL: batch. */
+  const int64_t *shares;
 } mica_loader_config;
 
 /* Batches of a dataset on an engine's device, a tensor a column under its name: pictures and rows are normalised,

@@ -103,6 +103,12 @@ typedef struct mica_run_config {
    * shard, teacher, quantize, precision f16 or a model in ONNX. */
   const char *parallel;
   bool shard; /* the optimiser's state is divided among replicas (mica_optimizer_config) */
+  /* Batches are divided among the ranks by these numbers, one for each and the same on all, such as what
+   * mica_run_measure found; a rank gets one sample at least. NULL: evenly. Not with stages. */
+  const double *speeds;
+  /* Batches that cannot be divided evenly are divided as nearly as can be, for a run that goes on over other ranks than
+   * it began on; else they are refused. Not with stages. */
+  bool uneven;
 } mica_run_config;
 
 /* Checks all of a configuration that needs no data: names, values, the folder. MICA_E_INVALID, MICA_E_NOT_FOUND: it
@@ -121,6 +127,18 @@ MICA_API MICA_CHECKED mica_status mica_run_create(mica_engine *engine, const mic
 MICA_API MICA_CHECKED mica_status mica_run_open(mica_engine *engine, const char *folder, mica_run **run);
 /* Before the engine that it was given. NULL is a no-op. */
 MICA_API void mica_run_destroy(mica_run *run);
+
+/* What a run's steps cost on its ranks, each with an even share of a batch. */
+typedef struct mica_run_speeds {
+  double alone;   /* samples a second of the fastest rank while the others rest */
+  int32_t best;   /* that rank */
+  double summing; /* seconds in which the gradients are added up over all ranks, which the backward pass may hide */
+} mica_run_speeds;
+
+/* Measures, by some steps of a trainer of its own, which are forgotten: speeds[r] are samples a second of rank r with all
+ * ranks at work. Every rank calls it, of a run that was created and not yet fitted; all get the same numbers. Takes some
+ * seconds. MICA_E_STATE: a run without ranks, or with stages. */
+MICA_API MICA_CHECKED mica_status mica_run_measure(mica_run *run, double *speeds, mica_run_speeds *found);
 
 /* Trains, from where the run stood, and keeps the best epoch's weights, also where `patience` ends it. A run that is
  * stopped otherwise writes its checkpoint alone. Both return MICA_OK: mica_run_stopped says why it ended before the

@@ -47,6 +47,8 @@ MICA_API const char *mica_status_text(mica_status status);
 /* The sentence of the last call that failed in this thread; "" when none has. It belongs to the library and is valid
  * until the next failing call in the same thread. Successful calls leave it as it was. */
 MICA_API const char *mica_error_message(void);
+/* What that call returned; MICA_OK when none has failed. */
+MICA_API mica_status mica_error_status(void);
 
 /* Levels of the log, most severe first. */
 #define MICA_LOG_LEVEL_LIST(X)                                                                                         \

@@ -3,6 +3,7 @@
 #include "cli/ranks.h"
 #include "cli/report_page.h"
 #include "cli/result.h"
+#include "cli/speeds.h"
 #include "cli/terminal.h"
 #include "cli/training.h"
 
@@ -12,12 +13,13 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/resource.h>
+#include <unistd.h>
 
 #define DEFAULT_FOLDER "mica-run"
 
 struct values {
-  const char *data, *task, *out, *device, *devices, *watchdog, *parallel;
-  bool resume, json, quiet, shard;
+  const char *data, *task, *out, *device, *devices, *watchdog, *parallel, *speeds;
+  bool resume, json, quiet, shard, elastic;
   cli_settings settings;
 };
 
@@ -37,6 +39,11 @@ static const cli_option options[] = {
     CLI_ROW("parallel", struct values, parallel, .value = "LIST",
             .help = "how ranks share the work, as in data=2,pipe=2: replicas, stages of the network"),
     CLI_ROW("shard", struct values, shard, .help = "the optimizer's state is divided among replicas"),
+    CLI_ROW("speeds", struct values, speeds, .value = "LIST",
+            .help = "of ranks, as in 3,1, by which batches are divided; measured, where devices differ"),
+    CLI_ROW("elastic", struct values, elastic,
+            .help =
+                "go on with the run in DIR where there is one, over the ranks there are; without devices that fail"),
     CLI_ROW("watchdog", struct values, watchdog, .value = "SECONDS",
             .help = "several ranks: end where one says nothing for so long; 300"),
     {0},
@@ -192,42 +199,71 @@ static int check(const cli_command *self, const mica_run_config *config) {
 typedef struct job {
   const cli_command *self;
   const struct values *v;
+  const double *speeds; /* of the ranks; NULL: the same */
+  /* What was measured, on every rank of this process the same. */
+  double measured[MICA_TRAIN_RANKS];
+  mica_run_speeds found;
+  double batch;
 } job;
 
+/* With --elastic a run that is there is gone on with, as rank 0 sees it. */
+static bool resumes(const job *j, mica_communicator *communicator) {
+  char path[4096];
+  const int length = snprintf(path, sizeof path, "%s/config.json", j->v->out ? j->v->out : DEFAULT_FOLDER);
+  int32_t there = j->v->resume || (j->v->elastic && length < (int)sizeof path && access(path, F_OK) == 0);
+  const mica_transfer first = {.kind = MICA_COLLECTIVE_BROADCAST, .dtype = MICA_I32, .data = &there, .count = 1};
+  /* One that fails here fails again where the run is created, and says so. */
+  if (j->v->elastic && communicator && mica_communicator_run(communicator, &first) != MICA_OK) return j->v->resume;
+  return there;
+}
+
+static mica_run_config configure(const job *j, const cli_ranks *ranks, size_t index, const mica_engine_config *engine,
+                                 cli_progress_state *progress) {
+  const struct values *v = j->v;
+  return (mica_run_config){.task = v->task,
+                           .data = v->data,
+                           .folder = v->out ? v->out : DEFAULT_FOLDER,
+                           .settings = v->settings.list,
+                           .setting_count = v->settings.count,
+                           .resume = resumes(j, ranks->communicator[index]),
+                           .report = cli_progress_report,
+                           .user = progress,
+                           .stop = &stop,
+                           .engine = engine,
+                           .communicator = ranks->communicator[index],
+                           .parallel = v->parallel,
+                           .shard = v->shard,
+                           .speeds = j->speeds,
+                           .uneven = v->elastic};
+}
+
+/* Checks and creates. Returns an exit status, having said what failed. */
+static int create(const job *j, const mica_run_config *config, mica_run **run) {
+  int status = check(j->self, config);
+  if (status != CLI_OK) mica_communicator_abort(config->communicator, mica_error_message());
+  if (status != CLI_OK) return status;
+  const mica_status made = mica_run_create(NULL, config, run);
+  if (made == MICA_OK) return CLI_OK;
+  cli_fail_library(j->self);
+  return made == MICA_E_INVALID ? CLI_USAGE : CLI_FAILED;
+}
+
 /* What one rank does, of which rank 0 alone speaks. */
-static int train(const cli_ranks *ranks, size_t index, void *user) {
-  const cli_command *self = ((job *)user)->self;
-  const struct values *v = ((job *)user)->v;
+static int train(cli_ranks *ranks, size_t index, void *user) {
+  const job *j = user;
+  const cli_command *self = j->self;
+  const struct values *v = j->v;
   mica_communicator *communicator = ranks->communicator[index];
   const bool speaks = !communicator || communicator->rank == 0;
-  const char *folder = v->out ? v->out : DEFAULT_FOLDER;
   FILE *out = v->quiet || !speaks ? NULL : v->json ? stderr : stdout;
   cli_progress_state progress = {.out = out, .task = v->task};
   mica_engine_config engine = mica_engine_config_default();
   mica_run *run = NULL;
   engine.device = ranks->device[index];
   engine.builder = CLI_ITSELF;
-  const mica_run_config config = {.task = v->task,
-                                  .data = v->data,
-                                  .folder = folder,
-                                  .settings = v->settings.list,
-                                  .setting_count = v->settings.count,
-                                  .resume = v->resume,
-                                  .report = cli_progress_report,
-                                  .user = &progress,
-                                  .stop = &stop,
-                                  .engine = &engine,
-                                  .communicator = communicator,
-                                  .parallel = v->parallel,
-                                  .shard = v->shard};
-  int status = check(self, &config);
-  if (status != CLI_OK) mica_communicator_abort(communicator, mica_error_message());
+  const mica_run_config config = configure(j, ranks, index, &engine, &progress);
+  int status = create(j, &config, &run);
   if (status != CLI_OK) return status;
-  mica_status made = mica_run_create(NULL, &config, &run);
-  if (made != MICA_OK) {
-    cli_fail_library(self);
-    return made == MICA_E_INVALID ? CLI_USAGE : CLI_FAILED;
-  }
   progress.task = mica_run_task(run);
   for (size_t i = 0; !v->quiet && speaks && mica_run_remark(run, i); i++)
     fprintf(stderr, "mica train: %s\n", cli_clean(mica_run_remark(run, i)));
@@ -237,9 +273,63 @@ static int train(const cli_ranks *ranks, size_t index, void *user) {
     fprintf(out, "ranks     %d%s%s\n", (int)communicator->ranks, v->parallel ? ", " : "",
             v->parallel ? v->parallel : "");
   if (out) cli_train_summary(out, run);
-  status = cli_train_fit(self, v->json, out, run, folder, speaks, &progress);
+  status = cli_train_fit(self, v->json, out, run, config.folder, speaks, &progress);
+  /* Drivers say both of a device that has gone. */
+  ranks->lost[index] =
+      status != CLI_OK && (mica_error_status() == MICA_E_DEVICE || mica_error_status() == MICA_E_DEVICE_MEMORY);
   mica_run_destroy(run);
   return status;
+}
+
+/* Measures the ranks' speeds with the run that is to be trained, of which nothing is written. */
+static int measure(cli_ranks *ranks, size_t index, void *user) {
+  job *j = user;
+  mica_engine_config engine = mica_engine_config_default();
+  mica_run *run = NULL;
+  double speeds[MICA_TRAIN_RANKS];
+  mica_run_speeds found;
+  engine.device = ranks->device[index];
+  engine.builder = CLI_ITSELF;
+  mica_run_config config = configure(j, ranks, index, &engine, NULL);
+  config.report = NULL;
+  config.speeds = NULL;
+  config.uneven = true;
+  int status = create(j, &config, &run);
+  if (status == CLI_OK && mica_run_measure(run, speeds, &found) != MICA_OK) status = cli_fail_library(j->self);
+  if (status == CLI_OK && index == 0) {
+    memcpy(j->measured, speeds, sizeof speeds);
+    j->found = found;
+    j->batch = mica_run_number(run, "batch");
+  }
+  mica_run_destroy(run);
+  return status;
+}
+
+/* Takes --speeds. Devices of one kind have batches of one size unless it is there: what is measured differs a little from
+ * run to run, and so would the result. */
+static int find_speeds(const cli_command *self, cli_ranks *ranks, job *j) {
+  const char *text = j->v->speeds;
+  const mica_communicator *c = ranks->communicator[0];
+  bool keeps[CLI_MOST_DEVICES];
+  static double given[MICA_TRAIN_RANKS];
+  const bool measured = text ? !strcmp(text, "measured") : c && ranks->differ && !j->v->parallel;
+  if (!c && text) fprintf(stderr, "mica train: speeds does nothing: there is one rank\n");
+  if (!c || (!text && !measured)) return CLI_OK;
+  if (c->ranks > MICA_TRAIN_RANKS) return cli_fail(self, "--speeds is for %d ranks at most", MICA_TRAIN_RANKS);
+  if (!measured) {
+    j->speeds = given;
+    return cli_speeds_parse(self, text, c->ranks, given);
+  }
+  const bool speaks = c->rank == 0 && !j->v->quiet;
+  int status = cli_ranks_run(self, ranks, measure, j);
+  if (status != CLI_OK) return status;
+  const size_t kept =
+      cli_speeds_decide(speaks ? j->v->json ? stderr : stdout : NULL, ranks, j->batch, j->measured, &j->found, keeps);
+  size_t next = 0;
+  for (int32_t r = 0; r < c->ranks; r++)
+    if (keeps[r] || ranks->count == 1) given[next++] = j->measured[r];
+  j->speeds = given;
+  return ranks->count > 1 && kept < ranks->count ? cli_ranks_keep(self, ranks, keeps) : CLI_OK;
 }
 
 /* Seconds of the watchdog; 0: the default. */
@@ -254,11 +344,19 @@ static int take_watchdog(const cli_command *self, const char *text, double *seco
 static int run_train(const cli_command *self, const void *given) {
   const struct values *v = given;
   static cli_ranks ranks;
+  static job j;
   double watchdog = 0;
+  j = (job){.self = self, .v = v};
   int status = cli_refuse_null(self, v->device);
   if (status == CLI_OK) status = take_watchdog(self, v->watchdog, &watchdog);
   if (status == CLI_OK) status = cli_ranks_begin(self, v->device, v->devices, watchdog, &stop, &ranks);
-  if (status == CLI_OK) status = cli_ranks_run(&ranks, train, &(job){self, v});
+  if (status == CLI_OK) status = find_speeds(self, &ranks, &j);
+  if (status == CLI_OK) status = cli_ranks_run(self, &ranks, train, &j);
+  if (status != CLI_OK && v->elastic && !stop) cli_ranks_restart(self, &ranks);
+  if (ranks.hangs) {
+    fflush(NULL);
+    _exit(status);
+  }
   cli_ranks_end(&ranks);
   return status;
 }

@@ -6,6 +6,8 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
+#include <unistd.h>
 
 static int number_of(const char *variable, int otherwise) {
   const char *value = getenv(variable);
@@ -67,7 +69,7 @@ static bool overlap(const char *a, const char *b) {
 }
 
 /* Two names of one device are one device. */
-static int check_devices(const cli_command *self, const cli_ranks *ranks) {
+static int check_devices(const cli_command *self, cli_ranks *ranks) {
   static mica_device_info infos[CLI_MOST_DEVICES];
   for (size_t i = 0; i < ranks->count; i++) {
     const mica_status found = mica_device_find(ranks->device[i], &infos[i]);
@@ -75,6 +77,8 @@ static int check_devices(const cli_command *self, const cli_ranks *ranks) {
       cli_fail_library(self);
       return found == MICA_E_INVALID ? CLI_USAGE : CLI_FAILED;
     }
+    ranks->differ =
+        ranks->differ || strcmp(infos[i].name, infos[0].name) != 0 || infos[i].compute_units != infos[0].compute_units;
     for (size_t k = 0; k < i; k++)
       if (overlap(infos[k].id, infos[i].id)) {
         cli_fail(self, "--devices: %s and %s are not two devices: %s, %s", ranks->device[k], ranks->device[i],
@@ -100,7 +104,7 @@ static int begin_mpi(const cli_command *self, const mica_communicator_config *co
 int cli_ranks_begin(const cli_command *self, const char *device, const char *devices, double timeout,
                     const volatile int *stop, cli_ranks *ranks) {
   const mica_communicator_config config = {.timeout = timeout, .stop = stop};
-  *ranks = (cli_ranks){.count = 1, .device = {device}};
+  *ranks = (cli_ranks){.count = 1, .device = {device}, .timeout = timeout, .stop = stop};
   if (device && devices) {
     cli_fail(self, "--device and --devices: one of the two");
     return CLI_USAGE;
@@ -121,34 +125,145 @@ void cli_ranks_end(cli_ranks *ranks) {
   *ranks = (cli_ranks){0};
 }
 
+int cli_ranks_keep(const cli_command *self, cli_ranks *ranks, const bool *keeps) {
+  const mica_communicator_config config = {.timeout = ranks->timeout, .stop = ranks->stop};
+  size_t kept = 0;
+  for (size_t i = 0; i < ranks->count; i++) {
+    mica_communicator_destroy(ranks->communicator[i]);
+    ranks->communicator[i] = NULL;
+    if (keeps[i]) ranks->device[kept++] = ranks->device[i];
+  }
+  ranks->count = kept;
+  if (kept < 2 || mica_communicator_local((int32_t)kept, &config, ranks->communicator) == MICA_OK) return CLI_OK;
+  return cli_fail_library(self);
+}
+
+/* Seconds that ranks have to come back once one has failed: what they wait for fails at once, a launch may take. */
+#define PATIENCE 10.0
+
 typedef struct follower {
-  const cli_ranks *ranks;
+  cli_ranks *ranks;
   size_t index;
-  int (*run)(const cli_ranks *ranks, size_t index, void *user);
+  int (*run)(cli_ranks *ranks, size_t index, void *user);
   void *user;
   int status;
+  bool begun, done;
   pthread_t thread;
 } follower;
 
+/* Of the threads below, which outlive the call where one of them hangs. */
+static follower followers[CLI_MOST_DEVICES];
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+static pthread_cond_t returned = PTHREAD_COND_INITIALIZER;
+
 static void *follow(void *user) {
   follower *f = user;
-  cli_fail_silently();
-  f->status = f->run(f->ranks, f->index, f->user);
+  if (f->index) cli_fail_silently();
+  const int status = f->run(f->ranks, f->index, f->user);
+  pthread_mutex_lock(&lock);
+  f->status = status;
+  f->done = true;
+  pthread_cond_signal(&returned);
+  pthread_mutex_unlock(&lock);
   return NULL;
 }
 
-int cli_ranks_run(const cli_ranks *ranks, int (*run)(const cli_ranks *ranks, size_t index, void *user), void *user) {
-  follower list[CLI_MOST_DEVICES];
-  size_t begun = 1;
+/* Waits for all; for PATIENCE once one has failed. The lock is held. */
+static void wait_for_all(size_t begun, double patience) {
+  struct timespec until = {.tv_sec = 0};
+  for (;;) {
+    bool done = true, failed = false;
+    for (size_t i = 0; i < begun; i++) {
+      done = done && followers[i].done;
+      failed = failed || (followers[i].done && followers[i].status != CLI_OK);
+    }
+    if (done) return;
+    if (failed && !until.tv_sec) {
+      clock_gettime(CLOCK_REALTIME, &until);
+      until.tv_sec += (time_t)patience + 1;
+    }
+    if (!until.tv_sec)
+      pthread_cond_wait(&returned, &lock);
+    else if (pthread_cond_timedwait(&returned, &lock, &until) != 0)
+      return;
+  }
+}
+
+/* Who has not come back is lost, and its thread left to itself. */
+static int join_all(const cli_command *self, cli_ranks *ranks, size_t begun) {
+  int status = CLI_OK;
+  pthread_mutex_lock(&lock);
+  wait_for_all(begun, ranks->timeout > 0 && ranks->timeout < PATIENCE ? ranks->timeout : PATIENCE);
+  for (size_t i = 0; i < begun; i++) {
+    ranks->hangs = ranks->hangs || !followers[i].done;
+    if (!followers[i].done) ranks->lost[i] = true;
+    if (!followers[i].done) status = cli_fail(self, "the device %s does not come back", ranks->device[i]);
+    if (followers[i].done && status == CLI_OK) status = followers[i].status;
+  }
+  pthread_mutex_unlock(&lock);
+  for (size_t i = 0; i < begun; i++)
+    if (followers[i].done) pthread_join(followers[i].thread, NULL);
+  return status;
+}
+
+int cli_ranks_run(const cli_command *self, cli_ranks *ranks, int (*run)(cli_ranks *ranks, size_t index, void *user),
+                  void *user) {
+  size_t begun = 0;
+  if (ranks->count == 1) return run(ranks, 0, user);
   for (; begun < ranks->count; begun++) {
-    list[begun] = (follower){.ranks = ranks, .index = begun, .run = run, .user = user};
-    if (pthread_create(&list[begun].thread, NULL, follow, &list[begun]) != 0) break;
+    followers[begun] = (follower){.ranks = ranks, .index = begun, .run = run, .user = user};
+    if (pthread_create(&followers[begun].thread, NULL, follow, &followers[begun]) != 0) break;
   }
   if (begun < ranks->count) mica_communicator_abort(ranks->communicator[0], "a thread cannot be started");
-  int status = run(ranks, 0, user);
-  for (size_t i = 1; i < begun; i++) {
-    pthread_join(list[i].thread, NULL);
-    if (status == CLI_OK) status = list[i].status;
+  const int status = join_all(self, ranks, begun);
+  return begun < ranks->count && status == CLI_OK ? CLI_FAILED : status;
+}
+
+/* --- beginning anew --- */
+
+/* The words of this process's command line, which point into *text; both are the caller's to free. */
+static char **read_words(char **text) {
+  FILE *file = fopen("/proc/self/cmdline", "r");
+  size_t length = 0, room = 0, count = 0;
+  char **words = NULL;
+  *text = NULL;
+  for (int c; file && (c = getc(file)) != EOF; count += !c) {
+    char *more = length + 1 < room ? *text : realloc(*text, room = 2 * room + 64);
+    if (!more) break;
+    *text = more;
+    more[length++] = (char)c;
   }
-  return status;
+  if (file) fclose(file);
+  if (count) words = calloc(count + 1, sizeof *words);
+  for (size_t at = 0, k = 0; words && k < count; at += strlen(*text + at) + 1) words[k++] = *text + at;
+  return words;
+}
+
+/* "--devices=0:0,1:0" of the devices that are left; how many there are. */
+static size_t list_left(const cli_ranks *ranks, char *text, size_t room) {
+  size_t left = 0, length = (size_t)snprintf(text, room, "--devices=");
+  for (size_t i = 0; i < ranks->count && length < room; i++)
+    if (!ranks->lost[i])
+      length += (size_t)snprintf(text + length, room - length, "%s%s", left++ ? "," : "", ranks->device[i]);
+  return length < room ? left : 0;
+}
+
+void cli_ranks_restart(const cli_command *self, const cli_ranks *ranks) {
+  static char list[CLI_MOST_DEVICES * (CLI_DEVICE_NAME + 1)];
+  char *text = NULL;
+  const size_t left = list_left(ranks, list, sizeof list);
+  if (ranks->count < 2 || !left || left == ranks->count) return;
+  char **words = read_words(&text);
+  for (char **word = words; word && *word; word++) {
+    if (strncmp(*word, "--devices", strlen("--devices")) != 0) continue;
+    const bool apart = !(*word)[strlen("--devices")];
+    *word = list;
+    for (char **rest = word + 1; apart && *rest; rest++) rest[0] = rest[1];
+    cli_fail(self, "goes on with %zu of %zu devices: %s", left, ranks->count, list + strlen("--devices="));
+    fflush(NULL);
+    execv(CLI_ITSELF, words);
+    break;
+  }
+  free(words);
+  free(text);
 }

@@ -13,6 +13,11 @@ typedef struct cli_ranks {
   mica_communicator *communicator[CLI_MOST_DEVICES]; /* of this process's ranks; [0] NULL: there is one rank alone */
   const char *device[CLI_MOST_DEVICES];              /* of each; NULL: by default */
   size_t count;                                      /* at least 1 */
+  bool differ;                                       /* devices of this process that are not of one kind */
+  double timeout;                                    /* the watchdog's, 0: by default */
+  const volatile int *stop;
+  bool hangs;                  /* a thread has not come back: the process is to end without waiting for it */
+  bool lost[CLI_MOST_DEVICES]; /* whose device has failed, or does not answer: set while ranks run, each by its own */
   char names[CLI_MOST_DEVICES][CLI_DEVICE_NAME];
 } cli_ranks;
 
@@ -21,10 +26,19 @@ typedef struct cli_ranks {
 int cli_ranks_begin(const cli_command *self, const char *device, const char *devices, double timeout,
                     const volatile int *stop, cli_ranks *ranks);
 void cli_ranks_end(cli_ranks *ranks);
+/* Goes on, with new communicators, with those devices of this process that are kept; at least one. */
+int cli_ranks_keep(const cli_command *self, cli_ranks *ranks, const bool *keeps);
 
-/* Calls run for each rank of this process, in threads, the first one in this. Returns the first one's exit status, or
- * that of another that failed where the first one did not. */
-int cli_ranks_run(const cli_ranks *ranks, int (*run)(const cli_ranks *ranks, size_t index, void *user), void *user);
+/* Calls run for each rank of this process, of several in a thread each. Returns the first one's exit status, or that of
+ * another that failed where the first one did not. A rank that does not come back once others have failed is lost and
+ * says so; the process cannot go on then, but for cli_ranks_restart. */
+int cli_ranks_run(const cli_command *self, cli_ranks *ranks, int (*run)(cli_ranks *ranks, size_t index, void *user),
+                  void *user);
+
+/* Where devices are lost and others are left, begins this command anew with those, in place of this process: a driver
+ * that has failed, or a thread that hangs in one, is not to be trusted or waited for. Returns where there is nothing to
+ * go on with. */
+void cli_ranks_restart(const cli_command *self, const cli_ranks *ranks);
 
 /* True in a process that a launcher started as another rank than 0: it says nothing. */
 bool cli_ranks_is_follower(void);

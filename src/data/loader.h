@@ -46,6 +46,7 @@ struct mica_loader {
   mica_loader_config config; /* with defaults filled in */
   uint64_t epoch, batch;     /* the next one; batch == batches is the end of the epoch */
   uint64_t batches, samples; /* of an epoch, of this shard */
+  uint64_t span, before;     /* samples of a batch of all shards, and of the shards before this one */
   mica__carried *carried;
   size_t count;
   mica__carried *input, *label; /* what stands for both; NULL where nothing does */

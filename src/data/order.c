@@ -7,45 +7,75 @@
  * epoch stays mixed. */
 #define WINDOW_BATCHES 32
 
-/* Samples of one batch of all shards. */
-static uint64_t span_of(const mica_loader *loader) {
-  return (uint64_t)loader->config.batch * (uint64_t)loader->config.shards;
+/* Where the shard's part begins, and how many samples it has, in a batch of `all` samples; one of fewer than a whole
+ * batch has is the last. Even shares differ by one, the first shards getting it. Others get one sample each, and of the
+ * rest as much as they have of a whole batch beyond one, so that none gets more than there. */
+static void part_of(const mica_loader *loader, uint64_t all, uint64_t *first, uint64_t *count) {
+  const uint64_t shard = (uint64_t)loader->config.shard, shards = (uint64_t)loader->config.shards;
+  const uint64_t own = (uint64_t)loader->config.batch, more = all % shards;
+  *first = loader->before;
+  *count = own;
+  if (all == loader->span) return;
+  if (!loader->config.shares) {
+    *first = shard * (all / shards) + (shard < more ? shard : more);
+    *count = all / shards + (shard < more);
+    return;
+  }
+  const uint64_t before = loader->before - shard, beyond = loader->span - shards;
+  *first = shard + (all - shards) * before / beyond;
+  *count = shard + 1 + (all - shards) * (before + own - 1) / beyond - *first;
 }
 
-/* A last batch that is smaller is shared out evenly, the first shards getting one more. */
-static uint64_t last_share(const mica_loader *loader, uint64_t rest, uint64_t shard) {
-  const uint64_t shards = (uint64_t)loader->config.shards;
-  return rest / shards + (shard < rest % shards);
+static uint64_t size_of(const mica_loader *loader, uint64_t batch) {
+  const uint64_t left = mica_dataset_count(loader->dataset) - batch * loader->span;
+  return left < loader->span ? left : loader->span;
 }
 
 uint64_t mica__loader_first(const mica_loader *loader, uint64_t batch) {
-  const uint64_t span = span_of(loader), count = mica_dataset_count(loader->dataset), begin = batch * span;
-  const uint64_t shard = (uint64_t)loader->config.shard, shards = (uint64_t)loader->config.shards;
-  if (count - begin >= span) return begin + shard * (uint64_t)loader->config.batch;
-  const uint64_t rest = count - begin, more = rest % shards;
-  return begin + shard * (rest / shards) + (shard < more ? shard : more);
+  uint64_t first = 0, count = 0;
+  part_of(loader, size_of(loader, batch), &first, &count);
+  return batch * loader->span + first;
 }
 
 int64_t mica__loader_count(const mica_loader *loader, uint64_t batch) {
-  const uint64_t span = span_of(loader), begin = batch * span, count = mica_dataset_count(loader->dataset);
-  if (count - begin >= span) return loader->config.batch;
-  return (int64_t)last_share(loader, count - begin, (uint64_t)loader->config.shard);
+  uint64_t first = 0, count = 0;
+  part_of(loader, size_of(loader, batch), &first, &count);
+  return (int64_t)count;
+}
+
+/* Of even shares what all samples allow. */
+static mica_status set_span(mica_loader *loader) {
+  mica_loader_config *c = &loader->config;
+  const uint64_t count = mica_dataset_count(loader->dataset), shards = (uint64_t)c->shards;
+  if (!c->shares) {
+    if ((uint64_t)c->batch > count / shards) c->batch = (int64_t)(count / shards);
+    loader->span = (uint64_t)c->batch * shards;
+    loader->before = (uint64_t)c->batch * (uint64_t)c->shard;
+    return MICA_OK;
+  }
+  for (int32_t k = 0; k < c->shards; k++) {
+    if (c->shares[k] < 1 || c->shares[k] > INT32_MAX || (k == c->shard && c->shares[k] != c->batch))
+      return mica__fail(MICA_E_INVALID, "mica_loader_create: %lld is no share of shard %d", (long long)c->shares[k], k);
+    loader->span += (uint64_t)c->shares[k];
+    if (k < c->shard) loader->before += (uint64_t)c->shares[k];
+  }
+  return MICA_OK;
 }
 
 mica_status mica__loader_set_batches(mica_loader *loader) {
-  mica_loader_config *c = &loader->config;
+  const mica_loader_config *c = &loader->config;
   const uint64_t count = mica_dataset_count(loader->dataset), shards = (uint64_t)c->shards;
   if (count < shards)
     return mica__fail(MICA_E_INVALID, "%s has %llu samples, too few for %d shards", loader->dataset->store->name,
                       (unsigned long long)count, c->shards);
-  if ((uint64_t)c->batch > count / shards) c->batch = (int64_t)(count / shards);
-  const uint64_t span = span_of(loader), rest = count % span;
-  loader->batches = count / span;
+  MICA_TRY(set_span(loader));
+  const uint64_t rest = count % loader->span;
+  loader->batches = count / loader->span;
   loader->samples = loader->batches * (uint64_t)c->batch;
   /* A rest that not every shard has a sample of is left out, since all make as many steps. */
-  if (rest < shards || c->drop_last) return MICA_OK;
-  loader->samples += last_share(loader, rest, (uint64_t)c->shard);
+  if (rest < shards || (c->drop_last && loader->batches)) return MICA_OK;
   loader->batches++;
+  loader->samples += (uint64_t)mica__loader_count(loader, loader->batches - 1);
   return MICA_OK;
 }
 
@@ -71,7 +101,7 @@ int32_t mica__order_bucket(const mica_loader *loader, const mica__order *order, 
 /* Moves the whole batches of a window about, so that an epoch does not go from short to long. */
 static void shuffle_batches(const mica_loader *loader, uint64_t epoch, uint64_t window, uint32_t *at, uint64_t batches,
                             uint32_t *scratch) {
-  const uint64_t span = span_of(loader);
+  const uint64_t span = loader->span;
   const mica__permutation order = mica__permutation_of((uint32_t)batches, loader->config.seed ^ (window + 1), epoch);
   for (uint64_t b = 0; b < batches; b++) {
     const uint64_t to = mica__permute(&order, (uint32_t)b);
@@ -90,7 +120,7 @@ static void sort_window(const mica_loader *loader, uint32_t *at, uint64_t n, uin
 }
 
 static mica_status group(const mica_loader *loader, mica__order *order) {
-  const uint64_t count = mica_dataset_count(loader->dataset), span = span_of(loader);
+  const uint64_t count = mica_dataset_count(loader->dataset), span = loader->span;
   const uint64_t size = WINDOW_BATCHES * span < count ? WINDOW_BATCHES * span : count;
   if (!order->grouped) order->grouped = malloc((size_t)count * sizeof *order->grouped);
   uint32_t *scratch = malloc((size_t)size * sizeof *scratch);

@@ -30,18 +30,58 @@ mica_status mica__run_take_layout(mica_run *run) {
   return mica__layout_parse(run->config.parallel, c ? c->ranks : 1, &run->layout);
 }
 
-mica_status mica__run_share_batch(const mica_run *run, mica_loader_config *config) {
+/* Shares of a batch by the ranks' speeds: one sample each, and the others so that whoever is the latest is least late. */
+static void share_by(const double *speeds, int32_t ranks, int64_t batch, int64_t *shares) {
+  for (int32_t r = 0; r < ranks; r++) shares[r] = 1;
+  for (int64_t left = batch - ranks; left > 0; left--) {
+    int32_t next = 0;
+    for (int32_t r = 1; r < ranks; r++)
+      if ((double)(shares[r] + 1) / speeds[r] < (double)(shares[next] + 1) / speeds[next]) next = r;
+    shares[next]++;
+  }
+}
+
+/* Shares that are not all the same, which config points to from now on. */
+static mica_status share_unevenly(mica_run *run, mica_loader_config *config) {
+  const int32_t replicas = run->layout.data;
+  double *speeds = calloc((size_t)replicas, sizeof *speeds);
+  free(run->shares);
+  run->shares = calloc((size_t)replicas, sizeof *run->shares);
+  mica_status status = speeds && run->shares ? MICA_OK : mica__fail_nomem("a run");
+  for (int32_t r = 0; status == MICA_OK && r < replicas; r++) {
+    speeds[r] = run->config.speeds ? run->config.speeds[r] : 1;
+    if (!(speeds[r] > 0 && speeds[r] < 1e18))
+      status = mica__fail(MICA_E_INVALID, "speeds: %g is none of a rank", speeds[r]);
+  }
+  if (status == MICA_OK && config->batch < replicas)
+    status = mica__fail(MICA_E_INVALID, "a batch of %lld has no sample for each of %d ranks", (long long)config->batch,
+                        (int)replicas);
+  if (status == MICA_OK) {
+    share_by(speeds, replicas, config->batch, run->shares);
+    config->shares = run->shares;
+    config->batch = run->shares[run->config.communicator->rank];
+  }
+  free(speeds);
+  return status;
+}
+
+mica_status mica__run_share_batch(mica_run *run, mica_loader_config *config) {
   const mica_communicator *c = run->config.communicator;
   const int32_t replicas = run->layout.data;
   if (!c || replicas <= 1) return MICA_OK;
   const long long batch = config->batch, rest = batch % replicas;
+  const bool whole = run->layout.pipe * run->layout.tensor == 1;
+  if (run->config.speeds && !whole)
+    return mica__fail(MICA_E_UNSUPPORTED, "speeds divide batches among whole networks: not with parallel \"%s\"",
+                      run->config.parallel);
+  config->shard = c->rank / (run->layout.pipe * run->layout.tensor);
+  config->shards = replicas;
+  if (run->config.speeds || (rest && run->config.uneven && whole)) return share_unevenly(run, config);
   if (rest && batch > rest)
     return mica__fail(MICA_E_INVALID, "a batch of %lld cannot be divided among %d ranks; %lld and %lld can", batch,
                       (int)replicas, batch - rest, batch - rest + replicas);
   if (rest) return mica__fail(MICA_E_INVALID, "a batch of %lld cannot be divided among %d ranks", batch, (int)replicas);
   config->batch /= replicas;
-  config->shard = c->rank / (run->layout.pipe * run->layout.tensor);
-  config->shards = replicas;
   return MICA_OK;
 }
 

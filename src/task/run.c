@@ -317,6 +317,7 @@ void mica_run_destroy(mica_run *run) {
   mica__facts_free(run);
   for (size_t i = 0; i < MICA__SETTINGS; i++) free(run->values[i]);
   if (run->own_engine) mica_engine_destroy(run->engine);
+  free(run->shares);
   free(run->labels);
   free(run->kinds);
   free(run->mean);

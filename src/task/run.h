@@ -39,8 +39,9 @@ struct mica_run {
   mica_engine *engine;
   bool own_engine, resumed, made_folder;
   mica__layout layout;
-  bool refused; /* by all ranks alike: none needs to be told */
-  int lock;     /* on the folder, of a run that is trained; -1: none */
+  int64_t *shares; /* of a batch, of each rank, where they differ; NULL: even ones */
+  bool refused;    /* by all ranks alike: none needs to be told */
+  int lock;        /* on the folder, of a run that is trained; -1: none */
   mica_run_config config;
   const mica__task_row *task;
   char *data, *folder;
@@ -137,7 +138,7 @@ mica_status mica__run_configure_layout(mica_run *run, mica_trainer_config *confi
 /* 0 on the one that writes. */
 int32_t mica__run_rank(const mica_run *run);
 /* The rank's share of batches. MICA_E_INVALID where they cannot be divided evenly. */
-mica_status mica__run_share_batch(const mica_run *run, mica_loader_config *config);
+mica_status mica__run_share_batch(mica_run *run, mica_loader_config *config);
 /* Fails on all ranks, naming one, where they differ in what they must have in common. */
 mica_status mica__run_check_ranks(mica_run *run);
 /* Remarks on what was asked for that takes several ranks, where there is one. */
