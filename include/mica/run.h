@@ -135,9 +135,9 @@ typedef struct mica_run_speeds {
   double summing; /* seconds in which the gradients are added up over all ranks, which the backward pass may hide */
 } mica_run_speeds;
 
-/* Measures, by some steps of a trainer of its own, which are forgotten: speeds[r] are samples a second of rank r with all
- * ranks at work. Every rank calls it, of a run that was created and not yet fitted; all get the same numbers. Takes some
- * seconds. MICA_E_STATE: a run without ranks, or with stages. */
+/* Measures, by some steps of a trainer of its own, which are forgotten: speeds[r] are samples a second of rank r with
+ * all ranks at work. Every rank calls it, of a run that was created and not yet fitted; all get the same numbers. Takes
+ * some seconds. MICA_E_STATE: a run without ranks, or with stages. */
 MICA_API MICA_CHECKED mica_status mica_run_measure(mica_run *run, double *speeds, mica_run_speeds *found);
 
 /* Trains, from where the run stood, and keeps the best epoch's weights, also where `patience` ends it. A run that is

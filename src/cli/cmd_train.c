@@ -305,8 +305,8 @@ static int measure(cli_ranks *ranks, size_t index, void *user) {
   return status;
 }
 
-/* Takes --speeds. Devices of one kind have batches of one size unless it is there: what is measured differs a little from
- * run to run, and so would the result. */
+/* Takes --speeds. Devices of one kind have batches of one size unless it is there: what is measured differs a little
+ * from run to run, and so would the result. */
 static int find_speeds(const cli_command *self, cli_ranks *ranks, job *j) {
   const char *text = j->v->speeds;
   const mica_communicator *c = ranks->communicator[0];

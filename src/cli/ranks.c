@@ -151,7 +151,7 @@ typedef struct follower {
   pthread_t thread;
 } follower;
 
-/* Of the threads below, which outlive the call where one of them hangs. */
+/* What the threads below use outlives the call where one of them hangs. */
 static follower followers[CLI_MOST_DEVICES];
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static pthread_cond_t returned = PTHREAD_COND_INITIALIZER;

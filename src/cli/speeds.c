@@ -20,7 +20,7 @@ int cli_speeds_parse(const cli_command *self, const char *text, int32_t count, d
   return CLI_USAGE;
 }
 
-/* Of devices of this process there is a name; ranks elsewhere are numbers. */
+/* Devices of this process have names; ranks elsewhere are numbers. */
 static const char *name_of(const cli_ranks *ranks, int32_t rank, char text[32]) {
   if (ranks->count > 1 && ranks->device[rank]) return ranks->device[rank];
   snprintf(text, 32, "rank %d", (int)rank);

@@ -43,7 +43,7 @@ int64_t mica__loader_count(const mica_loader *loader, uint64_t batch) {
   return (int64_t)count;
 }
 
-/* Of even shares what all samples allow. */
+/* Even shares are as large as all samples allow. */
 static mica_status set_span(mica_loader *loader) {
   mica_loader_config *c = &loader->config;
   const uint64_t count = mica_dataset_count(loader->dataset), shards = (uint64_t)c->shards;

@@ -30,7 +30,7 @@ mica_status mica__run_take_layout(mica_run *run) {
   return mica__layout_parse(run->config.parallel, c ? c->ranks : 1, &run->layout);
 }
 
-/* Shares of a batch by the ranks' speeds: one sample each, and the others so that whoever is the latest is least late. */
+/* Shares of a batch by the ranks' speeds: one sample each, and the others so that whoever is latest is least late. */
 static void share_by(const double *speeds, int32_t ranks, int64_t batch, int64_t *shares) {
   for (int32_t r = 0; r < ranks; r++) shares[r] = 1;
   for (int64_t left = batch - ranks; left > 0; left--) {

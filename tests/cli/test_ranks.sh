@@ -23,8 +23,8 @@ sed '3s/^[0-9]/7/' "$work/data.csv" >"$work/other.csv"
 ranks() {
   n=$1 out=$2
   shift 2
-  timeout 120 mpirun -n "$n" "$mica" train --task classify --model mlp --batch 48 --data "$work/data.csv" \
-    --out "$out" "$@"
+  case " $* " in *' --batch '*) ;; *) set -- --batch 48 "$@" ;; esac
+  timeout 120 mpirun -n "$n" "$mica" train --task classify --model mlp --data "$work/data.csv" --out "$out" "$@"
 }
 # The value of a number in JSON.
 number() { sed "s/.*\"$1\":\([-+0-9.e]*\).*/\1/" "$2"; }
@@ -54,7 +54,30 @@ if "$mica" devices --json | grep -q '"compute_units": *[2-9]'; then
     --out "$work/halves"
   ends 0 '{*}' ''
   near "$(number loss "$work/out")" "$(number loss "$work/one.json")" || fault "two halves: $out"
+
+  # Batches divided by speed, on devices of which one fails while they train: the other one goes on.
+  run train --task classify --model mlp --batch 48 --data "$work/data.csv" --epochs 3 --json --quiet --devices 0:0/2 \
+    --speeds 3,1 --out "$work/speeds"
+  ends 0 '{*}' ''
+  near "$(number loss "$work/out")" "$(number loss "$work/one.json")" || fault "shares of 3 and 1: $out"
+  for speeds in 3 3,0 3,1,2 fast; do
+    run train --data "$work/data.csv" --devices 0:0/2 --speeds $speeds --out "$work/wrong"
+    ends 2 '' 'mica train: --speeds *'
+  done
+  if cc -shared -fPIC -o "$work/lose.so" "$(dirname "$0")/lose_device.c" -ldl 2>"$work/err" &&
+    LD_PRELOAD=$work/lose.so "$mica" version >/dev/null 2>&1; then
+    for how in fail hang; do
+      LOSE=$how LD_PRELOAD=$work/lose.so timeout 100 "$mica" train --task classify --model mlp --batch 48 \
+        --data "$work/data.csv" --epochs 40 --json --quiet --devices 0:0/2 --watchdog 3 --elastic --out "$work/$how" \
+        >"$work/out" 2>"$work/err" || fault "a device that is lost ($how): $(cat "$work/err")"
+      grep -q 'goes on with 1 of 2 devices: 0:0/2:[01]' "$work/err" || fault "$how: $(cat "$work/err")"
+      [ "$(wc -l <"$work/$how/history.csv")" = 41 ] || fault "$how: not 40 epochs"
+    done
+  fi
 fi
+run train --task classify --model mlp --batch 48 --data "$work/data.csv" --epochs 3 --json --quiet --elastic \
+  --out "$work/one"
+ends 0 '{*}' ''
 
 ran="mica train on several ranks"
 [ $failed = 0 ] || exit 1
@@ -123,6 +146,11 @@ cp -r "$work/four" "$work/three"
 timeout 120 mpirun -n 3 "$mica" train --resume --epochs 4 --quiet --json --out "$work/three" >"$work/by3" \
   2>"$work/err" || fault "4 ranks resumed by 3: $(cat "$work/err")"
 near "$(number loss "$work/by1")" "$(number loss "$work/by3")" || fault "losses differ: $(cat "$work/by1" "$work/by3")"
+
+# --- elastic: the same command over fewer ranks goes on, whatever the batch is divided by ---
+ranks 3 "$work/elastic" --epochs 2 --quiet --elastic --batch 50 >"$work/out" 2>&1 || fault "elastic: $(cat "$work/out")"
+ranks 2 "$work/elastic" --epochs 4 --quiet --elastic --batch 50 >"$work/out" 2>&1 || fault "elastic: $(cat "$work/out")"
+[ "$(wc -l <"$work/elastic/history.csv")" = 5 ] || fault "elastic: not 2 and 2 epochs"
 
 # --- a rank that is killed, or hangs ---
 lose() {

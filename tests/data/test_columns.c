@@ -205,17 +205,19 @@ START_TEST(the_same_bits_wherever_samples_reside) {
 }
 END_TEST
 
-START_TEST(shards_share_an_epoch) {
+/* shares NULL: 8 samples of a batch each. */
+static void share_an_epoch(const int64_t *shares) {
   enum { SHARDS = 3 };
   mica_dataset *dataset = make_table(false);
   bool seen[SAMPLES] = {false};
   uint64_t batches = 0, samples = 0;
   for (int shard = 0; shard < SHARDS; shard++) {
-    const mica_loader_config config = {.batch = 8,
+    const mica_loader_config config = {.batch = shares ? shares[shard] : 8,
                                        .shuffle = true,
                                        .seed = 2,
                                        .shard = shard,
                                        .shards = SHARDS,
+                                       .shares = shares,
                                        .columns = &rows_as_they_are,
                                        .column_count = 1};
     mica_loader *loader = NULL;
@@ -233,6 +235,12 @@ START_TEST(shards_share_an_epoch) {
   }
   ck_assert_uint_eq(samples, SAMPLES); /* 101 = 4 * 24 + 5 */
   mica_dataset_destroy(dataset);
+}
+
+START_TEST(shards_share_an_epoch) {
+  share_an_epoch(NULL);
+  share_an_epoch((const int64_t[]){20, 1, 3}); /* of the last 5 samples 3, 1 and 1 */
+  share_an_epoch((const int64_t[]){1, 100, 90});
 }
 END_TEST
 
@@ -356,7 +364,11 @@ START_TEST(rows_say_how_columns_come) {
     ck_assert_int_ne(mica_loader_create(test_engine(), dataset, &bad, &loader), MICA_OK);
     ck_assert_msg(strstr(mica_error_message(), wrong[i].name) != NULL, "%s", mica_error_message());
   }
-  const mica_loader_config numbers_wrong[] = {{.buckets = 9}, {.shard = 2, .shards = 2}, {.shards = SAMPLES + 1}};
+  const mica_loader_config numbers_wrong[] = {{.buckets = 9},
+                                              {.shard = 2, .shards = 2},
+                                              {.shards = SAMPLES + 1},
+                                              {.shards = 2, .batch = 8, .shares = (const int64_t[]){7, 9}},
+                                              {.shards = 2, .batch = 8, .shares = (const int64_t[]){8, 0}}};
   for (size_t i = 0; i < 3; i++)
     ck_assert_int_eq(mica_loader_create(test_engine(), dataset, &numbers_wrong[i], &loader), MICA_E_INVALID);
   mica_dataset_destroy(dataset);
