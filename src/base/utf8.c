@@ -1,5 +1,7 @@
 #include "base/utf8.h"
 
+#include <stdbool.h>
+
 /* The bytes of the character that begins with `first`; 0 where none does. */
 static size_t length_of(unsigned char first) {
   if (first < 0x80) return 1;
@@ -7,19 +9,28 @@ static size_t length_of(unsigned char first) {
   return first < 0xe0 ? 2 : first < 0xf0 ? 3 : first < 0xf5 ? 4 : 0;
 }
 
-size_t mica__utf8_prefix(const char *text, size_t bytes) {
+size_t mica__utf8_first(const char *text, size_t bytes) {
   const unsigned char *s = (const unsigned char *)text;
-  size_t at = 0;
-  while (at < bytes) {
-    const size_t length = length_of(s[at]);
-    if (length == 0 || length > bytes - at) break;
-    size_t tail = 1;
-    while (tail < length && (s[at + tail] & 0xc0) == 0x80) tail++;
-    const unsigned first = s[at], second = length > 1 ? s[at + 1] : 0;
-    if (tail < length || (first == 0xe0 && second < 0xa0) || (first == 0xed && second > 0x9f) ||
-        (first == 0xf0 && second < 0x90) || (first == 0xf4 && second > 0x8f))
-      break;
-    at += length;
-  }
+  const size_t length = bytes ? length_of(s[0]) : 0;
+  if (length == 0 || length > bytes) return 0;
+  size_t tail = 1;
+  while (tail < length && (s[tail] & 0xc0) == 0x80) tail++;
+  const unsigned first = s[0], second = length > 1 ? s[1] : 0;
+  const bool wrong = tail < length || (first == 0xe0 && second < 0xa0) || (first == 0xed && second > 0x9f) ||
+                     (first == 0xf0 && second < 0x90) || (first == 0xf4 && second > 0x8f);
+  return wrong ? 0 : length;
+}
+
+size_t mica__utf8_prefix(const char *text, size_t bytes) {
+  size_t at = 0, length;
+  while ((length = mica__utf8_first(text + at, bytes - at)) > 0) at += length;
   return at;
+}
+
+size_t mica__utf8_encode(uint32_t c, char bytes[4]) {
+  static const unsigned char leads[] = {0, 0, 0xc0, 0xe0, 0xf0};
+  const size_t n = c < 0x80 ? 1 : c < 0x800 ? 2 : c < 0x10000 ? 3 : 4;
+  bytes[0] = (char)(leads[n] | c >> 6 * (n - 1));
+  for (size_t i = 1; i < n; i++) bytes[i] = (char)(0x80 | (c >> 6 * (n - 1 - i) & 0x3f));
+  return n;
 }

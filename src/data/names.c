@@ -1,4 +1,5 @@
 #include "base/text.h"
+#include "base/utf8.h"
 #include "data/dataset.h"
 
 #include <dirent.h>
@@ -44,23 +45,11 @@ void mica__names_free(mica__names *names) {
   *names = (mica__names){0};
 }
 
-/* The bytes of the character of UTF-8 at `at`; 0 where there is none. Surrogates and overlong forms are none. */
-static size_t utf8_length(const unsigned char *at) {
-  static const uint32_t least[] = {0, 0, 0x80, 0x800, 0x10000};
-  const size_t length = at[0] < 0x80 ? 1 : at[0] >> 5 == 6 ? 2 : at[0] >> 4 == 14 ? 3 : at[0] >> 3 == 30 ? 4 : 0;
-  uint32_t code = length > 1 ? at[0] & (0x7fu >> length) : at[0];
-  for (size_t i = 1; i < length; i++) {
-    if (at[i] >> 6 != 2) return 0;
-    code = code << 6 | (at[i] & 0x3fu);
-  }
-  return code < least[length] || code > 0x10ffff || code >> 11 == 27 ? 0 : length;
-}
-
 char *mica__name_printable(const char *name) {
   mica__text text = {0};
   mica__text_add(&text, "");
   for (const unsigned char *at = (const unsigned char *)name; *at;) {
-    const size_t length = utf8_length(at);
+    const size_t length = mica__utf8_first((const char *)at, strnlen((const char *)at, 4));
     /* Control characters are those below space, DEL, and U+0080 to U+009F, which begin with c2. */
     const bool control = *at < 0x20 || *at == 0x7f || (*at == 0xc2 && at[1] < 0xa0);
     if (length > 0 && !control) {

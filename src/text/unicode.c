@@ -5,21 +5,7 @@
 
 void mica__utf8_add(mica__text *out, uint32_t c) {
   char s[4];
-  size_t n = 1;
-  if (c < 0x80) {
-    s[0] = (char)c;
-  } else if (c < 0x800) {
-    s[0] = (char)(0xc0 | c >> 6);
-    n = 2;
-  } else if (c < 0x10000) {
-    s[0] = (char)(0xe0 | c >> 12);
-    n = 3;
-  } else {
-    s[0] = (char)(0xf0 | c >> 18);
-    n = 4;
-  }
-  for (size_t i = 1; i < n; i++) s[i] = (char)(0x80 | (c >> 6 * (n - 1 - i) & 0x3f));
-  mica__text_add_bytes(out, s, n);
+  mica__text_add_bytes(out, s, mica__utf8_encode(c, s));
 }
 
 bool mica__is_space(uint32_t c) {

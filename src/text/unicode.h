@@ -3,18 +3,10 @@
 #define MICA_TEXT_UNICODE_H
 
 #include "base/text.h"
+#include "base/utf8.h"
 
 #include <stdint.h>
 
-/* The character at the beginning of valid UTF-8 that is not empty, and its bytes. */
-static inline uint32_t mica__utf8_at(const char *text, size_t *bytes) {
-  const unsigned char *s = (const unsigned char *)text;
-  if (s[0] < 0x80) return *bytes = 1, s[0];
-  if (s[0] < 0xe0) return *bytes = 2, (uint32_t)(s[0] & 0x1f) << 6 | (s[1] & 0x3fu);
-  if (s[0] < 0xf0) return *bytes = 3, (uint32_t)(s[0] & 0xf) << 12 | (uint32_t)(s[1] & 0x3f) << 6 | (s[2] & 0x3fu);
-  *bytes = 4;
-  return (uint32_t)(s[0] & 7) << 18 | (uint32_t)(s[1] & 0x3f) << 12 | (uint32_t)(s[2] & 0x3f) << 6 | (s[3] & 0x3fu);
-}
 /* Where the last character of valid UTF-8 begins; the text is not empty. */
 static inline size_t mica__utf8_last(const char *text, size_t bytes) {
   do bytes--;

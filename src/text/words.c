@@ -1,22 +1,15 @@
 #include "text/words.h"
 
+#include "base/utf8.h"
+
 #include <stdlib.h>
 #include <string.h>
 
 /* A character of UTF-8, its bytes in *count; a byte that belongs to none is one, with a code of its own. */
 static int32_t character(const char *text, size_t *count) {
-  const unsigned char *s = (const unsigned char *)text;
-  const int more = s[0] < 0xc2 ? 0 : s[0] < 0xe0 ? 1 : s[0] < 0xf0 ? 2 : s[0] < 0xf5 ? 3 : 0;
-  static const unsigned char masks[] = {0x7f, 0x1f, 0x0f, 0x07};
-  int32_t code = s[0] & masks[more];
+  if (mica__utf8_first(text, strnlen(text, 4))) return (int32_t)mica__utf8_at(text, count);
   *count = 1;
-  if (s[0] >= 0x80 && more == 0) return -1;
-  for (int i = 1; i <= more; i++) {
-    if ((s[i] & 0xc0) != 0x80) return -1;
-    code = code << 6 | (s[i] & 0x3f);
-  }
-  *count = (size_t)more + 1;
-  return code;
+  return -1;
 }
 
 /* Unicode's White_Space, and the four separators U+001C to U+001F. */
