@@ -211,6 +211,22 @@ static int without_any_cache(void *context) {
 START_TEST(where_nothing_can_be_written_the_log_says_so) { ck_assert_int_eq(in_child(without_any_cache, NULL), RIGHT); }
 END_TEST
 
+/* What is left of an engine must not be used; the log tells of it. */
+static int leave_a_tensor(void *context) {
+  (void)context;
+  mica_engine *engine = NULL;
+  mica_tensor *tensor = NULL;
+  mica_log_set(MICA_LOG_LEVEL_WARNING, keep_warning, NULL);
+  if (mica_engine_create(&(mica_engine_config){.device = "null"}, &engine) != MICA_OK ||
+      mica_tensor_create(engine, MICA_F32, MICA_SHAPE(100), &tensor) != MICA_OK)
+    return complain("making a tensor");
+  mica_engine_destroy(engine);
+  return strstr(warnings, "bytes of buffers are left") ? RIGHT : WRONG;
+}
+
+START_TEST(what_outlives_its_engine_is_told) { ck_assert_int_eq(in_child(leave_a_tensor, NULL), RIGHT); }
+END_TEST
+
 Suite *test_suite(void) {
   if (in_child(make_and_compute, NULL) == NO_DEVICE) return test_skip("no device");
   test_count_launches(1);
@@ -224,7 +240,8 @@ Suite *test_suite(void) {
                {"fork_before", a_fork_before_the_first_engine_changes_nothing, 1},
                {"driver_cache", a_driver_cache_that_cannot_be_written_costs_time_alone,
                 sizeof cache_cases / sizeof *cache_cases},
-               {"no_cache", where_nothing_can_be_written_the_log_says_so, 1}};
+               {"no_cache", where_nothing_can_be_written_the_log_says_so, 1},
+               {"outlive", what_outlives_its_engine_is_told, 1}};
   for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
     TCase *tests = tcase_create(cases[i].name);
     tcase_set_timeout(tests, 0);
