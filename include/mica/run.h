@@ -177,7 +177,9 @@ typedef struct mica_run_input {
   double length_penalty; /* 0: the run's setting; MICA_ZERO: 0 */
 } mica_run_input;
 
-/* A section for each sample, its title the file, row or number. *prediction is the caller's to mica_report_destroy. */
+/* A section for each sample, its title the file, row or number. Samples are computed some at once, and how many there
+ * are may decide which kernels do: numbers differ by roundings then, while a call that is repeated has the same bits.
+ * *prediction is the caller's to mica_report_destroy. */
 MICA_API MICA_CHECKED mica_status mica_run_predict(mica_run *run, const mica_run_input *input,
                                                    mica_report **prediction);
 

@@ -32,6 +32,25 @@ ends() {
   case $err in $3) ;; *) fault "stderr is not '$3': $err" ;; esac
 }
 
+# killed FOLDER SECONDS...: runs `begin FOLDER`, a command that execs, killed after each of the times and resumed, at last
+# to its end.
+killed() {
+  killed_in=$1
+  again=''
+  shift
+  for moment; do
+    # shellcheck disable=SC2086 # no word, or one
+    begin "$killed_in" $again >"$work/out" 2>&1 &
+    pid=$!
+    sleep "$moment"
+    kill -KILL $pid 2>/dev/null
+    wait $pid 2>/dev/null
+    [ -s "$killed_in/config.json" ] && again=--resume
+  done
+  # shellcheck disable=SC2086 # likewise
+  (begin "$killed_in" $again) >"$work/out" 2>&1 || fault "$(cat "$work/out")"
+}
+
 # json PATH: the value at PATH in the last output, which must be JSON.
 json() { "$MICA_BUILD_DIR/bin/tests/json_value" "$1" <"$work/out"; }
 

@@ -137,16 +137,7 @@ ends 1 '' "mica predict: $work/empty.txt has 0 bytes: *"
 # shellcheck disable=SC2086
 begin() { exec "$mica" $train --epochs 4 --dropout 0.1 --checkpoint-steps 7 --out "$@"; }
 (begin "$work/whole") >"$work/out" 2>&1 || fault "$(cat "$work/out")"
-again=''
-for moment in 1.1 1.3 1.7 2.3; do
-  begin "$work/killed" $again >"$work/out" 2>&1 &
-  pid=$!
-  sleep $moment
-  kill -KILL $pid 2>/dev/null
-  wait $pid 2>/dev/null
-  [ -s "$work/killed/config.json" ] && again=--resume
-done
-(begin "$work/killed" $again) >"$work/out" 2>&1 || fault "$(cat "$work/out")"
+killed "$work/killed" 1.1 1.3 1.7 2.3
 cmp "$work/whole/last.safetensors" "$work/killed/last.safetensors" || fault 'other weights after kills'
 
 for type in f16 bf16; do

@@ -213,16 +213,7 @@ ends 2 '' 'mica transcribe: --chunk *'
 # shellcheck disable=SC2086
 begin() { exec "$mica" $train --epochs 4 --checkpoint-steps 7 --quiet --out "$@"; }
 (begin "$work/whole") >"$work/out" 2>&1 || fault "$(cat "$work/out")"
-again=''
-for moment in 0.9 1.2 1.6; do
-  begin "$work/killed" $again >"$work/out" 2>&1 &
-  pid=$!
-  sleep $moment
-  kill -KILL $pid 2>/dev/null
-  wait $pid 2>/dev/null
-  [ -s "$work/killed/config.json" ] && again=--resume
-done
-(begin "$work/killed" $again) >"$work/out" 2>&1 || fault "$(cat "$work/out")"
+killed "$work/killed" 0.9 1.2 1.6
 cmp "$work/whole/last.safetensors" "$work/killed/last.safetensors" || fault 'other weights after kills'
 (POCL_MAX_PTHREAD_COUNT=1 begin "$work/one") >"$work/out" 2>&1 || fault "$(cat "$work/out")"
 cmp "$work/whole/last.safetensors" "$work/one/last.safetensors" || fault 'other weights on one thread'

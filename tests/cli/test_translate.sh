@@ -120,16 +120,7 @@ ends 1 '' "mica eval: *has no texts 'en' *"
 # shellcheck disable=SC2086
 begin() { exec "$mica" $train $small --epochs 3 --checkpoint-steps 7 --out "$@"; }
 (begin "$work/whole") >"$work/out" 2>&1 || fault "$(cat "$work/out")"
-again=''
-for moment in 0.9 1.1 1.4; do
-  begin "$work/killed" $again >"$work/out" 2>&1 &
-  pid=$!
-  sleep $moment
-  kill -KILL $pid 2>/dev/null
-  wait $pid 2>/dev/null
-  [ -s "$work/killed/config.json" ] && again=--resume
-done
-(begin "$work/killed" $again) >"$work/out" 2>&1 || fault "$(cat "$work/out")"
+killed "$work/killed" 0.9 1.1 1.4
 cmp "$work/whole/last.safetensors" "$work/killed/last.safetensors" || fault 'other weights after kills'
 
 exit $failed
