@@ -173,10 +173,11 @@ MICA_API mica_engine_config mica_engine_config_default(void);
  * called exec, is a process like any other. */
 MICA_API MICA_CHECKED mica_status mica_engine_create(const mica_engine_config *config, mica_engine **engine);
 
-/* Waits for work in flight, writes new compiled kernels to the cache, and releases everything. NULL is a no-op. What was
- * made on it (tensors, queues, sessions, loaders, trainers, runs) is destroyed before, in any order; a warning in the
- * log tells of buffers that are left. Where a process ends with engines left, it first waits for what they were given, 30 seconds at most, and releases nothing:
- * drivers whose compiler is at work then would end it by a signal. */
+/* Waits for work in flight, writes new compiled kernels to the cache, and releases everything. NULL is a no-op. What
+ * was made on it (tensors, queues, sessions, loaders, trainers, runs) is destroyed before, in any order but what their
+ * own contracts say; a warning in the log tells of buffers that are left. Where a process ends with engines left, it
+ * first waits for what they were given, 30 seconds at most, and releases nothing: drivers whose compiler is at work
+ * then would end it by a signal. */
 MICA_API void mica_engine_destroy(mica_engine *engine);
 
 /* Valid as long as the engine. */

@@ -32,8 +32,8 @@ ends() {
   case $err in $3) ;; *) fault "stderr is not '$3': $err" ;; esac
 }
 
-# killed FOLDER SECONDS...: runs `begin FOLDER`, a command that execs, killed after each of the times and resumed, at last
-# to its end.
+# killed FOLDER SECONDS...: runs `begin FOLDER`, a command that execs, killed after each of the times and resumed, at
+# last to its end.
 killed() {
   killed_in=$1
   again=''
