@@ -222,6 +222,16 @@ mica_status mica__run_check_ranks(mica_run *run) {
   return status;
 }
 
+bool mica__run_decodes(const mica_run *run, uint64_t number) {
+  const mica_communicator *c = run->config.communicator;
+  return !c || number % (uint64_t)c->ranks == (uint64_t)c->rank;
+}
+
+mica_status mica__run_add_ranks(const mica_run *run, int64_t *counts, size_t count) {
+  const mica_transfer sum = {.channel = MICA__SUMS_CHANNEL, .dtype = MICA_I64, .data = counts, .count = (int64_t)count};
+  return run->config.communicator ? mica_communicator_run(run->config.communicator, &sum) : MICA_OK;
+}
+
 mica_status mica__run_remark_alone(mica_run *run) {
   const mica_communicator *c = run->config.communicator;
   const char *compress = mica__run_given(run, "compress");

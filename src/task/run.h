@@ -141,6 +141,11 @@ int32_t mica__run_rank(const mica_run *run);
 mica_status mica__run_share_batch(mica_run *run, mica_loader_config *config);
 /* Fails on all ranks, naming one, where they differ in what they must have in common. */
 mica_status mica__run_check_ranks(mica_run *run);
+/* True if sample or batch `number` of a test is the rank's to decode, each being one rank's: nothing else of a test is
+ * repeated by all. */
+bool mica__run_decodes(const mica_run *run, uint64_t number);
+/* Counts of what the ranks have decoded become those of all. */
+mica_status mica__run_add_ranks(const mica_run *run, int64_t *counts, size_t count);
 /* Remarks on what was asked for that takes several ranks, where there is one. */
 mica_status mica__run_remark_alone(mica_run *run);
 /* Adds a section on where the ranks' time went, if there were several. */

@@ -123,11 +123,15 @@ static mica_status add_batch(mica_run *run, const mica_batch *batch, mica_text_e
 mica_status mica__speech_evaluate(mica_run *run, const mica_batch_source *source, mica_metrics *m) {
   mica_text_errors errors = {0};
   MICA_TRY(source->seek(source->user, 0, 0));
-  for (mica_batch batch = {0};;) {
+  mica_batch batch = {0};
+  for (uint64_t n = 0;; n++) {
     MICA_TRY(source->next(source->user, mica_engine_queue(run->engine), &batch));
     if (!batch.count) break;
-    MICA_TRY(add_batch(run, &batch, &errors));
+    if (mica__run_decodes(run, n)) MICA_TRY(add_batch(run, &batch, &errors));
   }
+  int64_t all[] = {errors.word_edits, errors.words, errors.character_edits, errors.characters};
+  MICA_TRY(mica__run_add_ranks(run, all, 4));
+  errors = (mica_text_errors){all[0], all[1], all[2], all[3]};
   if (errors.words > 0) MICA_TRY(mica_metrics_add(m, "wer", mica_word_error_rate(&errors)));
   return errors.characters > 0 ? mica_metrics_add(m, "cer", mica_character_error_rate(&errors)) : MICA_OK;
 }

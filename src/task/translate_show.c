@@ -76,14 +76,18 @@ static mica_status add_text(const mica_run *run, texts *t, const char *where, co
   return MICA_OK;
 }
 
-/* Adds `most` of a dataset's pairs (0: all), at even distances, or the first ones. */
-static mica_status add_pairs(const mica_run *run, const mica_dataset *data, uint64_t most, bool first, texts *t) {
+/* Which of a dataset's pairs: the first ones, some at even distances, or of these the rank's own. */
+typedef enum pairs { PAIRS_FIRST, PAIRS_EVEN, PAIRS_OWN } pairs;
+
+/* Adds `most` of a dataset's pairs (0: all). */
+static mica_status add_pairs(const mica_run *run, const mica_dataset *data, uint64_t most, pairs which, texts *t) {
   const uint64_t all = mica_dataset_count(data), count = most && most < all ? most : all;
   mica__texts from = {.data = data, .column = mica__translate_column(data, mica__run_fact_text(run, "from"))};
   mica__texts to = {.data = data, .column = mica__translate_column(data, mica__run_fact_text(run, "to"))};
   mica_status status = MICA_OK;
   for (uint64_t i = 0; status == MICA_OK && i < count; i++) {
-    from.at = to.at = first ? i : (uint64_t)((double)i * (double)all / (double)count);
+    if (which == PAIRS_OWN && !mica__run_decodes(run, i)) continue;
+    from.at = to.at = which == PAIRS_FIRST ? i : (uint64_t)((double)i * (double)all / (double)count);
     const uint64_t number = from.at + 1;
     status = mica__texts_read(&from);
     if (status == MICA_OK) status = mica__texts_read(&to);
@@ -97,6 +101,20 @@ static mica_status add_pairs(const mica_run *run, const mica_dataset *data, uint
 
 /* --- scores --- */
 
+/* The counts of all ranks' translations. */
+static mica_status join(const mica_run *run, mica_bleu *sums) {
+  int64_t all[2 * MICA_BLEU_ORDER + 2] = {sums->length, sums->reference_length};
+  int64_t *counts = all + 2, *totals = counts + MICA_BLEU_ORDER;
+  memcpy(counts, sums->counts, sizeof sums->counts);
+  memcpy(totals, sums->totals, sizeof sums->totals);
+  MICA_TRY(mica__run_add_ranks(run, all, sizeof all / sizeof *all));
+  memcpy(sums->counts, counts, sizeof sums->counts);
+  memcpy(sums->totals, totals, sizeof sums->totals);
+  sums->length = all[0];
+  sums->reference_length = all[1];
+  return MICA_OK;
+}
+
 static mica_status score(mica_run *run, const texts *t, int64_t beams, double *bleu) {
   mica__translations made;
   mica_bleu sums = {.length = 0};
@@ -104,6 +122,7 @@ static mica_status score(mica_run *run, const texts *t, int64_t beams, double *b
   mica_status status = MICA_OK;
   for (size_t i = 0; status == MICA_OK && i < t->count; i++)
     status = mica_bleu_add(&sums, made.texts[i], (const char *const *)&t->truths[i], 1, NULL);
+  if (status == MICA_OK) status = join(run, &sums);
   *bleu = mica_bleu_score(&sums, NULL, NULL);
   mica__translations_free(&made);
   return status;
@@ -119,7 +138,7 @@ mica_status mica__translate_evaluate(mica_run *run, const mica_batch_source *sou
   MICA_TRY(mica_metrics_add(m, "perplexity", exp(m->loss)));
   if (!data) return MICA_OK;
   mica_status status =
-      add_pairs(run, data, run->judged ? JUDGED : (uint64_t)mica_run_number(run, "bleu-samples"), false, &t);
+      add_pairs(run, data, run->judged ? JUDGED : (uint64_t)mica_run_number(run, "bleu-samples"), PAIRS_OWN, &t);
   if (status == MICA_OK) status = score(run, &t, 1, &bleu);
   if (status == MICA_OK) status = mica_metrics_add(m, "bleu", bleu);
   if (status == MICA_OK && run->judged && beams > 1) {
@@ -170,7 +189,7 @@ static mica_status add_data(const mica_run *run, const mica_run_input *input, te
   bool whole = false;
   MICA_TRY(mica__run_open_given(run, input->data, input->part, &whole, &data));
   mica_status status = run->task->fits(run, data);
-  if (status == MICA_OK) status = add_pairs(run, data, (uint64_t)input->count, true, t);
+  if (status == MICA_OK) status = add_pairs(run, data, (uint64_t)input->count, PAIRS_FIRST, t);
   mica_dataset_destroy(data);
   return status;
 }
@@ -198,7 +217,7 @@ mica_status mica__translate_predict(mica_run *run, const mica_run_input *input, 
 mica_status mica__translate_answers(mica_run *run) {
   mica__translations made = {0};
   texts t = {.count = 0};
-  mica_status status = add_pairs(run, run->judged, 1, true, &t);
+  mica_status status = add_pairs(run, run->judged, 1, PAIRS_FIRST, &t);
   if (status == MICA_OK) status = mica__translate(run, &t.ids, 1, 0, &made);
   mica__translations_free(&made);
   free_texts(&t);
@@ -212,7 +231,7 @@ mica_status mica__translate_report(mica_run *run, mica_report *report) {
   mica__translations made = {0};
   const char *cells[3 * SHOWN];
   texts t = {.count = 0};
-  mica_status status = add_pairs(run, run->judged, SHOWN, false, &t);
+  mica_status status = add_pairs(run, run->judged, SHOWN, PAIRS_EVEN, &t);
   if (status == MICA_OK) status = mica__translate(run, &t.ids, 1, 0, &made);
   for (size_t i = 0; status == MICA_OK && i < t.count; i++) {
     cells[3 * i] = t.sources[i];

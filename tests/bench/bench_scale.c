@@ -3,9 +3,10 @@
  *
  * A launch takes the longer of its operations and its bytes at the device's shares of its peaks, and a start. A bucket
  * is sent when the launches before it are done and the link is free; the step ends with the last bucket's update. On
- * this machine (--device here) a step of one rank is measured in place of that sum, and a step of two ranks beside the
- * prediction. */
+ * this machine (--device here) a step of one rank is measured in place of that sum, each on a half of the device, and a
+ * step of two ranks beside the prediction; with --net over a link that holds messages back as that net would. */
 #include "bench/bench.h"
+#include "bench/link.h"
 
 #include <math.h>
 #include <pthread.h>
@@ -147,10 +148,17 @@ static double step_of(const plan *p, way how, const net *n, double ranks, double
 
 typedef struct task {
   const char *name;
-  int batch, side, channels;
+  int batch, side, channels; /* pictures; or texts of `side` tokens, of no channels */
 } task;
+#define VOCABULARY 256
 static const task tasks[] = {{"mlp", 64, 28, 1},       {"cnn", 64, 28, 1},          {"resnet18", 32, 224, 3},
-                             {"resnet50", 32, 224, 3}, {"mobilenetv2", 32, 224, 3}, {"vgg11", 32, 224, 3}};
+                             {"resnet50", 32, 224, 3}, {"mobilenetv2", 32, 224, 3}, {"vgg11", 32, 224, 3},
+                             {"gpt", 16, 64, 0}};
+
+/* Inputs of a batch: pictures, or tokens. */
+static mica_shape shape_of(const task *t) {
+  return t->channels ? MICA_SHAPE(t->batch, t->channels, t->side, t->side) : MICA_SHAPE(t->batch, t->side);
+}
 
 /* A training step of one rank of several, or of one process. */
 static mica_session *make_step(mica_engine *engine, const task *t, mica_communicator *communicator) {
@@ -160,9 +168,18 @@ static mica_session *make_step(mica_engine *engine, const task *t, mica_communic
   const mica_optimizer_config how = {.momentum = 0.9, .communicator = communicator};
   bench_ok(mica_graph_create(&graph));
   bench_ok(mica_nn_create(graph, &(mica_nn_config){.training = true}, &nn));
-  mica_value x = mica_input(graph, "x", MICA_F32, MICA_SHAPE(t->batch, t->channels, t->side, t->side));
+  mica_value x = mica_input(graph, "x", t->channels ? MICA_F32 : MICA_I32, shape_of(t));
   mica_value y = mica_input(graph, "y", MICA_I32, MICA_SHAPE(t->batch));
-  mica_value z = mica_model_build(nn, x, &(mica_model_config){.name = t->name});
+  mica_model_config network = {.name = t->name};
+  if (!t->channels) {
+    network.classes = VOCABULARY;
+    network.width = 256;
+    network.sequence.layers = 4;
+    network.sequence.heads = 4;
+    network.sequence.context = t->side;
+  }
+  mica_value z = mica_model_build(nn, x, &network);
+  if (!t->channels) z = mica_mean(z, MICA_AXES(1), false);
   mica_value loss = mica_mean(mica_cross_entropy(z, y, NULL), MICA_ALL_AXES, false);
   mica_optimize(nn, loss, &how, NULL);
   if (mica_graph_status(graph) != MICA_OK) {
@@ -198,9 +215,18 @@ static void make_plan(const task *t, const device *d, plan *p) {
 typedef struct member {
   const task *task;
   mica_communicator *communicator; /* NULL: alone */
-  int steps;
-  double seconds; /* a step */
+  int steps, half;                 /* which half of the device */
+  double seconds;                  /* a step */
+  double waited;                   /* of it, for the other rank's numbers */
+  uint64_t bytes;                  /* sent in it */
 } member;
+
+/* A rank a core. */
+static void name_half(int half, char name[64]) {
+  mica_device_info info;
+  bench_ok(mica_device_find(getenv("MICA_DEVICE"), &info));
+  snprintf(name, 64, info.compute_units > 1 ? "%s/2:%d" : "%s", info.id, half);
+}
 
 static void *run_member(void *user) {
   member *m = user;
@@ -208,26 +234,37 @@ static void *run_member(void *user) {
   mica_tensor *x = NULL, *y = NULL, *rate = NULL;
   const task *t = m->task;
   const float r = 1e-3f;
-  bench_ok(mica_engine_create(&(mica_engine_config){.device = getenv("MICA_DEVICE")}, &engine));
+  char selector[64];
+  name_half(m->half, selector);
+  bench_ok(mica_engine_create(&(mica_engine_config){.device = selector}, &engine));
   mica_session *session = make_step(engine, t, m->communicator);
-  const size_t count = (size_t)(t->batch * t->channels * t->side * t->side);
+  const size_t count = (size_t)t->batch * (size_t)(t->channels ? t->channels * t->side * t->side : t->side);
   float *data = calloc(count, sizeof *data);
   int32_t *labels = calloc((size_t)t->batch, sizeof *labels);
-  for (size_t i = 0; data && i < count; i++) data[i] = (float)(i * 7919 % 1000) / 500 - 1;
+  for (size_t i = 0; data && i < count; i++)
+    if (t->channels)
+      data[i] = (float)(i * 7919 % 1000) / 500 - 1;
+    else
+      ((int32_t *)data)[i] = (int32_t)(i * 7919 % VOCABULARY);
   for (int i = 0; labels && i < t->batch; i++) labels[i] = i % 10;
-  bench_ok(mica_tensor_create_from(engine, MICA_F32, MICA_SHAPE(t->batch, t->channels, t->side, t->side), data, &x));
+  bench_ok(mica_tensor_create_from(engine, t->channels ? MICA_F32 : MICA_I32, shape_of(t), data, &x));
   bench_ok(mica_tensor_create_from(engine, MICA_I32, MICA_SHAPE(t->batch), labels, &y));
   bench_ok(mica_tensor_create_from(engine, MICA_F32, MICA_SCALAR, &r, &rate));
   mica_queue *queue = mica_engine_queue(engine);
   const mica_feed feeds[] = {{"x", x}, {"y", y}, {MICA_LEARNING_RATE, rate}};
   double begin = 0;
+  mica_communicator_stats before = {0};
   for (int i = -2; i < m->steps; i++) {
     if (i == 0) bench_ok(mica_queue_finish(queue));
     if (i == 0) begin = bench_now();
+    if (i == 0) before = mica_communicator_stats_of(m->communicator);
     bench_ok(mica_session_run(session, queue, feeds, 3));
   }
   bench_ok(mica_queue_finish(queue));
   m->seconds = (bench_now() - begin) / m->steps;
+  const mica_communicator_stats after = mica_communicator_stats_of(m->communicator);
+  m->waited = (after.waited - before.waited) / m->steps;
+  m->bytes = (after.bytes_sent - before.bytes_sent) / (uint64_t)m->steps;
   mica_tensor_destroy(x);
   mica_tensor_destroy(y);
   mica_tensor_destroy(rate);
@@ -238,19 +275,23 @@ static void *run_member(void *user) {
   return NULL;
 }
 
-/* Two members at once. Without communicators each works for itself: what sharing the machine costs. */
-static double run_pair(const task *t, int steps, bool joined) {
+/* Two members at once, over a net, or NULL: through memory. Without communicators each works for itself: what sharing
+ * the machine costs. Returns the slower one. */
+static member run_pair(const task *t, int steps, bool joined, const net *over) {
   mica_communicator *list[2] = {NULL, NULL};
   member members[2];
   pthread_t threads[2];
-  if (joined) bench_ok(mica_communicator_local(2, NULL, list));
+  if (joined && over)
+    bench_link(over->bytes, over->latency, list);
+  else if (joined)
+    bench_ok(mica_communicator_local(2, NULL, list));
   for (int k = 0; k < 2; k++) {
-    members[k] = (member){t, list[k], steps, 0};
+    members[k] = (member){.task = t, .communicator = list[k], .steps = steps, .half = k};
     if (pthread_create(&threads[k], NULL, run_member, &members[k])) exit(1);
   }
   for (int k = 0; k < 2; k++) pthread_join(threads[k], NULL);
   for (int k = 0; joined && k < 2; k++) mica_communicator_destroy(list[k]);
-  return fmax(members[0].seconds, members[1].seconds);
+  return members[members[1].seconds > members[0].seconds];
 }
 
 typedef struct pinger {
@@ -289,21 +330,66 @@ static net measure_net(void) {
   return (net){(double)((int64_t)1 << 23) / fmax(large - small, 1e-9), small / 2.2};
 }
 
+/* Seconds of the core's time that a rank's sums take: on this machine those who compute also add up and copy, to the host
+ * and back, which nothing hides. */
+static double core_seconds(const plan *p, const net *memory) {
+  const size_t bytes = (size_t)1 << 25;
+  char *from = malloc(bytes), *to = malloc(bytes);
+  double seconds = 0, begin = 0;
+  if (!from || !to) exit(1);
+  for (int i = 0; i < 4; i++) {
+    if (i == 1) begin = bench_now(); /* the first time finds the pages */
+    memset(from, i, bytes);
+    memcpy(to, from, bytes);
+  }
+  const double copy = (bench_now() - begin) / 3 / (double)(2 * bytes);
+  for (int k = 0; k < p->buckets; k++) seconds += seconds_of(MICA_WAY, memory, p->bytes[k], 2) + 2 * p->bytes[k] * copy;
+  free(from);
+  free(to);
+  return seconds;
+}
+
+/* Steps alone and together alternate, since the machine's speed changes. */
+#define ROUNDS 3
+
+static int by_value(const void *a, const void *b) {
+  const double x = *(const double *)a, y = *(const double *)b;
+  return x < y ? -1 : x > y;
+}
+
+static double median(double *list) {
+  qsort(list, ROUNDS, sizeof *list, by_value);
+  return list[ROUNDS / 2];
+}
+
 static void check_here(const bench *b, const task *t, plan *p) {
   const int steps = b->steps ? b->steps : 5;
-  const net n = measure_net();
-  const double apart = run_pair(t, steps, false), joined = run_pair(t, steps, true);
-  const double by = p->compute > 0 ? apart / p->compute : 0;
+  const net memory = measure_net();
+  net n = memory;
+  double alone[ROUNDS], together[ROUNDS], waiting[ROUNDS], hidden = 0;
+  uint64_t bytes = 0;
+  if (b->net && !parse_net(b->net, &n)) exit(2);
+  for (int k = 0; k < ROUNDS; k++) {
+    const member apart = run_pair(t, steps, false, NULL), joined = run_pair(t, steps, true, b->net ? &n : NULL);
+    alone[k] = apart.seconds;
+    together[k] = joined.seconds;
+    waiting[k] = joined.waited;
+    bytes = joined.bytes;
+  }
+  const double apart = median(alone), joined = median(together), waited = median(waiting);
+  const double by = p->compute > 0 ? apart / p->compute : 0, sending = (double)bytes / n.bytes;
   for (int i = 0; i < p->count; i++) p->seconds[i] *= by;
   p->compute *= by;
-  double hidden = 0;
-  const double predicted = step_of(p, MICA_WAY, &n, 2, &hidden);
+  const double cores = core_seconds(p, &memory), link = b->net ? step_of(p, MICA_WAY, &n, 2, &hidden) : p->compute;
+  const double predicted = link + cores;
   printf(b->json
-             ? "{\"bench\":\"scale\",\"model\":\"%s\",\"device\":\"here\",\"apart_ms\":%.3f,\"predicted_ms\":%.3f,"
-               "\"measured_ms\":%.3f,\"ratio\":%.3f,\"net_gbit\":%.2f,\"latency_us\":%.1f}\n"
-             : "%-12s here: two apart %.2f ms a step; two joined: predicted %.2f, measured %.2f, ratio %.2f; sums at "
-               "%.1f Gbit/s, %.0f us\n",
-         t->name, apart * 1e3, predicted * 1e3, joined * 1e3, predicted / joined, n.bytes * 8e-9, n.latency * 1e6);
+             ? "{\"bench\":\"scale\",\"model\":\"%s\",\"device\":\"here\",\"batch\":%d,\"apart_ms\":%.3f,"
+               "\"predicted_ms\":%.3f,\"measured_ms\":%.3f,\"ratio\":%.3f,\"efficiency\":%.3f,\"net_gbit\":%.2f,"
+               "\"latency_us\":%.1f,\"sending_ms\":%.2f,\"waited_ms\":%.2f,\"hidden\":%.3f}\n"
+             : "%-12s batch %d here: two apart %.2f ms a step; two joined: predicted %.2f, measured %.2f, ratio %.2f, "
+               "efficiency %.3f; sums at %.1f Gbit/s, %.0f us: sent in %.2f ms, waited for %.2f, hidden %.3f\n",
+         t->name, t->batch, apart * 1e3, predicted * 1e3, joined * 1e3, predicted / joined, apart / joined,
+         n.bytes * 8e-9, n.latency * 1e6, sending * 1e3, waited * 1e3, sending > 0 ? fmax(1 - waited / sending, 0) : 1);
 }
 
 /* --- curves --- */
@@ -378,6 +464,7 @@ int bench_scale(const bench *b) {
       print_curve(&own, &t, d, &n, &p);
     fflush(stdout);
   }
-  if (!found) fprintf(stderr, "no model '%s'; there are mlp, cnn, resnet18, resnet50, mobilenetv2, vgg11\n", b->model);
+  if (!found)
+    fprintf(stderr, "no model '%s'; there are mlp, cnn, resnet18, resnet50, mobilenetv2, vgg11, gpt\n", b->model);
   return found ? 0 : 2;
 }

@@ -1,0 +1,11 @@
+/* bench/link.h: two ranks over a link that is slower than memory. */
+#ifndef BENCH_LINK_H
+#define BENCH_LINK_H
+
+#include <mica/dist.h>
+
+/* Fills list[0] and list[1], for a thread each: what one sends reaches the other no sooner than over a link of so many
+ * bytes a second in each direction, with so many seconds of latency. Exits where that fails. */
+void bench_link(double bytes, double latency, mica_communicator **list);
+
+#endif
