@@ -330,8 +330,8 @@ static net measure_net(void) {
   return (net){(double)((int64_t)1 << 23) / fmax(large - small, 1e-9), small / 2.2};
 }
 
-/* Seconds of the core's time that a rank's sums take: on this machine those who compute also add up and copy, to the host
- * and back, which nothing hides. */
+/* Seconds of the core's time that a rank's sums take: on this machine those who compute also add up and copy, to the
+ * host and back, which nothing hides. */
 static double core_seconds(const plan *p, const net *memory) {
   const size_t bytes = (size_t)1 << 25;
   char *from = malloc(bytes), *to = malloc(bytes);
