@@ -64,7 +64,7 @@ if "$mica" export "$work/run" --onnx "$work/float.onnx" >/dev/null 2>&1; then
       fault "$model.onnx does not predict"
   done
   paste "$work/float.txt" "$work/small.txt" >"$work/both.txt"
-  awk '{ n++; for (i = 4; i <= NF; i++) if ($i == "sample") same += $3 == $(i + 2) }
+  awk '{ n++; for (i = 4; i <= NF; i++) if ($i == "row") same += $3 == $(i + 2) }
     END { exit !(n == 200 && same >= 196) }' "$work/both.txt" || fault 'integers answer otherwise'
   run quantize "$work/float.onnx" --data "$work/rings.csv" --out "$work/small.onnx"
   ends 1 '' '*small.onnx is there already'
