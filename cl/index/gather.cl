@@ -7,9 +7,12 @@
  *   I_T        type of the indices, i32 or i64
  *   ELEMENTS   1: an index for every element
  *   VW         elements along `inner` a work-item makes
+ *   AHEAD      rows between the one that a work-item makes and the one that it begins to read; 0: none. Rows of large
+ *              tables are in no cache, and a core waits for few of them at a time.
  *
  * One dimension of outer * m * ceil(inner / VW) work-items. */
 #include "common/group.clh"
+#include "common/prefetch.clh"
 #include "index/index.clh"
 
 #ifndef X_T
@@ -23,6 +26,9 @@
 #endif
 #ifndef VW
 #define VW 4
+#endif
+#ifndef AHEAD
+#define AHEAD 0
 #endif
 
 RANGE_KERNEL gather(__global const STORAGE(X_T) * x, const long x_at, __global const STORAGE(I_T) * indices,
@@ -45,6 +51,9 @@ RANGE_KERNEL gather(__global const STORAGE(X_T) * x, const long x_at, __global c
   }
 #else
   const long k = INDEX(I_T, indices, j, n);
+#if AHEAD
+  if (j + AHEAD < m) PREFETCH_READ(x + INDEX(I_T, indices, j + AHEAD, n) * inner + begin);
+#endif
   if (k < n && begin + VW <= inner) {
     STOREV(X_T, VW, LOADV(X_T, VW, x, k * inner + begin), y, begin);
   } else {

@@ -117,7 +117,9 @@ static void add_grid(FILE *out, const chart *c) {
     fprintf(out, "<line class=grid x1=%d x2=%d y1=%.1f y2=%.1f /><text x=%d y=%.1f text-anchor=end>%g</text>\n", LEFT,
             c->width - RIGHT, y, y, LEFT - 6, y + 4, fabs(value) < step / 1e6 ? 0 : value);
   }
-  const size_t every = (c->item->rows + 9) / 10;
+  const double rough = ((double)c->item->rows - 1) / 10;
+  size_t every = 1; /* 1, 2 or 5 times a power of ten */
+  for (size_t k = 0; (double)every < rough; k++) every = k % 3 == 1 ? every / 2 * 5 : every * 2;
   for (size_t i = 0; i < c->item->rows; i += every)
     fprintf(out, "<text x=%.1f y=%d text-anchor=middle>%g</text>\n", x_of(c, i), c->height - 8, value_of(c, i, 0));
 }

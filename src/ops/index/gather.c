@@ -68,10 +68,11 @@ static const mica__kernel_param params[] = {
     MICA__DTYPE("I_T", "type of the indices", MICA_I64, MICA_I32),
     MICA__INT("ELEMENTS", "1: an index for every element", 0, 1),
     MICA__INT("VW", "elements a work-item makes", 1, 2, 4, 8, 16),
+    MICA__INT("AHEAD", "rows ahead of which one is read", 0, 8, 16, 32),
 };
 static const mica__variant variants[] = {
-    MICA__VARIANT("cpu", MICA__ON_CPU, MICA_F32, MICA_I64, 0, 16),
-    MICA__VARIANT("gpu", MICA__ON_GPU, MICA_F32, MICA_I64, 0, 1),
+    MICA__VARIANT("cpu", MICA__ON_CPU, MICA_F32, MICA_I64, 0, 16, 16),
+    MICA__VARIANT("gpu", MICA__ON_GPU, MICA_F32, MICA_I64, 0, 1, 0),
 };
 static const mica__kernel_desc gather = {MICA__KERNEL("gather", "index/gather.cl", params, variants)};
 
