@@ -175,6 +175,11 @@ typedef struct mica_run_input {
    * mica_beam_config. */
   int64_t beams;         /* 0: 1, which is greedy */
   double length_penalty; /* 0: the run's setting; MICA_ZERO: 0 */
+  /* Takes what is predicted, some sections at a time in their order: a task that predicts in parts then keeps none of
+   * them (recommend; of others all come at once, at the end), and *prediction has none. A failure of its ends the
+   * prediction. NULL: *prediction has all. */
+  mica_status (*take)(void *user, const mica_report *sections);
+  void *user;
 } mica_run_input;
 
 /* A section for each sample, its title the file, row or number. Samples are computed some at once, and how many there

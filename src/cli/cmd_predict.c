@@ -157,26 +157,57 @@ static int show_pictures(const cli_command *self, const struct values *v, const 
   return status;
 }
 
-static int show(const cli_command *self, const struct values *v, const mica_run *run, const mica_report *prediction) {
-  char head[64];
+/* What is shown, part by part as it is predicted. */
+typedef struct showing {
+  const cli_command *self;
+  const struct values *v;
+  const mica_run *run;
+  bool begun; /* the JSON object is open */
+  int status; /* why it ended */
+} showing;
+
+/* The sections of a part, as elements of the list that the JSON object has. */
+static int show_json(showing *s, const mica_report *prediction) {
+  static const char before[] = "{\"predictions\": [";
   char *text = NULL;
+  if (mica_report_json(prediction, "predictions", "", &text) != MICA_OK) return cli_fail_library(s->self);
+  if (s->begun)
+    fputs(", ", stdout);
+  else
+    printf("{\"task\": \"%s\", \"predictions\": [", mica_run_task(s->run));
+  s->begun = true;
+  const char *list = text + sizeof before - 1;
+  fwrite(list, 1, strlen(list) - strlen("]}"), stdout);
+  mica_free(text);
+  return CLI_OK;
+}
+
+static int show(showing *s, const mica_report *prediction) {
+  const struct values *v = s->v;
   char folder[4096];
   const bool some = has_pictures(prediction);
   if (v->out && !some) {
-    cli_fail(self, "--out %s is for pictures that are predicted; the task %s of --model predicts none", v->out,
-             mica_run_task(run));
+    cli_fail(s->self, "--out %s is for pictures that are predicted; the task %s of --model predicts none", v->out,
+             mica_run_task(s->run));
     return CLI_USAGE;
   }
   /* Pictures of files that were given go to --out or to the run's own folder, those of --data to --out alone. */
   snprintf(folder, sizeof folder, v->out ? "%s" : "%s/predictions", v->out ? v->out : v->model);
   const bool written = some && (v->out || !v->data);
-  int status = show_pictures(self, v, written ? folder : NULL, v->out != NULL, prediction);
-  if (status != CLI_OK || !v->json) return status;
-  snprintf(head, sizeof head, "\"task\": \"%s\", ", mica_run_task(run));
-  if (mica_report_json(prediction, "predictions", head, &text) != MICA_OK) return cli_fail_library(self);
-  puts(text);
-  mica_free(text);
-  return CLI_OK;
+  const int status = show_pictures(s->self, v, written ? folder : NULL, v->out != NULL, prediction);
+  return status != CLI_OK || !v->json ? status : show_json(s, prediction);
+}
+
+static mica_status take(void *user, const mica_report *sections) {
+  showing *s = user;
+  s->status = show(s, sections);
+  return s->status == CLI_OK ? MICA_OK : MICA_E_STATE;
+}
+
+/* The end of the JSON object, which may have begun with nothing. */
+static void end_json(const showing *s) {
+  if (!s->begun) printf("{\"task\": \"%s\", \"predictions\": [", mica_run_task(s->run));
+  puts("]}");
 }
 
 /* Numbers that were typed; an exit status. */
@@ -209,8 +240,13 @@ static int predict(const cli_command *self, const struct values *v, mica_run *ru
     input.files = (const char *const *)v->inputs.words;
     input.file_count = v->inputs.count;
   }
-  int status = mica_run_predict(run, &input, &prediction) == MICA_OK ? CLI_OK : cli_fail_library(self);
-  if (status == CLI_OK) status = show(self, v, run, prediction);
+  showing shown = {.self = self, .v = v, .run = run};
+  input.take = take;
+  input.user = &shown;
+  int status = mica_run_predict(run, &input, &prediction) == MICA_OK ? CLI_OK
+               : shown.status != CLI_OK                              ? shown.status
+                                                                     : cli_fail_library(self);
+  if (status == CLI_OK && v->json) end_json(&shown);
   mica_report_destroy(prediction);
   free(text);
   return status;

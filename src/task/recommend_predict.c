@@ -77,7 +77,7 @@ static mica_status add_value(mica_report *p, const mica__interaction *pair, bool
 
 /* The value of each pair of a table that is of the part, up to `most`; 0: all. */
 static mica_status predict_pairs(mica_run *run, const mica__interactions *x, mica_part part, int64_t most,
-                                 mica_report *p) {
+                                 const mica_run_input *input, mica_report *p) {
   mica__interaction pairs[MICA__PAIRS];
   float values[MICA__PAIRS];
   size_t left = most > 0 ? (size_t)most : x->count, at = 0;
@@ -89,16 +89,18 @@ static mica_status predict_pairs(mica_run *run, const mica__interactions *x, mic
     left -= n;
     MICA_TRY(mica__recommend_values(run, &x->features, pairs, n, values));
     for (size_t i = 0; i < n; i++) MICA_TRY(add_value(p, &pairs[i], x->rated, values[i]));
+    MICA_TRY(mica__run_take(input, p));
   }
   return MICA_OK;
 }
 
 /* A file that is in no parts: its pairs are all of the first. */
-static mica_status predict_file(mica_run *run, const char *path, int64_t most, mica_report *p) {
+static mica_status predict_file(mica_run *run, const char *path, int64_t most, const mica_run_input *input,
+                                mica_report *p) {
   mica__interactions *x = calloc(1, sizeof *x);
   mica_status status = x ? mica__interactions_open(run, path, x) : mica__fail_nomem(path);
   if (status == MICA_OK) status = mica__interactions_adopt(x, run);
-  if (status == MICA_OK) status = predict_pairs(run, x, MICA_PART_TRAIN, most, p);
+  if (status == MICA_OK) status = predict_pairs(run, x, MICA_PART_TRAIN, most, input, p);
   if (x) mica__interactions_free(x);
   return status;
 }
@@ -107,10 +109,10 @@ static mica_status predict_file(mica_run *run, const char *path, int64_t most, m
 static mica_status predict_data(mica_run *run, const mica_run_input *input, mica_report *p) {
   mica_dataset *data = NULL;
   bool all = false;
-  if (!mica__recommend_owns(run, input->data)) return predict_file(run, input->data, input->count, p);
+  if (!mica__recommend_owns(run, input->data)) return predict_file(run, input->data, input->count, input, p);
   MICA_TRY(mica__run_open_given(run, input->data, input->part, &all, &data));
   const mica_part part = all ? MICA_PART_TRAIN : input->part;
-  mica_status status = predict_pairs(run, mica__interactions_of(data), part, input->count, p);
+  mica_status status = predict_pairs(run, mica__interactions_of(data), part, input->count, input, p);
   mica_dataset_destroy(data);
   return status;
 }
@@ -121,6 +123,6 @@ mica_status mica__recommend_predict(mica_run *run, const mica_run_input *input, 
   if (input->text)
     return mica__fail(MICA_E_UNSUPPORTED, "pairs of users and items come from a table, --data or a file");
   if (input->data) return predict_data(run, input, p);
-  for (size_t i = 0; i < input->file_count; i++) MICA_TRY(predict_file(run, input->files[i], 0, p));
+  for (size_t i = 0; i < input->file_count; i++) MICA_TRY(predict_file(run, input->files[i], 0, input, p));
   return MICA_OK;
 }

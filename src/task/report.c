@@ -1,6 +1,7 @@
 /* Reports: sections of items, which hold copies of all they show. */
 #include "base/text.h"
 #include "task/json.h"
+#include "task/run.h"
 
 #include <math.h>
 #include <mica/report.h>
@@ -41,13 +42,18 @@ static void free_item(mica_item *item) {
   free((void *)item->planes);
 }
 
-void mica_report_destroy(mica_report *report) {
-  for (size_t i = 0; report && i < report->count; i++) {
+void mica__report_clear(mica_report *report) {
+  for (size_t i = 0; i < report->count; i++) {
     for (size_t k = 0; k < report->sections[i].count; k++) free_item(&report->sections[i].items[k]);
     free(report->sections[i].items);
     free(report->sections[i].title);
   }
-  if (report) free(report->sections);
+  free(report->sections);
+  *report = (mica_report){0};
+}
+
+void mica_report_destroy(mica_report *report) {
+  if (report) mica__report_clear(report);
   free(report);
 }
 

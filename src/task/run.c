@@ -472,6 +472,13 @@ mica_status mica_run_recommend(mica_run *run, const mica_run_query *query, mica_
   return status;
 }
 
+mica_status mica__run_take(const mica_run_input *input, mica_report *prediction) {
+  if (!input->take || !mica_report_count(prediction)) return MICA_OK;
+  MICA_TRY(input->take(input->user, prediction));
+  mica__report_clear(prediction);
+  return MICA_OK;
+}
+
 mica_status mica_run_predict(mica_run *run, const mica_run_input *input, mica_report **out) {
   mica_report *prediction = NULL;
   if (!run || !input || !out) return mica__fail(MICA_E_INVALID, "mica_run_predict: a pointer is NULL");
@@ -479,6 +486,7 @@ mica_status mica_run_predict(mica_run *run, const mica_run_input *input, mica_re
     return mica__fail(MICA_E_INVALID, "mica_run_predict: files, data or a text, one of the three");
   MICA_TRY(mica_report_create(&prediction));
   mica_status status = predict(run, input, prediction);
+  if (status == MICA_OK) status = mica__run_take(input, prediction);
   if (status == MICA_OK)
     *out = prediction;
   else

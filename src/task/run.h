@@ -148,6 +148,9 @@ bool mica__run_decodes(const mica_run *run, uint64_t number);
 mica_status mica__run_add_ranks(const mica_run *run, int64_t *counts, size_t count);
 /* Remarks on what was asked for that takes several ranks, where there is one. */
 mica_status mica__run_remark_alone(mica_run *run);
+/* Gives the sections so far to input->take, where there is one, and then drops them. */
+mica_status mica__run_take(const mica_run_input *input, mica_report *prediction);
+void mica__report_clear(mica_report *report);
 /* Adds a section on where the ranks' time went, if there were several. */
 mica_status mica__run_report_ranks(const mica_run *run, mica_report *report);
 /* What rank 0 has, on all; status is how the caller fared: where that is a failure all fail, and it is returned. */

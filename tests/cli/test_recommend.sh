@@ -57,6 +57,12 @@ printf 'user,item\nu1,i3\nu1,i4\nnobody,nothing\n' >"$work/pairs.csv"
 run predict --model "$work/rate" "$work/pairs.csv" --json
 awk -v a="$(json predictions.0.value)" -v b="$(json predictions.1.value)" 'BEGIN { exit !(a > 3 && b < 3) }' ||
   fault "$out"
+# Pairs are predicted and written in parts, which make one list.
+awk 'BEGIN { print "user,item"; for (n = 0; n < 700; n++) print "u" n % 60 ",i" int(n / 60) }' >"$work/pairs.csv"
+run predict --model "$work/rate" "$work/pairs.csv" --json
+holds predictions.699.name 'line 701'
+holds predictions.256.name 'line 258'
+"$MICA_BUILD_DIR/bin/tests/json_value" predictions.700.name <"$work/out" 2>/dev/null && fault 'more than 700 pairs'
 
 for model in sasrec neumf; do
   # shellcheck disable=SC2086
