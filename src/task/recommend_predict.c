@@ -75,54 +75,66 @@ static mica_status add_value(mica_report *p, const mica__interaction *pair, bool
   return status == MICA_OK ? mica_report_add_number(p, "value", (double)value) : status;
 }
 
-/* The value of each pair of a table that is of the part, up to `most`; 0: all. */
-static mica_status predict_pairs(mica_run *run, const mica__interactions *x, mica_part part, int64_t most,
-                                 const mica_run_input *input, mica_report *p) {
+/* A prediction under way. */
+typedef struct predicting {
+  mica_run *run;
+  const mica_run_input *input;
+  mica_report *p;
+  size_t left; /* pairs that may come yet */
+} predicting;
+
+/* The value of each pair of a table that is of the part. */
+static mica_status predict_pairs(predicting *c, const mica__interactions *x, mica_part part) {
   mica__interaction pairs[MICA__PAIRS];
   float values[MICA__PAIRS];
-  size_t left = most > 0 ? (size_t)most : x->count, at = 0;
-  while (left > 0) {
+  for (size_t at = 0; c->left > 0;) {
     size_t n = 0;
-    for (; at < x->count && n < MICA__PAIRS && n < left; at++)
+    for (; at < x->count && n < MICA__PAIRS && n < c->left; at++)
       if (x->list[at].part == part) pairs[n++] = x->list[at];
     if (!n) break;
-    left -= n;
-    MICA_TRY(mica__recommend_values(run, &x->features, pairs, n, values));
-    for (size_t i = 0; i < n; i++) MICA_TRY(add_value(p, &pairs[i], x->rated, values[i]));
-    MICA_TRY(mica__run_take(input, p));
+    c->left -= n;
+    MICA_TRY(mica__recommend_values(c->run, &x->features, pairs, n, values));
+    for (size_t i = 0; i < n; i++) MICA_TRY(add_value(c->p, &pairs[i], x->rated, values[i]));
+    MICA_TRY(mica__run_take(c->input, c->p));
   }
   return MICA_OK;
 }
 
-/* A file that is in no parts: its pairs are all of the first. */
-static mica_status predict_file(mica_run *run, const char *path, int64_t most, const mica_run_input *input,
-                                mica_report *p) {
+/* Pairs of a file that is in no parts are all of the first. */
+static mica_status predict_lines(void *user, mica__interactions *x) {
+  predicting *c = user;
+  if (!c->left) return MICA_OK;
+  MICA_TRY(mica__interactions_adopt(x, c->run));
+  return predict_pairs(c, x, MICA_PART_TRAIN);
+}
+
+static mica_status predict_file(predicting *c, const char *path) {
   mica__interactions *x = calloc(1, sizeof *x);
-  mica_status status = x ? mica__interactions_open(run, path, x) : mica__fail_nomem(path);
-  if (status == MICA_OK) status = mica__interactions_adopt(x, run);
-  if (status == MICA_OK) status = predict_pairs(run, x, MICA_PART_TRAIN, most, input, p);
+  mica_status status = x ? mica__interactions_each(c->run, path, x, predict_lines, c) : mica__fail_nomem(path);
   if (x) mica__interactions_free(x);
   return status;
 }
 
 /* The training's own data as they were parted, as mica_run_evaluate sees them; other data whole. */
-static mica_status predict_data(mica_run *run, const mica_run_input *input, mica_report *p) {
+static mica_status predict_data(predicting *c) {
+  const mica_run_input *input = c->input;
   mica_dataset *data = NULL;
   bool all = false;
-  if (!mica__recommend_owns(run, input->data)) return predict_file(run, input->data, input->count, input, p);
-  MICA_TRY(mica__run_open_given(run, input->data, input->part, &all, &data));
-  const mica_part part = all ? MICA_PART_TRAIN : input->part;
-  mica_status status = predict_pairs(run, mica__interactions_of(data), part, input->count, input, p);
+  if (input->count > 0) c->left = (size_t)input->count;
+  if (!mica__recommend_owns(c->run, input->data)) return predict_file(c, input->data);
+  MICA_TRY(mica__run_open_given(c->run, input->data, input->part, &all, &data));
+  mica_status status = predict_pairs(c, mica__interactions_of(data), all ? MICA_PART_TRAIN : input->part);
   mica_dataset_destroy(data);
   return status;
 }
 
 mica_status mica__recommend_predict(mica_run *run, const mica_run_input *input, mica_report *p) {
+  predicting c = {.run = run, .input = input, .p = p, .left = SIZE_MAX};
   if (mica__recommend_ranks(run))
     return mica__fail(MICA_E_UNSUPPORTED, "the run puts items in order: mica recommend asks it");
   if (input->text)
     return mica__fail(MICA_E_UNSUPPORTED, "pairs of users and items come from a table, --data or a file");
-  if (input->data) return predict_data(run, input, p);
-  for (size_t i = 0; i < input->file_count; i++) MICA_TRY(predict_file(run, input->files[i], 0, input, p));
+  if (input->data) return predict_data(&c);
+  for (size_t i = 0; i < input->file_count; i++) MICA_TRY(predict_file(&c, input->files[i]));
   return MICA_OK;
 }

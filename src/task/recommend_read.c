@@ -192,7 +192,8 @@ void mica__interactions_free(void *interactions) {
   free(x);
 }
 
-static mica_status read_lines(table *t, const mica__interaction_columns *columns, mica__interactions *x) {
+/* Reads the first line; *more: there is a line to read. */
+static mica_status read_head(table *t, const mica__interaction_columns *columns, mica__interactions *x, bool *more) {
   bool found = false;
   MICA_TRY(mica__records_find_delimiter(t->records));
   MICA_TRY(mica__records_next(t->records, &found));
@@ -202,10 +203,15 @@ static mica_status read_lines(table *t, const mica__interaction_columns *columns
   x->timed = t->at[TIME] != SIZE_MAX;
   x->header = t->header;
   memcpy(x->at, t->at, sizeof x->at);
-  if (t->header) MICA_TRY(mica__records_next(t->records, &found));
-  while (found) {
+  *more = true;
+  return t->header ? mica__records_next(t->records, more) : MICA_OK;
+}
+
+/* Adds up to `most` lines. */
+static mica_status read_lines(table *t, size_t most, mica__interactions *x, bool *more) {
+  while (*more && x->count < most) {
     MICA_TRY(add_line(t, x));
-    MICA_TRY(mica__records_next(t->records, &found));
+    MICA_TRY(mica__records_next(t->records, more));
   }
   return x->count ? MICA_OK : mica__fail(MICA_E_FORMAT, "%s has no line below its first one", t->records->name);
 }
@@ -213,7 +219,9 @@ static mica_status read_lines(table *t, const mica__interaction_columns *columns
 mica_status mica__interactions_read(mica__records *records, const mica__interaction_columns *columns,
                                     mica__duplicates duplicates, mica__interactions *out) {
   table t = {.records = records};
-  mica_status status = read_lines(&t, columns, out);
+  bool more = false;
+  mica_status status = read_head(&t, columns, out, &more);
+  if (status == MICA_OK) status = read_lines(&t, SIZE_MAX, out, &more);
   free(t.text);
   if (status != MICA_OK || duplicates == MICA__DUPLICATES_KEEP) return status;
   return check_pairs(records->name, out, duplicates == MICA__DUPLICATES_LAST);
@@ -265,6 +273,8 @@ typedef struct reading {
   const mica_run *run;
   mica__interactions *out;
   mica__side side;
+  mica__interactions_fn *each; /* takes the lines in parts; NULL: they are read at once */
+  void *user;
 } reading;
 
 /* The columns of a table of users or items; its ids are in the column that is called so, else in the first. */
@@ -308,12 +318,33 @@ static mica_status make_clicks(const mica_run *run, mica__interactions *x, const
   return MICA_OK;
 }
 
+/* Lines that are read at a time. */
+#define PART 65536
+
+static mica_status read_parts(const reading *r, const mica__interaction_columns *columns, mica__records *records) {
+  table t = {.records = records};
+  mica__interactions *x = r->out;
+  bool more = false;
+  mica_status status = read_head(&t, columns, x, &more);
+  do {
+    x->count = 0;
+    mica__id_names_free(&x->users);
+    mica__id_names_free(&x->items);
+    if (status == MICA_OK) status = read_lines(&t, PART, x, &more);
+    if (status == MICA_OK && mica__recommend_clicks(r->run) && x->rated) status = make_clicks(r->run, x, records->name);
+    if (status == MICA_OK) status = r->each(r->user, x);
+  } while (status == MICA_OK && more);
+  free(t.text);
+  return status;
+}
+
 static mica_status read_interactions(void *user, mica__records *records) {
   const reading *r = user;
   const mica__interaction_columns columns = {column_of(r->run, "user-column"), column_of(r->run, "item-column"),
                                              column_of(r->run, "rating-column"), column_of(r->run, "time-column")};
   const char *twice = mica_run_setting(r->run, "duplicates"), *separator = mica_run_setting(r->run, "separator");
   if (strlen(separator) != 1) return mica__fail(MICA_E_INVALID, "separator is one character, not \"%s\"", separator);
+  if (r->each && !takes_features(r->run)) return read_parts(r, &columns, records);
   const mica__duplicates duplicates = !strcmp(twice, "last")                      ? MICA__DUPLICATES_LAST
                                       : !strcmp(twice, "keep")                    ? MICA__DUPLICATES_KEEP
                                       : !*twice && mica__recommend_clicks(r->run) ? MICA__DUPLICATES_KEEP
@@ -344,7 +375,7 @@ static bool find_side(const mica_run *run, mica__side side, mica__text *path) {
 /* Features of users and items, of the training's own data. */
 static mica_status open_sides(const mica_run *run, mica__interactions *x) {
   for (mica__side side = MICA__SIDE_USER; side <= MICA__SIDE_ITEM; side++) {
-    reading r = {run, x, side};
+    reading r = {.run = run, .out = x, .side = side};
     mica__text path = {0};
     mica_status status = MICA_OK;
     const bool found = find_side(run, side, &path);
@@ -364,9 +395,10 @@ static mica_status open_sides(const mica_run *run, mica__interactions *x) {
   return config.known ? MICA_OK : mica__features_check(&x->features, &config);
 }
 
-mica_status mica__interactions_open(const mica_run *run, const char *path, mica__interactions *out) {
+static mica_status open_file(reading r, const char *path) {
+  const mica_run *run = r.run;
+  mica__interactions *out = r.out;
   static const char *const names[] = {"ratings.csv", "ratings.tsv", "interactions.csv", "interactions.tsv", NULL};
-  reading r = {.run = run, .out = out};
   struct stat about;
   mica__text file = {0};
   if (stat(path, &about) != 0) return mica__fail(MICA_E_NOT_FOUND, "%s: there is no such file or folder", path);
@@ -380,6 +412,16 @@ mica_status mica__interactions_open(const mica_run *run, const char *path, mica_
   mica__text_free(&file);
   if (status != MICA_OK || !takes_features(run) || !mica__recommend_owns(run, path)) return status;
   return open_sides(run, out);
+}
+
+mica_status mica__interactions_open(const mica_run *run, const char *path, mica__interactions *out) {
+  return open_file((reading){.run = run, .out = out}, path);
+}
+
+mica_status mica__interactions_each(const mica_run *run, const char *path, mica__interactions *out,
+                                    mica__interactions_fn *each, void *user) {
+  MICA_TRY(open_file((reading){.run = run, .out = out, .each = each, .user = user}, path));
+  return takes_features(run) ? each(user, out) : MICA_OK;
 }
 
 /* --- titles --- */
