@@ -2,8 +2,8 @@
 
     python3 torch_neumf.py dense|sparse USERS ITEMS WIDTH BATCH THREADS
 
-dense: Adam over all rows of the tables; sparse: SparseAdam over the rows that a step reads, Adam over the layers. Speaks
-as torch_train.py does.
+dense: Adam over all rows of the tables; sparse: SparseAdam over the rows that a step reads, Adam over the layers.
+Speaks as torch_train.py does.
 """
 import resource
 import sys
