@@ -34,3 +34,14 @@ size_t mica__utf8_encode(uint32_t c, char bytes[4]) {
   for (size_t i = 1; i < n; i++) bytes[i] = (char)(0x80 | (c >> 6 * (n - 1 - i) & 0x3f));
   return n;
 }
+
+void mica__utf8_add_any(mica__text *out, const char *text, size_t bytes) {
+  while (bytes > 0) {
+    const size_t valid = mica__utf8_prefix(text, bytes);
+    mica__text_add_bytes(out, text, valid);
+    if (valid < bytes) mica__text_add(out, "\xef\xbf\xbd");
+    const size_t gone = valid < bytes ? valid + 1 : bytes;
+    text += gone;
+    bytes -= gone;
+  }
+}

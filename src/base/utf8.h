@@ -2,6 +2,8 @@
 #ifndef MICA_BASE_UTF8_H
 #define MICA_BASE_UTF8_H
 
+#include "base/text.h"
+
 #include <stddef.h>
 #include <stdint.h>
 
@@ -22,5 +24,8 @@ static inline uint32_t mica__utf8_at(const char *text, size_t *bytes) {
   *bytes = 4;
   return (uint32_t)(s[0] & 7) << 18 | (uint32_t)(s[1] & 0x3f) << 12 | (uint32_t)(s[2] & 0x3f) << 6 | (s[3] & 0x3fu);
 }
+
+/* Appends a text whose bytes may be anything: one that belongs to no character is U+FFFD. */
+void mica__utf8_add_any(mica__text *out, const char *text, size_t bytes);
 
 #endif

@@ -2,6 +2,7 @@
 #include "task/translate.h"
 
 #include "base/arith.h"
+#include "base/utf8.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -64,6 +65,20 @@ static void free_rows(rows *r) {
   free(r->found.scores);
 }
 
+/* The text of ids, which a network that knows little may choose so that their bytes are no UTF-8: those become U+FFFD. */
+static mica_status text_of(const mica_run *run, const int32_t *ids, size_t count, char **text) {
+  char *found = NULL;
+  size_t bytes = 0;
+  mica__text valid = {0};
+  MICA_TRY(mica_tokenizer_decode(run->tokenizer, ids, count, true, &found, &bytes));
+  mica__text_add(&valid, "");
+  mica__utf8_add_any(&valid, found, bytes);
+  mica_free(found);
+  if (mica__text_status(&valid) != MICA_OK) return mica__fail_nomem("translations");
+  *text = valid.data;
+  return MICA_OK;
+}
+
 /* Translates `count` sources. */
 static mica_status translate_batch(mica_run *run, mica_beam_search *search, rows *r, const mica__ids *ids,
                                    const source *sources, int64_t count, mica__translations *out) {
@@ -76,10 +91,8 @@ static mica_status translate_batch(mica_run *run, mica_beam_search *search, rows
   MICA_TRY(mica_beam_search_run(search, r->ids, r->lengths, r->context, r->limits, count, &r->found));
   for (int64_t b = 0; b < count; b++) {
     const int64_t best = b * r->beams;
-    char **text = &out->texts[sources[b].number];
-    size_t bytes = 0;
-    MICA_TRY(mica_tokenizer_decode(run->tokenizer, r->found.ids + best * r->context, (size_t)r->found.lengths[best],
-                                   true, text, &bytes));
+    MICA_TRY(
+        text_of(run, r->found.ids + best * r->context, (size_t)r->found.lengths[best], &out->texts[sources[b].number]));
     out->scores[sources[b].number] = r->found.scores[best];
   }
   return MICA_OK;

@@ -56,11 +56,28 @@ START_TEST(what_is_no_character_ends_the_prefix) {
 }
 END_TEST
 
+START_TEST(any_bytes_become_text) {
+  static const char *const cases[][2] = {{"", ""},
+                                         {"\xc3\xa4", "\xc3\xa4"},
+                                         {"a\xc3", "a\xef\xbf\xbd"},
+                                         {"\x80\xffz", "\xef\xbf\xbd\xef\xbf\xbdz"},
+                                         {"\xe2\x82x", "\xef\xbf\xbd\xef\xbf\xbdx"}};
+  for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+    mica__text text = {0};
+    mica__text_add(&text, "");
+    mica__utf8_add_any(&text, cases[i][0], strlen(cases[i][0]));
+    ck_assert_str_eq(text.data, cases[i][1]);
+    mica__text_free(&text);
+  }
+}
+END_TEST
+
 Suite *test_suite(void) {
   Suite *suite = suite_create("utf8");
   TCase *cases = tcase_create("utf8");
   tcase_add_test(cases, every_code_point_but_surrogates_is_taken);
   tcase_add_test(cases, what_is_no_character_ends_the_prefix);
+  tcase_add_test(cases, any_bytes_become_text);
   suite_add_tcase(suite, cases);
   return suite;
 }
