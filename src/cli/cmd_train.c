@@ -96,10 +96,11 @@ void cli_train_summary(FILE *out, mica_run *run) {
   if (*mica_dataset_summary(data)) fprintf(out, "          %s\n", cli_clean(mica_dataset_summary(data)));
   print_columns(out, run, "categories", "classes that are inputs");
   print_columns(out, run, "unused", "not used");
-  fprintf(out, "          %" PRIu64 " to train on, %" PRIu64 " to validate, %" PRIu64 " to test; %s",
-          count_of(run, MICA_PART_TRAIN), count_of(run, MICA_PART_VALIDATION), count_of(run, MICA_PART_TEST),
-          mica_shape_format(mica_dataset_shape(data), shape));
-  if (classes) fprintf(out, ", %zu classes", classes);
+  fprintf(out, "          %" PRIu64 " to train on, %" PRIu64 " to validate, %" PRIu64 " to test",
+          count_of(run, MICA_PART_TRAIN), count_of(run, MICA_PART_VALIDATION), count_of(run, MICA_PART_TEST));
+  /* Texts and recordings have no shape in common. */
+  if (mica_dataset_shape(data).rank) fprintf(out, "; %s", mica_shape_format(mica_dataset_shape(data), shape));
+  if (classes) fprintf(out, "%s%zu classes", mica_dataset_shape(data).rank ? ", " : "; ", classes);
   fprintf(out, "\ntask      %s\ntraining  %s, %s at %s, %s, weight decay %s\n", mica_run_task(run),
           mica_run_setting(run, "model"), mica_run_setting(run, "optimizer"), mica_run_setting(run, "lr"),
           mica_run_setting(run, "schedule"), mica_run_setting(run, "weight-decay"));

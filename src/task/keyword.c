@@ -199,18 +199,15 @@ static void step(mica_nn *nn, const mica_batch_values *batch, const void *config
 /* Adds the likeliest classes of one recording. truth may be NULL. */
 static mica_status add_recording(mica_run *run, const char *name, const float *samples, int64_t length,
                                  const char *truth, int64_t top, mica_report *p) {
-  mica_tensor *sound = NULL, *count = NULL;
-  const int32_t frames = (int32_t)length;
+  mica_tensor *tensors[2] = {NULL, NULL};
   size_t classes = 0, rows = 0;
   const char *const *names = mica_run_fact(run, "classes", &classes);
   const char **row_names = calloc(classes + 1, sizeof *row_names);
   double *numbers = calloc(classes + 1, sizeof *numbers);
   float *shares = calloc(classes + 1, sizeof *shares);
   mica_status status = row_names && numbers && shares ? MICA_OK : mica__fail_nomem("predictions");
-  if (status == MICA_OK)
-    status = mica_tensor_create_from(run->engine, MICA_F32, MICA_SHAPE(1, length), samples, &sound);
-  if (status == MICA_OK) status = mica_tensor_create_from(run->engine, MICA_I32, MICA_SHAPE(1), &frames, &count);
-  const mica_feed feeds[] = {{"sound", sound}, {"sound.length", count}};
+  if (status == MICA_OK) status = mica__run_feed_sound(run, samples, length, tensors);
+  const mica_feed feeds[] = {{"sound", tensors[0]}, {"sound.length", tensors[1]}};
   const mica_batch batch = {.count = 1, .tensors = feeds, .tensor_count = 2};
   if (status == MICA_OK) status = mica_trainer_predict(run->trainer, &batch);
   if (status == MICA_OK)
@@ -233,8 +230,8 @@ static mica_status add_recording(mica_run *run, const char *name, const float *s
                           .row_names = row_names,
                           .numbers = numbers};
   if (status == MICA_OK) status = mica_report_add(p, &item);
-  mica_tensor_destroy(sound);
-  mica_tensor_destroy(count);
+  mica_tensor_destroy(tensors[0]);
+  mica_tensor_destroy(tensors[1]);
   free(row_names);
   free(numbers);
   free(shares);

@@ -197,6 +197,9 @@ mica_status mica__run_open_given(const mica_run *run, const char *path, mica_par
 /* Likewise, to evaluate it. */
 mica_status mica__run_open_judged(const mica_run *run, const char *path, mica_part part, bool *all,
                                   mica_dataset **data);
+/* Tensors of one recording, samples (1, T) padded by zeros to one of a few lengths, so that a session need not be
+ * planned for each recording, and its length (1); the caller's to destroy after a failure too. */
+mica_status mica__run_feed_sound(mica_run *run, const float *samples, int64_t length, mica_tensor *tensors[2]);
 /* MICA_E_NOT_FOUND of data without a test part: the sentence there is, and which part they have. */
 mica_status mica__run_no_test(void);
 /* Parts data that have no validation part by the settings "validation" and "seed", as training and evaluation both do:

@@ -196,20 +196,25 @@ static mica_value classes_of(const mica_run *run, mica_value tokens) {
 }
 
 /* Recordings louder or softer by chance, with white noise. Strings have noise already. */
-static mica_value augmented(mica_nn *nn, const mica_run *run, mica_value x) {
+static mica_value augmented(mica_nn *nn, const mica_run *run, mica_value x, mica_value lengths) {
   const double noise = mica_run_number(run, "noise");
   mica_value each = mica_mean(x, MICA_AXES(1), true);
   mica_value loudness = mica_random_uniform(mica_nn_step(nn), each, 29, -LOUDNESS, LOUDNESS);
   x = mica_mul(x, mica_exp(loudness));
-  if (noise > 0 && !*mica_run_setting(run, "join")) x = mica_add_noise(x, mica_nn_step(nn), 31, noise, noise + 20);
-  return x;
+  if (noise <= 0 || *mica_run_setting(run, "join")) return x;
+  /* The noise of a recording is by its own power, without the zeros that a batch pads it with. */
+  mica_value added = mica_sub(mica_add_noise(x, mica_nn_step(nn), 31, noise, noise + 20), x);
+  mica_value own = mica_cast(mica_maximum(lengths, mica_full_like(lengths, 1)), mica_value_dtype(x));
+  mica_value whole = mica_sum(mica_full_like(x, 1), MICA_AXES(1), true);
+  return mica_add(x, mica_mul(added, mica_sqrt(mica_div(whole, mica_unsqueeze(own, MICA_AXES(1))))));
 }
 
 static void step(mica_nn *nn, const mica_batch_values *batch, const void *config, mica_objective *out) {
   const mica_run *run = config;
   const bool training = mica_nn_is_training(nn);
-  mica_value x = mica_batch_value(batch, "sound"), steps = steps_of(run, mica_batch_value(batch, "sound.length"));
-  if (training) x = augmented(nn, run, x);
+  mica_value x = mica_batch_value(batch, "sound"), lengths = mica_batch_value(batch, "sound.length");
+  mica_value steps = steps_of(run, lengths);
+  if (training) x = augmented(nn, run, x, lengths);
   mica_value z = mica__speech_network(nn, run, x, NULL);
   if (!training) {
     out->outputs[0] = mica_log_softmax(z, 2), out->output_names[0] = "scores";

@@ -1,6 +1,8 @@
 /* What becomes of the scores of the task speech: texts, error rates, predictions, reports. */
 #include "task/speech.h"
 
+#include "base/arith.h"
+
 #include <math.h>
 #include <mica/speech.h>
 #include <stdio.h>
@@ -141,7 +143,8 @@ mica_status mica__speech_evaluate(mica_run *run, const mica_batch_source *source
 /* A recording with what the network makes of it. */
 typedef struct heard {
   scored s;
-  int64_t count; /* of labels */
+  int64_t count;  /* of labels */
+  int64_t frames; /* of its spectra, before those of what it is padded with */
   mica__text text;
 } heard;
 
@@ -153,15 +156,15 @@ static void free_heard(heard *h) {
 
 /* samples has the zeros behind it already. */
 static mica_status hear(mica_run *run, const float *samples, int64_t length, heard *h) {
-  mica_tensor *sound = NULL, *count = NULL;
-  const int32_t frames = (int32_t)length;
-  mica_status status = mica_tensor_create_from(run->engine, MICA_F32, MICA_SHAPE(1, length), samples, &sound);
-  if (status == MICA_OK) status = mica_tensor_create_from(run->engine, MICA_I32, MICA_SHAPE(1), &frames, &count);
-  const mica_feed feeds[] = {{"sound", sound}, {"sound.length", count}};
+  const mica__speech_time t = mica__speech_time_of(run);
+  mica_tensor *tensors[2] = {NULL, NULL};
+  mica_status status = mica__run_feed_sound(run, samples, length, tensors);
+  const mica_feed feeds[] = {{"sound", tensors[0]}, {"sound.length", tensors[1]}};
   if (status == MICA_OK) status = score(run, feeds, 1, &h->s);
   if (status == MICA_OK) status = text_of(run, &h->s, 0, &h->count, &h->text);
-  mica_tensor_destroy(sound);
-  mica_tensor_destroy(count);
+  h->frames = length < t.length ? 0 : mica__min(1 + (length - t.length) / t.hop, h->s.frames);
+  mica_tensor_destroy(tensors[0]);
+  mica_tensor_destroy(tensors[1]);
   return status;
 }
 
@@ -314,17 +317,18 @@ static mica_status add_worst(mica_report *r, const judged *list, size_t count) {
 
 /* The spectra of a recording, low frequencies at the bottom, a white line where each letter was found. */
 static uint8_t *draw(const mica_run *run, const heard *h) {
-  const int64_t mels = h->s.mels, frames = h->s.frames, high = 2 * mels;
+  const int64_t mels = h->s.mels, frames = h->frames, row = h->s.frames, high = 2 * mels;
   const mica__speech_time t = mica__speech_time_of(run);
-  uint8_t *planes = calloc((size_t)(high * frames), 1);
+  uint8_t *planes = calloc((size_t)(high * frames) + 1, 1);
   float low = INFINITY, top = -INFINITY;
   for (int64_t i = 0; i < mels * frames; i++) {
-    if (h->s.spectra[i] > top) top = h->s.spectra[i];
-    if (h->s.spectra[i] < low) low = h->s.spectra[i];
+    const float value = h->s.spectra[i / frames * row + i % frames];
+    if (value > top) top = value;
+    if (value < low) low = value;
   }
   if (low < top - 12) low = top - 12;
   for (int64_t i = 0; planes && i < high * frames; i++) {
-    const float value = h->s.spectra[(mels - 1 - i / frames / 2) * frames + i % frames];
+    const float value = h->s.spectra[(mels - 1 - i / frames / 2) * row + i % frames];
     planes[i] = (uint8_t)(value > low ? 220 * (value - low) / (top > low ? top - low : 1) : 0);
   }
   for (int64_t k = 0; planes && k < h->count; k++) {
@@ -368,7 +372,7 @@ static mica_status add_picture(mica_run *run, const mica_dataset *data, uint64_t
                                              .name = "spectra",
                                              .text = h.text.data,
                                              .planes = planes,
-                                             .shape = MICA_SHAPE(1, 2 * h.s.mels, h.s.frames)});
+                                             .shape = MICA_SHAPE(1, 2 * h.s.mels, h.frames)});
   free(samples);
   free(planes);
   free_heard(&h);
