@@ -65,7 +65,7 @@ static void free_rows(rows *r) {
   free(r->found.scores);
 }
 
-/* The text of ids, which a network that knows little may choose so that their bytes are no UTF-8: those become U+FFFD. */
+/* The text of ids. A network that knows little may choose bytes that are no UTF-8: those become U+FFFD. */
 static mica_status text_of(const mica_run *run, const int32_t *ids, size_t count, char **text) {
   char *found = NULL;
   size_t bytes = 0;
