@@ -88,17 +88,48 @@ static void add_device(cli_json *json, cJSON *devices, const mica_device_info *i
     if (info->features & features[i].bit) cli_json_text(json, extensions, NULL, features[i].extension);
 }
 
+/* Any two devices train together: gradients go through the host's memory, which no driver has to share. One that is the
+ * null device computes nothing. */
+static bool pairs(const listing *list, size_t a, size_t b) {
+  return list->infos[a].device_class != MICA_DEVICE_CLASS_NULL && list->infos[b].device_class != MICA_DEVICE_CLASS_NULL;
+}
+
+static void add_pairs(cli_json *json, const listing *list) {
+  cJSON *all = cli_json_array(json, json->root, "pairs");
+  for (size_t b = 1; b < list->count; b++)
+    for (size_t a = 0; a < b; a++) {
+      if (!pairs(list, a, b)) continue;
+      cJSON *pair = cli_json_object(json, all, NULL), *devices = cli_json_array(json, pair, "devices");
+      cli_json_text(json, devices, NULL, list->infos[a].id);
+      cli_json_text(json, devices, NULL, list->infos[b].id);
+      cli_json_text(json, pair, "gradients", "host memory");
+    }
+}
+
+static void print_pairs(const listing *list) {
+  for (size_t b = 1; b < list->count; b++)
+    for (size_t a = 0; a < b; a++)
+      if (pairs(list, a, b))
+        printf("%s and %s train together: --devices %s,%s, gradients through the host's memory\n", list->infos[a].id,
+               list->infos[b].id, list->infos[a].id, list->infos[b].id);
+  for (size_t a = 0; a < list->count; a++)
+    if (list->infos[a].device_class == MICA_DEVICE_CLASS_CPU && list->infos[a].compute_units > 1)
+      printf("%s may be cut: --devices %s/2\n", list->infos[a].id, list->infos[a].id);
+}
+
 static int print_json(const cli_command *self, const listing *list) {
   cli_json json;
   cli_json_begin(&json);
   cli_json_text(&json, json.root, "chosen", list->chosen < list->count ? list->infos[list->chosen].id : NULL);
   cJSON *devices = cli_json_array(&json, json.root, "devices");
   for (size_t i = 0; i < list->count; i++) add_device(&json, devices, &list->infos[i], i == list->chosen);
+  add_pairs(&json, list);
   return cli_json_print(&json, self);
 }
 
 static int print_text(const listing *list) {
   for (size_t i = 0; i < list->count; i++) print_device(&list->infos[i], i == list->chosen);
+  print_pairs(list);
   if (list->chosen < list->count) printf("* is chosen unless a program or MICA_DEVICE says otherwise\n");
   return CLI_OK;
 }

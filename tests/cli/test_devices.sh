@@ -50,6 +50,8 @@ while [ $i -lt "$count" ]; do
 done
 [ $marked = 1 ] || fault "$marked devices are marked as chosen"
 
+holds "pairs.#" $((count * (count - 1) / 2))
+
 run devices
 ends 0 "*\* $chosen *" ''
 case $out in *"$escape"*) fault 'colour without a terminal' ;; esac
