@@ -2,7 +2,7 @@
  *
  * Networks written as models in ONNX, read again and run: as before. With MICA_WRITE_FOLDER the models stay there, with
  * inputs and outputs as .npy for other programs to compare (write_oracle.py). MICA_WRITE_ALL=1 takes all networks in
- * place of one of each kind, MICA_WRITE_ALL=NAME that one, and MICA_WRITE_ALL=full all at the sizes that were
+ * place of one of each kind, MICA_WRITE_ALL=NAME that one; MICA_WRITE_FULL=1 takes them at the sizes that were
  * published. */
 #include "support/check_main.h"
 #include "support/engine.h"
@@ -159,8 +159,8 @@ END_TEST
 
 Suite *test_suite(void) {
   const char *given = getenv("MICA_WRITE_FOLDER"), *how = getenv("MICA_WRITE_ALL"), *tmp = getenv("TMPDIR");
-  full = how && !strcmp(how, "full");
-  all = full || (how && !strcmp(how, "1"));
+  full = getenv("MICA_WRITE_FULL") != NULL;
+  all = how && !strcmp(how, "1");
 #if !MICA_WITH_ONNX
   return test_skip("this build has no protobuf-c");
 #endif

@@ -1,7 +1,8 @@
 #!/bin/sh
 # labels: oracle device long
 #
-# All networks that Mica writes as models in ONNX, small and as published, beside onnx's checker and onnxruntime.
+# All networks that Mica writes as models in ONNX, small and as published, beside onnx's checker and onnxruntime. One
+# after the other, said with its seconds and removed; where caches are empty, most of the time is compiling.
 set -eu
 cd "$(dirname "$0")/../.."
 build=${MICA_BUILD_DIR:-build}
@@ -12,8 +13,18 @@ python=${MICA_ORACLE_PYTHON:-python3}
 }
 folder=$(mktemp -d)
 trap 'rm -rf "$folder"' EXIT
-for how in 1 full; do
-  mkdir "$folder/$how"
-  MICA_WRITE_ALL=$how MICA_WRITE_FOLDER=$folder/$how "$build/bin/tests/test_onnx_write_networks"
-  "$python" tests/onnx/write_oracle.py "$folder/$how"
+networks=$(sed -n 's/^    {"\([a-z0-9]*\)", .*/\1/p' tests/onnx/test_write_networks.c)
+[ "$(echo "$networks" | wc -l)" -ge 14 ]
+for full in '' 1; do
+  for network in $networks; do
+    begin=$(date +%s)
+    env MICA_WRITE_ALL="$network" ${full:+MICA_WRITE_FULL=1} MICA_WRITE_FOLDER="$folder" \
+      "$build/bin/tests/test_onnx_write_networks" >"$folder/log" 2>&1 || {
+      cat "$folder/log"
+      exit 1
+    }
+    "$python" tests/onnx/write_oracle.py "$folder"
+    echo "$network${full:+, as published}: $(($(date +%s) - begin)) s"
+    rm -f "$folder"/*
+  done
 done
