@@ -72,7 +72,7 @@ static mica_status fold_values(mica_graph *graph, const mica__node *node, const 
   return status;
 }
 
-/* The node's results as constants where all its operands are. */
+/* The node's results as constants where all its operands are, and no dimension of theirs is open. */
 static mica_status fold_node(folding *f, int32_t id) {
   mica_graph *graph = f->l->graph;
   mica__node node = *mica__graph_node(graph, id);
@@ -85,7 +85,10 @@ static mica_status fold_node(folding *f, int32_t id) {
     known += unread || node.op->kind == MICA__OP_SHAPE || mica__lower_is_known(graph, inputs[k]);
   }
   if (known < node.input_count) return MICA_OK;
-  for (int32_t r = 0; r < results; r++) types[r] = mica__graph_node(graph, id + r)->type;
+  for (int32_t r = 0; r < results; r++) {
+    types[r] = mica__graph_node(graph, id + r)->type;
+    if (mica__shape_is_open(types[r].shape)) return MICA_OK;
+  }
   node.inputs = inputs;
   int32_t *ids = &f->ids[id - f->l->before - 1];
   if (node.op->kind == MICA__OP_VIEW) return fold_view(graph, &node, ids);

@@ -312,6 +312,35 @@ START_TEST(wrong_feeds_are_refused) {
 }
 END_TEST
 
+/* The mask of a Dropout, in a graph of batches of any size. */
+START_TEST(masks_of_open_batches_are_built) {
+  mica__text text = graph_of((const char *[]){"Dropout x > h m", "Where m h x > y", NULL}), file = wire_model(&text);
+  mica_onnx_parameter *parameters = NULL;
+  mica_session *session = NULL;
+  mica_onnx *model = NULL;
+  mica_graph *graph = NULL;
+  mica_tensor *fed = NULL;
+  mica_value output;
+  size_t count = 0;
+  float got[8];
+  ck_ok(mica_onnx_open_memory("model", file.data, file.length, &model));
+  mica__text_free(&file);
+  ck_ok(mica_graph_create(&graph));
+  mica_value input = mica_input(graph, "in", MICA_F32, MICA_SHAPE(MICA_DYNAMIC, 4));
+  ck_ok(mica_onnx_build(model, graph, &input, 1, &output, 1, NULL, &parameters, &count));
+  ck_ok(mica_session_create(test_engine(), graph, &output, 1, NULL, &session));
+  ck_ok(mica_tensor_create_from(test_engine(), MICA_F32, MICA_SHAPE(2, 4), numbers, &fed));
+  ck_ok(mica_session_run(session, test_queue(), &(mica_feed){"in", fed}, 1));
+  ck_ok(mica_tensor_download(test_queue(), mica_session_output(session, 0), got, sizeof got));
+  ck_assert_mem_eq(got, numbers, sizeof got);
+  mica_session_destroy(session);
+  mica_tensor_destroy(fed);
+  mica_graph_destroy(graph);
+  mica_free(parameters);
+  mica_onnx_close(model);
+}
+END_TEST
+
 START_TEST(what_is_missing_is_named) {
   mica__text graph = graph_of((const char *[]){"Strange x > h", "Odd h > y", NULL}), file = wire_model(&graph);
   program p = {0};
@@ -346,6 +375,7 @@ Suite *test_suite(void) {
   tcase_add_test(tests, loops_of_known_conditions_end);
   tcase_add_test(tests, branches_are_of_known_conditions);
   tcase_add_test(tests, wrong_feeds_are_refused);
+  tcase_add_test(tests, masks_of_open_batches_are_built);
   tcase_add_test(tests, what_is_missing_is_named);
   suite_add_tcase(suite, tests);
   return suite;

@@ -63,10 +63,11 @@ MICA__LOWER(dropout) {
       return mica__lower_fail(l, node, MICA_E_UNSUPPORTED, "it drops at random, as in training");
   }
   mica__lower_result(l, node, 0, x);
-  if (mica__lower_wants(node, 1) && x.graph)
-    mica__lower_result(
-        l, node, 1,
-        mica_full(mica__lower_graph(l), node->version < 10 ? mica_value_dtype(x) : MICA_BOOL, mica_value_shape(x), 1));
+  if (mica__lower_wants(node, 1) && x.graph) {
+    /* From x, whose batch may be open: 0 x + 1 is 1 or NaN, and both are true. */
+    mica_value mask = mica_cast(mica_affine(x, 0, 1), MICA_BOOL);
+    mica__lower_result(l, node, 1, node->version < 10 ? mica_cast(mask, mica_value_dtype(x)) : mask);
+  }
   return MICA_OK;
 }
 
