@@ -40,7 +40,9 @@ finds() {
 lines() { awk -v n="$1" -v text="$2" 'BEGIN { while (n-- > 0) print text }'; }
 
 fresh_tree
-for name in layers circles vendors sizes format opencl extensions hygiene words contracts; do expect 0 $name ''; done
+for name in layers circles vendors sizes format opencl extensions hygiene words contracts single; do
+  expect 0 $name ''
+done
 
 finds layers src/base/b.c 'src/base/b.c:1: base must not include ir/graph.h' '#include "ir/graph.h"\n'
 finds layers src/runtime/b.c 'runtime must not include ir/graph.h' '#include "ir/graph.h"\n'
@@ -108,6 +110,17 @@ printf '__kernel __attribute__((reqd_work_group_size(1, 1, 1))) void\nb(int b) {
 printf '#define K __kernel __attribute__((reqd_work_group_size(1, 1, 1))) void\n' >cl/b.clh
 printf '#if MICA_SUBGROUPS == 2\nb\n#elif MICA_SUBGROUPS\nx = sub_group_reduce_add(x);\n#endif\n' >cl/c.clh
 expect 0 extensions ''
+
+finds single tests/base/test_b.c 'test_b.c:2: a test labelled single starts' \
+  '/* labels: null single */\nint b = pthread_create(&t, NULL, f, NULL);\n'
+finds single tests/base/test_b.c 'test_b.c:2: a test labelled single' \
+  '/* labels: device single, shards: 2 */\n#include "support/members.h"\n'
+finds single samples/b.c 'samples/b.c:2: a test labelled single' '/* labels: device single */\nthrd_create(b);\n'
+fresh_tree
+mkdir tests/base
+printf '/* labels: null */\nint b = pthread_create(b);\n' >tests/base/test_b.c
+printf '/* labels: null single */\nint b;\n' >tests/base/test_c.c
+expect 0 single ''
 
 finds opencl src/nn/b.c 'src/nn/b.c:1' 'int b(void) { return clFinish(q); }\n'
 finds opencl src/nn/b.c 'src/nn/b.c:1' 'cl_int (*b)(cl_command_queue) = clFinish;\n'
