@@ -72,6 +72,13 @@ typedef struct mica_nn_config {
   /* Batch norms of a training network take the statistics of all ranks' samples (mica_batch_norm_ranks), on channels
    * from MICA_CHANNELS / 8 on. Outlives the graph. NULL: those of its own samples. */
   struct mica_communicator *norm_ranks;
+  /* Ranks that have the same samples and each a part of the layers (tensor parallelism, Shoeybi et al. 2019): of
+   * attention and transformers, which all networks of sequences are made of, and of the mlp. Columns of one layer, rows
+   * of the next and a sum over the ranks, on channels from 0 on; other layers all ranks have whole. Parameters are the
+   * rank's blocks; their initial values are those of a whole network, and mica_nn_load takes blocks of whole tensors.
+   * What is dropped within a part differs by rank. Not with `like` or a hook (MICA_E_UNSUPPORTED); MICA_E_INVALID in
+   * the graph where the ranks do not divide heads, their groups or units. Outlives the graph. NULL: layers are whole. */
+  struct mica_communicator *tensor_ranks;
 } mica_nn_config;
 
 /* A network without layers in the graph, which must outlive it. config may be NULL. */

@@ -105,7 +105,7 @@ typedef bool mica_train_fn(void *user, const mica_train_progress *progress);
 
 /* A network cut into stages (mica/parallel.h), each of which a rank has, with its weights and their optimiser's state;
  * the ranks left over are replicas with batches of their own: rank k is in replica k / count, and rank 0 of a replica
- * has its last stage. The network is cut where one value alone goes through, so that the dearest stage costs as little
+ * has its last stage (with `tensor` ranks a stage: k / (count tensor)). The network is cut where one value alone goes through, so that the dearest stage costs as little
  * as it can by the operations of its layers; weights that are used in several stages, such as tied ones, are the same
  * in all of them. A batch's N is divided evenly into the micro-batches, whose gradients are means weighted as those of
  * ranks are; batch norms take the statistics of a micro-batch. Tests want all weights on every rank. */
@@ -165,6 +165,11 @@ typedef struct mica_trainer_config {
   /* With a communicator. MICA_E_INVALID: ranks that are no multiple of the stages, too few points to cut, a stage
    * without a weight to train, accumulate; MICA_E_UNSUPPORTED: a loss scale. */
   mica_train_stages stages;
+  /* With a communicator: so many ranks in a row have the same samples and each a part of the network's layers
+   * (mica_nn_config.tensor_ranks), its weights and their optimiser's state; those that are left over are stages, and
+   * replicas. Tests want all weights on every rank. 0 and 1: layers are whole. MICA_E_INVALID: ranks that are no
+   * multiple; MICA_E_UNSUPPORTED: no layer that is divided, a hook, like, sync_norm. */
+  int32_t tensor;
 } mica_trainer_config;
 
 /* Copies config, but not what its pointers name: those stay valid as long as the trainer. */

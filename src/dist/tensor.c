@@ -137,12 +137,9 @@ static mica_shape whole_shape(const mica_parallel *p, const mica_nn_parameter_in
 /* Copies block `rank` of a whole tensor to a part, or back. */
 static void copy_block(const mica_parallel *p, const division *d, mica_shape part, size_t size, int32_t rank,
                        char *whole, char *own, bool back) {
-  size_t outer = 1, row = size;
-  for (int32_t i = 0; i < part.rank; i++) *(i < d->axis ? &outer : &row) *= (size_t)part.dim[i];
-  for (size_t i = 0; i < outer; i++) {
-    char *block = whole + (i * (size_t)p->communicator->ranks + (size_t)rank) * row;
-    memcpy(back ? block : own + i * row, back ? own + i * row : block, row);
-  }
+  const int32_t ranks = p->communicator->ranks;
+  const mica__division how = {.axis = d->axis, .count = 1, .sections = {part.dim[d->axis] * ranks}};
+  mica__division_copy(&how, part, size, ranks, rank, whole, own, back);
 }
 
 /* Uploads what is the rank's of a whole tensor. */

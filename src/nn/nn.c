@@ -7,6 +7,7 @@
 #include "nn/init.h"
 
 #include <fnmatch.h>
+#include <mica/dist.h>
 #include <mica/nodes.h>
 #include <mica/optim.h>
 #include <mica/safetensors.h>
@@ -20,6 +21,9 @@ mica_status mica_nn_create(mica_graph *graph, const mica_nn_config *config, mica
   if (c.dtype != MICA_F32 && c.dtype != MICA_F16 && c.dtype != MICA_BF16)
     return mica__fail(MICA_E_DTYPE, "mica_nn_create: layers compute in f32, f16 or bf16, not %s",
                       mica_dtype_name(c.dtype));
+  if (c.tensor_ranks && (c.like || c.hook))
+    return mica__fail(MICA_E_UNSUPPORTED,
+                      "mica_nn_create: layers of several ranks with widths of a file, or with a hook");
   mica_nn *nn = calloc(1, sizeof *nn);
   if (!nn) return mica__fail_nomem("a network");
   *nn = (mica_nn){.graph = graph,
@@ -340,28 +344,37 @@ mica_status mica__name_find(const char *what, const char *name, const char *cons
 /* --- sessions --- */
 
 /* A session has only the parameters that its outputs need. */
-static mica_status initialise_one(const mica_nn *nn, mica_session *session, const mica_nn_parameter_info *info) {
+static mica_status initialise_one(const mica_nn *nn, mica_session *session, const mica__nn_parameter *p) {
+  const mica_nn_parameter_info *info = &p->info;
   mica_tensor *tensor = mica_session_parameter(session, info->name);
   if (!tensor) return MICA_OK;
+  const mica_shape shape = mica__division_whole(&p->division, mica_tensor_shape(tensor));
+  const bool divided = mica__is_divided(&p->division);
   size_t bytes = mica_tensor_bytes(tensor);
-  void *data = calloc(bytes ? bytes : 1, 1);
+  int64_t count = 0;
+  MICA_TRY(mica_shape_count(shape, &count));
+  const size_t all = (size_t)count * mica_dtype_size(mica_tensor_dtype(tensor));
+  char *data = calloc(all + (divided ? bytes : 1), 1), *part = divided ? data + all : data;
   if (!data) return mica__fail_nomem("initial values");
   mica__hash own = mica__hash_text((mica__hash){.low = nn->config.seed}, info->own_name);
   mica_status status = MICA_OK;
   mica_dtype dtype = mica_tensor_dtype(tensor);
   if (dtype != MICA_F32)
-    for (int64_t i = 0; i < mica_tensor_count(tensor); i++) mica__element_set(dtype, data, i, info->init.value);
+    for (int64_t i = 0; i < count; i++) mica__element_set(dtype, data, i, info->init.value);
   else
-    status = mica__init_fill(&info->init, mica_tensor_shape(tensor), own.low, data, bytes / sizeof(float));
+    status = mica__init_fill(&info->init, shape, own.low, (float *)data, (size_t)count);
+  if (divided)
+    mica__division_copy(&p->division, mica_tensor_shape(tensor), mica_dtype_size(dtype), nn->config.tensor_ranks->ranks,
+                        nn->config.tensor_ranks->rank, data, part, false);
   if (status == MICA_OK)
-    status = mica_tensor_upload(mica_engine_queue(mica_tensor_engine(tensor)), tensor, data, bytes);
+    status = mica_tensor_upload(mica_engine_queue(mica_tensor_engine(tensor)), tensor, part, bytes);
   free(data);
   return status == MICA_OK ? status : mica__fail_in(status, info->name);
 }
 
 mica_status mica_nn_initialise(const mica_nn *nn, mica_session *session) {
   if (!nn || !session) return mica__fail(MICA_E_INVALID, "mica_nn_initialise: a pointer is NULL");
-  for (size_t i = 0; i < nn->parameter_count; i++) MICA_TRY(initialise_one(nn, session, &nn->parameters[i].info));
+  for (size_t i = 0; i < nn->parameter_count; i++) MICA_TRY(initialise_one(nn, session, &nn->parameters[i]));
   return MICA_OK;
 }
 

@@ -2,7 +2,7 @@
 #ifndef MICA_NN_NN_H
 #define MICA_NN_NN_H
 
-#include "base/error.h"
+#include "ops/collective/division.h"
 
 #include <mica/nn.h>
 
@@ -10,7 +10,8 @@
 
 typedef struct mica__nn_parameter {
   mica_nn_parameter_info info;
-  char *name; /* info.name, of which info.own_name is the end */
+  char *name;              /* info.name, of which info.own_name is the end */
+  mica__division division; /* of what it is a part, with tensor_ranks */
 } mica__nn_parameter;
 
 /* A layer of the summary. Layers inside a layer are not recorded. */
@@ -35,6 +36,7 @@ struct mica_nn {
   int depth;
   mica_value step; /* null before mica_nn_step is called */
   uint64_t draws;  /* dropouts so far, each with a seed of its own */
+  int32_t sums;    /* over tensor_ranks so far, each with a channel of its own */
   int32_t norms;   /* batch norms of all ranks so far, each with channels of its own */
 };
 

@@ -3,7 +3,7 @@
 #include "base/arith.h"
 #include "base/text.h"
 #include "ir/graph.h"
-#include "nn/nn.h"
+#include "nn/divided.h"
 #include "nn/optim.h"
 #include "nn/optim_ranks.h"
 #include "nn/optim_shard.h"
@@ -25,6 +25,7 @@ typedef struct weight {
   mica_value grad;
   mica_value rows; /* null: the gradient is that of all rows */
   bool elsewhere;  /* another part of the network counts it in the norm */
+  bool divided;    /* it is this rank's part of a weight */
 } weight;
 
 /* The state shared by the rules of one graph. */
@@ -44,6 +45,7 @@ typedef struct optimiser {
   size_t all_count;
   int32_t *owners, norms; /* norms: that were summed over ranks so far */
   mica_value sent;
+  mica_value behind; /* the last norm; null: there is none */
 } optimiser;
 
 /* One weight, or those of its rows that a step reads: p, its gradient, and the names of its state. */
@@ -70,6 +72,7 @@ static mica_value add_state(const rule *r, const char *before, const char *after
     mica__graph_fail_with(r->p.graph, mica__fail_nomem("an optimiser"));
   else
     value = mica__nn_add(r->o->nn, text.data, MICA_F32, shape, NULL, MICA_NN_ROLE_OPTIMIZER);
+  mica__nn_divide_like(r->o->nn, r->name);
   mica__text_free(&text);
   return value;
 }
@@ -211,6 +214,7 @@ static mica_status find_weights(optimiser *o) {
     const mica_nn_parameter_info *info = mica_nn_parameter_at(o->nn, i);
     if (info->role != MICA_NN_ROLE_WEIGHT || info->frozen) continue;
     if (o->given && o->given->elsewhere) o->weights[o->count].elsewhere = o->given->elsewhere[o->count];
+    o->weights[o->count].divided = mica__is_divided(mica__nn_division(o->nn, i));
     o->weights[o->count++].info = *info;
   }
   return o->count ? MICA_OK : mica__fail(MICA_E_STATE, "mica_optimize: the network has no weight to train");
@@ -245,7 +249,9 @@ static mica_status broadcast(optimiser *o) {
     const int32_t assigned = mica__graph_node(graph, p.id)->assigned;
     values[i] = assigned ? (mica_value){graph, assigned} : p;
   }
-  mica_status status = mica__shard_broadcast(&o->c, o->owners, o->rate, values, o->all_count, &o->sent);
+  /* Whoever waits for values has sent its part of the norms that they depend on. */
+  const mica_value when = mica_value_is_null(o->behind) ? o->rate : o->behind;
+  mica_status status = mica__shard_broadcast(&o->c, o->owners, when, values, o->all_count, &o->sent);
   for (size_t i = 0; status == MICA_OK && i < o->all_count; i++)
     if (o->owners[i] != o->c.communicator->rank) mica_assign(o->all[i].info.value, values[i]);
   free(values);
@@ -291,17 +297,21 @@ static mica_value number(const optimiser *o, double value) { return mica_scalar(
 
 /* The squared norm of all gradients together. */
 static mica_value square_of_all(optimiser *o) {
-  mica_communicator *const among[] = {o->c.shard ? o->c.communicator : NULL, o->given ? o->given->parts : NULL};
+  mica_communicator *const parts = o->nn->config.tensor_ranks;
+  mica_communicator *const among[] = {o->c.shard ? o->c.communicator : NULL, o->given ? o->given->parts : NULL, parts};
   mica_value total = {0};
   for (size_t i = 0; i < o->count; i++) {
-    if (o->weights[i].elsewhere) continue;
+    /* What all ranks have whole the first of them counts. */
+    if (o->weights[i].elsewhere || (parts && parts->rank && !o->weights[i].divided)) continue;
     mica_value own = mica_sum_square(o->weights[i].grad, MICA_ALL_AXES, false);
     total = total.graph ? mica_add(total, own) : own;
   }
-  if (!total.graph) total = number(o, 0);
+  /* A sum over ranks is made in every run: it is of no constant. */
+  if (!total.graph) total = mica_minimum(mica_square(o->rate), number(o, 0));
   for (size_t k = 0; k < sizeof among / sizeof *among; k++)
     if (among[k]) mica__all_reduce(&total, 1, among[k], MICA__SHARD_NORMS + o->norms, MICA_COMPRESSION_NONE, &total);
   o->norms++;
+  o->behind = total;
   return total;
 }
 

@@ -103,6 +103,8 @@ mica_status mica__shard_reduce(mica_graph *graph, const mica_optimizer_config *c
   mica__ranks_weight(graph, c, &weight, &all);
   mica_status status = make_group(&g, count);
   if (status == MICA_OK) status = reduce(c, owners, gradients, count, weight, all, &g, sent);
+  /* A rank that has no weight takes part in the sum of all weights. */
+  add_sent(sent, all);
   free_group(&g);
   return status;
 }

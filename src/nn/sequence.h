@@ -16,7 +16,4 @@ mica_value mica__alibi(mica_value queries, mica_value keys, int64_t heads);
 mica_value mica__split_heads(mica_value x, int64_t n, int64_t size);
 mica_value mica__join_heads(mica_value x, int64_t width);
 
-/* A seed and the network's step for what a layer drops. */
-uint64_t mica__nn_draw(mica_nn *nn);
-
 #endif

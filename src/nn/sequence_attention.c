@@ -1,12 +1,11 @@
 /* Multi-head attention with its projections and its cache of keys and values. */
+#include "nn/divided.h"
 #include "nn/sequence.h"
 
 #include <mica/index.h>
 
 static const mica_value null_value = {0};
 static const mica_init_config xavier = {.kind = MICA_INIT_XAVIER_UNIFORM};
-
-uint64_t mica__nn_draw(mica_nn *nn) { return nn->config.seed + ++nn->draws; }
 
 mica_value mica__split_heads(mica_value x, int64_t n, int64_t size) {
   return mica_reshape(x, MICA_SHAPE(MICA__COPY_DIM(0), MICA__COPY_DIM(1), n, size));
@@ -19,10 +18,13 @@ mica_value mica__join_heads(mica_value x, int64_t width) {
 /* (B, T, H, D) as (B, H, T, D), and back. */
 static mica_value heads_first(mica_value x) { return mica_transpose(x, MICA_AXES(0, 2, 1, 3)); }
 
-static mica_value project(mica_nn *nn, const char *name, mica_value x, int64_t units,
-                          const mica_nn_attention_config *c) {
+/* Columns for so many heads of each kind on this rank. */
+static mica_value project(mica_nn *nn, const char *name, mica_value x, const mica_nn_attention_config *c, int64_t first,
+                          int64_t second, int64_t third) {
   const mica_dense_config config = {.no_bias = c->no_bias, .weight = mica__init_or(c->weight, xavier)};
-  return mica_nn_dense(nn, name, x, units, &config);
+  const int64_t size = c->head_size * mica__nn_ranks(nn);
+  const int64_t sections[MICA__DIVISION_SECTIONS] = {first * size, second * size, third * size};
+  return mica__nn_columns(nn, name, mica__nn_fan_out(nn, x), sections, &config);
 }
 
 /* Queries, keys and values, (B, T, heads, D). */
@@ -45,15 +47,15 @@ static void take_heads(mica_value y, mica_nn_attention_config *c) {
 static projected project_all(mica_nn *nn, mica_value x, mica_value memory, mica_nn_attention_config *c) {
   const int64_t size = c->head_size, h = c->heads, g = c->groups;
   if (mica_value_is_null(memory) && !c->recall) {
-    mica_value y = project(nn, "in_proj", x, (h + 2 * g) * size, c);
+    mica_value y = project(nn, "in_proj", x, c, h, g, g);
     take_heads(y, c);
     y = mica__split_heads(y, c->heads + 2 * c->groups, size);
     return (projected){some_heads(y, 0, c->heads), some_heads(y, c->heads, c->groups),
                        some_heads(y, c->heads + c->groups, c->groups)};
   }
-  projected p = {.q = mica__split_heads(project(nn, "q_proj", x, h * size, c), h, size)};
+  projected p = {.q = mica__split_heads(project(nn, "q_proj", x, c, h, 0, 0), h, size)};
   if (c->recall) return p;
-  mica_value y = mica__split_heads(project(nn, "kv_proj", memory, 2 * g * size, c), 2 * g, size);
+  mica_value y = mica__split_heads(project(nn, "kv_proj", memory, c, g, g, 0), 2 * g, size);
   p.k = some_heads(y, 0, g);
   p.v = some_heads(y, g, g);
   return p;
@@ -133,6 +135,13 @@ static void use_past(mica_nn *nn, mica_nn_attention_config *c, projected *p, mic
 
 /* --- the layer --- */
 
+/* What is added to the scores of this rank's heads, of all heads' (..., H, Tq, Tk). */
+static mica_value own_heads(mica_nn *nn, mica_value mask, int64_t own) {
+  if (mica__nn_ranks(nn) == 1) return mask;
+  const int64_t from = own * nn->config.tensor_ranks->rank;
+  return mica_slice(mask, -3, from, from + own, 1);
+}
+
 static bool check(mica_nn *nn, mica_value x, mica_value memory, mica_nn_attention_config *c) {
   const char *wrong = NULL;
   mica_shape shape = mica_value_shape(x);
@@ -178,6 +187,9 @@ mica_value mica_nn_attention(mica_nn *nn, const char *name, mica_value x, mica_v
   mica_value offset = goes_on ? c.cache->offset : null_value;
   mica_value positions = mica_positions(x, offset);
   mica_nn_push(nn, name);
+  const int64_t heads = c.heads;
+  c.heads = mica__nn_share_of(nn, "heads", c.heads);
+  c.groups = mica__nn_share_of(nn, "groups of heads", c.groups);
   projected p = project_all(nn, x, memory, &c);
   mica_value key_positions = positions;
   if (c.past) {
@@ -196,7 +208,7 @@ mica_value mica_nn_attention(mica_nn *nn, const char *name, mica_value x, mica_v
   }
   if (c.positions == MICA_POSITIONS_KIND_ALIBI && alone) {
     mica_value keys = goes_on ? mica_range(nn->graph, MICA_I32, c.cache->length) : positions;
-    c.mask = mica__alibi(positions, keys, c.heads);
+    c.mask = own_heads(nn, mica__alibi(positions, keys, heads), c.heads);
   }
   mica_attention_config how = {.causal = c.causal && alone,
                                .window = c.window,
@@ -207,7 +219,7 @@ mica_value mica_nn_attention(mica_nn *nn, const char *name, mica_value x, mica_v
                                .offset = offset};
   if (nn->config.training && c.dropout > 0) {
     how.dropout = c.dropout;
-    how.seed = mica__nn_draw(nn);
+    how.seed = mica__nn_draw_own(nn);
     how.step = mica_nn_step(nn);
   }
   const int64_t shared = sharers(c.cache, alone);
@@ -217,7 +229,7 @@ mica_value mica_nn_attention(mica_nn *nn, const char *name, mica_value x, mica_v
   y = mica__join_heads(heads_first(y), c.heads * c.head_size);
   if (shared > 1) y = mica_reshape(y, MICA_SHAPE(c.cache->batch, MICA_DYNAMIC, c.heads * c.head_size));
   const mica_dense_config out = {.no_bias = c.no_bias, .weight = mica__init_or(c.out_weight, xavier)};
-  y = mica_nn_dense(nn, "out_proj", y, width, &out);
+  y = mica__nn_rows(nn, "out_proj", y, heads * c.head_size, width, &out);
   mica_nn_pop(nn);
   return y;
 }

@@ -1,4 +1,5 @@
 /* Transformer blocks. */
+#include "nn/divided.h"
 #include "nn/sequence.h"
 
 static const mica_value null_value = {0};
@@ -32,13 +33,14 @@ static mica_value feed_forward(mica_nn *nn, mica_value x, const mica_transformer
   const bool gated = c->feed_forward == MICA_FEED_FORWARD_SWIGLU;
   const mica_dense_config first = {.weight = mica__init_or(c->weight, xavier), .no_bias = c->self.no_bias};
   const mica_dense_config second = {.weight = mica__init_or(c->out_weight, xavier), .no_bias = c->self.no_bias};
-  mica_value h = mica_nn_dense(nn, "linear1", x, gated ? 2 * c->hidden : c->hidden, &first);
+  const int64_t sections[MICA__DIVISION_SECTIONS] = {c->hidden, gated ? c->hidden : 0};
+  mica_value h = mica__nn_columns(nn, "linear1", mica__nn_fan_out(nn, x), sections, &first);
   /* A network that was pruned has fewer. */
   if (h.graph && gated)
     h = activate(h, c->feed_forward, mica_value_shape(h).dim[2] / 2);
   else
     h = activate(h, c->feed_forward, c->hidden);
-  return mica_nn_dense(nn, "linear2", mica_nn_dropout(nn, h, c->dropout), width, &second);
+  return mica__nn_rows(nn, "linear2", mica__nn_dropout_own(nn, h, c->dropout), c->hidden, width, &second);
 }
 
 /* A part of the block: what it computes of x, between norm and sum. */

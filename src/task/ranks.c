@@ -98,24 +98,24 @@ static mica_status find_micro(const mica_run *run, int32_t *micro) {
 }
 
 mica_status mica__run_configure_layout(mica_run *run, mica_trainer_config *c) {
-  if (run->layout.tensor > 1)
-    return mica__fail(MICA_E_UNSUPPORTED, "parallel: layers of the command's networks are not divided, tensor is 1");
   const char *const alone[] = {"teacher", "quantize"};
   c->optimizer.shard = run->config.shard && run->layout.data > 1;
-  if (run->layout.pipe == 1) return MICA_OK;
+  if (run->layout.pipe * run->layout.tensor == 1) return MICA_OK;
   for (size_t i = 0; i < sizeof alone / sizeof *alone; i++)
     if (*mica_run_setting(run, alone[i]))
       return mica__fail(MICA_E_UNSUPPORTED, "%s is for networks that are whole: not with parallel \"%s\"", alone[i],
                         run->config.parallel);
-  if (c->optimizer.shard)
-    return mica__fail(MICA_E_UNSUPPORTED, "shard divides the state of whole networks: not with parallel \"%s\"",
-                      run->config.parallel);
   if (c->sync_norm)
     return mica__fail(MICA_E_UNSUPPORTED, "sync-norm is for networks that are whole: not with parallel \"%s\"",
                       run->config.parallel);
   if (run->network)
     return mica__fail(MICA_E_UNSUPPORTED, "a model in ONNX is trained whole: not with parallel \"%s\"",
                       run->config.parallel);
+  if (run->like)
+    return mica__fail(MICA_E_UNSUPPORTED, "a network that was pruned is trained whole: not with parallel \"%s\"",
+                      run->config.parallel);
+  c->tensor = run->layout.tensor;
+  if (run->layout.pipe == 1) return MICA_OK;
   c->stages = (mica_train_stages){run->layout.pipe, run->layout.micro, run->layout.schedule};
   return find_micro(run, &c->stages.micro_batches);
 }

@@ -1,7 +1,7 @@
 /* Saves and loads networks and runs as safetensors files. */
 #include "base/element.h"
 #include "base/text.h"
-#include "nn/nn.h"
+#include "nn/divided.h"
 #include "ops/collective/parts.h"
 #include "train/stages.h"
 
@@ -21,6 +21,7 @@ static mica_status collect(const mica_nn *nn, mica_session *session, bool networ
     mica__part *one = NULL;
     if (!tensor || !(info->role == MICA_NN_ROLE_OPTIMIZER ? optimiser : network)) continue;
     MICA_TRY(mica__parts_put(parts, info->own_name, mica_tensor_dtype(tensor), mica_tensor_shape(tensor), &one));
+    one->head.division = *mica__nn_division(nn, i);
     mica_queue *queue = mica_engine_queue(mica_tensor_engine(tensor));
     MICA_TRY(mica_tensor_download(queue, tensor, one->data, (size_t)one->head.bytes));
   }
@@ -43,9 +44,9 @@ static bool widens(const mica_safetensors_entry *entry, const mica_tensor *tenso
 
 /* MICA_E_FORMAT, saying how the file's tensor differs from this one; MICA_OK if it does not. */
 static mica_status compare(const char *path, const char *name, const mica_safetensors_entry *entry,
-                           const mica_tensor *tensor) {
+                           const mica_tensor *tensor, const mica__division *d) {
   char is[MICA_SHAPE_TEXT], want[MICA_SHAPE_TEXT];
-  mica_shape shape = mica_tensor_shape(tensor);
+  const mica_shape shape = mica__division_whole(d, mica_tensor_shape(tensor));
   if (!entry) return mica__fail(MICA_E_FORMAT, "%s: it is of another network: there is no tensor '%s'", path, name);
   const bool same = entry->dtype == mica_tensor_dtype(tensor) || widens(entry, tensor);
   if (same && mica_shape_equal(entry->shape, shape)) return MICA_OK;
@@ -66,6 +67,24 @@ static mica_status fill(mica_tensor *tensor, const mica_safetensors_entry *entry
   for (size_t i = 0; i < count; i++) wide[i] = (float)mica__element_get(entry->dtype, entry->data, (int64_t)i);
   mica_status status = mica_tensor_upload(queue, tensor, wide, count * sizeof *wide);
   free(wide);
+  return status;
+}
+
+/* Fills a tensor from the file's, or from this rank's part of it. */
+static mica_status fill_part(const mica_nn *nn, size_t index, mica_tensor *tensor,
+                             const mica_safetensors_entry *entry) {
+  const mica__division *d = mica__nn_division(nn, index);
+  if (!mica__is_divided(d)) return fill(tensor, entry);
+  const mica_communicator *c = nn->config.tensor_ranks;
+  mica_safetensors_entry own = *entry;
+  own.bytes = entry->bytes / (size_t)c->ranks;
+  char *data = malloc(own.bytes + 1);
+  if (!data) return mica__fail_nomem("weights");
+  mica__division_copy(d, mica_tensor_shape(tensor), mica_dtype_size(entry->dtype), c->ranks, c->rank,
+                      (char *)(uintptr_t)entry->data, data, false);
+  own.data = data;
+  mica_status status = fill(tensor, &own);
+  free(data);
   return status;
 }
 
@@ -103,8 +122,8 @@ static mica_status take(const mica_nn *nn, mica_session *session, extent which, 
     MICA_TRY(find_entry(file, info->own_name, which, &entry));
     lacking += !entry;
     if (!entry && missing) continue;
-    if (!changes) MICA_TRY(compare(path, info->own_name, entry, tensor));
-    if (changes && entry) MICA_TRY(fill(tensor, entry));
+    if (!changes) MICA_TRY(compare(path, info->own_name, entry, tensor, mica__nn_division(nn, i)));
+    if (changes && entry) MICA_TRY(fill_part(nn, i, tensor, entry));
   }
   if (missing) *missing = lacking;
   return MICA_OK;
@@ -194,16 +213,20 @@ static mica_status collect_own(const mica_trainer *t, mica__parts *parts) {
 /* Rank 0 gets what it has not from the others: a tensor that several have is the same on all of them. */
 static mica_status gather(const mica_trainer *t, mica__parts *parts) {
   mica_communicator *c = t->config.communicator;
+  const int32_t among = mica__ranks_parts(t);
   if (!mica__ranks_divided(t)) return MICA_OK;
   if (c->rank) return mica__parts_send(parts, c, MICA__SHARE_CHANNEL, 0);
-  for (int32_t rank = 1; rank < c->ranks; rank++) {
+  mica__parts own = *parts;
+  *parts = (mica__parts){0};
+  mica_status status = mica__parts_join(parts, &own, among, 0);
+  mica__parts_free(&own);
+  for (int32_t rank = 1; status == MICA_OK && rank < c->ranks; rank++) {
     mica__parts other = {0};
-    mica_status status = mica__parts_receive(&other, c, MICA__SHARE_CHANNEL, rank);
-    if (status == MICA_OK) status = mica__parts_join(parts, &other);
+    status = mica__parts_receive(&other, c, MICA__SHARE_CHANNEL, rank);
+    if (status == MICA_OK) status = mica__parts_join(parts, &other, among, rank % among);
     mica__parts_free(&other);
-    MICA_TRY(status);
   }
-  return MICA_OK;
+  return status;
 }
 
 mica_status mica_trainer_save(mica_trainer *t, const char *path) {
@@ -266,11 +289,11 @@ static mica_status parse_fields(const char *path, const mica_safetensors *file, 
 /* A stage takes what is its own. */
 static mica_status load_all(mica_trainer *t, const char *path, const mica_safetensors *file) {
   const mica__phase *training = &t->training;
-  mica__stages *s = t->stages;
+  const mica__stages *s = t->stages;
+  t->stale = true;
   if (!s) return load(training->nn, training->session, WHOLE, path, file, NULL);
   MICA_TRY(take(s->nn, s->update, OPTIMISER, path, file, false, NULL));
   MICA_TRY(load(training->nn, training->session, WEIGHTS, path, file, NULL));
-  s->stale = true;
   return take(s->nn, s->update, OPTIMISER, path, file, true, NULL);
 }
 

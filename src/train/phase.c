@@ -197,10 +197,11 @@ static mica_status make_session(mica_trainer *t, mica__phase *phase, const mica_
   const bool adds_up = phase->sum_count && phase != &t->training;
   mica_binding own[1 + MICA_OBJECTIVE_METRICS] = {{"metrics", NULL}};
   /* A hook may give the network of tests other weights than the one that trains. */
-  const bool tested = t->testing.session && (phase->observer || t->config.hook || t->stages);
-  mica_session_config config = {.share = tested      ? t->testing.session
-                                         : t->stages ? NULL
-                                                     : t->training.session,
+  const bool apart = mica__ranks_apart(t) && phase != &t->training;
+  const bool tested = t->testing.session && (phase->observer || t->config.hook || apart);
+  mica_session_config config = {.share = tested  ? t->testing.session
+                                         : apart ? NULL
+                                                 : t->training.session,
                                 .parameters = own,
                                 .parameter_count = 0};
   if (adds_up) config.parameter_count = 1;
@@ -220,9 +221,9 @@ static mica_status graph_status(const mica_graph *graph) {
 }
 
 /* The graph, the network and the sums. draws: dropouts so far; outputs: room for an objective's. */
-static mica_status build_graph(const mica_trainer_config *c, uint64_t draws, mica__phase *phase, mica__phase_kind kind,
-                               const mica_batch_column *columns, size_t count, mica_objective *made,
-                               mica_value *outputs) {
+static mica_status build_graph(const mica_trainer *t, const mica_trainer_config *c, uint64_t draws, mica__phase *phase,
+                               mica__phase_kind kind, const mica_batch_column *columns, size_t count,
+                               mica_objective *made, mica_value *outputs) {
   const mica_observer *o = phase->observer;
   mica_nn_config how = {.training = kind == MICA__PHASE_TRAIN,
                         .dtype = c->dtype,
@@ -230,7 +231,8 @@ static mica_status build_graph(const mica_trainer_config *c, uint64_t draws, mic
                         .like = c->like,
                         .hook = o ? o->hook : c->hook,
                         .hook_user = o ? o->user : c->hook_user,
-                        .norm_ranks = kind == MICA__PHASE_TRAIN && c->sync_norm ? c->communicator : NULL};
+                        .norm_ranks = kind == MICA__PHASE_TRAIN && c->sync_norm ? c->communicator : NULL,
+                        .tensor_ranks = kind == MICA__PHASE_TRAIN ? t->tensor : NULL};
   MICA_TRY(mica_graph_create(&phase->graph));
   MICA_TRY(mica_nn_create(phase->graph, &how, &phase->nn));
   phase->nn->draws = draws;
@@ -252,10 +254,10 @@ static mica_status build_graph(const mica_trainer_config *c, uint64_t draws, mic
       return graph_status(phase->graph);
     }
     mica_optimizer_config optimizer = c->optimizer;
-    optimizer.communicator = c->communicator;
-    optimizer.shard = optimizer.shard && c->communicator;
+    optimizer.communicator = mica__ranks_replicas(t);
+    optimizer.shard = optimizer.shard && optimizer.communicator;
     optimizer.joined = c->sync_norm;
-    if (c->communicator) optimizer.weight = weight_of(phase, made);
+    if (optimizer.communicator) optimizer.weight = weight_of(phase, made);
     mica_optimize(phase->nn, made->loss, &optimizer, NULL);
   } else {
     MICA_TRY(take_outputs(phase, made, outputs));
@@ -271,9 +273,9 @@ mica_status mica__phase_build(mica_trainer *t, mica__phase *phase, mica__phase_k
   size_t more = 0;
   /* Ranks with other samples drop other elements. */
   const int32_t stages = t->config.stages.count > 1 ? t->config.stages.count : 1;
-  const uint64_t draws = (uint64_t)(mica__ranks_own(t) / stages) << 32;
+  const uint64_t draws = (uint64_t)(mica__ranks_own(t) / (stages * mica__ranks_parts(t))) << 32;
   mica_objective made = {0};
-  MICA_TRY(build_graph(&t->config, draws, phase, kind, columns, count, &made, own));
+  MICA_TRY(build_graph(t, &t->config, draws, phase, kind, columns, count, &made, own));
   if (kind == MICA__PHASE_TRAIN && stages > 1) return MICA_OK;
   if (!o) return make_session(t, phase, outputs, phase->output_count);
   MICA_TRY(o->values(o->user, &values, &more));
@@ -294,7 +296,7 @@ mica_status mica__train_outline(const mica_trainer_config *c, const mica_observe
   const mica_value *values = NULL;
   size_t more = 0;
   const bool apart = c->test_columns != NULL;
-  mica_status status = build_graph(c, 0, &phase, MICA__PHASE_TEST, apart ? c->test_columns : c->columns,
+  mica_status status = build_graph(NULL, c, 0, &phase, MICA__PHASE_TEST, apart ? c->test_columns : c->columns,
                                    apart ? c->test_column_count : c->column_count, &made, outputs);
   if (status == MICA_OK) status = o->values(o->user, &values, &more);
   mica__phase_free(&phase);

@@ -15,10 +15,41 @@ int32_t mica__ranks_count(const mica_trainer *t) { return link_of(t) ? link_of(t
 
 int32_t mica__ranks_own(const mica_trainer *t) { return link_of(t) ? link_of(t)->rank : 0; }
 
-mica_communicator *mica__ranks_replicas(const mica_trainer *t) { return t->stages ? t->stages->data : link_of(t); }
+mica_communicator *mica__ranks_replicas(const mica_trainer *t) {
+  return t->stages ? t->stages->data : t->tensor ? t->beside : link_of(t);
+}
+
+int32_t mica__ranks_parts(const mica_trainer *t) { return t->config.tensor > 1 ? t->config.tensor : 1; }
+
+static int32_t stages_of(const mica_trainer *t) { return t->config.stages.count > 1 ? t->config.stages.count : 1; }
+
+int32_t mica__ranks_at(const mica_trainer *t, int32_t replica, int32_t behind, int32_t part) {
+  return (replica * stages_of(t) + behind) * mica__ranks_parts(t) + part;
+}
+
+mica_status mica__ranks_divide(mica_trainer *t) {
+  mica_communicator *c = link_of(t);
+  const int32_t parts = mica__ranks_parts(t), all = parts * stages_of(t), own = mica__ranks_own(t);
+  if (parts == 1) return MICA_OK;
+  if (!c || c->ranks % all)
+    return mica__fail(MICA_E_INVALID, "%d ranks cannot be %d stages of %d parts", (int)mica__ranks_count(t),
+                      (int)stages_of(t), (int)parts);
+  int32_t *ranks = calloc((size_t)c->ranks, sizeof *ranks);
+  if (!ranks) return mica__fail_nomem("a trainer");
+  for (int32_t k = 0; k < parts; k++) ranks[k] = own - own % parts + k;
+  mica_status status = mica_communicator_group(c, ranks, parts, &t->tensor);
+  const int32_t replicas = c->ranks / all;
+  for (int32_t k = 0; k < replicas; k++) ranks[k] = mica__ranks_at(t, k, 0, own % parts);
+  if (status == MICA_OK && stages_of(t) == 1 && replicas > 1)
+    status = mica_communicator_group(c, ranks, replicas, &t->beside);
+  free(ranks);
+  return status;
+}
+
+bool mica__ranks_apart(const mica_trainer *t) { return t->stages || t->tensor; }
 
 bool mica__ranks_divided(const mica_trainer *t) {
-  return t->stages || (t->config.optimizer.shard && mica__ranks_count(t) > 1);
+  return mica__ranks_apart(t) || (t->config.optimizer.shard && mica__ranks_count(t) > 1);
 }
 
 static mica_status run_among(mica_communicator *c, mica_collective kind, int32_t channel, mica_dtype dtype, void *data,
@@ -60,7 +91,7 @@ static mica_status broadcast_network(const mica_trainer *t, mica_communicator *c
 }
 
 mica_status mica__ranks_tested(mica_trainer *t) {
-  return t->stages ? broadcast_network(t, link_of(t), &t->testing, false) : mica__ranks_begin(t);
+  return mica__ranks_apart(t) ? broadcast_network(t, link_of(t), &t->testing, false) : mica__ranks_begin(t);
 }
 
 mica_status mica__ranks_begin(mica_trainer *t) {

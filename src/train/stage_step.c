@@ -1,11 +1,14 @@
-/* Steps of a stage, and the weights of all stages where a test wants them. */
+/* Steps of a stage, and the weights of all ranks where a test wants them. */
 #include "base/text.h"
+#include "nn/divided.h"
 #include "train/stages.h"
 
 #include <stdlib.h>
 #include <string.h>
 
-bool mica__stages_counts(const mica_trainer *t) { return !t->stages || t->stages->stage == t->stages->count - 1; }
+bool mica__stages_counts(const mica_trainer *t) {
+  return mica__ranks_own(t) % mica__ranks_parts(t) == 0 && (!t->stages || t->stages->stage == t->stages->count - 1);
+}
 
 /* --- passes --- */
 
@@ -94,7 +97,6 @@ mica_status mica__stages_link(mica_trainer *t) {
 mica_status mica__stages_step(mica_trainer *t, const mica_batch *batch, mica_tensor *row, const mica_tensor *rate) {
   mica__stages *s = t->stages;
   s->batch = batch;
-  s->stale = true;
   MICA_TRY(mica_stage_run(s->link));
   MICA_TRY(mica_session_bind_output(s->update, 0, row));
   return mica_session_run(s->update, t->queue, &(mica_feed){MICA_LEARNING_RATE, rate}, 1);
@@ -107,42 +109,74 @@ static mica_status tested(mica_trainer *t, const mica_nn_parameter_info *info, m
   mica__text name = {0};
   mica__text_addf(&name, "ema.%s", info->own_name);
   const mica_status status = mica__text_status(&name);
-  *tensor = status == MICA_OK ? mica_session_parameter(t->stages->update, name.data) : NULL;
+  mica_session *averages = t->stages ? t->stages->update : t->training.session;
+  *tensor = status == MICA_OK ? mica_session_parameter(averages, name.data) : NULL;
   if (status == MICA_OK && !*tensor) *tensor = mica_session_parameter(t->training.session, info->name);
   mica__text_free(&name);
   return status;
 }
 
-/* From the first stage that has it, which is the group's last rank of those. */
-static mica_status share_one(mica_trainer *t, size_t index) {
-  mica__stages *s = t->stages;
+/* This rank's bytes of a parameter, from the first stage that has it, which is the pipe's last rank of those. */
+static mica_status fetch(mica_trainer *t, size_t index, char *data, size_t bytes) {
+  const mica__stages *s = t->stages;
   const mica_nn_parameter_info *info = mica_nn_parameter_at(t->training.nn, index);
-  mica_tensor *to = mica_session_parameter(t->testing.session, info->name), *from = NULL;
+  mica_tensor *from = NULL;
   int32_t stage = 0;
-  if (!to || info->role == MICA_NN_ROLE_OPTIMIZER || !s->holders[index]) return MICA_OK;
-  while (!(s->holders[index] >> stage & 1)) stage++;
-  const size_t bytes = mica_tensor_bytes(to);
-  char *data = malloc(bytes + 1);
-  if (!data) return mica__fail_nomem("weights of all stages");
-  mica_status status = stage == s->stage ? tested(t, info, &from) : MICA_OK;
-  if (status == MICA_OK && stage == s->stage)
-    status = from ? mica_tensor_download(t->queue, from, data, bytes)
-                  : mica__fail(MICA_E_STATE, "a stage lacks its parameter '%s'", info->name);
+  while (s && !(s->holders[index] >> stage & 1)) stage++;
+  if (!s || stage == s->stage) {
+    MICA_TRY(tested(t, info, &from));
+    if (!from) return mica__fail(MICA_E_STATE, "a stage lacks its parameter '%s'", info->name);
+    MICA_TRY(mica_tensor_download(t->queue, from, data, bytes));
+  }
   const mica_transfer all = {.kind = MICA_COLLECTIVE_BROADCAST,
                              .channel = MICA__SHARE_CHANNEL,
-                             .peer = s->count - 1 - stage,
+                             .peer = s ? s->count - 1 - stage : 0,
                              .dtype = MICA_U8,
                              .data = data,
                              .count = (int64_t)bytes};
-  if (status == MICA_OK) status = mica_communicator_run(s->pipe, &all);
-  if (status == MICA_OK) status = mica_tensor_upload(t->queue, to, data, bytes);
+  return s ? mica_communicator_run(s->pipe, &all) : MICA_OK;
+}
+
+/* The whole of what every rank has a part of; parts has room for all of them. */
+static mica_status join_parts(const mica_trainer *t, size_t index, char *parts, char *whole, size_t bytes) {
+  mica_communicator *c = t->tensor;
+  const mica__division *d = mica__nn_division(t->training.nn, index);
+  const mica_value value = mica_nn_parameter_at(t->training.nn, index)->value;
+  int64_t *offsets = calloc((size_t)c->ranks + 1, sizeof *offsets);
+  if (!offsets) return mica__fail_nomem("weights of all ranks");
+  for (int32_t k = 0; k <= c->ranks; k++) offsets[k] = (int64_t)(bytes / (size_t)c->ranks) * k;
+  const mica_transfer all = {.kind = MICA_COLLECTIVE_ALL_GATHER,
+                             .channel = MICA__SHARE_CHANNEL,
+                             .dtype = MICA_U8,
+                             .data = parts,
+                             .count = (int64_t)bytes,
+                             .offsets = offsets};
+  mica_status status = mica_communicator_run(c, &all);
+  for (int32_t k = 0; status == MICA_OK && k < c->ranks; k++)
+    mica__division_copy(d, mica_value_shape(value), mica_dtype_size(mica_value_dtype(value)), c->ranks, k, whole,
+                        parts + offsets[k], true);
+  free(offsets);
+  return status;
+}
+
+static mica_status share_one(mica_trainer *t, size_t index) {
+  const mica_nn_parameter_info *info = mica_nn_parameter_at(t->training.nn, index);
+  mica_tensor *to = mica_session_parameter(t->testing.session, info->name);
+  const bool divided = mica__is_divided(mica__nn_division(t->training.nn, index));
+  if (!to || info->role == MICA_NN_ROLE_OPTIMIZER || (t->stages && !t->stages->holders[index])) return MICA_OK;
+  const size_t bytes = mica_tensor_bytes(to), own = divided ? bytes / (size_t)t->tensor->ranks : bytes;
+  char *data = malloc(2 * bytes + 1), *whole = divided ? data + bytes : data;
+  if (!data) return mica__fail_nomem("weights of all ranks");
+  mica_status status = fetch(t, index, divided ? data + own * (size_t)t->tensor->rank : data, own);
+  if (status == MICA_OK && divided) status = join_parts(t, index, data, whole, bytes);
+  if (status == MICA_OK) status = mica_tensor_upload(t->queue, to, whole, bytes);
   free(data);
   return status;
 }
 
 mica_status mica__stages_share(mica_trainer *t) {
-  if (!t->stages || !t->stages->stale) return MICA_OK;
-  for (size_t i = 0; i < t->stages->parameters; i++) MICA_TRY(share_one(t, i));
-  t->stages->stale = false;
+  if (!mica__ranks_apart(t) || !t->stale) return MICA_OK;
+  for (size_t i = 0; i < mica_nn_parameter_count(t->training.nn); i++) MICA_TRY(share_one(t, i));
+  t->stale = false;
   return MICA_OK;
 }

@@ -3,7 +3,7 @@
 
 #include "base/text.h"
 #include "ir/cut.h"
-#include "nn/nn.h"
+#include "nn/divided.h"
 #include "nn/optim.h"
 #include "nn/optim_ranks.h"
 #include "ops/collective/collective.h"
@@ -20,17 +20,19 @@
 
 /* --- which stage has what --- */
 
-/* The ranks of one stage's replicas, and those of one replica's stages: rank = replica * stages + (the stages behind
- * its own), so that rank 0, which reports, has the last stage and its losses. */
+/* The ranks of one stage's replicas, and those of one replica's stages. Rank 0, which reports, has the last stage and
+ * its losses. */
 static mica_status make_groups(mica_trainer *t, mica__stages *s) {
   mica_communicator *c = t->config.communicator;
-  const int32_t n = s->count, replicas = c->ranks / n, behind = c->rank % n;
+  const int32_t parts = mica__ranks_parts(t), part = c->rank % parts;
+  const int32_t n = s->count, replicas = c->ranks / (n * parts), behind = c->rank / parts % n;
   int32_t *ranks = calloc((size_t)c->ranks, sizeof *ranks);
   if (!ranks) return mica__fail_nomem("stages");
   s->stage = n - 1 - behind;
-  for (int32_t k = 0; k < n; k++) ranks[k] = c->rank - behind + k;
+  s->replica = c->rank / parts / n;
+  for (int32_t k = 0; k < n; k++) ranks[k] = mica__ranks_at(t, s->replica, k, part);
   mica_status status = mica_communicator_group(c, ranks, n, &s->pipe);
-  for (int32_t k = 0; k < replicas; k++) ranks[k] = k * n + behind;
+  for (int32_t k = 0; k < replicas; k++) ranks[k] = mica__ranks_at(t, k, behind, part);
   if (status == MICA_OK && replicas > 1) status = mica_communicator_group(c, ranks, replicas, &s->data);
   free(ranks);
   return status;
@@ -97,13 +99,14 @@ static bool is_shared(const mica__stages *s, size_t i) { return (s->holders[i] &
 /* Groups of the stages that have a trained weight in common with this one. */
 static mica_status make_shared(mica_trainer *t, mica__stages *s) {
   mica_communicator *c = t->config.communicator;
+  const int32_t part = c->rank % mica__ranks_parts(t);
   s->shared = calloc(s->parameters + 1, sizeof *s->shared);
   if (!s->shared) return mica__fail_nomem("stages");
   for (size_t i = 0; i < s->parameters; i++) {
     int32_t ranks[64], count = 0;
     if (!trains(t, s, i) || !is_shared(s, i)) continue;
     for (int32_t k = s->count - 1; k >= 0; k--)
-      if (s->holders[i] >> k & 1) ranks[count++] = c->rank - c->rank % s->count + s->count - 1 - k;
+      if (s->holders[i] >> k & 1) ranks[count++] = mica__ranks_at(t, s->replica, s->count - 1 - k, part);
     mica__shared *one = &s->shared[s->shared_count];
     MICA_TRY(mica_communicator_group(c, ranks, count, &one->among));
     one->parameter = (int32_t)i;
@@ -220,6 +223,7 @@ static mica_status add_optimiser(mica_trainer *t, mica__stages *s, mica_value *g
     const mica_shape shape = mica_value_shape(info->value);
     if (!trains(t, s, i)) continue;
     mica__nn_add(s->nn, info->own_name, MICA_F32, shape, &info->init, MICA_NN_ROLE_WEIGHT);
+    mica__nn_divide_as(s->nn, mica__nn_division(t->training.nn, i));
     MICA_TRY(status_of(s->graph));
     MICA_TRY(mica_nn_set_decay(s->nn, info->own_name, info->decay, NULL));
     mica_value sum = take_sum(s->graph, GRADIENT, info->own_name, shape);
@@ -239,11 +243,12 @@ static mica_status add_optimiser(mica_trainer *t, mica__stages *s, mica_value *g
 }
 
 static mica_status make_update(mica_trainer *t, mica__stages *s) {
+  const mica_nn_config how = {.seed = t->config.seed, .tensor_ranks = t->tensor};
   const mica_shape sums = MICA_SHAPE((int64_t)t->training.sum_count);
   mica_value *grads = calloc(s->parameters + 1, sizeof *grads);
   bool *elsewhere = calloc(s->parameters + 1, sizeof *elsewhere);
   mica_status status = grads && elsewhere ? mica_graph_create(&s->graph) : mica__fail_nomem("stages");
-  if (status == MICA_OK) status = mica_nn_create(s->graph, &(mica_nn_config){.seed = t->config.seed}, &s->nn);
+  if (status == MICA_OK) status = mica_nn_create(s->graph, &how, &s->nn);
   if (status == MICA_OK) status = add_optimiser(t, s, grads, elsewhere);
   if (status == MICA_OK) {
     const mica_value row = is_last(s) ? take_sum(s->graph, ROW, "", sums) : mica_full(s->graph, MICA_F32, sums, 0);
@@ -324,7 +329,6 @@ mica_status mica__stages_create(mica_trainer *t) {
   if (!s) return mica__fail_nomem("stages");
   s->count = t->config.stages.count;
   s->micro = t->config.stages.micro_batches;
-  s->stale = true;
   s->parameters = mica_nn_parameter_count(t->training.nn);
   s->holders = calloc(s->parameters + 1, sizeof *s->holders);
   if (!s->holders) return mica__fail_nomem("stages");

@@ -20,7 +20,7 @@ typedef struct mica__shared {
 
 struct mica__stages {
   mica_communicator *data, *pipe; /* groups; data NULL: there is one replica */
-  int32_t stage, count, micro;
+  int32_t stage, count, micro, replica;
   mica_session *forward; /* NULL in the last stage */
   mica_graph *graph;     /* of the update */
   mica_nn *nn;
@@ -35,7 +35,6 @@ struct mica__stages {
   mica_feed *feeds;    /* of a pass: columns, x and dy */
   mica_tensor **views; /* of its columns */
   const mica_batch *batch;
-  bool stale; /* the weights of tests are not those of now */
 };
 
 /* Cuts the step that the training phase holds, and makes the sessions. */
@@ -46,7 +45,8 @@ void mica__stages_destroy(mica__stages *stages);
 /* A step on a batch: row receives its sums in the last stage, zeros in others. */
 mica_status mica__stages_step(mica_trainer *trainer, const mica_batch *batch, mica_tensor *row,
                               const mica_tensor *rate);
-/* Gives all ranks' networks of tests the weights of all stages, where they have changed since. All ranks call it. */
+/* Gives all ranks' networks of tests the weights of all stages and parts, where they have changed since. All ranks call
+ * it. */
 mica_status mica__stages_share(mica_trainer *trainer);
 /* True where this rank is the one of its kind that has the samples: sums of others are zeros. */
 bool mica__stages_counts(const mica_trainer *trainer);

@@ -111,7 +111,7 @@ static mica_status build_predicting(mica_trainer *t, const mica_batch *batch) {
     if (has_tensor(batch, columns[i].name)) there[count++] = columns[i];
   mica_status status = mica__phase_build(t, &t->predicting, MICA__PHASE_PREDICT, there, count);
   free(there);
-  if (status == MICA_OK && c->optimizer.ema > 0 && !t->stages)
+  if (status == MICA_OK && c->optimizer.ema > 0 && !mica__ranks_apart(t))
     status = mica_nn_share_ema(t->predicting.nn, t->predicting.session, t->training.session);
   if (status != MICA_OK) mica__phase_free(&t->predicting);
   return status;
@@ -123,8 +123,9 @@ mica_status mica__phase_build_outputs(mica_trainer *t, mica_step_fn *step, const
   as.config.dtype = MICA_F32;
   if (step) as.config.step = step;
   MICA_TRY(mica__phase_build(&as, phase, MICA__PHASE_PREDICT, columns, count));
-  return as.config.optimizer.ema > 0 && !t->stages ? mica_nn_share_ema(phase->nn, phase->session, t->training.session)
-                                                   : MICA_OK;
+  return as.config.optimizer.ema > 0 && !mica__ranks_apart(t)
+             ? mica_nn_share_ema(phase->nn, phase->session, t->training.session)
+             : MICA_OK;
 }
 
 /* True where the phase was built from the test's columns that the batch has, and no others. */

@@ -103,6 +103,10 @@ struct mica_trainer {
   mica_trainer_config config;
   mica__phase training, testing, predicting;
   mica__stages *stages; /* NULL: the network is whole */
+  /* The ranks that have parts of the same layers, NULL: they are whole; and those beside them that have this rank's
+   * part, where there are no stages, NULL: there is one replica. */
+  mica_communicator *tensor, *beside;
+  bool stale; /* the weights of tests are not those of now; where they are apart */
   mica_tensor *rates, *rate[MICA__RATES];
   mica_tensor *rows, *row[MICA__ROWS];           /* the first is that of step unread_from; report_every of them, */
   size_t row_stride;                             /* elements from one to the next */
@@ -175,6 +179,14 @@ int32_t mica__ranks_count(const mica_trainer *trainer);
 int32_t mica__ranks_own(const mica_trainer *trainer);
 /* The ranks that have the same stage and take batches of their own; NULL: one. */
 mica_communicator *mica__ranks_replicas(const mica_trainer *trainer);
+/* The ranks that have parts of a layer of their own; 1: layers are whole. */
+int32_t mica__ranks_parts(const mica_trainer *trainer);
+/* A rank by its replica, the stages behind its own, and its part of layers. */
+int32_t mica__ranks_at(const mica_trainer *trainer, int32_t replica, int32_t behind, int32_t part);
+/* Makes the groups of ranks that have parts of layers. */
+mica_status mica__ranks_divide(mica_trainer *trainer);
+/* True where tests have weights of their own, since no rank trains all of them. */
+bool mica__ranks_apart(const mica_trainer *trainer);
 /* True where no rank has all that a checkpoint holds. */
 bool mica__ranks_divided(const mica_trainer *trainer);
 /* Gives all ranks the parameters and the position of rank 0. */

@@ -1,5 +1,6 @@
 /* Creation of a trainer, its steps, and the readbacks of their sums. */
 #include "base/text.h"
+#include "nn/divided.h"
 #include "train/stages.h"
 
 #include <math.h>
@@ -12,6 +13,8 @@ static mica_status check(const mica_trainer_config *c) {
   if (!c->columns || !c->column_count) return mica__fail(MICA_E_INVALID, "mica_trainer_create: there are no columns");
   if (c->sync_norm && c->stages.count > 1)
     return mica__fail(MICA_E_INVALID, "mica_trainer_create: batch norms of all ranks in stages of a network");
+  if (c->tensor > 1 && (c->sync_norm || c->like || c->hook))
+    return mica__fail(MICA_E_UNSUPPORTED, "mica_trainer_create: parts of layers with sync_norm, like or a hook");
   if (c->epochs < 0 || c->patience < 0 || c->report_every < 0 || c->checkpoint_steps < 0)
     return mica__fail(MICA_E_INVALID, "mica_trainer_create: a negative count");
   if (!strcmp(mica_schedule_name(c->schedule.kind), "?"))
@@ -52,19 +55,25 @@ static mica_status make_sums(mica_trainer *t) {
 
 /* The averaged weights, where the optimiser has them, are those that are tested and predict. */
 static mica_status share_averages(mica_trainer *t, mica__phase *phase) {
-  return t->config.optimizer.ema > 0 && !t->stages ? mica_nn_share_ema(phase->nn, phase->session, t->training.session)
-                                                   : MICA_OK;
+  return t->config.optimizer.ema > 0 && !mica__ranks_apart(t)
+             ? mica_nn_share_ema(phase->nn, phase->session, t->training.session)
+             : MICA_OK;
 }
 
 static mica_status build(mica_trainer *t) {
   const mica_trainer_config *c = &t->config;
   const bool apart = c->test_columns != NULL;
+  MICA_TRY(mica__ranks_divide(t));
   MICA_TRY(mica__phase_build(t, &t->training, MICA__PHASE_TRAIN, c->columns, c->column_count));
+  if (t->tensor && !mica__nn_is_divided(t->training.nn))
+    return mica__fail(MICA_E_UNSUPPORTED, "no layer of the network can be divided among ranks: those of mlp can, and "
+                                          "attention and transformers");
   if (c->stages.count > 1) MICA_TRY(mica__stages_create(t));
   MICA_TRY(mica__phase_build(t, &t->testing, MICA__PHASE_TEST, apart ? c->test_columns : c->columns,
                              apart ? c->test_column_count : c->column_count));
   MICA_TRY(mica_nn_initialise(t->training.nn, t->training.session));
-  if (t->stages) MICA_TRY(mica_nn_initialise(t->testing.nn, t->testing.session));
+  t->stale = true;
+  if (mica__ranks_apart(t)) MICA_TRY(mica_nn_initialise(t->testing.nn, t->testing.session));
   return share_averages(t, &t->testing);
 }
 
@@ -125,6 +134,8 @@ void mica_trainer_destroy(mica_trainer *t) {
   mica__phase_free(&t->testing);
   mica__stages_destroy(t->stages);
   mica__phase_free(&t->training);
+  mica_communicator_destroy(t->tensor);
+  mica_communicator_destroy(t->beside);
   for (int i = 0; i < MICA__READBACKS; i++) free(t->readbacks[i].rows);
   free(t->epoch.sums);
   free(t->recent.sums);
@@ -168,6 +179,7 @@ mica_status mica_trainer_step(mica_trainer *t, const mica_batch *batch) {
   if (t->progress.step - t->unread_from == t->config.report_every) MICA_TRY(mica__train_read(t));
   MICA_TRY(find_rate(t, &rate));
   mica_tensor *row = t->row[t->progress.step - t->unread_from];
+  t->stale = true;
   if (t->stages) {
     MICA_TRY(mica__stages_step(t, batch, row, rate));
   } else {
@@ -203,7 +215,7 @@ static mica_status add_row(mica_trainer *t, int64_t step, const float *row) {
     return mica__fail(MICA_E_NUMERIC, "the loss is %s at step %lld (learning rate %g); a lower rate may help",
                       isnan(row[MICA__SUM_LOSS]) ? "not a number" : "infinite", (long long)step,
                       mica__train_rate(t, step));
-  for (size_t k = 0; k < t->training.sum_count; k++) {
+  for (size_t k = 0; mica__stages_counts(t) && k < t->training.sum_count; k++) {
     t->recent.sums[k] += (double)row[k];
     t->epoch.sums[k] += (double)row[k];
   }

@@ -1,9 +1,12 @@
 /* Networks for small pictures: mlp, lenet, cnn. */
+#include "nn/divided.h"
 #include "nn/zoo/zoo.h"
 
 mica_value mica__zoo_mlp(mica_nn *nn, mica_value x, const mica_model_config *c) {
-  mica_value h = mica_relu(mica_nn_dense(nn, "fc1", mica_flatten(x, 1), c->width ? c->width : 128, NULL));
-  return mica_nn_dense(nn, "fc2", mica_nn_dropout(nn, h, c->dropout), c->classes, NULL);
+  const int64_t width = c->width ? c->width : 128;
+  x = mica__nn_fan_out(nn, mica_flatten(x, 1));
+  mica_value h = mica_relu(mica__nn_columns(nn, "fc1", x, (int64_t[MICA__DIVISION_SECTIONS]){width}, NULL));
+  return mica__nn_rows(nn, "fc2", mica__nn_dropout_own(nn, h, c->dropout), width, c->classes, NULL);
 }
 
 /* Convolution, pooling by two, relu: relu is monotonic, so that it commutes with the maximum and has a quarter to

@@ -15,8 +15,7 @@
 #define ALL_REDUCE_ATTRS(X, S)                                                                                         \
   X(S, POINTER, communicator, 0, "between the ranks")                                                                  \
   X(S, INT, channel, 0, "of the communicator")                                                                         \
-  X(S, ENUM, compression, 0, "how sums travel", mica__compression_texts)                                               \
-  X(S, BOOL, own, false, "the gradient is the rank's own, not the sum of all")
+  X(S, ENUM, compression, 0, "how sums travel", mica__compression_texts)
 static const char *const mica__compression_texts[] = {
 #define COMPRESSION_TEXT(name, text) text,
     MICA_COMPRESSION_LIST(COMPRESSION_TEXT)};
@@ -103,9 +102,8 @@ static mica_status end_all_reduce(const mica__host *host, void *pending, mica_st
 static mica_status grad_all_reduce(const mica__grad *grad) {
   const mica__all_reduce_attrs *how = mica__attrs_of(grad->y);
   mica_value dy = grad->dy;
-  if (!how->own)
-    mica__all_reduce(&grad->dy, 1, how->communicator, (int32_t)how->channel + GRADIENT_CHANNELS, MICA_COMPRESSION_NONE,
-                     &dy);
+  mica__all_reduce(&grad->dy, 1, how->communicator, (int32_t)how->channel + GRADIENT_CHANNELS, MICA_COMPRESSION_NONE,
+                   &dy);
   mica__collective_split(dy, grad->inputs, grad->input_count, grad->dinputs);
   return MICA_OK;
 }
@@ -122,13 +120,10 @@ static const mica__op op_all_reduce = {.name = "all_reduce",
                                        .end = end_all_reduce,
                                        .order = MICA__ORDER_SOON};
 
-static void add(const mica_value *x, int32_t count, const mica__all_reduce_attrs *how, mica_value *sums) {
-  mica__collective_split(mica__graph_add(&op_all_reduce, x, count, how), x, count, sums);
-}
-
 void mica__all_reduce(const mica_value *x, int32_t count, const mica_communicator *communicator, int32_t channel,
                       mica_compression compression, mica_value *sums) {
-  add(x, count, &(mica__all_reduce_attrs){communicator, channel, (int32_t)compression, false}, sums);
+  const mica__all_reduce_attrs how = {communicator, channel, (int32_t)compression};
+  mica__collective_split(mica__graph_add(&op_all_reduce, x, count, &how), x, count, sums);
 }
 
 /* Records that communicator or channel is none that a program may use. */
@@ -148,11 +143,49 @@ mica_value mica_all_reduce(mica_value x, mica_communicator *communicator, int32_
 
 /* --- layers of which every rank has a part --- */
 
+/* The sum of one value, whose extents may be open: what goes through the network, not its weights. */
+static mica_status infer_sum(const mica__type *inputs, int32_t input_count, void *attrs, mica__type *out) {
+  (void)input_count;
+  const mica__all_reduce_attrs *how = attrs;
+  if (!how->communicator) return mica__fail(MICA_E_INVALID, "there is no communicator");
+  if (inputs[0].dtype != MICA_F32)
+    return mica__fail(MICA_E_DTYPE, "it takes f32, not %s", mica_dtype_name(inputs[0].dtype));
+  *out = inputs[0];
+  return MICA_OK;
+}
+
+static mica_status begin_sum(const mica__host *host, mica_event *ready, void **pending) {
+  const mica__all_reduce_attrs *how = host->attrs;
+  const mica_communicator *c = how->communicator;
+  mica_transfer transfer = {.kind = MICA_COLLECTIVE_ALL_REDUCE,
+                            .channel = (int32_t)how->channel,
+                            .dtype = MICA_F32,
+                            .data = host->output,
+                            .source = host->inputs[0],
+                            .after = ready};
+  MICA_TRY(mica_shape_count(host->type->shape, &transfer.count));
+  return c->calls->begin(c->user, &transfer, pending);
+}
+
+static mica_status grad_sum(const mica__grad *grad) {
+  grad->dinputs[0] = grad->dy;
+  return MICA_OK;
+}
+
+static const mica__op op_sum = {.name = "parallel_sum",
+                                .kind = MICA__OP_LAUNCH,
+                                .min_inputs = 1,
+                                .max_inputs = 1,
+                                .attrs = &mica__all_reduce_attr_list,
+                                .infer = infer_sum,
+                                .grad = grad_sum,
+                                .begin = begin_sum,
+                                .end = end_all_reduce,
+                                .order = MICA__ORDER_SOON};
+
 mica_value mica_parallel_leave(mica_value x, mica_communicator *communicator, int32_t channel) {
-  mica_value sum = {0};
-  if (is_wrong("parallel_leave", x, communicator, channel)) return sum;
-  add(&x, 1, &(mica__all_reduce_attrs){communicator, channel, 0, true}, &sum);
-  return sum;
+  if (is_wrong("parallel_leave", x, communicator, channel)) return (mica_value){0};
+  return mica__graph_add(&op_sum, &x, 1, &(mica__all_reduce_attrs){communicator, channel, 0});
 }
 
 static mica_status infer_enter(const mica__type *inputs, int32_t input_count, void *attrs, mica__type *out) {
@@ -165,8 +198,8 @@ static mica_status infer_enter(const mica__type *inputs, int32_t input_count, vo
 
 static mica_status grad_enter(const mica__grad *grad) {
   const mica__all_reduce_attrs *how = mica__attrs_of(grad->y);
-  mica__all_reduce(&grad->dy, 1, how->communicator, (int32_t)how->channel + GRADIENT_CHANNELS, MICA_COMPRESSION_NONE,
-                   grad->dinputs);
+  const mica__all_reduce_attrs back = {how->communicator, how->channel + GRADIENT_CHANNELS, 0};
+  grad->dinputs[0] = mica__graph_add(&op_sum, &grad->dy, 1, &back);
   return MICA_OK;
 }
 
@@ -188,5 +221,5 @@ static const mica__op op_enter = {.name = "parallel_enter",
 
 mica_value mica_parallel_enter(mica_value x, mica_communicator *communicator, int32_t channel) {
   if (is_wrong("parallel_enter", x, communicator, channel)) return (mica_value){0};
-  return mica__graph_add(&op_enter, &x, 1, &(mica__all_reduce_attrs){communicator, channel, 0, false});
+  return mica__graph_add(&op_enter, &x, 1, &(mica__all_reduce_attrs){communicator, channel, 0});
 }

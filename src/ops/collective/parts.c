@@ -30,10 +30,36 @@ mica_status mica__parts_put(mica__parts *all, const char *name, mica_dtype dtype
   return mica__parts_add(all, &h, out);
 }
 
-mica_status mica__parts_join(mica__parts *to, mica__parts *from) {
+static mica__part *find(const mica__parts *all, const char *name) {
+  for (size_t i = 0; i < all->count; i++)
+    if (!strcmp(all->list[i].head.name, name)) return &all->list[i];
+  return NULL;
+}
+
+const mica__part *mica__parts_find(const mica__parts *all, const char *name) { return find(all, name); }
+
+/* Copies a part to its place in the whole. */
+static mica_status place(mica__parts *to, const mica__part *one, int32_t ranks, int32_t rank) {
+  const mica__part_head *h = &one->head;
+  const size_t size = mica_dtype_size((mica_dtype)h->dtype);
+  mica__part *whole = find(to, h->name);
+  MICA_TRY(mica__division_check(&h->division, h->shape, ranks));
+  const mica_shape shape = mica__division_whole(&h->division, h->shape);
+  if (!whole) MICA_TRY(mica__parts_put(to, h->name, (mica_dtype)h->dtype, shape, &whole));
+  if (whole->head.dtype != h->dtype || !mica_shape_equal(whole->head.shape, shape))
+    return mica__fail(MICA_E_FORMAT, "the ranks' parts of %s do not belong together", h->name);
+  mica__division_copy(&h->division, h->shape, size, ranks, rank, whole->data, one->data, true);
+  return MICA_OK;
+}
+
+mica_status mica__parts_join(mica__parts *to, mica__parts *from, int32_t ranks, int32_t rank) {
   for (size_t i = 0; i < from->count; i++) {
     mica__part *one = &from->list[i];
-    if (mica__parts_find(to, one->head.name)) continue;
+    if (mica__is_divided(&one->head.division)) {
+      MICA_TRY(place(to, one, ranks, rank));
+      continue;
+    }
+    if (find(to, one->head.name)) continue;
     mica__part *grown = realloc(to->list, (to->count + 1) * sizeof *grown);
     if (!grown) return mica__fail_nomem("a file of weights");
     to->list = grown;
@@ -41,12 +67,6 @@ mica_status mica__parts_join(mica__parts *to, mica__parts *from) {
     one->data = NULL;
   }
   return MICA_OK;
-}
-
-const mica__part *mica__parts_find(const mica__parts *all, const char *name) {
-  for (size_t i = 0; i < all->count; i++)
-    if (!strcmp(all->list[i].head.name, name)) return &all->list[i];
-  return NULL;
 }
 
 static mica_status pass(mica_communicator *c, mica_collective kind, int32_t channel, int32_t peer, void *data,

@@ -2,7 +2,7 @@
 #ifndef MICA_OPS_COLLECTIVE_PARTS_H
 #define MICA_OPS_COLLECTIVE_PARTS_H
 
-#include "base/error.h"
+#include "ops/collective/division.h"
 
 #include <mica/dist.h>
 #include <mica/safetensors.h>
@@ -13,6 +13,7 @@ typedef struct mica__part_head {
   int64_t bytes;
   mica_shape shape;
   int32_t dtype;
+  mica__division division; /* of what it is a part */
 } mica__part_head;
 
 typedef struct mica__part {
@@ -32,8 +33,9 @@ mica_status mica__parts_add(mica__parts *parts, const mica__part_head *head, mic
 /* Adds one of a name, dtype and shape. MICA_E_UNSUPPORTED: the name is too long. */
 mica_status mica__parts_put(mica__parts *parts, const char *name, mica_dtype dtype, mica_shape shape,
                             mica__part **part);
-/* Moves those of `from` to `to` that it has not. */
-mica_status mica__parts_join(mica__parts *to, mica__parts *from);
+/* Moves those of `from` to `to` that it has not. What is rank `rank`'s part of a tensor that `ranks` ranks have is put
+ * where it belongs in the whole. */
+mica_status mica__parts_join(mica__parts *to, mica__parts *from, int32_t ranks, int32_t rank);
 /* NULL where there is none of the name. */
 const mica__part *mica__parts_find(const mica__parts *parts, const char *name);
 /* All of them to another rank, and what such a rank sends; one after the other on the channel. */
