@@ -97,10 +97,12 @@ typedef struct mica_run_config {
    * others read to resume. MICA_E_INVALID on all where they differ in version, seed, settings, data or network. */
   mica_communicator *communicator;
   /* How the ranks share the work: "data=2,pipe=2" for two replicas, each cut into two stages (mica_train_stages);
-   * "micro=8" and "order=gpipe" for more micro-batches than 2 a stage, and for another schedule. NULL: all are
-   * replicas. The files are those of one process, and what the numbers were does not bind a run that is resumed.
-   * MICA_E_INVALID on all: not so many ranks, a network that cannot be cut; MICA_E_UNSUPPORTED: stages with
-   * shard, teacher, quantize, precision f16 or a model in ONNX. */
+   * "micro=8" and "order=gpipe" for more micro-batches than 2 a stage, and for another schedule; "tensor=2" for two
+   * ranks that have parts of each layer (mica_trainer_config.tensor), in every stage. NULL: all are replicas. The files
+   * are those of one process, and what the numbers were does not bind a run that is resumed. MICA_E_INVALID on all: not
+   * so many ranks, a network that cannot be cut, heads or units that the ranks do not divide; MICA_E_UNSUPPORTED:
+   * stages or parts with teacher, quantize, sync-norm, a pruned network or a model in ONNX, stages with precision f16,
+   * parts of a network that has no such layers. */
   const char *parallel;
   bool shard; /* the optimiser's state is divided among replicas (mica_optimizer_config) */
   /* Batches are divided among the ranks by these numbers, one for each and the same on all, such as what

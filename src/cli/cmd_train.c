@@ -37,7 +37,8 @@ static const cli_option options[] = {
     CLI_ROW("devices", struct values, devices, .value = "LIST",
             .help = "train on several at once, as in 0:0,1:0; 0:0/2 for halves of one"),
     CLI_ROW("parallel", struct values, parallel, .value = "LIST",
-            .help = "how ranks share the work, as in data=2,pipe=2: replicas, stages of the network"),
+            .help = "how ranks share the work, as in data=2,pipe=2,tensor=2: replicas, stages of the network, parts of "
+                    "its layers (attention, transformers, mlp)"),
     CLI_ROW("shard", struct values, shard, .help = "the optimizer's state is divided among replicas"),
     CLI_ROW("speeds", struct values, speeds, .value = "LIST",
             .help = "of ranks, as in 3,1, by which batches are divided; measured, where devices differ"),

@@ -111,6 +111,13 @@ divided() {
 divided 2 "$work/stages" --parallel pipe=2
 divided 4 "$work/both" --parallel data=2,pipe=2,micro=3,order=gpipe
 divided 2 "$work/shard" --shard
+divided 4 "$work/parts" --parallel data=2,tensor=2
+divided 4 "$work/cut" --parallel pipe=2,tensor=2
+# The norm of all gradients, where every rank has another part of them.
+"$mica" train --task classify --model mlp --batch 48 --data "$work/data.csv" --epochs 3 --json --quiet --clip-norm 0.5 \
+  --out "$work/clip" >"$work/one.json" || fault "one process, clipped"
+divided 4 "$work/clip1" --parallel data=2,pipe=2 --shard --clip-norm 0.5
+divided 4 "$work/clip2" --parallel data=2,tensor=2 --shard --clip-norm 0.5
 
 # --- what is wrong is said once, and ends all ---
 # refused STATUS SENTENCE WORDS...
@@ -136,6 +143,7 @@ train="$mica train --task classify --model mlp --epochs 2 --quiet --out $work/wr
   refused 2 "for 4 ranks, there are 2" -n 2 $train --data "$work/data.csv" --parallel data=2,pipe=2
   refused 2 "'pipes=2'" -n 2 $train --data "$work/data.csv" --parallel pipes=2
   refused 2 "64 a replica cannot be divided into 7" -n 2 $train --data "$work/data.csv" --parallel pipe=2,micro=7
+  refused 2 "3 ranks do not divide 128 units" -n 3 $train --data "$work/data.csv" --batch 48 --parallel tensor=3
   refused 2 "find-lr is for one rank" -n 2 $train --data "$work/data.csv" --find-lr
 }
 
