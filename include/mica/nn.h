@@ -77,7 +77,7 @@ typedef struct mica_nn_config {
    * of the next and a sum over the ranks, on channels from 0 on; other layers all ranks have whole. Parameters are the
    * rank's blocks; their initial values are those of a whole network, and mica_nn_load takes blocks of whole tensors.
    * What is dropped within a part differs by rank. Not with `like` or a hook (MICA_E_UNSUPPORTED); MICA_E_INVALID in
-   * the graph where the ranks do not divide heads, their groups or units. Outlives the graph. NULL: layers are whole. */
+   * the graph where the ranks do not divide heads, their groups or units. Outlives the graph. NULL: layers whole. */
   struct mica_communicator *tensor_ranks;
 } mica_nn_config;
 

@@ -105,8 +105,9 @@ typedef bool mica_train_fn(void *user, const mica_train_progress *progress);
 
 /* A network cut into stages (mica/parallel.h), each of which a rank has, with its weights and their optimiser's state;
  * the ranks left over are replicas with batches of their own: rank k is in replica k / count, and rank 0 of a replica
- * has its last stage (with `tensor` ranks a stage: k / (count tensor)). The network is cut where one value alone goes through, so that the dearest stage costs as little
- * as it can by the operations of its layers; weights that are used in several stages, such as tied ones, are the same
+ * has its last stage (with `tensor` ranks a stage: k / (count tensor)). The network is cut where one value alone goes
+ * through, so that the dearest stage costs as little as it can by the operations of its layers; weights that are used
+ * in several stages, such as tied ones, are the same
  * in all of them. A batch's N is divided evenly into the micro-batches, whose gradients are means weighted as those of
  * ranks are; batch norms take the statistics of a micro-batch. Tests want all weights on every rank. */
 typedef struct mica_train_stages {

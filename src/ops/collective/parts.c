@@ -38,8 +38,8 @@ static mica__part *find(const mica__parts *all, const char *name) {
 
 const mica__part *mica__parts_find(const mica__parts *all, const char *name) { return find(all, name); }
 
-/* Copies a part to its place in the whole. */
-static mica_status place(mica__parts *to, const mica__part *one, int32_t ranks, int32_t rank) {
+/* Copies a part to where it stands in the whole. */
+static mica_status put_part(mica__parts *to, const mica__part *one, int32_t ranks, int32_t rank) {
   const mica__part_head *h = &one->head;
   const size_t size = mica_dtype_size((mica_dtype)h->dtype);
   mica__part *whole = find(to, h->name);
@@ -56,7 +56,7 @@ mica_status mica__parts_join(mica__parts *to, mica__parts *from, int32_t ranks, 
   for (size_t i = 0; i < from->count; i++) {
     mica__part *one = &from->list[i];
     if (mica__is_divided(&one->head.division)) {
-      MICA_TRY(place(to, one, ranks, rank));
+      MICA_TRY(put_part(to, one, ranks, rank));
       continue;
     }
     if (find(to, one->head.name)) continue;
