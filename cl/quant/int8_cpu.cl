@@ -16,7 +16,11 @@
  *               0: pairs in OpenCL C; all are u8, so that no product is negative: sums of pairs are added as lanes of
  *               64 bits, without which LLVM 15 does not see vpmaddwd in them. Of 32768 pairs no sum leaves its lower
  *               half; then it is put aside
- *   MR          rows of a tile
+ *   TILES       1: a matrix unit (common/tiles.clh), for which a panel holds its rows in chunks of `words` steps,
+ *               packed[chunk][row][step of the chunk], and `steps` is a multiple of `words`. Signs are those of the
+ *               operands
+ *   ROWS_U, COLUMNS_U    of TILES: packed rows and columns are u8, not i8
+ *   MR          rows of a tile; with TILES 16 or 32
  *   rows_are_offset      row zero points are not known to be 0
  *   columns_are_offset   column zero points are not: row_sums are the sums of packed rows
  *
@@ -29,6 +33,12 @@
 #ifndef COLUMNS_U
 #define COLUMNS_U 0
 #endif
+#ifndef ROWS_U
+#define ROWS_U 0
+#endif
+#ifndef TILES
+#define TILES 0
+#endif
 #ifndef MR
 #define MR 6
 #endif
@@ -36,7 +46,10 @@
 #define NR 32
 #define UNROLL _Pragma("unroll")
 
-#if MICA_HAS_VPDPBUSD
+#if TILES
+#include "common/tiles.clh"
+#define B_TYPE uint
+#elif MICA_HAS_VPDPBUSD
 #define LANES 16
 #define B_TYPE uint
 #define SUM int16
@@ -71,14 +84,6 @@
     sum += as_long4(p.even + p.odd);                                                                                   \
   }
 #endif
-#define NV (NR / LANES)
-#define VSTORE_SUMS MICA_PASTE(vstore, LANES)
-#define VLOAD_SUMS MICA_PASTE(vload, LANES)
-#define PUT_ASIDE(sum, v, to)                                                                                          \
-  {                                                                                                                    \
-    VSTORE_SUMS(VLOAD_SUMS(v, to) + AS_INTS(sum), v, to);                                                              \
-    sum = 0;                                                                                                           \
-  }
 
 /* Where the values of a tile stand. */
 typedef struct walk {
@@ -91,6 +96,80 @@ static inline long tap_at(const walk *w, const int r, const int s) {
   return ((long)(r * w->dh % w->sh) * w->sw + s * w->dw % w->sw) * w->plane + (long)(r * w->dh / w->sh) * w->wq +
          s * w->dw / w->sw;
 }
+
+#if TILES
+#if ROWS_U && COLUMNS_U
+#define DOT(c, a, b) TILE_DOT(uu, c, a, b)
+#elif ROWS_U
+#define DOT(c, a, b) TILE_DOT(us, c, a, b)
+#elif COLUMNS_U
+#define DOT(c, a, b) TILE_DOT(su, c, a, b)
+#else
+#define DOT(c, a, b) TILE_DOT(ss, c, a, b)
+#endif
+#if COLUMNS_U
+#define COLUMN_SHIFT(x) ((x) >> 24)
+#define WORDS uint16
+#else
+#define COLUMN_SHIFT(x) (as_int16(x) >> 24)
+#define WORDS int16
+#endif
+
+/* col_sums += the sums of packed columns. */
+static inline void add_columns(__global const uint *B, const walk *w, int *col_sums) {
+  WORDS sum[NR / 16];
+  UNROLL for (int v = 0; v < NR / 16; v++) sum[v] = 0;
+  for (int r = 0; r < w->R; r++)
+    for (int s = 0; s < w->S; s++) {
+      __global const uint *b = B + tap_at(w, r, s);
+      for (int c = 0; c < w->steps; c++, b += w->step_step) UNROLL for (int v = 0; v < NR / 16; v++) {
+          const uint16 x = vload16(v, b);
+          sum[v] += COLUMN_SHIFT(x << 24) + COLUMN_SHIFT(x << 16) + COLUMN_SHIFT(x << 8) + COLUMN_SHIFT(x);
+        }
+    }
+  UNROLL for (int v = 0; v < NR / 16; v++) vstore16(vload16(v, col_sums) + as_int16(sum[v]), v, col_sums);
+}
+
+/* sums = products of a panel of rows and a tile of columns. */
+static inline void multiply(__global const uint *a, __global const uint *B, const walk *w, const int words,
+                            int (*sums)[NR]) {
+  const long row = 4l * words, column = 4l * w->step_step;
+  TILES_STORAGE;
+  TILES_BEGIN(words);
+  for (int r = 0; r < w->R; r++)
+    for (int s = 0; s < w->S; s++) {
+      __global const uint *b = B + tap_at(w, r, s);
+      for (int c = 0; c < w->steps; c += words, a += MR * words, b += words * w->step_step) {
+        TILE_LOAD(6, b, column);
+        TILE_LOAD(4, a, row);
+        DOT(0, 4, 6);
+        TILE_LOAD(7, b + 16, column);
+        DOT(1, 4, 7);
+#if MR > 16
+        TILE_LOAD(5, a + 16 * words, row);
+        DOT(2, 5, 6);
+        DOT(3, 5, 7);
+#endif
+      }
+    }
+  TILE_STORE(0, sums[0], 4 * NR);
+  TILE_STORE(1, sums[0] + 16, 4 * NR);
+#if MR > 16
+  TILE_STORE(2, sums[16], 4 * NR);
+  TILE_STORE(3, sums[16] + 16, 4 * NR);
+#endif
+  TILES_END;
+}
+
+#else
+#define NV (NR / LANES)
+#define VSTORE_SUMS MICA_PASTE(vstore, LANES)
+#define VLOAD_SUMS MICA_PASTE(vload, LANES)
+#define PUT_ASIDE(sum, v, to)                                                                                          \
+  {                                                                                                                    \
+    VSTORE_SUMS(VLOAD_SUMS(v, to) + AS_INTS(sum), v, to);                                                              \
+    sum = 0;                                                                                                           \
+  }
 
 /* col_sums += the sums of packed columns. */
 static inline void add_columns(__global const B_TYPE *B, const walk *w, int *col_sums) {
@@ -109,7 +188,8 @@ static inline void add_columns(__global const B_TYPE *B, const walk *w, int *col
 }
 
 /* sums = products of a panel of rows and a tile of columns. */
-static inline void multiply(__global const uint *a, __global const B_TYPE *B, const walk *w, int (*sums)[NR]) {
+static inline void multiply(__global const uint *a, __global const B_TYPE *B, const walk *w, const int words,
+                            int (*sums)[NR]) {
   SUM sum[MR][NV];
   int run = 0;
   UNROLL for (int i = 0; i < MR; i++) UNROLL for (int v = 0; v < NV; v++) sum[i][v] = 0;
@@ -120,8 +200,8 @@ static inline void multiply(__global const uint *a, __global const B_TYPE *B, co
       __global const B_TYPE *b = B + tap_at(w, r, s);
       for (int c0 = 0, c1; c0 < w->steps; c0 = c1) {
         c1 = c0 + min(w->steps - c0, MOST_STEPS);
-        IF_FULL(run > MOST_STEPS - (c1 - c0), UNROLL for (int i = 0; i < MR; i++)
-                    UNROLL for (int v = 0; v < NV; v++) PUT_ASIDE(sum[i][v], v, sums[i]));
+        IF_FULL(run > MOST_STEPS - (c1 - c0), UNROLL for (int i = 0; i < MR; i++) UNROLL for (int v = 0; v < NV; v++)
+                                                  PUT_ASIDE(sum[i][v], v, sums[i]));
         run += c1 - c0;
         for (int c = c0; c < c1; c++, a += MR, b += w->step_step) {
           COLUMNS bv[NV];
@@ -132,22 +212,13 @@ static inline void multiply(__global const uint *a, __global const B_TYPE *B, co
     }
   UNROLL for (int i = 0; i < MR; i++) UNROLL for (int v = 0; v < NV; v++) PUT_ASIDE(sum[i][v], v, sums[i]);
 }
+#endif
 
-DEFINE_PACKED(FINISH_VALUES + 25);
+DEFINE_PACKED(PRODUCT_VALUES);
 
 CPU_KERNEL int8_cpu(__global const uint *A, __global const B_TYPE *B, __global const int *row_sums, FINISH_BUFFERS,
                     const mica_packed packed) {
-  UNPACK_BEGIN;
-  A += UNPACK(i64);
-  B += UNPACK(i64);
-  row_sums += UNPACK(i64);
-  UNPACK_FINISH;
-  const int m = UNPACK(i32), columns = UNPACK(i32), steps = UNPACK(i32), block = UNPACK(i32), a_count = UNPACK(i32);
-  const long b_batch = UNPACK(i64), tile_step = UNPACK(i64), step_step = UNPACK(i64), plane = UNPACK(i64);
-  const int R = UNPACK(i32), S = UNPACK(i32), dh = UNPACK(i32), dw = UNPACK(i32), sh = UNPACK(i32), sw = UNPACK(i32);
-  const int wq = UNPACK(i32), q = UNPACK(i32), depth = UNPACK(i32), row_batch = UNPACK(i32);
-  const int rows_are_offset = UNPACK(i32), columns_are_offset = UNPACK(i32);
-  const long pixels = UNPACK(i64);
+  UNPACK_PRODUCT;
   const int j0 = get_global_id(0) * NR, batch = get_global_id(2), panels = (m + MR - 1) / MR;
   const int lanes = min(NR, columns - j0), a_batch = batch % a_count;
   const bool plain = wq == q;
@@ -169,7 +240,7 @@ CPU_KERNEL int8_cpu(__global const uint *A, __global const B_TYPE *B, __global c
   const int first = get_global_id(1) * block, end = min(first + block, panels);
   for (int panel = first; panel < end; panel++) {
     int sums[MR][NR];
-    multiply(A + ((long)a_batch * panels + panel) * R * S * steps * MR, B, &w, sums);
+    multiply(A + ((long)a_batch * panels + panel) * R * S * steps * MR, B, &w, words, sums);
     for (int i = 0; i < min(MR, m - panel * MR); i++) {
       const int row = panel * MR + i, of_all = a_batch * row_batch + row;
       const int zero = ROW_ZERO(of_all);

@@ -44,22 +44,12 @@
   }
 #endif
 
-DEFINE_PACKED(FINISH_VALUES + 25);
+DEFINE_PACKED(PRODUCT_VALUES);
 
 __kernel __attribute__((reqd_work_group_size(SIDE, SIDE, 1))) void
 int8_gpu(__global const uint *A, __global const uint *B, __global const int *row_sums, FINISH_BUFFERS,
          const mica_packed packed) {
-  UNPACK_BEGIN;
-  A += UNPACK(i64);
-  B += UNPACK(i64);
-  row_sums += UNPACK(i64);
-  UNPACK_FINISH;
-  const int m = UNPACK(i32), columns = UNPACK(i32), steps = UNPACK(i32), block = UNPACK(i32), a_count = UNPACK(i32);
-  const long b_batch = UNPACK(i64), tile_step = UNPACK(i64), step_step = UNPACK(i64), plane = UNPACK(i64);
-  const int R = UNPACK(i32), S = UNPACK(i32), dh = UNPACK(i32), dw = UNPACK(i32), sh = UNPACK(i32), sw = UNPACK(i32);
-  const int wq = UNPACK(i32), q = UNPACK(i32), depth = UNPACK(i32), row_batch = UNPACK(i32);
-  const int rows_are_offset = UNPACK(i32), columns_are_offset = UNPACK(i32);
-  const long pixels = UNPACK(i64);
+  UNPACK_PRODUCT;
   __local uint tile_a[DEPTH][TILE], tile_b[DEPTH][TILE];
   __local int stage[SIDE * PASS][TILE], sums_of[TILE];
   const int tx = get_local_id(0), ty = get_local_id(1), me = ty * SIDE + tx;

@@ -7,7 +7,7 @@
  *
  * Channels that x has not are 0.
  *
- * x is (images, channels, height, width), where groups count as images; packed has `steps` = ceil(channels / PER).
+ * x is (images, channels, height, width), where groups count as images; packed has `steps` >= ceil(channels / PER).
  * Behind the last image stand `slack` elements, which are 0: the last tile of a product reads them, and drops what it
  * makes of them.
  *
@@ -35,11 +35,11 @@
 
 RANGE_KERNEL int8_image(__global const uchar *x, const long x_at, __global const float *zero, const long zero_at,
                         __global ELEMENT *packed, const long packed_at, const int images, const int channels,
-                        const int height, const int width, const int rows, const int columns, const int sh,
-                        const int sw, const int pad_h, const int pad_w, const int mask, const int has_zero,
-                        const int int_zeros, const int slack) {
+                        const int steps, const int height, const int width, const int rows, const int columns,
+                        const int sh, const int sw, const int pad_h, const int pad_w, const int mask,
+                        const int has_zero, const int int_zeros, const int slack) {
   const long item = get_global_id(0);
-  const int chunks = (columns + VW - 1) / VW, steps = (channels + PER - 1) / PER;
+  const int chunks = (columns + VW - 1) / VW;
   const int w0 = (int)(item % chunks) * VW;
   long rest = item / chunks;
   const int row = (int)(rest % rows);

@@ -3,8 +3,10 @@
  *
  *   packed [batch][panel][tap * steps + step][lane] = values step PER .. step PER + PER - 1 of tap `tap`
  *
+ * or, with a run above 1, of which steps are a multiple, [chunk of `run` of tap * steps][lane][step of the chunk].
+ *
  * x has `outer` rows (of columns: columns), each of `taps` times `depth` values: value (o, tap, d) of a batch stands at
- * o outer_step + d depth_step + tap. steps = ceil(depth / PER).
+ * o outer_step + d depth_step + tap. steps >= ceil(depth / PER).
  *
  *   mask      128 where values change their sign (i8 packed as u8 or the reverse), else 0
  *   width     lanes of a panel
@@ -36,11 +38,11 @@
 
 RANGE_KERNEL int8_pack(__global const uchar *x, const long x_at, __global ELEMENT *packed, const long packed_at,
                        __global int *sums, const long sums_at, const int batches, const int outer, const int taps,
-                       const int depth, const long batch_step, const long outer_step, const long depth_step,
-                       const int chunk, const int chunks, const int width, const int mask, const int signs,
-                       const int has_sums) {
+                       const int depth, const int steps, const int run, const long batch_step, const long outer_step,
+                       const long depth_step, const int chunk, const int chunks, const int width, const int mask,
+                       const int signs, const int has_sums) {
   const long item = get_global_id(0);
-  const int panels = (outer + width - 1) / width, steps = (depth + PER - 1) / PER;
+  const int panels = (outer + width - 1) / width;
   const int lane = (int)(item % width);
   long rest = item / width;
   const int part = (int)(rest % chunks);
@@ -50,7 +52,7 @@ RANGE_KERNEL int8_pack(__global const uchar *x, const long x_at, __global ELEMEN
   if (batch >= batches) return;
   const int o = panel * width + lane;
   x += x_at + batch * batch_step + o * outer_step;
-  packed += packed_at + ((long)batch * panels + panel) * taps * steps * width + lane;
+  packed += packed_at + ((long)batch * panels + panel) * taps * steps * width + lane * run;
   int sum = 0;
   const int first = part * chunk, end = min(first + chunk, taps * steps);
   for (int at = first, tap = first / steps, d0 = (first - tap * steps) * PER; at < end; at++, d0 += PER) {
@@ -69,7 +71,7 @@ RANGE_KERNEL int8_pack(__global const uchar *x, const long x_at, __global ELEMEN
           PUT(element, value, d);
           sum += signs ? (int)as_char(value) : (int)value;
         }
-    packed[(long)at * width] = element;
+    packed[(long)(at / run) * run * width + at % run] = element;
   }
   if (has_sums && o < outer) sums[sums_at + (long)batch * outer + o] = sum;
 }

@@ -18,8 +18,17 @@ mica_gemm_config mica_gemm_config_default(void) {
 
 /* What suits a special case stands before what is general; the reference is last. */
 const mica__impl *const mica__gemm_impls[] = {
-    &mica__gemv_gpu, &mica__gemm_mma,  &mica__gemm_direct,  &mica__gemm_subgroup, &mica__gemm_splitk,
-    &mica__gemm_gpu, &mica__gemm_tile, &mica__gemm_clblast, &mica__gemm_naive,    NULL,
+    &mica__gemv_gpu,
+    &mica__gemm_mma,
+    &mica__gemm_direct,
+    &mica__gemm_subgroup,
+    &mica__gemm_splitk,
+    &mica__gemm_gpu,
+    &mica__gemm_amx,
+    &mica__gemm_tile,
+    &mica__gemm_clblast,
+    &mica__gemm_naive,
+    NULL,
 };
 
 static mica_status fail_shapes(const mica_tensor *a, const mica_tensor *b, const mica_tensor *d) {

@@ -83,10 +83,10 @@ int64_t mica__gemm_tiles(const mica__gemm *gemm, int64_t m, int64_t n);
 
 /* The implementations and their kernels, each in the file of its name (splitk in gemm_gpu.c). */
 extern const mica__impl mica__gemm_mma, mica__gemm_subgroup, mica__gemm_gpu, mica__gemm_splitk, mica__gemm_direct,
-    mica__gemv_gpu, mica__gemm_tile, mica__gemm_clblast, mica__gemm_naive;
+    mica__gemv_gpu, mica__gemm_amx, mica__gemm_tile, mica__gemm_clblast, mica__gemm_naive;
 extern const mica__kernel_desc mica__gemm_mma_kernel, mica__gemm_subgroup_kernel, mica__gemm_gpu_kernel,
     mica__gemm_splitk_kernel, mica__gemm_direct_kernel, mica__gemv_gpu_kernel, mica__gemm_tile_kernel,
-    mica__gemm_naive_kernel, mica__gemm_pack_kernel;
+    mica__gemm_naive_kernel, mica__gemm_pack_kernel, mica__gemm_amx_kernel, mica__gemm_amx_pack_kernel;
 
 /* For the tests: every variant of every kernel for GPUs, with every type and layout that it takes, over matrices on
  * both sides of its tiles' edges, on whatever device: groups first, first + step, ... of all. *groups: how many there

@@ -274,6 +274,11 @@ static bool takes(const mica__impl *impl, const types *t) {
   return known && (impl != &mica__gemm_mma || t->a == t->b);
 }
 
+/* The types that show what a kernel does with layouts and sizes: f32, or bf16 where it does not take that. */
+static const types *plain_types(const mica__impl *impl) {
+  return takes(impl, &all_types[0]) ? &all_types[0] : &all_types[2];
+}
+
 /* One variant that the device might choose. The smallest tiles of a kernel (its last variant) see all types, and on the
  * full grid all layouts; the others differ in tiles alone. */
 static mica_status check_variant(mica__check *check, const mica__impl *impl, const mica__variant *variant, bool last) {
@@ -284,7 +289,7 @@ static mica_status check_variant(mica__check *check, const mica__impl *impl, con
     if (mica__check_has_dtype(check, g.types->a) && takes(impl, g.types))
       MICA_TRY(check_group(check, impl, variant, &g));
   }
-  g.types = &all_types[0];
+  g.types = plain_types(impl);
   for (int l = 0; l < 9; l++) {
     g.a_layout = l / 3, g.b_layout = l % 3;
     bool ordinary = g.a_layout == MICA__LAYOUT_OUTER && g.b_layout == MICA__LAYOUT_K;
@@ -299,10 +304,14 @@ static mica_status check_variant(mica__check *check, const mica__impl *impl, con
  * tests/vendor/run.sh compiles every variant, and on a GPU all of them run. */
 static mica_status check_foreign(mica__check *check, const mica__impl *impl, const mica__variant *variant) {
   MICA_TRY(check_group(check, impl, variant,
-                       &(group_of){&all_types[0], MICA__LAYOUT_K, MICA__LAYOUT_OUTER, false, false, 0}));
+                       &(group_of){plain_types(impl), MICA__LAYOUT_K, MICA__LAYOUT_OUTER, false, false, 0}));
   if (impl == &mica__gemm_mma) return MICA_OK;
+  for (size_t t = 0; impl == &mica__gemm_amx && t < sizeof all_types / sizeof *all_types; t++)
+    if (takes(impl, &all_types[t]) && all_types[t].d == MICA_I32)
+      MICA_TRY(check_group(check, impl, variant,
+                           &(group_of){&all_types[t], MICA__LAYOUT_K, MICA__LAYOUT_OUTER, false, false, 0}));
   return check_group(check, impl, variant,
-                     &(group_of){&all_types[0], MICA__LAYOUT_OUTER, MICA__LAYOUT_K, false, false, 0});
+                     &(group_of){plain_types(impl), MICA__LAYOUT_OUTER, MICA__LAYOUT_K, false, false, 0});
 }
 
 /* Another library's: on a GPU all types and layouts that it takes. Its kernels take a CPU's compiler many seconds, so
@@ -368,11 +377,9 @@ static mica_status check_gemm(mica__check *check) {
 }
 
 static const mica__kernel_desc *const kernels[] = {
-    &mica__gemv_gpu_kernel,    &mica__gemm_mma_kernel,
-    &mica__gemm_direct_kernel, &mica__gemm_subgroup_kernel,
-    &mica__gemm_splitk_kernel, &mica__gemm_gpu_kernel,
-    &mica__gemm_tile_kernel,   &mica__gemm_naive_kernel,
-    &mica__gemm_pack_kernel,   NULL,
+    &mica__gemv_gpu_kernel,    &mica__gemm_mma_kernel, &mica__gemm_direct_kernel,   &mica__gemm_subgroup_kernel,
+    &mica__gemm_splitk_kernel, &mica__gemm_gpu_kernel, &mica__gemm_tile_kernel,     &mica__gemm_naive_kernel,
+    &mica__gemm_pack_kernel,   &mica__gemm_amx_kernel, &mica__gemm_amx_pack_kernel, NULL,
 };
 const mica__op mica__op_gemm = {
     .name = "gemm", .kernels = kernels, .check = check_gemm, .tunable = &mica__gemm_tunable};

@@ -15,6 +15,7 @@ enum {
   RELU = 1 << 22,
   STANDARD = 1 << 23, /* without a processor's own instructions */
   I32_ZEROS = 1 << 24,
+  TILES = 1 << 25, /* on tiles that are emulated */
 };
 
 typedef struct int8_case {
@@ -37,7 +38,7 @@ static mica__launch_case case_of(const int8_case *c, bool conv, mica__int8_attrs
   attrs->to = c->to;
   attrs->low = c->with & RELU ? 0 : -INFINITY;
   attrs->high = c->with & RELU ? 6 : INFINITY;
-  attrs->way = c->with & STANDARD ? 1 : 0;
+  attrs->way = c->with & STANDARD ? 1 : c->with & TILES ? 2 : 0;
   for (int i = 0; i < 3; i++) {
     if (!attrs->stride[i]) attrs->stride[i] = 1;
     if (!attrs->dilation[i]) attrs->dilation[i] = 1;
@@ -82,9 +83,14 @@ mica_status mica__int8_matmul_check(mica__check *check, const mica__op *op) {
       {MICA_U8, MICA_I8, MICA_U8, {2, {25, 66}}, {2, {66, 64}}, SCALES | FIRST_ZERO | Y | BIAS | RELU, {0}},
       {MICA_I8, MICA_U8, MICA_I8, {3, {3, 7, 20}}, {3, {3, 20, 34}}, SCALES | ZEROS | Y, {0}},
       {MICA_U8, MICA_I8, MICA_I8, {2, {4, 21}}, {2, {45, 21}}, SCALES | ZEROS | Y | PER_COLUMN, TRANSPOSED},
+      {MICA_U8, MICA_U8, MICA_I32, {2, {33, 100}}, {2, {100, 34}}, ZEROS, {0}},
       {MICA_U8, MICA_I8, MICA_I32, {2, {9, 64}}, {2, {64, 33}}, ZEROS | STANDARD, {0}},
       {MICA_I8, MICA_I8, MICA_F32, {2, {1, 131}}, {2, {131, 70}}, SCALES | SECOND_ZERO | BIAS | STANDARD, {0}},
       {MICA_I8, MICA_U8, MICA_U8, {2, {4, 20}}, {2, {34, 20}}, SCALES | Y | STANDARD, TRANSPOSED},
+      {MICA_U8, MICA_I8, MICA_I32, {2, {35, 65}}, {2, {65, 33}}, ZEROS | TILES, {0}},
+      {MICA_I8, MICA_I8, MICA_F32, {2, {16, 130}}, {2, {130, 40}}, SCALES | ZEROS | PER_COLUMN | BIAS | TILES, {0}},
+      {MICA_I8, MICA_U8, MICA_U8, {3, {3, 7, 20}}, {3, {3, 20, 34}}, SCALES | ZEROS | Y | TILES, {0}},
+      {MICA_U8, MICA_U8, MICA_I8, {2, {40, 21}}, {2, {45, 21}}, SCALES | ZEROS | Y | TILES, TRANSPOSED},
   };
   return check_cases(check, op, false, list, sizeof list / sizeof *list);
 }
@@ -110,6 +116,16 @@ mica_status mica__int8_conv_check(mica__check *check, const mica__op *op) {
       {MICA_I8, MICA_U8, MICA_I32, {3, {2, 5, 40}}, {3, {7, 5, 5}}, ZEROS | PER_COLUMN, {.stride = {2}, .pad = {2}}},
       {MICA_U8, MICA_I8, MICA_I32, {4, {1, 5, 6, 7}}, {4, {5, 5, 3, 3}}, ZEROS | STANDARD, {.pad = {1, 1}}},
       {MICA_I8, MICA_U8, MICA_I8, {4, {1, 4, 9, 70}}, {4, {7, 4, 2, 3}}, SCALES | Y | STANDARD, {.stride = {2, 2}}},
+      {MICA_U8, MICA_I8, MICA_I32, {4, {1, 66, 6, 7}}, {4, {33, 66, 3, 3}}, ZEROS | TILES, {.pad = {1, 1}}},
+      {MICA_I8,
+       MICA_I8,
+       MICA_U8,
+       {4, {2, 34, 9, 12}},
+       {4, {34, 17, 2, 3}},
+       SCALES | Y | BIAS | PER_COLUMN | TILES,
+       {.groups = 2, .stride = {2, 1}}},
+      /* What tiles are for, on whatever the processor has. */
+      {MICA_U8, MICA_I8, MICA_U8, {4, {1, 40, 5, 9}}, {4, {40, 40, 3, 3}}, SCALES | ZEROS | Y, {.pad = {1, 1}}},
       {MICA_U8,
        MICA_I8,
        MICA_U8,

@@ -41,7 +41,7 @@ typedef enum mica__int8_operand {
   X(S, SPATIAL, pad_more, 0, "after the last so many more")                                                            \
   X(S, SPATIAL, dilation, 1, "from one element of a filter to the next")                                               \
   X(S, INT, groups, 1, "of channels and filters")                                                                      \
-  X(S, INT, way, 0, "of checks: 1 without a processor's own instructions")
+  X(S, INT, way, 0, "of checks: 1 without a processor's own instructions, 2 on emulated tiles")
 MICA__ATTR_STRUCT(int8, MICA__INT8_ATTRS);
 extern const mica__attr_list mica__int8_attr_list;
 extern const mica__op mica__op_int8_matmul, mica__op_int8_conv, mica__op_weights;
@@ -66,6 +66,7 @@ typedef struct mica__int8_form {
   mica_dtype rows, columns; /* I8 or U8 */
   int64_t per;              /* values an element: 4, or 2 in pairs */
   int64_t row_width, column_width;
+  int64_t run; /* elements of a row that are adjacent, of which a tap has a multiple; 1 without tiles */
 } mica__int8_form;
 
 /* Operands in the form of a kernel (pack.c), for the caller to destroy. sums is NULL unless they are wanted. */
@@ -79,12 +80,15 @@ typedef struct mica__int8_matrix {
   const mica_tensor *x;
   mica_dtype to;
   int64_t per, batches, outer, taps, depth, batch_step, outer_step, depth_step, width;
+  int64_t steps, run; /* elements of a tap, 0 for as many as its depth takes; of them adjacent in a row, 0 for 1 */
   bool wide;
 } mica__int8_matrix;
 mica_status mica__int8_pack_matrix(const mica__exec *exec, mica_queue *queue, const mica__int8_matrix *m,
                                    mica_tensor *packed, mica_tensor *sums);
 mica_status mica__int8_pack(const mica__int8 *p, const mica__int8_form *form, bool want_sums,
                             mica__int8_packed *packed);
+/* Elements of a tap in a form: those of its depth, and what fills the last run. */
+int64_t mica__int8_steps(const mica__int8 *p, const mica__int8_form *form);
 void mica__int8_packed_free(mica__int8_packed *packed);
 
 /* product.c: what all kernels of the family take. */

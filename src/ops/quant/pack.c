@@ -32,6 +32,10 @@ bool mica__int8_int_zeros(const mica__int8 *p) {
   return (first && mica_tensor_dtype(first) == MICA_I32) || (second && mica_tensor_dtype(second) == MICA_I32);
 }
 
+int64_t mica__int8_steps(const mica__int8 *p, const mica__int8_form *form) {
+  return mica__ceil_div(mica__ceil_div(p->depth, form->per), form->run) * form->run;
+}
+
 int32_t mica__int8_mask(const mica_tensor *tensor, mica_dtype to) { return mica_tensor_dtype(tensor) == to ? 0 : 128; }
 
 /* Elements behind the images that the last tile may read: a tile of a GPU's has 64 columns. */
@@ -55,7 +59,8 @@ mica_status mica__int8_pack_matrix(const mica__exec *exec, mica_queue *queue, co
   const mica__kernel_desc *desc = &mica__int8_pack_kernel;
   int32_t values[MICA__MAX_PARAMS];
   mica__kernel *kernel = NULL;
-  int64_t all = m->taps * mica__ceil_div(m->depth, m->per), chunk = sums ? all : CHUNK;
+  int64_t run = m->run ? m->run : 1, steps = m->steps ? m->steps : mica__ceil_div(m->depth, m->per);
+  int64_t all = m->taps * steps, chunk = sums ? all : CHUNK;
   int64_t chunks = mica__ceil_div(all, chunk);
   MICA_TRY(mica__exec_values(exec, desc, values));
   mica__kernel_set(desc, values, "PER", (int32_t)m->per);
@@ -65,7 +70,7 @@ mica_status mica__int8_pack_matrix(const mica__exec *exec, mica_queue *queue, co
   mica__launch_tensor(&launch, m->x);
   mica__launch_tensor(&launch, packed);
   mica__launch_optional(&launch, sums);
-  const int64_t sizes[] = {m->batches, m->outer, m->taps, m->depth};
+  const int64_t sizes[] = {m->batches, m->outer, m->taps, m->depth, steps, run};
   for (size_t i = 0; i < sizeof sizes / sizeof *sizes; i++) mica__launch_size(&launch, sizes[i]);
   mica__launch_long(&launch, m->batch_step);
   mica__launch_long(&launch, m->outer_step);
@@ -97,8 +102,10 @@ static mica_status pack_rows(const mica__int8 *p, const mica__int8_form *form, b
                                .outer_step = p->depth * taps,
                                .depth_step = taps,
                                .width = form->row_width,
+                               .steps = mica__int8_steps(p, form),
+                               .run = form->run,
                                .wide = true};
-  int64_t count = p->row_batches * mica__ceil_div(p->m, m.width) * m.width * taps * mica__ceil_div(p->depth, form->per);
+  int64_t count = p->row_batches * mica__ceil_div(p->m, m.width) * m.width * taps * m.steps;
   MICA_TRY(element_tensor(queue, false, count, &packed->rows));
   if (want_sums) MICA_TRY(mica__workspace_tensor(queue, MICA_I32, MICA_SHAPE(p->row_batches, p->m), &packed->sums));
   return mica__int8_pack_matrix(p->exec, queue, &m, packed->rows, packed->sums);
@@ -107,7 +114,7 @@ static mica_status pack_rows(const mica__int8 *p, const mica__int8_form *form, b
 static mica_status pack_columns(const mica__int8 *p, const mica__int8_form *form, mica__int8_packed *packed) {
   mica_queue *queue = packer(p, MICA__INT8_SECOND);
   const mica_tensor *b = p->in[MICA__INT8_SECOND];
-  int64_t steps = mica__ceil_div(p->depth, form->per), tiles = mica__ceil_div(p->n, form->column_width);
+  int64_t steps = mica__int8_steps(p, form), tiles = mica__ceil_div(p->n, form->column_width);
   int64_t batches = mica_tensor_shape(b).rank > 2 ? p->batches : 1;
   const mica__int8_matrix m = {.x = b,
                                .to = form->columns,
@@ -119,7 +126,8 @@ static mica_status pack_columns(const mica__int8 *p, const mica__int8_form *form
                                .batch_step = p->n * p->depth,
                                .outer_step = p->transposed ? p->depth : 1,
                                .depth_step = p->transposed ? 1 : p->n,
-                               .width = form->column_width};
+                               .width = form->column_width,
+                               .steps = steps};
   packed->step_step = form->column_width;
   packed->tile_step = steps * form->column_width;
   packed->b_batch = batches > 1 ? tiles * packed->tile_step : 0;
@@ -137,7 +145,7 @@ static mica_status pack_images(const mica__int8 *p, const mica__int8_form *form,
   mica__kernel *kernel = NULL;
   /* A zero point that changes from run to run keeps the launch out of the prologue. */
   if (zero && packer(p, MICA__INT8_FIRST_ZERO) != queue) queue = p->exec->queue;
-  int64_t steps = mica__ceil_div(p->depth, form->per), phases = d->stride[1] * d->stride[2];
+  int64_t steps = mica__int8_steps(p, form), phases = d->stride[1] * d->stride[2];
   int64_t rows = d->out[1] + (d->filter[1] - 1) * d->dilation[1] / d->stride[1];
   int64_t wide = d->out[2] + (d->filter[2] - 1) * d->dilation[2] / d->stride[2];
   packed->wide = wide;
@@ -154,7 +162,7 @@ static mica_status pack_images(const mica__int8 *p, const mica__int8_form *form,
   mica__launch_tensor(&launch, x);
   mica__launch_optional(&launch, zero);
   mica__launch_tensor(&launch, packed->columns);
-  const int64_t sizes[] = {p->batches, p->depth,     d->in[1],     d->in[2],  rows,
+  const int64_t sizes[] = {p->batches, p->depth,     steps,        d->in[1],  d->in[2], rows,
                            wide,       d->stride[1], d->stride[2], d->pad[1], d->pad[2]};
   for (size_t i = 0; i < sizeof sizes / sizeof *sizes; i++) mica__launch_size(&launch, sizes[i]);
   mica__launch_int(&launch, mica__int8_mask(x, form->columns));

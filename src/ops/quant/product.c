@@ -3,19 +3,9 @@
 #include "base/error.h"
 #include "ops/quant/int8.h"
 #include "runtime/device.h"
+#include "runtime/host_cpu.h"
 
 #include <stdatomic.h>
-#include <string.h>
-
-/* The processor that runs this program is the device, and its platform takes inline assembly. */
-static bool has_vnni(const mica_device_info *device) {
-#if defined __x86_64__
-  bool processor = __builtin_cpu_supports("avx512vnni") != 0;
-#else
-  bool processor = false;
-#endif
-  return processor && strstr(device->platform, MICA__POCL) && device->device_class == MICA_DEVICE_CLASS_CPU;
-}
 
 /* dp4a came with compute capability 6.1. */
 static bool has_dp4a(const mica_device_info *device) { return device->compute_capability >= 61; }
@@ -24,16 +14,25 @@ static const mica__kernel_param cpu_params[] = {
     MICA__INT8_PARAMS,
     MICA__CASE("MICA_HAS_VPDPBUSD", "1: vpdpbusd, 0: pairs", 0, 1),
     MICA__CASE("COLUMNS_U", "1: columns are the unsigned ones", 0, 1),
-    MICA__INT("MR", "rows of a tile", 1, 4, 6, 8, 12),
+    MICA__CASE("ROWS_U", "1, with tiles: rows are unsigned", 0, 1),
+    MICA__CASE("TILES", "1: a matrix unit", 0, 1),
+    MICA__CASE("MICA_HAS_AMX", "its instructions, 0: an emulation", 0, 1),
+    MICA__INT("MR", "rows of a tile", 1, 4, 6, 8, 12, 16, 32),
 };
-enum { STANDARD, VNNI };
+enum { STANDARD, VNNI, AMX, EMULATED };
 static const mica__variant cpu_variants[] = {
-    MICA__VARIANT("cpu", MICA__ON_CPU, MICA__INT8_VALUES, 0, 0, 6),
+    MICA__VARIANT("cpu", MICA__ON_CPU, MICA__INT8_VALUES, 0, 0, 0, 0, 0, 6),
     {.name = "vnni",
      .classes = MICA__ON_CPU,
      .vector_bytes = MICA__LONG_VECTOR,
-     .has_instruction = has_vnni,
-     .values = {MICA__INT8_VALUES, 1, 0, 12}},
+     .has_instruction = mica__host_has_vnni,
+     .values = {MICA__INT8_VALUES, 1, 0, 0, 0, 0, 12}},
+    {.name = "amx",
+     .classes = MICA__ON_CPU,
+     .vector_bytes = MICA__LONG_VECTOR,
+     .has_instruction = mica__host_has_tiles,
+     .values = {MICA__INT8_VALUES, 0, 0, 0, 1, 1, 32}},
+    MICA__VARIANT("emulated_amx", MICA__ON_CPU, MICA__INT8_VALUES, 0, 0, 0, 1, 0, 32),
 };
 const mica__kernel_desc mica__int8_cpu_kernel = {
     MICA__KERNEL("int8_cpu", "quant/int8_cpu.cl", cpu_params, cpu_variants)};
@@ -60,7 +59,7 @@ const mica__kernel_desc mica__int8_gpu_kernel = {
 
 /* Set when a compiler that should take an instruction does not, so that it is not asked again for every product. One
  * for the process: drivers do not differ within one. */
-static atomic_bool vnni_rejected, ptx_rejected;
+static atomic_bool vnni_rejected, amx_rejected, ptx_rejected;
 
 /* --- what kernels take --- */
 
@@ -152,6 +151,15 @@ static int32_t height_of(int64_t m, bool vnni) {
   return best;
 }
 
+/* Steps of a tile: as few as fill the last one best. */
+static int64_t words_of(int64_t depth) {
+  int64_t steps = mica__ceil_div(depth, 4);
+  return mica__ceil_div(steps, mica__ceil_div(steps, 16));
+}
+
+/* Tiles multiply 16 rows at once, 64 values of them: few rows or a short depth leave most of that idle. */
+static bool suits_tiles(const mica__int8 *p) { return p->m >= 16 && words_of(p->depth) >= 8; }
+
 static bool takes_instruction(const mica__int8 *p, const mica__kernel_desc *desc, const mica__variant *variant,
                               const atomic_bool *rejected) {
   mica_engine *engine = mica__queue_engine(p->exec->queue);
@@ -181,6 +189,7 @@ static void push_problem(const mica__int8 *p, const mica__int8_form *form, const
   mica__launch_size(launch, p->conv ? p->m : 0);
   mica__launch_int(launch, rows_are_offset(p, form));
   mica__launch_int(launch, columns_are_offset(p, form));
+  mica__launch_size(launch, form->run);
   mica__launch_long(launch, pixels);
 }
 
@@ -198,6 +207,7 @@ static mica_status run(const mica__int8 *p, const mica__kernel_desc *desc, const
     MICA_TRY(mica__exec_values(p->exec, desc, values));
   if (cpu) mica__kernel_set(desc, values, "MR", height);
   if (cpu) mica__kernel_set(desc, values, "COLUMNS_U", form->columns == MICA_U8);
+  if (cpu && mica__kernel_value(desc, values, "TILES")) mica__kernel_set(desc, values, "ROWS_U", form->rows == MICA_U8);
   mica_status status = mica__int8_pack(p, form, columns_are_offset(p, form), &packed);
   const mica_tensor *const first[] = {packed.rows, packed.columns, packed.sums};
   if (status == MICA_OK) status = mica__int8_begin(p, desc, values, form, first, 3, &launch);
@@ -209,7 +219,7 @@ static mica_status run(const mica__int8 *p, const mica__kernel_desc *desc, const
   if (status == MICA_OK) {
     const int64_t groups[] = {tiles * (cpu ? 1 : GPU_SIDE), cpu ? mica__ceil_div(panels, block) : panels * GPU_SIDE,
                               p->batches};
-    push_problem(p, form, &packed, columns, mica__ceil_div(p->depth, form->per), block, &launch);
+    push_problem(p, form, &packed, columns, mica__int8_steps(p, form), block, &launch);
     mica__launch_range3(&launch, groups, cpu ? (size_t[]){1, 1, 1} : (size_t[]){GPU_SIDE, GPU_SIDE, 1});
     status = mica__int8_end(p, &launch);
   }
@@ -217,9 +227,23 @@ static mica_status run(const mica__int8 *p, const mica__kernel_desc *desc, const
   return status;
 }
 
+static mica_status run_on_tiles(const mica__int8 *p, const mica__variant *variant) {
+  mica__int8_form form = {.rows = rows_type(p), .columns = columns_type(p), .per = 4, .column_width = CPU_COLUMNS};
+  form.row_width = p->m > 16 ? 32 : 16;
+  form.run = words_of(p->depth);
+  return run(p, &mica__int8_cpu_kernel, variant, &form, (int32_t)form.row_width);
+}
+
 static mica_status run_on_cpu(const mica__int8 *p) {
+  if (p->attrs->way == 2) return run_on_tiles(p, &cpu_variants[EMULATED]);
+  if (suits_tiles(p) && takes_instruction(p, &mica__int8_cpu_kernel, &cpu_variants[AMX], &amx_rejected)) {
+    mica_status status = run_on_tiles(p, &cpu_variants[AMX]);
+    if (status != MICA_E_BUILD) return status;
+    atomic_store(&amx_rejected, true);
+  }
   /* One operand of vpdpbusd is unsigned: activations mostly are, and weights signed. */
-  mica__int8_form form = {.rows = p->conv ? MICA_I8 : MICA_U8, .columns = p->conv ? MICA_U8 : MICA_I8, .per = 4};
+  mica__int8_form form = {
+      .rows = p->conv ? MICA_I8 : MICA_U8, .columns = p->conv ? MICA_U8 : MICA_I8, .per = 4, .run = 1};
   form.column_width = CPU_COLUMNS;
   if (takes_instruction(p, &mica__int8_cpu_kernel, &cpu_variants[VNNI], &vnni_rejected)) {
     form.row_width = height_of(p->m, true);
@@ -227,14 +251,14 @@ static mica_status run_on_cpu(const mica__int8 *p) {
     if (status != MICA_E_BUILD) return status;
     atomic_store(&vnni_rejected, true);
   }
-  form = (mica__int8_form){.rows = MICA_U8, .columns = MICA_U8, .per = 2, .column_width = CPU_COLUMNS};
+  form = (mica__int8_form){.rows = MICA_U8, .columns = MICA_U8, .per = 2, .column_width = CPU_COLUMNS, .run = 1};
   form.row_width = height_of(p->m, false);
   return run(p, &mica__int8_cpu_kernel, &cpu_variants[STANDARD], &form, (int32_t)form.row_width);
 }
 
 static mica_status run_on_gpu(const mica__int8 *p) {
   const mica__int8_form form = {
-      .rows = MICA_I8, .columns = MICA_I8, .per = 4, .row_width = GPU_TILE, .column_width = GPU_TILE};
+      .rows = MICA_I8, .columns = MICA_I8, .per = 4, .row_width = GPU_TILE, .column_width = GPU_TILE, .run = 1};
   if (p->exec->classes == 0 && takes_instruction(p, &mica__int8_gpu_kernel, &gpu_variants[PTX], &ptx_rejected)) {
     mica_status status = run(p, &mica__int8_gpu_kernel, &gpu_variants[PTX], &form, 0);
     if (status != MICA_E_BUILD) return status;

@@ -1,0 +1,78 @@
+/* matmul/gemm_amx.cl: products of bf16 and of bytes on the matrix unit of Intel's CPUs (common/tiles.clh).
+ *
+ *   D = act(alpha op(A) op(B) + beta C + bias)       common/epilogue.clh says what and where
+ *
+ * A and B are packed in panels of 32 rows and of 32 columns (gemm_amx_pack.cl), of `steps` words a row of which a
+ * tile takes `words`; matrix z of a batch stands z * A_batch words behind the first. Sums run over chunks of `words` in
+ * order and, of bf16, within one as the unit does it, subnormal elements as zeros.
+ *
+ *   A_T, B_T     bf16 both, or i8 or u8 each
+ *   MICA_HAS_AMX 1 the instructions, 0 an emulation
+ *
+ * A work-group takes `rows` panels of A by `columns` of B, whose words it then finds in its caches. NDRange: groups of
+ * one work-item, ceil(panels of B / columns), ceil(panels of A / rows), batches. */
+#include "common/epilogue.clh"
+#include "common/group.clh"
+#include "common/tiles.clh"
+
+#ifndef A_T
+#define A_T bf16
+#endif
+#ifndef B_T
+#define B_T bf16
+#endif
+
+#define mica_amx_bf16 b
+#define mica_amx_i8 s
+#define mica_amx_u8 u
+#define mica_amx_of_bb bf
+#define mica_amx_of_ss ss
+#define mica_amx_of_su su
+#define mica_amx_of_us us
+#define mica_amx_of_uu uu
+#define LETTERS MICA_PASTE(MICA_PASTE(mica_amx_, A_T), MICA_PASTE(mica_amx_, B_T))
+#define KIND MICA_PASTE(mica_amx_of_, LETTERS)
+#define SIDE 32
+
+CPU_KERNEL gemm_amx(const int M, const int N, const int steps, const int words, const int rows, const int columns,
+                    __global const uint *restrict A, const long A_at, const long A_batch,
+                    __global const uint *restrict B, const long B_at, const long B_batch, EPILOGUE_PARAMS) {
+  const long z = get_global_id(2), panel = (long)steps * SIDE, row_bytes = 4l * words;
+  const int a0 = get_global_id(1) * rows, b0 = get_global_id(0) * columns;
+  const int a1 = min(a0 + rows, (M + SIDE - 1) / SIDE), b1 = min(b0 + columns, (N + SIDE - 1) / SIDE);
+  COMPUTE(ACC_T) sums[SIDE][SIDE];
+  __private uint *to = (__private uint *)&sums[0][0];
+  TILES_STORAGE;
+  TILES_BEGIN(words);
+  for (int pb = b0; pb < b1; pb++)
+    for (int pa = a0; pa < a1; pa++) {
+      __global const uint *a = A + A_at + z * A_batch + pa * panel, *b = B + B_at + z * B_batch + pb * panel;
+      TILE_ZERO(0);
+      TILE_ZERO(1);
+      TILE_ZERO(2);
+      TILE_ZERO(3);
+      for (int s = 0; s < steps; s += words, a += SIDE * words, b += SIDE * words) {
+        TILE_LOAD(6, b, 4 * SIDE);
+        TILE_LOAD(4, a, row_bytes);
+        TILE_DOT(KIND, 0, 4, 6);
+        TILE_LOAD(7, b + 16, 4 * SIDE);
+        TILE_DOT(KIND, 1, 4, 7);
+        TILE_LOAD(5, a + 16 * words, row_bytes);
+        TILE_DOT(KIND, 2, 5, 6);
+        TILE_DOT(KIND, 3, 5, 7);
+      }
+      TILE_STORE(0, to, 4 * SIDE);
+      TILE_STORE(1, to + 16, 4 * SIDE);
+      TILE_STORE(2, to + 16 * SIDE, 4 * SIDE);
+      TILE_STORE(3, to + 16 * SIDE + 16, 4 * SIDE);
+      const int first = pa * SIDE, count = min(SIDE, M - first), col0 = pb * SIDE, width = min(SIDE, N - col0);
+      for (int i = 0; i < count; i++)
+        for (int v = 0; v < width; v += 16)
+          if (v + 16 <= width) {
+            FINISH(16, vload16(0, &sums[i][v]), z, first + i, col0 + v);
+          } else {
+            for (int j = v; j < width; j++) FINISH(1, sums[i][j], z, first + i, col0 + j);
+          }
+    }
+  TILES_END;
+}

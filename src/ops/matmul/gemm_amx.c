@@ -1,0 +1,158 @@
+/* The matrix unit of Intel's CPUs for products of bf16 and of bytes, by inline assembly under PoCL
+ * (cl/matmul/gemm_amx.cl). */
+#include "base/arith.h"
+#include "base/error.h"
+#include "ops/matmul/gemm.h"
+#include "runtime/host_cpu.h"
+#include "runtime/workspace.h"
+
+#include <stdatomic.h>
+
+#define AMX_TYPES MICA_BF16, MICA_I8, MICA_U8
+static const mica__kernel_param params[] = {
+    MICA__GEMM_EPILOGUE_PARAMS,
+    MICA__DTYPE("A_T", "type of a", AMX_TYPES),
+    MICA__DTYPE("B_T", "type of b", AMX_TYPES),
+    MICA__CASE("MICA_HAS_AMX", "1 the instructions, 0 an emulation", 1, 0),
+};
+/* The emulation is no device's choice; it is there to be checked. */
+static const mica__variant variants[] = {
+    {.name = "amx",
+     .classes = MICA__ON_CPU,
+     .vector_bytes = MICA__LONG_VECTOR,
+     .has_instruction = mica__host_has_tiles,
+     .values = {MICA__GEMM_EPILOGUE_VALUES, MICA_BF16, MICA_BF16, 1}},
+    {.name = "emulation", .values = {MICA__GEMM_EPILOGUE_VALUES, MICA_BF16, MICA_BF16, 0}},
+};
+const mica__kernel_desc mica__gemm_amx_kernel = {MICA__KERNEL("gemm_amx", "matmul/gemm_amx.cl", params, variants)};
+
+static const mica__kernel_param pack_params[] = {
+    MICA__CASE("PER", "elements a word", 2, 4),
+    MICA__CASE("ROWS", "1 rows of a, 0 columns of b", 0, 1),
+};
+static const mica__variant pack_variants[] = {MICA__VARIANT("any", MICA__ON_ANY, 2, 0)};
+const mica__kernel_desc mica__gemm_amx_pack_kernel = {
+    MICA__KERNEL("gemm_amx_pack", "matmul/gemm_amx_pack.cl", pack_params, pack_variants)};
+
+/* Set when a driver that should take the instructions does not. One for the process: drivers do not differ within
+ * one. */
+static atomic_bool amx_rejected;
+
+#define SIDE 32
+/* Panels a group takes, of A and of B: their words stay in a second level cache of 2 MB. */
+#define ROWS 4
+#define COLUMNS 8
+/* Below so many rows and values along k tiles are mostly padding. */
+#define LEAST_ROWS 16
+#define LEAST_DEPTH 32
+
+static int64_t per_word(const mica__gemm *gemm) {
+  return 4 / (int64_t)mica_dtype_size(mica_tensor_dtype(gemm->a.tensor));
+}
+
+static const char *unable(const void *problem) {
+  const mica__gemm *gemm = problem;
+  mica_dtype a = mica_tensor_dtype(gemm->a.tensor), b = mica_tensor_dtype(gemm->b.tensor);
+  bool bf16 = a == MICA_BF16 && b == MICA_BF16,
+       bytes = (a == MICA_I8 || a == MICA_U8) && (b == MICA_I8 || b == MICA_U8);
+  if (!bf16 && !bytes) return "tiles take bf16 or bytes";
+  return gemm->k < 1 ? "there is nothing to sum" : NULL;
+}
+
+static const char *decline(const mica__task *task) {
+  const mica__gemm *gemm = task->problem;
+  const char *reason = unable(gemm);
+  if (!reason) reason = mica__needs_cpu(task->device);
+  if (reason) return reason;
+  if (gemm->m < LEAST_ROWS || gemm->k < LEAST_DEPTH) return "the matrices are smaller than a few tiles";
+  if (atomic_load(&amx_rejected)) return "the driver has rejected its assembly";
+  return mica__host_has_tiles(task->device) ? NULL : "the processor has no tiles, or this process may not use them";
+}
+
+/* How both operands are cut: words a tile takes along k, as few as fill the last one best, and words in all. */
+typedef struct cut {
+  int64_t words, steps;
+} cut;
+
+static cut cut_of(const mica__gemm *gemm) {
+  int64_t all = mica__ceil_div(gemm->k, per_word(gemm)), chunks = mica__ceil_div(all, 16);
+  int64_t words = mica__ceil_div(all, chunks);
+  return (cut){words, words * chunks};
+}
+
+static mica_status pack(mica_queue *queue, const mica__gemm *gemm, const mica__matrix *operand, bool rows,
+                        mica_tensor **packed) {
+  const mica__kernel_desc *desc = &mica__gemm_amx_pack_kernel;
+  cut c = cut_of(gemm);
+  int64_t batches = operand->batch ? gemm->batches : 1, outer = rows ? gemm->m : gemm->n;
+  int64_t panels = mica__ceil_div(outer, SIDE);
+  int32_t values[MICA__MAX_PARAMS];
+  mica__kernel *kernel = NULL;
+  mica__kernel_values(desc, &pack_variants[0], values);
+  mica__kernel_set(desc, values, "PER", (int32_t)per_word(gemm));
+  mica__kernel_set(desc, values, "ROWS", rows);
+  MICA_TRY(mica__kernel_get(mica__queue_engine(queue), desc, values, NULL, &kernel));
+  MICA_TRY(mica__workspace_tensor(queue, MICA_U32, MICA_SHAPE(batches, panels, c.steps, SIDE), packed));
+  mica__launch launch = mica__launch_of(kernel);
+  const int64_t sizes[] = {batches, outer, gemm->k, c.steps, c.words};
+  for (size_t i = 0; i < sizeof sizes / sizeof *sizes; i++) mica__launch_size(&launch, sizes[i]);
+  mica__launch_tensor(&launch, operand->tensor);
+  mica__launch_long(&launch, operand->batch);
+  mica__launch_long(&launch, rows ? operand->row : operand->col);
+  mica__launch_long(&launch, rows ? operand->col : operand->row);
+  mica__launch_tensor(&launch, *packed);
+  mica__launch_range1(&launch, batches * panels * (rows ? c.steps / c.words * SIDE : c.steps), MICA__RANGE_GROUP);
+  mica__launch_cost(&launch, 0, 2 * (double)mica_tensor_bytes(*packed));
+  return mica__queue_submit(queue, &launch);
+}
+
+/* Panels a group takes: as many as it can while every core has a few groups. */
+static int64_t block_of(int64_t panels, int64_t most, int64_t others, int64_t wanted) {
+  while (most > 1 && mica__ceil_div(panels, most) * others < wanted) most /= 2;
+  return most;
+}
+
+static mica_status multiply(mica_queue *queue, const mica__gemm *gemm, const mica__variant *variant,
+                            const mica_tensor *a, const mica_tensor *b) {
+  const mica__kernel_desc *desc = &mica__gemm_amx_kernel;
+  const mica_device_info *device = mica_engine_device(mica__queue_engine(queue));
+  cut c = cut_of(gemm);
+  int64_t tall = mica__ceil_div(gemm->m, SIDE), wide = mica__ceil_div(gemm->n, SIDE);
+  int64_t wanted = mica__ceil_div(2 * (int64_t)device->compute_units, gemm->batches);
+  int64_t columns = block_of(wide, COLUMNS, mica__ceil_div(tall, ROWS), wanted);
+  int64_t rows = block_of(tall, ROWS, mica__ceil_div(wide, columns), wanted);
+  int32_t values[MICA__MAX_PARAMS];
+  mica__launch launch;
+  mica__kernel_values(desc, variant, values);
+  mica__kernel_set(desc, values, "A_T", (int32_t)mica_tensor_dtype(gemm->a.tensor));
+  mica__kernel_set(desc, values, "B_T", (int32_t)mica_tensor_dtype(gemm->b.tensor));
+  mica_status status = mica__epilogue_begin(queue, desc, values, &gemm->epilogue, &launch);
+  if (status == MICA_E_BUILD) atomic_store(&amx_rejected, true);
+  MICA_TRY(status);
+  const int64_t sizes[] = {gemm->m, gemm->n, c.steps, c.words, rows, columns};
+  for (size_t i = 0; i < sizeof sizes / sizeof *sizes; i++) mica__launch_size(&launch, sizes[i]);
+  mica__launch_tensor(&launch, a);
+  mica__launch_long(&launch, gemm->a.batch ? tall * SIDE * c.steps : 0);
+  mica__launch_tensor(&launch, b);
+  mica__launch_long(&launch, gemm->b.batch ? wide * SIDE * c.steps : 0);
+  const int64_t groups[] = {mica__ceil_div(wide, columns), mica__ceil_div(tall, rows), gemm->batches};
+  mica__launch_range3(&launch, groups, (size_t[]){1, 1, 1});
+  return mica__gemm_end(queue, &launch, gemm);
+}
+
+static mica_status launch_amx(mica_queue *queue, const mica__task *task) {
+  const mica__gemm *gemm = task->problem;
+  const mica__variant *variant = task->variant ? task->variant : &variants[0];
+  mica_tensor *a = NULL, *b = NULL;
+  if (variant->has_instruction && !variant->has_instruction(task->device))
+    return mica__fail(MICA_E_UNSUPPORTED, "gemm_amx: the processor has no tiles");
+  mica_status status = pack(gemm->constant & 1 ? gemm->prologue : queue, gemm, &gemm->a, true, &a);
+  if (status == MICA_OK) status = pack(gemm->constant & 2 ? gemm->prologue : queue, gemm, &gemm->b, false, &b);
+  if (status == MICA_OK) status = multiply(queue, gemm, variant, a, b);
+  mica_tensor_destroy(a);
+  mica_tensor_destroy(b);
+  return status;
+}
+
+const mica__impl mica__gemm_amx = {
+    .name = "gemm_amx", .kernel = &mica__gemm_amx_kernel, .unable = unable, .decline = decline, .launch = launch_amx};
