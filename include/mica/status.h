@@ -48,7 +48,7 @@ MICA_API const char *mica_status_text(mica_status status);
  * until the next failing call in the same thread. Successful calls leave it as it was. */
 MICA_API const char *mica_error_message(void);
 /* What that call returned; MICA_OK when none has failed. */
-MICA_API mica_status mica_error_status(void);
+MICA_API MICA_CHECKED mica_status mica_error_status(void);
 
 /* Levels of the log, most severe first. */
 #define MICA_LOG_LEVEL_LIST(X)                                                                                         \
