@@ -223,7 +223,7 @@ static int check(const cli_command *self, const struct values *v, mica_compare_c
   if (!v->data) cli_fail(self, "--data is missing: what the runs are tested on");
   if (v->runs.count < 2) cli_fail(self, "two runs at least are compared: mica compare A B --data DATA");
   if (!v->data || v->runs.count < 2) return CLI_USAGE;
-  return v->report ? cli_refuse_file(self, v->report) : CLI_OK;
+  return v->report ? cli_refuse_file(self, v->report, "--report names another file") : CLI_OK;
 }
 
 static int run_compare(const cli_command *self, const void *given) {

@@ -103,7 +103,7 @@ typedef int picture_fn(const cli_command *self, const char *path, const mica_ite
 
 static int refuse_picture(const cli_command *self, const char *path, const mica_item *item, bool quiet) {
   (void)item, (void)quiet;
-  return cli_refuse_file(self, path);
+  return cli_refuse_file(self, path, "--out names another folder");
 }
 
 /* Writes a picture, and says so unless it is quiet. */

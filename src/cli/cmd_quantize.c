@@ -88,6 +88,15 @@ static int take(const cli_command *self, const struct values *v, mica_run_quanti
     cli_fail(self, "--group is for --weights-only");
     return CLI_USAGE;
   }
+  if (v->weights_only && (v->method || v->percentile)) {
+    cli_fail(self, "--%s is for activations, which --weights-only leaves as they are",
+             v->method ? "method" : "percentile");
+    return CLI_USAGE;
+  }
+  if (v->percentile && (!v->method || strcmp(v->method, "percentile") != 0)) {
+    cli_fail(self, "--percentile is for --method percentile");
+    return CLI_USAGE;
+  }
   if (!take_number(self, "group", v->group, 1, 128, &group) ||
       !take_number(self, "samples", v->samples, 1, 1e9, &samples) ||
       !take_number(self, "percentile", v->percentile, 0.5, 1, &c->how.percentile) ||

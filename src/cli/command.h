@@ -99,8 +99,9 @@ void cli_print_help(const cli_command *self);
 int cli_fail(const cli_command *self, const char *format, ...) __attribute__((format(printf, 2, 3)));
 /* From now on nothing that fails in this thread is said: another rank says it. */
 void cli_fail_silently(void);
-/* CLI_OK where nothing has that name yet; else CLI_FAILED, having said that it is not written over. */
-int cli_refuse_file(const cli_command *self, const char *path);
+/* CLI_OK where nothing has that name yet; else CLI_FAILED, having said that it is not written over. other: what
+ * names another, "--out names another folder". */
+int cli_refuse_file(const cli_command *self, const char *path, const char *other);
 
 /* cli_fail with the library's last sentence. */
 int cli_fail_library(const cli_command *self);

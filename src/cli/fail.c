@@ -25,8 +25,8 @@ int cli_fail(const cli_command *self, const char *format, ...) {
 
 int cli_fail_library(const cli_command *self) { return cli_fail(self, "%s", mica_error_message()); }
 
-int cli_refuse_file(const cli_command *self, const char *path) {
+int cli_refuse_file(const cli_command *self, const char *path, const char *other) {
   struct stat about;
   if (lstat(path, &about) != 0) return CLI_OK;
-  return cli_fail(self, "%s is there already and is not written over: --out names another folder", path);
+  return cli_fail(self, "%s is there already and is not written over: %s", path, other);
 }
