@@ -68,7 +68,7 @@ static mica_status make_order(mica_stage *s) {
 static mica_status check(const mica_stage_config *c) {
   if (!c->communicator || !c->forward || !c->backward)
     return mica__fail(MICA_E_INVALID, "mica_stage_create: there is no communicator, or no pass");
-  if (c->micro_batches < 1)
+  if (c->micro_batches < 1 || c->micro_batches > INT32_MAX / 2)
     return mica__fail(MICA_E_INVALID, "a pipeline's step has %d micro-batches", (int)c->micro_batches);
   if ((size_t)c->schedule > MICA_PIPELINE_SCHEDULE_GPIPE)
     return mica__fail(MICA_E_INVALID, "a pipeline's schedule is of kind %d", (int)c->schedule);

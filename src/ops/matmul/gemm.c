@@ -141,7 +141,8 @@ static mica_status check_epilogue(const mica__gemm *gemm, const mica_tensor *c) 
 static mica_status set_result(const char *name, const mica_tensor *tensor, const mica__gemm *gemm, const mica_shape *d,
                               mica__matrix *operand) {
   MICA_TRY(set_operand(name, tensor, d, operand));
-  if (operand->col != 1 && gemm->n > 1) return mica__fail(MICA_E_INVALID, "gemm: columns of %s are not adjacent", name);
+  if (operand->col != 1 && gemm->n > 1 && mica_tensor_count(tensor))
+    return mica__fail(MICA_E_INVALID, "gemm: columns of %s are not adjacent", name);
   return MICA_OK;
 }
 

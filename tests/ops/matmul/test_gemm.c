@@ -286,6 +286,21 @@ START_TEST(nothing_to_sum) {
 }
 END_TEST
 
+/* A result without elements may have any strides, as a graph's of no samples has. */
+START_TEST(no_result) {
+  mica_tensor *a = NULL, *b = NULL, *all = NULL, *d = NULL;
+  ck_ok(mica_tensor_create(test_engine(), MICA_F32, MICA_SHAPE(0, 3), &a));
+  ck_ok(mica_tensor_create(test_engine(), MICA_F32, MICA_SHAPE(3, 5), &b));
+  ck_ok(mica_tensor_create(test_engine(), MICA_F32, MICA_SHAPE(10), &all));
+  ck_ok(mica_tensor_view(all, MICA_SHAPE(0, 5), (int64_t[]){1, 2}, 0, &d));
+  ck_ok(mica_op_gemm(test_queue(), NULL, a, b, NULL, NULL, d));
+  mica_tensor_destroy(a);
+  mica_tensor_destroy(b);
+  mica_tensor_destroy(d);
+  mica_tensor_destroy(all);
+}
+END_TEST
+
 /* Equal calls give equal bits. */
 START_TEST(repeatable) {
   mica_shape shape = MICA_SHAPE(130, 130);
@@ -348,6 +363,7 @@ Suite *test_suite(void) {
   tcase_add_loop_test(others, types, 0, 6);
   tcase_add_test(others, nothing_to_sum);
   tcase_add_test(others, zero_configs);
+  tcase_add_test(others, no_result);
   tcase_add_test(others, repeatable);
   suite_add_tcase(suite, sizes);
   suite_add_tcase(suite, others);
