@@ -24,13 +24,13 @@ mica_status mica_session_describe(mica_session *session, mica_session_report *re
   *report = (mica_session_report){.launches = mica__recording_count(v->recording),
                                   .host_steps = mica__recording_host_step_count(v->recording),
                                   .values = v->memory.value_count,
-                                  .planned_bytes = v->memory.arena_bytes,
+                                  .planned_bytes = mica__slabs_total(&v->memory.arena),
                                   .unplanned_bytes = v->memory.unplanned_bytes,
                                   .workspace_bytes = mica__recording_workspace(v->recording) +
                                                      mica__recording_workspace(v->prologue) +
                                                      mica__plan_derived_bytes(session, v),
                                   .parameter_bytes = session->parameter_bytes,
-                                  .io_bytes = v->memory.output_bytes,
+                                  .io_bytes = mica__slabs_total(&v->memory.outputs),
                                   .plan_bytes = mica__session_plan_bytes(session)};
   for (size_t i = 0; i < report->launches; i++) report->flops += mica__recording_at(v->recording, i)->flops;
   for (const mica__plan *plan = session->plans; plan; plan = plan->next) report->plans++;

@@ -14,8 +14,8 @@ typedef struct block {
 typedef struct planner {
   const mica__template *template;
   const mica__partition *partition;
+  const mica_engine *engine;
   mica__memory *memory;
-  size_t align;
   int32_t *block_of; /* by id - 1, from 1 */
   int32_t *last_use; /* by id - 1: the last step that reads the node */
   block *blocks;
@@ -24,11 +24,22 @@ typedef struct planner {
 
 static mica__node *node_at(const planner *p, int32_t id) { return mica__graph_node(p->partition->graph, id); }
 
-static mica_status claim(planner *p, int32_t id, size_t *total, size_t *offset) {
-  size_t bytes = mica__node_bytes(node_at(p, id));
-  *offset = *total;
-  if (mica__add_size(*total, mica__round_up(bytes, p->align), total) && *total < SIZE_MAX / 4) return MICA_OK;
-  return mica__fail(MICA_E_OVERFLOW, "the values of a session are too large for the host's addresses");
+/* MICA_E_DEVICE_MEMORY for a value that is larger than any buffer can be. */
+static mica_status check_size(const planner *p, int32_t id) {
+  const mica__node *node = node_at(p, id);
+  const mica_device_info *device = mica_engine_device(p->engine);
+  char type[MICA__TYPE_TEXT];
+  size_t bytes = mica__node_bytes(node);
+  if (bytes <= p->memory->arena.step) return MICA_OK;
+  return mica__fail(
+      MICA_E_DEVICE_MEMORY, "a value of %s%s%s%s, %s, has %zu bytes, above the %llu of %s's largest buffer",
+      node->op->name, node->name ? " '" : "", node->name ? node->name : "", node->name ? "'" : "",
+      mica__type_format(node->type, type), bytes, (unsigned long long)device->max_buffer_bytes, device->name);
+}
+
+static mica_status claim(planner *p, int32_t id, mica__slabs *slabs, size_t *offset) {
+  MICA_TRY(check_size(p, id));
+  return mica__slabs_append(slabs, mica__node_bytes(node_at(p, id)), offset);
 }
 
 static mica_status locate_results(planner *p, const bool *deferred) {
@@ -41,7 +52,7 @@ static mica_status locate_results(planner *p, const bool *deferred) {
   for (int32_t i = 0; i < p->template->output_count; i++) {
     int32_t id = p->template->outputs[i];
     locations[id - 1] = (mica__location){.home = MICA__HOME_OUTPUT, .node = i};
-    MICA_TRY(claim(p, id, &p->memory->output_bytes, &locations[id - 1].offset));
+    MICA_TRY(claim(p, id, &p->memory->outputs, &locations[id - 1].offset));
   }
   for (int32_t i = 0; i < p->template->assignment_count; i++) {
     mica__assignment a = p->template->assignments[i];
@@ -67,7 +78,7 @@ static mica_status locate_sources(planner *p) {
                                                            : MICA__HOME_CONSTANT;
       locations[id - 1].node = id;
       if (locations[id - 1].home == MICA__HOME_CONSTANT)
-        MICA_TRY(claim(p, id, &p->memory->constant_bytes, &locations[id - 1].offset));
+        MICA_TRY(claim(p, id, &p->memory->constants, &locations[id - 1].offset));
     }
   }
   return MICA_OK;
@@ -111,29 +122,31 @@ static mica_status locate_value(planner *p, int32_t s, int32_t id) {
     location->home = MICA__HOME_DERIVED;
     return MICA_OK;
   }
-  size_t bytes = mica__node_bytes(node_at(p, id));
+  MICA_TRY(check_size(p, id));
+  size_t bytes = mica__round_up(mica__node_bytes(node_at(p, id)), p->memory->arena.align);
   int32_t b = inherited_block(p, s, id);
   if (!b) {
     b = ++p->block_count;
-    p->blocks[b - 1] = (block){.bytes = mica__round_up(bytes, p->align), .born = s};
+    p->blocks[b - 1] = (block){.bytes = bytes, .born = s};
   }
   p->blocks[b - 1].dies = dies;
   p->block_of[id - 1] = b;
   location->home = MICA__HOME_ARENA;
-  p->memory->unplanned_bytes += mica__round_up(bytes, p->align);
+  p->memory->unplanned_bytes += bytes;
   p->memory->value_count++;
   return MICA_OK;
 }
 
-/* The lowest offset at which the block overlaps nothing that lives at the same time; placed[0 .. count) are the blocks
- * that have theirs, in the order of offsets. */
+/* The lowest offset at which the block lies in one slab and overlaps nothing that lives at the same time; placed[0 ..
+ * count) are the blocks that have theirs, in the order of offsets. */
 static size_t find_offset(const planner *p, const block *b, const int32_t *placed, int32_t count) {
   size_t offset = 0;
   for (int32_t i = 0; i < count; i++) {
     const block *other = &p->blocks[placed[i]];
     if (other->offset >= offset + b->bytes) break; /* and so do all that follow */
     bool overlaps = other->dies >= b->born && b->dies >= other->born;
-    if (overlaps && other->offset + other->bytes > offset) offset = other->offset + other->bytes;
+    if (overlaps && other->offset + other->bytes > offset)
+      offset = mica__slabs_fit(&p->memory->arena, other->offset + other->bytes, b->bytes);
   }
   return offset;
 }
@@ -169,15 +182,16 @@ static mica_status pack(planner *p) {
   bool good = placed && by_size;
   for (int32_t i = 0; good && i < p->block_count; i++) by_size[i] = (sized){p->blocks[i].bytes, i};
   if (good) qsort(by_size, (size_t)p->block_count, sizeof *by_size, largest_first);
-  for (int32_t n = 0; good && n < p->block_count; n++) {
+  mica_status status = good ? MICA_OK : mica__fail_nomem("a session");
+  for (int32_t n = 0; status == MICA_OK && n < p->block_count; n++) {
     block *b = &p->blocks[by_size[n].block];
     b->offset = find_offset(p, b, placed, n);
     insert_placed(p, by_size[n].block, placed, n);
-    if (b->offset + b->bytes > p->memory->arena_bytes) p->memory->arena_bytes = b->offset + b->bytes;
+    status = mica__slabs_add(&p->memory->arena, b->offset, b->bytes);
   }
   free(placed);
   free(by_size);
-  if (!good) return mica__fail_nomem("a session");
+  MICA_TRY(status);
   for (int32_t i = 0; i < p->partition->graph->count; i++)
     if (p->block_of[i]) p->memory->locations[i].offset = p->blocks[p->block_of[i] - 1].offset;
   return MICA_OK;
@@ -194,13 +208,15 @@ static mica_status locate_stores(planner *p) {
 }
 
 mica_status mica__memory_plan(const mica__template *template, const mica__partition *partition, const bool *deferred,
-                              size_t align, mica__memory *memory) {
+                              const mica_engine *engine, mica__memory *memory) {
   size_t nodes = (size_t)partition->graph->count + 1;
-  *memory = (mica__memory){.locations = calloc(nodes, sizeof *memory->locations)};
+  const mica__slabs none = mica__slabs_of(engine);
+  *memory = (mica__memory){
+      .locations = calloc(nodes, sizeof *memory->locations), .arena = none, .constants = none, .outputs = none};
   planner p = {.template = template,
                .partition = partition,
                .memory = memory,
-               .align = align,
+               .engine = engine,
                .block_of = calloc(nodes, sizeof *p.block_of),
                .last_use = calloc(nodes, sizeof *p.last_use),
                .blocks = calloc(nodes, sizeof *p.blocks)};
@@ -219,6 +235,9 @@ mica_status mica__memory_plan(const mica__template *template, const mica__partit
 }
 
 void mica__memory_free(mica__memory *memory) {
+  mica__slabs_free(&memory->arena);
+  mica__slabs_free(&memory->constants);
+  mica__slabs_free(&memory->outputs);
   free(memory->locations);
   *memory = (mica__memory){0};
 }

@@ -3,6 +3,7 @@
 #define MICA_COMPILE_MEMORY_H
 
 #include "compile/partition.h"
+#include "compile/slabs.h"
 
 typedef enum mica__home {
   MICA__HOME_NONE, /* never in memory */
@@ -22,17 +23,17 @@ typedef struct mica__location {
 
 typedef struct mica__memory {
   mica__location *locations; /* by id - 1 */
-  size_t arena_bytes, constant_bytes, output_bytes;
+  mica__slabs arena, constants, outputs;
   size_t unplanned_bytes; /* the arena's values without sharing */
   size_t value_count;     /* of the arena */
 } mica__memory;
 
-/* Plans the memory of scheduled steps; blocks begin at multiples of `align` bytes. Values that are never alive at once
- * share memory: largest first, each at the lowest offset that is free during its life. A value of a kernel takes over
- * the memory of an operand that nothing reads afterwards where both are touched at the same point only, or where the op
- * allows it. */
+/* Plans the memory of scheduled steps on the engine's device. Values that are never alive at once share memory: largest
+ * first, each at the lowest offset that is free during its life. A value of a kernel takes over the memory of an
+ * operand that nothing reads afterwards where both are touched at the same point only, or where the op allows it.
+ * MICA_E_DEVICE_MEMORY, naming it, for a value above the device's largest buffer. */
 mica_status mica__memory_plan(const mica__template *template, const mica__partition *partition, const bool *deferred,
-                              size_t align, mica__memory *memory);
+                              const mica_engine *engine, mica__memory *memory);
 void mica__memory_free(mica__memory *memory);
 
 #endif

@@ -1,6 +1,5 @@
 #include "compile/recorder.h"
 
-#include "base/checked.h"
 #include "runtime/buffer.h"
 #include "runtime/build_ahead.h"
 #include "runtime/host_step.h"
@@ -11,11 +10,6 @@
 #include <mica/ops.h>
 #include <stdlib.h>
 #include <string.h>
-
-size_t mica__session_alignment(const mica_engine *engine) {
-  size_t device = mica_engine_device(engine)->align_bytes;
-  return mica__round_up(device ? device : 1, MICA__TENSOR_ALIGNMENT);
-}
 
 /* Finds the plan's node of every input and parameter of the session, by name. */
 static mica_status match_names(mica_session *session, mica__plan *v) {
@@ -47,8 +41,7 @@ static mica_status plan_memory(mica_session *session, mica__plan *v) {
   if (!session->config.no_fusion) MICA_TRY(mica__template_fuse_epilogues(&v->template));
   MICA_TRY(mica__partition_make(&v->template, !session->config.no_fusion, &v->partition));
   MICA_TRY(mica__partition_schedule(&v->template, &v->partition, v->deferred));
-  MICA_TRY(mica__memory_plan(&v->template, &v->partition, v->deferred, mica__session_alignment(session->engine),
-                             &v->memory));
+  MICA_TRY(mica__memory_plan(&v->template, &v->partition, v->deferred, session->engine, &v->memory));
   return match_names(session, v);
 }
 
@@ -86,11 +79,13 @@ static mica_status wrap_derived(recorder *r, int32_t id, mica_tensor **out) {
 
 static mica_status wrap(recorder *r, int32_t id, mica_tensor **out) {
   const mica__node *node = mica__graph_node(r->v->template.graph, id);
-  const mica__location *location = &r->v->memory.locations[id - 1];
+  const mica__memory *memory = &r->v->memory;
+  const mica__location *location = &memory->locations[id - 1];
   mica_buffer *buffer = NULL;
+  size_t at = 0;
   switch (location->home) {
-  case MICA__HOME_ARENA: buffer = r->v->arena; break;
-  case MICA__HOME_CONSTANT: buffer = r->v->constants; break;
+  case MICA__HOME_ARENA: buffer = mica__slabs_at(&memory->arena, r->v->arena, location->offset, &at); break;
+  case MICA__HOME_CONSTANT: buffer = mica__slabs_at(&memory->constants, r->v->constants, location->offset, &at); break;
   case MICA__HOME_DERIVED: return wrap_derived(r, id, out);
   case MICA__HOME_OUTPUT:
     return mica_tensor_wrap(r->v->outputs[location->node].placeholder, 0, node->type.dtype, node->type.shape, out);
@@ -103,7 +98,7 @@ static mica_status wrap(recorder *r, int32_t id, mica_tensor **out) {
   case MICA__HOME_NONE: break;
   }
   if (!buffer) return mica__fail(MICA_E_STATE, "%s: a value without memory is used", node->op->name);
-  return mica_tensor_wrap(buffer, location->offset, node->type.dtype, node->type.shape, out);
+  return mica_tensor_wrap(buffer, at, node->type.dtype, node->type.shape, out);
 }
 
 static mica_status tensor_of(recorder *r, int32_t id, mica_tensor **out) {
@@ -227,14 +222,12 @@ static mica_status upload_constant(recorder *r, int32_t id) {
 
 static mica_status allocate(mica_session *session, mica__plan *v) {
   mica_engine *engine = session->engine;
-  /* Another plan's arena serves as well where it is large enough: plans never run at once. */
-  for (mica__plan *other = session->plans; other && !v->arena; other = other->next)
-    if (other->arena && mica_buffer_bytes(other->arena) >= v->memory.arena_bytes) {
-      v->arena = other->arena;
-      mica__buffer_retain(v->arena);
-    }
-  if (!v->arena) MICA_TRY(mica_buffer_create(engine, v->memory.arena_bytes, &v->arena));
-  if (!v->constants) MICA_TRY(mica_buffer_create(engine, v->memory.constant_bytes, &v->constants));
+  /* Another plan's arena serves as well where its slabs are large enough: plans never run at once. */
+  for (mica__plan *other = session->plans; other; other = other->next)
+    if (other != v && other->arena)
+      MICA_TRY(mica__slabs_share(&v->memory.arena, &other->memory.arena, other->arena, &v->arena));
+  MICA_TRY(mica__slabs_allocate(&v->memory.arena, engine, &v->arena));
+  MICA_TRY(mica__slabs_allocate(&v->memory.constants, engine, &v->constants));
   for (int32_t i = 0; i < session->input_count; i++)
     if (v->inputs[i].node && !v->inputs[i].placeholder)
       MICA_TRY(mica__placeholder_create(
@@ -385,9 +378,9 @@ void mica__plan_destroy(mica_session *session, mica__plan *v) {
     mica_buffer_destroy(v->outputs[i].placeholder);
     mica_tensor_destroy(v->outputs[i].own);
   }
-  mica_buffer_destroy(v->arena);
-  mica_buffer_destroy(v->constants);
-  mica_buffer_destroy(v->results);
+  mica__slabs_release(&v->memory.arena, v->arena);
+  mica__slabs_release(&v->memory.constants, v->constants);
+  mica__slabs_release(&v->memory.outputs, v->results);
   mica__memory_free(&v->memory);
   mica__partition_free(&v->partition);
   mica__template_free(&v->template);

@@ -46,7 +46,7 @@ typedef struct mica__plan {
   bool *deferred; /* by assignment: copied at the end of the run */
   mica__plan_input *inputs;
   int32_t *parameters; /* by id - 1 of the template: the parameter's index in the session, or -1 */
-  mica_buffer *arena, *constants, *results;
+  mica__slab_buffers arena, constants, results;
   mica__plan_output *outputs;
   mica__recording *recording; /* NULL until recorded */
   /* The prologue: invariant steps, and launches that ops ask for (mica__exec.prologue), which depend on constants and
@@ -81,9 +81,6 @@ struct mica_session {
  * graph is the caller's; config may be NULL. */
 mica_status mica__session_make_parameters(mica_session *session, const mica_graph *graph,
                                           const mica_session_config *config);
-
-/* Where parameters and planned values begin: at multiples of that many bytes. */
-size_t mica__session_alignment(const mica_engine *engine);
 
 /* Plans the session's graph for these input shapes; touches no device. */
 mica_status mica__plan_create(mica_session *session, const mica_shape *shapes, mica__plan **plan);

@@ -10,13 +10,23 @@ static bool has_shapes(const mica_session *session, const mica__plan *v) {
   return true;
 }
 
-/* Bytes of the plan's own, an arena that it shares with a plan before it in the list left out. What is not allocated
+/* Bytes of the plan's arena, without the slabs that it shares with a plan before it in the list. What is not allocated
  * yet counts as planned. */
+static uint64_t arena_bytes(const mica_session *session, const mica__plan *v) {
+  uint64_t bytes = 0;
+  if (!v->arena) return mica__slabs_total(&v->memory.arena);
+  for (size_t i = 0; i < v->memory.arena.count; i++) {
+    const mica__plan *other = session->plans;
+    while (other != v && mica__slabs_find(&other->memory.arena, other->arena, v->arena[i]) < 0) other = other->next;
+    if (other == v) bytes += v->arena[i] ? mica_buffer_bytes(v->arena[i]) : v->memory.arena.bytes[i];
+  }
+  return bytes;
+}
+
+/* Bytes of the plan's own. */
 static uint64_t bytes_of(const mica_session *session, const mica__plan *v) {
-  uint64_t bytes = (uint64_t)v->memory.constant_bytes + v->memory.output_bytes;
-  const mica__plan *other = session->plans;
-  while (other != v && (!v->arena || other->arena != v->arena)) other = other->next;
-  if (other == v) bytes += v->arena ? mica_buffer_bytes(v->arena) : v->memory.arena_bytes;
+  uint64_t bytes = (uint64_t)mica__slabs_total(&v->memory.constants) + mica__slabs_total(&v->memory.outputs);
+  bytes += arena_bytes(session, v);
   for (int32_t i = 0; i < session->input_count; i++)
     if (v->inputs[i].aligned) bytes += mica_tensor_bytes(v->inputs[i].aligned);
   if (v->recording) bytes += mica__recording_workspace(v->recording) + mica__recording_workspace(v->prologue);

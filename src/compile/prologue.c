@@ -49,15 +49,18 @@ static bool is_parameter(const making *p, const mica_buffer *buffer) {
   return false;
 }
 
-/* A constant that the step reads, by its content. *first becomes the element within it. */
-static bool hash_constant(making *p, int64_t *first) {
+/* A constant that the step reads in a slab, by its content. *first becomes the element within it. */
+static bool hash_constant(making *p, size_t slab, int64_t *first) {
   const mica__plan *v = p->r->v;
   for (int32_t i = 0; i < p->step->read_count; i++) {
     int32_t id = p->step->reads[i];
     const mica__node *node = mica__graph_node(v->template.graph, id);
     const mica__location *location = &v->memory.locations[id - 1];
-    int64_t begin = (int64_t)(location->offset / mica_dtype_size(node->type.dtype));
-    if (location->home != MICA__HOME_CONSTANT || *first < begin || *first >= begin + mica__node_count(node)) continue;
+    size_t step = v->memory.constants.step;
+    int64_t begin = (int64_t)(location->offset % step / mica_dtype_size(node->type.dtype));
+    if (location->home != MICA__HOME_CONSTANT || location->offset / step != slab || *first < begin ||
+        *first >= begin + mica__node_count(node))
+      continue;
     hash(p, &node->type.dtype, sizeof node->type.dtype);
     if (node->op == &mica__op_full) {
       double value = mica__full_value(node);
@@ -74,6 +77,7 @@ static bool hash_constant(making *p, int64_t *first) {
 /* An operand of a launch. *at_first: its first element counts from the beginning of a constant, not of the buffer. */
 static mica_status hash_buffer(making *p, mica_buffer *buffer, int64_t first, bool *at_first) {
   const mica__plan *v = p->r->v;
+  int64_t constants = mica__slabs_find(&v->memory.constants, v->constants, buffer);
   char kind = 0;
   for (size_t i = 0; buffer && i < p->made_count; i++)
     if (p->made[i] == buffer) {
@@ -98,12 +102,12 @@ static mica_status hash_buffer(making *p, mica_buffer *buffer, int64_t first, bo
   } else if (is_parameter(p, buffer)) {
     hash(p, &buffer, sizeof buffer);
     return add_source(p, buffer);
-  } else if (buffer == v->constants) {
+  } else if (constants >= 0) {
     *at_first = true;
-    kind = hash_constant(p, &first) ? 'c' : 0;
+    kind = hash_constant(p, (size_t)constants, &first) ? 'c' : 0;
     if (!kind) p->unique = true;
     hash(p, &first, sizeof first);
-  } else if (buffer == v->arena) {
+  } else if (mica__slabs_find(&v->memory.arena, v->arena, buffer) >= 0) {
     p->unique = true;
   } else {
     int64_t index = index_in(&p->scratch, &p->scratch_count, buffer);

@@ -5,13 +5,14 @@
 #include <mica/ops.h>
 
 mica_status mica__plan_make_results(mica_session *session, mica__plan *v) {
-  if (!v->results) MICA_TRY(mica_buffer_create(session->engine, v->memory.output_bytes, &v->results));
+  const mica__slabs *slabs = &v->memory.outputs;
+  MICA_TRY(mica__slabs_allocate(slabs, session->engine, &v->results));
   for (int32_t i = 0; i < v->template.output_count; i++) {
     int32_t id = v->template.outputs[i];
     const mica__type type = mica__graph_node(v->template.graph, id)->type;
-    if (!v->outputs[i].own)
-      MICA_TRY(
-          mica_tensor_wrap(v->results, v->memory.locations[id - 1].offset, type.dtype, type.shape, &v->outputs[i].own));
+    size_t at = 0;
+    mica_buffer *buffer = mica__slabs_at(slabs, v->results, v->memory.locations[id - 1].offset, &at);
+    if (!v->outputs[i].own) MICA_TRY(mica_tensor_wrap(buffer, at, type.dtype, type.shape, &v->outputs[i].own));
   }
   return MICA_OK;
 }

@@ -1,5 +1,4 @@
 /* The memory of a session's parameters: its own, another session's or the caller's. */
-#include "base/checked.h"
 #include "compile/plan.h"
 #include "runtime/tensor.h"
 
@@ -83,33 +82,46 @@ static mica_status take_given(mica_session *session, const mica_graph *graph, co
   return MICA_OK;
 }
 
-/* One buffer for the parameters of a kind that have no memory yet, zero to begin with. What runs assign lies apart from
- * what they only read: memory counts its changes as a whole (mica__tensor_changes). */
-static mica_status make_own(mica_session *session, bool assigned, const bool *own) {
-  size_t align = mica__session_alignment(session->engine), bytes = 0;
-  mica_buffer *memory = NULL;
+static mica_status fill_zero(mica_engine *engine, mica_buffer *buffer, size_t bytes) {
   mica_tensor *all = NULL;
-  mica_status status = MICA_OK;
-  for (int pass = 0; status == MICA_OK && pass < 2; pass++) {
-    size_t at = 0;
-    bool any = false;
-    for (int32_t i = 0; status == MICA_OK && i < session->parameter_count; i++) {
-      const mica__node *node = mica__graph_node(session->template.graph, session->parameters[i].node);
-      if (!own[i] || session->parameters[i].assigned != assigned) continue;
-      any = true;
-      if (pass) status = mica_tensor_wrap(memory, at, node->type.dtype, node->type.shape, &session->tensors[i]);
-      if (status == MICA_OK && !mica__add_size(at, mica__round_up(mica__node_bytes(node), align), &at))
-        status = mica__fail(MICA_E_OVERFLOW, "the parameters of a session are too large for the host's addresses");
-    }
-    bytes = at;
-    if (!any) break;
-    if (status == MICA_OK && !pass) status = mica_buffer_create(session->engine, bytes, &memory);
-  }
-  session->parameter_bytes += bytes;
-  if (status == MICA_OK && memory) status = mica_tensor_wrap(memory, 0, MICA_U8, MICA_SHAPE((int64_t)bytes), &all);
-  if (all) status = mica_op_fill(mica_engine_queue(session->engine), 0, all);
+  MICA_TRY(mica_tensor_wrap(buffer, 0, MICA_U8, MICA_SHAPE((int64_t)bytes), &all));
+  mica_status status = mica_op_fill(mica_engine_queue(engine), 0, all);
   mica_tensor_destroy(all);
-  mica_buffer_destroy(memory);
+  return status;
+}
+
+static mica_status append(mica__slabs *slabs, const mica_session *session, int32_t i, size_t *offset) {
+  const mica__slot *slot = &session->parameters[i];
+  size_t bytes = mica__node_bytes(mica__graph_node(session->template.graph, slot->node));
+  const mica_device_info *device = mica_engine_device(session->engine);
+  if (bytes <= slabs->step) return mica__slabs_append(slabs, bytes, offset);
+  return mica__fail(MICA_E_DEVICE_MEMORY, "the parameter '%s' has %zu bytes, above the %llu of %s's largest buffer",
+                    slot->name, bytes, (unsigned long long)device->max_buffer_bytes, device->name);
+}
+
+/* Memory for the parameters of a kind that have none yet, zero to begin with. What runs assign lies apart from what
+ * they only read: memory counts its changes as a whole (mica__tensor_changes). */
+static mica_status make_own(mica_session *session, bool assigned, const bool *own) {
+  mica__slabs slabs = mica__slabs_of(session->engine);
+  mica__slab_buffers memory = NULL;
+  size_t *offsets = calloc((size_t)session->parameter_count + 1, sizeof *offsets);
+  mica_status status = offsets ? MICA_OK : mica__fail_nomem("a session");
+  for (int32_t i = 0; status == MICA_OK && i < session->parameter_count; i++)
+    if (own[i] && session->parameters[i].assigned == assigned) status = append(&slabs, session, i, &offsets[i]);
+  if (status == MICA_OK) status = mica__slabs_allocate(&slabs, session->engine, &memory);
+  for (int32_t i = 0; status == MICA_OK && i < session->parameter_count; i++) {
+    const mica__type type = mica__graph_node(session->template.graph, session->parameters[i].node)->type;
+    size_t at = 0;
+    if (!own[i] || session->parameters[i].assigned != assigned) continue;
+    mica_buffer *buffer = mica__slabs_at(&slabs, memory, offsets[i], &at);
+    status = mica_tensor_wrap(buffer, at, type.dtype, type.shape, &session->tensors[i]);
+  }
+  for (size_t i = 0; status == MICA_OK && i < slabs.count; i++)
+    status = fill_zero(session->engine, memory[i], slabs.bytes[i]);
+  session->parameter_bytes += mica__slabs_total(&slabs);
+  mica__slabs_release(&slabs, memory);
+  mica__slabs_free(&slabs);
+  free(offsets);
   return status;
 }
 

@@ -2,6 +2,7 @@
 
 #include "runtime/opencl_api.h"
 
+#include <pthread.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -11,11 +12,23 @@
 static struct {
   cl_device_type type;
   size_t group;
-  cl_ulong local, buffer;
+  cl_ulong local, buffer, memory;
   cl_uint bits, vectors, vendor_id;
   char vendor[32];
-  bool nofp64, kernel_writes;
+  bool nofp64, kernel_writes, null;
 } limit;
+
+/* What is allocated, where `memory` limits it. */
+static struct {
+  pthread_mutex_t lock;
+  struct {
+    cl_mem memory;
+    size_t bytes;
+    int references;
+  } blocks[4096];
+  size_t count;
+  cl_ulong bytes;
+} held = {.lock = PTHREAD_MUTEX_INITIALIZER};
 
 static mica__cl_api api, below;
 
@@ -58,6 +71,7 @@ static cl_int limited_device_info(cl_device_id device, cl_device_info what, size
     break;
   case CL_DEVICE_GLOBAL_MEM_SIZE:
     if (limit.bits == 32) CAP(cl_ulong, UINT32_MAX);
+    CAP(cl_ulong, limit.memory);
     break;
   case CL_DEVICE_DOUBLE_FP_CONFIG:
     if (limit.nofp64) *(cl_device_fp_config *)out = 0;
@@ -86,9 +100,45 @@ static cl_program limited_source(cl_context context, cl_uint count, const char *
 }
 
 static cl_mem limited_buffer(cl_context context, cl_mem_flags flags, size_t size, void *host, cl_int *error) {
-  if (!limit.buffer || size <= limit.buffer) return below.CreateBuffer(context, flags, size, host, error);
-  *error = CL_INVALID_BUFFER_SIZE;
-  return NULL;
+  cl_mem memory = NULL;
+  if (limit.buffer && size > limit.buffer) {
+    *error = CL_INVALID_BUFFER_SIZE;
+    return NULL;
+  }
+  if (!limit.memory) return below.CreateBuffer(context, flags, size, host, error);
+  pthread_mutex_lock(&held.lock);
+  *error = CL_MEM_OBJECT_ALLOCATION_FAILURE;
+  if (size <= limit.memory - held.bytes && held.count < sizeof held.blocks / sizeof *held.blocks)
+    memory = below.CreateBuffer(context, flags, size, host, error);
+  if (memory) {
+    held.blocks[held.count].memory = memory;
+    held.blocks[held.count].bytes = size;
+    held.blocks[held.count++].references = 1;
+    held.bytes += size;
+  }
+  pthread_mutex_unlock(&held.lock);
+  return memory;
+}
+
+/* Counts a reference to a block more or less; the block is forgotten with the last. */
+static void count_references(cl_mem memory, int change) {
+  pthread_mutex_lock(&held.lock);
+  for (size_t i = 0; i < held.count; i++) {
+    if (held.blocks[i].memory != memory || (held.blocks[i].references += change) > 0) continue;
+    held.bytes -= held.blocks[i].bytes;
+    held.blocks[i--] = held.blocks[--held.count];
+  }
+  pthread_mutex_unlock(&held.lock);
+}
+
+static cl_int retain_memory(cl_mem memory) {
+  count_references(memory, 1);
+  return below.RetainMemObject(memory);
+}
+
+static cl_int release_memory(cl_mem memory) {
+  count_references(memory, -1);
+  return below.ReleaseMemObject(memory);
 }
 
 /* Made once for the context of the program's engine. */
@@ -173,6 +223,8 @@ static bool take_word(const char *word) {
     limit.type = CL_DEVICE_TYPE_GPU;
   else if (!strcmp(word, "nofp64"))
     limit.nofp64 = true;
+  else if (!strcmp(word, "null"))
+    limit.null = true;
   else if (!strcmp(word, "writes=kernel"))
     limit.kernel_writes = true;
   else if (number && !strncmp(word, "group=", 6))
@@ -181,6 +233,8 @@ static bool take_word(const char *word) {
     limit.local = number;
   else if (number && !strncmp(word, "buffer=", 7))
     limit.buffer = number;
+  else if (number && !strncmp(word, "memory=", 7))
+    limit.memory = number;
   else if (number && !strncmp(word, "vectors=", 8))
     limit.vectors = (cl_uint)number;
   else if (number && !strncmp(word, "vendor_id=", 10))
@@ -204,12 +258,15 @@ bool limited_install(const char *limits) {
       fprintf(stderr, "limited_install: \"%s\" is no limit\n", word);
       return false;
     }
-  below = api = *mica__cl_loader();
+  below = api = limit.null ? *mica__cl_null() : *mica__cl_loader();
+  held.count = 0;
+  held.bytes = 0;
   api.GetDeviceInfo = limited_device_info;
   api.GetKernelWorkGroupInfo = limited_kernel_info;
   api.CreateProgramWithSource = limited_source;
   api.CreateBuffer = limited_buffer;
   api.EnqueueNDRangeKernel = limited_launch;
+  if (limit.memory) api.RetainMemObject = retain_memory, api.ReleaseMemObject = release_memory;
   if (limit.kernel_writes)
     api.EnqueueWriteBuffer = kernel_write, api.EnqueueFillBuffer = kernel_fill, api.ReleaseMemObject = keep_memory;
   mica__cl_install(&api);

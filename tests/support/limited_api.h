@@ -14,6 +14,8 @@
  *   group=N         work-items of a group at most
  *   local=BYTES     of local memory
  *   buffer=BYTES    of the largest allocation
+ *   memory=BYTES    of all allocations together
+ *   null            the null device in the loader's place: no kernel runs
  *   bits=32         addresses; global memory is then below 4 GiB
  *   vectors=N       floats of a vector register
  *   vendor=TEXT     who made it

@@ -1,0 +1,46 @@
+/* compile/slabs.h: memory of a session, in as many buffers as the device's largest buffer makes necessary.
+ *
+ * Offsets count through all slabs: slab p begins at p * step, and no value crosses from one slab to the next. */
+#ifndef MICA_COMPILE_SLABS_H
+#define MICA_COMPILE_SLABS_H
+
+#include "base/error.h"
+
+#include <mica/tensor.h>
+
+typedef struct mica__slabs {
+  size_t step, align; /* step: the device's largest buffer, as a multiple of align */
+  size_t *bytes;      /* by slab: up to the end of what lies in it */
+  size_t count;
+} mica__slabs;
+
+/* Where parameters and planned values begin: at multiples of that many bytes. */
+size_t mica__session_alignment(const mica_engine *engine);
+
+/* None yet, for values that begin at multiples of the session's alignment. */
+mica__slabs mica__slabs_of(const mica_engine *engine);
+/* The lowest offset not below `offset` at which so many bytes, at most step, lie in one slab. */
+size_t mica__slabs_fit(const mica__slabs *slabs, size_t offset, size_t bytes);
+/* Makes room for a value at an offset that mica__slabs_fit gave. */
+mica_status mica__slabs_add(mica__slabs *slabs, size_t offset, size_t bytes);
+/* Adds a value behind all others. */
+mica_status mica__slabs_append(mica__slabs *slabs, size_t bytes, size_t *offset);
+/* Bytes of all slabs. */
+size_t mica__slabs_total(const mica__slabs *slabs);
+void mica__slabs_free(mica__slabs *slabs);
+
+/* The buffers of slabs; NULL where there is none yet. */
+typedef mica_buffer **mica__slab_buffers;
+
+/* Makes the buffers that are not there yet, and their list where it is NULL. */
+mica_status mica__slabs_allocate(const mica__slabs *slabs, mica_engine *engine, mica__slab_buffers *buffers);
+/* Takes those that are not there yet from another's, where they are large enough. */
+mica_status mica__slabs_share(const mica__slabs *slabs, const mica__slabs *other, mica__slab_buffers from,
+                              mica__slab_buffers *buffers);
+/* The buffer that holds the offset; *within: where in it. */
+mica_buffer *mica__slabs_at(const mica__slabs *slabs, mica__slab_buffers buffers, size_t offset, size_t *within);
+/* The slab that the buffer is; -1 for none. */
+int64_t mica__slabs_find(const mica__slabs *slabs, mica__slab_buffers buffers, const mica_buffer *buffer);
+void mica__slabs_release(const mica__slabs *slabs, mica__slab_buffers buffers);
+
+#endif
