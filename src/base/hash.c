@@ -20,3 +20,8 @@ const char *mica__hash_format(mica__hash hash, char text[MICA__HASH_TEXT]) {
   snprintf(text, MICA__HASH_TEXT, "%016" PRIx64 "%016" PRIx64, hash.high, hash.low);
   return text;
 }
+
+bool mica__hash_parse(const char *text, mica__hash *hash) {
+  if (strspn(text, "0123456789abcdef") < MICA__HASH_TEXT - 1) return false;
+  return sscanf(text, "%16" SCNx64 "%16" SCNx64, &hash->high, &hash->low) == 2;
+}

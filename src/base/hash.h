@@ -19,5 +19,7 @@ static inline bool mica__hash_equal(mica__hash a, mica__hash b) { return a.low =
 /* 32 hexadecimal digits and the terminator. */
 #define MICA__HASH_TEXT 33
 const char *mica__hash_format(mica__hash hash, char text[MICA__HASH_TEXT]);
+/* Reads what format writes: the first 32 characters of the text. False when they are anything else. */
+bool mica__hash_parse(const char *text, mica__hash *hash);
 
 #endif

@@ -22,6 +22,7 @@ static void free_item(mica__build_item *item) {
   free((char *)r->label);
   free((char *)r->source);
   free((char *)r->options);
+  free((char *)r->kernels);
 }
 
 void mica__build_list_free(mica__build_list *list) {
@@ -38,9 +39,9 @@ mica_status mica__build_list_add(mica__build_list *list, mica__hash key, const m
   list->items = grown;
   mica__build_item item = {key,
                            {mica__strdup(request->name), mica__strdup(request->label), mica__strdup(request->source),
-                            mica__strdup(request->options)}};
+                            mica__strdup(request->options), mica__strdup(request->kernels)}};
   const mica__program_request *r = &item.request;
-  if (!r->name || !r->label || !r->source || !r->options) {
+  if (!r->name || !r->label || !r->source || !r->options || !r->kernels) {
     free_item(&item);
     return mica__fail_nomem("a list of programs");
   }

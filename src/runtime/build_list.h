@@ -7,9 +7,10 @@
 #include <mica/status.h>
 #include <stddef.h>
 
-/* What a caller wants: the program `label`, made of this source with these options, that has a kernel `name`. */
+/* What a caller wants: the program `label`, made of this source with these options, that has a kernel `name`. kernels
+ * are lines about those that other programs may want too (runtime/program_file.h); "" for none. */
 typedef struct mica__program_request {
-  const char *name, *label, *source, *options;
+  const char *name, *label, *source, *options, *kernels;
 } mica__program_request;
 
 typedef struct mica__build_item {

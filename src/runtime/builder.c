@@ -16,9 +16,9 @@
 
 extern char **environ;
 
-/* A request is this, then its four texts with their terminators. The answer is the key of what was made, which tells
+/* A request is this, then its texts with their terminators. The answer is the key of what was made, which tells
  * that both sides are of one version and look at one device; of zeros when nothing was. */
-enum { NAME, LABEL, SOURCE, OPTIONS, TEXTS };
+enum { NAME, LABEL, SOURCE, OPTIONS, KERNELS, TEXTS };
 typedef struct message {
   mica__hash key;
   uint64_t bytes[TEXTS];
@@ -80,7 +80,7 @@ void mica__builder_end_doctor(mica__builder *builder) {
 
 bool mica__builder_make(mica__builder *builder, const mica__build_item *item) {
   const mica__program_request *r = &item->request;
-  const char *const texts[TEXTS] = {r->name, r->label, r->source, r->options};
+  const char *const texts[TEXTS] = {r->name, r->label, r->source, r->options, r->kernels};
   message m = {.key = item->key};
   for (int i = 0; i < TEXTS; i++) m.bytes[i] = strlen(texts[i]) + 1;
   bool sent = send_all(builder->socket, &m, sizeof m);
@@ -113,7 +113,7 @@ static bool receive_texts(int socket, const message *m, char *texts[TEXTS]) {
 }
 
 static mica__hash make(mica_engine *engine, char *const texts[TEXTS]) {
-  const mica__program_request r = {texts[NAME], texts[LABEL], texts[SOURCE], texts[OPTIONS]};
+  const mica__program_request r = {texts[NAME], texts[LABEL], texts[SOURCE], texts[OPTIONS], texts[KERNELS]};
   mica__hash key;
   bool made = mica__program_key(engine, &r, &key) == MICA_OK && mica__program_make(engine, &r) == MICA_OK;
   return made ? key : (mica__hash){0};

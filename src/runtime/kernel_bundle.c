@@ -4,6 +4,7 @@
 #include "runtime/kernel_source.h"
 #include "runtime/kernel_table.h"
 #include "runtime/objects.h"
+#include "runtime/program_file.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -67,16 +68,57 @@ static mica_status bundle_source(const mica__kernel_bundle *bundle, mica__text *
   return status;
 }
 
-/* Makes the kernels that are missing from the program of the whole bundle. */
-static mica_status make_bundle(mica_engine *engine, const mica__kernel_bundle *bundle) {
+/* What identifies a kernel in the disk cache: the key of a program of it alone, so that neither other files of cl/ nor
+ * another driver pass for what it was made of. */
+static mica_status stored_key(mica_engine *engine, const mica__kernel_member *member, mica__hash *key) {
+  mica__text source = {0};
+  mica_status status = bundle_source(&(mica__kernel_bundle){(mica__kernel_member *)member, 1}, &source);
+  const mica__program_request r = {
+      .name = member->name, .label = member->name, .source = source.data, .options = "", .kernels = ""};
+  if (status == MICA_OK) status = mica__program_key(engine, &r, key);
+  mica__text_free(&source);
+  return status;
+}
+
+static mica_status make_member(mica_engine *engine, mica__program *program, const mica__kernel_member *member,
+                               const char *entry) {
+  const mica__kernel_origin p = {member->key, member->name, entry, NULL, member->text, "", true};
+  return mica__kernel_make(engine, program, &p, NULL);
+}
+
+/* Makes what stored programs have of the bundle's kernels, and lists the others in rest, their lines in the program's
+ * key in lines. */
+static mica_status take_stored(mica_engine *engine, const mica__kernel_bundle *bundle, mica__kernel_bundle *rest,
+                               mica__text *lines) {
+  mica__hash refused = {0}, stored;
+  char entry[MICA__MAX_ENTRY], hash[MICA__HASH_TEXT];
+  for (size_t i = 0; i < bundle->count; i++) {
+    const mica__kernel_member *member = &bundle->members[i];
+    if (mica__kernel_lookup(engine, member->key)) continue;
+    MICA_TRY(stored_key(engine, member, &stored));
+    mica__program *program = mica__program_with_kernel(engine, stored, &refused, entry);
+    mica__attempt_begin();
+    bool made = program && make_member(engine, program, member, entry) == MICA_OK;
+    mica__attempt_end();
+    if (made) continue;
+    rest->members[rest->count] = *member;
+    entry_of(rest, rest->count++, entry);
+    mica__text_addf(lines, MICA__KERNEL_LINE, mica__hash_format(stored, hash), entry);
+  }
+  return mica__text_status(lines);
+}
+
+/* Makes the kernels of a program of them all, or notes that it is wanted. */
+static mica_status make_rest(mica_engine *engine, const mica__kernel_bundle *rest, const char *lines) {
   mica__text source = {0};
   mica__program *program = NULL;
   char label[MICA__MAX_KERNEL_NAME + 32], entry[MICA__MAX_ENTRY];
-  const char *first = bundle->members[0].name;
+  const char *first = rest->members[0].name;
   int n = snprintf(label, sizeof label, "%s", first);
-  if (bundle->count > 1) snprintf(label + n, sizeof label - (size_t)n, " and %zu more", bundle->count - 1);
-  mica_status status = bundle_source(bundle, &source);
-  const mica__program_request r = {.name = first, .label = label, .source = source.data, .options = ""};
+  if (rest->count > 1) snprintf(label + n, sizeof label - (size_t)n, " and %zu more", rest->count - 1);
+  mica_status status = bundle_source(rest, &source);
+  const mica__program_request r = {
+      .name = first, .label = label, .source = source.data, .options = "", .kernels = lines};
   mica__build_list *list = mica__build_list_open();
   if (status == MICA_OK) {
     if (list)
@@ -84,13 +126,22 @@ static mica_status make_bundle(mica_engine *engine, const mica__kernel_bundle *b
     else
       status = mica__program_get(engine, &r, &program);
   }
-  for (size_t i = 0; status == MICA_OK && program && i < bundle->count; i++) {
-    const mica__kernel_member *member = &bundle->members[i];
-    entry_of(bundle, i, entry);
-    const mica__kernel_origin p = {member->key, member->name, entry, NULL, member->text, r.options, true};
-    if (!mica__kernel_lookup(engine, p.key)) status = mica__kernel_make(engine, program, &p, NULL);
+  for (size_t i = 0; status == MICA_OK && program && i < rest->count; i++) {
+    entry_of(rest, i, entry);
+    status = make_member(engine, program, &rest->members[i], entry);
   }
   mica__text_free(&source);
+  return status;
+}
+
+static mica_status make_missing(mica_engine *engine, const mica__kernel_bundle *bundle) {
+  mica__text lines = {0};
+  mica__kernel_bundle rest = {calloc(bundle->count, sizeof *rest.members), 0};
+  mica_status status =
+      rest.members ? take_stored(engine, bundle, &rest, &lines) : mica__fail_nomem("a bundle of kernels");
+  if (status == MICA_OK && rest.count > 0) status = make_rest(engine, &rest, lines.data);
+  mica__text_free(&lines);
+  free(rest.members);
   return status;
 }
 
@@ -99,7 +150,7 @@ mica_status mica__kernel_bundle_build(mica_engine *engine, const mica__kernel_bu
   for (size_t i = 0; i < bundle->count; i++) MICA_TRY(mica__kernel_check_name(bundle->members[i].name));
   pthread_mutex_lock(&engine->programs->lock);
   for (size_t i = 0; i < bundle->count; i++) missing = missing || !mica__kernel_lookup(engine, bundle->members[i].key);
-  mica_status status = missing ? make_bundle(engine, bundle) : MICA_OK;
+  mica_status status = missing ? make_missing(engine, bundle) : MICA_OK;
   pthread_mutex_unlock(&engine->programs->lock);
   return status;
 }

@@ -21,9 +21,9 @@ typedef struct mica__kernel_bundle {
 mica_status mica__kernel_bundle_add(mica__kernel_bundle *bundle, const char *name, const char *text);
 void mica__kernel_bundle_free(mica__kernel_bundle *bundle);
 
-/* Sees to it that the engine has all kernels of the bundle. Where it lacks one, all of them become a program: what that
- * holds, and so whether the disk cache has it, is up to the bundle alone and not to what was built before. Blocks while
- * compiling. MICA_E_BUILD carries the driver's log. */
+/* Sees to it that the engine has all kernels of the bundle. Those that it lacks are taken from programs of the disk
+ * cache (runtime/program_file.h); the ones that no program there offers become one program. Blocks while compiling.
+ * MICA_E_BUILD carries the driver's log. */
 mica_status mica__kernel_bundle_build(mica_engine *engine, const mica__kernel_bundle *bundle);
 
 /* The kernel of such a text: of a bundle that was built, else of a program of its own. */

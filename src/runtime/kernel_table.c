@@ -117,7 +117,8 @@ mica_status mica__kernel_find(mica_engine *engine, mica__hash key, const char *n
     if (prelude) mica__text_addf(&source, "#line 1 \"%s (prelude)\"\n%s\n", label, prelude);
     if (file) status = mica__kernel_source_expand(file, &source);
     if (status == MICA_OK) status = mica__text_status(&source);
-    const mica__program_request r = {.name = name, .label = label, .source = source.data, .options = options};
+    const mica__program_request r = {
+        .name = name, .label = label, .source = source.data, .options = options, .kernels = ""};
     const mica__kernel_origin p = {
         .key = key, .name = name, .entry = name, .file = file, .prelude = prelude, .options = options};
     mica__build_list *list = mica__build_list_open();

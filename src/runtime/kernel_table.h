@@ -5,9 +5,6 @@
 #include "runtime/kernel_desc.h"
 #include "runtime/program.h"
 
-/* A kernel's name, and which of its name it is. */
-#define MICA__MAX_ENTRY (MICA__MAX_KERNEL_NAME + 24)
-
 typedef struct mica_kernel {
   mica__program *program;
   cl_kernel handle;

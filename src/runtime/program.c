@@ -44,8 +44,8 @@ static mica_status write_key(const mica_engine *engine, const request *r, mica__
   char hash[MICA__HASH_TEXT];
   mica__text_addf(out, "mica: %s\nplatform: %s\nplatform version: %s\ndevice: %s\ndriver: %s\nlanguage: %s\n",
                   MICA_VERSION_STRING, d->platform, d->platform_version, d->name, d->driver, d->opencl_c);
-  mica__text_addf(out, "program: %s\noptions: %s%s\nsource: %s\n", r->label, r->options, mica__compiler_options(d),
-                  mica__hash_format(mica__hash_text((mica__hash){0}, r->source), hash));
+  mica__text_addf(out, "program: %s\noptions: %s%s\nsource: %s\n%s", r->label, r->options, mica__compiler_options(d),
+                  mica__hash_format(mica__hash_text((mica__hash){0}, r->source), hash), r->kernels);
   return mica__text_status(out);
 }
 
@@ -94,26 +94,33 @@ static bool has_kernel(mica_engine *engine, cl_program handle, const char *name)
   return kernel != NULL;
 }
 
-/* From the disk cache. Anything that fails is a miss: a driver may refuse what an equally named one wrote. */
-static bool load_binary(mica_engine *engine, mica__program *program, const request *r) {
+/* Makes the program of what the disk cache has. Anything that fails is a miss: a driver may refuse what an equally
+ * named one wrote. */
+static bool take_stored(mica_engine *engine, mica__program *program, const mica__program_binary *binary,
+                        const request *r) {
   const mica__cl_api *api = engine->api;
-  mica__program_binary binary;
-  if (mica__program_file_load(engine->cache_dir, program->key, program->key_text, &binary) != MICA_OK) return false;
   cl_int error = CL_SUCCESS, each = CL_SUCCESS;
-  cl_program handle = api->CreateProgramWithBinary(engine->context, 1, &engine->device.id, &binary.size,
-                                                   (const unsigned char **)&binary.data, &each, &error);
-  free(binary.data);
+  cl_program handle = api->CreateProgramWithBinary(engine->context, 1, &engine->device.id, &binary->size,
+                                                   (const unsigned char **)&binary->data, &each, &error);
   bool good = handle && error == CL_SUCCESS && each == CL_SUCCESS && build(engine, handle, r) == MICA_OK &&
               has_kernel(engine, handle, r->name);
   if (good) {
     program->handle = handle;
-    program->stored = binary.used;
-    program->stored_bytes = binary.size;
+    program->stored = binary->used;
+    program->stored_bytes = binary->size;
     atomic_fetch_add(&engine->stats.cache_hits, 1);
   } else {
     mica__log(MICA_LOG_LEVEL_INFO, "the driver refuses the cached binary of %s; compiling it anew", r->label);
     if (handle) api->ReleaseProgram(handle);
   }
+  return good;
+}
+
+static bool load_binary(mica_engine *engine, mica__program *program, const request *r) {
+  mica__program_binary binary;
+  if (mica__program_file_load(engine->cache_dir, program->key, program->key_text, &binary) != MICA_OK) return false;
+  bool good = take_stored(engine, program, &binary, r);
+  free(binary.data);
   return good;
 }
 
@@ -137,6 +144,12 @@ static bool code_comes_late(const mica_engine *engine) {
   return strstr(engine->device.info.platform, MICA__POCL) != NULL;
 }
 
+static void keep_program(mica_engine *engine, mica__program *program) {
+  mica__program **bucket = &engine->programs->programs[program->key.low % MICA__PROGRAM_BUCKETS];
+  program->next = *bucket;
+  *bucket = program;
+}
+
 static mica_status make_program(mica_engine *engine, const request *r, mica__hash key, mica__text *key_text,
                                 mica__program **out) {
   mica__program *program = calloc(1, sizeof *program);
@@ -144,6 +157,7 @@ static mica_status make_program(mica_engine *engine, const request *r, mica__has
   program->key = key;
   program->key_text = key_text->data;
   *key_text = (mica__text){0};
+  program->shared = *r->kernels != '\0';
   mica_status status = MICA_OK;
   if (code_comes_late(engine)) {
     program->source = mica__strdup(r->source);
@@ -161,9 +175,7 @@ static mica_status make_program(mica_engine *engine, const request *r, mica__has
     program_free(engine, program);
     return status;
   }
-  size_t bucket = key.low % MICA__PROGRAM_BUCKETS;
-  program->next = engine->programs->programs[bucket];
-  engine->programs->programs[bucket] = program;
+  keep_program(engine, program);
   *out = program;
   return MICA_OK;
 }
@@ -184,6 +196,48 @@ mica_status mica__program_get(mica_engine *engine, const mica__program_request *
   }
   mica__text_free(&key_text);
   return status;
+}
+
+/* From the disk cache, by one of its kernels. */
+static mica__program *load_with_kernel(mica_engine *engine, mica__hash key, mica__hash kernel) {
+  mica__program_found found;
+  char entry[MICA__MAX_ENTRY];
+  if (mica__program_file_load_holder(engine->cache_dir, key, kernel, &found) != MICA_OK) return NULL;
+  mica__program_file_entry(found.key_text, kernel, entry, sizeof entry);
+  const request r = {.name = entry, .label = entry, .source = "", .options = "", .kernels = ""};
+  mica__program *program = calloc(1, sizeof *program);
+  bool good = program && (program->key_text = mica__strdup(found.key_text));
+  if (good && found.binary.source) {
+    program->source = mica__strdup(found.binary.source);
+    program->options = mica__strdup(r.options);
+    good = program->source && program->options;
+  }
+  if (good) {
+    program->key = key;
+    program->shared = true;
+    good = take_stored(engine, program, &found.binary, &r);
+  }
+  free(found.file);
+  if (good) {
+    keep_program(engine, program);
+  } else if (program) {
+    program_free(engine, program);
+    program = NULL;
+  }
+  return program;
+}
+
+mica__program *mica__program_with_kernel(mica_engine *engine, mica__hash kernel, mica__hash *refused,
+                                         char entry[MICA__MAX_ENTRY]) {
+  mica__hash key;
+  if (!mica__program_file_holder(engine->cache_dir, kernel, &key) || mica__hash_equal(key, *refused)) return NULL;
+  mica__attempt_begin();
+  mica__program *program = find_program(engine, key);
+  if (!program) program = load_with_kernel(engine, key, kernel);
+  mica__attempt_end();
+  if (program && mica__program_file_entry(program->key_text, kernel, entry, MICA__MAX_ENTRY)) return program;
+  *refused = key;
+  return NULL;
 }
 
 mica_status mica__program_note(mica_engine *engine, mica__build_list *list, const mica__program_request *r) {
@@ -220,7 +274,7 @@ static void take_binary(mica_engine *engine, cl_program handle, mica__program_bi
 /* PoCL answers the first question for a program's binary and repeats that answer for good. A twin from the same source
  * finds the code that has come since in the driver's own cache; without that cache it has less, and is not kept. */
 static void take_twins_binary(mica_engine *engine, const mica__program *program, mica__program_binary *binary) {
-  const request r = {.name = "", .label = "", .source = program->source, .options = program->options};
+  const request r = {.name = "", .label = "", .source = program->source, .options = program->options, .kernels = ""};
   cl_program twin = NULL;
   *binary = (mica__program_binary){0};
   if (build_source(engine, &r, &twin) != MICA_OK) return;
@@ -234,7 +288,7 @@ static void take_twins_binary(mica_engine *engine, const mica__program *program,
 static void store_program(mica_engine *engine, mica__program *program, bool last) {
   uint64_t used = atomic_load(&program->used) | program->stored;
   bool again = program->stored_bytes > 0;
-  if (used == program->stored || (again && !(last && code_comes_late(engine)))) return;
+  if (used == program->stored || (again && !(last && program->source))) return;
   program->stored = used; /* also when there is nothing to be had: asking may be dear */
   mica__program_binary binary;
   if (again)
@@ -243,6 +297,7 @@ static void store_program(mica_engine *engine, mica__program *program, bool last
     take_binary(engine, program->handle, &binary);
   if (!binary.data) return;
   binary.used = used;
+  if (program->shared) binary.source = program->source;
   program->stored_bytes = binary.size;
   if (mica__program_file_store(engine->cache_dir, program->key, program->key_text, &binary, engine->cache_bytes) ==
       MICA_OK)

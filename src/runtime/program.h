@@ -4,15 +4,20 @@
 
 #include "base/hash.h"
 #include "runtime/build_list.h"
+#include "runtime/kernel_desc.h"
 #include "runtime/opencl_api.h"
 
 #include <mica/device.h>
 #include <pthread.h>
 
+/* A kernel's name, and which of its name it is. */
+#define MICA__MAX_ENTRY (MICA__MAX_KERNEL_NAME + 24)
+
 typedef struct mica__program {
   mica__hash key;
   char *key_text;
   char *source, *options; /* kept where a binary must be taken from a twin; else NULL */
+  bool shared;            /* its key has lines of kernels */
   cl_program handle;
   /* Which (kernel, group size) pairs have run, and which had when the binary on disk was taken: sets of 64 hash values.
    * Two pairs that share a bit cost a missed refresh, nothing else. */
@@ -41,6 +46,12 @@ mica_status mica__program_make(mica_engine *engine, const mica__program_request 
  * the compiler; the second adds it to a list of what is to be built, unless it is in memory or on disk. */
 mica_status mica__program_get(mica_engine *engine, const mica__program_request *request, mica__program **program);
 mica_status mica__program_note(mica_engine *engine, mica__build_list *list, const mica__program_request *request);
+
+/* Called with programs.lock held: the program with a kernel of this hash (MICA__KERNEL_LINE) that a link of the disk
+ * cache knows, and what it calls the kernel. NULL when there is none, or the driver refuses it; a program of the key
+ * *refused is not tried, and one that is refused becomes it. */
+mica__program *mica__program_with_kernel(mica_engine *engine, mica__hash kernel, mica__hash *refused,
+                                         char entry[MICA__MAX_ENTRY]);
 
 /* Drivers such as PoCL make machine code only when a kernel first runs with a group size, so that a binary taken right
  * after the build would hold none. Launches note in `used` what has run (mica__kernel_ran). mica__programs_store,

@@ -15,52 +15,81 @@
 #include <unistd.h>
 
 #define MAX_FILE_BYTES ((size_t)1 << 30)
-#define MAX_KEY_BYTES 8192
+#define MAX_KEY_BYTES 65536
 #define SUFFIX ".bin"
+#define LINK_SUFFIX ".kernel"
 
-static const char magic[8] = "MICAPRG1";
+static const char magic[8] = "MICAPRG2";
 
 typedef struct header {
   char magic[8];
   mica__hash key;
-  uint64_t key_bytes; /* with the terminator */
+  uint64_t key_bytes;    /* with the terminator */
+  uint64_t source_bytes; /* likewise; 0 where none is kept */
   uint64_t binary_bytes;
   uint64_t used;       /* mica__program_binary.used */
-  mica__hash checksum; /* of all that stands before it, the key and the binary */
+  mica__hash checksum; /* of all that stands before it, the key, the source and the binary */
 } header;
 
-static mica__hash checksum_of(const header *h, const char *key_text, const unsigned char *binary) {
+static mica__hash checksum_of(const header *h, const char *key_text, const char *source, const unsigned char *binary) {
   mica__hash sum = mica__hash_bytes((mica__hash){0}, h, offsetof(header, checksum));
   sum = mica__hash_bytes(sum, key_text, h->key_bytes);
+  sum = mica__hash_bytes(sum, source, h->source_bytes);
   return mica__hash_bytes(sum, binary, h->binary_bytes);
+}
+
+/* The value of the line "field: value" of a key; "" when it has none. */
+static void key_field(const char *key_text, const char *field, char *out, size_t size) {
+  size_t length = strlen(field);
+  out[0] = '\0';
+  for (const char *line = key_text; line; line = strchr(line, '\n')) {
+    if (*line == '\n') line++;
+    if (strncmp(line, field, length) == 0 && strncmp(line + length, ": ", 2) == 0) {
+      const char *value = line + length + 2;
+      snprintf(out, size, "%.*s", (int)strcspn(value, "\n"), value);
+      return;
+    }
+  }
 }
 
 static mica_status miss(const char *why) { return mica__fail(MICA_E_NOT_FOUND, "program cache: %s", why); }
 
-/* Header and key of a file that is sound as a whole, whatever its key. */
-static mica_status parse_any(const unsigned char *data, size_t size, header *h, const char **key_text) {
+/* What stands in a file that is sound as a whole, whatever its key. */
+static mica_status parse_any(unsigned char *data, size_t size, header *h, mica__program_found *found) {
   if (size < sizeof *h) return miss("a file is too short");
   memcpy(h, data, sizeof *h);
   if (memcmp(h->magic, magic, sizeof magic) != 0) return miss("a file is not one of ours");
-  if (h->key_bytes == 0 || h->key_bytes > MAX_KEY_BYTES || h->binary_bytes > MAX_FILE_BYTES ||
-      sizeof *h + h->key_bytes + h->binary_bytes != size)
+  if (h->key_bytes == 0 || h->key_bytes > MAX_KEY_BYTES || h->source_bytes > MAX_FILE_BYTES ||
+      h->binary_bytes > MAX_FILE_BYTES || sizeof *h + h->key_bytes + h->source_bytes + h->binary_bytes != size)
     return miss("a file has the wrong size");
-  const char *text = (const char *)data + sizeof *h;
-  if (text[h->key_bytes - 1] != '\0') return miss("a file is damaged");
-  if (!mica__hash_equal(h->checksum, checksum_of(h, text, data + sizeof *h + h->key_bytes)))
-    return miss("a file is damaged");
-  *key_text = text;
+  const char *text = (const char *)data + sizeof *h, *source = text + h->key_bytes;
+  unsigned char *binary = data + sizeof *h + h->key_bytes + h->source_bytes;
+  if (source[-1] != '\0' || (h->source_bytes > 0 && binary[-1] != '\0')) return miss("a file is damaged");
+  if (!mica__hash_equal(h->checksum, checksum_of(h, text, source, binary))) return miss("a file is damaged");
+  *found = (mica__program_found){.file = data, .key_text = text};
+  found->binary = (mica__program_binary){binary, h->binary_bytes, h->used, h->source_bytes > 0 ? source : NULL};
   return MICA_OK;
 }
 
 mica_status mica__program_file_parse(unsigned char *file, size_t size, mica__hash key, const char *key_text,
                                      mica__program_binary *binary) {
   header h;
-  const char *text = NULL;
-  MICA_TRY(parse_any(file, size, &h, &text));
-  if (!mica__hash_equal(h.key, key) || strlen(text) + 1 != h.key_bytes || strcmp(text, key_text) != 0)
+  mica__program_found found;
+  MICA_TRY(parse_any(file, size, &h, &found));
+  if (!mica__hash_equal(h.key, key) || strlen(found.key_text) + 1 != h.key_bytes ||
+      strcmp(found.key_text, key_text) != 0)
     return miss("a file belongs to another program");
-  *binary = (mica__program_binary){.data = file + sizeof h + h.key_bytes, .size = h.binary_bytes, .used = h.used};
+  *binary = found.binary;
+  return MICA_OK;
+}
+
+mica_status mica__program_file_parse_holder(unsigned char *file, size_t size, mica__hash key, mica__hash kernel,
+                                            mica__program_found *found) {
+  header h;
+  char entry[2];
+  MICA_TRY(parse_any(file, size, &h, found));
+  if (!mica__hash_equal(h.key, key) || !mica__program_file_entry(found->key_text, kernel, entry, sizeof entry))
+    return miss("a file is not of the program that a kernel's link names");
   return MICA_OK;
 }
 
@@ -70,31 +99,106 @@ static bool entry_path(char path[PATH_MAX], const char *directory, const char *n
   return n > 0 && n < PATH_MAX;
 }
 
-mica_status mica__program_file_load(const char *directory, mica__hash key, const char *key_text,
-                                    mica__program_binary *binary) {
-  char path[PATH_MAX], name[MICA__HASH_TEXT];
+/* The content of the file of a key, the caller's to free, and its path. */
+static mica_status read_program(const char *directory, mica__hash key, char path[PATH_MAX], unsigned char **data,
+                                size_t *size) {
+  char name[MICA__HASH_TEXT];
   if (!*directory || !entry_path(path, directory, mica__hash_format(key, name), SUFFIX)) return miss("no directory");
-  unsigned char *data = NULL;
-  size_t size = 0;
-  mica_status status = mica__file_read(path, &data, &size);
-  if (status == MICA_E_NOMEM) return status;
-  if (status != MICA_OK) return miss("there is no readable file");
-  status = mica__program_file_parse(data, size, key, key_text, binary);
-  if (status != MICA_OK) {
+  mica_status status = mica__file_read(path, data, size);
+  return status == MICA_OK || status == MICA_E_NOMEM ? status : miss("there is no readable file");
+}
+
+/* Notes the file's time of use, for the bound on the directory's size; a read-only directory merely forgets it. What
+ * does not verify is freed. */
+static mica_status verified(mica_status status, const char *path, unsigned char *data) {
+  if (status == MICA_OK) {
+    if (utimensat(AT_FDCWD, path, NULL, 0)) mica__log(MICA_LOG_LEVEL_DEBUG, "%s keeps its time of use", path);
+  } else {
     mica__log(MICA_LOG_LEVEL_INFO, "%s (%s)", mica_error_message(), path);
     free(data);
-    return status;
   }
+  return status;
+}
+
+mica_status mica__program_file_load(const char *directory, mica__hash key, const char *key_text,
+                                    mica__program_binary *binary) {
+  char path[PATH_MAX];
+  unsigned char *data = NULL;
+  size_t size = 0;
+  MICA_TRY(read_program(directory, key, path, &data, &size));
+  MICA_TRY(verified(mica__program_file_parse(data, size, key, key_text, binary), path, data));
   memmove(data, binary->data, binary->size);
-  binary->data = data;
-  /* Its time of use, for the bound on the directory's size; a read-only directory merely forgets it. */
-  if (utimensat(AT_FDCWD, path, NULL, 0)) mica__log(MICA_LOG_LEVEL_DEBUG, "%s keeps its time of use", path);
+  *binary = (mica__program_binary){.data = data, .size = binary->size, .used = binary->used};
   return MICA_OK;
 }
 
 bool mica__program_file_exists(const char *directory, mica__hash key) {
   char path[PATH_MAX], name[MICA__HASH_TEXT];
   return *directory && entry_path(path, directory, mica__hash_format(key, name), SUFFIX) && !access(path, R_OK);
+}
+
+/* --- kernels that programs share --- */
+
+bool mica__program_file_entry(const char *key_text, mica__hash kernel, char *entry, size_t size) {
+  char field[sizeof "kernel " + MICA__HASH_TEXT], hash[MICA__HASH_TEXT];
+  snprintf(field, sizeof field, "kernel %s", mica__hash_format(kernel, hash));
+  key_field(key_text, field, entry, size);
+  return *entry != '\0';
+}
+
+/* Reads where the link of a kernel points to; a target that is not a program's name is none. */
+static bool read_link(const char *path, mica__hash *key) {
+  char target[MICA__HASH_TEXT + sizeof SUFFIX];
+  ssize_t n = readlink(path, target, sizeof target - 1);
+  if (n < 0) return false;
+  target[n] = '\0';
+  return mica__hash_parse(target, key) && strcmp(target + MICA__HASH_TEXT - 1, SUFFIX) == 0;
+}
+
+bool mica__program_file_holder(const char *directory, mica__hash kernel, mica__hash *key) {
+  char path[PATH_MAX], name[MICA__HASH_TEXT];
+  return *directory && entry_path(path, directory, mica__hash_format(kernel, name), LINK_SUFFIX) &&
+         read_link(path, key);
+}
+
+mica_status mica__program_file_load_holder(const char *directory, mica__hash key, mica__hash kernel,
+                                           mica__program_found *found) {
+  char path[PATH_MAX];
+  unsigned char *data = NULL;
+  size_t size = 0;
+  MICA_TRY(read_program(directory, key, path, &data, &size));
+  return verified(mica__program_file_parse_holder(data, size, key, kernel, found), path, data);
+}
+
+/* Makes the links of a program's kernels. One that cannot be made costs whoever looks for it a compilation. */
+static void link_kernels(const char *directory, mica__hash key, const char *key_text) {
+  char path[PATH_MAX], name[MICA__HASH_TEXT], target[MICA__HASH_TEXT + sizeof SUFFIX];
+  snprintf(target, sizeof target, "%s%s", mica__hash_format(key, name), SUFFIX);
+  for (const char *line = key_text; line; line = strchr(line, '\n')) {
+    mica__hash kernel, held;
+    if (*line == '\n') line++;
+    if (strncmp(line, "kernel ", 7) != 0 || !mica__hash_parse(line + 7, &kernel)) continue;
+    if (!entry_path(path, directory, mica__hash_format(kernel, name), LINK_SUFFIX)) continue;
+    if (read_link(path, &held) && mica__hash_equal(held, key)) continue;
+    if (symlink(target, path) && (errno != EEXIST || unlink(path) || symlink(target, path)))
+      mica__log(MICA_LOG_LEVEL_DEBUG, "%s is not linked: %s", path, strerror(errno));
+  }
+}
+
+/* Deletes the links that point to no program. */
+static void sweep_links(const char *directory) {
+  char path[PATH_MAX];
+  if (!entry_path(path, directory, "", "")) return;
+  DIR *stream = opendir(path);
+  if (!stream) return;
+  for (const struct dirent *entry; (entry = readdir(stream));) {
+    mica__hash kernel;
+    const char *name = entry->d_name;
+    if (mica__hash_parse(name, &kernel) && strcmp(name + MICA__HASH_TEXT - 1, LINK_SUFFIX) == 0 &&
+        faccessat(dirfd(stream), name, F_OK, 0))
+      unlinkat(dirfd(stream), name, 0);
+  }
+  closedir(stream);
 }
 
 typedef struct found_file {
@@ -165,12 +269,14 @@ static mica_status bound_size(const char *directory, uint64_t limit) {
   uint64_t total = 0;
   for (size_t i = 0; i < count; i++) total += files[i].bytes;
   if (total > limit) qsort(files, count, sizeof *files, older_first);
+  bool deletes = total > limit;
   for (size_t i = 0; i < count && total > limit; i++) {
     char path[PATH_MAX];
     if (entry_path(path, directory, files[i].name, "")) unlink(path);
     total -= files[i].bytes;
   }
   free(files);
+  if (deletes) sweep_links(directory);
   return MICA_OK;
 }
 
@@ -180,29 +286,20 @@ mica_status mica__program_file_store(const char *directory, mica__hash key, cons
   if (!*directory) return mica__fail(MICA_E_IO, "there is no cache directory");
   if (!entry_path(path, directory, mica__hash_format(key, name), SUFFIX))
     return mica__fail(MICA_E_IO, "the path of the cache is too long");
-  size_t key_bytes = strlen(key_text) + 1;
-  if (key_bytes > MAX_KEY_BYTES || binary->size > MAX_FILE_BYTES - sizeof(header) - MAX_KEY_BYTES)
+  size_t key_bytes = strlen(key_text) + 1, source_bytes = binary->source ? strlen(binary->source) + 1 : 0;
+  size_t most = MAX_FILE_BYTES - sizeof(header) - MAX_KEY_BYTES;
+  if (key_bytes > MAX_KEY_BYTES || source_bytes > most || binary->size > most - source_bytes)
     return mica__fail(MICA_E_IO, "a compiled program of %zu bytes is too large for the cache", binary->size);
-  header h = {.key = key, .key_bytes = key_bytes, .binary_bytes = binary->size, .used = binary->used};
+  header h = {.key = key, .key_bytes = key_bytes, .source_bytes = source_bytes, .used = binary->used};
+  const char *source = source_bytes > 0 ? binary->source : "";
+  h.binary_bytes = binary->size;
   memcpy(h.magic, magic, sizeof magic);
-  h.checksum = checksum_of(&h, key_text, binary->data);
-  const mica__bytes pieces[] = {{&h, sizeof h}, {key_text, key_bytes}, {binary->data, binary->size}};
+  h.checksum = checksum_of(&h, key_text, source, binary->data);
+  const mica__bytes pieces[] = {
+      {&h, sizeof h}, {key_text, key_bytes}, {source, source_bytes}, {binary->data, binary->size}};
   MICA_TRY(mica__file_replace(path, pieces, sizeof pieces / sizeof *pieces));
+  link_kernels(directory, key, key_text);
   return bound_size(directory, limit);
-}
-
-/* The value of the line "field: value" of a key; "" when it has none. */
-static void key_field(const char *key_text, const char *field, char *out, size_t size) {
-  size_t length = strlen(field);
-  out[0] = '\0';
-  for (const char *line = key_text; line; line = strchr(line, '\n')) {
-    if (*line == '\n') line++;
-    if (strncmp(line, field, length) == 0 && strncmp(line + length, ": ", 2) == 0) {
-      const char *value = line + length + 2;
-      snprintf(out, size, "%.*s", (int)strcspn(value, "\n"), value);
-      return;
-    }
-  }
 }
 
 /* Shows one file to fn when it is sound. */
@@ -211,15 +308,15 @@ static void show_entry(const char *directory, const found_file *file, mica_cache
   unsigned char *data = NULL;
   size_t size = 0;
   header h;
-  const char *key_text = NULL;
+  mica__program_found found;
   if (file->temporary || !entry_path(path, directory, file->name, "")) return;
   mica__attempt_begin();
-  bool sound = mica__file_read(path, &data, &size) == MICA_OK && parse_any(data, size, &h, &key_text) == MICA_OK;
+  bool sound = mica__file_read(path, &data, &size) == MICA_OK && parse_any(data, size, &h, &found) == MICA_OK;
   mica__attempt_end();
   if (sound) {
     mica_cache_entry entry = {.bytes = file->bytes, .last_used = file->used.tv_sec};
-    key_field(key_text, "program", entry.program, sizeof entry.program);
-    key_field(key_text, "device", entry.device, sizeof entry.device);
+    key_field(found.key_text, "program", entry.program, sizeof entry.program);
+    key_field(found.key_text, "device", entry.device, sizeof entry.device);
     mica__hash_format(h.key, entry.key);
     fn(user, &entry);
   }
@@ -251,6 +348,7 @@ mica_status mica_cache_clear(const char *directory, size_t *cleared) {
       status = mica__fail(MICA_E_IO, "cannot delete %s: %s", path, strerror(errno));
   }
   free(files);
+  if (gone > 0) sweep_links(directory);
   *cleared = gone;
   return status;
 }

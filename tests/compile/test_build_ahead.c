@@ -130,7 +130,7 @@ END_TEST
 
 START_TEST(requests_are_checked) {
   int ends[2];
-  uint64_t message[6] = {1, 2, 4, 4, 4, UINT64_MAX}; /* a key, and how long the texts are */
+  uint64_t message[7] = {1, 2, 4, 4, 4, 1, UINT64_MAX}; /* a key, and how long the texts are */
   ck_assert_int_eq(mica__engine_serve_builds(NULL, 0), MICA_E_INVALID);
   ck_assert_int_eq(pipe(ends), 0);
   ck_assert_int_eq(mica__engine_serve_builds(test_engine(), ends[0]), MICA_E_INVALID);
@@ -148,9 +148,9 @@ START_TEST(requests_are_checked) {
 END_TEST
 
 START_TEST(what_does_not_build_is_answered) {
-  static const char texts[] = "k\0k\0__kernel void k(__global int *y) { y[0] = nonsense; }\0";
+  static const char texts[] = "k\0k\0__kernel void k(__global int *y) { y[0] = nonsense; }\0\0";
   int ends[2];
-  uint64_t message[6] = {1, 2, 2, 2, sizeof texts - 5, 1};
+  uint64_t message[7] = {1, 2, 2, 2, sizeof texts - 6, 1, 1};
   mica__hash made = {1, 1};
   ck_assert_int_eq(socketpair(AF_UNIX, SOCK_STREAM, 0, ends), 0);
   ck_assert_int_eq(write(ends[0], message, sizeof message), sizeof message);

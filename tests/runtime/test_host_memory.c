@@ -73,9 +73,14 @@ static mica_status use_cache(void *user) {
   size_t cleared;
   char *path = NULL;
   MICA_TRY(mica_cache_path(folder, &path));
-  mica_status status = mica__program_file_store(path, key, "program: x\n", &binary, 1 << 20);
-  if (status == MICA_OK) status = mica__program_file_load(path, key, "program: x\n", &binary);
+  const mica__hash kernel = {.low = 3, .high = 4};
+  const char *text = "program: x\nkernel 00000000000000040000000000000003: k\n";
+  mica__program_found found = {0};
+  mica_status status = mica__program_file_store(path, key, text, &binary, 1 << 20);
+  if (status == MICA_OK) status = mica__program_file_load(path, key, text, &binary);
   if (status == MICA_OK) free(binary.data);
+  if (status == MICA_OK) status = mica__program_file_load_holder(path, key, kernel, &found);
+  free(found.file);
   if (status == MICA_OK) status = mica_cache_list(path, count_entry, &entries);
   if (status == MICA_OK) status = mica_cache_clear(path, &cleared);
   mica_free(path);

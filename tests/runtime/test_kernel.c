@@ -1,7 +1,7 @@
 /* labels: device
  *
  * Kernels from the compiler to the launch: what a failure says, and what is refused before the driver sees it. */
-#include "runtime/kernel_bundle.h"
+#include "runtime/kernel.h"
 #include "runtime/launch.h"
 #include "runtime/recording.h"
 #include "support/check_main.h"
@@ -81,40 +81,6 @@ START_TEST(a_kernel_is_made_once) {
   ck_assert_uint_gt(mica__kernel_max_group(first), 0);
   mica_stats stats = mica_engine_stats(test_engine());
   ck_assert_uint_eq(stats.kernel_builds - builds + stats.cache_hits - hits, 2);
-}
-END_TEST
-
-/* Two kernels of one name, that give what STEP is in their text. */
-START_TEST(a_bundle_is_one_program) {
-  static const char *const texts[] = {
-      "#include \"common/dtype.clh\"\n#undef STEP\n#define STEP 7\n"
-      "__kernel void give(__global int *x, const long x_at) { x[x_at] = STEP; }",
-      "#include \"common/dtype.clh\"\n#undef STEP\n#define STEP 8\n"
-      "__kernel void give(__global int *x, const long x_at) { x[x_at] = STEP; }",
-  };
-  mica__kernel_bundle bundle = {0};
-  for (int i = 0; i < 4; i++) ck_ok(mica__kernel_bundle_add(&bundle, "give", texts[i % 2]));
-  ck_assert_uint_eq(bundle.count, 2);
-  mica_stats before = mica_engine_stats(test_engine());
-  ck_ok(mica__kernel_bundle_build(test_engine(), &bundle));
-  ck_ok(mica__kernel_bundle_build(test_engine(), &bundle));
-  mica__kernel_bundle_free(&bundle);
-  mica_tensor *x = make_ints(1);
-  for (int i = 0; i < 2; i++) {
-    int32_t value = 0;
-    mica__kernel *kernel = NULL;
-    ck_ok(mica__kernel_get_generated(test_engine(), "give", texts[i], &kernel));
-    ck_assert_str_eq(mica__kernel_name(kernel), "give");
-    mica__launch launch = mica__launch_of(kernel);
-    mica__launch_tensor(&launch, x);
-    mica__launch_range1(&launch, 1, 1);
-    ck_ok(mica__queue_submit(test_queue(), &launch));
-    ck_ok(mica_tensor_download(test_queue(), x, &value, sizeof value));
-    ck_assert_int_eq(value, 7 + i);
-  }
-  mica_stats after = mica_engine_stats(test_engine());
-  ck_assert_uint_eq(after.kernel_builds - before.kernel_builds + after.cache_hits - before.cache_hits, 1);
-  mica_tensor_destroy(x);
 }
 END_TEST
 
@@ -321,7 +287,6 @@ Suite *test_suite(void) {
   tcase_add_test(build, a_kernel_that_is_not_in_its_program);
   tcase_add_test(build, a_name_too_long);
   tcase_add_test(build, a_kernel_is_made_once);
-  tcase_add_test(build, a_bundle_is_one_program);
   tcase_add_test(build, a_kernel_directory_hides_what_is_embedded);
   tcase_add_test(build, a_prelude_stands_before_the_file);
   suite_add_tcase(suite, build);

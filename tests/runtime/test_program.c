@@ -233,7 +233,7 @@ static void replace_binary(const char *path) {
   size_t size = read_program(path, data, sizeof data);
   ck_assert_uint_gt(size, 100);
   memcpy(&key, data + 8, sizeof key);
-  const char *key_text = (const char *)data + 64;
+  const char *key_text = (const char *)data + 72;
   ck_assert_ptr_nonnull(strstr(path, mica__hash_format(key, name)));
   memset(garbage, 'g', sizeof garbage);
   mica__program_binary binary = {.data = garbage, .size = sizeof garbage, .used = 1};

@@ -177,12 +177,12 @@ START_TEST(clear_knows_its_files) {
 END_TEST
 
 START_TEST(what_could_not_be_read_is_not_written) {
-  char *long_text = malloc(20000);
+  char *long_text = malloc(70000);
   static unsigned char data[] = "x";
   mica__program_binary binary = {.data = data, .size = 1};
   ck_assert_ptr_nonnull(long_text);
-  memset(long_text, 'k', 19999);
-  long_text[19999] = '\0';
+  memset(long_text, 'k', 69999);
+  long_text[69999] = '\0';
   ck_assert_int_eq(mica__program_file_store(folder, key, long_text, &binary, LIMIT), MICA_E_IO);
   ck_assert_int_eq(access(file_path(key), F_OK), -1);
   free(long_text);
@@ -199,6 +199,91 @@ START_TEST(list_passes_over_damage_and_clear_takes_all) {
   ck_assert_int_eq(entries, 1);
   ck_assert_int_eq(mica_cache_clear(folder, &cleared), MICA_OK);
   ck_assert_uint_eq(cleared, 2);
+}
+END_TEST
+
+/* A program that offers two kernels. */
+static const char shared_text[] = "program: test/a.cl\nkernel 00000000000000040000000000000003: give\n"
+                                  "kernel 00000000000000060000000000000005: give_at1\n";
+static const mica__hash kernels[] = {{.low = 3, .high = 4}, {.low = 5, .high = 6}};
+
+static mica_status store_shared(mica__hash as, uint64_t limit) {
+  static unsigned char data[] = "binary";
+  mica__program_binary binary = {.data = data, .size = sizeof data, .used = 3, .source = "source"};
+  return mica__program_file_store(folder, as, shared_text, &binary, limit);
+}
+
+static const char *link_path(mica__hash kernel) {
+  static char path[4200];
+  char name[MICA__HASH_TEXT];
+  snprintf(path, sizeof path, "%s/programs/%s.kernel", folder, mica__hash_format(kernel, name));
+  return path;
+}
+
+START_TEST(a_kernel_finds_its_program) {
+  static const char *const names[] = {"give", "give_at1"};
+  mica__hash found;
+  mica__program_found program;
+  char entry[20];
+  ck_assert(!mica__program_file_holder(folder, kernels[0], &found));
+  ck_assert_int_eq(store_shared(key, LIMIT), MICA_OK);
+  for (int i = 0; i < 2; i++) {
+    ck_assert(mica__program_file_holder(folder, kernels[i], &found));
+    ck_assert(mica__hash_equal(found, key));
+    ck_assert_int_eq(mica__program_file_load_holder(folder, key, kernels[i], &program), MICA_OK);
+    ck_assert_str_eq(program.key_text, shared_text);
+    ck_assert_str_eq(program.binary.source, "source");
+    ck_assert_str_eq((const char *)program.binary.data, "binary");
+    ck_assert_uint_eq(program.binary.used, 3);
+    ck_assert(mica__program_file_entry(program.key_text, kernels[i], entry, sizeof entry));
+    ck_assert_str_eq(entry, names[i]);
+    free(program.file);
+  }
+  ck_assert_int_eq(mica__program_file_load_holder(folder, key, key, &program), MICA_E_NOT_FOUND);
+  ck_assert(!mica__program_file_entry(shared_text, key, entry, sizeof entry));
+  /* The last that was stored has it. */
+  const mica__hash later = {.low = 9};
+  ck_assert_int_eq(store_shared(later, LIMIT), MICA_OK);
+  ck_assert(mica__program_file_holder(folder, kernels[1], &found));
+  ck_assert(mica__hash_equal(found, later));
+}
+END_TEST
+
+START_TEST(a_foreign_link_is_none) {
+  static const char *const targets[] = {"x",
+                                        "/etc/passwd",
+                                        "00000000000000020000000000000001",
+                                        "00000000000000020000000000000001.bin2",
+                                        "../0000000000000002000000000001.bin",
+                                        "0000000000000002000000000000000G.bin"};
+  mica__hash found;
+  ck_assert_int_eq(store_shared(key, LIMIT), MICA_OK);
+  for (size_t i = 0; i < sizeof targets / sizeof *targets; i++) {
+    ck_assert_int_eq(unlink(link_path(kernels[0])), 0);
+    ck_assert_int_eq(symlink(targets[i], link_path(kernels[0])), 0);
+    ck_assert_msg(!mica__program_file_holder(folder, kernels[0], &found), "%s", targets[i]);
+  }
+  ck_assert_int_eq(store_shared(key, LIMIT), MICA_OK);
+  ck_assert(mica__program_file_holder(folder, kernels[0], &found));
+  /* A file in its stead stays, and so does a folder. */
+  ck_assert_int_eq(unlink(link_path(kernels[0])), 0);
+  ck_assert_int_eq(mkdir(link_path(kernels[0]), 0777), 0);
+  ck_assert_int_eq(store_shared(key, LIMIT), MICA_OK);
+  ck_assert(!mica__program_file_holder(folder, kernels[0], &found));
+  ck_assert_int_eq(rmdir(link_path(kernels[0])), 0);
+}
+END_TEST
+
+START_TEST(links_go_with_their_program) {
+  mica__hash found;
+  size_t cleared;
+  ck_assert_int_eq(store_shared(key, LIMIT), MICA_OK);
+  ck_assert_int_eq(store((mica__hash){.low = 9}, 7, 50, 10), MICA_OK);
+  ck_assert(!mica__program_file_holder(folder, kernels[0], &found));
+  ck_assert_int_eq(store_shared(key, LIMIT), MICA_OK);
+  ck_assert_int_eq(mica_cache_clear(folder, &cleared), MICA_OK);
+  ck_assert_uint_eq(cleared, 1);
+  ck_assert(!mica__program_file_holder(folder, kernels[1], &found));
 }
 END_TEST
 
@@ -261,6 +346,9 @@ Suite *test_suite(void) {
   tcase_add_test(cases, clear_knows_its_files);
   tcase_add_test(cases, what_could_not_be_read_is_not_written);
   tcase_add_test(cases, list_reads_any_key);
+  tcase_add_test(cases, a_kernel_finds_its_program);
+  tcase_add_test(cases, a_foreign_link_is_none);
+  tcase_add_test(cases, links_go_with_their_program);
   tcase_add_test(cases, two_processes);
   suite_add_tcase(suite, cases);
   return suite;
