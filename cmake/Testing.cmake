@@ -1,4 +1,4 @@
-# mica_test(name COMMAND command... LABELS label...)
+# mica_test(name COMMAND command... LABELS label... [ENVIRONMENT NAME=VALUE...])
 #
 # One ctest test in a process of its own. Exit status 77 means SKIP. Labels: null (needs no device), device, gpu,
 # mpi, slow (fifteen minutes instead of five), lint, sample, single (starts no thread, or only those that tests without
@@ -6,6 +6,7 @@
 # variable of that name), long (an hour; registered only with MICA_TEST_LONG, for what is run once in a while by hand).
 # Caches lie in the build folder, so that tests neither depend on the user's nor fill them; MICA_TEST_CACHE lets one
 # build folder share those of another, since compiling kernels takes most of the time of a first run.
+# MICA_TEST_WITHOUT leaves tests out by their labels; their programs are then built only when they are asked for.
 # MICA_TEST_PATIENCE multiplies time-outs, for machines that are shared.
 #
 # Tests that need a device append their launches to one log; device.ran reads it when all of them are through (a ctest
@@ -17,6 +18,7 @@ if(DEFINED MICA_BENCH_PYTHON)
 endif()
 set(MICA_ORACLE_PYTHON ${python} CACHE STRING "Python whose packages tests labelled oracle compare with")
 option(MICA_TEST_LONG "register the tests labelled long" OFF)
+set(MICA_TEST_WITHOUT "" CACHE STRING "labels whose tests are neither registered nor built, with commas between")
 set(MICA_TEST_CACHE ${PROJECT_BINARY_DIR}/cache CACHE STRING "the tests' caches, from the source folder")
 set(MICA_TEST_PATIENCE 1 CACHE STRING "a whole number that multiplies the tests' time-outs")
 get_filename_component(mica_test_cache ${MICA_TEST_CACHE} ABSOLUTE BASE_DIR ${PROJECT_SOURCE_DIR})
@@ -39,9 +41,21 @@ if(MICA_SANITIZE)
 endif()
 file(MAKE_DIRECTORY ${mica_test_cache}/pocl ${mica_test_cache}/mica)
 
+# out: EXCLUDE_FROM_ALL where tests of these labels are left out, else empty.
+function(mica_test_left_out labels out)
+  set(${out} "" PARENT_SCOPE)
+  string(REPLACE "," ";" without "${MICA_TEST_WITHOUT}")
+  foreach(label IN LISTS labels)
+    if(label IN_LIST without OR (label STREQUAL "long" AND NOT MICA_TEST_LONG))
+      set(${out} EXCLUDE_FROM_ALL PARENT_SCOPE)
+    endif()
+  endforeach()
+endfunction()
+
 function(mica_test name)
-  cmake_parse_arguments(PARSE_ARGV 1 arg "" "" "COMMAND;LABELS")
-  if("long" IN_LIST arg_LABELS AND NOT MICA_TEST_LONG)
+  cmake_parse_arguments(PARSE_ARGV 1 arg "" "" "COMMAND;LABELS;ENVIRONMENT")
+  mica_test_left_out("${arg_LABELS}" left_out)
+  if(left_out)
     return()
   endif()
   set(timeout 300)
@@ -56,7 +70,7 @@ function(mica_test name)
   math(EXPR timeout "${timeout} * ${MICA_TEST_PATIENCE}")
   add_test(NAME ${name} COMMAND ${arg_COMMAND})
   set_tests_properties(${name} PROPERTIES LABELS "${arg_LABELS}" TIMEOUT ${timeout} SKIP_RETURN_CODE 77
-                                          ENVIRONMENT "${mica_test_environment}")
+                                          ENVIRONMENT "${mica_test_environment};${arg_ENVIRONMENT}")
   if("slow" IN_LIST arg_LABELS)
     set_tests_properties(${name} PROPERTIES COST 1000) # begun first, so that it does not end alone
   endif()
