@@ -187,8 +187,12 @@ MICA_API MICA_CHECKED mica_status mica_onnx_quantize(mica_engine *engine, const 
 
 /* Which channels of a network go together: a filter with its bias, its norm, what every later layer does with it, and
  * through residuals, concatenations and depthwise convolutions the filters that it is added to (DepGraph, Fang et al.
- * 2023). Found in the network's graph, which must be one that infers, and outlives the object. What no rule knows
- * stays: channels that a group norm or heads of attention share out, inputs, and what the network says. */
+ * 2023). A head of attention is a channel too, with its columns of queries, keys and values and those of the projection
+ * behind it; where queries share keys and values, all heads of a group are one. So is a unit between the two dense
+ * layers of a transformer, gated ones with both its columns, and a unit of a recurrent layer, with all gates and in
+ * both directions. Found in the network's graph, which must be one that infers, and outlives the object. What no rule
+ * knows stays: channels that a group norm shares out or a layer norm sums, heads that ALiBi or another mask tells
+ * apart, the last head, vocabularies and positions, inputs, and what the network says. */
 typedef struct mica_pruning mica_pruning;
 
 /* An axis of a parameter: its name without name_prefix, the network's. */
@@ -201,7 +205,7 @@ typedef struct mica_prune_member {
 typedef struct mica_prune_group {
   const mica_prune_member *members;
   size_t member_count;
-  int64_t channels, left; /* in all; not removed yet */
+  int64_t channels, left; /* in all; not removed yet. Heads, or groups of them, count as one each */
 } mica_prune_group;
 
 /* What files of pruned weights have in their metadata. */

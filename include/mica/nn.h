@@ -62,9 +62,10 @@ typedef struct mica_nn_config {
   /* A file of weights from which layers take their widths, in place of those that are asked for: where it has the
    * layer's weight, a dense layer has its first dimension as units, a convolution as filters (a transposed one its
    * second), an embedding both. Of a convolution with several groups the channels of a group are the file's as well,
-   * and the number of groups follows from x. So a network that was pruned is built by the function that built the
-   * whole one. Weights may be the integers of mica_quantize_weights. Outlives the network's layers; nothing is loaded.
-   * NULL for none. */
+   * and the number of groups follows from x. Attention has as many heads of the size that is asked for as there are
+   * columns, and a recurrent layer as many units as weight_hh has columns. So a network that was pruned is built by the
+   * function that built the whole one. Weights may be the integers of mica_quantize_weights. Outlives the network's
+   * layers; nothing is loaded. NULL for none. */
   const struct mica_safetensors *like;
   /* The dropouts before this network's, where it is a part of a whole one whose other parts are networks of their own
    * (mica_nn_draws): it draws what the whole one would. */

@@ -116,14 +116,17 @@ static int run_prune(const cli_command *self, const void *given) {
 
 const cli_command cli_command_prune = {
     .name = "prune",
-    .summary = "make a trained network smaller: whole channels go, the rest is trained on",
+    .summary = "make a trained network smaller: channels and heads go, the rest is trained on",
     .details = "\nChannels are removed with all that goes with them, through residuals,\n"
-               "concatenations, depthwise convolutions and norms, and the network is trained an\n"
-               "epoch after each step and --epochs after the last. DIR is a run as mica train\n"
-               "writes it, with narrower layers: mica eval and predict open it, mica train\n"
-               "--resume goes on with its last training, mica train --init takes its weights.\n"
-               "Channels that group norms or heads of attention share out stay. Settings are\n"
-               "the run's own unless given; --epochs is half of its and --lr 0.3 of it.\n"
+               "concatenations, depthwise convolutions and norms; so are whole heads of attention\n"
+               "(with grouped queries whole groups), the hidden units of transformers and the\n"
+               "units of recurrent layers. The network is trained an epoch after each step and\n"
+               "--epochs after the last. DIR is a run as mica train writes it, with narrower\n"
+               "layers: mica eval, predict, generate and export open it, mica train --resume\n"
+               "goes on with its last training, mica train --init takes its weights. Channels\n"
+               "that group norms share out stay, heads that ALiBi tells apart, and what residuals\n"
+               "of transformers add. Settings and tokens are the run's own unless given; --epochs\n"
+               "is half of its and --lr 0.3 of it.\n"
                "With --masks weights become 0 where they stand: the network computes as much as\n"
                "before, and only a packed file of it is smaller.\n",
     .options = options,

@@ -141,7 +141,7 @@ static mica_status create(mica_pruning *p, const mica_nn *nn) {
   MICA_TRY(take_parameters(p, nn));
   p->parent = malloc((size_t)p->atom_count * sizeof *p->parent);
   p->labels = calloc((size_t)p->graph->count + 1, sizeof *p->labels);
-  p->costs = calloc((size_t)p->graph->count + 1, sizeof *p->costs);
+  p->costs = calloc(2 * (size_t)p->graph->count + 1, sizeof *p->costs); /* two a node at most */
   if (!p->parent || !p->labels || !p->costs) return mica__fail_nomem("pruning groups");
   for (int32_t i = 0; i < p->atom_count; i++) p->parent[i] = i;
   MICA_TRY(mica__prune_walk(p));
@@ -297,8 +297,9 @@ static mica_status cut(mica_pruning *p, const ranked *list, double share) {
 mica_status mica_pruning_cut(mica_pruning *p, double share) {
   if (!p || !(share > 0 && share <= 1)) return mica__fail(MICA_E_INVALID, "mica_pruning_cut: a share in (0, 1]");
   if (!p->group_count)
-    return mica__fail(MICA_E_STATE, "the network has no channels that can be removed: it is what it says, or norms of "
-                                    "groups or heads share out all its channels");
+    return mica__fail(MICA_E_STATE,
+                      "the network has no channels that can be removed: all are what it says, what norms of "
+                      "groups share out, or the last of their kind");
   ranked *list = calloc((size_t)p->class_count, sizeof *list);
   double *means = calloc(p->group_count, sizeof *means);
   mica_status status = list && means ? MICA_OK : mica__fail_nomem("a pruning");

@@ -1,7 +1,9 @@
 /* The walk through a graph that finds which channels go together (DepGraph, Fang et al. 2023): each op says how the
  * axes of its result come from those of its operands. What no rule knows stays as it is. */
 #include "compress/prune.h"
+#include "ops/attention/attention.h"
 #include "ops/common/build.h"
+#include "ops/rnn/rnn.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -96,8 +98,11 @@ static void visit_pointwise(visit *v) {
       for (int32_t k = 0; k < v->node->input_count; k++) {
         const mica__node *in = mica__graph_node(v->p->graph, v->node->inputs[k]);
         const int32_t at = a - (out.rank - shape_of(in).rank);
-        if (at < 0 || shape_of(in).dim[at] != out.dim[a] || out.dim[a] == 1) continue;
+        if (at < 0) continue;
         int32_t *labels = v->p->labels[v->node->inputs[k] - 1].axis[at];
+        /* One index that stands for all is none of them. */
+        if (shape_of(in).dim[at] != out.dim[a]) fix_axis(v, in, &v->p->labels[v->node->inputs[k] - 1], at);
+        if (shape_of(in).dim[at] != out.dim[a] || (out.dim[a] == 1 && !labels)) continue;
         if (!labels && is_uniform(in)) continue;
         if (!pass && !first) first = labels;
         if (!pass) stays = stays || !labels;
@@ -146,8 +151,37 @@ static void merge(visit *v, int32_t from, int32_t to, int32_t axis) {
   v->out->axis[axis] = labels;
 }
 
+/* Columns of heads, (B, T, n size) as (B, T, n, size): what one of them has goes at once. */
+static void split_heads(visit *v) {
+  const mica_shape in = shape_of(v->in[0]), out = shape_of(v->node);
+  const int64_t n = out.dim[2], size = out.dim[3];
+  const int32_t *from = v->of[0]->axis[2];
+  v->out->axis[0] = v->of[0]->axis[0];
+  v->out->axis[1] = v->of[0]->axis[1];
+  if (!from || n * size != in.dim[2]) {
+    fix_axis(v, v->in[0], v->of[0], 2);
+    return;
+  }
+  int32_t *labels = block(v->p, n);
+  v->short_of_memory = v->short_of_memory || !labels;
+  for (int64_t i = 0; labels && i < n * size; i++) {
+    if (i % size == 0) labels[i / size] = from[i];
+    join(v->p, from[i], labels[i / size]);
+  }
+  v->out->axis[2] = labels;
+}
+
+/* What the function that builds the network counts anew: heads, and parts of a layer's columns. */
+static bool is_marked(const mica__node *node, const char *name) {
+  return node->mark && !strcmp(node->mark->name, name);
+}
+
 /* Leading and trailing axes that stay are matched; of those between, one to one but for ones, or all to one. */
 static void visit_reshape(visit *v) {
+  if (is_marked(v->node, MICA__MARK_HEADS)) {
+    split_heads(v);
+    return;
+  }
   const mica_shape in = shape_of(v->in[0]), out = shape_of(v->node);
   int32_t head = 0, a = in.rank, b = out.rank;
   for (; head < a && head < b && in.dim[head] == out.dim[head]; head++) v->out->axis[head] = v->of[0]->axis[head];
@@ -157,7 +191,7 @@ static void visit_reshape(visit *v) {
     if (out.dim[j] != 1) wide++, last = j;
   while (i < a || k < b) {
     if (i < a && in.dim[i] == 1)
-      i++;
+      fix_axis(v, v->in[0], v->of[0], i++);
     else if (k < b && out.dim[k] == 1)
       k++;
     else if (i < a && k < b && in.dim[i] == out.dim[k])
@@ -185,7 +219,7 @@ static void visit_slice(visit *v) {
     for (int64_t i = 0; labels && i < out.dim[a]; i++) labels[i] = from[begin + i * step[a]];
     v->out->axis[a] = labels;
     /* Positions are in the network's function: a width that is cut would move them. */
-    if (out.dim[a] != in.dim[a]) fix(v->p, from, in.dim[a]);
+    if (out.dim[a] != in.dim[a] && !is_marked(v->node, MICA__MARK_SECTION)) fix(v->p, from, in.dim[a]);
   }
 }
 
@@ -210,8 +244,9 @@ static void visit_concat(visit *v) {
   v->out->axis[axis] = some ? labels : NULL;
 }
 
-/* A product without a weight (counts of a metric) is none of the network's. */
-static void add_cost(visit *v, const int32_t *out, int64_t outs, const int32_t *in, int64_t ins) {
+/* So large a share of the node's FLOPs is for these. A product without a weight (counts of a metric) is none of the
+ * network's. */
+static void add_share(visit *v, double share, const int32_t *out, int64_t outs, const int32_t *in, int64_t ins) {
   mica__type types[4];
   if (!out && !in) return;
   mica__node node = *v->node;
@@ -222,8 +257,12 @@ static void add_cost(visit *v, const int32_t *out, int64_t outs, const int32_t *
     for (int32_t a = 0; a < types[k].shape.rank; a++)
       if (types[k].shape.dim[a] == MICA_DYNAMIC) types[k].shape.dim[a] = 1;
   }
-  v->p->costs[v->p->cost_count++] =
-      (mica__prune_cost){.flops = node.op->flops(&node, types), .out = out, .outs = outs, .in = in, .ins = ins};
+  const double flops = share * node.op->flops(&node, types);
+  v->p->costs[v->p->cost_count++] = (mica__prune_cost){.flops = flops, .out = out, .outs = outs, .in = in, .ins = ins};
+}
+
+static void add_cost(visit *v, const int32_t *out, int64_t outs, const int32_t *in, int64_t ins) {
+  add_share(v, 1, out, outs, in, ins);
 }
 
 static void fix_window(visit *v) {
@@ -273,6 +312,54 @@ static void visit_matmul(visit *v) {
   add_cost(v, v->of[1]->axis[1], b.dim[1], v->of[1]->axis[0], sum);
 }
 
+/* Queries' heads go with the head of keys and values that they share; features of heads stay, and so do heads that a
+ * mask tells apart, and the last one. */
+static void visit_attention(visit *v) {
+  const mica_shape q = shape_of(v->in[0]), k = shape_of(v->in[1]);
+  const int64_t heads = q.dim[1], groups = k.dim[1];
+  int32_t *of_q = v->of[0]->axis[1];
+  const int32_t *of_k = v->of[1]->axis[1], *of_v = v->of[2]->axis[1];
+  const int32_t mask = mica__attention_input(v->node->attrs, false, MICA__ATTENTION_OF_MASK);
+  for (int32_t i = 0; i < 3; i++) fix_axis(v, v->in[i], v->of[i], 3);
+  bool stays = !of_q || !of_k || !of_v || groups < 2;
+  if (mask >= 0) stays = stays || shape_of(mica__graph_node(v->p->graph, v->node->inputs[mask])).dim[1] != 1;
+  for (int64_t h = 0; !stays && h < heads; h++) {
+    join(v->p, of_q[h], of_k[h * groups / heads]);
+    join(v->p, of_q[h], of_v[h * groups / heads]);
+  }
+  for (int32_t i = 0; stays && i < 3; i++) fix_axis(v, v->in[i], v->of[i], 1);
+  v->out->axis[2] = of_q;
+  add_cost(v, of_q, heads, NULL, 0);
+}
+
+/* Rows of a weight, gate after gate, go with the units. */
+static void join_gates(visit *v, const int32_t *rows, int64_t count, const int32_t *units, int64_t hidden) {
+  for (int64_t i = 0; rows && i < count; i++) join(v->p, rows[i], units[i % hidden]);
+}
+
+/* A unit of a recurrent layer has rows of each gate, a column of the weight that states are multiplied by, and all
+ * directions' states. First states and peepholes stay. */
+static void visit_rnn(visit *v) {
+  const int64_t present = attribute(v->node, "present");
+  const mica_shape w = shape_of(v->in[MICA__RNN_W]);
+  const int64_t hidden = shape_of(v->in[MICA__RNN_R]).dim[2], rows = w.dim[1], inputs = w.dim[2];
+  const int32_t *units = v->of[MICA__RNN_R]->axis[2], *in = v->of[MICA__RNN_W]->axis[2];
+  const int32_t b = mica__present_index(present, MICA__RNN_B);
+  agree(v->p, v->of[MICA__RNN_X]->axis[2], in, inputs);
+  if (!units || mica__present_index(present, MICA__RNN_H0) >= 0 || mica__present_index(present, MICA__RNN_C0) >= 0 ||
+      mica__present_index(present, MICA__RNN_PEEPHOLES) >= 0) {
+    fix_all(v);
+    return;
+  }
+  join_gates(v, v->of[MICA__RNN_W]->axis[1], rows, units, hidden);
+  join_gates(v, v->of[MICA__RNN_R]->axis[1], rows, units, hidden);
+  if (b >= 0) join_gates(v, v->of[b]->axis[1], 2 * rows, units, hidden);
+  v->out[MICA__RNN_Y].axis[3] = v->out[MICA__RNN_H].axis[2] = v->of[MICA__RNN_R]->axis[2];
+  if (attribute(v->node, "kind") == MICA__RNN_LSTM) v->out[MICA__RNN_C].axis[2] = v->of[MICA__RNN_R]->axis[2];
+  add_share(v, (double)inputs / (double)(inputs + hidden), units, hidden, in, inputs);
+  add_share(v, (double)hidden / (double)(inputs + hidden), units, hidden, units, hidden);
+}
+
 /* Windows along spatial axes: channels pass. */
 static void visit_windows(visit *v) { v->out->axis[1] = shape_of(v->node).rank >= 3 ? v->of[0]->axis[1] : NULL; }
 
@@ -294,7 +381,8 @@ static const struct {
 } rules[] = {{"transpose", visit_transpose}, {"reshape", visit_reshape},  {"slice", visit_slice},
              {"concat", visit_concat},       {"conv", visit_conv},        {"conv_transpose", visit_conv_transpose},
              {"matmul", visit_matmul},       {"max_pool", visit_windows}, {"resample", visit_windows},
-             {"stop_gradient", visit_copy},  {"gather", visit_gather},    {"expand", visit_pointwise}};
+             {"stop_gradient", visit_copy},  {"gather", visit_gather},    {"expand", visit_pointwise},
+             {"attention", visit_attention}, {"rnn", visit_rnn}};
 
 static void visit_node(visit *v) {
   const mica__op *op = v->node->op;
@@ -304,7 +392,8 @@ static void visit_node(visit *v) {
     visit_copy(v);
     return;
   }
-  if (op->kind == MICA__OP_SHAPE) return;
+  /* The node has said it of all its results. */
+  if (op->kind == MICA__OP_SHAPE || op == &mica__op_result) return;
   for (size_t i = 0; i < sizeof rules / sizeof *rules; i++)
     if (!strcmp(op->name, rules[i].op)) {
       rules[i].visit(v);
@@ -334,14 +423,20 @@ static mica_status label_parameters(mica_pruning *p) {
   return MICA_OK;
 }
 
-/* What nobody reads is what the network says. */
+/* What nobody reads is what the network says; but of an op with several results those beside one that is read are what
+ * nobody wants. */
 static mica_status fix_outputs(mica_pruning *p) {
   bool *read = calloc((size_t)p->graph->count + 1, sizeof *read);
   if (!read) return mica__fail_nomem("pruning groups");
   for (int32_t id = 1; id <= p->graph->count; id++) {
     const mica__node *node = mica__graph_node(p->graph, id);
-    for (int32_t k = 0; k < node->input_count; k++) read[node->inputs[k]] = true;
+    for (int32_t k = 0; node->op != &mica__op_result && k < node->input_count; k++) read[node->inputs[k]] = true;
   }
+  for (int pass = 0; pass < 2; pass++) /* from results to their node, and back */
+    for (int32_t id = 1; id <= p->graph->count; id++) {
+      const int32_t maker = id - mica__graph_node(p->graph, id)->result;
+      if (read[pass ? maker : id]) read[pass ? id : maker] = true;
+    }
   for (int32_t id = 1; id <= p->graph->count; id++) {
     const mica__node *node = mica__graph_node(p->graph, id);
     for (int32_t a = 0; !read[id] && a < node->type.shape.rank; a++)

@@ -35,6 +35,11 @@ typedef struct mica__mark {
   double numbers[MICA__MARK_NUMBERS];             /* its configuration, in an order that belongs to the name */
 } mica__mark;
 
+/* Marks of layers: a reshape of columns (B, T, n size) to heads (B, T, n, size), and a slice that is one of the parts
+ * of a layer's columns. A network with fewer columns (mica_nn_config.like) has other numbers in their place. */
+#define MICA__MARK_HEADS "heads"
+#define MICA__MARK_SECTION "section"
+
 /* A node, and its result 0. A value is (node, result), and every value has an id of its own: a node with n results
  * takes n ids in a row. The node itself stands under the first; each of the others is an entry of the op `result` whose
  * one input is the node, so that a sweep from values to what they are made of finds it. Nodes are only ever added with

@@ -197,19 +197,33 @@ static const mica_safetensors_entry *find_weight(mica_nn *nn, char **name) {
   return entry;
 }
 
+static void fail_rank(mica_nn *nn, const char *name, mica_shape found, int32_t rank) {
+  char text[MICA_SHAPE_TEXT];
+  mica__graph_fail(nn->graph, MICA_E_FORMAT, "%s: the file that widths come from has %s, a layer of rank %d asks", name,
+                   mica_shape_format(found, text), (int)rank);
+}
+
 bool mica__nn_like(mica_nn *nn, int32_t rank, int64_t window, mica_shape *shape) {
-  char *name = NULL, text[MICA_SHAPE_TEXT];
+  char *name = NULL;
   const mica_safetensors_entry *entry = find_weight(nn, &name);
   mica_shape found = entry ? entry->shape : MICA_SCALAR;
   /* Two weights of 4 bits share a byte: rows of all that belongs to an index of the first dimension. */
   const bool packed = entry && entry->dtype == MICA_U8;
   bool fits = entry && found.rank == (packed ? 2 : rank) && (!packed || (window > 0 && 2 * found.dim[1] % window == 0));
-  if (entry && !fits)
-    mica__graph_fail(nn->graph, MICA_E_FORMAT, "%s: the file that widths come from has %s, a layer of rank %d asks",
-                     name, mica_shape_format(found, text), (int)rank);
+  if (entry && !fits) fail_rank(nn, name, found, rank);
   if (fits && packed) found = (mica_shape){.rank = rank, .dim = {found.dim[0], 2 * found.dim[1] / window}};
   if (fits) *shape = found;
   free(name);
+  return fits;
+}
+
+bool mica__nn_like_named(mica_nn *nn, const char *name, mica_shape *shape) {
+  char *full = nn->config.like ? mica__nn_name(nn, name) : NULL;
+  const mica_safetensors_entry *entry = full ? mica_safetensors_find(nn->config.like, full) : NULL;
+  const bool fits = entry && entry->shape.rank == 2;
+  if (entry && !fits) fail_rank(nn, full, entry->shape, 2);
+  if (fits) *shape = entry->shape;
+  free(full);
   return fits;
 }
 

@@ -56,6 +56,8 @@ mica_value mica__nn_hooked(mica_nn *nn, mica_nn_point point, mica_value value);
  * the rank alone are told. false if there is no such file or weight, or, with the error in the graph, if it is no
  * weight of this rank and window. */
 bool mica__nn_like(mica_nn *nn, int32_t rank, int64_t window, mica_shape *shape);
+/* Likewise of the weight `name` in the open scopes in f32, rank 2. */
+bool mica__nn_like_named(mica_nn *nn, const char *name, mica_shape *shape);
 
 /* init, or `fallback` if its kind is the default. */
 static inline mica_init_config mica__init_or(mica_init_config init, mica_init_config fallback) {

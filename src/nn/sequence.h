@@ -16,4 +16,7 @@ mica_value mica__alibi(mica_value queries, mica_value keys, int64_t heads);
 mica_value mica__split_heads(mica_value x, int64_t n, int64_t size);
 mica_value mica__join_heads(mica_value x, int64_t width);
 
+/* Indices [from, from + count) of an axis of what a layer computes in parts: heads of one kind, gates. */
+mica_value mica__section(mica_value x, int32_t axis, int64_t from, int64_t count);
+
 #endif

@@ -8,7 +8,13 @@ static const mica_value null_value = {0};
 static const mica_init_config xavier = {.kind = MICA_INIT_XAVIER_UNIFORM};
 
 mica_value mica__split_heads(mica_value x, int64_t n, int64_t size) {
-  return mica_reshape(x, MICA_SHAPE(MICA__COPY_DIM(0), MICA__COPY_DIM(1), n, size));
+  x = mica_reshape(x, MICA_SHAPE(MICA__COPY_DIM(0), MICA__COPY_DIM(1), n, size));
+  return mica__graph_mark(x, MICA__MARK_HEADS, NULL, 0, NULL, 0);
+}
+
+mica_value mica__section(mica_value x, int32_t axis, int64_t from, int64_t count) {
+  x = mica_slice(x, axis, from, from + count, 1);
+  return mica__graph_mark(x, MICA__MARK_SECTION, NULL, 0, NULL, 0);
 }
 
 mica_value mica__join_heads(mica_value x, int64_t width) {
@@ -32,32 +38,34 @@ typedef struct projected {
   mica_value q, k, v;
 } projected;
 
-/* Heads from `from` on of (B, T, heads, D). */
-static mica_value some_heads(mica_value x, int64_t from, int64_t count) {
-  return mica_slice(x, 2, from, from + count, 1);
-}
-
-/* A network that was pruned has fewer heads: those that its weight has rows for. */
-static void take_heads(mica_value y, mica_nn_attention_config *c) {
-  const int64_t found = mica_value_is_null(y) ? 0 : mica_value_shape(y).dim[2] / c->head_size;
-  if (found == c->heads + 2 * c->groups || c->groups != c->heads) return;
-  c->heads = c->groups = found / 3;
+/* The columns (B, T, n D) of `of_q` projections to queries and `of_kv` to keys or values as heads (B, T, n, D). A
+ * network that was pruned has columns for fewer groups, each of a head of keys and values and all queries that share
+ * it: c takes their number. */
+static mica_value split(mica_nn *nn, mica_value y, int64_t of_q, int64_t of_kv, mica_nn_attention_config *c) {
+  if (mica_value_is_null(y)) return y;
+  const int64_t shared = c->heads / c->groups, heads = of_q * shared + of_kv;
+  const int64_t columns = mica_value_shape(y).dim[2], groups = columns / (heads * c->head_size);
+  if (groups < 1 || columns != groups * heads * c->head_size)
+    return mica__graph_fail(nn->graph, MICA_E_FORMAT,
+                            "the file that widths come from has %lld columns for %s, no groups of %lld heads of %lld",
+                            (long long)columns, nn->prefix, (long long)heads, (long long)c->head_size);
+  c->heads = groups * shared;
+  c->groups = groups;
+  return mica__split_heads(y, groups * heads, c->head_size);
 }
 
 static projected project_all(mica_nn *nn, mica_value x, mica_value memory, mica_nn_attention_config *c) {
-  const int64_t size = c->head_size, h = c->heads, g = c->groups;
+  const int64_t h = c->heads, g = c->groups;
   if (mica_value_is_null(memory) && !c->recall) {
-    mica_value y = project(nn, "in_proj", x, c, h, g, g);
-    take_heads(y, c);
-    y = mica__split_heads(y, c->heads + 2 * c->groups, size);
-    return (projected){some_heads(y, 0, c->heads), some_heads(y, c->heads, c->groups),
-                       some_heads(y, c->heads + c->groups, c->groups)};
+    mica_value y = split(nn, project(nn, "in_proj", x, c, h, g, g), 1, 2, c);
+    return (projected){mica__section(y, 2, 0, c->heads), mica__section(y, 2, c->heads, c->groups),
+                       mica__section(y, 2, c->heads + c->groups, c->groups)};
   }
-  projected p = {.q = mica__split_heads(project(nn, "q_proj", x, c, h, 0, 0), h, size)};
+  projected p = {.q = split(nn, project(nn, "q_proj", x, c, h, 0, 0), 1, 0, c)};
   if (c->recall) return p;
-  mica_value y = mica__split_heads(project(nn, "kv_proj", memory, c, g, g, 0), 2 * g, size);
-  p.k = some_heads(y, 0, g);
-  p.v = some_heads(y, g, g);
+  mica_value y = split(nn, project(nn, "kv_proj", memory, c, g, g, 0), 0, 2, c);
+  p.k = mica__section(y, 2, 0, c->groups);
+  p.v = mica__section(y, 2, c->groups, c->groups);
   return p;
 }
 

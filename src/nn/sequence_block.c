@@ -24,7 +24,7 @@ static mica_value activate(mica_value x, mica_feed_forward kind, int64_t hidden)
   case MICA_FEED_FORWARD_RELU: return mica_relu(x);
   case MICA_FEED_FORWARD_SILU: return mica_silu(x);
   case MICA_FEED_FORWARD_SWIGLU:
-    return mica_mul(mica_silu(mica_slice(x, -1, 0, hidden, 1)), mica_slice(x, -1, hidden, 2 * hidden, 1));
+    return mica_mul(mica_silu(mica__section(x, -1, 0, hidden)), mica__section(x, -1, hidden, hidden));
   }
   return x.graph ? mica__graph_fail(x.graph, MICA_E_INVALID, "transformer: no function %d", (int)kind) : null_value;
 }

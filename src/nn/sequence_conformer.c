@@ -39,7 +39,9 @@ static mica_value convolution(mica_nn *nn, mica_value x, const mica_conformer_co
   mica_value y = mica_nn_layer_norm(nn, "layer_norm", x, NULL);
   mica_nn_push(nn, "sequential");
   y = mica_nn_dense(nn, "0", y, 2 * width, &dense);
-  y = mica_mul(mica_slice(y, 2, 0, width, 1), mica_sigmoid(mica_slice(y, 2, width, 2 * width, 1)));
+  /* A network that was pruned has fewer channels. */
+  const int64_t half = mica_value_is_null(y) ? width : mica_value_shape(y).dim[2] / 2;
+  y = mica_mul(mica__section(y, 2, 0, half), mica_sigmoid(mica__section(y, 2, half, half)));
   y = depthwise(nn, mica_transpose(y, MICA_AXES(0, 2, 1)), c);
   y = mica_transpose(mica_silu(mica_nn_batch_norm(nn, "3", y, NULL)), MICA_AXES(0, 2, 1));
   y = mica_nn_dropout(nn, mica_nn_dense(nn, "5", y, width, &dense), c->dropout);

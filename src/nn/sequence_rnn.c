@@ -44,6 +44,15 @@ static weights weights_of(mica_nn *nn, int64_t layer, int directions, bool rever
   return (weights){joined[0], joined[1], joined[2]};
 }
 
+/* Units of the layer: those that were asked for, or that a network has which was pruned. */
+static int64_t units_of(mica_nn *nn, int64_t layer, mica_rnn_direction direction, int64_t hidden) {
+  char name[64];
+  mica_shape like;
+  snprintf(name, sizeof name, "weight_hh_l%lld%s", (long long)layer,
+           direction == MICA_RNN_DIRECTION_REVERSE ? "_reverse" : "");
+  return mica__nn_like_named(nn, name, &like) && like.dim[1] > 0 ? like.dim[1] : hidden;
+}
+
 mica_rnn_results mica_nn_rnn(mica_nn *nn, const char *name, mica_value x, int64_t hidden,
                              const mica_nn_rnn_config *config) {
   mica_nn_rnn_config c = config ? *config : (mica_nn_rnn_config){0};
@@ -60,8 +69,8 @@ mica_rnn_results mica_nn_rnn(mica_nn *nn, const char *name, mica_value x, int64_
   x = mica__nn_narrow(nn, x);
   mica_nn_push(nn, name);
   for (int64_t layer = 0; layer < c.layers; layer++) {
-    const int64_t inputs = mica_value_shape(x).dim[2];
-    weights all = weights_of(nn, layer, directions, c.direction == MICA_RNN_DIRECTION_REVERSE, inputs, hidden, &c);
+    const int64_t inputs = mica_value_shape(x).dim[2], units = units_of(nn, layer, c.direction, hidden);
+    weights all = weights_of(nn, layer, directions, c.direction == MICA_RNN_DIRECTION_REVERSE, inputs, units, &c);
     const mica_rnn_config how = {.kind = c.kind,
                                  .direction = c.direction,
                                  .batch_first = true,
@@ -70,7 +79,7 @@ mica_rnn_results mica_nn_rnn(mica_nn *nn, const char *name, mica_value x, int64_
                                  .c0 = c.c0 ? c.c0[layer] : null_value};
     if (layer > 0) x = mica_nn_dropout(nn, x, c.dropout);
     last = mica_rnn(x, all.w, all.r, all.b, &how);
-    last.y = x = mica__join_heads(last.y, directions * hidden);
+    last.y = x = mica__join_heads(last.y, directions * units);
   }
   mica_nn_pop(nn);
   return last;

@@ -198,7 +198,9 @@ static mica_value recur(mica_nn *nn, const mica_run *run, mica_value window, mic
   const mica_value high = mica_add(level, mica_full_like(window, 0));
   const mica_value both[] = {window, high};
   const mica_rnn_results r = mica_nn_rnn(nn, "rnn", mica_concat(both, 2, 2), whole(run, "width"), &config);
-  return mica_reshape(r.h, MICA_SHAPE(MICA_DYNAMIC, whole(run, "width")));
+  /* A network that was pruned has fewer units. */
+  const int64_t units = mica_value_is_null(r.h) ? whole(run, "width") : mica_value_shape(r.h).dim[2];
+  return mica_reshape(r.h, MICA_SHAPE(MICA_DYNAMIC, units));
 }
 
 /* (N, horizon, targets): a linear function of the window beside the network (Lai et al. 2018), in the windows' own

@@ -83,15 +83,17 @@ mica_status mica__language_generate(mica_run *run, const mica_run_texts *texts) 
   const int64_t context = network.sequence.context;
   rows r = {0};
   mica_generator *g = NULL;
-  const mica_generator_config config = {
-      .block = build,
-      .block_config = &network,
-      .share = mica_trainer_test_session(run->trainer),
-      .nn = {.dtype = mica__run_precision(run), .hook = run->training.hook, .hook_user = run->training.hook_user},
-      .batch = (int64_t)texts->prompt_count,
-      .context = context,
-      .window = texts->window ? texts->window : context / 2,
-      .sampling = texts->sampling};
+  const mica_generator_config config = {.block = build,
+                                        .block_config = &network,
+                                        .share = mica_trainer_test_session(run->trainer),
+                                        .nn = {.dtype = mica__run_precision(run),
+                                               .hook = run->training.hook,
+                                               .hook_user = run->training.hook_user,
+                                               .like = run->like},
+                                        .batch = (int64_t)texts->prompt_count,
+                                        .context = context,
+                                        .window = texts->window ? texts->window : context / 2,
+                                        .sampling = texts->sampling};
   mica_status status = take_prompts(run, texts, &r);
   if (status == MICA_OK) status = mica_generator_create(run->engine, &config, &g);
   if (status == MICA_OK) status = write_texts(run, g, texts, &r);

@@ -63,17 +63,20 @@ static mica_status check_network(const mica_run *run) {
                     rank == 3 ? "pictures" : "rows of numbers");
 }
 
-mica_value mica__run_network(const mica_run *run, mica_nn *nn, mica_value x, int64_t outputs) {
-  if (run->network) return mica__imported_build(run, nn, x, outputs);
-  const double width = mica_run_number(run, "width");
-  const mica_model_config config = {
-      .name = mica_run_setting(run, "model"), .classes = outputs, .width = width > 0 ? (int64_t)width : 0};
-  mica_value z = mica_model_build(nn, x, &config);
+mica_value mica__run_answers(const mica_run *run, mica_value z, int64_t outputs) {
   const mica_shape shape = mica_value_shape(z);
   if (run->like && z.graph && shape.dim[shape.rank - 1] != outputs)
     return mica__graph_fail(z.graph, MICA_E_FORMAT, "the file of pruned weights has %lld answers, %lld are wanted",
                             (long long)shape.dim[shape.rank - 1], (long long)outputs);
   return mica_value_dtype(z) == MICA_F32 ? z : mica_cast(z, MICA_F32);
+}
+
+mica_value mica__run_network(const mica_run *run, mica_nn *nn, mica_value x, int64_t outputs) {
+  if (run->network) return mica__imported_build(run, nn, x, outputs);
+  const double width = mica_run_number(run, "width");
+  const mica_model_config config = {
+      .name = mica_run_setting(run, "model"), .classes = outputs, .width = width > 0 ? (int64_t)width : 0};
+  return mica__run_answers(run, mica_model_build(nn, x, &config), outputs);
 }
 
 mica_dtype mica__run_precision(const mica_run *run) {
@@ -171,6 +174,30 @@ static mica_status make_trainer(mica_run *run, const mica_trainer_config *config
   return status;
 }
 
+/* Rows of a table in the file that a pruned network takes its widths from; 0: it has none. */
+static int64_t rows_of(const mica_run *run, const char *name) {
+  const mica_safetensors_entry *e = run->like ? mica_safetensors_find(run->like, name) : NULL;
+  return e && e->shape.rank == 2 ? e->shape.dim[0] : 0;
+}
+
+/* A pruned network has a vector for each token and position that it was trained with. */
+static mica_status check_tables(const mica_run *run) {
+  static const char *const names[] = {"positions.weight", "encoder.positions.weight"};
+  const double tokens = mica__run_fact_number(run, "vocabulary", 0);
+  const int64_t known = rows_of(run, "embed.weight");
+  if (known && tokens > 0 && tokens != (double)known)
+    return mica__fail(MICA_E_FORMAT, "the file of pruned weights has %lld tokens, %.0f are wanted", (long long)known,
+                      tokens);
+  for (size_t i = 0; tokens > 0 && i < sizeof names / sizeof *names; i++) {
+    const int64_t rows = rows_of(run, names[i]);
+    const double reach = fmax(mica_run_number(run, "length"), mica_run_number(run, "context"));
+    if (rows && reach > (double)rows)
+      return mica__fail(MICA_E_FORMAT, "the file of pruned weights has %lld positions, %.0f are wanted",
+                        (long long)rows, reach);
+  }
+  return MICA_OK;
+}
+
 mica_status mica__run_make_trainer(mica_run *run) {
   mica_trainer_config *c = &run->training;
   MICA_TRY(mica__imported_open(run));
@@ -191,6 +218,7 @@ mica_status mica__run_make_trainer(mica_run *run) {
       c->schedule.rate = mica_run_number(run, "lr");
     }
   }
+  MICA_TRY(check_tables(run));
   MICA_TRY(make_trainer(run, c, &run->trainer));
   return check_frozen(run, mica_trainer_network(run->trainer));
 }

@@ -1,5 +1,6 @@
 /* Pruning a run: channels are removed in steps, with training between, and what is left is a run of its own. */
 #include "task/run.h"
+#include "task/tokens.h"
 
 #include <mica/compress.h>
 #include <mica/safetensors.h>
@@ -22,7 +23,7 @@ typedef struct work {
   const mica_prune_config *config;
   mica_run *base, *now;
   char *path; /* folder/pruned.safetensors */
-  char *begin;
+  char *begin, *tokenizer;
   mica_setting settings[MOST_SETTINGS];
   size_t setting_count, own; /* own: those before the caller's */
   char epochs[32], rate[32];
@@ -38,8 +39,8 @@ static void put(work *w, const char *name, const char *value) {
   if (w->setting_count < MOST_SETTINGS) w->settings[w->setting_count++] = (mica_setting){name, value};
 }
 
-/* The run's own settings, those of fine-tuning, and the caller's. */
-static void take_settings(work *w) {
+/* The run's own settings, those of fine-tuning, and the caller's. Tokens are the run's. */
+static mica_status take_settings(work *w) {
   static const char *const left_out[] = {"init", "teacher", "find-lr", "resume", "warm-up"};
   const mica_run *base = w->base;
   for (size_t i = 0; i < base->row_count; i++) {
@@ -53,8 +54,31 @@ static void take_settings(work *w) {
   snprintf(w->rate, sizeof w->rate, "%.6g", RATE_SHARE * mica_run_number(base, "lr"));
   put(w, "epochs", w->epochs);
   put(w, "lr", w->rate);
+  if (base->tokenizer) {
+    w->tokenizer = mica__run_path(base, MICA__TOKENIZER_FILE);
+    if (!w->tokenizer) return mica__fail_nomem("a pruning");
+    put(w, "tokenizer", w->tokenizer);
+  }
   for (size_t i = 0; i < w->config->setting_count; i++)
     put(w, w->config->settings[i].name, w->config->settings[i].value);
+  return MICA_OK;
+}
+
+/* Data of other classes or tokens would have made another network, be its shapes those of this one. */
+static mica_status check_data(const work *w) {
+  static const char *const facts[] = {"classes", "tokenizer"};
+  for (size_t k = 0; k < sizeof facts / sizeof *facts; k++) {
+    size_t count = 0, wanted = 0;
+    const char *const *is = mica_run_fact(w->now, facts[k], &count);
+    const char *const *want = mica_run_fact(w->base, facts[k], &wanted);
+    /* A tokeniser's kind may be told otherwise; its hash is the last. */
+    for (size_t i = k; count == wanted && i < count; i++)
+      if (strcmp(is[i], want[i]) != 0) count = wanted + 1;
+    if (count != wanted)
+      return mica__fail(MICA_E_FORMAT, "%s has other %s than those that %s was trained with", w->now->data,
+                        k ? "tokens" : "classes", w->base->folder);
+  }
+  return MICA_OK;
 }
 
 /* A run with the weights of a file; folder NULL: one of the steps, of one epoch. */
@@ -170,7 +194,7 @@ static mica_status prune(work *w, mica_run **out) {
   const mica_prune_config *c = w->config;
   const int64_t steps = c->steps ? c->steps : USUAL_STEPS;
   MICA_TRY(mica_run_open(w->engine, c->run, &w->base));
-  take_settings(w);
+  MICA_TRY(take_settings(w));
   w->begin = mica__run_path(w->base, MODEL_FILE);
   mica__text path = {0};
   mica__text_addf(&path, "%s/" BEGIN_FILE, c->folder);
@@ -178,8 +202,8 @@ static mica_status prune(work *w, mica_run **out) {
   w->path = path.data;
   if (!w->begin) return mica__fail_nomem("a pruning");
   MICA_TRY(begin_run(w, w->begin, NULL, &w->now));
-  /* Data of other classes would have made another network. */
   MICA_TRY(mica_nn_load(mica_trainer_network(w->now->trainer), mica_trainer_session(w->now->trainer), w->begin, NULL));
+  MICA_TRY(check_data(w));
   for (int64_t k = 1; k <= steps; k++) {
     MICA_TRY(cut(w, k == 1 ? w->begin : w->path, 1 - c->flops * (double)k / (double)steps));
     if (k < steps) MICA_TRY(recover(w));
@@ -209,6 +233,7 @@ mica_status mica_run_prune(mica_engine *engine, const mica_prune_config *config,
   mica_run_destroy(w.now);
   mica_run_destroy(w.base);
   free(w.begin);
+  free(w.tokenizer);
   free(w.path);
   return status;
 }

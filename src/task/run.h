@@ -275,6 +275,8 @@ mica_status mica__run_adopt(mica_run *run, mica_dataset *data, mica_dataset **ou
 /* What the network is given of a batch: the input column, behind it the categories in one-hot form. */
 mica_value mica__run_inputs(const mica_run *run, const mica_batch_values *batch);
 
+/* A network's result in f32; MICA_E_FORMAT in the graph where the widths are a file's that has not so many answers. */
+mica_value mica__run_answers(const mica_run *run, mica_value z, int64_t outputs);
 /* The network of the setting "model" with so many outputs: (N, outputs) f32. */
 mica_value mica__run_network(const mica_run *run, mica_nn *nn, mica_value x, int64_t outputs);
 

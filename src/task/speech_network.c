@@ -73,19 +73,35 @@ static void add_state(mica__speech_state *states, int64_t *count, const char *na
   snprintf(s->name, sizeof s->name, "stream.%s%d", name, (int)layer);
 }
 
+/* The extent of a weight of a layer ("block3.NAME") of a network that was pruned, be it quantised; else `asked`. */
+static int64_t left_of(const mica_run *run, const char *block, int64_t layer, const char *name, int32_t axis,
+                       int64_t asked) {
+  static const char *const ends[] = {"", "_q"};
+  for (size_t i = 0; run->like && i < sizeof ends / sizeof *ends; i++) {
+    char full[96];
+    snprintf(full, sizeof full, "%s%d.%s%s", block, (int)layer, name, ends[i]);
+    const mica_safetensors_entry *e = mica_safetensors_find(run->like, full);
+    if (e && e->shape.rank > axis) return e->shape.dim[axis];
+  }
+  return asked;
+}
+
 int64_t mica__speech_states(const mica_run *run, mica__speech_state *states) {
-  const int64_t width = whole(run, "width"), heads = whole(run, "heads"), layers = whole(run, "layers");
+  const int64_t width = whole(run, "width"), layers = whole(run, "layers"), size = width / whole(run, "heads");
   int64_t count = 0;
   if (is_conformer(run)) add_state(states, &count, "count", 0, MICA_SHAPE(1), true);
   for (int64_t k = 0; k < layers && k < MICA__SPEECH_LAYERS; k++) {
     if (!is_conformer(run)) {
-      add_state(states, &count, "h", k, MICA_SHAPE(1, 1, width), false);
+      const int64_t units = left_of(run, "gru", k, "weight_hh_l0", 1, width);
+      add_state(states, &count, "h", k, MICA_SHAPE(1, 1, units), false);
       continue;
     }
-    const mica_shape kept = MICA_SHAPE(1, window_of(run) - 1, heads, width / heads);
+    const int64_t heads = left_of(run, "block", k, "self_attn.in_proj.weight", 0, 3 * width) / (3 * size);
+    const int64_t filtered = left_of(run, "block", k, "conv_module.sequential.2.weight", 0, width);
+    const mica_shape kept = MICA_SHAPE(1, window_of(run) - 1, heads, size);
     add_state(states, &count, "k", k, kept, false);
     add_state(states, &count, "v", k, kept, false);
-    add_state(states, &count, "filtered", k, MICA_SHAPE(1, width, whole(run, "kernel") - 1), false);
+    add_state(states, &count, "filtered", k, MICA_SHAPE(1, filtered, whole(run, "kernel") - 1), false);
   }
   return count;
 }

@@ -200,8 +200,7 @@ static mica_value network(mica_nn *nn, const mica_run *run, mica_value tokens, m
                                                  .heads = (int64_t)mica_run_number(run, "heads"),
                                                  .pooled = true,
                                                  .lengths = lengths}};
-  mica_value z = mica_model_build(nn, tokens, &config);
-  return mica_value_dtype(z) == MICA_F32 ? z : mica_cast(z, MICA_F32);
+  return mica__run_answers(run, mica_model_build(nn, tokens, &config), config.classes);
 }
 
 static void step(mica_nn *nn, const mica_batch_values *batch, const void *config, mica_objective *out) {

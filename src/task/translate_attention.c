@@ -27,13 +27,15 @@ static mica_value note(void *user, mica_nn *nn, mica_nn_point point, const char 
 static mica_value build(mica_nn *nn, const mica_model_config *c, const projections *p, int64_t sources,
                         int64_t targets) {
   mica_graph *graph = mica_nn_graph(nn);
-  const int64_t heads = c->sequence.heads, size = c->width / heads;
+  const int64_t size = c->width / c->sequence.heads;
   mica_value memory = mica_translator_encode(nn, mica_input(graph, "source", MICA_I32, MICA_SHAPE(1, sources)), c);
   mica_value target = mica_input(graph, "target", MICA_I32, MICA_SHAPE(1, targets));
   mica_value logits = mica_translator_decode(nn, target, memory, (mica_value){0}, c);
   if (mica_value_is_null(logits) || mica_value_is_null(p->q) || mica_value_is_null(p->kv)) return (mica_value){0};
+  /* A network that was pruned has fewer. */
+  const int64_t heads = mica_value_shape(p->q).dim[2] / size;
   mica_value q = mica_reshape(mica_cast(p->q, MICA_F32), MICA_SHAPE(targets, heads, size));
-  mica_value k = mica_slice(mica_cast(p->kv, MICA_F32), 2, 0, c->width, 1);
+  mica_value k = mica_slice(mica_cast(p->kv, MICA_F32), 2, 0, heads * size, 1);
   k = mica_reshape(k, MICA_SHAPE(sources, heads, size));
   mica_value scores = mica_matmul(mica_transpose(q, MICA_AXES(1, 0, 2)), mica_transpose(k, MICA_AXES(1, 2, 0)));
   mica_value weights = mica_softmax(mica_affine(scores, 1 / sqrt((double)size), 0), 2);
@@ -68,7 +70,7 @@ static mica_status attend(mica_run *run, const int32_t *source, int64_t sources,
   projections p = {.training = &run->training};
   snprintf(p.q_name, sizeof p.q_name, "decoder.layers.%lld.multihead_attn.q_proj", last);
   snprintf(p.kv_name, sizeof p.kv_name, "decoder.layers.%lld.multihead_attn.kv_proj", last);
-  const mica_nn_config how = {.dtype = mica__run_precision(run), .hook = note, .hook_user = &p};
+  const mica_nn_config how = {.dtype = mica__run_precision(run), .hook = note, .hook_user = &p, .like = run->like};
   mica_status status = mica_graph_create(&graph);
   if (status == MICA_OK) status = mica_nn_create(graph, &how, &nn);
   mica_value made = {0};

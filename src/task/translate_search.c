@@ -141,17 +141,19 @@ mica_status mica__translate(mica_run *run, const mica__ids *ids, int64_t beams, 
                               .count = ids->texts};
   source *sources = sort_sources(ids, &count);
   mica_status status = out->texts && out->scores && sources ? MICA_OK : mica__fail_nomem("translations");
-  const mica_beam_config config = {
-      .block = block,
-      .block_config = &network,
-      .share = mica_trainer_test_session(run->trainer),
-      .nn = {.dtype = mica__run_precision(run), .hook = run->training.hook, .hook_user = run->training.hook_user},
-      .batch = mica__max(1, mica__min(AT_A_TIME / beams, (int64_t)count)),
-      .beams = beams,
-      .context = network.sequence.context,
-      .begin = mica__translate_begin(run),
-      .end = mica__translate_end(run),
-      .length_penalty = length_penalty};
+  const mica_beam_config config = {.block = block,
+                                   .block_config = &network,
+                                   .share = mica_trainer_test_session(run->trainer),
+                                   .nn = {.dtype = mica__run_precision(run),
+                                          .hook = run->training.hook,
+                                          .hook_user = run->training.hook_user,
+                                          .like = run->like},
+                                   .batch = mica__max(1, mica__min(AT_A_TIME / beams, (int64_t)count)),
+                                   .beams = beams,
+                                   .context = network.sequence.context,
+                                   .begin = mica__translate_begin(run),
+                                   .end = mica__translate_end(run),
+                                   .length_penalty = length_penalty};
   if (status == MICA_OK && count) status = translate_sorted(run, ids, sources, count, &config, out);
   if (status == MICA_OK) status = fill_empty(out);
   free(sources);

@@ -14,7 +14,8 @@ mica_value mica__zoo_tagger(mica_nn *nn, mica_value x, const mica_model_config *
   if (c.sequence.pooled) {
     /* The last states of both directions have each seen the whole sequence. */
     y = mica_transpose(r.h, MICA_AXES(1, 0, 2));
-    y = mica_reshape(y, MICA_SHAPE(MICA__COPY_DIM(0), 2 * c.width));
+    const int64_t units = mica_value_is_null(y) ? c.width : mica_value_shape(y).dim[2];
+    y = mica_reshape(y, MICA_SHAPE(MICA__COPY_DIM(0), 2 * units));
   }
   return mica_nn_dense(nn, "head", mica_nn_dropout(nn, y, c.dropout), c.classes, NULL);
 }
