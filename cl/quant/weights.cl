@@ -1,18 +1,19 @@
-/* quant/weights.cl: y = x W for few rows of x and weights stored as bytes or nibbles, never written as floats.
+/* quant/weights.cl: y = activation(x W + bias + addend) for few rows of x and weights stored as bytes or nibbles, never
+ * written as floats.
  *
- *   y[i][j] = sum over groups g of scale[j][g] sum over k in g of x[i][k] (q[j][k] - zero[j][g])
+ *   (x W)[i][j] = sum over groups g of scale[j][g] sum over k in g of x[i][k] (q[j][k] - zero[j][g])
  *
  * Weights come in panels of 16 columns (int8_pack.cl): element (step, column) holds VALUES values that follow each
  * other along k, the first in the low bits. They are taken as unsigned: signed bytes were packed with 128 added, and
- * `flips` adds 8 to signed nibbles, by their highest bits; `lift` adds the same to zero points. Scale and zero of
- * column j and group g stand at j scale_j + g scale_g. A segment is `segment` steps of one group, whose values are
- * summed before they are multiplied by its scale.
+ * `flips` adds 8 to signed nibbles, by their highest bits. Scales, and zero points to which the same was added, come in
+ * such panels too, a row of 16 a group (weights_scales.cl); without zero points `lift` is what was added. A segment is
+ * `segment` steps of one group, whose values are summed before they are multiplied by its scale.
  *
  *   BITS   8 or 4
  *   ROWS   rows of x that one walk over the weights serves
  *   VW     16: a work-item makes 16 columns, groups of one work-item, ceil(n / 16) x ceil(m / ROWS)
  *          1: a group of 16 x 16 work-items makes 16 columns, sharing the segments, as many groups */
-#include "common/dtype.clh"
+#include "common/epilogue.clh"
 #include "common/group.clh"
 
 #ifndef BITS
@@ -31,12 +32,56 @@
 #define UNROLL _Pragma("unroll")
 #define FLOATS MICA_PASTE(float, VW)
 #define WORDS MICA_PASTE(uint, VW)
+#define as_int1 as_int
+
+/* VALUE(w, d) is value d of words, as a float. With one row it stays in its byte, as a multiple of 256^byte: sums of a
+ * byte are a chain of their own, divided at the end (exactly, up to sums of x of 1e28), which spares shifts and breaks
+ * the dependence of a multiply-add on the one before. Several rows share a shift. */
+#define PART(w, shift, mask) MICA_AS(float, VW, MICA_PASTE(as_int, VW)(((w) >> (WORDS)(shift)) & (WORDS)(mask)))
+#if VW > 1 && ROWS == 1
+#define CHAINS 4
+#define CHAIN(d) ((d)*BITS / 8)
+#define BYTE(d) (LOW_BITS << (CHAIN(d) * 8 % 24))
+#define VALUE(w, d) PART(w, CHAIN(d) == 3 ? 24 + (d)*BITS % 8 : (d)*BITS % 8, BYTE(d))
+#define JOINED(c) (((c)[0] + (c)[1] * 0x1p-8f) + ((c)[2] * 0x1p-16f + (c)[3]))
+#elif VW > 1 && ROWS == 2
+#define CHAINS 2
+#define CHAIN(d) ((d) % 2)
+#define JOINED(c) ((c)[0] + (c)[1])
+#else
+#define CHAINS 1
+#define CHAIN(d) 0
+#define JOINED(c) (c)[0]
+#endif
+#ifndef VALUE
+#define VALUE(w, d) PART(w, BITS *(d), LOW_BITS)
+#endif
 #define ARGUMENTS                                                                                                      \
   __global const float *x, const long x_at, __global const uint *packed, const long packed_at,                         \
       __global const float *scales, const long scales_at, __global const float *zeros, const long zeros_at,            \
       __global float *y, const long y_at, const int m, const int n, const int k, const int segment, const int group,   \
-      const int scale_j, const int scale_g, const int zero_j, const int zero_g, const int has_zeros,                   \
-      const float lift, const uint flips
+      const int has_zeros, const float lift, const uint flips, __global const float *bias, const long bias_at,         \
+      const int has_bias, __global const float *addend, const long addend_at, const int has_addend,                    \
+      const float act_arg
+
+/* Elements of a row from `at` on, of which there are `lanes`. */
+inline FLOATS some_of(__global const float *row, long at, int lanes) {
+#if VW > 1
+  if (lanes < VW) {
+    float each[VW] = {0};
+    for (int l = 0; l < lanes; l++) each[l] = row[at + l];
+    return MICA_VLOAD(VW, each, 0);
+  }
+#endif
+  return MICA_VLOAD(VW, row, at);
+}
+
+#define FINISHED(v, i)                                                                                                 \
+  if (has_bias) v += some_of(bias, bias_at + j0, lanes);                                                               \
+  if (has_addend) v += some_of(addend, addend_at + (long)(i)*n + j0, lanes);                                           \
+  v = ACTIVATION(VW, v, act_arg)
+
+inline long row_at(int row, int m, int k) { return (long)min(row, m - 1) * k; }
 
 #if VW > 1
 CPU_KERNEL weights(ARGUMENTS) {
@@ -51,39 +96,47 @@ __kernel __attribute__((reqd_work_group_size(WIDTH, 16, 1))) void weights(ARGUME
   const int j0 = block * WIDTH + lane;
   packed += packed_at + (long)block * steps * WIDTH + lane;
   x += x_at;
-  scales += scales_at;
-  zeros += zeros_at;
+  scales += scales_at + (long)block * (steps / group) * WIDTH + lane;
+  zeros += zeros_at + (long)block * (steps / group) * WIDTH + lane;
   FLOATS sum[ROWS];
   UNROLL for (int i = 0; i < ROWS; i++) sum[i] = 0;
   for (int s = slice; s < segments; s += slices) {
     const int first = s * segment, end = min(first + segment, steps), g = first / group;
-    FLOATS part[ROWS];
+    FLOATS chains[ROWS][CHAINS];
     float4 all[ROWS];
-    UNROLL for (int i = 0; i < ROWS; i++) part[i] = 0, all[i] = 0;
+    UNROLL for (int i = 0; i < ROWS; i++) {
+      UNROLL for (int t = 0; t < CHAINS; t++) chains[i][t] = 0;
+      all[i] = 0;
+    }
     for (int c = first; c < end; c++) {
       const WORDS w = MICA_VLOAD(VW, packed, (long)c * WIDTH) ^ (WORDS)(flips);
+      UNROLL for (int d = 0; d < VALUES; d++) {
+        const FLOATS value = VALUE(w, d);
+        UNROLL for (int i = 0; i < ROWS; i++) chains[i][CHAIN(d)] += value * x[row_at(row0 + i, m, k) + c * VALUES + d];
+      }
       UNROLL for (int i = 0; i < ROWS; i++) {
-        __global const float *row = x + (long)min(row0 + i, m - 1) * k + c * VALUES;
-        UNROLL for (int d = 0; d < VALUES; d++) part[i] +=
-            MICA_AS(float, VW, (w >> (WORDS)(BITS * d)) & (WORDS)(LOW_BITS)) * row[d];
-        UNROLL for (int d = 0; d < VALUES; d += 4) all[i] += vload4(0, row + d);
+        all[i] += vload4(0, x + row_at(row0 + i, m, k) + c * VALUES);
+        if (VALUES == 8) all[i] += vload4(0, x + row_at(row0 + i, m, k) + c * VALUES + 4);
       }
     }
-    float scale[VW], zero[VW];
-    for (int l = 0; l < VW; l++) {
-      const int j = min(j0 + l, n - 1);
-      scale[l] = scales[(long)j * scale_j + (long)g * scale_g];
-      zero[l] = lift + (has_zeros ? zeros[(long)j * zero_j + (long)g * zero_g] : 0);
-    }
+    const FLOATS scale = MICA_VLOAD(VW, scales, g * WIDTH);
+    const FLOATS zero = has_zeros ? MICA_VLOAD(VW, zeros, g * WIDTH) : (FLOATS)(lift);
     UNROLL for (int i = 0; i < ROWS; i++) sum[i] +=
-        (part[i] - MICA_VLOAD(VW, zero, 0) * (all[i].x + all[i].y + all[i].z + all[i].w)) * MICA_VLOAD(VW, scale, 0);
+        (JOINED(chains[i]) - zero * (all[i].x + all[i].y + all[i].z + all[i].w)) * scale;
   }
   y += y_at;
+  const int lanes = min(VW, n - j0);
 #if VW > 1
   for (int i = 0; i < ROWS && row0 + i < m; i++) {
+    FLOATS v = sum[i];
+    FINISHED(v, row0 + i);
+    if (lanes == VW) {
+      MICA_VSTORE(VW, v, y, (long)(row0 + i) * n + j0);
+      continue;
+    }
     float each[VW];
-    MICA_VSTORE(VW, sum[i], each, 0);
-    for (int l = 0; l < VW && j0 + l < n; l++) y[(long)(row0 + i) * n + j0 + l] = each[l];
+    MICA_VSTORE(VW, v, each, 0);
+    for (int l = 0; l < lanes; l++) y[(long)(row0 + i) * n + j0 + l] = each[l];
   }
 #else
   UNROLL for (int i = 0; i < ROWS; i++) {
@@ -92,6 +145,7 @@ __kernel __attribute__((reqd_work_group_size(WIDTH, 16, 1))) void weights(ARGUME
     if (slice == 0 && row0 + i < m && j0 < n) {
       float whole = 0;
       for (int p = 0; p < 16; p++) whole += parts[p][lane];
+      FINISHED(whole, row0 + i);
       y[(long)(row0 + i) * n + j0] = whole;
     }
     barrier(CLK_LOCAL_MEM_FENCE);

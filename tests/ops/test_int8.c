@@ -191,25 +191,31 @@ START_TEST(layers_are_found) {
 }
 END_TEST
 
-/* Few rows by weights of 8 and 4 bits, (n, k) and (k, n), scales a group: read as they are stored. Beside the same in
- * floating point. */
+/* One to three rows by weights of 8 and 4 bits, (n, k) and (k, n), scales a group: read as they are stored, and what
+ * follows the product done in passing. Beside the same in floating point. */
 START_TEST(weights_stay_as_they_are_stored) {
-  enum { M = 3, N = 37, K = 128, GROUP = 32 };
-  static uint8_t q[N * K], rows[M * K];
-  static float x[M * K], scales[N * K / GROUP], y[M * N];
-  const bool nibbles = _i == 1, by_k = _i == 2;
+  enum { MOST = 3, N = 37, K = 128, GROUP = 32 };
+  static uint8_t q[N * K], rows[MOST * K];
+  static float x[MOST * K], scales[N * K / GROUP], y[MOST * N], bias[N], addend[MOST * N];
+  const int form = _i % 3, m = _i / 3 + 1;
+  const bool nibbles = form == 1, by_k = form == 2;
   const mica_shape shape = by_k ? MICA_SHAPE(K, N) : MICA_SHAPE(N, nibbles ? K / 2 : K);
   const mica_shape parts = by_k ? MICA_SHAPE(K / GROUP, N) : MICA_SHAPE(N, K / GROUP);
   for (int i = 0; i < N * K / GROUP; i++) scales[i] = 0.001F * (float)(i % 17 + 1);
+  for (int i = 0; i < N; i++) bias[i] = (float)(i % 5) - 2;
+  for (int i = 0; i < m * N; i++) addend[i] = (float)(i % 7) * 0.5F - 1;
   mica_value in =
-      mica_mul(mica_cast(bytes(MICA_I8, MICA_SHAPE(M, K), rows), MICA_F32), mica_scalar(graph, MICA_F32, 0.125));
-  for (int i = 0; i < M * K; i++) x[i] = 0.125F * (float)(int8_t)rows[i];
+      mica_mul(mica_cast(bytes(MICA_I8, MICA_SHAPE(m, K), rows), MICA_F32), mica_scalar(graph, MICA_F32, 0.125));
+  for (int i = 0; i < m * K; i++) x[i] = 0.125F * (float)(int8_t)rows[i];
   const mica_quantize_config config = {.axis = !by_k, .block = GROUP, .bits = nibbles ? 4 : 0};
   mica_value w = mica_dequantize(bytes(nibbles ? MICA_U8 : MICA_I8, shape, q),
                                  mica_constant(graph, MICA_F32, parts, scales), (mica_value){0}, &config);
   mica_value out = mica_matmul(in, by_k ? w : mica_transpose(w, MICA_AXES(1, 0)));
-  ck_assert_uint_eq(run(&out, 1, (void *[]){y}, (size_t[]){sizeof y}, "weights"), 1);
-  for (int i = 0; i < M; i++)
+  out = mica_add(out, mica_constant(graph, MICA_F32, MICA_SHAPE(N), bias));
+  out = mica_tanh(mica_add(mica_constant(graph, MICA_F32, MICA_SHAPE(m, N), addend), out));
+  /* The one that is generated makes x. */
+  ck_assert_uint_eq(run(&out, 1, (void *[]){y}, (size_t[]){sizeof *y * (size_t)(m * N)}, "fused"), 1);
+  for (int i = 0; i < m; i++)
     for (int n = 0; n < N; n++) {
       double sum = 0, terms = 0;
       for (int k = 0; k < K; k++) {
@@ -219,8 +225,9 @@ START_TEST(weights_stay_as_they_are_stored) {
         sum += (double)x[i * K + k] * value * scale;
         terms += fabs((double)x[i * K + k]) * 256 * scale;
       }
-      ck_assert_msg(fabs((double)y[i * N + n] - sum) <= K * 0x1p-24 * terms, "(%d, %d): %.9g, not %.9g", i, n,
-                    (double)y[i * N + n], sum);
+      const double want = tanh(sum + (double)bias[n] + (double)addend[i * N + n]);
+      ck_assert_msg(fabs((double)y[i * N + n] - want) <= K * 0x1p-24 * (terms + 4), "(%d, %d): %.9g, not %.9g", i, n,
+                    (double)y[i * N + n], want);
     }
 }
 END_TEST
@@ -235,7 +242,7 @@ Suite *test_suite(void) {
   tcase_add_loop_test(tcase, sums_keep_their_activation, 0, 2);
   tcase_add_test(tcase, convolutions_are_found);
   tcase_add_test(tcase, layers_are_found);
-  tcase_add_loop_test(tcase, weights_stay_as_they_are_stored, 0, 3);
+  tcase_add_loop_test(tcase, weights_stay_as_they_are_stored, 0, 9);
   suite_add_tcase(suite, tcase);
   return suite;
 }

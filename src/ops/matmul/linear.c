@@ -1,20 +1,12 @@
 #include "ops/matmul/linear.h"
 
-#include "ops/common/activation.h"
 #include "ops/elementwise/elementwise.h"
 #include "ops/matmul/gemm.h"
 #include "ops/select/registry.h"
 
 #include <mica/ops.h>
 
-#define LINEAR_ATTRS(X, S)                                                                                             \
-  X(S, INT, bias, 0, "which operand it is; 0 for none")                                                                \
-  X(S, INT, addend, 0, "likewise")                                                                                     \
-  X(S, REAL, scale, 1, "of the product")                                                                               \
-  X(S, ENUM, activation, MICA_ACTIVATION_NONE, "of the sum", mica__activation_names)                                   \
-  X(S, REAL, activation_argument, 0, "its argument")
-MICA__ATTR_STRUCT(linear, LINEAR_ATTRS);
-static MICA__ATTR_TABLE(linear, LINEAR_ATTRS);
+static MICA__ATTR_TABLE(linear, MICA__LINEAR_ATTRS);
 
 static int64_t count_of(mica_shape shape) {
   int64_t count = 1;
@@ -30,27 +22,11 @@ static bool is_bias(const mica__epilogue_fusion *fusion, mica_shape shape) {
   return count_of(fusion->other->shape) == shape.dim[last];
 }
 
-bool mica__linear_fuse_epilogue(mica__epilogue_fusion *fusion) {
+bool mica__linear_takes(const mica__epilogue_fusion *fusion, mica__linear_attrs *attrs) {
   const mica__node *node = fusion->node, *user = fusion->user;
   mica_shape shape = user->type.shape;
-  bool plain = node->op != &mica__op_linear; /* the other op with this rule is matmul */
   mica_activation activation = MICA_ACTIVATION_NONE;
-  mica__linear_attrs *attrs = fusion->attrs;
-  if (plain)
-    mica__attrs_set_defaults(&mica__linear_attr_list, attrs);
-  else
-    *attrs = *(const mica__linear_attrs *)node->attrs;
-  fusion->op = &mica__op_linear;
-  if (mica_dtype_kind_of(node->type.dtype) != MICA_DTYPE_KIND_FLOAT || user->type.dtype != node->type.dtype)
-    return false;
-  /* Batches of matrices take several launches, each with a bias and a c of its own. */
-  if (plain && node->type.shape.rank != 2) return false;
-  if (attrs->activation != MICA_ACTIVATION_NONE) return false;
-  const mica__affine_attrs *affine = user->op == &mica__op_affine ? user->attrs : NULL;
-  if (affine && affine->offset == 0 && plain) {
-    attrs->scale = affine->scale;
-    return true;
-  }
+  if (attrs->activation != MICA_ACTIVATION_NONE || user->type.dtype != node->type.dtype) return false;
   if (mica__activation_of(user, &activation, &attrs->activation_argument)) {
     attrs->activation = (int32_t)activation;
     return true;
@@ -61,6 +37,27 @@ bool mica__linear_fuse_epilogue(mica__epilogue_fusion *fusion) {
   if (*which != 0 || (!bias && count_of(fusion->other->shape) != count_of(shape))) return false;
   *which = node->input_count;
   return true;
+}
+
+bool mica__linear_fuse_epilogue(mica__epilogue_fusion *fusion) {
+  const mica__node *node = fusion->node, *user = fusion->user;
+  bool plain = node->op != &mica__op_linear; /* the other op with this rule is matmul */
+  mica__linear_attrs *attrs = fusion->attrs;
+  if (plain)
+    mica__attrs_set_defaults(&mica__linear_attr_list, attrs);
+  else
+    *attrs = *(const mica__linear_attrs *)node->attrs;
+  fusion->op = &mica__op_linear;
+  if (mica_dtype_kind_of(node->type.dtype) != MICA_DTYPE_KIND_FLOAT || user->type.dtype != node->type.dtype)
+    return false;
+  /* Batches of matrices take several launches, each with a bias and a c of its own. */
+  if (plain && node->type.shape.rank != 2) return false;
+  const mica__affine_attrs *affine = user->op == &mica__op_affine ? user->attrs : NULL;
+  if (affine && affine->offset == 0 && plain && attrs->activation == MICA_ACTIVATION_NONE) {
+    attrs->scale = affine->scale;
+    return true;
+  }
+  return mica__linear_takes(fusion, attrs);
 }
 
 /* Operand `at` in another shape of its elements; NULL when that is 0. */

@@ -2,6 +2,7 @@
 #include "base/arith.h"
 #include "base/error.h"
 #include "ir/pattern.h"
+#include "ops/matmul/linear.h"
 #include "ops/quant/int8.h"
 #include "ops/select/registry.h"
 #include "runtime/workspace.h"
@@ -9,15 +10,17 @@
 #include <math.h>
 
 /* weights (x, q, scale, zero): x (.., m, k) and scale f32; q bytes (n, k), or (k, n), or nibbles (n, k / 2); zero f32
- * or absent. Scales and zero points are one for all, one a column, or one a column and group of k, in q's order. */
-enum { X, Q, SCALE, ZERO, OPERANDS };
+ * or absent. Scales and zero points are one for all, one a column, or one a column and group of k, in q's order. What
+ * follows the product, as in ops/matmul/linear.h, has its operands behind these. */
+enum { X, Q, SCALE, ZERO, OPERANDS = ZERO + 3 };
 
 #define WEIGHTS_ATTRS(X, S)                                                                                            \
   X(S, INT, present, 0, "bit k: operand k is there")                                                                   \
   X(S, INT, bits, 8, "of a weight")                                                                                    \
   X(S, BOOL, is_signed, false, "nibbles are signed")                                                                   \
   X(S, BOOL, by_k, false, "q is (k, n)")                                                                               \
-  X(S, INT, group, 0, "values along k that share a scale; 0: all")
+  X(S, INT, group, 0, "values along k that share a scale; 0: all")                                                     \
+  MICA__LINEAR_ATTRS(X, S)
 MICA__ATTR_STRUCT(weights, WEIGHTS_ATTRS);
 static MICA__ATTR_TABLE(weights, WEIGHTS_ATTRS);
 
@@ -35,6 +38,12 @@ static bool has_room(const int32_t *values, const mica_device_info *device) {
 }
 static const mica__kernel_desc weights_kernel = {MICA__KERNEL("weights", "quant/weights.cl", params, variants),
                                                  .has_room = has_room};
+
+static const mica__kernel_desc scales_kernel = {.name = "weights_scales",
+                                                .file = "quant/weights_scales.cl",
+                                                .variants =
+                                                    (const mica__variant[]){{.name = "any", .classes = MICA__ON_ANY}},
+                                                .variant_count = 1};
 
 static int64_t count_of(mica_shape shape) {
   int64_t count = 1;
@@ -65,7 +74,8 @@ static mica_status infer_weights(const mica__type *inputs, int32_t input_count, 
     return mica__fail(MICA_E_SHAPE, "these are no rows and weights");
   if (inputs[Q].dtype != MICA_U8 && inputs[Q].dtype != MICA_I8) return mica__fail(MICA_E_DTYPE, "weights are no bytes");
   sizes s = sizes_of(attrs, x, q);
-  for (int32_t i = SCALE; i < input_count; i++) {
+  (void)input_count;
+  for (int32_t i = SCALE; i <= (attrs->present >> ZERO & 1 ? ZERO : SCALE); i++) {
     int64_t has = count_of(inputs[i].shape);
     if (inputs[i].dtype != MICA_F32 || (has != 1 && has != s.n * s.groups))
       return mica__fail(MICA_E_SHAPE, "scales are not as many as groups");
@@ -98,7 +108,7 @@ static mica_status evaluate_weights(const mica__eval *eval) {
     for (int64_t j = 0; j < s.n; j++) {
       double sum = 0;
       for (int64_t k = 0; k < s.k; k++) {
-        double zero = eval->input_count > ZERO ? part_of(eval, attrs, &s, ZERO, j, k / group) : 0;
+        double zero = attrs->present >> ZERO & 1 ? part_of(eval, attrs, &s, ZERO, j, k / group) : 0;
         sum += eval->inputs[X][i * s.k + k] * part_of(eval, attrs, &s, SCALE, j, k / group) *
                (weight_of(eval, attrs, &s, j, k) - zero);
       }
@@ -132,16 +142,48 @@ static mica_status pack(const mica__exec *exec, const mica__weights_attrs *attrs
   return mica__int8_pack_matrix(exec, queue, &m, *packed, NULL);
 }
 
-static void push_steps(mica__launch *launch, const mica__weights_attrs *attrs, const sizes *s,
-                       const mica_tensor *part) {
-  bool one = !part || mica_tensor_count(part) == 1;
-  mica__launch_size(launch, one ? 0 : attrs->by_k ? 1 : s->groups);
-  mica__launch_size(launch, one ? 0 : attrs->by_k ? s->n : 1);
+/* Scales or zero points in panels, with `lift` added; NULL for those that are absent. */
+static mica_status pack_part(const mica__exec *exec, const mica__weights_attrs *attrs, const sizes *s, int32_t operand,
+                             float lift, mica_tensor **panels) {
+  if (!(attrs->present >> operand & 1)) return MICA_OK;
+  const mica_tensor *part = exec->inputs[operand];
+  const bool one = mica_tensor_count(part) == 1;
+  mica_queue *queue = exec->prologue && exec->constant >> operand & 1 ? exec->prologue : exec->queue;
+  mica__kernel *kernel = NULL;
+  int32_t values[MICA__MAX_PARAMS];
+  const int64_t count = mica__ceil_div(s->n, WIDTH) * WIDTH * s->groups;
+  MICA_TRY(mica__exec_values(exec, &scales_kernel, values));
+  MICA_TRY(mica__kernel_get(mica__queue_engine(queue), &scales_kernel, values, NULL, &kernel));
+  MICA_TRY(mica__workspace_tensor(queue, MICA_F32, MICA_SHAPE(count), panels));
+  mica__launch launch = mica__launch_of(kernel);
+  mica__launch_tensor(&launch, part);
+  mica__launch_tensor(&launch, *panels);
+  const int64_t numbers[] = {s->n, s->groups, one ? 0 : attrs->by_k ? 1 : s->groups, one ? 0 : attrs->by_k ? s->n : 1};
+  for (size_t i = 0; i < sizeof numbers / sizeof *numbers; i++) mica__launch_size(&launch, numbers[i]);
+  mica__launch_float(&launch, lift);
+  mica__launch_range1(&launch, count, MICA__RANGE_GROUP);
+  mica__launch_cost(&launch, 0, 8 * (double)count);
+  return mica__queue_submit(queue, &launch);
 }
 
+static void push_epilogue(const mica__exec *exec, const mica__weights_attrs *attrs, mica__launch *launch) {
+  const int64_t at[] = {attrs->bias, attrs->addend};
+  for (size_t i = 0; i < sizeof at / sizeof *at; i++) {
+    mica__launch_optional(launch, at[i] ? exec->inputs[at[i]] : NULL);
+    mica__launch_int(launch, at[i] != 0);
+  }
+  const float argument = (float)attrs->activation_argument;
+  mica__launch_float(launch, mica__activation_argument((mica_activation)attrs->activation, argument));
+}
+
+/* The operands but x, in panels. */
+typedef struct panels {
+  mica_tensor *weights, *scales, *zeros;
+  float lift; /* what was added to weights */
+} panels;
+
 static mica_status launch_packed(const mica__exec *exec, const mica__weights_attrs *attrs, const sizes *s,
-                                 const mica_tensor *packed) {
-  const mica_tensor *zero = exec->input_count > ZERO ? exec->inputs[ZERO] : NULL;
+                                 const panels *p) {
   int32_t values[MICA__MAX_PARAMS];
   mica__kernel *kernel = NULL;
   MICA_TRY(mica__exec_values(exec, &weights_kernel, values));
@@ -149,23 +191,22 @@ static mica_status launch_packed(const mica__exec *exec, const mica__weights_att
   bool cpu = mica__kernel_value(&weights_kernel, values, "VW") > 1;
   mica__kernel_set(&weights_kernel, values, "BITS", (int32_t)attrs->bits);
   mica__kernel_set(&weights_kernel, values, "ROWS", rows);
-  MICA_TRY(mica__kernel_get(mica__queue_engine(exec->queue), &weights_kernel, values, NULL, &kernel));
+  const char *prelude = mica__activation_prelude((mica_activation)attrs->activation, MICA_F32);
+  MICA_TRY(mica__kernel_get(mica__queue_engine(exec->queue), &weights_kernel, values, prelude, &kernel));
   int64_t steps = s->k / (32 / attrs->bits), group = steps / s->groups;
   int64_t segment = s->groups > 1 || cpu ? group : mica__ceil_div(steps, SLICES);
   mica__launch launch = mica__launch_of(kernel);
   mica__launch_tensor(&launch, exec->inputs[X]);
-  mica__launch_tensor(&launch, packed);
-  mica__launch_tensor(&launch, exec->inputs[SCALE]);
-  mica__launch_optional(&launch, zero);
+  mica__launch_tensor(&launch, p->weights);
+  mica__launch_tensor(&launch, p->scales);
+  mica__launch_optional(&launch, p->zeros);
   mica__launch_tensor(&launch, exec->output);
   const int64_t numbers[] = {s->m, s->n, s->k, segment, group};
   for (size_t i = 0; i < sizeof numbers / sizeof *numbers; i++) mica__launch_size(&launch, numbers[i]);
-  push_steps(&launch, attrs, s, exec->inputs[SCALE]);
-  push_steps(&launch, attrs, s, zero);
-  mica__launch_int(&launch, zero != NULL);
-  bool is_signed = attrs->bits == 4 ? attrs->is_signed : mica_tensor_dtype(exec->inputs[Q]) == MICA_I8;
-  mica__launch_float(&launch, !is_signed ? 0 : attrs->bits == 4 ? 8 : 128);
-  mica__launch_int(&launch, is_signed && attrs->bits == 4 ? (int32_t)0x88888888u : 0);
+  mica__launch_int(&launch, p->zeros != NULL);
+  mica__launch_float(&launch, p->lift);
+  mica__launch_int(&launch, attrs->bits == 4 && attrs->is_signed ? (int32_t)0x88888888u : 0);
+  push_epilogue(exec, attrs, &launch);
   const int64_t range[] = {mica__ceil_div(s->n, WIDTH) * (cpu ? 1 : WIDTH),
                            mica__ceil_div(s->m, rows) * (cpu ? 1 : SLICES), 1};
   mica__launch_range3(&launch, range, cpu ? (size_t[]){1, 1, 1} : (size_t[]){WIDTH, SLICES, 1});
@@ -177,11 +218,16 @@ static mica_status launch_packed(const mica__exec *exec, const mica__weights_att
 static mica_status launch_weights(const mica__exec *exec) {
   const mica__weights_attrs *attrs = exec->attrs;
   sizes s = sizes_of(attrs, mica_tensor_shape(exec->inputs[X]), mica_tensor_shape(exec->inputs[Q]));
-  mica_tensor *packed = NULL;
+  const bool is_signed = attrs->bits == 4 ? attrs->is_signed : mica_tensor_dtype(exec->inputs[Q]) == MICA_I8;
+  panels p = {.lift = !is_signed ? 0 : attrs->bits == 4 ? 8 : 128};
   if (mica_tensor_count(exec->output) == 0) return MICA_OK;
-  mica_status status = pack(exec, attrs, &s, &packed);
-  if (status == MICA_OK) status = launch_packed(exec, attrs, &s, packed);
-  mica_tensor_destroy(packed);
+  mica_status status = pack(exec, attrs, &s, &p.weights);
+  if (status == MICA_OK) status = pack_part(exec, attrs, &s, SCALE, 0, &p.scales);
+  if (status == MICA_OK) status = pack_part(exec, attrs, &s, ZERO, p.lift, &p.zeros);
+  if (status == MICA_OK) status = launch_packed(exec, attrs, &s, &p);
+  mica_tensor_destroy(p.weights);
+  mica_tensor_destroy(p.scales);
+  mica_tensor_destroy(p.zeros);
   return status;
 }
 
@@ -191,9 +237,12 @@ static mica_status check_weights(mica__check *check) {
     mica_dtype dtype;
     int64_t m, n, k, scales;
   } list[] = {
-      {{7, 8, false, false, 0}, MICA_I8, 1, 35, 64, 35},  {{15, 8, false, false, 32}, MICA_U8, 3, 17, 96, 3},
-      {{15, 8, false, true, 64}, MICA_I8, 5, 16, 128, 2}, {{7, 4, true, false, 32}, MICA_U8, 1, 33, 128, 4},
-      {{15, 4, false, false, 0}, MICA_U8, 2, 5, 40, 1},   {{15, 4, true, false, 128}, MICA_U8, 16, 48, 256, 2},
+      {{.present = 7, .bits = 8}, MICA_I8, 1, 35, 64, 35},
+      {{.present = 15, .bits = 8, .group = 32}, MICA_U8, 3, 17, 96, 3},
+      {{.present = 15, .bits = 8, .by_k = true, .group = 64}, MICA_I8, 5, 16, 128, 2},
+      {{.present = 7, .bits = 4, .is_signed = true, .group = 32}, MICA_U8, 1, 33, 128, 4},
+      {{.present = 15, .bits = 4}, MICA_U8, 2, 5, 40, 1},
+      {{.present = 15, .bits = 4, .is_signed = true, .group = 128}, MICA_U8, 16, 48, 256, 2},
   };
   mica__launch_case cases[sizeof list / sizeof *list];
   for (size_t i = 0; i < sizeof list / sizeof *list; i++) {
@@ -286,7 +335,23 @@ static bool match_weights(const mica__match *match, int32_t root, int32_t *input
   return true;
 }
 
-static const mica__kernel_desc *const kernels[] = {&weights_kernel, NULL};
+#define TAKE(S, kind, field, ...) to.field = from->field;
+#define GIVE(S, kind, field, ...) given->field = to.field;
+static bool fuse_weights(mica__epilogue_fusion *fusion) {
+  const mica__weights_attrs *from = fusion->node->attrs;
+  mica__weights_attrs *given = fusion->attrs;
+  mica__linear_attrs to;
+  MICA__LINEAR_ATTRS(TAKE, )
+  if (!mica__linear_takes(fusion, &to)) return false;
+  *given = *from;
+  MICA__LINEAR_ATTRS(GIVE, )
+  fusion->op = &mica__op_weights;
+  return true;
+}
+#undef TAKE
+#undef GIVE
+
+static const mica__kernel_desc *const kernels[] = {&weights_kernel, &scales_kernel, NULL};
 const mica__op mica__op_weights = {.name = "weights",
                                    .kernels = kernels,
                                    .check = check_weights,
@@ -297,4 +362,5 @@ const mica__op mica__op_weights = {.name = "weights",
                                    .infer = infer_weights,
                                    .evaluate = evaluate_weights,
                                    .launch = launch_weights,
+                                   .fuse_epilogue = fuse_weights,
                                    .match = match_weights};
