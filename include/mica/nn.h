@@ -145,8 +145,8 @@ MICA_API mica_value mica_nn_state(mica_nn *nn, const char *name, mica_shape shap
 /* mica_nn_state of any dtype: `value` is rounded to it as mica_full does. */
 MICA_API mica_value mica_nn_state_of(mica_nn *nn, const char *name, mica_dtype dtype, mica_shape shape, double value);
 /* A weight that was made before, to be used once more (tied): its name with all scopes ("embed.weight"), whichever are
- * open now, without name_prefix. As nn's dtype says, as mica_nn_parameter gives it. The null value, with an error that
- * says what is missing in the graph, for a name that no weight has. */
+ * open now, without name_prefix. As nn's dtype says, as mica_nn_parameter gives it, and as the hook made it for its
+ * layer. The null value, with an error that says what is missing in the graph, for a name that no weight has. */
 MICA_API mica_value mica_nn_weight_of(mica_nn *nn, const char *name);
 
 /* WEIGHT: trained; STATE: made by mica_nn_state; OPTIMIZER: made by mica_optimize, no part of the network but of what a

@@ -2,6 +2,7 @@
 #include "base/text.h"
 #include "compress/calibration.h"
 #include "ir/pattern.h"
+#include "nn/nn.h"
 #include "ops/common/build.h"
 #include "ops/elementwise/elementwise.h"
 #include "ops/select/registry.h"
@@ -247,7 +248,9 @@ static mica_status look_at(mica_calibration *c) {
   for (size_t i = 0; status == MICA_OK && i < c->layer_count; i++) {
     mica__layer *layer = &c->layers[i];
     layer->kind = kind_of(c->graph, layer);
-    layer->tied = layer->weight && users[layer->weight] != 1;
+    /* A table has the same rows for all that ask for it. */
+    const int32_t known = layer->kind == MICA__LAYER_TABLE ? mica__nn_uses(c->nn, layer->name) : 0;
+    layer->tied = layer->weight && users[layer->weight] != 1 && !(known && users[layer->weight] <= 1 + known);
   }
   for (size_t i = 0; status == MICA_OK && i < c->layer_count; i++)
     if (c->layers[i].kind == MICA__LAYER_NORM) status = follow_norm(c, &c->layers[i], users);

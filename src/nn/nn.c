@@ -162,6 +162,22 @@ const char *mica_nn_point_name(mica_nn_point point) {
   return (unsigned)point < sizeof texts / sizeof *texts ? texts[point] : "?";
 }
 
+/* The parameter "layer.weight"; NULL: there is none. */
+static mica__nn_parameter *weight_of_layer(const mica_nn *nn, const char *layer) {
+  const size_t length = strlen(layer);
+  for (size_t i = nn->parameter_count; i-- > 0;) {
+    const char *name = nn->parameters[i].info.own_name;
+    if (!strncmp(name, layer, length) && !strcmp(name + length, length ? ".weight" : "weight"))
+      return &nn->parameters[i];
+  }
+  return NULL;
+}
+
+int32_t mica__nn_uses(const mica_nn *nn, const char *layer) {
+  const mica__nn_parameter *weight = weight_of_layer(nn, layer);
+  return weight ? weight->uses : 0;
+}
+
 mica_value mica__nn_hooked(mica_nn *nn, mica_nn_point point, mica_value value) {
   if (!nn->config.hook || mica_value_is_null(value)) return value;
   size_t length = strlen(nn->prefix);
@@ -179,6 +195,8 @@ mica_value mica__nn_hooked(mica_nn *nn, mica_nn_point point, mica_value value) {
     value = mica__graph_fail(nn->graph, MICA_E_SHAPE, "%s: the hook gives %s %s for its %s %s %s", layer,
                              mica_dtype_name(mica_value_dtype(value)), mica_shape_format(shape, is),
                              mica_nn_point_name(point), mica_dtype_name(dtype), mica_shape_format(given, was));
+  mica__nn_parameter *weight = point == MICA_NN_POINT_WEIGHT ? weight_of_layer(nn, layer) : NULL;
+  if (weight) weight->hooked = value;
   free(layer);
   return value;
 }
@@ -274,11 +292,19 @@ mica_value mica_nn_state_of(mica_nn *nn, const char *name, mica_dtype dtype, mic
   return mica__nn_add(nn, name, dtype, shape, &init, MICA_NN_ROLE_STATE);
 }
 
-mica_value mica_nn_weight_of(mica_nn *nn, const char *name) {
+mica_value mica__nn_weight(mica_nn *nn, const char *name) {
   for (size_t i = 0; name && i < nn->parameter_count; i++) {
-    const mica_nn_parameter_info *info = &nn->parameters[i].info;
-    if (info->role == MICA_NN_ROLE_WEIGHT && !strcmp(info->own_name, name)) return mica__nn_narrow(nn, info->value);
+    mica__nn_parameter *parameter = &nn->parameters[i];
+    if (parameter->info.role != MICA_NN_ROLE_WEIGHT || strcmp(parameter->info.own_name, name) != 0) continue;
+    parameter->uses++;
+    return mica_value_is_null(parameter->hooked) ? parameter->info.value : parameter->hooked;
   }
+  return (mica_value){0};
+}
+
+mica_value mica_nn_weight_of(mica_nn *nn, const char *name) {
+  mica_value weight = mica__nn_weight(nn, name);
+  if (!mica_value_is_null(weight)) return mica__nn_narrow(nn, weight);
   return mica__graph_fail(nn->graph, MICA_E_NOT_FOUND, "mica_nn_weight_of: no layer made a weight '%s'",
                           name ? name : "(null)");
 }

@@ -241,6 +241,70 @@ START_TEST(weights_alone) {
 }
 END_TEST
 
+enum { WORDS = 40, WIDTH = 32, IDS = 3 };
+
+/* Logits by the table that the words were looked up in. */
+static mica_value tied(mica_nn *nn, mica_value ids) {
+  mica_value x = mica_nn_dense(nn, "fc", mica_nn_embedding(nn, "embed", ids, WORDS, WIDTH, NULL), WIDTH, NULL);
+  return mica_matmul(x, mica_transpose(mica_nn_weight_of(nn, "embed.weight"), MICA_AXES(1, 0)));
+}
+
+static net make_tied(const mica_nn_config *config, mica_calibration *seen, float *y) {
+  net n = {0};
+  const int32_t words[IDS] = {39, 0, 17};
+  const mica_value *values = NULL;
+  size_t count = 0;
+  mica_tensor *ids = NULL;
+  ck_ok(mica_graph_create(&n.graph));
+  ck_ok(mica_nn_create(n.graph, config, &n.nn));
+  mica_value z = tied(n.nn, mica_input(n.graph, "ids", MICA_I32, MICA_SHAPE(IDS)));
+  if (seen) ck_ok(mica_calibration_values(seen, &values, &count));
+  ck_ok(mica_session_create(test_engine(), n.graph, &z, 1, NULL, &n.session));
+  ck_ok(mica_nn_initialise(n.nn, n.session));
+  if (!seen) ck_ok(mica_nn_load(n.nn, n.session, files_path("tied8.safetensors"), NULL));
+  ck_ok(mica_tensor_create_from(test_engine(), MICA_I32, MICA_SHAPE(IDS), words, &ids));
+  ck_ok(mica_session_run(n.session, test_queue(), &(mica_feed){"ids", ids}, 1));
+  ck_ok(mica_tensor_download(test_queue(), mica_session_output(n.session, 0), y, IDS * WORDS * sizeof *y));
+  mica_tensor_destroy(ids);
+  return n;
+}
+
+/* A table that gives words and logits is bytes for both. */
+START_TEST(tied_table) {
+  static float y[IDS * WORDS], want[IDS * WORDS];
+  mica_calibration *seen = NULL;
+  mica_quantizer *quantizer = NULL;
+  char *dump = NULL;
+  ck_ok(mica_calibration_create(&seen));
+  net n = make_tied(&(mica_nn_config){.hook = mica_calibration_hook, .hook_user = seen, .seed = 5}, seen, want);
+  ck_ok(mica_nn_save(n.nn, n.session, files_path("tied.safetensors"), NULL, 0));
+  mica_safetensors *file = open_file("tied.safetensors");
+  ck_ok(mica_quantize_weights(seen, &(mica_quantize_settings){.weights_only = true}, file,
+                              files_path("tied8.safetensors"), NULL));
+  mica_safetensors_close(file);
+  drop_net(&n);
+  mica_calibration_destroy(seen);
+  file = open_file("tied8.safetensors");
+  ck_assert_int_eq(entry(file, "embed.weight_q")->dtype, MICA_I8);
+  ck_assert_ptr_null(mica_safetensors_find(file, "embed.weight"));
+  ck_ok(mica_quantizer_open(file, &quantizer));
+  mica_safetensors_close(file);
+  n = make_tied(&(mica_nn_config){.hook = mica_quantize_hook, .hook_user = quantizer}, NULL, y);
+  double noise = 0, signal = 0;
+  for (int i = 0; i < IDS * WORDS; i++) {
+    noise += ((double)y[i] - (double)want[i]) * ((double)y[i] - (double)want[i]);
+    signal += (double)want[i] * (double)want[i];
+  }
+  ck_assert_msg(noise > 0 && 10 * log10(signal / noise) > 30, "%g of %g", noise, signal);
+  ck_ok(mica_session_dump(n.session, &dump));
+  const char *first = strstr(dump, ": weights");
+  ck_assert_msg(first && strstr(first + 1, ": weights"), "%s", dump);
+  mica_free(dump);
+  drop_net(&n);
+  mica_quantizer_destroy(quantizer);
+}
+END_TEST
+
 /* The network with equalised weights is the same function. */
 START_TEST(equalised) {
   float y[ROWS * OUT];
@@ -400,6 +464,7 @@ Suite *test_suite(void) {
   tcase_add_test(all, bytes);
   tcase_add_test(all, nibbles);
   tcase_add_test(all, weights_alone);
+  tcase_add_test(all, tied_table);
   tcase_add_test(all, equalised);
   tcase_add_loop_test(all, widths_of_integers, 0, 2);
   tcase_add_test(all, widths_of_nibbles);

@@ -16,12 +16,10 @@ mica_model_config mica__sequence_config(const mica_model_config *config, mica__s
   return c;
 }
 
-/* The parameter "embed.weight" of the open scopes; null where there is none. */
+/* The table "embed.weight" of the open scopes, as it was made before; null where there is none. */
 static mica_value find_table(mica_nn *nn) {
   char *name = mica__nn_name(nn, "embed.weight");
-  mica_value table = {0};
-  for (size_t i = 0; name && i < nn->parameter_count; i++)
-    if (!strcmp(nn->parameters[i].info.own_name, name)) table = nn->parameters[i].info.value;
+  mica_value table = mica__nn_weight(nn, name);
   free(name);
   return table;
 }
