@@ -30,40 +30,45 @@ RANGE_KERNEL int8_depthwise(__global const uchar *w, __global const uchar *x, FI
   rest /= P;
   const int f = (int)(rest % filters), image = (int)(rest / filters), lanes = min(VW, Q - q0);
   if (image >= images) return;
-  x += ((long)image * (filters / each) + f / each) * H * W;
+  const int channels = filters / each;
+  const long plane = ((long)image * channels + f / each) * H * W;
+#if VW == 16
+  const long all = (long)images * channels * H * W;
+  const int16 lane = (int16)(0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15);
+#endif
   w += (long)f * R * S;
   const int w_zero = ROW_ZERO(f), x_zero = COL_ZERO(0);
   COMPUTEV(i32, VW) sum = 0;
   for (int r = 0; r < R; r++) {
     const int h = p * sh - pad_h + r * dh;
     if (h < 0 || h >= H) continue;
-    __global const uchar *line = x + (long)h * W;
     for (int s = 0; s < S; s++) {
       const int from = q0 * sw - pad_w + s * dw;
       const int weight = (int)(w[r * S + s] ^ w_mask) - w_zero;
 #if VW == 16
-      if (sw == 1 && from >= 0 && from + VW <= W) {
-        sum += weight * (convert_int16(MICA_VLOAD(16, line, from) ^ (uchar16)(x_mask)) - x_zero);
-        continue;
-      }
-      if (sw == 2 && from >= 0 && from + 2 * VW <= W) {
-        const uchar16 left = MICA_VLOAD(16, line, from), right = MICA_VLOAD(16, line, from + 16);
-        sum += weight * (convert_int16((uchar16)(left.even, right.even) ^ (uchar16)(x_mask)) - x_zero);
+      /* What lies beyond the line is read where it lies in memory, and taken as the zero point. */
+      const long at = plane + (long)h * W + from;
+      if (sw <= 2 && at >= 0 && at + sw * VW <= all) {
+        uchar16 bytes = MICA_VLOAD(16, x, at);
+        if (sw == 2) bytes = (uchar16)(bytes.even, MICA_VLOAD(16, x, at + 16).even);
+        int16 near = convert_int16(bytes ^ (uchar16)(x_mask)) - x_zero;
+        if (from < 0 || from + sw * VW > W) near &= as_uint16(lane * sw + from) < (uint16)(W);
+        sum += weight * near;
         continue;
       }
       int near[VW];
       for (int l = 0; l < VW; l++) {
-        const int at = from + l * sw;
-        near[l] = l < lanes && at >= 0 && at < W ? (int)(line[at] ^ x_mask) - x_zero : 0;
+        const int column = from + l * sw;
+        near[l] = l < lanes && column >= 0 && column < W ? (int)(x[at + l * sw] ^ x_mask) - x_zero : 0;
       }
       sum += weight * vload16(0, near);
 #else
-      if (from >= 0 && from < W) sum += weight * ((int)(line[from] ^ x_mask) - x_zero);
+      if (from >= 0 && from < W) sum += weight * ((int)(x[plane + (long)h * W + from] ^ x_mask) - x_zero);
 #endif
     }
   }
-  const COMPUTEV(Y_T, VW) done = FINISHED(VW, sum, (COMPUTEV(f32, VW))(ROW_SCALE(f) * COL_SCALE(0)),
-                                          (COMPUTEV(f32, VW))(ROW_BIAS(f)));
+  const COMPUTEV(Y_T, VW) done =
+      FINISHED(VW, sum, (COMPUTEV(f32, VW))(ROW_SCALE(f) * COL_SCALE(0)), (COMPUTEV(f32, VW))(ROW_BIAS(f)));
   y += (((long)image * filters + f) * P + p) * Q + q0;
 #if VW == 16
   if (lanes < VW) {

@@ -141,6 +141,28 @@ mica_status mica__int8_conv_check(mica__check *check, const mica__op *op) {
        SCALES | ZEROS | RELU,
        {.groups = 2, .pad = {2, 1}, .stride = {1, 2}, .dilation = {1, 2}}},
       {MICA_I8, MICA_I8, MICA_I32, {4, {1, 4, 8, 5}}, {4, {4, 1, 2, 2}}, I32_ZEROS | ZEROS, {.groups = 4}},
+      /* Lines shorter than a vector, whose neighbours in memory are no neighbours. */
+      {MICA_U8,
+       MICA_I8,
+       MICA_U8,
+       {4, {2, 5, 14, 14}},
+       {4, {5, 1, 3, 3}},
+       SCALES | ZEROS | Y | BIAS | PER_COLUMN,
+       {.groups = 5, .pad = {1, 1}}},
+      {MICA_I8,
+       MICA_U8,
+       MICA_I32,
+       {4, {1, 6, 15, 15}},
+       {4, {6, 1, 3, 3}},
+       ZEROS,
+       {.groups = 6, .stride = {2, 2}, .pad = {1, 1}}},
+      {MICA_U8,
+       MICA_U8,
+       MICA_I32,
+       {4, {1, 2, 20, 37}},
+       {4, {4, 1, 5, 5}},
+       ZEROS,
+       {.groups = 2, .stride = {3, 3}, .pad = {4, 4}}},
   };
   return check_cases(check, op, true, list, sizeof list / sizeof *list);
 }

@@ -221,12 +221,21 @@ static mica_status launch_matmul(const mica__exec *exec) {
   return mica_tensor_count(exec->output) == 0 ? MICA_OK : mica__int8_product(&p);
 }
 
+/* Filters of one pixel see an image as one row, whose ends are fewer. */
+static void join_rows(mica__conv_dims *d) {
+  for (int i = 1; i <= 2; i++)
+    if (d->filter[i] != 1 || d->stride[i] != 1 || d->pad[i] != 0 || d->out[i] != d->in[i]) return;
+  d->in[2] = d->out[2] = d->in[1] * d->in[2];
+  d->in[1] = d->out[1] = 1;
+}
+
 static mica_status launch_conv(const mica__exec *exec) {
   mica__int8 p = problem_of(exec);
   mica_conv_config config = config_of(exec->attrs);
   p.conv = true;
   MICA_TRY(mica__conv_dims_of(&config, mica_tensor_shape(exec->inputs[0]), mica_tensor_shape(exec->inputs[1]), NULL,
                               &p.dims));
+  join_rows(&p.dims);
   p.depth = p.dims.c;
   p.m = p.dims.k;
   p.row_batches = p.dims.groups;
