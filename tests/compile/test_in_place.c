@@ -280,6 +280,26 @@ START_TEST(temporaries_are_updated_in_place) {
 }
 END_TEST
 
+/* The middle of a product's row is written to a cache from where it lies: two launches. */
+START_TEST(a_part_in_order_is_no_copy) {
+  mica_value x = mica_input(graph, "x", MICA_F32, MICA_SHAPE(1, 2)),
+             w = mica_parameter(graph, "w", MICA_F32, MICA_SHAPE(2, 6)),
+             cache = mica_parameter(graph, "cache", MICA_F32, MICA_SHAPE(3, 2));
+  mica_value part = mica_reshape(mica_slice(mica_matmul(x, w), 1, 2, 4, 1), MICA_SHAPE(1, 1, 2));
+  const int32_t row = 1;
+  mica_value at = mica_constant(graph, MICA_I32, MICA_SHAPE(1, 1), &row);
+  mica_assign(cache, mica_scatter_rows_unique(cache, at, part, 0, MICA_SCATTER_SET));
+  compile(NULL, 0);
+  upload("w", (float[]){1, 2, 3, 4, 5, 6, 10, 20, 30, 40, 50, 60});
+  upload("cache", (float[]){7, 7, 7, 7, 7, 7});
+  ck_assert_uint_eq(report_of().launches, 2);
+  mica_tensor *given = tensor_of(MICA_F32, MICA_SHAPE(1, 2), (float[]){1, 2});
+  ck_ok(mica_session_run(session, test_queue(), &(mica_feed){"x", given}, 1));
+  expect_parameter("cache", (float[]){7, 7, 63, 84, 7, 7}, 6);
+  mica_tensor_destroy(given);
+}
+END_TEST
+
 START_TEST(wrong_slices) {
   mica_value x = mica_parameter(graph, "x", MICA_F32, MICA_SHAPE(4, 2)),
              v = mica_full(graph, MICA_F32, MICA_SHAPE(2, 2), 1);
@@ -344,6 +364,7 @@ Suite *test_suite(void) {
   tcase_add_test(tests, two_parameters_cross);
   tcase_add_test(tests, an_update_between_that_is_read);
   tcase_add_test(tests, temporaries_are_updated_in_place);
+  tcase_add_test(tests, a_part_in_order_is_no_copy);
   tcase_add_test(tests, wrong_slices);
   tcase_add_test(tests, a_store_before_a_read_takes_no_memory_over);
   tcase_add_test(tests, a_parameter_is_read_before_it_is_stored);
