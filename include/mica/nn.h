@@ -161,6 +161,7 @@ typedef struct mica_nn_parameter_info {
   bool frozen;          /* a weight that is not trained */
   bool decay;           /* weight decay is for it */
   const char *own_name; /* name without name_prefix: what files and patterns know it by */
+  int32_t uses;         /* by mica_nn_weight_of, beside the layer's own */
 } mica_nn_parameter_info;
 
 MICA_API size_t mica_nn_parameter_count(const mica_nn *nn);

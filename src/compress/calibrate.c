@@ -2,7 +2,6 @@
 #include "base/text.h"
 #include "compress/calibration.h"
 #include "ir/pattern.h"
-#include "nn/nn.h"
 #include "ops/common/build.h"
 #include "ops/elementwise/elementwise.h"
 #include "ops/select/registry.h"
@@ -137,15 +136,28 @@ static int32_t *count_users(const mica_graph *graph) {
   return users;
 }
 
-static mica_value parameter_of(const mica_nn *nn, const char *layer, const char *what) {
+static const mica_nn_parameter_info *info_of(const mica_nn *nn, const char *layer, const char *what) {
   const size_t length = strlen(layer);
   for (size_t i = 0; i < mica_nn_parameter_count(nn); i++) {
     const mica_nn_parameter_info *info = mica_nn_parameter_at(nn, i);
     if (!strncmp(info->own_name, layer, length) && info->own_name[length] == '.' &&
         !strcmp(info->own_name + length + 1, what))
-      return info->value;
+      return info;
   }
-  return (mica_value){0};
+  return NULL;
+}
+
+static mica_value parameter_of(const mica_nn *nn, const char *layer, const char *what) {
+  const mica_nn_parameter_info *info = info_of(nn, layer, what);
+  return info ? info->value : (mica_value){0};
+}
+
+/* True if others use a layer's weight than the layer and, of a table, which has the same rows for all that ask for it,
+ * those that asked. */
+static bool is_tied(const mica_calibration *c, const mica__layer *layer, const int32_t *users) {
+  const mica_nn_parameter_info *info = layer->kind == MICA__LAYER_TABLE ? info_of(c->nn, layer->name, "weight") : NULL;
+  if (!layer->weight || users[layer->weight] == 1) return false;
+  return !info || info->uses == 0 || users[layer->weight] > 1 + info->uses;
 }
 
 /* The epsilon that a batch norm adds to its variance. */
@@ -248,9 +260,7 @@ static mica_status look_at(mica_calibration *c) {
   for (size_t i = 0; status == MICA_OK && i < c->layer_count; i++) {
     mica__layer *layer = &c->layers[i];
     layer->kind = kind_of(c->graph, layer);
-    /* A table has the same rows for all that ask for it. */
-    const int32_t known = layer->kind == MICA__LAYER_TABLE ? mica__nn_uses(c->nn, layer->name) : 0;
-    layer->tied = layer->weight && users[layer->weight] != 1 && !(known && users[layer->weight] <= 1 + known);
+    layer->tied = is_tied(c, layer, users);
   }
   for (size_t i = 0; status == MICA_OK && i < c->layer_count; i++)
     if (c->layers[i].kind == MICA__LAYER_NORM) status = follow_norm(c, &c->layers[i], users);

@@ -173,11 +173,6 @@ static mica__nn_parameter *weight_of_layer(const mica_nn *nn, const char *layer)
   return NULL;
 }
 
-int32_t mica__nn_uses(const mica_nn *nn, const char *layer) {
-  const mica__nn_parameter *weight = weight_of_layer(nn, layer);
-  return weight ? weight->uses : 0;
-}
-
 mica_value mica__nn_hooked(mica_nn *nn, mica_nn_point point, mica_value value) {
   if (!nn->config.hook || mica_value_is_null(value)) return value;
   size_t length = strlen(nn->prefix);
@@ -296,7 +291,7 @@ mica_value mica__nn_weight(mica_nn *nn, const char *name) {
   for (size_t i = 0; name && i < nn->parameter_count; i++) {
     mica__nn_parameter *parameter = &nn->parameters[i];
     if (parameter->info.role != MICA_NN_ROLE_WEIGHT || strcmp(parameter->info.own_name, name) != 0) continue;
-    parameter->uses++;
+    parameter->info.uses++;
     return mica_value_is_null(parameter->hooked) ? parameter->info.value : parameter->hooked;
   }
   return (mica_value){0};

@@ -13,7 +13,6 @@ typedef struct mica__nn_parameter {
   char *name;              /* info.name, of which info.own_name is the end */
   mica__division division; /* of what it is a part, with tensor_ranks */
   mica_value hooked;       /* what the hook made of it as a layer's weight; null: none did */
-  int32_t uses;            /* by mica__nn_weight, beside the layer's own */
 } mica__nn_parameter;
 
 /* A layer of the summary. Layers inside a layer are not recorded. */
@@ -73,8 +72,6 @@ mica_value mica__nn_add(mica_nn *nn, const char *name, mica_dtype dtype, mica_sh
 
 /* mica_nn_weight_of before it is cast; null, without an error, for a name that no weight has. */
 mica_value mica__nn_weight(mica_nn *nn, const char *name);
-/* How many times the weight of a layer was used once more; 0 for a layer that has none. */
-int32_t mica__nn_uses(const mica_nn *nn, const char *layer);
 
 /* x cast to the network's dtype. */
 mica_value mica__nn_narrow(const mica_nn *nn, mica_value x);

@@ -32,7 +32,7 @@ bool mica__linear_takes(const mica__epilogue_fusion *fusion, mica__linear_attrs 
     return true;
   }
   if (user->op != &mica__op_add || !fusion->other || fusion->other->dtype != node->type.dtype) return false;
-  /* Of a single row a residual has as many elements as a bias. */
+  /* A residual of a single row has as many elements as a bias. */
   bool bias = attrs->bias == 0 && is_bias(fusion, shape);
   int64_t *which = bias ? &attrs->bias : &attrs->addend;
   if (*which != 0 || (!bias && count_of(fusion->other->shape) != count_of(shape))) return false;
