@@ -33,22 +33,38 @@ static mica_device_info intel(uint32_t subgroup_min) {
   return device;
 }
 
-/* The first implementation that takes a product of this type on the device. */
-static const char *choice(const mica_device_info *device, mica_dtype type, int64_t m, int64_t n, int64_t k,
-                          bool allow_tf32) {
-  mica_tensor *a = NULL, *b = NULL, *d = NULL;
+/* rows x cols, or a view of its transpose. */
+static mica_tensor *matrix(mica_dtype type, int64_t rows, int64_t cols, bool transposed) {
+  mica_tensor *stored = NULL, *view = NULL;
+  if (!transposed) {
+    ck_ok(mica_tensor_create(test_engine(), type, MICA_SHAPE(rows, cols), &stored));
+    return stored;
+  }
+  ck_ok(mica_tensor_create(test_engine(), type, MICA_SHAPE(cols, rows), &stored));
+  ck_ok(mica_tensor_transpose(stored, &view));
+  mica_tensor_destroy(stored);
+  return view;
+}
+
+/* The first implementation that takes a product of this type on the device; layout: "nn", "tn", "nt" or "tt". */
+static const char *choice_of(const mica_device_info *device, mica_dtype type, const char *layout, int64_t m, int64_t n,
+                             int64_t k, bool allow_tf32) {
+  mica_tensor *a = matrix(type, m, k, layout[0] == 't'), *b = matrix(type, k, n, layout[1] == 't');
+  mica_tensor *d = matrix(type == MICA_I8 ? MICA_I32 : type, m, n, false);
   mica__gemm gemm;
   mica_gemm_config config = mica_gemm_config_default();
   config.allow_tf32 = allow_tf32;
-  ck_ok(mica_tensor_create(test_engine(), type, MICA_SHAPE(m, k), &a));
-  ck_ok(mica_tensor_create(test_engine(), type, MICA_SHAPE(k, n), &b));
-  ck_ok(mica_tensor_create(test_engine(), type == MICA_I8 ? MICA_I32 : type, MICA_SHAPE(m, n), &d));
   ck_ok(mica__gemm_problem(test_queue(), &config, a, b, NULL, NULL, d, &gemm));
   const mica__impl *impl = mica__route(mica__gemm_impls, &gemm, device);
   mica_tensor_destroy(a);
   mica_tensor_destroy(b);
   mica_tensor_destroy(d);
   return impl->name;
+}
+
+static const char *choice(const mica_device_info *device, mica_dtype type, int64_t m, int64_t n, int64_t k,
+                          bool allow_tf32) {
+  return choice_of(device, type, "nn", m, n, k, allow_tf32);
 }
 
 START_TEST(any_gpu_by_size) {
@@ -84,6 +100,20 @@ START_TEST(tensor_cores_where_they_are_and_may_be_used) {
 }
 END_TEST
 
+/* Elements of 16 bits that do not lie in pairs along k would be read one by one. */
+START_TEST(tensor_cores_where_pairs_are_adjacent) {
+  mica_device_info ampere = nvidia(80), hopper = nvidia(90);
+  ck_assert_str_eq(choice_of(&ampere, MICA_F16, "nt", 512, 512, 64, false), "gemm_mma");
+  ck_assert_str_eq(choice_of(&ampere, MICA_F16, "tn", 512, 512, 64, false), "gemm_gpu");
+  ck_assert_str_eq(choice_of(&ampere, MICA_BF16, "tt", 512, 512, 64, false), "gemm_gpu");
+  ck_assert_str_eq(choice_of(&ampere, MICA_F32, "tn", 512, 512, 64, true), "gemm_mma");
+  ck_assert_str_eq(choice_of(&hopper, MICA_BF16, "nt", 512, 512, 64, false), "gemm_mma");
+  ck_assert_str_eq(choice_of(&hopper, MICA_F16, "nn", 512, 512, 64, false), "gemm_gpu");
+  ck_assert_str_eq(choice_of(&hopper, MICA_F32, "nn", 512, 512, 64, true), "gemm_mma");
+}
+END_TEST
+
+/* Without room for tiles in local memory, that is: those are faster. */
 START_TEST(subgroups_of_a_known_size) {
   mica_device_info old = intel(8), new = intel(16), unknown = intel(0);
   ck_assert_str_eq(choice(&old, MICA_F32, 512, 512, 64, false), "gemm_subgroup");
@@ -166,6 +196,7 @@ Suite *test_suite(void) {
   tcase_add_test(choices, any_gpu_by_size);
   tcase_add_test(choices, a_gpu_without_room);
   tcase_add_test(choices, tensor_cores_where_they_are_and_may_be_used);
+  tcase_add_test(choices, tensor_cores_where_pairs_are_adjacent);
   tcase_add_test(choices, subgroups_of_a_known_size);
   tcase_add_test(choices, clblast_says_what_it_cannot_do);
   tcase_add_test(choices, no_gpu_kernel_on_a_cpu);
