@@ -116,10 +116,12 @@ END_TEST
 /* Without room for tiles in local memory, that is: those are faster. */
 START_TEST(subgroups_of_a_known_size) {
   mica_device_info old = intel(8), new = intel(16), unknown = intel(0);
+  ck_assert_str_eq(choice(&old, MICA_F32, 512, 512, 64, false), "gemm_gpu");
+  old.local_bytes = new.local_bytes = unknown.local_bytes = 4096;
   ck_assert_str_eq(choice(&old, MICA_F32, 512, 512, 64, false), "gemm_subgroup");
   ck_assert_str_eq(choice(&new, MICA_BF16, 512, 512, 64, false), "gemm_subgroup");
-  ck_assert_str_eq(choice(&new, MICA_I8, 512, 512, 64, false), "gemm_gpu");
-  ck_assert_str_eq(choice(&unknown, MICA_F32, 512, 512, 64, false), "gemm_gpu");
+  ck_assert_str_eq(choice(&new, MICA_I8, 512, 512, 64, false), "gemm_naive");
+  ck_assert_str_eq(choice(&unknown, MICA_F32, 512, 512, 64, false), "gemm_naive");
 }
 END_TEST
 
