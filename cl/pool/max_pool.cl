@@ -1,8 +1,8 @@
-/* pool/max_pool.cl: y[n, o] = the largest of x[n, i] over the elements i of window o, a NaN being the largest; or its
- * index.
+/* pool/max_pool.cl: values[n, o] = the largest of x[n, i] over the elements i of window o, a NaN being the largest, and
+ * indices[n, o] its index in the plane, the first of equals.
  *
- * x is (planes, D, H, W), y (planes, outputs of D, H, W); D, H and W are windows (pool/window.clh). A window without
- * elements gives `lowest`, and the index D H W.
+ * x is (planes, D, H, W), the results (planes, outputs of D, H, W); D, H and W are windows (pool/window.clh). A window
+ * without elements gives `lowest`, and the index D H W.
  *
  *   max_pool_each     with EACH: a work-item an output: planes * outputs of them
  *   max_pool_lines    a work-item makes `per` rows of outputs, one after the other: the largest of each column first,
@@ -10,8 +10,9 @@
  *                     groups of one. No adaptive windows. columns, and rows where INDICES, have `length` + 2 VW
  *                     elements: the row with its padding, as far as windows reach
  *
- *   X_T       type of x, and of y but for indices
- *   INDICES   1: y is the index in the plane, i32, of the first of equals
+ *   X_T       type of x and values
+ *   VALUES    1: values are written
+ *   INDICES   1: indices are written
  *   STRIDE    stride along W where it is 1 or 2; 0: any (max_pool_lines)
  *   VW        columns and outputs of a vector, at most W and the outputs of W (max_pool_lines) */
 #include "common/group.clh"
@@ -20,6 +21,9 @@
 
 #ifndef X_T
 #define X_T f32
+#endif
+#ifndef VALUES
+#define VALUES 1
 #endif
 #ifndef INDICES
 #define INDICES 0
@@ -31,16 +35,10 @@
 #define VW 4
 #endif
 
-#if INDICES
-#define Y_T i32
-#else
-#define Y_T X_T
-#endif
-
 #ifdef EACH
-RANGE_KERNEL max_pool_each(__global const STORAGE(X_T) * x, const long x_at, __global STORAGE(Y_T) * y,
-                           const long y_at, const int planes, const int8 D, const int8 H, const int8 W,
-                           const COMPUTE(X_T) lowest) {
+RANGE_KERNEL max_pool_each(__global const STORAGE(X_T) * x, const long x_at, __global STORAGE(X_T) * values,
+                           const long values_at, __global int *indices, const long indices_at, const int planes,
+                           const int8 D, const int8 H, const int8 W, const COMPUTE(X_T) lowest) {
   const long item = get_global_id(0);
   const int q = (int)(item % W.s1), p = (int)(item / W.s1 % H.s1), o = (int)(item / W.s1 / H.s1 % D.s1);
   const long plane = item / W.s1 / H.s1 / D.s1;
@@ -58,10 +56,11 @@ RANGE_KERNEL max_pool_each(__global const STORAGE(X_T) * x, const long x_at, __g
       index = at;
     }
   }
+#if VALUES
+  STORE(X_T, best, values, values_at + item);
+#endif
 #if INDICES
-  y[y_at + item] = index < 0 ? D.s0 * H.s0 * W.s0 : index;
-#else
-  STORE(X_T, best, y, y_at + item);
+  indices[indices_at + item] = index < 0 ? D.s0 * H.s0 * W.s0 : index;
 #endif
 }
 
@@ -140,10 +139,10 @@ RANGE_KERNEL max_pool_each(__global const STORAGE(X_T) * x, const long x_at, __g
 #define BEGIN_ROWS(best)
 #endif
 
-CPU_KERNEL max_pool_lines(__global const STORAGE(X_T) * x, const long x_at, __global STORAGE(Y_T) * y,
-                          const long y_at, const int planes, const int8 D, const int8 H, const int8 W,
-                          const COMPUTE(X_T) lowest, const int per, const int length, __local COMPUTE(X_T) * columns,
-                          __local int *rows) {
+CPU_KERNEL max_pool_lines(__global const STORAGE(X_T) * x, const long x_at, __global STORAGE(X_T) * values,
+                          const long values_at, __global int *indices, const long indices_at, const int planes,
+                          const int8 D, const int8 H, const int8 W, const COMPUTE(X_T) lowest, const int per,
+                          const int length, __local COMPUTE(X_T) * columns, __local int *rows) {
   const long first = get_global_id(0) * (long)per, lines = (long)planes * D.s1 * H.s1;
   const long last = min(first + per, lines);
   /* Columns behind the last window are not needed. */
@@ -180,13 +179,14 @@ CPU_KERNEL max_pool_lines(__global const STORAGE(X_T) * x, const long x_at, __gl
       const int q = min(begin, W.s1 - VW);
       BEST(best);
       for (int k = 0; k < W.s2 * W.s5; k += W.s5) COMBINE(best, COLUMNS(WIDE, VW, columns, q, k), ROWS(k), k);
+#if VALUES
+      STOREV(X_T, VW, best, values, values_at + line * W.s1 + q);
+#endif
 #if INDICES
       const MASK(VW) column = best_column + AS_MASK(RAMP(int, VW, q)) * W.s3 - W.s4;
       const MASK(VW) none = TRUTH(VW, best_row == NO_ROW);
       const MASK(VW) index = select(best_row * W.s0 + column, (MASK(VW))(D.s0 * H.s0 * W.s0), none);
-      STOREV(i32, VW, MICA_AS(int, VW, index), y, y_at + line * W.s1 + q);
-#else
-      STOREV(X_T, VW, best, y, y_at + line * W.s1 + q);
+      STOREV(i32, VW, MICA_AS(int, VW, index), indices, indices_at + line * W.s1 + q);
 #endif
     }
   }

@@ -41,6 +41,7 @@ MICA__WRITE(max_pool) {
         (window){mica__node_list(node, "size")[i], mica__node_list(node, "stride")[i], mica__node_list(node, "pad")[i],
                  mica__node_list(node, "pad_end")[i], mica__node_list(node, "dilation")[i]};
     check_window(w, id, &windows[i]);
+    if (w->needed[id]) mica__write_fail(w, id, "positions of maxima have no form in ONNX");
     if (mica__node_list(node, "outputs")[i] > 0 || ceil_mode[i] != ceil_mode[0])
       mica__write_fail(w, id, "adaptive windows that differ have no form in ONNX");
   }

@@ -1,4 +1,4 @@
-/* Max pooling: values, positions of the maxima, and the gradient, which goes to these positions. */
+/* Max pooling: results VALUES and INDICES, positions of the maxima, and the gradient, which goes to these positions. */
 #include "base/checked.h"
 #include "base/element.h"
 #include "base/error.h"
@@ -9,6 +9,8 @@
 
 #include <math.h>
 #include <stdlib.h>
+
+enum { VALUES, INDICES, RESULTS };
 
 /* Elements that are worth a work-item; bytes of local memory it may have. */
 #define LINES_UNIT 8192
@@ -69,9 +71,11 @@ static mica_status planes_of(const mica__max_pool_attrs *attrs, mica_shape x, pl
 static mica_status infer_max_pool(const mica__type *inputs, int32_t input_count, void *attrs, mica__type *out) {
   (void)input_count;
   planes p;
-  *out = inputs[0];
-  MICA_TRY(planes_of(attrs, out->shape, &p));
-  for (int32_t k = 5 - out->shape.rank; k < 3; k++) out->shape.dim[out->shape.rank - 3 + k] = p.m[k];
+  out[VALUES] = inputs[0];
+  mica_shape *shape = &out[VALUES].shape;
+  MICA_TRY(planes_of(attrs, *shape, &p));
+  for (int32_t k = 5 - shape->rank; k < 3; k++) shape->dim[shape->rank - 3 + k] = p.m[k];
+  out[INDICES].shape = *shape;
   return MICA_OK;
 }
 
@@ -106,7 +110,7 @@ static int64_t largest(const planes *p, const double *x, const int64_t o[3]) {
   return best;
 }
 
-static mica_status evaluate(const mica__eval *eval, bool positions) {
+static mica_status evaluate_max_pool(const mica__eval *eval) {
   planes p;
   MICA_TRY(planes_of(eval->attrs, eval->types[0].shape, &p));
   int64_t plane = p.n[0] * p.n[1] * p.n[2], at = 0;
@@ -116,15 +120,11 @@ static mica_status evaluate(const mica__eval *eval, bool positions) {
         for (int64_t w = 0; w < p.m[2]; w++, at++) {
           const double *x = eval->inputs[0] + c * plane;
           int64_t best = largest(&p, x, (int64_t[]){d, h, w});
-          eval->output[at] = positions  ? (double)(best < 0 ? plane : best)
-                             : best < 0 ? lowest_of(eval->types[0].dtype)
-                                        : x[best];
+          eval->outputs[VALUES][at] = best < 0 ? lowest_of(eval->types[0].dtype) : x[best];
+          eval->outputs[INDICES][at] = (double)(best < 0 ? plane : best);
         }
   return MICA_OK;
 }
-
-static mica_status evaluate_max_pool(const mica__eval *eval) { return evaluate(eval, false); }
-static mica_status evaluate_max_pool_indices(const mica__eval *eval) { return evaluate(eval, true); }
 
 static mica_status evaluate_max_pool_grad(const mica__eval *eval) {
   planes p;
@@ -143,18 +143,19 @@ static mica_status evaluate_max_pool_grad(const mica__eval *eval) {
 
 #define TYPES MICA__DTYPE("X_T", "type of x", MICA__NUMBERS)
 #define FLOATS MICA__DTYPE("X_T", "type of dx and dy", MICA__FLOATS)
-#define POSITIONS MICA__CASE("INDICES", "1: y is the position", 0, 1)
+#define WANTED                                                                                                         \
+  MICA__CASE("VALUES", "1: the values are written", 1, 0), MICA__CASE("INDICES", "1: the indices are written", 0, 1)
 #define LINES                                                                                                          \
   MICA__CASE("STRIDE", "stride along W; 0: any", 1, 2, 0),                                                             \
       MICA__INT("VW", "elements that are taken as one vector", 1, 2, 4, 8, 16)
-static const mica__kernel_param each_params[] = {TYPES, POSITIONS};
-static const mica__kernel_param lines_params[] = {TYPES, POSITIONS, LINES};
+static const mica__kernel_param each_params[] = {TYPES, WANTED};
+static const mica__kernel_param lines_params[] = {TYPES, WANTED, LINES};
 static const mica__kernel_param grad_each_params[] = {FLOATS};
 static const mica__kernel_param grad_strips_params[] = {
     FLOATS, MICA__CASE("STRIDE", "stride along W", 1, 2),
     MICA__INT("VW", "elements that are taken as one vector", 1, 2, 4, 8, 16)};
-static const mica__variant each_variants[] = {MICA__VARIANT("any", MICA__ON_ANY, MICA_F32, 0)};
-static const mica__variant lines_variants[] = {MICA__VARIANT("cpu", MICA__ON_CPU, MICA_F32, 0, 2, 16)};
+static const mica__variant each_variants[] = {MICA__VARIANT("any", MICA__ON_ANY, MICA_F32, 1, 0)};
+static const mica__variant lines_variants[] = {MICA__VARIANT("cpu", MICA__ON_CPU, MICA_F32, 1, 0, 2, 16)};
 static const mica__variant grad_each_variants[] = {MICA__VARIANT("any", MICA__ON_ANY, MICA_F32)};
 static const mica__variant grad_strips_variants[] = {MICA__VARIANT("cpu", MICA__ON_CPU, MICA_F32, 2, 16)};
 static const mica__kernel_desc max_pool_each = {
@@ -253,13 +254,16 @@ static mica_status fits(const planes *p) {
   return MICA_OK;
 }
 
-static mica_status choose(const mica__exec *exec, const mica__kernel_desc *desc, mica_dtype dtype, bool positions,
-                          const walk *how, const planes *p, mica__kernel **kernel) {
+static mica_status choose(const mica__exec *exec, const mica__kernel_desc *desc, mica_dtype dtype, const walk *how,
+                          const planes *p, mica__kernel **kernel) {
   int32_t values[MICA__MAX_PARAMS];
   int64_t stride = p->windows[2].stride;
   MICA_TRY(mica__exec_values(exec, desc, values));
   mica__kernel_set(desc, values, "X_T", (int32_t)dtype);
-  if (mica__kernel_param_index(desc, "INDICES") >= 0) mica__kernel_set(desc, values, "INDICES", positions);
+  if (mica__kernel_param_index(desc, "INDICES") >= 0) {
+    mica__kernel_set(desc, values, "VALUES", exec->outputs[VALUES] != NULL);
+    mica__kernel_set(desc, values, "INDICES", exec->outputs[INDICES] != NULL);
+  }
   if (how->per) {
     mica__kernel_set(desc, values, "VW", (int32_t)how->width);
     mica__kernel_set(desc, values, "STRIDE",
@@ -268,20 +272,20 @@ static mica_status choose(const mica__exec *exec, const mica__kernel_desc *desc,
   return mica__kernel_get(mica__queue_engine(exec->queue), desc, values, NULL, kernel);
 }
 
-static mica_status launch_pool(const mica__exec *exec, bool positions) {
-  const mica_tensor *x = exec->inputs[0];
+static mica_status launch_max_pool(const mica__exec *exec) {
+  const mica_tensor *x = exec->inputs[0], *values = exec->outputs[VALUES], *indices = exec->outputs[INDICES];
   planes p;
   mica__kernel *kernel = NULL;
-  if (mica_tensor_count(exec->output) == 0) return MICA_OK;
   MICA_TRY(planes_of(exec->attrs, mica_tensor_shape(x), &p));
   MICA_TRY(fits(&p));
   int64_t lines = p.count * p.m[0] * p.m[1];
+  if (lines * p.m[2] == 0) return MICA_OK;
   const walk how = walk_of_lines(exec, &p, mica_tensor_dtype(x));
-  MICA_TRY(
-      choose(exec, how.per ? &max_pool_lines : &max_pool_each, mica_tensor_dtype(x), positions, &how, &p, &kernel));
+  MICA_TRY(choose(exec, how.per ? &max_pool_lines : &max_pool_each, mica_tensor_dtype(x), &how, &p, &kernel));
   mica__launch launch = mica__launch_of(kernel);
   mica__launch_tensor(&launch, x);
-  mica__launch_tensor(&launch, exec->output);
+  mica__launch_optional(&launch, values);
+  mica__launch_optional(&launch, indices);
   add_axes(&launch, &p);
   mica__launch_scalar(&launch, mica_tensor_dtype(x), lowest_of(mica_tensor_dtype(x)));
   if (how.per) {
@@ -292,12 +296,12 @@ static mica_status launch_pool(const mica__exec *exec, bool positions) {
   }
   mica__launch_range1(&launch, how.per ? (lines + how.per - 1) / how.per : lines * p.m[2],
                       how.per ? 1 : MICA__RANGE_GROUP);
-  mica__launch_cost(&launch, 0, (double)mica_tensor_bytes(x) + (double)mica_tensor_bytes(exec->output));
+  double bytes = (double)mica_tensor_bytes(x);
+  if (values) bytes += (double)mica_tensor_bytes(values);
+  if (indices) bytes += (double)mica_tensor_bytes(indices);
+  mica__launch_cost(&launch, 0, bytes);
   return mica__queue_submit(exec->queue, &launch);
 }
-
-static mica_status launch_max_pool(const mica__exec *exec) { return launch_pool(exec, false); }
-static mica_status launch_max_pool_indices(const mica__exec *exec) { return launch_pool(exec, true); }
 
 static mica_status launch_max_pool_grad(const mica__exec *exec) {
   const mica_tensor *dy = exec->inputs[1], *dx = exec->output;
@@ -307,8 +311,8 @@ static mica_status launch_max_pool_grad(const mica__exec *exec) {
   MICA_TRY(planes_of(exec->attrs, mica_tensor_shape(dx), &p));
   MICA_TRY(fits(&p));
   const walk how = walk_of_strips(exec, &p, mica_tensor_dtype(dx));
-  MICA_TRY(choose(exec, how.per ? &max_pool_grad_strips : &max_pool_grad_each, mica_tensor_dtype(dx), false, &how, &p,
-                  &kernel));
+  MICA_TRY(
+      choose(exec, how.per ? &max_pool_grad_strips : &max_pool_grad_each, mica_tensor_dtype(dx), &how, &p, &kernel));
   mica__launch launch = mica__launch_of(kernel);
   mica__launch_tensor(&launch, dy);
   mica__launch_tensor(&launch, exec->inputs[2]);
@@ -332,19 +336,10 @@ static mica_status launch_max_pool_grad(const mica__exec *exec) {
 
 /* --- gradients --- */
 
-static mica_value indices_of(mica_value x, const mica__max_pool_attrs *attrs) {
-  return mica__graph_add(&mica__op_max_pool_indices, &x, 1, attrs);
-}
-
 static mica_status grad_max_pool(const mica__grad *grad) {
-  const mica__max_pool_attrs *attrs = mica__attrs_of(grad->y);
-  mica_value operands[] = {grad->inputs[0], grad->dy, indices_of(grad->inputs[0], attrs)};
-  grad->dinputs[0] = mica__graph_add(&mica__op_max_pool_grad, operands, 3, attrs);
-  return MICA_OK;
-}
-
-static mica_status grad_max_pool_indices(const mica__grad *grad) {
-  grad->dinputs[0] = (mica_value){0};
+  if (!grad->dy.graph) return MICA_OK;
+  mica_value operands[] = {grad->inputs[0], grad->dy, grad->results[INDICES]};
+  grad->dinputs[0] = mica__graph_add(&mica__op_max_pool_grad, operands, 3, mica__attrs_of(grad->y));
   return MICA_OK;
 }
 
@@ -411,25 +406,29 @@ static const mica__launch_case cases[] = {
 static const mica_dtype integers[] = {MICA_I8, MICA_U8, MICA_I32, MICA_I64, MICA_U16, MICA_U32, MICA_U64};
 #define INTEGER_COUNT (sizeof integers / sizeof *integers)
 
-static mica_status check_of(mica__check *check, const mica__op *op, const mica_dtype *more) {
-  mica__launch_case list[CASE_COUNT + INTEGER_COUNT];
-  size_t count = 0;
-  for (; count < CASE_COUNT; count++) {
-    list[count] = cases[count];
-    list[count].input_count = 1;
-  }
+/* Appends the cases, and with `more` integers, each of which lacks the results of `unwanted`. */
+static size_t add_cases(mica__launch_case *list, size_t count, bool more, uint32_t unwanted) {
+  const size_t begin = count;
+  for (size_t i = 0; i < CASE_COUNT; i++) list[count++] = cases[i];
   /* Few values, so that equals are met. */
   for (size_t i = 0; more && i < INTEGER_COUNT; i++) {
-    list[count] = list[1];
+    list[count] = cases[1];
     list[count].bound[0] = 4;
-    list[count++].inputs[0].dtype = more[i];
+    list[count++].inputs[0].dtype = integers[i];
   }
-  return mica__check_launches(check, op, op->name, list, count);
+  for (size_t i = begin; i < count; i++) {
+    list[i].input_count = 1;
+    list[i].unwanted = unwanted;
+  }
+  return count;
 }
 
-static mica_status check_max_pool(mica__check *check) { return check_of(check, &mica__op_max_pool, integers); }
-static mica_status check_max_pool_indices(mica__check *check) {
-  return check_of(check, &mica__op_max_pool_indices, integers);
+static mica_status check_max_pool(mica__check *check) {
+  mica__launch_case list[3 * CASE_COUNT + 2 * INTEGER_COUNT];
+  size_t count = add_cases(list, 0, true, 0);
+  count = add_cases(list, count, true, 1u << INDICES);
+  count = add_cases(list, count, false, 1u << VALUES);
+  return mica__check_launches(check, &mica__op_max_pool, "max_pool", list, count);
 }
 
 /* The gradient takes positions that are in their windows: here those of x. Elements of dy are small integers, whose
@@ -470,15 +469,15 @@ static mica_status make_slopes(const mica__exec *exec, mica__type type, mica_ten
 
 static mica_status launch_largest(const mica__exec *exec) {
   mica_engine *engine = mica__queue_engine(exec->queue);
-  mica__type type = {mica_tensor_dtype(exec->inputs[0]), mica_tensor_shape(exec->inputs[0])}, pooled;
+  mica__type type = {mica_tensor_dtype(exec->inputs[0]), mica_tensor_shape(exec->inputs[0])}, pooled[RESULTS];
   mica__max_pool_attrs attrs = *(const mica__max_pool_attrs *)exec->attrs;
   mica_tensor *dy = NULL, *positions = NULL;
   mica__exec step = *exec;
-  MICA_TRY(infer_max_pool(&type, 1, &attrs, &pooled));
-  mica_status status = make_slopes(exec, pooled, &dy);
-  if (status == MICA_OK) status = mica_tensor_create(engine, MICA_I32, pooled.shape, &positions);
-  step.output = positions;
-  if (status == MICA_OK) status = launch_max_pool_indices(&step);
+  MICA_TRY(infer_max_pool(&type, 1, &attrs, pooled));
+  mica_status status = make_slopes(exec, pooled[VALUES], &dy);
+  if (status == MICA_OK) status = mica_tensor_create(engine, MICA_I32, pooled[INDICES].shape, &positions);
+  step.outputs = (mica_tensor *const[RESULTS]){NULL, positions};
+  if (status == MICA_OK) status = launch_max_pool(&step);
   step.inputs = (const mica_tensor *const[]){exec->inputs[0], dy, positions};
   step.output = exec->output;
   if (status == MICA_OK) status = launch_max_pool_grad(&step);
@@ -493,7 +492,8 @@ static mica_status check_max_pool_grad(mica__check *check) {
                               .infer = infer_largest,
                               .evaluate = evaluate_largest,
                               .launch = launch_largest};
-  return check_of(check, &op, NULL);
+  mica__launch_case list[CASE_COUNT];
+  return mica__check_launches(check, &op, op.name, list, add_cases(list, 0, false, 0));
 }
 
 static const mica__kernel_desc *const kernels[] = {&max_pool_each, &max_pool_lines, NULL};
@@ -513,8 +513,7 @@ static const mica__kernel_desc *const grad_kernels[] = {&max_pool_grad_each, &ma
                                      .evaluate = evaluate_##label,                                                     \
                                      .launch = launch_##label,                                                         \
                                      __VA_ARGS__}
-POOL(max_pool, kernels, 1, "n>0", infer_max_pool, .shape_only = 0);
-POOL(max_pool_indices, kernels, 1, "n>s", infer_max_pool, .shape_only = 0);
+POOL(max_pool, kernels, 1, "n>0s", infer_max_pool, .results = RESULTS);
 POOL(max_pool_grad, grad_kernels, 3, "*f*>1", infer_max_pool_grad, .shape_only = 1);
 
 /* --- builders --- */
@@ -530,7 +529,8 @@ mica_value mica_max_pool_indices(mica_value x, const mica_pool_config *config) {
   mica__window windows[3];
   if (!mica__pool_windows("max_pool_indices", x, config, windows)) return (mica_value){0};
   const mica__max_pool_attrs attrs = attrs_of(mica_value_shape(x).rank - 2, windows);
-  return mica_cast(indices_of(x, &attrs), MICA_I64);
+  const mica_value values = mica__graph_add(&mica__op_max_pool, &x, 1, &attrs);
+  return mica_cast(mica__graph_result(values, INDICES), MICA_I64);
 }
 
 mica_value mica_adaptive_max_pool(mica_value x, const int64_t *sizes) {

@@ -10,6 +10,6 @@ bool mica__pool_windows(const char *op, mica_value x, const mica_pool_config *co
 /* mica__pool_windows for `sizes` outputs. An axis that is a multiple of its outputs has ordinary windows. */
 bool mica__pool_adaptive_windows(const char *op, mica_value x, const int64_t *sizes, mica__window windows[3]);
 
-extern const mica__op mica__op_max_pool, mica__op_max_pool_indices, mica__op_max_pool_grad;
+extern const mica__op mica__op_max_pool, mica__op_max_pool_grad;
 
 #endif
