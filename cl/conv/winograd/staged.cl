@@ -19,6 +19,9 @@
 #ifndef FLIP /* 1: filters rotated by 180 degrees (backward data) */
 #define FLIP 0
 #endif
+#ifndef WHOLE /* 1: rows of D are whole tiles, each at a multiple of its width (stage 2) */
+#define WHOLE 0
+#endif
 #define UNROLL _Pragma("unroll")
 
 #if STAGE == 0
@@ -89,8 +92,13 @@ RANGE_KERNEL winograd_outputs(const int8 size, __global const float *M, const lo
   UNROLL for (int r = 0; r < TILE; r++) {
     float out[TILE];
     WINOGRAD_OUTPUT(float, columns[r], out);
+#if WHOLE
+    if (y + r < P)
+      FINISH_BY(STOREVA, TILE, MICA_VLOAD(TILE, out, 0), (long)n, (long)k, (long)(y + r) * Q + x);
+#else
     UNROLL for (int s = 0; s < TILE; s++) if (y + r < P && x + s < Q)
         FINISH(1, out[s], (long)n, (long)k, (long)(y + r) * Q + x + s);
+#endif
   }
 }
 #endif

@@ -2,6 +2,7 @@
 #include "base/error.h"
 #include "ops/conv/winograd/winograd.h"
 #include "ops/matmul/gemm.h"
+#include "runtime/tensor.h"
 #include "runtime/workspace.h"
 
 #define TILE_PARAM MICA__INT("TILE", "results along an edge of a tile", 2, 4)
@@ -36,10 +37,11 @@ static const mica__kernel_param output_params[] = {
     MICA__CONV_PARAMS(MICA__CONV_TYPES),
     MICA__CASE("STAGE", "the products' transform", 2),
     TILE_PARAM,
+    MICA__CASE("WHOLE", "1: rows of the result are whole, aligned tiles", 0, 1),
 };
 static const mica__variant output_variants[] = {
-    MICA__VARIANT("any.4x4", MICA__ON_ANY, MICA__CONV_VALUES, 2, 4),
-    MICA__VARIANT("any.2x2", MICA__ON_ANY, MICA__CONV_VALUES, 2, 2),
+    MICA__VARIANT("any.4x4", MICA__ON_ANY, MICA__CONV_VALUES, 2, 4, 0),
+    MICA__VARIANT("any.2x2", MICA__ON_ANY, MICA__CONV_VALUES, 2, 2, 0),
 };
 const mica__kernel_desc mica__winograd_outputs_kernel = {
     MICA__KERNEL("winograd_outputs", "conv/winograd/staged.cl", output_params, output_variants)};
@@ -148,6 +150,9 @@ static mica_status launch_outputs(mica_queue *queue, const planes *p) {
   mica__launch launch;
   mica__kernel_values(&mica__winograd_outputs_kernel, &output_variants[0], values);
   mica__kernel_set(&mica__winograd_outputs_kernel, values, "TILE", p->edge);
+  bool whole =
+      p->winograd.window.out[2] % p->edge == 0 && mica__tensor_first(p->conv->epilogue.d.tensor) % p->edge == 0;
+  mica__kernel_set(&mica__winograd_outputs_kernel, values, "WHOLE", whole);
   MICA_TRY(mica__epilogue_begin(queue, &mica__winograd_outputs_kernel, values, &p->conv->epilogue, &launch));
   push_size(&launch, &p->winograd.window);
   mica__launch_tensor(&launch, p->m);
