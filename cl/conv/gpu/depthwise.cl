@@ -26,7 +26,6 @@
 #endif
 
 #define UNROLL _Pragma("unroll")
-typedef COMPUTE(ACC_T) acc_t;
 
 RANGE_KERNEL conv_gpu_depthwise(
     PHASE_PARAMS, __global const STORAGE(D_T) *restrict S, const long S_at, __global const STORAGE(D_T) *restrict W,

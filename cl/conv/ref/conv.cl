@@ -11,8 +11,6 @@
 #define PASS 0
 #endif
 
-typedef COMPUTE(ACC_T) acc_t;
-
 #define PRODUCT(a, b) ((acc_t)LOAD(D_T, A, A_at + (a)) * (acc_t)LOAD(D_T, B, B_at + (b)))
 
 /* x[n][channel][i0][i1][i2] and so on, as numbers of elements. */
