@@ -43,6 +43,7 @@ static const char *unable(const void *problem) {
   const mica__conv_dims *d = &conv->dims;
   if (conv->dtype == MICA_F64) return "its sums are float";
   double in = (double)mica__product3(d->in), out = (double)mica__product3(d->out);
+  if ((double)d->n * out == 0) return "there are no pixels"; /* and nothing that its first step could read */
   if ((double)d->c * in > MOST_POSITIONS || (double)d->k * out > MOST_POSITIONS) return "an image is too large";
   return (double)d->n * out > MOST_POSITIONS ? "its positions are not numbered by an int" : NULL;
 }
