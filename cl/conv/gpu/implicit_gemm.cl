@@ -11,7 +11,9 @@
  * next step's tiles are read into registers, this step's multiplied, the next step's put down. The loop has no
  * condition: what lies in the padding reads the zero behind P, columns beyond the last one are the last one.
  *
- * size: ROWS, DEPTH, and whether the pixels of the result are the columns of an image one after the other (FLAT).
+ * size: ROWS, DEPTH, whether the pixels of the result are the columns of an image one after the other (FLAT), and
+ * whether this phase, which begins at the first pixel, alone has taps (ALONE): then it finishes the pixels up to the next
+ * phase of its own too, whose sums are 0.
  * NDRange: THREADS * tiles of rows * tiles of columns * G; work-group (THREADS). */
 #include "conv/problem.clh"
 
@@ -64,7 +66,7 @@ conv_gpu_implicit_gemm(PHASE_PARAMS, const int8 size, __global const STORAGE(D_T
   PHASE_UNPACK
   __local vec_t a_tiles[2][TILE_K * PITCH_A / VEC], b_tiles[2][TILE_K * PITCH_B / VEC];
   __local int4 entries[2][TILE_K];
-  const int ROWS = size.s0, DEPTH = size.s1, FLAT = size.s2;
+  const int ROWS = size.s0, DEPTH = size.s1, FLAT = size.s2, ALONE = size.s3;
   const int item = (int)get_local_id(0), m_item = M_ITEM(item), n_item = N_ITEM(item);
   const int pixels = OUT0 * OUT1 * OUT2, columns = N * pixels;
   const int tiles_m = ROWS / TILE_M, tiles_n = (columns + TILE_N - 1) / TILE_N;
@@ -122,5 +124,17 @@ conv_gpu_implicit_gemm(PHASE_PARAMS, const int8 size, __global const STORAGE(D_T
         if (row < KG && col + l < columns) FINISH(1, LANE(sums[i][j], l), own, g * KG + row, to);
       }
     }
+  }
+  if (!ALONE) return;
+  /* Neighbours write adjacent pixels of a row. */
+  const int width = min(TILE_N, columns - col0), strides = OUT_STRIDE0 * OUT_STRIDE1 * OUT_STRIDE2;
+  for (int i = item; i < width * strides; i += THREADS) {
+    const int d2 = i % OUT_STRIDE2, col = col0 + i / OUT_STRIDE2 % width, d = i / OUT_STRIDE2 / width;
+    const int own = col / pixels, at = col - own * pixels;
+    const int p0 = at / OUT2 / OUT1 * OUT_STRIDE0 + d / OUT_STRIDE1, p2 = at % OUT2 * OUT_STRIDE2 + d2;
+    const int p1 = at / OUT2 % OUT1 * OUT_STRIDE1 + d % OUT_STRIDE1;
+    if (d + d2 == 0 || p0 >= FULL0 || p1 >= FULL1 || p2 >= FULL2) continue;
+    for (int row = row0; row < min(row0 + TILE_M, KG); row++)
+      FINISH(1, (acc_t)0, own, g * KG + row, (p0 * FULL1 + p1) * FULL2 + p2);
   }
 }

@@ -74,6 +74,7 @@ typedef struct phase {
   int32_t values[MICA__MAX_PARAMS];
   mica__tile tile;
   int64_t rows, depth, columns;
+  bool alone; /* it finishes the pixels of all others too */
 } phase;
 
 static phase phase_of(const mica__task *task, int64_t index) {
@@ -124,7 +125,7 @@ static mica_status multiply(mica_queue *queue, const mica__conv *conv, phase *p,
   for (int i = 0; i < 3; i++) flat = flat && w->out_stride[i] == 1 && w->out[i] == w->full[i];
   MICA_TRY(mica__epilogue_begin(queue, &mica__conv_gpu_implicit_gemm_kernel, p->values, &conv->epilogue, &launch));
   mica__conv_push_window(&launch, w);
-  mica__launch_int8(&launch, (int32_t[8]){(int32_t)p->rows, (int32_t)p->depth, flat});
+  mica__launch_int8(&launch, (int32_t[8]){(int32_t)p->rows, (int32_t)p->depth, flat, p->alone});
   mica__launch_tensor(&launch, mica__conv_source(conv));
   mica__launch_buffer(&launch, weights, 0);
   mica__launch_buffer(&launch, table, 0);
@@ -151,10 +152,29 @@ static mica_status launch_phase(mica_queue *queue, const mica__conv *conv, phase
   return status;
 }
 
+/* Pixels that a group finishes for each of its columns where a phase is alone: as many as an int has room for. */
+#define MOST_PHASES 4096
+
+/* True if of several phases the first alone has taps, as of a filter of one element. Its pixels and those up to the
+ * next ones are then all there are. */
+static bool is_alone(const mica__task *task) {
+  const mica__conv *conv = task->problem;
+  const int64_t count = mica__conv_windows(conv);
+  bool alone = count > 1 && mica__product3(conv->dims.stride) <= MOST_PHASES;
+  for (int64_t i = 0; alone && i < count; i++) {
+    const mica__conv_window w = mica__conv_window_used(mica__conv_window_at(conv, i));
+    alone = (mica__product3(w.taps) > 0) == (i == 0);
+  }
+  return alone;
+}
+
 static mica_status launch_phases(mica_queue *queue, const mica__task *task) {
   mica_status status = MICA_OK;
-  for (int64_t i = 0; status == MICA_OK && i < mica__conv_windows(task->problem); i++) {
+  const bool alone = is_alone(task);
+  const int64_t count = alone ? 1 : mica__conv_windows(task->problem);
+  for (int64_t i = 0; status == MICA_OK && i < count; i++) {
     phase p = phase_of(task, i);
+    p.alone = alone;
     if (p.columns > 0) status = launch_phase(queue, task->problem, &p);
   }
   return status;
