@@ -108,6 +108,9 @@ extern const mica__kernel_desc *const mica__conv_kernels[];
 #define KERNEL(name) extern const mica__kernel_desc mica__##name##_kernel;
 #include "ops/conv/conv.def"
 
+/* Two of them with what is known of their tiles (ops/select/tile.h). */
+extern const struct mica__tile_kernel mica__conv_gpu_implicit_gemm_tiles, mica__conv_gpu_wgrad_implicit_gemm_tiles;
+
 /* The passes in double on the host: a and b are the operands in the order x, w, y, without the result. */
 void mica__conv_reference(const mica__conv_dims *dims, mica__conv_pass pass, const double *a, const double *b,
                           double *result);

@@ -88,6 +88,9 @@ extern const mica__kernel_desc mica__gemm_mma_kernel, mica__gemm_subgroup_kernel
     mica__gemm_splitk_kernel, mica__gemm_direct_kernel, mica__gemv_gpu_kernel, mica__gemm_tile_kernel,
     mica__gemm_naive_kernel, mica__gemm_pack_kernel, mica__gemm_amx_kernel, mica__gemm_amx_pack_kernel;
 
+/* gemm_gpu with what is known of its tiles (ops/select/tile.h). */
+extern const struct mica__tile_kernel mica__gemm_gpu_tiles;
+
 /* For the tests: every variant of every kernel for GPUs, with every type and layout that it takes, over matrices on
  * both sides of its tiles' edges, on whatever device: groups first, first + step, ... of all. *groups: how many there
  * are. step 0: counts alone. */

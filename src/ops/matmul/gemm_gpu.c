@@ -11,10 +11,9 @@ static const mica__kernel_param tile_params[] = {
     MICA__CASE("SPLIT_K", "1: partial sums for gemm_splitk", 0, 1),
 };
 
-/* The values are those whose machine code keeps the multiply-adds busiest in a model of the schedulers (2026-11-24; of
- * sm_80 and sm_90, in percent): nvidia.128x128 98 and 85, nvidia.128x64 92 and 82, 64x64 94 and 80, 32x32 85 and 44,
- * since the fewer sums a work-item has the more it reads of local memory. AMD's have 256 multiply-adds and 4 waves a
- * SIMD (gfx90a). On Intel 8 work-items share the 4 KiB of a thread: 16 sums. */
+/* The values are those whose machine code keeps the multiply-adds busiest in a model of the schedulers; the fewer sums
+ * a work-item has the more it reads of local memory. AMD's have 256 multiply-adds and 4 waves a SIMD (gfx90a). On Intel
+ * 8 work-items share the 4 KiB of a thread: 16 sums. */
 #define TILES(...) .classes = MICA__ON_GPU, .values = {MICA__GEMM_VALUES, __VA_ARGS__, 8, 0}
 #define VENDOR(name) .vendors = 1u << MICA_VENDOR_##name
 #define NOT_INTEL .vendors = ~(1u << MICA_VENDOR_INTEL)
@@ -27,6 +26,9 @@ static const mica__variant tile_variants[] = {
     {.name = "intel.32x32", VENDOR(INTEL), TILES(8, 8, 4, 4, 8, 4, 4, 0, 8)},
     {.name = "gpu.32x32", NOT_INTEL, TILES(8, 8, 4, 4, 16, 4, 4, 1, 0)},
 };
+/* 2026-11-24. */
+static const mica__tile_speed speeds[] = {{2, 99, 80}, {2, 90, 80}, {3, 92, 84}, {4, 67, 67},
+                                          {6, 94, 84}, {8, 46, 46}, {14, 92, 66}};
 static bool has_room(const int32_t *values, const mica_device_info *device);
 const mica__kernel_desc mica__gemm_gpu_kernel = {
     MICA__KERNEL("gemm_gpu", "matmul/gemm_gpu.cl", tile_params, tile_variants), .has_room = has_room};
@@ -39,8 +41,10 @@ const mica__kernel_desc mica__gemm_splitk_kernel = {
 /* Sums in f64 are not for this kernel: an element of a local tile takes four bytes. */
 static bool has_room(const int32_t *values, const mica_device_info *device) {
   mica__tile tile = mica__tile_of(&mica__gemm_gpu_kernel, values);
-  return mica__tile_has_room(&tile, device);
+  return mica__tile_has_room(&tile, 0, device);
 }
+
+const mica__tile_kernel mica__gemm_gpu_tiles = {&mica__gemm_gpu_kernel, speeds};
 
 typedef mica__tile_plan plan;
 MICA__TASK_PLAN(plan)
@@ -50,7 +54,7 @@ MICA__TASK_PLAN(plan)
 static void plan_up_to(mica__task *task, int64_t splits) {
   const mica__gemm *gemm = task->problem;
   const mica__tiled product = {gemm->m, gemm->n, gemm->k, gemm->batches};
-  keep_plan(task, mica__tile_choose(&mica__gemm_gpu_kernel, task, &product, splits));
+  keep_plan(task, mica__tile_choose(&mica__gemm_gpu_tiles, task, &product, splits));
 }
 
 static const char *decline_tiles(const mica__task *task) {

@@ -3,6 +3,8 @@
 #include "base/arith.h"
 #include "runtime/tuning.h"
 
+#include <math.h>
+
 mica__tile mica__tile_of(const mica__kernel_desc *desc, const int32_t *values) {
   int64_t wg_m = mica__kernel_value(desc, values, "WG_M"), wg_n = mica__kernel_value(desc, values, "WG_N");
   mica__tile t = {.k = mica__kernel_value(desc, values, "TILE_K"),
@@ -16,8 +18,8 @@ mica__tile mica__tile_of(const mica__kernel_desc *desc, const int32_t *values) {
   return t;
 }
 
-bool mica__tile_has_room(const mica__tile *t, const mica_device_info *device) {
-  uint64_t local = (uint64_t)((t->m + t->n + 2 * t->pad) * t->k * 2) * sizeof(float);
+bool mica__tile_has_room(const mica__tile *t, uint64_t more, const mica_device_info *device) {
+  uint64_t local = (uint64_t)((t->m + t->n + 2 * t->pad) * t->k * 2) * sizeof(float) + more;
   return t->threads <= device->max_group && local <= device->local_bytes;
 }
 
@@ -27,47 +29,67 @@ void mica__tile_set_subgroup(const mica__kernel_desc *desc, int32_t *values, con
   mica__kernel_set(desc, values, "REQD_SUBGROUP", known ? (int32_t)device->subgroup_min : 0);
 }
 
-/* Work-items that keep a unit busy: two warps for each of NVIDIA's four schedulers, a wave for each of AMD's four
- * SIMDs; with fewer it waits. */
-#define BUSY_THREADS 256.0
-/* Multiply-adds lost while a group waits for its first tiles and writes its last: some 800 cycles of 64. */
-#define FILL 50e3
+/* Work-items that keep a unit busy: between one warp and two for each of NVIDIA's four schedulers; with fewer it waits
+ * (1.3 groups of 128 of the weight gradient's take as long as one, 2.9 of 64). */
+#define BUSY_THREADS 170.0
+/* Multiply-adds lost while a unit's groups wait for their first tiles: some 1,200 cycles of 64. */
+#define FILL 77e3
+/* And until the launch that adds up parts begins: 2 us. */
+#define LAUNCH 180e3
+/* Multiply-adds in the time of an element that is written: 6 instructions of one of four schedulers. */
+#define WRITE 3.0
 /* Multiply-adds in the time of an element that is written and read again as a partial sum: 8 bytes at 10 a cycle. */
 #define PARTIAL 50.0
 
-/* The share of multiply-adds among what a work-item does, fitted to the machine code of sm_80 and sm_90 (2026-11-24:
- * 8 x 16 98 and 85 %, 8 x 8 94 and 80, 4 x 4 80 and 44). */
-static double efficiency(const mica__tile *t) {
+/* The share of multiply-adds among what a work-item does, where nothing better is known, fitted to the machine code of
+ * sm_80 and sm_90 (2026-11-24: 8 x 16 98 and 85 %, 8 x 8 94 and 80, 4 x 4 80 and 44). */
+static double fitted(const mica__tile *t) {
   return 1 / (1 + 1.2 * (1.0 / (double)t->micro_m + 1.0 / (double)t->micro_n));
 }
 
-double mica__tile_cost(const mica__tile *t, const mica__tiled *p, int64_t splits, const mica_device_info *device) {
+#define NEWER_COMPUTE_CAPABILITY 90
+
+double mica__tile_cost(const mica__tile *t, const mica__tile_speed *speed, const mica__tiled *p, int64_t splits,
+                       const mica_device_info *device) {
   int64_t steps = mica__ceil_div(mica__max(p->k, 1), t->k);
   double tiles = (double)mica__ceil_div(p->m, t->m) * (double)mica__ceil_div(p->n, t->n) * (double)p->batches;
-  double units = (double)mica__max(1, (int64_t)device->compute_units);
-  double work = (double)(t->m * t->n * t->k * mica__ceil_div(steps, splits)) / efficiency(t) + FILL;
-  /* Groups that a unit has to do, which count for more while they are too few to keep it busy. */
-  double groups = (double)mica__ceil_div((int64_t)(tiles * (double)splits), (int64_t)units);
-  double alone = BUSY_THREADS / (double)t->threads;
-  double cost = work * (groups > alone ? groups : alone);
-  if (splits > 1) cost += FILL + PARTIAL * (double)splits * (double)(p->m * p->n) * (double)p->batches / units;
+  double units = (double)mica__max(1, (int64_t)device->compute_units), area = (double)(t->m * t->n);
+  bool newer = device->compute_capability >= NEWER_COMPUTE_CAPABILITY;
+  double busy = speed ? (newer ? speed->busy_90 : speed->busy) / 100.0 : fitted(t);
+  double work = area * (double)(t->k * mica__ceil_div(steps, splits)) / busy;
+  /* Groups that a unit has to do, in waves of as many as it holds. They count for more while they are too few to keep
+   * it busy. */
+  double groups = (double)mica__ceil_div((int64_t)(tiles * (double)splits), (int64_t)units), most = groups;
+  if (speed && device->vendor == MICA_VENDOR_NVIDIA && most > speed->resident) most = speed->resident;
+  double waves = floor(groups / most), rest = groups - waves * most, alone = BUSY_THREADS / (double)t->threads;
+  double cost = waves * (work * fmax(most, alone) + FILL) + WRITE * area * groups;
+  if (rest > 0) cost += work * fmax(rest, alone) + FILL;
+  if (splits > 1) cost += LAUNCH + PARTIAL * (double)splits * (double)(p->m * p->n) * (double)p->batches / units;
   return cost;
 }
 
 /* The number of parts that costs least. */
-static int64_t best_splits(const mica__tile *t, const mica__tiled *p, int64_t most, const mica_device_info *device,
-                           double *cost) {
+static int64_t best_splits(const mica__tile *t, const mica__tile_speed *speed, const mica__tiled *p, int64_t most,
+                           const mica_device_info *device, double *cost) {
   int64_t best = 1, steps = mica__ceil_div(mica__max(p->k, 1), t->k);
-  *cost = mica__tile_cost(t, p, 1, device);
+  *cost = mica__tile_cost(t, speed, p, 1, device);
   for (int64_t splits = 2; splits <= most && splits <= steps; splits += splits < 8 ? 1 : splits / 4) {
-    double c = mica__tile_cost(t, p, splits, device);
+    double c = mica__tile_cost(t, speed, p, splits, device);
     if (c < *cost) *cost = c, best = splits;
   }
   return best;
 }
 
-mica__tile_plan mica__tile_choose(const mica__kernel_desc *desc, const mica__task *task, const mica__tiled *product,
+/* NULL for a variant that is not the table's, as a tuner's. */
+static const mica__tile_speed *speed_of(const mica__tile_kernel *kernel, const mica__variant *variant) {
+  for (int i = 0; i < kernel->desc->variant_count; i++)
+    if (variant == &kernel->desc->variants[i]) return &kernel->speeds[i];
+  return NULL;
+}
+
+mica__tile_plan mica__tile_choose(const mica__tile_kernel *kernel, const mica__task *task, const mica__tiled *product,
                                   int64_t most) {
+  const mica__kernel_desc *desc = kernel->desc;
   mica__tile_plan best = {.splits = 1};
   double best_cost = 0, cost = 0;
   for (int i = 0; i < desc->variant_count; i++) {
@@ -78,7 +100,7 @@ mica__tile_plan mica__tile_choose(const mica__kernel_desc *desc, const mica__tas
       if (task->engine && mica__variant_is_bad(task->engine, desc, variant)) continue;
     }
     mica__tile tile = mica__tile_of(desc, variant->values);
-    int64_t splits = best_splits(&tile, product, most, task->device, &cost);
+    int64_t splits = best_splits(&tile, speed_of(kernel, variant), product, most, task->device, &cost);
     if (!best.variant || cost < best_cost) best = (mica__tile_plan){variant, splits}, best_cost = cost;
     if (task->variant) break;
   }

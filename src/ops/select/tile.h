@@ -26,11 +26,23 @@ typedef struct mica__tile {
 } mica__tile;
 
 mica__tile mica__tile_of(const mica__kernel_desc *desc, const int32_t *values);
-/* Two tiles of each operand, of elements of four bytes, and the group are within the device's limits, and the group
- * reads whole rows of a tile at once. */
-bool mica__tile_has_room(const mica__tile *tile, const mica_device_info *device);
+/* Two tiles of each operand, of elements of four bytes, so many bytes more, and the group are within the device's
+ * limits. */
+bool mica__tile_has_room(const mica__tile *tile, uint64_t more, const mica_device_info *device);
 /* REQD_SUBGROUP as the device has it, where the variant demands one at all. */
 void mica__tile_set_subgroup(const mica__kernel_desc *desc, int32_t *values, const mica_device_info *device);
+
+/* What a model of NVIDIA's schedulers says of a variant's machine code (ptxas 13.0, f32). */
+typedef struct mica__tile_speed {
+  int resident;      /* groups that a unit's registers and local memory hold at once */
+  int busy, busy_90; /* percent of cycles in which as many keep its multiply-adds busy: sm_80, sm_90 */
+} mica__tile_speed;
+
+/* A kernel, and a speed for each of its variants, in their order. */
+typedef struct mica__tile_kernel {
+  const mica__kernel_desc *desc;
+  const mica__tile_speed *speeds;
+} mica__tile_kernel;
 
 /* The product of a batch of matrices. */
 typedef struct mica__tiled {
@@ -38,9 +50,9 @@ typedef struct mica__tiled {
 } mica__tiled;
 
 /* Multiply-adds that one of the device's units could do meanwhile. splits: parts of the depth, each added up by groups
- * of its own, then one to the other. */
-double mica__tile_cost(const mica__tile *tile, const mica__tiled *product, int64_t splits,
-                       const mica_device_info *device);
+ * of its own, then one to the other. speed: NULL where nothing is known. */
+double mica__tile_cost(const mica__tile *tile, const mica__tile_speed *speed, const mica__tiled *product,
+                       int64_t splits, const mica_device_info *device);
 
 /* A variant and the number of parts of the depth. */
 typedef struct mica__tile_plan {
@@ -49,7 +61,7 @@ typedef struct mica__tile_plan {
 } mica__tile_plan;
 
 /* The task's variant, or the cheapest that fits the device; and the cheapest split of the depth, up to `most` parts. */
-mica__tile_plan mica__tile_choose(const mica__kernel_desc *desc, const mica__task *task, const mica__tiled *product,
+mica__tile_plan mica__tile_choose(const mica__tile_kernel *kernel, const mica__task *task, const mica__tiled *product,
                                   int64_t most);
 
 #endif

@@ -23,6 +23,9 @@ static const mica__variant variants[] = {
     {.name = "intel.32x32", VENDOR(INTEL), TILES(8, 8, 4, 4, 8, 4, 4, 0, 16)},
     {.name = "gpu.16x64", .vendors = 0, TILES(4, 16, 4, 4, 16, 4, 4, 0, 0)},
 };
+/* 2026-11-24. */
+static const mica__tile_speed speeds[] = {{2, 94, 81}, {2, 76, 76}, {4, 54, 58}, {6, 89, 70},
+                                          {8, 82, 56}, {8, 44, 44}, {12, 64, 37}};
 static bool has_room(const int32_t *values, const mica_device_info *device);
 const mica__kernel_desc mica__conv_gpu_implicit_gemm_kernel = {
     MICA__KERNEL("conv_gpu_implicit_gemm", "conv/gpu/implicit_gemm.cl", params, variants), .has_room = has_room};
@@ -32,10 +35,15 @@ static const mica__variant pack_variants[] = {MICA__VARIANT("gpu", MICA__ON_GPU,
 const mica__kernel_desc mica__conv_gpu_pack_weights_kernel = {
     MICA__KERNEL("conv_gpu_pack_weights", "conv/gpu/pack_weights.cl", pack_params, pack_variants)};
 
+/* Of an entry of the offset table, an int4. */
+#define ENTRY_BYTES (4 * sizeof(int32_t))
+
 static bool has_room(const int32_t *values, const mica_device_info *device) {
   mica__tile tile = mica__tile_of(&mica__conv_gpu_implicit_gemm_kernel, values);
-  return mica__tile_has_room(&tile, device);
+  return mica__tile_has_room(&tile, 2 * (uint64_t)tile.k * ENTRY_BYTES, device);
 }
+
+const mica__tile_kernel mica__conv_gpu_implicit_gemm_tiles = {&mica__conv_gpu_implicit_gemm_kernel, speeds};
 
 /* The largest number of columns and depths: a tile that begins below it still ends within an int. */
 #define MOST_POSITIONS (INT32_MAX - 65536)
@@ -64,7 +72,7 @@ static const char *decline(const mica__task *task) {
   const char *reason = mica__needs_gpu(task->device);
   if (reason) return reason;
   const mica__tiled one = {1, 1, 1, 1};
-  mica__tile_plan plan = mica__tile_choose(&mica__conv_gpu_implicit_gemm_kernel, task, &one, 1);
+  mica__tile_plan plan = mica__tile_choose(&mica__conv_gpu_implicit_gemm_tiles, task, &one, 1);
   return plan.variant ? NULL : "its tiles need more local memory or larger work-groups";
 }
 
@@ -83,7 +91,7 @@ static phase phase_of(const mica__task *task, int64_t index) {
   int64_t depth = p.w.c * mica__product3(p.w.taps);
   p.columns = p.w.n * mica__product3(p.w.out);
   const mica__tiled product = {p.w.k, p.columns, depth, p.w.groups};
-  mica__tile_plan plan = mica__tile_choose(desc, task, &product, 1);
+  mica__tile_plan plan = mica__tile_choose(&mica__conv_gpu_implicit_gemm_tiles, task, &product, 1);
   mica__kernel_values(desc, plan.variant ? plan.variant : &variants[desc->variant_count - 1], p.values);
   mica__tile_set_subgroup(desc, p.values, task->device);
   mica__kernel_set(desc, p.values, "DIMS", p.w.in[0] == 1 && p.w.taps[0] <= 1 && p.w.first[0] == 0 ? 2 : 3);
@@ -144,7 +152,7 @@ static mica_status launch_phase(mica_queue *queue, const mica__conv *conv, phase
   size_t count = (size_t)(p->w.groups * p->rows * p->depth) + 1;
   mica_status status = mica__workspace_create(packer, count * mica_dtype_size(conv->dtype), &weights);
   if (status == MICA_OK)
-    status = mica__workspace_create(packer, (size_t)(p->depth + 2 * p->tile.k) * 4 * sizeof(int32_t), &table);
+    status = mica__workspace_create(packer, (size_t)(p->depth + 2 * p->tile.k) * ENTRY_BYTES, &table);
   if (status == MICA_OK) status = pack(packer, conv, p, weights, table);
   if (status == MICA_OK) status = multiply(queue, conv, p, weights, table);
   mica_buffer_destroy(weights);

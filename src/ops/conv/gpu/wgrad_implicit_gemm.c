@@ -12,7 +12,7 @@ static const mica__kernel_param params[] = {
     MICA__CASE("SPLIT_K", "1: partial sums for gemm_splitk", 0, 1),
 };
 /* Offsets of the rows and columns that a work-item reads take registers, so that its tiles are smaller than a
- * product's. A model of the schedulers keeps 128x64 busy at 87 % on sm_80 and 66 on sm_90 (2026-11-24). */
+ * product's. */
 #define TILES(...) .classes = MICA__ON_GPU, .values = {MICA__CONV_VALUES, 2, __VA_ARGS__, 0}
 #define VENDOR(name) .vendors = 1u << MICA_VENDOR_##name
 #define NOT_INTEL .vendors = ~(1u << MICA_VENDOR_INTEL)
@@ -24,6 +24,9 @@ static const mica__variant variants[] = {
     {.name = "intel.32x32", VENDOR(INTEL), TILES(8, 8, 4, 4, 8, 4, 4, 0, 16)},
     {.name = "gpu.16x32", .vendors = 0, TILES(4, 8, 4, 4, 8, 4, 4, 0, 0)},
 };
+/* 2026-11-25. */
+static const mica__tile_speed speeds[] = {{2, 93, 66}, {4, 84, 53}, {4, 49, 49},
+                                          {6, 70, 37}, {8, 29, 29}, {16, 57, 29}};
 static bool has_room(const int32_t *values, const mica_device_info *device);
 const mica__kernel_desc mica__conv_gpu_wgrad_implicit_gemm_kernel = {
     MICA__KERNEL("conv_gpu_wgrad_implicit_gemm", "conv/gpu/wgrad_implicit_gemm.cl", params, variants),
@@ -31,7 +34,7 @@ const mica__kernel_desc mica__conv_gpu_wgrad_implicit_gemm_kernel = {
 
 static bool has_room(const int32_t *values, const mica_device_info *device) {
   mica__tile tile = mica__tile_of(&mica__conv_gpu_wgrad_implicit_gemm_kernel, values);
-  return mica__tile_has_room(&tile, device);
+  return mica__tile_has_room(&tile, 0, device);
 }
 
 /* Pixels and offsets within an image are ints, and a tile that begins below this still ends within one. */
@@ -48,6 +51,8 @@ static const char *unable(const void *problem) {
   return (double)d->n * out > MOST_POSITIONS ? "its positions are not numbered by an int" : NULL;
 }
 
+const mica__tile_kernel mica__conv_gpu_wgrad_implicit_gemm_tiles = {&mica__conv_gpu_wgrad_implicit_gemm_kernel, speeds};
+
 typedef mica__tile_plan plan;
 MICA__TASK_PLAN(plan)
 
@@ -55,7 +60,7 @@ static void plan_task(mica__task *task) {
   const mica__conv *conv = task->problem;
   const mica__conv_dims *d = &conv->dims;
   const mica__tiled product = {d->k, d->c * mica__product3(d->filter), d->n * mica__product3(d->out), d->groups};
-  keep_plan(task, mica__tile_choose(&mica__conv_gpu_wgrad_implicit_gemm_kernel, task, &product, SPLIT_MAX));
+  keep_plan(task, mica__tile_choose(&mica__conv_gpu_wgrad_implicit_gemm_tiles, task, &product, SPLIT_MAX));
 }
 
 static const char *decline(const mica__task *task) {
