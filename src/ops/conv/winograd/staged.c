@@ -157,7 +157,12 @@ static mica_status launch_outputs(mica_queue *queue, const planes *p) {
   push_size(&launch, &p->winograd.window);
   mica__launch_tensor(&launch, p->m);
   range(&launch, p->tiles, p->winograd.window.k);
-  return mica__conv_end(queue, &launch, p->conv);
+  mica__epilogue_push(&launch, &p->conv->epilogue);
+  /* The multiplications are the products'. */
+  const mica__epilogue *e = &p->conv->epilogue;
+  mica__launch_cost(&launch, 0,
+                    (double)mica_tensor_bytes(p->m) + (e->beta == 0 ? 1 : 2) * (double)mica_tensor_bytes(e->d.tensor));
+  return mica__queue_submit(queue, &launch);
 }
 
 static mica_status launch_all(mica_queue *queue, planes *p) {
