@@ -26,6 +26,7 @@ typedef struct bench {
   bool cold;                /* first answers too */
   bool profile;             /* the kernels that take the time, to standard error */
   const char *device, *net; /* of scale: NULL for its own */
+  const char *as;           /* of plan: a device that is not there */
   int ranks;                /* likewise, at most; 0 for its own */
 } bench;
 

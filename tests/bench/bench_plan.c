@@ -1,8 +1,12 @@
-/* How long a session of a deep network takes to plan and record, apart from its kernels: on the null device. */
+/* How long a session of a deep network takes to plan and record, apart from its kernels: on the null device. And what a
+ * network's training step would launch on a device that is not there, with a prediction for each launch. */
 #include "bench/bench.h"
+#include "bench/device.h"
+#include "bench/network.h"
 
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
 #define BATCH 4
 #define PIXELS 64
@@ -75,7 +79,101 @@ static size_t nodes_of(const mica_graph *graph) {
   return lines;
 }
 
+/* --- a device that is not there --- */
+
+#define CLASSES 1000
+
+/* Runs the step twice, the second time for its launches: the first one prepares what constants make. */
+static void run_step(mica_engine *engine, const bench_network *n, mica_session *session) {
+  const size_t count = (size_t)n->batch * (size_t)(n->channels ? n->channels * n->side * n->side : n->side);
+  void *zeros = calloc(count, sizeof(float));
+  mica_tensor *x = NULL, *y = NULL, *rate = NULL;
+  if (!zeros) exit(1);
+  bench_ok(mica_tensor_create_from(engine, n->channels ? MICA_F32 : MICA_I32, bench_network_shape(n), zeros, &x));
+  bench_ok(mica_tensor_create_from(engine, MICA_I32, MICA_SHAPE(n->batch), zeros, &y));
+  bench_ok(mica_tensor_create_from(engine, MICA_F32, MICA_SCALAR, zeros, &rate));
+  const mica_feed feeds[] = {{"x", x}, {"y", y}, {MICA_LEARNING_RATE, rate}};
+  bench_ok(mica_session_run(session, mica_engine_queue(engine), feeds, 3));
+  bench_launches_begin();
+  bench_ok(mica_session_run(session, mica_engine_queue(engine), feeds, 3));
+  bench_ok(mica_queue_finish(mica_engine_queue(engine)));
+  mica_tensor_destroy(x);
+  mica_tensor_destroy(y);
+  mica_tensor_destroy(rate);
+  free(zeros);
+}
+
+typedef struct sum {
+  double seconds, flops, bytes;
+  size_t launches;
+} sum;
+
+static void print_launch(const bench *b, const bench_launch *l, size_t index, double flops, double bytes,
+                         double seconds) {
+  printf(b->json ? "{\"bench\":\"plan\",\"launch\":%zu,\"kernel\":\"%s\",\"groups\":%zu,\"items\":%zu,"
+                   "\"mflop\":%.3f,\"mbyte\":%.3f,\"us\":%.2f}\n"
+                 : "%5zu %-48.48s %9zu x %-4zu %12.3f %10.3f %9.2f\n",
+         index, l->name, l->groups, l->threads, flops * 1e-6, bytes * 1e-6, seconds * 1e6);
+}
+
+/* The launches of a run in the order of the session's dump, whose lines tell what each needs. */
+static bool print_launches(const bench *b, const bench_device *d, const mica_device_info *info, char *dump, sum *all) {
+  const bench_launch *launches = NULL;
+  const size_t count = bench_launches(&launches);
+  char *save = NULL;
+  for (char *line = strtok_r(dump, "\n", &save); line; line = strtok_r(NULL, "\n", &save)) {
+    const char *cost = strrchr(line, ';');
+    double flops = 0, bytes = 0;
+    if (!cost || sscanf(cost, "; %lf flops, %lf bytes", &flops, &bytes) != 2) continue;
+    if (all->launches == count) return false;
+    const bench_launch *l = &launches[all->launches];
+    const double seconds = bench_launch_seconds(d, info, l, flops, bytes);
+    print_launch(b, l, all->launches++, flops, bytes, seconds);
+    *all = (sum){all->seconds + seconds, all->flops + flops, all->bytes + bytes, all->launches};
+  }
+  return all->launches == count;
+}
+
+static void print_sum(const bench *b, const bench_device *d, const bench_network *n, const sum *all) {
+  printf(b->json
+             ? "{\"bench\":\"plan\",\"model\":\"%s\",\"batch\":%d,\"device\":\"%s\",\"launches\":%zu,"
+               "\"gflop\":%.3f,\"gbyte\":%.3f,\"ms\":%.3f,\"starts_ms\":%.3f}\n"
+             : "%s, batch %d on %s: %zu launches, %.1f GFLOP, %.2f GB, %.2f ms; beginning one by one %.2f ms more\n",
+         n->name, n->batch, d->name, all->launches, all->flops * 1e-9, all->bytes * 1e-9, all->seconds * 1e3,
+         (double)all->launches * d->start * 1e3);
+}
+
+static int plan_as(const bench *b) {
+  const bench_device *d = bench_device_find(b->as);
+  const bench_network *known = NULL;
+  for (size_t i = 0; b->model && i < bench_network_count; i++)
+    if (!strcmp(bench_networks[i].name, b->model)) known = &bench_networks[i];
+  if (!d || !d->vendor) return fprintf(stderr, "no device '%s'; there are %s\n", b->as, bench_device_names(true)), 2;
+  if (!known) return fprintf(stderr, "no model '%s'\n", b->model ? b->model : ""), 2;
+  bench_network n = *known;
+  if (b->batch) n.batch = b->batch;
+  if (n.channels == 3) n.classes = CLASSES;
+  mica_engine *engine = NULL;
+  char *dump = NULL;
+  sum all = {0};
+  bench_device_imagine(d);
+  bench_ok(mica_engine_create(&(mica_engine_config){.cache_dir = ""}, &engine));
+  mica_session *session = bench_network_step(engine, &n, NULL);
+  run_step(engine, &n, session);
+  bench_ok(mica_session_dump(session, &dump));
+  if (!b->json) printf("%5s %-48s %9s   %-4s %12s %10s %9s\n", "", "kernel", "groups", "of", "MFLOP", "MB", "us");
+  const bool whole = print_launches(b, d, mica_engine_device(engine), dump, &all);
+  if (whole) print_sum(b, d, &n, &all);
+  mica_free(dump);
+  mica_session_destroy(session);
+  mica_engine_destroy(engine);
+  bench_device_imagine(NULL);
+  if (!whole) fprintf(stderr, "the launches of a run are not those of its plan\n");
+  return whole ? 0 : 1;
+}
+
 int bench_plan(const bench *b) {
+  if (b->as) return plan_as(b);
   if (!b->json)
     printf("%8s %8s %9s %8s %10s %10s %12s\n", "blocks", "nodes", "launches", "kernels", "build ms", "plan ms",
            "planned MiB");

@@ -6,7 +6,9 @@
  * this machine (--device here) a step of one rank is measured in place of that sum, each on a half of the device, and a
  * step of two ranks beside the prediction; with --net over a link that holds messages back as that net would. */
 #include "bench/bench.h"
+#include "bench/device.h"
 #include "bench/link.h"
+#include "bench/network.h"
 
 #include <math.h>
 #include <pthread.h>
@@ -17,19 +19,7 @@
 #define MOST_STEPS 8192
 #define MOST_BUCKETS 512
 
-/* --- devices and nets --- */
-
-/* Data sheets' f32 and memory; shares reached: what kernels of large layers reach where they were measured or read. */
-typedef struct device {
-  const char *name;
-  double flops, bytes, start; /* a second; seconds of a launch */
-  double host;                /* bytes a second between device and host, where sums are made; 0: the same memory */
-} device;
-static const device devices[] = {{"a100", 19.5e12, 1555e9, 3e-6, 20e9}, {"h100", 67e12, 3350e9, 3e-6, 40e9},
-                                 {"v100", 15.7e12, 900e9, 4e-6, 11e9},  {"mi250x", 23.9e12, 1638e9, 5e-6, 20e9},
-                                 {"pvc", 26e12, 1640e9, 5e-6, 40e9},    {"here", 0, 0, 0, 0}};
-#define FLOPS_SHARE 0.7
-#define BYTES_SHARE 0.8
+/* --- nets --- */
 
 typedef struct net {
   double bytes, latency; /* a second; seconds of a message */
@@ -96,7 +86,7 @@ static void add(plan *p, double seconds, int bucket, bool leaves) {
 }
 
 /* The lines of a session's dump. */
-static void read_plan(char *text, const device *d, plan *p) {
+static void read_plan(char *text, const bench_device *d, plan *p) {
   int numbers[MOST_BUCKETS];
   char *save = NULL;
   for (char *line = strtok_r(text, "\n", &save); line; line = strtok_r(NULL, "\n", &save)) {
@@ -116,8 +106,8 @@ static void read_plan(char *text, const device *d, plan *p) {
       }
       add(p, 0, bucket, begins);
     } else if (cost && sscanf(cost, "; %lf flops, %lf bytes", &flops, &bytes) == 2) {
-      const double work = d->flops > 0 ? flops / (FLOPS_SHARE * d->flops) : flops;
-      const double traffic = d->bytes > 0 ? bytes / (BYTES_SHARE * d->bytes) : 0;
+      const double work = d->flops > 0 ? flops / (BENCH_FLOPS_SHARE * d->flops) : flops;
+      const double traffic = d->bytes > 0 ? bytes / (BENCH_BYTES_SHARE * d->bytes) : 0;
       add(p, fmax(work, traffic) + d->start, -1, false);
     }
   }
@@ -144,64 +134,17 @@ static double step_of(const plan *p, way how, const net *n, double ranks, double
   return now;
 }
 
-/* --- networks --- */
-
-typedef struct task {
-  const char *name;
-  int batch, side, channels; /* pictures; or texts of `side` tokens, of no channels */
-} task;
-#define VOCABULARY 256
-static const task tasks[] = {{"mlp", 64, 28, 1},       {"cnn", 64, 28, 1},          {"resnet18", 32, 224, 3},
-                             {"resnet50", 32, 224, 3}, {"mobilenetv2", 32, 224, 3}, {"vgg11", 32, 224, 3},
-                             {"gpt", 16, 64, 0}};
-
-/* Inputs of a batch: pictures, or tokens. */
-static mica_shape shape_of(const task *t) {
-  return t->channels ? MICA_SHAPE(t->batch, t->channels, t->side, t->side) : MICA_SHAPE(t->batch, t->side);
-}
-
-/* A training step of one rank of several, or of one process. */
-static mica_session *make_step(mica_engine *engine, const task *t, mica_communicator *communicator) {
-  mica_graph *graph = NULL;
-  mica_nn *nn = NULL;
-  mica_session *session = NULL;
-  const mica_optimizer_config how = {.momentum = 0.9, .communicator = communicator};
-  bench_ok(mica_graph_create(&graph));
-  bench_ok(mica_nn_create(graph, &(mica_nn_config){.training = true}, &nn));
-  mica_value x = mica_input(graph, "x", t->channels ? MICA_F32 : MICA_I32, shape_of(t));
-  mica_value y = mica_input(graph, "y", MICA_I32, MICA_SHAPE(t->batch));
-  mica_model_config network = {.name = t->name};
-  if (!t->channels) {
-    network.classes = VOCABULARY;
-    network.width = 256;
-    network.sequence.layers = 4;
-    network.sequence.heads = 4;
-    network.sequence.context = t->side;
-  }
-  mica_value z = mica_model_build(nn, x, &network);
-  if (!t->channels) z = mica_mean(z, MICA_AXES(1), false);
-  mica_value loss = mica_mean(mica_cross_entropy(z, y, NULL), MICA_ALL_AXES, false);
-  mica_optimize(nn, loss, &how, NULL);
-  if (mica_graph_status(graph) != MICA_OK) {
-    fprintf(stderr, "%s: %s\n", t->name, mica_graph_message(graph));
-    exit(1);
-  }
-  bench_ok(mica_session_create(engine, graph, &loss, 1, NULL, &session));
-  bench_ok(mica_nn_initialise(nn, session));
-  mica_nn_destroy(nn);
-  mica_graph_destroy(graph);
-  return session;
-}
+/* --- planning --- */
 
 /* What is planned does not depend on the device: the null device plans it. */
-static void make_plan(const task *t, const device *d, plan *p) {
+static void make_plan(const bench_network *t, const bench_device *d, plan *p) {
   mica_engine *engine = NULL;
   mica_communicator *list[2];
   char *text = NULL;
   *p = (plan){.host = d->host};
   bench_ok(mica_communicator_local(2, NULL, list));
   bench_ok(mica_engine_create(&(mica_engine_config){.device = "null", .cache_dir = ""}, &engine));
-  mica_session *session = make_step(engine, t, list[0]);
+  mica_session *session = bench_network_step(engine, t, list[0]);
   bench_ok(mica_session_dump(session, &text));
   read_plan(text, d, p);
   mica_free(text);
@@ -213,7 +156,7 @@ static void make_plan(const task *t, const device *d, plan *p) {
 /* --- this machine --- */
 
 typedef struct member {
-  const task *task;
+  const bench_network *task;
   mica_communicator *communicator; /* NULL: alone */
   int steps, half;                 /* which half of the device */
   double seconds;                  /* a step */
@@ -232,12 +175,12 @@ static void *run_member(void *user) {
   member *m = user;
   mica_engine *engine = NULL;
   mica_tensor *x = NULL, *y = NULL, *rate = NULL;
-  const task *t = m->task;
+  const bench_network *t = m->task;
   const float r = 1e-3f;
   char selector[64];
   name_half(m->half, selector);
   bench_ok(mica_engine_create(&(mica_engine_config){.device = selector}, &engine));
-  mica_session *session = make_step(engine, t, m->communicator);
+  mica_session *session = bench_network_step(engine, t, m->communicator);
   const size_t count = (size_t)t->batch * (size_t)(t->channels ? t->channels * t->side * t->side : t->side);
   float *data = calloc(count, sizeof *data);
   int32_t *labels = calloc((size_t)t->batch, sizeof *labels);
@@ -245,9 +188,9 @@ static void *run_member(void *user) {
     if (t->channels)
       data[i] = (float)(i * 7919 % 1000) / 500 - 1;
     else
-      ((int32_t *)data)[i] = (int32_t)(i * 7919 % VOCABULARY);
+      ((int32_t *)data)[i] = (int32_t)(i * 7919 % BENCH_VOCABULARY);
   for (int i = 0; labels && i < t->batch; i++) labels[i] = i % 10;
-  bench_ok(mica_tensor_create_from(engine, t->channels ? MICA_F32 : MICA_I32, shape_of(t), data, &x));
+  bench_ok(mica_tensor_create_from(engine, t->channels ? MICA_F32 : MICA_I32, bench_network_shape(t), data, &x));
   bench_ok(mica_tensor_create_from(engine, MICA_I32, MICA_SHAPE(t->batch), labels, &y));
   bench_ok(mica_tensor_create_from(engine, MICA_F32, MICA_SCALAR, &r, &rate));
   mica_queue *queue = mica_engine_queue(engine);
@@ -277,7 +220,7 @@ static void *run_member(void *user) {
 
 /* Two members at once, over a net, or NULL: through memory. Without communicators each works for itself: what sharing
  * the machine costs. Returns the slower one. */
-static member run_pair(const task *t, int steps, bool joined, const net *over) {
+static member run_pair(const bench_network *t, int steps, bool joined, const net *over) {
   mica_communicator *list[2] = {NULL, NULL};
   member members[2];
   pthread_t threads[2];
@@ -362,7 +305,7 @@ static double median(double *list) {
   return list[ROUNDS / 2];
 }
 
-static void check_here(const bench *b, const task *t, plan *p) {
+static void check_here(const bench *b, const bench_network *t, plan *p) {
   const int steps = b->steps ? b->steps : 5;
   const net memory = measure_net();
   net n = memory;
@@ -394,7 +337,7 @@ static void check_here(const bench *b, const task *t, plan *p) {
 
 /* --- curves --- */
 
-static void print_curve(const bench *b, const task *t, const device *d, const net *n, const plan *p) {
+static void print_curve(const bench *b, const bench_network *t, const bench_device *d, const net *n, const plan *p) {
   double gradient = 0;
   int bends = 0;
   for (int k = 0; k < p->buckets; k++) gradient += p->bytes[k];
@@ -435,24 +378,22 @@ static void print_curve(const bench *b, const task *t, const device *d, const ne
 
 int bench_scale(const bench *b) {
   static plan p;
-  const device *d = NULL;
+  const char *wanted = b->device ? b->device : "a100";
+  const bench_device *d = bench_device_find(wanted);
   net n = {0, 0};
   bool found = false;
-  const char *wanted = b->device ? b->device : "a100";
   bench own = *b;
   if (!own.ranks) own.ranks = 1024;
-  for (size_t i = 0; i < sizeof devices / sizeof *devices; i++)
-    if (!strcmp(devices[i].name, wanted)) d = &devices[i];
   if (!d) {
-    fprintf(stderr, "no device '%s'; there are a100, h100, v100, mi250x, pvc, here\n", wanted);
+    fprintf(stderr, "no device '%s'; there are %s\n", wanted, bench_device_names(false));
     return 2;
   }
   if (!parse_net(b->net ? b->net : "100gbit,2us", &n)) {
     fprintf(stderr, "'%s' is no net such as 100gbit,2us\n", b->net);
     return 2;
   }
-  for (size_t i = 0; i < sizeof tasks / sizeof *tasks; i++) {
-    task t = tasks[i];
+  for (size_t i = 0; i < bench_network_count; i++) {
+    bench_network t = bench_networks[i];
     const bool here = !strcmp(d->name, "here");
     if (b->model ? strcmp(b->model, t.name) != 0 : here && t.side > 100) continue;
     if (b->batch) t.batch = b->batch;

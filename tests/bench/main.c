@@ -46,6 +46,8 @@ static bool parse(int count, char **words, bench *b) {
       b->profile = true;
     else if (!strcmp(words[i], "--model") && more)
       b->model = words[++i];
+    else if (!strcmp(words[i], "--as") && more)
+      b->as = words[++i];
     else if (!strcmp(words[i], "--device") && more)
       b->device = words[++i];
     else if (!strcmp(words[i], "--net") && more)
@@ -58,6 +60,8 @@ static bool parse(int count, char **words, bench *b) {
       i++;
     else if (!strcmp(words[i], "--rounds") && more && (b->rounds = atoi(words[i + 1])) > 0)
       i++;
+    else if (i == 0 && *words[i] != '-')
+      b->model = words[i];
     else
       return false;
   }

@@ -1,0 +1,47 @@
+#include "bench/network.h"
+
+#include "bench/bench.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+
+const bench_network bench_networks[] = {{"mlp", 64, 28, 1, 0},       {"cnn", 64, 28, 1, 0},          {"resnet18", 32, 224, 3, 0},
+                                        {"resnet50", 32, 224, 3, 0}, {"mobilenetv2", 32, 224, 3, 0}, {"vgg11", 32, 224, 3, 0},
+                                        {"gpt", 16, 64, 0, 0}};
+const size_t bench_network_count = sizeof bench_networks / sizeof *bench_networks;
+
+mica_shape bench_network_shape(const bench_network *n) {
+  return n->channels ? MICA_SHAPE(n->batch, n->channels, n->side, n->side) : MICA_SHAPE(n->batch, n->side);
+}
+
+mica_session *bench_network_step(mica_engine *engine, const bench_network *n, mica_communicator *communicator) {
+  mica_graph *graph = NULL;
+  mica_nn *nn = NULL;
+  mica_session *session = NULL;
+  const mica_optimizer_config how = {.momentum = 0.9, .communicator = communicator};
+  bench_ok(mica_graph_create(&graph));
+  bench_ok(mica_nn_create(graph, &(mica_nn_config){.training = true}, &nn));
+  mica_value x = mica_input(graph, "x", n->channels ? MICA_F32 : MICA_I32, bench_network_shape(n));
+  mica_value y = mica_input(graph, "y", MICA_I32, MICA_SHAPE(n->batch));
+  mica_model_config network = {.name = n->name, .classes = n->classes};
+  if (!n->channels) {
+    network.classes = BENCH_VOCABULARY;
+    network.width = 256;
+    network.sequence.layers = 4;
+    network.sequence.heads = 4;
+    network.sequence.context = n->side;
+  }
+  mica_value z = mica_model_build(nn, x, &network);
+  if (!n->channels) z = mica_mean(z, MICA_AXES(1), false);
+  mica_value loss = mica_mean(mica_cross_entropy(z, y, NULL), MICA_ALL_AXES, false);
+  mica_optimize(nn, loss, &how, NULL);
+  if (mica_graph_status(graph) != MICA_OK) {
+    fprintf(stderr, "%s: %s\n", n->name, mica_graph_message(graph));
+    exit(1);
+  }
+  bench_ok(mica_session_create(engine, graph, &loss, 1, NULL, &session));
+  bench_ok(mica_nn_initialise(nn, session));
+  mica_nn_destroy(nn);
+  mica_graph_destroy(graph);
+  return session;
+}

@@ -1,0 +1,95 @@
+/* How long a launch takes on a device that does not exist. */
+#include "bench/device.h"
+
+#include "base/arith.h"
+#include "ops/conv/conv.h"
+#include "ops/matmul/gemm.h"
+#include "ops/select/tile.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+
+/* Launches shorter than this are not over sooner: the way of a load there and back, and a wave of groups. */
+#define SHORTEST 2e-6
+/* Bytes that a work-item has under way, and cycles until they are there: with few groups a device waits for them. */
+#define UNDER_WAY 16.0
+#define LATENCY 550.0
+/* Shares of the peak of kernels that are no tiles: a depthwise convolution's work-item executes 500 instructions for 36
+ * multiply-adds (sm_80). */
+#define DEPTHWISE_SHARE 0.07
+#define OTHER_SHARE 0.25
+
+/* A kernel of tiles, and which of its arguments tell the depth that each of its groups walks over. */
+typedef struct tiled {
+  const mica__tile_kernel *kernel;
+  int64_t (*depth)(const mica__tile *tile, const bench_launch *launch);
+} tiled;
+
+static int64_t product_depth(const mica__tile *t, const bench_launch *l) {
+  const int64_t batches = l->ints[0][0], m = l->ints[1][0], n = l->ints[2][0], k = l->ints[3][0];
+  const int64_t tiles = mica__ceil_div(m, t->m) * mica__ceil_div(n, t->n) * batches;
+  const int64_t parts = tiles > 0 ? mica__max(1, (int64_t)l->groups / tiles) : 1;
+  return mica__ceil_div(mica__ceil_div(k, t->k), parts) * t->k;
+}
+
+static int64_t phase_depth(const mica__tile *t, const bench_launch *l) {
+  (void)t;
+  return l->ints[4][1];
+}
+
+static int64_t pixel_depth(const mica__tile *t, const bench_launch *l) {
+  const int64_t pixels = (int64_t)l->ints[0][0] * l->ints[1][2] * l->ints[1][3] * l->ints[1][4];
+  return mica__ceil_div(mica__ceil_div(pixels, t->k), mica__max(1, l->ints[3][4])) * t->k;
+}
+
+static const tiled kernels[] = {{&mica__gemm_gpu_tiles, product_depth},
+                                {&mica__conv_gpu_implicit_gemm_tiles, phase_depth},
+                                {&mica__conv_gpu_wgrad_implicit_gemm_tiles, pixel_depth}};
+
+/* The values of a kernel's parameters in build options. */
+static void read_values(const mica__kernel_desc *desc, const char *options, int32_t *values) {
+  mica__kernel_values(desc, &desc->variants[0], values);
+  for (int i = 0; i < desc->param_count; i++) {
+    char word[64];
+    int value = 0;
+    snprintf(word, sizeof word, "-D%s=", desc->params[i].macro);
+    const char *at = strstr(options, word);
+    if (at && desc->params[i].kind != MICA__PARAM_DTYPE && sscanf(at + strlen(word), "%d", &value) == 1)
+      values[i] = value;
+  }
+}
+
+static bool same_tile(const mica__tile *a, const mica__tile *b) {
+  return a->m == b->m && a->n == b->n && a->k == b->k && a->micro_m == b->micro_m && a->threads == b->threads;
+}
+
+/* Multiply-adds that a unit could do meanwhile; 0 for a kernel without tiles. */
+static double tile_cost(const mica_device_info *info, const bench_launch *l) {
+  for (size_t i = 0; i < sizeof kernels / sizeof *kernels; i++) {
+    const mica__kernel_desc *desc = kernels[i].kernel->desc;
+    int32_t values[MICA__MAX_PARAMS];
+    if (strcmp(desc->name, l->name) != 0) continue;
+    read_values(desc, l->options, values);
+    const mica__tile t = mica__tile_of(desc, values);
+    const mica__tile_speed *speed = NULL;
+    for (int v = 0; v < desc->variant_count && !speed; v++) {
+      const mica__tile known = mica__tile_of(desc, desc->variants[v].values);
+      if (same_tile(&known, &t)) speed = &kernels[i].kernel->speeds[v];
+    }
+    const mica__tiled product = {t.m, t.n * (int64_t)l->groups, kernels[i].depth(&t, l), 1};
+    return mica__tile_cost(&t, speed, &product, 1, info);
+  }
+  return 0;
+}
+
+double bench_launch_seconds(const bench_device *d, const mica_device_info *info, const bench_launch *l, double flops,
+                            double bytes) {
+  const double cycles = d->megahertz * 1e6, unit = d->flops / 2 / d->units; /* multiply-adds of a unit a second */
+  const double traffic = bytes / (BENCH_BYTES_SHARE * d->bytes), cost = tile_cost(info, l);
+  if (cost > 0) return fmax(fmax(cost / unit, traffic), SHORTEST);
+  const double items = (double)l->groups * (double)l->threads;
+  const double waiting = bytes / (items * UNDER_WAY * cycles / LATENCY);
+  const double share = strstr(l->name, "depthwise") ? DEPTHWISE_SHARE : OTHER_SHARE;
+  return fmax(fmax(traffic, waiting), fmax(flops / (share * d->flops), SHORTEST));
+}
