@@ -145,11 +145,9 @@ static void print_sum(const bench *b, const bench_device *d, const bench_network
 
 static int plan_as(const bench *b) {
   const bench_device *d = bench_device_find(b->as);
-  const bench_network *known = NULL;
-  for (size_t i = 0; b->model && i < bench_network_count; i++)
-    if (!strcmp(bench_networks[i].name, b->model)) known = &bench_networks[i];
   if (!d || !d->vendor) return fprintf(stderr, "no device '%s'; there are %s\n", b->as, bench_device_names(true)), 2;
-  if (!known) return fprintf(stderr, "no model '%s'\n", b->model ? b->model : ""), 2;
+  const bench_network *known = bench_network_find(b->model ? b->model : "");
+  if (!known) return 2;
   bench_network n = *known;
   if (b->batch) n.batch = b->batch;
   if (n.channels == 3) n.classes = CLASSES;
@@ -157,7 +155,7 @@ static int plan_as(const bench *b) {
   char *dump = NULL;
   sum all = {0};
   bench_device_imagine(d);
-  bench_ok(mica_engine_create(&(mica_engine_config){.cache_dir = ""}, &engine));
+  bench_ok(mica_engine_create(&(mica_engine_config){.device = "0:0", .cache_dir = ""}, &engine));
   mica_session *session = bench_network_step(engine, &n, NULL);
   run_step(engine, &n, session);
   bench_ok(mica_session_dump(session, &dump));

@@ -4,11 +4,21 @@
 
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
-const bench_network bench_networks[] = {{"mlp", 64, 28, 1, 0},       {"cnn", 64, 28, 1, 0},          {"resnet18", 32, 224, 3, 0},
-                                        {"resnet50", 32, 224, 3, 0}, {"mobilenetv2", 32, 224, 3, 0}, {"vgg11", 32, 224, 3, 0},
-                                        {"gpt", 16, 64, 0, 0}};
+const bench_network bench_networks[] = {
+    {"mlp", 64, 28, 1, 0},          {"cnn", 64, 28, 1, 0},    {"resnet18", 32, 224, 3, 0}, {"resnet50", 32, 224, 3, 0},
+    {"mobilenetv2", 32, 224, 3, 0}, {"vgg11", 32, 224, 3, 0}, {"gpt", 16, 64, 0, 0}};
 const size_t bench_network_count = sizeof bench_networks / sizeof *bench_networks;
+
+const bench_network *bench_network_find(const char *name) {
+  for (size_t i = 0; i < bench_network_count; i++)
+    if (!strcmp(bench_networks[i].name, name)) return &bench_networks[i];
+  fprintf(stderr, "no model '%s'; there are", name);
+  for (size_t i = 0; i < bench_network_count; i++) fprintf(stderr, "%s %s", i ? "," : "", bench_networks[i].name);
+  fprintf(stderr, "\n");
+  return NULL;
+}
 
 mica_shape bench_network_shape(const bench_network *n) {
   return n->channels ? MICA_SHAPE(n->batch, n->channels, n->side, n->side) : MICA_SHAPE(n->batch, n->side);

@@ -16,6 +16,9 @@ typedef struct bench_network {
 extern const bench_network bench_networks[];
 extern const size_t bench_network_count;
 
+/* The network of a name; NULL for none, which is said on stderr. */
+const bench_network *bench_network_find(const char *name);
+
 /* The inputs of a batch: pictures, or tokens. */
 mica_shape bench_network_shape(const bench_network *n);
 

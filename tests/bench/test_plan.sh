@@ -1,0 +1,53 @@
+#!/bin/sh
+# labels: null single
+# Plans of devices that are not there: every launch has groups and a time, whose sum is said; a step of the networks that
+# a GPU's kernels are judged by takes no longer than it did on 2026-11-25, by the library's own model (a tenth more is
+# allowed for what fusion decides); and what is unknown is said.
+set -eu
+bench=${MICA_BUILD_DIR:-build}/bin/mica-bench
+[ -x "$bench" ] || { echo "there is no mica-bench here"; exit 77; }
+work=$(mktemp -d "${MICA_BUILD_DIR:-${TMPDIR:-/tmp}}/plan.XXXXXX")
+trap 'rm -rf "$work"' EXIT
+export MICA_DEVICE=null
+
+for device in a100 h100 mi250x rx6900 arc pvc; do
+  "$bench" plan cnn --batch 16 --as $device --json >"$work/out"
+  awk -v device=$device -F '[:,}]' '
+    /"launch":/ {
+      count++
+      for (i = 1; i < NF; i++) {
+        if ($i == "\"groups\"" && $(i + 1) < 1) exit bad = 1
+        if ($i == "\"us\"") { if ($(i + 1) <= 0) exit bad = 1; us += $(i + 1) }
+      }
+    }
+    /"model":/ {
+      if ($0 !~ "\"device\":\"" device "\"" || $0 !~ "\"batch\":16,") exit bad = 1
+      for (i = 1; i < NF; i++) {
+        if ($i == "\"launches\"") launches = $(i + 1)
+        if ($i == "\"ms\"") ms = $(i + 1)
+      }
+    }
+    END { exit bad || count < 20 || launches != count || us / 1000 - ms > 0.01 || ms - us / 1000 > 0.01 }' "$work/out" || {
+    echo "a wrong plan for $device:"
+    cat "$work/out"
+    exit 1
+  }
+done
+
+# within MODEL MILLISECONDS: on an A100, 32 pictures of 224 x 224.
+within() {
+  "$bench" plan "$1" --batch 32 --as a100 --json | tail -1 >"$work/sum"
+  ms=$(sed -n 's/.*"ms":\([0-9.]*\),.*/\1/p' "$work/sum")
+  awk -v ms="$ms" -v most="$2" 'BEGIN { exit !(ms > 0.5 * most && ms <= 1.1 * most) }' || {
+    echo "wanted $2 ms of $1 or a tenth more, got: $(cat "$work/sum")"
+    exit 1
+  }
+}
+within resnet18 18.7
+within resnet50 56.7
+within mobilenetv2 15.0
+
+"$bench" plan resnet18 --as abacus 2>"$work/err" && exit 1
+grep -q "^no device 'abacus'; there are a100, h100, mi250x, rx6900, arc, pvc$" "$work/err"
+"$bench" plan perceptron --as a100 2>"$work/err" && exit 1
+grep -q "^no model 'perceptron'; there are mlp, cnn" "$work/err"
