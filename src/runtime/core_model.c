@@ -48,3 +48,8 @@ const mica__core_model *mica__core_model_of(const mica_device_info *device) {
   }
   return &rows[last].model;
 }
+
+mica__gpu_model mica__gpu_model_of(const mica_device_info *device) {
+  if (device->vendor != MICA_VENDOR_NVIDIA) return MICA__GPU_OTHER;
+  return device->compute_capability >= 90 ? MICA__GPU_SM_90 : MICA__GPU_SM_80;
+}

@@ -27,4 +27,9 @@ typedef struct mica__core_model {
 /* Never NULL: the row of the device, else of its architecture, else of its vendor, else of its class. */
 const mica__core_model *mica__core_model_of(const mica_device_info *device);
 
+/* GPUs by the schedulers that tables of tiles have figures for (ops/select/tile.h): sm_80 and what came before, sm_90
+ * and later. */
+typedef enum mica__gpu_model { MICA__GPU_OTHER, MICA__GPU_SM_80, MICA__GPU_SM_90 } mica__gpu_model;
+mica__gpu_model mica__gpu_model_of(const mica_device_info *device);
+
 #endif

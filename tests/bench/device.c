@@ -17,7 +17,7 @@
   .extensions = "cl_khr_fp64 cl_khr_fp16 cl_khr_subgroups"
 #define INTEL .vendor = "Intel(R) Corporation", .vendor_id = 0x8086, .units = 512, .group = 1024
 #define INTEL_EXTENSIONS "cl_khr_fp16 cl_intel_subgroups cl_khr_subgroups cl_intel_required_subgroup_size"
-/* Of an MI250X one die, of a PVC one stack; an RDNA 2 reports pairs of units, Intel's report vector engines. */
+/* One die of an MI250X, one stack of a PVC; an RDNA 2 reports pairs of units, Intel's report vector engines. */
 static const bench_device devices[] = {
     {.name = "a100",
      .flops = 19.5e12,

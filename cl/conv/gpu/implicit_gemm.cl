@@ -12,8 +12,8 @@
  * condition: what lies in the padding reads the zero behind P, columns beyond the last one are the last one.
  *
  * size: ROWS, DEPTH, whether the pixels of the result are the columns of an image one after the other (FLAT), and
- * whether this phase, which begins at the first pixel, alone has taps (ALONE): then it finishes the pixels up to the next
- * phase of its own too, whose sums are 0.
+ * whether this phase, which begins at the first pixel, alone has taps (ALONE): then it finishes the pixels between its
+ * own too, whose sums are 0.
  * NDRange: THREADS * tiles of rows * tiles of columns * G; work-group (THREADS). */
 #include "conv/problem.clh"
 

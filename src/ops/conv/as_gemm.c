@@ -14,9 +14,9 @@ static const char *unable(const void *problem) {
   return NULL;
 }
 
-/* Of images with fewer columns many tiles are half empty: on CPUs a quarter of 7 x 7, an eighth of 14 x 14, of whose
- * tiles of 64 or 128 on GPUs a quarter. Tiles that run on into the next image (implicit_gemm) measured faster on CPUs;
- * on GPUs they are by a model (2026-11-25: ResNet-50's 1x1 convolutions of 14 x 14 and 7 x 7, forward and back). */
+/* Images with fewer columns leave many tiles half empty: on CPUs a quarter of 7 x 7, an eighth of 14 x 14; on GPUs,
+ * whose tiles are 64 or 128 wide, a quarter of both. Tiles that run on into the next image (implicit_gemm) measured
+ * faster on CPUs; on GPUs they are by a model (2026-11-25: ResNet-50's 1x1 convolutions of 14 x 14 and 7 x 7). */
 #define FEWEST_COLUMNS_CPU 128
 #define FEWEST_COLUMNS_GPU 256
 

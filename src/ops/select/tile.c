@@ -1,6 +1,7 @@
 #include "ops/select/tile.h"
 
 #include "base/arith.h"
+#include "runtime/core_model.h"
 #include "runtime/tuning.h"
 
 #include <math.h>
@@ -47,20 +48,18 @@ static double fitted(const mica__tile *t) {
   return 1 / (1 + 1.2 * (1.0 / (double)t->micro_m + 1.0 / (double)t->micro_n));
 }
 
-#define NEWER_COMPUTE_CAPABILITY 90
-
 double mica__tile_cost(const mica__tile *t, const mica__tile_speed *speed, const mica__tiled *p, int64_t splits,
                        const mica_device_info *device) {
   int64_t steps = mica__ceil_div(mica__max(p->k, 1), t->k);
   double tiles = (double)mica__ceil_div(p->m, t->m) * (double)mica__ceil_div(p->n, t->n) * (double)p->batches;
   double units = (double)mica__max(1, (int64_t)device->compute_units), area = (double)(t->m * t->n);
-  bool newer = device->compute_capability >= NEWER_COMPUTE_CAPABILITY;
-  double busy = speed ? (newer ? speed->busy_90 : speed->busy) / 100.0 : fitted(t);
+  const mica__gpu_model model = mica__gpu_model_of(device);
+  double busy = speed ? (model == MICA__GPU_SM_90 ? speed->busy_90 : speed->busy) / 100.0 : fitted(t);
   double work = area * (double)(t->k * mica__ceil_div(steps, splits)) / busy;
   /* Groups that a unit has to do, in waves of as many as it holds. They count for more while they are too few to keep
    * it busy. */
   double groups = (double)mica__ceil_div((int64_t)(tiles * (double)splits), (int64_t)units), most = groups;
-  if (speed && device->vendor == MICA_VENDOR_NVIDIA && most > speed->resident) most = speed->resident;
+  if (speed && model != MICA__GPU_OTHER && most > speed->resident) most = speed->resident;
   double waves = floor(groups / most), rest = groups - waves * most, alone = BUSY_THREADS / (double)t->threads;
   double cost = waves * (work * fmax(most, alone) + FILL) + WRITE * area * groups;
   if (rest > 0) cost += work * fmax(rest, alone) + FILL;

@@ -35,7 +35,7 @@ static const mica__variant pack_variants[] = {MICA__VARIANT("gpu", MICA__ON_GPU,
 const mica__kernel_desc mica__conv_gpu_pack_weights_kernel = {
     MICA__KERNEL("conv_gpu_pack_weights", "conv/gpu/pack_weights.cl", pack_params, pack_variants)};
 
-/* Of an entry of the offset table, an int4. */
+/* An entry of the offset table is an int4. */
 #define ENTRY_BYTES (4 * sizeof(int32_t))
 
 static bool has_room(const int32_t *values, const mica_device_info *device) {
