@@ -4,8 +4,9 @@
  *
  * A line for each variant of the GPU class; and, since types and cases (layouts and the like) are decided by the
  * problem and not by a device, a line for each other value of each of them. VENDORS are of nvidia,amd,intel, or targets
- * of run.sh. */
+ * of run.sh. With --platform nvidia|amd|intel: the macros that the vendor's platform gets beside them. */
 #include "ops/select/registry.h"
+#include "runtime/compiler.h"
 #include "runtime/kernel.h"
 
 #include <stdio.h>
@@ -87,8 +88,8 @@ static bool counts(const mica__kernel_param *param) {
   return true;
 }
 
-/* Each type that all type parameters of the kernel can take together; of those that cannot be i8, i32 goes with it, and
- * with a floating-point type what counts stays as it is. */
+/* Each type that all type parameters of the kernel can take together; of those that cannot be i8, i32 goes with it,
+ * sums of halves are f32, and with a floating-point type what counts stays as it is. */
 static bool print_types(const mica__kernel_desc *desc, const mica__variant *variant) {
   static const mica_dtype types[] = {MICA_F16, MICA_BF16, MICA_F64, MICA_I8, MICA_I32, MICA_I64};
   for (size_t t = 0; t < sizeof types / sizeof *types; t++) {
@@ -100,8 +101,11 @@ static bool print_types(const mica__kernel_desc *desc, const mica__variant *vari
       if (param->kind != MICA__PARAM_DTYPE) continue;
       if (mica_dtype_kind_of(types[t]) == MICA_DTYPE_KIND_FLOAT && counts(param)) continue;
       bool takes = mica__kernel_choice(desc, param->macro, (int32_t)types[t]) >= 0;
-      bool widens = types[t] == MICA_I8 && mica__kernel_choice(desc, param->macro, MICA_I32) >= 0;
-      values[i] = (int32_t)(takes ? types[t] : MICA_I32);
+      const bool half = types[t] == MICA_F16 || types[t] == MICA_BF16;
+      const mica_dtype sums = half ? MICA_F32 : MICA_I32;
+      bool widens = (types[t] == MICA_I8 || (half && !strcmp(param->macro, "ACC_T"))) &&
+                    mica__kernel_choice(desc, param->macro, (int32_t)sums) >= 0;
+      values[i] = (int32_t)(takes ? types[t] : sums);
       taken = taken || takes;
       refused = refused || !(takes || widens);
     }
@@ -140,7 +144,22 @@ static bool print_kernel(const mica__kernel_desc *desc) {
   return true;
 }
 
-int main(void) {
+static int print_platform(const char *vendor) {
+  static const struct {
+    const char *vendor, *platform;
+  } known[] = {
+      {"nvidia", "NVIDIA CUDA"}, {"amd", "AMD Accelerated Parallel Processing"}, {"intel", "Intel(R) OpenCL Graphics"}};
+  for (size_t i = 0; i < sizeof known / sizeof *known; i++) {
+    mica_device_info device = {.device_class = MICA_DEVICE_CLASS_GPU};
+    if (strcmp(vendor, known[i].vendor) != 0) continue;
+    strcpy(device.platform, known[i].platform);
+    return puts(mica__compiler_options(&device)) < 0;
+  }
+  return 2;
+}
+
+int main(int argc, char **argv) {
+  if (argc == 3 && !strcmp(argv[1], "--platform")) return print_platform(argv[2]);
   for (size_t i = 0; i < mica__op_count; i++)
     for (const mica__kernel_desc *const *kernel = mica__ops[i]->kernels; kernel && *kernel; kernel++)
       if (!print_kernel(*kernel)) {

@@ -1,8 +1,11 @@
 #!/bin/sh
 # tests/vendor/run.sh: compiles every kernel of Mica with the GPU vendors' own offline compilers, no GPU needed, and
-# prints what each took: registers, scratch (registers spilled to memory), local memory, size of the binary.
+# prints what each took: registers, scratch (registers spilled to memory), local memory, size of the binary, and what
+# its main loop is made of (loop.awk): instructions, multiply-adds, wide and narrow loads of global memory, and
+# multiply-adds from a load to its use.
 #
 #   sh tests/vendor/run.sh [--build DIR] [--list FILE] [--subset PATTERN] [--targets "T ..."] [--jobs N] [--json]
+#                          [--limits FILE]
 #   sh tests/vendor/run.sh --install       installs the compilers with apt
 #
 #   --build DIR       build folder; its bin/mica-kernels prints the kernels, its vendor/ keeps results (default: build)
@@ -13,20 +16,25 @@
 #   --targets "T .."  only these targets
 #   --jobs N          compilers at a time (default: 2)
 #   --json            one JSON object a line instead of the table
+#   --limits FILE     only what its lines name, and each must keep to them: target, kernel, a regular expression of the
+#                     options, then at most so many registers and at least so many percent of multiply-adds, wide loads
+#                     and multiply-adds from a load to its use. A line that no kernel matches is an error
+#
+# Kernels are compiled with the macros that the vendor's platform gets (src/runtime/compiler.c).
 #
 # Targets: skl tgllp dg2 pvc (Intel's ocloc), gfx906 gfx90a gfx1030 (clang for AMD with rocm-device-libs), sm_70 sm_75
 # sm_80 sm_90 (clang for NVIDIA with libclc, then ptxas; that of CUDA 13 no longer takes sm_70). A result is kept until
 # the kernel's text, its options or the compiler change.
 #
-# Exit status: 0 good; 1 a kernel does not compile, or one that is used by default spills; 2 usage; 77 no compiler is
-# installed. A target whose compiler is missing is reported as SKIP and never counted as good.
+# Exit status: 0 good; 1 a kernel does not compile, one that is used by default spills, or a limit is not kept; 2 usage;
+# 77 no compiler is installed. A target whose compiler is missing is reported as SKIP and never counted as good.
 set -eu
 
 self=$(cd "$(dirname "$0")" && pwd)/run.sh
 root=$(cd "$(dirname "$0")/../.." && pwd)
 tab=$(printf '\t')
 clang=${MICA_CLANG:-clang-15}
-ptxas=${MICA_PTXAS:-ptxas}
+ptxas=${MICA_PTXAS:-ptxas} cuobjdump=${MICA_CUOBJDUMP:-cuobjdump}
 PATH=$PATH:/usr/local/cuda/bin
 rocm_libs=${MICA_ROCM_LIBS:-/usr/lib/x86_64-linux-gnu/amdgcn/bitcode}
 libclc=${MICA_LIBCLC:-/usr/lib/clc/nvptx64--nvidiacl.bc}
@@ -64,9 +72,11 @@ missing_for() {
 
 compiler_version() {
   case $(vendor_of "$1") in
-  intel) ocloc --version 2>/dev/null || dpkg-query -W intel-opencl-icd libigc1 2>/dev/null ;;
+  intel)
+    ocloc --version 2>/dev/null || dpkg-query -W intel-opencl-icd libigc1 2>/dev/null || ls -l "$(command -v ocloc)"
+    ;;
   amd) "$clang" --version && ls -l "$rocm_libs/opencl.bc" ;;
-  nvidia) "$clang" --version && "$ptxas" --version && ls -l "$libclc" ;;
+  nvidia) "$clang" --version && "$ptxas" --version && ls -l "$libclc" && command -v "$cuobjdump" || true ;;
   esac
 }
 
@@ -139,6 +149,24 @@ compile_intel() {
   ' "$work/log" "$work/info"
 }
 
+# The figures of the main loop, of the listing that the compiler left or a tool makes; zeros where there is no tool.
+count_loop() {
+  case $(vendor_of "$target") in
+  amd) listing=$work/kernel.s ;;
+  nvidia)
+    listing=$work/kernel.sass
+    "$cuobjdump" -sass "$work/kernel.cubin" >"$listing" 2>/dev/null || :
+    ;;
+  intel)
+    mkdir "$work/asm"
+    ocloc disasm -file "$binary" -device "$target" -dump "$work/asm" >/dev/null 2>&1 || :
+    listing=$work/asm/.text.$name.asm
+    [ -e "$listing" ] || listing=/dev/null
+    ;;
+  esac
+  awk -f "$root/tests/vendor/loop.awk" "$listing"
+}
+
 # run.sh --one RESULT TARGET NAME FILE OPTIONS: compiles one kernel; RESULT receives "ok FIGURES" or "fail MESSAGE".
 one() {
   result=$1 target=$2 name=$3 file=$4 options=$5
@@ -147,7 +175,8 @@ one() {
   : >"$work/log"
   figures=$("compile_$(vendor_of "$target")") || figures=
   if [ -n "$figures" ]; then
-    echo "ok $figures" >"$work/result"
+    binary=$(ls "$work"/*.bin 2>/dev/null || :)
+    echo "ok $figures $(count_loop)" >"$work/result"
   else
     message=$(grep -m1 -i 'error' "$work/log" || tail -n 1 "$work/log")
     printf 'fail %s\n' "${message:-no such kernel in the compiled file}" >"$work/result"
@@ -163,14 +192,15 @@ if [ "${1-}" = --one ]; then
 fi
 
 usage() {
-  sed -n '5,6p' "$self" | sed 's/^# *//' >&2
+  sed -n '7,9p' "$self" | sed 's/^# *//' >&2
   exit 2
 }
 
-build=$root/build list= subset=. jobs=2 json=0 targets="skl tgllp dg2 pvc gfx906 gfx90a gfx1030 sm_70 sm_75 sm_80 sm_90"
+build=$root/build list= subset=. jobs=2 json=0 limits=
+targets="skl tgllp dg2 pvc gfx906 gfx90a gfx1030 sm_70 sm_75 sm_80 sm_90"
 while [ $# -gt 0 ]; do
   case $1 in
-  --build | --list | --subset | --targets | --jobs)
+  --build | --list | --subset | --targets | --jobs | --limits)
     [ $# -gt 1 ] || usage
     eval "${1#--}=\$2"
     shift
@@ -193,6 +223,17 @@ grep -E -e "$subset" "$temp/all" >"$temp/kernels" || {
   echo "no kernel matches \"$subset\"" >&2
   exit 2
 }
+
+# The lines of limits, without comments.
+: >"$temp/limits"
+if [ -n "$limits" ]; then
+  sed -e 's/#.*//' -e '/^ *$/d' "$limits" >"$temp/limits"
+  targets=$(awk '!seen[$1]++ { printf "%s ", $1 }' "$temp/limits")
+  awk 'FNR == NR { name[NR] = $2; options[NR] = $3; n = NR; next }
+       { for (i = 1; i <= n; i++) if ($1 == name[i] && $0 ~ options[i]) { print; next } }' \
+    "$temp/limits" "$temp/kernels" >"$temp/limited"
+  mv "$temp/limited" "$temp/kernels"
+fi
 
 mkdir -p "$build/vendor"
 cache=$(cd "$build/vendor" && pwd)
@@ -230,16 +271,28 @@ cut -f 2 "$temp/kernels" | sort -u | while read -r file; do
   cat $(texts_of "$file") | sha256sum >"$temp/texts/$(echo "$file" | tr / _)"
 done
 
+# True if a line of the limits is for the kernel on the target.
+limited() {
+  printf '%s\t%s\t%s\n' "$1" "$2" "$3" | awk -F '\t' 'FNR == NR { split($0, l, " "); target[NR] = l[1]; name[NR] = l[2]
+    options[NR] = l[3]; n = NR; next }
+    { for (i = 1; i <= n; i++) if ($1 == target[i] && $2 == name[i] && $3 ~ options[i]) { found = 1; exit } }
+    END { exit !found }' "$temp/limits" -
+}
+
 # One line for each kernel and target it is for: result file, target, and the kernel's fields. A result's name is the
 # hash of all that it depends on.
 for target in $present; do
   version=$(sed -n '/^# Each compile_/,/^# run.sh --one/p' "$self" && compiler_version "$target")
+  version="$version $(cat "$root/tests/vendor/loop.awk")"
   vendor=$(vendor_of "$target")
+  platform=$("$build/bin/mica-kernels" --platform "$vendor")
   while IFS=$tab read -r name file options vendors use; do
     case ",$vendors," in
     *",$vendor,"* | *",$target,"*) ;;
     *) continue ;;
     esac
+    [ ! -s "$temp/limits" ] || limited "$target" "$name" "$options" || continue
+    options="$options$platform"
     key=$({
       echo "$version" "$target" "$name" "$options"
       cat "$temp/texts/$(echo "$file" | tr / _)"
@@ -258,6 +311,18 @@ done <"$temp/work" >"$temp/results"
 
 awk -F '\t' -v json="$json" -v targets="$present" '
   function quote(text) { gsub(/[\\"]/, "\\\\&", text); gsub(/[[:cntrl:]]/, " ", text); return "\"" text "\"" }
+  FILENAME ~ /limits$/ { limit[++limit_count] = $0; next }
+  # What a kernel breaks of a line of the limits; "" for nothing. Loops are not counted where there is no listing.
+  function broken(line, figures,    l, f) {
+    split(line, l, " ")
+    split(figures, f, " ")
+    if (f[2] + 0 > l[4]) return f[2] " registers, not " l[4]
+    if (f[6] == 0) return ""
+    if (100 * f[7] / f[6] < l[5]) return sprintf("%.1f %% multiply-adds, not %s", 100 * f[7] / f[6], l[5])
+    if (f[8] < l[6]) return f[8] " wide loads, not " l[6]
+    if (f[10] < l[7]) return f[10] " multiply-adds from a load to its use, not " l[7]
+    return ""
+  }
   FILENAME ~ /skipped$/ {
     skips++
     if (json) printf "{\"target\": %s, \"status\": \"skip\", \"missing\": %s}\n", quote($1), quote($2)
@@ -269,28 +334,48 @@ awk -F '\t' -v json="$json" -v targets="$present" '
     good = field[1] == "ok"
     spills = good && field[3] > 0
     bad = !good || (spills && $5 == "default")
+    for (i = 1; good && i <= limit_count; i++) {
+      split(limit[i], l, " ")
+      if ($1 != l[1] || $2 != l[2] || $4 !~ l[3]) continue
+      met[i] = 1
+      why = broken(limit[i], $6)
+      if (why == "") continue
+      bad = 1
+      complaints = complaints "LIMIT " $1 " " $2 " " $4 ": " why "\n"
+    }
     failures += bad
     count++
     row = $2 "\t" $4
     if (!(row in seen)) { seen[row] = 1; rows[++row_count] = row }
-    cell[row, $1] = good ? field[2] " " field[3] " " field[4] " " field[5] (bad ? " !" : "") : "FAIL"
+    loop = field[6] ? sprintf("%d %d %d %d %d", field[6], field[7], field[8], field[9], field[10]) : "- - - - -"
+    cell[row, $1] = good ? field[2] " " field[3] " " field[4] " " field[5] " " loop (bad ? " !" : "") : "FAIL"
     if (json) {
       printf "{\"target\": %s, \"kernel\": %s, \"file\": %s, ", quote($1), quote($2), quote($3)
       printf "\"options\": %s, \"use\": %s, ", quote($4), quote($5)
       if (good) {
         printf "\"status\": %s, \"registers\": %s, ", quote(bad ? "spills" : "ok"), quote(field[2])
-        printf "\"scratch\": %d, \"local\": %d, \"binary\": %d}\n", field[3], field[4], field[5]
+        printf "\"scratch\": %d, \"local\": %d, \"binary\": %d, ", field[3], field[4], field[5]
+        printf "\"loop\": %d, \"multiply_adds\": %d, \"wide\": %d, ", field[6], field[7], field[8]
+        printf "\"narrow\": %d, \"far\": %d}\n", field[9], field[10]
       } else {
         printf "\"status\": \"fail\", \"message\": %s}\n", quote(substr($6, 6))
       }
-    } else if (bad) {
+    } else if (!good || (spills && $5 == "default")) {
       complaints = complaints (good ? "SPILL " : "FAIL ") $1 " " $2 " (" $3 ") " $4
       complaints = complaints (good ? "" : ": " substr($6, 6)) "\n"
     }
   }
   END {
+    for (i = 1; i <= limit_count; i++) {
+      split(limit[i], l, " ")
+      if (index(" " targets " ", " " l[1] " ") && !(i in met)) {
+        failures++
+        complaints = complaints "LIMIT no kernel is " limit[i] "\n"
+      }
+    }
     if (!json) {
-      print "registers, scratch bytes, local bytes, binary bytes"
+      print "registers, scratch bytes, local bytes, binary bytes; of the main loop instructions, multiply-adds,"
+      print "wide and narrow loads, multiply-adds from a load to its use"
       n = split(targets, target, " ")
       for (r = 1; r <= row_count; r++) {
         split(rows[r], part, "\t")
@@ -298,11 +383,12 @@ awk -F '\t' -v json="$json" -v targets="$present" '
         for (t = 1; t <= n; t++)
           if ((rows[r], target[t]) in cell) {
             split(cell[rows[r], target[t]], figure, " ")
-            printf "  %-8s %12s %6s %7s %8s %s\n", target[t], figure[1], figure[2], figure[3], figure[4], figure[5]
+            printf "  %-8s %12s %6s %7s %8s %7s %6s %4s %4s %5s %s\n", target[t], figure[1], figure[2], figure[3],
+                   figure[4], figure[5], figure[6], figure[7], figure[8], figure[9], figure[10]
           }
       }
       printf "%s%s", complaints, skip_lines
       printf "%d compiled, %d bad, %d targets skipped\n", count, failures, skips
     }
     exit failures ? 1 : count ? 0 : 77
-  }' "$temp/skipped" "$temp/results"
+  }' "$temp/limits" "$temp/skipped" "$temp/results"
