@@ -17,7 +17,8 @@ typedef struct planner {
   const mica_engine *engine;
   mica__memory *memory;
   int32_t *block_of; /* by id - 1, from 1 */
-  int32_t *last_use; /* by id - 1: the last step that reads the node */
+  int32_t *last_use; /* by id - 1: the last step that reads the node, and the first one */
+  int32_t *first_use;
   block *blocks;
   int32_t block_count;
 } planner;
@@ -72,6 +73,7 @@ static mica_status locate_sources(planner *p) {
       int32_t id = step->reads[i];
       const mica__op *op = node_at(p, id)->op;
       if (p->last_use[id - 1] < s) p->last_use[id - 1] = s;
+      if (p->first_use[id - 1] > s) p->first_use[id - 1] = s;
       if (op->kind != MICA__OP_SOURCE || locations[id - 1].home != MICA__HOME_NONE) continue;
       locations[id - 1].home = op == &mica__op_input       ? MICA__HOME_INPUT
                                : op == &mica__op_parameter ? MICA__HOME_PARAMETER
@@ -112,10 +114,19 @@ static int32_t inherited_block(const planner *p, int32_t s, int32_t id) {
   return 0;
 }
 
+/* When the step writes. A host step in two halves does when it ends: before the first step that reads a result, or at
+ * the run's end. */
+static int32_t written_at(const planner *p, int32_t s) {
+  const mica__step *step = &p->partition->steps[s];
+  int32_t first = p->partition->count;
+  if (!mica__step_op(p->partition, s)->begin) return s;
+  for (int32_t i = 0; i < step->count; i++)
+    if (p->first_use[step->members[i] - 1] < first) first = p->first_use[step->members[i] - 1];
+  return first;
+}
+
 static mica_status locate_value(planner *p, int32_t s, int32_t id) {
-  int32_t dies = p->last_use[id - 1] > s ? p->last_use[id - 1] : s;
-  /* A host step in two halves writes when it ends: a result that nobody reads when the run does. */
-  if (dies == s && mica__step_op(p->partition, s)->begin) dies = p->partition->count;
+  const int32_t born = written_at(p, s), last = p->last_use[id - 1], dies = last > born ? last : born;
   mica__location *location = &p->memory->locations[id - 1];
   if (location->home != MICA__HOME_NONE) return MICA_OK;
   if (p->partition->steps[s].invariant) {
@@ -127,7 +138,7 @@ static mica_status locate_value(planner *p, int32_t s, int32_t id) {
   int32_t b = inherited_block(p, s, id);
   if (!b) {
     b = ++p->block_count;
-    p->blocks[b - 1] = (block){.bytes = bytes, .born = s};
+    p->blocks[b - 1] = (block){.bytes = bytes, .born = born};
   }
   p->blocks[b - 1].dies = dies;
   p->block_of[id - 1] = b;
@@ -219,16 +230,18 @@ mica_status mica__memory_plan(const mica__template *template, const mica__partit
                .engine = engine,
                .block_of = calloc(nodes, sizeof *p.block_of),
                .last_use = calloc(nodes, sizeof *p.last_use),
+               .first_use = calloc(nodes, sizeof *p.first_use),
                .blocks = calloc(nodes, sizeof *p.blocks)};
-  bool good = memory->locations && p.block_of && p.last_use && p.blocks;
+  bool good = memory->locations && p.block_of && p.last_use && p.first_use && p.blocks;
   mica_status status = good ? MICA_OK : mica__fail_nomem("a session");
-  for (size_t i = 0; good && i < nodes; i++) p.last_use[i] = -1;
+  for (size_t i = 0; good && i < nodes; i++) p.last_use[i] = -1, p.first_use[i] = partition->count;
   if (status == MICA_OK) status = locate_results(&p, deferred);
   if (status == MICA_OK) status = locate_sources(&p);
   if (status == MICA_OK) status = locate_stores(&p);
   if (status == MICA_OK) status = pack(&p);
   free(p.block_of);
   free(p.last_use);
+  free(p.first_use);
   free(p.blocks);
   if (status != MICA_OK) mica__memory_free(memory);
   return status;

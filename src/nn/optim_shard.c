@@ -43,10 +43,18 @@ typedef struct group {
   int32_t count;
 } group;
 
+/* The gradients of all owners' groups wait for each other to be full. */
+#define LEAST_GROUP ((int64_t)256 << 10)
+
+static int64_t group_bytes(const mica_optimizer_config *c) {
+  const int64_t share = mica__ranks_bucket(c) / c->communicator->ranks;
+  return share > LEAST_GROUP || c->bucket_bytes > 0 ? share : LEAST_GROUP;
+}
+
 /* The next group of the owner's before *end, which becomes its first one. */
 static void next_group(const mica_optimizer_config *c, const int32_t *owners, int32_t owner, const mica_value *values,
                        size_t *end, group *g) {
-  const int64_t most = mica__ranks_bucket(c);
+  const int64_t most = group_bytes(c);
   int64_t bytes = 0;
   g->count = 0;
   for (; *end > 0; --*end) {

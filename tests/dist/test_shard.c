@@ -190,6 +190,89 @@ START_TEST(state_is_a_quarter_on_four_ranks) {
 }
 END_TEST
 
+/* --- memory --- */
+
+/* Enough weights that all else is small beside them. */
+enum { DEEP = 16, BROAD = 384, PASSES = 4 };
+
+typedef struct footprint {
+  uint64_t weights, state, gradients; /* bytes of parameters */
+  uint64_t peak;                      /* of the engine, over some steps */
+} footprint;
+
+static footprint footprints[MOST_RANKS];
+
+static void take_footprint(const mica_nn *nn, mica_session *session, footprint *f) {
+  for (size_t i = 0; i < mica_nn_parameter_count(nn); i++) {
+    const mica_nn_parameter_info *info = mica_nn_parameter_at(nn, i);
+    const size_t length = strlen(info->own_name), suffix = strlen(".gradient");
+    const bool sum = length > suffix && !strcmp(info->own_name + length - suffix, ".gradient");
+    const uint64_t bytes = mica_tensor_bytes(mica_session_parameter(session, info->name));
+    *(info->role == MICA_NN_ROLE_WEIGHT ? &f->weights : sum ? &f->gradients : &f->state) += bytes;
+  }
+}
+
+/* Adam on the sums of two runs' gradients, by an engine that does nothing else. */
+static void occupy(mica_communicator *communicator) {
+  mica_engine *engine = NULL;
+  mica_graph *graph = NULL;
+  mica_nn *nn = NULL;
+  mica_session *session = NULL;
+  mica_tensor *x = NULL, *rate = NULL;
+  footprint *f = &footprints[communicator ? communicator->rank : 0];
+  const mica_optimizer_config config = {
+      .optimizer = MICA_OPTIMIZER_ADAM, .accumulate = 2, .communicator = communicator, .shard = communicator != NULL};
+  *f = (footprint){0};
+  member_ok(mica_engine_create(NULL, &engine));
+  member_ok(mica_graph_create(&graph));
+  member_ok(mica_nn_create(graph, &(mica_nn_config){.training = true}, &nn));
+  mica_value y = mica_input(graph, "x", MICA_F32, MICA_SHAPE(2, BROAD));
+  for (int i = 0; i < DEEP; i++) {
+    char name[8];
+    snprintf(name, sizeof name, "l%d", i);
+    y = mica_relu(mica_nn_dense(nn, name, y, BROAD, NULL));
+  }
+  mica_value loss = mica_mean(mica_square(y), MICA_ALL_AXES, false);
+  mica_optimize(nn, loss, &config, NULL);
+  member_check(mica_graph_status(graph) == MICA_OK, "%s", mica_graph_message(graph));
+  member_ok(mica_session_create(engine, graph, &loss, 1, NULL, &session));
+  member_ok(mica_nn_initialise(nn, session));
+  const float r = 1e-3f;
+  member_ok(mica_tensor_create(engine, MICA_F32, MICA_SHAPE(2, BROAD), &x));
+  member_ok(mica_op_fill(mica_engine_queue(engine), 0.5, x));
+  member_ok(mica_tensor_create_from(engine, MICA_F32, MICA_SCALAR, &r, &rate));
+  for (int s = 0; s < PASSES; s++)
+    member_ok(
+        mica_session_run(session, mica_engine_queue(engine), (mica_feed[]){{"x", x}, {MICA_LEARNING_RATE, rate}}, 2));
+  member_ok(mica_queue_finish(mica_engine_queue(engine)));
+  take_footprint(nn, session, f);
+  f->peak = mica_engine_stats(engine).bytes_peak;
+  mica_tensor_destroy(x);
+  mica_tensor_destroy(rate);
+  mica_session_destroy(session);
+  mica_nn_destroy(nn);
+  mica_graph_destroy(graph);
+  mica_engine_destroy(engine);
+}
+
+START_TEST(memory_of_four_ranks_is_less_than_half) {
+  occupy(NULL);
+  const footprint whole = footprints[0];
+  ck_assert_uint_ge(whole.peak, whole.weights + whole.state + whole.gradients);
+  ck_assert_uint_eq(whole.gradients, whole.weights);
+  test_members(4, NULL, occupy);
+  for (int k = 0; k < 4; k++) {
+    const footprint *f = &footprints[k];
+    ck_assert_uint_eq(f->weights, whole.weights);
+    ck_assert_uint_le(f->gradients, whole.gradients / 4);
+    ck_assert_uint_le(f->state, whole.state / 4 + 64); /* and a few counters */
+    ck_assert_uint_ge(f->peak, f->weights + f->state + f->gradients);
+    ck_assert_msg(2 * f->peak <= whole.peak, "rank %d takes %llu bytes, one process %llu", k,
+                  (unsigned long long)f->peak, (unsigned long long)whole.peak);
+  }
+}
+END_TEST
+
 static void refuse(mica_communicator *communicator) {
   static const struct {
     mica_optimizer_config config;
@@ -224,6 +307,7 @@ Suite *test_suite(void) {
   tcase_add_test(tests, steps_are_those_of_one_process);
   tcase_add_test(tests, gradients_that_are_accumulated_are_divided_too);
   tcase_add_test(tests, state_is_a_quarter_on_four_ranks);
+  tcase_add_test(tests, memory_of_four_ranks_is_less_than_half);
   tcase_add_test(tests, what_is_wrong_is_said);
   suite_add_tcase(suite, tests);
   return suite;
