@@ -150,7 +150,8 @@ typedef struct mica_communicator_config {
   double timeout; /* seconds that a collective may wait for another rank's message; 0: 300 */
   /* Once this is not NULL and points to something else than 0, the first collective that waits half a second for
    * another rank says so as a warning (mica_log_set): whoever asks the program to end may be a launcher that has lost a
-   * rank, and soon kills the others. It waits on, since the other rank may only be slow. */
+   * rank, and soon kills the others. It waits on for a rank that may only be slow, and ends the communicator where the
+   * transport can ask for signs of life and has got none for two seconds: from a process that is stopped, or gone. */
   const volatile int *stop;
 } mica_communicator_config;
 
@@ -213,6 +214,10 @@ typedef struct mica_transport_calls {
   /* Lets poll fail on all other ranks, as far as they can be reached. */
   void (*abort)(void *user, int32_t rank, const char *sentence);
   void (*destroy)(void *user);
+  /* Asks another rank for a sign of life, unless a question to it is open. *silent: for how many seconds one has been,
+   * 0 where all were answered. Every rank's poll answers, and is called now and then while nothing is in flight, too.
+   * NULL: signs of life cannot be asked for. */
+  mica_status (*ask)(void *user, int32_t rank, double *silent);
 } mica_transport_calls;
 
 typedef struct mica_transport {

@@ -6,6 +6,7 @@
 #include "dist/collective.h"
 #include "dist/group.h"
 
+#include <errno.h>
 #include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -16,6 +17,10 @@
 #define SLEEP_MOST 500e-6
 #define STANDARD_TIMEOUT 300.0
 #define STOP_PATIENCE 0.5
+/* A process whose cores are taken by others answers late. */
+#define SILENCE 2.0
+/* Between two looks of a thread that has nothing to do but to answer. */
+#define ANSWER_EVERY 0.2
 
 typedef struct job {
   struct job *next;
@@ -43,6 +48,8 @@ typedef struct members {
   const volatile int *stop;
   double asked; /* when the thread saw that it is to stop; 0: it is not */
   bool warned;
+  int32_t ask_whom; /* the rank that was asked last for a sign of life, and when the next one is */
+  double ask_at;
   int64_t step;        /* the last one that a transfer named */
   residual *residuals; /* of the thread that begins */
   pthread_t thread;
@@ -109,16 +116,31 @@ static mica_status is_ready(const job *r, bool *ready) {
 /* Rank `member` of the request's group as the whole communicator counts; -1 stays. */
 static int32_t rank_of(const job *r, int32_t member) { return member < 0 || !r->ranks ? member : r->ranks[member]; }
 
-/* A rank that is asked to stop tells for whom it waits while it can. It does not end the communicator: one rank alone
- * may have been asked, and goes on to the step at which all of them stop. */
-static void warn(members *m, const job *r, double now) {
+/* Asks the other ranks for signs of life, one after the other. */
+static mica_status ask(members *m, double now) {
+  double silent = 0;
+  if (!m->transport.calls->ask || now < m->ask_at) return MICA_OK;
+  m->ask_at = now + SILENCE / 4 / m->transport.ranks;
+  m->ask_whom = (m->ask_whom + 1) % m->transport.ranks;
+  if (m->ask_whom == m->transport.rank) return MICA_OK;
+  MICA_TRY(m->transport.calls->ask(m->transport.user, m->ask_whom, &silent));
+  if (silent < SILENCE) return MICA_OK;
+  return mica__fail(MICA_E_STATE, "rank %d, asked to stop at step %lld, has no sign of life from rank %d",
+                    (int)m->transport.rank, (long long)m->step, (int)m->ask_whom);
+}
+
+/* A rank that is asked to stop tells for whom it waits while it can. It does not end the communicator as long as all
+ * live: one rank alone may have been asked, and goes on to the step at which all of them stop. */
+static mica_status warn(members *m, const job *r, double now) {
   const double since = r->since > m->asked ? r->since : m->asked;
-  if (m->warned || !(m->asked > 0) || now - since < STOP_PATIENCE) return;
+  if (!(m->asked > 0) || now - since < STOP_PATIENCE) return MICA_OK;
+  if (!m->warned)
+    mica__log(MICA_LOG_LEVEL_WARNING,
+              "rank %d, asked to stop at step %lld, waits for rank %d, which has sent nothing (%s)",
+              (int)m->transport.rank, (long long)m->step, (int)rank_of(r, mica__collective_misses(&r->collective)),
+              mica_collective_name(r->collective.transfer.kind));
   m->warned = true;
-  mica__log(MICA_LOG_LEVEL_WARNING,
-            "rank %d, asked to stop at step %lld, waits for rank %d, which has sent nothing (%s)",
-            (int)m->transport.rank, (long long)m->step, (int)rank_of(r, mica__collective_misses(&r->collective)),
-            mica_collective_name(r->collective.transfer.kind));
+  return ask(m, now);
 }
 
 /* One look at a request; *moved: something went on. */
@@ -138,7 +160,7 @@ static mica_status drive(members *m, job *r, bool *moved) {
   *moved = *moved || own || done;
   r->done = done;
   if (m->stop && *m->stop && !(m->asked > 0)) m->asked = now;
-  if (!done) warn(m, r, now);
+  if (!done) MICA_TRY(warn(m, r, now));
   if (done || now - r->since < m->timeout) return MICA_OK;
   return mica__fail(MICA_E_STATE, "rank %d has sent nothing for %g seconds (%s)",
                     (int)rank_of(r, mica__collective_misses(&r->collective)), m->timeout,
@@ -206,15 +228,26 @@ static void rest(double seconds) {
   nanosleep(&t, NULL);
 }
 
+/* Waits for something to do. True: for so long that it is time for a look, since others may have asked. */
+static bool wait_idle(members *m) {
+  struct timespec until;
+  if (!m->transport.calls->ask || m->broken) {
+    pthread_cond_wait(&m->changed, &m->lock);
+    return false;
+  }
+  clock_gettime(CLOCK_REALTIME, &until);
+  const long ns = until.tv_nsec + (long)(ANSWER_EVERY * 1e9);
+  until.tv_sec += ns / 1000000000;
+  until.tv_nsec = ns % 1000000000;
+  return pthread_cond_timedwait(&m->changed, &m->lock, &until) == ETIMEDOUT;
+}
+
 static void *move(void *user) {
   members *m = user;
   double sleep = SLEEP_LEAST;
   pthread_mutex_lock(&m->lock);
   while (!m->ends) {
-    if (!m->first) {
-      pthread_cond_wait(&m->changed, &m->lock);
-      continue;
-    }
+    if (!m->first && !wait_idle(m)) continue;
     pthread_mutex_unlock(&m->lock);
     const double start = mica__clock();
     sleep = look(m) ? SLEEP_LEAST : sleep * 1.25 < SLEEP_MOST ? sleep * 1.25 : SLEEP_MOST;

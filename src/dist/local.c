@@ -149,8 +149,14 @@ static void local_destroy(void *user) {
   free(e);
 }
 
-static const mica_transport_calls local_calls = {local_send, local_receive, local_test,   local_cancel,
-                                                 local_poll, local_abort,   local_destroy};
+/* Threads of one process live and end together. */
+static const mica_transport_calls local_calls = {.send = local_send,
+                                                 .receive = local_receive,
+                                                 .test = local_test,
+                                                 .cancel = local_cancel,
+                                                 .poll = local_poll,
+                                                 .abort = local_abort,
+                                                 .destroy = local_destroy};
 
 mica_status mica_transport_local(int32_t ranks, mica_transport *list) {
   if (ranks < 1 || ranks > MICA_CHANNELS || !list)

@@ -1,5 +1,6 @@
 /* The transport over MPI. Its calls are serialised by a lock: the communicator's thread makes most, an abort may come
  * from any. */
+#include "base/clock.h"
 #include "base/error.h"
 
 #include <mica/dist.h>
@@ -12,14 +13,20 @@
 #include <pthread.h>
 
 #define SENTENCE 512
-/* Above the tags of messages; the least bound that MPI promises. */
+/* Above the tags of messages, up to the least bound that MPI promises. */
+#define TAG_LIFE 32766
 #define TAG_ABORT 32767
+
+static const char question = '?', answer = '!';
 
 typedef struct link {
   pthread_mutex_t lock;
   MPI_Comm comm;
   int rank, ranks;
   MPI_Request heard; /* the sentence of whoever aborts */
+  MPI_Request life;  /* a question for a sign of life, or an answer to one */
+  char sign;
+  double *asked; /* by rank: since when a question is open, 0: none is */
   char told[SENTENCE], own[SENTENCE];
   bool broken, told_others;
   bool starts; /* MPI was begun here, and is ended here */
@@ -93,6 +100,30 @@ static void mpi_cancel(void *user, void *request) {
   free(request);
 }
 
+static mica_status send_sign(link *l, int rank, const char *sign) {
+  MPI_Request request = MPI_REQUEST_NULL;
+  MICA_TRY(failed(MPI_Isend(sign, 1, MPI_BYTE, rank, TAG_LIFE, l->comm, &request), "a sign of life"));
+  return failed(MPI_Request_free(&request), "a sign of life");
+}
+
+static mica_status listen_for_signs(link *l) {
+  return failed(MPI_Irecv(&l->sign, 1, MPI_BYTE, MPI_ANY_SOURCE, TAG_LIFE, l->comm, &l->life), "listening");
+}
+
+/* The lock is held. */
+static mica_status hear_signs(link *l) {
+  MPI_Status about;
+  int flag = 0;
+  if (l->life == MPI_REQUEST_NULL) return MICA_OK;
+  MICA_TRY(failed(MPI_Test(&l->life, &flag, &about), "listening"));
+  if (!flag) return MICA_OK;
+  if (l->sign == answer)
+    l->asked[about.MPI_SOURCE] = 0;
+  else
+    MICA_TRY(send_sign(l, about.MPI_SOURCE, &answer));
+  return listen_for_signs(l);
+}
+
 static mica_status mpi_poll(void *user) {
   link *l = user;
   int flag = 0;
@@ -106,6 +137,19 @@ static mica_status mpi_poll(void *user) {
     }
   }
   if (status == MICA_OK && l->broken && *l->told) status = mica__fail(MICA_E_STATE, "%s", l->told);
+  if (status == MICA_OK && !l->broken) status = hear_signs(l);
+  pthread_mutex_unlock(&l->lock);
+  return status;
+}
+
+static mica_status mpi_ask(void *user, int32_t rank, double *silent) {
+  link *l = user;
+  mica_status status = MICA_OK;
+  pthread_mutex_lock(&l->lock);
+  const bool asks = !(l->asked[rank] > 0);
+  if (asks) l->asked[rank] = mica__clock();
+  *silent = mica__clock() - l->asked[rank];
+  if (asks) status = send_sign(l, rank, &question);
   pthread_mutex_unlock(&l->lock);
   return status;
 }
@@ -131,19 +175,22 @@ static void mpi_abort(void *user, int32_t rank, const char *sentence) {
 static void mpi_destroy(void *user) {
   link *l = user;
   if (!l->broken) {
-    if (l->heard != MPI_REQUEST_NULL) {
-      MPI_Cancel(&l->heard);
-      MPI_Wait(&l->heard, MPI_STATUS_IGNORE);
+    MPI_Request *const open[] = {&l->heard, &l->life};
+    for (size_t i = 0; i < sizeof open / sizeof *open; i++) {
+      if (*open[i] == MPI_REQUEST_NULL) continue;
+      MPI_Cancel(open[i]);
+      MPI_Wait(open[i], MPI_STATUS_IGNORE);
     }
     MPI_Comm_free(&l->comm);
     if (l->starts) MPI_Finalize();
     pthread_mutex_destroy(&l->lock);
+    free(l->asked);
     free(l);
   }
 }
 
-static const mica_transport_calls mpi_calls = {mpi_send, mpi_receive, mpi_test,   mpi_cancel,
-                                               mpi_poll, mpi_abort,   mpi_destroy};
+static const mica_transport_calls mpi_calls = {mpi_send, mpi_receive, mpi_test,    mpi_cancel,
+                                               mpi_poll, mpi_abort,   mpi_destroy, mpi_ask};
 
 static mica_status start(link *l) {
   int begun = 0, ended = 0, level = MPI_THREAD_SINGLE;
@@ -162,6 +209,9 @@ static mica_status start(link *l) {
   MPI_Comm_set_errhandler(l->comm, MPI_ERRORS_RETURN);
   MPI_Comm_rank(l->comm, &l->rank);
   MPI_Comm_size(l->comm, &l->ranks);
+  l->asked = calloc((size_t)l->ranks, sizeof *l->asked);
+  if (!l->asked) return mica__fail_nomem("a communicator");
+  MICA_TRY(listen_for_signs(l));
   return failed(MPI_Irecv(l->told, SENTENCE, MPI_BYTE, MPI_ANY_SOURCE, TAG_ABORT, l->comm, &l->heard), "listening");
 }
 
@@ -172,11 +222,12 @@ mica_status mica_communicator_mpi(const mica_communicator_config *config, mica_c
     return communicator ? mica__fail_nomem("a communicator")
                         : mica__fail(MICA_E_INVALID, "mica_communicator_mpi: a pointer is NULL");
   }
-  l->heard = MPI_REQUEST_NULL;
+  l->heard = l->life = MPI_REQUEST_NULL;
   pthread_mutex_init(&l->lock, NULL);
   mica_status status = start(l);
   if (status != MICA_OK) {
     pthread_mutex_destroy(&l->lock);
+    free(l->asked);
     free(l);
     return status;
   }

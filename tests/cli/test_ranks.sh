@@ -164,13 +164,14 @@ ranks 2 "$work/elastic" --epochs 4 --quiet --elastic --batch 50 >"$work/out" 2>&
 lose() {
   rm -rf "$work/lost"
   timeout 100 mpirun -n 2 "$mica" train --task classify --model mlp --batch 48 --data "$work/data.csv" --epochs 4000 \
-    --checkpoint-steps 20 --quiet --watchdog 3 --out "$work/lost" >"$work/out" 2>"$work/err" &
+    --checkpoint-steps 20 --quiet --watchdog "${3:-3}" --out "$work/lost" >"$work/out" 2>"$work/err" &
   launcher=$!
   i=0
   while [ ! -e "$work/lost/last.safetensors" ] && [ $((i += 1)) -lt 300 ]; do sleep 0.1; done
   victim=$(pgrep -f "^$mica train.*--out $work/lost" | sed -n "$2p")
   kill -"$1" "$victim" || fault "there is no rank to lose"
   begun=$(date +%s)
+  [ ! "${4:-}" ] || kill -TERM "$(pgrep -f "^$mica train.*--out $work/lost" | grep -vx "$victim")"
   wait $launcher
   status=$?
   kill -CONT "$victim" 2>/dev/null
@@ -195,6 +196,11 @@ lose TERM 2
 grep -q '^mica' "$work/err" && fault "more than a sentence: $(cat "$work/err")"
 timeout 60 "$mica" train --resume --epochs 1 --quiet --out "$work/lost" >"$work/out" 2>&1
 grep -q "complete" "$work/out" || fault "SIGTERM at one rank left no checkpoint: $(cat "$work/out")"
+
+# One that is asked to end while the other hangs does not wait for the watchdog.
+lose STOP 2 90 asked
+grep -q 'rank [01], asked to stop at step [0-9]*, has no sign of life from rank [01]' "$work/err" ||
+  fault "SIGTERM at one rank while the other hangs: $(cat "$work/err")"
 
 lose STOP 2
 grep -q 'step [0-9]*: .*rank 1 has sent nothing for 3 seconds' "$work/err" ||

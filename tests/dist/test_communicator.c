@@ -1,6 +1,7 @@
 /* labels: null
  *
  * Collectives between threads: what arrives, that timing changes no bit, and what happens when a rank is lost. */
+#include "base/clock.h"
 #include "support/check_main.h"
 #include "support/engine.h"
 #include "support/members.h"
@@ -371,6 +372,23 @@ START_TEST(whoever_is_asked_to_stop_waits_on) {
 }
 END_TEST
 
+/* Rank 0 waits for rank 1, which is late, and gives up for the sake of rank 2. */
+static void sum_in_vain(mica_communicator *c) {
+  float x = 1;
+  if (c->rank == 1) nanosleep(&(struct timespec){.tv_sec = 3}, NULL);
+  const double begin = mica__clock();
+  member_check(mica_communicator_run(c, &(mica_transfer){.data = &x, .count = 1, .step = 7}) == MICA_E_STATE, "a sum");
+  member_check(mica__clock() - begin < 2.5, "rank %d has waited for %g seconds", (int)c->rank, mica__clock() - begin);
+  member_check(strstr(mica_error_message(), "asked to stop at step 7, has no sign of life from rank 2"), "%s",
+               mica_error_message());
+}
+
+START_TEST(whoever_is_asked_to_stop_waits_for_no_rank_that_is_gone) {
+  asked = 15;
+  test_members(3, &(test_faults){.stop = &asked, .mute = 2}, sum_in_vain);
+}
+END_TEST
+
 START_TEST(wrong_transfers) {
   mica_communicator *list[2] = {NULL, NULL};
   count = 100;
@@ -426,6 +444,7 @@ Suite *test_suite(void) {
   tcase_add_test(tests, a_nan_of_one_rank_is_everybodys);
   tcase_add_test(tests, whoever_fails_is_named);
   tcase_add_test(tests, whoever_is_asked_to_stop_waits_on);
+  tcase_add_test(tests, whoever_is_asked_to_stop_waits_for_no_rank_that_is_gone);
   tcase_add_test(tests, wrong_transfers);
   tcase_add_test(tests, names);
   tcase_add_test(tests, even_parts);

@@ -87,8 +87,14 @@ static void fault_destroy(void *user) {
   free(f);
 }
 
-static const mica_transport_calls fault_calls = {fault_send, fault_receive, fault_test,   fault_cancel,
-                                                 fault_poll, fault_abort,   fault_destroy};
+static mica_status fault_ask(void *user, int32_t rank, double *silent) {
+  const fault *f = user;
+  *silent = f->faults->mute && rank == f->faults->mute ? 60 : 0;
+  return MICA_OK;
+}
+
+static const mica_transport_calls fault_calls = {fault_send, fault_receive, fault_test,    fault_cancel,
+                                                 fault_poll, fault_abort,   fault_destroy, fault_ask};
 
 typedef struct member {
   mica_communicator *communicator;

@@ -12,6 +12,7 @@ typedef struct test_faults {
   double timeout;           /* of the communicators; 0: 60 */
   int32_t drops_of;         /* every message that this rank expects of the one before it is lost; 0: none is */
   const volatile int *stop; /* of the communicators */
+  int32_t mute;             /* this rank gives no sign of life; 0: all do */
   bool leaves;              /* a rank's communicator is destroyed as soon as its function returns */
 } test_faults;
 
