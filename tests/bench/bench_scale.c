@@ -164,13 +164,6 @@ typedef struct member {
   uint64_t bytes;                  /* sent in it */
 } member;
 
-/* A rank a core. */
-static void name_half(int half, char name[64]) {
-  mica_device_info info;
-  bench_ok(mica_device_find(getenv("MICA_DEVICE"), &info));
-  snprintf(name, 64, info.compute_units > 1 ? "%s/2:%d" : "%s", info.id, half);
-}
-
 static void *run_member(void *user) {
   member *m = user;
   mica_engine *engine = NULL;
@@ -178,7 +171,7 @@ static void *run_member(void *user) {
   const bench_network *t = m->task;
   const float r = 1e-3f;
   char selector[64];
-  name_half(m->half, selector);
+  bench_half(m->half, selector);
   bench_ok(mica_engine_create(&(mica_engine_config){.device = selector}, &engine));
   mica_session *session = bench_network_step(engine, t, m->communicator);
   const size_t count = (size_t)t->batch * (size_t)(t->channels ? t->channels * t->side * t->side : t->side);

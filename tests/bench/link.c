@@ -3,6 +3,7 @@
 #include "bench/bench.h"
 
 #include <math.h>
+#include <stdio.h>
 #include <stdlib.h>
 
 typedef struct wire {
@@ -73,8 +74,13 @@ static void wire_destroy(void *user) {
   free(w);
 }
 
-static const mica_transport_calls wire_calls = {wire_send, wire_receive, wire_test,   wire_cancel,
-                                                wire_poll, wire_abort,   wire_destroy};
+static const mica_transport_calls wire_calls = {.send = wire_send,
+                                                .receive = wire_receive,
+                                                .test = wire_test,
+                                                .cancel = wire_cancel,
+                                                .poll = wire_poll,
+                                                .abort = wire_abort,
+                                                .destroy = wire_destroy};
 
 void bench_link(double bytes, double latency, mica_communicator **list) {
   mica_transport inner[2];
@@ -85,4 +91,10 @@ void bench_link(double bytes, double latency, mica_communicator **list) {
     *w = (wire){inner[k], bytes, latency, 0};
     bench_ok(mica_communicator_create(&(mica_transport){w, k, 2, &wire_calls}, NULL, &list[k]));
   }
+}
+
+void bench_half(int half, char name[64]) {
+  mica_device_info info;
+  bench_ok(mica_device_find(getenv("MICA_DEVICE"), &info));
+  snprintf(name, 64, info.compute_units > 1 ? "%s/2:%d" : "%s", info.id, half);
 }

@@ -8,4 +8,7 @@
  * bytes a second in each direction, with so many seconds of latency. Exits where that fails. */
 void bench_link(double bytes, double latency, mica_communicator **list);
 
+/* The selector of one half of the device that MICA_DEVICE names, where it can be halved: a rank a core of two. */
+void bench_half(int half, char name[64]);
+
 #endif
