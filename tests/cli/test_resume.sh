@@ -1,7 +1,8 @@
 #!/bin/sh
 # labels: device slow
 # A training run that is killed at any moment and resumed ends with the bits of one that was not, of every task.
-# MICA_TEST_KILLS says how often the first one is killed (10 times unless it does); the others are killed 3 times.
+# MICA_TEST_KILLS says how often each of them is killed; without it classify is 10 times, the others 3 times.
+# MICA_TEST_TASKS: these alone.
 # shellcheck source-path=SCRIPTDIR source=cli.sh
 . "$(dirname "$0")/cli.sh"
 # shellcheck source-path=SCRIPTDIR source=detect.sh
@@ -41,6 +42,20 @@ train() {
   keyword) set -- --width 8 --mels 16 --batch 8 --epochs 30 --warm-up 5 --checkpoint-steps 7 --out "$@" ;;
   segment) set -- --width 2 --depth 2 --window 32 --batch 4 --epochs 12 --checkpoint-steps 20 --out "$@" ;;
   forecast) set -- --horizon 3 --width 8 --batch 16 --epochs 30 --checkpoint-steps 7 --out "$@" ;;
+  language)
+    set -- --context 16 --width 16 --heads 2 --layers 1 --batch 16 --epochs 12 --checkpoint-steps 20 --out "$@"
+    ;;
+  translate)
+    set -- --width 16 --heads 2 --layers 1 --length 16 --vocabulary 280 --batch 16 --bleu-samples 4 --beam 1 \
+      --epochs 8 --checkpoint-steps 7 --out "$@"
+    ;;
+  recommend)
+    set -- --objective ranking --model sasrec --width 8 --context 8 --batch 16 --epochs 30 --checkpoint-steps 7 \
+      --out "$@"
+    ;;
+  speech)
+    set -- --filters 4 --width 16 --mels 16 --batch 8 --warm-up 10 --epochs 8 --checkpoint-steps 5 --out "$@"
+    ;;
   text) set -- --width 16 --length 40 --vocabulary 320 --batch 16 --epochs 20 --checkpoint-steps 7 --out "$@" ;;
   *) set -- --model mlp --epochs "${epochs:-12}" --batch 16 --checkpoint-steps 50 --out "$@" ;;
   esac
@@ -61,10 +76,35 @@ awk 'BEGIN {
     print line >"'"$work"'/text.csv"
   }
 }'
-# A build without libsndfile reads no recordings, and says so.
+awk 'BEGIN { for (i = 0; i < 120; i++) print "the cat sat on mat " i " and the dog ran to it" }' >"$work/language.csv"
+mkdir "$work/translate.csv" "$work/speech.csv"
+awk -v folder="$work/translate.csv" 'BEGIN {
+  split("one two three four five six", a, " "); split("eins zwei drei vier funf sechs", b, " ")
+  for (i = 0; i < 160; i++) {
+    x = y = ""
+    for (k = 0; k <= i % 5; k++) { w = 1 + (i * 5 + k * k) % 6; x = x a[w] " "; y = y b[w] " " }
+    print x "." >folder "/train.en"; print y "." >folder "/train.de"
+  }
+}'
+awk 'BEGIN {
+  print "user,item,timestamp"
+  for (u = 0; u < 60; u++) for (k = 0; k < 4 + u % 9; k++) print "u" u ",i" (u * 5 + k) % 20 "," k
+}' >"$work/recommend.csv"
+# What a tone says is its class.
+for class in low high; do
+  for i in 1 2 3 4 5 6 7 8 9 10 11 12; do
+    cp "$work/keyword.csv/$class/$i.wav" "$work/speech.csv/$class$i.wav"
+    printf '%s.wav\t%s\n' "$class$i" "$class"
+  done
+done >"$work/train.tsv"
+mv "$work/train.tsv" "$work/speech.csv"
+# A build without libsndfile reads no recordings, and says so; one without cJSON or PCRE2 makes no tokenisers.
 "$mica" train --data "$work/keyword.csv" --epochs 1 --quiet --out "$work/sound" >"$work/out" 2>&1
-case $(cat "$work/out") in *'lacks libsndfile'*) keyword='' ;; *) keyword=keyword ;; esac
-[ "$keyword" ] || echo 'keyword: not killed: this build lacks libsndfile'
+case $(cat "$work/out") in *'lacks libsndfile'*) sound='' ;; *) sound='keyword speech' ;; esac
+[ "$sound" ] || echo 'keyword and speech: not killed: this build lacks libsndfile'
+"$mica" train --task translate --data "$work/translate.csv" --epochs 1 --quiet --out "$work/pairs" >"$work/out" 2>&1
+case $(cat "$work/out") in *'this build'*) texts='' ;; *) texts='text translate' ;; esac
+[ "$texts" ] || echo 'text and translate: not killed: this build lacks cJSON or PCRE2'
 
 # kill_and_resume KILLS: the moments lie within the time that a whole run takes, by a fixed series.
 kill_and_resume() {
@@ -105,8 +145,7 @@ validated_again() {
 }
 
 ran='mica train'
-count=3
-for task in $keyword text forecast segment detect regress classify; do
+for task in ${MICA_TEST_TASKS:-$sound $texts language recommend forecast segment detect regress classify}; do
   rm -rf "$work/whole"
   (train "$work/whole") >"$work/out" 2>&1 || fault "$(cat "$work/out")"
   validated_again
@@ -119,9 +158,11 @@ for task in $keyword text forecast segment detect regress classify; do
   [ ! -e "$work/whole/tokenizer.json" ] || cp "$work/whole/tokenizer.json" "$work/killed"
   (train "$work/killed" --resume) >"$work/out" 2>&1 || fault "$(cat "$work/out")"
   [ "$(cksum <"$work/killed/last.safetensors")" = "$want" ] || fault "$task: other weights without a checkpoint"
-  [ $task != classify ] || count=${MICA_TEST_KILLS:-10}
-  kill_and_resume $count
+  [ $task = classify ] && kills=10 || kills=3
+  kill_and_resume "${MICA_TEST_KILLS:-$kills}"
 done
+
+[ "$task" = classify ] || exit $failed
 
 # A kill between an epoch's row and its checkpoint leaves a row of an epoch that is trained once more.
 rm -rf "$work/killed"
