@@ -78,6 +78,8 @@ typedef struct mica_optimizer_config {
    * the same graph and run it as often. The communicator outlives the graph and its sessions; NULL: one rank. */
   mica_communicator *communicator;
   mica_value weight; /* f32, a scalar: what the rank's loss is a mean of, its samples say; null: the same on all */
+  double least; /* a rank's loss is divided by this where weight is less, and so is that of all ranks; 0: a loss without
+                 * weight is 0 */
   /* The ranks' losses depend on each other's samples, as through mica_batch_norm_ranks: what is differentiated is the
    * sum of the losses by their weights, in place of a mean of gradients by weights. */
   bool joined;

@@ -50,6 +50,7 @@ MICA_API mica_value mica_batch_samples(const mica_batch_values *batch);
 typedef struct mica_objective {
   mica_value loss;   /* a scalar to be minimised, f32: a mean over what `weight` counts; null when predicting */
   mica_value weight; /* f32: how many samples, pixels or tokens the loss is the mean of; null: the batch's samples */
+  double least;      /* the loss is divided by this where weight is less; 0: a loss without weight is 0 */
   mica_metric metrics[MICA_OBJECTIVE_METRICS];
   mica_value logits; /* what the network says before any softmax, f32: a teacher's may be compared with it; or null */
   mica_value outputs[MICA_OBJECTIVE_OUTPUTS]; /* read after a test or a prediction (mica_trainer_output) */

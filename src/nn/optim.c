@@ -403,7 +403,8 @@ static mica_status check(const mica_nn *nn, const mica_optimizer_config *c) {
     return mica__fail(MICA_E_INVALID, "mica_optimize: an optimiser of kind %d", (int)c->optimizer);
   bool shares = c->momentum >= 0 && c->momentum < 1 && c->beta1 >= 0 && c->beta1 < 1 && c->beta2 >= 0 && c->beta2 < 1 &&
                 c->ema >= 0 && c->ema < 1;
-  if (!shares || !(c->weight_decay >= 0) || !(c->clip_norm >= 0) || !(c->clip_value >= 0) || !(c->loss_scale >= 0))
+  if (!shares || !(c->weight_decay >= 0) || !(c->clip_norm >= 0) || !(c->clip_value >= 0) || !(c->loss_scale >= 0) ||
+      !(c->least >= 0))
     return mica__fail(MICA_E_INVALID, "mica_optimize: momentum, betas and ema are in [0, 1), the rest not negative");
   if (c->rows && (c->accumulate > 1 || c->ema != 0))
     return mica__fail(MICA_E_INVALID, "mica_optimize: %s reads all of a table: not where tables are updated by rows",

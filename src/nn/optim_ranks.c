@@ -20,14 +20,26 @@ int64_t mica__ranks_bucket(const mica_optimizer_config *c) {
   return c->bucket_bytes > 0 ? c->bucket_bytes : STANDARD_BUCKET;
 }
 
+mica_value mica__ranks_counted(mica_value weight, double least) {
+  return least > 0 ? mica_maximum(weight, mica_full_like(weight, least)) : weight;
+}
+
+/* Where nothing counts, gradients are 0, as those of every part are. */
+mica_value mica__ranks_divisor(mica_value weights, double least) {
+  return mica__ranks_counted(weights, least > 0 ? least : 1e-30);
+}
+
 /* The sum is known long before the first gradient. */
 void mica__ranks_weight(mica_graph *graph, const mica_optimizer_config *c, mica_value *weight, mica_value *all) {
   const bool weighted = !mica_value_is_null(c->weight);
   *weight = weighted ? mica_stop_gradient(as_f32(c->weight)) : mica_scalar(graph, MICA_F32, 1);
-  if (weighted)
-    mica__all_reduce(weight, 1, c->communicator, MICA__RANKS_CHANNEL, MICA_COMPRESSION_NONE, all);
-  else
+  if (!weighted) {
     *all = mica_scalar(graph, MICA_F32, c->communicator->ranks);
+    return;
+  }
+  mica__all_reduce(weight, 1, c->communicator, MICA__RANKS_CHANNEL, MICA_COMPRESSION_NONE, all);
+  *all = mica__ranks_divisor(*all, c->least);
+  *weight = mica__ranks_counted(*weight, c->least);
 }
 
 mica_status mica__ranks_reduce(mica_graph *graph, const mica_optimizer_config *c, mica_value *gradients, size_t count) {

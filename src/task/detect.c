@@ -325,13 +325,14 @@ static void add_losses(const points *p, mica_value z, int32_t classes, const tar
   mica_value kinds = mica_mul(mica_one_hot(t->label, classes, 2, off, on), mica_unsqueeze(t->positive, MICA_AXES(2)));
   mica_value focal =
       mica_binary_focal(logits, kinds, &(mica_binary_focal_config){.reduction = MICA_LOSS_REDUCTION_NONE});
-  mica_value overlap = mica_giou(found_at, t->box), found = mica_maximum(sum(t->positive), on);
+  mica_value overlap = mica_giou(found_at, t->box), positive = sum(t->positive), found = mica_maximum(positive, on);
   mica_value of_class = sum(mica_mul(focal, mica_unsqueeze(t->counts, MICA_AXES(2))));
   mica_value of_box = sum(mica_mul(mica_affine(overlap, -1, 1), t->positive));
   mica_value of_centre =
       sum(mica_mul(mica_bce_with_logits(centre, t->centre, 1, MICA_LOSS_REDUCTION_NONE), t->positive));
   out->loss = mica_div(mica_add(mica_add(of_class, of_box), of_centre), found);
-  out->weight = found;
+  out->weight = positive;
+  out->least = 1;
   out->metrics[0] = (mica_metric){.name = "class_loss", .sum = of_class, .weight = found};
   out->metrics[1] = (mica_metric){.name = "giou_loss", .sum = of_box, .weight = found};
   out->metrics[2] = (mica_metric){.name = "centre_loss", .sum = of_centre, .weight = found};

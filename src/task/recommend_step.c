@@ -146,7 +146,7 @@ static mica_negative_config negatives_of(const mica_run *run, const mica__recomm
 }
 
 /* Each position's next item against those drawn; positions without one count for nothing. */
-static mica_value loss_of_windows(mica_nn *nn, const mica_batch_values *batch, const mica_run *run) {
+static void losses_of_windows(mica_nn *nn, const mica_batch_values *batch, const mica_run *run, mica_objective *out) {
   const mica__recommender network = mica__recommend_network(run);
   const mica_negative_config negatives = negatives_of(run, &network);
   mica_value tokens = mica_batch_value(batch, "tokens");
@@ -157,7 +157,8 @@ static mica_value loss_of_windows(mica_nn *nn, const mica_batch_values *batch, c
   mica_value loss =
       mica_sampled_softmax(mica_nn_step(nn), x, mica__nn_narrow(nn, s.table), null_value, next, &negatives);
   mica_value counts = mica_cast(mica_greater(next, mica_full_like(next, 0)), MICA_F32);
-  return mica_div(mica_sum(mica_mul(loss, counts), MICA_ALL_AXES, false), mica_sum(counts, MICA_ALL_AXES, false));
+  out->weight = mica_sum(counts, MICA_ALL_AXES, false);
+  out->loss = mica_div(mica_sum(mica_mul(loss, counts), MICA_ALL_AXES, false), out->weight);
 }
 
 /* neumf: the pair and those drawn as true and false; mf: the pair above them (Rendle et al. 2009). */
@@ -259,8 +260,10 @@ void mica__recommend_step(mica_nn *nn, const mica_batch_values *batch, const voi
   const mica__recommender network = mica__recommend_network(run);
   /* A run that was opened has the columns of tests alone; it is not trained. */
   if (mica_nn_is_training(nn) && !mica_batch_has(batch, "held")) {
-    out->loss =
-        mica__recommender_is_sequential(&network) ? loss_of_windows(nn, batch, run) : loss_of_choices(nn, batch, run);
+    if (mica__recommender_is_sequential(&network))
+      losses_of_windows(nn, batch, run, out);
+    else
+      out->loss = loss_of_choices(nn, batch, run);
     return;
   }
   mica_value scores = mask_seen(mica__recommender_all(nn, &network, user_of(run, batch)), column(batch, "seen"));

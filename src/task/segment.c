@@ -205,20 +205,29 @@ static mica_value count_pixels(mica_value y, mica_value weights) {
   return sum_all(mica_mul(mica_gather(weights, known, 0), counted));
 }
 
-static mica_value cross_entropy(mica_value z, mica_value y, mica_value weights) {
-  return mica_cross_entropy(z, y, &(mica_cross_entropy_config){.weights = weights, .ignore = true, .ignored = -1});
+/* The mean over pixels that count; 0 of a batch, or of a rank's share of one, in which none does. */
+static mica_value mean_of(mica_value sum, mica_value count) {
+  return mica_div(sum, mica_maximum(count, mica_full_like(count, 1e-6)));
 }
 
-static mica_value loss_of(const mica_run *run, mica_value z, mica_value y, mica_value weights) {
+static mica_value cross_entropy(mica_value z, mica_value y, mica_value weights, mica_value count) {
+  const mica_cross_entropy_config how = {
+      .reduction = MICA_LOSS_REDUCTION_SUM, .weights = weights, .ignore = true, .ignored = -1};
+  return mean_of(mica_cross_entropy(z, y, &how), count);
+}
+
+static mica_value loss_of(const mica_run *run, mica_value z, mica_value y, mica_value weights, mica_value count) {
   const char *name = mica_run_setting(run, "loss");
   const double gamma = mica_run_number(run, "gamma");
-  if (!strcmp(name, "focal"))
-    return mica_focal(z, y,
-                      &(mica_focal_config){
-                          .gamma = gamma > 0 ? gamma : MICA_ZERO, .weights = weights, .ignore = true, .ignored = -1});
-  if (!strcmp(name, "cross_entropy")) return cross_entropy(z, y, weights);
+  const mica_focal_config focal = {.reduction = MICA_LOSS_REDUCTION_SUM,
+                                   .gamma = gamma > 0 ? gamma : MICA_ZERO,
+                                   .weights = weights,
+                                   .ignore = true,
+                                   .ignored = -1};
+  if (!strcmp(name, "focal")) return mean_of(mica_focal(z, y, &focal), count);
+  if (!strcmp(name, "cross_entropy")) return cross_entropy(z, y, weights, count);
   mica_value dice = mica_dice(z, y, &(mica_dice_config){.weights = weights, .ignore = true, .ignored = -1});
-  return !strcmp(name, "dice") ? dice : mica_add(cross_entropy(z, y, weights), dice);
+  return !strcmp(name, "dice") ? dice : mica_add(cross_entropy(z, y, weights, count), dice);
 }
 
 static void step(mica_nn *nn, const mica_batch_values *batch, const void *config, mica_objective *out) {
@@ -238,8 +247,8 @@ static void step(mica_nn *nn, const mica_batch_values *batch, const void *config
   if (!z.graph || !mica_batch_has(batch, label)) return;
   mica_value y = mica_batch_value(batch, label), weights = mica__run_class_weights(run, z.graph);
   const char *const *names = mica_run_fact(run, "classes", NULL);
-  out->loss = loss_of(run, z, y, weights);
   out->weight = count_pixels(y, weights);
+  out->loss = loss_of(run, z, y, weights, out->weight);
   out->metrics[0] = mica_metric_dice("dice", z, y, names);
   out->metrics[1] = mica_metric_iou("iou", z, y, names);
   out->metrics[2] =

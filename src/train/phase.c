@@ -1,6 +1,7 @@
 /* A phase: the step built for training, testing or predicting, its sums, and the session that runs it. */
 #include "base/text.h"
 #include "nn/nn.h"
+#include "nn/optim_ranks.h"
 #include "ops/common/build.h"
 #include "train/train.h"
 
@@ -134,11 +135,13 @@ static mica_value weight_of(const mica__phase *phase, const mica_objective *made
   return made->weight.graph ? made->weight : mica_batch_samples(&phase->batch);
 }
 
+static double least_of(const mica_objective *made) { return made->weight.graph ? made->least : 0; }
+
 /* [sums] of this run behind `next`: scalars are chosen by their index, which one generated kernel does; vectors follow
  * them. Sums without a weight go to parameters of their own. */
 static mica_value add_up(mica__phase *phase, const mica_objective *made, mica_value next) {
   mica_graph *graph = phase->graph;
-  mica_value loss = as_f32(made->loss), weight = weight_of(phase, made);
+  mica_value loss = as_f32(made->loss), weight = mica__ranks_counted(weight_of(phase, made), least_of(made));
   mica_value index = mica_range(graph, MICA_F32, (int64_t)phase->sum_count), zero = mica_scalar(graph, MICA_F32, 0);
   const mica_value first[MICA__SUM_FIRST] = {mica_mul(loss, weight), weight};
   for (int i = 0; i < MICA__SUM_FIRST; i++) {
@@ -250,6 +253,7 @@ static mica_status build_graph(const mica_trainer *t, const mica_trainer_config 
     if (c->stages.count > 1) {
       phase->loss = made->loss;
       phase->weight = weight_of(phase, made);
+      phase->least = least_of(made);
       phase->row = outputs[0];
       return graph_status(phase->graph);
     }
@@ -257,7 +261,10 @@ static mica_status build_graph(const mica_trainer *t, const mica_trainer_config 
     optimizer.communicator = mica__ranks_replicas(t);
     optimizer.shard = optimizer.shard && optimizer.communicator;
     optimizer.joined = c->sync_norm;
-    if (optimizer.communicator) optimizer.weight = weight_of(phase, made);
+    if (optimizer.communicator) {
+      optimizer.weight = weight_of(phase, made);
+      optimizer.least = least_of(made);
+    }
     mica_optimize(phase->nn, made->loss, &optimizer, NULL);
   } else {
     MICA_TRY(take_outputs(phase, made, outputs));

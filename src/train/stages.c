@@ -162,11 +162,13 @@ static mica_status differentiate(mica_trainer *t, mica__stages *s, mica_value lo
   for (size_t i = 0; i < s->parameters; i++)
     if (trains(t, s, i)) wrt[count++] = mica_nn_parameter_at(t->training.nn, i)->value;
   const size_t weights = count;
+  const mica_value counted = mica__ranks_counted(weight, t->training.least);
   if (x.graph) wrt[count++] = x;
   mica_status status = mica_gradients(loss, wrt, count, grads);
   for (size_t i = 0, k = 0; status == MICA_OK && i < s->parameters; i++)
     if (trains(t, s, i))
-      status = add_to(graph, GRADIENT, mica_nn_parameter_at(t->training.nn, i)->own_name, mica_mul(grads[k++], weight));
+      status =
+          add_to(graph, GRADIENT, mica_nn_parameter_at(t->training.nn, i)->own_name, mica_mul(grads[k++], counted));
   if (status == MICA_OK && x.graph) *dx = grads[weights];
   if (status == MICA_OK) status = add_to(graph, WEIGHT, "", weight);
   free(wrt);
@@ -230,12 +232,13 @@ static mica_status add_optimiser(mica_trainer *t, mica__stages *s, mica_value *g
     mica_communicator *among = sharers(s, i);
     if (among) mica__all_reduce(&sum, 1, among, MICA__RANKS_CHANNEL_END - 3 - (int32_t)i, MICA_COMPRESSION_NONE, &sum);
     elsewhere[count] = s->holders[i] & (((uint64_t)1 << s->stage) - 1);
-    grads[count++] = mica_div(sum, weight);
+    grads[count++] = mica_div(sum, mica__ranks_divisor(weight, t->training.least));
   }
   if (!count)
     return mica__fail(MICA_E_INVALID, "stage %d of %d has no weight to train", (int)s->stage + 1, (int)s->count);
   how.communicator = s->data;
   how.weight = s->data ? weight : (mica_value){0};
+  how.least = t->training.least;
   how.shard = how.shard && s->data;
   const mica__gradients given = {.values = grads, .parts = s->pipe, .elsewhere = elsewhere};
   mica__optimize_given(s->nn, &given, &how);

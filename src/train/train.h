@@ -68,6 +68,7 @@ typedef struct mica__phase {
   mica_feed *feeds;              /* as many as columns and a rate */
   const mica_observer *observer; /* whose hook and values it has; NULL: the trainer's own */
   mica_value loss, weight, row;  /* of a step that will be cut into stages */
+  double least;                  /* of the objective */
 } mica__phase;
 
 /* A download of the rows, in flight. */
