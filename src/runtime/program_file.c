@@ -170,18 +170,20 @@ mica_status mica__program_file_load_holder(const char *directory, mica__hash key
   return verified(mica__program_file_parse_holder(data, size, key, kernel, found), path, data);
 }
 
-/* Makes the links of a program's kernels. One that cannot be made costs whoever looks for it a compilation. */
+/* Makes the links of a program's kernels, in the stead of other links alone. One that cannot be made costs whoever
+ * looks for it a compilation. */
 static void link_kernels(const char *directory, mica__hash key, const char *key_text) {
   char path[PATH_MAX], name[MICA__HASH_TEXT], target[MICA__HASH_TEXT + sizeof SUFFIX];
   snprintf(target, sizeof target, "%s%s", mica__hash_format(key, name), SUFFIX);
   for (const char *line = key_text; line; line = strchr(line, '\n')) {
     mica__hash kernel, held;
+    char byte;
     if (*line == '\n') line++;
     if (strncmp(line, "kernel ", 7) != 0 || !mica__hash_parse(line + 7, &kernel)) continue;
     if (!entry_path(path, directory, mica__hash_format(kernel, name), LINK_SUFFIX)) continue;
     if (read_link(path, &held) && mica__hash_equal(held, key)) continue;
-    if (symlink(target, path) && (errno != EEXIST || unlink(path) || symlink(target, path)))
-      mica__log(MICA_LOG_LEVEL_DEBUG, "%s is not linked: %s", path, strerror(errno));
+    if (readlink(path, &byte, 1) >= 0) unlink(path);
+    if (symlink(target, path)) mica__log(MICA_LOG_LEVEL_DEBUG, "%s is not linked: %s", path, strerror(errno));
   }
 }
 

@@ -265,7 +265,11 @@ START_TEST(a_foreign_link_is_none) {
   }
   ck_assert_int_eq(store_shared(key, LIMIT), MICA_OK);
   ck_assert(mica__program_file_holder(folder, kernels[0], &found));
-  /* A file in its stead stays, and so does a folder. */
+  /* A file or a folder in its stead stays. */
+  ck_assert_int_eq(unlink(link_path(kernels[0])), 0);
+  touch("00000000000000040000000000000003.kernel");
+  ck_assert_int_eq(store_shared(key, LIMIT), MICA_OK);
+  ck_assert(!mica__program_file_holder(folder, kernels[0], &found));
   ck_assert_int_eq(unlink(link_path(kernels[0])), 0);
   ck_assert_int_eq(mkdir(link_path(kernels[0]), 0777), 0);
   ck_assert_int_eq(store_shared(key, LIMIT), MICA_OK);
