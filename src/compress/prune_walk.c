@@ -265,8 +265,14 @@ static void add_cost(visit *v, const int32_t *out, int64_t outs, const int32_t *
   add_share(v, 1, out, outs, in, ins);
 }
 
+/* Spatial axes of operand k stay. */
+static void fix_spatial(visit *v, int32_t k) {
+  for (int32_t a = 2; a < shape_of(v->in[k]).rank; a++) fix_axis(v, v->in[k], v->of[k], a);
+}
+
 static void fix_window(visit *v) {
-  for (int32_t a = 2; a < shape_of(v->in[1]).rank; a++) fix_axis(v, v->in[1], v->of[1], a);
+  fix_spatial(v, 0);
+  fix_spatial(v, 1);
 }
 
 /* Channel j of every group is the weight's channel j; filters of groups go together likewise. */
@@ -361,7 +367,10 @@ static void visit_rnn(visit *v) {
 }
 
 /* Windows along spatial axes: channels pass. */
-static void visit_windows(visit *v) { v->out->axis[1] = shape_of(v->node).rank >= 3 ? v->of[0]->axis[1] : NULL; }
+static void visit_windows(visit *v) {
+  fix_spatial(v, 0);
+  v->out->axis[1] = shape_of(v->node).rank >= 3 ? v->of[0]->axis[1] : NULL;
+}
 
 static void visit_copy(visit *v) { *v->out = *v->of[0]; }
 

@@ -190,10 +190,24 @@ static mica_status recover(work *w) {
                       &pruned, 1);
 }
 
+/* What has no layers of ours, or no weights of f32. */
+static mica_status check_run(const mica_run *base) {
+  if (mica__run_is_quantized(base))
+    return mica__fail(MICA_E_UNSUPPORTED, "the run in %s is quantised; prune the run that it was made of",
+                      base->folder);
+  if (base->network)
+    return mica__fail(MICA_E_UNSUPPORTED,
+                      "the run in %s has the network of a model in ONNX, whose widths stand in the model: prune a run "
+                      "of one of Mica's networks",
+                      base->folder);
+  return MICA_OK;
+}
+
 static mica_status prune(work *w, mica_run **out) {
   const mica_prune_config *c = w->config;
   const int64_t steps = c->steps ? c->steps : USUAL_STEPS;
   MICA_TRY(mica_run_open(w->engine, c->run, &w->base));
+  MICA_TRY(check_run(w->base));
   MICA_TRY(take_settings(w));
   w->begin = mica__run_path(w->base, MODEL_FILE);
   mica__text path = {0};

@@ -79,6 +79,8 @@ ends 0 '*bytes,*' ''
 run prune "$work/integers" --masks 0.5 --out "$work/none4"
 ends 1 '' '*is quantised; mask the run that it was made of*'
 [ ! -e "$work/none4" ] || fault 'a masked run for nothing'
+run prune "$work/integers" --flops 0.5 --out "$work/none4" --quiet
+ends 1 '' '*is quantised; prune the run that it was made of*'
 run eval --model "$work/integers" --json
 ends 0 '{"task":"classify"*' ''
 run train --data "$work/k.csv" --epochs 1 --quiet --teacher "$work/integers" --out "$work/none4"
@@ -112,6 +114,15 @@ wait $pid
 run train --resume --quiet --out "$work/killed"
 ends 0 '' '*'
 cmp "$work/calm/last.safetensors" "$work/killed/last.safetensors" || fault 'a run that was killed ends otherwise'
+
+# A model in ONNX has its own widths.
+run export "$work/whole" --onnx "$work/whole.onnx"
+if [ "$status" = 0 ]; then
+  run train --data "$work/k.csv" --epochs 1 --quiet --init "$work/whole.onnx" --out "$work/imported"
+  ends 0 '' '*'
+  run prune "$work/imported" --out "$work/none3" --quiet
+  ends 1 '' '*has the network of a model in ONNX*'
+fi
 
 # One unit has nothing to spare.
 run train --data "$work/k.csv" --width 1 --epochs 1 --quiet --out "$work/thin"
