@@ -51,6 +51,13 @@ static mica_value gru(mica_nn *nn, const kind *k, mica_value x) {
   return mica_nn_dense(nn, "head", mica_nn_rnn(nn, "gru", x, k->config.width, &c).y, CLASSES, NULL);
 }
 
+/* A convolution along positions and features. */
+static mica_value spatial(mica_nn *nn, const kind *k, mica_value x) {
+  x = mica_nn_embedding(nn, "embed", x, CLASSES, k->config.width, NULL);
+  x = mica_nn_conv(nn, "conv", mica_unsqueeze(x, MICA_AXES(1)), 4, 3, NULL);
+  return mica_nn_dense(nn, "head", mica_mean(x, MICA_AXES(2, 3), false), CLASSES, NULL);
+}
+
 #define SIZES(...)                                                                                                     \
   {                                                                                                                    \
     .classes = CLASSES, .width = 24, .sequence = {.context = 16, .layers = 2, __VA_ARGS__ }                            \
@@ -273,6 +280,9 @@ START_TEST(what_stays) {
     expect(all[i], "layers.0.self_attn.out_proj.weight", 1, 0, 0);
     expect(all[i], "layers.0.linear1.weight", 0, 96, 3);
   }
+  const kind features = {"spatial", spatial, SIZES(.heads = 0), NULL, 0, 0, 0};
+  expect(&features, "embed.weight", 1, 0, 0);
+  expect(&features, "conv.weight", 0, 4, 3);
   /* What residuals add up, the vocabulary and positions; a table that is tied has no channels either. */
   expect(&kinds[0], "embed.weight", 0, 0, 0);
   expect(&kinds[0], "embed.weight", 1, 0, 0);
