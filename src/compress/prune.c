@@ -25,6 +25,7 @@ void mica_pruning_destroy(mica_pruning *p) {
   free(p->parameters);
   free(p->parent);
   free(p->labels);
+  free(p->types);
   free(p->costs);
   free(p->class_of);
   free(p->group_of);
@@ -142,7 +143,8 @@ static mica_status create(mica_pruning *p, const mica_nn *nn) {
   p->parent = malloc((size_t)p->atom_count * sizeof *p->parent);
   p->labels = calloc((size_t)p->graph->count + 1, sizeof *p->labels);
   p->costs = calloc(2 * (size_t)p->graph->count + 1, sizeof *p->costs); /* two a node at most */
-  if (!p->parent || !p->labels || !p->costs) return mica__fail_nomem("pruning groups");
+  p->types = calloc((size_t)p->graph->count + 1, sizeof *p->types);
+  if (!p->parent || !p->labels || !p->costs || !p->types) return mica__fail_nomem("pruning groups");
   for (int32_t i = 0; i < p->atom_count; i++) p->parent[i] = i;
   MICA_TRY(mica__prune_walk(p));
   MICA_TRY(number_classes(p));

@@ -38,6 +38,7 @@ struct mica_pruning {
   int32_t *parent; /* of atoms */
   int32_t atom_count;
   mica__labels *labels; /* of values by id - 1; while the graph is walked */
+  mica__type *types;    /* of values by id - 1, for one sample; likewise */
   void **blocks;        /* what labels point to */
   size_t block_count, block_capacity;
   mica__prune_cost *costs;

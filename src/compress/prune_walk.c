@@ -250,13 +250,8 @@ static void add_share(visit *v, double share, const int32_t *out, int64_t outs, 
   mica__type types[4];
   if (!out && !in) return;
   mica__node node = *v->node;
-  for (int32_t a = 0; a < node.type.shape.rank; a++)
-    if (node.type.shape.dim[a] == MICA_DYNAMIC) node.type.shape.dim[a] = 1;
-  for (int32_t k = 0; k < node.input_count && k < 4; k++) {
-    types[k] = v->in[k]->type;
-    for (int32_t a = 0; a < types[k].shape.rank; a++)
-      if (types[k].shape.dim[a] == MICA_DYNAMIC) types[k].shape.dim[a] = 1;
-  }
+  node.type = v->p->types[v->out - v->p->labels];
+  for (int32_t k = 0; k < node.input_count && k < 4; k++) types[k] = v->p->types[node.inputs[k] - 1];
   const double flops = share * node.op->flops(&node, types);
   v->p->costs[v->p->cost_count++] = (mica__prune_cost){.flops = flops, .out = out, .outs = outs, .in = in, .ins = ins};
 }
@@ -416,6 +411,33 @@ static void visit_node(visit *v) {
     fix_all(v);
 }
 
+static mica__type with_one(mica__type type) {
+  for (int32_t a = 0; a < type.shape.rank; a++)
+    if (type.shape.dim[a] == MICA_DYNAMIC) type.shape.dim[a] = 1;
+  return type;
+}
+
+/* Types of one sample, of one step where steps are open too: rows that are flattened keep their number, so that FLOPs
+ * of products and of attention are in their proportion. What the op cannot infer has ones in place of what is open. */
+static mica_status infer_single(mica_pruning *p, int32_t id) {
+  const mica__node *node = mica__graph_node(p->graph, id);
+  mica__type *to = &p->types[id - 1], out[MICA__MAX_RESULTS];
+  const int32_t results = mica__node_results(node);
+  for (int32_t r = 0; r < results; r++) to[r] = with_one(node[r].type);
+  if (!node->input_count || !node->op->infer) return MICA_OK;
+  mica__type *in = calloc((size_t)node->input_count, sizeof *in);
+  void *attrs = NULL;
+  for (int32_t k = 0; in && k < node->input_count; k++) in[k] = p->types[node->inputs[k] - 1];
+  mica_status status = in ? mica__attrs_copy(node->op->attrs, node->attrs, &attrs) : mica__fail_nomem("pruning groups");
+  mica__attempt_begin();
+  if (status == MICA_OK && mica__op_infer(node->op, in, node->input_count, attrs, out) == MICA_OK)
+    for (int32_t r = 0; r < results; r++) to[r] = with_one(out[r]);
+  mica__attempt_end();
+  free(in);
+  free(attrs);
+  return status;
+}
+
 /* Labels parameters, and nothing else that has no operands. */
 static mica_status label_parameters(mica_pruning *p) {
   for (size_t i = 0; i < p->parameter_count; i++) {
@@ -460,6 +482,7 @@ mica_status mica__prune_walk(mica_pruning *p) {
   for (int32_t id = 1; id <= p->graph->count; id++) {
     const mica__node *node = mica__graph_node(p->graph, id);
     visit v = {.p = p, .node = node, .out = &p->labels[id - 1]};
+    if (node->op != &mica__op_result) MICA_TRY(infer_single(p, id));
     for (int32_t k = 0; k < node->input_count && k < 4; k++) {
       v.in[k] = mica__graph_node(p->graph, node->inputs[k]);
       v.of[k] = &p->labels[node->inputs[k] - 1];

@@ -127,6 +127,13 @@ same "$work/conformer" 0.05 2
 run $conformer --heads 3 --out "$work/bad"
 ends 2 '' 'mica train: a width of 32 cannot be shared by 3 heads in pairs: width is a multiple of 6'
 
+# A network that was pruned has states for the heads, channels and units that are left.
+for kind in run conformer; do
+  run prune "$work/$kind" --flops 0.4 --steps 1 --epochs 3 --quiet --out "$work/$kind.pruned"
+  ends 0 '' '*'
+  same "$work/$kind.pruned" 0.05
+done
+
 # --- strings of recordings ---
 
 # shellcheck disable=SC2086

@@ -291,6 +291,32 @@ START_TEST(what_stays) {
 }
 END_TEST
 
+/* However many samples there may be, FLOPs of products and of attention are those of whole sequences: half of them are
+ * half of what a session counts. */
+START_TEST(open_batches_count_as_one) {
+  const kind k = {"gpt", model, SIZES(.heads = 6, .hidden = 24), NULL, 0, 0, 0};
+  mica_pruning *p = NULL;
+  double shares[2];
+  for (int open = 0; open < 2; open++) {
+    mica_graph *graph = NULL;
+    mica_nn *nn = NULL;
+    size_t at = 0;
+    ck_ok(mica_graph_create(&graph));
+    ck_ok(mica_nn_create(graph, NULL, &nn));
+    build(nn, &k, mica_input(graph, "x", MICA_I32, MICA_SHAPE(open ? MICA_DYNAMIC : 1, 16)));
+    ck_ok(mica_pruning_create(nn, &p));
+    ck_assert_ptr_nonnull(group_of(p, "layers.0.linear1.weight", 0, &at));
+    for (int unit = 0; unit < 12; unit++) ck_ok(mica_pruning_remove(p, at, unit));
+    shares[open] = mica_pruning_flops(p);
+    mica_pruning_destroy(p);
+    mica_nn_destroy(nn);
+    mica_graph_destroy(graph);
+  }
+  ck_assert_double_eq_tol(shares[0], shares[1], 1e-12);
+  ck_assert_double_lt(shares[1], 0.95);
+}
+END_TEST
+
 /* A file whose columns are no whole groups of heads. */
 START_TEST(a_file_of_half_heads_is_refused) {
   const float row[24 * 24] = {0};
@@ -325,6 +351,7 @@ Suite *test_suite(void) {
   tcase_add_loop_test(all, a_head_that_goes_adds_nothing, 0, WITH_HEADS);
   tcase_add_test(all, what_goes_together);
   tcase_add_test(all, what_stays);
+  tcase_add_test(all, open_batches_count_as_one);
   tcase_add_test(all, a_file_of_half_heads_is_refused);
   suite_add_tcase(suite, all);
   return suite;
