@@ -91,7 +91,9 @@ run train --task translate --data "$data" --from en --to de --vocabulary 300 --l
 ends 0 '' '*'
 run prune "$work/translate" --flops 0.4 --steps 1 --epochs 6 --lr 5e-3 --quiet --out "$work/translate2"
 ends 0 '' '*'
-smaller bleu 20 "$work/translate" "$work/translate2"
+run compare "$work/translate" "$work/translate2" --data "$data" --part train --repeats 20 --json
+awk -v w="$(json runs.0.parameters)" -v p="$(json runs.1.parameters)" 'BEGIN { exit !(p < 0.7 * w) }' || fault "$out"
+awk -v w="$(json runs.0.metrics.bleu)" -v p="$(json runs.1.metrics.bleu)" 'BEGIN { exit !(p > w - 10) }' || fault "$out"
 grep -q 'attention, in percent' "$work/translate2/report.html" || fault 'the report shows no attention'
 run predict --model "$work/translate2" --text 'one two .'
 ends 0 '*eins zwei.*' ''
