@@ -74,6 +74,7 @@ static const kind kinds[] = {
     {"conformer", conformer, SIZES(.heads = 4), "block.self_attn.in_proj", 4, 4, 6},
     {"tagger", model, SIZES(.pooled = true), NULL, 0, 0, 0},
     {"gru", gru, SIZES(.heads = 0), NULL, 0, 0, 0},
+    {"tcn", model, SIZES(.heads = 0), NULL, 0, 0, 0},
 };
 enum { KINDS = sizeof kinds / sizeof *kinds, WITH_HEADS = 6, GROUPED = 1, TAGGER = 6 };
 

@@ -11,26 +11,28 @@ static mica_value causal(mica_nn *nn, const char *name, mica_value x, int64_t ch
   return mica_relu(mica_nn_conv(nn, name, x, channels, kernel, &config));
 }
 
-/* x + two convolutions; where channels differ, x through one of a step. */
-static mica_value block(mica_nn *nn, mica_value x, int64_t dilation, const mica_model_config *c) {
+/* x + two convolutions; x goes through one of a step where it is the network's own input and has other channels. A
+ * network that was pruned has fewer channels throughout. */
+static mica_value block(mica_nn *nn, mica_value x, int64_t dilation, bool input, const mica_model_config *c) {
   const int64_t kernel = c->sequence.kernel ? c->sequence.kernel : 3;
   mica_value y = causal(nn, "conv1", x, c->width, kernel, dilation);
   y = causal(nn, "conv2", mica_nn_dropout(nn, y, c->dropout), c->width, kernel, dilation);
-  if (!mica_value_is_null(x) && mica_value_shape(x).dim[1] != c->width)
+  if (input && !mica_value_is_null(x) && mica_value_shape(x).dim[1] != c->width)
     x = mica_nn_conv(nn, "downsample", x, c->width, 1, NULL);
   return mica_relu(mica_add(x, mica_nn_dropout(nn, y, c->dropout)));
 }
 
 mica_value mica__zoo_tcn(mica_nn *nn, mica_value x, const mica_model_config *config) {
   const mica_model_config c = mica__sequence_config(config, (mica__sequence_defaults){64, 0, 4, 1});
+  const bool given = mica_dtype_kind_of(mica_value_dtype(x)) == MICA_DTYPE_KIND_FLOAT;
   int64_t dilation = 1;
-  if (mica_dtype_kind_of(mica_value_dtype(x)) != MICA_DTYPE_KIND_FLOAT) x = mica__sequence_embed(nn, x, &c, 1);
+  if (!given) x = mica__sequence_embed(nn, x, &c, 1);
   x = mica_transpose(x, MICA_AXES(0, 2, 1));
   for (int64_t i = 0; i < c.sequence.layers && i < 30; i++, dilation *= 2) {
     char name[32];
     snprintf(name, sizeof name, "network.%lld", (long long)i);
     mica_nn_push(nn, name);
-    x = block(nn, x, dilation, &c);
+    x = block(nn, x, dilation, given && i == 0, &c);
     mica_nn_pop(nn);
   }
   x = mica_transpose(x, MICA_AXES(0, 2, 1));
