@@ -1,7 +1,7 @@
 #!/bin/sh
 # labels: device slow
-# mica prune of networks of sequences: heads, hidden units and recurrent units go, and what is left is evaluated, writes,
-# translates, is quantised, exported, resumed and begun with; what has nothing to spare says so.
+# mica prune of networks of sequences: heads, hidden units and recurrent units go, and what is left is evaluated,
+# writes, translates, is quantised, exported, resumed and begun with; what has nothing to spare says so.
 # shellcheck source-path=SCRIPTDIR source=cli.sh
 . "$(dirname "$0")/cli.sh"
 need_device
@@ -86,8 +86,9 @@ awk -v from="$work/pairs/train.en" -v to="$work/pairs/train.de" 'BEGIN {
   }
 }'
 data=$work/pairs
-run train --task translate --data "$data" --from en --to de --vocabulary 300 --layers 1 --length 24 --batch 32 --lr 1e-2 \
-  --width 32 --heads 4 --dropout 0 --label-smoothing 0 --bleu-samples 20 --epochs 10 --quiet --out "$work/translate"
+run train --task translate --data "$data" --from en --to de --vocabulary 300 --layers 1 --length 24 --batch 32 \
+  --lr 1e-2 --width 32 --heads 4 --dropout 0 --label-smoothing 0 --bleu-samples 20 --epochs 10 \
+  --quiet --out "$work/translate"
 ends 0 '' '*'
 run prune "$work/translate" --flops 0.4 --steps 1 --epochs 6 --lr 5e-3 --quiet --out "$work/translate2"
 ends 0 '' '*'
@@ -117,7 +118,8 @@ ends 1 '' '*no channels that can be removed*'
 awk 'BEGIN { print "user,item,rating"; for (u = 0; u < 60; u++) for (k = 0; k < 14; k++) {
   i = (u * 5 + k) % 20; print "u" u ",i" i "," (u % 2 == i % 2 ? 5 : 1) } }' >"$work/ratings.csv"
 data=$work/ratings.csv
-run train --task recommend --data "$data" --model neumf --width 16 --batch 64 --epochs 10 --lr 0.02 --quiet --out "$work/rate"
+run train --task recommend --data "$data" --model neumf --width 16 --batch 64 --epochs 10 --lr 0.02 --quiet \
+  --out "$work/rate"
 ends 0 '' '*'
 run prune "$work/rate" --steps 1 --epochs 4 --quiet --out "$work/rate2"
 ends 0 '' '*'
