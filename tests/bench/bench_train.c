@@ -1,6 +1,7 @@
 /* Training steps against PyTorch's, alternately: the same network, batch, optimiser and kind of data on the same
  * cores. */
 #include "bench/bench.h"
+#include "bench/detector.h"
 #include "bench/peer_train.h"
 
 #include <signal.h>
@@ -22,19 +23,25 @@ typedef struct task {
   double momentum, rate;
   int64_t width, classes; /* 0: the network's own, and 10 */
   bool pixels;            /* a class each */
+  bool boxes;             /* the task detect, its loss too */
 } task;
 
-static const task tasks[] = {{"mlp", 64, 28, 1, MICA_OPTIMIZER_ADAM, 0, 1e-3, 0, 0, false},
-                             {"cnn", 64, 28, 1, MICA_OPTIMIZER_ADAM, 0, 1e-3, 0, 0, false},
-                             {"resnet18", 32, 32, 3, MICA_OPTIMIZER_SGD, 0.9, 1e-2, 0, 0, false},
-                             {"mobilenetv2", 32, 32, 3, MICA_OPTIMIZER_SGD, 0.9, 1e-2, 0, 0, false},
-                             {"unet", 4, 128, 1, MICA_OPTIMIZER_ADAM, 0, 1e-3, 16, 2, true}};
+static const task tasks[] = {{"mlp", 64, 28, 1, MICA_OPTIMIZER_ADAM, 0, 1e-3, 0, 0, false, false},
+                             {"cnn", 64, 28, 1, MICA_OPTIMIZER_ADAM, 0, 1e-3, 0, 0, false, false},
+                             {"resnet18", 32, 32, 3, MICA_OPTIMIZER_SGD, 0.9, 1e-2, 0, 0, false, false},
+                             {"mobilenetv2", 32, 32, 3, MICA_OPTIMIZER_SGD, 0.9, 1e-2, 0, 0, false, false},
+                             {"unet", 4, 128, 1, MICA_OPTIMIZER_ADAM, 0, 1e-3, 16, 2, true, false},
+                             {"detector", 8, 256, 3, MICA_OPTIMIZER_ADAMW, 0, 2e-3, 0, 0, false, true}};
+
+/* Tensors of a batch at most. */
+#define TENSORS 3
 
 typedef struct own {
   mica_trainer *trainer;
+  detector detector; /* whose trainer it is, of boxes */
   mica_batch batches[READY];
-  mica_tensor *x[READY], *y[READY];
-  mica_feed tensors[READY][2];
+  mica_tensor *kept[READY][TENSORS];
+  mica_feed tensors[READY][TENSORS];
   int at;
 } own;
 
@@ -48,28 +55,43 @@ static float number(uint32_t *state) {
   return sum * 0.866f;
 }
 
+static void add_tensor(const bench *b, own *o, int k, const char *name, mica_dtype dtype, mica_shape shape,
+                       const void *data) {
+  const size_t at = o->batches[k].tensor_count++;
+  bench_ok(mica_tensor_create_from(b->engine, dtype, shape, data, &o->kept[k][at]));
+  o->tensors[k][at] = (mica_feed){name, o->kept[k][at]};
+}
+
+static mica_shape label_shape(const task *t) {
+  if (t->boxes) return MICA_SHAPE(t->batch, DETECTOR_BOXES);
+  return t->pixels ? MICA_SHAPE(t->batch, t->side, t->side) : MICA_SHAPE(t->batch);
+}
+
 static void make_batches(const bench *b, const task *t, own *o) {
-  size_t count = (size_t)(t->batch * t->channels * t->side * t->side);
-  float *x = malloc(count * sizeof *x);
-  const int labels = t->pixels ? t->batch * t->side * t->side : t->batch;
-  const int classes = t->classes ? (int)t->classes : 10;
+  const size_t count = (size_t)(t->batch * t->channels * t->side * t->side);
+  const int boxes = t->batch * DETECTOR_BOXES, classes = t->boxes     ? DETECTOR_CLASSES
+                                                         : t->classes ? (int)t->classes
+                                                                      : 10;
+  const mica_shape shape = label_shape(t);
+  int64_t labels = 0;
+  bench_ok(mica_shape_count(shape, &labels));
+  float *x = malloc(count * sizeof *x), *corners = malloc((size_t)boxes * 4 * sizeof *corners);
   int32_t *y = malloc((size_t)labels * sizeof *y);
   uint32_t state = 1;
+  uint64_t box_state = 1;
   for (int k = 0; k < READY; k++) {
-    mica_shape shape = MICA_SHAPE(t->batch, t->channels, t->side, t->side);
+    o->batches[k] = (mica_batch){.count = t->batch, .tensors = o->tensors[k]};
     for (size_t i = 0; i < count; i++) x[i] = number(&state);
-    for (int i = 0; i < labels; i++) y[i] = (int32_t)((number(&state) + 4) * 1000) % classes;
-    o->batches[k].count = t->batch;
-    bench_ok(mica_tensor_create_from(b->engine, MICA_F32, shape, x, &o->x[k]));
-    bench_ok(mica_tensor_create_from(
-        b->engine, MICA_I32, t->pixels ? MICA_SHAPE(t->batch, t->side, t->side) : MICA_SHAPE(t->batch), y, &o->y[k]));
-    o->tensors[k][0] = (mica_feed){"image", o->x[k]};
-    o->tensors[k][1] = (mica_feed){"label", o->y[k]};
-    o->batches[k].tensors = o->tensors[k];
-    o->batches[k].tensor_count = 2;
+    for (int64_t i = 0; i < labels; i++) y[i] = (int32_t)((number(&state) + 4) * 1000) % classes;
+    add_tensor(b, o, k, "image", MICA_F32, MICA_SHAPE(t->batch, t->channels, t->side, t->side), x);
+    add_tensor(b, o, k, "label", MICA_I32, shape, y);
+    if (!t->boxes) continue;
+    detector_boxes(corners, boxes, t->side, &box_state);
+    add_tensor(b, o, k, "boxes", MICA_F32, MICA_SHAPE(t->batch, DETECTOR_BOXES, 4), corners);
   }
   free(x);
   free(y);
+  free(corners);
 }
 
 static void step(mica_nn *nn, const mica_batch_values *batch, const void *config, mica_objective *out) {
@@ -80,6 +102,12 @@ static void step(mica_nn *nn, const mica_batch_values *batch, const void *config
 }
 
 static void make(const bench *b, const task *t, own *o) {
+  make_batches(b, t, o);
+  if (t->boxes) {
+    detector_begin(b, t->batch, t->side, &o->detector);
+    o->trainer = o->detector.trainer;
+    return;
+  }
   mica_model_config model = {.name = t->name, .stem = MICA_STEM_LARGE, .width = t->width, .classes = t->classes};
   const mica_batch_column columns[] = {{"image", MICA_F32, {4, {MICA_DYNAMIC, t->channels, t->side, t->side}}},
                                        {"label", MICA_I32, {t->pixels ? 3 : 1, {MICA_DYNAMIC, t->side, t->side}}}};
@@ -91,7 +119,6 @@ static void make(const bench *b, const task *t, own *o) {
                            .schedule = {.rate = t->rate}};
   c.optimizer.momentum = t->momentum;
   bench_ok(mica_trainer_create(b->engine, &c, &o->trainer));
-  make_batches(b, t, o);
 }
 
 static double steps_of(const bench *b, own *o, int steps) {
@@ -217,11 +244,12 @@ static void measure(const bench *b, const task *t, rival *r) {
   r->seconds = bench_median(theirs, (size_t)b->rounds);
   report(b, t, &spent, b->rounds * steps, bench_median(mine, (size_t)b->rounds), r);
   if (b->profile) print_profile(b, &o);
-  mica_trainer_destroy(o.trainer);
-  for (int k = 0; k < READY; k++) {
-    mica_tensor_destroy(o.x[k]);
-    mica_tensor_destroy(o.y[k]);
-  }
+  if (t->boxes)
+    detector_end(&o.detector);
+  else
+    mica_trainer_destroy(o.trainer);
+  for (int k = 0; k < READY; k++)
+    for (int i = 0; i < TENSORS; i++) mica_tensor_destroy(o.kept[k][i]);
   free(mine);
   free(theirs);
 }
@@ -240,6 +268,6 @@ int bench_train(const bench *b) {
     fflush(stdout);
     found = true;
   }
-  if (!found) fprintf(stderr, "no task '%s'; there are mlp, cnn, resnet18, mobilenetv2, unet\n", b->model);
+  if (!found) fprintf(stderr, "no task '%s'; there are mlp, cnn, resnet18, mobilenetv2, unet, detector\n", b->model);
   return found ? 0 : 2;
 }

@@ -110,18 +110,32 @@ def cnn(side):
                          nn.Linear(64 * (side // 4) ** 2, 128), nn.ReLU(), nn.Linear(128, 10))
 
 
-def main():
-    name, batch, side, threads = sys.argv[1], int(sys.argv[2]), int(sys.argv[3]), int(sys.argv[4])
-    print(torch.__version__, flush=True)
-    torch.set_num_threads(threads)
+def pictures(batch, channels, side, labels, classes):
+    return torch.randn(batch, channels, side, side), torch.randint(0, classes, labels)
+
+
+def task(name, batch, side):
+    """The network, its loss, its optimizer, and what makes a batch."""
+    if name == "detector":
+        import torch_detector
+        model = torch_detector.Detector(3, 32, 3)
+        return (model, torch_detector.Loss(side, 3), torch.optim.AdamW(model.parameters(), 0.002, weight_decay=0.01),
+                lambda: torch_detector.batch(batch, side, 3))
     deep = name in ("resnet18", "mobilenetv2")
-    channels = 3 if deep else 1
     model = {"mlp": lambda: mlp(side), "cnn": lambda: cnn(side), "resnet18": lambda: resnet18(3),
              "mobilenetv2": lambda: mobilenetv2(3), "unet": lambda: UNet(1, 16, 2)}[name]()
     weights = model.parameters()
     optimizer = torch.optim.SGD(weights, 0.01, momentum=0.9) if deep else torch.optim.Adam(weights, 0.001)
     labels, classes = ((batch, side, side), 2) if name == "unet" else ((batch,), 10)
-    batches = [(torch.randn(batch, channels, side, side), torch.randint(0, classes, labels)) for _ in range(8)]
+    return model, F.cross_entropy, optimizer, lambda: pictures(batch, 3 if deep else 1, side, labels, classes)
+
+
+def main():
+    name, batch, side, threads = sys.argv[1], int(sys.argv[2]), int(sys.argv[3]), int(sys.argv[4])
+    print(torch.__version__, flush=True)
+    torch.set_num_threads(threads)
+    model, loss, optimizer, make = task(name, batch, side)
+    batches = [make() for _ in range(8)]
     at = 0
     for line in sys.stdin:
         if line.strip() == "end":
@@ -135,7 +149,7 @@ def main():
             x, y = batches[at % len(batches)]
             at += 1
             optimizer.zero_grad(set_to_none=True)
-            F.cross_entropy(model(x), y).backward()
+            loss(model(x), y).backward()
             optimizer.step()
         print(time.perf_counter() - begin, flush=True)
 
