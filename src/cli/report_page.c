@@ -177,6 +177,27 @@ static int add_legend(FILE *out, const chart *c) {
   return line;
 }
 
+/* A curve of one point is no line: its values in a row of a table, "loss, epoch 1 | training 0.5, validation 0.4". */
+static bool is_point(const mica_item *item) { return item->rows == 1; }
+
+static void add_values(FILE *out, const mica_item *item) {
+  const chart c = {.item = item};
+  size_t count = 0;
+  for (size_t k = 1; k < item->columns; k++) count += has_points(&c, k);
+  if (!count) return;
+  fputs("<tr><th>", out);
+  add_escaped(out, item->name);
+  fputs(", ", out);
+  add_escaped(out, item->column_names[0]);
+  fprintf(out, " %g</th><td class=t>", item->numbers[0]);
+  for (size_t k = 1; k < item->columns; k++) {
+    if (!has_points(&c, k)) continue;
+    add_escaped(out, item->column_names[k]);
+    fprintf(out, " %.6g%s", value_of(&c, 0, k), --count ? ", " : "");
+  }
+  fputs("</td></tr>\n", out);
+}
+
 static void add_chart(FILE *out, const mica_item *item) {
   chart c = {.item = item, .width = WIDTH};
   if (!find_range(&c)) return;
@@ -410,7 +431,7 @@ static group group_of(const mica_item *item) {
   switch (item->kind) {
   case MICA_ITEM_KIND_NUMBER:
   case MICA_ITEM_KIND_TEXT: return GROUP_FACTS;
-  case MICA_ITEM_KIND_CURVE:
+  case MICA_ITEM_KIND_CURVE: return is_point(item) ? GROUP_FACTS : GROUP_CHARTS;
   case MICA_ITEM_KIND_POINTS: return GROUP_CHARTS;
   case MICA_ITEM_KIND_PICTURE:
   case MICA_ITEM_KIND_BOXES: return GROUP_PICTURES;
@@ -422,7 +443,7 @@ static mica_status add_item(FILE *out, const mica_item *item) {
   switch (item->kind) {
   case MICA_ITEM_KIND_NUMBER:
   case MICA_ITEM_KIND_TEXT: add_fact(out, item); return MICA_OK;
-  case MICA_ITEM_KIND_CURVE: add_chart(out, item); return MICA_OK;
+  case MICA_ITEM_KIND_CURVE: (is_point(item) ? add_values : add_chart)(out, item); return MICA_OK;
   case MICA_ITEM_KIND_POINTS: add_points(out, item); return MICA_OK;
   case MICA_ITEM_KIND_TABLE:
   case MICA_ITEM_KIND_MATRIX: add_table(out, item); return MICA_OK;

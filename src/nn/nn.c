@@ -108,7 +108,7 @@ void mica_nn_pop(mica_nn *nn) {
     mica__graph_fail(nn->graph, MICA_E_STATE, "mica_nn_pop: no scope is open");
 }
 
-void mica__nn_enter(mica_nn *nn, const char *name, const char *kind) {
+void mica__nn_record(mica_nn *nn, const char *name, const char *kind) {
   mica__nn_layer *grown = grow(nn, nn->layers, nn->layer_count, &nn->layer_capacity, sizeof *grown);
   if (grown) {
     nn->layers = grown;
@@ -117,11 +117,9 @@ void mica__nn_enter(mica_nn *nn, const char *name, const char *kind) {
                                               .first_node = nn->graph->count + 1,
                                               .first_parameter = nn->parameter_count};
   }
-  mica_nn_push(nn, name);
 }
 
-mica_value mica__nn_leave(mica_nn *nn, mica_value result) {
-  mica_nn_pop(nn);
+mica_value mica__nn_recorded(mica_nn *nn, mica_value result) {
   if (nn->layer_count >= nn->layer_capacity) return result;
   mica__nn_layer *layer = &nn->layers[nn->layer_count];
   layer->result = result;
@@ -129,6 +127,16 @@ mica_value mica__nn_leave(mica_nn *nn, mica_value result) {
   layer->last_parameter = nn->parameter_count;
   if (layer->name) nn->layer_count++;
   return result;
+}
+
+void mica__nn_enter(mica_nn *nn, const char *name, const char *kind) {
+  mica__nn_record(nn, name, kind);
+  mica_nn_push(nn, name);
+}
+
+mica_value mica__nn_leave(mica_nn *nn, mica_value result) {
+  mica_nn_pop(nn);
+  return mica__nn_recorded(nn, result);
 }
 
 mica_value mica_nn_apply(mica_nn *nn, const char *name, mica_value x, mica_nn_block *block, const void *config) {

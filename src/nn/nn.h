@@ -48,6 +48,9 @@ char *mica__nn_name(mica_nn *nn, const char *name);
  * the summary. leave returns the result. */
 void mica__nn_enter(mica_nn *nn, const char *name, const char *kind);
 mica_value mica__nn_leave(mica_nn *nn, mica_value result);
+/* Likewise for the summary alone: parameters keep their names. */
+void mica__nn_record(mica_nn *nn, const char *name, const char *kind);
+mica_value mica__nn_recorded(mica_nn *nn, mica_value result);
 
 /* What the network's hook makes of the value of the layer that was entered last. */
 mica_value mica__nn_hooked(mica_nn *nn, mica_nn_point point, mica_value value);

@@ -209,9 +209,11 @@ mica_value mica__imported_build(const mica_run *run, mica_nn *nn, mica_value x, 
     free(values);
     return x.graph ? mica__graph_fail_with(x.graph, mica__fail_nomem("a network")) : x;
   }
+  mica__nn_record(nn, "network", "onnx");
   mica_status status =
       mica_onnx_build(run->network, x.graph, &x, 1, values, count + 1, &config, &parameters, &parameter_count);
-  y = status == MICA_OK ? answers_of(run, nn, values[0], outputs) : mica__graph_fail_with(x.graph, status);
+  y = mica__nn_recorded(nn, status == MICA_OK ? values[0] : mica__graph_fail_with(x.graph, status));
+  if (status == MICA_OK) y = answers_of(run, nn, y, outputs);
   mica_free(parameters);
   free(values);
   return y;

@@ -65,6 +65,14 @@ run train --data "$work/pictures" --stop-at fc1 --out "$work/tuned"
 ends 2 '' '*stop-at is for a model in ONNX*'
 tune --stop-at fc1 --freeze 'fc1.*' --out "$work/tuned"
 ends 0 '*epoch 3/3*' '*2 of 4 weights are frozen*'
+# The summary has the model as a layer, whose operations count.
+case $out in
+*"${newline}network "*' onnx '*"${newline}head "*' dense '*' MFLOP a sample'*) ;;
+*) fault "no network: $out" ;;
+esac
+all=$(sed -n 's/.* \([0-9.]*\) MFLOP a sample forward/\1/p' "$work/out")
+own=$(sed -n 's/^network .* \([0-9.]*\)$/\1/p' "$work/out")
+awk -v all="$all" -v own="$own" 'BEGIN { exit !(own > 0.9 * all) }' || fault "$own of $all MFLOP are the model's"
 "$mica" train --data "$work/pictures" --init "$model" --batch 4 --epochs 3 --checkpoint-steps 1 --stop-at fc1 \
   --freeze 'fc1.*' --out "$work/killed" >/dev/null 2>&1 &
 while kill -0 $! 2>/dev/null && [ ! -e "$work/killed/last.safetensors" ]; do sleep 0.02; done

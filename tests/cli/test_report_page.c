@@ -75,6 +75,30 @@ START_TEST(a_page_holds_everything) {
 }
 END_TEST
 
+START_TEST(a_curve_of_one_point_is_written_as_numbers) {
+  static const char *const columns[] = {"epoch", "training", "validation"};
+  static const double both[] = {1, 0.5, 0.25}, one[] = {1, NAN, 88.5}, none[] = {1, NAN, NAN};
+  const double *const rows[] = {both, one, none};
+  static const char *const names[] = {"loss", "a<b", "mae"};
+  mica_report *report = begin("Curves");
+  for (int i = 0; i < 3; i++) {
+    const mica_item item = {.kind = MICA_ITEM_KIND_CURVE,
+                            .name = names[i],
+                            .rows = 1,
+                            .columns = 3,
+                            .numbers = rows[i],
+                            .column_names = columns};
+    ck_ok(mica_report_add(report, &item));
+  }
+  char *text = page_of("a run", report);
+  ck_assert_uint_eq(count_of(text, "<svg"), 0);
+  ck_assert_uint_eq(count_of(text, "<tr><th>loss, epoch 1</th><td class=t>training 0.5, validation 0.25</td></tr>"), 1);
+  ck_assert_uint_eq(count_of(text, "<tr><th>a&lt;b, epoch 1</th><td class=t>validation 88.5</td></tr>"), 1);
+  ck_assert_uint_eq(count_of(text, "<tr>"), 2);
+  free(text);
+}
+END_TEST
+
 /* The bytes of the only picture of a page. */
 static size_t picture_of(const char *page, uint8_t *out) {
   static const char digits[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
@@ -135,6 +159,7 @@ Suite *test_suite(void) {
   TCase *tcase = tcase_create("report_page");
   tcase_add_unchecked_fixture(tcase, NULL, files_remove);
   tcase_add_test(tcase, a_page_holds_everything);
+  tcase_add_test(tcase, a_curve_of_one_point_is_written_as_numbers);
   tcase_add_test(tcase, the_page_holds_the_pictures);
   tcase_add_test(tcase, any_part_may_be_absent);
   suite_add_tcase(suite, tcase);
