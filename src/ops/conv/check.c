@@ -211,6 +211,7 @@ static mica_status check_setting(mica__check *check, const mica__impl *impl, con
   mica__check_group group = mica__check_begin(check, impl->name, variant->name, cases);
   for (size_t i = 0; i < count; i += all ? s->every : 1) {
     const geometry *z = &list[i];
+    if (z->n == 0 && pass != MICA__CONV_BWD_FILTER) continue; /* no implementation is asked for a result of nothing */
     if (!mica__check_note(&group, run_case(&group, impl, variant, s, z, pass),
                           "%s n=%lld c=%lld k=%lld %lldx%lldx%lld, case %zu", cases, (long long)z->n, (long long)z->c,
                           (long long)z->k, (long long)z->in[0], (long long)z->in[1], (long long)z->in[2], i))
