@@ -206,6 +206,7 @@ static int64_t room_of(const used *u, const mica_device_info *device) {
 static const char *unable(const void *problem) {
   const mica__conv *conv = problem;
   if (conv->dtype == MICA_F64) return "its sums are float";
+  if (conv->dims.n * mica__product3(conv->dims.out) == 0) return "there are no pixels"; /* nor groups */
   const mica_device_info any = {.vector_bytes = MICA__LONG_VECTOR};
   used u = used_of(conv, &any);
   return choose_variant(&u, any.vector_bytes, u.core->l2_floats / SCRATCH_PART)

@@ -95,9 +95,15 @@ static void magnitude(const void *problem, const mica__variant *variant, const d
   mica__winograd_filter_magnitude(problem, a, b, at, count, out);
 }
 
+static const char *unable(const void *problem) {
+  const mica__conv *conv = problem;
+  if (conv->dims.n * mica__product3(conv->dims.out) == 0) return "there are no pixels"; /* nor groups */
+  return mica__winograd_unable(problem);
+}
+
 const mica__impl mica__winograd_wgrad = {.name = "winograd_wgrad",
                                          .kernel = &mica__winograd_wgrad_kernel,
-                                         .unable = mica__winograd_unable,
+                                         .unable = unable,
                                          .decline = decline,
                                          .plan = plan_task,
                                          .launch = launch_filter,
